@@ -1,0 +1,110 @@
+// Packet: one frame as the state machines see it, and PacketRef, the only way to hold one.
+// NICs read the transport headers, switches the first cache line; nobody looks at payload bytes: they are a pointer and a length, and the
+// pointer is null in virtual time. A packet is trivially copyable and pooled; a PacketRef owns one and returns it to its pool.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/units.h"
+#include "base/wire/roce_headers.h"
+
+namespace rocelab {
+
+enum class Ecn : std::uint8_t { kNotEct = 0, kEct1 = 1, kEct0 = 2, kCe = 3 };  // RFC 3168, section 5
+
+enum class PacketKind : std::uint8_t {
+  kData,     // RoCE or IRN packet with payload, or a request without payload (READ, atomic, zero-length)
+  kAck,      // acknowledgements and NAKs
+  kCnp,      // congestion notification packet
+  kPfc,      // 802.1Qbb; only ever link-local
+  kOther,    // anything else that occupies a link (switch feedback)
+};
+
+inline constexpr std::uint32_t kNoFrame = 0xffffffff;
+
+struct Packet {
+  Time due;                            // arrival of its last bit at the node that holds it
+  const std::byte* payload = nullptr;  // received bytes, valid while the packet lives; null when only the length is known
+  std::uint32_t payload_length = 0;    // bytes, without pad
+  std::uint32_t frame_slot = kNoFrame; // the driver's handle for this frame's bytes; kNoFrame in virtual time
+  std::uint32_t frame_length = 0;      // Ethernet header to ICRC, at least 60; FCS and preamble not counted
+  std::uint32_t flow = 0;              // label of the flow for traces: the sending QPN; drivers may use another
+  PacketKind kind = PacketKind::kData;
+  Tc tc;
+  Ecn ecn = Ecn::kNotEct;
+  bool retransmission = false;         // sent before; only for counters and traces, not on the wire
+  NodeId src;                          // sending and final node
+  NodeId dst;
+  RoceHeaders roce;
+
+  Bytes frame() const { return Bytes::from_count(frame_length); }
+};
+static_assert(std::is_trivially_copyable_v<Packet> && sizeof(Packet) <= 128);
+
+class PacketPool;
+
+// Move-only handle; null is a legal state and means "no packet".
+class PacketRef {
+ public:
+  PacketRef() = default;
+  PacketRef(PacketRef&& other) noexcept : packet_(std::exchange(other.packet_, nullptr)), pool_(other.pool_) {}
+  PacketRef& operator=(PacketRef&& other) noexcept {
+    if (this != &other) {
+      reset();
+      packet_ = std::exchange(other.packet_, nullptr);
+      pool_ = other.pool_;
+    }
+    return *this;
+  }
+  ~PacketRef() { reset(); }
+  void reset();
+  explicit operator bool() const { return packet_ != nullptr; }
+  Packet* operator->() const { return packet_; }
+  Packet& operator*() const { return *packet_; }
+
+ private:
+  friend class PacketPool;
+  PacketRef(Packet* packet, PacketPool* pool) : packet_(packet), pool_(pool) {}
+  Packet* packet_ = nullptr;
+  PacketPool* pool_ = nullptr;
+};
+
+// LIFO free list over chunks of packets; grows on demand, never shrinks, one per thread. It outlives every PacketRef made from it.
+class PacketPool {
+ public:
+  PacketRef make() {
+    if (free_.empty()) grow();
+    Packet* packet = free_.back();
+    free_.pop_back();
+    *packet = Packet{};
+    return PacketRef(packet, this);
+  }
+  PacketRef clone(const Packet& original) {
+    PacketRef copy = make();
+    *copy = original;
+    return copy;
+  }
+  std::size_t in_use() const { return chunks_.size() * kChunk - free_.size(); }
+
+ private:
+  friend class PacketRef;
+  static constexpr std::size_t kChunk = 256;
+  void grow() {
+    chunks_.push_back(std::make_unique<Packet[]>(kChunk));
+    for (std::size_t i = kChunk; i-- > 0;) free_.push_back(&chunks_.back()[i]);
+  }
+  std::vector<std::unique_ptr<Packet[]>> chunks_;
+  std::vector<Packet*> free_;
+};
+
+inline void PacketRef::reset() {
+  if (packet_ != nullptr) pool_->free_.push_back(std::exchange(packet_, nullptr));
+}
+
+}  // namespace rocelab

@@ -1,0 +1,62 @@
+#include "base/trace_hash.h"
+
+#include <bit>
+
+#include <openssl/evp.h>
+
+#include "base/check.h"
+
+namespace rocelab {
+
+static_assert(std::endian::native == std::endian::little, "records are hashed as they lie in memory");
+
+struct TraceHash::State {
+  EVP_MD_CTX* context = EVP_MD_CTX_new();
+  ~State() { EVP_MD_CTX_free(context); }
+};
+
+TraceHash::TraceHash() : state_(std::make_unique<State>()) {
+  RL_CHECK(state_->context != nullptr && EVP_DigestInit_ex(state_->context, EVP_sha256(), nullptr) == 1);
+  pending_.reserve(256);
+}
+TraceHash::~TraceHash() = default;
+TraceHash::TraceHash(TraceHash&&) noexcept = default;
+TraceHash& TraceHash::operator=(TraceHash&&) noexcept = default;
+
+void TraceHash::add(const TraceRecord& record) {
+  pending_.push_back(record);
+  if (pending_.size() == 256) flush();
+}
+
+void TraceHash::flush() {
+  RL_CHECK(EVP_DigestUpdate(state_->context, pending_.data(), pending_.size() * sizeof(TraceRecord)) == 1);
+  pending_.clear();
+}
+
+Digest TraceHash::digest() {
+  flush();
+  State copy;
+  Digest result;
+  RL_CHECK(EVP_MD_CTX_copy_ex(copy.context, state_->context) == 1);
+  RL_CHECK(EVP_DigestFinal_ex(copy.context, reinterpret_cast<unsigned char*>(result.data()), nullptr) == 1);
+  return result;
+}
+
+Digest combine(std::span<const Digest> nodes) {
+  Digest result;
+  RL_CHECK(EVP_Digest(nodes.data(), nodes.size_bytes(), reinterpret_cast<unsigned char*>(result.data()), nullptr, EVP_sha256(),
+                      nullptr) == 1);
+  return result;
+}
+
+std::string to_hex(const Digest& digest) {
+  static constexpr char kDigits[] = "0123456789abcdef";
+  std::string text;
+  for (const std::byte b : digest) {
+    text += kDigits[std::to_integer<unsigned>(b) >> 4];
+    text += kDigits[std::to_integer<unsigned>(b) & 15];
+  }
+  return text;
+}
+
+}  // namespace rocelab

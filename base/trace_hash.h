@@ -1,0 +1,37 @@
+// TraceHash: SHA-256 over a node's hashed records in the node's order. A run's trace_hash is the SHA-256 over its nodes' digests in index order,
+// so that nodes in different processes can hash as they go. Results do not depend on how the run was driven.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/trace.h"
+
+namespace rocelab {
+
+using Digest = std::array<std::byte, 32>;
+
+class TraceHash {
+ public:
+  TraceHash();
+  ~TraceHash();
+  TraceHash(TraceHash&&) noexcept;
+  TraceHash& operator=(TraceHash&&) noexcept;
+  void add(const TraceRecord& record);  // the caller filters by kHashedKinds
+  Digest digest();                      // of all records so far; more may follow
+
+ private:
+  void flush();
+  struct State;
+  std::unique_ptr<State> state_;
+  std::vector<TraceRecord> pending_;
+};
+
+Digest combine(std::span<const Digest> nodes);
+std::string to_hex(const Digest& digest);
+
+}  // namespace rocelab

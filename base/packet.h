@@ -12,6 +12,7 @@
 
 #include "base/ids.h"
 #include "base/units.h"
+#include "base/wire/pfc.h"
 #include "base/wire/roce_headers.h"
 
 namespace rocelab {
@@ -46,6 +47,27 @@ struct Packet {
   Bytes frame() const { return Bytes::from_count(frame_length); }
 };
 static_assert(std::is_trivially_copyable_v<Packet> && sizeof(Packet) <= 128);
+
+// A PFC frame as a Packet (kind kPfc): it rides in fields that a RoCE packet uses for atomics, so that a Packet stays two cache lines.
+inline void put_pfc(Packet& packet, const PfcFrame& pfc) {
+  packet.kind = PacketKind::kPfc;
+  packet.frame_length = PfcFrame::kSize;
+  packet.roce.syndrome = pfc.class_enable;
+  packet.roce.swap_or_add = packet.roce.compare = 0;
+  for (int i = 0; i < 4; ++i) {
+    packet.roce.swap_or_add |= std::uint64_t{pfc.time[i]} << (16 * i);
+    packet.roce.compare |= std::uint64_t{pfc.time[4 + i]} << (16 * i);
+  }
+}
+inline PfcFrame pfc_of(const Packet& packet) {
+  PfcFrame pfc;
+  pfc.class_enable = packet.roce.syndrome;
+  for (int i = 0; i < 4; ++i) {
+    pfc.time[i] = static_cast<std::uint16_t>(packet.roce.swap_or_add >> (16 * i));
+    pfc.time[4 + i] = static_cast<std::uint16_t>(packet.roce.compare >> (16 * i));
+  }
+  return pfc;
+}
 
 class PacketPool;
 

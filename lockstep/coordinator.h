@@ -1,0 +1,74 @@
+// Coordinator: the switch process's half of the lock-step clock. It opens windows, waits for the VFs that take part, and watches that they live.
+//
+// A window ends at T = (earliest event or promise anywhere) + lookahead. Whatever is sent at or after that earliest event is due at T or later, so everybody can run its events
+// before T in parallel. Only VFs with an event before T are woken. Between windows nothing runs but VFs that *hold* time: programs that compute or wait for
+// the operating system while their NIC takes no part in a window.
+//
+// The thread that drives it (the PMD thread) also forwards management traffic, so no call blocks for longer than it is told.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/units.h"
+#include "lockstep/segment.h"
+
+namespace rocelab::lockstep {
+
+class Coordinator {
+ public:
+  explicit Coordinator(Segment& segment);  // the segment outlives it
+  ~Coordinator();
+  Coordinator(const Coordinator&) = delete;
+  Coordinator& operator=(const Coordinator&) = delete;
+
+  // Waits at most `wall_ns` until the window's participants have finished and nobody holds time. True: the next window may be opened.
+  // Grace and liveness are applied in here; it is cheap to call when there is nothing to wait for.
+  bool wait_ready(std::int64_t wall_ns);
+
+  // Opens the next window; call only after wait_ready() said true, and after all input of VFs was announced by note_input().
+  // `switch_next`: earliest event of the switch side: models, links between switches, frames waiting in tx rings.
+  // Returns the window's end T, already granted to the VFs that have events before it. Null: nothing to do anywhere (time stands until somebody
+  // posts), the gate is closed, or a pace holds time back.
+  std::optional<Time> open_window(Time switch_next);
+
+  // A frame with this due time was pushed into the VF's rx ring.
+  void note_input(std::uint32_t vf, Time due);
+
+  // VFs that took part in the window just finished: only their tx and returns rings can have news.
+  const std::vector<std::uint32_t>& participants() const { return participants_; }
+
+  // VFs whose process has died since the last call; their rings may still hold frames that they sent. The slot becomes free once released.
+  std::vector<std::uint32_t> take_dead();
+  void release(std::uint32_t vf);
+
+  Time now() const { return now_; }          // end of the last window
+  bool gate_open() const { return gate_open_; }
+  // Ends the run with an error that runner and programs can read.
+  void fail(const std::string& why);
+  void stop();                               // orderly end: programs leave experiment time
+
+ private:
+  struct Watch;                              // pidfd and grace clock of one VF
+  bool barrier_done() const;
+  void watch(std::uint32_t vf);
+  void check_liveness();
+  Time earliest_host_event() const;
+  void update_gate();
+  bool held_back_by_pace(Time next) const;
+
+  Segment& segment_;
+  Time now_ = Time::zero();
+  bool gate_open_ = false;
+  std::uint32_t seq_ = 0;
+  std::vector<Time> input_;                  // per VF: earliest frame pushed since its last window
+  std::vector<std::uint32_t> participants_;
+  std::vector<Watch> watches_;
+  std::vector<std::uint32_t> dead_;
+  std::int64_t pace_epoch_ns_ = -1;
+  std::int64_t last_check_ns_ = 0;
+};
+
+}  // namespace rocelab::lockstep

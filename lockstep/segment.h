@@ -1,0 +1,182 @@
+// Segment: the one piece of shared memory of a live run. The runner creates it (with every parameter of the run in it, as plain data); the switch process and the
+// programs' NICs map it. It holds configuration, the clock's words, the rings between each NIC and its switch port, the frames, counters and verdicts.
+//
+//   Header | HostEntry[hosts] | SwitchEntry[switches] | PortEntry[ports] | VfSlot[hosts * vfs] | rings | frames
+//
+// Frames never move: a descriptor names one by index. Each VF (virtual function: one process's share of a host's NIC) owns a range of frames, fills them,
+// and gets each back once whoever dropped or consumed it has returned it: receiver -> `returns` ring -> switch -> owner's `refill` ring.
+// Nothing read from shared memory that a program could have written is trusted by the switch: indices and lengths are checked by the accessors.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+
+#include "base/ids.h"
+#include "base/units.h"
+#include "emu/port/fault_config.h"
+#include "irn_provider/nic/counters.h"
+#include "irn_provider/nic/nic_config.h"
+#include "lockstep/spsc_ring.h"
+#include "ovs_patches/switch_model/counters.h"
+#include "ovs_patches/switch_model/switch_config.h"
+
+namespace rocelab::lockstep {
+
+inline constexpr std::uint64_t kMagic = 0x31626c6c65636f72;  // "rocellb1"
+inline constexpr std::uint32_t kNoSlot = 0xffffffff;
+
+// One frame on its way between a NIC and a switch port.
+struct FrameDescriptor {
+  std::int64_t due_ps = 0;       // arrival of the last bit at the far end
+  std::uint32_t frame = 0;       // index into the frames
+  std::uint16_t length = 0;      // bytes from the Ethernet header to the ICRC, at least 60
+  std::uint8_t kind = 0;         // PacketKind
+  std::uint8_t retransmission = 0;
+};
+static_assert(sizeof(FrameDescriptor) == 16);
+
+enum class RunState : std::uint32_t { kSetup, kRunning, kStopped, kFailed };
+
+struct Header {
+  std::uint64_t magic = kMagic;
+  std::uint64_t layout_hash = 0;     // sizes of all structs here: another build is refused
+  std::uint64_t total_bytes = 0;
+  char run_id[32] = {};
+  std::uint64_t seed = 0;
+  std::int64_t lookahead_ps = 0;     // smallest frame's serialisation + smallest link delay, over all links
+  std::int64_t grace_wall_ns = 20'000'000;   // a blocked thread is detached after this long
+  std::int64_t stuck_wall_ns = 10'000'000'000;  // one that computes, after this long
+  std::int64_t poll_interval_ps = 10'000'000;   // an empty poll_cq returns after this long at the latest
+  double pace = 0;                   // > 0: at least this many seconds of wall time per second of experiment
+  std::int64_t sample_interval_ps = 0;  // > 0: queues and flows are sampled
+  std::uint32_t hosts = 0, vfs_per_host = 0, switches = 0, ports = 0;
+  std::uint32_t ring_capacity = 0;   // descriptors per ring
+  std::uint32_t frames_per_vf = 0;   // power of two; the switch process owns one more range behind the last VF's
+  std::uint32_t frame_stride = 0;    // bytes per frame
+  std::uint32_t expected_participants = 0;  // time stays at 0 until so many VFs are claimed and all their threads are parked
+  std::uint64_t vf_offset = 0, rings_offset = 0, frames_offset = 0, host_offset = 0, switch_offset = 0, port_offset = 0;
+  char trace_dir[128] = {};          // where event files go; empty: none
+  // --- the clock
+  alignas(128) std::atomic<std::int64_t> committed_ps{0};  // everything before this instant is decided
+  alignas(128) std::atomic<std::uint32_t> pending{0};      // VFs that have not finished the current window; futex of the coordinator
+  alignas(128) std::atomic<std::uint32_t> holds{0};        // VFs that run program code outside a window: time stands
+  std::atomic<RunState> state{RunState::kSetup};
+  std::atomic<std::uint64_t> windows{0}, detaches{0};      // detaches while state == kRunning
+  std::atomic<std::int64_t> last_detach_ps{-1};
+  char error[256] = {};              // why state == kFailed
+};
+
+struct HostEntry {
+  char name[32] = {};
+  std::uint32_t ipv4 = 0;            // host order
+  std::array<std::uint8_t, 6> mac{};
+  std::uint16_t node = 0;            // index in the topology (hosts first)
+  std::uint32_t port = 0;            // index of the switch port that it hangs on
+  NicConfig nic;
+  FaultConfig to_switch;             // what the link does to frames on their way to the switch
+};
+
+struct SwitchEntry {
+  char name[32] = {};
+  std::uint16_t node = 0;
+  std::uint32_t first_port = 0, ports = 0;  // PortEntry range; PortId = index within it
+  SwitchConfig config;
+};
+
+struct PortEntry {
+  char interface[16] = {};           // OVS name of the port
+  std::uint32_t switch_index = 0;
+  std::uint32_t port_id = 0;         // within its switch
+  std::uint32_t peer_host = kNoSlot; // a host, or
+  std::uint32_t peer_port = kNoSlot; // a PortEntry of another switch
+  PortConfig config;                 // rate, delay ...
+  FaultConfig to_peer;               // what the link does to frames on their way from this port
+  SwitchPortCounters counters;       // written by the switch process between windows
+};
+
+enum class VfState : std::uint32_t { kFree, kClaimed, kParked, kDead };
+
+struct alignas(128) VfSlot {
+  std::uint32_t host = 0, vf = 0;    // which host, which of its virtual functions
+  std::uint32_t first_qpn = 0;       // QPNs of this VF: first_qpn .. first_qpn + kQpnsPerVf - 1
+  std::atomic<std::uint32_t> pid{0}; // owner; claimed by compare-exchange from 0
+  std::atomic<VfState> state{VfState::kFree};
+  alignas(128) std::atomic<std::uint32_t> grant_seq{0};    // futex of the VF: a new window was granted
+  std::atomic<std::int64_t> grant_ps{0};                   // its end
+  alignas(128) std::atomic<std::uint32_t> done_seq{0};     // last window finished
+  std::atomic<std::int64_t> promise_ps{0};                 // earliest own event (departure, timer, sleeping thread, input not yet consumed)
+  std::atomic<std::uint32_t> blocked_tid{0};               // a thread of it that time waits for; 0: none is known
+  std::atomic<std::uint32_t> detach_request{0};            // set by the coordinator after the grace: leave without that thread
+  std::atomic<std::uint32_t> progress{0};                  // grows whenever the VF's program calls in: liveness
+  RingCounters tx, rx, returns, refill;
+  NicCounters counters;              // written by the VF at the end of a window
+  std::array<std::uint8_t, 32> digest{};  // of its hashed trace records, written when it leaves
+  std::uint64_t records = 0;
+};
+
+inline constexpr std::uint32_t kQpnsPerVf = 1 << 12;
+inline constexpr std::uint32_t kFirstQpn = 1 << 12;        // QPNs 0 and 1 are special: the first VF starts here
+constexpr std::uint32_t first_qpn_of(std::uint32_t vf) { return kFirstQpn + vf * kQpnsPerVf; }
+constexpr std::uint32_t vf_of_qpn(std::uint32_t qpn) { return (qpn - kFirstQpn) / kQpnsPerVf; }  // qpn >= kFirstQpn
+
+using FrameRing = SpscRing<FrameDescriptor>;
+using IndexRing = SpscRing<std::uint32_t>;
+
+// What the runner decides; everything else of the layout follows.
+struct SegmentPlan {
+  std::string run_id;
+  std::uint64_t seed = 0;
+  std::vector<HostEntry> hosts;
+  std::vector<SwitchEntry> switches;
+  std::vector<PortEntry> ports;
+  std::uint32_t vfs_per_host = 2;
+  std::uint32_t frames_per_vf = 16384;
+  std::uint32_t max_frame_bytes = 1152;  // largest wire MTU of the run
+  std::uint32_t expected_participants = 0;
+  double pace = 0;
+  Duration sample_interval;
+  Duration poll_interval = 10_us;
+  std::string trace_dir;
+};
+
+class Segment {
+ public:
+  // Creates the file (it must not exist) and fills in the plan. Throws std::runtime_error with a line that says what to do.
+  static Segment create(const std::filesystem::path& path, const SegmentPlan& plan);
+  // Maps an existing one. Throws when it is not a segment of this build.
+  static Segment open(const std::filesystem::path& path);
+  Segment(Segment&& other) noexcept;
+  Segment& operator=(Segment&&) = delete;
+  ~Segment();
+
+  Header& header() const { return *header_; }
+  std::span<HostEntry> hosts() const;
+  std::span<SwitchEntry> switches() const;
+  std::span<PortEntry> ports() const;
+  std::span<VfSlot> vfs() const;                       // index = host * vfs_per_host + vf
+  FrameRing tx(std::uint32_t vf) const;                // NIC -> switch
+  FrameRing rx(std::uint32_t vf) const;                // switch -> NIC
+  IndexRing returns(std::uint32_t vf) const;           // NIC -> switch: frames that it has consumed
+  IndexRing refill(std::uint32_t vf) const;            // switch -> NIC: its own frames come home
+  // Frames of a range: VF index, or vfs().size() for the switch process.
+  std::uint32_t first_frame(std::uint32_t range) const { return range * header_->frames_per_vf; }
+  std::uint32_t owner_of(std::uint32_t frame) const { return frame / header_->frames_per_vf; }
+  bool valid_frame(std::uint32_t frame) const { return frame < (vfs().size() + 1) * header_->frames_per_vf; }
+  std::span<std::byte> frame(std::uint32_t index) const;  // frame_stride bytes; `index` must be valid
+  const HostEntry* find_host(std::string_view name) const;
+  const HostEntry* find_host_by_ipv4(std::uint32_t ipv4) const;
+
+ private:
+  Segment(std::byte* base, std::size_t size);
+  std::byte* ring_area(std::uint32_t vf, std::uint32_t which) const;
+  std::byte* base_ = nullptr;
+  std::size_t size_ = 0;
+  Header* header_ = nullptr;
+};
+
+}  // namespace rocelab::lockstep

@@ -1,0 +1,66 @@
+#include "irn_provider/transport/psn_bitmap.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "base/check.h"
+
+namespace rocelab {
+
+PsnBitmap::PsnBitmap(std::size_t capacity, UnwrappedPsn head)
+    : capacity_(capacity), head_(head), words_(std::bit_ceil((capacity + kBits - 1) / kBits)) {
+  RL_CHECK(capacity > 0);
+}
+
+std::uint64_t PsnBitmap::mask_of(UnwrappedPsn psn, UnwrappedPsn to) {
+  const std::size_t low = static_cast<std::uint64_t>(psn) % kBits;
+  const std::size_t count = std::min(kBits - low, static_cast<std::size_t>(to - psn));
+  const std::uint64_t ones = count == kBits ? ~std::uint64_t{0} : (std::uint64_t{1} << count) - 1;
+  return ones << low;
+}
+
+void PsnBitmap::set(UnwrappedPsn psn) {
+  RL_CHECK(covers(psn));
+  words_[word_of(psn)] |= bit_of(psn);
+}
+
+UnwrappedPsn PsnBitmap::first_zero(UnwrappedPsn from) const {
+  RL_CHECK(from >= head_ && from <= end());
+  while (from < end()) {
+    const std::uint64_t zeros = ~words_[word_of(from)] & mask_of(from, end());
+    const UnwrappedPsn word_start =
+        from - static_cast<UnwrappedPsn>(static_cast<std::uint64_t>(from) % kBits);
+    if (zeros != 0) return word_start + std::countr_zero(zeros);
+    from = word_start + static_cast<UnwrappedPsn>(kBits);
+  }
+  return end();
+}
+
+std::size_t PsnBitmap::popcount(UnwrappedPsn from, UnwrappedPsn to) const {
+  RL_CHECK(from >= head_ && from <= to && to <= end());
+  std::size_t count = 0;
+  while (from < to) {
+    const std::uint64_t mask = mask_of(from, to);
+    count += static_cast<std::size_t>(std::popcount(words_[word_of(from)] & mask));
+    from += std::popcount(mask);
+  }
+  return count;
+}
+
+void PsnBitmap::advance(UnwrappedPsn head) {
+  RL_CHECK(head >= head_);
+  const UnwrappedPsn stop = std::min(head, end());
+  for (UnwrappedPsn psn = head_; psn < stop;) {
+    const std::uint64_t mask = mask_of(psn, stop);
+    words_[word_of(psn)] &= ~mask;
+    psn += std::popcount(mask);
+  }
+  head_ = head;
+}
+
+void PsnBitmap::clear(UnwrappedPsn head) {
+  std::fill(words_.begin(), words_.end(), 0);
+  head_ = head;
+}
+
+}  // namespace rocelab

@@ -40,8 +40,13 @@ class Coordinator {
   // VFs that took part in the window just finished: only their tx and returns rings can have news.
   const std::vector<std::uint32_t>& participants() const { return participants_; }
 
-  // VFs whose process has died since the last call; their rings may still hold frames that they sent. The slot becomes free once released.
-  std::vector<std::uint32_t> take_dead();
+  // Sleeps at most `wall_ns` until a VF begins or ceases to hold time; for a driver that open_window() gave nothing to do.
+  void wait_idle(std::int64_t wall_ns);
+
+  // VFs whose process has ended since the last call (slot state kLeft: in order, kDead: not). Frames that they sent may still be in their tx rings and in the
+  // network. Call release() when all frames of the VF's range are home and its rx ring is drained: it empties the rings
+  // (views of them must be made anew) and frees the slot for another process.
+  std::vector<std::uint32_t> take_ended();
   void release(std::uint32_t vf);
 
   Time now() const { return now_; }          // end of the last window
@@ -51,22 +56,31 @@ class Coordinator {
   void stop();                               // orderly end: programs leave experiment time
 
  private:
-  struct Watch;                              // pidfd and grace clock of one VF
-  bool barrier_done() const;
-  void watch(std::uint32_t vf);
-  void check_liveness();
+  struct Watch {                             // what is known of the process that owns a VF
+    int pidfd = -1;
+    std::uint32_t pid = 0;
+    bool ended = false;
+    std::int64_t waiting_since_ns = -1;      // wall time since when time stands because of it
+    std::int64_t next_request_ns = 0;
+  };
+  bool owes(std::uint32_t vf) const;         // time must wait for this VF
+  bool anyone_owes() const;
+  void adopt_new_processes();
+  void check_liveness(std::int64_t now_ns);
+  void press(std::uint32_t vf, std::int64_t now_ns);  // grace is over
   Time earliest_host_event() const;
-  void update_gate();
-  bool held_back_by_pace(Time next) const;
+  bool update_gate();
+  bool held_back_by_pace(Time next);
 
   Segment& segment_;
+  Header& header_;
   Time now_ = Time::zero();
   bool gate_open_ = false;
   std::uint32_t seq_ = 0;
   std::vector<Time> input_;                  // per VF: earliest frame pushed since its last window
   std::vector<std::uint32_t> participants_;
   std::vector<Watch> watches_;
-  std::vector<std::uint32_t> dead_;
+  std::vector<std::uint32_t> ended_;
   std::int64_t pace_epoch_ns_ = -1;
   std::int64_t last_check_ns_ = 0;
 };

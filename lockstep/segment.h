@@ -63,10 +63,13 @@ struct Header {
   char trace_dir[128] = {};          // where event files go; empty: none
   // --- the clock
   alignas(128) std::atomic<std::int64_t> committed_ps{0};  // everything before this instant is decided
-  alignas(128) std::atomic<std::uint32_t> pending{0};      // VFs that have not finished the current window; futex of the coordinator
-  alignas(128) std::atomic<std::uint32_t> holds{0};        // VFs that run program code outside a window: time stands
+  alignas(128) std::atomic<std::uint32_t> pending{0};      // VFs that have not finished the current window: a hint, and futex of the coordinator
+  alignas(128) std::atomic<std::uint32_t> activity{0};     // grows whenever a VF begins or ceases to hold time; futex of an idle coordinator
+  std::atomic<std::uint32_t> coordinator_pid{0};
   std::atomic<RunState> state{RunState::kSetup};
-  std::atomic<std::uint64_t> windows{0}, detaches{0};      // detaches while state == kRunning
+  std::atomic<std::uint64_t> windows{0};
+  std::atomic<std::uint64_t> detaches{0};                  // threads or VFs that time went on without, since the gate opened
+  std::atomic<std::uint64_t> late_frames{0};               // frames of a detached VF that were due before the committed time
   std::atomic<std::int64_t> last_detach_ps{-1};
   char error[256] = {};              // why state == kFailed
 };
@@ -99,7 +102,8 @@ struct PortEntry {
   SwitchPortCounters counters;       // written by the switch process between windows
 };
 
-enum class VfState : std::uint32_t { kFree, kClaimed, kParked, kDead };
+// kLeft: its process ended in order (digest and counters are final); kDead: it did not.
+enum class VfState : std::uint32_t { kFree, kClaimed, kLeft, kDead };
 
 struct alignas(128) VfSlot {
   std::uint32_t host = 0, vf = 0;    // which host, which of its virtual functions
@@ -107,12 +111,12 @@ struct alignas(128) VfSlot {
   std::atomic<std::uint32_t> pid{0}; // owner; claimed by compare-exchange from 0
   std::atomic<VfState> state{VfState::kFree};
   alignas(128) std::atomic<std::uint32_t> grant_seq{0};    // futex of the VF: a new window was granted
-  std::atomic<std::int64_t> grant_ps{0};                   // its end
+  std::atomic<std::int64_t> grant_from_ps{0}, grant_ps{0}; // its begin and end
   alignas(128) std::atomic<std::uint32_t> done_seq{0};     // last window finished
   std::atomic<std::int64_t> promise_ps{0};                 // earliest own event (departure, timer, sleeping thread, input not yet consumed)
-  std::atomic<std::uint32_t> blocked_tid{0};               // a thread of it that time waits for; 0: none is known
-  std::atomic<std::uint32_t> detach_request{0};            // set by the coordinator after the grace: leave without that thread
-  std::atomic<std::uint32_t> progress{0};                  // grows whenever the VF's program calls in: liveness
+  std::atomic<std::uint32_t> hold{0};                      // 1: its program runs outside a window, time stands
+  std::atomic<std::uint32_t> detach_request{0};            // futex of its helper thread. 1: go on without threads that are blocked; 2: or stuck
+  std::atomic<std::uint32_t> excluded{0};                  // set by the coordinator when the whole process is stopped; cleared by the VF when it is back
   RingCounters tx, rx, returns, refill;
   NicCounters counters;              // written by the VF at the end of a window
   std::array<std::uint8_t, 32> digest{};  // of its hashed trace records, written when it leaves

@@ -1,0 +1,251 @@
+#include "lockstep/coordinator.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <ctime>
+
+#include <poll.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/check.h"
+#include "lockstep/futex.h"
+
+namespace rocelab::lockstep {
+namespace {
+
+// Looks at the word this often, giving the processor away in between, before it sleeps: a barrier is usually a few microseconds away, a futex wake-up costs as much.
+constexpr int kYieldsBeforeSleep = 40;
+constexpr std::int64_t kCheckEveryNs = 1'000'000;
+
+std::int64_t wall_ns() {
+  timespec ts{};
+  syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &ts);
+  return ts.tv_sec * 1'000'000'000LL + ts.tv_nsec;
+}
+
+bool process_ended(int pidfd) {
+  pollfd fd{pidfd, POLLIN, 0};
+  return poll(&fd, 1, 0) == 1;
+}
+
+// State letter of /proc/PID/stat (R, S, D, T, t, Z ...); the name before it may hold any character, so look behind the last ')'.
+char process_state(std::uint32_t pid) {
+  char path[64], text[512];
+  std::snprintf(path, sizeof path, "/proc/%u/stat", pid);
+  std::FILE* file = std::fopen(path, "r");
+  if (file == nullptr) return 'X';
+  const std::size_t n = std::fread(text, 1, sizeof text - 1, file);
+  std::fclose(file);
+  text[n] = 0;
+  const char* end = std::strrchr(text, ')');
+  return end != nullptr && end[1] != 0 && end[2] != 0 ? end[2] : 'X';
+}
+
+}  // namespace
+
+Coordinator::Coordinator(Segment& segment)
+    : segment_(segment), header_(segment.header()), input_(segment.vfs().size(), Time::never()), watches_(segment.vfs().size()) {
+  header_.coordinator_pid.store(static_cast<std::uint32_t>(getpid()));
+}
+
+Coordinator::~Coordinator() {
+  for (const Watch& w : watches_)
+    if (w.pidfd >= 0) close(w.pidfd);
+}
+
+bool Coordinator::owes(std::uint32_t vf) const {
+  const VfSlot& slot = segment_.vfs()[vf];
+  if (slot.state.load() != VfState::kClaimed || slot.excluded.load() != 0 || watches_[vf].ended) return false;
+  return slot.hold.load() != 0 || slot.done_seq.load() != slot.grant_seq.load();
+}
+
+bool Coordinator::anyone_owes() const {
+  for (std::uint32_t vf = 0; vf < watches_.size(); ++vf)
+    if (owes(vf)) return true;
+  return false;
+}
+
+bool Coordinator::wait_ready(std::int64_t wall) {
+  const std::int64_t start = wall_ns();
+  for (int spins = 0;; ++spins) {
+    if (header_.pending.load() == 0 && !anyone_owes()) {
+      if (const std::int64_t now = wall_ns(); now - last_check_ns_ > kCheckEveryNs) check_liveness(now);
+      return true;
+    }
+    if (spins < kYieldsBeforeSleep) {
+      sched_yield();
+      continue;
+    }
+    const std::int64_t now = wall_ns();
+    if (now - last_check_ns_ > kCheckEveryNs) check_liveness(now);
+    if (now - start >= wall) return !anyone_owes();
+    const std::int64_t left = std::min(wall - (now - start), kCheckEveryNs);
+    if (const std::uint32_t pending = header_.pending.load(); pending != 0) {
+      // A VF that time has gone on without never counts down: the hint is void when nobody owes.
+      if (!anyone_owes()) header_.pending.store(0);
+      else futex_wait(header_.pending, pending, left);
+    } else {
+      const std::uint32_t seen = header_.activity.load();
+      if (anyone_owes()) futex_wait(header_.activity, seen, left);
+    }
+  }
+}
+
+void Coordinator::wait_idle(std::int64_t wall) {
+  const std::uint32_t seen = header_.activity.load();
+  if (!anyone_owes()) futex_wait(header_.activity, seen, wall);
+  if (const std::int64_t now = wall_ns(); now - last_check_ns_ > kCheckEveryNs) check_liveness(now);
+}
+
+Time Coordinator::earliest_host_event() const {
+  Time earliest = Time::never();
+  for (std::uint32_t vf = 0; vf < input_.size(); ++vf) {
+    const VfSlot& slot = segment_.vfs()[vf];
+    if (slot.state.load(std::memory_order_relaxed) != VfState::kClaimed || slot.excluded.load() != 0) continue;
+    earliest = std::min({earliest, input_[vf], Time::from_ps(slot.promise_ps.load())});
+  }
+  return earliest;
+}
+
+bool Coordinator::update_gate() {
+  if (gate_open_) return true;
+  if (header_.state.load() != RunState::kSetup && header_.state.load() != RunState::kRunning) return false;
+  std::uint32_t claimed = 0;
+  for (const VfSlot& slot : segment_.vfs()) claimed += slot.state.load() == VfState::kClaimed ? 1 : 0;
+  if (claimed < header_.expected_participants || anyone_owes()) return false;
+  gate_open_ = true;
+  header_.state.store(RunState::kRunning);
+  return true;
+}
+
+bool Coordinator::held_back_by_pace(Time next) {
+  if (header_.pace <= 0) return false;
+  const std::int64_t now = wall_ns();
+  if (pace_epoch_ns_ < 0) pace_epoch_ns_ = now - static_cast<std::int64_t>(next.seconds() * header_.pace * 1e9);
+  return static_cast<double>(now - pace_epoch_ns_) < next.seconds() * header_.pace * 1e9;
+}
+
+std::optional<Time> Coordinator::open_window(Time switch_next) {
+  participants_.clear();
+  adopt_new_processes();
+  if (!update_gate() || header_.state.load() != RunState::kRunning) return std::nullopt;
+  const Time first = std::min(switch_next, earliest_host_event());
+  if (first.is_never() || held_back_by_pace(first)) return std::nullopt;
+  const Time from = now_;
+  const Time end = std::max(first + Duration::from_ps(header_.lookahead_ps), now_);
+  // Publish first, then look for holders again: a program that begins to hold now either is seen here, or sees the new time and joins behind it.
+  header_.committed_ps.store(end.ps());
+  if (anyone_owes()) return std::nullopt;
+  now_ = end;
+  header_.windows.fetch_add(1, std::memory_order_relaxed);
+  ++seq_;
+  for (std::uint32_t vf = 0; vf < input_.size(); ++vf) {
+    const VfSlot& slot = segment_.vfs()[vf];
+    if (slot.state.load(std::memory_order_relaxed) != VfState::kClaimed || slot.excluded.load() != 0 || watches_[vf].ended) continue;
+    if (std::min(input_[vf], Time::from_ps(slot.promise_ps.load())) < end) participants_.push_back(vf);
+  }
+  header_.pending.store(static_cast<std::uint32_t>(participants_.size()));
+  for (const std::uint32_t vf : participants_) {
+    VfSlot& slot = segment_.vfs()[vf];
+    input_[vf] = Time::never();
+    slot.grant_from_ps.store(from.ps());
+    slot.grant_ps.store(end.ps());
+    slot.grant_seq.store(seq_);
+    futex_wake_all(slot.grant_seq);
+  }
+  return end;
+}
+
+void Coordinator::note_input(std::uint32_t vf, Time due) { input_[vf] = std::min(input_[vf], due); }
+
+void Coordinator::adopt_new_processes() {
+  for (std::uint32_t vf = 0; vf < watches_.size(); ++vf) {
+    Watch& w = watches_[vf];
+    if (w.pid != 0) continue;
+    const std::uint32_t pid = segment_.vfs()[vf].pid.load();
+    if (pid == 0) continue;
+    w.pid = pid;
+    w.pidfd = static_cast<int>(syscall(SYS_pidfd_open, static_cast<pid_t>(pid), 0));
+    w.waiting_since_ns = -1;
+    if (w.pidfd < 0) {  // gone already
+      w.ended = true;
+      ended_.push_back(vf);
+    }
+  }
+}
+
+void Coordinator::check_liveness(std::int64_t now_ns) {
+  last_check_ns_ = now_ns;
+  adopt_new_processes();
+  for (std::uint32_t vf = 0; vf < watches_.size(); ++vf) {
+    Watch& w = watches_[vf];
+    if (w.pid == 0 || w.ended) continue;
+    if (process_ended(w.pidfd)) {
+      w.ended = true;
+      VfSlot& slot = segment_.vfs()[vf];
+      if (slot.state.load() != VfState::kLeft) slot.state.store(VfState::kDead);
+      ended_.push_back(vf);
+    } else if (!owes(vf)) {
+      w.waiting_since_ns = -1;
+    } else if (w.waiting_since_ns < 0) {
+      w.waiting_since_ns = w.next_request_ns = now_ns;
+    } else if (gate_open_) {
+      press(vf, now_ns);
+    }
+  }
+}
+
+void Coordinator::press(std::uint32_t vf, std::int64_t now_ns) {
+  Watch& w = watches_[vf];
+  VfSlot& slot = segment_.vfs()[vf];
+  if (now_ns - w.waiting_since_ns < header_.grace_wall_ns || now_ns < w.next_request_ns) return;
+  w.next_request_ns = now_ns + header_.grace_wall_ns;
+  const char state = process_state(w.pid);
+  if (state == 'T' || state == 't') {
+    slot.excluded.store(1);
+    header_.detaches.fetch_add(1);
+    header_.last_detach_ps.store(now_.ps());
+    return;
+  }
+  const bool stuck = now_ns - w.waiting_since_ns >= header_.stuck_wall_ns;
+  slot.detach_request.store(stuck ? 2 : 1);
+  futex_wake_all(slot.detach_request);
+}
+
+std::vector<std::uint32_t> Coordinator::take_ended() { return std::exchange(ended_, {}); }
+
+void Coordinator::release(std::uint32_t vf) {
+  VfSlot& slot = segment_.vfs()[vf];
+  Watch& w = watches_[vf];
+  RL_CHECK(w.ended);
+  if (w.pidfd >= 0) close(w.pidfd);
+  w = Watch{};
+  input_[vf] = Time::never();
+  for (RingCounters* ring : {&slot.tx, &slot.rx, &slot.returns, &slot.refill}) {
+    ring->head.store(0);
+    ring->tail.store(0);
+  }
+  slot.excluded.store(0);
+  slot.hold.store(0);
+  slot.detach_request.store(0);
+  slot.done_seq.store(slot.grant_seq.load());
+  slot.promise_ps.store(Time::never().ps());
+  slot.state.store(VfState::kFree);
+  slot.pid.store(0);  // last: from here on another process may claim it
+}
+
+void Coordinator::fail(const std::string& why) {
+  std::snprintf(header_.error, sizeof header_.error, "%s", why.c_str());
+  header_.state.store(RunState::kFailed);
+  for (VfSlot& slot : segment_.vfs()) futex_wake_all(slot.grant_seq);
+}
+
+void Coordinator::stop() {
+  if (header_.state.load() != RunState::kFailed) header_.state.store(RunState::kStopped);
+  for (VfSlot& slot : segment_.vfs()) futex_wake_all(slot.grant_seq);
+}
+
+}  // namespace rocelab::lockstep

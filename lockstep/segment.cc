@@ -1,0 +1,206 @@
+#include "lockstep/segment.h"
+
+#include <bit>
+#include <cerrno>
+#include <cstring>
+#include <new>
+#include <stdexcept>
+#include <utility>
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/check.h"
+
+namespace rocelab::lockstep {
+namespace {
+
+constexpr std::uint64_t align(std::uint64_t n, std::uint64_t to) { return (n + to - 1) / to * to; }
+
+// Programs and switch must have been built from the same declarations.
+constexpr std::uint64_t layout_hash() {
+  std::uint64_t hash = 0xcbf29ce484222325;
+  for (const std::uint64_t size : {sizeof(Header), sizeof(HostEntry), sizeof(SwitchEntry), sizeof(PortEntry), sizeof(VfSlot),
+                                   sizeof(FrameDescriptor), sizeof(NicConfig), sizeof(SwitchConfig), sizeof(PortConfig)})
+    hash = (hash ^ size) * 0x100000001b3;
+  return hash;
+}
+
+enum RingIndex : std::uint32_t { kTx, kRx, kReturns, kRefill };
+
+// Bytes of one VF's four rings: two of descriptors, then returns (as long as rx) and refill (every frame may come home at once).
+std::uint64_t ring_bytes(const Header& h) {
+  return 2ull * h.ring_capacity * sizeof(FrameDescriptor) + (std::uint64_t{h.ring_capacity} + h.frames_per_vf) * sizeof(std::uint32_t);
+}
+
+void lay_out(Header& h) {
+  const std::uint64_t vfs = std::uint64_t{h.hosts} * h.vfs_per_host;
+  h.host_offset = align(sizeof(Header), 4096);
+  h.switch_offset = align(h.host_offset + h.hosts * sizeof(HostEntry), 128);
+  h.port_offset = align(h.switch_offset + h.switches * sizeof(SwitchEntry), 128);
+  h.vf_offset = align(h.port_offset + h.ports * sizeof(PortEntry), 128);
+  h.rings_offset = align(h.vf_offset + vfs * sizeof(VfSlot), 4096);
+  h.frames_offset = align(h.rings_offset + vfs * ring_bytes(h), 4096);
+  h.total_bytes = h.frames_offset + (vfs + 1) * h.frames_per_vf * std::uint64_t{h.frame_stride};
+}
+
+// Room for what can be on one link at once: a delay and two windows of the smallest frames, in both directions of rounding.
+std::uint32_t ring_capacity(const SegmentPlan& plan, Duration lookahead) {
+  std::int64_t most = 64;
+  for (const PortEntry& p : plan.ports)
+    most = std::max(most, (p.config.delay + 2 * lookahead) / wire_time(kMinFrameBytes, p.config.rate) + 2);
+  return static_cast<std::uint32_t>(std::bit_ceil(static_cast<std::uint64_t>(2 * most)));
+}
+
+Duration smallest_lookahead(const SegmentPlan& plan) {
+  Duration smallest = Duration::infinite();
+  for (const PortEntry& p : plan.ports)
+    smallest = std::min(smallest, wire_time(kMinFrameBytes, p.config.rate) + p.config.delay);
+  return smallest;
+}
+
+template <std::size_t N>
+void copy_text(char (&to)[N], const std::string& from, const char* what) {
+  if (from.size() >= N) throw std::runtime_error(std::string(what) + " '" + from + "' is longer than " + std::to_string(N - 1) + " bytes");
+  std::memcpy(to, from.c_str(), from.size() + 1);
+}
+
+std::byte* map(int fd, std::uint64_t size) {
+  void* base = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  return base == MAP_FAILED ? nullptr : static_cast<std::byte*>(base);
+}
+
+[[noreturn]] void fail(const std::filesystem::path& path, const std::string& why) { throw std::runtime_error(path.string() + ": " + why); }
+
+}  // namespace
+
+Segment::Segment(std::byte* base, std::size_t size) : base_(base), size_(size), header_(reinterpret_cast<Header*>(base)) {}
+
+Segment::Segment(Segment&& other) noexcept
+    : base_(std::exchange(other.base_, nullptr)), size_(other.size_), header_(other.header_) {}
+
+Segment::~Segment() {
+  if (base_ != nullptr) munmap(base_, size_);
+}
+
+Segment Segment::create(const std::filesystem::path& path, const SegmentPlan& plan) {
+  Header h;
+  h.layout_hash = layout_hash();
+  copy_text(h.run_id, plan.run_id, "run id");
+  copy_text(h.trace_dir, plan.trace_dir, "trace folder");
+  h.seed = plan.seed;
+  const Duration lookahead = smallest_lookahead(plan);
+  h.lookahead_ps = lookahead.ps();
+  h.poll_interval_ps = plan.poll_interval.ps();
+  h.sample_interval_ps = plan.sample_interval.ps();
+  h.pace = plan.pace;
+  h.expected_participants = plan.expected_participants;
+  h.hosts = static_cast<std::uint32_t>(plan.hosts.size());
+  h.vfs_per_host = plan.vfs_per_host;
+  h.switches = static_cast<std::uint32_t>(plan.switches.size());
+  h.ports = static_cast<std::uint32_t>(plan.ports.size());
+  h.ring_capacity = ring_capacity(plan, lookahead);
+  h.frames_per_vf = std::bit_ceil(plan.frames_per_vf);
+  h.frame_stride = static_cast<std::uint32_t>(align(plan.max_frame_bytes, 64));
+  lay_out(h);
+
+  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (fd < 0) fail(path, std::string("cannot create the run's shared memory: ") + std::strerror(errno));
+  std::byte* base = ftruncate(fd, static_cast<off_t>(h.total_bytes)) == 0 ? map(fd, h.total_bytes) : nullptr;
+  const int error = errno;
+  close(fd);
+  if (base == nullptr) {
+    unlink(path.c_str());
+    fail(path, std::string("cannot map ") + std::to_string(h.total_bytes) + " bytes of shared memory: " + std::strerror(error) +
+                   "; use fewer hosts or a larger /dev/shm");
+  }
+  Segment segment(base, h.total_bytes);
+  auto* header = new (base) Header();
+  // The plain part ends where the clock begins; the atomics were constructed just now.
+  std::memcpy(static_cast<void*>(base), &h, offsetof(Header, committed_ps));
+  std::uninitialized_copy(plan.hosts.begin(), plan.hosts.end(), segment.hosts().data());
+  std::uninitialized_copy(plan.switches.begin(), plan.switches.end(), segment.switches().data());
+  std::uninitialized_copy(plan.ports.begin(), plan.ports.end(), segment.ports().data());
+  for (std::uint32_t i = 0; i < header->hosts * header->vfs_per_host; ++i) {
+    auto* slot = new (&segment.vfs()[i]) VfSlot();
+    slot->host = i / header->vfs_per_host;
+    slot->vf = i % header->vfs_per_host;
+    slot->first_qpn = first_qpn_of(slot->vf);
+  }
+  return segment;
+}
+
+Segment Segment::open(const std::filesystem::path& path) {
+  const int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
+  if (fd < 0) fail(path, std::string("cannot open the run's shared memory: ") + std::strerror(errno) + "; is the topology up?");
+  struct stat st {};
+  fstat(fd, &st);
+  const auto size = static_cast<std::uint64_t>(st.st_size);
+  std::byte* base = size >= sizeof(Header) ? map(fd, size) : nullptr;
+  close(fd);
+  if (base == nullptr) fail(path, "too small for a segment, or cannot be mapped");
+  Segment segment(base, size);
+  const Header& h = segment.header();
+  if (h.magic != kMagic) fail(path, "not a rocelab segment");
+  if (h.layout_hash != layout_hash()) fail(path, "made by another build of rocelab; start the topology again");
+  if (h.total_bytes != size) fail(path, "its size is not what its header says");
+  return segment;
+}
+
+std::span<HostEntry> Segment::hosts() const {
+  return {reinterpret_cast<HostEntry*>(base_ + header_->host_offset), header_->hosts};
+}
+std::span<SwitchEntry> Segment::switches() const {
+  return {reinterpret_cast<SwitchEntry*>(base_ + header_->switch_offset), header_->switches};
+}
+std::span<PortEntry> Segment::ports() const {
+  return {reinterpret_cast<PortEntry*>(base_ + header_->port_offset), header_->ports};
+}
+std::span<VfSlot> Segment::vfs() const {
+  return {reinterpret_cast<VfSlot*>(base_ + header_->vf_offset), std::size_t{header_->hosts} * header_->vfs_per_host};
+}
+
+std::byte* Segment::ring_area(std::uint32_t vf, std::uint32_t which) const {
+  std::byte* area = base_ + header_->rings_offset + vf * ring_bytes(*header_);
+  const std::uint64_t descriptors = std::uint64_t{header_->ring_capacity} * sizeof(FrameDescriptor);
+  switch (which) {
+    case kTx: return area;
+    case kRx: return area + descriptors;
+    case kReturns: return area + 2 * descriptors;
+    default: return area + 2 * descriptors + std::uint64_t{header_->ring_capacity} * sizeof(std::uint32_t);
+  }
+}
+
+FrameRing Segment::tx(std::uint32_t vf) const {
+  return {&vfs()[vf].tx, reinterpret_cast<FrameDescriptor*>(ring_area(vf, kTx)), header_->ring_capacity};
+}
+FrameRing Segment::rx(std::uint32_t vf) const {
+  return {&vfs()[vf].rx, reinterpret_cast<FrameDescriptor*>(ring_area(vf, kRx)), header_->ring_capacity};
+}
+IndexRing Segment::returns(std::uint32_t vf) const {
+  return {&vfs()[vf].returns, reinterpret_cast<std::uint32_t*>(ring_area(vf, kReturns)), header_->ring_capacity};
+}
+IndexRing Segment::refill(std::uint32_t vf) const {
+  return {&vfs()[vf].refill, reinterpret_cast<std::uint32_t*>(ring_area(vf, kRefill)), header_->frames_per_vf};
+}
+
+std::span<std::byte> Segment::frame(std::uint32_t index) const {
+  RL_CHECK(valid_frame(index));
+  return {base_ + header_->frames_offset + std::uint64_t{index} * header_->frame_stride, header_->frame_stride};
+}
+
+const HostEntry* Segment::find_host(std::string_view name) const {
+  for (const HostEntry& h : hosts())
+    if (name == h.name) return &h;
+  return nullptr;
+}
+
+const HostEntry* Segment::find_host_by_ipv4(std::uint32_t ipv4) const {
+  for (const HostEntry& h : hosts())
+    if (h.ipv4 == ipv4) return &h;
+  return nullptr;
+}
+
+}  // namespace rocelab::lockstep

@@ -1,0 +1,43 @@
+#include "irn_provider/nic/nic_port.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+
+namespace rocelab {
+
+void NicPort::deliver(PacketRef packet, Time due) {
+  RL_CHECK(due >= now_ && (arrivals_.empty() || arrivals_.back()->due <= due));
+  packet->due = due;
+  arrivals_.push_back(std::move(packet));
+}
+
+Time NicPort::next_event() const {
+  const Time arrival = arrivals_.empty() ? Time::never() : arrivals_.front()->due;
+  // A timer may have been set for an instant that has passed by now (a pull or post arms it): it is due at once.
+  const Time timer = std::max(nic_.next_timeout(), now_);
+  return std::min({arrival, timer, next_departure()});
+}
+
+void NicPort::advance_to(Time t) {
+  RL_CHECK(next_event() >= t || t <= now_);
+  now_ = std::max(now_, t);
+}
+
+void NicPort::take_inputs(Time t) {
+  now_ = t;
+  while (!arrivals_.empty() && arrivals_.front()->due <= t) {
+    PacketRef packet = arrivals_.take_front();
+    if (packet->kind == PacketKind::kPfc)
+      nic_.on_pfc(pfc_of(*packet), t);
+    else
+      nic_.on_packet(std::move(packet), t);
+  }
+  if (nic_.next_timeout() <= t) nic_.on_timeout(t);
+}
+
+bool NicPort::completed() {
+  return std::exchange(completions_seen_, nic_.completions()) != nic_.completions();
+}
+
+}  // namespace rocelab

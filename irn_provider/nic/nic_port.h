@@ -1,0 +1,78 @@
+// NicPort: the node loop around one Nic that every driver shares (live process, test pair, virtual-time host). It owns the order of events at a
+// host (DESIGN.md section 4: arrivals, timers, posts by the program, departures), the serialisation of the port, and nothing else: no I/O.
+// A frame that departs at d occupies the port for wire_time(frame, rate) and is due at the link's other end one link delay after its last bit.
+// Contract:
+//  1. deliver() in due order; no frame is due before now().
+//  2. run_until(limit) runs every event with time < limit, unless a completion is made: then it returns at once, after the arrivals and timers of that
+//     instant and before its departures, so that the program can post at that very time. Call it again with the same limit to go on.
+//  3. The program posts at now() or later: call advance_to(t) (or run_to_posts(t, out)) before posting at t, so that nothing leaves earlier than it was posted.
+//  4. `out(PacketRef, Time departure, Time due)` is called while Nic::gather() and Nic::path_of() of the packet are valid.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+
+#include "base/packet.h"
+#include "base/units.h"
+#include "irn_provider/nic/nic.h"
+#include "irn_provider/transport/ring.h"
+
+namespace rocelab {
+
+enum class StopReason : std::uint8_t { kLimit, kCompletion };
+
+class NicPort {
+ public:
+  NicPort(Nic& nic, Rate rate, Duration link_delay) : nic_(nic), rate_(rate), link_delay_(link_delay) {}
+
+  void deliver(PacketRef packet, Time due);  // PFC frames (PacketKind::kPfc) included
+  Time next_event() const;                   // of arrivals, timers and the next departure; Time::never() when idle
+  Time now() const { return now_; }
+  // Moves the clock over a time in which nothing happens.
+  void advance_to(Time t);
+
+  template <class Out>
+  StopReason run_until(Time limit, Out&& out) {
+    for (Time t = next_event(); t < limit; t = next_event()) {
+      take_inputs(t);
+      if (completed()) return StopReason::kCompletion;
+      depart(t, out);
+      if (completed()) return StopReason::kCompletion;  // a WQE that could not even be sent
+    }
+    return StopReason::kLimit;
+  }
+
+  // All events before `t`, then the arrivals and timers at `t` itself; now() == t unless a completion stopped it earlier.
+  template <class Out>
+  StopReason run_to_posts(Time t, Out&& out) {
+    if (run_until(t, out) == StopReason::kCompletion) return StopReason::kCompletion;
+    take_inputs(t);
+    return completed() ? StopReason::kCompletion : StopReason::kLimit;
+  }
+
+ private:
+  Time next_departure() const { return nic_.has_more() ? std::max(now_, port_free_) : Time::never(); }
+  void take_inputs(Time t);
+  bool completed();
+
+  template <class Out>
+  void depart(Time t, Out&& out) {
+    if (next_departure() > t) return;
+    PacketRef packet = nic_.poll_transmit(t);
+    if (!packet) return;
+    port_free_ = t + wire_time(packet->frame(), rate_);
+    const Time due = port_free_ + link_delay_;
+    out(std::move(packet), t, due);
+  }
+
+  Nic& nic_;
+  const Rate rate_;
+  const Duration link_delay_;
+  Ring<PacketRef> arrivals_;  // in due order
+  Time now_;
+  Time port_free_;            // when the last departure's gap has passed
+  std::uint64_t completions_seen_ = 0;
+};
+
+}  // namespace rocelab

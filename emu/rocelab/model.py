@@ -1,0 +1,172 @@
+"""What a scenario resolves to, and what a run gives back: frozen values that know nothing of how a run is driven.
+
+The first half mirrors emu/runner (C++ reads and resolves scenarios; Python only looks). The second half is the contract
+between whoever drives a run (rocelab.live) and whoever judges it (rocelab.results): a driver fills one RunOutcome per plan.
+Times are integers of picoseconds of experiment time, rates bits per second, sizes bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+
+# base/trace.h, TraceRecord: 32 bytes, little-endian, as the event files hold it.
+TRACE_DTYPE = np.dtype(
+    [
+        ("time_ps", "<i8"),
+        ("kind", "u1"),
+        ("mark", "u1"),
+        ("port", "<u2"),
+        ("flow", "<u4"),
+        ("bytes", "<u8"),
+        ("psn", "<u4"),
+        ("peer", "<u4"),
+    ]
+)
+
+
+@dataclass(frozen=True)
+class Parameter:
+    key: str
+    value: str
+
+
+@dataclass(frozen=True)
+class HostPlan:
+    name: str
+    ipv4: str
+    mac: str
+    node: int
+    port: int  # index into RunPlan.ports: the switch port that the host hangs on
+
+
+@dataclass(frozen=True)
+class PortPlan:
+    interface: str
+    switch: str
+    port_id: int  # within the switch; OpenFlow number port_id + 1
+    peer: str  # name of a host, or interface of another switch's port
+    peer_is_host: bool
+    rate_bps: int
+    delay_ps: int
+    buffer: int  # limits in bytes; 0 where the port has no lossless class
+    headroom: int
+    xoff: int
+    xon: int
+
+
+@dataclass(frozen=True)
+class SwitchPlan:
+    name: str
+    node: int
+    ports: tuple[int, ...]  # indices into RunPlan.ports
+    openflow: tuple[str, ...]  # lines for `ovs-ofctl add-flows`
+
+
+@dataclass(frozen=True)
+class FlowPlan:
+    id: int
+    group: str
+    src: str
+    dst: str
+    op: str
+    size: int
+    message_size: int
+    start_ps: int
+    qps: int
+    packets: int
+    alone_ps: int  # completion time on an idle network
+
+
+@dataclass(frozen=True)
+class RunPlan:
+    scenario: str
+    label: str
+    seed: int
+    mode: str  # "roce" | "irn"
+    pfc: bool
+    hosts: tuple[HostPlan, ...]
+    switches: tuple[SwitchPlan, ...]
+    ports: tuple[PortPlan, ...]
+    flows: tuple[FlowPlan, ...]
+    parameters: tuple[Parameter, ...]
+    expected_participants: int
+    path_mtu: int
+    wire_mtu: int
+    verbs_timeout: int
+    verbs_retry_cnt: int
+    lookahead_ps: int
+    base_rtt_ps: int
+    bdp_cap: int
+    limit_ps: int  # experiment time after which an unfinished run is ended
+    sample_interval_ps: int
+    clock: str
+    native: Any = field(repr=False, compare=False)  # _rocelab.RunPlan, for create_segment() and measure()
+
+    @property
+    def name(self) -> str:
+        """Folder-safe name of the run, for example `roce+pfc-seed3`."""
+        return f"{self.label}-seed{self.seed}"
+
+
+@dataclass(frozen=True)
+class Scenario:
+    name: str
+    title: str
+    file: str
+    labels: tuple[str, ...]
+    seeds: tuple[int, ...]
+    native: Any = field(repr=False, compare=False)
+
+
+@dataclass(frozen=True)
+class FlowRecord:
+    """What the traffic program and the sink's NIC recorded of one flow; None: it did not happen."""
+
+    id: int
+    posted_ps: int | None
+    placed_ps: int | None
+    cqe_ps: int | None
+    status: int = 0  # ibv_wc_status of the first CQE that was not a success
+    bytes: int = 0  # placed at the sink
+    verified: bool = False  # payload compared end to end
+    src_qpn: int = 0
+    dst_qpn: int = 0
+
+
+@dataclass(frozen=True)
+class FidelityInputs:
+    clock: str = "lockstep"
+    windows: int = 0
+    detaches: int = 0
+    late_frames: int = 0
+    last_detach_ps: int = -1
+
+
+@dataclass(frozen=True)
+class RunOutcome:
+    """Everything that one run left behind. `error` is set when it did not end in order; the rest is then partial."""
+
+    plan: RunPlan
+    flows: tuple[FlowRecord, ...] = ()
+    # NIC counters per (host name, VF index), names as in irn_provider/nic/counters.h
+    nic_counters: Mapping[tuple[str, int], Mapping[str, int]] = field(default_factory=dict)
+    # switch port counters per interface, names as in ovs_patches/switch_model/counters.h
+    port_counters: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    # 32-byte digests: of every VF that took part, hosts in index order, then of every switch
+    node_digests: tuple[bytes, ...] = ()
+    # TRACE_DTYPE arrays per node: host or switch name
+    events: Mapping[str, Array] = field(default_factory=dict)
+    records: int = 0  # trace records made, recorded in files or not
+    fidelity: FidelityInputs = FidelityInputs()
+    end_ps: int = 0  # experiment time at the end
+    wall_s: float = 0.0
+    cpu_s: float = 0.0
+    max_rss_bytes: int = 0
+    error: str | None = None

@@ -1,0 +1,63 @@
+// Metrics: from what a run recorded to the fields of summary.json. docs/metrics.md holds the definitions; the names here are the file's.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/units.h"
+#include "emu/runner/plan.h"
+#include "irn_provider/nic/counters.h"
+#include "ovs_patches/switch_model/counters.h"
+
+namespace rocelab {
+
+struct FlowRecord {
+  std::uint32_t id = 0;              // Flow::id
+  Time posted = Time::never();       // first WQE posted; never: not started
+  Time placed = Time::never();       // last byte in place at the sink
+  Time cqe = Time::never();          // the sender's last CQE
+  std::int32_t status = 0;           // ibv_wc_status of the first CQE that was not a success
+  bool completed() const { return status == 0 && !placed.is_never(); }
+};
+
+struct RunInput {
+  std::vector<FlowRecord> flows;
+  std::vector<NicCounters> nics;               // of every VF that took part
+  std::vector<SwitchPortCounters> ports;       // in the order of RunPlan::segment.ports
+};
+
+struct GroupMetrics {
+  std::string name;
+  std::uint64_t flows = 0, completed = 0;
+  double goodput_bps = 0, rct_s = 0;
+};
+
+struct RunMetrics {
+  std::uint64_t flows = 0, completed = 0;
+  double goodput_bps = 0, avg_slowdown = 0, p99_slowdown = 0, avg_fct_s = 0, median_fct_s = 0, p99_fct_s = 0, rct_s = 0;
+  std::uint64_t drops = 0, data_drops = 0, lossless_drops = 0;
+  std::uint64_t retransmitted_packets = 0, timeout_retransmissions = 0, spurious_retransmissions = 0, timeouts = 0;
+  std::uint64_t pfc_pause_frames = 0, ecn_marks = 0, cnps = 0, delivered_data_packets = 0;
+  double pfc_paused_s = 0;
+  double bottleneck_utilization = 0;           // of the busiest switch port while flows lasted
+  std::string bottleneck_port;
+  std::vector<GroupMetrics> groups;
+};
+
+RunMetrics measure(const RunPlan& plan, const RunInput& input);
+
+// Nearest-rank percentile: the smallest value such that at least `percent` % of the values are at most it. NaN when empty.
+double percentile(std::vector<double> values, double percent);
+
+struct Estimate {
+  double mean = 0, median = 0, ci95 = 0;       // ci95: half width, Student's t; NaN for a single value
+  std::uint64_t n = 0;
+};
+Estimate estimate(const std::vector<double>& values);
+
+// Student's t: the quantile at 97.5 % with `degrees` >= 1 degrees of freedom.
+double student_t_975(std::uint64_t degrees);
+
+}  // namespace rocelab

@@ -1,0 +1,116 @@
+"""The runner's end of a session: starts it, asks it for things, ends it."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from rocelab.live.layout import Layout
+
+
+class SessionError(RuntimeError):
+    """The topology could not be built, or it is gone; the text says why."""
+
+
+class SessionClient:
+    """One live topology. Use as a context manager, or call stop()."""
+
+    def __init__(self, directory: Path, process: subprocess.Popen[bytes] | None, info: dict[str, Any]) -> None:
+        self.dir = directory
+        self.process = process  # None: somebody else's (`up`)
+        self.info = info
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._socket.connect(str(directory / "control.sock"))
+        self._stream = self._socket.makefile("rw")
+
+    @staticmethod
+    def start(
+        directory: Path, layout: Layout, ovs_build: Path, stay: bool = False, tick: Callable[[], None] = lambda: None
+    ) -> SessionClient:
+        """Builds the topology; `directory` (the run's, under /tmp) exists. `tick` is called while waiting."""
+        (directory / "layout.json").write_text(layout.to_json())
+        (directory / "ovs_build.txt").write_text(str(ovs_build))
+        package = Path(__file__).resolve().parents[2]
+        with open(directory / "session.log", "wb") as log:
+            process = subprocess.Popen(
+                ["/usr/bin/python3", "-m", "rocelab.live.session", str(directory), *(["--stay"] if stay else [])],
+                env={**os.environ, "PYTHONPATH": str(package)},
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+        while not (directory / "ready.json").exists():
+            if (directory / "error.txt").exists():
+                process.wait()
+                raise SessionError((directory / "error.txt").read_text().strip())
+            if process.poll() is not None:
+                raise SessionError(f"the session ended: {_last_line(directory / 'session.log')}")
+            tick()
+            time.sleep(0.01)
+        return SessionClient(directory, process, json.loads((directory / "ready.json").read_text()))
+
+    @staticmethod
+    def connect(directory: Path) -> SessionClient:
+        """Joins a topology that `up` keeps."""
+        try:
+            info = json.loads((directory / "ready.json").read_text())
+            return SessionClient(directory, None, info)
+        except OSError as e:
+            raise SessionError(f"the topology is not up any more ({e.strerror}); run ./rocelab clean") from e
+
+    def ask(self, op: str, **arguments: Any) -> dict[str, Any]:
+        try:
+            self._stream.write(json.dumps({"op": op, **arguments}) + "\n")
+            self._stream.flush()
+            line = self._stream.readline()
+        except OSError:
+            line = ""
+        if not line:
+            raise SessionError(f"the session is gone: {_last_line(self.dir / 'session.log')}")
+        answer: dict[str, Any] = json.loads(line)
+        if "error" in answer:
+            raise SessionError(answer["error"])
+        return answer
+
+    def spawn(self, host: str, argv: list[str], env: dict[str, str], stdout: Path, stderr: Path) -> int:
+        return int(self.ask("spawn", host=host, argv=argv, env=env, stdout=str(stdout), stderr=str(stderr))["pid"])
+
+    def appctl(self, *argv: str) -> str:
+        return str(self.ask("appctl", argv=list(argv))["text"])
+
+    def stop(self) -> None:
+        try:
+            self._stream.write(json.dumps({"op": "stop"}) + "\n")
+            self._stream.flush()
+        except OSError:
+            pass
+        self._stream.close()
+        self._socket.close()
+        if self.process is None:
+            return
+        try:
+            self.process.wait(timeout=20)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+    def __enter__(self) -> SessionClient:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+
+def _last_line(path: Path) -> str:
+    lines = path.read_text(errors="replace").strip().splitlines() if path.exists() else []
+    return lines[-1] if lines else "no message"
+
+

@@ -1,0 +1,75 @@
+"""What a topology is made of, as the session process that builds it is told: plain data, JSON both ways."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class HostLayout:
+    """One Mininet host with one interface."""
+
+    name: str
+    ip: str  # dotted IPv4
+    mac: str  # aa:bb:cc:dd:ee:ff
+    interface: str  # inside the host
+    peer: str  # the switch's end of the veth, which is also the OVS port's name
+
+
+@dataclass(frozen=True)
+class PortLayout:
+    """One port of a switch: a veth to a host, or an in-process link to another switch's port."""
+
+    interface: str
+    ofport: int  # OpenFlow number, from 1
+    peer: str | None  # name of the other switch's port; None for a host port
+
+
+@dataclass(frozen=True)
+class SwitchLayout:
+    name: str
+    ports: tuple[PortLayout, ...]
+    flows: tuple[str, ...]  # OpenFlow rules in ovs-ofctl's syntax
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A topology; equal layouts can be used by one run after the other."""
+
+    hosts: tuple[HostLayout, ...]
+    switches: tuple[SwitchLayout, ...]
+    mtu: int  # of the veths: room for the wire MTU, shim and trailer
+
+    def host(self, name: str) -> HostLayout:
+        for host in self.hosts:
+            if host.name == name:
+                return host
+        raise KeyError(name)
+
+    def to_json(self) -> str:
+        return json.dumps(dataclasses.asdict(self))
+
+    @staticmethod
+    def from_json(text: str) -> Layout:
+        data = json.loads(text)
+        return Layout(
+            hosts=tuple(HostLayout(**h) for h in data["hosts"]),
+            switches=tuple(
+                SwitchLayout(
+                    name=s["name"],
+                    ports=tuple(PortLayout(**p) for p in s["ports"]),
+                    flows=tuple(s["flows"]),
+                )
+                for s in data["switches"]
+            ),
+            mtu=data["mtu"],
+        )
+
+
+def interface_id(mac: str) -> str:
+    """The link-local IPv6 address that a MAC gives (EUI-64, RFC 4291 appendix A): GID 0 of a RoCE NIC."""
+    b = [int(x, 16) for x in mac.split(":")]
+    eui = [b[0] ^ 2, b[1], b[2], 0xFF, 0xFE, b[3], b[4], b[5]]
+    return "fe80::" + ":".join(f"{eui[i] << 8 | eui[i + 1]:x}" for i in range(0, 8, 2))

@@ -1,0 +1,103 @@
+"""Mininet hosts in the caller's network namespace, joined to the ports of a private Open vSwitch."""
+
+from __future__ import annotations
+
+import subprocess
+from typing import Any
+
+from mininet.link import Link
+from mininet.net import Mininet
+from mininet.node import Host, Switch
+
+from rocelab.live.layout import Layout, interface_id
+from rocelab.live.ovs import Ovs
+
+
+class LosslessSwitch(Switch):  # type: ignore[misc]  # Mininet has no type hints
+    """A switch of our private Open vSwitch as Mininet sees it; Ovs.add_bridges() makes the bridge itself."""
+
+    def __init__(self, name: str, ovs: Ovs, **params: Any) -> None:
+        params["inNamespace"] = False
+        super().__init__(name, **params)
+        self.ovs = ovs
+
+    def start(self, controllers: list[Any]) -> None:
+        """The bridge exists already: rules come from the scenario's routes, not from a controller."""
+
+    def dpctl(self, *args: str) -> str:
+        return self.ovs.run("ovs-ofctl", "-O", "OpenFlow13", args[0], f"unix:{self.ovs.dir}/{self.name}.mgmt", *args[1:])
+
+
+class Network:
+    """The built topology. The calling process must be in a network namespace of its own."""
+
+    def __init__(self, layout: Layout, ovs: Ovs) -> None:
+        self.layout = layout
+        self.ovs = ovs
+        Mininet.inited = True  # its init() raises limits of the whole machine; ours need none
+        self.net = Mininet(controller=None, build=False, autoSetMacs=False)
+
+    def start(self) -> None:
+        hosts: dict[str, Host] = {}
+        for h in self.layout.hosts:
+            hosts[h.name] = self.net.addHost(h.name, ip=None)
+        switches = {s.name: self.net.addSwitch(s.name, cls=LosslessSwitch, ovs=self.ovs) for s in self.layout.switches}
+        owner = {p.interface: s.name for s in self.layout.switches for p in s.ports}
+        numbers = {p.interface: p.ofport for s in self.layout.switches for p in s.ports}
+        for h in self.layout.hosts:
+            Link(
+                hosts[h.name],
+                switches[owner[h.peer]],
+                port1=0,
+                port2=numbers[h.peer],
+                intfName1=h.interface,
+                intfName2=h.peer,
+                addr1=h.mac,
+                addr2="0a" + h.mac[2:],  # Mininet wants both or none
+                fast=True,
+            )
+        self._configure_switch_side()
+        self.ovs.add_bridges(self.layout)
+        for h in self.layout.hosts:
+            self._configure_host(hosts[h.name], h.name)
+
+    def pid(self, host: str) -> int:
+        """Process whose namespaces are the host's."""
+        return int(self.net.get(host).pid)
+
+    def stop(self) -> None:
+        for node in self.net.hosts + self.net.switches:
+            node.terminate()
+
+    def _configure_switch_side(self) -> None:
+        lines = [f"link set dev {h.peer} mtu {self.layout.mtu} up" for h in self.layout.hosts]
+        _ip_batch(lines, [])
+        for h in self.layout.hosts:
+            _no_offloads(h.peer, [])
+
+    def _configure_host(self, node: Host, name: str) -> None:
+        me = self.layout.host(name)
+        inside = ["mnexec", "-a", str(node.pid)]
+        lines = [
+            "link set dev lo up",
+            f"link set dev {me.interface} mtu {self.layout.mtu} up",
+            f"addr add {me.ip}/8 dev {me.interface}",
+        ]
+        for other in self.layout.hosts:
+            if other.name != name:
+                lines.append(f"neigh replace {other.ip} lladdr {other.mac} dev {me.interface} nud permanent")
+                lines.append(f"neigh replace {interface_id(other.mac)} lladdr {other.mac} dev {me.interface} nud permanent")
+        _ip_batch(lines, inside)
+        _no_offloads(me.interface, inside)
+
+
+def _ip_batch(lines: list[str], prefix: list[str]) -> None:
+    done = subprocess.run([*prefix, "ip", "-batch", "-"], input="\n".join(lines) + "\n", capture_output=True, text=True)
+    if done.returncode != 0:
+        raise RuntimeError(f"ip: {done.stderr.strip().splitlines()[0]}")
+
+
+def _no_offloads(interface: str, prefix: list[str]) -> None:
+    """Checksums and segments are made by the kernel: the userspace datapath forwards frames as they are."""
+    features = [x for f in ("tx", "rx", "gso", "tso", "gro") for x in (f, "off")]
+    subprocess.run([*prefix, "ethtool", "-K", interface, *features], capture_output=True, check=False)

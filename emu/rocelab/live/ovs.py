@@ -1,0 +1,139 @@
+"""A private Open vSwitch: its own database, daemons and control sockets under one folder, built with the `lossless` port class."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from pathlib import Path
+
+from rocelab.live.layout import Layout, SwitchLayout
+
+
+class OvsError(RuntimeError):
+    """An OVS tool failed; the text holds what it said."""
+
+
+class Ovs:
+    """Daemons of one topology. Start them inside the network namespace in which the ports live."""
+
+    def __init__(self, build: Path, directory: Path) -> None:
+        self.build = build
+        self.dir = directory
+        self.environment = {
+            **os.environ,
+            "OVS_RUNDIR": str(directory),
+            "OVS_DBDIR": str(directory),
+            "OVS_LOGDIR": str(directory),
+            "OVS_SYSCONFDIR": str(directory),
+        }
+        self.daemons: list[subprocess.Popen[bytes]] = []
+
+    def tool(self, name: str) -> str:
+        """Path of an OVS program of our build."""
+        for folder in ("utilities", "vswitchd", "ovsdb"):
+            if (path := self.build / folder / name).exists():
+                return str(path)
+        raise OvsError(f"{name} is not built; run ./rocelab setup")
+
+    def run(self, *argv: str, stdin: str | None = None, timeout: float = 60) -> str:
+        done = subprocess.run(
+            [self.tool(argv[0]), *argv[1:]],
+            env=self.environment,
+            input=stdin,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+        )
+        if done.returncode != 0:
+            raise OvsError(f"{' '.join(argv[:4])}: {(done.stderr or done.stdout).strip()}")
+        return done.stdout
+
+    def vsctl(self, *argv: str) -> str:
+        return self.run("ovs-vsctl", f"--db=unix:{self.dir}/db.sock", *argv)
+
+    def appctl(self, *argv: str, timeout: float = 60) -> str:
+        return self.run("ovs-appctl", "-t", str(self.dir / "ovs-vswitchd.ctl"), *argv, timeout=timeout)
+
+    def start(self) -> None:
+        self.run("ovsdb-tool", "create", str(self.dir / "conf.db"), str(self.build / "vswitchd" / "vswitch.ovsschema"))
+        self._daemon(
+            "ovsdb-server",
+            str(self.dir / "conf.db"),
+            f"--remote=punix:{self.dir}/db.sock",
+            f"--unixctl={self.dir}/ovsdb-server.ctl",
+            "-vconsole:off",
+            f"--log-file={self.dir}/ovsdb-server.log",
+        )
+        self._wait_for(self.dir / "db.sock", "ovsdb-server")
+        self.vsctl("--no-wait", "init")
+        # One PMD thread runs all ports; flows stay until they are removed.
+        self.vsctl("--no-wait", "set", "Open_vSwitch", ".", "other_config:max-idle=3600000", "other_config:pmd-cpu-mask=0x1")
+        self._daemon(
+            "ovs-vswitchd",
+            f"unix:{self.dir}/db.sock",
+            f"--unixctl={self.dir}/ovs-vswitchd.ctl",
+            "-vconsole:off",
+            f"--log-file={self.dir}/ovs-vswitchd.log",
+        )
+        self._wait_for(self.dir / "ovs-vswitchd.ctl", "ovs-vswitchd")
+
+    def _daemon(self, name: str, *argv: str) -> None:
+        # Not detached: they are our children, end with us, and their exit is seen.
+        self.daemons.append(
+            subprocess.Popen(
+                [self.tool(name), *argv],
+                env=self.environment,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )
+        )
+
+    def _wait_for(self, path: Path, name: str, seconds: float = 15) -> None:
+        end = time.monotonic() + seconds
+        while not path.exists():
+            if self.daemons[-1].poll() is not None or time.monotonic() > end:
+                log = self.dir / f"{name}.log"
+                tail = log.read_text().strip().splitlines()[-1:] if log.exists() else []
+                raise OvsError(f"{name} did not start: {' '.join(tail) or 'no log'}")
+            time.sleep(0.005)
+
+    def add_bridges(self, layout: Layout) -> None:
+        """All bridges and ports in one transaction, then each bridge's rules in one bundle."""
+        argv: list[str] = []
+        for number, switch in enumerate(layout.switches, start=1):
+            argv += ["--", "add-br", switch.name]
+            argv += ["--", "set", "Bridge", switch.name, "datapath_type=netdev", "fail_mode=secure"]
+            argv += [f"other-config:datapath-id={number:016x}", "protocols=OpenFlow13"]
+            for port in switch.ports:
+                argv += ["--", "add-port", switch.name, port.interface]
+                argv += ["--", "set", "Interface", port.interface, "type=lossless", f"ofport_request={port.ofport}"]
+                argv += [f"options:switch={switch.name}"]
+                argv += [f"options:peer={port.peer}"] if port.peer else []
+        self.vsctl("--timeout=60", *argv[1:])
+        for switch in layout.switches:
+            self.install(switch)
+
+    def install(self, switch: SwitchLayout) -> None:
+        self.run(
+            "ovs-ofctl",
+            "-O",
+            "OpenFlow13",
+            "--bundle",
+            "add-flows",
+            f"unix:{self.dir}/{switch.name}.mgmt",
+            "-",
+            stdin="\n".join(switch.flows) + "\n",
+        )
+
+    def stop(self) -> None:
+        for daemon in reversed(self.daemons):
+            if daemon.poll() is None:
+                daemon.terminate()
+        for daemon in reversed(self.daemons):
+            try:
+                daemon.wait(timeout=5)
+            except subprocess.TimeoutExpired:
+                daemon.kill()
+                daemon.wait()

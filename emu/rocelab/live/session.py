@@ -1,0 +1,193 @@
+"""The process that holds a live topology: namespaces, Mininet hosts, Open vSwitch. It serves one request per line of JSON on a Unix socket.
+
+`python3 -m rocelab.live.session RUN_DIRECTORY [--stay]`: the folder holds layout.json; the session writes ready.json when it is up, or error.txt.
+Without --stay the session ends when its parent does, so that nothing outlives a killed runner.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import traceback
+from pathlib import Path
+from typing import Any
+
+from rocelab.live.layout import Layout
+from rocelab.live.network import Network
+from rocelab.live.ovs import Ovs, OvsError
+
+_CLONE_NEWNS, _CLONE_NEWNET = 0x00020000, 0x40000000
+_MS_REC, _MS_PRIVATE = 0x4000, 0x40000
+_PR_SET_PDEATHSIG = 1
+
+
+def enter_namespaces() -> None:
+    """Network and mount namespaces of our own, with a /sys that shows the former: hosts' are made from here, the machine's stay as they are."""
+    libc = ctypes.CDLL(None, use_errno=True)
+
+    def check(result: int, what: str) -> None:
+        if result != 0:
+            raise OSError(ctypes.get_errno(), f"{what}: {os.strerror(ctypes.get_errno())}")
+
+    check(libc.unshare(_CLONE_NEWNET | _CLONE_NEWNS), "cannot make a network namespace (root is needed)")
+    check(libc.mount(b"none", b"/", None, ctypes.c_ulong(_MS_REC | _MS_PRIVATE), None), "mount")
+    check(libc.mount(b"sysfs", b"/sys", b"sysfs", ctypes.c_ulong(0), None), "mount sysfs")
+    subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+
+
+class Session:
+    def __init__(self, directory: Path) -> None:
+        self.dir = directory
+        self.layout = Layout.from_json((directory / "layout.json").read_text())
+        ovs_dir = directory / "ovs"
+        ovs_dir.mkdir(exist_ok=True)
+        self.ovs = Ovs(Path((directory / "ovs_build.txt").read_text().strip()), ovs_dir)
+        self.network = Network(self.layout, self.ovs)
+        self.programs: dict[int, subprocess.Popen[bytes]] = {}
+
+    def start(self) -> dict[str, Any]:
+        begin = time.monotonic()
+        self.ovs.start()
+        self.network.start()
+        return {
+            "session": os.getpid(),
+            "hosts": {h.name: self.network.pid(h.name) for h in self.layout.hosts},
+            "daemons": [d.pid for d in self.ovs.daemons],
+            "seconds": time.monotonic() - begin,
+        }
+
+    # --- requests -------------------------------------------------------------------------------------------------
+
+    def do_spawn(self, host: str, argv: list[str], env: dict[str, str], stdout: str, stderr: str) -> dict[str, Any]:
+        with open(stdout, "wb") as out, open(stderr, "wb") as err:
+            program = subprocess.Popen(
+                ["mnexec", "-a", str(self.network.pid(host)), *argv],
+                env={**os.environ, **env},
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=err,
+                start_new_session=True,
+            )
+        self.programs[program.pid] = program
+        return {"pid": program.pid}
+
+    def do_poll(self) -> dict[str, Any]:
+        """Exit status of every program spawned and not forgotten yet (None: runs), and whether the daemons live."""
+        return {
+            "programs": {str(pid): p.poll() for pid, p in self.programs.items()},
+            "daemons": all(d.poll() is None for d in self.ovs.daemons),
+        }
+
+    def do_signal(self, pid: int, number: int) -> dict[str, Any]:
+        program = self.programs[pid]
+        if program.poll() is None:
+            os.killpg(pid, number)
+        return {}
+
+    def do_forget(self) -> dict[str, Any]:
+        """Ends what still runs of the spawned programs."""
+        for program in self.programs.values():
+            if program.poll() is None:
+                os.killpg(program.pid, signal.SIGKILL)
+            program.wait()
+        self.programs.clear()
+        return {}
+
+    def do_appctl(self, argv: list[str]) -> dict[str, Any]:
+        return {"text": self.ovs.appctl(*argv)}
+
+    def do_vsctl(self, argv: list[str]) -> dict[str, Any]:
+        return {"text": self.ovs.vsctl(*argv)}
+
+    def do_flows(self, flows: dict[str, list[str]]) -> dict[str, Any]:
+        """Replaces the rules of the named switches."""
+        for name, rules in flows.items():
+            self.ovs.run(
+                "ovs-ofctl",
+                "-O",
+                "OpenFlow13",
+                "--bundle",
+                "replace-flows",
+                f"unix:{self.ovs.dir}/{name}.mgmt",
+                "-",
+                stdin="\n".join(rules) + "\n",
+            )
+        return {}
+
+    # --- service --------------------------------------------------------------------------------------------------
+
+    def serve(self) -> None:
+        server = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        server.bind(str(self.dir / "control.sock"))
+        server.listen(4)
+        (self.dir / "ready.tmp").write_text(json.dumps(self.info))
+        (self.dir / "ready.tmp").rename(self.dir / "ready.json")
+        while True:
+            client, _ = server.accept()
+            with client, client.makefile("rw") as stream:
+                for line in stream:
+                    request = json.loads(line)
+                    if request["op"] == "stop":
+                        return
+                    stream.write(json.dumps(self.answer(request)) + "\n")
+                    stream.flush()
+
+    def answer(self, request: dict[str, Any]) -> dict[str, Any]:
+        arguments = {k: v for k, v in request.items() if k != "op"}
+        try:
+            result: dict[str, Any] = getattr(self, f"do_{request['op']}")(**arguments)
+            return result
+        except (OvsError, OSError, subprocess.SubprocessError) as e:
+            return {"error": str(e)}
+        except Exception:  # a fault of ours: the client shows it
+            return {"error": traceback.format_exc()}
+
+    def run(self) -> None:
+        try:
+            self.info = self.start()
+            self.serve()
+        finally:
+            self.stop()
+
+    def stop(self) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        self.do_forget()
+        self.network.stop()
+        self.ovs.stop()
+
+
+def _end(*_: object) -> None:
+    raise SystemExit(0)
+
+
+def main() -> int:
+    directory = Path(sys.argv[1])
+    if "--stay" not in sys.argv[2:]:
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+    signal.signal(signal.SIGTERM, _end)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # ^C is the runner's to handle; it tells us
+    try:
+        enter_namespaces()
+        Session(directory).run()
+    except Exception as e:
+        shown = traceback.format_exc() if os.environ.get("ROCELAB_DEBUG") else str(e)
+        (directory / "error.tmp").write_text(shown)
+        (directory / "error.tmp").rename(directory / "error.txt")
+        return 1
+    finally:
+        if "--stay" not in sys.argv[2:] and os.getppid() == 1:  # the runner was killed: nobody else cleans up
+            shutil.rmtree(f"/dev/shm/{directory.name}", ignore_errors=True)
+            shutil.rmtree(directory, ignore_errors=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,51 @@
+#include "irn_provider/transport/irn_receiver.h"
+
+#include "base/check.h"
+
+namespace rocelab {
+namespace {
+
+std::size_t bitmap_size(const IrnConfig& config) {
+  if (config.go_back_n) return 1;
+  return config.bdp_cap > 0 ? config.bdp_cap : config.bitmap_packets;
+}
+
+}  // namespace
+
+IrnReceiver::IrnReceiver(const IrnConfig& config, UnwrappedPsn expected)
+    : go_back_n_(config.go_back_n),
+      arrived_(bitmap_size(config), expected),
+      last_(bitmap_size(config), expected) {}
+
+Arrival IrnReceiver::classify(UnwrappedPsn psn) const {
+  if (psn < expected() || arrived_.test(psn)) return Arrival::kDuplicate;
+  if (psn == expected()) return Arrival::kInOrder;
+  if (go_back_n_ || arrived_.covers(psn)) return Arrival::kOutOfOrder;
+  return Arrival::kBeyondBitmap;
+}
+
+std::uint32_t IrnReceiver::accept(UnwrappedPsn psn, bool last) {
+  const UnwrappedPsn before = expected();
+  RL_CHECK(arrived_.covers(psn) && !arrived_.test(psn));
+  arrived_.set(psn);
+  if (last) last_.set(psn);
+  if (psn != before) {
+    ++beyond_;
+    return 0;
+  }
+  const UnwrappedPsn after = arrived_.first_zero(before);
+  const std::size_t completed = last_.popcount(before, after);
+  beyond_ -= static_cast<std::size_t>(after - before - 1);
+  arrived_.advance(after);
+  last_.advance(after);
+  nacked_ = false;
+  return static_cast<std::uint32_t>(completed);
+}
+
+bool IrnReceiver::take_nack_due() {
+  const bool due = !nacked_;
+  nacked_ = true;
+  return due;
+}
+
+}  // namespace rocelab

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "base/check.h"
 #include "base/psn.h"
 #include "base/units.h"
 
@@ -32,6 +33,10 @@ class SenderWindow {
   // `limit` is one past the last PSN that exists: new packets come from [next, limit).
   virtual bool has_more(UnwrappedPsn limit) const = 0;
   virtual NextPacket pull(UnwrappedPsn limit, Time now) = 0;  // precondition: has_more(limit); marks it sent, arms the timer
+
+  // The packet just pulled also stands for the PSNs up to `end`: in RoCE a READ request takes as many PSNs as its response (IBTA 9.7.3.1).
+  // Never called in IRN mode, where requests and READ responses are numbered apart.
+  virtual void extend(UnwrappedPsn /*end*/) { RL_CHECK(false); }
 
   virtual void on_ack(UnwrappedPsn expected, Time now) = 0;   // everything below `expected` has arrived
   // A sequence error: the receiver waits for `expected`. IRN also names the packet that arrived instead; without `sack` only the cumulative value is known.

@@ -2,6 +2,7 @@
 // Callers have checked lengths; offsets are the named constants of the header files.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -40,5 +41,16 @@ constexpr void store16(std::span<std::byte> b, std::size_t at, std::uint16_t v) 
 constexpr void store24(std::span<std::byte> b, std::size_t at, std::uint32_t v) { store_be<3>(&b[at], v); }
 constexpr void store32(std::span<std::byte> b, std::size_t at, std::uint32_t v) { store_be<4>(&b[at], v); }
 constexpr void store64(std::span<std::byte> b, std::size_t at, std::uint64_t v) { store_be<8>(&b[at], v); }
+
+template <std::size_t N>
+constexpr std::array<std::uint8_t, N> load_array(std::span<const std::byte> b, std::size_t at) {
+  std::array<std::uint8_t, N> value{};
+  for (std::size_t i = 0; i < N; ++i) value[i] = load8(b, at + i);
+  return value;
+}
+template <std::size_t N>
+constexpr void store_array(std::span<std::byte> b, std::size_t at, const std::array<std::uint8_t, N>& value) {
+  for (std::size_t i = 0; i < N; ++i) store8(b, at + i, value[i]);
+}
 
 }  // namespace rocelab::wire

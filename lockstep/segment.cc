@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/check.h"
+#include "lockstep/futex.h"
 
 namespace rocelab::lockstep {
 namespace {
@@ -189,6 +190,11 @@ IndexRing Segment::refill(std::uint32_t vf) const {
 std::span<std::byte> Segment::frame(std::uint32_t index) const {
   RL_CHECK(valid_frame(index));
   return {base_ + header_->frames_offset + std::uint64_t{index} * header_->frame_stride, header_->frame_stride};
+}
+
+void announce(Header& header) {
+  header.activity.fetch_add(1);
+  futex_wake_all(header.activity);
 }
 
 const HostEntry* Segment::find_host(std::string_view name) const {

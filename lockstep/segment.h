@@ -15,6 +15,8 @@
 #include <filesystem>
 #include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/ids.h"
 #include "base/units.h"
@@ -130,6 +132,9 @@ constexpr std::uint32_t vf_of_qpn(std::uint32_t qpn) { return (qpn - kFirstQpn) 
 
 using FrameRing = SpscRing<FrameDescriptor>;
 using IndexRing = SpscRing<std::uint32_t>;
+
+// A VF began or ceased to hold time: wakes an idle coordinator.
+void announce(Header& header);
 
 // What the runner decides; everything else of the layout follows.
 struct SegmentPlan {

@@ -3,10 +3,11 @@
 #pragma once
 
 #include <deque>
-#include <memory>
+#include <utility>
 #include <vector>
 
 #include "base/packet.h"
+#include "base/wire/frame.h"
 #include "irn_provider/live/live_trace.h"
 #include "irn_provider/nic/nic.h"
 #include "irn_provider/nic/nic_port.h"
@@ -16,33 +17,33 @@ namespace rocelab {
 
 class LiveNic {
  public:
-  LiveNic(lockstep::Segment& segment, std::uint32_t host, std::uint32_t vf_index);
+  // `segment` outlives it. `vf`: index of the slot, which this process owns.
+  LiveNic(const lockstep::Segment& segment, std::uint32_t host, std::uint32_t vf);
 
   Nic& nic() { return nic_; }
-  Time now() const { return now_; }
-  // Moves the clock without running anything; `t` must not pass an event.
-  void advance(Time t) { now_ = std::max(now_, t); }
+  Time now() const { return port_.now(); }
+  // The clock goes on to `t`. What should have happened before (a process that time has gone on without) happens late, but in order.
+  void advance(Time t);
   // Runs events before `limit`. True: stopped in an instant in which a completion was made, before that instant's departures; now() is the instant.
   // False: all events before `limit` are done; now() == limit.
   bool run_until(Time limit);
-  // Runs events before `t` and the arrivals and timers at `t`, so that a program may post at `t`. True: as above, stopped before.
+  // Runs events before `t`, then the arrivals and timers at `t`, so that a program may post at `t`. True: stopped by a completion, as above.
   bool run_to_posts(Time t);
   Time next_event();                     // own or input; Time::never() when idle
   void publish_counters();               // into the VF's slot
-  void finish();                         // digest into the slot, event file closed
+  void finish();                         // digest into the slot, event file written
 
  private:
   void take_arrivals(Time limit, bool inclusive);
-  void take_frame(const lockstep::FrameDescriptor& descriptor);
   PacketRef parse(const lockstep::FrameDescriptor& descriptor);
-  void send(PacketRef packet, Time departure, Time due);
+  PacketRef bad_frame(const lockstep::FrameDescriptor& descriptor, FrameError why);
+  void send(PacketRef packet, Time due);
+  FrameAddress address_of(const Packet& packet) const;
   void return_consumed();
   std::uint32_t allocate_frame();
-  bool after_step(Time limit, bool stopped);
 
-  lockstep::Segment& segment_;
+  const lockstep::Segment& segment_;
   const lockstep::HostEntry& host_;
-  const std::uint32_t vf_;               // index of the slot
   lockstep::VfSlot& slot_;
   lockstep::FrameRing tx_, rx_;
   lockstep::IndexRing returns_, refill_;
@@ -53,8 +54,7 @@ class LiveNic {
   LiveTrace trace_;
   Nic nic_;
   NicPort port_;
-  NicCounters edge_counters_;            // frames that never became packets
-  Time now_;
+  NicCounters edge_counters_;            // of frames that never became packets
 };
 
 }  // namespace rocelab

@@ -2,11 +2,12 @@
 
 #include <algorithm>
 #include <atomic>
-#include <condition_variable>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
+#include <stdexcept>
 #include <thread>
 #include <vector>
 
@@ -99,6 +100,7 @@ struct LiveProcess::Impl {
 
   ThreadState& me();
   void join(ThreadState& t);
+  void start_running(ThreadState& t);
   void park(Lock& lock, ThreadState& t);
   void lead(Lock& lock, ThreadState& t);
   void wait_for_window(Lock& lock, ThreadState& t);
@@ -156,6 +158,11 @@ ThreadState& LiveProcess::Impl::me() {
 // Makes a detached thread a running one. Time stands from here on: either a window of this VF is open, or the VF holds.
 void LiveProcess::Impl::join(ThreadState& t) {
   if (t.mode == ThreadMode::kRunning || t.mode == ThreadMode::kForeign) return;
+  start_running(t);
+}
+
+// Counts `t` as running. Outside a window the VF holds time first, and looks then how far time has gone: the order that the coordinator relies on.
+void LiveProcess::Impl::start_running(ThreadState& t) {
   t.mode = ThreadMode::kRunning;
   if (running++ > 0 || granted) return;
   slot.hold.store(1);
@@ -301,11 +308,7 @@ bool LiveProcess::Impl::give_turn() {
   for (const auto& t : threads) {
     if (t->mode != ThreadMode::kParked || !t->due) continue;
     t->due = false;
-    t->mode = ThreadMode::kRunning;
-    if (running++ == 0 && !granted) {
-      slot.hold.store(1);
-      announce(segment.header());
-    }
+    start_running(*t);
     t->turn.store(1);
     futex_wake_all(t->turn);
     return true;
@@ -319,7 +322,6 @@ void LiveProcess::Impl::leave_thread(ThreadState& t) {
   if (running == 0 && leader == nullptr) {
     helper_wake.store(1);
     futex_wake_all(slot.detach_request);
-    futex_wake_all(helper_wake);
   }
 }
 

@@ -1,0 +1,189 @@
+#include "irn_provider/live/live_nic.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+
+#include <unistd.h>
+
+#include "base/check.h"
+#include "base/wire/frame.h"
+
+namespace rocelab {
+
+using lockstep::FrameDescriptor;
+
+namespace {
+
+std::string event_path(const lockstep::Segment& segment, const lockstep::HostEntry& host, std::uint32_t vf) {
+  const std::string folder = segment.header().trace_dir;
+  if (folder.empty()) return {};
+  return folder + "/" + host.name + "." + std::to_string(vf % segment.header().vfs_per_host) + ".events";
+}
+
+// What cannot happen in a run of this build ends the program with a line: the alternative would be a silent loss.
+[[noreturn]] void give_up(const lockstep::HostEntry& host, const char* why) {
+  std::fprintf(stderr, "rocelab: %s: %s\n", host.name, why);
+  _exit(1);
+}
+
+}  // namespace
+
+LiveNic::LiveNic(const lockstep::Segment& segment, std::uint32_t host, std::uint32_t vf)
+    : segment_(segment),
+      host_(segment.hosts()[host]),
+      slot_(segment.vfs()[vf]),
+      tx_(segment.tx(vf)),
+      rx_(segment.rx(vf)),
+      returns_(segment.returns(vf)),
+      refill_(segment.refill(vf)),
+      trace_(event_path(segment, host_, vf), Duration::from_ps(segment.header().sample_interval_ps)),
+      nic_(host_.nic, Qpn{slot_.first_qpn}, Rng(segment.header().seed).fork(host_.name).fork(std::to_string(slot_.vf)), pool_, memory_,
+           trace_),
+      port_(nic_, host_.nic.link_rate, host_.nic.link_delay) {
+  const std::uint32_t first = segment.first_frame(vf);
+  for (std::uint32_t i = segment.header().frames_per_vf; i-- > 0;) free_frames_.push_back(first + i);
+}
+
+void LiveNic::advance(Time t) {
+  while (port_.next_event() < t && run_until(t)) {
+  }
+  if (t > now()) port_.advance_to(t);
+}
+
+bool LiveNic::run_until(Time limit) {
+  take_arrivals(limit, false);
+  const StopReason why = port_.run_until(limit, [this](PacketRef p, Time, Time due) { send(std::move(p), due); });
+  if (why == StopReason::kLimit && limit > now()) port_.advance_to(limit);
+  return_consumed();
+  return why == StopReason::kCompletion;
+}
+
+bool LiveNic::run_to_posts(Time t) {
+  take_arrivals(t, true);
+  const StopReason why = port_.run_to_posts(t, [this](PacketRef p, Time, Time due) { send(std::move(p), due); });
+  return_consumed();
+  return why == StopReason::kCompletion;
+}
+
+Time LiveNic::next_event() {
+  const FrameDescriptor* head = rx_.front();
+  return std::min(port_.next_event(), head != nullptr ? Time::from_ps(head->due_ps) : Time::never());
+}
+
+void LiveNic::take_arrivals(Time limit, bool inclusive) {
+  for (const FrameDescriptor* d = rx_.front(); d != nullptr; d = rx_.front()) {
+    if (d->due_ps > limit.ps() || (!inclusive && d->due_ps == limit.ps())) break;
+    const FrameDescriptor descriptor = *d;
+    rx_.pop();
+    const Time due = std::max(Time::from_ps(descriptor.due_ps), now());  // a process that time has gone on without takes it late
+    held_.emplace_back(due, descriptor.frame);
+    if (PacketRef packet = parse(descriptor)) port_.deliver(std::move(packet), due);
+  }
+}
+
+PacketRef LiveNic::parse(const FrameDescriptor& descriptor) {
+  const std::span<const std::byte> bytes = segment_.frame(descriptor.frame).first(descriptor.length);
+  PacketRef packet = pool_.make();
+  packet->frame_slot = descriptor.frame;
+  packet->retransmission = descriptor.retransmission != 0;
+  if (static_cast<PacketKind>(descriptor.kind) == PacketKind::kPfc) {
+    const auto pfc = PfcFrame::parse(bytes);
+    if (!pfc) return bad_frame(descriptor, FrameError::kTooShort);
+    put_pfc(*packet, *pfc);
+    return packet;
+  }
+  FrameError why{};
+  const auto frame = parse_frame(bytes, IcrcCheck::kVerify, &why);
+  if (!frame) return bad_frame(descriptor, why);
+  packet->kind = packet_kind(frame->roce.opcode);
+  packet->frame_length = frame->layout.length;
+  packet->payload = frame->payload.data();
+  packet->payload_length = static_cast<std::uint32_t>(frame->payload.size());
+  packet->ecn = frame->address.ecn;
+  packet->tc = Tc{frame->address.dscp == host_.nic.cnp_dscp ? host_.nic.cnp_tc : host_.nic.roce_tc};
+  packet->roce = frame->roce;
+  packet->flow = frame->roce.dest.value;
+  return packet;
+}
+
+PacketRef LiveNic::bad_frame(const FrameDescriptor& descriptor, FrameError why) {
+  (why == FrameError::kBadIcrc ? edge_counters_.rx_icrc_encapsulated : edge_counters_.rx_malformed) += 1;
+  trace_.record({.time = std::max(Time::from_ps(descriptor.due_ps), now()),
+                 .kind = TraceKind::kDrop,
+                 .mark = static_cast<std::uint8_t>(0x80 | static_cast<unsigned>(why)),
+                 .bytes = descriptor.length});
+  return {};
+}
+
+// Frames whose packets the state machines have seen go home; they keep no packet beyond the instant of its arrival.
+void LiveNic::return_consumed() {
+  while (!held_.empty() && held_.front().first <= now()) {
+    if (!returns_.push(held_.front().second)) give_up(host_, "the ring of returned frames is full");
+    held_.pop_front();
+  }
+}
+
+std::uint32_t LiveNic::allocate_frame() {
+  if (free_frames_.empty()) {
+    for (const std::uint32_t* f = refill_.front(); f != nullptr; f = refill_.front()) {
+      free_frames_.push_back(*f);
+      refill_.pop();
+    }
+    if (free_frames_.empty()) give_up(host_, "all its frames are in the network; raise engine.frames_per_vf");
+  }
+  const std::uint32_t frame = free_frames_.back();
+  free_frames_.pop_back();
+  return frame;
+}
+
+FrameAddress LiveNic::address_of(const Packet& packet) const {
+  const PathAddress* path = nic_.path_of(packet);
+  RL_CHECK(path != nullptr);
+  FrameAddress a;
+  a.dst_mac = path->dst_mac;
+  a.src_mac = host_.mac;
+  a.is_ipv4 = path->is_ipv4();
+  a.src_gid = path->src_gid;
+  a.dst_gid = path->dst_gid;
+  const std::uint8_t class_dscp = packet.tc.value == host_.nic.cnp_tc ? host_.nic.cnp_dscp : host_.nic.roce_dscp;
+  a.dscp = path->traffic_class != 0 ? static_cast<std::uint8_t>(path->traffic_class >> 2) : class_dscp;
+  a.ecn = packet.ecn;
+  a.ttl = path->hop_limit != 0 ? path->hop_limit : 64;
+  a.udp_src_port = path->udp_src_port;
+  return a;
+}
+
+void LiveNic::send(PacketRef packet, Time due) {
+  const std::uint32_t index = allocate_frame();
+  const std::span<std::byte> bytes = segment_.frame(index);
+  const FrameLayout layout = write_frame_headers(address_of(*packet), packet->roce, packet->payload_length, bytes);
+  RL_CHECK(layout.length == packet->frame_length && layout.length <= bytes.size());
+  if (packet->payload_length > 0 && !nic_.gather(*packet, bytes.subspan(layout.payload, packet->payload_length))) {
+    free_frames_.push_back(index);
+    return;
+  }
+  seal_frame(layout, bytes);
+  const FrameDescriptor descriptor{.due_ps = due.ps(),
+                                   .frame = index,
+                                   .length = static_cast<std::uint16_t>(layout.length),
+                                   .kind = static_cast<std::uint8_t>(packet->kind),
+                                   .retransmission = packet->retransmission};
+  if (!tx_.push(descriptor)) give_up(host_, "the ring to its switch is full");
+}
+
+void LiveNic::publish_counters() {
+  NicCounters sum = nic_.counters();
+  sum.rx_icrc_encapsulated += edge_counters_.rx_icrc_encapsulated;
+  sum.rx_malformed += edge_counters_.rx_malformed;
+  slot_.counters = sum;
+}
+
+void LiveNic::finish() {
+  const Digest digest = trace_.digest();
+  std::memcpy(slot_.digest.data(), digest.data(), digest.size());
+  slot_.records = trace_.records();
+  trace_.flush();
+}
+
+}  // namespace rocelab

@@ -1,0 +1,42 @@
+// LiveTrace: what becomes of a VF's trace records: the hash, and the event file that results and pictures are made from.
+// Event file: TraceRecords as they lie in memory, without deliveries; instead, every sample interval, one kSample record per flow that received data
+// (flow = local QPN, bytes = frame bytes delivered so far, psn = 0).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/trace.h"
+#include "base/trace_hash.h"
+
+namespace rocelab {
+
+class LiveTrace final : public TraceSink {
+ public:
+  // `path` empty: no event file. `sample_interval` zero: no samples.
+  LiveTrace(std::string path, Duration sample_interval);
+  ~LiveTrace() override;
+  Digest digest() { return hash_.digest(); }
+  std::uint64_t records() const { return records_; }  // hashed so far
+  void flush();
+
+ private:
+  struct Flow {
+    std::uint64_t bytes = 0, sampled = 0;
+  };
+  void on_record(const TraceRecord& r) override;
+  void sample(Time now);
+  void write(const TraceRecord& r);
+
+  TraceHash hash_;
+  std::uint64_t records_ = 0;
+  int fd_ = -1;
+  std::vector<TraceRecord> buffer_;
+  Duration sample_interval_;
+  Time next_sample_;
+  std::map<std::uint32_t, Flow> flows_;  // ordered: samples come out in the same order everywhere
+};
+
+}  // namespace rocelab

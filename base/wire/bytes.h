@@ -1,5 +1,5 @@
-// Big-endian loads and stores for the header codecs: the only place where bytes become numbers.
-// Callers have checked lengths; offsets are the named constants of the header files.
+// Loads and stores for the header codecs, big-endian unless named le: the only place where bytes become
+// numbers. Callers have checked lengths; offsets are the named constants of the header files.
 #pragma once
 
 #include <array>
@@ -41,6 +41,15 @@ constexpr void store16(std::span<std::byte> b, std::size_t at, std::uint16_t v) 
 constexpr void store24(std::span<std::byte> b, std::size_t at, std::uint32_t v) { store_be<3>(&b[at], v); }
 constexpr void store32(std::span<std::byte> b, std::size_t at, std::uint32_t v) { store_be<4>(&b[at], v); }
 constexpr void store64(std::span<std::byte> b, std::size_t at, std::uint64_t v) { store_be<8>(&b[at], v); }
+
+// The ICRC and pcap files are little-endian.
+constexpr std::uint32_t load_le32(std::span<const std::byte> b, std::size_t at) {
+  return std::to_integer<std::uint32_t>(b[at]) | std::to_integer<std::uint32_t>(b[at + 1]) << 8 |
+         std::to_integer<std::uint32_t>(b[at + 2]) << 16 | std::to_integer<std::uint32_t>(b[at + 3]) << 24;
+}
+constexpr void store_le32(std::span<std::byte> b, std::size_t at, std::uint32_t v) {
+  for (std::size_t i = 0; i < 4; ++i) b[at + i] = static_cast<std::byte>(v >> (8 * i) & 0xff);
+}
 
 template <std::size_t N>
 constexpr std::array<std::uint8_t, N> load_array(std::span<const std::byte> b, std::size_t at) {

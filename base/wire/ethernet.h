@@ -36,7 +36,8 @@ struct EthernetHeader {
 
   static std::optional<EthernetHeader> parse(std::span<const std::byte> b) {
     if (b.size() < kSize) return std::nullopt;
-    return EthernetHeader{wire::load_array<6>(b, kDst), wire::load_array<6>(b, kSrc), wire::load16(b, kEtherType)};
+    return EthernetHeader{wire::load_array<6>(b, kDst), wire::load_array<6>(b, kSrc),
+                          wire::load16(b, kEtherType)};
   }
   void write(std::span<std::byte, kSize> out) const {
     wire::store_array(out, kDst, dst);

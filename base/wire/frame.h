@@ -1,7 +1,7 @@
-// A whole RoCEv2 frame: Ethernet [802.1Q] IPv4|IPv6 UDP BTH.. payload pad ICRC, to and from bytes. IBTA annex A17.3.
-// Written as Linux rxe writes it: DF, TTL 64, IP ID 0, UDP checksum 0. Lengths come from IP, so bytes behind the ICRC (Ethernet padding, a
-// trailer) are allowed and left alone. A sender needs no copy: write_frame_headers() says where the payload goes, seal_frame() adds
-// pad and ICRC behind it.
+// A whole RoCEv2 frame: Ethernet [802.1Q] IPv4|IPv6 UDP BTH.. payload pad ICRC, to and from bytes. IBTA annex
+// A17.3. Written as Linux rxe writes it: DF, TTL 64, IP ID 0, UDP checksum 0. Lengths come from IP, so bytes
+// behind the ICRC (Ethernet padding, a trailer) are allowed and left alone. A sender needs no copy:
+// write_frame_headers() says where the payload goes, seal_frame() adds pad and ICRC behind it.
 #pragma once
 
 #include <array>
@@ -41,12 +41,12 @@ struct FrameAddress {
   Gid src_gid{}, dst_gid{};
   std::uint8_t dscp = 0;
   Ecn ecn = Ecn::kNotEct;
-  std::uint8_t ttl = 64;          // or hop limit
-  std::uint16_t ip_id = 0;        // IPv4
-  bool dont_fragment = true;      // IPv4
-  std::uint32_t flow_label = 0;   // IPv6, 20 bits
+  std::uint8_t ttl = 64;         // or hop limit
+  std::uint16_t ip_id = 0;       // IPv4
+  bool dont_fragment = true;     // IPv4
+  std::uint32_t flow_label = 0;  // IPv6, 20 bits
   std::uint16_t udp_src_port = 0xc000;
-  std::uint16_t udp_checksum = 0; // kept as it came, not verified; 0: none
+  std::uint16_t udp_checksum = 0;  // kept as it came, not verified; 0: none
   friend bool operator==(const FrameAddress&, const FrameAddress&) = default;
 };
 
@@ -61,30 +61,33 @@ struct FrameLayout {
 };
 
 // The layout follows from the opcode's headers and the payload's length; roce.pad is not looked at.
-FrameLayout frame_layout(const RoceHeaders& roce, std::size_t payload_length, bool is_ipv4, bool tagged = false);
+FrameLayout frame_layout(const RoceHeaders& roce, std::size_t payload_length, bool is_ipv4,
+                         bool tagged = false);
 
 // Ethernet header to ICRC, at least 60: what buffers and links count. The same in virtual time as on a wire.
-std::size_t frame_length(const RoceHeaders& roce, std::size_t payload_length, bool is_ipv4, bool tagged = false);
+std::size_t frame_length(const RoceHeaders& roce, std::size_t payload_length, bool is_ipv4,
+                         bool tagged = false);
 
-// Writes all headers (BTH pad from the payload's length) and returns the layout; the payload belongs at layout.payload. `out` holds
-// at least layout.length bytes; the opcode is known; lengths fit 16 bits (RL_CHECK).
-FrameLayout write_frame_headers(const FrameAddress& address, const RoceHeaders& roce, std::size_t payload_length,
-                                std::span<std::byte> out);
+// Writes all headers (BTH pad from the payload's length) and returns the layout; the payload belongs at
+// layout.payload. `out` holds at least layout.length bytes; the opcode is known; lengths fit 16 bits
+// (RL_CHECK).
+FrameLayout write_frame_headers(const FrameAddress& address, const RoceHeaders& roce,
+                                std::size_t payload_length, std::span<std::byte> out);
 // Behind a payload that is in place: pad, ICRC, zeros up to 60 bytes.
 void seal_frame(const FrameLayout& layout, std::span<std::byte> frame);
 // Both, with a copy of `payload` between them (it may already be in place). Returns the frame's length.
-std::size_t write_frame(const FrameAddress& address, const RoceHeaders& roce, std::span<const std::byte> payload,
-                        std::span<std::byte> out);
+std::size_t write_frame(const FrameAddress& address, const RoceHeaders& roce,
+                        std::span<const std::byte> payload, std::span<std::byte> out);
 
 enum class FrameError : std::uint8_t {
   kNone,
-  kTooShort,             // ends before its headers do
-  kNotIp,                // another EtherType, IPv4 options, or a version that contradicts the EtherType
+  kTooShort,  // ends before its headers do
+  kNotIp,     // another EtherType, IPv4 options, or a version that contradicts the EtherType
   kBadIpChecksum,
   kFragment,
-  kNotRoce,              // not UDP to port 4791
-  kLengthMismatch,       // IP, UDP and the frame's own length contradict one another
-  kShim,                 // a shim stands before the BTH: take it out first (base/wire/shim.h)
+  kNotRoce,         // not UDP to port 4791
+  kLengthMismatch,  // IP, UDP and the frame's own length contradict one another
+  kShim,            // a shim stands before the BTH: take it out first (base/wire/shim.h)
   kUnknownOpcode,
   kBadTransportVersion,  // IBTA 9.6.1.1: not 0
   kBadPad,               // pad without its bytes, in a packet without payload, or in a first or middle packet

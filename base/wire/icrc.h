@@ -1,7 +1,8 @@
-// The invariant CRC of RoCEv2: the only place where it is computed. IBTA Vol 1, 7.8.1 (CRC-32 of Ethernet) and annex A17.3.3: over eight
-// bytes of ones (in place of a local route header), the IP header, the UDP header, BTH to pad, with everything that a router may
-// change set to ones: IPv4 TOS, TTL and header checksum; IPv6 traffic class, flow label and hop limit; UDP checksum; BTH byte 4
-// (FECN, BECN). On the wire it stands behind the pad, least significant byte first.
+// The invariant CRC of RoCEv2: the only place where it is computed. IBTA Vol 1, 7.8.1 (CRC-32 of Ethernet)
+// and annex A17.3.3: over eight bytes of ones (in place of a local route header), the IP header, the UDP
+// header, BTH to pad, with everything that a router may change set to ones: IPv4 TOS, TTL and header
+// checksum; IPv6 traffic class, flow label and hop limit; UDP checksum; BTH byte 4 (FECN, BECN). On the wire
+// it stands behind the pad, least significant byte first.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +13,8 @@ namespace rocelab {
 
 inline constexpr std::size_t kIcrcBytes = 4;
 
-// `packet` runs from the IP header to the end of the pad, at least to the end of the BTH; `is_ipv4` says which header it begins with.
+// `packet` runs from the IP header to the end of the pad, at least to the end of the BTH; `is_ipv4` says
+// which header it begins with.
 std::uint32_t icrc(std::span<const std::byte> packet, bool is_ipv4);
 
 // CRC-32 (reflected polynomial 0xedb88320) without the inversions before and after: state in, state out.

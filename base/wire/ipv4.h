@@ -30,7 +30,8 @@ namespace rocelab {
 
 using Ipv4Address = std::array<std::uint8_t, 4>;
 
-// RFC 1071: ones' complement of the ones' complement sum; 0 over a header that holds its right checksum. Even lengths only.
+// RFC 1071: ones' complement of the ones' complement sum; 0 over a header that holds its right checksum. Even
+// lengths only.
 constexpr std::uint16_t internet_checksum(std::span<const std::byte> b) {
   std::uint32_t sum = 0;
   for (std::size_t i = 0; i + 1 < b.size(); i += 2) sum += wire::load16(b, i);
@@ -40,8 +41,8 @@ constexpr std::uint16_t internet_checksum(std::span<const std::byte> b) {
 
 struct Ipv4Header {
   static constexpr std::size_t kSize = 20;
-  static constexpr std::size_t kVersion = 0, kTos = 1, kTotalLength = 2, kId = 4, kFragment = 6, kTtl = 8, kProtocol = 9,
-                               kChecksum = 10, kSrc = 12, kDst = 16;
+  static constexpr std::size_t kVersion = 0, kTos = 1, kTotalLength = 2, kId = 4, kFragment = 6, kTtl = 8,
+                               kProtocol = 9, kChecksum = 10, kSrc = 12, kDst = 16;
   static constexpr std::uint8_t kUdp = 17;
   std::uint8_t dscp = 0;  // 6 bits
   Ecn ecn = Ecn::kNotEct;
@@ -54,7 +55,8 @@ struct Ipv4Header {
   friend bool operator==(const Ipv4Header&, const Ipv4Header&) = default;
 
   static std::optional<Ipv4Header> parse(std::span<const std::byte> b) {
-    if (b.size() < kSize || wire::load8(b, kVersion) != 0x45 || internet_checksum(b.first(kSize)) != 0) return std::nullopt;
+    if (b.size() < kSize || wire::load8(b, kVersion) != 0x45 || internet_checksum(b.first(kSize)) != 0)
+      return std::nullopt;
     Ipv4Header ip;
     ip.dscp = static_cast<std::uint8_t>(wire::load8(b, kTos) >> 2);
     ip.ecn = static_cast<Ecn>(wire::load8(b, kTos) & 3);

@@ -1,4 +1,5 @@
-// IPv6 header. RFC 8200, 3; extension headers are not understood: whoever finds a next header other than UDP gives up.
+// IPv6 header. RFC 8200, 3; extension headers are not understood: whoever finds a next header other than UDP
+// gives up.
 //
 //  0                   1                   2                   3
 //  0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
@@ -29,7 +30,8 @@ using Ipv6Address = std::array<std::uint8_t, 16>;
 
 struct Ipv6Header {
   static constexpr std::size_t kSize = 40;
-  static constexpr std::size_t kVersion = 0, kPayloadLength = 4, kNextHeader = 6, kHopLimit = 7, kSrc = 8, kDst = 24;
+  static constexpr std::size_t kVersion = 0, kPayloadLength = 4, kNextHeader = 6, kHopLimit = 7, kSrc = 8,
+                               kDst = 24;
   std::uint8_t dscp = 0;  // 6 bits
   Ecn ecn = Ecn::kNotEct;
   std::uint32_t flow_label = 0;      // 20 bits
@@ -54,8 +56,9 @@ struct Ipv6Header {
     return ip;
   }
   void write(std::span<std::byte, kSize> out) const {
-    wire::store32(out, kVersion, 6u << 28 | std::uint32_t{dscp} << 22 | static_cast<std::uint32_t>(ecn) << 20 |
-                                     (flow_label & 0xfffff));
+    wire::store32(out, kVersion,
+                  6u << 28 | std::uint32_t{dscp} << 22 | static_cast<std::uint32_t>(ecn) << 20 |
+                      (flow_label & 0xfffff));
     wire::store16(out, kPayloadLength, payload_length);
     wire::store8(out, kNextHeader, next_header);
     wire::store8(out, kHopLimit, hop_limit);

@@ -18,7 +18,8 @@
 //  - BTH PSN of ACK, NACK, READ_ACK, READ_NACK: the cumulative acknowledgement = the PSN that the receiver
 //    expects next (4.2.1), where an RC ACK names the last packet received. Requests are numbered in the sPSN
 //    space, READ responses in rPSN (4.4.4).
-//  - RETH stands in every packet of a WRITE (4.4.3): VA is the address of this packet's first byte, DMALen the
+//  - RETH stands in every packet of a WRITE (4.4.3): VA is the address of this packet's first byte, DMALen
+//  the
 //    bytes from there to the message's end.
 //  - The AETH of a NACK, which reports a gap, is an ACK syndrome with credits. RNR and error NAKs are ACK
 //    packets (0xd1) with their IBTA syndrome; their BTH PSN, the expected one, is that of the refused packet,

@@ -16,6 +16,7 @@ namespace rocelab {
 // clang-format off
 enum class TransportClass : std::uint8_t { kRc = 0x00, kUc = 0x20, kUd = 0x60, kCnp = 0x80, kIrn = 0xc0 };
 inline constexpr std::uint8_t kTransportClassMask = 0xe0;
+inline constexpr std::uint8_t kShimClass = 0xe0;  // not a BTH: base/wire/shim.h
 
 enum class Operation : std::uint8_t {
   kSendFirst = 0x00, kSendMiddle = 0x01, kSendLast = 0x02, kSendLastImm = 0x03, kSendOnly = 0x04, kSendOnlyImm = 0x05,

@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 
 #include "base/ids.h"
 #include "base/units.h"
@@ -35,6 +36,7 @@ struct PfcFrame {
   static std::optional<PfcFrame> parse(std::span<const std::byte> bytes);
   void write(std::span<std::byte, kSize> out, const std::array<std::uint8_t, 6>& source) const;
 };
+std::string to_string(const PfcFrame& pfc);  // "PFC TC3=65535"
 
 // One quantum is the time of 512 bits at the link's rate.
 constexpr Duration pause_duration(std::uint16_t quanta, Rate rate) {

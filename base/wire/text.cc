@@ -6,11 +6,13 @@
 #include "base/wire/atomic_eth.h"
 #include "base/wire/bth.h"
 #include "base/wire/deth.h"
+#include "base/wire/frame.h"
 #include "base/wire/immdt.h"
 #include "base/wire/irn.h"
 #include "base/wire/opcode.h"
 #include "base/wire/reth.h"
 #include "base/wire/roce_packet.h"
+#include "base/wire/shim.h"
 
 namespace rocelab {
 namespace {
@@ -102,6 +104,77 @@ std::string to_string(const RoceHeaders& r) {
   add(Header::kImmDt, ImmDt{r.imm});
   add(Header::kIeth, Ieth{RKey{r.imm}});
   return text;
+}
+
+std::string to_string(const MacAddress& mac) {
+  char text[18];
+  std::snprintf(text, sizeof text, "%02x:%02x:%02x:%02x:%02x:%02x", mac[0], mac[1], mac[2], mac[3], mac[4],
+                mac[5]);
+  return text;
+}
+std::string to_string(const EthernetHeader& h) {
+  return to_string(h.src) + " > " + to_string(h.dst) + " EtherType " + hex(h.ether_type);
+}
+std::string to_string(const VlanTag& tag) {
+  return "VLAN " + std::to_string(tag.vid) + " PCP " + std::to_string(tag.pcp) + (tag.dei ? " DEI" : "");
+}
+std::string to_string(const VlanHeader& h) { return to_string(h.tag) + " EtherType " + hex(h.ether_type); }
+
+std::string to_string(const Ipv4Address& a) {
+  return std::to_string(a[0]) + "." + std::to_string(a[1]) + "." + std::to_string(a[2]) + "." +
+         std::to_string(a[3]);
+}
+std::string to_string(const Ipv4Header& h) {
+  return "IPv4 " + to_string(h.src) + " > " + to_string(h.dst) + " DSCP " + std::to_string(h.dscp) + " ECN " +
+         std::to_string(static_cast<unsigned>(h.ecn)) + " length " + std::to_string(h.total_length);
+}
+
+std::string to_string(const Ipv6Address& a) {
+  if (is_ipv4_mapped(a)) return "::ffff:" + to_string(Ipv4Address{a[12], a[13], a[14], a[15]});
+  // RFC 5952: the first longest run of at least two zero groups becomes "::".
+  std::size_t best = 8, best_length = 1;
+  for (std::size_t i = 0; i < 8; ++i) {
+    std::size_t run = 0;
+    while (i + run < 8 && a[2 * (i + run)] == 0 && a[2 * (i + run) + 1] == 0) ++run;
+    if (run > best_length) {
+      best = i;
+      best_length = run;
+    }
+  }
+  std::string text;
+  for (std::size_t i = 0; i < 8; ++i) {
+    if (i == best) {
+      text += "::";
+      i += best_length - 1;
+      continue;
+    }
+    if (!text.empty() && text.back() != ':') text += ":";
+    char group[5];
+    std::snprintf(group, sizeof group, "%x", a[2 * i] << 8 | a[2 * i + 1]);
+    text += group;
+  }
+  return text;
+}
+std::string to_string(const Ipv6Header& h) {
+  return "IPv6 " + to_string(h.src) + " > " + to_string(h.dst) + " DSCP " + std::to_string(h.dscp) + " ECN " +
+         std::to_string(static_cast<unsigned>(h.ecn)) + " payload " + std::to_string(h.payload_length);
+}
+std::string to_string(const UdpHeader& h) {
+  return "UDP " + std::to_string(h.src_port) + " > " + std::to_string(h.dst_port) + " length " +
+         std::to_string(h.length);
+}
+std::string to_string(const ShimHeader& h) {
+  return "shim type " + std::to_string(h.type) + " info " + hex(h.info) + " value " +
+         std::to_string(4 * h.value_words) + " B";
+}
+
+std::string to_string(FrameError error) {
+  static constexpr const char* kNames[] = {
+      "none",       "too short",       "not IP",  "bad IP checksum", "fragment",
+      "not RoCEv2", "length mismatch", "shim",    "unknown opcode",  "bad transport version",
+      "bad pad",    "bad payload",     "bad ICRC"};
+  static_assert(std::size(kNames) == static_cast<std::size_t>(FrameError::kBadIcrc) + 1);
+  return kNames[static_cast<std::size_t>(error)];
 }
 
 }  // namespace rocelab

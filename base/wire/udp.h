@@ -1,4 +1,5 @@
-// UDP header. RFC 768. RoCEv2 uses destination port 4791 (IBTA annex A17.3.1) and, as Linux rxe does, checksum 0: the ICRC covers more.
+// UDP header. RFC 768. RoCEv2 uses destination port 4791 (IBTA annex A17.3.1) and, as Linux rxe does,
+// checksum 0: the ICRC covers more.
 //
 //  0                   1                   2                   3
 //  0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1

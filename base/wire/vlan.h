@@ -33,11 +33,14 @@ struct VlanHeader {
   static std::optional<VlanHeader> parse(std::span<const std::byte> b) {
     if (b.size() < kSize) return std::nullopt;
     const std::uint16_t tci = wire::load16(b, kTci);
-    return VlanHeader{{static_cast<std::uint8_t>(tci >> 13), (tci & 0x1000) != 0, static_cast<std::uint16_t>(tci & 0xfff)},
-                      wire::load16(b, kEtherType)};
+    return VlanHeader{
+        {static_cast<std::uint8_t>(tci >> 13), (tci & 0x1000) != 0, static_cast<std::uint16_t>(tci & 0xfff)},
+        wire::load16(b, kEtherType)};
   }
   void write(std::span<std::byte, kSize> out) const {
-    wire::store16(out, kTci, static_cast<std::uint16_t>((tag.pcp & 7) << 13 | (tag.dei ? 0x1000 : 0) | (tag.vid & 0xfff)));
+    wire::store16(
+        out, kTci,
+        static_cast<std::uint16_t>((tag.pcp & 7) << 13 | (tag.dei ? 0x1000 : 0) | (tag.vid & 0xfff)));
     wire::store16(out, kEtherType, ether_type);
   }
 };

@@ -1,0 +1,172 @@
+// The coordinator against VFs that a test plays by hand in one thread: what it grants, to whom, and what it waits for.
+#include "lockstep/coordinator.h"
+
+#include <filesystem>
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace rocelab::lockstep {
+namespace {
+
+constexpr std::int64_t kNoWait = 0, kLong = 2'000'000'000;
+
+class CoordinatorTest : public ::testing::Test {
+ protected:
+  CoordinatorTest() : path_(std::filesystem::temp_directory_path() / ("rocelab-coordinator-test-" + std::to_string(getpid()))) {
+    std::filesystem::remove(path_);
+    SegmentPlan plan;
+    plan.run_id = "test";
+    plan.hosts.resize(3);
+    plan.ports.resize(3);
+    plan.switches.resize(1);
+    plan.vfs_per_host = 1;
+    plan.frames_per_vf = 16;
+    segment_ = std::make_unique<Segment>(Segment::create(path_, plan));
+    coordinator_ = std::make_unique<Coordinator>(*segment_);
+    lookahead_ = Duration::from_ps(segment_->header().lookahead_ps);
+  }
+  ~CoordinatorTest() override { std::filesystem::remove(path_); }
+
+  VfSlot& slot(std::uint32_t vf) { return segment_->vfs()[vf]; }
+  void claim(std::uint32_t vf, pid_t pid = getpid()) {
+    slot(vf).promise_ps.store(Time::never().ps());
+    slot(vf).hold.store(1);
+    slot(vf).pid.store(static_cast<std::uint32_t>(pid));
+    slot(vf).state.store(VfState::kClaimed);
+  }
+  // All threads parked; next own event at `promise`.
+  void park(std::uint32_t vf, Time promise) {
+    slot(vf).promise_ps.store(promise.ps());
+    if (slot(vf).done_seq.load() != slot(vf).grant_seq.load()) {
+      slot(vf).done_seq.store(slot(vf).grant_seq.load());
+      segment_->header().pending.fetch_sub(1);
+    }
+    slot(vf).hold.store(0);
+  }
+  bool granted(std::uint32_t vf) { return slot(vf).done_seq.load() != slot(vf).grant_seq.load(); }
+
+  std::filesystem::path path_;
+  std::unique_ptr<Segment> segment_;
+  std::unique_ptr<Coordinator> coordinator_;
+  Duration lookahead_;
+};
+
+TEST_F(CoordinatorTest, WindowEndsOneLookaheadAfterTheEarliestEvent) {
+  claim(0);
+  claim(1);
+  park(0, Time::zero() + 5_us);
+  park(1, Time::zero() + 50_us);
+  ASSERT_TRUE(coordinator_->wait_ready(kNoWait));
+  EXPECT_EQ(coordinator_->open_window(Time::never()), Time::zero() + 5_us + lookahead_);
+  EXPECT_TRUE(granted(0));
+  EXPECT_FALSE(granted(1));
+  EXPECT_EQ(coordinator_->participants(), std::vector<std::uint32_t>{0});
+}
+
+TEST_F(CoordinatorTest, SwitchEventsAndAnnouncedInputCountAsEvents) {
+  claim(0);
+  park(0, Time::never());
+  ASSERT_TRUE(coordinator_->wait_ready(kNoWait));
+  EXPECT_EQ(coordinator_->open_window(Time::never()), std::nullopt);
+  EXPECT_EQ(coordinator_->open_window(Time::zero() + 1_us), Time::zero() + 1_us + lookahead_);
+  EXPECT_FALSE(granted(0));
+  coordinator_->note_input(0, Time::zero() + 7_us);
+  EXPECT_EQ(coordinator_->open_window(Time::never()), Time::zero() + 7_us + lookahead_);
+  EXPECT_TRUE(granted(0));
+}
+
+TEST_F(CoordinatorTest, WaitsForTheSlowestParticipantAndForWhoeverHolds) {
+  claim(0);
+  claim(1);
+  park(0, Time::zero() + 1_us);
+  park(1, Time::zero() + 1_us);
+  ASSERT_TRUE(coordinator_->wait_ready(kNoWait));
+  ASSERT_TRUE(coordinator_->open_window(Time::never()));
+  EXPECT_FALSE(coordinator_->wait_ready(kNoWait));
+  park(0, Time::never());
+  EXPECT_FALSE(coordinator_->wait_ready(kNoWait));
+  park(1, Time::never());
+  EXPECT_TRUE(coordinator_->wait_ready(kNoWait));
+  slot(1).hold.store(1);
+  EXPECT_FALSE(coordinator_->wait_ready(kNoWait));
+  EXPECT_EQ(coordinator_->open_window(Time::zero() + 90_us), std::nullopt);  // a holder that came between the two calls
+}
+
+TEST_F(CoordinatorTest, TimeNeverGoesBack) {
+  claim(0);
+  park(0, Time::zero() + 10_us);
+  ASSERT_TRUE(coordinator_->wait_ready(kNoWait));
+  const auto first = coordinator_->open_window(Time::never());
+  park(0, Time::zero() + 3_us);  // a VF that lost its place in time
+  ASSERT_TRUE(coordinator_->wait_ready(kNoWait));
+  EXPECT_EQ(coordinator_->open_window(Time::never()), first);
+}
+
+TEST_F(CoordinatorTest, GateStaysClosedUntilAllProgramsAreThereAndParked) {
+  segment_->header().expected_participants = 2;
+  claim(0);
+  park(0, Time::zero() + 1_us);
+  EXPECT_EQ(coordinator_->open_window(Time::never()), std::nullopt);
+  claim(1);
+  EXPECT_EQ(coordinator_->open_window(Time::never()), std::nullopt);
+  EXPECT_FALSE(coordinator_->gate_open());
+  park(1, Time::zero() + 1_us);
+  EXPECT_TRUE(coordinator_->open_window(Time::never()).has_value());
+  EXPECT_TRUE(coordinator_->gate_open());
+}
+
+TEST_F(CoordinatorTest, EndOfAProcessReleasesItsSlot) {
+  const pid_t child = fork();
+  if (child == 0) {
+    pause();
+    _exit(0);
+  }
+  claim(0, child);
+  park(0, Time::zero() + 1_us);
+  claim(1);
+  park(1, Time::never());
+  ASSERT_TRUE(coordinator_->wait_ready(kNoWait));
+  ASSERT_TRUE(coordinator_->open_window(Time::never()));
+  kill(child, SIGKILL);
+  EXPECT_TRUE(coordinator_->wait_ready(kLong));  // although VF 0 never finished its window
+  EXPECT_EQ(slot(0).state.load(), VfState::kDead);
+  EXPECT_EQ(coordinator_->take_ended(), std::vector<std::uint32_t>{0});
+  coordinator_->release(0);
+  EXPECT_EQ(slot(0).state.load(), VfState::kFree);
+  EXPECT_EQ(slot(0).pid.load(), 0u);
+  waitpid(child, nullptr, 0);
+}
+
+TEST_F(CoordinatorTest, StoppedProcessIsLeftBehindAfterTheGrace) {
+  segment_->header().grace_wall_ns = 30'000'000;
+  const pid_t child = fork();
+  if (child == 0) {
+    raise(SIGSTOP);
+    _exit(0);
+  }
+  waitpid(child, nullptr, WUNTRACED);
+  claim(0, child);
+  park(0, Time::zero() + 1_us);
+  ASSERT_TRUE(coordinator_->wait_ready(kNoWait));
+  ASSERT_TRUE(coordinator_->open_window(Time::never()));
+  EXPECT_TRUE(coordinator_->wait_ready(kLong));
+  EXPECT_EQ(slot(0).excluded.load(), 1u);
+  EXPECT_EQ(segment_->header().detaches.load(), 1u);
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+}
+
+TEST_F(CoordinatorTest, FailureIsReadableAndStopsTheClock) {
+  claim(0);
+  park(0, Time::zero() + 1_us);
+  coordinator_->fail("a reason");
+  EXPECT_EQ(coordinator_->open_window(Time::never()), std::nullopt);
+  EXPECT_STREQ(segment_->header().error, "a reason");
+  EXPECT_EQ(segment_->header().state.load(), RunState::kFailed);
+}
+
+}  // namespace
+}  // namespace rocelab::lockstep

@@ -1,0 +1,109 @@
+#include "lockstep/segment.h"
+
+#include <cstring>
+#include <filesystem>
+#include <stdexcept>
+#include <utility>
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+namespace rocelab::lockstep {
+namespace {
+
+class SegmentTest : public ::testing::Test {
+ protected:
+  SegmentTest() : path_(std::filesystem::temp_directory_path() / ("rocelab-segment-test-" + std::to_string(getpid()))) {
+    std::filesystem::remove(path_);
+    plan_.run_id = "test";
+    plan_.hosts.resize(2);
+    for (std::uint32_t i = 0; i < 2; ++i) {
+      std::snprintf(plan_.hosts[i].name, sizeof plan_.hosts[i].name, "h%u", i + 1);
+      plan_.hosts[i].ipv4 = 0x0a000001 + i;
+      plan_.hosts[i].port = i;
+      PortEntry port;
+      port.peer_host = i;
+      port.config.delay = i == 0 ? 2_us : 1_us;
+      plan_.ports.push_back(port);
+    }
+    plan_.switches.resize(1);
+    plan_.switches[0].ports = 2;
+    plan_.frames_per_vf = 100;
+  }
+  ~SegmentTest() override { std::filesystem::remove(path_); }
+
+  std::filesystem::path path_;
+  SegmentPlan plan_;
+};
+
+TEST_F(SegmentTest, SecondMappingSeesThePlan) {
+  const Segment made = Segment::create(path_, plan_);
+  const Segment opened = Segment::open(path_);
+  EXPECT_EQ(opened.header().hosts, 2u);
+  EXPECT_STREQ(opened.hosts()[1].name, "h2");
+  EXPECT_EQ(opened.find_host("h2"), &opened.hosts()[1]);
+  EXPECT_EQ(opened.find_host_by_ipv4(0x0a000001), &opened.hosts()[0]);
+  EXPECT_EQ(opened.find_host("h3"), nullptr);
+  EXPECT_EQ(opened.vfs()[3].host, 1u);
+  EXPECT_EQ(opened.vfs()[3].vf, 1u);
+  EXPECT_EQ(opened.vfs()[3].first_qpn, first_qpn_of(1));
+}
+
+TEST_F(SegmentTest, LookaheadIsTheSmallestFrameOverTheShortestLink) {
+  const Segment segment = Segment::create(path_, plan_);
+  EXPECT_EQ(segment.header().lookahead_ps, (wire_time(kMinFrameBytes, 40_Gbps) + 1_us).ps());
+}
+
+TEST_F(SegmentTest, EveryFrameHasOneOwnerAndItsOwnBytes) {
+  const Segment segment = Segment::create(path_, plan_);
+  ASSERT_EQ(segment.header().frames_per_vf, 128u);  // rounded up to a power of two
+  const std::uint32_t frames = 5 * 128;             // four VFs and the switch process
+  for (std::uint32_t i = 0; i < frames; ++i) {
+    ASSERT_TRUE(segment.valid_frame(i));
+    ASSERT_EQ(segment.owner_of(i), i / 128);
+    std::memset(segment.frame(i).data(), static_cast<int>(i % 251), segment.frame(i).size());
+  }
+  EXPECT_FALSE(segment.valid_frame(frames));
+  for (std::uint32_t i = 0; i < frames; ++i) ASSERT_EQ(segment.frame(i).back(), static_cast<std::byte>(i % 251));
+}
+
+TEST_F(SegmentTest, RingsOfDifferentVfsDoNotOverlap) {
+  const Segment segment = Segment::create(path_, plan_);
+  for (std::uint32_t vf = 0; vf < 4; ++vf) {
+    for (std::uint32_t i = 0; i < segment.header().ring_capacity; ++i) {
+      ASSERT_TRUE(segment.tx(vf).push({.due_ps = vf, .frame = i}));
+      ASSERT_TRUE(segment.rx(vf).push({.due_ps = 100 + vf, .frame = i}));
+      ASSERT_TRUE(segment.returns(vf).push(1000 * vf + i));
+    }
+    for (std::uint32_t i = 0; i < segment.header().frames_per_vf; ++i) ASSERT_TRUE(segment.refill(vf).push(i + vf));
+    ASSERT_FALSE(segment.tx(vf).push({}));
+    ASSERT_FALSE(segment.refill(vf).push(0));
+  }
+  for (std::uint32_t vf = 0; vf < 4; ++vf) {
+    FrameRing tx = segment.tx(vf);
+    IndexRing returns = segment.returns(vf);
+    for (std::uint32_t i = 0; i < segment.header().ring_capacity; ++i) {
+      ASSERT_EQ(tx.front()->due_ps, vf);
+      ASSERT_EQ(tx.front()->frame, i);
+      ASSERT_EQ(*returns.front(), 1000 * vf + i);
+      tx.pop();
+      returns.pop();
+    }
+    ASSERT_EQ(tx.front(), nullptr);
+  }
+}
+
+TEST_F(SegmentTest, RefusesWhatIsNoSegmentOfThisBuild) {
+  EXPECT_THROW(Segment::open(path_), std::runtime_error);  // no such file
+  {
+    const Segment segment = Segment::create(path_, plan_);
+    segment.header().layout_hash += 1;
+  }
+  EXPECT_THROW(Segment::open(path_), std::runtime_error);
+  EXPECT_THROW(Segment::create(path_, plan_), std::runtime_error);  // exists
+  std::filesystem::resize_file(path_, 100);
+  EXPECT_THROW(Segment::open(path_), std::runtime_error);
+}
+
+}  // namespace
+}  // namespace rocelab::lockstep

@@ -91,6 +91,7 @@ Segment Segment::create(const std::filesystem::path& path, const SegmentPlan& pl
   h.layout_hash = layout_hash();
   copy_text(h.run_id, plan.run_id, "run id");
   copy_text(h.trace_dir, plan.trace_dir, "trace folder");
+  copy_text(h.pcap_dir, plan.pcap_dir, "pcap folder");
   h.seed = plan.seed;
   const Duration lookahead = smallest_lookahead(plan);
   h.lookahead_ps = lookahead.ps();

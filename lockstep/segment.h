@@ -21,6 +21,7 @@
 #include "base/ids.h"
 #include "base/units.h"
 #include "emu/port/fault_config.h"
+#include "emu/port/link_counters.h"
 #include "irn_provider/nic/counters.h"
 #include "irn_provider/nic/nic_config.h"
 #include "lockstep/spsc_ring.h"
@@ -63,6 +64,7 @@ struct Header {
   std::uint32_t expected_participants = 0;  // time stays at 0 until so many VFs are claimed and all their threads are parked
   std::uint64_t vf_offset = 0, rings_offset = 0, frames_offset = 0, host_offset = 0, switch_offset = 0, port_offset = 0;
   char trace_dir[128] = {};          // where event files go; empty: none
+  char pcap_dir[128] = {};           // where the switches write their pcapng files; empty: none
   // --- the clock
   alignas(128) std::atomic<std::int64_t> committed_ps{0};  // everything before this instant is decided
   alignas(128) std::atomic<std::uint32_t> pending{0};      // VFs that have not finished the current window: a hint, and futex of the coordinator
@@ -101,7 +103,9 @@ struct PortEntry {
   std::uint32_t peer_port = kNoSlot; // a PortEntry of another switch
   PortConfig config;                 // rate, delay ...
   FaultConfig to_peer;               // what the link does to frames on their way from this port
-  SwitchPortCounters counters;       // written by the switch process between windows
+  SwitchPortCounters counters;       // these three are written by the switch process between windows
+  LinkCounters link_in;              // frames on their way to this port
+  LinkCounters link_out;             // frames on their way from it
 };
 
 // kLeft: its process ended in order (digest and counters are final); kDead: it did not.
@@ -151,6 +155,7 @@ struct SegmentPlan {
   Duration sample_interval;
   Duration poll_interval = 10_us;
   std::string trace_dir;
+  std::string pcap_dir;
 };
 
 class Segment {

@@ -1,6 +1,6 @@
 // The opcodes of the BTH in one constexpr table: name, which headers follow, place in the message, payload,
 // direction, acknowledgement. Code asks the table (`opcode_info`) and never switches on an opcode. Source:
-// IBTA Vol 1, 9.2.1 and table 38 (classes RC, UC, UD); annex A17.9 (CNP); base/wire/irn.h (class IRN, in the
+// IBTA Vol 1, 9.2.1 and table 38 (classes RC, UC, UD; with FLUSH and ATOMIC WRITE of annex A19); annex A17.9 (CNP); base/wire/irn.h (class IRN, in the
 // manufacturer range of 9.2.1). Names are those of the kernel's ib_pack.h without IB_OPCODE_. Bits 7-5 of an
 // opcode are its transport class, bits 4-0 its operation; the operations of RC mean the same in UC and in
 // IRN.
@@ -23,6 +23,7 @@ enum class Operation : std::uint8_t {
   kWriteFirst = 0x06, kWriteMiddle = 0x07, kWriteLast = 0x08, kWriteLastImm = 0x09, kWriteOnly = 0x0a, kWriteOnlyImm = 0x0b,
   kReadRequest = 0x0c, kReadResponseFirst = 0x0d, kReadResponseMiddle = 0x0e, kReadResponseLast = 0x0f, kReadResponseOnly = 0x10,
   kAck = 0x11, kAtomicAck = 0x12, kCompareSwap = 0x13, kFetchAdd = 0x14, kSendLastInvalidate = 0x16, kSendOnlyInvalidate = 0x17,
+  kFlush = 0x1c, kAtomicWrite = 0x1d,
   kNack = 0x18, kReadAck = 0x19, kReadNack = 0x1a,  // class IRN only
   kNotify = 0x01,                                   // class CNP only
 };
@@ -36,10 +37,10 @@ inline constexpr std::uint8_t kCnpOpcode = make_opcode(TransportClass::kCnp, Ope
 // What lies behind the BTH, in this order on the wire; payload follows.
 // clang-format off
 enum class Header : std::uint8_t {
-  kDeth, kReth, kAtomicEth, kAeth, kAtomicAckEth, kIrnSend, kIrnWqeSn, kIrnSack, kImmDt, kIeth, kCnpReserved, kCount
+  kDeth, kFeth, kReth, kAtomicEth, kAeth, kAtomicAckEth, kIrnSend, kIrnWqeSn, kIrnSack, kImmDt, kIeth, kCnpReserved, kCount
 };
 inline constexpr std::array<std::uint8_t, static_cast<std::size_t>(Header::kCount)> kHeaderBytes{
-  8,     16,    28,         4,     8,             8,        4,         4,        4,      4,     16};
+  8,     4,     16,    28,         4,     8,             8,        4,         4,        4,      4,     16};
 // clang-format on
 inline constexpr std::size_t kBthBytes = 12;
 
@@ -139,6 +140,8 @@ inline constexpr Row kRows[] = {
     {"RC_FETCH_ADD",                       kRc,  Op::kFetchAdd,           kOnly,   kRequest,      false, true,  with(H::kAtomicEth)},
     {"RC_SEND_LAST_WITH_INVALIDATE",       kRc,  Op::kSendLastInvalidate, kLast,   kRequest,      true,  true,  with(H::kIeth)},
     {"RC_SEND_ONLY_WITH_INVALIDATE",       kRc,  Op::kSendOnlyInvalidate, kOnly,   kRequest,      true,  true,  with(H::kIeth)},
+    {"RC_FLUSH",                           kRc,  Op::kFlush,              kOnly,   kRequest,      false, true,  with(H::kFeth, H::kReth)},
+    {"RC_ATOMIC_WRITE",                    kRc,  Op::kAtomicWrite,        kOnly,   kRequest,      true,  true,  with(H::kReth)},
     {"UC_SEND_FIRST",                      kUc,  Op::kSendFirst,          kFirst,  kRequest,      true,  false, kBthOnly},
     {"UC_SEND_MIDDLE",                     kUc,  Op::kSendMiddle,         kMiddle, kRequest,      true,  false, kBthOnly},
     {"UC_SEND_LAST",                       kUc,  Op::kSendLast,           kLast,   kRequest,      true,  false, kBthOnly},
@@ -224,7 +227,7 @@ constexpr bool all(Predicate predicate) {
     if (info.known() && !predicate(info)) return false;
   return true;
 }
-static_assert(std::size(kRows) == 23 + 12 + 2 + 1 + 21);
+static_assert(std::size(kRows) == 25 + 12 + 2 + 1 + 21);
 static_assert(all([](const OpcodeInfo& o) { return o.header_bytes % 4 == 0; }),
               "the payload starts on 4 bytes");
 static_assert(all([](const OpcodeInfo& o) { return !o.has_imm() || (o.ends_message() && o.is_request()); }));

@@ -33,7 +33,7 @@ struct RoceHeaders {
   std::uint64_t swap_or_add = 0;    // AtomicETH; AtomicAckETH keeps the original value here
   std::uint64_t compare = 0;        // AtomicETH
   Msn msn;                          // AETH
-  std::uint32_t imm = 0;            // ImmDt, host order; IETH keeps the invalidated rkey here
+  std::uint32_t imm = 0;            // ImmDt, host order; IETH keeps the invalidated rkey here, FETH its word
   std::uint32_t qkey = 0;           // DETH
   Qpn src_qpn;                      // DETH
   // IRN class (base/wire/irn.h)

@@ -7,6 +7,7 @@
 #include "base/wire/atomic_eth.h"
 #include "base/wire/bth.h"
 #include "base/wire/deth.h"
+#include "base/wire/feth.h"
 #include "base/wire/immdt.h"
 #include "base/wire/irn.h"
 #include "base/wire/reth.h"
@@ -21,7 +22,8 @@ static_assert(AtomicEth::kSize == bytes_of(Header::kAtomicEth) &&
               AtomicAckEth::kSize == bytes_of(Header::kAtomicAckEth));
 static_assert(Aeth::kSize == bytes_of(Header::kAeth) && ImmDt::kSize == bytes_of(Header::kImmDt));
 static_assert(Ieth::kSize == bytes_of(Header::kIeth) && IrnSendHeader::kSize == bytes_of(Header::kIrnSend));
-static_assert(IrnWqeSn::kSize == bytes_of(Header::kIrnWqeSn) && IrnSack::kSize == bytes_of(Header::kIrnSack));
+static_assert(Feth::kSize == bytes_of(Header::kFeth) && IrnWqeSn::kSize == bytes_of(Header::kIrnWqeSn) &&
+              IrnSack::kSize == bytes_of(Header::kIrnSack));
 
 // Takes headers off the front; the caller has checked the sum of their sizes.
 class Reader {
@@ -97,6 +99,7 @@ std::optional<RoceHeaders> parse_roce_headers(std::span<const std::byte> bytes) 
     r.qkey = deth.qkey;
     r.src_qpn = deth.src_qpn;
   }
+  if (info.has(Header::kFeth)) r.imm = reader.take<Feth>().word;
   if (info.has(Header::kReth)) {
     const Reth reth = reader.take<Reth>();
     r.va = reth.va;
@@ -134,6 +137,7 @@ std::size_t write_roce_headers(const RoceHeaders& r, std::span<std::byte> out) {
   Writer writer(out);
   writer.put(bth_of(r));
   if (info.has(Header::kDeth)) writer.put(Deth{r.qkey, r.src_qpn});
+  if (info.has(Header::kFeth)) writer.put(Feth{r.imm});
   if (info.has(Header::kReth)) writer.put(Reth{r.va, r.rkey, r.dma_length});
   if (info.has(Header::kAtomicEth)) writer.put(AtomicEth{r.va, r.rkey, r.swap_or_add, r.compare});
   if (info.has(Header::kAeth)) writer.put(Aeth{r.syndrome, r.msn});

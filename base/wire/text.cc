@@ -6,6 +6,7 @@
 #include "base/wire/atomic_eth.h"
 #include "base/wire/bth.h"
 #include "base/wire/deth.h"
+#include "base/wire/feth.h"
 #include "base/wire/frame.h"
 #include "base/wire/immdt.h"
 #include "base/wire/irn.h"
@@ -63,6 +64,7 @@ std::string to_string(const Bth& bth) {
 std::string to_string(const Deth& deth) {
   return "DETH Q_Key " + hex(deth.qkey) + " source QPN " + hex(deth.src_qpn.value);
 }
+std::string to_string(const Feth& feth) { return "FETH " + hex(feth.word); }
 std::string to_string(const Reth& reth) {
   return "RETH VA " + hex(reth.va) + " R_Key " + hex(reth.rkey.value) + " length " +
          std::to_string(reth.dma_length);
@@ -94,6 +96,7 @@ std::string to_string(const RoceHeaders& r) {
     if (info.has(h)) text += ", " + to_string(header);
   };
   add(Header::kDeth, Deth{r.qkey, r.src_qpn});
+  add(Header::kFeth, Feth{r.imm});
   add(Header::kReth, Reth{r.va, r.rkey, r.dma_length});
   add(Header::kAtomicEth, AtomicEth{r.va, r.rkey, r.swap_or_add, r.compare});
   add(Header::kAeth, Aeth{r.syndrome, r.msn});

@@ -1,0 +1,158 @@
+// The device list, and opening the one device: `rocelab0`, the RNIC of the host that $ROCELAB_HOST names in
+// the run that $ROCELAB_SEGMENT names.
+#include <cerrno>
+#include <cstdarg>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <stdexcept>
+#include <string>
+
+#include "irn_provider/verbs/exports.h"
+#include "irn_provider/verbs/host_identity.h"
+#include "irn_provider/verbs/limits.h"
+#include "irn_provider/verbs/objects.h"
+#include "irn_provider/verbs/real_verbs.h"
+
+namespace rocelab::verbs {
+namespace {
+
+constexpr char kDeviceName[] = "rocelab0";
+constexpr char kUverbsName[] = "uverbs0";
+
+lockstep::HostEntry read_host() {
+  real::RuntimeScope scope;
+  const char* name = std::getenv("ROCELAB_HOST");
+  if (name == nullptr)
+    throw std::runtime_error(
+        "ROCELAB_SEGMENT is set but ROCELAB_HOST is not; start the program with `rocelab exec`");
+  const lockstep::Segment segment = lockstep::Segment::open(std::getenv("ROCELAB_SEGMENT"));
+  const lockstep::HostEntry* host = segment.find_host(name);
+  if (host == nullptr) throw std::runtime_error(std::string("the run has no host '") + name + "'");
+  return *host;
+}
+
+std::unique_ptr<Device> make_device() {
+  auto device = std::make_unique<Device>();
+  device->host = read_host();
+  ibv_device& base = device->base;
+  base.node_type = IBV_NODE_CA;
+  base.transport_type = IBV_TRANSPORT_IB;
+  std::strcpy(base.name, kDeviceName);
+  std::strcpy(base.dev_name, kUverbsName);
+  std::snprintf(base.dev_path, sizeof base.dev_path, "/sys/class/infiniband_verbs/%s", kUverbsName);
+  std::snprintf(base.ibdev_path, sizeof base.ibdev_path, "/sys/class/infiniband/%s", kDeviceName);
+  return device;
+}
+
+// Null, with a line on stderr the first time, when the run cannot be read.
+Device* the_device() {
+  static Device* const device = []() -> Device* {
+    try {
+      return make_device().release();
+    } catch (const std::exception& e) {
+      std::fprintf(stderr, "rocelab: %s\n", e.what());
+      return nullptr;
+    }
+  }();
+  return device;
+}
+
+void fill(Context& context) {
+  context.base.sz = sizeof context.base;
+  context.base.query_port = query_port;
+  context.base.query_device_ex = query_device_ex;
+  ibv_context& c = context.base.context;
+  c.device = &context.device->base;
+  c.abi_compat = __VERBS_ABI_IS_EXTENDED;
+  c.cmd_fd = -1;
+  c.async_fd = context.async.events.fd();
+  c.num_comp_vectors = kCompVectors;
+  pthread_mutex_init(&c.mutex, nullptr);
+  set_unsupported_ops(c.ops);
+  c.ops.poll_cq = poll_cq;
+  c.ops.req_notify_cq = req_notify_cq;
+  c.ops.post_send = post_send;
+  c.ops.post_recv = post_recv;
+}
+
+}  // namespace
+
+void debug(const char* format, ...) {
+  static const bool on = std::getenv("ROCELAB_DEBUG") != nullptr;
+  if (!on) return;
+  va_list arguments;
+  va_start(arguments, format);
+  std::fputs("rocelab: ", stderr);
+  std::vfprintf(stderr, format, arguments);
+  std::fputc('\n', stderr);
+  va_end(arguments);
+}
+
+}  // namespace rocelab::verbs
+
+using namespace rocelab;
+using namespace rocelab::verbs;
+
+RL_EXPORT ibv_device** ibv_get_device_list(int* count) {
+  if (!in_experiment()) return REAL(ibv_get_device_list)(count);
+  Device* device = the_device();
+  auto** list = static_cast<ibv_device**>(std::calloc(2, sizeof(ibv_device*)));
+  if (list == nullptr) {
+    errno = ENOMEM;
+    return nullptr;
+  }
+  if (device != nullptr) list[0] = &device->base;
+  if (count != nullptr) *count = device != nullptr ? 1 : 0;
+  return list;
+}
+
+RL_EXPORT void ibv_free_device_list(ibv_device** list) {
+  if (!in_experiment()) return REAL(ibv_free_device_list)(list);
+  std::free(list);
+}
+
+RL_EXPORT __be64 ibv_get_device_guid(ibv_device* device) {
+  if (!in_experiment()) return REAL(ibv_get_device_guid)(device);
+  const Guid guid = guid_of(of(device).host.mac);
+  __be64 value;
+  std::memcpy(&value, guid.data(), sizeof value);
+  return value;
+}
+
+// The kernel's index of a device; ours is not the kernel's.
+RL_EXPORT int ibv_get_device_index(ibv_device* device) {
+  if (!in_experiment()) return REAL(ibv_get_device_index)(device);
+  return -1;
+}
+
+RL_EXPORT ibv_context* ibv_open_device(ibv_device* device) {
+  if (!in_experiment()) return REAL(ibv_open_device)(device);
+  auto context = std::make_unique<Context>();
+  context->device = &of(device);
+  if (context->async.events.fd() < 0) {
+    errno = EMFILE;
+    return nullptr;
+  }
+  {
+    real::RuntimeScope scope;
+    context->process = LiveProcess::attach();
+    if (context->process == nullptr) {
+      errno = ENODEV;
+      return nullptr;
+    }
+    context->process->set_completion_hook(on_completions);
+  }
+  fill(*context);
+  return &context.release()->base.context;
+}
+
+// The process stays in experiment time: it may open the device again, and its NIC goes on answering until the
+// process ends.
+RL_EXPORT int ibv_close_device(ibv_context* context) {
+  if (!in_experiment()) return REAL(ibv_close_device)(context);
+  pthread_mutex_destroy(&context->mutex);
+  delete &of(context);
+  return 0;
+}

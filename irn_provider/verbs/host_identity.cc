@@ -1,0 +1,70 @@
+#include "irn_provider/verbs/host_identity.h"
+
+#include <algorithm>
+
+namespace rocelab::verbs {
+namespace {
+
+// FNV-1a: short keys, spread over all bits, the same everywhere.
+constexpr std::uint64_t kFnvOffset = 0xcbf29ce484222325, kFnvPrime = 0x100000001b3;
+
+std::uint64_t mix(std::uint64_t hash, std::span<const std::uint8_t> bytes) {
+  for (const std::uint8_t b : bytes) hash = (hash ^ b) * kFnvPrime;
+  return hash;
+}
+
+std::uint64_t mix(std::uint64_t hash, std::uint32_t value) {
+  const std::array<std::uint8_t, 4> bytes = {
+      static_cast<std::uint8_t>(value >> 24), static_cast<std::uint8_t>(value >> 16),
+      static_cast<std::uint8_t>(value >> 8), static_cast<std::uint8_t>(value)};
+  return mix(hash, bytes);
+}
+
+}  // namespace
+
+Guid guid_of(const Mac& mac) {
+  return {static_cast<std::uint8_t>(mac[0] ^ 2), mac[1], mac[2], 0xff, 0xfe, mac[3], mac[4], mac[5]};
+}
+
+Gid gid_of(const lockstep::HostEntry& host, int index) {
+  Gid gid{};
+  if (index == 0) {
+    gid[0] = 0xfe;
+    gid[1] = 0x80;
+    const Guid guid = guid_of(host.mac);
+    std::copy(guid.begin(), guid.end(), gid.begin() + 8);
+  } else {
+    gid[10] = gid[11] = 0xff;
+    for (int i = 0; i < 4; ++i) gid[12 + i] = static_cast<std::uint8_t>(host.ipv4 >> (24 - 8 * i));
+  }
+  return gid;
+}
+
+bool is_ipv4_mapped(const Gid& gid) {
+  return std::all_of(gid.begin(), gid.begin() + 10, [](std::uint8_t b) { return b == 0; }) &&
+         gid[10] == 0xff && gid[11] == 0xff;
+}
+
+const lockstep::HostEntry* find_host(std::span<const lockstep::HostEntry> hosts, const Gid& gid) {
+  const int index = is_ipv4_mapped(gid) ? 1 : 0;
+  for (const lockstep::HostEntry& host : hosts)
+    if (gid_of(host, index) == gid) return &host;
+  return nullptr;
+}
+
+std::uint16_t udp_source_port(std::uint32_t flow_label, std::uint32_t local_qpn, std::uint32_t remote_qpn,
+                              const Gid& local, const Gid& remote) {
+  constexpr std::uint32_t kBase = 0xc000, kMask = 0x3fff;
+  if (flow_label != 0) {
+    const std::uint32_t low = flow_label & kMask, high = flow_label & 0xfc000;
+    return static_cast<std::uint16_t>((low ^ (high >> 14)) | kBase);
+  }
+  std::uint64_t hash = mix(mix(kFnvOffset, local_qpn), remote_qpn);
+  hash = mix(mix(hash, local), remote);
+  hash ^= hash >> 42;  // fold: FNV's low bits depend on low bits only
+  hash ^= hash >> 28;
+  hash ^= hash >> 14;
+  return static_cast<std::uint16_t>((hash & kMask) | kBase);
+}
+
+}  // namespace rocelab::verbs

@@ -1,0 +1,97 @@
+// Interposed: clock_gettime, gettimeofday, time, nanosleep, clock_nanosleep, usleep, sleep.
+// Once the process has opened the device they show and spend experiment time; before, and in code of the
+// runtime, they are the C library's. A signal does not interrupt a sleep in experiment time: its handler
+// runs, the sleep goes on.
+#include <errno.h>
+
+#include "irn_provider/verbs/exports.h"
+#include "irn_provider/verbs/libc/experiment.h"
+#include "irn_provider/verbs/libc/real.h"
+
+namespace rocelab::libc {
+namespace {
+
+// Experiment time as a program sees it when it asks a clock.
+Time read_clock(LiveProcess& process) {
+  count_spin(process);
+  real::RuntimeScope scope;
+  return process.now();
+}
+
+void sleep_for(LiveProcess& process, Duration d) {
+  end_spin();
+  real::RuntimeScope scope;
+  process.sleep_until(process.now() + d);
+}
+
+// clock_nanosleep's convention: a positive error number.
+int sleep_on_clock(LiveProcess& process, std::int64_t epoch, int flags, const timespec& request) {
+  if (!valid(request)) return EINVAL;
+  if ((flags & TIMER_ABSTIME) == 0) {
+    sleep_for(process, to_duration(request));
+    return 0;
+  }
+  end_spin();
+  real::RuntimeScope scope;
+  process.sleep_until(to_time(request, epoch));
+  return 0;
+}
+
+}  // namespace
+}  // namespace rocelab::libc
+
+using namespace rocelab;
+using namespace rocelab::libc;
+
+RL_EXPORT int clock_gettime(clockid_t clock, timespec* ts) noexcept {
+  LiveProcess* process = experiment();
+  const std::int64_t epoch = process != nullptr ? epoch_seconds(clock) : -1;
+  if (epoch < 0) return real::clock_gettime(clock, ts);
+  *ts = to_timespec(read_clock(*process), epoch);
+  return 0;
+}
+
+RL_EXPORT int gettimeofday(timeval* tv, void* tz) noexcept {
+  LiveProcess* process = experiment();
+  if (process == nullptr) return real::gettimeofday(tv, tz);
+  const timespec ts = to_timespec(read_clock(*process), kRealtimeEpochSeconds);
+  *tv = {.tv_sec = ts.tv_sec, .tv_usec = ts.tv_nsec / 1'000};
+  return 0;
+}
+
+RL_EXPORT time_t time(time_t* out) noexcept {
+  LiveProcess* process = experiment();
+  if (process == nullptr) return real::time(out);
+  const time_t now = to_timespec(read_clock(*process), kRealtimeEpochSeconds).tv_sec;
+  if (out != nullptr) *out = now;
+  return now;
+}
+
+RL_EXPORT int clock_nanosleep(clockid_t clock, int flags, const timespec* request, timespec* remaining) {
+  LiveProcess* process = experiment();
+  const std::int64_t epoch = process != nullptr ? epoch_seconds(clock) : -1;
+  if (epoch < 0 || request == nullptr) return real::clock_nanosleep(clock, flags, request, remaining);
+  return sleep_on_clock(*process, epoch, flags, *request);
+}
+
+RL_EXPORT int nanosleep(const timespec* request, timespec* remaining) {
+  LiveProcess* process = experiment();
+  if (process == nullptr || request == nullptr) return real::nanosleep(request, remaining);
+  const int error = sleep_on_clock(*process, kMonotonicEpochSeconds, 0, *request);
+  if (error != 0) errno = error;
+  return error == 0 ? 0 : -1;
+}
+
+RL_EXPORT int usleep(useconds_t us) {
+  LiveProcess* process = experiment();
+  if (process == nullptr) return real::usleep(us);
+  sleep_for(*process, Duration::from_ps(std::int64_t{us} * 1'000'000));
+  return 0;
+}
+
+RL_EXPORT unsigned sleep(unsigned seconds) {
+  LiveProcess* process = experiment();
+  if (process == nullptr) return real::sleep(seconds);
+  sleep_for(*process, to_duration({.tv_sec = seconds, .tv_nsec = 0}));
+  return 0;
+}

@@ -1,0 +1,75 @@
+#include "irn_provider/verbs/libc/event_fd.h"
+
+#include <fcntl.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <map>
+#include <mutex>
+
+#include "irn_provider/verbs/libc/experiment.h"
+#include "irn_provider/verbs/libc/real.h"
+
+namespace rocelab::libc {
+namespace {
+
+// Never destroyed: programs wait in exit handlers too.
+struct Registry {
+  std::mutex mutex;
+  std::map<int, const EventFd*> by_fd;
+};
+Registry& registry() {
+  static auto* r = new Registry;
+  return *r;
+}
+
+}  // namespace
+
+// Semaphore mode: each read takes one event, so that the descriptor is readable exactly while pending_ > 0.
+EventFd::EventFd() : fd_(::eventfd(0, EFD_SEMAPHORE | EFD_CLOEXEC)) {
+  if (fd_ < 0) return;
+  std::lock_guard lock(registry().mutex);
+  registry().by_fd[fd_] = this;
+}
+
+EventFd::~EventFd() {
+  if (fd_ < 0) return;
+  {
+    std::lock_guard lock(registry().mutex);
+    registry().by_fd.erase(fd_);
+  }
+  ::close(fd_);
+}
+
+void EventFd::raise() {
+  ++pending_;
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const ssize_t written = real::write(fd_, &one, sizeof one);
+}
+
+bool EventFd::take() {
+  if (pending_ == 0) return false;
+  --pending_;
+  std::uint64_t value = 0;
+  [[maybe_unused]] const ssize_t got =
+      real::read(fd_, &value, sizeof value);  // never blocks: pending_ counts what is in it
+  return true;
+}
+
+bool EventFd::wait(LiveProcess& process) const {
+  end_spin();
+  real::RuntimeScope scope;
+  const auto ready = [this] { return pending(); };
+  if ((::fcntl(fd_, F_GETFL) & O_NONBLOCK) == 0) return process.park_until(ready, Time::never());
+  if (process.call([&](Nic&, Time) { return ready(); })) return true;
+  process.park_poll();  // as for an empty poll_cq: a program that only asks lets time pass
+  return process.call([&](Nic&, Time) { return ready(); });
+}
+
+const EventFd* EventFd::find(int fd) {
+  std::lock_guard lock(registry().mutex);
+  const auto it = registry().by_fd.find(fd);
+  return it != registry().by_fd.end() ? it->second : nullptr;
+}
+
+}  // namespace rocelab::libc

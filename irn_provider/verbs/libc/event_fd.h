@@ -1,0 +1,36 @@
+// EventFd: a queue of events that a program may wait for in poll(): an eventfd that is readable while events
+// wait. Completion channels and the async channel of a device are such queues. The waits of
+// irn_provider/verbs/libc know them all by descriptor: a program that waits for nothing else waits in
+// experiment time.
+#pragma once
+
+#include <cstdint>
+
+#include "irn_provider/live/live_process.h"
+
+namespace rocelab::libc {
+
+class EventFd {
+ public:
+  EventFd();  // fd() < 0: the process has no descriptor left
+  ~EventFd();
+  EventFd(const EventFd&) = delete;
+  EventFd& operator=(const EventFd&) = delete;
+
+  int fd() const { return fd_; }
+  // All three under the lock of the LiveProcess.
+  void raise();  // one event more
+  bool take();   // one event less; false: there is none
+  bool pending() const { return pending_ > 0; }
+
+  // Waits until an event is there; false: the program has set O_NONBLOCK and there is none.
+  bool wait(LiveProcess& process) const;
+
+  static const EventFd* find(int fd);  // null: not one of ours
+
+ private:
+  int fd_ = -1;
+  std::uint64_t pending_ = 0;
+};
+
+}  // namespace rocelab::libc

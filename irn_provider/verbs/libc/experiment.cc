@@ -1,0 +1,65 @@
+#include "irn_provider/verbs/libc/experiment.h"
+
+#include <limits>
+
+#include "irn_provider/verbs/libc/real.h"
+
+namespace rocelab::libc {
+namespace {
+
+constexpr std::int64_t kNsPerSecond = 1'000'000'000;
+constexpr std::int64_t kPsPerNs = 1'000;
+// Beyond this a point of experiment time does not fit 64 bits of picoseconds (106 days).
+constexpr std::int64_t kMaxSeconds = std::numeric_limits<std::int64_t>::max() / (kNsPerSecond * kPsPerNs) - 1;
+
+thread_local int spins = 0;
+
+}  // namespace
+
+LiveProcess* experiment() { return real::in_runtime() ? nullptr : LiveProcess::attached(); }
+
+std::int64_t epoch_seconds(clockid_t clock) {
+  switch (clock) {
+    case CLOCK_REALTIME:
+    case CLOCK_REALTIME_COARSE:
+    case CLOCK_REALTIME_ALARM:
+    case CLOCK_TAI:
+      return kRealtimeEpochSeconds;
+    case CLOCK_MONOTONIC:
+    case CLOCK_MONOTONIC_RAW:
+    case CLOCK_MONOTONIC_COARSE:
+    case CLOCK_BOOTTIME:
+    case CLOCK_BOOTTIME_ALARM:
+      return kMonotonicEpochSeconds;
+    default:
+      return -1;
+  }
+}
+
+timespec to_timespec(Time t, std::int64_t epoch) {
+  const std::int64_t ns = t.ps() / kPsPerNs;
+  return {.tv_sec = epoch + ns / kNsPerSecond, .tv_nsec = ns % kNsPerSecond};
+}
+
+bool valid(const timespec& ts) { return ts.tv_sec >= 0 && ts.tv_nsec >= 0 && ts.tv_nsec < kNsPerSecond; }
+
+Duration to_duration(const timespec& ts) {
+  if (ts.tv_sec > kMaxSeconds) return Duration::infinite();
+  return Duration::from_ps((std::int64_t{ts.tv_sec} * kNsPerSecond + ts.tv_nsec) * kPsPerNs);
+}
+
+Time to_time(const timespec& ts, std::int64_t epoch) {
+  if (ts.tv_sec < epoch) return Time::zero();
+  return Time::zero() + to_duration({.tv_sec = ts.tv_sec - epoch, .tv_nsec = ts.tv_nsec});
+}
+
+void count_spin(LiveProcess& process) {
+  if (++spins < kSpinsPerPark) return;
+  spins = 0;
+  real::RuntimeScope scope;
+  process.park_poll();
+}
+
+void end_spin() { spins = 0; }
+
+}  // namespace rocelab::libc

@@ -1,0 +1,53 @@
+// What the interposed functions share: whether this thread is in experiment time, how experiment time reads
+// on the program's clocks, and waiting in it.
+#pragma once
+
+#include <poll.h>
+#include <time.h>
+
+#include <cstdint>
+#include <functional>
+
+#include "base/units.h"
+#include "irn_provider/live/live_process.h"
+
+namespace rocelab::libc {
+
+// What the program's clocks show at experiment time 0. CLOCK_REALTIME starts at 2026-01-01T00:00:00Z, so that
+// two runs print the same dates; CLOCK_MONOTONIC at 1000 s, because programs take 0 for "not set".
+inline constexpr std::int64_t kRealtimeEpochSeconds = 1'767'225'600;
+inline constexpr std::int64_t kMonotonicEpochSeconds = 1'000;
+
+// The process whose time the caller lives in. Null: the real function is meant (device not opened, a forked
+// child, or code of the runtime itself).
+LiveProcess* experiment();
+
+// Seconds that `clock` shows at experiment time 0; -1: not a clock of experiment time (CPU-time clocks,
+// unknown ones).
+std::int64_t epoch_seconds(clockid_t clock);
+
+timespec to_timespec(Time t, std::int64_t epoch);      // rounded down to 1 ns
+Time to_time(const timespec& ts, std::int64_t epoch);  // saturates at never()
+bool valid(const timespec& ts);                        // POSIX: 0 <= tv_nsec < 1e9, tv_sec >= 0
+Duration to_duration(const timespec& ts);              // of a valid one; saturates at infinite()
+
+// A program that asks the clock, or a socket that is not ready, over and over without ever waiting would stop
+// time for ever: computing costs none. Each such call counts; after kSpinsPerPark of them in a row time
+// passes as it does for an empty poll_cq.
+inline constexpr int kSpinsPerPark = 1'000;
+void count_spin(LiveProcess& process);
+void end_spin();
+
+// Brackets a system call that waits for the outside (LiveProcess::foreign_enter).
+class ForeignScope {
+ public:
+  explicit ForeignScope(LiveProcess& process) : process_(process) { process_.foreign_enter(); }
+  ~ForeignScope() { process_.foreign_leave(); }
+  ForeignScope(const ForeignScope&) = delete;
+  ForeignScope& operator=(const ForeignScope&) = delete;
+
+ private:
+  LiveProcess& process_;
+};
+
+}  // namespace rocelab::libc

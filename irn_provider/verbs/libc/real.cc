@@ -1,0 +1,54 @@
+#include "irn_provider/verbs/libc/real.h"
+
+#include <dlfcn.h>
+
+#include <atomic>
+
+#include "base/check.h"
+
+namespace rocelab::real {
+namespace {
+
+thread_local int runtime_depth = 0;
+
+// A cell per function. Relaxed is enough: whoever resolves finds the same address.
+template <class F>
+F resolve(std::atomic<F>& cell, const char* name) {
+  F function = cell.load(std::memory_order_relaxed);
+  if (function == nullptr) [[unlikely]] {
+    function = reinterpret_cast<F>(dlsym(RTLD_NEXT, name));
+    RL_CHECK(function != nullptr);
+    cell.store(function, std::memory_order_relaxed);
+  }
+  return function;
+}
+
+#define X(result, name, parameters, arguments) std::atomic<result(*) parameters> cell_##name;
+ROCELAB_REAL_FUNCTIONS(X)
+#undef X
+
+// Before main, so that a signal handler never runs dlsym.
+__attribute__((constructor)) void resolve_all() {
+#define X(result, name, parameters, arguments) resolve(cell_##name, #name);
+  ROCELAB_REAL_FUNCTIONS(X)
+#undef X
+}
+
+}  // namespace
+
+#define X(result, name, parameters, arguments) \
+  result name parameters { return resolve(cell_##name, #name) arguments; }
+ROCELAB_REAL_FUNCTIONS(X)
+#undef X
+
+std::int64_t wall_ns() {
+  timespec ts{};
+  real::clock_gettime(CLOCK_MONOTONIC, &ts);
+  return std::int64_t{ts.tv_sec} * 1'000'000'000 + ts.tv_nsec;
+}
+
+RuntimeScope::RuntimeScope() { ++runtime_depth; }
+RuntimeScope::~RuntimeScope() { --runtime_depth; }
+bool in_runtime() { return runtime_depth > 0; }
+
+}  // namespace rocelab::real

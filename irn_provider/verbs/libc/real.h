@@ -1,0 +1,84 @@
+// The C library's own clocks, sleeps, waits and I/O, behind the ones that irn_provider/verbs/libc interposes.
+//
+// Everything of ours that runs inside a preloaded program calls these, never the plain names: a plain name
+// would give experiment time and could call back into the runtime that is asking. Two ways are open to
+// runtime code:
+//  - call rocelab::real::NAME(...) (same arguments and results as the C function), or
+//  - hold a RuntimeScope: while it lives, the interposed functions of this thread are the real ones. That is
+//  for code that reaches them by way of others
+//    (std::chrono, std::thread, logging), and for a thread of the runtime's own, which holds one for life.
+// Works in any program, also where nothing is interposed. Resolved by a constructor; earlier calls resolve on
+// demand.
+#pragma once
+
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/select.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+#include <time.h>
+
+#include <cstdint>
+
+namespace rocelab::real {
+
+// X(result, name, parameters, arguments)
+#define ROCELAB_REAL_FUNCTIONS(X)                                                                            \
+  X(int, clock_gettime, (clockid_t clock, timespec * ts), (clock, ts))                                       \
+  X(int, gettimeofday, (timeval * tv, void* tz), (tv, tz))                                                   \
+  X(time_t, time, (time_t * out), (out))                                                                     \
+  X(int, nanosleep, (const timespec* request, timespec* remaining), (request, remaining))                    \
+  X(int, clock_nanosleep, (clockid_t clock, int flags, const timespec* request, timespec* remaining),        \
+    (clock, flags, request, remaining))                                                                      \
+  X(int, usleep, (useconds_t us), (us))                                                                      \
+  X(unsigned, sleep, (unsigned seconds), (seconds))                                                          \
+  X(int, poll, (pollfd * fds, nfds_t count, int timeout_ms), (fds, count, timeout_ms))                       \
+  X(int, ppoll, (pollfd * fds, nfds_t count, const timespec* timeout, const sigset_t* mask),                 \
+    (fds, count, timeout, mask))                                                                             \
+  X(int, select, (int count, fd_set* in, fd_set* out, fd_set* except, timeval* timeout),                     \
+    (count, in, out, except, timeout))                                                                       \
+  X(int, pselect,                                                                                            \
+    (int count, fd_set* in, fd_set* out, fd_set* except, const timespec* timeout, const sigset_t* mask),     \
+    (count, in, out, except, timeout, mask))                                                                 \
+  X(int, epoll_wait, (int epfd, epoll_event* events, int count, int timeout_ms),                             \
+    (epfd, events, count, timeout_ms))                                                                       \
+  X(int, epoll_pwait, (int epfd, epoll_event* events, int count, int timeout_ms, const sigset_t* mask),      \
+    (epfd, events, count, timeout_ms, mask))                                                                 \
+  X(int, accept, (int fd, sockaddr* address, socklen_t* length), (fd, address, length))                      \
+  X(int, accept4, (int fd, sockaddr* address, socklen_t* length, int flags), (fd, address, length, flags))   \
+  X(int, connect, (int fd, const sockaddr* address, socklen_t length), (fd, address, length))                \
+  X(ssize_t, read, (int fd, void* data, size_t length), (fd, data, length))                                  \
+  X(ssize_t, readv, (int fd, const iovec* parts, int count), (fd, parts, count))                             \
+  X(ssize_t, recv, (int fd, void* data, size_t length, int flags), (fd, data, length, flags))                \
+  X(ssize_t, recvfrom,                                                                                       \
+    (int fd, void* data, size_t length, int flags, sockaddr* address, socklen_t* address_length),            \
+    (fd, data, length, flags, address, address_length))                                                      \
+  X(ssize_t, recvmsg, (int fd, msghdr* message, int flags), (fd, message, flags))                            \
+  X(ssize_t, write, (int fd, const void* data, size_t length), (fd, data, length))                           \
+  X(ssize_t, writev, (int fd, const iovec* parts, int count), (fd, parts, count))                            \
+  X(ssize_t, send, (int fd, const void* data, size_t length, int flags), (fd, data, length, flags))          \
+  X(ssize_t, sendto,                                                                                         \
+    (int fd, const void* data, size_t length, int flags, const sockaddr* address, socklen_t address_length), \
+    (fd, data, length, flags, address, address_length))                                                      \
+  X(ssize_t, sendmsg, (int fd, const msghdr* message, int flags), (fd, message, flags))
+
+#define X(result, name, parameters, arguments) result name parameters;
+ROCELAB_REAL_FUNCTIONS(X)
+#undef X
+
+// CLOCK_MONOTONIC of the machine, in nanoseconds.
+std::int64_t wall_ns();
+
+// While one lives, this thread's interposed functions are the real ones. Nests.
+class RuntimeScope {
+ public:
+  RuntimeScope();
+  ~RuntimeScope();
+  RuntimeScope(const RuntimeScope&) = delete;
+  RuntimeScope& operator=(const RuntimeScope&) = delete;
+};
+bool in_runtime();
+
+}  // namespace rocelab::real

@@ -1,0 +1,128 @@
+// Interposed: accept, accept4, connect, read, readv, recv, recvfrom, recvmsg, write, writev, send, sendto,
+// sendmsg. They do what they always do. A call that is going to wait for the outside is bracketed, so that
+// time stands while it lasts, up to the grace; a call that would say EAGAIN counts as a spin, so that a
+// program that asks over and over does not stop time.
+#include <errno.h>
+#include <fcntl.h>
+
+#include "irn_provider/verbs/exports.h"
+#include "irn_provider/verbs/libc/experiment.h"
+#include "irn_provider/verbs/libc/real.h"
+
+namespace rocelab::libc {
+namespace {
+
+// A blocking stream socket that is writable takes this much without waiting (the kernel's low-water mark is a
+// third of a buffer of at least 16 KB).
+constexpr std::size_t kSendsAtOnce = 4'096;
+
+// POLLNVAL and errors count as ready: the call itself reports them.
+bool ready(int fd, short events) {
+  pollfd p{.fd = fd, .events = events, .revents = 0};
+  return real::poll(&p, 1, 0) != 0;
+}
+
+bool non_blocking(int fd, int flags) {
+  return (flags & MSG_DONTWAIT) != 0 || (::fcntl(fd, F_GETFL) & O_NONBLOCK) != 0;
+}
+
+// Runs `call`, which waits until `fd` is ready for `events`. `at_once`: a ready descriptor will not keep it
+// waiting.
+template <class F>
+auto waiting_call(int fd, short events, int flags, bool at_once, F&& call) {
+  LiveProcess* process = experiment();
+  if (process == nullptr) return call();
+  const bool is_ready = ready(fd, events);
+  if (is_ready && at_once) {
+    end_spin();
+    return call();
+  }
+  if (non_blocking(fd, flags)) {
+    if (!is_ready) count_spin(*process);
+    return call();
+  }
+  end_spin();
+  ForeignScope foreign(*process);
+  return call();
+}
+
+template <class F>
+auto reading(int fd, int flags, F&& call) {
+  return waiting_call(fd, POLLIN, flags, (flags & MSG_WAITALL) == 0, call);
+}
+
+template <class F>
+auto writing(int fd, int flags, std::size_t length, F&& call) {
+  return waiting_call(fd, POLLOUT, flags, length <= kSendsAtOnce, call);
+}
+
+std::size_t total(const iovec* parts, std::size_t count) {
+  std::size_t sum = 0;
+  for (std::size_t i = 0; i < count; ++i) sum += parts[i].iov_len;
+  return sum;
+}
+
+}  // namespace
+}  // namespace rocelab::libc
+
+using namespace rocelab;
+using namespace rocelab::libc;
+
+RL_EXPORT int accept(int fd, sockaddr* address, socklen_t* length) {
+  return reading(fd, 0, [=] { return real::accept(fd, address, length); });
+}
+
+RL_EXPORT int accept4(int fd, sockaddr* address, socklen_t* length, int flags) {
+  return reading(fd, 0,
+                 [=] { return real::accept4(fd, address, length, flags); });  // flags are the new socket's
+}
+
+RL_EXPORT int connect(int fd, const sockaddr* address, socklen_t length) {
+  return waiting_call(fd, POLLOUT, 0, false, [=] { return real::connect(fd, address, length); });
+}
+
+RL_EXPORT ssize_t read(int fd, void* data, size_t length) {
+  return reading(fd, 0, [=] { return real::read(fd, data, length); });
+}
+
+RL_EXPORT ssize_t readv(int fd, const iovec* parts, int count) {
+  return reading(fd, 0, [=] { return real::readv(fd, parts, count); });
+}
+
+RL_EXPORT ssize_t recv(int fd, void* data, size_t length, int flags) {
+  return reading(fd, flags, [=] { return real::recv(fd, data, length, flags); });
+}
+
+RL_EXPORT ssize_t recvfrom(int fd, void* data, size_t length, int flags, sockaddr* address,
+                           socklen_t* address_length) {
+  return reading(fd, flags, [=] { return real::recvfrom(fd, data, length, flags, address, address_length); });
+}
+
+RL_EXPORT ssize_t recvmsg(int fd, msghdr* message, int flags) {
+  return reading(fd, flags, [=] { return real::recvmsg(fd, message, flags); });
+}
+
+RL_EXPORT ssize_t write(int fd, const void* data, size_t length) {
+  return writing(fd, 0, length, [=] { return real::write(fd, data, length); });
+}
+
+RL_EXPORT ssize_t writev(int fd, const iovec* parts, int count) {
+  const std::size_t length =
+      parts != nullptr && count > 0 ? total(parts, static_cast<std::size_t>(count)) : 0;
+  return writing(fd, 0, length, [=] { return real::writev(fd, parts, count); });
+}
+
+RL_EXPORT ssize_t send(int fd, const void* data, size_t length, int flags) {
+  return writing(fd, flags, length, [=] { return real::send(fd, data, length, flags); });
+}
+
+RL_EXPORT ssize_t sendto(int fd, const void* data, size_t length, int flags, const sockaddr* address,
+                         socklen_t address_length) {
+  return writing(fd, flags, length,
+                 [=] { return real::sendto(fd, data, length, flags, address, address_length); });
+}
+
+RL_EXPORT ssize_t sendmsg(int fd, const msghdr* message, int flags) {
+  const std::size_t length = message != nullptr ? total(message->msg_iov, message->msg_iovlen) : 0;
+  return writing(fd, flags, length, [=] { return real::sendmsg(fd, message, flags); });
+}

@@ -1,0 +1,39 @@
+// One wait for descriptors in experiment time, whichever of poll, select or epoll it came by.
+//
+// Semantics, by what the set holds:
+//  - only our event descriptors, or none: the thread parks; time passes to the first event or to the timeout
+//  exactly.
+//  - only descriptors of the outside (sockets, pipes): first a *foreign* wait, time stands. When the grace is
+//  over (the thread is detached, and counted as such) time passes
+//    with it: steps of experiment time take turns with slices of wall time of the same length, so that a
+//    timeout is never over sooner than by the wall's clock.
+//  - both: the same without the foreign wait, so that a program with one event loop pays no grace per
+//  completion. What then comes from outside
+//    enters experiment time at an instant that depends on the wall, and is counted as a detach.
+//  - a timeout of 0 is an empty poll_cq: it lets time pass a little, or a program that asks in a loop would
+//  stop it.
+//  - before time has begun (the run waits for its participants) time stands, and timeouts count by the wall.
+// A signal's handler runs, but ends a wait with EINTR only within a slice of wall time.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "base/units.h"
+#include "irn_provider/live/live_process.h"
+#include "irn_provider/verbs/libc/event_fd.h"
+
+namespace rocelab::libc {
+
+struct WaitSet {
+  std::vector<const EventFd*> ours;
+  bool outside = false;  // it holds other descriptors
+  void add(int fd);
+};
+
+// `attempt(wall_ms)` is the real call with that timeout; its result, when not 0, is the wait's. `timeout`
+// infinite: none.
+int wait_for(LiveProcess& process, const WaitSet& set, Duration timeout,
+             const std::function<int(int)>& attempt);
+
+}  // namespace rocelab::libc

@@ -1,0 +1,52 @@
+// Posting work requests. A chain goes to the NIC under one lock; the first request that is refused ends it
+// and is handed back.
+#include "irn_provider/verbs/objects.h"
+#include "irn_provider/verbs/translate.h"
+
+namespace rocelab::verbs {
+namespace {
+
+// Where the copy for the next request of the QP goes.
+std::byte* inline_slot(Qp& qp) {
+  const std::size_t slots = qp.init.caps.max_send_wr + std::size_t{1};
+  const std::size_t size = qp.init.caps.max_inline;
+  InlineRing& ring = qp.inline_ring;
+  if (ring.bytes == nullptr) ring.bytes = std::make_unique<std::byte[]>(slots * size);
+  return ring.bytes.get() + ring.accepted % slots * size;
+}
+
+int post_one(Nic& nic, Time now, Qp& qp, const ibv_send_wr& wr) {
+  SendWqe wqe;
+  if (const int error = to_wqe(wr, qp.init, wqe); error != 0) return error;
+  if (wqe.inline_data) copy_inline(wqe, inline_slot(qp));
+  const PostResult result = nic.post_send(Qpn{qp.base.qp_num}, wqe, now);
+  if (result == PostResult::kOk) ++qp.inline_ring.accepted;
+  return to_errno(result);
+}
+
+int post_one(Nic& nic, Time now, Qp& qp, const ibv_recv_wr& wr) {
+  RecvWqe wqe;
+  if (const int error = to_wqe(wr, qp.init, wqe); error != 0) return error;
+  return to_errno(nic.post_recv(Qpn{qp.base.qp_num}, wqe, now));
+}
+
+template <class Wr>
+int post_chain(ibv_qp* qp, Wr* wr, Wr** bad) {
+  libc::end_spin();
+  return with_nic(qp->context, [&](Nic& nic, Time now) {
+    for (; wr != nullptr; wr = wr->next) {
+      const int error = post_one(nic, now, of(qp), *wr);
+      if (error == 0) continue;
+      if (bad != nullptr) *bad = wr;
+      return error;
+    }
+    return 0;
+  });
+}
+
+}  // namespace
+
+int post_send(ibv_qp* qp, ibv_send_wr* wr, ibv_send_wr** bad) { return post_chain(qp, wr, bad); }
+int post_recv(ibv_qp* qp, ibv_recv_wr* wr, ibv_recv_wr** bad) { return post_chain(qp, wr, bad); }
+
+}  // namespace rocelab::verbs

@@ -1,0 +1,141 @@
+// Queue pairs of type RC: creation, query, destruction. qp_modify.cc moves them through their states.
+#include <algorithm>
+#include <cerrno>
+#include <memory>
+
+#include "irn_provider/verbs/exports.h"
+#include "irn_provider/verbs/limits.h"
+#include "irn_provider/verbs/objects.h"
+#include "irn_provider/verbs/real_verbs.h"
+#include "irn_provider/verbs/translate.h"
+
+namespace rocelab::verbs {
+namespace {
+
+// 0, or why the device cannot make such a QP.
+int check(const ibv_qp_init_attr& attr) {
+  if (attr.qp_type != IBV_QPT_RC || attr.srq != nullptr) {
+    debug("create_qp: only RC without an SRQ is offered (type %d)", attr.qp_type);
+    return EOPNOTSUPP;
+  }
+  if (attr.send_cq == nullptr || attr.recv_cq == nullptr) return EINVAL;
+  const ibv_qp_cap& cap = attr.cap;
+  const bool fits = cap.max_send_wr <= kMaxQpWr && cap.max_recv_wr <= kMaxQpWr &&
+                    cap.max_send_sge <= kMaxSge && cap.max_recv_sge <= kMaxSge &&
+                    cap.max_inline_data <= kMaxInline;
+  return fits ? 0 : EINVAL;
+}
+
+QpInit to_init(const ibv_pd* pd, const ibv_qp_init_attr& attr) {
+  QpInit init;
+  init.pd = Pdn{pd->handle};
+  init.send_cq = of(attr.send_cq).cqn;
+  init.recv_cq = of(attr.recv_cq).cqn;
+  init.caps = {.max_send_wr = attr.cap.max_send_wr,
+               .max_recv_wr = attr.cap.max_recv_wr,
+               .max_send_sge = attr.cap.max_send_sge,
+               .max_recv_sge = attr.cap.max_recv_sge,
+               .max_inline = attr.cap.max_inline_data};
+  init.sq_sig_all = attr.sq_sig_all != 0;
+  return init;
+}
+
+void fill_query(const Qp& qp, const QpAttr& nic, ibv_qp_attr& a) {
+  a = {};
+  a.qp_state = a.cur_qp_state = static_cast<ibv_qp_state>(nic.state);  // same order
+  a.path_mtu = mtu_code(nic.path_mtu);
+  a.path_mig_state = IBV_MIG_MIGRATED;
+  a.rq_psn = nic.rq_psn;
+  a.sq_psn = nic.sq_psn;
+  a.dest_qp_num = nic.dest_qpn.value;
+  a.qp_access_flags = nic.access_flags;
+  const QpCaps& caps = qp.init.caps;
+  a.cap = {.max_send_wr = caps.max_send_wr,
+           .max_recv_wr = caps.max_recv_wr,
+           .max_send_sge = caps.max_send_sge,
+           .max_recv_sge = caps.max_recv_sge,
+           .max_inline_data = caps.max_inline};
+  a.ah_attr = qp.ah;
+  a.max_rd_atomic = nic.max_rd_atomic;
+  a.max_dest_rd_atomic = nic.max_dest_rd_atomic;
+  a.min_rnr_timer = nic.min_rnr_timer;
+  a.port_num = qp.port;
+  a.timeout = nic.timeout;
+  a.retry_cnt = nic.retry_cnt;
+  a.rnr_retry = nic.rnr_retry;
+}
+
+}  // namespace
+}  // namespace rocelab::verbs
+
+using namespace rocelab;
+using namespace rocelab::verbs;
+
+RL_EXPORT ibv_qp* ibv_create_qp(ibv_pd* pd, ibv_qp_init_attr* attr) {
+  if (!in_experiment()) return REAL(ibv_create_qp)(pd, attr);
+  if (const int error = check(*attr); error != 0) {
+    errno = error;
+    return nullptr;
+  }
+  auto qp = std::make_unique<Qp>();
+  qp->init = to_init(pd, *attr);
+  const std::optional<Qpn> qpn =
+      with_nic(pd->context, [&](Nic& nic, Time) { return nic.create_qp(qp->init); });
+  if (!qpn) {
+    errno = ENOMEM;
+    return nullptr;
+  }
+  ibv_qp& base = qp->base;
+  base.context = pd->context;
+  base.qp_context = attr->qp_context;
+  base.pd = pd;
+  base.send_cq = attr->send_cq;
+  base.recv_cq = attr->recv_cq;
+  base.handle = base.qp_num = qpn->value;
+  base.state = IBV_QPS_RESET;
+  base.qp_type = attr->qp_type;
+  pthread_mutex_init(&base.mutex, nullptr);
+  pthread_cond_init(&base.cond, nullptr);
+  return &qp.release()->base;
+}
+
+RL_EXPORT int ibv_query_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask, ibv_qp_init_attr* init) {
+  if (!in_experiment()) return REAL(ibv_query_qp)(qp, attr, mask, init);
+  const bool known = with_nic(qp->context, [&](Nic& nic, Time) {
+    const QpAttr* nic_attr = nic.query_qp(Qpn{qp->qp_num});
+    if (nic_attr != nullptr) fill_query(of(qp), *nic_attr, *attr);
+    return nic_attr != nullptr;
+  });
+  if (!known) return EINVAL;
+  qp->state = attr->qp_state;
+  if (init == nullptr) return 0;
+  *init = {};
+  init->qp_context = qp->qp_context;
+  init->send_cq = qp->send_cq;
+  init->recv_cq = qp->recv_cq;
+  init->cap = attr->cap;
+  init->qp_type = qp->qp_type;
+  init->sq_sig_all = of(qp).init.sq_sig_all ? 1 : 0;
+  return 0;
+}
+
+RL_EXPORT int ibv_destroy_qp(ibv_qp* qp) {
+  if (!in_experiment()) return REAL(ibv_destroy_qp)(qp);
+  if (!with_nic(qp->context, [&](Nic& nic, Time) { return nic.destroy_qp(Qpn{qp->qp_num}); })) return EBUSY;
+  pthread_cond_destroy(&qp->cond);
+  pthread_mutex_destroy(&qp->mutex);
+  delete &of(qp);
+  return 0;
+}
+
+// No ibv_wr_* calls: create_qp_ex is not offered.
+RL_EXPORT ibv_qp_ex* ibv_qp_to_qp_ex(ibv_qp* qp) {
+  if (!in_experiment()) return REAL(ibv_qp_to_qp_ex)(qp);
+  return nullptr;
+}
+
+// IRN places packets as they come: nothing is promised about the order within a message.
+RL_EXPORT int ibv_query_qp_data_in_order(ibv_qp* qp, ibv_wr_opcode opcode, std::uint32_t flags) {
+  if (!in_experiment()) return REAL(ibv_query_qp_data_in_order)(qp, opcode, flags);
+  return 0;
+}

@@ -1,0 +1,160 @@
+// ibv_modify_qp: checks the move and its attributes (qp_attr_table.h, limits.h), finds the peer's MAC, and
+// hands the NIC the whole set of attributes.
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "irn_provider/verbs/exports.h"
+#include "irn_provider/verbs/host_identity.h"
+#include "irn_provider/verbs/limits.h"
+#include "irn_provider/verbs/objects.h"
+#include "irn_provider/verbs/qp_attr_table.h"
+#include "irn_provider/verbs/real_verbs.h"
+#include "irn_provider/verbs/translate.h"
+
+namespace rocelab::verbs {
+namespace {
+
+constexpr std::uint8_t kHopLimit = 64;  // Linux sets the route's, whatever the program wrote
+constexpr unsigned kAccess =
+    IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
+
+// One attribute whose bit is in the mask must hold what the device can do.
+struct Check {
+  int bit;
+  const char* name;
+  bool (*ok)(const ibv_qp_attr&, const NicConfig&);
+};
+constexpr Check kChecks[] = {
+    {IBV_QP_PORT, "port_num", [](const ibv_qp_attr& a, const NicConfig&) { return a.port_num == kPorts; }},
+    {IBV_QP_PKEY_INDEX, "pkey_index",
+     [](const ibv_qp_attr& a, const NicConfig&) { return a.pkey_index < kPkeys; }},
+    {IBV_QP_ACCESS_FLAGS, "qp_access_flags",
+     [](const ibv_qp_attr& a, const NicConfig&) { return (a.qp_access_flags & ~kAccess) == 0; }},
+    {IBV_QP_PATH_MTU, "path_mtu (above the port's active_mtu?)",
+     [](const ibv_qp_attr& a, const NicConfig& nic) {
+       const std::uint32_t bytes = mtu_bytes(a.path_mtu);
+       return bytes != 0 && bytes <= nic.active_mtu;
+     }},
+    {IBV_QP_DEST_QPN, "dest_qp_num",
+     [](const ibv_qp_attr& a, const NicConfig&) { return a.dest_qp_num <= kMaxQpn; }},
+    {IBV_QP_RQ_PSN, "rq_psn", [](const ibv_qp_attr& a, const NicConfig&) { return a.rq_psn <= kMaxPsn; }},
+    {IBV_QP_SQ_PSN, "sq_psn", [](const ibv_qp_attr& a, const NicConfig&) { return a.sq_psn <= kMaxPsn; }},
+    {IBV_QP_MAX_QP_RD_ATOMIC, "max_rd_atomic",
+     [](const ibv_qp_attr& a, const NicConfig&) { return a.max_rd_atomic <= kMaxRdAtomic; }},
+    {IBV_QP_MAX_DEST_RD_ATOMIC, "max_dest_rd_atomic",
+     [](const ibv_qp_attr& a, const NicConfig&) { return a.max_dest_rd_atomic <= kMaxRdAtomic; }},
+    {IBV_QP_MIN_RNR_TIMER, "min_rnr_timer",
+     [](const ibv_qp_attr& a, const NicConfig&) { return a.min_rnr_timer <= kMaxRnrTimerCode; }},
+    {IBV_QP_TIMEOUT, "timeout",
+     [](const ibv_qp_attr& a, const NicConfig&) { return a.timeout <= kMaxTimeoutCode; }},
+    {IBV_QP_RETRY_CNT, "retry_cnt",
+     [](const ibv_qp_attr& a, const NicConfig&) { return a.retry_cnt <= kMaxRetry; }},
+    {IBV_QP_RNR_RETRY, "rnr_retry",
+     [](const ibv_qp_attr& a, const NicConfig&) { return a.rnr_retry <= kMaxRetry; }},
+    {IBV_QP_PATH_MIG_STATE, "path_mig_state (no alternate paths here)",
+     [](const ibv_qp_attr& a, const NicConfig&) { return a.path_mig_state == IBV_MIG_MIGRATED; }},
+    {IBV_QP_ALT_PATH, "alt_ah_attr (no alternate paths here)",
+     [](const ibv_qp_attr&, const NicConfig&) { return false; }},
+};
+
+bool attributes_ok(const ibv_qp_attr& attr, int mask, const NicConfig& nic) {
+  for (const Check& check : kChecks) {
+    if ((mask & check.bit) == 0 || check.ok(attr, nic)) continue;
+    debug("modify_qp: %s is out of range", check.name);
+    return false;
+  }
+  return true;
+}
+
+// Fills in where packets go. False: the address vector is not one of RoCE v2, or names no host of the run.
+bool resolve(const Context& context, const ibv_ah_attr& ah, std::uint32_t local_qpn, std::uint32_t remote_qpn,
+             PathAddress& path) {
+  if (ah.is_global == 0 || ah.port_num != kPorts || ah.grh.sgid_index >= kGids) {
+    debug(
+        "modify_qp: RoCE needs a global address (ah_attr.is_global, grh.dgid, grh.sgid_index 0 or 1; "
+        "ibv_rc_pingpong: -g 1)");
+    return false;
+  }
+  std::memcpy(path.dst_gid.data(), ah.grh.dgid.raw, path.dst_gid.size());
+  path.src_gid = gid_of(context.device->host, ah.grh.sgid_index);
+  const lockstep::HostEntry* peer = find_host(context.process->segment().hosts(), path.dst_gid);
+  if (peer == nullptr || is_ipv4_mapped(path.src_gid) != is_ipv4_mapped(path.dst_gid)) {
+    debug("modify_qp: %s", peer == nullptr
+                               ? "the destination GID belongs to no host of this run"
+                               : "source and destination GID are of different families (gid index?)");
+    return false;
+  }
+  path.dst_mac = peer->mac;
+  path.dst_node = NodeId{peer->node};
+  path.src_gid_index = ah.grh.sgid_index;
+  path.traffic_class = ah.grh.traffic_class;
+  path.hop_limit = kHopLimit;
+  path.udp_src_port = udp_source_port(ah.grh.flow_label, local_qpn, remote_qpn, path.src_gid, path.dst_gid);
+  return true;
+}
+
+// Overwrites in `to` what the mask names.
+void merge(const ibv_qp_attr& from, int mask, QpAttr& to) {
+  const auto has = [mask](int bit) { return (mask & bit) != 0; };
+  if (has(IBV_QP_ACCESS_FLAGS)) to.access_flags = from.qp_access_flags;
+  if (has(IBV_QP_PATH_MTU)) to.path_mtu = mtu_bytes(from.path_mtu);
+  if (has(IBV_QP_DEST_QPN)) to.dest_qpn = Qpn{from.dest_qp_num};
+  if (has(IBV_QP_RQ_PSN)) to.rq_psn = from.rq_psn;
+  if (has(IBV_QP_SQ_PSN)) to.sq_psn = from.sq_psn;
+  if (has(IBV_QP_TIMEOUT)) to.timeout = from.timeout;
+  if (has(IBV_QP_RETRY_CNT)) to.retry_cnt = from.retry_cnt;
+  if (has(IBV_QP_RNR_RETRY)) to.rnr_retry = from.rnr_retry;
+  if (has(IBV_QP_MIN_RNR_TIMER)) to.min_rnr_timer = from.min_rnr_timer;
+  if (has(IBV_QP_MAX_QP_RD_ATOMIC)) to.max_rd_atomic = from.max_rd_atomic;
+  if (has(IBV_QP_MAX_DEST_RD_ATOMIC)) to.max_dest_rd_atomic = from.max_dest_rd_atomic;
+}
+
+bool move_allowed(const ibv_qp_attr& attr, int mask, ibv_qp_state current, ibv_qp_state next) {
+  if ((mask & IBV_QP_CUR_STATE) != 0 && attr.cur_qp_state != current) {
+    debug("modify_qp: cur_qp_state %d, but the QP is in state %d", attr.cur_qp_state, current);
+    return false;
+  }
+  if (mask_allowed(current, next, mask)) return true;
+  const QpTransition* t = find_transition(current, next);
+  debug("modify_qp: state %d -> %d %s (attribute mask 0x%x; required 0x%x, optional 0x%x)", current, next,
+        t == nullptr ? "does not exist" : "with these attributes is not allowed", mask,
+        t != nullptr ? t->required : 0, t != nullptr ? t->optional : 0);
+  return false;
+}
+
+// Under the lock. 0 or EINVAL.
+int modify(Nic& nic, Time now, Qp& qp, const ibv_qp_attr& attr, int mask) {
+  const Qpn qpn{qp.base.qp_num};
+  const QpAttr* current = nic.query_qp(qpn);
+  if (current == nullptr) return EINVAL;
+  const auto state = static_cast<ibv_qp_state>(current->state);
+  const ibv_qp_state next = (mask & IBV_QP_STATE) != 0 ? attr.qp_state : state;
+  const Context& context = of(qp.base.context);
+  if (!move_allowed(attr, mask, state, next) || !attributes_ok(attr, mask, context.device->host.nic))
+    return EINVAL;
+  QpAttr merged = *current;
+  merge(attr, mask, merged);
+  merged.state = static_cast<QpState>(next);  // same order
+  if ((mask & IBV_QP_AV) != 0) {
+    if (!resolve(context, attr.ah_attr, qpn.value, merged.dest_qpn.value, merged.path)) return EINVAL;
+    qp.ah = attr.ah_attr;
+    qp.ah.grh.hop_limit = kHopLimit;
+  }
+  if (!nic.modify_qp(qpn, merged, now)) return EINVAL;
+  if ((mask & IBV_QP_PORT) != 0) qp.port = attr.port_num;
+  if (next == IBV_QPS_RESET) qp.ah = {};
+  qp.base.state = next;
+  return 0;
+}
+
+}  // namespace
+}  // namespace rocelab::verbs
+
+using namespace rocelab;
+using namespace rocelab::verbs;
+
+RL_EXPORT int ibv_modify_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask) {
+  if (!in_experiment()) return REAL(ibv_modify_qp)(qp, attr, mask);
+  return with_nic(qp->context, [&](Nic& nic, Time now) { return modify(nic, now, of(qp), *attr, mask); });
+}

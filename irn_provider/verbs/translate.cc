@@ -1,0 +1,123 @@
+#include "irn_provider/verbs/translate.h"
+
+#include <cerrno>
+#include <cstring>
+
+namespace rocelab::verbs {
+namespace {
+
+constexpr unsigned kSendFlags = IBV_SEND_FENCE | IBV_SEND_SIGNALED | IBV_SEND_SOLICITED | IBV_SEND_INLINE;
+
+struct OpcodeRow {
+  ibv_wr_opcode verbs;
+  WrOpcode nic;
+  bool imm, remote;
+};
+constexpr OpcodeRow kOpcodes[] = {
+    {IBV_WR_SEND, WrOpcode::kSend, false, false},
+    {IBV_WR_SEND_WITH_IMM, WrOpcode::kSendImm, true, false},
+    {IBV_WR_RDMA_WRITE, WrOpcode::kWrite, false, true},
+    {IBV_WR_RDMA_WRITE_WITH_IMM, WrOpcode::kWriteImm, true, true},
+    {IBV_WR_RDMA_READ, WrOpcode::kRead, false, true},
+};
+
+const OpcodeRow* find(ibv_wr_opcode opcode) {
+  for (const OpcodeRow& row : kOpcodes)
+    if (row.verbs == opcode) return &row;
+  return nullptr;
+}
+
+// Copies a scatter/gather list; `total` is its length in bytes.
+template <class Wqe>
+int copy_sges(const ibv_sge* list, int count, std::uint32_t limit, Wqe& out, std::uint64_t& total) {
+  if (count < 0 || static_cast<std::uint32_t>(count) > limit || count > kMaxSge) return EINVAL;
+  total = 0;
+  out.num_sge = static_cast<std::uint8_t>(count);
+  for (int i = 0; i < count; ++i) {
+    out.sge[static_cast<std::size_t>(i)] = {
+        .addr = list[i].addr, .length = list[i].length, .lkey = RKey{list[i].lkey}};
+    total += list[i].length;
+  }
+  return total <= kMaxMessageBytes ? 0 : EINVAL;
+}
+
+}  // namespace
+
+int to_wqe(const ibv_send_wr& wr, const QpInit& qp, SendWqe& out) {
+  const OpcodeRow* opcode = find(wr.opcode);
+  if (opcode == nullptr) return EOPNOTSUPP;
+  if ((wr.send_flags & ~kSendFlags) != 0) return EINVAL;
+  out.wr_id = wr.wr_id;
+  out.opcode = opcode->nic;
+  out.signaled = qp.sq_sig_all || (wr.send_flags & IBV_SEND_SIGNALED) != 0;
+  out.solicited = (wr.send_flags & IBV_SEND_SOLICITED) != 0;
+  out.fence = (wr.send_flags & IBV_SEND_FENCE) != 0;
+  out.inline_data = (wr.send_flags & IBV_SEND_INLINE) != 0;
+  out.imm = opcode->imm ? wr.imm_data : 0;
+  out.remote_addr = opcode->remote ? wr.wr.rdma.remote_addr : 0;
+  out.rkey = RKey{opcode->remote ? wr.wr.rdma.rkey : 0};
+  std::uint64_t total = 0;
+  if (const int error = copy_sges(wr.sg_list, wr.num_sge, qp.caps.max_send_sge, out, total); error != 0)
+    return error;
+  if (!out.inline_data) return 0;
+  return out.opcode != WrOpcode::kRead && total <= qp.caps.max_inline ? 0 : EINVAL;
+}
+
+int to_wqe(const ibv_recv_wr& wr, const QpInit& qp, RecvWqe& out) {
+  out.wr_id = wr.wr_id;
+  std::uint64_t total = 0;
+  return copy_sges(wr.sg_list, wr.num_sge, qp.caps.max_recv_sge, out, total);
+}
+
+void copy_inline(SendWqe& wqe, std::byte* to) {
+  std::uint32_t length = 0;
+  for (int i = 0; i < wqe.num_sge; ++i) {
+    const Sge& part = wqe.sge[static_cast<std::size_t>(i)];
+    if (part.length > 0) std::memcpy(to + length, reinterpret_cast<const void*>(part.addr), part.length);
+    length += part.length;
+  }
+  wqe.num_sge = length > 0 ? 1 : 0;
+  wqe.sge[0] = {.addr = reinterpret_cast<std::uintptr_t>(to), .length = length, .lkey = RKey{}};
+}
+
+void to_wc(const Cqe& cqe, ibv_wc& wc) {
+  static constexpr ibv_wc_opcode kWcOpcodes[] = {IBV_WC_SEND, IBV_WC_RDMA_WRITE, IBV_WC_RDMA_READ,
+                                                 IBV_WC_RECV, IBV_WC_RECV_RDMA_WITH_IMM};
+  wc = {};
+  wc.wr_id = cqe.wr_id;
+  wc.status = static_cast<ibv_wc_status>(cqe.status);  // same numbers
+  wc.opcode = kWcOpcodes[static_cast<std::size_t>(cqe.opcode)];
+  wc.byte_len = cqe.byte_len;
+  wc.imm_data = cqe.imm;
+  wc.qp_num = cqe.qpn.value;
+  wc.wc_flags = cqe.has_imm ? IBV_WC_WITH_IMM : 0;
+}
+
+int to_errno(PostResult result) {
+  switch (result) {
+    case PostResult::kOk:
+      return 0;
+    case PostResult::kQueueFull:
+      return ENOMEM;
+    case PostResult::kBadOpcode:
+      return EOPNOTSUPP;
+    case PostResult::kBadState:
+    case PostResult::kBadSge:
+    case PostResult::kBadLength:
+    case PostResult::kBadHandle:
+      return EINVAL;
+  }
+  return EINVAL;
+}
+
+std::uint32_t mtu_bytes(ibv_mtu mtu) {
+  return mtu >= IBV_MTU_256 && mtu <= IBV_MTU_4096 ? 128u << static_cast<unsigned>(mtu) : 0;
+}
+
+ibv_mtu mtu_code(std::uint32_t bytes) {
+  int code = IBV_MTU_4096;
+  while (code > IBV_MTU_256 && mtu_bytes(static_cast<ibv_mtu>(code)) > bytes) --code;
+  return static_cast<ibv_mtu>(code);
+}
+
+}  // namespace rocelab::verbs

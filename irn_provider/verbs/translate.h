@@ -1,0 +1,31 @@
+// Work requests and completions, from libibverbs' words to the NIC's and back. Values in, values out; no
+// state.
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "irn_provider/transport/verbs_types.h"
+
+namespace rocelab::verbs {
+
+// 0, or the errno with which a post call refuses `wr`. Inline data: `out` names the caller's buffers still;
+// see copy_inline.
+int to_wqe(const ibv_send_wr& wr, const QpInit& qp, SendWqe& out);
+int to_wqe(const ibv_recv_wr& wr, const QpInit& qp, RecvWqe& out);
+
+// Gathers the buffers of an inline request into `to` and makes that its only one. `to` has room for the QP's
+// max_inline.
+void copy_inline(SendWqe& wqe, std::byte* to);
+
+void to_wc(const Cqe& cqe, ibv_wc& wc);
+
+int to_errno(PostResult result);  // 0 for kOk
+
+// Path MTU code to bytes; 0: no such code.
+std::uint32_t mtu_bytes(ibv_mtu mtu);
+ibv_mtu mtu_code(std::uint32_t bytes);  // the largest that fits
+
+}  // namespace rocelab::verbs

@@ -1,0 +1,92 @@
+// Calls that this device does not offer. Each would crash in the real library, whose private part of our
+// context is not there, so each has its answer here: EOPNOTSUPP, by errno where the call returns a pointer,
+// else as its result.
+#include <cerrno>
+
+#include "irn_provider/verbs/exports.h"
+#include "irn_provider/verbs/objects.h"
+#include "irn_provider/verbs/real_verbs.h"
+
+namespace rocelab::verbs {
+
+int unsupported(const char* what) {
+  debug("%s is not offered by this device", what);
+  return EOPNOTSUPP;
+}
+
+// Reached through the context's pointers, without a check for null in verbs.h.
+void set_unsupported_ops(ibv_context_ops& ops) {
+  ops.alloc_mw = [](ibv_pd*, ibv_mw_type) { return unsupported_object<ibv_mw>("alloc_mw"); };
+  ops.bind_mw = [](ibv_qp*, ibv_mw*, ibv_mw_bind*) { return unsupported("bind_mw"); };
+  ops.dealloc_mw = [](ibv_mw*) { return unsupported("dealloc_mw"); };
+  ops.post_srq_recv = [](ibv_srq*, ibv_recv_wr* wr, ibv_recv_wr** bad) {
+    if (bad != nullptr) *bad = wr;
+    return unsupported("post_srq_recv");
+  };
+}
+
+}  // namespace rocelab::verbs
+
+using namespace rocelab::verbs;
+
+// A function whose answer is an error number, one that answers with a null pointer, one without an answer.
+#define UNSUPPORTED(name, parameters, arguments)       \
+  RL_EXPORT int name parameters {                      \
+    if (!in_experiment()) return REAL(name) arguments; \
+    return unsupported(#name);                         \
+  }
+#define UNSUPPORTED_OBJECT(type, name, parameters, arguments) \
+  RL_EXPORT type* name parameters {                           \
+    if (!in_experiment()) return REAL(name) arguments;        \
+    return unsupported_object<type>(#name);                   \
+  }
+#define UNSUPPORTED_VOID(name, parameters, arguments)  \
+  RL_EXPORT void name parameters {                     \
+    if (!in_experiment()) return REAL(name) arguments; \
+    unsupported(#name);                                \
+  }
+
+// Shared receive queues
+UNSUPPORTED_OBJECT(ibv_srq, ibv_create_srq, (ibv_pd * pd, ibv_srq_init_attr* attr), (pd, attr))
+UNSUPPORTED(ibv_modify_srq, (ibv_srq * srq, ibv_srq_attr* attr, int mask), (srq, attr, mask))
+UNSUPPORTED(ibv_query_srq, (ibv_srq * srq, ibv_srq_attr* attr), (srq, attr))
+UNSUPPORTED(ibv_destroy_srq, (ibv_srq * srq), (srq))
+
+// Address handles and multicast (UD)
+UNSUPPORTED_OBJECT(ibv_ah, ibv_create_ah, (ibv_pd * pd, ibv_ah_attr* attr), (pd, attr))
+UNSUPPORTED_OBJECT(ibv_ah, ibv_create_ah_from_wc, (ibv_pd * pd, ibv_wc* wc, ibv_grh* grh, uint8_t port),
+                   (pd, wc, grh, port))
+UNSUPPORTED(ibv_init_ah_from_wc,
+            (ibv_context * context, uint8_t port, ibv_wc* wc, ibv_grh* grh, ibv_ah_attr* attr),
+            (context, port, wc, grh, attr))
+UNSUPPORTED(ibv_destroy_ah, (ibv_ah * ah), (ah))
+UNSUPPORTED(ibv_attach_mcast, (ibv_qp * qp, const ibv_gid* gid, uint16_t lid), (qp, gid, lid))
+UNSUPPORTED(ibv_detach_mcast, (ibv_qp * qp, const ibv_gid* gid, uint16_t lid), (qp, gid, lid))
+UNSUPPORTED(ibv_resolve_eth_l2_from_gid,
+            (ibv_context * context, ibv_ah_attr* attr, uint8_t* mac, uint16_t* vid),
+            (context, attr, mac, vid))
+
+// Memory beyond plain regions
+UNSUPPORTED_OBJECT(ibv_mr, ibv_reg_dmabuf_mr,
+                   (ibv_pd * pd, uint64_t offset, size_t length, uint64_t iova, int fd, int access),
+                   (pd, offset, length, iova, fd, access))
+UNSUPPORTED_OBJECT(ibv_dm, ibv_import_dm, (ibv_context * context, uint32_t handle), (context, handle))
+UNSUPPORTED_VOID(ibv_unimport_dm, (ibv_dm * dm), (dm))
+
+RL_EXPORT int ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* addr, size_t length, int access) {
+  if (!in_experiment()) return REAL(ibv_rereg_mr)(mr, flags, pd, addr, length, access);
+  errno = unsupported("ibv_rereg_mr");
+  return IBV_REREG_MR_ERR_INPUT;  // the region is as it was
+}
+
+// Objects shared with another process
+UNSUPPORTED_OBJECT(ibv_context, ibv_import_device, (int fd), (fd))
+UNSUPPORTED_OBJECT(ibv_pd, ibv_import_pd, (ibv_context * context, uint32_t handle), (context, handle))
+UNSUPPORTED_VOID(ibv_unimport_pd, (ibv_pd * pd), (pd))
+UNSUPPORTED_OBJECT(ibv_mr, ibv_import_mr, (ibv_pd * pd, uint32_t handle), (pd, handle))
+UNSUPPORTED_VOID(ibv_unimport_mr, (ibv_mr * mr), (mr))
+
+// Others
+UNSUPPORTED(ibv_resize_cq, (ibv_cq * cq, int entries), (cq, entries))
+UNSUPPORTED(ibv_set_ece, (ibv_qp * qp, ibv_ece* ece), (qp, ece))
+UNSUPPORTED(ibv_query_ece, (ibv_qp * qp, ibv_ece* ece), (qp, ece))

@@ -1,0 +1,235 @@
+#include "irn_provider/transport/gbn_responder.h"
+
+#include <algorithm>
+
+#include "base/wire/aeth.h"
+
+namespace rocelab {
+
+void GbnResponder::start(Time /*now*/) {
+  answers_.clear();
+  reads_pending_ = msn_ = 0;
+  expected_ = responses_sent_ = qp_.attr.rq_psn & Psn::kMask;
+  nak_sent_ = false;
+  message_ = Message::kNone;
+}
+
+void GbnResponder::flush(Time /*now*/) {
+  for (std::size_t n = answers_.size(); n > 0; --n) {
+    const Answer a = answers_.take_front();
+    if (!a.read) answers_.push_back(a);
+  }
+  reads_pending_ = 0;
+}
+
+// --- inbound
+
+void GbnResponder::on_request(const Packet& packet, const OpcodeInfo& info, Time now) {
+  const UnwrappedPsn psn = unwrap(packet.roce.psn, expected_);
+  if (psn > expected_) return on_gap();
+  if (psn < expected_) return on_duplicate(packet, info, psn, now);
+  nak_sent_ = false;
+  const Refusal refusal = execute(packet, info, now);
+  if (refusal) {
+    nak_sent_ = true;
+    answer(*refusal, psn);
+    if (!is_rnr_nak(*refusal)) qp_.fail();  // IBTA 9.9.3: responder error classes B to F end the connection
+    return;
+  }
+  if (info.operation == Operation::kReadRequest) return;  // the response answers it
+  ++expected_;
+  if (packet.roce.ack_req) answer(kAckNoCredits, psn);
+}
+
+void GbnResponder::on_gap() {
+  ++qp_.counters().out_of_sequence;
+  if (std::exchange(nak_sent_, true)) return;
+  answer(kNakPsnSequence, expected_);
+}
+
+void GbnResponder::on_duplicate(const Packet& packet, const OpcodeInfo& info, UnwrappedPsn psn, Time now) {
+  ++qp_.counters().duplicate_request;
+  if (info.operation == Operation::kReadRequest) return repeat_read(packet, psn);
+  ++qp_.counters().spurious_retransmissions;
+  qp_.trace(TraceKind::kDuplicate, now, psn, packet.frame_length);
+  answer(kAckNoCredits, expected_ - 1);
+}
+
+// IBTA 9.7.4.1.2: a duplicate READ, or its rest, is executed again. One that is still being answered starts over where the requester now is.
+void GbnResponder::repeat_read(const Packet& packet, UnwrappedPsn psn) {
+  const RoceHeaders& h = packet.roce;
+  const UnwrappedPsn end = psn + read_packets(h.dma_length);
+  if (end > expected_ || !length_fits(packet, opcode_info(h.opcode))) return;
+  if (h.dma_length > 0 && !qp_.nic.regions.translate(h.rkey, qp_.init.pd, h.va, h.dma_length, kAccessRemoteRead)) return;
+  const Answer again{true, kAckNoCredits, msn_, psn, psn, end, h.va, h.dma_length, h.rkey};
+  for (std::size_t i = 0; i < answers_.size(); ++i) {
+    Answer& pending = answers_[i];
+    if (!pending.read || psn < pending.start || psn >= pending.end) continue;
+    if (end == pending.end) pending = again;
+    return;
+  }
+  if (reads_pending_ >= qp_.attr.max_dest_rd_atomic) return;
+  ++reads_pending_;
+  answers_.push_back(again);
+}
+
+GbnResponder::Refusal GbnResponder::execute(const Packet& packet, const OpcodeInfo& info, Time now) {
+  if (!in_sequence(info) || !length_fits(packet, info)) return kNakInvalidRequest;
+  if (info.has(Header::kIeth)) return kNakInvalidRequest;  // SEND with invalidate is not offered
+  if (info.is_send()) return on_send(packet, info, now);
+  if (info.is_write()) return on_write(packet, info, now);
+  if (info.operation == Operation::kReadRequest) return on_read(packet);
+  return kNakInvalidRequest;
+}
+
+// IBTA 9.7.4.1.3: a message is not interrupted by another and does not begin in its middle.
+bool GbnResponder::in_sequence(const OpcodeInfo& info) const {
+  if (info.starts_message()) return message_ == Message::kNone;
+  return message_ == (info.is_send() ? Message::kSend : info.is_write() ? Message::kWrite : Message::kNone) &&
+         message_ != Message::kNone;
+}
+
+// IBTA 9.7.4.1.6: all but the last packet of a message are full.
+bool GbnResponder::length_fits(const Packet& packet, const OpcodeInfo& info) const {
+  const std::uint32_t mtu = qp_.attr.path_mtu, length = packet.payload_length;
+  if (!info.has_payload) return length == 0;
+  if (!info.ends_message()) return length == mtu;
+  return length <= mtu && (length > 0 || info.position == Position::kOnly);
+}
+
+GbnResponder::Refusal GbnResponder::on_send(const Packet& packet, const OpcodeInfo& info, Time now) {
+  ++qp_.counters().rx_send_requests;
+  if (info.starts_message()) {
+    if (receive_queue_.empty()) return no_receive_wqe();
+    received_ = 0;
+  }
+  const RecvWqe& wqe = receive_queue_.at(receive_queue_.head());
+  const PlaceResult placed =
+      place(qp_.view(), {wqe.sge.data(), wqe.num_sge}, received_, packet.payload, packet.payload_length);
+  if (placed != PlaceResult::kOk) {
+    const bool too_long = placed == PlaceResult::kTooLong;
+    if (too_long) ++qp_.counters().resp_local_length_error;
+    Cqe cqe;
+    cqe.wr_id = wqe.wr_id;
+    cqe.status = too_long ? WcStatus::kLocLenErr : WcStatus::kLocProtErr;
+    cqe.opcode = WcOpcode::kRecv;
+    receive_queue_.consume();
+    qp_.complete(QpContext::Queue::kRecv, cqe, now);
+    return too_long ? kNakInvalidRequest : kNakRemoteOperational;
+  }
+  received_ += packet.payload_length;
+  message_ = Message::kSend;
+  if (info.ends_message()) end_message(packet, info, received_, now);
+  return std::nullopt;
+}
+
+GbnResponder::Refusal GbnResponder::on_write(const Packet& packet, const OpcodeInfo& info, Time now) {
+  ++qp_.counters().rx_write_requests;
+  if (info.starts_message()) {
+    const RoceHeaders& h = packet.roce;
+    if ((qp_.attr.access_flags & kAccessRemoteWrite) == 0 || h.dma_length > kMaxMessageBytes) return kNakInvalidRequest;
+    if (h.dma_length > 0 && !qp_.nic.regions.translate(h.rkey, qp_.init.pd, h.va, h.dma_length, kAccessRemoteWrite))
+      return kNakRemoteAccess;
+    va_ = h.va, rkey_ = h.rkey, dma_length_ = h.dma_length;
+    received_ = 0;
+  }
+  const std::uint32_t length = packet.payload_length, left = dma_length_ - received_;
+  if (length > left || (info.ends_message() && length != left)) return kNakInvalidRequest;
+  if (info.has_imm() && receive_queue_.empty()) return no_receive_wqe();
+  if (length > 0) {
+    const auto addr = qp_.nic.regions.translate(rkey_, qp_.init.pd, va_ + received_, length, kAccessRemoteWrite);
+    if (!addr) return kNakRemoteAccess;  // the region went away in the middle of the message
+    qp_.nic.memory.write(*addr, packet.payload, length);
+  }
+  received_ += length;
+  message_ = Message::kWrite;
+  if (info.ends_message()) end_message(packet, info, received_, now);
+  return std::nullopt;
+}
+
+GbnResponder::Refusal GbnResponder::on_read(const Packet& packet) {
+  ++qp_.counters().rx_read_requests;
+  const RoceHeaders& h = packet.roce;
+  if ((qp_.attr.access_flags & kAccessRemoteRead) == 0 || h.dma_length > kMaxMessageBytes ||
+      reads_pending_ >= qp_.attr.max_dest_rd_atomic)
+    return kNakInvalidRequest;
+  if (h.dma_length > 0 && !qp_.nic.regions.translate(h.rkey, qp_.init.pd, h.va, h.dma_length, kAccessRemoteRead))
+    return kNakRemoteAccess;
+  ++msn_;
+  ++reads_pending_;
+  const UnwrappedPsn end = expected_ + read_packets(h.dma_length);
+  answers_.push_back(Answer{true, kAckNoCredits, msn_, expected_, expected_, end, h.va, h.dma_length, h.rkey});
+  expected_ = end;
+  return std::nullopt;
+}
+
+GbnResponder::Refusal GbnResponder::no_receive_wqe() {
+  ++qp_.counters().out_of_buffer;
+  return rnr_syndrome(qp_.attr.min_rnr_timer);
+}
+
+void GbnResponder::end_message(const Packet& packet, const OpcodeInfo& info, std::uint32_t length, Time now) {
+  message_ = Message::kNone;
+  ++msn_;
+  qp_.trace(TraceKind::kPlaced, now, expected_, length);
+  if (!info.is_send() && !info.has_imm()) return;
+  Cqe cqe;
+  cqe.wr_id = receive_queue_.at(receive_queue_.head()).wr_id;
+  cqe.opcode = info.is_send() ? WcOpcode::kRecv : WcOpcode::kRecvWriteImm;
+  cqe.has_imm = info.has_imm();
+  cqe.imm = packet.roce.imm;
+  cqe.byte_len = length;
+  cqe.solicited = packet.roce.solicited;
+  receive_queue_.consume();
+  qp_.complete(QpContext::Queue::kRecv, cqe, now);
+}
+
+// --- outbound
+
+std::int64_t GbnResponder::read_packets(std::uint32_t length) const {
+  return std::max<std::int64_t>(1, (std::int64_t{length} + qp_.attr.path_mtu - 1) / qp_.attr.path_mtu);
+}
+
+void GbnResponder::answer(std::uint8_t syndrome, UnwrappedPsn psn) {
+  // A paused port must not let a peer's duplicates pile up: ACKs are cumulative, so the last one can stand for those before it.
+  if (answers_.size() >= kMaxAnswers && !answers_.back().read && is_ack(answers_.back().syndrome)) {
+    Answer& last = answers_.back();
+    last.syndrome = syndrome, last.msn = msn_, last.next = psn;
+    return;
+  }
+  answers_.push_back(Answer{false, syndrome, msn_, psn, psn, psn, 0, 0, {}});
+}
+
+void GbnResponder::pull_ack(Packet& packet, Time /*now*/) {
+  const Answer a = answers_.take_front();
+  qp_.begin(packet, Operation::kAck, a.next);
+  qp_.finish_ack(packet, a.syndrome, a.msn);
+}
+
+PayloadSource GbnResponder::pull_data(Packet& packet, Time now) {
+  Answer& a = answers_.front();
+  const bool first = a.next == a.start, last = a.next + 1 == a.end;
+  const Operation operation = first && last ? Operation::kReadResponseOnly
+                              : first       ? Operation::kReadResponseFirst
+                              : last        ? Operation::kReadResponseLast
+                                            : Operation::kReadResponseMiddle;
+  const std::uint32_t length = std::min(a.left, qp_.attr.path_mtu);
+  qp_.begin(packet, operation, a.next);
+  if (opcode_info(packet.roce.opcode).has(Header::kAeth)) {
+    packet.roce.syndrome = a.syndrome;
+    packet.roce.msn = Msn{a.msn & Psn::kMask};
+  }
+  qp_.finish(packet, length);
+  packet.retransmission = a.next < responses_sent_;
+  if (packet.retransmission) {
+    ++qp_.counters().retransmitted_packets;
+    qp_.trace(TraceKind::kRetransmit, now, a.next, packet.frame_length, static_cast<std::uint8_t>(RetransmitCause::kNak));
+  }
+  const PayloadSource source{nullptr, 0, false, a.rkey, a.va, 0};
+  responses_sent_ = std::max(responses_sent_, ++a.next);
+  a.va += length, a.left -= length;
+  if (last) answers_.pop_front(), --reads_pending_;
+  return source;
+}
+
+}  // namespace rocelab

@@ -1,0 +1,79 @@
+// GbnResponder: RoCE's responder. It executes requests strictly in PSN order and drops what comes early. Source: IBTA Vol 1, 9.7.4.1 (checks and their
+// order), 9.7.5.1 (answers), 9.7.5.2.8 (RNR); where the specification leaves room it does as Linux rxe: one NAK for a sequence error until the expected
+// packet comes, one ACK per AckReq, an ACK for each duplicate, no credits (syndrome 0x1f).
+#pragma once
+
+#include <optional>
+
+#include "irn_provider/transport/qp_context.h"
+#include "irn_provider/transport/receive_queue.h"
+#include "irn_provider/transport/responder.h"
+#include "irn_provider/transport/ring.h"
+
+namespace rocelab {
+
+class GbnResponder final : public Responder {
+ public:
+  GbnResponder(QpContext& qp, ReceiveQueue& receive_queue) : qp_(qp), receive_queue_(receive_queue) {}
+
+  void start(Time now) override;
+  void on_request(const Packet& packet, const OpcodeInfo& info, Time now) override;
+  void on_read_ack(const Packet&, const OpcodeInfo&, Time) override {}  // no such packets in RoCE
+  void flush(Time now) override;
+
+  bool has_ack() const override { return !answers_.empty() && !answers_.front().read; }
+  void pull_ack(Packet& packet, Time now) override;
+  bool has_data() const override { return !answers_.empty() && answers_.front().read; }
+  PayloadSource pull_data(Packet& packet, Time now) override;
+
+  void on_timeout(Time) override {}
+  Time next_timeout() const override { return Time::never(); }
+
+ private:
+  // An ACK or NAK, or a READ response of which packets [next, end) are still to be sent. They leave in this order: an ACK that overtook a READ response
+  // would tell the requester that the response was lost.
+  struct Answer {
+    bool read = false;
+    std::uint8_t syndrome = 0;
+    std::uint32_t msn = 0;
+    UnwrappedPsn next = 0;  // ACK: the PSN that it carries
+    UnwrappedPsn start = 0, end = 0;
+    std::uint64_t va = 0;
+    std::uint32_t left = 0;
+    RKey rkey;
+  };
+  enum class Message : std::uint8_t { kNone, kSend, kWrite };
+  using Refusal = std::optional<std::uint8_t>;  // AETH syndrome of the NAK; null: accepted
+  static constexpr std::size_t kMaxAnswers = 4096;
+
+  void on_gap();
+  void on_duplicate(const Packet& packet, const OpcodeInfo& info, UnwrappedPsn psn, Time now);
+  void repeat_read(const Packet& packet, UnwrappedPsn psn);
+  Refusal execute(const Packet& packet, const OpcodeInfo& info, Time now);
+  bool in_sequence(const OpcodeInfo& info) const;
+  bool length_fits(const Packet& packet, const OpcodeInfo& info) const;
+  Refusal on_send(const Packet& packet, const OpcodeInfo& info, Time now);
+  Refusal on_write(const Packet& packet, const OpcodeInfo& info, Time now);
+  Refusal on_read(const Packet& packet);
+  Refusal no_receive_wqe();
+  void end_message(const Packet& packet, const OpcodeInfo& info, std::uint32_t length, Time now);
+  void answer(std::uint8_t syndrome, UnwrappedPsn psn);
+  std::int64_t read_packets(std::uint32_t length) const;
+
+  QpContext& qp_;
+  ReceiveQueue& receive_queue_;
+  Ring<Answer> answers_;
+  std::uint32_t reads_pending_ = 0;       // READs among them
+  UnwrappedPsn expected_ = 0;
+  UnwrappedPsn responses_sent_ = 0;       // one past the highest READ response that ever left
+  std::uint32_t msn_ = 0;
+  bool nak_sent_ = false;                 // for the packet now expected: further ones that are early are dropped silently
+  // The message in progress.
+  Message message_ = Message::kNone;
+  std::uint32_t received_ = 0;            // bytes so far
+  std::uint64_t va_ = 0;                  // WRITE: from the RETH
+  std::uint32_t dma_length_ = 0;
+  RKey rkey_;
+};
+
+}  // namespace rocelab

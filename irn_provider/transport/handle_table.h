@@ -1,0 +1,61 @@
+// HandleTable: objects behind 32-bit handles, (generation << 16 | slot). A stale or invented handle finds nothing; slots are reused in the order in
+// which they were freed and a slot's generation grows each time, so that a handle comes back after 2^16 uses of its slot at the earliest.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "irn_provider/transport/ring.h"
+
+namespace rocelab {
+
+template <class T>
+class HandleTable {
+ public:
+  explicit HandleTable(std::uint32_t capacity) : capacity_(capacity < kSlots ? capacity : kSlots) {}
+
+  std::optional<std::uint32_t> add(T value) {
+    std::uint32_t slot;
+    if (slots_.size() < capacity_) {
+      slot = static_cast<std::uint32_t>(slots_.size());
+      slots_.emplace_back();
+    } else if (!free_.empty()) {
+      slot = free_.take_front();
+    } else {
+      return std::nullopt;
+    }
+    Slot& s = slots_[slot];
+    s.generation = s.generation == kLastGeneration ? 1 : s.generation + 1;  // never 0: no handle is 0
+    s.live = true;
+    s.value = std::move(value);
+    return s.generation << 16 | slot;
+  }
+  T* find(std::uint32_t handle) {
+    const std::uint32_t slot = handle & (kSlots - 1);
+    if (slot >= slots_.size() || !slots_[slot].live || slots_[slot].generation != handle >> 16) return nullptr;
+    return &slots_[slot].value;
+  }
+  const T* find(std::uint32_t handle) const { return const_cast<HandleTable*>(this)->find(handle); }
+  bool remove(std::uint32_t handle) {
+    if (find(handle) == nullptr) return false;
+    Slot& s = slots_[handle & (kSlots - 1)];
+    s.live = false;
+    s.value = T{};
+    free_.push_back(handle & (kSlots - 1));
+    return true;
+  }
+
+ private:
+  static constexpr std::uint32_t kSlots = 1u << 16, kLastGeneration = 0xffff;
+  struct Slot {
+    T value{};
+    std::uint32_t generation = 0;
+    bool live = false;
+  };
+  std::uint32_t capacity_;
+  std::vector<Slot> slots_;
+  Ring<std::uint32_t> free_;
+};
+
+}  // namespace rocelab

@@ -1,0 +1,77 @@
+#include "irn_provider/transport/qp_context.h"
+
+#include <algorithm>
+
+#include "base/wire/roce_packet.h"
+
+namespace rocelab {
+namespace {
+
+constexpr std::uint32_t kEthernetBytes = 14, kIpv4Bytes = 20, kIpv6Bytes = 40, kUdpBytes = 8, kIcrcBytes = 4;
+
+}  // namespace
+
+void QpContext::path_changed() {
+  overhead_ = kEthernetBytes + (attr.path.is_ipv4() ? kIpv4Bytes : kIpv6Bytes) + kUdpBytes + kIcrcBytes;
+  // A traffic class that the program set counts by its class selector, the DSCP's upper three bits (RFC 2474, 4.2.2).
+  tc_ = Tc{attr.path.traffic_class == 0 ? nic.config.roce_tc : static_cast<std::uint8_t>(attr.path.traffic_class >> 5)};
+}
+
+void QpContext::begin(Packet& packet, Operation operation, UnwrappedPsn psn) const {
+  packet.kind = PacketKind::kData;
+  packet.flow = qpn.value;
+  packet.tc = tc_;
+  packet.ecn = nic.config.ecn_capable ? Ecn::kEct0 : Ecn::kNotEct;
+  packet.dst = attr.path.dst_node;
+  packet.roce.opcode = make_opcode(irn() ? TransportClass::kIrn : TransportClass::kRc, operation);
+  packet.roce.dest = attr.dest_qpn;
+  packet.roce.psn = wrap(psn);
+}
+
+void QpContext::finish(Packet& packet, std::uint32_t payload_length) const {
+  packet.payload_length = payload_length;
+  packet.roce.pad = pad_bytes(payload_length);
+  const std::uint32_t frame =
+      overhead_ + opcode_info(packet.roce.opcode).header_bytes + payload_length + packet.roce.pad;
+  packet.frame_length = std::max(frame, static_cast<std::uint32_t>(kMinFrameBytes.count()));
+}
+
+void QpContext::finish_ack(Packet& packet, std::uint8_t syndrome, std::uint32_t msn) const {
+  packet.kind = PacketKind::kAck;
+  packet.ecn = Ecn::kNotEct;
+  packet.roce.syndrome = syndrome;
+  packet.roce.msn = Msn{msn & Psn::kMask};
+  finish(packet, 0);
+}
+
+void QpContext::complete(Queue queue, Cqe cqe, Time now) {
+  cqe.qpn = qpn;
+  cqe.time = now;
+  NicCounters& c = counters();
+  const bool error = cqe.status != WcStatus::kSuccess;
+  if (error) {
+    cqe.solicited = true;
+    const bool flushed = cqe.status == WcStatus::kWrFlushErr;
+    ++(queue == Queue::kSend ? c.req_cqe_error : c.resp_cqe_error);
+    if (flushed) ++(queue == Queue::kSend ? c.req_cqe_flush_error : c.resp_cqe_flush_error);
+  }
+  trace(TraceKind::kComplete, now, static_cast<UnwrappedPsn>(cqe.wr_id & Psn::kMask), cqe.byte_len,
+        static_cast<std::uint8_t>(cqe.status));
+  ++nic.completions;
+  (queue == Queue::kSend ? send_cq : recv_cq).push(cqe);
+}
+
+void QpContext::trace(TraceKind kind, Time now, UnwrappedPsn psn, std::uint64_t bytes, std::uint8_t mark) const {
+  if (!nic.trace.wants(kind)) return;
+  TraceRecord record;
+  record.time = now;
+  record.kind = kind;
+  record.mark = mark;
+  record.flow = qpn.value;
+  record.bytes = bytes;
+  record.psn = wrap(psn).value();
+  record.peer = attr.dest_qpn.value;
+  nic.trace.record(record);
+}
+
+}  // namespace rocelab

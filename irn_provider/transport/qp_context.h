@@ -1,0 +1,73 @@
+// QpContext: what the parts of one queue pair share: its attributes, the NIC's tables and counters, how packets begin and how work completes.
+// A part that meets a fatal error says so by fail(); the queue pair then moves to ERR and flushes (IBTA Vol 1, 10.3.1 and 9.9.3).
+#pragma once
+
+#include <cstdint>
+#include <utility>
+
+#include "base/packet.h"
+#include "base/trace.h"
+#include "base/wire/opcode.h"
+#include "irn_provider/nic/counters.h"
+#include "irn_provider/nic/nic_config.h"
+#include "irn_provider/transport/completion_queue.h"
+#include "irn_provider/transport/payload.h"
+#include "irn_provider/transport/verbs_types.h"
+
+namespace rocelab {
+
+// What every QP of a NIC uses; owned by the NIC, outlives the QPs.
+struct NicServices {
+  const NicConfig& config;
+  NicCounters& counters;
+  MemoryRegions& regions;
+  Memory& memory;
+  TraceSink& trace;
+  std::uint64_t& completions;  // CQEs made, over all CQs
+};
+
+enum class RetransmitCause : std::uint8_t { kNak = 0, kTimeout = 1 };         // TraceRecord.mark of kRetransmit
+enum class TimeoutMark : std::uint8_t { kHigh = 0, kLow = 1, kReadResponder = 2 };  // of kTimeout
+
+class QpContext {
+ public:
+  QpContext(NicServices& services, Qpn number, const QpInit& attributes, CompletionQueue& send, CompletionQueue& recv)
+      : nic(services), qpn(number), init(attributes), send_cq(send), recv_cq(recv) {}
+
+  NicServices& nic;
+  const Qpn qpn;
+  const QpInit init;
+  CompletionQueue& send_cq;
+  CompletionQueue& recv_cq;
+  QpAttr attr;  // attr.state is the current state
+
+  bool irn() const { return nic.config.mode == TransportMode::kIrn; }
+  NicCounters& counters() const { return nic.counters; }
+  MemoryView view() const { return MemoryView{nic.regions, nic.memory, init.pd}; }
+
+  // --- packets. begin() sets what all packets of the QP share; finish() adds payload length, pad and frame length.
+  void path_changed();  // after attr.path or attr.path_mtu was set
+  void begin(Packet& packet, Operation operation, UnwrappedPsn psn) const;
+  void finish(Packet& packet, std::uint32_t payload_length) const;
+  void finish_ack(Packet& packet, std::uint8_t syndrome, std::uint32_t msn) const;  // AETH; kind kAck, without ECT
+  Tc tc() const { return tc_; }
+
+  // --- completions
+  enum class Queue : std::uint8_t { kSend, kRecv };
+  void complete(Queue queue, Cqe cqe, Time now);
+
+  // --- trace: a record with this QP's number as flow and the peer's as peer
+  void trace(TraceKind kind, Time now, UnwrappedPsn psn, std::uint64_t bytes, std::uint8_t mark = 0) const;
+
+  // --- fatal errors
+  void fail() { failed_ = true; }
+  bool failed() const { return failed_; }
+  bool take_failure() { return std::exchange(failed_, false); }
+
+ private:
+  Tc tc_;
+  std::uint32_t overhead_ = 0;  // bytes of a frame around BTH, extension headers and payload
+  bool failed_ = false;
+};
+
+}  // namespace rocelab

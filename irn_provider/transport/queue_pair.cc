@@ -1,0 +1,149 @@
+#include "irn_provider/transport/queue_pair.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "irn_provider/transport/gbn_responder.h"
+
+namespace rocelab {
+namespace {
+
+// IBTA Vol 1, figure 125; transitions by software. Any state may go to RESET or ERR.
+bool is_transition(QpState from, QpState to) {
+  using enum QpState;
+  if (to == kReset || to == kErr) return true;
+  switch (from) {
+    case kReset: return to == kInit;
+    case kInit: return to == kInit || to == kRtr;
+    case kRtr: return to == kRts;
+    case kRts: return to == kRts || to == kSqd;
+    case kSqd: return to == kSqd || to == kRts;
+    default: return false;  // SQE is not for RC; ERR is left through RESET
+  }
+}
+
+}  // namespace
+
+QueuePair::QueuePair(NicServices& services, Qpn qpn, const QpInit& init, CompletionQueue& send, CompletionQueue& recv)
+    : context_(services, qpn, init, send, recv),
+      receive_queue_(init.caps.max_recv_wr),
+      requester_(context_),
+      responder_(std::make_unique<GbnResponder>(context_, receive_queue_)) {}
+
+// --- states
+
+bool QueuePair::attributes_are_valid(const QpAttr& attr) const {
+  const std::uint32_t mtu = attr.path_mtu;
+  return mtu >= 256 && mtu <= context_.nic.config.active_mtu && std::has_single_bit(mtu) && attr.retry_cnt <= 7 &&
+         attr.rnr_retry <= 7 && attr.timeout <= 31 && attr.min_rnr_timer <= 31;
+}
+
+bool QueuePair::modify(const QpAttr& attr, Time now) {
+  const QpState from = context_.attr.state, to = attr.state;
+  if (!is_transition(from, to)) return false;
+  if (to == QpState::kErr) return enter_error(now), true;
+  if (to == QpState::kReset) return enter_reset(now), true;
+  if (!attributes_are_valid(attr)) return false;
+  context_.attr = attr;
+  if (from == QpState::kInit && to == QpState::kRtr) {
+    context_.path_changed();
+    responder_->start(now);
+  }
+  if (from == QpState::kRtr && to == QpState::kRts) requester_.start(now);
+  requester_.refresh(now);
+  settle(now);
+  return true;
+}
+
+void QueuePair::settle(Time now) {
+  if (context_.take_failure()) enter_error(now);
+}
+
+void QueuePair::enter_error(Time now) {
+  context_.attr.state = QpState::kErr;
+  requester_.flush(now);
+  responder_->flush(now);
+  flush_receive_queue(now);
+}
+
+void QueuePair::enter_reset(Time now) {
+  context_.attr = QpAttr{};
+  requester_.reset();
+  responder_->flush(now);
+  receive_queue_.reset();
+}
+
+void QueuePair::flush_receive_queue(Time now) {
+  for (; !receive_queue_.empty(); receive_queue_.consume()) {
+    Cqe cqe;
+    cqe.wr_id = receive_queue_.at(receive_queue_.head()).wr_id;
+    cqe.status = WcStatus::kWrFlushErr;
+    cqe.opcode = WcOpcode::kRecv;
+    context_.complete(QpContext::Queue::kRecv, cqe, now);
+  }
+}
+
+// --- work
+
+PostResult QueuePair::post_send(const SendWqe& wqe, Time now) {
+  if (context_.attr.state < QpState::kRts) return PostResult::kBadState;
+  const PostResult result = requester_.post(wqe, now);
+  settle(now);
+  return result;
+}
+
+PostResult QueuePair::post_recv(const RecvWqe& wqe, Time now) {
+  if (context_.attr.state == QpState::kReset) return PostResult::kBadState;
+  if (wqe.num_sge > std::min<std::uint32_t>(context_.init.caps.max_recv_sge, kMaxSge)) return PostResult::kBadSge;
+  if (receive_queue_.full()) return PostResult::kQueueFull;
+  receive_queue_.post(wqe);
+  if (context_.attr.state == QpState::kErr) flush_receive_queue(now);
+  return PostResult::kOk;
+}
+
+// --- packets and timers
+
+bool QueuePair::accepts(Role role) const {
+  const QpState state = context_.attr.state;
+  if (role == Role::kResponse) return state == QpState::kRts || state == QpState::kSqd;
+  return state == QpState::kRtr || state == QpState::kRts || state == QpState::kSqd;
+}
+
+void QueuePair::on_packet(const Packet& packet, const OpcodeInfo& info, Time now) {
+  switch (info.role) {
+    case Role::kRequest: responder_->on_request(packet, info, now); break;
+    case Role::kReadAck: responder_->on_read_ack(packet, info, now); break;
+    case Role::kResponse: requester_.on_response(packet, info, now); break;
+    case Role::kNotification: break;  // CNP: there is no rate control yet to hear it
+  }
+  settle(now);
+}
+
+void QueuePair::on_timeout(Time now) {
+  requester_.on_timeout(now);
+  responder_->on_timeout(now);
+  settle(now);
+}
+
+Time QueuePair::next_timeout() const { return std::min(requester_.next_timeout(), responder_->next_timeout()); }
+
+void QueuePair::pull_ack(Packet& packet, Time now) {
+  if (responder_->has_ack())
+    responder_->pull_ack(packet, now);
+  else
+    requester_.pull_ack(packet, now);
+}
+
+PayloadSource QueuePair::pull_data(Packet& packet, Time now) {
+  const bool responder = responder_->has_data() && (responder_turn_ || !requester_.has_data());
+  responder_turn_ = !responder;
+  const PayloadSource source = responder ? responder_->pull_data(packet, now) : requester_.pull_data(packet, now);
+  settle(now);
+  return source;
+}
+
+bool QueuePair::gather(const PayloadSource& source, std::span<std::byte> out) const {
+  return rocelab::gather(context_.view(), source, out);
+}
+
+}  // namespace rocelab

@@ -1,0 +1,56 @@
+// QueuePair: one RC queue pair: its states (IBTA Vol 1, 10.3.1), and the requester and responder behind them. It hands packets to the side they concern,
+// offers what either wants to send (answers ahead of data, the two sides' data by turns), and turns a fatal error of either into ERR and flushes.
+// No I/O, no clock: `now` comes in, packets are pulled. The NIC owns it and asks has_ack/has_data/next_timeout after each call.
+#pragma once
+
+#include <memory>
+#include <span>
+
+#include "irn_provider/transport/qp_context.h"
+#include "irn_provider/transport/receive_queue.h"
+#include "irn_provider/transport/requester.h"
+#include "irn_provider/transport/responder.h"
+
+namespace rocelab {
+
+class QueuePair {
+ public:
+  QueuePair(NicServices& services, Qpn qpn, const QpInit& init, CompletionQueue& send, CompletionQueue& recv);
+
+  const QpContext& context() const { return context_; }
+  const QpAttr& attr() const { return context_.attr; }
+  const QpInit& init() const { return context_.init; }
+  Tc tc() const { return context_.tc(); }
+
+  bool modify(const QpAttr& attr, Time now);  // false: no such transition, or an attribute that cannot be
+  PostResult post_send(const SendWqe& wqe, Time now);
+  PostResult post_recv(const RecvWqe& wqe, Time now);
+
+  // True if a packet of this role is accepted in the current state.
+  bool accepts(Role role) const;
+  void on_packet(const Packet& packet, const OpcodeInfo& info, Time now);  // precondition: accepts(info.role)
+  void on_timeout(Time now);
+  Time next_timeout() const;
+
+  bool has_ack() const { return transmits() && (responder_->has_ack() || requester_.has_ack()); }
+  bool has_data() const { return transmits() && (responder_->has_data() || requester_.has_data()); }
+  void pull_ack(Packet& packet, Time now);                  // precondition: has_ack()
+  PayloadSource pull_data(Packet& packet, Time now);        // precondition: has_data()
+  bool gather(const PayloadSource& source, std::span<std::byte> out) const;
+
+ private:
+  bool transmits() const { return context_.attr.state >= QpState::kRtr; }  // in ERR only answers are left
+  bool attributes_are_valid(const QpAttr& attr) const;
+  void settle(Time now);  // after each call that may have failed
+  void enter_error(Time now);
+  void enter_reset(Time now);
+  void flush_receive_queue(Time now);
+
+  QpContext context_;
+  ReceiveQueue receive_queue_;
+  Requester requester_;
+  std::unique_ptr<Responder> responder_;
+  bool responder_turn_ = false;
+};
+
+}  // namespace rocelab

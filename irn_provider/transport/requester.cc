@@ -1,0 +1,174 @@
+// Requester: posting, completion, timers. Answers of the peer: requester_receive.cc; outbound packets: requester_send.cc.
+#include "irn_provider/transport/requester.h"
+
+#include <algorithm>
+
+#include "irn_provider/transport/gbn_reads.h"
+#include "irn_provider/transport/go_back_n.h"
+#include "irn_provider/transport/irn_sender.h"
+
+namespace rocelab {
+namespace {
+
+// IBTA 9.7.6.1.3: local ACK timeout, 0 = none.
+Duration verbs_timeout(std::uint8_t code) {
+  constexpr Duration kUnit = 4'096_ns;
+  return code == 0 ? Duration::infinite() : kUnit * (std::int64_t{1} << (code & 0x1f));
+}
+
+WcOpcode wc_opcode(const SendEntry& entry) {
+  if (entry.is_read()) return WcOpcode::kRead;
+  return entry.is_send() ? WcOpcode::kSend : WcOpcode::kWrite;
+}
+
+}  // namespace
+
+Requester::Requester(QpContext& qp) : qp_(qp) {}
+Requester::~Requester() = default;
+
+void Requester::start(Time now) {
+  const NicConfig& config = qp_.nic.config;
+  const UnwrappedPsn first = qp_.attr.sq_psn & Psn::kMask;
+  reset();
+  queue_.start(first);
+  if (qp_.irn()) {
+    window_ = std::make_unique<IrnSender>(config.irn, config.recovery_timers, first);
+    window_has_timer_ = config.recovery_timers;
+  } else {
+    const Duration rto = config.recovery_timers ? config.roce_rto : Duration::infinite();
+    window_ = std::make_unique<GoBackN>(rto, first);
+    window_has_timer_ = rto != Duration::infinite();
+  }
+  reads_ = std::make_unique<GbnReads>(qp_, *this);
+  reads_->start(first);
+  limit_ = first;
+  retries_left_ = qp_.attr.retry_cnt;
+  rnr_retries_left_ = qp_.attr.rnr_retry;
+  update_limit(now);
+}
+
+void Requester::reset() {
+  queue_.start(0);
+  window_.reset();
+  reads_.reset();
+  limit_ = resent_by_timeout_ = 0;
+  fresh_ = 0;
+  since_ack_req_ = receive_wqe_sn_ = read_wqe_sn_ = 0;
+  credits_known_ = false;
+  verbs_deadline_ = rnr_until_ = Time::never();
+}
+
+PostResult Requester::post(const SendWqe& wqe, Time now) {
+  const QpAttr& attr = qp_.attr;
+  const bool read = wqe.opcode == WrOpcode::kRead;
+  if (wqe.num_sge > std::min<std::uint32_t>(qp_.init.caps.max_send_sge, kMaxSge)) return PostResult::kBadSge;
+  const std::uint64_t length = total_length({wqe.sge.data(), wqe.num_sge});
+  if (length > kMaxMessageBytes || (wqe.inline_data && length > qp_.init.caps.max_inline)) return PostResult::kBadLength;
+  if (read && (wqe.inline_data || attr.max_rd_atomic == 0)) return PostResult::kBadOpcode;
+  const auto packets = std::max<std::int64_t>(1, (static_cast<std::int64_t>(length) + attr.path_mtu - 1) / attr.path_mtu);
+  if (packets > kMaxOutstanding) return PostResult::kBadLength;
+  if (queue_.size() >= qp_.init.caps.max_send_wr) return PostResult::kQueueFull;
+
+  const std::int64_t psns = read && qp_.irn() ? 1 : packets;
+  SendEntry& entry = queue_.push(wqe, static_cast<std::uint32_t>(length), psns);
+  if (entry.takes_receive_wqe()) entry.wqe_sn = receive_wqe_sn_++;
+  if (attr.state == QpState::kErr) {
+    complete(entry, WcStatus::kWrFlushErr, now);
+    queue_.pop_front();
+    return PostResult::kOk;
+  }
+  if (read) entry.wqe_sn = read_wqe_sn_++, reads_->on_posted(entry);
+  qp_.trace(TraceKind::kPosted, now, entry.first, length);
+  update_limit(now);
+  return PostResult::kOk;
+}
+
+void Requester::refresh(Time now) { update_limit(now); }
+
+void Requester::flush(Time now) {
+  for (; !queue_.empty(); queue_.pop_front()) complete(queue_.front(), WcStatus::kWrFlushErr, now);
+  reset();
+}
+
+// --- completion
+
+void Requester::complete(const SendEntry& entry, WcStatus status, Time now) {
+  if (status == WcStatus::kSuccess && !entry.wqe.signaled && !qp_.init.sq_sig_all) return;
+  Cqe cqe;
+  cqe.wr_id = entry.wqe.wr_id;
+  cqe.status = status;
+  cqe.opcode = wc_opcode(entry);
+  cqe.byte_len = entry.length;
+  qp_.complete(QpContext::Queue::kSend, cqe, now);
+}
+
+void Requester::complete_in_order(Time now) {
+  while (!queue_.empty() && !qp_.failed()) {
+    const SendEntry& entry = queue_.front();
+    if (entry.end > window_->una() || (entry.is_read() && !entry.read_done)) break;
+    complete(entry, WcStatus::kSuccess, now);
+    queue_.pop_front();
+  }
+}
+
+void Requester::fail(SendEntry& entry, WcStatus status, Time now) {
+  for (const std::uint64_t number = entry.number; queue_.front_number() < number; queue_.pop_front())
+    complete(queue_.front(), WcStatus::kWrFlushErr, now);
+  complete(queue_.front(), status, now);
+  queue_.pop_front();
+  qp_.fail();
+}
+
+// --- timers
+
+void Requester::arm_verbs_timer(Time now) {
+  verbs_deadline_ = waits_for_peer() ? now + verbs_timeout(qp_.attr.timeout) : Time::never();
+}
+
+void Requester::note_progress(Time now) {
+  retries_left_ = qp_.attr.retry_cnt;
+  rnr_retries_left_ = qp_.attr.rnr_retry;
+  reads_->on_progress();
+  if (rnr_until_.is_never()) arm_verbs_timer(now);
+}
+
+Time Requester::next_timeout() const {
+  if (window_ == nullptr) return Time::never();
+  if (!rnr_until_.is_never()) return rnr_until_;  // the peer is alive: other timers stand still
+  return std::min(window_->next_timeout(), verbs_deadline_);
+}
+
+void Requester::on_timeout(Time now) {
+  if (now < next_timeout()) return;
+  if (!rnr_until_.is_never()) {
+    rnr_until_ = Time::never();
+    go_back(window_->una(), now);
+  } else {
+    const TimeoutKind fired = window_->on_timeout(now);
+    if (fired != TimeoutKind::kNone) {
+      const bool low = fired == TimeoutKind::kRtoLow;
+      ++(low ? qp_.counters().rto_low_timeouts : qp_.counters().rto_high_timeouts);
+      qp_.trace(TraceKind::kTimeout, now, window_->una(), 0, static_cast<std::uint8_t>(low ? TimeoutMark::kLow : TimeoutMark::kHigh));
+      reads_->on_progress();
+    }
+    if (now >= verbs_deadline_) on_verbs_timeout(now);
+  }
+  update_limit(now);
+}
+
+void Requester::on_verbs_timeout(Time now) {
+  ++qp_.counters().local_ack_timeout_err;
+  if (retries_left_ == 0) {
+    fail(queue_.front(), WcStatus::kRetryExcErr, now);
+    return;
+  }
+  --retries_left_;
+  if (!window_has_timer_) {
+    qp_.trace(TraceKind::kTimeout, now, window_->una(), 0, static_cast<std::uint8_t>(TimeoutMark::kHigh));
+    go_back(window_->una(), now);
+    resent_by_timeout_ = window_->next();
+  }
+  arm_verbs_timer(now);
+}
+
+}  // namespace rocelab

@@ -1,0 +1,97 @@
+// Requester: the side of a QP that sends requests: work requests to packets, answers to completions. Source: IBTA Vol 1, 9.7.3 (segmentation),
+// 9.7.5.1 and 9.9.2 (answers, retries, errors), 9.7.7.2 (end-to-end credits), 9.7.8 (RNR); AckReq as Linux rxe.
+// It is the same for RoCE and IRN: which packet leaves next and when a loss timer fires is the SenderWindow's (go_back_n.h, irn_sender.h), what
+// happens to READ responses the ReadRequester's. The requester keeps the WQEs, builds their packets, and decides when to give up.
+//
+// Two kinds of timers (DESIGN.md section 6): the scenario's, inside the window, recover and cost nothing; the verbs timeout, here, counts periods
+// without progress against retry_cnt. Where the window has no timer of its own the verbs timeout also resends.
+#pragma once
+
+#include <memory>
+
+#include "irn_provider/transport/qp_context.h"
+#include "irn_provider/transport/read_requester.h"
+#include "irn_provider/transport/send_queue.h"
+#include "irn_provider/transport/sender_window.h"
+
+namespace rocelab {
+
+class Requester {
+ public:
+  explicit Requester(QpContext& qp);
+  ~Requester();
+
+  void start(Time now);  // RTR to RTS: numbers from attr.sq_psn
+  PostResult post(const SendWqe& wqe, Time now);
+  void on_response(const Packet& packet, const OpcodeInfo& info, Time now);  // Role::kResponse
+  void on_timeout(Time now);
+  Time next_timeout() const;
+  void refresh(Time now);  // after a change of state: SQD holds back what has not begun
+  void flush(Time now);    // ERR: everything completes with kWrFlushErr
+  void reset();            // RESET: everything is forgotten
+
+  bool has_data() const { return sends() && window_->has_more(limit_); }
+  PayloadSource pull_data(Packet& packet, Time now);  // precondition: has_data()
+  bool has_ack() const { return reads_ && reads_->has_ack(); }
+  void pull_ack(Packet& packet, Time now) { reads_->pull_ack(packet, now); }
+
+  // --- for the ReadRequester
+  SendQueue& queue() { return queue_; }
+  SenderWindow& window() { return *window_; }
+  // Places one READ response; false: it failed and the QP is in error.
+  bool place_response(SendEntry& read, std::uint64_t offset, const Packet& packet, Time now);
+  void finish_read(SendEntry& read, Time now);              // all its data is placed: traces, completes in order
+  void acknowledge(UnwrappedPsn expected, Time now);        // everything below has arrived; completes WQEs
+  void go_back(UnwrappedPsn expected, Time now);            // request again from there
+  void note_progress(Time now);                             // the peer moved on: retries and timers start anew
+  // The WQE completes with `status`, unfinished ones before it are flushed, and the QP goes to ERR.
+  void fail(SendEntry& entry, WcStatus status, Time now);
+
+ private:
+  static constexpr UnwrappedPsn kMaxOutstanding = (1 << 23) - 1;  // a PSN must be nearer than half the space (IBTA 9.7.1)
+
+  // requester_send.cc
+  bool sends() const { return window_ != nullptr && rnr_until_.is_never(); }
+  bool may_start(SendEntry& entry, Time now);
+  UnwrappedPsn credit_limit(const SendEntry& entry) const;  // one past the last PSN of the entry that credits allow
+  void update_limit(Time now);
+  PayloadSource build(Packet& packet, SendEntry& entry, UnwrappedPsn psn);
+  PayloadSource build_read(Packet& packet, SendEntry& entry, UnwrappedPsn psn);
+  void note_sent(SendEntry& entry, const NextPacket& next, const Packet& packet, Time now);
+  bool wants_ack(bool must);
+
+  // requester.cc
+  void on_ack(const Packet& packet, Time now);
+  void on_nack(const Packet& packet, Time now);  // IRN's, with the PSN that triggered it
+  void on_nak(const Packet& packet, Time now);   // sequence, RNR or fatal
+  void on_rnr_nak(std::uint8_t syndrome, UnwrappedPsn expected, Time now);
+  void on_fatal_nak(std::uint8_t syndrome, UnwrappedPsn expected, Time now);
+  void take_credits(const Packet& packet);
+  void on_verbs_timeout(Time now);
+  void complete_in_order(Time now);
+  void complete(const SendEntry& entry, WcStatus status, Time now);
+  void arm_verbs_timer(Time now);
+  bool waits_for_peer() const { return window_->una() < window_->next() || reads_->outstanding() > 0; }
+
+  QpContext& qp_;
+  SendQueue queue_;
+  std::unique_ptr<SenderWindow> window_;  // null before RTS
+  std::unique_ptr<ReadRequester> reads_;
+  bool window_has_timer_ = false;
+
+  UnwrappedPsn limit_ = 0;             // new packets below it may leave now
+  std::uint64_t fresh_ = 0;            // number of the WQE whose packet is the first never sent
+  std::uint32_t since_ack_req_ = 0;    // packets since the last AckReq
+  std::uint32_t receive_wqe_sn_ = 0, read_wqe_sn_ = 0;  // of the next WQE posted
+
+  // End-to-end credits. A WQE's send sequence number is its entry number + 1; the limit is the last one that the responder has room for.
+  bool credits_known_ = false;
+  std::int64_t credit_limit_ = 0;      // LSN, IBTA 9.7.7.2.5
+
+  std::uint8_t retries_left_ = 0, rnr_retries_left_ = 0;
+  Time verbs_deadline_ = Time::never();
+  Time rnr_until_ = Time::never();     // waits after an RNR NAK; never: does not wait
+  UnwrappedPsn resent_by_timeout_ = 0; // resends below it were begun by the verbs timeout
+};
+
+}  // namespace rocelab

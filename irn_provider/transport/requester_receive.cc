@@ -1,0 +1,135 @@
+// Requester, inbound: ACKs, NAKs, credits. The peer is not trusted: a PSN that was never sent, or is acknowledged already, changes nothing.
+#include <algorithm>
+
+#include "base/wire/aeth.h"
+#include "irn_provider/transport/requester.h"
+
+namespace rocelab {
+
+void Requester::on_response(const Packet& packet, const OpcodeInfo& info, Time now) {
+  if (window_ == nullptr) return;
+  if (info.is_read_response())
+    reads_->on_response(packet, info, now);
+  else if (info.operation == Operation::kNack)
+    on_nack(packet, now);
+  else if (info.operation == Operation::kAck && is_ack(packet.roce.syndrome))
+    on_ack(packet, now);
+  else if (info.operation == Operation::kAck)
+    on_nak(packet, now);
+  update_limit(now);
+}
+
+void Requester::on_ack(const Packet& packet, Time now) {
+  // An RC ACK names the last packet that arrived, an IRN ACK the one that is expected (base/wire/irn.h).
+  const UnwrappedPsn expected = unwrap(packet.roce.psn, window_->una()) + (qp_.irn() ? 0 : 1);
+  if (expected > window_->next()) return;
+  take_credits(packet);
+  const UnwrappedPsn barrier = reads_->ack_barrier();
+  acknowledge(std::min(expected, barrier), now);
+  if (expected > barrier) reads_->on_implied_nak(now);
+}
+
+void Requester::on_nack(const Packet& packet, Time now) {
+  const UnwrappedPsn expected = std::max(unwrap(packet.roce.psn, window_->una()), window_->una());
+  const UnwrappedPsn sack = unwrap(packet.roce.sack, window_->una());
+  if (expected > window_->next() || sack >= window_->next()) return;
+  ++qp_.counters().packet_seq_err;
+  take_credits(packet);
+  acknowledge(expected, now);
+  if (qp_.failed() || sack <= expected) return;
+  window_->on_nack(expected, sack, now);
+}
+
+void Requester::on_nak(const Packet& packet, Time now) {
+  const UnwrappedPsn refused = unwrap(packet.roce.psn, window_->una());
+  if (refused < window_->una() || refused >= window_->next()) return;
+  const UnwrappedPsn barrier = reads_->ack_barrier();
+  acknowledge(std::min(refused, barrier), now);
+  if (qp_.failed()) return;
+  const std::uint8_t syndrome = packet.roce.syndrome;
+  if (refused > barrier) {
+    reads_->on_implied_nak(now);
+  } else if (is_rnr_nak(syndrome)) {
+    on_rnr_nak(syndrome, refused, now);
+  } else if (syndrome == kNakPsnSequence) {
+    ++qp_.counters().packet_seq_err;
+    resent_by_timeout_ = refused;
+    window_->on_nack(refused, std::nullopt, now);
+  } else if (is_nak(syndrome)) {
+    on_fatal_nak(syndrome, refused, now);
+  }
+}
+
+void Requester::on_rnr_nak(std::uint8_t syndrome, UnwrappedPsn refused, Time now) {
+  constexpr std::uint8_t kForEver = 7;
+  if (!rnr_until_.is_never()) return;  // a copy, or for a packet behind the one that is waited for
+  ++qp_.counters().rnr_nak_retry_err;
+  if (qp_.attr.rnr_retry != kForEver) {
+    if (rnr_retries_left_ == 0) {
+      fail(queue_.find(refused), WcStatus::kRnrRetryExcErr, now);
+      return;
+    }
+    --rnr_retries_left_;
+  }
+  resent_by_timeout_ = refused;
+  rnr_until_ = now + rnr_timer(aeth_value(syndrome));
+  verbs_deadline_ = Time::never();
+}
+
+void Requester::on_fatal_nak(std::uint8_t syndrome, UnwrappedPsn refused, Time now) {
+  NicCounters& c = qp_.counters();
+  WcStatus status = WcStatus::kRemOpErr;
+  if (syndrome == kNakInvalidRequest) status = WcStatus::kRemInvReqErr, ++c.req_remote_invalid_request;
+  if (syndrome == kNakRemoteAccess) status = WcStatus::kRemAccessErr, ++c.req_remote_access_errors;
+  fail(queue_.find(refused), status, now);
+}
+
+// IBTA 9.7.7.2.5, table 46: the peer has room for `credits` messages behind the MSN-th.
+void Requester::take_credits(const Packet& packet) {
+  const auto credits = credits_of(packet.roce.syndrome);
+  if (!credits) {
+    credits_known_ = false;  // 0x1f: no end-to-end flow control
+    return;
+  }
+  const auto done = static_cast<std::int64_t>(queue_.front_number());
+  std::int64_t limit = unwrap(Psn(packet.roce.msn.value), done) + *credits;
+  if (!credits_known_) {
+    // Messages on their way that use no receive WQE leave the credits to others.
+    for (std::uint64_t n = queue_.front_number(); n < queue_.end_number() && queue_.at(n).started; ++n)
+      if (!queue_.at(n).takes_receive_wqe()) ++limit;
+    credit_limit_ = limit;
+    credits_known_ = true;
+  }
+  credit_limit_ = std::max(credit_limit_, limit);
+}
+
+// --- what ReadRequesters report
+
+void Requester::acknowledge(UnwrappedPsn expected, Time now) {
+  if (expected <= window_->una()) return;
+  window_->on_ack(expected, now);
+  note_progress(now);
+  complete_in_order(now);
+}
+
+void Requester::go_back(UnwrappedPsn expected, Time now) {
+  window_->on_go_back(expected, now);
+  resent_by_timeout_ = expected;
+  reads_->on_progress();
+}
+
+bool Requester::place_response(SendEntry& read, std::uint64_t offset, const Packet& packet, Time now) {
+  const PlaceResult result = place(qp_.view(), {read.wqe.sge.data(), read.wqe.num_sge}, offset, packet.payload,
+                                   packet.payload_length);
+  if (result == PlaceResult::kOk) return true;
+  fail(read, WcStatus::kLocProtErr, now);
+  return false;
+}
+
+void Requester::finish_read(SendEntry& read, Time now) {
+  read.read_done = true;
+  qp_.trace(TraceKind::kPlaced, now, read.response_end - 1, read.length);
+  complete_in_order(now);
+}
+
+}  // namespace rocelab

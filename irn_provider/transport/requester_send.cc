@@ -1,0 +1,132 @@
+// Requester, outbound: which new packet may leave, and how it is built from its WQE.
+#include <algorithm>
+
+#include "irn_provider/transport/requester.h"
+
+namespace rocelab {
+namespace {
+
+// The operation of a SEND or WRITE packet by its place in the message (IBTA Vol 1, table 38: both families have the same order).
+Operation operation_of(const SendEntry& entry, bool first, bool last) {
+  const Operation family = entry.is_send() ? Operation::kSendFirst : Operation::kWriteFirst;
+  const unsigned imm = entry.has_imm() ? 1 : 0;
+  const unsigned step = first && last ? 4 + imm : first ? 0 : last ? 2 + imm : 1;
+  return static_cast<Operation>(static_cast<unsigned>(family) + step);
+}
+
+}  // namespace
+
+// Whether a WQE of which nothing has left may begin; looks at its local keys when its turn comes (IBTA 10.8.3: at execution, not at posting).
+bool Requester::may_start(SendEntry& entry, Time now) {
+  if (qp_.attr.state != QpState::kRts) return false;
+  if (!entry.checked) {
+    const std::uint32_t rights = entry.is_read() ? kAccessLocalWrite : 0;
+    entry.checked = true;
+    entry.bad = !entry.wqe.inline_data &&
+                !list_is_valid(qp_.view(), {entry.wqe.sge.data(), entry.wqe.num_sge}, rights);
+  }
+  if (entry.bad) {
+    if (entry.number == queue_.front_number()) fail(entry, WcStatus::kLocProtErr, now);
+    return false;
+  }
+  if (entry.wqe.fence && reads_->outstanding() > 0) return false;
+  return !entry.is_read() || reads_->outstanding() < qp_.attr.max_rd_atomic;
+}
+
+// IBTA 9.7.7.2.5: without a credit the first packet of a SEND, or all of a WRITE with immediate, may go as a probe.
+UnwrappedPsn Requester::credit_limit(const SendEntry& entry) const {
+  if (!credits_known_ || !entry.takes_receive_wqe()) return entry.end;
+  const auto ssn = static_cast<std::int64_t>(entry.number) + 1;
+  if (ssn <= credit_limit_) return entry.end;
+  if (ssn > credit_limit_ + 1) return entry.first;
+  const bool probe_pending = entry.is_send() && window_->una() <= entry.first;
+  return probe_pending ? entry.first + 1 : entry.end;
+}
+
+void Requester::update_limit(Time now) {
+  if (window_ == nullptr || qp_.failed()) return;
+  const UnwrappedPsn next = window_->next();
+  limit_ = next;
+  fresh_ = std::max(fresh_, queue_.front_number());
+  while (fresh_ < queue_.end_number() && queue_.at(fresh_).end <= next) ++fresh_;
+  if (fresh_ == queue_.end_number()) return;
+  SendEntry& entry = queue_.at(fresh_);
+  if (!entry.started && !may_start(entry, now)) return;
+  const UnwrappedPsn space = window_->una() + kMaxOutstanding;
+  if (entry.is_read() && entry.end > space) return;  // a READ request takes all its PSNs at once
+  limit_ = std::max(next, std::min({entry.end, credit_limit(entry), space}));
+}
+
+PayloadSource Requester::pull_data(Packet& packet, Time now) {
+  const NextPacket next = window_->pull(limit_, now);
+  SendEntry& entry = queue_.find(next.psn);
+  const PayloadSource source =
+      entry.is_read() ? build_read(packet, entry, next.psn) : build(packet, entry, next.psn);
+  packet.retransmission = next.retransmission;
+  note_sent(entry, next, packet, now);
+  update_limit(now);
+  return source;
+}
+
+PayloadSource Requester::build(Packet& packet, SendEntry& entry, UnwrappedPsn psn) {
+  const std::uint32_t mtu = qp_.attr.path_mtu;
+  const auto index = static_cast<std::uint32_t>(psn - entry.first);
+  const std::uint32_t offset = index * mtu;
+  const bool first = index == 0, last = psn + 1 == entry.end;
+  qp_.begin(packet, operation_of(entry, first, last), psn);
+  RoceHeaders& h = packet.roce;
+  const OpcodeInfo& info = opcode_info(h.opcode);
+  // The last packet that may leave for now asks too, or nothing would open the way again.
+  h.ack_req = wants_ack(last || psn + 1 == limit_);
+  h.solicited = last && entry.wqe.solicited && entry.takes_receive_wqe();
+  if (info.has(Header::kReth)) {
+    h.va = entry.wqe.remote_addr + offset;
+    h.rkey = entry.wqe.rkey;
+    h.dma_length = entry.length - offset;
+  }
+  if (info.has(Header::kImmDt)) h.imm = entry.wqe.imm;
+  if (info.has(Header::kIrnSend)) h.wqe_sn = entry.wqe_sn & Psn::kMask, h.offset = index;
+  if (info.has(Header::kIrnWqeSn)) h.wqe_sn = entry.wqe_sn & Psn::kMask;
+  qp_.finish(packet, std::min(mtu, entry.length - offset));
+  return PayloadSource{entry.wqe.sge.data(), entry.wqe.num_sge, entry.wqe.inline_data, {}, 0, offset};
+}
+
+// From the middle of a READ's PSNs it is requested anew for what is missing (IBTA 9.7.5.1.3). IRN's takes one PSN: never from the middle.
+PayloadSource Requester::build_read(Packet& packet, SendEntry& entry, UnwrappedPsn psn) {
+  const auto offset = static_cast<std::uint32_t>(psn - entry.first) * qp_.attr.path_mtu;
+  qp_.begin(packet, Operation::kReadRequest, psn);
+  RoceHeaders& h = packet.roce;
+  h.ack_req = wants_ack(true);
+  h.va = entry.wqe.remote_addr + offset;
+  h.rkey = entry.wqe.rkey;
+  h.dma_length = entry.length - offset;
+  if (opcode_info(h.opcode).has(Header::kIrnWqeSn)) h.wqe_sn = entry.wqe_sn & Psn::kMask;
+  qp_.finish(packet, 0);
+  if (psn + 1 < entry.end) window_->extend(entry.end);
+  return PayloadSource{};
+}
+
+void Requester::note_sent(SendEntry& entry, const NextPacket& next, const Packet& packet, Time now) {
+  if (next.retransmission) {
+    const bool by_timeout = next.by_timeout || next.psn < resent_by_timeout_;
+    NicCounters& c = qp_.counters();
+    ++c.retransmitted_packets;
+    ++(by_timeout ? c.timeout_retransmissions : c.nack_retransmissions);
+    qp_.trace(TraceKind::kRetransmit, now, next.psn, packet.frame_length,
+              static_cast<std::uint8_t>(by_timeout ? RetransmitCause::kTimeout : RetransmitCause::kNak));
+  } else if (!entry.started) {
+    entry.started = true;
+    if (credits_known_ && !entry.takes_receive_wqe()) ++credit_limit_;  // it uses none, so the limit moves along
+    if (entry.is_read()) reads_->on_request_sent(entry, now);
+  }
+  if (verbs_deadline_.is_never()) arm_verbs_timer(now);
+}
+
+// RoCE: on a message's last packet and on every ack_interval-th packet of a long one. IRN: every packet is acknowledged.
+bool Requester::wants_ack(bool must) {
+  if (++since_ack_req_ < qp_.nic.config.ack_interval && !must && !qp_.irn()) return false;
+  since_ack_req_ = 0;
+  return true;
+}
+
+}  // namespace rocelab

@@ -28,6 +28,7 @@ namespace rocelab {
   X(premature_cqes)           /* IRN: CQEs held back until earlier packets came */                         \
   X(ooo_placed_packets)       /* IRN: payload placed before an earlier packet came */                      \
   X(probe_drops)              /* IRN: out-of-order packets without a receive WQE or that would draw an error, dropped silently */ \
+  X(rx_beyond_bitmap)         /* IRN: packets further ahead than the bitmap reaches, dropped */           \
   X(rx_icrc_encapsulated)     /* frames with a wrong ICRC */                                               \
   X(rx_malformed) X(rx_unknown_qp) X(rx_wrong_mode) X(rx_wrong_state) X(rx_wrong_peer)                     \
   X(np_cnp_sent) X(rp_cnp_handled) X(np_ecn_marked_roce_packets)                                           \

@@ -24,6 +24,7 @@ class IrnReceiver {
  public:
   IrnReceiver(const IrnConfig& config, UnwrappedPsn expected);
 
+  std::size_t capacity() const { return arrived_.capacity(); }
   UnwrappedPsn expected() const { return arrived_.head(); }  // everything below has arrived
   Arrival classify(UnwrappedPsn psn) const;
   // Marks a packet that classify() called in order or out of order. `last`: it ends a message. Returns how

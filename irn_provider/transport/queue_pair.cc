@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "irn_provider/transport/gbn_responder.h"
+#include "irn_provider/transport/irn_responder.h"
 
 namespace rocelab {
 namespace {
@@ -22,13 +23,18 @@ bool is_transition(QpState from, QpState to) {
   }
 }
 
+std::unique_ptr<Responder> make_responder(QpContext& qp, ReceiveQueue& receive_queue) {
+  if (qp.irn()) return std::make_unique<IrnResponder>(qp, receive_queue);
+  return std::make_unique<GbnResponder>(qp, receive_queue);
+}
+
 }  // namespace
 
 QueuePair::QueuePair(NicServices& services, Qpn qpn, const QpInit& init, CompletionQueue& send, CompletionQueue& recv)
     : context_(services, qpn, init, send, recv),
       receive_queue_(init.caps.max_recv_wr),
       requester_(context_),
-      responder_(std::make_unique<GbnResponder>(context_, receive_queue_)) {}
+      responder_(make_responder(context_, receive_queue_)) {}
 
 // --- states
 

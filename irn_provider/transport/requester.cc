@@ -5,6 +5,7 @@
 
 #include "irn_provider/transport/gbn_reads.h"
 #include "irn_provider/transport/go_back_n.h"
+#include "irn_provider/transport/irn_read_requester.h"
 #include "irn_provider/transport/irn_sender.h"
 
 namespace rocelab {
@@ -33,13 +34,14 @@ void Requester::start(Time now) {
   queue_.start(first);
   if (qp_.irn()) {
     window_ = std::make_unique<IrnSender>(config.irn, config.recovery_timers, first);
+    reads_ = std::make_unique<IrnReadRequester>(qp_, *this);
     window_has_timer_ = config.recovery_timers;
   } else {
     const Duration rto = config.recovery_timers ? config.roce_rto : Duration::infinite();
     window_ = std::make_unique<GoBackN>(rto, first);
+    reads_ = std::make_unique<GbnReads>(qp_, *this);
     window_has_timer_ = rto != Duration::infinite();
   }
-  reads_ = std::make_unique<GbnReads>(qp_, *this);
   reads_->start(first);
   limit_ = first;
   retries_left_ = qp_.attr.retry_cnt;

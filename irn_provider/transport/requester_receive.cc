@@ -30,13 +30,13 @@ void Requester::on_ack(const Packet& packet, Time now) {
 }
 
 void Requester::on_nack(const Packet& packet, Time now) {
-  const UnwrappedPsn expected = std::max(unwrap(packet.roce.psn, window_->una()), window_->una());
+  const UnwrappedPsn expected = unwrap(packet.roce.psn, window_->una());
   const UnwrappedPsn sack = unwrap(packet.roce.sack, window_->una());
-  if (expected > window_->next() || sack >= window_->next()) return;
+  if (expected < window_->una() || sack <= expected || sack >= window_->next()) return;  // stale, or of no honest peer
   ++qp_.counters().packet_seq_err;
   take_credits(packet);
   acknowledge(expected, now);
-  if (qp_.failed() || sack <= expected) return;
+  if (qp_.failed()) return;
   window_->on_nack(expected, sack, now);
 }
 

@@ -1,0 +1,106 @@
+#include "irn_provider/transport/irn_read_requester.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "irn_provider/transport/requester.h"
+
+namespace rocelab {
+
+void IrnReadRequester::start(UnwrappedPsn first) {
+  receiver_.emplace(qp_.nic.config.irn, first);
+  next_rpsn_ = first;
+  reads_.clear();
+  answers_.clear();
+}
+
+void IrnReadRequester::on_posted(SendEntry& read) {
+  const std::uint32_t mtu = qp_.attr.path_mtu;
+  read.response_first = read.response_next = next_rpsn_;
+  next_rpsn_ += std::max<std::int64_t>(1, (std::int64_t{read.length} + mtu - 1) / mtu);
+  read.response_end = next_rpsn_;
+}
+
+void IrnReadRequester::on_request_sent(SendEntry& read, Time /*now*/) { reads_.push_back(read.number); }
+
+SendEntry* IrnReadRequester::find(UnwrappedPsn rpsn) {
+  for (std::size_t i = 0; i < reads_.size(); ++i) {
+    SendEntry& read = requester_.queue().at(reads_[i]);
+    if (rpsn < read.response_end) return rpsn >= read.response_first ? &read : nullptr;
+  }
+  return nullptr;
+}
+
+void IrnReadRequester::on_response(const Packet& packet, const OpcodeInfo& info, Time now) {
+  if (!receiver_) return;
+  const UnwrappedPsn rpsn = unwrap(packet.roce.psn, receiver_->expected());
+  const Arrival arrival = receiver_->classify(rpsn);
+  NicCounters& c = qp_.counters();
+  if (arrival == Arrival::kDuplicate) {
+    ++c.spurious_retransmissions;
+    qp_.trace(TraceKind::kDuplicate, now, rpsn, packet.frame_length);
+    return answer(rpsn);
+  }
+  if (arrival == Arrival::kBeyondBitmap) {
+    ++c.rx_beyond_bitmap;
+    return;
+  }
+  SendEntry* read = find(rpsn);
+  if (read == nullptr) {  // nobody asked for it
+    ++c.rx_malformed;
+    return;
+  }
+  const auto offset = static_cast<std::uint64_t>(rpsn - read->response_first) * qp_.attr.path_mtu;
+  const bool first = rpsn == read->response_first, last = rpsn == read->response_end - 1;
+  const std::uint64_t length = last ? read->length - offset : qp_.attr.path_mtu;
+  if (info.starts_message() != first || info.ends_message() != last || packet.payload_length != length)
+    return requester_.fail(*read, WcStatus::kBadRespErr, now);
+  if (arrival == Arrival::kOutOfOrder) {
+    ++c.implied_nak_seq_err;
+    if (receiver_->discards_out_of_order()) {
+      if (receiver_->take_nack_due()) answer(rpsn);
+      return;
+    }
+  }
+  if (!requester_.place_response(*read, offset, packet, now)) return;
+  if (arrival == Arrival::kOutOfOrder && length > 0) ++c.ooo_placed_packets;
+  receiver_->accept(rpsn, last);
+  answer(rpsn);
+  if (arrival == Arrival::kInOrder) finish_in_order(now);
+}
+
+void IrnReadRequester::finish_in_order(Time now) {
+  requester_.note_progress(now);
+  while (!reads_.empty()) {
+    const std::uint64_t number = reads_.front();
+    SendEntry& read = requester_.queue().at(number);
+    read.response_next = std::min(receiver_->expected(), read.response_end);
+    if (read.response_next < read.response_end) return;
+    reads_.pop_front();
+    if (read.end > requester_.window().una()) requester_.acknowledge(read.end, now);
+    requester_.finish_read(requester_.queue().at(number), now);
+  }
+}
+
+// BTH PSN of an answer is the cumulative value; a NACK also names the response that came instead (4.2.1).
+void IrnReadRequester::answer(UnwrappedPsn rpsn) {
+  const UnwrappedPsn expected = receiver_->expected();
+  if (answers_.size() >= kMaxAnswers)
+    answers_.pop_front();  // the port is paused for long: as if the network had lost it
+  answers_.push_back({expected, rpsn > expected ? std::optional(rpsn) : std::nullopt});
+}
+
+void IrnReadRequester::pull_ack(Packet& packet, Time /*now*/) {
+  const Answer answer = answers_.take_front();
+  qp_.begin(packet, answer.sack ? Operation::kReadNack : Operation::kReadAck, answer.expected);
+  packet.kind = PacketKind::kAck;
+  packet.ecn = Ecn::kNotEct;
+  if (answer.sack) packet.roce.sack = wrap(*answer.sack);
+  qp_.finish(packet, 0);
+}
+
+UnwrappedPsn IrnReadRequester::ack_barrier() const { return std::numeric_limits<UnwrappedPsn>::max(); }
+
+void IrnReadRequester::flush() { reads_.clear(); }
+
+}  // namespace rocelab

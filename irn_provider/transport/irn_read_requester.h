@@ -1,0 +1,55 @@
+// IrnReadRequester: IRN's side of a READ at the data sink: responses are numbered in the rPSN space, placed
+// as they come, acknowledged one by one by READ_ACK or READ_NACK, and the READ is finished when everything up
+// to its last response is there. Source: seed 004, 4.4.2 and 4.4.4; a response also proves that its request
+// and all requests before it have arrived.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "irn_provider/transport/irn_receiver.h"
+#include "irn_provider/transport/qp_context.h"
+#include "irn_provider/transport/read_requester.h"
+#include "irn_provider/transport/ring.h"
+
+namespace rocelab {
+
+class Requester;
+
+class IrnReadRequester final : public ReadRequester {
+ public:
+  IrnReadRequester(QpContext& qp, Requester& requester) : qp_(qp), requester_(requester) {}
+
+  void start(UnwrappedPsn first) override;
+  void on_posted(SendEntry& read) override;
+  void on_request_sent(SendEntry& read, Time now) override;
+  void on_response(const Packet& packet, const OpcodeInfo& info, Time now) override;
+  UnwrappedPsn ack_barrier() const override;
+  void on_implied_nak(Time) override {}
+  void on_progress() override {}
+  std::uint32_t outstanding() const override { return static_cast<std::uint32_t>(reads_.size()); }
+  void flush() override;
+  bool has_ack() const override { return !answers_.empty(); }
+  void pull_ack(Packet& packet, Time now) override;
+
+ private:
+  struct Answer {
+    UnwrappedPsn expected = 0;
+    std::optional<UnwrappedPsn> sack;  // READ_NACK
+  };
+
+  static constexpr std::size_t kMaxAnswers = 4096;
+
+  SendEntry* find(UnwrappedPsn rpsn);  // the outstanding READ that the response belongs to
+  void answer(UnwrappedPsn rpsn);
+  void finish_in_order(Time now);
+
+  QpContext& qp_;
+  Requester& requester_;
+  std::optional<IrnReceiver> receiver_;  // over rPSN
+  UnwrappedPsn next_rpsn_ = 0;           // first one of the next READ posted
+  Ring<std::uint64_t> reads_;            // numbers of the READs requested and not finished, oldest first
+  Ring<Answer> answers_;
+};
+
+}  // namespace rocelab

@@ -1,0 +1,70 @@
+// IrnReadResponder: the read WQE buffer of an IRN responder and the responses that it sends.
+// Source: seed 004, 4.4.2 (read (N)ACKs, timeouts at the responder), 4.4.3 (read_WQE_SN indexes the read WQE
+// buffer, where a request that came out of order waits), 4.4.4 (rPSN: responses are numbered apart from
+// requests), 4.2.2 (BDP-FC holds for responses too). A slot is taken from the request's arrival until its
+// last response is acknowledged. The requester keeps at most max_dest_rd_atomic READs outstanding, so that
+// request n says that n - max_dest_rd_atomic is complete there: lost READ_ACKs never fill the buffer.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "irn_provider/transport/irn_sender.h"
+#include "irn_provider/transport/payload.h"
+#include "irn_provider/transport/qp_context.h"
+
+namespace rocelab {
+
+class IrnReadResponder {
+ public:
+  explicit IrnReadResponder(QpContext& qp);
+
+  // Slots and the first rPSN; drops everything.
+  void start(UnwrappedPsn first_rpsn);
+  void flush() { started_ = false; }  // no response leaves any more
+
+  // --- the read WQE buffer
+  std::int64_t next_sn() const { return next_; }  // of the request that is executed next
+  // Whether request `sn` has a slot: not executed yet, less than the buffer's size ahead, and what held the
+  // slot is done or implied to be done.
+  bool fits(std::int64_t sn) const;
+  void insert(std::int64_t sn, const RoceHeaders& request, Time now);  // precondition: fits(sn)
+  // Everything before request next_sn() has arrived: its responses may leave. Returns false when it is not in
+  // the buffer.
+  bool execute_next(std::uint32_t msn);
+
+  // --- READ_ACK, READ_NACK; untrusted
+  void on_read_ack(const Packet& packet, const OpcodeInfo& info, Time now);
+
+  // --- responses
+  bool has_data() const { return started_ && sender_->has_more(limit_); }
+  PayloadSource pull(Packet& packet, std::uint8_t syndrome, Time now);
+  void on_timeout(Time now);
+  Time next_timeout() const { return started_ ? sender_->next_timeout() : Time::never(); }
+  const IrnSender* sender() const { return started_ ? &*sender_ : nullptr; }
+
+ private:
+  struct Slot {
+    std::int64_t sn = -1;  // -1: free
+    std::uint64_t va = 0;
+    RKey rkey;
+    std::uint32_t length = 0;
+    std::uint32_t msn = 0;   // of the READ itself
+    UnwrappedPsn first = 0;  // its responses, once it is executed: [first, end)
+    UnwrappedPsn end = 0;
+  };
+  Slot& slot(std::int64_t sn) { return slots_[static_cast<std::size_t>(sn) % slots_.size()]; }
+  const Slot& slot(std::int64_t sn) const { return slots_[static_cast<std::size_t>(sn) % slots_.size()]; }
+  const Slot& slot_of(UnwrappedPsn rpsn);
+
+  QpContext& qp_;
+  bool started_ = false;
+  std::vector<Slot> slots_;
+  std::optional<IrnSender> sender_;  // over rPSN
+  std::int64_t next_ = 0;            // read_WQE_SN to be executed next
+  std::int64_t oldest_ = 0;          // oldest executed one with responses that are not acknowledged
+  UnwrappedPsn limit_ = 0;           // one past the last rPSN of all executed requests
+};
+
+}  // namespace rocelab

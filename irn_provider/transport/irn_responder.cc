@@ -1,0 +1,265 @@
+#include "irn_provider/transport/irn_responder.h"
+
+#include <bit>
+
+#include "base/check.h"
+#include "base/wire/aeth.h"
+
+namespace rocelab {
+
+IrnResponder::IrnResponder(QpContext& qp, ReceiveQueue& receive_queue)
+    : qp_(qp), receive_queue_(receive_queue), reads_(qp) {}
+
+void IrnResponder::start(Time /*now*/) {
+  const UnwrappedPsn first = qp_.attr.rq_psn & Psn::kMask;
+  receiver_.emplace(qp_.nic.config.irn, first);
+  last_.assign(std::bit_ceil(receiver_->capacity()), LastPacket{});
+  answers_.clear();
+  reads_.start(first);
+  msn_ = 0;
+  message_start_ = first;
+}
+
+void IrnResponder::flush(Time /*now*/) { reads_.flush(); }
+
+void IrnResponder::on_request(const Packet& packet, const OpcodeInfo& info, Time now) {
+  const UnwrappedPsn psn = unwrap(packet.roce.psn, receiver_->expected());
+  NicCounters& c = qp_.counters();
+  switch (receiver_->classify(psn)) {
+    case Arrival::kDuplicate:
+      ++c.duplicate_request;
+      ++c.spurious_retransmissions;
+      qp_.trace(TraceKind::kDuplicate, now, psn, packet.frame_length);
+      return answer(psn);
+    case Arrival::kBeyondBitmap:
+      ++c.rx_beyond_bitmap;
+      return;
+    case Arrival::kOutOfOrder:
+      ++c.out_of_sequence;
+      if (receiver_->discards_out_of_order()) {
+        if (receiver_->take_nack_due()) answer(psn);
+        return;
+      }
+      if (check(packet, info, psn) != Verdict::kAccept) {
+        ++c.probe_drops;
+        return;
+      }
+      return accept(packet, info, psn, now);
+    case Arrival::kInOrder: {
+      const Verdict verdict = check(packet, info, psn);
+      return verdict == Verdict::kAccept ? accept(packet, info, psn, now) : refuse(verdict, psn, now);
+    }
+  }
+}
+
+void IrnResponder::on_read_ack(const Packet& packet, const OpcodeInfo& info, Time now) {
+  reads_.on_read_ack(packet, info, now);
+}
+
+// --- what a packet would be refused for
+
+IrnResponder::Verdict IrnResponder::check(const Packet& packet, const OpcodeInfo& info,
+                                          UnwrappedPsn psn) const {
+  if (info.operation == Operation::kReadRequest) return check_read(packet, psn);
+  const std::uint32_t length = packet.payload_length;
+  const bool empty_allowed = info.position == Position::kOnly;
+  if (length > mtu() || (!info.ends_message() && length != mtu()) || (length == 0 && !empty_allowed))
+    return Verdict::kInvalidRequest;
+  if (info.is_send()) return check_send(packet, info, psn);
+  return info.is_write() ? check_write(packet, info, psn) : Verdict::kInvalidRequest;
+}
+
+// A message takes at least one PSN, so that the WQE numbers of packets run ahead no faster than their PSNs.
+IrnResponder::Verdict IrnResponder::check_receive_wqe(std::int64_t sn, UnwrappedPsn psn) const {
+  const auto ahead = sn - static_cast<std::int64_t>(receive_queue_.head());
+  if (ahead < 0 || ahead > psn - receiver_->expected()) return Verdict::kInvalidRequest;
+  return receive_queue_.has(static_cast<std::uint64_t>(sn)) ? Verdict::kAccept : Verdict::kRnr;
+}
+
+IrnResponder::Verdict IrnResponder::check_send(const Packet& packet, const OpcodeInfo& info,
+                                               UnwrappedPsn psn) const {
+  if (info.starts_message() != (packet.roce.offset == 0)) return Verdict::kInvalidRequest;
+  const std::int64_t sn = receive_sn(packet);
+  if (const Verdict v = check_receive_wqe(sn, psn); v != Verdict::kAccept) return v;
+  const RecvWqe& wqe = receive_queue_.at(static_cast<std::uint64_t>(sn));
+  const std::span<const Sge> list(wqe.sge.data(), wqe.num_sge);
+  const std::uint64_t end = std::uint64_t{packet.roce.offset} * mtu() + packet.payload_length;
+  if (end > total_length(list)) return Verdict::kTooLong;
+  return list_is_valid(qp_.view(), list, kAccessLocalWrite) ? Verdict::kAccept : Verdict::kLocalProtection;
+}
+
+IrnResponder::Verdict IrnResponder::check_write(const Packet& packet, const OpcodeInfo& info,
+                                                UnwrappedPsn psn) const {
+  const RoceHeaders& h = packet.roce;
+  const bool whole =
+      h.dma_length == packet.payload_length;  // RETH names what is left of the message (base/wire/irn.h)
+  if (whole != info.ends_message() || h.dma_length < packet.payload_length || h.dma_length > kMaxMessageBytes)
+    return Verdict::kInvalidRequest;
+  if ((qp_.attr.access_flags & kAccessRemoteWrite) == 0) return Verdict::kInvalidRequest;
+  if (h.dma_length > 0 &&
+      !qp_.nic.regions.translate(h.rkey, qp_.init.pd, h.va, h.dma_length, kAccessRemoteWrite))
+    return Verdict::kRemoteAccess;
+  return info.has_imm() ? check_receive_wqe(receive_sn(packet), psn) : Verdict::kAccept;
+}
+
+IrnResponder::Verdict IrnResponder::check_read(const Packet& packet, UnwrappedPsn psn) const {
+  const RoceHeaders& h = packet.roce;
+  const std::int64_t sn = read_sn(packet);
+  if (packet.payload_length != 0 || h.dma_length > kMaxMessageBytes || !reads_.fits(sn) ||
+      sn - reads_.next_sn() > psn - receiver_->expected())
+    return Verdict::kInvalidRequest;
+  if ((qp_.attr.access_flags & kAccessRemoteRead) == 0) return Verdict::kInvalidRequest;
+  const bool allowed = h.dma_length == 0 ||
+                       qp_.nic.regions.translate(h.rkey, qp_.init.pd, h.va, h.dma_length, kAccessRemoteRead);
+  return allowed ? Verdict::kAccept : Verdict::kRemoteAccess;
+}
+
+// --- what is accepted
+
+void IrnResponder::accept(const Packet& packet, const OpcodeInfo& info, UnwrappedPsn psn, Time now) {
+  const UnwrappedPsn expected = receiver_->expected();
+  NicCounters& c = qp_.counters();
+  ++(info.is_send() ? c.rx_send_requests : info.is_write() ? c.rx_write_requests : c.rx_read_requests);
+  place(packet, info);
+  if (psn != expected && packet.payload_length > 0) ++c.ooo_placed_packets;
+  if (info.ends_message()) remember_last(packet, info, psn, now);
+  const std::uint32_t messages = receiver_->accept(psn, info.ends_message());
+  if (messages > 0 && !complete_in_order(expected, messages, now)) return;
+  answer(psn);
+}
+
+// Straight to the final address; check() has seen that it is allowed.
+void IrnResponder::place(const Packet& packet, const OpcodeInfo& info) {
+  const RoceHeaders& h = packet.roce;
+  if (packet.payload_length == 0) return;
+  if (info.is_send()) {
+    const RecvWqe& wqe = receive_queue_.at(static_cast<std::uint64_t>(receive_sn(packet)));
+    const std::span<const Sge> list(wqe.sge.data(), wqe.num_sge);
+    const PlaceResult placed = rocelab::place(qp_.view(), list, std::uint64_t{h.offset} * mtu(),
+                                              packet.payload, packet.payload_length);
+    RL_CHECK(placed == PlaceResult::kOk);
+  } else {
+    const auto addr =
+        qp_.nic.regions.translate(h.rkey, qp_.init.pd, h.va, packet.payload_length, kAccessRemoteWrite);
+    RL_CHECK(addr.has_value());
+    qp_.nic.memory.write(*addr, packet.payload, packet.payload_length);
+  }
+}
+
+void IrnResponder::remember_last(const Packet& packet, const OpcodeInfo& info, UnwrappedPsn psn, Time now) {
+  LastPacket& last = last_at(psn);
+  last = LastPacket{};
+  last.psn = psn;
+  last.tail = packet.payload_length;
+  if (info.operation == Operation::kReadRequest) {
+    last.ending = Ending::kRead;
+    last.sn = read_sn(packet);
+    reads_.insert(last.sn, packet.roce, now);
+  } else if (info.is_send() || info.has_imm()) {
+    last.ending = info.is_send() ? Ending::kSend : Ending::kWriteImm;
+    last.sn = receive_sn(packet);
+    last.first = psn - packet.roce.offset;
+    last.has_imm = info.has_imm();
+    last.imm = packet.roce.imm;
+    last.solicited = packet.roce.solicited;
+    if (psn != receiver_->expected()) ++qp_.counters().premature_cqes;
+  }
+}
+
+// Messages whose last packet is in [from, expected()): in order, with everything before them.
+bool IrnResponder::complete_in_order(UnwrappedPsn from, std::uint32_t messages, Time now) {
+  for (UnwrappedPsn psn = from; messages > 0; ++psn) {
+    const LastPacket& last = last_at(psn);
+    if (last.psn != psn) continue;
+    msn_ = (msn_ + 1) & Psn::kMask;
+    if (!complete(last, now)) return fail(kNakInvalidRequest, psn), false;
+    message_start_ = psn + 1;
+    --messages;
+  }
+  return true;
+}
+
+// False: the packets of the message contradict each other (numbers and offsets out of order could not be
+// compared before).
+bool IrnResponder::complete(const LastPacket& last, Time now) {
+  const auto bytes = static_cast<std::uint32_t>((last.psn - message_start_) * mtu() + last.tail);
+  if (last.ending == Ending::kRead)
+    return last.psn == message_start_ && last.sn == reads_.next_sn() && reads_.execute_next(msn_);
+  if (last.ending != Ending::kWrite && last.sn != static_cast<std::int64_t>(receive_queue_.head()))
+    return false;
+  if (last.ending == Ending::kSend && last.first != message_start_) return false;
+  qp_.trace(TraceKind::kPlaced, now, last.psn, bytes);
+  if (last.ending == Ending::kWrite) return true;
+  Cqe cqe;
+  cqe.wr_id = receive_queue_.at(receive_queue_.head()).wr_id;
+  cqe.opcode = last.ending == Ending::kSend ? WcOpcode::kRecv : WcOpcode::kRecvWriteImm;
+  cqe.has_imm = last.has_imm;
+  cqe.imm = last.imm;
+  cqe.solicited = last.solicited;
+  cqe.byte_len = bytes;
+  receive_queue_.consume();
+  qp_.complete(QpContext::Queue::kRecv, cqe, now);
+  return true;
+}
+
+// --- answers
+
+void IrnResponder::refuse(Verdict verdict, UnwrappedPsn psn, Time now) {
+  NicCounters& c = qp_.counters();
+  if (verdict == Verdict::kRnr) {
+    ++c.out_of_buffer;
+    return push_answer({.psn = psn, .syndrome = rnr_syndrome(qp_.attr.min_rnr_timer), .msn = msn_});
+  }
+  if (verdict == Verdict::kInvalidRequest) return fail(kNakInvalidRequest, psn);
+  if (verdict == Verdict::kRemoteAccess) return fail(kNakRemoteAccess, psn);
+  const bool too_long = verdict == Verdict::kTooLong;
+  if (too_long) ++c.resp_local_length_error;
+  Cqe cqe;
+  cqe.wr_id = receive_queue_.at(receive_queue_.head()).wr_id;
+  cqe.opcode = WcOpcode::kRecv;
+  cqe.status = too_long ? WcStatus::kLocLenErr : WcStatus::kLocProtErr;
+  receive_queue_.consume();
+  qp_.complete(QpContext::Queue::kRecv, cqe, now);
+  fail(too_long ? kNakInvalidRequest : kNakRemoteOperational, psn);
+}
+
+void IrnResponder::fail(std::uint8_t nak, UnwrappedPsn psn) {
+  push_answer({.psn = psn, .syndrome = nak, .msn = msn_});
+  qp_.fail();
+}
+
+// Every packet draws its own answer with the cumulative value; out of order a NACK that names the packet as
+// well (4.2.1).
+void IrnResponder::answer(UnwrappedPsn psn) {
+  const UnwrappedPsn expected = receiver_->expected();
+  push_answer({.psn = expected, .sack = psn, .nack = psn > expected, .msn = msn_});
+}
+
+void IrnResponder::push_answer(const Answer& answer) {
+  if (answers_.size() >= kMaxAnswers)
+    answers_.pop_front();  // the port is paused for long: as if the network had lost it
+  answers_.push_back(answer);
+}
+
+void IrnResponder::pull_ack(Packet& packet, Time /*now*/) {
+  const Answer answer = answers_.take_front();
+  qp_.begin(packet, answer.nack ? Operation::kNack : Operation::kAck, answer.psn);
+  if (answer.nack) packet.roce.sack = wrap(answer.sack);
+  qp_.finish_ack(packet, answer.syndrome.value_or(credits()), answer.msn);
+}
+
+PayloadSource IrnResponder::pull_data(Packet& packet, Time now) {
+  return reads_.pull(packet, credits(), now);
+}
+
+std::uint8_t IrnResponder::credits() const { return ack_syndrome(receive_queue_.size()); }
+
+// WQE numbers are 24 bits on the wire, as PSNs are.
+std::int64_t IrnResponder::receive_sn(const Packet& packet) const {
+  return unwrap(Psn(packet.roce.wqe_sn), static_cast<std::int64_t>(receive_queue_.head()));
+}
+std::int64_t IrnResponder::read_sn(const Packet& packet) const {
+  return unwrap(Psn(packet.roce.wqe_sn), reads_.next_sn());
+}
+
+}  // namespace rocelab

@@ -1,0 +1,109 @@
+// IrnResponder: the side of an IRN QP that receives requests. Packets are placed in application memory as
+// they come, in order or not; messages complete in order only: MSN, receive WQEs, CQEs and READs wait until
+// everything before them has arrived. Source: seed 004, 4.4.3 (out-of-order delivery: RETH in every WRITE
+// packet, recv_WQE_SN and offset, read WQE buffer, 2-bitmap and premature CQEs) and 4.4.4 (credits, probes,
+// NACKs due to other errors). What a packet out of sequence would be refused for is not answered: it is
+// dropped, and comes again once everything before it is there. Only the packet that is expected draws an RNR
+// NAK or an error NAK.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "irn_provider/transport/irn_read_responder.h"
+#include "irn_provider/transport/irn_receiver.h"
+#include "irn_provider/transport/qp_context.h"
+#include "irn_provider/transport/receive_queue.h"
+#include "irn_provider/transport/responder.h"
+#include "irn_provider/transport/ring.h"
+
+namespace rocelab {
+
+class IrnResponder final : public Responder {
+ public:
+  IrnResponder(QpContext& qp, ReceiveQueue& receive_queue);
+
+  void start(Time now) override;
+  void on_request(const Packet& packet, const OpcodeInfo& info, Time now) override;
+  void on_read_ack(const Packet& packet, const OpcodeInfo& info, Time now) override;
+  void flush(Time now) override;
+  bool has_ack() const override { return !answers_.empty(); }
+  void pull_ack(Packet& packet, Time now) override;
+  bool has_data() const override { return reads_.has_data(); }
+  PayloadSource pull_data(Packet& packet, Time now) override;
+  void on_timeout(Time now) override { reads_.on_timeout(now); }
+  Time next_timeout() const override { return reads_.next_timeout(); }
+
+ private:
+  // What becomes of a packet that arrives in order. Out of order everything but kAccept is a silent drop.
+  enum class Verdict : std::uint8_t {
+    kAccept,
+    kRnr,
+    kInvalidRequest,
+    kRemoteAccess,
+    kTooLong,
+    kLocalProtection
+  };
+
+  enum class Ending : std::uint8_t { kWrite, kWriteImm, kSend, kRead };
+
+  // What a message's last packet says, kept until all packets before it are there: the premature CQE
+  // of 4.4.3.
+  struct LastPacket {
+    UnwrappedPsn psn = -1;
+    Ending ending = Ending::kWrite;
+    bool has_imm = false;
+    bool solicited = false;
+    std::uint32_t imm = 0;
+    std::uint32_t tail = 0;  // bytes of the last packet
+    std::int64_t sn = 0;     // recv_WQE_SN or read_WQE_SN, unwrapped
+    UnwrappedPsn first = 0;  // SEND: PSN of the message's first packet, by its offset
+  };
+
+  struct Answer {
+    UnwrappedPsn psn = 0;   // cumulative value, or the refused packet
+    UnwrappedPsn sack = 0;  // NACK: the packet that came instead
+    bool nack = false;
+    std::optional<std::uint8_t> syndrome =
+        {};  // RNR or error NAK; otherwise credits as they are when it leaves
+    std::uint32_t msn = 0;
+  };
+
+  Verdict check(const Packet& packet, const OpcodeInfo& info, UnwrappedPsn psn) const;
+  Verdict check_send(const Packet& packet, const OpcodeInfo& info, UnwrappedPsn psn) const;
+  Verdict check_write(const Packet& packet, const OpcodeInfo& info, UnwrappedPsn psn) const;
+  Verdict check_read(const Packet& packet, UnwrappedPsn psn) const;
+  Verdict check_receive_wqe(std::int64_t sn, UnwrappedPsn psn) const;
+  void accept(const Packet& packet, const OpcodeInfo& info, UnwrappedPsn psn, Time now);
+  void place(const Packet& packet, const OpcodeInfo& info);
+  void remember_last(const Packet& packet, const OpcodeInfo& info, UnwrappedPsn psn, Time now);
+  bool complete_in_order(UnwrappedPsn from, std::uint32_t messages, Time now);
+  bool complete(const LastPacket& last, Time now);
+  void refuse(Verdict verdict, UnwrappedPsn psn, Time now);
+  void fail(std::uint8_t nak, UnwrappedPsn psn);
+  void answer(UnwrappedPsn psn);
+  void push_answer(const Answer& answer);
+
+  std::int64_t receive_sn(const Packet& packet) const;
+  std::int64_t read_sn(const Packet& packet) const;
+  std::uint32_t mtu() const { return qp_.attr.path_mtu; }
+  std::uint8_t credits() const;
+  LastPacket& last_at(UnwrappedPsn psn) {
+    return last_[static_cast<std::uint64_t>(psn) & (last_.size() - 1)];
+  }
+
+  static constexpr std::size_t kMaxAnswers = 4096;
+
+  QpContext& qp_;
+  ReceiveQueue& receive_queue_;
+  IrnReadResponder reads_;
+  std::optional<IrnReceiver> receiver_;  // over sPSN
+  std::vector<LastPacket>
+      last_;  // ring by PSN, at least as long as the bitmap: a slot belongs to one PSN of the window
+  Ring<Answer> answers_;
+  std::uint32_t msn_ = 0;
+  UnwrappedPsn message_start_ = 0;  // first PSN of the oldest message that is not complete
+};
+
+}  // namespace rocelab

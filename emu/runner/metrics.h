@@ -1,12 +1,14 @@
-// Metrics: from what a run recorded to the fields of summary.json. docs/metrics.md holds the definitions; the names here are the file's.
+// Metrics: from what a run recorded to the fields of summary.json. docs/metrics.md holds the definitions; the
+// names here are the file's.
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <string>
 #include <vector>
 
+#include "base/trace_hash.h"
 #include "base/units.h"
+#include "emu/port/link_counters.h"
 #include "emu/runner/plan.h"
 #include "irn_provider/nic/counters.h"
 #include "ovs_patches/switch_model/counters.h"
@@ -14,45 +16,68 @@
 namespace rocelab {
 
 struct FlowRecord {
-  std::uint32_t id = 0;              // Flow::id
-  Time posted = Time::never();       // first WQE posted; never: not started
-  Time placed = Time::never();       // last byte in place at the sink
-  Time cqe = Time::never();          // the sender's last CQE
-  std::int32_t status = 0;           // ibv_wc_status of the first CQE that was not a success
+  std::uint32_t id = 0;         // Flow::id
+  Time posted = Time::never();  // first WQE posted; never: not started
+  Time placed = Time::never();  // last byte in place at the sink
+  Time cqe = Time::never();     // the sender's last CQE
+  std::int32_t status = 0;      // ibv_wc_status of the first CQE that was not a success
   bool completed() const { return status == 0 && !placed.is_never(); }
+};
+
+struct PortInput {
+  SwitchPortCounters port;
+  LinkCounters in, out;  // of the link: towards this port, away from it
+};
+
+// Bytes of a flow that were in place at an instant: steps in time order, from the sink's records of messages
+// placed.
+struct Progress {
+  std::uint32_t id = 0;  // Flow::id
+  Time at;
+  Bytes bytes;  // of this step
 };
 
 struct RunInput {
   std::vector<FlowRecord> flows;
-  std::vector<NicCounters> nics;               // of every VF that took part
-  std::vector<SwitchPortCounters> ports;       // in the order of RunPlan::segment.ports
+  std::vector<NicCounters> nics;   // of every VF that took part
+  std::vector<PortInput> ports;    // in the order of RunPlan::segment.ports
+  std::vector<Progress> progress;  // only needed for workloads that say `during`
 };
 
 struct GroupMetrics {
   std::string name;
   std::uint64_t flows = 0, completed = 0;
-  double goodput_bps = 0, rct_s = 0;
+  double goodput_bps = 0, avg_fct_s = 0, rct_s = 0;
+  std::string during;             // the other group, or empty
+  double goodput_during_bps = 0;  // while the other group ran
 };
 
 struct RunMetrics {
   std::uint64_t flows = 0, completed = 0;
-  double goodput_bps = 0, avg_slowdown = 0, p99_slowdown = 0, avg_fct_s = 0, median_fct_s = 0, p99_fct_s = 0, rct_s = 0;
+  double goodput_bps = 0, avg_slowdown = 0, p99_slowdown = 0, avg_fct_s = 0, median_fct_s = 0, p99_fct_s = 0,
+         rct_s = 0;
   std::uint64_t drops = 0, data_drops = 0, lossless_drops = 0;
-  std::uint64_t retransmitted_packets = 0, timeout_retransmissions = 0, spurious_retransmissions = 0, timeouts = 0;
+  std::uint64_t retransmitted_packets = 0, timeout_retransmissions = 0, spurious_retransmissions = 0,
+                timeouts = 0;
   std::uint64_t pfc_pause_frames = 0, ecn_marks = 0, cnps = 0, delivered_data_packets = 0;
+  std::uint64_t corrupted_frames = 0, undeliverable_frames = 0;
   double pfc_paused_s = 0;
-  double bottleneck_utilization = 0;           // of the busiest switch port while flows lasted
+  double bottleneck_utilization = 0;  // of the busiest switch port while flows lasted
   std::string bottleneck_port;
   std::vector<GroupMetrics> groups;
 };
 
 RunMetrics measure(const RunPlan& plan, const RunInput& input);
 
-// Nearest-rank percentile: the smallest value such that at least `percent` % of the values are at most it. NaN when empty.
+// SHA-256 over the nodes' digests in index order: base/trace_hash.h.
+std::string trace_hash(const std::vector<Digest>& nodes);
+
+// Nearest-rank percentile: the smallest value such that at least `percent` % of the values are at most it.
+// NaN when empty.
 double percentile(std::vector<double> values, double percent);
 
 struct Estimate {
-  double mean = 0, median = 0, ci95 = 0;       // ci95: half width, Student's t; NaN for a single value
+  double mean = 0, median = 0, ci95 = 0;  // ci95: half width, Student's t; NaN for a single value
   std::uint64_t n = 0;
 };
 Estimate estimate(const std::vector<double>& values);

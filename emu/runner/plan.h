@@ -1,5 +1,6 @@
-// RunPlan: one run (a label with a seed) in full: the shared segment's contents, routes, flows, addresses and the numbers derived from the topology.
-// Everything random is drawn here or seeded from here, so two plans of the same scenario, label and seed are equal.
+// RunPlan: one run (a label with a seed) in full: the shared segment's contents, routes, flows, addresses and
+// the numbers derived from the topology. Everything random is drawn here or seeded from here, so two plans of
+// the same scenario, label and seed are equal.
 #pragma once
 
 #include <cstdint>
@@ -12,25 +13,26 @@
 
 namespace rocelab {
 
-// One OpenFlow rule of a switch: destination prefix, and for equal-cost paths a bucket of the masked UDP source port.
+// One OpenFlow rule of a switch: destination prefix, and for equal-cost paths a bucket of the masked UDP
+// source port.
 struct Route {
   std::uint32_t switch_index = 0;
-  std::uint32_t prefix = 0, prefix_length = 32;      // IPv4, host order
-  std::uint16_t src_port = 0, src_port_mask = 0;     // mask 0: all traffic to the prefix, management too
-  std::uint32_t port_id = 0;                         // within the switch; its OpenFlow number is port_id + 1
+  std::uint32_t prefix = 0, prefix_length = 32;   // IPv4, host order
+  std::uint16_t src_port = 0, src_port_mask = 0;  // mask 0: all traffic to the prefix, management too
+  std::uint32_t port_id = 0;                      // within the switch; its OpenFlow number is port_id + 1
   friend bool operator==(const Route&, const Route&) = default;
 };
 
 struct Flow {
-  std::uint32_t id = 0;              // from 1, in start order
-  std::string group;                 // name of its workload
-  std::uint32_t src = 0, dst = 0;    // hosts
+  std::uint32_t id = 0;            // from 1, in start order
+  std::string group;               // name of its workload
+  std::uint32_t src = 0, dst = 0;  // hosts
   FlowOp op = FlowOp::kWrite;
   Bytes size, message_size;
   Time start;
   std::uint32_t qps = 1;
-  std::uint64_t packets = 0;         // with payload, without retransmissions
-  Duration alone;                    // completion time of this flow on an idle network (formula.h)
+  std::uint64_t packets = 0;  // with payload, without retransmissions
+  Duration alone;             // completion time of this flow on an idle network (formula.h)
 };
 
 // What the report's buffer table says of a port.
@@ -38,16 +40,16 @@ struct PortLimits {
   std::string switch_name, interface, peer;
   Rate rate;
   Duration delay;
-  Bytes buffer, headroom, xoff, xon; // zero where the port has no lossless class
+  Bytes buffer, headroom, xoff, xon;  // zero where the port has no lossless class
 };
 
 struct RunPlan {
   std::string scenario, label;
   std::uint64_t seed = 0;
-  lockstep::SegmentPlan segment;     // run_id and trace_dir are the caller's to set
+  lockstep::SegmentPlan segment;  // run_id and trace_dir are the caller's to set
   std::vector<Route> routes;
   std::vector<Flow> flows;
-  std::vector<PortLimits> limits;    // in the order of segment.ports
+  std::vector<PortLimits> limits;  // in the order of segment.ports
   Settings settings;
   Bytes wire_mtu;                    // largest frame, Ethernet header to ICRC
   Duration lookahead;                // as Segment::create computes it

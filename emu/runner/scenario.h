@@ -1,5 +1,6 @@
-// Scenario: what a scenario file says, after units, defaults, presets and --set have been applied; still without addresses, routes or draws.
-// One Settings per label: labels differ in any key, so each has the whole set. docs/scenarios.md is the reference of the keys.
+// Scenario: what a scenario file says, after units, defaults, presets and --set have been applied; still
+// without addresses, routes or draws. One Settings per label: labels differ in any key, so each has the whole
+// set. docs/scenarios.md is the reference of the keys.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +13,7 @@
 #include "base/units.h"
 #include "emu/runner/topology.h"
 #include "irn_provider/nic/nic_config.h"
+#include "ovs_patches/switch_model/switch_config.h"
 
 namespace rocelab {
 
@@ -24,48 +26,19 @@ class ScenarioError : public std::runtime_error {
 enum class FlowOp : std::uint8_t { kSend, kWrite, kRead };
 const char* to_string(FlowOp op);
 
-enum class ServiceOrder : std::uint8_t { kFifo, kRoundRobin };  // among the ingress ports inside one egress queue
-enum class Classifier : std::uint8_t { kDscp, kPcp };
-
-struct EcnSettings {
-  bool enabled = false;
-  Bytes kmin = 50_KB, kmax = 200_KB;  // no marks below kmin, all above kmax
-  double pmax = 0.1;                  // probability at kmax
-};
-
-struct SwitchSettings {
-  bool pfc = false;                   // set by the label
-  bool input_buffered = false;        // the IRN paper's switch
-  Bytes lossless_buffer = 240_KB;     // per ingress port and class, headroom included
-  Bytes lossy_buffer = 240_KB;        // per egress queue
-  Bytes input_buffer = 240_KB;        // per ingress port, with input_buffered
-  Bytes headroom{};                   // zero: computed from the link
-  Duration pfc_response{};            // of a link's sender beyond the frame that it is sending
-  std::uint32_t xon_gap_frames = 2;   // XON = XOFF - this many maximum frames
-  std::uint16_t pause_quanta = 0xffff;
-  ServiceOrder order = ServiceOrder::kFifo;
-  Classifier classifier = Classifier::kDscp;
-  std::vector<std::uint8_t> lossless_classes{3};
-  std::vector<std::uint8_t> strict_classes{6};
-  std::vector<std::uint32_t> dwrr_weights;  // per class 0..7, by weight; empty: equal
-  EcnSettings ecn;
-};
-
 struct TimerSettings {
   Duration rto_high = 320_us, rto_low = 100_us;  // 4.3.1 of the IRN chapter
   std::uint32_t rto_low_packets = 3;             // N
   bool recovery = true;                          // `timeouts`: "auto" is off under PFC
-  std::uint8_t verbs_timeout = 14;               // 4.096 us * 2^14 = 67 ms: the liveness guard of the traffic program's QPs
+  std::uint8_t verbs_timeout =
+      14;  // 4.096 us * 2^14 = 67 ms: the liveness guard of the traffic program's QPs
   std::uint8_t verbs_retry_cnt = 7;
 };
 
 struct NicSettings {
-  TransportMode mode = TransportMode::kRoce;     // set by the label
-  std::uint32_t path_mtu = 1024;
-  std::uint32_t vfs = 2;                         // processes that one host can run at once
-  std::uint32_t ack_interval = 66;
-  IrnConfig irn;                                 // bdp_cap as written: 0 = off
-  bool compute_bdp_cap = true;
+  NicConfig config;             // link rate and delay are filled in per host
+  bool compute_bdp_cap = true;  // bdp_cap = "computed"
+  std::uint32_t vfs = 2;        // processes that one host can run at once
 };
 
 enum class WorkloadKind : std::uint8_t { kIncast, kList, kPermutation, kPoisson };
@@ -83,67 +56,69 @@ struct ListedFlow {
 };
 
 struct WorkloadSettings {
-  std::string name;                   // group of flows in the results
+  std::string name;  // group of flows in the results
   WorkloadKind kind = WorkloadKind::kIncast;
-  std::vector<std::string> senders;   // names; empty: every host that is no receiver
-  std::string receiver;               // incast
-  std::vector<ListedFlow> flows;      // list
+  std::vector<std::string> senders;  // names; empty: every host that is no receiver
+  std::string receiver;              // incast
+  std::vector<ListedFlow> flows;     // list
   SizeSettings size{1_MB, 1_MB};
   FlowOp op = FlowOp::kWrite;
-  Bytes message_size{};               // zero: one message per flow
-  std::uint32_t qps = 1;              // queue pairs that a flow's messages go over in turn
-  Duration start{}, jitter = 1_us;    // start + uniform over [0, jitter)
-  double load = 0;                    // poisson: share of each host link's rate, headers included
-  Duration duration{};                // poisson: flows start within it
-  std::string during;                 // also report the goodput while this other group runs
+  Bytes message_size{};             // zero: one message per flow
+  std::uint32_t qps = 1;            // queue pairs that a flow's messages go over in turn
+  Duration start{}, jitter = 1_us;  // start + uniform over [0, jitter)
+  double load = 0;                  // poisson: share of each host link's rate, headers included
+  Duration duration{};              // poisson: flows start within it
+  std::string during;               // also report the goodput while this other group runs
 };
 
 enum class ClockKind : std::uint8_t { kLockstep };
 
 struct EngineSettings {
   ClockKind clock = ClockKind::kLockstep;
-  double pace = 0;                    // 0: as fast as it goes; N: at least N times slower than real time
+  double pace = 0;  // 0: as fast as it goes; N: at least N times slower than real time
   Duration poll_interval = 10_us;
-  Duration sample_interval = 20_us;   // zero: no samples
-  Duration warmup{};                  // flows that start before it are not measured
+  Duration sample_interval = 20_us;  // zero: no samples
+  Duration warmup{};                 // flows that start before it are not measured
   Duration measure = Duration::infinite();
-  Duration limit = 1_s;               // experiment time after which an unfinished run is ended
-  std::uint32_t frames_per_vf = 0;    // zero: computed
+  Duration limit = 1_s;             // experiment time after which an unfinished run is ended
+  std::uint32_t frames_per_vf = 0;  // zero: computed
 };
 
 struct Parameter {
-  std::string key, value;             // dotted key as in the file; value in scenario syntax
+  std::string key, value;  // dotted key as in the file; value in scenario syntax
   friend bool operator==(const Parameter&, const Parameter&) = default;
 };
 
 struct Settings {
   std::string label;
   Topology topology;
-  SwitchSettings switches;
-  NicSettings nic;
+  SwitchConfig switches;  // max_frame is filled in with the wire MTU
+  NicSettings nic;        // pfc_enabled and the timers are set
   TimerSettings timers;
   std::vector<WorkloadSettings> workloads;
   EngineSettings engine;
   std::vector<Parameter> parameters;  // every key with its resolved value, in the order of docs/scenarios.md
 };
 
-struct Comparison {                   // a line of summary.json's comparisons
+struct Comparison {  // a line of summary.json's comparisons
   std::string of, over, metric;
-  double paper = 0;                   // the paper's number; NaN: none
+  double paper = 0;  // the paper's number; NaN: none
 };
 
 struct Scenario {
   std::string name, title, file;
   std::vector<std::uint64_t> seeds;
-  std::vector<Settings> settings;     // one per label, in the file's order
+  std::vector<Settings> settings;  // one per label, in the file's order
   std::vector<Comparison> comparisons;
 };
 
-using Override = std::pair<std::string, std::string>;  // --set key=value: dotted key, TOML value (a bare word is a string)
+using Override =
+    std::pair<std::string, std::string>;  // --set key=value: dotted key, TOML value (a bare word is a string)
 
 // Throws ScenarioError. `overrides` apply last, to every label.
 Scenario read_scenario(const std::filesystem::path& file, const std::vector<Override>& overrides = {});
 // The same from text; `name` stands for the file in messages.
-Scenario parse_scenario(const std::string& text, const std::string& name, const std::vector<Override>& overrides = {});
+Scenario parse_scenario(const std::string& text, const std::string& name,
+                        const std::vector<Override>& overrides = {});
 
 }  // namespace rocelab

@@ -1,6 +1,7 @@
-// Topology: hosts, switches and full-duplex links between them. Nodes are numbered hosts first, then switches, in the order in which they were added,
-// so that everything that depends on an index (addresses, ports, hashes) follows from the scenario alone.
-// Star, dumbbell and leaf-spine are three ways to fill this one object; a scenario may also list its nodes and links.
+// Topology: hosts, switches and full-duplex links between them. Nodes are numbered hosts first, then
+// switches, in the order in which they were added, so that everything that depends on an index (addresses,
+// ports, hashes) follows from the scenario alone. Star, dumbbell and leaf-spine are three ways to fill this
+// one object; a scenario may also list its nodes and links.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +15,12 @@
 namespace rocelab {
 
 struct Link {
-  std::uint32_t a = 0, b = 0;      // nodes; a host is always `a`
+  std::uint32_t a = 0, b = 0;  // nodes; a host is always `a`
   Rate rate = 40_Gbps;
-  Duration delay = 2_us;           // propagation, one way
+  Duration delay = 2_us;  // propagation, one way
   FaultConfig a_to_b, b_to_a;
-  std::uint32_t a_port = 0, b_port = 0;  // port within the node, by the order in which its links were added; 0 for hosts
+  std::uint32_t a_port = 0,
+                b_port = 0;  // port within the node, by the order in which its links were added; 0 for hosts
 };
 
 struct Node {
@@ -35,7 +37,8 @@ class Topology {
   std::uint32_t add_switch(const std::string& name);
   // A host has one link, and it leads to a switch; throws std::invalid_argument otherwise.
   std::uint32_t add_link(std::uint32_t node, std::uint32_t other, Rate rate, Duration delay);
-  // Every host has its link and reaches every other; throws std::invalid_argument that names a host that does not.
+  // Every host has its link and reaches every other; throws std::invalid_argument that names a host that does
+  // not.
   void check() const;
 
   const std::vector<Node>& nodes() const { return nodes_; }
@@ -44,8 +47,8 @@ class Topology {
   std::uint32_t hosts() const { return hosts_; }
   std::uint32_t switches() const { return static_cast<std::uint32_t>(nodes_.size()) - hosts_; }
   bool is_host(std::uint32_t node) const { return node < hosts_; }
-  std::uint32_t find(std::string_view name) const;                   // kNoNode: unknown
-  std::uint32_t find_link(std::uint32_t a, std::uint32_t b) const;   // kNoNode: none
+  std::uint32_t find(std::string_view name) const;                  // kNoNode: unknown
+  std::uint32_t find_link(std::uint32_t a, std::uint32_t b) const;  // kNoNode: none
   std::uint32_t neighbour(std::uint32_t node, std::uint32_t port) const;
   static constexpr std::uint32_t kNoNode = 0xffffffff;
 
@@ -65,7 +68,9 @@ struct LinkSpeed {
 Topology make_star(std::uint32_t hosts, LinkSpeed link);
 // Hosts h1..hL on s1, the next R on s2, one trunk between them.
 Topology make_dumbbell(std::uint32_t left, std::uint32_t right, LinkSpeed link, LinkSpeed trunk);
-// `hosts_per_leaf` on each of leaf1..leafL, every leaf linked to each of spine1..spineS. Ports of a leaf: hosts first, then spines.
-Topology make_leaf_spine(std::uint32_t leaves, std::uint32_t spines, std::uint32_t hosts_per_leaf, LinkSpeed link, LinkSpeed trunk);
+// `hosts_per_leaf` on each of leaf1..leafL, every leaf linked to each of spine1..spineS. Ports of a leaf:
+// hosts first, then spines.
+Topology make_leaf_spine(std::uint32_t leaves, std::uint32_t spines, std::uint32_t hosts_per_leaf,
+                         LinkSpeed link, LinkSpeed trunk);
 
 }  // namespace rocelab

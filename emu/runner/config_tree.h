@@ -1,0 +1,43 @@
+// ConfigNode: a parsed TOML document as a plain tree whose nodes know where they stand. The only place that
+// knows the TOML library is config_tree.cc; everything behind it reads this tree, so that labels, axes and
+// --set are edits of a tree and not special cases of the schema.
+#pragma once
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace rocelab {
+
+struct ConfigNode {
+  enum class Kind : std::uint8_t { kTable, kArray, kString, kInteger, kReal, kBool };
+  Kind kind = Kind::kTable;
+  std::string text;  // kString
+  std::int64_t integer = 0;
+  double real = 0;
+  bool boolean = false;
+  std::vector<std::pair<std::string, ConfigNode>> members;  // kTable, in the order of the text
+  std::vector<ConfigNode> items;                            // kArray
+  std::string place, key_place;  // of value and key: "incast.toml:12:8", or "--set nic.vfs=3"
+
+  const ConfigNode* find(std::string_view key) const;
+  ConfigNode* find(std::string_view key);
+};
+
+// Throws ScenarioError with place and complaint when `text` is not TOML.
+ConfigNode parse_toml(const std::string& text, const std::string& name);
+// A value as it may stand on the command line: TOML, or else a bare word taken as a string.
+ConfigNode parse_value(const std::string& text, const std::string& place);
+
+// Puts `value` at a dotted path, making tables on the way. A component names a member of a table, or in an
+// array of tables the element whose `name` (or index from 0) it is. Throws ScenarioError when the path leads
+// through a value.
+void set_path(ConfigNode& root, std::string_view path, const ConfigNode& value);
+
+// As it would stand in a file, on one line.
+std::string render(const ConfigNode& node);
+
+}  // namespace rocelab

@@ -1,0 +1,145 @@
+// [switch], [nic], [irn], [timers] and [engine].
+#include "emu/runner/readers.h"
+
+namespace rocelab {
+namespace {
+
+void read_ecn(ConfigSection section, SwitchConfig& config) {
+  EcnConfig ecn;
+  ecn.enabled = section.boolean("enabled", ecn.enabled);
+  ecn.k_min = section.bytes("kmin", ecn.k_min);
+  ecn.k_max = section.bytes("kmax", ecn.k_max);
+  ecn.p_max = section.real("pmax", ecn.p_max, 0, 1);
+  if (ecn.k_max < ecn.k_min) section.fail_at("kmax", "is less than kmin");
+  for (const std::int64_t tc : section.integers("classes", {3}, 0, kTrafficClasses - 1))
+    config.classes[static_cast<std::size_t>(tc)].ecn = ecn;
+  section.finish();
+}
+
+void read_classes(ConfigSection& section, SwitchConfig& config) {
+  for (ClassConfig& c : config.classes) {
+    c.lossless = false;
+    c.selection = Selection::kEts;
+  }
+  for (const std::int64_t tc : section.integers("lossless_classes", {3}, 0, kTrafficClasses - 1))
+    config.classes[static_cast<std::size_t>(tc)].lossless = true;
+  for (const std::int64_t tc : section.integers("strict_classes", {6, 7}, 0, kTrafficClasses - 1))
+    config.classes[static_cast<std::size_t>(tc)].selection = Selection::kStrict;
+  const std::vector<std::int64_t> weights =
+      section.integers("ets_weights", {1, 1, 1, 1, 1, 1, 1, 1}, 1, 1000);
+  if (weights.size() != kTrafficClasses)
+    section.fail_at("ets_weights", "must have one weight for each of the 8 classes");
+  for (std::size_t tc = 0; tc < weights.size(); ++tc)
+    config.classes[tc].weight = static_cast<std::uint16_t>(weights[tc]);
+}
+
+// A size that the switch can also derive itself.
+Bytes computed_or_bytes(ConfigSection& section, const char* key) {
+  return section.is_word(key, "computed", !section.has(key)) ? kComputed : section.bytes(key, Bytes{});
+}
+
+void read_pfc(ConfigSection section, PfcConfig& pfc) {
+  pfc.headroom = computed_or_bytes(section, "headroom");
+  pfc.xoff = computed_or_bytes(section, "xoff");
+  pfc.xon = computed_or_bytes(section, "xon");
+  pfc.xon_frames = static_cast<std::uint16_t>(section.integer("xon_frames", pfc.xon_frames, 0, 1000));
+  pfc.quanta = static_cast<std::uint16_t>(section.integer("quanta", pfc.quanta, 1, 0xffff));
+  pfc.refresh_percent =
+      static_cast<std::uint16_t>(section.integer("refresh_percent", pfc.refresh_percent, 1, 99));
+  if (!section.is_word("response_time", "one-frame", !section.has("response_time")))
+    pfc.response_time = section.duration("response_time", Duration{});
+  section.finish();
+}
+
+}  // namespace
+
+SwitchConfig read_switch(ConfigSection section, bool pfc) {
+  SwitchConfig config;
+  config.pfc.enabled = pfc;
+  config.ingress_buffer = section.bytes("lossless_buffer", config.ingress_buffer);
+  config.egress_limit = section.bytes("lossy_buffer", config.egress_limit);
+  config.input_buffered = section.boolean("input_buffered", config.input_buffered);
+  config.input_buffer = section.bytes("input_buffer", config.input_buffer);
+  config.shared_pool = section.bytes("shared_pool", config.shared_pool);
+  config.alpha_lossless = section.real("alpha_lossless", config.alpha_lossless, 1e-6, 1e6);
+  config.alpha_lossy = section.real("alpha_lossy", config.alpha_lossy, 1e-6, 1e6);
+  config.queue_order =
+      section.choice("queue_order", {"fifo", "round-robin"}, config.input_buffered ? 1 : 0) == 0
+          ? QueueOrder::kFifo
+          : QueueOrder::kRoundRobin;
+  config.classify = section.choice("classify", {"dscp", "pcp"}, 0) == 0 ? Classify::kDscp : Classify::kPcp;
+  read_classes(section, config);
+  read_pfc(section.table("pfc"), config.pfc);
+  read_ecn(section.table("ecn"), config);
+  section.finish();
+  return config;
+}
+
+NicSettings read_nic(ConfigSection section, ConfigSection irn, TransportMode mode, bool pfc) {
+  NicSettings nic;
+  NicConfig& config = nic.config;
+  config.mode = mode;
+  config.pfc_enabled = pfc;
+  static constexpr std::int64_t kMtus[] = {256, 512, 1024, 2048, 4096};
+  const std::size_t mtu = section.choice("path_mtu", {"256B", "512B", "1024B", "2048B", "4096B"}, 2);
+  config.active_mtu = static_cast<std::uint32_t>(kMtus[mtu]);
+  nic.vfs = static_cast<std::uint32_t>(section.integer("vfs", nic.vfs, 1, 64));
+  config.ack_interval =
+      static_cast<std::uint32_t>(section.integer("ack_interval", config.ack_interval, 1, 1 << 20));
+  config.ecn_capable = section.boolean("ecn_capable", config.ecn_capable);
+  section.finish();
+
+  IrnConfig& c = config.irn;
+  nic.compute_bdp_cap = irn.is_word("bdp_cap", "computed", !irn.has("bdp_cap"));
+  if (nic.compute_bdp_cap) {
+    c.bdp_cap = 0;
+  } else if (!irn.is_word("bdp_cap", "paper", false)) {  // 110, which c.bdp_cap holds already: 4.3.1
+    if (irn.node("bdp_cap")->kind == ConfigNode::Kind::kString)
+      irn.fail_at("bdp_cap", "is \"computed\", \"paper\" (110) or a number of packets, 0 for none");
+    c.bdp_cap = static_cast<std::uint32_t>(irn.integer("bdp_cap", 0, 0, 1 << 20));
+  }
+  c.sack = irn.boolean("sack", c.sack);
+  c.go_back_n = irn.boolean("go_back_n", c.go_back_n);
+  c.nack_threshold = static_cast<std::uint32_t>(irn.integer("nack_threshold", c.nack_threshold, 1, 1000));
+  c.bitmap_packets = static_cast<std::uint32_t>(irn.integer("bitmap_packets", c.bitmap_packets, 64, 1 << 20));
+  irn.finish();
+  return nic;
+}
+
+TimerSettings read_timers(ConfigSection section, bool pfc) {
+  TimerSettings timers;
+  timers.rto_high = section.duration("rto_high", timers.rto_high);
+  timers.rto_low = section.duration("rto_low", timers.rto_low);
+  if (timers.rto_low.ps() <= 0) section.fail_at("rto_low", "must be more than 0");
+  if (timers.rto_high < timers.rto_low) section.fail_at("rto_high", "is less than rto_low");
+  timers.rto_low_packets =
+      static_cast<std::uint32_t>(section.integer("rto_low_packets", timers.rto_low_packets, 0, 1 << 20));
+  const std::size_t timeouts = section.choice("timeouts", {"auto", "on", "off"}, 0);
+  timers.recovery = timeouts == 1 || (timeouts == 0 && !pfc);  // 4.3.1: off when PFC is on
+  timers.verbs_timeout =
+      static_cast<std::uint8_t>(section.integer("verbs_timeout", timers.verbs_timeout, 1, 31));
+  timers.verbs_retry_cnt =
+      static_cast<std::uint8_t>(section.integer("verbs_retry_cnt", timers.verbs_retry_cnt, 0, 7));
+  section.finish();
+  return timers;
+}
+
+EngineSettings read_engine(ConfigSection section) {
+  EngineSettings engine;
+  section.choice("clock", {"lockstep"}, 0);
+  engine.pace = section.real("pace", engine.pace, 0, 1e9);
+  engine.poll_interval = section.duration("poll_interval", engine.poll_interval);
+  if (engine.poll_interval.ps() <= 0) section.fail_at("poll_interval", "must be more than 0");
+  engine.sample_interval = section.duration("sample_interval", engine.sample_interval);
+  engine.warmup = section.duration("warmup", engine.warmup);
+  if (section.has("measure")) engine.measure = section.duration("measure", engine.measure);
+  if (engine.measure.ps() <= 0) section.fail_at("measure", "must be more than 0");
+  engine.limit = section.duration("limit", engine.limit);
+  if (engine.limit.ps() <= 0) section.fail_at("limit", "must be more than 0");
+  if (!section.is_word("frames_per_vf", "computed", !section.has("frames_per_vf")))
+    engine.frames_per_vf = static_cast<std::uint32_t>(section.integer("frames_per_vf", 0, 64, 1 << 22));
+  section.finish();
+  return engine;
+}
+
+}  // namespace rocelab

@@ -1,0 +1,43 @@
+// Closed formulas of an idle network: how long a flow takes alone, a ping-pong takes, and how many packets
+// fill the longest path. Exact to the picosecond: each frame with all its headers, store and forward at every
+// hop, window and ACKs included. docs/metrics.md writes them out.
+#pragma once
+
+#include <cstdint>
+
+#include "base/units.h"
+#include "emu/runner/routing.h"
+#include "irn_provider/nic/nic_config.h"
+
+namespace rocelab {
+
+struct FlowShape {
+  TransportMode mode = TransportMode::kRoce;
+  FlowOp op = FlowOp::kWrite;
+  Bytes size, message_size;  // message_size zero: one message
+  std::uint32_t qps = 1;
+  std::uint32_t path_mtu = 1024;
+  std::uint32_t bdp_cap = 0;  // packets in flight per QP; 0 = no limit
+};
+
+// Ethernet header to ICRC, without VLAN, over IPv4.
+Bytes largest_data_frame(TransportMode mode, std::uint32_t path_mtu);
+Bytes ack_frame(TransportMode mode);
+
+std::uint64_t data_packets(const FlowShape& shape);
+// All data frames of the flow with FCS, preamble and gap.
+Bytes wire_bytes_of(const FlowShape& shape);
+
+// From the post of all its work requests to the arrival of its last data packet, alone on `path` (and on
+// `back`, for ACKs and READ requests).
+Duration fct_alone(const FlowShape& shape, const Path& path, const Path& back);
+// One iteration of a ping-pong: a SEND of `size` there and one back.
+Duration ping_pong(TransportMode mode, Bytes size, std::uint32_t path_mtu, std::uint32_t bdp_cap,
+                   const Path& path, const Path& back);
+
+// A full data frame there and its ACK back.
+Duration round_trip(TransportMode mode, std::uint32_t path_mtu, const Path& path, const Path& back);
+// ceil(round trip x rate of the path's slowest link / wire MTU): DESIGN.md, section 6.
+std::uint32_t bdp_packets(TransportMode mode, std::uint32_t path_mtu, const Path& path, const Path& back);
+
+}  // namespace rocelab

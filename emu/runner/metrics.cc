@@ -1,0 +1,194 @@
+#include "emu/runner/metrics.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace rocelab {
+namespace {
+
+// A flow that ended, with what its record says.
+struct Ended {
+  const Flow* flow;
+  FlowRecord record;
+  Duration fct() const { return record.placed - record.posted; }
+  double slowdown() const { return static_cast<double>(fct().ps()) / static_cast<double>(flow->alone.ps()); }
+};
+
+struct Span {
+  Time first = Time::never(), last;
+  void add(const Ended& e) {
+    first = std::min(first, e.record.posted);
+    last = std::max(last, e.record.placed);
+  }
+  bool empty() const { return first.is_never(); }
+  Duration length() const { return empty() ? Duration{} : last - first; }
+};
+
+double rate_of(double bytes, Duration d) { return d.ps() > 0 ? bytes * 8 / d.seconds() : 0; }
+
+double mean(const std::vector<double>& values) {
+  double sum = 0;
+  for (const double v : values) sum += v;
+  return values.empty() ? std::numeric_limits<double>::quiet_NaN() : sum / static_cast<double>(values.size());
+}
+
+const FlowRecord* find_record(const std::vector<FlowRecord>& records, std::uint32_t id) {
+  const auto found = std::lower_bound(records.begin(), records.end(), id,
+                                      [](const FlowRecord& r, std::uint32_t i) { return r.id < i; });
+  return found != records.end() && found->id == id ? &*found : nullptr;
+}
+
+bool measured(const RunPlan& plan, const Flow& flow, const FlowRecord* record) {
+  const Time start = record != nullptr && !record->posted.is_never() ? record->posted : flow.start;
+  return start >= plan.measure_from && start < plan.measure_until;
+}
+
+// Over the flows of one group, or of all groups (null).
+struct FlowSums {
+  std::uint64_t flows = 0;
+  std::vector<Ended> ended;
+  Span span;
+  double bytes = 0;
+};
+
+FlowSums sum_flows(const RunPlan& plan, const std::vector<FlowRecord>& records, const std::string* group) {
+  FlowSums sums;
+  for (const Flow& flow : plan.flows) {
+    if (group != nullptr && flow.group != *group) continue;
+    const FlowRecord* record = find_record(records, flow.id);
+    if (!measured(plan, flow, record)) continue;
+    ++sums.flows;
+    if (record == nullptr || !record->completed() || record->posted.is_never()) continue;
+    sums.ended.push_back({&flow, *record});
+    sums.span.add(sums.ended.back());
+    sums.bytes += static_cast<double>(flow.size.count());
+  }
+  return sums;
+}
+
+void measure_flows(const FlowSums& sums, RunMetrics& m) {
+  std::vector<double> fct, slowdown;
+  for (const Ended& e : sums.ended) {
+    fct.push_back(e.fct().seconds());
+    slowdown.push_back(e.slowdown());
+    m.delivered_data_packets += e.flow->packets;
+  }
+  m.flows = sums.flows;
+  m.completed = sums.ended.size();
+  m.rct_s = sums.span.length().seconds();
+  m.goodput_bps = rate_of(sums.bytes, sums.span.length());
+  m.avg_fct_s = mean(fct);
+  m.median_fct_s = percentile(fct, 50);
+  m.p99_fct_s = percentile(fct, 99);
+  m.avg_slowdown = mean(slowdown);
+  m.p99_slowdown = percentile(slowdown, 99);
+}
+
+void count_nics(const std::vector<NicCounters>& nics, RunMetrics& m) {
+  for (const NicCounters& c : nics) {
+    m.retransmitted_packets += c.retransmitted_packets;
+    m.timeout_retransmissions += c.timeout_retransmissions;
+    m.spurious_retransmissions += c.spurious_retransmissions;
+    m.timeouts +=
+        c.rto_low_timeouts + c.rto_high_timeouts + c.read_responder_timeouts + c.local_ack_timeout_err;
+    m.cnps += c.np_cnp_sent;
+    m.drops += c.rx_icrc_encapsulated;
+    m.corrupted_frames += c.rx_icrc_encapsulated;
+  }
+}
+
+// Frames that a link lost or that nobody was there to take.
+void count_link(const LinkCounters& link, RunMetrics& m) {
+  m.drops += link.lost_frames + link.undeliverable_frames;
+  m.data_drops += link.lost_data_frames;
+  m.undeliverable_frames += link.undeliverable_frames;
+}
+
+void count_ports(const RunPlan& plan, const std::vector<PortInput>& ports, RunMetrics& m) {
+  for (std::size_t i = 0; i < ports.size(); ++i) {
+    const SwitchPortCounters& c = ports[i].port;
+    m.drops += c.drops;
+    m.data_drops += c.data_drops;
+    m.lossless_drops += c.lossless_drops;
+    m.ecn_marks += c.ecn_marked;
+    for (int tc = 0; tc < kTrafficClasses; ++tc) {
+      m.pfc_pause_frames += c.xoff_sent[static_cast<std::size_t>(tc)];
+      m.pfc_paused_s += static_cast<double>(c.paused_ps[static_cast<std::size_t>(tc)]) * 1e-12;
+    }
+    count_link(ports[i].in, m);
+    // A link between switches is the way in of one of its ports for each direction: its way out would count
+    // twice.
+    if (i < plan.segment.ports.size() && plan.segment.ports[i].peer_host != lockstep::kNoSlot)
+      count_link(ports[i].out, m);
+  }
+}
+
+void find_bottleneck(const RunPlan& plan, const std::vector<PortInput>& ports, Duration lasted,
+                     RunMetrics& m) {
+  if (lasted.ps() <= 0) return;
+  for (std::size_t i = 0; i < std::min(ports.size(), plan.limits.size()); ++i) {
+    const SwitchPortCounters& c = ports[i].port;
+    const std::int64_t overhead = wire_bytes(Bytes{}).count();
+    const double wire =
+        static_cast<double>(c.tx_bytes) + static_cast<double>(c.tx_frames) * static_cast<double>(overhead);
+    const double busy = rate_of(wire, lasted) / static_cast<double>(plan.limits[i].rate.bps());
+    if (busy <= m.bottleneck_utilization) continue;
+    m.bottleneck_utilization = busy;
+    m.bottleneck_port = plan.limits[i].interface;
+  }
+}
+
+double goodput_during(const RunPlan& plan, const std::vector<Progress>& progress, const std::string& group,
+                      const Span& window) {
+  if (window.empty()) return 0;
+  double bytes = 0;
+  for (const Progress& step : progress) {
+    const Flow& flow = plan.flows.at(step.id - 1);
+    if (flow.group == group && step.at > window.first && step.at <= window.last)
+      bytes += static_cast<double>(step.bytes.count());
+  }
+  return rate_of(bytes, window.length());
+}
+
+std::vector<GroupMetrics> measure_groups(const RunPlan& plan, const RunInput& input,
+                                         const std::vector<FlowRecord>& records) {
+  std::vector<GroupMetrics> groups;
+  for (const WorkloadSettings& w : plan.settings.workloads) {
+    const FlowSums sums = sum_flows(plan, records, &w.name);
+    GroupMetrics g;
+    g.name = w.name;
+    g.flows = sums.flows;
+    g.completed = sums.ended.size();
+    g.rct_s = sums.span.length().seconds();
+    g.goodput_bps = rate_of(sums.bytes, sums.span.length());
+    std::vector<double> fct;
+    for (const Ended& e : sums.ended) fct.push_back(e.fct().seconds());
+    g.avg_fct_s = mean(fct);
+    g.during = w.during;
+    if (!w.during.empty())
+      g.goodput_during_bps =
+          goodput_during(plan, input.progress, w.name, sum_flows(plan, records, &w.during).span);
+    groups.push_back(g);
+  }
+  return groups;
+}
+
+}  // namespace
+
+RunMetrics measure(const RunPlan& plan, const RunInput& input) {
+  std::vector<FlowRecord> records = input.flows;
+  std::sort(records.begin(), records.end(),
+            [](const FlowRecord& a, const FlowRecord& b) { return a.id < b.id; });
+  RunMetrics m;
+  const FlowSums sums = sum_flows(plan, records, nullptr);
+  measure_flows(sums, m);
+  count_nics(input.nics, m);
+  count_ports(plan, input.ports, m);
+  find_bottleneck(plan, input.ports, sums.span.length(), m);
+  m.groups = measure_groups(plan, input, records);
+  return m;
+}
+
+std::string trace_hash(const std::vector<Digest>& nodes) { return to_hex(combine(nodes)); }
+
+}  // namespace rocelab

@@ -1,0 +1,252 @@
+#include "emu/runner/plan.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <set>
+#include <stdexcept>
+#include <tuple>
+
+#include "emu/runner/formula.h"
+#include "emu/runner/routing.h"
+#include "emu/runner/workload.h"
+#include "ovs_patches/switch_model/headroom.h"
+
+namespace rocelab {
+namespace {
+
+constexpr std::size_t kMaxInterfaceName = 15;  // IFNAMSIZ - 1
+
+template <std::size_t N>
+void put_text(char (&to)[N], const std::string& text) {
+  std::memcpy(to, text.data(), std::min(text.size(), N - 1));
+}
+
+std::string interface_name(const Topology& topology, std::uint32_t switch_node, std::uint32_t port) {
+  return topology.nodes()[switch_node].name + "-eth" + std::to_string(port + 1);
+}
+
+struct Extremes {
+  Duration base_rtt;
+  std::uint32_t bdp_cap = 0;
+};
+
+// One host for each switch, rate and delay: paths between others are equal to those between these.
+std::vector<std::uint32_t> representatives(const Topology& topology) {
+  std::set<std::tuple<std::uint32_t, std::int64_t, std::int64_t, int>> seen;
+  std::vector<std::uint32_t> hosts;
+  for (std::uint32_t h = 0; h < topology.hosts(); ++h) {
+    const Link& link = topology.links()[topology.nodes()[h].links[0]];
+    for (int copy = 0; copy < 2; ++copy)  // two of each, for paths below one switch
+      if (seen.emplace(link.b, link.rate.bps(), link.delay.ps(), copy).second) {
+        hosts.push_back(h);
+        break;
+      }
+  }
+  return hosts;
+}
+
+Extremes longest_paths(const Topology& topology, const Routing& routing, TransportMode mode,
+                       std::uint32_t path_mtu) {
+  Extremes most;
+  const std::vector<std::uint32_t> hosts = representatives(topology);
+  for (const std::uint32_t src : hosts)
+    for (const std::uint32_t dst : hosts) {
+      if (src == dst) continue;
+      const Path there = routing.path(src, dst), back = routing.path(dst, src);
+      most.base_rtt = std::max(most.base_rtt, round_trip(mode, path_mtu, there, back));
+      most.bdp_cap = std::max(most.bdp_cap, bdp_packets(mode, path_mtu, there, back));
+    }
+  return most;
+}
+
+class Planner {
+ public:
+  Planner(const Scenario& scenario, const Settings& settings, std::uint64_t seed)
+      : settings_(settings), topology_(settings.topology), routing_(settings.topology), rng_(seed) {
+    plan_.scenario = scenario.name;
+    plan_.label = settings.label;
+    plan_.seed = seed;
+    plan_.settings = settings;
+  }
+
+  RunPlan make() {
+    NicConfig& nic = plan_.settings.nic.config;
+    plan_.wire_mtu = largest_data_frame(nic.mode, nic.active_mtu);
+    plan_.settings.switches.max_frame = plan_.wire_mtu;
+    const Extremes most = longest_paths(topology_, routing_, nic.mode, nic.active_mtu);
+    plan_.base_rtt = most.base_rtt;
+    if (nic.mode == TransportMode::kIrn && settings_.nic.compute_bdp_cap) nic.irn.bdp_cap = most.bdp_cap;
+    plan_.bdp_cap = nic.mode == TransportMode::kIrn ? nic.irn.bdp_cap : 0;
+    add_hosts();
+    add_switches();
+    plan_.routes = routing_.rules(rng_);
+    add_flows();
+    add_segment();
+    plan_.measure_from = Time::zero() + settings_.engine.warmup;
+    plan_.measure_until = plan_.measure_from + settings_.engine.measure;
+    return std::move(plan_);
+  }
+
+ private:
+  void add_hosts() {
+    for (std::uint32_t h = 0; h < topology_.hosts(); ++h) {
+      const Link& link = topology_.links()[topology_.nodes()[h].links[0]];
+      lockstep::HostEntry entry;
+      put_text(entry.name, topology_.nodes()[h].name);
+      entry.ipv4 = routing_.address(h).ipv4;
+      entry.mac = routing_.address(h).mac;
+      entry.node = static_cast<std::uint16_t>(h);
+      entry.port = port_index(link.b, link.b_port);
+      entry.nic = plan_.settings.nic.config;
+      entry.nic.link_rate = link.rate;
+      entry.nic.link_delay = link.delay;
+      entry.to_switch = link.a_to_b;
+      plan_.segment.hosts.push_back(entry);
+    }
+  }
+
+  void add_switches() {
+    for (std::uint32_t s = 0; s < topology_.switches(); ++s) {
+      const std::uint32_t node = topology_.hosts() + s;
+      lockstep::SwitchEntry entry;
+      put_text(entry.name, topology_.nodes()[node].name);
+      entry.node = static_cast<std::uint16_t>(node);
+      entry.first_port = static_cast<std::uint32_t>(plan_.segment.ports.size());
+      entry.ports = static_cast<std::uint32_t>(topology_.nodes()[node].links.size());
+      entry.config = plan_.settings.switches;
+      plan_.segment.switches.push_back(entry);
+      std::vector<PortConfig> configs;
+      for (std::uint32_t p = 0; p < entry.ports; ++p) configs.push_back(add_port(s, p));
+      const std::string problem = problem_of(entry.config, configs);
+      if (!problem.empty())
+        throw ScenarioError("switch \"" + topology_.nodes()[node].name + "\": " + problem);
+    }
+  }
+
+  PortConfig add_port(std::uint32_t switch_index, std::uint32_t port) {
+    const std::uint32_t node = topology_.hosts() + switch_index, peer = topology_.neighbour(node, port);
+    const Link& link = topology_.links()[topology_.nodes()[node].links[port]];
+    lockstep::PortEntry entry;
+    const std::string name = interface_name(topology_, node, port);
+    if (name.size() > kMaxInterfaceName)
+      throw ScenarioError("interface name " + name +
+                          " is longer than 15 characters: shorten the switch's name");
+    put_text(entry.interface, name);
+    entry.switch_index = switch_index;
+    entry.port_id = port;
+    entry.config = {link.rate, link.delay, topology_.is_host(peer) ? PeerKind::kHost : PeerKind::kSwitch};
+    entry.to_peer = link.a == node ? link.a_to_b : link.b_to_a;
+    PortLimits limits{topology_.nodes()[node].name,
+                      name,
+                      topology_.nodes()[peer].name,
+                      link.rate,
+                      link.delay,
+                      {},
+                      {},
+                      {},
+                      {}};
+    if (topology_.is_host(peer)) {
+      entry.peer_host = peer;
+    } else {
+      const std::uint32_t peer_port = link.a == node ? link.b_port : link.a_port;
+      entry.peer_port = port_index(peer, peer_port);
+      limits.peer = interface_name(topology_, peer, peer_port);
+    }
+    const SwitchConfig& config = plan_.settings.switches;
+    if (config.pfc.enabled) {
+      const PfcThresholds thresholds = thresholds_for(config, entry.config);
+      limits.buffer = config.ingress_buffer;
+      limits.headroom = thresholds.headroom;
+      limits.xoff = thresholds.xoff;
+      limits.xon = thresholds.xon;
+    }
+    plan_.limits.push_back(limits);
+    plan_.segment.ports.push_back(entry);
+    return entry.config;
+  }
+
+  // Ports are numbered switch by switch.
+  std::uint32_t port_index(std::uint32_t switch_node, std::uint32_t port) const {
+    std::size_t first = 0;
+    for (std::uint32_t node = topology_.hosts(); node < switch_node; ++node)
+      first += topology_.nodes()[node].links.size();
+    return static_cast<std::uint32_t>(first) + port;
+  }
+
+  void add_flows() {
+    plan_.flows = draw_flows(plan_.settings, rng_);
+    for (Flow& flow : plan_.flows) {
+      const FlowShape shape{
+          settings_.nic.config.mode,       flow.op,      flow.size, flow.message_size, flow.qps,
+          settings_.nic.config.active_mtu, plan_.bdp_cap};
+      flow.packets = data_packets(shape);
+      flow.alone = fct_alone(shape, routing_.path(flow.src, flow.dst), routing_.path(flow.dst, flow.src));
+    }
+  }
+
+  void add_segment() {
+    lockstep::SegmentPlan& segment = plan_.segment;
+    segment.seed = plan_.seed;
+    segment.vfs_per_host = settings_.nic.vfs;
+    segment.max_frame_bytes = static_cast<std::uint32_t>(plan_.wire_mtu.count());
+    segment.pace = settings_.engine.pace;
+    segment.sample_interval = settings_.engine.sample_interval;
+    segment.poll_interval = settings_.engine.poll_interval;
+    std::set<std::uint32_t> taking_part;
+    for (const Flow& flow : plan_.flows) taking_part.insert({flow.src, flow.dst});
+    segment.expected_participants = static_cast<std::uint32_t>(taking_part.size());
+    segment.frames_per_vf =
+        settings_.engine.frames_per_vf != 0 ? settings_.engine.frames_per_vf : enough_frames();
+    plan_.lookahead = Duration::infinite();
+    for (const lockstep::PortEntry& port : segment.ports)
+      plan_.lookahead =
+          std::min(plan_.lookahead, wire_time(kMinFrameBytes, port.config.rate) + port.config.delay);
+  }
+
+  // Frames that one VF can have outside at once: all buffers on its path full of its frames, links full in
+  // both directions, and as much again for frames on their way home. Frames are as small as the workload's
+  // smallest message makes them; without a workload anything may come.
+  std::uint32_t enough_frames() const {
+    const SwitchConfig& config = plan_.settings.switches;
+    Bytes frame = kMinFrameBytes;
+    if (!plan_.flows.empty()) {
+      frame = plan_.wire_mtu;
+      for (const Flow& flow : plan_.flows)
+        frame = std::min(frame, std::max(kMinFrameBytes, std::min(flow.size, flow.message_size)));
+    }
+    Bytes buffers =
+        std::max({config.ingress_buffer, config.egress_limit, config.input_buffer}) + config.shared_pool;
+    Bytes links;
+    for (const Link& link : topology_.links()) links = std::max(links, bytes_in(2 * link.delay, link.rate));
+    const std::int64_t hops = topology_.switches() == 1 ? 2 : 4;
+    const std::int64_t frames = 2 * hops * ((buffers + links) / frame) + 256;
+    return static_cast<std::uint32_t>(
+        std::bit_ceil(static_cast<std::uint64_t>(std::min<std::int64_t>(frames, 1 << 16))));
+  }
+
+  const Settings& settings_;
+  const Topology& topology_;
+  Routing routing_;
+  Rng rng_;
+  RunPlan plan_;
+};
+
+}  // namespace
+
+RunPlan make_plan(const Scenario& scenario, const Settings& settings, std::uint64_t seed) {
+  try {
+    return Planner(scenario, settings, seed).make();
+  } catch (const std::invalid_argument& error) {
+    throw ScenarioError(scenario.file + ": " + error.what());
+  }
+}
+
+std::vector<RunPlan> make_plans(const Scenario& scenario) {
+  std::vector<RunPlan> plans;
+  for (const Settings& settings : scenario.settings)
+    for (const std::uint64_t seed : scenario.seeds) plans.push_back(make_plan(scenario, settings, seed));
+  return plans;
+}
+
+}  // namespace rocelab

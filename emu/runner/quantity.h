@@ -1,0 +1,23 @@
+// Reading quantities with units: "40Gb/s", "2us", "240KB". Exact: decimals are scaled as integers, and a
+// value that is no whole number of bit/s, picoseconds or bytes is refused, as is one without unit.
+// to_string() of base/units.h writes what these read.
+#pragma once
+
+#include <stdexcept>
+#include <string_view>
+
+#include "base/units.h"
+
+namespace rocelab {
+
+// what(): the complaint without its place, for example `"40" has no unit; write for example "40Gb/s"`.
+class QuantityError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+Rate parse_rate(std::string_view text);          // b/s, kb/s, Mb/s, Gb/s, Tb/s; bps and bit/s mean the same
+Duration parse_duration(std::string_view text);  // ps, ns, us, ms, s
+Bytes parse_bytes(std::string_view text);        // B, KB, MB, GB (decimal), KiB, MiB, GiB
+
+}  // namespace rocelab

@@ -1,0 +1,247 @@
+// The top level of a scenario: labels, axes, seeds, comparisons, and the order in which settings override one
+// another: defaults < the file < the label's `set` < the axes < --set.
+#include "emu/runner/scenario.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <limits>
+#include <sstream>
+
+#include "emu/runner/readers.h"
+
+namespace rocelab {
+namespace {
+
+// A value of `transport`: what it says about NICs and switches, and what else it changes.
+struct LabelDefinition {
+  std::string name;
+  TransportMode mode = TransportMode::kRoce;
+  bool pfc = false;
+  std::vector<std::pair<std::string, ConfigNode>> changes;
+};
+
+// One label, or one point of the axes below it.
+struct Variant {
+  std::string label;
+  LabelDefinition definition;
+  ConfigNode tree;
+};
+
+// The IRN chapter compares these four (seed 004, 4.3).
+std::vector<LabelDefinition> presets() {
+  return {{"roce", TransportMode::kRoce, false, {}},
+          {"roce+pfc", TransportMode::kRoce, true, {}},
+          {"irn", TransportMode::kIrn, false, {}},
+          {"irn+pfc", TransportMode::kIrn, true, {}}};
+}
+
+void flatten(const ConfigNode& node, const std::string& path,
+             std::vector<std::pair<std::string, ConfigNode>>& out) {
+  if (node.kind != ConfigNode::Kind::kTable) {
+    out.emplace_back(path, node);
+    return;
+  }
+  for (const auto& [key, member] : node.members) flatten(member, path.empty() ? key : path + "." + key, out);
+}
+
+bool good_label(const std::string& name) {
+  return !name.empty() && name.size() <= 40 && std::all_of(name.begin(), name.end(), [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
+           std::string_view("+-_.,=").find(c) != std::string_view::npos;
+  });
+}
+
+std::vector<LabelDefinition> read_labels(ConfigSection& root) {
+  std::vector<LabelDefinition> labels = presets();
+  for (ConfigSection& section : root.tables("label")) {
+    LabelDefinition label;
+    for (const char* key : {"name", "mode", "pfc"}) section.require(key);
+    label.name = section.text("name", "");
+    if (!good_label(label.name))
+      section.fail_at("name", "may have letters, digits and +-_.,= only, at most 40");
+    for (const LabelDefinition& other : labels)
+      if (other.name == label.name) section.fail_at("name", "= \"" + label.name + "\" exists already");
+    label.mode = section.choice("mode", {"roce", "irn"}, 0) == 0 ? TransportMode::kRoce : TransportMode::kIrn;
+    label.pfc = section.boolean("pfc", false);
+    if (const ConfigNode* changes = section.node("set")) flatten(*changes, "", label.changes);
+    section.finish();
+    labels.push_back(std::move(label));
+  }
+  return labels;
+}
+
+std::vector<std::string> names_of(const std::vector<LabelDefinition>& labels) {
+  std::vector<std::string> names;
+  for (const LabelDefinition& l : labels) names.push_back(l.name);
+  return names;
+}
+
+[[noreturn]] void unknown_label(ConfigSection& section, const char* key, const std::string& name,
+                                const std::vector<LabelDefinition>& known) {
+  const std::string near = nearest(name, names_of(known));
+  section.fail_at(key, "names the unknown label \"" + name + "\"" +
+                           (near.empty() ? "; define it by [[label]]" : "; did you mean \"" + near + "\"?"));
+}
+
+std::vector<Variant> choose_labels(ConfigSection& root, const ConfigNode& tree,
+                                   const std::vector<LabelDefinition>& known) {
+  root.require("transport");
+  std::vector<Variant> chosen;
+  for (const std::string& name : root.texts("transport", {})) {
+    const auto found =
+        std::find_if(known.begin(), known.end(), [&](const LabelDefinition& l) { return l.name == name; });
+    if (found == known.end()) unknown_label(root, "transport", name, known);
+    for (const Variant& other : chosen)
+      if (other.label == name) root.fail_at("transport", "names \"" + name + "\" twice");
+    Variant variant{name, *found, tree};
+    for (const auto& [path, value] : found->changes) set_path(variant.tree, path, value);
+    chosen.push_back(std::move(variant));
+  }
+  if (chosen.empty()) root.fail_at("transport", "is empty: name at least one label");
+  return chosen;
+}
+
+// "lossy_buffer=120KB": the last word of the key with its value, in characters that may stand in a file name.
+std::string axis_label(const std::string& path, const ConfigNode& value) {
+  std::string text = path.substr(path.rfind('.') + 1) + "=" +
+                     (value.kind == ConfigNode::Kind::kString ? value.text : render(value));
+  std::replace_if(
+      text.begin(), text.end(), [](char c) { return !good_label(std::string(1, c)); }, '_');
+  return text;
+}
+
+// [axes]: dotted key = list of values. Every label with every combination.
+std::vector<Variant> apply_axes(ConfigSection& root, std::vector<Variant> variants) {
+  std::vector<std::pair<std::string, ConfigNode>> axes;
+  if (const ConfigNode* node = root.node("axes")) flatten(*node, "", axes);
+  for (const auto& [path, values] : axes) {
+    if (values.kind != ConfigNode::Kind::kArray || values.items.empty())
+      throw ScenarioError(values.place + ": axes." + path + " must be a list of values");
+    std::vector<Variant> product;
+    for (const Variant& base : variants)
+      for (const ConfigNode& value : values.items) {
+        Variant variant = base;
+        variant.label += "," + axis_label(path, value);
+        set_path(variant.tree, path, value);
+        product.push_back(std::move(variant));
+      }
+    variants = std::move(product);
+  }
+  return variants;
+}
+
+// Top-level keys that are not settings of a run; asked for so that they count as known.
+void know_top_level(ConfigSection& root) {
+  for (const char* key : {"name", "title", "seeds", "transport", "label", "axes", "compare", "topology",
+                          "fault", "switch", "nic", "irn", "timers", "workload", "engine"})
+    root.node(key);
+}
+
+Settings read_settings(const Variant& variant) {
+  Settings s;
+  s.label = variant.label;
+  ConfigSection root(&variant.tree, "", &s.parameters);
+  know_top_level(root);
+  root.finish();
+  s.parameters.push_back({"mode", variant.definition.mode == TransportMode::kIrn ? "\"irn\"" : "\"roce\""});
+  s.parameters.push_back({"pfc", variant.definition.pfc ? "true" : "false"});
+  root.require("topology");
+  s.topology = read_topology(root.table("topology"));
+  read_faults(root.tables("fault"), s.topology);
+  s.switches = read_switch(root.table("switch"), variant.definition.pfc);
+  s.nic = read_nic(root.table("nic"), root.table("irn"), variant.definition.mode, variant.definition.pfc);
+  s.timers = read_timers(root.table("timers"), variant.definition.pfc);
+  s.nic.config.recovery_timers = s.timers.recovery;
+  s.nic.config.roce_rto = s.timers.rto_high;
+  s.nic.config.irn.rto_high = s.timers.rto_high;
+  s.nic.config.irn.rto_low = s.timers.rto_low;
+  s.nic.config.irn.rto_low_packets = s.timers.rto_low_packets;
+  s.workloads = read_workloads(root.tables("workload"), s.topology);
+  s.engine = read_engine(root.table("engine"));
+  return s;
+}
+
+// A comparison may name a label that this run leaves out (by --set transport=...), but not one that does not
+// exist. Results skip the former.
+std::vector<Comparison> read_comparisons(ConfigSection& root, const std::vector<Variant>& variants,
+                                         const std::vector<LabelDefinition>& known) {
+  std::vector<Comparison> comparisons;
+  for (ConfigSection& section : root.tables("compare")) {
+    const auto label = [&](const char* key) {
+      section.require(key);
+      const std::string name = section.text(key, "");
+      const bool exists =
+          std::any_of(variants.begin(), variants.end(), [&](const Variant& v) { return v.label == name; }) ||
+          std::any_of(known.begin(), known.end(), [&](const LabelDefinition& l) { return l.name == name; });
+      if (!exists) unknown_label(section, key, name, known);
+      return name;
+    };
+    Comparison c;
+    c.of = label("of");
+    c.over = label("over");
+    c.metric = section.text("metric", "avg_fct_s");
+    c.paper =
+        section.has("paper") ? section.real("paper", 0, 0, 1e9) : std::numeric_limits<double>::quiet_NaN();
+    section.finish();
+    comparisons.push_back(std::move(c));
+  }
+  return comparisons;
+}
+
+std::vector<std::uint64_t> read_seeds(ConfigSection& root) {
+  std::vector<std::uint64_t> seeds;
+  for (const std::int64_t seed : root.integers("seeds", {1}, 0, std::numeric_limits<std::int64_t>::max())) {
+    if (std::find(seeds.begin(), seeds.end(), static_cast<std::uint64_t>(seed)) != seeds.end())
+      root.fail_at("seeds", "holds " + std::to_string(seed) + " twice");
+    seeds.push_back(static_cast<std::uint64_t>(seed));
+  }
+  if (seeds.empty()) root.fail_at("seeds", "is empty");
+  return seeds;
+}
+
+}  // namespace
+
+const char* to_string(FlowOp op) {
+  static constexpr const char* kNames[] = {"send", "write", "read"};
+  return kNames[static_cast<std::size_t>(op)];
+}
+
+Scenario parse_scenario(const std::string& text, const std::string& name,
+                        const std::vector<Override>& overrides) {
+  ConfigNode tree = parse_toml(text, name);
+  std::vector<std::pair<std::string, ConfigNode>> last;
+  for (const auto& [key, value] : overrides) {
+    last.emplace_back(key, parse_value(value, "--set " + key + "=" + value));
+    set_path(tree, last.back().first, last.back().second);
+  }
+  tree.place = name + ":1:1";
+  ConfigSection root(&tree, "", nullptr);
+  know_top_level(root);
+  root.finish();
+
+  Scenario scenario;
+  scenario.file = name;
+  scenario.name = root.text("name", std::filesystem::path(name).stem().string());
+  scenario.title = root.text("title", scenario.name);
+  scenario.seeds = read_seeds(root);
+  const std::vector<LabelDefinition> labels = read_labels(root);
+  std::vector<Variant> variants = apply_axes(root, choose_labels(root, tree, labels));
+  for (Variant& variant : variants) {
+    for (const auto& [path, value] : last)
+      if (path.rfind("axes.", 0) != 0) set_path(variant.tree, path, value);
+    scenario.settings.push_back(read_settings(variant));
+  }
+  scenario.comparisons = read_comparisons(root, variants, labels);
+  return scenario;
+}
+
+Scenario read_scenario(const std::filesystem::path& file, const std::vector<Override>& overrides) {
+  std::ifstream in(file);
+  if (!in) throw ScenarioError(file.string() + ": cannot be read; is the path right?");
+  std::ostringstream text;
+  text << in.rdbuf();
+  return parse_scenario(text.str(), file.string(), overrides);
+}
+
+}  // namespace rocelab

@@ -1,0 +1,19 @@
+// Workload: from a scenario's workloads to the list of flows of one run. All draws come from the run's seed,
+// each workload from its own stream.
+#pragma once
+
+#include <vector>
+
+#include "base/rng.h"
+#include "emu/runner/plan.h"
+
+namespace rocelab {
+
+// In start order with ids from 1; `alone` and `packets` are left to the plan.
+std::vector<Flow> draw_flows(const Settings& settings, Rng seed);
+
+// Exponential with mean 1, in 2^-53 steps, from comparisons of uniform draws only (von Neumann 1951): equal
+// on every machine, which log() is not.
+double draw_exponential(Rng& rng);
+
+}  // namespace rocelab

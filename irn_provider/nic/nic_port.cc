@@ -12,12 +12,13 @@ void NicPort::deliver(PacketRef packet, Time due) {
   arrivals_.push_back(std::move(packet));
 }
 
-Time NicPort::next_event() const {
+Time NicPort::next_input() const {
   const Time arrival = arrivals_.empty() ? Time::never() : arrivals_.front()->due;
   // A timer may have been set for an instant that has passed by now (a pull or post arms it): it is due at once.
-  const Time timer = std::max(nic_.next_timeout(), now_);
-  return std::min({arrival, timer, next_departure()});
+  return std::min(arrival, std::max(nic_.next_timeout(), now_));
 }
+
+Time NicPort::next_event() const { return std::min(next_input(), next_departure()); }
 
 void NicPort::advance_to(Time t) {
   RL_CHECK(next_event() >= t || t <= now_);

@@ -7,6 +7,8 @@
 //     instant and before its departures, so that the program can post at that very time. Call it again with the same limit to go on.
 //  3. The program posts at now() or later: call advance_to(t) (or run_to_posts(t, out)) before posting at t, so that nothing leaves earlier than it was posted.
 //  4. `out(PacketRef, Time departure, Time due)` is called while Nic::gather() and Nic::path_of() of the packet are valid.
+// Several engines behind one port (virtual functions of a host): their driver runs them event by event with next_input(), wants_port(), run_inputs() and
+// depart(), and hands the port's state on with port_free() and set_port_free().
 #pragma once
 
 #include <algorithm>
@@ -47,7 +49,23 @@ class NicPort {
   template <class Out>
   StopReason run_to_posts(Time t, Out&& out) {
     if (run_until(t, out) == StopReason::kCompletion) return StopReason::kCompletion;
+    return run_inputs(t);
+  }
+
+  // --- event by event
+  Time next_input() const;                   // earliest arrival or timer
+  Time wants_port() const { return nic_.has_more() ? now_ : Time::never(); }  // since when a frame could leave, were the port free
+  Time port_free() const { return port_free_; }
+  void set_port_free(Time t) { port_free_ = t; }
+  StopReason run_inputs(Time t) {
     take_inputs(t);
+    return completed() ? StopReason::kCompletion : StopReason::kLimit;
+  }
+  // At most one frame, at `t` (not before now() nor before the port is free).
+  template <class Out>
+  StopReason depart_at(Time t, Out&& out) {
+    now_ = t;
+    depart(t, out);
     return completed() ? StopReason::kCompletion : StopReason::kLimit;
   }
 

@@ -10,6 +10,7 @@ namespace {
 constexpr std::uint32_t kSectionHeader = 0x0a0d0d0a, kInterface = 1, kEnhancedPacket = 6;
 constexpr std::uint32_t kByteOrder = 0x1a2b3c4d, kEthernet = 1, kSnapLength = 262144;
 constexpr std::uint16_t kEndOfOptions = 0, kUserApplication = 4, kIfName = 2, kIfSpeed = 8, kIfTsresol = 9;
+constexpr std::uint16_t kPacketFlags = 2;  // epb_flags: bits 0-1 are the direction
 constexpr std::uint8_t kPicoseconds = 12;  // if_tsresol: units of 10^-12 s
 constexpr std::uint64_t kPsPerSecond = 1'000'000'000'000;
 
@@ -94,7 +95,7 @@ void append_pcapng_interface(std::vector<std::byte>& out, std::string_view name,
 }
 
 void append_pcapng_packet(std::vector<std::byte>& out, std::uint32_t interface, Time time,
-                          std::span<const std::byte> frame) {
+                          std::span<const std::byte> frame, PcapngDirection direction) {
   BlockWriter block(out, kEnhancedPacket);
   block.put32(interface);
   block.put32(static_cast<std::uint32_t>(time.ps() >> 32));
@@ -102,6 +103,11 @@ void append_pcapng_packet(std::vector<std::byte>& out, std::uint32_t interface, 
   block.put32(static_cast<std::uint32_t>(frame.size()));
   block.put32(static_cast<std::uint32_t>(frame.size()));
   block.put_padded(frame);
+  if (direction == PcapngDirection::kUnknown) return;
+  std::array<std::byte, 4> flags{};
+  wire::store_le32(flags, 0, static_cast<std::uint32_t>(direction));
+  block.put_option(kPacketFlags, flags);
+  block.end_options();
 }
 
 std::optional<PcapngReader> PcapngReader::open(std::span<const std::byte> file) {

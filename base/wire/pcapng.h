@@ -33,8 +33,10 @@ namespace rocelab {
 // of interfaces.
 void append_pcapng_header(std::vector<std::byte>& out, std::string_view application);
 void append_pcapng_interface(std::vector<std::byte>& out, std::string_view name, Rate speed);
+enum class PcapngDirection : std::uint8_t { kUnknown = 0, kInbound = 1, kOutbound = 2 };
 void append_pcapng_packet(std::vector<std::byte>& out, std::uint32_t interface, Time time,
-                          std::span<const std::byte> frame);
+                          std::span<const std::byte> frame,
+                          PcapngDirection direction = PcapngDirection::kUnknown);
 
 // Reads little-endian pcapng of one section with Ethernet interfaces: what the functions above write and what
 // tools on the same machine do.

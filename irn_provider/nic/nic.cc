@@ -1,0 +1,155 @@
+// Nic: packets, timers, work, transmission. Resources: nic_resources.cc.
+#include "irn_provider/nic/nic.h"
+
+#include <algorithm>
+
+#include "irn_provider/nic/nic_impl.h"
+
+namespace rocelab {
+
+Nic::Impl::Impl(const NicConfig& configuration, Qpn first, PacketPool& packets, Memory& memory, TraceSink& sink)
+    : config(configuration),
+      first_qpn(first),
+      pool(packets),
+      trace(sink),
+      regions(configuration.max_mrs),
+      services{config, counters, regions, memory, trace, completions},
+      pause(configuration.link_rate, counters, sink),
+      pds(0xffff),
+      cqs(configuration.max_cqs) {}
+
+// The Rng is for what is random in a NIC later on (congestion control's jitter); recovery and scheduling draw nothing.
+Nic::Nic(const NicConfig& config, Qpn first_qpn, Rng /*rng*/, PacketPool& pool, Memory& memory, TraceSink& trace)
+    : impl_(std::make_unique<Impl>(config, first_qpn, pool, memory, trace)) {}
+Nic::~Nic() = default;
+
+void Nic::Impl::touch(QueuePair& qp) {
+  const std::uint32_t slot = slot_of(qp);
+  scheduler.set_ready(slot, qp.tc(), QpScheduler::Kind::kAck, qp.has_ack());
+  scheduler.set_ready(slot, qp.tc(), QpScheduler::Kind::kData, qp.has_data());
+  timers.wake_by(slot, qp.next_timeout());
+}
+
+// --- inputs
+
+NicDropReason Nic::Impl::check(const Packet& packet, const OpcodeInfo& info, QueuePair*& qp) {
+  constexpr std::uint16_t kPartitionMask = 0x7fff;  // the upper bit is membership (IBTA 10.9.3)
+  const RoceHeaders& h = packet.roce;
+  if (!info.known() || h.transport_version != 0 || (h.pkey & kPartitionMask) != (kDefaultPkey & kPartitionMask) ||
+      (packet.payload_length > 0 && !info.has_payload))
+    return NicDropReason::kMalformed;
+  qp = find(h.dest);
+  if (qp == nullptr) return NicDropReason::kUnknownQp;
+  const TransportClass own = config.mode == TransportMode::kIrn ? TransportClass::kIrn : TransportClass::kRc;
+  if (info.transport != own && info.transport != TransportClass::kCnp) return NicDropReason::kWrongMode;
+  return qp->accepts(info.role) ? NicDropReason::kNone : NicDropReason::kWrongState;
+}
+
+void Nic::Impl::drop(const Packet& packet, NicDropReason reason, Time now) {
+  if (reason == NicDropReason::kMalformed) ++counters.rx_malformed;
+  if (reason == NicDropReason::kUnknownQp) ++counters.rx_unknown_qp;
+  if (reason == NicDropReason::kWrongMode) ++counters.rx_wrong_mode;
+  if (reason == NicDropReason::kWrongState) ++counters.rx_wrong_state;
+  TraceRecord record{now, TraceKind::kDrop, static_cast<std::uint8_t>(reason)};
+  record.flow = packet.flow;
+  record.bytes = packet.frame_length;
+  record.psn = packet.roce.psn.value();
+  record.peer = packet.roce.dest.value;
+  trace.record(record);
+}
+
+void Nic::Impl::accept(const Packet& packet, Time now) {
+  ++counters.rx_packets;
+  counters.rx_bytes += packet.frame_length;
+  if (packet.ecn == Ecn::kCe) ++counters.np_ecn_marked_roce_packets;
+  if (!trace.wants(TraceKind::kDeliver)) return;
+  TraceRecord record{now, TraceKind::kDeliver, static_cast<std::uint8_t>(packet.ecn)};
+  record.flow = packet.flow;
+  record.bytes = packet.frame_length;
+  record.psn = packet.roce.psn.value();
+  record.peer = packet.roce.dest.value;
+  trace.record(record);
+}
+
+void Nic::on_packet(PacketRef packet, Time now) {
+  const OpcodeInfo& info = opcode_info(packet->roce.opcode);
+  QueuePair* qp = nullptr;
+  const NicDropReason reason = impl_->check(*packet, info, qp);
+  if (reason != NicDropReason::kNone) {
+    impl_->drop(*packet, reason, now);
+    return;
+  }
+  impl_->accept(*packet, now);
+  qp->on_packet(*packet, info, now);
+  impl_->touch(*qp);
+}
+
+void Nic::on_pfc(const PfcFrame& frame, Time now) {
+  if (impl_->config.pfc_enabled) impl_->pause.on_pfc(frame, now);
+}
+
+void Nic::on_timeout(Time now) {
+  impl_->pause.on_timeout(now);
+  while (impl_->timers.next() <= now) {
+    QueuePair& qp = *impl_->qps[impl_->timers.pop()];
+    qp.on_timeout(now);
+    impl_->touch(qp);
+  }
+}
+
+// --- work
+
+PostResult Nic::post_send(Qpn qpn, const SendWqe& wqe, Time now) {
+  QueuePair* qp = impl_->find(qpn);
+  if (qp == nullptr) return PostResult::kBadHandle;
+  const PostResult result = qp->post_send(wqe, now);
+  impl_->touch(*qp);
+  return result;
+}
+
+PostResult Nic::post_recv(Qpn qpn, const RecvWqe& wqe, Time now) {
+  QueuePair* qp = impl_->find(qpn);
+  if (qp == nullptr) return PostResult::kBadHandle;
+  const PostResult result = qp->post_recv(wqe, now);
+  impl_->touch(*qp);
+  return result;
+}
+
+// --- outputs
+
+bool Nic::has_more() const { return impl_->scheduler.has_ready(impl_->pause.open_classes()); }
+
+PacketRef Nic::poll_transmit(Time now) { return has_more() ? impl_->transmit(now) : PacketRef(); }
+
+PacketRef Nic::Impl::transmit(Time now) {
+  const QpScheduler::Turn turn = scheduler.take_turn(pause.open_classes());
+  QueuePair& qp = *qps[turn.slot];
+  PacketRef packet = pool.make();
+  if (turn.kind == QpScheduler::Kind::kAck) {
+    qp.pull_ack(*packet, now);
+    pulled_source = PayloadSource{};
+  } else {
+    pulled_source = qp.pull_data(*packet, now);
+  }
+  pulled = &*packet;
+  pulled_qp = &qp;
+  ++counters.tx_packets;
+  counters.tx_bytes += packet->frame_length;
+  touch(qp);
+  return packet;
+}
+
+bool Nic::gather(const Packet& packet, std::span<std::byte> out) const {
+  if (&packet != impl_->pulled || out.size() != packet.payload_length) return false;
+  return impl_->pulled_qp->gather(impl_->pulled_source, out);
+}
+
+const PathAddress* Nic::path_of(const Packet& packet) const {
+  return &packet == impl_->pulled ? &impl_->pulled_qp->attr().path : nullptr;
+}
+
+Time Nic::next_timeout() const { return std::min(impl_->timers.next(), impl_->pause.next_timeout()); }
+std::uint64_t Nic::completions() const { return impl_->completions; }
+const NicCounters& Nic::counters() const { return impl_->counters; }
+
+}  // namespace rocelab

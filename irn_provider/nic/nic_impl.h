@@ -1,0 +1,62 @@
+// Nic::Impl: what is behind nic.h. Packets and timers in nic.cc, resources in nic_resources.cc. Private to this folder.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "irn_provider/nic/drop_reason.h"
+#include "irn_provider/nic/nic.h"
+#include "irn_provider/nic/pause_state.h"
+#include "irn_provider/nic/qp_scheduler.h"
+#include "irn_provider/nic/timer_heap.h"
+#include "irn_provider/transport/handle_table.h"
+#include "irn_provider/transport/queue_pair.h"
+#include "irn_provider/transport/ring.h"
+
+namespace rocelab {
+
+struct Nic::Impl {
+  Impl(const NicConfig& configuration, Qpn first, PacketPool& packets, Memory& memory, TraceSink& sink);
+
+  QueuePair* find(Qpn qpn) {
+    const std::uint32_t slot = qpn.value - first_qpn.value;  // wraps to a huge number below first_qpn
+    return slot < qps.size() ? qps[slot].get() : nullptr;
+  }
+  std::uint32_t slot_of(const QueuePair& qp) const { return qp.context().qpn.value - first_qpn.value; }
+  // After anything happened to a QP: whether it can send, and when it must be woken.
+  void touch(QueuePair& qp);
+
+  NicDropReason check(const Packet& packet, const OpcodeInfo& info, QueuePair*& qp);
+  void drop(const Packet& packet, NicDropReason reason, Time now);
+  void accept(const Packet& packet, Time now);
+  PacketRef transmit(Time now);
+
+  std::optional<std::uint32_t> free_qp_slot();
+
+  const NicConfig config;
+  const Qpn first_qpn;
+  PacketPool& pool;
+  TraceSink& trace;
+  NicCounters counters;
+  std::uint64_t completions = 0;
+  MemoryRegions regions;
+  NicServices services;
+  PauseState pause;
+  QpScheduler scheduler;
+  TimerHeap timers;
+
+  struct ProtectionDomain {
+    std::uint32_t users = 0;  // MRs and QPs
+  };
+  HandleTable<ProtectionDomain> pds;
+  HandleTable<std::unique_ptr<CompletionQueue>> cqs;
+  std::vector<std::unique_ptr<QueuePair>> qps;  // by slot; null: free
+  Ring<std::uint32_t> free_slots;               // in the order in which they became free: a QPN returns as late as can be
+
+  // The packet pulled last, for gather() and path_of().
+  const Packet* pulled = nullptr;
+  const QueuePair* pulled_qp = nullptr;
+  PayloadSource pulled_source;
+};
+
+}  // namespace rocelab

@@ -1,0 +1,114 @@
+// Nic: protection domains, memory regions, completion queues, queue pairs.
+#include "irn_provider/nic/nic.h"
+#include "irn_provider/nic/nic_impl.h"
+
+namespace rocelab {
+
+Pdn Nic::alloc_pd() {
+  const auto handle = impl_->pds.add({});
+  return Pdn{handle.value_or(0)};  // 0 is no handle: every use of it fails
+}
+
+bool Nic::free_pd(Pdn pd) {
+  const auto* entry = impl_->pds.find(pd.value);
+  return entry != nullptr && entry->users == 0 && impl_->pds.remove(pd.value);
+}
+
+std::optional<RKey> Nic::reg_mr(Pdn pd, std::uint64_t addr, std::uint64_t length, std::uint64_t iova,
+                                std::uint32_t access) {
+  auto* domain = impl_->pds.find(pd.value);
+  // IBTA 11.2.8.2: remote writes and atomics need local write.
+  const bool remote_writes = (access & (kAccessRemoteWrite | kAccessRemoteAtomic)) != 0;
+  if (domain == nullptr || (remote_writes && (access & kAccessLocalWrite) == 0)) return std::nullopt;
+  const auto key = impl_->regions.add(MemoryRegion{pd, addr, iova, length, access});
+  if (key) ++domain->users;
+  return key;
+}
+
+bool Nic::dereg_mr(RKey key) {
+  const MemoryRegion* region = impl_->regions.find(key);
+  if (region == nullptr) return false;
+  --impl_->pds.find(region->pd.value)->users;
+  return impl_->regions.remove(key);
+}
+
+std::optional<Cqn> Nic::create_cq(std::uint32_t entries) {
+  if (entries == 0) return std::nullopt;
+  const auto handle = impl_->cqs.add(std::make_unique<CompletionQueue>(entries));
+  return handle ? std::optional(Cqn{*handle}) : std::nullopt;
+}
+
+bool Nic::destroy_cq(Cqn cq) {
+  const auto* entry = impl_->cqs.find(cq.value);
+  return entry != nullptr && (*entry)->users == 0 && impl_->cqs.remove(cq.value);
+}
+
+std::optional<Cqe> Nic::poll_cq(Cqn cq) {
+  auto* entry = impl_->cqs.find(cq.value);
+  return entry != nullptr ? (*entry)->poll() : std::nullopt;
+}
+
+std::size_t Nic::cq_depth(Cqn cq) const {
+  const auto* entry = impl_->cqs.find(cq.value);
+  return entry != nullptr ? (*entry)->depth() : 0;
+}
+
+bool Nic::cq_overrun(Cqn cq) const {
+  const auto* entry = impl_->cqs.find(cq.value);
+  return entry != nullptr && (*entry)->overrun();
+}
+
+std::optional<std::uint32_t> Nic::Impl::free_qp_slot() {
+  if (qps.size() < config.max_qps) {
+    qps.emplace_back();
+    return static_cast<std::uint32_t>(qps.size() - 1);
+  }
+  if (free_slots.empty()) return std::nullopt;
+  return free_slots.take_front();
+}
+
+std::optional<Qpn> Nic::create_qp(const QpInit& init) {
+  auto* domain = impl_->pds.find(init.pd.value);
+  auto* send = impl_->cqs.find(init.send_cq.value);
+  auto* recv = impl_->cqs.find(init.recv_cq.value);
+  if (domain == nullptr || send == nullptr || recv == nullptr) return std::nullopt;
+  if (init.caps.max_send_sge > kMaxSge || init.caps.max_recv_sge > kMaxSge) return std::nullopt;
+  const auto slot = impl_->free_qp_slot();
+  if (!slot) return std::nullopt;
+  const Qpn qpn{impl_->first_qpn.value + *slot};
+  impl_->qps[*slot] = std::make_unique<QueuePair>(impl_->services, qpn, init, **send, **recv);
+  ++domain->users, ++(*send)->users, ++(*recv)->users;
+  return qpn;
+}
+
+bool Nic::destroy_qp(Qpn qpn) {
+  QueuePair* qp = impl_->find(qpn);
+  if (qp == nullptr) return false;
+  const std::uint32_t slot = impl_->slot_of(*qp);
+  const QpInit& init = qp->init();
+  --impl_->pds.find(init.pd.value)->users;
+  --(*impl_->cqs.find(init.send_cq.value))->users;
+  --(*impl_->cqs.find(init.recv_cq.value))->users;
+  impl_->scheduler.remove(slot);
+  impl_->timers.remove(slot);
+  if (impl_->pulled_qp == qp) impl_->pulled = nullptr, impl_->pulled_qp = nullptr;
+  impl_->qps[slot].reset();
+  impl_->free_slots.push_back(slot);
+  return true;
+}
+
+bool Nic::modify_qp(Qpn qpn, const QpAttr& attr, Time now) {
+  QueuePair* qp = impl_->find(qpn);
+  if (qp == nullptr) return false;
+  impl_->scheduler.remove(impl_->slot_of(*qp));  // its class may change
+  const bool done = qp->modify(attr, now);
+  impl_->touch(*qp);
+  return done;
+}
+
+const QpAttr* Nic::query_qp(Qpn qpn) const {
+  const QueuePair* qp = impl_->find(qpn);
+  return qp != nullptr ? &qp->attr() : nullptr;
+}
+
+}  // namespace rocelab

@@ -1,0 +1,160 @@
+#include "ovs_patches/netdev/fabric.h"
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+
+#include "base/check.h"
+
+namespace rocelab {
+
+using lockstep::kNoSlot;
+using lockstep::PortEntry;
+
+namespace {
+
+std::span<const PortEntry> ports_of(const lockstep::Segment& segment, const lockstep::SwitchEntry& entry) {
+  return std::span<const PortEntry>(segment.ports()).subspan(entry.first_port, entry.ports);
+}
+
+std::vector<PortConfig> port_configs(const lockstep::Segment& segment, const lockstep::SwitchEntry& entry) {
+  std::vector<PortConfig> configs;
+  for (const PortEntry& port : ports_of(segment, entry)) configs.push_back(port.config);
+  const std::string problem = problem_of(entry.config, configs);
+  if (!problem.empty()) throw std::runtime_error(std::string(entry.name) + ": " + problem);
+  return configs;
+}
+
+FaultConfig faults_from_host(const lockstep::Segment& segment, const PortEntry& port) {
+  return port.peer_host == kNoSlot ? FaultConfig{} : segment.hosts()[port.peer_host].to_switch;
+}
+
+}  // namespace
+
+Fabric::Node::Node(const lockstep::Segment& segment, const lockstep::SwitchEntry& e, PacketPool& pool,
+                   FrameBank& bank)
+    : entry(e),
+      trace(segment.header().trace_dir, e.name),
+      node(e.config, port_configs(segment, e), Rng(segment.header().seed).fork(e.name), pool, trace, &bank) {
+  const std::string folder = segment.header().pcap_dir;
+  if (!folder.empty()) capture = std::make_unique<SwitchCapture>(folder, e.name, ports_of(segment, e));
+}
+
+Fabric::Fabric(lockstep::Segment& segment, lockstep::Coordinator& coordinator)
+    : segment_(segment),
+      coordinator_(coordinator),
+      bank_(segment),
+      arrivals_(segment.ports().size()),
+      sample_interval_(Duration::from_ps(segment.header().sample_interval_ps)) {
+  for (const lockstep::SwitchEntry& entry : segment.switches()) {
+    nodes_.push_back(std::make_unique<Node>(segment, entry, pool_, bank_));
+    nodes_.back()->next_sample = sample_interval_ > Duration() ? Time::zero() : Time::never();
+  }
+  for (std::uint32_t i = 0; i < segment.ports().size(); ++i) add_port(i);
+  for (const lockstep::HostEntry& host : segment.hosts())
+    nodes_by_ipv4_.emplace(host.ipv4, NodeId{host.node});
+}
+
+Fabric::~Fabric() = default;
+
+void Fabric::add_port(std::uint32_t index) {
+  PortEntry& e = segment_.ports()[index];
+  if (e.switch_index >= nodes_.size() || segment_.switches()[e.switch_index].first_port + e.port_id != index)
+    throw std::runtime_error(std::string("port ") + e.interface + " is not where its switch has it");
+  const Rng faults = Rng(segment_.header().seed).fork("fault").fork(e.interface);
+  ports_.push_back({.entry = e,
+                    .node = *nodes_[e.switch_index],
+                    .id = PortId{static_cast<std::uint16_t>(e.port_id)},
+                    .host = nullptr,
+                    .peer = e.peer_port,
+                    .in = LinkDirection(faults_from_host(segment_, e), faults.fork("in"), e.link_in),
+                    .out = LinkDirection(e.to_peer, faults.fork("out"), e.link_out),
+                    .inbox = {},
+                    .waiting = {}});
+  if (e.peer_port != kNoSlot &&
+      (e.peer_port >= segment_.ports().size() || segment_.ports()[e.peer_port].peer_port != index))
+    throw std::runtime_error(std::string("port ") + e.interface + " and its peer do not agree");
+  if (e.peer_host == kNoSlot) return;
+  if (e.peer_host >= segment_.hosts().size() || segment_.hosts()[e.peer_host].port != index)
+    throw std::runtime_error(std::string("port ") + e.interface + " and its host do not agree");
+  ports_.back().host =
+      std::make_unique<HostLink>(segment_, e.peer_host, bank_, coordinator_, e.link_in, e.link_out);
+}
+
+void Fabric::set_ready_byte(std::uint32_t port, std::uint8_t* byte) {
+  ports_[port].ready = byte;
+  if (byte != nullptr) *byte = ports_[port].waiting.empty() ? 0 : 1;
+}
+
+void Fabric::refresh(std::uint32_t index) {
+  const Port& port = ports_[index];
+  const Time inbox = port.inbox.empty() ? Time::never() : port.inbox.front()->due;
+  arrivals_.set(index, port.host ? port.host->next_due() : inbox);
+}
+
+void Fabric::collect() {
+  const auto take_over = [this](std::uint32_t vf) {
+    const std::uint32_t port = segment_.hosts()[segment_.vfs()[vf].host].port;
+    ports_[port].host->collect(vf, coordinator_.now());
+    refresh(port);
+  };
+  std::ranges::for_each(coordinator_.participants(), take_over);
+  for (const std::uint32_t vf : coordinator_.take_ended()) {
+    take_over(vf);
+    bank_.abandon(vf);
+    ended_.push_back(vf);
+  }
+  std::erase_if(ended_, [this](std::uint32_t vf) {
+    if (bank_.away(vf) != 0) return false;
+    coordinator_.release(vf);
+    bank_.reopen(vf);
+    ports_[segment_.hosts()[segment_.vfs()[vf].host].port].host->reopen(vf);
+    return true;
+  });
+}
+
+Time Fabric::next_event() const {
+  Time next = arrivals_.min_time();
+  for (const auto& node : nodes_) next = std::min(next, node->node.next_event());
+  return next;
+}
+
+void Fabric::run(Node& node) {
+  const auto out = [&](PortId port, PacketRef packet, Time departure, Time due) {
+    depart(ports_[node.entry.first_port + port.value], std::move(packet), departure, due);
+  };
+  while (node.next_sample < end_) {
+    node.node.run_until(node.next_sample, out);
+    node.trace.sample(node.node.model(), node.next_sample);
+    node.next_sample = node.next_sample + sample_interval_;
+    if (node.node.next_event() >= end_ && node.next_sample < end_)  // nothing changes before the window ends
+      node.next_sample = node.next_sample + sample_interval_ * ((end_ - node.next_sample) / sample_interval_);
+  }
+  node.node.run_until(end_, out);
+  node.trace.settle(end_);
+  if (node.capture) node.capture->commit();
+}
+
+void Fabric::finish_pass() {
+  RL_CHECK(pending_ == 0);
+  for (Passing& passing : pass_) deliver(passing);
+  pass_.clear();
+  for (const auto& node : nodes_) run(*node);
+}
+
+void Fabric::publish_counters() {
+  for (Port& port : ports_) port.entry.counters = port.node.node.model().counters(port.id, end_);
+}
+
+void Fabric::save() {
+  publish_counters();
+  for (const auto& node : nodes_) {
+    node->trace.save();
+    if (node->trace.failed())
+      throw RunError(std::string("the event file of ") + node->entry.name + " could not be written");
+    if (node->capture && node->capture->failed())
+      throw RunError(std::string("the capture of ") + node->entry.name + " could not be written");
+  }
+}
+
+}  // namespace rocelab

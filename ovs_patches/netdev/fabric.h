@@ -1,0 +1,137 @@
+// Fabric: all switches of a run between two things that it does not contain: the hosts' processes (rings in
+// the segment) and a forwarding pipeline (Open vSwitch, or a table in a test) that says where a frame leaves
+// its switch. It owns the switch models, the links between switches, the frames, faults, captures and traces.
+//
+// One window, driven from outside (lossless.cc):   collect -> Coordinator::open_window(next_event()) ->
+// begin_pass(T) -> receive/on_forwarded -> finish_pass All frames due before T were sent in earlier windows,
+// so they are known at begin_pass; they go through the pipeline in any order, and finish_pass lets the models
+// work in due order up to T. What departs is due at T or later (the lookahead). Nothing depends on the order
+// in which the pipeline asks for frames or returns them. One thread at a time. Errors of the run are thrown
+// as RunError; the fabric is of no use afterwards.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "base/packet.h"
+#include "lockstep/coordinator.h"
+#include "lockstep/segment.h"
+#include "ovs_patches/netdev/frame_bank.h"
+#include "ovs_patches/netdev/host_link.h"
+#include "ovs_patches/netdev/link_direction.h"
+#include "ovs_patches/netdev/switch_capture.h"
+#include "ovs_patches/netdev/switch_trace.h"
+#include "ovs_patches/switch_model/switch_node.h"
+#include "ovs_patches/switch_model/winner_tree.h"
+
+namespace rocelab {
+
+class Fabric {
+ public:
+  // A frame in the pipeline's hands until the pass ends. Its bytes may be rewritten in place.
+  struct Handed {
+    std::uint32_t slot = 0;  // its name in this pass
+    std::uint32_t hash = 0;  // of its flow and input port
+    std::uint16_t length = 0;
+    std::span<std::byte> bytes;  // room included
+  };
+
+  // Throws std::runtime_error when the segment's configuration cannot be run. Both outlive it.
+  Fabric(lockstep::Segment& segment, lockstep::Coordinator& coordinator);
+  ~Fabric();
+  Fabric(const Fabric&) = delete;
+  Fabric& operator=(const Fabric&) = delete;
+
+  // --- between windows
+  void collect();  // rings of the window's participants; processes that have ended
+  Time next_event()
+      const;  // of models, links between switches and frames that wait; Time::never() when nothing does
+  void begin_pass(Time end);
+  void finish_pass();  // every frame has been handed out and has passed the pipeline
+
+  // --- the pass. Ports are indices of the segment's PortEntries.
+  std::size_t pending() const { return pending_; }  // frames not handed out yet
+  std::size_t in_pass() const { return pass_.size(); }
+  bool receive(std::uint32_t port, Handed& out);  // false: none (left) for this port
+  bool on_forwarded(std::uint32_t slot,
+                    std::uint32_t port);  // false: no such frame, or not a port of its switch
+  // `*byte` is nonzero while frames wait on the port; null: nobody looks.
+  void set_ready_byte(std::uint32_t port, std::uint8_t* byte);
+
+  // --- results
+  void publish_counters();  // into the segment's PortEntries
+  void save();  // counters, event files, digests, captures. Throws RunError when one could not be written
+  std::size_t switches() const { return nodes_.size(); }
+  const Switch& model(std::size_t index) const { return nodes_[index]->node.model(); }
+  Digest digest(std::size_t index) { return nodes_[index]->trace.digest(); }
+  const FrameBank& bank() const { return bank_; }
+  const lockstep::Segment& segment() const { return segment_; }
+  Time now() const { return end_; }  // the models have run up to here
+
+ private:
+  struct Node {
+    Node(const lockstep::Segment& segment, const lockstep::SwitchEntry& entry, PacketPool& pool,
+         FrameBank& bank);
+    const lockstep::SwitchEntry& entry;
+    SwitchTrace trace;
+    SwitchNode node;
+    std::unique_ptr<SwitchCapture> capture;
+    Time next_sample;
+  };
+  struct Port {
+    lockstep::PortEntry& entry;
+    Node& node;
+    PortId id;
+    std::unique_ptr<HostLink> host;          // or
+    std::uint32_t peer = lockstep::kNoSlot;  // a port of another switch; or neither
+    LinkDirection in;  // from a host; a peer switch's port has the faults of its own output
+    LinkDirection out;
+    std::deque<PacketRef> inbox;        // from the peer switch, by due
+    std::deque<std::uint32_t> waiting;  // slots of this pass
+    std::uint8_t* ready = nullptr;
+  };
+  struct Passing {
+    PacketRef packet;
+    std::uint32_t port = 0;  // where it came in
+    std::uint32_t hash = 0;
+    std::vector<PortId> more;  // outputs beyond the first
+    PortId first;
+    bool forwarded = false;
+  };
+
+  void add_port(std::uint32_t index);
+  void refresh(std::uint32_t port);
+  void arrive_from_host(std::uint32_t port, HostLink::Arrival& arrival);
+  void arrive_from_switch(std::uint32_t port, PacketRef packet);
+  void hand_over(std::uint32_t port, PacketRef packet, const std::optional<FrameView>& view);
+  void deliver(Passing& passing);
+  void run(Node& node);
+  void depart(Port& port, PacketRef packet, Time departure, Time due);
+  void lose(Port& port, const Packet& packet, Time when);
+  bool belongs_to_run(const Packet& packet) const;
+  void capture(Port& port, Time time, const Packet& packet, PcapngDirection direction);
+  std::span<std::byte> bytes_of(const Packet& packet) const {
+    return segment_.frame(packet.frame_slot).first(packet.frame_length);
+  }
+
+  lockstep::Segment& segment_;
+  lockstep::Coordinator& coordinator_;
+  PacketPool pool_;  // before everything that holds packets
+  FrameBank bank_;
+  std::vector<std::unique_ptr<Node>> nodes_;
+  std::deque<Port> ports_;  // a deque: ports do not move
+  WinnerTree arrivals_;     // per port: due time of the next frame that comes in there
+  std::unordered_map<std::uint32_t, NodeId> nodes_by_ipv4_;  // looked up, never walked
+  std::vector<std::uint32_t> ended_;  // VFs without a process, some of whose frames are still away
+  std::vector<Passing> pass_;
+  std::size_t pending_ = 0;
+  Time end_ = Time::zero();
+  Duration sample_interval_;
+};
+
+}  // namespace rocelab

@@ -1,0 +1,204 @@
+// Fabric: the way of a frame through one pass: from a link into the pipeline, from the pipeline into the
+// model, from the model onto the next link.
+#include <algorithm>
+#include <string>
+
+#include "base/check.h"
+#include "ovs_patches/netdev/fabric.h"
+
+namespace rocelab {
+namespace {
+
+// Locally administered; the port's place in the run.
+std::array<std::uint8_t, 6> mac_of(const lockstep::PortEntry& port) {
+  return {0x02,
+          'r',
+          'l',
+          static_cast<std::uint8_t>(port.switch_index),
+          static_cast<std::uint8_t>(port.port_id >> 8),
+          static_cast<std::uint8_t>(port.port_id)};
+}
+
+}  // namespace
+
+void Fabric::begin_pass(Time end) {
+  RL_CHECK(pass_.empty() && end >= end_);
+  end_ = end;
+  while (arrivals_.min_time() < end) {
+    const auto index = static_cast<std::uint32_t>(arrivals_.winner());
+    Port& port = ports_[index];
+    if (port.host) {
+      while (auto arrival = port.host->take(end)) arrive_from_host(index, *arrival);
+    } else {
+      while (!port.inbox.empty() && port.inbox.front()->due < end) {
+        PacketRef packet = std::move(port.inbox.front());
+        port.inbox.pop_front();
+        arrive_from_switch(index, std::move(packet));
+      }
+    }
+    refresh(index);
+  }
+}
+
+void Fabric::arrive_from_host(std::uint32_t index, HostLink::Arrival& a) {
+  Port& port = ports_[index];
+  PacketRef packet = pool_.make();
+  packet->due = a.due;
+  packet->frame_slot = a.frame;
+  packet->frame_length = a.length;
+  packet->retransmission = a.retransmission;
+  if (a.pfc) {
+    put_pfc(*packet, *a.pfc);
+    capture(port, a.due, *packet, PcapngDirection::kInbound);
+    port.node.node.deliver(port.id, {}, std::move(packet), a.due);  // the model gives the frame back
+    return;
+  }
+  if (!a.view) {
+    ++port.entry.link_in.malformed_frames;
+    port.node.trace.record_at({.time = a.due,
+                               .kind = TraceKind::kDrop,
+                               .mark = kMalformed,
+                               .port = port.id.value,
+                               .bytes = a.length});
+    bank_.release(a.frame);
+    return;
+  }
+  packet->kind = a.view->kind;
+  packet->ecn = a.view->ecn;
+  packet->payload_length = a.view->payload_length;
+  packet->roce.opcode = a.view->opcode;
+  packet->roce.dest = a.view->dest;
+  packet->roce.psn = a.view->psn;
+  packet->roce.ack_req = a.view->ack_req;
+  packet->flow = a.view->dest.value;
+  packet->src = NodeId{segment_.hosts()[port.entry.peer_host].node};
+  const auto destination = nodes_by_ipv4_.find(a.view->dst_ipv4);
+  packet->dst = destination != nodes_by_ipv4_.end() ? destination->second : NodeId{0xffff};
+  if (!port.in.cross(*packet, bytes_of(*packet))) return lose(port, *packet, a.due);
+  hand_over(index, std::move(packet), a.view);
+}
+
+void Fabric::arrive_from_switch(std::uint32_t index, PacketRef packet) {
+  Port& port = ports_[index];
+  if (packet->kind == PacketKind::kPfc) {
+    capture(port, packet->due, *packet, PcapngDirection::kInbound);
+    const Time due = packet->due;
+    port.node.node.deliver(port.id, {}, std::move(packet), due);
+    return;
+  }
+  hand_over(index, std::move(packet), view_frame(bytes_of(*packet)));
+}
+
+// `view`: null when a flipped bit made the frame unreadable; what was read before still tells how to treat
+// it.
+void Fabric::hand_over(std::uint32_t index, PacketRef packet, const std::optional<FrameView>& view) {
+  Port& port = ports_[index];
+  capture(port, packet->due, *packet, PcapngDirection::kInbound);
+  if (view) packet->tc = port.node.node.model().classifier().classify(view->dscp, view->pcp);
+  port.waiting.push_back(static_cast<std::uint32_t>(pass_.size()));
+  if (port.ready != nullptr) *port.ready = 1;
+  ++pending_;
+  Passing& passing = pass_.emplace_back();
+  passing.packet = std::move(packet);
+  passing.port = index;
+  passing.hash = (view ? view->flow_hash : 0) + index * 0x9e3779b1u;
+}
+
+bool Fabric::receive(std::uint32_t index, Handed& out) {
+  Port& port = ports_[index];
+  if (port.waiting.empty()) return false;
+  out.slot = port.waiting.front();
+  port.waiting.pop_front();
+  if (port.waiting.empty() && port.ready != nullptr) *port.ready = 0;
+  --pending_;
+  const Passing& passing = pass_[out.slot];
+  out.hash = passing.hash;
+  out.length = static_cast<std::uint16_t>(passing.packet->frame_length);
+  out.bytes = segment_.frame(passing.packet->frame_slot);
+  return true;
+}
+
+bool Fabric::on_forwarded(std::uint32_t slot, std::uint32_t index) {
+  if (slot >= pass_.size() || index >= ports_.size()) return false;
+  Passing& passing = pass_[slot];
+  if (ports_[index].entry.switch_index != ports_[passing.port].entry.switch_index) return false;
+  if (passing.forwarded)
+    passing.more.push_back(ports_[index].id);
+  else
+    passing.first = ports_[index].id;
+  passing.forwarded = true;
+  return true;
+}
+
+// A frame to a host of the run: the pipeline must have a rule for it. A damaged one may have looked like
+// anything.
+bool Fabric::belongs_to_run(const Packet& packet) const {
+  const auto view = view_frame(bytes_of(packet));
+  return view && nodes_by_ipv4_.contains(view->dst_ipv4);
+}
+
+void Fabric::deliver(Passing& passing) {
+  Port& port = ports_[passing.port];
+  const Time due = passing.packet->due;
+  if (!passing.forwarded) {
+    if (belongs_to_run(*passing.packet))
+      throw RunError(
+          std::string("a frame from ") + port.entry.interface +
+          " did not come out of the forwarding pipeline: a rule is missing, or the datapath dropped it");
+    port.node.node.deliver(port.id, {}, std::move(passing.packet), due);
+    return;
+  }
+  if (passing.more.empty())
+    return port.node.node.deliver(port.id, {&passing.first, 1}, std::move(passing.packet), due);
+  // The order of outputs must not be the pipeline's: it follows from the order of its tables.
+  passing.more.push_back(passing.first);
+  std::ranges::sort(passing.more);
+  port.node.node.deliver(port.id, passing.more, std::move(passing.packet), due);
+}
+
+void Fabric::depart(Port& port, PacketRef packet, Time departure, Time due) {
+  if (due < end_)
+    throw RunError(std::string("the lookahead is larger than the link at ") + port.entry.interface);
+  if (packet->kind != PacketKind::kPfc && packet->ecn == Ecn::kCe) write_ce(bytes_of(*packet));
+  capture(port, departure, *packet, PcapngDirection::kOutbound);
+  if (packet->kind == PacketKind::kPfc) {
+    if (port.host) return port.host->deliver_pfc(pfc_of(*packet), mac_of(port.entry), due);
+  } else {
+    if (!port.out.cross(*packet, bytes_of(*packet))) return lose(port, *packet, departure);
+    if (port.host) return port.host->deliver(*packet, due);
+  }
+  if (port.peer == lockstep::kNoSlot) {
+    ++port.entry.link_out.undeliverable_frames;
+    if (packet->frame_slot != kNoFrame) bank_.release(packet->frame_slot);
+    return;
+  }
+  ports_[port.peer].inbox.push_back(std::move(packet));
+  refresh(port.peer);
+}
+
+void Fabric::lose(Port& port, const Packet& packet, Time when) {
+  port.node.trace.record_at({.time = when,
+                             .kind = TraceKind::kDrop,
+                             .mark = kLinkLoss,
+                             .port = port.id.value,
+                             .flow = packet.flow,
+                             .bytes = packet.frame_length,
+                             .psn = packet.roce.psn.value()});
+  bank_.release(packet.frame_slot);
+}
+
+void Fabric::capture(Port& port, Time time, const Packet& packet, PcapngDirection direction) {
+  if (!port.node.capture) return;
+  if (packet.kind == PacketKind::kPfc) {
+    std::array<std::byte, PfcFrame::kSize> bytes;
+    const bool inbound = direction == PcapngDirection::kInbound;
+    const auto& sender = inbound && port.peer != lockstep::kNoSlot ? ports_[port.peer].entry : port.entry;
+    const bool from_host = inbound && port.host;
+    pfc_of(packet).write(bytes, from_host ? segment_.hosts()[port.entry.peer_host].mac : mac_of(sender));
+    port.node.capture->add(port.id.value, time, bytes, direction);
+  } else {
+    port.node.capture->add(port.id.value, time, bytes_of(packet), direction);
+  }
+}
+
+}  // namespace rocelab

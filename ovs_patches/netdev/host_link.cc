@@ -1,0 +1,153 @@
+#include "ovs_patches/netdev/host_link.h"
+
+#include <algorithm>
+#include <string>
+
+#include "base/check.h"
+
+namespace rocelab {
+
+using lockstep::FrameDescriptor;
+using lockstep::VfState;
+
+HostLink::HostLink(lockstep::Segment& segment, std::uint32_t host, FrameBank& bank,
+                   lockstep::Coordinator& coordinator, LinkCounters& in, LinkCounters& out)
+    : segment_(segment),
+      host_(segment.hosts()[host]),
+      bank_(bank),
+      coordinator_(coordinator),
+      in_(in),
+      out_(out),
+      first_vf_(host * segment.header().vfs_per_host),
+      arbiter_(segment.header().vfs_per_host, host_.nic.link_rate) {
+  for (std::uint32_t vf = first_vf_; vf < first_vf_ + segment.header().vfs_per_host; ++vf)
+    vfs_.push_back({segment.tx(vf), segment.rx(vf), segment.returns(vf), {}});
+}
+
+void HostLink::collect(std::uint32_t vf, Time now) {
+  Vf& v = local(vf);
+  for (const std::uint32_t* frame = v.returns.front(); frame != nullptr; frame = v.returns.front()) {
+    if (!bank_.give_back(vf, *frame)) ++in_.malformed_frames;
+    v.returns.pop();
+  }
+  const bool was_empty = v.sent.empty();
+  for (const FrameDescriptor* d = v.tx.front(); d != nullptr; d = v.tx.front()) {
+    const FrameDescriptor descriptor = *d;  // one read: its owner could change it between check and use
+    v.tx.pop();
+    if (!bank_.take(vf, descriptor.frame)) {
+      ++in_.malformed_frames;
+      continue;
+    }
+    v.sent.push_back(look_at(descriptor, now));
+  }
+  if (was_empty && !v.sent.empty()) show_head(vf - first_vf_);
+}
+
+HostLink::Arrival HostLink::look_at(const FrameDescriptor& d, Time now) {
+  const std::span<const std::byte> bytes = segment_.frame(d.frame);
+  Arrival a{.due = Time::from_ps(d.due_ps),
+            .frame = d.frame,
+            .length = static_cast<std::uint16_t>(
+                std::clamp<std::size_t>(d.length, kMinFrameBytes.count(), bytes.size())),
+            .retransmission = d.retransmission != 0,
+            .pfc = {},
+            .view = {}};
+  if (a.due < now) {
+    segment_.header().late_frames.fetch_add(1, std::memory_order_relaxed);
+    a.due = now;
+  }
+  if (a.length != d.length) return a;
+  a.view = view_frame(bytes.first(a.length));
+  if (!a.view) a.pfc = PfcFrame::parse(bytes.first(a.length));
+  return a;
+}
+
+// Tells the arbiter about the VF's first waiting frame and asks it anew.
+void HostLink::show_head(std::size_t vf) {
+  const auto& sent = vfs_[vf].sent;
+  if (sent.empty()) {
+    arbiter_.set_head(vf, std::nullopt);
+  } else {
+    const Arrival& a = sent.front();
+    const Duration duration = wire_time(Bytes::from_count(a.length), host_.nic.link_rate);
+    const bool feedback = a.view && a.view->dscp == host_.nic.cnp_dscp;
+    arbiter_.set_head(vf, PortArbiter::Request{a.due - host_.nic.link_delay - duration, duration,
+                                               Tc{feedback ? host_.nic.cnp_tc : host_.nic.roce_tc}});
+  }
+  choice_ = arbiter_.choose();
+  next_due_ = Time::never();
+  if (!choice_) return;
+  const Duration duration =
+      wire_time(Bytes::from_count(vfs_[choice_->sender].sent.front().length), host_.nic.link_rate);
+  next_due_ = choice_->start + duration + host_.nic.link_delay;
+}
+
+std::optional<HostLink::Arrival> HostLink::take(Time end) {
+  if (next_due_ >= end) return std::nullopt;
+  const PortArbiter::Choice choice = *choice_;
+  auto& sent = vfs_[choice.sender].sent;
+  Arrival a = std::move(sent.front());
+  sent.pop_front();
+  a.due = next_due_;
+  arbiter_.commit(choice);
+  show_head(choice.sender);
+  return a;
+}
+
+bool HostLink::alive(std::uint32_t vf) const {
+  return segment_.vfs()[vf].state.load(std::memory_order_relaxed) == VfState::kClaimed;
+}
+
+void HostLink::deliver(const Packet& packet, Time due) {
+  const std::uint32_t qpn = packet.roce.dest.value;
+  std::uint32_t vf = qpn >= lockstep::kFirstQpn ? lockstep::vf_of_qpn(qpn) : 0;
+  if (vf >= vfs_.size()) vf = 0;
+  push(first_vf_ + vf, packet.frame_slot, due, packet);
+}
+
+void HostLink::deliver_pfc(const PfcFrame& pfc, const std::array<std::uint8_t, 6>& source, Time due) {
+  if (vfs_.size() > 1 && host_.nic.pfc_enabled) {
+    arbiter_.on_pfc(pfc, due);
+    if (choice_) show_head(choice_->sender);
+  }
+  Packet packet;
+  put_pfc(packet, pfc);
+  for (std::uint32_t vf = first_vf_; vf < first_vf_ + vfs_.size(); ++vf) {
+    if (!alive(vf)) continue;
+    const std::uint32_t frame = bank_.make();
+    if (frame == kNoFrame) throw RunError("no frame left for a PFC frame: raise engine.frames_per_vf");
+    pfc.write(segment_.frame(frame).first<PfcFrame::kSize>(), source);
+    push(vf, frame, due, packet);
+  }
+}
+
+void HostLink::push(std::uint32_t vf, std::uint32_t frame, Time due, const Packet& packet) {
+  const FrameDescriptor descriptor{.due_ps = due.ps(),
+                                   .frame = frame,
+                                   .length = static_cast<std::uint16_t>(packet.frame_length),
+                                   .kind = static_cast<std::uint8_t>(packet.kind),
+                                   .retransmission = packet.retransmission};
+  if (!alive(vf)) {
+    ++out_.undeliverable_frames;
+    bank_.release(frame);
+    return;
+  }
+  // Lent before it can be seen: the process may give it back at once.
+  bank_.lend(vf, frame);
+  if (local(vf).rx.push(descriptor)) {
+    coordinator_.note_input(vf, due);
+    return;
+  }
+  bank_.give_back(vf, frame);
+  if (segment_.vfs()[vf].excluded.load() == 0)
+    throw RunError(std::string("the ring to host ") + host_.name +
+                   " is full: its process does not take its frames");
+  ++out_.undeliverable_frames;  // a stopped process: time goes on without it
+}
+
+void HostLink::reopen(std::uint32_t vf) {
+  RL_CHECK(local(vf).sent.empty());
+  local(vf) = {segment_.tx(vf), segment_.rx(vf), segment_.returns(vf), {}};
+}
+
+}  // namespace rocelab

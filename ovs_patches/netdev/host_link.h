@@ -1,0 +1,81 @@
+// HostLink: the switch process's end of one host's link: the rings of the host's virtual functions (VFs) on
+// one side, a switch port on the other. From the host: descriptors are checked (other processes wrote them),
+// frames of several VFs are serialised together by a PortArbiter, faults are drawn. To the host: faults, then
+// the rx ring of the VF that owns the destination QPN; PFC goes to every VF. Frames change hands in the
+// FrameBank.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <stdexcept>
+#include <vector>
+
+#include "base/packet.h"
+#include "lockstep/coordinator.h"
+#include "lockstep/segment.h"
+#include "ovs_patches/netdev/frame_bank.h"
+#include "ovs_patches/netdev/frame_view.h"
+#include "ovs_patches/netdev/port_arbiter.h"
+
+namespace rocelab {
+
+// The run cannot go on; the text goes to the runner.
+struct RunError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+class HostLink {
+ public:
+  // A frame from the host as it reaches the switch port; in the network's hands.
+  struct Arrival {
+    Time due;
+    std::uint32_t frame = 0;
+    std::uint16_t length = 0;
+    bool retransmission = false;
+    std::optional<PfcFrame> pfc;    // a PFC frame, or
+    std::optional<FrameView> view;  // a RoCEv2 frame, or neither: malformed
+  };
+
+  // All references outlive it.
+  HostLink(lockstep::Segment& segment, std::uint32_t host, FrameBank& bank,
+           lockstep::Coordinator& coordinator, LinkCounters& in, LinkCounters& out);
+
+  // --- from the host. `vf`: index in the segment, one of this host's.
+  void collect(
+      std::uint32_t vf,
+      Time now);  // takes over what its rings hold; frames due before `now` count as late and are due now
+  Time next_due() const { return next_due_; }  // of the next arrival; Time::never() when none waits
+  std::optional<Arrival> take(Time end);       // the next frame that arrives before `end`
+
+  // --- to the host. The frame changes hands or goes home.
+  void deliver(const Packet& packet, Time due);
+  void deliver_pfc(const PfcFrame& pfc, const std::array<std::uint8_t, 6>& source, Time due);
+
+  void reopen(std::uint32_t vf);  // another process may have it: its rings are new
+
+ private:
+  struct Vf {
+    lockstep::FrameRing tx, rx;
+    lockstep::IndexRing returns;
+    std::deque<Arrival> sent;  // `due` as its NIC computed it
+  };
+  Vf& local(std::uint32_t vf) { return vfs_[vf - first_vf_]; }
+  Arrival look_at(const lockstep::FrameDescriptor& d, Time now);
+  void show_head(std::size_t vf);
+  bool alive(std::uint32_t vf) const;
+  void push(std::uint32_t vf, std::uint32_t frame, Time due, const Packet& packet);
+
+  lockstep::Segment& segment_;
+  const lockstep::HostEntry& host_;
+  FrameBank& bank_;
+  lockstep::Coordinator& coordinator_;
+  LinkCounters &in_, &out_;
+  std::uint32_t first_vf_;
+  std::vector<Vf> vfs_;
+  PortArbiter arbiter_;
+  std::optional<PortArbiter::Choice> choice_;
+  Time next_due_ = Time::never();
+};
+
+}  // namespace rocelab

@@ -1,0 +1,24 @@
+#include "ovs_patches/netdev/link_direction.h"
+
+#include "ovs_patches/netdev/frame_view.h"
+
+namespace rocelab {
+
+bool LinkDirection::cross(const Packet& packet, std::span<std::byte> frame) {
+  std::optional<FrameView> view;
+  if (corrupts_) view = view_frame(frame);
+  const std::uint32_t corruptible = view ? view->end - view->transport : 0;
+  const FaultVerdict verdict = faults_.on_frame(packet.payload_length > 0, corruptible);
+  if (verdict.kind == FaultVerdict::Kind::kDrop) {
+    ++counters_.lost_frames;
+    if (packet.payload_length > 0) ++counters_.lost_data_frames;
+    return false;
+  }
+  if (verdict.kind == FaultVerdict::Kind::kCorrupt) {
+    ++counters_.corrupted_frames;
+    flip_bit(frame, view->transport, verdict.bit);
+  }
+  return true;
+}
+
+}  // namespace rocelab

@@ -1,5 +1,6 @@
-// Classifier: which traffic class a frame belongs to, by the DSCP of its IP header or the PCP of its VLAN tag. The edge that parses bytes calls it and sets
-// Packet::tc; the switch itself reads only Packet::tc. A frame without the field that the map needs is class 0.
+// Classifier: which traffic class a frame belongs to, by the DSCP of its IP header or the PCP of its VLAN
+// tag. The edge that parses bytes calls it and sets Packet::tc; the switch itself reads only Packet::tc. A
+// frame without the field that the map needs is class 0.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,8 @@
-// SwitchPortCounters: what a switch counts per port. One list, so that `ovs-vsctl ... statistics`, summary.json and the docs cannot disagree.
-// Frames unless a name says bytes or ps. rx_*, and drops that the input side decides, count at the ingress port; everything else at the egress port.
-// Conservation, over all ports of a switch: rx + replicated = tx + drops + frames that wait. PFC frames are counted only in the class lists.
+// SwitchPortCounters: what a switch counts per port. One list, so that `ovs-vsctl ... statistics`,
+// summary.json and the docs cannot disagree. Frames unless a name says bytes or ps. rx_*, and drops that the
+// input side decides, count at the ingress port; everything else at the egress port. Conservation, over all
+// ports of a switch: rx + replicated = tx + drops + frames that wait. PFC frames are counted only in the
+// class lists.
 #pragma once
 
 #include <array>
@@ -23,24 +25,25 @@ enum class SwitchDropReason : std::uint8_t {
   kNoCopy = 5,       // a copy for another output, and FrameOwner had no frame for it
 };
 
-#define ROCELAB_SWITCH_PORT_COUNTERS(X)                                              \
-  X(rx_frames) X(rx_bytes) X(tx_frames) X(tx_bytes)                                  \
-  X(replicated_frames) X(replicated_bytes) /* copies beyond the first, of frames with several outputs */ \
-  X(drops) X(dropped_bytes)                                                          \
-  X(drops_egress_limit) X(drops_input_buffer) X(drops_headroom)                      \
-  X(drops_oversize) X(drops_no_route) X(drops_no_copy)                              \
-  X(data_drops)          /* of the drops: RoCE or IRN packets with payload */        \
-  X(lossless_drops)      /* of the drops: frames of a lossless class */              \
-  X(ecn_marked)                                                                      \
-  X(rx_pfc_ignored)      /* PFC frames received while PFC is disabled */
+#define ROCELAB_SWITCH_PORT_COUNTERS(X)                                                       \
+  X(rx_frames)                                                                                \
+  X(rx_bytes)                                                                                 \
+  X(tx_frames) X(tx_bytes) X(replicated_frames)                                               \
+      X(replicated_bytes) /* copies beyond the first, of frames with several outputs */       \
+      X(drops) X(dropped_bytes) X(drops_egress_limit) X(drops_input_buffer) X(drops_headroom) \
+          X(drops_oversize) X(drops_no_route) X(drops_no_copy)                                \
+              X(data_drops)           /* of the drops: RoCE or IRN packets with payload */    \
+      X(lossless_drops)               /* of the drops: frames of a lossless class */          \
+      X(ecn_marked) X(rx_pfc_ignored) /* PFC frames received while PFC is disabled */
 
-#define ROCELAB_SWITCH_CLASS_COUNTERS(X)                                             \
-  X(xoff_sent)           /* PFC frames that paused the class at the peer, refreshes included */ \
-  X(xon_sent)                                                                        \
-  X(xoff_received) X(xon_received)                                                   \
-  X(paused_ps)           /* time in which this port might not send the class */      \
-  X(queue_peak_bytes)    /* egress queue */                                          \
-  X(ingress_peak_bytes)  /* frames from this ingress port that wait anywhere */
+#define ROCELAB_SWITCH_CLASS_COUNTERS(X)                                              \
+  X(xoff_sent) /* PFC frames that paused the class at the peer, refreshes included */ \
+  X(xon_sent)                                                                         \
+  X(xoff_received)                                                                    \
+  X(xon_received)                                                                     \
+  X(paused_ps)              /* time in which this port might not send the class */    \
+      X(queue_peak_bytes)   /* egress queue */                                        \
+      X(ingress_peak_bytes) /* frames from this ingress port that wait anywhere */
 
 struct SwitchPortCounters {
 #define X(name) std::uint64_t name = 0;
@@ -64,10 +67,10 @@ inline constexpr std::array<const char*, kSwitchPortCounterCount> kSwitchPortCou
 #define X(name) #name,
     ROCELAB_SWITCH_PORT_COUNTERS(X)
 #undef X
-#define X(name)                                                                                              \
-  #name "_prio0", #name "_prio1", #name "_prio2", #name "_prio3", #name "_prio4", #name "_prio5",            \
+#define X(name)                                                                                   \
+#name "_prio0", #name "_prio1", #name "_prio2", #name "_prio3", #name "_prio4", #name "_prio5", \
       #name "_prio6", #name "_prio7",
-    ROCELAB_SWITCH_CLASS_COUNTERS(X)
+        ROCELAB_SWITCH_CLASS_COUNTERS(X)
 #undef X
 };
 

@@ -1,6 +1,8 @@
-// SwitchConfig and PortConfig: everything that one switch is told by the scenario. Plain data: the runner also writes them into the shared segment of the live
-// engine, one SwitchConfig per switch and one PortConfig per port (PortId = index). Buffers count Packet::frame_length; units are in the types.
-// Defaults are those of DESIGN section 7: 240 KB per ingress port and lossless class, 240 KB per lossy egress queue, class 3 lossless.
+// SwitchConfig and PortConfig: everything that one switch is told by the scenario. Plain data: the runner
+// also writes them into the shared segment of the live engine, one SwitchConfig per switch and one PortConfig
+// per port (PortId = index). Buffers count Packet::frame_length; units are in the types. Defaults are those
+// of DESIGN section 7: 240 KB per ingress port and lossless class, 240 KB per lossy egress queue, class 3
+// lossless.
 #pragma once
 
 #include <array>
@@ -15,88 +17,99 @@
 namespace rocelab {
 
 inline constexpr int kMaxSwitchPorts = 512;
-inline constexpr Bytes kComputed = Bytes::from_count(-1);             // a threshold that the switch derives itself
-inline constexpr Duration kOneMaxFrame = Duration::from_ps(-1);       // a time that is the serialisation of one maximum frame
+inline constexpr Bytes kComputed = Bytes::from_count(-1);  // a threshold that the switch derives itself
+inline constexpr Duration kOneMaxFrame =
+    Duration::from_ps(-1);  // a time that is the serialisation of one maximum frame
 
-enum class PeerKind : std::uint8_t { kNone, kHost, kSwitch };         // kNone: nothing is connected
+enum class PeerKind : std::uint8_t { kHost, kSwitch };
 
 struct PortConfig {
   Rate rate = 40_Gbps;
-  Duration delay = 2_us;                   // propagation to the peer, one way
-  PeerKind peer = PeerKind::kHost;
+  Duration delay = 2_us;            // propagation to the peer, one way
+  PeerKind peer = PeerKind::kHost;  // shown; no law depends on it
 };
 
-// IEEE 802.1Qaz transmission selection: strict classes first, the highest number first; ETS classes share what is left by weight (DWRR).
+// IEEE 802.1Qaz transmission selection: strict classes first, the highest number first; ETS classes share
+// what is left by weight (DWRR).
 enum class Selection : std::uint8_t { kStrict, kEts };
 
-struct EcnConfig {                         // marking at enqueue; defaults: DCQCN's switch settings
+struct EcnConfig {  // marking at enqueue; defaults: DCQCN's switch settings
   bool enabled = false;
-  Bytes k_min = 5_KB;                      // K_min: up to this length nothing is marked
-  Bytes k_max = 200_KB;                    // K_max: above this length everything is
-  double p_max = 0.01;                     // P_max: probability at K_max
+  Bytes k_min = 5_KB;    // K_min: up to this length nothing is marked
+  Bytes k_max = 200_KB;  // K_max: above this length everything is
+  double p_max = 0.01;   // P_max: probability at K_max
 };
 
 struct ClassConfig {
-  bool lossless = false;                   // means something only while PFC is enabled
+  bool lossless = false;  // means something only while PFC is enabled
   Selection selection = Selection::kEts;
-  std::uint16_t weight = 1;                // ETS: share of what strict classes leave, relative to the other ETS classes; >= 1
+  std::uint16_t weight =
+      1;  // ETS: share of what strict classes leave, relative to the other ETS classes; >= 1
   EcnConfig ecn;
 };
 
 struct PfcConfig {
-  bool enabled = true;                     // false: no PFC frame is sent, those received are ignored, every class is lossy
-  std::uint16_t quanta = 0xffff;           // pause time in an XOFF
-  std::uint16_t refresh_percent = 50;      // an XOFF that still holds is sent again after this part of its pause time
-  std::uint16_t xon_frames = 2;            // XON = XOFF - xon_frames maximum frames
-  Duration response_time = kOneMaxFrame;   // from the arrival of an XOFF at the peer until it starts no frame any more
-  Bytes headroom = kComputed;              // computed: exactly enough for each link, see headroom.h
-  Bytes xoff = kComputed;                  // computed: buffer - headroom. Given: headroom is what the buffer leaves above it
+  bool enabled = true;  // false: no PFC frame is sent, those received are ignored, every class is lossy
+  std::uint16_t quanta = 0xffff;  // pause time in an XOFF
+  std::uint16_t refresh_percent =
+      50;                        // an XOFF that still holds is sent again after this part of its pause time
+  std::uint16_t xon_frames = 2;  // XON = XOFF - xon_frames maximum frames
+  Duration response_time =
+      kOneMaxFrame;            // from the arrival of an XOFF at the peer until it starts no frame any more
+  Bytes headroom = kComputed;  // computed: exactly enough for each link, see headroom.h
+  Bytes xoff = kComputed;  // computed: buffer - headroom. Given: headroom is what the buffer leaves above it
   Bytes xon = kComputed;
 };
 
 enum class QueueOrder : std::uint8_t {
   kFifo,
-  kRoundRobin,                             // packet by packet over the ingress ports: the papers' virtual output queues
+  kRoundRobin,  // packet by packet over the ingress ports: the papers' virtual output queues
 };
 
 enum class Classify : std::uint8_t { kDscp, kPcp };
 
+// Element by element: g++ 12 loses member defaults when a constexpr function changes some elements of a
+// value-initialised array.
+constexpr std::array<ClassConfig, kTrafficClasses> default_classes() {
+  const ClassConfig plain{};
+  ClassConfig roce{}, feedback{};
+  roce.lossless = true;                     // RoCE data and its ACKs
+  feedback.selection = Selection::kStrict;  // CNP and switch feedback
+  return {plain, plain, plain, roce, plain, plain, feedback, feedback};
+}
+
+constexpr std::array<std::uint8_t, 64> default_dscp_map() {
+  std::array<std::uint8_t, 64> map{};  // everything else: class 0
+  map[26] = 3;
+  map[48] = 6;
+  return map;
+}
+
 struct SwitchConfig {
-  Bytes max_frame = 4200_B;                // wire MTU; longer frames are dropped, and headroom is computed from it
-  Bytes ingress_buffer = 240_KB;           // per ingress port and lossless class, headroom included
-  Bytes egress_limit = 240_KB;             // lossy: per egress queue
-  // > 0: a pool shared by the whole switch. Lossless classes may hold alpha * (free pool) beyond their XOFF threshold before they pause; a lossy egress queue is
-  // limited by alpha * (free pool) instead of egress_limit (Choudhury and Hahne's dynamic threshold).
+  Bytes max_frame = 4200_B;       // wire MTU; longer frames are dropped, and headroom is computed from it
+  Bytes ingress_buffer = 240_KB;  // per ingress port and lossless class, headroom included
+  Bytes egress_limit = 240_KB;    // lossy: per egress queue
+  // > 0: a pool shared by the whole switch. Lossless classes may hold alpha * (free pool) beyond their XOFF
+  // threshold before they pause; a lossy egress queue is limited by alpha * (free pool) instead of
+  // egress_limit (Choudhury and Hahne's dynamic threshold).
   Bytes shared_pool = 0_B;
   double alpha_lossless = 0.125;
   double alpha_lossy = 1.0;
-  // The IRN paper's switch: lossy frames are admitted by a fixed buffer per input port and not limited at egress; use with QueueOrder::kRoundRobin.
+  // The IRN paper's switch: lossy frames are admitted by a fixed buffer per input port and not limited at
+  // egress; use with QueueOrder::kRoundRobin.
   bool input_buffered = false;
-  Bytes input_buffer = 240_KB;             // per input port, all lossy classes together
+  Bytes input_buffer = 240_KB;  // per input port, all lossy classes together
   QueueOrder queue_order = QueueOrder::kFifo;
   Classify classify = Classify::kDscp;
   PfcConfig pfc;
   std::array<ClassConfig, kTrafficClasses> classes = default_classes();
   std::array<std::uint8_t, 64> dscp_to_tc = default_dscp_map();
   std::array<std::uint8_t, 8> pcp_to_tc = {0, 1, 2, 3, 4, 5, 6, 7};
-
-  static constexpr std::array<ClassConfig, kTrafficClasses> default_classes() {
-    std::array<ClassConfig, kTrafficClasses> classes{};
-    classes[3].lossless = true;            // RoCE data and its ACKs
-    classes[6].selection = Selection::kStrict;  // CNP and switch feedback
-    classes[7].selection = Selection::kStrict;
-    return classes;
-  }
-  static constexpr std::array<std::uint8_t, 64> default_dscp_map() {
-    std::array<std::uint8_t, 64> map{};    // everything else: class 0
-    map[26] = 3;
-    map[48] = 6;
-    return map;
-  }
 };
 static_assert(std::is_trivially_copyable_v<SwitchConfig> && std::is_trivially_copyable_v<PortConfig>);
 
-// Empty when a switch can be built from these; otherwise one line that says what is wrong and what to do. Switch's constructor aborts on it.
+// Empty when a switch can be built from these; otherwise one line that says what is wrong and what to do.
+// Switch's constructor aborts on it.
 std::string problem_of(const SwitchConfig& config, std::span<const PortConfig> ports);
 
 }  // namespace rocelab

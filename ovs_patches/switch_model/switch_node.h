@@ -1,6 +1,7 @@
-// SwitchNode: a Switch with the clock work around it that every driver shares: arrivals wait until they are due, ports serialise, and events happen in the order of
-// DESIGN section 4: by time; at equal times arrivals by input port, then timers, then departures by port.
-// Contract: before run_until(limit) the driver has delivered every frame that is due before `limit`; then every event before `limit` happens. How a run is cut
+// SwitchNode: a Switch with the clock work around it that every driver shares: arrivals wait until they are
+// due, ports serialise, and events happen in the order of DESIGN section 4: by time; at equal times arrivals
+// by input port, then timers, then departures by port. Contract: before run_until(limit) the driver has
+// delivered every frame that is due before `limit`; then every event before `limit` happens. How a run is cut
 // into limits changes nothing. A frame departs at d only after everything due up to d was processed.
 #pragma once
 
@@ -20,18 +21,20 @@ namespace rocelab {
 class SwitchNode {
  public:
   // As Switch.
-  SwitchNode(const SwitchConfig& config, std::span<const PortConfig> ports, Rng rng, PacketPool& pool, TraceSink& trace,
-             FrameOwner* frames = nullptr);
+  SwitchNode(const SwitchConfig& config, std::span<const PortConfig> ports, Rng rng, PacketPool& pool,
+             TraceSink& trace, FrameOwner* frames = nullptr);
 
-  // A frame whose last bit arrives on `in` at `due`; `outs` is copied. PFC frames (kind kPfc) go to on_control: they need no outs. Order of calls is free,
-  // except between frames of one input port that are due at the same instant. A frame due before the committed time counts as late and is due then.
+  // A frame whose last bit arrives on `in` at `due`; `outs` is copied. PFC frames (kind kPfc) go to
+  // on_control: they need no outs. Order of calls is free, except between frames of one input port that are
+  // due at the same instant. A frame due before the committed time counts as late and is due then.
   void deliver(PortId in, std::span<const PortId> outs, PacketRef packet, Time due);
 
   // Earliest arrival, timer or departure; Time::never() when there is none.
   Time next_event() const;
 
-  // Runs all events before `limit`. A frame that departs at d on p is handed over as out(p, PacketRef, d, due_at_peer): due_at_peer = d + its serialisation + the
-  // link's delay, also written into Packet::due. `out` may deliver() to other nodes, and to this one what is due at `limit` or later.
+  // Runs all events before `limit`. A frame that departs at d on p is handed over as out(p, PacketRef, d,
+  // due_at_peer): due_at_peer = d + its serialisation + the link's delay, also written into Packet::due.
+  // `out` may deliver() to other nodes, and to this one what is due at `limit` or later.
   template <class Out>
   void run_until(Time limit, Out&& out) {
     for (;;) {
@@ -49,7 +52,8 @@ class SwitchNode {
         if (departure >= limit) break;
         const PortId port{static_cast<std::uint16_t>(departures_.winner())};
         Time due_at_peer;
-        if (PacketRef packet = depart(port, departure, due_at_peer)) out(port, std::move(packet), departure, due_at_peer);
+        if (PacketRef packet = depart(port, departure, due_at_peer))
+          out(port, std::move(packet), departure, due_at_peer);
       }
     }
     if (limit > committed_ && !limit.is_never()) committed_ = limit;
@@ -67,9 +71,10 @@ class SwitchNode {
   Switch switch_;
   FrameOwner* frames_;
   ArrivalQueue arrivals_;
-  WinnerTree departures_;              // per port: when it sends next; never while it has nothing to send
-  std::vector<WireClock> wires_;       // per port
-  std::vector<Time> free_at_;          // per port: end of the frame being sent
+  WinnerTree departures_;         // per port: when it sends next; never while it has nothing to send
+  std::vector<WireClock> wires_;  // per port
+  std::vector<Duration> delays_;  // per port
+  std::vector<Time> free_at_;     // per port: end of the frame being sent
   Time committed_ = Time::zero();
   std::uint64_t late_arrivals_ = 0;
 };

@@ -1,4 +1,5 @@
-// WinnerTree: the earliest of a fixed set of times, ties to the lowest index. One leaf per port; changing a leaf costs log2(ports), asking costs nothing.
+// WinnerTree: the earliest of a fixed set of times, ties to the lowest index. One leaf per port; changing a
+// leaf costs log2(ports), asking costs nothing.
 #pragma once
 
 #include <bit>
@@ -12,7 +13,9 @@ namespace rocelab {
 class WinnerTree {
  public:
   explicit WinnerTree(std::size_t leaves)
-      : width_(std::bit_ceil(leaves < 2 ? std::size_t{2} : leaves)), times_(width_, Time::never()), winners_(width_) {
+      : width_(std::bit_ceil(leaves < 2 ? std::size_t{2} : leaves)),
+        times_(width_, Time::never()),
+        winners_(width_) {
     for (std::size_t node = width_; node-- > 1;) winners_[node] = better(node);
   }
   Time min_time() const { return times_[winners_[1]]; }

@@ -1,4 +1,5 @@
-// WireClock: how long frames occupy one link. The same as wire_time() of base/units.h, without its 128-bit division where a byte takes whole picoseconds.
+// WireClock: how long frames occupy one link. The same as wire_time() of base/units.h, without its 128-bit
+// division where a byte takes whole picoseconds.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +10,9 @@ namespace rocelab {
 
 class WireClock {
  public:
-  explicit WireClock(Rate rate) : rate_(rate), ps_per_byte_(kPsPerByteAtOneBps % rate.bps() == 0 ? kPsPerByteAtOneBps / rate.bps() : 0) {}
+  explicit WireClock(Rate rate)
+      : rate_(rate),
+        ps_per_byte_(kPsPerByteAtOneBps % rate.bps() == 0 ? kPsPerByteAtOneBps / rate.bps() : 0) {}
   Duration wire_time(Bytes frame) const {
     if (ps_per_byte_ != 0) return Duration::from_ps(wire_bytes(frame).count() * ps_per_byte_);
     return rocelab::wire_time(frame, rate_);

@@ -1,0 +1,77 @@
+#include "ovs_patches/switch_model/pfc.h"
+
+#include <algorithm>
+
+namespace rocelab {
+
+PfcFrame PauseRequests::make_frame(Time now) {
+  PfcFrame frame;
+  frame.class_enable = due_classes();
+  for (int tc = 0; tc < kTrafficClasses; ++tc) {
+    if ((frame.class_enable >> tc & 1) == 0) continue;
+    const bool on = (asked_ >> tc & 1) != 0;
+    frame.time[tc] = on ? quanta_ : std::uint16_t{0};
+    refresh_at_[tc] = on ? now + refresh_after_ : Time::never();
+  }
+  told_ = asked_;
+  stale_ = 0;
+  set_next_refresh();
+  return frame;
+}
+
+void PauseRequests::on_timeout(Time now) {
+  if (now < next_refresh_) return;
+  for (int tc = 0; tc < kTrafficClasses; ++tc) {
+    if (refresh_at_[tc] > now) continue;
+    stale_ |= bit_of(Tc{static_cast<std::uint8_t>(tc)});
+    refresh_at_[tc] = Time::never();  // until the frame has left
+  }
+  set_next_refresh();
+}
+
+void PauseRequests::set_next_refresh() {
+  next_refresh_ = *std::min_element(refresh_at_.begin(), refresh_at_.end());
+}
+
+PauseState::Change PauseState::on_frame(const PfcFrame& frame, Time now) {
+  Change change;
+  for (int tc = 0; tc < kTrafficClasses; ++tc) {
+    if ((frame.class_enable >> tc & 1) == 0) continue;
+    const TcMask bit = bit_of(Tc{static_cast<std::uint8_t>(tc)});
+    if (frame.time[tc] != 0) {
+      until_[tc] = now + pause_duration(frame.time[tc], rate_);
+      if ((paused_ & bit) == 0) {
+        change.paused |= bit;
+        paused_ |= bit;
+        since_[tc] = now;
+      }
+    } else if ((paused_ & bit) != 0) {
+      change.resumed |= bit;
+      resume(tc, now);
+    }
+  }
+  set_next_expiry();
+  return change;
+}
+
+PauseState::Change PauseState::on_timeout(Time now) {
+  Change change;
+  if (now < next_expiry_) return change;
+  for (int tc = 0; tc < kTrafficClasses; ++tc) {
+    if (until_[tc] > now) continue;
+    change.resumed |= bit_of(Tc{static_cast<std::uint8_t>(tc)});
+    resume(tc, now);
+  }
+  set_next_expiry();
+  return change;
+}
+
+void PauseState::resume(int tc, Time now) {
+  paused_ = static_cast<TcMask>(paused_ & ~(1u << tc));
+  total_[tc] += now - since_[tc];
+  until_[tc] = Time::never();
+}
+
+void PauseState::set_next_expiry() { next_expiry_ = *std::min_element(until_.begin(), until_.end()); }
+
+}  // namespace rocelab

@@ -1,0 +1,89 @@
+// PFC at one port, both directions: PauseRequests asks the link peer to pause classes, PauseState obeys the
+// peer. Source: IEEE 802.1Qbb; frame: base/wire/pfc.h. Neither knows queues or thresholds: requesters say
+// what they want, and the switch carries out what these answer.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstdint>
+
+#include "base/ids.h"
+#include "base/units.h"
+#include "base/wire/pfc.h"
+#include "ovs_patches/switch_model/scheduler.h"
+
+namespace rocelab {
+
+// A class is to be paused while any owner asks for it. Frames are made from the state at the moment when the
+// port can send one, so at most one is ever due: what changed and changed back in between is not sent, and
+// several classes share a frame.
+class PauseRequests {
+ public:
+  PauseRequests(std::uint16_t quanta, std::uint16_t refresh_percent, Rate rate)
+      : quanta_(quanta), refresh_after_(pause_duration(quanta, rate) * refresh_percent / 100) {
+    refresh_at_.fill(Time::never());
+  }
+
+  // True: whether the class is asked for has changed.
+  bool request(unsigned owner, Tc tc, bool on) {
+    std::uint8_t& owners = owners_[tc.value];
+    const bool before = owners != 0;
+    const auto bit = static_cast<std::uint8_t>(1u << owner);
+    owners = static_cast<std::uint8_t>(on ? owners | bit : owners & ~bit);
+    asked_ = static_cast<TcMask>(owners != 0 ? asked_ | bit_of(tc) : asked_ & ~bit_of(tc));
+    return before != (owners != 0);
+  }
+  bool asks(Tc tc) const { return (asked_ & bit_of(tc)) != 0; }
+  bool frame_due() const { return due_classes() != 0; }
+
+  // The frame to send at `now`; only while frame_due().
+  PfcFrame make_frame(Time now);
+  // Refreshes that are due by `now` join the next frame.
+  void on_timeout(Time now);
+  Time next_timeout() const { return next_refresh_; }
+
+ private:
+  TcMask due_classes() const { return static_cast<TcMask>((asked_ ^ told_) | (asked_ & stale_)); }
+  void set_next_refresh();
+
+  std::uint16_t quanta_;
+  Duration refresh_after_;
+  TcMask asked_ = 0;  // what the owners want
+  TcMask told_ = 0;   // what the peer was told last
+  TcMask stale_ = 0;  // told long ago: refresh
+  std::array<std::uint8_t, kTrafficClasses> owners_{};
+  std::array<Time, kTrafficClasses> refresh_at_{};
+  Time next_refresh_ = Time::never();
+};
+
+// Which classes the peer has paused here, and until when. A pause of n quanta that arrives at t holds for all
+// departures before t + n quanta.
+class PauseState {
+ public:
+  explicit PauseState(Rate rate) : rate_(rate) { until_.fill(Time::never()); }
+
+  struct Change {
+    TcMask paused = 0, resumed = 0;  // classes that were not before
+  };
+  Change on_frame(const PfcFrame& frame, Time now);
+  Change on_timeout(Time now);
+  TcMask paused() const { return paused_; }
+  Time next_timeout() const { return next_expiry_; }
+  Duration paused_time(Tc tc, Time now) const {
+    const bool on = (paused_ & bit_of(tc)) != 0;
+    return total_[tc.value] + (on ? now - since_[tc.value] : 0_ps);
+  }
+
+ private:
+  void resume(int tc, Time now);
+  void set_next_expiry();
+
+  Rate rate_;
+  TcMask paused_ = 0;
+  std::array<Time, kTrafficClasses> until_{};
+  std::array<Time, kTrafficClasses> since_{};
+  std::array<Duration, kTrafficClasses> total_{};
+  Time next_expiry_ = Time::never();
+};
+
+}  // namespace rocelab

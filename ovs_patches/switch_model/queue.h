@@ -1,0 +1,69 @@
+// EgressQueues: the frames that wait in a switch, one queue per (egress port, class): FIFO, or round robin,
+// packet by packet, over the ingress ports inside it (the papers' virtual output queues). Lengths count
+// Packet::frame_length. Nodes live in one slab with a free list; nothing is allocated per frame.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "base/packet.h"
+#include "ovs_patches/switch_model/switch_config.h"
+
+namespace rocelab {
+
+class EgressQueues {
+ public:
+  static constexpr std::uint32_t kNoShare = 0xffffffff;  // the frame has this one output
+  struct Frame {
+    PacketRef packet;
+    PortId in;
+    std::uint32_t share = kNoShare;  // the caller's handle for frames with several outputs
+  };
+
+  EgressQueues(std::size_t ports, QueueOrder order);
+
+  void push(PortId out, Tc tc, Frame frame);
+  Frame pop(PortId out, Tc tc);                // the queue must not be empty
+  Bytes head_length(PortId out, Tc tc) const;  // of the frame that pop() would return
+  Bytes bytes(PortId out, Tc tc) const { return queues_[index(out, tc)].bytes; }
+  bool empty(PortId out, Tc tc) const { return queues_[index(out, tc)].frames == 0; }
+  std::uint64_t frames() const { return frames_; }  // over all queues
+
+ private:
+  static constexpr std::uint32_t kNil = 0xffffffff;
+  struct Node {
+    Frame frame;
+    std::uint32_t next = kNil;
+    std::uint32_t length = 0;
+  };
+  struct Fifo {
+    std::uint32_t head = kNil, tail = kNil;
+  };
+  // Round robin: a FIFO per ingress port, and which of them have frames. Made when a queue is first used.
+  struct Rotation {
+    std::vector<Fifo> by_ingress;
+    std::array<std::uint64_t, kMaxSwitchPorts / 64> waiting{};
+    std::uint16_t last = kMaxSwitchPorts - 1;  // served last; the next one follows it
+    std::uint16_t next() const;
+  };
+  struct Queue {
+    Fifo fifo;
+    Bytes bytes;
+    std::uint64_t frames = 0;
+  };
+
+  static std::size_t index(PortId out, Tc tc) { return out.value * std::size_t{kTrafficClasses} + tc.value; }
+  std::uint32_t new_node(Frame&& frame);
+  void append(Fifo& fifo, std::uint32_t node);
+  std::uint32_t take_head(Fifo& fifo);
+
+  std::size_t ports_;
+  std::vector<Queue> queues_;
+  std::vector<Rotation> rotations_;  // empty with FIFO order
+  std::vector<Node> nodes_;
+  std::uint32_t free_ = kNil;
+  std::uint64_t frames_ = 0;
+};
+
+}  // namespace rocelab

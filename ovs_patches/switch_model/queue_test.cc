@@ -1,0 +1,84 @@
+#include "ovs_patches/switch_model/queue.h"
+
+#include <numeric>
+
+#include "ovs_patches/switch_model/test_support.h"
+
+namespace rocelab {
+namespace {
+
+using namespace switch_test;
+
+struct Fixture {
+  explicit Fixture(QueueOrder order, std::size_t ports = 4) : queues(ports, order) {}
+  void push(int in, std::uint32_t psn, Bytes frame = 100_B) {
+    queues.push(port(1), tc(3), {make_packet(pool, frame, 3, 0, psn), port(in)});
+  }
+  std::vector<int> drain() {
+    std::vector<int> psns;
+    while (!queues.empty(port(1), tc(3))) {
+      const Bytes announced = queues.head_length(port(1), tc(3));
+      const EgressQueues::Frame frame = queues.pop(port(1), tc(3));
+      EXPECT_EQ(announced, frame.packet->frame());
+      psns.push_back(static_cast<int>(frame.packet->roce.psn.value()));
+    }
+    return psns;
+  }
+  PacketPool pool;
+  EgressQueues queues;
+};
+
+TEST(EgressQueuesTest, FifoKeepsTheOrderOfArrival) {
+  Fixture f(QueueOrder::kFifo);
+  f.push(0, 1, 60_B);
+  f.push(0, 2, 70_B);
+  f.push(2, 3, 80_B);
+  f.push(0, 4, 90_B);
+  EXPECT_EQ(f.queues.bytes(port(1), tc(3)), 300_B);
+  EXPECT_EQ(f.drain(), (std::vector<int>{1, 2, 3, 4}));
+  EXPECT_EQ(f.queues.bytes(port(1), tc(3)), 0_B);
+  EXPECT_EQ(f.pool.in_use(), 0u);
+}
+
+TEST(EgressQueuesTest, RoundRobinServesIngressPortsInTurnByIndex) {
+  Fixture f(QueueOrder::kRoundRobin);
+  for (const int psn : {1, 2, 3, 4}) f.push(0, static_cast<std::uint32_t>(psn));
+  for (const int psn : {31, 32}) f.push(3, static_cast<std::uint32_t>(psn));
+  f.push(2, 21);
+  EXPECT_EQ(f.drain(), (std::vector<int>{1, 21, 31, 2, 32, 3, 4}));
+}
+
+TEST(EgressQueuesTest, RoundRobinRemembersWhoWasServedLast) {
+  Fixture f(QueueOrder::kRoundRobin);
+  f.push(0, 1);
+  f.push(2, 21);
+  EXPECT_EQ(f.queues.pop(port(1), tc(3)).in, port(0));
+  f.push(0, 2);
+  EXPECT_EQ(f.drain(), (std::vector<int>{21, 2}));
+}
+
+TEST(EgressQueuesTest, RoundRobinIsFairOverAllPortsOfTheLargestSwitch) {
+  Fixture f(QueueOrder::kRoundRobin, kMaxSwitchPorts);
+  for (int in = kMaxSwitchPorts - 1; in >= 0; --in) {
+    f.push(in, static_cast<std::uint32_t>(in));
+    f.push(in, static_cast<std::uint32_t>(in));
+  }
+  std::vector<int> want(kMaxSwitchPorts);
+  std::iota(want.begin(), want.end(), 0);
+  want.insert(want.end(), want.begin(), want.begin() + kMaxSwitchPorts);
+  EXPECT_EQ(f.drain(), want);
+}
+
+TEST(EgressQueuesTest, QueuesOfPortsAndClassesAreApart) {
+  Fixture f(QueueOrder::kFifo);
+  f.push(0, 1);
+  f.queues.push(port(1), tc(4), {make_packet(f.pool, 200_B, 4), port(0)});
+  f.queues.push(port(2), tc(3), {make_packet(f.pool, 300_B, 3), port(0)});
+  EXPECT_EQ(f.queues.bytes(port(1), tc(3)), 100_B);
+  EXPECT_EQ(f.queues.bytes(port(1), tc(4)), 200_B);
+  EXPECT_EQ(f.queues.bytes(port(2), tc(3)), 300_B);
+  EXPECT_EQ(f.queues.frames(), 3u);
+}
+
+}  // namespace
+}  // namespace rocelab

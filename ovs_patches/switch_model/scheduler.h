@@ -1,0 +1,62 @@
+// Scheduler: which class of one egress port sends next: strict priority, then enhanced transmission selection
+// by deficit weighted round robin. Source: IEEE 802.1Qaz (802.1Q clause 37) for what ETS means; Shreedhar and
+// Varghese (1996) for DWRR. Shares are of the wire: a frame costs its bytes and its overhead. A quantum is at
+// least one maximum frame, so that each turn sends something. A class that is alone pays nothing and saves
+// nothing: deficits matter only among classes that compete.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstdint>
+
+#include "base/ids.h"
+#include "base/units.h"
+#include "ovs_patches/switch_model/switch_config.h"
+
+namespace rocelab {
+
+using TcMask = std::uint8_t;  // bit n: class n
+constexpr TcMask bit_of(Tc tc) { return static_cast<TcMask>(1u << tc.value); }
+
+class Scheduler {
+ public:
+  explicit Scheduler(const SwitchConfig& config);
+
+  // `eligible`: classes that have a frame and are not paused; at least one. `head_length(tc)`: frame length
+  // at the head of the class.
+  template <class HeadLength>
+  Tc pick(TcMask eligible, HeadLength&& head_length) {
+    if (const TcMask strict = eligible & strict_; strict != 0)
+      return Tc{static_cast<std::uint8_t>(std::bit_width(strict) - 1u)};
+    if (std::has_single_bit(eligible)) return Tc{static_cast<std::uint8_t>(std::countr_zero(eligible))};
+    return pick_ets(eligible, head_length);
+  }
+
+  // A class without frames keeps no deficit; a paused one keeps it.
+  void on_empty(Tc tc) { deficit_[tc.value] = 0_B; }
+
+ private:
+  template <class HeadLength>
+  Tc pick_ets(TcMask eligible, HeadLength& head_length) {
+    for (;;) {
+      const Tc tc{turn_};
+      if ((eligible & bit_of(tc)) != 0) {
+        const Bytes cost = wire_bytes(head_length(tc));
+        if (cost <= deficit_[turn_]) {
+          deficit_[turn_] -= cost;
+          return tc;
+        }
+      }
+      do turn_ = static_cast<std::uint8_t>((turn_ + 1) % kTrafficClasses);
+      while ((eligible & bit_of(Tc{turn_})) == 0);
+      deficit_[turn_] += quantum_[turn_];
+    }
+  }
+
+  TcMask strict_ = 0;
+  std::uint8_t turn_ = 0;
+  std::array<Bytes, kTrafficClasses> quantum_{};
+  std::array<Bytes, kTrafficClasses> deficit_{};
+};
+
+}  // namespace rocelab

@@ -1,0 +1,111 @@
+// SharedBuffer: who may still store a frame. It knows bytes, not frames: every frame is charged once to its
+// (ingress port, class), however many outputs it has, and given back when its last copy has left.
+//  - Lossless class: up to xoff (the reserve), then up to its share of the pool, then into headroom; a frame
+//  that exceeds headroom is refused. Headroom in use
+//    means XOFF. On the way down headroom empties first; XON is (xoff - xon) below the level where headroom
+//    begins.
+//  - Lossy class: refused by its egress queue's length (static, or alpha * free pool), or with input_buffered
+//  by what lossy frames of its input port hold.
+// The pool follows Choudhury and Hahne, "Dynamic queue length thresholds for shared-memory packet switches"
+// (1998); without one all thresholds are static.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/units.h"
+#include "ovs_patches/switch_model/headroom.h"
+#include "ovs_patches/switch_model/switch_config.h"
+
+namespace rocelab {
+
+class SharedBuffer {
+ public:
+  SharedBuffer(const SwitchConfig& config, std::span<const PortConfig> ports);
+
+  // Charge a frame, or refuse it and change nothing.
+  bool admit_lossless(PortId in, Tc tc, Bytes frame) {
+    Ingress& at = ingress_of(in, tc);
+    const Bytes over = frame - std::clamp(threshold(at) - level(at), 0_B, frame);
+    if (at.in_headroom + over > at.limits.headroom) return false;
+    const Bytes shared_before = shared_part(at);
+    at.held += frame;
+    at.in_headroom += over;
+    pool_used_ += shared_part(at) - shared_before;
+    return true;
+  }
+  // Lossy frames are asked for first, then charged once if at least one copy is queued.
+  bool egress_takes(Bytes queue, Bytes frame) const {
+    if (pool_ == 0_B) return queue + frame <= egress_limit_;
+    const Bytes free = pool_ - pool_used_;
+    return frame <= free && queue + frame <= scaled(free, alpha_lossy_);
+  }
+  bool input_takes(PortId in, Bytes frame) const { return lossy_held_[in.value] + frame <= input_buffer_; }
+  void charge_lossy(PortId in, Tc tc, Bytes frame) {
+    ingress_of(in, tc).held += frame;
+    lossy_held_[in.value] += frame;
+    if (pool_ != 0_B) pool_used_ += frame;
+  }
+
+  void release_lossless(PortId in, Tc tc, Bytes frame) {
+    Ingress& at = ingress_of(in, tc);
+    const Bytes shared_before = shared_part(at);
+    at.held -= frame;
+    at.in_headroom -= std::min(at.in_headroom, frame);
+    pool_used_ -= shared_before - shared_part(at);
+  }
+  void release_lossy(PortId in, Tc tc, Bytes frame) {
+    ingress_of(in, tc).held -= frame;
+    lossy_held_[in.value] -= frame;
+    if (pool_ != 0_B) pool_used_ -= frame;
+  }
+
+  bool above_xoff(PortId in, Tc tc) const { return ingress_of(in, tc).in_headroom > 0_B; }
+  // An empty class may always go on, also when the pool is so full that its threshold is below the XON
+  // distance.
+  bool below_xon(PortId in, Tc tc) const {
+    const Ingress& at = ingress_of(in, tc);
+    return at.in_headroom == 0_B &&
+           level(at) <= std::max(0_B, threshold(at) - (at.limits.xoff - at.limits.xon));
+  }
+
+  Bytes held(PortId in, Tc tc) const { return ingress_of(in, tc).held; }
+  Bytes pool_used() const { return pool_used_; }
+  const PfcThresholds& thresholds(PortId in) const { return ingress_of(in, Tc{0}).limits; }
+
+ private:
+  struct Ingress {
+    Bytes held;         // all bytes of the class that came in at the port and wait
+    Bytes in_headroom;  // of these: admitted above the threshold of their time
+    PfcThresholds limits;
+  };
+  static Bytes scaled(Bytes free, double alpha) {
+    return Bytes::from_count(static_cast<std::int64_t>(static_cast<double>(free.count()) * alpha));
+  }
+  static Bytes level(const Ingress& at) { return at.held - at.in_headroom; }
+  Bytes shared_part(const Ingress& at) const {
+    return pool_ == 0_B ? 0_B : std::max(0_B, level(at) - at.limits.xoff);
+  }
+  // Where headroom begins: the reserve and what the pool gives. A share is bounded by alpha, and by what is
+  // left in the pool.
+  Bytes threshold(const Ingress& at) const {
+    if (pool_ == 0_B) return at.limits.xoff;
+    const Bytes free = pool_ - pool_used_;
+    return at.limits.xoff + std::min(scaled(free, alpha_lossless_), shared_part(at) + free);
+  }
+  Ingress& ingress_of(PortId in, Tc tc) { return ingress_[in.value * kTrafficClasses + tc.value]; }
+  const Ingress& ingress_of(PortId in, Tc tc) const {
+    return ingress_[in.value * kTrafficClasses + tc.value];
+  }
+
+  std::vector<Ingress> ingress_;   // port * 8 + class
+  std::vector<Bytes> lossy_held_;  // per ingress port
+  Bytes egress_limit_, input_buffer_, pool_;
+  double alpha_lossless_, alpha_lossy_;
+  Bytes pool_used_;
+};
+
+}  // namespace rocelab

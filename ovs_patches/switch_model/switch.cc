@@ -1,0 +1,193 @@
+// The way out and the pauses; the way in is in switch_input.cc, what is shown in switch_report.cc.
+#include "ovs_patches/switch_model/switch.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+#include "ovs_patches/switch_model/switch_impl.h"
+
+namespace rocelab {
+namespace {
+
+TcMask lossless_classes_of(const SwitchConfig& config) {
+  TcMask mask = 0;
+  for (int tc = 0; tc < kTrafficClasses; ++tc) {
+    if (config.pfc.enabled && config.classes[tc].lossless) mask |= bit_of(Tc{static_cast<std::uint8_t>(tc)});
+  }
+  return mask;
+}
+
+const SwitchConfig& checked(const SwitchConfig& config, std::span<const PortConfig> ports) {
+  const std::string problem = problem_of(config, ports);
+  if (!problem.empty()) std::fprintf(stderr, "switch: %s\n", problem.c_str());
+  RL_CHECK(problem.empty());
+  return config;
+}
+
+}  // namespace
+
+Switch::Impl::Port::Port(const SwitchConfig& switch_config, const PortConfig& port_config)
+    : requests(switch_config.pfc.quanta, switch_config.pfc.refresh_percent, port_config.rate),
+      pauses(port_config.rate),
+      scheduler(switch_config),
+      config(port_config) {}
+
+Switch::Impl::Impl(const SwitchConfig& c, std::span<const PortConfig> port_configs, Rng rng, PacketPool& p,
+                   TraceSink& t, FrameOwner* f)
+    : config(checked(c, port_configs)),
+      classifier(c),
+      lossless_classes(lossless_classes_of(c)),
+      pool(p),
+      trace(t),
+      frames(f),
+      buffer(c, port_configs),
+      queues(port_configs.size(), c.queue_order),
+      ecn(rng.fork("red_ecn")),
+      timers(port_configs.size()) {
+  ports.reserve(port_configs.size());
+  for (const PortConfig& port_config : port_configs) ports.emplace_back(c, port_config);
+}
+
+Switch::Impl::Port& Switch::Impl::at(PortId port) {
+  RL_CHECK(port.value < ports.size());
+  return ports[port.value];
+}
+
+PacketRef Switch::Impl::make_pfc(Port& port, Time now) {
+  const PfcFrame frame = port.requests.make_frame(now);
+  for (int tc = 0; tc < kTrafficClasses; ++tc) {
+    if ((frame.class_enable >> tc & 1) == 0) continue;
+    ++(frame.time[tc] != 0 ? port.counters.xoff_sent : port.counters.xon_sent)[tc];
+  }
+  PacketRef packet = pool.make();
+  put_pfc(*packet, frame);
+  return packet;
+}
+
+PacketRef Switch::Impl::dequeue(PortId port_id, Port& port, Time now) {
+  const TcMask sendable = port.sendable();
+  if (sendable == 0) return {};
+  const Tc tc = port.scheduler.pick(sendable, [&](Tc c) { return queues.head_length(port_id, c); });
+  EgressQueues::Frame frame = queues.pop(port_id, tc);
+  if (queues.empty(port_id, tc)) {
+    port.waiting = static_cast<TcMask>(port.waiting & ~bit_of(tc));
+    port.scheduler.on_empty(tc);
+  }
+  ++port.counters.tx_frames;
+  port.counters.tx_bytes += frame.packet->frame_length;
+  give_back(frame.in, tc, frame.packet->frame(), frame.share, now);
+  return std::move(frame.packet);
+}
+
+void Switch::Impl::give_back(PortId in, Tc tc, Bytes frame, std::uint32_t share, Time now) {
+  if (share != EgressQueues::kNoShare) {
+    if (--shares[share].copies > 0) return;
+    shares[share].next_free = std::exchange(free_share, share);
+  }
+  if (!lossless(tc)) return buffer.release_lossy(in, tc, frame);
+  buffer.release_lossless(in, tc, frame);
+  if (at(in).requests.asks(tc) && buffer.below_xon(in, tc))
+    request_pause(PauseOwner::kIngressBuffer, in, tc, false, now);
+}
+
+void Switch::Impl::request_pause(PauseOwner owner, PortId ingress, Tc tc, bool on, Time now) {
+  Port& port = at(ingress);
+  const bool idle = !port.has_more();
+  if (!port.requests.request(static_cast<unsigned>(owner), tc, on)) return;
+  trace_class(on ? TraceKind::kXoff : TraceKind::kXon, ingress, tc, buffer.held(ingress, tc), now);
+  if (idle && port.has_more()) list_ready(ingress, port);
+}
+
+void Switch::Impl::trace_changes(PortId port, PauseState::Change change, Time now) {
+  for (std::uint8_t n = 0; n < kTrafficClasses; ++n) {
+    const Tc tc{n};
+    if ((change.paused & bit_of(tc)) != 0)
+      trace_class(TraceKind::kPaused, port, tc, queues.bytes(port, tc), now);
+    if ((change.resumed & bit_of(tc)) != 0)
+      trace_class(TraceKind::kResumed, port, tc, queues.bytes(port, tc), now);
+  }
+}
+
+void Switch::Impl::list_ready(PortId port_id, Port& port) {
+  if (std::exchange(port.in_ready, true)) return;
+  ready.push_back(port_id);
+}
+
+void Switch::Impl::set_timer(PortId port_id, const Port& port) {
+  const Time next = std::min(port.requests.next_timeout(), port.pauses.next_timeout());
+  if (next != timers.time_of(port_id.value)) timers.set(port_id.value, next);
+}
+
+void Switch::Impl::trace_class(TraceKind kind, PortId port, Tc tc, Bytes bytes, Time now) {
+  trace.record({.time = now,
+                .kind = kind,
+                .mark = tc.value,
+                .port = port.value,
+                .bytes = static_cast<std::uint64_t>(bytes.count())});
+}
+
+Switch::Switch(const SwitchConfig& config, std::span<const PortConfig> ports, Rng rng, PacketPool& pool,
+               TraceSink& trace, FrameOwner* frames)
+    : impl_(std::make_unique<Impl>(config, ports, rng, pool, trace, frames)) {}
+Switch::~Switch() = default;
+Switch::Switch(Switch&&) noexcept = default;
+
+void Switch::on_packet(PortId in, std::span<const PortId> outs, PacketRef packet, Time now) {
+  impl_->receive(in, outs, std::move(packet), now);
+}
+
+void Switch::on_control(PortId port_id, const Packet& pfc, Time now) {
+  Impl::Port& port = impl_->at(port_id);
+  PfcFrame frame = pfc_of(pfc);
+  frame.class_enable &= impl_->lossless_classes;
+  if (frame.class_enable == 0) {
+    ++port.counters.rx_pfc_ignored;
+    return;
+  }
+  for (int tc = 0; tc < kTrafficClasses; ++tc) {
+    if ((frame.class_enable >> tc & 1) != 0)
+      ++(frame.time[tc] != 0 ? port.counters.xoff_received : port.counters.xon_received)[tc];
+  }
+  const bool idle = !port.has_more();
+  impl_->trace_changes(port_id, port.pauses.on_frame(frame, now), now);
+  if (idle && port.has_more()) impl_->list_ready(port_id, port);
+  impl_->set_timer(port_id, port);
+}
+
+void Switch::on_timeout(Time now) {
+  while (impl_->timers.min_time() <= now) {
+    const PortId port_id{static_cast<std::uint16_t>(impl_->timers.winner())};
+    Impl::Port& port = impl_->at(port_id);
+    const bool idle = !port.has_more();
+    port.requests.on_timeout(now);
+    impl_->trace_changes(port_id, port.pauses.on_timeout(now), now);
+    if (idle && port.has_more()) impl_->list_ready(port_id, port);
+    impl_->set_timer(port_id, port);
+  }
+}
+
+void Switch::request_pause(PauseOwner owner, PortId ingress, Tc tc, bool on, Time now) {
+  if (impl_->lossless(tc)) impl_->request_pause(owner, ingress, tc, on, now);
+}
+
+PacketRef Switch::poll_transmit(PortId port_id, Time now) {
+  Impl::Port& port = impl_->at(port_id);
+  if (!port.requests.frame_due()) return impl_->dequeue(port_id, port, now);
+  PacketRef packet = impl_->make_pfc(port, now);
+  impl_->set_timer(port_id, port);
+  return packet;
+}
+
+bool Switch::has_more(PortId port) const { return impl_->at(port).has_more(); }
+
+std::span<const PortId> Switch::take_ready() {
+  impl_->taken.swap(impl_->ready);
+  impl_->ready.clear();
+  for (const PortId port : impl_->taken) impl_->at(port).in_ready = false;
+  return impl_->taken;
+}
+
+Time Switch::next_timeout() const { return impl_->timers.min_time(); }
+
+}  // namespace rocelab

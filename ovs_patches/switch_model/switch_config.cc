@@ -1,0 +1,98 @@
+#include "ovs_patches/switch_model/switch_config.h"
+
+#include <cmath>
+
+#include "base/wire/pfc.h"
+#include "ovs_patches/switch_model/headroom.h"
+
+namespace rocelab {
+namespace {
+
+std::string problem_of_class(int tc, const ClassConfig& c) {
+  const std::string who = "class " + std::to_string(tc) + ": ";
+  if (c.weight < 1) return who + "ETS weight 0, give at least 1";
+  if (!c.ecn.enabled) return {};
+  if (c.ecn.k_min < 0_B || c.ecn.k_max < c.ecn.k_min) {
+    return who + "ECN K_min " + to_string(c.ecn.k_min) + " and K_max " + to_string(c.ecn.k_max) +
+           ", need 0 <= K_min <= K_max";
+  }
+  if (!(c.ecn.p_max >= 0 && c.ecn.p_max <= 1)) return who + "ECN P_max is not a probability";
+  return {};
+}
+
+// A refresh must reach the peer before the pause that it prolongs has run out, though it may wait for one
+// maximum frame.
+std::string problem_of_refresh(const SwitchConfig& config, const PortConfig& link) {
+  const Duration pause = pause_duration(config.pfc.quanta, link.rate);
+  if (pause - pause * config.pfc.refresh_percent / 100 >= wire_time(config.max_frame, link.rate)) return {};
+  return "PFC quanta " + std::to_string(config.pfc.quanta) +
+         " run out before a refresh can arrive, raise quanta or lower refresh_percent";
+}
+
+std::string problem_of_thresholds(const SwitchConfig& config, const PortConfig& link) {
+  const PfcThresholds t = thresholds_for(config, link);
+  const std::string sum = "buffer " + to_string(config.ingress_buffer) + ", headroom " +
+                          to_string(t.headroom) + ", XOFF " + to_string(t.xoff) + ", XON " + to_string(t.xon);
+  if (t.headroom < 0_B || t.xoff < 0_B || t.xoff + t.headroom > config.ingress_buffer) {
+    return sum + ": the ingress buffer is too small for XOFF and headroom of a " + to_string(link.rate) +
+           ", " + to_string(link.delay) + " link";
+  }
+  if (t.xon < 0_B || t.xon > t.xoff) return sum + ": need 0 <= XON <= XOFF, enlarge the ingress buffer";
+  return problem_of_refresh(config, link);
+}
+
+std::string problem_of_port(const SwitchConfig& config, const PortConfig& link) {
+  if (link.rate <= 0_bps) return "rate " + to_string(link.rate) + ", need more than 0";
+  if (link.delay < 0_ps) return "delay " + to_string(link.delay) + ", need at least 0";
+  if (!config.pfc.enabled) return {};
+  for (const ClassConfig& c : config.classes) {
+    if (c.lossless) return problem_of_thresholds(config, link);
+  }
+  return {};
+}
+
+std::string problem_of_switch(const SwitchConfig& config) {
+  if (config.max_frame < 128_B || config.max_frame > 65535_B)
+    return "max_frame " + to_string(config.max_frame) + ", need 128 B to 65535 B";
+  if (config.shared_pool < 0_B || config.egress_limit < 0_B || config.input_buffer < 0_B)
+    return "a buffer size is negative";
+  if (config.shared_pool > 0_B &&
+      !(config.alpha_lossless > 0 && config.alpha_lossy > 0 && std::isfinite(config.alpha_lossless) &&
+        std::isfinite(config.alpha_lossy))) {
+    return "shared_pool needs alpha_lossless and alpha_lossy above 0";
+  }
+  if (config.input_buffered && config.shared_pool > 0_B)
+    return "input_buffered has no shared pool, set shared_pool to 0";
+  if (config.pfc.enabled &&
+      (config.pfc.quanta == 0 || config.pfc.refresh_percent < 1 || config.pfc.refresh_percent > 99)) {
+    return "PFC quanta must be at least 1 and refresh_percent 1 to 99";
+  }
+  if (config.pfc.response_time < 0_ps && config.pfc.response_time != kOneMaxFrame)
+    return "PFC response time is negative";
+  for (const auto tc : config.dscp_to_tc) {
+    if (tc >= kTrafficClasses) return "the DSCP map names class " + std::to_string(tc) + ", there are 0 to 7";
+  }
+  for (const auto tc : config.pcp_to_tc) {
+    if (tc >= kTrafficClasses) return "the PCP map names class " + std::to_string(tc) + ", there are 0 to 7";
+  }
+  for (int tc = 0; tc < kTrafficClasses; ++tc) {
+    if (std::string problem = problem_of_class(tc, config.classes[tc]); !problem.empty()) return problem;
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string problem_of(const SwitchConfig& config, std::span<const PortConfig> ports) {
+  if (ports.empty() || ports.size() > kMaxSwitchPorts) {
+    return std::to_string(ports.size()) + " ports, a switch has 1 to " + std::to_string(kMaxSwitchPorts);
+  }
+  if (std::string problem = problem_of_switch(config); !problem.empty()) return problem;
+  for (std::size_t i = 0; i < ports.size(); ++i) {
+    if (std::string problem = problem_of_port(config, ports[i]); !problem.empty())
+      return "port " + std::to_string(i) + ": " + problem;
+  }
+  return {};
+}
+
+}  // namespace rocelab

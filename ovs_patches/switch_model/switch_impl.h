@@ -1,0 +1,86 @@
+// Switch::Impl: the state of a switch and the steps that its inputs and outputs are made of. Private to
+// switch*.cc.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/packet.h"
+#include "base/trace.h"
+#include "ovs_patches/switch_model/pfc.h"
+#include "ovs_patches/switch_model/queue.h"
+#include "ovs_patches/switch_model/red_ecn.h"
+#include "ovs_patches/switch_model/scheduler.h"
+#include "ovs_patches/switch_model/shared_buffer.h"
+#include "ovs_patches/switch_model/switch.h"
+#include "ovs_patches/switch_model/winner_tree.h"
+
+namespace rocelab {
+
+struct Switch::Impl {
+  struct Port {
+    Port(const SwitchConfig& config, const PortConfig& port_config);
+    TcMask waiting = 0;      // classes with frames queued for this port
+    bool in_ready = false;   // listed in `ready`
+    PauseRequests requests;  // as ingress: what we ask of the peer
+    PauseState pauses;       // as egress: what the peer asked of us
+    Scheduler scheduler;
+    PortConfig config;
+    SwitchPortCounters counters;
+
+    TcMask sendable() const { return static_cast<TcMask>(waiting & ~pauses.paused()); }
+    bool has_more() const { return requests.frame_due() || sendable() != 0; }
+  };
+  // A frame with several outputs: stored and charged once, given back with its last copy.
+  struct Share {
+    std::uint32_t copies = 0;
+    std::uint32_t next_free = EgressQueues::kNoShare;
+  };
+
+  Impl(const SwitchConfig& c, std::span<const PortConfig> port_configs, Rng rng, PacketPool& p, TraceSink& t,
+       FrameOwner* f);
+
+  bool lossless(Tc tc) const { return (lossless_classes & bit_of(tc)) != 0; }
+  Port& at(PortId port);
+
+  // --- switch_input.cc: admission
+  void receive(PortId in, std::span<const PortId> outs, PacketRef packet, Time now);
+  bool egress_takes(PortId out, Tc tc, Bytes frame) const;
+  void receive_copies(PortId in, std::span<const PortId> outs, PacketRef packet, Time now);
+  PacketRef copy_of(const Packet& packet);
+  void enqueue(PortId in, PortId out, PacketRef packet, std::uint32_t share, Time now);
+  void note_stored(PortId in, PortId out, const Packet& packet, Time now);
+  void drop(PortId at_port, PortId peer, PacketRef packet, SwitchDropReason reason, Time now);
+  void note_drop(PortId at_port, PortId peer, const Packet& packet, SwitchDropReason reason, Time now);
+  void release_frame(const Packet& packet);
+  std::uint32_t new_share();
+
+  // --- switch.cc: the way out, pauses
+  PacketRef make_pfc(Port& port, Time now);
+  PacketRef dequeue(PortId port_id, Port& port, Time now);
+  void give_back(PortId in, Tc tc, Bytes frame, std::uint32_t share, Time now);
+  void request_pause(PauseOwner owner, PortId ingress, Tc tc, bool on, Time now);
+  void trace_changes(PortId port, PauseState::Change change, Time now);
+  void list_ready(PortId port_id, Port& port);
+  void set_timer(PortId port_id, const Port& port);
+  void trace_class(TraceKind kind, PortId port, Tc tc, Bytes bytes, Time now);
+
+  SwitchConfig config;
+  Classifier classifier;
+  TcMask lossless_classes = 0;
+  PacketPool& pool;
+  TraceSink& trace;
+  FrameOwner* frames;
+  SharedBuffer buffer;
+  EgressQueues queues;
+  RedEcn ecn;
+  std::vector<Port> ports;
+  WinnerTree timers;  // per port: pause expiry or PFC refresh
+  std::vector<PortId> ready, taken;
+  std::vector<Share> shares;
+  std::uint32_t free_share = EgressQueues::kNoShare;
+};
+
+}  // namespace rocelab

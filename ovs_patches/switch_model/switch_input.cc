@@ -1,0 +1,185 @@
+// The way in: admission, copies, marking, drops.
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+#include "ovs_patches/switch_model/switch_impl.h"
+
+namespace rocelab {
+
+void Switch::Impl::receive(PortId in, std::span<const PortId> outs, PacketRef packet, Time now) {
+  const Tc tc = packet->tc;
+  const Bytes frame = packet->frame();
+  SwitchPortCounters& counters = at(in).counters;
+  RL_CHECK(tc.value < kTrafficClasses);
+  ++counters.rx_frames;
+  counters.rx_bytes += packet->frame_length;
+  if (frame > config.max_frame) return drop(in, in, std::move(packet), SwitchDropReason::kOversize, now);
+  if (outs.empty()) return drop(in, in, std::move(packet), SwitchDropReason::kNoRoute, now);
+  if (lossless(tc)) {
+    if (!buffer.admit_lossless(in, tc, frame))
+      return drop(in, outs[0], std::move(packet), SwitchDropReason::kHeadroom, now);
+  } else if (config.input_buffered && !buffer.input_takes(in, frame)) {
+    return drop(in, outs[0], std::move(packet), SwitchDropReason::kInputBuffer, now);
+  }
+  if (outs.size() > 1) return receive_copies(in, outs, std::move(packet), now);
+
+  const PortId out = outs[0];
+  if (!egress_takes(out, tc, frame))
+    return drop(out, in, std::move(packet), SwitchDropReason::kEgressLimit, now);
+  if (!lossless(tc)) buffer.charge_lossy(in, tc, frame);
+  Packet& stored = *packet;  // stays where it is while the queue holds it
+  enqueue(in, out, std::move(packet), EgressQueues::kNoShare, now);
+  note_stored(in, out, stored, now);
+}
+
+bool Switch::Impl::egress_takes(PortId out, Tc tc, Bytes frame) const {
+  return lossless(tc) || config.input_buffered || buffer.egress_takes(queues.bytes(out, tc), frame);
+}
+
+// The frame is charged once, and each output decides for itself. The last that takes it gets the original, so
+// that copies are made before it is marked.
+void Switch::Impl::receive_copies(PortId in, std::span<const PortId> outs, PacketRef packet, Time now) {
+  const Tc tc = packet->tc;
+  const Bytes frame = packet->frame();
+  SwitchPortCounters& counters = at(in).counters;
+  counters.replicated_frames += outs.size() - 1;
+  counters.replicated_bytes += (outs.size() - 1) * packet->frame_length;
+  std::size_t last = outs.size();
+  for (std::size_t i = 0; i < outs.size(); ++i) {
+    if (egress_takes(outs[i], tc, frame)) {
+      last = i;
+    } else {
+      note_drop(outs[i], in, *packet, SwitchDropReason::kEgressLimit, now);
+    }
+  }
+  if (last == outs.size()) return release_frame(*packet);
+
+  Packet& stored = *packet;
+  const std::uint32_t share = new_share();
+  for (std::size_t i = 0; i < last; ++i) {
+    if (!egress_takes(outs[i], tc, frame)) continue;
+    if (PacketRef copy = copy_of(stored)) {
+      enqueue(in, outs[i], std::move(copy), share, now);
+    } else {
+      note_drop(outs[i], in, stored, SwitchDropReason::kNoCopy, now);
+    }
+  }
+  enqueue(in, outs[last], std::move(packet), share, now);
+  if (!lossless(tc)) buffer.charge_lossy(in, tc, frame);
+  note_stored(in, outs[last], stored, now);
+}
+
+// Null: the frame's owner has no place for one more.
+PacketRef Switch::Impl::copy_of(const Packet& packet) {
+  std::uint32_t slot = packet.frame_slot;
+  if (slot != kNoFrame && frames != nullptr) {
+    slot = frames->share(slot);
+    if (slot == kNoFrame) return {};
+  }
+  PacketRef copy = pool.clone(packet);
+  copy->frame_slot = slot;
+  return copy;
+}
+
+void Switch::Impl::enqueue(PortId in, PortId out, PacketRef packet, std::uint32_t share, Time now) {
+  const Tc tc = packet->tc;
+  Port& port = at(out);
+  const Bytes length = queues.bytes(out, tc);
+  if (ecn.marks(config.classes[tc.value].ecn, packet->ecn, length)) {
+    packet->ecn = Ecn::kCe;
+    ++port.counters.ecn_marked;
+    trace.record({.time = now,
+                  .kind = TraceKind::kMark,
+                  .mark = tc.value,
+                  .port = out.value,
+                  .flow = packet->flow,
+                  .bytes = static_cast<std::uint64_t>(length.count()),
+                  .psn = packet->roce.psn.value(),
+                  .peer = in.value});
+  }
+  std::uint64_t& peak = port.counters.queue_peak_bytes[tc.value];
+  peak = std::max(peak, static_cast<std::uint64_t>((length + packet->frame()).count()));
+  if (share != EgressQueues::kNoShare) ++shares[share].copies;
+  queues.push(out, tc, {std::move(packet), in, share});
+  const bool idle = !port.has_more();
+  port.waiting |= bit_of(tc);
+  if (idle && port.has_more()) list_ready(out, port);
+}
+
+// After a frame was charged and queued.
+void Switch::Impl::note_stored(PortId in, PortId out, const Packet& packet, Time now) {
+  const Tc tc = packet.tc;
+  std::uint64_t& peak = at(in).counters.ingress_peak_bytes[tc.value];
+  peak = std::max(peak, static_cast<std::uint64_t>(buffer.held(in, tc).count()));
+  if (trace.wants(TraceKind::kDeliver)) {
+    trace.record({.time = now,
+                  .kind = TraceKind::kDeliver,
+                  .mark = static_cast<std::uint8_t>(packet.ecn),
+                  .port = in.value,
+                  .flow = packet.flow,
+                  .bytes = packet.frame_length,
+                  .psn = packet.roce.psn.value(),
+                  .peer = out.value});
+  }
+  if (lossless(tc) && buffer.above_xoff(in, tc)) request_pause(PauseOwner::kIngressBuffer, in, tc, true, now);
+}
+
+void Switch::Impl::drop(PortId at_port, PortId peer, PacketRef packet, SwitchDropReason reason, Time now) {
+  note_drop(at_port, peer, *packet, reason, now);
+  release_frame(*packet);
+}
+
+void Switch::Impl::release_frame(const Packet& packet) {
+  if (frames != nullptr && packet.frame_slot != kNoFrame) frames->release(packet.frame_slot);
+}
+
+void Switch::Impl::note_drop(PortId at_port, PortId peer, const Packet& packet, SwitchDropReason reason,
+                             Time now) {
+  SwitchPortCounters& counters = at(at_port).counters;
+  ++counters.drops;
+  counters.dropped_bytes += packet.frame_length;
+  counters.data_drops += packet.kind == PacketKind::kData && packet.payload_length > 0;
+  counters.lossless_drops += lossless(packet.tc);
+  switch (reason) {
+    case SwitchDropReason::kEgressLimit:
+      ++counters.drops_egress_limit;
+      break;
+    case SwitchDropReason::kInputBuffer:
+      ++counters.drops_input_buffer;
+      break;
+    case SwitchDropReason::kHeadroom:
+      ++counters.drops_headroom;
+      break;
+    case SwitchDropReason::kOversize:
+      ++counters.drops_oversize;
+      break;
+    case SwitchDropReason::kNoRoute:
+      ++counters.drops_no_route;
+      break;
+    case SwitchDropReason::kNoCopy:
+      ++counters.drops_no_copy;
+      break;
+  }
+  trace.record({.time = now,
+                .kind = TraceKind::kDrop,
+                .mark = static_cast<std::uint8_t>(reason),
+                .port = at_port.value,
+                .flow = packet.flow,
+                .bytes = packet.frame_length,
+                .psn = packet.roce.psn.value(),
+                .peer = peer.value});
+}
+
+std::uint32_t Switch::Impl::new_share() {
+  if (free_share == EgressQueues::kNoShare) {
+    shares.emplace_back();
+    return static_cast<std::uint32_t>(shares.size() - 1);
+  }
+  const std::uint32_t share = free_share;
+  free_share = shares[share].next_free;
+  shares[share] = Share{};
+  return share;
+}
+
+}  // namespace rocelab

@@ -1,0 +1,67 @@
+// What a switch shows: lengths, states, counters, the report of its thresholds.
+#include "base/check.h"
+#include "ovs_patches/switch_model/switch_impl.h"
+
+namespace rocelab {
+
+std::size_t Switch::ports() const { return impl_->ports.size(); }
+const PortConfig& Switch::port(PortId port) const { return impl_->at(port).config; }
+const SwitchConfig& Switch::config() const { return impl_->config; }
+const Classifier& Switch::classifier() const { return impl_->classifier; }
+Bytes Switch::shared_pool_used() const { return impl_->buffer.pool_used(); }
+std::uint64_t Switch::queued_frames() const { return impl_->queues.frames(); }
+
+Bytes Switch::queue_bytes(PortId egress, Tc tc) const {
+  RL_CHECK(egress.value < ports() && tc.value < kTrafficClasses);
+  return impl_->queues.bytes(egress, tc);
+}
+
+Bytes Switch::ingress_bytes(PortId ingress, Tc tc) const {
+  RL_CHECK(ingress.value < ports() && tc.value < kTrafficClasses);
+  return impl_->buffer.held(ingress, tc);
+}
+
+bool Switch::is_paused(PortId egress, Tc tc) const {
+  return (impl_->at(egress).pauses.paused() & bit_of(tc)) != 0;
+}
+bool Switch::is_pausing(PortId ingress, Tc tc) const { return impl_->at(ingress).requests.asks(tc); }
+
+SwitchPortCounters Switch::counters(PortId port_id, Time now) const {
+  const Impl::Port& port = impl_->at(port_id);
+  SwitchPortCounters counters = port.counters;
+  for (std::uint8_t tc = 0; tc < kTrafficClasses; ++tc) {
+    counters.paused_ps[tc] = static_cast<std::uint64_t>(port.pauses.paused_time(Tc{tc}, now).ps());
+  }
+  return counters;
+}
+
+std::vector<ClassReport> Switch::describe() const {
+  std::vector<ClassReport> rows;
+  for (std::uint16_t port = 0; port < ports(); ++port) {
+    for (std::uint8_t tc = 0; tc < kTrafficClasses; ++tc) {
+      const ClassConfig& c = impl_->config.classes[tc];
+      ClassReport row;
+      row.port = PortId{port};
+      row.tc = Tc{tc};
+      row.lossless = impl_->lossless(row.tc);
+      row.ecn = c.ecn;
+      row.selection = c.selection;
+      row.weight = c.weight;
+      if (row.lossless) {
+        const PfcThresholds& t = impl_->buffer.thresholds(PortId{port});
+        row.buffer = t.xoff + t.headroom;
+        row.headroom = t.headroom;
+        row.xoff = t.xoff;
+        row.xon = t.xon;
+        row.quanta = impl_->config.pfc.quanta;
+      } else {
+        row.egress_limit =
+            impl_->config.input_buffered ? impl_->config.input_buffer : impl_->config.egress_limit;
+      }
+      rows.push_back(row);
+    }
+  }
+  return rows;
+}
+
+}  // namespace rocelab

@@ -1,0 +1,5 @@
+"""rocelab: end-to-end RDMA experiments on a laptop."""
+
+from __future__ import annotations
+
+__version__ = "0.1.0"

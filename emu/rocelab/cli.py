@@ -1,0 +1,255 @@
+"""The command line: what can be asked for and how it is checked. What a command does is behind a late import, so that
+`./rocelab clean` does not wait for pandas, nor `--help` for Mininet."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+from enum import Enum
+from pathlib import Path
+from typing import Any, List, Optional
+
+import click
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from rocelab import clean as cleaning
+from rocelab import paths
+from rocelab.errors import RocelabError, UsageError
+from rocelab.privileges import require_root
+from rocelab.setup_all import set_up
+
+app = typer.Typer(
+    name="rocelab",
+    help="End-to-end RDMA experiments on a laptop.",
+    epilog="First: ./rocelab run scenarios/incast.toml",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+class Engine(str, Enum):
+    """live: real processes over Open vSwitch. des: virtual time, no processes."""
+
+    live = "live"
+    des = "des"
+
+
+class Clock(str, Enum):
+    """lockstep: exact, as slow as the machine is. wall: for peers with clocks of their own."""
+
+    lockstep = "lockstep"
+    wall = "wall"
+
+
+_SCENARIO = typer.Argument(
+    ..., show_default=False, metavar="SCENARIO", help="A TOML file, e.g. scenarios/incast.toml."
+)
+_ENGINE = typer.Option(None, show_default=False, help="What drives the experiment; default: the scenario's.")
+_SET = typer.Option(
+    [], "--set", metavar="KEY=VALUE", help="Overrides a value of the scenario; may be repeated."
+)
+_RUN = typer.Option(
+    None, "--run", show_default=False, metavar="ID", help="Which kept topology, if there are several."
+)
+_NO_INSTALL = typer.Option(
+    False, "--no-install", help="Only name missing Debian packages; fail if there are any."
+)
+
+
+def _example(text: str) -> str:
+    return f"Example: ./rocelab {text}"
+
+
+@app.command(epilog=_example("run scenarios/incast.toml --seed 7 --set link.rate=100Gb/s --pcap"))
+def run(
+    scenario: Path = _SCENARIO,
+    engine: Optional[Engine] = _ENGINE,
+    clock: Optional[Clock] = typer.Option(
+        None, show_default=False, help="Clock of the live engine; default: the scenario's."
+    ),
+    seed: Optional[int] = typer.Option(
+        None, show_default=False, min=0, help="Instead of the scenario's seeds."
+    ),
+    pcap: bool = typer.Option(False, "--pcap", help="Also write captures, in experiment time."),
+    overrides: List[str] = _SET,
+    out: Optional[Path] = typer.Option(
+        None, show_default=False, metavar="DIR", help="Where results go; default: out/NAME."
+    ),
+    no_install: bool = _NO_INSTALL,
+) -> int:
+    """Run a scenario: show progress, compare its labels in a table, write summary.json, report.html, run.sqlite."""
+    _check_scenario(scenario)
+    _check_overrides(overrides)
+    if engine is Engine.des and clock is not None:
+        raise UsageError("--clock is for --engine live: the virtual-time engine has none")
+    if engine is Engine.live:
+        require_root("--engine live")
+    set_up()
+    return _call(
+        *("rocelab.runner", "run_scenario", scenario),
+        engine=engine.value if engine else None,
+        clock=clock.value if clock else None,
+        seed=seed,
+        pcap=pcap,
+        overrides=tuple(overrides),
+        out=out,
+    )
+
+
+@app.command(epilog=_example("up scenarios/incast.toml"))
+def up(scenario: Path = _SCENARIO, overrides: List[str] = _SET, no_install: bool = _NO_INSTALL) -> int:
+    """Build a scenario's topology and keep it, for `exec`, `stat` and `env`, until `down`."""
+    _check_scenario(scenario)
+    _check_overrides(overrides)
+    require_root("`up`")
+    set_up()
+    return _call("rocelab.live.commands", "up", scenario, overrides=tuple(overrides))
+
+
+@app.command(
+    "exec",
+    epilog=_example("exec --host h1 -- ibv_rc_pingpong -d rocelab0 -g 1"),
+    context_settings={"allow_interspersed_args": False},
+)
+def execute(
+    host: str = typer.Option(
+        ..., "--host", show_default=False, metavar="NAME", help="Host of the topology, e.g. h1."
+    ),
+    program: List[str] = typer.Argument(
+        ..., metavar="-- PROGRAM [ARGS]...", help="Program and its arguments."
+    ),
+    run_id: Optional[str] = _RUN,
+    no_install: bool = _NO_INSTALL,
+) -> int:
+    """Run any verbs program, unmodified, on a host of a kept topology; its exit status is returned."""
+    require_root("`exec`")
+    set_up()
+    return _call("rocelab.live.commands", "execute", host, tuple(program), run_id=run_id)
+
+
+@app.command(epilog=_example("env h1"))
+def env(
+    host: str = typer.Argument(..., show_default=False, metavar="HOST"), run_id: Optional[str] = _RUN
+) -> int:
+    """Print the variables with which programs run on a host, as lines for a shell."""
+    return _call("rocelab.live.commands", "env", host, run_id=run_id)
+
+
+@app.command(epilog=_example("stat h1"))
+def stat(
+    node: Optional[str] = typer.Argument(
+        None, show_default=False, metavar="[NODE]", help="A host or a switch; default: all."
+    ),
+    run_id: Optional[str] = _RUN,
+    as_json: bool = typer.Option(False, "--json", help="As JSON."),
+) -> int:
+    """Show counters of NICs and switch ports of a kept topology."""
+    return _call("rocelab.live.commands", "stat", node, run_id=run_id, as_json=as_json)
+
+
+@app.command(epilog=_example("down"))
+def down(run_id: Optional[str] = _RUN) -> int:
+    """End a kept topology."""
+    require_root("`down`")
+    return _call("rocelab.live.commands", "down", run_id=run_id)
+
+
+@app.command(epilog=_example("test --fast --label unit --label python"))
+def test(
+    fast: bool = typer.Option(
+        False, "--fast", help="Without live runs, fuzzing, clang-tidy and OVS's own tests."
+    ),
+    label: List[str] = typer.Option(
+        [], "--label", metavar="L", help="Only these kinds of test; may be repeated."
+    ),
+    fuzz_seconds: int = typer.Option(60, min=1, help="Time for all fuzzers together."),
+    no_install: bool = _NO_INSTALL,
+) -> int:
+    """Build and run every test; the last line says how many passed and failed."""
+    from rocelab import selftest
+
+    return selftest.run(fast, tuple(label), fuzz_seconds)
+
+
+@app.command(epilog=_example("bench live"))
+def bench(engine: Engine = typer.Argument(Engine.live), no_install: bool = _NO_INSTALL) -> int:
+    """Measure rocelab itself; prints JSON."""
+    if engine is Engine.live:
+        require_root("`bench live`")
+    set_up()
+    return _call("rocelab.bench", engine.value)
+
+
+@app.command(epilog=_example("clean --all"))
+def clean(
+    everything: bool = typer.Option(False, "--all", help="Also end runs that are still alive."),
+    only: List[str] = typer.Argument(None, show_default=False, metavar="[ID]...", help="Only these runs."),
+) -> int:
+    """Remove what killed runs left: processes, namespaces, interfaces, shared memory, files."""
+    return show_cleaned(cleaning.clean(everything, only or ()), only or ())
+
+
+@app.command(epilog=_example("setup --no-install"))
+def setup(
+    tests: bool = typer.Option(False, "--tests", help="Also install what only the tests need."),
+    no_install: bool = _NO_INSTALL,
+) -> int:
+    """Install missing Debian packages, build rocelab and its Open vSwitch; only what changed."""
+    set_up()
+    Console(stderr=True).print(f"set-up is complete: {paths.BUILD}")
+    return 0
+
+
+def show_cleaned(results: list[cleaning.Removed | cleaning.LeftAlone], only: List[str] | tuple[()]) -> int:
+    table = Table("run", "", box=None)
+    unremoved: list[str] = []
+    for result in results:
+        if isinstance(result, cleaning.LeftAlone):
+            table.add_row(result.run_id, f"left alone: {result.reason}")
+        else:
+            what = f"removed ({result.processes} processes, {len(result.interfaces)} interfaces)"
+            table.add_row(result.run_id, what)
+            unremoved += result.left
+    Console().print(table if results else "nothing to clean")
+    if unknown := sorted(set(only) - {result.run_id for result in results}):
+        raise RocelabError(f"no run {', '.join(unknown)} on this machine")
+    if unremoved:
+        raise RocelabError(f"could not remove {' '.join(unremoved)}: run it as root")
+    return 0
+
+
+def main(arguments: list[str]) -> int:
+    """Exit status. Usage errors are one line, like all others."""
+    try:
+        return int(app(arguments, prog_name="./rocelab", standalone_mode=False) or 0)
+    except click.UsageError as e:
+        path = e.ctx.command_path if e.ctx else "./rocelab"
+        raise UsageError(f"{e.format_message().rstrip('.')} (see {path} --help)") from e
+    except click.ClickException as e:
+        raise RocelabError(e.format_message()) from e
+    except click.Abort:
+        raise KeyboardInterrupt from None
+
+
+def _call(module: str, function: str, *arguments: Any, **options: Any) -> int:
+    return int(getattr(importlib.import_module(module), function)(*arguments, **options) or 0)
+
+
+def _check_scenario(path: Path) -> None:
+    if path.is_file():
+        return
+    known = sorted(file.name for file in (paths.ROOT / "scenarios").glob("*.toml"))
+    close = difflib.get_close_matches(path.name, known, n=1)
+    hint = f"did you mean scenarios/{close[0]}?" if close else "scenarios/ holds those that come with rocelab"
+    raise UsageError(f"no scenario file {path}: {hint}")
+
+
+def _check_overrides(overrides: List[str]) -> None:
+    for text in overrides:
+        key, equals, value = text.partition("=")
+        if not (key.strip() and equals and value.strip()):
+            raise UsageError(f"--set {text}: write it as KEY=VALUE, e.g. --set link.rate=100Gb/s")

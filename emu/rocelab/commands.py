@@ -1,0 +1,48 @@
+"""The commands and what each needs, known before anything but the standard library is installed."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Command:
+    name: str
+    summary: str
+    packages: tuple[str, ...] = ()  # groups of rocelab.packages
+
+
+COMMANDS = (
+    Command("run", "run a scenario and write its report", ("build", "run")),
+    Command("up", "build a scenario's topology and keep it", ("build", "run")),
+    Command("exec", "run a program on a host of a kept topology", ("build", "run")),
+    Command("env", "print the environment of a host's programs"),
+    Command("stat", "show counters of NICs and switches"),
+    Command("down", "end a kept topology"),
+    Command("test", "run every test", ("build", "run", "test")),
+    Command("bench", "measure rocelab itself", ("build", "run")),
+    Command("clean", "remove what killed runs left behind"),
+    Command("setup", "install what is missing and build, without running", ("build", "run")),
+)
+
+
+def find(name: str) -> Command | None:
+    return next((command for command in COMMANDS if command.name == name), None)
+
+
+def nearest(name: str) -> str:
+    """ ", did you mean X?", or nothing."""
+    close = difflib.get_close_matches(name, [command.name for command in COMMANDS], n=1, cutoff=0.5)
+    return f", did you mean `{close[0]}`?" if close else ""
+
+
+def usage() -> str:
+    """What can be said on a bare machine, where the full help cannot be drawn yet."""
+    lines = ["usage: ./rocelab COMMAND [OPTIONS]", ""]
+    lines += [f"  {command.name:6} {command.summary}" for command in COMMANDS]
+    lines += [
+        "",
+        "First: ./rocelab run scenarios/incast.toml (as root; it installs and builds what it needs)",
+    ]
+    return "\n".join(lines)

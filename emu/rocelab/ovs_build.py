@@ -1,0 +1,220 @@
+"""Open vSwitch 3.1 from Debian's openvswitch-source, with our patches and netdev class, built in place in build/ovs/src.
+
+Redone is only what changed:
+    tarball, series or a patch      a fresh tree: unpack, patch, (boot.sh), configure, make
+    a C file of ovs_patches/netdev  copied into vswitchd/, make
+    our static libraries            ovs-vswitchd is linked again
+The first is told by a stamp of content hashes, written when the tree is complete; an interrupted set-up starts it again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import shutil
+import subprocess
+import tarfile
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from rocelab import paths
+from rocelab.errors import RocelabError
+from rocelab.setup_build import jobs
+from rocelab.setup_progress import Step, run_logged
+
+TARBALL = Path("/usr/src/openvswitch/openvswitch.tar.gz")
+VERSION = "3.1"
+PROGRAMS = (
+    *("vswitchd/ovs-vswitchd", "ovsdb/ovsdb-server", "ovsdb/ovsdb-tool"),
+    *("utilities/ovs-vsctl", "utilities/ovs-ofctl", "utilities/ovs-appctl", "utilities/ovs-dpctl"),
+    "vswitchd/vswitch.ovsschema",
+)
+_CONFIGURE = (
+    "--disable-ssl",
+    "--disable-libcapng",
+    "--enable-silent-rules",
+    "PYTHON3=/usr/bin/python3",
+    "CFLAGS=-O2 -g",
+)
+_AUTOTOOLS = re.compile(r"^\+\+\+ \S+\.(?:mk|am|ac|m4)\b", re.M)  # a patch to these needs boot.sh
+# `make all` makes the generated sources before it starts; single targets have to ask for them.
+_GENERATED = "rocelab-generated: $(BUILT_SOURCES)\n.PHONY: rocelab-generated\n"
+
+
+@dataclass(frozen=True)
+class OvsBuild:
+    """Paths of one build; the defaults are the work tree's."""
+
+    tarball: Path = TARBALL
+    patches: Path = paths.OVS_PATCHES
+    home: Path = paths.OVS
+    libraries: Path = paths.RELEASE
+    logs: Path = paths.LOGS
+    programs: tuple[str, ...] = field(default=PROGRAMS)
+
+    @property
+    def tree(self) -> Path:
+        return self.home / "src"
+
+    def ensure(self, step: Step) -> None:
+        """Brings the programs up to date."""
+        stamps = self._stamps()
+        key = self._tree_key()
+        if stamps.get("tree") != key or not (self.tree / "Makefile").exists():
+            self._make_tree(step)
+            stamps = {"tree": key}
+            self._write(stamps)
+        copy_changed(self.netdev_sources(), self.tree / "vswitchd")
+        key = digest_of(self.static_libraries())
+        if stamps.get("libraries") != key:
+            (self.tree / "vswitchd" / "ovs-vswitchd").unlink(missing_ok=True)
+        self.make(step, self.programs)
+        if stamps.get("libraries") != key:
+            self._write({**stamps, "libraries": key})
+
+    def make(self, step: Step, targets: Iterable[str]) -> None:
+        argv = ["make", f"-j{jobs()}", f"LOSSLESS_LIBS={self.link_line()}", *targets]
+        total = self._commands(argv)
+        done = 0
+
+        def read(line: str) -> tuple[float | None, str] | None:
+            nonlocal done
+            found = re.match(r"(?:CC|CXX|CCLD|CXXLD|AR) +(\S+)", line)
+            done += bool(found)
+            return (done / total if total else None, found[1]) if found else None
+
+        run_logged(argv, step, self.logs / "build-ovs.log", read, cwd=self.tree)
+
+    def series(self) -> list[Path]:
+        """The patches in their order."""
+        listed = self.patches / "series"
+        lines = (
+            [line.split("#")[0].strip() for line in listed.read_text().splitlines()]
+            if listed.exists()
+            else []
+        )
+        found = [self.patches / name for name in lines if name]
+        for path in found:
+            if not path.exists():
+                raise RocelabError(f"{listed} names {path.name}, which is not there")
+        return found
+
+    def netdev_sources(self) -> list[Path]:
+        """The C part of our netdev class, which needs OVS's own headers (ours are found by -iquote). C++ comes as libraries."""
+        return sorted((self.patches / "netdev").glob("*.c"))
+
+    def static_libraries(self) -> list[Path]:
+        return sorted(self.libraries.rglob("lib*.a"))
+
+    def link_line(self) -> str:
+        """All our libraries as a group: the linker takes only members that something needs, in whatever order."""
+        return " ".join(
+            [
+                "-Wl,--start-group",
+                *map(str, self.static_libraries()),
+                "-Wl,--end-group",
+                "-lstdc++",
+                "-lcrypto",
+                "-lpthread",
+            ]
+        )
+
+    def _make_tree(self, step: Step) -> None:
+        (self.home / "stamps.json").unlink(missing_ok=True)
+        step.update(note="unpacking")
+        self._unpack()
+        log = self.logs / "patch-ovs.log"
+        log.unlink(missing_ok=True)
+        for patch in self.series():
+            step.update(note=patch.name)
+            argv: list[str | Path] = [
+                "patch",
+                "-p1",
+                "--batch",
+                "--forward",
+                "--no-backup-if-mismatch",
+                "-i",
+                patch,
+            ]
+            run_logged(argv, step, log, cwd=self.tree, append=True)
+        copy_changed(self.netdev_sources(), self.tree / "vswitchd")
+        if any(_AUTOTOOLS.search(patch.read_text(errors="replace")) for patch in self.series()):
+            step.update(note="boot.sh")
+            run_logged(["./boot.sh"], step, self.logs / "boot-ovs.log", cwd=self.tree)
+        step.update(note="configure")
+        argv = [
+            "./configure",
+            *_CONFIGURE,
+            f"CPPFLAGS=-iquote {paths.ROOT} -iquote {self.patches / 'netdev'}",
+        ]
+        run_logged(argv, step, self.logs / "configure-ovs.log", cwd=self.tree)
+        (self.home / "generated.mk").write_text(_GENERATED)
+        argv = ["make", "-f", "Makefile", "-f", "../generated.mk", "rocelab-generated"]
+        run_logged(argv, step, self.logs / "generate-ovs.log", cwd=self.tree)
+
+    def _unpack(self) -> None:
+        if not self.tarball.exists():
+            raise RocelabError(f"{self.tarball} is missing: install Debian's openvswitch-source")
+        shutil.rmtree(self.tree, ignore_errors=True)
+        fresh = self.home / "unpacked"
+        shutil.rmtree(fresh, ignore_errors=True)
+        fresh.mkdir(parents=True)
+        try:
+            with tarfile.open(self.tarball) as archive:
+                archive.extractall(fresh)
+        except (tarfile.TarError, EOFError, OSError) as e:
+            raise RocelabError(
+                f"{self.tarball} cannot be unpacked ({e}): install openvswitch-source again"
+            ) from e
+        (top,) = fresh.iterdir()
+        found = re.search(
+            r"^PACKAGE_VERSION='([^']*)'", (top / "configure").read_text(errors="replace"), re.M
+        )
+        version = found[1] if found else "of an unknown version"
+        if not version.startswith(f"{VERSION}."):
+            raise RocelabError(
+                f"openvswitch-source holds Open vSwitch {version}, and the patches are for {VERSION}: install Debian 12's"
+            )
+        top.rename(self.tree)
+        fresh.rmdir()
+
+    def _commands(self, argv: list[str]) -> int:
+        """How many files `make` is about to compile and link."""
+        done = subprocess.run([*argv, "-n"], cwd=self.tree, capture_output=True, text=True)
+        return len(re.findall(r'^echo "  (?:CC|CXX|CCLD|CXXLD|AR) ', done.stdout, re.M))
+
+    def _tree_key(self) -> str:
+        settings = "\n".join(["1", str(paths.ROOT), str(self.home), *_CONFIGURE])
+        return digest_of([self.tarball, self.patches / "series", *self.series()], settings)
+
+    def _stamps(self) -> dict[str, str]:
+        try:
+            loaded = json.loads((self.home / "stamps.json").read_text())
+        except (OSError, ValueError):
+            return {}
+        return loaded if isinstance(loaded, dict) else {}
+
+    def _write(self, stamps: dict[str, str]) -> None:
+        fresh = self.home / "stamps.new"
+        fresh.write_text(json.dumps(stamps, indent=1))
+        fresh.rename(self.home / "stamps.json")
+
+
+def digest_of(files: Iterable[Path], text: str = "") -> str:
+    """Of names and contents, in this order; a file that is not there counts as such."""
+    total = hashlib.sha256(text.encode())
+    for path in files:
+        content = hashlib.sha256(path.read_bytes()).hexdigest() if path.exists() else "absent"
+        total.update(f"{path.name} {content}\n".encode())
+    return total.hexdigest()
+
+
+def copy_changed(sources: Iterable[Path], folder: Path) -> None:
+    """Only what differs: make goes by times."""
+    for source in sources:
+        target = folder / source.name
+        content = source.read_bytes()
+        if not target.exists() or target.read_bytes() != content:
+            target.write_bytes(content)

@@ -1,0 +1,142 @@
+"""`./rocelab test`: every test there is, a table at the end, and as the very last line "N passed, N failed"."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from rich.console import Console
+from rich.table import Table
+
+from rocelab.errors import RocelabError, UsageError
+from rocelab.ovs_build import OvsBuild
+from rocelab.selftest import fuzz, ovs, style, suites
+from rocelab.selftest.outcome import Failed, Passed, Result, Skipped, StepReport
+from rocelab.setup_all import setup_lock
+from rocelab.setup_build import build
+from rocelab.setup_progress import Step
+
+OTHER_LABELS = ("style", "tidy", "python", "live", "ovs")
+LABELS = (*suites.CTEST_LABELS, *OTHER_LABELS)
+_NOT_FAST = ("tidy", "live", "ovs")
+_SHOWN_FAILURES = 20
+
+
+@dataclass(frozen=True)
+class Part:
+    """One row: a title, what must have succeeded before, and what is run."""
+
+    title: str
+    run: Callable[[Step], list[Result]]
+    needs: tuple[str, ...] = ()
+
+
+def run(fast: bool, labels: Sequence[str], fuzz_seconds: int) -> int:
+    for label in labels:
+        if label not in LABELS:
+            raise UsageError(f"no tests are labelled `{label}`: there are {', '.join(LABELS)}")
+    chosen = [label for label in (labels or LABELS) if labels or not (fast and label in _NOT_FAST)]
+    return report(run_parts(plan(chosen, fast, fuzz_seconds)))
+
+
+def plan(labels: Sequence[str], fast: bool, fuzz_seconds: int) -> list[Part]:
+    """The parts that give these labels, in the order of what is learnt soonest."""
+    ctest = [label for label in labels if label in suites.CTEST_LABELS]
+    fuzzing = "fuzz" in labels and not fast
+    parts: list[Part] = []
+    if "style" in labels:
+        parts.append(Part("style", style.check))
+    if ctest:
+        parts.append(Part("build dev", _build("dev")))
+        parts.append(Part("unit tests (sanitizers)", lambda step: suites.ctest(ctest, step), ("build dev",)))
+    if {"python", "live", "ovs", "tidy"} & set(labels):
+        parts.append(Part("build release", _build("release")))
+    if {"live", "ovs"} & set(labels):
+        parts.append(Part("build Open vSwitch", _build_ovs, ("build release",)))
+    if "python" in labels:
+        parts.append(
+            Part("Python tests", lambda step: suites.pytest("tests/python", step), ("build release",))
+        )
+    if "live" in labels:
+        parts.append(Part("live tests", suites.live, ("build Open vSwitch",)))
+    if fuzzing:
+        parts.append(Part("build fuzzers", _build("fuzz", "fuzzers")))
+        parts.append(Part("fuzzing", lambda step: fuzz.fuzz(fuzz_seconds, step), ("build fuzzers",)))
+    if "tidy" in labels:
+        parts.append(Part("clang-tidy", style.tidy, ("build release",)))
+    if "ovs" in labels:
+        parts.append(Part("Open vSwitch's unit tests", ovs.unit_tests, ("build Open vSwitch",)))
+    return parts
+
+
+def run_parts(parts: Sequence[Part]) -> list[StepReport]:
+    """All of them, whatever fails, but for those that need what failed."""
+    reports: list[StepReport] = []
+    for part in parts:
+        begin = time.monotonic()
+        failed = {done.title for done in reports if done.count(Failed)}
+        if broken := failed & set(part.needs):
+            results = [Result(part.title, Failed(f"not run: `{broken.pop()}` failed"))]
+        else:
+            results = _run(part)
+        reports.append(StepReport(part.title, tuple(results), time.monotonic() - begin))
+        _show_failures(reports[-1])
+    return reports
+
+
+def report(reports: Sequence[StepReport]) -> int:
+    table = Table("step", box=None, header_style="bold")
+    for column in ("passed", "failed", "skipped", "time"):
+        table.add_column(column, justify="right")
+    for row in reports:
+        failed, skipped = row.count(Failed), row.count(Skipped)
+        shown = f"[red]{failed}[/red]" if failed else "0"
+        table.add_row(row.title, str(row.count(Passed)), shown, str(skipped or ""), f"{row.seconds:.1f} s")
+    console = Console(highlight=False)
+    console.print()
+    console.print(table)
+    for row in reports:
+        for result in row.results:
+            if isinstance(result.verdict, Skipped):
+                console.print(f"skipped {result.name}: {result.verdict.reason}", markup=False, soft_wrap=True)
+            elif isinstance(result.verdict, Failed):
+                reason = result.verdict.reason.partition("\n")[0]
+                console.print(f"FAILED {row.title}: {result.name}: {reason}", markup=False, soft_wrap=True)
+    failed = sum(row.count(Failed) for row in reports)
+    print(f"{sum(row.count(Passed) for row in reports)} passed, {failed} failed", flush=True)
+    return 1 if failed else 0
+
+
+def _run(part: Part) -> list[Result]:
+    try:
+        with Step(part.title) as step:
+            return part.run(step)
+    except RocelabError as e:
+        return [Result(part.title, Failed(str(e)))]
+
+
+def _show_failures(step: StepReport) -> None:
+    """At once, so that a long test run can be left."""
+    failures = [result for result in step.results if isinstance(result.verdict, Failed)]
+    for result in failures[:_SHOWN_FAILURES]:
+        assert isinstance(result.verdict, Failed)
+        print(f"FAILED {step.title}: {result.name}: {result.verdict.reason}", file=sys.stderr)
+    if len(failures) > _SHOWN_FAILURES:
+        print(f"... and {len(failures) - _SHOWN_FAILURES} more", file=sys.stderr)
+
+
+def _build(preset: str, *targets: str) -> Callable[[Step], list[Result]]:
+    def run_build(step: Step) -> list[Result]:
+        with setup_lock():
+            build(preset, step, targets)
+        return [Result(preset, Passed())]
+
+    return run_build
+
+
+def _build_ovs(step: Step) -> list[Result]:
+    with setup_lock():
+        OvsBuild().ensure(step)
+    return [Result("Open vSwitch", Passed())]

@@ -1,0 +1,65 @@
+"""The test programs: ctest's over the sanitizer build, and pytest's."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from rocelab import paths
+from rocelab.privileges import is_root
+from rocelab.selftest import junit
+from rocelab.selftest.outcome import Failed, Passed, Result, Skipped
+from rocelab.setup_build import jobs
+from rocelab.setup_progress import OUT_OF_TIME, Step, run_to_end, tail
+
+CTEST_LABELS = ("unit", "wire", "pair", "snapshot", "same", "fuzz")
+_LIMIT = 1500.0  # seconds for a whole suite: a hang is a failure, not a wait
+
+
+def ctest(labels: Sequence[str], step: Step) -> list[Result]:
+    """All programs of the dev build that carry one of `labels`."""
+    report, log = paths.LOGS / "ctest.xml", paths.LOGS / "ctest.log"
+    report.unlink(missing_ok=True)
+    argv: list[str | Path] = ["ctest", "--test-dir", paths.DEV, f"-j{jobs()}", "--no-tests=error"]
+    argv += ["--output-junit", report, "--output-on-failure", "-L", f"^({'|'.join(labels)})$"]
+    sanitizers = {"ASAN_OPTIONS": "detect_stack_use_after_return=1", "UBSAN_OPTIONS": "print_stacktrace=1"}
+    status = run_to_end(argv, step, log, _ctest_line, env={**os.environ, **sanitizers}, limit=_LIMIT)
+    return _complete("ctest", junit.read(report), status, log)
+
+
+def pytest(folder: str, step: Step) -> list[Result]:
+    name = folder.replace("/", "-")
+    report, log = paths.LOGS / f"{name}.xml", paths.LOGS / f"{name}.log"
+    report.unlink(missing_ok=True)
+    argv = [sys.executable, "-m", "pytest", folder, "-v", "--color=no", f"--junitxml={report}"]
+    status = run_to_end(argv, step, log, _pytest_line, cwd=paths.ROOT, limit=_LIMIT)
+    return _complete(f"pytest {folder}", junit.read(report), status, log)
+
+
+def live(step: Step) -> list[Result]:
+    if not is_root():
+        return [Result("tests/live", Skipped("makes network namespaces and needs root"))]
+    return pytest("tests/live", step)
+
+
+def _complete(title: str, results: list[Result], status: int, log: Path) -> list[Result]:
+    """A suite that fails without a failed test (a crash of the tool, a collection error, a hang) has failed."""
+    if status != 0 and not any(isinstance(result.verdict, Failed) for result in results):
+        what = "took too long" if status == OUT_OF_TIME else f"exit status {status}"
+        results = [*results, Result(title, Failed(f"{what}; the log is {log}\n{tail(log)}"))]
+    if not any(isinstance(result.verdict, (Passed, Failed)) for result in results):
+        results = [*results, Result(title, Failed(f"no test has run; the log is {log}"))]
+    return results
+
+
+def _ctest_line(line: str) -> tuple[float | None, str] | None:
+    found = re.match(r"(\d+)/(\d+) Test +#\d+: (\S+)", line)
+    return (int(found[1]) / int(found[2]), found[3]) if found else None
+
+
+def _pytest_line(line: str) -> tuple[float | None, str] | None:
+    found = re.match(r"(\S+::\S+).*\[ *(\d+)%\]$", line)
+    return (int(found[2]) / 100, found[1].split("::")[-1]) if found else None

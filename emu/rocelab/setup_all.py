@@ -1,0 +1,52 @@
+"""Set-up as a whole: packages, the C++ build, Open vSwitch. Idempotent; a second one at the same time waits for the first."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rocelab import paths
+from rocelab.errors import RocelabError
+from rocelab.ovs_build import OvsBuild
+from rocelab.setup_build import build
+from rocelab.setup_progress import Step
+
+
+def set_up() -> None:
+    """Everything that `./rocelab run` needs, up to date. The packages are there (rocelab.packages)."""
+    with setup_lock():
+        with Step("C++ build (release)") as step:
+            build("release", step)
+        with Step("Open vSwitch") as step:
+            OvsBuild().ensure(step)
+
+
+@contextmanager
+def setup_lock() -> Iterator[None]:
+    if any(character.isspace() for character in str(paths.ROOT)):
+        raise RocelabError(f"Open vSwitch cannot be built under a path with blanks: move {paths.ROOT}")
+    try:
+        paths.BUILD.mkdir(exist_ok=True)
+        file = (paths.BUILD / "setup.lock").open("a+")
+    except OSError as e:
+        raise RocelabError(
+            f"{e.filename}: {e.strerror}; set-up writes there, as the user who owns the work tree"
+        ) from e
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            file.seek(0)
+            print(
+                f"rocelab: waiting for another set-up (process {file.read().strip()})",
+                file=sys.stderr,
+                flush=True,
+            )
+            fcntl.flock(file, fcntl.LOCK_EX)
+        file.truncate(0)
+        file.write(str(os.getpid()))
+        file.flush()
+        yield

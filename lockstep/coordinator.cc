@@ -193,7 +193,7 @@ void Coordinator::check_liveness(std::int64_t now_ns) {
       w.waiting_since_ns = -1;
     } else if (w.waiting_since_ns < 0) {
       w.waiting_since_ns = w.next_request_ns = now_ns;
-    } else if (gate_open_) {
+    } else {
       press(vf, now_ns);
     }
   }
@@ -205,13 +205,13 @@ void Coordinator::press(std::uint32_t vf, std::int64_t now_ns) {
   if (now_ns - w.waiting_since_ns < header_.grace_wall_ns || now_ns < w.next_request_ns) return;
   w.next_request_ns = now_ns + header_.grace_wall_ns;
   const char state = process_state(w.pid);
-  if (state == 'T' || state == 't') {
+  if (gate_open_ && (state == 'T' || state == 't')) {
     slot.excluded.store(1);
     header_.detaches.fetch_add(1);
     header_.last_detach_ps.store(now_.ps());
     return;
   }
-  const bool stuck = now_ns - w.waiting_since_ns >= header_.stuck_wall_ns;
+  const bool stuck = gate_open_ && now_ns - w.waiting_since_ns >= header_.stuck_wall_ns;
   slot.detach_request.store(stuck ? 2 : 1);
   futex_wake_all(slot.detach_request);
 }

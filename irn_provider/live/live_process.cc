@@ -325,13 +325,15 @@ void LiveProcess::Impl::leave_thread(ThreadState& t) {
   }
 }
 
-// The grace is over: go on without threads that are blocked in the operating system, and, if told, without those that compute.
+// The grace is over: go on without threads that are blocked in the operating system, and, if told, without those that compute. While the gate is closed
+// a thread that talks to the outside keeps it closed, and nothing counts: time has not begun.
 void LiveProcess::Impl::detach_blocked(bool also_stuck) {
+  const bool begun = segment.header().state.load() != RunState::kSetup;
   for (const auto& t : threads) {
-    if (t->mode != ThreadMode::kRunning && t->mode != ThreadMode::kForeign) continue;
+    if (t->mode != ThreadMode::kRunning && (t->mode != ThreadMode::kForeign || !begun)) continue;
     const char letter = thread_letter(t->tid);
     if (letter == 'R' && !also_stuck) continue;
-    if (letter != 'X') {
+    if (letter != 'X' && begun) {
       segment.header().detaches.fetch_add(1);
       segment.header().last_detach_ps.store(nic.now().ps());
     }

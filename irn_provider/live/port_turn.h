@@ -1,0 +1,30 @@
+// The arbiter between the virtual functions (VFs) of one host: whose event comes next, when several processes share the host's port.
+// Law only: no I/O. Each VF says when it has input to take and since when it has a frame for the port; the port is free from `port_free` on.
+// Order at one instant (DESIGN.md section 4): inputs of all VFs by VF index, then departures. A departure is one frame: round robin over the VFs that
+// want the port by then, beginning behind the one that had it last. So a VF never queues more than the frame that it is about to send.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "base/units.h"
+
+namespace rocelab {
+
+struct VfIntent {
+  Time input = Time::never();       // earliest arrival, timer, or thread that wakes
+  Time wants_port = Time::never();  // since when a frame could leave, were the port free
+};
+
+struct Turn {
+  enum class What : std::uint8_t { kNone, kInputs, kDeparture };
+  What what = What::kNone;
+  std::uint32_t vf = 0;             // index within the host
+  Time at;
+  friend bool operator==(const Turn&, const Turn&) = default;
+};
+
+// The next turn before `limit`; kNone: nothing of this host happens before it.
+Turn next_turn(std::span<const VfIntent> vfs, Time port_free, std::uint32_t last_sender, Time limit);
+
+}  // namespace rocelab

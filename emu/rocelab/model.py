@@ -116,12 +116,23 @@ class RunPlan:
 
 
 @dataclass(frozen=True)
+class Comparison:
+    """Ratio of a metric's means between two labels, beside the paper's (NaN: it gives none)."""
+
+    of: str
+    over: str
+    metric: str
+    paper: float
+
+
+@dataclass(frozen=True)
 class Scenario:
     name: str
     title: str
     file: str
     labels: tuple[str, ...]
     seeds: tuple[int, ...]
+    comparisons: tuple[Comparison, ...]
     native: Any = field(repr=False, compare=False)
 
 
@@ -157,11 +168,11 @@ class RunOutcome:
     flows: tuple[FlowRecord, ...] = ()
     # NIC counters per (host name, VF index), names as in irn_provider/nic/counters.h
     nic_counters: Mapping[tuple[str, int], Mapping[str, int]] = field(default_factory=dict)
-    # switch port counters per interface, names as in ovs_patches/switch_model/counters.h
+    # switch port counters per interface, names as in ovs_patches/switch_model/counters.h, and link_in_*, link_out_*
     port_counters: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     # 32-byte digests: of every VF that took part, hosts in index order, then of every switch
     node_digests: tuple[bytes, ...] = ()
-    # TRACE_DTYPE arrays per node: host or switch name
+    # TRACE_DTYPE arrays per event file: "h1.0" for VF 0 of host h1, "s1" for a switch
     events: Mapping[str, Array] = field(default_factory=dict)
     records: int = 0  # trace records made, recorded in files or not
     fidelity: FidelityInputs = FidelityInputs()

@@ -1,0 +1,144 @@
+// Scenarios and plans, read only.
+#include "emu/pybind/bindings.h"
+#include "emu/runner/flow_file.h"
+#include "emu/runner/formula.h"
+#include "emu/runner/plan.h"
+#include "emu/runner/routing.h"
+#include "emu/runner/scenario.h"
+
+namespace py = pybind11;
+using namespace py::literals;
+
+namespace rocelab::python {
+namespace {
+
+py::list hosts(const RunPlan& plan) {
+  py::list list;
+  for (const lockstep::HostEntry& h : plan.segment.hosts)
+    list.append(py::dict("name"_a = h.name, "ipv4"_a = ipv4_text(h.ipv4), "mac"_a = mac_text(h.mac),
+                         "node"_a = h.node, "port"_a = h.port));
+  return list;
+}
+
+py::list ports(const RunPlan& plan) {
+  py::list list;
+  for (std::size_t i = 0; i < plan.segment.ports.size(); ++i) {
+    const lockstep::PortEntry& p = plan.segment.ports[i];
+    const PortLimits& l = plan.limits[i];
+    list.append(py::dict("interface"_a = p.interface, "switch"_a = l.switch_name, "port_id"_a = p.port_id,
+                         "peer"_a = l.peer, "peer_is_host"_a = p.peer_host != lockstep::kNoSlot,
+                         "rate_bps"_a = l.rate.bps(), "delay_ps"_a = l.delay.ps(),
+                         "buffer"_a = l.buffer.count(), "headroom"_a = l.headroom.count(),
+                         "xoff"_a = l.xoff.count(), "xon"_a = l.xon.count()));
+  }
+  return list;
+}
+
+py::list switches(const RunPlan& plan) {
+  py::list list;
+  for (std::uint32_t s = 0; s < plan.segment.switches.size(); ++s) {
+    const lockstep::SwitchEntry& entry = plan.segment.switches[s];
+    py::list indices, rules;
+    for (std::uint32_t p = 0; p < entry.ports; ++p) indices.append(entry.first_port + p);
+    for (const Route& route : plan.routes)
+      if (route.switch_index == s)
+        for (const std::string& line : openflow(route)) rules.append(line);
+    list.append(py::dict("name"_a = entry.name, "node"_a = entry.node, "ports"_a = py::tuple(indices),
+                         "openflow"_a = py::tuple(rules)));
+  }
+  return list;
+}
+
+py::list flows(const RunPlan& plan) {
+  py::list list;
+  for (const Flow& f : plan.flows)
+    list.append(py::dict("id"_a = f.id, "group"_a = f.group, "src"_a = plan.segment.hosts[f.src].name,
+                         "dst"_a = plan.segment.hosts[f.dst].name, "op"_a = to_string(f.op),
+                         "size"_a = f.size.count(), "message_size"_a = f.message_size.count(),
+                         "start_ps"_a = f.start.ps(), "qps"_a = f.qps, "packets"_a = f.packets,
+                         "alone_ps"_a = f.alone.ps()));
+  return list;
+}
+
+py::list parameters(const RunPlan& plan) {
+  py::list list;
+  for (const Parameter& p : plan.settings.parameters) list.append(py::make_tuple(p.key, p.value));
+  return list;
+}
+
+// Everything that is one number or word.
+py::dict scalars(const RunPlan& plan) {
+  const Settings& s = plan.settings;
+  const bool irn = s.nic.config.mode == TransportMode::kIrn;
+  return py::dict("scenario"_a = plan.scenario, "label"_a = plan.label, "seed"_a = plan.seed,
+                  "mode"_a = irn ? "irn" : "roce", "pfc"_a = s.switches.pfc.enabled,
+                  "expected_participants"_a = plan.segment.expected_participants,
+                  "path_mtu"_a = s.nic.config.active_mtu, "wire_mtu"_a = plan.wire_mtu.count(),
+                  "verbs_timeout"_a = s.timers.verbs_timeout, "verbs_retry_cnt"_a = s.timers.verbs_retry_cnt,
+                  "lookahead_ps"_a = plan.lookahead.ps(), "base_rtt_ps"_a = plan.base_rtt.ps(),
+                  "bdp_cap"_a = plan.bdp_cap, "limit_ps"_a = s.engine.limit.ps(),
+                  "sample_interval_ps"_a = s.engine.sample_interval.ps(), "clock"_a = "lockstep");
+}
+
+std::uint32_t host_index(const RunPlan& plan, const std::string& name) {
+  for (std::uint32_t h = 0; h < plan.segment.hosts.size(); ++h)
+    if (name == plan.segment.hosts[h].name) return h;
+  throw py::key_error("no host is called " + name);
+}
+
+std::int64_t ping_pong_ps(const RunPlan& plan, const std::string& a, const std::string& b,
+                          std::int64_t bytes) {
+  const Routing routing(plan.settings.topology);
+  const std::uint32_t from = host_index(plan, a), to = host_index(plan, b);
+  const NicConfig& nic = plan.settings.nic.config;
+  return ping_pong(nic.mode, Bytes::from_count(bytes), nic.active_mtu, plan.bdp_cap, routing.path(from, to),
+                   routing.path(to, from))
+      .ps();
+}
+
+py::list comparisons(const Scenario& scenario) {
+  py::list list;
+  for (const Comparison& c : scenario.comparisons)
+    list.append(py::dict("of"_a = c.of, "over"_a = c.over, "metric"_a = c.metric, "paper"_a = c.paper));
+  return list;
+}
+
+py::list labels(const Scenario& scenario) {
+  py::list list;
+  for (const Settings& s : scenario.settings) list.append(s.label);
+  return list;
+}
+
+}  // namespace
+
+void bind_scenario(py::module_& m) {
+  py::class_<Scenario>(m, "Scenario")
+      .def_readonly("name", &Scenario::name)
+      .def_readonly("title", &Scenario::title)
+      .def_readonly("file", &Scenario::file)
+      .def_readonly("seeds", &Scenario::seeds)
+      .def_property_readonly("labels", labels)
+      .def_property_readonly("comparisons", comparisons);
+  m.def(
+      "read_scenario",
+      [](const std::string& file, const std::vector<Override>& overrides) {
+        return read_scenario(file, overrides);
+      },
+      "file"_a, "overrides"_a = std::vector<Override>{},
+      "Reads and checks a scenario; raises ScenarioError with file:line:column.");
+
+  py::class_<RunPlan>(m, "RunPlan")
+      .def_property_readonly("scalars", scalars)
+      .def_property_readonly("hosts", hosts)
+      .def_property_readonly("switches", switches)
+      .def_property_readonly("ports", ports)
+      .def_property_readonly("flows", flows)
+      .def_property_readonly("parameters", parameters)
+      .def("flow_lines", flow_lines, "The flow list as the traffic program reads it.")
+      .def("host_lines", host_lines, "Names and addresses as the traffic program reads them.")
+      .def("ping_pong_ps", ping_pong_ps, "a"_a, "b"_a, "bytes"_a,
+           "One iteration of a ping-pong on the idle network.");
+  m.def("make_plans", make_plans, "scenario"_a, "One plan per label and seed, label by label.");
+}
+
+}  // namespace rocelab::python

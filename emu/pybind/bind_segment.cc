@@ -1,0 +1,115 @@
+// The shared segment of a live run, as the runner looks at it.
+#include <array>
+#include <bit>
+#include <optional>
+
+#include "emu/pybind/bindings.h"
+#include "emu/runner/plan.h"
+#include "lockstep/segment.h"
+
+namespace py = pybind11;
+using namespace py::literals;
+using rocelab::lockstep::RunState;
+using rocelab::lockstep::Segment;
+using rocelab::lockstep::VfState;
+
+namespace rocelab::python {
+namespace {
+
+Segment create_segment(const RunPlan& plan, const std::string& path, const std::string& run_id,
+                       const std::string& trace_dir, const std::string& pcap_dir,
+                       std::optional<std::uint32_t> expected_participants) {
+  lockstep::SegmentPlan segment = plan.segment;
+  segment.run_id = run_id;
+  segment.trace_dir = trace_dir;
+  segment.pcap_dir = pcap_dir;
+  if (expected_participants) segment.expected_participants = *expected_participants;
+  return Segment::create(path, segment);
+}
+
+const char* name_of(RunState state) {
+  static constexpr const char* kNames[] = {"setup", "running", "stopped", "failed"};
+  return kNames[static_cast<std::size_t>(state)];
+}
+
+const char* name_of(VfState state) {
+  static constexpr const char* kNames[] = {"free", "claimed", "left", "dead"};
+  return kNames[static_cast<std::size_t>(state)];
+}
+
+Counts counts(const NicCounters& counters) {
+  Counts result;
+  const auto values = std::bit_cast<std::array<std::uint64_t, kNicCounterCount>>(counters);
+  for (std::size_t i = 0; i < values.size(); ++i) result[kNicCounterNames[i]] = values[i];
+  return result;
+}
+
+Counts counts(const SwitchPortCounters& counters) {
+  Counts result;
+  const auto values = values_of(counters);
+  for (std::size_t i = 0; i < values.size(); ++i) result[kSwitchPortCounterNames[i]] = values[i];
+  return result;
+}
+
+void add_link(Counts& result, const std::string& prefix, const LinkCounters& c) {
+  result[prefix + "lost_frames"] = c.lost_frames;
+  result[prefix + "lost_data_frames"] = c.lost_data_frames;
+  result[prefix + "corrupted_frames"] = c.corrupted_frames;
+  result[prefix + "malformed_frames"] = c.malformed_frames;
+  result[prefix + "undeliverable_frames"] = c.undeliverable_frames;
+}
+
+py::list vfs(const Segment& segment) {
+  py::list list;
+  const std::uint32_t per_host = segment.header().vfs_per_host;
+  std::uint32_t index = 0;
+  for (const lockstep::VfSlot& vf : segment.vfs()) {
+    const py::bytes digest(reinterpret_cast<const char*>(vf.digest.data()), vf.digest.size());
+    list.append(py::dict("host"_a = segment.hosts()[index / per_host].name, "vf"_a = index % per_host,
+                         "pid"_a = vf.pid.load(), "state"_a = name_of(vf.state.load()),
+                         "first_qpn"_a = vf.first_qpn, "promise_ps"_a = vf.promise_ps.load(),
+                         "hold"_a = vf.hold.load(), "excluded"_a = vf.excluded.load(),
+                         "counters"_a = counts(vf.counters), "digest"_a = digest, "records"_a = vf.records));
+    ++index;
+  }
+  return list;
+}
+
+py::list ports(const Segment& segment) {
+  py::list list;
+  for (const lockstep::PortEntry& port : segment.ports()) {
+    Counts all = counts(port.counters);
+    add_link(all, "link_in_", port.link_in);
+    add_link(all, "link_out_", port.link_out);
+    list.append(py::dict("interface"_a = port.interface,
+                         "switch"_a = segment.switches()[port.switch_index].name, "counters"_a = all));
+  }
+  return list;
+}
+
+}  // namespace
+
+void bind_segment(py::module_& m) {
+  py::class_<Segment>(m, "Segment")
+      .def_property_readonly("run_id", [](const Segment& s) { return std::string(s.header().run_id); })
+      .def_property_readonly("state", [](const Segment& s) { return name_of(s.header().state.load()); })
+      .def_property_readonly("now_ps", [](const Segment& s) { return s.header().committed_ps.load(); })
+      .def_property_readonly("windows", [](const Segment& s) { return s.header().windows.load(); })
+      .def_property_readonly("detaches", [](const Segment& s) { return s.header().detaches.load(); })
+      .def_property_readonly("late_frames", [](const Segment& s) { return s.header().late_frames.load(); })
+      .def_property_readonly("last_detach_ps",
+                             [](const Segment& s) { return s.header().last_detach_ps.load(); })
+      .def_property_readonly("coordinator_pid",
+                             [](const Segment& s) { return s.header().coordinator_pid.load(); })
+      .def_property_readonly("error", [](const Segment& s) { return std::string(s.header().error); })
+      .def_property_readonly("total_bytes", [](const Segment& s) { return s.header().total_bytes; })
+      .def_property_readonly("vfs", vfs)
+      .def_property_readonly("ports", ports);
+  m.def("create_segment", create_segment, "plan"_a, "path"_a, "run_id"_a, "trace_dir"_a = "",
+        "pcap_dir"_a = "", "expected_participants"_a = py::none(),
+        "Makes the run's shared memory; raises RuntimeError.");
+  m.def(
+      "open_segment", [](const std::string& path) { return Segment::open(path); }, "path"_a);
+}
+
+}  // namespace rocelab::python

@@ -1,0 +1,57 @@
+"""Scenarios and run plans as frozen values, read and resolved by the C++ runner."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rocelab import native
+from rocelab.errors import RocelabError
+from rocelab.model import Comparison, FlowPlan, HostPlan, Parameter, PortPlan, RunPlan, Scenario, SwitchPlan
+
+
+def read_scenario(path: Path | str, overrides: Sequence[str] = ()) -> Scenario:
+    """`overrides` are texts like `topology.rate=100Gb/s`. A mistake is a RocelabError that begins with file:line:column."""
+    pairs = []
+    for text in overrides:
+        key, equals, value = text.partition("=")
+        if not (key and equals and value):
+            raise RocelabError(f"--set {text}: write it as key=value, for example topology.rate=100Gb/s")
+        pairs.append((key.strip(), value.strip()))
+    runner = native.module()
+    try:
+        scenario = runner.read_scenario(str(path), pairs)
+    except runner.ScenarioError as error:
+        raise RocelabError(str(error)) from None
+    comparisons = tuple(Comparison(**c) for c in scenario.comparisons)
+    return Scenario(
+        name=scenario.name,
+        title=scenario.title,
+        file=scenario.file,
+        labels=tuple(scenario.labels),
+        seeds=tuple(scenario.seeds),
+        comparisons=comparisons,
+        native=scenario,
+    )
+
+
+def make_plans(scenario: Scenario) -> tuple[RunPlan, ...]:
+    """One per label and seed: all seeds of the first label, then the next label."""
+    runner = native.module()
+    try:
+        return tuple(_plan(plan) for plan in runner.make_plans(scenario.native))
+    except runner.ScenarioError as error:
+        raise RocelabError(str(error)) from None
+
+
+def _plan(plan: Any) -> RunPlan:
+    return RunPlan(
+        **plan.scalars,
+        hosts=tuple(HostPlan(**h) for h in plan.hosts),
+        switches=tuple(SwitchPlan(**s) for s in plan.switches),
+        ports=tuple(PortPlan(**p) for p in plan.ports),
+        flows=tuple(FlowPlan(**f) for f in plan.flows),
+        parameters=tuple(Parameter(key, value) for key, value in plan.parameters),
+        native=plan,
+    )

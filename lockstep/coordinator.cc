@@ -149,6 +149,7 @@ std::optional<Time> Coordinator::open_window(Time switch_next) {
     if (std::min(input_[vf], Time::from_ps(slot.promise_ps.load())) < end) participants_.push_back(vf);
   }
   header_.pending.store(static_cast<std::uint32_t>(participants_.size()));
+  share_ports();
   for (const std::uint32_t vf : participants_) {
     VfSlot& slot = segment_.vfs()[vf];
     input_[vf] = Time::never();
@@ -158,6 +159,29 @@ std::optional<Time> Coordinator::open_window(Time switch_next) {
     futex_wake_all(slot.grant_seq);
   }
   return end;
+}
+
+// Says to the participants of each host who shares its port with whom in this window.
+void Coordinator::share_ports() {
+  for (std::size_t i = 0; i < participants_.size();) {
+    const std::uint32_t host = segment_.vfs()[participants_[i]].host;
+    std::uint32_t members = 0;
+    for (; i < participants_.size() && segment_.vfs()[participants_[i]].host == host; ++i)
+      members |= 1u << segment_.vfs()[participants_[i]].vf;
+    HostPort& port = segment_.host_ports()[host];
+    port.members.store(members);
+    port.checked_in.store(0);
+    port.turn.store(HostPort::kNobody);
+  }
+}
+
+// A member of a shared window is gone or stopped: the others must not wait for its turn.
+void Coordinator::abandon_turns(std::uint32_t vf) {
+  const VfSlot& slot = segment_.vfs()[vf];
+  HostPort& port = segment_.host_ports()[slot.host];
+  if ((port.members.load() & (1u << slot.vf)) == 0 || slot.done_seq.load() == slot.grant_seq.load()) return;
+  port.turn.store(HostPort::kAbandoned);
+  futex_wake_all(port.turn);
 }
 
 void Coordinator::note_input(std::uint32_t vf, Time due) { input_[vf] = std::min(input_[vf], due); }
@@ -188,6 +212,7 @@ void Coordinator::check_liveness(std::int64_t now_ns) {
       w.ended = true;
       VfSlot& slot = segment_.vfs()[vf];
       if (slot.state.load() != VfState::kLeft) slot.state.store(VfState::kDead);
+      abandon_turns(vf);
       ended_.push_back(vf);
     } else if (!owes(vf)) {
       w.waiting_since_ns = -1;
@@ -207,6 +232,7 @@ void Coordinator::press(std::uint32_t vf, std::int64_t now_ns) {
   const char state = process_state(w.pid);
   if (gate_open_ && (state == 'T' || state == 't')) {
     slot.excluded.store(1);
+    abandon_turns(vf);
     header_.detaches.fetch_add(1);
     header_.last_detach_ps.store(now_.ps());
     return;

@@ -70,6 +70,8 @@ class Coordinator {
   void press(std::uint32_t vf, std::int64_t now_ns);  // grace is over
   Time earliest_host_event() const;
   bool update_gate();
+  void share_ports();
+  void abandon_turns(std::uint32_t vf);
   bool held_back_by_pace(Time next);
 
   Segment& segment_;

@@ -23,7 +23,7 @@ constexpr std::uint64_t align(std::uint64_t n, std::uint64_t to) { return (n + t
 // Programs and switch must have been built from the same declarations.
 constexpr std::uint64_t layout_hash() {
   std::uint64_t hash = 0xcbf29ce484222325;
-  for (const std::uint64_t size : {sizeof(Header), sizeof(HostEntry), sizeof(SwitchEntry), sizeof(PortEntry), sizeof(VfSlot),
+  for (const std::uint64_t size : {sizeof(Header), sizeof(HostEntry), sizeof(SwitchEntry), sizeof(PortEntry), sizeof(VfSlot), sizeof(HostPort),
                                    sizeof(FrameDescriptor), sizeof(NicConfig), sizeof(SwitchConfig), sizeof(PortConfig)})
     hash = (hash ^ size) * 0x100000001b3;
   return hash;
@@ -39,7 +39,8 @@ std::uint64_t ring_bytes(const Header& h) {
 void lay_out(Header& h) {
   const std::uint64_t vfs = std::uint64_t{h.hosts} * h.vfs_per_host;
   h.host_offset = align(sizeof(Header), 4096);
-  h.switch_offset = align(h.host_offset + h.hosts * sizeof(HostEntry), 128);
+  h.host_port_offset = align(h.host_offset + h.hosts * sizeof(HostEntry), 128);
+  h.switch_offset = h.host_port_offset + h.hosts * sizeof(HostPort);
   h.port_offset = align(h.switch_offset + h.switches * sizeof(SwitchEntry), 128);
   h.vf_offset = align(h.port_offset + h.ports * sizeof(PortEntry), 128);
   h.rings_offset = align(h.vf_offset + vfs * sizeof(VfSlot), 4096);
@@ -87,6 +88,8 @@ Segment::~Segment() {
 }
 
 Segment Segment::create(const std::filesystem::path& path, const SegmentPlan& plan) {
+  if (plan.vfs_per_host < 1 || plan.vfs_per_host > kMaxVfsPerHost)
+    throw std::runtime_error("a host has 1 to " + std::to_string(kMaxVfsPerHost) + " virtual functions");
   Header h;
   h.layout_hash = layout_hash();
   copy_text(h.run_id, plan.run_id, "run id");
@@ -125,6 +128,7 @@ Segment Segment::create(const std::filesystem::path& path, const SegmentPlan& pl
   std::uninitialized_copy(plan.hosts.begin(), plan.hosts.end(), segment.hosts().data());
   std::uninitialized_copy(plan.switches.begin(), plan.switches.end(), segment.switches().data());
   std::uninitialized_copy(plan.ports.begin(), plan.ports.end(), segment.ports().data());
+  for (HostPort& port : segment.host_ports()) new (&port) HostPort();
   for (std::uint32_t i = 0; i < header->hosts * header->vfs_per_host; ++i) {
     auto* slot = new (&segment.vfs()[i]) VfSlot();
     slot->host = i / header->vfs_per_host;
@@ -153,6 +157,9 @@ Segment Segment::open(const std::filesystem::path& path) {
 
 std::span<HostEntry> Segment::hosts() const {
   return {reinterpret_cast<HostEntry*>(base_ + header_->host_offset), header_->hosts};
+}
+std::span<HostPort> Segment::host_ports() const {
+  return {reinterpret_cast<HostPort*>(base_ + header_->host_port_offset), header_->hosts};
 }
 std::span<SwitchEntry> Segment::switches() const {
   return {reinterpret_cast<SwitchEntry*>(base_ + header_->switch_offset), header_->switches};

@@ -1,7 +1,7 @@
 // Segment: the one piece of shared memory of a live run. The runner creates it (with every parameter of the run in it, as plain data); the switch process and the
 // programs' NICs map it. It holds configuration, the clock's words, the rings between each NIC and its switch port, the frames, counters and verdicts.
 //
-//   Header | HostEntry[hosts] | SwitchEntry[switches] | PortEntry[ports] | VfSlot[hosts * vfs] | rings | frames
+//   Header | HostEntry[hosts] | HostPort[hosts] | SwitchEntry[switches] | PortEntry[ports] | VfSlot[hosts * vfs] | rings | frames
 //
 // Frames never move: a descriptor names one by index. Each VF (virtual function: one process's share of a host's NIC) owns a range of frames, fills them,
 // and gets each back once whoever dropped or consumed it has returned it: receiver -> `returns` ring -> switch -> owner's `refill` ring.
@@ -32,6 +32,7 @@ namespace rocelab::lockstep {
 
 inline constexpr std::uint64_t kMagic = 0x31626c6c65636f72;  // "rocellb1"
 inline constexpr std::uint32_t kNoSlot = 0xffffffff;
+inline constexpr std::uint32_t kMaxVfsPerHost = 32;
 
 // One frame on its way between a NIC and a switch port.
 struct FrameDescriptor {
@@ -62,7 +63,7 @@ struct Header {
   std::uint32_t frames_per_vf = 0;   // power of two; the switch process owns one more range behind the last VF's
   std::uint32_t frame_stride = 0;    // bytes per frame
   std::uint32_t expected_participants = 0;  // time stays at 0 until so many VFs are claimed and all their threads are parked
-  std::uint64_t vf_offset = 0, rings_offset = 0, frames_offset = 0, host_offset = 0, switch_offset = 0, port_offset = 0;
+  std::uint64_t vf_offset = 0, rings_offset = 0, frames_offset = 0, host_offset = 0, host_port_offset = 0, switch_offset = 0, port_offset = 0;
   char trace_dir[128] = {};          // where event files go; empty: none
   char pcap_dir[128] = {};           // where the switches write their pcapng files; empty: none
   // --- the clock
@@ -86,6 +87,21 @@ struct HostEntry {
   std::uint32_t port = 0;            // index of the switch port that it hangs on
   NicConfig nic;
   FaultConfig to_switch;             // what the link does to frames on their way to the switch
+};
+
+// The port that the VFs of one host share. While several of them take part in a window, they run event by event, in the order of
+// irn_provider/live/port_turn.h: `turn` says whose event is next. With one participant nobody else touches it.
+struct alignas(128) HostPort {
+  static constexpr std::uint32_t kNobody = 0xffffffff;   // not all have checked in yet
+  static constexpr std::uint32_t kOver = 0xfffffffe;     // nothing more before the window's end
+  static constexpr std::uint32_t kAbandoned = 0xfffffffd;  // one of them is gone: everybody finishes the window alone
+  std::atomic<std::int64_t> free_ps{0};                  // the port has sent everything so far
+  std::atomic<std::uint32_t> last_sender{0};             // VF within the host
+  std::atomic<std::uint32_t> members{0};                 // bit per VF: takes part in this window; written by the coordinator
+  std::atomic<std::uint32_t> checked_in{0};              // how many of them have said what they intend
+  std::atomic<std::uint32_t> turn{kNobody};              // VF within the host, or one of the above; futex
+  std::atomic<std::uint32_t> departure{0};               // of the turn: 1 a departure, 0 inputs
+  std::atomic<std::int64_t> at_ps{0};                    // and its instant
 };
 
 struct SwitchEntry {
@@ -123,6 +139,7 @@ struct alignas(128) VfSlot {
   std::atomic<std::uint32_t> hold{0};                      // 1: its program runs outside a window, time stands
   std::atomic<std::uint32_t> detach_request{0};            // futex of its helper thread. 1: go on without threads that are blocked; 2: or stuck
   std::atomic<std::uint32_t> excluded{0};                  // set by the coordinator when the whole process is stopped; cleared by the VF when it is back
+  std::atomic<std::int64_t> input_ps{0}, wants_port_ps{0};  // intent in a window shared with other VFs of the host
   RingCounters tx, rx, returns, refill;
   NicCounters counters;              // written by the VF at the end of a window
   std::array<std::uint8_t, 32> digest{};  // of its hashed trace records, written when it leaves
@@ -170,6 +187,7 @@ class Segment {
 
   Header& header() const { return *header_; }
   std::span<HostEntry> hosts() const;
+  std::span<HostPort> host_ports() const;
   std::span<SwitchEntry> switches() const;
   std::span<PortEntry> ports() const;
   std::span<VfSlot> vfs() const;                       // index = host * vfs_per_host + vf

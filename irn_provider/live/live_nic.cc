@@ -71,6 +71,26 @@ Time LiveNic::next_event() {
   return std::min(port_.next_event(), head != nullptr ? Time::from_ps(head->due_ps) : Time::never());
 }
 
+VfIntent LiveNic::intent() {
+  const FrameDescriptor* head = rx_.front();
+  return {std::min(port_.next_input(), head != nullptr ? Time::from_ps(head->due_ps) : Time::never()), port_.wants_port()};
+}
+
+bool LiveNic::run_inputs(Time t) {
+  take_arrivals(t, true);
+  const StopReason why = port_.run_inputs(t);
+  return_consumed();
+  return why == StopReason::kCompletion;
+}
+
+bool LiveNic::depart(Time t, bool& sent) {
+  const StopReason why = port_.depart_at(t, [&](PacketRef p, Time, Time due) {
+    send(std::move(p), due);
+    sent = true;
+  });
+  return why == StopReason::kCompletion;
+}
+
 void LiveNic::take_arrivals(Time limit, bool inclusive) {
   for (const FrameDescriptor* d = rx_.front(); d != nullptr; d = rx_.front()) {
     if (d->due_ps > limit.ps() || (!inclusive && d->due_ps == limit.ps())) break;

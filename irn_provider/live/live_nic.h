@@ -9,6 +9,7 @@
 #include "base/packet.h"
 #include "base/wire/frame.h"
 #include "irn_provider/live/live_trace.h"
+#include "irn_provider/live/port_turn.h"
 #include "irn_provider/nic/nic.h"
 #include "irn_provider/nic/nic_port.h"
 #include "lockstep/segment.h"
@@ -30,6 +31,14 @@ class LiveNic {
   // Runs events before `t`, then the arrivals and timers at `t`, so that a program may post at `t`. True: stopped by a completion, as above.
   bool run_to_posts(Time t);
   Time next_event();                     // own or input; Time::never() when idle
+
+  // --- event by event, while other VFs share the port (shared_port.h)
+  VfIntent intent();                     // own events and input; threads are the caller's to add
+  bool run_inputs(Time t);               // arrivals and timers at `t`; true: a completion was made
+  bool depart(Time t, bool& sent);       // one frame at `t`; true: a completion was made
+  Time port_free() const { return port_.port_free(); }
+  void set_port_free(Time t) { port_.set_port_free(t); }
+
   void publish_counters();               // into the VF's slot
   void finish();                         // digest into the slot, event file written
 

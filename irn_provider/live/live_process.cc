@@ -18,6 +18,7 @@
 
 #include "base/check.h"
 #include "irn_provider/live/live_nic.h"
+#include "irn_provider/live/shared_port.h"
 #include "lockstep/futex.h"
 
 namespace rocelab {
@@ -69,6 +70,7 @@ struct LiveProcess::Impl {
         vf(vf_index),
         slot(segment.vfs()[vf_index]),
         nic(segment, host_index, vf_index),
+        port(segment, vf_index),
         owner(static_cast<std::uint32_t>(getpid())),
         seq(slot.grant_seq.load()) {}
 
@@ -81,6 +83,10 @@ struct LiveProcess::Impl {
   // --- under the lock
   std::mutex mutex;
   LiveNic nic;
+  SharedPort port;
+  bool by_turns = false;                              // other VFs of the host take part in this window
+  bool in_turn = false;                               // an event of ours ran; the turn is still ours
+  bool sent = false;                                  // ... and a frame left
   std::vector<std::unique_ptr<ThreadState>> threads;  // in the order in which they first called in
   int running = 0;                                    // threads in kRunning or kForeign
   const std::uint32_t owner;
@@ -105,7 +111,11 @@ struct LiveProcess::Impl {
   void lead(Lock& lock, ThreadState& t);
   void wait_for_window(Lock& lock, ThreadState& t);
   void accept_window();
-  void run_window();
+  void run_window(Lock& lock);
+  void run_alone();
+  void run_turn(Lock& lock);
+  void finish_turn();
+  void end_window();
   void finish_window();
   bool give_turn();
   void wake_by_instant();
@@ -180,6 +190,15 @@ void LiveProcess::Impl::accept_window() {
   pollers_told = false;
   limit = Time::from_ps(slot.grant_ps.load());
   nic.advance(Time::from_ps(slot.grant_from_ps.load()));
+  nic.set_port_free(port.port_free());
+  by_turns = port.begin(limit);
+  in_turn = false;
+  if (by_turns) {
+    VfIntent intent = nic.intent();
+    intent.input = std::min(intent.input, earliest_deadline());
+    if (running > 0) intent.input = nic.now();  // a thread that joined just now may post at the window's begin
+    port.check_in(intent);
+  }
   if (slot.hold.exchange(0) != 0) announce(segment.header());
 }
 
@@ -228,7 +247,7 @@ void LiveProcess::Impl::park(Lock& lock, ThreadState& t) {
 void LiveProcess::Impl::lead(Lock& lock, ThreadState& t) {
   if (give_turn()) return;
   if (granted) {
-    run_window();
+    run_window(lock);
   } else {
     wait_for_window(lock, t);
   }
@@ -248,27 +267,71 @@ void LiveProcess::Impl::wait_for_window(Lock& lock, ThreadState& t) {
   }
 }
 
+void LiveProcess::Impl::run_window(Lock& lock) {
+  if (by_turns && !port.abandoned()) {
+    run_turn(lock);
+  } else {
+    run_alone();
+  }
+}
+
 // Runs the NIC up to the next instant that concerns a thread, or to the window's end.
-void LiveProcess::Impl::run_window() {
+void LiveProcess::Impl::run_alone() {
   const Time deadline = earliest_deadline();
   if (deadline < limit) {
-    if (nic.run_to_posts(deadline)) {
-      note_completions();
-    } else {
-      note_completions();
-      wake_by_deadline();
-    }
-    return;
-  }
-  if (nic.run_until(limit)) {
+    nic.run_to_posts(deadline);
     note_completions();
-    return;
+    wake_by_deadline();
+  } else if (nic.run_until(limit)) {
+    note_completions();
+  } else {
+    end_window();
   }
+}
+
+// One event of ours, when it is our turn; the turn goes on when the threads that the event woke have parked again.
+void LiveProcess::Impl::run_turn(Lock& lock) {
+  if (in_turn) {
+    finish_turn();
+  } else if (const Turn turn = port.my_turn(); turn.what != Turn::What::kNone) {
+    in_turn = true;
+    sent = false;
+    nic.set_port_free(port.port_free());
+    if (turn.what == Turn::What::kDeparture) {
+      nic.depart(turn.at, sent);
+      port.set_port_free(nic.port_free());
+    } else {
+      nic.run_inputs(turn.at);
+    }
+    note_completions();
+    wake_by_deadline();
+  } else if (port.over()) {
+    nic.set_port_free(port.port_free());
+    nic.advance(limit);
+    end_window();
+  } else {
+    lock.unlock();
+    port.wait(kLookAroundNs);
+    lock.lock();
+    check_run(false);
+  }
+}
+
+void LiveProcess::Impl::finish_turn() {
+  in_turn = false;
+  VfIntent intent = nic.intent();
+  intent.input = std::min(intent.input, earliest_deadline());
+  port.hand_on(intent, sent);
+}
+
+// All events of the window are done. Whoever polls runs at its end, and may post at that instant.
+void LiveProcess::Impl::end_window() {
   if (!pollers_told) {
     pollers_told = true;
     for (const auto& t : threads) t->due = t->due || (t->mode == ThreadMode::kParked && t->polls);
-    return;  // whoever polls runs at the window's end, and may post at that instant
+    return;
   }
+  if (!by_turns || port.abandoned()) port.set_port_free(nic.port_free());
   finish_window();
 }
 

@@ -1,0 +1,37 @@
+// SharedPort: one VF's view of the port that it shares with other VFs of its host. With several in a window the VFs run event by event, each in its
+// own process, and hand the turn on through shared memory; the order is port_turn.h's, so a frame leaves when the port is free for it and never queues behind the NIC.
+#pragma once
+
+#include <cstdint>
+
+#include "irn_provider/live/port_turn.h"
+#include "lockstep/segment.h"
+
+namespace rocelab {
+
+class SharedPort {
+ public:
+  SharedPort(const lockstep::Segment& segment, std::uint32_t vf);  // index of the slot
+
+  // At the begin of a window that ends at `limit`. True: others take part in it, so events go by turns; false: this VF is alone until the end.
+  bool begin(Time limit);
+  Time port_free() const { return Time::from_ps(port_.free_ps.load()); }
+  void set_port_free(Time t) { port_.free_ps.store(t.ps()); }
+
+  // --- in a shared window
+  void check_in(const VfIntent& intent);          // once, before the first turn
+  Turn my_turn() const;                           // kNone: somebody else's, or none is left
+  bool over() const;                              // no more turns before the end
+  bool abandoned() const;                         // finish alone
+  void hand_on(const VfIntent& intent, bool sent);  // after a turn; `sent`: a frame left
+  void wait(std::int64_t wall_ns) const;          // until the turn changes; may return early
+
+ private:
+  void decide();
+  const lockstep::Segment& segment_;
+  lockstep::VfSlot& slot_;
+  lockstep::HostPort& port_;
+  Time limit_;
+};
+
+}  // namespace rocelab

@@ -1,0 +1,135 @@
+// The fuzzer's properties without libFuzzer: mutations of the captures' frames and of made ones, from a fixed
+// seed (ROCELAB_FUZZ_SEED overrides). With ROCELAB_FUZZ_CORPUS=<folder> the unmutated frames are also written
+// there, as the corpus of fuzz_wire.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+
+#include "base/rng.h"
+#include "base/wire/pcapng.h"
+#include "base/wire/pfc.h"
+#include "base/wire/shim.h"
+#include "base/wire/test_frames.h"
+#include "tests/fuzz/wire/wire_properties.h"
+
+namespace rocelab {
+namespace {
+
+using test::ByteVector;
+using test::NamedFrame;
+
+std::vector<NamedFrame> seeds() {
+  std::vector<NamedFrame> all = test::load_captures(test::own_captures());
+  for (NamedFrame& made : test::made_frames()) {
+    ByteVector shimmed = made.bytes;
+    shimmed.resize(made.bytes.size() + 12);
+    if (insert_shim(shimmed, made.bytes.size(), 1, 2, ByteVector(8)))
+      all.push_back({made.name + " with shim", shimmed});
+    all.push_back(std::move(made));
+  }
+  ByteVector pfc(PfcFrame::kSize);
+  PfcFrame{0x08, {0, 0, 0, 0xffff}}.write(std::span(pfc).first<PfcFrame::kSize>(), {2, 0, 0, 0, 0, 1});
+  all.push_back({"PFC", pfc});
+  ByteVector pcap, pcapng;
+  append_pcap_header(pcap);
+  append_pcap_packet(pcap, Time::from_ps(1), pfc);
+  append_pcapng_header(pcapng, "x");
+  append_pcapng_interface(pcapng, "eth0", 40_Gbps);
+  append_pcapng_packet(pcapng, 0, Time::from_ps(1), pfc);
+  all.push_back({"pcap", pcap});
+  all.push_back({"pcapng", pcapng});
+  return all;
+}
+
+// One step of damage; returns what it did.
+std::string mutate(ByteVector& bytes, Rng& rng) {
+  const std::size_t at =
+      bytes.empty() ? 0 : rng.below(std::min<std::size_t>(bytes.size(), rng.bernoulli(0.9) ? 96 : 5000));
+  switch (bytes.empty() ? 3 : rng.below(6)) {
+    case 0:
+      bytes[at] ^= static_cast<std::byte>(1u << rng.below(8));
+      return "flip at " + std::to_string(at);
+    case 1:
+      bytes[at] = static_cast<std::byte>(rng.below(256));
+      return "set at " + std::to_string(at);
+    case 2:
+      bytes.resize(at);
+      return "cut to " + std::to_string(at);
+    case 3:
+      bytes.resize(bytes.size() + rng.below(40), static_cast<std::byte>(rng.below(256)));
+      return "grow to " + std::to_string(bytes.size());
+    case 4: {
+      static constexpr std::array<std::uint8_t, 8> kEdges{0x00, 0x01, 0x7f, 0x80, 0xfe, 0xff, 0xe1, 0xc6};
+      bytes[at] = std::byte{kEdges[rng.below(kEdges.size())]};
+      return "edge at " + std::to_string(at);
+    }
+    default:
+      bytes.insert(bytes.begin() + static_cast<std::ptrdiff_t>(at), rng.below(8),
+                   static_cast<std::byte>(rng.below(256)));
+      return "insert at " + std::to_string(at);
+  }
+}
+
+// Lets the damage pass IP and UDP, so that it reaches the transport headers.
+std::string mend(ByteVector& bytes) {
+  constexpr std::size_t kIp = 14, kUdp = kIp + Ipv4Header::kSize;
+  if (bytes.size() < kUdp + UdpHeader::kSize || bytes[kIp] != std::byte{0x45}) return "";
+  const auto all = std::span(bytes);
+  wire::store16(all, kIp + Ipv4Header::kTotalLength, static_cast<std::uint16_t>(bytes.size() - kIp));
+  wire::store16(all, kUdp + UdpHeader::kLength, static_cast<std::uint16_t>(bytes.size() - kUdp));
+  Ipv4Header::write_checksum(all.subspan(kIp).first<Ipv4Header::kSize>());
+  return ", lengths and checksum mended";
+}
+
+std::uint64_t seed_from_environment() {
+  const char* text = std::getenv("ROCELAB_FUZZ_SEED");
+  return text == nullptr ? 20'260'101 : std::strtoull(text, nullptr, 10);
+}
+
+TEST(WireMutationTest, WhatParsesWritesToBytesThatParseToTheSame) {
+  const std::uint64_t seed = seed_from_environment();
+  std::cout << "seed " << seed << "\n";
+  Rng rng(seed);
+  int accepted = 0, tried = 0;
+  for (const NamedFrame& frame : seeds()) {
+    ASSERT_EQ(fuzz::violated_property(frame.bytes), "") << frame.name;
+    for (int round = 0; round < 400; ++round) {
+      ByteVector bytes = frame.bytes;
+      std::string steps;
+      for (std::uint64_t n = 1 + rng.below(4); n > 0; --n) steps += mutate(bytes, rng) + ", ";
+      if (rng.bernoulli(0.7)) steps += mend(bytes);
+      const ByteVector exact(bytes.begin(),
+                             bytes.end());  // no spare capacity behind which a stray read could hide
+      ASSERT_EQ(fuzz::violated_property(exact), "") << frame.name << ": " << steps << "\n"
+                                                    << test::to_hex(exact);
+      accepted += parse_frame(exact, IcrcCheck::kSkip) ? 1 : 0;
+      ++tried;
+    }
+  }
+  // A test whose damage is always refused would show nothing.
+  EXPECT_GT(accepted, tried / 20) << "of " << tried;
+}
+
+TEST(WireMutationTest, WritesTheCorpusWhereItIsAskedTo) {
+  const char* folder = std::getenv("ROCELAB_FUZZ_CORPUS");
+  if (folder == nullptr) GTEST_SKIP() << "ROCELAB_FUZZ_CORPUS names no folder";
+  std::filesystem::create_directories(folder);
+  int number = 0;
+  for (const NamedFrame& frame : seeds()) {
+    if (frame.bytes.size() > 400) continue;  // short inputs reach the same code sooner
+    std::ofstream file(std::filesystem::path(folder) / ("frame" + std::to_string(number++)),
+                       std::ios::binary);
+    file.write(reinterpret_cast<const char*>(frame.bytes.data()),
+               static_cast<std::streamsize>(frame.bytes.size()));
+    ASSERT_TRUE(file);
+  }
+  EXPECT_GT(number, 100);
+}
+
+}  // namespace
+}  // namespace rocelab

@@ -6,7 +6,6 @@ import json
 import os
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -32,9 +31,13 @@ class SessionClient:
 
     @staticmethod
     def start(
-        directory: Path, layout: Layout, ovs_build: Path, stay: bool = False, tick: Callable[[], None] = lambda: None
+        directory: Path,
+        layout: Layout,
+        ovs_build: Path,
+        stay: bool = False,
+        started: Callable[[int], None] = lambda _: None,
     ) -> SessionClient:
-        """Builds the topology; `directory` (the run's, under /tmp) exists. `tick` is called while waiting."""
+        """Builds the topology; `directory` (the run's, under /tmp) exists. `started` gets the session's pid at once."""
         (directory / "layout.json").write_text(layout.to_json())
         (directory / "ovs_build.txt").write_text(str(ovs_build))
         package = Path(__file__).resolve().parents[2]
@@ -47,13 +50,13 @@ class SessionClient:
                 stderr=log,
                 start_new_session=True,
             )
+        started(process.pid)
         while not (directory / "ready.json").exists():
             if (directory / "error.txt").exists():
                 process.wait()
                 raise SessionError((directory / "error.txt").read_text().strip())
             if process.poll() is not None:
                 raise SessionError(f"the session ended: {_last_line(directory / 'session.log')}")
-            tick()
             time.sleep(0.01)
         return SessionClient(directory, process, json.loads((directory / "ready.json").read_text()))
 

@@ -22,6 +22,7 @@ from typing import Any
 from rocelab.live.layout import Layout
 from rocelab.live.network import Network
 from rocelab.live.ovs import Ovs, OvsError
+from rocelab.live.usage import process_cpu_s, process_peak_bytes
 
 _CLONE_NEWNS, _CLONE_NEWNET = 0x00020000, 0x40000000
 _MS_REC, _MS_PRIVATE = 0x4000, 0x40000
@@ -50,7 +51,9 @@ class Session:
         ovs_dir.mkdir(exist_ok=True)
         self.ovs = Ovs(Path((directory / "ovs_build.txt").read_text().strip()), ovs_dir)
         self.network = Network(self.layout, self.ovs)
-        self.programs: dict[int, subprocess.Popen[bytes]] = {}
+        self.programs: dict[int, int | None] = {}  # pid: exit status, None while it runs
+        self.cpu_s = 0.0  # of programs that have ended, since the last forget
+        self.max_rss_bytes = 0
 
     def start(self) -> dict[str, Any]:
         begin = time.monotonic()
@@ -75,30 +78,47 @@ class Session:
                 stderr=err,
                 start_new_session=True,
             )
-        self.programs[program.pid] = program
+        program.returncode = 0  # reaped by us, with its resource usage
+        self.programs[program.pid] = None
         return {"pid": program.pid}
 
     def do_poll(self) -> dict[str, Any]:
-        """Exit status of every program spawned and not forgotten yet (None: runs), and whether the daemons live."""
+        """Exit status of every program spawned and not forgotten yet (None: runs), their usage, and whether the daemons live."""
+        for pid in [p for p, status in self.programs.items() if status is None]:
+            self._reap(pid, os.WNOHANG)
+        peak = max([self.max_rss_bytes, *(process_peak_bytes(d.pid) for d in self.ovs.daemons)])
         return {
-            "programs": {str(pid): p.poll() for pid, p in self.programs.items()},
+            "programs": {str(pid): status for pid, status in self.programs.items()},
             "daemons": all(d.poll() is None for d in self.ovs.daemons),
+            "usage": {"cpu_s": self.cpu_s, "max_rss_bytes": peak},
         }
 
+    def do_usage(self) -> dict[str, Any]:
+        return {"daemon_cpu_s": sum(process_cpu_s(d.pid) for d in self.ovs.daemons)}
+
     def do_signal(self, pid: int, number: int) -> dict[str, Any]:
-        program = self.programs[pid]
-        if program.poll() is None:
+        if self.programs[pid] is None:
             os.killpg(pid, number)
         return {}
 
     def do_forget(self) -> dict[str, Any]:
         """Ends what still runs of the spawned programs."""
-        for program in self.programs.values():
-            if program.poll() is None:
-                os.killpg(program.pid, signal.SIGKILL)
-            program.wait()
+        for pid, status in self.programs.items():
+            if status is None:
+                os.killpg(pid, signal.SIGKILL)
+                self._reap(pid, 0)
         self.programs.clear()
+        self.cpu_s = 0.0
+        self.max_rss_bytes = 0
         return {}
+
+    def _reap(self, pid: int, options: int) -> None:
+        ended, status, usage = os.wait4(pid, options)
+        if ended == 0:
+            return
+        self.programs[pid] = os.waitstatus_to_exitcode(status)
+        self.cpu_s += usage.ru_utime + usage.ru_stime
+        self.max_rss_bytes = max(self.max_rss_bytes, usage.ru_maxrss * 1024)
 
     def do_appctl(self, argv: list[str]) -> dict[str, Any]:
         return {"text": self.ovs.appctl(*argv)}

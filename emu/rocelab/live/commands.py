@@ -1,0 +1,154 @@
+"""`up`, `exec`, `env`, `stat`, `down`: a topology that stays, and what can be done with it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import signal
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from rocelab import native
+from rocelab.clean import RUNNER, RunDirectory, all_runs
+from rocelab.errors import RocelabError
+from rocelab.live.client import SessionClient, SessionError
+from rocelab.live.engine import host_environment, start_session
+from rocelab.live.plan_layout import layout_of
+from rocelab.scenario import make_plans, read_scenario
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A topology that `up` keeps."""
+
+    directory: RunDirectory
+    state: dict[str, Any]
+
+    @property
+    def segment(self) -> Path:
+        return Path(self.state["segment"])
+
+    def host_pid(self, host: str) -> int:
+        pids: dict[str, int] = self.state["hosts"]
+        if host not in pids:
+            raise RocelabError(f"no host {host}: this topology has {', '.join(pids)}")
+        return pids[host]
+
+
+def up(scenario: Path, overrides: tuple[str, ...], label: str | None = None) -> int:
+    plans = make_plans(read_scenario(scenario, overrides))
+    labels = list(dict.fromkeys(p.label for p in plans))
+    plan = next((p for p in plans if p.label == (label or labels[0])), None)
+    if plan is None:
+        raise RocelabError(f"no label {label}: {scenario} has {', '.join(labels)}")
+    directory = RunDirectory.create()
+    try:
+        session = start_session(directory, layout_of(plan), stay=True)
+        directory.record_pid(session.info["session"], RUNNER)  # its life is the topology's from here on
+        segment = directory.shm / "segment"
+        native.module().create_segment(plan.native, str(segment), directory.run_id, "", "", 0)
+        session.appctl("lossless/attach", str(segment))
+        state = {
+            "scenario": str(scenario),
+            "label": plan.label,
+            "segment": str(segment),
+            "hosts": session.info["hosts"],
+            "addresses": {h.name: h.ipv4 for h in plan.hosts},
+        }
+        (directory.tmp / "state.json").write_text(json.dumps(state))
+    except BaseException:
+        directory.remove()
+        raise
+    console = Console()
+    console.print(f"[bold]{directory.run_id}[/]: {scenario}, {plan.label} ({plan.mode}, PFC {'on' if plan.pfc else 'off'})")
+    console.print("  ".join(f"{h.name} {h.ipv4}" for h in plan.hosts))
+    console.print("./rocelab exec --host h1 -- PROGRAM ...    ./rocelab stat    ./rocelab down")
+    return 0
+
+
+def find(run_id: str | None) -> Kept:
+    kept = []
+    for directory in all_runs():
+        path = directory.tmp / "state.json"
+        if path.exists() and directory.alive() and run_id in (None, directory.run_id):
+            kept.append(Kept(directory, json.loads(path.read_text())))
+    if not kept:
+        raise RocelabError(
+            f"no topology {run_id} is up" if run_id else "no topology is up: ./rocelab up scenarios/pingpong.toml"
+        )
+    if len(kept) > 1:
+        raise RocelabError(f"several topologies are up: choose one with --run {'|'.join(k.directory.run_id for k in kept)}")
+    return kept[0]
+
+
+def execute(host: str, program: tuple[str, ...], run_id: str | None) -> int:
+    """Like running the program there by hand: same terminal, same signals, its exit status."""
+    kept = find(run_id)
+    environment = {**os.environ, **host_environment(kept.directory.run_id, kept.segment, host)}
+    preload = environment.pop("LD_PRELOAD")
+    argv = ["mnexec", "-a", str(kept.host_pid(host)), "env", f"LD_PRELOAD={preload}", *program]
+    process = subprocess.Popen(argv, env=environment)
+    kept.directory.record_pid(process.pid, f"exec {host}")
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal sends it to the program too
+    status = process.wait()
+    return 128 - status if status < 0 else status
+
+
+def env(host: str, run_id: str | None) -> int:
+    kept = find(run_id)
+    kept.host_pid(host)
+    for name, value in host_environment(kept.directory.run_id, kept.segment, host).items():
+        print(f"export {name}={shlex.quote(value)}")
+    return 0
+
+
+def down(run_id: str | None) -> int:
+    kept = find(run_id)
+    try:
+        SessionClient.connect(kept.directory.tmp).stop()
+        for process in kept.directory.processes("session"):
+            process.wait_gone(20)
+    except SessionError:
+        pass  # gone already: what it left is removed all the same
+    kept.directory.remove()
+    return 0
+
+
+def stat(node: str | None, run_id: str | None, as_json: bool) -> int:
+    kept = find(run_id)
+    segment = native.module().open_segment(str(kept.segment))
+    nics = {
+        f"{v['host']}.{v['vf']}": v["counters"] for v in segment.vfs if any(v["counters"].values()) or v["pid"] != 0
+    }
+    ports = {p["interface"]: p["counters"] for p in segment.ports}
+    switches = {p["interface"]: p["switch"] for p in segment.ports}
+    if node is not None:
+        if node not in kept.state["hosts"] and node not in switches.values():
+            raise RocelabError(f"no node {node}: there are {', '.join([*kept.state['hosts'], *sorted(set(switches.values()))])}")
+        nics = {name: c for name, c in nics.items() if name.rpartition(".")[0] == node}
+        ports = {name: c for name, c in ports.items() if switches[name] == node}
+    if as_json:
+        print(json.dumps({"time_ps": segment.now_ps, "nics": nics, "ports": ports}, indent=2))
+        return 0
+    console = Console()
+    console.print(f"experiment time {segment.now_ps / 1e6:.3f} us")
+    for title, counters in (("NIC", nics), ("switch port", ports)):
+        if counters:
+            console.print(_table(title, counters))
+    return 0
+
+
+def _table(title: str, counters: dict[str, dict[str, int]]) -> Table:
+    """Counters as rows, those that are zero everywhere left out."""
+    table = Table(title, *counters, box=None)
+    for name in dict.fromkeys(n for c in counters.values() for n in c):
+        row = [c.get(name, 0) for c in counters.values()]
+        if any(row):
+            table.add_row(name, *(f"{value}" for value in row))
+    return table

@@ -1,0 +1,269 @@
+"""Drives run plans one after the other over live topologies: programs on Mininet hosts, frames through Open vSwitch, in lock step.
+
+A topology is kept as long as plans fit it; every run has a segment, programs and traces of its own.
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from rocelab import native, paths
+from rocelab.clean import RUN_VARIABLE, RunDirectory
+from rocelab.errors import RocelabError
+from rocelab.live.client import SessionClient, SessionError
+from rocelab.live.flow_records import read_records
+from rocelab.live.layout import Layout
+from rocelab.live.plan_layout import layout_of
+from rocelab.live.usage import Usage
+from rocelab.model import TRACE_DTYPE, FidelityInputs, RunOutcome, RunPlan
+
+_POLL_SECONDS = 0.02
+_STALL_SECONDS = 60.0  # wall time without any progress of the clock
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where a run stands; `phase` is one of start, run, collect."""
+
+    plan: RunPlan
+    phase: str
+    now_ps: int = 0
+    flows_done: int = 0
+
+
+Report = Callable[[Progress], None]
+
+
+class LiveEngine:
+    """Use as a context manager: at its end nothing of it is left on the machine."""
+
+    def __init__(self, report: Report = lambda _: None) -> None:
+        self.report = report
+        self.directory = RunDirectory.create()
+        self.session: SessionClient | None = None
+        self.layout: Layout | None = None
+        self.runs = 0
+
+    def __enter__(self) -> LiveEngine:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        try:
+            self._end_session()
+        finally:
+            self.directory.remove()
+
+    def execute(self, plan: RunPlan, out: Path | None = None, pcap: bool = False) -> RunOutcome:
+        """One run. What goes wrong in it is in the outcome's `error`, with what there is; a topology that cannot be built raises."""
+        self.report(Progress(plan, "start"))
+        session = self._session_for(plan)
+        self.runs += 1
+        run = _Run(plan, session, self.directory, f"run{self.runs}", (out / "pcap" / plan.name) if pcap and out else None)
+        try:
+            return run.execute(self.report)
+        except BaseException:
+            self._end_session()  # programs and switch are in the middle of something
+            raise
+        finally:
+            run.remove()
+            if run.broken:
+                self._end_session()
+
+    def _session_for(self, plan: RunPlan) -> SessionClient:
+        layout = layout_of(plan)
+        if self.session is not None and layout == self.layout:
+            return self.session
+        self._end_session()
+        self.session = start_session(self.directory, layout)
+        self.layout = layout
+        return self.session
+
+    def _end_session(self) -> None:
+        if self.session is not None:
+            self.session.stop()
+            self.session = None
+            shutil.rmtree(self.directory.tmp, ignore_errors=True)
+            self.directory.tmp.mkdir(mode=0o700)
+
+
+def start_session(directory: RunDirectory, layout: Layout, stay: bool = False) -> SessionClient:
+    """A session whose processes and namespaces are on the run's record."""
+    try:
+        session = SessionClient.start(directory.tmp, layout, paths.OVS_TREE, stay, lambda pid: directory.record_pid(pid, "session"))
+    except SessionError as e:
+        raise RocelabError(f"the topology could not be built: {e}") from e
+    directory.record_namespace(session.info["session"])
+    for pid in session.info["daemons"]:
+        directory.record_pid(pid, "ovs")
+    for name, pid in session.info["hosts"].items():
+        directory.record_pid(pid, f"host {name}")
+    return session
+
+
+def host_environment(run_id: str, segment: Path, host: str) -> dict[str, str]:
+    """What a program on a host needs to find its NIC."""
+    preload = native.build_directory() / "irn_provider" / "verbs" / "librocelab_verbs.so"
+    return {
+        RUN_VARIABLE: run_id,
+        "ROCELAB_SEGMENT": str(segment),
+        "ROCELAB_HOST": host,
+        "LD_PRELOAD": str(preload),
+    }
+
+
+class _Run:
+    """One run plan: segment, programs, traces."""
+
+    def __init__(self, plan: RunPlan, session: SessionClient, directory: RunDirectory, name: str, pcap: Path | None) -> None:
+        self.plan = plan
+        self.session = session
+        self.run_id = directory.run_id
+        self.dir = directory.shm / name
+        self.dir.mkdir()
+        self.path = self.dir / "segment"
+        self.pcap = pcap
+        self.broken = False  # the session cannot be used again
+        self.programs: dict[str, int] = {}
+        self.usage = Usage()
+
+    def remove(self) -> None:
+        shutil.rmtree(self.dir, ignore_errors=True)
+
+    def execute(self, report: Report) -> RunOutcome:
+        begin = time.monotonic()
+        segment = self._create_segment()
+        error: str | None = None
+        try:
+            cpu_before = self._daemon_cpu()
+            self.session.appctl("lossless/attach", str(self.path))
+            self._start_programs()
+            error = self._wait(segment, report)
+            report(Progress(self.plan, "collect", segment.now_ps))
+            self.session.ask("forget")
+            self.session.appctl("lossless/detach")
+            self.usage.daemon_cpu_s = self._daemon_cpu() - cpu_before
+        except SessionError as e:
+            self.broken = True
+            error = error or str(e)
+        outcome = self._collect(segment, error)
+        return replace(outcome, wall_s=time.monotonic() - begin)
+
+    def _create_segment(self) -> Any:
+        if self.pcap is not None:
+            self.pcap.mkdir(parents=True, exist_ok=True)
+        try:
+            return native.module().create_segment(
+                self.plan.native,
+                str(self.path),
+                self.run_id,
+                str(self.dir),
+                str(self.pcap.resolve()) if self.pcap else "",
+                self.plan.expected_participants,
+            )
+        except RuntimeError as e:
+            raise RocelabError(str(e)) from e
+
+    def _start_programs(self) -> None:
+        plan = self.plan
+        (self.dir / "flows").write_text(plan.native.flow_lines())
+        (self.dir / "hosts").write_text(plan.native.host_lines())
+        program = native.build_directory() / "verbs_app" / "rocelab_flows"
+        active = {f.src for f in plan.flows} | {f.dst for f in plan.flows}
+        for host in plan.hosts:
+            if host.name not in active:
+                continue
+            argv = [str(program), "--me", host.name, "--flows", str(self.dir / "flows"), "--hosts", str(self.dir / "hosts")]
+            argv += ["--device", "rocelab0", "--gid-index", "1", "--mtu", str(plan.path_mtu), "--verify"]
+            argv += ["--timeout", str(plan.verbs_timeout), "--retry-cnt", str(plan.verbs_retry_cnt)]
+            argv += ["--out", str(self.dir / f"{host.name}.json")]
+            env = host_environment(self.run_id, self.path, host.name)
+            self.programs[host.name] = self.session.spawn(
+                host.name, argv, env, self.dir / f"{host.name}.out", self.dir / f"{host.name}.err"
+            )
+
+    def _wait(self, segment: Any, report: Report) -> str | None:
+        """Until all programs have ended; what went wrong, or None."""
+        last_now, last_change = -1, time.monotonic()
+        while True:
+            answer = self.session.ask("poll")
+            statuses = {host: answer["programs"][str(pid)] for host, pid in self.programs.items()}
+            now = segment.now_ps
+            report(Progress(self.plan, "run", now, sum(s is not None for s in statuses.values())))
+            if not answer["daemons"]:
+                self.broken = True
+                return "ovs-vswitchd ended in the middle of the run (its log is in the session's folder)"
+            if segment.state == "failed":
+                self.broken = True
+                return str(segment.error)
+            if all(s is not None for s in statuses.values()):
+                self.usage.take(answer["usage"])
+                return self._failures(statuses)
+            if now != last_now or segment.state == "setup" and time.monotonic() - last_change < 30:
+                last_now, last_change = now, time.monotonic() if now != last_now else last_change
+            if now > self.plan.limit_ps:
+                return f"not finished after {self.plan.limit_ps / 1e12:g} s of experiment time (engine.limit)"
+            if time.monotonic() - last_change > _STALL_SECONDS:
+                self.broken = True
+                return f"the clock has stood still for {_STALL_SECONDS:.0f} s of wall time at {now / 1e6:.3f} us"
+            time.sleep(_POLL_SECONDS)
+
+    def _failures(self, statuses: Mapping[str, int]) -> str | None:
+        failed = []
+        for host, status in statuses.items():
+            if status == 0:
+                continue
+            text = (self.dir / f"{host}.err").read_text(errors="replace").strip().splitlines()
+            how = f"killed by signal {-status}" if status < 0 else f"exit status {status}"
+            failed.append(f"{host}: {how}{': ' + text[-1] if text else ''}")
+        return "; ".join(failed) or None
+
+    def _daemon_cpu(self) -> float:
+        return float(self.session.ask("usage")["daemon_cpu_s"])
+
+    # --- results --------------------------------------------------------------------------------------------------
+
+    def _collect(self, segment: Any, error: str | None) -> RunOutcome:
+        vfs = segment.vfs
+        digests = [bytes(v["digest"]) for v in vfs if v["records"] > 0]
+        for switch in self.plan.switches:
+            path = self.dir / f"{switch.name}.digest"
+            if path.exists():
+                digests.append(bytes.fromhex(path.read_text().strip()))
+        events = {p.stem: np.fromfile(p, dtype=TRACE_DTYPE) for p in sorted(self.dir.glob("*.events"))}
+        flows = read_records(self.plan.flows, {h: self.dir / f"{h}.json" for h in self.programs}, events)
+        missing = [f.id for f in flows if f.placed_ps is None or f.status != 0]
+        if missing and error is None:
+            error = f"flows {', '.join(map(str, missing))} did not complete"
+        return RunOutcome(
+            plan=self.plan,
+            flows=flows,
+            nic_counters={(v["host"], v["vf"]): v["counters"] for v in vfs if v["records"] > 0 or v["pid"] != 0},
+            port_counters={p["interface"]: p["counters"] for p in segment.ports},
+            node_digests=tuple(digests),
+            events=events,
+            records=sum(v["records"] for v in vfs),
+            fidelity=FidelityInputs(
+                clock="lockstep",
+                windows=segment.windows,
+                detaches=segment.detaches,
+                late_frames=segment.late_frames,
+                last_detach_ps=segment.last_detach_ps,
+            ),
+            end_ps=segment.now_ps,
+            cpu_s=self.usage.cpu_s,
+            max_rss_bytes=self.usage.max_rss_bytes,
+            error=error,
+        )

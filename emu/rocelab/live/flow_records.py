@@ -1,0 +1,98 @@
+"""Joins what both ends of each flow recorded, and what their NICs did, into one record per flow.
+
+The traffic program reads a clock of 1 ns; the NICs' event files hold the same instants to the picosecond: the first message posted at the requester and
+the last one placed at the sink. Where there is an event file its times are taken. All times are experiment time.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from rocelab.model import Array, FlowPlan, FlowRecord
+
+MONOTONIC_EPOCH_PS = 1000 * 10**12  # what CLOCK_MONOTONIC shows a program at experiment time 0
+_PLACED, _POSTED = 8, 13  # base/trace.h, TraceKind
+
+# ibv_wc_status_str() of libibverbs, in the order of ibv_wc_status.
+_STATUS = (
+    "success",
+    "local length error",
+    "local QP operation error",
+    "local EE context operation error",
+    "local protection error",
+    "Work Request Flushed Error",
+    "memory management operation error",
+    "bad response error",
+    "local access error",
+    "remote invalid request error",
+    "remote access error",
+    "remote operation error",
+    "transport retry counter exceeded",
+    "RNR retry counter exceeded",
+)
+_UNKNOWN_STATUS = 21  # IBV_WC_GENERAL_ERR
+_UNFINISHED = "not finished"
+
+
+def read_records(
+    flows: tuple[FlowPlan, ...], programs: Mapping[str, Path], events: Mapping[str, Array]
+) -> tuple[FlowRecord, ...]:
+    """`programs`: the JSON file of each host's program, if it wrote one. `events`: as RunOutcome.events."""
+    ends: dict[tuple[int, str], dict[str, Any]] = {}
+    for path in programs.values():
+        if not path.exists():
+            continue
+        document = json.loads(path.read_text())
+        epoch = int(document["epoch_monotonic_ns"]) * 1000 - MONOTONIC_EPOCH_PS
+        for record in document["flows"]:
+            for key in ("posted_ps", "placed_ps", "cqe_ps"):
+                if record[key] is not None:
+                    record[key] += epoch
+            ends[(record["id"], record["role"])] = record
+    return tuple(_join(f, ends.get((f.id, "source"), {}), ends.get((f.id, "sink"), {}), events) for f in flows)
+
+
+def _join(flow: FlowPlan, source: Mapping[str, Any], sink: Mapping[str, Any], events: Mapping[str, Array]) -> FlowRecord:
+    status = next((s for s in map(_status, (source, sink)) if s != 0), 0)
+    requester, requester_host = (sink, flow.dst) if flow.op == "read" else (source, flow.src)
+    posted, placed = requester.get("posted_ps"), sink.get("placed_ps")
+    if posted is not None:
+        posted = _instant(events, requester_host, _POSTED, requester["local_qpns"], last=False) or posted
+    if placed is not None:
+        placed = _instant(events, flow.dst, _PLACED, sink["local_qpns"], last=True) or placed
+    return FlowRecord(
+        id=flow.id,
+        posted_ps=posted,
+        placed_ps=placed,
+        cqe_ps=requester.get("cqe_ps"),
+        status=status,
+        bytes=sink.get("bytes", 0),
+        verified=bool(sink.get("verified", False)),
+        src_qpn=(source.get("local_qpns") or [0])[0],
+        dst_qpn=(sink.get("local_qpns") or [0])[0],
+    )
+
+
+def _status(end: Mapping[str, Any]) -> int:
+    text = end.get("status", _UNFINISHED)
+    if text == _UNFINISHED:
+        return 0  # the times that are missing say so
+    return _STATUS.index(text) if text in _STATUS else _UNKNOWN_STATUS
+
+
+def _instant(events: Mapping[str, Array], host: str, kind: int, qpns: list[int], last: bool) -> int | None:
+    """Time of the first or last record of `kind` for these local QPNs, over all VFs of the host."""
+    found: list[int] = []
+    for name, array in events.items():
+        if name.rpartition(".")[0] != host:
+            continue
+        mine = array[(array["kind"] == kind)]
+        mine = mine[[int(q) in qpns for q in mine["flow"]]] if len(mine) else mine
+        if len(mine):
+            found.append(int(mine["time_ps"].max() if last else mine["time_ps"].min()))
+    if not found:
+        return None
+    return max(found) if last else min(found)

@@ -1,0 +1,48 @@
+"""Processor time and memory of a run's processes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+
+def process_cpu_s(pid: int) -> float:
+    """User and system time of a process, all threads, in seconds; 0 when it is gone."""
+    try:
+        text = (Path("/proc") / str(pid) / "stat").read_text()
+    except OSError:
+        return 0.0
+    fields = text[text.rindex(")") + 2 :].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def process_peak_bytes(pid: int) -> int:
+    """VmHWM; 0 when it is gone."""
+    try:
+        status = (Path("/proc") / str(pid) / "status").read_text()
+    except OSError:
+        return 0
+    for line in status.splitlines():
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1]) * 1024
+    return 0
+
+
+class Usage:
+    """Of one run: its programs, and what the switch process used meanwhile."""
+
+    def __init__(self) -> None:
+        self.programs_cpu_s = 0.0
+        self.daemon_cpu_s = 0.0
+        self.max_rss_bytes = 0
+
+    @property
+    def cpu_s(self) -> float:
+        return self.programs_cpu_s + self.daemon_cpu_s
+
+    def take(self, answer: Mapping[str, Any]) -> None:
+        """The session's account of the programs that have ended, and of the daemons' memory."""
+        self.programs_cpu_s = float(answer["cpu_s"])
+        self.max_rss_bytes = int(answer["max_rss_bytes"])

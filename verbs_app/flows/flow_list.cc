@@ -1,0 +1,133 @@
+#include "verbs_app/flows/flow_list.h"
+
+#include <algorithm>
+#include <charconv>
+#include <functional>
+#include <set>
+#include <sstream>
+#include <stdexcept>
+
+namespace rocelab::app {
+namespace {
+
+constexpr std::uint32_t kMaxQps = 256;
+constexpr std::uint64_t kMaxMessage = std::uint64_t{1} << 31;  // of RDMA
+
+std::vector<std::string> words_of(std::string line) {
+  line.erase(std::find(line.begin(), line.end(), '#'), line.end());
+  std::istringstream in(line);
+  std::vector<std::string> words;
+  for (std::string word; in >> word;) words.push_back(word);
+  return words;
+}
+
+std::uint64_t number(const std::string& word, const char* what, std::uint64_t min, std::uint64_t max) {
+  std::uint64_t value = 0;
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
+  if (error != std::errc() || end != word.data() + word.size() || value < min || value > max)
+    throw std::runtime_error(std::string(what) + " must be a whole number from " + std::to_string(min) +
+                             " to " + std::to_string(max) + ", not '" + word + "'");
+  return value;
+}
+
+// Decimal nanoseconds to picoseconds, exactly.
+std::int64_t start_ps(const std::string& word) {
+  const std::size_t point = word.find('.');
+  const std::string whole = word.substr(0, point);
+  std::string fraction = point == std::string::npos ? "" : word.substr(point + 1);
+  constexpr std::uint64_t kMaxNs = 1'000'000'000'000'000;
+  if (fraction.size() > 3 || (point != std::string::npos && fraction.empty()))
+    throw std::runtime_error("start_ns has one to three digits after the point, not '" + word + "'");
+  fraction.resize(3, '0');
+  return static_cast<std::int64_t>(number(whole, "start_ns", 0, kMaxNs) * 1'000 +
+                                   number(fraction, "start_ns", 0, 999));
+}
+
+Op parse_op(const std::string& word) {
+  for (const Op op : {Op::kSend, Op::kWrite, Op::kRead})
+    if (word == to_string(op)) return op;
+  throw std::runtime_error("op must be send, write or read, not '" + word + "'");
+}
+
+Flow parse_flow(const std::vector<std::string>& words) {
+  if (words.size() != 8 && words.size() != 9)
+    throw std::runtime_error("a flow is: id src dst op size message_size start_ns qps [label]");
+  Flow f;
+  f.id = static_cast<std::uint32_t>(number(words[0], "id", 0, 0xffffffff));
+  f.src = words[1];
+  f.dst = words[2];
+  f.op = parse_op(words[3]);
+  f.size = number(words[4], "size", 1, std::uint64_t{1} << 40);
+  f.message_size = number(words[5], "message_size", 1, kMaxMessage);
+  f.start_ps = start_ps(words[6]);
+  f.qps = static_cast<std::uint32_t>(number(words[7], "qps", 1, kMaxQps));
+  if (words.size() == 9) f.label = words[8];
+  if (f.src == f.dst) throw std::runtime_error("src and dst are the same host");
+  if (f.messages() > 0xffffffff) throw std::runtime_error("more than 2^32 messages");
+  return f;
+}
+
+void each_line(std::istream& in, const std::string& name,
+               const std::function<void(const std::vector<std::string>&)>& f) {
+  int number = 0;
+  for (std::string line; std::getline(in, line);) {
+    ++number;
+    const std::vector<std::string> words = words_of(line);
+    if (words.empty()) continue;
+    try {
+      f(words);
+    } catch (const std::runtime_error& e) {
+      throw std::runtime_error(name + ":" + std::to_string(number) + ": " + e.what());
+    }
+  }
+}
+
+}  // namespace
+
+const char* to_string(Op op) {
+  switch (op) {
+    case Op::kSend:
+      return "send";
+    case Op::kWrite:
+      return "write";
+    case Op::kRead:
+      return "read";
+  }
+  return "?";
+}
+
+std::vector<Flow> read_flows(std::istream& in, const std::string& name) {
+  std::vector<Flow> flows;
+  std::set<std::uint32_t> ids;
+  each_line(in, name, [&](const std::vector<std::string>& words) {
+    flows.push_back(parse_flow(words));
+    if (!ids.insert(flows.back().id).second)
+      throw std::runtime_error("flow id " + words[0] + " is used twice");
+  });
+  if (flows.empty()) throw std::runtime_error(name + ": no flows");
+  std::sort(flows.begin(), flows.end(), [](const Flow& a, const Flow& b) { return a.id < b.id; });
+  return flows;
+}
+
+std::vector<Host> read_hosts(std::istream& in, const std::string& name) {
+  std::vector<Host> hosts;
+  std::set<std::string> names;
+  each_line(in, name, [&](const std::vector<std::string>& words) {
+    if (words.size() != 2) throw std::runtime_error("a host is: name address");
+    if (!names.insert(words[0]).second) throw std::runtime_error("host '" + words[0] + "' is named twice");
+    hosts.push_back({words[0], words[1]});
+  });
+  return hosts;
+}
+
+std::vector<Host> participants(const std::vector<Flow>& flows, const std::vector<Host>& hosts) {
+  std::set<std::string> used;
+  for (const Flow& f : flows) used.insert({f.src, f.dst});
+  std::vector<Host> result;
+  for (const Host& h : hosts)
+    if (used.erase(h.name) > 0) result.push_back(h);
+  if (!used.empty()) throw std::runtime_error("the hosts file has no address for '" + *used.begin() + "'");
+  return result;
+}
+
+}  // namespace rocelab::app

@@ -1,0 +1,52 @@
+// The flow list and the hosts file. Text, one entry a line; '#' begins a comment.
+//
+//   # id  src  dst  op     size     message_size  start_ns   qps  [label]
+//   0     h1   h9   write  8000000  1048576       0          1    incast
+//   1     h2   h9   send   8000000  65536         1234.567   2
+//
+// `op`: send, write or read. Data always flows from src to dst: of a READ flow dst is the requester. Sizes in
+// bytes. Start times are relative to the epoch that all processes agree on, in nanoseconds with up to three
+// digits after the point; programs can sleep to 1 ns, so a start is rounded up to one. `qps`: QPs of the
+// flow's own, over which its messages are dealt in turn.
+//
+//   # name  IPv4 address
+//   h1      10.0.0.1
+#pragma once
+
+#include <cstdint>
+#include <istream>
+#include <string>
+#include <vector>
+
+namespace rocelab::app {
+
+enum class Op : std::uint8_t { kSend, kWrite, kRead };
+const char* to_string(Op op);
+
+struct Flow {
+  std::uint32_t id = 0;
+  std::string src, dst;
+  Op op = Op::kWrite;
+  std::uint64_t size = 0, message_size = 0;
+  std::int64_t start_ps = 0;
+  std::uint32_t qps = 1;
+  std::string label;
+
+  std::uint64_t messages() const { return (size + message_size - 1) / message_size; }
+  // QPs that carry anything: no more than there are messages.
+  std::uint32_t lanes() const { return static_cast<std::uint32_t>(messages() < qps ? messages() : qps); }
+  std::int64_t start_ns() const { return (start_ps + 999) / 1'000; }  // rounded up
+};
+
+struct Host {
+  std::string name, address;
+};
+
+// Sorted by id. Throws std::runtime_error with "NAME:LINE: what is wrong".
+std::vector<Flow> read_flows(std::istream& in, const std::string& name);
+std::vector<Host> read_hosts(std::istream& in, const std::string& name);
+
+// Hosts that take part, in the order of the hosts file. Throws when a flow names a host that is not in it.
+std::vector<Host> participants(const std::vector<Flow>& flows, const std::vector<Host>& hosts);
+
+}  // namespace rocelab::app

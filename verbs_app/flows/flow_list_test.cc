@@ -1,0 +1,84 @@
+#include "verbs_app/flows/flow_list.h"
+
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+namespace rocelab::app {
+namespace {
+
+std::vector<Flow> flows(const std::string& text) {
+  std::istringstream in(text);
+  return read_flows(in, "flows.txt");
+}
+
+std::string error_of(const std::string& text) {
+  try {
+    flows(text);
+  } catch (const std::runtime_error& e) {
+    return e.what();
+  }
+  return "accepted";
+}
+
+TEST(FlowListTest, ReadsEveryColumnAndSortsById) {
+  const auto list = flows(
+      "# comment\n"
+      "7 h2 h9 send 1000 300 1234.567 2 victim  # trailing\n"
+      "\n"
+      "1 h1 h9 write 8000000 1048576 0 1\n");
+  ASSERT_EQ(list.size(), 2u);
+  EXPECT_EQ(list[0].id, 1u);
+  EXPECT_EQ(list[0].op, Op::kWrite);
+  EXPECT_EQ(list[0].label, "");
+  const Flow& f = list[1];
+  EXPECT_EQ(f.id, 7u);
+  EXPECT_EQ(f.src, "h2");
+  EXPECT_EQ(f.dst, "h9");
+  EXPECT_EQ(f.op, Op::kSend);
+  EXPECT_EQ(f.messages(), 4u);
+  EXPECT_EQ(f.qps, 2u);
+  EXPECT_EQ(f.label, "victim");
+}
+
+TEST(FlowListTest, KeepsPicosecondsAndRoundsUpToWhatAProgramCanSleep) {
+  const Flow f = flows("0 a b write 1 1 1234.567 1\n")[0];
+  EXPECT_EQ(f.start_ps, 1'234'567);
+  EXPECT_EQ(f.start_ns(), 1'235);
+  EXPECT_EQ(flows("0 a b write 1 1 5.5 1\n")[0].start_ps, 5'500);
+  EXPECT_EQ(flows("0 a b write 1 1 5 1\n")[0].start_ns(), 5);
+}
+
+TEST(FlowListTest, HasNoMoreLanesThanMessages) {
+  EXPECT_EQ(flows("0 a b write 1000 1000 0 8\n")[0].lanes(), 1u);
+  EXPECT_EQ(flows("0 a b write 3001 1000 0 8\n")[0].lanes(), 4u);
+  EXPECT_EQ(flows("0 a b write 9000 1000 0 8\n")[0].lanes(), 8u);
+}
+
+TEST(FlowListTest, NamesFileLineAndFaultOfEveryBadEntry) {
+  EXPECT_EQ(error_of("0 a b write 1 1 0 1\n0 a c write 1 1 0 1\n"), "flows.txt:2: flow id 0 is used twice");
+  EXPECT_EQ(error_of("0 a a write 1 1 0 1\n"), "flows.txt:1: src and dst are the same host");
+  EXPECT_EQ(error_of("0 a b copy 1 1 0 1\n"), "flows.txt:1: op must be send, write or read, not 'copy'");
+  EXPECT_EQ(error_of("0 a b write 1 1 0.1234 1\n"),
+            "flows.txt:1: start_ns has one to three digits after the point, not '0.1234'");
+  EXPECT_EQ(error_of("\n0 a b write 1\n"),
+            "flows.txt:2: a flow is: id src dst op size message_size start_ns qps [label]");
+  for (const char* bad : {"-1 a b write 1 1 0 1", "0 a b write 0 1 0 1", "0 a b write 1 0 0 1",
+                          "0 a b write 1 1 0 0", "0 a b write 1KB 1 0 1", "0 a b write 1 1 -5 1",
+                          "0 a b write 1 1 5. 1", "0 a b write 1 1 1e3 1", "4294967296 a b write 1 1 0 1"})
+    EXPECT_EQ(error_of(std::string(bad) + "\n").find("flows.txt:1: "), 0u) << bad;
+  EXPECT_EQ(error_of("# nothing\n"), "flows.txt: no flows");
+}
+
+TEST(FlowListTest, TakesPartWhoHasAFlowInTheOrderOfTheHostsFile) {
+  std::istringstream in("h9 10.0.0.9\nh5 10.0.0.5\nh1 10.0.0.1 # left\n");
+  const auto hosts = read_hosts(in, "hosts.txt");
+  const auto part = participants(flows("0 h1 h9 write 1 1 0 1\n"), hosts);
+  ASSERT_EQ(part.size(), 2u);
+  EXPECT_EQ(part[0].name, "h9");
+  EXPECT_EQ(part[1].address, "10.0.0.1");
+  EXPECT_THROW(participants(flows("0 h1 h7 write 1 1 0 1\n"), hosts), std::runtime_error);
+}
+
+}  // namespace
+}  // namespace rocelab::app

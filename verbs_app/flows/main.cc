@@ -1,0 +1,211 @@
+// rocelab_flows: runs a list of RDMA flows between hosts, on plain libibverbs. See README.md beside it.
+#include <getopt.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <stdexcept>
+#include <string>
+
+#include "verbs_app/common/arguments.h"
+#include "verbs_app/common/json_writer.h"
+#include "verbs_app/flows/report.h"
+#include "verbs_app/flows/runner.h"
+
+namespace rocelab::app {
+namespace {
+
+constexpr char kUsage[] =
+    "usage: rocelab_flows --flows FILE --hosts FILE --me NAME [options]\n"
+    "  --flows FILE        id src dst op size message_size start_ns qps [label], one a line\n"
+    "  --hosts FILE        name and IPv4 address, one a line\n"
+    "  --me NAME           which of the hosts this process is\n"
+    "  --out FILE          write the records there as JSON (default: standard output)\n"
+    "  --verify            fill payload with a pattern and check it at the destination\n"
+    "  --port N            TCP port of all processes (18515)\n"
+    "  --device NAME       RDMA device (the first one)\n"
+    "  --gid-index N       (1)\n"
+    "  --mtu BYTES         path MTU (1024)\n"
+    "  --timeout N         local ACK timeout, 4.096 us * 2^N, 0: none (14)\n"
+    "  --retry-cnt N       (7)\n"
+    "  --rnr-retry N       7: for ever (7)\n"
+    "  --traffic-class N   (0)\n"
+    "  --depth N           messages posted ahead per QP (64)\n"
+    "  --recv-depth N      receives posted ahead per QP, SEND flows (256)\n"
+    "  --epoch-delay NS    from the latest clock of all processes to start time 0 (0)\n"
+    "  --setup-timeout S   to connect to all peers (60)\n"
+    "  --leave-timeout S   to wait for peers when our own flows are over (2)\n";
+
+struct Command {
+  RunOptions run;
+  std::string flows, hosts, out;
+};
+
+enum Id {
+  kFlows = 1,
+  kHosts,
+  kMe,
+  kOut,
+  kVerify,
+  kPort,
+  kDevice,
+  kGidIndex,
+  kMtu,
+  kTimeout,
+  kRetryCount,
+  kRnrRetry,
+  kTrafficClass,
+  kDepth,
+  kRecvDepth,
+  kEpochDelay,
+  kSetupTimeout,
+  kLeaveTimeout,
+  kHelp
+};
+constexpr option kOptions[] = {
+    {"flows", required_argument, nullptr, kFlows},
+    {"hosts", required_argument, nullptr, kHosts},
+    {"me", required_argument, nullptr, kMe},
+    {"out", required_argument, nullptr, kOut},
+    {"verify", no_argument, nullptr, kVerify},
+    {"port", required_argument, nullptr, kPort},
+    {"device", required_argument, nullptr, kDevice},
+    {"gid-index", required_argument, nullptr, kGidIndex},
+    {"mtu", required_argument, nullptr, kMtu},
+    {"timeout", required_argument, nullptr, kTimeout},
+    {"retry-cnt", required_argument, nullptr, kRetryCount},
+    {"rnr-retry", required_argument, nullptr, kRnrRetry},
+    {"traffic-class", required_argument, nullptr, kTrafficClass},
+    {"depth", required_argument, nullptr, kDepth},
+    {"recv-depth", required_argument, nullptr, kRecvDepth},
+    {"epoch-delay", required_argument, nullptr, kEpochDelay},
+    {"setup-timeout", required_argument, nullptr, kSetupTimeout},
+    {"leave-timeout", required_argument, nullptr, kLeaveTimeout},
+    {"help", no_argument, nullptr, kHelp},
+    {nullptr, 0, nullptr, 0},
+};
+
+void take(Command& c, int id, const char* text) {
+  RunOptions& r = c.run;
+  switch (id) {
+    case kFlows:
+      c.flows = text;
+      break;
+    case kHosts:
+      c.hosts = text;
+      break;
+    case kMe:
+      r.me = text;
+      break;
+    case kOut:
+      c.out = text;
+      break;
+    case kVerify:
+      r.verify = true;
+      break;
+    case kPort:
+      r.port = to_integer<std::uint16_t>("--port", text, 1, 65'535);
+      break;
+    case kDevice:
+      r.device = text;
+      break;
+    case kGidIndex:
+      r.path.gid_index = to_integer<int>("--gid-index", text, 0, 255);
+      break;
+    case kMtu:
+      r.path.mtu = to_integer<int>("--mtu", text, 256, 4'096);
+      break;
+    case kTimeout:
+      r.path.timeout = to_integer<int>("--timeout", text, 0, 31);
+      break;
+    case kRetryCount:
+      r.path.retry_count = to_integer<int>("--retry-cnt", text, 0, 7);
+      break;
+    case kRnrRetry:
+      r.path.rnr_retry = to_integer<int>("--rnr-retry", text, 0, 7);
+      break;
+    case kTrafficClass:
+      r.path.traffic_class = to_integer<int>("--traffic-class", text, 0, 255);
+      break;
+    case kDepth:
+      r.transfer.depth = to_integer<int>("--depth", text, 1, 16'384);
+      break;
+    case kRecvDepth:
+      r.transfer.recv_depth = to_integer<int>("--recv-depth", text, 1, 16'384);
+      break;
+    case kEpochDelay:
+      r.epoch_delay_ns = to_integer<std::int64_t>("--epoch-delay", text, 0, 1'000'000'000'000);
+      break;
+    case kSetupTimeout:
+      r.setup_timeout_s = to_integer<int>("--setup-timeout", text, 1, 86'400);
+      break;
+    case kLeaveTimeout:
+      r.leave_timeout_s = to_integer<int>("--leave-timeout", text, 0, 86'400);
+      break;
+    case kHelp:
+      std::fputs(kUsage, stdout);
+      std::exit(0);
+    default:
+      throw std::runtime_error("see rocelab_flows --help");
+  }
+}
+
+Command parse(int argc, char** argv) {
+  Command c;
+  for (int id; (id = getopt_long(argc, argv, "", kOptions, nullptr)) != -1;) take(c, id, optarg);
+  if (optind < argc) throw std::runtime_error(std::string("unexpected argument '") + argv[optind] + "'");
+  if (c.flows.empty() || c.hosts.empty() || c.run.me.empty())
+    throw std::runtime_error("--flows, --hosts and --me are needed; see rocelab_flows --help");
+  return c;
+}
+
+std::ifstream open(const std::string& path) {
+  std::ifstream in(path);
+  if (!in) throw std::runtime_error(path + ": " + std::strerror(errno));
+  return in;
+}
+
+void write(const std::string& path, const std::string& json) {
+  if (path.empty()) {
+    std::fputs(json.c_str(), stdout);
+  } else if (!write_file(path, json)) {
+    throw std::runtime_error(path + ": " + std::strerror(errno));
+  }
+}
+
+void complain(const Runner& runner) {
+  for (const Transfer& t : runner.transfers())
+    if (!t.record().ok())
+      std::fprintf(stderr, "rocelab_flows: flow %u (%s -> %s): %s\n", t.flow().id, t.flow().src.c_str(),
+                   t.flow().dst.c_str(), t.record().over() ? t.record().status.c_str() : "not finished");
+}
+
+int run(const Command& c) {
+  std::ifstream flows = open(c.flows), hosts = open(c.hosts);
+  Runner runner(c.run, read_flows(flows, c.flows), read_hosts(hosts, c.hosts));
+  ReportHeader header{.me = c.run.me, .epoch_ns = 0, .missing = {}, .error = {}};
+  try {
+    runner.run();
+  } catch (const std::exception& e) {
+    header.error = e.what();
+    std::fprintf(stderr, "rocelab_flows: %s\n", e.what());
+  }
+  header.epoch_ns = runner.epoch();
+  header.missing = runner.missing();
+  write(c.out, to_json(header, runner.transfers()));
+  complain(runner);
+  return header.error.empty() && runner.all_ok() ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace rocelab::app
+
+int main(int argc, char** argv) {
+  try {
+    return rocelab::app::run(rocelab::app::parse(argc, argv));
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "rocelab_flows: %s\n", e.what());
+    return 2;
+  }
+}

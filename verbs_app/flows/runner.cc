@@ -1,0 +1,261 @@
+#include "verbs_app/flows/runner.h"
+
+#include <poll.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <limits>
+#include <stdexcept>
+
+#include "verbs_app/common/clock.h"
+#include "verbs_app/flows/pattern.h"
+
+namespace rocelab::app {
+namespace {
+
+constexpr int kPollBatch = 16;
+constexpr std::int64_t kLookInterval = kNsPerMs;  // between looks at TCP
+constexpr std::int64_t kLingerNs =
+    kNsPerMs;  // after the last flow: a peer may still repeat a request whose ACK was lost
+constexpr std::size_t kAlign = 4'096;
+
+std::string digest_of(const std::vector<Flow>& flows) {
+  std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
+  const auto mix = [&hash](const std::string& s) {
+    for (const char c : s + '\0') hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  };
+  for (const Flow& f : flows)
+    for (const std::string& s :
+         {std::to_string(f.id), f.src, f.dst, std::string(to_string(f.op)), std::to_string(f.size),
+          std::to_string(f.message_size), std::to_string(f.start_ps), std::to_string(f.qps)})
+      mix(s);
+  return std::to_string(hash);
+}
+
+}  // namespace
+
+// One piece of memory for all flows, so that one registration does.
+struct Runner::Memory {
+  explicit Memory(std::size_t bytes) : size(std::max(bytes, kAlign)) {
+    void* p = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED)
+      throw std::runtime_error("no memory for " + std::to_string(size) + " bytes of buffers");
+    base = static_cast<std::byte*>(p);
+  }
+  ~Memory() { munmap(base, size); }
+  std::byte* base = nullptr;
+  std::size_t size;
+};
+
+Runner::Runner(const RunOptions& options, const std::vector<Flow>& flows, const std::vector<Host>& hosts)
+    : options_(options), hosts_(participants(flows, hosts)), me_(host_index(options.me)) {
+  make_transfers(flows);
+  mesh_ = std::make_unique<Mesh>(hosts_, me_, options.port, options.setup_timeout_s, digest_of(flows));
+}
+
+Runner::~Runner() = default;
+
+std::size_t Runner::host_index(const std::string& name) const {
+  for (std::size_t i = 0; i < hosts_.size(); ++i)
+    if (hosts_[i].name == name) return i;
+  throw std::runtime_error("no flow begins or ends at '" + name + "'");
+}
+
+std::size_t Runner::peer_of(const Transfer& t) const {
+  return host_index(t.is_source() ? t.flow().dst : t.flow().src);
+}
+
+void Runner::make_transfers(const std::vector<Flow>& flows) {
+  const auto mine = [&](const Flow& f) { return f.src == options_.me || f.dst == options_.me; };
+  const auto room = [&](const Flow& f) {
+    return (buffer_bytes(f, options_.verify) + kAlign - 1) / kAlign * kAlign;
+  };
+  std::size_t total = 0;
+  for (const Flow& f : flows)
+    if (mine(f)) total += room(f);
+  memory_ = std::make_unique<Memory>(total);
+  std::size_t at = 0;
+  for (const Flow& f : flows) {
+    if (!mine(f)) continue;
+    const bool is_source = f.src == options_.me;
+    const std::uint64_t bytes = buffer_bytes(f, options_.verify);
+    std::byte* buffer = memory_->base + at;
+    if (is_source && options_.verify) fill_pattern(f.id, {buffer, bytes});
+    transfers_.emplace_back(f, is_source, static_cast<std::uint32_t>(transfers_.size()), options_.transfer,
+                            buffer, bytes);
+    at += room(f);
+  }
+  if (transfers_.size() > Transfer::kMaxSlots) throw std::runtime_error("too many flows for one process");
+}
+
+void Runner::open_device() {
+  int entries = 0;
+  for (const Transfer& t : transfers_) entries += Transfer::cq_entries(t.flow(), options_.transfer);
+  rdma_ = std::make_unique<Rdma>(options_.device, options_.path, entries);
+  rdma_->register_memory(memory_->base, memory_->size);
+}
+
+// Endpoints travel flow by flow in the order of ids, which both ends share.
+void Runner::connect_qps() {
+  std::vector<std::string> out(hosts_.size());
+  for (Transfer& t : transfers_) {
+    t.create_lanes(*rdma_);
+    out[peer_of(t)] += t.local_endpoints();
+  }
+  const std::vector<std::string> in = mesh_->exchange(out);
+  std::vector<std::size_t> used(hosts_.size());
+  for (Transfer& t : transfers_) {
+    const std::size_t peer = peer_of(t), size = t.flow().lanes() * sizeof(Endpoint);
+    t.connect(*rdma_, in[peer].substr(std::min(used[peer], in[peer].size()), size));
+    used[peer] += size;
+  }
+}
+
+// The latest clock of all, and the delay. CLOCK_REALTIME is what hosts share; each carries the instant over
+// to its own CLOCK_MONOTONIC.
+void Runner::agree_on_epoch() {
+  const std::int64_t mine = realtime_ns();
+  const std::vector<std::string> all =
+      mesh_->exchange(std::vector<std::string>(hosts_.size(), std::to_string(mine)));
+  std::int64_t latest = mine;
+  for (const std::string& clock : all) latest = std::max<std::int64_t>(latest, std::stoll(clock));
+  epoch_ = latest + options_.epoch_delay_ns - realtime_ns() + monotonic_ns();
+}
+
+void Runner::run() {
+  open_device();
+  connect_qps();
+  agree_on_epoch();  // nobody goes on before everybody's QPs are ready
+  for (Transfer& t : transfers_) {
+    if (t.is_requester()) starts_.push_back(&t);
+    unfinished_ += t.is_requester() || t.flow().op != Op::kRead;
+  }
+  std::stable_sort(starts_.begin(), starts_.end(), [](const Transfer* a, const Transfer* b) {
+    return a->flow().start_ns() < b->flow().start_ns();
+  });
+  run_flows();
+  leave();
+  verify();
+}
+
+void Runner::run_flows() {
+  while (unfinished_ > 0) {
+    start_due();
+    if (next_start_ < starts_.size()) {
+      wait_for_next_start();
+    } else if (poll() == 0) {
+      look_at_peers();
+    }
+  }
+}
+
+void Runner::start_due() {
+  while (next_start_ < starts_.size()) {
+    Transfer& t = *starts_[next_start_];
+    const std::int64_t now = monotonic_ns();
+    if (epoch_ + t.flow().start_ns() > now) return;
+    ++next_start_;
+    if (!t.record().over()) t.start(now);
+  }
+}
+
+// Completions until the next start is due. Asking for an event before the last empty poll is what makes none
+// go unnoticed.
+void Runner::wait_for_next_start() {
+  const std::int64_t due = epoch_ + starts_[next_start_]->flow().start_ns();
+  if (unfinished_ == starts_.size() - next_start_) return sleep_until(due);  // nothing is under way
+  if (ibv_req_notify_cq(rdma_->cq(), 0) != 0) throw std::runtime_error("ibv_req_notify_cq failed");
+  if (poll() > 0) return;
+  const std::int64_t left = due - monotonic_ns();
+  if (left <= 0) return;
+  const timespec timeout{.tv_sec = left / kNsPerSecond, .tv_nsec = left % kNsPerSecond};
+  pollfd p{.fd = rdma_->channel()->fd, .events = POLLIN, .revents = 0};
+  if (ppoll(&p, 1, &timeout, nullptr) > 0) {
+    ibv_cq* cq = nullptr;
+    void* context = nullptr;
+    if (ibv_get_cq_event(rdma_->channel(), &cq, &context) == 0) ibv_ack_cq_events(cq, 1);
+    poll();
+  }
+  look_at_peers();
+}
+
+int Runner::poll() {
+  ibv_wc wc[kPollBatch];
+  const int n = ibv_poll_cq(rdma_->cq(), kPollBatch, wc);
+  if (n < 0) throw std::runtime_error("ibv_poll_cq failed");
+  if (n > 0) handle(wc, n);
+  return n;
+}
+
+void Runner::handle(const ibv_wc* wc, int count) {
+  const std::int64_t now = monotonic_ns();
+  for (int i = 0; i < count; ++i) {
+    Transfer& t = transfers_.at(Transfer::slot_of(wc[i]));
+    const bool was_over = t.record().over();
+    t.on_completion(wc[i], now);
+    settle(t, was_over);
+  }
+}
+
+// Counts a transfer that has just ended, and tells the other end if it went wrong.
+void Runner::settle(Transfer& t, bool was_over) {
+  if (was_over || !t.record().over()) return;
+  if (t.is_requester() || t.flow().op != Op::kRead) --unfinished_;
+  if (!t.record().ok()) mesh_->tell_failed(peer_of(t), t.flow().id, t.record().status);
+}
+
+void Runner::look_at_peers() {
+  const std::int64_t now = monotonic_ns();
+  if (now - last_look_ < kLookInterval) return;
+  last_look_ = now;
+  const auto fail = [&](Transfer& t, const std::string& why) {
+    const bool was_over = t.record().over();
+    t.fail(why);
+    settle(t, was_over);
+  };
+  mesh_->poll({.flow_failed =
+                   [&](std::uint32_t id, const std::string& why) {
+                     for (Transfer& t : transfers_)
+                       if (t.flow().id == id) fail(t, "the peer's end failed: " + why);
+                   },
+               .gone =
+                   [&](std::size_t host) {
+                     // A requester learns it from its own QP; a responder would wait for ever.
+                     for (Transfer& t : transfers_)
+                       if (peer_of(t) == host && !t.is_requester()) fail(t, hosts_[host].name + " is gone");
+                   }});
+}
+
+// Waits, by sleeping and looking, until every peer has finished: its requests may need our NIC.
+void Runner::leave() {
+  sleep_until(monotonic_ns() + kLingerNs);
+  mesh_->tell_done();
+  const std::int64_t give_up = monotonic_ns() + static_cast<std::int64_t>(options_.leave_timeout_s * 1e9);
+  look_at_peers();
+  while (!mesh_->waiting_for().empty() && monotonic_ns() < give_up) {
+    sleep_until(monotonic_ns() + kLookInterval);
+    look_at_peers();
+  }
+  missing_ = mesh_->waiting_for();
+  for (Transfer& t : transfers_) {
+    if (t.is_requester() || t.flow().op != Op::kRead) continue;
+    if (std::find(missing_.begin(), missing_.end(), t.flow().dst) != missing_.end())
+      t.fail(t.flow().dst + " does not finish");
+    t.finish_passive();
+  }
+}
+
+void Runner::verify() {
+  if (!options_.verify) return;
+  for (Transfer& t : transfers_)
+    if (!t.is_source() && t.record().ok()) t.verify();
+}
+
+bool Runner::all_ok() const {
+  return std::all_of(transfers_.begin(), transfers_.end(),
+                     [](const Transfer& t) { return t.record().ok() && t.record().verified.value_or(true); });
+}
+
+}  // namespace rocelab::app

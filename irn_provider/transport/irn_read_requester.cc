@@ -70,16 +70,16 @@ void IrnReadRequester::on_response(const Packet& packet, const OpcodeInfo& info,
 }
 
 void IrnReadRequester::finish_in_order(Time now) {
-  requester_.note_progress(now);
   while (!reads_.empty()) {
     const std::uint64_t number = reads_.front();
     SendEntry& read = requester_.queue().at(number);
     read.response_next = std::min(receiver_->expected(), read.response_end);
-    if (read.response_next < read.response_end) return;
+    if (read.response_next < read.response_end) break;
     reads_.pop_front();
     if (read.end > requester_.window().una()) requester_.acknowledge(read.end, now);
     requester_.finish_read(requester_.queue().at(number), now);
   }
+  requester_.note_progress(now);  // last, so that no timer runs when nothing is outstanding
 }
 
 // BTH PSN of an answer is the cumulative value; a NACK also names the response that came instead (4.2.1).

@@ -1,0 +1,209 @@
+"""The folders without I/O stay so, and includes go one way (README.md of each folder says which)."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+NO_IO = ("base", "irn_provider/transport", "irn_provider/cc", "irn_provider/nic", "ovs_patches/switch_model")
+# A folder may include itself, what stands left of it, and the folders of its own layer that ALONGSIDE grants.
+LAYERS = (
+    ("base",),
+    ("irn_provider/transport", "irn_provider/cc", "irn_provider/nic", "ovs_patches/switch_model"),
+    ("emu/des", "emu/port", "lockstep", "irn_provider/live", "ovs_patches/netdev", "emu/runner"),
+    ("irn_provider/verbs", "emu/pybind"),
+)
+STRANGERS = {("ovs_patches/switch_model", "irn_provider"), ("irn_provider", "ovs_patches/switch_model")}
+IO_HEADER = re.compile(r"<(?:chrono|thread|random|iostream|sys/[^>]*|unistd\.h|time\.h|ctime|mutex|fstream)>")
+INCLUDE = re.compile(r'^\s*#\s*include\s*(<[^>]+>|"[^"]+")', re.M)
+# Constants with relocations are read-only once loaded; DW.ref.* is how unwinding tables name the personality routine.
+WRITABLE = re.compile(r"\.(?:bss|tbss|tdata|data(?!\.rel\.ro|\.rel\.local\.DW\.ref))")
+UNORDERED_LOOP = re.compile(r"for \([^;)]*:\s*\*?(\w+)\)")
+
+
+def sources(folder: str) -> list[Path]:
+    """Without tests and what only they use."""
+    found = (path for suffix in ("*.h", "*.cc") for path in (ROOT / folder).rglob(suffix))
+    return sorted(
+        path for path in found if not re.search(r"^test_|_(test|bench|fuzzer|fixture)\.", path.name)
+    )
+
+
+def layer_of(path: str) -> int | None:
+    for number, folders in enumerate(LAYERS):
+        if any(path == folder or path.startswith(f"{folder}/") for folder in folders):
+            return number
+    return None
+
+
+def io_includes(text: str) -> list[str]:
+    return [found for found in INCLUDE.findall(text) if IO_HEADER.fullmatch(found)]
+
+
+def wrong_way_includes(path: str, text: str) -> list[str]:
+    """`path` is relative to the root, as includes are."""
+    mine = layer_of(path)
+    wrong = []
+    for found in INCLUDE.findall(text):
+        target = found.strip('<>"')
+        theirs = layer_of(target)
+        if mine is None or theirs is None:
+            continue
+        apart = any(
+            path.startswith(f"{a}/") and target.startswith(f"{b}/") for a, b in STRANGERS if mine == 1
+        )
+        if theirs > mine or apart:
+            wrong.append(target)
+    return wrong
+
+
+def without_comments(text: str) -> str:
+    text = re.sub(r"/\*.*?\*/", "", text, flags=re.S)
+    return re.sub(r"//[^\n]*", "", text)
+
+
+def mutable_statics(text: str) -> list[str]:
+    """Statements that give a variable static or thread storage and do not make it constant."""
+    found = []
+    for match in re.finditer(
+        r"^[ \t]*((?:static|thread_local|inline static|static inline|inline)\b[^;{=(]*)([;{=(])", text, re.M
+    ):
+        head, end = match[1], match[2]
+        if end == "(" or re.search(
+            r"\b(const|constexpr|consteval|namespace|class|struct|using|template)\b", head
+        ):
+            continue
+        found.append(" ".join(head.split()))
+    return found
+
+
+def loops_over_unordered(text: str) -> list[str]:
+    unordered = set(re.findall(r"\bunordered_(?:map|set)<[^;()]*>\s+(\w+)\s*[;{=]", text))
+    return [name for name in UNORDERED_LOOP.findall(text) if name in unordered]
+
+
+def complaints(folder: str) -> list[str]:
+    found = []
+    for path in sources(folder):
+        name = str(path.relative_to(ROOT))
+        text = without_comments(path.read_text())
+        found += [f"{name} includes {header}" for header in io_includes(text)]
+        found += [f"{name} holds a mutable static: {what}" for what in mutable_statics(text)]
+        found += [f"{name} iterates over unordered {what}" for what in loops_over_unordered(text)]
+    return found
+
+
+@pytest.mark.parametrize("folder", NO_IO)
+def test_folders_without_io_have_none(folder: str) -> None:
+    assert complaints(folder) == []
+
+
+@pytest.mark.parametrize("layer", range(len(LAYERS)))
+def test_includes_go_one_way(layer: int) -> None:
+    found = {
+        str(path.relative_to(ROOT)): wrong
+        for folder in LAYERS[layer]
+        for path in sources(folder)
+        if (wrong := wrong_way_includes(str(path.relative_to(ROOT)), path.read_text()))
+    }
+    assert found == {}
+
+
+def test_the_programs_stand_on_plain_libibverbs() -> None:
+    """verbs_app would compile on a machine with a hardware NIC and without this project."""
+    for path in sources("verbs_app"):
+        for target in INCLUDE.findall(path.read_text()):
+            assert not target.startswith('"') or target.startswith('"verbs_app/'), f"{path} includes {target}"
+
+
+def test_compiled_code_without_io_has_no_writable_data() -> None:
+    """What the source check cannot see (variables of namespaces, locals, std::ios_base::Init) shows as a section."""
+    libraries = [
+        path for folder in NO_IO for path in sorted((ROOT / "build/release" / folder).rglob("lib*.a"))
+    ]
+    if not libraries:
+        pytest.skip("there is no release build")
+    found = []
+    for library in libraries:
+        listing = subprocess.run(
+            ["size", "-A", str(library)], capture_output=True, text=True, check=True
+        ).stdout
+        found += [f"{library.name}: {what}" for what in writable_sections(listing)]
+    assert found == []
+
+
+def writable_sections(listing: str) -> list[str]:
+    """`size -A` prints "NAME   (ex LIBRARY):" per object, then a line per section: name, size, address."""
+    found, member = [], ""
+    for line in listing.splitlines():
+        words = line.split()
+        if len(words) > 1 and words[1] == "(ex":
+            member = words[0]
+        elif len(words) == 3 and WRITABLE.match(words[0]) and int(words[1]) > 0:
+            found.append(f"{member} {words[0]} {words[1]} B")
+    return found
+
+
+# --- the checks themselves can fail ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("header", ["chrono", "thread", "random", "iostream", "sys/socket.h"])
+def test_an_io_header_is_found(header: str) -> None:
+    assert io_includes(f"#include <vector>\n#  include  <{header}>\n") == [f"<{header}>"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "static int count = 0;",
+        "  static std::vector<int> seen;",
+        "thread_local bool busy{false};",
+        "inline int counter = 0;",
+        "static std::map<int,\n    int> table = {};",
+    ],
+)
+def test_a_mutable_static_is_found(text: str) -> None:
+    assert len(mutable_statics(text)) == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "static constexpr int kSize = 12;",
+        "inline constexpr std::array<int, 2> kTable = {1, 2};",
+        "static const char* const kNames[] = {};",
+        "  static std::optional<Bth> parse(std::span<const std::byte> bytes);",
+        "inline Psn next(Psn psn) { return psn; }",
+        "inline namespace v1 {",
+    ],
+)
+def test_constants_and_functions_are_not_mutable_statics(text: str) -> None:
+    assert mutable_statics(text) == []
+
+
+def test_a_loop_over_an_unordered_container_is_found() -> None:
+    declared = "std::unordered_map<int, int> by_key_;\nstd::vector<int> list_;\n"
+    assert loops_over_unordered(declared + "for (auto& [k, v] : by_key_) {}\nfor (int x : list_) {}\n") == [
+        "by_key_"
+    ]
+
+
+def test_an_include_against_the_order_is_found() -> None:
+    assert wrong_way_includes("base/units.h", '#include "irn_provider/nic/nic.h"') == [
+        "irn_provider/nic/nic.h"
+    ]
+    assert wrong_way_includes("irn_provider/nic/nic.h", '#include "ovs_patches/switch_model/switch.h"') != []
+    assert wrong_way_includes("lockstep/segment.h", '#include "irn_provider/verbs/qp.h"') != []
+    assert (
+        wrong_way_includes("lockstep/segment.h", '#include "irn_provider/nic/nic.h"\n#include "base/ids.h"')
+        == []
+    )
+
+
+def test_a_writable_section_is_found() -> None:
+    listing = "psn.cc.o   (ex libx.a):\n.text 10 0\n.bss 8 0\n.data.rel.ro.local 16 0\n.data 0 0\n"
+    assert writable_sections(listing) == ["psn.cc.o .bss 8 B"]

@@ -1,0 +1,193 @@
+"""emu/rocelab/selftest: what counts as passed and failed, and that nothing that fails is lost on the way to the last line."""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from rocelab import paths, selftest
+from rocelab.errors import RocelabError
+from rocelab.selftest import fuzz, junit, ovs, style, suites
+from rocelab.selftest.outcome import Failed, Passed, Result, Skipped, StepReport
+from rocelab.setup_progress import Step
+
+
+@pytest.fixture
+def step() -> Step:
+    return Step("test", io.StringIO())
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name, folder in (("ROOT", "."), ("LOGS", "logs"), ("FUZZ", "build/fuzz"), ("DEV", "build/dev")):
+        monkeypatch.setattr(paths, name, tmp_path / folder)
+    return tmp_path
+
+
+def kinds(results: list[Result]) -> list[str]:
+    return [type(result.verdict).__name__ for result in results]
+
+
+def test_the_last_line_counts_all_steps(capsys: pytest.CaptureFixture[str]) -> None:
+    steps = [
+        StepReport("unit", (Result("a", Passed()), Result("b", Failed("1 != 2\n  at b.cc:3")))),
+        StepReport("live", (Result("c", Skipped("needs root")), Result("d", Passed()))),
+    ]
+    assert selftest.report(steps) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[-1] == "2 passed, 1 failed"
+    assert "FAILED unit: b: 1 != 2" in lines and "skipped c: needs root" in lines
+    assert selftest.report([StepReport("unit", (Result("a", Passed()),))]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == "1 passed, 0 failed"
+
+
+def test_what_needs_a_failed_build_fails_and_the_rest_goes_on(capsys: pytest.CaptureFixture[str]) -> None:
+    def broken(step: Step) -> list[Result]:
+        raise RocelabError("build failed")
+
+    ran: list[str] = []
+
+    def run(step: Step) -> list[Result]:
+        ran.append(step.title)
+        return [Result(step.title, Passed())]
+
+    parts = [
+        selftest.Part("build dev", broken),
+        selftest.Part("unit", run, ("build dev",)),
+        selftest.Part("style", run),
+    ]
+    reports = selftest.run_parts(parts)
+    assert ran == ["style"]
+    assert [kinds(list(report.results)) for report in reports] == [["Failed"], ["Failed"], ["Passed"]]
+
+
+def test_fast_leaves_out_the_slow_kinds_unless_they_are_named() -> None:
+    def titles(labels: list[str], fast: bool) -> set[str]:
+        return {part.title for part in selftest.plan(labels, fast, 60)}
+
+    everything = titles(list(selftest.LABELS), False)
+    assert {
+        "style",
+        "unit tests (sanitizers)",
+        "Python tests",
+        "live tests",
+        "fuzzing",
+        "clang-tidy",
+    } < everything
+    assert titles(["wire"], False) == {"build dev", "unit tests (sanitizers)"}
+    assert "Open vSwitch's unit tests" in titles(["ovs"], True)
+
+
+def test_junit_of_ctest_and_pytest_is_read(tmp_path: Path) -> None:
+    file = tmp_path / "report.xml"
+    file.write_text(
+        '<testsuites><testsuite><testcase name="units_test" classname="units_test" time="0.5" status="run"/>'
+        '<testcase name="psn_test" status="fail"><failure message=""/><system-out>psn_test.cc:3: x</system-out></testcase>'
+        '<testcase name="gone_test" status="notrun"/>'
+        '<testcase classname="test_cli" name="test_a"><error message="boom">trace</error></testcase>'
+        '<testcase classname="test_cli" name="test_b"><skipped message="root"/></testcase></testsuite></testsuites>'
+    )
+    results = junit.read(file)
+    assert kinds(results) == ["Passed", "Failed", "Failed", "Failed", "Skipped"]
+    assert results[0].name == "units_test" and results[3].name == "test_cli::test_a"
+    assert isinstance(results[1].verdict, Failed) and "psn_test.cc:3: x" in results[1].verdict.reason
+
+
+def test_a_crash_a_collection_error_and_an_empty_suite_are_failures(root: Path, step: Step) -> None:
+    tests = root / "tests" / "python"
+    tests.mkdir(parents=True)
+    assert kinds(suites.pytest("tests/python", step)) == ["Failed"]
+    (tests / "test_broken.py").write_text("import no_such_module\n")
+    assert kinds(suites.pytest("tests/python", step)) == ["Failed"]
+    (tests / "test_broken.py").write_text("import os\ndef test_a():\n    os._exit(3)\n")
+    assert "Failed" in kinds(suites.pytest("tests/python", step))
+    (tests / "test_broken.py").write_text("def test_a():\n    pass\n")
+    assert kinds(suites.pytest("tests/python", step)) == ["Passed"]
+
+
+def test_a_label_without_tests_is_a_failure(root: Path, step: Step) -> None:
+    (root / "build/dev").mkdir(parents=True)
+    (root / "build/dev/CTestTestfile.cmake").write_text("")
+    assert kinds(suites.ctest(["unit"], step)) == ["Failed"]
+
+
+def test_ctest_programs_are_counted_one_by_one(root: Path, step: Step) -> None:
+    (root / "build/dev").mkdir(parents=True)
+    lines = []
+    for name, label in (("true", "unit"), ("false", "wire"), ("ls", "pair")):
+        lines.append(f"add_test({name} /bin/{name})\nset_tests_properties({name} PROPERTIES LABELS {label})")
+    (root / "build/dev/CTestTestfile.cmake").write_text("\n".join(lines))
+    assert sorted(kinds(suites.ctest(["unit", "wire"], step))) == ["Failed", "Passed"]
+
+
+def test_live_tests_are_skipped_without_root(step: Step, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(suites, "is_root", lambda: False)
+    assert kinds(suites.live(step)) == ["Skipped"]
+
+
+def test_a_finding_of_a_fuzzer_says_how_to_repeat_it(root: Path, step: Step) -> None:
+    folder = root / "build/fuzz/fuzzers"
+    folder.mkdir(parents=True)
+    assert kinds(fuzz.fuzz(2, step)) == ["Failed"]
+    for name, text in (
+        ("good_fuzzer", "#!/bin/sh\necho '#100 DONE'\n"),
+        ("bad_fuzzer", "#!/bin/sh\necho 'Test unit written to /x/crash-1'\nexit 77\n"),
+    ):
+        (folder / name).write_text(text)
+        (folder / name).chmod(0o755)
+    bad, good = fuzz.fuzz(2, step)
+    assert (
+        isinstance(bad.verdict, Failed)
+        and f"repeat it with {folder}/bad_fuzzer /x/crash-1" in bad.verdict.reason
+    )
+    assert good == Result("good_fuzzer", Passed(), good.seconds)
+
+
+def test_verdicts_of_open_vswitchs_tests_are_read() -> None:
+    text = """
+1060: PMD - creating a thread/add-port                ok
+1061: PMD - multiqueue support                        FAILED (pmd.at:99)
+1062: PMD - AVX512                                    skipped (pmd.at:124)
+1063: PMD - monitor threads                           FAILED (pmd.at:1)
+1063: PMD - monitor threads                           ok
+All 3 tests were successful.
+"""
+    results = ovs.parse(text)
+    assert kinds(results) == ["Passed", "Failed", "Skipped", "Passed"]
+    assert results[1].name == "1061: PMD - multiqueue support"
+
+
+def test_a_badly_formatted_file_fails_the_style_step(root: Path, step: Step) -> None:
+    for name, text in (
+        (".clang-format", "BasedOnStyle: Google\n"),
+        ("base/a.cc", "int  x;\n"),
+        ("emu/a.py", "import os\nx = {  }\n"),
+        ("pyproject.toml", '[tool.mypy]\nstrict = true\nfiles = ["emu"]\n'),
+    ):
+        (root / name).parent.mkdir(exist_ok=True)
+        (root / name).write_text(text)
+    verdicts = {result.name: type(result.verdict).__name__ for result in style.check(step)}
+    assert verdicts["clang-format"] == "Failed" and verdicts["black"] == "Failed"
+    assert verdicts["pyflakes"] == "Failed"
+    (root / "base/a.cc").write_text("int x;\n")
+    (root / "emu/a.py").write_text("x = 1\n")
+    assert kinds(style.check(step)) == ["Passed"] * 4
+
+
+def test_the_ci_script_runs_the_documented_command() -> None:
+    script = Path(__file__).resolve().parents[2] / ".ci" / "run"
+    commands = [line for line in script.read_text().splitlines() if line and not line.startswith("#")]
+    assert len(commands) == 1 and commands[0].endswith('/rocelab" test')
+
+
+def test_the_entry_point_uses_debians_python_whatever_is_first_in_path(tmp_path: Path) -> None:
+    (tmp_path / "python3").write_text("#!/bin/sh\nexit 99\n")
+    (tmp_path / "python3").chmod(0o755)
+    entry = Path(__file__).resolve().parents[2] / "rocelab"
+    environment = {**os.environ, "PATH": f"{tmp_path}:/usr/bin:/bin"}
+    assert subprocess.run([str(entry), "--help"], env=environment, capture_output=True).returncode == 0
+    assert sys.executable.startswith("/usr/bin/")

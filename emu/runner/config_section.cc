@@ -239,9 +239,9 @@ std::vector<ConfigSection> ConfigSection::tables(std::string_view key) {
     throw ScenarioError(value->place + ": " + path_of(key) + " is a list of tables; write [[" + path_of(key) +
                         "]]");
   for (std::size_t i = 0; i < value->items.size(); ++i) {
-    const ConfigNode* name = value->items[i].find("name");
-    result.emplace_back(&value->items[i],
-                        path_of(key) + "." + (name != nullptr ? name->text : std::to_string(i)), parameters_);
+    const std::string name = value->items[i].name();
+    result.emplace_back(&value->items[i], path_of(key) + "." + (name.empty() ? std::to_string(i) : name),
+                        parameters_);
   }
   return result;
 }

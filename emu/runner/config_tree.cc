@@ -28,8 +28,7 @@ void convert_table(const toml::table& table, const std::string& name, ConfigNode
   for (const auto& [position, key, node] : entries) {
     ConfigNode child = convert(*node, name);
     child.key_place = name + ":" + std::to_string(position.line) + ":" + std::to_string(position.column);
-    if (child.kind == ConfigNode::Kind::kTable || child.kind == ConfigNode::Kind::kArray)
-      child.place = child.key_place;
+    if (child.kind == ConfigNode::Kind::kTable || node->is_array_of_tables()) child.place = child.key_place;
     to.members.emplace_back(key, std::move(child));
   }
 }
@@ -71,9 +70,7 @@ ConfigNode& step(ConfigNode& node, std::string_view component, const std::string
   }
   if (node.kind == ConfigNode::Kind::kArray) {
     for (std::size_t i = 0; i < node.items.size(); ++i) {
-      const ConfigNode* name = node.items[i].find("name");
-      if (component == std::to_string(i) || (name != nullptr && name->text == component))
-        return node.items[i];
+      if (component == std::to_string(i) || component == node.items[i].name()) return node.items[i];
     }
     throw ScenarioError(place + ": " + whole + " names no entry \"" + std::string(component) +
                         "\"; use its name or its index from 0");
@@ -87,6 +84,12 @@ const ConfigNode* ConfigNode::find(std::string_view key) const {
   for (const auto& [name, node] : members)
     if (name == key) return &node;
   return nullptr;
+}
+
+std::string ConfigNode::name() const {
+  const ConfigNode* own = find("name");
+  if (own == nullptr) own = find("kind");
+  return own == nullptr ? "" : own->text;
 }
 
 ConfigNode* ConfigNode::find(std::string_view key) {

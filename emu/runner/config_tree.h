@@ -25,6 +25,7 @@ struct ConfigNode {
 
   const ConfigNode* find(std::string_view key) const;
   ConfigNode* find(std::string_view key);
+  std::string name() const;  // of an element of an array of tables: its `name`, else its `kind`, else ""
 };
 
 // Throws ScenarioError with place and complaint when `text` is not TOML.
@@ -33,7 +34,7 @@ ConfigNode parse_toml(const std::string& text, const std::string& name);
 ConfigNode parse_value(const std::string& text, const std::string& place);
 
 // Puts `value` at a dotted path, making tables on the way. A component names a member of a table, or in an
-// array of tables the element whose `name` (or index from 0) it is. Throws ScenarioError when the path leads
+// array of tables the element with that name() or index from 0. Throws ScenarioError when the path leads
 // through a value.
 void set_path(ConfigNode& root, std::string_view path, const ConfigNode& value);
 

@@ -1,0 +1,126 @@
+#include "emu/runner/plan.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "emu/runner/flow_file.h"
+#include "ovs_patches/switch_model/headroom.h"
+
+namespace rocelab {
+namespace {
+
+RunPlan plan_of(const std::string& text) {
+  const Scenario s = parse_scenario(text, "t.toml");
+  return make_plan(s, s.settings.at(0), 1);
+}
+
+const std::string kDumbbell = R"([topology]
+kind = "dumbbell"
+left = 2
+right = 3
+delay = "3us"
+trunk_rate = "100Gb/s"
+trunk_delay = "1us"
+[[fault]]
+from = "s2"
+to = "s1"
+drop_rate = 0.25
+[[fault]]
+from = "h4"
+to = "s2"
+drop_rate = 0.5
+[[workload]]
+kind = "list"
+jitter = "0us"
+[[workload.flow]]
+src = "h1"
+dst = "h4"
+size = "1KB"
+start = "1.5ns"
+op = "send"
+)";
+
+TEST(PlanTest, PortsNameTheirPeersBothWays) {
+  const RunPlan plan = plan_of("transport = \"roce+pfc\"\n" + kDumbbell);
+  const auto& ports = plan.segment.ports;
+  ASSERT_EQ(ports.size(), 7u);
+  for (std::size_t i = 0; i < ports.size(); ++i) {
+    if (ports[i].peer_host != lockstep::kNoSlot) {
+      EXPECT_EQ(plan.segment.hosts[ports[i].peer_host].port, i);
+      EXPECT_EQ(ports[i].config.peer, PeerKind::kHost);
+    } else {
+      EXPECT_EQ(ports[ports[i].peer_port].peer_port, i);
+      EXPECT_EQ(ports[i].config.peer, PeerKind::kSwitch);
+      EXPECT_EQ(ports[i].config.rate, 100_Gbps);
+    }
+  }
+  EXPECT_STREQ(ports[3].interface, "s2-eth1");
+  EXPECT_EQ(plan.segment.switches[1].first_port, 3u);
+  EXPECT_EQ(plan.segment.switches[1].ports, 4u);
+}
+
+TEST(PlanTest, FaultsStandAtTheSendingEnd) {
+  const RunPlan plan = plan_of("transport = \"irn\"\n" + kDumbbell);
+  EXPECT_EQ(plan.segment.hosts[3].to_switch.drop_rate, 0.5);
+  for (const lockstep::PortEntry& port : plan.segment.ports)
+    EXPECT_EQ(port.to_peer.drop_rate, std::string(port.interface) == "s2-eth4" ? 0.25 : 0);
+}
+
+TEST(PlanTest, LookaheadIsTheSmallestFrameOnTheShortestLink) {
+  EXPECT_EQ(plan_of("transport = \"irn\"\n" + kDumbbell).lookahead, 1_us + wire_time(60_B, 100_Gbps));
+}
+
+TEST(PlanTest, ThresholdsComeFromTheSwitchModel) {
+  const RunPlan plan = plan_of("transport = \"roce+pfc\"\n" + kDumbbell);
+  for (std::size_t i = 0; i < plan.limits.size(); ++i) {
+    const PortLimits& l = plan.limits[i];
+    EXPECT_EQ(l.headroom, headroom_for({l.rate, l.delay}, plan.wire_mtu, wire_time(plan.wire_mtu, l.rate)));
+    EXPECT_EQ(l.xoff + l.headroom, l.buffer);
+    EXPECT_EQ(l.xon, l.xoff - 2 * plan.wire_mtu);
+  }
+}
+
+TEST(PlanTest, NicsKnowTheirLinkAndTheCap) {
+  const RunPlan irn = plan_of("transport = \"irn\"\n" + kDumbbell),
+                roce = plan_of("transport = \"roce\"\n" + kDumbbell);
+  EXPECT_EQ(irn.segment.hosts[0].nic.link_delay, 3_us);
+  EXPECT_EQ(irn.segment.hosts[0].nic.irn.bdp_cap, irn.bdp_cap);
+  EXPECT_GT(irn.bdp_cap, 60u);
+  EXPECT_EQ(roce.bdp_cap, 0u);
+  EXPECT_EQ(roce.wire_mtu, 1102_B);  // WRITE ONLY with immediate: 58 + 16 + 4 + 1024
+  EXPECT_EQ(irn.wire_mtu, 1106_B);   // and IRN's 4
+  EXPECT_EQ(irn.segment.switches[0].config.max_frame, irn.wire_mtu);
+  EXPECT_EQ(irn.segment.expected_participants, 2u);
+}
+
+TEST(PlanTest, EqualInputsGiveEqualPlans) {
+  const std::string text = "transport = \"irn\"\n" + kDumbbell;
+  EXPECT_EQ(flow_lines(plan_of(text)), flow_lines(plan_of(text)));
+  EXPECT_EQ(plan_of(text).routes, plan_of(text).routes);
+}
+
+TEST(PlanTest, FilesForTheTrafficProgram) {
+  const RunPlan plan = plan_of("transport = \"irn\"\n" + kDumbbell);
+  EXPECT_EQ(flow_lines(plan),
+            "# t, irn, seed 1\n# id src dst op size message_size start_ns qps label\n1 h1 h4 send 1000 1000 "
+            "1.500 1 list\n");
+  EXPECT_EQ(host_lines(plan), "h1 10.0.0.1\nh2 10.0.0.2\nh3 10.0.1.1\nh4 10.0.1.2\nh5 10.0.1.3\n");
+}
+
+TEST(PlanTest, SegmentOfEveryPlanCanBeCreated) {
+  RunPlan plan = plan_of("transport = \"roce+pfc\"\n" + kDumbbell);
+  plan.segment.run_id = "plan_test";
+  const std::filesystem::path path =
+      std::filesystem::temp_directory_path() / ("rocelab_plan_test." + std::to_string(getpid()));
+  {
+    const lockstep::Segment segment = lockstep::Segment::create(path, plan.segment);
+    EXPECT_EQ(segment.header().lookahead_ps, plan.lookahead.ps());
+    EXPECT_NE(segment.find_host("h5"), nullptr);
+  }
+  std::filesystem::remove(path);
+}
+
+}  // namespace
+}  // namespace rocelab

@@ -1,0 +1,105 @@
+#include "emu/runner/routing.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+#include <stdexcept>
+
+namespace rocelab {
+namespace {
+
+// Where the rules of `node` send a frame: the longest prefix first, buckets before the rest. -1: nowhere.
+int forwarded(const std::vector<Route>& rules, std::uint32_t switch_index, std::uint32_t ipv4,
+              std::uint16_t src_port) {
+  int port = -1;
+  std::uint32_t best = 0;
+  for (const Route& r : rules) {
+    const std::uint32_t mask = ~0u << (32 - r.prefix_length);
+    const std::uint32_t rank = 10 * r.prefix_length + (r.src_port_mask != 0 ? 5 : 0);
+    if (r.switch_index != switch_index || (ipv4 & mask) != (r.prefix & mask) ||
+        (src_port & r.src_port_mask) != r.src_port || rank <= best)
+      continue;
+    best = rank;
+    port = static_cast<int>(r.port_id);
+  }
+  return port;
+}
+
+// Follows the rules from host to host; the number of links, or -1 when a frame is lost or circles.
+int walk(const Topology& t, const Routing& routing, const std::vector<Route>& rules, std::uint32_t src,
+         std::uint32_t dst, std::uint16_t src_port) {
+  std::uint32_t node = t.neighbour(src, 0);
+  for (int links = 1; links < 10; ++links) {
+    if (node == dst) return links;
+    if (t.is_host(node)) return -1;
+    const int port = forwarded(rules, node - t.hosts(), routing.address(dst).ipv4, src_port);
+    if (port < 0) return -1;
+    node = t.neighbour(node, static_cast<std::uint32_t>(port));
+  }
+  return -1;
+}
+
+TEST(RoutingTest, EveryPairIsJoinedByShortestPathsOnEveryBucket) {
+  for (const Topology& t :
+       {make_star(5, {}), make_dumbbell(2, 3, {}, {}), make_leaf_spine(3, 3, 2, {}, {})}) {
+    const Routing routing(t);
+    const std::vector<Route> rules = routing.rules(Rng(1));
+    for (std::uint32_t src = 0; src < t.hosts(); ++src)
+      for (std::uint32_t dst = 0; dst < t.hosts(); ++dst)
+        for (std::uint32_t port = 0xc000; src != dst && port < 0xc040; ++port)
+          ASSERT_EQ(walk(t, routing, rules, src, dst, static_cast<std::uint16_t>(port)),
+                    static_cast<int>(routing.path(src, dst).size()))
+              << t.kind << " " << src << "->" << dst;
+  }
+}
+
+TEST(RoutingTest, BucketsAreEvenAndFollowTheSeed) {
+  const Topology t = make_leaf_spine(9, 6, 6, {}, {});
+  const Routing routing(t);
+  const std::vector<Route> rules = routing.rules(Rng(1));
+  std::map<std::uint32_t, int> uses;
+  for (const Route& r : rules)
+    if (r.switch_index == 0 && r.src_port_mask != 0) ++uses[r.port_id];
+  ASSERT_EQ(uses.size(), 6u);
+  for (const auto& [port, n] : uses) EXPECT_TRUE(n == 10 || n == 11) << port << ": " << n;
+  EXPECT_EQ(rules, routing.rules(Rng(1)));
+  EXPECT_NE(rules, routing.rules(Rng(2)));
+}
+
+TEST(RoutingTest, OneRuleSetServesAllRemoteHosts) {
+  const Topology t = make_leaf_spine(9, 6, 6, {}, {});
+  std::size_t leaf = 0, spine = 0;
+  for (const Route& r : Routing(t).rules(Rng(1))) {
+    leaf += r.switch_index == 0;
+    spine += r.switch_index == 9;
+  }
+  EXPECT_EQ(leaf,
+            6u + 64 + 1);  // own hosts, buckets for everybody else, one rule for traffic without a bucket
+  EXPECT_EQ(spine, 9u);    // one prefix for each leaf
+}
+
+TEST(RoutingTest, RulesMatchTheMacThatCarriesTheAddress) {
+  const Topology t = make_star(2, {});
+  const Routing routing(t);
+  EXPECT_EQ(ipv4_text(routing.address(1).ipv4), "10.0.0.2");
+  EXPECT_EQ(mac_text(routing.address(1).mac), "02:00:0a:00:00:02");
+  EXPECT_EQ(
+      openflow(Route{0, routing.address(1).ipv4, 32, 0, 0, 1}),
+      (std::vector<std::string>{"priority=1320,dl_dst=02:00:0a:00:00:02/ff:ff:ff:ff:ff:ff,actions=output:2",
+                                "priority=1320,arp,arp_tpa=10.0.0.2/32,actions=output:2"}));
+  EXPECT_EQ(openflow(Route{0, 10u << 24 | 3u << 8, 24, 5, 63, 7}),
+            (std::vector<std::string>{"priority=1245,udp,dl_dst=02:00:0a:00:03:00/"
+                                      "ff:ff:ff:ff:ff:00,tp_dst=4791,tp_src=0x5/0x3f,actions=output:8",
+                                      "priority=1245,udp6,dl_dst=02:00:0a:00:03:00/"
+                                      "ff:ff:ff:ff:ff:00,tp_dst=4791,tp_src=0x5/0x3f,actions=output:8"}));
+}
+
+TEST(RoutingTest, RefusesMoreHostsThanAPrefixHolds) {
+  EXPECT_NO_THROW(Routing(make_star(254, {})));
+  const Topology crowded = make_star(255, {});
+  EXPECT_THROW(Routing{crowded}, std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace rocelab

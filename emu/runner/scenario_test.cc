@@ -1,0 +1,206 @@
+#include "emu/runner/scenario.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+
+#include "emu/runner/plan.h"
+
+namespace rocelab {
+namespace {
+
+// Line 1 is the first line here.
+const std::string kStar = R"(transport = ["roce", "irn+pfc"]
+seeds = [3, 4]
+[topology]
+kind = "star"
+hosts = 3
+rate = "40Gb/s"
+delay = "2us"
+[[workload]]
+kind = "incast"
+receiver = "h3"
+size = "8MB"
+)";
+
+std::string replaced(const std::string& from, const std::string& to) {
+  std::string text = kStar;
+  const std::size_t at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  return text.replace(at, from.size(), to);
+}
+
+std::string complaint(const std::string& text, const std::vector<Override>& overrides = {}) {
+  try {
+    for (const RunPlan& plan : make_plans(parse_scenario(text, "t.toml", overrides)))
+      EXPECT_FALSE(plan.flows.empty());
+  } catch (const ScenarioError& error) {
+    return error.what();
+  }
+  return "none";
+}
+
+#define EXPECT_COMPLAINT(text, want)                                \
+  {                                                                 \
+    const std::string got = complaint(text);                        \
+    EXPECT_NE(got.find(want), std::string::npos) << "got: " << got; \
+  }
+
+TEST(ScenarioTest, LabelsAreThePresetsOfTheIrnChapter) {
+  const Scenario s = parse_scenario(kStar, "t.toml");
+  ASSERT_EQ(s.settings.size(), 2u);
+  const Settings& roce = s.settings[0];
+  const Settings& irn = s.settings[1];
+  EXPECT_EQ(roce.nic.config.mode, TransportMode::kRoce);
+  EXPECT_FALSE(roce.switches.pfc.enabled);
+  EXPECT_FALSE(roce.nic.config.pfc_enabled);
+  EXPECT_TRUE(roce.nic.config.recovery_timers);
+  EXPECT_EQ(roce.nic.config.roce_rto, 320_us);
+  EXPECT_EQ(irn.nic.config.mode, TransportMode::kIrn);
+  EXPECT_TRUE(irn.switches.pfc.enabled);
+  EXPECT_TRUE(irn.nic.config.pfc_enabled);
+  EXPECT_FALSE(irn.nic.config.recovery_timers);  // 4.3.1: timeouts are off when PFC is on
+  EXPECT_EQ(irn.nic.config.irn.rto_low, 100_us);
+  EXPECT_EQ(irn.nic.config.irn.rto_low_packets, 3u);
+  EXPECT_EQ(irn.switches.ingress_buffer, 240_KB);
+}
+
+TEST(ScenarioTest, RateWithoutUnitNamesPlaceAndRemedy) {
+  EXPECT_COMPLAINT(replaced("rate = \"40Gb/s\"", "rate = 40"),
+                   "t.toml:6:8: topology.rate has no unit: write for example rate = \"40Gb/s\"");
+}
+
+TEST(ScenarioTest, ZeroDelayIsRefusedForLackOfLookahead) {
+  EXPECT_COMPLAINT(replaced("delay = \"2us\"", "delay = \"0us\""),
+                   "t.toml:7:9: topology.delay = 0 leaves no lookahead");
+}
+
+TEST(ScenarioTest, UnknownKeysNameTheNearest) {
+  EXPECT_COMPLAINT(replaced("hosts = 3", "hosst = 3\nhosts = 3"),
+                   "t.toml:5:1: unknown key \"topology.hosst\"; did you mean \"hosts\"?");
+  EXPECT_COMPLAINT("tranport = \"irn\"\n" + kStar,
+                   "t.toml:1:1: unknown key \"tranport\"; did you mean \"transport\"?");
+  EXPECT_COMPLAINT(kStar + "[swich]\nlossy_buffer = \"1MB\"\n",
+                   "unknown key \"swich\"; did you mean \"switch\"?");
+  EXPECT_COMPLAINT(kStar + "[switch.pfc]\nheadrom = \"1KB\"\n",
+                   "unknown key \"switch.pfc.headrom\"; did you mean \"headroom\"?");
+  EXPECT_COMPLAINT(replaced("\"roce\"", "\"roc\""),
+                   "t.toml:1:13: transport names the unknown label \"roc\"; did you mean \"roce\"?");
+  EXPECT_COMPLAINT(replaced("\"incast\"", "\"incats\""), "did you mean \"incast\"?");
+  EXPECT_COMPLAINT(replaced("\"h3\"", "\"h33\""),
+                   "t.toml:10:12: workload.incast.receiver names no host: \"h33\"; did you mean \"h3\"?");
+}
+
+TEST(ScenarioTest, ImpossibleValuesAreRefused) {
+  EXPECT_COMPLAINT(replaced("size = \"8MB\"", "size = \"0B\""), "must be more than 0");
+  EXPECT_COMPLAINT(replaced("hosts = 3", "hosts = 0"), "t.toml:5:9: topology.hosts = 0 is outside 1..");
+  EXPECT_COMPLAINT(replaced("hosts = 3", "hosts = \"3\""), "must be a whole number");
+  EXPECT_COMPLAINT(replaced("seeds = [3, 4]", "seeds = [3, 3]"), "holds 3 twice");
+  EXPECT_COMPLAINT(kStar + "[timers]\nrto_low = \"1ms\"\n", "timers.rto_high is less than rto_low");
+  EXPECT_COMPLAINT(kStar + "[switch]\nlossless_buffer = \"2KB\"\n",
+                   "switch \"s1\":");  // no room for the headroom
+  EXPECT_COMPLAINT(kStar + "[engine]\nclock = \"sundial\"\n", "is none of lockstep");
+}
+
+TEST(ScenarioTest, DuplicatesAreRefused) {
+  EXPECT_COMPLAINT(kStar + "[[workload]]\nkind = \"incast\"\nreceiver = \"h1\"\nsize = \"1MB\"\n",
+                   "two workloads are called \"incast\"");
+  EXPECT_COMPLAINT("[topology]\nkind = \"custom\"\nhosts = [\"a\", \"a\"]\nswitches = [\"s\"]\n",
+                   "the scenario needs the key \"transport\"");
+  EXPECT_COMPLAINT(
+      "transport = \"irn\"\n[topology]\nkind = \"custom\"\nhosts = [\"a\", \"a\"]\nswitches = [\"s\"]\n",
+      "two nodes are called \"a\"");
+  EXPECT_COMPLAINT(replaced("hosts = 3", "hosts = 3\nhosts = 4"), "t.toml:6:");  // TOML itself forbids it
+  EXPECT_COMPLAINT(replaced("[\"roce\", \"irn+pfc\"]", "[\"roce\", \"roce\"]"), "names \"roce\" twice");
+}
+
+TEST(ScenarioTest, SyntaxErrorsNameThePlace) {
+  EXPECT_COMPLAINT("transport = [\"irn\"\n[topology]\n", "t.toml:2:");
+}
+
+TEST(ScenarioTest, OverridesApplyLastAndNameThemselves) {
+  const Scenario s = parse_scenario(kStar, "t.toml",
+                                    {{"topology.rate", "100Gb/s"},
+                                     {"workload.incast.size", "1MB"},
+                                     {"transport", "irn"},
+                                     {"seeds", "9"},
+                                     {"irn.bdp_cap", "paper"},
+                                     {"switch.lossy_buffer", "1MB"}});
+  ASSERT_EQ(s.settings.size(), 1u);
+  EXPECT_EQ(s.seeds, std::vector<std::uint64_t>{9});
+  EXPECT_EQ(s.settings[0].topology.links()[0].rate, 100_Gbps);
+  EXPECT_EQ(s.settings[0].workloads[0].size.min, 1_MB);
+  EXPECT_EQ(s.settings[0].nic.config.irn.bdp_cap, 110u);
+  EXPECT_EQ(complaint(kStar, {{"topology.rate", "40"}}),
+            "--set topology.rate=40: topology.rate has no unit: write for example rate = \"40Gb/s\"");
+  EXPECT_NE(complaint(kStar, {{"topology.rat", "40Gb/s"}}).find("did you mean \"rate\"?"), std::string::npos);
+  EXPECT_NE(complaint(kStar, {{"workload.outcast.size", "1MB"}}).find("names no entry \"outcast\""),
+            std::string::npos);
+}
+
+TEST(ScenarioTest, OwnLabelsChangeAnyKey) {
+  const std::string label =
+      "[[label]]\nname = \"irn-free\"\nmode = \"irn\"\npfc = false\nset.irn.bdp_cap = 0\n";
+  const Scenario s = parse_scenario(replaced("\"roce\"", "\"irn-free\"") + label, "t.toml");
+  ASSERT_EQ(s.settings.size(), 2u);
+  EXPECT_EQ(make_plan(s, s.settings[0], 1).bdp_cap, 0u);
+  EXPECT_GT(make_plan(s, s.settings[1], 1).bdp_cap, 0u);
+  EXPECT_COMPLAINT(kStar + "[[label]]\nname = \"irn\"\nmode = \"irn\"\npfc = false\n", "exists already");
+}
+
+TEST(ScenarioTest, AxesMultiplyLabels) {
+  const Scenario s =
+      parse_scenario(kStar + "[axes]\n\"switch.lossy_buffer\" = [\"120KB\", \"240KB\"]\n", "t.toml");
+  ASSERT_EQ(s.settings.size(), 4u);
+  EXPECT_EQ(s.settings[0].label, "roce,lossy_buffer=120KB");
+  EXPECT_EQ(s.settings[0].switches.egress_limit, 120_KB);
+  EXPECT_EQ(s.settings[3].label, "irn+pfc,lossy_buffer=240KB");
+}
+
+TEST(ScenarioTest, ParametersListDefaultsToo) {
+  const Settings s = parse_scenario(kStar, "t.toml").settings[1];
+  const auto has = [&](const Parameter& p) {
+    return std::find(s.parameters.begin(), s.parameters.end(), p) != s.parameters.end();
+  };
+  EXPECT_TRUE(has({"topology.rate", "\"40Gbps\""}));
+  EXPECT_TRUE(has({"timers.rto_low", "\"100us\""}));
+  EXPECT_TRUE(has({"pfc", "true"}));
+  EXPECT_TRUE(has({"workload.incast.size", "\"8MB\""}));
+}
+
+TEST(ScenarioTest, FaultsStandOnOneDirection) {
+  const std::string fault = "[[fault]]\nfrom = \"h1\"\nto = \"s1\"\ndrop_list = [7, 3]\ndrop_rate = 0.5\n";
+  const Link link = parse_scenario(kStar + fault, "t.toml").settings[0].topology.links()[0];
+  EXPECT_EQ(link.a_to_b.listed, 2u);
+  EXPECT_EQ(link.a_to_b.drop_list[0], 3u);
+  EXPECT_EQ(link.a_to_b.drop_rate, 0.5);
+  EXPECT_EQ(link.b_to_a, FaultConfig{});
+  EXPECT_COMPLAINT(kStar + fault + fault, "has a fault already");
+  EXPECT_COMPLAINT(kStar + "[[fault]]\nfrom = \"h1\"\nto = \"h2\"\n", "is no neighbour of \"h1\"");
+}
+
+TEST(ScenarioTest, ComparisonsOfLabelsLeftOutAreAccepted) {
+  const std::string compare = "[[compare]]\nof = \"irn\"\nover = \"roce+pfc\"\nmetric = \"rct_s\"\n";
+  const Scenario s = parse_scenario(kStar + compare, "t.toml");
+  ASSERT_EQ(s.comparisons.size(), 1u);
+  EXPECT_TRUE(std::isnan(s.comparisons[0].paper));
+  EXPECT_COMPLAINT(kStar + "[[compare]]\nof = \"irm\"\nover = \"roce\"\n", "unknown label \"irm\"");
+}
+
+TEST(ScenarioTest, EveryScenarioOfTheProjectMakesPlans) {
+  int files = 0;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(std::string(ROCELAB_SOURCE_DIR) + "/scenarios")) {
+    if (entry.path().extension() != ".toml") continue;
+    ++files;
+    const Scenario s = read_scenario(entry.path());
+    EXPECT_EQ(s.name, entry.path().stem());
+    EXPECT_EQ(make_plans(s).size(), s.settings.size() * s.seeds.size()) << entry.path();
+  }
+  EXPECT_GE(files, 7);
+}
+
+}  // namespace
+}  // namespace rocelab

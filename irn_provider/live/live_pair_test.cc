@@ -52,7 +52,9 @@ class LivePairTest : public ::testing::Test {
     munmap(shared_, sizeof(Shared));
   }
 
-  void make_segment(TransportMode mode) {
+  void make_segment(TransportMode mode, std::uint32_t vfs_per_host = 1, std::uint32_t processes = 2) {
+    last_due_ = {};
+    senders_.clear();
     std::filesystem::remove(path_);
     new (shared_) Shared();
     SegmentPlan plan;
@@ -60,9 +62,9 @@ class LivePairTest : public ::testing::Test {
     plan.hosts.resize(2);
     plan.ports.resize(2);
     plan.switches.resize(1);
-    plan.vfs_per_host = 1;
+    plan.vfs_per_host = vfs_per_host;
     plan.frames_per_vf = 4096;
-    plan.expected_participants = 2;
+    plan.expected_participants = processes;
     for (std::uint32_t i = 0; i < 2; ++i) {
       auto& h = plan.hosts[i];
       std::snprintf(h.name, sizeof h.name, "h%u", i + 1);
@@ -88,37 +90,59 @@ class LivePairTest : public ::testing::Test {
     exit(::testing::Test::HasFailure() ? 1 : 0);
   }
 
-  // Runs windows until both children have ended; returns their exit statuses.
-  std::array<int, 2> run(std::array<pid_t, 2> children) {
+  // Runs windows until all children have ended; returns their exit statuses. Frames go to the other host, to the VF that owns the QPN.
+  std::vector<int> run(const std::vector<pid_t>& children) {
     Coordinator coordinator(*segment_);
-    std::array<lockstep::FrameRing, 2> tx{segment_->tx(0), segment_->tx(1)}, rx{segment_->rx(0), segment_->rx(1)};
-    std::array<lockstep::IndexRing, 2> returns{segment_->returns(0), segment_->returns(1)},
-        refill{segment_->refill(0), segment_->refill(1)};
+    const std::uint32_t per_host = segment_->header().vfs_per_host;
+    std::vector<lockstep::FrameRing> tx, rx;
+    std::vector<lockstep::IndexRing> returns, refill;
+    for (std::uint32_t vf = 0; vf < 2 * per_host; ++vf) {
+      tx.push_back(segment_->tx(vf));
+      rx.push_back(segment_->rx(vf));
+      returns.push_back(segment_->returns(vf));
+      refill.push_back(segment_->refill(vf));
+    }
     std::size_t ended = 0;
-    while (ended < 2) {
+    while (ended < children.size()) {
       ended += coordinator.take_ended().size();
       if (!coordinator.wait_ready(1'000'000)) continue;
-      Time next = Time::never();
-      for (std::uint32_t vf = 0; vf < 2; ++vf) {
-        for (const FrameDescriptor* d = tx[vf].front(); d != nullptr; d = tx[vf].front()) {
-          FrameDescriptor out = *d;
-          tx[vf].pop();
-          out.due_ps += (wire_time(Bytes::from_count(out.length), kRate) + kDelay).ps();
-          EXPECT_TRUE(rx[1 - vf].push(out));
-          coordinator.note_input(1 - vf, Time::from_ps(out.due_ps));
-        }
-        for (const std::uint32_t* f = returns[vf].front(); f != nullptr; f = returns[vf].front()) {
+      for (std::uint32_t host = 0; host < 2; ++host) forward(host, tx, rx, coordinator);
+      for (auto& ring : returns) {
+        for (const std::uint32_t* f = ring.front(); f != nullptr; f = ring.front()) {
           EXPECT_TRUE(refill[segment_->owner_of(*f)].push(*f));
-          returns[vf].pop();
+          ring.pop();
         }
       }
-      if (!coordinator.open_window(next)) coordinator.wait_idle(1'000'000);
+      if (!coordinator.open_window(Time::never())) coordinator.wait_idle(1'000'000);
     }
-    std::array<int, 2> status{};
-    for (int i = 0; i < 2; ++i) waitpid(children[static_cast<std::size_t>(i)], &status[static_cast<std::size_t>(i)], 0);
+    std::vector<int> status(children.size());
+    for (std::size_t i = 0; i < children.size(); ++i) waitpid(children[i], &status[i], 0);
     return status;
   }
 
+  void forward(std::uint32_t host, std::vector<lockstep::FrameRing>& tx, std::vector<lockstep::FrameRing>& rx, Coordinator& coordinator) {
+    const std::uint32_t per_host = segment_->header().vfs_per_host;
+    std::vector<FrameDescriptor> frames;
+    for (std::uint32_t vf = host * per_host; vf < (host + 1) * per_host; ++vf) {
+      for (; tx[vf].front() != nullptr; tx[vf].pop()) frames.push_back(*tx[vf].front());
+    }
+    std::sort(frames.begin(), frames.end(), [](const auto& a, const auto& b) { return a.due_ps < b.due_ps; });
+    for (FrameDescriptor d : frames) {
+      const Duration serialisation = wire_time(Bytes::from_count(d.length), kRate);
+      EXPECT_GE(Time::from_ps(d.due_ps), last_due_[host] + serialisation) << "two frames on the link at once";
+      last_due_[host] = Time::from_ps(d.due_ps);
+      senders_.push_back(segment_->owner_of(d.frame));
+      const auto parsed = parse_frame(segment_->frame(d.frame).first(d.length));
+      ASSERT_TRUE(parsed.has_value());
+      const std::uint32_t to = (1 - host) * per_host + lockstep::vf_of_qpn(parsed->roce.dest.value);
+      d.due_ps += (serialisation + kDelay).ps();
+      EXPECT_TRUE(rx[to].push(d));
+      coordinator.note_input(to, Time::from_ps(d.due_ps));
+    }
+  }
+
+  std::array<Time, 2> last_due_{};          // of each host's link to the switch
+  std::vector<std::uint32_t> senders_;      // VF slots, in the order in which their frames reached the switch
   std::filesystem::path path_;
   std::unique_ptr<Segment> segment_;
   Shared* shared_;
@@ -205,7 +229,7 @@ TEST_P(LiveWriteTest, LoneWriteArrivesWhenTheFormulaSays) {
   make_segment(GetParam());
   const auto body = [this](LiveProcess& p, std::uint32_t host) { write_once(p, host, *shared_, kSize); };
   const pid_t h1 = start(0, body), h2 = start(1, body);
-  EXPECT_EQ(run({h1, h2}), (std::array<int, 2>{0, 0}));
+  EXPECT_EQ(run({h1, h2}), (std::vector<int>{0, 0}));
   EXPECT_EQ(shared_->start_ps, (10_us).ps());
   // Headers of a middle packet: Ethernet 14, IPv4 20, UDP 8, BTH 12, ICRC 4; IRN adds a RETH to each. The last one carries the immediate (and in IRN recv_WQE_SN).
   const bool irn = GetParam() == TransportMode::kIrn;
@@ -223,7 +247,7 @@ TEST_P(LiveWriteTest, TwoRunsGiveTheSameDigests) {
     make_segment(GetParam());
     const auto body = [this](LiveProcess& p, std::uint32_t host) { write_once(p, host, *shared_, 20'000); };
     const pid_t h1 = start(0, body), h2 = start(1, body);
-    ASSERT_EQ(run({h1, h2}), (std::array<int, 2>{0, 0}));
+    ASSERT_EQ(run({h1, h2}), (std::vector<int>{0, 0}));
     for (std::size_t i = 0; i < 2; ++i) run_digests[i] = segment_->vfs()[i].digest;
     EXPECT_GT(segment_->vfs()[0].records, 0u);
   }
@@ -233,6 +257,89 @@ TEST_P(LiveWriteTest, TwoRunsGiveTheSameDigests) {
 
 INSTANTIATE_TEST_SUITE_P(Modes, LiveWriteTest, ::testing::Values(TransportMode::kRoce, TransportMode::kIrn),
                          [](const auto& mode) { return mode.param == TransportMode::kRoce ? "Roce" : "Irn"; });
+
+// Two programs on h1, each with a WRITE of 64 KiB to h2 at the same instant: their frames alternate on the one link, which is never idle and never doubly used.
+TEST_F(LivePairTest, TwoProgramsOfOneHostShareItsPortFrameByFrame) {
+  constexpr std::uint32_t kSize = 64 * 1024;
+  make_segment(TransportMode::kRoce, 2, 3);
+  struct Peer {
+    std::atomic<std::uint64_t> addr;
+    std::atomic<std::uint32_t> rkey, qpn[2], ready[2];
+  };
+  auto* peer = new (mmap(nullptr, sizeof(Peer), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)) Peer();
+  const auto connect = [](Nic& nic, Qpn qpn, std::uint32_t host, std::uint32_t remote, Time now) {
+    QpAttr attr;
+    attr.dest_qpn = Qpn{remote};
+    attr.access_flags = kAccessLocalWrite | kAccessRemoteWrite;
+    attr.path.src_gid = gid_of(host);
+    attr.path.dst_gid = gid_of(1 - host);
+    for (const QpState state : {QpState::kInit, QpState::kRtr, QpState::kRts}) {
+      attr.state = state;
+      EXPECT_TRUE(nic.modify_qp(qpn, attr, now));
+    }
+  };
+  const auto source = [&](LiveProcess& p, std::uint32_t) {
+    const std::uint32_t me = p.vf() % 2;
+    std::vector<std::byte> buffer = pattern(kSize);
+    const auto addr = reinterpret_cast<std::uint64_t>(buffer.data());
+    RKey key;
+    Cqn cq;
+    Qpn qpn;
+    p.with_nic([&](Nic& nic, Time) {
+      const Pdn pd = nic.alloc_pd();
+      key = *nic.reg_mr(pd, addr, kSize, addr, kAccessLocalWrite);
+      cq = *nic.create_cq(16);
+      qpn = *nic.create_qp({.pd = pd, .send_cq = cq, .recv_cq = cq, .caps = {.max_send_wr = 4, .max_recv_wr = 4, .max_send_sge = 1, .max_recv_sge = 1}});
+    });
+    peer->qpn[me] = qpn.value;
+    peer->ready[me] = 1;
+    while (peer->ready[me] != 2) std::this_thread::yield();
+    p.with_nic([&](Nic& nic, Time now) { connect(nic, qpn, 0, lockstep::first_qpn_of(0) + me, now); });
+    p.sleep_until(Time::zero() + 10_us);
+    p.with_nic([&](Nic& nic, Time now) {
+      SendWqe wqe{.opcode = WrOpcode::kWrite, .remote_addr = peer->addr + me * kSize, .rkey = RKey{peer->rkey}, .num_sge = 1, .sge = {}};
+      wqe.sge[0] = {addr, kSize, key};
+      EXPECT_EQ(nic.post_send(qpn, wqe, now), PostResult::kOk);
+    });
+    std::optional<Cqe> cqe;
+    while (!cqe) {
+      p.park_poll();
+      p.with_nic([&](Nic& nic, Time) { cqe = nic.poll_cq(cq); });
+    }
+    EXPECT_EQ(cqe->status, WcStatus::kSuccess);
+  };
+  const auto sink = [&](LiveProcess& p, std::uint32_t) {
+    std::vector<std::byte> buffer(2 * kSize);
+    p.with_nic([&](Nic& nic, Time now) {
+      const Pdn pd = nic.alloc_pd();
+      peer->addr = reinterpret_cast<std::uint64_t>(buffer.data());
+      peer->rkey = nic.reg_mr(pd, peer->addr, buffer.size(), peer->addr, kAccessLocalWrite | kAccessRemoteWrite)->value;
+      const Cqn cq = *nic.create_cq(16);
+      std::array<Qpn, 2> qpns;
+      for (auto& qpn : qpns)
+        qpn = *nic.create_qp({.pd = pd, .send_cq = cq, .recv_cq = cq, .caps = {.max_send_wr = 4, .max_recv_wr = 4, .max_send_sge = 1, .max_recv_sge = 1}});
+      for (std::uint32_t i = 0; i < 2; ++i) {
+        while (peer->ready[i] == 0) std::this_thread::yield();
+        connect(nic, qpns[i], 1, peer->qpn[i], now);
+        peer->ready[i] = 2;
+      }
+    });
+    p.sleep_until(Time::zero() + 1_ms);
+    for (std::uint32_t i = 0; i < 2; ++i)
+      EXPECT_EQ(std::vector<std::byte>(buffer.begin() + i * kSize, buffer.begin() + (i + 1) * kSize), pattern(kSize));
+  };
+  const pid_t a = start(0, source), b = start(0, source), c = start(1, sink);
+  EXPECT_EQ(run({a, b, c}), (std::vector<int>{0, 0, 0}));
+  std::vector<std::uint32_t> from_h1;
+  for (const std::uint32_t slot : senders_)
+    if (slot < 2) from_h1.push_back(slot);
+  ASSERT_EQ(from_h1.size(), 128u);
+  for (std::size_t i = 1; i < 128; ++i) EXPECT_NE(from_h1[i], from_h1[i - 1]) << "frame " << i;
+  // Back to back from the posts on: 2 x (one with RETH and 63 without).
+  const Duration busy = 2 * (wire_time(1024_B + 74_B, kRate) + 63 * wire_time(1024_B + 58_B, kRate));
+  EXPECT_EQ(last_due_[0], Time::zero() + 10_us + busy + kDelay);
+  munmap(peer, sizeof(Peer));
+}
 
 TEST_F(LivePairTest, SleepsAreExactAndIdleTimeIsJumpedOver) {
   make_segment(TransportMode::kRoce);
@@ -244,7 +351,7 @@ TEST_F(LivePairTest, SleepsAreExactAndIdleTimeIsJumpedOver) {
     }
   };
   const pid_t h1 = start(0, body), h2 = start(1, body);
-  EXPECT_EQ(run({h1, h2}), (std::array<int, 2>{0, 0}));
+  EXPECT_EQ(run({h1, h2}), (std::vector<int>{0, 0}));
   EXPECT_GE(segment_->header().committed_ps.load(), (50_s).ps());
 }
 
@@ -277,7 +384,7 @@ TEST_F(LivePairTest, ThreadsOfOneProcessWakeInTheirOrderAndEachAtItsTime) {
     }
   };
   const pid_t h1 = start(0, body), h2 = start(1, body);
-  EXPECT_EQ(run({h1, h2}), (std::array<int, 2>{0, 0}));
+  EXPECT_EQ(run({h1, h2}), (std::vector<int>{0, 0}));
 }
 
 TEST_F(LivePairTest, BlockedSystemCallHoldsTimeForTheGraceOnly) {
@@ -299,7 +406,7 @@ TEST_F(LivePairTest, BlockedSystemCallHoldsTimeForTheGraceOnly) {
     }
   };
   const pid_t h1 = start(0, body), h2 = start(1, body);
-  EXPECT_EQ(run({h1, h2}), (std::array<int, 2>{0, 0}));
+  EXPECT_EQ(run({h1, h2}), (std::vector<int>{0, 0}));
   EXPECT_GE(segment_->header().detaches.load(), 1u);
 }
 

@@ -443,6 +443,7 @@ void LiveProcess::Impl::leave() {
   slot.state.store(VfState::kLeft);
   slot.promise_ps.store(Time::never().ps());
   if (granted) {
+    port.leave(in_turn, sent);
     slot.done_seq.store(seq);
     if (segment.header().pending.fetch_sub(1) == 1) futex_wake_all(segment.header().pending);
   }

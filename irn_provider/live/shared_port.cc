@@ -38,6 +38,16 @@ void SharedPort::hand_on(const VfIntent& intent, bool sent) {
   decide();
 }
 
+void SharedPort::leave(bool in_turn, bool sent) {
+  if (std::popcount(port_.members.load()) < 2) return;
+  if (in_turn) {
+    hand_on({}, sent);  // programs end in their turn: what follows is as good as any other window
+  } else {
+    port_.turn.store(HostPort::kAbandoned);
+    lockstep::futex_wake_all(port_.turn);
+  }
+}
+
 // Only ever called by the VF whose turn it was, or by the last to check in: nobody else writes.
 void SharedPort::decide() {
   std::array<VfIntent, lockstep::kMaxVfsPerHost> intents;

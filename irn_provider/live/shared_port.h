@@ -24,6 +24,7 @@ class SharedPort {
   bool over() const;                              // no more turns before the end
   bool abandoned() const;                         // finish alone
   void hand_on(const VfIntent& intent, bool sent);  // after a turn; `sent`: a frame left
+  void leave(bool in_turn, bool sent);            // the process ends in mid-window: the others go on
   void wait(std::int64_t wall_ns) const;          // until the turn changes; may return early
 
  private:

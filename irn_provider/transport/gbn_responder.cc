@@ -10,11 +10,12 @@ void GbnResponder::start(Time /*now*/) {
   answers_.clear();
   reads_pending_ = msn_ = 0;
   expected_ = responses_sent_ = qp_.attr.rq_psn & Psn::kMask;
-  nak_sent_ = false;
+  nak_sent_ = refused_ = false;
   message_ = Message::kNone;
 }
 
 void GbnResponder::flush(Time /*now*/) {
+  if (refused_) return;
   for (std::size_t n = answers_.size(); n > 0; --n) {
     const Answer a = answers_.take_front();
     if (!a.read) answers_.push_back(a);
@@ -33,7 +34,9 @@ void GbnResponder::on_request(const Packet& packet, const OpcodeInfo& info, Time
   if (refusal) {
     nak_sent_ = true;
     answer(*refusal, psn);
-    if (!is_rnr_nak(*refusal)) qp_.fail();  // IBTA 9.9.3: responder error classes B to F end the connection
+    if (is_rnr_nak(*refusal)) return;
+    refused_ = true;
+    qp_.fail();  // IBTA 9.9.3: responder error classes B to F end the connection
     return;
   }
   if (info.operation == Operation::kReadRequest) return;  // the response answers it

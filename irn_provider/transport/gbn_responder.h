@@ -67,6 +67,7 @@ class GbnResponder final : public Responder {
   UnwrappedPsn expected_ = 0;
   UnwrappedPsn responses_sent_ = 0;       // one past the highest READ response that ever left
   std::uint32_t msn_ = 0;
+  bool refused_ = false;                  // the last answer is a fatal NAK; what was asked before it is still answered
   bool nak_sent_ = false;                 // for the packet now expected: further ones that are early are dropped silently
   // The message in progress.
   Message message_ = Message::kNone;

@@ -17,7 +17,8 @@ class Responder {
   virtual void start(Time now) = 0;  // INIT to RTR: numbers from attr.rq_psn
   virtual void on_request(const Packet& packet, const OpcodeInfo& info, Time now) = 0;
   virtual void on_read_ack(const Packet& packet, const OpcodeInfo& info, Time now) = 0;  // Role::kReadAck, IRN only
-  virtual void flush(Time now) = 0;  // ERR or RESET: no data leaves any more; receive WQEs are the queue pair's
+  // ERR or RESET: no new answers; receive WQEs are the queue pair's. READ responses are dropped, unless a NAK of its own stands behind them.
+  virtual void flush(Time now) = 0;
 
   virtual bool has_ack() const = 0;
   virtual void pull_ack(Packet& packet, Time now) = 0;            // precondition: has_ack()

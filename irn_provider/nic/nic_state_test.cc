@@ -1,0 +1,124 @@
+// States of a queue pair, misuse of the interface, and resources.
+#include <gtest/gtest.h>
+
+#include "irn_provider/nic/pair_fixture.h"
+
+namespace rocelab {
+namespace {
+
+constexpr std::uint32_t kPsn = 0xfffff0;
+
+TEST(NicStateTest, LeavingForErrFlushesBothQueuesInOrder) {
+  NicPair pair;
+  pair.connect(kPsn);
+  pair.lose = [](const Departure&) { return true; };
+  for (std::uint64_t i = 0; i < 3; ++i) pair.post(pair.wqe(WrOpcode::kWrite, 0, 0, 10, i));
+  RecvWqe r;
+  r.wr_id = 10;
+  pair.a.nic.post_recv(pair.a.qp, r, pair.now());
+  QpAttr attr = *pair.a.nic.query_qp(pair.a.qp);
+  attr.state = QpState::kErr;
+  ASSERT_TRUE(pair.a.nic.modify_qp(pair.a.qp, attr, pair.now()));
+  pair.post(pair.wqe(WrOpcode::kWrite, 0, 0, 10, 3));  // and what is posted in ERR
+  pair.a.nic.post_recv(pair.a.qp, r, pair.now());
+  std::vector<std::uint64_t> ids;
+  while (const auto cqe = pair.a.nic.poll_cq(pair.a.cq)) {
+    EXPECT_EQ(cqe->status, WcStatus::kWrFlushErr);
+    ids.push_back(cqe->wr_id);
+  }
+  EXPECT_EQ(ids, (std::vector<std::uint64_t>{0, 1, 2, 10, 3, 10}));
+  pair.run();
+  EXPECT_TRUE(pair.log.empty());
+}
+
+TEST(NicStateTest, AQueuePairWorksAgainAfterReset) {
+  NicPair pair;
+  pair.connect(kPsn);
+  pair.post(pair.wqe(WrOpcode::kWrite, 0, 0, 5000, 1));
+  pair.run_until(Time::zero() + 1_us);
+  for (Endpoint* e : {&pair.a, &pair.b}) {
+    QpAttr attr;
+    attr.state = QpState::kReset;
+    ASSERT_TRUE(e->nic.modify_qp(e->qp, attr, pair.now()));
+  }
+  pair.run();
+  EXPECT_TRUE(pair.a.cqes.empty());  // RESET drops work silently
+  pair.a.fill(0, 5000, 3);
+  pair.bring_up(pair.a, pair.a.qp, pair.b.qp, 77, 88);
+  pair.bring_up(pair.b, pair.b.qp, pair.a.qp, 88, 77);
+  pair.post(pair.wqe(WrOpcode::kWrite, 0, 0, 5000, 2));
+  pair.run();
+  ASSERT_EQ(pair.a.cqes.size(), 1u);
+  EXPECT_EQ(pair.a.cqes[0].status, WcStatus::kSuccess);
+  EXPECT_EQ(std::memcmp(pair.a.bytes.data(), pair.b.bytes.data(), 5000), 0);
+}
+
+TEST(NicStateTest, SqdHoldsBackWhatHasNotBegun) {
+  NicPair pair;
+  pair.connect(kPsn);
+  QpAttr attr = *pair.a.nic.query_qp(pair.a.qp);
+  attr.state = QpState::kSqd;
+  ASSERT_TRUE(pair.a.nic.modify_qp(pair.a.qp, attr, pair.now()));
+  ASSERT_EQ(pair.post(pair.wqe(WrOpcode::kWrite, 0, 0, 10)), PostResult::kOk);
+  pair.run();
+  EXPECT_TRUE(pair.log.empty());
+  attr.state = QpState::kRts;
+  ASSERT_TRUE(pair.a.nic.modify_qp(pair.a.qp, attr, pair.now()));
+  pair.run();
+  EXPECT_EQ(pair.a.cqes.size(), 1u);
+}
+
+TEST(NicStateTest, RefusesWhatCannotBe) {
+  NicPair pair;
+  const Qpn qp = pair.a.create_qp(2);
+  EXPECT_EQ(pair.a.nic.post_send(qp, pair.wqe(WrOpcode::kWrite, 0, 0, 1), pair.now()), PostResult::kBadState);
+  QpAttr attr = pair.attr;
+  attr.state = QpState::kRts;
+  EXPECT_FALSE(pair.a.nic.modify_qp(qp, attr, pair.now()));  // RESET to RTS
+  attr.state = QpState::kInit, attr.path_mtu = 1000;
+  EXPECT_FALSE(pair.a.nic.modify_qp(qp, attr, pair.now()));
+  pair.connect(kPsn);
+  EXPECT_EQ(pair.a.nic.post_send(Qpn{0x999999}, pair.wqe(WrOpcode::kWrite, 0, 0, 1), pair.now()), PostResult::kBadHandle);
+  SendWqe w = pair.wqe(WrOpcode::kWrite, 0, 0, 1);
+  w.num_sge = kMaxSge + 1;
+  EXPECT_EQ(pair.post(w), PostResult::kBadSge);
+  w = pair.wqe(WrOpcode::kWrite, 0, 0, 0x80000001);
+  EXPECT_EQ(pair.post(w), PostResult::kBadLength);
+  w = pair.wqe(WrOpcode::kWrite, 0, 0, 257);
+  w.inline_data = true;
+  EXPECT_EQ(pair.post(w), PostResult::kBadLength);
+  pair.lose = [](const Departure&) { return true; };
+  for (int i = 0; i < 1024; ++i) ASSERT_EQ(pair.post(pair.wqe(WrOpcode::kWrite, 0, 0, 1)), PostResult::kOk);
+  EXPECT_EQ(pair.post(pair.wqe(WrOpcode::kWrite, 0, 0, 1)), PostResult::kQueueFull);
+}
+
+TEST(NicStateTest, ResourcesInUseAreNotFreed) {
+  NicPair pair;
+  pair.connect(kPsn);
+  EXPECT_FALSE(pair.a.nic.destroy_cq(pair.a.cq));
+  EXPECT_FALSE(pair.a.nic.free_pd(pair.a.pd));
+  EXPECT_TRUE(pair.a.nic.destroy_qp(pair.a.qp));
+  EXPECT_FALSE(pair.a.nic.destroy_qp(pair.a.qp));
+  EXPECT_FALSE(pair.a.nic.free_pd(pair.a.pd));  // the region
+  EXPECT_TRUE(pair.a.nic.dereg_mr(pair.a.key));
+  EXPECT_TRUE(pair.a.nic.free_pd(pair.a.pd));
+  EXPECT_TRUE(pair.a.nic.destroy_cq(pair.a.cq));
+  EXPECT_FALSE(pair.a.nic.poll_cq(pair.a.cq));
+}
+
+TEST(NicStateTest, AFullCqIsOverrunAndLosesTheCqe) {
+  NicPair pair;
+  const Cqn small = *pair.a.nic.create_cq(2);
+  QpInit init;
+  init.pd = pair.a.pd, init.send_cq = small, init.recv_cq = small, init.caps = {16, 16, 1, 1, 0};
+  const Qpn qa = *pair.a.nic.create_qp(init), qb = pair.b.create_qp();
+  pair.bring_up(pair.a, qa, qb, 0, 0);
+  pair.bring_up(pair.b, qb, qa, 0, 0);
+  for (int i = 0; i < 3; ++i) pair.a.nic.post_send(qa, pair.wqe(WrOpcode::kWrite, 0, 0, 1), pair.now());
+  pair.run();
+  EXPECT_EQ(pair.a.nic.cq_depth(small), 2u);
+  EXPECT_TRUE(pair.a.nic.cq_overrun(small));
+}
+
+}  // namespace
+}  // namespace rocelab

@@ -25,19 +25,21 @@ Bytes frame_bytes(TransportMode mode, Operation operation, std::int64_t payload)
 
 struct MessageOperations {
   Operation first, middle, last, only;
+  Operation final_last, final_only;  // of a queue pair's last message: a WRITE carries an immediate there
 };
 
 MessageOperations operations_of(FlowOp op) {
+  using enum Operation;
   switch (op) {
     case FlowOp::kSend:
-      return {Operation::kSendFirst, Operation::kSendMiddle, Operation::kSendLast, Operation::kSendOnly};
+      return {kSendFirst, kSendMiddle, kSendLast, kSendOnly, kSendLast, kSendOnly};
     case FlowOp::kWrite:
-      return {Operation::kWriteFirst, Operation::kWriteMiddle, Operation::kWriteLast, Operation::kWriteOnly};
+      return {kWriteFirst, kWriteMiddle, kWriteLast, kWriteOnly, kWriteLastImm, kWriteOnlyImm};
     case FlowOp::kRead:
       break;
   }
-  return {Operation::kReadResponseFirst, Operation::kReadResponseMiddle, Operation::kReadResponseLast,
-          Operation::kReadResponseOnly};
+  return {kReadResponseFirst, kReadResponseMiddle, kReadResponseLast,
+          kReadResponseOnly,  kReadResponseLast,   kReadResponseOnly};
 }
 
 struct DataFrame {
@@ -47,16 +49,14 @@ struct DataFrame {
 };
 
 // The data frames of one message, in order.
-void add_message(const FlowShape& shape, std::int64_t bytes, std::size_t message,
+void add_message(const FlowShape& shape, std::int64_t bytes, std::size_t message, bool is_final,
                  std::vector<DataFrame>& frames) {
-  const MessageOperations operations = operations_of(shape.op);
-  const std::int64_t mtu = shape.path_mtu, packets = std::max<std::int64_t>(1, (bytes + mtu - 1) / mtu);
+  const MessageOperations o = operations_of(shape.op);
+  const std::int64_t mtu = shape.path_mtu, packets = (bytes + mtu - 1) / mtu;
   for (std::int64_t i = 0; i < packets; ++i) {
     const bool first = i == 0, last = i + 1 == packets;
-    const Operation operation = first && last ? operations.only
-                                : first       ? operations.first
-                                : last        ? operations.last
-                                              : operations.middle;
+    Operation operation = first ? o.first : o.middle;
+    if (last) operation = first ? (is_final ? o.final_only : o.only) : (is_final ? o.final_last : o.last);
     frames.push_back(
         {frame_bytes(shape.mode, operation, last ? bytes - (packets - 1) * mtu : mtu), message, last});
   }
@@ -64,12 +64,14 @@ void add_message(const FlowShape& shape, std::int64_t bytes, std::size_t message
 
 // The frames that each queue pair sends: messages go over the queue pairs in turn.
 std::vector<std::vector<DataFrame>> frames_of(const FlowShape& shape) {
-  std::vector<std::vector<DataFrame>> frames(shape.qps);
   const std::int64_t size = shape.size.count(),
                      whole = shape.message_size.count() > 0 ? shape.message_size.count() : size;
-  std::size_t message = 0;
-  for (std::int64_t done = 0; done < size || message == 0; done += whole, ++message)
-    add_message(shape, std::min(whole, size - done), message / shape.qps, frames[message % shape.qps]);
+  const std::int64_t messages = (size + whole - 1) / whole,
+                     lanes = std::min<std::int64_t>(messages, shape.qps);
+  std::vector<std::vector<DataFrame>> frames(static_cast<std::size_t>(lanes));
+  for (std::int64_t m = 0; m < messages; ++m)
+    add_message(shape, std::min(whole, size - m * whole), static_cast<std::size_t>(m / lanes),
+                m + lanes >= messages, frames[static_cast<std::size_t>(m % lanes)]);
   return frames;
 }
 
@@ -196,8 +198,7 @@ Bytes wire_bytes_of(const FlowShape& shape) {
 }
 
 Duration fct_alone(const FlowShape& shape, const Path& path, const Path& back) {
-  const bool read = shape.op == FlowOp::kRead;
-  return LoneFlow(shape, read ? back : path, read ? path : back).run();
+  return LoneFlow(shape, path, back).run();
 }
 
 Duration ping_pong(TransportMode mode, Bytes size, std::uint32_t path_mtu, std::uint32_t bdp_cap,

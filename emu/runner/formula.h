@@ -1,6 +1,7 @@
 // Closed formulas of an idle network: how long a flow takes alone, a ping-pong takes, and how many packets
-// fill the longest path. Exact to the picosecond: each frame with all its headers, store and forward at every
-// hop, window and ACKs included. docs/metrics.md writes them out.
+// fill the longest path. Exact to the picosecond: each frame with all its headers (the last WRITE of a queue
+// pair has an immediate, as the traffic program posts it), store and forward at every hop, window and ACKs
+// included. docs/metrics.md writes them out.
 #pragma once
 
 #include <cstdint>
@@ -28,8 +29,9 @@ std::uint64_t data_packets(const FlowShape& shape);
 // All data frames of the flow with FCS, preamble and gap.
 Bytes wire_bytes_of(const FlowShape& shape);
 
-// From the post of all its work requests to the arrival of its last data packet, alone on `path` (and on
-// `back`, for ACKs and READ requests).
+// From the post of its work requests to the arrival of its last data packet, alone on `path` from source to
+// sink and on `back` from sink to source, where ACKs go and, of a READ, the requests: the sink of a READ
+// posts.
 Duration fct_alone(const FlowShape& shape, const Path& path, const Path& back);
 // One iteration of a ping-pong: a SEND of `size` there and one back.
 Duration ping_pong(TransportMode mode, Bytes size, std::uint32_t path_mtu, std::uint32_t bdp_cap,

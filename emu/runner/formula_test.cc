@@ -29,11 +29,11 @@ TEST(FormulaTest, LongWriteIsItsBytesAtLineRateAndThePathOfTheLast) {
   // is the slowest, so the others wait for it at the second link and follow it back to back.
   const Duration fct =
       fct_alone({TransportMode::kRoce, FlowOp::kWrite, 4096_B, {}, 1, 1024, 0}, kStarPath, kStarPath);
-  EXPECT_EQ(fct, 2 * at_40g(1098) + 3 * at_40g(1082) + 4_us);
+  EXPECT_EQ(fct, 2 * at_40g(1098) + 2 * at_40g(1082) + at_40g(1086) + 4_us);  // LAST with immediate: 4 more
   // IRN: a RETH on each.
   const Duration irn =
       fct_alone({TransportMode::kIrn, FlowOp::kWrite, 4096_B, {}, 1, 1024, 39}, kStarPath, kStarPath);
-  EXPECT_EQ(irn, 5 * at_40g(1098) + 4_us);
+  EXPECT_EQ(irn, 3 * at_40g(1098) + 2 * at_40g(1106) + 4_us);  // the immediate and recv_WQE_SN: 8 more
 }
 
 TEST(FormulaTest, MessagesAddTheirFirstPackets) {
@@ -45,13 +45,14 @@ TEST(FormulaTest, MessagesAddTheirFirstPackets) {
   EXPECT_EQ(fct_alone(four, kStarPath, kStarPath) - fct_alone(one, kStarPath, kStarPath),
             Duration::from_ps(3 * 16 * 200));
   four.qps = 2;  // two queue pairs send the same frames in another order
-  EXPECT_EQ(wire_bytes_of(four), wire_bytes_of(one) + 48_B);
+  EXPECT_EQ(wire_bytes_of(four), wire_bytes_of(one) + 48_B + 4_B);  // two immediates
 }
 
 TEST(FormulaTest, SlowestLinkDecides) {
   const Path narrow{{40_Gbps, 2_us}, {10_Gbps, 2_us}};
   const FlowShape shape{TransportMode::kIrn, FlowOp::kWrite, 1024_B * 100, {}, 1, 1024, 0};
-  EXPECT_EQ(fct_alone(shape, narrow, narrow), at_40g(1098) + 100 * wire_time(1098_B, 10_Gbps) + 4_us);
+  EXPECT_EQ(fct_alone(shape, narrow, narrow),
+            at_40g(1098) + 99 * wire_time(1098_B, 10_Gbps) + wire_time(1106_B, 10_Gbps) + 4_us);
 }
 
 TEST(FormulaTest, ComputedCapNeverStallsALoneFlowAndHalfOfItDoes) {
@@ -69,7 +70,7 @@ TEST(FormulaTest, WindowOfOneIsARoundTripPerPacket) {
   const FlowShape shape{TransportMode::kIrn, FlowOp::kWrite, 1024_B * 10, {}, 1, 1024, 1};
   const Duration rtt = 2 * at_40g(1098) + 2 * at_40g(62) + 8_us;
   EXPECT_EQ(round_trip(TransportMode::kIrn, 1024, kStarPath, kStarPath), rtt);
-  EXPECT_EQ(fct_alone(shape, kStarPath, kStarPath), 9 * rtt + 2 * at_40g(1098) + 4_us);
+  EXPECT_EQ(fct_alone(shape, kStarPath, kStarPath), 9 * rtt + 2 * at_40g(1106) + 4_us);
 }
 
 TEST(FormulaTest, CapIsTheBandwidthDelayProductOfTheLongestPath) {

@@ -33,6 +33,13 @@ class IrnPair : public NicPair {
     connect(first_psn);
   }
 
+  // Again from RESET with what is now in `attr`.
+  void bring_down_and_up(std::uint32_t first_psn = kIrnPsn) {
+    ASSERT_TRUE(a.nic.modify_qp(a.qp, QpAttr{}, now()) && b.nic.modify_qp(b.qp, QpAttr{}, now()));
+    bring_up(a, a.qp, b.qp, first_psn, first_psn + 0x100);
+    bring_up(b, b.qp, a.qp, first_psn + 0x100, first_psn);
+  }
+
   // One message of `length` bytes between the same offsets of both memories; a SEND's receive WQE is posted
   // with it.
   struct Message {

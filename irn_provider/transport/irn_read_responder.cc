@@ -5,30 +5,13 @@
 #include "base/check.h"
 
 namespace rocelab {
-namespace {
-
-// 4.096 us * 2^code, 0 = none (IBTA Vol 1, 9.7.6.1.3 local ACK timeout).
-Duration verbs_timeout(std::uint8_t code) {
-  return code == 0 ? Duration::infinite() : 4'096_ns * (std::int64_t{1} << (code & 31));
-}
-
-// With recovery timers off the verbs attribute is the guard, here as at the requester: a lost response would
-// otherwise never come again.
-IrnConfig timers_of(const QpContext& qp) {
-  IrnConfig config = qp.nic.config.irn;
-  if (!qp.nic.config.recovery_timers) config.rto_low = config.rto_high = verbs_timeout(qp.attr.timeout);
-  return config;
-}
-
-}  // namespace
-
 IrnReadResponder::IrnReadResponder(QpContext& qp) : qp_(qp) {}
 
 void IrnReadResponder::start(UnwrappedPsn first_rpsn) {
   slots_.assign(qp_.attr.max_dest_rd_atomic, Slot{});
-  const IrnConfig config = timers_of(qp_);
-  sender_.emplace(config, config.rto_high != Duration::infinite(), first_rpsn);
-  limit_ = first_rpsn;
+  sender_.emplace(qp_.nic.config.irn, qp_.nic.config.recovery_timers, first_rpsn);
+  limit_ = resent_by_guard_ = first_rpsn;
+  guard_ = Time::never();
   next_ = oldest_ = 0;
   started_ = true;
 }
@@ -43,7 +26,9 @@ void IrnReadResponder::insert(std::int64_t sn, const RoceHeaders& request, Time 
   RL_CHECK(fits(sn));
   Slot& s = slot(sn);
   if (s.sn >= 0) {
-    sender_->on_ack(std::max(s.end, sender_->una()), now);
+    const UnwrappedPsn una = sender_->una();
+    sender_->on_ack(std::max(s.end, una), now);
+    note_progress(una, now);
     oldest_ = std::max(oldest_, s.sn + 1);
   }
   s = Slot{};
@@ -67,10 +52,11 @@ bool IrnReadResponder::execute_next(std::uint32_t msn) {
 
 void IrnReadResponder::on_read_ack(const Packet& packet, const OpcodeInfo& info, Time now) {
   if (!started_) return;
-  const UnwrappedPsn expected = unwrap(packet.roce.psn, sender_->una());
-  if (expected < sender_->una() || expected > sender_->next()) return;
+  const UnwrappedPsn una = sender_->una();
+  const UnwrappedPsn expected = unwrap(packet.roce.psn, una);
+  if (expected < una || expected > sender_->next()) return;
   if (info.operation == Operation::kReadNack) {
-    const UnwrappedPsn sack = unwrap(packet.roce.sack, sender_->una());
+    const UnwrappedPsn sack = unwrap(packet.roce.sack, una);
     if (sack <= expected || sack >= sender_->next()) return;
     ++qp_.counters().packet_seq_err;
     sender_->on_nack(expected, sack, now);
@@ -78,9 +64,16 @@ void IrnReadResponder::on_read_ack(const Packet& packet, const OpcodeInfo& info,
     sender_->on_ack(expected, now);
   }
   while (oldest_ < next_ && slot(oldest_).end <= sender_->una()) slot(oldest_++).sn = -1;
+  note_progress(una, now);
 }
 
-const IrnReadResponder::Slot& IrnReadResponder::slot_of(UnwrappedPsn rpsn) {
+void IrnReadResponder::note_progress(UnwrappedPsn una_before, Time now) {
+  if (sender_->una() == una_before) return;
+  idle_periods_ = 0;
+  guard_ = sender_->una() < sender_->next() ? now + qp_.verbs_timeout() : Time::never();
+}
+
+const IrnReadResponder::Slot& IrnReadResponder::slot_of(UnwrappedPsn rpsn) const {
   for (std::int64_t sn = oldest_; sn < next_; ++sn)
     if (rpsn < slot(sn).end) return slot(sn);
   RL_CHECK(false);
@@ -89,6 +82,7 @@ const IrnReadResponder::Slot& IrnReadResponder::slot_of(UnwrappedPsn rpsn) {
 
 PayloadSource IrnReadResponder::pull(Packet& packet, std::uint8_t syndrome, Time now) {
   const NextPacket next = sender_->pull(limit_, now);
+  if (guard_.is_never()) guard_ = now + qp_.verbs_timeout();
   const Slot& s = slot_of(next.psn);
   const std::uint32_t mtu = qp_.attr.path_mtu;
   const auto offset = static_cast<std::uint32_t>((next.psn - s.first) * mtu);
@@ -107,8 +101,9 @@ PayloadSource IrnReadResponder::pull(Packet& packet, std::uint8_t syndrome, Time
   if (next.retransmission) {
     NicCounters& c = qp_.counters();
     ++c.retransmitted_packets;
-    ++(next.by_timeout ? c.timeout_retransmissions : c.nack_retransmissions);
-    const auto cause = next.by_timeout ? RetransmitCause::kTimeout : RetransmitCause::kNak;
+    const bool by_timeout = next.by_timeout || next.psn < resent_by_guard_;
+    ++(by_timeout ? c.timeout_retransmissions : c.nack_retransmissions);
+    const auto cause = by_timeout ? RetransmitCause::kTimeout : RetransmitCause::kNak;
     qp_.trace(TraceKind::kRetransmit, now, next.psn, packet.frame_length, static_cast<std::uint8_t>(cause));
   }
   PayloadSource source;
@@ -118,7 +113,21 @@ PayloadSource IrnReadResponder::pull(Packet& packet, std::uint8_t syndrome, Time
 }
 
 void IrnReadResponder::on_timeout(Time now) {
-  if (!started_ || sender_->on_timeout(now) == TimeoutKind::kNone) return;
+  if (!started_) return;
+  if (sender_->on_timeout(now) != TimeoutKind::kNone) count_timeout(now);
+  if (now >= guard_) on_guard(now);
+}
+
+void IrnReadResponder::on_guard(Time now) {
+  if (++idle_periods_ > qp_.attr.retry_cnt) return flush();
+  guard_ = now + qp_.verbs_timeout();
+  if (qp_.nic.config.recovery_timers) return;
+  count_timeout(now);
+  sender_->on_go_back(sender_->una(), now);
+  resent_by_guard_ = sender_->next();
+}
+
+void IrnReadResponder::count_timeout(Time now) {
   ++qp_.counters().read_responder_timeouts;
   qp_.trace(TraceKind::kTimeout, now, sender_->una(), 0,
             static_cast<std::uint8_t>(TimeoutMark::kReadResponder));

@@ -6,6 +6,7 @@
 // request n says that n - max_dest_rd_atomic is complete there: lost READ_ACKs never fill the buffer.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -41,8 +42,7 @@ class IrnReadResponder {
   bool has_data() const { return started_ && sender_->has_more(limit_); }
   PayloadSource pull(Packet& packet, std::uint8_t syndrome, Time now);
   void on_timeout(Time now);
-  Time next_timeout() const { return started_ ? sender_->next_timeout() : Time::never(); }
-  const IrnSender* sender() const { return started_ ? &*sender_ : nullptr; }
+  Time next_timeout() const { return started_ ? std::min(sender_->next_timeout(), guard_) : Time::never(); }
 
  private:
   struct Slot {
@@ -56,7 +56,10 @@ class IrnReadResponder {
   };
   Slot& slot(std::int64_t sn) { return slots_[static_cast<std::size_t>(sn) % slots_.size()]; }
   const Slot& slot(std::int64_t sn) const { return slots_[static_cast<std::size_t>(sn) % slots_.size()]; }
-  const Slot& slot_of(UnwrappedPsn rpsn);
+  const Slot& slot_of(UnwrappedPsn rpsn) const;
+  void note_progress(UnwrappedPsn una_before, Time now);
+  void on_guard(Time now);
+  void count_timeout(Time now);
 
   QpContext& qp_;
   bool started_ = false;
@@ -65,6 +68,9 @@ class IrnReadResponder {
   std::int64_t next_ = 0;            // read_WQE_SN to be executed next
   std::int64_t oldest_ = 0;          // oldest executed one with responses that are not acknowledged
   UnwrappedPsn limit_ = 0;           // one past the last rPSN of all executed requests
+  Time guard_ = Time::never();       // end of a period of the verbs timeout without progress
+  std::uint32_t idle_periods_ = 0;
+  UnwrappedPsn resent_by_guard_ = 0;  // resends below it were begun by the guard
 };
 
 }  // namespace rocelab

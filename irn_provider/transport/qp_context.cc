@@ -11,6 +11,11 @@ constexpr std::uint32_t kEthernetBytes = 14, kIpv4Bytes = 20, kIpv6Bytes = 40, k
 
 }  // namespace
 
+Duration QpContext::verbs_timeout() const {
+  constexpr Duration kUnit = 4'096_ns;
+  return attr.timeout == 0 ? Duration::infinite() : kUnit * (std::int64_t{1} << (attr.timeout & 0x1f));
+}
+
 void QpContext::path_changed() {
   overhead_ = kEthernetBytes + (attr.path.is_ipv4() ? kIpv4Bytes : kIpv6Bytes) + kUdpBytes + kIcrcBytes;
   // A traffic class that the program set counts by its class selector, the DSCP's upper three bits (RFC 2474, 4.2.2).

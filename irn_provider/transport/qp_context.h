@@ -43,6 +43,7 @@ class QpContext {
 
   bool irn() const { return nic.config.mode == TransportMode::kIrn; }
   NicCounters& counters() const { return nic.counters; }
+  Duration verbs_timeout() const;  // one period of the local ACK timeout (IBTA 9.7.6.1.3); infinite when it is off
   MemoryView view() const { return MemoryView{nic.regions, nic.memory, init.pd}; }
 
   // --- packets. begin() sets what all packets of the QP share; finish() adds payload length, pad and frame length.

@@ -11,12 +11,6 @@
 namespace rocelab {
 namespace {
 
-// IBTA 9.7.6.1.3: local ACK timeout, 0 = none.
-Duration verbs_timeout(std::uint8_t code) {
-  constexpr Duration kUnit = 4'096_ns;
-  return code == 0 ? Duration::infinite() : kUnit * (std::int64_t{1} << (code & 0x1f));
-}
-
 WcOpcode wc_opcode(const SendEntry& entry) {
   if (entry.is_read()) return WcOpcode::kRead;
   return entry.is_send() ? WcOpcode::kSend : WcOpcode::kWrite;
@@ -124,7 +118,7 @@ void Requester::fail(SendEntry& entry, WcStatus status, Time now) {
 // --- timers
 
 void Requester::arm_verbs_timer(Time now) {
-  verbs_deadline_ = waits_for_peer() ? now + verbs_timeout(qp_.attr.timeout) : Time::never();
+  verbs_deadline_ = waits_for_peer() ? now + qp_.verbs_timeout() : Time::never();
 }
 
 void Requester::note_progress(Time now) {

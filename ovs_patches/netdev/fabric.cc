@@ -1,6 +1,7 @@
 #include "ovs_patches/netdev/fabric.h"
 
 #include <algorithm>
+#include <cstring>
 #include <stdexcept>
 #include <string>
 
@@ -150,6 +151,9 @@ void Fabric::save() {
   publish_counters();
   for (const auto& node : nodes_) {
     node->trace.save();
+    lockstep::SwitchEntry& entry = segment_.switches()[static_cast<std::size_t>(&node - nodes_.data())];
+    std::memcpy(entry.digest.data(), node->trace.digest().data(), entry.digest.size());
+    entry.records = node->trace.hashed_records();
     if (node->trace.failed())
       throw RunError(std::string("the event file of ") + node->entry.name + " could not be written");
     if (node->capture && node->capture->failed())

@@ -58,8 +58,10 @@ class Fabric {
   std::size_t pending() const { return pending_; }  // frames not handed out yet
   std::size_t in_pass() const { return pass_.size(); }
   bool receive(std::uint32_t port, Handed& out);  // false: none (left) for this port
-  bool on_forwarded(std::uint32_t slot,
-                    std::uint32_t port);  // false: no such frame, or not a port of its switch
+  // The pipeline sent the frame to `port`, as `bytes`: its own, a copy of them, or, with another length, a
+  // rewritten form that replaces them. Throws when the port is not one of the frame's switch, or the new
+  // bytes cannot be used.
+  void on_forwarded(std::uint32_t slot, std::uint32_t port, std::span<const std::byte> bytes);
   // `*byte` is nonzero while frames wait on the port; null: nobody looks.
   void set_ready_byte(std::uint32_t port, std::uint8_t* byte);
 
@@ -68,7 +70,11 @@ class Fabric {
   void save();  // counters, event files, digests, captures. Throws RunError when one could not be written
   std::size_t switches() const { return nodes_.size(); }
   const Switch& model(std::size_t index) const { return nodes_[index]->node.model(); }
-  Digest digest(std::size_t index) { return nodes_[index]->trace.digest(); }
+  SwitchTrace& trace(std::size_t index) { return nodes_[index]->trace; }
+  SwitchPortCounters counters(std::uint32_t port) const {
+    return ports_[port].node.node.model().counters(ports_[port].id, end_);
+  }
+  std::uint64_t late_arrivals(std::size_t index) const { return nodes_[index]->node.late_arrivals(); }
   const FrameBank& bank() const { return bank_; }
   const lockstep::Segment& segment() const { return segment_; }
   Time now() const { return end_; }  // the models have run up to here
@@ -109,6 +115,7 @@ class Fabric {
   void arrive_from_host(std::uint32_t port, HostLink::Arrival& arrival);
   void arrive_from_switch(std::uint32_t port, PacketRef packet);
   void hand_over(std::uint32_t port, PacketRef packet, const std::optional<FrameView>& view);
+  void replace(Passing& passing, std::span<const std::byte> bytes);
   void deliver(Passing& passing);
   void run(Node& node);
   void depart(Port& port, PacketRef packet, Time departure, Time due);

@@ -1,6 +1,7 @@
 // Fabric: the way of a frame through one pass: from a link into the pipeline, from the pipeline into the
 // model, from the model onto the next link.
 #include <algorithm>
+#include <cstring>
 #include <string>
 
 #include "base/check.h"
@@ -118,16 +119,31 @@ bool Fabric::receive(std::uint32_t index, Handed& out) {
   return true;
 }
 
-bool Fabric::on_forwarded(std::uint32_t slot, std::uint32_t index) {
-  if (slot >= pass_.size() || index >= ports_.size()) return false;
+void Fabric::on_forwarded(std::uint32_t slot, std::uint32_t index, std::span<const std::byte> bytes) {
+  if (slot >= pass_.size() || index >= ports_.size())
+    throw RunError("the forwarding pipeline sent a frame that it was not given");
   Passing& passing = pass_[slot];
-  if (ports_[index].entry.switch_index != ports_[passing.port].entry.switch_index) return false;
+  if (ports_[index].entry.switch_index != ports_[passing.port].entry.switch_index)
+    throw RunError(std::string("the forwarding pipeline sent a frame to ") + ports_[index].entry.interface +
+                   ", which is not a port of its switch");
+  if (bytes.size() != passing.packet->frame_length) replace(passing, bytes);
   if (passing.forwarded)
     passing.more.push_back(ports_[index].id);
   else
     passing.first = ports_[index].id;
   passing.forwarded = true;
-  return true;
+}
+
+// Headers were added or removed.
+void Fabric::replace(Passing& passing, std::span<const std::byte> bytes) {
+  Packet& packet = *passing.packet;
+  const std::span<std::byte> room = segment_.frame(packet.frame_slot);
+  if (passing.forwarded) throw RunError("a rule that changes a frame's length must have one output");
+  if (bytes.size() > room.size())
+    throw RunError("the forwarding pipeline made a frame longer than engine.max_frame");
+  std::memmove(room.data(), bytes.data(), bytes.size());
+  packet.frame_length =
+      std::max(static_cast<std::uint32_t>(bytes.size()), static_cast<std::uint32_t>(kMinFrameBytes.count()));
 }
 
 // A frame to a host of the run: the pipeline must have a rule for it. A damaged one may have looked like

@@ -1,0 +1,217 @@
+#include "ovs_patches/netdev/lossless.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "base/check.h"
+#include "lockstep/coordinator.h"
+#include "lockstep/segment.h"
+#include "ovs_patches/netdev/fabric.h"
+#include "ovs_patches/netdev/report.h"
+
+using rocelab::Fabric;
+using rocelab::RunError;
+using rocelab::Time;
+using rocelab::lockstep::PortEntry;
+using rocelab::lockstep::Segment;
+
+namespace {
+// Windows in which nothing goes through the datapath are run on the spot; after this many the caller looks at
+// its management traffic.
+constexpr int kWindowsPerTurn = 32;
+}  // namespace
+
+struct lossless_fabric {
+  explicit lossless_fabric(const char* path)
+      : segment(Segment::open(path)), coordinator(segment), fabric(segment, coordinator) {}
+
+  // Serialises the polling thread with others that look at the models. A visitor gets in between two windows.
+  template <class F>
+  auto visit(F&& f) {
+    visitors.fetch_add(1);
+    const std::lock_guard guard(mutex);
+    visitors.fetch_sub(1);
+    return f(fabric);
+  }
+  // What the polling thread does; an error ends the run, not the process.
+  template <class F>
+  void work(F&& f) {
+    if (failed) return;
+    const std::lock_guard guard(mutex);
+    try {
+      f();
+    } catch (const std::exception& e) {
+      fail(e.what());
+    }
+  }
+  void fail(const char* why) {
+    if (failed) return;
+    failed = true;
+    error = why;
+    coordinator.fail(error);
+  }
+
+  Segment segment;
+  rocelab::lockstep::Coordinator coordinator;
+  Fabric fabric;
+  std::mutex mutex;
+  std::atomic<int> visitors{0};
+  bool pass_open = false;
+  std::atomic<bool> failed{false};
+  std::string error;
+  lossless_state last = LOSSLESS_IDLE;
+};
+
+namespace {
+
+const PortEntry& port_entry(const lossless_fabric* f, size_t port) { return f->segment.ports()[port]; }
+
+void say(char* to, size_t size, const std::string& text) { std::snprintf(to, size, "%s", text.c_str()); }
+
+char* copy(const std::string& text) {
+  char* result = static_cast<char*>(std::malloc(text.size() + 1));
+  RL_CHECK(result != nullptr);
+  std::memcpy(result, text.c_str(), text.size() + 1);
+  return result;
+}
+
+// One window: what the datapath returned is worked off, and if the hosts are ready the next one is opened.
+lossless_state run_window(lossless_fabric* f) {
+  f->work([f] {
+    if (f->pass_open) f->fabric.finish_pass();
+    f->pass_open = false;
+  });
+  if (f->failed) return LOSSLESS_IDLE;
+  if (!f->coordinator.wait_ready(0)) return LOSSLESS_WAITING;
+  f->work([f] {
+    f->fabric.collect();
+    const std::optional<Time> end = f->coordinator.open_window(f->fabric.next_event());
+    if (!end) return;
+    f->fabric.begin_pass(*end);
+    f->pass_open = true;
+  });
+  return f->pass_open && !f->failed ? LOSSLESS_FRAMES : LOSSLESS_IDLE;
+}
+
+}  // namespace
+
+lossless_fabric* lossless_attach(const char* segment, char* error, size_t error_size) {
+  try {
+    return new lossless_fabric(segment);
+  } catch (const std::exception& e) {
+    say(error, error_size, e.what());
+    return nullptr;
+  }
+}
+
+void lossless_free(lossless_fabric* f) { delete f; }
+
+bool lossless_detach(lossless_fabric* f, char* error, size_t error_size) {
+  std::string problem = f->error;
+  try {
+    if (f->pass_open && f->fabric.pending() == 0 && !f->failed) f->fabric.finish_pass();
+    f->fabric.save();
+  } catch (const std::exception& e) {
+    if (problem.empty()) problem = e.what();
+  }
+  f->coordinator.stop();
+  delete f;
+  say(error, error_size, problem);
+  return problem.empty();
+}
+
+size_t lossless_n_ports(const lossless_fabric* f) { return f->segment.ports().size(); }
+const char* lossless_port_interface(const lossless_fabric* f, size_t port) {
+  return port_entry(f, port).interface;
+}
+const char* lossless_port_switch(const lossless_fabric* f, size_t port) {
+  return f->segment.switches()[port_entry(f, port).switch_index].name;
+}
+const char* lossless_port_peer(const lossless_fabric* f, size_t port) {
+  const std::uint32_t peer = port_entry(f, port).peer_port;
+  return peer == rocelab::lockstep::kNoSlot ? nullptr : port_entry(f, peer).interface;
+}
+
+void lossless_set_ready_byte(lossless_fabric* f, size_t port, uint8_t* byte) {
+  f->visit([&](Fabric& fabric) { fabric.set_ready_byte(static_cast<std::uint32_t>(port), byte); });
+}
+
+lossless_state lossless_turn(lossless_fabric* f) {
+  for (int i = 0; i < kWindowsPerTurn; ++i) {
+    if (f->visitors.load(std::memory_order_relaxed) > 0) sched_yield();
+    f->last = run_window(f);
+    if (f->last != LOSSLESS_FRAMES || f->fabric.pending() > 0) return f->last;
+  }
+  return f->last = LOSSLESS_WAITING;
+}
+
+void lossless_wait(lossless_fabric* f, int64_t wall_ns) {
+  if (f->last == LOSSLESS_WAITING && !f->failed)
+    f->coordinator.wait_ready(wall_ns);
+  else
+    f->coordinator.wait_idle(wall_ns);
+}
+
+size_t lossless_pending(const lossless_fabric* f) { return f->failed ? 0 : f->fabric.pending(); }
+
+size_t lossless_receive(lossless_fabric* f, size_t port, lossless_frame* frames, size_t max) {
+  if (f->failed) return 0;
+  size_t n = 0;
+  for (Fabric::Handed h; n < max && f->fabric.receive(static_cast<std::uint32_t>(port), h); ++n)
+    frames[n] = {h.bytes.data(), h.slot, h.hash, h.length, static_cast<uint16_t>(h.bytes.size())};
+  return n;
+}
+
+void lossless_forwarded(lossless_fabric* f, uint32_t slot, size_t port, const void* data, size_t length) {
+  if (f->failed) return;
+  try {
+    f->fabric.on_forwarded(slot, static_cast<std::uint32_t>(port),
+                           {static_cast<const std::byte*>(data), length});
+  } catch (const std::exception& e) {
+    f->fail(e.what());
+  }
+}
+
+void lossless_fail(lossless_fabric* f, const char* why) {
+  f->work([&] { throw RunError(why); });
+}
+
+void lossless_get_stats(lossless_fabric* f, size_t port, lossless_port_stats* stats) {
+  const auto index = static_cast<std::uint32_t>(port);
+  const rocelab::SwitchPortCounters c = f->visit([&](Fabric& fabric) { return fabric.counters(index); });
+  const PortEntry& e = port_entry(f, port);
+  *stats = {c.rx_frames,
+            c.rx_bytes,
+            c.tx_frames,
+            c.tx_bytes,
+            c.drops + e.link_in.malformed_frames,
+            e.link_out.undeliverable_frames};
+}
+
+size_t lossless_n_counters(void) { return rocelab::kSwitchPortCounterCount; }
+const char* lossless_counter_name(size_t counter) { return rocelab::kSwitchPortCounterNames[counter]; }
+
+void lossless_get_counters(lossless_fabric* f, size_t port, uint64_t* values) {
+  const auto index = static_cast<std::uint32_t>(port);
+  const auto all = rocelab::values_of(f->visit([&](Fabric& fabric) { return fabric.counters(index); }));
+  std::ranges::copy(all, values);
+}
+
+char* lossless_show(lossless_fabric* f, const char* name) {
+  const std::string text =
+      f->visit([&](Fabric& fabric) { return rocelab::show(fabric, name != nullptr ? name : ""); });
+  return text.empty() ? nullptr : copy(text);
+}
+
+char* lossless_counters_json(lossless_fabric* f) {
+  return copy(f->visit([](Fabric& fabric) { return rocelab::counters_json(fabric); }));
+}

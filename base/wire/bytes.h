@@ -9,38 +9,45 @@
 
 namespace rocelab::wire {
 
-template <std::size_t N>
-constexpr std::uint64_t load_be(const std::byte* p) {
-  static_assert(N >= 1 && N <= 8);
-  std::uint64_t value = 0;
-  for (std::size_t i = 0; i < N; ++i) value = (value << 8) | std::to_integer<std::uint64_t>(p[i]);
-  return value;
-}
-template <std::size_t N>
-constexpr void store_be(std::byte* p, std::uint64_t value) {
-  static_assert(N >= 1 && N <= 8);
-  for (std::size_t i = N; i-- > 0; value >>= 8) p[i] = static_cast<std::byte>(value & 0xff);
+// Compilers turn these shifts into one load or store and a byte swap.
+constexpr std::uint64_t byte_at(std::span<const std::byte> b, std::size_t i) {
+  return std::to_integer<std::uint64_t>(b[i]);
 }
 
 constexpr std::uint8_t load8(std::span<const std::byte> b, std::size_t at) {
   return std::to_integer<std::uint8_t>(b[at]);
 }
 constexpr std::uint16_t load16(std::span<const std::byte> b, std::size_t at) {
-  return static_cast<std::uint16_t>(load_be<2>(&b[at]));
+  return static_cast<std::uint16_t>(byte_at(b, at) << 8 | byte_at(b, at + 1));
 }
 constexpr std::uint32_t load24(std::span<const std::byte> b, std::size_t at) {
-  return static_cast<std::uint32_t>(load_be<3>(&b[at]));
+  return static_cast<std::uint32_t>(byte_at(b, at) << 16 | byte_at(b, at + 1) << 8 | byte_at(b, at + 2));
 }
 constexpr std::uint32_t load32(std::span<const std::byte> b, std::size_t at) {
-  return static_cast<std::uint32_t>(load_be<4>(&b[at]));
+  return static_cast<std::uint32_t>(byte_at(b, at) << 24 | byte_at(b, at + 1) << 16 |
+                                    byte_at(b, at + 2) << 8 | byte_at(b, at + 3));
 }
-constexpr std::uint64_t load64(std::span<const std::byte> b, std::size_t at) { return load_be<8>(&b[at]); }
+constexpr std::uint64_t load64(std::span<const std::byte> b, std::size_t at) {
+  return std::uint64_t{load32(b, at)} << 32 | load32(b, at + 4);
+}
 
 constexpr void store8(std::span<std::byte> b, std::size_t at, std::uint8_t v) { b[at] = std::byte{v}; }
-constexpr void store16(std::span<std::byte> b, std::size_t at, std::uint16_t v) { store_be<2>(&b[at], v); }
-constexpr void store24(std::span<std::byte> b, std::size_t at, std::uint32_t v) { store_be<3>(&b[at], v); }
-constexpr void store32(std::span<std::byte> b, std::size_t at, std::uint32_t v) { store_be<4>(&b[at], v); }
-constexpr void store64(std::span<std::byte> b, std::size_t at, std::uint64_t v) { store_be<8>(&b[at], v); }
+constexpr void store16(std::span<std::byte> b, std::size_t at, std::uint16_t v) {
+  b[at] = static_cast<std::byte>(v >> 8);
+  b[at + 1] = static_cast<std::byte>(v & 0xff);
+}
+constexpr void store24(std::span<std::byte> b, std::size_t at, std::uint32_t v) {
+  store8(b, at, static_cast<std::uint8_t>(v >> 16 & 0xff));
+  store16(b, at + 1, static_cast<std::uint16_t>(v & 0xffff));
+}
+constexpr void store32(std::span<std::byte> b, std::size_t at, std::uint32_t v) {
+  store16(b, at, static_cast<std::uint16_t>(v >> 16));
+  store16(b, at + 2, static_cast<std::uint16_t>(v & 0xffff));
+}
+constexpr void store64(std::span<std::byte> b, std::size_t at, std::uint64_t v) {
+  store32(b, at, static_cast<std::uint32_t>(v >> 32));
+  store32(b, at + 4, static_cast<std::uint32_t>(v & 0xffffffff));
+}
 
 // The ICRC and pcap files are little-endian.
 constexpr std::uint32_t load_le32(std::span<const std::byte> b, std::size_t at) {

@@ -85,6 +85,16 @@ Bth bth_of(const RoceHeaders& r) {
              .psn = r.psn};
 }
 
+void take_irn_headers(Reader& reader, const OpcodeInfo& info, RoceHeaders& r) {
+  if (info.has(Header::kIrnSend)) {
+    const IrnSendHeader send = reader.take<IrnSendHeader>();
+    r.wqe_sn = send.recv_wqe_sn;
+    r.offset = send.offset;
+  }
+  if (info.has(Header::kIrnWqeSn)) r.wqe_sn = reader.take<IrnWqeSn>().sn;
+  if (info.has(Header::kIrnSack)) r.sack = reader.take<IrnSack>().psn;
+}
+
 }  // namespace
 
 std::optional<RoceHeaders> parse_roce_headers(std::span<const std::byte> bytes) {
@@ -119,13 +129,7 @@ std::optional<RoceHeaders> parse_roce_headers(std::span<const std::byte> bytes) 
     r.msn = aeth.msn;
   }
   if (info.has(Header::kAtomicAckEth)) r.swap_or_add = reader.take<AtomicAckEth>().original;
-  if (info.has(Header::kIrnSend)) {
-    const IrnSendHeader send = reader.take<IrnSendHeader>();
-    r.wqe_sn = send.recv_wqe_sn;
-    r.offset = send.offset;
-  }
-  if (info.has(Header::kIrnWqeSn)) r.wqe_sn = reader.take<IrnWqeSn>().sn;
-  if (info.has(Header::kIrnSack)) r.sack = reader.take<IrnSack>().psn;
+  take_irn_headers(reader, info, r);
   if (info.has(Header::kImmDt)) r.imm = reader.take<ImmDt>().value;
   if (info.has(Header::kIeth)) r.imm = reader.take<Ieth>().rkey.value;
   return r;

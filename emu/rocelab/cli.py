@@ -64,7 +64,7 @@ def _example(text: str) -> str:
     return f"Example: ./rocelab {text}"
 
 
-@app.command(epilog=_example("run scenarios/incast.toml --seed 7 --set link.rate=100Gb/s --pcap"))
+@app.command(epilog=_example("run scenarios/incast.toml --seed 7 --set topology.rate=100Gb/s --pcap"))
 def run(
     scenario: Path = _SCENARIO,
     engine: Optional[Engine] = _ENGINE,
@@ -252,4 +252,4 @@ def _check_overrides(overrides: List[str]) -> None:
     for text in overrides:
         key, equals, value = text.partition("=")
         if not (key.strip() and equals and value.strip()):
-            raise UsageError(f"--set {text}: write it as KEY=VALUE, e.g. --set link.rate=100Gb/s")
+            raise UsageError(f"--set {text}: write it as KEY=VALUE, e.g. --set topology.rate=100Gb/s")

@@ -28,7 +28,7 @@ def rocelab(*words: str, **variables: str) -> subprocess.CompletedProcess[str]:
         (["run", "LICENSE", "--sed", "3"], "No such option: --sed"),
         (["run", "LICENSE", "--seed", "-1"], "Invalid value for '--seed'"),
         (["run", "LICENSE", "--engine", "ns3"], "'ns3' is not one of 'live', 'des'"),
-        (["run", "LICENSE", "--set", "link.rate"], "--set link.rate: write it as KEY=VALUE"),
+        (["run", "LICENSE", "--set", "topology.rate"], "--set topology.rate: write it as KEY=VALUE"),
         (["run", "LICENSE", "--engine", "des", "--clock", "wall"], "--clock is for --engine live"),
         (["exec", "--host", "h1"], "Missing argument"),
         (["test", "--label", "unti"], "no tests are labelled `unti`"),

@@ -147,8 +147,16 @@ class FlowRecord:
     status: int = 0  # ibv_wc_status of the first CQE that was not a success
     bytes: int = 0  # placed at the sink
     verified: bool = False  # payload compared end to end
-    src_qpn: int = 0
+    src_qpn: int = 0  # of the flow's first queue pair
     dst_qpn: int = 0
+    src_qpns: tuple[int, ...] = ()  # of all, when it has several
+    dst_qpns: tuple[int, ...] = ()
+
+    def source_qpns(self) -> tuple[int, ...]:
+        return self.src_qpns or (self.src_qpn,)
+
+    def sink_qpns(self) -> tuple[int, ...]:
+        return self.dst_qpns or (self.dst_qpn,)
 
 
 @dataclass(frozen=True)

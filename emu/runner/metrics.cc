@@ -92,21 +92,23 @@ void count_nics(const std::vector<NicCounters>& nics, RunMetrics& m) {
     m.timeouts +=
         c.rto_low_timeouts + c.rto_high_timeouts + c.read_responder_timeouts + c.local_ack_timeout_err;
     m.cnps += c.np_cnp_sent;
+    m.pfc_paused_s += static_cast<double>(c.rx_pause_duration_ns) * 1e-9;
     m.drops += c.rx_icrc_encapsulated;
     m.corrupted_frames += c.rx_icrc_encapsulated;
   }
 }
 
-// Frames that a link lost or that nobody was there to take.
+// Frames that a link lost, that were none, or that nobody was there to take. A direction of a link counts at
+// one of its ports.
 void count_link(const LinkCounters& link, RunMetrics& m) {
-  m.drops += link.lost_frames + link.undeliverable_frames;
+  m.drops += link.lost_frames + link.malformed_frames + link.undeliverable_frames;
   m.data_drops += link.lost_data_frames;
   m.undeliverable_frames += link.undeliverable_frames;
 }
 
-void count_ports(const RunPlan& plan, const std::vector<PortInput>& ports, RunMetrics& m) {
-  for (std::size_t i = 0; i < ports.size(); ++i) {
-    const SwitchPortCounters& c = ports[i].port;
+void count_ports(const std::vector<PortInput>& ports, RunMetrics& m) {
+  for (const PortInput& input : ports) {
+    const SwitchPortCounters& c = input.port;
     m.drops += c.drops;
     m.data_drops += c.data_drops;
     m.lossless_drops += c.lossless_drops;
@@ -115,11 +117,8 @@ void count_ports(const RunPlan& plan, const std::vector<PortInput>& ports, RunMe
       m.pfc_pause_frames += c.xoff_sent[static_cast<std::size_t>(tc)];
       m.pfc_paused_s += static_cast<double>(c.paused_ps[static_cast<std::size_t>(tc)]) * 1e-12;
     }
-    count_link(ports[i].in, m);
-    // A link between switches is the way in of one of its ports for each direction: its way out would count
-    // twice.
-    if (i < plan.segment.ports.size() && plan.segment.ports[i].peer_host != lockstep::kNoSlot)
-      count_link(ports[i].out, m);
+    count_link(input.in, m);
+    count_link(input.out, m);
   }
 }
 
@@ -183,7 +182,7 @@ RunMetrics measure(const RunPlan& plan, const RunInput& input) {
   const FlowSums sums = sum_flows(plan, records, nullptr);
   measure_flows(sums, m);
   count_nics(input.nics, m);
-  count_ports(plan, input.ports, m);
+  count_ports(input.ports, m);
   find_bottleneck(plan, input.ports, sums.span.length(), m);
   m.groups = measure_groups(plan, input, records);
   return m;

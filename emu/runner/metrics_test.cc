@@ -106,6 +106,7 @@ TEST(MetricsTest, CountersAddUpOverNicsPortsAndLinks) {
   input.nics[1].rto_low_timeouts = 1;
   input.nics[1].rto_high_timeouts = 2;
   input.nics[1].rx_icrc_encapsulated = 3;
+  input.nics[0].rx_pause_duration_ns = 500;
   input.ports[0].port.drops = 10;
   input.ports[0].port.data_drops = 9;
   input.ports[2].port.xoff_sent[3] = 4;
@@ -120,7 +121,7 @@ TEST(MetricsTest, CountersAddUpOverNicsPortsAndLinks) {
   EXPECT_EQ(m.drops, 10u + 3 + 2 + 1);
   EXPECT_EQ(m.data_drops, 10u);
   EXPECT_EQ(m.pfc_pause_frames, 4u);
-  EXPECT_DOUBLE_EQ(m.pfc_paused_s, 2e-6);
+  EXPECT_DOUBLE_EQ(m.pfc_paused_s, 2.5e-6);
 }
 
 TEST(MetricsTest, BottleneckCountsPreambleAndGap) {

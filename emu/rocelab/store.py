@@ -1,0 +1,73 @@
+"""run.sqlite: everything of a result in tables that any SQL tool opens. The schema is described in docs/metrics.md."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from rocelab import frames
+from rocelab.model import RunOutcome
+
+_SCHEMA = """
+CREATE TABLE runs (run INTEGER PRIMARY KEY, label TEXT, seed INTEGER, complete INTEGER, error TEXT, trace_hash TEXT, summary TEXT);
+CREATE TABLE flows (run INTEGER REFERENCES runs, flow INTEGER, "group" TEXT, src TEXT, dst TEXT, op TEXT, size INTEGER, message_size INTEGER,
+  qps INTEGER, packets INTEGER, start_ps INTEGER, posted_ps INTEGER, placed_ps INTEGER, cqe_ps INTEGER, completed INTEGER, status INTEGER,
+  bytes INTEGER, verified INTEGER, fct_s REAL, alone_s REAL, slowdown REAL, data_drops INTEGER, retransmitted INTEGER, timeout_retransmitted INTEGER,
+  PRIMARY KEY (run, flow)) WITHOUT ROWID;
+CREATE TABLE samples (run INTEGER REFERENCES runs, time_ps INTEGER, node TEXT, what TEXT, port TEXT, tc INTEGER, flow INTEGER, bytes INTEGER,
+  ingress_bytes INTEGER, pause INTEGER);
+CREATE TABLE events (run INTEGER REFERENCES runs, time_ps INTEGER, node TEXT, kind TEXT, mark INTEGER, port INTEGER, qpn INTEGER, bytes INTEGER,
+  psn INTEGER, peer INTEGER);
+CREATE TABLE counters (run INTEGER REFERENCES runs, node TEXT, unit TEXT, name TEXT, value INTEGER, PRIMARY KEY (run, node, unit, name)) WITHOUT ROWID;
+"""
+_INDICES = """
+CREATE INDEX samples_by_port ON samples (run, port, tc, time_ps) WHERE what = 'queue';
+CREATE INDEX samples_by_flow ON samples (run, flow, time_ps) WHERE what = 'flow';
+CREATE INDEX events_by_kind ON events (run, kind, time_ps);
+"""
+_FLOWS = "run flow group src dst op size message_size qps packets start_ps posted_ps placed_ps cqe_ps completed status bytes verified fct_s alone_s"
+_FLOW_COLUMNS = (*_FLOWS.split(), "slowdown", "data_drops", "retransmitted", "timeout_retransmitted")
+_SAMPLE_COLUMNS = ("run", "time_ps", "node", "what", "port", "tc", "flow", "bytes", "ingress_bytes", "pause")
+_EVENT_COLUMNS = ("run", "time_ps", "node", "kind", "mark", "port", "flow", "bytes", "psn", "peer")
+
+
+def write(path: Path, summary: dict[str, Any], outcomes: Sequence[RunOutcome], flows: pd.DataFrame, samples: pd.DataFrame) -> None:
+    path.unlink(missing_ok=True)
+    with sqlite3.connect(path) as db:
+        db.executescript("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;" + _SCHEMA)
+        db.executemany("INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?)", map(_run_row, range(len(outcomes)), summary["runs"]))
+        _insert(db, "flows", flows, _FLOW_COLUMNS)
+        _insert(db, "samples", samples, _SAMPLE_COLUMNS)
+        for run, outcome in enumerate(outcomes):
+            _insert(db, "events", frames.events_frame(outcome, run), _EVENT_COLUMNS)
+        _insert(db, "counters", frames.counters_frame(outcomes), ("run", "node", "unit", "name", "value"))
+        db.executescript(_INDICES)
+    db.close()
+
+
+def _run_row(run: int, summary: dict[str, Any]) -> tuple[Any, ...]:
+    return (run, summary["label"], summary["seed"], summary["complete"], summary["error"], summary["trace_hash"], json.dumps(summary))
+
+
+def _insert(db: sqlite3.Connection, table: str, frame: pd.DataFrame, columns: Sequence[str]) -> None:
+    if frame.empty:
+        return
+    values = [_column(frame[c]) for c in columns]
+    marks = ", ".join("?" * len(columns))
+    db.executemany(f"INSERT INTO {table} VALUES ({marks})", zip(*values))
+
+
+def _column(series: pd.Series) -> list[Any]:
+    """Python values; what is missing becomes NULL."""
+    if series.isna().any():
+        return [None if pd.isna(v) else _plain(v) for v in series.tolist()]
+    return list(series.tolist())
+
+
+def _plain(value: Any) -> Any:
+    return int(value) if isinstance(value, float) and value.is_integer() else value

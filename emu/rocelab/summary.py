@@ -1,0 +1,172 @@
+"""summary.json: the fields that DESIGN section 8 fixes, computed by the C++ metrics from what runs left behind.
+
+Everything but wall_s, cpu_s and max_rss_bytes is the same for the same seed: nothing here may look at the machine or the hour.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from rocelab import __version__, frames, native
+from rocelab.model import RunOutcome, Scenario
+
+# Metrics of a run that are compared over seeds.
+METRICS = (
+    "goodput_bps",
+    "avg_slowdown",
+    "p99_slowdown",
+    "avg_fct_s",
+    "median_fct_s",
+    "p99_fct_s",
+    "rct_s",
+    "drops",
+    "data_drops",
+    "lossless_drops",
+    "retransmitted_packets",
+    "timeout_retransmissions",
+    "spurious_retransmissions",
+    "timeouts",
+    "pfc_pause_frames",
+    "pfc_paused_s",
+    "ecn_marks",
+    "cnps",
+    "bottleneck_utilization",
+)
+
+Summary = dict[str, Any]
+
+
+def summarise(scenario: Scenario, outcomes: Sequence[RunOutcome], engine: str) -> Summary:
+    runs = [run_summary(outcome) for outcome in outcomes]
+    common = _common([dict((p.key, p.value) for p in o.plan.parameters) for o in outcomes])
+    for run in runs:
+        run["parameters"] = {k: v for k, v in run["parameters"].items() if k not in common}
+    return _clean(
+        {
+            "scenario": scenario.name,
+            "title": scenario.title,
+            "engine": engine,
+            "seed": scenario.seeds[0],
+            "seeds": list(scenario.seeds),
+            "version": __version__,
+            "parameters": common,
+            "runs": runs,
+            "aggregates": aggregates(runs),
+            "comparisons": comparisons(scenario, runs),
+        }
+    )
+
+
+def run_summary(outcome: RunOutcome) -> Summary:
+    plan = outcome.plan
+    metrics = native.module().measure(
+        plan.native,
+        [(r.id, r.posted_ps, r.placed_ps, r.cqe_ps, r.status) for r in outcome.flows],
+        [dict(c) for c in outcome.nic_counters.values()],
+        [dict(outcome.port_counters.get(p.interface, {})) for p in plan.ports],
+        frames.progress(outcome, _watched_groups(outcome)),
+    )
+    return {
+        "label": plan.label,
+        "seed": plan.seed,
+        "complete": outcome.error is None,
+        "error": outcome.error,
+        "parameters": {p.key: p.value for p in plan.parameters},
+        "fidelity": fidelity(outcome),
+        "trace_hash": native.module().trace_hash(list(outcome.node_digests)) if outcome.node_digests else None,
+        **metrics,
+        "verified": sum(r.verified for r in outcome.flows),
+        "bdp_cap": plan.bdp_cap,
+        "wall_s": outcome.wall_s,
+        "cpu_s": outcome.cpu_s,
+        "max_rss_bytes": outcome.max_rss_bytes,
+        "events": outcome.records,
+        "end_s": outcome.end_ps / 1e12,
+    }
+
+
+def _watched_groups(outcome: RunOutcome) -> list[str]:
+    """Workloads that say `during`: their progress is measured while another group runs."""
+    suffix = ".during"
+    return [p.key.removeprefix("workload.").removesuffix(suffix) for p in outcome.plan.parameters if p.key.endswith(suffix)]
+
+
+def fidelity(outcome: RunOutcome) -> Summary:
+    """Under lockstep a run is exact unless the clock went on without a thread while flows were running."""
+    f = outcome.fidelity
+    posted = [r.posted_ps for r in outcome.flows if r.posted_ps is not None]
+    before = f.last_detach_ps < min(posted, default=0)
+    exact = f.late_frames == 0 and (f.detaches == 0 or before)
+    return {
+        "verdict": "exact" if exact else "detached",
+        "clock": f.clock,
+        "detaches": f.detaches,
+        "last_detach_ps": f.last_detach_ps,
+        "violations": f.late_frames,
+        "late_p99_ns": 0,  # lockstep: nothing is ever late but the frames that `violations` counts
+        "late_p999_ns": 0,
+        "socket_drops": 0,
+        "base_rtt_ns": outcome.plan.base_rtt_ps / 1000,
+        "dilation": None,  # of the wall clock
+    }
+
+
+def aggregates(runs: Sequence[Summary]) -> list[Summary]:
+    """Over the seeds of each label; runs that broke off are left out."""
+    result = []
+    for label in dict.fromkeys(r["label"] for r in runs):
+        mine = [r for r in runs if r["label"] == label and r["complete"]]
+        for metric in METRICS:
+            estimate = native.module().estimate([float(r[metric]) for r in mine])
+            result.append({"label": label, "metric": metric, **estimate})
+    return result
+
+
+def comparisons(scenario: Scenario, runs: Sequence[Summary]) -> list[Summary]:
+    """Ratios of means; `ci95` is that of the ratios seed by seed, which share start times and paths."""
+    result = []
+    for c in scenario.comparisons:
+        over = {r["seed"]: float(r[c.metric]) for r in runs if r["label"] == c.over and r["complete"]}
+        of = {r["seed"]: float(r[c.metric]) for r in runs if r["label"] == c.of and r["complete"]}
+        seeds = [s for s in of if s in over]
+        if not seeds:
+            continue
+        ratio = _ratio(sum(of[s] for s in seeds), sum(over[s] for s in seeds))
+        each = native.module().estimate([_ratio(of[s], over[s]) for s in seeds])
+        result.append(
+            {
+                "of": c.of,
+                "over": c.over,
+                "metric": c.metric,
+                "ratio": ratio,
+                "median": each["median"],
+                "ci95": each["ci95"],
+                "n": each["n"],
+                "paper": c.paper,
+            }
+        )
+    return result
+
+
+def _ratio(a: float, b: float) -> float:
+    return a / b if b else math.nan
+
+
+def _common(parameters: Sequence[dict[str, str]]) -> dict[str, str]:
+    if not parameters:
+        return {}
+    first, *rest = parameters
+    return {k: v for k, v in first.items() if all(p.get(k) == v for p in rest)}
+
+
+def _clean(value: Any) -> Any:
+    """JSON has no NaN: what is not defined is null."""
+    if isinstance(value, dict):
+        return {k: _clean(v) for k, v in value.items()}
+    if isinstance(value, list):
+        return [_clean(v) for v in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

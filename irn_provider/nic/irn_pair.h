@@ -65,6 +65,18 @@ class IrnPair : public NicPair {
     messages_.push_back(m);
   }
 
+  // A WRITE the other way, from b to a, in the upper half of both memories.
+  void post_back(std::uint32_t length) {
+    const std::size_t offset = kMemory / 2 + back_offset_;
+    back_offset_ += length;
+    b.fill(offset, length, 77 + offset);
+    SendWqe w;
+    w.wr_id = kBack + ++back_posted_, w.opcode = WrOpcode::kWrite, w.num_sge = 1;
+    w.sge[0] = {b.addr(offset), length, b.key};
+    w.remote_addr = a.addr(offset), w.rkey = a.key;
+    ASSERT_EQ(b.nic.post_send(b.qp, w, now()), PostResult::kOk);
+  }
+
   // Every message completed once, in order at both ends, with its bytes in place and nothing beyond them.
   void expect_all_delivered() const {
     std::vector<std::uint64_t> wanted_a, wanted_b, got_a, got_b;
@@ -82,11 +94,19 @@ class IrnPair : public NicPair {
       got_a.push_back(cqe.wr_id);
       EXPECT_EQ(cqe.status, WcStatus::kSuccess);
     }
+    std::uint64_t back = 0;
     for (const Cqe& cqe : b.cqes) {
+      if (cqe.wr_id > kBack) {
+        EXPECT_EQ(cqe.status, WcStatus::kSuccess);
+        EXPECT_EQ(cqe.wr_id, kBack + ++back);
+        continue;
+      }
       got_b.push_back(cqe.wr_id);
       EXPECT_EQ(cqe.status, WcStatus::kSuccess);
       EXPECT_EQ(cqe.byte_len, messages_[cqe.wr_id - 1].length);
     }
+    EXPECT_EQ(back, back_posted_);
+    EXPECT_EQ(std::memcmp(a.bytes.data() + kMemory / 2, b.bytes.data() + kMemory / 2, back_offset_), 0);
     EXPECT_EQ(got_a, wanted_a);
     EXPECT_EQ(got_b, wanted_b);
   }
@@ -121,6 +141,9 @@ class IrnPair : public NicPair {
   std::vector<Message> messages_;
   std::vector<std::vector<std::byte>> untouched_;
   std::size_t next_offset_ = 0;
+  static constexpr std::uint64_t kBack = 1 << 20;  // wr_ids above it are those of post_back()
+  std::uint64_t back_posted_ = 0;
+  std::size_t back_offset_ = 0;
 };
 
 }  // namespace rocelab

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstring>
 #include <deque>
 #include <functional>
@@ -141,6 +142,8 @@ class NicPair {
 
   // --- what the link does. Called for each departure; true: the frame vanishes.
   std::function<bool(const Departure&)> lose = [](const Departure&) { return false; };
+  // A network that reorders: how many later frames of its side overtake this one before it arrives. With no later frame it is lost.
+  std::function<int(const Departure&)> overtaken_by = [](const Departure&) { return 0; };
   std::function<void(NicPair&, Endpoint&, const Cqe&)> on_cqe = [](NicPair&, Endpoint&, const Cqe&) {};
 
   // Departures that `keep` says yes to.
@@ -196,11 +199,27 @@ class NicPair {
       return;
     }
     PacketRef copy = to.pool.clone(*packet);
-    buffers_.emplace_back(due, std::move(buffer));
-    copy->payload = buffers_.back().second.data();
-    to.port.deliver(std::move(copy), due);
+    if (const int later = overtaken_by(log.back()); later > 0) {
+      held_[side].push_back({later, std::move(copy), std::move(buffer)});
+      return;
+    }
+    arrive(to, std::move(copy), std::move(buffer), due);
+    for (Held& h : held_[side])
+      if (--h.left == 0) arrive(to, std::move(h.packet), std::move(h.bytes), due);
+    std::erase_if(held_[side], [](const Held& h) { return h.left == 0; });
+  }
+  void arrive(Endpoint& to, PacketRef packet, std::vector<std::byte> bytes, Time due) {
+    buffers_.emplace_back(due, std::move(bytes));
+    packet->payload = buffers_.back().second.data();
+    to.port.deliver(std::move(packet), due);
   }
 
+  struct Held {
+    int left;
+    PacketRef packet;
+    std::vector<std::byte> bytes;
+  };
+  std::array<std::vector<Held>, 2> held_;  // frames that later ones overtake
   Time now_;
   std::deque<std::pair<Time, std::vector<std::byte>>> buffers_;  // of frames on the link
 };

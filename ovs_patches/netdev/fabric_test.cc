@@ -1,0 +1,311 @@
+#include "ovs_patches/netdev/fabric.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+#include <fstream>
+
+#include "ovs_patches/netdev/test_world.h"
+
+namespace rocelab {
+namespace {
+
+constexpr Bytes kFrame =
+    Bytes::from_count(14 + 20 + 8 + 12 + 1000 + 4);  // Ethernet, IPv4, UDP, BTH, payload, ICRC
+const Duration kWire = wire_time(kFrame, 40_Gbps);
+constexpr Duration kDelay = 2_us;
+
+std::vector<std::uint32_t> psns(const std::vector<FakeVf::Received>& received) {
+  std::vector<std::uint32_t> list;
+  for (const auto& r : received) list.push_back(r.psn);
+  return list;
+}
+std::vector<std::uint32_t> range(std::uint32_t first, std::uint32_t last) {
+  std::vector<std::uint32_t> list;
+  for (std::uint32_t i = first; i <= last; ++i) list.push_back(i);
+  return list;
+}
+std::string digests(TestWorld& w) {
+  std::string all;
+  for (std::size_t i = 0; i < w.fabric->switches(); ++i) all += to_hex(w.fabric->trace(i).digest()) + "\n";
+  return all;
+}
+
+TEST(FabricTest, OneFrameCrossesASwitchInExactlyTwoHops) {
+  TestWorld w(TestWorld::plan({}));
+  w.vf(0).send(at(10_us), w.host(1));
+  w.run();
+  ASSERT_EQ(w.vf(1).received().size(), 1u);
+  EXPECT_EQ(w.vf(1).received()[0].due, at(10_us) + 2 * (kWire + kDelay));
+  EXPECT_TRUE(w.vf(1).received()[0].intact);
+  EXPECT_EQ(w.away(), 0u);
+  EXPECT_EQ(w.vf(0).frames_at_home(), 1024u);
+}
+
+TEST(FabricTest, SwitchesInALineAddOneHopEach) {
+  for (const std::uint32_t switches : {2u, 3u}) {
+    TestWorld w(TestWorld::plan({.switches = switches, .hosts_each = 1}));
+    w.vf(0).send(at(0_us), w.host(switches - 1));
+    w.run();
+    ASSERT_EQ(w.vf(switches - 1).received().size(), 1u);
+    EXPECT_EQ(w.vf(switches - 1).received()[0].due, at((switches + 1) * (kWire + kDelay)));
+    EXPECT_EQ(w.away(), 0u);
+  }
+}
+
+// Eight senders, one receiver: pauses, and every frame arrives and comes home.
+TEST(FabricTest, IncastPausesAndConservesFrames) {
+  TestWorld w(TestWorld::plan({.hosts_each = 9, .frames_per_vf = 4096}));
+  for (std::uint32_t h = 1; h < 9; ++h)
+    for (int i = 0; i < 1000; ++i) w.vf(h).send(at(0_us), w.host(0));
+  w.run();
+  // These hosts ignore PFC: what the switch cannot hold it drops, and says so.
+  const auto arrived = static_cast<std::uint64_t>(w.vf(0).data().size());
+  std::uint64_t drops = 0;
+  for (std::uint32_t p = 0; p < 9; ++p) drops += w.counters(p).drops;
+  EXPECT_EQ(arrived + drops, 8000u);
+  EXPECT_GT(drops, 0u);
+  EXPECT_EQ(w.away(), 0u);
+  ASSERT_FALSE(w.vf(1).received().empty());
+  ASSERT_TRUE(w.vf(1).received()[0].pfc.has_value());
+  EXPECT_EQ(w.vf(1).received()[0].pfc->class_enable, 1 << 3);
+  EXPECT_EQ(w.vf(1).received()[0].pfc->time[3], 0xffff);
+}
+
+TEST(FabricTest, ResultDoesNotDependOnTheOrderOfPolling) {
+  std::string first;
+  for (const bool backwards : {false, true}) {
+    TestWorld w(TestWorld::plan({.switches = 3, .hosts_each = 3}));
+    w.backwards = backwards;
+    for (std::uint32_t h = 1; h < 9; ++h)
+      for (int i = 0; i < 100; ++i) w.vf(h).send(at(0_us), w.host(i % 2 == 0 ? 0 : 8 - h));
+    w.run();
+    EXPECT_EQ(w.away(), 0u);
+    if (first.empty()) first = digests(w);
+    EXPECT_EQ(digests(w), first);
+  }
+}
+
+TEST(FabricTest, LinksLoseByListAndLossesAreTraced) {
+  lockstep::SegmentPlan plan = TestWorld::plan({});
+  plan.hosts[0].to_switch.drop_list = {2};
+  plan.hosts[0].to_switch.listed = 1;
+  plan.ports[1].to_peer.drop_list = {3};  // third frame that gets that far
+  plan.ports[1].to_peer.listed = 1;
+  TestWorld w(plan);
+  for (int i = 0; i < 5; ++i) w.vf(0).send(at(0_us), w.host(1));
+  w.run();
+  EXPECT_EQ(psns(w.vf(1).received()), (std::vector<std::uint32_t>{1, 3, 5}));
+  EXPECT_EQ(w.segment->ports()[0].link_in.lost_data_frames, 1u);
+  EXPECT_EQ(w.segment->ports()[1].link_out.lost_data_frames, 1u);
+  EXPECT_EQ(w.away(), 0u);
+
+  TestWorld lossless(TestWorld::plan({}));
+  for (int i = 0; i < 5; ++i) lossless.vf(0).send(at(0_us), lossless.host(1));
+  lossless.run();
+  EXPECT_NE(digests(w), digests(lossless));
+}
+
+TEST(FabricTest, CorruptedFrameArrivesAndItsIcrcTells) {
+  lockstep::SegmentPlan plan = TestWorld::plan({.switches = 2, .hosts_each = 1});
+  plan.ports[1].to_peer.corrupt_rate = 1;  // between the switches
+  TestWorld w(plan);
+  for (int i = 0; i < 50; ++i) w.vf(0).send(at(0_us), w.host(1));
+  w.run();
+  EXPECT_EQ(w.segment->ports()[1].link_out.corrupted_frames, 50u);
+  std::size_t intact = 0;
+  for (const auto& r : w.vf(1).received()) intact += r.intact ? 1 : 0;
+  EXPECT_EQ(intact, 0u);
+  EXPECT_GT(w.vf(1).received().size(), 40u);  // a flipped UDP port or length may leave no route
+  EXPECT_EQ(w.away(), 0u);
+}
+
+TEST(FabricTest, MarkIsWrittenIntoTheFrameAndLeavesItIntact) {
+  lockstep::SegmentPlan plan = TestWorld::plan({.hosts_each = 3});
+  EcnConfig& ecn = plan.switches[0].config.classes[3].ecn;
+  ecn = {.enabled = true, .k_min = 2_KB, .k_max = 2_KB, .p_max = 1};
+  TestWorld w(plan);
+  for (std::uint32_t h = 1; h < 3; ++h)
+    for (int i = 0; i < 20; ++i) w.vf(h).send(at(0_us), w.host(0));
+  w.run();
+  std::uint64_t marked = 0;
+  for (const auto& r : w.vf(0).data()) {
+    EXPECT_TRUE(r.intact);
+    marked += r.ecn == Ecn::kCe ? 1 : 0;
+  }
+  EXPECT_EQ(marked, w.counters(0).ecn_marked);
+  EXPECT_GT(marked, 5u);
+}
+
+TEST(FabricTest, FloodedFrameIsCopiedPerOutput) {
+  TestWorld w(TestWorld::plan({.hosts_each = 4}));
+  w.flood = {0, 1, 2, 3};
+  w.vf(0).send(at(0_us), w.host(1));
+  w.run();
+  for (std::uint32_t h = 1; h < 4; ++h)
+    EXPECT_EQ(psns(w.vf(h).received()), (std::vector<std::uint32_t>{1})) << "h" << h + 1;
+  EXPECT_EQ(w.away(), 0u);
+  EXPECT_EQ(w.counters(0).rx_frames, 1u);
+}
+
+TEST(FabricTest, FrameThatThePipelineSwallowsEndsTheRun) {
+  TestWorld w(TestWorld::plan({}));
+  w.table_empty = true;
+  w.vf(0).send(at(0_us), w.host(1));
+  EXPECT_THROW(w.run(), RunError);
+}
+
+TEST(FabricTest, FrameToNobodyIsCountedAndDropped) {
+  TestWorld w(TestWorld::plan({}));
+  lockstep::HostEntry stranger = w.host(1);
+  stranger.ipv4 = 0x0b000001;
+  w.vf(0).send(at(0_us), stranger);
+  w.run();
+  EXPECT_EQ(w.counters(0).drops_no_route, 1u);
+  EXPECT_EQ(w.away(), 0u);
+}
+
+TEST(FabricTest, NonsenseInTheRingsIsRefused) {
+  TestWorld w(TestWorld::plan({}));
+  FakeVf& v = w.vf(0);
+  const std::uint32_t mine = v.take_frame();
+  std::ranges::fill(w.segment->frame(mine), std::byte{0xff});
+  const std::int64_t due = (at(5_us) + kWire + kDelay).ps();
+  v.send_raw({.due_ps = due, .frame = mine, .length = 100});                       // not a RoCEv2 frame
+  v.send_raw({.due_ps = due, .frame = mine, .length = 100});                       // sent twice
+  v.send_raw({.due_ps = due, .frame = w.segment->first_frame(1), .length = 100});  // another VF's
+  v.send_raw({.due_ps = due, .frame = 0xfffffff0, .length = 100});                 // no frame at all
+  v.send_raw({.due_ps = due, .frame = v.take_frame(), .length = 65535});  // longer than a frame can be
+  v.send(at(1_us), w.host(1));
+  w.run();
+  EXPECT_EQ(w.segment->ports()[0].link_in.malformed_frames, 5u);
+  EXPECT_EQ(psns(w.vf(1).received()), (std::vector<std::uint32_t>{1}));
+  EXPECT_EQ(w.away(), 0u);
+}
+
+TEST(FabricTest, QpnChoosesTheVirtualFunction) {
+  TestWorld w(TestWorld::plan({.vfs = 2}));
+  w.vf(0, 0).send(at(0_us), w.host(1), 100, lockstep::first_qpn_of(0) + 17);
+  w.vf(0, 0).send(at(1_us), w.host(1), 100, lockstep::first_qpn_of(1) + 17);
+  w.vf(0, 0).send(at(2_us), w.host(1), 100, 1);  // not of anybody: the first
+  w.run();
+  EXPECT_EQ(psns(w.vf(1, 0).received()), (std::vector<std::uint32_t>{1, 3}));
+  EXPECT_EQ(psns(w.vf(1, 1).received()), (std::vector<std::uint32_t>{2}));
+}
+
+TEST(FabricTest, VirtualFunctionsOfOneHostShareItsLink) {
+  TestWorld w(TestWorld::plan({.vfs = 2}));
+  for (int i = 0; i < 10; ++i)
+    for (std::uint32_t v : {0u, 1u}) w.vf(0, v).send(at(0_us), w.host(1));
+  w.run();
+  const auto received = w.vf(1).data();
+  ASSERT_EQ(received.size(), 20u);
+  for (std::size_t i = 0; i < received.size(); ++i)
+    EXPECT_EQ(received[i].due, at(2 * (kWire + kDelay) + static_cast<std::int64_t>(i) * kWire))
+        << "frame " << i;
+}
+
+// A process dies with frames in its rx ring and in the network; another one takes its place.
+TEST(FabricTest, FramesOfADeadProcessComeHomeAndItsSlotIsFreed) {
+  TestWorld w(TestWorld::plan({}));
+  const pid_t child = fork();
+  if (child == 0) {
+    pause();
+    _exit(0);
+  }
+  w.vf(1).slot().pid.store(static_cast<std::uint32_t>(child));
+  w.vf(1).keep = true;
+  for (int i = 0; i < 10; ++i) w.vf(0).send(at(0_us), w.host(1));
+  w.run();
+  EXPECT_EQ(w.away(), 10u);
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+  for (int i = 0; i < 200 && w.segment->vfs()[1].pid.load() != 0; ++i) {
+    usleep(2000);
+    w.coordinator->wait_ready(0);
+    w.fabric->collect();
+  }
+  EXPECT_EQ(w.away(), 0u);
+  EXPECT_EQ(w.segment->vfs()[1].state.load(), lockstep::VfState::kFree);
+  w.vf(0).send(at(500_us), w.host(1));  // to nobody now
+  w.run();
+  EXPECT_EQ(w.segment->ports()[1].link_out.undeliverable_frames, 1u);
+  EXPECT_EQ(w.away(), 0u);
+}
+
+TEST(FabricTest, SavesDigestEventsSamplesAndCapture) {
+  const auto folder =
+      std::filesystem::temp_directory_path() / ("rocelab-fabric-save-" + std::to_string(getpid()));
+  std::filesystem::create_directories(folder);
+  lockstep::SegmentPlan plan = TestWorld::plan({.hosts_each = 3});
+  plan.trace_dir = plan.pcap_dir = folder.string();
+  plan.sample_interval = 1_us;
+  TestWorld w(plan);
+  for (std::uint32_t h = 1; h < 3; ++h)
+    for (int i = 0; i < 20; ++i) w.vf(h).send(at(0_us), w.host(0));
+  w.run();
+  w.fabric->save();
+  std::ifstream digest(folder / "s1.digest");
+  std::string hex;
+  digest >> hex;
+  EXPECT_EQ(hex, to_hex(w.fabric->trace(0).digest()));
+
+  std::ifstream events(folder / "s1.events", std::ios::binary);
+  std::int64_t samples = 0;
+  std::uint64_t longest = 0;
+  for (TraceRecord r; events.read(reinterpret_cast<char*>(&r), sizeof r);) {
+    if (r.kind != TraceKind::kSample) continue;
+    ++samples;
+    EXPECT_EQ(r.time.ps() % (1_us).ps(), 0);
+    longest = std::max(longest, r.bytes);
+  }
+  EXPECT_GT(samples, 5);
+  EXPECT_GT(longest, 10'000u);
+  EXPECT_LE(longest, w.counters(0).queue_peak_bytes[3]);
+
+  w.fabric.reset();  // closes the capture
+  std::ifstream file(folder / "s1.pcapng", std::ios::binary);
+  const std::string text((std::istreambuf_iterator<char>(file)), {});
+  auto reader = PcapngReader::open(std::as_bytes(std::span(text)));
+  ASSERT_TRUE(reader.has_value());
+  std::int64_t frames = 0, last = 0;
+  while (const auto frame = reader->next()) {
+    ++frames;
+    EXPECT_GE(frame->picoseconds, last);
+    last = frame->picoseconds;
+  }
+  EXPECT_TRUE(reader->complete());
+  EXPECT_EQ(frames, 2 * 40);
+  EXPECT_EQ(reader->interfaces(), (std::vector<std::string>{"s1-eth1", "s1-eth2", "s1-eth3"}));
+  std::filesystem::remove_all(folder);
+}
+
+TEST(FabricTest, SamplingChangesNothing) {
+  std::string first;
+  for (const Duration interval : {Duration(), 700_ns, 10_us}) {
+    const auto folder =
+        std::filesystem::temp_directory_path() / ("rocelab-fabric-same-" + std::to_string(getpid()));
+    std::filesystem::create_directories(folder);
+    lockstep::SegmentPlan plan = TestWorld::plan({.switches = 2, .hosts_each = 3});
+    plan.sample_interval = interval;
+    plan.trace_dir = interval > Duration() ? folder.string() : "";
+    TestWorld w(plan);
+    for (std::uint32_t h = 1; h < 6; ++h)
+      for (int i = 0; i < 100; ++i) w.vf(h).send(at(0_us), w.host(0));
+    w.run();
+    if (first.empty()) first = digests(w);
+    EXPECT_EQ(digests(w), first);
+    std::filesystem::remove_all(folder);
+  }
+}
+
+TEST(FabricTest, KeepsTheOrderOfALink) {
+  TestWorld w(TestWorld::plan({.switches = 2, .hosts_each = 2}));
+  for (int i = 0; i < 300; ++i) w.vf(0).send(at(0_us), w.host(3));
+  w.run();
+  EXPECT_EQ(psns(w.vf(3).data()), range(1, 300));
+}
+
+}  // namespace
+}  // namespace rocelab

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <memory>
+#include <utility>
 
 #include "irn_provider/verbs/exports.h"
 #include "irn_provider/verbs/limits.h"
@@ -46,22 +47,32 @@ void wait_for_acks(Cq& cq) {
 
 }  // namespace
 
-int poll_cq(ibv_cq* cq, int count, ibv_wc* wc) {
+// An empty poll lets time pass, or a program that polls would wait for ever. The first empty poll after
+// asking for an event does not: such a program is about to wait for that event, and the instant at which it
+// goes to sleep is its own.
+int poll_cq(ibv_cq* base, int count, ibv_wc* wc) {
   libc::end_spin();
-  const auto poll = [&](Nic& nic, Time) { return drain(of(cq), nic, count, wc); };
-  const int n = with_nic(cq->context, poll);
-  if (n > 0 || count <= 0) return n;
+  Cq& cq = of(base);
+  bool park = false;
+  const auto poll = [&](Nic& nic, Time) {
+    const int n = drain(cq, nic, count, wc);
+    park = n == 0 && count > 0 && !std::exchange(cq.just_armed, false);
+    return n;
+  };
+  const int n = with_nic(base->context, poll);
+  if (!park) return n;
   {
     real::RuntimeScope scope;
-    of(cq->context).process->park_poll();
+    of(base->context).process->park_poll();
   }
-  return with_nic(cq->context, poll);
+  return with_nic(base->context, poll);
 }
 
 int req_notify_cq(ibv_cq* base, int solicited_only) {
   if (base->channel == nullptr) return 0;
   return with_nic(base->context, [&](Nic& nic, Time) {
     Cq& cq = of(base);
+    cq.just_armed = true;
     if (cq.armed == Armed::kNo) {
       cq.made_at_arm = made(cq, nic);
       watch_cq(cq);

@@ -59,6 +59,17 @@ Device* the_device() {
   return device;
 }
 
+// Runs before LiveProcess's own exit handler, which was registered earlier.
+void linger_at_exit() {
+  static const bool registered = [] {
+    std::atexit([] {
+      if (LiveProcess* process = LiveProcess::attached()) linger(*process);
+    });
+    return true;
+  }();
+  static_cast<void>(registered);
+}
+
 void fill(Context& context) {
   context.base.sz = sizeof context.base;
   context.base.query_port = query_port;
@@ -143,6 +154,7 @@ RL_EXPORT ibv_context* ibv_open_device(ibv_device* device) {
       return nullptr;
     }
     context->process->set_completion_hook(on_completions);
+    linger_at_exit();
   }
   fill(*context);
   return &context.release()->base.context;

@@ -40,11 +40,6 @@ Gid gid_of(const lockstep::HostEntry& host, int index) {
   return gid;
 }
 
-bool is_ipv4_mapped(const Gid& gid) {
-  return std::all_of(gid.begin(), gid.begin() + 10, [](std::uint8_t b) { return b == 0; }) &&
-         gid[10] == 0xff && gid[11] == 0xff;
-}
-
 const lockstep::HostEntry* find_host(std::span<const lockstep::HostEntry> hosts, const Gid& gid) {
   const int index = is_ipv4_mapped(gid) ? 1 : 0;
   for (const lockstep::HostEntry& host : hosts)

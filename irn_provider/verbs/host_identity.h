@@ -8,11 +8,11 @@
 #include <optional>
 #include <span>
 
+#include "base/wire/frame.h"
 #include "lockstep/segment.h"
 
 namespace rocelab::verbs {
 
-using Gid = std::array<std::uint8_t, 16>;
 using Guid = std::array<std::uint8_t, 8>;
 using Mac = std::array<std::uint8_t, 6>;
 
@@ -20,7 +20,6 @@ inline constexpr int kGids = 2;
 
 Guid guid_of(const Mac& mac);                            // RFC 4291, appendix A
 Gid gid_of(const lockstep::HostEntry& host, int index);  // index < kGids
-bool is_ipv4_mapped(const Gid& gid);
 
 // The host that owns `gid`; null: none in this run.
 const lockstep::HostEntry* find_host(std::span<const lockstep::HostEntry> hosts, const Gid& gid);

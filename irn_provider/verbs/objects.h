@@ -72,6 +72,7 @@ struct Cq {
       0;  // CQEs that the NIC had made when the program asked for an event: only later ones count
   std::deque<Cqe> stash;  // taken from the NIC to see whether they are solicited; polled before the NIC's
   bool overrun_told = false;
+  bool just_armed = false;  // no empty poll since the program asked for an event
   std::uint32_t events_fetched = 0,
                 async_fetched =
                     0;  // by get_cq_event, get_async_event: destroy waits until all are acknowledged
@@ -111,6 +112,14 @@ auto with_nic(ibv_context* context, F&& f) {
   real::RuntimeScope scope;
   return of(context).process->call(f);
 }
+
+// Hardware has sent an acknowledgement before a program can know of the message; here a program runs in the
+// very instant of the completion, ahead of the NIC's departures. So whatever ends a connection (destroying
+// its QP, moving it to RESET or ERR, leaving the process) first lets this much time pass, and the last ACK
+// leaves.
+inline constexpr Duration kGoodbye = 100_us;
+void linger(LiveProcess& process);  // not before time has begun: nothing was sent then, and time stands
+void say_goodbye(ibv_qp& qp);       // lingers when the QP is connected
 
 // A line on stderr when $ROCELAB_DEBUG is set: says why a call is about to fail.
 void debug(const char* format, ...) __attribute__((format(printf, 1, 2)));

@@ -121,6 +121,7 @@ RL_EXPORT int ibv_query_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask, ibv_qp_init_
 
 RL_EXPORT int ibv_destroy_qp(ibv_qp* qp) {
   if (!in_experiment()) return REAL(ibv_destroy_qp)(qp);
+  say_goodbye(*qp);
   if (!with_nic(qp->context, [&](Nic& nic, Time) { return nic.destroy_qp(Qpn{qp->qp_num}); })) return EBUSY;
   pthread_cond_destroy(&qp->cond);
   pthread_mutex_destroy(&qp->mutex);

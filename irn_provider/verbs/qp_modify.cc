@@ -148,7 +148,23 @@ int modify(Nic& nic, Time now, Qp& qp, const ibv_qp_attr& attr, int mask) {
   return 0;
 }
 
+bool ends_connection(const ibv_qp_attr& attr, int mask) {
+  return (mask & IBV_QP_STATE) != 0 && (attr.qp_state == IBV_QPS_RESET || attr.qp_state == IBV_QPS_ERR);
+}
+
 }  // namespace
+
+void linger(LiveProcess& process) {
+  real::RuntimeScope scope;
+  if (process.segment().header().state.load() == lockstep::RunState::kSetup) return;
+  process.sleep_until(process.now() + kGoodbye);
+}
+
+void say_goodbye(ibv_qp& qp) {
+  if (qp.state == IBV_QPS_RTR || qp.state == IBV_QPS_RTS || qp.state == IBV_QPS_SQD)
+    linger(*of(qp.context).process);
+}
+
 }  // namespace rocelab::verbs
 
 using namespace rocelab;
@@ -156,5 +172,6 @@ using namespace rocelab::verbs;
 
 RL_EXPORT int ibv_modify_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask) {
   if (!in_experiment()) return REAL(ibv_modify_qp)(qp, attr, mask);
+  if (ends_connection(*attr, mask)) say_goodbye(*qp);
   return with_nic(qp->context, [&](Nic& nic, Time now) { return modify(nic, now, of(qp), *attr, mask); });
 }

@@ -1,0 +1,187 @@
+#include "irn_provider/verbs/test_fabric.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+
+#include "base/check.h"
+#include "base/wire/frame.h"
+
+namespace rocelab::verbs {
+
+using lockstep::Segment;
+using lockstep::SegmentPlan;
+
+namespace {
+
+SegmentPlan plan_of(std::size_t hosts, std::uint32_t programs, const NicConfig& nic) {
+  SegmentPlan plan;
+  plan.run_id = "fabric";
+  plan.hosts.resize(hosts);
+  plan.ports.resize(hosts);
+  plan.switches.resize(1);
+  plan.vfs_per_host = 2;
+  plan.frames_per_vf = 8192;
+  plan.max_frame_bytes = nic.active_mtu + 128;
+  plan.expected_participants = programs;
+  for (std::size_t i = 0; i < hosts; ++i) {
+    lockstep::HostEntry& h = plan.hosts[i];
+    std::snprintf(h.name, sizeof h.name, "h%zu", i + 1);
+    h.ipv4 = 0x0a000001 + static_cast<std::uint32_t>(i);
+    h.mac = {2, 0, 0, 0, 0, static_cast<std::uint8_t>(i + 1)};
+    h.node = static_cast<std::uint16_t>(i);
+    h.port = static_cast<std::uint32_t>(i);
+    h.nic = nic;
+    plan.ports[i].config.rate = nic.link_rate;
+    plan.ports[i].config.delay = nic.link_delay;
+  }
+  return plan;
+}
+
+std::vector<char*> pointers(std::vector<std::string>& strings) {
+  std::vector<char*> result;
+  for (std::string& s : strings) result.push_back(s.data());
+  result.push_back(nullptr);
+  return result;
+}
+
+}  // namespace
+
+int TestFabric::Program::exit_code() const { return WIFEXITED(status) ? WEXITSTATUS(status) : -1; }
+
+std::string TestFabric::Program::output() const {
+  std::ostringstream text;
+  text << std::ifstream(output_file).rdbuf();
+  return text.str();
+}
+
+TestFabric::TestFabric(std::size_t hosts, std::uint32_t programs, const NicConfig& nic)
+    : nic_(nic), port_free_(hosts) {
+  std::string name = (std::filesystem::temp_directory_path() / "rocelab-fabric-XXXXXX").string();
+  RL_CHECK(mkdtemp(name.data()) != nullptr);
+  folder_ = name;
+  segment_ = std::make_unique<Segment>(Segment::create(folder_ / "segment", plan_of(hosts, programs, nic)));
+  coordinator_ = std::make_unique<lockstep::Coordinator>(*segment_);
+  for (std::uint32_t vf = 0; vf < segment_->vfs().size(); ++vf) {
+    tx_.push_back(segment_->tx(vf));
+    rx_.push_back(segment_->rx(vf));
+    returns_.push_back(segment_->returns(vf));
+    refill_.push_back(segment_->refill(vf));
+  }
+}
+
+TestFabric::~TestFabric() {
+  for (Program& p : programs_) {
+    if (p.status != -1) continue;
+    kill(p.pid, SIGKILL);
+    waitpid(p.pid, &p.status, 0);
+  }
+  std::filesystem::remove_all(folder_);
+}
+
+std::size_t TestFabric::start(std::size_t host, const std::vector<std::string>& command,
+                              const std::vector<std::string>& settings) {
+  Program program;
+  program.output_file = folder_ / ("program-" + std::to_string(programs_.size()));
+  program.pid = fork();
+  if (program.pid == 0) {
+    const int out = open(program.output_file.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
+    dup2(out, STDOUT_FILENO);
+    dup2(out, STDERR_FILENO);
+    setenv("ROCELAB_SEGMENT", (folder_ / "segment").c_str(), 1);
+    setenv("ROCELAB_HOST", segment_->hosts()[host].name, 1);
+    setenv("ROCELAB_DEBUG", "1", 1);
+    setenv("LD_PRELOAD", ROCELAB_PRELOAD, 1);
+    setenv("ASAN_OPTIONS", "detect_leaks=0", 1);  // the programs' leaks are their own
+    std::vector<std::string> own_settings = settings, own_command = command;
+    for (std::string& s : own_settings) putenv(s.data());
+    execvp(own_command[0].c_str(), pointers(own_command).data());
+    std::fprintf(stderr, "cannot run %s\n", own_command[0].c_str());
+    _exit(127);
+  }
+  programs_.push_back(program);
+  return programs_.size() - 1;
+}
+
+void TestFabric::collect() {
+  const std::uint32_t per_host = segment_->header().vfs_per_host;
+  for (auto& ring : tx_) {
+    for (; ring.front() != nullptr; ring.pop()) {
+      const lockstep::FrameDescriptor& d = *ring.front();
+      const auto parsed = parse_frame(segment_->frame(d.frame).first(d.length));
+      RL_CHECK(parsed.has_value());
+      const auto hosts = segment_->hosts();
+      const auto to = std::find_if(hosts.begin(), hosts.end(),
+                                   [&](const auto& h) { return h.mac == parsed->address.dst_mac; });
+      RL_CHECK(to != hosts.end());
+      const auto host = static_cast<std::uint32_t>(to - hosts.begin());
+      in_flight_.push_back({d, host * per_host + lockstep::vf_of_qpn(parsed->roce.dest.value)});
+    }
+  }
+  std::stable_sort(in_flight_.begin(), in_flight_.end(),
+                   [](const InFlight& a, const InFlight& b) { return a.frame.due_ps < b.frame.due_ps; });
+}
+
+// Only what is due before the last window's end is all there.
+void TestFabric::forward(Time before) {
+  std::size_t n = 0;
+  for (; n < in_flight_.size() && Time::from_ps(in_flight_[n].frame.due_ps) < before; ++n) {
+    auto& [frame, vf] = in_flight_[n];
+    Time& free = port_free_[vf / segment_->header().vfs_per_host];
+    free = std::max(free, Time::from_ps(frame.due_ps)) +
+           wire_time(Bytes::from_count(frame.length), nic_.link_rate);
+    const Time due = free + nic_.link_delay;
+    frame.due_ps = due.ps();
+    const auto state = segment_->vfs()[vf].state.load();
+    if (state == lockstep::VfState::kLeft || state == lockstep::VfState::kDead) {
+      RL_CHECK(refill_[segment_->owner_of(frame.frame)].push(frame.frame));
+      continue;
+    }
+    RL_CHECK(rx_[vf].push(frame));
+    coordinator_->note_input(static_cast<std::uint32_t>(vf), due);
+  }
+  in_flight_.erase(in_flight_.begin(), in_flight_.begin() + static_cast<std::ptrdiff_t>(n));
+}
+
+void TestFabric::recycle() {
+  for (auto& ring : returns_)
+    for (; ring.front() != nullptr; ring.pop())
+      RL_CHECK(refill_[segment_->owner_of(*ring.front())].push(*ring.front()));
+}
+
+void TestFabric::drive_once() {
+  coordinator_->take_ended();  // no slot is used twice in a test
+  if (!coordinator_->wait_ready(1'000'000)) return;
+  collect();
+  forward(coordinator_->now());
+  recycle();
+  const Time next = in_flight_.empty() ? Time::never() : Time::from_ps(in_flight_.front().frame.due_ps);
+  if (!coordinator_->open_window(next)) coordinator_->wait_idle(1'000'000);
+}
+
+bool TestFabric::reap() {
+  bool all = true;
+  for (Program& p : programs_) {
+    if (p.status == -1 && waitpid(p.pid, &p.status, WNOHANG) == 0) p.status = -1;
+    all &= p.status != -1;
+  }
+  return all;
+}
+
+bool TestFabric::run(std::chrono::seconds wall) {
+  const auto give_up = std::chrono::steady_clock::now() + wall;
+  for (int i = 0; std::chrono::steady_clock::now() < give_up; ++i) {
+    drive_once();
+    if (i % 64 == 0 && reap()) return true;
+  }
+  return reap();
+}
+
+}  // namespace rocelab::verbs

@@ -48,7 +48,7 @@ class Step:
     def __exit__(self, kind: type[BaseException] | None, *_: TracebackType | BaseException | None) -> None:
         if not self.shown and kind is None:
             return
-        verdict = "done" if kind is None else "stopped" if kind is KeyboardInterrupt else "FAILED"
+        verdict = "done" if kind is None else "stopped" if issubclass(kind, KeyboardInterrupt) else "FAILED"
         self._line(f"{self.title}: {verdict} ({self._elapsed()})", final=True)
 
     def update(self, fraction: float | None = None, note: str = "") -> None:

@@ -161,6 +161,20 @@ All 3 tests were successful.
     assert results[1].name == "1061: PMD - multiqueue support"
 
 
+def test_daemons_of_a_suite_that_was_cut_short_are_ended_and_others_are_not() -> None:
+    argv = ["setsid", "sleep", "60"]
+    marked = subprocess.Popen(argv, env={**os.environ, "ROCELAB_OVS_TESTS": "abc"})
+    other = subprocess.Popen(argv, env={**os.environ, "ROCELAB_OVS_TESTS": "abd"})
+    try:
+        while b"sleep" not in Path(f"/proc/{marked.pid}/cmdline").read_bytes():
+            pass
+        ovs.end_marked("abc")
+        assert marked.wait(timeout=5) == -9 and other.poll() is None
+    finally:
+        other.kill()
+        other.wait()
+
+
 def test_a_badly_formatted_file_fails_the_style_step(root: Path, step: Step) -> None:
     for name, text in (
         (".clang-format", "BasedOnStyle: Google\n"),

@@ -103,7 +103,7 @@ def report(reports: Sequence[StepReport]) -> int:
                 console.print(f"skipped {result.name}: {result.verdict.reason}", markup=False, soft_wrap=True)
             elif isinstance(result.verdict, Failed):
                 reason = result.verdict.reason.partition("\n")[0]
-                console.print(f"FAILED {row.title}: {result.name}: {reason}", markup=False, soft_wrap=True)
+                console.print(f"FAILED {_where(row, result)}: {reason}", markup=False, soft_wrap=True)
     failed = sum(row.count(Failed) for row in reports)
     print(f"{sum(row.count(Passed) for row in reports)} passed, {failed} failed", flush=True)
     return 1 if failed else 0
@@ -122,9 +122,13 @@ def _show_failures(step: StepReport) -> None:
     failures = [result for result in step.results if isinstance(result.verdict, Failed)]
     for result in failures[:_SHOWN_FAILURES]:
         assert isinstance(result.verdict, Failed)
-        print(f"FAILED {step.title}: {result.name}: {result.verdict.reason}", file=sys.stderr)
+        print(f"FAILED {_where(step, result)}: {result.verdict.reason}", file=sys.stderr)
     if len(failures) > _SHOWN_FAILURES:
         print(f"... and {len(failures) - _SHOWN_FAILURES} more", file=sys.stderr)
+
+
+def _where(step: StepReport, result: Result) -> str:
+    return step.title if result.name == step.title else f"{step.title}: {result.name}"
 
 
 def _build(preset: str, *targets: str) -> Callable[[Step], list[Result]]:

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import os
 import re
+import secrets
 import subprocess
 from pathlib import Path
 
 from rocelab import paths
 from rocelab.ovs_build import OvsBuild
+from rocelab.processes import ProcessId, all_pids, environment_value, kill_all
 from rocelab.selftest.outcome import Failed, Passed, Result, Skipped, Verdict
 from rocelab.setup_progress import Step, run_to_end, tail
 
 _KEYWORDS = ("pmd", "dpif-netdev", "alb", "dpctl")
 _LINE = re.compile(r"^\s*(\d+): (.+?)\s+(ok|skipped.*|FAILED.*|expected failure.*|UNEXPECTED PASS)\s*$")
 _LIMIT = 900.0
+_MARK = "ROCELAB_OVS_TESTS"
 
 
 def unit_tests(step: Step) -> list[Result]:
@@ -36,7 +39,12 @@ def unit_tests(step: Step) -> list[Result]:
         return (seen / total if total else None, found[2]) if found else None
 
     total = count(build)
-    status = run_to_end(argv, step, log, read, cwd=build.tree, env=_environment(), limit=_LIMIT)
+    token = secrets.token_hex(8)
+    try:
+        environment = {**_environment(), _MARK: token}
+        status = run_to_end(argv, step, log, read, cwd=build.tree, env=environment, limit=_LIMIT)
+    finally:
+        end_marked(token)
     results = parse(log.read_text(errors="replace"))
     if status != 0 and not any(isinstance(result.verdict, Failed) for result in results) or not results:
         results = [
@@ -68,6 +76,12 @@ def count(build: OvsBuild) -> int:
     argv = ["sh", "tests/testsuite", "-C", "tests", "-l", *words]
     done = subprocess.run(argv, cwd=build.tree, capture_output=True, text=True)
     return len(re.findall(r"^ *\d+: ", done.stdout, re.M))
+
+
+def end_marked(token: str) -> None:
+    """The tests' daemons detach: when the suite is cut short, they are known by the variable that only they inherited."""
+    marked = (ProcessId.of(pid) for pid in all_pids() if environment_value(pid, _MARK) == token)
+    kill_all([process for process in marked if process is not None])
 
 
 def _environment() -> dict[str, str]:

@@ -33,7 +33,7 @@ std::string digests(TestWorld& w) {
 }
 
 TEST(FabricTest, OneFrameCrossesASwitchInExactlyTwoHops) {
-  TestWorld w(TestWorld::plan({}));
+  TestWorld w(TestPlan::make({}));
   w.vf(0).send(at(10_us), w.host(1));
   w.run();
   ASSERT_EQ(w.vf(1).received().size(), 1u);
@@ -45,7 +45,7 @@ TEST(FabricTest, OneFrameCrossesASwitchInExactlyTwoHops) {
 
 TEST(FabricTest, SwitchesInALineAddOneHopEach) {
   for (const std::uint32_t switches : {2u, 3u}) {
-    TestWorld w(TestWorld::plan({.switches = switches, .hosts_each = 1}));
+    TestWorld w(TestPlan::make({.switches = switches, .hosts_each = 1}));
     w.vf(0).send(at(0_us), w.host(switches - 1));
     w.run();
     ASSERT_EQ(w.vf(switches - 1).received().size(), 1u);
@@ -56,7 +56,7 @@ TEST(FabricTest, SwitchesInALineAddOneHopEach) {
 
 // Eight senders, one receiver: pauses, and every frame arrives and comes home.
 TEST(FabricTest, IncastPausesAndConservesFrames) {
-  TestWorld w(TestWorld::plan({.hosts_each = 9, .frames_per_vf = 4096}));
+  TestWorld w(TestPlan::make({.hosts_each = 9, .frames_per_vf = 4096}));
   for (std::uint32_t h = 1; h < 9; ++h)
     for (int i = 0; i < 1000; ++i) w.vf(h).send(at(0_us), w.host(0));
   w.run();
@@ -76,7 +76,7 @@ TEST(FabricTest, IncastPausesAndConservesFrames) {
 TEST(FabricTest, ResultDoesNotDependOnTheOrderOfPolling) {
   std::string first;
   for (const bool backwards : {false, true}) {
-    TestWorld w(TestWorld::plan({.switches = 3, .hosts_each = 3}));
+    TestWorld w(TestPlan::make({.switches = 3, .hosts_each = 3}));
     w.backwards = backwards;
     for (std::uint32_t h = 1; h < 9; ++h)
       for (int i = 0; i < 100; ++i) w.vf(h).send(at(0_us), w.host(i % 2 == 0 ? 0 : 8 - h));
@@ -88,7 +88,7 @@ TEST(FabricTest, ResultDoesNotDependOnTheOrderOfPolling) {
 }
 
 TEST(FabricTest, LinksLoseByListAndLossesAreTraced) {
-  lockstep::SegmentPlan plan = TestWorld::plan({});
+  lockstep::SegmentPlan plan = TestPlan::make({});
   plan.hosts[0].to_switch.drop_list = {2};
   plan.hosts[0].to_switch.listed = 1;
   plan.ports[1].to_peer.drop_list = {3};  // third frame that gets that far
@@ -101,14 +101,14 @@ TEST(FabricTest, LinksLoseByListAndLossesAreTraced) {
   EXPECT_EQ(w.segment->ports()[1].link_out.lost_data_frames, 1u);
   EXPECT_EQ(w.away(), 0u);
 
-  TestWorld lossless(TestWorld::plan({}));
+  TestWorld lossless(TestPlan::make({}));
   for (int i = 0; i < 5; ++i) lossless.vf(0).send(at(0_us), lossless.host(1));
   lossless.run();
   EXPECT_NE(digests(w), digests(lossless));
 }
 
 TEST(FabricTest, CorruptedFrameArrivesAndItsIcrcTells) {
-  lockstep::SegmentPlan plan = TestWorld::plan({.switches = 2, .hosts_each = 1});
+  lockstep::SegmentPlan plan = TestPlan::make({.switches = 2, .hosts_each = 1});
   plan.ports[1].to_peer.corrupt_rate = 1;  // between the switches
   TestWorld w(plan);
   for (int i = 0; i < 50; ++i) w.vf(0).send(at(0_us), w.host(1));
@@ -122,7 +122,7 @@ TEST(FabricTest, CorruptedFrameArrivesAndItsIcrcTells) {
 }
 
 TEST(FabricTest, MarkIsWrittenIntoTheFrameAndLeavesItIntact) {
-  lockstep::SegmentPlan plan = TestWorld::plan({.hosts_each = 3});
+  lockstep::SegmentPlan plan = TestPlan::make({.hosts_each = 3});
   EcnConfig& ecn = plan.switches[0].config.classes[3].ecn;
   ecn = {.enabled = true, .k_min = 2_KB, .k_max = 2_KB, .p_max = 1};
   TestWorld w(plan);
@@ -139,7 +139,7 @@ TEST(FabricTest, MarkIsWrittenIntoTheFrameAndLeavesItIntact) {
 }
 
 TEST(FabricTest, FloodedFrameIsCopiedPerOutput) {
-  TestWorld w(TestWorld::plan({.hosts_each = 4}));
+  TestWorld w(TestPlan::make({.hosts_each = 4}));
   w.flood = {0, 1, 2, 3};
   w.vf(0).send(at(0_us), w.host(1));
   w.run();
@@ -150,14 +150,14 @@ TEST(FabricTest, FloodedFrameIsCopiedPerOutput) {
 }
 
 TEST(FabricTest, FrameThatThePipelineSwallowsEndsTheRun) {
-  TestWorld w(TestWorld::plan({}));
+  TestWorld w(TestPlan::make({}));
   w.table_empty = true;
   w.vf(0).send(at(0_us), w.host(1));
   EXPECT_THROW(w.run(), RunError);
 }
 
 TEST(FabricTest, FrameToNobodyIsCountedAndDropped) {
-  TestWorld w(TestWorld::plan({}));
+  TestWorld w(TestPlan::make({}));
   lockstep::HostEntry stranger = w.host(1);
   stranger.ipv4 = 0x0b000001;
   w.vf(0).send(at(0_us), stranger);
@@ -167,7 +167,7 @@ TEST(FabricTest, FrameToNobodyIsCountedAndDropped) {
 }
 
 TEST(FabricTest, NonsenseInTheRingsIsRefused) {
-  TestWorld w(TestWorld::plan({}));
+  TestWorld w(TestPlan::make({}));
   FakeVf& v = w.vf(0);
   const std::uint32_t mine = v.take_frame();
   std::ranges::fill(w.segment->frame(mine), std::byte{0xff});
@@ -185,7 +185,7 @@ TEST(FabricTest, NonsenseInTheRingsIsRefused) {
 }
 
 TEST(FabricTest, QpnChoosesTheVirtualFunction) {
-  TestWorld w(TestWorld::plan({.vfs = 2}));
+  TestWorld w(TestPlan::make({.vfs = 2}));
   w.vf(0, 0).send(at(0_us), w.host(1), 100, lockstep::first_qpn_of(0) + 17);
   w.vf(0, 0).send(at(1_us), w.host(1), 100, lockstep::first_qpn_of(1) + 17);
   w.vf(0, 0).send(at(2_us), w.host(1), 100, 1);  // not of anybody: the first
@@ -195,7 +195,7 @@ TEST(FabricTest, QpnChoosesTheVirtualFunction) {
 }
 
 TEST(FabricTest, VirtualFunctionsOfOneHostShareItsLink) {
-  TestWorld w(TestWorld::plan({.vfs = 2}));
+  TestWorld w(TestPlan::make({.vfs = 2}));
   for (int i = 0; i < 10; ++i)
     for (std::uint32_t v : {0u, 1u}) w.vf(0, v).send(at(0_us), w.host(1));
   w.run();
@@ -208,7 +208,7 @@ TEST(FabricTest, VirtualFunctionsOfOneHostShareItsLink) {
 
 // A process dies with frames in its rx ring and in the network; another one takes its place.
 TEST(FabricTest, FramesOfADeadProcessComeHomeAndItsSlotIsFreed) {
-  TestWorld w(TestWorld::plan({}));
+  TestWorld w(TestPlan::make({}));
   const pid_t child = fork();
   if (child == 0) {
     pause();
@@ -238,7 +238,7 @@ TEST(FabricTest, SavesDigestEventsSamplesAndCapture) {
   const auto folder =
       std::filesystem::temp_directory_path() / ("rocelab-fabric-save-" + std::to_string(getpid()));
   std::filesystem::create_directories(folder);
-  lockstep::SegmentPlan plan = TestWorld::plan({.hosts_each = 3});
+  lockstep::SegmentPlan plan = TestPlan::make({.hosts_each = 3});
   plan.trace_dir = plan.pcap_dir = folder.string();
   plan.sample_interval = 1_us;
   TestWorld w(plan);
@@ -287,7 +287,7 @@ TEST(FabricTest, SamplingChangesNothing) {
     const auto folder =
         std::filesystem::temp_directory_path() / ("rocelab-fabric-same-" + std::to_string(getpid()));
     std::filesystem::create_directories(folder);
-    lockstep::SegmentPlan plan = TestWorld::plan({.switches = 2, .hosts_each = 3});
+    lockstep::SegmentPlan plan = TestPlan::make({.switches = 2, .hosts_each = 3});
     plan.sample_interval = interval;
     plan.trace_dir = interval > Duration() ? folder.string() : "";
     TestWorld w(plan);
@@ -301,7 +301,7 @@ TEST(FabricTest, SamplingChangesNothing) {
 }
 
 TEST(FabricTest, KeepsTheOrderOfALink) {
-  TestWorld w(TestWorld::plan({.switches = 2, .hosts_each = 2}));
+  TestWorld w(TestPlan::make({.switches = 2, .hosts_each = 2}));
   for (int i = 0; i < 300; ++i) w.vf(0).send(at(0_us), w.host(3));
   w.run();
   EXPECT_EQ(psns(w.vf(3).data()), range(1, 300));

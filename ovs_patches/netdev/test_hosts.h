@@ -1,0 +1,233 @@
+// FakeVf: the process of one virtual function as tests and benchmarks play it: it sends what it was told when
+// its port is free, and keeps a log of what it receives. TestPlan: small topologies for them.
+#pragma once
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <deque>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/wire/frame.h"
+#include "lockstep/segment.h"
+
+namespace rocelab {
+
+constexpr Time at(Duration d) { return Time::zero() + d; }
+
+class FakeVf {
+ public:
+  struct Received {
+    Time due;
+    PacketKind kind;
+    std::uint32_t psn;
+    Ecn ecn;
+    bool intact;
+    std::optional<PfcFrame> pfc;
+  };
+
+  FakeVf(lockstep::Segment& segment, std::uint32_t vf)
+      : segment_(segment),
+        vf_(vf),
+        tx_(segment.tx(vf)),
+        rx_(segment.rx(vf)),
+        returns_(segment.returns(vf)),
+        refill_(segment.refill(vf)) {
+    for (std::uint32_t i = 0; i < segment.header().frames_per_vf; ++i)
+      free_.push_back(segment.first_frame(vf) + i);
+    slot().pid.store(static_cast<std::uint32_t>(getpid()));
+    slot().state.store(lockstep::VfState::kClaimed);
+    publish();
+  }
+  lockstep::VfSlot& slot() { return segment_.vfs()[vf_]; }
+  const lockstep::HostEntry& host() { return segment_.hosts()[slot().host]; }
+
+  // A write of `payload` bytes to the QPN of another host, ready to leave at `when`.
+  void send(Time when, const lockstep::HostEntry& to, std::uint32_t payload = 1000,
+            std::uint32_t qpn = lockstep::kFirstQpn) {
+    queue_.push_back({when, &to, payload, qpn, next_psn_++});
+    publish();
+  }
+  // A descriptor as a program that has gone wrong could write it.
+  void send_raw(const lockstep::FrameDescriptor& descriptor) { tx_.push(descriptor); }
+  std::uint32_t take_frame() {
+    collect_refills();
+    const std::uint32_t frame = free_.front();
+    free_.pop_front();
+    return frame;
+  }
+
+  // Runs a granted window.
+  void run() {
+    if (slot().done_seq.load() == slot().grant_seq.load()) return;
+    const Time end = Time::from_ps(slot().grant_ps.load());
+    receive(end);
+    while (!queue_.empty() && start_of(queue_.front()) < end) transmit();
+    publish();
+    slot().done_seq.store(slot().grant_seq.load());
+    segment_.header().pending.fetch_sub(1);
+  }
+  std::size_t frames_at_home() {
+    collect_refills();
+    return free_.size();
+  }
+  const std::vector<Received>& received() const { return received_; }
+  std::vector<Received> data() const {
+    std::vector<Received> only;
+    for (const Received& r : received_)
+      if (r.kind != PacketKind::kPfc) only.push_back(r);
+    return only;
+  }
+  std::uint64_t data_received() const { return data_received_; }
+  bool keep = false;  // frames are not given back
+
+ private:
+  struct Work {
+    Time when;
+    const lockstep::HostEntry* to;
+    std::uint32_t payload, qpn, psn;
+  };
+  Time start_of(const Work& w) const { return std::max(w.when, port_free_); }
+
+  void publish() {
+    slot().promise_ps.store(queue_.empty() ? Time::never().ps() : start_of(queue_.front()).ps());
+  }
+
+  void collect_refills() {
+    for (const std::uint32_t* f = refill_.front(); f != nullptr; f = refill_.front()) {
+      free_.push_back(*f);
+      refill_.pop();
+    }
+  }
+
+  void transmit() {
+    const Work w = queue_.front();
+    const Time start = start_of(w);
+    queue_.pop_front();
+    const std::uint32_t frame = take_frame();
+    FrameAddress address;
+    address.dst_mac = w.to->mac;
+    address.src_mac = host().mac;
+    address.src_gid = ipv4_mapped(octets(host().ipv4));
+    address.dst_gid = ipv4_mapped(octets(w.to->ipv4));
+    address.dscp = host().nic.roce_dscp;
+    address.ecn = Ecn::kEct0;
+    RoceHeaders roce;
+    roce.opcode = make_opcode(TransportClass::kRc, Operation::kSendOnly);
+    roce.dest = Qpn{w.qpn};
+    roce.psn = Psn(w.psn);
+    const std::vector<std::byte> payload(w.payload, std::byte{0x5a});
+    const std::size_t length = write_frame(address, roce, payload, segment_.frame(frame));
+    port_free_ =
+        start + wire_time(Bytes::from_count(static_cast<std::int64_t>(length)), host().nic.link_rate);
+    tx_.push({.due_ps = (port_free_ + host().nic.link_delay).ps(),
+              .frame = frame,
+              .length = static_cast<std::uint16_t>(length),
+              .kind = static_cast<std::uint8_t>(PacketKind::kData)});
+  }
+
+  void receive(Time end) {
+    for (const lockstep::FrameDescriptor* d = rx_.front(); d != nullptr && d->due_ps < end.ps();
+         d = rx_.front()) {
+      const auto bytes = segment_.frame(d->frame).first(d->length);
+      const auto parsed = parse_frame(bytes);
+      received_.push_back({Time::from_ps(d->due_ps), static_cast<PacketKind>(d->kind),
+                           parsed ? parsed->roce.psn.value() : 0, parsed ? parsed->address.ecn : Ecn::kNotEct,
+                           parsed.has_value(), PfcFrame::parse(bytes)});
+      if (static_cast<PacketKind>(d->kind) != PacketKind::kPfc) ++data_received_;
+      if (!keep) returns_.push(d->frame);
+      rx_.pop();
+    }
+  }
+  static Ipv4Address octets(std::uint32_t ip) {
+    return {static_cast<std::uint8_t>(ip >> 24), static_cast<std::uint8_t>(ip >> 16),
+            static_cast<std::uint8_t>(ip >> 8), static_cast<std::uint8_t>(ip)};
+  }
+
+  lockstep::Segment& segment_;
+  std::uint32_t vf_;
+  lockstep::FrameRing tx_, rx_;
+  lockstep::IndexRing returns_, refill_;
+  std::deque<std::uint32_t> free_;
+  std::deque<Work> queue_;
+  Time port_free_;
+  std::uint32_t next_psn_ = 1;
+  std::vector<Received> received_;
+  std::uint64_t data_received_ = 0;
+};
+
+class TestPlan {
+ public:
+  // `switches` in a line, `hosts_each` hosts on each. Hosts are numbered switch by switch; 40 Gb/s, 2 us.
+  struct Shape {
+    std::uint32_t switches = 1, hosts_each = 2, vfs = 1;
+    std::uint32_t frames_per_vf = 1024;
+  };
+
+  static lockstep::SegmentPlan make(const Shape& shape) {
+    lockstep::SegmentPlan plan;
+    plan.run_id = "fabric-test";
+    plan.seed = 7;
+    plan.vfs_per_host = shape.vfs;
+    plan.frames_per_vf = shape.frames_per_vf;
+    for (std::uint32_t s = 0; s < shape.switches; ++s) {
+      lockstep::SwitchEntry& entry = plan.switches.emplace_back();
+      set(entry.name, "s" + std::to_string(s + 1));
+      entry.node = static_cast<std::uint16_t>(shape.switches * shape.hosts_each + s);
+      entry.first_port = static_cast<std::uint32_t>(plan.ports.size());
+      entry.config.max_frame = 1152_B;
+      for (std::uint32_t h = 0; h < shape.hosts_each; ++h) add_host(plan, s);
+      for (const std::int64_t neighbour : {std::int64_t{s} - 1, std::int64_t{s} + 1})
+        if (neighbour >= 0 && neighbour < shape.switches)
+          add_trunk(plan, s, static_cast<std::uint32_t>(neighbour));
+    }
+    for (std::uint32_t s = 0; s + 1 < shape.switches; ++s) join(plan, s, s + 1);
+    return plan;
+  }
+
+ private:
+  template <std::size_t N>
+  static void set(char (&to)[N], const std::string& from) {
+    from.copy(to, N - 1);
+  }
+  static lockstep::PortEntry& add_port(lockstep::SegmentPlan& plan, std::uint32_t s) {
+    lockstep::PortEntry& port = plan.ports.emplace_back();
+    port.switch_index = s;
+    port.port_id = plan.switches[s].ports++;
+    set(port.interface, std::string(plan.switches[s].name) + "-eth" + std::to_string(port.port_id + 1));
+    return port;
+  }
+  static void add_host(lockstep::SegmentPlan& plan, std::uint32_t s) {
+    const auto index = static_cast<std::uint32_t>(plan.hosts.size());
+    lockstep::HostEntry& host = plan.hosts.emplace_back();
+    set(host.name, "h" + std::to_string(index + 1));
+    host.ipv4 = 0x0a000001 + index;
+    host.mac = {2, 0, 0, 0, 0, static_cast<std::uint8_t>(index + 1)};
+    host.node = static_cast<std::uint16_t>(index);
+    host.port = static_cast<std::uint32_t>(plan.ports.size());
+    add_port(plan, s).peer_host = index;
+  }
+  static void add_trunk(lockstep::SegmentPlan& plan, std::uint32_t s, std::uint32_t neighbour) {
+    lockstep::PortEntry& port = add_port(plan, s);
+    port.config.peer = PeerKind::kSwitch;
+    port.peer_port = neighbour;  // for join(): the switch, until all ports are there
+  }
+  static void join(lockstep::SegmentPlan& plan, std::uint32_t left, std::uint32_t right) {
+    std::uint32_t a = 0, b = 0;
+    for (std::uint32_t i = 0; i < plan.ports.size(); ++i) {
+      const lockstep::PortEntry& p = plan.ports[i];
+      if (p.config.peer != PeerKind::kSwitch) continue;
+      if (p.switch_index == left && i + 1 == plan.switches[left].first_port + plan.switches[left].ports)
+        a = i;
+      if (p.switch_index == right && i == plan.switches[right].first_port + plan.switches[right].ports -
+                                              (right + 1 < plan.switches.size() ? 2 : 1))
+        b = i;
+    }
+    plan.ports[a].peer_port = b;
+    plan.ports[b].peer_port = a;
+  }
+};
+
+}  // namespace rocelab

@@ -28,8 +28,10 @@ enum class SwitchDropReason : std::uint8_t {
 #define ROCELAB_SWITCH_PORT_COUNTERS(X)                                                       \
   X(rx_frames)                                                                                \
   X(rx_bytes)                                                                                 \
-  X(tx_frames) X(tx_bytes) X(replicated_frames)                                               \
-      X(replicated_bytes) /* copies beyond the first, of frames with several outputs */       \
+  X(tx_frames)                                                                                \
+  X(tx_bytes)                                                                                 \
+  X(replicated_frames)                                                                        \
+  X(replicated_bytes) /* copies beyond the first, of frames with several outputs */           \
       X(drops) X(dropped_bytes) X(drops_egress_limit) X(drops_input_buffer) X(drops_headroom) \
           X(drops_oversize) X(drops_no_route) X(drops_no_copy)                                \
               X(data_drops)           /* of the drops: RoCE or IRN packets with payload */    \
@@ -41,9 +43,9 @@ enum class SwitchDropReason : std::uint8_t {
   X(xon_sent)                                                                         \
   X(xoff_received)                                                                    \
   X(xon_received)                                                                     \
-  X(paused_ps)              /* time in which this port might not send the class */    \
-      X(queue_peak_bytes)   /* egress queue */                                        \
-      X(ingress_peak_bytes) /* frames from this ingress port that wait anywhere */
+  X(paused_ps)          /* time in which this port might not send the class */        \
+  X(queue_peak_bytes)   /* egress queue */                                            \
+  X(ingress_peak_bytes) /* frames from this ingress port that wait anywhere */
 
 struct SwitchPortCounters {
 #define X(name) std::uint64_t name = 0;

@@ -83,7 +83,7 @@ PacketRef Switch::Impl::dequeue(PortId port_id, Port& port, Time now) {
 void Switch::Impl::give_back(PortId in, Tc tc, Bytes frame, std::uint32_t share, Time now) {
   if (share != EgressQueues::kNoShare) {
     if (--shares[share].copies > 0) return;
-    shares[share].next_free = std::exchange(free_share, share);
+    free_shares.push_back(share);
   }
   if (!lossless(tc)) return buffer.release_lossy(in, tc, frame);
   buffer.release_lossless(in, tc, frame);

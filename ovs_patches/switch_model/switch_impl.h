@@ -36,7 +36,6 @@ struct Switch::Impl {
   // A frame with several outputs: stored and charged once, given back with its last copy.
   struct Share {
     std::uint32_t copies = 0;
-    std::uint32_t next_free = EgressQueues::kNoShare;
   };
 
   Impl(const SwitchConfig& c, std::span<const PortConfig> port_configs, Rng rng, PacketPool& p, TraceSink& t,
@@ -80,7 +79,7 @@ struct Switch::Impl {
   WinnerTree timers;  // per port: pause expiry or PFC refresh
   std::vector<PortId> ready, taken;
   std::vector<Share> shares;
-  std::uint32_t free_share = EgressQueues::kNoShare;
+  std::vector<std::uint32_t> free_shares;
 };
 
 }  // namespace rocelab

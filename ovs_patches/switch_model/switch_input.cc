@@ -38,7 +38,8 @@ bool Switch::Impl::egress_takes(PortId out, Tc tc, Bytes frame) const {
 }
 
 // The frame is charged once, and each output decides for itself. The last that takes it gets the original, so
-// that copies are made before it is marked.
+// that copies are made before it is marked. An output may be named twice: its queue is asked again for each
+// copy.
 void Switch::Impl::receive_copies(PortId in, std::span<const PortId> outs, PacketRef packet, Time now) {
   const Tc tc = packet->tc;
   const Bytes frame = packet->frame();
@@ -47,27 +48,24 @@ void Switch::Impl::receive_copies(PortId in, std::span<const PortId> outs, Packe
   counters.replicated_bytes += (outs.size() - 1) * packet->frame_length;
   std::size_t last = outs.size();
   for (std::size_t i = 0; i < outs.size(); ++i) {
-    if (egress_takes(outs[i], tc, frame)) {
-      last = i;
-    } else {
-      note_drop(outs[i], in, *packet, SwitchDropReason::kEgressLimit, now);
-    }
+    if (egress_takes(outs[i], tc, frame)) last = i;
   }
-  if (last == outs.size()) return release_frame(*packet);
-
-  Packet& stored = *packet;
+  const Packet& original = *packet;  // stays where it is while the queue holds it
   const std::uint32_t share = new_share();
-  for (std::size_t i = 0; i < last; ++i) {
-    if (!egress_takes(outs[i], tc, frame)) continue;
-    if (PacketRef copy = copy_of(stored)) {
+  for (std::size_t i = 0; i < outs.size(); ++i) {
+    if (!egress_takes(outs[i], tc, frame)) {
+      note_drop(outs[i], in, original, SwitchDropReason::kEgressLimit, now);
+    } else if (PacketRef copy = i == last ? std::move(packet) : copy_of(original)) {
       enqueue(in, outs[i], std::move(copy), share, now);
     } else {
-      note_drop(outs[i], in, stored, SwitchDropReason::kNoCopy, now);
+      note_drop(outs[i], in, original, SwitchDropReason::kNoCopy, now);
     }
   }
-  enqueue(in, outs[last], std::move(packet), share, now);
-  if (!lossless(tc)) buffer.charge_lossy(in, tc, frame);
-  note_stored(in, outs[last], stored, now);
+  const bool stored = shares[share].copies > 0;
+  if (stored && !lossless(tc)) buffer.charge_lossy(in, tc, frame);
+  if (stored) note_stored(in, outs[last], original, now);
+  if (!stored) free_shares.push_back(share);
+  if (packet) release_frame(*packet);
 }
 
 // Null: the frame's owner has no place for one more.
@@ -172,13 +170,13 @@ void Switch::Impl::note_drop(PortId at_port, PortId peer, const Packet& packet, 
 }
 
 std::uint32_t Switch::Impl::new_share() {
-  if (free_share == EgressQueues::kNoShare) {
+  if (free_shares.empty()) {
+    free_shares.push_back(static_cast<std::uint32_t>(shares.size()));
     shares.emplace_back();
-    return static_cast<std::uint32_t>(shares.size() - 1);
   }
-  const std::uint32_t share = free_share;
-  free_share = shares[share].next_free;
-  shares[share] = Share{};
+  const std::uint32_t share = free_shares.back();
+  free_shares.pop_back();
+  shares[share].copies = 0;
   return share;
 }
 

@@ -26,6 +26,11 @@ void SwitchNode::deliver(PortId in, std::span<const PortId> outs, PacketRef pack
   arrivals_.push(in, outs, std::move(packet), due);
 }
 
+void SwitchNode::request_pause(PauseOwner owner, PortId ingress, Tc tc, bool on, Time now) {
+  switch_.request_pause(owner, ingress, tc, on, now);
+  schedule_ready(now);
+}
+
 Time SwitchNode::next_event() const {
   return std::min({arrivals_.next_due(), switch_.next_timeout(), departures_.min_time()});
 }

@@ -29,6 +29,9 @@ class SwitchNode {
   // due at the same instant. A frame due before the committed time counts as late and is due then.
   void deliver(PortId in, std::span<const PortId> outs, PacketRef packet, Time due);
 
+  // As Switch::request_pause, by hand; `now` is not before the committed time.
+  void request_pause(PauseOwner owner, PortId ingress, Tc tc, bool on, Time now);
+
   // Earliest arrival, timer or departure; Time::never() when there is none.
   Time next_event() const;
 
@@ -59,7 +62,6 @@ class SwitchNode {
     if (limit > committed_ && !limit.is_never()) committed_ = limit;
   }
 
-  Switch& model() { return switch_; }
   const Switch& model() const { return switch_; }
   std::uint64_t late_arrivals() const { return late_arrivals_; }
 

@@ -1,0 +1,134 @@
+// A small net for tests: switches, and hosts that send as fast as their link and PFC let them. It advances in
+// windows of the smallest link delay, as the drivers do: what is sent inside a window is due behind it.
+#pragma once
+
+#include <deque>
+#include <memory>
+
+#include "ovs_patches/switch_model/test_support.h"
+
+namespace rocelab::switch_test {
+
+// Sends `frames` frames of one class to host `to`, back to back, from `start` on; counts what it receives.
+struct TestHost {
+  int node = 0, port_id = 0;  // where it hangs
+  PortConfig link;
+  int to = -1;
+  int traffic_class = 3;
+  Bytes frame = 1098_B;
+  std::uint32_t frames = 0;
+  Time start;
+  std::uint32_t sent = 0, received = 0;
+  Time last_received;
+  PauseState pauses{40_Gbps};
+  std::deque<std::pair<Time, PfcFrame>> control;
+  Time free_at, now;
+};
+
+class TestNet {
+ public:
+  struct Peer {
+    int node = -1, port_id = -1, host = -1;
+  };
+  TestNet() = default;
+
+  int add_switch(const SwitchConfig& config, const std::vector<PortConfig>& ports) {
+    nodes.push_back(std::make_unique<SwitchNode>(config, ports, Rng(nodes.size() + 1), pool, trace));
+    peers.emplace_back(ports.size());
+    routes.emplace_back();
+    links.push_back(ports);
+    return static_cast<int>(nodes.size()) - 1;
+  }
+  int add_host(int node, int port_id) {
+    TestHost host;
+    host.node = node;
+    host.port_id = port_id;
+    host.link = links[static_cast<std::size_t>(node)][static_cast<std::size_t>(port_id)];
+    host.pauses = PauseState(host.link.rate);
+    hosts.push_back(host);
+    const int index = static_cast<int>(hosts.size()) - 1;
+    peers[static_cast<std::size_t>(node)][static_cast<std::size_t>(port_id)].host = index;
+    return index;
+  }
+  void connect(int a, int port_a, int b, int port_b) {
+    peers[static_cast<std::size_t>(a)][static_cast<std::size_t>(port_a)] = {b, port_b, -1};
+    peers[static_cast<std::size_t>(b)][static_cast<std::size_t>(port_b)] = {a, port_a, -1};
+  }
+  void route(int node, int host, int port_id) { routes[static_cast<std::size_t>(node)][host] = port_id; }
+
+  // Until nothing happens any more.
+  void run(Duration window) {
+    for (;;) {
+      Time next = Time::never();
+      for (const auto& node : nodes) next = std::min(next, node->next_event());
+      for (const TestHost& host : hosts) next = std::min(next, next_event(host));
+      if (next.is_never()) return;
+      const Time limit = next + window;
+      for (std::size_t i = 0; i < hosts.size(); ++i) run_host(static_cast<int>(i), limit);
+      for (std::size_t i = 0; i < nodes.size(); ++i) run_node(i, limit);
+    }
+  }
+  SwitchPortCounters counters(int node, int port_id) const {
+    return nodes[static_cast<std::size_t>(node)]->model().counters(port(port_id), Time::zero());
+  }
+
+  PacketPool pool;
+  TraceLog trace;
+  std::vector<std::unique_ptr<SwitchNode>> nodes;
+  std::vector<TestHost> hosts;
+
+ private:
+  static Time departure(const TestHost& host) {
+    const bool may = host.sent < host.frames && (host.pauses.paused() & bit_of(tc(host.traffic_class))) == 0;
+    return may ? std::max({host.free_at, host.now, host.start}) : Time::never();
+  }
+  static Time next_event(const TestHost& host) {
+    const Time control = host.control.empty() ? Time::never() : host.control.front().first;
+    return std::min({control, host.pauses.next_timeout(), departure(host)});
+  }
+  void run_host(int index, Time limit) {
+    TestHost& host = hosts[static_cast<std::size_t>(index)];
+    while (next_event(host) < limit) {
+      host.now = next_event(host);
+      if (!host.control.empty() && host.control.front().first == host.now) {
+        host.pauses.on_frame(host.control.front().second, host.now);
+        host.control.pop_front();
+      } else if (host.pauses.next_timeout() <= host.now) {
+        host.pauses.on_timeout(host.now);
+      } else {
+        PacketRef packet =
+            make_packet(pool, host.frame, host.traffic_class, static_cast<std::uint32_t>(index), host.sent++);
+        packet->dst = NodeId{static_cast<std::uint16_t>(host.to)};
+        host.free_at = host.now + wire_time(host.frame, host.link.rate);
+        deliver(host.node, host.port_id, std::move(packet), host.free_at + host.link.delay);
+      }
+    }
+  }
+  void deliver(int node, int port_id, PacketRef packet, Time due) {
+    if (packet->kind == PacketKind::kPfc) {
+      nodes[static_cast<std::size_t>(node)]->deliver(port(port_id), {}, std::move(packet), due);
+      return;
+    }
+    const PortId outs[] = {port(routes[static_cast<std::size_t>(node)].at(packet->dst.value))};
+    nodes[static_cast<std::size_t>(node)]->deliver(port(port_id), outs, std::move(packet), due);
+  }
+  void run_node(std::size_t node, Time limit) {
+    nodes[node]->run_until(limit, [&](PortId p, PacketRef packet, Time, Time due) {
+      const Peer& peer = peers[node][p.value];
+      if (peer.host < 0) return deliver(peer.node, peer.port_id, std::move(packet), due);
+      TestHost& host = hosts[static_cast<std::size_t>(peer.host)];
+      if (packet->kind == PacketKind::kPfc) {
+        host.control.emplace_back(due, pfc_of(*packet));
+      } else {
+        ++host.received;
+        host.last_received = due;
+      }
+    });
+  }
+
+  std::vector<std::vector<Peer>> peers;        // per switch and port
+  std::vector<std::map<int, int>> routes;      // per switch: host -> port
+  std::vector<std::vector<PortConfig>> links;  // per switch and port
+};
+
+}  // namespace rocelab::switch_test

@@ -90,9 +90,9 @@ TEST(IrnFactorPairTest, WithoutBdpFcMoreThanAnyCapIsInFlight) {
   NicConfig config = irn_config(IrnConfig{.rto_high = 10_ms, .rto_low = 10_ms, .bdp_cap = 0});
   config.link_delay = 100_us;
   IrnPair pair(config);
-  pair.post_message(WrOpcode::kWrite, 900 * kIrnMtu);
+  pair.post_message(WrOpcode::kWrite, 850 * kIrnMtu);
   pair.run_until(Time::zero() + 200_us);
-  EXPECT_EQ(pair.sent([](const Departure& d) { return d.side == 0; }).size(), 900u)
+  EXPECT_EQ(pair.sent([](const Departure& d) { return d.side == 0; }).size(), 850u)
       << "all of it left before the first answer";
   pair.run();
   pair.expect_all_delivered();

@@ -1,0 +1,202 @@
+#include "tests/fuzz/responder/responder_session.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/check.h"
+#include "base/wire/aeth.h"
+
+namespace rocelab::fuzz {
+
+SessionOutcome run_responder_session(std::span<const std::uint8_t> bytes) {
+  return ResponderSession(bytes).run();
+}
+
+// --- memory
+
+void CheckedMemory::check(std::uint64_t addr, std::uint32_t length, std::uint32_t any_of) const {
+  if (length == 0) return;
+  for (const Region& r : regions)
+    if (addr >= r.addr && addr + length <= r.addr + r.length && (any_of == 0 || (r.access & any_of) != 0))
+      return;
+  RL_CHECK(!"access outside registered memory");
+}
+void CheckedMemory::write(std::uint64_t addr, const std::byte* bytes, std::uint32_t length) {
+  check(addr, length, kAccessLocalWrite | kAccessRemoteWrite);
+  placed += length;
+  if (length > 0) std::memcpy(bytes_.data() + (addr - kBase), bytes, length);
+}
+void CheckedMemory::read(std::uint64_t addr, std::byte* bytes, std::uint32_t length) {
+  check(addr, length, 0);
+  if (length > 0) std::memcpy(bytes, bytes_.data() + (addr - kBase), length);
+}
+
+// --- set-up
+
+ResponderSession::ResponderSession(std::span<const std::uint8_t> bytes) : in_(bytes) {
+  config_.mode = in_.one_in(8) ? TransportMode::kRoce : TransportMode::kIrn;
+  constexpr std::uint32_t kCaps[] = {110, 1, 4, 16, 0};
+  config_.irn.bdp_cap = kCaps[in_.u8() % 5];
+  config_.irn.bitmap_packets = 64;
+  config_.irn.go_back_n = in_.one_in(8);
+  config_.irn.sack = !in_.one_in(8);
+  config_.irn.nack_threshold = in_.one_in(4) ? 3 : 1;
+  config_.recovery_timers = !in_.one_in(8);
+  nic_.emplace(config_, Qpn{0x11}, Rng(1), pool_, memory_, trace_);
+  pd_ = nic_->alloc_pd();
+  cq_ = *nic_->create_cq(64);
+  for (int i = 0; i < 2; ++i) change_memory();
+  connect();
+}
+
+void ResponderSession::connect() {
+  QpInit init;
+  init.pd = pd_, init.send_cq = init.recv_cq = cq_;
+  init.caps = {16, 16, 4, 4, 64};
+  qp_ = *nic_->create_qp(init);
+  attr_.path_mtu = kMtu;
+  attr_.dest_qpn = Qpn{0x999};
+  attr_.access_flags =
+      in_.one_in(8) ? kAccessLocalWrite : kAccessLocalWrite | kAccessRemoteWrite | kAccessRemoteRead;
+  attr_.timeout = in_.u8() % 16;
+  attr_.retry_cnt = in_.u8() % 8, attr_.rnr_retry = in_.u8() % 8;
+  attr_.max_rd_atomic = in_.u8() % 5, attr_.max_dest_rd_atomic = in_.u8() % 5;
+  reconnect();
+}
+
+void ResponderSession::reconnect() {
+  poll();
+  attr_.rq_psn = in_.one_in(2) ? 0xfffff0 : in_.u32() & Psn::kMask;
+  attr_.sq_psn = in_.one_in(2) ? 0xfffff0 : in_.u32() & Psn::kMask;
+  for (QpState state : {QpState::kReset, QpState::kInit, QpState::kRtr, QpState::kRts}) {
+    attr_.state = state;
+    RL_CHECK(nic_->modify_qp(qp_, attr_, now_));
+  }
+  peer_ = PeerView{attr_.rq_psn, attr_.sq_psn, attr_.sq_psn, attr_.rq_psn, 0, 0};
+}
+
+void ResponderSession::change_memory() {
+  if (memory_.regions.size() >= 4) {
+    const std::size_t i = in_.u8() % memory_.regions.size();
+    RL_CHECK(nic_->dereg_mr(memory_.regions[i].key));
+    memory_.regions.erase(memory_.regions.begin() + static_cast<std::ptrdiff_t>(i));
+    return;
+  }
+  CheckedMemory::Region r;
+  r.addr = CheckedMemory::kBase + in_.u16() % (CheckedMemory::kBytes / 2);
+  r.length = in_.u16() % (CheckedMemory::kBytes / 2);
+  r.access = in_.one_in(4) ? in_.u8() & 7u : kAccessLocalWrite | kAccessRemoteWrite | kAccessRemoteRead;
+  const auto key = nic_->reg_mr(pd_, r.addr, r.length, r.addr, r.access);
+  if (!key) return;  // rights that contradict each other
+  r.key = *key;
+  memory_.regions.push_back(r);
+}
+
+// --- the session
+
+SessionOutcome ResponderSession::run() {
+  while (!in_.empty()) step();
+  drain(64);
+  poll();
+  outcome_.placed = memory_.placed;
+  return outcome_;
+}
+
+void ResponderSession::step() {
+  if (nic_->query_qp(qp_)->state == QpState::kErr && in_.one_in(2)) reconnect();
+  const std::uint8_t choice = in_.u8();
+  if (choice < 130) return send_request();
+  if (choice < 160) return send_answer();
+  if (choice < 170) return send_noise();
+  if (choice < 195) return post_receive();
+  if (choice < 210) return post_send();
+  if (choice < 230) return drain(1 + choice % 8);
+  if (choice < 245) return pass_time();
+  if (choice < 250) return poll();
+  if (choice < 252) return change_memory();
+  if (choice == 252) return void(nic_->on_pfc(PfcFrame{in_.u8(), {1, 1, 1, in_.u8(), 1, 1, 1, 1}}, now_));
+  const QpAttr* attr = nic_->query_qp(qp_);
+  if (choice == 253) return reconnect();
+  QpAttr other = *attr;
+  other.state = choice == 254 ? QpState::kSqd : QpState::kErr;
+  nic_->modify_qp(qp_, other, now_);
+}
+
+void ResponderSession::pass_time() {
+  now_ = now_ + Duration::from_ps(std::int64_t{in_.u16()} * 10'000);
+  if (nic_->next_timeout() <= now_) nic_->on_timeout(now_);
+}
+
+const CheckedMemory::Region& ResponderSession::region() {
+  static constexpr CheckedMemory::Region kNone{};
+  return memory_.regions.empty() ? kNone : memory_.regions[in_.u8() % memory_.regions.size()];
+}
+
+Sge ResponderSession::sge() {
+  const CheckedMemory::Region& r = region();
+  Sge s{r.addr, in_.u16() % 2048, r.key};
+  s.addr += in_.u8();
+  if (in_.one_in(64)) s.addr = in_.u64();
+  if (in_.one_in(64)) s.length = in_.u32();
+  if (in_.one_in(64)) s.lkey = RKey{in_.u32()};
+  return s;
+}
+
+void ResponderSession::post_receive() {
+  RecvWqe w;
+  w.num_sge = in_.u8() % 4;
+  for (int i = 0; i < w.num_sge; ++i) w.sge[static_cast<std::size_t>(i)] = sge();
+  nic_->post_recv(qp_, w, now_);
+}
+
+void ResponderSession::post_send() {
+  SendWqe w;
+  w.opcode = static_cast<WrOpcode>(in_.u8() % 5);
+  w.signaled = !in_.one_in(4);
+  w.fence = in_.one_in(8);
+  w.num_sge = in_.u8() % 4;
+  for (int i = 0; i < w.num_sge; ++i) w.sge[static_cast<std::size_t>(i)] = sge();
+  w.remote_addr = in_.u64();
+  w.rkey = RKey{in_.u32()};
+  nic_->post_send(qp_, w, now_);
+}
+
+void ResponderSession::drain(int packets) {
+  for (; packets > 0 && nic_->has_more(); --packets) {
+    const PacketRef packet = nic_->poll_transmit(now_);
+    if (!packet) return;
+    const auto bytes = std::make_unique<std::byte[]>(packet->payload_length);
+    nic_->gather(*packet, {bytes.get(), packet->payload_length});
+    learn(*packet);
+  }
+}
+
+void ResponderSession::learn(const Packet& packet) {
+  const RoceHeaders& h = packet.roce;
+  const OpcodeInfo& info = opcode_info(h.opcode);
+  RL_CHECK(info.known() && h.dest == attr_.dest_qpn);
+  if (info.is_request()) {
+    peer_.sent_psn = std::max(peer_.sent_psn, unwrap(h.psn, peer_.sent_psn) + 1);
+  } else if (info.is_read_response()) {
+    ++outcome_.read_responses;
+    peer_.read_psn = std::max(peer_.read_psn, unwrap(h.psn, peer_.read_psn) + 1);
+  } else if (info.is_response()) {
+    if (!is_ack(h.syndrome)) ++outcome_.naks;
+    const bool names_last = info.transport == TransportClass::kRc && is_ack(h.syndrome);
+    peer_.request_psn = unwrap(h.psn, peer_.request_psn) + (names_last ? 1 : 0);
+  } else if (info.role == Role::kReadAck) {
+    peer_.response_psn = unwrap(h.psn, peer_.response_psn);
+  }
+}
+
+void ResponderSession::poll() {
+  while (const auto cqe = nic_->poll_cq(cq_)) {
+    if (cqe->status != WcStatus::kSuccess) ++outcome_.errors;
+    const bool receive = cqe->opcode == WcOpcode::kRecv || cqe->opcode == WcOpcode::kRecvWriteImm;
+    if (!receive || cqe->status != WcStatus::kSuccess) continue;
+    ++outcome_.receive_cqes;
+    ++peer_.receive_sn;
+  }
+}
+
+}  // namespace rocelab::fuzz

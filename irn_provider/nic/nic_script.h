@@ -1,0 +1,264 @@
+// NicScript, for fuzzing: bytes become a sequence of API calls, losses, pauses and forged packets between two Nics, each with two connected QPs. What must
+// hold for every script: nothing crashes or breaks an invariant (RL_CHECK, ASan, UBSan), nobody writes outside registered memory, each WQE that was accepted
+// completes at most once, and after the script the pair comes to rest.
+#pragma once
+
+#include <array>
+#include <cstring>
+#include <deque>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/wire/opcode.h"
+#include "irn_provider/nic/nic.h"
+#include "irn_provider/nic/nic_port.h"
+
+namespace rocelab {
+
+class NicScript {
+ public:
+  // `bytes` drives everything; the first one chooses the mode. Returns a complaint, or nothing.
+  static std::string run(std::span<const std::byte> bytes) {
+    NicScript script(bytes);
+    script.play();
+    return script.complaint_;
+  }
+
+ private:
+  static constexpr std::size_t kGuard = 4096, kRegion = 16'384;
+  static constexpr std::uint32_t kMtu = 256;
+  static constexpr int kQps = 2;
+
+  struct Side {
+    Side(const NicConfig& config, Qpn first)
+        : memory_bytes(kRegion + 2 * kGuard), nic(config, first, Rng(1), pool, memory, trace), port(nic, config.link_rate, config.link_delay) {
+      pd = nic.alloc_pd();
+      cq = *nic.create_cq(64);
+      key = *nic.reg_mr(pd, base(), kRegion, base(), 7);
+      for (std::size_t i = 0; i < kGuard; ++i)
+        memory_bytes[i] = memory_bytes[kGuard + kRegion + i] = std::byte{0x5a};
+    }
+    std::uint64_t base() const { return reinterpret_cast<std::uint64_t>(memory_bytes.data() + kGuard); }
+    bool guards_intact() const {
+      for (std::size_t i = 0; i < kGuard; ++i)
+        if (memory_bytes[i] != std::byte{0x5a} || memory_bytes[kGuard + kRegion + i] != std::byte{0x5a}) return false;
+      return true;
+    }
+    std::vector<std::byte> memory_bytes;
+    PacketPool pool;
+    ProcessMemory memory;
+    NullTrace trace;
+    Nic nic;
+    NicPort port;
+    Pdn pd;
+    Cqn cq;
+    RKey key;
+    std::array<Qpn, kQps> qps;
+    std::set<std::uint64_t> completed;  // wr_ids
+    Packet last;                      // sent last: copies and forgeries start from it
+  };
+
+  explicit NicScript(std::span<const std::byte> bytes)
+      : bytes_(bytes), config_(make_config(byte())), sides_{Side(config_, Qpn{16}), Side(config_, Qpn{64})} {
+    for (std::size_t i = 0; i < kQps; ++i)
+      for (Side& s : sides_) s.qps[i] = create_qp(s);
+    for (std::size_t i = 0; i < kQps; ++i) bring_up(0, i), bring_up(1, i);
+  }
+
+  static NicConfig make_config(std::uint8_t choice) {
+    NicConfig config;
+    config.mode = (choice & 1) != 0 ? TransportMode::kIrn : TransportMode::kRoce;
+    if ((choice & 2) != 0) config.roce_rto = 50_us;
+    config.recovery_timers = (choice & 4) == 0;
+    config.irn.sack = (choice & 8) == 0;
+    config.irn.go_back_n = (choice & 16) != 0;
+    config.irn.bdp_cap = (choice & 32) != 0 ? 0 : 5;
+    config.irn.bitmap_packets = 16;
+    return config;
+  }
+  Qpn create_qp(Side& s) {
+    QpInit init;
+    init.pd = s.pd, init.send_cq = init.recv_cq = s.cq, init.caps = {8, 8, 3, 3, 64};
+    return *s.nic.create_qp(init);
+  }
+  void bring_up(std::size_t side, std::size_t i) {
+    QpAttr attr;
+    attr.path_mtu = kMtu, attr.access_flags = 7, attr.max_rd_atomic = attr.max_dest_rd_atomic = 2;
+    attr.timeout = 4, attr.retry_cnt = 3, attr.rnr_retry = 2, attr.min_rnr_timer = 1;  // 65 us, 10 us: scripts come to rest soon
+    attr.dest_qpn = sides_[1 - side].qps[i];
+    attr.sq_psn = attr.rq_psn = 0xfffffe;
+    for (QpState state : {QpState::kInit, QpState::kRtr, QpState::kRts}) {
+      attr.state = state;
+      sides_[side].nic.modify_qp(sides_[side].qps[i], attr, now_);
+    }
+  }
+
+  std::uint8_t byte() { return next_ < bytes_.size() ? static_cast<std::uint8_t>(bytes_[next_++]) : 0; }
+  std::uint32_t word() { return static_cast<std::uint32_t>(byte()) << 8 | byte(); }
+
+  void play() {
+    while (next_ < bytes_.size() && complaint_.empty()) step();
+    lose_mask_ = 0;
+    for (int i = 0; i < 4000 && complaint_.empty(); ++i) {
+      const Time t = next_event();
+      if (t.is_never()) break;
+      advance(t + 1_ps);
+      if (i == 3999) complain("still busy after the script");
+    }
+    for (const Side& s : sides_)
+      if (!s.guards_intact()) complain("wrote outside registered memory");
+  }
+  void complain(const char* what) {
+    if (complaint_.empty()) complaint_ = what;
+  }
+
+  void step() {
+    const std::uint8_t op = byte();
+    const std::size_t side = op & 1, qp = op >> 1 & 1;
+    Side& s = sides_[side];
+    switch (op >> 2 & 15) {
+      case 0: case 1: case 2: post_send(s, qp); break;
+      case 3: case 4: post_recv(s, qp); break;
+      case 5: case 6: advance(now_ + Duration::from_ps(std::int64_t{byte()} * 100'000)); break;
+      case 7: lose_mask_ = byte(); break;
+      case 8: case 9: forge(s, qp); break;
+      case 10: repeat(side); break;
+      case 11: pause(s); break;
+      case 12: advance(next_event() + 1_ps); break;
+      case 13: change_state(side, qp); break;
+      case 14: change_region(s); break;
+      default: replace_qp(side, qp); break;
+    }
+  }
+
+  Sge piece(const Side& s) {
+    const std::uint8_t how = byte();
+    Sge sge{s.base() + word() % kRegion, word() % 1500, s.key};
+    if (sge.addr + sge.length > s.base() + kRegion && how > 8) sge.addr = s.base();
+    if (how == 1) sge.lkey.value ^= 0x10001;
+    return sge;
+  }
+  void post_send(Side& s, std::size_t qp) {
+    const Side& peer = &s == &sides_[0] ? sides_[1] : sides_[0];
+    const std::uint8_t how = byte();
+    SendWqe w;
+    w.wr_id = ++wr_id_;
+    w.opcode = static_cast<WrOpcode>(how % 5);
+    w.fence = (how & 32) != 0, w.solicited = (how & 64) != 0;
+    w.num_sge = static_cast<std::uint8_t>(how >> 3 & 3);
+    for (std::size_t i = 0; i < w.num_sge; ++i) w.sge[i] = piece(s);
+    w.remote_addr = peer.base() + word() % (kRegion - 3000), w.rkey = peer.key;
+    if (how == 255) w.remote_addr += kRegion;
+    s.nic.post_send(s.qps[qp], w, now_);
+    drain(s);
+  }
+  void post_recv(Side& s, std::size_t qp) {
+    RecvWqe w;
+    w.wr_id = ++wr_id_;
+    w.num_sge = byte() & 3;
+    for (std::size_t i = 0; i < w.num_sge; ++i) w.sge[i] = piece(s);
+    s.nic.post_recv(s.qps[qp], w, now_);
+    drain(s);
+  }
+  // A packet of any opcode of the class, near what the QP expects, with fields that are sometimes right.
+  void forge(Side& s, std::size_t qp) {
+    const Side& peer = &s == &sides_[0] ? sides_[1] : sides_[0];
+    PacketRef p = s.pool.clone(peer.last);
+    RoceHeaders& h = p->roce;
+    const std::uint8_t how = byte();
+    if ((how & 1) != 0) h.opcode = static_cast<std::uint8_t>((config_.mode == TransportMode::kIrn ? 0xc0 : 0) | byte() % 27);
+    if ((how & 2) != 0) h.psn = Psn(h.psn.value() + static_cast<std::uint32_t>(static_cast<std::int8_t>(byte())));
+    if ((how & 4) != 0) h.syndrome = byte();
+    if ((how & 8) != 0) h.sack = Psn(h.psn.value() + static_cast<std::uint32_t>(static_cast<std::int8_t>(byte())));
+    if ((how & 16) != 0) h.wqe_sn = (h.wqe_sn + static_cast<std::uint32_t>(static_cast<std::int8_t>(byte()))) & 0xffffff, h.offset = byte() % 8;
+    if ((how & 32) != 0) h.va = s.base() + word(), h.rkey = s.key, h.dma_length = word();
+    if ((how & 64) != 0) p->payload_length = word() % 600;
+    if ((how & 128) != 0) h.msn = Msn{byte()}, h.opcode = byte();
+    h.dest = s.qps[qp];
+    h.ack_req = true;
+    p->payload_length = std::min<std::uint32_t>(p->payload_length, sizeof(forged_payload_));
+    p->payload = forged_payload_.data(), p->frame_length = 60;
+    deliver(s, std::move(p));
+  }
+  void repeat(std::size_t side) {  // the network sends a copy
+    PacketRef p = sides_[side].pool.clone(sides_[1 - side].last);
+    if (p->frame_length == 0) return;
+    p->payload = forged_payload_.data();
+    p->payload_length = std::min<std::uint32_t>(p->payload_length, sizeof(forged_payload_));
+    deliver(sides_[side], std::move(p));
+  }
+  void deliver(Side& s, PacketRef p) {
+    s.nic.on_packet(std::move(p), now_);
+    drain(s);
+  }
+  void pause(Side& s) {
+    PfcFrame frame;
+    frame.class_enable = 8;
+    frame.time[3] = byte();
+    s.nic.on_pfc(frame, now_);
+  }
+  void change_state(std::size_t side, std::size_t qp) {
+    Side& s = sides_[side];
+    QpAttr attr = *s.nic.query_qp(s.qps[qp]);
+    attr.state = static_cast<QpState>(byte() % 7);
+    s.nic.modify_qp(s.qps[qp], attr, now_);
+    drain(s);
+    if (attr.state == QpState::kReset) bring_up(side, qp);
+  }
+  void change_region(Side& s) {
+    s.nic.dereg_mr(s.key);
+    if (byte() % 2 == 0) s.key = *s.nic.reg_mr(s.pd, s.base(), kRegion, s.base(), 7);
+  }
+  void replace_qp(std::size_t side, std::size_t qp) {
+    Side& s = sides_[side];
+    s.nic.destroy_qp(s.qps[qp]);
+    s.qps[qp] = create_qp(s);
+    if (byte() % 2 != 0) bring_up(side, qp);
+  }
+
+  Time next_event() const { return std::min(sides_[0].port.next_event(), sides_[1].port.next_event()); }
+  void advance(Time limit) {
+    if (limit.is_never()) return;
+    for (Time t = next_event(); t < limit && complaint_.empty(); t = next_event())
+      for (std::size_t side = 0; side < 2; ++side) run_side(side, t + 1_ps);
+    now_ = std::max(now_, limit);
+    for (Side& s : sides_) s.port.advance_to(now_);
+  }
+  void run_side(std::size_t side, Time limit) {
+    Side& s = sides_[side];
+    auto out = [&](PacketRef packet, Time, Time due) { transfer(side, std::move(packet), due); };
+    while (s.port.run_until(limit, out) == StopReason::kCompletion) drain(s);
+  }
+  void transfer(std::size_t side, PacketRef packet, Time due) {
+    Side& to = sides_[1 - side];
+    sides_[side].last = *packet;
+    std::vector<std::byte> payload(packet->payload_length);
+    const bool lost = (lose_mask_ >> (sent_++ % 8) & 1) != 0;
+    if (!sides_[side].nic.gather(*packet, payload) || lost) return;
+    in_flight_.push_back(std::move(payload));
+    if (in_flight_.size() > 4096) in_flight_.pop_front();
+    PacketRef copy = to.pool.clone(*packet);
+    copy->payload = in_flight_.back().data();
+    to.port.deliver(std::move(copy), due);
+  }
+  void drain(Side& s) {
+    while (const auto cqe = s.nic.poll_cq(s.cq))
+      if (cqe->wr_id == 0 || cqe->wr_id > wr_id_ || !s.completed.insert(cqe->wr_id).second) complain("a CQE for no WQE, or a second one");
+  }
+
+  std::span<const std::byte> bytes_;
+  std::size_t next_ = 0;
+  NicConfig config_;
+  std::array<Side, 2> sides_;
+  Time now_;
+  std::uint64_t wr_id_ = 0;
+  std::uint8_t lose_mask_ = 0;
+  unsigned sent_ = 0;
+  std::array<std::byte, 600> forged_payload_{};
+  std::deque<std::vector<std::byte>> in_flight_;
+  std::string complaint_;
+};
+
+}  // namespace rocelab

@@ -33,8 +33,7 @@ _STATUS = (
     "transport retry counter exceeded",
     "RNR retry counter exceeded",
 )
-_UNKNOWN_STATUS = 21  # IBV_WC_GENERAL_ERR
-_UNFINISHED = "not finished"
+_OTHER_STATUS = 21  # IBV_WC_GENERAL_ERR: what is no completion's status, such as wrong payload
 
 
 def read_records(
@@ -73,14 +72,16 @@ def _join(flow: FlowPlan, source: Mapping[str, Any], sink: Mapping[str, Any], ev
         verified=bool(sink.get("verified", False)),
         src_qpn=(source.get("local_qpns") or [0])[0],
         dst_qpn=(sink.get("local_qpns") or [0])[0],
+        src_qpns=tuple(source.get("local_qpns") or ()),
+        dst_qpns=tuple(sink.get("local_qpns") or ()),
     )
 
 
 def _status(end: Mapping[str, Any]) -> int:
-    text = end.get("status", _UNFINISHED)
-    if text == _UNFINISHED:
-        return 0  # the times that are missing say so
-    return _STATUS.index(text) if text in _STATUS else _UNKNOWN_STATUS
+    text = end.get("status", "not finished")
+    if text in ("ok", "not finished"):
+        return 0  # of the latter the times that are missing tell
+    return _STATUS.index(text) if text in _STATUS else _OTHER_STATUS
 
 
 def _instant(events: Mapping[str, Array], host: str, kind: int, qpns: list[int], last: bool) -> int | None:

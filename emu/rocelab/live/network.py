@@ -9,7 +9,7 @@ from mininet.link import Link
 from mininet.net import Mininet
 from mininet.node import Host, Switch
 
-from rocelab.live.layout import Layout, interface_id
+from rocelab.live.layout import Layout
 from rocelab.live.ovs import Ovs
 
 
@@ -86,7 +86,6 @@ class Network:
         for other in self.layout.hosts:
             if other.name != name:
                 lines.append(f"neigh replace {other.ip} lladdr {other.mac} dev {me.interface} nud permanent")
-                lines.append(f"neigh replace {interface_id(other.mac)} lladdr {other.mac} dev {me.interface} nud permanent")
         _ip_batch(lines, inside)
         _no_offloads(me.interface, inside)
 

@@ -1,0 +1,136 @@
+"""`./rocelab run`: drives a scenario's runs, shows where they stand, prints the comparison."""
+
+from __future__ import annotations
+
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from rocelab import results
+from rocelab.errors import RocelabError
+from rocelab.model import RunOutcome
+from rocelab.privileges import require_root
+from rocelab.scenario import make_plans, read_scenario
+
+# Rows of the table: title, field of summary.json's aggregates, factor, format.
+_ROWS = (
+    ("FCT, mean [ms]", "avg_fct_s", 1e3, "{:.3f}"),
+    ("FCT, 99th percentile [ms]", "p99_fct_s", 1e3, "{:.3f}"),
+    ("request completion [ms]", "rct_s", 1e3, "{:.3f}"),
+    ("goodput [Gb/s]", "goodput_bps", 1e-9, "{:.2f}"),
+    ("bottleneck busy [%]", "bottleneck_utilization", 100, "{:.1f}"),
+    ("drops", "drops", 1, "{:.0f}"),
+    ("  of a lossless class", "lossless_drops", 1, "{:.0f}"),
+    ("retransmitted packets", "retransmitted_packets", 1, "{:.0f}"),
+    ("  after a timeout", "timeout_retransmissions", 1, "{:.0f}"),
+    ("  spurious", "spurious_retransmissions", 1, "{:.0f}"),
+    ("pause frames", "pfc_pause_frames", 1, "{:.0f}"),
+)
+
+
+class _Display:
+    """One line that says which run is under way and how far its clock is."""
+
+    def __init__(self, console: Console, runs: int) -> None:
+        self.bar = Progress(
+            TextColumn("{task.description:28}"),
+            BarColumn(bar_width=30),
+            MofNCompleteColumn(),
+            TextColumn("runs"),
+            TextColumn("{task.fields[clock]}"),
+            TimeElapsedColumn(),
+            console=console,
+            transient=console.is_terminal,
+        )
+        self.task: TaskID = self.bar.add_task("topology", total=runs, clock="")
+        self.console = console
+
+    def report(self, progress: Any) -> None:
+        plan = progress.plan
+        clock = f"{progress.now_ps / 1e9:8.3f} ms of experiment" if progress.phase == "run" else progress.phase
+        self.bar.update(self.task, description=f"{plan.label}, seed {plan.seed}", clock=clock)
+
+    def outcome(self, outcome: RunOutcome) -> None:
+        self.bar.advance(self.task)
+        if not self.console.is_terminal:
+            self.console.print(
+                f"{outcome.plan.label:12} seed {outcome.plan.seed}: {outcome.end_ps / 1e9:9.3f} ms of experiment in {outcome.wall_s:.2f} s"
+            )
+        if outcome.error is not None:
+            self.console.print(f"[red]{outcome.plan.label}, seed {outcome.plan.seed}: {outcome.error}[/]")
+
+
+def run_scenario(
+    scenario: Path,
+    engine: str | None,
+    clock: str | None,
+    seed: int | None,
+    pcap: bool,
+    overrides: tuple[str, ...],
+    out: Path | None,
+) -> int:
+    """Exit status 0 only if every run completed."""
+    if engine not in (None, "live"):
+        raise RocelabError(f"--engine {engine} is not there yet: use live")
+    if clock not in (None, "lockstep"):
+        raise RocelabError(f"--clock {clock} is not there yet: use lockstep")
+    require_root("the live engine")
+    console = Console()
+    read = read_scenario(scenario, overrides if seed is None else (*overrides, f"seeds=[{seed}]"))
+    display = _Display(console, len(make_plans(read)))
+    begin = time.monotonic()
+    signal.signal(signal.SIGTERM, _interrupt)  # the same way out as ^C: nothing stays behind
+    with display.bar:
+        result = results.run(
+            scenario,
+            overrides=overrides,
+            seed=seed,
+            out=out,
+            pcap=pcap,
+            report=display.report,
+            on_outcome=display.outcome,
+        )
+    console.print(_table(result))
+    console.print(_fidelity(result))
+    console.print(f"{time.monotonic() - begin:.1f} s; report: [bold]{result.report}[/]")
+    if not result.complete:
+        raise RocelabError("; ".join(result.errors()))
+    return 0
+
+
+def _interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+def _table(result: results.Result) -> Table:
+    by_label: dict[str, dict[str, dict[str, float]]] = {}
+    for row in result.summary["aggregates"]:
+        by_label.setdefault(row["label"], {})[row["metric"]] = row
+    seeds = len(result.scenario.seeds)
+    table = Table(title=f"{result.scenario.name}: mean{f' of {seeds} seeds, ± 95 % confidence' if seeds > 1 else ''}", box=None)
+    table.add_column("")
+    for label in by_label:
+        table.add_column(label, justify="right")
+    for title, field, factor, form in _ROWS:
+        table.add_row(title, *(_cell(metrics.get(field), factor, form) for metrics in by_label.values()))
+    return table
+
+
+def _cell(row: dict[str, float] | None, factor: float, form: str) -> str:
+    if row is None or row["mean"] is None:
+        return "-"
+    text = form.format(row["mean"] * factor)
+    spread = form.format(row["ci95"] * factor) if row.get("ci95") else ""
+    return f"{text} ± {spread}" if float(spread or 0) else text
+
+
+def _fidelity(result: results.Result) -> str:
+    verdicts = [run["fidelity"]["verdict"] for run in result.summary["runs"]]
+    worst = next((v for v in verdicts if v != "exact"), "exact")
+    colour = "green" if worst == "exact" else "yellow"
+    return f"fidelity: [{colour}]{worst}[/] ({verdicts.count('exact')} of {len(verdicts)} runs exact)"

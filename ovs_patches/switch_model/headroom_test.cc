@@ -187,6 +187,9 @@ INSTANTIATE_TEST_SUITE_P(
     Links, HeadroomWorstCase,
     ::testing::Values(Link{40_Gbps, 2_us, 1098_B, wire_time(1098_B, 40_Gbps)},  // the default run
                       Link{40_Gbps, 2_us, 1098_B, 0_ps},                        // our own NIC
+                      Link{40_Gbps, 2'016'300_ps, 1098_B,
+                           0_ps},  // 26 bytes are left for a frame: a neighbour lends
+                      Link{40_Gbps, 2'012'300_ps, 1098_B, 0_ps},  // 10 bytes of wire are left: nothing fits
                       Link{100_Gbps, 500_ns, 4170_B, wire_time(4170_B, 100_Gbps)},
                       Link{10_Gbps, 10_us, 1522_B, 3_us}, Link{25_Gbps, 0_ps, 1098_B, 0_ps},
                       Link{400_Gbps, 1_us, 9216_B, 123'457_ps}, Link{40_Gbps, 12'345_ps, 600_B, 7_ns}));

@@ -19,6 +19,7 @@ namespace {
 
 // Looks at the word this often, giving the processor away in between, before it sleeps: a barrier is usually a few microseconds away, a futex wake-up costs as much.
 constexpr int kYieldsBeforeSleep = 40;
+constexpr std::int64_t kMostYieldingNs = 50'000;
 constexpr std::int64_t kCheckEveryNs = 1'000'000;
 
 std::int64_t wall_ns() {
@@ -76,11 +77,12 @@ bool Coordinator::wait_ready(std::int64_t wall) {
       if (const std::int64_t now = wall_ns(); now - last_check_ns_ > kCheckEveryNs) check_liveness(now);
       return true;
     }
-    if (spins < kYieldsBeforeSleep) {
+    const std::int64_t now = wall_ns();
+    // On a loaded machine each yield may cost a time slice of somebody else: the caller has management traffic to look after.
+    if (spins < kYieldsBeforeSleep && now - start < kMostYieldingNs) {
       sched_yield();
       continue;
     }
-    const std::int64_t now = wall_ns();
     if (now - last_check_ns_ > kCheckEveryNs) check_liveness(now);
     if (now - start >= wall) return !anyone_owes();
     const std::int64_t left = std::min(wall - (now - start), kCheckEveryNs);

@@ -109,6 +109,8 @@ struct SwitchEntry {
   std::uint16_t node = 0;
   std::uint32_t first_port = 0, ports = 0;  // PortEntry range; PortId = index within it
   SwitchConfig config;
+  std::array<std::uint8_t, 32> digest{};    // of its hashed trace records, written at the end
+  std::uint64_t records = 0;
 };
 
 struct PortEntry {

@@ -27,7 +27,7 @@ using rocelab::lockstep::Segment;
 namespace {
 // Windows in which nothing goes through the datapath are run on the spot; after this many the caller looks at
 // its management traffic.
-constexpr int kWindowsPerTurn = 32;
+constexpr int kWindowsPerTurn = 8;
 }  // namespace
 
 struct lossless_fabric {

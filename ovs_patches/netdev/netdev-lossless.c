@@ -69,7 +69,7 @@ enum {
     MEMORY_MTU = 9000,          /* Of a port without kernel device. */
     MEMORY_QUEUE_LEN = 1024,    /* Management packets, power of 2. */
     MAX_FREE_PACKETS = 4096,
-    TURNS_PER_SOCKET_CHECK = 8, /* While windows follow each other. */
+    SOCKET_CHECK_USEC = 100,    /* While windows follow each other. */
 };
 
 /* Sleeps of the polling thread.  While the hosts are at work the fabric wakes
@@ -131,7 +131,7 @@ static struct {
     uint8_t busy;               /* Frames of the pass are not handed out. */
     bool pass_open;             /* The last turn gave frames. */
     const struct netdev_rxq *turn_rxq;  /* Where the last turn was made. */
-    unsigned int turns;
+    long long int next_check;   /* Of the sockets, in time_usec(). */
     int64_t sleep_ns;
     struct dp_packet *free_packets[MAX_FREE_PACKETS];
     size_t n_free_packets;
@@ -937,9 +937,11 @@ go_on(struct lossless_fabric *fabric, const struct netdev_rxq *rxq)
     if (turn(fabric) != LOSSLESS_FRAMES) {
         sleep_a_little(fabric);
         turn(fabric);
-    } else if (++engine.turns % TURNS_PER_SOCKET_CHECK == 0
-               && check_sockets(0)) {
-        engine.sleep_ns = MIN_SLEEP_NS;
+    } else if (time_usec() >= engine.next_check) {
+        engine.next_check = time_usec() + SOCKET_CHECK_USEC;
+        if (check_sockets(0)) {
+            engine.sleep_ns = MIN_SLEEP_NS;
+        }
     }
     return fabric;
 }

@@ -54,8 +54,8 @@ class FakeVf {
   void send_raw(const lockstep::FrameDescriptor& descriptor) { tx_.push(descriptor); }
   std::uint32_t take_frame() {
     collect_refills();
-    const std::uint32_t frame = free_.front();
-    free_.pop_front();
+    const std::uint32_t frame = free_.back();
+    free_.pop_back();
     return frame;
   }
 
@@ -150,7 +150,7 @@ class FakeVf {
   std::uint32_t vf_;
   lockstep::FrameRing tx_, rx_;
   lockstep::IndexRing returns_, refill_;
-  std::deque<std::uint32_t> free_;
+  std::vector<std::uint32_t> free_;  // LIFO, as NICs do: the working set stays small
   std::deque<Work> queue_;
   Time port_free_;
   std::uint32_t next_psn_ = 1;

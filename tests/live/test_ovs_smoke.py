@@ -93,7 +93,7 @@ class Ovs:
 
     def spawn(self, program: Path, *argv: str | Path) -> None:
         with (self.directory / f"{program.name}.log").open("wb") as log:
-            command = ["ip", "netns", "exec", self.name, program, *argv]
+            command = ["ip", "netns", "exec", self.name, *map(str, (program, *argv))]
             self.processes.append(subprocess.Popen(command, env=self.environment(), stdout=log, stderr=log))
 
     def add_switch(self, switch: int) -> None:

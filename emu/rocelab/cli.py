@@ -123,11 +123,9 @@ def execute(
         ..., metavar="-- PROGRAM [ARGS]...", help="Program and its arguments."
     ),
     run_id: Optional[str] = _RUN,
-    no_install: bool = _NO_INSTALL,
 ) -> int:
     """Run any verbs program, unmodified, on a host of a kept topology; its exit status is returned."""
     require_root("`exec`")
-    set_up()
     return _call("rocelab.live.commands", "execute", host, tuple(program), run_id=run_id)
 
 

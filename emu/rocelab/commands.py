@@ -16,7 +16,7 @@ class Command:
 COMMANDS = (
     Command("run", "run a scenario and write its report", ("build", "run")),
     Command("up", "build a scenario's topology and keep it", ("build", "run")),
-    Command("exec", "run a program on a host of a kept topology", ("build", "run")),
+    Command("exec", "run a program on a host of a kept topology"),
     Command("env", "print the environment of a host's programs"),
     Command("stat", "show counters of NICs and switches"),
     Command("down", "end a kept topology"),

@@ -15,12 +15,13 @@ SessionOutcome run_responder_session(std::span<const std::uint8_t> bytes) {
 // --- memory
 
 void CheckedMemory::check(std::uint64_t addr, std::uint32_t length, std::uint32_t any_of) const {
-  if (length == 0) return;
-  for (const Region& r : regions)
-    if (addr >= r.addr && addr + length <= r.addr + r.length && (any_of == 0 || (r.access & any_of) != 0))
-      return;
-  RL_CHECK(!"access outside registered memory");
+  const bool registered = std::any_of(regions.begin(), regions.end(), [&](const Region& r) {
+    const bool allowed = any_of == 0 || (r.access & any_of) != 0;
+    return allowed && addr >= r.addr && addr + length <= r.addr + r.length;
+  });
+  RL_CHECK(length == 0 || registered);
 }
+
 void CheckedMemory::write(std::uint64_t addr, const std::byte* bytes, std::uint32_t length) {
   check(addr, length, kAccessLocalWrite | kAccessRemoteWrite);
   placed += length;

@@ -3,7 +3,7 @@
 Redone is only what changed:
     tarball, series or a patch      a fresh tree: unpack, patch, (boot.sh), configure, make
     a C file of ovs_patches/netdev  copied into vswitchd/, make
-    our static libraries            ovs-vswitchd is linked again
+    our C++ library                 ovs-vswitchd is linked again
 The first is told by a stamp of content hashes, written when the tree is complete; an interrupted set-up starts it again.
 """
 
@@ -50,7 +50,9 @@ class OvsBuild:
     tarball: Path = TARBALL
     patches: Path = paths.OVS_PATCHES
     home: Path = paths.OVS
-    libraries: Path = paths.RELEASE
+    library: Path = (
+        paths.RELEASE / "ovs_patches" / "netdev" / "liblossless.a"
+    )  # CMake target `lossless`: the C++ part
     logs: Path = paths.LOGS
     programs: tuple[str, ...] = field(default=PROGRAMS)
 
@@ -67,12 +69,12 @@ class OvsBuild:
             stamps = {"tree": key}
             self._write(stamps)
         copy_changed(self.netdev_sources(), self.tree / "vswitchd")
-        key = digest_of(self.static_libraries())
-        if stamps.get("libraries") != key:
+        key = digest_of([self.library])
+        if stamps.get("library") != key:
             (self.tree / "vswitchd" / "ovs-vswitchd").unlink(missing_ok=True)
         self.make(step, self.programs)
-        if stamps.get("libraries") != key:
-            self._write({**stamps, "libraries": key})
+        if stamps.get("library") != key:
+            self._write({**stamps, "library": key})
 
     def make(self, step: Step, targets: Iterable[str]) -> None:
         argv = ["make", f"-j{jobs()}", f"LOSSLESS_LIBS={self.link_line()}", *targets]
@@ -102,24 +104,11 @@ class OvsBuild:
         return found
 
     def netdev_sources(self) -> list[Path]:
-        """The C part of our netdev class, which needs OVS's own headers (ours are found by -iquote). C++ comes as libraries."""
+        """The C part of our netdev class, which needs OVS's own headers (ours are found by -iquote). C++ comes as a library."""
         return sorted((self.patches / "netdev").glob("*.c"))
 
-    def static_libraries(self) -> list[Path]:
-        return sorted(self.libraries.rglob("lib*.a"))
-
     def link_line(self) -> str:
-        """All our libraries as a group: the linker takes only members that something needs, in whatever order."""
-        return " ".join(
-            [
-                "-Wl,--start-group",
-                *map(str, self.static_libraries()),
-                "-Wl,--end-group",
-                "-lstdc++",
-                "-lcrypto",
-                "-lpthread",
-            ]
-        )
+        return f"{self.library} -lstdc++ -lcrypto -lpthread"
 
     def _make_tree(self, step: Step) -> None:
         (self.home / "stamps.json").unlink(missing_ok=True)

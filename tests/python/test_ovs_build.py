@@ -59,15 +59,14 @@ class Fixture:
             tarball=self.root / "openvswitch.tar.gz",
             patches=self.root / "patches",
             home=self.root / "ovs",
-            libraries=self.root / "release",
+            library=self.root / "liblossless.a",
             logs=self.root / "logs",
             programs=("vswitchd/ovs-vswitchd",),
         )
         tarball(self.build.tarball)
         (self.build.patches / "netdev").mkdir(parents=True)
         (self.build.patches / "netdev" / "lossless.c").write_text("netdev 1\n")
-        self.build.libraries.mkdir()
-        (self.build.libraries / "librl_switch.a").write_text("1")
+        self.build.library.write_text("1")
         self.series("0001-a.patch", PATCH.format("stock", "patched"))
 
     def series(self, name: str, text: str) -> None:
@@ -92,12 +91,10 @@ def ovs(tmp_path: Path) -> Fixture:
     return Fixture(tmp_path)
 
 
-def test_a_first_build_patches_configures_and_links_our_libraries(ovs: Fixture) -> None:
+def test_a_first_build_patches_configures_and_links_our_library(ovs: Fixture) -> None:
     assert ovs.events() == ["configure", "generated", "link"]
     assert "patched\nnetdev 1" in ovs.program()
-    assert (
-        f"--start-group {ovs.build.libraries}/librl_switch.a" in ovs.program() and "-lcrypto" in ovs.program()
-    )
+    assert f"{ovs.build.library} -lstdc++" in ovs.program() and "-lcrypto" in ovs.program()
 
 
 def test_a_second_build_does_nothing(ovs: Fixture) -> None:
@@ -125,9 +122,9 @@ def test_a_changed_netdev_file_is_made_without_configuring(ovs: Fixture) -> None
     assert "netdev 2" in ovs.program()
 
 
-def test_changed_libraries_are_linked_again(ovs: Fixture) -> None:
+def test_a_changed_library_is_linked_again(ovs: Fixture) -> None:
     ovs.events()
-    (ovs.build.libraries / "librl_switch.a").write_text("2")
+    ovs.build.library.write_text("2")
     assert ovs.events() == ["link"]
     assert ovs.events() == []
 

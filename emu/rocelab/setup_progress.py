@@ -13,7 +13,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TextIO
@@ -25,6 +25,8 @@ _QUIET_FOR = 0.3  # seconds: a step that had nothing to do says nothing
 _REPEAT_AFTER = 15.0
 _TAIL_LINES = 15
 OUT_OF_TIME = -int(signal.SIGALRM)  # status of a tool that was ended at its limit
+
+_INTERRUPTS = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
 
 # Reads a line of a tool's output: how far it is (0..1), and what it does now.
 LineReader = Callable[[str], tuple[float | None, str] | None]
@@ -123,19 +125,16 @@ def run_to_end(
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("ab" if append else "wb") as file:
         file.write(f"$ {' '.join(map(str, argv))}\n".encode())
+        # An interrupt must find the tool started and known, or not started: it waits until we are in the `try`.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, _INTERRUPTS)
         try:
-            process = subprocess.Popen(
-                [str(word) for word in argv],
-                cwd=cwd,
-                env=env,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,  # ^C is ours to pass on
-            )
-        except FileNotFoundError:
-            raise RocelabError(f"{argv[0]} is missing: run ./rocelab setup") from None
+            process = _start(argv, cwd, env, before)
+        except OSError as e:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+            what = "is missing: run ./rocelab setup" if isinstance(e, FileNotFoundError) else e.strerror
+            raise RocelabError(f"{argv[0]} {what}") from None
         try:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
             in_time = _pump(process, step, file.write, read, deadline)
         except KeyboardInterrupt:
             if not interruptible:
@@ -145,6 +144,21 @@ def run_to_end(
         finally:
             _end_group(process)
     return process.returncode if in_time else OUT_OF_TIME
+
+
+def _start(
+    argv: Sequence[str | Path], cwd: Path | None, env: Mapping[str, str] | None, mask: Iterable[int]
+) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [str(word) for word in argv],
+        cwd=cwd,
+        env=env,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,  # ^C is ours to pass on
+        preexec_fn=lambda: signal.pthread_sigmask(signal.SIG_SETMASK, set(mask)),
+    )
 
 
 def _pump(

@@ -49,7 +49,7 @@ class SpscRing {
   }
   void pop() { counters_->head.store(++head_, std::memory_order_release); }
 
-  std::uint32_t capacity() const { return capacity_; }
+  std::uint32_t capacity() const { return static_cast<std::uint32_t>(capacity_); }
 
  private:
   RingCounters* counters_ = nullptr;

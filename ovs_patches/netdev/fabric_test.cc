@@ -184,6 +184,16 @@ TEST(FabricTest, NonsenseInTheRingsIsRefused) {
   EXPECT_EQ(w.away(), 0u);
 }
 
+TEST(FabricTest, RingCountersThatLieCostBoundedWork) {
+  TestWorld w(TestPlan::make({}));
+  w.vf(0).slot().tx.tail.store(std::uint64_t{1} << 60);
+  w.vf(1).slot().returns.tail.store(std::uint64_t{1} << 60);
+  w.vf(1).send(at(1_us), w.host(0));
+  w.vf(0).slot().promise_ps.store(0);
+  for (int i = 0; i < 20; ++i) w.window();
+  EXPECT_EQ(psns(w.vf(0).received()), (std::vector<std::uint32_t>{1}));
+}
+
 TEST(FabricTest, QpnChoosesTheVirtualFunction) {
   TestWorld w(TestPlan::make({.vfs = 2}));
   w.vf(0, 0).send(at(0_us), w.host(1), 100, lockstep::first_qpn_of(0) + 17);

@@ -24,21 +24,26 @@ HostLink::HostLink(lockstep::Segment& segment, std::uint32_t host, FrameBank& ba
     vfs_.push_back({segment.tx(vf), segment.rx(vf), segment.returns(vf), {}});
 }
 
+// A ring holds at most its capacity: whatever its counters say beyond that, a process that tampers with them
+// costs no more than that much work per window.
 void HostLink::collect(std::uint32_t vf, Time now) {
   Vf& v = local(vf);
-  for (const std::uint32_t* frame = v.returns.front(); frame != nullptr; frame = v.returns.front()) {
+  for (std::uint32_t n = v.returns.capacity(); n > 0; --n) {
+    const std::uint32_t* frame = v.returns.front();
+    if (frame == nullptr) break;
     if (!bank_.give_back(vf, *frame)) ++in_.malformed_frames;
     v.returns.pop();
   }
   const bool was_empty = v.sent.empty();
-  for (const FrameDescriptor* d = v.tx.front(); d != nullptr; d = v.tx.front()) {
+  for (std::uint32_t n = v.tx.capacity(); n > 0; --n) {
+    const FrameDescriptor* d = v.tx.front();
+    if (d == nullptr) break;
     const FrameDescriptor descriptor = *d;  // one read: its owner could change it between check and use
     v.tx.pop();
-    if (!bank_.take(vf, descriptor.frame)) {
+    if (bank_.take(vf, descriptor.frame))
+      v.sent.push_back(look_at(descriptor, now));
+    else
       ++in_.malformed_frames;
-      continue;
-    }
-    v.sent.push_back(look_at(descriptor, now));
   }
   if (was_empty && !v.sent.empty()) show_head(vf - first_vf_);
 }

@@ -471,7 +471,8 @@ netdev_lossless_get_stats(const struct netdev *netdev,
             return error;
         }
     } else {
-        memset(stats, 0, sizeof *stats);
+        memset(stats, 0xff, sizeof *stats); /* Not supported. */
+        stats->rx_dropped = stats->tx_dropped = 0;
         ovs_mutex_lock(&registry_mutex);
         stats->rx_packets = dev->queue_rx;
         stats->rx_bytes = dev->queue_rx_bytes;

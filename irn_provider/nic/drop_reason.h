@@ -1,4 +1,5 @@
-// Why the NIC dropped a frame before any QP saw it: TraceRecord.mark of kDrop at a host. Each has a counter of NicCounters.
+// Why the NIC dropped a frame before any QP saw it: TraceRecord.mark of kDrop at a host. Each has a counter
+// of NicCounters.
 #pragma once
 
 #include <cstdint>
@@ -7,9 +8,10 @@ namespace rocelab {
 
 enum class NicDropReason : std::uint8_t {
   kNone = 0,
-  kMalformed = 1,   // unknown opcode, payload where there is none, another transport version or partition key: rx_malformed
-  kUnknownQp = 2,   // rx_unknown_qp
-  kWrongMode = 3,   // RoCE against IRN, or a transport class that the NIC does not have: rx_wrong_mode
+  kMalformed = 1,  // unknown opcode, payload where there is none, another transport version or partition key:
+                   // rx_malformed
+  kUnknownQp = 2,  // rx_unknown_qp
+  kWrongMode = 3,  // RoCE against IRN, or a transport class that the NIC does not have: rx_wrong_mode
   kWrongState = 4,  // the QP does not take such packets in its state: rx_wrong_state
 };
 

@@ -1,4 +1,5 @@
-// libFuzzer target over the RNIC engine: API calls and packets from the network. Build with the `fuzz` preset, then: fuzz_nic -max_len=2000 -max_total_time=60
+// libFuzzer target over the RNIC engine: API calls and packets from the network. Build with the `fuzz`
+// preset, then: fuzz_nic -max_len=2000 -max_total_time=60
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>

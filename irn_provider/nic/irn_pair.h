@@ -48,7 +48,7 @@ class IrnPair : public NicPair {
     std::uint32_t length;
     std::uint64_t wr_id;
   };
-  void post_message(WrOpcode opcode, std::uint32_t length) {
+  void post_message(WrOpcode opcode, std::uint32_t length, bool receive_later = false) {
     const Message m{opcode, next_offset_, length, messages_.size() + 1};
     next_offset_ += length + 16;  // a gap that nothing may touch
     Endpoint& source = opcode == WrOpcode::kRead ? b : a;
@@ -57,12 +57,18 @@ class IrnPair : public NicPair {
     sink.fill(m.offset, length + 16, 1000 + m.wr_id);
     untouched_.emplace_back(sink.bytes.begin() + static_cast<std::ptrdiff_t>(m.offset + length),
                             sink.bytes.begin() + static_cast<std::ptrdiff_t>(m.offset + length + 16));
-    const bool send = opcode == WrOpcode::kSend || opcode == WrOpcode::kSendImm;
-    if (send || opcode == WrOpcode::kWriteImm) {
-      ASSERT_EQ(post_receive(m.offset, send ? length : 0, m.wr_id), PostResult::kOk);
-    }
-    ASSERT_EQ(post(wqe(opcode, m.offset, m.offset, length, m.wr_id)), PostResult::kOk);
     messages_.push_back(m);
+    if (!receive_later) post_receives();
+    ASSERT_EQ(post(wqe(opcode, m.offset, m.offset, length, m.wr_id)), PostResult::kOk);
+  }
+  // The receive WQEs of all messages posted so far that have none yet.
+  void post_receives() {
+    for (; received_ < messages_.size(); ++received_) {
+      const Message& m = messages_[received_];
+      const bool send = m.opcode == WrOpcode::kSend || m.opcode == WrOpcode::kSendImm;
+      if (!send && m.opcode != WrOpcode::kWriteImm) continue;
+      ASSERT_EQ(post_receive(m.offset, send ? m.length : 0, m.wr_id), PostResult::kOk);
+    }
   }
 
   // A WRITE the other way, from b to a, in the upper half of both memories.
@@ -141,6 +147,7 @@ class IrnPair : public NicPair {
   std::vector<Message> messages_;
   std::vector<std::vector<std::byte>> untouched_;
   std::size_t next_offset_ = 0;
+  std::size_t received_ = 0;                       // messages whose receive WQE, if they take one, is posted
   static constexpr std::uint64_t kBack = 1 << 20;  // wr_ids above it are those of post_back()
   std::uint64_t back_posted_ = 0;
   std::size_t back_offset_ = 0;

@@ -80,6 +80,36 @@ TEST(IrnRandomTest, OneSlotInTheReadWqeBufferIsEnough) {
   }
 }
 
+// Receive WQEs come late: RNR NAKs, probes and credits in the middle of loss and reordering never wedge a QP.
+TEST(IrnRandomTest, LateReceiveWqesDelayButLoseNothing) {
+  std::uint64_t rnr_naks = 0, probe_drops = 0;
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    SCOPED_TRACE(seed);
+    Rng rng(seed);
+    IrnPair pair(irn_config(IrnConfig{.bdp_cap = static_cast<std::uint32_t>(1 + rng.below(60)),
+                                      .go_back_n = rng.bernoulli(0.2)}));
+    pair.attr.min_rnr_timer = 1;  // 10 us
+    pair.bring_down_and_up();
+    const double loss = rng.bernoulli(0.5) ? 0.05 : 0;
+    shape_network(pair, rng, {loss, loss, rng.bernoulli(0.5) ? 0.05 : 0});
+    for (int i = 0; i < 30; ++i) {
+      pair.post_message(kAllOperations[rng.below(5)], static_cast<std::uint32_t>(rng.below(10 * kIrnMtu)),
+                        true);
+      pair.run_until(pair.now() + Duration::from_ps(static_cast<std::int64_t>(rng.below(20'000'000))));
+      if (rng.bernoulli(0.3)) pair.post_receives();
+    }
+    pair.run_until(pair.now() + 200_us);
+    pair.post_receives();
+    pair.run();
+    pair.expect_all_delivered();
+    rnr_naks += pair.b.nic.counters().out_of_buffer;
+    probe_drops += pair.b.nic.counters().probe_drops;
+    if (HasFailure()) return;
+  }
+  EXPECT_GT(rnr_naks, 40u);
+  EXPECT_GT(probe_drops, 40u);
+}
+
 // Two runs of one seed are the same run, packet by packet.
 TEST(IrnRandomTest, EqualSeedsGiveEqualDepartures) {
   std::vector<std::pair<std::string, std::vector<Cqe>>> runs;

@@ -7,7 +7,8 @@
 
 namespace rocelab {
 
-Nic::Impl::Impl(const NicConfig& configuration, Qpn first, PacketPool& packets, Memory& memory, TraceSink& sink)
+Nic::Impl::Impl(const NicConfig& configuration, Qpn first, PacketPool& packets, Memory& memory,
+                TraceSink& sink)
     : config(configuration),
       first_qpn(first),
       pool(packets),
@@ -18,8 +19,10 @@ Nic::Impl::Impl(const NicConfig& configuration, Qpn first, PacketPool& packets, 
       pds(0xffff),
       cqs(configuration.max_cqs) {}
 
-// The Rng is for what is random in a NIC later on (congestion control's jitter); recovery and scheduling draw nothing.
-Nic::Nic(const NicConfig& config, Qpn first_qpn, Rng /*rng*/, PacketPool& pool, Memory& memory, TraceSink& trace)
+// The Rng is for what is random in a NIC later on (congestion control's jitter); recovery and scheduling draw
+// nothing.
+Nic::Nic(const NicConfig& config, Qpn first_qpn, Rng /*rng*/, PacketPool& pool, Memory& memory,
+         TraceSink& trace)
     : impl_(std::make_unique<Impl>(config, first_qpn, pool, memory, trace)) {}
 Nic::~Nic() = default;
 
@@ -35,7 +38,8 @@ void Nic::Impl::touch(QueuePair& qp) {
 NicDropReason Nic::Impl::check(const Packet& packet, const OpcodeInfo& info, QueuePair*& qp) {
   constexpr std::uint16_t kPartitionMask = 0x7fff;  // the upper bit is membership (IBTA 10.9.3)
   const RoceHeaders& h = packet.roce;
-  if (!info.known() || h.transport_version != 0 || (h.pkey & kPartitionMask) != (kDefaultPkey & kPartitionMask) ||
+  if (!info.known() || h.transport_version != 0 ||
+      (h.pkey & kPartitionMask) != (kDefaultPkey & kPartitionMask) ||
       (packet.payload_length > 0 && !info.has_payload))
     return NicDropReason::kMalformed;
   qp = find(h.dest);

@@ -1,4 +1,5 @@
-// End-to-end credits at the requester (IBTA Vol 1, 9.7.7.2): a hardware responder that counts its receive WQEs is played by the test.
+// End-to-end credits at the requester (IBTA Vol 1, 9.7.7.2): a hardware responder that counts its receive
+// WQEs is played by the test.
 #include <gtest/gtest.h>
 
 #include "irn_provider/nic/pair_fixture.h"
@@ -17,7 +18,8 @@ class NicCreditTest : public testing::Test {
   void ack(std::uint32_t psn, std::uint32_t msn, std::uint8_t credit_code) {
     PacketRef p = pair_.a.pool.make();
     p->kind = PacketKind::kAck, p->frame_length = 62;
-    p->roce.opcode = 0x11, p->roce.syndrome = credit_code, p->roce.msn = Msn{msn}, p->roce.dest = pair_.a.qp, p->roce.psn = Psn(psn);
+    p->roce.opcode = 0x11, p->roce.syndrome = credit_code, p->roce.msn = Msn{msn}, p->roce.dest = pair_.a.qp,
+    p->roce.psn = Psn(psn);
     pair_.a.port.deliver(std::move(p), pair_.now());
   }
   // PSNs that leave within the next 20 us.
@@ -25,10 +27,13 @@ class NicCreditTest : public testing::Test {
     const std::size_t before = pair_.log.size();
     pair_.run_until(pair_.now() + 20_us);
     std::vector<std::uint32_t> psns;
-    for (std::size_t i = before; i < pair_.log.size(); ++i) psns.push_back(pair_.log[i].packet.roce.psn.value());
+    for (std::size_t i = before; i < pair_.log.size(); ++i)
+      psns.push_back(pair_.log[i].packet.roce.psn.value());
     return psns;
   }
-  void post(WrOpcode opcode, std::uint32_t length) { ASSERT_EQ(pair_.post(pair_.wqe(opcode, 0, 0, length)), PostResult::kOk); }
+  void post(WrOpcode opcode, std::uint32_t length) {
+    ASSERT_EQ(pair_.post(pair_.wqe(opcode, 0, 0, length)), PostResult::kOk);
+  }
 
   using Psns = std::vector<std::uint32_t>;
   NicPair pair_;

@@ -1,5 +1,6 @@
-// Errors between two Nics in RoCE mode: each completion status, what the peer is told, and what is flushed. The statuses are those that Linux rxe gives
-// (captures err_*): a right that the QP lacks is an invalid request, one that the region lacks an access error.
+// Errors between two Nics in RoCE mode: each completion status, what the peer is told, and what is flushed.
+// The statuses are those that Linux rxe gives (captures err_*): a right that the QP lacks is an invalid
+// request, one that the region lacks an access error.
 #include <gtest/gtest.h>
 
 #include "irn_provider/nic/pair_fixture.h"
@@ -11,7 +12,8 @@ constexpr std::uint32_t kPsn = 0xfffff0, kMtu = 1024;
 
 QpState state(const Endpoint& e) { return e.nic.query_qp(e.qp)->state; }
 
-// Posts `bad` between two good WRITEs and runs; the first must succeed, `bad` get `status`, the last be flushed.
+// Posts `bad` between two good WRITEs and runs; the first must succeed, `bad` get `status`, the last be
+// flushed.
 void expect_middle_fails(NicPair& pair, const SendWqe& bad, WcStatus status) {
   pair.post(pair.wqe(WrOpcode::kWrite, 0, 0, 10, 1));
   ASSERT_EQ(pair.post(bad), PostResult::kOk);
@@ -38,33 +40,39 @@ struct RemoteErrorCase {
 class RemoteErrorTest : public testing::TestWithParam<RemoteErrorCase> {};
 INSTANTIATE_TEST_SUITE_P(
     Causes, RemoteErrorTest,
-    testing::Values(
-        RemoteErrorCase{"UnknownKey", WcStatus::kRemAccessErr, 0x62, [](NicPair&, SendWqe& w) { w.rkey.value ^= 0x10000; }},
-        RemoteErrorCase{"BeyondTheEnd", WcStatus::kRemAccessErr, 0x62,
+    testing::Values(RemoteErrorCase{"UnknownKey", WcStatus::kRemAccessErr, 0x62,
+                                    [](NicPair&, SendWqe& w) { w.rkey.value ^= 0x10000; }},
+                    RemoteErrorCase{
+                        "BeyondTheEnd", WcStatus::kRemAccessErr, 0x62,
                         [](NicPair& p, SendWqe& w) { w.remote_addr = p.b.addr(NicPair::kMemory - 50); }},
-        RemoteErrorCase{"BeforeTheBeginning", WcStatus::kRemAccessErr, 0x62,
-                        [](NicPair& p, SendWqe& w) { w.remote_addr = p.b.addr() - 1; }},
-        RemoteErrorCase{"WrapsAround", WcStatus::kRemAccessErr, 0x62, [](NicPair&, SendWqe& w) { w.remote_addr = ~0ull - 10; }},
-        RemoteErrorCase{"OtherDomain", WcStatus::kRemAccessErr, 0x62,
-                        [](NicPair& p, SendWqe& w) {
-                          w.rkey = *p.b.nic.reg_mr(p.b.nic.alloc_pd(), p.b.addr(), 1000, p.b.addr(), Endpoint::kAllAccess);
-                        }},
-        RemoteErrorCase{"RegionNotForWriting", WcStatus::kRemAccessErr, 0x62,
-                        [](NicPair& p, SendWqe& w) {
-                          w.rkey = *p.b.nic.reg_mr(p.b.pd, p.b.addr(), 1000, p.b.addr(), kAccessLocalWrite | kAccessRemoteRead);
-                        }},
-        RemoteErrorCase{"Deregistered", WcStatus::kRemAccessErr, 0x62,
-                        [](NicPair& p, SendWqe& w) {
-                          w.rkey = *p.b.nic.reg_mr(p.b.pd, p.b.addr(), 1000, p.b.addr(), Endpoint::kAllAccess);
-                          ASSERT_TRUE(p.b.nic.dereg_mr(w.rkey));
-                        }},
-        RemoteErrorCase{"ReadOfARegionNotForReading", WcStatus::kRemAccessErr, 0x62,
-                        [](NicPair& p, SendWqe& w) {
-                          w.rkey = *p.b.nic.reg_mr(p.b.pd, p.b.addr(), 1000, p.b.addr(), kAccessLocalWrite | kAccessRemoteWrite);
-                        },
-                        Endpoint::kAllAccess, WrOpcode::kRead},
-        RemoteErrorCase{"ReadNotAllowedByTheQp", WcStatus::kRemInvReqErr, 0x61, [](NicPair&, SendWqe&) {},
-                        kAccessRemoteWrite, WrOpcode::kRead}),
+                    RemoteErrorCase{"BeforeTheBeginning", WcStatus::kRemAccessErr, 0x62,
+                                    [](NicPair& p, SendWqe& w) { w.remote_addr = p.b.addr() - 1; }},
+                    RemoteErrorCase{"WrapsAround", WcStatus::kRemAccessErr, 0x62,
+                                    [](NicPair&, SendWqe& w) { w.remote_addr = ~0ull - 10; }},
+                    RemoteErrorCase{"OtherDomain", WcStatus::kRemAccessErr, 0x62,
+                                    [](NicPair& p, SendWqe& w) {
+                                      w.rkey = *p.b.nic.reg_mr(p.b.nic.alloc_pd(), p.b.addr(), 1000,
+                                                               p.b.addr(), Endpoint::kAllAccess);
+                                    }},
+                    RemoteErrorCase{"RegionNotForWriting", WcStatus::kRemAccessErr, 0x62,
+                                    [](NicPair& p, SendWqe& w) {
+                                      w.rkey = *p.b.nic.reg_mr(p.b.pd, p.b.addr(), 1000, p.b.addr(),
+                                                               kAccessLocalWrite | kAccessRemoteRead);
+                                    }},
+                    RemoteErrorCase{"Deregistered", WcStatus::kRemAccessErr, 0x62,
+                                    [](NicPair& p, SendWqe& w) {
+                                      w.rkey = *p.b.nic.reg_mr(p.b.pd, p.b.addr(), 1000, p.b.addr(),
+                                                               Endpoint::kAllAccess);
+                                      ASSERT_TRUE(p.b.nic.dereg_mr(w.rkey));
+                                    }},
+                    RemoteErrorCase{"ReadOfARegionNotForReading", WcStatus::kRemAccessErr, 0x62,
+                                    [](NicPair& p, SendWqe& w) {
+                                      w.rkey = *p.b.nic.reg_mr(p.b.pd, p.b.addr(), 1000, p.b.addr(),
+                                                               kAccessLocalWrite | kAccessRemoteWrite);
+                                    },
+                                    Endpoint::kAllAccess, WrOpcode::kRead},
+                    RemoteErrorCase{"ReadNotAllowedByTheQp", WcStatus::kRemInvReqErr, 0x61,
+                                    [](NicPair&, SendWqe&) {}, kAccessRemoteWrite, WrOpcode::kRead}),
     [](const auto& one) { return std::string(one.param.name); });
 
 TEST_P(RemoteErrorTest, CompletesWithItsStatusAndFlushesTheRest) {
@@ -75,7 +83,8 @@ TEST_P(RemoteErrorTest, CompletesWithItsStatusAndFlushesTheRest) {
   SendWqe bad = pair.wqe(GetParam().opcode, 0, 100, 100, 2);
   GetParam().spoil(pair, bad);
   expect_middle_fails(pair, bad, GetParam().status);
-  const auto naks = pair.sent([](const Departure& d) { return d.side == 1 && d.packet.roce.syndrome >= 0x60; });
+  const auto naks =
+      pair.sent([](const Departure& d) { return d.side == 1 && d.packet.roce.syndrome >= 0x60; });
   ASSERT_EQ(naks.size(), 1u);
   EXPECT_EQ(naks[0].packet.roce.syndrome, GetParam().syndrome);
   EXPECT_EQ(naks[0].packet.roce.psn, Psn(kPsn + 1));
@@ -162,7 +171,8 @@ TEST(NicErrorTest, MoreReadsThanTheResponderHasRoomForAreInvalid) {
   for (std::uint64_t i = 0; i < 3; ++i) pair.post(pair.wqe(WrOpcode::kRead, 0, 0, 4 * kMtu, i));
   pair.run();
   ASSERT_EQ(pair.a.cqes.size(), 3u);
-  EXPECT_EQ(pair.a.cqes[0].status, WcStatus::kSuccess);  // what was asked before is still answered, ahead of the NAK
+  EXPECT_EQ(pair.a.cqes[0].status,
+            WcStatus::kSuccess);  // what was asked before is still answered, ahead of the NAK
   EXPECT_EQ(pair.a.cqes[1].status, WcStatus::kRemInvReqErr);
   EXPECT_EQ(pair.a.cqes[2].status, WcStatus::kWrFlushErr);
 }

@@ -1,4 +1,5 @@
-// Nic::Impl: what is behind nic.h. Packets and timers in nic.cc, resources in nic_resources.cc. Private to this folder.
+// Nic::Impl: what is behind nic.h. Packets and timers in nic.cc, resources in nic_resources.cc. Private to
+// this folder.
 #pragma once
 
 #include <memory>
@@ -51,7 +52,7 @@ struct Nic::Impl {
   HandleTable<ProtectionDomain> pds;
   HandleTable<std::unique_ptr<CompletionQueue>> cqs;
   std::vector<std::unique_ptr<QueuePair>> qps;  // by slot; null: free
-  Ring<std::uint32_t> free_slots;               // in the order in which they became free: a QPN returns as late as can be
+  Ring<std::uint32_t> free_slots;  // in the order in which they became free: a QPN returns as late as can be
 
   // The packet pulled last, for gather() and path_of().
   const Packet* pulled = nullptr;

@@ -42,10 +42,11 @@ TEST(NicInputTest, MessagesOutOfOrderOrOfWrongLengthAreInvalidRequests) {
     std::uint8_t opcode;
     std::uint32_t payload, dma_length;
   };
-  for (const Case& c : {Case{"middle without first", 0x07, kMtu, 0}, Case{"last without first", 0x08, 10, 0},
-                        Case{"send middle", 0x01, kMtu, 0}, Case{"short first", 0x06, kMtu - 1, 3000},
-                        Case{"long only", 0x0a, kMtu + 1, kMtu + 1}, Case{"more than said", 0x0a, 100, 99},
-                        Case{"less than said", 0x0a, 100, 101}, Case{"atomic", 0x13, 0, 0}, Case{"invalidate", 0x17, 8, 0}}) {
+  for (const Case& c :
+       {Case{"middle without first", 0x07, kMtu, 0}, Case{"last without first", 0x08, 10, 0},
+        Case{"send middle", 0x01, kMtu, 0}, Case{"short first", 0x06, kMtu - 1, 3000},
+        Case{"long only", 0x0a, kMtu + 1, kMtu + 1}, Case{"more than said", 0x0a, 100, 99},
+        Case{"less than said", 0x0a, 100, 101}, Case{"atomic", 0x13, 0, 0}, Case{"invalidate", 0x17, 8, 0}}) {
     NicPair pair;
     pair.connect(kPsn);
     pair.post_receive(0, 4000);
@@ -86,10 +87,12 @@ TEST(NicInputTest, AnswersForPacketsNeverSentChangeNothing) {
   pair.lose = [](const Departure& d) { return d.side == 0; };
   pair.post(pair.wqe(WrOpcode::kWrite, 0, 0, 2 * kMtu));
   pair.run_until(Time::zero() + 20_us);
-  for (const std::uint8_t syndrome : std::initializer_list<std::uint8_t>{0x1f, 0x60, 0x61, 0x62, 0x63, 0x2c}) {
+  for (const std::uint8_t syndrome :
+       std::initializer_list<std::uint8_t>{0x1f, 0x60, 0x61, 0x62, 0x63, 0x2c}) {
     for (std::uint32_t psn : {kPsn - 1, kPsn - 5, kPsn + 2, kPsn + 1000}) {
       PacketRef p = pair.a.pool.make();
-      p->roce.opcode = 0x11, p->roce.dest = pair.a.qp, p->roce.psn = Psn(psn), p->roce.syndrome = syndrome, p->frame_length = 62;
+      p->roce.opcode = 0x11, p->roce.dest = pair.a.qp, p->roce.psn = Psn(psn), p->roce.syndrome = syndrome,
+      p->frame_length = 62;
       pair.a.nic.on_packet(std::move(p), pair.now());
     }
   }

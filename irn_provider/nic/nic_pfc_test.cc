@@ -31,7 +31,8 @@ TEST(NicPfcTest, APausedClassSendsNothingUntilItsQuantaHavePassed) {
   EXPECT_FALSE(pair.a.nic.poll_transmit(deadline - 1_ps));
   pair.run();
   EXPECT_EQ(pair.log[0].at, deadline);
-  EXPECT_EQ(pair.log[1].at, deadline + wire_time(Bytes::from_count(pair.log[0].packet.frame_length), pair.config.link_rate));
+  EXPECT_EQ(pair.log[1].at,
+            deadline + wire_time(Bytes::from_count(pair.log[0].packet.frame_length), pair.config.link_rate));
   EXPECT_EQ(pair.a.nic.counters().rx_prio3_pause, 1u);
   EXPECT_EQ(pair.a.nic.counters().rx_pause_duration_ns, 1280u);
   const auto paused = pair.a.trace.of(TraceKind::kPaused), resumed = pair.a.trace.of(TraceKind::kResumed);
@@ -120,14 +121,16 @@ TEST(NicSchedulerTest, QueuePairsShareThePortPacketByPacket) {
   std::vector<std::pair<Qpn, Qpn>> qps;
   for (int i = 0; i < 4; ++i) qps.push_back(pair.connect(static_cast<std::uint32_t>(i) * 1000));
   for (const auto& [qa, qb] : qps)
-    ASSERT_EQ(pair.a.nic.post_send(qa, pair.wqe(WrOpcode::kWrite, 0, 0, 50 * kMtu), pair.now()), PostResult::kOk);
+    ASSERT_EQ(pair.a.nic.post_send(qa, pair.wqe(WrOpcode::kWrite, 0, 0, 50 * kMtu), pair.now()),
+              PostResult::kOk);
   pair.run();
   std::map<std::uint32_t, int> count;
   for (const Departure& d : pair.log) {
     if (d.side != 0) continue;
     ++count[d.packet.flow];
-    const auto [least, most] = std::minmax_element(
-        qps.begin(), qps.end(), [&](auto& x, auto& y) { return count[x.first.value] < count[y.first.value]; });
+    const auto [least, most] = std::minmax_element(qps.begin(), qps.end(), [&](auto& x, auto& y) {
+      return count[x.first.value] < count[y.first.value];
+    });
     EXPECT_LE(count[most->first.value] - count[least->first.value], 1);
   }
   EXPECT_EQ(pair.a.cqes.size(), 4u);
@@ -154,7 +157,8 @@ TEST(NicSchedulerTest, AcksLeaveAheadOfData) {
   pair.post(pair.wqe(WrOpcode::kWrite, 200'000, 200'000, 10));
   pair.run();
   const Duration packet = wire_time(Bytes::from_count(1082), pair.config.link_rate);
-  const auto acks = pair.sent([](const Departure& d) { return d.side == 1 && d.packet.kind == PacketKind::kAck; });
+  const auto acks =
+      pair.sent([](const Departure& d) { return d.side == 1 && d.packet.kind == PacketKind::kAck; });
   ASSERT_EQ(acks.size(), 1u);
   const Time arrival = pair.b.trace.of(TraceKind::kPlaced)[0].time;
   EXPECT_LE(acks[0].at, arrival + packet);  // behind the one frame that was on the wire

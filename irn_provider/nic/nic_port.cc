@@ -14,7 +14,8 @@ void NicPort::deliver(PacketRef packet, Time due) {
 
 Time NicPort::next_input() const {
   const Time arrival = arrivals_.empty() ? Time::never() : arrivals_.front()->due;
-  // A timer may have been set for an instant that has passed by now (a pull or post arms it): it is due at once.
+  // A timer may have been set for an instant that has passed by now (a pull or post arms it): it is due at
+  // once.
   return std::min(arrival, std::max(nic_.next_timeout(), now_));
 }
 

@@ -1,14 +1,19 @@
-// NicPort: the node loop around one Nic that every driver shares (live process, test pair, virtual-time host). It owns the order of events at a
-// host (DESIGN.md section 4: arrivals, timers, posts by the program, departures), the serialisation of the port, and nothing else: no I/O.
-// A frame that departs at d occupies the port for wire_time(frame, rate) and is due at the link's other end one link delay after its last bit.
+// NicPort: the node loop around one Nic that every driver shares (live process, test pair, virtual-time
+// host). It owns the order of events at a host (DESIGN.md section 4: arrivals, timers, posts by the program,
+// departures), the serialisation of the port, and nothing else: no I/O. A frame that departs at d occupies
+// the port for wire_time(frame, rate) and is due at the link's other end one link delay after its last bit.
 // Contract:
 //  1. deliver() in due order; no frame is due before now().
-//  2. run_until(limit) runs every event with time < limit, unless a completion is made: then it returns at once, after the arrivals and timers of that
-//     instant and before its departures, so that the program can post at that very time. Call it again with the same limit to go on.
-//  3. The program posts at now() or later: call advance_to(t) (or run_to_posts(t, out)) before posting at t, so that nothing leaves earlier than it was posted.
-//  4. `out(PacketRef, Time departure, Time due)` is called while Nic::gather() and Nic::path_of() of the packet are valid.
-// Several engines behind one port (virtual functions of a host): their driver runs them event by event with next_input(), wants_port(), run_inputs() and
-// depart(), and hands the port's state on with port_free() and set_port_free().
+//  2. run_until(limit) runs every event with time < limit, unless a completion is made: then it returns at
+//     once, after the arrivals and timers of that instant and before its departures, so that the program can
+//     post at that very time. Call it again with the same limit to go on.
+//  3. The program posts at now() or later: call advance_to(t) (or run_to_posts(t, out)) before posting at t,
+//     so that nothing leaves earlier than it was posted.
+//  4. `out(PacketRef, Time departure, Time due)` is called while Nic::gather() and Nic::path_of() of the
+//     packet are valid.
+// Several engines behind one port (virtual functions of a host): their driver runs them event by event with
+// next_input(), wants_port(), run_inputs() and depart(), and hands the port's state on with port_free() and
+// set_port_free().
 #pragma once
 
 #include <algorithm>
@@ -29,7 +34,7 @@ class NicPort {
   NicPort(Nic& nic, Rate rate, Duration link_delay) : nic_(nic), rate_(rate), link_delay_(link_delay) {}
 
   void deliver(PacketRef packet, Time due);  // PFC frames (PacketKind::kPfc) included
-  Time next_event() const;                   // of arrivals, timers and the next departure; Time::never() when idle
+  Time next_event() const;  // of arrivals, timers and the next departure; Time::never() when idle
   Time now() const { return now_; }
   // Moves the clock over a time in which nothing happens.
   void advance_to(Time t);
@@ -45,7 +50,8 @@ class NicPort {
     return StopReason::kLimit;
   }
 
-  // All events before `t`, then the arrivals and timers at `t` itself; now() == t unless a completion stopped it earlier.
+  // All events before `t`, then the arrivals and timers at `t` itself; now() == t unless a completion stopped
+  // it earlier.
   template <class Out>
   StopReason run_to_posts(Time t, Out&& out) {
     if (run_until(t, out) == StopReason::kCompletion) return StopReason::kCompletion;
@@ -53,8 +59,10 @@ class NicPort {
   }
 
   // --- event by event
-  Time next_input() const;                   // earliest arrival or timer
-  Time wants_port() const { return nic_.has_more() ? now_ : Time::never(); }  // since when a frame could leave, were the port free
+  Time next_input() const;  // earliest arrival or timer
+  Time wants_port() const {
+    return nic_.has_more() ? now_ : Time::never();
+  }  // since when a frame could leave, were the port free
   Time port_free() const { return port_free_; }
   void set_port_free(Time t) { port_free_ = t; }
   StopReason run_inputs(Time t) {
@@ -89,7 +97,7 @@ class NicPort {
   const Duration link_delay_;
   Ring<PacketRef> arrivals_;  // in due order
   Time now_;
-  Time port_free_;            // when the last departure's gap has passed
+  Time port_free_;  // when the last departure's gap has passed
   std::uint64_t completions_seen_ = 0;
 };
 

@@ -1,4 +1,5 @@
-// NicPort: order of events at one instant, serialisation, the stop at completions. One Nic; the test is its link peer.
+// NicPort: order of events at one instant, serialisation, the stop at completions. One Nic; the test is its
+// link peer.
 #include "irn_provider/nic/nic_port.h"
 
 #include <gtest/gtest.h>
@@ -21,7 +22,9 @@ class NicPortTest : public testing::Test {
   NicPortTest() { pair_.connect(0); }
 
   auto out() {
-    return [this](PacketRef packet, Time at, Time due) { left_.push_back({at, due, packet->roce.psn.value()}); };
+    return [this](PacketRef packet, Time at, Time due) {
+      left_.push_back({at, due, packet->roce.psn.value()});
+    };
   }
   NicPort& port() { return pair_.a.port; }
   void deliver_ack(std::uint32_t psn, Time due) {
@@ -43,7 +46,8 @@ TEST_F(NicPortTest, FramesLeaveBackToBackAndAreDueOneDelayAfterTheirLastBit) {
   EXPECT_EQ(left_[0].at, Time::zero());
   EXPECT_EQ(left_[1].at, Time::zero() + wire(kFirst));
   EXPECT_EQ(left_[2].at, Time::zero() + wire(kFirst) + wire(kMiddle));
-  for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(left_[i].due, left_[i].at + wire(i == 0 ? kFirst : kMiddle) + 2_us);
+  for (std::size_t i = 0; i < 3; ++i)
+    EXPECT_EQ(left_[i].due, left_[i].at + wire(i == 0 ? kFirst : kMiddle) + 2_us);
 }
 
 TEST_F(NicPortTest, TheLimitIsExclusive) {
@@ -65,7 +69,8 @@ TEST_F(NicPortTest, StopsAtACompletionBeforeDeparturesOfThatInstant) {
   EXPECT_EQ(port().run_until(Time::zero() + 1_ms, out()), StopReason::kCompletion);
   EXPECT_EQ(port().now(), third);
   EXPECT_EQ(left_.size(), 2u);
-  pair_.a.nic.post_send(pair_.a.qp, pair_.wqe(WrOpcode::kWrite, 0, 0, kMtu, 3), third);  // what the program does about it
+  pair_.a.nic.post_send(pair_.a.qp, pair_.wqe(WrOpcode::kWrite, 0, 0, kMtu, 3),
+                        third);  // what the program does about it
   EXPECT_EQ(port().next_event(), third);
   EXPECT_EQ(port().run_until(Time::zero() + 1_ms, out()), StopReason::kLimit);
   ASSERT_EQ(left_.size(), 4u);

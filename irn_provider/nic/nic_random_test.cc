@@ -1,5 +1,5 @@
-// Random operations over a link that loses frames at random: whatever is lost, every message arrives whole, once and in order, and every WQE
-// completes. Seeds are fixed and printed; a failure names the seed.
+// Random operations over a link that loses frames at random: whatever is lost, every message arrives whole,
+// once and in order, and every WQE completes. Seeds are fixed and printed; a failure names the seed.
 #include <gtest/gtest.h>
 
 #include "irn_provider/nic/pair_fixture.h"
@@ -18,8 +18,10 @@ INSTANTIATE_TEST_SUITE_P(
     SeedsAndRates, RandomLossTest,
     testing::Combine(testing::Values(Mix{TransportMode::kRoce, 0.0, Duration::infinite()},
                                      Mix{TransportMode::kRoce, 0.01, Duration::infinite()},
-                                     Mix{TransportMode::kRoce, 0.1, 320_us}, Mix{TransportMode::kIrn, 0.0, 320_us},
-                                     Mix{TransportMode::kIrn, 0.01, 320_us}, Mix{TransportMode::kIrn, 0.1, 320_us}),
+                                     Mix{TransportMode::kRoce, 0.1, 320_us},
+                                     Mix{TransportMode::kIrn, 0.0, 320_us},
+                                     Mix{TransportMode::kIrn, 0.01, 320_us},
+                                     Mix{TransportMode::kIrn, 0.1, 320_us}),
                      testing::Range(1, 6)));
 
 constexpr int kMessages = 120;
@@ -35,13 +37,16 @@ std::vector<Plan> draw(Rng& rng) {
   std::vector<Plan> plans;
   for (int i = 0; i < kMessages; ++i) {
     const auto opcode = static_cast<WrOpcode>(rng.below(5));
-    const std::uint32_t sizes[] = {0, 1, 100, 1023, 1024, 1025, 5000, static_cast<std::uint32_t>(rng.below(kSlot))};
+    const std::uint32_t sizes[] = {0,    1,    100,  1023,
+                                   1024, 1025, 5000, static_cast<std::uint32_t>(rng.below(kSlot))};
     plans.push_back({opcode, sizes[rng.below(8)]});
   }
   return plans;
 }
 
-bool takes_receive_wqe(const Plan& plan) { return plan.opcode != WrOpcode::kWrite && plan.opcode != WrOpcode::kRead; }
+bool takes_receive_wqe(const Plan& plan) {
+  return plan.opcode != WrOpcode::kWrite && plan.opcode != WrOpcode::kRead;
+}
 
 TEST_P(RandomLossTest, EveryMessageArrivesWholeOnceAndInOrder) {
   const auto& [mix, seed] = GetParam();
@@ -61,7 +66,8 @@ TEST_P(RandomLossTest, EveryMessageArrivesWholeOnceAndInOrder) {
   // Receive WQEs come late now and then, so that RNR NAKs mix in.
   std::vector<std::size_t> receives;
   for (std::size_t i = 0; i < plans.size(); ++i) {
-    ASSERT_EQ(pair.post(pair.wqe(plans[i].opcode, i * kSlot, i * kSlot, plans[i].length, i)), PostResult::kOk);
+    ASSERT_EQ(pair.post(pair.wqe(plans[i].opcode, i * kSlot, i * kSlot, plans[i].length, i)),
+              PostResult::kOk);
     if (takes_receive_wqe(plans[i])) receives.push_back(i);
   }
   Rng losses = rng.fork("losses");
@@ -81,7 +87,8 @@ TEST_P(RandomLossTest, EveryMessageArrivesWholeOnceAndInOrder) {
     const std::byte* to = (read ? pair.a.bytes : pair.b.bytes).data() + i * kSlot;
     EXPECT_EQ(std::memcmp(from, to, plans[i].length), 0) << "message " << i;
     const std::byte* untouched = (read ? source_a : source_b).data() + i * kSlot;
-    EXPECT_EQ(std::memcmp(untouched + plans[i].length, to + plans[i].length, kSlot - plans[i].length), 0) << i;
+    EXPECT_EQ(std::memcmp(untouched + plans[i].length, to + plans[i].length, kSlot - plans[i].length), 0)
+        << i;
   }
   ASSERT_EQ(pair.b.cqes.size(), receives.size());
   for (std::size_t i = 0; i < receives.size(); ++i) {
@@ -96,7 +103,8 @@ TEST_P(RandomLossTest, EveryMessageArrivesWholeOnceAndInOrder) {
     EXPECT_GT(pair.a.nic.counters().retransmitted_packets, 10u);  // the losses were real
   }
   if (mix.loss == 0.0) {
-    const std::size_t placed = pair.a.trace.of(TraceKind::kPlaced).size() + pair.b.trace.of(TraceKind::kPlaced).size();
+    const std::size_t placed =
+        pair.a.trace.of(TraceKind::kPlaced).size() + pair.b.trace.of(TraceKind::kPlaced).size();
     EXPECT_EQ(placed, plans.size());
     EXPECT_EQ(pair.a.nic.counters().local_ack_timeout_err, 0u);
   }
@@ -110,7 +118,8 @@ TEST(NicRandomTest, TheSameSeedGivesTheSameTrace) {
     pair.connect(0xfffff0);
     Rng losses(seed);
     pair.lose = [&losses](const Departure&) { return losses.bernoulli(0.05); };
-    for (std::uint64_t i = 0; i < 50; ++i) pair.post(pair.wqe(i % 3 == 0 ? WrOpcode::kRead : WrOpcode::kWrite, 0, 0, 5000, i));
+    for (std::uint64_t i = 0; i < 50; ++i)
+      pair.post(pair.wqe(i % 3 == 0 ? WrOpcode::kRead : WrOpcode::kWrite, 0, 0, 5000, i));
     pair.run();
     return std::pair(pair.a.trace.records, pair.b.trace.records);
   };

@@ -1,4 +1,5 @@
-// RDMA READ between two Nics in RoCE mode: a READ takes as many PSNs as its response; what is lost is requested again from there.
+// RDMA READ between two Nics in RoCE mode: a READ takes as many PSNs as its response; what is lost is
+// requested again from there.
 #include <gtest/gtest.h>
 
 #include "irn_provider/nic/pair_fixture.h"
@@ -15,13 +16,15 @@ Duration response_time(std::uint32_t length, Rate rate) {
   for (std::uint32_t i = 0; i < packets; ++i) {
     const std::uint32_t payload = std::min(kMtu, length - i * kMtu);
     const Bytes aeth = i == 0 || i + 1 == packets ? 4_B : 0_B;
-    total += wire_time(std::max(kMinFrameBytes, 58_B + aeth + Bytes::from_count((payload + 3) / 4 * 4)), rate);
+    total +=
+        wire_time(std::max(kMinFrameBytes, 58_B + aeth + Bytes::from_count((payload + 3) / 4 * 4)), rate);
   }
   return total;
 }
 
 class ReadSizeTest : public testing::TestWithParam<std::uint32_t> {};
-INSTANTIATE_TEST_SUITE_P(Sizes, ReadSizeTest, testing::Values(0, 1, 2, 3, kMtu - 1, kMtu, kMtu + 1, 8000, 1 << 20));
+INSTANTIATE_TEST_SUITE_P(Sizes, ReadSizeTest,
+                         testing::Values(0, 1, 2, 3, kMtu - 1, kMtu, kMtu + 1, 8000, 1 << 20));
 
 TEST_P(ReadSizeTest, FetchesAtTheTimeOfTheClosedFormula) {
   NicPair pair;
@@ -35,8 +38,8 @@ TEST_P(ReadSizeTest, FetchesAtTheTimeOfTheClosedFormula) {
   EXPECT_EQ(pair.a.cqes[0].opcode, WcOpcode::kRead);
   EXPECT_EQ(pair.a.cqes[0].byte_len, length);
   const Rate rate = pair.config.link_rate;
-  EXPECT_EQ(pair.a.cqes[0].time,
-            Time::zero() + wire_time(74_B, rate) + pair.config.link_delay + response_time(length, rate) + pair.config.link_delay);
+  EXPECT_EQ(pair.a.cqes[0].time, Time::zero() + wire_time(74_B, rate) + pair.config.link_delay +
+                                     response_time(length, rate) + pair.config.link_delay);
   ASSERT_EQ(pair.a.trace.of(TraceKind::kPlaced).size(), 1u);
   EXPECT_EQ(pair.sent([](const Departure& d) { return d.side == 0; }).size(), 1u);
   EXPECT_EQ(pair.b.nic.counters().rx_read_requests, 1u);
@@ -50,7 +53,8 @@ TEST(NicReadTest, ResponsesCarryTheRequestsPsnsAndTheNextMessageFollowsThem) {
   pair.run();
   EXPECT_EQ(pair.story(0, kPsn), "RC_RDMA_READ_REQUEST+0 RC_RDMA_WRITE_ONLY+3");
   EXPECT_EQ(pair.story(1, kPsn),
-            "RC_RDMA_READ_RESPONSE_FIRST+0 RC_RDMA_READ_RESPONSE_MIDDLE+1 RC_RDMA_READ_RESPONSE_LAST+2 RC_ACKNOWLEDGE+3");
+            "RC_RDMA_READ_RESPONSE_FIRST+0 RC_RDMA_READ_RESPONSE_MIDDLE+1 RC_RDMA_READ_RESPONSE_LAST+2 "
+            "RC_ACKNOWLEDGE+3");
   EXPECT_EQ(pair.log.back().packet.roce.msn, Msn{2});
   ASSERT_EQ(pair.a.cqes.size(), 2u);
   EXPECT_EQ(pair.a.cqes[0].opcode, WcOpcode::kRead);
@@ -137,7 +141,8 @@ TEST(NicReadTest, AnAckBeyondALostResponseImpliesANak) {
   pair.post(pair.wqe(WrOpcode::kRead, 0, 0, 500, 1));
   pair.post(pair.wqe(WrOpcode::kWrite, 1000, 1000, 500, 2));
   pair.run();
-  EXPECT_EQ(pair.story(0, kPsn), "RC_RDMA_READ_REQUEST+0 RC_RDMA_WRITE_ONLY+1 RC_RDMA_READ_REQUEST+0 RC_RDMA_WRITE_ONLY+1");
+  EXPECT_EQ(pair.story(0, kPsn),
+            "RC_RDMA_READ_REQUEST+0 RC_RDMA_WRITE_ONLY+1 RC_RDMA_READ_REQUEST+0 RC_RDMA_WRITE_ONLY+1");
   ASSERT_EQ(pair.a.cqes.size(), 2u);
   EXPECT_EQ(pair.a.cqes[0].wr_id, 1u);
   EXPECT_EQ(pair.a.cqes[1].wr_id, 2u);
@@ -146,7 +151,8 @@ TEST(NicReadTest, AnAckBeyondALostResponseImpliesANak) {
 }
 
 TEST(NicReadTest, APeerThatRestartsAResponseInItsMiddleIsUnderstood) {
-  // Linux rxe answers a repeated request with READ RESPONSE MIDDLE where the standard begins with FIRST (captures, loss_read_resp_mid).
+  // Linux rxe answers a repeated request with READ RESPONSE MIDDLE where the standard begins with FIRST
+  // (captures, loss_read_resp_mid).
   NicPair pair;
   pair.connect(kPsn);
   pair.b.fill(0, 8000, 1);

@@ -1,6 +1,7 @@
-// NicScript, for fuzzing: bytes become a sequence of API calls, losses, pauses and forged packets between two Nics, each with two connected QPs. What must
-// hold for every script: nothing crashes or breaks an invariant (RL_CHECK, ASan, UBSan), nobody writes outside registered memory, each WQE that was accepted
-// completes at most once, and after the script the pair comes to rest.
+// NicScript, for fuzzing: bytes become a sequence of API calls, losses, pauses and forged packets between two
+// Nics, each with two connected QPs. What must hold for every script: nothing crashes or breaks an invariant
+// (RL_CHECK, ASan, UBSan), nobody writes outside registered memory, each WQE that was accepted completes at
+// most once, and after the script the pair comes to rest.
 #pragma once
 
 #include <array>
@@ -33,7 +34,9 @@ class NicScript {
 
   struct Side {
     Side(const NicConfig& config, Qpn first)
-        : memory_bytes(kRegion + 2 * kGuard), nic(config, first, Rng(1), pool, memory, trace), port(nic, config.link_rate, config.link_delay) {
+        : memory_bytes(kRegion + 2 * kGuard),
+          nic(config, first, Rng(1), pool, memory, trace),
+          port(nic, config.link_rate, config.link_delay) {
       pd = nic.alloc_pd();
       cq = *nic.create_cq(64);
       key = *nic.reg_mr(pd, base(), kRegion, base(), 7);
@@ -43,7 +46,8 @@ class NicScript {
     std::uint64_t base() const { return reinterpret_cast<std::uint64_t>(memory_bytes.data() + kGuard); }
     bool guards_intact() const {
       for (std::size_t i = 0; i < kGuard; ++i)
-        if (memory_bytes[i] != std::byte{0x5a} || memory_bytes[kGuard + kRegion + i] != std::byte{0x5a}) return false;
+        if (memory_bytes[i] != std::byte{0x5a} || memory_bytes[kGuard + kRegion + i] != std::byte{0x5a})
+          return false;
       return true;
     }
     std::vector<std::byte> memory_bytes;
@@ -57,7 +61,7 @@ class NicScript {
     RKey key;
     std::array<Qpn, kQps> qps;
     std::set<std::uint64_t> completed;  // wr_ids
-    Packet last;                      // sent last: copies and forgeries start from it
+    Packet last;                        // sent last: copies and forgeries start from it
   };
 
   explicit NicScript(std::span<const std::byte> bytes)
@@ -86,7 +90,8 @@ class NicScript {
   void bring_up(std::size_t side, std::size_t i) {
     QpAttr attr;
     attr.path_mtu = kMtu, attr.access_flags = 7, attr.max_rd_atomic = attr.max_dest_rd_atomic = 2;
-    attr.timeout = 4, attr.retry_cnt = 3, attr.rnr_retry = 2, attr.min_rnr_timer = 1;  // 65 us, 10 us: scripts come to rest soon
+    attr.timeout = 4, attr.retry_cnt = 3, attr.rnr_retry = 2,
+    attr.min_rnr_timer = 1;  // 65 us, 10 us: scripts come to rest soon
     attr.dest_qpn = sides_[1 - side].qps[i];
     attr.sq_psn = attr.rq_psn = 0xfffffe;
     for (QpState state : {QpState::kInit, QpState::kRtr, QpState::kRts}) {
@@ -119,17 +124,44 @@ class NicScript {
     const std::size_t side = op & 1, qp = op >> 1 & 1;
     Side& s = sides_[side];
     switch (op >> 2 & 15) {
-      case 0: case 1: case 2: post_send(s, qp); break;
-      case 3: case 4: post_recv(s, qp); break;
-      case 5: case 6: advance(now_ + Duration::from_ps(std::int64_t{byte()} * 100'000)); break;
-      case 7: lose_mask_ = byte(); break;
-      case 8: case 9: forge(s, qp); break;
-      case 10: repeat(side); break;
-      case 11: pause(s); break;
-      case 12: advance(next_event() + 1_ps); break;
-      case 13: change_state(side, qp); break;
-      case 14: change_region(s); break;
-      default: replace_qp(side, qp); break;
+      case 0:
+      case 1:
+      case 2:
+        post_send(s, qp);
+        break;
+      case 3:
+      case 4:
+        post_recv(s, qp);
+        break;
+      case 5:
+      case 6:
+        advance(now_ + Duration::from_ps(std::int64_t{byte()} * 100'000));
+        break;
+      case 7:
+        lose_mask_ = byte();
+        break;
+      case 8:
+      case 9:
+        forge(s, qp);
+        break;
+      case 10:
+        repeat(side);
+        break;
+      case 11:
+        pause(s);
+        break;
+      case 12:
+        advance(next_event() + 1_ps);
+        break;
+      case 13:
+        change_state(side, qp);
+        break;
+      case 14:
+        change_region(s);
+        break;
+      default:
+        replace_qp(side, qp);
+        break;
     }
   }
 
@@ -168,11 +200,16 @@ class NicScript {
     PacketRef p = s.pool.clone(peer.last);
     RoceHeaders& h = p->roce;
     const std::uint8_t how = byte();
-    if ((how & 1) != 0) h.opcode = static_cast<std::uint8_t>((config_.mode == TransportMode::kIrn ? 0xc0 : 0) | byte() % 27);
-    if ((how & 2) != 0) h.psn = Psn(h.psn.value() + static_cast<std::uint32_t>(static_cast<std::int8_t>(byte())));
+    if ((how & 1) != 0)
+      h.opcode = static_cast<std::uint8_t>((config_.mode == TransportMode::kIrn ? 0xc0 : 0) | byte() % 27);
+    if ((how & 2) != 0)
+      h.psn = Psn(h.psn.value() + static_cast<std::uint32_t>(static_cast<std::int8_t>(byte())));
     if ((how & 4) != 0) h.syndrome = byte();
-    if ((how & 8) != 0) h.sack = Psn(h.psn.value() + static_cast<std::uint32_t>(static_cast<std::int8_t>(byte())));
-    if ((how & 16) != 0) h.wqe_sn = (h.wqe_sn + static_cast<std::uint32_t>(static_cast<std::int8_t>(byte()))) & 0xffffff, h.offset = byte() % 8;
+    if ((how & 8) != 0)
+      h.sack = Psn(h.psn.value() + static_cast<std::uint32_t>(static_cast<std::int8_t>(byte())));
+    if ((how & 16) != 0)
+      h.wqe_sn = (h.wqe_sn + static_cast<std::uint32_t>(static_cast<std::int8_t>(byte()))) & 0xffffff,
+      h.offset = byte() % 8;
     if ((how & 32) != 0) h.va = s.base() + word(), h.rkey = s.key, h.dma_length = word();
     if ((how & 64) != 0) p->payload_length = word() % 600;
     if ((how & 128) != 0) h.msn = Msn{byte()}, h.opcode = byte();
@@ -245,7 +282,8 @@ class NicScript {
   }
   void drain(Side& s) {
     while (const auto cqe = s.nic.poll_cq(s.cq))
-      if (cqe->wr_id == 0 || cqe->wr_id > wr_id_ || !s.completed.insert(cqe->wr_id).second) complain("a CQE for no WQE, or a second one");
+      if (cqe->wr_id == 0 || cqe->wr_id > wr_id_ || !s.completed.insert(cqe->wr_id).second)
+        complain("a CQE for no WQE, or a second one");
   }
 
   std::span<const std::byte> bytes_;

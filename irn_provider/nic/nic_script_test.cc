@@ -1,4 +1,5 @@
-// Random scripts of API calls, losses and forged packets, from fixed seeds; ROCELAB_FUZZ_SEED starts elsewhere. The libFuzzer target fuzz_nic runs the same.
+// Random scripts of API calls, losses and forged packets, from fixed seeds; ROCELAB_FUZZ_SEED starts
+// elsewhere. The libFuzzer target fuzz_nic runs the same.
 #include "irn_provider/nic/nic_script.h"
 
 #include <gtest/gtest.h>

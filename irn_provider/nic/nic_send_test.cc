@@ -9,7 +9,8 @@ namespace {
 constexpr std::uint32_t kPsn = 0xfffff0, kMtu = 1024;
 
 class SendSizeTest : public testing::TestWithParam<std::uint32_t> {};
-INSTANTIATE_TEST_SUITE_P(Sizes, SendSizeTest, testing::Values(0, 1, 2, 3, kMtu - 1, kMtu, kMtu + 1, 8000, 1 << 20));
+INSTANTIATE_TEST_SUITE_P(Sizes, SendSizeTest,
+                         testing::Values(0, 1, 2, 3, kMtu - 1, kMtu, kMtu + 1, 8000, 1 << 20));
 
 TEST_P(SendSizeTest, FillsTheReceiveWqeAndCompletesBothSides) {
   NicPair pair;
@@ -33,7 +34,8 @@ TEST_P(SendSizeTest, FillsTheReceiveWqeAndCompletesBothSides) {
   const auto placed = pair.b.trace.of(TraceKind::kPlaced);
   ASSERT_EQ(placed.size(), 1u);
   EXPECT_EQ(pair.b.cqes[0].time, placed[0].time);
-  EXPECT_EQ(pair.a.cqes[0].time, placed[0].time + wire_time(62_B, pair.config.link_rate) + pair.config.link_delay);
+  EXPECT_EQ(pair.a.cqes[0].time,
+            placed[0].time + wire_time(62_B, pair.config.link_rate) + pair.config.link_delay);
 }
 
 TEST(NicSendTest, CarriesImmediateAndSolicitedOnTheLastPacket) {
@@ -171,7 +173,8 @@ TEST(NicSendTest, PingPongRunsAtTheLatencyOfThePath) {
   pair.post(pair.wqe(WrOpcode::kSend, 0, 0, kSize));
   pair.run();
   ASSERT_EQ(received, 2 * kRounds);
-  // The ACK (62 B) of a message leaves ahead of the answer; then two packets: 1024 B and 976 B of payload behind 58 B of headers.
+  // The ACK (62 B) of a message leaves ahead of the answer; then two packets: 1024 B and 976 B of payload
+  // behind 58 B of headers.
   const Rate rate = pair.config.link_rate;
   const Duration data = wire_time(1082_B, rate) + wire_time(1034_B, rate) + pair.config.link_delay;
   const Duration ack = wire_time(62_B, rate);

@@ -78,7 +78,8 @@ TEST(NicStateTest, RefusesWhatCannotBe) {
   attr.state = QpState::kInit, attr.path_mtu = 1000;
   EXPECT_FALSE(pair.a.nic.modify_qp(qp, attr, pair.now()));
   pair.connect(kPsn);
-  EXPECT_EQ(pair.a.nic.post_send(Qpn{0x999999}, pair.wqe(WrOpcode::kWrite, 0, 0, 1), pair.now()), PostResult::kBadHandle);
+  EXPECT_EQ(pair.a.nic.post_send(Qpn{0x999999}, pair.wqe(WrOpcode::kWrite, 0, 0, 1), pair.now()),
+            PostResult::kBadHandle);
   SendWqe w = pair.wqe(WrOpcode::kWrite, 0, 0, 1);
   w.num_sge = kMaxSge + 1;
   EXPECT_EQ(pair.post(w), PostResult::kBadSge);
@@ -104,6 +105,30 @@ TEST(NicStateTest, ResourcesInUseAreNotFreed) {
   EXPECT_TRUE(pair.a.nic.free_pd(pair.a.pd));
   EXPECT_TRUE(pair.a.nic.destroy_cq(pair.a.cq));
   EXPECT_FALSE(pair.a.nic.poll_cq(pair.a.cq));
+}
+
+// A program that deregisters memory under a WQE in progress: nothing of it is sent any more, and the QP ends
+// inside its retry limits.
+TEST(NicStateTest, AResendWhoseMemoryIsGoneCannotBeGathered) {
+  NicPair pair;
+  pair.attr.timeout = 8, pair.attr.retry_cnt = 1;
+  pair.connect(kPsn);
+  pair.lose = [](const Departure&) { return true; };
+  ASSERT_EQ(pair.post(pair.wqe(WrOpcode::kWrite, 0, 0, 100)), PostResult::kOk);
+  pair.run_until(Time::zero() + 10_us);
+  ASSERT_TRUE(pair.a.nic.dereg_mr(pair.a.key));
+  std::vector<std::byte> payload(100);
+  Time t = pair.a.nic.next_timeout();
+  pair.a.nic.on_timeout(t);
+  const PacketRef again = pair.a.nic.poll_transmit(t);
+  ASSERT_TRUE(again);
+  EXPECT_TRUE(again->retransmission);
+  EXPECT_FALSE(pair.a.nic.gather(*again, payload));
+  t = pair.a.nic.next_timeout();
+  pair.a.nic.on_timeout(t);
+  const auto cqe = pair.a.nic.poll_cq(pair.a.cq);
+  ASSERT_TRUE(cqe);
+  EXPECT_EQ(cqe->status, WcStatus::kRetryExcErr);
 }
 
 TEST(NicStateTest, AFullCqIsOverrunAndLosesTheCqe) {

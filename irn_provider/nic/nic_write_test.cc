@@ -7,8 +7,8 @@ namespace rocelab {
 namespace {
 
 constexpr std::uint32_t kPsn = 0xfffff0, kMtu = 1024;
-constexpr Bytes kBthFrame = 58_B;   // Ethernet 14, IPv4 20, UDP 8, BTH 12, ICRC 4
-constexpr Bytes kAckFrame = 62_B;   // and AETH 4
+constexpr Bytes kBthFrame = 58_B;  // Ethernet 14, IPv4 20, UDP 8, BTH 12, ICRC 4
+constexpr Bytes kAckFrame = 62_B;  // and AETH 4
 
 // Wire time of a lone WRITE's packets, from the wire format alone.
 Duration write_time(std::uint32_t length, Rate rate) {
@@ -17,13 +17,15 @@ Duration write_time(std::uint32_t length, Rate rate) {
   for (std::uint32_t i = 0; i < packets; ++i) {
     const std::uint32_t payload = std::min(kMtu, length - i * kMtu);
     const Bytes reth = i == 0 ? 16_B : 0_B;
-    total += wire_time(std::max(kMinFrameBytes, kBthFrame + reth + Bytes::from_count((payload + 3) / 4 * 4)), rate);
+    total += wire_time(std::max(kMinFrameBytes, kBthFrame + reth + Bytes::from_count((payload + 3) / 4 * 4)),
+                       rate);
   }
   return total;
 }
 
 class WriteSizeTest : public testing::TestWithParam<std::uint32_t> {};
-INSTANTIATE_TEST_SUITE_P(Sizes, WriteSizeTest, testing::Values(0, 1, 2, 3, kMtu - 1, kMtu, kMtu + 1, 8000, 1 << 20));
+INSTANTIATE_TEST_SUITE_P(Sizes, WriteSizeTest,
+                         testing::Values(0, 1, 2, 3, kMtu - 1, kMtu, kMtu + 1, 8000, 1 << 20));
 
 TEST_P(WriteSizeTest, ArrivesWholeAtTheTimeOfTheClosedFormula) {
   NicPair pair;
@@ -46,7 +48,8 @@ TEST_P(WriteSizeTest, ArrivesWholeAtTheTimeOfTheClosedFormula) {
   EXPECT_EQ(pair.a.cqes[0].wr_id, 42u);
   EXPECT_EQ(pair.a.cqes[0].status, WcStatus::kSuccess);
   EXPECT_EQ(pair.a.cqes[0].opcode, WcOpcode::kWrite);
-  EXPECT_EQ(pair.a.cqes[0].time, placed + wire_time(kAckFrame, pair.config.link_rate) + pair.config.link_delay);
+  EXPECT_EQ(pair.a.cqes[0].time,
+            placed + wire_time(kAckFrame, pair.config.link_rate) + pair.config.link_delay);
   EXPECT_TRUE(pair.b.cqes.empty());
   EXPECT_EQ(pair.a.nic.counters().retransmitted_packets, 0u);
   EXPECT_EQ(pair.a.nic.counters().tx_packets, std::max(1u, (length + kMtu - 1) / kMtu));
@@ -78,7 +81,8 @@ TEST(NicWriteTest, AsksForAnAckOnEvery66thPacketOfALongMessage) {
   pair.run();
   std::vector<std::uint32_t> asked;
   for (const Departure& d : pair.log)
-    if (d.side == 0 && d.packet.roce.ack_req) asked.push_back((d.packet.roce.psn.value() - kPsn) & Psn::kMask);
+    if (d.side == 0 && d.packet.roce.ack_req)
+      asked.push_back((d.packet.roce.psn.value() - kPsn) & Psn::kMask);
   EXPECT_EQ(asked, (std::vector<std::uint32_t>{65, 131, 139}));
   EXPECT_EQ(pair.sent([](const Departure& d) { return d.side == 1; }).size(), 3u);
 }
@@ -127,7 +131,8 @@ TEST(NicWriteTest, WriteWithImmediateConsumesAReceiveWqeAtTheEnd) {
   w.solicited = true;
   pair.post(w);
   pair.run();
-  EXPECT_EQ(pair.story(0, kPsn), "RC_RDMA_WRITE_FIRST+0 RC_RDMA_WRITE_MIDDLE+1 RC_RDMA_WRITE_LAST_WITH_IMMEDIATE+2");
+  EXPECT_EQ(pair.story(0, kPsn),
+            "RC_RDMA_WRITE_FIRST+0 RC_RDMA_WRITE_MIDDLE+1 RC_RDMA_WRITE_LAST_WITH_IMMEDIATE+2");
   ASSERT_EQ(pair.b.cqes.size(), 1u);
   const Cqe& cqe = pair.b.cqes[0];
   EXPECT_EQ(cqe.wr_id, 77u);
@@ -140,8 +145,8 @@ TEST(NicWriteTest, WriteWithImmediateConsumesAReceiveWqeAtTheEnd) {
 
 // --- loss
 
-// 8 packets; the k-th is lost. A NAK has the rest sent again. After the last packet only the verbs timeout helps, and then the whole message goes again:
-// only its last packet asked for an ACK.
+// 8 packets; the k-th is lost. A NAK has the rest sent again. After the last packet only the verbs timeout
+// helps, and then the whole message goes again: only its last packet asked for an ACK.
 class WriteLossTest : public testing::TestWithParam<int> {};
 INSTANTIATE_TEST_SUITE_P(EachPacket, WriteLossTest, testing::Range(1, 9));
 
@@ -166,7 +171,8 @@ TEST_P(WriteLossTest, GoBackNResendsFromTheLostPacket) {
   EXPECT_EQ(c.local_ack_timeout_err, last ? 1u : 0u);
   EXPECT_EQ(pair.b.nic.counters().out_of_sequence, last ? 0u : resent - 1);
   EXPECT_EQ(pair.b.nic.counters().spurious_retransmissions, last ? 7u : 0u);
-  const auto naks = pair.sent([](const Departure& d) { return d.side == 1 && d.packet.roce.syndrome == 0x60; });
+  const auto naks =
+      pair.sent([](const Departure& d) { return d.side == 1 && d.packet.roce.syndrome == 0x60; });
   ASSERT_EQ(naks.size(), last ? 0u : 1u);
   if (!last) {
     EXPECT_EQ(naks[0].packet.roce.psn, Psn(kPsn + static_cast<std::uint32_t>(GetParam()) - 1));
@@ -182,7 +188,8 @@ TEST(NicWriteTest, ALostAckIsRepairedByTheVerbsTimeoutAndTheDuplicateDrawsAnAck)
   pair.run();
   EXPECT_EQ(pair.story(0, kPsn),
             "RC_RDMA_WRITE_FIRST+0 RC_RDMA_WRITE_LAST+1 RC_RDMA_WRITE_FIRST+0 RC_RDMA_WRITE_LAST+1");
-  EXPECT_EQ(pair.story(1, kPsn), "RC_ACKNOWLEDGE+1 RC_ACKNOWLEDGE+1 RC_ACKNOWLEDGE+1");  // also without AckReq
+  EXPECT_EQ(pair.story(1, kPsn),
+            "RC_ACKNOWLEDGE+1 RC_ACKNOWLEDGE+1 RC_ACKNOWLEDGE+1");  // also without AckReq
   ASSERT_EQ(pair.a.cqes.size(), 1u);
   EXPECT_EQ(pair.b.nic.counters().duplicate_request, 2u);
   EXPECT_EQ(pair.b.nic.counters().spurious_retransmissions, 2u);

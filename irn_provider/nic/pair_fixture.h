@@ -1,5 +1,6 @@
-// NicPair, for tests: two Nics with their ports, joined by a link with a fake clock, with loss by a predicate and a log of every departure.
-// Payload is real: it is gathered at departure into a buffer that lives until the frame has arrived. Everything happens in due order, exactly.
+// NicPair, for tests: two Nics with their ports, joined by a link with a fake clock, with loss by a predicate
+// and a log of every departure. Payload is real: it is gathered at departure into a buffer that lives until
+// the frame has arrived. Everything happens in due order, exactly.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -47,12 +48,16 @@ struct Endpoint {
   static constexpr std::uint32_t kAllAccess = kAccessLocalWrite | kAccessRemoteWrite | kAccessRemoteRead;
 
   Endpoint(const NicConfig& config, Qpn first_qpn, std::size_t memory_bytes)
-      : bytes(memory_bytes), nic(config, first_qpn, Rng(1), pool, memory, trace), port(nic, config.link_rate, config.link_delay) {
+      : bytes(memory_bytes),
+        nic(config, first_qpn, Rng(1), pool, memory, trace),
+        port(nic, config.link_rate, config.link_delay) {
     pd = nic.alloc_pd();
     cq = *nic.create_cq(1 << 16);
     key = *nic.reg_mr(pd, addr(), bytes.size(), addr(), kAllAccess);
   }
-  std::uint64_t addr(std::size_t offset = 0) const { return reinterpret_cast<std::uint64_t>(bytes.data() + offset); }
+  std::uint64_t addr(std::size_t offset = 0) const {
+    return reinterpret_cast<std::uint64_t>(bytes.data() + offset);
+  }
   Qpn create_qp(std::uint32_t depth = 1024) {
     QpInit init;
     init.pd = pd, init.send_cq = cq, init.recv_cq = cq;
@@ -73,8 +78,8 @@ struct Endpoint {
   Pdn pd;
   Cqn cq;
   RKey key;
-  Qpn qp;                  // the first QP, connected to the other side's
-  std::vector<Cqe> cqes;   // all that were made, in order
+  Qpn qp;                 // the first QP, connected to the other side's
+  std::vector<Cqe> cqes;  // all that were made, in order
 };
 
 class NicPair {
@@ -87,10 +92,12 @@ class NicPair {
       : config(config_a), a(config_a, Qpn{0x11}, memory_bytes), b(config_b, Qpn{0x411}, memory_bytes) {
     attr.access_flags = Endpoint::kAllAccess;
     attr.max_rd_atomic = attr.max_dest_rd_atomic = 16;
-    attr.path.src_gid[10] = attr.path.src_gid[11] = attr.path.dst_gid[10] = attr.path.dst_gid[11] = 0xff;  // IPv4
+    attr.path.src_gid[10] = attr.path.src_gid[11] = attr.path.dst_gid[10] = attr.path.dst_gid[11] =
+        0xff;  // IPv4
   }
 
-  // Connects a new QP of each side by `attr`, PSNs first_psn (a to b) and first_psn + 0x100 (b to a), and returns them.
+  // Connects a new QP of each side by `attr`, PSNs first_psn (a to b) and first_psn + 0x100 (b to a), and
+  // returns them.
   std::pair<Qpn, Qpn> connect(std::uint32_t first_psn = 0xfffff0) {
     const std::pair<Qpn, Qpn> qps{a.create_qp(), b.create_qp()};
     bring_up(a, qps.first, qps.second, first_psn, first_psn + 0x100);
@@ -125,7 +132,8 @@ class NicPair {
   Time next_event() const { return std::min(a.port.next_event(), b.port.next_event()); }
 
   // --- posting at now()
-  SendWqe wqe(WrOpcode opcode, std::size_t from, std::size_t to, std::uint32_t length, std::uint64_t wr_id = 1) const {
+  SendWqe wqe(WrOpcode opcode, std::size_t from, std::size_t to, std::uint32_t length,
+              std::uint64_t wr_id = 1) const {
     SendWqe w;
     w.wr_id = wr_id, w.opcode = opcode, w.num_sge = 1;
     w.sge[0] = {a.addr(from), length, a.key};
@@ -142,7 +150,8 @@ class NicPair {
 
   // --- what the link does. Called for each departure; true: the frame vanishes.
   std::function<bool(const Departure&)> lose = [](const Departure&) { return false; };
-  // A network that reorders: how many later frames of its side overtake this one before it arrives. With no later frame it is lost.
+  // A network that reorders: how many later frames of its side overtake this one before it arrives. With no
+  // later frame it is lost.
   std::function<int(const Departure&)> overtaken_by = [](const Departure&) { return 0; };
   std::function<void(NicPair&, Endpoint&, const Cqe&)> on_cqe = [](NicPair&, Endpoint&, const Cqe&) {};
 
@@ -224,7 +233,8 @@ class NicPair {
   std::deque<std::pair<Time, std::vector<std::byte>>> buffers_;  // of frames on the link
 };
 
-// Loses the data packets (those with payload, or READ requests) from `side` whose ordinals, from 1, are listed.
+// Loses the data packets (those with payload, or READ requests) from `side` whose ordinals, from 1, are
+// listed.
 inline std::function<bool(const Departure&)> lose_data(int side, std::vector<int> ordinals) {
   return [side, ordinals = std::move(ordinals), n = 0](const Departure& d) mutable {
     if (d.side != side || d.packet.kind != PacketKind::kData) return false;

@@ -5,9 +5,9 @@
 namespace rocelab {
 
 std::uint64_t& rx_prio_pause(NicCounters& c, int tc) {
-  const std::array<std::uint64_t*, kTrafficClasses> counters = {&c.rx_prio0_pause, &c.rx_prio1_pause, &c.rx_prio2_pause,
-                                                                &c.rx_prio3_pause, &c.rx_prio4_pause, &c.rx_prio5_pause,
-                                                                &c.rx_prio6_pause, &c.rx_prio7_pause};
+  const std::array<std::uint64_t*, kTrafficClasses> counters = {
+      &c.rx_prio0_pause, &c.rx_prio1_pause, &c.rx_prio2_pause, &c.rx_prio3_pause,
+      &c.rx_prio4_pause, &c.rx_prio5_pause, &c.rx_prio6_pause, &c.rx_prio7_pause};
   return *counters[static_cast<std::size_t>(tc)];
 }
 
@@ -21,7 +21,8 @@ void PauseState::on_pfc(const PfcFrame& frame, Time now) {
     if ((frame.class_enable >> tc & 1) == 0) continue;
     const std::uint16_t quanta = frame.time[static_cast<std::size_t>(tc)];
     if (quanta > 0) ++rx_prio_pause(counters_, tc);
-    until_[static_cast<std::size_t>(tc)] = quanta > 0 ? now + pause_duration(quanta, link_rate_) : Time::never();
+    until_[static_cast<std::size_t>(tc)] =
+        quanta > 0 ? now + pause_duration(quanta, link_rate_) : Time::never();
     set_paused(tc, quanta > 0, now);
   }
   update_timeout();

@@ -1,5 +1,6 @@
-// PauseState: how the NIC's port obeys PFC. Each class is paused until its quanta have passed or an XON (time 0) comes; a further frame sets the time anew.
-// Source: IEEE 802.1Q, 36.1.3.3 (receiver of priority-based flow control) and annex O. A frame that is on the wire is finished.
+// PauseState: how the NIC's port obeys PFC. Each class is paused until its quanta have passed or an XON (time
+// 0) comes; a further frame sets the time anew. Source: IEEE 802.1Q, 36.1.3.3 (receiver of priority-based
+// flow control) and annex O. A frame that is on the wire is finished.
 #pragma once
 
 #include <array>
@@ -30,7 +31,7 @@ class PauseState {
   std::array<Time, kTrafficClasses> until_;  // never: not paused
   std::uint8_t paused_ = 0;                  // bit n: class n
   Time next_timeout_ = Time::never();
-  Time paused_since_;                        // meaningful while any class is paused
+  Time paused_since_;  // meaningful while any class is paused
   Duration paused_total_;
 };
 

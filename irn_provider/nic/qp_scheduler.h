@@ -1,5 +1,6 @@
-// QpScheduler: which QP sends next. Classes by strict priority, highest first, paused ones skipped; within a class answers ahead of data; within either the
-// QPs in turn, one packet each. Lists hold only QPs that can send now, so that nothing scans idle QPs and "could anything leave" is one test.
+// QpScheduler: which QP sends next. Classes by strict priority, highest first, paused ones skipped; within a
+// class answers ahead of data; within either the QPs in turn, one packet each. Lists hold only QPs that can
+// send now, so that nothing scans idle QPs and "could anything leave" is one test.
 #pragma once
 
 #include <array>
@@ -80,9 +81,9 @@ class QpScheduler {
     if (head == node) head = link.next;
   }
 
-  std::vector<Link> links_;                                          // by slot * 2 + kind: rings of nodes
+  std::vector<Link> links_;                                           // by slot * 2 + kind: rings of nodes
   std::array<std::array<std::uint32_t, kTrafficClasses>, 2> head_{};  // by kind and class: whose turn it is
-  std::array<std::uint8_t, 2> ready_{};                              // by kind: classes with a QP in the list
+  std::array<std::uint8_t, 2> ready_{};  // by kind: classes with a QP in the list
 };
 
 }  // namespace rocelab

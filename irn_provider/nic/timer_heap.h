@@ -1,5 +1,6 @@
-// TimerHeap: when which slot (QP) wants to be woken, earliest (time, slot) first. A slot has at most one entry, and an entry only ever moves earlier:
-// a deadline that was put off wakes its owner early, who then sets the later one. So the many ACKs that put off a timer cost nothing here.
+// TimerHeap: when which slot (QP) wants to be woken, earliest (time, slot) first. A slot has at most one
+// entry, and an entry only ever moves earlier: a deadline that was put off wakes its owner early, who then
+// sets the later one. So the many ACKs that put off a timer cost nothing here.
 #pragma once
 
 #include <cstdint>

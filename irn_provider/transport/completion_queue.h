@@ -1,4 +1,5 @@
-// CompletionQueue: CQEs in the order in which they were made. One that finds it full is lost and the CQ is overrun for good (IBTA Vol 1, 11.6.3.2).
+// CompletionQueue: CQEs in the order in which they were made. One that finds it full is lost and the CQ is
+// overrun for good (IBTA Vol 1, 11.6.3.2).
 #pragma once
 
 #include <cstdint>

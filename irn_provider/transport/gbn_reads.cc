@@ -61,7 +61,8 @@ void GbnReads::on_response(const Packet& packet, const OpcodeInfo& info, Time no
   requester_.acknowledge(psn + 1, now);
 }
 
-// Where a response's packet stands is told by its PSN alone: peers differ in what they call the first packet after a repeated request.
+// Where a response's packet stands is told by its PSN alone: peers differ in what they call the first packet
+// after a repeated request.
 bool GbnReads::well_formed(const SendEntry& read, const Packet& packet, const OpcodeInfo& info) const {
   const auto offset = static_cast<std::uint32_t>(read.response_next - read.first) * qp_.attr.path_mtu;
   const std::uint32_t expected = std::min(qp_.attr.path_mtu, read.length - offset);

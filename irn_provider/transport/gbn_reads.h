@@ -1,5 +1,6 @@
-// GbnReads: READ responses in RoCE. A READ takes as many PSNs as its response has packets and the responses carry them; one that is missing is noticed
-// by a later response or ACK (implied NAK, IBTA Vol 1, 9.7.5.2.2) or by a timer, and the READ is requested again from there.
+// GbnReads: READ responses in RoCE. A READ takes as many PSNs as its response has packets and the responses
+// carry them; one that is missing is noticed by a later response or ACK (implied NAK, IBTA Vol 1, 9.7.5.2.2)
+// or by a timer, and the READ is requested again from there.
 #pragma once
 
 #include "irn_provider/transport/qp_context.h"

@@ -58,12 +58,15 @@ void GbnResponder::on_duplicate(const Packet& packet, const OpcodeInfo& info, Un
   answer(kAckNoCredits, expected_ - 1);
 }
 
-// IBTA 9.7.4.1.2: a duplicate READ, or its rest, is executed again. One that is still being answered starts over where the requester now is.
+// IBTA 9.7.4.1.2: a duplicate READ, or its rest, is executed again. One that is still being answered starts
+// over where the requester now is.
 void GbnResponder::repeat_read(const Packet& packet, UnwrappedPsn psn) {
   const RoceHeaders& h = packet.roce;
   const UnwrappedPsn end = psn + read_packets(h.dma_length);
   if (end > expected_ || !length_fits(packet, opcode_info(h.opcode))) return;
-  if (h.dma_length > 0 && !qp_.nic.regions.translate(h.rkey, qp_.init.pd, h.va, h.dma_length, kAccessRemoteRead)) return;
+  if (h.dma_length > 0 &&
+      !qp_.nic.regions.translate(h.rkey, qp_.init.pd, h.va, h.dma_length, kAccessRemoteRead))
+    return;
   const Answer again{true, kAckNoCredits, msn_, psn, psn, end, h.va, h.dma_length, h.rkey};
   for (std::size_t i = 0; i < answers_.size(); ++i) {
     Answer& pending = answers_[i];
@@ -88,7 +91,9 @@ GbnResponder::Refusal GbnResponder::execute(const Packet& packet, const OpcodeIn
 // IBTA 9.7.4.1.3: a message is not interrupted by another and does not begin in its middle.
 bool GbnResponder::in_sequence(const OpcodeInfo& info) const {
   if (info.starts_message()) return message_ == Message::kNone;
-  return message_ == (info.is_send() ? Message::kSend : info.is_write() ? Message::kWrite : Message::kNone) &&
+  return message_ == (info.is_send()    ? Message::kSend
+                      : info.is_write() ? Message::kWrite
+                                        : Message::kNone) &&
          message_ != Message::kNone;
 }
 
@@ -130,8 +135,10 @@ GbnResponder::Refusal GbnResponder::on_write(const Packet& packet, const OpcodeI
   ++qp_.counters().rx_write_requests;
   if (info.starts_message()) {
     const RoceHeaders& h = packet.roce;
-    if ((qp_.attr.access_flags & kAccessRemoteWrite) == 0 || h.dma_length > kMaxMessageBytes) return kNakInvalidRequest;
-    if (h.dma_length > 0 && !qp_.nic.regions.translate(h.rkey, qp_.init.pd, h.va, h.dma_length, kAccessRemoteWrite))
+    if ((qp_.attr.access_flags & kAccessRemoteWrite) == 0 || h.dma_length > kMaxMessageBytes)
+      return kNakInvalidRequest;
+    if (h.dma_length > 0 &&
+        !qp_.nic.regions.translate(h.rkey, qp_.init.pd, h.va, h.dma_length, kAccessRemoteWrite))
       return kNakRemoteAccess;
     va_ = h.va, rkey_ = h.rkey, dma_length_ = h.dma_length;
     received_ = 0;
@@ -140,7 +147,8 @@ GbnResponder::Refusal GbnResponder::on_write(const Packet& packet, const OpcodeI
   if (length > left || (info.ends_message() && length != left)) return kNakInvalidRequest;
   if (info.has_imm() && receive_queue_.empty()) return no_receive_wqe();
   if (length > 0) {
-    const auto addr = qp_.nic.regions.translate(rkey_, qp_.init.pd, va_ + received_, length, kAccessRemoteWrite);
+    const auto addr =
+        qp_.nic.regions.translate(rkey_, qp_.init.pd, va_ + received_, length, kAccessRemoteWrite);
     if (!addr) return kNakRemoteAccess;  // the region went away in the middle of the message
     qp_.nic.memory.write(*addr, packet.payload, length);
   }
@@ -156,12 +164,14 @@ GbnResponder::Refusal GbnResponder::on_read(const Packet& packet) {
   if ((qp_.attr.access_flags & kAccessRemoteRead) == 0 || h.dma_length > kMaxMessageBytes ||
       reads_pending_ >= qp_.attr.max_dest_rd_atomic)
     return kNakInvalidRequest;
-  if (h.dma_length > 0 && !qp_.nic.regions.translate(h.rkey, qp_.init.pd, h.va, h.dma_length, kAccessRemoteRead))
+  if (h.dma_length > 0 &&
+      !qp_.nic.regions.translate(h.rkey, qp_.init.pd, h.va, h.dma_length, kAccessRemoteRead))
     return kNakRemoteAccess;
   ++msn_;
   ++reads_pending_;
   const UnwrappedPsn end = expected_ + read_packets(h.dma_length);
-  answers_.push_back(Answer{true, kAckNoCredits, msn_, expected_, expected_, end, h.va, h.dma_length, h.rkey});
+  answers_.push_back(
+      Answer{true, kAckNoCredits, msn_, expected_, expected_, end, h.va, h.dma_length, h.rkey});
   expected_ = end;
   return std::nullopt;
 }
@@ -194,7 +204,8 @@ std::int64_t GbnResponder::read_packets(std::uint32_t length) const {
 }
 
 void GbnResponder::answer(std::uint8_t syndrome, UnwrappedPsn psn) {
-  // A paused port must not let a peer's duplicates pile up: ACKs are cumulative, so the last one can stand for those before it.
+  // A paused port must not let a peer's duplicates pile up: ACKs are cumulative, so the last one can stand
+  // for those before it.
   if (answers_.size() >= kMaxAnswers && !answers_.back().read && is_ack(answers_.back().syndrome)) {
     Answer& last = answers_.back();
     last.syndrome = syndrome, last.msn = msn_, last.next = psn;
@@ -226,7 +237,8 @@ PayloadSource GbnResponder::pull_data(Packet& packet, Time now) {
   packet.retransmission = a.next < responses_sent_;
   if (packet.retransmission) {
     ++qp_.counters().retransmitted_packets;
-    qp_.trace(TraceKind::kRetransmit, now, a.next, packet.frame_length, static_cast<std::uint8_t>(RetransmitCause::kNak));
+    qp_.trace(TraceKind::kRetransmit, now, a.next, packet.frame_length,
+              static_cast<std::uint8_t>(RetransmitCause::kNak));
   }
   const PayloadSource source{nullptr, 0, false, a.rkey, a.va, 0};
   responses_sent_ = std::max(responses_sent_, ++a.next);

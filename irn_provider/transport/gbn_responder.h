@@ -1,6 +1,7 @@
-// GbnResponder: RoCE's responder. It executes requests strictly in PSN order and drops what comes early. Source: IBTA Vol 1, 9.7.4.1 (checks and their
-// order), 9.7.5.1 (answers), 9.7.5.2.8 (RNR); where the specification leaves room it does as Linux rxe: one NAK for a sequence error until the expected
-// packet comes, one ACK per AckReq, an ACK for each duplicate, no credits (syndrome 0x1f).
+// GbnResponder: RoCE's responder. It executes requests strictly in PSN order and drops what comes early.
+// Source: IBTA Vol 1, 9.7.4.1 (checks and their order), 9.7.5.1 (answers), 9.7.5.2.8 (RNR); where the
+// specification leaves room it does as Linux rxe: one NAK for a sequence error until the expected packet
+// comes, one ACK per AckReq, an ACK for each duplicate, no credits (syndrome 0x1f).
 #pragma once
 
 #include <optional>
@@ -30,8 +31,8 @@ class GbnResponder final : public Responder {
   Time next_timeout() const override { return Time::never(); }
 
  private:
-  // An ACK or NAK, or a READ response of which packets [next, end) are still to be sent. They leave in this order: an ACK that overtook a READ response
-  // would tell the requester that the response was lost.
+  // An ACK or NAK, or a READ response of which packets [next, end) are still to be sent. They leave in this
+  // order: an ACK that overtook a READ response would tell the requester that the response was lost.
   struct Answer {
     bool read = false;
     std::uint8_t syndrome = 0;
@@ -63,16 +64,16 @@ class GbnResponder final : public Responder {
   QpContext& qp_;
   ReceiveQueue& receive_queue_;
   Ring<Answer> answers_;
-  std::uint32_t reads_pending_ = 0;       // READs among them
+  std::uint32_t reads_pending_ = 0;  // READs among them
   UnwrappedPsn expected_ = 0;
-  UnwrappedPsn responses_sent_ = 0;       // one past the highest READ response that ever left
+  UnwrappedPsn responses_sent_ = 0;  // one past the highest READ response that ever left
   std::uint32_t msn_ = 0;
-  bool refused_ = false;                  // the last answer is a fatal NAK; what was asked before it is still answered
-  bool nak_sent_ = false;                 // for the packet now expected: further ones that are early are dropped silently
+  bool refused_ = false;   // the last answer is a fatal NAK; what was asked before it is still answered
+  bool nak_sent_ = false;  // for the packet now expected: further ones that are early are dropped silently
   // The message in progress.
   Message message_ = Message::kNone;
-  std::uint32_t received_ = 0;            // bytes so far
-  std::uint64_t va_ = 0;                  // WRITE: from the RETH
+  std::uint32_t received_ = 0;  // bytes so far
+  std::uint64_t va_ = 0;        // WRITE: from the RETH
   std::uint32_t dma_length_ = 0;
   RKey rkey_;
 };

@@ -1,5 +1,6 @@
-// GoBackN: RoCE's loss recovery at the sender: a NAK or a timeout sends everything again from the PSN that the responder expects.
-// Source: IBTA Vol 1, 9.7.5.1.1 and 9.7.6.1.1; what Linux rxe does (a NAK is followed to exactly its PSN). There is no window but the PSN space's.
+// GoBackN: RoCE's loss recovery at the sender: a NAK or a timeout sends everything again from the PSN that
+// the responder expects. Source: IBTA Vol 1, 9.7.5.1.1 and 9.7.6.1.1; what Linux rxe does (a NAK is followed
+// to exactly its PSN). There is no window but the PSN space's.
 #pragma once
 
 #include <optional>
@@ -10,7 +11,8 @@ namespace rocelab {
 
 class GoBackN final : public SenderWindow {
  public:
-  // `rto` infinite: no timer of its own (the requester's verbs timeout then goes back). `first` is the first PSN to be sent.
+  // `rto` infinite: no timer of its own (the requester's verbs timeout then goes back). `first` is the first
+  // PSN to be sent.
   GoBackN(Duration rto, UnwrappedPsn first) : rto_(rto), una_(first), send_(first), next_(first) {}
 
   bool has_more(UnwrappedPsn limit) const override { return send_ < limit; }

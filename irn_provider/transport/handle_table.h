@@ -1,5 +1,6 @@
-// HandleTable: objects behind 32-bit handles, (generation << 16 | slot). A stale or invented handle finds nothing; slots are reused in the order in
-// which they were freed and a slot's generation grows each time, so that a handle comes back after 2^16 uses of its slot at the earliest.
+// HandleTable: objects behind 32-bit handles, (generation << 16 | slot). A stale or invented handle finds
+// nothing; slots are reused in the order in which they were freed and a slot's generation grows each time, so
+// that a handle comes back after 2^16 uses of its slot at the earliest.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +34,8 @@ class HandleTable {
   }
   T* find(std::uint32_t handle) {
     const std::uint32_t slot = handle & (kSlots - 1);
-    if (slot >= slots_.size() || !slots_[slot].live || slots_[slot].generation != handle >> 16) return nullptr;
+    if (slot >= slots_.size() || !slots_[slot].live || slots_[slot].generation != handle >> 16)
+      return nullptr;
     return &slots_[slot].value;
   }
   const T* find(std::uint32_t handle) const { return const_cast<HandleTable*>(this)->find(handle); }

@@ -63,6 +63,7 @@ void IrnReadRequester::on_response(const Packet& packet, const OpcodeInfo& info,
     }
   }
   if (!requester_.place_response(*read, offset, packet, now)) return;
+  if (info.has(Header::kAeth)) requester_.take_credits(packet);
   if (arrival == Arrival::kOutOfOrder && length > 0) ++c.ooo_placed_packets;
   receiver_->accept(rpsn, last);
   answer(rpsn);

@@ -1,5 +1,6 @@
-// MemoryRegions: the NIC's table of registered memory, and the check of each access against it. Source: IBTA Vol 1, 10.6.3 and 9.7.4.1.5 (R_Key
-// validation: key, protection domain, rights, bounds). lkey and rkey of a region are the same number here, as on most NICs.
+// MemoryRegions: the NIC's table of registered memory, and the check of each access against it. Source: IBTA
+// Vol 1, 10.6.3 and 9.7.4.1.5 (R_Key validation: key, protection domain, rights, bounds). lkey and rkey of a
+// region are the same number here, as on most NICs.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +13,8 @@ namespace rocelab {
 
 struct MemoryRegion {
   Pdn pd;
-  std::uint64_t addr = 0;    // where the program has it
-  std::uint64_t iova = 0;    // what keys and packets call its first byte
+  std::uint64_t addr = 0;  // where the program has it
+  std::uint64_t iova = 0;  // what keys and packets call its first byte
   std::uint64_t length = 0;
   std::uint32_t access = 0;  // kAccess*
 };
@@ -23,7 +24,8 @@ class MemoryRegions {
   explicit MemoryRegions(std::uint32_t capacity) : table_(capacity) {}
 
   std::optional<RKey> add(const MemoryRegion& region) {
-    if (region.length > 0 && (region.iova + region.length < region.iova || region.addr + region.length < region.addr))
+    if (region.length > 0 &&
+        (region.iova + region.length < region.iova || region.addr + region.length < region.addr))
       return std::nullopt;
     const auto handle = table_.add(region);
     return handle ? std::optional(RKey{*handle}) : std::nullopt;
@@ -31,7 +33,8 @@ class MemoryRegions {
   const MemoryRegion* find(RKey key) const { return table_.find(key.value); }
   bool remove(RKey key) { return table_.remove(key.value); }
 
-  // The program's address of [va, va + length); null: unknown key, another protection domain, missing rights or out of bounds.
+  // The program's address of [va, va + length); null: unknown key, another protection domain, missing rights
+  // or out of bounds.
   std::optional<std::uint64_t> translate(RKey key, Pdn pd, std::uint64_t va, std::uint64_t length,
                                          std::uint32_t rights) const {
     const MemoryRegion* region = find(key);

@@ -5,7 +5,8 @@
 namespace rocelab {
 namespace {
 
-// Calls f(entry, address within the entry, bytes) for each piece of [offset, offset + length) of the list; false: f said so, or the list is shorter.
+// Calls f(entry, address within the entry, bytes) for each piece of [offset, offset + length) of the list;
+// false: f said so, or the list is shorter.
 template <class F>
 bool for_each_piece(std::span<const Sge> list, std::uint64_t offset, std::uint64_t length, F&& f) {
   for (const Sge& entry : list) {
@@ -36,13 +37,15 @@ bool list_is_valid(const MemoryView& view, std::span<const Sge> list, std::uint3
   });
 }
 
-PlaceResult place(const MemoryView& view, std::span<const Sge> list, std::uint64_t offset, const std::byte* bytes,
-                  std::uint32_t length) {
+PlaceResult place(const MemoryView& view, std::span<const Sge> list, std::uint64_t offset,
+                  const std::byte* bytes, std::uint32_t length) {
   bool allowed = true;
-  const bool fits = for_each_piece(list, offset, length, [&](const Sge& entry, std::uint64_t va, std::uint32_t n) {
-    allowed = allowed && view.regions.translate(entry.lkey, view.pd, va, n, kAccessLocalWrite).has_value();
-    return true;
-  });
+  const bool fits =
+      for_each_piece(list, offset, length, [&](const Sge& entry, std::uint64_t va, std::uint32_t n) {
+        allowed =
+            allowed && view.regions.translate(entry.lkey, view.pd, va, n, kAccessLocalWrite).has_value();
+        return true;
+      });
   if (!fits) return PlaceResult::kTooLong;
   if (!allowed) return PlaceResult::kProtection;
   for_each_piece(list, offset, length, [&](const Sge& entry, std::uint64_t va, std::uint32_t n) {
@@ -63,8 +66,9 @@ bool gather(const MemoryView& view, const PayloadSource& source, std::span<std::
   std::byte* to = out.data();
   return for_each_piece({source.sge, source.num_sge}, source.offset, out.size(),
                         [&](const Sge& entry, std::uint64_t va, std::uint32_t n) {
-                          const auto addr = source.unchecked ? std::optional(va)
-                                                             : view.regions.translate(entry.lkey, view.pd, va, n, 0);
+                          const auto addr = source.unchecked
+                                                ? std::optional(va)
+                                                : view.regions.translate(entry.lkey, view.pd, va, n, 0);
                           if (!addr) return false;
                           view.memory.read(*addr, to, n);
                           to += n;

@@ -1,5 +1,6 @@
-// Payload: where the bytes of a packet lie in the program's memory, and how they get there and away. Nothing is buffered: a packet that leaves is
-// gathered straight from the WQE's list or the region that a READ names, one that arrives is placed straight into its final address.
+// Payload: where the bytes of a packet lie in the program's memory, and how they get there and away. Nothing
+// is buffered: a packet that leaves is gathered straight from the WQE's list or the region that a READ names,
+// one that arrives is placed straight into its final address.
 #pragma once
 
 #include <cstddef>
@@ -14,12 +15,12 @@ namespace rocelab {
 
 // A part of a scatter/gather list, or of a region that a peer named by rkey.
 struct PayloadSource {
-  const Sge* sge = nullptr;       // null: remote; else entries that live as long as the WQE
+  const Sge* sge = nullptr;  // null: remote; else entries that live as long as the WQE
   std::uint8_t num_sge = 0;
-  bool unchecked = false;         // inline data: no lkey
-  RKey rkey;                      // remote
-  std::uint64_t va = 0;           // remote
-  std::uint64_t offset = 0;       // bytes of the list before this packet's
+  bool unchecked = false;    // inline data: no lkey
+  RKey rkey;                 // remote
+  std::uint64_t va = 0;      // remote
+  std::uint64_t offset = 0;  // bytes of the list before this packet's
 };
 
 // Everything that an access is checked against.
@@ -35,9 +36,10 @@ std::uint64_t total_length(std::span<const Sge> list);
 // All entries have valid keys with `rights` (0 for reading); `unchecked` lists always do.
 bool list_is_valid(const MemoryView& view, std::span<const Sge> list, std::uint32_t rights);
 
-// Places `length` bytes at `offset` of the list. `bytes` may be null when only lengths exist. Nothing is written unless all fits and is allowed.
-PlaceResult place(const MemoryView& view, std::span<const Sge> list, std::uint64_t offset, const std::byte* bytes,
-                  std::uint32_t length);
+// Places `length` bytes at `offset` of the list. `bytes` may be null when only lengths exist. Nothing is
+// written unless all fits and is allowed.
+PlaceResult place(const MemoryView& view, std::span<const Sge> list, std::uint64_t offset,
+                  const std::byte* bytes, std::uint32_t length);
 // False: a key is gone.
 bool gather(const MemoryView& view, const PayloadSource& source, std::span<std::byte> out);
 

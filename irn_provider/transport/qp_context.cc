@@ -18,8 +18,10 @@ Duration QpContext::verbs_timeout() const {
 
 void QpContext::path_changed() {
   overhead_ = kEthernetBytes + (attr.path.is_ipv4() ? kIpv4Bytes : kIpv6Bytes) + kUdpBytes + kIcrcBytes;
-  // A traffic class that the program set counts by its class selector, the DSCP's upper three bits (RFC 2474, 4.2.2).
-  tc_ = Tc{attr.path.traffic_class == 0 ? nic.config.roce_tc : static_cast<std::uint8_t>(attr.path.traffic_class >> 5)};
+  // A traffic class that the program set counts by its class selector, the DSCP's upper three bits (RFC
+  // 2474, 4.2.2).
+  tc_ = Tc{attr.path.traffic_class == 0 ? nic.config.roce_tc
+                                        : static_cast<std::uint8_t>(attr.path.traffic_class >> 5)};
 }
 
 void QpContext::begin(Packet& packet, Operation operation, UnwrappedPsn psn) const {
@@ -66,7 +68,8 @@ void QpContext::complete(Queue queue, Cqe cqe, Time now) {
   (queue == Queue::kSend ? send_cq : recv_cq).push(cqe);
 }
 
-void QpContext::trace(TraceKind kind, Time now, UnwrappedPsn psn, std::uint64_t bytes, std::uint8_t mark) const {
+void QpContext::trace(TraceKind kind, Time now, UnwrappedPsn psn, std::uint64_t bytes,
+                      std::uint8_t mark) const {
   if (!nic.trace.wants(kind)) return;
   TraceRecord record;
   record.time = now;

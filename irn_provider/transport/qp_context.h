@@ -1,5 +1,6 @@
-// QpContext: what the parts of one queue pair share: its attributes, the NIC's tables and counters, how packets begin and how work completes.
-// A part that meets a fatal error says so by fail(); the queue pair then moves to ERR and flushes (IBTA Vol 1, 10.3.1 and 9.9.3).
+// QpContext: what the parts of one queue pair share: its attributes, the NIC's tables and counters, how
+// packets begin and how work completes. A part that meets a fatal error says so by fail(); the queue pair
+// then moves to ERR and flushes (IBTA Vol 1, 10.3.1 and 9.9.3).
 #pragma once
 
 #include <cstdint>
@@ -26,12 +27,13 @@ struct NicServices {
   std::uint64_t& completions;  // CQEs made, over all CQs
 };
 
-enum class RetransmitCause : std::uint8_t { kNak = 0, kTimeout = 1 };         // TraceRecord.mark of kRetransmit
+enum class RetransmitCause : std::uint8_t { kNak = 0, kTimeout = 1 };  // TraceRecord.mark of kRetransmit
 enum class TimeoutMark : std::uint8_t { kHigh = 0, kLow = 1, kReadResponder = 2 };  // of kTimeout
 
 class QpContext {
  public:
-  QpContext(NicServices& services, Qpn number, const QpInit& attributes, CompletionQueue& send, CompletionQueue& recv)
+  QpContext(NicServices& services, Qpn number, const QpInit& attributes, CompletionQueue& send,
+            CompletionQueue& recv)
       : nic(services), qpn(number), init(attributes), send_cq(send), recv_cq(recv) {}
 
   NicServices& nic;
@@ -43,14 +45,17 @@ class QpContext {
 
   bool irn() const { return nic.config.mode == TransportMode::kIrn; }
   NicCounters& counters() const { return nic.counters; }
-  Duration verbs_timeout() const;  // one period of the local ACK timeout (IBTA 9.7.6.1.3); infinite when it is off
+  Duration verbs_timeout()
+      const;  // one period of the local ACK timeout (IBTA 9.7.6.1.3); infinite when it is off
   MemoryView view() const { return MemoryView{nic.regions, nic.memory, init.pd}; }
 
-  // --- packets. begin() sets what all packets of the QP share; finish() adds payload length, pad and frame length.
+  // --- packets. begin() sets what all packets of the QP share; finish() adds payload length, pad and frame
+  // length.
   void path_changed();  // after attr.path or attr.path_mtu was set
   void begin(Packet& packet, Operation operation, UnwrappedPsn psn) const;
   void finish(Packet& packet, std::uint32_t payload_length) const;
-  void finish_ack(Packet& packet, std::uint8_t syndrome, std::uint32_t msn) const;  // AETH; kind kAck, without ECT
+  void finish_ack(Packet& packet, std::uint8_t syndrome,
+                  std::uint32_t msn) const;  // AETH; kind kAck, without ECT
   Tc tc() const { return tc_; }
 
   // --- completions

@@ -14,12 +14,18 @@ bool is_transition(QpState from, QpState to) {
   using enum QpState;
   if (to == kReset || to == kErr) return true;
   switch (from) {
-    case kReset: return to == kInit;
-    case kInit: return to == kInit || to == kRtr;
-    case kRtr: return to == kRts;
-    case kRts: return to == kRts || to == kSqd;
-    case kSqd: return to == kSqd || to == kRts;
-    default: return false;  // SQE is not for RC; ERR is left through RESET
+    case kReset:
+      return to == kInit;
+    case kInit:
+      return to == kInit || to == kRtr;
+    case kRtr:
+      return to == kRts;
+    case kRts:
+      return to == kRts || to == kSqd;
+    case kSqd:
+      return to == kSqd || to == kRts;
+    default:
+      return false;  // SQE is not for RC; ERR is left through RESET
   }
 }
 
@@ -30,7 +36,8 @@ std::unique_ptr<Responder> make_responder(QpContext& qp, ReceiveQueue& receive_q
 
 }  // namespace
 
-QueuePair::QueuePair(NicServices& services, Qpn qpn, const QpInit& init, CompletionQueue& send, CompletionQueue& recv)
+QueuePair::QueuePair(NicServices& services, Qpn qpn, const QpInit& init, CompletionQueue& send,
+                     CompletionQueue& recv)
     : context_(services, qpn, init, send, recv),
       receive_queue_(init.caps.max_recv_wr),
       requester_(context_),
@@ -40,8 +47,8 @@ QueuePair::QueuePair(NicServices& services, Qpn qpn, const QpInit& init, Complet
 
 bool QueuePair::attributes_are_valid(const QpAttr& attr) const {
   const std::uint32_t mtu = attr.path_mtu;
-  return mtu >= 256 && mtu <= context_.nic.config.active_mtu && std::has_single_bit(mtu) && attr.retry_cnt <= 7 &&
-         attr.rnr_retry <= 7 && attr.timeout <= 31 && attr.min_rnr_timer <= 31;
+  return mtu >= 256 && mtu <= context_.nic.config.active_mtu && std::has_single_bit(mtu) &&
+         attr.retry_cnt <= 7 && attr.rnr_retry <= 7 && attr.timeout <= 31 && attr.min_rnr_timer <= 31;
 }
 
 bool QueuePair::modify(const QpAttr& attr, Time now) {
@@ -100,7 +107,8 @@ PostResult QueuePair::post_send(const SendWqe& wqe, Time now) {
 
 PostResult QueuePair::post_recv(const RecvWqe& wqe, Time now) {
   if (context_.attr.state == QpState::kReset) return PostResult::kBadState;
-  if (wqe.num_sge > std::min<std::uint32_t>(context_.init.caps.max_recv_sge, kMaxSge)) return PostResult::kBadSge;
+  if (wqe.num_sge > std::min<std::uint32_t>(context_.init.caps.max_recv_sge, kMaxSge))
+    return PostResult::kBadSge;
   if (receive_queue_.full()) return PostResult::kQueueFull;
   receive_queue_.post(wqe);
   if (context_.attr.state == QpState::kErr) flush_receive_queue(now);
@@ -117,10 +125,17 @@ bool QueuePair::accepts(Role role) const {
 
 void QueuePair::on_packet(const Packet& packet, const OpcodeInfo& info, Time now) {
   switch (info.role) {
-    case Role::kRequest: responder_->on_request(packet, info, now); break;
-    case Role::kReadAck: responder_->on_read_ack(packet, info, now); break;
-    case Role::kResponse: requester_.on_response(packet, info, now); break;
-    case Role::kNotification: break;  // CNP: there is no rate control yet to hear it
+    case Role::kRequest:
+      responder_->on_request(packet, info, now);
+      break;
+    case Role::kReadAck:
+      responder_->on_read_ack(packet, info, now);
+      break;
+    case Role::kResponse:
+      requester_.on_response(packet, info, now);
+      break;
+    case Role::kNotification:
+      break;  // CNP: there is no rate control yet to hear it
   }
   settle(now);
 }
@@ -131,7 +146,9 @@ void QueuePair::on_timeout(Time now) {
   settle(now);
 }
 
-Time QueuePair::next_timeout() const { return std::min(requester_.next_timeout(), responder_->next_timeout()); }
+Time QueuePair::next_timeout() const {
+  return std::min(requester_.next_timeout(), responder_->next_timeout());
+}
 
 void QueuePair::pull_ack(Packet& packet, Time now) {
   if (responder_->has_ack())
@@ -143,7 +160,8 @@ void QueuePair::pull_ack(Packet& packet, Time now) {
 PayloadSource QueuePair::pull_data(Packet& packet, Time now) {
   const bool responder = responder_->has_data() && (responder_turn_ || !requester_.has_data());
   responder_turn_ = !responder;
-  const PayloadSource source = responder ? responder_->pull_data(packet, now) : requester_.pull_data(packet, now);
+  const PayloadSource source =
+      responder ? responder_->pull_data(packet, now) : requester_.pull_data(packet, now);
   settle(now);
   return source;
 }

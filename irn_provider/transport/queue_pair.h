@@ -1,6 +1,7 @@
-// QueuePair: one RC queue pair: its states (IBTA Vol 1, 10.3.1), and the requester and responder behind them. It hands packets to the side they concern,
-// offers what either wants to send (answers ahead of data, the two sides' data by turns), and turns a fatal error of either into ERR and flushes.
-// No I/O, no clock: `now` comes in, packets are pulled. The NIC owns it and asks has_ack/has_data/next_timeout after each call.
+// QueuePair: one RC queue pair: its states (IBTA Vol 1, 10.3.1), and the requester and responder behind them.
+// It hands packets to the side they concern, offers what either wants to send (answers ahead of data, the two
+// sides' data by turns), and turns a fatal error of either into ERR and flushes. No I/O, no clock: `now`
+// comes in, packets are pulled. The NIC owns it and asks has_ack/has_data/next_timeout after each call.
 #pragma once
 
 #include <memory>
@@ -34,8 +35,8 @@ class QueuePair {
 
   bool has_ack() const { return transmits() && (responder_->has_ack() || requester_.has_ack()); }
   bool has_data() const { return transmits() && (responder_->has_data() || requester_.has_data()); }
-  void pull_ack(Packet& packet, Time now);                  // precondition: has_ack()
-  PayloadSource pull_data(Packet& packet, Time now);        // precondition: has_data()
+  void pull_ack(Packet& packet, Time now);            // precondition: has_ack()
+  PayloadSource pull_data(Packet& packet, Time now);  // precondition: has_data()
   bool gather(const PayloadSource& source, std::span<std::byte> out) const;
 
  private:

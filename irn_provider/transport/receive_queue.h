@@ -1,5 +1,5 @@
-// ReceiveQueue: the receive WQEs of one QP, numbered in the order of posting (recv_WQE_SN in IRN, seed 004, 4.4.3) and consumed in that order.
-// IRN looks ahead by number; go-back-N only at the front.
+// ReceiveQueue: the receive WQEs of one QP, numbered in the order of posting (recv_WQE_SN in IRN, seed
+// 004, 4.4.3) and consumed in that order. IRN looks ahead by number; go-back-N only at the front.
 #pragma once
 
 #include <algorithm>
@@ -16,10 +16,10 @@ class ReceiveQueue {
 
   bool full() const { return ring_.size() >= capacity_; }
   bool empty() const { return ring_.empty(); }
-  std::uint64_t head() const { return head_; }                                           // oldest that is not consumed
-  std::uint64_t end() const { return head_ + ring_.size(); }                             // one past the youngest
+  std::uint64_t head() const { return head_; }                // oldest that is not consumed
+  std::uint64_t end() const { return head_ + ring_.size(); }  // one past the youngest
   std::uint32_t size() const { return static_cast<std::uint32_t>(ring_.size()); }
-  const RecvWqe& at(std::uint64_t sn) const { return ring_[sn - head_]; }                // head <= sn < end
+  const RecvWqe& at(std::uint64_t sn) const { return ring_[sn - head_]; }  // head <= sn < end
   bool has(std::uint64_t sn) const { return sn >= head_ && sn < end(); }
 
   void post(const RecvWqe& wqe) {

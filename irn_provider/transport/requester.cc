@@ -1,4 +1,5 @@
-// Requester: posting, completion, timers. Answers of the peer: requester_receive.cc; outbound packets: requester_send.cc.
+// Requester: posting, completion, timers. Answers of the peer: requester_receive.cc; outbound packets:
+// requester_send.cc.
 #include "irn_provider/transport/requester.h"
 
 #include <algorithm>
@@ -59,9 +60,11 @@ PostResult Requester::post(const SendWqe& wqe, Time now) {
   const bool read = wqe.opcode == WrOpcode::kRead;
   if (wqe.num_sge > std::min<std::uint32_t>(qp_.init.caps.max_send_sge, kMaxSge)) return PostResult::kBadSge;
   const std::uint64_t length = total_length({wqe.sge.data(), wqe.num_sge});
-  if (length > kMaxMessageBytes || (wqe.inline_data && length > qp_.init.caps.max_inline)) return PostResult::kBadLength;
+  if (length > kMaxMessageBytes || (wqe.inline_data && length > qp_.init.caps.max_inline))
+    return PostResult::kBadLength;
   if (read && (wqe.inline_data || attr.max_rd_atomic == 0)) return PostResult::kBadOpcode;
-  const auto packets = std::max<std::int64_t>(1, (static_cast<std::int64_t>(length) + attr.path_mtu - 1) / attr.path_mtu);
+  const auto packets =
+      std::max<std::int64_t>(1, (static_cast<std::int64_t>(length) + attr.path_mtu - 1) / attr.path_mtu);
   if (packets > kMaxOutstanding) return PostResult::kBadLength;
   if (queue_.size() >= qp_.init.caps.max_send_wr) return PostResult::kQueueFull;
 
@@ -144,7 +147,8 @@ void Requester::on_timeout(Time now) {
     if (fired != TimeoutKind::kNone) {
       const bool low = fired == TimeoutKind::kRtoLow;
       ++(low ? qp_.counters().rto_low_timeouts : qp_.counters().rto_high_timeouts);
-      qp_.trace(TraceKind::kTimeout, now, window_->una(), 0, static_cast<std::uint8_t>(low ? TimeoutMark::kLow : TimeoutMark::kHigh));
+      qp_.trace(TraceKind::kTimeout, now, window_->una(), 0,
+                static_cast<std::uint8_t>(low ? TimeoutMark::kLow : TimeoutMark::kHigh));
       reads_->on_progress();
     }
     if (now >= verbs_deadline_) on_verbs_timeout(now);

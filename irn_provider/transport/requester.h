@@ -1,10 +1,12 @@
-// Requester: the side of a QP that sends requests: work requests to packets, answers to completions. Source: IBTA Vol 1, 9.7.3 (segmentation),
-// 9.7.5.1 and 9.9.2 (answers, retries, errors), 9.7.7.2 (end-to-end credits), 9.7.8 (RNR); AckReq as Linux rxe.
-// It is the same for RoCE and IRN: which packet leaves next and when a loss timer fires is the SenderWindow's (go_back_n.h, irn_sender.h), what
-// happens to READ responses the ReadRequester's. The requester keeps the WQEs, builds their packets, and decides when to give up.
+// Requester: the side of a QP that sends requests: work requests to packets, answers to completions. Source:
+// IBTA Vol 1, 9.7.3 (segmentation), 9.7.5.1 and 9.9.2 (answers, retries, errors), 9.7.7.2 (end-to-end
+// credits), 9.7.8 (RNR); AckReq as Linux rxe. It is the same for RoCE and IRN: which packet leaves next and
+// when a loss timer fires is the SenderWindow's (go_back_n.h, irn_sender.h), what happens to READ responses
+// the ReadRequester's. The requester keeps the WQEs, builds their packets, and decides when to give up.
 //
-// Two kinds of timers (DESIGN.md section 6): the scenario's, inside the window, recover and cost nothing; the verbs timeout, here, counts periods
-// without progress against retry_cnt. Where the window has no timer of its own the verbs timeout also resends.
+// Two kinds of timers (DESIGN.md section 6): the scenario's, inside the window, recover and cost nothing; the
+// verbs timeout, here, counts periods without progress against retry_cnt. Where the window has no timer of
+// its own the verbs timeout also resends.
 #pragma once
 
 #include <memory>
@@ -40,20 +42,23 @@ class Requester {
   SenderWindow& window() { return *window_; }
   // Places one READ response; false: it failed and the QP is in error.
   bool place_response(SendEntry& read, std::uint64_t offset, const Packet& packet, Time now);
-  void finish_read(SendEntry& read, Time now);              // all its data is placed: traces, completes in order
-  void acknowledge(UnwrappedPsn expected, Time now);        // everything below has arrived; completes WQEs
-  void go_back(UnwrappedPsn expected, Time now);            // request again from there
-  void note_progress(Time now);                             // the peer moved on: retries and timers start anew
+  void finish_read(SendEntry& read, Time now);        // all its data is placed: traces, completes in order
+  void acknowledge(UnwrappedPsn expected, Time now);  // everything below has arrived; completes WQEs
+  void go_back(UnwrappedPsn expected, Time now);      // request again from there
+  void take_credits(const Packet& packet);  // of an AETH: end-to-end credits
+  void note_progress(Time now);                       // the peer moved on: retries and timers start anew
   // The WQE completes with `status`, unfinished ones before it are flushed, and the QP goes to ERR.
   void fail(SendEntry& entry, WcStatus status, Time now);
 
  private:
-  static constexpr UnwrappedPsn kMaxOutstanding = (1 << 23) - 1;  // a PSN must be nearer than half the space (IBTA 9.7.1)
+  static constexpr UnwrappedPsn kMaxOutstanding =
+      (1 << 23) - 1;  // a PSN must be nearer than half the space (IBTA 9.7.1)
 
   // requester_send.cc
   bool sends() const { return window_ != nullptr && rnr_until_.is_never(); }
   bool may_start(SendEntry& entry, Time now);
-  UnwrappedPsn credit_limit(const SendEntry& entry) const;  // one past the last PSN of the entry that credits allow
+  UnwrappedPsn credit_limit(
+      const SendEntry& entry) const;  // one past the last PSN of the entry that credits allow
   void update_limit(Time now);
   PayloadSource build(Packet& packet, SendEntry& entry, UnwrappedPsn psn);
   PayloadSource build_read(Packet& packet, SendEntry& entry, UnwrappedPsn psn);
@@ -66,7 +71,6 @@ class Requester {
   void on_nak(const Packet& packet, Time now);   // sequence, RNR or fatal
   void on_rnr_nak(std::uint8_t syndrome, UnwrappedPsn expected, Time now);
   void on_fatal_nak(std::uint8_t syndrome, UnwrappedPsn expected, Time now);
-  void take_credits(const Packet& packet);
   void on_verbs_timeout(Time now);
   void complete_in_order(Time now);
   void complete(const SendEntry& entry, WcStatus status, Time now);
@@ -79,19 +83,20 @@ class Requester {
   std::unique_ptr<ReadRequester> reads_;
   bool window_has_timer_ = false;
 
-  UnwrappedPsn limit_ = 0;             // new packets below it may leave now
-  std::uint64_t fresh_ = 0;            // number of the WQE whose packet is the first never sent
-  std::uint32_t since_ack_req_ = 0;    // packets since the last AckReq
+  UnwrappedPsn limit_ = 0;           // new packets below it may leave now
+  std::uint64_t fresh_ = 0;          // number of the WQE whose packet is the first never sent
+  std::uint32_t since_ack_req_ = 0;  // packets since the last AckReq
   std::uint32_t receive_wqe_sn_ = 0, read_wqe_sn_ = 0;  // of the next WQE posted
 
-  // End-to-end credits. A WQE's send sequence number is its entry number + 1; the limit is the last one that the responder has room for.
+  // End-to-end credits. A WQE's send sequence number is its entry number + 1; the limit is the last one that
+  // the responder has room for.
   bool credits_known_ = false;
-  std::int64_t credit_limit_ = 0;      // LSN, IBTA 9.7.7.2.5
+  std::int64_t credit_limit_ = 0;  // LSN, IBTA 9.7.7.2.5
 
   std::uint8_t retries_left_ = 0, rnr_retries_left_ = 0;
   Time verbs_deadline_ = Time::never();
-  Time rnr_until_ = Time::never();     // waits after an RNR NAK; never: does not wait
-  UnwrappedPsn resent_by_timeout_ = 0; // resends below it were begun by the verbs timeout
+  Time rnr_until_ = Time::never();      // waits after an RNR NAK; never: does not wait
+  UnwrappedPsn resent_by_timeout_ = 0;  // resends below it were begun by the verbs timeout
 };
 
 }  // namespace rocelab

@@ -1,4 +1,5 @@
-// Requester, inbound: ACKs, NAKs, credits. The peer is not trusted: a PSN that was never sent, or is acknowledged already, changes nothing.
+// Requester, inbound: ACKs, NAKs, credits. The peer is not trusted: a PSN that was never sent, or is
+// acknowledged already, changes nothing.
 #include <algorithm>
 
 #include "base/wire/aeth.h"
@@ -32,7 +33,8 @@ void Requester::on_ack(const Packet& packet, Time now) {
 void Requester::on_nack(const Packet& packet, Time now) {
   const UnwrappedPsn expected = unwrap(packet.roce.psn, window_->una());
   const UnwrappedPsn sack = unwrap(packet.roce.sack, window_->una());
-  if (expected < window_->una() || sack <= expected || sack >= window_->next()) return;  // stale, or of no honest peer
+  if (expected < window_->una() || sack <= expected || sack >= window_->next())
+    return;  // stale, or of no honest peer
   ++qp_.counters().packet_seq_err;
   take_credits(packet);
   acknowledge(expected, now);
@@ -119,8 +121,8 @@ void Requester::go_back(UnwrappedPsn expected, Time now) {
 }
 
 bool Requester::place_response(SendEntry& read, std::uint64_t offset, const Packet& packet, Time now) {
-  const PlaceResult result = place(qp_.view(), {read.wqe.sge.data(), read.wqe.num_sge}, offset, packet.payload,
-                                   packet.payload_length);
+  const PlaceResult result = place(qp_.view(), {read.wqe.sge.data(), read.wqe.num_sge}, offset,
+                                   packet.payload, packet.payload_length);
   if (result == PlaceResult::kOk) return true;
   fail(read, WcStatus::kLocProtErr, now);
   return false;

@@ -6,7 +6,8 @@
 namespace rocelab {
 namespace {
 
-// The operation of a SEND or WRITE packet by its place in the message (IBTA Vol 1, table 38: both families have the same order).
+// The operation of a SEND or WRITE packet by its place in the message (IBTA Vol 1, table 38: both families
+// have the same order).
 Operation operation_of(const SendEntry& entry, bool first, bool last) {
   const Operation family = entry.is_send() ? Operation::kSendFirst : Operation::kWriteFirst;
   const unsigned imm = entry.has_imm() ? 1 : 0;
@@ -16,7 +17,8 @@ Operation operation_of(const SendEntry& entry, bool first, bool last) {
 
 }  // namespace
 
-// Whether a WQE of which nothing has left may begin; looks at its local keys when its turn comes (IBTA 10.8.3: at execution, not at posting).
+// Whether a WQE of which nothing has left may begin; looks at its local keys when its turn comes
+// (IBTA 10.8.3: at execution, not at posting).
 bool Requester::may_start(SendEntry& entry, Time now) {
   if (qp_.attr.state != QpState::kRts) return false;
   if (!entry.checked) {
@@ -33,12 +35,15 @@ bool Requester::may_start(SendEntry& entry, Time now) {
   return !entry.is_read() || reads_->outstanding() < qp_.attr.max_rd_atomic;
 }
 
-// IBTA 9.7.7.2.5: without a credit the first packet of a SEND, or all of a WRITE with immediate, may go as a probe.
+// IBTA 9.7.7.2.5: without a credit the first packet of a SEND, or all of a WRITE with immediate, may go as a
+// probe.
 UnwrappedPsn Requester::credit_limit(const SendEntry& entry) const {
   if (!credits_known_ || !entry.takes_receive_wqe()) return entry.end;
   const auto ssn = static_cast<std::int64_t>(entry.number) + 1;
   if (ssn <= credit_limit_) return entry.end;
-  if (ssn > credit_limit_ + 1) return entry.first;
+  // With nothing before it in flight no answer will bring credits: a probe must.
+  const bool idle = window_->una() >= entry.first;
+  if (ssn > credit_limit_ + 1 && !idle) return entry.first;
   const bool probe_pending = entry.is_send() && window_->una() <= entry.first;
   return probe_pending ? entry.first + 1 : entry.end;
 }
@@ -91,7 +96,8 @@ PayloadSource Requester::build(Packet& packet, SendEntry& entry, UnwrappedPsn ps
   return PayloadSource{entry.wqe.sge.data(), entry.wqe.num_sge, entry.wqe.inline_data, {}, 0, offset};
 }
 
-// From the middle of a READ's PSNs it is requested anew for what is missing (IBTA 9.7.5.1.3). IRN's takes one PSN: never from the middle.
+// From the middle of a READ's PSNs it is requested anew for what is missing (IBTA 9.7.5.1.3). IRN's takes one
+// PSN: never from the middle.
 PayloadSource Requester::build_read(Packet& packet, SendEntry& entry, UnwrappedPsn psn) {
   const auto offset = static_cast<std::uint32_t>(psn - entry.first) * qp_.attr.path_mtu;
   qp_.begin(packet, Operation::kReadRequest, psn);
@@ -116,13 +122,15 @@ void Requester::note_sent(SendEntry& entry, const NextPacket& next, const Packet
               static_cast<std::uint8_t>(by_timeout ? RetransmitCause::kTimeout : RetransmitCause::kNak));
   } else if (!entry.started) {
     entry.started = true;
-    if (credits_known_ && !entry.takes_receive_wqe()) ++credit_limit_;  // it uses none, so the limit moves along
+    if (credits_known_ && !entry.takes_receive_wqe())
+      ++credit_limit_;  // it uses none, so the limit moves along
     if (entry.is_read()) reads_->on_request_sent(entry, now);
   }
   if (verbs_deadline_.is_never()) arm_verbs_timer(now);
 }
 
-// RoCE: on a message's last packet and on every ack_interval-th packet of a long one. IRN: every packet is acknowledged.
+// RoCE: on a message's last packet and on every ack_interval-th packet of a long one. IRN: every packet is
+// acknowledged.
 bool Requester::wants_ack(bool must) {
   if (++since_ack_req_ < qp_.nic.config.ack_interval && !must && !qp_.irn()) return false;
   since_ack_req_ = 0;

@@ -1,7 +1,9 @@
-// Responder: the side of a QP that receives requests: executes them, answers, and sends READ responses. RoCE's is GbnResponder (gbn_responder.h),
-// IRN's has a reordering window and a READ response space of its own. Answers are state that the NIC pulls; nothing is pushed out.
-// Contract: packets come parsed, with a known opcode of the QP's class; everything else about them is untrusted. A fatal error queues its NAK, makes
-// its CQE and calls QpContext::fail(). The queue pair calls flush() when it enters ERR; NAKs and ACKs already queued still leave.
+// Responder: the side of a QP that receives requests: executes them, answers, and sends READ responses.
+// RoCE's is GbnResponder (gbn_responder.h), IRN's has a reordering window and a READ response space of its
+// own. Answers are state that the NIC pulls; nothing is pushed out. Contract: packets come parsed, with a
+// known opcode of the QP's class; everything else about them is untrusted. A fatal error queues its NAK,
+// makes its CQE and calls QpContext::fail(). The queue pair calls flush() when it enters ERR; NAKs and ACKs
+// already queued still leave.
 #pragma once
 
 #include "base/packet.h"
@@ -16,8 +18,10 @@ class Responder {
 
   virtual void start(Time now) = 0;  // INIT to RTR: numbers from attr.rq_psn
   virtual void on_request(const Packet& packet, const OpcodeInfo& info, Time now) = 0;
-  virtual void on_read_ack(const Packet& packet, const OpcodeInfo& info, Time now) = 0;  // Role::kReadAck, IRN only
-  // ERR or RESET: no new answers; receive WQEs are the queue pair's. READ responses are dropped, unless a NAK of its own stands behind them.
+  virtual void on_read_ack(const Packet& packet, const OpcodeInfo& info,
+                           Time now) = 0;  // Role::kReadAck, IRN only
+  // ERR or RESET: no new answers; receive WQEs are the queue pair's. READ responses are dropped, unless a NAK
+  // of its own stands behind them.
   virtual void flush(Time now) = 0;
 
   virtual bool has_ack() const = 0;

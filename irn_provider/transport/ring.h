@@ -1,5 +1,6 @@
-// Ring: a FIFO over one block of memory that doubles when it is full and never shrinks, so that a queue in steady state allocates nothing.
-// Elements are default-constructible and are assigned to, not constructed in place; indices count from the head.
+// Ring: a FIFO over one block of memory that doubles when it is full and never shrinks, so that a queue in
+// steady state allocates nothing. Elements are default-constructible and are assigned to, not constructed in
+// place; indices count from the head.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,6 @@
-// SendQueue: the request WQEs of one QP in posting order, each with the PSNs that its packets take, found by PSN or by number.
-// Entries are numbered from 0 since the QP was started; the number outlives what lies before it.
+// SendQueue: the request WQEs of one QP in posting order, each with the PSNs that its packets take, found by
+// PSN or by number. Entries are numbered from 0 since the QP was started; the number outlives what lies
+// before it.
 #pragma once
 
 #include <algorithm>
@@ -14,14 +15,15 @@ namespace rocelab {
 struct SendEntry {
   SendWqe wqe;
   std::uint64_t number = 0;
-  std::uint32_t length = 0;        // bytes of the message
-  UnwrappedPsn first = 0, end = 0; // its PSNs: [first, end)
-  std::uint32_t wqe_sn = 0;        // SEND, WRITE with imm: recv_WQE_SN; READ: read_WQE_SN (seed 004, 4.4.3)
-  // READ only. RoCE: responses have the request's PSNs. IRN: rPSNs. [response_first, response_end), next one expected in order: response_next.
+  std::uint32_t length = 0;         // bytes of the message
+  UnwrappedPsn first = 0, end = 0;  // its PSNs: [first, end)
+  std::uint32_t wqe_sn = 0;         // SEND, WRITE with imm: recv_WQE_SN; READ: read_WQE_SN (seed 004, 4.4.3)
+  // READ only. RoCE: responses have the request's PSNs. IRN: rPSNs. [response_first, response_end), next one
+  // expected in order: response_next.
   UnwrappedPsn response_first = 0, response_end = 0, response_next = 0;
-  bool started = false;            // its first packet has left
+  bool started = false;               // its first packet has left
   bool checked = false, bad = false;  // its local keys were looked at when its turn came; they are wrong
-  bool read_done = false;          // READ: all data is here
+  bool read_done = false;             // READ: all data is here
 
   bool is_read() const { return wqe.opcode == WrOpcode::kRead; }
   bool is_send() const { return wqe.opcode == WrOpcode::kSend || wqe.opcode == WrOpcode::kSendImm; }

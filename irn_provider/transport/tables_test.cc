@@ -113,7 +113,8 @@ TEST(SendQueueTest, FindsTheWqeOfAnyPsn) {
       front = queue.front().end;
       queue.pop_front();
     }
-    const auto psn = front + static_cast<UnwrappedPsn>((state >> 33) % static_cast<std::uint64_t>(queue.end() - front));
+    const auto psn =
+        front + static_cast<UnwrappedPsn>((state >> 33) % static_cast<std::uint64_t>(queue.end() - front));
     ASSERT_EQ(queue.find(psn).first, owner[static_cast<std::size_t>(psn - 1000)]);
   }
 }

@@ -119,6 +119,8 @@ TEST_P(ReadLossTest, RequestsAgainFromTheMissingPacket) {
   EXPECT_EQ(pair.a.nic.counters().implied_nak_seq_err, k < 8 ? 1u : 0u);
   EXPECT_EQ(pair.a.nic.counters().local_ack_timeout_err, k < 8 ? 0u : 1u);
   EXPECT_EQ(pair.a.trace.of(TraceKind::kPlaced).size(), 1u);
+  EXPECT_EQ(pair.b.nic.counters().retransmitted_packets, 9 - k);
+  EXPECT_EQ(pair.b.nic.counters().nack_retransmissions, 9 - k);
 }
 
 TEST(NicReadTest, ALostRequestIsRepairedByTheTimeout) {

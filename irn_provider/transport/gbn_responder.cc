@@ -237,6 +237,8 @@ PayloadSource GbnResponder::pull_data(Packet& packet, Time now) {
   packet.retransmission = a.next < responses_sent_;
   if (packet.retransmission) {
     ++qp_.counters().retransmitted_packets;
+    ++qp_.counters()
+          .nack_retransmissions;  // asked for again; whether a timer asked, only the requester knows
     qp_.trace(TraceKind::kRetransmit, now, a.next, packet.frame_length,
               static_cast<std::uint8_t>(RetransmitCause::kNak));
   }

@@ -21,6 +21,9 @@ using lockstep::SegmentPlan;
 
 namespace {
 
+constexpr std::uint32_t kFramesPerVf = 8'192;
+constexpr std::size_t kPortFrames = kFramesPerVf / 2;
+
 SegmentPlan plan_of(std::size_t hosts, std::uint32_t programs, const NicConfig& nic) {
   SegmentPlan plan;
   plan.run_id = "fabric";
@@ -28,7 +31,7 @@ SegmentPlan plan_of(std::size_t hosts, std::uint32_t programs, const NicConfig& 
   plan.ports.resize(hosts);
   plan.switches.resize(1);
   plan.vfs_per_host = 2;
-  plan.frames_per_vf = 8192;
+  plan.frames_per_vf = kFramesPerVf;
   plan.max_frame_bytes = nic.active_mtu + 128;
   plan.expected_participants = programs;
   for (std::size_t i = 0; i < hosts; ++i) {
@@ -63,7 +66,7 @@ std::string TestFabric::Program::output() const {
 }
 
 TestFabric::TestFabric(std::size_t hosts, std::uint32_t programs, const NicConfig& nic)
-    : nic_(nic), port_free_(hosts) {
+    : nic_(nic), queues_(hosts), port_free_(hosts) {
   std::string name = (std::filesystem::temp_directory_path() / "rocelab-fabric-XXXXXX").string();
   RL_CHECK(mkdtemp(name.data()) != nullptr);
   folder_ = name;
@@ -122,7 +125,8 @@ void TestFabric::collect() {
                                    [&](const auto& h) { return h.mac == parsed->address.dst_mac; });
       RL_CHECK(to != hosts.end());
       const auto host = static_cast<std::uint32_t>(to - hosts.begin());
-      in_flight_.push_back({d, host * per_host + lockstep::vf_of_qpn(parsed->roce.dest.value)});
+      in_flight_.push_back(
+          {d, host * per_host + lockstep::vf_of_qpn(parsed->roce.dest.value), Time::never()});
     }
   }
   std::stable_sort(in_flight_.begin(), in_flight_.end(),
@@ -130,24 +134,47 @@ void TestFabric::collect() {
 }
 
 // Only what is due before the last window's end is all there.
-void TestFabric::forward(Time before) {
+void TestFabric::enqueue(Time before) {
   std::size_t n = 0;
   for (; n < in_flight_.size() && Time::from_ps(in_flight_[n].frame.due_ps) < before; ++n) {
-    auto& [frame, vf] = in_flight_[n];
-    Time& free = port_free_[vf / segment_->header().vfs_per_host];
-    free = std::max(free, Time::from_ps(frame.due_ps)) +
-           wire_time(Bytes::from_count(frame.length), nic_.link_rate);
-    const Time due = free + nic_.link_delay;
-    frame.due_ps = due.ps();
-    const auto state = segment_->vfs()[vf].state.load();
-    if (state == lockstep::VfState::kLeft || state == lockstep::VfState::kDead) {
-      RL_CHECK(refill_[segment_->owner_of(frame.frame)].push(frame.frame));
+    InFlight f = in_flight_[n];
+    const std::size_t port = f.to_vf / segment_->header().vfs_per_host;
+    if (queues_[port].size() >= kPortFrames) {
+      drop(f.frame);
       continue;
     }
-    RL_CHECK(rx_[vf].push(frame));
-    coordinator_->note_input(static_cast<std::uint32_t>(vf), due);
+    f.departure = std::max(port_free_[port], Time::from_ps(f.frame.due_ps));
+    port_free_[port] = f.departure + wire_time(Bytes::from_count(f.frame.length), nic_.link_rate);
+    f.frame.due_ps = (port_free_[port] + nic_.link_delay).ps();
+    queues_[port].push_back(f);
   }
   in_flight_.erase(in_flight_.begin(), in_flight_.begin() + static_cast<std::ptrdiff_t>(n));
+}
+
+void TestFabric::transmit(Time before) {
+  for (auto& queue : queues_) {
+    for (; !queue.empty() && queue.front().departure < before; queue.pop_front()) {
+      const auto& [frame, vf, departure] = queue.front();
+      const auto state = segment_->vfs()[vf].state.load();
+      if (state == lockstep::VfState::kLeft || state == lockstep::VfState::kDead) {
+        drop(frame);
+        continue;
+      }
+      RL_CHECK(rx_[vf].push(frame));
+      coordinator_->note_input(static_cast<std::uint32_t>(vf), Time::from_ps(frame.due_ps));
+    }
+  }
+}
+
+void TestFabric::drop(const lockstep::FrameDescriptor& frame) {
+  RL_CHECK(refill_[segment_->owner_of(frame.frame)].push(frame.frame));
+}
+
+Time TestFabric::next_event() const {
+  Time next = in_flight_.empty() ? Time::never() : Time::from_ps(in_flight_.front().frame.due_ps);
+  for (const auto& queue : queues_)
+    if (!queue.empty()) next = std::min(next, queue.front().departure);
+  return next;
 }
 
 void TestFabric::recycle() {
@@ -160,10 +187,10 @@ void TestFabric::drive_once() {
   coordinator_->take_ended();  // no slot is used twice in a test
   if (!coordinator_->wait_ready(1'000'000)) return;
   collect();
-  forward(coordinator_->now());
+  enqueue(coordinator_->now());
+  transmit(coordinator_->now());
   recycle();
-  const Time next = in_flight_.empty() ? Time::never() : Time::from_ps(in_flight_.front().frame.due_ps);
-  if (!coordinator_->open_window(next)) coordinator_->wait_idle(1'000'000);
+  if (!coordinator_->open_window(next_event())) coordinator_->wait_idle(1'000'000);
 }
 
 bool TestFabric::reap() {

@@ -1,4 +1,4 @@
-// TestFabric: hosts around one ideal switch (output queues without limit), for tests that run whole programs
+// TestFabric: hosts around one ideal switch (output queues of 4096 frames), for tests that run whole programs
 // over a segment without namespaces and without OVS. TCP between the programs goes over the loopback
 // interface of the machine.
 #pragma once
@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 #include <chrono>
+#include <deque>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -49,9 +50,13 @@ class TestFabric {
   struct InFlight {
     lockstep::FrameDescriptor frame;
     std::size_t to_vf;
+    Time departure;  // from the switch port; never(): not decided
   };
   void collect();
-  void forward(Time before);
+  void enqueue(Time before);
+  void transmit(Time before);
+  void drop(const lockstep::FrameDescriptor& frame);
+  Time next_event() const;
   void recycle();
   bool reap();
 
@@ -61,8 +66,9 @@ class TestFabric {
   std::unique_ptr<lockstep::Coordinator> coordinator_;
   std::vector<lockstep::FrameRing> tx_, rx_;
   std::vector<lockstep::IndexRing> returns_, refill_;
-  std::vector<InFlight> in_flight_;  // at the switch; by due time, then VF of origin
-  std::vector<Time> port_free_;      // of each host's switch port
+  std::vector<InFlight> in_flight_;           // on their way to the switch; by due time, then VF of origin
+  std::vector<std::deque<InFlight>> queues_;  // of each host's switch port
+  std::vector<Time> port_free_;               // of each host's switch port
   std::vector<Program> programs_;
 };
 

@@ -52,8 +52,7 @@ void count_detach(LiveProcess& process) {
   header.last_detach_ps.store(process.now().ps());
 }
 
-int wait_with_outside(LiveProcess& process, const WaitSet& set, Time deadline, bool counted,
-                      const Attempt& attempt) {
+int wait_with_outside(LiveProcess& process, const WaitSet& set, Time deadline, const Attempt& attempt) {
   while (true) {
     const bool ours =
         process.park_until([&] { return any_pending(set); }, std::min(deadline, process.now() + kStep));
@@ -64,7 +63,7 @@ int wait_with_outside(LiveProcess& process, const WaitSet& set, Time deadline, b
       r = attempt(kStepWallMs);
     }
     if (r == 0) continue;
-    if (r > 0 && !ours && !counted) count_detach(process);
+    if (r > 0 && !ours) count_detach(process);
     return r;
   }
 }
@@ -94,7 +93,7 @@ int wait_for(LiveProcess& process, const WaitSet& set, Duration timeout, const A
       const Foreign f = wait_foreign(process, with_grace, timeout, attempt);
       if (f.result != 0 || f.timed_out) return f.result;
     }
-    return wait_with_outside(process, set, deadline, with_grace, attempt);
+    return wait_with_outside(process, set, deadline, attempt);
   }
   while (true) {
     const bool ready = process.park_until([&] { return any_pending(set); }, deadline);

@@ -1,0 +1,110 @@
+// What moves: operations, immediate data, gathering and scattering, inline data.
+#include <arpa/inet.h>
+
+#include <algorithm>
+
+#include "irn_provider/verbs/probe/loopback.h"
+
+namespace rocelab::probe {
+namespace {
+
+void number(std::vector<unsigned char>& memory, std::size_t n) {
+  for (std::size_t i = 0; i < n; ++i) memory[i] = static_cast<unsigned char>(i * 7 + 1);
+}
+
+TEST(DataProbe, SendGathersAndScattersAndCarriesImmediateData) {
+  Loopback l;
+  l.connect();
+  number(l.memory, 3000);
+  ASSERT_EQ(l.receive({l.sge(10'000, 1), l.sge(20'000, 2999)}, 77), 0);
+  ASSERT_EQ(l.send(IBV_WR_SEND_WITH_IMM, {l.sge(0, 1000), l.sge(1000, 1999), l.sge(2999, 1)}), 0);
+  const ibv_wc received = l.wait(l.recv_cq), sent = l.wait(l.send_cq);
+  EXPECT_EQ(received.status, IBV_WC_SUCCESS);
+  EXPECT_EQ(received.opcode, IBV_WC_RECV);
+  EXPECT_EQ(received.wr_id, 77u);
+  EXPECT_EQ(received.byte_len, 3000u);
+  EXPECT_EQ(received.qp_num, l.b->qp_num);
+  EXPECT_EQ(received.wc_flags, static_cast<unsigned>(IBV_WC_WITH_IMM));
+  EXPECT_EQ(ntohl(received.imm_data), 0x01020304u);
+  EXPECT_EQ(sent.opcode, IBV_WC_SEND);
+  EXPECT_EQ(sent.qp_num, l.a->qp_num);
+  EXPECT_EQ(l.memory[10'000], l.memory[0]);
+  EXPECT_TRUE(std::equal(l.memory.begin() + 1, l.memory.begin() + 3000, l.memory.begin() + 20'000));
+}
+
+TEST(DataProbe, WriteAndReadMoveBytesAndOnlyImmediateDataIsNoticed) {
+  Loopback l;
+  l.connect();
+  number(l.memory, 5000);
+  ASSERT_EQ(l.receive({}, 5), 0);
+  ASSERT_EQ(l.send(IBV_WR_RDMA_WRITE, {l.sge(0, 5000)}, 10'000), 0);
+  EXPECT_EQ(l.wait(l.send_cq).opcode, IBV_WC_RDMA_WRITE);
+  EXPECT_TRUE(std::equal(l.memory.begin(), l.memory.begin() + 5000, l.memory.begin() + 10'000));
+  ASSERT_EQ(l.send(IBV_WR_RDMA_READ, {l.sge(20'000, 2500), l.sge(30'000, 2500)}, 10'000), 0);
+  EXPECT_EQ(l.wait(l.send_cq).opcode, IBV_WC_RDMA_READ);
+  EXPECT_TRUE(std::equal(l.memory.begin(), l.memory.begin() + 2500, l.memory.begin() + 20'000));
+  EXPECT_TRUE(std::equal(l.memory.begin() + 2500, l.memory.begin() + 5000, l.memory.begin() + 30'000));
+  ibv_wc wc{};
+  EXPECT_EQ(ibv_poll_cq(l.recv_cq, 1, &wc), 0);
+  ASSERT_EQ(l.send(IBV_WR_RDMA_WRITE_WITH_IMM, {l.sge(0, 8)}, 40'000), 0);
+  wc = l.wait(l.recv_cq);
+  EXPECT_EQ(wc.opcode, IBV_WC_RECV_RDMA_WITH_IMM);
+  EXPECT_EQ(wc.wr_id, 5u);
+  EXPECT_EQ(wc.byte_len, 8u);
+  l.wait(l.send_cq);
+}
+
+TEST(DataProbe, InlineDataMayBeReusedAtOnceThroughManyRoundsOfTheQueue) {
+  Loopback l;
+  l.connect();
+  for (int round = 0; round < 100; ++round) {
+    for (int i = 0; i < 4; ++i) {
+      ASSERT_EQ(l.receive({l.sge(1'000 + static_cast<std::size_t>(i) * 64, 64)}), 0);
+      unsigned char bytes[24];
+      std::fill(std::begin(bytes), std::end(bytes), static_cast<unsigned char>(round + i));
+      // Inline buffers need no key.
+      const auto at = reinterpret_cast<std::uintptr_t>(bytes);
+      ASSERT_EQ(l.send(IBV_WR_SEND, {{at, 20, 0}, {at + 20, 4, 0}}, 0,
+                       IBV_SEND_INLINE | (i == 3 ? IBV_SEND_SIGNALED : 0)),
+                0);
+      std::fill(std::begin(bytes), std::end(bytes), 0xee);
+    }
+    l.wait(l.send_cq);
+    for (int i = 0; i < 4; ++i) {
+      ASSERT_EQ(l.wait(l.recv_cq).byte_len, 24u);
+      const auto* first = l.memory.data() + 1'000 + i * 64;
+      ASSERT_TRUE(std::all_of(first, first + 24,
+                              [&](unsigned char c) { return c == static_cast<unsigned char>(round + i); }));
+    }
+  }
+  EXPECT_EQ(l.send(IBV_WR_SEND, {l.sge(0, 65)}, 0, IBV_SEND_INLINE), EINVAL);
+  EXPECT_EQ(l.send(IBV_WR_RDMA_READ, {l.sge(0, 8)}, 0, IBV_SEND_INLINE), EINVAL);
+}
+
+TEST(DataProbe, UnsignaledRequestsCompleteSilentlyUnlessTheQueuePairSignalsAll) {
+  for (const bool all : {false, true}) {
+    Loopback l({.sq_sig_all = all});
+    l.connect();
+    ASSERT_EQ(l.send(IBV_WR_RDMA_WRITE, {l.sge(0, 8)}, 100, 0), 0);
+    ASSERT_EQ(l.send(IBV_WR_RDMA_WRITE, {l.sge(0, 8)}, 100, IBV_SEND_SIGNALED), 0);
+    l.wait(l.send_cq);
+    ibv_wc wc{};
+    EXPECT_EQ(ibv_poll_cq(l.send_cq, 1, &wc), all ? 1 : 0);
+  }
+}
+
+TEST(DataProbe, AccessOutsideTheRegionFailsTheRequestAndTheRestIsFlushed) {
+  Loopback l;
+  l.connect();
+  ASSERT_EQ(l.send(IBV_WR_RDMA_WRITE, {l.sge(0, 8)}, l.memory.size() - 4), 0);
+  ASSERT_EQ(l.send(IBV_WR_RDMA_WRITE, {l.sge(0, 8)}, 0), 0);
+  EXPECT_EQ(l.wait(l.send_cq).status, IBV_WC_REM_ACCESS_ERR);
+  EXPECT_EQ(l.wait(l.send_cq).status, IBV_WC_WR_FLUSH_ERR);
+  ibv_qp_attr attr{};
+  ibv_qp_init_attr init{};
+  ASSERT_EQ(ibv_query_qp(l.a, &attr, IBV_QP_STATE, &init), 0);
+  EXPECT_EQ(attr.qp_state, IBV_QPS_ERR);
+}
+
+}  // namespace
+}  // namespace rocelab::probe

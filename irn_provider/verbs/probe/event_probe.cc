@@ -1,0 +1,132 @@
+// Completion events and asynchronous events.
+#include <fcntl.h>
+#include <poll.h>
+#include <time.h>
+
+#include <cerrno>
+
+#include "irn_provider/verbs/probe/loopback.h"
+
+namespace rocelab::probe {
+namespace {
+
+bool readable(int fd, int timeout_ms) {
+  pollfd p{.fd = fd, .events = POLLIN, .revents = 0};
+  return poll(&p, 1, timeout_ms) == 1;
+}
+
+// Takes the event that is there.
+void take_event(Loopback& l) {
+  ibv_cq* cq = nullptr;
+  void* context = nullptr;
+  ASSERT_EQ(ibv_get_cq_event(l.channel, &cq, &context), 0);
+  EXPECT_EQ(cq, l.recv_cq);
+  EXPECT_EQ(context, &l);
+  ibv_ack_cq_events(cq, 1);
+}
+
+// One SEND that b receives, seen through at a only.
+void message(Loopback& l, unsigned flags = 0) {
+  ASSERT_EQ(l.receive({l.sge(100, 8)}), 0);
+  ASSERT_EQ(l.send(IBV_WR_SEND, {l.sge(0, 8)}, 0, IBV_SEND_SIGNALED | flags), 0);
+  l.wait(l.send_cq);
+}
+
+TEST(EventProbe, OneRequestGivesOneEventForTheNextCompletion) {
+  Loopback l;
+  l.connect();
+  message(l);
+  EXPECT_FALSE(readable(l.channel->fd, 0)) << "not asked for";
+  ASSERT_EQ(ibv_req_notify_cq(l.recv_cq, 0), 0);
+  EXPECT_FALSE(readable(l.channel->fd, 1)) << "a completion that waited already";
+  message(l);
+  message(l);
+  ASSERT_TRUE(readable(l.channel->fd, 0));
+  take_event(l);
+  EXPECT_FALSE(readable(l.channel->fd, 1)) << "one request, one event";
+}
+
+TEST(EventProbe, SolicitedRequestsWaitForSolicitedMessagesAndLoseNoCompletion) {
+  Loopback l;
+  l.connect();
+  ASSERT_EQ(ibv_req_notify_cq(l.recv_cq, 1), 0);
+  message(l);
+  message(l);
+  EXPECT_FALSE(readable(l.channel->fd, 0));
+  message(l, IBV_SEND_SOLICITED);
+  ASSERT_TRUE(readable(l.channel->fd, 0));
+  take_event(l);
+  ibv_wc wc[8];
+  EXPECT_EQ(ibv_poll_cq(l.recv_cq, 8, wc), 3);
+}
+
+TEST(EventProbe, AnyOverridesSolicitedButNotTheOtherWay) {
+  Loopback l;
+  l.connect();
+  ASSERT_EQ(ibv_req_notify_cq(l.recv_cq, 0), 0);
+  ASSERT_EQ(ibv_req_notify_cq(l.recv_cq, 1), 0);
+  message(l);
+  ASSERT_TRUE(readable(l.channel->fd, 0));
+  take_event(l);
+}
+
+TEST(EventProbe, GetCqEventWaitsInExperimentTime) {
+  Loopback l;
+  l.connect();
+  ASSERT_EQ(ibv_req_notify_cq(l.recv_cq, 0), 0);
+  ASSERT_EQ(l.receive({l.sge(100, 8)}), 0);
+  ASSERT_EQ(l.send(IBV_WR_SEND, {l.sge(0, 8)}), 0);
+  timespec before{}, after{};
+  clock_gettime(CLOCK_MONOTONIC, &before);
+  take_event(l);
+  clock_gettime(CLOCK_MONOTONIC, &after);
+  // Two links of 2 us, two serialisations of a short frame.
+  const long ns = (after.tv_sec - before.tv_sec) * 1'000'000'000 + after.tv_nsec - before.tv_nsec;
+  EXPECT_GT(ns, 4'000);
+  EXPECT_LT(ns, 4'100);
+  l.wait(l.send_cq);
+}
+
+TEST(EventProbe, NonBlockingChannelSaysAgain) {
+  Loopback l;
+  l.connect();
+  ASSERT_EQ(fcntl(l.channel->fd, F_SETFL, fcntl(l.channel->fd, F_GETFL) | O_NONBLOCK), 0);
+  ibv_cq* cq = nullptr;
+  void* context = nullptr;
+  EXPECT_EQ(ibv_get_cq_event(l.channel, &cq, &context), -1);
+  EXPECT_EQ(errno, EAGAIN);
+  ASSERT_EQ(ibv_req_notify_cq(l.recv_cq, 0), 0);
+  message(l);
+  take_event(l);
+}
+
+TEST(EventProbe, EventsThatNobodyFetchedGoWithTheirQueue) {
+  Loopback l;
+  l.connect();
+  ASSERT_EQ(ibv_req_notify_cq(l.recv_cq, 0), 0);
+  message(l);
+  EXPECT_TRUE(readable(l.channel->fd, 0));
+  // The destructor destroys the CQ, then the channel.
+}
+
+TEST(EventProbe, OverrunIsAnAsynchronousErrorOfTheQueue) {
+  Loopback l({.cq_entries = 4});
+  l.connect();
+  for (int i = 0; i < 6; ++i) {
+    ASSERT_EQ(l.receive({l.sge(100, 8)}), 0);
+    ASSERT_EQ(l.send(IBV_WR_SEND, {l.sge(0, 8)}, 0, 0), 0);
+  }
+  timespec ms{.tv_sec = 0, .tv_nsec = 1'000'000};
+  nanosleep(&ms, nullptr);
+  ibv_wc wc[8];
+  EXPECT_LE(ibv_poll_cq(l.recv_cq, 8, wc), 4);
+  ASSERT_TRUE(readable(l.context->async_fd, 0));
+  ibv_async_event event{};
+  ASSERT_EQ(ibv_get_async_event(l.context, &event), 0);
+  EXPECT_EQ(event.event_type, IBV_EVENT_CQ_ERR);
+  EXPECT_EQ(event.element.cq, l.recv_cq);
+  ibv_ack_async_event(&event);
+}
+
+}  // namespace
+}  // namespace rocelab::probe

@@ -136,7 +136,9 @@ class IrnPair : public NicPair {
       const NicCounters& c = side == 0 ? a.nic.counters() : b.nic.counters();
       EXPECT_LE(c.nack_retransmissions, data_drops(side)) << "side " << side;
       EXPECT_EQ(c.retransmitted_packets, c.nack_retransmissions + c.timeout_retransmissions);
-      EXPECT_EQ(c.spurious_retransmissions, 0u) << "side " << side;
+      // A timeout forgets what was resent: only its recovery may resend what is still on its way.
+      const NicCounters& peer = side == 0 ? b.nic.counters() : a.nic.counters();
+      EXPECT_LE(c.spurious_retransmissions, peer.timeout_retransmissions) << "side " << side;
       EXPECT_EQ(c.local_ack_timeout_err, 0u);
       EXPECT_EQ(c.rx_beyond_bitmap, 0u);
       EXPECT_EQ(c.rx_malformed, 0u);

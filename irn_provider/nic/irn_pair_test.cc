@@ -46,6 +46,8 @@ TEST_P(IrnLossTest, IsDeliveredAndNothingIsResentThatWasNotLost) {
   pair.expect_nothing_superfluous();
   const NicCounters& c = source == 0 ? pair.a.nic.counters() : pair.b.nic.counters();
   EXPECT_EQ(c.retransmitted_packets, loss.lost.size()) << "each drop is repaired by one packet";
+  EXPECT_EQ(pair.a.nic.counters().spurious_retransmissions + pair.b.nic.counters().spurious_retransmissions,
+            0u);
   EXPECT_EQ(c.timeout_retransmissions > 0, loss.needs_timeout);
   const std::uint64_t timeouts = c.rto_low_timeouts + c.rto_high_timeouts + c.read_responder_timeouts;
   EXPECT_EQ(timeouts > 0, loss.needs_timeout);

@@ -70,6 +70,7 @@ enum {
     MEMORY_QUEUE_LEN = 1024,    /* Management packets, power of 2. */
     MAX_FREE_PACKETS = 4096,
     SOCKET_CHECK_USEC = 100,    /* While windows follow each other. */
+    MAX_POLLS_BETWEEN_TURNS = 2000,
 };
 
 /* Sleeps of the polling thread.  While the hosts are at work the fabric wakes
@@ -130,7 +131,8 @@ static struct {
 
     uint8_t busy;               /* Frames of the pass are not handed out. */
     bool pass_open;             /* The last turn gave frames. */
-    const struct netdev_rxq *turn_rxq;  /* Where the last turn was made. */
+    const struct netdev_rxq *turn_rxq;  /* Where the last turn was made... */
+    unsigned int polls;                 /* ...and polls since. */
     long long int next_check;   /* Of the sockets, in time_usec(). */
     int64_t sleep_ns;
     struct dp_packet *free_packets[MAX_FREE_PACKETS];
@@ -912,10 +914,13 @@ go_on(struct lossless_fabric *fabric, const struct netdev_rxq *rxq)
 {
     bool detach, crowded;
 
-    if (!engine.pass_open && engine.turn_rxq && engine.turn_rxq != rxq) {
+    /* The rxq of the last turn may be gone: after enough polls any will do. */
+    if (!engine.pass_open && engine.turn_rxq != rxq
+        && engine.polls++ < MAX_POLLS_BETWEEN_TURNS) {
         return fabric;
     }
     engine.turn_rxq = rxq;
+    engine.polls = 0;
     if (!fabric) {
         engine.pass_open = false;
         sleep_a_little(NULL);

@@ -13,6 +13,7 @@ import subprocess
 import time
 import uuid
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -175,28 +176,40 @@ class Run:
     digests: dict[str, str]
 
 
-def exchange(ovs: Ovs, frames: int, *options: str) -> Run:
-    """One run of lossless_traffic over the switches."""
+@contextmanager
+def running(ovs: Ovs, frames: int, *options: str) -> Iterator[subprocess.Popen[str]]:
+    """lossless_traffic over the switches, attached; killed at the end if it still runs."""
     segment = Path(f"/dev/shm/{ovs.name}.segment")
-    traces = ovs.directory / "traces"
-    shutil.rmtree(traces, ignore_errors=True)
-    traces.mkdir()
-    argv = [str(TRAFFIC), str(segment), f"--switches={ovs.switches}", f"--hosts={ovs.hosts}"]
-    argv += [f"--frames={frames}", f"--trace-dir={traces}", f"--pcap-dir={traces}", *options]
+    argv = [
+        str(TRAFFIC),
+        str(segment),
+        f"--switches={ovs.switches}",
+        f"--hosts={ovs.hosts}",
+        f"--frames={frames}",
+    ]
     try:
-        with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as traffic:
+        with subprocess.Popen([*argv, *options], stdout=subprocess.PIPE, text=True) as traffic:
             assert traffic.stdout is not None
             try:
                 assert json.loads(traffic.stdout.readline())["ready"]
                 ovs.appctl("lossless/attach", str(segment))
-                result = json.loads(traffic.communicate(timeout=60)[0])
+                yield traffic
             finally:
                 traffic.kill()
+    finally:
+        segment.unlink(missing_ok=True)
+
+
+def exchange(ovs: Ovs, frames: int, *options: str) -> Run:
+    """One run of lossless_traffic over the switches, to its end."""
+    traces = ovs.directory / "traces"
+    shutil.rmtree(traces, ignore_errors=True)
+    traces.mkdir()
+    with running(ovs, frames, f"--trace-dir={traces}", f"--pcap-dir={traces}", *options) as traffic:
+        result = json.loads(traffic.communicate(timeout=60)[0])
         counters = json.loads(ovs.appctl("lossless/counters"))
         shown = ovs.appctl("lossless/show")
         ovs.appctl("lossless/detach")
-    finally:
-        segment.unlink(missing_ok=True)
     digests = {path.stem: path.read_text().strip() for path in traces.glob("*.digest")}
     return Run(result, counters, shown, digests)
 
@@ -238,35 +251,76 @@ def test_switches_in_a_line_give_the_same_digest_every_time(ovs: Ovs) -> None:
 def test_ping_crosses_veths_and_memory_links_with_and_without_a_run(ovs: Ovs) -> None:
     ping = ("ping", "-c", "3", "-i", "0.05", "-W", "2", "10.0.0.2")
     assert "3 received" in ovs.inside(f"{ovs.name}h1", *ping)
-    segment = Path(f"/dev/shm/{ovs.name}.segment")
-    argv = [str(TRAFFIC), str(segment), "--switches=2", "--hosts=1", "--frames=200000"]
-    with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as traffic:
-        assert traffic.stdout is not None
-        try:
-            traffic.stdout.readline()
-            ovs.appctl("lossless/attach", str(segment))
-            assert "3 received" in ovs.inside(f"{ovs.name}h1", *ping)
-        finally:
-            traffic.kill()
-            segment.unlink()
+    with running(ovs, 200_000):
+        assert "3 received" in ovs.inside(f"{ovs.name}h1", *ping)
     ovs.appctl("lossless/detach")
     assert "3 received" in ovs.inside(f"{ovs.name}h1", *ping)
 
 
 @pytest.mark.parametrize("ovs", [(1, 2)], indirect=True)
 def test_a_missing_port_is_named(ovs: Ovs) -> None:
-    segment = Path(f"/dev/shm/{ovs.name}.segment")
-    with subprocess.Popen(
-        [str(TRAFFIC), str(segment), "--hosts=3"], stdout=subprocess.PIPE, text=True
-    ) as traffic:
-        assert traffic.stdout is not None
-        try:
-            traffic.stdout.readline()
-            with pytest.raises(AssertionError, match="s1-eth3"):
-                ovs.appctl("lossless/attach", str(segment))
-        finally:
-            traffic.kill()
-            segment.unlink()
+    ovs.vsctl("del-port", "s1-eth2")
+    with pytest.raises(AssertionError, match="s1-eth2"), running(ovs, 1):
+        pass
+
+
+@pytest.mark.parametrize("ovs", [(1, 2)], indirect=True)
+def test_a_missing_rule_ends_the_run_with_a_line(ovs: Ovs) -> None:
+    mgmt = f"unix:{ovs.directory / 's1'}.mgmt"
+    ovs.inside(ovs.name, TREE / "utilities/ovs-ofctl", "del-flows", mgmt, "ip,nw_dst=10.0.0.2")
+    with running(ovs, 1) as traffic:
+        result = json.loads(traffic.communicate(timeout=20)[0])
+        assert "s1-eth1" in result["error"] and "rule" in result["error"]
+        with pytest.raises(AssertionError, match="rule"):
+            ovs.appctl("lossless/detach")
+
+
+@pytest.mark.parametrize("ovs", [(1, 2)], indirect=True)
+def test_a_removed_port_ends_the_run_with_a_line(ovs: Ovs) -> None:
+    with running(ovs, 500_000) as traffic:
+        ovs.vsctl("del-port", "s1-eth2")
+        assert "removed" in json.loads(traffic.communicate(timeout=20)[0])["error"]
+    with pytest.raises(AssertionError, match="removed"):
+        ovs.appctl("lossless/detach")
+
+
+@pytest.mark.parametrize("ovs", [(1, 2)], indirect=True)
+def test_a_second_polling_thread_ends_the_run_with_a_line(ovs: Ovs) -> None:
+    if os.cpu_count() == 1:
+        pytest.skip("needs two CPUs")
+    with running(ovs, 500_000) as traffic:
+        ovs.vsctl("set", "Open_vSwitch", ".", "other_config:pmd-cpu-mask=0x3")
+        assert "pmd-cpu-mask" in json.loads(traffic.communicate(timeout=20)[0])["error"]
+    ovs.vsctl("set", "Open_vSwitch", ".", "other_config:pmd-cpu-mask=0x1")
+    with pytest.raises(AssertionError, match="pmd-cpu-mask"):
+        ovs.appctl("lossless/detach")
+    assert exchange(ovs, 1).result["error"] == ""
+
+
+@pytest.mark.parametrize("ovs", [(1, 2)], indirect=True)
+def test_control_operations_do_not_change_a_run(ovs: Ovs) -> None:
+    digests = exchange(ovs, 50_000, "--gap-ns=300").digests
+    traces = ovs.directory / "again"
+    traces.mkdir()
+    with running(ovs, 50_000, "--gap-ns=300", f"--trace-dir={traces}") as traffic:
+        for i in range(5):
+            ovs.vsctl(
+                "add-port",
+                "s1",
+                f"extra{i}",
+                "--",
+                "set",
+                "Interface",
+                f"extra{i}",
+                "type=lossless",
+                f"options:peer=nobody{i}",
+            )
+            ovs.appctl("dpif-netdev/pmd-rxq-rebalance")
+            ovs.appctl("revalidator/purge")
+            ovs.vsctl("del-port", f"extra{i}")
+        assert json.loads(traffic.communicate(timeout=60)[0])["error"] == ""
+        ovs.appctl("lossless/detach")
+    assert {path.stem: path.read_text().strip() for path in traces.glob("*.digest")} == digests
 
 
 @pytest.mark.parametrize("ovs", [(1, 2)], indirect=True)

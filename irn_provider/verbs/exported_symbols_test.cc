@@ -1,0 +1,83 @@
+// Every function of the installed libibverbs is either interposed or left alone on purpose: one that a newer
+// library brings is noticed here, not by a crash in a user's program.
+#include <gtest/gtest.h>
+#include <stdio.h>
+
+#include <array>
+#include <fstream>
+#include <set>
+#include <sstream>
+#include <string>
+
+namespace {
+
+std::string run(const std::string& command) {
+  std::string text;
+  FILE* pipe = popen(command.c_str(), "r");
+  std::array<char, 4096> buffer;
+  for (std::size_t n; (n = fread(buffer.data(), 1, buffer.size(), pipe)) > 0;) text.append(buffer.data(), n);
+  EXPECT_EQ(pclose(pipe), 0) << command;
+  return text;
+}
+
+// Names of defined functions in the dynamic symbol table, without versions.
+std::set<std::string> functions(const std::string& library) {
+  std::istringstream lines(run("nm -D --defined-only '" + library + "'"));
+  std::set<std::string> names;
+  for (std::string address, type, name; lines >> address >> type >> name;)
+    if (type == "T" || type == "W") names.insert(name.substr(0, name.find('@')));
+  return names;
+}
+
+// not_interposed.txt: a name a line; '#' begins a comment; "name*" stands for all that begin so.
+class LeftAlone {
+ public:
+  LeftAlone() {
+    std::ifstream in(ROCELAB_SOURCE_DIR "/irn_provider/verbs/not_interposed.txt");
+    EXPECT_TRUE(in.good());
+    for (std::string line; std::getline(in, line);) {
+      std::istringstream words(line.substr(0, line.find('#')));
+      for (std::string word; words >> word;)
+        (word.back() == '*' ? prefixes_ : names_).insert(word.substr(0, word.find('*')));
+    }
+  }
+  bool has(const std::string& name) const {
+    for (const std::string& prefix : prefixes_)
+      if (name.starts_with(prefix)) return true;
+    return names_.contains(name);
+  }
+  const std::set<std::string>& names() const { return names_; }
+
+ private:
+  std::set<std::string> names_, prefixes_;
+};
+
+TEST(ExportedSymbolsTest, EveryFunctionOfLibibverbsIsInterposedOrLeftAloneOnPurpose) {
+  const auto real = functions(ROCELAB_IBVERBS), ours = functions(ROCELAB_LIBRARY);
+  ASSERT_GT(real.size(), 100u);
+  const LeftAlone left_alone;
+  for (const std::string& name : real)
+    EXPECT_TRUE(ours.contains(name) != left_alone.has(name))
+        << name
+        << (ours.contains(name) ? " is interposed, but listed as left alone"
+                                : " is new: interpose it in irn_provider/verbs, or list it in "
+                                  "not_interposed.txt with the reason");
+  for (const std::string& name : left_alone.names()) EXPECT_FALSE(ours.contains(name)) << name;
+}
+
+TEST(ExportedSymbolsTest, NothingElseIsExportedThanVerbsAndTheCLibrarysClocksAndWaits) {
+  const std::set<std::string> libc = {
+      "clock_gettime", "gettimeofday", "time",        "nanosleep",      "clock_nanosleep",
+      "usleep",        "sleep",        "poll",        "ppoll",          "select",
+      "pselect",       "epoll_wait",   "epoll_pwait", "accept",         "accept4",
+      "connect",       "read",         "readv",       "recv",           "recvfrom",
+      "recvmsg",       "write",        "writev",      "send",           "sendto",
+      "sendmsg",       "__read_chk",   "__recv_chk",  "__recvfrom_chk", "__poll_chk",
+      "__ppoll_chk"};
+  auto ours = functions(ROCELAB_LIBRARY);
+  for (const std::string& name : libc) EXPECT_EQ(ours.erase(name), 1u) << name;
+  for (const std::string& name : ours)
+    EXPECT_TRUE(name.starts_with("ibv_") || name.starts_with("_ibv_")) << name;
+}
+
+}  // namespace

@@ -45,7 +45,10 @@ def by_node(outcome: RunOutcome, nodes: Iterable[str]) -> dict[str, Array]:
     for source, records in outcome.events.items():
         if node_of(source) in wanted:
             parts.setdefault(node_of(source), []).append(records)
-    return {n: np.sort(np.concatenate(p), order="time_ps", kind="stable") if len(p) > 1 else p[0] for n, p in parts.items()}
+    return {
+        n: np.sort(np.concatenate(p), order="time_ps", kind="stable") if len(p) > 1 else p[0]
+        for n, p in parts.items()
+    }
 
 
 def hosts(plan: RunPlan) -> list[str]:
@@ -85,7 +88,9 @@ class FlowIndex:
         found = self._by_qpn.get(dest_qpn, [])
         near = {self._peer.get((switch, p)) for p in (port, other_port)} - {None}
         if near:
-            found = [f for f in found if self._ends[f][1] in near] or [f for f in found if self._ends[f][0] in near]
+            found = [f for f in found if self._ends[f][1] in near] or [
+                f for f in found if self._ends[f][0] in near
+            ]
         return found[0] if len(found) == 1 else None
 
 
@@ -100,7 +105,11 @@ def flows_frame(outcomes: Sequence[RunOutcome]) -> pd.DataFrame:
         records = {r.id: r for r in outcome.flows}
         for plan in outcome.plan.flows:
             record = records.get(plan.id, FlowRecord(plan.id, None, None, None))
-            fct = None if record.posted_ps is None or record.placed_ps is None else record.placed_ps - record.posted_ps
+            fct = (
+                None
+                if record.posted_ps is None or record.placed_ps is None
+                else record.placed_ps - record.posted_ps
+            )
             done = fct is not None and record.status == 0
             rows.append(
                 {
@@ -195,7 +204,11 @@ def samples_frame(outcomes: Sequence[RunOutcome]) -> pd.DataFrame:
             s = records[records["kind"] == SAMPLE]
             ports = [interfaces.get((switch, int(p)), "") for p in s["port"]]
             part = _sample_part(run, switch, "queue", s)
-            parts.append(part.assign(port=ports, tc=s["psn"], bytes=s["bytes"], ingress_bytes=s["peer"], pause=s["mark"]))
+            parts.append(
+                part.assign(
+                    port=ports, tc=s["psn"], bytes=s["bytes"], ingress_bytes=s["peer"], pause=s["mark"]
+                )
+            )
         for host, records in by_node(outcome, hosts(outcome.plan)).items():
             s = records[records["kind"] == SAMPLE]
             known = {int(q): index.at_sink(host, int(q)) for q in np.unique(s["flow"])}
@@ -219,7 +232,9 @@ def events_frame(outcome: RunOutcome, run: int) -> pd.DataFrame:
     for source, records in outcome.events.items():
         kept = records[~np.isin(records["kind"], (SAMPLE, KINDS.index("deliver")))]
         part = pd.DataFrame({name: kept[name] for name in kept.dtype.names or ()})
-        parts.append(part.assign(node=node_of(source), kind=np.array(KINDS)[kept["kind"]] if len(kept) else []))
+        parts.append(
+            part.assign(node=node_of(source), kind=np.array(KINDS)[kept["kind"]] if len(kept) else [])
+        )
     if not parts:
         return pd.DataFrame()
     frame = pd.concat(parts, ignore_index=True).sort_values("time_ps", kind="stable", ignore_index=True)
@@ -235,5 +250,7 @@ def counters_frame(outcomes: Sequence[RunOutcome]) -> pd.DataFrame:
             rows += [(run, host, f"vf{vf}", name, value) for name, value in counters.items() if value]
         for port in outcome.plan.ports:
             counters = outcome.port_counters.get(port.interface, {})
-            rows += [(run, port.switch, port.interface, name, value) for name, value in counters.items() if value]
+            rows += [
+                (run, port.switch, port.interface, name, value) for name, value in counters.items() if value
+            ]
     return pd.DataFrame(rows, columns=["run", "node", "unit", "name", "value"])

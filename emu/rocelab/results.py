@@ -72,7 +72,9 @@ class Result:
         return self.folder / "report.html" if self.folder else None
 
     def errors(self) -> list[str]:
-        found = [f"{o.plan.label}, seed {o.plan.seed}: {o.error}" for o in self.outcomes if o.error is not None]
+        found = [
+            f"{o.plan.label}, seed {o.plan.seed}: {o.error}" for o in self.outcomes if o.error is not None
+        ]
         missing = self.planned - len(self.outcomes)
         return found + ([f"{missing} of {self.planned} runs did not start"] if missing else [])
 
@@ -110,7 +112,9 @@ def run(
     scenario = read_scenario(path, overrides if seed is None else (*overrides, f"seeds=[{seed}]"))
     plans = make_plans(scenario)
     if not any(p.flows for p in plans):
-        raise RocelabError(f"{path}: no [[workload]], so there is nothing to run; `./rocelab up` keeps its topology for programs")
+        raise RocelabError(
+            f"{path}: no [[workload]], so there is nothing to run; `./rocelab up` keeps its topology for programs"
+        )
     folder = out or Path("out") / scenario.name
     outcomes: list[RunOutcome] = []
     try:
@@ -128,7 +132,9 @@ def run(
 
 
 @contextmanager
-def _driver(execute: Execute | None, folder: Path, pcap: bool, report: Callable[[Any], None]) -> Iterator[Execute]:
+def _driver(
+    execute: Execute | None, folder: Path, pcap: bool, report: Callable[[Any], None]
+) -> Iterator[Execute]:
     if execute is not None:
         yield execute
         return

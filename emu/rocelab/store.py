@@ -36,11 +36,20 @@ _SAMPLE_COLUMNS = ("run", "time_ps", "node", "what", "port", "tc", "flow", "byte
 _EVENT_COLUMNS = ("run", "time_ps", "node", "kind", "mark", "port", "flow", "bytes", "psn", "peer")
 
 
-def write(path: Path, summary: dict[str, Any], outcomes: Sequence[RunOutcome], flows: pd.DataFrame, samples: pd.DataFrame) -> None:
+def write(
+    path: Path,
+    summary: dict[str, Any],
+    outcomes: Sequence[RunOutcome],
+    flows: pd.DataFrame,
+    samples: pd.DataFrame,
+) -> None:
     path.unlink(missing_ok=True)
     with sqlite3.connect(path) as db:
         db.executescript("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;" + _SCHEMA)
-        db.executemany("INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?)", map(_run_row, range(len(outcomes)), summary["runs"]))
+        db.executemany(
+            "INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?)",
+            map(_run_row, range(len(outcomes)), summary["runs"]),
+        )
         _insert(db, "flows", flows, _FLOW_COLUMNS)
         _insert(db, "samples", samples, _SAMPLE_COLUMNS)
         for run, outcome in enumerate(outcomes):
@@ -51,7 +60,15 @@ def write(path: Path, summary: dict[str, Any], outcomes: Sequence[RunOutcome], f
 
 
 def _run_row(run: int, summary: dict[str, Any]) -> tuple[Any, ...]:
-    return (run, summary["label"], summary["seed"], summary["complete"], summary["error"], summary["trace_hash"], json.dumps(summary))
+    return (
+        run,
+        summary["label"],
+        summary["seed"],
+        summary["complete"],
+        summary["error"],
+        summary["trace_hash"],
+        json.dumps(summary),
+    )
 
 
 def _insert(db: sqlite3.Connection, table: str, frame: pd.DataFrame, columns: Sequence[str]) -> None:
@@ -63,11 +80,6 @@ def _insert(db: sqlite3.Connection, table: str, frame: pd.DataFrame, columns: Se
 
 
 def _column(series: pd.Series) -> list[Any]:
-    """Python values; what is missing becomes NULL."""
-    if series.isna().any():
-        return [None if pd.isna(v) else _plain(v) for v in series.tolist()]
-    return list(series.tolist())
-
-
-def _plain(value: Any) -> Any:
-    return int(value) if isinstance(value, float) and value.is_integer() else value
+    """Python values; what is missing becomes NULL. SQLite's column types turn whole floats back into integers."""
+    missing = series.isna()
+    return list(series.astype(object).where(~missing, None).tolist() if missing.any() else series.tolist())

@@ -75,7 +75,9 @@ def run_summary(outcome: RunOutcome) -> Summary:
         "error": outcome.error,
         "parameters": {p.key: p.value for p in plan.parameters},
         "fidelity": fidelity(outcome),
-        "trace_hash": native.module().trace_hash(list(outcome.node_digests)) if outcome.node_digests else None,
+        "trace_hash": native.module().trace_hash(list(outcome.node_digests))
+        if outcome.node_digests
+        else None,
         **metrics,
         "verified": sum(r.verified for r in outcome.flows),
         "bdp_cap": plan.bdp_cap,
@@ -90,7 +92,11 @@ def run_summary(outcome: RunOutcome) -> Summary:
 def _watched_groups(outcome: RunOutcome) -> list[str]:
     """Workloads that say `during`: their progress is measured while another group runs."""
     suffix = ".during"
-    return [p.key.removeprefix("workload.").removesuffix(suffix) for p in outcome.plan.parameters if p.key.endswith(suffix)]
+    return [
+        p.key.removeprefix("workload.").removesuffix(suffix)
+        for p in outcome.plan.parameters
+        if p.key.endswith(suffix)
+    ]
 
 
 def fidelity(outcome: RunOutcome) -> Summary:

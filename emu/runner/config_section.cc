@@ -79,6 +79,12 @@ void ConfigSection::fail_type(const ConfigNode& value, std::string_view key, con
   throw ScenarioError(value.place + ": " + path_of(key) + " must be " + wanted + ", not " + render(value));
 }
 
+void ConfigSection::resolve(std::string_view key, const std::string& value) {
+  if (parameters_ == nullptr) return;
+  for (Parameter& p : *parameters_)
+    if (p.key == path_of(key)) p.value = value;
+}
+
 void ConfigSection::require(std::string_view key) {
   if (!has(key))
     fail((path_.empty() ? "the scenario" : "[" + path_ + "]") + std::string(" needs the key ") +

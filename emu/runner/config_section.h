@@ -47,8 +47,10 @@ class ConfigSection {
     return {&node, path, parameters_};
   }
 
-  void require(std::string_view key);                    // complains when it is absent
-  void finish() const;                                   // complains about keys that nobody asked for
+  void resolve(std::string_view key,
+               const std::string& value);  // lists this in place of what was read, for example of an "auto"
+  void require(std::string_view key);      // complains when it is absent
+  void finish() const;                     // complains about keys that nobody asked for
   [[noreturn]] void fail(const std::string& why) const;  // at the table
   [[noreturn]] void fail_at(std::string_view key,
                             const std::string& why);  // at the value, or at the table when absent

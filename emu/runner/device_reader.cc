@@ -116,6 +116,7 @@ TimerSettings read_timers(ConfigSection section, bool pfc) {
       static_cast<std::uint32_t>(section.integer("rto_low_packets", timers.rto_low_packets, 0, 1 << 20));
   const std::size_t timeouts = section.choice("timeouts", {"auto", "on", "off"}, 0);
   timers.recovery = timeouts == 1 || (timeouts == 0 && !pfc);  // 4.3.1: off when PFC is on
+  section.resolve("timeouts", timers.recovery ? "\"on\"" : "\"off\"");
   timers.verbs_timeout =
       static_cast<std::uint8_t>(section.integer("verbs_timeout", timers.verbs_timeout, 1, 31));
   timers.verbs_retry_cnt =

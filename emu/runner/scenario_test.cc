@@ -167,6 +167,7 @@ TEST(ScenarioTest, ParametersListDefaultsToo) {
   EXPECT_TRUE(has({"topology.rate", "\"40Gbps\""}));
   EXPECT_TRUE(has({"timers.rto_low", "\"100us\""}));
   EXPECT_TRUE(has({"pfc", "true"}));
+  EXPECT_TRUE(has({"timers.timeouts", "\"off\""}));  // what "auto" came to
   EXPECT_TRUE(has({"workload.incast.size", "\"8MB\""}));
 }
 

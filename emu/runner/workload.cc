@@ -81,12 +81,12 @@ class Draw {
       if (to[i] != senders_[i]) add(senders_[i], to[i], w_.start);
   }
 
+  // Counted as RoCE frames whatever the transport, so that all labels get the same flows.
   // Arrivals at one host such that its link carries `load` of its rate, counting headers, preamble and gap;
   // receivers are drawn among all other hosts.
   void poisson(std::uint32_t src) {
     const Link& link = settings_.topology.links()[settings_.topology.nodes()[src].links[0]];
     FlowShape mean;
-    mean.mode = settings_.nic.config.mode;
     mean.op = w_.op;
     mean.size = (w_.size.min + w_.size.max) / 2;
     mean.path_mtu = settings_.nic.config.active_mtu;

@@ -68,7 +68,6 @@ TEST(WorkloadTest, PoissonLoadsEachLinkAsAsked) {
   std::set<std::uint32_t> destinations;
   for (const Flow& f : draw_flows(s, Rng(3))) {
     FlowShape shape;
-    shape.mode = TransportMode::kIrn;
     shape.size = f.size;
     bytes[f.src] += static_cast<double>(wire_bytes_of(shape).count());
     EXPECT_NE(f.src, f.dst);
@@ -81,6 +80,19 @@ TEST(WorkloadTest, PoissonLoadsEachLinkAsAsked) {
   for (const double b : bytes) total += b / 18;
   EXPECT_NEAR(total * 8 / 50e-3 / 40e9, 0.7, 0.02);
   EXPECT_EQ(destinations.size(), 18u);
+}
+
+TEST(WorkloadTest, LabelsOfAScenarioGetTheSameFlows) {
+  const Scenario s = parse_scenario(
+      "transport = [\"roce\", \"irn+pfc\"]\n[topology]\nkind = \"star\"\nhosts = 9\n[[workload]]\nkind = "
+      "\"poisson\"\nload = 0.5\n"
+      "duration = \"1ms\"\nsize_min = \"1KB\"\nsize_max = \"9KB\"\n",
+      "t.toml");
+  const std::vector<Flow> a = draw_flows(s.settings[0], Rng(4)), b = draw_flows(s.settings[1], Rng(4));
+  ASSERT_EQ(a.size(), b.size());
+  ASSERT_GT(a.size(), 1000u);
+  for (std::size_t i = 0; i < a.size(); ++i)
+    EXPECT_TRUE(a[i].start == b[i].start && a[i].size == b[i].size && a[i].dst == b[i].dst);
 }
 
 TEST(WorkloadTest, MessagesDefaultToOnePerQueuePair) {

@@ -1,0 +1,7 @@
+"""report.html: one self-contained page (inline SVG, no scripts, no network) that says what was run, what came out and how far it can be trusted."""
+
+from __future__ import annotations
+
+from rocelab.report.page import write_report
+
+__all__ = ["write_report"]

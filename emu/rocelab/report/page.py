@@ -1,0 +1,105 @@
+"""Puts the report together. The template holds the words; numbers come from the summary, pictures from charts."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import jinja2
+
+from rocelab import __version__
+from rocelab.model import RunOutcome
+from rocelab.report import charts, sketch, style, tables
+
+if TYPE_CHECKING:
+    from rocelab.results import Result
+
+_HERE = Path(__file__).parent
+
+
+def write_report(result: Result, path: Path) -> None:
+    path.write_text(render(result), encoding="utf-8")
+
+
+def render(result: Result) -> str:
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(_HERE),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    environment.filters["number"] = tables.number
+    return environment.get_template("report.html.j2").render(_values(result))
+
+
+def _values(result: Result) -> dict[str, Any]:
+    summary = result.summary
+    first = _first_of_each_label(result.outcomes)
+    plan = next((o.plan for _, o in first if o.plan.pfc), first[0][1].plan)
+    samples = [result.samples[result.samples["run"] == run] for run, _ in first]
+    labels, differing = tables.differing_parameters(summary)
+    return {
+        "css": (_HERE / "report.css").read_text(),
+        "version": __version__,
+        "summary": summary,
+        "scenario": result.scenario,
+        "errors": result.errors(),
+        "verdict": _verdict(summary),
+        "colours": style.colours(labels),
+        "headline": tables.headline(summary),
+        "groups": tables.group_rows(summary, statistics.fmean),
+        "completion": charts.completion(result.flows, result.runs),
+        "sizes": charts.slowdown_by_size(result.flows),
+        "over_time": charts.over_time([o for _, o in first], samples),
+        "time_seed": first[0][1].plan.seed,
+        "topology": sketch.topology(plan),
+        "plan": plan,
+        "limits": tables.limits(plan),
+        "labels": labels,
+        "differing": differing,
+        "parameters": tables.grouped_parameters(summary["parameters"]),
+        "base_rtt": tables.duration_text(plan.base_rtt_ps),
+        "caps": {o.plan.label: o.plan.bdp_cap for _, o in first if o.plan.bdp_cap},
+        "verified": sum(r["verified"] for r in summary["runs"]),
+        "payload_flows": sum(len(o.plan.flows) for o in result.outcomes),
+    }
+
+
+def _first_of_each_label(outcomes: Sequence[RunOutcome]) -> list[tuple[int, RunOutcome]]:
+    """Index and outcome of the first run of each label that has something to show."""
+    found: dict[str, tuple[int, RunOutcome]] = {}
+    for run, outcome in enumerate(outcomes):
+        if (
+            outcome.plan.label not in found
+            or found[outcome.plan.label][1].error is not None
+            and outcome.error is None
+        ):
+            found[outcome.plan.label] = (run, outcome)
+    return list(found.values())
+
+
+def _verdict(summary: dict[str, Any]) -> dict[str, str]:
+    """Can the numbers be trusted? One line and its colour."""
+    detached = [r for r in summary["runs"] if r["fidelity"]["verdict"] != "exact"]
+    lossless = sum(r["lossless_drops"] for r in summary["runs"])
+    if not summary["complete"]:
+        return {
+            "kind": "bad",
+            "title": "Incomplete",
+            "text": "Not every run came to its end; what follows is what there is.",
+        }
+    if lossless:
+        return {
+            "kind": "bad",
+            "title": "Not lossless",
+            "text": f"{lossless} frames of a lossless class were dropped: headroom or model are wrong.",
+        }
+    if detached:
+        n = sum(r["fidelity"]["detaches"] for r in detached)
+        text = f"In {len(detached)} of {len(summary['runs'])} runs the clock went on without a blocked thread ({n} times): their times are not exact."
+        return {"kind": "warn", "title": "Detached", "text": text}
+    text = "Experiment time advanced in lock step in every run and no thread was left behind: the same seed gives the same numbers on any machine."
+    return {"kind": "good", "title": "Exact", "text": text}

@@ -1,0 +1,116 @@
+"""A sketch of the topology: switches in tiers, hosts below them or around them, the receivers of flows marked."""
+
+from __future__ import annotations
+
+import networkx as nx
+import numpy as np
+from matplotlib.axes import Axes
+
+from rocelab.model import RunPlan
+from rocelab.report import style
+
+_MANY_HOSTS = 24
+
+
+def graph_of(plan: RunPlan) -> nx.Graph:
+    graph = nx.Graph()
+    for host in plan.hosts:
+        graph.add_node(host.name, kind="host")
+    for switch in plan.switches:
+        graph.add_node(switch.name, kind="switch")
+    interface = {p.interface: p.switch for p in plan.ports}
+    for port in plan.ports:
+        graph.add_edge(port.switch, port.peer if port.peer_is_host else interface[port.peer])
+    return graph
+
+
+def topology(plan: RunPlan) -> str:
+    graph = graph_of(plan)
+    positions = _positions(plan, graph)
+    sinks = {f.dst for f in plan.flows}
+    many = len(plan.hosts) > _MANY_HOSTS
+    fig, ((axes,),) = style.figure(1, 1, 5.0, 3.4)
+    fig.subplots_adjust(left=0.01, right=0.99, bottom=0.01, top=0.99)
+    axes.axis("off")
+    nx.draw_networkx_edges(graph, positions, ax=axes, edge_color=style.LINE, width=0.6 if many else 1.0)
+    switches = [s.name for s in plan.switches]
+    hosts = [h.name for h in plan.hosts]
+    shade = ["#c8443c" if h in sinks and len(sinks) < len(hosts) else "#7b8794" for h in hosts]
+    nx.draw_networkx_nodes(
+        graph, positions, hosts, ax=axes, node_size=22 if many else 170, node_color=shade, edgecolors="white"
+    )
+    nx.draw_networkx_nodes(
+        graph,
+        positions,
+        switches,
+        ax=axes,
+        node_shape="s",
+        node_size=90 if many else 380,
+        node_color=style.INK,
+        edgecolors="white",
+    )
+    if many:
+        _name_tiers(axes, [hosts, switches], positions)
+    else:
+        for name in hosts:
+            x, y = positions[name]
+            axes.annotate(
+                name,
+                (x, y),
+                xytext=(0, -13 if y <= 0 else 13),
+                textcoords="offset points",
+                ha="center",
+                va="center",
+                fontsize=8,
+            )
+        for name in switches:
+            axes.annotate(name, positions[name], ha="center", va="center", fontsize=8, color="white")
+    axes.margins(0.08, 0.16)
+    return style.svg(fig, "Topology")
+
+
+def _name_tiers(axes: Axes, groups: list[list[str]], positions: dict[str, tuple[float, float]]) -> None:
+    """Names of the first and last node of each tier above it: there is no room for all."""
+    for group in groups:
+        for height in sorted({positions[n][1] for n in group}):
+            tier = sorted((n for n in group if positions[n][1] == height), key=lambda n: positions[n][0])
+            middle = (positions[tier[0]][0] + positions[tier[-1]][0]) / 2
+            below = height == 0
+            text = f"{tier[0]} … {tier[-1]}"
+            offset = (0, -14 if below else 13)
+            box = {"facecolor": "white", "edgecolor": "none", "pad": 1.5, "alpha": 0.85}
+            axes.annotate(
+                text,
+                (middle, height),
+                xytext=offset,
+                textcoords="offset points",
+                ha="center",
+                va="center",
+                fontsize=8,
+                bbox=box,
+            )
+
+
+def _positions(plan: RunPlan, graph: nx.Graph) -> dict[str, tuple[float, float]]:
+    """One switch: hosts on an arc around it. More: tiers by distance from the hosts, each above the middle of what hangs below it."""
+    hosts = [h.name for h in plan.hosts]
+    if len(plan.switches) == 1:
+        angles = (
+            np.linspace(np.pi * 0.97, np.pi * 2.03, len(hosts))
+            if len(hosts) < 7
+            else np.linspace(0, 2 * np.pi, len(hosts), endpoint=False)
+        )
+        around = {h: (float(np.cos(a)), float(np.sin(a))) for h, a in zip(hosts, angles)}
+        return {plan.switches[0].name: (0.0, 0.0), **around}
+    positions: dict[str, tuple[float, float]] = {h: (float(i), 0.0) for i, h in enumerate(hosts)}
+    distance = nx.multi_source_dijkstra_path_length(graph, set(hosts))
+    for tier in sorted({d for n, d in distance.items() if n not in positions}):
+        names = [s.name for s in plan.switches if distance[s.name] == tier]
+        centres = {
+            n: [positions[m][0] for m in graph[n] if m in positions and distance[m] < tier] for n in names
+        }
+        spread = {n: float(np.mean(c)) for n, c in centres.items()}
+        if len(set(spread.values())) < len(names):  # all above the same middle, as spines are
+            spread = dict(zip(names, np.linspace(0.08, 0.92, len(names)) * (len(hosts) - 1)))
+        positions |= {n: (spread[n], float(tier) * len(hosts) * 0.35) for n in names}
+    return positions

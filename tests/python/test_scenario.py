@@ -1,0 +1,97 @@
+"""Scenarios as Python sees them: frozen plans, and mistakes as one line that names the place."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rocelab import native
+from rocelab.errors import RocelabError
+from rocelab.model import TRACE_DTYPE
+from rocelab.scenario import make_plans, read_scenario
+
+SCENARIOS = Path(__file__).resolve().parents[2] / "scenarios"
+
+
+def test_plans_come_label_by_label_with_all_seeds() -> None:
+    scenario = read_scenario(SCENARIOS / "incast.toml")
+    plans = make_plans(scenario)
+    assert [(p.label, p.seed) for p in plans] == [
+        (label, s) for label in scenario.labels for s in scenario.seeds
+    ]
+    assert {p.expected_participants for p in plans} == {9}
+    assert [p.name for p in plans][0] == "roce-seed1"
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        plans[0].seed = 7  # type: ignore[misc]
+
+
+def test_ports_name_hosts_or_each_other() -> None:
+    plan = make_plans(read_scenario(SCENARIOS / "incast_crosstraffic.toml"))[0]
+    by_name = {p.interface: p for p in plan.ports}
+    for port in plan.ports:
+        if port.peer_is_host:
+            host = next(h for h in plan.hosts if h.name == port.peer)
+            assert plan.ports[host.port] is port
+        else:
+            assert by_name[port.peer].peer == port.interface
+    assert sum(not p.peer_is_host for p in plan.ports) == 2
+    assert all(plan.ports[i].switch == s.name for s in plan.switches for i in s.ports)
+
+
+def test_lossless_limits_fill_the_buffer_exactly() -> None:
+    plans = {p.label: p for p in make_plans(read_scenario(SCENARIOS / "incast.toml", ["seeds=1"]))}
+    for port in plans["roce+pfc"].ports:
+        assert port.xoff + port.headroom == port.buffer == 240_000
+    assert all(p.buffer == 0 for p in plans["roce"].ports)
+
+
+def test_mistakes_are_one_line_with_the_place(tmp_path: Path) -> None:
+    text = (SCENARIOS / "incast.toml").read_text().replace('rate = "40Gb/s"', "rate = 40")
+    (tmp_path / "mine.toml").write_text(text)
+    with pytest.raises(
+        RocelabError, match=r"mine\.toml:\d+:\d+: topology\.rate has no unit: write .*40Gb/s"
+    ) as error:
+        read_scenario(tmp_path / "mine.toml")
+    assert "\n" not in str(error.value)
+    with pytest.raises(RocelabError, match="--set topology.rat=1Gb/s: unknown key .*did you mean"):
+        read_scenario(SCENARIOS / "incast.toml", ["topology.rat=1Gb/s"])
+    with pytest.raises(RocelabError, match="write it as key=value"):
+        read_scenario(SCENARIOS / "incast.toml", ["topology.rate"])
+    with pytest.raises(RocelabError, match="cannot be read"):
+        read_scenario(tmp_path / "none.toml")
+
+
+def test_ping_pong_formula_is_four_serialisations_and_four_delays() -> None:
+    plan = make_plans(read_scenario(SCENARIOS / "pingpong.toml"))[0]
+    frame_ps = (14 + 20 + 8 + 12 + 64 + 4 + 24) * 200  # SEND ONLY of 64 bytes at 40 Gb/s
+    assert plan.native.ping_pong_ps("h1", "h2", 64) == 4 * frame_ps + 4 * 2_000_000
+
+
+def test_event_records_have_the_layout_of_the_cpp_struct() -> None:
+    runner = native.module()
+    assert TRACE_DTYPE.itemsize == runner.TRACE_RECORD_SIZE
+    assert TRACE_DTYPE.fields is not None
+    assert {name: field[1] for name, field in TRACE_DTYPE.fields.items()} == runner.TRACE_RECORD_OFFSETS
+
+
+def test_segment_holds_the_plan(tmp_path: Path) -> None:
+    plan = make_plans(read_scenario(SCENARIOS / "quick.toml"))[0]
+    segment = native.module().create_segment(plan.native, str(tmp_path / "segment"), "run-1")
+    assert (segment.run_id, segment.state, segment.now_ps, segment.error) == ("run-1", "setup", 0, "")
+    assert [v["host"] for v in segment.vfs] == ["h1", "h1", "h2", "h2", "h3", "h3"]
+    assert [p["interface"] for p in segment.ports] == [p.interface for p in plan.ports]
+    assert all(v["state"] == "free" and len(v["digest"]) == 32 for v in segment.vfs)
+    with pytest.raises(RuntimeError):
+        native.module().create_segment(plan.native, str(tmp_path / "segment"), "run-1")
+    assert native.module().open_segment(str(tmp_path / "segment")).run_id == "run-1"
+
+
+def test_starts_are_the_same_for_all_labels_of_a_seed() -> None:
+    plans = make_plans(read_scenario(SCENARIOS / "incast.toml"))
+    starts = {(p.label, p.seed): tuple(f.start_ps for f in p.flows) for p in plans}
+    for seed in (1, 2, 3, 4, 5):
+        assert len({starts[p.label, seed] for p in plans}) == 1
+    assert len({starts["irn", seed] for seed in (1, 2, 3, 4, 5)}) == 5
+    assert all(0 <= t < 1_000_000 for t in np.concatenate(list(starts.values())))

@@ -43,7 +43,7 @@ def summarise(scenario: Scenario, outcomes: Sequence[RunOutcome], engine: str) -
     common = _common([dict((p.key, p.value) for p in o.plan.parameters) for o in outcomes])
     for run in runs:
         run["parameters"] = {k: v for k, v in run["parameters"].items() if k not in common}
-    return _clean(
+    summary: Summary = _clean(
         {
             "scenario": scenario.name,
             "title": scenario.title,
@@ -57,6 +57,7 @@ def summarise(scenario: Scenario, outcomes: Sequence[RunOutcome], engine: str) -
             "comparisons": comparisons(scenario, runs),
         }
     )
+    return summary
 
 
 def run_summary(outcome: RunOutcome) -> Summary:

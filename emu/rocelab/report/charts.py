@@ -28,14 +28,9 @@ def completion(flows: pd.DataFrame, runs: pd.DataFrame) -> str:
         values = np.sort(done[done["label"] == label]["fct_s"].to_numpy(dtype=float)) * factor
         if len(values) == 0:
             continue
-        share = np.arange(1, len(values) + 1) / len(values)
-        left.step(
-            np.concatenate(([values[0]], values)),
-            np.concatenate(([0.0], share)),
-            where="post",
-            color=palette[label],
-            label=label,
-        )
+        share = np.arange(len(values) + 1) / len(values)
+        steps = np.insert(values, 0, values[0])
+        left.step(steps, share, where="post", color=palette[label], label=label)
     left.set(
         title="Flow completion time, all seeds",
         xlabel=f"completion time [{unit}]",

@@ -84,7 +84,7 @@ void Fabric::add_port(std::uint32_t index) {
 
 void Fabric::set_ready_byte(std::uint32_t port, std::uint8_t* byte) {
   ports_[port].ready = byte;
-  if (byte != nullptr) *byte = ports_[port].waiting.empty() ? 0 : 1;
+  if (byte != nullptr && !ports_[port].waiting.empty()) *byte |= kReadyBit;
 }
 
 void Fabric::refresh(std::uint32_t index) {

@@ -62,7 +62,9 @@ class Fabric {
   // rewritten form that replaces them. Throws when the port is not one of the frame's switch, or the new
   // bytes cannot be used.
   void on_forwarded(std::uint32_t slot, std::uint32_t port, std::span<const std::byte> bytes);
-  // `*byte` is nonzero while frames wait on the port; null: nobody looks.
+  // Bit kReadyBit of `*byte` is set while frames wait on the port; null: nobody looks. The other bits are the
+  // caller's.
+  static constexpr std::uint8_t kReadyBit = 1;
   void set_ready_byte(std::uint32_t port, std::uint8_t* byte);
 
   // --- results

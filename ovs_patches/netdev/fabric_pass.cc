@@ -97,7 +97,7 @@ void Fabric::hand_over(std::uint32_t index, PacketRef packet, const std::optiona
   capture(port, packet->due, *packet, PcapngDirection::kInbound);
   if (view) packet->tc = port.node.node.model().classifier().classify(view->dscp, view->pcp);
   port.waiting.push_back(static_cast<std::uint32_t>(pass_.size()));
-  if (port.ready != nullptr) *port.ready = 1;
+  if (port.ready != nullptr) *port.ready |= kReadyBit;
   ++pending_;
   Passing& passing = pass_.emplace_back();
   passing.packet = std::move(packet);
@@ -110,7 +110,7 @@ bool Fabric::receive(std::uint32_t index, Handed& out) {
   if (port.waiting.empty()) return false;
   out.slot = port.waiting.front();
   port.waiting.pop_front();
-  if (port.waiting.empty() && port.ready != nullptr) *port.ready = 0;
+  if (port.waiting.empty() && port.ready != nullptr) *port.ready &= static_cast<std::uint8_t>(~kReadyBit);
   --pending_;
   const Passing& passing = pass_[out.slot];
   out.hash = passing.hash;

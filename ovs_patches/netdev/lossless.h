@@ -61,7 +61,8 @@ const char *lossless_port_interface(const struct lossless_fabric *,
 const char *lossless_port_switch(const struct lossless_fabric *, size_t port);
 /* Interface name of the peer switch's port, or NULL. */
 const char *lossless_port_peer(const struct lossless_fabric *, size_t port);
-/* '*byte' will be 1 while frames wait on 'port', else 0; NULL: no longer. */
+/* Bit 0 of '*byte' will be set while frames wait on 'port'; NULL: no longer.  The
+ * other bits are the caller's. */
 void lossless_set_ready_byte(struct lossless_fabric *, size_t port,
                              uint8_t *byte);
 

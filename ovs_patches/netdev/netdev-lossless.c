@@ -108,13 +108,17 @@ struct netdev_lossless {
     uint64_t queue_rx, queue_rx_bytes, queue_tx, queue_tx_bytes;
     struct dp_packet *queue[MEMORY_QUEUE_LEN];
     unsigned int head, tail;
-    atomic_count queued;
+};
+
+/* In 'ready' of an rxq. */
+enum {
+    READY_FRAMES = 1,           /* Kept by the fabric. */
+    READY_MANAGEMENT = 2,       /* In the socket or the queue. */
 };
 
 struct netdev_rxq_lossless {
     struct netdev_rxq_linux linux_;
-    uint8_t ready;              /* Packets may wait here. */
-    bool socket_ready;          /* The kernel has some. */
+    uint8_t ready;              /* What may wait here. */
 };
 
 /* State of the polling thread.  Everything without a comment is its own. */
@@ -205,7 +209,6 @@ netdev_lossless_construct(struct netdev *netdev)
     eth_addr_from_uint64(hash_string(name, 0), &dev->mac);
     dev->mac.ea[0] = 0x02;
     dev->mac.ea[1] = 'r';
-    atomic_count_init(&dev->queued, 0);
 
     ovs_mutex_lock(&registry_mutex);
     shash_add_once(&netdevs, name, dev);
@@ -575,17 +578,18 @@ queue_at_peer(struct netdev_lossless *dev, struct dp_packet_batch *batch)
         if (peer && !peer->has_device
             && peer->tail - peer->head < MEMORY_QUEUE_LEN) {
             peer->queue[peer->tail++ % MEMORY_QUEUE_LEN] = packet;
-            atomic_count_inc(&peer->queued);
             atomic_count_inc(&engine.queued);
         } else {
             COVERAGE_INC(lossless_queue_full);
             dp_packet_delete(packet);
         }
     }
-    ovs_mutex_unlock(&registry_mutex);
     if (!is_polling_thread()) {
-        wake_polling_thread();
+        wake_polling_thread();  /* It finds the queue by itself. */
+    } else if (peer && peer->rxq) {
+        peer->rxq->ready |= READY_MANAGEMENT;
     }
+    ovs_mutex_unlock(&registry_mutex);
 }
 
 static int
@@ -597,7 +601,6 @@ receive_from_queue(struct netdev_lossless *dev, struct dp_packet_batch *batch)
         struct dp_packet *packet;
 
         packet = dev->queue[dev->head++ % MEMORY_QUEUE_LEN];
-        atomic_count_dec(&dev->queued);
         atomic_count_dec(&engine.queued);
         dev->queue_rx++;
         dev->queue_rx_bytes += dp_packet_size(packet);
@@ -812,6 +815,21 @@ netdev_lossless_rxq_drain(struct netdev_rxq *rxq)
 
 /* The polling thread. */
 
+static void
+mark_queues(void)
+    OVS_REQUIRES(registry_mutex)
+{
+    struct shash_node *node;
+
+    SHASH_FOR_EACH (node, &netdevs) {
+        struct netdev_lossless *dev = node->data;
+
+        if (dev->rxq && dev->head != dev->tail) {
+            dev->rxq->ready |= READY_MANAGEMENT;
+        }
+    }
+}
+
 /* Looks at most 'timeout_ms' for management traffic and marks the rxqs that
  * have some.  Returns true if there is any. */
 static bool
@@ -831,11 +849,14 @@ check_sockets(int timeout_ms)
 
             ignore(read(fd, &count, sizeof count));
         } else if (fd < n_rxq_by_fd && rxq_by_fd[fd]) {
-            rxq_by_fd[fd]->socket_ready = true;
-            rxq_by_fd[fd]->ready = 1;
+            rxq_by_fd[fd]->ready |= READY_MANAGEMENT;
         }
     }
-    found = n > 0 || atomic_count_get(&engine.queued) > 0;
+    found = n > 0;
+    if (atomic_count_get(&engine.queued)) {
+        found = true;
+        mark_queues();
+    }
     ovs_mutex_unlock(&registry_mutex);
     return found;
 }
@@ -958,13 +979,13 @@ receive_management(struct netdev_rxq *rxq, struct dp_packet_batch *batch,
 {
     struct netdev_rxq_lossless *rx = netdev_rxq_lossless_cast(rxq);
     struct netdev_lossless *dev = netdev_lossless_cast(rxq->netdev);
-    int error = EAGAIN;
+    int error;
 
-    if (rx->socket_ready) {
-        error = netdev_linux_class.rxq_recv(rxq, batch, qfill);
-        rx->socket_ready = !error && dp_packet_batch_is_full(batch);
-    } else if (atomic_count_get(&dev->queued)) {
-        error = receive_from_queue(dev, batch);
+    error = dev->has_device
+            ? netdev_linux_class.rxq_recv(rxq, batch, qfill)
+            : receive_from_queue(dev, batch);
+    if (error || !dp_packet_batch_is_full(batch)) {
+        rx->ready &= ~READY_MANAGEMENT;
     }
     return error;
 }
@@ -973,6 +994,7 @@ static int
 netdev_lossless_rxq_recv(struct netdev_rxq *rxq, struct dp_packet_batch *batch,
                          int *qfill)
 {
+    struct netdev_rxq_lossless *rx = netdev_rxq_lossless_cast(rxq);
     struct netdev_lossless *dev = netdev_lossless_cast(rxq->netdev);
     struct lossless_fabric *fabric;
     int port;
@@ -983,15 +1005,19 @@ netdev_lossless_rxq_recv(struct netdev_rxq *rxq, struct dp_packet_batch *batch,
     if (OVS_UNLIKELY(!own_engine())) {
         return EAGAIN;
     }
+    /* Management packets come first: there are few, and frames, which wait in
+     * experiment time, would let them starve. */
+    if (OVS_UNLIKELY(rx->ready & READY_MANAGEMENT)
+        && !receive_management(rxq, batch, qfill)) {
+        return 0;
+    }
     fabric = attached_fabric();
     if (!fabric || !lossless_pending(fabric)) {
         fabric = go_on(fabric, rxq);
     }
     port = lossless_port(dev);
-    if (fabric && port != NO_PORT && receive_frames(fabric, port, batch)) {
-        return 0;
-    }
-    return receive_management(rxq, batch, qfill);
+    return fabric && port != NO_PORT && receive_frames(fabric, port, batch)
+           ? 0 : EAGAIN;
 }
 
 /* Commands. */

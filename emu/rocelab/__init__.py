@@ -2,4 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 __version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> Any:
+    """rocelab.run() and rocelab.Result, loaded when they are asked for: set-up imports this package before pandas is there."""
+    if name in ("run", "Result"):
+        from rocelab import results
+
+        return getattr(results, name)
+    raise AttributeError(f"module 'rocelab' has no attribute {name!r}")

@@ -19,11 +19,11 @@ from rocelab.scenario import make_plans, read_scenario
 
 # Rows of the table: title, field of summary.json's aggregates, factor, format.
 _ROWS = (
-    ("FCT, mean [ms]", "avg_fct_s", 1e3, "{:.3f}"),
-    ("FCT, 99th percentile [ms]", "p99_fct_s", 1e3, "{:.3f}"),
-    ("request completion [ms]", "rct_s", 1e3, "{:.3f}"),
-    ("goodput [Gb/s]", "goodput_bps", 1e-9, "{:.2f}"),
-    ("bottleneck busy [%]", "bottleneck_utilization", 100, "{:.1f}"),
+    ("FCT, mean (ms)", "avg_fct_s", 1e3, "{:.3f}"),
+    ("FCT, 99th percentile (ms)", "p99_fct_s", 1e3, "{:.3f}"),
+    ("request completion (ms)", "rct_s", 1e3, "{:.3f}"),
+    ("goodput (Gb/s)", "goodput_bps", 1e-9, "{:.2f}"),
+    ("bottleneck busy (%)", "bottleneck_utilization", 100, "{:.1f}"),
     ("drops", "drops", 1, "{:.0f}"),
     ("  of a lossless class", "lossless_drops", 1, "{:.0f}"),
     ("retransmitted packets", "retransmitted_packets", 1, "{:.0f}"),

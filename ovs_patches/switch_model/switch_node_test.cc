@@ -37,6 +37,21 @@ TEST(SwitchNodeTest, LimitIsExclusive) {
   EXPECT_TRUE(bench.node.next_event().is_never());
 }
 
+TEST(SwitchNodeTest, LimitIsExclusiveForDeparturesAndTimersToo) {
+  Bench bench(SwitchConfig{}, kPorts);
+  bench.send(0, 1, at(1_us), 1000_B);
+  bench.send(0, 1, at(1_us), 1000_B);
+  bench.run_until(at(1'204'800_ps));
+  EXPECT_EQ(bench.sent.size(), 1u) << "a pause may still arrive at that instant";
+  bench.run_until(at(2_us));
+  EXPECT_EQ(bench.sent.size(), 2u);
+  bench.send_pfc(1, at(2_us), 3, 1000);
+  bench.run_until(at(14'800_ns));
+  EXPECT_TRUE(bench.node.model().is_paused(port(1), tc(3)));
+  bench.run_until(at(14'800_ns) + 1_ps);
+  EXPECT_FALSE(bench.node.model().is_paused(port(1), tc(3)));
+}
+
 TEST(SwitchNodeTest, PauseThatArrivesAtTheInstantOfADepartureStopsIt) {
   Bench bench(SwitchConfig{}, kPorts);
   bench.send(0, 1, at(1_us), 1000_B);

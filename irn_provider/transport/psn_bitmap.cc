@@ -28,10 +28,8 @@ UnwrappedPsn PsnBitmap::first_zero(UnwrappedPsn from) const {
   RL_CHECK(from >= head_ && from <= end());
   while (from < end()) {
     const std::uint64_t zeros = ~words_[word_of(from)] & mask_of(from, end());
-    const UnwrappedPsn word_start =
-        from - static_cast<UnwrappedPsn>(static_cast<std::uint64_t>(from) % kBits);
-    if (zeros != 0) return word_start + std::countr_zero(zeros);
-    from = word_start + static_cast<UnwrappedPsn>(kBits);
+    if (zeros != 0) return next_word(from) - static_cast<UnwrappedPsn>(kBits) + std::countr_zero(zeros);
+    from = next_word(from);
   }
   return end();
 }
@@ -40,9 +38,8 @@ std::size_t PsnBitmap::popcount(UnwrappedPsn from, UnwrappedPsn to) const {
   RL_CHECK(from >= head_ && from <= to && to <= end());
   std::size_t count = 0;
   while (from < to) {
-    const std::uint64_t mask = mask_of(from, to);
-    count += static_cast<std::size_t>(std::popcount(words_[word_of(from)] & mask));
-    from += std::popcount(mask);
+    count += static_cast<std::size_t>(std::popcount(words_[word_of(from)] & mask_of(from, to)));
+    from = std::min(to, next_word(from));
   }
   return count;
 }
@@ -51,9 +48,8 @@ void PsnBitmap::advance(UnwrappedPsn head) {
   RL_CHECK(head >= head_);
   const UnwrappedPsn stop = std::min(head, end());
   for (UnwrappedPsn psn = head_; psn < stop;) {
-    const std::uint64_t mask = mask_of(psn, stop);
-    words_[word_of(psn)] &= ~mask;
-    psn += std::popcount(mask);
+    words_[word_of(psn)] &= ~mask_of(psn, stop);
+    psn = std::min(stop, next_word(psn));
   }
   head_ = head;
 }

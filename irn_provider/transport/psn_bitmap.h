@@ -42,6 +42,9 @@ class PsnBitmap {
   static std::uint64_t bit_of(UnwrappedPsn psn) {
     return std::uint64_t{1} << (static_cast<std::uint64_t>(psn) % kBits);
   }
+  static UnwrappedPsn next_word(UnwrappedPsn psn) {
+    return (psn | (kBits - 1)) + 1;
+  }  // first PSN of the next word
   // Bits of psn's word that stand for [psn, min(to, end of the word)).
   static std::uint64_t mask_of(UnwrappedPsn psn, UnwrappedPsn to);
 

@@ -25,12 +25,13 @@ def set_up() -> None:
 
 
 @contextmanager
-def setup_lock() -> Iterator[None]:
+def setup_lock(name: str = "setup") -> Iterator[None]:
+    """`setup` guards what runs use; builds that only tests use have locks of their own, so that a run does not wait for them."""
     if any(character.isspace() for character in str(paths.ROOT)):
         raise RocelabError(f"Open vSwitch cannot be built under a path with blanks: move {paths.ROOT}")
     try:
         paths.BUILD.mkdir(exist_ok=True)
-        file = (paths.BUILD / "setup.lock").open("a+")
+        file = (paths.BUILD / f"{name}.lock").open("a+")
     except OSError as e:
         raise RocelabError(
             f"{e.filename}: {e.strerror}; set-up writes there, as the user who owns the work tree"

@@ -102,6 +102,22 @@ def test_an_interrupted_set_up_leaves_no_process(tmp_path: Path, number: signal.
     assert ended(int(pid_file.read_text()))
 
 
+def test_two_set_ups_at_once_come_one_after_the_other(tmp_path: Path) -> None:
+    """Each notes when it is inside; the other one never is at that time."""
+    code = (
+        "import sys, time; from pathlib import Path; from rocelab import paths, setup_all\n"
+        "paths.BUILD = Path(sys.argv[1]) / 'build'; inside = Path(sys.argv[1]) / 'inside'\n"
+        "with setup_all.setup_lock():\n"
+        "    inside.mkdir(); time.sleep(0.3); inside.rmdir()"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(EMU)}
+    argv = [sys.executable, "-c", code, str(tmp_path)]
+    both = [subprocess.Popen(argv, env=environment, stderr=subprocess.PIPE, text=True) for _ in range(2)]
+    said = "".join(process.communicate(timeout=30)[1] for process in both)
+    assert [process.returncode for process in both] == [0, 0]
+    assert f"waiting for another set-up (process {both[0].pid})" in said or f"(process {both[1].pid})" in said
+
+
 def ended(pid: int, seconds: float = 5) -> bool:
     end = time.monotonic() + seconds
     while ProcessId.of(pid) is not None and time.monotonic() < end:

@@ -133,7 +133,7 @@ def _where(step: StepReport, result: Result) -> str:
 
 def _build(preset: str, *targets: str) -> Callable[[Step], list[Result]]:
     def run_build(step: Step) -> list[Result]:
-        with setup_lock():
+        with setup_lock("setup" if preset == "release" else preset):
             build(preset, step, targets)
         return [Result(preset, Passed())]
 

@@ -12,6 +12,7 @@ from rocelab import paths
 from rocelab.ovs_build import OvsBuild
 from rocelab.processes import ProcessId, all_pids, environment_value, kill_all
 from rocelab.selftest.outcome import Failed, Passed, Result, Skipped, Verdict
+from rocelab.setup_all import setup_lock
 from rocelab.setup_progress import Step, run_to_end, tail
 
 _KEYWORDS = ("pmd", "dpif-netdev", "alb", "dpctl")
@@ -23,7 +24,8 @@ _MARK = "ROCELAB_OVS_TESTS"
 def unit_tests(step: Step) -> list[Result]:
     build = OvsBuild()
     step.update(note="building the test programs")
-    build.make(step, ["all"])
+    with setup_lock():
+        build.make(step, ["all"])
     # They mostly wait for daemons, so more run than there are cores; RECHECK: one that failed has a second try alone.
     flags = " ".join(["-j4", *(f"-k {keyword}" for keyword in _KEYWORDS)])
     log = paths.LOGS / "ovs-unit-tests.log"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import time
 from collections.abc import Iterator, Sequence
@@ -16,6 +17,7 @@ from rocelab.setup_progress import Step
 
 FOLDERS = ("base", "lockstep", "irn_provider", "ovs_patches", "verbs_app", "emu", "results", "tests")
 _SHOWN_LINES = 40
+_COMPLAINT = re.compile(r"^\S+:\d+:|would reformat|^error")  # in what all of these tools print
 
 
 def sources(*suffixes: str) -> list[Path]:
@@ -32,7 +34,7 @@ def check(step: Step) -> list[Result]:
     python = sources(".py")
     return [
         _run("clang-format", ["clang-format", "--dry-run", "-Werror"], cpp, step),
-        _run("black", ["black", "--check", "--quiet", "--diff"], python, step),
+        _run("black", ["black", "--check"], python, step),
         _run("mypy --strict", ["mypy", "--no-error-summary"], [], step),
         _run("pyflakes", ["pyflakes3"], python, step),
     ]
@@ -75,11 +77,17 @@ def _run(name: str, argv: Sequence[str], files: Sequence[Path], step: Step) -> R
     for chunk in _chunks([str(path.relative_to(paths.ROOT)) for path in files]):
         done = subprocess.run([*argv, *chunk], capture_output=True, text=True, cwd=paths.ROOT)
         status = status or done.returncode
-        output += (done.stdout + done.stderr).rstrip().splitlines()
+        output += [line for line in (done.stdout + done.stderr).splitlines() if _COMPLAINT.search(line)]
         step.tick()
     verdict: Verdict = Passed()
     if status != 0:
-        verdict = Failed("\n".join([f"exit status {status}", *output[:_SHOWN_LINES]]))
+        # One line a file of what `clang-format -i` or `black` would put right.
+        lines = list(
+            dict.fromkeys(
+                re.sub(r":\d+:\d+: .*code should be clang-formatted.*", "", line) for line in output
+            )
+        )
+        verdict = Failed("\n".join([f"{len(lines)} complaints", *lines[:_SHOWN_LINES]]))
     return Result(name, verdict, time.monotonic() - begin)
 
 

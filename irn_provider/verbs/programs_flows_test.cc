@@ -5,7 +5,6 @@
 
 #include <filesystem>
 #include <fstream>
-#include <regex>
 #include <sstream>
 
 #include "irn_provider/verbs/test_fabric.h"
@@ -19,12 +18,15 @@ std::string read_file(const std::string& path) {
   return text.str();
 }
 
-// All values of a member in a JSON document, in order.
+// All values of a member in a JSON document of a member a line, in order.
 std::vector<std::string> values(const std::string& json, const std::string& member) {
   std::vector<std::string> result;
-  const std::regex pattern("\"" + member + "\": (\"[^\"]*\"|[^,\n]*)");
-  for (std::sregex_iterator it(json.begin(), json.end(), pattern), end; it != end; ++it)
-    result.push_back((*it)[1]);
+  const std::string key = '"' + member + "\": ";
+  for (std::size_t at = json.find(key); at != std::string::npos; at = json.find(key, at + 1)) {
+    std::string line = json.substr(at + key.size(), json.find('\n', at) - at - key.size());
+    if (line.ends_with(',')) line.pop_back();
+    result.push_back(line);
+  }
   return result;
 }
 

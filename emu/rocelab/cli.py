@@ -100,14 +100,21 @@ def run(
     )
 
 
-@app.command(epilog=_example("up scenarios/incast.toml"))
-def up(scenario: Path = _SCENARIO, overrides: List[str] = _SET, no_install: bool = _NO_INSTALL) -> int:
+@app.command(epilog=_example("up scenarios/pingpong.toml --label irn"))
+def up(
+    scenario: Path = _SCENARIO,
+    label: Optional[str] = typer.Option(
+        None, show_default=False, help="Which of the scenario's labels, e.g. irn; default: the first."
+    ),
+    overrides: List[str] = _SET,
+    no_install: bool = _NO_INSTALL,
+) -> int:
     """Build a scenario's topology and keep it, for `exec`, `stat` and `env`, until `down`."""
     _check_scenario(scenario)
     _check_overrides(overrides)
     require_root("`up`")
     set_up()
-    return _call("rocelab.live.commands", "up", scenario, overrides=tuple(overrides))
+    return _call("rocelab.live.commands", "up", scenario, overrides=tuple(overrides), label=label)
 
 
 @app.command(

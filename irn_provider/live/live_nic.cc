@@ -40,7 +40,8 @@ LiveNic::LiveNic(const lockstep::Segment& segment, std::uint32_t host, std::uint
       trace_(event_path(segment, host_, vf), Duration::from_ps(segment.header().sample_interval_ps)),
       nic_(host_.nic, Qpn{slot_.first_qpn}, Rng(segment.header().seed).fork(host_.name).fork(std::to_string(slot_.vf)), pool_, memory_,
            trace_),
-      port_(nic_, host_.nic.link_rate, host_.nic.link_delay) {
+      port_(nic_, host_.nic.link_rate, host_.nic.link_delay),
+      earlier_(slot_.counters) {
   const std::uint32_t first = segment.first_frame(vf);
   for (std::uint32_t i = segment.header().frames_per_vf; i-- > 0;) free_frames_.push_back(first + i);
 }
@@ -193,10 +194,7 @@ void LiveNic::send(PacketRef packet, Time due) {
 }
 
 void LiveNic::publish_counters() {
-  NicCounters sum = nic_.counters();
-  sum.rx_icrc_encapsulated += edge_counters_.rx_icrc_encapsulated;
-  sum.rx_malformed += edge_counters_.rx_malformed;
-  slot_.counters = sum;
+  slot_.counters = earlier_ + nic_.counters() + edge_counters_;
 }
 
 void LiveNic::finish() {

@@ -64,6 +64,7 @@ class LiveNic {
   Nic nic_;
   NicPort port_;
   NicCounters edge_counters_;            // of frames that never became packets
+  const NicCounters earlier_;            // of programs that had this VF before: a NIC's counters outlive them
 };
 
 }  // namespace rocelab

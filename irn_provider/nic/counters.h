@@ -43,6 +43,13 @@ struct NicCounters {
 };
 static_assert(std::is_trivially_copyable_v<NicCounters>);
 
+inline NicCounters operator+(NicCounters a, const NicCounters& b) {
+#define X(name) a.name += b.name;
+  ROCELAB_NIC_COUNTERS(X)
+#undef X
+  return a;
+}
+
 #define X(name) +1
 inline constexpr int kNicCounterCount = 0 ROCELAB_NIC_COUNTERS(X);
 #undef X

@@ -1,5 +1,6 @@
 // RL_CHECK: a broken invariant of this program aborts with file, line and text. It is on in every build.
-// It is never used on what a packet, a file or a caller may contain: those are counted or answered with an error value.
+// It is never used on what a packet, a file or a caller may contain: those are counted or answered with an
+// error value.
 #pragma once
 
 #include <cstdio>
@@ -12,8 +13,8 @@ namespace rocelab::internal {
 }
 }  // namespace rocelab::internal
 
-#define RL_CHECK(condition)                                                       \
-  do {                                                                            \
-    if (!(condition)) [[unlikely]]                                                \
-      ::rocelab::internal::check_failed(__FILE__, __LINE__, #condition);          \
+#define RL_CHECK(condition)                                              \
+  do {                                                                   \
+    if (!(condition)) [[unlikely]]                                       \
+      ::rocelab::internal::check_failed(__FILE__, __LINE__, #condition); \
   } while (false)

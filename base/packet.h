@@ -1,6 +1,7 @@
 // Packet: one frame as the state machines see it, and PacketRef, the only way to hold one.
-// NICs read the transport headers, switches the first cache line; nobody looks at payload bytes: they are a pointer and a length, and the
-// pointer is null in virtual time. A packet is trivially copyable and pooled; a PacketRef owns one and returns it to its pool.
+// NICs read the transport headers, switches the first cache line; nobody looks at payload bytes: they are a
+// pointer and a length, and the pointer is null in virtual time. A packet is trivially copyable and pooled; a
+// PacketRef owns one and returns it to its pool.
 #pragma once
 
 #include <cstddef>
@@ -20,27 +21,29 @@ namespace rocelab {
 enum class Ecn : std::uint8_t { kNotEct = 0, kEct1 = 1, kEct0 = 2, kCe = 3 };  // RFC 3168, section 5
 
 enum class PacketKind : std::uint8_t {
-  kData,     // RoCE or IRN packet with payload, or a request without payload (READ, atomic, zero-length)
-  kAck,      // acknowledgements and NAKs
-  kCnp,      // congestion notification packet
-  kPfc,      // 802.1Qbb; only ever link-local
-  kOther,    // anything else that occupies a link (switch feedback)
+  kData,   // RoCE or IRN packet with payload, or a request without payload (READ, atomic, zero-length)
+  kAck,    // acknowledgements and NAKs
+  kCnp,    // congestion notification packet
+  kPfc,    // 802.1Qbb; only ever link-local
+  kOther,  // anything else that occupies a link (switch feedback)
 };
 
 inline constexpr std::uint32_t kNoFrame = 0xffffffff;
 
 struct Packet {
-  Time due;                            // arrival of its last bit at the node that holds it
-  const std::byte* payload = nullptr;  // received bytes, valid while the packet lives; null when only the length is known
-  std::uint32_t payload_length = 0;    // bytes, without pad
-  std::uint32_t frame_slot = kNoFrame; // the driver's handle for this frame's bytes; kNoFrame in virtual time
-  std::uint32_t frame_length = 0;      // Ethernet header to ICRC, at least 60; FCS and preamble not counted
-  std::uint32_t flow = 0;              // label of the flow for traces: the sending QPN; drivers may use another
+  Time due;  // arrival of its last bit at the node that holds it
+  const std::byte* payload =
+      nullptr;  // received bytes, valid while the packet lives; null when only the length is known
+  std::uint32_t payload_length = 0;  // bytes, without pad
+  std::uint32_t frame_slot =
+      kNoFrame;                    // the driver's handle for this frame's bytes; kNoFrame in virtual time
+  std::uint32_t frame_length = 0;  // Ethernet header to ICRC, at least 60; FCS and preamble not counted
+  std::uint32_t flow = 0;          // label of the flow for traces: the sending QPN; drivers may use another
   PacketKind kind = PacketKind::kData;
   Tc tc;
   Ecn ecn = Ecn::kNotEct;
-  bool retransmission = false;         // sent before; only for counters and traces, not on the wire
-  NodeId src;                          // sending and final node
+  bool retransmission = false;  // sent before; only for counters and traces, not on the wire
+  NodeId src;                   // sending and final node
   NodeId dst;
   RoceHeaders roce;
 
@@ -48,7 +51,8 @@ struct Packet {
 };
 static_assert(std::is_trivially_copyable_v<Packet> && sizeof(Packet) <= 128);
 
-// A PFC frame as a Packet (kind kPfc): it rides in fields that a RoCE packet uses for atomics, so that a Packet stays two cache lines.
+// A PFC frame as a Packet (kind kPfc): it rides in fields that a RoCE packet uses for atomics, so that a
+// Packet stays two cache lines.
 inline void put_pfc(Packet& packet, const PfcFrame& pfc) {
   packet.kind = PacketKind::kPfc;
   packet.frame_length = PfcFrame::kSize;
@@ -75,7 +79,8 @@ class PacketPool;
 class PacketRef {
  public:
   PacketRef() = default;
-  PacketRef(PacketRef&& other) noexcept : packet_(std::exchange(other.packet_, nullptr)), pool_(other.pool_) {}
+  PacketRef(PacketRef&& other) noexcept
+      : packet_(std::exchange(other.packet_, nullptr)), pool_(other.pool_) {}
   PacketRef& operator=(PacketRef&& other) noexcept {
     if (this != &other) {
       reset();
@@ -97,7 +102,8 @@ class PacketRef {
   PacketPool* pool_ = nullptr;
 };
 
-// LIFO free list over chunks of packets; grows on demand, never shrinks, one per thread. It outlives every PacketRef made from it.
+// LIFO free list over chunks of packets; grows on demand, never shrinks, one per thread. It outlives every
+// PacketRef made from it.
 class PacketPool {
  public:
   PacketRef make() {

@@ -1,5 +1,6 @@
 // Packet sequence numbers. IBTA Vol 1, 9.7.1: 24 bits that wrap.
-// A Psn can be compared for equality only; whoever needs an order unwraps it at the edge, next to a number that is known to be near.
+// A Psn can be compared for equality only; whoever needs an order unwraps it at the edge, next to a number
+// that is known to be near.
 #pragma once
 
 #include <cstdint>

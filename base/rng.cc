@@ -41,7 +41,8 @@ std::uint64_t Rng::next() {
 
 std::uint64_t Rng::below(std::uint64_t bound) {
   RL_CHECK(bound > 0);
-  const std::uint64_t reject_below = (0 - bound) % bound;  // 2^64 mod bound: rejecting these leaves whole multiples
+  const std::uint64_t reject_below =
+      (0 - bound) % bound;  // 2^64 mod bound: rejecting these leaves whole multiples
   std::uint64_t draw = next();
   while (draw < reject_below) draw = next();
   return draw % bound;

@@ -1,8 +1,8 @@
 #include "base/trace_hash.h"
 
-#include <bit>
-
 #include <openssl/evp.h>
+
+#include <bit>
 
 #include "base/check.h"
 
@@ -44,8 +44,8 @@ Digest TraceHash::digest() {
 
 Digest combine(std::span<const Digest> nodes) {
   Digest result;
-  RL_CHECK(EVP_Digest(nodes.data(), nodes.size_bytes(), reinterpret_cast<unsigned char*>(result.data()), nullptr, EVP_sha256(),
-                      nullptr) == 1);
+  RL_CHECK(EVP_Digest(nodes.data(), nodes.size_bytes(), reinterpret_cast<unsigned char*>(result.data()),
+                      nullptr, EVP_sha256(), nullptr) == 1);
   return result;
 }
 

@@ -1,5 +1,6 @@
-// TraceHash: SHA-256 over a node's hashed records in the node's order. A run's trace_hash is the SHA-256 over its nodes' digests in index order,
-// so that nodes in different processes can hash as they go. Results do not depend on how the run was driven.
+// TraceHash: SHA-256 over a node's hashed records in the node's order. A run's trace_hash is the SHA-256 over
+// its nodes' digests in index order, so that nodes in different processes can hash as they go. Results do not
+// depend on how the run was driven.
 #pragma once
 
 #include <array>

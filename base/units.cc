@@ -28,7 +28,8 @@ std::string to_string(Duration d) {
 std::string to_string(Time t) { return t.is_never() ? "never" : to_string(t - Time::zero()); }
 
 std::string to_string(Bytes b) {
-  static constexpr std::array<Unit, 4> kUnits{{{1'000'000'000, "GB"}, {1'000'000, "MB"}, {1'000, "KB"}, {1, "B"}}};
+  static constexpr std::array<Unit, 4> kUnits{
+      {{1'000'000'000, "GB"}, {1'000'000, "MB"}, {1'000, "KB"}, {1, "B"}}};
   return print(b.count(), kUnits);
 }
 

@@ -1,7 +1,7 @@
 // Time, Duration, Rate and Bytes: integer quantities that know their dimension.
-// Time is a point and Duration a length of experiment time, both in picoseconds (1 bit at 400 Gb/s is 2.5 ps).
-// Only operators that make sense in the dimensions exist; products go through __int128, so none overflows on the way.
-// KB and MB are decimal (1000, 10^6), KiB and MiB binary, everywhere in the project.
+// Time is a point and Duration a length of experiment time, both in picoseconds (1 bit at 400 Gb/s is 2.5
+// ps). Only operators that make sense in the dimensions exist; products go through __int128, so none
+// overflows on the way. KB and MB are decimal (1000, 10^6), KiB and MiB binary, everywhere in the project.
 #pragma once
 
 #include <compare>
@@ -47,7 +47,9 @@ class Time {
   friend constexpr Time operator+(Time t, Duration d) {
     return t.is_never() || d == Duration::infinite() ? never() : Time(t.ps_ + d.ps());
   }
-  friend constexpr Time operator-(Time t, Duration d) { return t.is_never() ? never() : Time(t.ps_ - d.ps()); }
+  friend constexpr Time operator-(Time t, Duration d) {
+    return t.is_never() ? never() : Time(t.ps_ - d.ps());
+  }
   friend constexpr Duration operator-(Time a, Time b) { return Duration::from_ps(a.ps_ - b.ps_); }
 
  private:
@@ -116,19 +118,41 @@ constexpr Bytes bytes_in(Duration d, Rate rate) {
 }
 
 inline namespace literals {
-constexpr Duration operator""_ps(unsigned long long n) { return Duration::from_ps(static_cast<std::int64_t>(n)); }
-constexpr Duration operator""_ns(unsigned long long n) { return Duration::from_ps(static_cast<std::int64_t>(n) * 1'000); }
-constexpr Duration operator""_us(unsigned long long n) { return Duration::from_ps(static_cast<std::int64_t>(n) * 1'000'000); }
-constexpr Duration operator""_ms(unsigned long long n) { return Duration::from_ps(static_cast<std::int64_t>(n) * 1'000'000'000); }
-constexpr Duration operator""_s(unsigned long long n) { return Duration::from_ps(static_cast<std::int64_t>(n) * 1'000'000'000'000); }
+constexpr Duration operator""_ps(unsigned long long n) {
+  return Duration::from_ps(static_cast<std::int64_t>(n));
+}
+constexpr Duration operator""_ns(unsigned long long n) {
+  return Duration::from_ps(static_cast<std::int64_t>(n) * 1'000);
+}
+constexpr Duration operator""_us(unsigned long long n) {
+  return Duration::from_ps(static_cast<std::int64_t>(n) * 1'000'000);
+}
+constexpr Duration operator""_ms(unsigned long long n) {
+  return Duration::from_ps(static_cast<std::int64_t>(n) * 1'000'000'000);
+}
+constexpr Duration operator""_s(unsigned long long n) {
+  return Duration::from_ps(static_cast<std::int64_t>(n) * 1'000'000'000'000);
+}
 constexpr Bytes operator""_B(unsigned long long n) { return Bytes::from_count(static_cast<std::int64_t>(n)); }
-constexpr Bytes operator""_KB(unsigned long long n) { return Bytes::from_count(static_cast<std::int64_t>(n) * 1'000); }
-constexpr Bytes operator""_MB(unsigned long long n) { return Bytes::from_count(static_cast<std::int64_t>(n) * 1'000'000); }
-constexpr Bytes operator""_KiB(unsigned long long n) { return Bytes::from_count(static_cast<std::int64_t>(n) * 1'024); }
-constexpr Bytes operator""_MiB(unsigned long long n) { return Bytes::from_count(static_cast<std::int64_t>(n) * 1'048'576); }
+constexpr Bytes operator""_KB(unsigned long long n) {
+  return Bytes::from_count(static_cast<std::int64_t>(n) * 1'000);
+}
+constexpr Bytes operator""_MB(unsigned long long n) {
+  return Bytes::from_count(static_cast<std::int64_t>(n) * 1'000'000);
+}
+constexpr Bytes operator""_KiB(unsigned long long n) {
+  return Bytes::from_count(static_cast<std::int64_t>(n) * 1'024);
+}
+constexpr Bytes operator""_MiB(unsigned long long n) {
+  return Bytes::from_count(static_cast<std::int64_t>(n) * 1'048'576);
+}
 constexpr Rate operator""_bps(unsigned long long n) { return Rate::from_bps(static_cast<std::int64_t>(n)); }
-constexpr Rate operator""_Mbps(unsigned long long n) { return Rate::from_bps(static_cast<std::int64_t>(n) * 1'000'000); }
-constexpr Rate operator""_Gbps(unsigned long long n) { return Rate::from_bps(static_cast<std::int64_t>(n) * 1'000'000'000); }
+constexpr Rate operator""_Mbps(unsigned long long n) {
+  return Rate::from_bps(static_cast<std::int64_t>(n) * 1'000'000);
+}
+constexpr Rate operator""_Gbps(unsigned long long n) {
+  return Rate::from_bps(static_cast<std::int64_t>(n) * 1'000'000'000);
+}
 }  // namespace literals
 
 // Exact text in the largest unit that divides the value: "2us", "217600ps", "40Gbps", "240KB".

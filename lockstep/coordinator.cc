@@ -1,15 +1,15 @@
 #include "lockstep/coordinator.h"
 
+#include <poll.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <ctime>
 #include <utility>
-
-#include <poll.h>
-#include <sched.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "base/check.h"
 #include "lockstep/futex.h"
@@ -17,7 +17,8 @@
 namespace rocelab::lockstep {
 namespace {
 
-// Looks at the word this often, giving the processor away in between, before it sleeps: a barrier is usually a few microseconds away, a futex wake-up costs as much.
+// Looks at the word this often, giving the processor away in between, before it sleeps: a barrier is usually
+// a few microseconds away, a futex wake-up costs as much.
 constexpr int kYieldsBeforeSleep = 40;
 constexpr std::int64_t kMostYieldingNs = 50'000;
 constexpr std::int64_t kCheckEveryNs = 1'000'000;
@@ -33,7 +34,8 @@ bool process_ended(int pidfd) {
   return poll(&fd, 1, 0) == 1;
 }
 
-// State letter of /proc/PID/stat (R, S, D, T, t, Z ...); the name before it may hold any character, so look behind the last ')'.
+// State letter of /proc/PID/stat (R, S, D, T, t, Z ...); the name before it may hold any character, so look
+// behind the last ')'.
 char process_state(std::uint32_t pid) {
   char path[64], text[512];
   std::snprintf(path, sizeof path, "/proc/%u/stat", pid);
@@ -49,7 +51,10 @@ char process_state(std::uint32_t pid) {
 }  // namespace
 
 Coordinator::Coordinator(Segment& segment)
-    : segment_(segment), header_(segment.header()), input_(segment.vfs().size(), Time::never()), watches_(segment.vfs().size()) {
+    : segment_(segment),
+      header_(segment.header()),
+      input_(segment.vfs().size(), Time::never()),
+      watches_(segment.vfs().size()) {
   header_.coordinator_pid.store(static_cast<std::uint32_t>(getpid()));
 }
 
@@ -78,7 +83,8 @@ bool Coordinator::wait_ready(std::int64_t wall) {
       return true;
     }
     const std::int64_t now = wall_ns();
-    // On a loaded machine each yield may cost a time slice of somebody else: the caller has management traffic to look after.
+    // On a loaded machine each yield may cost a time slice of somebody else: the caller has management
+    // traffic to look after.
     if (spins < kYieldsBeforeSleep && now - start < kMostYieldingNs) {
       sched_yield();
       continue;
@@ -88,8 +94,10 @@ bool Coordinator::wait_ready(std::int64_t wall) {
     const std::int64_t left = std::min(wall - (now - start), kCheckEveryNs);
     if (const std::uint32_t pending = header_.pending.load(); pending != 0) {
       // A VF that time has gone on without never counts down: the hint is void when nobody owes.
-      if (!anyone_owes()) header_.pending.store(0);
-      else futex_wait(header_.pending, pending, left);
+      if (!anyone_owes())
+        header_.pending.store(0);
+      else
+        futex_wait(header_.pending, pending, left);
     } else {
       const std::uint32_t seen = header_.activity.load();
       if (anyone_owes()) futex_wait(header_.activity, seen, left);
@@ -107,7 +115,8 @@ Time Coordinator::earliest_host_event() const {
   Time earliest = Time::never();
   for (std::uint32_t vf = 0; vf < input_.size(); ++vf) {
     const VfSlot& slot = segment_.vfs()[vf];
-    if (slot.state.load(std::memory_order_relaxed) != VfState::kClaimed || slot.excluded.load() != 0) continue;
+    if (slot.state.load(std::memory_order_relaxed) != VfState::kClaimed || slot.excluded.load() != 0)
+      continue;
     earliest = std::min({earliest, input_[vf], Time::from_ps(slot.promise_ps.load())});
   }
   return earliest;
@@ -127,7 +136,8 @@ bool Coordinator::update_gate() {
 bool Coordinator::held_back_by_pace(Time next) {
   if (header_.pace <= 0) return false;
   const std::int64_t now = wall_ns();
-  if (pace_epoch_ns_ < 0) pace_epoch_ns_ = now - static_cast<std::int64_t>(next.seconds() * header_.pace * 1e9);
+  if (pace_epoch_ns_ < 0)
+    pace_epoch_ns_ = now - static_cast<std::int64_t>(next.seconds() * header_.pace * 1e9);
   return static_cast<double>(now - pace_epoch_ns_) < next.seconds() * header_.pace * 1e9;
 }
 
@@ -139,7 +149,8 @@ std::optional<Time> Coordinator::open_window(Time switch_next) {
   if (first.is_never() || held_back_by_pace(first)) return std::nullopt;
   const Time from = now_;
   const Time end = std::max(first + Duration::from_ps(header_.lookahead_ps), now_);
-  // Publish first, then look for holders again: a program that begins to hold now either is seen here, or sees the new time and joins behind it.
+  // Publish first, then look for holders again: a program that begins to hold now either is seen here, or
+  // sees the new time and joins behind it.
   header_.committed_ps.store(end.ps());
   if (anyone_owes()) return std::nullopt;
   now_ = end;
@@ -147,7 +158,9 @@ std::optional<Time> Coordinator::open_window(Time switch_next) {
   ++seq_;
   for (std::uint32_t vf = 0; vf < input_.size(); ++vf) {
     const VfSlot& slot = segment_.vfs()[vf];
-    if (slot.state.load(std::memory_order_relaxed) != VfState::kClaimed || slot.excluded.load() != 0 || watches_[vf].ended) continue;
+    if (slot.state.load(std::memory_order_relaxed) != VfState::kClaimed || slot.excluded.load() != 0 ||
+        watches_[vf].ended)
+      continue;
     if (std::min(input_[vf], Time::from_ps(slot.promise_ps.load())) < end) participants_.push_back(vf);
   }
   header_.pending.store(static_cast<std::uint32_t>(participants_.size()));

@@ -1,10 +1,13 @@
-// Coordinator: the switch process's half of the lock-step clock. It opens windows, waits for the VFs that take part, and watches that they live.
+// Coordinator: the switch process's half of the lock-step clock. It opens windows, waits for the VFs that
+// take part, and watches that they live.
 //
-// A window ends at T = (earliest event or promise anywhere) + lookahead. Whatever is sent at or after that earliest event is due at T or later, so everybody can run its events
-// before T in parallel. Only VFs with an event before T are woken. Between windows nothing runs but VFs that *hold* time: programs that compute or wait for
-// the operating system while their NIC takes no part in a window.
+// A window ends at T = (earliest event or promise anywhere) + lookahead. Whatever is sent at or after that
+// earliest event is due at T or later, so everybody can run its events before T in parallel. Only VFs with an
+// event before T are woken. Between windows nothing runs but VFs that *hold* time: programs that compute or
+// wait for the operating system while their NIC takes no part in a window.
 //
-// The thread that drives it (the PMD thread) also forwards management traffic, so no call blocks for longer than it is told.
+// The thread that drives it (the PMD thread) also forwards management traffic, so no call blocks for longer
+// than it is told.
 #pragma once
 
 #include <cstdint>
@@ -24,14 +27,16 @@ class Coordinator {
   Coordinator(const Coordinator&) = delete;
   Coordinator& operator=(const Coordinator&) = delete;
 
-  // Waits at most `wall_ns` until the window's participants have finished and nobody holds time. True: the next window may be opened.
-  // Grace and liveness are applied in here; it is cheap to call when there is nothing to wait for.
+  // Waits at most `wall_ns` until the window's participants have finished and nobody holds time. True: the
+  // next window may be opened. Grace and liveness are applied in here; it is cheap to call when there is
+  // nothing to wait for.
   bool wait_ready(std::int64_t wall_ns);
 
-  // Opens the next window; call only after wait_ready() said true, and after all input of VFs was announced by note_input().
-  // `switch_next`: earliest event of the switch side: models, links between switches, frames waiting in tx rings.
-  // Returns the window's end T, already granted to the VFs that have events before it. Null: nothing to do anywhere (time stands until somebody
-  // posts), the gate is closed, or a pace holds time back.
+  // Opens the next window; call only after wait_ready() said true, and after all input of VFs was announced
+  // by note_input(). `switch_next`: earliest event of the switch side: models, links between switches, frames
+  // waiting in tx rings. Returns the window's end T, already granted to the VFs that have events before it.
+  // Null: nothing to do anywhere (time stands until somebody posts), the gate is closed, or a pace holds time
+  // back.
   std::optional<Time> open_window(Time switch_next);
 
   // A frame with this due time was pushed into the VF's rx ring.
@@ -40,30 +45,32 @@ class Coordinator {
   // VFs that took part in the window just finished: only their tx and returns rings can have news.
   const std::vector<std::uint32_t>& participants() const { return participants_; }
 
-  // Sleeps at most `wall_ns` until a VF begins or ceases to hold time; for a driver that open_window() gave nothing to do.
+  // Sleeps at most `wall_ns` until a VF begins or ceases to hold time; for a driver that open_window() gave
+  // nothing to do.
   void wait_idle(std::int64_t wall_ns);
 
-  // VFs whose process has ended since the last call (slot state kLeft: in order, kDead: not). Frames that they sent may still be in their tx rings and in the
-  // network. Call release() when all frames of the VF's range are home and its rx ring is drained: it empties the rings
-  // (views of them must be made anew) and frees the slot for another process.
+  // VFs whose process has ended since the last call (slot state kLeft: in order, kDead: not). Frames that
+  // they sent may still be in their tx rings and in the network. Call release() when all frames of the VF's
+  // range are home and its rx ring is drained: it empties the rings (views of them must be made anew) and
+  // frees the slot for another process.
   std::vector<std::uint32_t> take_ended();
   void release(std::uint32_t vf);
 
-  Time now() const { return now_; }          // end of the last window
+  Time now() const { return now_; }  // end of the last window
   bool gate_open() const { return gate_open_; }
   // Ends the run with an error that runner and programs can read.
   void fail(const std::string& why);
-  void stop();                               // orderly end: programs leave experiment time
+  void stop();  // orderly end: programs leave experiment time
 
  private:
-  struct Watch {                             // what is known of the process that owns a VF
+  struct Watch {  // what is known of the process that owns a VF
     int pidfd = -1;
     std::uint32_t pid = 0;
     bool ended = false;
-    std::int64_t waiting_since_ns = -1;      // wall time since when time stands because of it
+    std::int64_t waiting_since_ns = -1;  // wall time since when time stands because of it
     std::int64_t next_request_ns = 0;
   };
-  bool owes(std::uint32_t vf) const;         // time must wait for this VF
+  bool owes(std::uint32_t vf) const;  // time must wait for this VF
   bool anyone_owes() const;
   void adopt_new_processes();
   void check_liveness(std::int64_t now_ns);
@@ -79,7 +86,7 @@ class Coordinator {
   Time now_ = Time::zero();
   bool gate_open_ = false;
   std::uint32_t seq_ = 0;
-  std::vector<Time> input_;                  // per VF: earliest frame pushed since its last window
+  std::vector<Time> input_;  // per VF: earliest frame pushed since its last window
   std::vector<std::uint32_t> participants_;
   std::vector<Watch> watches_;
   std::vector<std::uint32_t> ended_;

@@ -1,12 +1,13 @@
-// The coordinator against VFs that a test plays by hand in one thread: what it grants, to whom, and what it waits for.
+// The coordinator against VFs that a test plays by hand in one thread: what it grants, to whom, and what it
+// waits for.
 #include "lockstep/coordinator.h"
-
-#include <filesystem>
 
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include <filesystem>
 
 namespace rocelab::lockstep {
 namespace {
@@ -15,7 +16,9 @@ constexpr std::int64_t kNoWait = 0, kLong = 2'000'000'000;
 
 class CoordinatorTest : public ::testing::Test {
  protected:
-  CoordinatorTest() : path_(std::filesystem::temp_directory_path() / ("rocelab-coordinator-test-" + std::to_string(getpid()))) {
+  CoordinatorTest()
+      : path_(std::filesystem::temp_directory_path() /
+              ("rocelab-coordinator-test-" + std::to_string(getpid()))) {
     std::filesystem::remove(path_);
     SegmentPlan plan;
     plan.run_id = "test";
@@ -92,7 +95,8 @@ TEST_F(CoordinatorTest, WaitsForTheSlowestParticipantAndForWhoeverHolds) {
   EXPECT_TRUE(coordinator_->wait_ready(kNoWait));
   slot(1).hold.store(1);
   EXPECT_FALSE(coordinator_->wait_ready(kNoWait));
-  EXPECT_EQ(coordinator_->open_window(Time::zero() + 90_us), std::nullopt);  // a holder that came between the two calls
+  EXPECT_EQ(coordinator_->open_window(Time::zero() + 90_us),
+            std::nullopt);  // a holder that came between the two calls
 }
 
 TEST_F(CoordinatorTest, TimeNeverGoesBack) {

@@ -6,7 +6,8 @@
 
 namespace rocelab::lockstep {
 
-// Sleeps while *word == expected, at most `wall_ns` nanoseconds (negative: without limit). May return early; callers look again.
+// Sleeps while *word == expected, at most `wall_ns` nanoseconds (negative: without limit). May return early;
+// callers look again.
 void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t expected, std::int64_t wall_ns);
 void futex_wake_all(std::atomic<std::uint32_t>& word);
 

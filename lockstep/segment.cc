@@ -1,16 +1,16 @@
 #include "lockstep/segment.h"
 
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <bit>
 #include <cerrno>
 #include <cstring>
 #include <new>
 #include <stdexcept>
 #include <utility>
-
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/check.h"
 #include "lockstep/futex.h"
@@ -23,17 +23,20 @@ constexpr std::uint64_t align(std::uint64_t n, std::uint64_t to) { return (n + t
 // Programs and switch must have been built from the same declarations.
 constexpr std::uint64_t layout_hash() {
   std::uint64_t hash = 0xcbf29ce484222325;
-  for (const std::uint64_t size : {sizeof(Header), sizeof(HostEntry), sizeof(SwitchEntry), sizeof(PortEntry), sizeof(VfSlot), sizeof(HostPort),
-                                   sizeof(FrameDescriptor), sizeof(NicConfig), sizeof(SwitchConfig), sizeof(PortConfig)})
+  for (const std::uint64_t size : {sizeof(Header), sizeof(HostEntry), sizeof(SwitchEntry), sizeof(PortEntry),
+                                   sizeof(VfSlot), sizeof(HostPort), sizeof(FrameDescriptor),
+                                   sizeof(NicConfig), sizeof(SwitchConfig), sizeof(PortConfig)})
     hash = (hash ^ size) * 0x100000001b3;
   return hash;
 }
 
 enum RingIndex : std::uint32_t { kTx, kRx, kReturns, kRefill };
 
-// Bytes of one VF's four rings: two of descriptors, then returns (as long as rx) and refill (every frame may come home at once).
+// Bytes of one VF's four rings: two of descriptors, then returns (as long as rx) and refill (every frame may
+// come home at once).
 std::uint64_t ring_bytes(const Header& h) {
-  return 2ull * h.ring_capacity * sizeof(FrameDescriptor) + (std::uint64_t{h.ring_capacity} + h.frames_per_vf) * sizeof(std::uint32_t);
+  return 2ull * h.ring_capacity * sizeof(FrameDescriptor) +
+         (std::uint64_t{h.ring_capacity} + h.frames_per_vf) * sizeof(std::uint32_t);
 }
 
 void lay_out(Header& h) {
@@ -48,7 +51,8 @@ void lay_out(Header& h) {
   h.total_bytes = h.frames_offset + (vfs + 1) * h.frames_per_vf * std::uint64_t{h.frame_stride};
 }
 
-// Room for what can be on one link at once: a delay and two windows of the smallest frames, in both directions of rounding.
+// Room for what can be on one link at once: a delay and two windows of the smallest frames, in both
+// directions of rounding.
 std::uint32_t ring_capacity(const SegmentPlan& plan, Duration lookahead) {
   std::int64_t most = 64;
   for (const PortEntry& p : plan.ports)
@@ -65,7 +69,9 @@ Duration smallest_lookahead(const SegmentPlan& plan) {
 
 template <std::size_t N>
 void copy_text(char (&to)[N], const std::string& from, const char* what) {
-  if (from.size() >= N) throw std::runtime_error(std::string(what) + " '" + from + "' is longer than " + std::to_string(N - 1) + " bytes");
+  if (from.size() >= N)
+    throw std::runtime_error(std::string(what) + " '" + from + "' is longer than " + std::to_string(N - 1) +
+                             " bytes");
   std::memcpy(to, from.c_str(), from.size() + 1);
 }
 
@@ -74,11 +80,14 @@ std::byte* map(int fd, std::uint64_t size) {
   return base == MAP_FAILED ? nullptr : static_cast<std::byte*>(base);
 }
 
-[[noreturn]] void fail(const std::filesystem::path& path, const std::string& why) { throw std::runtime_error(path.string() + ": " + why); }
+[[noreturn]] void fail(const std::filesystem::path& path, const std::string& why) {
+  throw std::runtime_error(path.string() + ": " + why);
+}
 
 }  // namespace
 
-Segment::Segment(std::byte* base, std::size_t size) : base_(base), size_(size), header_(reinterpret_cast<Header*>(base)) {}
+Segment::Segment(std::byte* base, std::size_t size)
+    : base_(base), size_(size), header_(reinterpret_cast<Header*>(base)) {}
 
 Segment::Segment(Segment&& other) noexcept
     : base_(std::exchange(other.base_, nullptr)), size_(other.size_), header_(other.header_) {}
@@ -118,8 +127,8 @@ Segment Segment::create(const std::filesystem::path& path, const SegmentPlan& pl
   close(fd);
   if (base == nullptr) {
     unlink(path.c_str());
-    fail(path, std::string("cannot map ") + std::to_string(h.total_bytes) + " bytes of shared memory: " + std::strerror(error) +
-                   "; use fewer hosts or a larger /dev/shm");
+    fail(path, std::string("cannot map ") + std::to_string(h.total_bytes) + " bytes of shared memory: " +
+                   std::strerror(error) + "; use fewer hosts or a larger /dev/shm");
   }
   Segment segment(base, h.total_bytes);
   auto* header = new (base) Header();
@@ -140,7 +149,9 @@ Segment Segment::create(const std::filesystem::path& path, const SegmentPlan& pl
 
 Segment Segment::open(const std::filesystem::path& path) {
   const int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
-  if (fd < 0) fail(path, std::string("cannot open the run's shared memory: ") + std::strerror(errno) + "; is the topology up?");
+  if (fd < 0)
+    fail(path, std::string("cannot open the run's shared memory: ") + std::strerror(errno) +
+                   "; is the topology up?");
   struct stat st {};
   fstat(fd, &st);
   const auto size = static_cast<std::uint64_t>(st.st_size);
@@ -150,7 +161,8 @@ Segment Segment::open(const std::filesystem::path& path) {
   Segment segment(base, size);
   const Header& h = segment.header();
   if (h.magic != kMagic) fail(path, "not a rocelab segment");
-  if (h.layout_hash != layout_hash()) fail(path, "made by another build of rocelab; start the topology again");
+  if (h.layout_hash != layout_hash())
+    fail(path, "made by another build of rocelab; start the topology again");
   if (h.total_bytes != size) fail(path, "its size is not what its header says");
   return segment;
 }
@@ -168,17 +180,22 @@ std::span<PortEntry> Segment::ports() const {
   return {reinterpret_cast<PortEntry*>(base_ + header_->port_offset), header_->ports};
 }
 std::span<VfSlot> Segment::vfs() const {
-  return {reinterpret_cast<VfSlot*>(base_ + header_->vf_offset), std::size_t{header_->hosts} * header_->vfs_per_host};
+  return {reinterpret_cast<VfSlot*>(base_ + header_->vf_offset),
+          std::size_t{header_->hosts} * header_->vfs_per_host};
 }
 
 std::byte* Segment::ring_area(std::uint32_t vf, std::uint32_t which) const {
   std::byte* area = base_ + header_->rings_offset + vf * ring_bytes(*header_);
   const std::uint64_t descriptors = std::uint64_t{header_->ring_capacity} * sizeof(FrameDescriptor);
   switch (which) {
-    case kTx: return area;
-    case kRx: return area + descriptors;
-    case kReturns: return area + 2 * descriptors;
-    default: return area + 2 * descriptors + std::uint64_t{header_->ring_capacity} * sizeof(std::uint32_t);
+    case kTx:
+      return area;
+    case kRx:
+      return area + descriptors;
+    case kReturns:
+      return area + 2 * descriptors;
+    default:
+      return area + 2 * descriptors + std::uint64_t{header_->ring_capacity} * sizeof(std::uint32_t);
   }
 }
 
@@ -189,15 +206,18 @@ FrameRing Segment::rx(std::uint32_t vf) const {
   return {&vfs()[vf].rx, reinterpret_cast<FrameDescriptor*>(ring_area(vf, kRx)), header_->ring_capacity};
 }
 IndexRing Segment::returns(std::uint32_t vf) const {
-  return {&vfs()[vf].returns, reinterpret_cast<std::uint32_t*>(ring_area(vf, kReturns)), header_->ring_capacity};
+  return {&vfs()[vf].returns, reinterpret_cast<std::uint32_t*>(ring_area(vf, kReturns)),
+          header_->ring_capacity};
 }
 IndexRing Segment::refill(std::uint32_t vf) const {
-  return {&vfs()[vf].refill, reinterpret_cast<std::uint32_t*>(ring_area(vf, kRefill)), header_->frames_per_vf};
+  return {&vfs()[vf].refill, reinterpret_cast<std::uint32_t*>(ring_area(vf, kRefill)),
+          header_->frames_per_vf};
 }
 
 std::span<std::byte> Segment::frame(std::uint32_t index) const {
   RL_CHECK(valid_frame(index));
-  return {base_ + header_->frames_offset + std::uint64_t{index} * header_->frame_stride, header_->frame_stride};
+  return {base_ + header_->frames_offset + std::uint64_t{index} * header_->frame_stride,
+          header_->frame_stride};
 }
 
 void announce(Header& header) {

@@ -1,11 +1,15 @@
-// Segment: the one piece of shared memory of a live run. The runner creates it (with every parameter of the run in it, as plain data); the switch process and the
-// programs' NICs map it. It holds configuration, the clock's words, the rings between each NIC and its switch port, the frames, counters and verdicts.
+// Segment: the one piece of shared memory of a live run. The runner creates it (with every parameter of the
+// run in it, as plain data); the switch process and the programs' NICs map it. It holds configuration, the
+// clock's words, the rings between each NIC and its switch port, the frames, counters and verdicts.
 //
-//   Header | HostEntry[hosts] | HostPort[hosts] | SwitchEntry[switches] | PortEntry[ports] | VfSlot[hosts * vfs] | rings | frames
+//   Header | HostEntry[hosts] | HostPort[hosts] | SwitchEntry[switches] | PortEntry[ports] | VfSlot[hosts *
+//   vfs] | rings | frames
 //
-// Frames never move: a descriptor names one by index. Each VF (virtual function: one process's share of a host's NIC) owns a range of frames, fills them,
-// and gets each back once whoever dropped or consumed it has returned it: receiver -> `returns` ring -> switch -> owner's `refill` ring.
-// Nothing read from shared memory that a program could have written is trusted by the switch: indices and lengths are checked by the accessors.
+// Frames never move: a descriptor names one by index. Each VF (virtual function: one process's share of a
+// host's NIC) owns a range of frames, fills them, and gets each back once whoever dropped or consumed it has
+// returned it: receiver -> `returns` ring -> switch -> owner's `refill` ring. Nothing read from shared memory
+// that a program could have written is trusted by the switch: indices and lengths are checked by the
+// accessors.
 #pragma once
 
 #include <array>
@@ -36,10 +40,10 @@ inline constexpr std::uint32_t kMaxVfsPerHost = 32;
 
 // One frame on its way between a NIC and a switch port.
 struct FrameDescriptor {
-  std::int64_t due_ps = 0;       // arrival of the last bit at the far end
-  std::uint32_t frame = 0;       // index into the frames
-  std::uint16_t length = 0;      // bytes from the Ethernet header to the ICRC, at least 60
-  std::uint8_t kind = 0;         // PacketKind
+  std::int64_t due_ps = 0;   // arrival of the last bit at the far end
+  std::uint32_t frame = 0;   // index into the frames
+  std::uint16_t length = 0;  // bytes from the Ethernet header to the ICRC, at least 60
+  std::uint8_t kind = 0;     // PacketKind
   std::uint8_t retransmission = 0;
 };
 static_assert(sizeof(FrameDescriptor) == 16);
@@ -48,60 +52,68 @@ enum class RunState : std::uint32_t { kSetup, kRunning, kStopped, kFailed };
 
 struct Header {
   std::uint64_t magic = kMagic;
-  std::uint64_t layout_hash = 0;     // sizes of all structs here: another build is refused
+  std::uint64_t layout_hash = 0;  // sizes of all structs here: another build is refused
   std::uint64_t total_bytes = 0;
   char run_id[32] = {};
   std::uint64_t seed = 0;
-  std::int64_t lookahead_ps = 0;     // smallest frame's serialisation + smallest link delay, over all links
-  std::int64_t grace_wall_ns = 20'000'000;   // a blocked thread is detached after this long
+  std::int64_t lookahead_ps = 0;  // smallest frame's serialisation + smallest link delay, over all links
+  std::int64_t grace_wall_ns = 20'000'000;      // a blocked thread is detached after this long
   std::int64_t stuck_wall_ns = 10'000'000'000;  // one that computes, after this long
   std::int64_t poll_interval_ps = 10'000'000;   // an empty poll_cq returns after this long at the latest
-  double pace = 0;                   // > 0: at least this many seconds of wall time per second of experiment
+  double pace = 0;  // > 0: at least this many seconds of wall time per second of experiment
   std::int64_t sample_interval_ps = 0;  // > 0: queues and flows are sampled
   std::uint32_t hosts = 0, vfs_per_host = 0, switches = 0, ports = 0;
-  std::uint32_t ring_capacity = 0;   // descriptors per ring
-  std::uint32_t frames_per_vf = 0;   // power of two; the switch process owns one more range behind the last VF's
-  std::uint32_t frame_stride = 0;    // bytes per frame
-  std::uint32_t expected_participants = 0;  // time stays at 0 until so many VFs are claimed and all their threads are parked
-  std::uint64_t vf_offset = 0, rings_offset = 0, frames_offset = 0, host_offset = 0, host_port_offset = 0, switch_offset = 0, port_offset = 0;
-  char trace_dir[128] = {};          // where event files go; empty: none
-  char pcap_dir[128] = {};           // where the switches write their pcapng files; empty: none
+  std::uint32_t ring_capacity = 0;  // descriptors per ring
+  std::uint32_t frames_per_vf =
+      0;  // power of two; the switch process owns one more range behind the last VF's
+  std::uint32_t frame_stride = 0;  // bytes per frame
+  std::uint32_t expected_participants =
+      0;  // time stays at 0 until so many VFs are claimed and all their threads are parked
+  std::uint64_t vf_offset = 0, rings_offset = 0, frames_offset = 0, host_offset = 0, host_port_offset = 0,
+                switch_offset = 0, port_offset = 0;
+  char trace_dir[128] = {};  // where event files go; empty: none
+  char pcap_dir[128] = {};   // where the switches write their pcapng files; empty: none
   // --- the clock
   alignas(128) std::atomic<std::int64_t> committed_ps{0};  // everything before this instant is decided
-  alignas(128) std::atomic<std::uint32_t> pending{0};      // VFs that have not finished the current window: a hint, and futex of the coordinator
-  alignas(128) std::atomic<std::uint32_t> activity{0};     // grows whenever a VF begins or ceases to hold time; futex of an idle coordinator
+  alignas(128) std::atomic<std::uint32_t> pending{
+      0};  // VFs that have not finished the current window: a hint, and futex of the coordinator
+  alignas(128) std::atomic<std::uint32_t> activity{
+      0};  // grows whenever a VF begins or ceases to hold time; futex of an idle coordinator
   std::atomic<std::uint32_t> coordinator_pid{0};
   std::atomic<RunState> state{RunState::kSetup};
   std::atomic<std::uint64_t> windows{0};
-  std::atomic<std::uint64_t> detaches{0};                  // threads or VFs that time went on without, since the gate opened
-  std::atomic<std::uint64_t> late_frames{0};               // frames of a detached VF that were due before the committed time
+  std::atomic<std::uint64_t> detaches{0};  // threads or VFs that time went on without, since the gate opened
+  std::atomic<std::uint64_t> late_frames{
+      0};  // frames of a detached VF that were due before the committed time
   std::atomic<std::int64_t> last_detach_ps{-1};
-  char error[256] = {};              // why state == kFailed
+  char error[256] = {};  // why state == kFailed
 };
 
 struct HostEntry {
   char name[32] = {};
-  std::uint32_t ipv4 = 0;            // host order
+  std::uint32_t ipv4 = 0;  // host order
   std::array<std::uint8_t, 6> mac{};
-  std::uint16_t node = 0;            // index in the topology (hosts first)
-  std::uint32_t port = 0;            // index of the switch port that it hangs on
+  std::uint16_t node = 0;  // index in the topology (hosts first)
+  std::uint32_t port = 0;  // index of the switch port that it hangs on
   NicConfig nic;
-  FaultConfig to_switch;             // what the link does to frames on their way to the switch
+  FaultConfig to_switch;  // what the link does to frames on their way to the switch
 };
 
-// The port that the VFs of one host share. While several of them take part in a window, they run event by event, in the order of
-// irn_provider/live/port_turn.h: `turn` says whose event is next. With one participant nobody else touches it.
+// The port that the VFs of one host share. While several of them take part in a window, they run event by
+// event, in the order of irn_provider/live/port_turn.h: `turn` says whose event is next. With one participant
+// nobody else touches it.
 struct alignas(128) HostPort {
-  static constexpr std::uint32_t kNobody = 0xffffffff;   // not all have checked in yet
-  static constexpr std::uint32_t kOver = 0xfffffffe;     // nothing more before the window's end
-  static constexpr std::uint32_t kAbandoned = 0xfffffffd;  // one of them is gone: everybody finishes the window alone
-  std::atomic<std::int64_t> free_ps{0};                  // the port has sent everything so far
-  std::atomic<std::uint32_t> last_sender{0};             // VF within the host
-  std::atomic<std::uint32_t> members{0};                 // bit per VF: takes part in this window; written by the coordinator
-  std::atomic<std::uint32_t> checked_in{0};              // how many of them have said what they intend
-  std::atomic<std::uint32_t> turn{kNobody};              // VF within the host, or one of the above; futex
-  std::atomic<std::uint32_t> departure{0};               // of the turn: 1 a departure, 0 inputs
-  std::atomic<std::int64_t> at_ps{0};                    // and its instant
+  static constexpr std::uint32_t kNobody = 0xffffffff;  // not all have checked in yet
+  static constexpr std::uint32_t kOver = 0xfffffffe;    // nothing more before the window's end
+  static constexpr std::uint32_t kAbandoned =
+      0xfffffffd;                             // one of them is gone: everybody finishes the window alone
+  std::atomic<std::int64_t> free_ps{0};       // the port has sent everything so far
+  std::atomic<std::uint32_t> last_sender{0};  // VF within the host
+  std::atomic<std::uint32_t> members{0};  // bit per VF: takes part in this window; written by the coordinator
+  std::atomic<std::uint32_t> checked_in{0};  // how many of them have said what they intend
+  std::atomic<std::uint32_t> turn{kNobody};  // VF within the host, or one of the above; futex
+  std::atomic<std::uint32_t> departure{0};   // of the turn: 1 a departure, 0 inputs
+  std::atomic<std::int64_t> at_ps{0};        // and its instant
 };
 
 struct SwitchEntry {
@@ -109,49 +121,55 @@ struct SwitchEntry {
   std::uint16_t node = 0;
   std::uint32_t first_port = 0, ports = 0;  // PortEntry range; PortId = index within it
   SwitchConfig config;
-  std::array<std::uint8_t, 32> digest{};    // of its hashed trace records, written at the end
+  std::array<std::uint8_t, 32> digest{};  // of its hashed trace records, written at the end
   std::uint64_t records = 0;
 };
 
 struct PortEntry {
-  char interface[16] = {};           // OVS name of the port
+  char interface[16] = {};  // OVS name of the port
   std::uint32_t switch_index = 0;
-  std::uint32_t port_id = 0;         // within its switch
-  std::uint32_t peer_host = kNoSlot; // a host, or
-  std::uint32_t peer_port = kNoSlot; // a PortEntry of another switch
-  PortConfig config;                 // rate, delay ...
-  FaultConfig to_peer;               // what the link does to frames on their way from this port
-  SwitchPortCounters counters;       // these three are written by the switch process between windows
-  LinkCounters link_in;              // frames on their way to this port
-  LinkCounters link_out;             // frames on their way from it
+  std::uint32_t port_id = 0;          // within its switch
+  std::uint32_t peer_host = kNoSlot;  // a host, or
+  std::uint32_t peer_port = kNoSlot;  // a PortEntry of another switch
+  PortConfig config;                  // rate, delay ...
+  FaultConfig to_peer;                // what the link does to frames on their way from this port
+  SwitchPortCounters counters;        // these three are written by the switch process between windows
+  LinkCounters link_in;               // frames on their way to this port
+  LinkCounters link_out;              // frames on their way from it
 };
 
 // kLeft: its process ended in order (digest and counters are final); kDead: it did not.
 enum class VfState : std::uint32_t { kFree, kClaimed, kLeft, kDead };
 
 struct alignas(128) VfSlot {
-  std::uint32_t host = 0, vf = 0;    // which host, which of its virtual functions
-  std::uint32_t first_qpn = 0;       // QPNs of this VF: first_qpn .. first_qpn + kQpnsPerVf - 1
-  std::atomic<std::uint32_t> pid{0}; // owner; claimed by compare-exchange from 0
+  std::uint32_t host = 0, vf = 0;     // which host, which of its virtual functions
+  std::uint32_t first_qpn = 0;        // QPNs of this VF: first_qpn .. first_qpn + kQpnsPerVf - 1
+  std::atomic<std::uint32_t> pid{0};  // owner; claimed by compare-exchange from 0
   std::atomic<VfState> state{VfState::kFree};
-  alignas(128) std::atomic<std::uint32_t> grant_seq{0};    // futex of the VF: a new window was granted
-  std::atomic<std::int64_t> grant_from_ps{0}, grant_ps{0}; // its begin and end
-  alignas(128) std::atomic<std::uint32_t> done_seq{0};     // last window finished
-  std::atomic<std::int64_t> promise_ps{0};                 // earliest own event (departure, timer, sleeping thread, input not yet consumed)
-  std::atomic<std::uint32_t> hold{0};                      // 1: its program runs outside a window, time stands
-  std::atomic<std::uint32_t> detach_request{0};            // futex of its helper thread. 1: go on without threads that are blocked; 2: or stuck
-  std::atomic<std::uint32_t> excluded{0};                  // set by the coordinator when the whole process is stopped; cleared by the VF when it is back
-  std::atomic<std::int64_t> input_ps{0}, wants_port_ps{0};  // intent in a window shared with other VFs of the host
+  alignas(128) std::atomic<std::uint32_t> grant_seq{0};     // futex of the VF: a new window was granted
+  std::atomic<std::int64_t> grant_from_ps{0}, grant_ps{0};  // its begin and end
+  alignas(128) std::atomic<std::uint32_t> done_seq{0};      // last window finished
+  std::atomic<std::int64_t> promise_ps{
+      0};  // earliest own event (departure, timer, sleeping thread, input not yet consumed)
+  std::atomic<std::uint32_t> hold{0};  // 1: its program runs outside a window, time stands
+  std::atomic<std::uint32_t> detach_request{
+      0};  // futex of its helper thread. 1: go on without threads that are blocked; 2: or stuck
+  std::atomic<std::uint32_t> excluded{
+      0};  // set by the coordinator when the whole process is stopped; cleared by the VF when it is back
+  std::atomic<std::int64_t> input_ps{0},
+      wants_port_ps{0};  // intent in a window shared with other VFs of the host
   RingCounters tx, rx, returns, refill;
-  NicCounters counters;              // written by the VF at the end of a window
+  NicCounters counters;                   // written by the VF at the end of a window
   std::array<std::uint8_t, 32> digest{};  // of its hashed trace records, written when it leaves
   std::uint64_t records = 0;
 };
 
 inline constexpr std::uint32_t kQpnsPerVf = 1 << 12;
-inline constexpr std::uint32_t kFirstQpn = 1 << 12;        // QPNs 0 and 1 are special: the first VF starts here
+inline constexpr std::uint32_t kFirstQpn = 1 << 12;  // QPNs 0 and 1 are special: the first VF starts here
 constexpr std::uint32_t first_qpn_of(std::uint32_t vf) { return kFirstQpn + vf * kQpnsPerVf; }
-constexpr std::uint32_t vf_of_qpn(std::uint32_t qpn) { return (qpn - kFirstQpn) / kQpnsPerVf; }  // qpn >= kFirstQpn
+constexpr std::uint32_t vf_of_qpn(std::uint32_t qpn) {
+  return (qpn - kFirstQpn) / kQpnsPerVf;
+}  // qpn >= kFirstQpn
 
 using FrameRing = SpscRing<FrameDescriptor>;
 using IndexRing = SpscRing<std::uint32_t>;
@@ -179,7 +197,8 @@ struct SegmentPlan {
 
 class Segment {
  public:
-  // Creates the file (it must not exist) and fills in the plan. Throws std::runtime_error with a line that says what to do.
+  // Creates the file (it must not exist) and fills in the plan. Throws std::runtime_error with a line that
+  // says what to do.
   static Segment create(const std::filesystem::path& path, const SegmentPlan& plan);
   // Maps an existing one. Throws when it is not a segment of this build.
   static Segment open(const std::filesystem::path& path);
@@ -192,11 +211,11 @@ class Segment {
   std::span<HostPort> host_ports() const;
   std::span<SwitchEntry> switches() const;
   std::span<PortEntry> ports() const;
-  std::span<VfSlot> vfs() const;                       // index = host * vfs_per_host + vf
-  FrameRing tx(std::uint32_t vf) const;                // NIC -> switch
-  FrameRing rx(std::uint32_t vf) const;                // switch -> NIC
-  IndexRing returns(std::uint32_t vf) const;           // NIC -> switch: frames that it has consumed
-  IndexRing refill(std::uint32_t vf) const;            // switch -> NIC: its own frames come home
+  std::span<VfSlot> vfs() const;              // index = host * vfs_per_host + vf
+  FrameRing tx(std::uint32_t vf) const;       // NIC -> switch
+  FrameRing rx(std::uint32_t vf) const;       // switch -> NIC
+  IndexRing returns(std::uint32_t vf) const;  // NIC -> switch: frames that it has consumed
+  IndexRing refill(std::uint32_t vf) const;   // switch -> NIC: its own frames come home
   // Frames of a range: VF index, or vfs().size() for the switch process.
   std::uint32_t first_frame(std::uint32_t range) const { return range * header_->frames_per_vf; }
   std::uint32_t owner_of(std::uint32_t frame) const { return frame / header_->frames_per_vf; }

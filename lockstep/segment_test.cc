@@ -1,19 +1,20 @@
 #include "lockstep/segment.h"
 
+#include <gtest/gtest.h>
+#include <unistd.h>
+
 #include <cstring>
 #include <filesystem>
 #include <stdexcept>
 #include <utility>
-
-#include <gtest/gtest.h>
-#include <unistd.h>
 
 namespace rocelab::lockstep {
 namespace {
 
 class SegmentTest : public ::testing::Test {
  protected:
-  SegmentTest() : path_(std::filesystem::temp_directory_path() / ("rocelab-segment-test-" + std::to_string(getpid()))) {
+  SegmentTest()
+      : path_(std::filesystem::temp_directory_path() / ("rocelab-segment-test-" + std::to_string(getpid()))) {
     std::filesystem::remove(path_);
     plan_.run_id = "test";
     plan_.hosts.resize(2);
@@ -64,7 +65,8 @@ TEST_F(SegmentTest, EveryFrameHasOneOwnerAndItsOwnBytes) {
     std::memset(segment.frame(i).data(), static_cast<int>(i % 251), segment.frame(i).size());
   }
   EXPECT_FALSE(segment.valid_frame(frames));
-  for (std::uint32_t i = 0; i < frames; ++i) ASSERT_EQ(segment.frame(i).back(), static_cast<std::byte>(i % 251));
+  for (std::uint32_t i = 0; i < frames; ++i)
+    ASSERT_EQ(segment.frame(i).back(), static_cast<std::byte>(i % 251));
 }
 
 TEST_F(SegmentTest, RingsOfDifferentVfsDoNotOverlap) {
@@ -75,7 +77,8 @@ TEST_F(SegmentTest, RingsOfDifferentVfsDoNotOverlap) {
       ASSERT_TRUE(segment.rx(vf).push({.due_ps = 100 + vf, .frame = i}));
       ASSERT_TRUE(segment.returns(vf).push(1000 * vf + i));
     }
-    for (std::uint32_t i = 0; i < segment.header().frames_per_vf; ++i) ASSERT_TRUE(segment.refill(vf).push(i + vf));
+    for (std::uint32_t i = 0; i < segment.header().frames_per_vf; ++i)
+      ASSERT_TRUE(segment.refill(vf).push(i + vf));
     ASSERT_FALSE(segment.tx(vf).push({}));
     ASSERT_FALSE(segment.refill(vf).push(0));
   }

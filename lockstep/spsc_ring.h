@@ -1,6 +1,7 @@
-// SpscRing: a bounded queue between exactly one producer and one consumer, in memory that two processes share.
-// The ring is a view: counters and entries lie in the segment (lockstep/segment.h). Each side keeps a private copy of the other side's counter and
-// looks at the shared one only when the copy says full or empty, so that in the steady state a push or pop touches no line of the other side.
+// SpscRing: a bounded queue between exactly one producer and one consumer, in memory that two processes
+// share. The ring is a view: counters and entries lie in the segment (lockstep/segment.h). Each side keeps a
+// private copy of the other side's counter and looks at the shared one only when the copy says full or empty,
+// so that in the steady state a push or pop touches no line of the other side.
 #pragma once
 
 #include <atomic>
@@ -11,7 +12,7 @@ namespace rocelab::lockstep {
 
 // Shared part; both counters only grow. 128 bytes: x86 prefetches cache lines in pairs.
 struct alignas(128) RingCounters {
-  std::atomic<std::uint64_t> tail{0};  // entries ever pushed; written by the producer
+  std::atomic<std::uint64_t> tail{0};               // entries ever pushed; written by the producer
   alignas(128) std::atomic<std::uint64_t> head{0};  // entries ever popped; written by the consumer
 };
 

@@ -1,4 +1,5 @@
-// 802.1Qbb priority-based flow control frame: MAC control, EtherType 0x8808, opcode 0x0101 (IEEE 802.3 annex 31D).
+// 802.1Qbb priority-based flow control frame: MAC control, EtherType 0x8808, opcode 0x0101 (IEEE 802.3 annex
+// 31D).
 //
 //  0                   1                   2                   3
 //  0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
@@ -28,8 +29,8 @@ namespace rocelab {
 struct PfcFrame {
   static constexpr std::size_t kSize = 60;
   static constexpr std::uint16_t kEtherType = 0x8808, kOpcode = 0x0101;
-  std::uint8_t class_enable = 0;                        // bit n: time[n] is meant
-  std::array<std::uint16_t, kTrafficClasses> time{};    // quanta of 512 bit times; 0 = XON
+  std::uint8_t class_enable = 0;                      // bit n: time[n] is meant
+  std::array<std::uint16_t, kTrafficClasses> time{};  // quanta of 512 bit times; 0 = XON
   friend bool operator==(const PfcFrame&, const PfcFrame&) = default;
 
   // `bytes` is a whole frame from the destination address on. Null: not a PFC frame or too short.

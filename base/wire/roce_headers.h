@@ -1,6 +1,7 @@
-// RoceHeaders: the InfiniBand transport headers of one packet, as host values: BTH and those extension headers that its opcode has.
-// Which fields mean something is asked of the opcode table (base/wire/opcode.h); the others stay zero, so that == compares packets.
-// Reading and writing bytes: base/wire/roce_packet.h. Source: IBTA Vol 1, chapter 9; the IRN class: base/wire/irn.h.
+// RoceHeaders: the InfiniBand transport headers of one packet, as host values: BTH and those extension
+// headers that its opcode has. Which fields mean something is asked of the opcode table (base/wire/opcode.h);
+// the others stay zero, so that == compares packets. Reading and writing bytes: base/wire/roce_packet.h.
+// Source: IBTA Vol 1, chapter 9; the IRN class: base/wire/irn.h.
 #pragma once
 
 #include <cstdint>
@@ -20,9 +21,9 @@ struct RoceHeaders {
   bool ack_req = false;
   bool fecn = false;
   bool becn = false;
-  std::uint8_t pad = 0;             // 0..3 bytes that fill the payload to a multiple of 4
+  std::uint8_t pad = 0;  // 0..3 bytes that fill the payload to a multiple of 4
   std::uint8_t transport_version = 0;
-  std::uint8_t syndrome = 0;        // AETH
+  std::uint8_t syndrome = 0;  // AETH
   std::uint16_t pkey = kDefaultPkey;
   Qpn dest;
   Psn psn;
@@ -30,16 +31,16 @@ struct RoceHeaders {
   std::uint64_t va = 0;
   RKey rkey;
   std::uint32_t dma_length = 0;
-  std::uint64_t swap_or_add = 0;    // AtomicETH; AtomicAckETH keeps the original value here
-  std::uint64_t compare = 0;        // AtomicETH
-  Msn msn;                          // AETH
-  std::uint32_t imm = 0;            // ImmDt, host order; IETH keeps the invalidated rkey here, FETH its word
-  std::uint32_t qkey = 0;           // DETH
-  Qpn src_qpn;                      // DETH
+  std::uint64_t swap_or_add = 0;  // AtomicETH; AtomicAckETH keeps the original value here
+  std::uint64_t compare = 0;      // AtomicETH
+  Msn msn;                        // AETH
+  std::uint32_t imm = 0;          // ImmDt, host order; IETH keeps the invalidated rkey here, FETH its word
+  std::uint32_t qkey = 0;         // DETH
+  Qpn src_qpn;                    // DETH
   // IRN class (base/wire/irn.h)
-  std::uint32_t wqe_sn = 0;         // recv_WQE_SN or read_WQE_SN, 24 bits
-  std::uint32_t offset = 0;         // SEND: packets since the message's first, 24 bits
-  Psn sack;                         // (read) NACK: PSN of the packet that triggered it
+  std::uint32_t wqe_sn = 0;  // recv_WQE_SN or read_WQE_SN, 24 bits
+  std::uint32_t offset = 0;  // SEND: packets since the message's first, 24 bits
+  Psn sack;                  // (read) NACK: PSN of the packet that triggered it
 
   friend bool operator==(const RoceHeaders&, const RoceHeaders&) = default;
 };

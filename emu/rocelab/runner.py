@@ -52,7 +52,9 @@ class _Display:
 
     def report(self, progress: Any) -> None:
         plan = progress.plan
-        clock = f"{progress.now_ps / 1e9:8.3f} ms of experiment" if progress.phase == "run" else progress.phase
+        clock = (
+            f"{progress.now_ps / 1e9:8.3f} ms of experiment" if progress.phase == "run" else progress.phase
+        )
         self.bar.update(self.task, description=f"{plan.label}, seed {plan.seed}", clock=clock)
 
     def outcome(self, outcome: RunOutcome) -> None:
@@ -112,7 +114,10 @@ def _table(result: results.Result) -> Table:
     for row in result.summary["aggregates"]:
         by_label.setdefault(row["label"], {})[row["metric"]] = row
     seeds = len(result.scenario.seeds)
-    table = Table(title=f"{result.scenario.name}: mean{f' of {seeds} seeds, ± 95 % confidence' if seeds > 1 else ''}", box=None)
+    table = Table(
+        title=f"{result.scenario.name}: mean{f' of {seeds} seeds, ± 95 % confidence' if seeds > 1 else ''}",
+        box=None,
+    )
     table.add_column("")
     for label in by_label:
         table.add_column(label, justify="right")

@@ -1,10 +1,10 @@
 #include "irn_provider/live/live_nic.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
-
-#include <unistd.h>
 
 #include "base/check.h"
 #include "base/wire/frame.h"
@@ -21,7 +21,8 @@ std::string event_path(const lockstep::Segment& segment, const lockstep::HostEnt
   return folder + "/" + host.name + "." + std::to_string(vf % segment.header().vfs_per_host) + ".events";
 }
 
-// What cannot happen in a run of this build ends the program with a line: the alternative would be a silent loss.
+// What cannot happen in a run of this build ends the program with a line: the alternative would be a silent
+// loss.
 [[noreturn]] void give_up(const lockstep::HostEntry& host, const char* why) {
   std::fprintf(stderr, "rocelab: %s: %s\n", host.name, why);
   _exit(1);
@@ -38,7 +39,8 @@ LiveNic::LiveNic(const lockstep::Segment& segment, std::uint32_t host, std::uint
       returns_(segment.returns(vf)),
       refill_(segment.refill(vf)),
       trace_(event_path(segment, host_, vf), Duration::from_ps(segment.header().sample_interval_ps)),
-      nic_(host_.nic, Qpn{slot_.first_qpn}, Rng(segment.header().seed).fork(host_.name).fork(std::to_string(slot_.vf)), pool_, memory_,
+      nic_(host_.nic, Qpn{slot_.first_qpn},
+           Rng(segment.header().seed).fork(host_.name).fork(std::to_string(slot_.vf)), pool_, memory_,
            trace_),
       port_(nic_, host_.nic.link_rate, host_.nic.link_delay),
       earlier_(slot_.counters) {
@@ -54,7 +56,8 @@ void LiveNic::advance(Time t) {
 
 bool LiveNic::run_until(Time limit) {
   take_arrivals(limit, false);
-  const StopReason why = port_.run_until(limit, [this](PacketRef p, Time, Time due) { send(std::move(p), due); });
+  const StopReason why =
+      port_.run_until(limit, [this](PacketRef p, Time, Time due) { send(std::move(p), due); });
   if (why == StopReason::kLimit && limit > now()) port_.advance_to(limit);
   return_consumed();
   return why == StopReason::kCompletion;
@@ -62,7 +65,8 @@ bool LiveNic::run_until(Time limit) {
 
 bool LiveNic::run_to_posts(Time t) {
   take_arrivals(t, true);
-  const StopReason why = port_.run_to_posts(t, [this](PacketRef p, Time, Time due) { send(std::move(p), due); });
+  const StopReason why =
+      port_.run_to_posts(t, [this](PacketRef p, Time, Time due) { send(std::move(p), due); });
   return_consumed();
   return why == StopReason::kCompletion;
 }
@@ -74,7 +78,8 @@ Time LiveNic::next_event() {
 
 VfIntent LiveNic::intent() {
   const FrameDescriptor* head = rx_.front();
-  return {std::min(port_.next_input(), head != nullptr ? Time::from_ps(head->due_ps) : Time::never()), port_.wants_port()};
+  return {std::min(port_.next_input(), head != nullptr ? Time::from_ps(head->due_ps) : Time::never()),
+          port_.wants_port()};
 }
 
 bool LiveNic::run_inputs(Time t) {
@@ -97,7 +102,8 @@ void LiveNic::take_arrivals(Time limit, bool inclusive) {
     if (d->due_ps > limit.ps() || (!inclusive && d->due_ps == limit.ps())) break;
     const FrameDescriptor descriptor = *d;
     rx_.pop();
-    const Time due = std::max(Time::from_ps(descriptor.due_ps), now());  // a process that time has gone on without takes it late
+    const Time due = std::max(Time::from_ps(descriptor.due_ps),
+                              now());  // a process that time has gone on without takes it late
     held_.emplace_back(due, descriptor.frame);
     if (PacketRef packet = parse(descriptor)) port_.deliver(std::move(packet), due);
   }
@@ -137,7 +143,8 @@ PacketRef LiveNic::bad_frame(const FrameDescriptor& descriptor, FrameError why) 
   return {};
 }
 
-// Frames whose packets the state machines have seen go home; they keep no packet beyond the instant of its arrival.
+// Frames whose packets the state machines have seen go home; they keep no packet beyond the instant of its
+// arrival.
 void LiveNic::return_consumed() {
   while (!held_.empty() && held_.front().first <= now()) {
     if (!returns_.push(held_.front().second)) give_up(host_, "the ring of returned frames is full");
@@ -167,7 +174,8 @@ FrameAddress LiveNic::address_of(const Packet& packet) const {
   a.is_ipv4 = path->is_ipv4();
   a.src_gid = path->src_gid;
   a.dst_gid = path->dst_gid;
-  const std::uint8_t class_dscp = packet.tc.value == host_.nic.cnp_tc ? host_.nic.cnp_dscp : host_.nic.roce_dscp;
+  const std::uint8_t class_dscp =
+      packet.tc.value == host_.nic.cnp_tc ? host_.nic.cnp_dscp : host_.nic.roce_dscp;
   a.dscp = path->traffic_class != 0 ? static_cast<std::uint8_t>(path->traffic_class >> 2) : class_dscp;
   a.ecn = packet.ecn;
   a.ttl = path->hop_limit != 0 ? path->hop_limit : 64;
@@ -178,9 +186,11 @@ FrameAddress LiveNic::address_of(const Packet& packet) const {
 void LiveNic::send(PacketRef packet, Time due) {
   const std::uint32_t index = allocate_frame();
   const std::span<std::byte> bytes = segment_.frame(index);
-  const FrameLayout layout = write_frame_headers(address_of(*packet), packet->roce, packet->payload_length, bytes);
+  const FrameLayout layout =
+      write_frame_headers(address_of(*packet), packet->roce, packet->payload_length, bytes);
   RL_CHECK(layout.length == packet->frame_length && layout.length <= bytes.size());
-  if (packet->payload_length > 0 && !nic_.gather(*packet, bytes.subspan(layout.payload, packet->payload_length))) {
+  if (packet->payload_length > 0 &&
+      !nic_.gather(*packet, bytes.subspan(layout.payload, packet->payload_length))) {
     free_frames_.push_back(index);
     return;
   }
@@ -193,9 +203,7 @@ void LiveNic::send(PacketRef packet, Time due) {
   if (!tx_.push(descriptor)) give_up(host_, "the ring to its switch is full");
 }
 
-void LiveNic::publish_counters() {
-  slot_.counters = earlier_ + nic_.counters() + edge_counters_;
-}
+void LiveNic::publish_counters() { slot_.counters = earlier_ + nic_.counters() + edge_counters_; }
 
 void LiveNic::finish() {
   const Digest digest = trace_.digest();

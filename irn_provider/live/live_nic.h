@@ -1,5 +1,6 @@
-// LiveNic: the RNIC of one VF together with its edge to the segment: it turns received frames into packets, runs the node loop up to a limit,
-// and writes departing packets as frames, payload gathered straight from the program's memory. One thread at a time (LiveProcess's lock).
+// LiveNic: the RNIC of one VF together with its edge to the segment: it turns received frames into packets,
+// runs the node loop up to a limit, and writes departing packets as frames, payload gathered straight from
+// the program's memory. One thread at a time (LiveProcess's lock).
 #pragma once
 
 #include <deque>
@@ -23,24 +24,26 @@ class LiveNic {
 
   Nic& nic() { return nic_; }
   Time now() const { return port_.now(); }
-  // The clock goes on to `t`. What should have happened before (a process that time has gone on without) happens late, but in order.
+  // The clock goes on to `t`. What should have happened before (a process that time has gone on without)
+  // happens late, but in order.
   void advance(Time t);
-  // Runs events before `limit`. True: stopped in an instant in which a completion was made, before that instant's departures; now() is the instant.
-  // False: all events before `limit` are done; now() == limit.
+  // Runs events before `limit`. True: stopped in an instant in which a completion was made, before that
+  // instant's departures; now() is the instant. False: all events before `limit` are done; now() == limit.
   bool run_until(Time limit);
-  // Runs events before `t`, then the arrivals and timers at `t`, so that a program may post at `t`. True: stopped by a completion, as above.
+  // Runs events before `t`, then the arrivals and timers at `t`, so that a program may post at `t`. True:
+  // stopped by a completion, as above.
   bool run_to_posts(Time t);
-  Time next_event();                     // own or input; Time::never() when idle
+  Time next_event();  // own or input; Time::never() when idle
 
   // --- event by event, while other VFs share the port (shared_port.h)
-  VfIntent intent();                     // own events and input; threads are the caller's to add
-  bool run_inputs(Time t);               // arrivals and timers at `t`; true: a completion was made
-  bool depart(Time t, bool& sent);       // one frame at `t`; true: a completion was made
+  VfIntent intent();                // own events and input; threads are the caller's to add
+  bool run_inputs(Time t);          // arrivals and timers at `t`; true: a completion was made
+  bool depart(Time t, bool& sent);  // one frame at `t`; true: a completion was made
   Time port_free() const { return port_.port_free(); }
   void set_port_free(Time t) { port_.set_port_free(t); }
 
-  void publish_counters();               // into the VF's slot
-  void finish();                         // digest into the slot, event file written
+  void publish_counters();  // into the VF's slot
+  void finish();            // digest into the slot, event file written
 
  private:
   void take_arrivals(Time limit, bool inclusive);
@@ -56,15 +59,15 @@ class LiveNic {
   lockstep::VfSlot& slot_;
   lockstep::FrameRing tx_, rx_;
   lockstep::IndexRing returns_, refill_;
-  std::vector<std::uint32_t> free_frames_;             // LIFO: the working set stays small
-  std::deque<std::pair<Time, std::uint32_t>> held_;    // frames whose packets the port has not consumed yet
+  std::vector<std::uint32_t> free_frames_;           // LIFO: the working set stays small
+  std::deque<std::pair<Time, std::uint32_t>> held_;  // frames whose packets the port has not consumed yet
   PacketPool pool_;
   ProcessMemory memory_;
   LiveTrace trace_;
   Nic nic_;
   NicPort port_;
-  NicCounters edge_counters_;            // of frames that never became packets
-  const NicCounters earlier_;            // of programs that had this VF before: a NIC's counters outlive them
+  NicCounters edge_counters_;  // of frames that never became packets
+  const NicCounters earlier_;  // of programs that had this VF before: a NIC's counters outlive them
 };
 
 }  // namespace rocelab

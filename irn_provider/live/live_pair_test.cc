@@ -1,5 +1,12 @@
-// Two real processes in lock step over a segment, and between them the least that a switch can be: every frame goes out of the other port one serialisation and
-// one link delay later. No namespaces, no OVS: what is tested is the clock, the edge to the segment, and threads in experiment time.
+// Two real processes in lock step over a segment, and between them the least that a switch can be: every
+// frame goes out of the other port one serialisation and one link delay later. No namespaces, no OVS: what is
+// tested is the clock, the edge to the segment, and threads in experiment time.
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -9,12 +16,6 @@
 #include <mutex>
 #include <thread>
 #include <vector>
-
-#include <gtest/gtest.h>
-#include <signal.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/wire/frame.h"
 #include "irn_provider/live/live_process.h"
@@ -43,7 +44,8 @@ Gid gid_of(std::uint32_t host) { return ipv4_mapped({10, 0, 0, static_cast<std::
 
 class LivePairTest : public ::testing::Test {
  protected:
-  LivePairTest() : path_(std::filesystem::temp_directory_path() / ("rocelab-live-pair-" + std::to_string(getpid()))) {
+  LivePairTest()
+      : path_(std::filesystem::temp_directory_path() / ("rocelab-live-pair-" + std::to_string(getpid()))) {
     shared_ = static_cast<Shared*>(
         mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
   }
@@ -90,7 +92,8 @@ class LivePairTest : public ::testing::Test {
     exit(::testing::Test::HasFailure() ? 1 : 0);
   }
 
-  // Runs windows until all children have ended; returns their exit statuses. Frames go to the other host, to the VF that owns the QPN.
+  // Runs windows until all children have ended; returns their exit statuses. Frames go to the other host, to
+  // the VF that owns the QPN.
   std::vector<int> run(const std::vector<pid_t>& children) {
     Coordinator coordinator(*segment_);
     const std::uint32_t per_host = segment_->header().vfs_per_host;
@@ -120,7 +123,8 @@ class LivePairTest : public ::testing::Test {
     return status;
   }
 
-  void forward(std::uint32_t host, std::vector<lockstep::FrameRing>& tx, std::vector<lockstep::FrameRing>& rx, Coordinator& coordinator) {
+  void forward(std::uint32_t host, std::vector<lockstep::FrameRing>& tx, std::vector<lockstep::FrameRing>& rx,
+               Coordinator& coordinator) {
     const std::uint32_t per_host = segment_->header().vfs_per_host;
     std::vector<FrameDescriptor> frames;
     for (std::uint32_t vf = host * per_host; vf < (host + 1) * per_host; ++vf) {
@@ -141,8 +145,8 @@ class LivePairTest : public ::testing::Test {
     }
   }
 
-  std::array<Time, 2> last_due_{};          // of each host's link to the switch
-  std::vector<std::uint32_t> senders_;      // VF slots, in the order in which their frames reached the switch
+  std::array<Time, 2> last_due_{};      // of each host's link to the switch
+  std::vector<std::uint32_t> senders_;  // VF slots, in the order in which their frames reached the switch
   std::filesystem::path path_;
   std::unique_ptr<Segment> segment_;
   Shared* shared_;
@@ -154,9 +158,14 @@ struct Endpoint {
     p.with_nic([&](Nic& nic, Time now) {
       const Pdn pd = nic.alloc_pd();
       const auto addr = reinterpret_cast<std::uint64_t>(buffer.data());
-      key = *nic.reg_mr(pd, addr, buffer.size(), addr, kAccessLocalWrite | kAccessRemoteWrite | kAccessRemoteRead);
+      key = *nic.reg_mr(pd, addr, buffer.size(), addr,
+                        kAccessLocalWrite | kAccessRemoteWrite | kAccessRemoteRead);
       cq = *nic.create_cq(64);
-      qpn = *nic.create_qp({.pd = pd, .send_cq = cq, .recv_cq = cq, .caps = {.max_send_wr = 16, .max_recv_wr = 16, .max_send_sge = 1, .max_recv_sge = 1}});
+      qpn = *nic.create_qp(
+          {.pd = pd,
+           .send_cq = cq,
+           .recv_cq = cq,
+           .caps = {.max_send_wr = 16, .max_recv_wr = 16, .max_send_sge = 1, .max_recv_sge = 1}});
       QpAttr attr;
       attr.dest_qpn = Qpn{lockstep::first_qpn_of(0)};
       attr.access_flags = kAccessLocalWrite | kAccessRemoteWrite | kAccessRemoteRead;
@@ -202,7 +211,9 @@ void write_once(LiveProcess& p, std::uint32_t host, Shared& shared, std::uint32_
   std::vector<std::byte> buffer = host == 0 ? pattern(size) : std::vector<std::byte>(size);
   Endpoint end(p, host, buffer, shared);
   if (host == 1) {
-    p.with_nic([&](Nic& nic, Time now) { EXPECT_EQ(nic.post_recv(end.qpn, RecvWqe{.wr_id = 7, .sge = {}}, now), PostResult::kOk); });
+    p.with_nic([&](Nic& nic, Time now) {
+      EXPECT_EQ(nic.post_recv(end.qpn, RecvWqe{.wr_id = 7, .sge = {}}, now), PostResult::kOk);
+    });
     const Cqe cqe = end.wait();
     EXPECT_EQ(cqe.status, WcStatus::kSuccess);
     EXPECT_EQ(cqe.wr_id, 7u);
@@ -215,7 +226,13 @@ void write_once(LiveProcess& p, std::uint32_t host, Shared& shared, std::uint32_
   p.sleep_until(Time::zero() + 10_us);
   p.with_nic([&](Nic& nic, Time now) {
     shared.start_ps = now.ps();
-    SendWqe wqe{.wr_id = 1, .opcode = WrOpcode::kWriteImm, .imm = 5, .remote_addr = shared.addr[1], .rkey = RKey{shared.rkey[1]}, .num_sge = 1, .sge = {}};
+    SendWqe wqe{.wr_id = 1,
+                .opcode = WrOpcode::kWriteImm,
+                .imm = 5,
+                .remote_addr = shared.addr[1],
+                .rkey = RKey{shared.rkey[1]},
+                .num_sge = 1,
+                .sge = {}};
     wqe.sge[0] = {reinterpret_cast<std::uint64_t>(buffer.data()), size, end.key};
     EXPECT_EQ(nic.post_send(end.qpn, wqe, now), PostResult::kOk);
   });
@@ -231,9 +248,11 @@ TEST_P(LiveWriteTest, LoneWriteArrivesWhenTheFormulaSays) {
   const pid_t h1 = start(0, body), h2 = start(1, body);
   EXPECT_EQ(run({h1, h2}), (std::vector<int>{0, 0}));
   EXPECT_EQ(shared_->start_ps, (10_us).ps());
-  // Headers of a middle packet: Ethernet 14, IPv4 20, UDP 8, BTH 12, ICRC 4; IRN adds a RETH to each. The last one carries the immediate (and in IRN recv_WQE_SN).
+  // Headers of a middle packet: Ethernet 14, IPv4 20, UDP 8, BTH 12, ICRC 4; IRN adds a RETH to each. The
+  // last one carries the immediate (and in IRN recv_WQE_SN).
   const bool irn = GetParam() == TransportMode::kIrn;
-  const Bytes middle = Bytes::from_count(1024 + 58 + (irn ? 16 : 0)), last = middle + Bytes::from_count(irn ? 8 : 4);
+  const Bytes middle = Bytes::from_count(1024 + 58 + (irn ? 16 : 0)),
+              last = middle + Bytes::from_count(irn ? 8 : 4);
   const Bytes first = irn ? middle : middle + 16_B;
   const Duration serialise = wire_time(first, kRate) + wire_time(middle, kRate) * 98 + wire_time(last, kRate);
   const Duration second_hop = wire_time(last, kRate);
@@ -256,9 +275,12 @@ TEST_P(LiveWriteTest, TwoRunsGiveTheSameDigests) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Modes, LiveWriteTest, ::testing::Values(TransportMode::kRoce, TransportMode::kIrn),
-                         [](const auto& mode) { return mode.param == TransportMode::kRoce ? "Roce" : "Irn"; });
+                         [](const auto& mode) {
+                           return mode.param == TransportMode::kRoce ? "Roce" : "Irn";
+                         });
 
-// Two programs on h1, each with a WRITE of 64 KiB to h2 at the same instant: their frames alternate on the one link, which is never idle and never doubly used.
+// Two programs on h1, each with a WRITE of 64 KiB to h2 at the same instant: their frames alternate on the
+// one link, which is never idle and never doubly used.
 TEST_F(LivePairTest, TwoProgramsOfOneHostShareItsPortFrameByFrame) {
   constexpr std::uint32_t kSize = 64 * 1024;
   make_segment(TransportMode::kRoce, 2, 3);
@@ -266,7 +288,8 @@ TEST_F(LivePairTest, TwoProgramsOfOneHostShareItsPortFrameByFrame) {
     std::atomic<std::uint64_t> addr;
     std::atomic<std::uint32_t> rkey, qpn[2], ready[2];
   };
-  auto* peer = new (mmap(nullptr, sizeof(Peer), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)) Peer();
+  auto* peer =
+      new (mmap(nullptr, sizeof(Peer), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)) Peer();
   const auto connect = [](Nic& nic, Qpn qpn, std::uint32_t host, std::uint32_t remote, Time now) {
     QpAttr attr;
     attr.dest_qpn = Qpn{remote};
@@ -289,7 +312,11 @@ TEST_F(LivePairTest, TwoProgramsOfOneHostShareItsPortFrameByFrame) {
       const Pdn pd = nic.alloc_pd();
       key = *nic.reg_mr(pd, addr, kSize, addr, kAccessLocalWrite);
       cq = *nic.create_cq(16);
-      qpn = *nic.create_qp({.pd = pd, .send_cq = cq, .recv_cq = cq, .caps = {.max_send_wr = 4, .max_recv_wr = 4, .max_send_sge = 1, .max_recv_sge = 1}});
+      qpn = *nic.create_qp(
+          {.pd = pd,
+           .send_cq = cq,
+           .recv_cq = cq,
+           .caps = {.max_send_wr = 4, .max_recv_wr = 4, .max_send_sge = 1, .max_recv_sge = 1}});
     });
     peer->qpn[me] = qpn.value;
     peer->ready[me] = 1;
@@ -297,7 +324,11 @@ TEST_F(LivePairTest, TwoProgramsOfOneHostShareItsPortFrameByFrame) {
     p.with_nic([&](Nic& nic, Time now) { connect(nic, qpn, 0, lockstep::first_qpn_of(0) + me, now); });
     p.sleep_until(Time::zero() + 10_us);
     p.with_nic([&](Nic& nic, Time now) {
-      SendWqe wqe{.opcode = WrOpcode::kWrite, .remote_addr = peer->addr + me * kSize, .rkey = RKey{peer->rkey}, .num_sge = 1, .sge = {}};
+      SendWqe wqe{.opcode = WrOpcode::kWrite,
+                  .remote_addr = peer->addr + me * kSize,
+                  .rkey = RKey{peer->rkey},
+                  .num_sge = 1,
+                  .sge = {}};
       wqe.sge[0] = {addr, kSize, key};
       EXPECT_EQ(nic.post_send(qpn, wqe, now), PostResult::kOk);
     });
@@ -313,11 +344,17 @@ TEST_F(LivePairTest, TwoProgramsOfOneHostShareItsPortFrameByFrame) {
     p.with_nic([&](Nic& nic, Time now) {
       const Pdn pd = nic.alloc_pd();
       peer->addr = reinterpret_cast<std::uint64_t>(buffer.data());
-      peer->rkey = nic.reg_mr(pd, peer->addr, buffer.size(), peer->addr, kAccessLocalWrite | kAccessRemoteWrite)->value;
+      peer->rkey =
+          nic.reg_mr(pd, peer->addr, buffer.size(), peer->addr, kAccessLocalWrite | kAccessRemoteWrite)
+              ->value;
       const Cqn cq = *nic.create_cq(16);
       std::array<Qpn, 2> qpns;
       for (auto& qpn : qpns)
-        qpn = *nic.create_qp({.pd = pd, .send_cq = cq, .recv_cq = cq, .caps = {.max_send_wr = 4, .max_recv_wr = 4, .max_send_sge = 1, .max_recv_sge = 1}});
+        qpn = *nic.create_qp(
+            {.pd = pd,
+             .send_cq = cq,
+             .recv_cq = cq,
+             .caps = {.max_send_wr = 4, .max_recv_wr = 4, .max_send_sge = 1, .max_recv_sge = 1}});
       for (std::uint32_t i = 0; i < 2; ++i) {
         while (peer->ready[i] == 0) std::this_thread::yield();
         connect(nic, qpns[i], 1, peer->qpn[i], now);
@@ -326,7 +363,8 @@ TEST_F(LivePairTest, TwoProgramsOfOneHostShareItsPortFrameByFrame) {
     });
     p.sleep_until(Time::zero() + 1_ms);
     for (std::uint32_t i = 0; i < 2; ++i)
-      EXPECT_EQ(std::vector<std::byte>(buffer.begin() + i * kSize, buffer.begin() + (i + 1) * kSize), pattern(kSize));
+      EXPECT_EQ(std::vector<std::byte>(buffer.begin() + i * kSize, buffer.begin() + (i + 1) * kSize),
+                pattern(kSize));
   };
   const pid_t a = start(0, source), b = start(0, source), c = start(1, sink);
   EXPECT_EQ(run({a, b, c}), (std::vector<int>{0, 0, 0}));

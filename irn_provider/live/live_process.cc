@@ -1,5 +1,10 @@
 #include "irn_provider/live/live_process.h"
 
+#include <sched.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
@@ -10,11 +15,6 @@
 #include <stdexcept>
 #include <thread>
 #include <vector>
-
-#include <sched.h>
-#include <signal.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "base/check.h"
 #include "irn_provider/live/live_nic.h"
@@ -32,8 +32,9 @@ using lockstep::VfState;
 
 namespace {
 
-constexpr int kYieldsBeforeSleep = 20;               // see lockstep/coordinator.cc
-constexpr std::int64_t kLookAroundNs = 200'000'000;  // a leader without a window checks that the switch process lives
+constexpr int kYieldsBeforeSleep = 20;  // see lockstep/coordinator.cc
+constexpr std::int64_t kLookAroundNs =
+    200'000'000;  // a leader without a window checks that the switch process lives
 
 enum class ThreadMode { kRunning, kForeign, kParked, kDetached };
 
@@ -41,12 +42,12 @@ struct ThreadState {
   int tid = 0;
   ThreadMode mode = ThreadMode::kDetached;
   // What a parked thread waits for.
-  bool polls = false;                                // any completion, or the window's end
+  bool polls = false;  // any completion, or the window's end
   Time deadline = Time::never();
   const std::function<bool()>* ready = nullptr;
   bool timed_out = false;
-  bool due = false;                                  // an instant woke it; it runs when its turn comes
-  std::atomic<std::uint32_t> turn{0};                // futex: 1 = run
+  bool due = false;                    // an instant woke it; it runs when its turn comes
+  std::atomic<std::uint32_t> turn{0};  // futex: 1 = run
 };
 
 char thread_letter(int tid) {
@@ -90,11 +91,11 @@ struct LiveProcess::Impl {
   std::vector<std::unique_ptr<ThreadState>> threads;  // in the order in which they first called in
   int running = 0;                                    // threads in kRunning or kForeign
   const std::uint32_t owner;
-  std::uint32_t seq;                                  // last window seen
-  bool granted = false;                               // in a window that ends at `limit`
-  bool pollers_told = false;                          // that the window has ended
+  std::uint32_t seq;          // last window seen
+  bool granted = false;       // in a window that ends at `limit`
+  bool pollers_told = false;  // that the window has ended
   Time limit;
-  ThreadState* leader = nullptr;                      // waits for the next window, or runs the NIC
+  ThreadState* leader = nullptr;  // waits for the next window, or runs the NIC
   ThreadState helper;
   std::atomic<std::uint32_t> helper_wake{0};
   std::atomic<bool> leaving{false};
@@ -165,13 +166,15 @@ ThreadState& LiveProcess::Impl::me() {
   return *t_state;
 }
 
-// Makes a detached thread a running one. Time stands from here on: either a window of this VF is open, or the VF holds.
+// Makes a detached thread a running one. Time stands from here on: either a window of this VF is open, or the
+// VF holds.
 void LiveProcess::Impl::join(ThreadState& t) {
   if (t.mode == ThreadMode::kRunning || t.mode == ThreadMode::kForeign) return;
   start_running(t);
 }
 
-// Counts `t` as running. Outside a window the VF holds time first, and looks then how far time has gone: the order that the coordinator relies on.
+// Counts `t` as running. Outside a window the VF holds time first, and looks then how far time has gone: the
+// order that the coordinator relies on.
 void LiveProcess::Impl::start_running(ThreadState& t) {
   t.mode = ThreadMode::kRunning;
   if (running++ > 0 || granted) return;
@@ -196,7 +199,8 @@ void LiveProcess::Impl::accept_window() {
   if (by_turns) {
     VfIntent intent = nic.intent();
     intent.input = std::min(intent.input, earliest_deadline());
-    if (running > 0) intent.input = nic.now();  // a thread that joined just now may post at the window's begin
+    if (running > 0)
+      intent.input = nic.now();  // a thread that joined just now may post at the window's begin
     port.check_in(intent);
   }
   if (slot.hold.exchange(0) != 0) announce(segment.header());
@@ -224,7 +228,8 @@ void LiveProcess::Impl::park(Lock& lock, ThreadState& t) {
   t.due = t.timed_out = false;
   t.turn.store(0);
   --running;
-  if (running == 0 && leader != nullptr && leader != &helper && !granted) settle();  // the leader waits for a window already
+  if (running == 0 && leader != nullptr && leader != &helper && !granted)
+    settle();  // the leader waits for a window already
   while (t.turn.load() == 0) {
     if (running == 0 && (leader == nullptr || leader == &helper)) {
       if (leader == &helper) {
@@ -289,7 +294,8 @@ void LiveProcess::Impl::run_alone() {
   }
 }
 
-// One event of ours, when it is our turn; the turn goes on when the threads that the event woke have parked again.
+// One event of ours, when it is our turn; the turn goes on when the threads that the event woke have parked
+// again.
 void LiveProcess::Impl::run_turn(Lock& lock) {
   if (in_turn) {
     finish_turn();
@@ -339,7 +345,8 @@ void LiveProcess::Impl::finish_window() {
   granted = false;
   nic.publish_counters();
   slot.promise_ps.store(std::min(nic.next_event(), earliest_deadline()).ps());
-  if (slot.excluded.load() != 0) {  // time went on without us: whatever we sent was late; stand still once, to join again
+  if (slot.excluded.load() !=
+      0) {  // time went on without us: whatever we sent was late; stand still once, to join again
     slot.hold.store(1);
     slot.excluded.store(0);
     nic.advance(Time::from_ps(segment.header().committed_ps.load()));
@@ -388,8 +395,9 @@ void LiveProcess::Impl::leave_thread(ThreadState& t) {
   }
 }
 
-// The grace is over: go on without threads that are blocked in the operating system, and, if told, without those that compute. While the gate is closed
-// a thread that talks to the outside keeps it closed, and nothing counts: time has not begun.
+// The grace is over: go on without threads that are blocked in the operating system, and, if told, without
+// those that compute. While the gate is closed a thread that talks to the outside keeps it closed, and
+// nothing counts: time has not begun.
 void LiveProcess::Impl::detach_blocked(bool also_stuck) {
   const bool begun = segment.header().state.load() != RunState::kSetup;
   for (const auto& t : threads) {
@@ -408,10 +416,12 @@ void LiveProcess::Impl::detach_blocked(bool also_stuck) {
 void LiveProcess::Impl::helper_loop() {
   helper.tid = static_cast<int>(syscall(SYS_gettid));
   while (!leaving) {
-    if (helper_wake.load() == 0 && slot.detach_request.load() == 0) futex_wait(slot.detach_request, 0, kLookAroundNs);
+    if (helper_wake.load() == 0 && slot.detach_request.load() == 0)
+      futex_wait(slot.detach_request, 0, kLookAroundNs);
     Lock lock(mutex);
     helper_wake.store(0);
-    if (const std::uint32_t request = slot.detach_request.exchange(0); request != 0) detach_blocked(request == 2);
+    if (const std::uint32_t request = slot.detach_request.exchange(0); request != 0)
+      detach_blocked(request == 2);
     while (!leaving && running == 0 && (leader == nullptr || leader == &helper)) {
       leader = &helper;
       lead(lock, helper);
@@ -450,12 +460,11 @@ void LiveProcess::Impl::leave() {
   if (slot.hold.exchange(0) != 0) announce(segment.header());
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-
 LiveProcess::LiveProcess(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
 LiveProcess* LiveProcess::attached() {
-  return g_process != nullptr && g_process->impl_->owner == static_cast<std::uint32_t>(getpid()) ? g_process : nullptr;
+  return g_process != nullptr && g_process->impl_->owner == static_cast<std::uint32_t>(getpid()) ? g_process
+                                                                                                 : nullptr;
 }
 
 namespace {
@@ -493,8 +502,9 @@ LiveProcess* LiveProcess::attach() {
     const auto host_index = static_cast<std::uint32_t>(host - segment.hosts().data());
     const std::uint32_t vf = claim_vf(segment, host_index);
     if (vf == lockstep::kNoSlot)
-      throw std::runtime_error(std::string(host_name) + ": all " + std::to_string(segment.header().vfs_per_host) +
-                               " virtual functions are in use by other programs; end one, or raise engine.vfs");
+      throw std::runtime_error(
+          std::string(host_name) + ": all " + std::to_string(segment.header().vfs_per_host) +
+          " virtual functions are in use by other programs; end one, or raise engine.vfs");
     g_process = new LiveProcess(std::make_unique<Impl>(std::move(segment), host_index, vf));
   } catch (const std::exception& e) {
     std::fprintf(stderr, "rocelab: %s\n", e.what());

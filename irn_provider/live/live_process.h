@@ -1,8 +1,11 @@
-// LiveProcess: this process's part in a live experiment: one virtual function of its host's NIC, the lock-step clock, and its threads in experiment time.
+// LiveProcess: this process's part in a live experiment: one virtual function of its host's NIC, the
+// lock-step clock, and its threads in experiment time.
 //
-// Threads. A thread is *running* (its program computes: time stands), *parked* (it waits for experiment time, or for a completion: time may pass), *foreign* (inside a system call
-// that waits for the outside world: time stands for the grace) or *detached* (time goes on without it). When no thread runs, one parked thread, or else the helper
-// thread, leads: it waits for windows and runs the NIC. Threads that an instant wakes run one after the other, in the order in which they first called in.
+// Threads. A thread is *running* (its program computes: time stands), *parked* (it waits for experiment time,
+// or for a completion: time may pass), *foreign* (inside a system call that waits for the outside world: time
+// stands for the grace) or *detached* (time goes on without it). When no thread runs, one parked thread, or
+// else the helper thread, leads: it waits for windows and runs the NIC. Threads that an instant wakes run one
+// after the other, in the order in which they first called in.
 //
 // All functions are thread-safe. Nothing here includes or knows libibverbs.
 #pragma once
@@ -21,8 +24,9 @@ namespace rocelab {
 
 class LiveProcess {
  public:
-  // The process's instance: maps $ROCELAB_SEGMENT and claims a free VF of host $ROCELAB_HOST on first call. Null with a line on stderr (once) when that is
-  // impossible (no such file, another build, all VFs taken). attached() tells without trying.
+  // The process's instance: maps $ROCELAB_SEGMENT and claims a free VF of host $ROCELAB_HOST on first call.
+  // Null with a line on stderr (once) when that is impossible (no such file, another build, all VFs taken).
+  // attached() tells without trying.
   static LiveProcess* attach();
   static LiveProcess* attached();
 
@@ -33,8 +37,9 @@ class LiveProcess {
   // --- experiment time of the calling thread
   Time now();
 
-  // --- NIC: `f(Nic&, Time now)` runs under the process's lock at the caller's time. The caller becomes a thread in experiment time if it was not.
-  // After f returns, what it posted is the NIC's: nothing leaves before the caller parks.
+  // --- NIC: `f(Nic&, Time now)` runs under the process's lock at the caller's time. The caller becomes a
+  // thread in experiment time if it was not. After f returns, what it posted is the NIC's: nothing leaves
+  // before the caller parks.
   void with_nic(const std::function<void(Nic&, Time)>& f);
   template <class F>
   auto call(F&& f) {  // the same for functions with a result
@@ -43,18 +48,22 @@ class LiveProcess {
   }
 
   // --- parking
-  // An empty poll: returns at the next completion of this process, the end of the window, or after the poll interval, whichever comes first.
+  // An empty poll: returns at the next completion of this process, the end of the window, or after the poll
+  // interval, whichever comes first.
   void park_poll();
   // Sleeps until `deadline` of experiment time.
   void sleep_until(Time deadline);
-  // Parks until `ready()` (called under the lock, after every instant in which a completion or async event was made) or the deadline. True: ready.
+  // Parks until `ready()` (called under the lock, after every instant in which a completion or async event
+  // was made) or the deadline. True: ready.
   bool park_until(const std::function<bool()>& ready, Time deadline);
 
-  // --- system calls that wait for the outside (sockets, pipes): bracket them. Time stands while the call lasts, up to the grace.
+  // --- system calls that wait for the outside (sockets, pipes): bracket them. Time stands while the call
+  // lasts, up to the grace.
   void foreign_enter();
   void foreign_leave();
 
-  // Called for every completion made (under the lock, in NIC order), so that the verbs layer can raise completion events.
+  // Called for every completion made (under the lock, in NIC order), so that the verbs layer can raise
+  // completion events.
   void set_completion_hook(std::function<void(Nic&)> hook);
 
  private:

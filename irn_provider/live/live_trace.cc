@@ -11,7 +11,9 @@ constexpr std::uint32_t kAllKinds = (1u << static_cast<unsigned>(TraceKind::kCou
 }  // namespace
 
 LiveTrace::LiveTrace(std::string path, Duration sample_interval)
-    : TraceSink(path.empty() ? kHashedKinds : kAllKinds), sample_interval_(sample_interval), next_sample_(Time::zero() + sample_interval) {
+    : TraceSink(path.empty() ? kHashedKinds : kAllKinds),
+      sample_interval_(sample_interval),
+      next_sample_(Time::zero() + sample_interval) {
   if (!path.empty()) fd_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   buffer_.reserve(kBufferRecords);
 }
@@ -35,7 +37,8 @@ void LiveTrace::on_record(const TraceRecord& r) {
   }
 }
 
-// State between the last record and this one did not change: it is what holds at each multiple of the interval in between.
+// State between the last record and this one did not change: it is what holds at each multiple of the
+// interval in between.
 void LiveTrace::sample(Time now) {
   for (auto& [flow, f] : flows_) {
     if (f.bytes == f.sampled) continue;
@@ -53,7 +56,8 @@ void LiveTrace::write(const TraceRecord& r) {
 
 void LiveTrace::flush() {
   // The raw call: the program's own write() may be interposed.
-  if (fd_ >= 0 && !buffer_.empty()) syscall(SYS_write, fd_, buffer_.data(), buffer_.size() * sizeof(TraceRecord));
+  if (fd_ >= 0 && !buffer_.empty())
+    syscall(SYS_write, fd_, buffer_.data(), buffer_.size() * sizeof(TraceRecord));
   buffer_.clear();
 }
 

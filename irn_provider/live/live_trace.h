@@ -1,6 +1,7 @@
-// LiveTrace: what becomes of a VF's trace records: the hash, and the event file that results and pictures are made from.
-// Event file: TraceRecords as they lie in memory, without deliveries; instead, every sample interval, one kSample record per flow that received data
-// (flow = local QPN, bytes = frame bytes delivered so far, psn = 0).
+// LiveTrace: what becomes of a VF's trace records: the hash, and the event file that results and pictures are
+// made from. Event file: TraceRecords as they lie in memory, without deliveries; instead, every sample
+// interval, one kSample record per flow that received data (flow = local QPN, bytes = frame bytes delivered
+// so far, psn = 0).
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,9 @@
-// The arbiter between the virtual functions (VFs) of one host: whose event comes next, when several processes share the host's port.
-// Law only: no I/O. Each VF says when it has input to take and since when it has a frame for the port; the port is free from `port_free` on.
-// Order at one instant (DESIGN.md section 4): inputs of all VFs by VF index, then departures. A departure is one frame: round robin over the VFs that
-// want the port by then, beginning behind the one that had it last. So a VF never queues more than the frame that it is about to send.
+// The arbiter between the virtual functions (VFs) of one host: whose event comes next, when several processes
+// share the host's port. Law only: no I/O. Each VF says when it has input to take and since when it has a
+// frame for the port; the port is free from `port_free` on. Order at one instant (DESIGN.md section 4):
+// inputs of all VFs by VF index, then departures. A departure is one frame: round robin over the VFs that
+// want the port by then, beginning behind the one that had it last. So a VF never queues more than the frame
+// that it is about to send.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +21,7 @@ struct VfIntent {
 struct Turn {
   enum class What : std::uint8_t { kNone, kInputs, kDeparture };
   What what = What::kNone;
-  std::uint32_t vf = 0;             // index within the host
+  std::uint32_t vf = 0;  // index within the host
   Time at;
   friend bool operator==(const Turn&, const Turn&) = default;
 };

@@ -1,9 +1,9 @@
 #include "irn_provider/live/port_turn.h"
 
+#include <gtest/gtest.h>
+
 #include <array>
 #include <vector>
-
-#include <gtest/gtest.h>
 
 namespace rocelab {
 namespace {
@@ -17,7 +17,8 @@ TEST(PortTurnTest, NothingBeforeTheLimitIsNoTurn) {
 }
 
 TEST(PortTurnTest, EarliestInputGoesFirstAndTiesByVf) {
-  const std::array<VfIntent, 3> vfs{VfIntent{at(3_us), Time::never()}, VfIntent{at(2_us), Time::never()}, VfIntent{at(2_us), Time::never()}};
+  const std::array<VfIntent, 3> vfs{VfIntent{at(3_us), Time::never()}, VfIntent{at(2_us), Time::never()},
+                                    VfIntent{at(2_us), Time::never()}};
   EXPECT_EQ(next_turn(vfs, at(9_us), 0, at(8_us)), (Turn{What::kInputs, 1, at(2_us)}));
 }
 

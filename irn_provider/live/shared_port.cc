@@ -20,12 +20,14 @@ bool SharedPort::begin(Time limit) {
 void SharedPort::check_in(const VfIntent& intent) {
   slot_.input_ps.store(intent.input.ps());
   slot_.wants_port_ps.store(intent.wants_port.ps());
-  if (port_.checked_in.fetch_add(1) + 1 == static_cast<std::uint32_t>(std::popcount(port_.members.load()))) decide();
+  if (port_.checked_in.fetch_add(1) + 1 == static_cast<std::uint32_t>(std::popcount(port_.members.load())))
+    decide();
 }
 
 Turn SharedPort::my_turn() const {
   if (port_.turn.load() != slot_.vf) return {};
-  return {port_.departure.load() != 0 ? Turn::What::kDeparture : Turn::What::kInputs, slot_.vf, Time::from_ps(port_.at_ps.load())};
+  return {port_.departure.load() != 0 ? Turn::What::kDeparture : Turn::What::kInputs, slot_.vf,
+          Time::from_ps(port_.at_ps.load())};
 }
 
 bool SharedPort::over() const { return port_.turn.load() == HostPort::kOver; }
@@ -70,7 +72,8 @@ void SharedPort::decide() {
 
 void SharedPort::wait(std::int64_t wall_ns) const {
   const std::uint32_t seen = port_.turn.load();
-  if (seen != slot_.vf && seen != HostPort::kOver && seen != HostPort::kAbandoned) lockstep::futex_wait(port_.turn, seen, wall_ns);
+  if (seen != slot_.vf && seen != HostPort::kOver && seen != HostPort::kAbandoned)
+    lockstep::futex_wait(port_.turn, seen, wall_ns);
 }
 
 }  // namespace rocelab

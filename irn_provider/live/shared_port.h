@@ -1,5 +1,6 @@
-// SharedPort: one VF's view of the port that it shares with other VFs of its host. With several in a window the VFs run event by event, each in its
-// own process, and hand the turn on through shared memory; the order is port_turn.h's, so a frame leaves when the port is free for it and never queues behind the NIC.
+// SharedPort: one VF's view of the port that it shares with other VFs of its host. With several in a window
+// the VFs run event by event, each in its own process, and hand the turn on through shared memory; the order
+// is port_turn.h's, so a frame leaves when the port is free for it and never queues behind the NIC.
 #pragma once
 
 #include <cstdint>
@@ -13,19 +14,20 @@ class SharedPort {
  public:
   SharedPort(const lockstep::Segment& segment, std::uint32_t vf);  // index of the slot
 
-  // At the begin of a window that ends at `limit`. True: others take part in it, so events go by turns; false: this VF is alone until the end.
+  // At the begin of a window that ends at `limit`. True: others take part in it, so events go by turns;
+  // false: this VF is alone until the end.
   bool begin(Time limit);
   Time port_free() const { return Time::from_ps(port_.free_ps.load()); }
   void set_port_free(Time t) { port_.free_ps.store(t.ps()); }
 
   // --- in a shared window
-  void check_in(const VfIntent& intent);          // once, before the first turn
-  Turn my_turn() const;                           // kNone: somebody else's, or none is left
-  bool over() const;                              // no more turns before the end
-  bool abandoned() const;                         // finish alone
+  void check_in(const VfIntent& intent);            // once, before the first turn
+  Turn my_turn() const;                             // kNone: somebody else's, or none is left
+  bool over() const;                                // no more turns before the end
+  bool abandoned() const;                           // finish alone
   void hand_on(const VfIntent& intent, bool sent);  // after a turn; `sent`: a frame left
-  void leave(bool in_turn, bool sent);            // the process ends in mid-window: the others go on
-  void wait(std::int64_t wall_ns) const;          // until the turn changes; may return early
+  void leave(bool in_turn, bool sent);              // the process ends in mid-window: the others go on
+  void wait(std::int64_t wall_ns) const;            // until the turn changes; may return early
 
  private:
   void decide();

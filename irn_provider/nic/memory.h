@@ -1,5 +1,6 @@
-// Memory: the only way in which payload bytes are placed, gathered or read. The Nic has checked keys, bounds and rights before it calls.
-// The live engine's goes to the process's own address space; virtual time's does nothing and always succeeds.
+// Memory: the only way in which payload bytes are placed, gathered or read. The Nic has checked keys, bounds
+// and rights before it calls. The live engine's goes to the process's own address space; virtual time's does
+// nothing and always succeeds.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +12,8 @@ namespace rocelab {
 class Memory {
  public:
   virtual ~Memory() = default;
-  // Copies between [addr, addr + length) of the program and `bytes`. `bytes` may be null when only lengths exist.
+  // Copies between [addr, addr + length) of the program and `bytes`. `bytes` may be null when only lengths
+  // exist.
   virtual void write(std::uint64_t addr, const std::byte* bytes, std::uint32_t length) = 0;
   virtual void read(std::uint64_t addr, std::byte* bytes, std::uint32_t length) = 0;
 };

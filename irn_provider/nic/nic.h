@@ -1,10 +1,13 @@
 // Nic: one RNIC with all its QPs as a state machine: no I/O, no clock, no thread.
 // Contract for each driver (virtual-time host, live loop, test pair, fuzzer):
 //  1. `now` never decreases; equal values are legal.
-//  2. After any input or pull, ask has_more() / next_timeout() again: a pull may arm a timer, an input may open the port.
-//  3. Pull a packet only when the port can send it at once: no hidden queue in a driver. Paused classes are skipped inside.
+//  2. After any input or pull, ask has_more() / next_timeout() again: a pull may arm a timer, an input may
+//  open the port.
+//  3. Pull a packet only when the port can send it at once: no hidden queue in a driver. Paused classes are
+//  skipped inside.
 //  4. At next_timeout() call on_timeout(); it may be early, and early or repeated calls change nothing.
-//  5. A packet that was pulled refers to the program's memory: call gather() (or drop the packet) before the next input.
+//  5. A packet that was pulled refers to the program's memory: call gather() (or drop the packet) before the
+//  next input.
 #pragma once
 
 #include <cstddef>
@@ -26,45 +29,48 @@ namespace rocelab {
 
 class Nic {
  public:
-  // `memory` places and gathers payload (irn_provider/nic/memory.h); a null one in virtual time. `first_qpn`: QPNs of this engine are
-  // first_qpn .. first_qpn + max_qps - 1 (virtual functions of one host get disjoint ranges). `pool`, `memory` and `trace` outlive the Nic.
+  // `memory` places and gathers payload (irn_provider/nic/memory.h); a null one in virtual time. `first_qpn`:
+  // QPNs of this engine are first_qpn .. first_qpn + max_qps - 1 (virtual functions of one host get disjoint
+  // ranges). `pool`, `memory` and `trace` outlive the Nic.
   Nic(const NicConfig& config, Qpn first_qpn, Rng rng, PacketPool& pool, Memory& memory, TraceSink& trace);
   ~Nic();
 
   // --- inputs
-  void on_packet(PacketRef packet, Time now);      // untrusted: bad input is counted and dropped
+  void on_packet(PacketRef packet, Time now);  // untrusted: bad input is counted and dropped
   void on_pfc(const PfcFrame& frame, Time now);
-  void on_timeout(Time now);                       // RTO, RNR, pacing
+  void on_timeout(Time now);  // RTO, RNR, pacing
 
   // --- resources; handles are never reused within 2^16 allocations
   Pdn alloc_pd();
-  bool free_pd(Pdn pd);                            // false: still used or unknown
-  std::optional<RKey> reg_mr(Pdn pd, std::uint64_t addr, std::uint64_t length, std::uint64_t iova, std::uint32_t access);
+  bool free_pd(Pdn pd);  // false: still used or unknown
+  std::optional<RKey> reg_mr(Pdn pd, std::uint64_t addr, std::uint64_t length, std::uint64_t iova,
+                             std::uint32_t access);
   bool dereg_mr(RKey key);
   std::optional<Cqn> create_cq(std::uint32_t entries);
   bool destroy_cq(Cqn cq);
   std::optional<Qpn> create_qp(const QpInit& init);
   bool destroy_qp(Qpn qpn);
-  // Moves the QP and sets attributes that `attr` carries for that transition (the verbs layer has checked the mask). Leaving for RESET drops
-  // all work, for ERR flushes it into the CQs.
+  // Moves the QP and sets attributes that `attr` carries for that transition (the verbs layer has checked the
+  // mask). Leaving for RESET drops all work, for ERR flushes it into the CQs.
   bool modify_qp(Qpn qpn, const QpAttr& attr, Time now);
-  const QpAttr* query_qp(Qpn qpn) const;           // null: unknown; state is the current one
+  const QpAttr* query_qp(Qpn qpn) const;  // null: unknown; state is the current one
 
   // --- work
   PostResult post_send(Qpn qpn, const SendWqe& wqe, Time now);
   PostResult post_recv(Qpn qpn, const RecvWqe& wqe, Time now);
 
   // --- outputs
-  PacketRef poll_transmit(Time now);               // null: nothing may leave before next_timeout() or an input
-  bool has_more() const;                           // something could leave now
-  // Copies the payload of a packet just pulled into `out` (payload_length bytes). False: the program's memory is gone; send nothing.
+  PacketRef poll_transmit(Time now);  // null: nothing may leave before next_timeout() or an input
+  bool has_more() const;              // something could leave now
+  // Copies the payload of a packet just pulled into `out` (payload_length bytes). False: the program's memory
+  // is gone; send nothing.
   bool gather(const Packet& packet, std::span<std::byte> out) const;
   const PathAddress* path_of(const Packet& packet) const;  // addresses for a packet just pulled
   std::optional<Cqe> poll_cq(Cqn cq);
-  std::size_t cq_depth(Cqn cq) const;              // CQEs that wait
+  std::size_t cq_depth(Cqn cq) const;  // CQEs that wait
   bool cq_overrun(Cqn cq) const;
-  std::uint64_t completions() const;               // CQEs made so far, over all CQs: grows when a driver should look
-  Time next_timeout() const;                       // cached, O(1), may be early; Time::never() when idle
+  std::uint64_t completions() const;  // CQEs made so far, over all CQs: grows when a driver should look
+  Time next_timeout() const;          // cached, O(1), may be early; Time::never() when idle
   const NicCounters& counters() const;
 
  private:

@@ -1,5 +1,6 @@
-// NicConfig: everything that the RNIC of one host is told by the scenario. Plain data: it is also what the runner writes into the shared
-// segment for the live engine. Units are in the types; defaults are those of a 40 Gb/s RoCE NIC without a scenario.
+// NicConfig: everything that the RNIC of one host is told by the scenario. Plain data: it is also what the
+// runner writes into the shared segment for the live engine. Units are in the types; defaults are those of a
+// 40 Gb/s RoCE NIC without a scenario.
 #pragma once
 
 #include <array>
@@ -14,31 +15,35 @@ enum class TransportMode : std::uint8_t { kRoce, kIrn };
 
 // Loss recovery of IRN mode and the switches of the factor analysis (seed 004, 4.3.3).
 struct IrnConfig {
-  Duration rto_high = 320_us;        // RTO_high, 4.3.1
-  Duration rto_low = 100_us;         // RTO_low, 4.3.1
-  std::uint32_t rto_low_packets = 3; // N: RTO_low holds while at most N packets are in flight, 4.2.1
-  std::uint32_t bdp_cap = 110;       // packets in flight, 4.2.2; 0 = no BDP-FC (factor switch)
-  bool sack = true;                  // false: selective retransmit without the sender bitmap (factor switch "no SACK")
-  bool go_back_n = false;            // true: go-back-N with BDP-FC (factor switch)
+  Duration rto_high = 320_us;         // RTO_high, 4.3.1
+  Duration rto_low = 100_us;          // RTO_low, 4.3.1
+  std::uint32_t rto_low_packets = 3;  // N: RTO_low holds while at most N packets are in flight, 4.2.1
+  std::uint32_t bdp_cap = 110;        // packets in flight, 4.2.2; 0 = no BDP-FC (factor switch)
+  bool sack = true;        // false: selective retransmit without the sender bitmap (factor switch "no SACK")
+  bool go_back_n = false;  // true: go-back-N with BDP-FC (factor switch)
   std::uint32_t nack_threshold = 1;  // NACKs that start recovery; more for networks that reorder, 4.6
-  std::uint32_t bitmap_packets = 2048;  // size of the receiver's and sender's bitmaps when there is no cap; otherwise the cap decides
+  std::uint32_t bitmap_packets =
+      2048;  // size of the receiver's and sender's bitmaps when there is no cap; otherwise the cap decides
 };
 
 struct NicConfig {
   TransportMode mode = TransportMode::kRoce;
   Rate link_rate = 40_Gbps;
   Duration link_delay = 2_us;
-  std::uint32_t active_mtu = 4096;     // largest path MTU that a QP may ask for: 256..4096
-  // Loss recovery by a scenario. With `recovery_timers` off no retransmission timer runs but the verbs attribute's, as a liveness guard.
-  // Without a scenario RoCE mode has rto = infinite: the verbs attribute is its only timer.
+  std::uint32_t active_mtu = 4096;  // largest path MTU that a QP may ask for: 256..4096
+  // Loss recovery by a scenario. With `recovery_timers` off no retransmission timer runs but the verbs
+  // attribute's, as a liveness guard. Without a scenario RoCE mode has rto = infinite: the verbs attribute is
+  // its only timer.
   bool recovery_timers = true;
-  Duration roce_rto = Duration::infinite();  // go-back-N's timer (RTO_high in the paper's runs without PFC, 4.3.1)
-  std::uint32_t ack_interval = 66;     // RoCE: AckReq on a message's last packet and on every n-th packet of a long one (Linux rxe)
-  bool pfc_enabled = true;             // obey PFC frames
+  Duration roce_rto =
+      Duration::infinite();  // go-back-N's timer (RTO_high in the paper's runs without PFC, 4.3.1)
+  std::uint32_t ack_interval =
+      66;  // RoCE: AckReq on a message's last packet and on every n-th packet of a long one (Linux rxe)
+  bool pfc_enabled = true;  // obey PFC frames
   IrnConfig irn;
   // Classes (DESIGN section 5): program data and its ACKs, CNP, the rest.
   std::uint8_t roce_tc = 3, roce_dscp = 26, cnp_tc = 6, cnp_dscp = 48;
-  bool ecn_capable = false;            // set ECT(0) on data
+  bool ecn_capable = false;  // set ECT(0) on data
   std::uint32_t max_qps = 4096, max_cqs = 4096, max_mrs = 65536;
 };
 static_assert(std::is_trivially_copyable_v<NicConfig>);

@@ -1,5 +1,5 @@
-// What verbs programs and NIC exchange: work requests, completions, attributes. Plain values in the words of the verbs manual pages, without
-// including infiniband/verbs.h; irn_provider/verbs translates.
+// What verbs programs and NIC exchange: work requests, completions, attributes. Plain values in the words of
+// the verbs manual pages, without including infiniband/verbs.h; irn_provider/verbs translates.
 #pragma once
 
 #include <array>
@@ -25,11 +25,12 @@ struct SendWqe {
   std::uint64_t wr_id = 0;
   WrOpcode opcode = WrOpcode::kSend;
   bool signaled = true, solicited = false, fence = false, inline_data = false;
-  std::uint32_t imm = 0;              // as on the wire, network order kept by the caller (ibv_send_wr.imm_data)
-  std::uint64_t remote_addr = 0;      // WRITE, READ
+  std::uint32_t imm = 0;          // as on the wire, network order kept by the caller (ibv_send_wr.imm_data)
+  std::uint64_t remote_addr = 0;  // WRITE, READ
   RKey rkey;
   std::uint8_t num_sge = 0;
-  std::array<Sge, kMaxSge> sge;       // inline data: one entry that points at a copy owned by the caller until the CQE (verbs layer keeps it)
+  std::array<Sge, kMaxSge> sge;  // inline data: one entry that points at a copy owned by the caller until the
+                                 // CQE (verbs layer keeps it)
 };
 
 struct RecvWqe {
@@ -39,8 +40,19 @@ struct RecvWqe {
 };
 
 enum class WcStatus : std::uint8_t {  // ibv_wc_status, same numbers
-  kSuccess = 0, kLocLenErr = 1, kLocQpOpErr = 2, kLocProtErr = 4, kWrFlushErr = 5, kBadRespErr = 7, kLocAccessErr = 8,
-  kRemInvReqErr = 9, kRemAccessErr = 10, kRemOpErr = 11, kRetryExcErr = 12, kRnrRetryExcErr = 13, kFatalErr = 19,
+  kSuccess = 0,
+  kLocLenErr = 1,
+  kLocQpOpErr = 2,
+  kLocProtErr = 4,
+  kWrFlushErr = 5,
+  kBadRespErr = 7,
+  kLocAccessErr = 8,
+  kRemInvReqErr = 9,
+  kRemAccessErr = 10,
+  kRemOpErr = 11,
+  kRetryExcErr = 12,
+  kRnrRetryExcErr = 13,
+  kFatalErr = 19,
 };
 
 enum class WcOpcode : std::uint8_t { kSend, kWrite, kRead, kRecv, kRecvWriteImm };
@@ -50,27 +62,36 @@ struct Cqe {
   WcStatus status = WcStatus::kSuccess;
   WcOpcode opcode = WcOpcode::kSend;
   bool has_imm = false;
-  bool solicited = false;             // the message asked for an event (or it is an error)
+  bool solicited = false;  // the message asked for an event (or it is an error)
   std::uint32_t imm = 0;
   std::uint32_t byte_len = 0;
   Qpn qpn;
-  Time time;                          // experiment time at which it was made
+  Time time;  // experiment time at which it was made
 };
 
-enum class QpState : std::uint8_t { kReset, kInit, kRtr, kRts, kSqd, kSqe, kErr };  // ibv_qp_state, same order
+enum class QpState : std::uint8_t {
+  kReset,
+  kInit,
+  kRtr,
+  kRts,
+  kSqd,
+  kSqe,
+  kErr
+};  // ibv_qp_state, same order
 
 // IBTA 11.5.1 access rights (ibv_access_flags bits).
-inline constexpr std::uint32_t kAccessLocalWrite = 1, kAccessRemoteWrite = 2, kAccessRemoteRead = 4, kAccessRemoteAtomic = 8;
+inline constexpr std::uint32_t kAccessLocalWrite = 1, kAccessRemoteWrite = 2, kAccessRemoteRead = 4,
+                               kAccessRemoteAtomic = 8;
 
 // Where a QP's packets go: the address vector, resolved to what frames need.
 struct PathAddress {
   std::array<std::uint8_t, 6> dst_mac{};
   std::array<std::uint8_t, 16> src_gid{}, dst_gid{};  // IPv4-mapped (::ffff:a.b.c.d) or IPv6
   std::uint16_t udp_src_port = 0xc000;
-  std::uint8_t traffic_class = 0;     // IPv6/IPv4 TOS byte that the program set; 0 = the NIC's class for RoCE
+  std::uint8_t traffic_class = 0;  // IPv6/IPv4 TOS byte that the program set; 0 = the NIC's class for RoCE
   std::uint8_t hop_limit = 64;
   std::uint8_t src_gid_index = 0;
-  NodeId dst_node;                    // for virtual time's route tables
+  NodeId dst_node;  // for virtual time's route tables
   friend bool operator==(const PathAddress&, const PathAddress&) = default;
   bool is_ipv4() const {
     for (int i = 0; i < 10; ++i)
@@ -93,17 +114,25 @@ struct QpInit {
 // The attributes that modify_qp may set; the verbs layer checks the mask and the transition table.
 struct QpAttr {
   QpState state = QpState::kReset;
-  std::uint32_t path_mtu = 1024;      // bytes
+  std::uint32_t path_mtu = 1024;  // bytes
   Qpn dest_qpn;
   std::uint32_t rq_psn = 0, sq_psn = 0;
   std::uint32_t access_flags = 0;
   PathAddress path;
-  std::uint8_t timeout = 14;          // IBTA local ACK timeout: 4.096 us * 2^timeout, 0 = none
+  std::uint8_t timeout = 14;                  // IBTA local ACK timeout: 4.096 us * 2^timeout, 0 = none
   std::uint8_t retry_cnt = 7, rnr_retry = 7;  // rnr_retry 7 = for ever
-  std::uint8_t min_rnr_timer = 12;    // code of IBTA table 45
+  std::uint8_t min_rnr_timer = 12;            // code of IBTA table 45
   std::uint8_t max_rd_atomic = 1, max_dest_rd_atomic = 1;
 };
 
-enum class PostResult : std::uint8_t { kOk, kQueueFull, kBadState, kBadSge, kBadLength, kBadOpcode, kBadHandle };
+enum class PostResult : std::uint8_t {
+  kOk,
+  kQueueFull,
+  kBadState,
+  kBadSge,
+  kBadLength,
+  kBadOpcode,
+  kBadHandle
+};
 
 }  // namespace rocelab

@@ -21,7 +21,9 @@ class SessionError(RuntimeError):
 class SessionClient:
     """One live topology. Use as a context manager, or call stop()."""
 
-    def __init__(self, directory: Path, process: subprocess.Popen[bytes] | None, info: dict[str, Any]) -> None:
+    def __init__(
+        self, directory: Path, process: subprocess.Popen[bytes] | None, info: dict[str, Any]
+    ) -> None:
         self.dir = directory
         self.process = process  # None: somebody else's (`up`)
         self.info = info
@@ -43,7 +45,13 @@ class SessionClient:
         package = Path(__file__).resolve().parents[2]
         with open(directory / "session.log", "wb") as log:
             process = subprocess.Popen(
-                ["/usr/bin/python3", "-m", "rocelab.live.session", str(directory), *(["--stay"] if stay else [])],
+                [
+                    "/usr/bin/python3",
+                    "-m",
+                    "rocelab.live.session",
+                    str(directory),
+                    *(["--stay"] if stay else []),
+                ],
                 env={**os.environ, "PYTHONPATH": str(package)},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -84,7 +92,9 @@ class SessionClient:
         return answer
 
     def spawn(self, host: str, argv: list[str], env: dict[str, str], stdout: Path, stderr: Path) -> int:
-        return int(self.ask("spawn", host=host, argv=argv, env=env, stdout=str(stdout), stderr=str(stderr))["pid"])
+        return int(
+            self.ask("spawn", host=host, argv=argv, env=env, stdout=str(stdout), stderr=str(stderr))["pid"]
+        )
 
     def appctl(self, *argv: str) -> str:
         return str(self.ask("appctl", argv=list(argv))["text"])
@@ -115,5 +125,3 @@ class SessionClient:
 def _last_line(path: Path) -> str:
     lines = path.read_text(errors="replace").strip().splitlines() if path.exists() else []
     return lines[-1] if lines else "no message"
-
-

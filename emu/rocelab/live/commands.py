@@ -66,7 +66,9 @@ def up(scenario: Path, overrides: tuple[str, ...], label: str | None = None) -> 
         directory.remove()
         raise
     console = Console()
-    console.print(f"[bold]{directory.run_id}[/]: {scenario}, {plan.label} ({plan.mode}, PFC {'on' if plan.pfc else 'off'})")
+    console.print(
+        f"[bold]{directory.run_id}[/]: {scenario}, {plan.label} ({plan.mode}, PFC {'on' if plan.pfc else 'off'})"
+    )
     console.print("  ".join(f"{h.name} {h.ipv4}" for h in plan.hosts))
     console.print("./rocelab exec --host h1 -- PROGRAM ...    ./rocelab stat    ./rocelab down")
     return 0
@@ -80,10 +82,14 @@ def find(run_id: str | None) -> Kept:
             kept.append(Kept(directory, json.loads(path.read_text())))
     if not kept:
         raise RocelabError(
-            f"no topology {run_id} is up" if run_id else "no topology is up: ./rocelab up scenarios/pingpong.toml"
+            f"no topology {run_id} is up"
+            if run_id
+            else "no topology is up: ./rocelab up scenarios/pingpong.toml"
         )
     if len(kept) > 1:
-        raise RocelabError(f"several topologies are up: choose one with --run {'|'.join(k.directory.run_id for k in kept)}")
+        raise RocelabError(
+            f"several topologies are up: choose one with --run {'|'.join(k.directory.run_id for k in kept)}"
+        )
     return kept[0]
 
 
@@ -124,13 +130,17 @@ def stat(node: str | None, run_id: str | None, as_json: bool) -> int:
     kept = find(run_id)
     segment = native.module().open_segment(str(kept.segment))
     nics = {
-        f"{v['host']}.{v['vf']}": v["counters"] for v in segment.vfs if any(v["counters"].values()) or v["pid"] != 0
+        f"{v['host']}.{v['vf']}": v["counters"]
+        for v in segment.vfs
+        if any(v["counters"].values()) or v["pid"] != 0
     }
     ports = {p["interface"]: p["counters"] for p in segment.ports}
     switches = {p["interface"]: p["switch"] for p in segment.ports}
     if node is not None:
         if node not in kept.state["hosts"] and node not in switches.values():
-            raise RocelabError(f"no node {node}: there are {', '.join([*kept.state['hosts'], *sorted(set(switches.values()))])}")
+            raise RocelabError(
+                f"no node {node}: there are {', '.join([*kept.state['hosts'], *sorted(set(switches.values()))])}"
+            )
         nics = {name: c for name, c in nics.items() if name.rpartition(".")[0] == node}
         ports = {name: c for name, c in ports.items() if switches[name] == node}
     if as_json:

@@ -71,7 +71,13 @@ class LiveEngine:
         self.report(Progress(plan, "start"))
         session = self._session_for(plan)
         self.runs += 1
-        run = _Run(plan, session, self.directory, f"run{self.runs}", (out / "pcap" / plan.name) if pcap and out else None)
+        run = _Run(
+            plan,
+            session,
+            self.directory,
+            f"run{self.runs}",
+            (out / "pcap" / plan.name) if pcap and out else None,
+        )
         try:
             return run.execute(self.report)
         except BaseException:
@@ -102,7 +108,9 @@ class LiveEngine:
 def start_session(directory: RunDirectory, layout: Layout, stay: bool = False) -> SessionClient:
     """A session whose processes and namespaces are on the run's record."""
     try:
-        session = SessionClient.start(directory.tmp, layout, paths.OVS_TREE, stay, lambda pid: directory.record_pid(pid, "session"))
+        session = SessionClient.start(
+            directory.tmp, layout, paths.OVS_TREE, stay, lambda pid: directory.record_pid(pid, "session")
+        )
     except SessionError as e:
         raise RocelabError(f"the topology could not be built: {e}") from e
     directory.record_namespace(session.info["session"])
@@ -127,7 +135,9 @@ def host_environment(run_id: str, segment: Path, host: str) -> dict[str, str]:
 class _Run:
     """One run plan: segment, programs, traces."""
 
-    def __init__(self, plan: RunPlan, session: SessionClient, directory: RunDirectory, name: str, pcap: Path | None) -> None:
+    def __init__(
+        self, plan: RunPlan, session: SessionClient, directory: RunDirectory, name: str, pcap: Path | None
+    ) -> None:
         self.plan = plan
         self.session = session
         self.run_id = directory.run_id
@@ -185,7 +195,15 @@ class _Run:
         for host in plan.hosts:
             if host.name not in active:
                 continue
-            argv = [str(program), "--me", host.name, "--flows", str(self.dir / "flows"), "--hosts", str(self.dir / "hosts")]
+            argv = [
+                str(program),
+                "--me",
+                host.name,
+                "--flows",
+                str(self.dir / "flows"),
+                "--hosts",
+                str(self.dir / "hosts"),
+            ]
             argv += ["--device", "rocelab0", "--gid-index", "1", "--mtu", str(plan.path_mtu), "--verify"]
             argv += ["--timeout", str(plan.verbs_timeout), "--retry-cnt", str(plan.verbs_retry_cnt)]
             argv += ["--out", str(self.dir / f"{host.name}.json")]
@@ -217,7 +235,9 @@ class _Run:
                 return f"not finished after {self.plan.limit_ps / 1e12:g} s of experiment time (engine.limit)"
             if time.monotonic() - last_change > _STALL_SECONDS:
                 self.broken = True
-                return f"the clock has stood still for {_STALL_SECONDS:.0f} s of wall time at {now / 1e6:.3f} us"
+                return (
+                    f"the clock has stood still for {_STALL_SECONDS:.0f} s of wall time at {now / 1e6:.3f} us"
+                )
             time.sleep(_POLL_SECONDS)
 
     def _failures(self, statuses: Mapping[str, int]) -> str | None:
@@ -250,7 +270,9 @@ class _Run:
         return RunOutcome(
             plan=self.plan,
             flows=flows,
-            nic_counters={(v["host"], v["vf"]): v["counters"] for v in vfs if v["records"] > 0 or v["pid"] != 0},
+            nic_counters={
+                (v["host"], v["vf"]): v["counters"] for v in vfs if v["records"] > 0 or v["pid"] != 0
+            },
             port_counters={p["interface"]: p["counters"] for p in segment.ports},
             node_digests=tuple(digests),
             events=events,

@@ -51,10 +51,14 @@ def read_records(
                 if record[key] is not None:
                     record[key] += epoch
             ends[(record["id"], record["role"])] = record
-    return tuple(_join(f, ends.get((f.id, "source"), {}), ends.get((f.id, "sink"), {}), events) for f in flows)
+    return tuple(
+        _join(f, ends.get((f.id, "source"), {}), ends.get((f.id, "sink"), {}), events) for f in flows
+    )
 
 
-def _join(flow: FlowPlan, source: Mapping[str, Any], sink: Mapping[str, Any], events: Mapping[str, Array]) -> FlowRecord:
+def _join(
+    flow: FlowPlan, source: Mapping[str, Any], sink: Mapping[str, Any], events: Mapping[str, Array]
+) -> FlowRecord:
     status = next((s for s in map(_status, (source, sink)) if s != 0), 0)
     requester, requester_host = (sink, flow.dst) if flow.op == "read" else (source, flow.src)
     posted, placed = requester.get("posted_ps"), sink.get("placed_ps")

@@ -25,7 +25,9 @@ class LosslessSwitch(Switch):  # type: ignore[misc]  # Mininet has no type hints
         """The bridge exists already: rules come from the scenario's routes, not from a controller."""
 
     def dpctl(self, *args: str) -> str:
-        return self.ovs.run("ovs-ofctl", "-O", "OpenFlow13", args[0], f"unix:{self.ovs.dir}/{self.name}.mgmt", *args[1:])
+        return self.ovs.run(
+            "ovs-ofctl", "-O", "OpenFlow13", args[0], f"unix:{self.ovs.dir}/{self.name}.mgmt", *args[1:]
+        )
 
 
 class Network:
@@ -41,7 +43,9 @@ class Network:
         hosts: dict[str, Host] = {}
         for h in self.layout.hosts:
             hosts[h.name] = self.net.addHost(h.name, ip=None)
-        switches = {s.name: self.net.addSwitch(s.name, cls=LosslessSwitch, ovs=self.ovs) for s in self.layout.switches}
+        switches = {
+            s.name: self.net.addSwitch(s.name, cls=LosslessSwitch, ovs=self.ovs) for s in self.layout.switches
+        }
         owner = {p.interface: s.name for s in self.layout.switches for p in s.ports}
         numbers = {p.interface: p.ofport for s in self.layout.switches for p in s.ports}
         for h in self.layout.hosts:
@@ -91,7 +95,9 @@ class Network:
 
 
 def _ip_batch(lines: list[str], prefix: list[str]) -> None:
-    done = subprocess.run([*prefix, "ip", "-batch", "-"], input="\n".join(lines) + "\n", capture_output=True, text=True)
+    done = subprocess.run(
+        [*prefix, "ip", "-batch", "-"], input="\n".join(lines) + "\n", capture_output=True, text=True
+    )
     if done.returncode != 0:
         raise RuntimeError(f"ip: {done.stderr.strip().splitlines()[0]}")
 

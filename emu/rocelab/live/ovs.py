@@ -56,7 +56,12 @@ class Ovs:
         return self.run("ovs-appctl", "-t", str(self.dir / "ovs-vswitchd.ctl"), *argv, timeout=timeout)
 
     def start(self) -> None:
-        self.run("ovsdb-tool", "create", str(self.dir / "conf.db"), str(self.build / "vswitchd" / "vswitch.ovsschema"))
+        self.run(
+            "ovsdb-tool",
+            "create",
+            str(self.dir / "conf.db"),
+            str(self.build / "vswitchd" / "vswitch.ovsschema"),
+        )
         self._daemon(
             "ovsdb-server",
             str(self.dir / "conf.db"),
@@ -68,7 +73,14 @@ class Ovs:
         self._wait_for(self.dir / "db.sock", "ovsdb-server")
         self.vsctl("--no-wait", "init")
         # One PMD thread runs all ports; flows stay until they are removed.
-        self.vsctl("--no-wait", "set", "Open_vSwitch", ".", "other_config:max-idle=3600000", "other_config:pmd-cpu-mask=0x1")
+        self.vsctl(
+            "--no-wait",
+            "set",
+            "Open_vSwitch",
+            ".",
+            "other_config:max-idle=3600000",
+            "other_config:pmd-cpu-mask=0x1",
+        )
         self._daemon(
             "ovs-vswitchd",
             f"unix:{self.dir}/db.sock",
@@ -108,7 +120,14 @@ class Ovs:
             argv += [f"other-config:datapath-id={number:016x}", "protocols=OpenFlow13"]
             for port in switch.ports:
                 argv += ["--", "add-port", switch.name, port.interface]
-                argv += ["--", "set", "Interface", port.interface, "type=lossless", f"ofport_request={port.ofport}"]
+                argv += [
+                    "--",
+                    "set",
+                    "Interface",
+                    port.interface,
+                    "type=lossless",
+                    f"ofport_request={port.ofport}",
+                ]
                 argv += [f"options:switch={switch.name}"]
                 argv += [f"options:peer={port.peer}"] if port.peer else []
         self.vsctl("--timeout=60", *argv[1:])

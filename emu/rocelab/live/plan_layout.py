@@ -19,7 +19,9 @@ def layout_of(plan: RunPlan) -> Layout:
         switches.append(
             SwitchLayout(
                 s.name,
-                tuple(PortLayout(p.interface, p.port_id + 1, None if p.peer_is_host else p.peer) for p in ports),
+                tuple(
+                    PortLayout(p.interface, p.port_id + 1, None if p.peer_is_host else p.peer) for p in ports
+                ),
                 (*s.openflow, *_ipv6_rules(plan, s.openflow)),
             )
         )
@@ -32,7 +34,9 @@ def _ipv6_rules(plan: RunPlan, openflow: tuple[str, ...]) -> list[str]:
     twins = []
     for rule in openflow:
         fields = rule.replace(" ", ",").split(",")
-        target = next((f.split("=", 1)[1].removesuffix("/32") for f in fields if f.startswith("nw_dst=")), None)
+        target = next(
+            (f.split("=", 1)[1].removesuffix("/32") for f in fields if f.startswith("nw_dst=")), None
+        )
         if target not in addresses:
             continue
         twin = rule.replace(f"nw_dst={target}/32", f"nw_dst={target}")

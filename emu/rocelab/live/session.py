@@ -68,7 +68,9 @@ class Session:
 
     # --- requests -------------------------------------------------------------------------------------------------
 
-    def do_spawn(self, host: str, argv: list[str], env: dict[str, str], stdout: str, stderr: str) -> dict[str, Any]:
+    def do_spawn(
+        self, host: str, argv: list[str], env: dict[str, str], stdout: str, stderr: str
+    ) -> dict[str, Any]:
         with open(stdout, "wb") as out, open(stderr, "wb") as err:
             program = subprocess.Popen(
                 ["mnexec", "-a", str(self.network.pid(host)), *argv],

@@ -1,0 +1,60 @@
+"""`./rocelab bench live`: what rocelab itself costs on this machine, as one JSON document. What each number includes is in docs/benchmarks.md.
+
+Nothing here passes or fails on time. A measurement that could not be made has an `error` in its place, and the exit status is 1.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections.abc import Callable
+from typing import Any
+
+from rocelab.bench import engines, hosts, scenarios
+from rocelab.bench.machine import machine
+from rocelab.errors import RocelabError
+from rocelab.setup_progress import Step
+
+Measure = Callable[[Step], dict[str, Any]]
+
+# In the order of the document. The engines come first: what a switch model costs is part of what is said of the incast.
+_LIVE: tuple[tuple[str, str, Measure], ...] = (
+    ("switch_model", "switch model alone", engines.switch_model),
+    ("nic_engine", "NIC engine alone", engines.nic_engine),
+    ("incast", "incast, 8 -> 1", scenarios.incast),
+    ("ping_pong", "ping-pong", hosts.ping_pong),
+    ("start_up", "start-up of 4, 16, 64 hosts", hosts.start_up),
+    ("leaf_spine_54", "leaf-spine, 54 hosts", scenarios.leaf_spine_54),
+)
+
+
+def live() -> int:
+    """Prints the document on stdout, progress on stderr."""
+    signal.signal(signal.SIGTERM, _interrupt)  # the same way out as ^C: nothing stays behind
+    document: dict[str, Any] = {"machine": machine()}
+    for name, title, measure in _LIVE:
+        try:
+            with Step(title) as step:
+                document[name] = measure(step)
+        except RocelabError as e:
+            document[name] = {"error": str(e)}
+    _split_hop(document)
+    print(json.dumps(document, indent=2))
+    return 1 if any("error" in document[name] for name, _, _ in _LIVE) else 0
+
+
+def des() -> int:
+    raise RocelabError("bench des is not there yet: use ./rocelab bench live")
+
+
+def _split_hop(document: dict[str, Any]) -> None:
+    """What of the switch process's time per frame and hop is not the model's is the OVS pipeline's, rings and clock included."""
+    model = document["switch_model"].get("ns_per_hop", {}).get("BM_PermutationLossless/8")
+    for run in document["incast"].get("labels", {}).values():
+        run["switch_model_ns_per_hop"] = model
+        whole = run["switch_process_cpu_ns_per_hop"]
+        run["ovs_pipeline_ns_per_hop"] = None if model is None else round(whole - model, 1)
+
+
+def _interrupt(*_: object) -> None:
+    raise KeyboardInterrupt

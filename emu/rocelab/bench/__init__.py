@@ -13,6 +13,7 @@ from typing import Any
 from rocelab.bench import engines, hosts, scenarios
 from rocelab.bench.machine import machine
 from rocelab.errors import RocelabError
+from rocelab.live.client import SessionError
 from rocelab.setup_progress import Step
 
 Measure = Callable[[Step], dict[str, Any]]
@@ -36,7 +37,7 @@ def live() -> int:
         try:
             with Step(title) as step:
                 document[name] = measure(step)
-        except RocelabError as e:
+        except (RocelabError, SessionError, OSError) as e:
             document[name] = {"error": str(e)}
     _split_hop(document)
     print(json.dumps(document, indent=2))
@@ -48,12 +49,13 @@ def des() -> int:
 
 
 def _split_hop(document: dict[str, Any]) -> None:
-    """What of the switch process's time per frame and hop is not the model's is the OVS pipeline's, rings and clock included."""
-    model = document["switch_model"].get("ns_per_hop", {}).get("BM_PermutationLossless/8")
-    for run in document["incast"].get("labels", {}).values():
-        run["switch_model_ns_per_hop"] = model
-        whole = run["switch_process_cpu_ns_per_hop"]
-        run["ovs_pipeline_ns_per_hop"] = None if model is None else round(whole - model, 1)
+    """Of the switch process's time per frame and hop, what is not the model's: the OVS pipeline, with rings, clock and wake-ups."""
+    model = document["switch_model"].get("ns_per_hop", {}).get(engines.LIKE_A_LEAF)
+    for name in ("incast", "leaf_spine_54"):
+        for run in document[name].get("labels", {}).values():
+            run["switch_model_ns_per_hop"] = model
+            whole = run["switch_process_cpu_ns_per_hop"]
+            run["ovs_and_clock_ns_per_hop"] = None if model is None else round(whole - model, 1)
 
 
 def _interrupt(*_: object) -> None:

@@ -33,14 +33,16 @@ def ping_pong(step: Step) -> dict[str, Any]:
     if shutil.which("ibv_rc_pingpong") is None:
         raise RocelabError("ibv_rc_pingpong is not installed (Debian package ibverbs-utils)")
     result: dict[str, Any] = {"bytes": _BYTES, "iterations": _ITERATIONS[1] - _ITERATIONS[0]}
-    result["wall_us_per_ping_pong_iteration"] = {}
+    wall: dict[str, float] = {}
+    cpu: dict[str, float] = {}
     for plan in make_plans(read_scenario(_SCENARIO)):
         step.update(note=plan.label)
         with _topology(plan) as topology:
             few, many = (topology.ping_pong(n, step) for n in _ITERATIONS)
-        per_iteration = (many - few) / (_ITERATIONS[1] - _ITERATIONS[0])
-        result["wall_us_per_ping_pong_iteration"][plan.label] = round(per_iteration * 1e6, 2)
-    return result
+        more = _ITERATIONS[1] - _ITERATIONS[0]
+        wall[plan.label] = round((many[0] - few[0]) * 1e6 / more, 2)
+        cpu[plan.label] = round((many[1] - few[1]) * 1e6 / more, 2)
+    return {**result, "wall_us_per_ping_pong_iteration": wall, "cpu_us_per_ping_pong_iteration": cpu}
 
 
 def start_up(step: Step) -> dict[str, Any]:
@@ -64,14 +66,14 @@ class _Topology:
     directory: RunDirectory
     segment: Path
 
-    def ping_pong(self, iterations: int, step: Step) -> float:
-        """Seconds of wall time from the client's start to the end of both."""
+    def ping_pong(self, iterations: int, step: Step) -> tuple[float, float]:
+        """Seconds from the client's start to the end of both: wall time, processor time of both and the switch."""
         client, server = self.plan.hosts[1].name, self.plan.hosts[0]
         argv = ["ibv_rc_pingpong", "-g", "1", "-s", str(_BYTES), "-n", str(iterations)]
         end = time.monotonic() + _LIMIT_SECONDS
         serving = self._spawn(server.name, argv)
         while True:
-            begin = time.monotonic()
+            begin, cpu = time.monotonic(), self._cpu_s()
             calling = self._spawn(client, [*argv, server.ipv4])
             status = self._wait(calling, end, step)
             if status == 0 and self._wait(serving, end, step) == 0:
@@ -79,8 +81,17 @@ class _Topology:
             if self._status(serving) is not None or time.monotonic() > end:
                 raise RocelabError(f"ibv_rc_pingpong, {self.plan.label}: {self._last_words(client)}")
             time.sleep(0.05)  # the server does not listen yet
+        wall, cpu = time.monotonic() - begin, self._cpu_s() - cpu
         self.session.ask("forget")
-        return time.monotonic() - begin
+        return wall, cpu
+
+    def _cpu_s(self) -> float:
+        """Of the programs that have ended, and of the switch process so far."""
+        programs, daemons = (
+            self.session.ask("poll")["usage"]["cpu_s"],
+            self.session.ask("usage")["daemon_cpu_s"],
+        )
+        return float(programs) + float(daemons)
 
     def _spawn(self, host: str, argv: list[str]) -> int:
         environment = host_environment(self.directory.run_id, self.segment, host)

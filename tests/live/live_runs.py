@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -176,4 +175,3 @@ def topology(scenario: Path, *arguments: str) -> Iterator[str]:
     finally:
         down = command("down", "--run", match[1])
         assert down.returncode == 0, down.stderr
-        shutil.rmtree(f"/tmp/rocelab.{match[1]}", ignore_errors=True)

@@ -86,8 +86,8 @@ def run(
     _check_overrides(overrides)
     if engine is Engine.des and clock is not None:
         raise UsageError("--clock is for --engine live: the virtual-time engine has none")
-    if engine is Engine.live:
-        require_root("--engine live")
+    if engine is not Engine.des:
+        require_root("the live engine")
     set_up()
     return _call(
         *("rocelab.runner", "run_scenario", scenario),

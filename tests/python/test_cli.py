@@ -77,6 +77,7 @@ def test_root_is_asked_for_before_anything_is_built(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr("rocelab.privileges.is_root", lambda: False)
     monkeypatch.setattr(cli, "set_up", lambda: pytest.fail("built"))
     for words in (
+        ["run", str(ROOT / "LICENSE")],
         ["run", str(ROOT / "LICENSE"), "--engine", "live"],
         ["exec", "--host", "h1", "--", "ls"],
         ["down"],

@@ -23,7 +23,7 @@ from rocelab.live.flow_records import read_records
 from rocelab.live.layout import Layout
 from rocelab.live.plan_layout import layout_of
 from rocelab.live.usage import Usage
-from rocelab.model import TRACE_DTYPE, FidelityInputs, RunOutcome, RunPlan
+from rocelab.model import TRACE_DTYPE, FidelityInputs, FlowRecord, RunOutcome, RunPlan
 
 _POLL_SECONDS = 0.02
 _STALL_SECONDS = 60.0  # wall time without any progress of the clock
@@ -284,8 +284,13 @@ class _Run:
                 late_frames=segment.late_frames,
                 last_detach_ps=segment.last_detach_ps,
             ),
-            end_ps=segment.now_ps,
+            end_ps=_end_ps(flows) if error is None else segment.now_ps,
             cpu_s=self.usage.cpu_s,
             max_rss_bytes=self.usage.max_rss_bytes,
             error=error,
         )
+
+
+def _end_ps(flows: tuple[FlowRecord, ...]) -> int:
+    """Of a complete run: its last flow. How far the clock went on until the runner noticed is the machine's affair."""
+    return max((t for f in flows for t in (f.placed_ps, f.cqe_ps) if t is not None), default=0)

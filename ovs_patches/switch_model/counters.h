@@ -25,18 +25,19 @@ enum class SwitchDropReason : std::uint8_t {
   kNoCopy = 5,       // a copy for another output, and FrameOwner had no frame for it
 };
 
-#define ROCELAB_SWITCH_PORT_COUNTERS(X)                                                             \
-  X(rx_frames)                                                                                      \
-  X(rx_bytes)                                                                                       \
-  X(tx_frames)                                                                                      \
-  X(tx_bytes)                                                                                       \
-  X(replicated_frames)                                                                              \
-  X(replicated_bytes) /* copies beyond the first, of frames with several outputs */                 \
-  X(drops)                                                                                          \
-  X(dropped_bytes)                                                                                  \
-  X(drops_egress_limit) X(drops_input_buffer) X(drops_headroom) X(drops_oversize) X(drops_no_route) \
-      X(drops_no_copy) X(data_drops)  /* of the drops: RoCE or IRN packets with payload */          \
-      X(lossless_drops)               /* of the drops: frames of a lossless class */                \
+#define ROCELAB_SWITCH_PORT_COUNTERS(X)                                                        \
+  X(rx_frames)                                                                                 \
+  X(rx_bytes)                                                                                  \
+  X(tx_frames)                                                                                 \
+  X(tx_bytes)                                                                                  \
+  X(replicated_frames)                                                                         \
+  X(replicated_bytes) /* copies beyond the first, of frames with several outputs */            \
+  X(drops)                                                                                     \
+  X(dropped_bytes)                                                                             \
+  X(drops_egress_limit)                                                                        \
+  X(drops_input_buffer) X(drops_headroom) X(drops_oversize) X(drops_no_route) X(drops_no_copy) \
+      X(data_drops)                   /* of the drops: RoCE or IRN packets with payload */     \
+      X(lossless_drops)               /* of the drops: frames of a lossless class */           \
       X(ecn_marked) X(rx_pfc_ignored) /* PFC frames received while PFC is disabled */
 
 #define ROCELAB_SWITCH_CLASS_COUNTERS(X)                                              \

@@ -97,7 +97,9 @@ def programs(run_id: str) -> dict[str, int]:
 
 def recorded(run_id: str) -> list[tuple[ProcessId, str]]:
     """All processes on a run's record, with their roles."""
-    lines = (line.split(maxsplit=2) for line in Path(f"/dev/shm/rocelab.{run_id}/pids").read_text().splitlines())
+    lines = (
+        line.split(maxsplit=2) for line in Path(f"/dev/shm/rocelab.{run_id}/pids").read_text().splitlines()
+    )
     return [(ProcessId(int(pid), int(start)), role) for pid, start, role in lines]
 
 
@@ -116,7 +118,9 @@ def leftovers(run_id: str, processes: list[tuple[ProcessId, str]]) -> list[str]:
         left += [str(p) for p in Path(folder).glob(f"rl{run_id}*")]
     left += [f"{role} (process {p.pid})" for p, role in processes if p.alive()]
     known = {p.pid for p, _ in processes}
-    left += [f"process {p}" for p in all_pids() if p not in known and environment_value(p, RUN_VARIABLE) == run_id]
+    left += [
+        f"process {p}" for p in all_pids() if p not in known and environment_value(p, RUN_VARIABLE) == run_id
+    ]
     return left
 
 
@@ -133,7 +137,9 @@ def wait_for(condition: Callable[[], Any], what: str, seconds: float = 60.0) -> 
 
 
 def command(*arguments: str | Path, timeout: float = 120.0) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([str(ROCELAB), *map(str, arguments)], capture_output=True, text=True, timeout=timeout, cwd=ROOT)
+    return subprocess.run(
+        [str(ROCELAB), *map(str, arguments)], capture_output=True, text=True, timeout=timeout, cwd=ROOT
+    )
 
 
 def error_of(done: subprocess.CompletedProcess[str]) -> str:
@@ -149,7 +155,12 @@ def background(*arguments: str | Path, log: Path) -> Iterator[subprocess.Popen[b
     """A command in a process group of its own; ended at the end, if it still runs."""
     with log.open("wb") as out:
         process = subprocess.Popen(
-            [str(ROCELAB), *map(str, arguments)], stdout=out, stderr=out, stdin=subprocess.DEVNULL, start_new_session=True, cwd=ROOT
+            [str(ROCELAB), *map(str, arguments)],
+            stdout=out,
+            stderr=out,
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,
+            cwd=ROOT,
         )
     try:
         yield process

@@ -66,14 +66,28 @@ def _check_rate(where: str, frames: list[tuple[int, int]], speed: int) -> None:
         elapsed = frames[last][0] - frames[first][0]
         # a stamp is a departure's beginning or its end, the same for all: one of the two sums bounds the time between
         needed = min(sum(wire_ps[first:last]), sum(wire_ps[first + 1 : last + 1]))
-        assert elapsed >= needed, f"{where}: frames {first}..{last} in {elapsed} ps, the link needs {needed} ps"
+        assert (
+            elapsed >= needed
+        ), f"{where}: frames {first}..{last} in {elapsed} ps, the link needs {needed} ps"
 
 
 @pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed")
 def test_tshark_shows_the_captures_as_roce(captures: list[Path]) -> None:
     for path in captures:
         done = subprocess.run(
-            ["tshark", "-r", str(path), "-T", "fields", "-e", "_ws.col.Protocol", "-e", "_ws.malformed", "-e", "infiniband.bth.opcode"],
+            [
+                "tshark",
+                "-r",
+                str(path),
+                "-T",
+                "fields",
+                "-e",
+                "_ws.col.Protocol",
+                "-e",
+                "_ws.malformed",
+                "-e",
+                "infiniband.bth.opcode",
+            ],
             capture_output=True,
             text=True,
             timeout=120,

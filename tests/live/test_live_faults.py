@@ -12,7 +12,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from live_runs import HERE, background, command, daemon, leftovers, live, programs, recorded, run, runs_of, wait_for
+from live_runs import (
+    HERE,
+    background,
+    command,
+    daemon,
+    leftovers,
+    live,
+    programs,
+    recorded,
+    run,
+    runs_of,
+    wait_for,
+)
 from rocelab import native
 
 pytestmark = live
@@ -45,10 +57,15 @@ def _saved(folder: Path) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("mode", ["irn", "roce", "roce+pfc"])
-def test_when_a_receiver_dies_its_peers_end_with_an_error_and_the_rest_is_saved(tmp_path: Path, mode: str) -> None:
+def test_when_a_receiver_dies_its_peers_end_with_an_error_and_the_rest_is_saved(
+    tmp_path: Path, mode: str
+) -> None:
     begin = time.monotonic()
     result = _run_and_break(
-        tmp_path, 2_000_000_000, lambda run_id: os.kill(programs(run_id)["h4"], signal.SIGKILL), f"transport={mode}"
+        tmp_path,
+        2_000_000_000,
+        lambda run_id: os.kill(programs(run_id)["h4"], signal.SIGKILL),
+        f"transport={mode}",
     )
     assert time.monotonic() - begin < 60
     (outcome,) = result.outcomes
@@ -66,7 +83,9 @@ def test_a_stopped_sender_blocks_nobody_and_the_run_is_marked(tmp_path: Path) ->
     clock: list[int] = []
 
     def stop_for_a_while(run_id: str) -> None:
-        segment = native.module().open_segment(str(next(Path(f"/dev/shm/rocelab.{run_id}").glob("run*/segment"))))
+        segment = native.module().open_segment(
+            str(next(Path(f"/dev/shm/rocelab.{run_id}").glob("run*/segment")))
+        )
         pid = programs(run_id)["h1"]
         os.kill(pid, signal.SIGSTOP)
         try:
@@ -77,7 +96,12 @@ def test_a_stopped_sender_blocks_nobody_and_the_run_is_marked(tmp_path: Path) ->
             os.kill(pid, signal.SIGCONT)
 
     result = _run_and_break(
-        tmp_path, 2_000_000_000, stop_for_a_while, "workload.incast.size=60MB", "timers.verbs_timeout=14", "timers.verbs_retry_cnt=7"
+        tmp_path,
+        2_000_000_000,
+        stop_for_a_while,
+        "workload.incast.size=60MB",
+        "timers.verbs_timeout=14",
+        "timers.verbs_retry_cnt=7",
     )
     assert clock[1] > clock[0], "time stood still while one sender did"
     assert result.complete, result.errors()
@@ -107,7 +131,9 @@ def _in_mid_run(pid: int) -> str:
     wait_for(lambda: set(programs(run_id)) == {*_SENDERS, "h4"}, "the traffic programs")
     module = native.module()
     (path,) = Path(f"/dev/shm/rocelab.{run_id}").glob("run*/segment")
-    wait_for(lambda: module.open_segment(str(path)).now_ps > 1_000_000_000, "a millisecond of experiment time")
+    wait_for(
+        lambda: module.open_segment(str(path)).now_ps > 1_000_000_000, "a millisecond of experiment time"
+    )
     return str(run_id)
 
 
@@ -118,15 +144,21 @@ def test_clean_removes_what_a_killed_run_left(tmp_path: Path) -> None:
         process.kill()
         process.wait()
         done = command("clean", run_id)
-        assert done.returncode == 0 or f"no run {run_id}" in done.stderr, done.stderr  # it may have cleaned up by itself
+        assert (
+            done.returncode == 0 or f"no run {run_id}" in done.stderr
+        ), done.stderr  # it may have cleaned up by itself
         left = leftovers(run_id, processes)
         assert left == []
 
 
 @pytest.mark.parametrize(
-    ("number", "status"), [(signal.SIGINT, (130,)), (signal.SIGTERM, (130, 143))], ids=["interrupt", "terminate"]
+    ("number", "status"),
+    [(signal.SIGINT, (130,)), (signal.SIGTERM, (130, 143))],
+    ids=["interrupt", "terminate"],
 )
-def test_a_run_that_is_told_to_end_cleans_up_itself(tmp_path: Path, number: signal.Signals, status: tuple[int, ...]) -> None:
+def test_a_run_that_is_told_to_end_cleans_up_itself(
+    tmp_path: Path, number: signal.Signals, status: tuple[int, ...]
+) -> None:
     with background("run", _LONG, "--out", tmp_path / "out", log=tmp_path / "log") as process:
         run_id = _in_mid_run(process.pid)
         processes = recorded(run_id)

@@ -42,7 +42,9 @@ def test_irn_resends_by_nack_only_what_was_lost(incast: Any) -> None:
     irn = flows[flows.label == "irn"]
     assert len(irn) == 16 and irn.data_drops.sum() > 0
     by_nack = irn.retransmitted - irn.timeout_retransmitted
-    assert (by_nack <= irn.data_drops).all(), irn[["seed", "flow", "data_drops", "retransmitted", "timeout_retransmitted"]]
+    assert (by_nack <= irn.data_drops).all(), irn[
+        ["seed", "flow", "data_drops", "retransmitted", "timeout_retransmitted"]
+    ]
 
 
 def test_irn_resends_nothing_that_had_arrived(runs: Any) -> None:

@@ -38,7 +38,9 @@ kind = "list"
     ],
     ids=["unknown key", "rate without unit", "no delay", "unknown kind", "broken TOML", "unknown host"],
 )
-def test_a_mistake_in_a_scenario_is_named_with_its_line_and_column(tmp_path: Path, line: str, mistake: str, where: str) -> None:
+def test_a_mistake_in_a_scenario_is_named_with_its_line_and_column(
+    tmp_path: Path, line: str, mistake: str, where: str
+) -> None:
     path = tmp_path / "wrong.toml"
     path.write_text(_GOOD.replace(line, mistake))
     said = error_of(command("run", path, "--out", tmp_path / "out"))
@@ -56,7 +58,9 @@ def test_a_scenario_without_mistake_runs(tmp_path: Path) -> None:
 
 
 def test_a_missing_file_is_named() -> None:
-    assert "no scenario file scenarios/incsat.toml: did you mean scenarios/incast.toml?" == error_of(command("run", "scenarios/incsat.toml"))
+    assert "no scenario file scenarios/incsat.toml: did you mean scenarios/incast.toml?" == error_of(
+        command("run", "scenarios/incsat.toml")
+    )
 
 
 def test_an_override_of_an_unknown_key_is_named() -> None:
@@ -70,6 +74,10 @@ def test_without_root_one_line_says_so(words: list[str]) -> None:
     if subprocess.run([*user, "test", "-x", str(ROCELAB)], check=False).returncode != 0:
         pytest.skip(f"{ROOT} is not readable for others")
     done = subprocess.run(
-        [*user, str(ROCELAB), *words, "scenarios/quick.toml"], capture_output=True, text=True, timeout=60, cwd=ROOT
+        [*user, str(ROCELAB), *words, "scenarios/quick.toml"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        cwd=ROOT,
     )
     assert "needs root" in error_of(done)

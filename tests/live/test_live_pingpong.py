@@ -28,13 +28,21 @@ def _pingpong(run_id: str, *arguments: str) -> tuple[str, str]:
     """What the server and the client print."""
     words = [str(ROCELAB), "exec", "--run", run_id, "--host"]
     server = subprocess.Popen(
-        [*words, "h1", "--", *_PINGPONG, *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=ROOT
+        [*words, "h1", "--", *_PINGPONG, *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        cwd=ROOT,
     )
     try:
         end = time.monotonic() + 60
         while True:
             client = subprocess.run(
-                [*words, "h2", "--", *_PINGPONG, *arguments, "10.0.0.1"], capture_output=True, text=True, timeout=60, cwd=ROOT
+                [*words, "h2", "--", *_PINGPONG, *arguments, "10.0.0.1"],
+                capture_output=True,
+                text=True,
+                timeout=60,
+                cwd=ROOT,
             )
             if "Couldn't connect" not in client.stderr or time.monotonic() > end:
                 break
@@ -54,7 +62,9 @@ def _microseconds(said: str) -> str:
 
 
 @pytest.mark.parametrize("size", [1, 4096, 65536, 1048576])
-def test_an_iteration_takes_the_predicted_time_and_the_same_in_every_run(kept: tuple[str, str], size: int) -> None:
+def test_an_iteration_takes_the_predicted_time_and_the_same_in_every_run(
+    kept: tuple[str, str], size: int
+) -> None:
     run_id, label = kept
     plan = next(p for p in make_plans(read_scenario(SCENARIOS / "pingpong.toml")) if p.label == label)
     iterations = 1000 if size < 1 << 20 else 100
@@ -64,7 +74,9 @@ def test_an_iteration_takes_the_predicted_time_and_the_same_in_every_run(kept: t
     predicted = plan.native.ping_pong_ps("h1", "h2", size) / 1e6
     assert float(_microseconds(first[1])) == pytest.approx(predicted, rel=0.02)
     tick = 1 / iterations + 0.0101  # gettimeofday() counts whole microseconds, printf() hundredths
-    assert [float(_microseconds(s)) for s in first] == pytest.approx([float(_microseconds(s)) for s in second], abs=tick)
+    assert [float(_microseconds(s)) for s in first] == pytest.approx(
+        [float(_microseconds(s)) for s in second], abs=tick
+    )
 
 
 def test_completion_events_wake_the_program(kept: tuple[str, str]) -> None:

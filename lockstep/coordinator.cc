@@ -248,8 +248,7 @@ void Coordinator::press(std::uint32_t vf, std::int64_t now_ns) {
   if (gate_open_ && (state == 'T' || state == 't')) {
     slot.excluded.store(1);
     abandon_turns(vf);
-    header_.detaches.fetch_add(1);
-    header_.last_detach_ps.store(now_.ps());
+    note_detach(header_, now_);
     return;
   }
   const bool stuck = gate_open_ && now_ns - w.waiting_since_ns >= header_.stuck_wall_ns;

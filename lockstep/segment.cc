@@ -220,6 +220,13 @@ std::span<std::byte> Segment::frame(std::uint32_t index) const {
           header_->frame_stride};
 }
 
+void note_detach(Header& header, Time now) {
+  std::int64_t none = -1;
+  header.first_detach_ps.compare_exchange_strong(none, now.ps());
+  header.last_detach_ps.store(now.ps());
+  header.detaches.fetch_add(1);
+}
+
 void announce(Header& header) {
   header.activity.fetch_add(1);
   futex_wake_all(header.activity);

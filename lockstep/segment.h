@@ -85,8 +85,8 @@ struct Header {
   std::atomic<std::uint64_t> detaches{0};  // threads or VFs that time went on without, since the gate opened
   std::atomic<std::uint64_t> late_frames{
       0};  // frames of a detached VF that were due before the committed time
-  std::atomic<std::int64_t> last_detach_ps{-1};
-  char error[256] = {};  // why state == kFailed
+  std::atomic<std::int64_t> first_detach_ps{-1}, last_detach_ps{-1};  // experiment time; -1: none
+  char error[256] = {};                                               // why state == kFailed
 };
 
 struct HostEntry {
@@ -173,6 +173,9 @@ constexpr std::uint32_t vf_of_qpn(std::uint32_t qpn) {
 
 using FrameRing = SpscRing<FrameDescriptor>;
 using IndexRing = SpscRing<std::uint32_t>;
+
+// Counts a detach at `now`; anybody may.
+void note_detach(Header& header, Time now);
 
 // A VF began or ceased to hold time: wakes an idle coordinator.
 void announce(Header& header);

@@ -97,6 +97,8 @@ void bind_segment(py::module_& m) {
       .def_property_readonly("windows", [](const Segment& s) { return s.header().windows.load(); })
       .def_property_readonly("detaches", [](const Segment& s) { return s.header().detaches.load(); })
       .def_property_readonly("late_frames", [](const Segment& s) { return s.header().late_frames.load(); })
+      .def_property_readonly("first_detach_ps",
+                             [](const Segment& s) { return s.header().first_detach_ps.load(); })
       .def_property_readonly("last_detach_ps",
                              [](const Segment& s) { return s.header().last_detach_ps.load(); })
       .def_property_readonly("coordinator_pid",

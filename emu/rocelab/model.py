@@ -165,6 +165,7 @@ class FidelityInputs:
     windows: int = 0
     detaches: int = 0
     late_frames: int = 0
+    first_detach_ps: int = -1
     last_detach_ps: int = -1
 
 

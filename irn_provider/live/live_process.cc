@@ -46,6 +46,7 @@ struct ThreadState {
   Time deadline = Time::never();
   const std::function<bool()>* ready = nullptr;
   bool timed_out = false;
+  std::uint64_t calls = 0;             // how often it has called in
   bool due = false;                    // an instant woke it; it runs when its turn comes
   std::atomic<std::uint32_t> turn{0};  // futex: 1 = run
 };
@@ -125,7 +126,7 @@ struct LiveProcess::Impl {
   void settle();
   Time earliest_deadline() const;
   void leave_thread(ThreadState& t);
-  void detach_blocked(bool also_stuck);
+  void detach_blocked(Lock& lock, bool also_stuck);
   void helper_loop();
   void check_run(bool idle);
   void leave();
@@ -162,6 +163,7 @@ ThreadState& LiveProcess::Impl::me() {
       leave_thread(*state);
     };
   }
+  ++t_state->calls;
   join(*t_state);
   return *t_state;
 }
@@ -397,18 +399,28 @@ void LiveProcess::Impl::leave_thread(ThreadState& t) {
 
 // The grace is over: go on without threads that are blocked in the operating system, and, if told, without
 // those that compute. While the gate is closed a thread that talks to the outside keeps it closed, and
-// nothing counts: time has not begun.
-void LiveProcess::Impl::detach_blocked(bool also_stuck) {
+// nothing counts: time has not begun. What the threads do is looked up without the lock, and only holds for
+// those that have not called in meanwhile: one that waits for the lock looks blocked, too.
+void LiveProcess::Impl::detach_blocked(Lock& lock, bool also_stuck) {
+  struct Seen {
+    ThreadState* thread;
+    std::uint64_t calls;
+    char letter;
+  };
   const bool begun = segment.header().state.load() != RunState::kSetup;
-  for (const auto& t : threads) {
-    if (t->mode != ThreadMode::kRunning && (t->mode != ThreadMode::kForeign || !begun)) continue;
-    const char letter = thread_letter(t->tid);
-    if (letter == 'R' && !also_stuck) continue;
-    if (letter != 'X' && begun) {
-      segment.header().detaches.fetch_add(1);
-      segment.header().last_detach_ps.store(nic.now().ps());
-    }
-    t->mode = ThreadMode::kDetached;
+  const auto holds_time = [begun](const ThreadState& t) {
+    return t.mode == ThreadMode::kRunning || (t.mode == ThreadMode::kForeign && begun);
+  };
+  std::vector<Seen> seen;
+  for (const auto& t : threads)
+    if (holds_time(*t)) seen.push_back({t.get(), t->calls, 'R'});
+  lock.unlock();
+  for (Seen& s : seen) s.letter = thread_letter(s.thread->tid);
+  lock.lock();
+  for (const Seen& s : seen) {
+    if (!holds_time(*s.thread) || s.thread->calls != s.calls || (s.letter == 'R' && !also_stuck)) continue;
+    if (s.letter != 'X' && begun) note_detach(segment.header(), nic.now());
+    s.thread->mode = ThreadMode::kDetached;
     --running;
   }
 }
@@ -421,7 +433,7 @@ void LiveProcess::Impl::helper_loop() {
     Lock lock(mutex);
     helper_wake.store(0);
     if (const std::uint32_t request = slot.detach_request.exchange(0); request != 0)
-      detach_blocked(request == 2);
+      detach_blocked(lock, request == 2);
     while (!leaving && running == 0 && (leader == nullptr || leader == &helper)) {
       leader = &helper;
       lead(lock, helper);
@@ -586,12 +598,14 @@ bool LiveProcess::park_until(const std::function<bool()>& ready, Time deadline) 
 void LiveProcess::foreign_enter() {
   if (t_state == nullptr) return;
   Impl::Lock lock(impl_->mutex);
+  ++t_state->calls;
   if (t_state->mode == ThreadMode::kRunning) t_state->mode = ThreadMode::kForeign;
 }
 
 void LiveProcess::foreign_leave() {
   if (t_state == nullptr) return;
   Impl::Lock lock(impl_->mutex);
+  ++t_state->calls;
   if (t_state->mode == ThreadMode::kForeign) {
     t_state->mode = ThreadMode::kRunning;
   } else {

@@ -282,6 +282,7 @@ class _Run:
                 windows=segment.windows,
                 detaches=segment.detaches,
                 late_frames=segment.late_frames,
+                first_detach_ps=segment.first_detach_ps,
                 last_detach_ps=segment.last_detach_ps,
             ),
             end_ps=_end_ps(flows) if error is None else segment.now_ps,

@@ -48,8 +48,7 @@ Foreign wait_foreign(LiveProcess& process, bool with_grace, Duration timeout, co
 void count_detach(LiveProcess& process) {
   lockstep::Header& header = process.segment().header();
   if (header.state.load() != lockstep::RunState::kRunning) return;
-  header.detaches.fetch_add(1);
-  header.last_detach_ps.store(process.now().ps());
+  note_detach(header, process.now());
 }
 
 int wait_with_outside(LiveProcess& process, const WaitSet& set, Time deadline, const Attempt& attempt) {

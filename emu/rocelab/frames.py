@@ -171,10 +171,16 @@ def loss_by_flow(outcome: RunOutcome) -> dict[int, dict[str, int]]:
 
 
 def _count(records: Array, fields: tuple[str, ...]) -> list[tuple[tuple[int, ...], int]]:
+    """How many records there are of each combination of values. (One integer per record: sorting structures is slow.)"""
     if len(records) == 0:
         return []
-    keys, counts = np.unique(records[list(fields)], return_counts=True)
-    return [(tuple(int(v) for v in key), int(count)) for key, count in zip(keys, counts)]
+    columns = [np.unique(records[f], return_inverse=True) for f in fields]
+    shape = tuple(len(values) for values, _ in columns)
+    keys, counts = np.unique(np.ravel_multi_index([codes for _, codes in columns], shape), return_counts=True)
+    indices = np.transpose(np.unravel_index(keys, shape))
+    return [
+        (tuple(int(c[0][i]) for c, i in zip(columns, index)), int(n)) for index, n in zip(indices, counts)
+    ]
 
 
 def progress(outcome: RunOutcome, groups: Iterable[str]) -> list[tuple[int, int, int]]:

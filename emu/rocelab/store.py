@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from rocelab import frames
@@ -52,7 +53,13 @@ def write(
         )
         _insert(db, "flows", flows, _FLOW_COLUMNS)
         _insert(db, "samples", samples, _SAMPLE_COLUMNS)
+        seen: set[str] = set()
         for run, outcome in enumerate(outcomes):
+            if (
+                outcome.plan.label in seen
+            ):  # go-back-N alone makes half a million events a run: the first seed stands for the others
+                continue
+            seen.add(outcome.plan.label)
             _insert(db, "events", frames.events_frame(outcome, run), _EVENT_COLUMNS)
         _insert(db, "counters", frames.counters_frame(outcomes), ("run", "node", "unit", "name", "value"))
         db.executescript(_INDICES)
@@ -82,4 +89,9 @@ def _insert(db: sqlite3.Connection, table: str, frame: pd.DataFrame, columns: Se
 def _column(series: pd.Series) -> list[Any]:
     """Python values; what is missing becomes NULL. SQLite's column types turn whole floats back into integers."""
     missing = series.isna()
-    return list(series.astype(object).where(~missing, None).tolist() if missing.any() else series.tolist())
+    values = series.astype(object).where(~missing, None).tolist() if missing.any() else series.tolist()
+    return (
+        [v.item() if isinstance(v, np.generic) else v for v in values]
+        if series.dtype.name == "Int64"
+        else list(values)
+    )

@@ -85,6 +85,10 @@ def test_database_answers_questions(result: Result) -> None:
     with sqlite3.connect((result.folder or Path()) / "run.sqlite") as db:
         assert db.execute("SELECT COUNT(*) FROM runs WHERE complete").fetchone() == (20,)
         assert db.execute("SELECT COUNT(*) FROM flows").fetchone() == (160,)
+        types = db.execute(
+            "SELECT DISTINCT typeof(posted_ps), typeof(placed_ps), typeof(fct_s), typeof(completed) FROM flows"
+        ).fetchall()
+        assert types == [("integer", "integer", "real", "integer")]
         peak, port = db.execute(
             "SELECT MAX(bytes), port FROM samples WHERE what = 'queue' AND run = 0"
         ).fetchone()
@@ -166,6 +170,6 @@ def test_a_detach_while_flows_run_is_not_exact() -> None:
         return str(fidelity(replace(outcome, fidelity=FidelityInputs(**inputs)))["verdict"])
 
     assert verdict() == "exact"
-    assert verdict(detaches=1, last_detach_ps=first - 1) == "exact"
-    assert verdict(detaches=1, last_detach_ps=first) == "detached"
+    assert verdict(detaches=1, first_detach_ps=first - 1, last_detach_ps=first - 1) == "exact"
+    assert verdict(detaches=1, first_detach_ps=first, last_detach_ps=first) == "detached"
     assert verdict(late_frames=1) == "detached"

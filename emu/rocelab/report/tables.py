@@ -30,10 +30,10 @@ COLUMNS = (
     Column("avg_slowdown", "slowdown", "", 1, "mean over flows of FCT over FCT alone on an idle network"),
     Column(
         "bottleneck_utilization",
-        "bottleneck busy",
+        "port busy",
         "%",
         1e2,
-        "wire bytes of the busiest port over what it could carry in the completion time",
+        "wire bytes of the busiest switch port over what it could carry in the completion time",
     ),
     Column("data_drops", "lost", "packets", 1, "packets with payload that a switch or link dropped"),
     Column("retransmitted_packets", "sent again", "packets", 1, "retransmitted packets"),

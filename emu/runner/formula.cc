@@ -130,6 +130,8 @@ class LoneFlow {
       const std::size_t n = s.request_at.size();
       const Time posted = n < kOutstandingReads ? Time::zero() : s.message_at[n - kOutstandingReads];
       s.request_at.push_back(requests_.send(posted, request_));
+      // IRN: a request has a PSN of its own, which is acknowledged before the request is answered.
+      if (shape_.mode == TransportMode::kIrn) data_.send(s.request_at.back(), ack_);
     }
     return s.request_at[message];
   }

@@ -86,6 +86,10 @@ TEST(FormulaTest, ReadIsItsRequestAndTheWayBack) {
   // READ REQUEST: 14 + 20 + 8 + 12 + 16 + 4 = 74; RESPONSE ONLY with AETH: 58 + 4 + 64 = 126.
   EXPECT_EQ(fct_alone({TransportMode::kRoce, FlowOp::kRead, 64_B, {}, 1, 1024, 0}, kStarPath, kStarPath),
             2 * at_40g(74) + 2 * at_40g(126) + 8_us);
+  // IRN: 4 more for read_WQE_SN, and the ACK of the request (62 bytes) goes ahead of the response on the
+  // first link.
+  EXPECT_EQ(fct_alone({TransportMode::kIrn, FlowOp::kRead, 64_B, {}, 1, 1024, 39}, kStarPath, kStarPath),
+            2 * at_40g(78) + at_40g(62) + 2 * at_40g(126) + 8_us);
 }
 
 TEST(FormulaTest, PingPongIsTwoTrips) {

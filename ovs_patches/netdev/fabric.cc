@@ -136,11 +136,13 @@ void Fabric::run(Node& node) {
   if (node.capture) node.capture->commit();
 }
 
-void Fabric::finish_pass() {
+bool Fabric::finish_pass(bool last_try) {
   RL_CHECK(pending_ == 0);
+  if (wait_again(last_try)) return false;
   for (Passing& passing : pass_) deliver(passing);
   pass_.clear();
   for (const auto& node : nodes_) run(*node);
+  return true;
 }
 
 void Fabric::publish_counters() {

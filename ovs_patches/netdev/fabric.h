@@ -52,7 +52,10 @@ class Fabric {
   Time next_event()
       const;  // of models, links between switches and frames that wait; Time::never() when nothing does
   void begin_pass(Time end);
-  void finish_pass();  // every frame has been handed out and has passed the pipeline
+  // Every frame has been handed out and has passed the pipeline. False: some frames did not come out (a
+  // datapath that is being reconfigured drops), wait again and pass once more; with `last_try` that ends the
+  // run instead.
+  bool finish_pass(bool last_try);
 
   // --- the pass. Ports are indices of the segment's PortEntries.
   std::size_t pending() const { return pending_; }  // frames not handed out yet
@@ -117,12 +120,14 @@ class Fabric {
   void arrive_from_host(std::uint32_t port, HostLink::Arrival& arrival);
   void arrive_from_switch(std::uint32_t port, PacketRef packet);
   void hand_over(std::uint32_t port, PacketRef packet, const std::optional<FrameView>& view);
+  void wait(Port& port, std::uint32_t slot);
   void replace(Passing& passing, std::span<const std::byte> bytes);
   void deliver(Passing& passing);
   void run(Node& node);
   void depart(Port& port, PacketRef packet, Time departure, Time due);
   void lose(Port& port, const Packet& packet, Time when);
   bool belongs_to_run(const Packet& packet) const;
+  bool wait_again(bool last_try);
   void capture(Port& port, Time time, const Packet& packet, PcapngDirection direction);
   std::span<std::byte> bytes_of(const Packet& packet) const {
     return segment_.frame(packet.frame_slot).first(packet.frame_length);

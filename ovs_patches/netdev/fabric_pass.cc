@@ -96,13 +96,17 @@ void Fabric::hand_over(std::uint32_t index, PacketRef packet, const std::optiona
   Port& port = ports_[index];
   capture(port, packet->due, *packet, PcapngDirection::kInbound);
   if (view) packet->tc = port.node.node.model().classifier().classify(view->dscp, view->pcp);
-  port.waiting.push_back(static_cast<std::uint32_t>(pass_.size()));
-  if (port.ready != nullptr) *port.ready |= kReadyBit;
-  ++pending_;
+  wait(port, static_cast<std::uint32_t>(pass_.size()));
   Passing& passing = pass_.emplace_back();
   passing.packet = std::move(packet);
   passing.port = index;
   passing.hash = (view ? view->flow_hash : 0) + index * 0x9e3779b1u;
+}
+
+void Fabric::wait(Port& port, std::uint32_t slot) {
+  port.waiting.push_back(slot);
+  if (port.ready != nullptr) *port.ready |= kReadyBit;
+  ++pending_;
 }
 
 bool Fabric::receive(std::uint32_t index, Handed& out) {
@@ -153,17 +157,25 @@ bool Fabric::belongs_to_run(const Packet& packet) const {
   return view && nodes_by_ipv4_.contains(view->dst_ipv4);
 }
 
+bool Fabric::wait_again(bool last_try) {
+  for (std::uint32_t slot = 0; slot < pass_.size(); ++slot) {
+    const Passing& passing = pass_[slot];
+    if (passing.forwarded || !belongs_to_run(*passing.packet)) continue;
+    Port& port = ports_[passing.port];
+    if (last_try)
+      throw RunError(
+          std::string("a frame from ") + port.entry.interface +
+          " does not come out of the forwarding pipeline: a rule is missing, or the datapath drops it");
+    wait(port, slot);
+  }
+  return pending_ > 0;
+}
+
 void Fabric::deliver(Passing& passing) {
   Port& port = ports_[passing.port];
   const Time due = passing.packet->due;
-  if (!passing.forwarded) {
-    if (belongs_to_run(*passing.packet))
-      throw RunError(
-          std::string("a frame from ") + port.entry.interface +
-          " did not come out of the forwarding pipeline: a rule is missing, or the datapath dropped it");
-    port.node.node.deliver(port.id, {}, std::move(passing.packet), due);
-    return;
-  }
+  if (!passing.forwarded)
+    return port.node.node.deliver(port.id, {}, std::move(passing.packet), due);  // to nobody
   if (passing.more.empty())
     return port.node.node.deliver(port.id, {&passing.first, 1}, std::move(passing.packet), due);
   // The order of outputs must not be the pipeline's: it follows from the order of its tables.

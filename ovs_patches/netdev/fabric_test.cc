@@ -156,6 +156,19 @@ TEST(FabricTest, FrameThatThePipelineSwallowsEndsTheRun) {
   EXPECT_THROW(w.run(), RunError);
 }
 
+TEST(FabricTest, DropsOfThePipelineAreTriedAgainAndChangeNothing) {
+  std::string first;
+  for (const int swallow : {0, 3, 7}) {
+    TestWorld w(TestPlan::make({.switches = 2, .hosts_each = 3}));
+    w.swallow_every = swallow;
+    for (std::uint32_t h = 1; h < 6; ++h)
+      for (int i = 0; i < 50; ++i) w.vf(h).send(at(0_us), w.host(0));
+    w.run();
+    if (first.empty()) first = digests(w);
+    EXPECT_EQ(digests(w), first) << "every " << swallow;
+  }
+}
+
 TEST(FabricTest, FrameToNobodyIsCountedAndDropped) {
   TestWorld w(TestPlan::make({}));
   lockstep::HostEntry stranger = w.host(1);
@@ -177,9 +190,11 @@ TEST(FabricTest, NonsenseInTheRingsIsRefused) {
   v.send_raw({.due_ps = due, .frame = w.segment->first_frame(1), .length = 100});  // another VF's
   v.send_raw({.due_ps = due, .frame = 0xfffffff0, .length = 100});                 // no frame at all
   v.send_raw({.due_ps = due, .frame = v.take_frame(), .length = 65535});  // longer than a frame can be
+  v.send_raw(
+      {.due_ps = std::int64_t{1} << 62, .frame = v.take_frame(), .length = 100});  // in a distant future
   v.send(at(1_us), w.host(1));
   w.run();
-  EXPECT_EQ(w.segment->ports()[0].link_in.malformed_frames, 5u);
+  EXPECT_EQ(w.segment->ports()[0].link_in.malformed_frames, 6u);
   EXPECT_EQ(psns(w.vf(1).received()), (std::vector<std::uint32_t>{1}));
   EXPECT_EQ(w.away(), 0u);
 }
@@ -204,7 +219,7 @@ TEST(FabricTest, QpnChoosesTheVirtualFunction) {
   EXPECT_EQ(psns(w.vf(1, 1).received()), (std::vector<std::uint32_t>{2}));
 }
 
-TEST(FabricTest, VirtualFunctionsOfOneHostShareItsLink) {
+TEST(FabricTest, FramesOfSeveralVirtualFunctionsNeverOverlapOnTheLink) {
   TestWorld w(TestPlan::make({.vfs = 2}));
   for (int i = 0; i < 10; ++i)
     for (std::uint32_t v : {0u, 1u}) w.vf(0, v).send(at(0_us), w.host(1));

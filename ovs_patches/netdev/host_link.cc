@@ -19,7 +19,7 @@ HostLink::HostLink(lockstep::Segment& segment, std::uint32_t host, FrameBank& ba
       in_(in),
       out_(out),
       first_vf_(host * segment.header().vfs_per_host),
-      arbiter_(segment.header().vfs_per_host, host_.nic.link_rate) {
+      wire_(host_.nic.link_rate) {
   for (std::uint32_t vf = first_vf_; vf < first_vf_ + segment.header().vfs_per_host; ++vf)
     vfs_.push_back({segment.tx(vf), segment.rx(vf), segment.returns(vf), {}});
 }
@@ -34,7 +34,6 @@ void HostLink::collect(std::uint32_t vf, Time now) {
     if (!bank_.give_back(vf, *frame)) ++in_.malformed_frames;
     v.returns.pop();
   }
-  const bool was_empty = v.sent.empty();
   for (std::uint32_t n = v.tx.capacity(); n > 0; --n) {
     const FrameDescriptor* d = v.tx.front();
     if (d == nullptr) break;
@@ -45,7 +44,7 @@ void HostLink::collect(std::uint32_t vf, Time now) {
     else
       ++in_.malformed_frames;
   }
-  if (was_empty && !v.sent.empty()) show_head(vf - first_vf_);
+  find_next();
 }
 
 HostLink::Arrival HostLink::look_at(const FrameDescriptor& d, Time now) {
@@ -61,41 +60,36 @@ HostLink::Arrival HostLink::look_at(const FrameDescriptor& d, Time now) {
     segment_.header().late_frames.fetch_add(1, std::memory_order_relaxed);
     a.due = now;
   }
-  if (a.length != d.length) return a;
+  // What its NIC sent before `now` arrives one serialisation and one delay later at the latest.
+  const Time latest = now + wire_.wire_time(Bytes::from_count(a.length)) + host_.nic.link_delay;
+  const bool sound = a.length == d.length && a.due <= latest;
+  a.due = std::min(a.due, latest);
+  if (!sound) return a;
   a.view = view_frame(bytes.first(a.length));
   if (!a.view) a.pfc = PfcFrame::parse(bytes.first(a.length));
   return a;
 }
 
-// Tells the arbiter about the VF's first waiting frame and asks it anew.
-void HostLink::show_head(std::size_t vf) {
-  const auto& sent = vfs_[vf].sent;
-  if (sent.empty()) {
-    arbiter_.set_head(vf, std::nullopt);
-  } else {
-    const Arrival& a = sent.front();
-    const Duration duration = wire_time(Bytes::from_count(a.length), host_.nic.link_rate);
-    const bool feedback = a.view && a.view->dscp == host_.nic.cnp_dscp;
-    arbiter_.set_head(vf, PortArbiter::Request{a.due - host_.nic.link_delay - duration, duration,
-                                               Tc{feedback ? host_.nic.cnp_tc : host_.nic.roce_tc}});
+// At equal times the lower VF goes first.
+void HostLink::find_next() {
+  const Arrival* first = nullptr;
+  for (std::size_t vf = 0; vf < vfs_.size(); ++vf) {
+    if (vfs_[vf].sent.empty() || (first != nullptr && vfs_[vf].sent.front().due >= first->due)) continue;
+    first = &vfs_[vf].sent.front();
+    next_vf_ = vf;
   }
-  choice_ = arbiter_.choose();
-  next_due_ = Time::never();
-  if (!choice_) return;
-  const Duration duration =
-      wire_time(Bytes::from_count(vfs_[choice_->sender].sent.front().length), host_.nic.link_rate);
-  next_due_ = choice_->start + duration + host_.nic.link_delay;
+  next_due_ = first == nullptr
+                  ? Time::never()
+                  : std::max(first->due, last_due_ + wire_.wire_time(Bytes::from_count(first->length)));
 }
 
 std::optional<HostLink::Arrival> HostLink::take(Time end) {
   if (next_due_ >= end) return std::nullopt;
-  const PortArbiter::Choice choice = *choice_;
-  auto& sent = vfs_[choice.sender].sent;
+  auto& sent = vfs_[next_vf_].sent;
   Arrival a = std::move(sent.front());
   sent.pop_front();
-  a.due = next_due_;
-  arbiter_.commit(choice);
-  show_head(choice.sender);
+  a.due = last_due_ = next_due_;
+  find_next();
   return a;
 }
 
@@ -111,10 +105,6 @@ void HostLink::deliver(const Packet& packet, Time due) {
 }
 
 void HostLink::deliver_pfc(const PfcFrame& pfc, const std::array<std::uint8_t, 6>& source, Time due) {
-  if (vfs_.size() > 1 && host_.nic.pfc_enabled) {
-    arbiter_.on_pfc(pfc, due);
-    if (choice_) show_head(choice_->sender);
-  }
   Packet packet;
   put_pfc(packet, pfc);
   for (std::uint32_t vf = first_vf_; vf < first_vf_ + vfs_.size(); ++vf) {

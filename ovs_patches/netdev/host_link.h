@@ -1,8 +1,8 @@
 // HostLink: the switch process's end of one host's link: the rings of the host's virtual functions (VFs) on
-// one side, a switch port on the other. From the host: descriptors are checked (other processes wrote them),
-// frames of several VFs are serialised together by a PortArbiter, faults are drawn. To the host: faults, then
-// the rx ring of the VF that owns the destination QPN; PFC goes to every VF. Frames change hands in the
-// FrameBank.
+// one side, a switch port on the other. From the host: descriptors are checked (other processes wrote them)
+// and merged by due time. The VFs of a host share its port among themselves; what they may get wrong, a frame
+// before the last one has passed, the link does not do. To the host: the rx ring of the VF that owns the
+// destination QPN; PFC goes to every VF. Frames change hands in the FrameBank.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 #include "lockstep/segment.h"
 #include "ovs_patches/netdev/frame_bank.h"
 #include "ovs_patches/netdev/frame_view.h"
-#include "ovs_patches/netdev/port_arbiter.h"
+#include "ovs_patches/switch_model/wire_clock.h"
 
 namespace rocelab {
 
@@ -62,7 +62,7 @@ class HostLink {
   };
   Vf& local(std::uint32_t vf) { return vfs_[vf - first_vf_]; }
   Arrival look_at(const lockstep::FrameDescriptor& d, Time now);
-  void show_head(std::size_t vf);
+  void find_next();
   bool alive(std::uint32_t vf) const;
   void push(std::uint32_t vf, std::uint32_t frame, Time due, const Packet& packet);
 
@@ -72,10 +72,11 @@ class HostLink {
   lockstep::Coordinator& coordinator_;
   LinkCounters &in_, &out_;
   std::uint32_t first_vf_;
+  WireClock wire_;
   std::vector<Vf> vfs_;
-  PortArbiter arbiter_;
-  std::optional<PortArbiter::Choice> choice_;
+  std::size_t next_vf_ = 0;  // whose head arrives next
   Time next_due_ = Time::never();
+  Time last_due_ = Time::zero();  // of the last frame taken
 };
 
 }  // namespace rocelab

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -28,6 +29,9 @@ namespace {
 // Windows in which nothing goes through the datapath are run on the spot; after this many the caller looks at
 // its management traffic.
 constexpr int kWindowsPerTurn = 8;
+// A datapath that is being reconfigured may drop what it gets. Time stands meanwhile, so that trying again
+// changes nothing.
+constexpr auto kDatapathPatience = std::chrono::milliseconds(300);
 }  // namespace
 
 struct lossless_fabric {
@@ -66,6 +70,8 @@ struct lossless_fabric {
   std::mutex mutex;
   std::atomic<int> visitors{0};
   bool pass_open = false;
+  std::optional<std::chrono::steady_clock::time_point>
+      missing_since;  // frames of this pass have not come out of the datapath
   std::atomic<bool> failed{false};
   std::string error;
   lossless_state last = LOSSLESS_IDLE;
@@ -84,13 +90,20 @@ char* copy(const std::string& text) {
   return result;
 }
 
+void finish_pass(lossless_fabric* f) {
+  const auto now = std::chrono::steady_clock::now();
+  f->pass_open = !f->fabric.finish_pass(f->missing_since && now - *f->missing_since > kDatapathPatience);
+  if (!f->pass_open)
+    f->missing_since.reset();
+  else if (!f->missing_since)
+    f->missing_since = now;
+}
+
 // One window: what the datapath returned is worked off, and if the hosts are ready the next one is opened.
 lossless_state run_window(lossless_fabric* f) {
-  f->work([f] {
-    if (f->pass_open) f->fabric.finish_pass();
-    f->pass_open = false;
-  });
+  if (f->pass_open) f->work([f] { finish_pass(f); });
   if (f->failed) return LOSSLESS_IDLE;
+  if (f->pass_open) return LOSSLESS_FRAMES;
   if (!f->coordinator.wait_ready(0)) return LOSSLESS_WAITING;
   f->work([f] {
     f->fabric.collect();
@@ -118,7 +131,7 @@ void lossless_free(lossless_fabric* f) { delete f; }
 bool lossless_detach(lossless_fabric* f, char* error, size_t error_size) {
   std::string problem = f->error;
   try {
-    if (f->pass_open && f->fabric.pending() == 0 && !f->failed) f->fabric.finish_pass();
+    if (f->pass_open && f->fabric.pending() == 0 && !f->failed) f->fabric.finish_pass(true);
     f->fabric.save();
   } catch (const std::exception& e) {
     if (problem.empty()) problem = e.what();

@@ -166,7 +166,7 @@ def down(run_id: Optional[str] = _RUN) -> int:
 @app.command(epilog=_example("test --fast --label unit --label python"))
 def test(
     fast: bool = typer.Option(
-        False, "--fast", help="Without live runs, fuzzing, clang-tidy and OVS's own tests."
+        False, "--fast", help="Without live runs, fuzzing and OVS's own tests (clang-tidy: --label tidy)."
     ),
     label: List[str] = typer.Option(
         [], "--label", metavar="L", help="Only these kinds of test; may be repeated."

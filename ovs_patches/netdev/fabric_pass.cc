@@ -87,7 +87,8 @@ void Fabric::arrive_from_switch(std::uint32_t index, PacketRef packet) {
     port.node.node.deliver(port.id, {}, std::move(packet), due);
     return;
   }
-  hand_over(index, std::move(packet), view_frame(bytes_of(*packet)));
+  const auto view = view_frame(bytes_of(*packet));  // before the packet moves: arguments have no order
+  hand_over(index, std::move(packet), view);
 }
 
 // `view`: null when a flipped bit made the frame unreadable; what was read before still tells how to treat

@@ -11,7 +11,8 @@ namespace rocelab {
 
 #define ROCELAB_NIC_COUNTERS(X)                                                                              \
   X(tx_packets)                                                                                              \
-  X(tx_bytes) X(rx_packets) X(rx_bytes) /* RoCE frames, bytes as frame length */                             \
+  X(tx_bytes)                                                                                                \
+  X(rx_packets) X(rx_bytes) /* RoCE frames, bytes as frame length */                                         \
       X(rx_write_requests) X(rx_read_requests) X(rx_send_requests)                                           \
           X(out_of_sequence)   /* responder: requests that arrived out of order */                           \
       X(duplicate_request)     /* responder: requests that it had already */                                 \

@@ -9,10 +9,12 @@
 
 namespace rocelab {
 
+// clang-format off: one block of names, and its layout is not stable under the formatter
 #define ROCELAB_NIC_COUNTERS(X)                                                                              \
   X(tx_packets)                                                                                              \
   X(tx_bytes)                                                                                                \
-  X(rx_packets) X(rx_bytes) /* RoCE frames, bytes as frame length */                                         \
+  X(rx_packets)                                                                                              \
+  X(rx_bytes) /* RoCE frames, bytes as frame length */                                                       \
       X(rx_write_requests) X(rx_read_requests) X(rx_send_requests)                                           \
           X(out_of_sequence)   /* responder: requests that arrived out of order */                           \
       X(duplicate_request)     /* responder: requests that it had already */                                 \
@@ -39,6 +41,7 @@ namespace rocelab {
               X(rx_prio2_pause) X(rx_prio3_pause) X(rx_prio4_pause) X(rx_prio5_pause) X(rx_prio6_pause)      \
                   X(rx_prio7_pause)                                                                          \
                       X(rx_pause_duration_ns) /* time in which at least one class was paused */
+// clang-format on
 
 struct NicCounters {
 #define X(name) std::uint64_t name = 0;

@@ -25,19 +25,21 @@ enum class SwitchDropReason : std::uint8_t {
   kNoCopy = 5,       // a copy for another output, and FrameOwner had no frame for it
 };
 
-#define ROCELAB_SWITCH_PORT_COUNTERS(X)                                                        \
-  X(rx_frames)                                                                                 \
-  X(rx_bytes)                                                                                  \
-  X(tx_frames)                                                                                 \
-  X(tx_bytes)                                                                                  \
-  X(replicated_frames)                                                                         \
-  X(replicated_bytes) /* copies beyond the first, of frames with several outputs */            \
-  X(drops)                                                                                     \
-  X(dropped_bytes)                                                                             \
-  X(drops_egress_limit)                                                                        \
-  X(drops_input_buffer) X(drops_headroom) X(drops_oversize) X(drops_no_route) X(drops_no_copy) \
-      X(data_drops)                   /* of the drops: RoCE or IRN packets with payload */     \
-      X(lossless_drops)               /* of the drops: frames of a lossless class */           \
+// clang-format off: blocks of names, and their layout is not stable under the formatter
+#define ROCELAB_SWITCH_PORT_COUNTERS(X)                                                    \
+  X(rx_frames)                                                                             \
+  X(rx_bytes)                                                                              \
+  X(tx_frames)                                                                             \
+  X(tx_bytes)                                                                              \
+  X(replicated_frames)                                                                     \
+  X(replicated_bytes) /* copies beyond the first, of frames with several outputs */        \
+  X(drops)                                                                                 \
+  X(dropped_bytes)                                                                         \
+  X(drops_egress_limit)                                                                    \
+  X(drops_input_buffer)                                                                    \
+  X(drops_headroom) X(drops_oversize) X(drops_no_route) X(drops_no_copy)                   \
+      X(data_drops)                   /* of the drops: RoCE or IRN packets with payload */ \
+      X(lossless_drops)               /* of the drops: frames of a lossless class */       \
       X(ecn_marked) X(rx_pfc_ignored) /* PFC frames received while PFC is disabled */
 
 #define ROCELAB_SWITCH_CLASS_COUNTERS(X)                                              \
@@ -48,6 +50,7 @@ enum class SwitchDropReason : std::uint8_t {
   X(paused_ps)          /* time in which this port might not send the class */        \
   X(queue_peak_bytes)   /* egress queue */                                            \
   X(ingress_peak_bytes) /* frames from this ingress port that wait anywhere */
+// clang-format on
 
 struct SwitchPortCounters {
 #define X(name) std::uint64_t name = 0;
@@ -67,6 +70,7 @@ inline constexpr int kSwitchPortCounterCount = kSwitchPortScalars + kTrafficClas
 static_assert(sizeof(SwitchPortCounters) == kSwitchPortCounterCount * sizeof(std::uint64_t));
 
 // "rx_frames", ..., "xoff_sent_prio0", ...: in the order of the struct.
+// clang-format off
 inline constexpr std::array<const char*, kSwitchPortCounterCount> kSwitchPortCounterNames = {
 #define X(name) #name,
     ROCELAB_SWITCH_PORT_COUNTERS(X)
@@ -77,6 +81,7 @@ inline constexpr std::array<const char*, kSwitchPortCounterCount> kSwitchPortCou
         ROCELAB_SWITCH_CLASS_COUNTERS(X)
 #undef X
 };
+// clang-format on
 
 // All values in the order of the names.
 inline std::array<std::uint64_t, kSwitchPortCounterCount> values_of(const SwitchPortCounters& counters) {

@@ -10,6 +10,8 @@
 namespace rocelab {
 
 // clang-format off: one block of names, and its layout is not stable under the formatter
+// One block of names, whose layout is not stable under the formatter.
+// clang-format off
 #define ROCELAB_NIC_COUNTERS(X)                                                                              \
   X(tx_packets)                                                                                              \
   X(tx_bytes)                                                                                                \
@@ -41,6 +43,7 @@ namespace rocelab {
               X(rx_prio2_pause) X(rx_prio3_pause) X(rx_prio4_pause) X(rx_prio5_pause) X(rx_prio6_pause)      \
                   X(rx_prio7_pause)                                                                          \
                       X(rx_pause_duration_ns) /* time in which at least one class was paused */
+// clang-format on
 // clang-format on
 
 struct NicCounters {

@@ -26,6 +26,8 @@ enum class SwitchDropReason : std::uint8_t {
 };
 
 // clang-format off: blocks of names, and their layout is not stable under the formatter
+// Blocks of names, whose layout is not stable under the formatter.
+// clang-format off
 #define ROCELAB_SWITCH_PORT_COUNTERS(X)                                                    \
   X(rx_frames)                                                                             \
   X(rx_bytes)                                                                              \
@@ -51,6 +53,7 @@ enum class SwitchDropReason : std::uint8_t {
   X(queue_peak_bytes)   /* egress queue */                                            \
   X(ingress_peak_bytes) /* frames from this ingress port that wait anywhere */
 // clang-format on
+// clang-format on
 
 struct SwitchPortCounters {
 #define X(name) std::uint64_t name = 0;
@@ -71,6 +74,7 @@ static_assert(sizeof(SwitchPortCounters) == kSwitchPortCounterCount * sizeof(std
 
 // "rx_frames", ..., "xoff_sent_prio0", ...: in the order of the struct.
 // clang-format off
+// clang-format off
 inline constexpr std::array<const char*, kSwitchPortCounterCount> kSwitchPortCounterNames = {
 #define X(name) #name,
     ROCELAB_SWITCH_PORT_COUNTERS(X)
@@ -81,6 +85,7 @@ inline constexpr std::array<const char*, kSwitchPortCounterCount> kSwitchPortCou
         ROCELAB_SWITCH_CLASS_COUNTERS(X)
 #undef X
 };
+// clang-format on
 // clang-format on
 
 // All values in the order of the names.

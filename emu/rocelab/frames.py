@@ -5,12 +5,13 @@ A run is known by its index in the list of outcomes, its label and its seed.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pandas as pd
 
-from rocelab.model import Array, FlowRecord, RunOutcome, RunPlan
+from rocelab.model import Array, FlowPlan, FlowRecord, RunOutcome, RunPlan
 
 # base/trace.h, TraceKind
 KINDS = (
@@ -98,52 +99,44 @@ def _real(qpns: Iterable[int]) -> list[int]:
     return [q for q in qpns if q > 0]
 
 
+_NO_LOSS = {"data_drops": 0, "retransmitted": 0, "timeout_retransmitted": 0}
+
+
 def flows_frame(outcomes: Sequence[RunOutcome]) -> pd.DataFrame:
     rows = []
     for run, outcome in enumerate(outcomes):
+        key = {"run": run, "label": outcome.plan.label, "seed": outcome.plan.seed}
         losses = loss_by_flow(outcome)
         records = {r.id: r for r in outcome.flows}
         for plan in outcome.plan.flows:
             record = records.get(plan.id, FlowRecord(plan.id, None, None, None))
-            fct = (
-                None
-                if record.posted_ps is None or record.placed_ps is None
-                else record.placed_ps - record.posted_ps
-            )
-            done = fct is not None and record.status == 0
-            rows.append(
-                {
-                    "run": run,
-                    "label": outcome.plan.label,
-                    "seed": outcome.plan.seed,
-                    "flow": plan.id,
-                    "group": plan.group,
-                    "src": plan.src,
-                    "dst": plan.dst,
-                    "op": plan.op,
-                    "size": plan.size,
-                    "message_size": plan.message_size,
-                    "qps": plan.qps,
-                    "packets": plan.packets,
-                    "start_ps": plan.start_ps,
-                    "posted_ps": record.posted_ps,
-                    "placed_ps": record.placed_ps,
-                    "cqe_ps": record.cqe_ps,
-                    "completed": done,
-                    "status": record.status,
-                    "bytes": record.bytes,
-                    "verified": record.verified,
-                    "fct_s": fct / 1e12 if done and fct is not None else None,
-                    "alone_s": plan.alone_ps / 1e12,
-                    "slowdown": fct / plan.alone_ps if done and fct is not None else None,
-                    **losses.get(plan.id, {"data_drops": 0, "retransmitted": 0, "timeout_retransmitted": 0}),
-                }
-            )
+            rows.append({**key, **_flow_row(plan, record), **losses.get(plan.id, _NO_LOSS)})
     frame = pd.DataFrame(rows)
     for column in ("posted_ps", "placed_ps", "cqe_ps"):
         if column in frame:
             frame[column] = frame[column].astype("Int64")
     return frame
+
+
+def _flow_row(plan: FlowPlan, record: FlowRecord) -> dict[str, object]:
+    fct: int | None = None
+    if record.posted_ps is not None and record.placed_ps is not None and record.status == 0:
+        fct = record.placed_ps - record.posted_ps
+    planned = {k: v for k, v in dataclasses.asdict(plan).items() if k not in ("id", "alone_ps")}
+    return {
+        "flow": plan.id,
+        **planned,
+        "posted_ps": record.posted_ps,
+        "placed_ps": record.placed_ps,
+        "cqe_ps": record.cqe_ps,
+        "completed": fct is not None,
+        "status": record.status,
+        "bytes": record.bytes,
+        "verified": record.verified,
+        "fct_s": None if fct is None else fct / 1e12,
+        "alone_s": plan.alone_ps / 1e12,
+        "slowdown": None if fct is None else fct / plan.alone_ps,
+    }
 
 
 def loss_by_flow(outcome: RunOutcome) -> dict[int, dict[str, int]]:
@@ -153,7 +146,7 @@ def loss_by_flow(outcome: RunOutcome) -> dict[int, dict[str, int]]:
 
     def add(flow: int | None, key: str, count: int) -> None:
         if flow is not None:
-            entry = sums.setdefault(flow, {"data_drops": 0, "retransmitted": 0, "timeout_retransmitted": 0})
+            entry = sums.setdefault(flow, dict(_NO_LOSS))
             entry[key] += count
 
     for switch, records in by_node(outcome, switches(outcome.plan)).items():

@@ -7,7 +7,16 @@ import hashlib
 import numpy as np
 
 from rocelab.frames import KINDS
-from rocelab.model import TRACE_DTYPE, Array, FidelityInputs, FlowRecord, RunOutcome, RunPlan
+from rocelab.model import (
+    TRACE_DTYPE,
+    Array,
+    FidelityInputs,
+    FlowPlan,
+    FlowRecord,
+    PortPlan,
+    RunOutcome,
+    RunPlan,
+)
 
 QPN = 4096
 STEP_PS = 20_000_000
@@ -22,103 +31,33 @@ def records(rows: list[tuple[int, ...]]) -> Array:
     return np.array(sorted(rows, key=lambda r: r[0]), dtype=TRACE_DTYPE)
 
 
+Events = dict[str, list[tuple[int, ...]]]
+
+
 def outcome(plan: RunPlan, error: str | None = None) -> RunOutcome:
     """All flows of an incast at equal rates, so that they end together; drops and retransmissions without PFC, pauses with it."""
     rng = np.random.default_rng(plan.seed)
-    lossy = not plan.pfc
-    waste = {"roce": 0.45, "irn": 0.01}[plan.mode] if lossy else 0.0
-    total = sum(f.size for f in plan.flows)
+    waste = {"roce": 0.45, "irn": 0.01}[plan.mode] if not plan.pfc else 0.0
     sinks = len({f.dst for f in plan.flows})
-    end_ps = int(total * 8 / 36.5e9 / (1 - waste) / sinks * 1e12) + 8_000_000
+    end_ps = int(sum(f.size for f in plan.flows) * 8 / 36.5e9 / (1 - waste) / sinks * 1e12) + 8_000_000
     port_of = {p.peer: p for p in plan.ports if p.peer_is_host}
-    events: dict[str, list[tuple[int, ...]]] = {h.name + ".0": [] for h in plan.hosts} | {
-        s.name: [] for s in plan.switches
-    }
+    events: Events = {h.name + ".0": [] for h in plan.hosts} | {s.name: [] for s in plan.switches}
     flows = []
     for i, flow in enumerate(plan.flows):
-        dst_qpn = QPN + i
-        together = len(plan.flows) < 100
-        placed = (
-            end_ps - int(rng.integers(0, 40_000_000))
-            if together
-            else flow.start_ps + int(flow.alone_ps * (1 + 3 * rng.random() ** 4))
-        )
-        done = error is None or i != 0
-        flows.append(
-            FlowRecord(
-                id=flow.id,
-                posted_ps=flow.start_ps,
-                placed_ps=placed if done else None,
-                cqe_ps=placed + 4_000_000 if done else None,
-                status=0 if done else 12,
-                bytes=flow.size if done else flow.size // 3,
-                verified=done,
-                src_qpn=QPN,
-                dst_qpn=dst_qpn,
-            )
-        )
-        first = flow.start_ps // STEP_PS
-        steps = max(1, placed // STEP_PS - first)
-        shares = 1 + (0.5 * rng.random(steps) if lossy else 0.1 * np.sin(np.arange(steps) / 15 + i))
-        for n, part in enumerate(np.cumsum(shares) / np.sum(shares), start=1):
-            events[flow.dst + ".0"].append(
-                record("sample", (first + n) * STEP_PS, flow=dst_qpn, bytes=int(flow.size * 1.07 * part))
-            )
-        events[flow.dst + ".0"].append(record("placed", placed, flow=dst_qpn, bytes=flow.size))
-        if lossy:
-            packets = int(flow.packets * waste)
-            times = np.sort(
-                rng.integers(flow.start_ps + 100_000_000, max(placed, flow.start_ps + 200_000_000), packets)
-            )
-            by_timeout = rng.random(packets) < 0.2
-            sink = port_of[flow.dst]
-            for t, late in zip(times, by_timeout):
-                events[flow.src + ".0"].append(
-                    record("retransmit", int(t), flow=QPN, mark=int(late), bytes=1082)
-                )
-                if rng.random() < 0.4:
-                    drop = record(
-                        "drop",
-                        int(t) - 90_000_000,
-                        port=sink.port_id,
-                        peer=port_of[flow.src].port_id,
-                        flow=dst_qpn,
-                        bytes=1082,
-                    )
-                    events[sink.switch].append(drop)
+        together = end_ps - int(rng.integers(0, 40_000_000))
+        alone = flow.start_ps + int(flow.alone_ps * (1 + 3 * rng.random() ** 4))
+        placed = together if len(plan.flows) < 100 else alone
+        flows.append(_flow(flow, QPN + i, placed, done=error is None or i != 0))
+        _progress(events, flow, QPN + i, placed, rng, plan.pfc, i)
+        _losses(events, flow, QPN + i, placed, rng, waste, port_of)
     _switch_samples(plan, events, rng, end_ps, port_of)
-    retransmits = {h: [r for r in rows if r[1] == KINDS.index("retransmit")] for h, rows in events.items()}
-    drops = sum(r[1] == KINDS.index("drop") for rows in events.values() for r in rows)
-    bottleneck = port_of[plan.flows[0].dst]
-    frames = sum(f.packets for f in plan.flows)
-    counters = {p.interface: {"drops": 0} for p in plan.ports}
-    counters[bottleneck.interface] = {
-        "tx_frames": frames,
-        "tx_bytes": frames * 1082,
-        "drops": drops,
-        "data_drops": drops,
-        "queue_peak_bytes_prio3": 240_000,
-    }
-    if plan.pfc:
-        for p in plan.ports:
-            counters[p.interface] |= {"xoff_sent_prio3": 30, "xon_sent_prio3": 30}
+    nodes = range(len(plan.hosts) + len(plan.switches))
     return RunOutcome(
         plan=plan,
         flows=tuple(flows),
-        nic_counters={
-            (h.name, 0): {
-                "tx_packets": 1000,
-                "retransmitted_packets": len(retransmits[h.name + ".0"]),
-                "timeout_retransmissions": sum(r[2] for r in retransmits[h.name + ".0"]),
-                "rx_pause_duration_ns": 900_000 if plan.pfc else 0,
-            }
-            for h in plan.hosts
-        },
-        port_counters=counters,
-        node_digests=tuple(
-            hashlib.sha256(f"{plan.name} {n}".encode()).digest()
-            for n in range(len(plan.hosts) + len(plan.switches))
-        ),
+        nic_counters={(h.name, 0): _nic(events[h.name + ".0"], plan.pfc) for h in plan.hosts},
+        port_counters=_ports(plan, events, port_of),
+        node_digests=tuple(hashlib.sha256(f"{plan.name} {n}".encode()).digest() for n in nodes),
         events={name: records(rows) for name, rows in events.items()},
         records=1_234_567,
         fidelity=FidelityInputs(windows=9000),
@@ -128,6 +67,77 @@ def outcome(plan: RunPlan, error: str | None = None) -> RunOutcome:
         max_rss_bytes=250_000_000,
         error=error,
     )
+
+
+def _flow(flow: FlowPlan, dst_qpn: int, placed: int, done: bool) -> FlowRecord:
+    return FlowRecord(
+        id=flow.id,
+        posted_ps=flow.start_ps,
+        placed_ps=placed if done else None,
+        cqe_ps=placed + 4_000_000 if done else None,
+        status=0 if done else 12,
+        bytes=flow.size if done else flow.size // 3,
+        verified=done,
+        src_qpn=QPN,
+        dst_qpn=dst_qpn,
+    )
+
+
+def _progress(
+    events: Events, flow: FlowPlan, qpn: int, placed: int, rng: np.random.Generator, smooth: bool, phase: int
+) -> None:
+    first = flow.start_ps // STEP_PS
+    steps = max(1, placed // STEP_PS - first)
+    shares = 1 + (0.1 * np.sin(np.arange(steps) / 15 + phase) if smooth else 0.5 * rng.random(steps))
+    sink = events[flow.dst + ".0"]
+    for n, part in enumerate(np.cumsum(shares) / np.sum(shares), start=1):
+        sink.append(record("sample", (first + n) * STEP_PS, flow=qpn, bytes=int(flow.size * 1.07 * part)))
+    sink.append(record("placed", placed, flow=qpn, bytes=flow.size))
+
+
+def _losses(
+    events: Events,
+    flow: FlowPlan,
+    qpn: int,
+    placed: int,
+    rng: np.random.Generator,
+    waste: float,
+    port_of: dict[str, PortPlan],
+) -> None:
+    """Packets sent again, a fifth of them by timeout, and drops at the sink's port before them."""
+    packets = int(flow.packets * waste)
+    sink, source = port_of[flow.dst], port_of[flow.src].port_id
+    begin = flow.start_ps + 100_000_000
+    for t in np.sort(rng.integers(begin, max(placed, begin + 100_000_000), packets)).tolist():
+        late = int(rng.random() < 0.2)
+        events[flow.src + ".0"].append(record("retransmit", t, flow=QPN, mark=late, bytes=1082))
+        if rng.random() < 0.4:
+            at = {"port": sink.port_id, "peer": source}
+            events[sink.switch].append(record("drop", t - 90_000_000, **at, flow=qpn, bytes=1082))
+
+
+def _nic(rows: list[tuple[int, ...]], pfc: bool) -> dict[str, int]:
+    again = [r for r in rows if r[1] == KINDS.index("retransmit")]
+    return {
+        "tx_packets": 1000,
+        "retransmitted_packets": len(again),
+        "timeout_retransmissions": sum(r[2] for r in again),
+        "rx_pause_duration_ns": 900_000 if pfc else 0,
+    }
+
+
+def _ports(plan: RunPlan, events: Events, port_of: dict[str, PortPlan]) -> dict[str, dict[str, int]]:
+    drops = sum(r[1] == KINDS.index("drop") for rows in events.values() for r in rows)
+    frames = sum(f.packets for f in plan.flows)
+    pauses = {"xoff_sent_prio3": 30, "xon_sent_prio3": 30} if plan.pfc else {}
+    counters: dict[str, dict[str, int]] = {p.interface: {"drops": 0, **pauses} for p in plan.ports}
+    counters[port_of[plan.flows[0].dst].interface] |= {
+        "tx_frames": frames,
+        "tx_bytes": frames * 1082,
+        "drops": drops,
+        "data_drops": drops,
+    }
+    return counters
 
 
 def _switch_samples(

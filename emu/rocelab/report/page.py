@@ -61,6 +61,7 @@ def _values(result: Result) -> dict[str, Any]:
         "labels": labels,
         "differing": differing,
         "parameters": tables.grouped_parameters(summary["parameters"]),
+        "some_receive": len({f.dst for f in plan.flows}) < len(plan.hosts),
         "base_rtt": tables.duration_text(plan.base_rtt_ps),
         "caps": {o.plan.label: o.plan.bdp_cap for _, o in first if o.plan.bdp_cap},
         "verified": sum(r["verified"] for r in summary["runs"]),

@@ -52,21 +52,27 @@ def topology(plan: RunPlan) -> str:
     if many:
         _name_tiers(axes, [hosts, switches], positions)
     else:
-        for name in hosts:
-            x, y = positions[name]
-            axes.annotate(
-                name,
-                (x, y),
-                xytext=(0, -13 if y <= 0 else 13),
-                textcoords="offset points",
-                ha="center",
-                va="center",
-                fontsize=8,
-            )
-        for name in switches:
-            axes.annotate(name, positions[name], ha="center", va="center", fontsize=8, color="white")
+        _name_each(axes, hosts, switches, positions)
     axes.margins(0.08, 0.16)
     return style.svg(fig, "Topology")
+
+
+def _name_each(
+    axes: Axes, hosts: list[str], switches: list[str], positions: dict[str, tuple[float, float]]
+) -> None:
+    for name in hosts:
+        offset = (0, -13 if positions[name][1] <= 0 else 13)
+        axes.annotate(
+            name,
+            positions[name],
+            xytext=offset,
+            textcoords="offset points",
+            ha="center",
+            va="center",
+            fontsize=8,
+        )
+    for name in switches:
+        axes.annotate(name, positions[name], ha="center", va="center", fontsize=8, color="white")
 
 
 def _name_tiers(axes: Axes, groups: list[list[str]], positions: dict[str, tuple[float, float]]) -> None:

@@ -29,6 +29,7 @@ std::string interface_name(const Topology& topology, std::uint32_t switch_node, 
 struct Extremes {
   Duration base_rtt;
   std::uint32_t bdp_cap = 0;
+  std::size_t links = 0;  // of the path with most
 };
 
 // One host for each switch, rate and delay: paths between others are equal to those between these.
@@ -54,6 +55,7 @@ Extremes longest_paths(const Topology& topology, const Routing& routing, Transpo
     for (const std::uint32_t dst : hosts) {
       if (src == dst) continue;
       const Path there = routing.path(src, dst), back = routing.path(dst, src);
+      most.links = std::max({most.links, there.size(), back.size()});
       most.base_rtt = std::max(most.base_rtt, round_trip(mode, path_mtu, there, back));
       most.bdp_cap = std::max(most.bdp_cap, bdp_packets(mode, path_mtu, there, back));
     }
@@ -76,6 +78,7 @@ class Planner {
     plan_.settings.switches.max_frame = plan_.wire_mtu;
     const Extremes most = longest_paths(topology_, routing_, nic.mode, nic.active_mtu);
     plan_.base_rtt = most.base_rtt;
+    most_links_ = most.links;
     if (nic.mode == TransportMode::kIrn && settings_.nic.compute_bdp_cap) nic.irn.bdp_cap = most.bdp_cap;
     plan_.bdp_cap = nic.mode == TransportMode::kIrn ? nic.irn.bdp_cap : 0;
     add_hosts();
@@ -205,24 +208,36 @@ class Planner {
   }
 
   // Frames that one VF can have outside at once: all buffers on its path full of its frames, links full in
-  // both directions, and as much again for frames on their way home. Frames are as small as the workload's
-  // smallest message makes them; without a workload anything may come.
+  // both directions, and as much again for frames on their way home. Full frames, and of each message that it
+  // sends one small one; or, where messages are many, frames as small as the smallest. Without a workload
+  // anything may come.
   std::uint32_t enough_frames() const {
     const SwitchConfig& config = plan_.settings.switches;
-    Bytes frame = kMinFrameBytes;
+    Bytes smallest = kMinFrameBytes;
     if (!plan_.flows.empty()) {
-      frame = plan_.wire_mtu;
+      smallest = plan_.wire_mtu;
       for (const Flow& flow : plan_.flows)
-        frame = std::min(frame, std::max(kMinFrameBytes, std::min(flow.size, flow.message_size)));
+        smallest = std::min(smallest, std::max(kMinFrameBytes, std::min(flow.size, flow.message_size)));
     }
-    Bytes buffers =
+    const Bytes buffers =
         std::max({config.ingress_buffer, config.egress_limit, config.input_buffer}) + config.shared_pool;
     Bytes links;
     for (const Link& link : topology_.links()) links = std::max(links, bytes_in(2 * link.delay, link.rate));
-    const std::int64_t hops = topology_.switches() == 1 ? 2 : 4;
-    const std::int64_t frames = 2 * hops * ((buffers + links) / frame) + 256;
+    const auto hops = static_cast<std::int64_t>(most_links_);
+    const auto frames_of = [&](Bytes frame) { return 2 * hops * ((buffers + links) / frame) + 256; };
+    const std::int64_t frames =
+        plan_.flows.empty()
+            ? frames_of(smallest)
+            : std::min(frames_of(smallest), frames_of(plan_.wire_mtu) + most_messages_of_a_host());
     return static_cast<std::uint32_t>(
         std::bit_ceil(static_cast<std::uint64_t>(std::min<std::int64_t>(frames, 1 << 16))));
+  }
+
+  std::int64_t most_messages_of_a_host() const {
+    std::vector<std::int64_t> messages(topology_.hosts());
+    for (const Flow& flow : plan_.flows)
+      messages[flow.src] += (flow.size.count() + flow.message_size.count() - 1) / flow.message_size.count();
+    return *std::max_element(messages.begin(), messages.end());
   }
 
   const Settings& settings_;
@@ -230,6 +245,7 @@ class Planner {
   Routing routing_;
   Rng rng_;
   RunPlan plan_;
+  std::size_t most_links_ = 0;
 };
 
 }  // namespace

@@ -4,53 +4,67 @@
 #include <bit>
 #include <cstdio>
 #include <limits>
-#include <numeric>
+#include <map>
 #include <stdexcept>
+
+#include "emu/runner/prefix_table.h"
 
 namespace rocelab {
 namespace {
 
-constexpr std::uint32_t kNetwork = 10u << 24;
-constexpr std::size_t kMaxPrefixes = 256, kMaxHostsPerSwitch = 254;
-constexpr std::uint32_t kFar = std::numeric_limits<std::uint32_t>::max();
+constexpr std::uint32_t kNetwork = 10u << 24, kNetworkLength = 8, kBlockLength = 24;
+constexpr std::size_t kMaxBlocks = 1 << (kBlockLength - kNetworkLength), kMaxHostsPerSwitch = 254;
+constexpr std::uint16_t kFar = std::numeric_limits<std::uint16_t>::max();
+constexpr std::uint32_t kNoEdge = 0xffffffff;
 
-HostAddress make_address(std::uint32_t prefix, std::uint32_t number) {
+HostAddress make_address(std::uint32_t block, std::uint32_t number) {
   HostAddress a;
-  a.ipv4 = kNetwork | prefix << 8 | number;
-  a.mac = {2, 0, 10, 0, static_cast<std::uint8_t>(prefix), static_cast<std::uint8_t>(number)};
+  a.ipv4 = kNetwork | block << 8 | number;
+  a.mac = {2,
+           0,
+           10,
+           static_cast<std::uint8_t>(block >> 8),
+           static_cast<std::uint8_t>(block),
+           static_cast<std::uint8_t>(number)};
   return a;
 }
 
-std::vector<std::uint32_t> distances_from(const Topology& topology, std::uint32_t start) {
-  std::vector<std::uint32_t> distance(topology.nodes().size(), kFar), queue{start};
-  distance[start] = 0;
-  for (std::size_t i = 0; i < queue.size(); ++i)
-    for (std::uint32_t port = 0; port < topology.nodes()[queue[i]].links.size(); ++port) {
-      const std::uint32_t next = topology.neighbour(queue[i], port);
-      if (topology.is_host(next) || distance[next] != kFar) continue;
-      distance[next] = distance[queue[i]] + 1;
-      queue.push_back(next);
-    }
-  return distance;
+// Which ports the buckets of an equal-cost set take.
+struct Buckets {
+  std::vector<std::uint32_t> port;
+  unsigned shift = 0;  // of the bucket's number within the UDP source port
+};
+
+// As even as can be, in an order drawn from a stream of the switch and the set. Tiers take turns between the
+// low and the high end of the source port's 14 random bits: if all looked at the same bits, the flows that a
+// switch gets would share them, and it could not spread them (polarisation).
+Buckets deal_buckets(const std::vector<std::uint32_t>& hops, std::uint32_t tier, const Rng& seed) {
+  constexpr unsigned kRandomBits = 14;
+  std::string name;
+  for (const std::uint32_t hop : hops) name += "/" + std::to_string(hop);
+  Rng rng = seed.fork(name);
+  Buckets b;
+  const std::size_t even = std::has_single_bit(hops.size()) ? hops.size() : 128;  // 128: within 4 % up to 16
+  b.port.resize(hops.size() <= 16 ? even : 256);
+  for (std::size_t i = 0; i < b.port.size(); ++i) b.port[i] = hops[i % hops.size()];
+  for (std::size_t i = b.port.size(); i > 1; --i) std::swap(b.port[i - 1], b.port[rng.below(i)]);
+  b.shift = tier % 2 == 0 ? 0 : kRandomBits - static_cast<unsigned>(std::countr_zero(b.port.size()));
+  return b;
 }
 
-// Which of `hops` ports each bucket takes: as even as can be, in an order drawn from the switch's stream.
-std::vector<std::uint32_t> deal_buckets(const std::vector<std::uint32_t>& hops, Rng& rng) {
-  std::vector<std::uint32_t> bucket(std::min<std::size_t>(std::bit_ceil(8 * hops.size()), 256));
-  for (std::size_t b = 0; b < bucket.size(); ++b) bucket[b] = hops[b % hops.size()];
-  for (std::size_t b = bucket.size(); b > 1; --b) std::swap(bucket[b - 1], bucket[rng.below(b)]);
-  return bucket;
-}
-
-void add_rule_set(std::uint32_t switch_index, std::uint32_t prefix, std::uint32_t length,
-                  const std::vector<std::uint32_t>& ports, Rng& rng, std::vector<Route>& rules) {
-  Route route{switch_index, prefix, length, 0, 0, ports.front()};
+void add_rule_set(Route route, const std::vector<std::uint32_t>& ports, std::uint32_t tier, const Rng& seed,
+                  std::vector<Route>& rules) {
   if (ports.size() > 1) {
-    const std::vector<std::uint32_t> buckets = deal_buckets(ports, rng);
-    for (std::size_t b = 0; b < buckets.size(); ++b)
-      rules.push_back({switch_index, prefix, length, static_cast<std::uint16_t>(b),
-                       static_cast<std::uint16_t>(buckets.size() - 1), buckets[b]});
+    const Buckets buckets = deal_buckets(ports, tier, seed);
+    route.src_port_mask = static_cast<std::uint16_t>((buckets.port.size() - 1) << buckets.shift);
+    for (std::size_t b = 0; b < buckets.port.size(); ++b) {
+      route.src_port = static_cast<std::uint16_t>(b << buckets.shift);
+      route.port_id = buckets.port[b];
+      rules.push_back(route);
+    }
   }
+  route.src_port = route.src_port_mask = 0;
+  route.port_id = ports.front();
   rules.push_back(route);
 }
 
@@ -63,73 +77,140 @@ std::string hex_bytes(const std::array<std::uint8_t, 6>& bytes) {
 
 }  // namespace
 
-Routing::Routing(const Topology& topology) : topology_(topology), addresses_(topology.hosts()) {
-  for (std::uint32_t node = topology.hosts(); node < topology.nodes().size(); ++node) {
-    std::uint32_t number = 0;
-    for (std::uint32_t port = 0; port < topology.nodes()[node].links.size(); ++port) {
-      const std::uint32_t host = topology.neighbour(node, port);
-      if (!topology.is_host(host)) continue;
-      addresses_[host] = make_address(static_cast<std::uint32_t>(edges_.size()), ++number);
-    }
-    if (number > kMaxHostsPerSwitch)
-      throw std::invalid_argument("switch \"" + topology.nodes()[node].name + "\" has more than 254 hosts");
-    if (number != 0) edges_.push_back(node);
-  }
-  if (edges_.size() > kMaxPrefixes) throw std::invalid_argument("more than 256 switches have hosts");
-  for (const std::uint32_t edge : edges_) distance_.push_back(distances_from(topology, edge));
+Routing::Routing(const Topology& topology, const std::vector<bool>& dead_links)
+    : topology_(topology), addresses_(topology.hosts()), edge_of_(topology.nodes().size(), kNoEdge) {
+  number_edges();
+  healthy_ = distances({});
+  current_ = dead_links.empty() ? healthy_ : distances(dead_links);
+  dead_ = dead_links;
+  tier_.assign(topology.nodes().size(), kFar);
+  for (std::size_t e = 0; e < edges_.size(); ++e)
+    for (std::size_t n = 0; n < tier_.size(); ++n) tier_[n] = std::min(tier_[n], distance(healthy_, e, n));
 }
 
-std::vector<std::uint32_t> Routing::towards(std::uint32_t switch_node, std::uint32_t target) const {
-  std::vector<std::uint32_t> ports;
-  for (std::uint32_t port = 0; port < topology_.nodes()[switch_node].links.size(); ++port) {
-    const std::uint32_t next = topology_.neighbour(switch_node, port);
-    if (!topology_.is_host(next) && distance_[target][next] + 1 == distance_[target][switch_node])
-      ports.push_back(port);
+// Switches with hosts get a block of 256 addresses each; those of a pod stand together in an aligned row.
+void Routing::number_edges() {
+  std::map<std::uint32_t, std::size_t> pod_size;
+  std::vector<std::uint32_t> hosts_below(topology_.nodes().size());
+  for (std::uint32_t h = 0; h < topology_.hosts(); ++h) ++hosts_below[edge_switch(h)];
+  for (std::uint32_t node = topology_.hosts(); node < topology_.nodes().size(); ++node)
+    if (hosts_below[node] != 0) ++pod_size[topology_.nodes()[node].pod];
+  std::size_t block = 0;
+  std::uint32_t last_pod = kNoPod;
+  for (std::uint32_t node = topology_.hosts(); node < topology_.nodes().size(); ++node) {
+    if (hosts_below[node] == 0) continue;
+    if (hosts_below[node] > kMaxHostsPerSwitch)
+      throw std::invalid_argument("switch \"" + topology_.nodes()[node].name + "\" has more than 254 hosts");
+    const std::uint32_t pod = topology_.nodes()[node].pod;
+    const std::size_t row = std::bit_ceil(pod_size[pod]);
+    if (pod != kNoPod && pod != last_pod) block = (block + row - 1) / row * row;
+    last_pod = pod;
+    if (block >= kMaxBlocks) throw std::invalid_argument("more switches have hosts than there are addresses");
+    edge_of_[node] = static_cast<std::uint32_t>(edges_.size());
+    edges_.push_back({node, static_cast<std::uint32_t>(block++)});
   }
+  std::vector<std::uint32_t> number(topology_.nodes().size());
+  for (const Edge& edge : edges_)
+    for (std::uint32_t port = 0; port < topology_.nodes()[edge.node].links.size(); ++port) {
+      const std::uint32_t host = topology_.neighbour(edge.node, port);
+      if (topology_.is_host(host)) addresses_[host] = make_address(edge.block, ++number[edge.node]);
+    }
+}
+
+// [edge][node]: hops between switches.
+std::vector<std::uint16_t> Routing::distances(const std::vector<bool>& dead) const {
+  const std::size_t nodes = topology_.nodes().size();
+  std::vector<std::uint16_t> all(edges_.size() * nodes, kFar);
+  std::vector<std::uint32_t> queue;
+  for (std::size_t e = 0; e < edges_.size(); ++e) {
+    std::uint16_t* distance = &all[e * nodes];
+    queue.assign(1, edges_[e].node);
+    distance[edges_[e].node] = 0;
+    for (std::size_t i = 0; i < queue.size(); ++i)
+      for (const std::uint32_t index : topology_.nodes()[queue[i]].links) {
+        const Link& link = topology_.links()[index];
+        const std::uint32_t next = link.a == queue[i] ? link.b : link.a;
+        if (topology_.is_host(next) || distance[next] != kFar || (!dead.empty() && dead[index])) continue;
+        distance[next] = static_cast<std::uint16_t>(distance[queue[i]] + 1);
+        queue.push_back(next);
+      }
+  }
+  return all;
+}
+
+// Where no way is left, the healthy network's is taken: the frame is lost at the link that is down, and
+// nothing circles.
+template <class Use>
+void Routing::for_next_ports(std::uint32_t node, std::uint32_t edge, Use&& use) const {
+  const bool cut = distance(current_, edge, node) == kFar;
+  const std::vector<std::uint16_t>& table = cut ? healthy_ : current_;
+  const std::uint16_t mine = distance(table, edge, node);
+  const std::vector<std::uint32_t>& links = topology_.nodes()[node].links;
+  for (std::uint32_t port = 0; port < links.size(); ++port) {
+    const std::uint32_t next = topology_.neighbour(node, port);
+    if (topology_.is_host(next) || distance(table, edge, next) + 1 != mine) continue;
+    if (!cut && !dead_.empty() && dead_[links[port]]) continue;
+    if (!use(port)) return;
+  }
+}
+
+std::vector<std::uint32_t> Routing::towards(std::uint32_t switch_node, std::uint32_t edge) const {
+  std::vector<std::uint32_t> ports;
+  for_next_ports(switch_node, edge, [&](std::uint32_t port) {
+    ports.push_back(port);
+    return true;
+  });
   return ports;
 }
 
 std::vector<std::uint32_t> Routing::next_ports(std::uint32_t switch_node, std::uint32_t host) const {
-  const std::uint32_t edge = edge_switch(host);
-  if (edge == switch_node) {
-    const Link& link = topology_.links()[topology_.nodes()[host].links[0]];
-    return {link.b_port};
-  }
-  const auto target = std::find(edges_.begin(), edges_.end(), edge) - edges_.begin();
-  return towards(switch_node, static_cast<std::uint32_t>(target));
+  if (edge_switch(host) == switch_node) return {topology_.links()[topology_.nodes()[host].links[0]].b_port};
+  return towards(switch_node, edge_of_[edge_switch(host)]);
 }
 
 Path Routing::path(std::uint32_t src, std::uint32_t dst) const {
   Path path;
-  std::uint32_t node = src, port = 0;
-  while (node != dst) {
+  const std::uint32_t last = edge_switch(dst), edge = edge_of_[last];
+  const auto cross = [&](std::uint32_t node, std::uint32_t port) {
     const Link& link = topology_.links()[topology_.nodes()[node].links[port]];
     path.push_back({link.rate, link.delay});
-    node = topology_.neighbour(node, port);
-    if (node != dst) port = next_ports(node, dst).front();
+    return topology_.neighbour(node, port);
+  };
+  std::uint32_t node = cross(src, 0);
+  while (node != last) {
+    std::uint32_t first = 0;
+    for_next_ports(node, edge, [&](std::uint32_t port) {
+      first = port;
+      return false;
+    });
+    node = cross(node, first);
   }
+  cross(dst, 0);
   return path;
 }
 
-void Routing::add_rules(std::uint32_t switch_node, Rng rng, std::vector<Route>& rules) const {
+void Routing::add_rules(std::uint32_t switch_node, const Rng& seed, std::vector<Route>& rules) const {
   const std::uint32_t index = switch_node - topology_.hosts();
   for (std::uint32_t port = 0; port < topology_.nodes()[switch_node].links.size(); ++port) {
     const std::uint32_t host = topology_.neighbour(switch_node, port);
     if (topology_.is_host(host)) rules.push_back({index, addresses_[host].ipv4, 32, 0, 0, port});
   }
   std::vector<std::vector<std::uint32_t>> sets;
-  std::vector<std::uint32_t> targets;
-  for (std::uint32_t t = 0; t < edges_.size(); ++t) {
-    if (edges_[t] == switch_node) continue;
-    targets.push_back(t);
-    sets.push_back(towards(switch_node, t));
+  std::vector<std::uint32_t> set_of_block(edges_.back().block + 1, kAnyValue);
+  for (std::uint32_t e = 0; e < edges_.size(); ++e) {
+    if (edges_[e].node == switch_node) continue;
+    std::vector<std::uint32_t> ports = towards(switch_node, e);
+    const auto found = std::find(sets.begin(), sets.end(), ports);
+    set_of_block[edges_[e].block] = static_cast<std::uint32_t>(found - sets.begin());
+    if (found == sets.end()) sets.push_back(std::move(ports));
   }
-  const bool one_way = !sets.empty() && std::all_of(sets.begin(), sets.end(),
-                                                    [&](const auto& s) { return s == sets.front(); });
-  if (one_way)
-    return add_rule_set(index, kNetwork, 8, sets.front(), rng, rules);  // few rules mean few cached flows
-  for (std::size_t i = 0; i < sets.size(); ++i)
-    add_rule_set(index, kNetwork | targets[i] << 8, 24, sets[i], rng, rules);
+  const std::vector<PrefixRule> prefixes = aggregate(set_of_block);
+  for (std::size_t i = 0; i < prefixes.size(); ++i) {
+    const PrefixRule& p = prefixes[i];
+    Route route{index, kNetwork | p.first << 8, kBlockLength - p.bits_free, 0, 0, 0};
+    if (i + 1 == prefixes.size()) route = {index, kNetwork, kNetworkLength, 0, 0, 0};  // everything else
+    add_rule_set(route, sets[p.value], tier_[switch_node], seed, rules);
+  }
 }
 
 std::vector<Route> Routing::rules(Rng seed) const {

@@ -2,8 +2,10 @@
 // takes its paths from here.
 //
 // Addresses: the n-th host of the s-th switch that has hosts is 10.0.s.n with MAC 02:00:0a:00:ss:nn, so that
-// all hosts of a switch share a prefix and one rule serves them. Equal-cost next hops: buckets of the low
-// bits of the UDP source port, dealt out over the next hops in an order drawn per switch from the seed.
+// all hosts of a switch share a prefix and one rule serves them; in a fat-tree s begins at a multiple of a
+// power of two in each pod, so that one rule serves a pod. A switch has the fewest prefixes that say where to
+// (prefix_table.h). Equal-cost next hops: buckets of bits of the UDP source port, dealt out over the next
+// hops in an order drawn per switch from the seed.
 #pragma once
 
 #include <array>
@@ -30,25 +32,43 @@ using Path = std::vector<Hop>;
 
 class Routing {
  public:
-  // Throws std::invalid_argument when a switch has more hosts than a prefix can hold.
-  explicit Routing(const Topology& topology);
+  // `dead_links[i]`: link i of the topology is down (empty: none). Throws std::invalid_argument when a switch
+  // has more hosts than its block of addresses. Keeps a reference to the topology.
+  explicit Routing(const Topology& topology, const std::vector<bool>& dead_links = {});
 
   const HostAddress& address(std::uint32_t host) const { return addresses_[host]; }
   // Ports of `switch_node` on shortest paths to `host`, in port order.
   std::vector<std::uint32_t> next_ports(std::uint32_t switch_node, std::uint32_t host) const;
   // From host to host; of equal-cost paths the one through the first ports.
   Path path(std::uint32_t src, std::uint32_t dst) const;
-  // All rules of all switches, most specific first within a switch.
+  // All rules of all switches, switch by switch, most specific first. The same seed deals the same buckets
+  // to the same equal-cost set, also after links died elsewhere.
   std::vector<Route> rules(Rng seed) const;
 
  private:
+  struct Edge {
+    std::uint32_t node = 0;   // a switch that has hosts
+    std::uint32_t block = 0;  // its addresses are 10.(block / 256).(block % 256).*
+  };
   std::uint32_t edge_switch(std::uint32_t host) const { return topology_.neighbour(host, 0); }
-  std::vector<std::uint32_t> towards(std::uint32_t switch_node, std::uint32_t target) const;
-  void add_rules(std::uint32_t switch_node, Rng rng, std::vector<Route>& rules) const;
+  std::uint16_t distance(const std::vector<std::uint16_t>& table, std::size_t edge, std::size_t node) const {
+    return table[edge * edge_of_.size() + node];
+  }
+  void number_edges();
+  std::vector<std::uint16_t> distances(const std::vector<bool>& dead) const;
+  // Calls `use` with each port of `node` on a shortest path to an edge switch until it answers false.
+  template <class Use>
+  void for_next_ports(std::uint32_t node, std::uint32_t edge, Use&& use) const;
+  std::vector<std::uint32_t> towards(std::uint32_t switch_node, std::uint32_t edge) const;
+  void add_rules(std::uint32_t switch_node, const Rng& seed, std::vector<Route>& rules) const;
+
   const Topology& topology_;
   std::vector<HostAddress> addresses_;
-  std::vector<std::uint32_t> edges_;  // switches that have hosts, in the order of their prefixes
-  std::vector<std::vector<std::uint32_t>> distance_;  // [edge][node]: hops from the node to that edge switch
+  std::vector<Edge> edges_;
+  std::vector<std::uint32_t> edge_of_;            // [node]: index into edges_
+  std::vector<std::uint16_t> tier_;               // [node]: hops to the nearest switch with hosts
+  std::vector<std::uint16_t> healthy_, current_;  // [edge][node]: hops, with all links and with those alive
+  std::vector<bool> dead_;
 };
 
 // One rule as ovs-ofctl writes it. Matches the destination MAC's prefix, so that IPv4, IPv6 and ARP replies

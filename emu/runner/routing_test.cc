@@ -41,8 +41,9 @@ int walk(const Topology& t, const Routing& routing, const std::vector<Route>& ru
 }
 
 TEST(RoutingTest, EveryPairIsJoinedByShortestPathsOnEveryBucket) {
-  for (const Topology& t :
-       {make_star(5, {}), make_dumbbell(2, 3, {}, {}), make_leaf_spine(3, 3, 2, {}, {})}) {
+  for (const Topology& t : {make_star(5, {}), make_dumbbell(2, 3, {}, {}), make_leaf_spine(3, 3, 2, {}, {}),
+                            make_parking_lot(5, 2, {}, {}), make_ring(6, 1, {}, {}), make_ring(7, 2, {}, {}),
+                            make_fat_tree({2, 3, {}, {}, {}}), make_fat_tree({4, 2, {}, {}, {}})}) {
     const Routing routing(t);
     const std::vector<Route> rules = routing.rules(Rng(1));
     for (std::uint32_t src = 0; src < t.hosts(); ++src)
@@ -62,7 +63,7 @@ TEST(RoutingTest, BucketsAreEvenAndFollowTheSeed) {
   for (const Route& r : rules)
     if (r.switch_index == 0 && r.src_port_mask != 0) ++uses[r.port_id];
   ASSERT_EQ(uses.size(), 6u);
-  for (const auto& [port, n] : uses) EXPECT_TRUE(n == 10 || n == 11) << port << ": " << n;
+  for (const auto& [port, n] : uses) EXPECT_TRUE(n == 21 || n == 22) << port << ": " << n;
   EXPECT_EQ(rules, routing.rules(Rng(1)));
   EXPECT_NE(rules, routing.rules(Rng(2)));
 }
@@ -75,8 +76,92 @@ TEST(RoutingTest, OneRuleSetServesAllRemoteHosts) {
     spine += r.switch_index == 9;
   }
   EXPECT_EQ(leaf,
-            6u + 64 + 1);  // own hosts, buckets for everybody else, one rule for traffic without a bucket
-  EXPECT_EQ(spine, 9u);    // one prefix for each leaf
+            6u + 128 + 1);  // own hosts, buckets for everybody else, one rule for traffic without a bucket
+  EXPECT_EQ(spine, 9u);     // one prefix for each leaf
+}
+
+TEST(RoutingTest, FatTreeAddressesAggregateByPodAndSoDoTheRules) {
+  const Topology t = make_fat_tree({6, 3, {}, {}, {}});
+  const Routing routing(t);
+  EXPECT_EQ(ipv4_text(routing.address(t.find("h9")).ipv4), "10.0.2.3");
+  EXPECT_EQ(ipv4_text(routing.address(t.find("h10")).ipv4), "10.0.4.1");  // pod 2 begins at a multiple of 4
+  std::map<std::uint32_t, std::size_t> rules;
+  for (const Route& r : routing.rules(Rng(1))) ++rules[r.switch_index + t.hosts()];
+  EXPECT_EQ(rules[t.find("edge1")], 3u + 128 + 1);  // own hosts; buckets for everybody else and the rest
+  EXPECT_EQ(rules[t.find("agg1")], 3u + 128 + 1);   // edge switches of the pod; buckets for other pods
+  EXPECT_EQ(rules[t.find("core9")], 6u);            // one for each pod
+}
+
+TEST(RoutingTest, FlowsSpreadOverAllPathsOfAFatTree) {
+  const Topology t = make_fat_tree({6, 3, {}, {}, {}});
+  const Routing routing(t);
+  std::vector<Route> rules;  // of the first pod, without its hosts' own: all source ports are tried
+  for (const Route& r : routing.rules(Rng(1)))
+    if (r.prefix_length < 32 && (r.switch_index < 3 || (r.switch_index >= 18 && r.switch_index < 21)))
+      rules.push_back(r);
+  std::map<std::uint32_t, int> uses;  // of cores, from one edge switch
+  const std::uint32_t edge = t.find("edge1"), far = routing.address(t.find("h54")).ipv4;
+  for (std::uint32_t port = 0xc000; port <= 0xffff; ++port) {
+    const auto source = static_cast<std::uint16_t>(port);
+    const auto up = static_cast<std::uint32_t>(forwarded(rules, edge - t.hosts(), far, source));
+    const std::uint32_t agg = t.neighbour(edge, up);
+    const auto further = static_cast<std::uint32_t>(forwarded(rules, agg - t.hosts(), far, source));
+    ++uses[t.neighbour(agg, further)];
+  }
+  ASSERT_EQ(uses.size(), 9u);
+  const int even = 0x4000 / 9;  // 43 or 42 of 128 buckets at each of two tiers
+  for (const auto& [core, n] : uses) EXPECT_NEAR(n, even, even * 0.04) << t.nodes()[core].name;
+}
+
+TEST(RoutingTest, DeadLinksAreRoutedAround) {
+  const Topology t = make_fat_tree({4, 2, {}, {}, {}});
+  std::vector<bool> dead(t.links().size());
+  for (const auto& [a, b] : {std::pair{"edge1", "agg1"}, std::pair{"agg4", "core3"}})
+    dead[t.find_link(t.find(a), t.find(b))] = true;
+  const Routing routing(t, dead);
+  const std::vector<Route> rules = routing.rules(Rng(1));
+  for (std::uint32_t src = 0; src < t.hosts(); ++src)
+    for (std::uint32_t dst = 0; dst < t.hosts(); ++dst)
+      for (std::uint32_t port = 0xc000; src != dst && port < 0x10000; port += 97) {
+        std::uint32_t node = t.neighbour(src, 0);
+        for (int links = 1; node != dst; ++links) {
+          ASSERT_LT(links, 10);
+          const int out =
+              forwarded(rules, node - t.hosts(), routing.address(dst).ipv4, static_cast<std::uint16_t>(port));
+          ASSERT_GE(out, 0);
+          const auto taken = static_cast<std::uint32_t>(out);
+          ASSERT_FALSE(dead[t.nodes()[node].links[taken]]);
+          node = t.neighbour(node, taken);
+        }
+      }
+}
+
+TEST(RoutingTest, FramesForWhoIsCutOffDieAtTheDeadLink) {
+  const Topology t = make_parking_lot(4, 1, {}, {});
+  std::vector<bool> dead(t.links().size());
+  dead[t.find_link(t.find("s2"), t.find("s3"))] = true;
+  const Routing routing(t, dead);
+  const std::vector<Route> rules = routing.rules(Rng(1));
+  // The walk ignores that the link is dead: every frame still takes the one way there is, and none circles.
+  for (std::uint32_t src = 0; src < 4; ++src)
+    for (std::uint32_t dst = 0; dst < 4; ++dst)
+      EXPECT_TRUE(src == dst || walk(t, routing, rules, src, dst, 0xc000) ==
+                                    static_cast<int>(src < dst ? dst - src : src - dst) + 2);
+}
+
+TEST(RoutingTest, BucketsOfSwitchesFarFromAFailureStay) {
+  const Topology t = make_leaf_spine(4, 4, 1, {}, {});
+  std::vector<bool> dead(t.links().size());
+  dead[t.find_link(t.find("leaf1"), t.find("spine1"))] = true;
+  const auto of_leaf2 = [&](const std::vector<Route>& rules, std::uint32_t block) {
+    std::vector<int> ports;
+    for (std::uint32_t source = 0; source < 64; ++source)
+      ports.push_back(forwarded(rules, 1, 10u << 24 | block << 8 | 1, static_cast<std::uint16_t>(source)));
+    return ports;
+  };
+  const std::vector<Route> before = Routing(t).rules(Rng(1)), after = Routing(t, dead).rules(Rng(1));
+  EXPECT_EQ(of_leaf2(before, 2), of_leaf2(after, 2));
+  EXPECT_NE(of_leaf2(before, 0), of_leaf2(after, 0));  // spine1 no longer leads to leaf1
 }
 
 TEST(RoutingTest, RulesMatchTheMacThatCarriesTheAddress) {

@@ -104,6 +104,43 @@ TEST(ScenarioTest, ImpossibleValuesAreRefused) {
   EXPECT_COMPLAINT(kStar + "[engine]\nclock = \"sundial\"\n", "is none of lockstep");
 }
 
+std::string with_topology(const std::string& topology) {
+  return "transport = \"irn\"\n[topology]\n" + topology +
+         "[[workload]]\nkind = \"permutation\"\nsize = \"1KB\"\n";
+}
+
+TEST(ScenarioTest, ImpossibleTopologiesAreRefused) {
+  EXPECT_COMPLAINT(with_topology("kind = \"fat-tree\"\narity = 7\n"),
+                   "t.toml:4:9: topology.arity = 7 is impossible");
+  EXPECT_COMPLAINT(with_topology("kind = \"fat-tree\"\narity = 18\n"),
+                   "t.toml:2:2: this topology has 1458 hosts; at most 1024 are supported");
+  EXPECT_COMPLAINT(with_topology("kind = \"fat-tree\"\narity = 6\noversubscription = 1.5\n"),
+                   "t.toml:5:20: topology.oversubscription cannot be: it would take 4.5");
+  EXPECT_COMPLAINT(
+      with_topology("kind = \"fat-tree\"\narity = 6\noversubscription = 2\nhosts_per_edge = 3\n"),
+      "t.toml:5:20: topology.oversubscription excludes hosts_per_edge");
+  EXPECT_COMPLAINT(with_topology("kind = \"leaf-spine\"\nleaves = 4\nspines = 2\n"),
+                   "t.toml:2:2: [topology] needs the key \"hosts_per_leaf\"");
+  EXPECT_COMPLAINT(with_topology("kind = \"ring\"\nswitches = 2\n"),
+                   "t.toml:4:12: topology.switches must be at least 3 for a ring");
+  EXPECT_COMPLAINT(with_topology("kind = \"custom\"\nhosts = [\"a\", \"b\"]\nswitches = [\"s\", \"t\"]\n"
+                                 "[[topology.link]]\nbetween = [\"a\", \"s\"]\n"
+                                 "[[topology.link]]\nbetween = [\"b\", \"t\"]\n"),
+                   "t.toml:2:2: \"b\" cannot be reached from \"a\"");
+}
+
+TEST(ScenarioTest, OversubscriptionSetsTheHostsOfAnEdge) {
+  const auto hosts = [](const std::string& topology) {
+    return parse_scenario(with_topology(topology), "t.toml").settings[0].topology.hosts();
+  };
+  EXPECT_EQ(hosts("kind = \"fat-tree\"\narity = 6\n"), 54u);
+  EXPECT_EQ(hosts("kind = \"fat-tree\"\narity = 4\noversubscription = 2\n"), 32u);
+  EXPECT_EQ(hosts("kind = \"leaf-spine\"\nleaves = 8\nspines = 8\noversubscription = 2\n"), 128u);
+  EXPECT_EQ(hosts("kind = \"leaf-spine\"\nleaves = 2\nspines = 4\nrate = \"25Gb/s\"\n"
+                  "trunk_rate = \"100Gb/s\"\noversubscription = 1\n"),
+            32u);
+}
+
 TEST(ScenarioTest, DuplicatesAreRefused) {
   EXPECT_COMPLAINT(kStar + "[[workload]]\nkind = \"incast\"\nreceiver = \"h1\"\nsize = \"1MB\"\n",
                    "two workloads are called \"incast\"");

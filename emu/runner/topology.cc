@@ -23,7 +23,7 @@ void check_name(const std::string& name) {
 std::uint32_t Topology::add_node(const std::string& name, bool is_host) {
   check_name(name);
   if (find(name) != kNoNode) throw std::invalid_argument("two nodes are called \"" + name + "\"");
-  nodes_.push_back({name, is_host, {}});
+  nodes_.push_back({name, is_host, kNoPod, {}});
   return static_cast<std::uint32_t>(nodes_.size()) - 1;
 }
 
@@ -34,7 +34,11 @@ std::uint32_t Topology::add_host(const std::string& name) {
   return node;
 }
 
-std::uint32_t Topology::add_switch(const std::string& name) { return add_node(name, false); }
+std::uint32_t Topology::add_switch(const std::string& name, std::uint32_t pod) {
+  const std::uint32_t node = add_node(name, false);
+  nodes_[node].pod = pod;
+  return node;
+}
 
 std::uint32_t Topology::add_link(std::uint32_t node, std::uint32_t other, Rate rate, Duration delay) {
   if (is_host(other)) std::swap(node, other);
@@ -92,40 +96,6 @@ std::uint32_t Topology::find_link(std::uint32_t a, std::uint32_t b) const {
 std::uint32_t Topology::neighbour(std::uint32_t node, std::uint32_t port) const {
   const Link& link = links_[nodes_[node].links[port]];
   return link.a == node ? link.b : link.a;
-}
-
-Topology make_star(std::uint32_t hosts, LinkSpeed link) {
-  Topology t;
-  t.kind = "star";
-  for (std::uint32_t h = 1; h <= hosts; ++h) t.add_host("h" + std::to_string(h));
-  const std::uint32_t s = t.add_switch("s1");
-  for (std::uint32_t h = 0; h < hosts; ++h) t.add_link(h, s, link.rate, link.delay);
-  return t;
-}
-
-Topology make_dumbbell(std::uint32_t left, std::uint32_t right, LinkSpeed link, LinkSpeed trunk) {
-  Topology t;
-  t.kind = "dumbbell";
-  for (std::uint32_t h = 1; h <= left + right; ++h) t.add_host("h" + std::to_string(h));
-  const std::uint32_t s1 = t.add_switch("s1"), s2 = t.add_switch("s2");
-  for (std::uint32_t h = 0; h < left + right; ++h) t.add_link(h, h < left ? s1 : s2, link.rate, link.delay);
-  t.add_link(s1, s2, trunk.rate, trunk.delay);
-  return t;
-}
-
-Topology make_leaf_spine(std::uint32_t leaves, std::uint32_t spines, std::uint32_t hosts_per_leaf,
-                         LinkSpeed link, LinkSpeed trunk) {
-  Topology t;
-  t.kind = "leaf-spine";
-  const std::uint32_t hosts = leaves * hosts_per_leaf;
-  for (std::uint32_t h = 1; h <= hosts; ++h) t.add_host("h" + std::to_string(h));
-  for (std::uint32_t l = 1; l <= leaves; ++l) t.add_switch("leaf" + std::to_string(l));
-  for (std::uint32_t s = 1; s <= spines; ++s) t.add_switch("spine" + std::to_string(s));
-  for (std::uint32_t h = 0; h < hosts; ++h) t.add_link(h, hosts + h / hosts_per_leaf, link.rate, link.delay);
-  for (std::uint32_t l = 0; l < leaves; ++l)
-    for (std::uint32_t s = 0; s < spines; ++s)
-      t.add_link(hosts + l, hosts + leaves + s, trunk.rate, trunk.delay);
-  return t;
 }
 
 }  // namespace rocelab

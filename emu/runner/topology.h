@@ -1,7 +1,7 @@
 // Topology: hosts, switches and full-duplex links between them. Nodes are numbered hosts first, then
 // switches, in the order in which they were added, so that everything that depends on an index (addresses,
-// ports, hashes) follows from the scenario alone. Star, dumbbell and leaf-spine are three ways to fill this
-// one object; a scenario may also list its nodes and links.
+// ports, hashes) follows from the scenario alone. Each family below is one way to fill this one object
+// (topology_line.cc, topology_clos.cc); a scenario may also list its nodes and links or name a file.
 #pragma once
 
 #include <cstdint>
@@ -23,9 +23,12 @@ struct Link {
                 b_port = 0;  // port within the node, by the order in which its links were added; 0 for hosts
 };
 
+inline constexpr std::uint32_t kNoPod = 0xffffffff;
+
 struct Node {
   std::string name;
   bool is_host = false;
+  std::uint32_t pod = kNoPod;  // of a switch: hosts below the switches of one pod share an address prefix
   std::vector<std::uint32_t> links;  // in port order
 };
 
@@ -34,7 +37,7 @@ class Topology {
   std::string kind = "custom";
   // Hosts before switches, names unique and at most 9 characters; throws std::invalid_argument.
   std::uint32_t add_host(const std::string& name);
-  std::uint32_t add_switch(const std::string& name);
+  std::uint32_t add_switch(const std::string& name, std::uint32_t pod = kNoPod);
   // A host has one link, and it leads to a switch; throws std::invalid_argument otherwise.
   std::uint32_t add_link(std::uint32_t node, std::uint32_t other, Rate rate, Duration delay);
   // Every host has its link and reaches every other; throws std::invalid_argument that names a host that does
@@ -68,9 +71,25 @@ struct LinkSpeed {
 Topology make_star(std::uint32_t hosts, LinkSpeed link);
 // Hosts h1..hL on s1, the next R on s2, one trunk between them.
 Topology make_dumbbell(std::uint32_t left, std::uint32_t right, LinkSpeed link, LinkSpeed trunk);
+// Switches s1..sS in a row, each linked to the next, with `hosts_per_switch` each: a flow along the row meets
+// a new bottleneck at every switch.
+Topology make_parking_lot(std::uint32_t switches, std::uint32_t hosts_per_switch, LinkSpeed link,
+                          LinkSpeed trunk);
+// The same with the last linked to the first; at least three switches, else std::invalid_argument.
+Topology make_ring(std::uint32_t switches, std::uint32_t hosts_per_switch, LinkSpeed link, LinkSpeed trunk);
 // `hosts_per_leaf` on each of leaf1..leafL, every leaf linked to each of spine1..spineS. Ports of a leaf:
 // hosts first, then spines.
 Topology make_leaf_spine(std::uint32_t leaves, std::uint32_t spines, std::uint32_t hosts_per_leaf,
                          LinkSpeed link, LinkSpeed trunk);
+
+// The three tiers of Al-Fares et al. (SIGCOMM 2008): `arity` pods of arity/2 edge and arity/2 aggregation
+// switches, (arity/2)^2 core switches. Aggregation switch j of a pod has the cores j * arity/2 ... Hosts per
+// edge switch: arity/2 for full bisection bandwidth, more for oversubscription.
+struct FatTreeShape {
+  std::uint32_t arity = 6;           // even, at least 2, else std::invalid_argument
+  std::uint32_t hosts_per_edge = 3;  // h1.. in the order of their edge switches
+  LinkSpeed link, trunk, core;       // host to edge, edge to aggregation, aggregation to core
+};
+Topology make_fat_tree(const FatTreeShape& shape);
 
 }  // namespace rocelab

@@ -7,7 +7,15 @@
 namespace rocelab {
 namespace {
 
-constexpr std::int64_t kMaxHosts = 1024;
+constexpr std::uint32_t kMaxHosts = 1024;
+
+enum class Family { kStar, kDumbbell, kParkingLot, kRing, kLeafSpine, kFatTree, kCustom };
+
+void check_hosts(ConfigSection& section, std::uint32_t hosts) {
+  if (hosts > kMaxHosts)
+    section.fail("this topology has " + std::to_string(hosts) + " hosts; at most " +
+                 std::to_string(kMaxHosts) + " are supported");
+}
 
 LinkSpeed read_speed(ConfigSection& section, const char* rate, const char* delay, LinkSpeed otherwise) {
   LinkSpeed speed;
@@ -63,36 +71,101 @@ void read_link(ConfigSection section, Topology& topology, LinkSpeed otherwise, b
   }
 }
 
-Topology generate(ConfigSection& section, std::size_t kind, LinkSpeed link) {
-  if (kind == 0) return make_star(count(section, "hosts", kMaxHosts), link);
-  if (kind == 3) {
-    Topology custom;
-    section.require("hosts");
-    section.require("switches");
-    for (const std::string& name : section.texts("hosts", {})) custom.add_host(name);
-    for (const std::string& name : section.texts("switches", {})) custom.add_switch(name);
-    return custom;
-  }
+Topology read_custom(ConfigSection& section) {
+  Topology custom;
+  section.require("hosts");
+  section.require("switches");
+  for (const std::string& name : section.texts("hosts", {})) custom.add_host(name);
+  for (const std::string& name : section.texts("switches", {})) custom.add_switch(name);
+  return custom;
+}
+
+// Hosts below each edge switch: the key's number, or as many as make the hosts' links `oversubscription`
+// times as fast as the `uplinks`.
+std::uint32_t read_hosts_per_edge(ConfigSection& section, const char* key, std::uint32_t uplinks,
+                                  LinkSpeed link, LinkSpeed trunk, bool key_required) {
+  if (section.has(key) && section.has("oversubscription"))
+    section.fail_at("oversubscription", std::string("excludes ") + key + ": one follows from the other");
+  if (section.has(key) || (key_required && !section.has("oversubscription"))) return count(section, key, 254);
+  const double factor = section.real("oversubscription", 1, 0.01, 254),
+               hosts = factor * uplinks * static_cast<double>(trunk.rate.bps()) /
+                       static_cast<double>(link.rate.bps());
+  const auto whole = static_cast<std::uint32_t>(hosts + 0.5);
+  if (whole < 1 || whole > 254 || hosts - whole > 1e-6 || whole - hosts > 1e-6)
+    section.fail_at("oversubscription", "cannot be: it would take " + std::to_string(hosts) +
+                                            " hosts below each edge switch; write a factor that gives a "
+                                            "whole number in 1..254, or " +
+                                            key);
+  return whole;
+}
+
+Topology read_leaf_spine(ConfigSection& section, LinkSpeed link) {
   const LinkSpeed trunk = read_speed(section, "trunk_rate", "trunk_delay", link);
-  if (kind == 1) {
-    const std::uint32_t left = count(section, "left", kMaxHosts / 2);
-    return make_dumbbell(left, count(section, "right", kMaxHosts / 2), link, trunk);
+  const std::uint32_t leaves = count(section, "leaves", 256), spines = count(section, "spines", 64),
+                      hosts = read_hosts_per_edge(section, "hosts_per_leaf", spines, link, trunk, true);
+  check_hosts(section, leaves * hosts);
+  return make_leaf_spine(leaves, spines, hosts, link, trunk);
+}
+
+Topology read_fat_tree(ConfigSection& section, LinkSpeed link) {
+  FatTreeShape shape;
+  shape.link = link;
+  shape.trunk = read_speed(section, "trunk_rate", "trunk_delay", link);
+  shape.core = read_speed(section, "core_rate", "core_delay", shape.trunk);
+  shape.arity = count(section, "arity", 32);
+  if (shape.arity % 2 != 0)
+    section.fail_at("arity", "= " + std::to_string(shape.arity) +
+                                 " is impossible: half of a switch's ports lead up, so write an even number "
+                                 "(6: 54 hosts, 8: 128, 10: 250, 16: 1024)");
+  shape.hosts_per_edge =
+      read_hosts_per_edge(section, "hosts_per_edge", shape.arity / 2, link, shape.trunk, false);
+  check_hosts(section, shape.arity * shape.arity / 2 * shape.hosts_per_edge);
+  return make_fat_tree(shape);
+}
+
+Topology read_line(ConfigSection& section, LinkSpeed link, bool ring) {
+  const LinkSpeed trunk = read_speed(section, "trunk_rate", "trunk_delay", link);
+  const std::uint32_t switches = count(section, "switches", 256);
+  if (ring && switches < 3) section.fail_at("switches", "must be at least 3 for a ring");
+  const auto hosts = static_cast<std::uint32_t>(section.integer("hosts_per_switch", 1, 1, 254));
+  check_hosts(section, switches * hosts);
+  return ring ? make_ring(switches, hosts, link, trunk) : make_parking_lot(switches, hosts, link, trunk);
+}
+
+Topology generate(ConfigSection& section, Family family, LinkSpeed link) {
+  switch (family) {
+    case Family::kStar:
+      return make_star(count(section, "hosts", 254), link);
+    case Family::kDumbbell: {
+      const LinkSpeed trunk = read_speed(section, "trunk_rate", "trunk_delay", link);
+      const std::uint32_t left = count(section, "left", 254);
+      return make_dumbbell(left, count(section, "right", 254), link, trunk);
+    }
+    case Family::kParkingLot:
+    case Family::kRing:
+      return read_line(section, link, family == Family::kRing);
+    case Family::kLeafSpine:
+      return read_leaf_spine(section, link);
+    case Family::kFatTree:
+      return read_fat_tree(section, link);
+    case Family::kCustom:
+      break;
   }
-  const std::uint32_t leaves = count(section, "leaves", 64), spines = count(section, "spines", 64);
-  return make_leaf_spine(leaves, spines, count(section, "hosts_per_leaf", 64), link, trunk);
+  return read_custom(section);
 }
 
 }  // namespace
 
 Topology read_topology(ConfigSection section) {
   section.require("kind");
-  const std::size_t kind = section.choice("kind", {"star", "dumbbell", "leaf-spine", "custom"}, 0);
+  const auto family = static_cast<Family>(section.choice(
+      "kind", {"star", "dumbbell", "parking-lot", "ring", "leaf-spine", "fat-tree", "custom"}, 0));
   const LinkSpeed link = read_speed(section, "rate", "delay", {});
   Topology topology;
   try {
-    topology = generate(section, kind, link);
+    topology = generate(section, family, link);
     for (ConfigSection& entry : section.tables("link"))
-      read_link(std::move(entry), topology, link, kind == 3);
+      read_link(std::move(entry), topology, link, family == Family::kCustom);
     section.finish();
     topology.check();
   } catch (const std::invalid_argument& error) {

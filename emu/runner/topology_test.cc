@@ -29,6 +29,48 @@ TEST(TopologyTest, DumbbellHasOneTrunk) {
   EXPECT_EQ(t.neighbour(t.find("h3"), 0), t.find("s2"));
 }
 
+TEST(TopologyTest, FatTreesHaveTheSizesOfTheirArity) {
+  struct Case {
+    std::uint32_t arity, hosts, switches;
+  };
+  for (const auto& [arity, hosts, switches] : {Case{2, 2, 5}, Case{4, 16, 20}, Case{6, 54, 45},
+                                               Case{8, 128, 80}, Case{10, 250, 125}, Case{16, 1024, 320}}) {
+    const Topology t = make_fat_tree({arity, arity / 2, {}, {}, {}});
+    t.check();
+    EXPECT_EQ(t.hosts(), hosts);
+    EXPECT_EQ(t.switches(), switches);
+    for (std::uint32_t s = t.hosts(); s < t.nodes().size(); ++s)
+      EXPECT_EQ(t.nodes()[s].links.size(), arity) << t.nodes()[s].name;
+  }
+}
+
+TEST(TopologyTest, FatTreeTiersHaveTheirOwnSpeeds) {
+  const Topology t = make_fat_tree({4, 4, {100_Gbps, 1_us}, {200_Gbps, 2_us}, {400_Gbps, 3_us}});
+  const auto link = [&](const char* a, const char* b) {
+    return t.links()[t.find_link(t.find(a), t.find(b))];
+  };
+  EXPECT_EQ(t.hosts(), 32u);  // two hosts for each uplink
+  EXPECT_EQ(link("h5", "edge2").rate, 100_Gbps);
+  EXPECT_EQ(link("edge2", "agg2").rate, 200_Gbps);
+  EXPECT_EQ(link("agg2", "core3").rate, 400_Gbps);
+  EXPECT_EQ(link("agg2", "core4").delay, 3_us);
+  EXPECT_EQ(t.find_link(t.find("agg2"), t.find("core1")), Topology::kNoNode);
+  EXPECT_EQ(t.nodes()[t.find("edge3")].pod, 1u);
+  EXPECT_THROW(make_fat_tree({5, 2, {}, {}, {}}), std::invalid_argument);
+}
+
+TEST(TopologyTest, RingsCloseAndParkingLotsDoNot) {
+  const Topology ring = make_ring(4, 2, {}, {}), lot = make_parking_lot(4, 2, {}, {});
+  ring.check();
+  lot.check();
+  EXPECT_EQ(ring.links().size(), 12u);
+  EXPECT_EQ(lot.links().size(), 11u);
+  EXPECT_NE(ring.find_link(ring.find("s1"), ring.find("s4")), Topology::kNoNode);
+  EXPECT_EQ(lot.find_link(lot.find("s1"), lot.find("s4")), Topology::kNoNode);
+  EXPECT_EQ(lot.neighbour(lot.find("h3"), 0), lot.find("s2"));
+  EXPECT_THROW(make_ring(2, 1, {}, {}), std::invalid_argument);
+}
+
 TEST(TopologyTest, RefusesWhatNoFabricCanBe) {
   Topology t;
   const std::uint32_t a = t.add_host("a"), b = t.add_host("b");

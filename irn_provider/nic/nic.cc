@@ -19,18 +19,19 @@ Nic::Impl::Impl(const NicConfig& configuration, Qpn first, PacketPool& packets, 
       pds(0xffff),
       cqs(configuration.max_cqs) {}
 
-// The Rng is for what is random in a NIC later on (congestion control's jitter); recovery and scheduling draw
-// nothing.
+// The Rng is for what is random in a NIC later on; recovery, scheduling and congestion control draw nothing.
 Nic::Nic(const NicConfig& config, Qpn first_qpn, Rng /*rng*/, PacketPool& pool, Memory& memory,
          TraceSink& trace)
     : impl_(std::make_unique<Impl>(config, first_qpn, pool, memory, trace)) {}
 Nic::~Nic() = default;
 
-void Nic::Impl::touch(QueuePair& qp) {
+void Nic::Impl::touch(QueuePair& qp, Time now) {
   const std::uint32_t slot = slot_of(qp);
+  if (config.cc.kind != CcKind::kNone)
+    scheduler.set_ready(slot, Tc{config.cnp_tc}, QpScheduler::Kind::kCnp, qp.has_cnp());
   scheduler.set_ready(slot, qp.tc(), QpScheduler::Kind::kAck, qp.has_ack());
-  scheduler.set_ready(slot, qp.tc(), QpScheduler::Kind::kData, qp.has_data());
-  timers.wake_by(slot, qp.next_timeout());
+  scheduler.set_ready(slot, qp.tc(), QpScheduler::Kind::kData, qp.has_data(now));
+  timers.wake_by(slot, qp.next_timeout(now));
 }
 
 // --- inputs
@@ -85,7 +86,7 @@ void Nic::on_packet(PacketRef packet, Time now) {
   }
   impl_->accept(*packet, now);
   qp->on_packet(*packet, info, now);
-  impl_->touch(*qp);
+  impl_->touch(*qp, now);
 }
 
 void Nic::on_pfc(const PfcFrame& frame, Time now) {
@@ -97,7 +98,7 @@ void Nic::on_timeout(Time now) {
   while (impl_->timers.next() <= now) {
     QueuePair& qp = *impl_->qps[impl_->timers.pop()];
     qp.on_timeout(now);
-    impl_->touch(qp);
+    impl_->touch(qp, now);
   }
 }
 
@@ -107,7 +108,7 @@ PostResult Nic::post_send(Qpn qpn, const SendWqe& wqe, Time now) {
   QueuePair* qp = impl_->find(qpn);
   if (qp == nullptr) return PostResult::kBadHandle;
   const PostResult result = qp->post_send(wqe, now);
-  impl_->touch(*qp);
+  impl_->touch(*qp, now);
   return result;
 }
 
@@ -115,7 +116,7 @@ PostResult Nic::post_recv(Qpn qpn, const RecvWqe& wqe, Time now) {
   QueuePair* qp = impl_->find(qpn);
   if (qp == nullptr) return PostResult::kBadHandle;
   const PostResult result = qp->post_recv(wqe, now);
-  impl_->touch(*qp);
+  impl_->touch(*qp, now);
   return result;
 }
 
@@ -123,23 +124,38 @@ PostResult Nic::post_recv(Qpn qpn, const RecvWqe& wqe, Time now) {
 
 bool Nic::has_more() const { return impl_->scheduler.has_ready(impl_->pause.open_classes()); }
 
-PacketRef Nic::poll_transmit(Time now) { return has_more() ? impl_->transmit(now) : PacketRef(); }
+PacketRef Nic::poll_transmit(Time now) { return impl_->poll(now); }
+
+PacketRef Nic::Impl::poll(Time now) {
+  return scheduler.has_ready(pause.open_classes()) ? transmit(now) : PacketRef();
+}
 
 PacketRef Nic::Impl::transmit(Time now) {
   const QpScheduler::Turn turn = scheduler.take_turn(pause.open_classes());
   QueuePair& qp = *qps[turn.slot];
+  // A rate that fell by itself since the last look may hold back data that could leave then.
+  if (turn.kind == QpScheduler::Kind::kData && config.cc.kind != CcKind::kNone && !qp.has_data(now)) {
+    touch(qp, now);
+    return poll(now);
+  }
   PacketRef packet = pool.make();
-  if (turn.kind == QpScheduler::Kind::kAck) {
-    qp.pull_ack(*packet, now);
-    pulled_source = PayloadSource{};
-  } else {
-    pulled_source = qp.pull_data(*packet, now);
+  pulled_source = PayloadSource{};
+  switch (turn.kind) {
+    case QpScheduler::Kind::kCnp:
+      qp.pull_cnp(*packet, now);
+      break;
+    case QpScheduler::Kind::kAck:
+      qp.pull_ack(*packet, now);
+      break;
+    case QpScheduler::Kind::kData:
+      pulled_source = qp.pull_data(*packet, now);
+      break;
   }
   pulled = &*packet;
   pulled_qp = &qp;
   ++counters.tx_packets;
   counters.tx_bytes += packet->frame_length;
-  touch(qp);
+  touch(qp, now);
   return packet;
 }
 

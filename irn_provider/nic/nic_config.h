@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "base/units.h"
+#include "irn_provider/cc/cc_config.h"
 
 namespace rocelab {
 
@@ -41,9 +42,10 @@ struct NicConfig {
       66;  // RoCE: AckReq on a message's last packet and on every n-th packet of a long one (Linux rxe)
   bool pfc_enabled = true;  // obey PFC frames
   IrnConfig irn;
+  CcConfig cc;  // congestion control of every QP; none by default
   // Classes (DESIGN section 5): program data and its ACKs, CNP, the rest.
   std::uint8_t roce_tc = 3, roce_dscp = 26, cnp_tc = 6, cnp_dscp = 48;
-  bool ecn_capable = false;  // set ECT(0) on data
+  bool ecn_capable = false;  // set ECT(0) on data; congestion control by marks needs it
   std::uint32_t max_qps = 4096, max_cqs = 4096, max_mrs = 65536;
 };
 static_assert(std::is_trivially_copyable_v<NicConfig>);

@@ -25,11 +25,12 @@ struct Nic::Impl {
   }
   std::uint32_t slot_of(const QueuePair& qp) const { return qp.context().qpn.value - first_qpn.value; }
   // After anything happened to a QP: whether it can send, and when it must be woken.
-  void touch(QueuePair& qp);
+  void touch(QueuePair& qp, Time now);
 
   NicDropReason check(const Packet& packet, const OpcodeInfo& info, QueuePair*& qp);
   void drop(const Packet& packet, NicDropReason reason, Time now);
   void accept(const Packet& packet, Time now);
+  PacketRef poll(Time now);  // null: nothing may leave
   PacketRef transmit(Time now);
 
   std::optional<std::uint32_t> free_qp_slot();
@@ -42,7 +43,7 @@ struct Nic::Impl {
   std::uint64_t completions = 0;
   MemoryRegions regions;
   NicServices services;
-  PauseState pause;
+  NicPauseState pause;
   QpScheduler scheduler;
   TimerHeap timers;
 

@@ -102,7 +102,7 @@ bool Nic::modify_qp(Qpn qpn, const QpAttr& attr, Time now) {
   if (qp == nullptr) return false;
   impl_->scheduler.remove(impl_->slot_of(*qp));  // its class may change
   const bool done = qp->modify(attr, now);
-  impl_->touch(*qp);
+  impl_->touch(*qp, now);
   return done;
 }
 

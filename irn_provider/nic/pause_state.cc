@@ -11,12 +11,12 @@ std::uint64_t& rx_prio_pause(NicCounters& c, int tc) {
   return *counters[static_cast<std::size_t>(tc)];
 }
 
-PauseState::PauseState(Rate link_rate, NicCounters& counters, TraceSink& trace)
+NicPauseState::NicPauseState(Rate link_rate, NicCounters& counters, TraceSink& trace)
     : link_rate_(link_rate), counters_(counters), trace_(trace) {
   until_.fill(Time::never());
 }
 
-void PauseState::on_pfc(const PfcFrame& frame, Time now) {
+void NicPauseState::on_pfc(const PfcFrame& frame, Time now) {
   for (int tc = 0; tc < kTrafficClasses; ++tc) {
     if ((frame.class_enable >> tc & 1) == 0) continue;
     const std::uint16_t quanta = frame.time[static_cast<std::size_t>(tc)];
@@ -28,7 +28,7 @@ void PauseState::on_pfc(const PfcFrame& frame, Time now) {
   update_timeout();
 }
 
-void PauseState::on_timeout(Time now) {
+void NicPauseState::on_timeout(Time now) {
   if (now < next_timeout_) return;
   for (int tc = 0; tc < kTrafficClasses; ++tc) {
     Time& until = until_[static_cast<std::size_t>(tc)];
@@ -39,7 +39,7 @@ void PauseState::on_timeout(Time now) {
   update_timeout();
 }
 
-void PauseState::set_paused(int tc, bool paused, Time now) {
+void NicPauseState::set_paused(int tc, bool paused, Time now) {
   const auto bit = static_cast<std::uint8_t>(1u << tc);
   if (((paused_ & bit) != 0) == paused) return;
   if (paused_ == 0) paused_since_ = now;
@@ -55,6 +55,6 @@ void PauseState::set_paused(int tc, bool paused, Time now) {
   trace_.record(record);
 }
 
-void PauseState::update_timeout() { next_timeout_ = *std::min_element(until_.begin(), until_.end()); }
+void NicPauseState::update_timeout() { next_timeout_ = *std::min_element(until_.begin(), until_.end()); }
 
 }  // namespace rocelab

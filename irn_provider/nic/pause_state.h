@@ -1,6 +1,6 @@
-// PauseState: how the NIC's port obeys PFC. Each class is paused until its quanta have passed or an XON (time
-// 0) comes; a further frame sets the time anew. Source: IEEE 802.1Q, 36.1.3.3 (receiver of priority-based
-// flow control) and annex O. A frame that is on the wire is finished.
+// NicPauseState: how the NIC's port obeys PFC. Each class is paused until its quanta have passed or an XON
+// (time 0) comes; a further frame sets the time anew. Source: IEEE 802.1Q, 36.1.3.3 (receiver of
+// priority-based flow control) and annex O. A frame that is on the wire is finished.
 #pragma once
 
 #include <array>
@@ -12,9 +12,9 @@
 
 namespace rocelab {
 
-class PauseState {
+class NicPauseState {
  public:
-  PauseState(Rate link_rate, NicCounters& counters, TraceSink& trace);
+  NicPauseState(Rate link_rate, NicCounters& counters, TraceSink& trace);
 
   void on_pfc(const PfcFrame& frame, Time now);
   void on_timeout(Time now);  // classes whose pause has run out may send again

@@ -1,6 +1,6 @@
 // QpScheduler: which QP sends next. Classes by strict priority, highest first, paused ones skipped; within a
-// class answers ahead of data; within either the QPs in turn, one packet each. Lists hold only QPs that can
-// send now, so that nothing scans idle QPs and "could anything leave" is one test.
+// class CNPs ahead of answers ahead of data; within each the QPs in turn, one packet each. Lists hold only
+// QPs that can send now, so that nothing scans idle QPs and "could anything leave" is one test.
 #pragma once
 
 #include <array>
@@ -15,37 +15,40 @@ namespace rocelab {
 
 class QpScheduler {
  public:
-  enum class Kind : std::uint8_t { kAck = 0, kData = 1 };
+  enum class Kind : std::uint8_t { kCnp = 0, kAck = 1, kData = 2 };
   struct Turn {
     std::uint32_t slot;
     Kind kind;
   };
 
-  bool has_ready(std::uint8_t open_classes) const { return ((ready_[0] | ready_[1]) & open_classes) != 0; }
+  bool has_ready(std::uint8_t open_classes) const {
+    return ((ready_[0] | ready_[1] | ready_[2]) & open_classes) != 0;
+  }
 
   void set_ready(std::uint32_t slot, Tc tc, Kind kind, bool ready) {
-    if (std::size_t{slot} * 2 + 1 >= links_.size()) {
+    if (std::size_t{slot} * kStride >= links_.size()) {
       if (!ready) return;
-      links_.resize(std::size_t{slot} * 2 + 2);
+      links_.resize((std::size_t{slot} + 1) * kStride);
     }
-    const std::uint32_t node = slot * 2 + static_cast<std::uint32_t>(kind);
+    const std::uint32_t node = slot * kStride + static_cast<std::uint32_t>(kind);
     if (links_[node].linked == ready) return;
     ready ? append(node, tc) : unlink(node);
   }
   void remove(std::uint32_t slot) {
+    set_ready(slot, {}, Kind::kCnp, false);
     set_ready(slot, {}, Kind::kAck, false);
     set_ready(slot, {}, Kind::kData, false);
   }
   // Precondition: has_ready(open_classes). The QP goes to the end of its list.
   Turn take_turn(std::uint8_t open_classes) {
-    const auto candidates = static_cast<std::uint8_t>((ready_[0] | ready_[1]) & open_classes);
+    const auto candidates = static_cast<std::uint8_t>((ready_[0] | ready_[1] | ready_[2]) & open_classes);
     RL_CHECK(candidates != 0);
     const int tc = std::bit_width(candidates) - 1;
-    const std::size_t kind = (ready_[0] >> tc & 1) != 0 ? 0 : 1;
+    const std::size_t kind = (ready_[0] >> tc & 1) != 0 ? 0 : (ready_[1] >> tc & 1) != 0 ? 1 : 2;
     std::uint32_t& head = head_[kind][static_cast<std::size_t>(tc)];
     const std::uint32_t node = head;
     head = links_[node].next;
-    return Turn{node / 2, static_cast<Kind>(node % 2)};
+    return Turn{node / kStride, static_cast<Kind>(node % kStride)};
   }
 
  private:
@@ -55,8 +58,8 @@ class QpScheduler {
     bool linked = false;
   };
   void append(std::uint32_t node, Tc tc) {
-    std::uint8_t& mask = ready_[node % 2];
-    std::uint32_t& head = head_[node % 2][tc.value];
+    std::uint8_t& mask = ready_[node % kStride];
+    std::uint32_t& head = head_[node % kStride][tc.value];
     Link& link = links_[node];
     link.tc = tc.value, link.linked = true;
     if ((mask >> tc.value & 1) == 0) {
@@ -70,10 +73,10 @@ class QpScheduler {
   }
   void unlink(std::uint32_t node) {
     Link& link = links_[node];
-    std::uint32_t& head = head_[node % 2][link.tc];
+    std::uint32_t& head = head_[node % kStride][link.tc];
     link.linked = false;
     if (link.next == node) {
-      ready_[node % 2] = static_cast<std::uint8_t>(ready_[node % 2] & ~(1u << link.tc));
+      ready_[node % kStride] = static_cast<std::uint8_t>(ready_[node % kStride] & ~(1u << link.tc));
       return;
     }
     links_[link.previous].next = link.next;
@@ -81,9 +84,10 @@ class QpScheduler {
     if (head == node) head = link.next;
   }
 
-  std::vector<Link> links_;                                           // by slot * 2 + kind: rings of nodes
-  std::array<std::array<std::uint32_t, kTrafficClasses>, 2> head_{};  // by kind and class: whose turn it is
-  std::array<std::uint8_t, 2> ready_{};  // by kind: classes with a QP in the list
+  static constexpr std::uint32_t kStride = 4;  // nodes of a slot, of which three are used
+  std::vector<Link> links_;                    // by slot * kStride + kind: rings of nodes
+  std::array<std::array<std::uint32_t, kTrafficClasses>, 3> head_{};  // by kind and class: whose turn it is
+  std::array<std::uint8_t, 3> ready_{};  // by kind: classes with a QP in the list
 };
 
 }  // namespace rocelab

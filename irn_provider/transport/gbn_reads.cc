@@ -30,6 +30,7 @@ void GbnReads::on_implied_nak(Time now) {
   if (implied_nak_followed_ || requested_.empty() || qp_.failed()) return;
   ++qp_.counters().implied_nak_seq_err;
   requester_.go_back(ack_barrier(), now);
+  if (qp_.cc) qp_.cc->on_loss(CcLoss::kRecovery, now);
   implied_nak_followed_ = true;
 }
 

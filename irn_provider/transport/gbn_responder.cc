@@ -242,6 +242,8 @@ PayloadSource GbnResponder::pull_data(Packet& packet, Time now) {
     qp_.trace(TraceKind::kRetransmit, now, a.next, packet.frame_length,
               static_cast<std::uint8_t>(RetransmitCause::kNak));
   }
+  if (qp_.cc)
+    qp_.cc->on_sent(CcStream::kResponses, {a.next, packet.frame(), length, last, packet.retransmission}, now);
   const PayloadSource source{nullptr, 0, false, a.rkey, a.va, 0};
   responses_sent_ = std::max(responses_sent_, ++a.next);
   a.va += length, a.left -= length;

@@ -31,6 +31,7 @@ void GoBackN::on_nack(UnwrappedPsn expected, std::optional<UnwrappedPsn> /*sack*
   on_ack(expected, now);
   if (expected < una_ || followed_nak_ == expected) return;
   on_go_back(expected, now);
+  ++recoveries_;
   followed_nak_ = expected;
 }
 
@@ -45,6 +46,7 @@ void GoBackN::on_go_back(UnwrappedPsn expected, Time now) {
 TimeoutKind GoBackN::on_timeout(Time now) {
   if (now < deadline_) return TimeoutKind::kNone;
   on_go_back(una_, now);
+  ++recoveries_;
   by_timeout_ = true;
   return TimeoutKind::kRtoHigh;
 }

@@ -33,6 +33,7 @@ SendEntry* IrnReadRequester::find(UnwrappedPsn rpsn) {
 
 void IrnReadRequester::on_response(const Packet& packet, const OpcodeInfo& info, Time now) {
   if (!receiver_) return;
+  marked_ = packet.ecn == Ecn::kCe;
   const UnwrappedPsn rpsn = unwrap(packet.roce.psn, receiver_->expected());
   const Arrival arrival = receiver_->classify(rpsn);
   NicCounters& c = qp_.counters();
@@ -88,7 +89,7 @@ void IrnReadRequester::answer(UnwrappedPsn rpsn) {
   const UnwrappedPsn expected = receiver_->expected();
   if (answers_.size() >= kMaxAnswers)
     answers_.pop_front();  // the port is paused for long: as if the network had lost it
-  answers_.push_back({expected, rpsn > expected ? std::optional(rpsn) : std::nullopt});
+  answers_.push_back({expected, rpsn > expected ? std::optional(rpsn) : std::nullopt, marked_});
 }
 
 void IrnReadRequester::pull_ack(Packet& packet, Time /*now*/) {
@@ -97,6 +98,7 @@ void IrnReadRequester::pull_ack(Packet& packet, Time /*now*/) {
   packet.kind = PacketKind::kAck;
   packet.ecn = Ecn::kNotEct;
   if (answer.sack) packet.roce.sack = wrap(*answer.sack);
+  packet.roce.becn = answer.marked;
   qp_.finish(packet, 0);
 }
 

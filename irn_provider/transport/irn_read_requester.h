@@ -36,6 +36,7 @@ class IrnReadRequester final : public ReadRequester {
   struct Answer {
     UnwrappedPsn expected = 0;
     std::optional<UnwrappedPsn> sack;  // READ_NACK
+    bool marked = false;               // the response that it answers came with an ECN mark
   };
 
   static constexpr std::size_t kMaxAnswers = 4096;
@@ -50,6 +51,7 @@ class IrnReadRequester final : public ReadRequester {
   UnwrappedPsn next_rpsn_ = 0;           // first one of the next READ posted
   Ring<std::uint64_t> reads_;            // numbers of the READs requested and not finished, oldest first
   Ring<Answer> answers_;
+  bool marked_ = false;  // the response in hand has an ECN mark
 };
 
 }  // namespace rocelab

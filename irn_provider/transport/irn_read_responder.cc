@@ -1,6 +1,7 @@
 #include "irn_provider/transport/irn_read_responder.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/check.h"
 
@@ -12,6 +13,7 @@ void IrnReadResponder::start(UnwrappedPsn first_rpsn) {
   sender_.emplace(qp_.nic.config.irn, qp_.nic.config.recovery_timers, first_rpsn);
   limit_ = resent_by_guard_ = first_rpsn;
   guard_ = Time::never();
+  recoveries_seen_ = 0;
   next_ = oldest_ = 0;
   started_ = true;
 }
@@ -65,6 +67,18 @@ void IrnReadResponder::on_read_ack(const Packet& packet, const OpcodeInfo& info,
   }
   while (oldest_ < next_ && slot(oldest_).end <= sender_->una()) slot(oldest_++).sn = -1;
   note_progress(una, now);
+  if (qp_.cc) note_answer_to_cc(una, packet.roce.becn, now);
+}
+
+void IrnReadResponder::note_answer_to_cc(UnwrappedPsn una_before, bool marked, Time now) {
+  const UnwrappedPsn una = sender_->una();
+  qp_.cc->on_ack(CcStream::kResponses, {una - una_before, marked, una, sender_->next()}, now);
+  note_losses_to_cc(CcLoss::kRecovery, now);
+}
+
+void IrnReadResponder::note_losses_to_cc(CcLoss loss, Time now) {
+  if (!qp_.cc || std::exchange(recoveries_seen_, sender_->recoveries()) == sender_->recoveries()) return;
+  if (qp_.cc->governs(CcStream::kResponses)) qp_.cc->on_loss(loss, now);
 }
 
 void IrnReadResponder::note_progress(UnwrappedPsn una_before, Time now) {
@@ -81,7 +95,7 @@ const IrnReadResponder::Slot& IrnReadResponder::slot_of(UnwrappedPsn rpsn) const
 }
 
 PayloadSource IrnReadResponder::pull(Packet& packet, std::uint8_t syndrome, Time now) {
-  const NextPacket next = sender_->pull(limit_, now);
+  const NextPacket next = sender_->pull(send_limit(), now);
   if (guard_.is_never()) guard_ = now + qp_.verbs_timeout();
   const Slot& s = slot_of(next.psn);
   const std::uint32_t mtu = qp_.attr.path_mtu;
@@ -106,6 +120,9 @@ PayloadSource IrnReadResponder::pull(Packet& packet, std::uint8_t syndrome, Time
     const auto cause = by_timeout ? RetransmitCause::kTimeout : RetransmitCause::kNak;
     qp_.trace(TraceKind::kRetransmit, now, next.psn, packet.frame_length, static_cast<std::uint8_t>(cause));
   }
+  if (qp_.cc)
+    qp_.cc->on_sent(CcStream::kResponses,
+                    {next.psn, packet.frame(), packet.payload_length, last, next.retransmission}, now);
   PayloadSource source;
   source.rkey = s.rkey;
   source.va = s.va + offset;
@@ -114,7 +131,10 @@ PayloadSource IrnReadResponder::pull(Packet& packet, std::uint8_t syndrome, Time
 
 void IrnReadResponder::on_timeout(Time now) {
   if (!started_) return;
-  if (sender_->on_timeout(now) != TimeoutKind::kNone) count_timeout(now);
+  if (sender_->on_timeout(now) != TimeoutKind::kNone) {
+    count_timeout(now);
+    note_losses_to_cc(CcLoss::kTimeout, now);
+  }
   if (now >= guard_) on_guard(now);
 }
 

@@ -39,7 +39,7 @@ class IrnReadResponder {
   void on_read_ack(const Packet& packet, const OpcodeInfo& info, Time now);
 
   // --- responses
-  bool has_data() const { return started_ && sender_->has_more(limit_); }
+  bool has_data() const { return started_ && sender_->has_more(send_limit()); }
   PayloadSource pull(Packet& packet, std::uint8_t syndrome, Time now);
   void on_timeout(Time now);
   Time next_timeout() const { return started_ ? std::min(sender_->next_timeout(), guard_) : Time::never(); }
@@ -57,6 +57,14 @@ class IrnReadResponder {
   Slot& slot(std::int64_t sn) { return slots_[static_cast<std::size_t>(sn) % slots_.size()]; }
   const Slot& slot(std::int64_t sn) const { return slots_[static_cast<std::size_t>(sn) % slots_.size()]; }
   const Slot& slot_of(UnwrappedPsn rpsn) const;
+  // One past the last response that may leave for now: all that were asked for, inside the window of
+  // congestion control.
+  UnwrappedPsn send_limit() const {
+    if (!qp_.cc || !qp_.cc->governs(CcStream::kResponses)) return limit_;
+    return std::min(limit_, sender_->una() + std::max<std::int64_t>(1, qp_.cc->window()));
+  }
+  void note_answer_to_cc(UnwrappedPsn una_before, bool marked, Time now);
+  void note_losses_to_cc(CcLoss loss, Time now);
   void note_progress(UnwrappedPsn una_before, Time now);
   void on_guard(Time now);
   void count_timeout(Time now);
@@ -64,11 +72,12 @@ class IrnReadResponder {
   QpContext& qp_;
   bool started_ = false;
   std::vector<Slot> slots_;
-  std::optional<IrnSender> sender_;  // over rPSN
-  std::int64_t next_ = 0;            // read_WQE_SN to be executed next
-  std::int64_t oldest_ = 0;          // oldest executed one with responses that are not acknowledged
-  UnwrappedPsn limit_ = 0;           // one past the last rPSN of all executed requests
-  Time guard_ = Time::never();       // end of a period of the verbs timeout without progress
+  std::optional<IrnSender> sender_;    // over rPSN
+  std::int64_t next_ = 0;              // read_WQE_SN to be executed next
+  std::int64_t oldest_ = 0;            // oldest executed one with responses that are not acknowledged
+  UnwrappedPsn limit_ = 0;             // one past the last rPSN of all executed requests
+  std::uint32_t recoveries_seen_ = 0;  // of the sender: congestion control knows of them
+  Time guard_ = Time::never();         // end of a period of the verbs timeout without progress
   std::uint32_t idle_periods_ = 0;
   UnwrappedPsn resent_by_guard_ = 0;  // resends below it were begun by the guard
 };

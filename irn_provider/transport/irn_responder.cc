@@ -25,6 +25,7 @@ void IrnResponder::flush(Time /*now*/) { reads_.flush(); }
 void IrnResponder::on_request(const Packet& packet, const OpcodeInfo& info, Time now) {
   const UnwrappedPsn psn = unwrap(packet.roce.psn, receiver_->expected());
   NicCounters& c = qp_.counters();
+  marked_ = packet.ecn == Ecn::kCe;
   switch (receiver_->classify(psn)) {
     case Arrival::kDuplicate:
       ++c.duplicate_request;
@@ -239,12 +240,14 @@ void IrnResponder::push_answer(const Answer& answer) {
   if (answers_.size() >= kMaxAnswers)
     answers_.pop_front();  // the port is paused for long: as if the network had lost it
   answers_.push_back(answer);
+  answers_.back().marked = marked_;
 }
 
 void IrnResponder::pull_ack(Packet& packet, Time /*now*/) {
   const Answer answer = answers_.take_front();
   qp_.begin(packet, answer.nack ? Operation::kNack : Operation::kAck, answer.psn);
   if (answer.nack) packet.roce.sack = wrap(answer.sack);
+  packet.roce.becn = answer.marked;
   qp_.finish_ack(packet, answer.syndrome.value_or(credits()), answer.msn);
 }
 

@@ -68,6 +68,7 @@ class IrnResponder final : public Responder {
     std::optional<std::uint8_t> syndrome =
         {};  // RNR or error NAK; otherwise credits as they are when it leaves
     std::uint32_t msn = 0;
+    bool marked = false;  // the packet that it answers came with an ECN mark
   };
 
   Verdict check(const Packet& packet, const OpcodeInfo& info, UnwrappedPsn psn) const;
@@ -103,6 +104,7 @@ class IrnResponder final : public Responder {
       last_;  // ring by PSN, at least as long as the bitmap: a slot belongs to one PSN of the window
   Ring<Answer> answers_;
   std::uint32_t msn_ = 0;
+  bool marked_ = false;             // the packet in hand has an ECN mark
   UnwrappedPsn message_start_ = 0;  // first PSN of the oldest message that is not complete
 };
 

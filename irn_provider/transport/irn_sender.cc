@@ -69,6 +69,7 @@ NextPacket IrnSender::pull(UnwrappedPsn limit, Time now) {
 }
 
 void IrnSender::begin(Recovery recovery) {
+  if (recovery != Recovery::kGoBack) ++recoveries_;
   recovery_ = recovery;
   recovery_psn_ = next_ - 1;
   cumulative_due_ =

@@ -11,6 +11,14 @@ constexpr std::uint32_t kEthernetBytes = 14, kIpv4Bytes = 20, kIpv6Bytes = 40, k
 
 }  // namespace
 
+QpContext::QpContext(NicServices& services, Qpn number, const QpInit& attributes, CompletionQueue& send,
+                     CompletionQueue& recv)
+    : nic(services), qpn(number), init(attributes), send_cq(send), recv_cq(recv) {
+  const NicConfig& config = services.config;
+  if (config.cc.kind != CcKind::kNone)
+    cc = std::make_unique<CcFlow>(config.cc, config.link_rate, irn() ? config.irn.bdp_cap : 0);
+}
+
 Duration QpContext::verbs_timeout() const {
   constexpr Duration kUnit = 4'096_ns;
   return attr.timeout == 0 ? Duration::infinite() : kUnit * (std::int64_t{1} << (attr.timeout & 0x1f));
@@ -49,6 +57,27 @@ void QpContext::finish_ack(Packet& packet, std::uint8_t syndrome, std::uint32_t 
   packet.roce.syndrome = syndrome;
   packet.roce.msn = Msn{msn & Psn::kMask};
   finish(packet, 0);
+}
+
+// IBTA annex A17.9: to the QP that sends the marked packets, BECN set, ahead of data in a class of its own.
+void QpContext::begin_cnp(Packet& packet) const {
+  packet.kind = PacketKind::kCnp;
+  packet.flow = qpn.value;
+  packet.tc = Tc{nic.config.cnp_tc};
+  packet.ecn = Ecn::kNotEct;
+  packet.dst = attr.path.dst_node;
+  packet.roce.opcode = kCnpOpcode;
+  packet.roce.becn = true;
+  packet.roce.dest = attr.dest_qpn;
+  finish(packet, 0);
+}
+
+Bytes QpContext::wire_bytes_of(std::uint32_t length) const {
+  const std::int64_t packets =
+      std::max<std::int64_t>(1, (std::int64_t{length} + attr.path_mtu - 1) / attr.path_mtu);
+  return Bytes::from_count(length) +
+         packets *
+             wire_bytes(Bytes::from_count(std::int64_t{overhead_} + static_cast<std::int64_t>(kBthBytes)));
 }
 
 void QpContext::complete(Queue queue, Cqe cqe, Time now) {

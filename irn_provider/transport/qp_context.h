@@ -4,11 +4,13 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <utility>
 
 #include "base/packet.h"
 #include "base/trace.h"
 #include "base/wire/opcode.h"
+#include "irn_provider/cc/cc_flow.h"
 #include "irn_provider/nic/counters.h"
 #include "irn_provider/nic/nic_config.h"
 #include "irn_provider/transport/completion_queue.h"
@@ -33,15 +35,15 @@ enum class TimeoutMark : std::uint8_t { kHigh = 0, kLow = 1, kReadResponder = 2 
 class QpContext {
  public:
   QpContext(NicServices& services, Qpn number, const QpInit& attributes, CompletionQueue& send,
-            CompletionQueue& recv)
-      : nic(services), qpn(number), init(attributes), send_cq(send), recv_cq(recv) {}
+            CompletionQueue& recv);
 
   NicServices& nic;
   const Qpn qpn;
   const QpInit init;
   CompletionQueue& send_cq;
   CompletionQueue& recv_cq;
-  QpAttr attr;  // attr.state is the current state
+  QpAttr attr;                 // attr.state is the current state
+  std::unique_ptr<CcFlow> cc;  // congestion control; null: none
 
   bool irn() const { return nic.config.mode == TransportMode::kIrn; }
   NicCounters& counters() const { return nic.counters; }
@@ -56,6 +58,10 @@ class QpContext {
   void finish(Packet& packet, std::uint32_t payload_length) const;
   void finish_ack(Packet& packet, std::uint8_t syndrome,
                   std::uint32_t msn) const;  // AETH; kind kAck, without ECT
+  void begin_cnp(Packet& packet) const;      // a whole CNP: class and ECN are its own
+  // What a message of `length` bytes occupies on the wire as packets of the path MTU without extension
+  // headers.
+  Bytes wire_bytes_of(std::uint32_t length) const;
   Tc tc() const { return tc_; }
 
   // --- completions

@@ -41,7 +41,10 @@ QueuePair::QueuePair(NicServices& services, Qpn qpn, const QpInit& init, Complet
     : context_(services, qpn, init, send, recv),
       receive_queue_(init.caps.max_recv_wr),
       requester_(context_),
-      responder_(make_responder(context_, receive_queue_)) {}
+      responder_(make_responder(context_, receive_queue_)) {
+  const CcConfig& cc = services.config.cc;
+  if (cc.kind == CcKind::kDcqcn) notification_point_.emplace(cc.dcqcn.cnp_interval);
+}
 
 // --- states
 
@@ -60,6 +63,8 @@ bool QueuePair::modify(const QpAttr& attr, Time now) {
   context_.attr = attr;
   if (from == QpState::kInit && to == QpState::kRtr) {
     context_.path_changed();
+    if (context_.cc) context_.cc->start(attr.path_mtu, now);
+    if (notification_point_) notification_point_.emplace(context_.nic.config.cc.dcqcn.cnp_interval);
     responder_->start(now);
   }
   if (from == QpState::kRtr && to == QpState::kRts) requester_.start(now);
@@ -124,6 +129,7 @@ bool QueuePair::accepts(Role role) const {
 }
 
 void QueuePair::on_packet(const Packet& packet, const OpcodeInfo& info, Time now) {
+  if (packet.ecn == Ecn::kCe && notification_point_) notification_point_->on_marked(now);
   switch (info.role) {
     case Role::kRequest:
       responder_->on_request(packet, info, now);
@@ -135,7 +141,11 @@ void QueuePair::on_packet(const Packet& packet, const OpcodeInfo& info, Time now
       requester_.on_response(packet, info, now);
       break;
     case Role::kNotification:
-      break;  // CNP: there is no rate control yet to hear it
+      if (context_.cc) {
+        context_.cc->on_cnp(now);
+        ++context_.counters().rp_cnp_handled;
+      }
+      break;
   }
   settle(now);
 }
@@ -143,11 +153,33 @@ void QueuePair::on_packet(const Packet& packet, const OpcodeInfo& info, Time now
 void QueuePair::on_timeout(Time now) {
   requester_.on_timeout(now);
   responder_->on_timeout(now);
+  if (notification_point_) notification_point_->on_timeout(now);
   settle(now);
 }
 
-Time QueuePair::next_timeout() const {
-  return std::min(requester_.next_timeout(), responder_->next_timeout());
+Time QueuePair::requester_not_before(Time now) const {
+  return context_.cc ? context_.cc->not_before(now) : Time::zero();
+}
+
+Time QueuePair::responder_not_before(Time now) const {
+  const bool paced = context_.cc && context_.cc->governs(CcStream::kResponses);
+  return paced ? context_.cc->not_before(now) : Time::zero();
+}
+
+Time QueuePair::next_timeout(Time now) const {
+  Time next = std::min(requester_.next_timeout(), responder_->next_timeout());
+  if (notification_point_) next = std::min(next, notification_point_->next_timeout());
+  if (!context_.cc || !transmits()) return next;
+  const Time paced = context_.cc->not_before(now);
+  const bool waits = requester_.has_data() || (responder_->has_data() && responder_not_before(now) > now);
+  if (paced > now && waits) next = std::min(next, context_.cc->wake_at(paced));
+  return next;
+}
+
+void QueuePair::pull_cnp(Packet& packet, Time now) {
+  context_.begin_cnp(packet);
+  notification_point_->on_cnp_sent(now);
+  ++context_.counters().np_cnp_sent;
 }
 
 void QueuePair::pull_ack(Packet& packet, Time now) {
@@ -158,7 +190,7 @@ void QueuePair::pull_ack(Packet& packet, Time now) {
 }
 
 PayloadSource QueuePair::pull_data(Packet& packet, Time now) {
-  const bool responder = responder_->has_data() && (responder_turn_ || !requester_.has_data());
+  const bool responder = responder_ready(now) && (responder_turn_ || !requester_ready(now));
   responder_turn_ = !responder;
   const PayloadSource source =
       responder ? responder_->pull_data(packet, now) : requester_.pull_data(packet, now);

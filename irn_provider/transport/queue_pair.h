@@ -5,8 +5,10 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 
+#include "irn_provider/cc/dcqcn_np.h"
 #include "irn_provider/transport/qp_context.h"
 #include "irn_provider/transport/receive_queue.h"
 #include "irn_provider/transport/requester.h"
@@ -31,16 +33,24 @@ class QueuePair {
   bool accepts(Role role) const;
   void on_packet(const Packet& packet, const OpcodeInfo& info, Time now);  // precondition: accepts(info.role)
   void on_timeout(Time now);
-  Time next_timeout() const;
+  Time next_timeout(Time now) const;  // timers, and when data that congestion control holds back may leave
 
+  bool has_cnp() const { return notification_point_ && notification_point_->cnp_due() && transmits(); }
   bool has_ack() const { return transmits() && (responder_->has_ack() || requester_.has_ack()); }
-  bool has_data() const { return transmits() && (responder_->has_data() || requester_.has_data()); }
+  bool has_data(Time now) const { return transmits() && (responder_ready(now) || requester_ready(now)); }
+  void pull_cnp(Packet& packet, Time now);            // precondition: has_cnp()
   void pull_ack(Packet& packet, Time now);            // precondition: has_ack()
-  PayloadSource pull_data(Packet& packet, Time now);  // precondition: has_data()
+  PayloadSource pull_data(Packet& packet, Time now);  // precondition: has_data(now)
   bool gather(const PayloadSource& source, std::span<std::byte> out) const;
 
  private:
   bool transmits() const { return context_.attr.state >= QpState::kRtr; }  // in ERR only answers are left
+  // Whether a side has data that may leave now, and when data that it has may leave: at or before now, at
+  // once.
+  bool requester_ready(Time now) const { return requester_.has_data() && requester_not_before(now) <= now; }
+  bool responder_ready(Time now) const { return responder_->has_data() && responder_not_before(now) <= now; }
+  Time requester_not_before(Time now) const;
+  Time responder_not_before(Time now) const;
   bool attributes_are_valid(const QpAttr& attr) const;
   void settle(Time now);  // after each call that may have failed
   void enter_error(Time now);
@@ -51,6 +61,7 @@ class QueuePair {
   ReceiveQueue receive_queue_;
   Requester requester_;
   std::unique_ptr<Responder> responder_;
+  std::optional<DcqcnNp> notification_point_;
   bool responder_turn_ = false;
 };
 

@@ -49,6 +49,7 @@ void Requester::reset() {
   window_.reset();
   reads_.reset();
   limit_ = resent_by_timeout_ = 0;
+  recoveries_seen_ = 0;
   fresh_ = 0;
   since_ack_req_ = receive_wqe_sn_ = read_wqe_sn_ = 0;
   credits_known_ = false;
@@ -150,6 +151,7 @@ void Requester::on_timeout(Time now) {
       qp_.trace(TraceKind::kTimeout, now, window_->una(), 0,
                 static_cast<std::uint8_t>(low ? TimeoutMark::kLow : TimeoutMark::kHigh));
       reads_->on_progress();
+      note_losses_to_cc(CcLoss::kTimeout, now);
     }
     if (now >= verbs_deadline_) on_verbs_timeout(now);
   }

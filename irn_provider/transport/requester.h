@@ -64,8 +64,11 @@ class Requester {
   PayloadSource build_read(Packet& packet, SendEntry& entry, UnwrappedPsn psn);
   void note_sent(SendEntry& entry, const NextPacket& next, const Packet& packet, Time now);
   bool wants_ack(bool must);
+  void note_sent_to_cc(SendEntry& entry, const NextPacket& next, const Packet& packet, Time now);
 
   // requester.cc
+  void note_answer_to_cc(UnwrappedPsn una_before, bool marked, Time now);
+  void note_losses_to_cc(CcLoss loss, Time now);
   void on_ack(const Packet& packet, Time now);
   void on_nack(const Packet& packet, Time now);  // IRN's, with the PSN that triggered it
   void on_nak(const Packet& packet, Time now);   // sequence, RNR or fatal
@@ -92,6 +95,8 @@ class Requester {
   // the responder has room for.
   bool credits_known_ = false;
   std::int64_t credit_limit_ = 0;  // LSN, IBTA 9.7.7.2.5
+
+  std::uint32_t recoveries_seen_ = 0;  // of the window: congestion control knows of them
 
   std::uint8_t retries_left_ = 0, rnr_retries_left_ = 0;
   Time verbs_deadline_ = Time::never();

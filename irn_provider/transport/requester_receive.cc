@@ -1,6 +1,7 @@
 // Requester, inbound: ACKs, NAKs, credits. The peer is not trusted: a PSN that was never sent, or is
 // acknowledged already, changes nothing.
 #include <algorithm>
+#include <utility>
 
 #include "base/wire/aeth.h"
 #include "irn_provider/transport/requester.h"
@@ -9,6 +10,7 @@ namespace rocelab {
 
 void Requester::on_response(const Packet& packet, const OpcodeInfo& info, Time now) {
   if (window_ == nullptr) return;
+  const UnwrappedPsn una_before = window_->una();
   if (info.is_read_response())
     reads_->on_response(packet, info, now);
   else if (info.operation == Operation::kNack)
@@ -17,7 +19,20 @@ void Requester::on_response(const Packet& packet, const OpcodeInfo& info, Time n
     on_ack(packet, now);
   else if (info.operation == Operation::kAck)
     on_nak(packet, now);
+  if (qp_.cc && window_ != nullptr) note_answer_to_cc(una_before, packet.roce.becn, now);
   update_limit(now);
+}
+
+void Requester::note_answer_to_cc(UnwrappedPsn una_before, bool marked, Time now) {
+  const UnwrappedPsn una = window_->una();
+  qp_.cc->on_ack(CcStream::kRequests, {una - una_before, marked, una, window_->next()}, now);
+  note_losses_to_cc(CcLoss::kRecovery, now);
+}
+
+// Once for each recovery that has begun since the last call.
+void Requester::note_losses_to_cc(CcLoss loss, Time now) {
+  if (!qp_.cc || std::exchange(recoveries_seen_, window_->recoveries()) == window_->recoveries()) return;
+  qp_.cc->on_loss(loss, now);
 }
 
 void Requester::on_ack(const Packet& packet, Time now) {
@@ -130,6 +145,7 @@ bool Requester::place_response(SendEntry& read, std::uint64_t offset, const Pack
 
 void Requester::finish_read(SendEntry& read, Time now) {
   read.read_done = true;
+  if (qp_.cc) qp_.cc->on_read_done(read.cc_mark, now);
   qp_.trace(TraceKind::kPlaced, now, read.response_end - 1, read.length);
   complete_in_order(now);
 }

@@ -57,8 +57,16 @@ void Requester::update_limit(Time now) {
   if (fresh_ == queue_.end_number()) return;
   SendEntry& entry = queue_.at(fresh_);
   if (!entry.started && !may_start(entry, now)) return;
-  const UnwrappedPsn space = window_->una() + kMaxOutstanding;
+  UnwrappedPsn space = window_->una() + kMaxOutstanding;
   if (entry.is_read() && entry.end > space) return;  // a READ request takes all its PSNs at once
+  if (qp_.cc) {
+    space = std::min(space, window_->una() + std::max<std::int64_t>(1, qp_.cc->window()));
+    if (entry.is_read() && entry.end > space) {
+      if (window_->una() < next)
+        return;  // it waits until nothing is outstanding if it alone exceeds the window
+      space = entry.end;
+    }
+  }
   limit_ = std::max(next, std::min({entry.end, credit_limit(entry), space}));
 }
 
@@ -69,6 +77,7 @@ PayloadSource Requester::pull_data(Packet& packet, Time now) {
       entry.is_read() ? build_read(packet, entry, next.psn) : build(packet, entry, next.psn);
   packet.retransmission = next.retransmission;
   note_sent(entry, next, packet, now);
+  if (qp_.cc) note_sent_to_cc(entry, next, packet, now);
   update_limit(now);
   return source;
 }
@@ -81,8 +90,11 @@ PayloadSource Requester::build(Packet& packet, SendEntry& entry, UnwrappedPsn ps
   qp_.begin(packet, operation_of(entry, first, last), psn);
   RoceHeaders& h = packet.roce;
   const OpcodeInfo& info = opcode_info(h.opcode);
-  // The last packet that may leave for now asks too, or nothing would open the way again.
-  h.ack_req = wants_ack(last || psn + 1 == limit_);
+  // The last packet that may leave for now asks too, or nothing would open the way again; so does the last of
+  // a segment whose RTT is taken.
+  const std::uint32_t payload = std::min(mtu, entry.length - offset);
+  h.ack_req = wants_ack(last || psn + 1 == limit_ ||
+                        (qp_.cc && qp_.cc->has_segments() && qp_.cc->ends_segment(payload, last)));
   h.solicited = last && entry.wqe.solicited && entry.takes_receive_wqe();
   if (info.has(Header::kReth)) {
     h.va = entry.wqe.remote_addr + offset;
@@ -92,7 +104,7 @@ PayloadSource Requester::build(Packet& packet, SendEntry& entry, UnwrappedPsn ps
   if (info.has(Header::kImmDt)) h.imm = entry.wqe.imm;
   if (info.has(Header::kIrnSend)) h.wqe_sn = entry.wqe_sn & Psn::kMask, h.offset = index;
   if (info.has(Header::kIrnWqeSn)) h.wqe_sn = entry.wqe_sn & Psn::kMask;
-  qp_.finish(packet, std::min(mtu, entry.length - offset));
+  qp_.finish(packet, payload);
   return PayloadSource{entry.wqe.sge.data(), entry.wqe.num_sge, entry.wqe.inline_data, {}, 0, offset};
 }
 
@@ -127,6 +139,19 @@ void Requester::note_sent(SendEntry& entry, const NextPacket& next, const Packet
     if (entry.is_read()) reads_->on_request_sent(entry, now);
   }
   if (verbs_deadline_.is_never()) arm_verbs_timer(now);
+}
+
+void Requester::note_sent_to_cc(SendEntry& entry, const NextPacket& next, const Packet& packet, Time now) {
+  if (entry.is_read()) {
+    const std::uint32_t left = packet.roce.dma_length;
+    const CcReadMark mark =
+        qp_.cc->on_read_requested(packet.frame(), qp_.wire_bytes_of(left), next.retransmission, now);
+    entry.cc_mark = mark;
+    return;
+  }
+  const bool ends_message = next.psn + 1 == entry.end;
+  qp_.cc->on_sent(CcStream::kRequests,
+                  {next.psn, packet.frame(), packet.payload_length, ends_message, next.retransmission}, now);
 }
 
 // RoCE: on a message's last packet and on every ack_interval-th packet of a long one. IRN: every packet is

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "base/psn.h"
+#include "irn_provider/cc/cc_flow.h"
 #include "irn_provider/transport/ring.h"
 #include "irn_provider/transport/verbs_types.h"
 
@@ -21,6 +22,7 @@ struct SendEntry {
   // READ only. RoCE: responses have the request's PSNs. IRN: rPSNs. [response_first, response_end), next one
   // expected in order: response_next.
   UnwrappedPsn response_first = 0, response_end = 0, response_next = 0;
+  CcReadMark cc_mark;                 // READ: when it was requested, for congestion control
   bool started = false;               // its first packet has left
   bool checked = false, bad = false;  // its local keys were looked at when its turn came; they are wrong
   bool read_done = false;             // READ: all data is here
@@ -62,6 +64,7 @@ class SendQueue {
     e.end = end_ += packets;
     e.wqe_sn = 0;
     e.response_first = e.response_end = e.response_next = e.first;
+    e.cc_mark = {};
     e.started = e.checked = e.bad = e.read_done = false;
     return e;
   }

@@ -55,6 +55,11 @@ class SenderWindow {
   virtual UnwrappedPsn una() const = 0;   // oldest unacknowledged
   virtual UnwrappedPsn next() const = 0;  // first never sent
   virtual bool in_recovery() const = 0;
+  // Recoveries begun so far by what the peer said or a timer, not by on_go_back: each stands for new losses.
+  std::uint32_t recoveries() const { return recoveries_; }
+
+ protected:
+  std::uint32_t recoveries_ = 0;
 };
 
 }  // namespace rocelab

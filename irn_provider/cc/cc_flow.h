@@ -1,0 +1,90 @@
+// CcFlow: congestion control of one queue pair: the algorithm that the NIC's configuration names, the pacer
+// that turns its rate into departure times, and the RTTs of its segments. The transport owns one per QP (none
+// at all when congestion control is off) and reports what it sends and what comes back. No I/O, no clock.
+#pragma once
+
+#include <memory>
+
+#include "base/psn.h"
+#include "irn_provider/cc/cc_config.h"
+#include "irn_provider/cc/congestion_control.h"
+#include "irn_provider/cc/pacer.h"
+#include "irn_provider/cc/segment_clock.h"
+
+namespace rocelab {
+
+// What a QP sends: requests with their data, and READ responses. They share one rate, and each its own
+// window.
+enum class CcStream : std::uint8_t { kRequests, kResponses };
+
+struct CcPacket {
+  UnwrappedPsn psn = 0;
+  Bytes frame;                // Ethernet header to ICRC
+  std::uint32_t payload = 0;  // bytes
+  bool ends_message = false;
+  bool retransmission = false;
+};
+
+// When a READ was requested, for its RTT.
+struct CcReadMark {
+  Time sent_at;
+  Bytes wire, total_before;
+  bool clean = false;
+};
+
+class CcFlow {
+ public:
+  // `bdp_cap`: packets that fill the longest path (IRN's cap); 0: unknown.
+  CcFlow(const CcConfig& config, Rate line_rate, std::uint32_t bdp_cap);
+
+  void start(std::uint32_t path_mtu, Time now);  // the QP has been connected
+
+  // False: packets of this stream are neither paced nor windowed here.
+  bool governs(CcStream stream) const { return stream == CcStream::kRequests || !reads_at_requester(); }
+  // READs are governed where they are requested: requests are paced by the bytes that they ask for (3.4).
+  bool reads_at_requester() const { return config_.reads_at_requester(); }
+  // READs are requested in pieces of at most so many bytes; 0: whole.
+  std::uint32_t read_segment() const { return reads_at_requester() ? segment_payload_ : 0; }
+
+  // --- departures
+  // The earliest departure of the next data packet. After `now`: held back until then, ask again at
+  // wake_at().
+  Time not_before(Time now) { return pacer_.not_before(algorithm_->rate(now), now); }
+  Time wake_at(Time not_before) const {
+    return config_.lazy_rate() ? not_before : std::min(not_before, algorithm_->next_change());
+  }
+  // Packets in flight that a stream may have.
+  std::int64_t window() const { return algorithm_->window(); }
+  // Whether a data packet with this payload would end the present segment: RoCE asks for an ACK there.
+  bool ends_segment(std::uint32_t payload, bool ends_message) const {
+    return ends_message || segment_sent_ + payload + path_mtu_ > segment_payload_;
+  }
+  bool has_segments() const { return segment_payload_ > 0; }
+
+  // --- events
+  void on_sent(CcStream stream, const CcPacket& packet, Time now);
+  // A READ request has left that asks for `wire` bytes on the responder's wire.
+  CcReadMark on_read_requested(Bytes frame, Bytes wire, bool retransmission, Time now);
+  void on_read_done(const CcReadMark& mark, Time now);
+  void on_ack(CcStream stream, const CcAck& ack, Time now);
+  void on_loss(CcLoss loss, Time now) { algorithm_->on_loss(loss, now); }
+  void on_cnp(Time now) { algorithm_->on_cnp(now); }
+
+  const CongestionControl& algorithm() const { return *algorithm_; }
+  Rate rate(Time now) { return algorithm_->rate(now); }
+
+ private:
+  Rate burst_rate() const;
+
+  CcConfig config_;
+  Rate line_;
+  std::unique_ptr<CongestionControl> algorithm_;
+  Pacer pacer_;
+  SegmentClock clock_;  // of the request stream
+  Bytes total_;         // wire bytes that counted against the rate
+  std::uint32_t path_mtu_ = 1024;
+  std::uint32_t segment_payload_ = 0;  // bytes; 0: every packet is paced on its own and no RTT is taken
+  std::uint32_t segment_sent_ = 0;     // of the present segment
+};
+
+}  // namespace rocelab

@@ -1,0 +1,57 @@
+// CongestionControl: what one QP's congestion control is told and what it answers: a rate and a window. One
+// file per algorithm implements it (dcqcn_rp.h, timely.h, aimd.h, dctcp.h); CcFlow (cc_flow.h) connects it to
+// the transport, measures RTTs and turns the rate into departure times. Contract:
+//  1. start() first, and again whenever the QP is connected anew; `now` never decreases.
+//  2. Timers of an algorithm are evaluated when somebody looks: rate(now) first does what was due up to
+//  `now`.
+//     So a flow that is not held back costs no timer event; next_change() says when the rate will change by
+//     itself, for those that wait for it.
+//  3. Rates count wire bytes (preamble and gap included), so that the line rate means no pacing at all.
+// An algorithm overrides what it listens to. Switch feedback (a rate in an ICMP message, INT in an ACK)
+// becomes one more on_*() here with its first user; nothing else changes.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+
+#include "base/psn.h"
+#include "base/units.h"
+
+namespace rocelab {
+
+// One acknowledgement, positive or negative, that concerns what the flow has sent.
+struct CcAck {
+  std::int64_t packets =
+      0;                // newly acknowledged by the cumulative PSN; 0: it only names a packet out of order
+  bool marked = false;  // the receiver echoes an ECN mark
+  UnwrappedPsn una = 0, next = 0;  // oldest unacknowledged and first never sent, after this acknowledgement
+};
+
+// One completed segment: from the departure of its first packet to the acknowledgement of its last.
+struct RttSample {
+  Duration rtt;      // without the segment's serialisation: propagation, store and forward, queues, ACK
+  Duration elapsed;  // with it
+  Bytes sent;        // wire bytes that the flow sent within `elapsed`, the segment's own included
+};
+
+enum class CcLoss : std::uint8_t { kRecovery, kTimeout };  // what showed a loss: a (N)ACK, or a timer
+
+inline constexpr std::int64_t kNoWindow = std::numeric_limits<std::int64_t>::max() / 4;
+
+class CongestionControl {
+ public:
+  virtual ~CongestionControl() = default;
+
+  virtual void start(Time now) = 0;
+  virtual void on_sent(Bytes /*frame*/, Time /*now*/) {}  // one data packet has left
+  virtual void on_ack(const CcAck& /*ack*/, Time /*now*/) {}
+  virtual void on_rtt(const RttSample& /*sample*/, Time /*now*/) {}
+  virtual void on_loss(CcLoss /*loss*/, Time /*now*/) {}  // once for each recovery that begins
+  virtual void on_cnp(Time /*now*/) {}
+
+  virtual Rate rate(Time now) = 0;
+  virtual Time next_change() const { return Time::never(); }
+  virtual std::int64_t window() const { return kNoWindow; }  // packets in flight, at least 1
+};
+
+}  // namespace rocelab

@@ -1,0 +1,127 @@
+#include "irn_provider/cc/dcqcn_rp.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace rocelab {
+namespace {
+
+// base^n by squaring: only multiplications, so that every machine gets the same digits.
+double power(double base, std::int64_t n) {
+  double result = 1;
+  for (; n > 0; n /= 2, base *= base)
+    if (n % 2 != 0) result *= base;
+  return result;
+}
+
+constexpr double kSettled =
+    1;  // bit/s from the line rate: R_C only halves its distance, so this counts as there
+
+}  // namespace
+
+void DcqcnRp::start(Time now) {
+  current_ = target_ = line();  // seed 004, 4.3.1: flows start at line rate
+  alpha_ = 1;
+  notified_ = cnp_in_period_ = false;
+  alpha_at_ = cuts_again_ = now;
+  timer_at_ = cut_at_ = Time::never();
+  since_increase_ = {};
+  timer_increases_ = byte_increases_ = 0;
+}
+
+// Figure 7: both counters start anew with every cut.
+void DcqcnRp::cut(double share, Time at) {
+  target_ = current_;
+  current_ = std::max(current_ * (1 - share), static_cast<double>(params_.min_rate.bps()));
+  timer_increases_ = byte_increases_ = 0;
+  since_increase_ = {};
+  timer_at_ = at + params_.rate_timer;
+}
+
+// Equation 2, once for each K that has passed; periodic: raised instead for the period that had a CNP.
+void DcqcnRp::update_alpha(Time now) {
+  std::int64_t periods = (now - alpha_at_) / params_.alpha_interval;
+  if (periods <= 0) return;
+  alpha_at_ = alpha_at_ + params_.alpha_interval * periods;
+  if (cnp_in_period_) {
+    alpha_ = (1 - params_.g) * alpha_ + params_.g;
+    cnp_in_period_ = false;
+    --periods;
+  }
+  alpha_ *= power(1 - params_.g, periods);
+}
+
+// One rate increase event: fast recovery, additive or hyper increase of the target, then half the way to it.
+void DcqcnRp::increase() {
+  const std::uint32_t most = std::max(timer_increases_, byte_increases_);
+  const std::uint32_t least =
+      params_.byte_counter.count() == 0 ? timer_increases_ : std::min(timer_increases_, byte_increases_);
+  if (least > params_.fast_recovery)
+    target_ += static_cast<double>(params_.rate_hai.bps());
+  else if (most > params_.fast_recovery)
+    target_ += static_cast<double>(params_.rate_ai.bps());
+  target_ = std::min(target_, line());
+  current_ = (current_ + target_) / 2;
+  if (target_ >= line() && line() - current_ <= kSettled) {
+    current_ = line();
+    timer_at_ = Time::never();
+  }
+}
+
+void DcqcnRp::catch_up(Time now) {
+  while (std::min(timer_at_, cut_at_) <= now) {
+    if (cut_at_ <= timer_at_) {
+      const Time at = std::exchange(cut_at_, Time::never());
+      update_alpha(at);
+      cut(std::min(alpha_ / 2, params_.max_decrease), at);
+      cuts_again_ = at + params_.decrease_interval;
+    } else {
+      timer_at_ = timer_at_ + params_.rate_timer;
+      ++timer_increases_;
+      increase();
+    }
+  }
+}
+
+void DcqcnRp::on_sent(Bytes frame, Time now) {
+  if (!limited() || params_.byte_counter.count() == 0) return;
+  catch_up(now);
+  since_increase_ += frame;
+  if (since_increase_ < params_.byte_counter || !limited()) return;
+  since_increase_ -= params_.byte_counter;
+  ++byte_increases_;
+  increase();
+}
+
+void DcqcnRp::on_cnp(Time now) {
+  catch_up(now);
+  if (!std::exchange(notified_, true)) {
+    alpha_ = 1;  // of a new flow's first CNP, however long it has been silent
+    alpha_at_ = now;
+  }
+  update_alpha(now);
+  if (params_.periodic) {
+    cnp_in_period_ = true;
+    if (cut_at_.is_never()) cut_at_ = std::max(now, cuts_again_);
+    catch_up(now);
+    return;
+  }
+  cut(std::min(alpha_ / 2, params_.max_decrease), now);  // equation 1: with alpha as it was
+  alpha_ = (1 - params_.g) * alpha_ + params_.g;
+  alpha_at_ = now;
+}
+
+void DcqcnRp::on_loss(CcLoss /*loss*/, Time now) {
+  if (params_.loss_backoff <= 0) return;
+  catch_up(now);
+  cut(params_.loss_backoff, now);
+}
+
+Rate DcqcnRp::rate(Time now) {
+  catch_up(now);
+  return Rate::from_bps(static_cast<std::int64_t>(current_));
+}
+
+Time DcqcnRp::next_change() const { return std::min(timer_at_, cut_at_); }
+
+}  // namespace rocelab

@@ -1,0 +1,57 @@
+// SegmentClock: RTT samples of one sequence space: when each segment's first packet left, until everything up
+// to its last packet is acknowledged. A segment of which a packet was sent again gives no sample (Karn: its
+// ACK could be for either copy). Source: seed 004, 3.2.1.
+#pragma once
+
+#include <optional>
+
+#include "base/psn.h"
+#include "irn_provider/cc/congestion_control.h"
+#include "irn_provider/transport/ring.h"
+
+namespace rocelab {
+
+class SegmentClock {
+ public:
+  void start() {
+    segments_.clear();
+    open_ = false;
+  }
+
+  // A packet has left; `total` counts the flow's wire bytes, this packet included.
+  void on_sent(UnwrappedPsn psn, Bytes wire, Bytes total, bool ends_segment, Time now) {
+    if (!open_) segments_.push_back({psn, psn, now, {}, total - wire, true});
+    Segment& segment = segments_.back();
+    segment.end = psn + 1;
+    segment.wire += wire;
+    open_ = !ends_segment;
+  }
+  void on_resent(UnwrappedPsn psn) {
+    for (std::size_t i = 0; i < segments_.size() && segments_[i].first <= psn; ++i)
+      if (psn < segments_[i].end) segments_[i].clean = false;
+  }
+  // The next completed segment's sample; null: none (more) up to `una`. Its serialisation took wire / rate.
+  std::optional<RttSample> take(UnwrappedPsn una, Bytes total, Rate rate, Time now) {
+    while (segments_.size() > (open_ ? 1u : 0u) && segments_.front().end <= una) {
+      const Segment s = segments_.take_front();
+      if (s.clean) return sample(s.sent_at, s.wire, s.total_before, total, rate, now);
+    }
+    return std::nullopt;
+  }
+  static RttSample sample(Time sent_at, Bytes wire, Bytes total_before, Bytes total, Rate rate, Time now) {
+    const Duration elapsed = now - sent_at;
+    return {elapsed - transfer_time(wire, rate), elapsed, total - total_before};
+  }
+
+ private:
+  struct Segment {
+    UnwrappedPsn first, end;
+    Time sent_at;
+    Bytes wire, total_before;
+    bool clean;
+  };
+  Ring<Segment> segments_;  // oldest first
+  bool open_ = false;       // the last one has not ended yet
+};
+
+}  // namespace rocelab

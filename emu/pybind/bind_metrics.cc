@@ -44,8 +44,11 @@ py::dict as_dict(const RunMetrics& m) {
   py::list groups;
   for (const GroupMetrics& g : m.groups)
     groups.append(py::dict("name"_a = g.name, "flows"_a = g.flows, "completed"_a = g.completed,
-                           "goodput_bps"_a = g.goodput_bps, "avg_fct_s"_a = g.avg_fct_s, "rct_s"_a = g.rct_s,
-                           "during"_a = g.during, "goodput_during_bps"_a = g.goodput_during_bps));
+                           "goodput_bps"_a = g.goodput_bps, "avg_fct_s"_a = g.avg_fct_s,
+                           "p99_fct_s"_a = g.p99_fct_s, "avg_slowdown"_a = g.avg_slowdown,
+                           "p99_slowdown"_a = g.p99_slowdown, "rct_s"_a = g.rct_s, "requests"_a = g.requests,
+                           "avg_request_s"_a = g.avg_request_s, "during"_a = g.during,
+                           "goodput_during_bps"_a = g.goodput_during_bps));
   return py::dict(
       "flows"_a = m.flows, "completed"_a = m.completed, "goodput_bps"_a = m.goodput_bps,
       "avg_slowdown"_a = m.avg_slowdown, "p99_slowdown"_a = m.p99_slowdown, "avg_fct_s"_a = m.avg_fct_s,

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
+#include <set>
 
 namespace rocelab {
 namespace {
@@ -149,24 +151,53 @@ double goodput_during(const RunPlan& plan, const std::vector<Progress>& progress
   return rate_of(bytes, window.length());
 }
 
+// In the order of the workloads; a traffic file may hold several groups, called NAME:PORT.
+std::vector<std::pair<std::string, const WorkloadSettings*>> groups_of(const RunPlan& plan) {
+  std::vector<std::pair<std::string, const WorkloadSettings*>> groups;
+  for (const WorkloadSettings& w : plan.settings.workloads) {
+    std::set<std::string> named;
+    for (const ListedFlow& flow : w.flows)
+      if (!flow.group.empty()) named.insert(flow.group);
+    if (named.empty()) named.insert(w.name);
+    for (const std::string& name : named) groups.emplace_back(name, &w);
+  }
+  return groups;
+}
+
+GroupMetrics measure_group(const std::string& name, const FlowSums& sums) {
+  GroupMetrics g;
+  g.name = name;
+  g.flows = sums.flows;
+  g.completed = sums.ended.size();
+  g.rct_s = sums.span.length().seconds();
+  g.goodput_bps = rate_of(sums.bytes, sums.span.length());
+  std::vector<double> fct, slowdown;
+  std::map<std::uint32_t, Span> requests;
+  for (const Ended& e : sums.ended) {
+    fct.push_back(e.fct().seconds());
+    slowdown.push_back(e.slowdown());
+    requests[e.flow->request].add(e);
+  }
+  g.avg_fct_s = mean(fct);
+  g.p99_fct_s = percentile(fct, 99);
+  g.avg_slowdown = mean(slowdown);
+  g.p99_slowdown = percentile(slowdown, 99);
+  g.requests = requests.size();
+  std::vector<double> lengths;
+  for (const auto& [request, span] : requests) lengths.push_back(span.length().seconds());
+  g.avg_request_s = mean(lengths);
+  return g;
+}
+
 std::vector<GroupMetrics> measure_groups(const RunPlan& plan, const RunInput& input,
                                          const std::vector<FlowRecord>& records) {
   std::vector<GroupMetrics> groups;
-  for (const WorkloadSettings& w : plan.settings.workloads) {
-    const FlowSums sums = sum_flows(plan, records, &w.name);
-    GroupMetrics g;
-    g.name = w.name;
-    g.flows = sums.flows;
-    g.completed = sums.ended.size();
-    g.rct_s = sums.span.length().seconds();
-    g.goodput_bps = rate_of(sums.bytes, sums.span.length());
-    std::vector<double> fct;
-    for (const Ended& e : sums.ended) fct.push_back(e.fct().seconds());
-    g.avg_fct_s = mean(fct);
-    g.during = w.during;
-    if (!w.during.empty())
+  for (const auto& [name, w] : groups_of(plan)) {
+    GroupMetrics g = measure_group(name, sum_flows(plan, records, &name));
+    g.during = w->during;
+    if (!w->during.empty())
       g.goodput_during_bps =
-          goodput_during(plan, input.progress, w.name, sum_flows(plan, records, &w.during).span);
+          goodput_during(plan, input.progress, name, sum_flows(plan, records, &w->during).span);
     groups.push_back(g);
   }
   return groups;

@@ -47,7 +47,9 @@ struct RunInput {
 struct GroupMetrics {
   std::string name;
   std::uint64_t flows = 0, completed = 0;
-  double goodput_bps = 0, avg_fct_s = 0, rct_s = 0;
+  double goodput_bps = 0, avg_fct_s = 0, p99_fct_s = 0, avg_slowdown = 0, p99_slowdown = 0, rct_s = 0;
+  std::uint64_t requests = 0;     // of a periodic incast; else 1
+  double avg_request_s = 0;       // first start to last end of a request's flows, mean over requests
   std::string during;             // the other group, or empty
   double goodput_during_bps = 0;  // while the other group ran
 };

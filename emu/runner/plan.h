@@ -33,6 +33,7 @@ struct Flow {
   std::uint32_t qps = 1;
   std::uint64_t packets = 0;  // with payload, without retransmissions
   Duration alone;             // completion time of this flow on an idle network (formula.h)
+  std::uint32_t request = 0;  // of a periodic incast: which one, from 0
 };
 
 // What the report's buffer table says of a port.

@@ -2,6 +2,7 @@
 // section for every key it knows and calls finish(). docs/scenarios.md describes the same keys for people.
 #pragma once
 
+#include <filesystem>
 #include <vector>
 
 #include "emu/runner/config_section.h"
@@ -15,6 +16,8 @@ SwitchConfig read_switch(ConfigSection section, bool pfc);
 NicSettings read_nic(ConfigSection section, ConfigSection irn, TransportMode mode, bool pfc);
 TimerSettings read_timers(ConfigSection section, bool pfc);
 EngineSettings read_engine(ConfigSection section);
-std::vector<WorkloadSettings> read_workloads(std::vector<ConfigSection> sections, const Topology& topology);
+// `folder`: of the scenario; files named in it are relative to it.
+std::vector<WorkloadSettings> read_workloads(std::vector<ConfigSection> sections, const Topology& topology,
+                                             const std::filesystem::path& folder);
 
 }  // namespace rocelab

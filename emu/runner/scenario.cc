@@ -4,11 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <limits>
-#include <sstream>
 
 #include "emu/runner/readers.h"
+#include "emu/runner/text_file.h"
 
 namespace rocelab {
 namespace {
@@ -138,7 +137,7 @@ void know_top_level(ConfigSection& root) {
     root.node(key);
 }
 
-Settings read_settings(const Variant& variant) {
+Settings read_settings(const Variant& variant, const std::filesystem::path& folder) {
   Settings s;
   s.label = variant.label;
   ConfigSection root(&variant.tree, "", &s.parameters);
@@ -157,7 +156,7 @@ Settings read_settings(const Variant& variant) {
   s.nic.config.irn.rto_high = s.timers.rto_high;
   s.nic.config.irn.rto_low = s.timers.rto_low;
   s.nic.config.irn.rto_low_packets = s.timers.rto_low_packets;
-  s.workloads = read_workloads(root.tables("workload"), s.topology);
+  s.workloads = read_workloads(root.tables("workload"), s.topology, folder);
   s.engine = read_engine(root.table("engine"));
   return s;
 }
@@ -230,18 +229,14 @@ Scenario parse_scenario(const std::string& text, const std::string& name,
   for (Variant& variant : variants) {
     for (const auto& [path, value] : last)
       if (path.rfind("axes.", 0) != 0) set_path(variant.tree, path, value);
-    scenario.settings.push_back(read_settings(variant));
+    scenario.settings.push_back(read_settings(variant, std::filesystem::path(name).parent_path()));
   }
   scenario.comparisons = read_comparisons(root, variants, labels);
   return scenario;
 }
 
 Scenario read_scenario(const std::filesystem::path& file, const std::vector<Override>& overrides) {
-  std::ifstream in(file);
-  if (!in) throw ScenarioError(file.string() + ": cannot be read; is the path right?");
-  std::ostringstream text;
-  text << in.rdbuf();
-  return parse_scenario(text.str(), file.string(), overrides);
+  return parse_scenario(read_text(file), file.string(), overrides);
 }
 
 }  // namespace rocelab

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/units.h"
+#include "emu/runner/size_cdf.h"
 #include "emu/runner/topology.h"
 #include "irn_provider/nic/nic_config.h"
 #include "ovs_patches/switch_model/switch_config.h"
@@ -41,33 +42,49 @@ struct NicSettings {
   std::uint32_t vfs = 2;        // processes that one host can run at once
 };
 
-enum class WorkloadKind : std::uint8_t { kIncast, kList, kPermutation, kPoisson };
+enum class WorkloadKind : std::uint8_t { kIncast, kList, kPermutation, kPoisson, kAllToAll, kFile };
 
-// Where a flow's size comes from: fixed (min == max) or uniform over [min, max].
+// Where a flow's size comes from: fixed (min == max), uniform over [min, max], or a distribution.
 struct SizeSettings {
   Bytes min, max;
+  SizeCdf cdf{};  // not empty: min and max are its ends
 };
 
 struct ListedFlow {
-  std::string src, dst;
+  std::uint32_t src = 0, dst = 0;  // hosts
   Bytes size;
   Duration start;
   FlowOp op = FlowOp::kWrite;
+  std::string group;  // empty: the workload's name
+};
+
+// M senders, drawn for each request among the workload's, answer one receiver at once.
+struct IncastSettings {
+  std::uint32_t receiver = Topology::kNoNode;  // kNoNode: drawn from the seed
+  std::uint32_t fan_in = 0;                    // M; zero: all senders
+  Bytes total{};                               // > 0: striped over the senders, in place of a size for each
+  std::uint32_t repeats = 1;
+  Duration period{};  // from one request to the next
+};
+
+struct PoissonSettings {
+  double load = 0;                           // share of each sender's link, headers included
+  Duration duration = Duration::infinite();  // flows start within it
+  std::uint64_t flows = 0;                   // at most so many, the earliest ones; zero: no limit
 };
 
 struct WorkloadSettings {
   std::string name;  // group of flows in the results
   WorkloadKind kind = WorkloadKind::kIncast;
-  std::vector<std::string> senders;  // names; empty: every host that is no receiver
-  std::string receiver;              // incast
-  std::vector<ListedFlow> flows;     // list
+  std::vector<std::uint32_t> senders;  // hosts; empty: all, of an incast all but the receiver
+  IncastSettings incast;
+  PoissonSettings poisson;
+  std::vector<ListedFlow> flows;  // list, file
   SizeSettings size{1_MB, 1_MB};
   FlowOp op = FlowOp::kWrite;
-  Bytes message_size{};             // zero: one message per flow
+  Bytes message_size{};             // zero: one message per queue pair
   std::uint32_t qps = 1;            // queue pairs that a flow's messages go over in turn
   Duration start{}, jitter = 1_us;  // start + uniform over [0, jitter)
-  double load = 0;                  // poisson: share of each host link's rate, headers included
-  Duration duration{};              // poisson: flows start within it
   std::string during;               // also report the goodput while this other group runs
 };
 

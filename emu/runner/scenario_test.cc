@@ -129,6 +129,41 @@ TEST(ScenarioTest, ImpossibleTopologiesAreRefused) {
                    "t.toml:2:2: \"b\" cannot be reached from \"a\"");
 }
 
+TEST(ScenarioTest, ImpossibleWorkloadsAreRefused) {
+  const auto star = [](const std::string& workload) {
+    return "transport = \"irn\"\n[topology]\nkind = \"star\"\nhosts = 4\n[[workload]]\n" + workload;
+  };
+  const std::string poisson = "kind = \"poisson\"\nsize = \"1KB\"\nduration = \"1ms\"\n";
+  EXPECT_COMPLAINT(star(poisson + "load = 1.2\n"), "t.toml:9:8: workload.poisson.load = 1.2 is outside");
+  EXPECT_COMPLAINT(
+      star("kind = \"poisson\"\nload = 0.5\nsize = \"1KB\"\n"),
+      "t.toml:5:1: workload \"poisson\" of kind \"poisson\" needs a duration or a number of flows");
+  EXPECT_COMPLAINT(star("kind = \"list\"\n[[workload.flow]]\nsrc = \"h1\"\ndst = \"h1\"\nsize = \"1KB\"\n"),
+                   "t.toml:9:7: workload.list.flow.0.dst is the flow's source too");
+  EXPECT_COMPLAINT(star("kind = \"list\"\n[[workload.flow]]\nsrc = \"h1\"\ndst = \"h2\"\nsize = \"0B\"\n"),
+                   "t.toml:10:8: workload.list.flow.0.size must be more than 0");
+  EXPECT_COMPLAINT(star("kind = \"incast\"\nreceiver = \"h1\"\nsenders = [\"h2\", \"h1\"]\nsize = \"1KB\"\n"),
+                   "t.toml:8:11: workload.incast.senders holds the receiver \"h1\"");
+  EXPECT_COMPLAINT(star("kind = \"incast\"\nreceiver = \"h1\"\nfan_in = 4\nsize = \"1KB\"\n"),
+                   "t.toml:8:10: workload.incast.fan_in = 4 is more than the 3 hosts that can send");
+  EXPECT_COMPLAINT(star("kind = \"incast\"\nreceiver = \"h1\"\nrepeats = 2\nsize = \"1KB\"\n"),
+                   "workload.incast.period must be more than 0 where an incast repeats");
+  EXPECT_COMPLAINT(star("kind = \"incast\"\nreceiver = \"h1\"\ntotal = \"1MB\"\nsize = \"1KB\"\n"),
+                   "t.toml:8:9: workload.incast.total excludes size");
+  EXPECT_COMPLAINT(star("kind = \"permutation\"\ncdf = \"nowhere.cdf\"\n"),
+                   "nowhere.cdf: cannot be read; is the path right?");
+  EXPECT_COMPLAINT(
+      "transport = \"irn\"\n[topology]\nkind = \"fat-tree\"\narity = 4\noversubscription = 2\n"
+      "[[workload]]\n" +
+          poisson + "load = 0.6\n",
+      "t.toml:10:8: workload.poisson.load offers 86.7");
+  EXPECT_COMPLAINT(
+      "transport = \"irn\"\n[topology]\nkind = \"fat-tree\"\narity = 4\noversubscription = 2\n"
+      "[[workload]]\n" +
+          poisson + "overload = true\nload = 0.6\n",
+      "none");
+}
+
 TEST(ScenarioTest, OversubscriptionSetsTheHostsOfAnEdge) {
   const auto hosts = [](const std::string& topology) {
     return parse_scenario(with_topology(topology), "t.toml").settings[0].topology.hosts();

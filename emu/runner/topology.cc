@@ -23,7 +23,7 @@ void check_name(const std::string& name) {
 std::uint32_t Topology::add_node(const std::string& name, bool is_host) {
   check_name(name);
   if (find(name) != kNoNode) throw std::invalid_argument("two nodes are called \"" + name + "\"");
-  nodes_.push_back({name, is_host, kNoPod, {}});
+  nodes_.push_back({name, is_host, static_cast<std::uint32_t>(nodes_.size()), kNoPod, {}});
   return static_cast<std::uint32_t>(nodes_.size()) - 1;
 }
 

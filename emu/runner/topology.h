@@ -28,6 +28,7 @@ inline constexpr std::uint32_t kNoPod = 0xffffffff;
 struct Node {
   std::string name;
   bool is_host = false;
+  std::uint32_t number = 0;    // in other simulators' files: its own there, else the index
   std::uint32_t pod = kNoPod;  // of a switch: hosts below the switches of one pod share an address prefix
   std::vector<std::uint32_t> links;  // in port order
 };
@@ -53,6 +54,8 @@ class Topology {
   std::uint32_t find(std::string_view name) const;                  // kNoNode: unknown
   std::uint32_t find_link(std::uint32_t a, std::uint32_t b) const;  // kNoNode: none
   std::uint32_t neighbour(std::uint32_t node, std::uint32_t port) const;
+  std::uint32_t number_of(std::uint32_t node) const { return nodes_[node].number; }
+  void set_number(std::uint32_t node, std::uint32_t number) { nodes_[node].number = number; }
   static constexpr std::uint32_t kNoNode = 0xffffffff;
 
  private:

@@ -1,14 +1,14 @@
 #include "emu/runner/workload.h"
 
 #include <algorithm>
-#include <cmath>
 
-#include "emu/runner/formula.h"
+#include "emu/runner/arrivals.h"
 
 namespace rocelab {
 namespace {
 
 Bytes draw_size(const SizeSettings& sizes, Rng& rng) {
+  if (!sizes.cdf.empty()) return sizes.cdf.draw(rng);
   const std::int64_t span = sizes.max.count() - sizes.min.count();
   return span == 0 ? sizes.min
                    : sizes.min + Bytes::from_count(static_cast<std::int64_t>(
@@ -25,8 +25,7 @@ Duration draw_jitter(Duration most, Rng& rng) {
 class Draw {
  public:
   Draw(const Settings& settings, const WorkloadSettings& w, Rng rng)
-      : settings_(settings), w_(w), rng_(std::move(rng)) {
-    for (const std::string& name : w.senders) senders_.push_back(settings.topology.find(name));
+      : settings_(settings), w_(w), rng_(std::move(rng)), senders_(w.senders) {
     if (senders_.empty())
       for (std::uint32_t h = 0; h < settings.topology.hosts(); ++h) senders_.push_back(h);
   }
@@ -34,42 +33,76 @@ class Draw {
   std::vector<Flow> flows() {
     switch (w_.kind) {
       case WorkloadKind::kIncast:
-        for (const std::uint32_t src : senders_) add(src, settings_.topology.find(w_.receiver), w_.start);
+        incasts();
         break;
       case WorkloadKind::kList:
+      case WorkloadKind::kFile:
         listed();
         break;
       case WorkloadKind::kPermutation:
         permutation();
         break;
       case WorkloadKind::kPoisson:
-        for (const std::uint32_t src : senders_) poisson(src);
+        for (const Arrival& a : draw_arrivals(settings_, w_, rng_))
+          add(a.src, a.dst, w_.start + a.at).size = draw_size(w_.size, rng_);
+        break;
+      case WorkloadKind::kAllToAll:
+        all_to_all();
         break;
     }
     return std::move(flows_);
   }
 
  private:
+  // Without a size yet.
   Flow& add(std::uint32_t src, std::uint32_t dst, Duration start) {
     Flow flow;
     flow.group = w_.name;
     flow.src = src;
     flow.dst = dst;
     flow.op = w_.op;
-    flow.size = draw_size(w_.size, rng_);
-    flow.start = Time::zero() + start +
-                 (w_.kind == WorkloadKind::kPoisson ? Duration{} : draw_jitter(w_.jitter, rng_));
+    flow.start = Time::zero() + start;
     flow.qps = w_.qps;
     flows_.push_back(flow);
     return flows_.back();
   }
 
+  void add_jittered(std::uint32_t src, std::uint32_t dst, Duration start) {
+    Flow& flow = add(src, dst, start);
+    flow.size = draw_size(w_.size, rng_);
+    flow.start = flow.start + draw_jitter(w_.jitter, rng_);
+  }
+
+  void incasts() {
+    std::uint32_t receiver = w_.incast.receiver;
+    if (receiver == Topology::kNoNode)
+      receiver = static_cast<std::uint32_t>(rng_.below(settings_.topology.hosts()));
+    std::erase(senders_, receiver);
+    for (std::uint32_t request = 0; request < w_.incast.repeats; ++request) incast(receiver, request);
+  }
+
+  // The first fan_in of a shuffle (Fisher-Yates); all senders in their order where all take part.
+  void incast(std::uint32_t receiver, std::uint32_t request) {
+    const std::size_t all = senders_.size(), many = w_.incast.fan_in == 0 ? all : w_.incast.fan_in;
+    if (many < all)
+      for (std::size_t i = 0; i < many; ++i) std::swap(senders_[i], senders_[i + rng_.below(all - i)]);
+    const std::int64_t total = w_.incast.total.count(), stripes = static_cast<std::int64_t>(many);
+    for (std::size_t i = 0; i < many; ++i) {
+      add_jittered(senders_[i], receiver, w_.start + static_cast<std::int64_t>(request) * w_.incast.period);
+      flows_.back().request = request;
+      if (total > 0)  // the bytes that do not divide go to the first
+        flows_.back().size =
+            Bytes::from_count(total / stripes + (static_cast<std::int64_t>(i) < total % stripes ? 1 : 0));
+    }
+  }
+
   void listed() {
     for (const ListedFlow& listed : w_.flows) {
-      Flow& flow =
-          add(settings_.topology.find(listed.src), settings_.topology.find(listed.dst), listed.start);
+      Flow& flow = add(listed.src, listed.dst, w_.start + listed.start);
+      flow.start = flow.start + draw_jitter(w_.jitter, rng_);
       flow.size = listed.size;
       flow.op = listed.op;
+      if (!listed.group.empty()) flow.group = listed.group;
     }
   }
 
@@ -78,29 +111,13 @@ class Draw {
     std::vector<std::uint32_t> to = senders_;
     for (std::size_t i = to.size(); i > 1; --i) std::swap(to[i - 1], to[rng_.below(i - 1)]);
     for (std::size_t i = 0; i < senders_.size(); ++i)
-      if (to[i] != senders_[i]) add(senders_[i], to[i], w_.start);
+      if (to[i] != senders_[i]) add_jittered(senders_[i], to[i], w_.start);
   }
 
-  // Counted as RoCE frames whatever the transport, so that all labels get the same flows.
-  // Arrivals at one host such that its link carries `load` of its rate, counting headers, preamble and gap;
-  // receivers are drawn among all other hosts.
-  void poisson(std::uint32_t src) {
-    const Link& link = settings_.topology.links()[settings_.topology.nodes()[src].links[0]];
-    FlowShape mean;
-    mean.op = w_.op;
-    mean.size = (w_.size.min + w_.size.max) / 2;
-    mean.path_mtu = settings_.nic.config.active_mtu;
-    mean.message_size = w_.message_size;
-    const double mean_gap_ps =
-        static_cast<double>(transfer_time(wire_bytes_of(mean), link.rate).ps()) / w_.load;
-    const std::uint64_t others = settings_.topology.hosts() - 1;
-    for (double at = mean_gap_ps * draw_exponential(rng_); at < static_cast<double>(w_.duration.ps());
-         at += mean_gap_ps * draw_exponential(rng_)) {
-      if (others == 0) return;
-      const std::uint64_t k = rng_.below(others);
-      add(src, static_cast<std::uint32_t>(k < src ? k : k + 1),
-          w_.start + Duration::from_ps(static_cast<std::int64_t>(at)));
-    }
+  void all_to_all() {
+    for (const std::uint32_t src : senders_)
+      for (const std::uint32_t dst : senders_)
+        if (src != dst) add_jittered(src, dst, w_.start);
   }
 
   const Settings& settings_;
@@ -110,36 +127,21 @@ class Draw {
   std::vector<Flow> flows_;
 };
 
-// A flow's messages: as large as the scenario says, at least one per queue pair, and within the limit of the
-// architecture.
-void choose_message_size(Flow& flow, Bytes wanted) {
-  const std::int64_t size = flow.size.count();
-  std::int64_t message = wanted.count() > 0 ? wanted.count() : (size + flow.qps - 1) / flow.qps;
-  message = std::min(message, std::int64_t{1} << 31);
-  flow.message_size = Bytes::from_count(std::min(message, size));
-}
-
 }  // namespace
 
-double draw_exponential(Rng& rng) {
-  for (int whole = 0;; ++whole) {
-    const double first = rng.uniform();
-    double last = first;
-    bool odd = true;  // length of the decreasing run that starts with `first`
-    for (double next = rng.uniform(); next < last; next = rng.uniform()) {
-      last = next;
-      odd = !odd;
-    }
-    if (odd) return whole + first;
-  }
+Bytes message_size_of(Bytes flow, std::uint32_t qps, Bytes wanted) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 31;  // IBTA 9.7.1
+  const std::int64_t size = flow.count(),
+                     message = wanted.count() > 0 ? wanted.count() : (size + qps - 1) / qps;
+  return Bytes::from_count(std::min({message, kMost, size}));
 }
 
 std::vector<Flow> draw_flows(const Settings& settings, Rng seed) {
   std::vector<Flow> flows;
   for (const WorkloadSettings& w : settings.workloads) {
     std::vector<Flow> drawn = Draw(settings, w, seed.fork("workload/" + w.name)).flows();
-    for (Flow& flow : drawn) choose_message_size(flow, w.message_size);
-    flows.insert(flows.end(), drawn.begin(), drawn.end());
+    for (Flow& flow : drawn) flow.message_size = message_size_of(flow.size, flow.qps, w.message_size);
+    flows.insert(flows.end(), std::make_move_iterator(drawn.begin()), std::make_move_iterator(drawn.end()));
   }
   std::stable_sort(flows.begin(), flows.end(),
                    [](const Flow& a, const Flow& b) { return a.start < b.start; });

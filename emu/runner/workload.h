@@ -12,8 +12,8 @@ namespace rocelab {
 // In start order with ids from 1; `alone` and `packets` are left to the plan.
 std::vector<Flow> draw_flows(const Settings& settings, Rng seed);
 
-// Exponential with mean 1, in 2^-53 steps, from comparisons of uniform draws only (von Neumann 1951): equal
-// on every machine, which log() is not.
-double draw_exponential(Rng& rng);
+// Of a flow's messages: as large as the scenario says (zero: one per queue pair), within the limit of the
+// architecture.
+Bytes message_size_of(Bytes flow, std::uint32_t qps, Bytes wanted);
 
 }  // namespace rocelab

@@ -1,17 +1,25 @@
 // [[workload]]: groups of flows.
 #include <algorithm>
+#include <array>
+#include <unordered_set>
 
+#include "emu/runner/arrivals.h"
 #include "emu/runner/readers.h"
+#include "emu/runner/text_file.h"
+#include "emu/runner/traffic_file.h"
 
 namespace rocelab {
 namespace {
 
 constexpr std::int64_t kMaxMessage = std::int64_t{1} << 31;  // IBTA 9.7.1
-constexpr std::string_view kKindNames[] = {"incast", "list", "permutation", "poisson"};
+constexpr std::int64_t kMaxFlows = 10'000'000;
+constexpr std::array<std::string_view, 6> kKindNames = {"incast",  "list",       "permutation",
+                                                        "poisson", "all-to-all", "file"};
 
-void check_host(ConfigSection& section, const char* key, const Topology& topology, const std::string& name) {
+std::uint32_t find_host(ConfigSection& section, const char* key, const Topology& topology,
+                        const std::string& name) {
   const std::uint32_t node = topology.find(name);
-  if (node != Topology::kNoNode && topology.is_host(node)) return;
+  if (node != Topology::kNoNode && topology.is_host(node)) return node;
   std::vector<std::string> hosts;
   for (std::uint32_t h = 0; h < topology.hosts(); ++h) hosts.push_back(topology.nodes()[h].name);
   const std::string near = nearest(name, hosts);
@@ -25,45 +33,85 @@ FlowOp read_op(ConfigSection& section) {
 }
 
 Bytes read_size(ConfigSection& section, const char* key) {
+  section.require(key);
   const Bytes size = section.bytes(key, Bytes{});
   if (size.count() <= 0) section.fail_at(key, "must be more than 0");
   return size;
 }
 
-SizeSettings read_sizes(ConfigSection& section) {
+// One of: size; size_min with size_max; cdf.
+SizeSettings read_sizes(ConfigSection& section, const std::filesystem::path& folder) {
+  for (const char* key : {"size_min", "size_max", "cdf"})
+    if (section.has(key) && section.has("size"))
+      section.fail_at("size", std::string("excludes ") + key + ": sizes come from one of them");
+  if (section.has("cdf")) {
+    if (section.has("size_min") || section.has("size_max"))
+      section.fail_at("cdf", "excludes size_min and size_max");
+    const std::filesystem::path file = folder / section.text("cdf", "");
+    SizeSettings sizes;
+    sizes.cdf = SizeCdf::parse(read_text(file), file.string());
+    sizes.min = sizes.cdf.at(0);
+    sizes.max = sizes.cdf.largest();
+    return sizes;
+  }
   if (!section.has("size_min") && !section.has("size_max")) {
-    section.require("size");
     const Bytes size = read_size(section, "size");
     return {size, size};
   }
-  if (section.has("size")) section.fail_at("size", "excludes size_min and size_max");
-  section.require("size_min");
-  section.require("size_max");
   const SizeSettings sizes{read_size(section, "size_min"), read_size(section, "size_max")};
   if (sizes.max < sizes.min) section.fail_at("size_max", "is less than size_min");
   return sizes;
 }
 
-void read_incast(ConfigSection& section, WorkloadSettings& w, const Topology& topology) {
+void read_senders(ConfigSection& section, WorkloadSettings& w, const Topology& topology) {
+  std::unordered_set<std::uint32_t> seen;
+  for (const std::string& name : section.texts("senders", {})) {
+    w.senders.push_back(find_host(section, "senders", topology, name));
+    if (!seen.insert(w.senders.back()).second) section.fail_at("senders", "names \"" + name + "\" twice");
+  }
+}
+
+void read_incast(ConfigSection& section, WorkloadSettings& w, const Topology& topology,
+                 const std::filesystem::path& folder) {
+  IncastSettings& incast = w.incast;
   section.require("receiver");
-  w.receiver = section.text("receiver", "");
-  check_host(section, "receiver", topology, w.receiver);
-  if (std::find(w.senders.begin(), w.senders.end(), w.receiver) != w.senders.end())
-    section.fail_at("senders", "holds the receiver \"" + w.receiver + "\"");
-  if (w.senders.empty())
-    for (std::uint32_t h = 0; h < topology.hosts(); ++h)
-      if (topology.nodes()[h].name != w.receiver) w.senders.push_back(topology.nodes()[h].name);
-  if (w.senders.empty()) section.fail_at("receiver", "is the only host: an incast needs senders");
+  std::size_t eligible = w.senders.empty() ? topology.hosts() - 1 : w.senders.size();
+  if (section.is_word("receiver", "random", false)) {
+    eligible = std::min<std::size_t>(eligible, topology.hosts() - 1);
+    if (!w.senders.empty() && eligible == w.senders.size()) --eligible;  // it may be one of them
+  } else {
+    const std::string name = section.text("receiver", "");
+    incast.receiver = find_host(section, "receiver", topology, name);
+    if (std::find(w.senders.begin(), w.senders.end(), incast.receiver) != w.senders.end())
+      section.fail_at("senders", "holds the receiver \"" + name + "\": a flow to itself crosses no link");
+  }
+  if (eligible == 0) section.fail_at("receiver", "leaves no senders: an incast needs some");
+  incast.fan_in = static_cast<std::uint32_t>(
+      section.integer("fan_in", 0, 0, static_cast<std::int64_t>(topology.hosts())));
+  if (incast.fan_in > eligible)
+    section.fail_at("fan_in", "= " + std::to_string(incast.fan_in) + " is more than the " +
+                                  std::to_string(eligible) + " hosts that can send");
+  if (section.has("total")) {
+    for (const char* key : {"size", "size_min", "size_max", "cdf"})
+      if (section.has(key)) section.fail_at("total", std::string("excludes ") + key);
+    incast.total = read_size(section, "total");
+    const auto stripes = static_cast<std::int64_t>(incast.fan_in == 0 ? eligible : incast.fan_in);
+    if (incast.total.count() < stripes) section.fail_at("total", "is less than a byte for each sender");
+  } else {
+    w.size = read_sizes(section, folder);
+  }
+  incast.repeats = static_cast<std::uint32_t>(section.integer("repeats", 1, 1, 1'000'000));
+  incast.period = section.duration("period", Duration{});
+  if (incast.repeats > 1 && incast.period.ps() <= 0)
+    section.fail_at("period", "must be more than 0 where an incast repeats");
 }
 
 void read_list(ConfigSection& section, WorkloadSettings& w, const Topology& topology) {
   for (ConfigSection& entry : section.tables("flow")) {
-    for (const char* key : {"src", "dst", "size"}) entry.require(key);
+    for (const char* key : {"src", "dst"}) entry.require(key);
     ListedFlow flow;
-    flow.src = entry.text("src", "");
-    flow.dst = entry.text("dst", "");
-    check_host(entry, "src", topology, flow.src);
-    check_host(entry, "dst", topology, flow.dst);
+    flow.src = find_host(entry, "src", topology, entry.text("src", ""));
+    flow.dst = find_host(entry, "dst", topology, entry.text("dst", ""));
     if (flow.src == flow.dst) entry.fail_at("dst", "is the flow's source too");
     flow.size = read_size(entry, "size");
     flow.start = entry.duration("start", Duration{});
@@ -75,35 +123,93 @@ void read_list(ConfigSection& section, WorkloadSettings& w, const Topology& topo
     section.fail("workload \"" + w.name + "\" of kind \"list\" needs [[workload.flow]] entries");
 }
 
-void read_poisson(ConfigSection& section, WorkloadSettings& w) {
-  section.require("load");
-  section.require("duration");
-  w.load = section.real("load", 0, 1e-6, 1);
-  w.duration = section.duration("duration", Duration{});
-  if (w.duration.ps() <= 0) section.fail_at("duration", "must be more than 0");
+void read_file(ConfigSection& section, WorkloadSettings& w, const Topology& topology,
+               const std::filesystem::path& folder) {
+  for (const char* key : {"file", "dialect"}) section.require(key);
+  const std::filesystem::path file = folder / section.text("file", "");
+  const auto dialect =
+      static_cast<TrafficDialect>(section.choice("dialect", {"hpcc", "conweave", "ns3-rdma"}, 0));
+  TrafficFileOptions options;
+  options.epoch = section.duration("epoch", options.epoch);
+  if (dialect == TrafficDialect::kNs3Rdma)
+    options.packet_payload = section.bytes("packet_payload", options.packet_payload);
+  if (options.packet_payload.count() <= 0) section.fail_at("packet_payload", "must be more than 0");
+  w.op = read_op(section);
+  w.flows = listed_flows(parse_traffic(read_text(file), file.string(), dialect), file.string(), w, options,
+                         topology);
 }
 
-WorkloadSettings read_workload(ConfigSection& section, const Topology& topology) {
+// Uniform traffic must fit through the links up of each edge switch and into each host.
+void check_overload(ConfigSection& section, const WorkloadSettings& w, const Topology& t) {
+  std::vector<double> from_edge(t.nodes().size()), uplinks(t.nodes().size()), at_edge(t.nodes().size());
+  const auto rate = [&](std::uint32_t host) {
+    return static_cast<double>(t.links()[t.nodes()[host].links[0]].rate.bps());
+  };
+  for (std::uint32_t h = 0; h < t.hosts(); ++h) ++at_edge[t.neighbour(h, 0)];
+  double offered = 0;
+  for (std::uint32_t h = 0; h < t.hosts(); ++h) {
+    if (!w.senders.empty() && std::find(w.senders.begin(), w.senders.end(), h) == w.senders.end()) continue;
+    const std::uint32_t edge = t.neighbour(h, 0);
+    const double others = t.hosts() - 1, remote = t.hosts() - at_edge[edge];
+    from_edge[edge] += w.poisson.load * rate(h) * remote / others;
+    offered += w.poisson.load * rate(h);
+  }
+  const auto complain = [&](double wanted, double there, const std::string& where) {
+    if (wanted > there * 1.0001)
+      section.fail_at("load", "offers " + std::to_string(wanted / 1e9) + " Gb/s to the " +
+                                  std::to_string(there / 1e9) + " Gb/s " + where +
+                                  ": lower it, or say overload = true");
+  };
+  for (const Link& link : t.links())
+    if (!t.is_host(link.a))
+      for (const std::uint32_t end : {link.a, link.b}) uplinks[end] += static_cast<double>(link.rate.bps());
+  for (std::uint32_t s = t.hosts(); s < t.nodes().size(); ++s)
+    complain(from_edge[s], uplinks[s], "by which \"" + t.nodes()[s].name + "\" is linked to other switches");
+  for (std::uint32_t h = 0; h < t.hosts(); ++h)
+    complain(offered / t.hosts(), rate(h), "of host \"" + t.nodes()[h].name + "\"");
+}
+
+void read_poisson(ConfigSection& section, WorkloadSettings& w, const Topology& topology,
+                  const std::filesystem::path& folder) {
+  section.require("load");
+  w.size = read_sizes(section, folder);
+  w.poisson.load = section.real("load", 0, 1e-6, 1);
+  if (!section.has("duration") && !section.has("flows"))
+    section.fail("workload \"" + w.name + "\" of kind \"poisson\" needs a duration or a number of flows");
+  if (section.has("duration")) w.poisson.duration = section.duration("duration", Duration{});
+  if (w.poisson.duration.ps() <= 0) section.fail_at("duration", "must be more than 0");
+  w.poisson.flows = static_cast<std::uint64_t>(section.integer("flows", 0, 0, kMaxFlows));
+  if (w.poisson.flows == 0 && !section.has("duration")) section.fail_at("flows", "must be more than 0");
+  if (topology.hosts() < 2) section.fail_at("kind", "needs at least two hosts");
+  if (!section.boolean("overload", false)) check_overload(section, w, topology);
+}
+
+void read_kind(ConfigSection& section, WorkloadSettings& w, const Topology& topology,
+               const std::filesystem::path& folder) {
+  if (w.kind == WorkloadKind::kList) return read_list(section, w, topology);
+  if (w.kind == WorkloadKind::kFile) return read_file(section, w, topology, folder);
+  read_senders(section, w, topology);
+  w.op = read_op(section);
+  if (w.kind == WorkloadKind::kIncast) return read_incast(section, w, topology, folder);
+  if (w.kind == WorkloadKind::kPoisson) return read_poisson(section, w, topology, folder);
+  w.size = read_sizes(section, folder);
+  if ((w.senders.empty() ? topology.hosts() : w.senders.size()) < 2)
+    section.fail_at("kind", "needs at least two hosts");
+}
+
+WorkloadSettings read_workload(ConfigSection& section, const Topology& topology,
+                               const std::filesystem::path& folder) {
   WorkloadSettings w;
   section.require("kind");
-  w.kind = static_cast<WorkloadKind>(section.choice("kind", {"incast", "list", "permutation", "poisson"}, 0));
+  w.kind = static_cast<WorkloadKind>(
+      section.choice("kind", {"incast", "list", "permutation", "poisson", "all-to-all", "file"}, 0));
   w.name = section.text("name", kKindNames[static_cast<std::size_t>(w.kind)]);
   if (w.name.empty() || w.name.find_first_of(" \t\n#") != std::string::npos)
     section.fail_at("name", "must be a word without spaces");
-  if (w.kind != WorkloadKind::kList) {
-    w.senders = section.texts("senders", {});
-    for (const std::string& sender : w.senders) check_host(section, "senders", topology, sender);
-    for (std::size_t i = 0; i < w.senders.size(); ++i)
-      if (std::find(w.senders.begin(), w.senders.begin() + static_cast<std::ptrdiff_t>(i), w.senders[i]) !=
-          w.senders.begin() + static_cast<std::ptrdiff_t>(i))
-        section.fail_at("senders", "names \"" + w.senders[i] + "\" twice");
-    w.size = read_sizes(section);
-    w.op = read_op(section);
-    w.start = section.duration("start", Duration{});
-  }
-  if (w.kind == WorkloadKind::kIncast) read_incast(section, w, topology);
-  if (w.kind == WorkloadKind::kList) read_list(section, w, topology);
-  if (w.kind == WorkloadKind::kPoisson) read_poisson(section, w);
+  w.start = section.duration("start", Duration{});
+  if (w.start.ps() < 0) section.fail_at("start", "must not be negative");
+  read_kind(section, w, topology, folder);
+  if (w.kind == WorkloadKind::kFile) w.jitter = Duration{};
   if (w.kind != WorkloadKind::kPoisson) w.jitter = section.duration("jitter", w.jitter);
   w.message_size = section.bytes("message_size", Bytes{});
   if (w.message_size.count() < 0 || w.message_size.count() > kMaxMessage)
@@ -116,10 +222,11 @@ WorkloadSettings read_workload(ConfigSection& section, const Topology& topology)
 
 }  // namespace
 
-std::vector<WorkloadSettings> read_workloads(std::vector<ConfigSection> sections, const Topology& topology) {
+std::vector<WorkloadSettings> read_workloads(std::vector<ConfigSection> sections, const Topology& topology,
+                                             const std::filesystem::path& folder) {
   std::vector<WorkloadSettings> workloads;
   for (ConfigSection& section : sections) {
-    workloads.push_back(read_workload(section, topology));
+    workloads.push_back(read_workload(section, topology, folder));
     for (std::size_t i = 0; i + 1 < workloads.size(); ++i)
       if (workloads[i].name == workloads.back().name)
         section.fail("two workloads are called \"" + workloads[i].name + "\"; give them a name each");

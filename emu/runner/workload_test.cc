@@ -4,6 +4,7 @@
 
 #include <set>
 
+#include "emu/runner/arrivals.h"
 #include "emu/runner/formula.h"
 
 namespace rocelab {
@@ -61,7 +62,8 @@ TEST(WorkloadTest, PermutationSendsFromAndToEveryoneOnce) {
 
 TEST(WorkloadTest, PoissonLoadsEachLinkAsAsked) {
   const Settings s = settings_of(
-      "[[workload]]\nkind = \"poisson\"\nload = 0.7\nduration = \"50ms\"\nsize_min = \"1KB\"\nsize_max = "
+      "[[workload]]\nkind = \"poisson\"\nload = 0.7\noverload = true\nduration = \"50ms\"\nsize_min = "
+      "\"1KB\"\nsize_max = "
       "\"200KB\"\n",
       "kind = \"leaf-spine\"\nleaves = 3\nspines = 2\nhosts_per_leaf = 6\n");
   std::vector<double> bytes(18);
@@ -80,6 +82,85 @@ TEST(WorkloadTest, PoissonLoadsEachLinkAsAsked) {
   for (const double b : bytes) total += b / 18;
   EXPECT_NEAR(total * 8 / 50e-3 / 40e9, 0.7, 0.02);
   EXPECT_EQ(destinations.size(), 18u);
+}
+
+TEST(WorkloadTest, PoissonLoadHoldsForSmallFlowsToo) {
+  // 64 B flows: headers are more than half of what a link carries.
+  const Settings s = settings_of(
+      "[[workload]]\nkind = \"poisson\"\nload = 0.5\nflows = 20000\nsize_min = \"64B\"\nsize_max = "
+      "\"2KB\"\n");
+  double bytes = 0;
+  const std::vector<Flow> flows = draw_flows(s, Rng(3));
+  for (const Flow& f : flows) {
+    FlowShape shape;
+    shape.size = f.size;
+    bytes += static_cast<double>(wire_bytes_of(shape).count());
+  }
+  EXPECT_NEAR(bytes * 8 / (flows.back().start - Time::zero()).seconds() / 9 / 40e9, 0.5, 0.01);
+}
+
+TEST(WorkloadTest, ALimitOfFlowsCutsTheEndOnly) {
+  const std::string poisson = "[[workload]]\nkind = \"poisson\"\nload = 0.5\nsize = \"10KB\"\n";
+  const std::vector<Flow> some = draw_flows(settings_of(poisson + "flows = 100\n"), Rng(5)),
+                          more = draw_flows(settings_of(poisson + "flows = 1000\n"), Rng(5)),
+                          timed = draw_flows(settings_of(poisson + "duration = \"100us\"\n"), Rng(5));
+  ASSERT_EQ(some.size(), 100u);
+  ASSERT_EQ(more.size(), 1000u);
+  ASSERT_GT(timed.size(), 100u);
+  for (std::size_t i = 0; i < some.size(); ++i) {
+    EXPECT_TRUE(some[i].start == more[i].start && some[i].src == more[i].src && some[i].dst == more[i].dst);
+    EXPECT_EQ(some[i].start, timed[i].start);
+  }
+  EXPECT_LT(timed.back().start, Time::zero() + 100_us);
+}
+
+TEST(WorkloadTest, PeriodicIncastStripesOverRandomSenders) {
+  const Settings s = settings_of(
+      "[[workload]]\nkind = \"incast\"\nreceiver = \"h9\"\nfan_in = 3\ntotal = \"100B\"\nrepeats = 50\n"
+      "period = \"10us\"\n");
+  const std::vector<Flow> flows = draw_flows(s, Rng(1));
+  ASSERT_EQ(flows.size(), 150u);
+  std::set<std::set<std::uint32_t>> groups;
+  for (std::uint32_t request = 0; request < 50; ++request) {
+    std::set<std::uint32_t> senders;
+    Bytes total;
+    for (std::size_t i = 3 * request; i < 3 * request + 3; ++i) {
+      EXPECT_EQ(flows[i].request, request);
+      EXPECT_EQ(flows[i].dst, 8u);
+      EXPECT_GE(flows[i].start, Time::zero() + static_cast<std::int64_t>(request) * 10_us);
+      EXPECT_LT(flows[i].start, Time::zero() + static_cast<std::int64_t>(request) * 10_us + 1_us);
+      senders.insert(flows[i].src);
+      total += flows[i].size;
+    }
+    EXPECT_EQ(senders.size(), 3u);
+    EXPECT_EQ(senders.count(8), 0u);
+    EXPECT_EQ(total, 100_B);
+    groups.insert(senders);
+  }
+  EXPECT_GT(groups.size(), 20u);  // of 56 that there are
+}
+
+TEST(WorkloadTest, ARandomReceiverFollowsTheSeedAndGetsFromAllOthers) {
+  const Settings s = settings_of("[[workload]]\nkind = \"incast\"\nreceiver = \"random\"\nsize = \"1KB\"\n");
+  std::set<std::uint32_t> receivers;
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    const std::vector<Flow> flows = draw_flows(s, Rng(seed));
+    ASSERT_EQ(flows.size(), 8u);
+    for (const Flow& f : flows) EXPECT_TRUE(f.src != f.dst && f.dst == flows[0].dst);
+    receivers.insert(flows[0].dst);
+  }
+  EXPECT_GT(receivers.size(), 4u);
+}
+
+TEST(WorkloadTest, AllToAllIsEveryOrderedPair) {
+  const Settings s = settings_of("[[workload]]\nkind = \"all-to-all\"\nop = \"read\"\nsize = \"1KB\"\n");
+  std::set<std::pair<std::uint32_t, std::uint32_t>> pairs;
+  for (const Flow& f : draw_flows(s, Rng(1))) {
+    EXPECT_EQ(f.op, FlowOp::kRead);
+    EXPECT_NE(f.src, f.dst);
+    pairs.insert({f.src, f.dst});
+  }
+  EXPECT_EQ(pairs.size(), 72u);
 }
 
 TEST(WorkloadTest, LabelsOfAScenarioGetTheSameFlows) {

@@ -1,0 +1,99 @@
+#include "emu/runner/arrivals.h"
+
+#include <algorithm>
+#include <queue>
+
+#include "emu/runner/formula.h"
+#include "emu/runner/workload.h"
+
+namespace rocelab {
+namespace {
+
+class Sender {
+ public:
+  Sender(const Settings& settings, std::uint32_t host, double wire_bytes, double load, Rng rng)
+      : host_(host), hosts_(settings.topology.hosts()), rng_(std::move(rng)) {
+    const Link& link = settings.topology.links()[settings.topology.nodes()[host].links[0]];
+    mean_gap_ps_ = wire_bytes * 8e12 / static_cast<double>(link.rate.bps()) / load;
+    advance();
+  }
+  double at_ps() const { return at_ps_; }
+  Arrival take() {
+    const auto k = static_cast<std::uint32_t>(rng_.below(hosts_ - 1));  // anybody else
+    const Arrival a{Duration::from_ps(static_cast<std::int64_t>(at_ps_)), host_, k < host_ ? k : k + 1};
+    advance();
+    return a;
+  }
+
+ private:
+  void advance() { at_ps_ += mean_gap_ps_ * draw_exponential(rng_); }
+  std::uint32_t host_, hosts_;
+  Rng rng_;
+  double mean_gap_ps_ = 0, at_ps_ = 0;
+};
+
+}  // namespace
+
+double mean_wire_bytes(const WorkloadSettings& w, std::uint32_t path_mtu) {
+  const auto wire = [&](Bytes size) {
+    FlowShape shape;
+    shape.op = w.op;
+    shape.size = size;
+    shape.message_size = message_size_of(size, w.qps, w.message_size);
+    shape.qps = w.qps;
+    shape.path_mtu = path_mtu;
+    return static_cast<double>(wire_bytes_of(shape).count());
+  };
+  if (w.size.min == w.size.max) return wire(w.size.min);
+  const SizeCdf cdf = w.size.cdf.empty() ? SizeCdf(w.size.min, w.size.max) : w.size.cdf;
+  // Means of equal parts of each of the distribution's lines.
+  const std::size_t lines = cdf.points().size() - 1, parts = std::max<std::size_t>(8, 512 / lines);
+  double sum = 0;
+  for (std::size_t i = 1; i <= lines; ++i) {
+    const double from = cdf.points()[i - 1].percent, width = cdf.points()[i].percent - from;
+    for (std::size_t k = 0; k < parts; ++k) {
+      const double middle = (static_cast<double>(k) + 0.5) / static_cast<double>(parts);
+      sum += wire(cdf.at(from + width * middle)) * width / 100 / static_cast<double>(parts);
+    }
+  }
+  return sum;
+}
+
+std::vector<Arrival> draw_arrivals(const Settings& settings, const WorkloadSettings& w, const Rng& seed) {
+  const double bytes = mean_wire_bytes(w, settings.nic.config.active_mtu);
+  std::vector<std::uint32_t> hosts = w.senders;
+  for (std::uint32_t h = 0; w.senders.empty() && h < settings.topology.hosts(); ++h) hosts.push_back(h);
+  std::vector<Sender> senders;
+  for (const std::uint32_t host : hosts)
+    senders.emplace_back(settings, host, bytes, w.poisson.load,
+                         seed.fork("from/" + settings.topology.nodes()[host].name));
+  const auto later = [&](std::size_t a, std::size_t b) {
+    return senders[a].at_ps() > senders[b].at_ps() || (senders[a].at_ps() == senders[b].at_ps() && a > b);
+  };
+  std::priority_queue<std::size_t, std::vector<std::size_t>, decltype(later)> next(later);
+  for (std::size_t i = 0; i < senders.size(); ++i) next.push(i);
+  std::vector<Arrival> arrivals;
+  while (w.poisson.flows == 0 || arrivals.size() < w.poisson.flows) {
+    const std::size_t i = next.top();
+    if (senders[i].at_ps() >= static_cast<double>(w.poisson.duration.ps())) break;
+    next.pop();
+    arrivals.push_back(senders[i].take());
+    next.push(i);
+  }
+  return arrivals;
+}
+
+double draw_exponential(Rng& rng) {
+  for (int whole = 0;; ++whole) {
+    const double first = rng.uniform();
+    double last = first;
+    bool odd = true;  // length of the decreasing run that starts with `first`
+    for (double next = rng.uniform(); next < last; next = rng.uniform()) {
+      last = next;
+      odd = !odd;
+    }
+    if (odd) return whole + first;
+  }
+}
+
+}  // namespace rocelab

@@ -1,0 +1,29 @@
+// Poisson arrivals: when flows of a workload start, from whom, to whom.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/rng.h"
+#include "emu/runner/scenario.h"
+
+namespace rocelab {
+
+struct Arrival {
+  Duration at;
+  std::uint32_t src = 0, dst = 0;  // hosts
+};
+
+// In the order of `at`. Each sender has a stream of its own, so that a limit on the number of flows cuts the
+// end and changes nothing before it.
+std::vector<Arrival> draw_arrivals(const Settings& settings, const WorkloadSettings& w, const Rng& seed);
+
+// Mean of a flow's bytes on the wire: all frames with headers, FCS, preamble and gap, counted as RoCE's
+// whatever the transport, so that all labels get the same flows.
+double mean_wire_bytes(const WorkloadSettings& w, std::uint32_t path_mtu);
+
+// Exponential with mean 1, in 2^-53 steps, from comparisons of uniform draws only (von Neumann 1951): equal
+// on every machine, which log() is not.
+double draw_exponential(Rng& rng);
+
+}  // namespace rocelab

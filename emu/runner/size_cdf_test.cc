@@ -1,0 +1,92 @@
+#include "emu/runner/size_cdf.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "emu/runner/scenario.h"
+#include "emu/runner/text_file.h"
+
+namespace rocelab {
+namespace {
+
+std::string complaint(const std::string& text) {
+  try {
+    SizeCdf::parse(text, "c.cdf");
+  } catch (const ScenarioError& error) {
+    return error.what();
+  }
+  return "none";
+}
+
+TEST(SizeCdfTest, InterpolatesBetweenLines) {
+  const SizeCdf cdf = SizeCdf::parse("# source\n0 0\n1000 50 # half\n\n3000 100\n", "c.cdf");
+  ASSERT_EQ(cdf.points().size(), 3u);
+  EXPECT_EQ(cdf.at(0), 1_B);  // nobody sends nothing
+  EXPECT_EQ(cdf.at(25), 500_B);
+  EXPECT_EQ(cdf.at(50), 1000_B);
+  EXPECT_EQ(cdf.at(75), 2000_B);
+  EXPECT_EQ(cdf.at(100), 3000_B);
+  EXPECT_DOUBLE_EQ(cdf.mean(), 500 * 0.5 + 2000 * 0.5);
+}
+
+TEST(SizeCdfTest, DrawsFollowTheDistribution) {
+  const SizeCdf cdf = SizeCdf::parse("0 0\n1000 50\n3000 100\n", "c.cdf");
+  Rng rng(11);
+  double sum = 0;
+  int small = 0;
+  constexpr int kDraws = 100'000;
+  for (int i = 0; i < kDraws; ++i) {
+    const Bytes size = cdf.draw(rng);
+    ASSERT_GE(size, 1_B);
+    ASSERT_LE(size, 3000_B);
+    sum += static_cast<double>(size.count());
+    small += size < 1000_B;
+  }
+  EXPECT_NEAR(sum / kDraws, cdf.mean(), 10);
+  EXPECT_NEAR(static_cast<double>(small) / kDraws, 0.5, 0.01);
+}
+
+TEST(SizeCdfTest, ComplaintsNameTheLine) {
+  EXPECT_EQ(complaint("0 0\n10 50\n10 100\n"),
+            "c.cdf:3: a CDF rises from line to line, in bytes and in percent");
+  EXPECT_EQ(complaint("0 0\n10 50\n20 50\n30 100\n"),
+            "c.cdf:3: a CDF rises from line to line, in bytes and in percent");
+  EXPECT_EQ(complaint("0 0\n# only half\n10 50\n"), "c.cdf:3: the CDF ends before 100 percent");
+  EXPECT_EQ(complaint("0 0\n10 1\n"), "c.cdf:2: the CDF ends at 1: write percent, not fractions");
+  EXPECT_EQ(complaint("1 5\n10 100\n"), "c.cdf:1: a CDF begins at 0 percent, not at 5");
+  EXPECT_EQ(complaint("0 0\n10 101\n"), "c.cdf:2: the percentage 101 is outside 0..100");
+  EXPECT_EQ(complaint("0 0\n10 nan\n"), "c.cdf:2: the percentage must be a number, not \"nan\"");
+  EXPECT_EQ(complaint("0 0\n1.5 100\n"), "c.cdf:2: the size in bytes must be a whole number, not \"1.5\"");
+  EXPECT_EQ(complaint("0\n"),
+            "c.cdf:1: a line of a CDF has two numbers: bytes and percent, for example \"10000 15\"");
+  EXPECT_EQ(complaint("").substr(0, 8), "c.cdf:0:");
+}
+
+TEST(SizeCdfTest, TheProjectsDistributionsAreWhatTheirReadmeSays) {
+  const std::filesystem::path folder = std::string(ROCELAB_SOURCE_DIR) + "/scenarios/workloads";
+  const auto mean = [&](const char* name) {
+    const std::filesystem::path file = folder / (std::string(name) + ".cdf");
+    return SizeCdf::parse(read_text(file), file.string()).mean();
+  };
+  EXPECT_NEAR(mean("web_search"), 1'711'250, 1);
+  EXPECT_NEAR(mean("fb_hadoop"), 120'421, 1);
+  EXPECT_NEAR(mean("fb_hadoop_2015"), 121'849, 1);
+  EXPECT_NEAR(mean("ali_storage_2019"), 40'870, 1);
+  EXPECT_NEAR(mean("solar_2022"), 39'424, 1);
+  EXPECT_NEAR(mean("google_rpc_2008"), 2'892, 1);
+  EXPECT_NEAR(mean("irn_uniform"), 2'750'000, 1);
+  EXPECT_NEAR(mean("irn_heavy_tailed"), 169'484, 1);
+}
+
+TEST(SizeCdfTest, TheIrnMixHasThePublishedShares) {
+  const std::string file = std::string(ROCELAB_SOURCE_DIR) + "/scenarios/workloads/irn_heavy_tailed.cdf";
+  const SizeCdf cdf = SizeCdf::parse(read_text(file), file);
+  EXPECT_EQ(cdf.at(0), 32_B);      // 4.3.1: 50 % of the flows between 32 B and 1 KB,
+  EXPECT_EQ(cdf.at(50), 1_KB);     // single packets;
+  EXPECT_EQ(cdf.at(85), 200_KB);   // 15 % between 200 KB
+  EXPECT_EQ(cdf.largest(), 3_MB);  // and 3 MB
+}
+
+}  // namespace
+}  // namespace rocelab

@@ -1,0 +1,134 @@
+#include "emu/runner/traffic_file.h"
+
+#include <array>
+#include <limits>
+#include <map>
+#include <set>
+
+#include "emu/runner/text_file.h"
+
+namespace rocelab {
+namespace {
+
+constexpr std::array<const char*, 3> kNames = {"hpcc", "conweave", "ns3-rdma"};
+constexpr std::array<const char*, 3> kColumns = {"src dst priority_group dst_port bytes start_s",
+                                                 "src dst priority_group bytes start_s",
+                                                 "src dst priority packets start_s end_s"};
+constexpr std::uint32_t kPriority = 3;  // the class of RoCE data
+
+std::string name_of(TrafficDialect d) { return kNames[static_cast<std::size_t>(d)]; }
+bool is_decimal(const std::string& word) { return word.find('.') != std::string::npos; }
+
+// What the words of a line look like; five are conweave's, of six the fifth is hpcc's size or ns3-rdma's
+// start.
+TrafficDialect looks_like(const std::vector<std::string>& words) {
+  if (words.size() == 5) return TrafficDialect::kConweave;
+  return is_decimal(words[4]) ? TrafficDialect::kNs3Rdma : TrafficDialect::kHpcc;
+}
+
+std::uint32_t number(const TextLines& lines, std::size_t word, const char* what, std::int64_t most) {
+  const std::int64_t value = lines.integer(word, what);
+  if (value < 0 || value > most)
+    lines.fail(std::string(what) + " = " + lines.words()[word] + " is outside 0.." + std::to_string(most));
+  return static_cast<std::uint32_t>(value);
+}
+
+[[noreturn]] void wrong_dialect(const TextLines& lines, TrafficDialect asked, TrafficDialect seen) {
+  lines.fail("this is a line of the dialect \"" + name_of(seen) + "\" (" +
+             kColumns[static_cast<std::size_t>(seen)] + "): say dialect = \"" + name_of(seen) +
+             "\" instead of \"" + name_of(asked) + "\"");
+}
+
+TrafficLine parse_line(const TextLines& lines, TrafficDialect dialect) {
+  const std::vector<std::string>& words = lines.words();
+  if (words.size() != 5 && words.size() != 6)
+    lines.fail("a flow has the columns " + std::string(kColumns[static_cast<std::size_t>(dialect)]));
+  if (const TrafficDialect seen = looks_like(words); seen != dialect) {
+    // Whole seconds have no point: of six whole numbers either may be meant.
+    const bool either = words.size() == 6 && dialect != TrafficDialect::kConweave && !is_decimal(words[4]) &&
+                        !is_decimal(words[5]);
+    if (!either) wrong_dialect(lines, dialect, seen);
+  }
+  constexpr std::int64_t kMostNode = std::numeric_limits<std::int32_t>::max();
+  TrafficLine line;
+  line.src = number(lines, 0, "the source", kMostNode);
+  line.dst = number(lines, 1, "the destination", kMostNode);
+  line.priority = number(lines, 2, "the priority group", 7);
+  const std::size_t size = dialect == TrafficDialect::kHpcc ? 4 : 3;
+  if (dialect == TrafficDialect::kHpcc) {
+    if (lines.integer(3, "the destination port") > 0xffff)
+      wrong_dialect(lines, dialect, TrafficDialect::kNs3Rdma);
+    line.dst_port = number(lines, 3, "the destination port", 0xffff);
+  }
+  line.size = lines.integer(size, "the size");
+  if (line.size <= 0) lines.fail("a flow needs at least one byte, not " + words[size]);
+  line.start_ps = lines.seconds_to_ps(size + 1, "the start");
+  if (dialect == TrafficDialect::kNs3Rdma) {
+    line.end_ps = lines.seconds_to_ps(5, "the end");
+    if (line.end_ps <= line.start_ps) {
+      if (!is_decimal(words[4])) wrong_dialect(lines, dialect, TrafficDialect::kHpcc);
+      lines.fail("the flow ends before it starts");
+    }
+  }
+  return line;
+}
+
+}  // namespace
+
+std::vector<TrafficLine> parse_traffic(const std::string& text, const std::string& name,
+                                       TrafficDialect dialect) {
+  TextLines lines(text, name);
+  if (!lines.next()) lines.fail("is empty: the first line is the number of flows");
+  if (lines.words().size() != 1)
+    lines.fail("the first line of a traffic file is the number of flows, one number");
+  const std::int64_t flows = lines.integer(0, "the number of flows");
+  if (flows < 1) lines.fail("the number of flows must be more than 0");
+  std::vector<TrafficLine> result;
+  for (std::int64_t i = 0; i < flows; ++i) {
+    if (!lines.next())
+      lines.fail("the first line promises " + std::to_string(flows) + " flows, but there are " +
+                 std::to_string(i));
+    result.push_back(parse_line(lines, dialect));
+    result.back().line = lines.line();
+  }
+  return result;
+}
+
+std::vector<ListedFlow> listed_flows(const std::vector<TrafficLine>& lines, const std::string& file,
+                                     const WorkloadSettings& w, const TrafficFileOptions& options,
+                                     const Topology& topology) {
+  std::map<std::uint32_t, std::uint32_t> hosts;  // node number -> host
+  for (std::uint32_t h = 0; h < topology.hosts(); ++h) hosts[topology.number_of(h)] = h;
+  std::set<std::uint32_t> ports;
+  for (const TrafficLine& line : lines) ports.insert(line.dst_port);
+  std::vector<ListedFlow> flows;
+  for (const TrafficLine& line : lines) {
+    const auto fail = [&](const std::string& why) {
+      throw ScenarioError(file + ":" + std::to_string(line.line) + ": " + why);
+    };
+    for (const std::uint32_t end : {line.src, line.dst})
+      if (!hosts.contains(end))
+        fail("node " + std::to_string(end) + " is no host of this topology, whose hosts are " +
+             std::to_string(hosts.begin()->first) + ".." + std::to_string(hosts.rbegin()->first));
+    if (line.src == line.dst) fail("the flow goes to its own source");
+    if (line.priority != kPriority)
+      fail("priority group " + std::to_string(line.priority) + " is not supported: RoCE data is in class 3");
+    ListedFlow flow;
+    flow.src = hosts[line.src];
+    flow.dst = hosts[line.dst];
+    const std::int64_t unit = line.end_ps != 0 ? options.packet_payload.count() : 1;
+    if (line.size > std::numeric_limits<std::int64_t>::max() / 1'000'000 / unit)
+      fail("the flow is too large");
+    flow.size = Bytes::from_count(line.size * unit);
+    flow.start = Duration::from_ps(line.start_ps) - options.epoch;
+    if (flow.start.ps() < 0)
+      fail("the flow starts before the epoch of " + to_string(options.epoch) +
+           ": set epoch to an earlier time");
+    flow.op = w.op;
+    if (ports.size() > 1) flow.group = w.name + ":" + std::to_string(line.dst_port);
+    flows.push_back(std::move(flow));
+  }
+  return flows;
+}
+
+}  // namespace rocelab

@@ -1,0 +1,46 @@
+// flow.txt, the traffic of other RDMA simulators, in its three dialects:
+//
+//   hpcc       <flows>, then  src dst priority_group dst_port bytes start_s
+//   conweave   <flows>, then  src dst priority_group bytes start_s
+//   ns3-rdma   <flows>, then  src dst priority packets start_s end_s
+//
+// Text behind the flows is a comment there, and ignored here. Nodes are numbers: of hosts h1, h2.. of a
+// generated topology 0, 1.., of a topology file its own.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "emu/runner/scenario.h"
+
+namespace rocelab {
+
+enum class TrafficDialect : std::uint8_t { kHpcc, kConweave, kNs3Rdma };
+
+struct TrafficLine {
+  std::uint32_t src = 0, dst = 0;  // node numbers
+  std::uint32_t priority = 3;
+  std::uint32_t dst_port = 100;  // hpcc
+  std::int64_t size = 0;         // bytes; ns3-rdma: packets
+  std::int64_t start_ps = 0, end_ps = 0;
+  std::size_t line = 0;  // of the file
+  friend bool operator==(const TrafficLine&, const TrafficLine&) = default;
+};
+
+// Throws ScenarioError with "name:line: ..."; a line of another dialect is named as such.
+std::vector<TrafficLine> parse_traffic(const std::string& text, const std::string& name,
+                                       TrafficDialect dialect);
+
+struct TrafficFileOptions {
+  Duration epoch = 2_s;           // what the file calls experiment time 0: the generators' base time
+  Bytes packet_payload = 1000_B;  // ns3-rdma
+};
+
+// Of an hpcc file with several destination ports each becomes a group, "NAME:PORT". Throws ScenarioError for
+// nodes that are no hosts, flows to themselves, empty flows, other priorities than 3.
+std::vector<ListedFlow> listed_flows(const std::vector<TrafficLine>& lines, const std::string& file,
+                                     const WorkloadSettings& w, const TrafficFileOptions& options,
+                                     const Topology& topology);
+
+}  // namespace rocelab

@@ -1,0 +1,37 @@
+# The default mix of the IRN paper (Mittal's thesis, 4.3.1): half of the flows are 32 B to 1 KB, 15 % are 200 KB to 3 MB. What it does not publish, the 35 %
+# between and the shape within the ranges, is ours: log-uniform in each, the density falling as 1 / size (DEVIATIONS.md). Mean about 169 KB.
+32 0
+45 5
+64 10
+90 15
+127 20
+179 25
+252 30
+356 35
+502 40
+709 45
+1000 50
+1460 52.5
+2132 55
+3112 57.5
+4544 60
+6634 62.5
+9686 65
+14142 67.5
+20648 70
+30146 72.5
+44014 75
+64262 77.5
+93823 80
+136984 82.5
+200000 85
+262204 86.5
+343754 88
+450669 89.5
+590835 91
+774597 92.5
+1015511 94
+1331355 95.5
+1745432 97
+2288296 98.5
+3000000 100

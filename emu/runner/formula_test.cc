@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
+#include "base/rng.h"
+
 namespace rocelab {
 namespace {
 
@@ -46,6 +50,52 @@ TEST(FormulaTest, MessagesAddTheirFirstPackets) {
             Duration::from_ps(3 * 16 * 200));
   four.qps = 2;  // two queue pairs send the same frames in another order
   EXPECT_EQ(wire_bytes_of(four), wire_bytes_of(one) + 48_B + 4_B);  // two immediates
+}
+
+// The formula of docs/metrics.md to the letter, for one WRITE over one queue pair.
+Duration frame_by_frame(TransportMode mode, Bytes size, std::uint32_t cap, const Path& path,
+                        const Path& back) {
+  const bool irn = mode == TransportMode::kIrn;
+  const std::int64_t packets = (size.count() + 1023) / 1024;
+  std::vector<Time> free(path.size()), control(back.size()), acked;
+  Time arrival;
+  for (std::int64_t i = 0; i < packets; ++i) {
+    const bool first = i == 0, last = i + 1 == packets;
+    const std::int64_t payload = last ? size.count() - i * 1024 : 1024;
+    const std::int64_t headers = 58 + (irn || first ? 16 : 0) + (last ? (irn ? 8 : 4) : 0);
+    const Bytes frame = Bytes::from_count(std::max<std::int64_t>(60, headers + (payload + 3) / 4 * 4));
+    Time at = cap != 0 && i >= cap ? acked[static_cast<std::size_t>(i - cap)] : Time::zero();
+    for (std::size_t h = 0; h < path.size(); ++h) {
+      free[h] = std::max(at, free[h]) + wire_time(frame, path[h].rate);
+      at = free[h] + path[h].delay;
+    }
+    arrival = at;
+    for (std::size_t h = 0; h < back.size(); ++h) {
+      control[h] = std::max(at, control[h]) + wire_time(ack_frame(mode), back[h].rate);
+      at = control[h] + back[h].delay;
+    }
+    acked.push_back(at);
+  }
+  return arrival - Time::zero();
+}
+
+TEST(FormulaTest, LongFlowsTakeWhatTheirFramesTakeOneByOne) {
+  Rng rng(9);
+  const Rate rates[] = {10_Gbps, 25_Gbps, 40_Gbps, 100_Gbps};
+  for (int round = 0; round < 400; ++round) {
+    Path path, back;
+    for (std::uint64_t hops = 2 + rng.below(5); hops > 0; --hops)
+      path.push_back({rates[rng.below(4)], static_cast<std::int64_t>(1 + rng.below(4000)) * 1_ns});
+    back.assign(path.rbegin(), path.rend());
+    const Bytes size = Bytes::from_count(static_cast<std::int64_t>(1 + rng.below(1'500'000)));
+    const auto cap = static_cast<std::uint32_t>(rng.below(3) == 0 ? 1 + rng.below(150) : 0);
+    for (const TransportMode mode : {TransportMode::kRoce, TransportMode::kIrn})
+      for (const std::uint32_t window : {cap, bdp_packets(mode, 1024, path, back)}) {
+        const FlowShape shape{mode, FlowOp::kWrite, size, {}, 1, 1024, window};
+        ASSERT_EQ(fct_alone(shape, path, back), frame_by_frame(mode, size, window, path, back))
+            << "round " << round << ", " << size.count() << " bytes, cap " << window;
+      }
+  }
 }
 
 TEST(FormulaTest, SlowestLinkDecides) {

@@ -5,13 +5,18 @@
 #include <cstring>
 
 #include "irn_provider/verbs/exports.h"
-#include "irn_provider/verbs/host_identity.h"
 #include "irn_provider/verbs/limits.h"
 #include "irn_provider/verbs/objects.h"
 #include "irn_provider/verbs/real_verbs.h"
 #include "irn_provider/verbs/translate.h"
+#include "lockstep/host_identity.h"
 
 namespace rocelab::verbs {
+
+using lockstep::gid_of;
+using lockstep::Guid;
+using lockstep::guid_of;
+using lockstep::kGids;
 namespace {
 
 void fill_attr(const lockstep::HostEntry& host, ibv_device_attr& a) {

@@ -10,12 +10,15 @@
 #include <string>
 
 #include "irn_provider/verbs/exports.h"
-#include "irn_provider/verbs/host_identity.h"
 #include "irn_provider/verbs/limits.h"
 #include "irn_provider/verbs/objects.h"
 #include "irn_provider/verbs/real_verbs.h"
+#include "lockstep/host_identity.h"
 
 namespace rocelab::verbs {
+
+using lockstep::Guid;
+using lockstep::guid_of;
 namespace {
 
 constexpr char kDeviceName[] = "rocelab0";

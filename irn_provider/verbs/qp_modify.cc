@@ -5,14 +5,19 @@
 #include <cstring>
 
 #include "irn_provider/verbs/exports.h"
-#include "irn_provider/verbs/host_identity.h"
 #include "irn_provider/verbs/limits.h"
 #include "irn_provider/verbs/objects.h"
 #include "irn_provider/verbs/qp_attr_table.h"
 #include "irn_provider/verbs/real_verbs.h"
 #include "irn_provider/verbs/translate.h"
+#include "lockstep/host_identity.h"
 
 namespace rocelab::verbs {
+
+using lockstep::find_host;
+using lockstep::gid_of;
+using lockstep::kGids;
+using lockstep::udp_source_port;
 namespace {
 
 constexpr std::uint8_t kHopLimit = 64;  // Linux sets the route's, whatever the program wrote

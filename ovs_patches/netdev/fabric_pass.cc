@@ -5,22 +5,11 @@
 #include <string>
 
 #include "base/check.h"
+#include "lockstep/host_identity.h"
 #include "ovs_patches/netdev/fabric.h"
 
 namespace rocelab {
-namespace {
-
-// Locally administered; the port's place in the run.
-std::array<std::uint8_t, 6> mac_of(const lockstep::PortEntry& port) {
-  return {0x02,
-          'r',
-          'l',
-          static_cast<std::uint8_t>(port.switch_index),
-          static_cast<std::uint8_t>(port.port_id >> 8),
-          static_cast<std::uint8_t>(port.port_id)};
-}
-
-}  // namespace
+using lockstep::mac_of;
 
 void Fabric::begin_pass(Time end) {
   RL_CHECK(pass_.empty() && end >= end_);

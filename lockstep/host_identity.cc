@@ -1,8 +1,8 @@
-#include "irn_provider/verbs/host_identity.h"
+#include "lockstep/host_identity.h"
 
 #include <algorithm>
 
-namespace rocelab::verbs {
+namespace rocelab::lockstep {
 namespace {
 
 // FNV-1a: short keys, spread over all bits, the same everywhere.
@@ -26,7 +26,7 @@ Guid guid_of(const Mac& mac) {
   return {static_cast<std::uint8_t>(mac[0] ^ 2), mac[1], mac[2], 0xff, 0xfe, mac[3], mac[4], mac[5]};
 }
 
-Gid gid_of(const lockstep::HostEntry& host, int index) {
+Gid gid_of(const HostEntry& host, int index) {
   Gid gid{};
   if (index == 0) {
     gid[0] = 0xfe;
@@ -40,9 +40,9 @@ Gid gid_of(const lockstep::HostEntry& host, int index) {
   return gid;
 }
 
-const lockstep::HostEntry* find_host(std::span<const lockstep::HostEntry> hosts, const Gid& gid) {
+const HostEntry* find_host(std::span<const HostEntry> hosts, const Gid& gid) {
   const int index = is_ipv4_mapped(gid) ? 1 : 0;
-  for (const lockstep::HostEntry& host : hosts)
+  for (const HostEntry& host : hosts)
     if (gid_of(host, index) == gid) return &host;
   return nullptr;
 }
@@ -62,4 +62,13 @@ std::uint16_t udp_source_port(std::uint32_t flow_label, std::uint32_t local_qpn,
   return static_cast<std::uint16_t>((hash & kMask) | kBase);
 }
 
-}  // namespace rocelab::verbs
+Mac mac_of(const PortEntry& port) {
+  return {0x02,
+          'r',
+          'l',
+          static_cast<std::uint8_t>(port.switch_index),
+          static_cast<std::uint8_t>(port.port_id >> 8),
+          static_cast<std::uint8_t>(port.port_id)};
+}
+
+}  // namespace rocelab::lockstep

@@ -1,15 +1,15 @@
-#include "irn_provider/verbs/host_identity.h"
+#include "lockstep/host_identity.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <vector>
 
-namespace rocelab::verbs {
+namespace rocelab::lockstep {
 namespace {
 
-lockstep::HostEntry host(std::uint8_t n) {
-  lockstep::HostEntry h;
+HostEntry host(std::uint8_t n) {
+  HostEntry h;
   h.ipv4 = 0x0a000100u + n;
   h.mac = {0x02, 0x11, 0x22, 0x33, 0x44, n};
   return h;
@@ -24,7 +24,7 @@ TEST(HostIdentityTest, GuidAndGidsAreThoseOfLinux) {
 }
 
 TEST(HostIdentityTest, EitherGidFindsItsHostAndNoOtherDoes) {
-  const std::vector<lockstep::HostEntry> hosts = {host(1), host(2), host(3)};
+  const std::vector<HostEntry> hosts = {host(1), host(2), host(3)};
   for (const auto& h : hosts)
     for (int index = 0; index < kGids; ++index) EXPECT_EQ(find_host(hosts, gid_of(h, index)), &h);
   EXPECT_EQ(find_host(hosts, gid_of(host(4), 0)), nullptr);
@@ -65,4 +65,4 @@ TEST(HostIdentityTest, AFlowLabelChoosesThePortAsInLinux) {
 }
 
 }  // namespace
-}  // namespace rocelab::verbs
+}  // namespace rocelab::lockstep

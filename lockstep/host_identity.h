@@ -11,18 +11,18 @@
 #include "base/wire/frame.h"
 #include "lockstep/segment.h"
 
-namespace rocelab::verbs {
+namespace rocelab::lockstep {
 
 using Guid = std::array<std::uint8_t, 8>;
 using Mac = std::array<std::uint8_t, 6>;
 
 inline constexpr int kGids = 2;
 
-Guid guid_of(const Mac& mac);                            // RFC 4291, appendix A
-Gid gid_of(const lockstep::HostEntry& host, int index);  // index < kGids
+Guid guid_of(const Mac& mac);                  // RFC 4291, appendix A
+Gid gid_of(const HostEntry& host, int index);  // index < kGids
 
 // The host that owns `gid`; null: none in this run.
-const lockstep::HostEntry* find_host(std::span<const lockstep::HostEntry> hosts, const Gid& gid);
+const HostEntry* find_host(std::span<const HostEntry> hosts, const Gid& gid);
 
 // UDP source port of a QP's packets: constant for the connection, so that ECMP keeps it on one path.
 // With a flow label, that of Linux (rdma_flow_label_to_udp_sport). Without one, 0xC000 | 14 bits of a hash
@@ -31,4 +31,7 @@ const lockstep::HostEntry* find_host(std::span<const lockstep::HostEntry> hosts,
 std::uint16_t udp_source_port(std::uint32_t flow_label, std::uint32_t local_qpn, std::uint32_t remote_qpn,
                               const Gid& local, const Gid& remote);
 
-}  // namespace rocelab::verbs
+// Of a switch port, for the PFC frames that it sends: locally administered; the port's place in the run.
+Mac mac_of(const PortEntry& port);
+
+}  // namespace rocelab::lockstep

@@ -87,12 +87,13 @@ void Runner::make_transfers(const std::vector<Flow>& flows) {
                             buffer, bytes);
     at += room(f);
   }
-  if (transfers_.size() > Transfer::kMaxSlots) throw std::runtime_error("too many flows for one process");
+  if (transfers_.size() > TransferScript::kMaxSlots)
+    throw std::runtime_error("too many flows for one process");
 }
 
 void Runner::open_device() {
   int entries = 0;
-  for (const Transfer& t : transfers_) entries += Transfer::cq_entries(t.flow(), options_.transfer);
+  for (const Transfer& t : transfers_) entries += TransferScript::cq_entries(t.flow(), options_.transfer);
   rdma_ = std::make_unique<Rdma>(options_.device, options_.path, entries);
   rdma_->register_memory(memory_->base, memory_->size);
 }

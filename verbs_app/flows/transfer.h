@@ -1,11 +1,6 @@
 // Transfer: one process's end of one flow, over the flow's queue pairs ("lanes"), from the first work request
 // to the record of how it went.
-//
-// The *requester* posts to its send queues: the source of a SEND or WRITE flow, the destination of a READ
-// flow. It keeps up to `depth` messages posted per lane; every few of them, and the last, are signaled. The
-// last WRITE of a lane carries the flow id as immediate data: that is how the destination learns of the end
-// without another packet. The *responder* posts receives (SEND: one per message, in place; WRITE: one per
-// lane for the immediate) or nothing (READ).
+// Which requests are posted, and when, is transfer_script.h's; here they meet libibverbs and memory.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -18,13 +13,9 @@
 
 #include "verbs_app/common/rdma.h"
 #include "verbs_app/flows/flow_list.h"
+#include "verbs_app/flows/transfer_script.h"
 
 namespace rocelab::app {
-
-struct TransferOptions {
-  int depth = 64;        // messages in a lane's send queue
-  int recv_depth = 256;  // receives posted ahead per lane, SEND flows
-};
 
 // What is known of a flow at this end. Times in nanoseconds of CLOCK_MONOTONIC.
 struct FlowRecord {
@@ -46,15 +37,14 @@ class Transfer {
   Transfer(const Flow& flow, bool is_source, std::uint32_t slot, const TransferOptions& options,
            std::byte* buffer, std::uint64_t buffer_size);
 
-  const Flow& flow() const { return flow_; }
-  bool is_source() const { return is_source_; }
-  bool is_requester() const { return is_source_ != (flow_.op == Op::kRead); }
+  const Flow& flow() const { return script_.flow(); }
+  bool is_source() const { return script_.is_source(); }
+  bool is_requester() const { return script_.is_requester(); }
   const FlowRecord& record() const { return record_; }
   std::vector<std::uint32_t> local_qpns() const;
   std::vector<std::uint32_t> remote_qpns() const;
 
   // --- setting up, in this order
-  static int cq_entries(const Flow& flow, const TransferOptions& options);  // that the lanes may fill
   void create_lanes(Rdma& rdma);
   std::string local_endpoints() const;
   void connect(Rdma& rdma, const std::string& remote_endpoints);  // also posts the first receives
@@ -67,32 +57,21 @@ class Transfer {
   void verify();          // destination: compares the whole buffer with the pattern
 
   // Slot of the transfer that a completion belongs to.
-  static std::uint32_t slot_of(const ibv_wc& wc) { return static_cast<std::uint32_t>(wc.wr_id >> 44); }
-  static constexpr std::uint32_t kMaxSlots = 1u << 20;
+  static std::uint32_t slot_of(const ibv_wc& wc) { return TransferScript::slot_of(wc.wr_id); }
 
  private:
   struct Lane {
     OwnedQp qp;
     Endpoint local, remote;
-    std::uint64_t messages = 0;  // that it carries
-    std::uint64_t posted = 0, done = 0;
   };
-  std::uint64_t wr_id(std::size_t lane, std::uint64_t ordinal) const;
-  std::uint64_t offset(std::size_t lane, std::uint64_t ordinal) const;  // in the flow
-  std::uint32_t length(std::uint64_t offset) const;
-  ibv_sge sge(std::uint64_t offset) const;
-  void post_send(std::size_t lane);
-  void post_recv(std::size_t lane);
+  ibv_sge sge(const WorkRequest& request) const;
+  void post_send(std::size_t lane, const WorkRequest& request);
+  void post_recv(std::size_t lane, const WorkRequest& request);
   void fill(std::size_t lane);  // send queue, or receive queue, as far as its depth allows
-  std::uint64_t receives(const Lane& lane) const;
-  void request_done(std::size_t lane, std::uint64_t ordinal, std::int64_t now);
-  void receive_done(std::size_t lane, const ibv_wc& wc, std::int64_t now);
-  bool all_lanes_done() const;
+  void request_done(const ibv_wc& wc, std::int64_t now);
+  void receive_done(const ibv_wc& wc, std::int64_t now);
 
-  Flow flow_;
-  bool is_source_;
-  std::uint32_t slot_;
-  TransferOptions options_;
+  TransferScript script_;
   std::byte* buffer_;
   std::uint64_t buffer_size_;
   std::uint32_t lkey_ = 0;

@@ -21,11 +21,12 @@ namespace rocelab {
 enum class Ecn : std::uint8_t { kNotEct = 0, kEct1 = 1, kEct0 = 2, kCe = 3 };  // RFC 3168, section 5
 
 enum class PacketKind : std::uint8_t {
-  kData,   // RoCE or IRN packet with payload, or a request without payload (READ, atomic, zero-length)
-  kAck,    // acknowledgements and NAKs
-  kCnp,    // congestion notification packet
-  kPfc,    // 802.1Qbb; only ever link-local
-  kOther,  // anything else that occupies a link (switch feedback)
+  kData,     // RoCE or IRN packet with payload, or a request without payload (READ, atomic, zero-length)
+  kAck,      // acknowledgements and NAKs
+  kCnp,      // congestion notification packet
+  kPfc,      // 802.1Qbb; only ever link-local
+  kOther,    // anything else that occupies a link (switch feedback)
+  kDamaged,  // its ICRC is wrong, which a link says where there are no bytes to check: a NIC drops it
 };
 
 inline constexpr std::uint32_t kNoFrame = 0xffffffff;

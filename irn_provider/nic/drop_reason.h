@@ -13,6 +13,7 @@ enum class NicDropReason : std::uint8_t {
   kUnknownQp = 2,  // rx_unknown_qp
   kWrongMode = 3,  // RoCE against IRN, or a transport class that the NIC does not have: rx_wrong_mode
   kWrongState = 4,  // the QP does not take such packets in its state: rx_wrong_state
+  kBadIcrc = 5,     // rx_icrc_encapsulated
 };
 
 }  // namespace rocelab

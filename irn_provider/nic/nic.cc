@@ -39,6 +39,8 @@ void Nic::Impl::touch(QueuePair& qp, Time now) {
 NicDropReason Nic::Impl::check(const Packet& packet, const OpcodeInfo& info, QueuePair*& qp) {
   constexpr std::uint16_t kPartitionMask = 0x7fff;  // the upper bit is membership (IBTA 10.9.3)
   const RoceHeaders& h = packet.roce;
+  if (packet.kind == PacketKind::kDamaged) [[unlikely]]
+    return NicDropReason::kBadIcrc;
   if (!info.known() || h.transport_version != 0 ||
       (h.pkey & kPartitionMask) != (kDefaultPkey & kPartitionMask) ||
       (packet.payload_length > 0 && !info.has_payload))
@@ -52,6 +54,7 @@ NicDropReason Nic::Impl::check(const Packet& packet, const OpcodeInfo& info, Que
 
 void Nic::Impl::drop(const Packet& packet, NicDropReason reason, Time now) {
   if (reason == NicDropReason::kMalformed) ++counters.rx_malformed;
+  if (reason == NicDropReason::kBadIcrc) ++counters.rx_icrc_encapsulated;
   if (reason == NicDropReason::kUnknownQp) ++counters.rx_unknown_qp;
   if (reason == NicDropReason::kWrongMode) ++counters.rx_wrong_mode;
   if (reason == NicDropReason::kWrongState) ++counters.rx_wrong_state;

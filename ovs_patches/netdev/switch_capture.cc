@@ -35,12 +35,13 @@ void SwitchCapture::add(std::uint32_t port, Time time, std::span<const std::byte
   bytes_.insert(bytes_.end(), frame.begin(), frame.end());
 }
 
-void SwitchCapture::commit() {
+void SwitchCapture::commit(Time until) {
   std::ranges::stable_sort(staged_, {}, &Staged::time);
-  for (const Staged& s : staged_)
+  const auto rest = std::ranges::lower_bound(staged_, until, {}, &Staged::time);
+  for (const Staged& s : std::span(staged_.begin(), rest))
     append_pcapng_packet(out_, s.port, s.time, std::span(bytes_).subspan(s.offset, s.length), s.direction);
-  staged_.clear();
-  bytes_.clear();
+  staged_.erase(staged_.begin(), rest);
+  if (staged_.empty()) bytes_.clear();
   if (out_.size() >= kFlushBytes) flush();
 }
 

@@ -22,8 +22,8 @@ class SwitchCapture {
   SwitchCapture& operator=(const SwitchCapture&) = delete;
 
   void add(std::uint32_t port, Time time, std::span<const std::byte> frame, PcapngDirection direction);
-  // No frame before the last one added will come any more: writes what is staged, in order of time.
-  void commit();
+  // No frame before `until` will come any more: writes what is staged of that time, in order of time.
+  void commit(Time until = Time::never());
   bool failed() const { return failed_; }
 
  private:

@@ -37,28 +37,6 @@ const char* name_of(VfState state) {
   return kNames[static_cast<std::size_t>(state)];
 }
 
-Counts counts(const NicCounters& counters) {
-  Counts result;
-  const auto values = std::bit_cast<std::array<std::uint64_t, kNicCounterCount>>(counters);
-  for (std::size_t i = 0; i < values.size(); ++i) result[kNicCounterNames[i]] = values[i];
-  return result;
-}
-
-Counts counts(const SwitchPortCounters& counters) {
-  Counts result;
-  const auto values = values_of(counters);
-  for (std::size_t i = 0; i < values.size(); ++i) result[kSwitchPortCounterNames[i]] = values[i];
-  return result;
-}
-
-void add_link(Counts& result, const std::string& prefix, const LinkCounters& c) {
-  result[prefix + "lost_frames"] = c.lost_frames;
-  result[prefix + "lost_data_frames"] = c.lost_data_frames;
-  result[prefix + "corrupted_frames"] = c.corrupted_frames;
-  result[prefix + "malformed_frames"] = c.malformed_frames;
-  result[prefix + "undeliverable_frames"] = c.undeliverable_frames;
-}
-
 py::list vfs(const Segment& segment) {
   py::list list;
   const std::uint32_t per_host = segment.header().vfs_per_host;
@@ -88,6 +66,28 @@ py::list ports(const Segment& segment) {
 }
 
 }  // namespace
+
+Counts counts(const NicCounters& counters) {
+  Counts result;
+  const auto values = std::bit_cast<std::array<std::uint64_t, kNicCounterCount>>(counters);
+  for (std::size_t i = 0; i < values.size(); ++i) result[kNicCounterNames[i]] = values[i];
+  return result;
+}
+
+Counts counts(const SwitchPortCounters& counters) {
+  Counts result;
+  const auto values = values_of(counters);
+  for (std::size_t i = 0; i < values.size(); ++i) result[kSwitchPortCounterNames[i]] = values[i];
+  return result;
+}
+
+void add_link(Counts& result, const std::string& prefix, const LinkCounters& c) {
+  result[prefix + "lost_frames"] = c.lost_frames;
+  result[prefix + "lost_data_frames"] = c.lost_data_frames;
+  result[prefix + "corrupted_frames"] = c.corrupted_frames;
+  result[prefix + "malformed_frames"] = c.malformed_frames;
+  result[prefix + "undeliverable_frames"] = c.undeliverable_frames;
+}
 
 void bind_segment(py::module_& m) {
   py::class_<Segment>(m, "Segment")

@@ -10,6 +10,9 @@
 #include <string>
 
 #include "base/units.h"
+#include "emu/port/link_counters.h"
+#include "irn_provider/nic/counters.h"
+#include "ovs_patches/switch_model/counters.h"
 
 namespace rocelab::python {
 
@@ -18,6 +21,12 @@ using Counts = std::map<std::string, std::uint64_t>;
 void bind_scenario(pybind11::module_& m);
 void bind_segment(pybind11::module_& m);
 void bind_metrics(pybind11::module_& m);
+void bind_des(pybind11::module_& m);
+
+// Counters by name.
+Counts counts(const NicCounters& counters);
+Counts counts(const SwitchPortCounters& counters);
+void add_link(Counts& result, const std::string& prefix, const LinkCounters& counters);
 
 // Python says None where a Time says never().
 inline pybind11::object to_python(Time t) {

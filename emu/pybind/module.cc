@@ -21,4 +21,5 @@ PYBIND11_MODULE(_rocelab, m) {
   rocelab::python::bind_scenario(m);
   rocelab::python::bind_segment(m);
   rocelab::python::bind_metrics(m);
+  rocelab::python::bind_des(m);
 }

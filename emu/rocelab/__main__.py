@@ -54,7 +54,7 @@ def _main(arguments: list[str]) -> int:
     if name and not command:
         raise UsageError(f"unknown command `{name}`{commands.nearest(name)} (./rocelab --help lists all)")
     if command and not asks_help:
-        groups = command.packages
+        groups = commands.needs(command, ours)
         if command.name == "setup" and "--tests" in ours:
             groups += ("test",)
         packages.ensure(groups, install="--no-install" not in ours)

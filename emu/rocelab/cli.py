@@ -88,7 +88,7 @@ def run(
         raise UsageError("--clock is for --engine live: the virtual-time engine has none")
     if engine is not Engine.des:
         require_root("the live engine")
-    set_up()
+    set_up(live=engine is not Engine.des)
     return _call(
         *("rocelab.runner", "run_scenario", scenario),
         engine=engine.value if engine else None,
@@ -185,7 +185,7 @@ def bench(engine: Engine = typer.Argument(Engine.live), no_install: bool = _NO_I
     """Measure rocelab itself; prints JSON."""
     if engine is Engine.live:
         require_root("`bench live`")
-    set_up()
+    set_up(live=engine is Engine.live)
     return _call("rocelab.bench", engine.value)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 
@@ -13,22 +14,33 @@ class Command:
     packages: tuple[str, ...] = ()  # groups of rocelab.packages
 
 
+_LIVE = ("build", "results", "live")
+
 COMMANDS = (
-    Command("run", "run a scenario and write its report", ("build", "run")),
-    Command("up", "build a scenario's topology and keep it", ("build", "run")),
+    Command("run", "run a scenario and write its report", _LIVE),
+    Command("up", "build a scenario's topology and keep it", _LIVE),
     Command("exec", "run a program on a host of a kept topology"),
     Command("env", "print the environment of a host's programs"),
     Command("stat", "show counters of NICs and switches"),
     Command("down", "end a kept topology"),
-    Command("test", "run every test", ("build", "run", "test")),
-    Command("bench", "measure rocelab itself", ("build", "run")),
+    Command("test", "run every test", (*_LIVE, "test")),
+    Command("bench", "measure rocelab itself", _LIVE),
     Command("clean", "remove what killed runs left behind"),
-    Command("setup", "install what is missing and build, without running", ("build", "run")),
+    Command("setup", "install what is missing and build, without running", _LIVE),
 )
 
 
 def find(name: str) -> Command | None:
     return next((command for command in COMMANDS if command.name == name), None)
+
+
+def needs(command: Command, words: Sequence[str]) -> tuple[str, ...]:
+    """Groups of packages for this command line: virtual time needs nothing of the live engine."""
+    virtual = command.name == "run" and any(
+        word == "--engine=des" or words[i : i + 2] == ["--engine", "des"] for i, word in enumerate(words)
+    )
+    virtual = virtual or (command.name == "bench" and "des" in words)
+    return tuple(group for group in command.packages if not (virtual and group == "live"))
 
 
 def nearest(name: str) -> str:

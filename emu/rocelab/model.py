@@ -7,7 +7,7 @@ Times are integers of picoseconds of experiment time, rates bits per second, siz
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -157,6 +157,11 @@ class FlowRecord:
 
     def sink_qpns(self) -> tuple[int, ...]:
         return self.dst_qpns or (self.dst_qpn,)
+
+
+def end_ps(flows: Iterable[FlowRecord]) -> int:
+    """Of a complete run: its last flow. How far the clock went on behind it is the engine's affair."""
+    return max((t for f in flows for t in (f.placed_ps, f.cqe_ps) if t is not None), default=0)
 
 
 @dataclass(frozen=True)

@@ -27,12 +27,14 @@ PACKAGES: dict[str, tuple[str, ...]] = {
             "libgtest-dev",
             "libbenchmark-dev",
         ),
-        *("openvswitch-source", "autoconf", "automake", "libtool"),
     ),
-    "run": (
-        *("mininet", "iproute2", "ethtool", "iputils-ping", "procps"),
+    "results": (
         *("python3-numpy", "python3-pandas", "python3-matplotlib", "python3-networkx"),
         *("python3-rich", "python3-typer", "python3-jinja2"),
+    ),
+    "live": (  # not needed in virtual time
+        *("mininet", "iproute2", "ethtool", "iputils-ping", "procps"),
+        *("openvswitch-source", "autoconf", "automake", "libtool"),
     ),
     "test": (
         *("python3-pytest", "python3-hypothesis", "python3-scapy", "ibverbs-utils", "perftest", "tshark"),

@@ -1,7 +1,7 @@
 """Results: what a scenario's runs add up to, as values, frames and files.
 
     import rocelab
-    result = rocelab.run("scenarios/incast.toml")
+    result = rocelab.run("scenarios/incast.toml")   # engine="des": in virtual time
     result.runs, result.flows, result.samples     # pandas frames
     result.summary                                # summary.json as a dictionary
     result.report                                 # path of report.html
@@ -25,6 +25,7 @@ from rocelab.model import RunOutcome, RunPlan, Scenario
 from rocelab.scenario import make_plans, read_scenario
 from rocelab.summary import Summary, summarise
 
+ENGINES = ("live", "des")
 Execute = Callable[[RunPlan], RunOutcome]
 OnOutcome = Callable[[RunOutcome], None]
 
@@ -104,11 +105,11 @@ def run(
 ) -> Result:
     """Runs all labels and seeds of a scenario and saves the result (default: out/NAME).
 
-    `report` is told where a run stands (rocelab.live.engine.Progress), `on_outcome` of each run that ended. `execute` drives
-    one plan; without it the live engine does. What ends the whole thing early is raised after saving what there is.
+    `report` is told where a run stands (rocelab.progress.Progress), `on_outcome` of each run that ended. `execute` drives
+    one plan; without it the engine does. What ends the whole thing early is raised after saving what there is.
     """
-    if engine != "live":
-        raise RocelabError(f"engine {engine!r} does not exist; use live")
+    if engine not in ENGINES:
+        raise RocelabError(f"engine {engine!r} does not exist; use {' or '.join(ENGINES)}")
     scenario = read_scenario(path, overrides if seed is None else (*overrides, f"seeds=[{seed}]"))
     plans = make_plans(scenario)
     if not any(p.flows for p in plans):
@@ -118,7 +119,7 @@ def run(
     folder = out or Path("out") / scenario.name
     outcomes: list[RunOutcome] = []
     try:
-        with _driver(execute, folder, pcap, report) as drive:
+        with _driver(engine, execute, folder, pcap, report) as drive:
             for plan in plans:
                 outcomes.append(drive(plan))
                 on_outcome(outcomes[-1])
@@ -133,12 +134,18 @@ def run(
 
 @contextmanager
 def _driver(
-    execute: Execute | None, folder: Path, pcap: bool, report: Callable[[Any], None]
+    engine: str, execute: Execute | None, folder: Path, pcap: bool, report: Callable[[Any], None]
 ) -> Iterator[Execute]:
     if execute is not None:
         yield execute
         return
+    if engine == "des":
+        from rocelab.des.engine import DesEngine
+
+        virtual = DesEngine(report)
+        yield lambda plan: virtual.execute(plan, folder, pcap)
+        return
     from rocelab.live.engine import LiveEngine
 
-    with LiveEngine(report) as engine:
-        yield lambda plan: engine.execute(plan, folder, pcap)
+    with LiveEngine(report) as live:
+        yield lambda plan: live.execute(plan, folder, pcap)

@@ -15,11 +15,13 @@ from rocelab.setup_build import build
 from rocelab.setup_progress import Step
 
 
-def set_up() -> None:
-    """Everything that `./rocelab run` needs, up to date. The packages are there (rocelab.packages)."""
+def set_up(live: bool = True) -> None:
+    """Everything that `./rocelab run` needs, up to date; without `live` what virtual time needs. The packages are there (rocelab.packages)."""
     with setup_lock():
         with Step("C++ build (release)") as step:
-            build("release", step)
+            build("release", step, () if live else ("_rocelab",))
+        if not live:
+            return
         with Step("Open vSwitch") as step:
             OvsBuild().ensure(step)
 

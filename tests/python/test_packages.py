@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from rocelab import packages
+from rocelab import commands, packages
 
 ROOT = Path(__file__).resolve().parents[2]
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="drops privileges")
@@ -63,7 +63,7 @@ def test_no_package_is_listed_twice() -> None:
 
 
 def test_nothing_missing_means_nothing_is_called(machine: Path) -> None:
-    packages.ensure(["build", "run"])
+    packages.ensure(["build", "results", "live"])
     assert apt_calls(machine) == []
 
 
@@ -71,7 +71,7 @@ def test_the_list_is_printed_before_it_is_installed(
     machine: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     remove(machine, "mininet", "g++")
-    packages.ensure(["build", "run"])
+    packages.ensure(["build", "results", "live"])
     assert "missing Debian packages: g++ mininet" in capsys.readouterr().err
     assert len(apt_calls(machine)) == 2 and "--simulate" in apt_calls(machine)[0]
     assert apt_calls(machine)[1].endswith("--no-install-recommends install g++ mininet")
@@ -86,14 +86,14 @@ def test_unpacked_but_unconfigured_counts_as_missing(machine: Path) -> None:
 def test_package_lists_are_updated_only_when_they_do_not_suffice(machine: Path) -> None:
     remove(machine, "mininet")
     (machine / "no-lists").touch()
-    packages.ensure(["run"])
+    packages.ensure(["live"])
     assert [("update" in call) for call in apt_calls(machine)] == [False, True, False]
 
 
 def test_stale_lists_are_updated_and_the_installation_tried_again(machine: Path) -> None:
     remove(machine, "mininet")
     (machine / "stale").touch()
-    packages.ensure(["run"])
+    packages.ensure(["live"])
     assert packages.missing(["mininet"]) == []
 
 
@@ -101,13 +101,13 @@ def test_a_package_that_the_system_does_not_have_is_named(machine: Path) -> None
     remove(machine, "openvswitch-source")
     (machine / "unknown").write_text("openvswitch-source")
     with pytest.raises(packages.RocelabError, match="do not have openvswitch-source: Debian 12 has"):
-        packages.ensure(["build"])
+        packages.ensure(["live"])
 
 
 def test_no_install_only_prints_and_fails(machine: Path, capsys: pytest.CaptureFixture[str]) -> None:
     remove(machine, "mininet")
     with pytest.raises(packages.RocelabError, match="--no-install"):
-        packages.ensure(["run"], install=False)
+        packages.ensure(["live"], install=False)
     assert "mininet" in capsys.readouterr().err and apt_calls(machine) == []
 
 
@@ -115,7 +115,7 @@ def test_without_root_one_line_says_what_to_do(machine: Path, monkeypatch: pytes
     remove(machine, "mininet")
     monkeypatch.setattr(packages, "is_root", lambda: False)
     with pytest.raises(packages.RocelabError, match="needs root: run `sudo ./rocelab setup`"):
-        packages.ensure(["run"])
+        packages.ensure(["live"])
     assert apt_calls(machine) == []
 
 
@@ -146,3 +146,16 @@ def test_words_behind_two_dashes_are_not_ours(machine: Path) -> None:
         [sys.executable, str(main), "run", "--no-install", "--", "--help"], capture_output=True, text=True
     )
     assert done.returncode == 1 and "mininet" in done.stderr
+
+
+def test_virtual_time_needs_neither_mininet_nor_open_vswitch(machine: Path) -> None:
+    remove(machine, *packages.PACKAGES["live"])
+    run, bench = commands.find("run"), commands.find("bench")
+    assert run is not None and bench is not None
+    for words in (["run", "x.toml", "--engine", "des"], ["run", "--engine=des", "x.toml"]):
+        packages.ensure(commands.needs(run, words))
+    packages.ensure(commands.needs(bench, ["bench", "des"]))
+    assert apt_calls(machine) == []
+    assert "live" in commands.needs(run, ["run", "x.toml"]) and "live" in commands.needs(
+        bench, ["bench", "live"]
+    )

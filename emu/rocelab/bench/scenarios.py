@@ -9,8 +9,9 @@ from typing import Any
 
 from rocelab import paths
 from rocelab.errors import RocelabError
-from rocelab.live.engine import LiveEngine, Progress
+from rocelab.live.engine import LiveEngine
 from rocelab.model import RunOutcome
+from rocelab.progress import Progress
 from rocelab.scenario import make_plans, read_scenario
 from rocelab.setup_progress import Step
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -23,23 +23,11 @@ from rocelab.live.flow_records import read_records
 from rocelab.live.layout import Layout
 from rocelab.live.plan_layout import layout_of
 from rocelab.live.usage import Usage
-from rocelab.model import TRACE_DTYPE, FidelityInputs, FlowRecord, RunOutcome, RunPlan
+from rocelab.model import TRACE_DTYPE, FidelityInputs, RunOutcome, RunPlan, end_ps
+from rocelab.progress import Progress, Report
 
 _POLL_SECONDS = 0.02
 _STALL_SECONDS = 60.0  # wall time without any progress of the clock
-
-
-@dataclass(frozen=True)
-class Progress:
-    """Where a run stands; `phase` is one of start, run, collect."""
-
-    plan: RunPlan
-    phase: str
-    now_ps: int = 0
-    flows_done: int = 0
-
-
-Report = Callable[[Progress], None]
 
 
 class LiveEngine:
@@ -285,13 +273,8 @@ class _Run:
                 first_detach_ps=segment.first_detach_ps,
                 last_detach_ps=segment.last_detach_ps,
             ),
-            end_ps=_end_ps(flows) if error is None else segment.now_ps,
+            end_ps=end_ps(flows) if error is None else segment.now_ps,
             cpu_s=self.usage.cpu_s,
             max_rss_bytes=self.usage.max_rss_bytes,
             error=error,
         )
-
-
-def _end_ps(flows: tuple[FlowRecord, ...]) -> int:
-    """Of a complete run: its last flow. How far the clock went on until the runner noticed is the machine's affair."""
-    return max((t for f in flows for t in (f.placed_ps, f.cqe_ps) if t is not None), default=0)

@@ -1,0 +1,107 @@
+#include "emu/des/des_run.h"
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+namespace rocelab::des {
+namespace {
+
+// After its last flow a program stays for a while, to answer what its peer repeats
+// (verbs_app/flows/runner.cc).
+constexpr Duration kLinger = 1_ms;
+
+}  // namespace
+
+DesRun::DesRun(RunPlan plan, const DesOptions& options)
+    : plan_(std::move(plan)),
+      options_(options),
+      network_(plan_, (open_traces(options), sinks())),
+      engine_(network_, options.driver),
+      stop_(Time::zero() + plan_.settings.engine.limit) {}
+
+void DesRun::open_traces(const DesOptions& options) {
+  if (!options.pcap_dir.empty()) tap_ = std::make_unique<FrameTap>(plan_, options.pcap_dir);
+  if (!options.trace) return;
+  const std::string& folder = options.trace_dir;
+  for (const lockstep::HostEntry& host : plan_.segment.hosts)
+    host_traces_.push_back(std::make_unique<LiveTrace>(
+        folder.empty() ? "" : folder + "/" + host.name + ".0.events", plan_.segment.sample_interval));
+  for (const lockstep::SwitchEntry& entry : plan_.segment.switches)
+    switch_traces_.push_back(std::make_unique<SwitchTrace>(folder, entry.name));
+}
+
+Sinks DesRun::sinks() const {
+  Sinks sinks;
+  for (const auto& trace : host_traces_) sinks.hosts.push_back(trace.get());
+  for (const auto& trace : switch_traces_) sinks.switches.push_back(trace.get());
+  sinks.tap = tap_.get();
+  return sinks;
+}
+
+bool DesRun::advance(std::uint64_t steps) {
+  for (; steps > 0 && !over_; --steps) {
+    if (!engine_.step(stop_)) {
+      over_ = true;
+      finish();
+    } else if (network_.programs_running() == 0) {
+      stop_ = std::min(stop_, network_.programs_over_since() + kLinger);
+    } else if (network_.any_failed() && network_.programs_over()) {
+      stop_ = std::min(stop_, engine_.now() + kLinger);
+    }
+    if (tap_) tap_->commit(engine_.now());
+  }
+  return over_;
+}
+
+void DesRun::finish() {
+  network_.settle(std::max(engine_.now(), std::min(stop_, network_.next_event())));
+  for (const auto& trace : host_traces_) trace->flush();
+  for (const auto& trace : switch_traces_) {
+    trace->save();
+    if (trace->failed()) throw std::runtime_error("an event file could not be written: is the disk full?");
+  }
+  if (tap_ && tap_->failed()) throw std::runtime_error("a capture could not be written: is the disk full?");
+}
+
+std::vector<FlowOutcome> DesRun::flows() const {
+  std::vector<FlowOutcome> flows(plan_.flows.size());
+  std::vector<int> sink_status(flows.size());
+  for (std::size_t i = 0; i < flows.size(); ++i) flows[i].id = plan_.flows[i].id;
+  for (std::uint32_t h = 0; h < plan_.segment.hosts.size(); ++h) {
+    if (!network_.takes_part(h)) continue;
+    for (const FlowProgram::Transfer& t : network_.host(h).program().transfers()) {
+      FlowOutcome& flow = flows[t.flow_index];
+      if (t.script.is_requester()) {
+        flow.posted = t.record.posted;
+        flow.cqe = t.record.cqe;
+      }
+      (t.script.is_source() ? flow.status : sink_status[t.flow_index]) = t.record.status;
+      if (!t.script.is_source()) {
+        flow.placed = t.record.placed;
+        flow.bytes = t.record.bytes;
+      }
+      for (const Endpoint& end : t.local)
+        (t.script.is_source() ? flow.src_qpns : flow.dst_qpns).push_back(end.qpn.value);
+    }
+  }
+  for (std::size_t i = 0; i < flows.size(); ++i)
+    if (flows[i].status == 0) flows[i].status = sink_status[i];
+  return flows;
+}
+
+std::vector<Digest> DesRun::digests() {
+  std::vector<Digest> digests;
+  for (const auto& trace : host_traces_)
+    if (trace->records() > 0) digests.push_back(trace->digest());
+  for (const auto& trace : switch_traces_) digests.push_back(trace->digest());
+  return digests;
+}
+
+std::uint64_t DesRun::host_records() const {
+  std::uint64_t records = 0;
+  for (const auto& trace : host_traces_) records += trace->records();
+  return records;
+}
+
+}  // namespace rocelab::des

@@ -1,0 +1,72 @@
+// DesRun: one run plan in virtual time, from its first event to its end, and what it leaves behind: the same
+// records, counters, digests and files as a live run. The edge of emu/des: trace and capture files are opened
+// here, and nowhere below.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/trace_hash.h"
+#include "emu/des/engine.h"
+#include "emu/des/frame_tap.h"
+#include "emu/des/network.h"
+#include "emu/runner/plan.h"
+#include "irn_provider/live/live_trace.h"
+#include "ovs_patches/netdev/switch_trace.h"
+
+namespace rocelab::des {
+
+struct DesOptions {
+  Driver driver = Driver::kWindows;
+  bool trace = true;      // false: no records, no trace_hash, at no cost
+  std::string trace_dir;  // event files; empty: none
+  std::string pcap_dir;   // captures; empty: none
+};
+
+// Of one flow, both ends.
+struct FlowOutcome {
+  std::uint32_t id = 0;
+  Time posted = Time::never(), placed = Time::never(), cqe = Time::never();
+  int status = 0;
+  std::uint64_t bytes = 0;
+  std::vector<std::uint32_t> src_qpns, dst_qpns;
+};
+
+class DesRun {
+ public:
+  // Throws std::runtime_error: the plan cannot be run, or a file cannot be made. The plan is copied.
+  DesRun(RunPlan plan, const DesOptions& options);
+
+  // At most so many windows (or instants). True: the run is over.
+  bool advance(std::uint64_t steps);
+  Time now() const { return engine_.now(); }
+  std::uint64_t windows() const { return engine_.steps(); }
+  bool complete() const { return network_.programs_running() == 0; }  // every program came to its end
+  std::size_t programs_running() const { return network_.programs_running(); }
+
+  // --- when it is over
+  const RunPlan& plan() const { return plan_; }
+  const Network& network() const { return network_; }
+  std::vector<FlowOutcome> flows() const;
+  SwitchPortCounters port_counters(std::uint32_t port) const { return network_.port_counters(port, now()); }
+  std::vector<Digest> digests();       // of hosts with records, then of every switch; empty without trace
+  std::uint64_t host_records() const;  // hashed
+
+ private:
+  void open_traces(const DesOptions& options);
+  Sinks sinks() const;
+  void finish();
+
+  const RunPlan plan_;
+  const DesOptions options_;
+  std::vector<std::unique_ptr<LiveTrace>> host_traces_;
+  std::vector<std::unique_ptr<SwitchTrace>> switch_traces_;
+  std::unique_ptr<FrameTap> tap_;
+  Network network_;
+  Engine engine_;
+  Time stop_;
+  bool over_ = false;
+};
+
+}  // namespace rocelab::des

@@ -1,0 +1,216 @@
+// The window engine against the plain one, and against itself: every scenario that ships, all labels, cut
+// after some experiment time so that big ones are small. A new scenario is taken up by itself.
+#include "emu/des/engine.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "emu/des/des_run.h"
+#include "emu/runner/scenario.h"
+
+namespace rocelab::des {
+namespace {
+
+constexpr Duration kCut = 400_us;  // long enough for pauses, losses and timeouts on links of some us
+
+std::vector<std::string> shipped() {
+  std::vector<std::string> files;
+  const std::filesystem::path root = ROCELAB_SOURCE_DIR;
+  for (const char* folder : {"scenarios", "tests/same/scenarios"})
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(root / folder))
+      if (entry.path().extension() == ".toml")
+        files.push_back(std::filesystem::relative(entry.path(), root).string());
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+// The first seed of every label that has flows, cut.
+std::vector<RunPlan> small_plans(const std::string& file, std::uint64_t seed_offset = 0) {
+  const Scenario scenario = read_scenario(std::string(ROCELAB_SOURCE_DIR) + "/" + file);
+  std::vector<RunPlan> plans;
+  for (const Settings& settings : scenario.settings) {
+    RunPlan plan = make_plan(scenario, settings, scenario.seeds.front() + seed_offset);
+    plan.settings.engine.limit = std::min(plan.settings.engine.limit, kCut);
+    if (!plan.flows.empty()) plans.push_back(std::move(plan));
+  }
+  return plans;
+}
+
+struct Traces {
+  std::string hash;
+  std::uint64_t records = 0;
+};
+
+Traces traces(const RunPlan& plan, Driver driver) {
+  DesOptions options;
+  options.driver = driver;
+  DesRun run(plan, options);
+  while (!run.advance(1 << 10)) {
+  }
+  EXPECT_EQ(run.network().late_arrivals(), 0u) << plan.label;
+  return {to_hex(combine(run.digests())), run.host_records()};
+}
+
+// Whether the seed makes a difference that shows: in the flows that it draws, or in losses.
+bool seed_matters(const RunPlan& a, const RunPlan& b) {
+  const auto loses = [](const FaultConfig& f) { return f.drop_rate > 0 || f.corrupt_rate > 0; };
+  return std::ranges::any_of(a.segment.hosts, [&](const auto& h) { return loses(h.to_switch); }) ||
+         std::ranges::any_of(a.segment.ports, [&](const auto& p) { return loses(p.to_peer); }) ||
+         !std::ranges::equal(a.flows, b.flows, [](const Flow& x, const Flow& y) {
+           return x.src == y.src && x.dst == y.dst && x.start == y.start && x.size == y.size;
+         });
+}
+
+class ShippedScenarioTest : public testing::TestWithParam<std::string> {};
+
+TEST_P(ShippedScenarioTest, WindowsGiveTheTracesOfTheGlobalOrder) {
+  for (const RunPlan& plan : small_plans(GetParam())) {
+    const Traces windows = traces(plan, Driver::kWindows), oracle = traces(plan, Driver::kGlobalOrder);
+    EXPECT_GT(windows.records, 0u) << plan.label;
+    EXPECT_EQ(windows.hash, oracle.hash) << plan.label;
+  }
+}
+
+TEST_P(ShippedScenarioTest, SameSeedSameTracesAnotherSeedOthers) {
+  const std::vector<RunPlan> plans = small_plans(GetParam()), others = small_plans(GetParam(), 1000);
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    const std::string first = traces(plans[i], Driver::kWindows).hash;
+    EXPECT_EQ(first, traces(plans[i], Driver::kWindows).hash) << plans[i].label;
+    if (seed_matters(plans[i], others[i])) {
+      EXPECT_NE(first, traces(others[i], Driver::kWindows).hash) << plans[i].label;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Files, ShippedScenarioTest, testing::ValuesIn(shipped()),
+                         [](const testing::TestParamInfo<std::string>& file) {
+                           std::string name = file.param;
+                           std::replace_if(
+                               name.begin(), name.end(), [](char c) { return std::isalnum(c) == 0; }, '_');
+                           return name;
+                         });
+
+constexpr char kStar[] = R"(
+transport = ["roce+pfc"]
+seeds = [1]
+[topology]
+kind = "star"
+hosts = 3
+rate = "40Gb/s"
+delay = "2us"
+[nic]
+path_mtu = "1024B"
+[[workload]]
+name = "two"
+kind = "list"
+  [[workload.flow]]
+  src = "h1"
+  dst = "h3"
+  size = "200KB"
+  [[workload.flow]]
+  src = "h2"
+  dst = "h3"
+  size = "200KB"
+  start = "5us"
+[engine]
+limit = "10ms"
+)";
+
+RunPlan plan_of(const std::string& text, const std::vector<Override>& overrides = {}) {
+  const Scenario scenario = parse_scenario(text, "test.toml", overrides);
+  return make_plan(scenario, scenario.settings.front(), scenario.seeds.front());
+}
+
+TEST(DesRunTest, AFlowAloneTakesTheTimeOfTheClosedFormula) {
+  std::string text = kStar;
+  text.erase(text.find("  [[workload.flow]]\n  src = \"h2\""),
+             text.find("[engine]") - text.find("  [[workload.flow]]\n  src = \"h2\""));
+  for (const char* label : {"roce", "roce+pfc", "irn"}) {
+    const RunPlan plan = plan_of(text, {{"transport", std::string("[\"") + label + "\"]"}});
+    DesRun run(plan, {});
+    while (!run.advance(1000)) {
+    }
+    const FlowOutcome flow = run.flows().at(0);
+    ASSERT_TRUE(run.complete());
+    EXPECT_EQ(flow.placed - flow.posted, plan.flows[0].alone) << label;
+  }
+}
+
+TEST(DesRunTest, HowItIsCutIntoStepsChangesNothing) {
+  const RunPlan plan = plan_of(kStar);
+  std::vector<std::string> hashes;
+  for (const std::uint64_t steps : {1, 7, 100'000}) {
+    DesRun run(plan, {});
+    while (!run.advance(steps)) {
+    }
+    hashes.push_back(to_hex(combine(run.digests())));
+  }
+  EXPECT_EQ(hashes[0], hashes[1]);
+  EXPECT_EQ(hashes[0], hashes[2]);
+}
+
+TEST(DesRunTest, WithoutTracesTheFlowsAreTheSame) {
+  const RunPlan plan = plan_of(kStar);
+  DesOptions options;
+  options.trace = false;
+  DesRun with(plan, {}), without(plan, options);
+  while (!with.advance(1000)) {
+  }
+  while (!without.advance(1000)) {
+  }
+  ASSERT_EQ(with.flows().size(), 2u);
+  for (std::size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(with.flows()[i].placed, without.flows()[i].placed);
+    EXPECT_EQ(with.flows()[i].cqe, without.flows()[i].cqe);
+  }
+  EXPECT_TRUE(without.digests().empty());
+}
+
+TEST(DesRunTest, ARunThatTheLimitEndsIsIncomplete) {
+  const RunPlan plan = plan_of(kStar, {{"engine.limit", "\"20us\""}});
+  DesRun run(plan, {});
+  while (!run.advance(1000)) {
+  }
+  EXPECT_FALSE(run.complete());
+  EXPECT_EQ(run.now(), Time::zero() + 20_us);
+  EXPECT_TRUE(run.flows().at(0).placed.is_never());
+}
+
+// Every frame to h3 vanishes: the requesters give up by the verbs attributes, and the run ends before its
+// limit.
+TEST(DesRunTest, FlowsThatCannotCompleteEndWithTheStatusOfTheirCqe) {
+  std::string text = kStar;
+  text += "[[fault]]\nfrom = \"s1\"\nto = \"h3\"\ndrop_rate = 1.0\n";
+  const RunPlan plan = plan_of(
+      text, {{"transport", "[\"roce\"]"}, {"engine.limit", "\"100s\""}, {"timers.verbs_timeout", "8"}});
+  DesRun run(plan, {});
+  while (!run.advance(1000)) {
+  }
+  for (const FlowOutcome& flow : run.flows()) {
+    EXPECT_EQ(flow.status, static_cast<int>(WcStatus::kRetryExcErr));
+    EXPECT_TRUE(flow.placed.is_never());
+  }
+  EXPECT_LT(run.now(), Time::zero() + 100_s);
+  EXPECT_GT(run.network().link_out(2).lost_frames, 0u);
+}
+
+TEST(DesRunTest, DamagedFramesAreDroppedByTheNicForTheirIcrc) {
+  std::string text = kStar;
+  text += "[[fault]]\nfrom = \"s1\"\nto = \"h3\"\ncorrupt_rate = 0.05\n";
+  const RunPlan plan = plan_of(text, {{"transport", "[\"irn\"]"}});
+  DesRun run(plan, {});
+  while (!run.advance(1000)) {
+  }
+  EXPECT_TRUE(run.complete());
+  const std::uint64_t damaged = run.network().link_out(2).corrupted_frames;
+  EXPECT_GT(damaged, 5u);
+  EXPECT_EQ(run.network().host(2).nic().counters().rx_icrc_encapsulated, damaged);
+  EXPECT_EQ(traces(plan, Driver::kWindows).hash, traces(plan, Driver::kGlobalOrder).hash);
+}
+
+}  // namespace
+}  // namespace rocelab::des

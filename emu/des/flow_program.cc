@@ -1,0 +1,247 @@
+#include "emu/des/flow_program.h"
+
+#include <arpa/inet.h>
+
+#include <algorithm>
+#include <cstring>
+#include <stdexcept>
+#include <string>
+
+#include "base/check.h"
+#include "lockstep/host_identity.h"
+
+namespace rocelab::des {
+namespace {
+
+// Those of verbs_app/common/rdma.cc and of the device that it opens.
+constexpr std::uint8_t kMinRnrTimer = 12, kRdAtomic = 16, kRnrRetry = 7;
+constexpr std::uint32_t kAccess = kAccessLocalWrite | kAccessRemoteWrite | kAccessRemoteRead;
+constexpr int kGidIndex = 1;
+// Those of verbs_app/flows/runner.cc.
+constexpr int kPollBatch = 16;
+constexpr std::uint64_t kAlign = 4'096, kFirstAddress = 1 << 20;
+
+std::int64_t clock_ns(Time now) { return now.ps() / 1'000; }
+Time at_ns(std::int64_t ns) { return Time::from_ps(ns * 1'000); }
+
+void need(bool done, const char* what) {
+  if (!done) throw std::runtime_error(std::string(what) + " refused by the NIC");
+}
+
+}  // namespace
+
+FlowProgram::FlowProgram(const RunPlan& plan, std::uint32_t host, const std::vector<app::Flow>& flows,
+                         Nic& nic)
+    : plan_(plan), host_(host), nic_(nic) {
+  std::uint64_t addr = kFirstAddress;
+  for (std::uint32_t i = 0; i < flows.size(); ++i) {
+    const Flow& planned = plan.flows[i];
+    if (planned.src != host && planned.dst != host) continue;
+    const bool is_source = planned.src == host;
+    transfers_.push_back({{flows[i], is_source, static_cast<std::uint32_t>(transfers_.size()), {}},
+                          i,
+                          is_source ? planned.dst : planned.src,
+                          addr,
+                          {},
+                          {},
+                          {}});
+    addr += (flows[i].size + kAlign - 1) / kAlign * kAlign;
+  }
+  if (transfers_.size() > app::TransferScript::kMaxSlots)
+    throw std::runtime_error("too many flows for one host");
+}
+
+// --- setting up, as Runner, Transfer and Rdma of the program do it
+
+void FlowProgram::create() {
+  int entries = 0;
+  std::uint64_t end = kFirstAddress + 1;
+  for (const Transfer& t : transfers_) {
+    entries += app::TransferScript::cq_entries(t.script.flow(), {});
+    end = t.addr + t.script.flow().size;
+  }
+  pd_ = nic_.alloc_pd();
+  const auto cq = nic_.create_cq(static_cast<std::uint32_t>(std::max(entries, 1)));
+  need(cq.has_value(), "a completion queue");
+  cq_ = *cq;
+  const auto key = nic_.reg_mr(pd_, kFirstAddress, end - kFirstAddress, kFirstAddress, kAccess);
+  need(key.has_value(), "memory");
+  key_ = *key;
+  for (Transfer& t : transfers_)
+    for (std::size_t lane = 0; lane < t.script.lanes(); ++lane) {
+      const app::LaneDepths depths = t.script.depths(lane);
+      QpInit init;
+      init.pd = pd_;
+      init.send_cq = init.recv_cq = cq_;
+      init.caps.max_send_wr = static_cast<std::uint32_t>(std::max(depths.send, 1));
+      init.caps.max_recv_wr = static_cast<std::uint32_t>(std::max(depths.recv, 1));
+      init.caps.max_send_sge = init.caps.max_recv_sge = 1;
+      const auto qpn = nic_.create_qp(init);
+      need(qpn.has_value(), "a queue pair (a host has 4096)");
+      QpAttr attr = *nic_.query_qp(*qpn);
+      attr.state = QpState::kInit;
+      attr.access_flags = kAccess;
+      need(nic_.modify_qp(*qpn, attr, Time::zero()), "INIT");
+      t.local.push_back({*qpn, t.script.first_psn(lane), t.addr, key_});
+    }
+}
+
+void FlowProgram::connect(Transfer& t, const std::vector<Endpoint>& remote) {
+  const lockstep::HostEntry& self = plan_.segment.hosts[host_];
+  const lockstep::HostEntry& peer = plan_.segment.hosts[t.peer];
+  RL_CHECK(remote.size() == t.local.size());
+  t.remote = remote;
+  for (std::size_t lane = 0; lane < remote.size(); ++lane) {
+    if (!t.script.is_requester()) fill(t, lane, Time::zero());  // before the peer can send
+    const Qpn qpn = t.local[lane].qpn;
+    QpAttr attr = *nic_.query_qp(qpn);
+    attr.state = QpState::kRtr;
+    attr.path_mtu = plan_.settings.nic.config.active_mtu;
+    attr.dest_qpn = remote[lane].qpn;
+    attr.rq_psn = remote[lane].psn;
+    attr.max_dest_rd_atomic = kRdAtomic;
+    attr.min_rnr_timer = kMinRnrTimer;
+    attr.path.src_gid = lockstep::gid_of(self, kGidIndex);
+    attr.path.dst_gid = lockstep::gid_of(peer, kGidIndex);
+    attr.path.dst_mac = peer.mac;
+    attr.path.dst_node = NodeId{peer.node};
+    attr.path.src_gid_index = kGidIndex;
+    attr.path.udp_src_port =
+        lockstep::udp_source_port(0, qpn.value, remote[lane].qpn.value, attr.path.src_gid, attr.path.dst_gid);
+    need(nic_.modify_qp(qpn, attr, Time::zero()), "RTR");
+    attr = *nic_.query_qp(qpn);
+    attr.state = QpState::kRts;
+    attr.timeout = plan_.settings.timers.verbs_timeout;
+    attr.retry_cnt = plan_.settings.timers.verbs_retry_cnt;
+    attr.rnr_retry = kRnrRetry;
+    attr.sq_psn = t.local[lane].psn;
+    attr.max_rd_atomic = kRdAtomic;
+    need(nic_.modify_qp(qpn, attr, Time::zero()), "RTS");
+  }
+  if (t.script.is_requester()) starts_.push_back(&t);
+  unfinished_ += t.script.is_requester() || t.script.flow().op != app::Op::kRead;
+}
+
+void FlowProgram::begin() {
+  std::stable_sort(starts_.begin(), starts_.end(), [](const Transfer* a, const Transfer* b) {
+    return a->script.flow().start_ns() < b->script.flow().start_ns();
+  });
+  wake(Time::zero());
+}
+
+// --- posting
+
+void FlowProgram::post_send(Transfer& t, std::size_t lane, const app::WorkRequest& request, Time now) {
+  static constexpr WrOpcode kOpcodes[] = {WrOpcode::kSend, WrOpcode::kWrite, WrOpcode::kRead};
+  const app::Flow& flow = t.script.flow();
+  SendWqe wqe;
+  wqe.wr_id = request.wr_id;
+  wqe.opcode = request.immediate ? WrOpcode::kWriteImm : kOpcodes[static_cast<std::size_t>(flow.op)];
+  wqe.signaled = request.signaled;
+  wqe.imm = request.immediate ? htonl(flow.id) : 0;
+  if (flow.op != app::Op::kSend) {
+    wqe.remote_addr = t.remote[lane].addr + request.offset;
+    wqe.rkey = t.remote[lane].rkey;
+  }
+  wqe.num_sge = 1;
+  wqe.sge[0] = {t.addr + request.offset, request.length, key_};
+  if (nic_.post_send(t.local[lane].qpn, wqe, now) != PostResult::kOk) fail(t, TransferRecord::kGeneralError);
+}
+
+void FlowProgram::post_recv(Transfer& t, std::size_t lane, const app::WorkRequest& request) {
+  RecvWqe wqe;
+  wqe.wr_id = request.wr_id;
+  wqe.num_sge = request.length > 0 ? 1 : 0;
+  wqe.sge[0] = {t.addr + request.offset, request.length, key_};
+  if (nic_.post_recv(t.local[lane].qpn, wqe, Time::zero()) != PostResult::kOk)
+    fail(t, TransferRecord::kGeneralError);
+}
+
+void FlowProgram::fill(Transfer& t, std::size_t lane, Time now) {
+  while (const auto request = t.script.next(lane)) {
+    if (t.script.is_requester()) {
+      post_send(t, lane, *request, now);
+    } else {
+      post_recv(t, lane, *request);
+    }
+  }
+}
+
+// --- running: Runner::run_flows, from one wait to the next
+
+void FlowProgram::wake(Time now) {
+  if (waits_ == Waits::kEvent && nic_.cq_depth(cq_) > 0) poll(now);
+  deadline_ = Time::never();
+  for (;;) {
+    if (unfinished_ == 0) {
+      waits_ = Waits::kNothing;
+      over_since_ = now;
+      return;
+    }
+    start_due(now);
+    if (next_start_ < starts_.size()) {
+      const std::int64_t due = starts_[next_start_]->script.flow().start_ns();
+      if (unfinished_ == starts_.size() - next_start_) {  // nothing is under way
+        waits_ = Waits::kStart;
+        deadline_ = at_ns(due);
+        return;
+      }
+      if (poll(now) > 0) continue;
+      waits_ = Waits::kEvent;  // with a timeout in whole nanoseconds from now
+      deadline_ = now + Duration::from_ps((due - clock_ns(now)) * 1'000);
+      return;
+    }
+    if (poll(now) > 0) continue;
+    waits_ = Waits::kPoll;
+    return;
+  }
+}
+
+void FlowProgram::start_due(Time now) {
+  while (next_start_ < starts_.size() && starts_[next_start_]->script.flow().start_ns() <= clock_ns(now)) {
+    Transfer& t = *starts_[next_start_++];
+    if (t.record.over) continue;
+    t.record.posted = now;
+    for (std::size_t lane = 0; lane < t.script.lanes(); ++lane) fill(t, lane, now);
+  }
+}
+
+std::size_t FlowProgram::poll(Time now) {
+  std::size_t count = 0;
+  while (count < kPollBatch) {
+    const std::optional<Cqe> cqe = nic_.poll_cq(cq_);
+    if (!cqe) break;
+    ++count;
+    handle(*cqe, now);
+  }
+  return count;
+}
+
+void FlowProgram::fail(Transfer& t, int status) {
+  if (t.record.over) return;
+  t.record.over = any_failed_ = true;
+  t.record.status = status;
+  if (t.script.is_requester() || t.script.flow().op != app::Op::kRead) --unfinished_;
+}
+
+void FlowProgram::handle(const Cqe& cqe, Time now) {
+  Transfer& t = transfers_.at(app::TransferScript::slot_of(cqe.wr_id));
+  const app::Flow& flow = t.script.flow();
+  if (t.record.over) return;  // what is flushed after a failure
+  if (cqe.status != WcStatus::kSuccess) return fail(t, static_cast<int>(cqe.status));
+  const bool over = t.script.on_completion(cqe.wr_id);
+  if (!t.script.is_requester()) {
+    if (flow.op == app::Op::kWrite && (!cqe.has_imm || ntohl(cqe.imm) != flow.id))
+      return fail(t, TransferRecord::kGeneralError);
+    if (flow.op == app::Op::kSend) t.record.bytes += cqe.byte_len;
+  }
+  if (!over) return fill(t, app::TransferScript::lane_of(cqe.wr_id), now);
+  if (flow.op != app::Op::kSend || t.script.is_requester()) t.record.bytes = flow.size;
+  if (t.record.bytes != flow.size) return fail(t, TransferRecord::kGeneralError);
+  if (t.script.is_requester()) t.record.cqe = at_ns(clock_ns(now));
+  if (!t.script.is_source()) t.record.placed = now;
+  t.record.over = true;
+  --unfinished_;
+}
+
+}  // namespace rocelab::des

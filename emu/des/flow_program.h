@@ -1,0 +1,91 @@
+// FlowProgram: what the traffic program of one host (verbs_app/flows) does, in virtual time: the same queue
+// pairs, numbers, receives and requests (verbs_app/flows/transfer_script.h), posted at the same instants.
+// Like a program in lock step it computes in no time, waits for completions or for its next start, and reads
+// a clock of 1 ns. What it has no need of here: connections, payload, epoch (all clocks begin at 0).
+// Contract: create(), connect() for every transfer, begin(); then wake(t) at deadline(), and when
+// the NIC made a completion while wants_completions(). Between calls it posts nothing.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/units.h"
+#include "emu/runner/plan.h"
+#include "irn_provider/nic/nic.h"
+#include "verbs_app/flows/transfer_script.h"
+
+namespace rocelab::des {
+
+// What a peer needs to connect a queue pair, and to write to its owner.
+struct Endpoint {
+  Qpn qpn;
+  std::uint32_t psn = 0;
+  std::uint64_t addr = 0;
+  RKey rkey;
+};
+
+// One end of a flow. Times are never() until they happen.
+struct TransferRecord {
+  Time posted = Time::never(), placed = Time::never();
+  Time cqe = Time::never();  // as the program's clock shows it
+  int status = 0;            // ibv_wc_status; kGeneralError: not a completion's
+  std::uint64_t bytes = 0;
+  bool over = false;
+  static constexpr int kGeneralError = 21;  // IBV_WC_GENERAL_ERR
+};
+
+class FlowProgram {
+ public:
+  // `flows`: all of the run, by id; those of this host are taken. All three outlive it.
+  FlowProgram(const RunPlan& plan, std::uint32_t host, const std::vector<app::Flow>& flows, Nic& nic);
+
+  // --- setting up
+  struct Transfer {
+    app::TransferScript script;
+    std::uint32_t flow_index;             // in the plan
+    std::uint32_t peer;                   // host
+    std::uint64_t addr;                   // of its buffer, in an address space that nobody looks at
+    std::vector<Endpoint> local, remote;  // by lane
+    TransferRecord record;
+  };
+  void create();
+  void connect(Transfer& transfer, const std::vector<Endpoint>& remote);
+  std::vector<Transfer>& transfers() { return transfers_; }
+  const std::vector<Transfer>& transfers() const { return transfers_; }
+
+  // --- running
+  void begin();  // at time 0
+  void wake(Time now);
+  Time deadline() const { return deadline_; }
+  bool wants_completions() const { return waits_ != Waits::kStart && waits_ != Waits::kNothing; }
+  bool over() const { return waits_ == Waits::kNothing; }
+  Time over_since() const { return over_since_; }
+  bool any_failed() const { return any_failed_; }
+
+ private:
+  enum class Waits : std::uint8_t { kStart, kEvent, kPoll, kNothing };
+  void start_due(Time now);
+  std::size_t poll(Time now);
+  void handle(const Cqe& cqe, Time now);
+  void fill(Transfer& transfer, std::size_t lane, Time now);
+  void post_send(Transfer& transfer, std::size_t lane, const app::WorkRequest& request, Time now);
+  void post_recv(Transfer& transfer, std::size_t lane, const app::WorkRequest& request);
+  void fail(Transfer& transfer, int status);
+
+  const RunPlan& plan_;
+  const std::uint32_t host_;
+  Nic& nic_;
+  Pdn pd_;
+  Cqn cq_;
+  RKey key_;
+  std::vector<Transfer> transfers_;
+  std::vector<Transfer*> starts_;  // requesters by start, then id
+  std::size_t next_start_ = 0;
+  std::size_t unfinished_ = 0;  // transfers that will end with a completion of ours
+  Waits waits_ = Waits::kPoll;
+  Time deadline_ = Time::never();
+  Time over_since_ = Time::never();
+  bool any_failed_ = false;
+};
+
+}  // namespace rocelab::des

@@ -1,0 +1,69 @@
+#include "emu/des/forwarding.h"
+
+#include <functional>
+#include <map>
+#include <utility>
+
+#include "base/check.h"
+
+namespace rocelab::des {
+namespace {
+
+struct RuleSet {
+  std::optional<PortId> plain;
+  std::vector<PortId> buckets;  // by bucket; empty: none
+};
+// By prefix length, longest first, then by prefix.
+using SwitchRules = std::map<std::uint32_t, std::map<std::uint32_t, RuleSet>, std::greater<>>;
+
+std::uint32_t masked(std::uint32_t address, std::uint32_t length) {
+  return length == 0 ? 0 : address & ~0u << (32 - length);
+}
+
+std::vector<SwitchRules> gather(const RunPlan& plan) {
+  std::vector<SwitchRules> rules(plan.segment.switches.size());
+  for (const Route& route : plan.routes) {
+    RuleSet& set =
+        rules.at(route.switch_index)[route.prefix_length][masked(route.prefix, route.prefix_length)];
+    const PortId port{static_cast<std::uint16_t>(route.port_id)};
+    if (route.src_port_mask == 0) {
+      set.plain = port;
+      continue;
+    }
+    set.buckets.resize(std::size_t{route.src_port_mask} + 1, port);
+    set.buckets.at(route.src_port) = port;
+  }
+  return rules;
+}
+
+}  // namespace
+
+Forwarding::Forwarding(const RunPlan& plan) : hosts_(static_cast<std::uint32_t>(plan.segment.hosts.size())) {
+  entries_.resize(plan.segment.switches.size() * hosts_);
+  std::size_t at = 0;
+  for (const SwitchRules& rules : gather(plan)) {
+    std::map<const RuleSet*, Entry> made;
+    for (const lockstep::HostEntry& host : plan.segment.hosts) {
+      Entry& entry = entries_[at++];
+      for (const auto& [length, by_prefix] : rules) {
+        const auto found = by_prefix.find(masked(host.ipv4, length));
+        if (found == by_prefix.end()) continue;
+        const RuleSet& set = found->second;
+        auto [place, fresh] = made.try_emplace(&set);
+        if (fresh) {
+          place->second.first = static_cast<std::uint32_t>(ports_.size());
+          if (set.buckets.empty()) {
+            ports_.push_back(set.plain.value());
+          } else {
+            ports_.insert(ports_.end(), set.buckets.begin(), set.buckets.end());
+            place->second.mask = static_cast<std::uint16_t>(set.buckets.size() - 1);
+          }
+        }
+        entry = place->second;
+        break;
+      }
+    }
+  }
+}
+
+}  // namespace rocelab::des

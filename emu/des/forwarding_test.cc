@@ -1,0 +1,47 @@
+#include "emu/des/forwarding.h"
+
+#include <gtest/gtest.h>
+
+namespace rocelab::des {
+namespace {
+
+lockstep::HostEntry host(std::uint32_t ipv4) {
+  lockstep::HostEntry entry;
+  entry.ipv4 = ipv4;
+  return entry;
+}
+
+RunPlan two_hosts(std::vector<Route> routes) {
+  RunPlan plan;
+  plan.segment.hosts = {host(0x0a000001), host(0x0a000101)};
+  plan.segment.switches.resize(1);
+  plan.routes = std::move(routes);
+  return plan;
+}
+
+int out(const Forwarding& f, std::uint16_t host, std::uint16_t src_port) {
+  const PortId* port = f.out(0, NodeId{host}, src_port);
+  return port != nullptr ? port->value : -1;
+}
+
+TEST(ForwardingTest, TheLongestPrefixWins) {
+  const Forwarding f(two_hosts({{0, 0x0a000000, 8, 0, 0, 7}, {0, 0x0a000001, 32, 0, 0, 1}}));
+  EXPECT_EQ(out(f, 0, 0xc000), 1);
+  EXPECT_EQ(out(f, 1, 0xc000), 7);
+}
+
+TEST(ForwardingTest, BucketsGoByTheMaskedSourcePortBeforeTheRuleWithoutOne) {
+  const Forwarding f(two_hosts({{0, 0x0a000100, 24, 0, 3, 4},
+                                {0, 0x0a000100, 24, 1, 3, 5},
+                                {0, 0x0a000100, 24, 2, 3, 4},
+                                {0, 0x0a000100, 24, 3, 3, 6},
+                                {0, 0x0a000100, 24, 0, 0, 4}}));
+  EXPECT_EQ(out(f, 1, 0xc000), 4);
+  EXPECT_EQ(out(f, 1, 0xc001), 5);
+  EXPECT_EQ(out(f, 1, 0xffff), 6);
+  EXPECT_EQ(out(f, 0, 0xc000), -1) << "no rule: nobody";
+  EXPECT_EQ(out(f, 9, 0xc000), -1) << "no such host";
+}
+
+}  // namespace
+}  // namespace rocelab::des

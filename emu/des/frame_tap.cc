@@ -1,0 +1,60 @@
+#include "emu/des/frame_tap.h"
+
+#include <algorithm>
+
+#include "base/wire/frame.h"
+#include "lockstep/host_identity.h"
+
+namespace rocelab::des {
+
+FrameTap::FrameTap(const RunPlan& plan, const std::string& folder) : plan_(plan), frame_(1 << 14) {
+  const std::span<const lockstep::PortEntry> ports = plan.segment.ports;
+  for (const lockstep::SwitchEntry& entry : plan.segment.switches)
+    captures_.push_back(
+        std::make_unique<SwitchCapture>(folder, entry.name, ports.subspan(entry.first_port, entry.ports)));
+}
+
+void FrameTap::on_frame(std::uint32_t port, Time time, const Packet& packet, bool arrives) {
+  const lockstep::PortEntry& entry = plan_.segment.ports[port];
+  const auto bytes = packet.kind == PacketKind::kPfc ? bytes_of_pfc(port, packet, arrives) : bytes_of(packet);
+  captures_[entry.switch_index]->add(entry.port_id, time, bytes,
+                                     arrives ? PcapngDirection::kInbound : PcapngDirection::kOutbound);
+}
+
+void FrameTap::commit(Time until) {
+  for (const auto& capture : captures_) capture->commit(until);
+}
+
+bool FrameTap::failed() const {
+  return std::ranges::any_of(captures_, [](const auto& capture) { return capture->failed(); });
+}
+
+std::span<const std::byte> FrameTap::bytes_of(const Packet& packet) {
+  const lockstep::HostEntry& src = plan_.segment.hosts[packet.src.value];
+  const lockstep::HostEntry& dst = plan_.segment.hosts[packet.dst.value];
+  constexpr int kGidIndex = 1;
+  FrameAddress address;
+  address.dst_mac = dst.mac;
+  address.src_mac = src.mac;
+  address.src_gid = lockstep::gid_of(src, kGidIndex);
+  address.dst_gid = lockstep::gid_of(dst, kGidIndex);
+  address.dscp = packet.kind == PacketKind::kCnp ? src.nic.cnp_dscp : src.nic.roce_dscp;
+  address.ecn = packet.ecn;
+  address.udp_src_port = udp_src_port_of(packet);
+  std::ranges::fill(frame_, std::byte{0});
+  const FrameLayout layout = write_frame_headers(address, packet.roce, packet.payload_length, frame_);
+  seal_frame(layout, frame_);
+  if ((packet.frame_slot & kDamagedBit) != 0) frame_[layout.icrc] ^= std::byte{1};
+  return std::span(frame_).first(layout.length);
+}
+
+std::span<const std::byte> FrameTap::bytes_of_pfc(std::uint32_t port, const Packet& packet, bool arrives) {
+  const lockstep::PortEntry& entry = plan_.segment.ports[port];
+  const bool from_switch = arrives && entry.peer_port != lockstep::kNoSlot;
+  const auto& sender = from_switch ? plan_.segment.ports[entry.peer_port] : entry;
+  const std::span<std::byte, PfcFrame::kSize> bytes = std::span(frame_).first<PfcFrame::kSize>();
+  pfc_of(packet).write(bytes, lockstep::mac_of(sender));
+  return bytes;
+}
+
+}  // namespace rocelab::des

@@ -1,0 +1,32 @@
+// FrameTap: captures of a run in virtual time, in the files and with the order and stamps of the live engine
+// (ovs_patches/netdev/switch_capture.h). Packets have no bytes here: headers, lengths and ICRC are made anew,
+// payload is zeros (DEVIATIONS.md).
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "emu/des/network.h"
+#include "ovs_patches/netdev/switch_capture.h"
+
+namespace rocelab::des {
+
+class FrameTap final : public PortTap {
+ public:
+  // Throws std::runtime_error when a file cannot be made. `plan` outlives it.
+  FrameTap(const RunPlan& plan, const std::string& folder);
+  void on_frame(std::uint32_t port, Time time, const Packet& packet, bool arrives) override;
+  void commit(Time until) override;
+  bool failed() const;
+
+ private:
+  std::span<const std::byte> bytes_of(const Packet& packet);
+  std::span<const std::byte> bytes_of_pfc(std::uint32_t port, const Packet& packet, bool arrives);
+
+  const RunPlan& plan_;
+  std::vector<std::unique_ptr<SwitchCapture>> captures_;  // by switch
+  std::vector<std::byte> frame_;
+};
+
+}  // namespace rocelab::des

@@ -1,0 +1,244 @@
+#include "emu/des/network.h"
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+
+#include "base/check.h"
+
+namespace rocelab::des {
+namespace {
+
+using lockstep::kNoSlot;
+
+std::vector<app::Flow> program_flows(const RunPlan& plan) {
+  std::vector<app::Flow> flows;
+  for (const Flow& f : plan.flows) {
+    app::Flow flow;
+    flow.id = f.id;
+    flow.op = f.op == FlowOp::kSend    ? app::Op::kSend
+              : f.op == FlowOp::kWrite ? app::Op::kWrite
+                                       : app::Op::kRead;
+    flow.size = static_cast<std::uint64_t>(f.size.count());
+    flow.message_size = static_cast<std::uint64_t>(f.message_size.count());
+    flow.start_ps = f.start.ps();
+    flow.qps = f.qps;
+    flows.push_back(flow);
+  }
+  return flows;
+}
+
+std::vector<PortConfig> port_configs(const RunPlan& plan, const lockstep::SwitchEntry& entry) {
+  std::vector<PortConfig> configs;
+  for (std::uint32_t p = 0; p < entry.ports; ++p)
+    configs.push_back(plan.segment.ports[entry.first_port + p].config);
+  return configs;
+}
+
+}  // namespace
+
+Network::SwitchSlot::SwitchSlot(const RunPlan& plan, std::uint32_t index, PacketPool& pool, SwitchTrace* sink,
+                                TraceSink& none)
+    : entry(plan.segment.switches[index]),
+      trace(sink),
+      node(entry.config, port_configs(plan, entry), Rng(plan.seed).fork(entry.name), pool,
+           sink != nullptr ? static_cast<TraceSink&>(*sink) : none) {
+  if (sink != nullptr && plan.segment.sample_interval > Duration()) next_sample = Time::zero();
+}
+
+Network::Network(const RunPlan& plan, const Sinks& sinks)
+    : plan_(plan), sinks_(sinks), forwarding_(plan), flows_(program_flows(plan)), lookahead_(plan.lookahead) {
+  const lockstep::SegmentPlan& segment = plan.segment;
+  std::vector<bool> active(segment.hosts.size());
+  for (const Flow& flow : plan.flows) active[flow.src] = active[flow.dst] = true;
+  for (std::uint32_t h = 0; h < segment.hosts.size(); ++h)
+    hosts_.push_back(!active[h]
+                         ? nullptr
+                         : std::make_unique<HostNode>(plan, h, flows_, pool_, memory_,
+                                                      sinks.hosts.empty() ? no_trace_ : *sinks.hosts[h]));
+  for (std::uint32_t s = 0; s < segment.switches.size(); ++s)
+    switches_.push_back(std::make_unique<SwitchSlot>(
+        plan, s, pool_, sinks.switches.empty() ? nullptr : sinks.switches[s], no_trace_));
+  for (const lockstep::PortEntry& port : segment.ports) {
+    const Rng faults = Rng(plan.seed).fork("fault").fork(port.interface);
+    const FaultConfig from_host =
+        port.peer_host == kNoSlot ? FaultConfig{} : segment.hosts[port.peer_host].to_switch;
+    links_.push_back({{from_host, faults.fork("in")}, {port.to_peer, faults.fork("out")}});
+  }
+  const NicConfig& nic = plan.settings.nic.config;
+  for (std::size_t s = 0; s < switches_.size(); ++s) {
+    const Classifier& classifier = switches_[s]->node.model().classifier();
+    const Tc roce = classifier.classify(nic.roce_dscp, std::nullopt),
+             cnp = classifier.classify(nic.cnp_dscp, std::nullopt);
+    if (s > 0 && (roce != roce_tc_ || cnp != cnp_tc_))
+      throw std::runtime_error("switches that classify differently are not known to the virtual-time engine");
+    roce_tc_ = roce;
+    cnp_tc_ = cnp;
+  }
+  next_.resize(hosts_.size() + switches_.size(), Time::never());
+  connect_programs();
+}
+
+void Network::connect_programs() {
+  for (const auto& host : hosts_)
+    if (host) host->program().create();
+  std::vector<std::vector<Endpoint>> at_source(flows_.size()), at_sink(flows_.size());
+  for (const auto& host : hosts_) {
+    if (!host) continue;
+    for (const FlowProgram::Transfer& t : host->program().transfers())
+      (t.script.is_source() ? at_source : at_sink)[t.flow_index] = t.local;
+  }
+  for (const auto& host : hosts_) {
+    if (!host) continue;
+    for (FlowProgram::Transfer& t : host->program().transfers())
+      host->program().connect(t, (t.script.is_source() ? at_sink : at_source)[t.flow_index]);
+  }
+  for (std::size_t h = 0; h < hosts_.size(); ++h) {
+    if (!hosts_[h]) continue;
+    hosts_[h]->program().begin();
+    next_[h] = hosts_[h]->next_event();
+    programs_running_ += hosts_[h]->program().over() ? 0 : 1;
+  }
+}
+
+Time Network::next_event() const { return *std::min_element(next_.begin(), next_.end()); }
+
+// --- running
+
+void Network::run_host(std::uint32_t index, Time end) {
+  HostNode& host = *hosts_[index];
+  const bool was_over = host.program().over();
+  host.run_until(end, [this, index](PacketRef packet, const PathAddress& path, Time due) {
+    send_from_host(index, std::move(packet), path, due);
+  });
+  next_[index] = host.next_event();
+  if (!was_over && host.program().over()) --programs_running_;
+}
+
+void Network::run_switch(std::uint32_t index, Time end) {
+  SwitchSlot& slot = *switches_[index];
+  if (slot.next_sample < end) sample_before(slot, end);
+  slot.node.run_until(end, [&](PortId port, PacketRef packet, Time departure, Time due) {
+    send_from_switch(slot.entry.first_port + port.value, std::move(packet), departure, due);
+  });
+  next_[hosts_.size() + index] = slot.node.next_event();
+}
+
+// The state as it stands at each multiple of the interval. While nothing happens it does not change, and
+// multiples within such a time are left out.
+void Network::sample_before(SwitchSlot& slot, Time end) {
+  const Duration interval = plan_.segment.sample_interval;
+  while (slot.next_sample < end) {
+    slot.node.run_until(slot.next_sample, [&](PortId port, PacketRef packet, Time departure, Time due) {
+      send_from_switch(slot.entry.first_port + port.value, std::move(packet), departure, due);
+    });
+    slot.trace->sample(slot.node.model(), slot.next_sample);
+    slot.next_sample = slot.next_sample + interval;
+    const Time next = std::min(slot.node.next_event(), end);
+    if (next > slot.next_sample)
+      slot.next_sample = slot.next_sample + interval * ((next - slot.next_sample) / interval);
+  }
+}
+
+void Network::settle(Time end) {
+  for (std::uint32_t s = 0; s < switches_.size(); ++s) {
+    run_switch(s, end);
+    if (switches_[s]->trace != nullptr) switches_[s]->trace->settle(end);
+  }
+  if (sinks_.tap != nullptr) sinks_.tap->commit(end);
+}
+
+void Network::send_from_host(std::uint32_t index, PacketRef packet, const PathAddress& path, Time due) {
+  const lockstep::HostEntry& entry = plan_.segment.hosts[index];
+  packet->src = NodeId{entry.node};
+  packet->frame_slot = path.udp_src_port;
+  packet->flow = packet->roce.dest.value;  // what switches can see of a frame
+  packet->tc = packet->tc.value == entry.nic.cnp_tc ? cnp_tc_ : roce_tc_;
+  if (!links_[entry.port].in.cross(*packet)) return lose(entry.port, *packet, due);
+  arrive_at_switch(entry.port, std::move(packet), due);
+}
+
+void Network::arrive_at_switch(std::uint32_t port, PacketRef packet, Time due) {
+  const lockstep::PortEntry& entry = plan_.segment.ports[port];
+  if (sinks_.tap != nullptr) sinks_.tap->on_frame(port, due, *packet, true);
+  const PortId in{static_cast<std::uint16_t>(entry.port_id)};
+  SwitchNode& node = switches_[entry.switch_index]->node;
+  if (packet->kind == PacketKind::kPfc) {
+    node.deliver(in, {}, std::move(packet), due);
+  } else {
+    const PortId* out = forwarding_.out(entry.switch_index, packet->dst, udp_src_port_of(*packet));
+    node.deliver(in, out != nullptr ? std::span(out, 1) : std::span<const PortId>(), std::move(packet), due);
+  }
+  note(hosts_.size() + entry.switch_index, due);
+}
+
+void Network::send_from_switch(std::uint32_t port, PacketRef packet, Time departure, Time due) {
+  const lockstep::PortEntry& entry = plan_.segment.ports[port];
+  if (sinks_.tap != nullptr) sinks_.tap->on_frame(port, departure, *packet, false);
+  if (packet->kind != PacketKind::kPfc && !links_[port].out.cross(*packet))
+    return lose(port, *packet, departure);
+  if (entry.peer_host != kNoSlot && hosts_[entry.peer_host]) {
+    hosts_[entry.peer_host]->deliver(std::move(packet), due);
+    note(entry.peer_host, due);
+  } else if (entry.peer_port != kNoSlot) {
+    arrive_at_switch(entry.peer_port, std::move(packet), due);
+  } else if (packet->kind != PacketKind::kPfc) {
+    ++links_[port].out.counters().undeliverable_frames;
+  }
+}
+
+void Network::lose(std::uint32_t port, const Packet& packet, Time when) {
+  const lockstep::PortEntry& entry = plan_.segment.ports[port];
+  SwitchTrace* trace = switches_[entry.switch_index]->trace;
+  if (trace == nullptr) return;
+  trace->record_at({.time = when,
+                    .kind = TraceKind::kDrop,
+                    .mark = kLinkLoss,
+                    .port = static_cast<std::uint16_t>(entry.port_id),
+                    .flow = packet.flow,
+                    .bytes = packet.frame_length,
+                    .psn = packet.roce.psn.value()});
+}
+
+// --- results
+
+bool Network::any_failed() const {
+  return std::ranges::any_of(hosts_, [](const auto& host) { return host && host->program().any_failed(); });
+}
+
+bool Network::programs_over() const {
+  if (programs_running_ == 0) return true;
+  std::vector<bool> failed(flows_.size());
+  for (const auto& host : hosts_)
+    if (host)
+      for (const FlowProgram::Transfer& t : host->program().transfers())
+        if (t.record.status != 0) failed[t.flow_index] = true;
+  for (const auto& host : hosts_)
+    if (host && !host->program().over())
+      for (const FlowProgram::Transfer& t : host->program().transfers()) {
+        const bool passive = !t.script.is_requester() && t.script.flow().op == app::Op::kRead;
+        if (!t.record.over && !passive && !failed[t.flow_index]) return false;
+      }
+  return true;
+}
+
+Time Network::programs_over_since() const {
+  Time since = Time::zero();
+  for (const auto& host : hosts_)
+    if (host) since = std::max(since, host->program().over_since());
+  return since;
+}
+
+SwitchPortCounters Network::port_counters(std::uint32_t port, Time now) const {
+  const lockstep::PortEntry& entry = plan_.segment.ports[port];
+  return switches_[entry.switch_index]->node.model().counters(
+      PortId{static_cast<std::uint16_t>(entry.port_id)}, now);
+}
+
+std::uint64_t Network::late_arrivals() const {
+  std::uint64_t late = 0;
+  for (const auto& slot : switches_) late += slot->node.late_arrivals();
+  return late;
+}
+
+}  // namespace rocelab::des

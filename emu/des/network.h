@@ -1,0 +1,117 @@
+// Network: the nodes of one run in virtual time (hosts in index order, then switches), the links between them
+// and what is recorded of them. It knows how one node runs up to an instant; which node runs when is an
+// engine's affair (engine.h). No I/O, no clock, no thread, no globals: traces and captures come from outside.
+//
+// A frame that leaves a node goes straight into its receiver's queue of arrivals, with its due time: a link
+// is a FIFO of due times and no node of its own. Nothing sent at t is due before t + lookahead().
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "base/packet.h"
+#include "emu/des/forwarding.h"
+#include "emu/des/host_node.h"
+#include "emu/des/virtual_link.h"
+#include "emu/runner/plan.h"
+#include "irn_provider/nic/memory.h"
+#include "ovs_patches/netdev/switch_trace.h"
+#include "ovs_patches/switch_model/switch_node.h"
+
+namespace rocelab::des {
+
+// Told of every frame at a switch port, as the live engine's captures are: arrivals with the time of their
+// last bit, up to a lookahead ahead of it, and departures.
+class PortTap {
+ public:
+  virtual ~PortTap() = default;
+  virtual void on_frame(std::uint32_t port, Time time, const Packet& packet,
+                        bool arrives) = 0;  // index of PortEntry
+  virtual void commit(Time until) = 0;      // no frame before `until` will come
+};
+
+// Where the records go. Null: nowhere, at no cost. All outlive the Network.
+struct Sinks {
+  std::vector<TraceSink*> hosts;       // by index; empty: none
+  std::vector<SwitchTrace*> switches;  // by index; empty: none
+  PortTap* tap = nullptr;
+};
+
+class Network {
+ public:
+  // Throws std::runtime_error when the plan cannot be run. `plan` outlives it.
+  Network(const RunPlan& plan, const Sinks& sinks);
+  Network(const Network&) = delete;
+  Network& operator=(const Network&) = delete;
+
+  std::size_t nodes() const { return next_.size(); }
+  Duration lookahead() const { return lookahead_; }
+  Time next_event(std::size_t node) const { return next_[node]; }  // Time::never(): none
+  Time next_event() const;                                         // of all nodes
+  // Runs all events of the node before `end`. What it sends is due at `end` or later, if `end` is not after
+  // the earliest event of all nodes + lookahead().
+  void run(std::size_t node, Time end) {
+    if (node < hosts_.size())
+      run_host(static_cast<std::uint32_t>(node), end);
+    else
+      run_switch(static_cast<std::uint32_t>(node - hosts_.size()), end);
+  }
+  // Samples and records up to `end`, before which every node has run.
+  void settle(Time end);
+
+  // --- results
+  const RunPlan& plan() const { return plan_; }
+  bool takes_part(std::uint32_t host) const { return hosts_[host] != nullptr; }
+  const HostNode& host(std::uint32_t index) const { return *hosts_[index]; }
+  bool any_failed() const;
+  bool programs_over() const;        // every end of every flow is over, or its peer's end has failed
+  Time programs_over_since() const;  // the latest end of a program; never() while one runs
+  std::size_t programs_running() const { return programs_running_; }
+  SwitchPortCounters port_counters(std::uint32_t port, Time now) const;
+  const LinkCounters& link_in(std::uint32_t port) const { return links_[port].in.counters(); }
+  const LinkCounters& link_out(std::uint32_t port) const { return links_[port].out.counters(); }
+  std::uint64_t late_arrivals() const;
+
+ private:
+  struct Link {  // the two directions at one switch port: a switch's peer has the faults of its own output
+    VirtualLink in, out;
+  };
+  struct SwitchSlot {
+    SwitchSlot(const RunPlan& plan, std::uint32_t index, PacketPool& pool, SwitchTrace* sink,
+               TraceSink& none);
+    const lockstep::SwitchEntry& entry;
+    SwitchTrace* trace;
+    SwitchNode node;
+    Time next_sample = Time::never();
+  };
+
+  void connect_programs();
+  void run_host(std::uint32_t host, Time end);
+  void run_switch(std::uint32_t index, Time end);
+  void sample_before(SwitchSlot& slot, Time end);
+  void send_from_host(std::uint32_t host, PacketRef packet, const PathAddress& path, Time due);
+  void send_from_switch(std::uint32_t port, PacketRef packet, Time departure, Time due);
+  void arrive_at_switch(std::uint32_t port, PacketRef packet, Time due);
+  void lose(std::uint32_t port, const Packet& packet, Time when);
+  void note(std::size_t node, Time due) { next_[node] = std::min(next_[node], due); }
+
+  const RunPlan& plan_;
+  Sinks sinks_;
+  PacketPool pool_;  // before everything that holds packets
+  NullMemory memory_;
+  NullTrace no_trace_;
+  Forwarding forwarding_;
+  std::vector<app::Flow> flows_;
+  std::vector<std::unique_ptr<HostNode>> hosts_;  // null: takes no part
+  std::vector<std::unique_ptr<SwitchSlot>> switches_;
+  std::vector<Link> links_;  // by port
+  std::vector<Time> next_;   // by node: flat, scanned once per window
+  Duration lookahead_;
+  Tc roce_tc_, cnp_tc_;  // classes that the switches give to frames of the hosts' two kinds
+  std::size_t programs_running_ = 0;
+};
+
+}  // namespace rocelab::des

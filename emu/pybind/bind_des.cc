@@ -1,0 +1,79 @@
+// Runs in virtual time: a plan in, records, counters and digests out.
+#include "emu/des/des_run.h"
+#include "emu/pybind/bindings.h"
+
+namespace py = pybind11;
+using namespace py::literals;
+using rocelab::des::DesOptions;
+using rocelab::des::DesRun;
+
+namespace rocelab::python {
+namespace {
+
+std::unique_ptr<DesRun> make_run(const RunPlan& plan, bool trace, const std::string& trace_dir,
+                                 const std::string& pcap_dir, bool global_order) {
+  DesOptions options;
+  options.driver = global_order ? des::Driver::kGlobalOrder : des::Driver::kWindows;
+  options.trace = trace;
+  options.trace_dir = trace_dir;
+  options.pcap_dir = pcap_dir;
+  return std::make_unique<DesRun>(plan, options);
+}
+
+py::list flows(const DesRun& run) {
+  py::list list;
+  for (const des::FlowOutcome& f : run.flows())
+    list.append(py::dict(
+        "id"_a = f.id, "posted_ps"_a = to_python(f.posted), "placed_ps"_a = to_python(f.placed),
+        "cqe_ps"_a = to_python(f.cqe), "status"_a = f.status, "bytes"_a = f.bytes,
+        "src_qpns"_a = py::tuple(py::cast(f.src_qpns)), "dst_qpns"_a = py::tuple(py::cast(f.dst_qpns))));
+  return list;
+}
+
+py::dict hosts(const DesRun& run) {
+  py::dict result;
+  for (std::uint32_t h = 0; h < run.plan().segment.hosts.size(); ++h)
+    if (run.network().takes_part(h))
+      result[run.plan().segment.hosts[h].name] = counts(run.network().host(h).nic().counters());
+  return result;
+}
+
+py::dict ports(const DesRun& run) {
+  py::dict result;
+  for (std::uint32_t p = 0; p < run.plan().segment.ports.size(); ++p) {
+    Counts all = counts(run.port_counters(p));
+    add_link(all, "link_in_", run.network().link_in(p));
+    add_link(all, "link_out_", run.network().link_out(p));
+    result[run.plan().segment.ports[p].interface] = all;
+  }
+  return result;
+}
+
+py::tuple digests(DesRun& run) {
+  py::list list;
+  for (const Digest& d : run.digests())
+    list.append(py::bytes(reinterpret_cast<const char*>(d.data()), d.size()));
+  return py::tuple(list);
+}
+
+}  // namespace
+
+void bind_des(py::module_& m) {
+  py::class_<DesRun>(m, "DesRun")
+      .def(py::init(&make_run), "plan"_a, "trace"_a = true, "trace_dir"_a = "", "pcap_dir"_a = "",
+           "global_order"_a = false, "`global_order`: by the slow oracle instead of windows.")
+      .def("advance", &DesRun::advance, "steps"_a, py::call_guard<py::gil_scoped_release>(),
+           "At most so many windows; True when the run is over.")
+      .def_property_readonly("now_ps", [](const DesRun& run) { return run.now().ps(); })
+      .def_property_readonly("windows", &DesRun::windows)
+      .def_property_readonly("complete", &DesRun::complete)
+      .def_property_readonly("programs_running", &DesRun::programs_running)
+      .def_property_readonly("late_frames", [](const DesRun& run) { return run.network().late_arrivals(); })
+      .def_property_readonly("records", &DesRun::host_records)
+      .def_property_readonly("flows", flows)
+      .def_property_readonly("hosts", hosts)
+      .def_property_readonly("ports", ports)
+      .def_property_readonly("digests", digests);
+}
+
+}  // namespace rocelab::python

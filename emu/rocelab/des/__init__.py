@@ -1,0 +1,1 @@
+"""The virtual-time engine as Python sees it."""

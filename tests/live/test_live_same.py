@@ -1,0 +1,70 @@
+"""One result from two engines: what was simulated is what runs. The same plan live in lock step and in virtual time: every flow to the picosecond, every
+counter of every NIC and switch port, and the trace of every node, frame by frame."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+from live_runs import HERE, SCENARIOS, live
+from rocelab.des.engine import DesEngine
+from rocelab.live.engine import LiveEngine
+from rocelab.model import RunOutcome, RunPlan
+from rocelab.scenario import make_plans, read_scenario
+from rocelab.summary import run_summary
+
+pytestmark = live
+
+_SMALL = HERE.parent / "same" / "scenarios"
+_CASES: list[tuple[Path, tuple[str, ...]]] = [
+    (SCENARIOS / "incast.toml", ("seeds=[1, 2]",)),
+    (SCENARIOS / "incast_crosstraffic.toml", ("seeds=[1]",)),
+    (SCENARIOS / "incast_input_buffered.toml", ("seeds=[1]",)),
+    (SCENARIOS / "loss.toml", ()),
+    (_SMALL / "leaf_spine_16.toml", ()),
+    (_SMALL / "operations.toml", ()),
+]
+# Of a live run alone: programs compare payload, and lock step has its own clock.
+_APART = ("wall_s", "cpu_s", "max_rss_bytes", "verified", "fidelity")
+
+
+@pytest.fixture(scope="module")
+def live_engine() -> Iterator[LiveEngine]:
+    with LiveEngine() as engine:
+        yield engine
+
+
+def _summary(outcome: RunOutcome) -> dict[str, Any]:
+    return {k: v for k, v in run_summary(outcome).items() if k not in _APART}
+
+
+def _flows(outcome: RunOutcome) -> list[dict[str, Any]]:
+    return [{k: v for k, v in asdict(f).items() if k != "verified"} for f in outcome.flows]
+
+
+def _counters(outcome: RunOutcome) -> dict[str, dict[str, int]]:
+    nics = {f"{host}.{vf}": dict(c) for (host, vf), c in outcome.nic_counters.items()}
+    return nics | {name: dict(c) for name, c in outcome.port_counters.items()}
+
+
+@pytest.mark.parametrize(("scenario", "overrides"), _CASES, ids=[path.stem for path, _ in _CASES])
+def test_both_engines_give_one_result(
+    live_engine: LiveEngine, scenario: Path, overrides: tuple[str, ...]
+) -> None:
+    for plan in make_plans(read_scenario(scenario, overrides)):
+        _compare(plan, live_engine.execute(plan), DesEngine().execute(plan))
+
+
+def _compare(plan: RunPlan, real: RunOutcome, virtual: RunOutcome) -> None:
+    name = f"{plan.label}, seed {plan.seed}"
+    assert real.error is None and virtual.error is None, name
+    if run_summary(real)["fidelity"]["verdict"] != "exact":
+        pytest.skip(f"{name}: the machine was too busy for an exact live run")
+    assert _flows(real) == _flows(virtual), name
+    assert _counters(real) == _counters(virtual), name
+    assert real.node_digests == virtual.node_digests, name
+    assert _summary(real) == _summary(virtual), name
+    assert run_summary(virtual)["fidelity"]["verdict"] == "exact"

@@ -1,30 +1,33 @@
 // CcConfig: which congestion control a NIC runs, with the parameters of all of them. Plain data: part of
-// NicConfig, which travels in the live engine's shared segment.
+// NicConfig, which travels in the live engine's shared segment. Named sets of parameters: cc_presets.h.
 #pragma once
 
+#include <algorithm>
 #include <array>
-#include <memory>
-#include <optional>
 #include <string_view>
 #include <type_traits>
 
 #include "irn_provider/cc/dcqcn_rp.h"
+#include "irn_provider/cc/timely.h"
 
 namespace rocelab {
 
-enum class CcKind : std::uint8_t { kNone, kDcqcn };
-inline constexpr std::array<std::string_view, 2> kCcNames{"none", "dcqcn"};
+enum class CcKind : std::uint8_t { kNone, kDcqcn, kTimely };
+inline constexpr std::array<std::string_view, 3> kCcNames{"none", "dcqcn", "timely"};
 
 struct CcConfig {
   CcKind kind = CcKind::kNone;
   DcqcnParams dcqcn;
+  TimelyParams timely;
 
   bool needs_ecn() const { return kind == CcKind::kDcqcn; }
-  // Bytes that are paced as one burst and timed as one RTT sample; 0: packets one by one, without RTTs.
-  Bytes segment() const { return {}; }
-  Rate burst_rate() const { return {}; }  // inside a segment; 0: line rate
-  bool lazy_rate() const { return false; }
-  bool reads_at_requester() const { return false; }
+  // Data that is paced as one burst and timed as one RTT sample, at least a packet; 0: no RTTs are taken.
+  Bytes segment() const { return kind == CcKind::kTimely ? std::max(timely.segment, 1_B) : 0_B; }
+  Rate burst_rate() const {  // inside a segment; 0: line rate
+    return kind == CcKind::kTimely ? timely.burst_rate : Rate{};
+  }
+  bool lazy_rate() const { return kind == CcKind::kTimely; }           // pacer.h
+  bool reads_at_requester() const { return kind == CcKind::kTimely; }  // READ requests are paced: seed 004, 3.4
 };
 static_assert(std::is_trivially_copyable_v<CcConfig>);
 

@@ -8,10 +8,12 @@ namespace rocelab {
 namespace {
 
 std::unique_ptr<CongestionControl> make_algorithm(const CcConfig& config, Rate line_rate,
-                                                  std::uint32_t /*bdp_cap*/) {
+                                                  std::uint32_t path_mtu, std::uint32_t /*bdp_cap*/) {
   switch (config.kind) {
     case CcKind::kDcqcn:
       return std::make_unique<DcqcnRp>(config.dcqcn, line_rate);
+    case CcKind::kTimely:
+      return std::make_unique<Timely>(config.timely, line_rate, path_mtu);
     case CcKind::kNone:
       break;
   }
@@ -21,19 +23,18 @@ std::unique_ptr<CongestionControl> make_algorithm(const CcConfig& config, Rate l
 
 }  // namespace
 
-CcFlow::CcFlow(const CcConfig& config, Rate line_rate, std::uint32_t bdp_cap)
+CcFlow::CcFlow(const CcConfig& config, Rate line_rate, std::uint32_t path_mtu, std::uint32_t bdp_cap)
     : config_(config),
       line_(line_rate),
-      algorithm_(make_algorithm(config, line_rate, bdp_cap)),
-      pacer_(line_rate, config.lazy_rate()) {}
+      algorithm_(make_algorithm(config, line_rate, path_mtu, bdp_cap)),
+      pacer_(line_rate, config.lazy_rate()),
+      path_mtu_(path_mtu) {}
 
-void CcFlow::start(std::uint32_t path_mtu, Time now) {
-  path_mtu_ = path_mtu;
-  // At least a packet, and no more than a 31-bit message.
-  segment_payload_ =
-      config_.segment().count() == 0
-          ? 0
-          : static_cast<std::uint32_t>(std::max<std::int64_t>(config_.segment().count(), path_mtu));
+void CcFlow::start(Time now) {
+  const Bytes segment = config_.segment();
+  segment_payload_ = segment.count() == 0
+                         ? 0
+                         : static_cast<std::uint32_t>(std::max<std::int64_t>(segment.count(), path_mtu_));
   segment_sent_ = 0;
   total_ = {};
   algorithm_->start(now);

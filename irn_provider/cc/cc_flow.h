@@ -34,10 +34,10 @@ struct CcReadMark {
 
 class CcFlow {
  public:
-  // `bdp_cap`: packets that fill the longest path (IRN's cap); 0: unknown.
-  CcFlow(const CcConfig& config, Rate line_rate, std::uint32_t bdp_cap);
+  // `path_mtu` of the QP; `bdp_cap`: packets that fill the longest path (IRN's cap); 0: unknown.
+  CcFlow(const CcConfig& config, Rate line_rate, std::uint32_t path_mtu, std::uint32_t bdp_cap);
 
-  void start(std::uint32_t path_mtu, Time now);  // the QP has been connected
+  void start(Time now);  // the QP has been connected
 
   // False: packets of this stream are neither paced nor windowed here.
   bool governs(CcStream stream) const { return stream == CcStream::kRequests || !reads_at_requester(); }
@@ -82,7 +82,7 @@ class CcFlow {
   Pacer pacer_;
   SegmentClock clock_;  // of the request stream
   Bytes total_;         // wire bytes that counted against the rate
-  std::uint32_t path_mtu_ = 1024;
+  std::uint32_t path_mtu_;
   std::uint32_t segment_payload_ = 0;  // bytes; 0: every packet is paced on its own and no RTT is taken
   std::uint32_t segment_sent_ = 0;     // of the present segment
 };

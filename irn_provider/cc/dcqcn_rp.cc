@@ -119,7 +119,7 @@ void DcqcnRp::on_loss(CcLoss /*loss*/, Time now) {
 
 Rate DcqcnRp::rate(Time now) {
   catch_up(now);
-  return Rate::from_bps(static_cast<std::int64_t>(current_));
+  return Rate::from_bps(static_cast<std::int64_t>(current_ + 0.5));
 }
 
 Time DcqcnRp::next_change() const { return std::min(timer_at_, cut_at_); }

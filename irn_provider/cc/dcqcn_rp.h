@@ -40,7 +40,7 @@ class DcqcnRp final : public CongestionControl {
   Time next_change() const override;
 
   // For tests and traces.
-  Rate target() const { return Rate::from_bps(static_cast<std::int64_t>(target_)); }
+  Rate target() const { return Rate::from_bps(static_cast<std::int64_t>(target_ + 0.5)); }
   double alpha() const { return alpha_; }
 
  private:

@@ -11,25 +11,21 @@ constexpr std::uint32_t kEthernetBytes = 14, kIpv4Bytes = 20, kIpv6Bytes = 40, k
 
 }  // namespace
 
-QpContext::QpContext(NicServices& services, Qpn number, const QpInit& attributes, CompletionQueue& send,
-                     CompletionQueue& recv)
-    : nic(services), qpn(number), init(attributes), send_cq(send), recv_cq(recv) {
-  const NicConfig& config = services.config;
-  if (config.cc.kind != CcKind::kNone)
-    cc = std::make_unique<CcFlow>(config.cc, config.link_rate, irn() ? config.irn.bdp_cap : 0);
-}
-
 Duration QpContext::verbs_timeout() const {
   constexpr Duration kUnit = 4'096_ns;
   return attr.timeout == 0 ? Duration::infinite() : kUnit * (std::int64_t{1} << (attr.timeout & 0x1f));
 }
 
-void QpContext::path_changed() {
+void QpContext::path_changed(Time now) {
   overhead_ = kEthernetBytes + (attr.path.is_ipv4() ? kIpv4Bytes : kIpv6Bytes) + kUdpBytes + kIcrcBytes;
   // A traffic class that the program set counts by its class selector, the DSCP's upper three bits (RFC
   // 2474, 4.2.2).
   tc_ = Tc{attr.path.traffic_class == 0 ? nic.config.roce_tc
                                         : static_cast<std::uint8_t>(attr.path.traffic_class >> 5)};
+  const NicConfig& config = nic.config;
+  if (config.cc.kind == CcKind::kNone) return;
+  cc = std::make_unique<CcFlow>(config.cc, config.link_rate, attr.path_mtu, irn() ? config.irn.bdp_cap : 0);
+  cc->start(now);
 }
 
 void QpContext::begin(Packet& packet, Operation operation, UnwrappedPsn psn) const {

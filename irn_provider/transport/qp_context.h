@@ -35,7 +35,8 @@ enum class TimeoutMark : std::uint8_t { kHigh = 0, kLow = 1, kReadResponder = 2 
 class QpContext {
  public:
   QpContext(NicServices& services, Qpn number, const QpInit& attributes, CompletionQueue& send,
-            CompletionQueue& recv);
+            CompletionQueue& recv)
+      : nic(services), qpn(number), init(attributes), send_cq(send), recv_cq(recv) {}
 
   NicServices& nic;
   const Qpn qpn;
@@ -53,7 +54,7 @@ class QpContext {
 
   // --- packets. begin() sets what all packets of the QP share; finish() adds payload length, pad and frame
   // length.
-  void path_changed();  // after attr.path or attr.path_mtu was set
+  void path_changed(Time now);  // after attr.path or attr.path_mtu was set: congestion control begins anew
   void begin(Packet& packet, Operation operation, UnwrappedPsn psn) const;
   void finish(Packet& packet, std::uint32_t payload_length) const;
   void finish_ack(Packet& packet, std::uint8_t syndrome,

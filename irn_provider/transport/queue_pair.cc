@@ -62,8 +62,7 @@ bool QueuePair::modify(const QpAttr& attr, Time now) {
   if (!attributes_are_valid(attr)) return false;
   context_.attr = attr;
   if (from == QpState::kInit && to == QpState::kRtr) {
-    context_.path_changed();
-    if (context_.cc) context_.cc->start(attr.path_mtu, now);
+    context_.path_changed(now);
     if (notification_point_) notification_point_.emplace(context_.nic.config.cc.dcqcn.cnp_interval);
     responder_->start(now);
   }

@@ -17,6 +17,26 @@ WcOpcode wc_opcode(const SendEntry& entry) {
   return entry.is_send() ? WcOpcode::kSend : WcOpcode::kWrite;
 }
 
+// The part [offset, offset + length) of a READ: its remote address and its part of the scatter list.
+SendWqe part_of(const SendWqe& read, std::uint32_t offset, std::uint32_t length) {
+  SendWqe part = read;
+  part.remote_addr += offset;
+  part.fence = read.fence && offset == 0;
+  part.num_sge = 0;
+  for (std::size_t i = 0; i < read.num_sge && length > 0; ++i) {
+    const Sge& sge = read.sge[i];
+    if (offset >= sge.length) {
+      offset -= sge.length;
+      continue;
+    }
+    const std::uint32_t taken = std::min(length, sge.length - offset);
+    part.sge[part.num_sge++] = {sge.addr + offset, taken, sge.lkey};
+    length -= taken;
+    offset = 0;
+  }
+  return part;
+}
+
 }  // namespace
 
 Requester::Requester(QpContext& qp) : qp_(qp) {}
@@ -67,26 +87,48 @@ PostResult Requester::post(const SendWqe& wqe, Time now) {
   const auto packets =
       std::max<std::int64_t>(1, (static_cast<std::int64_t>(length) + attr.path_mtu - 1) / attr.path_mtu);
   if (packets > kMaxOutstanding) return PostResult::kBadLength;
-  if (queue_.size() >= qp_.init.caps.max_send_wr) return PostResult::kQueueFull;
+  if (queue_.work_requests() >= qp_.init.caps.max_send_wr) return PostResult::kQueueFull;
 
-  const std::int64_t psns = read && qp_.irn() ? 1 : packets;
-  SendEntry& entry = queue_.push(wqe, static_cast<std::uint32_t>(length), psns);
-  if (entry.takes_receive_wqe()) entry.wqe_sn = receive_wqe_sn_++;
   if (attr.state == QpState::kErr) {
-    complete(entry, WcStatus::kWrFlushErr, now);
+    complete(queue_.push(wqe, static_cast<std::uint32_t>(length), packets), WcStatus::kWrFlushErr, now);
     queue_.pop_front();
     return PostResult::kOk;
   }
-  if (read) entry.wqe_sn = read_wqe_sn_++, reads_->on_posted(entry);
-  qp_.trace(TraceKind::kPosted, now, entry.first, length);
+  qp_.trace(TraceKind::kPosted, now, queue_.end(), length);
+  const std::uint32_t piece = read && qp_.cc ? qp_.cc->read_segment() : 0;
+  if (piece != 0 && length > piece)
+    push_in_pieces(wqe, static_cast<std::uint32_t>(length), piece);
+  else
+    push(wqe, static_cast<std::uint32_t>(length));
   update_limit(now);
   return PostResult::kOk;
+}
+
+void Requester::push(const SendWqe& wqe, std::uint32_t length) {
+  const std::uint32_t mtu = qp_.attr.path_mtu;
+  const bool one_psn = wqe.opcode == WrOpcode::kRead && qp_.irn();  // responses have a space of their own
+  const std::int64_t packets = std::max<std::int64_t>(1, (std::int64_t{length} + mtu - 1) / mtu);
+  SendEntry& entry = queue_.push(wqe, length, one_psn ? 1 : packets);
+  if (entry.takes_receive_wqe()) entry.wqe_sn = receive_wqe_sn_++;
+  if (entry.is_read()) entry.wqe_sn = read_wqe_sn_++, reads_->on_posted(entry);
+}
+
+// A READ whose requests congestion control paces: pieces are READs of their own to the peer and one work request
+// to the program.
+void Requester::push_in_pieces(const SendWqe& read, std::uint32_t length, std::uint32_t piece) {
+  piece -= piece % qp_.attr.path_mtu;  // full packets
+  for (std::uint32_t offset = 0; offset < length; offset += piece) {
+    const std::uint32_t part = std::min(piece, length - offset);
+    push(part_of(read, offset, part), part);
+    queue_.mark_piece(queue_.at(queue_.end_number() - 1), length, offset + part < length);
+  }
 }
 
 void Requester::refresh(Time now) { update_limit(now); }
 
 void Requester::flush(Time now) {
-  for (; !queue_.empty(); queue_.pop_front()) complete(queue_.front(), WcStatus::kWrFlushErr, now);
+  for (; !queue_.empty(); queue_.pop_front())
+    if (!queue_.front().continues) complete(queue_.front(), WcStatus::kWrFlushErr, now);
   reset();
 }
 
@@ -98,7 +140,7 @@ void Requester::complete(const SendEntry& entry, WcStatus status, Time now) {
   cqe.wr_id = entry.wqe.wr_id;
   cqe.status = status;
   cqe.opcode = wc_opcode(entry);
-  cqe.byte_len = entry.length;
+  cqe.byte_len = entry.message_length;
   qp_.complete(QpContext::Queue::kSend, cqe, now);
 }
 
@@ -106,16 +148,16 @@ void Requester::complete_in_order(Time now) {
   while (!queue_.empty() && !qp_.failed()) {
     const SendEntry& entry = queue_.front();
     if (entry.end > window_->una() || (entry.is_read() && !entry.read_done)) break;
-    complete(entry, WcStatus::kSuccess, now);
+    if (!entry.continues) complete(entry, WcStatus::kSuccess, now);
     queue_.pop_front();
   }
 }
 
 void Requester::fail(SendEntry& entry, WcStatus status, Time now) {
   for (const std::uint64_t number = entry.number; queue_.front_number() < number; queue_.pop_front())
-    complete(queue_.front(), WcStatus::kWrFlushErr, now);
+    if (!queue_.front().continues) complete(queue_.front(), WcStatus::kWrFlushErr, now);
   complete(queue_.front(), status, now);
-  queue_.pop_front();
+  for (bool more = true; more; queue_.pop_front()) more = queue_.front().continues;  // one completion a request
   qp_.fail();
 }
 

@@ -74,6 +74,8 @@ class Requester {
   void on_nak(const Packet& packet, Time now);   // sequence, RNR or fatal
   void on_rnr_nak(std::uint8_t syndrome, UnwrappedPsn expected, Time now);
   void on_fatal_nak(std::uint8_t syndrome, UnwrappedPsn expected, Time now);
+  void push(const SendWqe& wqe, std::uint32_t length);
+  void push_in_pieces(const SendWqe& read, std::uint32_t length, std::uint32_t piece);
   void on_verbs_timeout(Time now);
   void complete_in_order(Time now);
   void complete(const SendEntry& entry, WcStatus status, Time now);

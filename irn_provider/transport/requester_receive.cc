@@ -146,7 +146,7 @@ bool Requester::place_response(SendEntry& read, std::uint64_t offset, const Pack
 void Requester::finish_read(SendEntry& read, Time now) {
   read.read_done = true;
   if (qp_.cc) qp_.cc->on_read_done(read.cc_mark, now);
-  qp_.trace(TraceKind::kPlaced, now, read.response_end - 1, read.length);
+  if (!read.continues) qp_.trace(TraceKind::kPlaced, now, read.response_end - 1, read.message_length);
   complete_in_order(now);
 }
 

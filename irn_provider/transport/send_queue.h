@@ -16,7 +16,9 @@ namespace rocelab {
 struct SendEntry {
   SendWqe wqe;
   std::uint64_t number = 0;
-  std::uint32_t length = 0;         // bytes of the message
+  std::uint32_t length = 0;         // bytes of the message, or of this piece of it
+  std::uint32_t message_length = 0;  // bytes of the work request
+  bool continues = false;            // a piece of a READ that is requested in pieces; the last has it not set
   UnwrappedPsn first = 0, end = 0;  // its PSNs: [first, end)
   std::uint32_t wqe_sn = 0;         // SEND, WRITE with imm: recv_WQE_SN; READ: read_WQE_SN (seed 004, 4.4.3)
   // READ only. RoCE: responses have the request's PSNs. IRN: rPSNs. [response_first, response_end), next one
@@ -38,6 +40,7 @@ class SendQueue {
   void start(UnwrappedPsn first) {
     ring_.clear();
     front_number_ = cursor_ = 0;
+    pieces_ = 0;
     end_ = first;
   }
   bool empty() const { return ring_.empty(); }
@@ -59,7 +62,8 @@ class SendQueue {
     e.wqe.num_sge = wqe.num_sge;
     std::copy_n(wqe.sge.begin(), wqe.num_sge, e.wqe.sge.begin());
     e.number = front_number_ + ring_.size() - 1;
-    e.length = length;
+    e.length = e.message_length = length;
+    e.continues = false;
     e.first = end_;
     e.end = end_ += packets;
     e.wqe_sn = 0;
@@ -68,7 +72,15 @@ class SendQueue {
     e.started = e.checked = e.bad = e.read_done = false;
     return e;
   }
+  std::size_t work_requests() const { return ring_.size() - pieces_; }
+  // The entry just pushed is a piece of a READ of `message_length` bytes, and more follow if `continues`.
+  void mark_piece(SendEntry& e, std::uint32_t message_length, bool continues) {
+    e.message_length = message_length;
+    e.continues = continues;
+    if (continues) ++pieces_;
+  }
   void pop_front() {
+    if (ring_.front().continues) --pieces_;
     ring_.pop_front();
     ++front_number_;
   }
@@ -92,6 +104,7 @@ class SendQueue {
 
   Ring<SendEntry> ring_;
   std::uint64_t front_number_ = 0;
+  std::size_t pieces_ = 0;    // entries that another of the same work request follows
   std::uint64_t cursor_ = 0;  // number of the entry found last
   UnwrappedPsn end_ = 0;
 };

@@ -1,0 +1,63 @@
+#include "irn_provider/cc/timely.h"
+
+#include <algorithm>
+
+namespace rocelab {
+namespace {
+
+double ps(Duration d) { return static_cast<double>(d.ps()); }
+double bps(Rate r) { return static_cast<double>(r.bps()); }
+
+}  // namespace
+
+Timely::Timely(const TimelyParams& params, Rate line_rate, std::uint32_t path_mtu)
+    : params_(params), line_(line_rate) {
+  const Bytes cap = params.max_outstanding.count() > 0 ? params.max_outstanding : bytes_in(params.t_high, line_rate);
+  window_ = std::max<std::int64_t>(1, cap.count() / path_mtu);
+  start(Time::zero());
+}
+
+void Timely::start(Time now) {
+  rate_ = bps(line_);  // seed 004, 4.3.1: flows start at line rate
+  prev_rtt_ = {};
+  rtt_diff_ = 0;
+  falling_ = 0;
+  updated_at_ = now - params_.min_rtt;  // the first sample weighs fully
+}
+
+// 3.4, application limited behaviour.
+bool Timely::application_keeps_up(const RttSample& sample) const {
+  const double sent = static_cast<double>(sample.sent.count()) * 8e12;  // bit ps per s
+  return sent > params_.app_share * rate_ * ps(sample.elapsed);
+}
+
+double Timely::updated(const RttSample& sample, double weight) {
+  const double rtt = ps(sample.rtt), increment = bps(params_.delta) * weight;
+  const bool may_rise = application_keeps_up(sample);
+  if (sample.rtt < params_.t_low) return may_rise ? rate_ + increment : rate_;
+  if (sample.rtt > params_.t_high) return rate_ * (1 - weight * params_.beta * (1 - ps(params_.t_high) / rtt));
+  const double gradient = rtt_diff_ / ps(params_.min_rtt);
+  if (gradient > 0) return rate_ * (1 - weight * params_.beta * gradient);
+  const bool hai = falling_ >= params_.hai_events;
+  return may_rise ? rate_ + (hai ? params_.hai_factor : 1) * increment : rate_;
+}
+
+void Timely::on_rtt(const RttSample& sample, Time now) {
+  if (prev_rtt_ == Duration{}) prev_rtt_ = sample.rtt;
+  const double difference = ps(sample.rtt - prev_rtt_);
+  prev_rtt_ = sample.rtt;
+  falling_ = difference < 0 ? falling_ + 1 : 0;
+  rtt_diff_ = (1 - params_.alpha) * rtt_diff_ + params_.alpha * difference;
+  // 3.4, rate update frequency: of n completions within a minimum RTT each weighs 1/n.
+  const double weight = std::min(1.0, ps(now - updated_at_) / ps(params_.min_rtt));
+  updated_at_ = now;
+  const double next = std::max(updated(sample, weight), rate_ * (1 - params_.max_decrease));
+  rate_ = std::clamp(next, std::min(bps(params_.min_rate), bps(line_)), bps(line_));
+}
+
+void Timely::on_loss(CcLoss /*loss*/, Time /*now*/) {
+  if (params_.loss_backoff <= 0) return;
+  rate_ = std::max(rate_ * (1 - params_.loss_backoff), std::min(bps(params_.min_rate), bps(line_)));
+}
+
+}  // namespace rocelab

@@ -4,8 +4,12 @@
 namespace rocelab {
 namespace {
 
-void read_ecn(ConfigSection section, SwitchConfig& config) {
+// Marking is on by itself where congestion control needs it, with the thresholds of its preset.
+void read_ecn(ConfigSection section, SwitchConfig& config, const CcPreset& congestion_control) {
   EcnConfig ecn;
+  if (congestion_control.config.needs_ecn())
+    ecn = {true, congestion_control.marking.k_min, congestion_control.marking.k_max,
+           congestion_control.marking.p_max};
   ecn.enabled = section.boolean("enabled", ecn.enabled);
   ecn.k_min = section.bytes("kmin", ecn.k_min);
   ecn.k_max = section.bytes("kmax", ecn.k_max);
@@ -53,7 +57,7 @@ void read_pfc(ConfigSection section, PfcConfig& pfc) {
 
 }  // namespace
 
-SwitchConfig read_switch(ConfigSection section, bool pfc) {
+SwitchConfig read_switch(ConfigSection section, bool pfc, const CcPreset& congestion_control) {
   SwitchConfig config;
   config.pfc.enabled = pfc;
   config.ingress_buffer = section.bytes("lossless_buffer", config.ingress_buffer);
@@ -70,16 +74,19 @@ SwitchConfig read_switch(ConfigSection section, bool pfc) {
   config.classify = section.choice("classify", {"dscp", "pcp"}, 0) == 0 ? Classify::kDscp : Classify::kPcp;
   read_classes(section, config);
   read_pfc(section.table("pfc"), config.pfc);
-  read_ecn(section.table("ecn"), config);
+  read_ecn(section.table("ecn"), config, congestion_control);
   section.finish();
   return config;
 }
 
-NicSettings read_nic(ConfigSection section, ConfigSection irn, TransportMode mode, bool pfc) {
+NicSettings read_nic(ConfigSection section, ConfigSection irn, TransportMode mode, bool pfc,
+                     const CcConfig& congestion_control) {
   NicSettings nic;
   NicConfig& config = nic.config;
   config.mode = mode;
   config.pfc_enabled = pfc;
+  config.cc = congestion_control;
+  config.ecn_capable = congestion_control.needs_ecn();
   static constexpr std::int64_t kMtus[] = {256, 512, 1024, 2048, 4096};
   const std::size_t mtu = section.choice("path_mtu", {"256B", "512B", "1024B", "2048B", "4096B"}, 2);
   config.active_mtu = static_cast<std::uint32_t>(kMtus[mtu]);

@@ -7,13 +7,18 @@
 
 #include "emu/runner/config_section.h"
 #include "emu/runner/scenario.h"
+#include "irn_provider/cc/cc_presets.h"
 
 namespace rocelab {
 
 Topology read_topology(ConfigSection section);
 void read_faults(std::vector<ConfigSection> sections, Topology& topology);
-SwitchConfig read_switch(ConfigSection section, bool pfc);
-NicSettings read_nic(ConfigSection section, ConfigSection irn, TransportMode mode, bool pfc);
+// The algorithm with its parameters, and the marking that goes with them where it needs marks.
+CcPreset read_congestion_control(ConfigSection section, TransportMode mode,
+                                 std::vector<Parameter>* parameters);
+SwitchConfig read_switch(ConfigSection section, bool pfc, const CcPreset& congestion_control);
+NicSettings read_nic(ConfigSection section, ConfigSection irn, TransportMode mode, bool pfc,
+                     const CcConfig& congestion_control);
 TimerSettings read_timers(ConfigSection section, bool pfc);
 EngineSettings read_engine(ConfigSection section);
 // `folder`: of the scenario; files named in it are relative to it.

@@ -27,12 +27,24 @@ struct Variant {
   ConfigNode tree;
 };
 
-// The IRN chapter compares these four (seed 004, 4.3).
+// The IRN chapter compares these four (seed 004, 4.3), each alone and with a congestion control: "irn+dcqcn",
+// "roce+pfc+timely".
 std::vector<LabelDefinition> presets() {
-  return {{"roce", TransportMode::kRoce, false, {}},
-          {"roce+pfc", TransportMode::kRoce, true, {}},
-          {"irn", TransportMode::kIrn, false, {}},
-          {"irn+pfc", TransportMode::kIrn, true, {}}};
+  const std::vector<LabelDefinition> transports = {{"roce", TransportMode::kRoce, false, {}},
+                                                   {"roce+pfc", TransportMode::kRoce, true, {}},
+                                                   {"irn", TransportMode::kIrn, false, {}},
+                                                   {"irn+pfc", TransportMode::kIrn, true, {}}};
+  std::vector<LabelDefinition> labels = transports;
+  for (const LabelDefinition& transport : transports)
+    for (const std::string_view cc : kCcNames) {
+      if (cc == kCcNames[0]) continue;
+      LabelDefinition label = transport;
+      label.name += "+" + std::string(cc);
+      label.changes.emplace_back("congestion_control.name",
+                                 parse_value(std::string(cc), "the label " + label.name));
+      labels.push_back(std::move(label));
+    }
+  return labels;
 }
 
 void flatten(const ConfigNode& node, const std::string& path,
@@ -132,8 +144,9 @@ std::vector<Variant> apply_axes(ConfigSection& root, std::vector<Variant> varian
 
 // Top-level keys that are not settings of a run; asked for so that they count as known.
 void know_top_level(ConfigSection& root) {
-  for (const char* key : {"name", "title", "seeds", "transport", "label", "axes", "compare", "topology",
-                          "fault", "switch", "nic", "irn", "timers", "workload", "engine"})
+  for (const char* key :
+       {"name", "title", "seeds", "transport", "label", "axes", "compare", "topology", "fault", "switch",
+        "nic", "irn", "congestion_control", "timers", "workload", "engine"})
     root.node(key);
 }
 
@@ -148,8 +161,10 @@ Settings read_settings(const Variant& variant, const std::filesystem::path& fold
   root.require("topology");
   s.topology = read_topology(root.table("topology"));
   read_faults(root.tables("fault"), s.topology);
-  s.switches = read_switch(root.table("switch"), variant.definition.pfc);
-  s.nic = read_nic(root.table("nic"), root.table("irn"), variant.definition.mode, variant.definition.pfc);
+  const LabelDefinition& label = variant.definition;
+  const CcPreset cc = read_congestion_control(root.table("congestion_control"), label.mode, &s.parameters);
+  s.switches = read_switch(root.table("switch"), label.pfc, cc);
+  s.nic = read_nic(root.table("nic"), root.table("irn"), label.mode, label.pfc, cc.config);
   s.timers = read_timers(root.table("timers"), variant.definition.pfc);
   s.nic.config.recovery_timers = s.timers.recovery;
   s.nic.config.roce_rto = s.timers.rto_high;

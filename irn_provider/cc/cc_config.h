@@ -7,27 +7,35 @@
 #include <string_view>
 #include <type_traits>
 
+#include "irn_provider/cc/aimd.h"
 #include "irn_provider/cc/dcqcn_rp.h"
+#include "irn_provider/cc/dctcp.h"
 #include "irn_provider/cc/timely.h"
 
 namespace rocelab {
 
-enum class CcKind : std::uint8_t { kNone, kDcqcn, kTimely };
-inline constexpr std::array<std::string_view, 3> kCcNames{"none", "dcqcn", "timely"};
+enum class CcKind : std::uint8_t { kNone, kDcqcn, kTimely, kAimd, kDctcp };
+inline constexpr std::array<std::string_view, 5> kCcNames{"none", "dcqcn", "timely", "aimd", "dctcp"};
 
 struct CcConfig {
   CcKind kind = CcKind::kNone;
   DcqcnParams dcqcn;
   TimelyParams timely;
+  AimdParams aimd;
+  DctcpParams dctcp;
 
-  bool needs_ecn() const { return kind == CcKind::kDcqcn; }
+  bool needs_ecn() const { return kind == CcKind::kDcqcn || kind == CcKind::kDctcp; }
+  // Windows count acknowledged packets: only a transport that acknowledges every packet can have them.
+  bool needs_packet_acks() const { return kind == CcKind::kAimd || kind == CcKind::kDctcp; }
   // Data that is paced as one burst and timed as one RTT sample, at least a packet; 0: no RTTs are taken.
   Bytes segment() const { return kind == CcKind::kTimely ? std::max(timely.segment, 1_B) : 0_B; }
   Rate burst_rate() const {  // inside a segment; 0: line rate
     return kind == CcKind::kTimely ? timely.burst_rate : Rate{};
   }
-  bool lazy_rate() const { return kind == CcKind::kTimely; }           // pacer.h
-  bool reads_at_requester() const { return kind == CcKind::kTimely; }  // READ requests are paced: seed 004, 3.4
+  bool lazy_rate() const { return kind == CcKind::kTimely; }  // pacer.h
+  bool reads_at_requester() const {
+    return kind == CcKind::kTimely;
+  }  // READ requests are paced: seed 004, 3.4
 };
 static_assert(std::is_trivially_copyable_v<CcConfig>);
 

@@ -8,12 +8,16 @@ namespace rocelab {
 namespace {
 
 std::unique_ptr<CongestionControl> make_algorithm(const CcConfig& config, Rate line_rate,
-                                                  std::uint32_t path_mtu, std::uint32_t /*bdp_cap*/) {
+                                                  std::uint32_t path_mtu, std::uint32_t bdp_cap) {
   switch (config.kind) {
     case CcKind::kDcqcn:
       return std::make_unique<DcqcnRp>(config.dcqcn, line_rate);
     case CcKind::kTimely:
       return std::make_unique<Timely>(config.timely, line_rate, path_mtu);
+    case CcKind::kAimd:
+      return std::make_unique<Aimd>(config.aimd, line_rate, bdp_cap);
+    case CcKind::kDctcp:
+      return std::make_unique<Dctcp>(config.dctcp, line_rate, bdp_cap);
     case CcKind::kNone:
       break;
   }

@@ -12,7 +12,8 @@ double bps(Rate r) { return static_cast<double>(r.bps()); }
 
 Timely::Timely(const TimelyParams& params, Rate line_rate, std::uint32_t path_mtu)
     : params_(params), line_(line_rate) {
-  const Bytes cap = params.max_outstanding.count() > 0 ? params.max_outstanding : bytes_in(params.t_high, line_rate);
+  const Bytes cap =
+      params.max_outstanding.count() > 0 ? params.max_outstanding : bytes_in(params.t_high, line_rate);
   window_ = std::max<std::int64_t>(1, cap.count() / path_mtu);
   start(Time::zero());
 }
@@ -35,7 +36,8 @@ double Timely::updated(const RttSample& sample, double weight) {
   const double rtt = ps(sample.rtt), increment = bps(params_.delta) * weight;
   const bool may_rise = application_keeps_up(sample);
   if (sample.rtt < params_.t_low) return may_rise ? rate_ + increment : rate_;
-  if (sample.rtt > params_.t_high) return rate_ * (1 - weight * params_.beta * (1 - ps(params_.t_high) / rtt));
+  if (sample.rtt > params_.t_high)
+    return rate_ * (1 - weight * params_.beta * (1 - ps(params_.t_high) / rtt));
   const double gradient = rtt_diff_ / ps(params_.min_rtt);
   if (gradient > 0) return rate_ * (1 - weight * params_.beta * gradient);
   const bool hai = falling_ >= params_.hai_events;

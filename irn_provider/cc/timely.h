@@ -1,9 +1,10 @@
 // Timely: rate control by the gradient of the RTT, one update per completed segment.
-// Source: seed 004, chapter 3: algorithm 1 (3.3.3), segments and pacing (3.2.3), rates that only follow what the
-// application sends, updates scaled by completions per minimum RTT, lazy rate changes, paced READ requests (3.4),
-// values (3.5). Algorithm 1 leaves the EWMA weight open and 3.4 how updates are scaled: both are taken from the
-// code that the paper's authors published (timely.cc, "ewma_alpha", "delta_factor"). It also takes at most half
-// of the rate at once, where algorithm 1 could go below zero. DEVIATIONS.md#congestion-control.
+// Source: seed 004, chapter 3: algorithm 1 (3.3.3), segments and pacing (3.2.3), rates that only follow what
+// the application sends, updates scaled by completions per minimum RTT, lazy rate changes, paced READ
+// requests (3.4), values (3.5). Algorithm 1 leaves the EWMA weight open and 3.4 how updates are scaled: both
+// are taken from the code that the paper's authors published (timely.cc, "ewma_alpha", "delta_factor"). It
+// also takes at most half of the rate at once, where algorithm 1 could go below zero.
+// DEVIATIONS.md#congestion-control.
 #pragma once
 
 #include "irn_provider/cc/congestion_control.h"
@@ -11,13 +12,13 @@
 namespace rocelab {
 
 struct TimelyParams {
-  Bytes segment = 16_KB;         // payload per burst and RTT sample; 3.5. At most one packet: packet by packet
-  Duration t_low = 50_us;        // T_low, 3.5
-  Duration t_high = 500_us;      // T_high, 3.5
-  Rate delta = 10_Mbps;          // additive increment, 3.5 (10 Gb/s links)
-  double beta = 0.8;             // multiplicative decrement factor, 3.5
-  double alpha = 0.02;           // EWMA weight; the authors' code
-  Duration min_rtt = 20_us;      // minRTT: a fixed value (3.3.2); 3.4 names 20 us
+  Bytes segment = 16_KB;     // payload per burst and RTT sample; 3.5. At most one packet: packet by packet
+  Duration t_low = 50_us;    // T_low, 3.5
+  Duration t_high = 500_us;  // T_high, 3.5
+  Rate delta = 10_Mbps;      // additive increment, 3.5 (10 Gb/s links)
+  double beta = 0.8;         // multiplicative decrement factor, 3.5
+  double alpha = 0.02;       // EWMA weight; the authors' code
+  Duration min_rtt = 20_us;  // minRTT: a fixed value (3.3.2); 3.4 names 20 us
   std::uint32_t hai_events = 5;  // completions with a falling RTT that begin HAI, algorithm 1
   std::uint32_t hai_factor = 5;  // N of HAI mode, algorithm 1
   double app_share = 0.8;        // share of the target rate that must be sent for it to rise, 3.4
@@ -45,11 +46,11 @@ class Timely final : public CongestionControl {
 
   TimelyParams params_;
   Rate line_;
-  std::int64_t window_;             // packets
-  double rate_ = 0;                 // bit/s
-  Duration prev_rtt_;               // zero: no sample yet
-  double rtt_diff_ = 0;             // smoothed, in picoseconds
-  std::uint32_t falling_ = 0;       // completions in a row whose RTT was below the one before
+  std::int64_t window_;        // packets
+  double rate_ = 0;            // bit/s
+  Duration prev_rtt_;          // zero: no sample yet
+  double rtt_diff_ = 0;        // smoothed, in picoseconds
+  std::uint32_t falling_ = 0;  // completions in a row whose RTT was below the one before
   Time updated_at_;
 };
 

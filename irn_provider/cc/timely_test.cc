@@ -60,8 +60,8 @@ TEST(TimelyTest, TheGradientIsSmoothed) {
   params.alpha = 0.5;
   Bench b(params);
   b.sample(100_us);
-  EXPECT_EQ(b.sample(108_us), 8'400_Mbps);   // 10 G * (1 - 0.8 * 0.2)
-  EXPECT_EQ(b.sample(108_us), 7'728_Mbps);   // 8.4 G * (1 - 0.8 * 0.1)
+  EXPECT_EQ(b.sample(108_us), 8'400_Mbps);  // 10 G * (1 - 0.8 * 0.2)
+  EXPECT_EQ(b.sample(108_us), 7'728_Mbps);  // 8.4 G * (1 - 0.8 * 0.1)
 }
 
 TEST(TimelyTest, TheFifthFallingRttBeginsHyperactiveIncrease) {

@@ -53,7 +53,9 @@ class StarNet {
   SwitchPortCounters port(std::size_t p) const {
     return switch_->model().counters(PortId{static_cast<std::uint16_t>(p)}, now_);
   }
-  Bytes queue(std::size_t p) const { return switch_->model().queue_bytes(PortId{static_cast<std::uint16_t>(p)}, Tc{3}); }
+  Bytes queue(std::size_t p) const {
+    return switch_->model().queue_bytes(PortId{static_cast<std::uint16_t>(p)}, Tc{3});
+  }
   Time now() const { return now_; }
 
   std::size_t connect(std::size_t src, std::size_t dst) {

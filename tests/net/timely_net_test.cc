@@ -30,7 +30,8 @@ struct Result {
   std::uint64_t retransmitted = 0;
 };
 
-// Eight flows into one port at 10 Gb/s; measured from 200 to 300 ms, when the burst of the start is long gone.
+// Eight flows into one port at 10 Gb/s; measured from 200 to 300 ms, when the burst of the start is long
+// gone.
 Result incast(TransportMode mode, CcKind kind, WrOpcode opcode) {
   StarNet net(9, nic_config(mode, kind), switch_config(mode));
   std::uint64_t bytes = 0;
@@ -38,7 +39,8 @@ Result incast(TransportMode mode, CcKind kind, WrOpcode opcode) {
     if (port == 8) bytes += packet.payload_length;
   };
   const bool read = opcode == WrOpcode::kRead;
-  for (std::size_t h = 0; h < 8; ++h) net.post(read ? net.connect(8, h) : net.connect(h, 8), opcode, 1'000'000'000);
+  for (std::size_t h = 0; h < 8; ++h)
+    net.post(read ? net.connect(8, h) : net.connect(h, 8), opcode, 1'000'000'000);
   net.run_until(Time::zero() + 200_ms);
   bytes = 0;
   Result result;

@@ -1,0 +1,131 @@
+// [congestion_control]: which algorithm, and a table of parameters for each: [congestion_control.dcqcn] and
+// so on. A table begins with a preset, whose values its keys change.
+#include <algorithm>
+#include <string>
+
+#include "emu/runner/readers.h"
+
+namespace rocelab {
+namespace {
+
+// The preset that a table names, or the first; `fail` names the others.
+CcPreset read_preset(ConfigSection& section, CcKind kind) {
+  const std::vector<CcPreset> presets = cc_presets(kind);
+  const std::string name = section.text("preset", presets.front().name);
+  std::vector<std::string> names;
+  for (const CcPreset& p : presets) {
+    if (p.name == name) return p;
+    names.emplace_back(p.name);
+  }
+  std::string all;
+  for (const std::string& n : names) all += (all.empty() ? "\"" : ", \"") + n + "\"";
+  const std::string near = nearest(name, names);
+  section.fail_at("preset", "= \"" + name + "\" is none of " + all +
+                                (near.empty() ? "" : "; did you mean \"" + near + "\"?"));
+}
+
+Duration positive(ConfigSection& section, const char* key, Duration otherwise) {
+  const Duration d = section.duration(key, otherwise);
+  if (d.ps() <= 0) section.fail_at(key, "must be more than 0");
+  return d;
+}
+
+std::uint32_t count(ConfigSection& section, const char* key, std::uint32_t otherwise, std::int64_t least,
+                    std::int64_t most) {
+  return static_cast<std::uint32_t>(section.integer(key, otherwise, least, most));
+}
+
+void read_dcqcn(ConfigSection& section, DcqcnParams& p) {
+  p.g = section.real("g", p.g, 1e-9, 1);
+  p.alpha_interval = positive(section, "alpha_interval", p.alpha_interval);
+  p.rate_timer = positive(section, "rate_timer", p.rate_timer);
+  p.byte_counter = section.bytes("byte_counter", p.byte_counter);
+  p.fast_recovery = count(section, "fast_recovery", p.fast_recovery, 0, 1000);
+  p.rate_ai = section.rate("rate_ai", p.rate_ai);
+  p.rate_hai = section.rate("rate_hai", p.rate_hai);
+  p.min_rate = section.rate("min_rate", p.min_rate);
+  p.max_decrease = section.real("max_decrease", p.max_decrease, 1e-9, 1);
+  p.periodic = section.boolean("periodic", p.periodic);
+  p.decrease_interval = positive(section, "decrease_interval", p.decrease_interval);
+  p.cnp_interval = section.duration("cnp_interval", p.cnp_interval);
+  p.loss_backoff = section.real("loss_backoff", p.loss_backoff, 0, 0.99);
+}
+
+void read_timely(ConfigSection& section, TimelyParams& p) {
+  p.segment = section.bytes("segment", p.segment);
+  if (p.segment > 1_MB)
+    section.fail_at("segment", "is more than 1MB: segments are bursts, 64KB at most in the paper");
+  p.t_low = section.duration("t_low", p.t_low);
+  p.t_high = positive(section, "t_high", p.t_high);
+  if (p.t_high < p.t_low) section.fail_at("t_high", "is less than t_low");
+  p.delta = section.rate("delta", p.delta);
+  p.beta = section.real("beta", p.beta, 1e-9, 1);
+  p.alpha = section.real("alpha", p.alpha, 1e-9, 1);
+  p.min_rtt = positive(section, "min_rtt", p.min_rtt);
+  p.hai_events = count(section, "hai_events", p.hai_events, 1, 1'000'000);
+  p.hai_factor = count(section, "hai_factor", p.hai_factor, 1, 1'000'000);
+  p.app_share = section.real("app_share", p.app_share, 0, 1);
+  p.max_decrease = section.real("max_decrease", p.max_decrease, 1e-9, 1);
+  p.min_rate = section.rate("min_rate", p.min_rate);
+  if (!section.is_word("burst_rate", "line", !section.has("burst_rate")))
+    p.burst_rate = section.rate("burst_rate", 1_Gbps);
+  if (!section.is_word("max_outstanding", "computed", !section.has("max_outstanding")))
+    p.max_outstanding = section.bytes("max_outstanding", 0_B);
+  p.loss_backoff = section.real("loss_backoff", p.loss_backoff, 0, 0.99);
+}
+
+std::uint32_t read_initial_window(ConfigSection& section, std::uint32_t otherwise) {
+  if (section.is_word("initial_window", "bdp", !section.has("initial_window") && otherwise == 0)) return 0;
+  return count(section, "initial_window", otherwise, 1, 1 << 20);
+}
+
+void read_aimd(ConfigSection& section, AimdParams& p) {
+  p.initial_window = read_initial_window(section, p.initial_window);
+  p.slow_start = section.boolean("slow_start", p.slow_start);
+  p.increase = section.real("increase", p.increase, 1e-9, 1000);
+  p.decrease = section.real("decrease", p.decrease, 0, 1);
+  p.min_window = count(section, "min_window", p.min_window, 1, 1 << 20);
+}
+
+void read_dctcp(ConfigSection& section, DctcpParams& p) {
+  p.initial_window = read_initial_window(section, p.initial_window);
+  p.g = section.real("g", p.g, 1e-9, 1);
+  p.increase = section.real("increase", p.increase, 1e-9, 1000);
+  p.min_window = count(section, "min_window", p.min_window, 1, 1 << 20);
+}
+
+// One algorithm's table. All tables are checked, so that a mistake shows whatever the label; those of the
+// algorithm in use are listed among the parameters.
+CcPreset read_algorithm(ConfigSection section, CcKind kind) {
+  CcPreset preset = read_preset(section, kind);
+  CcConfig& config = preset.config;
+  if (kind == CcKind::kDcqcn) read_dcqcn(section, config.dcqcn);
+  if (kind == CcKind::kTimely) read_timely(section, config.timely);
+  if (kind == CcKind::kAimd) read_aimd(section, config.aimd);
+  if (kind == CcKind::kDctcp) read_dctcp(section, config.dctcp);
+  section.finish();
+  return preset;
+}
+
+}  // namespace
+
+CcPreset read_congestion_control(ConfigSection section, TransportMode mode,
+                                 std::vector<Parameter>* parameters) {
+  const auto kind =
+      static_cast<CcKind>(section.choice("name", {"none", "dcqcn", "timely", "aimd", "dctcp"}, 0));
+  CcPreset chosen{"", "", {}, {}};
+  for (const CcKind each : {CcKind::kDcqcn, CcKind::kTimely, CcKind::kAimd, CcKind::kDctcp}) {
+    const std::string name(kCcNames[static_cast<std::size_t>(each)]);
+    const CcPreset preset = read_algorithm(
+        ConfigSection(section.node(name), section.path_of(name), each == kind ? parameters : nullptr), each);
+    if (each == kind) chosen = preset;
+  }
+  if (chosen.config.needs_packet_acks() && mode != TransportMode::kIrn)
+    section.fail_at("name", "= \"" + std::string(kCcNames[static_cast<std::size_t>(kind)]) +
+                                "\" is a window over acknowledged packets, and RoCE does not acknowledge "
+                                "each packet: use it with mode \"irn\"");
+  section.finish();
+  return chosen;
+}
+
+}  // namespace rocelab

@@ -1,0 +1,109 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "emu/runner/scenario.h"
+
+namespace rocelab {
+namespace {
+
+std::string text(const std::string& transport, const std::string& more = "") {
+  return "transport = [" + transport + R"(]
+[topology]
+kind = "star"
+hosts = 3
+)" + more;
+}
+
+std::vector<Settings> settings(const std::string& transport, const std::string& more = "",
+                               const std::vector<Override>& overrides = {}) {
+  return parse_scenario(text(transport, more), "t.toml", overrides).settings;
+}
+
+std::string complaint(const std::string& transport, const std::string& more) {
+  try {
+    settings(transport, more);
+  } catch (const ScenarioError& error) {
+    return error.what();
+  }
+  return "none";
+}
+
+std::string value_of(const Settings& s, const std::string& key) {
+  for (const Parameter& p : s.parameters)
+    if (p.key == key) return p.value;
+  return "absent";
+}
+
+TEST(CcReaderTest, LabelsNameTheCongestionControl) {
+  const auto s = settings(R"("irn", "irn+dcqcn", "roce+pfc+timely", "irn+pfc+dctcp")");
+  EXPECT_EQ(s[0].nic.config.cc.kind, CcKind::kNone);
+  EXPECT_EQ(s[1].nic.config.cc.kind, CcKind::kDcqcn);
+  EXPECT_EQ(s[1].nic.config.mode, TransportMode::kIrn);
+  EXPECT_FALSE(s[1].switches.pfc.enabled);
+  EXPECT_EQ(s[2].nic.config.cc.kind, CcKind::kTimely);
+  EXPECT_EQ(s[2].nic.config.mode, TransportMode::kRoce);
+  EXPECT_TRUE(s[2].switches.pfc.enabled);
+  EXPECT_EQ(s[3].nic.config.cc.kind, CcKind::kDctcp);
+  EXPECT_EQ(value_of(s[1], "congestion_control.name"), "\"dcqcn\"");
+}
+
+TEST(CcReaderTest, MarkingAndEctFollowTheAlgorithm) {
+  const auto s = settings(R"("irn", "irn+dcqcn", "irn+timely", "irn+dctcp")");
+  for (std::size_t i = 0; i < s.size(); ++i) {
+    const bool marks = i == 1 || i == 3;
+    EXPECT_EQ(s[i].nic.config.ecn_capable, marks) << s[i].label;
+    EXPECT_EQ(s[i].switches.classes[3].ecn.enabled, marks) << s[i].label;
+  }
+  EXPECT_EQ(s[1].switches.classes[3].ecn.k_min, 5_KB);
+  EXPECT_EQ(s[1].switches.classes[3].ecn.k_max, 200_KB);
+  EXPECT_DOUBLE_EQ(s[1].switches.classes[3].ecn.p_max, 0.01);
+  EXPECT_EQ(s[3].switches.classes[3].ecn.k_min, s[3].switches.classes[3].ecn.k_max);
+  const auto own = settings(R"("irn+dcqcn")", "[switch.ecn]\nkmin = \"40KB\"\n");
+  EXPECT_EQ(own[0].switches.classes[3].ecn.k_min, 40_KB);
+  EXPECT_EQ(own[0].switches.classes[3].ecn.k_max, 200_KB);
+}
+
+TEST(CcReaderTest, APresetIsTheBaseOfTheKeysBesideIt) {
+  const auto s = settings(R"("irn+dcqcn")", R"([congestion_control.dcqcn]
+preset = "conweave-ns3"
+rate_ai = "20Mb/s"
+)");
+  const DcqcnParams& p = s[0].nic.config.cc.dcqcn;
+  EXPECT_TRUE(p.periodic);
+  EXPECT_EQ(p.rate_timer, 300_us);
+  EXPECT_EQ(p.rate_ai, 20_Mbps);
+  EXPECT_EQ(s[0].switches.classes[3].ecn.k_max, 400_KB);
+  EXPECT_EQ(value_of(s[0], "congestion_control.dcqcn.rate_hai"), "\"100Mbps\"");
+  EXPECT_EQ(value_of(s[0], "congestion_control.timely.delta"), "absent") << "only what is in use is listed";
+}
+
+TEST(CcReaderTest, TheNameCanBeSetAndSweptLikeAnyKey) {
+  EXPECT_EQ(settings(R"("irn")", "", {{"congestion_control.name", "timely"}})[0].nic.config.cc.kind,
+            CcKind::kTimely);
+  const auto s = settings(R"("irn")", "[axes]\n\"congestion_control.timely.t_low\" = [\"0us\", \"50us\"]\n",
+                          {{"congestion_control.name", "timely"}});
+  ASSERT_EQ(s.size(), 2u);
+  EXPECT_EQ(s[0].nic.config.cc.timely.t_low, 0_us);
+  EXPECT_EQ(s[1].nic.config.cc.timely.t_low, 50_us);
+}
+
+TEST(CcReaderTest, MistakesNamePlaceAndRemedy) {
+  const auto expect = [](const std::string& got, const std::string& want) {
+    EXPECT_NE(got.find(want), std::string::npos) << "got: " << got;
+  };
+  expect(complaint(R"("irn+dcqn")", ""), "did you mean \"irn+dcqcn\"?");
+  expect(complaint(R"("irn")", "[congestion_control]\nname = \"timly\"\n"),
+         "t.toml:6:8: congestion_control.name = \"timly\" is none of");
+  expect(complaint(R"("irn")", "[congestion_control.timely]\ntlow = \"1us\"\n"), "did you mean \"t_low\"?");
+  expect(complaint(R"("irn")", "[congestion_control.dcqcn]\npreset = \"papr\"\n"),
+         "is none of \"paper\", \"connectx\", \"conweave-ns3\"; did you mean \"paper\"?");
+  expect(complaint(R"("irn")", "[congestion_control.timely]\nt_low = \"600us\"\n"),
+         "congestion_control.timely.t_high is less than t_low");
+  expect(complaint(R"("irn")", "[congestion_control.timely]\nt_low = 50\n"), "has no unit");
+  expect(complaint(R"("roce+dctcp")", ""), "use it with mode \"irn\"");
+  expect(complaint(R"("irn")", "[congestion_control.dcqcn]\ng = 2\n"), "is outside");
+}
+
+}  // namespace
+}  // namespace rocelab

@@ -1,0 +1,38 @@
+#include "irn_provider/cc/aimd.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace rocelab {
+
+double first_window(std::uint32_t configured, std::uint32_t bdp_cap) {
+  constexpr std::uint32_t kWithoutBdp = 10;  // RFC 6928
+  if (configured != 0) return configured;
+  return bdp_cap != 0 ? bdp_cap : kWithoutBdp;
+}
+
+void Aimd::start(Time /*now*/) {
+  window_ = first_;
+  threshold_ = params_.slow_start ? std::numeric_limits<double>::max() : 0;
+  next_ = recover_ = std::numeric_limits<UnwrappedPsn>::min();
+}
+
+void Aimd::on_ack(const CcAck& ack, Time /*now*/) {
+  next_ = ack.next;
+  // RFC 7661: a window that was not full says nothing about the path.
+  const auto was_out = static_cast<double>(ack.next - ack.una + ack.packets);
+  if (ack.packets == 0 || ack.una < recover_ || was_out + 1 < window_) return;
+  const auto packets = static_cast<double>(ack.packets);
+  if (window_ < threshold_)
+    window_ = std::min(window_ + packets, std::max(threshold_, window_));
+  else
+    window_ += params_.increase * packets / window_;
+}
+
+void Aimd::on_loss(CcLoss loss, Time /*now*/) {
+  threshold_ = std::max(window_ * params_.decrease, static_cast<double>(params_.min_window));
+  window_ = params_.slow_start && loss == CcLoss::kTimeout ? 1 : threshold_;
+  recover_ = loss == CcLoss::kTimeout ? std::numeric_limits<UnwrappedPsn>::min() : next_;
+}
+
+}  // namespace rocelab

@@ -1,0 +1,46 @@
+// Aimd: TCP's additive increase, multiplicative decrease of a window in packets, with or without slow start.
+// Source: RFC 5681, 3.1 and 3.2; seed 004, 4.3.4, last paragraph ("TCP's AIMD with IRN"), and with slow start
+// 4.3.6 (iWARP's transport). Losses come from the transport's recovery, once for each that begins: the window
+// does not grow until everything that was out then is acknowledged. Without slow start a flow begins with the
+// path's BDP, as every flow of 4.3.1 begins at line rate, and a timeout halves; with it, RFC 5681 holds.
+#pragma once
+
+#include "irn_provider/cc/congestion_control.h"
+
+namespace rocelab {
+
+struct AimdParams {
+  std::uint32_t initial_window = 0;  // packets; 0 = the BDP cap (10, RFC 6928, where there is none)
+  bool slow_start = false;
+  double increase = 1;           // packets per window acknowledged
+  double decrease = 0.5;         // share of the window that a loss leaves
+  std::uint32_t min_window = 2;  // packets that a loss leaves at least; RFC 5681, equation 4
+};
+
+// Packets that a window-based flow begins with.
+double first_window(std::uint32_t configured, std::uint32_t bdp_cap);
+
+class Aimd final : public CongestionControl {
+ public:
+  Aimd(const AimdParams& params, Rate line_rate, std::uint32_t bdp_cap)
+      : params_(params), line_(line_rate), first_(first_window(params.initial_window, bdp_cap)) {
+    start(Time::zero());
+  }
+
+  void start(Time now) override;
+  void on_ack(const CcAck& ack, Time now) override;
+  void on_loss(CcLoss loss, Time now) override;
+  Rate rate(Time /*now*/) override { return line_; }
+  std::int64_t window() const override { return static_cast<std::int64_t>(window_); }
+
+ private:
+  AimdParams params_;
+  Rate line_;
+  double first_;
+  double window_ = 1;         // cwnd, packets
+  double threshold_ = 0;      // ssthresh, packets
+  UnwrappedPsn next_ = 0;     // first never sent, as of the last acknowledgement
+  UnwrappedPsn recover_ = 0;  // RFC 6582: no growth until everything below is acknowledged
+};
+
+}  // namespace rocelab

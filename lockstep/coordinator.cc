@@ -25,7 +25,7 @@ constexpr std::int64_t kCheckEveryNs = 1'000'000;
 
 std::int64_t wall_ns() {
   timespec ts{};
-  syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &ts);
+  clock_gettime(CLOCK_MONOTONIC, &ts);
   return ts.tv_sec * 1'000'000'000LL + ts.tv_nsec;
 }
 
@@ -53,9 +53,11 @@ char process_state(std::uint32_t pid) {
 Coordinator::Coordinator(Segment& segment)
     : segment_(segment),
       header_(segment.header()),
+      lookahead_(Duration::from_ps(segment.header().lookahead_ps)),
       input_(segment.vfs().size(), Time::never()),
       watches_(segment.vfs().size()) {
   header_.coordinator_pid.store(static_cast<std::uint32_t>(getpid()));
+  for (const PortEntry& port : segment.ports()) switches_linked_ |= port.peer_port != kNoSlot;
 }
 
 Coordinator::~Coordinator() {
@@ -141,18 +143,41 @@ bool Coordinator::held_back_by_pace(Time next) {
   return static_cast<double>(now - pace_epoch_ns_) < next.seconds() * header_.pace * 1e9;
 }
 
-std::optional<Time> Coordinator::open_window(Time switch_next) {
+// Time `t` is what a program sees that joins from now on. Publish first, then look for holders again: one that
+// begins to hold now either is seen here, or sees the new time and joins behind it. False: somebody holds.
+bool Coordinator::publish(Time t) {
+  if (t.ps() > header_.committed_ps.load()) header_.committed_ps.store(t.ps());
+  return !anyone_owes();
+}
+
+// Hosts stand, and send nothing before `host_next` or the first frame that they still get.
+Time Coordinator::switches_end(Time host_next, Time switch_next) const {
+  const Time end = std::min(host_next, switch_next + lookahead_) + lookahead_;
+  return switches_linked_ ? std::min(end, switch_next + lookahead_) : end;
+}
+
+Step Coordinator::next_step(Time switch_next) {
   participants_.clear();
   adopt_new_processes();
-  if (!update_gate() || header_.state.load() != RunState::kRunning) return std::nullopt;
-  const Time first = std::min(switch_next, earliest_host_event());
-  if (first.is_never() || held_back_by_pace(first)) return std::nullopt;
+  if (!update_gate() || header_.state.load() != RunState::kRunning) return {};
+  const Time host_next = earliest_host_event();
+  const Time first = std::min(switch_next, host_next);
+  if (first.is_never() || held_back_by_pace(first)) return {};
+  // Switches first, until the hosts get a window of at least one and a half lookaheads.
+  if (switch_next < host_next + lookahead_ / 2) {
+    const Time end = std::max(switches_end(host_next, switch_next), switches_now_);
+    if (!publish(end - lookahead_)) return {};
+    switches_now_ = end;
+    return {Turn::kSwitches, end};
+  }
+  const Time end = std::max(std::min(host_next + lookahead_, switch_next) + lookahead_, now_);
+  if (!publish(end)) return {};
+  grant(end);
+  return {Turn::kHosts, end};
+}
+
+void Coordinator::grant(Time end) {
   const Time from = now_;
-  const Time end = std::max(first + Duration::from_ps(header_.lookahead_ps), now_);
-  // Publish first, then look for holders again: a program that begins to hold now either is seen here, or
-  // sees the new time and joins behind it.
-  header_.committed_ps.store(end.ps());
-  if (anyone_owes()) return std::nullopt;
   now_ = end;
   header_.windows.fetch_add(1, std::memory_order_relaxed);
   ++seq_;
@@ -173,7 +198,6 @@ std::optional<Time> Coordinator::open_window(Time switch_next) {
     slot.grant_seq.store(seq_);
     futex_wake_all(slot.grant_seq);
   }
-  return end;
 }
 
 // Says to the participants of each host who shares its port with whom in this window.

@@ -1,17 +1,25 @@
 // Coordinator: the switch process's half of the lock-step clock. It opens windows, waits for the VFs that
 // take part, and watches that they live.
 //
-// A window ends at T = (earliest event or promise anywhere) + lookahead. Whatever is sent at or after that
-// earliest event is due at T or later, so everybody can run its events before T in parallel. Only VFs with an
-// event before T are woken. Between windows nothing runs but VFs that *hold* time: programs that compute or
-// wait for the operating system while their NIC takes no part in a window.
+// Hosts and switches take turns, because hosts are linked to switches only. L is the lookahead: whatever is
+// sent at time t is due at t + L or later.
+//   switches' turn   hosts stand; none sends before H, the earliest event or promise of a host, or before the
+//                    first frame that a switch may still send it arrives: switches may run to H + L
+//   hosts' turn      switches stand; none sends to a host before S, their next event, or before the first
+//                    frame that a host may still send them arrives: hosts may run to min(S, H + L) + L
+// So time advances by two lookaheads per wake-up of the hosts, where a common window for everybody would
+// advance by one; what wakes processes is what costs (docs/benchmarks.md). Links between switches cut the
+// switches' turn: it is run in passes of one lookahead, without waking anybody.
+//
+// Only VFs with an event in the window are woken. Between windows nothing runs but VFs that *hold* time:
+// programs that compute or wait for the operating system while their NIC takes no part in a window.
 //
 // The thread that drives it (the PMD thread) also forwards management traffic, so no call blocks for longer
 // than it is told.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +27,12 @@
 #include "lockstep/segment.h"
 
 namespace rocelab::lockstep {
+
+enum class Turn : std::uint8_t { kNobody, kSwitches, kHosts };
+struct Step {
+  Turn turn = Turn::kNobody;
+  Time end = Time::never();  // exclusive; never() for nobody
+};
 
 class Coordinator {
  public:
@@ -32,12 +46,14 @@ class Coordinator {
   // nothing to wait for.
   bool wait_ready(std::int64_t wall_ns);
 
-  // Opens the next window; call only after wait_ready() said true, and after all input of VFs was announced
-  // by note_input(). `switch_next`: earliest event of the switch side: models, links between switches, frames
-  // waiting in tx rings. Returns the window's end T, already granted to the VFs that have events before it.
-  // Null: nothing to do anywhere (time stands until somebody posts), the gate is closed, or a pace holds time
-  // back.
-  std::optional<Time> open_window(Time switch_next);
+  // Whose turn is next; call only after wait_ready() said true, and after all input of VFs was announced by
+  // note_input(). `switch_next`: earliest event of the switch side: models, links between switches, frames
+  // waiting in tx rings.
+  //   kSwitches  the caller runs the switches' events before `end`
+  //   kHosts     the window up to `end` is already granted to the VFs that have events in it
+  //   kNobody    nothing to do anywhere (time stands until somebody posts), the gate is closed, somebody holds
+  //              time, or a pace holds it back
+  Step next_step(Time switch_next);
 
   // A frame with this due time was pushed into the VF's rx ring.
   void note_input(std::uint32_t vf, Time due);
@@ -45,7 +61,7 @@ class Coordinator {
   // VFs that took part in the window just finished: only their tx and returns rings can have news.
   const std::vector<std::uint32_t>& participants() const { return participants_; }
 
-  // Sleeps at most `wall_ns` until a VF begins or ceases to hold time; for a driver that open_window() gave
+  // Sleeps at most `wall_ns` until a VF begins or ceases to hold time; for a driver that next_step() gave
   // nothing to do.
   void wait_idle(std::int64_t wall_ns);
 
@@ -56,7 +72,10 @@ class Coordinator {
   std::vector<std::uint32_t> take_ended();
   void release(std::uint32_t vf);
 
-  Time now() const { return now_; }  // end of the last window
+  Time now() const { return now_; }  // end of the hosts' last window
+  // What a host sent in its last window is due at this time or later; what is due earlier comes from a process
+  // that time has gone on without.
+  Time earliest_arrival() const { return std::max(switches_now_, now_ - lookahead_); }
   bool gate_open() const { return gate_open_; }
   // Ends the run with an error that runner and programs can read.
   void fail(const std::string& why);
@@ -76,6 +95,9 @@ class Coordinator {
   void check_liveness(std::int64_t now_ns);
   void press(std::uint32_t vf, std::int64_t now_ns);  // grace is over
   Time earliest_host_event() const;
+  Time switches_end(Time host_next, Time switch_next) const;
+  bool publish(Time time);
+  void grant(Time end);
   bool update_gate();
   void share_ports();
   void abandon_turns(std::uint32_t vf);
@@ -83,7 +105,10 @@ class Coordinator {
 
   Segment& segment_;
   Header& header_;
-  Time now_ = Time::zero();
+  const Duration lookahead_;
+  bool switches_linked_ = false;  // to each other
+  Time now_ = Time::zero();           // hosts
+  Time switches_now_ = Time::zero();
   bool gate_open_ = false;
   std::uint32_t seq_ = 0;
   std::vector<Time> input_;  // per VF: earliest frame pushed since its last window

@@ -49,6 +49,20 @@ class CoordinatorTest : public ::testing::Test {
     }
     slot(vf).hold.store(0);
   }
+  static void expect_hosts(Step step, Time end) {
+    EXPECT_EQ(step.turn, Turn::kHosts);
+    EXPECT_EQ(step.end, end);
+  }
+  static void expect_switches(Step step, Time end) {
+    EXPECT_EQ(step.turn, Turn::kSwitches);
+    EXPECT_EQ(step.end, end);
+  }
+  // Ports 1 and 2 become two ends of a link.
+  void link_switches() {
+    segment_->ports()[1].peer_port = 2;
+    segment_->ports()[2].peer_port = 1;
+    coordinator_ = std::make_unique<Coordinator>(*segment_);
+  }
   bool granted(std::uint32_t vf) { return slot(vf).done_seq.load() != slot(vf).grant_seq.load(); }
 
   std::filesystem::path path_;
@@ -63,21 +77,60 @@ TEST_F(CoordinatorTest, WindowEndsOneLookaheadAfterTheEarliestEvent) {
   park(0, Time::zero() + 5_us);
   park(1, Time::zero() + 50_us);
   ASSERT_TRUE(coordinator_->wait_ready(kNoWait));
-  EXPECT_EQ(coordinator_->open_window(Time::never()), Time::zero() + 5_us + lookahead_);
+  expect_hosts(coordinator_->next_step(Time::never()), Time::zero() + 5_us + lookahead_ * 2);
   EXPECT_TRUE(granted(0));
   EXPECT_FALSE(granted(1));
   EXPECT_EQ(coordinator_->participants(), std::vector<std::uint32_t>{0});
 }
 
-TEST_F(CoordinatorTest, SwitchEventsAndAnnouncedInputCountAsEvents) {
+// The switches are brought up to one lookahead behind the hosts' next event before the hosts go on.
+TEST_F(CoordinatorTest, SwitchesRunBeforeTheHostsAreWoken) {
+  claim(0);
+  park(0, Time::zero() + 9_us);
+  ASSERT_TRUE(coordinator_->wait_ready(kNoWait));
+  expect_switches(coordinator_->next_step(Time::zero() + 1_us), Time::zero() + 1_us + lookahead_ * 2);
+  EXPECT_FALSE(granted(0));
+  expect_switches(coordinator_->next_step(Time::zero() + 8_us), Time::zero() + 9_us + lookahead_);
+  expect_hosts(coordinator_->next_step(Time::zero() + 9_us + lookahead_),
+               Time::zero() + 9_us + lookahead_ * 2);
+  EXPECT_TRUE(granted(0));
+}
+
+// What a switch does at its next event reaches a host one lookahead later at the earliest.
+TEST_F(CoordinatorTest, HostsDoNotPassTheSwitchesNextEventByMoreThanTheLookahead) {
+  claim(0);
+  park(0, Time::zero() + 5_us);
+  ASSERT_TRUE(coordinator_->wait_ready(kNoWait));
+  const Time switch_next = Time::zero() + 5_us + lookahead_ / 2;
+  expect_hosts(coordinator_->next_step(switch_next), switch_next + lookahead_);
+}
+
+TEST_F(CoordinatorTest, LinkedSwitchesRunInPassesOfOneLookahead) {
+  link_switches();
+  claim(0);
+  park(0, Time::zero() + 9_us);
+  ASSERT_TRUE(coordinator_->wait_ready(kNoWait));
+  expect_switches(coordinator_->next_step(Time::zero() + 1_us), Time::zero() + 1_us + lookahead_);
+  expect_switches(coordinator_->next_step(Time::zero() + 8_us), Time::zero() + 8_us + lookahead_);
+}
+
+// A program that starts to hold while the switches run must not send into their past.
+TEST_F(CoordinatorTest, WhoJoinsDuringTheSwitchesTurnJoinsWhereTheyCanStillHearIt) {
+  claim(0);
+  park(0, Time::zero() + 9_us);
+  ASSERT_TRUE(coordinator_->wait_ready(kNoWait));
+  const Step step = coordinator_->next_step(Time::zero() + 1_us);
+  expect_switches(step, Time::zero() + 1_us + lookahead_ * 2);
+  EXPECT_EQ(Time::from_ps(segment_->header().committed_ps.load()) + lookahead_, step.end);
+}
+
+TEST_F(CoordinatorTest, AnnouncedInputCountsAsAnEvent) {
   claim(0);
   park(0, Time::never());
   ASSERT_TRUE(coordinator_->wait_ready(kNoWait));
-  EXPECT_EQ(coordinator_->open_window(Time::never()), std::nullopt);
-  EXPECT_EQ(coordinator_->open_window(Time::zero() + 1_us), Time::zero() + 1_us + lookahead_);
-  EXPECT_FALSE(granted(0));
+  EXPECT_EQ(coordinator_->next_step(Time::never()).turn, Turn::kNobody);
   coordinator_->note_input(0, Time::zero() + 7_us);
-  EXPECT_EQ(coordinator_->open_window(Time::never()), Time::zero() + 7_us + lookahead_);
+  expect_hosts(coordinator_->next_step(Time::never()), Time::zero() + 7_us + lookahead_ * 2);
   EXPECT_TRUE(granted(0));
 }
 
@@ -87,7 +140,7 @@ TEST_F(CoordinatorTest, WaitsForTheSlowestParticipantAndForWhoeverHolds) {
   park(0, Time::zero() + 1_us);
   park(1, Time::zero() + 1_us);
   ASSERT_TRUE(coordinator_->wait_ready(kNoWait));
-  ASSERT_TRUE(coordinator_->open_window(Time::never()));
+  ASSERT_EQ(coordinator_->next_step(Time::never()).turn, Turn::kHosts);
   EXPECT_FALSE(coordinator_->wait_ready(kNoWait));
   park(0, Time::never());
   EXPECT_FALSE(coordinator_->wait_ready(kNoWait));
@@ -95,30 +148,30 @@ TEST_F(CoordinatorTest, WaitsForTheSlowestParticipantAndForWhoeverHolds) {
   EXPECT_TRUE(coordinator_->wait_ready(kNoWait));
   slot(1).hold.store(1);
   EXPECT_FALSE(coordinator_->wait_ready(kNoWait));
-  EXPECT_EQ(coordinator_->open_window(Time::zero() + 90_us),
-            std::nullopt);  // a holder that came between the two calls
+  EXPECT_EQ(coordinator_->next_step(Time::zero() + 90_us).turn,
+            Turn::kNobody);  // a holder that came between the two calls
 }
 
 TEST_F(CoordinatorTest, TimeNeverGoesBack) {
   claim(0);
   park(0, Time::zero() + 10_us);
   ASSERT_TRUE(coordinator_->wait_ready(kNoWait));
-  const auto first = coordinator_->open_window(Time::never());
+  const Time first = coordinator_->next_step(Time::never()).end;
   park(0, Time::zero() + 3_us);  // a VF that lost its place in time
   ASSERT_TRUE(coordinator_->wait_ready(kNoWait));
-  EXPECT_EQ(coordinator_->open_window(Time::never()), first);
+  expect_hosts(coordinator_->next_step(Time::never()), first);
 }
 
 TEST_F(CoordinatorTest, GateStaysClosedUntilAllProgramsAreThereAndParked) {
   segment_->header().expected_participants = 2;
   claim(0);
   park(0, Time::zero() + 1_us);
-  EXPECT_EQ(coordinator_->open_window(Time::never()), std::nullopt);
+  EXPECT_EQ(coordinator_->next_step(Time::never()).turn, Turn::kNobody);
   claim(1);
-  EXPECT_EQ(coordinator_->open_window(Time::never()), std::nullopt);
+  EXPECT_EQ(coordinator_->next_step(Time::never()).turn, Turn::kNobody);
   EXPECT_FALSE(coordinator_->gate_open());
   park(1, Time::zero() + 1_us);
-  EXPECT_TRUE(coordinator_->open_window(Time::never()).has_value());
+  EXPECT_EQ(coordinator_->next_step(Time::never()).turn, Turn::kHosts);
   EXPECT_TRUE(coordinator_->gate_open());
 }
 
@@ -133,7 +186,7 @@ TEST_F(CoordinatorTest, EndOfAProcessReleasesItsSlot) {
   claim(1);
   park(1, Time::never());
   ASSERT_TRUE(coordinator_->wait_ready(kNoWait));
-  ASSERT_TRUE(coordinator_->open_window(Time::never()));
+  ASSERT_EQ(coordinator_->next_step(Time::never()).turn, Turn::kHosts);
   kill(child, SIGKILL);
   EXPECT_TRUE(coordinator_->wait_ready(kLong));  // although VF 0 never finished its window
   EXPECT_EQ(slot(0).state.load(), VfState::kDead);
@@ -155,7 +208,7 @@ TEST_F(CoordinatorTest, StoppedProcessIsLeftBehindAfterTheGrace) {
   claim(0, child);
   park(0, Time::zero() + 1_us);
   ASSERT_TRUE(coordinator_->wait_ready(kNoWait));
-  ASSERT_TRUE(coordinator_->open_window(Time::never()));
+  ASSERT_EQ(coordinator_->next_step(Time::never()).turn, Turn::kHosts);
   EXPECT_TRUE(coordinator_->wait_ready(kLong));
   EXPECT_EQ(slot(0).excluded.load(), 1u);
   EXPECT_EQ(segment_->header().detaches.load(), 1u);
@@ -167,7 +220,7 @@ TEST_F(CoordinatorTest, FailureIsReadableAndStopsTheClock) {
   claim(0);
   park(0, Time::zero() + 1_us);
   coordinator_->fail("a reason");
-  EXPECT_EQ(coordinator_->open_window(Time::never()), std::nullopt);
+  EXPECT_EQ(coordinator_->next_step(Time::never()).turn, Turn::kNobody);
   EXPECT_STREQ(segment_->header().error, "a reason");
   EXPECT_EQ(segment_->header().state.load(), RunState::kFailed);
 }

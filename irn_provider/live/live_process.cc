@@ -382,7 +382,7 @@ bool LiveProcess::Impl::give_turn() {
     t->due = false;
     start_running(*t);
     t->turn.store(1);
-    futex_wake_all(t->turn);
+    if (t.get() != leader) futex_wake_all(t->turn);  // the leader is the caller
     return true;
   }
   return false;

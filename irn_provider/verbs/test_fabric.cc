@@ -135,7 +135,7 @@ void TestFabric::collect() {
                    [](const InFlight& a, const InFlight& b) { return a.frame.due_ps < b.frame.due_ps; });
 }
 
-// Only what is due before the last window's end is all there.
+// Only what is due before the end of the switches' turn is all there.
 void TestFabric::enqueue(Time before) {
   std::size_t n = 0;
   for (; n < in_flight_.size() && Time::from_ps(in_flight_[n].frame.due_ps) < before; ++n) {
@@ -189,10 +189,12 @@ void TestFabric::drive_once() {
   coordinator_->take_ended();  // no slot is used twice in a test
   if (!coordinator_->wait_ready(1'000'000)) return;
   collect();
-  enqueue(coordinator_->now());
-  transmit(coordinator_->now());
   recycle();
-  if (!coordinator_->open_window(next_event())) coordinator_->wait_idle(1'000'000);
+  const auto [turn, end] = coordinator_->next_step(next_event());
+  if (turn == lockstep::Turn::kNobody) coordinator_->wait_idle(1'000'000);
+  if (turn != lockstep::Turn::kSwitches) return;
+  enqueue(end);
+  transmit(end);
 }
 
 bool TestFabric::reap() {

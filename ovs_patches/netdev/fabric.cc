@@ -96,7 +96,7 @@ void Fabric::refresh(std::uint32_t index) {
 void Fabric::collect() {
   const auto take_over = [this](std::uint32_t vf) {
     const std::uint32_t port = segment_.hosts()[segment_.vfs()[vf].host].port;
-    ports_[port].host->collect(vf, coordinator_.now());
+    ports_[port].host->collect(vf);
     refresh(port);
   };
   std::ranges::for_each(coordinator_.participants(), take_over);

@@ -175,7 +175,7 @@ void Fabric::deliver(Passing& passing) {
 }
 
 void Fabric::depart(Port& port, PacketRef packet, Time departure, Time due) {
-  if (due < end_)
+  if (due < (port.host ? coordinator_.now() : end_))  // it would come too late
     throw RunError(std::string("the lookahead is larger than the link at ") + port.entry.interface);
   if (packet->kind != PacketKind::kPfc && packet->ecn == Ecn::kCe) write_ce(bytes_of(*packet));
   capture(port, departure, *packet, PcapngDirection::kOutbound);

@@ -205,7 +205,7 @@ TEST(FabricTest, RingCountersThatLieCostBoundedWork) {
   w.vf(1).slot().returns.tail.store(std::uint64_t{1} << 60);
   w.vf(1).send(at(1_us), w.host(0));
   w.vf(0).slot().promise_ps.store(0);
-  for (int i = 0; i < 20; ++i) w.window();
+  for (int i = 0; i < 20; ++i) w.step();
   EXPECT_EQ(psns(w.vf(0).received()), (std::vector<std::uint32_t>{1}));
 }
 

@@ -26,7 +26,7 @@ HostLink::HostLink(lockstep::Segment& segment, std::uint32_t host, FrameBank& ba
 
 // A ring holds at most its capacity: whatever its counters say beyond that, a process that tampers with them
 // costs no more than that much work per window.
-void HostLink::collect(std::uint32_t vf, Time now) {
+void HostLink::collect(std::uint32_t vf) {
   Vf& v = local(vf);
   for (std::uint32_t n = v.returns.capacity(); n > 0; --n) {
     const std::uint32_t* frame = v.returns.front();
@@ -40,14 +40,14 @@ void HostLink::collect(std::uint32_t vf, Time now) {
     const FrameDescriptor descriptor = *d;  // one read: its owner could change it between check and use
     v.tx.pop();
     if (bank_.take(vf, descriptor.frame))
-      v.sent.push_back(look_at(descriptor, now));
+      v.sent.push_back(look_at(descriptor));
     else
       ++in_.malformed_frames;
   }
   find_next();
 }
 
-HostLink::Arrival HostLink::look_at(const FrameDescriptor& d, Time now) {
+HostLink::Arrival HostLink::look_at(const FrameDescriptor& d) {
   const std::span<const std::byte> bytes = segment_.frame(d.frame);
   Arrival a{.due = Time::from_ps(d.due_ps),
             .frame = d.frame,
@@ -56,12 +56,12 @@ HostLink::Arrival HostLink::look_at(const FrameDescriptor& d, Time now) {
             .retransmission = d.retransmission != 0,
             .pfc = {},
             .view = {}};
-  if (a.due < now) {
+  if (a.due < coordinator_.earliest_arrival()) {
     segment_.header().late_frames.fetch_add(1, std::memory_order_relaxed);
-    a.due = now;
+    a.due = coordinator_.earliest_arrival();
   }
-  // What its NIC sent before `now` arrives one serialisation and one delay later at the latest.
-  const Time latest = now + wire_.wire_time(Bytes::from_count(a.length)) + host_.nic.link_delay;
+  // What its NIC sent in its window arrives one serialisation and one delay after the end at the latest.
+  const Time latest = coordinator_.now() + wire_.wire_time(Bytes::from_count(a.length)) + host_.nic.link_delay;
   const bool sound = a.length == d.length && a.due <= latest;
   a.due = std::min(a.due, latest);
   if (!sound) return a;

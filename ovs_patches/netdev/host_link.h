@@ -42,9 +42,9 @@ class HostLink {
            lockstep::Coordinator& coordinator, LinkCounters& in, LinkCounters& out);
 
   // --- from the host. `vf`: index in the segment, one of this host's.
-  void collect(
-      std::uint32_t vf,
-      Time now);  // takes over what its rings hold; frames due before `now` count as late and are due now
+  // Takes over what its rings hold; frames due before the coordinator's earliest_arrival() count as late and are
+  // due then.
+  void collect(std::uint32_t vf);
   Time next_due() const { return next_due_; }  // of the next arrival; Time::never() when none waits
   std::optional<Arrival> take(Time end);       // the next frame that arrives before `end`
 
@@ -61,7 +61,7 @@ class HostLink {
     std::deque<Arrival> sent;  // `due` as its NIC computed it
   };
   Vf& local(std::uint32_t vf) { return vfs_[vf - first_vf_]; }
-  Arrival look_at(const lockstep::FrameDescriptor& d, Time now);
+  Arrival look_at(const lockstep::FrameDescriptor& d);
   void find_next();
   bool alive(std::uint32_t vf) const;
   void push(std::uint32_t vf, std::uint32_t frame, Time due, const Packet& packet);

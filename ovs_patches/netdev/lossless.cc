@@ -24,11 +24,13 @@ using rocelab::RunError;
 using rocelab::Time;
 using rocelab::lockstep::PortEntry;
 using rocelab::lockstep::Segment;
+using rocelab::lockstep::Step;
+using rocelab::lockstep::Turn;
 
 namespace {
-// Windows in which nothing goes through the datapath are run on the spot; after this many the caller looks at
+// Steps in which nothing goes through the datapath are run on the spot; after this many the caller looks at
 // its management traffic.
-constexpr int kWindowsPerTurn = 8;
+constexpr int kStepsPerTurn = 8;
 // A datapath that is being reconfigured may drop what it gets. Time stands meanwhile, so that trying again
 // changes nothing.
 constexpr auto kDatapathPatience = std::chrono::milliseconds(300);
@@ -99,20 +101,23 @@ void finish_pass(lossless_fabric* f) {
     f->missing_since = now;
 }
 
-// One window: what the datapath returned is worked off, and if the hosts are ready the next one is opened.
-lossless_state run_window(lossless_fabric* f) {
-  if (f->pass_open) f->work([f] { finish_pass(f); });
+// One step: what the datapath returned is worked off; then it is the switches' turn again, or the hosts'.
+lossless_state run_step(lossless_fabric* f) {
+  if (f->pass_open) f->work([&] { finish_pass(f); });
   if (f->failed) return LOSSLESS_IDLE;
   if (f->pass_open) return LOSSLESS_FRAMES;
   if (!f->coordinator.wait_ready(0)) return LOSSLESS_WAITING;
-  f->work([f] {
+  Turn turn = Turn::kNobody;
+  f->work([&] {
     f->fabric.collect();
-    const std::optional<Time> end = f->coordinator.open_window(f->fabric.next_event());
-    if (!end) return;
-    f->fabric.begin_pass(*end);
+    const Step step = f->coordinator.next_step(f->fabric.next_event());
+    turn = step.turn;
+    if (turn != Turn::kSwitches) return;
+    f->fabric.begin_pass(step.end);
     f->pass_open = true;
   });
-  return f->pass_open && !f->failed ? LOSSLESS_FRAMES : LOSSLESS_IDLE;
+  if (f->failed || turn == Turn::kNobody) return LOSSLESS_IDLE;
+  return turn == Turn::kHosts ? LOSSLESS_WAITING : LOSSLESS_FRAMES;
 }
 
 }  // namespace
@@ -159,9 +164,9 @@ void lossless_set_ready_byte(lossless_fabric* f, size_t port, uint8_t* byte) {
 }
 
 lossless_state lossless_turn(lossless_fabric* f) {
-  for (int i = 0; i < kWindowsPerTurn; ++i) {
+  for (int i = 0; i < kStepsPerTurn; ++i) {
     if (f->visitors.load(std::memory_order_relaxed) > 0) sched_yield();
-    f->last = run_window(f);
+    f->last = run_step(f);
     if (f->last != LOSSLESS_FRAMES || f->fabric.pending() > 0) return f->last;
   }
   return f->last = LOSSLESS_WAITING;

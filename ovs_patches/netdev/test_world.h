@@ -35,21 +35,24 @@ class TestWorld {
   }
   const lockstep::HostEntry& host(std::uint32_t index) { return segment->hosts()[index]; }
 
-  // One window. False: nothing to do.
-  bool window() {
+  // One step. False: nothing to do.
+  bool step() {
     EXPECT_TRUE(coordinator->wait_ready(0));
     fabric->collect();
-    const auto end = coordinator->open_window(fabric->next_event());
-    if (!end) return false;
-    for (auto& v : vfs) v->run();
-    fabric->begin_pass(*end);
+    const auto [turn, end] = coordinator->next_step(fabric->next_event());
+    if (turn == lockstep::Turn::kNobody) return false;
+    if (turn == lockstep::Turn::kHosts) {
+      for (auto& v : vfs) v->run();
+      return true;
+    }
+    fabric->begin_pass(end);
     int tries = 0;
     do forward_all();
     while (!fabric->finish_pass(++tries == 20));
     return true;
   }
   void run() {
-    while (window()) {
+    while (step()) {
     }
     fabric->collect();
   }

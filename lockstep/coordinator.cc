@@ -17,9 +17,9 @@
 namespace rocelab::lockstep {
 namespace {
 
-// Looks at the word this often, giving the processor away in between, before it sleeps: a barrier is usually
-// a few microseconds away, a futex wake-up costs as much.
-constexpr int kYieldsBeforeSleep = 40;
+// Looks at the word this often, giving the processor away in between, before it sleeps. More than a few yields
+// only take the processor from those that are waited for.
+constexpr int kYieldsBeforeSleep = 5;
 constexpr std::int64_t kMostYieldingNs = 50'000;
 constexpr std::int64_t kCheckEveryNs = 1'000'000;
 

@@ -20,9 +20,10 @@ namespace {
 
 constexpr std::uint64_t align(std::uint64_t n, std::uint64_t to) { return (n + to - 1) / to * to; }
 
-// Programs and switch must have been built from the same declarations.
+// Programs and switch must have been built from the same declarations: sizes, and the text of the headers that
+// hold them (CMakeLists.txt), so that a field which moves inside a struct is noticed too.
 constexpr std::uint64_t layout_hash() {
-  std::uint64_t hash = 0xcbf29ce484222325;
+  std::uint64_t hash = ROCELAB_LAYOUT_TEXT_HASH;
   for (const std::uint64_t size : {sizeof(Header), sizeof(HostEntry), sizeof(SwitchEntry), sizeof(PortEntry),
                                    sizeof(VfSlot), sizeof(HostPort), sizeof(FrameDescriptor),
                                    sizeof(NicConfig), sizeof(SwitchConfig), sizeof(PortConfig)})
@@ -56,7 +57,7 @@ void lay_out(Header& h) {
 std::uint32_t ring_capacity(const SegmentPlan& plan, Duration lookahead) {
   std::int64_t most = 64;
   for (const PortEntry& p : plan.ports)
-    most = std::max(most, (p.config.delay + 2 * lookahead) / wire_time(kMinFrameBytes, p.config.rate) + 2);
+    most = std::max(most, (p.config.delay + 4 * lookahead) / wire_time(kMinFrameBytes, p.config.rate) + 2);
   return static_cast<std::uint32_t>(std::bit_ceil(static_cast<std::uint64_t>(2 * most)));
 }
 

@@ -32,7 +32,7 @@ using lockstep::VfState;
 
 namespace {
 
-constexpr int kYieldsBeforeSleep = 20;  // see lockstep/coordinator.cc
+constexpr int kYieldsBeforeSleep = 3;  // see lockstep/coordinator.cc
 constexpr std::int64_t kLookAroundNs =
     200'000'000;  // a leader without a window checks that the switch process lives
 

@@ -17,8 +17,8 @@
 namespace rocelab::lockstep {
 namespace {
 
-// Looks at the word this often, giving the processor away in between, before it sleeps. More than a few yields
-// only take the processor from those that are waited for.
+// Looks at the word this often, giving the processor away in between, before it sleeps. More than a few
+// yields only take the processor from those that are waited for.
 constexpr int kYieldsBeforeSleep = 5;
 constexpr std::int64_t kMostYieldingNs = 50'000;
 constexpr std::int64_t kCheckEveryNs = 1'000'000;
@@ -143,8 +143,9 @@ bool Coordinator::held_back_by_pace(Time next) {
   return static_cast<double>(now - pace_epoch_ns_) < next.seconds() * header_.pace * 1e9;
 }
 
-// Time `t` is what a program sees that joins from now on. Publish first, then look for holders again: one that
-// begins to hold now either is seen here, or sees the new time and joins behind it. False: somebody holds.
+// Time `t` is what a program sees that joins from now on. Publish first, then look for holders again: one
+// that begins to hold now either is seen here, or sees the new time and joins behind it. False: somebody
+// holds.
 bool Coordinator::publish(Time t) {
   if (t.ps() > header_.committed_ps.load()) header_.committed_ps.store(t.ps());
   return !anyone_owes();

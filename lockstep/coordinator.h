@@ -51,7 +51,8 @@ class Coordinator {
   // waiting in tx rings.
   //   kSwitches  the caller runs the switches' events before `end`
   //   kHosts     the window up to `end` is already granted to the VFs that have events in it
-  //   kNobody    nothing to do anywhere (time stands until somebody posts), the gate is closed, somebody holds
+  //   kNobody    nothing to do anywhere (time stands until somebody posts), the gate is closed, somebody
+  //   holds
   //              time, or a pace holds it back
   Step next_step(Time switch_next);
 
@@ -73,8 +74,8 @@ class Coordinator {
   void release(std::uint32_t vf);
 
   Time now() const { return now_; }  // end of the hosts' last window
-  // What a host sent in its last window is due at this time or later; what is due earlier comes from a process
-  // that time has gone on without.
+  // What a host sent in its last window is due at this time or later; what is due earlier comes from a
+  // process that time has gone on without.
   Time earliest_arrival() const { return std::max(switches_now_, now_ - lookahead_); }
   bool gate_open() const { return gate_open_; }
   // Ends the run with an error that runner and programs can read.
@@ -107,7 +108,7 @@ class Coordinator {
   Header& header_;
   const Duration lookahead_;
   bool switches_linked_ = false;  // to each other
-  Time now_ = Time::zero();           // hosts
+  Time now_ = Time::zero();       // hosts
   Time switches_now_ = Time::zero();
   bool gate_open_ = false;
   std::uint32_t seq_ = 0;

@@ -20,8 +20,8 @@ namespace {
 
 constexpr std::uint64_t align(std::uint64_t n, std::uint64_t to) { return (n + to - 1) / to * to; }
 
-// Programs and switch must have been built from the same declarations: sizes, and the text of the headers that
-// hold them (CMakeLists.txt), so that a field which moves inside a struct is noticed too.
+// Programs and switch must have been built from the same declarations: sizes, and the text of the headers
+// that hold them (CMakeLists.txt), so that a field which moves inside a struct is noticed too.
 constexpr std::uint64_t layout_hash() {
   std::uint64_t hash = ROCELAB_LAYOUT_TEXT_HASH;
   for (const std::uint64_t size : {sizeof(Header), sizeof(HostEntry), sizeof(SwitchEntry), sizeof(PortEntry),

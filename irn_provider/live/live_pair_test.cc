@@ -116,7 +116,8 @@ class LivePairTest : public ::testing::Test {
           ring.pop();
         }
       }
-      if (coordinator.next_step(Time::never()).turn == lockstep::Turn::kNobody) coordinator.wait_idle(1'000'000);
+      if (coordinator.next_step(Time::never()).turn == lockstep::Turn::kNobody)
+        coordinator.wait_idle(1'000'000);
     }
     std::vector<int> status(children.size());
     for (std::size_t i = 0; i < children.size(); ++i) waitpid(children[i], &status[i], 0);

@@ -4,10 +4,10 @@
 //
 // One step, driven from outside (lossless.cc):   collect -> Coordinator::next_step(next_event()) -> if it is
 // the switches' turn, up to T: begin_pass(T) -> receive/on_forwarded -> finish_pass. All frames due before T
-// were sent in earlier steps, so they are known at begin_pass; they go through the pipeline in any order, and finish_pass lets the models
-// work in due order up to T. What departs is due at T or later (the lookahead). Nothing depends on the order
-// in which the pipeline asks for frames or returns them. One thread at a time. Errors of the run are thrown
-// as RunError; the fabric is of no use afterwards.
+// were sent in earlier steps, so they are known at begin_pass; they go through the pipeline in any order, and
+// finish_pass lets the models work in due order up to T. What departs is due at T or later (the lookahead).
+// Nothing depends on the order in which the pipeline asks for frames or returns them. One thread at a time.
+// Errors of the run are thrown as RunError; the fabric is of no use afterwards.
 #pragma once
 
 #include <array>

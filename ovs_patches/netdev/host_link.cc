@@ -61,7 +61,8 @@ HostLink::Arrival HostLink::look_at(const FrameDescriptor& d) {
     a.due = coordinator_.earliest_arrival();
   }
   // What its NIC sent in its window arrives one serialisation and one delay after the end at the latest.
-  const Time latest = coordinator_.now() + wire_.wire_time(Bytes::from_count(a.length)) + host_.nic.link_delay;
+  const Time latest =
+      coordinator_.now() + wire_.wire_time(Bytes::from_count(a.length)) + host_.nic.link_delay;
   const bool sound = a.length == d.length && a.due <= latest;
   a.due = std::min(a.due, latest);
   if (!sound) return a;

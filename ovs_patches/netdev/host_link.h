@@ -42,8 +42,8 @@ class HostLink {
            lockstep::Coordinator& coordinator, LinkCounters& in, LinkCounters& out);
 
   // --- from the host. `vf`: index in the segment, one of this host's.
-  // Takes over what its rings hold; frames due before the coordinator's earliest_arrival() count as late and are
-  // due then.
+  // Takes over what its rings hold; frames due before the coordinator's earliest_arrival() count as late and
+  // are due then.
   void collect(std::uint32_t vf);
   Time next_due() const { return next_due_; }  // of the next arrival; Time::never() when none waits
   std::optional<Arrival> take(Time end);       // the next frame that arrives before `end`

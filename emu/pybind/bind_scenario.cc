@@ -5,6 +5,8 @@
 #include "emu/runner/plan.h"
 #include "emu/runner/routing.h"
 #include "emu/runner/scenario.h"
+#include "emu/runner/topology_file.h"
+#include "emu/runner/traffic_file.h"
 
 namespace py = pybind11;
 using namespace py::literals;
@@ -16,7 +18,8 @@ py::list hosts(const RunPlan& plan) {
   py::list list;
   for (const lockstep::HostEntry& h : plan.segment.hosts)
     list.append(py::dict("name"_a = h.name, "ipv4"_a = ipv4_text(h.ipv4), "mac"_a = mac_text(h.mac),
-                         "node"_a = h.node, "port"_a = h.port));
+                         "node"_a = h.node, "port"_a = h.port,
+                         "number"_a = plan.settings.topology.number_of(h.node)));
   return list;
 }
 
@@ -44,7 +47,8 @@ py::list switches(const RunPlan& plan) {
       if (route.switch_index == s)
         for (const std::string& line : openflow(route)) rules.append(line);
     list.append(py::dict("name"_a = entry.name, "node"_a = entry.node, "ports"_a = py::tuple(indices),
-                         "openflow"_a = py::tuple(rules)));
+                         "openflow"_a = py::tuple(rules),
+                         "number"_a = plan.settings.topology.number_of(entry.node)));
   }
   return list;
 }
@@ -55,8 +59,8 @@ py::list flows(const RunPlan& plan) {
     list.append(py::dict("id"_a = f.id, "group"_a = f.group, "src"_a = plan.segment.hosts[f.src].name,
                          "dst"_a = plan.segment.hosts[f.dst].name, "op"_a = to_string(f.op),
                          "size"_a = f.size.count(), "message_size"_a = f.message_size.count(),
-                         "start_ps"_a = f.start.ps(), "qps"_a = f.qps, "packets"_a = f.packets,
-                         "alone_ps"_a = f.alone.ps()));
+                         "dst_port"_a = destination_port(plan, f), "start_ps"_a = f.start.ps(),
+                         "qps"_a = f.qps, "packets"_a = f.packets, "alone_ps"_a = f.alone.ps()));
   return list;
 }
 
@@ -136,6 +140,17 @@ void bind_scenario(py::module_& m) {
       .def_property_readonly("parameters", parameters)
       .def("flow_lines", flow_lines, "The flow list as the traffic program reads it.")
       .def("host_lines", host_lines, "Names and addresses as the traffic program reads them.")
+      .def(
+          "topology_file", [](const RunPlan& plan) { return topology_file(plan.settings.topology); },
+          "topology.txt of other simulators.")
+      .def(
+          "traffic_file",
+          [](const RunPlan& plan, const std::string& dialect, std::int64_t epoch_ps) {
+            TrafficFileOptions options;
+            options.epoch = Duration::from_ps(epoch_ps);
+            return traffic_file(plan, dialect_of(dialect), options);
+          },
+          "dialect"_a, "epoch_ps"_a, "flow.txt of other simulators: hpcc, conweave or ns3-rdma.")
       .def("ping_pong_ps", ping_pong_ps, "a"_a, "b"_a, "bytes"_a,
            "One iteration of a ping-pong on the idle network.");
   m.def("make_plans", make_plans, "scenario"_a, "One plan per label and seed, label by label.");

@@ -45,6 +45,14 @@ class Clock(str, Enum):
     wall = "wall"
 
 
+class Dialect(str, Enum):
+    """Other simulators that read and write text files of their own."""
+
+    hpcc = "hpcc"
+    conweave = "conweave"
+    ns3_rdma = "ns3-rdma"
+
+
 _SCENARIO = typer.Argument(
     ..., show_default=False, metavar="SCENARIO", help="A TOML file, e.g. scenarios/incast.toml."
 )
@@ -161,6 +169,27 @@ def down(run_id: Optional[str] = _RUN) -> int:
     """End a kept topology."""
     require_root("`down`")
     return _call("rocelab.live.commands", "down", run_id=run_id)
+
+
+@app.command(epilog=_example("export out/incast --dialect conweave"))
+def export(
+    path: Path = typer.Argument(
+        ..., show_default=False, metavar="PATH", help="A result's folder, e.g. out/incast, or a scenario."
+    ),
+    dialect: Dialect = typer.Option(Dialect.hpcc, help="Whose files; ns3-rdma: of scenarios only."),
+    epoch: float = typer.Option(2.0, min=0, help="What the files call experiment time 0, in seconds."),
+    to: Optional[Path] = typer.Option(
+        None, show_default=False, metavar="DIR", help="Where they go; default: export in the result's folder."
+    ),
+    no_install: bool = _NO_INSTALL,
+) -> int:
+    """Write fct.txt and pfc.txt of a result, or topology.txt and flow.txt of a scenario, for other simulators' scripts."""
+    if path.is_file():
+        set_up(live=False)
+    interchange = importlib.import_module("rocelab.interchange")
+    for file in interchange.export(path, dialect.value, to, epoch):
+        print(file)
+    return 0
 
 
 @app.command(epilog=_example("test --fast --label unit --label python"))

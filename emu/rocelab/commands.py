@@ -23,6 +23,7 @@ COMMANDS = (
     Command("env", "print the environment of a host's programs"),
     Command("stat", "show counters of NICs and switches"),
     Command("down", "end a kept topology"),
+    Command("export", "write results or scenarios as other simulators' files", ("build", "results")),
     Command("test", "run every test", (*_LIVE, "test")),
     Command("bench", "measure rocelab itself", _LIVE),
     Command("clean", "remove what killed runs left behind"),

@@ -44,6 +44,7 @@ class HostPlan:
     mac: str
     node: int
     port: int  # index into RunPlan.ports: the switch port that the host hangs on
+    number: int = 0  # of the node in other simulators' files
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,7 @@ class SwitchPlan:
     node: int
     ports: tuple[int, ...]  # indices into RunPlan.ports
     openflow: tuple[str, ...]  # lines for `ovs-ofctl add-flows`
+    number: int = 0  # of the node in other simulators' files
 
 
 @dataclass(frozen=True)
@@ -82,6 +84,7 @@ class FlowPlan:
     qps: int
     packets: int
     alone_ps: int  # completion time on an idle network
+    dst_port: int = 100  # in other simulators' files: 200 an incast's, 100 others
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,8 @@
 
 namespace rocelab {
 
-Topology read_topology(ConfigSection section);
+// `folder`: of the scenario; files named in it are relative to it.
+Topology read_topology(ConfigSection section, const std::filesystem::path& folder);
 void read_faults(std::vector<ConfigSection> sections, Topology& topology);
 // The algorithm with its parameters, and the marking that goes with them where it needs marks.
 CcPreset read_congestion_control(ConfigSection section, TransportMode mode,
@@ -21,7 +22,6 @@ NicSettings read_nic(ConfigSection section, ConfigSection irn, TransportMode mod
                      const CcConfig& congestion_control);
 TimerSettings read_timers(ConfigSection section, bool pfc);
 EngineSettings read_engine(ConfigSection section);
-// `folder`: of the scenario; files named in it are relative to it.
 std::vector<WorkloadSettings> read_workloads(std::vector<ConfigSection> sections, const Topology& topology,
                                              const std::filesystem::path& folder);
 

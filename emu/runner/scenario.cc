@@ -159,7 +159,7 @@ Settings read_settings(const Variant& variant, const std::filesystem::path& fold
   s.parameters.push_back({"mode", variant.definition.mode == TransportMode::kIrn ? "\"irn\"" : "\"roce\""});
   s.parameters.push_back({"pfc", variant.definition.pfc ? "true" : "false"});
   root.require("topology");
-  s.topology = read_topology(root.table("topology"));
+  s.topology = read_topology(root.table("topology"), folder);
   read_faults(root.tables("fault"), s.topology);
   const LabelDefinition& label = variant.definition;
   const CcPreset cc = read_congestion_control(root.table("congestion_control"), label.mode, &s.parameters);

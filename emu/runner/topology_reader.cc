@@ -3,13 +3,15 @@
 #include <stdexcept>
 
 #include "emu/runner/readers.h"
+#include "emu/runner/text_file.h"
+#include "emu/runner/topology_file.h"
 
 namespace rocelab {
 namespace {
 
 constexpr std::uint32_t kMaxHosts = 1024;
 
-enum class Family { kStar, kDumbbell, kParkingLot, kRing, kLeafSpine, kFatTree, kCustom };
+enum class Family { kStar, kDumbbell, kParkingLot, kRing, kLeafSpine, kFatTree, kCustom, kFile };
 
 void check_hosts(ConfigSection& section, std::uint32_t hosts) {
   if (hosts > kMaxHosts)
@@ -132,6 +134,14 @@ Topology read_line(ConfigSection& section, LinkSpeed link, bool ring) {
   return ring ? make_ring(switches, hosts, link, trunk) : make_parking_lot(switches, hosts, link, trunk);
 }
 
+Topology read_topology_file(ConfigSection& section, const std::filesystem::path& folder) {
+  section.require("file");
+  const std::filesystem::path file = folder / section.text("file", "");
+  Topology topology = parse_topology_file(read_text(file), file.string());
+  check_hosts(section, topology.hosts());
+  return topology;
+}
+
 Topology generate(ConfigSection& section, Family family, LinkSpeed link) {
   switch (family) {
     case Family::kStar:
@@ -149,6 +159,7 @@ Topology generate(ConfigSection& section, Family family, LinkSpeed link) {
     case Family::kFatTree:
       return read_fat_tree(section, link);
     case Family::kCustom:
+    case Family::kFile:
       break;
   }
   return read_custom(section);
@@ -156,14 +167,15 @@ Topology generate(ConfigSection& section, Family family, LinkSpeed link) {
 
 }  // namespace
 
-Topology read_topology(ConfigSection section) {
+Topology read_topology(ConfigSection section, const std::filesystem::path& folder) {
   section.require("kind");
   const auto family = static_cast<Family>(section.choice(
-      "kind", {"star", "dumbbell", "parking-lot", "ring", "leaf-spine", "fat-tree", "custom"}, 0));
-  const LinkSpeed link = read_speed(section, "rate", "delay", {});
+      "kind", {"star", "dumbbell", "parking-lot", "ring", "leaf-spine", "fat-tree", "custom", "file"}, 0));
+  const LinkSpeed link = family == Family::kFile ? LinkSpeed{} : read_speed(section, "rate", "delay", {});
   Topology topology;
   try {
-    topology = generate(section, family, link);
+    topology =
+        family == Family::kFile ? read_topology_file(section, folder) : generate(section, family, link);
     for (ConfigSection& entry : section.tables("link"))
       read_link(std::move(entry), topology, link, family == Family::kCustom);
     section.finish();

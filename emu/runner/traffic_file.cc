@@ -1,9 +1,11 @@
 #include "emu/runner/traffic_file.h"
 
 #include <array>
+#include <cstdio>
 #include <limits>
 #include <map>
 #include <set>
+#include <stdexcept>
 
 #include "emu/runner/text_file.h"
 
@@ -62,6 +64,9 @@ TrafficLine parse_line(const TextLines& lines, TrafficDialect dialect) {
   }
   line.size = lines.integer(size, "the size");
   if (line.size <= 0) lines.fail("a flow needs at least one byte, not " + words[size]);
+  // A start of whole seconds, months after the epoch, is a size in bytes.
+  if (dialect == TrafficDialect::kNs3Rdma && !is_decimal(words[4]) && words[4].size() > 6)
+    wrong_dialect(lines, dialect, TrafficDialect::kHpcc);
   line.start_ps = lines.seconds_to_ps(size + 1, "the start");
   if (dialect == TrafficDialect::kNs3Rdma) {
     line.end_ps = lines.seconds_to_ps(5, "the end");
@@ -74,6 +79,12 @@ TrafficLine parse_line(const TextLines& lines, TrafficDialect dialect) {
 }
 
 }  // namespace
+
+TrafficDialect dialect_of(const std::string& name) {
+  for (std::size_t d = 0; d < kNames.size(); ++d)
+    if (name == kNames[d]) return static_cast<TrafficDialect>(d);
+  throw std::invalid_argument("there is no dialect \"" + name + "\"");
+}
 
 std::vector<TrafficLine> parse_traffic(const std::string& text, const std::string& name,
                                        TrafficDialect dialect) {
@@ -129,6 +140,39 @@ std::vector<ListedFlow> listed_flows(const std::vector<TrafficLine>& lines, cons
     flows.push_back(std::move(flow));
   }
   return flows;
+}
+
+std::uint32_t destination_port(const RunPlan& plan, const Flow& flow) {
+  const std::size_t colon = flow.group.rfind(':');
+  if (colon != std::string::npos) return static_cast<std::uint32_t>(std::stoul(flow.group.substr(colon + 1)));
+  for (const WorkloadSettings& w : plan.settings.workloads)
+    if (w.name == flow.group && w.kind == WorkloadKind::kIncast) return 200;
+  return 100;
+}
+
+std::string traffic_file(const RunPlan& plan, TrafficDialect dialect, const TrafficFileOptions& options) {
+  const auto seconds = [](std::int64_t ps) {
+    const std::int64_t ns = (ps + 500) / 1000;
+    std::array<char, 48> text{};
+    std::snprintf(text.data(), text.size(), "%lld.%09lld", static_cast<long long>(ns / 1'000'000'000),
+                  static_cast<long long>(ns % 1'000'000'000));
+    return std::string(text.data());
+  };
+  std::string text = std::to_string(plan.flows.size()) + "\n";
+  for (const Flow& flow : plan.flows) {
+    const std::int64_t start = (flow.start - Time::zero() + options.epoch).ps(),
+                       unit = options.packet_payload.count();
+    text += std::to_string(plan.settings.topology.number_of(flow.src)) + " " +
+            std::to_string(plan.settings.topology.number_of(flow.dst)) + " " + std::to_string(kPriority) +
+            " ";
+    if (dialect == TrafficDialect::kHpcc) text += std::to_string(destination_port(plan, flow)) + " ";
+    if (dialect == TrafficDialect::kNs3Rdma)
+      text += std::to_string((flow.size.count() + unit - 1) / unit) + " " + seconds(start) + " " +
+              seconds(start + flow.alone.ps() + (1_s).ps()) + "\n";
+    else
+      text += std::to_string(flow.size.count()) + " " + seconds(start) + "\n";
+  }
+  return text;
 }
 
 }  // namespace rocelab

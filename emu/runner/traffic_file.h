@@ -12,11 +12,14 @@
 #include <string>
 #include <vector>
 
+#include "emu/runner/plan.h"
 #include "emu/runner/scenario.h"
 
 namespace rocelab {
 
 enum class TrafficDialect : std::uint8_t { kHpcc, kConweave, kNs3Rdma };
+
+TrafficDialect dialect_of(const std::string& name);  // throws std::invalid_argument
 
 struct TrafficLine {
   std::uint32_t src = 0, dst = 0;  // node numbers
@@ -42,5 +45,13 @@ struct TrafficFileOptions {
 std::vector<ListedFlow> listed_flows(const std::vector<TrafficLine>& lines, const std::string& file,
                                      const WorkloadSettings& w, const TrafficFileOptions& options,
                                      const Topology& topology);
+
+// The flows of a plan as such a file; starts are rounded to a nanosecond. ns3-rdma counts whole packets, and
+// is told that a flow may last a second longer than it needs alone.
+std::string traffic_file(const RunPlan& plan, TrafficDialect dialect, const TrafficFileOptions& options);
+
+// What hpcc's analysis scripts tell apart by it: 200 the flows of an incast, 100 others; of a group NAME:PORT
+// that port.
+std::uint32_t destination_port(const RunPlan& plan, const Flow& flow);
 
 }  // namespace rocelab

@@ -1,0 +1,177 @@
+"""Results and scenarios as files of other RDMA simulators: fct.txt, pfc.txt, topology.txt, flow.txt. docs/interchange.md describes them.
+
+Dialects differ in how they name nodes in fct.txt, by address (hpcc) or by number (conweave), and in the columns of flow.txt.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from rocelab.errors import RocelabError
+from rocelab.scenario import make_plans, read_scenario
+
+EPOCH_S = 2.0  # the generators' base time: what those files call experiment time 0
+_FIRST_SOURCE_PORT = 10000
+_FLOWS = """SELECT s.number, d.number, f.dst_port, f.size, f.posted_ps, f.placed_ps - f.posted_ps, f.alone_s
+  FROM flows f JOIN nodes s ON s.run = f.run AND s.node = f.src JOIN nodes d ON d.run = f.run AND d.node = f.dst
+  WHERE f.run = ? AND f.completed ORDER BY f.posted_ps, f.flow"""
+_PAUSES = """SELECT e.time_ps, n.number, NOT n.is_host, e.port, e.kind = 'paused' FROM events e JOIN nodes n ON n.run = e.run AND n.node = e.node
+  WHERE e.run = ? AND e.kind IN ('paused', 'resumed') ORDER BY e.time_ps, n.number, e.port"""
+
+
+@dataclass(frozen=True)
+class FctLine:
+    """One completed flow. Times in ns; `alone_ns`: on an idle network."""
+
+    src: int  # node numbers
+    dst: int
+    src_port: int
+    dst_port: int
+    size: int
+    start_ns: int
+    fct_ns: int
+    alone_ns: int
+
+
+@dataclass(frozen=True)
+class PfcLine:
+    """A port was paused or may send again."""
+
+    time_ns: int
+    node: int
+    is_switch: bool
+    interface: int  # from 1
+    pause: bool
+
+
+def format_fct(lines: Iterable[FctLine], dialect: str) -> str:
+    def name(node: int) -> str:
+        return _address(node) if dialect == "hpcc" else str(node)
+
+    return "".join(
+        f"{name(x.src)} {name(x.dst)} {x.src_port} {x.dst_port} {x.size} {x.start_ns} {x.fct_ns} {x.alone_ns}\n"
+        for x in lines
+    )
+
+
+def parse_fct(text: str, dialect: str, name: str = "fct.txt") -> list[FctLine]:
+    lines = []
+    for number, words in _rows(text, 8, name):
+        try:
+            ends = [_node(w) if dialect == "hpcc" else int(w) for w in words[:2]]
+            lines.append(FctLine(ends[0], ends[1], *(int(w) for w in words[2:])))
+        except ValueError:
+            raise RocelabError(
+                f"{name}:{number}: this is no line of fct.txt in the dialect {dialect}"
+            ) from None
+    return lines
+
+
+def format_pfc(lines: Iterable[PfcLine]) -> str:
+    return "".join(f"{x.time_ns} {x.node} {int(x.is_switch)} {x.interface} {int(x.pause)}\n" for x in lines)
+
+
+def parse_pfc(text: str, name: str = "pfc.txt") -> list[PfcLine]:
+    lines = []
+    for number, words in _rows(text, 5, name):
+        if words[2] not in "01" or words[4] not in "01" or not all(w.isdigit() for w in words):
+            raise RocelabError(f"{name}:{number}: this is no line of pfc.txt")
+        time_ns, node, kind, interface, pause = (int(w) for w in words)
+        lines.append(PfcLine(time_ns, node, kind == 1, interface, pause == 1))
+    return lines
+
+
+def export(path: Path, dialect: str, to: Path | None = None, epoch_s: float = EPOCH_S) -> list[Path]:
+    """Of a result's folder fct.txt and pfc.txt of each run, of a scenario topology.txt and flow-seedN.txt; the files written."""
+    if path.is_dir():
+        return _export_result(path, dialect, to or path / "export", epoch_s)
+    if not path.is_file():
+        raise RocelabError(f"{path}: there is no such scenario, nor a result's folder such as out/incast")
+    return _export_scenario(path, dialect, to, epoch_s)
+
+
+def _export_scenario(path: Path, dialect: str, to: Path | None, epoch_s: float) -> list[Path]:
+    scenario = read_scenario(path)
+    folder = to or Path("out") / scenario.name / "export"
+    folder.mkdir(parents=True, exist_ok=True)
+    plans = [p for p in make_plans(scenario) if p.label == scenario.labels[0]]  # labels have the same flows
+    files = {folder / "topology.txt": plans[0].native.topology_file()}
+    for plan in plans:
+        files[folder / f"flow-seed{plan.seed}.txt"] = plan.native.traffic_file(dialect, round(epoch_s * 1e12))
+    return _write(files)
+
+
+def _export_result(path: Path, dialect: str, to: Path, epoch_s: float) -> list[Path]:
+    if dialect not in ("hpcc", "conweave"):
+        raise RocelabError(f"results have no dialect {dialect}: write --dialect hpcc or conweave")
+    database = path / "run.sqlite"
+    if not database.is_file():
+        raise RocelabError(f"{path} holds no result: it has no run.sqlite, which `./rocelab run` writes")
+    epoch_ns = round(epoch_s * 1e9)
+    files = {}
+    try:
+        with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as db:
+            seen: set[str] = set()
+            for run, label, seed in db.execute("SELECT run, label, seed FROM runs ORDER BY run").fetchall():
+                folder = to / f"{label}-seed{seed}"
+                files[folder / "fct.txt"] = format_fct(_fct_lines(db, run, epoch_ns), dialect)
+                if label not in seen:  # events are kept of the first seed of each label
+                    files[folder / "pfc.txt"] = format_pfc(_pfc_lines(db, run, epoch_ns))
+                seen.add(label)
+    except sqlite3.DatabaseError as error:
+        raise RocelabError(f"{database}: {error}; run its scenario again") from None
+    return _write(files)
+
+
+def _fct_lines(db: sqlite3.Connection, run: int, epoch_ns: int) -> list[FctLine]:
+    """In the order of their ends, as those simulators write them; the flows of a pair of hosts are told apart by the source port."""
+    flows: dict[tuple[int, int], int] = {}
+    lines = []
+    for src, dst, dst_port, size, posted_ps, fct_ps, alone_s in db.execute(_FLOWS, (run,)):
+        port = flows.setdefault((src, dst), _FIRST_SOURCE_PORT)
+        flows[src, dst] += 1
+        start = epoch_ns + (posted_ps + 500) // 1000
+        lines.append(
+            FctLine(src, dst, port, dst_port, size, start, (fct_ps + 500) // 1000, round(alone_s * 1e9))
+        )
+    return sorted(lines, key=lambda x: x.start_ns + x.fct_ns)
+
+
+def _pfc_lines(db: sqlite3.Connection, run: int, epoch_ns: int) -> list[PfcLine]:
+    return [
+        PfcLine(epoch_ns + (time_ps + 500) // 1000, node, bool(is_switch), port + 1, bool(pause))
+        for time_ps, node, is_switch, port, pause in db.execute(_PAUSES, (run,))
+    ]
+
+
+def _write(files: dict[Path, str]) -> list[Path]:
+    for file, text in files.items():
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    return list(files)
+
+
+def _rows(text: str, columns: int, name: str) -> Iterator[tuple[int, list[str]]]:
+    for number, line in enumerate(text.splitlines(), start=1):
+        words = line.split()
+        if len(words) != columns:
+            raise RocelabError(f"{name}:{number}: a line has {columns} columns, not {len(words)}")
+        yield number, words
+
+
+def _address(node: int) -> str:
+    """11.(node / 256).(node % 256).1"""
+    return f"{0x0B000001 + (node // 256) * 0x10000 + (node % 256) * 0x100:08x}"
+
+
+def _node(address: str) -> int:
+    if len(address) != 8:
+        raise ValueError(address)
+    value = int(address, 16) - 0x0B000001
+    if value < 0 or value % 0x100:
+        raise ValueError(address)
+    return value >> 8

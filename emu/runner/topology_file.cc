@@ -1,0 +1,138 @@
+#include "emu/runner/topology_file.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <stdexcept>
+#include <vector>
+
+#include "emu/runner/quantity.h"
+#include "emu/runner/scenario.h"
+#include "emu/runner/text_file.h"
+
+namespace rocelab {
+namespace {
+
+constexpr std::int64_t kMaxNodes = 8192;
+
+class Reader {
+ public:
+  Reader(const std::string& text, const std::string& name) : lines_(text, name) {}
+
+  Topology read() {
+    read_header();
+    for (std::int64_t id = 0; id < nodes_; ++id)
+      if (!is_switch_[static_cast<std::size_t>(id)]) add(id, "h");
+    for (std::int64_t id = 0; id < nodes_; ++id)
+      if (is_switch_[static_cast<std::size_t>(id)]) add(id, "s");
+    for (std::int64_t i = 0; i < links_; ++i) {
+      if (!lines_.next())
+        lines_.fail("the first line promises " + std::to_string(links_) + " links, but there are " +
+                    std::to_string(i));
+      read_link();
+    }
+    topology_.kind = "file";
+    return std::move(topology_);
+  }
+
+ private:
+  void read_header() {
+    constexpr const char* kHeader = "the first line of a topology file is: nodes, switches, links";
+    if (!lines_.next()) lines_.fail(std::string("is empty: ") + kHeader);
+    if (lines_.words().size() != 3) lines_.fail(kHeader);
+    nodes_ = lines_.integer(0, "the number of nodes");
+    const std::int64_t switches = lines_.integer(1, "the number of switches");
+    links_ = lines_.integer(2, "the number of links");
+    if (nodes_ < 2 || nodes_ > kMaxNodes || switches < 1 || switches >= nodes_ || links_ < 1)
+      lines_.fail("there must be 2.." + std::to_string(kMaxNodes) +
+                  " nodes, at least one of them a switch and one a host, and links");
+    is_switch_.resize(static_cast<std::size_t>(nodes_));
+    if (!lines_.next() || static_cast<std::int64_t>(lines_.words().size()) != switches)
+      lines_.fail("the second line must name the " + std::to_string(switches) + " switches");
+    for (std::size_t w = 0; w < lines_.words().size(); ++w) {
+      const std::size_t id = node(w, "the switch");
+      if (is_switch_[id]) lines_.fail("node " + std::to_string(id) + " is named twice");
+      is_switch_[id] = true;
+    }
+    node_of_.resize(is_switch_.size());
+  }
+
+  std::size_t node(std::size_t word, const char* what) const {
+    const std::int64_t id = lines_.integer(word, what);
+    if (id < 0 || id >= nodes_)
+      lines_.fail(std::string(what) + " " + std::to_string(id) + " is outside 0.." +
+                  std::to_string(nodes_ - 1));
+    return static_cast<std::size_t>(id);
+  }
+
+  void add(std::int64_t id, const char* letter) {
+    const std::string name = letter + std::to_string(id);
+    const std::uint32_t node = letter[0] == 'h' ? topology_.add_host(name) : topology_.add_switch(name);
+    topology_.set_number(node, static_cast<std::uint32_t>(id));
+    node_of_[static_cast<std::size_t>(id)] = node;
+  }
+
+  void read_link() {
+    if (lines_.words().size() != 5)
+      lines_.fail(
+          "a link has five columns: src, dst, rate, delay, error rate; for example 0 32 100Gbps 1000ns 0");
+    const std::size_t a = node(0, "the source"), b = node(1, "the destination");
+    const double error = lines_.real(4, "the error rate");
+    if (error < 0 || error > 1) lines_.fail("the error rate must be in 0..1");
+    try {
+      const Rate rate = parse_rate(lines_.words()[2]);
+      const Duration delay = parse_duration(lines_.words()[3]);
+      if (rate.bps() <= 0) lines_.fail("the rate must be more than 0");
+      if (delay.ps() <= 0)
+        lines_.fail("the delay must be more than 0: time can only advance where links delay");
+      Link& link = topology_.link(topology_.add_link(node_of_[a], node_of_[b], rate, delay));
+      link.a_to_b.drop_rate = link.b_to_a.drop_rate = error;
+    } catch (const QuantityError& problem) {
+      lines_.fail(problem.what());
+    } catch (const std::invalid_argument& problem) {
+      lines_.fail(problem.what());
+    }
+  }
+
+  TextLines lines_;
+  std::int64_t nodes_ = 0, links_ = 0;
+  std::vector<bool> is_switch_;
+  std::vector<std::uint32_t> node_of_;
+  Topology topology_;
+};
+
+// As those files write them: whole Gbps and ns where that is exact.
+std::string rate_text(Rate rate) {
+  constexpr std::int64_t kGiga = 1'000'000'000;
+  return rate.bps() % kGiga == 0 ? std::to_string(rate.bps() / kGiga) + "Gbps"
+                                 : std::to_string(rate.bps()) + "bps";
+}
+
+std::string delay_text(Duration delay) {
+  return delay.ps() % 1000 == 0 ? std::to_string(delay.ps() / 1000) + "ns"
+                                : std::to_string(delay.ps()) + "ps";
+}
+
+}  // namespace
+
+Topology parse_topology_file(const std::string& text, const std::string& name) {
+  return Reader(text, name).read();
+}
+
+std::string topology_file(const Topology& t) {
+  std::string text = std::to_string(t.nodes().size()) + " " + std::to_string(t.switches()) + " " +
+                     std::to_string(t.links().size()) + "\n";
+  for (std::uint32_t s = t.hosts(); s < t.nodes().size(); ++s)
+    text += (s == t.hosts() ? "" : " ") + std::to_string(t.number_of(s));
+  text += "\n";
+  for (const Link& link : t.links()) {
+    std::array<char, 32> error{};
+    const double rate = link.a_to_b.drop_rate == link.b_to_a.drop_rate ? link.a_to_b.drop_rate : 0;
+    std::snprintf(error.data(), error.size(), "%f", rate);
+    text += std::to_string(t.number_of(link.a)) + " " + std::to_string(t.number_of(link.b)) + " " +
+            rate_text(link.rate) + " " + delay_text(link.delay) + " " + error.data() + "\n";
+  }
+  return text;
+}
+
+}  // namespace rocelab

@@ -1,0 +1,24 @@
+// topology.txt, the topology of other RDMA simulators (HPCC, ConWeave, ns3-rdma):
+//
+//   <nodes> <switches> <links>
+//   <ids of the switches>
+//   <src> <dst> <rate> <delay> <error rate>      one line a link, for example  0 32 100Gbps 1000ns 0.000000
+//
+// Text behind the links is a comment there, and ignored here. Nodes that are no switches are hosts. Node 7 is
+// called h7 or s7 here; the error rate becomes the link's drop_rate in both directions.
+#pragma once
+
+#include <string>
+
+#include "emu/runner/topology.h"
+
+namespace rocelab {
+
+// Throws ScenarioError with "name:line: ...".
+Topology parse_topology_file(const std::string& text, const std::string& name);
+
+// The same for any topology, by the numbers of its nodes; faults other than one drop_rate for both directions
+// cannot be said there and are left out.
+std::string topology_file(const Topology& topology);
+
+}  // namespace rocelab

@@ -1,0 +1,92 @@
+#include "emu/runner/topology_file.h"
+
+#include <gtest/gtest.h>
+
+#include "emu/runner/scenario.h"
+#include "emu/runner/text_file.h"
+
+namespace rocelab {
+namespace {
+
+const std::string kSamples = std::string(ROCELAB_SOURCE_DIR) + "/tests/data/interchange/";
+
+std::string complaint(const std::string& text) {
+  try {
+    parse_topology_file(text, "t.txt");
+  } catch (const ScenarioError& error) {
+    return error.what();
+  }
+  return "none";
+}
+
+TEST(TopologyFileTest, FatTreeSampleComesBackByteForByte) {
+  const std::string text = read_text(kSamples + "conweave_fat_k4_100G_OS2.txt");
+  const Topology t = parse_topology_file(text, "sample");
+  t.check();
+  EXPECT_EQ(t.hosts(), 32u);
+  EXPECT_EQ(t.switches(), 20u);
+  EXPECT_EQ(t.links()[0].rate, 100_Gbps);
+  EXPECT_EQ(t.links()[0].delay, 1_us);
+  EXPECT_EQ(topology_file(t), text);
+}
+
+TEST(TopologyFileTest, LeafSpineSampleComesBackAsItsGeneratorWouldWriteTheErrorRate) {
+  const std::string text = read_text(kSamples + "conweave_leaf_spine_128_100G_OS2.txt");
+  const Topology t = parse_topology_file(text, "sample");
+  EXPECT_EQ(t.hosts(), 128u);
+  std::string want;  // with its "0" as "0.000000", and without the comment behind the links
+  std::size_t at = 0;
+  for (int line = 0; line < 194; ++line) {
+    const std::size_t end = text.find('\n', at);
+    want += text.substr(at, end - at) + (line < 2 ? "\n" : ".000000\n");
+    at = end + 1;
+  }
+  EXPECT_EQ(topology_file(t), want);
+}
+
+TEST(TopologyFileTest, HostsMayComeBehindSwitches) {
+  const Topology t = parse_topology_file(read_text(kSamples + "ns3rdma_topology.txt"), "sample");
+  t.check();
+  EXPECT_EQ(t.hosts(), 3u);
+  EXPECT_EQ(t.number_of(t.find("h1")), 1u);
+  EXPECT_EQ(t.number_of(t.find("s0")), 0u);
+  EXPECT_EQ(t.links()[2].delay, 1_us);  // 0.001ms
+  EXPECT_EQ(t.links()[2].rate, 40_Gbps);
+}
+
+TEST(TopologyFileTest, GeneratedTopologiesSurviveTheWay) {
+  Topology made = make_fat_tree({4, 2, {25_Gbps, 300_ns}, {100_Gbps, 1_us}, {400_Gbps, 1_us}});
+  made.link(3).a_to_b.drop_rate = made.link(3).b_to_a.drop_rate = 0.25;
+  const Topology back = parse_topology_file(topology_file(made), "made");
+  ASSERT_EQ(back.links().size(), made.links().size());
+  for (std::size_t i = 0; i < made.links().size(); ++i) {
+    EXPECT_EQ(back.links()[i].a, made.links()[i].a);
+    EXPECT_EQ(back.links()[i].b, made.links()[i].b);
+    EXPECT_EQ(back.links()[i].rate, made.links()[i].rate);
+    EXPECT_EQ(back.links()[i].delay, made.links()[i].delay);
+  }
+  EXPECT_EQ(back.links()[3].b_to_a.drop_rate, 0.25);
+}
+
+TEST(TopologyFileTest, ComplaintsNameTheLine) {
+  const std::string good = "3 1 2\n2\n0 2 40Gbps 1us 0\n1 2 40Gbps 1us 0\n";
+  EXPECT_EQ(complaint(good), "none");
+  EXPECT_EQ(complaint(read_text(kSamples + "ns3rdma_flow.txt")),
+            "t.txt:1: the first line of a topology file is: nodes, switches, links");
+  EXPECT_EQ(complaint("3 1 3\n2\n0 2 40Gbps 1us 0\n1 2 40Gbps 1us 0\n"),
+            "t.txt:4: the first line promises 3 links, but there are 2");
+  EXPECT_EQ(complaint("3 1 2\n3\n"), "t.txt:2: the switch 3 is outside 0..2");
+  EXPECT_EQ(complaint("3 1 2\n2\n0 2 40 1us 0\n").substr(0, 8), "t.txt:3:");
+  EXPECT_EQ(complaint("3 1 2\n2\n0 2 40Gbps 0ns 0\n"),
+            "t.txt:3: the delay must be more than 0: time can only advance where links delay");
+  EXPECT_NE(complaint("3 1 2\n2\n0 1 40Gbps 1us 0\n").find("t.txt:3: a link needs a switch"),
+            std::string::npos);
+  EXPECT_NE(
+      complaint("3 1 2\n2\n0 2 40Gbps 1us 0\n0 2 40Gbps 1us 0\n").find("t.txt:4: host \"h0\" has a link"),
+      std::string::npos);
+  EXPECT_EQ(complaint("3 1 2\n2\n0 2 40Gbps 1us 1.5\n"), "t.txt:3: the error rate must be in 0..1");
+  EXPECT_EQ(complaint("3 1 2\n2\n0 2 40Gbps 1us\n").substr(0, 34), "t.txt:3: a link has five columns: ");
+}
+
+}  // namespace
+}  // namespace rocelab

@@ -113,6 +113,23 @@ py::list labels(const Scenario& scenario) {
   return list;
 }
 
+// What each label resolves to, without drawing flows: enough to tell runs apart.
+py::list settings(const Scenario& scenario) {
+  py::list list;
+  for (const Settings& s : scenario.settings) {
+    py::list parameters;
+    for (const Parameter& p : s.parameters) parameters.append(py::make_tuple(p.key, p.value));
+    list.append(py::dict("label"_a = s.label, "parameters"_a = parameters, "lists"_a = s.lists));
+  }
+  return list;
+}
+
+RunPlan plan_of(const Scenario& scenario, const std::string& label, std::uint64_t seed) {
+  for (const Settings& s : scenario.settings)
+    if (s.label == label) return make_plan(scenario, s, seed);
+  throw py::key_error("no label is called " + label);
+}
+
 }  // namespace
 
 void bind_scenario(py::module_& m) {
@@ -122,6 +139,7 @@ void bind_scenario(py::module_& m) {
       .def_readonly("file", &Scenario::file)
       .def_readonly("seeds", &Scenario::seeds)
       .def_property_readonly("labels", labels)
+      .def_property_readonly("settings", settings)
       .def_property_readonly("comparisons", comparisons);
   m.def(
       "read_scenario",
@@ -153,6 +171,7 @@ void bind_scenario(py::module_& m) {
           "dialect"_a, "epoch_ps"_a, "flow.txt of other simulators: hpcc, conweave or ns3-rdma.")
       .def("ping_pong_ps", ping_pong_ps, "a"_a, "b"_a, "bytes"_a,
            "One iteration of a ping-pong on the idle network.");
+  m.def("make_plan", plan_of, "scenario"_a, "label"_a, "seed"_a);
   m.def("make_plans", make_plans, "scenario"_a, "One plan per label and seed, label by label.");
 }
 

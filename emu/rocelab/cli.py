@@ -63,6 +63,10 @@ _SET = typer.Option(
 _RUN = typer.Option(
     None, "--run", show_default=False, metavar="ID", help="Which kept topology, if there are several."
 )
+_CLUSTER = typer.Option(
+    None, show_default=False, metavar="ADDRESS", help="A Dask scheduler, e.g. tcp://127.0.0.1:8786."
+)
+_JOBS = typer.Option(0, min=0, show_default=False, help="Runs at a time; default: one per core.")
 _NO_INSTALL = typer.Option(
     False, "--no-install", help="Only name missing Debian packages; fail if there are any."
 )
@@ -106,6 +110,29 @@ def run(
         overrides=tuple(overrides),
         out=out,
     )
+
+
+@app.command(
+    epilog=_example("sweep scenarios/fattree_poisson.toml --seeds 1-5 --set workload.poisson.load=0.5")
+)
+def sweep(
+    scenario: Path = _SCENARIO,
+    seeds: Optional[str] = typer.Option(
+        None, show_default=False, metavar="LIST", help="Instead of the scenario's seeds, e.g. 1-5,9."
+    ),
+    overrides: List[str] = _SET,
+    cluster: Optional[str] = _CLUSTER,
+    jobs: int = _JOBS,
+    out: Optional[Path] = typer.Option(
+        None, show_default=False, metavar="DIR", help="Where results go; default: out/sweep-NAME."
+    ),
+    no_install: bool = _NO_INSTALL,
+) -> int:
+    """Run all labels, cases, axes and seeds of a scenario in virtual time, on all cores or a cluster; what is finished is not run again."""
+    _check_scenario(scenario)
+    _check_overrides(overrides)
+    set_up(live=False)
+    return _call("rocelab.sweep.command", "run_sweep", scenario, seeds, tuple(overrides), cluster, jobs, out)
 
 
 @app.command(epilog=_example("up scenarios/pingpong.toml --label irn"))

@@ -18,6 +18,7 @@ _LIVE = ("build", "results", "live")
 
 COMMANDS = (
     Command("run", "run a scenario and write its report", _LIVE),
+    Command("sweep", "run a scenario's axes and seeds on all cores or a cluster", ("build", "results")),
     Command("up", "build a scenario's topology and keep it", _LIVE),
     Command("exec", "run a program on a host of a kept topology"),
     Command("env", "print the environment of a host's programs"),
@@ -41,7 +42,11 @@ def needs(command: Command, words: Sequence[str]) -> tuple[str, ...]:
         word == "--engine=des" or words[i : i + 2] == ["--engine", "des"] for i, word in enumerate(words)
     )
     virtual = virtual or (command.name == "bench" and "des" in words)
-    return tuple(group for group in command.packages if not (virtual and group == "live"))
+    groups = tuple(group for group in command.packages if not (virtual and group == "live"))
+    over_cluster = command.name in ("sweep", "paper") and any(
+        word.partition("=")[0] == "--cluster" for word in words
+    )
+    return (*groups, "cluster") if over_cluster else groups
 
 
 def nearest(name: str) -> str:

@@ -45,6 +45,15 @@ def make_plans(scenario: Scenario) -> tuple[RunPlan, ...]:
         raise RocelabError(str(error)) from None
 
 
+def plan_of(scenario: Scenario, label: str, seed: int) -> RunPlan:
+    """One run of it."""
+    runner = native.module()
+    try:
+        return _plan(runner.make_plan(scenario.native, label, seed))
+    except runner.ScenarioError as error:
+        raise RocelabError(str(error)) from None
+
+
 def _plan(plan: Any) -> RunPlan:
     return RunPlan(
         **plan.scalars,

@@ -39,10 +39,15 @@ Summary = dict[str, Any]
 
 
 def summarise(scenario: Scenario, outcomes: Sequence[RunOutcome], engine: str) -> Summary:
-    runs = [run_summary(outcome) for outcome in outcomes]
-    common = _common([dict((p.key, p.value) for p in o.plan.parameters) for o in outcomes])
-    for run in runs:
-        run["parameters"] = {k: v for k, v in run["parameters"].items() if k not in common}
+    return summarise_runs(scenario, [run_summary(outcome) for outcome in outcomes], engine)
+
+
+def summarise_runs(scenario: Scenario, runs: Sequence[Summary], engine: str) -> Summary:
+    """`runs` are entries as run_summary() makes them; parameters that all have in common go to the top."""
+    common = _common([run["parameters"] for run in runs])
+    runs = [
+        {**run, "parameters": {k: v for k, v in run["parameters"].items() if k not in common}} for run in runs
+    ]
     summary: Summary = _clean(
         {
             "scenario": scenario.name,

@@ -1,11 +1,13 @@
-// The top level of a scenario: labels, axes, seeds, comparisons, and the order in which settings override one
-// another: defaults < the file < the label's `set` < the axes < --set.
+// The top level of a scenario: labels, cases, axes, seeds, comparisons, and the order in which settings
+// override one another: defaults < the extended file < the file < the label's `set` < the case's `set` < the
+// axes < --set.
 #include "emu/runner/scenario.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
+#include "emu/runner/extends.h"
 #include "emu/runner/readers.h"
 #include "emu/runner/text_file.h"
 
@@ -142,17 +144,57 @@ std::vector<Variant> apply_axes(ConfigSection& root, std::vector<Variant> varian
   return variants;
 }
 
+// [[case]]: a name and several keys that change together. Every variant with every case.
+std::vector<Variant> apply_cases(ConfigSection& root, std::vector<Variant> variants) {
+  std::vector<std::pair<std::string, std::vector<std::pair<std::string, ConfigNode>>>> cases;
+  for (ConfigSection& section : root.tables("case")) {
+    section.require("name");
+    const std::string name = section.text("name", "");
+    if (!good_label(name)) section.fail_at("name", "may have letters, digits and +-_.,= only, at most 40");
+    for (const auto& other : cases)
+      if (other.first == name) section.fail_at("name", "= \"" + name + "\" exists already");
+    cases.emplace_back(name, std::vector<std::pair<std::string, ConfigNode>>{});
+    if (const ConfigNode* changes = section.node("set")) flatten(*changes, "", cases.back().second);
+    section.finish();
+  }
+  if (cases.empty()) return variants;
+  std::vector<Variant> product;
+  for (const Variant& base : variants)
+    for (const auto& [name, changes] : cases) {
+      Variant variant = base;
+      variant.label += "," + name;
+      for (const auto& [path, value] : changes) set_path(variant.tree, path, value);
+      product.push_back(std::move(variant));
+    }
+  return product;
+}
+
+// What parameters do not list: the lists of tables, as they stand in the tree after all changes.
+std::string lists_of(const ConfigNode& node, const std::string& path) {
+  std::string text;
+  for (const auto& [key, member] : node.members) {
+    const std::string here = path.empty() ? key : path + "." + key;
+    if (here == "label" || here == "case" || here == "compare") continue;
+    if (member.kind == ConfigNode::Kind::kTable) text += lists_of(member, here);
+    const bool tables = member.kind == ConfigNode::Kind::kArray && !member.items.empty() &&
+                        member.items[0].kind == ConfigNode::Kind::kTable;
+    if (tables) text += here + " = " + render(member) + "\n";
+  }
+  return text;
+}
+
 // Top-level keys that are not settings of a run; asked for so that they count as known.
 void know_top_level(ConfigSection& root) {
   for (const char* key :
-       {"name", "title", "seeds", "transport", "label", "axes", "compare", "topology", "fault", "switch",
-        "nic", "irn", "congestion_control", "timers", "workload", "engine"})
+       {"name", "title", "seeds", "transport", "label", "axes", "case", "compare", "topology", "fault",
+        "switch", "nic", "irn", "congestion_control", "timers", "workload", "engine"})
     root.node(key);
 }
 
 Settings read_settings(const Variant& variant, const std::filesystem::path& folder) {
   Settings s;
   s.label = variant.label;
+  s.lists = lists_of(variant.tree, "");
   ConfigSection root(&variant.tree, "", &s.parameters);
   know_top_level(root);
   root.finish();
@@ -224,6 +266,7 @@ const char* to_string(FlowOp op) {
 Scenario parse_scenario(const std::string& text, const std::string& name,
                         const std::vector<Override>& overrides) {
   ConfigNode tree = parse_toml(text, name);
+  apply_extends(tree, name);
   std::vector<std::pair<std::string, ConfigNode>> last;
   for (const auto& [key, value] : overrides) {
     last.emplace_back(key, parse_value(value, "--set " + key + "=" + value));
@@ -240,7 +283,7 @@ Scenario parse_scenario(const std::string& text, const std::string& name,
   scenario.title = root.text("title", scenario.name);
   scenario.seeds = read_seeds(root);
   const std::vector<LabelDefinition> labels = read_labels(root);
-  std::vector<Variant> variants = apply_axes(root, choose_labels(root, tree, labels));
+  std::vector<Variant> variants = apply_axes(root, apply_cases(root, choose_labels(root, tree, labels)));
   for (Variant& variant : variants) {
     for (const auto& [path, value] : last)
       if (path.rfind("axes.", 0) != 0) set_path(variant.tree, path, value);

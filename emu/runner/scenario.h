@@ -115,6 +115,7 @@ struct Settings {
   std::vector<WorkloadSettings> workloads;
   EngineSettings engine;
   std::vector<Parameter> parameters;  // every key with its resolved value, in the order of docs/scenarios.md
+  std::string lists;  // lists of tables (workloads, faults, links ..), which `parameters` have only in part
 };
 
 struct Comparison {  // a line of summary.json's comparisons

@@ -1,0 +1,106 @@
+"""What a sweep consists of. A point is one run; its key names everything that its result depends on, so that equal keys mean equal results,
+whichever scenario file the point comes from, and a change of scenario, file that it names, or rocelab makes another key."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rocelab import __version__, native
+from rocelab.errors import RocelabError, UsageError
+from rocelab.model import Scenario
+from rocelab.scenario import read_scenario
+
+# Python whose text decides what a point's result says; the engine and the metrics are in the C++ module.
+_DECIDING = ("des/engine.py", "frames.py", "summary.py", "sweep/work.py")
+_FILES = (".cdf", ".file")  # parameters that name a file
+
+
+@dataclass(frozen=True)
+class Point:
+    """One run of a scenario. `scenario` and `overrides` say how to read it again, in another process or on another machine."""
+
+    scenario: str
+    overrides: tuple[str, ...]
+    label: str
+    seed: int
+    key: str
+
+    @property
+    def name(self) -> str:
+        return f"{self.label}, seed {self.seed}"
+
+
+def points_of(
+    path: Path, overrides: Sequence[str] = (), seeds: Iterable[int] = ()
+) -> tuple[Scenario, list[Point]]:
+    """Seeds of the first label, then of the next. `seeds` stand in place of the scenario's."""
+    chosen = ",".join(map(str, seeds))
+    all_overrides = (*overrides, f"seeds=[{chosen}]") if chosen else tuple(overrides)
+    scenario = read_scenario(path, all_overrides)
+    found = []
+    for settings in scenario.native.settings:
+        text = _canonical(settings, path.parent)
+        for seed in scenario.seeds:
+            key = hashlib.sha256(f"{text}\n{seed}\n{version()}".encode()).hexdigest()[:32]
+            found.append(Point(str(path.resolve()), all_overrides, settings["label"], seed, key))
+    return scenario, found
+
+
+@functools.cache
+def version() -> str:
+    """Of everything that makes results: other code, other points."""
+    digest = hashlib.sha256(__version__.encode())
+    digest.update(Path(native.module().__file__).read_bytes())
+    for name in _DECIDING:
+        digest.update((Path(__file__).parents[1] / name).read_bytes())
+    return digest.hexdigest()
+
+
+def _canonical(settings: dict[str, Any], folder: Path) -> str:
+    parameters = dict(settings["parameters"])
+    kept = {key: value for key, value in parameters.items() if _has_effect(key, parameters)}
+    for key, value in kept.items():
+        if key.endswith(_FILES):
+            name = json.loads(value)
+            kept[key] = hashlib.sha256((folder / name).read_bytes()).hexdigest()
+    return json.dumps([kept, settings["lists"]], sort_keys=True)
+
+
+def _has_effect(key: str, parameters: dict[str, str]) -> bool:
+    """Timers that are off, IRN's settings for RoCE and PFC's without PFC change nothing: their points are shared."""
+    if key.startswith("timers.rto_") and parameters.get("timers.timeouts") == '"off"':
+        return False
+    if key.startswith("irn.") and parameters["mode"] == '"roce"':
+        return False
+    return not (key.startswith("switch.pfc.") and parameters["pfc"] == "false")
+
+
+def parse_seeds(text: str) -> tuple[int, ...]:
+    """ "1-5,9": 1, 2, 3, 4, 5 and 9."""
+    seeds: list[int] = []
+    for part in filter(None, (p.strip() for p in text.split(","))):
+        first, dash, last = part.partition("-")
+        if not first.isdigit() or (dash and not last.isdigit()):
+            raise UsageError(f"--seeds {text}: write for example 1-5 or 1,2,7")
+        low, high = int(first), int(last if dash else first)
+        if high < low or high - low >= 10_000:
+            raise UsageError(f"--seeds {text}: {part} is no range of at most 10000 seeds")
+        seeds += range(low, high + 1)
+    if not seeds or len(set(seeds)) != len(seeds):
+        raise UsageError(f"--seeds {text}: name each seed once, for example 1-5")
+    return tuple(seeds)
+
+
+def check_same(point: Point) -> None:
+    """Of a point that another machine has sent: raises when this one would compute something else."""
+    _, here = points_of(Path(point.scenario), point.overrides)
+    if point.key not in {p.key for p in here if (p.label, p.seed) == (point.label, point.seed)}:
+        raise RocelabError(
+            f"{point.name}: this worker has another build of rocelab or another {point.scenario}; give all machines the same work tree"
+        )

@@ -1,0 +1,119 @@
+"""A sweep from beginning to end: what is there already, what has to run, what became of it. `paper` drives it too."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from types import TracebackType
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from rocelab.errors import RocelabError
+from rocelab.sweep.local import Ended, run_local
+from rocelab.sweep.points import Point
+from rocelab.sweep.store import DiskFull, PointStore
+
+
+@dataclass
+class SweepOutcome:
+    points: Sequence[Point]
+    finished: list[Point] = field(default_factory=list)  # in the order of `points`
+    reused: int = 0  # of them, those that were there already
+    failed: list[Ended] = field(default_factory=list)
+
+
+def run_points(
+    points: Sequence[Point],
+    store: PointStore,
+    console: Console,
+    jobs: int = 0,
+    cluster: str | None = None,
+) -> SweepOutcome:
+    """Runs what the store lacks; `jobs` 0: one per core. A point that fails is noted and the rest goes on; ^C and a full disk end the
+    sweep with an error that says what is kept."""
+    distinct = {p.key: p for p in points}
+    missing = [p for p in distinct.values() if p not in store]
+    outcome = SweepOutcome(points, reused=len(distinct) - len(missing))
+    display = _Display(console, len(distinct), outcome.reused)
+
+    def on_ended(ended: Ended) -> None:
+        if ended.error is not None:
+            outcome.failed.append(ended)
+        display.ended(ended)
+
+    try:
+        with display:
+            if missing and cluster is not None:
+                from rocelab.sweep.cluster import run_cluster
+
+                run_cluster(cluster, missing, store, display.tick, on_ended)
+            elif missing:
+                run_local(missing, store, jobs or cores(), display.tick, on_ended)
+    except DiskFull as e:
+        raise DiskFull(f"{e}; {_kept(distinct, store)}; free some space and repeat the command") from e
+    except KeyboardInterrupt:
+        console.print(f"{_kept(distinct, store)}; repeat the command to go on", soft_wrap=True)
+        raise
+    outcome.finished = [p for p in points if p in store]
+    return outcome
+
+
+def cores() -> int:
+    return len(os.sched_getaffinity(0))
+
+
+def failures(outcome: SweepOutcome) -> RocelabError:
+    lines = [f"{e.point.name}: {e.error}" for e in outcome.failed]
+    kept = f"{len(outcome.failed)} of {len(outcome.points)} points failed; the others are kept"
+    return RocelabError("\n".join([kept, *lines]))
+
+
+def _kept(distinct: dict[str, Point], store: PointStore) -> str:
+    finished = sum(p in store for p in distinct.values())
+    return f"{finished} of {len(distinct)} points are finished and kept in {store.folder}"
+
+
+class _Display:
+    """A bar that only the sweep's own loop redraws: no thread, so that processes can be forked beside it."""
+
+    def __init__(self, console: Console, total: int, reused: int) -> None:
+        self.console = console
+        self.bar = Progress(
+            BarColumn(bar_width=30),
+            MofNCompleteColumn(),
+            TextColumn("points"),
+            TextColumn("{task.fields[failed]}"),
+            TimeElapsedColumn(),
+            TextColumn("{task.fields[running]}"),
+            console=console,
+            auto_refresh=False,
+            transient=console.is_terminal,
+        )
+        self.task = self.bar.add_task("", total=total, completed=reused, running="", failed="")
+        self.failed = 0
+
+    def __enter__(self) -> _Display:
+        self.bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.bar.stop()
+
+    def tick(self, running: Sequence[Point]) -> None:
+        names = "; ".join(p.name for p in running[:2]) + (" .." if len(running) > 2 else "")
+        self.bar.update(self.task, running=names)
+        if self.console.is_terminal:
+            self.bar.refresh()
+
+    def ended(self, ended: Ended) -> None:
+        self.bar.advance(self.task)
+        if ended.error is not None:
+            self.failed += 1
+            self.bar.update(self.task, failed=f"{self.failed} failed")
+            self.console.print(f"[red]{ended.point.name}: {ended.error}[/]", soft_wrap=True)
+        elif not self.console.is_terminal:
+            self.console.print(f"{ended.point.name}: done")

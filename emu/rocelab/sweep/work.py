@@ -1,0 +1,59 @@
+"""One point: from its name to its result."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rocelab.des.engine import DesEngine
+from rocelab.errors import RocelabError
+from rocelab.model import Array, RunOutcome
+from rocelab.progress import Report
+from rocelab.scenario import plan_of, read_scenario
+from rocelab.summary import run_summary
+from rocelab.sweep.points import Point
+
+
+@dataclass(frozen=True)
+class PointResult:
+    """`run` is the point's entry in summary.json's `runs`; `flows` has a column per key, a row per flow (docs/sweeps.md)."""
+
+    run: dict[str, Any]
+    flows: dict[str, Array]
+
+
+def execute(point: Point, report: Report = lambda _: None) -> PointResult:
+    """In virtual time, without a trace: no trace_hash, events or samples. A run that does not complete is a RocelabError."""
+    scenario = read_scenario(Path(point.scenario), point.overrides)
+    plan = plan_of(scenario, point.label, point.seed)
+    outcome = DesEngine(report, trace=False).execute(plan)
+    if outcome.error is not None:
+        raise RocelabError(outcome.error)
+    return PointResult(run_summary(outcome), _flows(outcome))
+
+
+def _flows(outcome: RunOutcome) -> dict[str, Array]:
+    plans = outcome.plan.flows
+    records = {r.id: r for r in outcome.flows}
+    hosts = {h.name: i for i, h in enumerate(outcome.plan.hosts)}
+    groups = sorted({f.group for f in plans})
+    columns: dict[str, Array] = {
+        "id": np.array([f.id for f in plans], dtype=np.uint32),
+        "group": np.array([groups.index(f.group) for f in plans], dtype=np.uint16),
+        "src": np.array([hosts[f.src] for f in plans], dtype=np.uint16),
+        "dst": np.array([hosts[f.dst] for f in plans], dtype=np.uint16),
+        "size": np.array([f.size for f in plans], dtype=np.int64),
+        "packets": np.array([f.packets for f in plans], dtype=np.int64),
+        "start_ps": np.array([f.start_ps for f in plans], dtype=np.int64),
+        "alone_ps": np.array([f.alone_ps for f in plans], dtype=np.int64),
+        "group_names": np.array(groups),
+        "host_names": np.array(list(hosts)),
+    }
+    for column in ("posted_ps", "placed_ps", "cqe_ps"):
+        columns[column] = np.array(
+            [-1 if (t := getattr(records[f.id], column)) is None else t for f in plans], dtype=np.int64
+        )
+    return columns

@@ -25,7 +25,7 @@ COMMANDS = (
     Command("stat", "show counters of NICs and switches"),
     Command("down", "end a kept topology"),
     Command("export", "write results or scenarios as other simulators' files", ("build", "results")),
-    Command("test", "run every test", (*_LIVE, "test")),
+    Command("test", "run every test", (*_LIVE, "test", "cluster")),
     Command("bench", "measure rocelab itself", _LIVE),
     Command("clean", "remove what killed runs left behind"),
     Command("setup", "install what is missing and build, without running", _LIVE),

@@ -38,7 +38,6 @@ PACKAGES: dict[str, tuple[str, ...]] = {
     ),
     "cluster": ("python3-distributed",),  # of `sweep --cluster`
     "test": (
-        "python3-distributed",
         *("python3-pytest", "python3-hypothesis", "python3-scapy", "ibverbs-utils", "perftest", "tshark"),
         *("valgrind", "clang-14", "libclang-rt-14-dev", "clang-format", "clang-tidy"),
         *("black", "mypy", "pyflakes3"),

@@ -290,7 +290,7 @@ def cluster(tmp_path: Path) -> Iterator[str]:
     environment = {
         **os.environ,
         "PYTHONPATH": str(ROOT / "emu"),
-        "ROCELAB_BUILD": str(native.build_directory()),
+        "ROCELAB_BUILD": str(native.build_directory().resolve()),
     }
     file, log = tmp_path / "scheduler.json", (tmp_path / "dask.log").open("w")
     common: dict[str, Any] = {"env": environment, "stdout": log, "stderr": log, "cwd": tmp_path}

@@ -79,8 +79,24 @@ SwitchConfig read_switch(ConfigSection section, bool pfc, const CcPreset& conges
   return config;
 }
 
+namespace {
+
+void read_modes(ConfigSection& section, const char* key, TransportMode mode, const Topology& topology,
+                NicSettings& nic) {
+  for (const std::string& name : section.texts(key, {})) {
+    const std::uint32_t host = topology.find(name);
+    if (host == Topology::kNoNode || !topology.is_host(host))
+      section.fail_at(key, "names \"" + name + "\", which is no host of the topology");
+    for (const auto& [other, otherwise] : nic.modes)
+      if (other == name) section.fail_at(key, "names \"" + name + "\" again");
+    nic.modes.emplace_back(name, mode);
+  }
+}
+
+}  // namespace
+
 NicSettings read_nic(ConfigSection section, ConfigSection irn, TransportMode mode, bool pfc,
-                     const CcConfig& congestion_control) {
+                     const CcConfig& congestion_control, const Topology& topology) {
   NicSettings nic;
   NicConfig& config = nic.config;
   config.mode = mode;
@@ -94,6 +110,8 @@ NicSettings read_nic(ConfigSection section, ConfigSection irn, TransportMode mod
   config.ack_interval =
       static_cast<std::uint32_t>(section.integer("ack_interval", config.ack_interval, 1, 1 << 20));
   config.ecn_capable = section.boolean("ecn_capable", config.ecn_capable);
+  read_modes(section, "roce_hosts", TransportMode::kRoce, topology, nic);
+  read_modes(section, "irn_hosts", TransportMode::kIrn, topology, nic);
   section.finish();
 
   IrnConfig& c = config.irn;

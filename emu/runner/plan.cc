@@ -102,6 +102,8 @@ class Planner {
       entry.node = static_cast<std::uint16_t>(h);
       entry.port = port_index(link.b, link.b_port);
       entry.nic = plan_.settings.nic.config;
+      for (const auto& [name, mode] : settings_.nic.modes)
+        if (name == topology_.nodes()[h].name) entry.nic.mode = mode;
       entry.nic.link_rate = link.rate;
       entry.nic.link_delay = link.delay;
       entry.to_switch = link.a_to_b;

@@ -19,7 +19,7 @@ CcPreset read_congestion_control(ConfigSection section, TransportMode mode,
                                  std::vector<Parameter>* parameters);
 SwitchConfig read_switch(ConfigSection section, bool pfc, const CcPreset& congestion_control);
 NicSettings read_nic(ConfigSection section, ConfigSection irn, TransportMode mode, bool pfc,
-                     const CcConfig& congestion_control);
+                     const CcConfig& congestion_control, const Topology& topology);
 TimerSettings read_timers(ConfigSection section, bool pfc);
 EngineSettings read_engine(ConfigSection section);
 std::vector<WorkloadSettings> read_workloads(std::vector<ConfigSection> sections, const Topology& topology,

@@ -206,7 +206,7 @@ Settings read_settings(const Variant& variant, const std::filesystem::path& fold
   const LabelDefinition& label = variant.definition;
   const CcPreset cc = read_congestion_control(root.table("congestion_control"), label.mode, &s.parameters);
   s.switches = read_switch(root.table("switch"), label.pfc, cc);
-  s.nic = read_nic(root.table("nic"), root.table("irn"), label.mode, label.pfc, cc.config);
+  s.nic = read_nic(root.table("nic"), root.table("irn"), label.mode, label.pfc, cc.config, s.topology);
   s.timers = read_timers(root.table("timers"), variant.definition.pfc);
   s.nic.config.recovery_timers = s.timers.recovery;
   s.nic.config.roce_rto = s.timers.rto_high;

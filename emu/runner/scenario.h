@@ -40,6 +40,8 @@ struct NicSettings {
   NicConfig config;             // link rate and delay are filled in per host
   bool compute_bdp_cap = true;  // bdp_cap = "computed"
   std::uint32_t vfs = 2;        // processes that one host can run at once
+  // Hosts whose NICs run in another mode than the label's, by name.
+  std::vector<std::pair<std::string, TransportMode>> modes;
 };
 
 enum class WorkloadKind : std::uint8_t { kIncast, kList, kPermutation, kPoisson, kAllToAll, kFile };

@@ -254,6 +254,15 @@ TEST(ScenarioTest, FaultsStandOnOneDirection) {
   EXPECT_COMPLAINT(kStar + "[[fault]]\nfrom = \"h1\"\nto = \"h2\"\n", "is no neighbour of \"h1\"");
 }
 
+TEST(ScenarioTest, SomeHostsMayRunInTheOtherMode) {
+  const Scenario s = parse_scenario(kStar + "[nic]\nirn_hosts = [\"h2\"]\n", "t.toml");
+  const RunPlan plan = make_plan(s, s.settings[0], 1);
+  EXPECT_EQ(plan.segment.hosts[0].nic.mode, TransportMode::kRoce);
+  EXPECT_EQ(plan.segment.hosts[1].nic.mode, TransportMode::kIrn);
+  EXPECT_COMPLAINT(kStar + "[nic]\nirn_hosts = [\"s1\"]\n", "names \"s1\", which is no host");
+  EXPECT_COMPLAINT(kStar + "[nic]\nirn_hosts = [\"h2\"]\nroce_hosts = [\"h2\"]\n", "names \"h2\" again");
+}
+
 TEST(ScenarioTest, ComparisonsOfLabelsLeftOutAreAccepted) {
   const std::string compare = "[[compare]]\nof = \"irn\"\nover = \"roce+pfc\"\nmetric = \"rct_s\"\n";
   const Scenario s = parse_scenario(kStar + compare, "t.toml");

@@ -171,6 +171,17 @@ def test_a_run_that_is_told_to_end_cleans_up_itself(
         assert "Traceback" not in (tmp_path / "log").read_text()
 
 
+def test_roce_against_irn_is_a_clear_error_inside_the_retry_limits(tmp_path: Path) -> None:
+    result = run(HERE / "mixed_modes.toml", tmp_path)
+    assert not result.complete
+    (outcome,) = result.outcomes
+    # 8 timeouts of 4.096 us * 2^8, and the time of the first packet.
+    assert 8 * 1_048_576_000 < outcome.end_ps < 9 * 1_048_576_000
+    assert outcome.error is not None
+    assert "flow 1" in outcome.error and "transport retry counter exceeded" in outcome.error, outcome.error
+    assert sum(c["rx_malformed"] for c in outcome.nic_counters.values()) == 0
+
+
 def test_corrupted_frames_are_counted_dropped_and_sent_again(tmp_path: Path) -> None:
     result = run(HERE / "corrupt.toml", tmp_path)
     assert result.complete, result.errors()

@@ -88,6 +88,25 @@ TEST(CcReaderTest, TheNameCanBeSetAndSweptLikeAnyKey) {
   EXPECT_EQ(s[1].nic.config.cc.timely.t_low, 50_us);
 }
 
+TEST(CcReaderTest, IwarpIsTcpWithSlowStartAndWithoutBdpFc) {
+  const auto s = settings(R"("iwarp", "irn")");
+  const NicConfig& nic = s[0].nic.config;
+  EXPECT_EQ(nic.mode, TransportMode::kIrn);
+  EXPECT_TRUE(nic.irn.tcp);
+  EXPECT_EQ(nic.irn.bdp_cap, 0u);
+  EXPECT_FALSE(s[0].nic.compute_bdp_cap);
+  EXPECT_EQ(nic.cc.kind, CcKind::kAimd);
+  EXPECT_TRUE(nic.cc.aimd.slow_start);
+  EXPECT_EQ(nic.cc.aimd.initial_window, 4u);
+  EXPECT_FALSE(s[1].nic.config.irn.tcp) << "other labels stay as they are";
+}
+
+TEST(CcReaderTest, OverheadsAndTimersOfIrn) {
+  const auto s = settings(R"("irn")", "[irn]\nretransmit_fetch = \"2us\"\nrto = \"dynamic\"\n");
+  EXPECT_EQ(s[0].nic.config.irn.retransmit_fetch, 2_us);
+  EXPECT_TRUE(s[0].nic.config.irn.dynamic_rto);
+}
+
 TEST(CcReaderTest, MistakesNamePlaceAndRemedy) {
   const auto expect = [](const std::string& got, const std::string& want) {
     EXPECT_NE(got.find(want), std::string::npos) << "got: " << got;
@@ -101,6 +120,7 @@ TEST(CcReaderTest, MistakesNamePlaceAndRemedy) {
   expect(complaint(R"("irn")", "[congestion_control.timely]\nt_low = \"600us\"\n"),
          "congestion_control.timely.t_high is less than t_low");
   expect(complaint(R"("irn")", "[congestion_control.timely]\nt_low = 50\n"), "has no unit");
+  expect(complaint(R"("iwarp")", "[irn]\ngo_back_n = true\n"), "goes with neither");
   expect(complaint(R"("roce+dctcp")", ""), "use it with mode \"irn\"");
   expect(complaint(R"("irn")", "[congestion_control.dcqcn]\ng = 2\n"), "is outside");
 }

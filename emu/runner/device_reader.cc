@@ -125,6 +125,14 @@ NicSettings read_nic(ConfigSection section, ConfigSection irn, TransportMode mod
   }
   c.sack = irn.boolean("sack", c.sack);
   c.go_back_n = irn.boolean("go_back_n", c.go_back_n);
+  c.dynamic_rto = irn.choice("rto", {"static", "dynamic"}, 0) == 1;
+  c.tcp = irn.choice("loss_recovery", {"irn", "tcp"}, 0) == 1;
+  if (c.tcp && (c.go_back_n || !c.sack))
+    irn.fail_at("loss_recovery", "= \"tcp\" goes with neither go_back_n nor sack = false");
+  c.retransmit_fetch = irn.duration("retransmit_fetch", c.retransmit_fetch);
+  if (c.tcp && c.retransmit_fetch != Duration{})
+    irn.fail_at("retransmit_fetch",
+                "is a cost of IRN's recovery: it has no meaning with loss_recovery = \"tcp\"");
   c.nack_threshold = static_cast<std::uint32_t>(irn.integer("nack_threshold", c.nack_threshold, 1, 1000));
   c.bitmap_packets = static_cast<std::uint32_t>(irn.integer("bitmap_packets", c.bitmap_packets, 64, 1 << 20));
   irn.finish();

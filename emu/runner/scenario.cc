@@ -29,6 +29,18 @@ struct Variant {
   ConfigNode tree;
 };
 
+// iWARP's transport of 4.3.6: TCP with slow start and SACK, without BDP-FC and PFC.
+LabelDefinition iwarp() {
+  LabelDefinition label{"iwarp", TransportMode::kIrn, false, {}};
+  const std::pair<const char*, const char*> changes[] = {{"irn.loss_recovery", "tcp"},
+                                                         {"irn.bdp_cap", "0"},
+                                                         {"congestion_control.name", "aimd"},
+                                                         {"congestion_control.aimd.preset", "tcp"}};
+  for (const auto& [key, value] : changes)
+    label.changes.emplace_back(key, parse_value(value, "the label iwarp"));
+  return label;
+}
+
 // The IRN chapter compares these four (seed 004, 4.3), each alone and with a congestion control: "irn+dcqcn",
 // "roce+pfc+timely".
 std::vector<LabelDefinition> presets() {
@@ -46,6 +58,7 @@ std::vector<LabelDefinition> presets() {
                                  parse_value(std::string(cc), "the label " + label.name));
       labels.push_back(std::move(label));
     }
+  labels.push_back(iwarp());
   return labels;
 }
 

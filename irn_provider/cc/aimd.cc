@@ -11,6 +11,10 @@ double first_window(std::uint32_t configured, std::uint32_t bdp_cap) {
   return bdp_cap != 0 ? bdp_cap : kWithoutBdp;
 }
 
+double largest_window(std::uint32_t bdp_cap) {
+  return bdp_cap != 0 ? bdp_cap : std::numeric_limits<double>::max();
+}
+
 void Aimd::start(Time /*now*/) {
   window_ = first_;
   threshold_ = params_.slow_start ? std::numeric_limits<double>::max() : 0;
@@ -19,9 +23,8 @@ void Aimd::start(Time /*now*/) {
 
 void Aimd::on_ack(const CcAck& ack, Time /*now*/) {
   next_ = ack.next;
-  // RFC 7661: a window that was not full says nothing about the path.
   const auto was_out = static_cast<double>(ack.next - ack.una + ack.packets);
-  if (ack.packets == 0 || ack.una < recover_ || was_out + 1 < window_) return;
+  if (ack.packets == 0 || ack.una < recover_ || !grows(window_, most_, was_out)) return;
   const auto packets = static_cast<double>(ack.packets);
   if (window_ < threshold_)
     window_ = std::min(window_ + packets, std::max(threshold_, window_));

@@ -17,13 +17,23 @@ struct AimdParams {
   std::uint32_t min_window = 2;  // packets that a loss leaves at least; RFC 5681, equation 4
 };
 
-// Packets that a window-based flow begins with.
+// Packets that a window-based flow begins with, and the most that it may use (BDP-FC holds beside it).
 double first_window(std::uint32_t configured, std::uint32_t bdp_cap);
+double largest_window(std::uint32_t bdp_cap);
+// Whether an acknowledgement may open the window: RFC 7661, a window of which less than half was in use, here
+// `was_out` packets, has not been tried. A port that is busy with what the window allows does not count as
+// unused.
+inline bool grows(double window, double most, double was_out) {
+  return window < most && window < 2 * was_out;
+}
 
 class Aimd final : public CongestionControl {
  public:
   Aimd(const AimdParams& params, Rate line_rate, std::uint32_t bdp_cap)
-      : params_(params), line_(line_rate), first_(first_window(params.initial_window, bdp_cap)) {
+      : params_(params),
+        line_(line_rate),
+        first_(first_window(params.initial_window, bdp_cap)),
+        most_(largest_window(bdp_cap)) {
     start(Time::zero());
   }
 
@@ -36,7 +46,7 @@ class Aimd final : public CongestionControl {
  private:
   AimdParams params_;
   Rate line_;
-  double first_;
+  double first_, most_;       // packets
   double window_ = 1;         // cwnd, packets
   double threshold_ = 0;      // ssthresh, packets
   UnwrappedPsn next_ = 0;     // first never sent, as of the last acknowledgement

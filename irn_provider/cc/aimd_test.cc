@@ -7,7 +7,7 @@ namespace {
 
 // A sender that keeps its window full; every packet is acknowledged alone.
 struct Bench {
-  explicit Bench(const AimdParams& params, std::uint32_t cap = 8) : aimd(params, 40_Gbps, cap) { fill(); }
+  explicit Bench(const AimdParams& params, std::uint32_t cap = 0) : aimd(params, 40_Gbps, cap) { fill(); }
   void fill() { next = std::max(next, una + aimd.window()); }
   void ack(int count) {
     for (int i = 0; i < count; ++i) {
@@ -20,8 +20,23 @@ struct Bench {
   UnwrappedPsn una = 0, next = 0;
 };
 
-TEST(AimdTest, BeginsWithTheBdpAndGrowsByOnePacketAWindow) {
-  Bench b({});
+AimdParams of(std::uint32_t window) {
+  AimdParams params;
+  params.initial_window = window;
+  return params;
+}
+
+TEST(AimdTest, BeginsWithTheBdpAndStaysWithinIt) {
+  Bench b({}, 30);
+  b.ack(100);
+  EXPECT_EQ(b.aimd.window(), 30);
+  b.aimd.on_loss(CcLoss::kTimeout, Time::zero());
+  b.ack(2000);
+  EXPECT_EQ(b.aimd.window(), 30);
+}
+
+TEST(AimdTest, GrowsByOnePacketAWindow) {
+  Bench b(of(8));
   EXPECT_EQ(b.aimd.window(), 8);
   b.ack(8);  // 8 + 8 steps of just below 1/8
   EXPECT_EQ(b.aimd.window(), 8);
@@ -32,7 +47,7 @@ TEST(AimdTest, BeginsWithTheBdpAndGrowsByOnePacketAWindow) {
 }
 
 TEST(AimdTest, ALossHalvesOnceAndGrowthWaitsForTheEndOfItsRecovery) {
-  Bench b({}, 20);
+  Bench b(of(20));
   b.ack(1);
   const UnwrappedPsn recovery = b.next;
   b.aimd.on_loss(CcLoss::kRecovery, Time::zero());
@@ -44,13 +59,13 @@ TEST(AimdTest, ALossHalvesOnceAndGrowthWaitsForTheEndOfItsRecovery) {
 }
 
 TEST(AimdTest, TheWindowNeverFallsBelowTwo) {
-  Bench b({});
+  Bench b(of(8));
   for (int i = 0; i < 9; ++i) b.aimd.on_loss(CcLoss::kTimeout, Time::zero());
   EXPECT_EQ(b.aimd.window(), 2);
 }
 
-TEST(AimdTest, AWindowThatIsNotFullDoesNotGrow) {
-  Bench b({});
+TEST(AimdTest, AWindowOfWhichLessThanHalfIsUsedDoesNotGrow) {
+  Bench b(of(8));
   for (int i = 1; i < 100; ++i) b.aimd.on_ack({1, false, i, i + 1}, Time::zero());
   EXPECT_EQ(b.aimd.window(), 8);
 }

@@ -82,6 +82,15 @@ CcPreset aimd_rfc() {
   return {"rfc5681", "RFC 5681; begins with the BDP: seed 004, 4.3.1", {CcKind::kAimd, {}, {}, {}, {}}, {}};
 }
 
+// TCP as seed 004's own baseline (2.5: New Reno with SACK, initial window 4) sets it; 4.3.6 names no values.
+CcPreset aimd_tcp() {
+  CcPreset preset{
+      "tcp", "RFC 5681; seed 004, chapter 2, baseline TCP: initial window 4", aimd_rfc().config, {}};
+  preset.config.aimd.slow_start = true;
+  preset.config.aimd.initial_window = 4;
+  return preset;
+}
+
 // K = 65 packets of 1,500 bytes at 10 Gb/s.
 CcPreset dctcp_paper() {
   return {"paper",
@@ -107,7 +116,7 @@ std::vector<CcPreset> cc_presets(CcKind kind) {
     case CcKind::kTimely:
       return {timely_paper(), timely_64kb(), timely_packets(), timely_conweave()};
     case CcKind::kAimd:
-      return {aimd_rfc()};
+      return {aimd_rfc(), aimd_tcp()};
     case CcKind::kDctcp:
       return {dctcp_paper(), dctcp_fat_tree()};
     case CcKind::kNone:

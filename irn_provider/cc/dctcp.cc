@@ -8,7 +8,10 @@
 namespace rocelab {
 
 Dctcp::Dctcp(const DctcpParams& params, Rate line_rate, std::uint32_t bdp_cap)
-    : params_(params), line_(line_rate), first_(first_window(params.initial_window, bdp_cap)) {
+    : params_(params),
+      line_(line_rate),
+      first_(first_window(params.initial_window, bdp_cap)),
+      most_(largest_window(bdp_cap)) {
   start(Time::zero());
 }
 
@@ -29,7 +32,7 @@ void Dctcp::on_ack(const CcAck& ack, Time /*now*/) {
   ++answers_;
   if (ack.marked) ++marked_;
   const auto was_out = static_cast<double>(ack.next - ack.una + ack.packets);
-  if (ack.packets > 0 && !ack.marked && ack.una >= recover_ && was_out + 1 >= window_)
+  if (ack.packets > 0 && !ack.marked && ack.una >= recover_ && grows(window_, most_, was_out))
     window_ += params_.increase * static_cast<double>(ack.packets) / window_;
   if (ack.una < window_end_) return;
   // Equation 1 with F of the window that ends here, equation 2 if it had a mark.

@@ -32,7 +32,7 @@ class Dctcp final : public CongestionControl {
 
   DctcpParams params_;
   Rate line_;
-  double first_;
+  double first_, most_;
   double window_ = 1, alpha_ = 1;
   std::int64_t answers_ = 0, marked_ = 0;  // acknowledgements in the present window of data
   UnwrappedPsn window_end_ = 0;            // it ends when everything below is acknowledged

@@ -6,7 +6,9 @@ namespace rocelab {
 namespace {
 
 struct Bench {
-  explicit Bench(std::uint32_t cap) : dctcp({}, 40_Gbps, cap) { next = dctcp.window(); }
+  explicit Bench(std::uint32_t window) : dctcp(DctcpParams{.initial_window = window}, 40_Gbps, 0) {
+    next = window;
+  }
   // `count` packets are acknowledged one by one, the first `marked` of them with a mark; the window stays
   // full.
   void ack(int count, int marked) {

@@ -15,6 +15,9 @@ const std::vector<std::pair<const char*, IrnConfig>> kFactors = {
     {"GoBackNWithoutBdpFc", IrnConfig{.bdp_cap = 0, .go_back_n = true}},
     {"Threshold3", IrnConfig{.nack_threshold = 3}},
     {"CapOfOne", IrnConfig{.bdp_cap = 1}},
+    {"DynamicRto", IrnConfig{.dynamic_rto = true}},
+    {"Fetched", IrnConfig{.retransmit_fetch = 2_us}},
+    {"Tcp", IrnConfig{.bdp_cap = 0, .tcp = true}},
 };
 
 class IrnFactorTest : public testing::TestWithParam<std::size_t> {
@@ -84,6 +87,45 @@ TEST(IrnFactorPairTest, WithoutSackEachFurtherLossCostsARoundTrip) {
   const Duration round_trip = 2 * 20_us, serialisation = 10 * wire_time(1100_B, 40_Gbps);
   EXPECT_GT(done[1] - done[0], 2 * round_trip - serialisation) << "two more round trips";
   EXPECT_LT(done[1] - done[0], 2 * round_trip + serialisation);
+}
+
+// 4.5.3: the NACK begins the fetch; the packet leaves 2 us later, and nothing new before it.
+TEST(IrnFactorPairTest, AResentPacketLeavesTwoMicrosecondsAfterItWasFoundToBeLost) {
+  for (const WrOpcode opcode : {WrOpcode::kWrite, WrOpcode::kRead}) {
+    const int source = opcode == WrOpcode::kRead ? 1 : 0;
+    std::array<Time, 2> resent;
+    for (const bool fetched : {false, true}) {
+      NicConfig config = irn_config(IrnConfig{.bdp_cap = 8, .retransmit_fetch = fetched ? 2_us : 0_us});
+      config.link_delay = 5_us;
+      IrnPair pair(config);
+      pair.lose = lose_data(source, {2});
+      pair.post_message(opcode, 30 * kIrnMtu);
+      pair.run();
+      pair.expect_all_delivered();
+      const auto again = pair.sent([](const Departure& d) { return d.packet.retransmission; });
+      ASSERT_EQ(again.size(), 1u);
+      resent[fetched] = again[0].at;
+      const auto meanwhile = pair.sent([&](const Departure& d) {
+        return d.side == source && d.packet.kind == PacketKind::kData && d.at > resent[0] && d.at < resent[1];
+      });
+      if (fetched) {
+        EXPECT_TRUE(meanwhile.empty());
+      }
+    }
+    EXPECT_EQ(resent[1] - resent[0], 2_us);
+  }
+}
+
+// 4.5.3: with two losses the look-ahead fetches the second while the first leaves.
+TEST(IrnFactorPairTest, EachResentPacketIsFetchedWhenTheOneBeforeItLeaves) {
+  IrnPair pair(irn_config(IrnConfig{.retransmit_fetch = 2_us}));
+  pair.lose = lose_data(0, {2, 3});
+  pair.post_message(WrOpcode::kWrite, 60 * kIrnMtu);
+  pair.run();
+  pair.expect_all_delivered();
+  const auto again = pair.sent([](const Departure& d) { return d.packet.retransmission; });
+  ASSERT_EQ(again.size(), 2u);
+  EXPECT_EQ(again[1].at - again[0].at, 2_us);
 }
 
 TEST(IrnFactorPairTest, WithoutBdpFcMoreThanAnyCapIsInFlight) {

@@ -22,6 +22,11 @@ struct IrnConfig {
   std::uint32_t bdp_cap = 110;        // packets in flight, 4.2.2; 0 = no BDP-FC (factor switch)
   bool sack = true;        // false: selective retransmit without the sender bitmap (factor switch "no SACK")
   bool go_back_n = false;  // true: go-back-N with BDP-FC (factor switch)
+  // Other recoveries and costs that the chapter compares with.
+  bool dynamic_rto =
+      false;         // 4.3.3 (3): one computed RTO (RFC 6298) that begins with rto_high, at least rto_low
+  bool tcp = false;  // 4.3.6, iWARP's transport: TCP's SACK recovery (RFC 6675) with a dynamic RTO
+  Duration retransmit_fetch{};       // 4.5.3: a resent packet leaves so long after it was found to be lost
   std::uint32_t nack_threshold = 1;  // NACKs that start recovery; more for networks that reorder, 4.6
   std::uint32_t bitmap_packets =
       2048;  // size of the receiver's and sender's bitmaps when there is no cap; otherwise the cap decides

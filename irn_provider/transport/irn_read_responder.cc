@@ -4,13 +4,14 @@
 #include <utility>
 
 #include "base/check.h"
+#include "irn_provider/transport/irn_window.h"
 
 namespace rocelab {
 IrnReadResponder::IrnReadResponder(QpContext& qp) : qp_(qp) {}
 
 void IrnReadResponder::start(UnwrappedPsn first_rpsn) {
   slots_.assign(qp_.attr.max_dest_rd_atomic, Slot{});
-  sender_.emplace(qp_.nic.config.irn, qp_.nic.config.recovery_timers, first_rpsn);
+  sender_ = make_irn_sender(qp_.nic.config, first_rpsn);
   limit_ = resent_by_guard_ = first_rpsn;
   guard_ = Time::never();
   recoveries_seen_ = 0;

@@ -8,12 +8,12 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <optional>
+#include <memory>
 #include <vector>
 
-#include "irn_provider/transport/irn_sender.h"
 #include "irn_provider/transport/payload.h"
 #include "irn_provider/transport/qp_context.h"
+#include "irn_provider/transport/sender_window.h"
 
 namespace rocelab {
 
@@ -41,6 +41,7 @@ class IrnReadResponder {
   // --- responses
   bool has_data() const { return started_ && sender_->has_more(send_limit()); }
   PayloadSource pull(Packet& packet, std::uint8_t syndrome, Time now);
+  Time not_before() const { return sender_->not_before(); }  // precondition: has_data()
   void on_timeout(Time now);
   Time next_timeout() const { return started_ ? std::min(sender_->next_timeout(), guard_) : Time::never(); }
 
@@ -60,7 +61,8 @@ class IrnReadResponder {
   // One past the last response that may leave for now: all that were asked for, inside the window of
   // congestion control.
   UnwrappedPsn send_limit() const {
-    if (!qp_.cc || !qp_.cc->governs(CcStream::kResponses)) return limit_;
+    if (!qp_.cc || !qp_.cc->governs(CcStream::kResponses) || sender_->take_window(qp_.cc->window()))
+      return limit_;
     return std::min(limit_, sender_->una() + std::max<std::int64_t>(1, qp_.cc->window()));
   }
   void note_answer_to_cc(UnwrappedPsn una_before, bool marked, Time now);
@@ -72,12 +74,12 @@ class IrnReadResponder {
   QpContext& qp_;
   bool started_ = false;
   std::vector<Slot> slots_;
-  std::optional<IrnSender> sender_;    // over rPSN
-  std::int64_t next_ = 0;              // read_WQE_SN to be executed next
-  std::int64_t oldest_ = 0;            // oldest executed one with responses that are not acknowledged
-  UnwrappedPsn limit_ = 0;             // one past the last rPSN of all executed requests
-  std::uint32_t recoveries_seen_ = 0;  // of the sender: congestion control knows of them
-  Time guard_ = Time::never();         // end of a period of the verbs timeout without progress
+  std::unique_ptr<SenderWindow> sender_;  // over rPSN
+  std::int64_t next_ = 0;                 // read_WQE_SN to be executed next
+  std::int64_t oldest_ = 0;               // oldest executed one with responses that are not acknowledged
+  UnwrappedPsn limit_ = 0;                // one past the last rPSN of all executed requests
+  std::uint32_t recoveries_seen_ = 0;     // of the sender: congestion control knows of them
+  Time guard_ = Time::never();            // end of a period of the verbs timeout without progress
   std::uint32_t idle_periods_ = 0;
   UnwrappedPsn resent_by_guard_ = 0;  // resends below it were begun by the guard
 };

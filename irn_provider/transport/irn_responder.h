@@ -32,6 +32,7 @@ class IrnResponder final : public Responder {
   void pull_ack(Packet& packet, Time now) override;
   bool has_data() const override { return reads_.has_data(); }
   PayloadSource pull_data(Packet& packet, Time now) override;
+  Time not_before() const override { return reads_.not_before(); }
   void on_timeout(Time now) override { reads_.on_timeout(now); }
   Time next_timeout() const override { return reads_.next_timeout(); }
 

@@ -25,7 +25,7 @@ std::size_t bitmap_size(const IrnConfig& config) {
 IrnSender::IrnSender(const IrnConfig& config, bool timers, UnwrappedPsn first)
     : config_(config),
       window_(window_of(config)),
-      rto_(RtoParams{config.rto_low, config.rto_high, config.rto_low_packets, timers}),
+      rto_(RtoParams{config.rto_low, config.rto_high, config.rto_low_packets, config.dynamic_rto, timers}),
       una_(first),
       next_(first),
       sacked_(bitmap_size(config), first),
@@ -62,9 +62,14 @@ NextPacket IrnSender::pull(UnwrappedPsn limit, Time now) {
   const std::optional<UnwrappedPsn> lost = lost_packet();
   RL_CHECK(lost || (next_ < limit && in_flight() < window_));
   if (!rto_.running()) rto_.restart(now);  // nothing was in flight, or all of it was taken back by on_go_back
-  if (!lost) return {next_++, false, false};
+  if (!lost) {
+    if (config_.dynamic_rto) rtt_.on_sent(next_, now);
+    return {next_++, false, false};
+  }
+  rtt_.on_resent(*lost);
   retransmit_next_ = *lost + 1;
   cumulative_due_ = false;
+  look_ahead(now);
   return {*lost, true, recovery_ == Recovery::kTimeout};
 }
 
@@ -88,6 +93,8 @@ void IrnSender::advance(UnwrappedPsn expected, Time now) {
   RL_CHECK(expected <= next_);
   if (expected <= una_) return;
   una_ = expected;
+  if (config_.dynamic_rto)
+    if (const auto sample = rtt_.on_ack(una_, now)) rto_.on_rtt(*sample);
   sacked_.advance(una_);
   sacked_end_ = std::max(sacked_end_, una_);
   nacks_ = 0;
@@ -108,10 +115,28 @@ void IrnSender::advance(UnwrappedPsn expected, Time now) {
   }
 }
 
-void IrnSender::on_ack(UnwrappedPsn expected, Time now) { advance(expected, now); }
+// 4.5.3: a packet is read again from host memory only when it is found to be lost, by a (N)ACK, a timer, or
+// by txFree's look-ahead when the one before it leaves.
+void IrnSender::look_ahead(Time now) {
+  if (config_.retransmit_fetch == Duration{}) return;
+  const std::optional<UnwrappedPsn> lost = lost_packet();
+  if (lost == fetching_) return;
+  fetching_ = lost;
+  fetched_at_ = lost ? now + config_.retransmit_fetch : Time::zero();
+}
+
+void IrnSender::on_ack(UnwrappedPsn expected, Time now) {
+  advance(expected, now);
+  look_ahead(now);
+}
 
 void IrnSender::on_nack(UnwrappedPsn expected, std::optional<UnwrappedPsn> sack, Time now) {
   if (expected < una_) return;
+  take_nack(expected, sack, now);
+  look_ahead(now);
+}
+
+void IrnSender::take_nack(UnwrappedPsn expected, std::optional<UnwrappedPsn> sack, Time now) {
   advance(expected, now);
   if (in_flight() == 0) return;
   if (config_.go_back_n) {
@@ -130,8 +155,8 @@ void IrnSender::on_go_back(UnwrappedPsn expected, Time now) {
   if (expected < una_) return;
   advance(expected, now);
   rto_.stop();  // what was in flight has been refused: the next packet starts the timer
-  if (in_flight() == 0) return;
-  go_back(Recovery::kGoBack);
+  if (in_flight() > 0) go_back(Recovery::kGoBack);
+  look_ahead(now);
 }
 
 TimeoutKind IrnSender::on_timeout(Time now) {
@@ -145,6 +170,7 @@ TimeoutKind IrnSender::on_timeout(Time now) {
     retransmit_next_ = una_;
     begin(Recovery::kTimeout);
   }
+  look_ahead(now);
   return expiry == RtoExpiry::kLow ? TimeoutKind::kRtoLow : TimeoutKind::kRtoHigh;
 }
 

@@ -29,6 +29,7 @@ class IrnSender final : public SenderWindow {
   void on_go_back(UnwrappedPsn expected, Time now) override;
   TimeoutKind on_timeout(Time now) override;
   Time next_timeout() const override { return rto_.deadline(); }
+  Time not_before() const override { return fetched_at_; }
   UnwrappedPsn una() const override { return una_; }
   UnwrappedPsn next() const override { return next_; }
   bool in_recovery() const override { return recovery_ != Recovery::kNone; }
@@ -41,12 +42,15 @@ class IrnSender final : public SenderWindow {
   std::optional<UnwrappedPsn> lost_packet() const;  // the next packet to resend
   bool knows_of_hole() const;                       // the bitmap shows a lost packet that has not been resent
   void advance(UnwrappedPsn expected, Time now);
+  void take_nack(UnwrappedPsn expected, std::optional<UnwrappedPsn> sack, Time now);
+  void look_ahead(Time now);  // after every event: the fetch of the next packet to resend begins
   void begin(Recovery recovery);
   void go_back(Recovery recovery);
 
   IrnConfig config_;
   std::int64_t window_;  // the BDP cap, or what the bitmap holds
   Rto rto_;
+  RttTimer rtt_;  // dynamic RTO only
   UnwrappedPsn una_;
   UnwrappedPsn next_;
   PsnBitmap sacked_;         // head is una
@@ -57,8 +61,10 @@ class IrnSender final : public SenderWindow {
   UnwrappedPsn go_back_end_;       // below it all that is not acknowledged is resent (go-back-N)
   UnwrappedPsn
       last_go_back_;  // go-back-N: cumulative value of the last NACK followed, so that its repetition is not
-  bool cumulative_due_ = false;  // the packet at una counts as lost without a SACK above it
-  std::uint32_t nacks_ = 0;      // without cumulative progress, outside recovery
+  bool cumulative_due_ = false;           // the packet at una counts as lost without a SACK above it
+  std::optional<UnwrappedPsn> fetching_;  // retransmit_fetch: the packet that is read again from host memory
+  Time fetched_at_;                       // and when it will be there
+  std::uint32_t nacks_ = 0;               // without cumulative progress, outside recovery
 };
 
 }  // namespace rocelab

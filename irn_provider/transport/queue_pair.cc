@@ -43,6 +43,7 @@ QueuePair::QueuePair(NicServices& services, Qpn qpn, const QpInit& init, Complet
       requester_(context_),
       responder_(make_responder(context_, receive_queue_)) {
   const CcConfig& cc = services.config.cc;
+  holds_back_ = cc.kind != CcKind::kNone || services.config.irn.retransmit_fetch != Duration{};
   if (cc.kind == CcKind::kDcqcn) notification_point_.emplace(cc.dcqcn.cnp_interval);
 }
 
@@ -156,22 +157,25 @@ void QueuePair::on_timeout(Time now) {
   settle(now);
 }
 
+// What congestion control paces and what is still being fetched for a resend leaves later; nothing else does.
 Time QueuePair::requester_not_before(Time now) const {
-  return context_.cc ? context_.cc->not_before(now) : Time::zero();
+  const Time paced = context_.cc ? context_.cc->not_before(now) : Time::zero();
+  return std::max(paced, requester_.not_before());
 }
 
 Time QueuePair::responder_not_before(Time now) const {
-  const bool paced = context_.cc && context_.cc->governs(CcStream::kResponses);
-  return paced ? context_.cc->not_before(now) : Time::zero();
+  const bool governed = context_.cc && context_.cc->governs(CcStream::kResponses);
+  return std::max(governed ? context_.cc->not_before(now) : Time::zero(), responder_->not_before());
 }
 
 Time QueuePair::next_timeout(Time now) const {
   Time next = std::min(requester_.next_timeout(), responder_->next_timeout());
   if (notification_point_) next = std::min(next, notification_point_->next_timeout());
-  if (!context_.cc || !transmits()) return next;
-  const Time paced = context_.cc->not_before(now);
-  const bool waits = requester_.has_data() || (responder_->has_data() && responder_not_before(now) > now);
-  if (paced > now && waits) next = std::min(next, context_.cc->wake_at(paced));
+  if (!holds_back_ || !transmits()) return next;
+  // Of either side that waits; one that may leave at once needs no waking.
+  for (const Time held : {requester_.has_data() ? requester_not_before(now) : now,
+                          responder_->has_data() ? responder_not_before(now) : now})
+    if (held > now) next = std::min(next, context_.cc ? context_.cc->wake_at(held) : held);
   return next;
 }
 

@@ -47,8 +47,12 @@ class QueuePair {
   bool transmits() const { return context_.attr.state >= QpState::kRtr; }  // in ERR only answers are left
   // Whether a side has data that may leave now, and when data that it has may leave: at or before now, at
   // once.
-  bool requester_ready(Time now) const { return requester_.has_data() && requester_not_before(now) <= now; }
-  bool responder_ready(Time now) const { return responder_->has_data() && responder_not_before(now) <= now; }
+  bool requester_ready(Time now) const {
+    return requester_.has_data() && (!holds_back_ || requester_not_before(now) <= now);
+  }
+  bool responder_ready(Time now) const {
+    return responder_->has_data() && (!holds_back_ || responder_not_before(now) <= now);
+  }
   Time requester_not_before(Time now) const;
   Time responder_not_before(Time now) const;
   bool attributes_are_valid(const QpAttr& attr) const;
@@ -63,6 +67,7 @@ class QueuePair {
   std::unique_ptr<Responder> responder_;
   std::optional<DcqcnNp> notification_point_;
   bool responder_turn_ = false;
+  bool holds_back_ = false;  // data may have to wait for a time: congestion control, or fetches for resends
 };
 
 }  // namespace rocelab

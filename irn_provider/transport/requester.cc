@@ -7,7 +7,7 @@
 #include "irn_provider/transport/gbn_reads.h"
 #include "irn_provider/transport/go_back_n.h"
 #include "irn_provider/transport/irn_read_requester.h"
-#include "irn_provider/transport/irn_sender.h"
+#include "irn_provider/transport/irn_window.h"
 
 namespace rocelab {
 namespace {
@@ -48,7 +48,7 @@ void Requester::start(Time now) {
   reset();
   queue_.start(first);
   if (qp_.irn()) {
-    window_ = std::make_unique<IrnSender>(config.irn, config.recovery_timers, first);
+    window_ = make_irn_sender(config, first);
     reads_ = std::make_unique<IrnReadRequester>(qp_, *this);
     window_has_timer_ = config.recovery_timers;
   } else {
@@ -113,8 +113,8 @@ void Requester::push(const SendWqe& wqe, std::uint32_t length) {
   if (entry.is_read()) entry.wqe_sn = read_wqe_sn_++, reads_->on_posted(entry);
 }
 
-// A READ whose requests congestion control paces: pieces are READs of their own to the peer and one work request
-// to the program.
+// A READ whose requests congestion control paces: pieces are READs of their own to the peer and one work
+// request to the program.
 void Requester::push_in_pieces(const SendWqe& read, std::uint32_t length, std::uint32_t piece) {
   piece -= piece % qp_.attr.path_mtu;  // full packets
   for (std::uint32_t offset = 0; offset < length; offset += piece) {
@@ -157,7 +157,8 @@ void Requester::fail(SendEntry& entry, WcStatus status, Time now) {
   for (const std::uint64_t number = entry.number; queue_.front_number() < number; queue_.pop_front())
     if (!queue_.front().continues) complete(queue_.front(), WcStatus::kWrFlushErr, now);
   complete(queue_.front(), status, now);
-  for (bool more = true; more; queue_.pop_front()) more = queue_.front().continues;  // one completion a request
+  for (bool more = true; more; queue_.pop_front())
+    more = queue_.front().continues;  // one completion a request
   qp_.fail();
 }
 

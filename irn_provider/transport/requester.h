@@ -33,7 +33,8 @@ class Requester {
   void reset();            // RESET: everything is forgotten
 
   bool has_data() const { return sends() && window_->has_more(limit_); }
-  PayloadSource pull_data(Packet& packet, Time now);  // precondition: has_data()
+  PayloadSource pull_data(Packet& packet, Time now);         // precondition: has_data()
+  Time not_before() const { return window_->not_before(); }  // precondition: has_data()
   bool has_ack() const { return reads_ && reads_->has_ack(); }
   void pull_ack(Packet& packet, Time now) { reads_->pull_ack(packet, now); }
 

@@ -59,7 +59,7 @@ void Requester::update_limit(Time now) {
   if (!entry.started && !may_start(entry, now)) return;
   UnwrappedPsn space = window_->una() + kMaxOutstanding;
   if (entry.is_read() && entry.end > space) return;  // a READ request takes all its PSNs at once
-  if (qp_.cc) {
+  if (qp_.cc && !window_->take_window(qp_.cc->window())) {
     space = std::min(space, window_->una() + std::max<std::int64_t>(1, qp_.cc->window()));
     if (entry.is_read() && entry.end > space) {
       if (window_->una() < next)

@@ -28,6 +28,7 @@ class Responder {
   virtual void pull_ack(Packet& packet, Time now) = 0;            // precondition: has_ack()
   virtual bool has_data() const = 0;                              // READ responses
   virtual PayloadSource pull_data(Packet& packet, Time now) = 0;  // precondition: has_data()
+  virtual Time not_before() const { return Time::zero(); }        // as SenderWindow
 
   virtual void on_timeout(Time now) = 0;
   virtual Time next_timeout() const = 0;

@@ -16,11 +16,11 @@ namespace rocelab {
 struct SendEntry {
   SendWqe wqe;
   std::uint64_t number = 0;
-  std::uint32_t length = 0;         // bytes of the message, or of this piece of it
+  std::uint32_t length = 0;          // bytes of the message, or of this piece of it
   std::uint32_t message_length = 0;  // bytes of the work request
   bool continues = false;            // a piece of a READ that is requested in pieces; the last has it not set
-  UnwrappedPsn first = 0, end = 0;  // its PSNs: [first, end)
-  std::uint32_t wqe_sn = 0;         // SEND, WRITE with imm: recv_WQE_SN; READ: read_WQE_SN (seed 004, 4.4.3)
+  UnwrappedPsn first = 0, end = 0;   // its PSNs: [first, end)
+  std::uint32_t wqe_sn = 0;          // SEND, WRITE with imm: recv_WQE_SN; READ: read_WQE_SN (seed 004, 4.4.3)
   // READ only. RoCE: responses have the request's PSNs. IRN: rPSNs. [response_first, response_end), next one
   // expected in order: response_next.
   UnwrappedPsn response_first = 0, response_end = 0, response_next = 0;

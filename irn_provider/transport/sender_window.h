@@ -52,6 +52,11 @@ class SenderWindow {
   virtual TimeoutKind on_timeout(Time now) = 0;  // what fired; kNone: nothing was due, nothing changed
 
   virtual Time next_timeout() const = 0;
+  // The next packet that pull() would give may leave then; at or before `now`: at once.
+  virtual Time not_before() const { return Time::zero(); }
+  // A window of congestion control, in packets, for those that count what is out themselves (tcp_sender.h).
+  // False: the owner bounds `limit` by it, at una + window.
+  virtual bool take_window(std::int64_t /*packets*/) { return false; }
   virtual UnwrappedPsn una() const = 0;   // oldest unacknowledged
   virtual UnwrappedPsn next() const = 0;  // first never sent
   virtual bool in_recovery() const = 0;

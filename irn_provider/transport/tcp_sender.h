@@ -1,0 +1,65 @@
+// TcpSender: TCP's loss recovery over one sequence space of packets: the transport of iWARP, to compare IRN
+// with. Source: seed 004, 4.3.6; RFC 6675 (SACK-based recovery: pipe, IsLost, NextSeg rules 1 to 3, limited
+// transmit), RFC 6298 (timer), RFC 5681, 3.1 (after a timeout everything that is not acknowledged counts as
+// lost). The window is congestion control's (aimd.h with slow start), given by take_window(); there is no
+// BDP-FC, only the receiver's bitmap. The peer is IRN's receiver: it acknowledges every packet and names
+// those that come out of order, as a TCP receiver with SACK does. Connection set-up, byte streams and delayed
+// ACKs are not modelled.
+#pragma once
+
+#include <array>
+#include <optional>
+
+#include "irn_provider/cc/congestion_control.h"
+#include "irn_provider/nic/nic_config.h"
+#include "irn_provider/transport/psn_bitmap.h"
+#include "irn_provider/transport/rto.h"
+#include "irn_provider/transport/sender_window.h"
+
+namespace rocelab {
+
+class TcpSender final : public SenderWindow {
+ public:
+  TcpSender(const IrnConfig& config, bool timers, UnwrappedPsn first);
+
+  bool has_more(UnwrappedPsn limit) const override;
+  NextPacket pull(UnwrappedPsn limit, Time now) override;
+  void on_ack(UnwrappedPsn expected, Time now) override;
+  void on_nack(UnwrappedPsn expected, std::optional<UnwrappedPsn> sack, Time now) override;
+  void on_go_back(UnwrappedPsn expected, Time now) override;
+  TimeoutKind on_timeout(Time now) override;
+  Time next_timeout() const override { return rto_.deadline(); }
+  bool take_window(std::int64_t packets) override {
+    window_ = packets;
+    return true;
+  }
+  UnwrappedPsn una() const override { return una_; }
+  UnwrappedPsn next() const override { return next_; }
+  bool in_recovery() const override { return una_ < recovery_end_; }
+  std::int64_t pipe() const;  // packets that are believed to be in the network
+
+ private:
+  static constexpr std::size_t kDupThresh = 3;
+
+  UnwrappedPsn lost_end() const;  // packets below it that are not acknowledged count as lost
+  std::optional<UnwrappedPsn> next_segment(UnwrappedPsn limit) const;
+  std::int64_t unacknowledged(UnwrappedPsn from, UnwrappedPsn to) const;
+  void note_sack(UnwrappedPsn psn);
+  void advance(UnwrappedPsn expected, Time now);
+  void lose_everything();
+  void maybe_recover();
+
+  Rto rto_;
+  RttTimer rtt_;
+  std::int64_t window_ = kNoWindow;  // cwnd
+  UnwrappedPsn una_, next_;
+  PsnBitmap sacked_;                                // head is una
+  std::array<UnwrappedPsn, kDupThresh> highest_{};  // the highest ones selectively acknowledged, falling
+  UnwrappedPsn resent_end_;                         // HighRxt + 1: below it lost packets have been resent
+  UnwrappedPsn timeout_end_;                        // after a timeout: everything below counts as lost
+  UnwrappedPsn recovery_end_;                       // RecoveryPoint + 1
+  bool resend_at_once_ = false;  // RFC 6675, 5 (4.3): the first one needs no room in the window
+  bool by_timeout_ = false;      // the present recovery
+};
+
+}  // namespace rocelab

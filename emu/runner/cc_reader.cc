@@ -45,6 +45,7 @@ void read_dcqcn(ConfigSection& section, DcqcnParams& p) {
   p.rate_hai = section.rate("rate_hai", p.rate_hai);
   p.min_rate = section.rate("min_rate", p.min_rate);
   p.max_decrease = section.real("max_decrease", p.max_decrease, 1e-9, 1);
+  p.clamp_target = section.boolean("clamp_target", p.clamp_target);
   p.periodic = section.boolean("periodic", p.periodic);
   p.decrease_interval = positive(section, "decrease_interval", p.decrease_interval);
   p.cnp_interval = section.duration("cnp_interval", p.cnp_interval);

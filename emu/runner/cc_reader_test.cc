@@ -116,7 +116,7 @@ TEST(CcReaderTest, MistakesNamePlaceAndRemedy) {
          "t.toml:6:8: congestion_control.name = \"timly\" is none of");
   expect(complaint(R"("irn")", "[congestion_control.timely]\ntlow = \"1us\"\n"), "did you mean \"t_low\"?");
   expect(complaint(R"("irn")", "[congestion_control.dcqcn]\npreset = \"papr\"\n"),
-         "is none of \"paper\", \"connectx\", \"conweave-ns3\"; did you mean \"paper\"?");
+         "is none of \"paper\", \"irn-paper\", \"connectx\", \"conweave-ns3\"; did you mean \"paper\"?");
   expect(complaint(R"("irn")", "[congestion_control.timely]\nt_low = \"600us\"\n"),
          "congestion_control.timely.t_high is less than t_low");
   expect(complaint(R"("irn")", "[congestion_control.timely]\nt_low = 50\n"), "has no unit");

@@ -12,12 +12,23 @@ CcPreset dcqcn_paper() {
           kDcqcnPaperMarking};
 }
 
+// Seed 004, 4.3.1: "DCQCN as implemented in the ConnectX-4" with the parameters of SIGCOMM 2015: the
+// adapter's law with the paper's values.
+CcPreset dcqcn_irn_paper() {
+  CcPreset preset{"irn-paper", "seed 004, 4.3.1: the adapter's law with the values of SIGCOMM 2015",
+                  dcqcn_paper().config, kDcqcnPaperMarking};
+  preset.config.dcqcn.periodic = true;
+  preset.config.dcqcn.clamp_target = false;
+  return preset;
+}
+
 // Defaults of the adapter; the switch is as the paper's.
 CcPreset dcqcn_connectx() {
   CcPreset preset{"connectx", "NVIDIA, DCQCN parameters of ConnectX-4 and later, defaults",
                   dcqcn_paper().config, kDcqcnPaperMarking};
   DcqcnParams& p = preset.config.dcqcn;
   p.periodic = true;
+  p.clamp_target = false;                       // clamp_tgt_rate
   p.g = 5.0 / 1024;                             // dce_tcp_g 1019
   p.alpha_interval = 1_us;                      // dce_tcp_rtt
   p.rate_timer = 300_us;                        // rpg_time_reset
@@ -34,6 +45,7 @@ CcPreset dcqcn_conweave() {
       "conweave-ns3", "conweave-ns3 run.py, 100 Gb/s", dcqcn_paper().config, {100_KB, 400_KB, 0.2}};
   DcqcnParams& p = preset.config.dcqcn;
   p.periodic = true;
+  p.clamp_target = false;   // CLAMP_TARGET_RATE
   p.alpha_interval = 1_us;  // ALPHA_RESUME_INTERVAL
   p.rate_timer = 300_us;    // RP_TIMER
   p.byte_counter = 0_B;
@@ -112,7 +124,7 @@ CcPreset dctcp_fat_tree() {
 std::vector<CcPreset> cc_presets(CcKind kind) {
   switch (kind) {
     case CcKind::kDcqcn:
-      return {dcqcn_paper(), dcqcn_connectx(), dcqcn_conweave()};
+      return {dcqcn_paper(), dcqcn_irn_paper(), dcqcn_connectx(), dcqcn_conweave()};
     case CcKind::kTimely:
       return {timely_paper(), timely_64kb(), timely_packets(), timely_conweave()};
     case CcKind::kAimd:

@@ -31,7 +31,7 @@ void DcqcnRp::start(Time now) {
 
 // Figure 7: both counters start anew with every cut.
 void DcqcnRp::cut(double share, Time at) {
-  target_ = current_;
+  if (params_.clamp_target || timer_increases_ + byte_increases_ > 0) target_ = current_;
   current_ = std::max(current_ * (1 - share), static_cast<double>(params_.min_rate.bps()));
   timer_increases_ = byte_increases_ = 0;
   since_increase_ = {};

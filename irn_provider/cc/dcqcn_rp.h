@@ -10,16 +10,18 @@
 
 namespace rocelab {
 
-struct DcqcnParams {                  // the paper's, for 40 Gb/s
-  double g = 1.0 / 256;               // weight of a new observation in alpha; 3.1 and table of section 5
-  Duration alpha_interval = 55_us;    // K: without a CNP for so long alpha decays
-  Duration rate_timer = 55_us;        // T: time between increases, section 5
-  Bytes byte_counter = 10_MB;         // B: bytes between increases, section 5; 0 = no byte counter
-  std::uint32_t fast_recovery = 5;    // F: increases of either kind that only halve the way back
-  Rate rate_ai = 40_Mbps;             // R_AI: step of the target in additive increase
-  Rate rate_hai = 400_Mbps;           // step in hyper increase; open in the paper, ten times R_AI as in QCN
-  Rate min_rate = 1_Mbps;             // open in the paper; the adapter's rpg_min_rate
-  double max_decrease = 0.5;          // share of the rate that one cut may take; alpha = 1 takes half
+struct DcqcnParams {                // the paper's, for 40 Gb/s
+  double g = 1.0 / 256;             // weight of a new observation in alpha; 3.1 and table of section 5
+  Duration alpha_interval = 55_us;  // K: without a CNP for so long alpha decays
+  Duration rate_timer = 55_us;      // T: time between increases, section 5
+  Bytes byte_counter = 10_MB;       // B: bytes between increases, section 5; 0 = no byte counter
+  std::uint32_t fast_recovery = 5;  // F: increases of either kind that only halve the way back
+  Rate rate_ai = 40_Mbps;           // R_AI: step of the target in additive increase
+  Rate rate_hai = 400_Mbps;         // step in hyper increase; open in the paper, ten times R_AI as in QCN
+  Rate min_rate = 1_Mbps;           // open in the paper; the adapter's rpg_min_rate
+  double max_decrease = 0.5;        // share of the rate that one cut may take; alpha = 1 takes half
+  bool clamp_target = true;  // equation 1: every cut sets R_T = R_C; false (clamp_tgt_rate 0): only one that
+                             // an increase has preceded, so that a row of CNPs leaves the way back open
   bool periodic = false;              // alpha once per alpha_interval, cuts once per decrease_interval
   Duration decrease_interval = 4_us;  // periodic only: rate_reduce_monitor_period
   Duration cnp_interval = 50_us;      // N: notification point, least time between CNPs of a flow (dcqcn_np.h)

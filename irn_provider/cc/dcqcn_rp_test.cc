@@ -123,6 +123,20 @@ TEST(DcqcnRpTest, PeriodicCutsOncePerPeriod) {
   EXPECT_DOUBLE_EQ(rp.alpha(), 0.5);
 }
 
+// clamp_tgt_rate 0: R_T stays at 40 Gb/s over a row of CNPs, and the first timer goes half the way to it.
+TEST(DcqcnRpTest, WithoutClampingARowOfCnpsLeavesTheTarget) {
+  DcqcnParams params;
+  params.clamp_target = false;
+  DcqcnRp rp = make(params);
+  rp.on_cnp(at(0_us));
+  rp.on_cnp(at(50_us));
+  EXPECT_EQ(rp.rate(at(50_us)), 10_Gbps);
+  EXPECT_EQ(rp.target(), 40_Gbps);
+  EXPECT_EQ(rp.rate(at(105_us)), 25_Gbps);
+  rp.on_cnp(at(106_us));  // alpha is 1 - 1/256 by now
+  EXPECT_EQ(rp.target(), 25_Gbps) << "an increase came before this one";
+}
+
 TEST(DcqcnRpTest, ALossBacksOffOnlyWhenAskedTo) {
   DcqcnRp plain = make();
   plain.on_loss(CcLoss::kRecovery, at(1_us));

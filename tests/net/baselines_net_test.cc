@@ -89,9 +89,12 @@ TEST(BaselinesNetTest, IwarpStartsSlowlyAndIrnDoesNot) {
   EXPECT_GT(ends[1] - ends[0], 2 * 4 * 2_us - 28 * 224'400_ps) << "two round trips more, less what overlaps";
 }
 
-// It recovers by SACK: no timer, and nothing resent that had arrived.
+// On the paper's switch it recovers by SACK: no timer, and nothing resent that had arrived.
 TEST(BaselinesNetTest, IwarpFillsTheLinkAndRecoversItsLossesWithoutTimeouts) {
-  StarNet net(3, iwarp(), switch_config(false));
+  SwitchConfig switches = switch_config(false);
+  switches.input_buffered = true;
+  switches.queue_order = QueueOrder::kRoundRobin;
+  StarNet net(3, iwarp(), switches);
   std::uint64_t bytes = 0;
   net.on_delivery = [&](std::size_t port, const Packet& packet, Time) {
     if (port == 2) bytes += packet.payload_length;
@@ -101,12 +104,11 @@ TEST(BaselinesNetTest, IwarpFillsTheLinkAndRecoversItsLossesWithoutTimeouts) {
   const std::uint64_t before = bytes;
   net.run_until(Time::zero() + 30_ms);
   EXPECT_GT(static_cast<double>(bytes - before) * 8 / 20e-3, 0.9 * 40e9 * 1024 / 1122);
-  EXPECT_GT(net.port(2).drops, 0u) << "it fills the buffer until packets are lost";
   net.run();
   const NicCounters sent = net.counters(0) + net.counters(1);
-  EXPECT_GT(sent.retransmitted_packets, 0u);
-  EXPECT_LE(net.counters(2).spurious_retransmissions * 20, sent.retransmitted_packets);
-  EXPECT_LE(sent.timeout_retransmissions * 5, sent.retransmitted_packets);
+  EXPECT_GT(sent.retransmitted_packets, 100u) << "slow start ends with losses";
+  EXPECT_EQ(sent.timeout_retransmissions, 0u);
+  EXPECT_EQ(net.counters(2).spurious_retransmissions, 0u);
 }
 
 }  // namespace

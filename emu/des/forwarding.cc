@@ -20,9 +20,9 @@ std::uint32_t masked(std::uint32_t address, std::uint32_t length) {
   return length == 0 ? 0 : address & ~0u << (32 - length);
 }
 
-std::vector<SwitchRules> gather(const RunPlan& plan) {
+std::vector<SwitchRules> gather(const RunPlan& plan, const std::vector<Route>& routes) {
   std::vector<SwitchRules> rules(plan.segment.switches.size());
-  for (const Route& route : plan.routes) {
+  for (const Route& route : routes) {
     RuleSet& set =
         rules.at(route.switch_index)[route.prefix_length][masked(route.prefix, route.prefix_length)];
     const PortId port{static_cast<std::uint16_t>(route.port_id)};
@@ -38,10 +38,11 @@ std::vector<SwitchRules> gather(const RunPlan& plan) {
 
 }  // namespace
 
-Forwarding::Forwarding(const RunPlan& plan) : hosts_(static_cast<std::uint32_t>(plan.segment.hosts.size())) {
+Forwarding::Forwarding(const RunPlan& plan, const std::vector<Route>& routes)
+    : hosts_(static_cast<std::uint32_t>(plan.segment.hosts.size())) {
   entries_.resize(plan.segment.switches.size() * hosts_);
   std::size_t at = 0;
-  for (const SwitchRules& rules : gather(plan)) {
+  for (const SwitchRules& rules : gather(plan, routes)) {
     std::map<const RuleSet*, Entry> made;
     for (const lockstep::HostEntry& host : plan.segment.hosts) {
       Entry& entry = entries_[at++];

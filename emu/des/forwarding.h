@@ -14,7 +14,8 @@ namespace rocelab::des {
 
 class Forwarding {
  public:
-  explicit Forwarding(const RunPlan& plan);
+  explicit Forwarding(const RunPlan& plan) : Forwarding(plan, plan.routes) {}
+  Forwarding(const RunPlan& plan, const std::vector<Route>& routes);
 
   // Null: the switch has no rule for that host.
   const PortId* out(std::uint32_t switch_index, NodeId host, std::uint16_t udp_src_port) const {

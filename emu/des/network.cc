@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/check.h"
+#include "emu/runner/link_events.h"
 
 namespace rocelab::des {
 namespace {
@@ -64,6 +65,13 @@ Network::Network(const RunPlan& plan, const Sinks& sinks)
     const FaultConfig from_host =
         port.peer_host == kNoSlot ? FaultConfig{} : segment.hosts[port.peer_host].to_switch;
     links_.push_back({{from_host, faults.fork("in")}, {port.to_peer, faults.fork("out")}});
+  }
+  for (std::size_t i = 1; i <= plan.route_changes.size(); ++i)
+    rerouted_.emplace_back(plan, routes_after(plan, i));
+  for (const LinkChange& change : plan.link_changes) {
+    schedules_.resize(segment.ports.size());
+    schedules_[change.port].change(change.at, change.up);
+    if (change.other_port != kNoSlot) schedules_[change.other_port].change(change.at, change.up);
   }
   const NicConfig& nic = plan.settings.nic.config;
   for (std::size_t s = 0; s < switches_.size(); ++s) {
@@ -154,7 +162,10 @@ void Network::send_from_host(std::uint32_t index, PacketRef packet, const PathAd
   packet->frame_slot = path.udp_src_port;
   packet->flow = packet->roce.dest.value;  // what switches can see of a frame
   packet->tc = packet->tc.value == entry.nic.cnp_tc ? cnp_tc_ : roce_tc_;
-  if (!links_[entry.port].in.cross(*packet)) return lose(entry.port, *packet, due);
+  const PortConfig& link = plan_.segment.ports[entry.port].config;
+  const Time begin = due - link.delay - wire_time(Bytes::from_count(packet->frame_length), link.rate);
+  if (dies(entry.port, true, *packet, begin, due)) return;
+  if (!links_[entry.port].in.cross(*packet)) return lose(entry.port, *packet, due, kLinkLoss);
   arrive_at_switch(entry.port, std::move(packet), due);
 }
 
@@ -166,7 +177,7 @@ void Network::arrive_at_switch(std::uint32_t port, PacketRef packet, Time due) {
   if (packet->kind == PacketKind::kPfc) {
     node.deliver(in, {}, std::move(packet), due);
   } else {
-    const PortId* out = forwarding_.out(entry.switch_index, packet->dst, udp_src_port_of(*packet));
+    const PortId* out = forwarding_at(due).out(entry.switch_index, packet->dst, udp_src_port_of(*packet));
     node.deliver(in, out != nullptr ? std::span(out, 1) : std::span<const PortId>(), std::move(packet), due);
   }
   note(hosts_.size() + entry.switch_index, due);
@@ -175,8 +186,9 @@ void Network::arrive_at_switch(std::uint32_t port, PacketRef packet, Time due) {
 void Network::send_from_switch(std::uint32_t port, PacketRef packet, Time departure, Time due) {
   const lockstep::PortEntry& entry = plan_.segment.ports[port];
   if (sinks_.tap != nullptr) sinks_.tap->on_frame(port, departure, *packet, false);
+  if (dies(port, false, *packet, departure, due)) return;
   if (packet->kind != PacketKind::kPfc && !links_[port].out.cross(*packet))
-    return lose(port, *packet, departure);
+    return lose(port, *packet, departure, kLinkLoss);
   if (entry.peer_host != kNoSlot && hosts_[entry.peer_host]) {
     hosts_[entry.peer_host]->deliver(std::move(packet), due);
     note(entry.peer_host, due);
@@ -187,13 +199,29 @@ void Network::send_from_switch(std::uint32_t port, PacketRef packet, Time depart
   }
 }
 
-void Network::lose(std::uint32_t port, const Packet& packet, Time when) {
+bool Network::dies(std::uint32_t port, bool to_switch, const Packet& packet, Time begin, Time due) {
+  if (schedules_.empty() || !schedules_[port].down_within(begin, due)) return false;
+  LinkCounters& counters = (to_switch ? links_[port].in : links_[port].out).counters();
+  ++counters.lost_frames;
+  ++counters.down_frames;
+  if (packet.payload_length > 0) ++counters.lost_data_frames;
+  lose(port, packet, to_switch ? due : begin, kLinkDown);
+  return true;
+}
+
+const Forwarding& Network::forwarding_at(Time due) const {
+  const Forwarding* now = &forwarding_;
+  for (std::size_t i = 0; i < rerouted_.size() && plan_.route_changes[i].at <= due; ++i) now = &rerouted_[i];
+  return *now;
+}
+
+void Network::lose(std::uint32_t port, const Packet& packet, Time when, std::uint8_t why) {
   const lockstep::PortEntry& entry = plan_.segment.ports[port];
   SwitchTrace* trace = switches_[entry.switch_index]->trace;
   if (trace == nullptr) return;
   trace->record_at({.time = when,
                     .kind = TraceKind::kDrop,
-                    .mark = kLinkLoss,
+                    .mark = why,
                     .port = static_cast<std::uint16_t>(entry.port_id),
                     .flow = packet.flow,
                     .bytes = packet.frame_length,

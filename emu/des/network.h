@@ -16,6 +16,7 @@
 #include "emu/des/forwarding.h"
 #include "emu/des/host_node.h"
 #include "emu/des/virtual_link.h"
+#include "emu/port/link_schedule.h"
 #include "emu/runner/plan.h"
 #include "irn_provider/nic/memory.h"
 #include "ovs_patches/netdev/switch_trace.h"
@@ -95,7 +96,10 @@ class Network {
   void send_from_host(std::uint32_t host, PacketRef packet, const PathAddress& path, Time due);
   void send_from_switch(std::uint32_t port, PacketRef packet, Time departure, Time due);
   void arrive_at_switch(std::uint32_t port, PacketRef packet, Time due);
-  void lose(std::uint32_t port, const Packet& packet, Time when);
+  // Whether the link behind a switch's port is down while it carries the frame; counts and records it.
+  bool dies(std::uint32_t port, bool to_switch, const Packet& packet, Time begin, Time due);
+  const Forwarding& forwarding_at(Time due) const;
+  void lose(std::uint32_t port, const Packet& packet, Time when, std::uint8_t why);
   void note(std::size_t node, Time due) { next_[node] = std::min(next_[node], due); }
 
   const RunPlan& plan_;
@@ -104,6 +108,8 @@ class Network {
   NullMemory memory_;
   NullTrace no_trace_;
   Forwarding forwarding_;
+  std::vector<Forwarding> rerouted_;     // after each of the plan's route changes
+  std::vector<LinkSchedule> schedules_;  // by port; empty: no link ever fails
   std::vector<app::Flow> flows_;
   std::vector<std::unique_ptr<HostNode>> hosts_;  // null: takes no part
   std::vector<std::unique_ptr<SwitchSlot>> switches_;

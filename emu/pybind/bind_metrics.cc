@@ -24,9 +24,9 @@ NicCounters nic_counters(const Counts& counts) {
 }
 
 LinkCounters link_counters(const Counts& counts, const std::string& prefix) {
-  return {count_of(counts, prefix + "lost_frames"), count_of(counts, prefix + "lost_data_frames"),
-          count_of(counts, prefix + "corrupted_frames"), count_of(counts, prefix + "malformed_frames"),
-          count_of(counts, prefix + "undeliverable_frames")};
+  return {count_of(counts, prefix + "lost_frames"),          count_of(counts, prefix + "lost_data_frames"),
+          count_of(counts, prefix + "corrupted_frames"),     count_of(counts, prefix + "malformed_frames"),
+          count_of(counts, prefix + "undeliverable_frames"), count_of(counts, prefix + "down_frames")};
 }
 
 PortInput port_input(const Counts& counts) {
@@ -49,19 +49,20 @@ py::dict as_dict(const RunMetrics& m) {
                            "p99_slowdown"_a = g.p99_slowdown, "rct_s"_a = g.rct_s, "requests"_a = g.requests,
                            "avg_request_s"_a = g.avg_request_s, "during"_a = g.during,
                            "goodput_during_bps"_a = g.goodput_during_bps));
-  return py::dict(
-      "flows"_a = m.flows, "completed"_a = m.completed, "goodput_bps"_a = m.goodput_bps,
-      "avg_slowdown"_a = m.avg_slowdown, "p99_slowdown"_a = m.p99_slowdown, "avg_fct_s"_a = m.avg_fct_s,
-      "median_fct_s"_a = m.median_fct_s, "p99_fct_s"_a = m.p99_fct_s, "rct_s"_a = m.rct_s,
-      "drops"_a = m.drops, "data_drops"_a = m.data_drops, "lossless_drops"_a = m.lossless_drops,
-      "retransmitted_packets"_a = m.retransmitted_packets,
-      "timeout_retransmissions"_a = m.timeout_retransmissions,
-      "spurious_retransmissions"_a = m.spurious_retransmissions, "timeouts"_a = m.timeouts,
-      "pfc_pause_frames"_a = m.pfc_pause_frames, "pfc_paused_s"_a = m.pfc_paused_s,
-      "ecn_marks"_a = m.ecn_marks, "cnps"_a = m.cnps, "delivered_data_packets"_a = m.delivered_data_packets,
-      "corrupted_frames"_a = m.corrupted_frames, "undeliverable_frames"_a = m.undeliverable_frames,
-      "bottleneck_utilization"_a = m.bottleneck_utilization, "bottleneck_port"_a = m.bottleneck_port,
-      "groups"_a = groups);
+  return py::dict("flows"_a = m.flows, "completed"_a = m.completed, "goodput_bps"_a = m.goodput_bps,
+                  "avg_slowdown"_a = m.avg_slowdown, "p99_slowdown"_a = m.p99_slowdown,
+                  "avg_fct_s"_a = m.avg_fct_s, "median_fct_s"_a = m.median_fct_s, "p99_fct_s"_a = m.p99_fct_s,
+                  "rct_s"_a = m.rct_s, "drops"_a = m.drops, "data_drops"_a = m.data_drops,
+                  "lossless_drops"_a = m.lossless_drops, "retransmitted_packets"_a = m.retransmitted_packets,
+                  "timeout_retransmissions"_a = m.timeout_retransmissions,
+                  "spurious_retransmissions"_a = m.spurious_retransmissions, "timeouts"_a = m.timeouts,
+                  "pfc_pause_frames"_a = m.pfc_pause_frames, "pfc_paused_s"_a = m.pfc_paused_s,
+                  "ecn_marks"_a = m.ecn_marks, "cnps"_a = m.cnps,
+                  "delivered_data_packets"_a = m.delivered_data_packets,
+                  "down_link_drops"_a = m.down_link_drops, "corrupted_frames"_a = m.corrupted_frames,
+                  "undeliverable_frames"_a = m.undeliverable_frames,
+                  "bottleneck_utilization"_a = m.bottleneck_utilization,
+                  "bottleneck_port"_a = m.bottleneck_port, "groups"_a = groups);
 }
 
 py::dict measure_run(const RunPlan& plan, const std::vector<FlowTuple>& flows,

@@ -81,7 +81,8 @@ py::dict scalars(const RunPlan& plan) {
                   "verbs_timeout"_a = s.timers.verbs_timeout, "verbs_retry_cnt"_a = s.timers.verbs_retry_cnt,
                   "lookahead_ps"_a = plan.lookahead.ps(), "base_rtt_ps"_a = plan.base_rtt.ps(),
                   "bdp_cap"_a = plan.bdp_cap, "limit_ps"_a = s.engine.limit.ps(),
-                  "sample_interval_ps"_a = s.engine.sample_interval.ps(), "clock"_a = "lockstep");
+                  "sample_interval_ps"_a = s.engine.sample_interval.ps(), "clock"_a = "lockstep",
+                  "link_changes"_a = plan.link_changes.size());
 }
 
 std::uint32_t host_index(const RunPlan& plan, const std::string& name) {

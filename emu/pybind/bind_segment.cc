@@ -87,6 +87,7 @@ void add_link(Counts& result, const std::string& prefix, const LinkCounters& c) 
   result[prefix + "corrupted_frames"] = c.corrupted_frames;
   result[prefix + "malformed_frames"] = c.malformed_frames;
   result[prefix + "undeliverable_frames"] = c.undeliverable_frames;
+  result[prefix + "down_frames"] = c.down_frames;
 }
 
 void bind_segment(py::module_& m) {

@@ -110,6 +110,7 @@ class RunPlan:
     limit_ps: int  # experiment time after which an unfinished run is ended
     sample_interval_ps: int
     clock: str
+    link_changes: int  # failures and recoveries of links that are planned
     native: Any = field(repr=False, compare=False)  # _rocelab.RunPlan, for create_segment() and measure()
 
     @property

@@ -106,6 +106,7 @@ void count_link(const LinkCounters& link, RunMetrics& m) {
   m.drops += link.lost_frames + link.malformed_frames + link.undeliverable_frames;
   m.data_drops += link.lost_data_frames;
   m.undeliverable_frames += link.undeliverable_frames;
+  m.down_link_drops += link.down_frames;
 }
 
 void count_ports(const std::vector<PortInput>& ports, RunMetrics& m) {

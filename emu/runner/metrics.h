@@ -62,7 +62,7 @@ struct RunMetrics {
   std::uint64_t retransmitted_packets = 0, timeout_retransmissions = 0, spurious_retransmissions = 0,
                 timeouts = 0;
   std::uint64_t pfc_pause_frames = 0, ecn_marks = 0, cnps = 0, delivered_data_packets = 0;
-  std::uint64_t corrupted_frames = 0, undeliverable_frames = 0;
+  std::uint64_t corrupted_frames = 0, undeliverable_frames = 0, down_link_drops = 0;
   double pfc_paused_s = 0;
   double bottleneck_utilization = 0;  // of the busiest switch port while flows lasted
   std::string bottleneck_port;

@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "emu/runner/formula.h"
+#include "emu/runner/link_events.h"
 #include "emu/runner/routing.h"
 #include "emu/runner/workload.h"
 #include "ovs_patches/switch_model/headroom.h"
@@ -84,6 +85,8 @@ class Planner {
     add_hosts();
     add_switches();
     plan_.routes = routing_.rules(rng_);
+    plan_.link_changes = link_changes(settings_, plan_.segment);
+    plan_.route_changes = route_changes(settings_, plan_.routes, rng_);
     add_flows();
     add_segment();
     plan_.measure_from = Time::zero() + settings_.engine.warmup;

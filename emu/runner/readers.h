@@ -13,10 +13,14 @@ namespace rocelab {
 
 // `folder`: of the scenario; files named in it are relative to it.
 Topology read_topology(ConfigSection section, const std::filesystem::path& folder);
+// Complains at `key` when there is no such node.
+std::uint32_t find_node(ConfigSection& section, const char* key, const Topology& topology,
+                        const std::string& name);
 void read_faults(std::vector<ConfigSection> sections, Topology& topology);
 // The algorithm with its parameters, and the marking that goes with them where it needs marks.
 CcPreset read_congestion_control(ConfigSection section, TransportMode mode,
                                  std::vector<Parameter>* parameters);
+std::vector<LinkEvent> read_link_events(std::vector<ConfigSection> sections, const Topology& topology);
 SwitchConfig read_switch(ConfigSection section, bool pfc, const CcPreset& congestion_control);
 NicSettings read_nic(ConfigSection section, ConfigSection irn, TransportMode mode, bool pfc,
                      const CcConfig& congestion_control, const Topology& topology);

@@ -200,7 +200,7 @@ std::string lists_of(const ConfigNode& node, const std::string& path) {
 void know_top_level(ConfigSection& root) {
   for (const char* key :
        {"name", "title", "seeds", "transport", "label", "axes", "case", "compare", "topology", "fault",
-        "switch", "nic", "irn", "congestion_control", "timers", "workload", "engine"})
+        "link_event", "switch", "nic", "irn", "congestion_control", "timers", "workload", "engine"})
     root.node(key);
 }
 
@@ -216,6 +216,7 @@ Settings read_settings(const Variant& variant, const std::filesystem::path& fold
   root.require("topology");
   s.topology = read_topology(root.table("topology"), folder);
   read_faults(root.tables("fault"), s.topology);
+  s.link_events = read_link_events(root.tables("link_event"), s.topology);
   const LabelDefinition& label = variant.definition;
   const CcPreset cc = read_congestion_control(root.table("congestion_control"), label.mode, &s.parameters);
   s.switches = read_switch(root.table("switch"), label.pfc, cc);

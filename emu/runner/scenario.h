@@ -44,6 +44,13 @@ struct NicSettings {
   std::vector<std::pair<std::string, TransportMode>> modes;
 };
 
+struct LinkEvent {
+  Duration at;
+  std::uint32_t link = 0;  // of the topology
+  bool up = false;         // it recovers; else it fails
+  Duration reroute_after;  // until the routes react
+};
+
 enum class WorkloadKind : std::uint8_t { kIncast, kList, kPermutation, kPoisson, kAllToAll, kFile };
 
 // Where a flow's size comes from: fixed (min == max), uniform over [min, max], or a distribution.
@@ -111,8 +118,9 @@ struct Parameter {
 struct Settings {
   std::string label;
   Topology topology;
-  SwitchConfig switches;  // max_frame is filled in with the wire MTU
-  NicSettings nic;        // pfc_enabled and the timers are set
+  std::vector<LinkEvent> link_events;  // in the order of time
+  SwitchConfig switches;               // max_frame is filled in with the wire MTU
+  NicSettings nic;                     // pfc_enabled and the timers are set
   TimerSettings timers;
   std::vector<WorkloadSettings> workloads;
   EngineSettings engine;

@@ -1,4 +1,4 @@
-// [topology] and [[fault]].
+// [topology].
 #include <algorithm>
 #include <stdexcept>
 
@@ -33,23 +33,6 @@ LinkSpeed read_speed(ConfigSection& section, const char* rate, const char* delay
 std::uint32_t count(ConfigSection& section, const char* key, std::int64_t most) {
   section.require(key);
   return static_cast<std::uint32_t>(section.integer(key, 1, 1, most));
-}
-
-std::vector<std::string> node_names(const Topology& topology) {
-  std::vector<std::string> names;
-  for (const Node& node : topology.nodes()) names.push_back(node.name);
-  return names;
-}
-
-std::uint32_t find_node(ConfigSection& section, const char* key, const Topology& topology,
-                        const std::string& name) {
-  const std::uint32_t node = topology.find(name);
-  if (node == Topology::kNoNode) {
-    const std::string near = nearest(name, node_names(topology));
-    section.fail_at(key, "names the unknown node \"" + name + "\"" +
-                             (near.empty() ? "" : "; did you mean \"" + near + "\"?"));
-  }
-  return node;
 }
 
 // [[topology.link]]: a link of a custom topology, or other numbers for one that a generated topology has.
@@ -184,36 +167,6 @@ Topology read_topology(ConfigSection section, const std::filesystem::path& folde
     section.fail(error.what());
   }
   return topology;
-}
-
-void read_faults(std::vector<ConfigSection> sections, Topology& topology) {
-  for (ConfigSection& section : sections) {
-    section.require("from");
-    section.require("to");
-    const std::uint32_t from = find_node(section, "from", topology, section.text("from", "")),
-                        to = find_node(section, "to", topology, section.text("to", ""));
-    const std::uint32_t index = topology.find_link(from, to);
-    if (index == Topology::kNoNode)
-      section.fail_at("to", "is no neighbour of \"" + topology.nodes()[from].name + "\"");
-    FaultConfig fault;
-    fault.drop_rate = section.real("drop_rate", 0, 0, 1);
-    fault.corrupt_rate = section.real("corrupt_rate", 0, 0, 1);
-    std::vector<std::int64_t> list = section.integers("drop_list", {}, 1, std::int64_t{1} << 62);
-    if (list.size() > FaultConfig::kMaxListed)
-      section.fail_at("drop_list", "holds more than " + std::to_string(FaultConfig::kMaxListed) +
-                                       " ordinals; use drop_rate");
-    std::sort(list.begin(), list.end());
-    if (std::adjacent_find(list.begin(), list.end()) != list.end())
-      section.fail_at("drop_list", "names a frame twice");
-    for (const std::int64_t ordinal : list)
-      fault.drop_list[fault.listed++] = static_cast<std::uint64_t>(ordinal);
-    section.finish();
-    Link& link = topology.link(index);
-    FaultConfig& side = link.a == from ? link.a_to_b : link.b_to_a;
-    if (side != FaultConfig{})
-      section.fail("the link from \"" + topology.nodes()[from].name + "\" has a fault already");
-    side = fault;
-  }
 }
 
 }  // namespace rocelab

@@ -16,7 +16,7 @@
 namespace rocelab {
 
 // What a link did to a frame, as the mark of a kDrop record; SwitchDropReason has the values below.
-inline constexpr std::uint8_t kLinkLoss = 0x40, kMalformed = 0x41;
+inline constexpr std::uint8_t kLinkLoss = 0x40, kMalformed = 0x41, kLinkDown = 0x42;
 
 class SwitchTrace final : public TraceSink {
  public:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rocelab.errors import RocelabError
 from rocelab.live.layout import HostLayout, Layout, PortLayout, SwitchLayout, interface_id
 from rocelab.model import RunPlan
 
@@ -10,6 +11,10 @@ _SHIM_AND_TRAILER = 128  # bytes beyond the wire MTU that a veth lets pass
 
 def layout_of(plan: RunPlan) -> Layout:
     """Equal for plans that can share one topology: names, links, addresses and rules; not the parameters of NICs and switches."""
+    if plan.link_changes:
+        raise RocelabError(
+            "links of the live engine do not fail: run this scenario with --engine des, or leave out its [[link_event]]s"
+        )
     hosts = tuple(
         HostLayout(h.name, h.ipv4, h.mac, f"{h.name}-eth0", plan.ports[h.port].interface) for h in plan.hosts
     )

@@ -1,0 +1,21 @@
+// What a schedule of link failures and recoveries means for a run: which link changes when, and which rules
+// change after it. Both are part of the plan, so that every driver that can do it does the same.
+#pragma once
+
+#include <vector>
+
+#include "base/rng.h"
+#include "emu/runner/plan.h"
+
+namespace rocelab {
+
+// In the order of time, links by the ports at their ends.
+std::vector<LinkChange> link_changes(const Settings& settings, const lockstep::SegmentPlan& segment);
+
+// In the order of time. `before`: the rules of the healthy network, made from the same `seed`.
+std::vector<RouteChange> route_changes(const Settings& settings, const std::vector<Route>& before, Rng seed);
+
+// All rules after the first `changes` of the plan's route changes.
+std::vector<Route> routes_after(const RunPlan& plan, std::size_t changes);
+
+}  // namespace rocelab

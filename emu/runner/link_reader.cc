@@ -1,0 +1,97 @@
+// [[fault]] and [[link_event]]: what happens to links.
+#include <algorithm>
+#include <map>
+
+#include "emu/runner/readers.h"
+
+namespace rocelab {
+
+std::uint32_t find_node(ConfigSection& section, const char* key, const Topology& topology,
+                        const std::string& name) {
+  const std::uint32_t node = topology.find(name);
+  if (node == Topology::kNoNode) {
+    std::vector<std::string> names;
+    for (const Node& known : topology.nodes()) names.push_back(known.name);
+    const std::string near = nearest(name, names);
+    section.fail_at(key, "names the unknown node \"" + name + "\"" +
+                             (near.empty() ? "" : "; did you mean \"" + near + "\"?"));
+  }
+  return node;
+}
+
+void read_faults(std::vector<ConfigSection> sections, Topology& topology) {
+  for (ConfigSection& section : sections) {
+    section.require("from");
+    section.require("to");
+    const std::uint32_t from = find_node(section, "from", topology, section.text("from", "")),
+                        to = find_node(section, "to", topology, section.text("to", ""));
+    const std::uint32_t index = topology.find_link(from, to);
+    if (index == Topology::kNoNode)
+      section.fail_at("to", "is no neighbour of \"" + topology.nodes()[from].name + "\"");
+    FaultConfig fault;
+    fault.drop_rate = section.real("drop_rate", 0, 0, 1);
+    fault.corrupt_rate = section.real("corrupt_rate", 0, 0, 1);
+    std::vector<std::int64_t> list = section.integers("drop_list", {}, 1, std::int64_t{1} << 62);
+    if (list.size() > FaultConfig::kMaxListed)
+      section.fail_at("drop_list", "holds more than " + std::to_string(FaultConfig::kMaxListed) +
+                                       " ordinals; use drop_rate");
+    std::sort(list.begin(), list.end());
+    if (std::adjacent_find(list.begin(), list.end()) != list.end())
+      section.fail_at("drop_list", "names a frame twice");
+    for (const std::int64_t ordinal : list)
+      fault.drop_list[fault.listed++] = static_cast<std::uint64_t>(ordinal);
+    section.finish();
+    Link& link = topology.link(index);
+    FaultConfig& side = link.a == from ? link.a_to_b : link.b_to_a;
+    if (side != FaultConfig{})
+      section.fail("the link from \"" + topology.nodes()[from].name + "\" has a fault already");
+    side = fault;
+  }
+}
+
+namespace {
+
+std::uint32_t find_link(ConfigSection& section, const Topology& topology) {
+  const std::vector<std::string> ends = section.texts("between", {});
+  if (ends.size() != 2) section.fail_at("between", "must name two nodes, for example [\"s1\", \"s2\"]");
+  const std::uint32_t link = topology.find_link(find_node(section, "between", topology, ends[0]),
+                                                find_node(section, "between", topology, ends[1]));
+  if (link == Topology::kNoNode) section.fail_at("between", "names nodes that share no link");
+  return link;
+}
+
+}  // namespace
+
+std::vector<LinkEvent> read_link_events(std::vector<ConfigSection> sections, const Topology& topology) {
+  std::vector<std::pair<LinkEvent, ConfigSection*>> read;
+  for (ConfigSection& section : sections) {
+    for (const char* key : {"at", "between", "state"}) section.require(key);
+    LinkEvent event;
+    event.at = section.duration("at", Duration{});
+    if (event.at.ps() < 0) section.fail_at("at", "must not be negative");
+    event.link = find_link(section, topology);
+    event.up = section.choice("state", {"down", "up"}, 0) == 1;
+    event.reroute_after = section.duration("reroute_after", Duration{});
+    if (event.reroute_after.ps() < 0) section.fail_at("reroute_after", "must not be negative");
+    section.finish();
+    read.emplace_back(event, &section);
+  }
+  std::stable_sort(read.begin(), read.end(),
+                   [](const auto& a, const auto& b) { return a.first.at < b.first.at; });
+  std::map<std::uint32_t, LinkEvent> last;
+  std::vector<LinkEvent> events;
+  for (auto& [event, section] : read) {
+    const auto before = last.find(event.link);
+    const bool is_up = before == last.end() || before->second.up;
+    if (event.up == is_up)
+      section->fail_at("state", std::string("= \"") + (is_up ? "up" : "down") +
+                                    "\" is what the link is at that time already");
+    if (before != last.end() && before->second.at == event.at)
+      section->fail_at("at", "is the time of another event of the same link");
+    last[event.link] = event;
+    events.push_back(event);
+  }
+  return events;
+}
+
+}  // namespace rocelab

@@ -91,7 +91,7 @@ class PacketRef {
     return *this;
   }
   ~PacketRef() { reset(); }
-  void reset();
+  [[gnu::always_inline]] void reset();  // moved-from handles, which are most, cost a test or nothing
   explicit operator bool() const { return packet_ != nullptr; }
   Packet* operator->() const { return packet_; }
   Packet& operator*() const { return *packet_; }
@@ -124,6 +124,7 @@ class PacketPool {
  private:
   friend class PacketRef;
   static constexpr std::size_t kChunk = 256;
+  [[gnu::noinline]] void give_back(Packet* packet) { free_.push_back(packet); }
   void grow() {
     chunks_.push_back(std::make_unique<Packet[]>(kChunk));
     for (std::size_t i = kChunk; i-- > 0;) free_.push_back(&chunks_.back()[i]);
@@ -133,7 +134,7 @@ class PacketPool {
 };
 
 inline void PacketRef::reset() {
-  if (packet_ != nullptr) pool_->free_.push_back(std::exchange(packet_, nullptr));
+  if (packet_ != nullptr) pool_->give_back(std::exchange(packet_, nullptr));
 }
 
 }  // namespace rocelab

@@ -1,7 +1,9 @@
 #include "emu/des/forwarding.h"
 
+#include <bit>
 #include <functional>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "base/check.h"
@@ -11,7 +13,8 @@ namespace {
 
 struct RuleSet {
   std::optional<PortId> plain;
-  std::vector<PortId> buckets;  // by bucket; empty: none
+  std::vector<PortId> buckets;  // by the source port's masked bits; empty: none
+  std::uint16_t shift = 0;      // of those bits
 };
 // By prefix length, longest first, then by prefix.
 using SwitchRules = std::map<std::uint32_t, std::map<std::uint32_t, RuleSet>, std::greater<>>;
@@ -30,8 +33,9 @@ std::vector<SwitchRules> gather(const RunPlan& plan, const std::vector<Route>& r
       set.plain = port;
       continue;
     }
-    set.buckets.resize(std::size_t{route.src_port_mask} + 1, port);
-    set.buckets.at(route.src_port) = port;
+    set.shift = static_cast<std::uint16_t>(std::countr_zero(route.src_port_mask));
+    set.buckets.resize((std::size_t{route.src_port_mask} >> set.shift) + 1, port);
+    set.buckets.at(route.src_port >> set.shift) = port;
   }
   return rules;
 }
@@ -57,6 +61,7 @@ Forwarding::Forwarding(const RunPlan& plan, const std::vector<Route>& routes)
             ports_.push_back(set.plain.value());
           } else {
             ports_.insert(ports_.end(), set.buckets.begin(), set.buckets.end());
+            place->second.shift = set.shift;
             place->second.mask = static_cast<std::uint16_t>(set.buckets.size() - 1);
           }
         }

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 #include "base/ids.h"
@@ -21,14 +20,14 @@ class Forwarding {
   const PortId* out(std::uint32_t switch_index, NodeId host, std::uint16_t udp_src_port) const {
     if (host.value >= hosts_) return nullptr;
     const Entry& entry = entries_[switch_index * std::size_t{hosts_} + host.value];
-    return entry.first == kNone ? nullptr : &ports_[entry.first + (udp_src_port & entry.mask)];
+    return entry.first == kNone ? nullptr : &ports_[entry.first + (udp_src_port >> entry.shift & entry.mask)];
   }
 
  private:
   static constexpr std::uint32_t kNone = 0xffffffff;
   struct Entry {
-    std::uint32_t first = kNone;  // in ports_
-    std::uint16_t mask = 0;
+    std::uint32_t first = kNone;        // in ports_
+    std::uint16_t shift = 0, mask = 0;  // of the source port: the bucket
   };
   std::uint32_t hosts_;
   std::vector<Entry> entries_;  // switch by switch, host by host

@@ -43,5 +43,17 @@ TEST(ForwardingTest, BucketsGoByTheMaskedSourcePortBeforeTheRuleWithoutOne) {
   EXPECT_EQ(out(f, 9, 0xc000), -1) << "no such host";
 }
 
+TEST(ForwardingTest, BucketsMayLieInTheHighBits) {
+  const Forwarding f(two_hosts({{0, 0x0a000100, 24, 0x0000, 0x0300, 4},
+                                {0, 0x0a000100, 24, 0x0100, 0x0300, 5},
+                                {0, 0x0a000100, 24, 0x0200, 0x0300, 6},
+                                {0, 0x0a000100, 24, 0x0300, 0x0300, 7},
+                                {0, 0x0a000100, 24, 0, 0, 4}}));
+  EXPECT_EQ(out(f, 1, 0xc0ff), 4);
+  EXPECT_EQ(out(f, 1, 0xc1ff), 5);
+  EXPECT_EQ(out(f, 1, 0xfeff), 6);
+  EXPECT_EQ(out(f, 1, 0xff00), 7);
+}
+
 }  // namespace
 }  // namespace rocelab::des

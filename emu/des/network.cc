@@ -65,6 +65,9 @@ Network::Network(const RunPlan& plan, const Sinks& sinks)
     const FaultConfig from_host =
         port.peer_host == kNoSlot ? FaultConfig{} : segment.hosts[port.peer_host].to_switch;
     links_.push_back({{from_host, faults.fork("in")}, {port.to_peer, faults.fork("out")}});
+    port_edges_.push_back({port.switch_index, port.peer_host, port.peer_port,
+                           PortId{static_cast<std::uint16_t>(port.port_id)}, links_.back().in.has_faults(),
+                           links_.back().out.has_faults()});
   }
   for (std::size_t i = 1; i <= plan.route_changes.size(); ++i)
     rerouted_.emplace_back(plan, routes_after(plan, i));
@@ -73,6 +76,8 @@ Network::Network(const RunPlan& plan, const Sinks& sinks)
     schedules_[change.port].change(change.at, change.up);
     if (change.other_port != kNoSlot) schedules_[change.other_port].change(change.at, change.up);
   }
+  for (const lockstep::HostEntry& host : segment.hosts)
+    host_edges_.push_back({host.port, NodeId{host.node}, Tc{host.nic.cnp_tc}});
   const NicConfig& nic = plan.settings.nic.config;
   for (std::size_t s = 0; s < switches_.size(); ++s) {
     const Classifier& classifier = switches_[s]->node.model().classifier();
@@ -156,44 +161,46 @@ void Network::settle(Time end) {
   if (sinks_.tap != nullptr) sinks_.tap->commit(end);
 }
 
-void Network::send_from_host(std::uint32_t index, PacketRef packet, const PathAddress& path, Time due) {
-  const lockstep::HostEntry& entry = plan_.segment.hosts[index];
-  packet->src = NodeId{entry.node};
+void Network::send_from_host(std::uint32_t index, PacketRef&& packet, const PathAddress& path, Time due) {
+  const HostEdge& edge = host_edges_[index];
+  packet->src = edge.node;
   packet->frame_slot = path.udp_src_port;
   packet->flow = packet->roce.dest.value;  // what switches can see of a frame
-  packet->tc = packet->tc.value == entry.nic.cnp_tc ? cnp_tc_ : roce_tc_;
-  const PortConfig& link = plan_.segment.ports[entry.port].config;
-  const Time begin = due - link.delay - wire_time(Bytes::from_count(packet->frame_length), link.rate);
-  if (dies(entry.port, true, *packet, begin, due)) return;
-  if (!links_[entry.port].in.cross(*packet)) return lose(entry.port, *packet, due, kLinkLoss);
-  arrive_at_switch(entry.port, std::move(packet), due);
-}
-
-void Network::arrive_at_switch(std::uint32_t port, PacketRef packet, Time due) {
-  const lockstep::PortEntry& entry = plan_.segment.ports[port];
-  if (sinks_.tap != nullptr) sinks_.tap->on_frame(port, due, *packet, true);
-  const PortId in{static_cast<std::uint16_t>(entry.port_id)};
-  SwitchNode& node = switches_[entry.switch_index]->node;
-  if (packet->kind == PacketKind::kPfc) {
-    node.deliver(in, {}, std::move(packet), due);
-  } else {
-    const PortId* out = forwarding_at(due).out(entry.switch_index, packet->dst, udp_src_port_of(*packet));
-    node.deliver(in, out != nullptr ? std::span(out, 1) : std::span<const PortId>(), std::move(packet), due);
+  packet->tc = packet->tc == edge.cnp_tc ? cnp_tc_ : roce_tc_;
+  if (!schedules_.empty()) [[unlikely]] {
+    const PortConfig& link = plan_.segment.ports[edge.port].config;
+    const Time begin = due - link.delay - wire_time(packet->frame(), link.rate);
+    if (dies(edge.port, true, *packet, begin, due)) return;
   }
-  note(hosts_.size() + entry.switch_index, due);
+  if (port_edges_[edge.port].faults_in && !links_[edge.port].in.cross(*packet))
+    return lose(edge.port, *packet, due, kLinkLoss);
+  arrive_at_switch(edge.port, std::move(packet), due);
 }
 
-void Network::send_from_switch(std::uint32_t port, PacketRef packet, Time departure, Time due) {
-  const lockstep::PortEntry& entry = plan_.segment.ports[port];
+void Network::arrive_at_switch(std::uint32_t port, PacketRef&& packet, Time due) {
+  const PortEdge& edge = port_edges_[port];
+  if (sinks_.tap != nullptr) sinks_.tap->on_frame(port, due, *packet, true);
+  SwitchNode& node = switches_[edge.switch_index]->node;
+  if (packet->kind == PacketKind::kPfc) {
+    node.deliver(edge.id, {}, std::move(packet), due);
+  } else {
+    const PortId* out = forwarding_at(due).out(edge.switch_index, packet->dst, udp_src_port_of(*packet));
+    node.deliver(edge.id, {out, out != nullptr ? 1u : 0u}, std::move(packet), due);
+  }
+  note(hosts_.size() + edge.switch_index, due);
+}
+
+void Network::send_from_switch(std::uint32_t port, PacketRef&& packet, Time departure, Time due) {
+  const PortEdge& edge = port_edges_[port];
   if (sinks_.tap != nullptr) sinks_.tap->on_frame(port, departure, *packet, false);
-  if (dies(port, false, *packet, departure, due)) return;
-  if (packet->kind != PacketKind::kPfc && !links_[port].out.cross(*packet))
+  if (!schedules_.empty() && dies(port, false, *packet, departure, due)) return;
+  if (edge.faults_out && packet->kind != PacketKind::kPfc && !links_[port].out.cross(*packet))
     return lose(port, *packet, departure, kLinkLoss);
-  if (entry.peer_host != kNoSlot && hosts_[entry.peer_host]) {
-    hosts_[entry.peer_host]->deliver(std::move(packet), due);
-    note(entry.peer_host, due);
-  } else if (entry.peer_port != kNoSlot) {
-    arrive_at_switch(entry.peer_port, std::move(packet), due);
+  if (edge.peer_port != kNoSlot) {
+    arrive_at_switch(edge.peer_port, std::move(packet), due);
+  } else if (edge.peer_host != kNoSlot && hosts_[edge.peer_host]) {
+    hosts_[edge.peer_host]->deliver(std::move(packet), due);
+    note(edge.peer_host, due);
   } else if (packet->kind != PacketKind::kPfc) {
     ++links_[port].out.counters().undeliverable_frames;
   }

@@ -80,6 +80,17 @@ class Network {
   struct Link {  // the two directions at one switch port: a switch's peer has the faults of its own output
     VirtualLink in, out;
   };
+  // What the way of a frame asks of a port, out of the plan's large entries.
+  struct PortEdge {
+    std::uint32_t switch_index = 0, peer_host = 0, peer_port = 0;
+    PortId id;
+    bool faults_in = false, faults_out = false;
+  };
+  struct HostEdge {
+    std::uint32_t port = 0;
+    NodeId node;
+    Tc cnp_tc;
+  };
   struct SwitchSlot {
     SwitchSlot(const RunPlan& plan, std::uint32_t index, PacketPool& pool, SwitchTrace* sink,
                TraceSink& none);
@@ -93,9 +104,9 @@ class Network {
   void run_host(std::uint32_t host, Time end);
   void run_switch(std::uint32_t index, Time end);
   void sample_before(SwitchSlot& slot, Time end);
-  void send_from_host(std::uint32_t host, PacketRef packet, const PathAddress& path, Time due);
-  void send_from_switch(std::uint32_t port, PacketRef packet, Time departure, Time due);
-  void arrive_at_switch(std::uint32_t port, PacketRef packet, Time due);
+  void send_from_host(std::uint32_t host, PacketRef&& packet, const PathAddress& path, Time due);
+  void send_from_switch(std::uint32_t port, PacketRef&& packet, Time departure, Time due);
+  void arrive_at_switch(std::uint32_t port, PacketRef&& packet, Time due);
   // Whether the link behind a switch's port is down while it carries the frame; counts and records it.
   bool dies(std::uint32_t port, bool to_switch, const Packet& packet, Time begin, Time due);
   const Forwarding& forwarding_at(Time due) const;
@@ -114,7 +125,9 @@ class Network {
   std::vector<std::unique_ptr<HostNode>> hosts_;  // null: takes no part
   std::vector<std::unique_ptr<SwitchSlot>> switches_;
   std::vector<Link> links_;  // by port
-  std::vector<Time> next_;   // by node: flat, scanned once per window
+  std::vector<PortEdge> port_edges_;
+  std::vector<HostEdge> host_edges_;
+  std::vector<Time> next_;  // by node: flat, scanned once per window
   Duration lookahead_;
   Tc roce_tc_, cnp_tc_;  // classes that the switches give to frames of the hosts' two kinds
   std::size_t programs_running_ = 0;

@@ -25,35 +25,36 @@ class VirtualLink {
   VirtualLink(const FaultConfig& config, Rng rng)
       : faults_(config, rng),
         corrupts_(config.corrupt_rate > 0),
-        harmless_(config.drop_rate <= 0 && config.corrupt_rate <= 0 && config.listed == 0) {}
+        has_faults_(config.drop_rate > 0 || config.corrupt_rate > 0 || config.listed > 0) {}
 
   // The next frame, in the order of the link. False: it is lost.
-  bool cross(Packet& packet) { return harmless_ || cross_faults(packet); }
+  bool cross(Packet& packet);
+  bool has_faults() const { return has_faults_; }  // without, there is no need to ask
   const LinkCounters& counters() const { return counters_; }
   LinkCounters& counters() { return counters_; }
 
  private:
-  bool cross_faults(Packet& packet) {
-    constexpr std::uint32_t kIcrc = 4;
-    const std::uint32_t behind_ip = static_cast<std::uint32_t>(UdpHeader::kSize) +
-                                    opcode_info(packet.roce.opcode).header_bytes + packet.payload_length +
-                                    packet.roce.pad + kIcrc;
-    const FaultVerdict verdict = faults_.on_frame(packet.payload_length > 0, corrupts_ ? behind_ip : 0);
-    if (verdict.kind == FaultVerdict::Kind::kDrop) {
-      ++counters_.lost_frames;
-      if (packet.payload_length > 0) ++counters_.lost_data_frames;
-      return false;
-    }
-    if (verdict.kind == FaultVerdict::Kind::kCorrupt) {
-      ++counters_.corrupted_frames;
-      packet.frame_slot |= kDamagedBit;
-    }
-    return true;
-  }
-
   FaultPort faults_;
-  bool corrupts_, harmless_;
+  bool corrupts_, has_faults_;
   LinkCounters counters_;
 };
+
+inline bool VirtualLink::cross(Packet& packet) {
+  constexpr std::uint32_t kIcrc = 4;
+  const std::uint32_t behind_ip = static_cast<std::uint32_t>(UdpHeader::kSize) +
+                                  opcode_info(packet.roce.opcode).header_bytes + packet.payload_length +
+                                  packet.roce.pad + kIcrc;
+  const FaultVerdict verdict = faults_.on_frame(packet.payload_length > 0, corrupts_ ? behind_ip : 0);
+  if (verdict.kind == FaultVerdict::Kind::kDrop) {
+    ++counters_.lost_frames;
+    if (packet.payload_length > 0) ++counters_.lost_data_frames;
+    return false;
+  }
+  if (verdict.kind == FaultVerdict::Kind::kCorrupt) {
+    ++counters_.corrupted_frames;
+    packet.frame_slot |= kDamagedBit;
+  }
+  return true;
+}
 
 }  // namespace rocelab::des

@@ -74,6 +74,7 @@ class Nic {
   const NicCounters& counters() const;
 
  private:
+  friend class NicPort;  // looks at the state itself: it is the hot path of every driver
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };

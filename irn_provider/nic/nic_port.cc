@@ -12,13 +12,6 @@ void NicPort::deliver(PacketRef packet, Time due) {
   arrivals_.push_back(std::move(packet));
 }
 
-Time NicPort::next_input() const {
-  const Time arrival = arrivals_.empty() ? Time::never() : arrivals_.front()->due;
-  // A timer may have been set for an instant that has passed by now (a pull or post arms it): it is due at
-  // once.
-  return std::min(arrival, std::max(nic_.next_timeout(), now_));
-}
-
 Time NicPort::next_event() const { return std::min(next_input(), next_departure()); }
 
 void NicPort::advance_to(Time t) {
@@ -29,17 +22,14 @@ void NicPort::advance_to(Time t) {
 void NicPort::take_inputs(Time t) {
   now_ = t;
   while (!arrivals_.empty() && arrivals_.front()->due <= t) {
-    PacketRef packet = arrivals_.take_front();
+    PacketRef packet = std::move(arrivals_.front());
+    arrivals_.pop_front();
     if (packet->kind == PacketKind::kPfc)
       nic_.on_pfc(pfc_of(*packet), t);
     else
       nic_.on_packet(std::move(packet), t);
   }
   if (nic_.next_timeout() <= t) nic_.on_timeout(t);
-}
-
-bool NicPort::completed() {
-  return std::exchange(completions_seen_, nic_.completions()) != nic_.completions();
 }
 
 }  // namespace rocelab

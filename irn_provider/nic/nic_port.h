@@ -21,9 +21,10 @@
 #include <utility>
 
 #include "base/packet.h"
+#include "base/ring.h"
 #include "base/units.h"
 #include "irn_provider/nic/nic.h"
-#include "irn_provider/transport/ring.h"
+#include "irn_provider/nic/nic_impl.h"
 
 namespace rocelab {
 
@@ -31,7 +32,8 @@ enum class StopReason : std::uint8_t { kLimit, kCompletion };
 
 class NicPort {
  public:
-  NicPort(Nic& nic, Rate rate, Duration link_delay) : nic_(nic), rate_(rate), link_delay_(link_delay) {}
+  NicPort(Nic& nic, Rate rate, Duration link_delay)
+      : nic_(nic), state_(*nic.impl_), rate_(rate), link_delay_(link_delay) {}
 
   void deliver(PacketRef packet, Time due);  // PFC frames (PacketKind::kPfc) included
   Time next_event() const;  // of arrivals, timers and the next departure; Time::never() when idle
@@ -41,13 +43,18 @@ class NicPort {
 
   template <class Out>
   StopReason run_until(Time limit, Out&& out) {
-    for (Time t = next_event(); t < limit; t = next_event()) {
-      take_inputs(t);
-      if (completed()) return StopReason::kCompletion;
+    for (;;) {
+      const Time input = next_input();
+      const Time t = std::min(input, next_departure());
+      if (t >= limit) return StopReason::kLimit;
+      now_ = t;
+      if (input == t) {
+        take_inputs(t);
+        if (completed()) return StopReason::kCompletion;
+      }
       depart(t, out);
       if (completed()) return StopReason::kCompletion;  // a WQE that could not even be sent
     }
-    return StopReason::kLimit;
   }
 
   // All events before `t`, then the arrivals and timers at `t` itself; now() == t unless a completion stopped
@@ -59,9 +66,15 @@ class NicPort {
   }
 
   // --- event by event
-  Time next_input() const;  // earliest arrival or timer
+  Time next_input() const {  // earliest arrival or timer
+    const Time arrival = arrivals_.empty() ? Time::never() : arrivals_.front()->due;
+    const Time timer = std::min(state_.timers.next(), state_.pause.next_timeout());
+    // A timer may have been set for an instant that has passed by now (a pull or post arms it): it is due at
+    // once.
+    return std::min(arrival, std::max(timer, now_));
+  }
   Time wants_port() const {
-    return nic_.has_more() ? now_ : Time::never();
+    return has_more() ? now_ : Time::never();
   }  // since when a frame could leave, were the port free
   Time port_free() const { return port_free_; }
   void set_port_free(Time t) { port_free_ = t; }
@@ -78,9 +91,10 @@ class NicPort {
   }
 
  private:
-  Time next_departure() const { return nic_.has_more() ? std::max(now_, port_free_) : Time::never(); }
+  bool has_more() const { return state_.scheduler.has_ready(state_.pause.open_classes()); }
+  Time next_departure() const { return has_more() ? std::max(now_, port_free_) : Time::never(); }
   void take_inputs(Time t);
-  bool completed();
+  bool completed() { return std::exchange(completions_seen_, state_.completions) != state_.completions; }
 
   template <class Out>
   void depart(Time t, Out&& out) {
@@ -93,6 +107,7 @@ class NicPort {
   }
 
   Nic& nic_;
+  const Nic::Impl& state_;  // of nic_
   const Rate rate_;
   const Duration link_delay_;
   Ring<PacketRef> arrivals_;  // in due order

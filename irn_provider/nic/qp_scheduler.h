@@ -26,13 +26,9 @@ class QpScheduler {
   }
 
   void set_ready(std::uint32_t slot, Tc tc, Kind kind, bool ready) {
-    if (std::size_t{slot} * kStride >= links_.size()) {
-      if (!ready) return;
-      links_.resize((std::size_t{slot} + 1) * kStride);
-    }
-    const std::uint32_t node = slot * kStride + static_cast<std::uint32_t>(kind);
-    if (links_[node].linked == ready) return;
-    ready ? append(node, tc) : unlink(node);
+    const std::size_t node = std::size_t{slot} * kStride + static_cast<std::size_t>(kind);
+    if (node < links_.size() && links_[node].linked == ready) return;  // mostly
+    change(slot, tc, kind, ready);
   }
   void remove(std::uint32_t slot) {
     set_ready(slot, {}, Kind::kCnp, false);
@@ -57,6 +53,14 @@ class QpScheduler {
     std::uint8_t tc = 0;
     bool linked = false;
   };
+  [[gnu::noinline]] void change(std::uint32_t slot, Tc tc, Kind kind, bool ready) {
+    if (std::size_t{slot} * kStride >= links_.size()) {
+      if (!ready) return;
+      links_.resize((std::size_t{slot} + 1) * kStride);
+    }
+    const std::uint32_t node = slot * kStride + static_cast<std::uint32_t>(kind);
+    ready ? append(node, tc) : unlink(node);
+  }
   void append(std::uint32_t node, Tc tc) {
     std::uint8_t& mask = ready_[node % kStride];
     std::uint32_t& head = head_[node % kStride][tc.value];

@@ -9,7 +9,7 @@ using namespace switch_test;
 
 TEST(ArrivalQueueTest, HandsOutByDueThenPortThenDelivery) {
   PacketPool pool;
-  ArrivalQueue queue;
+  ArrivalQueue queue(16);
   const auto push = [&](int in, Time due, std::uint32_t psn) {
     const PortId outs[] = {port(9)};
     queue.push(port(in), outs, make_packet(pool, 60_B, 3, 0, psn), due);
@@ -29,7 +29,7 @@ TEST(ArrivalQueueTest, HandsOutByDueThenPortThenDelivery) {
 
 TEST(ArrivalQueueTest, KeepsTheOutputsOfEachFrame) {
   PacketPool pool;
-  ArrivalQueue queue;
+  ArrivalQueue queue(16);
   const std::vector<PortId> many{port(4), port(2), port(8)}, one{port(1)};
   queue.push(port(0), many, make_packet(pool, 60_B), at(1_ns));
   queue.push(port(0), one, make_packet(pool, 60_B), at(2_ns));
@@ -44,7 +44,7 @@ TEST(ArrivalQueueTest, KeepsTheOutputsOfEachFrame) {
 
 TEST(ArrivalQueueTest, AgreesWithASortOverRandomBatches) {
   PacketPool pool;
-  ArrivalQueue queue;
+  ArrivalQueue queue(16);
   Rng rng(3);
   std::vector<std::array<std::int64_t, 3>> waiting;  // due, port, number
   std::int64_t number = 0, time = 0;

@@ -1,7 +1,6 @@
 #include "ovs_patches/switch_model/queue.h"
 
 #include <bit>
-#include <utility>
 
 #include "base/check.h"
 
@@ -23,73 +22,25 @@ std::uint16_t EgressQueues::Rotation::next() const {
   RL_CHECK(false && "round robin over an empty queue");
 }
 
-std::uint32_t EgressQueues::new_node(Frame&& frame) {
-  const std::uint32_t length = frame.packet->frame_length;
-  std::uint32_t node = free_;
-  if (node == kNil) {
-    node = static_cast<std::uint32_t>(nodes_.size());
-    nodes_.push_back(Node{std::move(frame), kNil, length});
-    return node;
-  }
-  free_ = nodes_[node].next;
-  nodes_[node].frame = std::move(frame);
-  nodes_[node].next = kNil;
-  nodes_[node].length = length;
-  return node;
+std::uint32_t EgressQueues::one_more() {
+  nodes_.emplace_back();
+  return static_cast<std::uint32_t>(nodes_.size() - 1);
 }
 
-void EgressQueues::append(Fifo& fifo, std::uint32_t node) {
-  if (fifo.tail == kNil) {
-    fifo.head = node;
-  } else {
-    nodes_[fifo.tail].next = node;
-  }
-  fifo.tail = node;
-}
-
-std::uint32_t EgressQueues::take_head(Fifo& fifo) {
-  const std::uint32_t node = fifo.head;
-  fifo.head = nodes_[node].next;
-  if (fifo.head == kNil) fifo.tail = kNil;
-  return node;
-}
-
-void EgressQueues::push(PortId out, Tc tc, Frame frame) {
-  Queue& queue = queues_[index(out, tc)];
-  const PortId in = frame.in;
-  queue.bytes += frame.packet->frame();
-  ++queue.frames;
-  ++frames_;
-  const std::uint32_t node = new_node(std::move(frame));
-  if (rotations_.empty()) return append(queue.fifo, node);
-  Rotation& rotation = rotations_[index(out, tc)];
+EgressQueues::Fifo& EgressQueues::turn_of(std::size_t at, PortId in) {
+  Rotation& rotation = rotations_[at];
   if (rotation.by_ingress.empty()) rotation.by_ingress.resize(ports_);
-  append(rotation.by_ingress[in.value], node);
   rotation.waiting[in.value / 64] |= std::uint64_t{1} << (in.value % 64);
+  return rotation.by_ingress[in.value];
 }
 
-EgressQueues::Frame EgressQueues::pop(PortId out, Tc tc) {
-  Queue& queue = queues_[index(out, tc)];
-  std::uint32_t node;
-  if (rotations_.empty()) {
-    node = take_head(queue.fifo);
-    if (queue.fifo.head != kNil)
-      __builtin_prefetch(&*nodes_[queue.fifo.head].frame.packet);  // the next to leave
-  } else {
-    Rotation& rotation = rotations_[index(out, tc)];
-    rotation.last = rotation.next();
-    Fifo& fifo = rotation.by_ingress[rotation.last];
-    node = take_head(fifo);
-    if (fifo.head == kNil)
-      rotation.waiting[rotation.last / 64] &= ~(std::uint64_t{1} << (rotation.last % 64));
-  }
-  Frame frame = std::move(nodes_[node].frame);
-  queue.bytes -= Bytes::from_count(nodes_[node].length);
-  --queue.frames;
-  --frames_;
-  nodes_[node].next = free_;
-  free_ = node;
-  return frame;
+std::uint32_t EgressQueues::take_turn(std::size_t at) {
+  Rotation& rotation = rotations_[at];
+  rotation.last = rotation.next();
+  Fifo& fifo = rotation.by_ingress[rotation.last];
+  const std::uint32_t node = take_head(fifo);
+  if (fifo.head == kNil) rotation.waiting[rotation.last / 64] &= ~(std::uint64_t{1} << (rotation.last % 64));
+  return node;
 }
 
 Bytes EgressQueues::head_length(PortId out, Tc tc) const {

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "base/packet.h"
@@ -23,8 +24,44 @@ class EgressQueues {
 
   EgressQueues(std::size_t ports, QueueOrder order);
 
-  void push(PortId out, Tc tc, Frame frame);
-  Frame pop(PortId out, Tc tc);                // the queue must not be empty
+  void push(PortId out, Tc tc, PortId in, std::uint32_t share, Bytes length, PacketRef&& packet) {
+    const std::size_t at = index(out, tc);
+    Queue& queue = queues_[at];
+    queue.bytes += length;
+    ++queue.frames;
+    ++frames_;
+    const std::uint32_t number = new_node();
+    Node& node = nodes_[number];
+    node.frame.packet = std::move(packet);
+    node.frame.in = in;
+    node.frame.share = share;
+    node.next = kNil;
+    node.length = static_cast<std::uint32_t>(length.count());
+    append(rotations_.empty() ? queue.fifo : turn_of(at, in), number);
+  }
+  void push(PortId out, Tc tc, Frame frame) {
+    const Bytes length = frame.packet->frame();
+    push(out, tc, frame.in, frame.share, length, std::move(frame.packet));
+  }
+  Frame pop(PortId out, Tc tc) {  // the queue must not be empty
+    const std::size_t at = index(out, tc);
+    Queue& queue = queues_[at];
+    std::uint32_t number;
+    if (rotations_.empty()) {
+      number = take_head(queue.fifo);
+      if (queue.fifo.head != kNil)
+        __builtin_prefetch(&*nodes_[queue.fifo.head].frame.packet);  // the next to leave
+    } else {
+      number = take_turn(at);
+    }
+    Node& node = nodes_[number];
+    queue.bytes -= Bytes::from_count(node.length);
+    --queue.frames;
+    --frames_;
+    node.next = free_;
+    free_ = number;
+    return std::move(node.frame);
+  }
   Bytes head_length(PortId out, Tc tc) const;  // of the frame that pop() would return
   Bytes bytes(PortId out, Tc tc) const { return queues_[index(out, tc)].bytes; }
   bool empty(PortId out, Tc tc) const { return queues_[index(out, tc)].frames == 0; }
@@ -54,9 +91,28 @@ class EgressQueues {
   };
 
   static std::size_t index(PortId out, Tc tc) { return out.value * std::size_t{kTrafficClasses} + tc.value; }
-  std::uint32_t new_node(Frame&& frame);
-  void append(Fifo& fifo, std::uint32_t node);
-  std::uint32_t take_head(Fifo& fifo);
+  std::uint32_t new_node() {
+    if (free_ == kNil) [[unlikely]]
+      return one_more();
+    return std::exchange(free_, nodes_[free_].next);
+  }
+  std::uint32_t one_more();
+  Fifo& turn_of(std::size_t at, PortId in);  // round robin: the ingress port's FIFO, which now waits
+  std::uint32_t take_turn(std::size_t at);   // round robin: the next node
+  void append(Fifo& fifo, std::uint32_t node) {
+    if (fifo.tail == kNil) {
+      fifo.head = node;
+    } else {
+      nodes_[fifo.tail].next = node;
+    }
+    fifo.tail = node;
+  }
+  std::uint32_t take_head(Fifo& fifo) {
+    const std::uint32_t node = fifo.head;
+    fifo.head = nodes_[node].next;
+    if (fifo.head == kNil) fifo.tail = kNil;
+    return node;
+  }
 
   std::size_t ports_;
   std::vector<Queue> queues_;

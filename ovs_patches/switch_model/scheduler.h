@@ -28,7 +28,8 @@ class Scheduler {
   Tc pick(TcMask eligible, HeadLength&& head_length) {
     if (const TcMask strict = eligible & strict_; strict != 0)
       return Tc{static_cast<std::uint8_t>(std::bit_width(strict) - 1u)};
-    if (std::has_single_bit(eligible)) return Tc{static_cast<std::uint8_t>(std::countr_zero(eligible))};
+    if (const bool only_one = (eligible & (eligible - 1u)) == 0; only_one)
+      return Tc{static_cast<std::uint8_t>(std::countr_zero(eligible))};
     return pick_ets(eligible, head_length);
   }
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/check.h"
-#include "ovs_patches/switch_model/switch_impl.h"
+#include "ovs_patches/switch_model/switch_path.h"
 
 namespace rocelab {
 namespace {
@@ -49,11 +49,6 @@ Switch::Impl::Impl(const SwitchConfig& c, std::span<const PortConfig> port_confi
   for (const PortConfig& port_config : port_configs) ports.emplace_back(c, port_config);
 }
 
-Switch::Impl::Port& Switch::Impl::at(PortId port) {
-  RL_CHECK(port.value < ports.size());
-  return ports[port.value];
-}
-
 PacketRef Switch::Impl::make_pfc(Port& port, Time now) {
   const PfcFrame frame = port.requests.make_frame(now);
   for (int tc = 0; tc < kTrafficClasses; ++tc) {
@@ -63,32 +58,6 @@ PacketRef Switch::Impl::make_pfc(Port& port, Time now) {
   PacketRef packet = pool.make();
   put_pfc(*packet, frame);
   return packet;
-}
-
-PacketRef Switch::Impl::dequeue(PortId port_id, Port& port, Time now) {
-  const TcMask sendable = port.sendable();
-  if (sendable == 0) return {};
-  const Tc tc = port.scheduler.pick(sendable, [&](Tc c) { return queues.head_length(port_id, c); });
-  EgressQueues::Frame frame = queues.pop(port_id, tc);
-  if (queues.empty(port_id, tc)) {
-    port.waiting = static_cast<TcMask>(port.waiting & ~bit_of(tc));
-    port.scheduler.on_empty(tc);
-  }
-  ++port.counters.tx_frames;
-  port.counters.tx_bytes += frame.packet->frame_length;
-  give_back(frame.in, tc, frame.packet->frame(), frame.share, now);
-  return std::move(frame.packet);
-}
-
-void Switch::Impl::give_back(PortId in, Tc tc, Bytes frame, std::uint32_t share, Time now) {
-  if (share != EgressQueues::kNoShare) {
-    if (--shares[share].copies > 0) return;
-    free_shares.push_back(share);
-  }
-  if (!lossless(tc)) return buffer.release_lossy(in, tc, frame);
-  buffer.release_lossless(in, tc, frame);
-  if (at(in).requests.asks(tc) && buffer.below_xon(in, tc))
-    request_pause(PauseOwner::kIngressBuffer, in, tc, false, now);
 }
 
 void Switch::Impl::request_pause(PauseOwner owner, PortId ingress, Tc tc, bool on, Time now) {
@@ -107,11 +76,6 @@ void Switch::Impl::trace_changes(PortId port, PauseState::Change change, Time no
     if ((change.resumed & bit_of(tc)) != 0)
       trace_class(TraceKind::kResumed, port, tc, queues.bytes(port, tc), now);
   }
-}
-
-void Switch::Impl::list_ready(PortId port_id, Port& port) {
-  if (std::exchange(port.in_ready, true)) return;
-  ready.push_back(port_id);
 }
 
 void Switch::Impl::set_timer(PortId port_id, const Port& port) {
@@ -134,7 +98,7 @@ Switch::~Switch() = default;
 Switch::Switch(Switch&&) noexcept = default;
 
 void Switch::on_packet(PortId in, std::span<const PortId> outs, PacketRef packet, Time now) {
-  impl_->receive(in, outs, std::move(packet), now);
+  impl_->receive(in, outs, std::move(packet), now);  // what it does not keep goes back to its pool here
 }
 
 void Switch::on_control(PortId port_id, const Packet& pfc, Time now) {
@@ -172,11 +136,7 @@ void Switch::request_pause(PauseOwner owner, PortId ingress, Tc tc, bool on, Tim
 }
 
 PacketRef Switch::poll_transmit(PortId port_id, Time now) {
-  Impl::Port& port = impl_->at(port_id);
-  if (!port.requests.frame_due()) return impl_->dequeue(port_id, port, now);
-  PacketRef packet = impl_->make_pfc(port, now);
-  impl_->set_timer(port_id, port);
-  return packet;
+  return impl_->transmit(port_id, impl_->at(port_id), now);
 }
 
 bool Switch::has_more(PortId port) const { return impl_->at(port).has_more(); }

@@ -93,6 +93,7 @@ class Switch {
   std::vector<ClassReport> describe() const;                 // port by port, class by class
 
  private:
+  friend class SwitchNode;  // works on the state itself: it is the hot path of every driver
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };

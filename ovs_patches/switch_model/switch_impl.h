@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "base/check.h"
 #include "base/packet.h"
 #include "base/trace.h"
 #include "ovs_patches/switch_model/pfc.h"
@@ -42,21 +43,26 @@ struct Switch::Impl {
        FrameOwner* f);
 
   bool lossless(Tc tc) const { return (lossless_classes & bit_of(tc)) != 0; }
-  Port& at(PortId port);
+  Port& at(PortId port) {
+    RL_CHECK(port.value < ports.size());
+    return ports[port.value];
+  }
 
   // --- switch_input.cc: admission
-  void receive(PortId in, std::span<const PortId> outs, PacketRef packet, Time now);
+  void receive(PortId in, std::span<const PortId> outs, PacketRef&& packet,
+               Time now);  // drops: left to the caller
   bool egress_takes(PortId out, Tc tc, Bytes frame) const;
   void receive_copies(PortId in, std::span<const PortId> outs, PacketRef packet, Time now);
   PacketRef copy_of(const Packet& packet);
-  void enqueue(PortId in, PortId out, PacketRef packet, std::uint32_t share, Time now);
+  void enqueue(PortId in, PortId out, PacketRef&& packet, std::uint32_t share, Time now);
   void note_stored(PortId in, PortId out, const Packet& packet, Time now);
-  void drop(PortId at_port, PortId peer, PacketRef packet, SwitchDropReason reason, Time now);
+  void drop(PortId at_port, PortId peer, const Packet& packet, SwitchDropReason reason, Time now);
   void note_drop(PortId at_port, PortId peer, const Packet& packet, SwitchDropReason reason, Time now);
   void release_frame(const Packet& packet);
   std::uint32_t new_share();
 
   // --- switch.cc: the way out, pauses
+  PacketRef transmit(PortId port_id, Port& port, Time now);
   PacketRef make_pfc(Port& port, Time now);
   PacketRef dequeue(PortId port_id, Port& port, Time now);
   void give_back(PortId in, Tc tc, Bytes frame, std::uint32_t share, Time now);

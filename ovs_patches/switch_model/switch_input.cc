@@ -3,39 +3,9 @@
 #include <utility>
 
 #include "base/check.h"
-#include "ovs_patches/switch_model/switch_impl.h"
+#include "ovs_patches/switch_model/switch_path.h"
 
 namespace rocelab {
-
-void Switch::Impl::receive(PortId in, std::span<const PortId> outs, PacketRef packet, Time now) {
-  const Tc tc = packet->tc;
-  const Bytes frame = packet->frame();
-  SwitchPortCounters& counters = at(in).counters;
-  RL_CHECK(tc.value < kTrafficClasses);
-  ++counters.rx_frames;
-  counters.rx_bytes += packet->frame_length;
-  if (frame > config.max_frame) return drop(in, in, std::move(packet), SwitchDropReason::kOversize, now);
-  if (outs.empty()) return drop(in, in, std::move(packet), SwitchDropReason::kNoRoute, now);
-  if (lossless(tc)) {
-    if (!buffer.admit_lossless(in, tc, frame))
-      return drop(in, outs[0], std::move(packet), SwitchDropReason::kHeadroom, now);
-  } else if (config.input_buffered && !buffer.input_takes(in, frame)) {
-    return drop(in, outs[0], std::move(packet), SwitchDropReason::kInputBuffer, now);
-  }
-  if (outs.size() > 1) return receive_copies(in, outs, std::move(packet), now);
-
-  const PortId out = outs[0];
-  if (!egress_takes(out, tc, frame))
-    return drop(out, in, std::move(packet), SwitchDropReason::kEgressLimit, now);
-  if (!lossless(tc)) buffer.charge_lossy(in, tc, frame);
-  Packet& stored = *packet;  // stays where it is while the queue holds it
-  enqueue(in, out, std::move(packet), EgressQueues::kNoShare, now);
-  note_stored(in, out, stored, now);
-}
-
-bool Switch::Impl::egress_takes(PortId out, Tc tc, Bytes frame) const {
-  return lossless(tc) || config.input_buffered || buffer.egress_takes(queues.bytes(out, tc), frame);
-}
 
 // The frame is charged once, and each output decides for itself. The last that takes it gets the original, so
 // that copies are made before it is marked. An output may be named twice: its queue is asked again for each
@@ -80,52 +50,10 @@ PacketRef Switch::Impl::copy_of(const Packet& packet) {
   return copy;
 }
 
-void Switch::Impl::enqueue(PortId in, PortId out, PacketRef packet, std::uint32_t share, Time now) {
-  const Tc tc = packet->tc;
-  Port& port = at(out);
-  const Bytes length = queues.bytes(out, tc);
-  if (ecn.marks(config.classes[tc.value].ecn, packet->ecn, length)) {
-    packet->ecn = Ecn::kCe;
-    ++port.counters.ecn_marked;
-    trace.record({.time = now,
-                  .kind = TraceKind::kMark,
-                  .mark = tc.value,
-                  .port = out.value,
-                  .flow = packet->flow,
-                  .bytes = static_cast<std::uint64_t>(length.count()),
-                  .psn = packet->roce.psn.value(),
-                  .peer = in.value});
-  }
-  std::uint64_t& peak = port.counters.queue_peak_bytes[tc.value];
-  peak = std::max(peak, static_cast<std::uint64_t>((length + packet->frame()).count()));
-  if (share != EgressQueues::kNoShare) ++shares[share].copies;
-  queues.push(out, tc, {std::move(packet), in, share});
-  const bool idle = !port.has_more();
-  port.waiting |= bit_of(tc);
-  if (idle && port.has_more()) list_ready(out, port);
-}
-
-// After a frame was charged and queued.
-void Switch::Impl::note_stored(PortId in, PortId out, const Packet& packet, Time now) {
-  const Tc tc = packet.tc;
-  std::uint64_t& peak = at(in).counters.ingress_peak_bytes[tc.value];
-  peak = std::max(peak, static_cast<std::uint64_t>(buffer.held(in, tc).count()));
-  if (trace.wants(TraceKind::kDeliver)) {
-    trace.record({.time = now,
-                  .kind = TraceKind::kDeliver,
-                  .mark = static_cast<std::uint8_t>(packet.ecn),
-                  .port = in.value,
-                  .flow = packet.flow,
-                  .bytes = packet.frame_length,
-                  .psn = packet.roce.psn.value(),
-                  .peer = out.value});
-  }
-  if (lossless(tc) && buffer.above_xoff(in, tc)) request_pause(PauseOwner::kIngressBuffer, in, tc, true, now);
-}
-
-void Switch::Impl::drop(PortId at_port, PortId peer, PacketRef packet, SwitchDropReason reason, Time now) {
-  note_drop(at_port, peer, *packet, reason, now);
-  release_frame(*packet);
+void Switch::Impl::drop(PortId at_port, PortId peer, const Packet& packet, SwitchDropReason reason,
+                        Time now) {
+  note_drop(at_port, peer, packet, reason, now);
+  release_frame(packet);
 }
 
 void Switch::Impl::release_frame(const Packet& packet) {

@@ -5,8 +5,10 @@
 // into limits changes nothing. A frame departs at d only after everything due up to d was processed.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/packet.h"
@@ -27,13 +29,22 @@ class SwitchNode {
   // A frame whose last bit arrives on `in` at `due`; `outs` is copied. PFC frames (kind kPfc) go to
   // on_control: they need no outs. Order of calls is free, except between frames of one input port that are
   // due at the same instant. A frame due before the committed time counts as late and is due then.
-  void deliver(PortId in, std::span<const PortId> outs, PacketRef packet, Time due);
+  void deliver(PortId in, std::span<const PortId> outs, PacketRef&& packet, Time due) {
+    if (due < committed_) [[unlikely]] {
+      ++late_arrivals_;
+      due = committed_;
+    }
+    packet->due = due;
+    arrivals_.push(in, outs, std::move(packet), due);
+  }
 
   // As Switch::request_pause, by hand; `now` is not before the committed time.
   void request_pause(PauseOwner owner, PortId ingress, Tc tc, bool on, Time now);
 
   // Earliest arrival, timer or departure; Time::never() when there is none.
-  Time next_event() const;
+  Time next_event() const {
+    return std::min({arrivals_.next_due(), timers_.min_time(), departures_.min_time()});
+  }
 
   // Runs all events before `limit`. A frame that departs at d on p is handed over as out(p, PacketRef, d,
   // due_at_peer): due_at_peer = d + its serialisation + the link's delay, also written into Packet::due.
@@ -42,7 +53,7 @@ class SwitchNode {
   void run_until(Time limit, Out&& out) {
     for (;;) {
       const Time departure = departures_.min_time();
-      const Time timer = switch_.next_timeout();
+      const Time timer = timers_.min_time();
       const Time arrival = arrivals_.next_due();
       if (arrival <= timer && arrival <= departure) {
         if (arrival >= limit) break;
@@ -66,17 +77,24 @@ class SwitchNode {
   std::uint64_t late_arrivals() const { return late_arrivals_; }
 
  private:
+  // A port's way out. The model keeps no time of its own.
+  struct Wire {
+    Wire(Rate rate, Duration link_delay) : clock(rate), delay(link_delay) {}
+    WireClock clock;
+    Duration delay;
+    Time free_at;  // end of the frame being sent
+  };
   void arrive();
   PacketRef depart(PortId port, Time now, Time& due_at_peer);
+  void schedule(Time now);  // ports that may newly send; inline in switch_node.cc
   void schedule_ready(Time now);
 
   Switch switch_;
+  const WinnerTree& timers_;  // the model's
   FrameOwner* frames_;
   ArrivalQueue arrivals_;
-  WinnerTree departures_;         // per port: when it sends next; never while it has nothing to send
-  std::vector<WireClock> wires_;  // per port
-  std::vector<Duration> delays_;  // per port
-  std::vector<Time> free_at_;     // per port: end of the frame being sent
+  WinnerTree departures_;    // per port: when it sends next; never while it has nothing to send
+  std::vector<Wire> wires_;  // per port
   Time committed_ = Time::zero();
   std::uint64_t late_arrivals_ = 0;
 };

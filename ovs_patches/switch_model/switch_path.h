@@ -1,0 +1,130 @@
+// The way of a frame through a switch, inline: in by receive(), out by transmit(). Every frame of every
+// driver comes through here once per hop, and SwitchNode has it all in two functions. What is rare stands in
+// switch_input.cc and switch.cc. Private to switch*.cc.
+#pragma once
+
+#include <algorithm>
+#include <utility>
+
+#include "ovs_patches/switch_model/switch_impl.h"
+
+namespace rocelab {
+
+[[gnu::always_inline]] inline void Switch::Impl::list_ready(PortId port_id, Port& port) {
+  if (std::exchange(port.in_ready, true)) return;
+  ready.push_back(port_id);
+}
+
+[[gnu::always_inline]] inline bool Switch::Impl::egress_takes(PortId out, Tc tc, Bytes frame) const {
+  return lossless(tc) || config.input_buffered || buffer.egress_takes(queues.bytes(out, tc), frame);
+}
+
+[[gnu::always_inline]] inline void Switch::Impl::enqueue(PortId in, PortId out, PacketRef&& packet,
+                                                         std::uint32_t share, Time now) {
+  const Tc tc = packet->tc;
+  Port& port = at(out);
+  const Bytes length = queues.bytes(out, tc);
+  const Bytes frame = packet->frame();
+  if (ecn.marks(config.classes[tc.value].ecn, packet->ecn, length)) {
+    packet->ecn = Ecn::kCe;
+    ++port.counters.ecn_marked;
+    trace.record({.time = now,
+                  .kind = TraceKind::kMark,
+                  .mark = tc.value,
+                  .port = out.value,
+                  .flow = packet->flow,
+                  .bytes = static_cast<std::uint64_t>(length.count()),
+                  .psn = packet->roce.psn.value(),
+                  .peer = in.value});
+  }
+  std::uint64_t& peak = port.counters.queue_peak_bytes[tc.value];
+  peak = std::max(peak, static_cast<std::uint64_t>((length + frame).count()));
+  if (share != EgressQueues::kNoShare) ++shares[share].copies;
+  queues.push(out, tc, in, share, frame, std::move(packet));
+  const bool idle = !port.has_more();
+  port.waiting |= bit_of(tc);
+  if (idle && port.has_more()) list_ready(out, port);
+}
+
+// After a frame was charged and queued.
+[[gnu::always_inline]] inline void Switch::Impl::note_stored(PortId in, PortId out, const Packet& packet,
+                                                             Time now) {
+  const Tc tc = packet.tc;
+  std::uint64_t& peak = at(in).counters.ingress_peak_bytes[tc.value];
+  peak = std::max(peak, static_cast<std::uint64_t>(buffer.held(in, tc).count()));
+  if (trace.wants(TraceKind::kDeliver)) {
+    trace.record({.time = now,
+                  .kind = TraceKind::kDeliver,
+                  .mark = static_cast<std::uint8_t>(packet.ecn),
+                  .port = in.value,
+                  .flow = packet.flow,
+                  .bytes = packet.frame_length,
+                  .psn = packet.roce.psn.value(),
+                  .peer = out.value});
+  }
+  if (lossless(tc) && buffer.above_xoff(in, tc)) request_pause(PauseOwner::kIngressBuffer, in, tc, true, now);
+}
+
+[[gnu::always_inline]] inline void Switch::Impl::receive(PortId in, std::span<const PortId> outs,
+                                                         PacketRef&& packet, Time now) {
+  const Tc tc = packet->tc;
+  const Bytes frame = packet->frame();
+  SwitchPortCounters& counters = at(in).counters;
+  RL_CHECK(tc.value < kTrafficClasses);
+  ++counters.rx_frames;
+  counters.rx_bytes += packet->frame_length;
+  if (frame > config.max_frame) return drop(in, in, *packet, SwitchDropReason::kOversize, now);
+  if (outs.empty()) return drop(in, in, *packet, SwitchDropReason::kNoRoute, now);
+  if (lossless(tc)) {
+    if (!buffer.admit_lossless(in, tc, frame))
+      return drop(in, outs[0], *packet, SwitchDropReason::kHeadroom, now);
+  } else if (config.input_buffered && !buffer.input_takes(in, frame)) {
+    return drop(in, outs[0], *packet, SwitchDropReason::kInputBuffer, now);
+  }
+  if (outs.size() > 1) return receive_copies(in, outs, std::move(packet), now);
+
+  const PortId out = outs[0];
+  if (!egress_takes(out, tc, frame)) return drop(out, in, *packet, SwitchDropReason::kEgressLimit, now);
+  if (!lossless(tc)) buffer.charge_lossy(in, tc, frame);
+  Packet& stored = *packet;  // stays where it is while the queue holds it
+  enqueue(in, out, std::move(packet), EgressQueues::kNoShare, now);
+  note_stored(in, out, stored, now);
+}
+
+// --- the way out
+
+[[gnu::always_inline]] inline void Switch::Impl::give_back(PortId in, Tc tc, Bytes frame, std::uint32_t share,
+                                                           Time now) {
+  if (share != EgressQueues::kNoShare) {
+    if (--shares[share].copies > 0) return;
+    free_shares.push_back(share);
+  }
+  if (!lossless(tc)) return buffer.release_lossy(in, tc, frame);
+  buffer.release_lossless(in, tc, frame);
+  if (at(in).requests.asks(tc) && buffer.below_xon(in, tc))
+    request_pause(PauseOwner::kIngressBuffer, in, tc, false, now);
+}
+
+[[gnu::always_inline]] inline PacketRef Switch::Impl::dequeue(PortId port_id, Port& port, Time now) {
+  const TcMask sendable = port.sendable();
+  if (sendable == 0) return {};
+  const Tc tc = port.scheduler.pick(sendable, [&](Tc c) { return queues.head_length(port_id, c); });
+  EgressQueues::Frame frame = queues.pop(port_id, tc);
+  if (queues.empty(port_id, tc)) {
+    port.waiting = static_cast<TcMask>(port.waiting & ~bit_of(tc));
+    port.scheduler.on_empty(tc);
+  }
+  ++port.counters.tx_frames;
+  port.counters.tx_bytes += frame.packet->frame_length;
+  give_back(frame.in, tc, frame.packet->frame(), frame.share, now);
+  return std::move(frame.packet);
+}
+
+[[gnu::always_inline]] inline PacketRef Switch::Impl::transmit(PortId port_id, Port& port, Time now) {
+  if (!port.requests.frame_due()) return dequeue(port_id, port, now);
+  PacketRef packet = make_pfc(port, now);
+  set_timer(port_id, port);
+  return packet;
+}
+
+}  // namespace rocelab

@@ -43,7 +43,11 @@ def des() -> int:
     def measure(scenario: str, label: str, aim: int) -> Measure:
         return lambda step: virtual.case(step, scenario, label, aim)
 
-    return _print(_measure([(name, name, measure(*rest)) for name, *rest in virtual.CASES]))
+    return _print(
+        _measure(
+            [(name, name, measure(scenario, label, aim)) for name, scenario, label, aim in virtual.CASES]
+        )
+    )
 
 
 def _measure(cases: Sequence[tuple[str, str, Measure]]) -> dict[str, Any]:

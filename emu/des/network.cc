@@ -184,7 +184,8 @@ void Network::arrive_at_switch(std::uint32_t port, PacketRef&& packet, Time due)
   if (packet->kind == PacketKind::kPfc) {
     node.deliver(edge.id, {}, std::move(packet), due);
   } else {
-    const PortId* out = forwarding_at(due).out(edge.switch_index, packet->dst, udp_src_port_of(*packet));
+    const Forwarding& rules = rerouted_.empty() ? forwarding_ : forwarding_at(due);
+    const PortId* out = rules.out(edge.switch_index, packet->dst, udp_src_port_of(*packet));
     node.deliver(edge.id, {out, out != nullptr ? 1u : 0u}, std::move(packet), due);
   }
   note(hosts_.size() + edge.switch_index, due);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <initializer_list>
 #include <string>
@@ -30,6 +31,9 @@ class ConfigSection {
   double real(std::string_view key, double otherwise, double least, double most);
   bool boolean(std::string_view key, bool otherwise);
   std::string text(std::string_view key, std::string_view otherwise);
+  // A file's name, relative to the scenario in which it stands: a scenario that extends another may lie
+  // elsewhere. On the command line (--set) it is relative to `folder`.
+  std::filesystem::path file(std::string_view key, const std::filesystem::path& folder);
   std::size_t choice(std::string_view key, std::initializer_list<std::string_view> names,
                      std::size_t otherwise);
   std::vector<std::int64_t> integers(std::string_view key, const std::vector<std::int64_t>& otherwise,

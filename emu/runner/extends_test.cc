@@ -49,6 +49,20 @@ std::string parameter(const Settings& s, const std::string& key) {
   return found == s.parameters.end() ? "absent" : found->value;
 }
 
+TEST_F(ExtendsTest, FilesAreRelativeToTheScenarioThatNamesThem) {
+  std::filesystem::create_directories(folder_ / "inner");
+  write("sizes.cdf", "0 0\n1000 100\n");
+  write("inner/other.cdf", "0 0\n5000 100\n");
+  std::string base = kBase;
+  base.replace(base.find("size = \"8MB\""), 12, "cdf = \"sizes.cdf\"");
+  write("base.toml", base);
+  const std::filesystem::path top = write("inner/top.toml", "extends = \"../base.toml\"\n");
+  EXPECT_EQ(read_scenario(top).settings.at(0).workloads.at(0).size.max, 1_KB);
+  EXPECT_EQ(
+      read_scenario(top, {{"workload.incast.cdf", "other.cdf"}}).settings.at(0).workloads.at(0).size.max,
+      5_KB);
+}
+
 TEST_F(ExtendsTest, TablesAreMergedAndListsReplaced) {
   write("base.toml", kBase);
   write("middle.toml", "extends = \"base.toml\"\n[topology]\nrate = \"10Gb/s\"\ndelay = \"1us\"\n");

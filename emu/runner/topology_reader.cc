@@ -119,7 +119,7 @@ Topology read_line(ConfigSection& section, LinkSpeed link, bool ring) {
 
 Topology read_topology_file(ConfigSection& section, const std::filesystem::path& folder) {
   section.require("file");
-  const std::filesystem::path file = folder / section.text("file", "");
+  const std::filesystem::path file = section.file("file", folder);
   Topology topology = parse_topology_file(read_text(file), file.string());
   check_hosts(section, topology.hosts());
   return topology;

@@ -47,7 +47,7 @@ SizeSettings read_sizes(ConfigSection& section, const std::filesystem::path& fol
   if (section.has("cdf")) {
     if (section.has("size_min") || section.has("size_max"))
       section.fail_at("cdf", "excludes size_min and size_max");
-    const std::filesystem::path file = folder / section.text("cdf", "");
+    const std::filesystem::path file = section.file("cdf", folder);
     SizeSettings sizes;
     sizes.cdf = SizeCdf::parse(read_text(file), file.string());
     sizes.min = sizes.cdf.at(0);
@@ -126,7 +126,7 @@ void read_list(ConfigSection& section, WorkloadSettings& w, const Topology& topo
 void read_file(ConfigSection& section, WorkloadSettings& w, const Topology& topology,
                const std::filesystem::path& folder) {
   for (const char* key : {"file", "dialect"}) section.require(key);
-  const std::filesystem::path file = folder / section.text("file", "");
+  const std::filesystem::path file = section.file("file", folder);
   const auto dialect =
       static_cast<TrafficDialect>(section.choice("dialect", {"hpcc", "conweave", "ns3-rdma"}, 0));
   TrafficFileOptions options;

@@ -56,6 +56,22 @@ TEST(IrnSenderTest, ANackResendsTheCumulativePacketAndOnlyTheHolesBelowTheHighes
   EXPECT_EQ(drain(sender).again, (List{7})) << "8 arrived and 7 did not";
 }
 
+// 4.2.1 to the letter: without a higher packet selectively acknowledged only the cumulative one counts as lost.
+TEST(IrnSenderTest, ALostTailIsRepairedByOnePacketPerTimeout) {
+  IrnSender sender(IrnConfig{.bdp_cap = 10}, true, kStart);
+  drain(sender, kT0, kStart + 4);  // 0..3, all lost
+  for (UnwrappedPsn psn = kStart; psn < kStart + 4; ++psn) {
+    Time expiry = sender.next_timeout();
+    if (sender.on_timeout(expiry) == TimeoutKind::kNone) {  // RTO_low with more than N in flight is extended
+      expiry = sender.next_timeout();
+      EXPECT_EQ(sender.on_timeout(expiry), TimeoutKind::kRtoHigh);
+    }
+    EXPECT_EQ(drain(sender, expiry, kStart + 4).again, (List{psn - kStart}));
+    sender.on_ack(psn + 1, expiry);
+    EXPECT_EQ(drain(sender, expiry, kStart + 4).again, List{});
+  }
+}
+
 TEST(IrnSenderTest, LostPacketsGoBeforeNewOnes) {
   IrnSender sender(IrnConfig{.bdp_cap = 10}, true, kStart);
   drain(sender);

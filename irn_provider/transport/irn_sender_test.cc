@@ -56,7 +56,8 @@ TEST(IrnSenderTest, ANackResendsTheCumulativePacketAndOnlyTheHolesBelowTheHighes
   EXPECT_EQ(drain(sender).again, (List{7})) << "8 arrived and 7 did not";
 }
 
-// 4.2.1 to the letter: without a higher packet selectively acknowledged only the cumulative one counts as lost.
+// 4.2.1 to the letter: without a higher packet selectively acknowledged only the cumulative one counts as
+// lost.
 TEST(IrnSenderTest, ALostTailIsRepairedByOnePacketPerTimeout) {
   IrnSender sender(IrnConfig{.bdp_cap = 10}, true, kStart);
   drain(sender, kT0, kStart + 4);  // 0..3, all lost

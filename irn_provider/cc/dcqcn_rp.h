@@ -22,7 +22,7 @@ struct DcqcnParams {                // the paper's, for 40 Gb/s
   double max_decrease = 0.5;        // share of the rate that one cut may take; alpha = 1 takes half
   bool clamp_target = true;  // equation 1: every cut sets R_T = R_C; false (clamp_tgt_rate 0): only one that
                              // an increase has preceded, so that a row of CNPs leaves the way back open
-  bool periodic = false;              // alpha once per alpha_interval, cuts once per decrease_interval
+  bool periodic = false;     // alpha once per alpha_interval, cuts once per decrease_interval
   Duration decrease_interval = 4_us;  // periodic only: rate_reduce_monitor_period
   Duration cnp_interval = 50_us;      // N: notification point, least time between CNPs of a flow (dcqcn_np.h)
   double loss_backoff = 0;            // seed 004, 4.3.3 (1): share of the rate that a loss takes; 0 = none

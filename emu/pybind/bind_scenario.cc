@@ -157,6 +157,13 @@ void bind_scenario(py::module_& m) {
       .def_property_readonly("ports", ports)
       .def_property_readonly("flows", flows)
       .def_property_readonly("parameters", parameters)
+      .def(
+          "measures",
+          [](const RunPlan& plan, std::int64_t start_ps) {
+            const Time start = Time::from_ps(start_ps);
+            return plan.measure_from <= start && start < plan.measure_until;
+          },
+          "start_ps"_a, "Whether metrics count a flow that starts then.")
       .def("flow_lines", flow_lines, "The flow list as the traffic program reads it.")
       .def("host_lines", host_lines, "Names and addresses as the traffic program reads them.")
       .def(

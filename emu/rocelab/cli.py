@@ -45,6 +45,12 @@ class Clock(str, Enum):
     wall = "wall"
 
 
+class Paper(str, Enum):
+    """Papers whose experiments are there as scenarios."""
+
+    irn = "irn"
+
+
 class Dialect(str, Enum):
     """Other simulators that read and write text files of their own."""
 
@@ -133,6 +139,27 @@ def sweep(
     _check_overrides(overrides)
     set_up(live=False)
     return _call("rocelab.sweep.command", "run_sweep", scenario, seeds, tuple(overrides), cluster, jobs, out)
+
+
+@app.command(epilog=_example("paper irn --only table4.2,figure4.9"))
+def paper(
+    name: Paper = typer.Argument(..., show_default=False, help="Whose experiments."),
+    full: bool = typer.Option(
+        False, "--full", help="As long as the scenarios say; default: shortened (docs/paper-irn.md)."
+    ),
+    only: Optional[str] = typer.Option(
+        None, show_default=False, metavar="LIST", help="Only these, e.g. table4.2,figure4.9."
+    ),
+    cluster: Optional[str] = _CLUSTER,
+    jobs: int = _JOBS,
+    out: Optional[Path] = typer.Option(
+        None, show_default=False, metavar="DIR", help="Where results go; default: out/paper-irn."
+    ),
+    no_install: bool = _NO_INSTALL,
+) -> int:
+    """Run a paper's tables and figures in virtual time and report its numbers beside ours, cell by cell."""
+    set_up(live=False)
+    return _call("rocelab.paper.command", "run_paper", full, only, cluster, jobs, out)
 
 
 @app.command(epilog=_example("up scenarios/pingpong.toml --label irn"))

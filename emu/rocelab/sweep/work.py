@@ -49,6 +49,7 @@ def _flows(outcome: RunOutcome) -> dict[str, Array]:
         "packets": np.array([f.packets for f in plans], dtype=np.int64),
         "start_ps": np.array([f.start_ps for f in plans], dtype=np.int64),
         "alone_ps": np.array([f.alone_ps for f in plans], dtype=np.int64),
+        "measured": np.array([outcome.plan.native.measures(f.start_ps) for f in plans], dtype=np.bool_),
         "group_names": np.array(groups),
         "host_names": np.array(list(hosts)),
     }

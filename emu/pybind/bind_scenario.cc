@@ -120,7 +120,10 @@ py::list settings(const Scenario& scenario) {
   for (const Settings& s : scenario.settings) {
     py::list parameters;
     for (const Parameter& p : s.parameters) parameters.append(py::make_tuple(p.key, p.value));
-    list.append(py::dict("label"_a = s.label, "parameters"_a = parameters, "lists"_a = s.lists));
+    py::list files;
+    for (const std::filesystem::path& file : s.files) files.append(file.string());
+    list.append(
+        py::dict("label"_a = s.label, "parameters"_a = parameters, "lists"_a = s.lists, "files"_a = files));
   }
   return list;
 }

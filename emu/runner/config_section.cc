@@ -174,11 +174,9 @@ std::string ConfigSection::text(std::string_view key, std::string_view otherwise
 }
 
 std::filesystem::path ConfigSection::file(std::string_view key, const std::filesystem::path& folder) {
-  const std::string name = text(key, ""), place = node(key) == nullptr ? "" : node(key)->place;
-  const std::size_t column = place.rfind(':'),
-                    line = column == std::string::npos ? column : place.rfind(':', column - 1);
-  const bool in_file = line != std::string::npos && place.rfind("--set ", 0) != 0;
-  return (in_file ? std::filesystem::path(place.substr(0, line)).parent_path() : folder) / name;
+  text(key, "");
+  const ConfigNode* value = node(key);
+  return value == nullptr ? folder : named_file(*value, folder);
 }
 
 std::size_t ConfigSection::choice(std::string_view key, std::initializer_list<std::string_view> names,

@@ -31,8 +31,7 @@ class ConfigSection {
   double real(std::string_view key, double otherwise, double least, double most);
   bool boolean(std::string_view key, bool otherwise);
   std::string text(std::string_view key, std::string_view otherwise);
-  // A file's name, relative to the scenario in which it stands: a scenario that extends another may lie
-  // elsewhere. On the command line (--set) it is relative to `folder`.
+  // named_file(); `folder` when the key is absent.
   std::filesystem::path file(std::string_view key, const std::filesystem::path& folder);
   std::size_t choice(std::string_view key, std::initializer_list<std::string_view> names,
                      std::size_t otherwise);

@@ -129,6 +129,13 @@ void set_path(ConfigNode& root, std::string_view path, const ConfigNode& value) 
   *node = value;
 }
 
+std::filesystem::path named_file(const ConfigNode& value, const std::filesystem::path& folder) {
+  const std::size_t column = value.place.rfind(':'),
+                    line = column == std::string::npos ? column : value.place.rfind(':', column - 1);
+  const bool in_file = line != std::string::npos && value.place.rfind("--set ", 0) != 0;
+  return (in_file ? std::filesystem::path(value.place.substr(0, line)).parent_path() : folder) / value.text;
+}
+
 std::string render(const ConfigNode& node) {
   std::ostringstream out;
   const char* separator = "";

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -37,6 +38,10 @@ ConfigNode parse_value(const std::string& text, const std::string& place);
 // array of tables the element with that name() or index from 0. Throws ScenarioError when the path leads
 // through a value.
 void set_path(ConfigNode& root, std::string_view path, const ConfigNode& value);
+
+// A file named by `value`, relative to the scenario in which it stands: a scenario that extends another may
+// lie elsewhere. On the command line (--set) it is relative to `folder`.
+std::filesystem::path named_file(const ConfigNode& value, const std::filesystem::path& folder);
 
 // As it would stand in a file, on one line.
 std::string render(const ConfigNode& node);

@@ -58,6 +58,8 @@ TEST_F(ExtendsTest, FilesAreRelativeToTheScenarioThatNamesThem) {
   write("base.toml", base);
   const std::filesystem::path top = write("inner/top.toml", "extends = \"../base.toml\"\n");
   EXPECT_EQ(read_scenario(top).settings.at(0).workloads.at(0).size.max, 1_KB);
+  ASSERT_EQ(read_scenario(top).settings.at(0).files.size(), 1u);
+  EXPECT_TRUE(std::filesystem::equivalent(read_scenario(top).settings.at(0).files[0], folder_ / "sizes.cdf"));
   EXPECT_EQ(
       read_scenario(top, {{"workload.incast.cdf", "other.cdf"}}).settings.at(0).workloads.at(0).size.max,
       5_KB);

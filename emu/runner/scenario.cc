@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "emu/runner/extends.h"
+#include "emu/runner/identity.h"
 #include "emu/runner/readers.h"
 #include "emu/runner/text_file.h"
 
@@ -182,20 +183,6 @@ std::vector<Variant> apply_cases(ConfigSection& root, std::vector<Variant> varia
   return product;
 }
 
-// What parameters do not list: the lists of tables, as they stand in the tree after all changes.
-std::string lists_of(const ConfigNode& node, const std::string& path) {
-  std::string text;
-  for (const auto& [key, member] : node.members) {
-    const std::string here = path.empty() ? key : path + "." + key;
-    if (here == "label" || here == "case" || here == "compare") continue;
-    if (member.kind == ConfigNode::Kind::kTable) text += lists_of(member, here);
-    const bool tables = member.kind == ConfigNode::Kind::kArray && !member.items.empty() &&
-                        member.items[0].kind == ConfigNode::Kind::kTable;
-    if (tables) text += here + " = " + render(member) + "\n";
-  }
-  return text;
-}
-
 // Top-level keys that are not settings of a run; asked for so that they count as known.
 void know_top_level(ConfigSection& root) {
   for (const char* key :
@@ -207,7 +194,8 @@ void know_top_level(ConfigSection& root) {
 Settings read_settings(const Variant& variant, const std::filesystem::path& folder) {
   Settings s;
   s.label = variant.label;
-  s.lists = lists_of(variant.tree, "");
+  s.lists = lists_of(variant.tree);
+  s.files = files_of(variant.tree, folder);
   ConfigSection root(&variant.tree, "", &s.parameters);
   know_top_level(root);
   root.finish();

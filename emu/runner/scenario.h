@@ -126,6 +126,7 @@ struct Settings {
   EngineSettings engine;
   std::vector<Parameter> parameters;  // every key with its resolved value, in the order of docs/scenarios.md
   std::string lists;  // lists of tables (workloads, faults, links ..), which `parameters` have only in part
+  std::vector<std::filesystem::path> files;  // that it names
 };
 
 struct Comparison {  // a line of summary.json's comparisons

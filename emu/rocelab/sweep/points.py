@@ -18,7 +18,6 @@ from rocelab.scenario import read_scenario
 
 # Python whose text decides what a point's result says; the engine and the metrics are in the C++ module.
 _DECIDING = ("des/engine.py", "frames.py", "summary.py", "sweep/work.py")
-_FILES = (".cdf", ".file")  # parameters that name a file
 
 
 @dataclass(frozen=True)
@@ -45,7 +44,7 @@ def points_of(
     scenario = read_scenario(path, all_overrides)
     found = []
     for settings in scenario.native.settings:
-        text = _canonical(settings, path.parent)
+        text = _canonical(settings)
         for seed in scenario.seeds:
             key = hashlib.sha256(f"{text}\n{seed}\n{version()}".encode()).hexdigest()[:32]
             found.append(Point(str(path.resolve()), all_overrides, settings["label"], seed, key))
@@ -62,14 +61,11 @@ def version() -> str:
     return digest.hexdigest()
 
 
-def _canonical(settings: dict[str, Any], folder: Path) -> str:
+def _canonical(settings: dict[str, Any]) -> str:
     parameters = dict(settings["parameters"])
     kept = {key: value for key, value in parameters.items() if _has_effect(key, parameters)}
-    for key, value in kept.items():
-        if key.endswith(_FILES):
-            name = json.loads(value)
-            kept[key] = hashlib.sha256((folder / name).read_bytes()).hexdigest()
-    return json.dumps([kept, settings["lists"]], sort_keys=True)
+    contents = [hashlib.sha256(Path(file).read_bytes()).hexdigest() for file in settings["files"]]
+    return json.dumps([kept, settings["lists"], contents], sort_keys=True)
 
 
 def _has_effect(key: str, parameters: dict[str, str]) -> bool:

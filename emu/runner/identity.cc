@@ -1,0 +1,42 @@
+#include "emu/runner/identity.h"
+
+namespace rocelab {
+namespace {
+
+void collect_lists(const ConfigNode& node, const std::string& path, std::string& text) {
+  for (const auto& [key, member] : node.members) {
+    const std::string here = path.empty() ? key : path + "." + key;
+    if (here == "label" || here == "case" || here == "compare") continue;
+    if (member.kind == ConfigNode::Kind::kTable) collect_lists(member, here, text);
+    const bool tables = member.kind == ConfigNode::Kind::kArray && !member.items.empty() &&
+                        member.items[0].kind == ConfigNode::Kind::kTable;
+    if (tables) text += here + " = " + render(member) + "\n";
+  }
+}
+
+void collect_files(const ConfigNode& node, const std::filesystem::path& folder,
+                   std::vector<std::filesystem::path>& files) {
+  for (const auto& [key, member] : node.members) {
+    if (key == "label" || key == "case") continue;
+    if ((key == "cdf" || key == "file") && member.kind == ConfigNode::Kind::kString)
+      files.push_back(named_file(member, folder));
+    collect_files(member, folder, files);
+  }
+  for (const ConfigNode& item : node.items) collect_files(item, folder, files);
+}
+
+}  // namespace
+
+std::string lists_of(const ConfigNode& tree) {
+  std::string text;
+  collect_lists(tree, "", text);
+  return text;
+}
+
+std::vector<std::filesystem::path> files_of(const ConfigNode& tree, const std::filesystem::path& folder) {
+  std::vector<std::filesystem::path> files;
+  collect_files(tree, folder, files);
+  return files;
+}
+
+}  // namespace rocelab

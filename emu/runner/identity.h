@@ -1,0 +1,20 @@
+// What tells one run from another beyond its parameters: the lists of tables in a scenario, and the files it
+// names.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "emu/runner/config_tree.h"
+
+namespace rocelab {
+
+// The lists of tables (workloads, faults, links ..) below `tree` as they stand, one to a line; labels, cases
+// and comparisons are no part of a run.
+std::string lists_of(const ConfigNode& tree);
+
+// The files of sizes, topology and traffic below `tree`, where they are looked for (ConfigSection::file).
+std::vector<std::filesystem::path> files_of(const ConfigNode& tree, const std::filesystem::path& folder);
+
+}  // namespace rocelab

@@ -93,6 +93,7 @@ class PacketRef {
   ~PacketRef() { reset(); }
   [[gnu::always_inline]] void reset();  // moved-from handles, which are most, cost a test or nothing
   explicit operator bool() const { return packet_ != nullptr; }
+  void prefetch() const { __builtin_prefetch(packet_); }  // what switches look at
   Packet* operator->() const { return packet_; }
   Packet& operator*() const { return *packet_; }
 

@@ -61,7 +61,12 @@ class ArrivalQueue {
     if (entry.out_count > 1) [[unlikely]]
       take_many(entry);
     link.pop_front();
-    heads_.set(in, link.empty() ? Time::never() : link.front().due);
+    if (link.empty()) {
+      heads_.set(in, Time::never());
+    } else {
+      link.front().packet.prefetch();  // needed when all ports have had their turn
+      heads_.set(in, link.front().due);
+    }
     --size_;
     return current_;
   }

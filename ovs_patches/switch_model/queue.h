@@ -49,8 +49,11 @@ class EgressQueues {
     std::uint32_t number;
     if (rotations_.empty()) {
       number = take_head(queue.fifo);
-      if (queue.fifo.head != kNil)
-        __builtin_prefetch(&*nodes_[queue.fifo.head].frame.packet);  // the next to leave
+      if (queue.fifo.head != kNil) {  // the packet that leaves next, and the node of the one behind it
+        const Node& next = nodes_[queue.fifo.head];
+        next.frame.packet.prefetch();
+        if (next.next != kNil) __builtin_prefetch(&nodes_[next.next]);
+      }
     } else {
       number = take_turn(at);
     }

@@ -3,11 +3,10 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
 from enum import Enum
 from pathlib import Path
-from typing import Any, List, Optional
+from typing import List, Optional
 
 import click
 import typer
@@ -15,7 +14,15 @@ from rich.console import Console
 from rich.table import Table
 
 from rocelab import clean as cleaning
+from rocelab import cli_sweeps
 from rocelab import paths
+from rocelab.cli_options import NO_INSTALL as _NO_INSTALL
+from rocelab.cli_options import SCENARIO as _SCENARIO
+from rocelab.cli_options import SET as _SET
+from rocelab.cli_options import call as _call
+from rocelab.cli_options import check_overrides as _check_overrides
+from rocelab.cli_options import check_scenario as _check_scenario
+from rocelab.cli_options import example as _example
 from rocelab.errors import RocelabError, UsageError
 from rocelab.privileges import require_root
 from rocelab.setup_all import set_up
@@ -45,12 +52,6 @@ class Clock(str, Enum):
     wall = "wall"
 
 
-class Paper(str, Enum):
-    """Papers whose experiments are there as scenarios."""
-
-    irn = "irn"
-
-
 class Dialect(str, Enum):
     """Other simulators that read and write text files of their own."""
 
@@ -59,27 +60,10 @@ class Dialect(str, Enum):
     ns3_rdma = "ns3-rdma"
 
 
-_SCENARIO = typer.Argument(
-    ..., show_default=False, metavar="SCENARIO", help="A TOML file, e.g. scenarios/incast.toml."
-)
 _ENGINE = typer.Option(None, show_default=False, help="What drives the experiment; default: the scenario's.")
-_SET = typer.Option(
-    [], "--set", metavar="KEY=VALUE", help="Overrides a value of the scenario; may be repeated."
-)
 _RUN = typer.Option(
     None, "--run", show_default=False, metavar="ID", help="Which kept topology, if there are several."
 )
-_CLUSTER = typer.Option(
-    None, show_default=False, metavar="ADDRESS", help="A Dask scheduler, e.g. tcp://127.0.0.1:8786."
-)
-_JOBS = typer.Option(0, min=0, show_default=False, help="Runs at a time; default: one per core.")
-_NO_INSTALL = typer.Option(
-    False, "--no-install", help="Only name missing Debian packages; fail if there are any."
-)
-
-
-def _example(text: str) -> str:
-    return f"Example: ./rocelab {text}"
 
 
 @app.command(epilog=_example("run scenarios/incast.toml --seed 7 --set topology.rate=100Gb/s --pcap"))
@@ -118,48 +102,7 @@ def run(
     )
 
 
-@app.command(
-    epilog=_example("sweep scenarios/fattree_poisson.toml --seeds 1-5 --set workload.poisson.load=0.5")
-)
-def sweep(
-    scenario: Path = _SCENARIO,
-    seeds: Optional[str] = typer.Option(
-        None, show_default=False, metavar="LIST", help="Instead of the scenario's seeds, e.g. 1-5,9."
-    ),
-    overrides: List[str] = _SET,
-    cluster: Optional[str] = _CLUSTER,
-    jobs: int = _JOBS,
-    out: Optional[Path] = typer.Option(
-        None, show_default=False, metavar="DIR", help="Where results go; default: out/sweep-NAME."
-    ),
-    no_install: bool = _NO_INSTALL,
-) -> int:
-    """Run all labels, cases, axes and seeds of a scenario in virtual time, on all cores or a cluster; what is finished is not run again."""
-    _check_scenario(scenario)
-    _check_overrides(overrides)
-    set_up(live=False)
-    return _call("rocelab.sweep.command", "run_sweep", scenario, seeds, tuple(overrides), cluster, jobs, out)
-
-
-@app.command(epilog=_example("paper irn --only table4.2,figure4.9"))
-def paper(
-    name: Paper = typer.Argument(..., show_default=False, help="Whose experiments."),
-    full: bool = typer.Option(
-        False, "--full", help="As long as the scenarios say; default: shortened (docs/paper-irn.md)."
-    ),
-    only: Optional[str] = typer.Option(
-        None, show_default=False, metavar="LIST", help="Only these, e.g. table4.2,figure4.9."
-    ),
-    cluster: Optional[str] = _CLUSTER,
-    jobs: int = _JOBS,
-    out: Optional[Path] = typer.Option(
-        None, show_default=False, metavar="DIR", help="Where results go; default: out/paper-irn."
-    ),
-    no_install: bool = _NO_INSTALL,
-) -> int:
-    """Run a paper's tables and figures in virtual time and report its numbers beside ours, cell by cell."""
-    set_up(live=False)
-    return _call("rocelab.paper.command", "run_paper", full, only, cluster, jobs, out)
+cli_sweeps.add(app)
 
 
 @app.command(epilog=_example("up scenarios/pingpong.toml --label irn"))
@@ -321,23 +264,3 @@ def main(arguments: list[str]) -> int:
         raise RocelabError(e.format_message()) from e
     except click.Abort:
         raise KeyboardInterrupt from None
-
-
-def _call(module: str, function: str, *arguments: Any, **options: Any) -> int:
-    return int(getattr(importlib.import_module(module), function)(*arguments, **options) or 0)
-
-
-def _check_scenario(path: Path) -> None:
-    if path.is_file():
-        return
-    known = sorted(file.name for file in (paths.ROOT / "scenarios").glob("*.toml"))
-    close = difflib.get_close_matches(path.name, known, n=1)
-    hint = f"did you mean scenarios/{close[0]}?" if close else "scenarios/ holds those that come with rocelab"
-    raise UsageError(f"no scenario file {path}: {hint}")
-
-
-def _check_overrides(overrides: List[str]) -> None:
-    for text in overrides:
-        key, equals, value = text.partition("=")
-        if not (key.strip() and equals and value.strip()):
-            raise UsageError(f"--set {text}: write it as KEY=VALUE, e.g. --set topology.rate=100Gb/s")

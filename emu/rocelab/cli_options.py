@@ -1,0 +1,47 @@
+"""What the commands of the command line have in common: arguments, checks of them, the late import of what a command does."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+from pathlib import Path
+from typing import Any, List
+
+import typer
+
+from rocelab import paths
+from rocelab.errors import UsageError
+
+SCENARIO = typer.Argument(
+    ..., show_default=False, metavar="SCENARIO", help="A TOML file, e.g. scenarios/incast.toml."
+)
+SET = typer.Option(
+    [], "--set", metavar="KEY=VALUE", help="Overrides a value of the scenario; may be repeated."
+)
+NO_INSTALL = typer.Option(
+    False, "--no-install", help="Only name missing Debian packages; fail if there are any."
+)
+
+
+def example(text: str) -> str:
+    return f"Example: ./rocelab {text}"
+
+
+def call(module: str, function: str, *arguments: Any, **options: Any) -> int:
+    return int(getattr(importlib.import_module(module), function)(*arguments, **options) or 0)
+
+
+def check_scenario(path: Path) -> None:
+    if path.is_file():
+        return
+    known = sorted(file.name for file in (paths.ROOT / "scenarios").glob("*.toml"))
+    close = difflib.get_close_matches(path.name, known, n=1)
+    hint = f"did you mean scenarios/{close[0]}?" if close else "scenarios/ holds those that come with rocelab"
+    raise UsageError(f"no scenario file {path}: {hint}")
+
+
+def check_overrides(overrides: List[str]) -> None:
+    for text in overrides:
+        key, equals, value = text.partition("=")
+        if not (key.strip() and equals and value.strip()):
+            raise UsageError(f"--set {text}: write it as KEY=VALUE, e.g. --set topology.rate=100Gb/s")

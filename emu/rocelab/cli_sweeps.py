@@ -1,0 +1,71 @@
+"""`./rocelab sweep` and `./rocelab paper`: many runs in virtual time."""
+
+from __future__ import annotations
+
+from enum import Enum
+from pathlib import Path
+from typing import List, Optional
+
+import typer
+
+from rocelab.cli_options import NO_INSTALL, SCENARIO, SET, call, check_overrides, check_scenario, example
+from rocelab.setup_all import set_up
+
+
+class Paper(str, Enum):
+    """Papers whose experiments are there as scenarios."""
+
+    irn = "irn"
+
+
+CLUSTER = typer.Option(
+    None, show_default=False, metavar="ADDRESS", help="A Dask scheduler, e.g. tcp://127.0.0.1:8786."
+)
+JOBS = typer.Option(0, min=0, show_default=False, help="Runs at a time; default: one per core.")
+_SWEEP = "sweep scenarios/fattree_poisson.toml --seeds 1-5 --set workload.poisson.load=0.5"
+_PAPER = "paper irn --only table4.2,figure4.9"
+
+
+def add(app: typer.Typer) -> None:
+    app.command(epilog=example(_SWEEP))(sweep)
+    app.command(epilog=example(_PAPER))(paper)
+
+
+def sweep(
+    scenario: Path = SCENARIO,
+    seeds: Optional[str] = typer.Option(
+        None, show_default=False, metavar="LIST", help="Instead of the scenario's seeds, e.g. 1-5,9."
+    ),
+    overrides: List[str] = SET,
+    cluster: Optional[str] = CLUSTER,
+    jobs: int = JOBS,
+    out: Optional[Path] = typer.Option(
+        None, show_default=False, metavar="DIR", help="Where results go; default: out/sweep-NAME."
+    ),
+    no_install: bool = NO_INSTALL,
+) -> int:
+    """Run all labels, cases, axes and seeds of a scenario in virtual time, on all cores or a cluster; what is finished is not run again."""
+    check_scenario(scenario)
+    check_overrides(overrides)
+    set_up(live=False)
+    return call("rocelab.sweep.command", "run_sweep", scenario, seeds, tuple(overrides), cluster, jobs, out)
+
+
+def paper(
+    name: Paper = typer.Argument(..., show_default=False, help="Whose experiments."),
+    full: bool = typer.Option(
+        False, "--full", help="As long as the scenarios say; default: shortened (docs/paper-irn.md)."
+    ),
+    only: Optional[str] = typer.Option(
+        None, show_default=False, metavar="LIST", help="Only these, e.g. table4.2,figure4.9."
+    ),
+    cluster: Optional[str] = CLUSTER,
+    jobs: int = JOBS,
+    out: Optional[Path] = typer.Option(
+        None, show_default=False, metavar="DIR", help="Where results go; default: out/paper-irn."
+    ),
+    no_install: bool = NO_INSTALL,
+) -> int:
+    """Run a paper's tables and figures in virtual time and report its numbers beside ours, cell by cell."""
+    set_up(live=False)
+    return call("rocelab.paper.command", "run_paper", full, only, cluster, jobs, out)

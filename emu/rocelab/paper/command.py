@@ -6,25 +6,20 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from rich.console import Console
-
 from rocelab import native
 from rocelab.paper import cells, sentences
 from rocelab.paper.experiments import Experiment, all_points, choose
 from rocelab.paper.measured import CCS, Measured, with_cc
 from rocelab.paper.report import Findings, as_json, page, terminal_checks, terminal_tables
-from rocelab.sweep.run import failures, run_points
+from rocelab.sweep.run import failures, make_console, run_points
 from rocelab.sweep.store import PointStore, write_whole
 
-_WIDTH = 160  # of the tables, where no terminal says it
 _PERCENTILES = (90, 95, 99, 99.9)
 
 
 def run_paper(full: bool, only: str | None, cluster: str | None, jobs: int, out: Path | None) -> int:
     """Exit status 0 when all runs completed; a check that is missed is a finding, and no error."""
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=_WIDTH)
+    console = make_console()
     chosen = choose(only)
     folder = out or Path("out") / "paper-irn"
     store = PointStore(folder / "points")

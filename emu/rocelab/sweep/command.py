@@ -6,13 +6,12 @@ import json
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
 
 from rocelab.model import Scenario
 from rocelab.summary import Summary, summarise_runs
 from rocelab.sweep.points import parse_seeds, points_of
-from rocelab.sweep.run import SweepOutcome, failures, run_points
+from rocelab.sweep.run import SweepOutcome, failures, make_console, run_points
 from rocelab.sweep.store import PointStore, write_whole
 
 # Columns of the table: title, metric, factor, format.
@@ -36,7 +35,7 @@ def run_sweep(
     out: Path | None,
 ) -> int:
     """Exit status 0 only if every point is there in the end."""
-    console = Console()
+    console = make_console()
     read, points = points_of(scenario, overrides, parse_seeds(seeds) if seeds else ())
     folder = out or Path("out") / f"sweep-{read.name}"
     store = PointStore(folder / "points")

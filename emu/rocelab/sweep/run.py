@@ -15,6 +15,8 @@ from rocelab.sweep.local import Ended, run_local
 from rocelab.sweep.points import Point
 from rocelab.sweep.store import DiskFull, PointStore
 
+_WIDTH = 160
+
 
 @dataclass
 class SweepOutcome:
@@ -58,6 +60,12 @@ def run_points(
         raise
     outcome.finished = [p for p in points if p in store]
     return outcome
+
+
+def make_console() -> Console:
+    """Tables are shown in full where no terminal says how wide it is."""
+    console = Console()
+    return console if console.is_terminal else Console(width=_WIDTH)
 
 
 def cores() -> int:

@@ -109,9 +109,11 @@ void IrnSender::advance(UnwrappedPsn expected, Time now) {
     cumulative_due_ = false;
     if (knows_of_hole()) begin(Recovery::kNack);  // its NACK came during the episode that ends here
   } else {
-    // With SACK the new cumulative packet is lost only if a higher one is known to be there; without, a
-    // partial acknowledgement names a hole.
-    cumulative_due_ = !config_.sack;
+    // A partial acknowledgement names a hole without SACK, and after a timeout: the authors' published
+    // hardware code (netsys.github.io/irn-vivado-hls, receiveAck) resends it unless that has been done. 4.2.1
+    // does not say so, and to its letter a lost tail would take a timeout per packet.
+    const bool after_timeout = recovery_ == Recovery::kTimeout && retransmit_next_ <= una_;
+    cumulative_due_ = !config_.sack || after_timeout;
   }
 }
 

@@ -92,7 +92,10 @@ class FakeVf {
   Time start_of(const Work& w) const { return std::max(w.when, port_free_); }
 
   void publish() {
-    slot().promise_ps.store(queue_.empty() ? Time::never().ps() : start_of(queue_.front()).ps());
+    Time next = queue_.empty() ? Time::never() : start_of(queue_.front());
+    if (const lockstep::FrameDescriptor* head = rx_.front(); head != nullptr)  // due after the window
+      next = std::min(next, Time::from_ps(head->due_ps));
+    slot().promise_ps.store(next.ps());
   }
 
   void collect_refills() {

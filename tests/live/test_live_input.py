@@ -32,7 +32,7 @@ kind = "list"
         ('rate = "40Gb/s"', 'rat = "40Gb/s"', "5:1: unknown key"),
         ('rate = "40Gb/s"', "rate = 40", "5:8: topology.rate has no unit"),
         ('delay = "2us"', 'delay = "0us"', "6:9: topology.delay"),
-        ('kind = "star"', 'kind = "ring"', "3:8: topology.kind"),
+        ('kind = "star"', 'kind = "wheel"', "3:8: topology.kind"),
         ("hosts = 2", "hosts = ", "4:"),
         ('dst = "h2"', 'dst = "h7"', "11:9: "),
     ],

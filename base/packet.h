@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <new>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -104,34 +105,45 @@ class PacketRef {
   PacketPool* pool_ = nullptr;
 };
 
-// LIFO free list over chunks of packets; grows on demand, never shrinks, one per thread. It outlives every
-// PacketRef made from it.
+// LIFO free list over chunks of packets, threaded through those that are free; grows on demand, never
+// shrinks, one per thread. It outlives every PacketRef made from it.
 class PacketPool {
  public:
   PacketRef make() {
-    if (free_.empty()) grow();
-    Packet* packet = free_.back();
-    free_.pop_back();
-    *packet = Packet{};
-    return PacketRef(packet, this);
+    if (free_ == nullptr) [[unlikely]]
+      grow();
+    Slot* slot = std::exchange(free_, free_->next);
+    ++in_use_;
+    return PacketRef(new (&slot->packet) Packet{}, this);
   }
   PacketRef clone(const Packet& original) {
     PacketRef copy = make();
     *copy = original;
     return copy;
   }
-  std::size_t in_use() const { return chunks_.size() * kChunk - free_.size(); }
+  std::size_t in_use() const { return in_use_; }
+  std::size_t capacity() const { return chunks_.size() * kChunk; }  // the most ever in use, rounded up
 
  private:
   friend class PacketRef;
   static constexpr std::size_t kChunk = 256;
-  [[gnu::noinline]] void give_back(Packet* packet) { free_.push_back(packet); }
-  void grow() {
-    chunks_.push_back(std::make_unique<Packet[]>(kChunk));
-    for (std::size_t i = kChunk; i-- > 0;) free_.push_back(&chunks_.back()[i]);
+  union alignas(64) Slot {  // two cache lines
+    Slot() : next(nullptr) {}
+    Slot* next;  // while it is free
+    Packet packet;
+  };
+  [[gnu::noinline]] void give_back(Packet* packet) {
+    Slot* slot = reinterpret_cast<Slot*>(packet);  // a union and its members have one address
+    slot->next = std::exchange(free_, slot);
+    --in_use_;
   }
-  std::vector<std::unique_ptr<Packet[]>> chunks_;
-  std::vector<Packet*> free_;
+  [[gnu::noinline]] void grow() {
+    chunks_.push_back(std::make_unique<Slot[]>(kChunk));
+    for (std::size_t i = kChunk; i-- > 0;) chunks_.back()[i].next = std::exchange(free_, &chunks_.back()[i]);
+  }
+  std::vector<std::unique_ptr<Slot[]>> chunks_;
+  Slot* free_ = nullptr;
+  std::size_t in_use_ = 0;
 };
 
 inline void PacketRef::reset() {

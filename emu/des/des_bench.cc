@@ -70,11 +70,12 @@ int run(const std::string& file, const std::string& label, bool trace) {
               ", \"experiment_s\": %.9f, \"windows\": %" PRIu64 ", \"delivered_data_packets\": %" PRIu64
               ", \"packet_hops\": %" PRIu64 ", \"drops\": %" PRIu64
               ", \"setup_cpu_s\": %.3f, \"cpu_s\": %.3f, \"delivered_data_packets_per_cpu_s\": %.0f, "
-              "\"ns_per_packet_hop\": %.1f, \"peak_bytes\": %" PRIu64 "}\n",
+              "\"ns_per_packet_hop\": %.1f, \"peak_packets\": %zu, \"peak_bytes\": %" PRIu64 "}\n",
               label.c_str(), run.plan().segment.hosts.size(), run.plan().segment.switches.size(),
               run.flows().size(), completed, run.now().seconds(), run.windows(), delivered, packet_hops(run),
               drops(run), ready - begin, end - ready, static_cast<double>(delivered) / (end - ready),
-              (end - ready) * 1e9 / static_cast<double>(packet_hops(run)), peak_bytes());
+              (end - ready) * 1e9 / static_cast<double>(packet_hops(run)), run.network().peak_packets(),
+              peak_bytes());
   return completed == run.flows().size() ? 0 : 1;
 }
 

@@ -30,7 +30,7 @@ class HostNode {
   Time next_event() const { return std::min(port_.next_event(), program_.deadline()); }
 
   // A frame whose last bit arrives at `due`, in the order of the link.
-  void deliver(PacketRef packet, Time due) {
+  void deliver(PacketRef&& packet, Time due) {
     if (packet->kind != PacketKind::kPfc && (packet->frame_slot & kDamagedBit) != 0)
       packet->kind = PacketKind::kDamaged;
     port_.deliver(std::move(packet), due);
@@ -39,7 +39,7 @@ class HostNode {
   // Runs all events before `limit`; out(PacketRef, const PathAddress&, Time due) for each departure.
   template <class Out>
   void run_until(Time limit, Out&& out) {
-    const auto send = [&](PacketRef packet, Time, Time due) {
+    const auto send = [&](PacketRef&& packet, Time, Time due) {
       const PathAddress& path = *nic_.path_of(*packet);
       out(std::move(packet), path, due);
     };

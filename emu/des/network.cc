@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/check.h"
+#include "emu/des/network_path.h"
 #include "emu/runner/link_events.h"
 
 namespace rocelab::des {
@@ -65,7 +66,10 @@ Network::Network(const RunPlan& plan, const Sinks& sinks)
     const FaultConfig from_host =
         port.peer_host == kNoSlot ? FaultConfig{} : segment.hosts[port.peer_host].to_switch;
     links_.push_back({{from_host, faults.fork("in")}, {port.to_peer, faults.fork("out")}});
-    port_edges_.push_back({port.switch_index, port.peer_host, port.peer_port,
+    port_edges_.push_back({&switches_[port.switch_index]->node,
+                           port.peer_host == kNoSlot ? nullptr : hosts_[port.peer_host].get(), port.peer_port,
+                           port.peer_host, port.switch_index,
+                           static_cast<std::uint32_t>(hosts_.size()) + port.switch_index,
                            PortId{static_cast<std::uint16_t>(port.port_id)}, links_.back().in.has_faults(),
                            links_.back().out.has_faults()});
   }
@@ -121,7 +125,7 @@ Time Network::next_event() const { return *std::min_element(next_.begin(), next_
 void Network::run_host(std::uint32_t index, Time end) {
   HostNode& host = *hosts_[index];
   const bool was_over = host.program().over();
-  host.run_until(end, [this, index](PacketRef packet, const PathAddress& path, Time due) {
+  host.run_until(end, [this, index](PacketRef&& packet, const PathAddress& path, Time due) {
     send_from_host(index, std::move(packet), path, due);
   });
   next_[index] = host.next_event();
@@ -131,10 +135,15 @@ void Network::run_host(std::uint32_t index, Time end) {
 void Network::run_switch(std::uint32_t index, Time end) {
   SwitchSlot& slot = *switches_[index];
   if (slot.next_sample < end) sample_before(slot, end);
-  slot.node.run_until(end, [&](PortId port, PacketRef packet, Time departure, Time due) {
-    send_from_switch(slot.entry.first_port + port.value, std::move(packet), departure, due);
-  });
+  run_until(slot, end);
   next_[hosts_.size() + index] = slot.node.next_event();
+}
+
+void Network::run_until(SwitchSlot& slot, Time end) {
+  const std::uint32_t first_port = slot.entry.first_port;
+  slot.node.run_until(end, [this, first_port](PortId port, PacketRef&& packet, Time departure, Time due) {
+    send_from_switch(first_port + port.value, std::move(packet), departure, due);
+  });
 }
 
 // The state as it stands at each multiple of the interval. While nothing happens it does not change, and
@@ -142,9 +151,7 @@ void Network::run_switch(std::uint32_t index, Time end) {
 void Network::sample_before(SwitchSlot& slot, Time end) {
   const Duration interval = plan_.segment.sample_interval;
   while (slot.next_sample < end) {
-    slot.node.run_until(slot.next_sample, [&](PortId port, PacketRef packet, Time departure, Time due) {
-      send_from_switch(slot.entry.first_port + port.value, std::move(packet), departure, due);
-    });
+    run_until(slot, slot.next_sample);
     slot.trace->sample(slot.node.model(), slot.next_sample);
     slot.next_sample = slot.next_sample + interval;
     const Time next = std::min(slot.node.next_event(), end);
@@ -159,52 +166,6 @@ void Network::settle(Time end) {
     if (switches_[s]->trace != nullptr) switches_[s]->trace->settle(end);
   }
   if (sinks_.tap != nullptr) sinks_.tap->commit(end);
-}
-
-void Network::send_from_host(std::uint32_t index, PacketRef&& packet, const PathAddress& path, Time due) {
-  const HostEdge& edge = host_edges_[index];
-  packet->src = edge.node;
-  packet->frame_slot = path.udp_src_port;
-  packet->flow = packet->roce.dest.value;  // what switches can see of a frame
-  packet->tc = packet->tc == edge.cnp_tc ? cnp_tc_ : roce_tc_;
-  if (!schedules_.empty()) [[unlikely]] {
-    const PortConfig& link = plan_.segment.ports[edge.port].config;
-    const Time begin = due - link.delay - wire_time(packet->frame(), link.rate);
-    if (dies(edge.port, true, *packet, begin, due)) return;
-  }
-  if (port_edges_[edge.port].faults_in && !links_[edge.port].in.cross(*packet))
-    return lose(edge.port, *packet, due, kLinkLoss);
-  arrive_at_switch(edge.port, std::move(packet), due);
-}
-
-void Network::arrive_at_switch(std::uint32_t port, PacketRef&& packet, Time due) {
-  const PortEdge& edge = port_edges_[port];
-  if (sinks_.tap != nullptr) sinks_.tap->on_frame(port, due, *packet, true);
-  SwitchNode& node = switches_[edge.switch_index]->node;
-  if (packet->kind == PacketKind::kPfc) {
-    node.deliver(edge.id, {}, std::move(packet), due);
-  } else {
-    const Forwarding& rules = rerouted_.empty() ? forwarding_ : forwarding_at(due);
-    const PortId* out = rules.out(edge.switch_index, packet->dst, udp_src_port_of(*packet));
-    node.deliver(edge.id, {out, out != nullptr ? 1u : 0u}, std::move(packet), due);
-  }
-  note(hosts_.size() + edge.switch_index, due);
-}
-
-void Network::send_from_switch(std::uint32_t port, PacketRef&& packet, Time departure, Time due) {
-  const PortEdge& edge = port_edges_[port];
-  if (sinks_.tap != nullptr) sinks_.tap->on_frame(port, departure, *packet, false);
-  if (!schedules_.empty() && dies(port, false, *packet, departure, due)) return;
-  if (edge.faults_out && packet->kind != PacketKind::kPfc && !links_[port].out.cross(*packet))
-    return lose(port, *packet, departure, kLinkLoss);
-  if (edge.peer_port != kNoSlot) {
-    arrive_at_switch(edge.peer_port, std::move(packet), due);
-  } else if (edge.peer_host != kNoSlot && hosts_[edge.peer_host]) {
-    hosts_[edge.peer_host]->deliver(std::move(packet), due);
-    note(edge.peer_host, due);
-  } else if (packet->kind != PacketKind::kPfc) {
-    ++links_[port].out.counters().undeliverable_frames;
-  }
 }
 
 bool Network::dies(std::uint32_t port, bool to_switch, const Packet& packet, Time begin, Time due) {

@@ -75,6 +75,7 @@ class Network {
   const LinkCounters& link_in(std::uint32_t port) const { return links_[port].in.counters(); }
   const LinkCounters& link_out(std::uint32_t port) const { return links_[port].out.counters(); }
   std::uint64_t late_arrivals() const;
+  std::size_t peak_packets() const { return pool_.capacity(); }  // that were in the network at once
 
  private:
   struct Link {  // the two directions at one switch port: a switch's peer has the faults of its own output
@@ -82,9 +83,12 @@ class Network {
   };
   // What the way of a frame asks of a port, out of the plan's large entries.
   struct PortEdge {
-    std::uint32_t switch_index = 0, peer_host = 0, peer_port = 0;
+    SwitchNode* node;                        // whose port it is
+    HostNode* peer_host;                     // null: none, or one that takes no part
+    std::uint32_t peer_port, peer_index;     // of a switch: its port; of a host: its index
+    std::uint32_t switch_index, node_index;  // of the switch, among switches and among nodes
     PortId id;
-    bool faults_in = false, faults_out = false;
+    bool faults_in, faults_out;
   };
   struct HostEdge {
     std::uint32_t port = 0;
@@ -103,6 +107,7 @@ class Network {
   void connect_programs();
   void run_host(std::uint32_t host, Time end);
   void run_switch(std::uint32_t index, Time end);
+  void run_until(SwitchSlot& slot, Time end);
   void sample_before(SwitchSlot& slot, Time end);
   void send_from_host(std::uint32_t host, PacketRef&& packet, const PathAddress& path, Time due);
   void send_from_switch(std::uint32_t port, PacketRef&& packet, Time departure, Time due);

@@ -26,11 +26,16 @@ Nic::Nic(const NicConfig& config, Qpn first_qpn, Rng /*rng*/, PacketPool& pool, 
 Nic::~Nic() = default;
 
 void Nic::Impl::touch(QueuePair& qp, Time now) {
+  using Kind = QpScheduler::Kind;
   const std::uint32_t slot = slot_of(qp);
-  if (config.cc.kind != CcKind::kNone)
-    scheduler.set_ready(slot, Tc{config.cnp_tc}, QpScheduler::Kind::kCnp, qp.has_cnp());
-  scheduler.set_ready(slot, qp.tc(), QpScheduler::Kind::kAck, qp.has_ack());
-  scheduler.set_ready(slot, qp.tc(), QpScheduler::Kind::kData, qp.has_data(now));
+  const bool cnp = qp.has_cnp(), ack = qp.has_ack(), data = qp.has_data(now);
+  const unsigned kinds = cnp * QpScheduler::bit_of(Kind::kCnp) | ack * QpScheduler::bit_of(Kind::kAck) |
+                         data * QpScheduler::bit_of(Kind::kData);
+  if (kinds != scheduler.ready_kinds(slot)) {
+    scheduler.set_ready(slot, Tc{config.cnp_tc}, Kind::kCnp, cnp);
+    scheduler.set_ready(slot, qp.tc(), Kind::kAck, ack);
+    scheduler.set_ready(slot, qp.tc(), Kind::kData, data);
+  }
   timers.wake_by(slot, qp.next_timeout(now));
 }
 

@@ -6,12 +6,6 @@
 
 namespace rocelab {
 
-void NicPort::deliver(PacketRef packet, Time due) {
-  RL_CHECK(due >= now_ && (arrivals_.empty() || arrivals_.back()->due <= due));
-  packet->due = due;
-  arrivals_.push_back(std::move(packet));
-}
-
 Time NicPort::next_event() const { return std::min(next_input(), next_departure()); }
 
 void NicPort::advance_to(Time t) {
@@ -29,7 +23,7 @@ void NicPort::take_inputs(Time t) {
     else
       nic_.on_packet(std::move(packet), t);
   }
-  if (nic_.next_timeout() <= t) nic_.on_timeout(t);
+  if (next_timer() <= t) nic_.on_timeout(t);
 }
 
 }  // namespace rocelab

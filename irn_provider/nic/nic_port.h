@@ -20,9 +20,11 @@
 #include <cstdint>
 #include <utility>
 
+#include "base/check.h"
 #include "base/packet.h"
 #include "base/ring.h"
 #include "base/units.h"
+#include "base/wire_clock.h"
 #include "irn_provider/nic/nic.h"
 #include "irn_provider/nic/nic_impl.h"
 
@@ -33,9 +35,13 @@ enum class StopReason : std::uint8_t { kLimit, kCompletion };
 class NicPort {
  public:
   NicPort(Nic& nic, Rate rate, Duration link_delay)
-      : nic_(nic), state_(*nic.impl_), rate_(rate), link_delay_(link_delay) {}
+      : nic_(nic), state_(*nic.impl_), wire_(rate), link_delay_(link_delay) {}
 
-  void deliver(PacketRef packet, Time due);  // PFC frames (PacketKind::kPfc) included
+  void deliver(PacketRef&& packet, Time due) {  // PFC frames (PacketKind::kPfc) included
+    RL_CHECK(due >= now_ && due >= last_due_);
+    packet->due = last_due_ = due;
+    arrivals_.push_slot() = std::move(packet);
+  }
   Time next_event() const;  // of arrivals, timers and the next departure; Time::never() when idle
   Time now() const { return now_; }
   // Moves the clock over a time in which nothing happens.
@@ -68,10 +74,9 @@ class NicPort {
   // --- event by event
   Time next_input() const {  // earliest arrival or timer
     const Time arrival = arrivals_.empty() ? Time::never() : arrivals_.front()->due;
-    const Time timer = std::min(state_.timers.next(), state_.pause.next_timeout());
     // A timer may have been set for an instant that has passed by now (a pull or post arms it): it is due at
     // once.
-    return std::min(arrival, std::max(timer, now_));
+    return std::min(arrival, std::max(next_timer(), now_));
   }
   Time wants_port() const {
     return has_more() ? now_ : Time::never();
@@ -93,6 +98,7 @@ class NicPort {
  private:
   bool has_more() const { return state_.scheduler.has_ready(state_.pause.open_classes()); }
   Time next_departure() const { return has_more() ? std::max(now_, port_free_) : Time::never(); }
+  Time next_timer() const { return std::min(state_.timers.next(), state_.pause.next_timeout()); }
   void take_inputs(Time t);
   bool completed() { return std::exchange(completions_seen_, state_.completions) != state_.completions; }
 
@@ -101,16 +107,17 @@ class NicPort {
     if (next_departure() > t) return;
     PacketRef packet = nic_.poll_transmit(t);
     if (!packet) return;
-    port_free_ = t + wire_time(packet->frame(), rate_);
+    port_free_ = t + wire_.wire_time(packet->frame());
     const Time due = port_free_ + link_delay_;
     out(std::move(packet), t, due);
   }
 
   Nic& nic_;
   const Nic::Impl& state_;  // of nic_
-  const Rate rate_;
+  const WireClock wire_;
   const Duration link_delay_;
   Ring<PacketRef> arrivals_;  // in due order
+  Time last_due_;             // of the latest of them
   Time now_;
   Time port_free_;  // when the last departure's gap has passed
   std::uint64_t completions_seen_ = 0;

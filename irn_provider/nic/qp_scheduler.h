@@ -30,6 +30,11 @@ class QpScheduler {
     if (node < links_.size() && links_[node].linked == ready) return;  // mostly
     change(slot, tc, kind, ready);
   }
+  // The kinds that the QP is listed for; bit n: Kind n.
+  std::uint8_t ready_kinds(std::uint32_t slot) const { return slot < kinds_.size() ? kinds_[slot] : 0; }
+  static constexpr std::uint8_t bit_of(Kind kind) {
+    return static_cast<std::uint8_t>(1u << static_cast<unsigned>(kind));
+  }
   void remove(std::uint32_t slot) {
     set_ready(slot, {}, Kind::kCnp, false);
     set_ready(slot, {}, Kind::kAck, false);
@@ -57,7 +62,9 @@ class QpScheduler {
     if (std::size_t{slot} * kStride >= links_.size()) {
       if (!ready) return;
       links_.resize((std::size_t{slot} + 1) * kStride);
+      kinds_.resize(std::size_t{slot} + 1);
     }
+    kinds_[slot] = static_cast<std::uint8_t>(kinds_[slot] ^ bit_of(kind));
     const std::uint32_t node = slot * kStride + static_cast<std::uint32_t>(kind);
     ready ? append(node, tc) : unlink(node);
   }
@@ -90,6 +97,7 @@ class QpScheduler {
 
   static constexpr std::uint32_t kStride = 4;  // nodes of a slot, of which three are used
   std::vector<Link> links_;                    // by slot * kStride + kind: rings of nodes
+  std::vector<std::uint8_t> kinds_;            // by slot: ready_kinds()
   std::array<std::array<std::uint32_t, kTrafficClasses>, 3> head_{};  // by kind and class: whose turn it is
   std::array<std::uint8_t, 3> ready_{};  // by kind: classes with a QP in the list
 };

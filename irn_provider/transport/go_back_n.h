@@ -13,7 +13,7 @@ class GoBackN final : public SenderWindow {
  public:
   // `rto` infinite: no timer of its own (the requester's verbs timeout then goes back). `first` is the first
   // PSN to be sent.
-  GoBackN(Duration rto, UnwrappedPsn first) : rto_(rto), una_(first), send_(first), next_(first) {}
+  GoBackN(Duration rto, UnwrappedPsn first) : SenderWindow(first), rto_(rto), send_(first) {}
 
   bool has_more(UnwrappedPsn limit) const override { return send_ < limit; }
   NextPacket pull(UnwrappedPsn limit, Time now) override;
@@ -23,17 +23,13 @@ class GoBackN final : public SenderWindow {
   void on_go_back(UnwrappedPsn expected, Time now) override;
   TimeoutKind on_timeout(Time now) override;
   Time next_timeout() const override { return deadline_; }
-  UnwrappedPsn una() const override { return una_; }
-  UnwrappedPsn next() const override { return next_; }
   bool in_recovery() const override { return send_ < next_; }
 
  private:
   void restart_timer(Time now) { deadline_ = una_ < next_ ? now + rto_ : Time::never(); }
 
   Duration rto_;
-  UnwrappedPsn una_;
   UnwrappedPsn send_;  // what leaves next: una <= send <= next
-  UnwrappedPsn next_;
   Time deadline_ = Time::never();
   std::optional<UnwrappedPsn> followed_nak_;  // repeated without progress it is a copy, not news
   bool by_timeout_ = false;

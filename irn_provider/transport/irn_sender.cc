@@ -23,11 +23,10 @@ std::size_t bitmap_size(const IrnConfig& config) {
 }  // namespace
 
 IrnSender::IrnSender(const IrnConfig& config, bool timers, UnwrappedPsn first)
-    : config_(config),
+    : SenderWindow(first),
+      config_(config),
       window_(window_of(config)),
       rto_(RtoParams{config.rto_low, config.rto_high, config.rto_low_packets, config.dynamic_rto, timers}),
-      una_(first),
-      next_(first),
       sacked_(bitmap_size(config), first),
       sacked_end_(first),
       retransmit_next_(first),

@@ -30,8 +30,6 @@ class IrnSender final : public SenderWindow {
   TimeoutKind on_timeout(Time now) override;
   Time next_timeout() const override { return rto_.deadline(); }
   Time not_before() const override { return fetched_at_; }
-  UnwrappedPsn una() const override { return una_; }
-  UnwrappedPsn next() const override { return next_; }
   bool in_recovery() const override { return recovery_ != Recovery::kNone; }
   std::int64_t window() const { return window_; }
 
@@ -50,9 +48,7 @@ class IrnSender final : public SenderWindow {
   IrnConfig config_;
   std::int64_t window_;  // the BDP cap, or what the bitmap holds
   Rto rto_;
-  RttTimer rtt_;  // dynamic RTO only
-  UnwrappedPsn una_;
-  UnwrappedPsn next_;
+  RttTimer rtt_;             // dynamic RTO only
   PsnBitmap sacked_;         // head is una
   UnwrappedPsn sacked_end_;  // one past the highest selectively acknowledged PSN; una when there is none
   Recovery recovery_ = Recovery::kNone;

@@ -132,6 +132,7 @@ void QueuePair::on_packet(const Packet& packet, const OpcodeInfo& info, Time now
   if (packet.ecn == Ecn::kCe && notification_point_) notification_point_->on_marked(now);
   switch (info.role) {
     case Role::kRequest:
+      serves_reads_ = serves_reads_ || !info.has_payload;
       responder_->on_request(packet, info, now);
       break;
     case Role::kReadAck:
@@ -168,13 +169,14 @@ Time QueuePair::responder_not_before(Time now) const {
   return std::max(governed ? context_.cc->not_before(now) : Time::zero(), responder_->not_before());
 }
 
-Time QueuePair::next_timeout(Time now) const {
-  Time next = std::min(requester_.next_timeout(), responder_->next_timeout());
+Time QueuePair::next_of_all(Time now) const {
+  Time next = requester_.next_timeout();
+  if (serves_reads_) next = std::min(next, responder_->next_timeout());
   if (notification_point_) next = std::min(next, notification_point_->next_timeout());
   if (!holds_back_ || !transmits()) return next;
   // Of either side that waits; one that may leave at once needs no waking.
   for (const Time held : {requester_.has_data() ? requester_not_before(now) : now,
-                          responder_->has_data() ? responder_not_before(now) : now})
+                          serves_reads_ && responder_->has_data() ? responder_not_before(now) : now})
     if (held > now) next = std::min(next, context_.cc ? context_.cc->wake_at(held) : held);
   return next;
 }

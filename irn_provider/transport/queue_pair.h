@@ -33,7 +33,10 @@ class QueuePair {
   bool accepts(Role role) const;
   void on_packet(const Packet& packet, const OpcodeInfo& info, Time now);  // precondition: accepts(info.role)
   void on_timeout(Time now);
-  Time next_timeout(Time now) const;  // timers, and when data that congestion control holds back may leave
+  // Timers, and when data that congestion control holds back may leave.
+  Time next_timeout(Time now) const {
+    return serves_reads_ || holds_back_ ? next_of_all(now) : requester_.next_timeout();
+  }
 
   bool has_cnp() const { return notification_point_ && notification_point_->cnp_due() && transmits(); }
   bool has_ack() const { return transmits() && (responder_->has_ack() || requester_.has_ack()); }
@@ -51,8 +54,9 @@ class QueuePair {
     return requester_.has_data() && (!holds_back_ || requester_not_before(now) <= now);
   }
   bool responder_ready(Time now) const {
-    return responder_->has_data() && (!holds_back_ || responder_not_before(now) <= now);
+    return serves_reads_ && responder_->has_data() && (!holds_back_ || responder_not_before(now) <= now);
   }
+  Time next_of_all(Time now) const;
   Time requester_not_before(Time now) const;
   Time responder_not_before(Time now) const;
   bool attributes_are_valid(const QpAttr& attr) const;
@@ -66,6 +70,7 @@ class QueuePair {
   Requester requester_;
   std::unique_ptr<Responder> responder_;
   std::optional<DcqcnNp> notification_point_;
+  bool serves_reads_ = false;  // the peer has asked for data: until then the responder only acknowledges
   bool responder_turn_ = false;
   bool holds_back_ = false;  // data may have to wait for a time: congestion control, or fetches for resends
 };

@@ -72,7 +72,7 @@ void Requester::reset() {
   recoveries_seen_ = 0;
   fresh_ = 0;
   since_ack_req_ = receive_wqe_sn_ = read_wqe_sn_ = 0;
-  credits_known_ = false;
+  credits_known_ = has_reads_ = false;
   verbs_deadline_ = rnr_until_ = Time::never();
 }
 
@@ -110,7 +110,7 @@ void Requester::push(const SendWqe& wqe, std::uint32_t length) {
   const std::int64_t packets = std::max<std::int64_t>(1, (std::int64_t{length} + mtu - 1) / mtu);
   SendEntry& entry = queue_.push(wqe, length, one_psn ? 1 : packets);
   if (entry.takes_receive_wqe()) entry.wqe_sn = receive_wqe_sn_++;
-  if (entry.is_read()) entry.wqe_sn = read_wqe_sn_++, reads_->on_posted(entry);
+  if (entry.is_read()) entry.wqe_sn = read_wqe_sn_++, reads_->on_posted(entry), has_reads_ = true;
 }
 
 // A READ whose requests congestion control paces: pieces are READs of their own to the peer and one work
@@ -173,12 +173,6 @@ void Requester::note_progress(Time now) {
   rnr_retries_left_ = qp_.attr.rnr_retry;
   reads_->on_progress();
   if (rnr_until_.is_never()) arm_verbs_timer(now);
-}
-
-Time Requester::next_timeout() const {
-  if (window_ == nullptr) return Time::never();
-  if (!rnr_until_.is_never()) return rnr_until_;  // the peer is alive: other timers stand still
-  return std::min(window_->next_timeout(), verbs_deadline_);
 }
 
 void Requester::on_timeout(Time now) {

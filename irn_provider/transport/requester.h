@@ -9,6 +9,7 @@
 // its own the verbs timeout also resends.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 
 #include "irn_provider/transport/qp_context.h"
@@ -27,7 +28,11 @@ class Requester {
   PostResult post(const SendWqe& wqe, Time now);
   void on_response(const Packet& packet, const OpcodeInfo& info, Time now);  // Role::kResponse
   void on_timeout(Time now);
-  Time next_timeout() const;
+  Time next_timeout() const {
+    if (window_ == nullptr) return Time::never();
+    if (!rnr_until_.is_never()) return rnr_until_;  // the peer is alive: other timers stand still
+    return std::min(window_->next_timeout(), verbs_deadline_);
+  }
   void refresh(Time now);  // after a change of state: SQD holds back what has not begun
   void flush(Time now);    // ERR: everything completes with kWrFlushErr
   void reset();            // RESET: everything is forgotten
@@ -35,7 +40,7 @@ class Requester {
   bool has_data() const { return sends() && window_->has_more(limit_); }
   PayloadSource pull_data(Packet& packet, Time now);         // precondition: has_data()
   Time not_before() const { return window_->not_before(); }  // precondition: has_data()
-  bool has_ack() const { return reads_ && reads_->has_ack(); }
+  bool has_ack() const { return has_reads_ && reads_->has_ack(); }
   void pull_ack(Packet& packet, Time now) { reads_->pull_ack(packet, now); }
 
   // --- for the ReadRequester
@@ -88,6 +93,7 @@ class Requester {
   std::unique_ptr<SenderWindow> window_;  // null before RTS
   std::unique_ptr<ReadRequester> reads_;
   bool window_has_timer_ = false;
+  bool has_reads_ = false;  // a READ has been posted since start()
 
   UnwrappedPsn limit_ = 0;           // new packets below it may leave now
   std::uint64_t fresh_ = 0;          // number of the WQE whose packet is the first never sent

@@ -78,7 +78,8 @@ PayloadSource Requester::pull_data(Packet& packet, Time now) {
   packet.retransmission = next.retransmission;
   note_sent(entry, next, packet, now);
   if (qp_.cc) note_sent_to_cc(entry, next, packet, now);
-  update_limit(now);
+  // A packet that leaves within the limit moves none of its bounds, but for those of congestion control.
+  if (window_->next() >= limit_ || qp_.cc) update_limit(now);
   return source;
 }
 

@@ -57,13 +57,15 @@ class SenderWindow {
   // A window of congestion control, in packets, for those that count what is out themselves (tcp_sender.h).
   // False: the owner bounds `limit` by it, at una + window.
   virtual bool take_window(std::int64_t /*packets*/) { return false; }
-  virtual UnwrappedPsn una() const = 0;   // oldest unacknowledged
-  virtual UnwrappedPsn next() const = 0;  // first never sent
+  UnwrappedPsn una() const { return una_; }    // oldest unacknowledged
+  UnwrappedPsn next() const { return next_; }  // first never sent
   virtual bool in_recovery() const = 0;
   // Recoveries begun so far by what the peer said or a timer, not by on_go_back: each stands for new losses.
   std::uint32_t recoveries() const { return recoveries_; }
 
  protected:
+  explicit SenderWindow(UnwrappedPsn first) : una_(first), next_(first) {}
+  UnwrappedPsn una_, next_;
   std::uint32_t recoveries_ = 0;
 };
 

@@ -6,12 +6,11 @@
 
 namespace rocelab {
 
+// At least RTO_high, the longest round trip of 4.3.1: finding a loss and repairing it takes two round trips
+// without cumulative progress, which a shorter timer would not wait for.
 TcpSender::TcpSender(const IrnConfig& config, bool timers, UnwrappedPsn first)
-    // At least RTO_high, the longest round trip of 4.3.1: finding a loss and repairing it takes two round
-    // trips without cumulative progress, which a shorter timer would not wait for.
-    : rto_(RtoParams{config.rto_high, config.rto_high, 0, true, timers}),
-      una_(first),
-      next_(first),
+    : SenderWindow(first),
+      rto_(RtoParams{config.rto_high, config.rto_high, 0, true, timers}),
       sacked_(config.bdp_cap > 0 ? config.bdp_cap : config.bitmap_packets, first),
       resent_end_(first),
       timeout_end_(first),

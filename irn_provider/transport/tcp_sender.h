@@ -33,8 +33,6 @@ class TcpSender final : public SenderWindow {
     window_ = packets;
     return true;
   }
-  UnwrappedPsn una() const override { return una_; }
-  UnwrappedPsn next() const override { return next_; }
   bool in_recovery() const override { return una_ < recovery_end_; }
   std::int64_t pipe() const;  // packets that are believed to be in the network
 
@@ -51,8 +49,7 @@ class TcpSender final : public SenderWindow {
 
   Rto rto_;
   RttTimer rtt_;
-  std::int64_t window_ = kNoWindow;  // cwnd
-  UnwrappedPsn una_, next_;
+  std::int64_t window_ = kNoWindow;                 // cwnd
   PsnBitmap sacked_;                                // head is una
   std::array<UnwrappedPsn, kDupThresh> highest_{};  // the highest ones selectively acknowledged, falling
   UnwrappedPsn resent_end_;                         // HighRxt + 1: below it lost packets have been resent

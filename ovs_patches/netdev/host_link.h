@@ -12,11 +12,11 @@
 #include <vector>
 
 #include "base/packet.h"
+#include "base/wire_clock.h"
 #include "lockstep/coordinator.h"
 #include "lockstep/segment.h"
 #include "ovs_patches/netdev/frame_bank.h"
 #include "ovs_patches/netdev/frame_view.h"
-#include "ovs_patches/switch_model/wire_clock.h"
 
 namespace rocelab {
 

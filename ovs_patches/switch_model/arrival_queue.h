@@ -62,10 +62,10 @@ class ArrivalQueue {
       take_many(entry);
     link.pop_front();
     if (link.empty()) {
-      heads_.set(in, Time::never());
+      heads_.replace_winner(Time::never());
     } else {
       link.front().packet.prefetch();  // needed when all ports have had their turn
-      heads_.set(in, link.front().due);
+      heads_.replace_winner(link.front().due);
     }
     --size_;
     return current_;

@@ -44,6 +44,7 @@ Switch::Impl::Impl(const SwitchConfig& c, std::span<const PortConfig> port_confi
       buffer(c, port_configs),
       queues(port_configs.size(), c.queue_order),
       ecn(rng.fork("red_ecn")),
+      port_count(port_configs.size()),
       timers(port_configs.size()) {
   ports.reserve(port_configs.size());
   for (const PortConfig& port_config : port_configs) ports.emplace_back(c, port_config);

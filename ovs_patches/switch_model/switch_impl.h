@@ -44,7 +44,7 @@ struct Switch::Impl {
 
   bool lossless(Tc tc) const { return (lossless_classes & bit_of(tc)) != 0; }
   Port& at(PortId port) {
-    RL_CHECK(port.value < ports.size());
+    RL_CHECK(port.value < port_count);
     return ports[port.value];
   }
 
@@ -55,7 +55,7 @@ struct Switch::Impl {
   void receive_copies(PortId in, std::span<const PortId> outs, PacketRef packet, Time now);
   PacketRef copy_of(const Packet& packet);
   void enqueue(PortId in, PortId out, PacketRef&& packet, std::uint32_t share, Time now);
-  void note_stored(PortId in, PortId out, const Packet& packet, Time now);
+  void note_stored(PortId in, Port& ingress, PortId out, const Packet& packet, Time now);
   void drop(PortId at_port, PortId peer, const Packet& packet, SwitchDropReason reason, Time now);
   void note_drop(PortId at_port, PortId peer, const Packet& packet, SwitchDropReason reason, Time now);
   void release_frame(const Packet& packet);
@@ -82,7 +82,8 @@ struct Switch::Impl {
   EgressQueues queues;
   RedEcn ecn;
   std::vector<Port> ports;
-  WinnerTree timers;  // per port: pause expiry or PFC refresh
+  std::size_t port_count;  // ports.size()
+  WinnerTree timers;       // per port: pause expiry or PFC refresh
   std::vector<PortId> ready, taken;
   std::vector<Share> shares;
   std::vector<std::uint32_t> free_shares;

@@ -55,12 +55,12 @@ PacketRef SwitchNode::depart(PortId port_id, Time now, Time& due_at_peer) {
   Switch::Impl::Port& port = impl.at(port_id);
   PacketRef packet = impl.transmit(port_id, port, now);
   if (!packet) [[unlikely]] {  // what was to leave has been paused meanwhile
-    departures_.set(port_id.value, Time::never());
+    departures_.replace_winner(Time::never());
     return packet;
   }
   Wire& wire = wires_[port_id.value];
   wire.free_at = now + wire.clock.wire_time(packet->frame());
-  departures_.set(port_id.value, port.has_more() ? wire.free_at : Time::never());
+  departures_.replace_winner(port.has_more() ? wire.free_at : Time::never());
   schedule(now);
   due_at_peer = wire.free_at + wire.delay;
   packet->due = due_at_peer;

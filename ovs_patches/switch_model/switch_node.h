@@ -13,10 +13,10 @@
 
 #include "base/packet.h"
 #include "base/units.h"
+#include "base/wire_clock.h"
 #include "ovs_patches/switch_model/arrival_queue.h"
 #include "ovs_patches/switch_model/switch.h"
 #include "ovs_patches/switch_model/winner_tree.h"
-#include "ovs_patches/switch_model/wire_clock.h"
 
 namespace rocelab {
 

@@ -47,10 +47,10 @@ namespace rocelab {
 }
 
 // After a frame was charged and queued.
-[[gnu::always_inline]] inline void Switch::Impl::note_stored(PortId in, PortId out, const Packet& packet,
-                                                             Time now) {
+[[gnu::always_inline]] inline void Switch::Impl::note_stored(PortId in, Port& ingress, PortId out,
+                                                             const Packet& packet, Time now) {
   const Tc tc = packet.tc;
-  std::uint64_t& peak = at(in).counters.ingress_peak_bytes[tc.value];
+  std::uint64_t& peak = ingress.counters.ingress_peak_bytes[tc.value];
   peak = std::max(peak, static_cast<std::uint64_t>(buffer.held(in, tc).count()));
   if (trace.wants(TraceKind::kDeliver)) {
     trace.record({.time = now,
@@ -69,10 +69,10 @@ namespace rocelab {
                                                          PacketRef&& packet, Time now) {
   const Tc tc = packet->tc;
   const Bytes frame = packet->frame();
-  SwitchPortCounters& counters = at(in).counters;
+  Port& ingress = at(in);
   RL_CHECK(tc.value < kTrafficClasses);
-  ++counters.rx_frames;
-  counters.rx_bytes += packet->frame_length;
+  ++ingress.counters.rx_frames;
+  ingress.counters.rx_bytes += packet->frame_length;
   if (frame > config.max_frame) return drop(in, in, *packet, SwitchDropReason::kOversize, now);
   if (outs.empty()) return drop(in, in, *packet, SwitchDropReason::kNoRoute, now);
   if (lossless(tc)) {
@@ -88,7 +88,7 @@ namespace rocelab {
   if (!lossless(tc)) buffer.charge_lossy(in, tc, frame);
   Packet& stored = *packet;  // stays where it is while the queue holds it
   enqueue(in, out, std::move(packet), EgressQueues::kNoShare, now);
-  note_stored(in, out, stored, now);
+  note_stored(in, ingress, out, stored, now);
 }
 
 // --- the way out

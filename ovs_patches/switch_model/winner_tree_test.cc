@@ -1,7 +1,6 @@
 #include "ovs_patches/switch_model/winner_tree.h"
 
 #include "ovs_patches/switch_model/test_support.h"
-#include "ovs_patches/switch_model/wire_clock.h"
 
 namespace rocelab {
 namespace {
@@ -27,23 +26,16 @@ TEST(WinnerTreeTest, AgreesWithAScanOverRandomChanges) {
     std::vector<Time> times(leaves, Time::never());
     Rng rng(leaves);
     for (int i = 0; i < 2000; ++i) {
-      const std::size_t leaf = rng.below(leaves);
+      const bool winner = rng.below(2) == 0 && !tree.min_time().is_never();
+      const std::size_t leaf = winner ? tree.winner() : rng.below(leaves);
       times[leaf] =
           rng.below(4) == 0 ? Time::never() : Time::from_ps(static_cast<std::int64_t>(rng.below(50)));
-      tree.set(leaf, times[leaf]);
+      winner ? tree.replace_winner(times[leaf]) : tree.set(leaf, times[leaf]);
       const auto earliest = std::min_element(times.begin(), times.end());
       ASSERT_EQ(tree.min_time(), *earliest) << leaves << " leaves, step " << i;
       if (earliest->is_never()) continue;
       ASSERT_EQ(tree.winner(), static_cast<std::size_t>(earliest - times.begin()));
     }
-  }
-}
-
-TEST(WireClockTest, AgreesWithWireTimeAtWholeAndOddRates) {
-  for (const Rate rate : {10_Gbps, 25_Gbps, 40_Gbps, 100_Gbps, 400_Gbps, 33_Gbps, 7_Mbps, 12'345'678_bps}) {
-    const WireClock clock(rate);
-    for (const Bytes frame : {60_B, 61_B, 1098_B, 9216_B})
-      EXPECT_EQ(clock.wire_time(frame), wire_time(frame, rate));
   }
 }
 

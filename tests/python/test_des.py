@@ -94,6 +94,44 @@ def test_a_run_that_the_limit_ends_says_so() -> None:
     assert outcome.error == "not finished after 3e-06 s of experiment time (engine.limit)"
 
 
+_UNREACHABLE = """
+transport = ["roce"]
+[topology]
+kind = "star"
+hosts = 3
+rate = "40Gb/s"
+delay = "2us"
+[nic]
+path_mtu = "1024B"
+[timers]
+verbs_timeout = 8
+verbs_retry_cnt = 2
+[[workload]]
+kind = "list"
+  [[workload.flow]]
+  src = "h1"
+  dst = "h3"
+  size = "20KB"
+  [[workload.flow]]
+  src = "h1"
+  dst = "h2"
+  size = "20KB"
+[engine]
+limit = "10s"
+[[fault]]
+from = "s1"
+to = "h3"
+drop_rate = 1.0
+"""
+
+
+def test_a_flow_that_fails_is_named_with_the_status_of_its_completion(tmp_path: Path) -> None:
+    scenario = tmp_path / "unreachable.toml"
+    scenario.write_text(_UNREACHABLE)
+    outcome = DesEngine(trace=False).execute(make_plans(read_scenario(scenario))[0])
+    assert outcome.error == "flow 1 (h1 -> h3): transport retry counter exceeded"
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="drops root to see that none is needed")
 def test_no_root_is_needed() -> None:
     code = f"import sys; sys.path.insert(0, {str(ROOT / 'emu')!r}); import rocelab; print(rocelab.run({str(QUICK)!r}, engine='des').complete)"

@@ -12,6 +12,7 @@ import numpy as np
 
 from rocelab import native
 from rocelab.errors import RocelabError
+from rocelab.flow_status import incomplete
 from rocelab.model import TRACE_DTYPE, FidelityInputs, FlowRecord, RunOutcome, RunPlan, end_ps
 from rocelab.live.usage import process_peak_bytes
 from rocelab.progress import Progress, Report
@@ -71,12 +72,9 @@ def _outcome(
     plan: RunPlan, run: Any, events: dict[str, np.ndarray[Any, Any]], wall_s: float, cpu_s: float
 ) -> RunOutcome:
     flows = tuple(_record(f) for f in run.flows)
-    error = None
-    missing = [f.id for f in flows if f.placed_ps is None or f.status != 0]
+    error = incomplete(plan.flows, flows)
     if not run.complete and not any(f.status for f in flows):
         error = f"not finished after {plan.limit_ps / 1e12:g} s of experiment time (engine.limit)"
-    elif missing:
-        error = f"flows {', '.join(map(str, missing))} did not complete"
     return RunOutcome(
         plan=plan,
         flows=flows,

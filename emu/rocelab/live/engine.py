@@ -18,6 +18,7 @@ import numpy as np
 from rocelab import native, paths
 from rocelab.clean import RUN_VARIABLE, RunDirectory
 from rocelab.errors import RocelabError
+from rocelab.flow_status import incomplete
 from rocelab.live.client import SessionClient, SessionError
 from rocelab.live.flow_records import read_records
 from rocelab.live.layout import Layout
@@ -252,9 +253,7 @@ class _Run:
                 digests.append(bytes.fromhex(path.read_text().strip()))
         events = {p.stem: np.fromfile(p, dtype=TRACE_DTYPE) for p in sorted(self.dir.glob("*.events"))}
         flows = read_records(self.plan.flows, {h: self.dir / f"{h}.json" for h in self.programs}, events)
-        missing = [f.id for f in flows if f.placed_ps is None or f.status != 0]
-        if missing and error is None:
-            error = f"flows {', '.join(map(str, missing))} did not complete"
+        error = error or incomplete(self.plan.flows, flows)
         return RunOutcome(
             plan=self.plan,
             flows=flows,

@@ -11,29 +11,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from rocelab.flow_status import OTHER_STATUS, TEXTS
 from rocelab.model import Array, FlowPlan, FlowRecord
 
 MONOTONIC_EPOCH_PS = 1000 * 10**12  # what CLOCK_MONOTONIC shows a program at experiment time 0
 _PLACED, _POSTED = 8, 13  # base/trace.h, TraceKind
-
-# ibv_wc_status_str() of libibverbs, in the order of ibv_wc_status.
-_STATUS = (
-    "success",
-    "local length error",
-    "local QP operation error",
-    "local EE context operation error",
-    "local protection error",
-    "Work Request Flushed Error",
-    "memory management operation error",
-    "bad response error",
-    "local access error",
-    "remote invalid request error",
-    "remote access error",
-    "remote operation error",
-    "transport retry counter exceeded",
-    "RNR retry counter exceeded",
-)
-_OTHER_STATUS = 21  # IBV_WC_GENERAL_ERR: what is no completion's status, such as wrong payload
 
 
 def read_records(
@@ -85,7 +67,7 @@ def _status(end: Mapping[str, Any]) -> int:
     text = end.get("status", "not finished")
     if text in ("ok", "not finished"):
         return 0  # of the latter the times that are missing tell
-    return _STATUS.index(text) if text in _STATUS else _OTHER_STATUS
+    return TEXTS.index(text) if text in TEXTS else OTHER_STATUS
 
 
 def _instant(events: Mapping[str, Array], host: str, kind: int, qpns: list[int], last: bool) -> int | None:

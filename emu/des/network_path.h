@@ -1,0 +1,59 @@
+// The way of a frame over a link, inline: out of one node, into the arrivals of the next. Every frame comes
+// through here once per hop. What is rare stands in network.cc. Private to network.cc.
+#pragma once
+
+#include <utility>
+
+#include "emu/des/network.h"
+
+namespace rocelab::des {
+
+[[gnu::always_inline]] inline void Network::arrive_at_switch(std::uint32_t port, PacketRef&& packet,
+                                                             Time due) {
+  const PortEdge& edge = port_edges_[port];
+  if (sinks_.tap != nullptr) sinks_.tap->on_frame(port, due, *packet, true);
+  if (packet->kind == PacketKind::kPfc) [[unlikely]] {
+    edge.node->deliver(edge.id, {}, std::move(packet), due);
+  } else {
+    const Forwarding& rules = rerouted_.empty() ? forwarding_ : forwarding_at(due);
+    const PortId* out = rules.out(edge.switch_index, packet->dst, udp_src_port_of(*packet));
+    edge.node->deliver(edge.id, {out, out != nullptr ? 1u : 0u}, std::move(packet), due);
+  }
+  note(edge.node_index, due);
+}
+
+[[gnu::always_inline]] inline void Network::send_from_host(std::uint32_t index, PacketRef&& packet,
+                                                           const PathAddress& path, Time due) {
+  const HostEdge& edge = host_edges_[index];
+  packet->src = edge.node;
+  packet->frame_slot = path.udp_src_port;
+  packet->flow = packet->roce.dest.value;  // what switches can see of a frame
+  packet->tc = packet->tc == edge.cnp_tc ? cnp_tc_ : roce_tc_;
+  if (!schedules_.empty()) [[unlikely]] {
+    const PortConfig& link = plan_.segment.ports[edge.port].config;
+    const Time begin = due - link.delay - wire_time(packet->frame(), link.rate);
+    if (dies(edge.port, true, *packet, begin, due)) return;
+  }
+  if (port_edges_[edge.port].faults_in && !links_[edge.port].in.cross(*packet))
+    return lose(edge.port, *packet, due, kLinkLoss);
+  arrive_at_switch(edge.port, std::move(packet), due);
+}
+
+[[gnu::always_inline]] inline void Network::send_from_switch(std::uint32_t port, PacketRef&& packet,
+                                                             Time departure, Time due) {
+  const PortEdge& edge = port_edges_[port];
+  if (sinks_.tap != nullptr) sinks_.tap->on_frame(port, departure, *packet, false);
+  if (!schedules_.empty() && dies(port, false, *packet, departure, due)) return;
+  if (edge.faults_out && packet->kind != PacketKind::kPfc && !links_[port].out.cross(*packet))
+    return lose(port, *packet, departure, kLinkLoss);
+  if (edge.peer_port != lockstep::kNoSlot) {
+    arrive_at_switch(edge.peer_port, std::move(packet), due);
+  } else if (edge.peer_host != nullptr) {
+    edge.peer_host->deliver(std::move(packet), due);
+    note(edge.peer_index, due);
+  } else if (packet->kind != PacketKind::kPfc) {
+    ++links_[port].out.counters().undeliverable_frames;
+  }
+}
+
+}  // namespace rocelab::des

@@ -25,12 +25,16 @@ enum class PacketKind : std::uint8_t {
   kData,     // RoCE or IRN packet with payload, or a request without payload (READ, atomic, zero-length)
   kAck,      // acknowledgements and NAKs
   kCnp,      // congestion notification packet
-  kPfc,      // 802.1Qbb; only ever link-local
-  kOther,    // anything else that occupies a link (switch feedback)
+  kOther,    // anything else that occupies a link
   kDamaged,  // its ICRC is wrong, which a link says where there are no bytes to check: a NIC drops it
+  // From here on: made by switches.
+  kPfc,       // 802.1Qbb; only ever link-local
+  kFairRate,  // RoCC's feedback to a flow's source (base/wire/rocc_cnp.h)
 };
+constexpr bool is_from_switches(PacketKind kind) { return kind >= PacketKind::kPfc; }
 
 inline constexpr std::uint32_t kNoFrame = 0xffffffff;
+inline constexpr NodeId kNoNode{0xffff};  // an address that no host of the run has
 
 struct Packet {
   Time due;  // arrival of its last bit at the node that holds it
@@ -73,6 +77,29 @@ inline PfcFrame pfc_of(const Packet& packet) {
     pfc.time[4 + i] = static_cast<std::uint16_t>(packet.roce.compare >> (16 * i));
   }
   return pfc;
+}
+
+// RoCC's feedback (base/wire/rocc_cnp.h) as a Packet of kind kFairRate, whose src and dst are the flow's
+// destination and source: the way back.
+struct FairRateFeedback {
+  std::uint32_t cp = 0;           // address of the congestion point, IPv4 in host order
+  std::uint32_t rate = 0;         // in multiples of Delta^F
+  std::uint32_t destination = 0;  // of the flow, IPv4 in host order; a switch leaves it to the edge (0)
+  Qpn dest;                       // the flow's destination QPN
+  friend bool operator==(const FairRateFeedback&, const FairRateFeedback&) = default;
+};
+inline void put_fair_rate(Packet& packet, const FairRateFeedback& feedback) {
+  packet.kind = PacketKind::kFairRate;
+  packet.frame_length = static_cast<std::uint32_t>(kMinFrameBytes.count());
+  packet.flow = feedback.dest.value;
+  packet.roce.dest = feedback.dest;
+  packet.roce.swap_or_add = std::uint64_t{feedback.cp} << 32 | feedback.rate;
+  packet.roce.compare = feedback.destination;
+}
+inline FairRateFeedback fair_rate_of(const Packet& packet) {
+  return {static_cast<std::uint32_t>(packet.roce.swap_or_add >> 32),
+          static_cast<std::uint32_t>(packet.roce.swap_or_add),
+          static_cast<std::uint32_t>(packet.roce.compare), packet.roce.dest};
 }
 
 class PacketPool;

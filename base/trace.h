@@ -26,8 +26,10 @@ enum class TraceKind : std::uint8_t {
   kDuplicate = 11,  // a data packet arrived that was already here (the sender's retransmission was spurious)
   kSample =
       12,  // periodic: flow or port, psn = class, bytes = queue length or bytes so far (see the sampler)
-  kPosted = 13,  // first packet-bearing WQE of a message posted; flow = QPN, bytes = length
-  kCount = 14,
+  kPosted = 13,    // first packet-bearing WQE of a message posted; flow = QPN, bytes = length
+  kFairRate = 14,  // RoCC: a congestion point's period; mark = class, bytes = fair rate in bit/s, psn = queue
+                   // length in bytes, flow = CNPs sent
+  kCount = 15,
 };
 
 // Flat and without padding: hashed and written as it stands (little-endian machines only, which the build

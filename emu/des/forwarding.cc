@@ -56,6 +56,7 @@ Forwarding::Forwarding(const RunPlan& plan, const std::vector<Route>& routes)
         const RuleSet& set = found->second;
         auto [place, fresh] = made.try_emplace(&set);
         if (fresh) {
+          ports_.push_back(set.plain.value());
           place->second.first = static_cast<std::uint32_t>(ports_.size());
           if (set.buckets.empty()) {
             ports_.push_back(set.plain.value());

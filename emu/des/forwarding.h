@@ -22,6 +22,12 @@ class Forwarding {
     const Entry& entry = entries_[switch_index * std::size_t{hosts_} + host.value];
     return entry.first == kNone ? nullptr : &ports_[entry.first + (udp_src_port >> entry.shift & entry.mask)];
   }
+  // Of frames that are not RoCE: the rule without a bucket.
+  const PortId* out_unbucketed(std::uint32_t switch_index, NodeId host) const {
+    if (host.value >= hosts_) return nullptr;
+    const Entry& entry = entries_[switch_index * std::size_t{hosts_} + host.value];
+    return entry.first == kNone ? nullptr : &ports_[entry.first - 1];
+  }
 
  private:
   static constexpr std::uint32_t kNone = 0xffffffff;
@@ -31,7 +37,8 @@ class Forwarding {
   };
   std::uint32_t hosts_;
   std::vector<Entry> entries_;  // switch by switch, host by host
-  std::vector<PortId> ports_;   // of each distinct set of rules: one, or one per bucket
+  // Of each distinct set of rules: the port without a bucket, then that port again, or one per bucket.
+  std::vector<PortId> ports_;
 };
 
 }  // namespace rocelab::des

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/wire/frame.h"
+#include "base/wire/rocc_cnp.h"
 #include "lockstep/host_identity.h"
 
 namespace rocelab::des {
@@ -16,7 +17,9 @@ FrameTap::FrameTap(const RunPlan& plan, const std::string& folder) : plan_(plan)
 
 void FrameTap::on_frame(std::uint32_t port, Time time, const Packet& packet, bool arrives) {
   const lockstep::PortEntry& entry = plan_.segment.ports[port];
-  const auto bytes = packet.kind == PacketKind::kPfc ? bytes_of_pfc(port, packet, arrives) : bytes_of(packet);
+  const auto bytes = packet.kind == PacketKind::kPfc        ? bytes_of_pfc(port, packet, arrives)
+                     : packet.kind == PacketKind::kFairRate ? bytes_of_cnp(port, packet)
+                                                            : bytes_of(packet);
   captures_[entry.switch_index]->add(entry.port_id, time, bytes,
                                      arrives ? PcapngDirection::kInbound : PcapngDirection::kOutbound);
 }
@@ -27,6 +30,27 @@ void FrameTap::commit(Time until) {
 
 bool FrameTap::failed() const {
   return std::ranges::any_of(captures_, [](const auto& capture) { return capture->failed(); });
+}
+
+std::span<const std::byte> FrameTap::bytes_of_cnp(std::uint32_t port, const Packet& packet) {
+  const FairRateFeedback feedback = fair_rate_of(packet);
+  const lockstep::HostEntry& source = plan_.segment.hosts[packet.dst.value];
+  const auto& ports = plan_.segment.ports;
+  // The port that made it, as its address says; kCpNetwork + 1 is the first.
+  const std::uint32_t maker = feedback.cp - kCpNetwork - 1;
+  RoccCnp cnp;
+  cnp.dst_mac = source.mac;
+  cnp.src_mac = lockstep::mac_of(ports[maker < ports.size() ? maker : port]);
+  cnp.dscp = plan_.segment.switches[ports[port].switch_index].config.rocc.dscp;
+  cnp.cp = feedback.cp;
+  cnp.source = source.ipv4;
+  cnp.destination = feedback.destination;
+  cnp.dest = feedback.dest;
+  cnp.rate = feedback.rate;
+  const std::span<std::byte, RoccCnp::kSize> bytes = std::span(frame_).first<RoccCnp::kSize>();
+  cnp.write(bytes);
+  if ((packet.frame_slot & kDamagedBit) != 0) bytes[RoccCnp::kIcmpAt] ^= std::byte{1};
+  return bytes;
 }
 
 std::span<const std::byte> FrameTap::bytes_of(const Packet& packet) {

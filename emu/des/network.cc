@@ -168,6 +168,22 @@ void Network::settle(Time end) {
   if (sinks_.tap != nullptr) sinks_.tap->commit(end);
 }
 
+// PFC ends at the switch; feedback takes the rule without a bucket, as what is not RoCE does in the live
+// engine.
+void Network::arrive_from_switches(const PortEdge& edge, PacketRef&& packet, Time due) {
+  if (packet->kind == PacketKind::kPfc) return edge.node->deliver(edge.id, {}, std::move(packet), due);
+  const Forwarding& rules = rerouted_.empty() ? forwarding_ : forwarding_at(due);
+  const PortId* out = rules.out_unbucketed(edge.switch_index, packet->dst);
+  edge.node->deliver(edge.id, {out, out != nullptr ? 1u : 0u}, std::move(packet), due);
+}
+
+// Feedback leaves the switch that made it: the live engine gives it its bytes here.
+void Network::name_flow(Packet& packet) const {
+  if (packet.frame_slot != kNoFrame) return;
+  packet.frame_slot = 0;
+  packet.roce.compare = plan_.segment.hosts[packet.src.value].ipv4;
+}
+
 bool Network::dies(std::uint32_t port, bool to_switch, const Packet& packet, Time begin, Time due) {
   if (schedules_.empty() || !schedules_[port].down_within(begin, due)) return false;
   LinkCounters& counters = (to_switch ? links_[port].in : links_[port].out).counters();

@@ -12,8 +12,8 @@ namespace rocelab::des {
                                                              Time due) {
   const PortEdge& edge = port_edges_[port];
   if (sinks_.tap != nullptr) sinks_.tap->on_frame(port, due, *packet, true);
-  if (packet->kind == PacketKind::kPfc) [[unlikely]] {
-    edge.node->deliver(edge.id, {}, std::move(packet), due);
+  if (is_from_switches(packet->kind)) [[unlikely]] {
+    arrive_from_switches(edge, std::move(packet), due);
   } else {
     const Forwarding& rules = rerouted_.empty() ? forwarding_ : forwarding_at(due);
     const PortId* out = rules.out(edge.switch_index, packet->dst, udp_src_port_of(*packet));
@@ -42,6 +42,8 @@ namespace rocelab::des {
 [[gnu::always_inline]] inline void Network::send_from_switch(std::uint32_t port, PacketRef&& packet,
                                                              Time departure, Time due) {
   const PortEdge& edge = port_edges_[port];
+  if (packet->kind == PacketKind::kFairRate) [[unlikely]]
+    name_flow(*packet);
   if (sinks_.tap != nullptr) sinks_.tap->on_frame(port, departure, *packet, false);
   if (!schedules_.empty() && dies(port, false, *packet, departure, due)) return;
   if (edge.faults_out && packet->kind != PacketKind::kPfc && !links_[port].out.cross(*packet))

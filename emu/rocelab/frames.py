@@ -29,8 +29,11 @@ KINDS = (
     "duplicate",
     "sample",
     "posted",
+    "fair_rate",
 )
-DROP, PLACED, RETRANSMIT, SAMPLE = (KINDS.index(k) for k in ("drop", "placed", "retransmit", "sample"))
+DROP, PLACED, RETRANSMIT, SAMPLE, FAIR_RATE = (
+    KINDS.index(k) for k in ("drop", "placed", "retransmit", "sample", "fair_rate")
+)
 RETRANSMIT_BY_TIMEOUT = 1  # mark of a retransmit record; 0: by NAK or NACK
 
 

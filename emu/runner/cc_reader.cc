@@ -97,13 +97,14 @@ void read_dctcp(ConfigSection& section, DctcpParams& p) {
 
 // One algorithm's table. All tables are checked, so that a mistake shows whatever the label; those of the
 // algorithm in use are listed among the parameters.
-CcPreset read_algorithm(ConfigSection section, CcKind kind) {
+CcPreset read_algorithm(ConfigSection section, CcKind kind, RoccReading& rocc) {
   CcPreset preset = read_preset(section, kind);
   CcConfig& config = preset.config;
   if (kind == CcKind::kDcqcn) read_dcqcn(section, config.dcqcn);
   if (kind == CcKind::kTimely) read_timely(section, config.timely);
   if (kind == CcKind::kAimd) read_aimd(section, config.aimd);
   if (kind == CcKind::kDctcp) read_dctcp(section, config.dctcp);
+  if (kind == CcKind::kRocc) read_rocc(section, preset.name, rocc, config.rocc);
   section.finish();
   return preset;
 }
@@ -111,16 +112,18 @@ CcPreset read_algorithm(ConfigSection section, CcKind kind) {
 }  // namespace
 
 CcPreset read_congestion_control(ConfigSection section, TransportMode mode,
-                                 std::vector<Parameter>* parameters) {
+                                 std::vector<Parameter>* parameters, RoccReading& rocc) {
   const auto kind =
-      static_cast<CcKind>(section.choice("name", {"none", "dcqcn", "timely", "aimd", "dctcp"}, 0));
+      static_cast<CcKind>(section.choice("name", {"none", "dcqcn", "timely", "aimd", "dctcp", "rocc"}, 0));
   CcPreset chosen{"", "", {}, {}};
-  for (const CcKind each : {CcKind::kDcqcn, CcKind::kTimely, CcKind::kAimd, CcKind::kDctcp}) {
+  for (const CcKind each : {CcKind::kDcqcn, CcKind::kTimely, CcKind::kAimd, CcKind::kDctcp, CcKind::kRocc}) {
     const std::string name(kCcNames[static_cast<std::size_t>(each)]);
     const CcPreset preset = read_algorithm(
-        ConfigSection(section.node(name), section.path_of(name), each == kind ? parameters : nullptr), each);
+        ConfigSection(section.node(name), section.path_of(name), each == kind ? parameters : nullptr), each,
+        rocc);
     if (each == kind) chosen = preset;
   }
+  rocc.config.enabled = kind == CcKind::kRocc;
   if (chosen.config.needs_packet_acks() && mode != TransportMode::kIrn)
     section.fail_at("name", "= \"" + std::string(kCcNames[static_cast<std::size_t>(kind)]) +
                                 "\" is a window over acknowledged packets, and RoCE does not acknowledge "

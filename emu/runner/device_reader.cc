@@ -66,7 +66,7 @@ SwitchConfig read_switch(ConfigSection section, bool pfc, const CcPreset& conges
   config.input_buffer = section.bytes("input_buffer", config.input_buffer);
   config.shared_pool = section.bytes("shared_pool", config.shared_pool);
   config.alpha_lossless = section.real("alpha_lossless", config.alpha_lossless, 1e-6, 1e6);
-  config.alpha_lossy = section.real("alpha_lossy", config.alpha_lossy, 1e-6, 1e6);
+  config.alpha_lossy = section.real("alpha_lossy", config.alpha_lossy, 0, 1e6);
   config.queue_order =
       section.choice("queue_order", {"fifo", "round-robin"}, config.input_buffered ? 1 : 0) == 0
           ? QueueOrder::kFifo

@@ -116,6 +116,7 @@ void count_ports(const std::vector<PortInput>& ports, RunMetrics& m) {
     m.data_drops += c.data_drops;
     m.lossless_drops += c.lossless_drops;
     m.ecn_marks += c.ecn_marked;
+    m.cnps += c.rocc_cnps;
     for (int tc = 0; tc < kTrafficClasses; ++tc) {
       m.pfc_pause_frames += c.xoff_sent[static_cast<std::size_t>(tc)];
       m.pfc_paused_s += static_cast<double>(c.paused_ps[static_cast<std::size_t>(tc)]) * 1e-12;

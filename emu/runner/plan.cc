@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <tuple>
 
+#include "base/wire/rocc_cnp.h"
 #include "emu/runner/formula.h"
 #include "emu/runner/link_events.h"
 #include "emu/runner/routing.h"
@@ -82,6 +83,8 @@ class Planner {
     most_links_ = most.links;
     if (nic.mode == TransportMode::kIrn && settings_.nic.compute_bdp_cap) nic.irn.bdp_cap = most.bdp_cap;
     plan_.bdp_cap = nic.mode == TransportMode::kIrn ? nic.irn.bdp_cap : 0;
+    for (const Link& link : topology_.links())
+      fastest_link_ = std::max(fastest_link_, link.rate);  // no congestion point names a higher rate
     add_hosts();
     add_switches();
     plan_.routes = routing_.rules(rng_);
@@ -107,6 +110,7 @@ class Planner {
       entry.nic = plan_.settings.nic.config;
       for (const auto& [name, mode] : settings_.nic.modes)
         if (name == topology_.nodes()[h].name) entry.nic.mode = mode;
+      entry.nic.cc.rocc.max_feedback = fastest_link_;
       entry.nic.link_rate = link.rate;
       entry.nic.link_delay = link.delay;
       entry.to_switch = link.a_to_b;
@@ -144,6 +148,8 @@ class Planner {
     entry.switch_index = switch_index;
     entry.port_id = port;
     entry.config = {link.rate, link.delay, topology_.is_host(peer) ? PeerKind::kHost : PeerKind::kSwitch};
+    entry.config.rocc = settings_.rocc.params(link.rate);
+    entry.config.cp_address = kCpNetwork + static_cast<std::uint32_t>(plan_.segment.ports.size()) + 1;
     entry.to_peer = link.a == node ? link.a_to_b : link.b_to_a;
     PortLimits limits{topology_.nodes()[node].name,
                       name,
@@ -251,6 +257,7 @@ class Planner {
   Rng rng_;
   RunPlan plan_;
   std::size_t most_links_ = 0;
+  Rate fastest_link_;
 };
 
 }  // namespace

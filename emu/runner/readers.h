@@ -11,6 +11,12 @@
 
 namespace rocelab {
 
+// What [congestion_control.rocc] says of the switches.
+struct RoccReading {
+  RoccSettings points;
+  RoccConfig config;  // enabled: the label runs RoCC
+};
+
 // `folder`: of the scenario; files named in it are relative to it.
 Topology read_topology(ConfigSection section, const std::filesystem::path& folder);
 // Complains at `key` when there is no such node.
@@ -19,7 +25,9 @@ std::uint32_t find_node(ConfigSection& section, const char* key, const Topology&
 void read_faults(std::vector<ConfigSection> sections, Topology& topology);
 // The algorithm with its parameters, and the marking that goes with them where it needs marks.
 CcPreset read_congestion_control(ConfigSection section, TransportMode mode,
-                                 std::vector<Parameter>* parameters);
+                                 std::vector<Parameter>* parameters, RoccReading& rocc);
+// [congestion_control.rocc]: both of its ends.
+void read_rocc(ConfigSection& section, std::string_view preset, RoccReading& rocc, RoccRpParams& rp);
 std::vector<LinkEvent> read_link_events(std::vector<ConfigSection> sections, const Topology& topology);
 SwitchConfig read_switch(ConfigSection section, bool pfc, const CcPreset& congestion_control);
 NicSettings read_nic(ConfigSection section, ConfigSection irn, TransportMode mode, bool pfc,

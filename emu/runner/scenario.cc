@@ -206,8 +206,12 @@ Settings read_settings(const Variant& variant, const std::filesystem::path& fold
   read_faults(root.tables("fault"), s.topology);
   s.link_events = read_link_events(root.tables("link_event"), s.topology);
   const LabelDefinition& label = variant.definition;
-  const CcPreset cc = read_congestion_control(root.table("congestion_control"), label.mode, &s.parameters);
+  RoccReading rocc;
+  const CcPreset cc =
+      read_congestion_control(root.table("congestion_control"), label.mode, &s.parameters, rocc);
   s.switches = read_switch(root.table("switch"), label.pfc, cc);
+  s.switches.rocc = rocc.config;
+  s.rocc = rocc.points;
   s.nic = read_nic(root.table("nic"), root.table("irn"), label.mode, label.pfc, cc.config, s.topology);
   s.timers = read_timers(root.table("timers"), variant.definition.pfc);
   s.nic.config.recovery_timers = s.timers.recovery;

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -42,6 +43,16 @@ struct NicSettings {
   std::uint32_t vfs = 2;        // processes that one host can run at once
   // Hosts whose NICs run in another mode than the label's, by name.
   std::vector<std::pair<std::string, TransportMode>> modes;
+};
+
+// RoCC's congestion points: what the scenario sets; the rest is the set of each link (rocc_params_for).
+struct RoccSettings {
+  std::optional<Duration> period;
+  std::optional<Bytes> q_ref, q_mid, q_max, delta_q;
+  std::optional<Rate> f_min, delta_f;
+  std::optional<double> alpha, beta;
+
+  RoccParams params(Rate link) const;
 };
 
 struct LinkEvent {
@@ -121,6 +132,7 @@ struct Settings {
   std::vector<LinkEvent> link_events;  // in the order of time
   SwitchConfig switches;               // max_frame is filled in with the wire MTU
   NicSettings nic;                     // pfc_enabled and the timers are set
+  RoccSettings rocc;                   // where switches.rocc.enabled
   TimerSettings timers;
   std::vector<WorkloadSettings> workloads;
   EngineSettings engine;

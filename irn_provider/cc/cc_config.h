@@ -10,12 +10,13 @@
 #include "irn_provider/cc/aimd.h"
 #include "irn_provider/cc/dcqcn_rp.h"
 #include "irn_provider/cc/dctcp.h"
+#include "irn_provider/cc/rocc_rp.h"
 #include "irn_provider/cc/timely.h"
 
 namespace rocelab {
 
-enum class CcKind : std::uint8_t { kNone, kDcqcn, kTimely, kAimd, kDctcp };
-inline constexpr std::array<std::string_view, 5> kCcNames{"none", "dcqcn", "timely", "aimd", "dctcp"};
+enum class CcKind : std::uint8_t { kNone, kDcqcn, kTimely, kAimd, kDctcp, kRocc };
+inline constexpr std::array<std::string_view, 6> kCcNames{"none", "dcqcn", "timely", "aimd", "dctcp", "rocc"};
 
 struct CcConfig {
   CcKind kind = CcKind::kNone;
@@ -23,6 +24,7 @@ struct CcConfig {
   TimelyParams timely;
   AimdParams aimd;
   DctcpParams dctcp;
+  RoccRpParams rocc;
 
   bool needs_ecn() const { return kind == CcKind::kDcqcn || kind == CcKind::kDctcp; }
   // Windows count acknowledged packets: only a transport that acknowledges every packet can have them.

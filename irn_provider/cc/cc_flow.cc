@@ -18,6 +18,8 @@ std::unique_ptr<CongestionControl> make_algorithm(const CcConfig& config, Rate l
       return std::make_unique<Aimd>(config.aimd, line_rate, bdp_cap);
     case CcKind::kDctcp:
       return std::make_unique<Dctcp>(config.dctcp, line_rate, bdp_cap);
+    case CcKind::kRocc:
+      return std::make_unique<RoccRp>(config.rocc, line_rate);
     case CcKind::kNone:
       break;
   }

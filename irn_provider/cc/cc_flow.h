@@ -69,6 +69,9 @@ class CcFlow {
   void on_ack(CcStream stream, const CcAck& ack, Time now);
   void on_loss(CcLoss loss, Time now) { algorithm_->on_loss(loss, now); }
   void on_cnp(Time now) { algorithm_->on_cnp(now); }
+  bool on_switch_rate(const SwitchRate& feedback, Time now) {
+    return algorithm_->on_switch_rate(feedback, now);
+  }
 
   const CongestionControl& algorithm() const { return *algorithm_; }
   Rate rate(Time now) { return algorithm_->rate(now); }

@@ -7,8 +7,8 @@
 //     So a flow that is not held back costs no timer event; next_change() says when the rate will change by
 //     itself, for those that wait for it.
 //  3. Rates count wire bytes (preamble and gap included), so that the line rate means no pacing at all.
-// An algorithm overrides what it listens to. Switch feedback (a rate in an ICMP message, INT in an ACK)
-// becomes one more on_*() here with its first user; nothing else changes.
+// An algorithm overrides what it listens to. INT in an ACK becomes one more on_*() here with its first user;
+// nothing else changes.
 #pragma once
 
 #include <cstdint>
@@ -34,6 +34,12 @@ struct RttSample {
   Bytes sent;        // wire bytes that the flow sent within `elapsed`, the segment's own included
 };
 
+// A fair rate that a switch has sent to this flow (RoCC, base/wire/rocc_cnp.h). Untrusted.
+struct SwitchRate {
+  std::uint32_t cp = 0;    // the congestion point's address, IPv4 in host order
+  std::uint32_t rate = 0;  // in multiples of the algorithm's rate unit
+};
+
 enum class CcLoss : std::uint8_t { kRecovery, kTimeout };  // what showed a loss: a (N)ACK, or a timer
 
 inline constexpr std::int64_t kNoWindow = std::numeric_limits<std::int64_t>::max() / 4;
@@ -48,6 +54,8 @@ class CongestionControl {
   virtual void on_rtt(const RttSample& /*sample*/, Time /*now*/) {}
   virtual void on_loss(CcLoss /*loss*/, Time /*now*/) {}  // once for each recovery that begins
   virtual void on_cnp(Time /*now*/) {}
+  // False: refused, it cannot be right.
+  virtual bool on_switch_rate(const SwitchRate& /*feedback*/, Time /*now*/) { return false; }
 
   virtual Rate rate(Time now) = 0;
   virtual Time next_change() const { return Time::never(); }

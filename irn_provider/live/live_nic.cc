@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "base/wire/frame.h"
+#include "base/wire/rocc_cnp.h"
 
 namespace rocelab {
 
@@ -118,6 +119,13 @@ PacketRef LiveNic::parse(const FrameDescriptor& descriptor) {
     const auto pfc = PfcFrame::parse(bytes);
     if (!pfc) return bad_frame(descriptor, FrameError::kTooShort);
     put_pfc(*packet, *pfc);
+    return packet;
+  }
+  if (static_cast<PacketKind>(descriptor.kind) == PacketKind::kFairRate) {
+    const auto cnp = RoccCnp::parse(bytes);
+    if (!cnp) return bad_frame(descriptor, FrameError::kNotRoce);
+    put_fair_rate(*packet, {cnp->cp, cnp->rate, cnp->destination, cnp->dest});
+    packet->tc = Tc{host_.nic.cnp_tc};
     return packet;
   }
   FrameError why{};

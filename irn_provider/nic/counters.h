@@ -42,7 +42,10 @@ namespace rocelab {
           X(rp_cnp_handled) X(np_ecn_marked_roce_packets) X(rx_prio0_pause) X(rx_prio1_pause)                \
               X(rx_prio2_pause) X(rx_prio3_pause) X(rx_prio4_pause) X(rx_prio5_pause) X(rx_prio6_pause)      \
                   X(rx_prio7_pause)                                                                          \
-                      X(rx_pause_duration_ns) /* time in which at least one class was paused */
+                      X(rx_pause_duration_ns) /* time in which at least one class was paused */              \
+      X(rp_fair_rates_handled)      /* RoCC: rates of congestion points that were taken in */                \
+      X(rp_fair_rates_refused)      /* RoCC: of no congestion point, 0, above every link, or not asked for */ \
+      X(rp_fair_rates_unknown_flow) /* RoCC: of no QP here */
 // clang-format on
 // clang-format on
 

@@ -12,8 +12,10 @@ enum class NicDropReason : std::uint8_t {
                    // rx_malformed
   kUnknownQp = 2,  // rx_unknown_qp
   kWrongMode = 3,  // RoCE against IRN, or a transport class that the NIC does not have: rx_wrong_mode
-  kWrongState = 4,  // the QP does not take such packets in its state: rx_wrong_state
-  kBadIcrc = 5,     // rx_icrc_encapsulated
+  kWrongState = 4,        // the QP does not take such packets in its state: rx_wrong_state
+  kBadIcrc = 5,           // rx_icrc_encapsulated
+  kBadFairRate = 6,       // RoCC feedback that cannot be right: rp_fair_rates_refused
+  kFairRateOfNoFlow = 7,  // rp_fair_rates_unknown_flow
 };
 
 }  // namespace rocelab

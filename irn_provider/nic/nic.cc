@@ -84,7 +84,28 @@ void Nic::Impl::accept(const Packet& packet, Time now) {
   trace.record(record);
 }
 
+// Seed 000, 3.3.3: "correctly match the feedback message to the relevant" flow.
+void Nic::Impl::on_fair_rate(Packet& packet, Time now) {
+  const FairRateFeedback f = fair_rate_of(packet);
+  const auto found = flows.find(flow_key(f.destination, f.dest));
+  if (config.cc.kind == CcKind::kRocc && found == flows.end()) {
+    ++counters.rp_fair_rates_unknown_flow;
+    return drop(packet, NicDropReason::kFairRateOfNoFlow, now);
+  }
+  if (found == flows.end() || !qps[found->second]->on_switch_rate({f.cp, f.rate}, now)) {
+    ++counters.rp_fair_rates_refused;
+    return drop(packet, NicDropReason::kBadFairRate, now);
+  }
+  ++counters.rp_fair_rates_handled;
+  QueuePair& qp = *qps[found->second];
+  packet.flow = qp.context().qpn.value;  // it concerns this end of the flow
+  accept(packet, now);
+  touch(qp, now);
+}
+
 void Nic::on_packet(PacketRef packet, Time now) {
+  if (packet->kind == PacketKind::kFairRate) [[unlikely]]
+    return impl_->on_fair_rate(*packet, now);
   const OpcodeInfo& info = opcode_info(packet->roce.opcode);
   QueuePair* qp = nullptr;
   const NicDropReason reason = impl_->check(*packet, info, qp);

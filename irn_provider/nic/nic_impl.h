@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <unordered_map>
 #include <vector>
 
 #include "irn_provider/nic/drop_reason.h"
@@ -15,6 +16,10 @@
 #include "irn_provider/transport/ring.h"
 
 namespace rocelab {
+
+inline std::uint64_t flow_key(std::uint32_t destination, Qpn dest) {
+  return std::uint64_t{destination} << 24 | dest.value;
+}
 
 struct Nic::Impl {
   Impl(const NicConfig& configuration, Qpn first, PacketPool& packets, Memory& memory, TraceSink& sink);
@@ -30,6 +35,9 @@ struct Nic::Impl {
   NicDropReason check(const Packet& packet, const OpcodeInfo& info, QueuePair*& qp);
   void drop(const Packet& packet, NicDropReason reason, Time now);
   void accept(const Packet& packet, Time now);
+  void on_fair_rate(Packet& packet, Time now);
+  // A QP's peer was set, or is gone: keeps `flows` right.
+  void note_peer(std::uint32_t slot);
   PacketRef poll(Time now);  // null: nothing may leave
   PacketRef transmit(Time now);
 
@@ -54,6 +62,11 @@ struct Nic::Impl {
   HandleTable<std::unique_ptr<CompletionQueue>> cqs;
   std::vector<std::unique_ptr<QueuePair>> qps;  // by slot; null: free
   Ring<std::uint32_t> free_slots;  // in the order in which they became free: a QPN returns as late as can be
+
+  // Where switch feedback belongs: the slot of the QP that sends to this address and QPN. Only with a
+  // congestion control that gets some. Looked up, never walked.
+  std::unordered_map<std::uint64_t, std::uint32_t> flows;
+  std::vector<std::uint64_t> flow_of_slot;  // its key; 0: none
 
   // The packet pulled last, for gather() and path_of().
   const Packet* pulled = nullptr;

@@ -81,6 +81,22 @@ std::optional<Qpn> Nic::create_qp(const QpInit& init) {
   return qpn;
 }
 
+void Nic::Impl::note_peer(std::uint32_t slot) {
+  if (config.cc.kind != CcKind::kRocc) return;
+  flow_of_slot.resize(qps.size());
+  std::uint64_t& key = flow_of_slot[slot];
+  if (const auto old = flows.find(key); old != flows.end() && old->second == slot) flows.erase(old);
+  key = 0;
+  if (!qps[slot]) return;
+  const QpAttr& attr = qps[slot]->attr();
+  if (attr.state < QpState::kRtr || attr.state == QpState::kErr || !attr.path.is_ipv4()) return;
+  const auto& gid = attr.path.dst_gid;
+  const std::uint32_t ipv4 =
+      std::uint32_t{gid[12]} << 24 | std::uint32_t{gid[13]} << 16 | std::uint32_t{gid[14]} << 8 | gid[15];
+  key = flow_key(ipv4, attr.dest_qpn);
+  flows[key] = slot;
+}
+
 bool Nic::destroy_qp(Qpn qpn) {
   QueuePair* qp = impl_->find(qpn);
   if (qp == nullptr) return false;
@@ -93,6 +109,7 @@ bool Nic::destroy_qp(Qpn qpn) {
   impl_->timers.remove(slot);
   if (impl_->pulled_qp == qp) impl_->pulled = nullptr, impl_->pulled_qp = nullptr;
   impl_->qps[slot].reset();
+  impl_->note_peer(slot);
   impl_->free_slots.push_back(slot);
   return true;
 }
@@ -102,6 +119,7 @@ bool Nic::modify_qp(Qpn qpn, const QpAttr& attr, Time now) {
   if (qp == nullptr) return false;
   impl_->scheduler.remove(impl_->slot_of(*qp));  // its class may change
   const bool done = qp->modify(attr, now);
+  impl_->note_peer(impl_->slot_of(*qp));
   impl_->touch(*qp, now);
   return done;
 }

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/wire/opcode.h"
+#include "base/wire/rocc_cnp.h"
 #include "irn_provider/nic/nic.h"
 #include "irn_provider/nic/nic_port.h"
 
@@ -80,6 +81,7 @@ class NicScript {
     config.irn.go_back_n = (choice & 16) != 0;
     config.irn.bdp_cap = (choice & 32) != 0 ? 0 : 5;
     config.irn.bitmap_packets = 16;
+    if ((choice & 64) != 0) config.cc.kind = CcKind::kRocc;
     return config;
   }
   Qpn create_qp(Side& s) {
@@ -93,6 +95,7 @@ class NicScript {
     attr.timeout = 4, attr.retry_cnt = 3, attr.rnr_retry = 2,
     attr.min_rnr_timer = 1;  // 65 us, 10 us: scripts come to rest soon
     attr.dest_qpn = sides_[1 - side].qps[i];
+    attr.path.dst_gid = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 1, 1, 1, 1};
     attr.sq_psn = attr.rq_psn = 0xfffffe;
     for (QpState state : {QpState::kInit, QpState::kRtr, QpState::kRts}) {
       attr.state = state;
@@ -200,6 +203,7 @@ class NicScript {
     PacketRef p = s.pool.clone(peer.last);
     RoceHeaders& h = p->roce;
     const std::uint8_t how = byte();
+    if (how >= 0xf0) return forge_fair_rate(s, qp, how);
     if ((how & 1) != 0)
       h.opcode = static_cast<std::uint8_t>((config_.mode == TransportMode::kIrn ? 0xc0 : 0) | byte() % 27);
     if ((how & 2) != 0)
@@ -217,6 +221,16 @@ class NicScript {
     h.ack_req = true;
     p->payload_length = std::min<std::uint32_t>(p->payload_length, sizeof(forged_payload_));
     p->payload = forged_payload_.data(), p->frame_length = 60;
+    deliver(s, std::move(p));
+  }
+  // Feedback of a switch, with fields that are sometimes right.
+  void forge_fair_rate(Side& s, std::size_t qp, std::uint8_t how) {
+    const Side& peer = &s == &sides_[0] ? sides_[1] : sides_[0];
+    PacketRef p = s.pool.make();
+    FairRateFeedback f{kCpNetwork + (how & 3), 10 + word(), 0x01010101, peer.qps[qp]};
+    if ((how & 4) != 0) f.cp = word() << 16 | word(), f.rate = word() << 16 | word();
+    if ((how & 8) != 0) f.destination = word(), f.dest = Qpn{word()};
+    put_fair_rate(*p, f);
     deliver(s, std::move(p));
   }
   void repeat(std::size_t side) {  // the network sends a copy

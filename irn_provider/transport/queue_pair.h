@@ -32,6 +32,10 @@ class QueuePair {
   // True if a packet of this role is accepted in the current state.
   bool accepts(Role role) const;
   void on_packet(const Packet& packet, const OpcodeInfo& info, Time now);  // precondition: accepts(info.role)
+  // A fair rate from a switch for what this QP sends. False: refused.
+  bool on_switch_rate(const SwitchRate& rate, Time now) {
+    return context_.cc && context_.cc->on_switch_rate(rate, now);
+  }
   void on_timeout(Time now);
   // Timers, and when data that congestion control holds back may leave.
   Time next_timeout(Time now) const {

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/check.h"
+#include "base/wire/rocc_cnp.h"
 #include "lockstep/host_identity.h"
 #include "ovs_patches/netdev/fabric.h"
 
@@ -63,7 +64,7 @@ void Fabric::arrive_from_host(std::uint32_t index, HostLink::Arrival& a) {
   packet->flow = a.view->dest.value;
   packet->src = NodeId{segment_.hosts()[port.entry.peer_host].node};
   const auto destination = nodes_by_ipv4_.find(a.view->dst_ipv4);
-  packet->dst = destination != nodes_by_ipv4_.end() ? destination->second : NodeId{0xffff};
+  packet->dst = destination != nodes_by_ipv4_.end() ? destination->second : kNoNode;
   if (!port.in.cross(*packet, bytes_of(*packet))) return lose(port, *packet, a.due);
   hand_over(index, std::move(packet), a.view);
 }
@@ -177,12 +178,14 @@ void Fabric::deliver(Passing& passing) {
 void Fabric::depart(Port& port, PacketRef packet, Time departure, Time due) {
   if (due < (port.host ? coordinator_.now() : end_))  // it would come too late
     throw RunError(std::string("the lookahead is larger than the link at ") + port.entry.interface);
+  if (packet->kind == PacketKind::kFairRate && packet->frame_slot == kNoFrame) write_cnp(port, *packet);
   if (packet->kind != PacketKind::kPfc && packet->ecn == Ecn::kCe) write_ce(bytes_of(*packet));
   capture(port, departure, *packet, PcapngDirection::kOutbound);
   if (packet->kind == PacketKind::kPfc) {
     if (port.host) return port.host->deliver_pfc(pfc_of(*packet), mac_of(port.entry), due);
   } else {
     if (!port.out.cross(*packet, bytes_of(*packet))) return lose(port, *packet, departure);
+    if (port.host && packet->kind == PacketKind::kFairRate) return port.host->deliver_to_all(*packet, due);
     if (port.host) return port.host->deliver(*packet, due);
   }
   if (port.peer == lockstep::kNoSlot) {
@@ -192,6 +195,26 @@ void Fabric::depart(Port& port, PacketRef packet, Time departure, Time due) {
   }
   ports_[port.peer].inbox.push_back(std::move(packet));
   refresh(port.peer);
+}
+
+// Feedback leaves the switch that made it: it gets its bytes.
+void Fabric::write_cnp(Port& port, Packet& packet) {
+  RL_CHECK(packet.dst.value < segment_.hosts().size() && packet.src.value < segment_.hosts().size());
+  const lockstep::HostEntry& source = segment_.hosts()[packet.dst.value];
+  const lockstep::HostEntry& destination = segment_.hosts()[packet.src.value];
+  const FairRateFeedback feedback = fair_rate_of(packet);
+  packet.frame_slot = bank_.make();
+  if (packet.frame_slot == kNoFrame) throw RunError("no frame left for a CNP: raise engine.frames_per_vf");
+  RoccCnp cnp;
+  cnp.dst_mac = source.mac;
+  cnp.src_mac = mac_of(port.entry);
+  cnp.dscp = port.node.entry.config.rocc.dscp;
+  cnp.cp = feedback.cp;
+  cnp.source = source.ipv4;
+  cnp.destination = destination.ipv4;
+  cnp.dest = feedback.dest;
+  cnp.rate = feedback.rate;
+  cnp.write(segment_.frame(packet.frame_slot).first<RoccCnp::kSize>());
 }
 
 void Fabric::lose(Port& port, const Packet& packet, Time when) {

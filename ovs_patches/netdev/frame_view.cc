@@ -6,6 +6,7 @@
 #include "base/wire/ipv4.h"
 #include "base/wire/ipv6.h"
 #include "base/wire/opcode.h"
+#include "base/wire/rocc_cnp.h"
 #include "base/wire/udp.h"
 #include "base/wire/vlan.h"
 
@@ -72,6 +73,22 @@ void view_bth(std::span<const std::byte> b, std::size_t behind_udp, FrameView& v
     view.payload_length = static_cast<std::uint32_t>(behind_udp - around);
 }
 
+std::optional<FrameView> view_cnp(std::span<const std::byte> frame) {
+  const auto cnp = RoccCnp::parse(frame);
+  if (!cnp) return std::nullopt;
+  FrameView view;
+  view.kind = PacketKind::kFairRate;
+  view.dscp = cnp->dscp;
+  view.dest = cnp->dest;
+  view.ip = EthernetHeader::kSize;
+  view.transport = EthernetHeader::kSize + Ipv4Header::kSize;
+  view.end = static_cast<std::uint16_t>(view.transport + RoccCnp::kIcmpBytes);
+  view.src_ipv4 = cnp->cp;
+  view.dst_ipv4 = cnp->source;
+  view.flow_hash = static_cast<std::uint32_t>(mix(std::uint64_t{cnp->cp} << 32 | cnp->source));
+  return view;
+}
+
 }  // namespace
 
 std::optional<FrameView> view_frame(std::span<const std::byte> frame) {
@@ -89,7 +106,8 @@ std::optional<FrameView> view_frame(std::span<const std::byte> frame) {
     ip = view_ipv4(frame.subspan(at), view);
   else if (type == kEtherTypeIpv6)
     ip = view_ipv6(frame.subspan(at), view);
-  if (!ip || ip->payload < UdpHeader::kSize + kBthBytes + kIcrcBytes) return std::nullopt;
+  if (!ip) return view_cnp(frame);
+  if (ip->payload < UdpHeader::kSize + kBthBytes + kIcrcBytes) return std::nullopt;
   const std::span<const std::byte> udp = frame.subspan(at + ip->header);
   const std::uint16_t udp_length = load16(udp, UdpHeader::kLength);
   if (load16(udp, UdpHeader::kDstPort) != kRoceUdpPort || udp_length != ip->payload) return std::nullopt;

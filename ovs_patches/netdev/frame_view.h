@@ -30,7 +30,8 @@ struct FrameView {
   std::uint32_t flow_hash = 0;               // over addresses and UDP ports
 };
 
-// Null: not Ethernet [802.1Q] IPv4|IPv6 UDP 4791 BTH, or lengths that contradict one another.
+// Null: not Ethernet [802.1Q] IPv4|IPv6 UDP 4791 BTH, or lengths that contradict one another. A RoCC CNP has
+// a view too, of kind kFairRate: transport and end are those of its ICMP part.
 std::optional<FrameView> view_frame(std::span<const std::byte> frame);
 
 // Sets CE in the IP header and puts IPv4's checksum right. The ICRC does not cover the field (IBTA A17.3.3).

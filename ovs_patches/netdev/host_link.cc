@@ -105,6 +105,19 @@ void HostLink::deliver(const Packet& packet, Time due) {
   push(first_vf_ + vf, packet.frame_slot, due, packet);
 }
 
+void HostLink::deliver_to_all(const Packet& packet, Time due) {
+  std::uint32_t last = first_vf_ + static_cast<std::uint32_t>(vfs_.size());
+  while (last > first_vf_ && !alive(last - 1)) --last;
+  if (last == first_vf_) return push(first_vf_, packet.frame_slot, due, packet);  // undeliverable
+  for (std::uint32_t vf = first_vf_; vf + 1 < last; ++vf) {
+    if (!alive(vf)) continue;
+    const std::uint32_t copy = bank_.share(packet.frame_slot);
+    if (copy == kNoFrame) throw RunError("no frame left for a CNP: raise engine.frames_per_vf");
+    push(vf, copy, due, packet);
+  }
+  push(last - 1, packet.frame_slot, due, packet);
+}
+
 void HostLink::deliver_pfc(const PfcFrame& pfc, const std::array<std::uint8_t, 6>& source, Time due) {
   Packet packet;
   put_pfc(packet, pfc);

@@ -50,6 +50,8 @@ class HostLink {
 
   // --- to the host. The frame changes hands or goes home.
   void deliver(const Packet& packet, Time due);
+  // Switch feedback names no QP of the host: every VF gets a copy and looks whether the flow is its own.
+  void deliver_to_all(const Packet& packet, Time due);
   void deliver_pfc(const PfcFrame& pfc, const std::array<std::uint8_t, 6>& source, Time due);
 
   void reopen(std::uint32_t vf);  // another process may have it: its rings are new

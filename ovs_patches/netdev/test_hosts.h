@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/wire/frame.h"
+#include "base/wire/rocc_cnp.h"
 #include "lockstep/segment.h"
 
 namespace rocelab {
@@ -26,6 +27,7 @@ class FakeVf {
     Ecn ecn;
     bool intact;
     std::optional<PfcFrame> pfc;
+    std::optional<RoccCnp> cnp;
   };
 
   FakeVf(lockstep::Segment& segment, std::uint32_t vf)
@@ -77,7 +79,13 @@ class FakeVf {
   std::vector<Received> data() const {
     std::vector<Received> only;
     for (const Received& r : received_)
-      if (r.kind != PacketKind::kPfc) only.push_back(r);
+      if (!is_from_switches(r.kind)) only.push_back(r);
+    return only;
+  }
+  std::vector<RoccCnp> cnps() const {
+    std::vector<RoccCnp> only;
+    for (const Received& r : received_)
+      if (r.kind == PacketKind::kFairRate && r.cnp) only.push_back(*r.cnp);
     return only;
   }
   std::uint64_t data_received() const { return data_received_; }
@@ -138,8 +146,8 @@ class FakeVf {
       const auto parsed = parse_frame(bytes);
       received_.push_back({Time::from_ps(d->due_ps), static_cast<PacketKind>(d->kind),
                            parsed ? parsed->roce.psn.value() : 0, parsed ? parsed->address.ecn : Ecn::kNotEct,
-                           parsed.has_value(), PfcFrame::parse(bytes)});
-      if (static_cast<PacketKind>(d->kind) != PacketKind::kPfc) ++data_received_;
+                           parsed.has_value(), PfcFrame::parse(bytes), RoccCnp::parse(bytes)});
+      if (!is_from_switches(static_cast<PacketKind>(d->kind))) ++data_received_;
       if (!keep) returns_.push(d->frame);
       rx_.pop();
     }

@@ -1,8 +1,8 @@
 // SwitchPortCounters: what a switch counts per port. One list, so that `ovs-vsctl ... statistics`,
 // summary.json and the docs cannot disagree. Frames unless a name says bytes or ps. rx_*, and drops that the
 // input side decides, count at the ingress port; everything else at the egress port. Conservation, over all
-// ports of a switch: rx + replicated = tx + drops + frames that wait. PFC frames are counted only in the
-// class lists.
+// ports of a switch: rx + replicated + rocc_cnps = tx + drops + frames that wait. PFC frames are counted only
+// in the class lists.
 #pragma once
 
 #include <array>
@@ -23,6 +23,7 @@ enum class SwitchDropReason : std::uint8_t {
   kOversize = 3,     // longer than max_frame
   kNoRoute = 4,      // no output
   kNoCopy = 5,       // a copy for another output, and FrameOwner had no frame for it
+  kForged = 6,       // feedback that only switches make, from a host
 };
 
 // clang-format off: blocks of names, and their layout is not stable under the formatter
@@ -42,7 +43,9 @@ enum class SwitchDropReason : std::uint8_t {
   X(drops_headroom) X(drops_oversize) X(drops_no_route) X(drops_no_copy)                   \
       X(data_drops)                   /* of the drops: RoCE or IRN packets with payload */ \
       X(lossless_drops)               /* of the drops: frames of a lossless class */       \
-      X(ecn_marked) X(rx_pfc_ignored) /* PFC frames received while PFC is disabled */
+      X(ecn_marked) X(rx_pfc_ignored) /* PFC frames received while PFC is disabled */       \
+      X(drops_forged)                 /* feedback that only switches make, from a host */    \
+      X(rocc_cnps)                    /* RoCC: CNPs that this port's congestion points made */
 
 #define ROCELAB_SWITCH_CLASS_COUNTERS(X)                                              \
   X(xoff_sent) /* PFC frames that paused the class at the peer, refreshes included */ \

@@ -68,6 +68,17 @@ class EgressQueues {
   Bytes head_length(PortId out, Tc tc) const;  // of the frame that pop() would return
   Bytes bytes(PortId out, Tc tc) const { return queues_[index(out, tc)].bytes; }
   bool empty(PortId out, Tc tc) const { return queues_[index(out, tc)].frames == 0; }
+  // f(const Packet&, PortId in) of every frame that waits, from the head; round robin: ingress by ingress.
+  template <class F>
+  void for_each(PortId out, Tc tc, F&& f) const {
+    const std::size_t at = index(out, tc);
+    const auto walk = [&](const Fifo& fifo) {
+      for (std::uint32_t n = fifo.head; n != kNil; n = nodes_[n].next)
+        f(static_cast<const Packet&>(*nodes_[n].frame.packet), nodes_[n].frame.in);
+    };
+    if (rotations_.empty()) return walk(queues_[at].fifo);
+    for (const Fifo& fifo : rotations_[at].by_ingress) walk(fifo);
+  }
   std::uint64_t frames() const { return frames_; }  // over all queues
 
  private:

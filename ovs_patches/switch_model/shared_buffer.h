@@ -4,8 +4,8 @@
 //  that exceeds headroom is refused. Headroom in use
 //    means XOFF. On the way down headroom empties first; XON is (xoff - xon) below the level where headroom
 //    begins.
-//  - Lossy class: refused by its egress queue's length (static, or alpha * free pool), or with input_buffered
-//  by what lossy frames of its input port hold.
+//  - Lossy class: refused by its egress queue's length (static, or alpha * free pool; with alpha 0 the pool
+//  is the lossless classes' own), or with input_buffered by what lossy frames of its input port hold.
 // The pool follows Choudhury and Hahne, "Dynamic queue length thresholds for shared-memory packet switches"
 // (1998); without one all thresholds are static.
 #pragma once
@@ -39,7 +39,7 @@ class SharedBuffer {
   }
   // Lossy frames are asked for first, then charged once if at least one copy is queued.
   bool egress_takes(Bytes queue, Bytes frame) const {
-    if (pool_ == 0_B) return queue + frame <= egress_limit_;
+    if (!lossy_in_pool_) return queue + frame <= egress_limit_;
     const Bytes free = pool_ - pool_used_;
     return frame <= free && queue + frame <= scaled(free, alpha_lossy_);
   }
@@ -47,7 +47,7 @@ class SharedBuffer {
   void charge_lossy(PortId in, Tc tc, Bytes frame) {
     ingress_of(in, tc).held += frame;
     lossy_held_[in.value] += frame;
-    if (pool_ != 0_B) pool_used_ += frame;
+    if (lossy_in_pool_) pool_used_ += frame;
   }
 
   void release_lossless(PortId in, Tc tc, Bytes frame) {
@@ -60,7 +60,7 @@ class SharedBuffer {
   void release_lossy(PortId in, Tc tc, Bytes frame) {
     ingress_of(in, tc).held -= frame;
     lossy_held_[in.value] -= frame;
-    if (pool_ != 0_B) pool_used_ -= frame;
+    if (lossy_in_pool_) pool_used_ -= frame;
   }
 
   bool above_xoff(PortId in, Tc tc) const { return ingress_of(in, tc).in_headroom > 0_B; }
@@ -105,6 +105,7 @@ class SharedBuffer {
   std::vector<Bytes> lossy_held_;  // per ingress port
   Bytes egress_limit_, input_buffer_, pool_;
   double alpha_lossless_, alpha_lossy_;
+  bool lossy_in_pool_;
   Bytes pool_used_;
 };
 

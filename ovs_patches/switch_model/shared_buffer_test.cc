@@ -110,6 +110,20 @@ TEST(SharedBufferTest, LossyQueueIsLimitedByAlphaTimesTheFreePool) {
   EXPECT_FALSE(buffer.egress_takes(0_B, 8001_B)) << "no more than is free";
 }
 
+TEST(SharedBufferTest, WithAlphaZeroLossyQueuesHaveTheirOwnLimitAndNoPartOfThePool) {
+  SwitchConfig config = pooled();
+  config.alpha_lossy = 0;
+  config.egress_limit = 5_KB;
+  SharedBuffer buffer(config, kPorts);
+  buffer.charge_lossy(port(0), tc(0), 4_KB);
+  EXPECT_EQ(buffer.pool_used(), 0_B);
+  EXPECT_TRUE(buffer.egress_takes(4_KB, 1_KB));
+  EXPECT_FALSE(buffer.egress_takes(4_KB, 1001_B));
+  buffer.release_lossy(port(0), tc(0), 4_KB);
+  EXPECT_EQ(buffer.pool_used(), 0_B);
+  EXPECT_EQ(buffer.held(port(0), tc(0)), 0_B);
+}
+
 TEST(SharedBufferTest, EmptyClassMayGoOnHoweverFullThePoolIs) {
   SwitchConfig config = pooled();
   config.ingress_buffer = 4_KB;  // XOFF 2,000, XON 0

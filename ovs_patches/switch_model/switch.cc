@@ -48,6 +48,7 @@ Switch::Impl::Impl(const SwitchConfig& c, std::span<const PortConfig> port_confi
       timers(port_configs.size()) {
   ports.reserve(port_configs.size());
   for (const PortConfig& port_config : port_configs) ports.emplace_back(c, port_config);
+  if (c.rocc.enabled) add_congestion_points(rng.fork("rocc"));
 }
 
 PacketRef Switch::Impl::make_pfc(Port& port, Time now) {
@@ -80,7 +81,7 @@ void Switch::Impl::trace_changes(PortId port, PauseState::Change change, Time no
 }
 
 void Switch::Impl::set_timer(PortId port_id, const Port& port) {
-  const Time next = std::min(port.requests.next_timeout(), port.pauses.next_timeout());
+  const Time next = std::min({port.requests.next_timeout(), port.pauses.next_timeout(), port.cp_next});
   if (next != timers.time_of(port_id.value)) timers.set(port_id.value, next);
 }
 
@@ -99,7 +100,11 @@ Switch::~Switch() = default;
 Switch::Switch(Switch&&) noexcept = default;
 
 void Switch::on_packet(PortId in, std::span<const PortId> outs, PacketRef packet, Time now) {
-  impl_->receive(in, outs, std::move(packet), now);  // what it does not keep goes back to its pool here
+  // What is not kept goes back to its pool here.
+  if (packet->kind == PacketKind::kFairRate)
+    impl_->receive_feedback(in, outs, std::move(packet), now);
+  else
+    impl_->receive(in, outs, std::move(packet), now);
 }
 
 void Switch::on_control(PortId port_id, const Packet& pfc, Time now) {
@@ -128,6 +133,7 @@ void Switch::on_timeout(Time now) {
     port.requests.on_timeout(now);
     impl_->trace_changes(port_id, port.pauses.on_timeout(now), now);
     if (idle && port.has_more()) impl_->list_ready(port_id, port);
+    if (port.cp_next <= now) impl_->cp_timeout(port_id, port, now);
     impl_->set_timer(port_id, port);
   }
 }

@@ -51,15 +51,34 @@ std::string problem_of_port(const SwitchConfig& config, const PortConfig& link) 
   return {};
 }
 
+std::string problem_of_rocc(const RoccParams& p) {
+  if (p.period <= 0_ps) return "RoCC period T " + to_string(p.period) + ", need more than 0";
+  if (p.delta_q <= 0_B || p.delta_f <= 0_bps) return "RoCC Delta^Q and Delta^F must be more than 0";
+  if (!(0_B < p.q_ref && p.q_ref < p.q_mid && p.q_mid < p.q_max)) {  // 3.3.2, I
+    return "RoCC Q_ref " + to_string(p.q_ref) + ", Q_mid " + to_string(p.q_mid) + ", Q_max " +
+           to_string(p.q_max) + ", need 0 < Q_ref < Q_mid < Q_max";
+  }
+  if (p.f_min < p.delta_f || p.f_max < p.f_min) {
+    return "RoCC F_min " + to_string(p.f_min) + " and F_max " + to_string(p.f_max) +
+           ", need Delta^F <= F_min <= F_max";
+  }
+  constexpr double kMostGain = 1e6;
+  constexpr std::int64_t kMostUnits = std::int64_t{1} << 30;  // of F, beside its fraction in 64 bits
+  if (p.f_max.bps() / p.delta_f.bps() > kMostUnits) return "RoCC Delta^F is too small for its F_max";
+  if (!(p.alpha >= 0 && p.alpha <= kMostGain && p.beta >= 0 && p.beta <= kMostGain))
+    return "RoCC alpha and beta must be 0 to 1e6";
+  return {};
+}
+
 std::string problem_of_switch(const SwitchConfig& config) {
   if (config.max_frame < 128_B || config.max_frame > 65535_B)
     return "max_frame " + to_string(config.max_frame) + ", need 128 B to 65535 B";
   if (config.shared_pool < 0_B || config.egress_limit < 0_B || config.input_buffer < 0_B)
     return "a buffer size is negative";
   if (config.shared_pool > 0_B &&
-      !(config.alpha_lossless > 0 && config.alpha_lossy > 0 && std::isfinite(config.alpha_lossless) &&
+      !(config.alpha_lossless > 0 && config.alpha_lossy >= 0 && std::isfinite(config.alpha_lossless) &&
         std::isfinite(config.alpha_lossy))) {
-    return "shared_pool needs alpha_lossless and alpha_lossy above 0";
+    return "shared_pool needs alpha_lossless above 0 and alpha_lossy of at least 0";
   }
   if (config.input_buffered && config.shared_pool > 0_B)
     return "input_buffered has no shared pool, set shared_pool to 0";
@@ -69,6 +88,16 @@ std::string problem_of_switch(const SwitchConfig& config) {
   }
   if (config.pfc.response_time < 0_ps && config.pfc.response_time != kOneMaxFrame)
     return "PFC response time is negative";
+  if (config.rocc.enabled) {
+    const RoccFlowTableParams& table = config.rocc.table;
+    if (config.rocc.classes == 0 || config.rocc.dscp > 63) return "RoCC needs a class, and a DSCP of 6 bits";
+    const std::uint8_t cnp_tc = config.classify == Classify::kDscp ? config.dscp_to_tc[config.rocc.dscp] : 0;
+    if (cnp_tc < kTrafficClasses && config.pfc.enabled && config.classes[cnp_tc].lossless)
+      return "RoCC's CNPs would be of the lossless class " + std::to_string(cnp_tc) +
+             ": give them a lossy one";
+    if (!(table.sampling > 0 && table.sampling <= 1) || table.max_age <= 0_ps || table.entries > 1'000'000)
+      return "RoCC's flow table: sampling must be above 0 up to 1, the age more than 0, at most 1e6 entries";
+  }
   for (const auto tc : config.dscp_to_tc) {
     if (tc >= kTrafficClasses) return "the DSCP map names class " + std::to_string(tc) + ", there are 0 to 7";
   }
@@ -90,6 +119,9 @@ std::string problem_of(const SwitchConfig& config, std::span<const PortConfig> p
   if (std::string problem = problem_of_switch(config); !problem.empty()) return problem;
   for (std::size_t i = 0; i < ports.size(); ++i) {
     if (std::string problem = problem_of_port(config, ports[i]); !problem.empty())
+      return "port " + std::to_string(i) + ": " + problem;
+    if (!config.rocc.enabled) continue;
+    if (std::string problem = problem_of_rocc(ports[i].rocc); !problem.empty())
       return "port " + std::to_string(i) + ": " + problem;
   }
   return {};

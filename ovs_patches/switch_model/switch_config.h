@@ -13,6 +13,8 @@
 
 #include "base/ids.h"
 #include "base/units.h"
+#include "ovs_patches/switch_model/rocc_cp.h"
+#include "ovs_patches/switch_model/rocc_flow_table.h"
 
 namespace rocelab {
 
@@ -26,7 +28,9 @@ enum class PeerKind : std::uint8_t { kHost, kSwitch };
 struct PortConfig {
   Rate rate = 40_Gbps;
   Duration delay = 2_us;            // propagation to the peer, one way
-  PeerKind peer = PeerKind::kHost;  // shown; no law depends on it
+  PeerKind peer = PeerKind::kHost;  // hosts may not send what only switches do (RoCC's feedback)
+  RoccParams rocc{};                // of this port's congestion points, where RoccConfig has any
+  std::uint32_t cp_address = 0;     // their IPv4 address, host order: the origin of their feedback
 };
 
 // IEEE 802.1Qaz transmission selection: strict classes first, the highest number first; ETS classes share
@@ -59,6 +63,14 @@ struct PfcConfig {
   Bytes headroom = kComputed;  // computed: exactly enough for each link, see headroom.h
   Bytes xoff = kComputed;  // computed: buffer - headroom. Given: headroom is what the buffer leaves above it
   Bytes xon = kComputed;
+};
+
+// RoCC (rocc_cp.h): the queues of these classes are congestion points, on every port.
+struct RoccConfig {
+  bool enabled = false;
+  std::uint8_t classes = 1 << 3;  // bit per class
+  std::uint8_t dscp = 48;         // of the CNPs: their class, here and further on
+  RoccFlowTableParams table{};
 };
 
 enum class QueueOrder : std::uint8_t {
@@ -94,7 +106,7 @@ struct SwitchConfig {
   // egress_limit (Choudhury and Hahne's dynamic threshold).
   Bytes shared_pool = 0_B;
   double alpha_lossless = 0.125;
-  double alpha_lossy = 1.0;
+  double alpha_lossy = 1.0;  // 0: lossy queues have egress_limit and no part of the pool
   // The IRN paper's switch: lossy frames are admitted by a fixed buffer per input port and not limited at
   // egress; use with QueueOrder::kRoundRobin.
   bool input_buffered = false;
@@ -102,6 +114,7 @@ struct SwitchConfig {
   QueueOrder queue_order = QueueOrder::kFifo;
   Classify classify = Classify::kDscp;
   PfcConfig pfc;
+  RoccConfig rocc;
   std::array<ClassConfig, kTrafficClasses> classes = default_classes();
   std::array<std::uint8_t, 64> dscp_to_tc = default_dscp_map();
   std::array<std::uint8_t, 8> pcp_to_tc = {0, 1, 2, 3, 4, 5, 6, 7};

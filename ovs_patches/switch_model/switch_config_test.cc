@@ -61,7 +61,7 @@ TEST(SwitchConfigTest, SaysWhatIsWrong) {
   expect_problem("max_frame", [](auto& c, auto&) { c.max_frame = 60_B; });
   expect_problem("shared_pool", [](auto& c, auto&) {
     c.shared_pool = 1_MB;
-    c.alpha_lossy = 0;
+    c.alpha_lossy = -1;
   });
 }
 

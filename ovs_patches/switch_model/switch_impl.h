@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -13,6 +14,8 @@
 #include "ovs_patches/switch_model/pfc.h"
 #include "ovs_patches/switch_model/queue.h"
 #include "ovs_patches/switch_model/red_ecn.h"
+#include "ovs_patches/switch_model/rocc_cp.h"
+#include "ovs_patches/switch_model/rocc_flow_table.h"
 #include "ovs_patches/switch_model/scheduler.h"
 #include "ovs_patches/switch_model/shared_buffer.h"
 #include "ovs_patches/switch_model/switch.h"
@@ -21,15 +24,26 @@
 namespace rocelab {
 
 struct Switch::Impl {
+  // RoCC: one queue of a port, its fair rate and its flows. It rests while nobody is held back and nothing
+  // waits; a period then would change nothing.
+  struct CongestionPoint {
+    Tc tc;
+    RoccCp cp;
+    std::unique_ptr<RoccFlowTable> flows;
+    Time next = Time::never();  // end of the present period; never: at rest
+  };
   struct Port {
     Port(const SwitchConfig& config, const PortConfig& port_config);
     TcMask waiting = 0;      // classes with frames queued for this port
     bool in_ready = false;   // listed in `ready`
+    TcMask cp_wants = 0;     // classes whose congestion point is to see the next frame that joins
     PauseRequests requests;  // as ingress: what we ask of the peer
     PauseState pauses;       // as egress: what the peer asked of us
     Scheduler scheduler;
     PortConfig config;
     SwitchPortCounters counters;
+    std::vector<CongestionPoint> congestion_points;
+    Time cp_next = Time::never();
 
     TcMask sendable() const { return static_cast<TcMask>(waiting & ~pauses.paused()); }
     bool has_more() const { return requests.frame_due() || sendable() != 0; }
@@ -60,6 +74,15 @@ struct Switch::Impl {
   void note_drop(PortId at_port, PortId peer, const Packet& packet, SwitchDropReason reason, Time now);
   void release_frame(const Packet& packet);
   std::uint32_t new_share();
+  void receive_feedback(PortId in, std::span<const PortId> outs, PacketRef&& packet,
+                        Time now);  // drops: left to the caller
+
+  // --- switch_rocc.cc
+  void add_congestion_points(const Rng& rng);
+  void cp_enqueued(PortId out, PortId in, const Packet& packet, Time now);
+  void cp_timeout(PortId port_id, Port& port, Time now);
+  void notify_flows(PortId port_id, CongestionPoint& point, Time now);
+  void send_cnp(PortId port_id, const RoccFlow& flow, std::uint32_t rate, Time now);
 
   // --- switch.cc: the way out, pauses
   PacketRef transmit(PortId port_id, Port& port, Time now);
@@ -83,7 +106,7 @@ struct Switch::Impl {
   RedEcn ecn;
   std::vector<Port> ports;
   std::size_t port_count;  // ports.size()
-  WinnerTree timers;       // per port: pause expiry or PFC refresh
+  WinnerTree timers;       // per port: pause expiry, PFC refresh or RoCC period
   std::vector<PortId> ready, taken;
   std::vector<Share> shares;
   std::vector<std::uint32_t> free_shares;

@@ -38,6 +38,15 @@ void Switch::Impl::receive_copies(PortId in, std::span<const PortId> outs, Packe
   if (packet) release_frame(*packet);
 }
 
+// Feedback slows a host down: it is believed because only switches can make it.
+void Switch::Impl::receive_feedback(PortId in, std::span<const PortId> outs, PacketRef&& packet, Time now) {
+  if (at(in).config.peer != PeerKind::kHost) return receive(in, outs, std::move(packet), now);
+  SwitchPortCounters& counters = at(in).counters;
+  ++counters.rx_frames;
+  counters.rx_bytes += packet->frame_length;
+  drop(in, in, *packet, SwitchDropReason::kForged, now);
+}
+
 // Null: the frame's owner has no place for one more.
 PacketRef Switch::Impl::copy_of(const Packet& packet) {
   std::uint32_t slot = packet.frame_slot;
@@ -85,6 +94,9 @@ void Switch::Impl::note_drop(PortId at_port, PortId peer, const Packet& packet, 
       break;
     case SwitchDropReason::kNoCopy:
       ++counters.drops_no_copy;
+      break;
+    case SwitchDropReason::kForged:
+      ++counters.drops_forged;
       break;
   }
   trace.record({.time = now,

@@ -38,16 +38,25 @@ void SwitchNode::request_pause(PauseOwner owner, PortId ingress, Tc tc, bool on,
 void SwitchNode::arrive() {
   ArrivalQueue::Arrival& arrival = arrivals_.pop();
   const Time now = arrival.due;
-  if (arrival.packet->kind == PacketKind::kPfc) [[unlikely]] {
-    switch_.on_control(arrival.in, *arrival.packet, now);
-    if (frames_ != nullptr && arrival.packet->frame_slot != kNoFrame)
-      frames_->release(arrival.packet->frame_slot);
-    arrival.packet.reset();
+  if (is_from_switches(arrival.packet->kind)) [[unlikely]] {
+    arrive_from_switches(arrival);
   } else {
     switch_.impl_->receive(arrival.in, arrival.outs(), std::move(arrival.packet), now);
     arrival.packet.reset();  // dropped
   }
   schedule(now);
+}
+
+void SwitchNode::arrive_from_switches(ArrivalQueue::Arrival& arrival) {
+  const Time now = arrival.due;
+  if (arrival.packet->kind == PacketKind::kPfc) {
+    switch_.on_control(arrival.in, *arrival.packet, now);
+    if (frames_ != nullptr && arrival.packet->frame_slot != kNoFrame)
+      frames_->release(arrival.packet->frame_slot);
+  } else {
+    switch_.impl_->receive_feedback(arrival.in, arrival.outs(), std::move(arrival.packet), now);
+  }
+  arrival.packet.reset();
 }
 
 PacketRef SwitchNode::depart(PortId port_id, Time now, Time& due_at_peer) {

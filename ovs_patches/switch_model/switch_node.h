@@ -85,6 +85,7 @@ class SwitchNode {
     Time free_at;  // end of the frame being sent
   };
   void arrive();
+  void arrive_from_switches(ArrivalQueue::Arrival& arrival);
   PacketRef depart(PortId port, Time now, Time& due_at_peer);
   void schedule(Time now);  // ports that may newly send; inline in switch_node.cc
   void schedule_ready(Time now);

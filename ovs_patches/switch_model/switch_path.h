@@ -37,6 +37,8 @@ namespace rocelab {
                   .psn = packet->roce.psn.value(),
                   .peer = in.value});
   }
+  if ((port.cp_wants & bit_of(tc)) != 0) [[unlikely]]
+    cp_enqueued(out, in, *packet, now);
   std::uint64_t& peak = port.counters.queue_peak_bytes[tc.value];
   peak = std::max(peak, static_cast<std::uint64_t>((length + frame).count()));
   if (share != EgressQueues::kNoShare) ++shares[share].copies;

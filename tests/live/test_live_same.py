@@ -26,6 +26,7 @@ _CASES: list[tuple[Path, tuple[str, ...]]] = [
     (SCENARIOS / "loss.toml", ()),
     (_SMALL / "leaf_spine_16.toml", ()),
     (_SMALL / "operations.toml", ()),
+    (_SMALL / "rocc.toml", ()),
 ]
 # Of a live run alone: programs compare payload, and lock step has its own clock.
 _APART = ("wall_s", "cpu_s", "max_rss_bytes", "verified", "fidelity")

@@ -33,6 +33,7 @@ std::string table_of(const Scheme& scheme) {
   config.pfc.enabled = scheme.mode == TransportMode::kRoce;
   config.classes[3].ecn = {nic.ecn_capable, 20_KB, 100_KB, 0.2};
   config.input_buffered = scheme.mode == TransportMode::kIrn;
+  config.rocc.enabled = scheme.kind == CcKind::kRocc;
   config.queue_order = config.input_buffered ? QueueOrder::kRoundRobin : QueueOrder::kFifo;
 
   StarNet net(5, nic, config);
@@ -66,6 +67,8 @@ TEST(CcSnapshotTest, SmallIncastMatchesGoldenTable) {
                                Scheme{"irn+dcqcn", TransportMode::kIrn, CcKind::kDcqcn},
                                Scheme{"roce+pfc+timely", TransportMode::kRoce, CcKind::kTimely},
                                Scheme{"irn+timely", TransportMode::kIrn, CcKind::kTimely},
+                               Scheme{"roce+pfc+rocc", TransportMode::kRoce, CcKind::kRocc},
+                               Scheme{"irn+rocc", TransportMode::kIrn, CcKind::kRocc},
                                Scheme{"irn+aimd", TransportMode::kIrn, CcKind::kAimd},
                                Scheme{"irn+dctcp", TransportMode::kIrn, CcKind::kDctcp},
                                Scheme{"iwarp", TransportMode::kIrn, CcKind::kAimd, true}})

@@ -10,6 +10,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/wire/rocc_cnp.h"
 #include "irn_provider/nic/nic.h"
 #include "irn_provider/nic/nic_port.h"
 #include "ovs_patches/switch_model/switch_node.h"
@@ -42,6 +43,10 @@ class StarNet {
   StarNet(std::size_t hosts, const NicConfig& nic, SwitchConfig switches) : config_(nic) {
     switches.max_frame = Bytes::from_count(nic.active_mtu + 200);
     std::vector<PortConfig> ports(hosts, PortConfig{nic.link_rate, nic.link_delay, PeerKind::kHost});
+    for (std::size_t p = 0; p < ports.size(); ++p) {
+      ports[p].rocc = rocc_params_for(nic.link_rate);
+      ports[p].cp_address = kCpNetwork + static_cast<std::uint32_t>(p) + 1;
+    }
     switch_ = std::make_unique<SwitchNode>(switches, ports, Rng(7), pool_, quiet_);
     for (std::size_t h = 0; h < hosts; ++h)
       hosts_.push_back(std::make_unique<Host>(nic, Qpn{static_cast<std::uint32_t>(0x1000 * (h + 1))}, pool_,
@@ -57,6 +62,8 @@ class StarNet {
     return switch_->model().queue_bytes(PortId{static_cast<std::uint16_t>(p)}, Tc{3});
   }
   Time now() const { return now_; }
+  // IPv4, 0.0.0.n: of fewer than 255 hosts.
+  static std::uint32_t address_of(std::size_t host) { return static_cast<std::uint32_t>(host) + 1; }
 
   std::size_t connect(std::size_t src, std::size_t dst) {
     const Qpn a = create_qp(src), b = create_qp(dst);
@@ -82,6 +89,7 @@ class StarNet {
       const Time limit = std::min(end, next + config_.link_delay);
       for (std::size_t h = 0; h < hosts_.size(); ++h) run_host(h, limit);
       switch_->run_until(limit, [&](PortId p, PacketRef packet, Time, Time due) {
+        if (packet->kind == PacketKind::kFairRate) packet->roce.compare = address_of(packet->src.value);
         if (on_delivery) on_delivery(p.value, *packet, due);
         hosts_[p.value]->port.deliver(std::move(packet), due);
       });
@@ -112,6 +120,8 @@ class StarNet {
     attr.dest_qpn = peer;
     attr.path.dst_node = NodeId{static_cast<std::uint16_t>(peer_host)};
     attr.path.src_gid[10] = attr.path.src_gid[11] = attr.path.dst_gid[10] = attr.path.dst_gid[11] = 0xff;
+    attr.path.src_gid[15] = static_cast<std::uint8_t>(address_of(h));
+    attr.path.dst_gid[15] = static_cast<std::uint8_t>(address_of(peer_host));
     attr.access_flags = kAccessLocalWrite | kAccessRemoteWrite | kAccessRemoteRead;
     attr.max_rd_atomic = attr.max_dest_rd_atomic = 16;
     attr.sq_psn = attr.rq_psn = 0xfffff0;
@@ -129,6 +139,7 @@ class StarNet {
   void run_host(std::size_t h, Time limit) {
     Host& from = host(h);
     const auto out = [&](PacketRef packet, Time, Time due) {
+      packet->src = NodeId{static_cast<std::uint16_t>(h)};
       const PortId outs[] = {PortId{packet->dst.value}};
       switch_->deliver(PortId{static_cast<std::uint16_t>(h)}, outs, std::move(packet), due);
     };

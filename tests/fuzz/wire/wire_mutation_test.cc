@@ -13,6 +13,7 @@
 #include "base/rng.h"
 #include "base/wire/pcapng.h"
 #include "base/wire/pfc.h"
+#include "base/wire/rocc_cnp.h"
 #include "base/wire/shim.h"
 #include "base/wire/test_frames.h"
 #include "tests/fuzz/wire/wire_properties.h"
@@ -35,6 +36,15 @@ std::vector<NamedFrame> seeds() {
   ByteVector pfc(PfcFrame::kSize);
   PfcFrame{0x08, {0, 0, 0, 0xffff}}.write(std::span(pfc).first<PfcFrame::kSize>(), {2, 0, 0, 0, 0, 1});
   all.push_back({"PFC", pfc});
+  ByteVector cnp(RoccCnp::kSize);
+  RoccCnp{.dscp = 48,
+          .cp = kCpNetwork + 7,
+          .source = 0x0a000001,
+          .destination = 0x0a000002,
+          .dest = {17},
+          .rate = 400}
+      .write(std::span(cnp).first<RoccCnp::kSize>());
+  all.push_back({"RoCC CNP", cnp});
   ByteVector pcap, pcapng;
   append_pcap_header(pcap);
   append_pcap_packet(pcap, Time::from_ps(1), pfc);

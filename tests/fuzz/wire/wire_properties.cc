@@ -8,6 +8,7 @@
 #include "base/wire/pcap.h"
 #include "base/wire/pcapng.h"
 #include "base/wire/pfc.h"
+#include "base/wire/rocc_cnp.h"
 #include "base/wire/shim.h"
 
 namespace rocelab::fuzz {
@@ -58,6 +59,14 @@ std::string check_pfc(std::span<const std::byte> bytes) {
   return PfcFrame::parse(written) == pfc ? "" : "PFC changes: " + to_string(*pfc);
 }
 
+std::string check_cnp(std::span<const std::byte> bytes) {
+  const auto cnp = RoccCnp::parse(bytes);
+  if (!cnp) return "";
+  std::array<std::byte, RoccCnp::kSize> written;
+  cnp->write(written);
+  return RoccCnp::parse(written) == cnp ? "" : "a CNP changes: " + to_string(*cnp);
+}
+
 std::string check_shim(std::span<const std::byte> bytes) {
   ByteVector buffer(bytes.begin(), bytes.end());
   buffer.resize(bytes.size() + 64, std::byte{0x5a});
@@ -95,7 +104,7 @@ std::string check_captures(std::span<const std::byte> bytes) {
 }  // namespace
 
 std::string violated_property(std::span<const std::byte> bytes) {
-  for (const auto check : {check_frame, check_headers, check_pfc, check_shim, check_captures})
+  for (const auto check : {check_frame, check_headers, check_pfc, check_cnp, check_shim, check_captures})
     if (std::string complaint = check(bytes); !complaint.empty()) return complaint;
   return "";
 }

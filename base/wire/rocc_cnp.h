@@ -1,0 +1,55 @@
+// RoCC's congestion notification packet: ICMP type 253 (RFC 4727, for experiments; seed 000, 3.5.2) from a
+// congestion point to a flow's source. Seed 000, 3.3.3: the fair rate in multiples of Delta^F, and what the
+// source needs to find the flow. A queue pair is known there by the address and QPN that it sends to. Layout
+// behind the IPv4 header, whose source address is the congestion point's own:
+//
+//  0                   1                   2                   3
+//  0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
+// +---------------+---------------+-------------------------------+
+// |   type = 253  |   code = 0    |           checksum            |  RFC 792
+// +---------------+---------------+-------------------------------+
+// |                fair rate, multiples of Delta^F                |
+// +---------------------------------------------------------------+
+// |                the flow's destination address                 |
+// +---------------+-----------------------------------------------+
+// |   reserved    |           the flow's destination QPN          |
+// +---------------+-----------------------------------------------+
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "base/ids.h"
+
+namespace rocelab {
+
+struct RoccCnp {
+  static constexpr std::size_t kSize = 60;  // a whole frame, padding included, without FCS
+  static constexpr std::uint8_t kIcmp = 1, kType = 253, kCode = 0;
+  static constexpr std::size_t kIcmpAt = 34, kIcmpBytes = 16;
+  std::array<std::uint8_t, 6> dst_mac{}, src_mac{};
+  std::uint8_t dscp = 0;
+  std::uint32_t cp = 0;           // the congestion point; addresses are IPv4 in host order
+  std::uint32_t source = 0;       // the flow's: where this goes
+  std::uint32_t destination = 0;  // the flow's
+  Qpn dest;                       // the flow's destination QPN, 24 bits
+  std::uint32_t rate = 0;         // multiples of Delta^F
+  friend bool operator==(const RoccCnp&, const RoccCnp&) = default;
+
+  // `frame` begins at the destination MAC. Null: anything else, or one with a wrong checksum or length.
+  static std::optional<RoccCnp> parse(std::span<const std::byte> frame);
+  void write(std::span<std::byte, kSize> out) const;
+};
+std::string to_string(
+    const RoccCnp& cnp);  // "RoCC CNP 172.16.0.1 -> 10.0.0.1: flow to 10.0.0.2 QPN 17, rate 400"
+
+// Congestion points have addresses of a network of their own: nothing else in a run has one of it.
+inline constexpr std::uint32_t kCpNetwork = 0xac100000;  // 172.16.0.0/12
+inline constexpr std::uint32_t kCpNetworkMask = 0xfff00000;
+constexpr bool is_cp_address(std::uint32_t ipv4) { return (ipv4 & kCpNetworkMask) == kCpNetwork; }
+
+}  // namespace rocelab

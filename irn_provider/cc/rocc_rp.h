@@ -1,0 +1,54 @@
+// RoccRp: RoCC's reaction point (RP): the rate limiter of one flow.
+// Source: seed 000, chapter 3, algorithm 2: a CNP is accepted if it names no more than the present rate, or
+// comes from the congestion point of the last accepted one; without CNPs the rate doubles at every timer, and
+// beyond R_max the limiter is removed. A CNP takes effect one reaction delay after its arrival (3.5: "NIC
+// (RP) reaction delay for feedback messages"). What cannot be right is refused: DEVIATIONS.md#rocc.
+#pragma once
+
+#include <cstdint>
+
+#include "irn_provider/cc/congestion_control.h"
+#include "irn_provider/transport/ring.h"
+
+namespace rocelab {
+
+struct RoccRpParams {
+  Rate delta_f = 10_Mbps;           // Delta^F: unit of the rates in CNPs; 3.5
+  Duration reaction_delay = 15_us;  // 3.5
+  Duration recovery_timer = 80_us;  // of fast recovery; open in the paper: two periods T
+  Rate max_feedback = 1000_Gbps;    // F_max of the network's fastest link: no congestion point names more
+};
+
+class RoccRp final : public CongestionControl {
+ public:
+  RoccRp(const RoccRpParams& params, Rate line_rate) : params_(params), r_max_(line_rate) {
+    start(Time::zero());
+  }
+
+  void start(Time now) override;
+  bool on_switch_rate(const SwitchRate& feedback, Time now) override;
+  Rate rate(Time now) override;
+  Time next_change() const override;
+
+  // For tests and traces.
+  bool limited() const { return !timer_at_.is_never(); }  // a limiter is installed
+  std::uint32_t cp() const { return cp_; }                // CP_cur; 0: none
+
+ private:
+  struct Pending {
+    Time at;
+    SwitchRate feedback;
+  };
+  void catch_up(Time now);
+  void process_cnp(const SwitchRate& feedback, Time at);
+  void timer_expired();
+
+  RoccRpParams params_;
+  Rate r_max_;                     // R_max: the link's rate
+  Rate r_cur_;                     // R_cur
+  std::uint32_t cp_ = 0;           // CP_cur
+  Time timer_at_ = Time::never();  // never: no limiter
+  Ring<Pending> pending_;          // CNPs that wait out the reaction delay
+};
+
+}  // namespace rocelab

@@ -1,0 +1,78 @@
+// RoccFlowTable: which flows of a congestion point get its feedback. Source: seed 000, 3.3.4: the paper
+// leaves the table open, so that it is a strategy here: flows in the queue (its default, 1), age-bounded (2),
+// ElephantTrap (4). A flow is what a queue pair sends: its source, destination and destination QPN; the port
+// by which its last frame came is the way back to its source. No clock, no queue: both come in.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/packet.h"
+#include "base/rng.h"
+#include "base/units.h"
+
+namespace rocelab {
+
+enum class RoccFlowTableKind : std::uint8_t { kQueue, kAge, kElephantTrap };
+
+struct RoccFlowTableParams {
+  RoccFlowTableKind kind = RoccFlowTableKind::kQueue;
+  std::uint32_t entries = 0;   // kAge: 0 = F_max / F_min (3.3.4, 2). kElephantTrap: 0 = 64
+  Duration max_age = 120_us;   // kAge: a flow leaves after so long without a frame; the paper gives none
+  double sampling = 1.0 / 32;  // kElephantTrap: share of frames that are looked at
+};
+
+struct RoccFlow {
+  NodeId source, destination;
+  Qpn dest;
+  PortId in;  // not part of the identity
+  std::uint64_t key() const {
+    return std::uint64_t{source.value} << 40 | std::uint64_t{destination.value} << 24 | dest.value;
+  }
+};
+
+// Feedback concerns what a source paces, frames with payload, and goes between IPv4 addresses of the run.
+inline bool rocc_counts(const Packet& packet) {
+  return packet.kind == PacketKind::kData && packet.payload_length > 0 && packet.dst != kNoNode;
+}
+inline RoccFlow rocc_flow_of(const Packet& packet, PortId in) {
+  return {packet.src, packet.dst, packet.roce.dest, in};
+}
+
+// A set of keys that is emptied often: open addressing, a stamp per slot.
+class RoccFlowSet {
+ public:
+  void clear();
+  bool insert(std::uint64_t key);  // false: it is there already
+
+ private:
+  struct Slot {
+    std::uint64_t key = 0;
+    std::uint32_t stamp = 0;
+  };
+  bool place(std::uint64_t key);
+  void grow();
+  std::vector<Slot> slots_ = std::vector<Slot>(64);
+  std::uint32_t stamp_ = 1;
+  std::size_t used_ = 0;
+};
+
+class RoccFlowTable {
+ public:
+  virtual ~RoccFlowTable() = default;
+  virtual bool wants_frames() const = 0;  // on_frame() of every frame that joins the queue
+  virtual bool wants_queue() const = 0;   // on_queued() of every frame that stands in it, before take()
+  virtual void on_frame(const RoccFlow& /*flow*/, Time /*now*/) {}
+  virtual void on_queued(const RoccFlow& /*flow*/) {}
+  // At the end of a period: the flows to tell, each once, in an order of the table's own. Valid until the
+  // next call.
+  virtual const std::vector<RoccFlow>& take(Time now) = 0;
+};
+
+// `most`: F_max / F_min of the congestion point; `rng`: a stream of its own.
+std::unique_ptr<RoccFlowTable> make_rocc_flow_table(const RoccFlowTableParams& params, std::uint32_t most,
+                                                    Rng rng);
+
+}  // namespace rocelab

@@ -1,0 +1,198 @@
+// RoCC end to end: the switch's queue makes a fair rate, its CNPs find the flow at the source's NIC, which
+// slows down. Source: seed 000, chapter 3.
+#include "tests/net/star_net.h"
+
+namespace rocelab {
+namespace {
+
+NicConfig nic_config(TransportMode mode = TransportMode::kRoce) {
+  NicConfig config;
+  config.mode = mode;
+  config.active_mtu = 1024;
+  config.cc.kind = CcKind::kRocc;
+  config.recovery_timers = mode == TransportMode::kIrn;
+  return config;
+}
+
+SwitchConfig switch_config(bool pfc = true) {
+  SwitchConfig config;
+  config.pfc.enabled = pfc;
+  config.ingress_buffer = 32_KB;
+  config.shared_pool = 500_KB;
+  config.alpha_lossless = 1e6;
+  config.alpha_lossy = 0;
+  config.rocc.enabled = true;
+  return config;
+}
+
+TEST(RoccNetTest, ALoneFlowIsToldNothingAndKeepsTheLineRate) {
+  StarNet with(2, nic_config(), switch_config());
+  NicConfig none = nic_config();
+  none.cc.kind = CcKind::kNone;
+  StarNet without(2, none, switch_config());
+  for (StarNet* net : {&with, &without}) {
+    net->post(net->connect(0, 1), WrOpcode::kWrite, 10'000'000);
+    net->run();
+  }
+  EXPECT_EQ(with.flow(0).completed, without.flow(0).completed);
+  EXPECT_EQ(with.port(1).rocc_cnps, 0u);
+}
+
+TEST(RoccNetTest, FlowsOfAnIncastShareTheLinkAndTheQueueRestsAtQref) {
+  StarNet net(9, nic_config(), switch_config());
+  for (std::size_t h = 0; h < 8; ++h) net.post(net.connect(h, 8), WrOpcode::kWrite, 10'000'000);
+  Bytes sum{};
+  int samples = 0;
+  for (int us = 5000; us < 14'000; us += 10, ++samples) {
+    net.run_until(Time::zero() + us * 1_us);
+    sum += net.queue(8);
+  }
+  const Bytes mean = sum / samples;
+  EXPECT_GT(mean, 135_KB);
+  EXPECT_LT(mean, 165_KB);
+  net.run();
+  Time first = Time::never(), last = Time::zero();
+  for (std::size_t f = 0; f < 8; ++f) {
+    first = std::min(first, net.flow(f).completed);
+    last = std::max(last, net.flow(f).completed);
+  }
+  // While the fair rate climbs from F_min flows are told at different times; from then on they are equal.
+  EXPECT_LT((last - first).seconds(), 0.05 * last.seconds()) << "equal flows end together";
+  // 80 MB at 40 Gb/s with 82 B of headers and gap per packet of 1024 B: 17.3 ms.
+  EXPECT_LT(last.seconds(), 0.0190);
+}
+
+TEST(RoccNetTest, EachCnpIsTakenInOnceAndNoneIsLost) {
+  StarNet net(5, nic_config(), switch_config());
+  std::uint64_t seen = 0;
+  net.on_delivery = [&](std::size_t, const Packet& packet, Time) {
+    if (packet.kind != PacketKind::kFairRate) return;
+    ++seen;
+    EXPECT_EQ(packet.tc, Tc{6});
+    EXPECT_EQ(packet.frame_length, 60u);
+    EXPECT_EQ(fair_rate_of(packet).cp, kCpNetwork + 5);
+  };
+  for (std::size_t h = 0; h < 4; ++h) net.post(net.connect(h, 4), WrOpcode::kWrite, 5'000'000);
+  net.run();
+  NicCounters all;
+  for (std::size_t h = 0; h < 5; ++h) all = all + net.counters(h);
+  EXPECT_GT(seen, 100u);
+  EXPECT_EQ(seen, net.port(4).rocc_cnps);
+  EXPECT_EQ(all.rp_fair_rates_handled, seen);
+  EXPECT_EQ(all.rp_fair_rates_refused + all.rp_fair_rates_unknown_flow, 0u);
+}
+
+TEST(RoccNetTest, ReadResponsesArePacedAtTheHostThatSendsThem) {
+  StarNet net(5, nic_config(), switch_config());
+  for (std::size_t h = 0; h < 4; ++h) net.post(net.connect(4, h), WrOpcode::kRead, 5'000'000);
+  net.run();
+  std::uint64_t handled = 0;
+  for (std::size_t h = 0; h < 4; ++h) handled += net.counters(h).rp_fair_rates_handled;
+  EXPECT_GT(handled, 100u);
+  EXPECT_EQ(net.counters(4).rp_fair_rates_handled, 0u);
+}
+
+TEST(RoccNetTest, AFlowThatIsLeftAloneIsBackAtLineRateSoon) {
+  StarNet net(3, nic_config(), switch_config());
+  const std::size_t lone = net.connect(0, 2), other = net.connect(1, 2);
+  net.post(lone, WrOpcode::kWrite, 40'000'000);
+  net.post(other, WrOpcode::kWrite, 10'000'000);
+  net.run();
+  // Equal until the other one ends; then 30 MB are left, which take 6.5 ms at line rate.
+  EXPECT_LT((net.flow(lone).completed - net.flow(other).completed).seconds(), 0.0072);
+}
+
+// 3.1: "We also find that RoCC does not require PFC": with a buffer for the first burst nothing is lost.
+TEST(RoccNetTest, IrnWithRoccLosesNothingOnceItsFirstBurstIsOver) {
+  SwitchConfig config = switch_config(false);
+  config.shared_pool = 0_B;
+  config.egress_limit = 2_MB;
+  NicConfig nic = nic_config(TransportMode::kIrn);
+  nic.irn.bdp_cap = 110;
+  StarNet net(9, nic, config);
+  for (std::size_t h = 0; h < 8; ++h) net.post(net.connect(h, 8), WrOpcode::kWrite, 5'000'000);
+  net.run();
+  EXPECT_EQ(net.port(8).drops, 0u);
+  EXPECT_GT(net.counters(0).rp_fair_rates_handled, 50u);
+}
+
+struct Forgery {
+  const char* what;
+  FairRateFeedback feedback;
+};
+
+// A NIC believes no rate that cannot be right, whoever brought it there.
+TEST(NicFairRateTest, WhatCannotBeRightIsCountedAndHoldsNobodyBack) {
+  NicConfig config = nic_config();
+  config.cc.rocc.max_feedback = 100_Gbps;
+  StarNet net(2, config, switch_config());
+  const std::size_t flow = net.connect(0, 1);
+  const std::uint32_t to = StarNet::address_of(1);
+  const Qpn peer = net.flow(flow).peer;
+  PacketPool pool;
+  const auto inject = [&](const FairRateFeedback& feedback) {
+    PacketRef packet = pool.make();
+    put_fair_rate(*packet, feedback);
+    net.host(0).nic.on_packet(std::move(packet), net.now());
+  };
+  for (const Forgery& f : {Forgery{"a host's address", {0x0a000001, 10, to, peer}},
+                           Forgery{"rate 0", {kCpNetwork + 1, 0, to, peer}},
+                           Forgery{"above every link", {kCpNetwork + 1, 10'001, to, peer}}}) {
+    const std::uint64_t before = net.counters(0).rp_fair_rates_refused;
+    inject(f.feedback);
+    EXPECT_EQ(net.counters(0).rp_fair_rates_refused, before + 1) << f.what;
+  }
+  inject({kCpNetwork + 1, 10, to + 1, peer});
+  inject({kCpNetwork + 1, 10, to, Qpn{peer.value + 1}});
+  EXPECT_EQ(net.counters(0).rp_fair_rates_unknown_flow, 2u);
+  EXPECT_EQ(net.counters(0).rp_fair_rates_handled, 0u);
+  net.post(flow, WrOpcode::kWrite, 1'000'000);
+  net.run();
+  EXPECT_LT(net.flow(flow).completed.seconds(), 0.000230) << "at line rate";
+}
+
+TEST(NicFairRateTest, AQueuePairThatIsGoneIsNoFlowAndItsSuccessorIsOne) {
+  StarNet net(2, nic_config(), switch_config());
+  const std::size_t flow = net.connect(0, 1);
+  const FairRateFeedback feedback{kCpNetwork + 1, 10, StarNet::address_of(1), net.flow(flow).peer};
+  PacketPool pool;
+  const auto inject = [&] {
+    PacketRef packet = pool.make();
+    put_fair_rate(*packet, feedback);
+    net.host(0).nic.on_packet(std::move(packet), net.now());
+  };
+  inject();
+  EXPECT_EQ(net.counters(0).rp_fair_rates_handled, 1u);
+  Nic& nic = net.host(0).nic;
+  QpAttr attr = *nic.query_qp(net.flow(flow).qp);
+  const QpAttr connected = attr;
+  attr.state = QpState::kReset;
+  ASSERT_TRUE(nic.modify_qp(net.flow(flow).qp, attr, net.now()));
+  inject();
+  EXPECT_EQ(net.counters(0).rp_fair_rates_unknown_flow, 1u);
+  for (const QpState state : {QpState::kInit, QpState::kRtr}) {
+    attr = connected;
+    attr.state = state;
+    ASSERT_TRUE(nic.modify_qp(net.flow(flow).qp, attr, net.now()));
+  }
+  inject();
+  EXPECT_EQ(net.counters(0).rp_fair_rates_handled, 2u);
+  ASSERT_TRUE(nic.destroy_qp(net.flow(flow).qp));
+  inject();
+  EXPECT_EQ(net.counters(0).rp_fair_rates_unknown_flow, 2u);
+}
+
+TEST(NicFairRateTest, WithoutRoccFeedbackIsRefused) {
+  NicConfig config = nic_config();
+  config.cc.kind = CcKind::kNone;
+  StarNet net(2, config, switch_config());
+  const std::size_t flow = net.connect(0, 1);
+  PacketPool pool;
+  PacketRef packet = pool.make();
+  put_fair_rate(*packet, {kCpNetwork + 1, 10, StarNet::address_of(1), net.flow(flow).peer});
+  net.host(0).nic.on_packet(std::move(packet), net.now());
+  EXPECT_EQ(net.counters(0).rp_fair_rates_refused, 1u);
+}
+
+}  // namespace
+}  // namespace rocelab

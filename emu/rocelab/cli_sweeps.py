@@ -9,6 +9,7 @@ from typing import List, Optional
 import typer
 
 from rocelab.cli_options import NO_INSTALL, SCENARIO, SET, call, check_overrides, check_scenario, example
+from rocelab.errors import UsageError
 from rocelab.setup_all import set_up
 
 
@@ -16,6 +17,7 @@ class Paper(str, Enum):
     """Papers whose experiments are there as scenarios."""
 
     irn = "irn"
+    rocc = "rocc"
 
 
 CLUSTER = typer.Option(
@@ -62,10 +64,14 @@ def paper(
     cluster: Optional[str] = CLUSTER,
     jobs: int = JOBS,
     out: Optional[Path] = typer.Option(
-        None, show_default=False, metavar="DIR", help="Where results go; default: out/paper-irn."
+        None, show_default=False, metavar="DIR", help="Where results go; default: out/paper-NAME."
     ),
     no_install: bool = NO_INSTALL,
 ) -> int:
     """Run a paper's tables and figures in virtual time and report its numbers beside ours, cell by cell."""
+    if name is Paper.rocc and (full or cluster or jobs):
+        raise UsageError("paper rocc takes seconds: it has neither --full nor --cluster nor --jobs")
     set_up(live=False)
+    if name is Paper.rocc:
+        return call("rocelab.paper.rocc", "run_rocc", only, out)
     return call("rocelab.paper.command", "run_paper", full, only, cluster, jobs, out)

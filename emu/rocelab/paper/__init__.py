@@ -1,1 +1,1 @@
-"""Papers' experiments, run and laid beside the papers' numbers: `./rocelab paper irn`."""
+"""Papers' experiments, run and laid beside the papers' numbers: `./rocelab paper irn`, `./rocelab paper rocc`."""

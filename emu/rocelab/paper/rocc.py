@@ -1,0 +1,221 @@
+"""`./rocelab paper rocc`: the micro-benchmarks of RoCC's paper (seed 000, 3.5) from scenarios/rocc, its numbers beside ours."""
+
+from __future__ import annotations
+
+import csv
+import difflib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rocelab import __version__, paths
+from rocelab.des.engine import DesEngine
+from rocelab.errors import RocelabError, UsageError
+from rocelab.model import RunOutcome
+from rocelab.paper import rocc_traces as traces
+from rocelab.scenario import plan_of, read_scenario
+from rocelab.sweep.run import make_console
+from rocelab.sweep.store import write_whole
+
+SCENARIOS = paths.ROOT / "scenarios" / "rocc"
+NUMBERS = paths.ROOT / "results" / "paper" / "rocc.csv"
+CLOSENESS = 0.1  # rates and queues: |ours / paper - 1|; times: not above the paper's
+
+Values = Mapping[tuple[str, str], float | None]  # (case, quantity) -> ours
+
+
+@dataclass(frozen=True)
+class Picture:
+    title: str
+    points: Sequence[traces.Point]
+
+
+@dataclass(frozen=True)
+class Measured:
+    values: Values
+    pictures: Sequence[Picture]
+    notes: Mapping[str, Mapping[str, float]]  # by run: what explains its numbers
+
+
+@dataclass(frozen=True)
+class Row:
+    experiment: str
+    case: str
+    quantity: str
+    unit: str
+    paper: float
+    source: str
+    ours: float | None
+
+    @property
+    def holds(self) -> bool | None:
+        if self.ours is None:
+            return False if self.quantity == "settles" else None
+        if self.quantity == "settles":
+            return self.ours <= self.paper
+        return abs(self.ours / self.paper - 1) <= CLOSENESS
+
+
+def case_of(label: str) -> str:
+    """ "roce+pfc+rocc,N=2,40G": "N=2,40G"."""
+    return label.partition(",")[2]
+
+
+def _steady(outcome: RunOutcome, case: str) -> Measured:
+    """One congestion point and flows that are all active from the start."""
+    point = traces.point_of(outcome, traces.bottleneck(outcome))
+    first = max(traces.spans(outcome, 0.0), key=lambda s: s.end_s - s.begin_s)
+    found = traces.steady(point, first)
+    values = {
+        (case, "fair_rate"): found.rate_gbps,
+        (case, "queue"): found.queue_kb,
+        (case, "settles"): found.settles_ms,
+    }
+    return Measured(values, [Picture(case, [point])], _notes(outcome, case))
+
+
+def _fairness(outcome: RunOutcome) -> Measured:
+    return _steady(outcome, case_of(outcome.plan.label))
+
+
+def _testbed(outcome: RunOutcome) -> Measured:
+    return _steady(outcome, "mix" if outcome.plan.scenario.endswith("mix") else "uni")
+
+
+def _convergence(outcome: RunOutcome) -> Measured:
+    point = traces.point_of(outcome, traces.bottleneck(outcome))
+    values: dict[tuple[str, str], float | None] = {}
+    for number, span in enumerate(traces.spans(outcome, 3e-3), start=1):
+        found = traces.steady(point, span)
+        case = f"step {number}, N={span.flows}"
+        values[case, "fair_rate"] = found.rate_gbps
+        values[case, "settles"] = found.settles_ms
+    return Measured(values, [Picture("3, 6, .. 100, .. 6, 3 flows", [point])], _notes(outcome, "convergence"))
+
+
+def _shares(outcome: RunOutcome, groups: Mapping[str, Sequence[int]]) -> Measured:
+    """Of flows that are all active from the start, over the second half of the time until the first ends."""
+    span = max(traces.spans(outcome, 0.0), key=lambda s: s.end_s - s.begin_s)
+    rates = traces.flow_rates(outcome, (span.begin_s + span.end_s) / 2, span.end_s)
+    values = {(name, "flow_rate"): traces.mean_of(rates, flows) for name, flows in groups.items()}
+    busy = [i for i, c in outcome.port_counters.items() if c.get("rocc_cnps", 0) > len(outcome.plan.flows)]
+    points = [traces.point_of(outcome, i) for i in sorted(busy)]
+    title = outcome.plan.scenario
+    return Measured(values, [Picture(title, points)], _notes(outcome, title))
+
+
+def _multi_bottleneck(outcome: RunOutcome) -> Measured:
+    by_source = {f.src: f.id for f in outcome.plan.flows}
+    ends = {f"D{i}": [by_source[s]] for i, s in enumerate(("a0", "a1", "a2", "a3", "a4", "b5"))}
+    return _shares(outcome, ends)
+
+
+def _asymmetric(outcome: RunOutcome) -> Measured:
+    by_source = {f.src: f.id for f in outcome.plan.flows}
+    slow, fast = ([by_source[f"a{i}"] for i in numbers] for numbers in (range(5), range(5, 7)))
+    return _shares(outcome, {"D0-D4": slow, "D5-D6": fast})
+
+
+def _notes(outcome: RunOutcome, name: str) -> dict[str, dict[str, float]]:
+    def ports(counter: str) -> float:
+        return sum(c.get(counter, 0) for c in outcome.port_counters.values())
+
+    def nics(counter: str) -> float:
+        return sum(c.get(counter, 0) for c in outcome.nic_counters.values())
+
+    pauses = sum(v for c in outcome.port_counters.values() for k, v in c.items() if k.startswith("xoff_sent"))
+    return {
+        name: {
+            "cnps": ports("rocc_cnps"),
+            "cnps_taken": nics("rp_fair_rates_handled"),
+            "pfc_pause_frames": float(pauses),
+            "drops": ports("drops"),
+            "longest_queue_kb": max(
+                c.get("queue_peak_bytes_prio3", 0) for c in outcome.port_counters.values()
+            )
+            / 1e3,
+            "end_ms": outcome.end_ps / 1e9,
+        }
+    }
+
+
+EXPERIMENTS: Mapping[str, Callable[[RunOutcome], Measured]] = {
+    "fairness": _fairness,
+    "convergence": _convergence,
+    "multi_bottleneck": _multi_bottleneck,
+    "asymmetric": _asymmetric,
+    "testbed_dpdk": _testbed,
+    "testbed_dpdk_mix": _testbed,
+    "testbed_p4": _testbed,
+    "testbed_p4_mix": _testbed,
+}
+
+
+def choose(only: str | None) -> list[str]:
+    if only is None:
+        return list(EXPERIMENTS)
+    chosen = [name.strip() for name in only.split(",") if name.strip()]
+    for name in chosen:
+        if name not in EXPERIMENTS:
+            close = difflib.get_close_matches(name, EXPERIMENTS, n=1)
+            hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(EXPERIMENTS)}"
+            raise UsageError(f"--only {name}: no such experiment; {hint}")
+    if not chosen:
+        raise UsageError("--only is empty: name for example fairness,convergence")
+    return list(dict.fromkeys(chosen))
+
+
+def measure(name: str) -> Measured:
+    """Runs the experiment's scenario, all labels, with its traces."""
+    scenario = read_scenario(SCENARIOS / f"{name}.toml", ())
+    values: dict[tuple[str, str], float | None] = {}
+    pictures: list[Picture] = []
+    notes: dict[str, Mapping[str, float]] = {}
+    for label in scenario.labels:
+        outcome = DesEngine().execute(plan_of(scenario, label, scenario.seeds[0]))
+        if outcome.error is not None:
+            raise RocelabError(f"{name}, {label}: {outcome.error}")
+        found = EXPERIMENTS[name](outcome)
+        values.update(found.values)
+        pictures += found.pictures
+        notes.update(found.notes)
+    return Measured(values, pictures, notes)
+
+
+def rows_of(measured: Mapping[str, Measured]) -> list[Row]:
+    """Every number of the paper whose experiment was run."""
+    with NUMBERS.open(newline="") as file:
+        return [
+            Row(
+                r["experiment"],
+                r["case"],
+                r["quantity"],
+                r["unit"],
+                float(r["number"]),
+                r["source"],
+                measured[r["experiment"]].values.get((r["case"], r["quantity"])),
+            )
+            for r in csv.DictReader(file)
+            if r["experiment"] in measured
+        ]
+
+
+def run_rocc(only: str | None, out: Path | None) -> int:
+    """Exit status 0 when all runs completed; a number that is missed is a finding, and no error."""
+    from rocelab.paper import rocc_report as report
+
+    console = make_console()
+    measured: dict[str, Measured] = {}
+    for name in choose(only):
+        with console.status(f"scenarios/rocc/{name}.toml"):
+            measured[name] = measure(name)
+    rows = rows_of(measured)
+    folder = out or Path("out") / "paper-rocc"
+    folder.mkdir(parents=True, exist_ok=True)
+    text = json.dumps(report.as_json(rows, measured, __version__), indent=1, allow_nan=False) + "\n"
+    write_whole(folder / "report.json", text.encode())
+    write_whole(folder / "report.html", report.page(rows, measured, __version__).encode())
+    console.print(report.terminal_table(rows))
+    console.print(f"report: [bold]{folder / 'report.html'}[/], .json", soft_wrap=True)
+    return 0

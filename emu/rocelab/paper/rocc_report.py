@@ -1,0 +1,102 @@
+"""The report of `./rocelab paper rocc`: as JSON, as a page with fair rates and queues over time, and as a table in the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import jinja2
+from rich.table import Table
+
+from rocelab.paper.rocc import CLOSENESS, Measured, Picture, Row
+from rocelab.report import style
+
+_HERE = Path(__file__).parent
+_NAMES = {
+    "fair_rate": "fair rate",
+    "queue": "queue",
+    "settles": "settles after",
+    "flow_rate": "rate per flow",
+}
+
+
+def as_json(rows: Sequence[Row], measured: Mapping[str, Measured], version: str) -> dict[str, Any]:
+    return {
+        "paper": "RoCC (D. Menikumbura's thesis, chapter 3)",
+        "version": version,
+        "closeness": CLOSENESS,
+        "numbers": [{**asdict(row), "holds": row.holds} for row in rows],
+        "runs": {name: m.notes for name, m in measured.items()},
+    }
+
+
+def page(rows: Sequence[Row], measured: Mapping[str, Measured], version: str) -> str:
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(_HERE),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    environment.filters["shown"] = shown
+    return environment.get_template("rocc.html.j2").render(
+        css=(_HERE.parent / "report" / "report.css").read_text(),
+        version=version,
+        rows=rows,
+        names=_NAMES,
+        closeness=CLOSENESS,
+        pictures={name: picture(m.pictures) for name, m in measured.items()},
+        runs={name: m.notes for name, m in measured.items()},
+    )
+
+
+def picture(pictures: Sequence[Picture]) -> str:
+    """A row for each: fair rate left, queue right; a line per congestion point."""
+    rows = len(pictures)
+    fig, grid = style.figure(rows, 2, 10.6, 1.7 * rows + 0.4, gridspec_kw={"hspace": 0.75, "wspace": 0.2})
+    for (left, right), one in zip(grid, pictures):
+        palette = style.colours([p.interface for p in one.points])
+        for point in one.points:
+            times = point.time_s * 1e3
+            left.plot(times, point.rate_gbps, color=palette[point.interface], label=point.interface)
+            right.plot(times, point.queue_kb, color=palette[point.interface])
+        left.set(title=f"{one.title}: fair rate", ylabel="Gb/s", yscale="log")
+        right.set(title=f"{one.title}: queue", ylabel="KB")
+        if len(one.points) > 1:
+            left.legend(loc="lower right")
+        for axes in (left, right):
+            axes.set_xlabel("time [ms]")
+    return style.svg(fig, "Fair rates and queues over time")
+
+
+def shown(number: float | None, digits: int = 3) -> str:
+    return "-" if number is None else f"{number:.{digits}g}" if number < 1000 else f"{number:.0f}"
+
+
+def terminal_table(rows: Sequence[Row]) -> Table:
+    table = Table(title="RoCC, chapter 3: the paper's numbers and ours", box=None)
+    for column in ("", "experiment", "case", "what"):
+        table.add_column(column)
+    for column in ("paper", "ours", "ours / paper"):
+        table.add_column(column, justify="right")
+    table.add_column("")
+    for row in rows:
+        limit = "< " if row.quantity == "settles" else ""
+        ratio = None if row.ours is None else row.ours / row.paper
+        table.add_row(
+            _mark(row.holds),
+            row.experiment,
+            row.case,
+            _NAMES[row.quantity],
+            f"{limit}{shown(row.paper)}",
+            shown(row.ours),
+            shown(ratio),
+            row.unit,
+        )
+    return table
+
+
+def _mark(holds: bool | None) -> str:
+    return {True: "[green]holds[/]", False: "[red]missed[/]", None: "[yellow]not run[/]"}[holds]

@@ -1,0 +1,121 @@
+"""What the traces of RoCC runs say: fair rate and queue of a congestion point over time, when they settle, and what flows get."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from rocelab import frames
+from rocelab.errors import RocelabError
+from rocelab.model import Array, RunOutcome
+
+_HEADERS = 14 + 20 + 8 + 12 + 4  # Ethernet, IPv4, UDP, BTH, ICRC
+_FCS_PREAMBLE_GAP = 24
+_SMOOTH = 10  # periods of the running mean by which a fair rate is judged settled
+_BAND = 0.1  # and how near to its final value it stays from then on
+
+
+@dataclass(frozen=True)
+class Point:
+    """One congestion point, one entry per period T."""
+
+    interface: str
+    time_s: Array
+    rate_gbps: Array
+    queue_kb: Array
+    cnps: Array
+
+
+@dataclass(frozen=True)
+class Span:
+    """In which the same flows are active."""
+
+    begin_s: float
+    end_s: float
+    flows: int
+
+
+@dataclass(frozen=True)
+class Steady:
+    rate_gbps: float
+    queue_kb: float
+    settles_ms: float | None  # None: not within the span
+
+
+def point_of(outcome: RunOutcome, interface: str) -> Point:
+    """The class-3 queue of this port."""
+    port = next(p for p in outcome.plan.ports if p.interface == interface)
+    records = frames.by_node(outcome, [port.switch])[port.switch]
+    mine = records[(records["kind"] == frames.FAIR_RATE) & (records["port"] == port.port_id)]
+    return Point(
+        interface,
+        mine["time_ps"] / 1e12,
+        mine["bytes"] / 1e9,
+        mine["psn"] / 1e3,
+        mine["flow"].astype(np.int64),
+    )
+
+
+def bottleneck(outcome: RunOutcome) -> str:
+    """The port whose congestion points made most CNPs."""
+    counts = {i: c.get("rocc_cnps", 0) for i, c in outcome.port_counters.items()}
+    interface = max(counts, key=lambda i: counts[i])
+    if counts[interface] == 0:
+        raise RocelabError(f"{outcome.plan.label}: no congestion point sent a CNP")
+    return interface
+
+
+def spans(outcome: RunOutcome, least_s: float) -> list[Span]:
+    """Of at least that length, in order; the number of flows that are active in each."""
+    ends: list[tuple[float, int]] = []
+    for record in outcome.flows:
+        if record.posted_ps is None or record.placed_ps is None:
+            raise RocelabError(f"{outcome.plan.label}: flow {record.id} did not complete")
+        ends += [(record.posted_ps / 1e12, 1), (record.placed_ps / 1e12, -1)]
+    ends.sort()
+    found, active = [], 0
+    for (begin, change), (end, _) in zip(ends, ends[1:]):
+        active += change
+        if active > 0 and end - begin >= least_s:
+            found.append(Span(begin, end, active))
+    return found
+
+
+def steady(point: Point, span: Span) -> Steady:
+    """Means over the span's second half; settled once the running mean of the fair rate stays within a tenth of that."""
+    inside = (point.time_s >= span.begin_s) & (point.time_s < span.end_s)
+    late = inside & (point.time_s >= (span.begin_s + span.end_s) / 2)
+    if np.count_nonzero(late) < _SMOOTH:
+        raise RocelabError(f"{point.interface}: fewer than {_SMOOTH} periods in a span of {span.flows} flows")
+    rate = float(point.rate_gbps[late].mean())
+    mean = np.convolve(point.rate_gbps[inside], np.ones(_SMOOTH) / _SMOOTH, mode="valid")
+    outside = np.flatnonzero(np.abs(mean / rate - 1) > _BAND)
+    times = point.time_s[inside][_SMOOTH - 1 :]
+    settled: float | None = 0.0
+    if len(outside) == len(mean) or (len(outside) and outside[-1] == len(mean) - 1):
+        settled = None
+    elif len(outside):
+        settled = float(times[outside[-1] + 1] - span.begin_s) * 1e3
+    return Steady(rate, float(point.queue_kb[late].mean()), settled)
+
+
+def flow_rates(outcome: RunOutcome, begin_s: float, end_s: float) -> Mapping[int, float]:
+    """Gb/s of each flow on the wire, headers, preamble and gap included, from the sinks' samples."""
+    samples = frames.samples_frame([outcome])
+    mine = samples[samples["what"] == "flow"]
+    frame = outcome.plan.path_mtu + _HEADERS
+    on_wire = (frame + _FCS_PREAMBLE_GAP) / frame  # samples count frames
+    rates = {}
+    for flow, rows in mine.groupby("flow"):
+        time, done = rows["time_ps"].to_numpy(dtype=float) / 1e12, rows["bytes"].to_numpy(dtype=float)
+        first, last = np.searchsorted(time, (begin_s, end_s))
+        last -= 1
+        if last > first:
+            rates[int(flow)] = 8e-9 * on_wire * (done[last] - done[first]) / (time[last] - time[first])
+    return rates
+
+
+def mean_of(values: Mapping[int, float], flows: Sequence[int]) -> float:
+    return float(np.mean([values[f] for f in flows]))

@@ -1,0 +1,74 @@
+"""`./rocelab paper rocc`: that every number of the paper has its run, how numbers are judged, and that what settles is the paper's."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rocelab.errors import UsageError
+from rocelab.paper import rocc
+from rocelab.paper import rocc_traces as traces
+
+
+def test_every_number_has_an_experiment_and_every_scenario_one() -> None:
+    with rocc.NUMBERS.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert {r["experiment"] for r in rows} == set(rocc.EXPERIMENTS)
+    assert all(r["source"].startswith("thesis ") and "page" in r["source"] for r in rows)
+    assert len({(r["experiment"], r["case"], r["quantity"]) for r in rows}) == len(rows)
+    assert {f.stem for f in rocc.SCENARIOS.glob("*.toml")} - {"base"} == set(rocc.EXPERIMENTS)
+
+
+def row(quantity: str, paper: float, ours: float | None) -> rocc.Row:
+    return rocc.Row("fairness", "N=2,40G", quantity, "", paper, "", ours)
+
+
+def test_rates_are_judged_by_distance_and_times_by_their_bound() -> None:
+    assert row("fair_rate", 20, 21.9).holds and not row("fair_rate", 20, 17.9).holds
+    assert row("settles", 2, 0.1).holds and not row("settles", 2, 2.1).holds
+    assert row("fair_rate", 20, None).holds is None
+    assert row("settles", 2, None).holds is False, "it never settled"
+
+
+def point(rates: list[float]) -> traces.Point:
+    n = len(rates)
+    return traces.Point("s1-eth1", np.arange(n) * 40e-6, np.array(rates), np.full(n, 150.0), np.ones(n))
+
+
+def test_a_rate_has_settled_when_its_running_mean_stays_near_its_end() -> None:
+    span = traces.Span(0.0, 200 * 40e-6, 2)
+    found = traces.steady(point([1.0] * 50 + [20.0] * 150), span)
+    assert found.rate_gbps == 20 and found.queue_kb == 150
+    # The first window of ten periods within a tenth of 20 ends with period 59: 19 / 20 of it would need a 1.0 among them.
+    assert found.settles_ms == pytest.approx(59 * 0.04)
+    assert traces.steady(point([20.0] * 200), span).settles_ms == 0
+    assert traces.steady(point([10.0, 30.0] * 50 + [20.0] * 80 + [90.0] * 20), span).settles_ms is None
+
+
+def test_settled_rates_and_queues_are_the_papers(tmp_path: Path) -> None:
+    assert (
+        rocc.run_rocc("fairness,multi_bottleneck,asymmetric,testbed_dpdk_mix,testbed_p4_mix", tmp_path) == 0
+    )
+    report = json.loads((tmp_path / "report.json").read_text())
+    numbers = report["numbers"]
+    assert len(numbers) == 18 + 6 + 2 + 2 + 2
+    for n in numbers:
+        assert n["ours"] is not None, n
+        if n["quantity"] != "settles":
+            assert n["holds"], n
+    assert sum(not n["holds"] for n in numbers) <= 4, "times at N = 2 and 10: docs/paper-rocc.md"
+    for runs in report["runs"].values():
+        for name, notes in runs.items():
+            assert notes["drops"] == 0 and notes["cnps"] == notes["cnps_taken"] > 0, name
+    page = (tmp_path / "report.html").read_text()
+    assert page.count("<svg") == 5 and "figure 3.9a" in page
+
+
+def test_unknown_experiments_are_named() -> None:
+    with pytest.raises(UsageError, match="did you mean fairness"):
+        rocc.choose("fairnes")
+    with pytest.raises(UsageError, match="empty"):
+        rocc.choose(" , ")

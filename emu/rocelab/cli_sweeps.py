@@ -1,4 +1,4 @@
-"""`./rocelab sweep` and `./rocelab paper`: many runs in virtual time."""
+"""`./rocelab sweep` and `./rocelab paper`: many runs in virtual time; `./rocelab rocc`: none."""
 
 from __future__ import annotations
 
@@ -20,17 +20,25 @@ class Paper(str, Enum):
     rocc = "rocc"
 
 
+class Analysis(str, Enum):
+    """tune: phase margins over the number of flows."""
+
+    tune = "tune"
+
+
 CLUSTER = typer.Option(
     None, show_default=False, metavar="ADDRESS", help="A Dask scheduler, e.g. tcp://127.0.0.1:8786."
 )
 JOBS = typer.Option(0, min=0, show_default=False, help="Runs at a time; default: one per core.")
 _SWEEP = "sweep scenarios/fattree_poisson.toml --seeds 1-5 --set workload.poisson.load=0.5"
+_ROCC = "rocc tune --alpha 0.3 --beta 1.5 --period 40"
 _PAPER = "paper irn --only table4.2,figure4.9"
 
 
 def add(app: typer.Typer) -> None:
     app.command(epilog=example(_SWEEP))(sweep)
     app.command(epilog=example(_PAPER))(paper)
+    app.command(epilog=example(_ROCC))(rocc)
 
 
 def sweep(
@@ -75,3 +83,26 @@ def paper(
     if name is Paper.rocc:
         return call("rocelab.paper.rocc", "run_rocc", only, out)
     return call("rocelab.paper.command", "run_paper", full, only, cluster, jobs, out)
+
+
+def rocc(
+    what: Analysis = typer.Argument(..., show_default=False, help="The analysis."),
+    alpha: float = typer.Option(0.3, help="Gain on the distance to Q_ref, in DF per DQ, before auto-tuning."),
+    beta: float = typer.Option(1.5, help="Gain on the growth."),
+    period: float = typer.Option(40, metavar="US", help="T, in microseconds."),
+    delay: Optional[float] = typer.Option(
+        None, show_default=False, metavar="US", help="Of the loop, in microseconds; default: T, as the paper."
+    ),
+    delta_f: float = typer.Option(10, metavar="MBPS", help="Rate unit DF, in Mb/s."),
+    delta_q: float = typer.Option(600, metavar="BYTES", help="Queue unit DQ, in bytes."),
+    flows: int = typer.Option(128, help="Largest number of flows."),
+    out: Optional[Path] = typer.Option(
+        None, show_default=False, metavar="DIR", help="Also write tune.json there, for every number of flows."
+    ),
+) -> int:
+    """Stability of RoCC's control loop by phase margins (seed 001, section V): fixed gains, auto-tuned ones, and what the paper says of them."""
+    from rocelab.rocc.stability import Loop
+
+    dead_time = None if delay is None else delay * 1e-6
+    loop = Loop(alpha, beta, period * 1e-6, delta_f * 1e6, delta_q, dead_time)
+    return call("rocelab.rocc.tune", "run", loop, flows, out)

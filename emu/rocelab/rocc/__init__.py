@@ -1,0 +1,1 @@
+"""RoCC's control loop on paper: `./rocelab rocc tune`."""

@@ -1,0 +1,160 @@
+"""`./rocelab rocc tune`: phase margins of RoCC's loop over the number of flows, for fixed gains and with auto-tuning, and the paper's statements about them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from rocelab.errors import UsageError
+from rocelab.rocc.stability import REGIONS, Loop, region, tuned_bandwidth, tuned_margin
+from rocelab.sweep.store import write_whole
+
+_SHOWN = (2, 3, 4, 6, 8, 10, 12, 16, 24, 32, 48, 64, 100, 128)
+_FIGURE_7 = Loop(0.3, 3.0)  # its first pair; each further one is half of the one before
+_CONSERVATIVE = Loop(0.0093, 0.0937)  # V.B: stable for all N
+
+
+@dataclass(frozen=True)
+class Check:
+    source: str
+    text: str
+    paper: str
+    ours: str
+    holds: bool
+
+
+def range_of(first: int, last: int) -> np.ndarray[Any, np.dtype[np.float64]]:
+    return np.arange(first, last + 1, dtype=float)
+
+
+def checks() -> list[Check]:
+    """What section V of the journal paper (seed 001) states of its own gains, T = 40 us."""
+    flows = range_of(2, 128)
+    two, ten = (float(_FIGURE_7.phase_margin(n)) for n in (2, 10))
+    least = float(_CONSERVATIVE.phase_margin(flows).min())
+    forty, hundred = (tuned_margin(Loop(a, b), flows) for a, b in ((0.3, 1.5), (0.45, 2.25)))
+    lost = [float(np.flatnonzero(_FIGURE_7.divided(r).phase_margin(flows) <= 0)[:1].sum()) for r in REGIONS]
+    speed = tuned_bandwidth(_FIGURE_7, flows) / _FIGURE_7.divided(32).bandwidth(flows)
+    last = _FIGURE_7.divided(32).phase_margin(flows)
+    return [
+        Check("V.B, figure 6", "N = 2: phase margin of 0.3 : 3", "50", f"{two:.1f}", abs(two - 50) < 5),
+        Check("V.B, figure 6", "N = 10: unstable with the same gains", "-50", f"{ten:.1f}", ten < 0),
+        Check(
+            "V.B",
+            "0.0093 : 0.0937: above 20 degrees for N = 2 .. 128",
+            "> 20",
+            f"{least:.1f}",
+            least > 20,
+        ),
+        Check(
+            "V.B, figure 7a",
+            "each halving of 0.3 : 3 is stable up to more flows, the sixth pair for all",
+            "rising",
+            " ".join("all" if n == 0 else f"{n + 1:.0f}" for n in lost),
+            bool(np.all(np.diff(lost[:5]) > 0)) and lost[-1] == 0 and float(last.min()) > 0,
+        ),
+        Check(
+            "V.C",
+            "auto-tuned from 0.3 : 1.5 (40 Gb/s): stable for N = 2 .. 128",
+            "> 0",
+            f"{forty.min():.1f} .. {forty.max():.1f}",
+            bool(forty.min() > 0),
+        ),
+        Check(
+            "V.C",
+            "auto-tuned from 0.45 : 2.25 (100 Gb/s): stable for N = 2 .. 128",
+            "> 0",
+            f"{hundred.min():.1f} .. {hundred.max():.1f}",
+            bool(hundred.min() > 0),
+        ),
+        Check(
+            "V.C, figure 7b",
+            "at N = 2 auto-tuning answers faster than the gains that are stable for all N",
+            "> 1",
+            f"{speed[0]:.1f}x",
+            bool(speed[0] > 1),
+        ),
+    ]
+
+
+def run(loop: Loop, most: int, out: Path | None) -> int:
+    """Exit status 0; a statement of the paper that does not hold is a finding."""
+    if not 2 <= most <= 100_000:
+        raise UsageError("--flows must be 2 to 100000")
+    for name, value in asdict(loop).items():
+        if value is not None and not value > 0:
+            raise UsageError(f"--{name.replace('_', '-')} must be more than 0")
+    console = Console()
+    flows = np.array([n for n in _SHOWN if n <= most] + ([] if most in _SHOWN else [most]), dtype=float)
+    console.print(margins(loop, flows))
+    everything = range_of(2, most)
+    tuned = tuned_margin(loop, everything)
+    worst = everything[int(np.argmin(tuned))]
+    verdict = "[green]stable[/]" if tuned.min() > 0 else "[red]unstable[/]"
+    console.print(
+        f"auto-tuned, N = 2 .. {most}: {verdict}, least phase margin {tuned.min():.1f} degrees at N = {worst:.0f}"
+    )
+    found = checks()
+    console.print(statements(found))
+    if out is not None:
+        text = json.dumps(as_json(loop, everything, found), indent=1, allow_nan=False) + "\n"
+        out.mkdir(parents=True, exist_ok=True)
+        write_whole(out / "tune.json", text.encode())
+        console.print(f"written: [bold]{out / 'tune.json'}[/]", soft_wrap=True)
+    return 0
+
+
+def margins(loop: Loop, flows: np.ndarray[Any, np.dtype[np.float64]]) -> Table:
+    delay = loop.dead_time * 1e6
+    table = Table(
+        title=f"phase margin in degrees, T = {loop.period * 1e6:g} us, delay {delay:g} us; bandwidth in Hz",
+        box=None,
+    )
+    table.add_column("N", justify="right")
+    for ratio in REGIONS:
+        part = loop.divided(ratio)
+        table.add_column(f"{part.alpha:.3g} :\n{part.beta:.3g}", justify="right")
+    table.add_column("auto-\ntuned", justify="right")
+    table.add_column("band-\nwidth", justify="right")
+    tuned, speed = tuned_margin(loop, flows), tuned_bandwidth(loop, flows)
+    for i, n in enumerate(flows):
+        cells = [_cell(float(loop.divided(r).phase_margin(n)), r == region(float(n))) for r in REGIONS]
+        table.add_row(f"{n:.0f}", *cells, _cell(float(tuned[i]), True), f"{speed[i]:.0f}")
+    return table
+
+
+def _cell(degrees: float, chosen: bool) -> str:
+    text = f"{degrees:.1f}" if degrees > -1000 else f"{degrees:.0f}"
+    text = text if degrees > 0 else f"[red]{text}[/]"
+    return f"[bold]{text}[/]" if chosen else text
+
+
+def statements(found: list[Check]) -> Table:
+    table = Table(title="what section V of the journal paper says, T = 40 us", box=None)
+    for column in ("", "where", "what", "paper", "ours"):
+        table.add_column(column, overflow="fold")
+    for check in found:
+        mark = "[green]holds[/]" if check.holds else "[red]missed[/]"
+        table.add_row(mark, check.source, check.text, check.paper, check.ours)
+    return table
+
+
+def as_json(loop: Loop, flows: np.ndarray[Any, np.dtype[np.float64]], found: list[Check]) -> dict[str, Any]:
+    tuned, speed = tuned_margin(loop, flows), tuned_bandwidth(loop, flows)
+    return {
+        "loop": asdict(loop),
+        "flows": [int(n) for n in flows],
+        "phase_margin_deg": {
+            f"1/{r}": [round(float(m), 3) for m in loop.divided(r).phase_margin(flows)] for r in REGIONS
+        },
+        "auto_tuned_phase_margin_deg": [round(float(m), 3) for m in tuned],
+        "auto_tuned_bandwidth_hz": [round(float(b), 3) for b in speed],
+        "region": [region(float(n)) for n in flows],
+        "checks": [asdict(check) for check in found],
+    }

@@ -67,6 +67,45 @@ void BM_SpreadVoqEcn(benchmark::State& state) {
   config.classes[3].ecn.enabled = true;
   run(state, config, spread, 0.7);
 }
+// Eight flows into one port whose queue stands at about Q_ref: what RoCC costs where it works. A period of 40
+// us looks through 137 frames and makes eight CNPs, 182 frames leave meanwhile. Windows are many: compare
+// instructions of the two by callgrind.
+void BM_StandingQueue(benchmark::State& state) {
+  SwitchConfig config = base_config();
+  config.ingress_buffer = 1_MB;
+  config.rocc.enabled = state.range(0) != 0;
+  constexpr int kSenders = 8;
+  std::vector<PortConfig> ports(kSenders + 1);
+  PacketPool pool;
+  NullTrace trace;
+  SwitchNode node(config, ports, Rng(1), pool, trace);
+  const Duration gap = wire_time(kFrame, 40_Gbps);
+  std::uint64_t sent = 0, left = 0;
+  Time next = Time::zero(), limit = Time::zero();
+  const auto send = [&](Time due) {
+    const auto in = static_cast<std::uint16_t>(sent++ % kSenders);
+    PacketRef packet = pool.make();
+    packet->frame_length = static_cast<std::uint32_t>(kFrame.count());
+    packet->payload_length = 1024;
+    packet->tc = Tc{3};
+    packet->src = NodeId{in};
+    packet->dst = NodeId{kSenders};
+    packet->roce.dest = Qpn{4096u + in};
+    const PortId outs[] = {PortId{kSenders}};
+    node.deliver(PortId{in}, outs, std::move(packet), due);
+  };
+  for (int i = 0; i < 137; ++i) send(next);  // 150 KB
+  for (auto _ : state) {
+    limit = limit + kWindow;
+    for (; next < limit; next = next + gap) send(next);
+    node.run_until(limit,
+                   [&](PortId, PacketRef packet, Time, Time) { left += packet->kind == PacketKind::kData; });
+  }
+  state.counters["per_hop"] = benchmark::Counter(static_cast<double>(left),
+                                                 benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
+  state.counters["hops"] = static_cast<double>(left);
+}
+BENCHMARK(BM_StandingQueue)->Arg(0)->Arg(1)->Iterations(5000);
 BENCHMARK(BM_PermutationLossless)->Arg(8)->Arg(64)->Arg(256);
 BENCHMARK(BM_SpreadLossless)->Arg(8)->Arg(64)->Arg(256);
 BENCHMARK(BM_SpreadVoqEcn)->Arg(8)->Arg(64);

@@ -102,46 +102,46 @@ inline FairRateFeedback fair_rate_of(const Packet& packet) {
           static_cast<std::uint32_t>(packet.roce.compare), packet.roce.dest};
 }
 
-class PacketPool;
-
-// Move-only handle; null is a legal state and means "no packet".
+// Move-only handle; null is a legal state and means "no packet". One word, since queues hold many.
 class PacketRef {
  public:
   PacketRef() = default;
-  PacketRef(PacketRef&& other) noexcept
-      : packet_(std::exchange(other.packet_, nullptr)), pool_(other.pool_) {}
+  PacketRef(PacketRef&& other) noexcept : packet_(std::exchange(other.packet_, nullptr)) {}
   PacketRef& operator=(PacketRef&& other) noexcept {
-    if (this != &other) {
-      reset();
-      packet_ = std::exchange(other.packet_, nullptr);
-      pool_ = other.pool_;
-    }
+    Packet* packet = std::exchange(other.packet_, nullptr);
+    reset();
+    packet_ = packet;
     return *this;
   }
   ~PacketRef() { reset(); }
   [[gnu::always_inline]] void reset();  // moved-from handles, which are most, cost a test or nothing
   explicit operator bool() const { return packet_ != nullptr; }
-  void prefetch() const { __builtin_prefetch(packet_); }  // what switches look at
+  void prefetch() const { __builtin_prefetch(packet_); }                      // what switches look at
+  void prefetch_headers() const { __builtin_prefetch(&packet_->roce.rkey); }  // and what only NICs do
   Packet* operator->() const { return packet_; }
   Packet& operator*() const { return *packet_; }
 
  private:
   friend class PacketPool;
-  PacketRef(Packet* packet, PacketPool* pool) : packet_(packet), pool_(pool) {}
+  explicit PacketRef(Packet* packet) : packet_(packet) {}
   Packet* packet_ = nullptr;
-  PacketPool* pool_ = nullptr;
 };
 
 // LIFO free list over chunks of packets, threaded through those that are free; grows on demand, never
-// shrinks, one per thread. It outlives every PacketRef made from it.
+// shrinks, one per thread. It outlives every PacketRef made from it. A chunk lies at a multiple of its size,
+// so that the address of a packet tells where its pool is written.
 class PacketPool {
  public:
+  PacketPool() = default;
+  PacketPool(const PacketPool&) = delete;
+  PacketPool& operator=(const PacketPool&) = delete;
+
   PacketRef make() {
     if (free_ == nullptr) [[unlikely]]
       grow();
     Slot* slot = std::exchange(free_, free_->next);
     ++in_use_;
-    return PacketRef(new (&slot->packet) Packet{}, this);
+    return PacketRef(new (&slot->packet) Packet{});
   }
   PacketRef clone(const Packet& original) {
     PacketRef copy = make();
@@ -149,32 +149,45 @@ class PacketPool {
     return copy;
   }
   std::size_t in_use() const { return in_use_; }
-  std::size_t capacity() const { return chunks_.size() * kChunk; }  // the most ever in use, rounded up
+  std::size_t capacity() const { return chunks_ * kSlots; }  // the most ever in use, rounded up
 
  private:
   friend class PacketRef;
-  static constexpr std::size_t kChunk = 256;
+  static constexpr std::size_t kChunkBytes = 1 << 15;
   union alignas(64) Slot {  // two cache lines
-    Slot() : next(nullptr) {}
-    Slot* next;  // while it is free
+    Slot() {}               // memory is touched when it is needed
+    Slot* next;             // while it is free
     Packet packet;
   };
-  [[gnu::noinline]] void give_back(Packet* packet) {
+  static constexpr std::size_t kSlots = kChunkBytes / sizeof(Slot) - 1;
+  struct alignas(kChunkBytes) Chunk {
+    Slot slots[kSlots];
+    PacketPool* pool;
+  };
+  static_assert(sizeof(Chunk) == kChunkBytes);
+
+  [[gnu::noinline]] static void give_back(Packet* packet) {
+    const auto address = reinterpret_cast<std::uintptr_t>(packet);
+    PacketPool& pool = *reinterpret_cast<Chunk*>(address & ~(kChunkBytes - 1))->pool;
     Slot* slot = reinterpret_cast<Slot*>(packet);  // a union and its members have one address
-    slot->next = std::exchange(free_, slot);
-    --in_use_;
+    slot->next = std::exchange(pool.free_, slot);
+    --pool.in_use_;
   }
   [[gnu::noinline]] void grow() {
-    chunks_.push_back(std::make_unique<Slot[]>(kChunk));
-    for (std::size_t i = kChunk; i-- > 0;) chunks_.back()[i].next = std::exchange(free_, &chunks_.back()[i]);
+    if (chunks_ % kBlock == 0) blocks_.push_back(std::make_unique_for_overwrite<Chunk[]>(kBlock));
+    Chunk& chunk = blocks_.back()[chunks_++ % kBlock];
+    chunk.pool = this;
+    for (std::size_t i = kSlots; i-- > 0;) chunk.slots[i].next = std::exchange(free_, &chunk.slots[i]);
   }
-  std::vector<std::unique_ptr<Slot[]>> chunks_;
+  static constexpr std::size_t kBlock = 16;  // chunks that are asked for at once
+  std::vector<std::unique_ptr<Chunk[]>> blocks_;
+  std::size_t chunks_ = 0;  // in use
   Slot* free_ = nullptr;
   std::size_t in_use_ = 0;
 };
 
 inline void PacketRef::reset() {
-  if (packet_ != nullptr) pool_->give_back(std::exchange(packet_, nullptr));
+  if (packet_ != nullptr) PacketPool::give_back(std::exchange(packet_, nullptr));
 }
 
 }  // namespace rocelab

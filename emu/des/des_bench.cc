@@ -61,8 +61,9 @@ int run(const std::string& file, const std::string& label, bool trace) {
   }
   const double end = cpu_seconds();
   std::uint64_t delivered = 0, completed = 0;
-  for (std::size_t i = 0; i < run.flows().size(); ++i) {
-    if (run.flows()[i].placed.is_never()) continue;
+  const std::vector<FlowOutcome> flows = run.flows();
+  for (std::size_t i = 0; i < flows.size(); ++i) {
+    if (flows[i].placed.is_never()) continue;
     ++completed;
     delivered += run.plan().flows[i].packets;
   }
@@ -72,11 +73,11 @@ int run(const std::string& file, const std::string& label, bool trace) {
               ", \"setup_cpu_s\": %.3f, \"cpu_s\": %.3f, \"delivered_data_packets_per_cpu_s\": %.0f, "
               "\"ns_per_packet_hop\": %.1f, \"peak_packets\": %zu, \"peak_bytes\": %" PRIu64 "}\n",
               label.c_str(), run.plan().segment.hosts.size(), run.plan().segment.switches.size(),
-              run.flows().size(), completed, run.now().seconds(), run.windows(), delivered, packet_hops(run),
+              flows.size(), completed, run.now().seconds(), run.windows(), delivered, packet_hops(run),
               drops(run), ready - begin, end - ready, static_cast<double>(delivered) / (end - ready),
               (end - ready) * 1e9 / static_cast<double>(packet_hops(run)), run.network().peak_packets(),
               peak_bytes());
-  return completed == run.flows().size() ? 0 : 1;
+  return completed == flows.size() ? 0 : 1;
 }
 
 }  // namespace

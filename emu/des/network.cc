@@ -61,17 +61,16 @@ Network::Network(const RunPlan& plan, const Sinks& sinks)
   for (std::uint32_t s = 0; s < segment.switches.size(); ++s)
     switches_.push_back(std::make_unique<SwitchSlot>(
         plan, s, pool_, sinks.switches.empty() ? nullptr : sinks.switches[s], no_trace_));
+  links_.resize(segment.ports.size());
   for (const lockstep::PortEntry& port : segment.ports) {
-    const Rng faults = Rng(plan.seed).fork("fault").fork(port.interface);
-    const FaultConfig from_host =
-        port.peer_host == kNoSlot ? FaultConfig{} : segment.hosts[port.peer_host].to_switch;
-    links_.push_back({{from_host, faults.fork("in")}, {port.to_peer, faults.fork("out")}});
+    const bool faults_in =
+        port.peer_host != kNoSlot && VirtualLink::has_faults(segment.hosts[port.peer_host].to_switch);
+    const bool faults_out = VirtualLink::has_faults(port.to_peer);
     port_edges_.push_back({&switches_[port.switch_index]->node,
                            port.peer_host == kNoSlot ? nullptr : hosts_[port.peer_host].get(), port.peer_port,
                            port.peer_host, port.switch_index,
                            static_cast<std::uint32_t>(hosts_.size()) + port.switch_index,
-                           PortId{static_cast<std::uint16_t>(port.port_id)}, links_.back().in.has_faults(),
-                           links_.back().out.has_faults()});
+                           PortId{static_cast<std::uint16_t>(port.port_id)}, faults_in, faults_out});
   }
   for (std::size_t i = 1; i <= plan.route_changes.size(); ++i)
     rerouted_.emplace_back(plan, routes_after(plan, i));
@@ -94,6 +93,17 @@ Network::Network(const RunPlan& plan, const Sinks& sinks)
   }
   next_.resize(hosts_.size() + switches_.size(), Time::never());
   connect_programs();
+}
+
+Network::Link& Network::link(std::uint32_t port) {
+  if (!links_[port]) {
+    const lockstep::PortEntry& entry = plan_.segment.ports[port];
+    const Rng faults = Rng(plan_.seed).fork("fault").fork(entry.interface);
+    const FaultConfig from_host =
+        entry.peer_host == kNoSlot ? FaultConfig{} : plan_.segment.hosts[entry.peer_host].to_switch;
+    links_[port].reset(new Link{{from_host, faults.fork("in")}, {entry.to_peer, faults.fork("out")}});
+  }
+  return *links_[port];
 }
 
 void Network::connect_programs() {
@@ -186,7 +196,7 @@ void Network::name_flow(Packet& packet) const {
 
 bool Network::dies(std::uint32_t port, bool to_switch, const Packet& packet, Time begin, Time due) {
   if (schedules_.empty() || !schedules_[port].down_within(begin, due)) return false;
-  LinkCounters& counters = (to_switch ? links_[port].in : links_[port].out).counters();
+  LinkCounters& counters = (to_switch ? link(port).in : link(port).out).counters();
   ++counters.lost_frames;
   ++counters.down_frames;
   if (packet.payload_length > 0) ++counters.lost_data_frames;

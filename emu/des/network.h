@@ -72,8 +72,12 @@ class Network {
   Time programs_over_since() const;  // the latest end of a program; never() while one runs
   std::size_t programs_running() const { return programs_running_; }
   SwitchPortCounters port_counters(std::uint32_t port, Time now) const;
-  const LinkCounters& link_in(std::uint32_t port) const { return links_[port].in.counters(); }
-  const LinkCounters& link_out(std::uint32_t port) const { return links_[port].out.counters(); }
+  LinkCounters link_in(std::uint32_t port) const {
+    return links_[port] ? links_[port]->in.counters() : LinkCounters{};
+  }
+  LinkCounters link_out(std::uint32_t port) const {
+    return links_[port] ? links_[port]->out.counters() : LinkCounters{};
+  }
   std::uint64_t late_arrivals() const;
   std::size_t peak_packets() const { return pool_.capacity(); }  // that were in the network at once
 
@@ -105,6 +109,7 @@ class Network {
   };
 
   void connect_programs();
+  Link& link(std::uint32_t port);
   void run_host(std::uint32_t host, Time end);
   void run_switch(std::uint32_t index, Time end);
   void run_until(SwitchSlot& slot, Time end);
@@ -131,7 +136,7 @@ class Network {
   std::vector<app::Flow> flows_;
   std::vector<std::unique_ptr<HostNode>> hosts_;  // null: takes no part
   std::vector<std::unique_ptr<SwitchSlot>> switches_;
-  std::vector<Link> links_;  // by port
+  std::vector<std::unique_ptr<Link>> links_;  // by port; null: has no faults and nothing to count yet
   std::vector<PortEdge> port_edges_;
   std::vector<HostEdge> host_edges_;
   std::vector<Time> next_;  // by node: flat, scanned once per window

@@ -34,7 +34,7 @@ namespace rocelab::des {
     const Time begin = due - link.delay - wire_time(packet->frame(), link.rate);
     if (dies(edge.port, true, *packet, begin, due)) return;
   }
-  if (port_edges_[edge.port].faults_in && !links_[edge.port].in.cross(*packet))
+  if (port_edges_[edge.port].faults_in && !link(edge.port).in.cross(*packet))
     return lose(edge.port, *packet, due, kLinkLoss);
   arrive_at_switch(edge.port, std::move(packet), due);
 }
@@ -46,7 +46,7 @@ namespace rocelab::des {
     name_flow(*packet);
   if (sinks_.tap != nullptr) sinks_.tap->on_frame(port, departure, *packet, false);
   if (!schedules_.empty() && dies(port, false, *packet, departure, due)) return;
-  if (edge.faults_out && packet->kind != PacketKind::kPfc && !links_[port].out.cross(*packet))
+  if (edge.faults_out && packet->kind != PacketKind::kPfc && !link(port).out.cross(*packet))
     return lose(port, *packet, departure, kLinkLoss);
   if (edge.peer_port != lockstep::kNoSlot) {
     arrive_at_switch(edge.peer_port, std::move(packet), due);
@@ -54,7 +54,7 @@ namespace rocelab::des {
     edge.peer_host->deliver(std::move(packet), due);
     note(edge.peer_index, due);
   } else if (packet->kind != PacketKind::kPfc) {
-    ++links_[port].out.counters().undeliverable_frames;
+    ++link(port).out.counters().undeliverable_frames;
   }
 }
 

@@ -24,19 +24,20 @@ class VirtualLink {
  public:
   // `rng`: this direction's own stream.
   VirtualLink(const FaultConfig& config, Rng rng)
-      : faults_(config, rng),
-        corrupts_(config.corrupt_rate > 0),
-        has_faults_(config.drop_rate > 0 || config.corrupt_rate > 0 || config.listed > 0) {}
+      : faults_(config, rng), corrupts_(config.corrupt_rate > 0) {}
 
   // The next frame, in the order of the link. False: it is lost.
   bool cross(Packet& packet);
-  bool has_faults() const { return has_faults_; }  // without, there is no need to ask
+  // A link without faults need not be asked.
+  static bool has_faults(const FaultConfig& config) {
+    return config.drop_rate > 0 || config.corrupt_rate > 0 || config.listed > 0;
+  }
   const LinkCounters& counters() const { return counters_; }
   LinkCounters& counters() { return counters_; }
 
  private:
   FaultPort faults_;
-  bool corrupts_, has_faults_;
+  bool corrupts_;
   LinkCounters counters_;
 };
 

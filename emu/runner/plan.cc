@@ -99,6 +99,7 @@ class Planner {
 
  private:
   void add_hosts() {
+    plan_.segment.hosts.reserve(topology_.hosts());
     for (std::uint32_t h = 0; h < topology_.hosts(); ++h) {
       const Link& link = topology_.links()[topology_.nodes()[h].links[0]];
       lockstep::HostEntry entry;
@@ -119,6 +120,11 @@ class Planner {
   }
 
   void add_switches() {
+    std::size_t ports = 0;
+    for (std::uint32_t s = 0; s < topology_.switches(); ++s)
+      ports += topology_.nodes()[topology_.hosts() + s].links.size();
+    plan_.segment.ports.reserve(ports);  // its entries are large
+    plan_.limits.reserve(ports);
     for (std::uint32_t s = 0; s < topology_.switches(); ++s) {
       const std::uint32_t node = topology_.hosts() + s;
       lockstep::SwitchEntry entry;

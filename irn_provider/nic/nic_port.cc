@@ -18,6 +18,10 @@ void NicPort::take_inputs(Time t) {
   while (!arrivals_.empty() && arrivals_.front()->due <= t) {
     PacketRef packet = std::move(arrivals_.front());
     arrivals_.pop_front();
+    if (arrivals_.size() > 1) {  // packets lie far apart, and what happens to two of them takes a while
+      arrivals_[1].prefetch();
+      arrivals_[1].prefetch_headers();
+    }
     if (packet->kind == PacketKind::kPfc)
       nic_.on_pfc(pfc_of(*packet), t);
     else

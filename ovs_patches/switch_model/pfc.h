@@ -1,11 +1,13 @@
 // PFC at one port, both directions: PauseRequests asks the link peer to pause classes, PauseState obeys the
 // peer. Source: IEEE 802.1Qbb; frame: base/wire/pfc.h. Neither knows queues or thresholds: requesters say
-// what they want, and the switch carries out what these answer.
+// what they want, and the switch carries out what these answer. What every frame asks of them is small; what
+// only pauses need has memory of its own.
 #pragma once
 
 #include <array>
 #include <bit>
 #include <cstdint>
+#include <memory>
 
 #include "base/ids.h"
 #include "base/units.h"
@@ -20,9 +22,7 @@ namespace rocelab {
 class PauseRequests {
  public:
   PauseRequests(std::uint16_t quanta, std::uint16_t refresh_percent, Rate rate)
-      : quanta_(quanta), refresh_after_(pause_duration(quanta, rate) * refresh_percent / 100) {
-    refresh_at_.fill(Time::never());
-  }
+      : quanta_(quanta), refresh_after_(pause_duration(quanta, rate) * refresh_percent / 100) {}
 
   // True: whether the class is asked for has changed.
   bool request(unsigned owner, Tc tc, bool on) {
@@ -46,21 +46,21 @@ class PauseRequests {
   TcMask due_classes() const { return static_cast<TcMask>((asked_ ^ told_) | (asked_ & stale_)); }
   void set_next_refresh();
 
-  std::uint16_t quanta_;
-  Duration refresh_after_;
   TcMask asked_ = 0;  // what the owners want
   TcMask told_ = 0;   // what the peer was told last
   TcMask stale_ = 0;  // told long ago: refresh
-  std::array<std::uint8_t, kTrafficClasses> owners_{};
-  std::array<Time, kTrafficClasses> refresh_at_{};
+  std::uint16_t quanta_;
+  Duration refresh_after_;
   Time next_refresh_ = Time::never();
+  std::array<std::uint8_t, kTrafficClasses> owners_{};
+  std::unique_ptr<std::array<Time, kTrafficClasses>> refresh_at_;  // from the first frame on
 };
 
 // Which classes the peer has paused here, and until when. A pause of n quanta that arrives at t holds for all
 // departures before t + n quanta.
 class PauseState {
  public:
-  explicit PauseState(Rate rate) : rate_(rate) { until_.fill(Time::never()); }
+  explicit PauseState(Rate rate) : rate_(rate) {}
 
   struct Change {
     TcMask paused = 0, resumed = 0;  // classes that were not before
@@ -70,20 +70,23 @@ class PauseState {
   TcMask paused() const { return paused_; }
   Time next_timeout() const { return next_expiry_; }
   Duration paused_time(Tc tc, Time now) const {
+    if (!times_) return 0_ps;
     const bool on = (paused_ & bit_of(tc)) != 0;
-    return total_[tc.value] + (on ? now - since_[tc.value] : 0_ps);
+    return (*times_)[tc.value].total + (on ? now - (*times_)[tc.value].since : 0_ps);
   }
 
  private:
   void resume(int tc, Time now);
   void set_next_expiry();
 
-  Rate rate_;
+  struct Pause {
+    Time until = Time::never(), since;
+    Duration total;
+  };
   TcMask paused_ = 0;
-  std::array<Time, kTrafficClasses> until_{};
-  std::array<Time, kTrafficClasses> since_{};
-  std::array<Duration, kTrafficClasses> total_{};
+  Rate rate_;
   Time next_expiry_ = Time::never();
+  std::unique_ptr<std::array<Pause, kTrafficClasses>> times_;  // from the first pause on
 };
 
 }  // namespace rocelab

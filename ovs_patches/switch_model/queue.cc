@@ -3,6 +3,7 @@
 #include <bit>
 
 #include "base/check.h"
+#include "ovs_patches/switch_model/slab.h"
 
 namespace rocelab {
 
@@ -22,10 +23,7 @@ std::uint16_t EgressQueues::Rotation::next() const {
   RL_CHECK(false && "round robin over an empty queue");
 }
 
-std::uint32_t EgressQueues::one_more() {
-  nodes_.emplace_back();
-  return static_cast<std::uint32_t>(nodes_.size() - 1);
-}
+std::uint32_t EgressQueues::one_more() { return add_to_slab(nodes_); }
 
 EgressQueues::Fifo& EgressQueues::turn_of(std::size_t at, PortId in) {
   Rotation& rotation = rotations_[at];

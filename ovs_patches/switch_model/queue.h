@@ -3,6 +3,7 @@
 // Packet::frame_length. Nodes live in one slab with a free list; nothing is allocated per frame.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <utility>
@@ -28,6 +29,7 @@ class EgressQueues {
     const std::size_t at = index(out, tc);
     Queue& queue = queues_[at];
     queue.bytes += length;
+    queue.peak = std::max(queue.peak, queue.bytes);
     ++queue.frames;
     ++frames_;
     const std::uint32_t number = new_node();
@@ -67,6 +69,7 @@ class EgressQueues {
   }
   Bytes head_length(PortId out, Tc tc) const;  // of the frame that pop() would return
   Bytes bytes(PortId out, Tc tc) const { return queues_[index(out, tc)].bytes; }
+  Bytes peak_bytes(PortId out, Tc tc) const { return queues_[index(out, tc)].peak; }  // so far
   bool empty(PortId out, Tc tc) const { return queues_[index(out, tc)].frames == 0; }
   // f(const Packet&, PortId in) of every frame that waits, from the head; round robin: ingress by ingress.
   template <class F>
@@ -100,7 +103,7 @@ class EgressQueues {
   };
   struct Queue {
     Fifo fifo;
-    Bytes bytes;
+    Bytes bytes, peak;
     std::uint64_t frames = 0;
   };
 
@@ -108,7 +111,9 @@ class EgressQueues {
   std::uint32_t new_node() {
     if (free_ == kNil) [[unlikely]]
       return one_more();
-    return std::exchange(free_, nodes_[free_].next);
+    const std::uint32_t number = std::exchange(free_, nodes_[free_].next);
+    if (free_ != kNil) __builtin_prefetch(&nodes_[free_]);
+    return number;
   }
   std::uint32_t one_more();
   Fifo& turn_of(std::size_t at, PortId in);  // round robin: the ingress port's FIFO, which now waits

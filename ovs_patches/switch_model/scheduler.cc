@@ -4,7 +4,7 @@
 
 namespace rocelab {
 
-Scheduler::Scheduler(const SwitchConfig& config) {
+Scheduler::Scheduler(const SwitchConfig& config) : dwrr_(std::make_unique<Dwrr>()) {
   int lightest = 0xffff;
   for (const ClassConfig& c : config.classes) {
     if (c.selection == Selection::kEts) lightest = std::min<int>(lightest, c.weight);
@@ -15,7 +15,8 @@ Scheduler::Scheduler(const SwitchConfig& config) {
       strict_ |= bit_of(Tc{static_cast<std::uint8_t>(tc)});
     } else {
       // Rounded up by less than a byte; the lightest class gets exactly one maximum frame.
-      quantum_[tc] = (wire_bytes(config.max_frame) * c.weight + Bytes::from_count(lightest - 1)) / lightest;
+      dwrr_->quantum[tc] =
+          (wire_bytes(config.max_frame) * c.weight + Bytes::from_count(lightest - 1)) / lightest;
     }
   }
 }

@@ -8,6 +8,7 @@
 #include <array>
 #include <bit>
 #include <cstdint>
+#include <memory>
 
 #include "base/ids.h"
 #include "base/units.h"
@@ -34,7 +35,11 @@ class Scheduler {
   }
 
   // A class without frames keeps no deficit; a paused one keeps it.
-  void on_empty(Tc tc) { deficit_[tc.value] = 0_B; }
+  void on_empty(Tc tc) {
+    if ((saved_ & bit_of(tc)) == 0) return;
+    saved_ = static_cast<TcMask>(saved_ & ~bit_of(tc));
+    dwrr_->deficit[tc.value] = 0_B;
+  }
 
  private:
   template <class HeadLength>
@@ -43,21 +48,24 @@ class Scheduler {
       const Tc tc{turn_};
       if ((eligible & bit_of(tc)) != 0) {
         const Bytes cost = wire_bytes(head_length(tc));
-        if (cost <= deficit_[turn_]) {
-          deficit_[turn_] -= cost;
+        if (cost <= dwrr_->deficit[turn_]) {
+          dwrr_->deficit[turn_] -= cost;
           return tc;
         }
       }
       do turn_ = static_cast<std::uint8_t>((turn_ + 1) % kTrafficClasses);
       while ((eligible & bit_of(Tc{turn_})) == 0);
-      deficit_[turn_] += quantum_[turn_];
+      dwrr_->deficit[turn_] += dwrr_->quantum[turn_];
+      saved_ |= bit_of(Tc{turn_});
     }
   }
 
-  TcMask strict_ = 0;
+  struct Dwrr {
+    std::array<Bytes, kTrafficClasses> quantum{}, deficit{};
+  };
+  TcMask strict_ = 0, saved_ = 0;  // saved: classes whose deficit may not be zero
   std::uint8_t turn_ = 0;
-  std::array<Bytes, kTrafficClasses> quantum_{};
-  std::array<Bytes, kTrafficClasses> deficit_{};
+  std::unique_ptr<Dwrr> dwrr_;  // looked at only when classes compete
 };
 
 }  // namespace rocelab

@@ -32,7 +32,7 @@ class SharedBuffer {
     const Bytes over = frame - std::clamp(threshold(at) - level(at), 0_B, frame);
     if (at.in_headroom + over > at.limits.headroom) return false;
     const Bytes shared_before = shared_part(at);
-    at.held += frame;
+    at.hold(frame);
     at.in_headroom += over;
     pool_used_ += shared_part(at) - shared_before;
     return true;
@@ -45,7 +45,7 @@ class SharedBuffer {
   }
   bool input_takes(PortId in, Bytes frame) const { return lossy_held_[in.value] + frame <= input_buffer_; }
   void charge_lossy(PortId in, Tc tc, Bytes frame) {
-    ingress_of(in, tc).held += frame;
+    ingress_of(in, tc).hold(frame);
     lossy_held_[in.value] += frame;
     if (lossy_in_pool_) pool_used_ += frame;
   }
@@ -73,6 +73,7 @@ class SharedBuffer {
   }
 
   Bytes held(PortId in, Tc tc) const { return ingress_of(in, tc).held; }
+  Bytes peak(PortId in, Tc tc) const { return ingress_of(in, tc).peak; }  // of held(), so far
   Bytes pool_used() const { return pool_used_; }
   const PfcThresholds& thresholds(PortId in) const { return ingress_of(in, Tc{0}).limits; }
 
@@ -80,7 +81,12 @@ class SharedBuffer {
   struct Ingress {
     Bytes held;         // all bytes of the class that came in at the port and wait
     Bytes in_headroom;  // of these: admitted above the threshold of their time
+    Bytes peak;         // of held
     PfcThresholds limits;
+    void hold(Bytes frame) {
+      held += frame;
+      peak = std::max(peak, held);
+    }
   };
   static Bytes scaled(Bytes free, double alpha) {
     return Bytes::from_count(static_cast<std::int64_t>(static_cast<double>(free.count()) * alpha));

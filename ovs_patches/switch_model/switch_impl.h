@@ -32,7 +32,8 @@ struct Switch::Impl {
     std::unique_ptr<RoccFlowTable> flows;
     Time next = Time::never();  // end of the present period; never: at rest
   };
-  struct Port {
+  // What every frame looks at comes first, in two cache lines.
+  struct alignas(64) Port {
     Port(const SwitchConfig& config, const PortConfig& port_config);
     TcMask waiting = 0;      // classes with frames queued for this port
     bool in_ready = false;   // listed in `ready`
@@ -40,8 +41,8 @@ struct Switch::Impl {
     PauseRequests requests;  // as ingress: what we ask of the peer
     PauseState pauses;       // as egress: what the peer asked of us
     Scheduler scheduler;
+    SwitchPortCounters counters;  // all but the peaks, which queues and buffer keep
     PortConfig config;
-    SwitchPortCounters counters;
     std::vector<CongestionPoint> congestion_points;
     Time cp_next = Time::never();
 
@@ -69,7 +70,7 @@ struct Switch::Impl {
   void receive_copies(PortId in, std::span<const PortId> outs, PacketRef packet, Time now);
   PacketRef copy_of(const Packet& packet);
   void enqueue(PortId in, PortId out, PacketRef&& packet, std::uint32_t share, Time now);
-  void note_stored(PortId in, Port& ingress, PortId out, const Packet& packet, Time now);
+  void note_stored(PortId in, PortId out, const Packet& packet, Time now);
   void drop(PortId at_port, PortId peer, const Packet& packet, SwitchDropReason reason, Time now);
   void note_drop(PortId at_port, PortId peer, const Packet& packet, SwitchDropReason reason, Time now);
   void release_frame(const Packet& packet);

@@ -33,7 +33,7 @@ void Switch::Impl::receive_copies(PortId in, std::span<const PortId> outs, Packe
   }
   const bool stored = shares[share].copies > 0;
   if (stored && !lossless(tc)) buffer.charge_lossy(in, tc, frame);
-  if (stored) note_stored(in, at(in), outs[last], original, now);
+  if (stored) note_stored(in, outs[last], original, now);
   if (!stored) free_shares.push_back(share);
   if (packet) release_frame(*packet);
 }

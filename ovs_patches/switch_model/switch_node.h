@@ -29,7 +29,7 @@ class SwitchNode {
   // A frame whose last bit arrives on `in` at `due`; `outs` is copied. PFC frames (kind kPfc) go to
   // on_control: they need no outs. Order of calls is free, except between frames of one input port that are
   // due at the same instant. A frame due before the committed time counts as late and is due then.
-  void deliver(PortId in, std::span<const PortId> outs, PacketRef&& packet, Time due) {
+  [[gnu::always_inline]] void deliver(PortId in, std::span<const PortId> outs, PacketRef&& packet, Time due) {
     if (due < committed_) [[unlikely]] {
       ++late_arrivals_;
       due = committed_;

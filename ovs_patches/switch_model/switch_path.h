@@ -39,8 +39,6 @@ namespace rocelab {
   }
   if ((port.cp_wants & bit_of(tc)) != 0) [[unlikely]]
     cp_enqueued(out, in, *packet, now);
-  std::uint64_t& peak = port.counters.queue_peak_bytes[tc.value];
-  peak = std::max(peak, static_cast<std::uint64_t>((length + frame).count()));
   if (share != EgressQueues::kNoShare) ++shares[share].copies;
   queues.push(out, tc, in, share, frame, std::move(packet));
   const bool idle = !port.has_more();
@@ -49,11 +47,9 @@ namespace rocelab {
 }
 
 // After a frame was charged and queued.
-[[gnu::always_inline]] inline void Switch::Impl::note_stored(PortId in, Port& ingress, PortId out,
-                                                             const Packet& packet, Time now) {
+[[gnu::always_inline]] inline void Switch::Impl::note_stored(PortId in, PortId out, const Packet& packet,
+                                                             Time now) {
   const Tc tc = packet.tc;
-  std::uint64_t& peak = ingress.counters.ingress_peak_bytes[tc.value];
-  peak = std::max(peak, static_cast<std::uint64_t>(buffer.held(in, tc).count()));
   if (trace.wants(TraceKind::kDeliver)) {
     trace.record({.time = now,
                   .kind = TraceKind::kDeliver,
@@ -90,7 +86,7 @@ namespace rocelab {
   if (!lossless(tc)) buffer.charge_lossy(in, tc, frame);
   Packet& stored = *packet;  // stays where it is while the queue holds it
   enqueue(in, out, std::move(packet), EgressQueues::kNoShare, now);
-  note_stored(in, ingress, out, stored, now);
+  note_stored(in, out, stored, now);
 }
 
 // --- the way out

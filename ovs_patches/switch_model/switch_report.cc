@@ -30,6 +30,9 @@ SwitchPortCounters Switch::counters(PortId port_id, Time now) const {
   const Impl::Port& port = impl_->at(port_id);
   SwitchPortCounters counters = port.counters;
   for (std::uint8_t tc = 0; tc < kTrafficClasses; ++tc) {
+    counters.queue_peak_bytes[tc] =
+        static_cast<std::uint64_t>(impl_->queues.peak_bytes(port_id, Tc{tc}).count());
+    counters.ingress_peak_bytes[tc] = static_cast<std::uint64_t>(impl_->buffer.peak(port_id, Tc{tc}).count());
     counters.paused_ps[tc] = static_cast<std::uint64_t>(port.pauses.paused_time(Tc{tc}, now).ps());
   }
   return counters;

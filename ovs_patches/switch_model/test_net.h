@@ -45,7 +45,7 @@ class TestNet {
     host.port_id = port_id;
     host.link = links[static_cast<std::size_t>(node)][static_cast<std::size_t>(port_id)];
     host.pauses = PauseState(host.link.rate);
-    hosts.push_back(host);
+    hosts.push_back(std::move(host));
     const int index = static_cast<int>(hosts.size()) - 1;
     peers[static_cast<std::size_t>(node)][static_cast<std::size_t>(port_id)].host = index;
     return index;

@@ -88,6 +88,13 @@ def test_tracing_off_changes_no_result() -> None:
         assert off.node_digests == () and off.events == {}
 
 
+def test_the_hash_needs_no_event_files() -> None:
+    for plan in make_plans(read_scenario(QUICK)):
+        full, hashed = DesEngine().execute(plan), DesEngine(events=False).execute(plan)
+        assert hashed.node_digests == full.node_digests != ()
+        assert hashed.events == {} and hashed.flows == full.flows
+
+
 def test_a_run_that_the_limit_ends_says_so() -> None:
     plan = make_plans(read_scenario(QUICK, ("engine.limit=3us",)))[0]
     outcome = DesEngine().execute(plan)

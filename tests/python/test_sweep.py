@@ -78,7 +78,15 @@ def test_a_sweep_gives_what_single_runs_give(scenario: Path, tmp_path: Path) -> 
         (label, seed) for label in ("irn", "roce+pfc") for seed in (1, 2)
     ]
     for mine, theirs in zip(swept["runs"], direct["runs"]):
-        for metric in ("flows", "avg_fct_s", "p99_fct_s", "avg_slowdown", "data_drops", "pfc_pause_frames"):
+        for metric in (
+            "trace_hash",
+            "flows",
+            "avg_fct_s",
+            "p99_fct_s",
+            "avg_slowdown",
+            "data_drops",
+            "pfc_pause_frames",
+        ):
             assert mine[metric] == theirs[metric], (mine["label"], metric)
     assert swept["aggregates"] == direct["aggregates"] and swept["comparisons"] == direct["comparisons"]
     assert swept["complete"] and swept["aggregates"][0]["n"] == 2 and swept["aggregates"][0]["ci95"] > 0

@@ -22,11 +22,12 @@ _FIRST_STEPS = 64  # windows between looks at the clock; adapted to how long the
 
 
 class DesEngine:
-    """`trace` off: no trace_hash, events or samples, and the run is as fast as it can be."""
+    """`events` off: no event files and samples, only the trace_hash. `trace` off: not even that, and the run is as fast as it can be."""
 
-    def __init__(self, report: Report = lambda _: None, trace: bool = True) -> None:
+    def __init__(self, report: Report = lambda _: None, trace: bool = True, events: bool = True) -> None:
         self.report = report
         self.trace = trace
+        self.events = events
 
     def execute(self, plan: RunPlan, out: Path | None = None, pcap: bool = False) -> RunOutcome:
         """One run. What goes wrong in it is in the outcome's `error`, with what there is; a plan that cannot be run raises."""
@@ -40,7 +41,7 @@ class DesEngine:
                 run = native.module().DesRun(
                     plan.native,
                     trace=self.trace,
-                    trace_dir=folder if self.trace else "",
+                    trace_dir=folder if self.trace and self.events else "",
                     pcap_dir=str(captures.resolve()) if captures else "",
                 )
                 self._drive(run, plan)

@@ -26,10 +26,10 @@ class PointResult:
 
 
 def execute(point: Point, report: Report = lambda _: None) -> PointResult:
-    """In virtual time, without a trace: no trace_hash, events or samples. A run that does not complete is a RocelabError."""
+    """In virtual time, with its trace_hash and without events or samples. A run that does not complete is a RocelabError."""
     scenario = read_scenario(Path(point.scenario), point.overrides)
     plan = plan_of(scenario, point.label, point.seed)
-    outcome = DesEngine(report, trace=False).execute(plan)
+    outcome = DesEngine(report, events=False).execute(plan)
     if outcome.error is not None:
         raise RocelabError(outcome.error)
     return PointResult(run_summary(outcome), _flows(outcome))

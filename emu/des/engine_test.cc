@@ -201,6 +201,20 @@ TEST(DesRunTest, ARunThatTheLimitEndsIsIncomplete) {
   EXPECT_TRUE(run.flows().at(0).placed.is_never());
 }
 
+TEST(DesRunTest, MoreQueuePairsThanANicHasAreRefusedByTheirNumber) {
+  RunPlan plan = plan_of(kStar);
+  for (lockstep::HostEntry& host : plan.segment.hosts) host.nic.max_qps = 2;
+  EXPECT_NO_THROW(DesRun(plan, {}));
+  plan.segment.hosts[2].nic.max_qps = 1;  // the sink of both flows
+  try {
+    DesRun run(plan, {});
+    FAIL() << "two queue pairs on a NIC that has one";
+  } catch (const std::runtime_error& e) {
+    EXPECT_NE(std::string(e.what()).find("host h3 need 2 queue pairs, and its NIC has 1"), std::string::npos)
+        << e.what();
+  }
+}
+
 // Every frame to h3 vanishes: the requesters give up by the verbs attributes, and the run ends before its
 // limit.
 TEST(DesRunTest, FlowsThatCannotCompleteEndWithTheStatusOfTheirCqe) {

@@ -49,6 +49,15 @@ FlowProgram::FlowProgram(const RunPlan& plan, std::uint32_t host, const std::vec
   }
   if (transfers_.size() > app::TransferScript::kMaxSlots)
     throw std::runtime_error("too many flows for one host");
+  std::size_t lanes = 0;
+  for (const Transfer& t : transfers_) lanes += t.script.lanes();
+  const lockstep::HostEntry& self = plan.segment.hosts[host];
+  if (lanes > self.nic.max_qps)
+    throw std::runtime_error("the flows of host " + std::string(self.name) + " need " +
+                             std::to_string(lanes) + " queue pairs, and its NIC has " +
+                             std::to_string(self.nic.max_qps) +
+                             ": all are connected before the run, as programs do it; shorten the workload's "
+                             "duration, or give it fewer flows or qps");
 }
 
 // --- setting up, as Runner, Transfer and Rdma of the program do it
@@ -77,7 +86,7 @@ void FlowProgram::create() {
       init.caps.max_recv_wr = static_cast<std::uint32_t>(std::max(depths.recv, 1));
       init.caps.max_send_sge = init.caps.max_recv_sge = 1;
       const auto qpn = nic_.create_qp(init);
-      need(qpn.has_value(), "a queue pair (a host has 4096)");
+      need(qpn.has_value(), "a queue pair");
       QpAttr attr = *nic_.query_qp(*qpn);
       attr.state = QpState::kInit;
       attr.access_flags = kAccess;

@@ -28,9 +28,16 @@ enum class PacketKind : std::uint8_t {
   kOther,    // anything else that occupies a link
   kDamaged,  // its ICRC is wrong, which a link says where there are no bytes to check: a NIC drops it
   // From here on: made by switches.
-  kPfc,       // 802.1Qbb; only ever link-local
-  kFairRate,  // RoCC's feedback to a flow's source (base/wire/rocc_cnp.h)
+  kPfc,          // 802.1Qbb; only ever link-local
+  kFairRate,     // RoCC's feedback to a flow's source (base/wire/rocc_cnp.h)
+  kEscapeToken,  // Escape's token (base/wire/etf.h); only ever link-local
+  kEscaping,     // a data frame with Escape's shim, between switches
 };
+constexpr bool is_link_local(PacketKind kind) {
+  return kind == PacketKind::kPfc || kind == PacketKind::kEscapeToken;
+}
+// RoceHeaders::shim_hops of a frame whose shim ends here: where there are bytes, they still have it.
+inline constexpr std::uint8_t kShimToRemove = 0xff;
 constexpr bool is_from_switches(PacketKind kind) { return kind >= PacketKind::kPfc; }
 
 inline constexpr std::uint32_t kNoFrame = 0xffffffff;
@@ -100,6 +107,28 @@ inline FairRateFeedback fair_rate_of(const Packet& packet) {
   return {static_cast<std::uint32_t>(packet.roce.swap_or_add >> 32),
           static_cast<std::uint32_t>(packet.roce.swap_or_add),
           static_cast<std::uint32_t>(packet.roce.compare), packet.roce.dest};
+}
+
+// Escape's token (base/wire/etf.h) as a Packet.
+struct EscapeToken {
+  Tc tc;
+  std::uint16_t hops = 0;
+  NodeId source, destination;  // of the flow
+  Qpn dest;
+};
+inline void put_escape_token(Packet& packet, const EscapeToken& token) {
+  packet.kind = PacketKind::kEscapeToken;
+  packet.frame_length = static_cast<std::uint32_t>(kMinFrameBytes.count());
+  packet.tc = token.tc;
+  packet.flow = token.dest.value;
+  packet.src = token.source;
+  packet.dst = token.destination;
+  packet.roce.dest = token.dest;
+  packet.roce.swap_or_add = token.hops;
+}
+inline EscapeToken escape_token_of(const Packet& packet) {
+  return {packet.tc, static_cast<std::uint16_t>(packet.roce.swap_or_add), packet.src, packet.dst,
+          packet.roce.dest};
 }
 
 // Move-only handle; null is a legal state and means "no packet". One word, since queues hold many.

@@ -23,7 +23,8 @@ struct RoceHeaders {
   bool becn = false;
   std::uint8_t pad = 0;  // 0..3 bytes that fill the payload to a multiple of 4
   std::uint8_t transport_version = 0;
-  std::uint8_t syndrome = 0;  // AETH
+  std::uint8_t syndrome = 0;   // AETH
+  std::uint8_t shim_hops = 0;  // Escape's hops in the shim slot before the BTH; 0: no shim (base/wire/etf.h)
   std::uint16_t pkey = kDefaultPkey;
   Qpn dest;
   Psn psn;

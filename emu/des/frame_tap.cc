@@ -2,8 +2,10 @@
 
 #include <algorithm>
 
+#include "base/wire/etf.h"
 #include "base/wire/frame.h"
 #include "base/wire/rocc_cnp.h"
+#include "base/wire/shim.h"
 #include "lockstep/host_identity.h"
 
 namespace rocelab::des {
@@ -17,7 +19,7 @@ FrameTap::FrameTap(const RunPlan& plan, const std::string& folder) : plan_(plan)
 
 void FrameTap::on_frame(std::uint32_t port, Time time, const Packet& packet, bool arrives) {
   const lockstep::PortEntry& entry = plan_.segment.ports[port];
-  const auto bytes = packet.kind == PacketKind::kPfc        ? bytes_of_pfc(port, packet, arrives)
+  const auto bytes = is_link_local(packet.kind)             ? bytes_of_control(port, packet, arrives)
                      : packet.kind == PacketKind::kFairRate ? bytes_of_cnp(port, packet)
                                                             : bytes_of(packet);
   captures_[entry.switch_index]->add(entry.port_id, time, bytes,
@@ -69,15 +71,28 @@ std::span<const std::byte> FrameTap::bytes_of(const Packet& packet) {
   const FrameLayout layout = write_frame_headers(address, packet.roce, packet.payload_length, frame_);
   seal_frame(layout, frame_);
   if ((packet.frame_slot & kDamagedBit) != 0) frame_[layout.icrc] ^= std::byte{1};
+  if (packet.kind == PacketKind::kEscaping) {
+    const auto grown = insert_shim(frame_, layout.length, kEscapeShim, packet.roce.shim_hops, {});
+    return std::span(frame_).first(grown.value_or(layout.length));
+  }
   return std::span(frame_).first(layout.length);
 }
 
-std::span<const std::byte> FrameTap::bytes_of_pfc(std::uint32_t port, const Packet& packet, bool arrives) {
+std::span<const std::byte> FrameTap::bytes_of_control(std::uint32_t port, const Packet& packet,
+                                                      bool arrives) {
   const lockstep::PortEntry& entry = plan_.segment.ports[port];
   const bool from_switch = arrives && entry.peer_port != lockstep::kNoSlot;
   const auto& sender = from_switch ? plan_.segment.ports[entry.peer_port] : entry;
   const std::span<std::byte, PfcFrame::kSize> bytes = std::span(frame_).first<PfcFrame::kSize>();
-  pfc_of(packet).write(bytes, lockstep::mac_of(sender));
+  if (packet.kind == PacketKind::kPfc) {
+    pfc_of(packet).write(bytes, lockstep::mac_of(sender));
+  } else {
+    const EscapeToken token = escape_token_of(packet);
+    EscapeTokenFrame frame{token.tc, token.hops, 0, 0, token.dest};
+    frame.source = plan_.segment.hosts[token.source.value].ipv4;
+    frame.destination = plan_.segment.hosts[token.destination.value].ipv4;
+    frame.write(bytes, lockstep::mac_of(sender));
+  }
   return bytes;
 }
 

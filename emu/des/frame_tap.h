@@ -23,7 +23,7 @@ class FrameTap final : public PortTap {
  private:
   std::span<const std::byte> bytes_of(const Packet& packet);
   std::span<const std::byte> bytes_of_cnp(std::uint32_t port, const Packet& packet);
-  std::span<const std::byte> bytes_of_pfc(std::uint32_t port, const Packet& packet, bool arrives);
+  std::span<const std::byte> bytes_of_control(std::uint32_t port, const Packet& packet, bool arrives);
 
   const RunPlan& plan_;
   std::vector<std::unique_ptr<SwitchCapture>> captures_;  // by switch

@@ -178,12 +178,14 @@ void Network::settle(Time end) {
   if (sinks_.tap != nullptr) sinks_.tap->commit(end);
 }
 
-// PFC ends at the switch; feedback takes the rule without a bucket, as what is not RoCE does in the live
-// engine.
+// PFC and tokens end at the switch; feedback takes the rule without a bucket, as what is not RoCE does in the
+// live engine.
 void Network::arrive_from_switches(const PortEdge& edge, PacketRef&& packet, Time due) {
-  if (packet->kind == PacketKind::kPfc) return edge.node->deliver(edge.id, {}, std::move(packet), due);
+  if (is_link_local(packet->kind)) return edge.node->deliver(edge.id, {}, std::move(packet), due);
   const Forwarding& rules = rerouted_.empty() ? forwarding_ : forwarding_at(due);
-  const PortId* out = rules.out_unbucketed(edge.switch_index, packet->dst);
+  const PortId* out = packet->kind == PacketKind::kFairRate
+                          ? rules.out_unbucketed(edge.switch_index, packet->dst)
+                          : rules.out(edge.switch_index, packet->dst, udp_src_port_of(*packet));
   edge.node->deliver(edge.id, {out, out != nullptr ? 1u : 0u}, std::move(packet), due);
 }
 

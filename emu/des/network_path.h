@@ -46,14 +46,14 @@ namespace rocelab::des {
     name_flow(*packet);
   if (sinks_.tap != nullptr) sinks_.tap->on_frame(port, departure, *packet, false);
   if (!schedules_.empty() && dies(port, false, *packet, departure, due)) return;
-  if (edge.faults_out && packet->kind != PacketKind::kPfc && !link(port).out.cross(*packet))
+  if (edge.faults_out && !is_link_local(packet->kind) && !link(port).out.cross(*packet))
     return lose(port, *packet, departure, kLinkLoss);
   if (edge.peer_port != lockstep::kNoSlot) {
     arrive_at_switch(edge.peer_port, std::move(packet), due);
   } else if (edge.peer_host != nullptr) {
     edge.peer_host->deliver(std::move(packet), due);
     note(edge.peer_index, due);
-  } else if (packet->kind != PacketKind::kPfc) {
+  } else if (!is_link_local(packet->kind)) {
     ++link(port).out.counters().undeliverable_frames;
   }
 }

@@ -55,6 +55,19 @@ void read_pfc(ConfigSection section, PfcConfig& pfc) {
   section.finish();
 }
 
+void read_escape(ConfigSection section, EscapeConfig& escape) {
+  escape.enabled = section.boolean("enabled", escape.enabled);
+  escape.letter = section.choice("form", {"fixed", "letter"}, 0) == 1;
+  escape.tokens = static_cast<std::uint16_t>(section.integer("tokens", escape.tokens, 1, 1024));
+  if (!section.is_word("period", "2-link-delays", !section.has("period"))) {
+    escape.period = section.duration("period", escape.period);
+    if (escape.period.ps() <= 0) section.fail_at("period", "must be more than 0");
+  }
+  escape.reclaim = section.duration("reclaim", escape.reclaim);
+  if (escape.reclaim.ps() <= 0) section.fail_at("reclaim", "must be more than 0");
+  section.finish();
+}
+
 }  // namespace
 
 SwitchConfig read_switch(ConfigSection section, bool pfc, const CcPreset& congestion_control) {
@@ -75,6 +88,9 @@ SwitchConfig read_switch(ConfigSection section, bool pfc, const CcPreset& conges
   read_classes(section, config);
   read_pfc(section.table("pfc"), config.pfc);
   read_ecn(section.table("ecn"), config, congestion_control);
+  read_escape(section.table("escape"), config.escape);
+  if (config.escape.enabled && !pfc)
+    section.fail_at("escape", "needs PFC: give the label a transport with it, such as \"roce+pfc\"");
   section.finish();
   return config;
 }

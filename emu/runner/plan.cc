@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <tuple>
 
+#include "base/wire/etf.h"
 #include "base/wire/rocc_cnp.h"
 #include "emu/runner/formula.h"
 #include "emu/runner/link_events.h"
@@ -210,6 +211,8 @@ class Planner {
     segment.seed = plan_.seed;
     segment.vfs_per_host = settings_.nic.vfs;
     segment.max_frame_bytes = static_cast<std::uint32_t>(plan_.wire_mtu.count());
+    if (plan_.settings.switches.escape.enabled)
+      segment.max_frame_bytes += static_cast<std::uint32_t>(kEscapeShimBytes);
     segment.pace = settings_.engine.pace;
     segment.sample_interval = settings_.engine.sample_interval;
     segment.poll_interval = settings_.engine.poll_interval;

@@ -125,6 +125,7 @@ class Fabric {
   void deliver(Passing& passing);
   void run(Node& node);
   void depart(Port& port, PacketRef packet, Time departure, Time due);
+  void write_shim(Packet& packet);
   void write_cnp(Port& port, Packet& packet);
   void lose(Port& port, const Packet& packet, Time when);
   bool belongs_to_run(const Packet& packet) const;

@@ -5,7 +5,9 @@
 #include <string>
 
 #include "base/check.h"
+#include "base/wire/etf.h"
 #include "base/wire/rocc_cnp.h"
+#include "base/wire/shim.h"
 #include "lockstep/host_identity.h"
 #include "ovs_patches/netdev/fabric.h"
 
@@ -71,7 +73,7 @@ void Fabric::arrive_from_host(std::uint32_t index, HostLink::Arrival& a) {
 
 void Fabric::arrive_from_switch(std::uint32_t index, PacketRef packet) {
   Port& port = ports_[index];
-  if (packet->kind == PacketKind::kPfc) {
+  if (is_link_local(packet->kind)) {
     capture(port, packet->due, *packet, PcapngDirection::kInbound);
     const Time due = packet->due;
     port.node.node.deliver(port.id, {}, std::move(packet), due);
@@ -179,9 +181,11 @@ void Fabric::depart(Port& port, PacketRef packet, Time departure, Time due) {
   if (due < (port.host ? coordinator_.now() : end_))  // it would come too late
     throw RunError(std::string("the lookahead is larger than the link at ") + port.entry.interface);
   if (packet->kind == PacketKind::kFairRate && packet->frame_slot == kNoFrame) write_cnp(port, *packet);
-  if (packet->kind != PacketKind::kPfc && packet->ecn == Ecn::kCe) write_ce(bytes_of(*packet));
+  if (packet->roce.shim_hops != 0) write_shim(*packet);
+  if (!is_link_local(packet->kind) && packet->ecn == Ecn::kCe) write_ce(bytes_of(*packet));
   capture(port, departure, *packet, PcapngDirection::kOutbound);
-  if (packet->kind == PacketKind::kPfc) {
+  if (is_link_local(packet->kind)) {
+    RL_CHECK(packet->kind == PacketKind::kPfc || !port.host);  // tokens go to switches only
     if (port.host) return port.host->deliver_pfc(pfc_of(*packet), mac_of(port.entry), due);
   } else {
     if (!port.out.cross(*packet, bytes_of(*packet))) return lose(port, *packet, departure);
@@ -195,6 +199,25 @@ void Fabric::depart(Port& port, PacketRef packet, Time departure, Time due) {
   }
   ports_[port.peer].inbox.push_back(std::move(packet));
   refresh(port.peer);
+}
+
+// Escape's shim, in the bytes as in the packet.
+void Fabric::write_shim(Packet& packet) {
+  const std::span<std::byte> room = segment_.frame(packet.frame_slot);
+  if (packet.roce.shim_hops == kShimToRemove) {
+    const auto frame = room.first(packet.frame_length + kEscapeShimBytes);
+    if (find_shim(frame)) RL_CHECK(remove_shim(frame) == packet.frame_length);
+    packet.roce.shim_hops = 0;
+    return;
+  }
+  if (const auto place = find_shim(room.first(packet.frame_length))) {
+    const ShimHeader header{kEscapeShim, 0, packet.roce.shim_hops};
+    header.write(room.subspan(place->offset).first<ShimHeader::kSize>());
+    return;
+  }
+  const auto grown =
+      insert_shim(room, packet.frame_length - kEscapeShimBytes, kEscapeShim, packet.roce.shim_hops, {});
+  RL_CHECK(grown == packet.frame_length);
 }
 
 // Feedback leaves the switch that made it: it gets its bytes.
@@ -230,7 +253,16 @@ void Fabric::lose(Port& port, const Packet& packet, Time when) {
 
 void Fabric::capture(Port& port, Time time, const Packet& packet, PcapngDirection direction) {
   if (!port.node.capture) return;
-  if (packet.kind == PacketKind::kPfc) {
+  if (packet.kind == PacketKind::kEscapeToken) {
+    const EscapeToken token = escape_token_of(packet);
+    EscapeTokenFrame frame{token.tc, token.hops, 0, 0, token.dest};
+    frame.source = segment_.hosts()[token.source.value].ipv4;
+    frame.destination = segment_.hosts()[token.destination.value].ipv4;
+    const bool inbound = direction == PcapngDirection::kInbound;
+    std::array<std::byte, EscapeTokenFrame::kSize> bytes;
+    frame.write(bytes, mac_of((inbound ? ports_[port.peer] : port).entry));
+    port.node.capture->add(port.id.value, time, bytes, direction);
+  } else if (packet.kind == PacketKind::kPfc) {
     std::array<std::byte, PfcFrame::kSize> bytes;
     const bool inbound = direction == PcapngDirection::kInbound;
     const auto& sender = inbound && port.peer != lockstep::kNoSlot ? ports_[port.peer].entry : port.entry;

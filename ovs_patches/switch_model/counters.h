@@ -45,7 +45,10 @@ enum class SwitchDropReason : std::uint8_t {
       X(lossless_drops)               /* of the drops: frames of a lossless class */       \
       X(ecn_marked) X(rx_pfc_ignored) /* PFC frames received while PFC is disabled */       \
       X(drops_forged)                 /* feedback that only switches make, from a host */    \
-      X(rocc_cnps)                    /* RoCC: CNPs that this port's congestion points made */
+      X(rocc_cnps)                    /* RoCC: CNPs that this port's congestion points made */                            \
+      X(escape_tokens_sent)    /* Escape: ETFs, own and passed on */                         \
+      X(escape_tokens_ignored) /* received with an empty pool, or for a flow that is not here */ \
+      X(escaped_frames)        /* taken out of this port's queues by tokens */
 
 #define ROCELAB_SWITCH_CLASS_COUNTERS(X)                                              \
   X(xoff_sent) /* PFC frames that paused the class at the peer, refreshes included */ \

@@ -33,6 +33,8 @@ PfcThresholds thresholds_for(const SwitchConfig& config, const PortConfig& link)
     t.headroom = config.ingress_buffer - pfc.xoff;
   } else {
     t.headroom = headroom_for(link, config.max_frame, response_time_of(config, link));
+    if (config.escape.enabled && link.peer == PeerKind::kSwitch)
+      t.headroom += config.max_frame * config.escape.tokens;
   }
   t.xoff = pfc.xoff != kComputed ? pfc.xoff : config.ingress_buffer - t.headroom;
   t.xon = pfc.xon != kComputed ? pfc.xon : t.xoff - config.max_frame * pfc.xon_frames;

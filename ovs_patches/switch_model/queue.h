@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -71,6 +72,22 @@ class EgressQueues {
   Bytes bytes(PortId out, Tc tc) const { return queues_[index(out, tc)].bytes; }
   Bytes peak_bytes(PortId out, Tc tc) const { return queues_[index(out, tc)].peak; }  // so far
   bool empty(PortId out, Tc tc) const { return queues_[index(out, tc)].frames == 0; }
+  // Takes out the first frame for which matches(const Packet&) holds; round robin: ingress by ingress. Null:
+  // there is none.
+  template <class Match>
+  std::optional<Frame> extract(PortId out, Tc tc, Match&& matches) {
+    const std::size_t at = index(out, tc);
+    if (rotations_.empty()) return extract_from(queues_[at].fifo, queues_[at], matches);
+    Rotation& rotation = rotations_[at];
+    for (std::size_t in = 0; in < rotation.by_ingress.size(); ++in) {
+      Fifo& fifo = rotation.by_ingress[in];
+      std::optional<Frame> frame = extract_from(fifo, queues_[at], matches);
+      if (!frame) continue;
+      if (fifo.head == kNil) rotation.waiting[in / 64] &= ~(std::uint64_t{1} << (in % 64));
+      return frame;
+    }
+    return std::nullopt;
+  }
   // f(const Packet&, PortId in) of every frame that waits, from the head; round robin: ingress by ingress.
   template <class F>
   void for_each(PortId out, Tc tc, F&& f) const {
@@ -107,6 +124,23 @@ class EgressQueues {
     std::uint64_t frames = 0;
   };
 
+  template <class Match>
+  std::optional<Frame> extract_from(Fifo& fifo, Queue& queue, Match&& matches) {
+    std::uint32_t before = kNil;
+    for (std::uint32_t n = fifo.head; n != kNil; before = n, n = nodes_[n].next) {
+      Node& node = nodes_[n];
+      if (!matches(static_cast<const Packet&>(*node.frame.packet))) continue;
+      (before == kNil ? fifo.head : nodes_[before].next) = node.next;
+      if (fifo.tail == n) fifo.tail = before;
+      queue.bytes -= Bytes::from_count(node.length);
+      --queue.frames;
+      --frames_;
+      node.next = free_;
+      free_ = n;
+      return std::move(node.frame);
+    }
+    return std::nullopt;
+  }
   static std::size_t index(PortId out, Tc tc) { return out.value * std::size_t{kTrafficClasses} + tc.value; }
   std::uint32_t new_node() {
     if (free_ == kNil) [[unlikely]]

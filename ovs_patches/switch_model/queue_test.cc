@@ -80,5 +80,29 @@ TEST(EgressQueuesTest, QueuesOfPortsAndClassesAreApart) {
   EXPECT_EQ(f.queues.frames(), 3u);
 }
 
+TEST(EgressQueuesTest, ExtractTakesTheFirstThatMatchesAndLeavesTheOrderOfTheRest) {
+  for (const QueueOrder order : {QueueOrder::kFifo, QueueOrder::kRoundRobin}) {
+    Fixture f(order);
+    for (int psn = 1; psn <= 6; ++psn) f.push(psn % 2, static_cast<std::uint32_t>(psn), 100_B);
+    const auto take = [&](std::uint32_t psn) {
+      return f.queues.extract(port(1), tc(3), [&](const Packet& p) { return p.roce.psn.value() == psn; });
+    };
+    for (const std::uint32_t psn : {3u, 6u, 1u}) {  // inside, at the tail, at the head
+      const auto frame = take(psn);
+      ASSERT_TRUE(frame) << psn;
+      EXPECT_EQ(frame->packet->roce.psn.value(), psn);
+      EXPECT_EQ(frame->in, port(static_cast<int>(psn % 2)));
+    }
+    EXPECT_FALSE(take(3));
+    EXPECT_EQ(f.queues.bytes(port(1), tc(3)), 300_B);
+    EXPECT_EQ(f.queues.frames(), 3u);
+    f.push(1, 7, 100_B);
+    const std::vector<int> fifo{2, 4, 5, 7}, rotation{2, 5, 4, 7};
+    EXPECT_EQ(f.drain(), order == QueueOrder::kFifo ? fifo : rotation);
+    EXPECT_FALSE(take(2)) << "an empty queue";
+    EXPECT_EQ(f.pool.in_use(), 0u);
+  }
+}
+
 }  // namespace
 }  // namespace rocelab

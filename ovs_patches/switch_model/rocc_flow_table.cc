@@ -14,10 +14,10 @@ class FlowsInQueue final : public RoccFlowTable {
  public:
   bool wants_frames() const override { return false; }
   bool wants_queue() const override { return true; }
-  void on_queued(const RoccFlow& flow) override {
+  void on_queued(const SwitchFlow& flow) override {
     if (seen_.insert(flow.key())) flows_.push_back(flow);
   }
-  const std::vector<RoccFlow>& take(Time /*now*/) override {
+  const std::vector<SwitchFlow>& take(Time /*now*/) override {
     taken_.swap(flows_);
     flows_.clear();
     seen_.clear();
@@ -26,7 +26,7 @@ class FlowsInQueue final : public RoccFlowTable {
 
  private:
   RoccFlowSet seen_;
-  std::vector<RoccFlow> flows_, taken_;
+  std::vector<SwitchFlow> flows_, taken_;
 };
 
 // 3.3.4, 2: at most F_max / F_min flows, "in conjunction with a simple age-based flow eviction mechanism":
@@ -36,7 +36,7 @@ class AgeBounded final : public RoccFlowTable {
   AgeBounded(std::size_t entries, Duration max_age) : entries_(entries), max_age_(max_age) {}
   bool wants_frames() const override { return true; }
   bool wants_queue() const override { return false; }
-  void on_frame(const RoccFlow& flow, Time now) override {
+  void on_frame(const SwitchFlow& flow, Time now) override {
     for (Entry& e : table_) {
       if (e.flow.key() != flow.key()) continue;
       e = {flow, now};
@@ -48,7 +48,7 @@ class AgeBounded final : public RoccFlowTable {
     }
     *std::ranges::min_element(table_, {}, &Entry::last) = {flow, now};
   }
-  const std::vector<RoccFlow>& take(Time now) override {
+  const std::vector<SwitchFlow>& take(Time now) override {
     std::erase_if(table_, [&](const Entry& e) { return now - e.last > max_age_; });
     taken_.clear();
     for (const Entry& e : table_) taken_.push_back(e.flow);
@@ -57,13 +57,13 @@ class AgeBounded final : public RoccFlowTable {
 
  private:
   struct Entry {
-    RoccFlow flow;
+    SwitchFlow flow;
     Time last;
   };
   std::size_t entries_;
   Duration max_age_;
   std::vector<Entry> table_;
-  std::vector<RoccFlow> taken_;
+  std::vector<SwitchFlow> taken_;
 };
 
 // ElephantTrap (Lu, Wang, Prabhakar, Bonomi, Hot Interconnects 2007; [60] of seed 000): sampled frames count
@@ -76,7 +76,7 @@ class ElephantTrap final : public RoccFlowTable {
       : table_(entries), sampling_(sampling), rng_(rng) {}
   bool wants_frames() const override { return true; }
   bool wants_queue() const override { return false; }
-  void on_frame(const RoccFlow& flow, Time /*now*/) override {
+  void on_frame(const SwitchFlow& flow, Time /*now*/) override {
     if (!rng_.bernoulli(sampling_)) return;
     for (Entry& e : table_) {
       if (!e.used || e.flow.key() != flow.key()) continue;
@@ -93,7 +93,7 @@ class ElephantTrap final : public RoccFlowTable {
       under.count /= 2;
     }
   }
-  const std::vector<RoccFlow>& take(Time /*now*/) override {
+  const std::vector<SwitchFlow>& take(Time /*now*/) override {
     taken_.clear();
     for (const Entry& e : table_)
       if (e.used) taken_.push_back(e.flow);
@@ -102,7 +102,7 @@ class ElephantTrap final : public RoccFlowTable {
 
  private:
   struct Entry {
-    RoccFlow flow{};
+    SwitchFlow flow{};
     std::uint32_t count = 0;
     bool used = false;
   };
@@ -110,7 +110,7 @@ class ElephantTrap final : public RoccFlowTable {
   std::size_t hand_ = 0;
   double sampling_;
   Rng rng_;
-  std::vector<RoccFlow> taken_;
+  std::vector<SwitchFlow> taken_;
 };
 
 }  // namespace

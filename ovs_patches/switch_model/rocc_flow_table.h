@@ -1,7 +1,7 @@
 // RoccFlowTable: which flows of a congestion point get its feedback. Source: seed 000, 3.3.4: the paper
 // leaves the table open, so that it is a strategy here: flows in the queue (its default, 1), age-bounded (2),
-// ElephantTrap (4). A flow is what a queue pair sends: its source, destination and destination QPN; the port
-// by which its last frame came is the way back to its source. No clock, no queue: both come in.
+// ElephantTrap (4). The port by which a flow's last frame came is the way back to its source. No clock, no
+// queue: both come in.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +12,7 @@
 #include "base/packet.h"
 #include "base/rng.h"
 #include "base/units.h"
+#include "ovs_patches/switch_model/switch_flow.h"
 
 namespace rocelab {
 
@@ -24,23 +25,10 @@ struct RoccFlowTableParams {
   double sampling = 1.0 / 32;  // kElephantTrap: share of frames that are looked at
 };
 
-struct RoccFlow {
-  NodeId source, destination;
-  Qpn dest;
-  PortId in;  // not part of the identity
-  std::uint64_t key() const {
-    return std::uint64_t{source.value} << 40 | std::uint64_t{destination.value} << 24 | dest.value;
-  }
-};
-
 // Feedback concerns what a source paces, frames with payload, and goes between IPv4 addresses of the run.
 inline bool rocc_counts(const Packet& packet) {
   return packet.kind == PacketKind::kData && packet.payload_length > 0 && packet.dst != kNoNode;
 }
-inline RoccFlow rocc_flow_of(const Packet& packet, PortId in) {
-  return {packet.src, packet.dst, packet.roce.dest, in};
-}
-
 // A set of keys that is emptied often: open addressing, a stamp per slot.
 class RoccFlowSet {
  public:
@@ -64,11 +52,11 @@ class RoccFlowTable {
   virtual ~RoccFlowTable() = default;
   virtual bool wants_frames() const = 0;  // on_frame() of every frame that joins the queue
   virtual bool wants_queue() const = 0;   // on_queued() of every frame that stands in it, before take()
-  virtual void on_frame(const RoccFlow& /*flow*/, Time /*now*/) {}
-  virtual void on_queued(const RoccFlow& /*flow*/) {}
+  virtual void on_frame(const SwitchFlow& /*flow*/, Time /*now*/) {}
+  virtual void on_queued(const SwitchFlow& /*flow*/) {}
   // At the end of a period: the flows to tell, each once, in an order of the table's own. Valid until the
   // next call.
-  virtual const std::vector<RoccFlow>& take(Time now) = 0;
+  virtual const std::vector<SwitchFlow>& take(Time now) = 0;
 };
 
 // `most`: F_max / F_min of the congestion point; `rng`: a stream of its own.

@@ -9,13 +9,13 @@
 namespace rocelab {
 namespace {
 
-RoccFlow flow(int n, int in = 0) {
+SwitchFlow flow(int n, int in = 0) {
   return {NodeId{static_cast<std::uint16_t>(n)}, NodeId{99}, Qpn{static_cast<std::uint32_t>(4096 + n)},
           PortId{static_cast<std::uint16_t>(in)}};
 }
-std::vector<int> sources(const std::vector<RoccFlow>& flows) {
+std::vector<int> sources(const std::vector<SwitchFlow>& flows) {
   std::vector<int> result;
-  for (const RoccFlow& f : flows) result.push_back(f.source.value);
+  for (const SwitchFlow& f : flows) result.push_back(f.source.value);
   return result;
 }
 Time at(Duration since) { return Time::zero() + since; }
@@ -63,7 +63,7 @@ TEST(RoccFlowTableTest, ByAgeAFullTableGivesUpTheFlowThatWasSilentLongest) {
   for (const int n : {1, 2, 3}) table->on_frame(flow(n), at(n * 1_us));
   table->on_frame(flow(1, 7), at(4_us));  // by another way now
   table->on_frame(flow(4), at(5_us));     // in place of 2
-  const std::vector<RoccFlow>& told = table->take(at(6_us));
+  const std::vector<SwitchFlow>& told = table->take(at(6_us));
   EXPECT_EQ(sources(told), (std::vector{1, 4, 3}));
   EXPECT_EQ(told[0].in.value, 7);
 }

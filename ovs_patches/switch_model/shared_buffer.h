@@ -37,6 +37,15 @@ class SharedBuffer {
     pool_used_ += shared_part(at) - shared_before;
     return true;
   }
+  // A frame that has its place already (Escape's tokens reserve them): never refused.
+  void charge_reserved(PortId in, Tc tc, Bytes frame) {
+    Ingress& at = ingress_of(in, tc);
+    const Bytes over = frame - std::clamp(threshold(at) - level(at), 0_B, frame);
+    const Bytes shared_before = shared_part(at);
+    at.hold(frame);
+    at.in_headroom += over;
+    pool_used_ += shared_part(at) - shared_before;
+  }
   // Lossy frames are asked for first, then charged once if at least one copy is queued.
   bool egress_takes(Bytes queue, Bytes frame) const {
     if (!lossy_in_pool_) return queue + frame <= egress_limit_;

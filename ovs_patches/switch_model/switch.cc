@@ -49,6 +49,7 @@ Switch::Impl::Impl(const SwitchConfig& c, std::span<const PortConfig> port_confi
   ports.reserve(port_configs.size());
   for (const PortConfig& port_config : port_configs) ports.emplace_back(c, port_config);
   if (c.rocc.enabled) add_congestion_points(rng.fork("rocc"));
+  if (c.escape.enabled) add_escape();
 }
 
 PacketRef Switch::Impl::make_pfc(Port& port, Time now) {
@@ -68,6 +69,14 @@ void Switch::Impl::request_pause(PauseOwner owner, PortId ingress, Tc tc, bool o
   if (!port.requests.request(static_cast<unsigned>(owner), tc, on)) return;
   trace_class(on ? TraceKind::kXoff : TraceKind::kXon, ingress, tc, buffer.held(ingress, tc), now);
   if (idle && port.has_more()) list_ready(ingress, port);
+  if (on && port.escape) escape_asked(ingress, port, now);
+}
+
+// Mechanisms that see frames join; each says in Port::watched whether it still needs to.
+void Switch::Impl::joined(PortId out, PortId in, const Packet& packet, Time now) {
+  Port& port = at(out);
+  if ((port.cp_wants & bit_of(packet.tc)) != 0) cp_enqueued(out, in, packet, now);
+  if (port.escape && lossless(packet.tc)) escape_joined(port, in, packet);
 }
 
 void Switch::Impl::trace_changes(PortId port, PauseState::Change change, Time now) {
@@ -81,7 +90,8 @@ void Switch::Impl::trace_changes(PortId port, PauseState::Change change, Time no
 }
 
 void Switch::Impl::set_timer(PortId port_id, const Port& port) {
-  const Time next = std::min({port.requests.next_timeout(), port.pauses.next_timeout(), port.cp_next});
+  Time next = std::min({port.requests.next_timeout(), port.pauses.next_timeout(), port.cp_next});
+  if (port.escape) next = std::min({next, port.escape->next, port.escape->reclaim_at});
   if (next != timers.time_of(port_id.value)) timers.set(port_id.value, next);
 }
 
@@ -103,11 +113,14 @@ void Switch::on_packet(PortId in, std::span<const PortId> outs, PacketRef packet
   // What is not kept goes back to its pool here.
   if (packet->kind == PacketKind::kFairRate)
     impl_->receive_feedback(in, outs, std::move(packet), now);
+  else if (packet->kind == PacketKind::kEscaping)
+    impl_->receive_escaping(in, outs, std::move(packet), now);
   else
     impl_->receive(in, outs, std::move(packet), now);
 }
 
 void Switch::on_control(PortId port_id, const Packet& pfc, Time now) {
+  if (pfc.kind == PacketKind::kEscapeToken) return impl_->receive_token(port_id, pfc, now);
   Impl::Port& port = impl_->at(port_id);
   PfcFrame frame = pfc_of(pfc);
   frame.class_enable &= impl_->lossless_classes;
@@ -134,6 +147,7 @@ void Switch::on_timeout(Time now) {
     impl_->trace_changes(port_id, port.pauses.on_timeout(now), now);
     if (idle && port.has_more()) impl_->list_ready(port_id, port);
     if (port.cp_next <= now) impl_->cp_timeout(port_id, port, now);
+    if (port.escape) impl_->escape_timeout(port_id, port, now);
     impl_->set_timer(port_id, port);
   }
 }

@@ -98,6 +98,13 @@ std::string problem_of_switch(const SwitchConfig& config) {
     if (!(table.sampling > 0 && table.sampling <= 1) || table.max_age <= 0_ps || table.entries > 1'000'000)
       return "RoCC's flow table: sampling must be above 0 up to 1, the age more than 0, at most 1e6 entries";
   }
+  if (config.escape.enabled) {
+    const EscapeConfig& escape = config.escape;
+    if (!config.pfc.enabled) return "Escape needs PFC";
+    if (escape.tokens < 1 || escape.tokens > 1024) return "Escape's pool must have 1 to 1024 tokens";
+    if (escape.period < 0_ps || escape.reclaim <= 0_ps)
+      return "Escape's period must not be negative, and its reclaim interval more than 0";
+  }
   for (const auto tc : config.dscp_to_tc) {
     if (tc >= kTrafficClasses) return "the DSCP map names class " + std::to_string(tc) + ", there are 0 to 7";
   }

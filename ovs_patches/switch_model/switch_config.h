@@ -73,6 +73,16 @@ struct RoccConfig {
   RoccFlowTableParams table{};
 };
 
+// Escape (escape.h, switch_escape.cc): frames of flows that are blocked behind a paused queue and could go on
+// leave it by tokens.
+struct EscapeConfig {
+  bool enabled = false;
+  bool letter = false;       // algorithm 3 to the letter, whose token pools leak; DEVIATIONS.md#escape
+  std::uint16_t tokens = 8;  // places in a port's dedicated queue: its pool; the paper gives no number
+  Duration period{};         // Delta^esc; 0: twice the link's delay (4.3.2)
+  Duration reclaim = 1_ms;   // 4.3.3, 5: an interval in which unused tokens are missed
+};
+
 enum class QueueOrder : std::uint8_t {
   kFifo,
   kRoundRobin,  // packet by packet over the ingress ports: the papers' virtual output queues
@@ -115,6 +125,7 @@ struct SwitchConfig {
   Classify classify = Classify::kDscp;
   PfcConfig pfc;
   RoccConfig rocc;
+  EscapeConfig escape;
   std::array<ClassConfig, kTrafficClasses> classes = default_classes();
   std::array<std::uint8_t, 64> dscp_to_tc = default_dscp_map();
   std::array<std::uint8_t, 8> pcp_to_tc = {0, 1, 2, 3, 4, 5, 6, 7};

@@ -10,7 +10,9 @@
 
 #include "base/check.h"
 #include "base/packet.h"
+#include "base/ring.h"
 #include "base/trace.h"
+#include "ovs_patches/switch_model/escape.h"
 #include "ovs_patches/switch_model/pfc.h"
 #include "ovs_patches/switch_model/queue.h"
 #include "ovs_patches/switch_model/red_ecn.h"
@@ -32,12 +34,33 @@ struct Switch::Impl {
     std::unique_ptr<RoccFlowTable> flows;
     Time next = Time::never();  // end of the present period; never: at rest
   };
+  // Escape: a frame in a port's dedicated queue. One that was taken out of the port's own queue has its place
+  // in the ingress accounting still; `reserved`: a token of this port has reserved its place.
+  struct EscapingFrame {
+    PacketRef packet;
+    PortId in;
+    std::uint32_t share = EgressQueues::kNoShare;
+    Bytes charged;
+    bool reserved = false;
+  };
+  struct EscapePort {
+    explicit EscapePort(const EscapeConfig& c) : pool(c.tokens, c.letter), flows(c.tokens) {}
+    EscapePool pool;
+    EscapeFlows flows;          // that traversed the port
+    Ring<EscapingFrame> queue;  // the dedicated queue
+    Ring<PacketRef> tokens;     // that wait for the port: control frames
+    Duration period{};          // Delta^esc
+    Time next = Time::never();  // of TriggerEscape while the port asks its peer to pause
+    Time reclaim_at = Time::never();
+  };
   // What every frame looks at comes first, in two cache lines.
   struct alignas(64) Port {
     Port(const SwitchConfig& config, const PortConfig& port_config);
     TcMask waiting = 0;      // classes with frames queued for this port
     bool in_ready = false;   // listed in `ready`
-    TcMask cp_wants = 0;     // classes whose congestion point is to see the next frame that joins
+    bool urgent = false;     // Escape: tokens or escaping frames wait
+    TcMask watched = 0;      // classes of which a mechanism is to see the frames that join: joined()
+    TcMask cp_wants = 0;     // of these: their congestion point
     PauseRequests requests;  // as ingress: what we ask of the peer
     PauseState pauses;       // as egress: what the peer asked of us
     Scheduler scheduler;
@@ -45,9 +68,10 @@ struct Switch::Impl {
     PortConfig config;
     std::vector<CongestionPoint> congestion_points;
     Time cp_next = Time::never();
+    std::unique_ptr<EscapePort> escape;  // null: off
 
     TcMask sendable() const { return static_cast<TcMask>(waiting & ~pauses.paused()); }
-    bool has_more() const { return requests.frame_due() || sendable() != 0; }
+    bool has_more() const { return requests.frame_due() || urgent || sendable() != 0; }
   };
   // A frame with several outputs: stored and charged once, given back with its last copy.
   struct Share {
@@ -78,12 +102,31 @@ struct Switch::Impl {
   void receive_feedback(PortId in, std::span<const PortId> outs, PacketRef&& packet,
                         Time now);  // drops: left to the caller
 
+  void joined(PortId out, PortId in, const Packet& packet, Time now);
+
+  // --- switch_escape.cc
+  void add_escape();
+  void escape_joined(Port& port, PortId in, const Packet& packet);
+  void escape_asked(PortId ingress, Port& port, Time now);
+  void escape_timeout(PortId port_id, Port& port, Time now);
+  void clear_hol_block(PortId ingress, Tc tc, Time now);
+  void take_token(PortId port_id, Port& port, Time now);
+  void send_token(PortId ingress, const SwitchFlow& flow, Tc tc, std::uint16_t hops);
+  void receive_token(PortId egress, const Packet& packet, Time now);
+  void let_escape(PortId egress, Port& port, EgressQueues::Frame frame, std::uint8_t hops, bool reserved);
+  std::optional<EgressQueues::Frame> extract_first(PortId egress, Tc tc, std::uint64_t flow);
+  void exchange(PortId in, PortId out, EgressQueues::Frame older, PacketRef&& packet, Time now);
+  void queue_escaping(PortId egress, Port& port, EscapingFrame frame);
+  void receive_escaping(PortId in, std::span<const PortId> outs, PacketRef&& packet,
+                        Time now);  // drops: left to the caller
+  PacketRef transmit_urgent(Port& port, Time now);
+
   // --- switch_rocc.cc
   void add_congestion_points(const Rng& rng);
   void cp_enqueued(PortId out, PortId in, const Packet& packet, Time now);
   void cp_timeout(PortId port_id, Port& port, Time now);
   void notify_flows(PortId port_id, CongestionPoint& point, Time now);
-  void send_cnp(PortId port_id, const RoccFlow& flow, std::uint32_t rate, Time now);
+  void send_cnp(PortId port_id, const SwitchFlow& flow, std::uint32_t rate, Time now);
 
   // --- switch.cc: the way out, pauses
   PacketRef transmit(PortId port_id, Port& port, Time now);
@@ -111,6 +154,7 @@ struct Switch::Impl {
   std::vector<PortId> ready, taken;
   std::vector<Share> shares;
   std::vector<std::uint32_t> free_shares;
+  std::uint64_t escaping_frames = 0;  // in all dedicated queues
 };
 
 }  // namespace rocelab

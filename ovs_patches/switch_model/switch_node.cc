@@ -49,12 +49,12 @@ void SwitchNode::arrive() {
 
 void SwitchNode::arrive_from_switches(ArrivalQueue::Arrival& arrival) {
   const Time now = arrival.due;
-  if (arrival.packet->kind == PacketKind::kPfc) {
+  if (is_link_local(arrival.packet->kind)) {
     switch_.on_control(arrival.in, *arrival.packet, now);
     if (frames_ != nullptr && arrival.packet->frame_slot != kNoFrame)
       frames_->release(arrival.packet->frame_slot);
   } else {
-    switch_.impl_->receive_feedback(arrival.in, arrival.outs(), std::move(arrival.packet), now);
+    switch_.on_packet(arrival.in, arrival.outs(), std::move(arrival.packet), now);
   }
   arrival.packet.reset();
 }

@@ -37,8 +37,8 @@ namespace rocelab {
                   .psn = packet->roce.psn.value(),
                   .peer = in.value});
   }
-  if ((port.cp_wants & bit_of(tc)) != 0) [[unlikely]]
-    cp_enqueued(out, in, *packet, now);
+  if ((port.watched & bit_of(tc)) != 0) [[unlikely]]
+    joined(out, in, *packet, now);
   if (share != EgressQueues::kNoShare) ++shares[share].copies;
   queues.push(out, tc, in, share, frame, std::move(packet));
   const bool idle = !port.has_more();
@@ -119,7 +119,11 @@ namespace rocelab {
 }
 
 [[gnu::always_inline]] inline PacketRef Switch::Impl::transmit(PortId port_id, Port& port, Time now) {
-  if (!port.requests.frame_due()) return dequeue(port_id, port, now);
+  if (!port.requests.frame_due()) {
+    if (port.urgent) [[unlikely]]
+      return transmit_urgent(port, now);
+    return dequeue(port_id, port, now);
+  }
   PacketRef packet = make_pfc(port, now);
   set_timer(port_id, port);
   return packet;

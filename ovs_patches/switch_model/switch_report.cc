@@ -9,7 +9,7 @@ const PortConfig& Switch::port(PortId port) const { return impl_->at(port).confi
 const SwitchConfig& Switch::config() const { return impl_->config; }
 const Classifier& Switch::classifier() const { return impl_->classifier; }
 Bytes Switch::shared_pool_used() const { return impl_->buffer.pool_used(); }
-std::uint64_t Switch::queued_frames() const { return impl_->queues.frames(); }
+std::uint64_t Switch::queued_frames() const { return impl_->queues.frames() + impl_->escaping_frames; }
 
 Bytes Switch::queue_bytes(PortId egress, Tc tc) const {
   RL_CHECK(egress.value < ports() && tc.value < kTrafficClasses);

@@ -18,6 +18,7 @@ void Switch::Impl::add_congestion_points(const Rng& rng) {
       ports[p].congestion_points.push_back(
           {Tc{tc}, RoccCp(params), make_rocc_flow_table(config.rocc.table, most, own)});
       ports[p].cp_wants |= bit_of(Tc{tc});
+      ports[p].watched |= bit_of(Tc{tc});
     }
   }
 }
@@ -29,9 +30,10 @@ void Switch::Impl::cp_enqueued(PortId out, PortId in, const Packet& packet, Time
   for (CongestionPoint& point : port.congestion_points) {
     if (point.tc != packet.tc) continue;
     if (point.flows->wants_frames()) {
-      if (rocc_counts(packet)) point.flows->on_frame(rocc_flow_of(packet, in), now);
+      if (rocc_counts(packet)) point.flows->on_frame(flow_of(packet, in), now);
     } else {
       port.cp_wants = static_cast<TcMask>(port.cp_wants & ~bit_of(packet.tc));
+      if (!port.escape) port.watched = port.cp_wants;
     }
     if (!point.next.is_never()) return;
     const Duration period = point.cp.params().period;
@@ -62,6 +64,7 @@ void Switch::Impl::cp_timeout(PortId port_id, Port& port, Time now) {
       const bool rests = point.cp.unlimited() && length == 0_B;
       point.next = rests ? Time::never() : point.next + point.cp.params().period;
       if (rests) port.cp_wants |= bit_of(point.tc);
+      if (rests) port.watched |= bit_of(point.tc);
     }
     port.cp_next = std::min(port.cp_next, point.next);
   }
@@ -70,15 +73,15 @@ void Switch::Impl::cp_timeout(PortId port_id, Port& port, Time now) {
 void Switch::Impl::notify_flows(PortId port_id, CongestionPoint& point, Time now) {
   if (point.flows->wants_queue()) {
     queues.for_each(port_id, point.tc, [&](const Packet& packet, PortId in) {
-      if (rocc_counts(packet)) point.flows->on_queued(rocc_flow_of(packet, in));
+      if (rocc_counts(packet)) point.flows->on_queued(flow_of(packet, in));
     });
   }
-  for (const RoccFlow& flow : point.flows->take(now)) send_cnp(port_id, flow, point.cp.units(), now);
+  for (const SwitchFlow& flow : point.flows->take(now)) send_cnp(port_id, flow, point.cp.units(), now);
 }
 
 // A CNP leaves by the port through which the flow came: the way back begins there. It is charged to the
 // congestion point's own port, and limited like any lossy frame; the paper lets CNPs be lost (3.3.5).
-void Switch::Impl::send_cnp(PortId port_id, const RoccFlow& flow, std::uint32_t rate, Time now) {
+void Switch::Impl::send_cnp(PortId port_id, const SwitchFlow& flow, std::uint32_t rate, Time now) {
   Port& port = at(port_id);
   PacketRef packet = pool.make();
   put_fair_rate(*packet, {.cp = port.config.cp_address, .rate = rate, .destination = 0, .dest = flow.dest});

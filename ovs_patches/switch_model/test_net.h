@@ -19,6 +19,8 @@ struct TestHost {
   std::uint32_t frames = 0;
   Time start;
   std::uint32_t sent = 0, received = 0;
+  std::map<std::uint16_t, std::uint32_t> next_from;  // per sending host: its frames so far
+  std::uint32_t out_of_order = 0, with_shim = 0;
   Time last_received;
   PauseState pauses{40_Gbps};
   std::deque<std::pair<Time, PfcFrame>> control;
@@ -56,13 +58,13 @@ class TestNet {
   }
   void route(int node, int host, int port_id) { routes[static_cast<std::size_t>(node)][host] = port_id; }
 
-  // Until nothing happens any more.
-  void run(Duration window) {
+  // Until nothing happens any more, or the next event is not before `end`.
+  void run(Duration window, Time end = Time::never()) {
     for (;;) {
       Time next = Time::never();
       for (const auto& node : nodes) next = std::min(next, node->next_event());
       for (const TestHost& host : hosts) next = std::min(next, next_event(host));
-      if (next.is_never()) return;
+      if (next.is_never() || next >= end) return;
       const Time limit = next + window;
       for (std::size_t i = 0; i < hosts.size(); ++i) run_host(static_cast<int>(i), limit);
       for (std::size_t i = 0; i < nodes.size(); ++i) run_node(i, limit);
@@ -98,6 +100,7 @@ class TestNet {
       } else {
         PacketRef packet =
             make_packet(pool, host.frame, host.traffic_class, static_cast<std::uint32_t>(index), host.sent++);
+        packet->src = NodeId{static_cast<std::uint16_t>(index)};
         packet->dst = NodeId{static_cast<std::uint16_t>(host.to)};
         host.free_at = host.now + wire_time(host.frame, host.link.rate);
         deliver(host.node, host.port_id, std::move(packet), host.free_at + host.link.delay);
@@ -105,7 +108,7 @@ class TestNet {
     }
   }
   void deliver(int node, int port_id, PacketRef packet, Time due) {
-    if (packet->kind == PacketKind::kPfc) {
+    if (is_link_local(packet->kind)) {
       nodes[static_cast<std::size_t>(node)]->deliver(port(port_id), {}, std::move(packet), due);
       return;
     }
@@ -121,6 +124,8 @@ class TestNet {
         host.control.emplace_back(due, pfc_of(*packet));
       } else {
         ++host.received;
+        host.out_of_order += packet->roce.psn.value() != host.next_from[packet->src.value]++;
+        host.with_shim += packet->kind != PacketKind::kData || packet->frame_length != 1098;
         host.last_received = due;
       }
     });

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from live_runs import HERE, SCENARIOS, live
+from rocelab import deadlock
 from rocelab.des.engine import DesEngine
 from rocelab.live.engine import LiveEngine
 from rocelab.model import RunOutcome, RunPlan
@@ -19,6 +20,7 @@ from rocelab.summary import run_summary
 pytestmark = live
 
 _SMALL = HERE.parent / "same" / "scenarios"
+_RING = SCENARIOS / "escape" / "ring_deadlock.toml"
 _CASES: list[tuple[Path, tuple[str, ...]]] = [
     (SCENARIOS / "incast.toml", ("seeds=[1, 2]",)),
     (SCENARIOS / "incast_crosstraffic.toml", ("seeds=[1]",)),
@@ -27,6 +29,7 @@ _CASES: list[tuple[Path, tuple[str, ...]]] = [
     (_SMALL / "leaf_spine_16.toml", ()),
     (_SMALL / "operations.toml", ()),
     (_SMALL / "rocc.toml", ()),
+    (_RING, ('transport=["roce+pfc+escape"]',)),
 ]
 # Of a live run alone: programs compare payload, and lock step has its own clock.
 _APART = ("wall_s", "cpu_s", "max_rss_bytes", "verified", "fidelity")
@@ -57,6 +60,21 @@ def test_both_engines_give_one_result(
 ) -> None:
     for plan in make_plans(read_scenario(scenario, overrides)):
         _compare(plan, live_engine.execute(plan), DesEngine().execute(plan))
+
+
+def test_a_deadlock_is_the_same_in_both_engines(live_engine: LiveEngine) -> None:
+    """Both end at the limit, paused in the same circle since the same instant."""
+    (plan,) = make_plans(read_scenario(_RING, ('transport=["roce+pfc"]', "engine.limit=5ms")))
+    real, virtual = live_engine.execute(plan), DesEngine().execute(plan)
+    for outcome in (real, virtual):
+        assert outcome.error is not None and "routing deadlock" in outcome.error
+    found, expected = deadlock.find(real), deadlock.find(virtual)
+    assert found is not None and expected is not None
+    assert (found.since_ps, found.tc, found.interfaces) == (
+        expected.since_ps,
+        expected.tc,
+        expected.interfaces,
+    )
 
 
 def _compare(plan: RunPlan, real: RunOutcome, virtual: RunOutcome) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from rocelab import native
+from rocelab.deadlock import explain
 from rocelab.errors import RocelabError
 from rocelab.flow_status import incomplete
 from rocelab.model import TRACE_DTYPE, FidelityInputs, FlowRecord, RunOutcome, RunPlan, end_ps
@@ -76,7 +77,7 @@ def _outcome(
     error = incomplete(plan.flows, flows)
     if not run.complete and not any(f.status for f in flows):
         error = f"not finished after {plan.limit_ps / 1e12:g} s of experiment time (engine.limit)"
-    return RunOutcome(
+    outcome = RunOutcome(
         plan=plan,
         flows=flows,
         nic_counters={(host, 0): counters for host, counters in run.hosts.items()},
@@ -91,6 +92,7 @@ def _outcome(
         max_rss_bytes=process_peak_bytes(os.getpid()),
         error=error,
     )
+    return explain(outcome)
 
 
 def _record(flow: dict[str, Any]) -> FlowRecord:

@@ -17,6 +17,7 @@ import numpy as np
 
 from rocelab import native, paths
 from rocelab.clean import RUN_VARIABLE, RunDirectory
+from rocelab.deadlock import explain
 from rocelab.errors import RocelabError
 from rocelab.flow_status import incomplete
 from rocelab.live.client import SessionClient, SessionError
@@ -254,7 +255,7 @@ class _Run:
         events = {p.stem: np.fromfile(p, dtype=TRACE_DTYPE) for p in sorted(self.dir.glob("*.events"))}
         flows = read_records(self.plan.flows, {h: self.dir / f"{h}.json" for h in self.programs}, events)
         error = error or incomplete(self.plan.flows, flows)
-        return RunOutcome(
+        outcome = RunOutcome(
             plan=self.plan,
             flows=flows,
             nic_counters={
@@ -277,3 +278,4 @@ class _Run:
             max_rss_bytes=self.usage.max_rss_bytes,
             error=error,
         )
+        return explain(outcome)

@@ -11,6 +11,7 @@
 #include <iostream>
 
 #include "base/rng.h"
+#include "base/wire/etf.h"
 #include "base/wire/pcapng.h"
 #include "base/wire/pfc.h"
 #include "base/wire/rocc_cnp.h"
@@ -45,6 +46,10 @@ std::vector<NamedFrame> seeds() {
           .rate = 400}
       .write(std::span(cnp).first<RoccCnp::kSize>());
   all.push_back({"RoCC CNP", cnp});
+  ByteVector etf(EscapeTokenFrame::kSize);
+  EscapeTokenFrame{Tc{3}, 2, 0x0a000001, 0x0a000002, Qpn{17}}.write(
+      std::span(etf).first<EscapeTokenFrame::kSize>(), {2, 0, 0, 0, 0, 1});
+  all.push_back({"ETF", etf});
   ByteVector pcap, pcapng;
   append_pcap_header(pcap);
   append_pcap_packet(pcap, Time::from_ps(1), pfc);

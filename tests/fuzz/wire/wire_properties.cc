@@ -4,6 +4,7 @@
 #include <array>
 #include <vector>
 
+#include "base/wire/etf.h"
 #include "base/wire/frame.h"
 #include "base/wire/pcap.h"
 #include "base/wire/pcapng.h"
@@ -67,6 +68,14 @@ std::string check_cnp(std::span<const std::byte> bytes) {
   return RoccCnp::parse(written) == cnp ? "" : "a CNP changes: " + to_string(*cnp);
 }
 
+std::string check_etf(std::span<const std::byte> bytes) {
+  const auto token = EscapeTokenFrame::parse(bytes);
+  if (!token) return "";
+  std::array<std::byte, EscapeTokenFrame::kSize> written;
+  token->write(written, {2, 0, 0, 0, 0, 1});
+  return EscapeTokenFrame::parse(written) == token ? "" : "an ETF changes: " + to_string(*token);
+}
+
 std::string check_shim(std::span<const std::byte> bytes) {
   ByteVector buffer(bytes.begin(), bytes.end());
   buffer.resize(bytes.size() + 64, std::byte{0x5a});
@@ -104,7 +113,8 @@ std::string check_captures(std::span<const std::byte> bytes) {
 }  // namespace
 
 std::string violated_property(std::span<const std::byte> bytes) {
-  for (const auto check : {check_frame, check_headers, check_pfc, check_cnp, check_shim, check_captures})
+  for (const auto check :
+       {check_frame, check_headers, check_pfc, check_cnp, check_etf, check_shim, check_captures})
     if (std::string complaint = check(bytes); !complaint.empty()) return complaint;
   return "";
 }

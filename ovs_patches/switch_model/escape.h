@@ -1,0 +1,77 @@
+// Escape: what one egress port keeps for it: its token pool and the flows that went through. Source: seed
+// 000, chapter 4, algorithm 3 and 4.3.1; the steps themselves are in switch_escape.cc. No clock, no frames.
+//
+// The algorithm as printed reclaims a token where the frame was extracted, which gave none, and lets the
+// frame reach the token's origin without its header, which gave one: pools run empty at origins and over
+// elsewhere. `letter` does that; the default form counts a transmission (event e3) only where a token
+// reserved the place. DEVIATIONS.md#escape.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/units.h"
+#include "ovs_patches/switch_model/switch_config.h"
+#include "ovs_patches/switch_model/switch_flow.h"
+
+namespace rocelab {
+
+// T(p^E): places in the port's dedicated queue that no token has reserved.
+class EscapePool {
+ public:
+  EscapePool(std::uint16_t tokens, bool letter) : tokens_(tokens), size_(tokens), letter_(letter) {}
+  std::uint32_t size() const { return size_; }
+  bool whole() const { return size_ >= tokens_; }
+  void take() { --size_; }  // precondition: size() > 0
+  void give() {             // the letter of line 31 has no bound
+    if (letter_ || size_ < tokens_) ++size_;
+  }
+  // 4.3.3, 5: once per interval; a pool that has not changed in one gets a token back.
+  void reclaim() {
+    if (size_ == seen_ && size_ < tokens_) ++size_;
+    seen_ = size_;
+  }
+
+ private:
+  std::uint32_t tokens_, size_;
+  std::uint32_t seen_ = 0xffffffff;
+  bool letter_;
+};
+
+// 4.3.1, 7: the last N flows that traversed the port, N its number of tokens, each once, in the order of
+// their first frames; the oldest gives way. (An entry per frame would give a flow several tokens at a time:
+// most find no frame upstream, and are missed until the reclaim timer.)
+class EscapeFlows {
+ public:
+  explicit EscapeFlows(std::size_t most) : most_(most) {}
+  void note(const SwitchFlow& flow) {
+    if (last_ < flows_.size() && same(flows_[last_], flow)) return;  // a train of one flow
+    for (std::size_t i = 0; i < flows_.size(); ++i) {
+      if (!same(flows_[i], flow)) continue;
+      last_ = i;
+      return;
+    }
+    if (flows_.size() < most_) {
+      last_ = flows_.size();
+      flows_.push_back(flow);
+    } else {
+      last_ = next_;
+      flows_[next_] = flow;
+      next_ = (next_ + 1) % most_;
+    }
+  }
+  const SwitchFlow* find(std::uint64_t key) const {
+    for (const SwitchFlow& f : flows_)
+      if (f.key() == key) return &f;
+    return nullptr;
+  }
+  const std::vector<SwitchFlow>& all() const { return flows_; }
+
+ private:
+  static bool same(const SwitchFlow& a, const SwitchFlow& b) { return a.key() == b.key() && a.in == b.in; }
+  std::size_t most_;
+  std::vector<SwitchFlow> flows_;
+  std::size_t next_ = 0, last_ = 0;
+};
+
+}  // namespace rocelab

@@ -1,0 +1,208 @@
+// Escape in the switch: tokens for flows that wait upstream behind a paused queue although their way on is
+// open (algorithm 3 of seed 000, chapter 4: its three events), and the dedicated queue of escaping frames,
+// which leaves ahead of data and is never paused: a token has reserved the place where it arrives.
+#include <algorithm>
+#include <utility>
+
+#include "base/wire/etf.h"
+#include "ovs_patches/switch_model/switch_path.h"
+
+namespace rocelab {
+namespace {
+
+constexpr std::uint8_t kMostHops = 200;
+
+// The frame is data again.
+void end_escape(Packet& packet) {
+  packet.kind = PacketKind::kData;
+  packet.roce.shim_hops = kShimToRemove;
+  packet.frame_length -= static_cast<std::uint32_t>(kEscapeShimBytes);
+}
+
+}  // namespace
+
+void Switch::Impl::add_escape() {
+  for (Port& port : ports) {
+    port.escape = std::make_unique<EscapePort>(config.escape);
+    port.watched |= lossless_classes;
+  }
+}
+
+// A frame joins a queue that Escape looks after: its flow traverses the port.
+void Switch::Impl::escape_joined(Port& port, PortId in, const Packet& packet) {
+  if (packet.kind == PacketKind::kData && packet.dst != kNoNode) port.escape->flows.note(flow_of(packet, in));
+}
+
+// --- event e1: while a port asks its peer switch to pause, every Delta^esc
+
+void Switch::Impl::escape_asked(PortId ingress, Port& port, Time now) {
+  if (port.config.peer != PeerKind::kSwitch || !port.escape->next.is_never()) return;
+  const Duration period =
+      config.escape.period > 0_ps ? config.escape.period : port.config.delay * 2;  // 4.3.2
+  port.escape->next = Time::zero() + period * ((now - Time::zero()) / period + 1);
+  port.escape->period = period;
+  set_timer(ingress, port);
+}
+
+void Switch::Impl::escape_timeout(PortId port_id, Port& port, Time now) {
+  EscapePort& escape = *port.escape;
+  if (escape.next <= now) {
+    bool asks = false;
+    for (std::uint8_t tc = 0; tc < kTrafficClasses; ++tc) {
+      if (!lossless(Tc{tc}) || !port.requests.asks(Tc{tc})) continue;
+      asks = true;
+      clear_hol_block(port_id, Tc{tc}, now);
+    }
+    escape.next = asks ? escape.next + escape.period : Time::never();
+  }
+  if (escape.reclaim_at <= now) {
+    escape.pool.reclaim();
+    escape.reclaim_at = escape.pool.whole() ? Time::never() : escape.reclaim_at + config.escape.reclaim;
+  }
+}
+
+// Lines 5 to 14. An ingress port without a switch behind it has nowhere to send tokens to.
+void Switch::Impl::clear_hol_block(PortId ingress, Tc tc, Time now) {
+  for (std::uint16_t p = 0; p < ports.size(); ++p) {
+    Port& egress = ports[p];
+    if ((egress.pauses.paused() & bit_of(tc)) != 0) continue;
+    for (const SwitchFlow& flow : egress.escape->flows.all()) {
+      if (flow.in != ingress || egress.escape->pool.size() == 0) continue;
+      take_token(PortId{p}, egress, now);
+      send_token(ingress, flow, tc, 1);
+    }
+  }
+}
+
+void Switch::Impl::take_token(PortId port_id, Port& port, Time now) {
+  port.escape->pool.take();
+  if (!port.escape->reclaim_at.is_never()) return;
+  port.escape->reclaim_at = now + config.escape.reclaim;
+  set_timer(port_id, port);
+}
+
+void Switch::Impl::send_token(PortId ingress, const SwitchFlow& flow, Tc tc, std::uint16_t hops) {
+  Port& port = at(ingress);
+  PacketRef token = pool.make();
+  put_escape_token(*token, {tc, hops, flow.source, flow.destination, flow.dest});
+  ++port.counters.escape_tokens_sent;
+  const bool idle = !port.has_more();
+  port.escape->tokens.push_back(std::move(token));
+  port.urgent = true;
+  if (idle) list_ready(ingress, port);
+}
+
+// --- event e2, lines 15 to 28: a token from the switch behind this egress port
+
+void Switch::Impl::receive_token(PortId egress, const Packet& packet, Time now) {
+  Port& port = at(egress);
+  const EscapeToken token = escape_token_of(packet);
+  const std::uint64_t key = SwitchFlow{token.source, token.destination, token.dest, PortId{0}}.key();
+  if (!port.escape || port.escape->pool.size() == 0 || !lossless(token.tc) || token.hops >= kMostHops) {
+    ++port.counters.escape_tokens_ignored;
+    return;
+  }
+  auto frame = extract_first(egress, token.tc, key);
+  if (frame) {
+    if (queues.empty(egress, token.tc)) {
+      port.waiting = static_cast<TcMask>(port.waiting & ~bit_of(token.tc));
+      port.scheduler.on_empty(token.tc);
+    }
+    return let_escape(egress, port, std::move(*frame), static_cast<std::uint8_t>(token.hops), false);
+  }
+  const SwitchFlow* flow = port.escape->flows.find(key);
+  if (flow == nullptr || at(flow->in).config.peer != PeerKind::kSwitch ||
+      !at(flow->in).requests.asks(token.tc)) {
+    ++port.counters.escape_tokens_ignored;
+    return;
+  }
+  const SwitchFlow next = *flow;
+  take_token(egress, port, now);
+  send_token(next.in, next, token.tc, static_cast<std::uint16_t>(token.hops + 1));
+}
+
+// The first data frame of the flow that waits for the port.
+std::optional<EgressQueues::Frame> Switch::Impl::extract_first(PortId egress, Tc tc, std::uint64_t flow) {
+  return queues.extract(egress, tc, [&](const Packet& waiting) {
+    return waiting.kind == PacketKind::kData && flow_of(waiting, PortId{0}).key() == flow;
+  });
+}
+
+// The frame keeps its place in the ingress accounting until it has left.
+void Switch::Impl::let_escape(PortId egress, Port& port, EgressQueues::Frame frame, std::uint8_t hops,
+                              bool reserved) {
+  const Bytes charged = frame.packet->frame();
+  frame.packet->kind = PacketKind::kEscaping;
+  frame.packet->roce.shim_hops = hops;
+  frame.packet->frame_length += static_cast<std::uint32_t>(kEscapeShimBytes);
+  ++port.counters.escaped_frames;
+  queue_escaping(egress, port, {std::move(frame.packet), frame.in, frame.share, charged, reserved});
+}
+
+// Earlier frames of the flow wait here, on their way when the token passed: the first of them goes on in the
+// newcomer's place, and the newcomer waits behind the others. So in each port the dedicated queue has the
+// flow's earlier frames and the own queue its later ones, and order holds.
+void Switch::Impl::exchange(PortId in, PortId out, EgressQueues::Frame older, PacketRef&& packet, Time now) {
+  const Tc tc = packet->tc;
+  let_escape(out, at(out), std::move(older), packet->roce.shim_hops, true);
+  end_escape(*packet);
+  buffer.charge_reserved(in, tc, packet->frame());
+  enqueue(in, out, std::move(packet), EgressQueues::kNoShare, now);
+  if (buffer.above_xoff(in, tc)) request_pause(PauseOwner::kIngressBuffer, in, tc, true, now);
+}
+
+void Switch::Impl::queue_escaping(PortId egress, Port& port, EscapingFrame frame) {
+  const bool idle = !port.has_more();
+  port.escape->queue.push_back(std::move(frame));
+  ++escaping_frames;
+  port.urgent = true;
+  if (idle) list_ready(egress, port);
+}
+
+// An escaping frame from the switch upstream: into the dedicated queue, whose place its token has reserved.
+void Switch::Impl::receive_escaping(PortId in, std::span<const PortId> outs, PacketRef&& packet, Time now) {
+  Port& ingress = at(in);
+  ++ingress.counters.rx_frames;
+  ingress.counters.rx_bytes += packet->frame_length;
+  if (outs.empty() || !ingress.escape || packet->roce.shim_hops == 0)
+    return drop(in, in, *packet, SwitchDropReason::kNoRoute, now);
+  trace.record({.time = now,
+                .kind = TraceKind::kDeliver,
+                .mark = static_cast<std::uint8_t>(packet->ecn),
+                .port = in.value,
+                .flow = packet->flow,
+                .bytes = packet->frame_length,
+                .psn = packet->roce.psn.value(),
+                .peer = outs[0].value});
+  if (!config.escape.letter) {
+    if (auto older = extract_first(outs[0], packet->tc, flow_of(*packet, in).key()))
+      return exchange(in, outs[0], std::move(*older), std::move(packet), now);
+  }
+  queue_escaping(outs[0], at(outs[0]), {std::move(packet), in, EgressQueues::kNoShare, 0_B, true});
+}
+
+// --- event e3, lines 29 to 32, and tokens, which leave first
+
+PacketRef Switch::Impl::transmit_urgent(Port& port, Time now) {
+  EscapePort& escape = *port.escape;
+  if (!escape.tokens.empty()) {
+    PacketRef token = escape.tokens.take_front();
+    port.urgent = !escape.tokens.empty() || !escape.queue.empty();
+    return token;
+  }
+  EscapingFrame frame = escape.queue.take_front();
+  --escaping_frames;
+  port.urgent = !escape.queue.empty();
+  Packet& packet = *frame.packet;
+  if (frame.reserved || config.escape.letter) {
+    escape.pool.give();
+    --packet.roce.shim_hops;
+  }
+  if (packet.roce.shim_hops == 0 || port.config.peer == PeerKind::kHost) end_escape(packet);
+  ++port.counters.tx_frames;
+  port.counters.tx_bytes += packet.frame_length;
+  if (frame.charged > 0_B) give_back(frame.in, packet.tc, frame.charged, frame.share, now);
+  return std::move(frame.packet);
+}
+
+}  // namespace rocelab

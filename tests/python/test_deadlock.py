@@ -1,0 +1,89 @@
+"""Finding routing deadlocks in traces: pauses made by hand, and the ring that comes with rocelab, with and without Escape."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from rocelab import deadlock, frames
+from rocelab.des.engine import DesEngine
+from rocelab.model import TRACE_DTYPE
+from rocelab.scenario import make_plans, read_scenario
+
+RING = Path(__file__).resolve().parents[2] / "scenarios" / "escape" / "ring_deadlock.toml"
+_MS = 1_000_000_000
+
+
+def outcome(pauses: dict[str, list[tuple[float, float | None]]], ring: int = 3) -> Any:
+    """Switches s1.. in a ring; port 1 of each leads to the next. `pauses`: of that port, in ms; None: to the end, which is 20 ms."""
+    names = [f"s{i + 1}" for i in range(ring)]
+    ports = []
+    for i, name in enumerate(names):
+        to, back = names[(i + 1) % ring], names[i - 1]
+        ports.append(
+            SimpleNamespace(switch=name, port_id=0, interface=f"{name}-eth1", peer="h", peer_is_host=True)
+        )
+        ports.append(
+            SimpleNamespace(
+                switch=name, port_id=1, interface=f"{name}-eth2", peer=f"{to}-eth3", peer_is_host=False
+            )
+        )
+        ports.append(
+            SimpleNamespace(
+                switch=name, port_id=2, interface=f"{name}-eth3", peer=f"{back}-eth2", peer_is_host=False
+            )
+        )
+    events = {}
+    for name in names:
+        records = []
+        for begin, end in pauses.get(name, []):
+            records.append((begin, "paused"))
+            if end is not None:
+                records.append((end, "resumed"))
+        array = np.zeros(len(records), dtype=TRACE_DTYPE)
+        for row, (ms, kind) in zip(array, sorted(records)):
+            row["time_ps"], row["kind"], row["port"], row["mark"] = ms * _MS, frames.KINDS.index(kind), 1, 3
+        events[name] = array
+    switches = tuple(SimpleNamespace(name=n) for n in names)
+    plan = SimpleNamespace(ports=tuple(ports), switches=switches)
+    return SimpleNamespace(plan=plan, events=events, end_ps=20 * _MS)
+
+
+def test_a_circle_that_lasts_is_a_deadlock() -> None:
+    found = deadlock.find(outcome({"s1": [(1, None)], "s2": [(2, None)], "s3": [(1, 1.5), (3, None)]}))
+    assert found is not None
+    assert found.since_ps == 3 * _MS and found.until_ps == 20 * _MS and found.tc == 3
+    assert found.interfaces == ("s1-eth2", "s2-eth2", "s3-eth2")
+    assert str(found).startswith("routing deadlock: s1-eth2 -> s2-eth2 -> s3-eth2 -> s1-eth2")
+
+
+@pytest.mark.parametrize(
+    "pauses",
+    [
+        {},
+        {"s1": [(1, None)], "s2": [(2, None)]},  # no circle
+        {"s1": [(1, 2.5)], "s2": [(2, 3.5)], "s3": [(3, 4.5)]},  # never all for a millisecond
+        {"s1": [(1, None)], "s2": [(1, None)], "s3": [(m, m + 0.9) for m in range(1, 20)]},  # one goes on
+    ],
+)
+def test_pauses_that_are_no_circle_or_do_not_last_are_none(pauses: Any) -> None:
+    assert deadlock.find(outcome(pauses)) is None
+
+
+def test_the_ring_deadlocks_with_pfc_alone_and_not_with_escape() -> None:
+    plans = {p.label: p for p in make_plans(read_scenario(RING, ()))}
+    alone = DesEngine().execute(plans["roce+pfc"])
+    assert alone.error is not None and "routing deadlock: s1-eth2 -> s2-eth3 -> s3-eth3" in alone.error
+    escaped = DesEngine().execute(plans["roce+pfc+escape"])
+    assert escaped.error is None
+    assert deadlock.find(escaped) is None
+    both = DesEngine().execute(plans["roce+pfc+rocc+escape"])
+    assert (
+        both.error is None and both.end_ps < escaped.end_ps / 2
+    ), "congestion control ends what Escape gets through"
+    counters = escaped.port_counters.values()
+    assert sum(c["drops"] for c in counters) == 0 < sum(c["escaped_frames"] for c in counters)
+    assert all(c["out_of_sequence"] == 0 for c in escaped.nic_counters.values()), "in order"

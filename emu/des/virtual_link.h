@@ -6,6 +6,7 @@
 
 #include "base/packet.h"
 #include "base/rng.h"
+#include "base/wire/etf.h"
 #include "base/wire/opcode.h"
 #include "base/wire/rocc_cnp.h"
 #include "base/wire/udp.h"
@@ -43,11 +44,12 @@ class VirtualLink {
 
 inline bool VirtualLink::cross(Packet& packet) {
   constexpr std::uint32_t kIcrc = 4;
-  const std::uint32_t behind_ip = packet.kind == PacketKind::kFairRate
-                                      ? static_cast<std::uint32_t>(RoccCnp::kIcmpBytes)
-                                      : static_cast<std::uint32_t>(UdpHeader::kSize) +
-                                            opcode_info(packet.roce.opcode).header_bytes +
-                                            packet.payload_length + packet.roce.pad + kIcrc;
+  const std::uint32_t behind_ip =
+      packet.kind == PacketKind::kFairRate
+          ? static_cast<std::uint32_t>(RoccCnp::kIcmpBytes)
+          : static_cast<std::uint32_t>(UdpHeader::kSize) + opcode_info(packet.roce.opcode).header_bytes +
+                packet.payload_length + packet.roce.pad + kIcrc +
+                (packet.kind == PacketKind::kEscaping ? static_cast<std::uint32_t>(kEscapeShimBytes) : 0);
   const FaultVerdict verdict = faults_.on_frame(packet.payload_length > 0, corrupts_ ? behind_ip : 0);
   if (verdict.kind == FaultVerdict::Kind::kDrop) {
     ++counters_.lost_frames;

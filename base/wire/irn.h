@@ -1,6 +1,6 @@
 // The IRN class: what IRN (R. Mittal, thesis, chapter 4) puts on the wire, in the manufacturer range of BTH
 // opcodes, bits 7-5 = 110, so that neither a RoCE stack nor a dissector takes it for RC. The thesis names the
-// fields (4.4.2 - 4.4.4) and leaves their layout open: this is ours. Operations 0x00 - 0x11 are those of RC;
+// fields (4.4.2 - 4.4.4) and leaves their layout open: this is ours. Operations 0x00 - 0x14 are those of RC;
 // NACK, READ_ACK and READ_NACK are new. Headers behind the BTH, by operation:
 //
 //   SEND_* without imm         IRN SEND header
@@ -9,8 +9,9 @@
 //   WRITE_*_IMM                RETH, IRN WQE SN (recv_WQE_SN), ImmDt
 //   READ_REQUEST               RETH, IRN WQE SN (read_WQE_SN)
 //   READ_RESPONSE_*            AETH, but none in MIDDLE
-//   ACK                        AETH
-//   NACK                       AETH, IRN SACK
+//   COMPARE_SWAP, FETCH_ADD    AtomicETH, IRN WQE SN (read_WQE_SN): an atomic is treated as a READ of one
+//   packet (4.4.2) ATOMIC_ACKNOWLEDGE         AETH, AtomicAckETH; numbered in rPSN and acknowledged by
+//   READ_ACK, as a READ response ACK                        AETH NACK                       AETH, IRN SACK
 //   READ_ACK                   -
 //   READ_NACK                  IRN SACK
 //
@@ -65,8 +66,8 @@ struct IrnSendHeader {
 };
 std::string to_string(const IrnSendHeader& header);
 
-// IRN WQE SN: recv_WQE_SN in the last packet of a WRITE with immediate, read_WQE_SN in a READ request
-// (4.4.3).
+// IRN WQE SN: recv_WQE_SN in the last packet of a WRITE with immediate, read_WQE_SN in READ and
+// atomic requests (4.4.3).
 //
 //  0                   1                   2                   3
 //  0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1

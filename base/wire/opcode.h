@@ -175,6 +175,9 @@ inline constexpr Row kRows[] = {
     {"IRN_RDMA_READ_RESPONSE_LAST",        kIrn, Op::kReadResponseLast,   kLast,   kResponse,     true,  true,  with(H::kAeth)},
     {"IRN_RDMA_READ_RESPONSE_ONLY",        kIrn, Op::kReadResponseOnly,   kOnly,   kResponse,     true,  true,  with(H::kAeth)},
     {"IRN_ACKNOWLEDGE",                    kIrn, Op::kAck,                kOnly,   kResponse,     false, false, with(H::kAeth)},
+    {"IRN_ATOMIC_ACKNOWLEDGE",             kIrn, Op::kAtomicAck,          kOnly,   kResponse,     false, true,  with(H::kAeth, H::kAtomicAckEth)},
+    {"IRN_COMPARE_SWAP",                   kIrn, Op::kCompareSwap,        kOnly,   kRequest,      false, true,  with(H::kAtomicEth, H::kIrnWqeSn)},
+    {"IRN_FETCH_ADD",                      kIrn, Op::kFetchAdd,           kOnly,   kRequest,      false, true,  with(H::kAtomicEth, H::kIrnWqeSn)},
     {"IRN_NACK",                           kIrn, Op::kNack,               kOnly,   kResponse,     false, false, with(H::kAeth, H::kIrnSack)},
     {"IRN_READ_ACK",                       kIrn, Op::kReadAck,            kOnly,   kReadAck,      false, false, kBthOnly},
     {"IRN_READ_NACK",                      kIrn, Op::kReadNack,           kOnly,   kReadAck,      false, false, with(H::kIrnSack)},
@@ -227,7 +230,7 @@ constexpr bool all(Predicate predicate) {
     if (info.known() && !predicate(info)) return false;
   return true;
 }
-static_assert(std::size(kRows) == 25 + 12 + 2 + 1 + 21);
+static_assert(std::size(kRows) == 25 + 12 + 2 + 1 + 24);
 static_assert(all([](const OpcodeInfo& o) { return o.header_bytes % 4 == 0; }),
               "the payload starts on 4 bytes");
 static_assert(all([](const OpcodeInfo& o) { return !o.has_imm() || (o.ends_message() && o.is_request()); }));
@@ -256,7 +259,8 @@ static_assert(opcode_info(0xc4).header_bytes == 20 && opcode_info(0xc7).header_b
               opcode_info(0xc9).header_bytes == 36);
 static_assert(opcode_info(0xcc).header_bytes == 32 && opcode_info(0xd8).header_bytes == 20 &&
               opcode_info(0xd9).header_bytes == 12);
-static_assert(kMaxRoceHeaderBytes == 40);
+static_assert(opcode_info(0xd2).header_bytes == 24 && opcode_info(0xd3).header_bytes == 44);
+static_assert(kMaxRoceHeaderBytes == 44);
 
 }  // namespace opcode_table
 }  // namespace rocelab

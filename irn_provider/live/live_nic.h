@@ -42,6 +42,13 @@ class LiveNic {
   Time port_free() const { return port_.port_free(); }
   void set_port_free(Time t) { port_.set_port_free(t); }
 
+  // Messages of peers whose bytes are all in the program's memory. After stop_at_messages() the instant in
+  // which one comes to be is one in which run_until() and the others stop, as for a completion.
+  std::uint64_t messages_placed() const { return trace_.placed(); }
+  void stop_at_messages() {
+    trace_.set_on_placed([this] { nic_.wake_driver(); });
+  }
+
   void publish_counters();  // into the VF's slot
   void finish();            // digest into the slot, event file written
 

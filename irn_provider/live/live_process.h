@@ -51,11 +51,21 @@ class LiveProcess {
   // An empty poll: returns at the next completion of this process, the end of the window, or after the poll
   // interval, whichever comes first.
   void park_poll();
+  void park_poll(Duration longest);  // another interval
   // Sleeps until `deadline` of experiment time.
   void sleep_until(Time deadline);
   // Parks until `ready()` (called under the lock, after every instant in which a completion or async event
   // was made) or the deadline. True: ready.
   bool park_until(const std::function<bool()>& ready, Time deadline);
+
+  // --- programs that poll memory for what a peer writes
+  // From now on a thread that spins on memory parks as if it had called park_memory(). Costs a timer per
+  // thread and some 100 us of wall time each time that a thread is found to spin; a thread that only computes
+  // is not taken for one (spin_law.h).
+  void watch_memory();
+  // Parks until all bytes of a message of a peer are in memory, another thread of the program has run, or 100
+  // us have passed.
+  void park_memory();
 
   // --- system calls that wait for the outside (sockets, pipes): bracket them. Time stands while the call
   // lasts, up to the grace.

@@ -11,7 +11,7 @@ constexpr std::uint32_t kAllKinds = (1u << static_cast<unsigned>(TraceKind::kCou
 }  // namespace
 
 LiveTrace::LiveTrace(std::string path, Duration sample_interval)
-    : TraceSink(path.empty() ? kHashedKinds : kAllKinds),
+    : TraceSink(path.empty() ? kHashedKinds | bit(TraceKind::kPlaced) : kAllKinds),
       sample_interval_(sample_interval),
       next_sample_(Time::zero() + sample_interval) {
   if (!path.empty()) fd_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
@@ -27,6 +27,10 @@ void LiveTrace::on_record(const TraceRecord& r) {
   if ((kHashedKinds & bit(r.kind)) != 0) {
     hash_.add(r);
     ++records_;
+  }
+  if (r.kind == TraceKind::kPlaced) {
+    ++placed_;
+    if (on_placed_) on_placed_();
   }
   if (fd_ < 0) return;
   if (sample_interval_ > Duration() && r.time >= next_sample_) sample(r.time);

@@ -5,8 +5,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/trace.h"
@@ -22,6 +24,9 @@ class LiveTrace final : public TraceSink {
   Digest digest() { return hash_.digest(); }
   std::uint64_t records() const { return records_; }  // hashed so far
   void flush();
+  // Messages whose bytes are all in memory, and who is told of each.
+  std::uint64_t placed() const { return placed_; }
+  void set_on_placed(std::function<void()> f) { on_placed_ = std::move(f); }
 
  private:
   struct Flow {
@@ -32,7 +37,8 @@ class LiveTrace final : public TraceSink {
   void write(const TraceRecord& r);
 
   TraceHash hash_;
-  std::uint64_t records_ = 0;
+  std::uint64_t records_ = 0, placed_ = 0;
+  std::function<void()> on_placed_;
   int fd_ = -1;
   std::vector<TraceRecord> buffer_;
   Duration sample_interval_;

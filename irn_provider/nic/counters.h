@@ -17,7 +17,7 @@ namespace rocelab {
   X(tx_bytes)                                                                                                \
   X(rx_packets)                                                                                              \
   X(rx_bytes) /* RoCE frames, bytes as frame length */                                                       \
-      X(rx_write_requests) X(rx_read_requests) X(rx_send_requests)                                           \
+      X(rx_write_requests) X(rx_read_requests) X(rx_atomic_requests) X(rx_send_requests)                                           \
           X(out_of_sequence)   /* responder: requests that arrived out of order */                           \
       X(duplicate_request)     /* responder: requests that it had already */                                 \
       X(packet_seq_err)        /* requester: NAKs (RoCE) and NACKs (IRN) for a sequence error received */    \

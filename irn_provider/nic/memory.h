@@ -3,6 +3,7 @@
 // nothing and always succeeds.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -16,12 +17,18 @@ class Memory {
   // exist.
   virtual void write(std::uint64_t addr, const std::byte* bytes, std::uint32_t length) = 0;
   virtual void read(std::uint64_t addr, std::byte* bytes, std::uint32_t length) = 0;
+  // Atomic operations on the 8 bytes at `addr`, which is a multiple of 8; a host-order integer, as programs
+  // see it (IBTA 9.4.5). They return what was there before, and are atomic with respect to the program's own.
+  virtual std::uint64_t compare_swap(std::uint64_t addr, std::uint64_t compare, std::uint64_t swap) = 0;
+  virtual std::uint64_t fetch_add(std::uint64_t addr, std::uint64_t add) = 0;
 };
 
 class NullMemory final : public Memory {
  public:
   void write(std::uint64_t, const std::byte*, std::uint32_t) override {}
   void read(std::uint64_t, std::byte*, std::uint32_t) override {}
+  std::uint64_t compare_swap(std::uint64_t, std::uint64_t, std::uint64_t) override { return 0; }
+  std::uint64_t fetch_add(std::uint64_t, std::uint64_t) override { return 0; }
 };
 
 // The address space of this process.
@@ -32,6 +39,18 @@ class ProcessMemory final : public Memory {
   }
   void read(std::uint64_t addr, std::byte* bytes, std::uint32_t length) override {
     std::memcpy(bytes, reinterpret_cast<const void*>(addr), length);
+  }
+  std::uint64_t compare_swap(std::uint64_t addr, std::uint64_t compare, std::uint64_t swap) override {
+    cell(addr).compare_exchange_strong(compare, swap);
+    return compare;  // what was there, whether it matched or not
+  }
+  std::uint64_t fetch_add(std::uint64_t addr, std::uint64_t add) override {
+    return cell(addr).fetch_add(add);
+  }
+
+ private:
+  static std::atomic_ref<std::uint64_t> cell(std::uint64_t addr) {
+    return std::atomic_ref(*reinterpret_cast<std::uint64_t*>(addr));
   }
 };
 

@@ -199,6 +199,7 @@ const PathAddress* Nic::path_of(const Packet& packet) const {
 
 Time Nic::next_timeout() const { return std::min(impl_->timers.next(), impl_->pause.next_timeout()); }
 std::uint64_t Nic::completions() const { return impl_->completions; }
+void Nic::wake_driver() { ++impl_->completions; }
 const NicCounters& Nic::counters() const { return impl_->counters; }
 
 }  // namespace rocelab

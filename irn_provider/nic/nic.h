@@ -70,7 +70,9 @@ class Nic {
   std::size_t cq_depth(Cqn cq) const;  // CQEs that wait
   bool cq_overrun(Cqn cq) const;
   std::uint64_t completions() const;  // CQEs made so far, over all CQs: grows when a driver should look
-  Time next_timeout() const;          // cached, O(1), may be early; Time::never() when idle
+  // Makes completions() grow once, for a driver that stops for more than CQEs. Called from a TraceSink.
+  void wake_driver();
+  Time next_timeout() const;  // cached, O(1), may be early; Time::never() when idle
   const NicCounters& counters() const;
 
  private:

@@ -75,7 +75,8 @@ std::vector<std::string> ours(const NicPair& pair, int side, std::uint32_t first
 class CaptureTest : public testing::TestWithParam<Case> {};
 
 constexpr auto kSend = WrOpcode::kSend, kSendImm = WrOpcode::kSendImm, kWrite = WrOpcode::kWrite,
-               kWriteImm = WrOpcode::kWriteImm, kRead = WrOpcode::kRead;
+               kWriteImm = WrOpcode::kWriteImm, kRead = WrOpcode::kRead,
+               kCompareSwap = WrOpcode::kCompareSwap, kFetchAdd = WrOpcode::kFetchAdd;
 constexpr std::uint32_t kNoRemoteWrite = kAccessLocalWrite | kAccessRemoteRead;
 
 INSTANTIATE_TEST_SUITE_P(
@@ -97,6 +98,15 @@ INSTANTIATE_TEST_SUITE_P(
         Case{.file = "rc_read.pcap", .opcode = kRead, .size = 8000, .count = 2},
         Case{.file = "rc_read_only.pcap", .opcode = kRead, .size = 64, .count = 1},
         Case{.file = "rc_read_pipelined.pcap", .opcode = kRead, .size = 3000, .count = 8, .batch = true},
+        Case{.file = "rc_atomic_cas.pcap", .opcode = kCompareSwap, .size = 8, .count = 2},
+        Case{.file = "rc_atomic_faa.pcap", .opcode = kFetchAdd, .size = 8, .count = 3},
+        Case{.file = "loss_atomic_ack.pcap",
+             .opcode = kFetchAdd,
+             .size = 8,
+             .count = 2,
+             .lose_side = 1,
+             .lose_psn = 0,
+             .lose_times = 1},
         Case{.file = "loss_write_mid.pcap",
              .opcode = kWrite,
              .size = 8000,
@@ -165,7 +175,7 @@ TEST_P(CaptureTest, TheSamePacketsAsTheKernel) {
     const bool next = &e == &p.a && cqe.status == WcStatus::kSuccess;
     if (next && posted < c.count) post();
   };
-  const bool receives = c.opcode != kWrite && c.opcode != kRead;
+  const bool receives = c.opcode == kSend || c.opcode == kSendImm || c.opcode == kWriteImm;
   for (int i = 0; i < c.count && receives; ++i) pair.post_receive(0, c.size);
   for (int i = 0; i < (c.batch ? c.count : 1); ++i) post();
   pair.run();

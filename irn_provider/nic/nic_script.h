@@ -30,7 +30,7 @@ class NicScript {
 
  private:
   static constexpr std::size_t kGuard = 4096, kRegion = 16'384;
-  static constexpr std::uint32_t kMtu = 256;
+  static constexpr std::uint32_t kMtu = 256, kAccess = 15;
   static constexpr int kQps = 2;
 
   struct Side {
@@ -40,7 +40,7 @@ class NicScript {
           port(nic, config.link_rate, config.link_delay) {
       pd = nic.alloc_pd();
       cq = *nic.create_cq(64);
-      key = *nic.reg_mr(pd, base(), kRegion, base(), 7);
+      key = *nic.reg_mr(pd, base(), kRegion, base(), kAccess);
       for (std::size_t i = 0; i < kGuard; ++i)
         memory_bytes[i] = memory_bytes[kGuard + kRegion + i] = std::byte{0x5a};
     }
@@ -91,7 +91,7 @@ class NicScript {
   }
   void bring_up(std::size_t side, std::size_t i) {
     QpAttr attr;
-    attr.path_mtu = kMtu, attr.access_flags = 7, attr.max_rd_atomic = attr.max_dest_rd_atomic = 2;
+    attr.path_mtu = kMtu, attr.access_flags = kAccess, attr.max_rd_atomic = attr.max_dest_rd_atomic = 2;
     attr.timeout = 4, attr.retry_cnt = 3, attr.rnr_retry = 2,
     attr.min_rnr_timer = 1;  // 65 us, 10 us: scripts come to rest soon
     attr.dest_qpn = sides_[1 - side].qps[i];
@@ -180,11 +180,13 @@ class NicScript {
     const std::uint8_t how = byte();
     SendWqe w;
     w.wr_id = ++wr_id_;
-    w.opcode = static_cast<WrOpcode>(how % 5);
+    w.opcode = static_cast<WrOpcode>(how % 7);
     w.fence = (how & 32) != 0, w.solicited = (how & 64) != 0;
     w.num_sge = static_cast<std::uint8_t>(how >> 3 & 3);
     for (std::size_t i = 0; i < w.num_sge; ++i) w.sge[i] = piece(s);
     w.remote_addr = peer.base() + word() % (kRegion - 3000), w.rkey = peer.key;
+    w.compare_add = how & 3, w.swap = how;
+    if (how < 128) w.remote_addr &= ~std::uint64_t{7};
     if (how == 255) w.remote_addr += kRegion;
     s.nic.post_send(s.qps[qp], w, now_);
     drain(s);
@@ -260,7 +262,7 @@ class NicScript {
   }
   void change_region(Side& s) {
     s.nic.dereg_mr(s.key);
-    if (byte() % 2 == 0) s.key = *s.nic.reg_mr(s.pd, s.base(), kRegion, s.base(), 7);
+    if (byte() % 2 == 0) s.key = *s.nic.reg_mr(s.pd, s.base(), kRegion, s.base(), kAccess);
   }
   void replace_qp(std::size_t side, std::size_t qp) {
     Side& s = sides_[side];

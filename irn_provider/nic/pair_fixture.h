@@ -45,7 +45,8 @@ struct Departure {
 
 // One host: a Nic, its port, one PD, one CQ for both directions, and one registered block of memory.
 struct Endpoint {
-  static constexpr std::uint32_t kAllAccess = kAccessLocalWrite | kAccessRemoteWrite | kAccessRemoteRead;
+  static constexpr std::uint32_t kAllAccess =
+      kAccessLocalWrite | kAccessRemoteWrite | kAccessRemoteRead | kAccessRemoteAtomic;
 
   Endpoint(const NicConfig& config, Qpn first_qpn, std::size_t memory_bytes)
       : bytes(memory_bytes),

@@ -54,7 +54,9 @@ void GbnReads::on_response(const Packet& packet, const OpcodeInfo& info, Time no
     return;
   }
   const auto offset = static_cast<std::uint64_t>(psn - read.first) * qp_.attr.path_mtu;
-  if (!requester_.place_response(read, offset, packet, now)) return;
+  const bool placed = read.is_atomic() ? requester_.place_original(read, packet, now)
+                                       : requester_.place_response(read, offset, packet, now);
+  if (!placed) return;
   if (++read.response_next == read.end) {
     requested_.pop_front();
     requester_.finish_read(read, now);
@@ -69,6 +71,8 @@ bool GbnReads::well_formed(const SendEntry& read, const Packet& packet, const Op
   const std::uint32_t expected = std::min(qp_.attr.path_mtu, read.length - offset);
   const bool last = read.response_next + 1 == read.end;
   if (info.has(Header::kAeth) && !is_ack(packet.roce.syndrome)) return false;
+  if (read.is_atomic() || info.operation == Operation::kAtomicAck)
+    return read.is_atomic() && info.operation == Operation::kAtomicAck;
   return packet.payload_length == expected && info.ends_message() == last;
 }
 

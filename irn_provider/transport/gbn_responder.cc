@@ -8,6 +8,7 @@ namespace rocelab {
 
 void GbnResponder::start(Time /*now*/) {
   answers_.clear();
+  atomics_.clear();
   reads_pending_ = msn_ = 0;
   expected_ = responses_sent_ = qp_.attr.rq_psn & Psn::kMask;
   nak_sent_ = refused_ = false;
@@ -18,9 +19,9 @@ void GbnResponder::flush(Time /*now*/) {
   if (refused_) return;
   for (std::size_t n = answers_.size(); n > 0; --n) {
     const Answer a = answers_.take_front();
+    if (a.read) --reads_pending_;
     if (!a.read) answers_.push_back(a);
   }
-  reads_pending_ = 0;
 }
 
 // --- inbound
@@ -41,6 +42,7 @@ void GbnResponder::on_request(const Packet& packet, const OpcodeInfo& info, Time
   }
   if (info.operation == Operation::kReadRequest) return;  // the response answers it
   ++expected_;
+  if (info.is_atomic()) return;
   if (packet.roce.ack_req) answer(kAckNoCredits, psn);
 }
 
@@ -53,6 +55,7 @@ void GbnResponder::on_gap() {
 void GbnResponder::on_duplicate(const Packet& packet, const OpcodeInfo& info, UnwrappedPsn psn, Time now) {
   ++qp_.counters().duplicate_request;
   if (info.operation == Operation::kReadRequest) return repeat_read(packet, psn);
+  if (info.is_atomic()) return repeat_atomic(psn);
   ++qp_.counters().spurious_retransmissions;
   qp_.trace(TraceKind::kDuplicate, now, psn, packet.frame_length);
   answer(kAckNoCredits, expected_ - 1);
@@ -67,7 +70,7 @@ void GbnResponder::repeat_read(const Packet& packet, UnwrappedPsn psn) {
   if (h.dma_length > 0 &&
       !qp_.nic.regions.translate(h.rkey, qp_.init.pd, h.va, h.dma_length, kAccessRemoteRead))
     return;
-  const Answer again{true, kAckNoCredits, msn_, psn, psn, end, h.va, h.dma_length, h.rkey};
+  const Answer again{true, false, kAckNoCredits, msn_, psn, psn, end, h.va, h.dma_length, h.rkey};
   for (std::size_t i = 0; i < answers_.size(); ++i) {
     Answer& pending = answers_[i];
     if (!pending.read || psn < pending.start || psn >= pending.end) continue;
@@ -79,12 +82,25 @@ void GbnResponder::repeat_read(const Packet& packet, UnwrappedPsn psn) {
   answers_.push_back(again);
 }
 
+// One that is remembered no longer is of no honest peer: it has the answers of all but the last few.
+void GbnResponder::repeat_atomic(UnwrappedPsn psn) {
+  for (std::size_t i = 0; i < atomics_.size(); ++i) {
+    const AtomicResult& result = atomics_[i];
+    if (result.psn != psn || reads_pending_ >= qp_.attr.max_dest_rd_atomic) continue;
+    ++qp_.counters().retransmitted_packets;
+    ++qp_.counters().nack_retransmissions;
+    answer_atomic(psn, result.msn, result.original);
+    return;
+  }
+}
+
 GbnResponder::Refusal GbnResponder::execute(const Packet& packet, const OpcodeInfo& info, Time now) {
   if (!in_sequence(info) || !length_fits(packet, info)) return kNakInvalidRequest;
   if (info.has(Header::kIeth)) return kNakInvalidRequest;  // SEND with invalidate is not offered
   if (info.is_send()) return on_send(packet, info, now);
   if (info.is_write()) return on_write(packet, info, now);
   if (info.operation == Operation::kReadRequest) return on_read(packet);
+  if (info.is_atomic()) return on_atomic(packet, info);
   return kNakInvalidRequest;
 }
 
@@ -171,9 +187,37 @@ GbnResponder::Refusal GbnResponder::on_read(const Packet& packet) {
   ++reads_pending_;
   const UnwrappedPsn end = expected_ + read_packets(h.dma_length);
   answers_.push_back(
-      Answer{true, kAckNoCredits, msn_, expected_, expected_, end, h.va, h.dma_length, h.rkey});
+      Answer{true, false, kAckNoCredits, msn_, expected_, expected_, end, h.va, h.dma_length, h.rkey});
   expected_ = end;
   return std::nullopt;
+}
+
+// IBTA 9.4.5; checks in the order of Linux rxe: the QP's right, the region's, the alignment.
+GbnResponder::Refusal GbnResponder::on_atomic(const Packet& packet, const OpcodeInfo& info) {
+  ++qp_.counters().rx_atomic_requests;
+  const RoceHeaders& h = packet.roce;
+  if ((qp_.attr.access_flags & kAccessRemoteAtomic) == 0 || reads_pending_ >= qp_.attr.max_dest_rd_atomic)
+    return kNakInvalidRequest;
+  const auto addr = qp_.nic.regions.translate(h.rkey, qp_.init.pd, h.va, kAtomicBytes, kAccessRemoteAtomic);
+  if (!addr) return kNakRemoteAccess;
+  if (h.va % kAtomicBytes != 0 || *addr % kAtomicBytes != 0) return kNakInvalidRequest;
+  const std::uint64_t original = execute_atomic(qp_.nic.memory, *addr, info.operation, h);
+  ++msn_;
+  if (atomics_.size() >= qp_.attr.max_dest_rd_atomic) atomics_.pop_front();
+  atomics_.push_back({expected_, msn_, original});
+  answer_atomic(expected_, msn_, original);
+  return std::nullopt;
+}
+
+void GbnResponder::answer_atomic(UnwrappedPsn psn, std::uint32_t msn, std::uint64_t original) {
+  ++reads_pending_;
+  Answer a;
+  a.atomic = true;
+  a.syndrome = kAckNoCredits;
+  a.msn = msn;
+  a.next = psn;
+  a.va = original;
+  answers_.push_back(a);
 }
 
 GbnResponder::Refusal GbnResponder::no_receive_wqe() {
@@ -206,17 +250,19 @@ std::int64_t GbnResponder::read_packets(std::uint32_t length) const {
 void GbnResponder::answer(std::uint8_t syndrome, UnwrappedPsn psn) {
   // A paused port must not let a peer's duplicates pile up: ACKs are cumulative, so the last one can stand
   // for those before it.
-  if (answers_.size() >= kMaxAnswers && !answers_.back().read && is_ack(answers_.back().syndrome)) {
+  if (answers_.size() >= kMaxAnswers && !answers_.back().read && !answers_.back().atomic &&
+      is_ack(answers_.back().syndrome)) {
     Answer& last = answers_.back();
     last.syndrome = syndrome, last.msn = msn_, last.next = psn;
     return;
   }
-  answers_.push_back(Answer{false, syndrome, msn_, psn, psn, psn, 0, 0, {}});
+  answers_.push_back(Answer{false, false, syndrome, msn_, psn, psn, psn, 0, 0, {}});
 }
 
 void GbnResponder::pull_ack(Packet& packet, Time /*now*/) {
   const Answer a = answers_.take_front();
-  qp_.begin(packet, Operation::kAck, a.next);
+  qp_.begin(packet, a.atomic ? Operation::kAtomicAck : Operation::kAck, a.next);
+  if (a.atomic) packet.roce.swap_or_add = a.va, --reads_pending_;
   qp_.finish_ack(packet, a.syndrome, a.msn);
 }
 

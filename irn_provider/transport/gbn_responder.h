@@ -22,7 +22,7 @@ class GbnResponder final : public Responder {
   void on_read_ack(const Packet&, const OpcodeInfo&, Time) override {}  // no such packets in RoCE
   void flush(Time now) override;
 
-  bool has_ack() const override { return !answers_.empty() && !answers_.front().read; }
+  bool has_ack() const override { return !answers_.empty() && !answers_.front().read; }  // atomics' too
   void pull_ack(Packet& packet, Time now) override;
   bool has_data() const override { return !answers_.empty() && answers_.front().read; }
   PayloadSource pull_data(Packet& packet, Time now) override;
@@ -31,15 +31,16 @@ class GbnResponder final : public Responder {
   Time next_timeout() const override { return Time::never(); }
 
  private:
-  // An ACK or NAK, or a READ response of which packets [next, end) are still to be sent. They leave in this
-  // order: an ACK that overtook a READ response would tell the requester that the response was lost.
+  // An ACK, NAK or atomic acknowledgement, or a READ response of which packets [next, end) are still to be
+  // sent. They leave in this order: an ACK that overtook a READ response would tell the requester that the
+  // response was lost.
   struct Answer {
-    bool read = false;
+    bool read = false, atomic = false;
     std::uint8_t syndrome = 0;
     std::uint32_t msn = 0;
-    UnwrappedPsn next = 0;  // ACK: the PSN that it carries
+    UnwrappedPsn next = 0;  // ACK, atomic: the PSN that it carries
     UnwrappedPsn start = 0, end = 0;
-    std::uint64_t va = 0;
+    std::uint64_t va = 0;  // atomic: what was in memory before
     std::uint32_t left = 0;
     RKey rkey;
   };
@@ -50,12 +51,15 @@ class GbnResponder final : public Responder {
   void on_gap();
   void on_duplicate(const Packet& packet, const OpcodeInfo& info, UnwrappedPsn psn, Time now);
   void repeat_read(const Packet& packet, UnwrappedPsn psn);
+  void repeat_atomic(UnwrappedPsn psn);
   Refusal execute(const Packet& packet, const OpcodeInfo& info, Time now);
   bool in_sequence(const OpcodeInfo& info) const;
   bool length_fits(const Packet& packet, const OpcodeInfo& info) const;
   Refusal on_send(const Packet& packet, const OpcodeInfo& info, Time now);
   Refusal on_write(const Packet& packet, const OpcodeInfo& info, Time now);
   Refusal on_read(const Packet& packet);
+  Refusal on_atomic(const Packet& packet, const OpcodeInfo& info);
+  void answer_atomic(UnwrappedPsn psn, std::uint32_t msn, std::uint64_t original);
   Refusal no_receive_wqe();
   void end_message(const Packet& packet, const OpcodeInfo& info, std::uint32_t length, Time now);
   void answer(std::uint8_t syndrome, UnwrappedPsn psn);
@@ -64,7 +68,15 @@ class GbnResponder final : public Responder {
   QpContext& qp_;
   ReceiveQueue& receive_queue_;
   Ring<Answer> answers_;
-  std::uint32_t reads_pending_ = 0;  // READs among them
+  std::uint32_t reads_pending_ = 0;  // READs and atomics among them
+  // The last max_dest_rd_atomic atomics, for those that are asked for again: they must not be executed twice
+  // (IBTA 9.4.5, 9.7.4.1.2).
+  struct AtomicResult {
+    UnwrappedPsn psn = 0;
+    std::uint32_t msn = 0;
+    std::uint64_t original = 0;
+  };
+  Ring<AtomicResult> atomics_;
   UnwrappedPsn expected_ = 0;
   UnwrappedPsn responses_sent_ = 0;  // one past the highest READ response that ever left
   std::uint32_t msn_ = 0;

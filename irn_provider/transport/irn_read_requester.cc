@@ -54,7 +54,9 @@ void IrnReadRequester::on_response(const Packet& packet, const OpcodeInfo& info,
   const auto offset = static_cast<std::uint64_t>(rpsn - read->response_first) * qp_.attr.path_mtu;
   const bool first = rpsn == read->response_first, last = rpsn == read->response_end - 1;
   const std::uint64_t length = last ? read->length - offset : qp_.attr.path_mtu;
-  if (info.starts_message() != first || info.ends_message() != last || packet.payload_length != length)
+  const bool atomic = info.operation == Operation::kAtomicAck;
+  if (info.starts_message() != first || info.ends_message() != last || atomic != read->is_atomic() ||
+      packet.payload_length != (atomic ? 0 : length))
     return requester_.fail(*read, WcStatus::kBadRespErr, now);
   if (arrival == Arrival::kOutOfOrder) {
     ++c.implied_nak_seq_err;
@@ -63,7 +65,9 @@ void IrnReadRequester::on_response(const Packet& packet, const OpcodeInfo& info,
       return;
     }
   }
-  if (!requester_.place_response(*read, offset, packet, now)) return;
+  if (!(atomic ? requester_.place_original(*read, packet, now)
+               : requester_.place_response(*read, offset, packet, now)))
+    return;
   if (info.has(Header::kAeth)) requester_.take_credits(packet);
   if (arrival == Arrival::kOutOfOrder && length > 0) ++c.ooo_placed_packets;
   receiver_->accept(rpsn, last);

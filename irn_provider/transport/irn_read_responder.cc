@@ -39,11 +39,26 @@ void IrnReadResponder::insert(std::int64_t sn, const RoceHeaders& request, Time 
   s.va = request.va;
   s.rkey = request.rkey;
   s.length = request.dma_length;
+  s.operation = opcode_info(request.opcode).operation;
+  s.atomic = opcode_info(request.opcode).is_atomic();
+  s.swap_or_add = request.swap_or_add;
+  s.compare = request.compare;
+}
+
+// False: the region went away while the request waited.
+bool IrnReadResponder::execute_atomic_of(Slot& s) {
+  const auto addr = qp_.nic.regions.translate(s.rkey, qp_.init.pd, s.va, kAtomicBytes, kAccessRemoteAtomic);
+  if (!addr) return false;
+  RoceHeaders request;
+  request.swap_or_add = s.swap_or_add, request.compare = s.compare;
+  s.original = execute_atomic(qp_.nic.memory, *addr, s.operation, request);
+  return true;
 }
 
 bool IrnReadResponder::execute_next(std::uint32_t msn) {
   if (slots_.empty() || slot(next_).sn != next_) return false;
   Slot& s = slot(next_);
+  if (s.atomic && !execute_atomic_of(s)) return false;
   const std::uint32_t mtu = qp_.attr.path_mtu;
   s.msn = msn;
   s.first = limit_;
@@ -95,39 +110,50 @@ const IrnReadResponder::Slot& IrnReadResponder::slot_of(UnwrappedPsn rpsn) const
   return slots_.front();
 }
 
-PayloadSource IrnReadResponder::pull(Packet& packet, std::uint8_t syndrome, Time now) {
-  const NextPacket next = sender_->pull(send_limit(), now);
-  if (guard_.is_never()) guard_ = now + qp_.verbs_timeout();
-  const Slot& s = slot_of(next.psn);
+void IrnReadResponder::build(Packet& packet, const Slot& s, UnwrappedPsn rpsn, std::uint8_t syndrome) const {
   const std::uint32_t mtu = qp_.attr.path_mtu;
-  const auto offset = static_cast<std::uint32_t>((next.psn - s.first) * mtu);
-  const bool first = next.psn == s.first, last = next.psn == s.end - 1;
-  const Operation operation = first && last ? Operation::kReadResponseOnly
-                              : first       ? Operation::kReadResponseFirst
-                              : last        ? Operation::kReadResponseLast
-                                            : Operation::kReadResponseMiddle;
-  qp_.begin(packet, operation, next.psn);
+  const bool first = rpsn == s.first, last = rpsn == s.end - 1;
+  const Operation operation = s.atomic        ? Operation::kAtomicAck
+                              : first && last ? Operation::kReadResponseOnly
+                              : first         ? Operation::kReadResponseFirst
+                              : last          ? Operation::kReadResponseLast
+                                              : Operation::kReadResponseMiddle;
+  qp_.begin(packet, operation, rpsn);
+  if (s.atomic) {
+    packet.roce.swap_or_add = s.original;
+    return qp_.finish_ack(packet, syndrome, s.msn);
+  }
   if (first || last) {
     packet.roce.syndrome = syndrome;
     packet.roce.msn = Msn{s.msn & Psn::kMask};
   }
+  qp_.finish(packet, last ? s.length - static_cast<std::uint32_t>((rpsn - s.first) * mtu) : mtu);
+}
+
+PayloadSource IrnReadResponder::pull(Packet& packet, std::uint8_t syndrome, Time now) {
+  const NextPacket next = sender_->pull(send_limit(), now);
+  if (guard_.is_never()) guard_ = now + qp_.verbs_timeout();
+  const Slot& s = slot_of(next.psn);
+  build(packet, s, next.psn, syndrome);
   packet.retransmission = next.retransmission;
-  qp_.finish(packet, last ? s.length - offset : mtu);
-  if (next.retransmission) {
-    NicCounters& c = qp_.counters();
-    ++c.retransmitted_packets;
-    const bool by_timeout = next.by_timeout || next.psn < resent_by_guard_;
-    ++(by_timeout ? c.timeout_retransmissions : c.nack_retransmissions);
-    const auto cause = by_timeout ? RetransmitCause::kTimeout : RetransmitCause::kNak;
-    qp_.trace(TraceKind::kRetransmit, now, next.psn, packet.frame_length, static_cast<std::uint8_t>(cause));
-  }
+  if (next.retransmission) note_resent(next, packet, now);
   if (qp_.cc)
-    qp_.cc->on_sent(CcStream::kResponses,
-                    {next.psn, packet.frame(), packet.payload_length, last, next.retransmission}, now);
+    qp_.cc->on_sent(
+        CcStream::kResponses,
+        {next.psn, packet.frame(), packet.payload_length, next.psn == s.end - 1, next.retransmission}, now);
   PayloadSource source;
   source.rkey = s.rkey;
-  source.va = s.va + offset;
+  source.va = s.va + static_cast<std::uint64_t>(next.psn - s.first) * qp_.attr.path_mtu;
   return source;
+}
+
+void IrnReadResponder::note_resent(const NextPacket& next, const Packet& packet, Time now) {
+  NicCounters& c = qp_.counters();
+  ++c.retransmitted_packets;
+  const bool by_timeout = next.by_timeout || next.psn < resent_by_guard_;
+  ++(by_timeout ? c.timeout_retransmissions : c.nack_retransmissions);
+  const auto cause = by_timeout ? RetransmitCause::kTimeout : RetransmitCause::kNak;
+  qp_.trace(TraceKind::kRetransmit, now, next.psn, packet.frame_length, static_cast<std::uint8_t>(cause));
 }
 
 void IrnReadResponder::on_timeout(Time now) {

@@ -3,7 +3,9 @@
 // buffer, where a request that came out of order waits), 4.4.4 (rPSN: responses are numbered apart from
 // requests), 4.2.2 (BDP-FC holds for responses too). A slot is taken from the request's arrival until its
 // last response is acknowledged. The requester keeps at most max_dest_rd_atomic READs outstanding, so that
-// request n says that n - max_dest_rd_atomic is complete there: lost READ_ACKs never fill the buffer.
+// request n says that n - max_dest_rd_atomic is complete there: lost READ_ACKs never fill the buffer. An
+// atomic is a READ of one packet (4.4.2): it is executed once, in its turn, and its slot keeps the answer for
+// resends.
 #pragma once
 
 #include <algorithm>
@@ -51,8 +53,12 @@ class IrnReadResponder {
     std::uint64_t va = 0;
     RKey rkey;
     std::uint32_t length = 0;
-    std::uint32_t msn = 0;   // of the READ itself
-    UnwrappedPsn first = 0;  // its responses, once it is executed: [first, end)
+    bool atomic = false;
+    Operation operation = Operation::kReadRequest;
+    std::uint64_t swap_or_add = 0, compare = 0;  // atomic
+    std::uint64_t original = 0;                  // atomic, once it is executed
+    std::uint32_t msn = 0;                       // of the READ itself
+    UnwrappedPsn first = 0;                      // its responses, once it is executed: [first, end)
     UnwrappedPsn end = 0;
   };
   Slot& slot(std::int64_t sn) { return slots_[static_cast<std::size_t>(sn) % slots_.size()]; }
@@ -65,6 +71,9 @@ class IrnReadResponder {
       return limit_;
     return std::min(limit_, sender_->una() + std::max<std::int64_t>(1, qp_.cc->window()));
   }
+  bool execute_atomic_of(Slot& s);
+  void build(Packet& packet, const Slot& s, UnwrappedPsn rpsn, std::uint8_t syndrome) const;
+  void note_resent(const NextPacket& next, const Packet& packet, Time now);
   void note_answer_to_cc(UnwrappedPsn una_before, bool marked, Time now);
   void note_losses_to_cc(CcLoss loss, Time now);
   void note_progress(UnwrappedPsn una_before, Time now);

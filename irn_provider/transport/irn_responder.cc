@@ -62,6 +62,7 @@ void IrnResponder::on_read_ack(const Packet& packet, const OpcodeInfo& info, Tim
 IrnResponder::Verdict IrnResponder::check(const Packet& packet, const OpcodeInfo& info,
                                           UnwrappedPsn psn) const {
   if (info.operation == Operation::kReadRequest) return check_read(packet, psn);
+  if (info.is_atomic()) return check_atomic(packet, psn);
   const std::uint32_t length = packet.payload_length;
   const bool empty_allowed = info.position == Position::kOnly;
   if (length > mtu() || (!info.ends_message() && length != mtu()) || (length == 0 && !empty_allowed))
@@ -105,14 +106,28 @@ IrnResponder::Verdict IrnResponder::check_write(const Packet& packet, const Opco
 
 IrnResponder::Verdict IrnResponder::check_read(const Packet& packet, UnwrappedPsn psn) const {
   const RoceHeaders& h = packet.roce;
-  const std::int64_t sn = read_sn(packet);
-  if (packet.payload_length != 0 || h.dma_length > kMaxMessageBytes || !reads_.fits(sn) ||
-      sn - reads_.next_sn() > psn - receiver_->expected())
-    return Verdict::kInvalidRequest;
+  if (h.dma_length > kMaxMessageBytes || !read_slot_free(packet, psn)) return Verdict::kInvalidRequest;
   if ((qp_.attr.access_flags & kAccessRemoteRead) == 0) return Verdict::kInvalidRequest;
   const bool allowed = h.dma_length == 0 ||
                        qp_.nic.regions.translate(h.rkey, qp_.init.pd, h.va, h.dma_length, kAccessRemoteRead);
   return allowed ? Verdict::kAccept : Verdict::kRemoteAccess;
+}
+
+// A message takes at least one PSN: numbers run ahead no faster than PSNs.
+bool IrnResponder::read_slot_free(const Packet& packet, UnwrappedPsn psn) const {
+  const std::int64_t sn = read_sn(packet);
+  return packet.payload_length == 0 && reads_.fits(sn) &&
+         sn - reads_.next_sn() <= psn - receiver_->expected();
+}
+
+// Executed later, when everything before it has arrived (seed 004, 4.4.3); refused now if it never could be.
+IrnResponder::Verdict IrnResponder::check_atomic(const Packet& packet, UnwrappedPsn psn) const {
+  const RoceHeaders& h = packet.roce;
+  if (!read_slot_free(packet, psn) || (qp_.attr.access_flags & kAccessRemoteAtomic) == 0)
+    return Verdict::kInvalidRequest;
+  const auto addr = qp_.nic.regions.translate(h.rkey, qp_.init.pd, h.va, kAtomicBytes, kAccessRemoteAtomic);
+  if (!addr) return Verdict::kRemoteAccess;
+  return h.va % kAtomicBytes == 0 && *addr % kAtomicBytes == 0 ? Verdict::kAccept : Verdict::kInvalidRequest;
 }
 
 // --- what is accepted
@@ -120,7 +135,10 @@ IrnResponder::Verdict IrnResponder::check_read(const Packet& packet, UnwrappedPs
 void IrnResponder::accept(const Packet& packet, const OpcodeInfo& info, UnwrappedPsn psn, Time now) {
   const UnwrappedPsn expected = receiver_->expected();
   NicCounters& c = qp_.counters();
-  ++(info.is_send() ? c.rx_send_requests : info.is_write() ? c.rx_write_requests : c.rx_read_requests);
+  ++(info.is_send()     ? c.rx_send_requests
+     : info.is_write()  ? c.rx_write_requests
+     : info.is_atomic() ? c.rx_atomic_requests
+                        : c.rx_read_requests);
   place(packet, info);
   if (psn != expected && packet.payload_length > 0) ++c.ooo_placed_packets;
   if (info.ends_message()) remember_last(packet, info, psn, now);
@@ -152,7 +170,7 @@ void IrnResponder::remember_last(const Packet& packet, const OpcodeInfo& info, U
   last = LastPacket{};
   last.psn = psn;
   last.tail = packet.payload_length;
-  if (info.operation == Operation::kReadRequest) {
+  if (info.operation == Operation::kReadRequest || info.is_atomic()) {
     last.ending = Ending::kRead;
     last.sn = read_sn(packet);
     reads_.insert(last.sn, packet.roce, now);

@@ -47,7 +47,7 @@ class IrnResponder final : public Responder {
     kLocalProtection
   };
 
-  enum class Ending : std::uint8_t { kWrite, kWriteImm, kSend, kRead };
+  enum class Ending : std::uint8_t { kWrite, kWriteImm, kSend, kRead };  // an atomic ends as a READ
 
   // What a message's last packet says, kept until all packets before it are there: the premature CQE
   // of 4.4.3.
@@ -76,6 +76,8 @@ class IrnResponder final : public Responder {
   Verdict check_send(const Packet& packet, const OpcodeInfo& info, UnwrappedPsn psn) const;
   Verdict check_write(const Packet& packet, const OpcodeInfo& info, UnwrappedPsn psn) const;
   Verdict check_read(const Packet& packet, UnwrappedPsn psn) const;
+  Verdict check_atomic(const Packet& packet, UnwrappedPsn psn) const;
+  bool read_slot_free(const Packet& packet, UnwrappedPsn psn) const;
   Verdict check_receive_wqe(std::int64_t sn, UnwrappedPsn psn) const;
   void accept(const Packet& packet, const OpcodeInfo& info, UnwrappedPsn psn, Time now);
   void place(const Packet& packet, const OpcodeInfo& info);

@@ -56,6 +56,12 @@ PlaceResult place(const MemoryView& view, std::span<const Sge> list, std::uint64
   return PlaceResult::kOk;
 }
 
+std::uint64_t execute_atomic(Memory& memory, std::uint64_t addr, Operation operation,
+                             const RoceHeaders& request) {
+  return operation == Operation::kFetchAdd ? memory.fetch_add(addr, request.swap_or_add)
+                                           : memory.compare_swap(addr, request.compare, request.swap_or_add);
+}
+
 bool gather(const MemoryView& view, const PayloadSource& source, std::span<std::byte> out) {
   if (out.empty()) return true;
   if (source.sge == nullptr) {

@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <span>
 
+#include "base/wire/opcode.h"
+#include "base/wire/roce_headers.h"
 #include "irn_provider/nic/memory.h"
 #include "irn_provider/transport/memory_regions.h"
 #include "irn_provider/transport/verbs_types.h"
@@ -40,6 +42,9 @@ bool list_is_valid(const MemoryView& view, std::span<const Sge> list, std::uint3
 // written unless all fits and is allowed.
 PlaceResult place(const MemoryView& view, std::span<const Sge> list, std::uint64_t offset,
                   const std::byte* bytes, std::uint32_t length);
+// The operation of an atomic request on `addr` of the program, aligned; returns what was there before.
+std::uint64_t execute_atomic(Memory& memory, std::uint64_t addr, Operation operation,
+                             const RoceHeaders& request);
 // False: a key is gone.
 bool gather(const MemoryView& view, const PayloadSource& source, std::span<std::byte> out);
 

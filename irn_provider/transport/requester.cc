@@ -14,6 +14,8 @@ namespace {
 
 WcOpcode wc_opcode(const SendEntry& entry) {
   if (entry.is_read()) return WcOpcode::kRead;
+  if (entry.is_atomic())
+    return entry.wqe.opcode == WrOpcode::kFetchAdd ? WcOpcode::kFetchAdd : WcOpcode::kCompareSwap;
   return entry.is_send() ? WcOpcode::kSend : WcOpcode::kWrite;
 }
 
@@ -78,12 +80,16 @@ void Requester::reset() {
 
 PostResult Requester::post(const SendWqe& wqe, Time now) {
   const QpAttr& attr = qp_.attr;
-  const bool read = wqe.opcode == WrOpcode::kRead;
+  const bool read = wqe.opcode == WrOpcode::kRead, atomic = wqe.opcode >= WrOpcode::kCompareSwap;
   if (wqe.num_sge > std::min<std::uint32_t>(qp_.init.caps.max_send_sge, kMaxSge)) return PostResult::kBadSge;
-  const std::uint64_t length = total_length({wqe.sge.data(), wqe.num_sge});
+  std::uint64_t length = total_length({wqe.sge.data(), wqe.num_sge});
   if (length > kMaxMessageBytes || (wqe.inline_data && length > qp_.init.caps.max_inline))
     return PostResult::kBadLength;
-  if (read && (wqe.inline_data || attr.max_rd_atomic == 0)) return PostResult::kBadOpcode;
+  if ((read || atomic) && (wqe.inline_data || attr.max_rd_atomic == 0)) return PostResult::kBadOpcode;
+  if (atomic) {
+    if (length < kAtomicBytes || wqe.remote_addr % kAtomicBytes != 0) return PostResult::kBadLength;
+    length = kAtomicBytes;
+  }
   const auto packets =
       std::max<std::int64_t>(1, (static_cast<std::int64_t>(length) + attr.path_mtu - 1) / attr.path_mtu);
   if (packets > kMaxOutstanding) return PostResult::kBadLength;
@@ -110,7 +116,7 @@ void Requester::push(const SendWqe& wqe, std::uint32_t length) {
   const std::int64_t packets = std::max<std::int64_t>(1, (std::int64_t{length} + mtu - 1) / mtu);
   SendEntry& entry = queue_.push(wqe, length, one_psn ? 1 : packets);
   if (entry.takes_receive_wqe()) entry.wqe_sn = receive_wqe_sn_++;
-  if (entry.is_read()) entry.wqe_sn = read_wqe_sn_++, reads_->on_posted(entry), has_reads_ = true;
+  if (entry.fetches()) entry.wqe_sn = read_wqe_sn_++, reads_->on_posted(entry), has_reads_ = true;
 }
 
 // A READ whose requests congestion control paces: pieces are READs of their own to the peer and one work
@@ -147,7 +153,7 @@ void Requester::complete(const SendEntry& entry, WcStatus status, Time now) {
 void Requester::complete_in_order(Time now) {
   while (!queue_.empty() && !qp_.failed()) {
     const SendEntry& entry = queue_.front();
-    if (entry.end > window_->una() || (entry.is_read() && !entry.read_done)) break;
+    if (entry.end > window_->una() || (entry.fetches() && !entry.read_done)) break;
     if (!entry.continues) complete(entry, WcStatus::kSuccess, now);
     queue_.pop_front();
   }

@@ -48,6 +48,7 @@ class Requester {
   SenderWindow& window() { return *window_; }
   // Places one READ response; false: it failed and the QP is in error.
   bool place_response(SendEntry& read, std::uint64_t offset, const Packet& packet, Time now);
+  bool place_original(SendEntry& atomic, const Packet& packet, Time now);  // the same for an atomic's
   void finish_read(SendEntry& read, Time now);        // all its data is placed: traces, completes in order
   void acknowledge(UnwrappedPsn expected, Time now);  // everything below has arrived; completes WQEs
   void go_back(UnwrappedPsn expected, Time now);      // request again from there
@@ -68,6 +69,7 @@ class Requester {
   void update_limit(Time now);
   PayloadSource build(Packet& packet, SendEntry& entry, UnwrappedPsn psn);
   PayloadSource build_read(Packet& packet, SendEntry& entry, UnwrappedPsn psn);
+  PayloadSource build_atomic(Packet& packet, SendEntry& entry, UnwrappedPsn psn);
   void note_sent(SendEntry& entry, const NextPacket& next, const Packet& packet, Time now);
   bool wants_ack(bool must);
   void note_sent_to_cc(SendEntry& entry, const NextPacket& next, const Packet& packet, Time now);

@@ -1,6 +1,8 @@
 // Requester, inbound: ACKs, NAKs, credits. The peer is not trusted: a PSN that was never sent, or is
 // acknowledged already, changes nothing.
 #include <algorithm>
+#include <array>
+#include <cstring>
 #include <utility>
 
 #include "base/wire/aeth.h"
@@ -11,7 +13,7 @@ namespace rocelab {
 void Requester::on_response(const Packet& packet, const OpcodeInfo& info, Time now) {
   if (window_ == nullptr) return;
   const UnwrappedPsn una_before = window_->una();
-  if (info.is_read_response())
+  if (info.is_read_response() || info.operation == Operation::kAtomicAck)
     reads_->on_response(packet, info, now);
   else if (info.operation == Operation::kNack)
     on_nack(packet, now);
@@ -140,6 +142,16 @@ bool Requester::place_response(SendEntry& read, std::uint64_t offset, const Pack
                                    packet.payload, packet.payload_length);
   if (result == PlaceResult::kOk) return true;
   fail(read, WcStatus::kLocProtErr, now);
+  return false;
+}
+
+bool Requester::place_original(SendEntry& atomic, const Packet& packet, Time now) {
+  std::array<std::byte, kAtomicBytes> bytes;
+  std::memcpy(bytes.data(), &packet.roce.swap_or_add, bytes.size());
+  const PlaceResult result =
+      place(qp_.view(), {atomic.wqe.sge.data(), atomic.wqe.num_sge}, 0, bytes.data(), kAtomicBytes);
+  if (result == PlaceResult::kOk) return true;
+  fail(atomic, WcStatus::kLocProtErr, now);
   return false;
 }
 

@@ -22,7 +22,7 @@ Operation operation_of(const SendEntry& entry, bool first, bool last) {
 bool Requester::may_start(SendEntry& entry, Time now) {
   if (qp_.attr.state != QpState::kRts) return false;
   if (!entry.checked) {
-    const std::uint32_t rights = entry.is_read() ? kAccessLocalWrite : 0;
+    const std::uint32_t rights = entry.fetches() ? kAccessLocalWrite : 0;
     entry.checked = true;
     entry.bad = !entry.wqe.inline_data &&
                 !list_is_valid(qp_.view(), {entry.wqe.sge.data(), entry.wqe.num_sge}, rights);
@@ -32,7 +32,7 @@ bool Requester::may_start(SendEntry& entry, Time now) {
     return false;
   }
   if (entry.wqe.fence && reads_->outstanding() > 0) return false;
-  return !entry.is_read() || reads_->outstanding() < qp_.attr.max_rd_atomic;
+  return !entry.fetches() || reads_->outstanding() < qp_.attr.max_rd_atomic;
 }
 
 // IBTA 9.7.7.2.5: without a credit the first packet of a SEND, or all of a WRITE with immediate, may go as a
@@ -73,8 +73,9 @@ void Requester::update_limit(Time now) {
 PayloadSource Requester::pull_data(Packet& packet, Time now) {
   const NextPacket next = window_->pull(limit_, now);
   SendEntry& entry = queue_.find(next.psn);
-  const PayloadSource source =
-      entry.is_read() ? build_read(packet, entry, next.psn) : build(packet, entry, next.psn);
+  const PayloadSource source = entry.is_read()     ? build_read(packet, entry, next.psn)
+                               : entry.is_atomic() ? build_atomic(packet, entry, next.psn)
+                                                   : build(packet, entry, next.psn);
   packet.retransmission = next.retransmission;
   note_sent(entry, next, packet, now);
   if (qp_.cc) note_sent_to_cc(entry, next, packet, now);
@@ -125,6 +126,20 @@ PayloadSource Requester::build_read(Packet& packet, SendEntry& entry, UnwrappedP
   return PayloadSource{};
 }
 
+PayloadSource Requester::build_atomic(Packet& packet, SendEntry& entry, UnwrappedPsn psn) {
+  const bool add = entry.wqe.opcode == WrOpcode::kFetchAdd;
+  qp_.begin(packet, add ? Operation::kFetchAdd : Operation::kCompareSwap, psn);
+  RoceHeaders& h = packet.roce;
+  h.ack_req = wants_ack(true);
+  h.va = entry.wqe.remote_addr;
+  h.rkey = entry.wqe.rkey;
+  h.swap_or_add = add ? entry.wqe.compare_add : entry.wqe.swap;
+  h.compare = add ? 0 : entry.wqe.compare_add;
+  if (opcode_info(h.opcode).has(Header::kIrnWqeSn)) h.wqe_sn = entry.wqe_sn & Psn::kMask;
+  qp_.finish(packet, 0);
+  return PayloadSource{};
+}
+
 void Requester::note_sent(SendEntry& entry, const NextPacket& next, const Packet& packet, Time now) {
   if (next.retransmission) {
     const bool by_timeout = next.by_timeout || next.psn < resent_by_timeout_;
@@ -137,14 +152,14 @@ void Requester::note_sent(SendEntry& entry, const NextPacket& next, const Packet
     entry.started = true;
     if (credits_known_ && !entry.takes_receive_wqe())
       ++credit_limit_;  // it uses none, so the limit moves along
-    if (entry.is_read()) reads_->on_request_sent(entry, now);
+    if (entry.fetches()) reads_->on_request_sent(entry, now);
   }
   if (verbs_deadline_.is_never()) arm_verbs_timer(now);
 }
 
 void Requester::note_sent_to_cc(SendEntry& entry, const NextPacket& next, const Packet& packet, Time now) {
-  if (entry.is_read()) {
-    const std::uint32_t left = packet.roce.dma_length;
+  if (entry.fetches()) {
+    const std::uint32_t left = entry.is_atomic() ? kAtomicBytes : packet.roce.dma_length;
     const CcReadMark mark =
         qp_.cc->on_read_requested(packet.frame(), qp_.wire_bytes_of(left), next.retransmission, now);
     entry.cc_mark = mark;

@@ -21,15 +21,19 @@ struct SendEntry {
   bool continues = false;            // a piece of a READ that is requested in pieces; the last has it not set
   UnwrappedPsn first = 0, end = 0;   // its PSNs: [first, end)
   std::uint32_t wqe_sn = 0;          // SEND, WRITE with imm: recv_WQE_SN; READ: read_WQE_SN (seed 004, 4.4.3)
-  // READ only. RoCE: responses have the request's PSNs. IRN: rPSNs. [response_first, response_end), next one
-  // expected in order: response_next.
+  // READ and atomics only. RoCE: responses have the request's PSNs. IRN: rPSNs. [response_first,
+  // response_end), next one expected in order: response_next.
   UnwrappedPsn response_first = 0, response_end = 0, response_next = 0;
   CcReadMark cc_mark;                 // READ: when it was requested, for congestion control
   bool started = false;               // its first packet has left
   bool checked = false, bad = false;  // its local keys were looked at when its turn came; they are wrong
-  bool read_done = false;             // READ: all data is here
+  bool read_done = false;             // READ, atomics: all data is here
 
   bool is_read() const { return wqe.opcode == WrOpcode::kRead; }
+  bool is_atomic() const { return wqe.opcode >= WrOpcode::kCompareSwap; }
+  // It ends when a response brings data, not when it is acknowledged: an atomic is a READ of one packet (seed
+  // 004, 4.4.2; IBTA 9.7.3.1).
+  bool fetches() const { return wqe.opcode >= WrOpcode::kRead; }
   bool is_send() const { return wqe.opcode == WrOpcode::kSend || wqe.opcode == WrOpcode::kSendImm; }
   bool has_imm() const { return wqe.opcode == WrOpcode::kSendImm || wqe.opcode == WrOpcode::kWriteImm; }
   bool takes_receive_wqe() const { return is_send() || has_imm(); }
@@ -60,6 +64,7 @@ class SendQueue {
     e.wqe.signaled = wqe.signaled, e.wqe.solicited = wqe.solicited, e.wqe.fence = wqe.fence;
     e.wqe.inline_data = wqe.inline_data, e.wqe.remote_addr = wqe.remote_addr, e.wqe.rkey = wqe.rkey;
     e.wqe.num_sge = wqe.num_sge;
+    if (e.is_atomic()) e.wqe.compare_add = wqe.compare_add, e.wqe.swap = wqe.swap;
     std::copy_n(wqe.sge.begin(), wqe.num_sge, e.wqe.sge.begin());
     e.number = front_number_ + ring_.size() - 1;
     e.length = e.message_length = length;

@@ -19,15 +19,17 @@ struct Sge {
   RKey lkey;
 };
 
-enum class WrOpcode : std::uint8_t { kSend, kSendImm, kWrite, kWriteImm, kRead };
+enum class WrOpcode : std::uint8_t { kSend, kSendImm, kWrite, kWriteImm, kRead, kCompareSwap, kFetchAdd };
+inline constexpr std::uint32_t kAtomicBytes = 8;  // what an atomic operation works on and gives back
 
 struct SendWqe {
   std::uint64_t wr_id = 0;
   WrOpcode opcode = WrOpcode::kSend;
   bool signaled = true, solicited = false, fence = false, inline_data = false;
   std::uint32_t imm = 0;          // as on the wire, network order kept by the caller (ibv_send_wr.imm_data)
-  std::uint64_t remote_addr = 0;  // WRITE, READ
+  std::uint64_t remote_addr = 0;  // WRITE, READ, atomics
   RKey rkey;
+  std::uint64_t compare_add = 0, swap = 0;  // atomics, as ibv_send_wr.wr.atomic
   std::uint8_t num_sge = 0;
   std::array<Sge, kMaxSge> sge;  // inline data: one entry that points at a copy owned by the caller until the
                                  // CQE (verbs layer keeps it)
@@ -55,7 +57,7 @@ enum class WcStatus : std::uint8_t {  // ibv_wc_status, same numbers
   kFatalErr = 19,
 };
 
-enum class WcOpcode : std::uint8_t { kSend, kWrite, kRead, kRecv, kRecvWriteImm };
+enum class WcOpcode : std::uint8_t { kSend, kWrite, kRead, kRecv, kRecvWriteImm, kCompareSwap, kFetchAdd };
 
 struct Cqe {
   std::uint64_t wr_id = 0;

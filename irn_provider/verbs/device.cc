@@ -10,6 +10,7 @@
 #include <string>
 
 #include "irn_provider/verbs/exports.h"
+#include "irn_provider/verbs/libc/program.h"
 #include "irn_provider/verbs/limits.h"
 #include "irn_provider/verbs/objects.h"
 #include "irn_provider/verbs/real_verbs.h"
@@ -159,6 +160,7 @@ RL_EXPORT ibv_context* ibv_open_device(ibv_device* device) {
     context->process->set_completion_hook(on_completions);
     linger_at_exit();
   }
+  libc::serve_needs(*context->process);
   fill(*context);
   return &context.release()->base.context;
 }

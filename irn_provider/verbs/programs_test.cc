@@ -1,8 +1,7 @@
 // Unmodified programs over the preloaded library: what they print and how they end.
 #include <gtest/gtest.h>
 
-#include <fstream>
-
+#include "irn_provider/verbs/program_pair.h"
 #include "irn_provider/verbs/test_fabric.h"
 
 namespace rocelab::verbs {
@@ -36,48 +35,22 @@ TEST(ProgramsTest, IbvDevinfoShowsPortAndGids) {
     EXPECT_NE(text.find(line), std::string::npos) << line << "\n" << text;
 }
 
-// Is somebody listening on this TCP port?
-bool listening(int port) {
-  char want[16];
-  std::snprintf(want, sizeof want, ":%04X", port);
-  for (const char* table : {"/proc/net/tcp", "/proc/net/tcp6"}) {
-    std::ifstream in(table);
-    for (std::string slot, local, remote, state, rest;
-         in >> slot >> local >> remote >> state && std::getline(in, rest);)
-      if (local.ends_with(want) && state == "0A") return true;
-  }
-  return false;
-}
-
-struct PingPong {
-  int exit_codes[2];
-  std::string server, client;
-};
-
 // ibv_rc_pingpong between h1 (client) and h2 (server), unmodified, with the same options on both sides.
-PingPong ping_pong(TransportMode mode, std::vector<std::string> options, int port) {
-  TestFabric fabric(2, 2, nic(mode));
+ProgramPair ping_pong(TransportMode mode, std::vector<std::string> options, int port) {
   std::vector<std::string> command = {"ibv_rc_pingpong", "-g", "1", "-p", std::to_string(port)};
   command.insert(command.end(), options.begin(), options.end());
-  const auto server = fabric.start(1, command);
-  for (int i = 0; i < 1'000 && !listening(port); ++i) fabric.drive_once();
-  command.push_back("127.0.0.1");
-  const auto client = fabric.start(0, command);
-  EXPECT_TRUE(fabric.run());
-  EXPECT_EQ(fabric.segment().header().detaches.load(), 0u);
-  return {{fabric.program(server).exit_code(), fabric.program(client).exit_code()},
-          fabric.program(server).output(),
-          fabric.program(client).output()};
+  const ProgramPair pair = run_pair(nic(mode), command, port, Clock::kTogether);
+  EXPECT_EQ(pair.detaches, 0u);
+  return pair;
 }
 
 class PingPongTest : public ::testing::TestWithParam<TransportMode> {
  protected:
-  PingPong run(const std::vector<std::string>& options) { return ping_pong(GetParam(), options, port_++); }
-  static int port_;
+  ProgramPair run(const std::vector<std::string>& options) {
+    return ping_pong(GetParam(), options, free_port());
+  }
 };
-int PingPongTest::port_ = 21'000 + static_cast<int>(getpid() % 1'000) * 10;
-
-void expect_ok(const PingPong& p, const std::string& options) {
+void expect_ok(const ProgramPair& p, const std::string& options) {
   EXPECT_EQ(p.exit_codes[0], 0) << options << "\n" << p.server;
   EXPECT_EQ(p.exit_codes[1], 0) << options << "\n" << p.client;
 }
@@ -116,7 +89,7 @@ TEST_P(PingPongTest, PrintsTheTimesOfThePathTheSameEveryTime) {
   const bool irn = GetParam() == TransportMode::kIrn;
   for (const std::int64_t size : {1, 1'024, 65'536, 1'048'576}) {
     const std::vector<std::string> options = {"-s", std::to_string(size), "-n", size > 1'024 ? "20" : "100"};
-    const PingPong first = run(options), second = run(options);
+    const ProgramPair first = run(options), second = run(options);
     const double got = usec_per_iteration(first.client);
     EXPECT_EQ(got, usec_per_iteration(second.client)) << size;
     const std::int64_t headers = 58 + (irn ? 8 : 0), packets = (size + 1'023) / 1'024;

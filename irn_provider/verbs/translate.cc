@@ -19,6 +19,8 @@ constexpr OpcodeRow kOpcodes[] = {
     {IBV_WR_RDMA_WRITE, WrOpcode::kWrite, false, true},
     {IBV_WR_RDMA_WRITE_WITH_IMM, WrOpcode::kWriteImm, true, true},
     {IBV_WR_RDMA_READ, WrOpcode::kRead, false, true},
+    {IBV_WR_ATOMIC_CMP_AND_SWP, WrOpcode::kCompareSwap, false, false},
+    {IBV_WR_ATOMIC_FETCH_AND_ADD, WrOpcode::kFetchAdd, false, false},
 };
 
 const OpcodeRow* find(ibv_wr_opcode opcode) {
@@ -56,11 +58,17 @@ int to_wqe(const ibv_send_wr& wr, const QpInit& qp, SendWqe& out) {
   out.imm = opcode->imm ? wr.imm_data : 0;
   out.remote_addr = opcode->remote ? wr.wr.rdma.remote_addr : 0;
   out.rkey = RKey{opcode->remote ? wr.wr.rdma.rkey : 0};
+  if (out.opcode >= WrOpcode::kCompareSwap) {
+    out.remote_addr = wr.wr.atomic.remote_addr;
+    out.rkey = RKey{wr.wr.atomic.rkey};
+    out.compare_add = wr.wr.atomic.compare_add;
+    out.swap = wr.wr.atomic.swap;
+  }
   std::uint64_t total = 0;
   if (const int error = copy_sges(wr.sg_list, wr.num_sge, qp.caps.max_send_sge, out, total); error != 0)
     return error;
   if (!out.inline_data) return 0;
-  return out.opcode != WrOpcode::kRead && total <= qp.caps.max_inline ? 0 : EINVAL;
+  return out.opcode < WrOpcode::kRead && total <= qp.caps.max_inline ? 0 : EINVAL;
 }
 
 int to_wqe(const ibv_recv_wr& wr, const QpInit& qp, RecvWqe& out) {
@@ -81,8 +89,9 @@ void copy_inline(SendWqe& wqe, std::byte* to) {
 }
 
 void to_wc(const Cqe& cqe, ibv_wc& wc) {
-  static constexpr ibv_wc_opcode kWcOpcodes[] = {IBV_WC_SEND, IBV_WC_RDMA_WRITE, IBV_WC_RDMA_READ,
-                                                 IBV_WC_RECV, IBV_WC_RECV_RDMA_WITH_IMM};
+  static constexpr ibv_wc_opcode kWcOpcodes[] = {IBV_WC_SEND,     IBV_WC_RDMA_WRITE,         IBV_WC_RDMA_READ,
+                                                 IBV_WC_RECV,     IBV_WC_RECV_RDMA_WITH_IMM, IBV_WC_COMP_SWAP,
+                                                 IBV_WC_FETCH_ADD};
   wc = {};
   wc.wr_id = cqe.wr_id;
   wc.status = static_cast<ibv_wc_status>(cqe.status);  // same numbers

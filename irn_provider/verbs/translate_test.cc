@@ -40,6 +40,27 @@ TEST(TranslateTest, EveryOfferedOpcodeKeepsItsFields) {
   }
 }
 
+TEST(TranslateTest, AtomicsKeepTheirOperands) {
+  ibv_sge part{.addr = 0x1000, .length = 8, .lkey = 9};
+  ibv_send_wr wr{};
+  wr.opcode = IBV_WR_ATOMIC_CMP_AND_SWP;
+  wr.sg_list = &part;
+  wr.num_sge = 1;
+  wr.wr.atomic = {.remote_addr = 0x2000, .compare_add = 3, .swap = 4, .rkey = 7};
+  SendWqe wqe;
+  ASSERT_EQ(to_wqe(wr, qp(), wqe), 0);
+  EXPECT_EQ(wqe.opcode, WrOpcode::kCompareSwap);
+  EXPECT_EQ(wqe.remote_addr, 0x2000u);
+  EXPECT_EQ(wqe.rkey.value, 7u);
+  EXPECT_EQ(wqe.compare_add, 3u);
+  EXPECT_EQ(wqe.swap, 4u);
+  wr.opcode = IBV_WR_ATOMIC_FETCH_AND_ADD;
+  ASSERT_EQ(to_wqe(wr, qp(), wqe), 0);
+  EXPECT_EQ(wqe.opcode, WrOpcode::kFetchAdd);
+  wr.send_flags = IBV_SEND_INLINE;
+  EXPECT_EQ(to_wqe(wr, qp(), wqe), EINVAL) << "nothing is sent that could be inline";
+}
+
 TEST(TranslateTest, FlagsAreKeptAndUnknownOnesRefused) {
   ibv_send_wr wr{};
   wr.opcode = IBV_WR_SEND;
@@ -55,7 +76,7 @@ TEST(TranslateTest, FlagsAreKeptAndUnknownOnesRefused) {
   wr.send_flags = IBV_SEND_IP_CSUM;
   EXPECT_EQ(to_wqe(wr, qp(), wqe), EINVAL);
   wr.send_flags = 0;
-  wr.opcode = IBV_WR_ATOMIC_CMP_AND_SWP;
+  wr.opcode = IBV_WR_LOCAL_INV;
   EXPECT_EQ(to_wqe(wr, qp(), wqe), EOPNOTSUPP);
 }
 

@@ -54,7 +54,9 @@ RL_EXPORT int clock_gettime(clockid_t clock, timespec* ts) noexcept {
 RL_EXPORT int gettimeofday(timeval* tv, void* tz) noexcept {
   LiveProcess* process = experiment();
   if (process == nullptr) return real::gettimeofday(tv, tz);
-  const timespec ts = to_timespec(read_clock(*process), kRealtimeEpochSeconds);
+  count_clock_spin(*process);
+  real::RuntimeScope scope;
+  const timespec ts = to_timespec(process->now(), kRealtimeEpochSeconds);
   *tv = {.tv_sec = ts.tv_sec, .tv_usec = ts.tv_nsec / 1'000};
   return 0;
 }

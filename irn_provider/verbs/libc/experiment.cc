@@ -1,5 +1,6 @@
 #include "irn_provider/verbs/libc/experiment.h"
 
+#include <atomic>
 #include <limits>
 
 #include "irn_provider/verbs/libc/real.h"
@@ -13,6 +14,7 @@ constexpr std::int64_t kPsPerNs = 1'000;
 constexpr std::int64_t kMaxSeconds = std::numeric_limits<std::int64_t>::max() / (kNsPerSecond * kPsPerNs) - 1;
 
 thread_local int spins = 0;
+std::atomic<bool> clock_spins_expected = false;
 
 }  // namespace
 
@@ -53,11 +55,21 @@ Time to_time(const timespec& ts, std::int64_t epoch) {
   return Time::zero() + to_duration({.tv_sec = ts.tv_sec - epoch, .tv_nsec = ts.tv_nsec});
 }
 
+void expect_clock_spins() { clock_spins_expected = true; }
+
 void count_spin(LiveProcess& process) {
   if (++spins < kSpinsPerPark) return;
   spins = 0;
   real::RuntimeScope scope;
   process.park_poll();
+}
+
+void count_clock_spin(LiveProcess& process) {
+  if (!clock_spins_expected) return count_spin(process);
+  if (++spins < kSpinsPerParkWhenExpected) return;
+  spins = 0;
+  real::RuntimeScope scope;
+  process.park_poll(kClockStepWhenExpected);
 }
 
 void end_spin() { spins = 0; }

@@ -36,6 +36,13 @@ Duration to_duration(const timespec& ts);              // of a valid one; satura
 // passes as it does for an empty poll_cq.
 inline constexpr int kSpinsPerPark = 1'000;
 void count_spin(LiveProcess& process);
+// For a program that is known to wait by asking gettimeofday over and over: perftest does so 200 times, for
+// 0.1 to 2 ms each, to find out the rate of the time stamp counter, at the end of every measurement. Time
+// passes after fewer calls, and in longer steps.
+inline constexpr int kSpinsPerParkWhenExpected = 50;
+inline constexpr Duration kClockStepWhenExpected = 100_us;
+void expect_clock_spins();
+void count_clock_spin(LiveProcess& process);  // of gettimeofday; the same as count_spin unless expected
 void end_spin();
 
 // Brackets a system call that waits for the outside (LiveProcess::foreign_enter).

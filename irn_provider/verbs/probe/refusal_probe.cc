@@ -83,7 +83,7 @@ TEST(RefusalProbe, PostsAreRefusedInTheWrongStateAndBeyondTheQueue) {
   EXPECT_EQ(l.send(IBV_WR_SEND, {l.sge(0, 8)}), EINVAL) << "RESET";
   l.connect();
   EXPECT_EQ(l.send(IBV_WR_SEND, std::vector<ibv_sge>(5, l.sge(0, 8))), EINVAL) << "more than max_send_sge";
-  EXPECT_EQ(l.send(IBV_WR_ATOMIC_FETCH_AND_ADD, {l.sge(0, 8)}), EOPNOTSUPP);
+  EXPECT_EQ(l.send(IBV_WR_LOCAL_INV, {l.sge(0, 8)}), EOPNOTSUPP);
   // A chain of 33 on a queue of 32: the last is handed back, the others run.
   std::vector<ibv_send_wr> chain(33);
   ibv_sge part = l.sge(0, 8);

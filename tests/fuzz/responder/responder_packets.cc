@@ -45,7 +45,8 @@ void ResponderSession::send_request() {
       Operation::kSendFirst,   Operation::kSendMiddle,   Operation::kSendLast,   Operation::kSendLastImm,
       Operation::kSendOnly,    Operation::kSendOnlyImm,  Operation::kWriteFirst, Operation::kWriteMiddle,
       Operation::kWriteLast,   Operation::kWriteLastImm, Operation::kWriteOnly,  Operation::kWriteOnlyImm,
-      Operation::kReadRequest, Operation::kReadRequest,  Operation::kSendOnly,   Operation::kWriteOnly};
+      Operation::kReadRequest, Operation::kReadRequest,  Operation::kSendOnly,   Operation::kWriteOnly,
+      Operation::kFetchAdd,    Operation::kCompareSwap};
   const auto own = config_.mode == TransportMode::kIrn ? TransportClass::kIrn : TransportClass::kRc;
   Packet p;
   RoceHeaders& h = p.roce;
@@ -59,15 +60,17 @@ void ResponderSession::send_request() {
   address(h);
   h.dma_length = info.ends_message() ? p.payload_length : p.payload_length + 1 + in_.u8();
   if (info.operation == Operation::kReadRequest) h.dma_length = in_.u16() % 2048;
+  if (info.is_atomic() && !in_.one_in(8)) h.va &= ~std::uint64_t{7};
+  h.swap_or_add = in_.u8(), h.compare = in_.u8();
   if (in_.one_in(128)) h.dma_length = in_.u32();
   // One message a packet is the usual case; then numbers run ahead as PSNs do.
   const auto ahead = static_cast<std::uint32_t>(psn - peer_.request_psn);
-  h.wqe_sn = (info.operation == Operation::kReadRequest ? peer_.read_sn : peer_.receive_sn) +
-             (in_.one_in(4) ? ahead : 0);
+  const bool fetches = info.operation == Operation::kReadRequest || info.is_atomic();
+  h.wqe_sn = (fetches ? peer_.read_sn : peer_.receive_sn) + (in_.one_in(4) ? ahead : 0);
   h.offset = info.starts_message() ? 0 : 1 + in_.u8() % 4;
   if (in_.one_in(128)) h.wqe_sn = in_.u32() & Psn::kMask;
   if (in_.one_in(128)) h.offset = in_.u32() & Psn::kMask;
-  if (info.operation == Operation::kReadRequest && psn == peer_.request_psn) ++peer_.read_sn;
+  if (fetches && psn == peer_.request_psn) ++peer_.read_sn;
   deliver(p);
 }
 
@@ -81,7 +84,8 @@ void ResponderSession::send_answer() {
                                        Operation::kReadResponseFirst,
                                        Operation::kReadResponseMiddle,
                                        Operation::kReadResponseLast,
-                                       Operation::kReadResponseOnly};
+                                       Operation::kReadResponseOnly,
+                                       Operation::kAtomicAck};
   const auto own = config_.mode == TransportMode::kIrn ? TransportClass::kIrn : TransportClass::kRc;
   Packet p;
   RoceHeaders& h = p.roce;

@@ -32,6 +32,24 @@ void CheckedMemory::read(std::uint64_t addr, std::byte* bytes, std::uint32_t len
   if (length > 0) std::memcpy(bytes, bytes_.data() + (addr - kBase), length);
 }
 
+std::uint64_t CheckedMemory::exchange(std::uint64_t addr, std::uint64_t value,
+                                      std::optional<std::uint64_t> only_if) {
+  RL_CHECK(addr % kAtomicBytes == 0);
+  check(addr, kAtomicBytes, kAccessRemoteAtomic);
+  std::uint64_t original = 0;
+  std::memcpy(&original, bytes_.data() + (addr - kBase), sizeof original);
+  if (!only_if || *only_if == original) std::memcpy(bytes_.data() + (addr - kBase), &value, sizeof value);
+  return original;
+}
+std::uint64_t CheckedMemory::compare_swap(std::uint64_t addr, std::uint64_t compare, std::uint64_t swap) {
+  return exchange(addr, swap, compare);
+}
+std::uint64_t CheckedMemory::fetch_add(std::uint64_t addr, std::uint64_t add) {
+  std::uint64_t original = 0;
+  read(addr, reinterpret_cast<std::byte*>(&original), sizeof original);
+  return exchange(addr, original + add, std::nullopt);
+}
+
 // --- set-up
 
 ResponderSession::ResponderSession(std::span<const std::uint8_t> bytes) : in_(bytes) {
@@ -57,8 +75,9 @@ void ResponderSession::connect() {
   qp_ = *nic_->create_qp(init);
   attr_.path_mtu = kMtu;
   attr_.dest_qpn = Qpn{0x999};
-  attr_.access_flags =
-      in_.one_in(8) ? kAccessLocalWrite : kAccessLocalWrite | kAccessRemoteWrite | kAccessRemoteRead;
+  attr_.access_flags = in_.one_in(8)
+                           ? kAccessLocalWrite
+                           : kAccessLocalWrite | kAccessRemoteWrite | kAccessRemoteRead | kAccessRemoteAtomic;
   attr_.timeout = in_.u8() % 16;
   attr_.retry_cnt = in_.u8() % 8, attr_.rnr_retry = in_.u8() % 8;
   attr_.max_rd_atomic = in_.u8() % 5, attr_.max_dest_rd_atomic = in_.u8() % 5;
@@ -86,7 +105,8 @@ void ResponderSession::change_memory() {
   CheckedMemory::Region r;
   r.addr = CheckedMemory::kBase + in_.u16() % (CheckedMemory::kBytes / 2);
   r.length = in_.u16() % (CheckedMemory::kBytes / 2);
-  r.access = in_.one_in(4) ? in_.u8() & 7u : kAccessLocalWrite | kAccessRemoteWrite | kAccessRemoteRead;
+  r.access = in_.one_in(4) ? in_.u8() & 15u
+                           : kAccessLocalWrite | kAccessRemoteWrite | kAccessRemoteRead | kAccessRemoteAtomic;
   const auto key = nic_->reg_mr(pd_, r.addr, r.length, r.addr, r.access);
   if (!key) return;  // rights that contradict each other
   r.key = *key;
@@ -152,13 +172,14 @@ void ResponderSession::post_receive() {
 
 void ResponderSession::post_send() {
   SendWqe w;
-  w.opcode = static_cast<WrOpcode>(in_.u8() % 5);
+  w.opcode = static_cast<WrOpcode>(in_.u8() % 7);
   w.signaled = !in_.one_in(4);
   w.fence = in_.one_in(8);
   w.num_sge = in_.u8() % 4;
   for (int i = 0; i < w.num_sge; ++i) w.sge[static_cast<std::size_t>(i)] = sge();
   w.remote_addr = in_.u64();
   w.rkey = RKey{in_.u32()};
+  if (w.opcode >= WrOpcode::kCompareSwap) w.remote_addr &= ~std::uint64_t{7};
   nic_->post_send(qp_, w, now_);
 }
 
@@ -178,7 +199,7 @@ void ResponderSession::learn(const Packet& packet) {
   RL_CHECK(info.known() && h.dest == attr_.dest_qpn);
   if (info.is_request()) {
     peer_.sent_psn = std::max(peer_.sent_psn, unwrap(h.psn, peer_.sent_psn) + 1);
-  } else if (info.is_read_response()) {
+  } else if (info.is_read_response() || info.operation == Operation::kAtomicAck) {
     ++outcome_.read_responses;
     peer_.read_psn = std::max(peer_.read_psn, unwrap(h.psn, peer_.read_psn) + 1);
   } else if (info.is_response()) {

@@ -53,11 +53,14 @@ class CheckedMemory final : public Memory {
   };
   void write(std::uint64_t addr, const std::byte* bytes, std::uint32_t length) override;
   void read(std::uint64_t addr, std::byte* bytes, std::uint32_t length) override;
+  std::uint64_t compare_swap(std::uint64_t addr, std::uint64_t compare, std::uint64_t swap) override;
+  std::uint64_t fetch_add(std::uint64_t addr, std::uint64_t add) override;
   std::vector<Region> regions;
   std::uint64_t placed = 0;
 
  private:
   void check(std::uint64_t addr, std::uint32_t length, std::uint32_t any_of) const;
+  std::uint64_t exchange(std::uint64_t addr, std::uint64_t value, std::optional<std::uint64_t> only_if);
   std::vector<std::byte> bytes_ = std::vector<std::byte>(kBytes);
 };
 

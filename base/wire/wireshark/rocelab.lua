@@ -1,0 +1,178 @@
+-- Wireshark and tshark: the IRN class of BTH opcodes (base/wire/irn.h) and the shim slot (base/wire/shim.h) of
+-- rocelab. Everything else on UDP port 4791 goes to Wireshark's own RoCEv2 dissector, as without this file.
+--
+--   wireshark -X lua_script:base/wire/wireshark/rocelab.lua out/pcap/irn/s1.pcapng
+--   tshark    -X lua_script:base/wire/wireshark/rocelab.lua -r FILE -Y 'irn.opcode == 0xd8' -T fields -e irn.psn -e irn.sack
+--
+-- tests/python/test_wireshark.py runs it over captures of both engines' wire format.
+
+local ROCE_PORT = 4791
+local CLASS_MASK, IRN_CLASS, SHIM_CLASS = 0xe0, 0xc0, 0xe0
+local ICRC_BYTES = 4
+
+-- Header names, in the order in which they follow the BTH.
+local DETAILS = {
+  [0x00] = {"SEND First", "send"},
+  [0x01] = {"SEND Middle", "send"},
+  [0x02] = {"SEND Last", "send"},
+  [0x03] = {"SEND Last with Immediate", "send", "imm"},
+  [0x04] = {"SEND Only", "send"},
+  [0x05] = {"SEND Only with Immediate", "send", "imm"},
+  [0x06] = {"RDMA WRITE First", "reth"},
+  [0x07] = {"RDMA WRITE Middle", "reth"},
+  [0x08] = {"RDMA WRITE Last", "reth"},
+  [0x09] = {"RDMA WRITE Last with Immediate", "reth", "wqe_sn", "imm"},
+  [0x0a] = {"RDMA WRITE Only", "reth"},
+  [0x0b] = {"RDMA WRITE Only with Immediate", "reth", "wqe_sn", "imm"},
+  [0x0c] = {"RDMA READ Request", "reth", "wqe_sn"},
+  [0x0d] = {"RDMA READ Response First", "aeth"},
+  [0x0e] = {"RDMA READ Response Middle"},
+  [0x0f] = {"RDMA READ Response Last", "aeth"},
+  [0x10] = {"RDMA READ Response Only", "aeth"},
+  [0x11] = {"Acknowledge", "aeth"},
+  [0x12] = {"Atomic Acknowledge", "aeth", "atomic_ack"},
+  [0x13] = {"Compare and Swap", "atomic", "wqe_sn"},
+  [0x14] = {"Fetch and Add", "atomic", "wqe_sn"},
+  [0x18] = {"NACK", "aeth", "sack"},
+  [0x19] = {"READ ACK"},
+  [0x1a] = {"READ NACK", "sack"},
+}
+
+local opcode_names = {}
+for operation, detail in pairs(DETAILS) do opcode_names[IRN_CLASS + operation] = "IRN " .. detail[1] end
+
+local irn = Proto("irn", "rocelab IRN (improved RoCE NIC)")
+local f = {
+  opcode = ProtoField.uint8("irn.opcode", "Opcode", base.HEX, opcode_names),
+  solicited = ProtoField.bool("irn.solicited", "Solicited event", 8, nil, 0x80),
+  migrated = ProtoField.bool("irn.migreq", "MigReq", 8, nil, 0x40),
+  pad = ProtoField.uint8("irn.pad", "Pad count", base.DEC, nil, 0x30),
+  version = ProtoField.uint8("irn.tver", "Transport version", base.DEC, nil, 0x0f),
+  pkey = ProtoField.uint16("irn.pkey", "Partition key", base.HEX),
+  fecn = ProtoField.bool("irn.fecn", "FECN", 8, nil, 0x80),
+  becn = ProtoField.bool("irn.becn", "BECN (the acknowledged packet was marked)", 8, nil, 0x40),
+  qp = ProtoField.uint24("irn.destqp", "Destination queue pair", base.HEX),
+  ack_req = ProtoField.bool("irn.ackreq", "Acknowledge request", 8, nil, 0x80),
+  psn = ProtoField.uint24("irn.psn", "PSN", base.DEC),
+  recv_wqe_sn = ProtoField.uint24("irn.recv_wqe_sn", "recv_WQE_SN", base.DEC),
+  offset = ProtoField.uint24("irn.offset", "Offset in packets", base.DEC),
+  wqe_sn = ProtoField.uint24("irn.wqe_sn", "WQE sequence number (recv_WQE_SN or read_WQE_SN)", base.DEC),
+  va = ProtoField.uint64("irn.va", "Virtual address", base.HEX),
+  rkey = ProtoField.uint32("irn.rkey", "R_Key", base.HEX),
+  dma_length = ProtoField.uint32("irn.dmalen", "Bytes to the message's end", base.DEC),
+  swap_or_add = ProtoField.uint64("irn.swap_or_add", "Swap or add data", base.HEX),
+  compare = ProtoField.uint64("irn.compare", "Compare data", base.HEX),
+  original = ProtoField.uint64("irn.original", "Original data", base.HEX),
+  syndrome = ProtoField.uint8("irn.syndrome", "Syndrome", base.HEX),
+  msn = ProtoField.uint24("irn.msn", "MSN", base.DEC),
+  sack = ProtoField.uint24("irn.sack", "PSN of the packet that arrived instead", base.DEC),
+  imm = ProtoField.uint32("irn.imm", "Immediate data", base.HEX),
+  payload = ProtoField.bytes("irn.payload", "Payload"),
+  payload_length = ProtoField.uint32("irn.payload_length", "Payload length", base.DEC),
+  icrc = ProtoField.uint32("irn.icrc", "ICRC", base.HEX),
+}
+irn.fields = f
+local malformed = ProtoExpert.new("irn.malformed", "Packet ends before its headers do", expert.group.MALFORMED, expert.severity.ERROR)
+irn.experts = {malformed}
+
+-- Each takes a header off the front of `at`; the caller has checked the length.
+local HEADERS = {
+  send = {8, function(tree, b) tree:add(f.recv_wqe_sn, b(0, 3)) tree:add(f.offset, b(3, 3)) end},
+  reth = {16, function(tree, b) tree:add(f.va, b(0, 8)) tree:add(f.rkey, b(8, 4)) tree:add(f.dma_length, b(12, 4)) end},
+  atomic = {28, function(tree, b)
+    tree:add(f.va, b(0, 8))
+    tree:add(f.rkey, b(8, 4))
+    tree:add(f.swap_or_add, b(12, 8))
+    tree:add(f.compare, b(20, 8))
+  end},
+  aeth = {4, function(tree, b) tree:add(f.syndrome, b(0, 1)) tree:add(f.msn, b(1, 3)) end},
+  atomic_ack = {8, function(tree, b) tree:add(f.original, b(0, 8)) end},
+  wqe_sn = {4, function(tree, b) tree:add(f.wqe_sn, b(1, 3)) end},
+  sack = {4, function(tree, b) tree:add(f.sack, b(1, 3)) end},
+  imm = {4, function(tree, b) tree:add(f.imm, b(0, 4)) end},
+}
+
+local function add_bth(tree, b)
+  tree:add(f.opcode, b(0, 1))
+  tree:add(f.solicited, b(1, 1))
+  tree:add(f.migrated, b(1, 1))
+  tree:add(f.pad, b(1, 1))
+  tree:add(f.version, b(1, 1))
+  tree:add(f.pkey, b(2, 2))
+  tree:add(f.fecn, b(4, 1))
+  tree:add(f.becn, b(4, 1))
+  tree:add(f.qp, b(5, 3))
+  tree:add(f.ack_req, b(8, 1))
+  tree:add(f.psn, b(9, 3))
+end
+
+function irn.dissector(buffer, pinfo, root)
+  local tree = root:add(irn, buffer())
+  local detail = DETAILS[bit.band(buffer(0, 1):uint(), 0x1f)]
+  pinfo.cols.protocol = "IRN"
+  if detail == nil or buffer:len() < 12 + ICRC_BYTES then
+    tree:add_proto_expert_info(malformed)
+    return buffer:len()
+  end
+  add_bth(tree, buffer)
+  local psn = buffer(9, 3):uint()
+  local info = string.format("%s QP=0x%06x PSN=%d", detail[1], buffer(5, 3):uint(), psn)
+  local at = 12
+  for i = 2, #detail do
+    local size, add = HEADERS[detail[i]][1], HEADERS[detail[i]][2]
+    if buffer:len() < at + size + ICRC_BYTES then
+      tree:add_proto_expert_info(malformed)
+      return buffer:len()
+    end
+    add(tree, buffer(at, size):tvb())
+    if detail[i] == "sack" then info = info .. string.format(" got=%d", buffer(at + 1, 3):uint()) end
+    at = at + size
+  end
+  local pad = bit.rshift(bit.band(buffer(1, 1):uint(), 0x30), 4)
+  local length = buffer:len() - at - pad - ICRC_BYTES
+  if length < 0 then
+    tree:add_proto_expert_info(malformed)
+    return buffer:len()
+  end
+  tree:add(f.payload_length, length):set_generated()
+  if length > 0 then tree:add(f.payload, buffer(at, length)) end
+  tree:add(f.icrc, buffer(buffer:len() - ICRC_BYTES, ICRC_BYTES))
+  pinfo.cols.info = info .. (length > 0 and string.format(" Len=%d", length) or "")
+  return buffer:len()
+end
+
+local shim = Proto("rocelab_shim", "rocelab shim slot")
+local s = {
+  type = ProtoField.uint8("rocelab_shim.type", "Type", base.DEC, nil, 0x1f),
+  words = ProtoField.uint8("rocelab_shim.words", "Value length in words of 4 bytes", base.DEC),
+  info = ProtoField.uint16("rocelab_shim.info", "Info", base.HEX),
+  value = ProtoField.bytes("rocelab_shim.value", "Value"),
+}
+shim.fields = s
+
+local ports = DissectorTable.get("udp.port")
+local original = ports:get_dissector(ROCE_PORT)
+
+local function dissect(buffer, pinfo, root)
+  if buffer:len() > 0 and bit.band(buffer(0, 1):uint(), CLASS_MASK) == IRN_CLASS then
+    return irn.dissector(buffer, pinfo, root)
+  end
+  return original:call(buffer, pinfo, root)
+end
+
+-- The entry: a shim, if there is one, then what stands behind it.
+function shim.dissector(buffer, pinfo, root)
+  local with_shim = buffer:len() >= 4 and bit.band(buffer(0, 1):uint(), CLASS_MASK) == SHIM_CLASS
+  if not with_shim then return dissect(buffer:range():tvb(), pinfo, root) end
+  local size = 4 + 4 * buffer(1, 1):uint()
+  if size >= buffer:len() then return original:call(buffer, pinfo, root) end
+  local tree = root:add(shim, buffer(0, size))
+  tree:add(s.type, buffer(0, 1))
+  tree:add(s.words, buffer(1, 1))
+  tree:add(s.info, buffer(2, 2))
+  if size > 4 then tree:add(s.value, buffer(4, size - 4)) end
+  dissect(buffer(size):tvb(), pinfo, root)
+  return buffer:len()
+end
+
+ports:add(ROCE_PORT, shim)

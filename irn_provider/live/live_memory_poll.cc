@@ -1,0 +1,133 @@
+// LiveProcess: programs that poll memory. A timer of its own samples each thread that runs (spin_law.h says
+// what is looked for); one that spins parks here, in the handler of the timer's signal, until bytes have
+// come.
+#include <signal.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "irn_provider/live/live_process_impl.h"
+
+#ifndef sigev_notify_thread_id
+#define sigev_notify_thread_id _sigev_un._tid
+#endif
+
+namespace rocelab {
+
+constinit thread_local int t_inside = 0;
+
+namespace {
+
+constexpr long kSampleNs = 20'000;       // of wall time. A spin is found after two samples or a few more
+constexpr Duration kLookAgain = 100_us;  // memory may also change by what a peer does outside of verbs
+
+int spin_signal() { return SIGRTMAX - 5; }
+
+std::int64_t thread_cpu_ns() {
+  timespec ts{};
+  syscall(SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, &ts);  // the plain call may be interposed
+  return std::int64_t{ts.tv_sec} * 1'000'000'000 + ts.tv_nsec;
+}
+
+void set_timer(timer_t timer, long ns) {  // once, so that a thread always gets on between two samples
+  const itimerspec spec{.it_interval = {}, .it_value = {.tv_sec = 0, .tv_nsec = ns}};
+  timer_settime(timer, 0, &spec, nullptr);
+}
+
+SpinSample sample(const ucontext_t& context, const ThreadState& t) {
+  SpinSample s;
+  static_assert(REG_RIP == 16, "registers 0 to 15 are the general ones");
+  for (std::size_t i = 0; i < s.registers.size(); ++i)
+    s.registers[i] = static_cast<std::uint64_t>(context.uc_mcontext.gregs[i]);
+  s.calls = t.calls;
+  s.cpu_ns = t.program_cpu_ns;
+  return s;
+}
+
+// Runs on the thread that the timer belongs to, wherever that is. In code of ours it must not touch anything;
+// in the program's code it may do what a call of the program may: a spinning loop holds no lock that we take.
+void on_sample(int, siginfo_t*, void* context) {
+  if (t_state == nullptr) return;
+  const int error = errno;
+  ThreadState& t = *t_state;
+  // The handler's own time is not the program's.
+  t.program_cpu_ns += thread_cpu_ns() - t.cpu_after_sample_ns;
+  if (t_inside == 0 && t.spin.observe(sample(*static_cast<const ucontext_t*>(context), t)))
+    if (LiveProcess* process = LiveProcess::attached()) process->park_memory();
+  if (t.sampled) set_timer(*t.timer, kSampleNs);
+  t.cpu_after_sample_ns = thread_cpu_ns();
+  errno = error;
+}
+
+}  // namespace
+
+void LiveProcess::Impl::watch(ThreadState& t) {
+  if (!watching || leaving || t.timer) return;
+  sigevent event{};
+  event.sigev_notify = SIGEV_THREAD_ID;
+  event.sigev_signo = spin_signal();
+  event.sigev_notify_thread_id = t.tid;
+  timer_t timer{};
+  if (timer_create(CLOCK_MONOTONIC, &event, &timer) != 0) return;  // it is detached after the grace, then
+  t.timer = timer;
+  if (t.mode == ThreadMode::kRunning) start_samples(t);
+}
+
+void LiveProcess::Impl::unwatch(ThreadState& t) {
+  t.sampled = false;
+  if (t.timer) timer_delete(*t.timer);
+  t.timer.reset();
+}
+
+void LiveProcess::Impl::start_samples(ThreadState& t) {
+  if (!t.timer) return;
+  t.sampled = true;
+  set_timer(*t.timer, kSampleNs);
+}
+
+void LiveProcess::Impl::stop_samples(ThreadState& t) {
+  if (!t.timer) return;
+  t.sampled = false;
+  set_timer(*t.timer, 0);
+}
+
+void LiveProcess::Impl::wake_memory_pollers() {
+  for (const auto& t : threads)
+    if (t->mode == ThreadMode::kParked && t->polls_memory) t->due = true;
+}
+
+void LiveProcess::watch_memory() {
+  struct sigaction action {};
+  action.sa_sigaction = on_sample;
+  action.sa_flags = SA_SIGINFO | SA_RESTART;
+  sigaction(spin_signal(), &action, nullptr);
+  Inside inside;
+  Impl::Lock lock(impl_->mutex);
+  impl_->watching = true;
+  impl_->nic.stop_at_messages();
+  for (const auto& t : impl_->threads)
+    if (t->mode != ThreadMode::kDetached) impl_->watch(*t);
+}
+
+void LiveProcess::park_memory() {
+  Inside inside;
+  Impl::Lock lock(impl_->mutex);
+  if (impl_->leaving) return;  // a sample that was on its way
+  ThreadState& t = impl_->me();
+  struct {
+    const LiveNic& nic;
+    std::uint64_t placed;
+  } seen{impl_->nic, impl_->nic.messages_placed()};
+  const std::function<bool()> ready = [&seen] { return seen.nic.messages_placed() != seen.placed; };
+  t.ready = &ready;
+  t.deadline = impl_->nic.now() + kLookAgain;
+  t.polls_memory = true;
+  impl_->park(lock, t);
+  t.polls_memory = false;
+  t.ready = nullptr;
+}
+
+}  // namespace rocelab

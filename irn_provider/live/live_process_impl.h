@@ -1,0 +1,139 @@
+// What is behind live_process.h, private to this folder: one process's threads and windows. Threads and whom
+// an instant wakes: live_threads.cc; windows and turns: live_windows.cc; joining and leaving a run:
+// live_attach.cc; polling of memory: live_memory_poll.cc; the public functions: live_process.cc.
+#pragma once
+
+#include <time.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "irn_provider/live/live_nic.h"
+#include "irn_provider/live/live_process.h"
+#include "irn_provider/live/shared_port.h"
+#include "irn_provider/live/spin_law.h"
+
+namespace rocelab {
+
+enum class ThreadMode { kRunning, kForeign, kParked, kDetached };
+
+struct ThreadState {
+  int tid = 0;
+  ThreadMode mode = ThreadMode::kDetached;
+  // What a parked thread waits for.
+  bool polls = false;  // any completion, or the window's end
+  Time deadline = Time::never();
+  const std::function<bool()>* ready = nullptr;
+  bool polls_memory = false;  // a message placed, or whatever another thread of the program did
+  bool timed_out = false;
+  std::uint64_t calls = 0;             // how often it has called in
+  bool due = false;                    // an instant woke it; it runs when its turn comes
+  std::atomic<std::uint32_t> turn{0};  // futex: 1 = run
+  std::optional<timer_t> timer;        // samples it while it runs; none: memory is not watched
+  std::atomic<bool> sampled{false};    // the timer goes on
+  SpinLaw spin;
+  std::int64_t program_cpu_ns = 0, cpu_after_sample_ns = 0;  // processor time outside of samples
+};
+
+inline constexpr int kYieldsBeforeSleep = 3;  // see lockstep/coordinator.cc
+inline constexpr std::int64_t kLookAroundNs =
+    200'000'000;  // a leader without a window checks that the switch process lives
+
+struct LiveProcess::Impl {
+  Impl(lockstep::Segment&& s, std::uint32_t host_index, std::uint32_t vf_index)
+      : segment(std::move(s)),
+        host(segment.hosts()[host_index]),
+        vf(vf_index),
+        slot(segment.vfs()[vf_index]),
+        nic(segment, host_index, vf_index),
+        port(segment, vf_index),
+        owner(static_cast<std::uint32_t>(getpid())),
+        seq(slot.grant_seq.load()) {}
+
+  // --- set once
+  lockstep::Segment segment;
+  const lockstep::HostEntry& host;
+  const std::uint32_t vf;
+  lockstep::VfSlot& slot;
+
+  // --- under the lock
+  std::mutex mutex;
+  LiveNic nic;
+  SharedPort port;
+  bool by_turns = false;                              // other VFs of the host take part in this window
+  bool in_turn = false;                               // an event of ours ran; the turn is still ours
+  bool sent = false;                                  // ... and a frame left
+  std::vector<std::unique_ptr<ThreadState>> threads;  // in the order in which they first called in
+  int running = 0;                                    // threads in kRunning or kForeign
+  const std::uint32_t owner;
+  std::uint32_t seq;          // last window seen
+  bool granted = false;       // in a window that ends at `limit`
+  bool pollers_told = false;  // that the window has ended
+  Time limit;
+  ThreadState* leader = nullptr;  // waits for the next window, or runs the NIC
+  ThreadState helper;
+  std::atomic<std::uint32_t> helper_wake{0};
+  std::atomic<bool> leaving{false};
+  std::uint64_t completions_seen = 0;
+  bool watching = false;  // for threads that poll memory
+  std::function<void(Nic&)> completion_hook;
+  std::thread helper_thread;
+
+  using Lock = std::unique_lock<std::mutex>;
+
+  // --- live_threads.cc
+  ThreadState& me();
+  void join(ThreadState& t);
+  void start_running(ThreadState& t);
+  void park(Lock& lock, ThreadState& t);
+  bool give_turn();
+  void wake_by_instant();
+  void wake_by_deadline();
+  void note_completions();
+  Time earliest_deadline() const;
+  void leave_thread(ThreadState& t);
+  void detach_blocked(Lock& lock, bool also_stuck);
+
+  // --- live_windows.cc
+  void lead(Lock& lock, ThreadState& t);
+  void wait_for_window(Lock& lock, ThreadState& t);
+  void accept_window();
+  void run_window(Lock& lock);
+  void run_alone();
+  void run_turn(Lock& lock);
+  void finish_turn();
+  void end_window();
+  void finish_window();
+  void settle();
+  void helper_loop();
+  void check_run(bool idle);
+
+  // --- live_memory_poll.cc
+  void watch(ThreadState& t);
+  void unwatch(ThreadState& t);
+  void start_samples(ThreadState& t);
+  void stop_samples(ThreadState& t);
+  void wake_memory_pollers();
+
+  void leave();  // live_attach.cc
+};
+
+extern constinit thread_local ThreadState* t_state;  // of the calling thread; null: it has not called in
+
+// While one lives, the calling thread is in code of ours: a sample of it says nothing (live_memory_poll.cc).
+extern constinit thread_local int t_inside;
+struct Inside {
+  Inside() { ++t_inside; }
+  ~Inside() { --t_inside; }
+  Inside(const Inside&) = delete;
+  Inside& operator=(const Inside&) = delete;
+};
+
+}  // namespace rocelab

@@ -1,0 +1,194 @@
+// LiveProcess: its threads: who runs, parks, is blocked outside or left behind, and whom an instant wakes.
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+
+#include "base/check.h"
+#include "irn_provider/live/live_process_impl.h"
+#include "lockstep/futex.h"
+
+namespace rocelab {
+
+using lockstep::futex_wait;
+using lockstep::futex_wake_all;
+using lockstep::RunState;
+
+constinit thread_local ThreadState* t_state = nullptr;
+
+namespace {
+
+char thread_letter(int tid) {
+  char path[64], text[512];
+  std::snprintf(path, sizeof path, "/proc/self/task/%d/stat", tid);
+  std::FILE* file = std::fopen(path, "r");
+  if (file == nullptr) return 'X';
+  const std::size_t n = std::fread(text, 1, sizeof text - 1, file);
+  std::fclose(file);
+  text[n] = 0;
+  const char* end = std::strrchr(text, ')');
+  return end != nullptr && end[1] != 0 && end[2] != 0 ? end[2] : 'X';
+}
+
+// A thread that ends leaves experiment time at once instead of holding it for the grace.
+struct ThreadExit {
+  std::function<void()> on_exit;
+  ~ThreadExit() {
+    if (on_exit) on_exit();
+  }
+};
+thread_local ThreadExit t_exit;
+
+}  // namespace
+
+// The calling thread's state; a thread becomes one in experiment time by calling in.
+ThreadState& LiveProcess::Impl::me() {
+  if (t_state == nullptr) {
+    threads.push_back(std::make_unique<ThreadState>());
+    t_state = threads.back().get();
+    t_state->tid = static_cast<int>(syscall(SYS_gettid));
+    ThreadState* state = t_state;
+    t_exit.on_exit = [this, state] {
+      if (leaving) return;
+      Inside inside;
+      Lock lock(mutex);
+      unwatch(*state);
+      leave_thread(*state);
+    };
+  }
+  ++t_state->calls;
+  watch(*t_state);
+  join(*t_state);
+  return *t_state;
+}
+
+// Makes a detached thread a running one. Time stands from here on: either a window of this VF is open, or the
+// VF holds.
+void LiveProcess::Impl::join(ThreadState& t) {
+  if (t.mode == ThreadMode::kRunning || t.mode == ThreadMode::kForeign) return;
+  start_running(t);
+}
+
+// Counts `t` as running. Outside a window the VF holds time first, and looks then how far time has gone: the
+// order that the coordinator relies on.
+void LiveProcess::Impl::start_running(ThreadState& t) {
+  t.mode = ThreadMode::kRunning;
+  start_samples(t);
+  if (running++ > 0 || granted) return;
+  slot.hold.store(1);
+  announce(segment.header());
+  if (slot.grant_seq.load() != seq) {
+    accept_window();  // a window was opened before we held: join at its begin
+  } else {
+    nic.advance(Time::from_ps(segment.header().committed_ps.load()));
+  }
+}
+
+Time LiveProcess::Impl::earliest_deadline() const {
+  Time earliest = Time::never();
+  for (const auto& t : threads) {
+    if (t->mode != ThreadMode::kParked) continue;
+    earliest = std::min(earliest, t->due ? nic.now() : t->deadline);
+  }
+  return earliest;
+}
+
+void LiveProcess::Impl::park(Lock& lock, ThreadState& t) {
+  RL_CHECK(t.mode == ThreadMode::kRunning);
+  t.mode = ThreadMode::kParked;
+  stop_samples(t);
+  if (!t.polls_memory) wake_memory_pollers();
+  t.due = t.timed_out = false;
+  t.turn.store(0);
+  --running;
+  if (running == 0 && leader != nullptr && leader != &helper && !granted)
+    settle();  // the leader waits for a window already
+  while (t.turn.load() == 0) {
+    if (running == 0 && (leader == nullptr || leader == &helper)) {
+      if (leader == &helper) {
+        leader = &t;
+        futex_wake_all(slot.grant_seq);  // the helper looks again and goes back to sleep
+      }
+      leader = &t;
+      lead(lock, t);
+      if (leader == &t) leader = nullptr;
+      continue;
+    }
+    lock.unlock();
+    futex_wait(t.turn, 0, kLookAroundNs);
+    lock.lock();
+    check_run(false);
+  }
+}
+
+void LiveProcess::Impl::note_completions() {
+  if (nic.nic().completions() == completions_seen) return;
+  completions_seen = nic.nic().completions();
+  if (completion_hook) completion_hook(nic.nic());
+  wake_by_instant();
+}
+
+void LiveProcess::Impl::wake_by_instant() {
+  for (const auto& t : threads)
+    if (t->mode == ThreadMode::kParked && (t->polls || (t->ready != nullptr && (*t->ready)()))) t->due = true;
+}
+
+void LiveProcess::Impl::wake_by_deadline() {
+  for (const auto& t : threads)
+    if (t->mode == ThreadMode::kParked && !t->due && t->deadline <= nic.now()) t->due = t->timed_out = true;
+}
+
+// The first thread whose instant has come runs; the others follow when it has parked again.
+bool LiveProcess::Impl::give_turn() {
+  for (const auto& t : threads) {
+    if (t->mode != ThreadMode::kParked || !t->due) continue;
+    t->due = false;
+    start_running(*t);
+    t->turn.store(1);
+    if (t.get() != leader) futex_wake_all(t->turn);  // the leader is the caller
+    return true;
+  }
+  return false;
+}
+
+void LiveProcess::Impl::leave_thread(ThreadState& t) {
+  if (t.mode == ThreadMode::kRunning || t.mode == ThreadMode::kForeign) --running;
+  t.mode = ThreadMode::kDetached;
+  if (running == 0 && leader == nullptr) {
+    helper_wake.store(1);
+    futex_wake_all(slot.detach_request);
+  }
+}
+
+// The grace is over: go on without threads that are blocked in the operating system, and, if told, without
+// those that compute. While the gate is closed a thread that talks to the outside keeps it closed, and
+// nothing counts: time has not begun. What the threads do is looked up without the lock, and only holds for
+// those that have not called in meanwhile: one that waits for the lock looks blocked, too.
+void LiveProcess::Impl::detach_blocked(Lock& lock, bool also_stuck) {
+  struct Seen {
+    ThreadState* thread;
+    std::uint64_t calls;
+    char letter;
+  };
+  const bool begun = segment.header().state.load() != RunState::kSetup;
+  const auto holds_time = [begun](const ThreadState& t) {
+    return t.mode == ThreadMode::kRunning || (t.mode == ThreadMode::kForeign && begun);
+  };
+  std::vector<Seen> seen;
+  for (const auto& t : threads)
+    if (holds_time(*t)) seen.push_back({t.get(), t->calls, 'R'});
+  lock.unlock();
+  for (Seen& s : seen) s.letter = thread_letter(s.thread->tid);
+  lock.lock();
+  for (const Seen& s : seen) {
+    if (!holds_time(*s.thread) || s.thread->calls != s.calls || (s.letter == 'R' && !also_stuck)) continue;
+    if (s.letter != 'X' && begun) note_detach(segment.header(), nic.now());
+    s.thread->mode = ThreadMode::kDetached;
+    if (s.letter != 'R') stop_samples(*s.thread);
+    --running;
+  }
+}
+
+}  // namespace rocelab

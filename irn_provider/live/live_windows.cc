@@ -1,0 +1,187 @@
+// LiveProcess: windows of the lock-step clock. When no thread of the program runs, the one that leads waits
+// for a window, runs the NIC through it, alone or by turns with the other VFs of the host, and ends it.
+#include <sched.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+
+#include "irn_provider/live/live_process_impl.h"
+#include "lockstep/futex.h"
+
+namespace rocelab {
+
+using lockstep::futex_wait;
+using lockstep::futex_wake_all;
+using lockstep::RunState;
+
+// One step of the thread that leads: run what is due, or wait for the next window.
+void LiveProcess::Impl::lead(Lock& lock, ThreadState& t) {
+  if (give_turn()) return;
+  if (granted) {
+    run_window(lock);
+  } else {
+    wait_for_window(lock, t);
+  }
+}
+
+void LiveProcess::Impl::wait_for_window(Lock& lock, ThreadState& t) {
+  settle();
+  lock.unlock();
+  for (int i = 0; i < kYieldsBeforeSleep && slot.grant_seq.load() == seq; ++i) sched_yield();
+  if (slot.grant_seq.load() == seq) futex_wait(slot.grant_seq, seq, kLookAroundNs);
+  lock.lock();
+  if (running > 0 || leader != &t || granted) return;
+  if (slot.grant_seq.load() != seq) {
+    accept_window();
+  } else {
+    check_run(true);
+  }
+}
+
+void LiveProcess::Impl::accept_window() {
+  seq = slot.grant_seq.load();
+  granted = true;
+  pollers_told = false;
+  limit = Time::from_ps(slot.grant_ps.load());
+  nic.advance(Time::from_ps(slot.grant_from_ps.load()));
+  nic.set_port_free(port.port_free());
+  by_turns = port.begin(limit);
+  in_turn = false;
+  if (by_turns) {
+    VfIntent intent = nic.intent();
+    intent.input = std::min(intent.input, earliest_deadline());
+    if (running > 0)
+      intent.input = nic.now();  // a thread that joined just now may post at the window's begin
+    port.check_in(intent);
+  }
+  if (slot.hold.exchange(0) != 0) announce(segment.header());
+}
+
+// Nobody runs and no window is open: say what comes next and let time pass.
+void LiveProcess::Impl::settle() {
+  slot.promise_ps.store(std::min(nic.next_event(), earliest_deadline()).ps());
+  if (slot.excluded.load() != 0) slot.excluded.store(0);
+  if (slot.hold.exchange(0) != 0) announce(segment.header());
+}
+
+void LiveProcess::Impl::run_window(Lock& lock) {
+  if (by_turns && !port.abandoned()) {
+    run_turn(lock);
+  } else {
+    run_alone();
+  }
+}
+
+// Runs the NIC up to the next instant that concerns a thread, or to the window's end.
+void LiveProcess::Impl::run_alone() {
+  const Time deadline = earliest_deadline();
+  if (deadline < limit) {
+    nic.run_to_posts(deadline);
+    note_completions();
+    wake_by_deadline();
+  } else if (nic.run_until(limit)) {
+    note_completions();
+  } else {
+    end_window();
+  }
+}
+
+// One event of ours, when it is our turn; the turn goes on when the threads that the event woke have parked
+// again.
+void LiveProcess::Impl::run_turn(Lock& lock) {
+  if (in_turn) {
+    finish_turn();
+  } else if (const Turn turn = port.my_turn(); turn.what != Turn::What::kNone) {
+    in_turn = true;
+    sent = false;
+    nic.set_port_free(port.port_free());
+    if (turn.what == Turn::What::kDeparture) {
+      nic.depart(turn.at, sent);
+      port.set_port_free(nic.port_free());
+    } else {
+      nic.run_inputs(turn.at);
+    }
+    note_completions();
+    wake_by_deadline();
+  } else if (port.over()) {
+    nic.set_port_free(port.port_free());
+    nic.advance(limit);
+    end_window();
+  } else {
+    lock.unlock();
+    port.wait(kLookAroundNs);
+    lock.lock();
+    check_run(false);
+  }
+}
+
+void LiveProcess::Impl::finish_turn() {
+  in_turn = false;
+  VfIntent intent = nic.intent();
+  intent.input = std::min(intent.input, earliest_deadline());
+  port.hand_on(intent, sent);
+}
+
+// All events of the window are done. Whoever polls runs at its end, and may post at that instant.
+void LiveProcess::Impl::end_window() {
+  if (!pollers_told) {
+    pollers_told = true;
+    for (const auto& t : threads) t->due = t->due || (t->mode == ThreadMode::kParked && t->polls);
+    return;
+  }
+  if (!by_turns || port.abandoned()) port.set_port_free(nic.port_free());
+  finish_window();
+}
+
+void LiveProcess::Impl::finish_window() {
+  granted = false;
+  nic.publish_counters();
+  slot.promise_ps.store(std::min(nic.next_event(), earliest_deadline()).ps());
+  if (slot.excluded.load() !=
+      0) {  // time went on without us: whatever we sent was late; stand still once, to join again
+    slot.hold.store(1);
+    slot.excluded.store(0);
+    nic.advance(Time::from_ps(segment.header().committed_ps.load()));
+  }
+  slot.done_seq.store(seq);
+  lockstep::Header& header = segment.header();
+  if (header.pending.fetch_sub(1) == 1) futex_wake_all(header.pending);
+}
+
+void LiveProcess::Impl::helper_loop() {
+  helper.tid = static_cast<int>(syscall(SYS_gettid));
+  while (!leaving) {
+    if (helper_wake.load() == 0 && slot.detach_request.load() == 0)
+      futex_wait(slot.detach_request, 0, kLookAroundNs);
+    Lock lock(mutex);
+    helper_wake.store(0);
+    if (const std::uint32_t request = slot.detach_request.exchange(0); request != 0)
+      detach_blocked(lock, request == 2);
+    while (!leaving && running == 0 && (leader == nullptr || leader == &helper)) {
+      leader = &helper;
+      lead(lock, helper);
+    }
+    if (leader == &helper) leader = nullptr;
+  }
+}
+
+// A run that is over, failed or without its switch process ends the program: its network is gone.
+void LiveProcess::Impl::check_run(bool idle) {
+  const lockstep::Header& header = segment.header();
+  const RunState state = header.state.load();
+  const auto switch_pid = static_cast<pid_t>(header.coordinator_pid.load());
+  const bool switch_gone = idle && switch_pid != 0 && syscall(SYS_kill, switch_pid, 0) != 0 && errno == ESRCH;
+  if (!switch_gone && (state == RunState::kSetup || state == RunState::kRunning)) return;
+  std::fprintf(stderr, "rocelab: %s: %s; this program ends\n", host.name,
+               switch_gone                  ? "the switch process (ovs-vswitchd) is gone"
+               : state == RunState::kFailed ? header.error
+                                            : "the topology was taken down");
+  _exit(1);
+}
+
+}  // namespace rocelab

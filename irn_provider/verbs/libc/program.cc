@@ -1,0 +1,51 @@
+#include "irn_provider/verbs/libc/program.h"
+
+#include <errno.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <utility>
+
+#include "irn_provider/verbs/libc/experiment.h"
+#include "irn_provider/verbs/libc/real.h"
+#include "irn_provider/verbs/libc/tsc.h"
+
+namespace rocelab::libc {
+namespace {
+
+// perftest measures with get_cycles(), and its WRITE latency test polls the buffer's last byte.
+constexpr std::array<std::string_view, 8> kPerftest = {"ib_write_bw",  "ib_write_lat", "ib_read_bw",
+                                                       "ib_read_lat",  "ib_send_bw",   "ib_send_lat",
+                                                       "ib_atomic_bw", "ib_atomic_lat"};
+
+bool choose(const char* setting, bool by_name) {
+  return setting != nullptr && setting[0] != 0 ? setting[0] != '0' : by_name;
+}
+
+}  // namespace
+
+ProgramNeeds needs_of(std::string_view program, const char* tsc, const char* memory_poll) {
+  const bool known = std::find(kPerftest.begin(), kPerftest.end(), program) != kPerftest.end();
+  return {.tsc = choose(tsc, known), .memory_poll = choose(memory_poll, program == "ib_write_lat")};
+}
+
+void serve_needs(LiveProcess& process) {
+  static bool served = false;
+  if (std::exchange(served, true)) return;
+  real::RuntimeScope scope;
+  const ProgramNeeds needs =
+      needs_of(program_invocation_short_name, std::getenv("ROCELAB_TSC"), std::getenv("ROCELAB_MEMORY_POLL"));
+  if (needs.memory_poll) process.watch_memory();
+  if (!needs.tsc) return;
+  if (trap_tsc())
+    expect_clock_spins();
+  else
+    std::fprintf(
+        stderr,
+        "rocelab: the time stamp counter cannot be trapped here: what this program measures with it is "
+        "wall time\n");
+}
+
+}  // namespace rocelab::libc

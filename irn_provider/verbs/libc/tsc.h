@@ -1,0 +1,25 @@
+// The processor's time stamp counter in experiment time, for programs that read it themselves (perftest's
+// get_cycles): no library call stands between them and the processor, so rdtsc is made to trap
+// (PR_SET_TSC) and answered in the trap's handler, at some 2 us a read. Source: prctl(2).
+#pragma once
+
+#include <cstdint>
+
+#include "base/units.h"
+
+namespace rocelab::libc {
+
+// What the counter shows: 100 ps a tick, 1000 s at experiment time 0. No processor runs at 10 GHz, so a
+// program that compares /proc/cpuinfo with what it measures itself believes what it has measured.
+inline constexpr std::int64_t kTscTickPs = 100;
+constexpr std::uint64_t tsc_at(Time t) {
+  return static_cast<std::uint64_t>((t.ps() + std::int64_t{1'000} * 1'000'000'000'000) / kTscTickPs);
+}
+
+// From now on rdtsc and rdtscp of the calling thread, and of threads that it starts, read experiment time.
+// False: this machine cannot (not x86, or the system call is refused). The C library's own fast clocks read
+// the counter too and go on showing what they did. A child process is back to normal after fork; one started
+// by vfork or posix_spawn is not supported.
+bool trap_tsc();
+
+}  // namespace rocelab::libc

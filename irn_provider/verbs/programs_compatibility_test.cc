@@ -1,0 +1,83 @@
+// docs/compatibility.md, run: each row of its table is a program with options, between two hosts, in the
+// modes that the row says yes to.
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "irn_provider/verbs/program_pair.h"
+
+namespace rocelab::verbs {
+namespace {
+
+struct Row {
+  std::vector<std::string> command;
+  bool roce = false, irn = false;
+};
+
+std::vector<std::string> words_of(const std::string& text) {
+  std::istringstream in(text);
+  std::vector<std::string> words;
+  for (std::string word; in >> word;) words.push_back(word);
+  return words;
+}
+
+// | `program options` | RoCE | IRN | from |
+std::vector<Row> rows() {
+  std::ifstream in(ROCELAB_SOURCE_DIR "/docs/compatibility.md");
+  std::vector<Row> found;
+  for (std::string line; std::getline(in, line);) {
+    if (!line.starts_with("| `ib")) continue;
+    std::vector<std::string> cells;
+    std::istringstream columns(line.substr(1));
+    for (std::string cell; std::getline(columns, cell, '|');) cells.push_back(cell);
+    std::erase(cells[0], '`');
+    const auto yes = [&](std::size_t i) { return words_of(cells.at(i)) == std::vector<std::string>{"yes"}; };
+    found.push_back({words_of(cells[0]), yes(1), yes(2)});
+  }
+  return found;
+}
+
+// The program, with what names device, GID and TCP port in its family.
+std::vector<std::string> command_of(const Row& row, int port) {
+  const bool ping_pong = row.command[0].ends_with("_pingpong");
+  std::vector<std::string> command = {row.command[0]};
+  for (const char* o : {"-d", "rocelab0", ping_pong ? "-g" : "-x", "1"}) command.push_back(o);
+  if (!ping_pong) command.push_back("-F");
+  command.insert(command.end(), row.command.begin() + 1, row.command.end());
+  command.push_back("-p");
+  command.push_back(std::to_string(port));
+  return command;
+}
+
+class CompatibilityTest : public ::testing::TestWithParam<TransportMode> {};
+INSTANTIATE_TEST_SUITE_P(Modes, CompatibilityTest,
+                         ::testing::Values(TransportMode::kRoce, TransportMode::kIrn), [](const auto& mode) {
+                           return mode.param == TransportMode::kRoce ? "Roce" : "Irn";
+                         });
+
+TEST_P(CompatibilityTest, EveryProgramOfTheTableRuns) {
+  const std::vector<Row> table = rows();
+  ASSERT_GT(table.size(), 15u);
+  for (const Row& row : table) {
+    if (!(GetParam() == TransportMode::kRoce ? row.roce : row.irn)) continue;
+    const int port = free_port();
+    NicConfig nic;
+    nic.mode = GetParam();
+    nic.active_mtu = 1'024;
+    const std::vector<std::string> command = command_of(row, port);
+    std::string text;
+    for (const std::string& word : command) text += word + " ";
+    const ProgramPair pair = run_pair(nic, command, port, Clock::kKept);
+    EXPECT_EQ(pair.exit_codes[0], 0) << text << "\n" << pair.server;
+    ASSERT_EQ(pair.exit_codes[1], 0) << text << "\n" << pair.client;
+    // What a result looks like: perftest's header line, the ping-pongs' last one.
+    EXPECT_TRUE(pair.client.find("#bytes") != std::string::npos ||
+                pair.client.find("usec/iter") != std::string::npos)
+        << text << "\n"
+        << pair.client;
+  }
+}
+
+}  // namespace
+}  // namespace rocelab::verbs

@@ -1,0 +1,115 @@
+// perftest, unmodified: it reads the processor's counter and polls memory, and prints the figures of the
+// emulated network all the same (libc/program.h). The figures are closed formulas of the wire format and the
+// path: two links and an ideal switch between them.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <sstream>
+
+#include "irn_provider/verbs/program_pair.h"
+
+namespace rocelab::verbs {
+namespace {
+
+class PerftestTest : public ::testing::TestWithParam<TransportMode> {
+ protected:
+  bool irn() const { return GetParam() == TransportMode::kIrn; }
+  NicConfig nic() const {
+    NicConfig config;
+    config.mode = GetParam();
+    return config;
+  }
+  ProgramPair run(const std::string& program, const std::vector<std::string>& options) {
+    const int port = free_port();
+    std::vector<std::string> command = {program, "-d",   "rocelab0", "-x", "1",
+                                        "-m",    "1024", "-F",       "-p", std::to_string(port)};
+    command.insert(command.end(), options.begin(), options.end());
+    ProgramPair pair = run_pair(nic(), command, port, Clock::kKept);
+    EXPECT_EQ(pair.exit_codes[0], 0) << program << "\n" << pair.server;
+    EXPECT_EQ(pair.exit_codes[1], 0) << program << "\n" << pair.client;
+    return pair;
+  }
+  // Wire bytes of a frame: Ethernet 14, IPv4 20, UDP 8, BTH 12, ICRC 4; FCS, preamble and gap 24.
+  static double wire_us(std::int64_t headers, std::int64_t payload) {
+    return static_cast<double>(std::max<std::int64_t>(60, 58 + headers + (payload + 3) / 4 * 4) + 24) *
+           200e-6;
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Modes, PerftestTest, ::testing::Values(TransportMode::kRoce, TransportMode::kIrn),
+                         [](const auto& mode) {
+                           return mode.param == TransportMode::kRoce ? "Roce" : "Irn";
+                         });
+
+// The numbers of the result line for messages of `size` bytes; empty: there is none.
+std::vector<double> results(const std::string& text, long size) {
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    std::vector<double> numbers;
+    for (double x; words >> x;) numbers.push_back(x);
+    if (numbers.size() >= 4 && std::lround(numbers[0]) == size) return numbers;
+  }
+  return {};
+}
+constexpr std::size_t kAverageBw = 3, kTypicalLatency = 4, kAverageLatency = 5;
+
+// 64 KiB are 64 packets of 1 KiB. A RETH stands in the first packet of a WRITE, in IRN mode in each; READ
+// responses carry an AETH in the first and the last.
+TEST_P(PerftestTest, BandwidthIsThePayloadsShareOfTheWire) {
+  const double irn_send = irn() ? 8 : 0;
+  const struct {
+    const char* program;
+    double header_bytes;  // of the message beyond BTH
+  } programs[] = {
+      {"ib_write_bw", irn() ? 64 * 16.0 : 16.0}, {"ib_send_bw", 64 * irn_send}, {"ib_read_bw", 8}};
+  for (const auto& p : programs) {
+    const std::vector<std::string> options = {"-s", "65536", "-n", "1000", "--report_gbits"};
+    const ProgramPair first = run(p.program, options), second = run(p.program, options);
+    const auto numbers = results(first.client, 65'536);
+    ASSERT_GT(numbers.size(), kAverageBw) << first.client;
+    const double want = 40.0 * 65'536 / (64 * (1'024 + 58 + 24) + p.header_bytes);
+    EXPECT_NEAR(numbers[kAverageBw], want, 0.01 * want) << p.program;
+    EXPECT_EQ(numbers, results(second.client, 65'536)) << p.program << ": not the same every time";
+  }
+}
+
+// One way: the frame on two links. The answer leaves behind the ACK of what it answers. READ: a request, and
+// a response behind, in IRN mode, the request's ACK.
+TEST_P(PerftestTest, LatencyIsTheClosedFormula) {
+  const double links = 4, ack = wire_us(4, 0);
+  const double write = 2 * wire_us(16, 8) + links + ack, send = 2 * wire_us(irn() ? 8 : 0, 8) + links + ack;
+  const double read = 2 * wire_us(irn() ? 20 : 16, 0) + 2 * wire_us(4, 8) + 2 * links + (irn() ? ack : 0);
+  const struct {
+    const char* program;
+    double want;
+  } programs[] = {{"ib_read_lat", read}, {"ib_write_lat", write}, {"ib_send_lat", send}};
+  for (const auto& p : programs) {
+    const std::vector<std::string> options = {"-s", "8", "-n", "200"};
+    const ProgramPair first = run(p.program, options), second = run(p.program, options);
+    const auto numbers = results(first.client, 8);
+    ASSERT_GT(numbers.size(), kTypicalLatency) << first.client;
+    EXPECT_NEAR(numbers[kTypicalLatency], p.want, 0.02 * p.want) << p.program;
+    // When the server enters the first exchange is up to the wall's clock, so the extremes are not compared.
+    const auto again = results(second.client, 8);
+    ASSERT_EQ(again.size(), numbers.size()) << second.client;
+    EXPECT_EQ(numbers[kTypicalLatency], again[kTypicalLatency]) << p.program;
+    EXPECT_EQ(numbers[kAverageLatency], again[kAverageLatency]) << p.program;
+  }
+}
+
+TEST_P(PerftestTest, AtomicsRun) {
+  // One way and back: AtomicETH 28, in IRN mode read_WQE_SN; AETH and AtomicAckETH 12, in IRN mode behind the
+  // ACK.
+  const double want = 2 * wire_us(irn() ? 32 : 28, 0) + 2 * wire_us(12, 0) + 8 + (irn() ? wire_us(4, 0) : 0);
+  for (const char* type : {"FETCH_AND_ADD", "CMP_AND_SWAP"}) {
+    SCOPED_TRACE(type);
+    const auto latency = results(run("ib_atomic_lat", {"-A", type, "-n", "200"}).client, 8);
+    ASSERT_GT(latency.size(), kTypicalLatency);
+    EXPECT_NEAR(latency[kTypicalLatency], want, 0.02 * want);
+    const auto bandwidth = results(run("ib_atomic_bw", {"-A", type, "-n", "1000"}).client, 8);
+    EXPECT_GT(bandwidth.size(), kAverageBw);
+  }
+}
+
+}  // namespace
+}  // namespace rocelab::verbs

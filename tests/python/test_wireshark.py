@@ -1,0 +1,145 @@
+"""The dissector of base/wire/wireshark over frames that are packed here, byte by byte, from the diagrams of base/wire/irn.h and shim.h."""
+
+from __future__ import annotations
+
+import shutil
+import struct
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SCRIPT = ROOT / "base/wire/wireshark/rocelab.lua"
+CAPTURES = ROOT / "tests/data/captures"
+
+pytestmark = pytest.mark.skipif(shutil.which("tshark") is None, reason="needs tshark")
+
+
+def frame(transport: bytes) -> bytes:
+    """Ethernet, IPv4 and UDP to port 4791 around BTH.. and ICRC."""
+    udp = struct.pack(">HHHH", 0xC000, 4791, 8 + len(transport) + 4, 0) + transport + b"\xaa\xbb\xcc\xdd"
+    ip = struct.pack(
+        ">BBHHHBBH4s4s", 0x45, 104, 20 + len(udp), 0, 0x4000, 64, 17, 0, b"\x0a\0\0\x01", b"\x0a\0\0\x02"
+    )
+    ethernet = bytes.fromhex("020000000002" "020000000001" "0800")
+    return (ethernet + ip + udp).ljust(60, b"\0")
+
+
+def bth(opcode: int, psn: int, pad: int = 0, becn: bool = False) -> bytes:
+    return struct.pack(">BBHI", opcode, pad << 4, 0xFFFF, (becn << 30) | 0x1234) + struct.pack(
+        ">I", (1 << 31) | psn
+    )
+
+
+def word24(value: int) -> bytes:
+    return struct.pack(">I", value)[1:]
+
+
+RETH = struct.pack(">QII", 0x1122334455667788, 0xABCD, 4096)
+ATOMIC = struct.pack(">QIQQ", 0x1000, 0xABCD, 5, 6)
+AETH = b"\x1f" + word24(77)
+
+# name, opcode, what follows the BTH, fields that must be found
+PACKETS: list[tuple[str, int, bytes, dict[str, str]]] = [
+    (
+        "SEND",
+        0xC1,
+        word24(3) + word24(9) + b"\0\0" + b"x" * 64,
+        {"recv_wqe_sn": "3", "offset": "9", "payload_length": "64"},
+    ),
+    (
+        "SEND imm",
+        0xC5,
+        word24(3) + word24(0) + b"\0\0" + b"\x01\x02\x03\x04",
+        {"imm": "0x01020304", "payload_length": "0"},
+    ),
+    ("WRITE", 0xC7, RETH + b"y" * 1024, {"va": "0x1122334455667788", "rkey": "0x0000abcd", "dmalen": "4096"}),
+    (
+        "WRITE imm",
+        0xCB,
+        RETH + b"\0" + word24(8) + b"\0\0\0\x07" + b"z" * 8,
+        {"wqe_sn": "8", "imm": "0x00000007", "payload_length": "8"},
+    ),
+    ("READ request", 0xCC, RETH + b"\0" + word24(11), {"wqe_sn": "11", "dmalen": "4096"}),
+    ("READ response", 0xCF, AETH + b"r" * 12, {"msn": "77", "syndrome": "0x1f", "payload_length": "12"}),
+    ("ACK", 0xD1, AETH, {"msn": "77"}),
+    ("atomic ACK", 0xD2, AETH + struct.pack(">Q", 42), {"original": "0x000000000000002a"}),
+    (
+        "compare and swap",
+        0xD3,
+        ATOMIC + b"\0" + word24(2),
+        {"swap_or_add": "0x0000000000000005", "compare": "0x0000000000000006", "wqe_sn": "2"},
+    ),
+    ("NACK", 0xD8, AETH + b"\0" + word24(105), {"sack": "105", "msn": "77"}),
+    ("READ ACK", 0xD9, b"", {"payload_length": "0"}),
+    ("READ NACK", 0xDA, b"\0" + word24(106), {"sack": "106"}),
+]
+
+
+def write_pcap(path: Path, frames: list[bytes]) -> Path:
+    data = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1)
+    for i, f in enumerate(frames):
+        data += struct.pack("<IIII", i, 0, len(f), len(f)) + f
+    path.write_bytes(data)
+    return path
+
+
+def fields(capture: Path, *names: str, scripted: bool = True) -> list[list[str]]:
+    argv = ["tshark", "-r", str(capture), "-T", "fields", "-E", "separator=|"]
+    if scripted:
+        argv += ["-X", f"lua_script:{SCRIPT}"]
+    for name in names:
+        argv += ["-e", name]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0 and "Error" not in done.stderr, done.stderr
+    return [line.split("|") for line in done.stdout.splitlines()]
+
+
+@pytest.mark.parametrize(("name", "opcode", "rest", "wanted"), PACKETS, ids=[p[0] for p in PACKETS])
+def test_every_irn_packet_shows_its_headers(
+    tmp_path: Path, name: str, opcode: int, rest: bytes, wanted: dict[str, str]
+) -> None:
+    capture = write_pcap(tmp_path / "irn.pcap", [frame(bth(opcode, 0xFFFFF0) + rest)])
+    names = ["irn.opcode", "irn.psn", "irn.destqp", "irn.icrc", *(f"irn.{field}" for field in wanted)]
+    (found,) = fields(capture, *names)
+    assert [found[0], int(found[1]), found[2], found[3]] == [hex(opcode), 0xFFFFF0, "0x001234", "0xaabbccdd"]
+    assert dict(zip(wanted, found[4:])) == wanted
+
+
+def test_pad_and_echoed_marks_are_read(tmp_path: Path) -> None:
+    padded = frame(bth(0xC4, 1, pad=3) + word24(0) + word24(0) + b"\0\0" + b"abcde" + b"\0\0\0")
+    marked = frame(bth(0xD1, 1, becn=True) + AETH)
+    rows = fields(write_pcap(tmp_path / "c.pcap", [padded, marked]), "irn.payload_length", "irn.becn")
+    assert rows[0][0] == "5" and rows[0][1] in ("0", "False") and rows[1][1] in ("1", "True")
+
+
+def test_a_packet_that_ends_within_its_headers_is_malformed_and_not_an_error(tmp_path: Path) -> None:
+    short = frame(bth(0xCC, 1) + RETH[:8])
+    unknown = frame(bth(0xDF, 1))
+    rows = fields(write_pcap(tmp_path / "c.pcap", [short, unknown]), "irn.malformed", "irn.psn")
+    assert [bool(row[0]) for row in rows] == [True, True]
+
+
+@pytest.mark.parametrize("inner", ["irn", "rc"])
+def test_a_shim_is_shown_and_what_stands_behind_it_too(tmp_path: Path, inner: str) -> None:
+    shim = bytes([0xE0 | 5, 2]) + struct.pack(">H", 0x1234) + b"12345678"
+    behind = bth(0xD1 if inner == "irn" else 0x11, 99) + AETH
+    capture = write_pcap(tmp_path / "c.pcap", [frame(shim + behind)])
+    psn = "irn.psn" if inner == "irn" else "infiniband.bth.psn"
+    ((kind, words, info, value, number),) = fields(
+        capture,
+        "rocelab_shim.type",
+        "rocelab_shim.words",
+        "rocelab_shim.info",
+        "rocelab_shim.value",
+        psn,
+    )
+    assert (kind, words, info, value, number) == ("5", "2", "0x1234", b"12345678".hex(), "99")
+
+
+def test_rc_captures_of_the_kernel_look_as_without_it() -> None:
+    names = ["infiniband.bth.opcode", "infiniband.bth.psn", "infiniband.aeth.msn", "_ws.col.Info"]
+    capture = CAPTURES / "rc_write_imm.pcap"
+    with_script, without = fields(capture, *names), fields(capture, *names, scripted=False)
+    assert with_script == without and len(without) == 8

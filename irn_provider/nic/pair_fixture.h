@@ -208,7 +208,7 @@ class NicPair {
       log.back().dropped = true;
       return;
     }
-    PacketRef copy = to.pool.clone(*packet);
+    PacketRef copy = to.pool.clone(log.back().packet);  // as `lose` has left it: a link that forges
     if (const int later = overtaken_by(log.back()); later > 0) {
       held_[side].push_back({later, std::move(copy), std::move(buffer)});
       return;

@@ -18,8 +18,9 @@ constexpr std::uint64_t tsc_at(Time t) {
 
 // From now on rdtsc and rdtscp of the calling thread, and of threads that it starts, read experiment time.
 // False: this machine cannot (not x86, or the system call is refused). The C library's own fast clocks read
-// the counter too and go on showing what they did. A child process is back to normal after fork; one started
-// by vfork or posix_spawn is not supported.
+// the counter too and go on showing what they did. A child process is back to normal after fork. The
+// trap outlives exec, and a program that knows nothing of it dies: what system() and posix_spawn() start,
+// which go by vfork, does.
 bool trap_tsc();
 
 }  // namespace rocelab::libc

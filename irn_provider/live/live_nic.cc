@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <cstring>
 
@@ -20,6 +21,15 @@ std::string event_path(const lockstep::Segment& segment, const lockstep::HostEnt
   const std::string folder = segment.header().trace_dir;
   if (folder.empty()) return {};
   return folder + "/" + host.name + "." + std::to_string(vf % segment.header().vfs_per_host) + ".events";
+}
+
+// The 40 bytes in front of a datagram's payload become its GRH: the IPv6 header, or 20 zeros and the IPv4
+// header (IBTA annex A17.4.5.3). All headers of the frame have been read by then.
+void put_grh(std::span<std::byte> frame, const FrameLayout& layout) {
+  std::array<std::byte, kGrhBytes> grh{};
+  const std::size_t bytes = layout.is_ipv4 ? Ipv4Header::kSize : Ipv6Header::kSize;
+  std::copy_n(frame.begin() + layout.ip, bytes, grh.end() - static_cast<std::ptrdiff_t>(bytes));
+  std::copy(grh.begin(), grh.end(), frame.begin() + (layout.payload - kGrhBytes));
 }
 
 // What cannot happen in a run of this build ends the program with a line: the alternative would be a silent
@@ -138,6 +148,8 @@ PacketRef LiveNic::parse(const FrameDescriptor& descriptor) {
   packet->ecn = frame->address.ecn;
   packet->tc = Tc{frame->address.dscp == host_.nic.cnp_dscp ? host_.nic.cnp_tc : host_.nic.roce_tc};
   packet->roce = frame->roce;
+  if (opcode_info(frame->roce.opcode).has(Header::kDeth))
+    put_grh(segment_.frame(descriptor.frame), frame->layout);
   packet->flow = frame->roce.dest.value;
   return packet;
 }

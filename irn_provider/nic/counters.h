@@ -38,7 +38,7 @@ namespace rocelab {
                         silently */                                                                          \
       X(rx_beyond_bitmap)     /* IRN: packets further ahead than the bitmap reaches, dropped */              \
       X(rx_icrc_encapsulated) /* frames with a wrong ICRC */                                                 \
-      X(rx_malformed) X(rx_unknown_qp) X(rx_wrong_mode) X(rx_wrong_state) X(rx_wrong_peer) X(np_cnp_sent)    \
+      X(rx_malformed) X(rx_unknown_qp) X(rx_wrong_mode) X(rx_wrong_state) X(rx_wrong_peer) X(rx_dropped_messages) X(qkey_violations) X(np_cnp_sent)    \
           X(rp_cnp_handled) X(np_ecn_marked_roce_packets) X(rx_prio0_pause) X(rx_prio1_pause)                \
               X(rx_prio2_pause) X(rx_prio3_pause) X(rx_prio4_pause) X(rx_prio5_pause) X(rx_prio6_pause)      \
                   X(rx_prio7_pause)                                                                          \

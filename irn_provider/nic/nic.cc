@@ -14,7 +14,8 @@ Nic::Impl::Impl(const NicConfig& configuration, Qpn first, PacketPool& packets, 
       pool(packets),
       trace(sink),
       regions(configuration.max_mrs),
-      services{config, counters, regions, memory, trace, completions},
+      address_handles(0xffff),
+      services{config, counters, regions, address_handles, memory, trace, completions},
       pause(configuration.link_rate, counters, sink),
       pds(0xffff),
       cqs(configuration.max_cqs) {}
@@ -52,8 +53,8 @@ NicDropReason Nic::Impl::check(const Packet& packet, const OpcodeInfo& info, Que
     return NicDropReason::kMalformed;
   qp = find(h.dest);
   if (qp == nullptr) return NicDropReason::kUnknownQp;
-  const TransportClass own = config.mode == TransportMode::kIrn ? TransportClass::kIrn : TransportClass::kRc;
-  if (info.transport != own && info.transport != TransportClass::kCnp) return NicDropReason::kWrongMode;
+  if (info.transport != qp->context().transport() && info.transport != TransportClass::kCnp)
+    return NicDropReason::kWrongMode;
   return qp->accepts(info.role) ? NicDropReason::kNone : NicDropReason::kWrongState;
 }
 
@@ -194,7 +195,9 @@ bool Nic::gather(const Packet& packet, std::span<std::byte> out) const {
 }
 
 const PathAddress* Nic::path_of(const Packet& packet) const {
-  return &packet == impl_->pulled ? &impl_->pulled_qp->attr().path : nullptr;
+  if (&packet != impl_->pulled) return nullptr;
+  const PathAddress* datagram = impl_->pulled_source.path;
+  return datagram != nullptr ? datagram : &impl_->pulled_qp->attr().path;
 }
 
 Time Nic::next_timeout() const { return std::min(impl_->timers.next(), impl_->pause.next_timeout()); }

@@ -46,6 +46,8 @@ class Nic {
   std::optional<RKey> reg_mr(Pdn pd, std::uint64_t addr, std::uint64_t length, std::uint64_t iova,
                              std::uint32_t access);
   bool dereg_mr(RKey key);
+  std::optional<Ahn> create_ah(Pdn pd, const PathAddress& path);
+  bool destroy_ah(Ahn ah);
   std::optional<Cqn> create_cq(std::uint32_t entries);
   bool destroy_cq(Cqn cq);
   std::optional<Qpn> create_qp(const QpInit& init);

@@ -18,6 +18,7 @@ struct Case {
   int count;
   // What the capture's command line or its loss rule says otherwise.
   bool batch = false, solicited = false, bad_key = false;
+  QpType type = QpType::kRc;
   std::uint32_t mtu = 1024, psn = 0x100000, access = Endpoint::kAllAccess;
   // (side, PSN - first PSN, how many times) that the link loses.
   int lose_side = -1;
@@ -107,6 +108,10 @@ INSTANTIATE_TEST_SUITE_P(
              .lose_side = 1,
              .lose_psn = 0,
              .lose_times = 1},
+        Case{.file = "uc_send.pcap", .opcode = kSend, .size = 3000, .count = 2, .type = QpType::kUc},
+        Case{.file = "uc_write.pcap", .opcode = kWrite, .size = 5000, .count = 2, .type = QpType::kUc},
+        Case{.file = "ud_send.pcap", .opcode = kSend, .size = 512, .count = 3, .type = QpType::kUd},
+        Case{.file = "ud_send_imm.pcap", .opcode = kSendImm, .size = 512, .count = 2, .type = QpType::kUd},
         Case{.file = "loss_write_mid.pcap",
              .opcode = kWrite,
              .size = 8000,
@@ -159,7 +164,9 @@ TEST_P(CaptureTest, TheSamePacketsAsTheKernel) {
   NicPair pair;
   pair.attr.path_mtu = c.mtu, pair.attr.access_flags = c.access;
   pair.attr.timeout = 12, pair.attr.retry_cnt = 3;
+  pair.type = c.type;
   pair.connect(c.psn);
+  const Ahn ah = *pair.a.nic.create_ah(pair.a.pd, pair.attr.path);
   int times = 0;
   pair.lose = [&](const Departure& d) {
     return d.side == c.lose_side && d.packet.roce.psn == Psn(c.psn + c.lose_psn) && times++ < c.lose_times;
@@ -168,6 +175,7 @@ TEST_P(CaptureTest, TheSamePacketsAsTheKernel) {
   const auto post = [&] {
     SendWqe w = pair.wqe(c.opcode, 0, 0, c.size, static_cast<std::uint64_t>(++posted));
     w.solicited = c.solicited;
+    if (c.type == QpType::kUd) w.ah = ah, w.remote_qpn = pair.b.qp;
     if (c.bad_key) w.rkey.value += 0x10000;
     ASSERT_EQ(pair.post(w), PostResult::kOk);
   };
@@ -176,10 +184,11 @@ TEST_P(CaptureTest, TheSamePacketsAsTheKernel) {
     if (next && posted < c.count) post();
   };
   const bool receives = c.opcode == kSend || c.opcode == kSendImm || c.opcode == kWriteImm;
-  for (int i = 0; i < c.count && receives; ++i) pair.post_receive(0, c.size);
+  for (int i = 0; i < c.count && receives; ++i) pair.post_receive(0, kGrhBytes + c.size);
   for (int i = 0; i < (c.batch ? c.count : 1); ++i) post();
   pair.run();
-  ASSERT_FALSE(captured(c.file, 0).empty() || captured(c.file, 1).empty());
+  ASSERT_FALSE(captured(c.file, 0).empty());
+  ASSERT_EQ(captured(c.file, 1).empty(), c.type != QpType::kRc);
   EXPECT_EQ(ours(pair, 0, c.psn), captured(c.file, 0));
   EXPECT_EQ(ours(pair, 1, c.psn), captured(c.file, 1));
 }

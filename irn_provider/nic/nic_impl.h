@@ -50,6 +50,7 @@ struct Nic::Impl {
   NicCounters counters;
   std::uint64_t completions = 0;
   MemoryRegions regions;
+  HandleTable<AddressHandle> address_handles;
   NicServices services;
   NicPauseState pause;
   QpScheduler scheduler;

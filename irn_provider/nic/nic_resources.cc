@@ -32,6 +32,21 @@ bool Nic::dereg_mr(RKey key) {
   return impl_->regions.remove(key);
 }
 
+std::optional<Ahn> Nic::create_ah(Pdn pd, const PathAddress& path) {
+  auto* domain = impl_->pds.find(pd.value);
+  if (domain == nullptr) return std::nullopt;
+  const auto handle = impl_->address_handles.add({pd, path});
+  if (handle) ++domain->users;
+  return handle ? std::optional(Ahn{*handle}) : std::nullopt;
+}
+
+bool Nic::destroy_ah(Ahn ah) {
+  const AddressHandle* handle = impl_->address_handles.find(ah.value);
+  if (handle == nullptr) return false;
+  --impl_->pds.find(handle->pd.value)->users;
+  return impl_->address_handles.remove(ah.value);
+}
+
 std::optional<Cqn> Nic::create_cq(std::uint32_t entries) {
   if (entries == 0) return std::nullopt;
   const auto handle = impl_->cqs.add(std::make_unique<CompletionQueue>(entries));

@@ -11,6 +11,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -59,8 +60,9 @@ struct Endpoint {
   std::uint64_t addr(std::size_t offset = 0) const {
     return reinterpret_cast<std::uint64_t>(bytes.data() + offset);
   }
-  Qpn create_qp(std::uint32_t depth = 1024) {
+  Qpn create_qp(std::uint32_t depth = 1024, QpType type = QpType::kRc) {
     QpInit init;
+    init.type = type;
     init.pd = pd, init.send_cq = cq, init.recv_cq = cq;
     init.caps = {depth, depth, kMaxSge, kMaxSge, 256};
     return *nic.create_qp(init);
@@ -100,7 +102,7 @@ class NicPair {
   // Connects a new QP of each side by `attr`, PSNs first_psn (a to b) and first_psn + 0x100 (b to a), and
   // returns them.
   std::pair<Qpn, Qpn> connect(std::uint32_t first_psn = 0xfffff0) {
-    const std::pair<Qpn, Qpn> qps{a.create_qp(), b.create_qp()};
+    const std::pair<Qpn, Qpn> qps{a.create_qp(1024, type), b.create_qp(1024, type)};
     bring_up(a, qps.first, qps.second, first_psn, first_psn + 0x100);
     bring_up(b, qps.second, qps.first, first_psn + 0x100, first_psn);
     if (a.qp == Qpn{}) a.qp = qps.first, b.qp = qps.second;
@@ -176,7 +178,8 @@ class NicPair {
   }
 
   NicConfig config;
-  QpAttr attr;  // for connect()
+  QpType type = QpType::kRc;  // for connect()
+  QpAttr attr;                // for connect()
   Endpoint a, b;
   std::vector<Departure> log;
 
@@ -200,8 +203,9 @@ class NicPair {
   void transfer(int side, PacketRef packet, Time at, Time due) {
     Endpoint& from = side == 0 ? a : b;
     Endpoint& to = side == 0 ? b : a;
-    std::vector<std::byte> buffer(packet->payload_length);
-    ASSERT_TRUE(from.nic.gather(*packet, buffer));
+    // In front of the payload there is room for a datagram's GRH, as at a live edge.
+    std::vector<std::byte> buffer(kGrhBytes + packet->payload_length, std::byte{0x47});
+    ASSERT_TRUE(from.nic.gather(*packet, std::span(buffer).subspan(kGrhBytes)));
     EXPECT_NE(from.nic.path_of(*packet), nullptr);
     log.push_back({side, at, *packet, false});
     if (lose(log.back())) {
@@ -220,7 +224,7 @@ class NicPair {
   }
   void arrive(Endpoint& to, PacketRef packet, std::vector<std::byte> bytes, Time due) {
     buffers_.emplace_back(due, std::move(bytes));
-    packet->payload = buffers_.back().second.data();
+    packet->payload = buffers_.back().second.data() + kGrhBytes;
     to.port.deliver(std::move(packet), due);
   }
 

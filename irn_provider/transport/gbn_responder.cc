@@ -290,7 +290,7 @@ PayloadSource GbnResponder::pull_data(Packet& packet, Time now) {
   }
   if (qp_.cc)
     qp_.cc->on_sent(CcStream::kResponses, {a.next, packet.frame(), length, last, packet.retransmission}, now);
-  const PayloadSource source{nullptr, 0, false, a.rkey, a.va, 0};
+  const PayloadSource source{nullptr, 0, false, a.rkey, a.va, 0, nullptr};
   responses_sent_ = std::max(responses_sent_, ++a.next);
   a.va += length, a.left -= length;
   if (last) answers_.pop_front(), --reads_pending_;

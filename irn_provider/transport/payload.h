@@ -19,10 +19,11 @@ namespace rocelab {
 struct PayloadSource {
   const Sge* sge = nullptr;  // null: remote; else entries that live as long as the WQE
   std::uint8_t num_sge = 0;
-  bool unchecked = false;    // inline data: no lkey
-  RKey rkey;                 // remote
-  std::uint64_t va = 0;      // remote
-  std::uint64_t offset = 0;  // bytes of the list before this packet's
+  bool unchecked = false;             // inline data: no lkey
+  RKey rkey;                          // remote
+  std::uint64_t va = 0;               // remote
+  std::uint64_t offset = 0;           // bytes of the list before this packet's
+  const PathAddress* path = nullptr;  // UD: where the packet goes; null: where the QP is connected to
 };
 
 // Everything that an access is checked against.

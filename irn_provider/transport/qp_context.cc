@@ -9,7 +9,17 @@ namespace {
 
 constexpr std::uint32_t kEthernetBytes = 14, kIpv4Bytes = 20, kIpv6Bytes = 40, kUdpBytes = 8, kIcrcBytes = 4;
 
+std::uint32_t overhead_of(const PathAddress& path) {
+  return kEthernetBytes + (path.is_ipv4() ? kIpv4Bytes : kIpv6Bytes) + kUdpBytes + kIcrcBytes;
+}
+
 }  // namespace
+
+TransportClass QpContext::transport_of(QpType type, TransportMode mode) {
+  if (type == QpType::kUc) return TransportClass::kUc;
+  if (type == QpType::kUd) return TransportClass::kUd;
+  return mode == TransportMode::kIrn ? TransportClass::kIrn : TransportClass::kRc;
+}
 
 Duration QpContext::verbs_timeout() const {
   constexpr Duration kUnit = 4'096_ns;
@@ -17,13 +27,13 @@ Duration QpContext::verbs_timeout() const {
 }
 
 void QpContext::path_changed(Time now) {
-  overhead_ = kEthernetBytes + (attr.path.is_ipv4() ? kIpv4Bytes : kIpv6Bytes) + kUdpBytes + kIcrcBytes;
+  overhead_ = overhead_of(attr.path);
   // A traffic class that the program set counts by its class selector, the DSCP's upper three bits (RFC
   // 2474, 4.2.2).
   tc_ = Tc{attr.path.traffic_class == 0 ? nic.config.roce_tc
                                         : static_cast<std::uint8_t>(attr.path.traffic_class >> 5)};
   const NicConfig& config = nic.config;
-  if (config.cc.kind == CcKind::kNone) return;
+  if (config.cc.kind == CcKind::kNone || !reliable()) return;
   cc = std::make_unique<CcFlow>(config.cc, config.link_rate, attr.path_mtu, irn() ? config.irn.bdp_cap : 0);
   cc->start(now);
 }
@@ -34,16 +44,25 @@ void QpContext::begin(Packet& packet, Operation operation, UnwrappedPsn psn) con
   packet.tc = tc_;
   packet.ecn = nic.config.ecn_capable ? Ecn::kEct0 : Ecn::kNotEct;
   packet.dst = attr.path.dst_node;
-  packet.roce.opcode = make_opcode(irn() ? TransportClass::kIrn : TransportClass::kRc, operation);
+  packet.roce.opcode = make_opcode(transport_, operation);
   packet.roce.dest = attr.dest_qpn;
   packet.roce.psn = wrap(psn);
 }
 
 void QpContext::finish(Packet& packet, std::uint32_t payload_length) const {
+  finish(packet, payload_length, overhead_);
+}
+
+void QpContext::finish_datagram(Packet& packet, std::uint32_t payload_length, const PathAddress& path) const {
+  packet.dst = path.dst_node;
+  finish(packet, payload_length, overhead_of(path));
+}
+
+void QpContext::finish(Packet& packet, std::uint32_t payload_length, std::uint32_t overhead) const {
   packet.payload_length = payload_length;
   packet.roce.pad = pad_bytes(payload_length);
   const std::uint32_t frame =
-      overhead_ + opcode_info(packet.roce.opcode).header_bytes + payload_length + packet.roce.pad;
+      overhead + opcode_info(packet.roce.opcode).header_bytes + payload_length + packet.roce.pad;
   packet.frame_length = std::max(frame, static_cast<std::uint32_t>(kMinFrameBytes.count()));
 }
 

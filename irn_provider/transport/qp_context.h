@@ -14,16 +14,24 @@
 #include "irn_provider/nic/counters.h"
 #include "irn_provider/nic/nic_config.h"
 #include "irn_provider/transport/completion_queue.h"
+#include "irn_provider/transport/handle_table.h"
 #include "irn_provider/transport/payload.h"
 #include "irn_provider/transport/verbs_types.h"
 
 namespace rocelab {
+
+// Where datagrams go.
+struct AddressHandle {
+  Pdn pd;
+  PathAddress path;
+};
 
 // What every QP of a NIC uses; owned by the NIC, outlives the QPs.
 struct NicServices {
   const NicConfig& config;
   NicCounters& counters;
   MemoryRegions& regions;
+  HandleTable<AddressHandle>& address_handles;
   Memory& memory;
   TraceSink& trace;
   std::uint64_t& completions;  // CQEs made, over all CQs
@@ -36,7 +44,12 @@ class QpContext {
  public:
   QpContext(NicServices& services, Qpn number, const QpInit& attributes, CompletionQueue& send,
             CompletionQueue& recv)
-      : nic(services), qpn(number), init(attributes), send_cq(send), recv_cq(recv) {}
+      : nic(services),
+        qpn(number),
+        init(attributes),
+        send_cq(send),
+        recv_cq(recv),
+        transport_(transport_of(attributes.type, services.config.mode)) {}
 
   NicServices& nic;
   const Qpn qpn;
@@ -46,7 +59,9 @@ class QpContext {
   QpAttr attr;                 // attr.state is the current state
   std::unique_ptr<CcFlow> cc;  // congestion control; null: none
 
-  bool irn() const { return nic.config.mode == TransportMode::kIrn; }
+  TransportClass transport() const { return transport_; }  // of all its packets
+  bool irn() const { return transport_ == TransportClass::kIrn; }
+  bool reliable() const { return init.type == QpType::kRc; }
   NicCounters& counters() const { return nic.counters; }
   Duration verbs_timeout()
       const;  // one period of the local ACK timeout (IBTA 9.7.6.1.3); infinite when it is off
@@ -57,6 +72,7 @@ class QpContext {
   void path_changed(Time now);  // after attr.path or attr.path_mtu was set: congestion control begins anew
   void begin(Packet& packet, Operation operation, UnwrappedPsn psn) const;
   void finish(Packet& packet, std::uint32_t payload_length) const;
+  void finish_datagram(Packet& packet, std::uint32_t payload_length, const PathAddress& path) const;
   void finish_ack(Packet& packet, std::uint8_t syndrome,
                   std::uint32_t msn) const;  // AETH; kind kAck, without ECT
   void begin_cnp(Packet& packet) const;      // a whole CNP: class and ECN are its own
@@ -73,14 +89,21 @@ class QpContext {
   void trace(TraceKind kind, Time now, UnwrappedPsn psn, std::uint64_t bytes, std::uint8_t mark = 0) const;
 
   // --- fatal errors
-  void fail() { failed_ = true; }
-  bool failed() const { return failed_; }
-  bool take_failure() { return std::exchange(failed_, false); }
+  // kSend: of a send queue without a connection to lose (UC, UD), which then stops alone (IBTA 10.3.1, SQE).
+  enum class Failure : std::uint8_t { kNone, kSend, kQp };
+  void fail() { failure_ = Failure::kQp; }
+  void fail_send() { failure_ = reliable() ? Failure::kQp : Failure::kSend; }
+  bool failed() const { return failure_ != Failure::kNone; }
+  Failure take_failure() { return std::exchange(failure_, Failure::kNone); }
 
  private:
+  static TransportClass transport_of(QpType type, TransportMode mode);
+  void finish(Packet& packet, std::uint32_t payload_length, std::uint32_t overhead) const;
+
+  const TransportClass transport_;
   Tc tc_;
   std::uint32_t overhead_ = 0;  // bytes of a frame around BTH, extension headers and payload
-  bool failed_ = false;
+  Failure failure_ = Failure::kNone;
 };
 
 }  // namespace rocelab

@@ -5,6 +5,8 @@
 
 #include "irn_provider/transport/gbn_responder.h"
 #include "irn_provider/transport/irn_responder.h"
+#include "irn_provider/transport/uc_responder.h"
+#include "irn_provider/transport/ud_responder.h"
 
 namespace rocelab {
 namespace {
@@ -24,12 +26,16 @@ bool is_transition(QpState from, QpState to) {
       return to == kRts || to == kSqd;
     case kSqd:
       return to == kSqd || to == kRts;
+    case kSqe:
+      return to == kRts;  // UC, UD
     default:
-      return false;  // SQE is not for RC; ERR is left through RESET
+      return false;  // ERR is left through RESET
   }
 }
 
 std::unique_ptr<Responder> make_responder(QpContext& qp, ReceiveQueue& receive_queue) {
+  if (qp.init.type == QpType::kUc) return std::make_unique<UcResponder>(qp, receive_queue);
+  if (qp.init.type == QpType::kUd) return std::make_unique<UdResponder>(qp, receive_queue);
   if (qp.irn()) return std::make_unique<IrnResponder>(qp, receive_queue);
   return std::make_unique<GbnResponder>(qp, receive_queue);
 }
@@ -43,7 +49,9 @@ QueuePair::QueuePair(NicServices& services, Qpn qpn, const QpInit& init, Complet
       requester_(context_),
       responder_(make_responder(context_, receive_queue_)) {
   const CcConfig& cc = services.config.cc;
-  holds_back_ = cc.kind != CcKind::kNone || services.config.irn.retransmit_fetch != Duration{};
+  holds_back_ =
+      (cc.kind != CcKind::kNone && context_.reliable()) || services.config.irn.retransmit_fetch != Duration{};
+  if (!context_.reliable()) return;  // nothing controls its rate
   if (cc.kind == CcKind::kDcqcn) notification_point_.emplace(cc.dcqcn.cnp_interval);
 }
 
@@ -67,14 +75,16 @@ bool QueuePair::modify(const QpAttr& attr, Time now) {
     if (notification_point_) notification_point_.emplace(context_.nic.config.cc.dcqcn.cnp_interval);
     responder_->start(now);
   }
-  if (from == QpState::kRtr && to == QpState::kRts) requester_.start(now);
+  if ((from == QpState::kRtr || from == QpState::kSqe) && to == QpState::kRts) requester_.start(now);
   requester_.refresh(now);
   settle(now);
   return true;
 }
 
 void QueuePair::settle(Time now) {
-  if (context_.take_failure()) enter_error(now);
+  const QpContext::Failure failure = context_.take_failure();
+  if (failure == QpContext::Failure::kQp) enter_error(now);
+  if (failure == QpContext::Failure::kSend) enter_send_error(now);
 }
 
 void QueuePair::enter_error(Time now) {
@@ -82,6 +92,14 @@ void QueuePair::enter_error(Time now) {
   requester_.flush(now);
   responder_->flush(now);
   flush_receive_queue(now);
+}
+
+// IBTA 10.3.1: the receive queue goes on; what is posted for sending is flushed until the QP is back in RTS,
+// where it goes on with the next PSN.
+void QueuePair::enter_send_error(Time now) {
+  context_.attr.state = QpState::kSqe;
+  context_.attr.sq_psn = wrap(requester_.next_psn()).value();
+  requester_.flush(now);
 }
 
 void QueuePair::enter_reset(Time now) {
@@ -125,7 +143,7 @@ PostResult QueuePair::post_recv(const RecvWqe& wqe, Time now) {
 bool QueuePair::accepts(Role role) const {
   const QpState state = context_.attr.state;
   if (role == Role::kResponse) return state == QpState::kRts || state == QpState::kSqd;
-  return state == QpState::kRtr || state == QpState::kRts || state == QpState::kSqd;
+  return state == QpState::kRtr || state == QpState::kRts || state == QpState::kSqd || state == QpState::kSqe;
 }
 
 void QueuePair::on_packet(const Packet& packet, const OpcodeInfo& info, Time now) {

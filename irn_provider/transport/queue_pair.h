@@ -66,6 +66,7 @@ class QueuePair {
   bool attributes_are_valid(const QpAttr& attr) const;
   void settle(Time now);  // after each call that may have failed
   void enter_error(Time now);
+  void enter_send_error(Time now);
   void enter_reset(Time now);
   void flush_receive_queue(Time now);
 

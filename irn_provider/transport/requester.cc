@@ -8,6 +8,7 @@
 #include "irn_provider/transport/go_back_n.h"
 #include "irn_provider/transport/irn_read_requester.h"
 #include "irn_provider/transport/irn_window.h"
+#include "irn_provider/transport/unacknowledged.h"
 
 namespace rocelab {
 namespace {
@@ -49,7 +50,11 @@ void Requester::start(Time now) {
   const UnwrappedPsn first = qp_.attr.sq_psn & Psn::kMask;
   reset();
   queue_.start(first);
-  if (qp_.irn()) {
+  if (!qp_.reliable()) {
+    window_ = std::make_unique<Unacknowledged>(first);
+    reads_ = std::make_unique<GbnReads>(qp_, *this);  // of which there are none
+    window_has_timer_ = true;
+  } else if (qp_.irn()) {
     window_ = make_irn_sender(config, first);
     reads_ = std::make_unique<IrnReadRequester>(qp_, *this);
     window_has_timer_ = config.recovery_timers;
@@ -78,6 +83,17 @@ void Requester::reset() {
   verbs_deadline_ = rnr_until_ = Time::never();
 }
 
+// What an unreliable class does not have (IBTA Vol 1, table 47).
+PostResult Requester::check_class(const SendWqe& wqe, std::uint64_t length) const {
+  if (qp_.reliable()) return PostResult::kOk;
+  if (wqe.opcode >= WrOpcode::kRead) return PostResult::kBadOpcode;
+  if (qp_.init.type == QpType::kUc) return PostResult::kOk;
+  if (wqe.opcode > WrOpcode::kSendImm) return PostResult::kBadOpcode;
+  if (length > qp_.attr.path_mtu) return PostResult::kBadLength;
+  const AddressHandle* ah = qp_.nic.address_handles.find(wqe.ah.value);
+  return ah != nullptr && ah->pd == qp_.init.pd ? PostResult::kOk : PostResult::kBadHandle;
+}
+
 PostResult Requester::post(const SendWqe& wqe, Time now) {
   const QpAttr& attr = qp_.attr;
   const bool read = wqe.opcode == WrOpcode::kRead, atomic = wqe.opcode >= WrOpcode::kCompareSwap;
@@ -85,6 +101,7 @@ PostResult Requester::post(const SendWqe& wqe, Time now) {
   std::uint64_t length = total_length({wqe.sge.data(), wqe.num_sge});
   if (length > kMaxMessageBytes || (wqe.inline_data && length > qp_.init.caps.max_inline))
     return PostResult::kBadLength;
+  if (const PostResult result = check_class(wqe, length); result != PostResult::kOk) return result;
   if ((read || atomic) && (wqe.inline_data || attr.max_rd_atomic == 0)) return PostResult::kBadOpcode;
   if (atomic) {
     if (length < kAtomicBytes || wqe.remote_addr % kAtomicBytes != 0) return PostResult::kBadLength;
@@ -95,7 +112,7 @@ PostResult Requester::post(const SendWqe& wqe, Time now) {
   if (packets > kMaxOutstanding) return PostResult::kBadLength;
   if (queue_.work_requests() >= qp_.init.caps.max_send_wr) return PostResult::kQueueFull;
 
-  if (attr.state == QpState::kErr) {
+  if (attr.state == QpState::kErr || attr.state == QpState::kSqe) {
     complete(queue_.push(wqe, static_cast<std::uint32_t>(length), packets), WcStatus::kWrFlushErr, now);
     queue_.pop_front();
     return PostResult::kOk;
@@ -165,7 +182,7 @@ void Requester::fail(SendEntry& entry, WcStatus status, Time now) {
   complete(queue_.front(), status, now);
   for (bool more = true; more; queue_.pop_front())
     more = queue_.front().continues;  // one completion a request
-  qp_.fail();
+  qp_.fail_send();
 }
 
 // --- timers

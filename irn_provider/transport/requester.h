@@ -26,6 +26,7 @@ class Requester {
 
   void start(Time now);  // RTR to RTS: numbers from attr.sq_psn
   PostResult post(const SendWqe& wqe, Time now);
+  UnwrappedPsn next_psn() const { return window_ ? window_->next() : 0; }    // first that has not left
   void on_response(const Packet& packet, const OpcodeInfo& info, Time now);  // Role::kResponse
   void on_timeout(Time now);
   Time next_timeout() const {
@@ -69,6 +70,7 @@ class Requester {
   void update_limit(Time now);
   PayloadSource build(Packet& packet, SendEntry& entry, UnwrappedPsn psn);
   PayloadSource build_read(Packet& packet, SendEntry& entry, UnwrappedPsn psn);
+  PayloadSource address_datagram(Packet& packet, const SendEntry& entry) const;
   PayloadSource build_atomic(Packet& packet, SendEntry& entry, UnwrappedPsn psn);
   void note_sent(SendEntry& entry, const NextPacket& next, const Packet& packet, Time now);
   bool wants_ack(bool must);
@@ -82,6 +84,7 @@ class Requester {
   void on_nak(const Packet& packet, Time now);   // sequence, RNR or fatal
   void on_rnr_nak(std::uint8_t syndrome, UnwrappedPsn expected, Time now);
   void on_fatal_nak(std::uint8_t syndrome, UnwrappedPsn expected, Time now);
+  PostResult check_class(const SendWqe& wqe, std::uint64_t length) const;
   void push(const SendWqe& wqe, std::uint32_t length);
   void push_in_pieces(const SendWqe& read, std::uint32_t length, std::uint32_t piece);
   void on_verbs_timeout(Time now);

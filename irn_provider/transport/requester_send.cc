@@ -79,6 +79,8 @@ PayloadSource Requester::pull_data(Packet& packet, Time now) {
   packet.retransmission = next.retransmission;
   note_sent(entry, next, packet, now);
   if (qp_.cc) note_sent_to_cc(entry, next, packet, now);
+  if (!qp_.reliable()) [[unlikely]]
+    complete_in_order(now);  // what has left is done (IBTA 9.8.1.1)
   // A packet that leaves within the limit moves none of its bounds, but for those of congestion control.
   if (window_->next() >= limit_ || qp_.cc) update_limit(now);
   return source;
@@ -95,8 +97,9 @@ PayloadSource Requester::build(Packet& packet, SendEntry& entry, UnwrappedPsn ps
   // The last packet that may leave for now asks too, or nothing would open the way again; so does the last of
   // a segment whose RTT is taken.
   const std::uint32_t payload = std::min(mtu, entry.length - offset);
-  h.ack_req = wants_ack(last || psn + 1 == limit_ ||
-                        (qp_.cc && qp_.cc->has_segments() && qp_.cc->ends_segment(payload, last)));
+  h.ack_req =
+      qp_.reliable() && wants_ack(last || psn + 1 == limit_ ||
+                                  (qp_.cc && qp_.cc->has_segments() && qp_.cc->ends_segment(payload, last)));
   h.solicited = last && entry.wqe.solicited && entry.takes_receive_wqe();
   if (info.has(Header::kReth)) {
     h.va = entry.wqe.remote_addr + offset;
@@ -106,8 +109,29 @@ PayloadSource Requester::build(Packet& packet, SendEntry& entry, UnwrappedPsn ps
   if (info.has(Header::kImmDt)) h.imm = entry.wqe.imm;
   if (info.has(Header::kIrnSend)) h.wqe_sn = entry.wqe_sn & Psn::kMask, h.offset = index;
   if (info.has(Header::kIrnWqeSn)) h.wqe_sn = entry.wqe_sn & Psn::kMask;
+  if (info.has(Header::kDeth)) [[unlikely]]
+    return address_datagram(packet, entry);
   qp_.finish(packet, payload);
-  return PayloadSource{entry.wqe.sge.data(), entry.wqe.num_sge, entry.wqe.inline_data, {}, 0, offset};
+  return PayloadSource{
+      entry.wqe.sge.data(), entry.wqe.num_sge, entry.wqe.inline_data, {}, 0, offset, nullptr};
+}
+
+// An address handle that the program destroyed before its datagram left gives nothing to send: its payload
+// cannot be gathered.
+PayloadSource Requester::address_datagram(Packet& packet, const SendEntry& entry) const {
+  static const PathAddress kNowhere;
+  constexpr std::uint32_t kOwnQkey = 1u << 31;
+  const AddressHandle* ah = qp_.nic.address_handles.find(entry.wqe.ah.value);
+  packet.roce.dest = entry.wqe.remote_qpn;
+  packet.roce.qkey = (entry.wqe.remote_qkey & kOwnQkey) != 0 ? qp_.attr.qkey : entry.wqe.remote_qkey;
+  packet.roce.src_qpn = qp_.qpn;
+  qp_.finish_datagram(packet, entry.length, ah != nullptr ? ah->path : kNowhere);
+  PayloadSource source{entry.wqe.sge.data(), entry.wqe.num_sge, entry.wqe.inline_data, {}, 0, 0, &kNowhere};
+  if (ah != nullptr)
+    source.path = &ah->path;
+  else
+    source.sge = nullptr;
+  return source;
 }
 
 // From the middle of a READ's PSNs it is requested anew for what is missing (IBTA 9.7.5.1.3). IRN's takes one

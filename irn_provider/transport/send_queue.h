@@ -64,6 +64,8 @@ class SendQueue {
     e.wqe.signaled = wqe.signaled, e.wqe.solicited = wqe.solicited, e.wqe.fence = wqe.fence;
     e.wqe.inline_data = wqe.inline_data, e.wqe.remote_addr = wqe.remote_addr, e.wqe.rkey = wqe.rkey;
     e.wqe.num_sge = wqe.num_sge;
+    if (wqe.ah.value != 0) [[unlikely]]
+      e.wqe.ah = wqe.ah, e.wqe.remote_qpn = wqe.remote_qpn, e.wqe.remote_qkey = wqe.remote_qkey;
     if (e.is_atomic()) e.wqe.compare_add = wqe.compare_add, e.wqe.swap = wqe.swap;
     std::copy_n(wqe.sge.begin(), wqe.num_sge, e.wqe.sge.begin());
     e.number = front_number_ + ring_.size() - 1;

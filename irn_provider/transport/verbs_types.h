@@ -19,6 +19,8 @@ struct Sge {
   RKey lkey;
 };
 
+using Ahn = Id<struct AhnTag, std::uint32_t>;  // address handle number
+
 enum class WrOpcode : std::uint8_t { kSend, kSendImm, kWrite, kWriteImm, kRead, kCompareSwap, kFetchAdd };
 inline constexpr std::uint32_t kAtomicBytes = 8;  // what an atomic operation works on and gives back
 
@@ -30,6 +32,9 @@ struct SendWqe {
   std::uint64_t remote_addr = 0;  // WRITE, READ, atomics
   RKey rkey;
   std::uint64_t compare_add = 0, swap = 0;  // atomics, as ibv_send_wr.wr.atomic
+  Ahn ah;                                   // UD: where to; also remote_qpn and remote_qkey
+  Qpn remote_qpn;
+  std::uint32_t remote_qkey = 0;  // upper bit set: the QP's own Q_Key is sent (IBTA 10.2.5)
   std::uint8_t num_sge = 0;
   std::array<Sge, kMaxSge> sge;  // inline data: one entry that points at a copy owned by the caller until the
                                  // CQE (verbs layer keeps it)
@@ -68,8 +73,14 @@ struct Cqe {
   std::uint32_t imm = 0;
   std::uint32_t byte_len = 0;
   Qpn qpn;
-  Time time;  // experiment time at which it was made
+  bool has_grh = false;  // UD: the buffer begins with kGrhBytes of it, counted in byte_len
+  Qpn src_qpn;           // UD
+  Time time;             // experiment time at which it was made
 };
+
+inline constexpr std::uint32_t kGrhBytes = 40;  // global route header, IBTA 8.3
+
+enum class QpType : std::uint8_t { kRc, kUc, kUd };
 
 enum class QpState : std::uint8_t {
   kReset,
@@ -111,6 +122,7 @@ struct QpInit {
   Cqn send_cq, recv_cq;
   QpCaps caps;
   bool sq_sig_all = false;
+  QpType type = QpType::kRc;
 };
 
 // The attributes that modify_qp may set; the verbs layer checks the mask and the transition table.
@@ -120,7 +132,8 @@ struct QpAttr {
   Qpn dest_qpn;
   std::uint32_t rq_psn = 0, sq_psn = 0;
   std::uint32_t access_flags = 0;
-  PathAddress path;
+  std::uint32_t qkey = 0;                     // UD
+  PathAddress path;                           // not UD
   std::uint8_t timeout = 14;                  // IBTA local ACK timeout: 4.096 us * 2^timeout, 0 = none
   std::uint8_t retry_cnt = 7, rnr_retry = 7;  // rnr_retry 7 = for ever
   std::uint8_t min_rnr_timer = 12;            // code of IBTA table 45

@@ -38,6 +38,7 @@ void fill_attr(const lockstep::HostEntry& host, ibv_device_attr& a) {
   a.max_qp_rd_atom = a.max_qp_init_rd_atom = kMaxRdAtomic;
   a.max_res_rd_atom = kMaxRdAtomic * a.max_qp;
   a.atomic_cap = IBV_ATOMIC_HCA;
+  a.max_ah = kMaxAh;
   a.max_pkeys = kPkeys;
   a.phys_port_cnt = kPorts;
 }

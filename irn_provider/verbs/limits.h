@@ -11,6 +11,7 @@ namespace rocelab::verbs {
 inline constexpr std::uint32_t kMaxQpWr = 16'384;
 inline constexpr std::uint32_t kMaxCqe = 1u << 22;
 inline constexpr std::uint32_t kMaxPd = 65'536;
+inline constexpr int kMaxAh = 65'535;
 inline constexpr std::uint32_t kMaxInline = 1'024;  // bytes
 inline constexpr std::uint8_t kMaxRdAtomic = 16;    // READs in flight per QP, either way
 inline constexpr std::uint64_t kMaxMrBytes = std::uint64_t{1} << 40;

@@ -61,6 +61,11 @@ struct Mr {
   ibv_mr base{};
 };
 
+struct Ah {
+  ibv_ah base{};
+  Ahn ahn;
+};
+
 enum class Armed : std::uint8_t { kNo, kSolicited, kAny };
 
 struct Cq {
@@ -104,6 +109,7 @@ inline Pd& of(ibv_pd* p) { return *reinterpret_cast<Pd*>(p); }
 inline Mr& of(ibv_mr* m) { return *reinterpret_cast<Mr*>(m); }
 inline Cq& of(ibv_cq* c) { return *reinterpret_cast<Cq*>(c); }
 inline Qp& of(ibv_qp* q) { return *reinterpret_cast<Qp*>(q); }
+inline Ah& of(ibv_ah* a) { return *reinterpret_cast<Ah*>(a); }
 inline Channel& of(ibv_comp_channel* c) { return *reinterpret_cast<Channel*>(c); }
 
 // Runs f(Nic&, Time now) under the process's lock, in the thread's experiment time.
@@ -123,6 +129,10 @@ void say_goodbye(ibv_qp& qp);       // lingers when the QP is connected
 
 // A line on stderr when $ROCELAB_DEBUG is set: says why a call is about to fail.
 void debug(const char* format, ...) __attribute__((format(printf, 1, 2)));
+
+// Fills in where packets go. False: the address vector is not one of RoCE v2, or names no host of the run.
+bool resolve(const Context& context, const ibv_ah_attr& ah, std::uint32_t local_qpn, std::uint32_t remote_qpn,
+             PathAddress& path);
 
 // Answers of calls that are not offered.
 int unsupported(const char* what);  // EOPNOTSUPP

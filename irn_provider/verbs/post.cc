@@ -1,5 +1,6 @@
 // Posting work requests. A chain goes to the NIC under one lock; the first request that is refused ends it
 // and is handed back.
+#include "irn_provider/verbs/limits.h"
 #include "irn_provider/verbs/objects.h"
 #include "irn_provider/verbs/translate.h"
 
@@ -18,6 +19,12 @@ std::byte* inline_slot(Qp& qp) {
 int post_one(Nic& nic, Time now, Qp& qp, const ibv_send_wr& wr) {
   SendWqe wqe;
   if (const int error = to_wqe(wr, qp.init, wqe); error != 0) return error;
+  if (qp.init.type == QpType::kUd) {
+    if (wr.wr.ud.ah == nullptr) return EINVAL;
+    wqe.ah = of(wr.wr.ud.ah).ahn;
+    wqe.remote_qpn = Qpn{wr.wr.ud.remote_qpn & kMaxQpn};
+    wqe.remote_qkey = wr.wr.ud.remote_qkey;
+  }
   if (wqe.inline_data) copy_inline(wqe, inline_slot(qp));
   const PostResult result = nic.post_send(Qpn{qp.base.qp_num}, wqe, now);
   if (result == PostResult::kOk) ++qp.inline_ring.accepted;

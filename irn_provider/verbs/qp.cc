@@ -1,4 +1,5 @@
-// Queue pairs of type RC: creation, query, destruction. qp_modify.cc moves them through their states.
+// Queue pairs of types RC, UC and UD: creation, query, destruction. qp_modify.cc moves them through their
+// states.
 #include <algorithm>
 #include <cerrno>
 #include <memory>
@@ -14,8 +15,9 @@ namespace {
 
 // 0, or why the device cannot make such a QP.
 int check(const ibv_qp_init_attr& attr) {
-  if (attr.qp_type != IBV_QPT_RC || attr.srq != nullptr) {
-    debug("create_qp: only RC without an SRQ is offered (type %d)", attr.qp_type);
+  const bool offered = attr.qp_type == IBV_QPT_RC || attr.qp_type == IBV_QPT_UC || attr.qp_type == IBV_QPT_UD;
+  if (!offered || attr.srq != nullptr) {
+    debug("create_qp: RC, UC and UD are offered, without SRQ (type %d)", attr.qp_type);
     return EOPNOTSUPP;
   }
   if (attr.send_cq == nullptr || attr.recv_cq == nullptr) return EINVAL;
@@ -37,6 +39,9 @@ QpInit to_init(const ibv_pd* pd, const ibv_qp_init_attr& attr) {
                .max_recv_sge = attr.cap.max_recv_sge,
                .max_inline = attr.cap.max_inline_data};
   init.sq_sig_all = attr.sq_sig_all != 0;
+  init.type = attr.qp_type == IBV_QPT_UC   ? QpType::kUc
+              : attr.qp_type == IBV_QPT_UD ? QpType::kUd
+                                           : QpType::kRc;
   return init;
 }
 
@@ -45,6 +50,7 @@ void fill_query(const Qp& qp, const QpAttr& nic, ibv_qp_attr& a) {
   a.qp_state = a.cur_qp_state = static_cast<ibv_qp_state>(nic.state);  // same order
   a.path_mtu = mtu_code(nic.path_mtu);
   a.path_mig_state = IBV_MIG_MIGRATED;
+  a.qkey = nic.qkey;
   a.rq_psn = nic.rq_psn;
   a.sq_psn = nic.sq_psn;
   a.dest_qp_num = nic.dest_qpn.value;

@@ -6,9 +6,9 @@ namespace rocelab::verbs {
 namespace {
 
 constexpr int kInit = IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS;
-constexpr int kRtr = IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-                     IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
-constexpr int kRts =
+constexpr int kRtrRc = IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+                       IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+constexpr int kRtsRc =
     IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC;
 // What a QP that works may change at any time.
 constexpr int kLive =
@@ -18,7 +18,7 @@ constexpr int kDrained = IBV_QP_PORT | IBV_QP_AV | IBV_QP_TIMEOUT | IBV_QP_RETRY
                          IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX | IBV_QP_MIN_RNR_TIMER |
                          IBV_QP_PATH_MIG_STATE;
 
-constexpr QpTransition kTable[] = {
+constexpr QpTransition kRc[] = {
     // from            to             required  optional
     {IBV_QPS_RESET, IBV_QPS_RESET, 0, 0},
     {IBV_QPS_RESET, IBV_QPS_INIT, kInit, 0},
@@ -26,10 +26,10 @@ constexpr QpTransition kTable[] = {
     {IBV_QPS_INIT, IBV_QPS_RESET, 0, 0},
     {IBV_QPS_INIT, IBV_QPS_ERR, 0, 0},
     {IBV_QPS_INIT, IBV_QPS_INIT, 0, kInit},
-    {IBV_QPS_INIT, IBV_QPS_RTR, kRtr, IBV_QP_ALT_PATH | IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX},
+    {IBV_QPS_INIT, IBV_QPS_RTR, kRtrRc, IBV_QP_ALT_PATH | IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX},
     {IBV_QPS_RTR, IBV_QPS_RESET, 0, 0},
     {IBV_QPS_RTR, IBV_QPS_ERR, 0, 0},
-    {IBV_QPS_RTR, IBV_QPS_RTS, kRts, kLive},
+    {IBV_QPS_RTR, IBV_QPS_RTS, kRtsRc, kLive},
     {IBV_QPS_RTS, IBV_QPS_RESET, 0, 0},
     {IBV_QPS_RTS, IBV_QPS_ERR, 0, 0},
     {IBV_QPS_RTS, IBV_QPS_RTS, 0, kLive},
@@ -44,18 +44,79 @@ constexpr QpTransition kTable[] = {
     {IBV_QPS_ERR, IBV_QPS_ERR, 0, 0},
 };
 
+constexpr int kLiveUc = IBV_QP_CUR_STATE | IBV_QP_ALT_PATH | IBV_QP_ACCESS_FLAGS | IBV_QP_PATH_MIG_STATE;
+constexpr QpTransition kUc[] = {
+    {IBV_QPS_RESET, IBV_QPS_RESET, 0, 0},
+    {IBV_QPS_RESET, IBV_QPS_INIT, kInit, 0},
+    {IBV_QPS_RESET, IBV_QPS_ERR, 0, 0},
+    {IBV_QPS_INIT, IBV_QPS_RESET, 0, 0},
+    {IBV_QPS_INIT, IBV_QPS_ERR, 0, 0},
+    {IBV_QPS_INIT, IBV_QPS_INIT, 0, kInit},
+    {IBV_QPS_INIT, IBV_QPS_RTR, IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN,
+     IBV_QP_ALT_PATH | IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX},
+    {IBV_QPS_RTR, IBV_QPS_RESET, 0, 0},
+    {IBV_QPS_RTR, IBV_QPS_ERR, 0, 0},
+    {IBV_QPS_RTR, IBV_QPS_RTS, IBV_QP_SQ_PSN, kLiveUc},
+    {IBV_QPS_RTS, IBV_QPS_RESET, 0, 0},
+    {IBV_QPS_RTS, IBV_QPS_ERR, 0, 0},
+    {IBV_QPS_RTS, IBV_QPS_RTS, 0, kLiveUc},
+    {IBV_QPS_RTS, IBV_QPS_SQD, 0, IBV_QP_EN_SQD_ASYNC_NOTIFY},
+    {IBV_QPS_SQD, IBV_QPS_RESET, 0, 0},
+    {IBV_QPS_SQD, IBV_QPS_ERR, 0, 0},
+    {IBV_QPS_SQD, IBV_QPS_RTS, 0, kLiveUc},
+    {IBV_QPS_SQD, IBV_QPS_SQD, 0,
+     IBV_QP_AV | IBV_QP_ALT_PATH | IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX | IBV_QP_PATH_MIG_STATE},
+    {IBV_QPS_SQE, IBV_QPS_RESET, 0, 0},
+    {IBV_QPS_SQE, IBV_QPS_ERR, 0, 0},
+    {IBV_QPS_SQE, IBV_QPS_RTS, 0, IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS},
+    {IBV_QPS_ERR, IBV_QPS_RESET, 0, 0},
+    {IBV_QPS_ERR, IBV_QPS_ERR, 0, 0},
+};
+
+constexpr int kInitUd = IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY;
+constexpr int kLiveUd = IBV_QP_CUR_STATE | IBV_QP_QKEY;
+constexpr QpTransition kUd[] = {
+    {IBV_QPS_RESET, IBV_QPS_RESET, 0, 0},
+    {IBV_QPS_RESET, IBV_QPS_INIT, kInitUd, 0},
+    {IBV_QPS_RESET, IBV_QPS_ERR, 0, 0},
+    {IBV_QPS_INIT, IBV_QPS_RESET, 0, 0},
+    {IBV_QPS_INIT, IBV_QPS_ERR, 0, 0},
+    {IBV_QPS_INIT, IBV_QPS_INIT, 0, kInitUd},
+    {IBV_QPS_INIT, IBV_QPS_RTR, 0, IBV_QP_PKEY_INDEX | IBV_QP_QKEY},
+    {IBV_QPS_RTR, IBV_QPS_RESET, 0, 0},
+    {IBV_QPS_RTR, IBV_QPS_ERR, 0, 0},
+    {IBV_QPS_RTR, IBV_QPS_RTS, IBV_QP_SQ_PSN, kLiveUd},
+    {IBV_QPS_RTS, IBV_QPS_RESET, 0, 0},
+    {IBV_QPS_RTS, IBV_QPS_ERR, 0, 0},
+    {IBV_QPS_RTS, IBV_QPS_RTS, 0, kLiveUd},
+    {IBV_QPS_RTS, IBV_QPS_SQD, 0, IBV_QP_EN_SQD_ASYNC_NOTIFY},
+    {IBV_QPS_SQD, IBV_QPS_RESET, 0, 0},
+    {IBV_QPS_SQD, IBV_QPS_ERR, 0, 0},
+    {IBV_QPS_SQD, IBV_QPS_RTS, 0, kLiveUd},
+    {IBV_QPS_SQD, IBV_QPS_SQD, 0, IBV_QP_PKEY_INDEX | IBV_QP_QKEY},
+    {IBV_QPS_SQE, IBV_QPS_RESET, 0, 0},
+    {IBV_QPS_SQE, IBV_QPS_ERR, 0, 0},
+    {IBV_QPS_SQE, IBV_QPS_RTS, 0, kLiveUd},
+    {IBV_QPS_ERR, IBV_QPS_RESET, 0, 0},
+    {IBV_QPS_ERR, IBV_QPS_ERR, 0, 0},
+};
+
 }  // namespace
 
-std::span<const QpTransition> rc_transitions() { return kTable; }
+std::span<const QpTransition> transitions(ibv_qp_type type) {
+  if (type == IBV_QPT_UC) return kUc;
+  if (type == IBV_QPT_UD) return kUd;
+  return kRc;
+}
 
-const QpTransition* find_transition(ibv_qp_state from, ibv_qp_state to) {
-  for (const QpTransition& t : kTable)
+const QpTransition* find_transition(ibv_qp_type type, ibv_qp_state from, ibv_qp_state to) {
+  for (const QpTransition& t : transitions(type))
     if (t.from == from && t.to == to) return &t;
   return nullptr;
 }
 
-bool mask_allowed(ibv_qp_state from, ibv_qp_state to, int mask) {
-  const QpTransition* t = find_transition(from, to);
+bool mask_allowed(ibv_qp_type type, ibv_qp_state from, ibv_qp_state to, int mask) {
+  const QpTransition* t = find_transition(type, from, to);
   return t != nullptr && (mask & t->required) == t->required &&
          (mask & ~(t->required | t->optional | IBV_QP_STATE)) == 0;
 }

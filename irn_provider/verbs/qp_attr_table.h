@@ -1,4 +1,4 @@
-// Which moves between QP states an RC QP may make, and which attributes each requires and admits.
+// Which moves between QP states a QP of each type may make, and which attributes each requires and admits.
 // Source: IBTA Vol 1, 11.2.5.2, tables 91 and 92, in the reading of Linux (qp_state_table of
 // drivers/infiniband/core/verbs.c), which programs are tested with.
 #pragma once
@@ -15,13 +15,13 @@ struct QpTransition {
   int optional;
 };
 
-std::span<const QpTransition> rc_transitions();
+std::span<const QpTransition> transitions(ibv_qp_type type);  // RC, UC, UD
 
 // The move `from` -> `to`; null: there is none.
-const QpTransition* find_transition(ibv_qp_state from, ibv_qp_state to);
+const QpTransition* find_transition(ibv_qp_type type, ibv_qp_state from, ibv_qp_state to);
 
 // May `mask` be given for the move? As the kernel decides: the move exists, all required attributes are
 // there, and none but required and optional ones.
-bool mask_allowed(ibv_qp_state from, ibv_qp_state to, int mask);
+bool mask_allowed(ibv_qp_type type, ibv_qp_state from, ibv_qp_state to, int mask);
 
 }  // namespace rocelab::verbs

@@ -10,7 +10,7 @@ namespace {
 
 TEST(QpAttrTableTest, EveryMoveStandsOnceAndRequiresNothingThatItAlsoCallsOptional) {
   std::set<std::pair<int, int>> seen;
-  for (const QpTransition& t : rc_transitions()) {
+  for (const QpTransition& t : transitions(IBV_QPT_RC)) {
     EXPECT_TRUE(seen.insert({t.from, t.to}).second) << t.from << " -> " << t.to;
     EXPECT_EQ(t.required & t.optional, 0) << t.from << " -> " << t.to;
   }
@@ -18,8 +18,9 @@ TEST(QpAttrTableTest, EveryMoveStandsOnceAndRequiresNothingThatItAlsoCallsOption
 
 TEST(QpAttrTableTest, EveryStateMayGoToResetAndToErr) {
   for (int from = IBV_QPS_RESET; from <= IBV_QPS_ERR; ++from) {
-    EXPECT_TRUE(mask_allowed(static_cast<ibv_qp_state>(from), IBV_QPS_RESET, IBV_QP_STATE)) << from;
-    EXPECT_TRUE(mask_allowed(static_cast<ibv_qp_state>(from), IBV_QPS_ERR, IBV_QP_STATE)) << from;
+    EXPECT_TRUE(mask_allowed(IBV_QPT_RC, static_cast<ibv_qp_state>(from), IBV_QPS_RESET, IBV_QP_STATE))
+        << from;
+    EXPECT_TRUE(mask_allowed(IBV_QPT_RC, static_cast<ibv_qp_state>(from), IBV_QPS_ERR, IBV_QP_STATE)) << from;
   }
 }
 
@@ -33,7 +34,7 @@ TEST(QpAttrTableTest, NoStateIsSkippedOnTheWayUp) {
                                  {IBV_QPS_RTR, IBV_QPS_SQD},
                                  {IBV_QPS_RTS, IBV_QPS_SQE},
                                  {IBV_QPS_RTR, IBV_QPS_RTR}})
-    EXPECT_EQ(find_transition(from, to), nullptr) << from << " -> " << to;
+    EXPECT_EQ(find_transition(IBV_QPT_RC, from, to), nullptr) << from << " -> " << to;
 }
 
 // The attributes that every RC program on earth sets, and each of them needed.
@@ -50,20 +51,35 @@ TEST(QpAttrTableTest, TheUsualWayUpIsAllowedAndNothingLessIs) {
         Step{IBV_QPS_RTR, IBV_QPS_RTS,
              IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
                  IBV_QP_MAX_QP_RD_ATOMIC}}) {
-    EXPECT_TRUE(mask_allowed(s.from, s.to, s.mask | IBV_QP_STATE));
+    EXPECT_TRUE(mask_allowed(IBV_QPT_RC, s.from, s.to, s.mask | IBV_QP_STATE));
     for (int bit = 1; bit <= IBV_QP_DEST_QPN; bit <<= 1) {
       if ((s.mask & bit) == 0) continue;
-      EXPECT_FALSE(mask_allowed(s.from, s.to, (s.mask & ~bit) | IBV_QP_STATE)) << bit;
+      EXPECT_FALSE(mask_allowed(IBV_QPT_RC, s.from, s.to, (s.mask & ~bit) | IBV_QP_STATE)) << bit;
     }
-    EXPECT_FALSE(mask_allowed(s.from, s.to, s.mask | IBV_QP_STATE | IBV_QP_QKEY));  // UD's
+    EXPECT_FALSE(mask_allowed(IBV_QPT_RC, s.from, s.to, s.mask | IBV_QP_STATE | IBV_QP_QKEY));  // UD's
   }
 }
 
 TEST(QpAttrTableTest, AWorkingQueuePairMayChangeItsRightsButNotItsPeer) {
-  EXPECT_TRUE(mask_allowed(IBV_QPS_RTS, IBV_QPS_RTS, IBV_QP_ACCESS_FLAGS | IBV_QP_MIN_RNR_TIMER));
-  EXPECT_FALSE(mask_allowed(IBV_QPS_RTS, IBV_QPS_RTS, IBV_QP_DEST_QPN));
-  EXPECT_FALSE(mask_allowed(IBV_QPS_RTS, IBV_QPS_RTS, IBV_QP_TIMEOUT));
-  EXPECT_TRUE(mask_allowed(IBV_QPS_SQD, IBV_QPS_SQD, IBV_QP_TIMEOUT | IBV_QP_AV));
+  EXPECT_TRUE(mask_allowed(IBV_QPT_RC, IBV_QPS_RTS, IBV_QPS_RTS, IBV_QP_ACCESS_FLAGS | IBV_QP_MIN_RNR_TIMER));
+  EXPECT_FALSE(mask_allowed(IBV_QPT_RC, IBV_QPS_RTS, IBV_QPS_RTS, IBV_QP_DEST_QPN));
+  EXPECT_FALSE(mask_allowed(IBV_QPT_RC, IBV_QPS_RTS, IBV_QPS_RTS, IBV_QP_TIMEOUT));
+  EXPECT_TRUE(mask_allowed(IBV_QPT_RC, IBV_QPS_SQD, IBV_QPS_SQD, IBV_QP_TIMEOUT | IBV_QP_AV));
+}
+
+TEST(QpAttrTableTest, UnreliableTypesNeedLessAndDatagramsNoPeer) {
+  EXPECT_TRUE(mask_allowed(IBV_QPT_UC, IBV_QPS_INIT, IBV_QPS_RTR,
+                           IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN));
+  EXPECT_FALSE(mask_allowed(
+      IBV_QPT_UC, IBV_QPS_INIT, IBV_QPS_RTR,
+      IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | IBV_QP_MIN_RNR_TIMER));
+  EXPECT_TRUE(mask_allowed(IBV_QPT_UD, IBV_QPS_RESET, IBV_QPS_INIT,
+                           IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY));
+  EXPECT_FALSE(mask_allowed(IBV_QPT_UD, IBV_QPS_RESET, IBV_QPS_INIT,
+                            IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS));
+  EXPECT_TRUE(mask_allowed(IBV_QPT_UD, IBV_QPS_INIT, IBV_QPS_RTR, IBV_QP_STATE));
+  EXPECT_TRUE(mask_allowed(IBV_QPT_UD, IBV_QPS_SQE, IBV_QPS_RTS, IBV_QP_STATE));
+  EXPECT_EQ(find_transition(IBV_QPT_RC, IBV_QPS_SQE, IBV_QPS_RTS), nullptr);
 }
 
 }  // namespace

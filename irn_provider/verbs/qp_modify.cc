@@ -72,12 +72,13 @@ bool attributes_ok(const ibv_qp_attr& attr, int mask, const NicConfig& nic) {
   return true;
 }
 
-// Fills in where packets go. False: the address vector is not one of RoCE v2, or names no host of the run.
+}  // namespace
+
 bool resolve(const Context& context, const ibv_ah_attr& ah, std::uint32_t local_qpn, std::uint32_t remote_qpn,
              PathAddress& path) {
   if (ah.is_global == 0 || ah.port_num != kPorts || ah.grh.sgid_index >= kGids) {
     debug(
-        "modify_qp: RoCE needs a global address (ah_attr.is_global, grh.dgid, grh.sgid_index 0 or 1; "
+        "address: RoCE needs a global address (ah_attr.is_global, grh.dgid, grh.sgid_index 0 or 1; "
         "ibv_rc_pingpong: -g 1)");
     return false;
   }
@@ -85,9 +86,9 @@ bool resolve(const Context& context, const ibv_ah_attr& ah, std::uint32_t local_
   path.src_gid = gid_of(context.device->host, ah.grh.sgid_index);
   const lockstep::HostEntry* peer = find_host(context.process->segment().hosts(), path.dst_gid);
   if (peer == nullptr || is_ipv4_mapped(path.src_gid) != is_ipv4_mapped(path.dst_gid)) {
-    debug("modify_qp: %s", peer == nullptr
-                               ? "the destination GID belongs to no host of this run"
-                               : "source and destination GID are of different families (gid index?)");
+    debug("address: %s", peer == nullptr
+                             ? "the destination GID belongs to no host of this run"
+                             : "source and destination GID are of different families (gid index?)");
     return false;
   }
   path.dst_mac = peer->mac;
@@ -99,10 +100,13 @@ bool resolve(const Context& context, const ibv_ah_attr& ah, std::uint32_t local_
   return true;
 }
 
+namespace {
+
 // Overwrites in `to` what the mask names.
 void merge(const ibv_qp_attr& from, int mask, QpAttr& to) {
   const auto has = [mask](int bit) { return (mask & bit) != 0; };
   if (has(IBV_QP_ACCESS_FLAGS)) to.access_flags = from.qp_access_flags;
+  if (has(IBV_QP_QKEY)) to.qkey = from.qkey;
   if (has(IBV_QP_PATH_MTU)) to.path_mtu = mtu_bytes(from.path_mtu);
   if (has(IBV_QP_DEST_QPN)) to.dest_qpn = Qpn{from.dest_qp_num};
   if (has(IBV_QP_RQ_PSN)) to.rq_psn = from.rq_psn;
@@ -115,13 +119,14 @@ void merge(const ibv_qp_attr& from, int mask, QpAttr& to) {
   if (has(IBV_QP_MAX_DEST_RD_ATOMIC)) to.max_dest_rd_atomic = from.max_dest_rd_atomic;
 }
 
-bool move_allowed(const ibv_qp_attr& attr, int mask, ibv_qp_state current, ibv_qp_state next) {
+bool move_allowed(ibv_qp_type type, const ibv_qp_attr& attr, int mask, ibv_qp_state current,
+                  ibv_qp_state next) {
   if ((mask & IBV_QP_CUR_STATE) != 0 && attr.cur_qp_state != current) {
     debug("modify_qp: cur_qp_state %d, but the QP is in state %d", attr.cur_qp_state, current);
     return false;
   }
-  if (mask_allowed(current, next, mask)) return true;
-  const QpTransition* t = find_transition(current, next);
+  if (mask_allowed(type, current, next, mask)) return true;
+  const QpTransition* t = find_transition(type, current, next);
   debug("modify_qp: state %d -> %d %s (attribute mask 0x%x; required 0x%x, optional 0x%x)", current, next,
         t == nullptr ? "does not exist" : "with these attributes is not allowed", mask,
         t != nullptr ? t->required : 0, t != nullptr ? t->optional : 0);
@@ -136,11 +141,13 @@ int modify(Nic& nic, Time now, Qp& qp, const ibv_qp_attr& attr, int mask) {
   const auto state = static_cast<ibv_qp_state>(current->state);
   const ibv_qp_state next = (mask & IBV_QP_STATE) != 0 ? attr.qp_state : state;
   const Context& context = of(qp.base.context);
-  if (!move_allowed(attr, mask, state, next) || !attributes_ok(attr, mask, context.device->host.nic))
+  if (!move_allowed(qp.base.qp_type, attr, mask, state, next) ||
+      !attributes_ok(attr, mask, context.device->host.nic))
     return EINVAL;
   QpAttr merged = *current;
   merge(attr, mask, merged);
   merged.state = static_cast<QpState>(next);  // same order
+  if (qp.init.type == QpType::kUd) merged.path_mtu = context.device->host.nic.active_mtu;
   if ((mask & IBV_QP_AV) != 0) {
     if (!resolve(context, attr.ah_attr, qpn.value, merged.dest_qpn.value, merged.path)) return EINVAL;
     qp.ah = attr.ah_attr;

@@ -99,7 +99,8 @@ void to_wc(const Cqe& cqe, ibv_wc& wc) {
   wc.byte_len = cqe.byte_len;
   wc.imm_data = cqe.imm;
   wc.qp_num = cqe.qpn.value;
-  wc.wc_flags = cqe.has_imm ? IBV_WC_WITH_IMM : 0;
+  wc.src_qp = cqe.src_qpn.value;
+  wc.wc_flags = (cqe.has_imm ? unsigned{IBV_WC_WITH_IMM} : 0) | (cqe.has_grh ? unsigned{IBV_WC_GRH} : 0);
 }
 
 int to_errno(PostResult result) {

@@ -13,6 +13,7 @@ namespace rocelab::verbs {
 
 // 0, or the errno with which a post call refuses `wr`. Inline data: `out` names the caller's buffers still;
 // see copy_inline.
+// Of a UD request, where it goes is the caller's to fill in: an address handle is an object of objects.h.
 int to_wqe(const ibv_send_wr& wr, const QpInit& qp, SendWqe& out);
 int to_wqe(const ibv_recv_wr& wr, const QpInit& qp, RecvWqe& out);
 

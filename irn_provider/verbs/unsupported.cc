@@ -52,19 +52,9 @@ UNSUPPORTED(ibv_modify_srq, (ibv_srq * srq, ibv_srq_attr* attr, int mask), (srq,
 UNSUPPORTED(ibv_query_srq, (ibv_srq * srq, ibv_srq_attr* attr), (srq, attr))
 UNSUPPORTED(ibv_destroy_srq, (ibv_srq * srq), (srq))
 
-// Address handles and multicast (UD)
-UNSUPPORTED_OBJECT(ibv_ah, ibv_create_ah, (ibv_pd * pd, ibv_ah_attr* attr), (pd, attr))
-UNSUPPORTED_OBJECT(ibv_ah, ibv_create_ah_from_wc, (ibv_pd * pd, ibv_wc* wc, ibv_grh* grh, uint8_t port),
-                   (pd, wc, grh, port))
-UNSUPPORTED(ibv_init_ah_from_wc,
-            (ibv_context * context, uint8_t port, ibv_wc* wc, ibv_grh* grh, ibv_ah_attr* attr),
-            (context, port, wc, grh, attr))
-UNSUPPORTED(ibv_destroy_ah, (ibv_ah * ah), (ah))
+// Multicast (UD)
 UNSUPPORTED(ibv_attach_mcast, (ibv_qp * qp, const ibv_gid* gid, uint16_t lid), (qp, gid, lid))
 UNSUPPORTED(ibv_detach_mcast, (ibv_qp * qp, const ibv_gid* gid, uint16_t lid), (qp, gid, lid))
-UNSUPPORTED(ibv_resolve_eth_l2_from_gid,
-            (ibv_context * context, ibv_ah_attr* attr, uint8_t* mac, uint16_t* vid),
-            (context, attr, mac, vid))
 
 // Memory beyond plain regions
 UNSUPPORTED_OBJECT(ibv_mr, ibv_reg_dmabuf_mr,

@@ -1,0 +1,109 @@
+#include "irn_provider/transport/uc_responder.h"
+
+#include "base/check.h"
+
+namespace rocelab {
+
+void UcResponder::start(Time /*now*/) {
+  expected_ = qp_.attr.rq_psn & Psn::kMask;
+  message_ = Message::kNone;
+}
+
+void UcResponder::drop(bool no_receive_wqe) {
+  ++(no_receive_wqe ? qp_.counters().out_of_buffer : qp_.counters().rx_dropped_messages);
+  message_ = Message::kNone;
+}
+
+void UcResponder::on_request(const Packet& packet, const OpcodeInfo& info, Time now) {
+  const UnwrappedPsn psn = unwrap(packet.roce.psn, expected_);
+  const bool in_sequence = psn == expected_;
+  expected_ = psn + 1;
+  if (!in_sequence) ++qp_.counters().out_of_sequence;
+  const std::uint32_t mtu = qp_.attr.path_mtu, length = packet.payload_length;
+  const bool length_fits = info.ends_message() ? length <= mtu : length == mtu;
+  ++(info.is_send() ? qp_.counters().rx_send_requests : qp_.counters().rx_write_requests);
+  if (info.starts_message()) {
+    if (message_ != Message::kNone) drop();  // it has lost its end
+    if (!length_fits) return drop();
+    if (!begin(packet, info)) return;
+  } else if (message_ == Message::kNone) {
+    return;  // of a message that is dropped already
+  } else if (!in_sequence || !length_fits || info.is_send() != (message_ == Message::kSend)) {
+    return drop();
+  }
+  if (place(packet, now) && info.ends_message()) end(packet, info, now);
+}
+
+bool UcResponder::begin(const Packet& packet, const OpcodeInfo& info) {
+  received_ = 0;
+  message_ = info.is_send() ? Message::kSend : Message::kWrite;
+  if (info.is_send()) {
+    if (receive_queue_.empty()) return drop(true), false;
+    return true;
+  }
+  const RoceHeaders& h = packet.roce;
+  const bool allowed =
+      (qp_.attr.access_flags & kAccessRemoteWrite) != 0 && h.dma_length <= kMaxMessageBytes &&
+      (h.dma_length == 0 ||
+       qp_.nic.regions.translate(h.rkey, qp_.init.pd, h.va, h.dma_length, kAccessRemoteWrite));
+  if (!allowed) return drop(), false;
+  va_ = h.va, rkey_ = h.rkey, dma_length_ = h.dma_length;
+  return true;
+}
+
+// False: the message, or the QP, has come to its end.
+bool UcResponder::place(const Packet& packet, Time now) {
+  const std::uint32_t length = packet.payload_length;
+  if (message_ == Message::kWrite) {
+    if (length > dma_length_ - received_) return drop(), false;
+    if (length > 0) {
+      const auto addr =
+          qp_.nic.regions.translate(rkey_, qp_.init.pd, va_ + received_, length, kAccessRemoteWrite);
+      if (!addr) return drop(), false;  // the region went away in the middle of the message
+      qp_.nic.memory.write(*addr, packet.payload, length);
+    }
+    received_ += length;
+    return true;
+  }
+  const RecvWqe& wqe = receive_queue_.at(receive_queue_.head());
+  const PlaceResult placed =
+      rocelab::place(qp_.view(), {wqe.sge.data(), wqe.num_sge}, received_, packet.payload, length);
+  received_ += length;
+  if (placed == PlaceResult::kOk) return true;
+  const bool too_long = placed == PlaceResult::kTooLong;
+  if (too_long) ++qp_.counters().resp_local_length_error;
+  Cqe cqe;
+  cqe.wr_id = wqe.wr_id;
+  cqe.status = too_long ? WcStatus::kLocLenErr : WcStatus::kLocProtErr;
+  cqe.opcode = WcOpcode::kRecv;
+  receive_queue_.consume();
+  qp_.complete(QpContext::Queue::kRecv, cqe, now);
+  message_ = Message::kNone;
+  qp_.fail();
+  return false;
+}
+
+void UcResponder::end(const Packet& packet, const OpcodeInfo& info, Time now) {
+  const bool send = message_ == Message::kSend;
+  if (!send && received_ != dma_length_) return drop();
+  if (info.has_imm() && receive_queue_.empty()) return drop(true);
+  message_ = Message::kNone;
+  qp_.trace(TraceKind::kPlaced, now, expected_ - 1, received_);
+  if (!send && !info.has_imm()) return;
+  Cqe cqe;
+  cqe.wr_id = receive_queue_.at(receive_queue_.head()).wr_id;
+  cqe.opcode = send ? WcOpcode::kRecv : WcOpcode::kRecvWriteImm;
+  cqe.has_imm = info.has_imm();
+  cqe.imm = packet.roce.imm;
+  cqe.byte_len = received_;
+  cqe.solicited = packet.roce.solicited;
+  receive_queue_.consume();
+  qp_.complete(QpContext::Queue::kRecv, cqe, now);
+}
+
+PayloadSource UcResponder::pull_data(Packet&, Time) {
+  RL_CHECK(false);
+  return {};
+}
+
+}  // namespace rocelab

@@ -1,0 +1,119 @@
+// Address handles, and where a datagram came from.
+#include <cerrno>
+#include <cstring>
+#include <memory>
+
+#include "irn_provider/verbs/exports.h"
+#include "irn_provider/verbs/limits.h"
+#include "irn_provider/verbs/objects.h"
+#include "irn_provider/verbs/real_verbs.h"
+#include "lockstep/host_identity.h"
+
+namespace rocelab::verbs {
+namespace {
+
+constexpr std::size_t kIpv4InGrh = kGrhBytes - 20;  // IBTA annex A17.4.5.3
+constexpr std::uint8_t kDefaultHopLimit = 0xff;
+
+ibv_ah* create(ibv_pd* pd, const ibv_ah_attr& attr) {
+  PathAddress path;
+  if (!resolve(of(pd->context), attr, 0, 0, path)) {
+    errno = EINVAL;
+    return nullptr;
+  }
+  const std::optional<Ahn> ahn =
+      with_nic(pd->context, [&](Nic& nic, Time) { return nic.create_ah(of(pd).pdn, path); });
+  if (!ahn) {
+    errno = ENOMEM;
+    return nullptr;
+  }
+  auto ah = std::make_unique<Ah>();
+  ah->ahn = *ahn;
+  ah->base = {.context = pd->context, .pd = pd, .handle = ahn->value};
+  return &ah.release()->base;
+}
+
+// Source and destination of a datagram by its GRH; false: neither IPv4 nor IPv6.
+bool read_grh(const ibv_grh& grh, Gid& src, Gid& dst, std::uint8_t& traffic_class) {
+  unsigned char bytes[kGrhBytes];
+  std::memcpy(bytes, &grh, sizeof bytes);
+  if (bytes[kIpv4InGrh] == 0x45) {
+    const unsigned char* ip = bytes + kIpv4InGrh;
+    traffic_class = ip[1];
+    src = ipv4_mapped({ip[12], ip[13], ip[14], ip[15]});
+    dst = ipv4_mapped({ip[16], ip[17], ip[18], ip[19]});
+    return true;
+  }
+  if (bytes[0] >> 4 != 6) return false;
+  traffic_class = static_cast<std::uint8_t>(bytes[0] << 4 | bytes[1] >> 4);
+  std::memcpy(src.data(), bytes + 8, src.size());
+  std::memcpy(dst.data(), bytes + 24, dst.size());
+  return true;
+}
+
+// The address of whoever sent what `wc` completes. 0 or an errno.
+int init_from_wc(const Context& context, std::uint8_t port, const ibv_wc& wc, const ibv_grh& grh,
+                 ibv_ah_attr& attr) {
+  Gid src{}, dst{};
+  std::uint8_t traffic_class = 0;
+  if (port != kPorts || (wc.wc_flags & IBV_WC_GRH) == 0 || !read_grh(grh, src, dst, traffic_class))
+    return EINVAL;
+  attr = {};
+  attr.is_global = 1;
+  attr.port_num = port;
+  attr.sl = wc.sl;
+  std::memcpy(attr.grh.dgid.raw, src.data(), src.size());
+  attr.grh.hop_limit = kDefaultHopLimit;
+  attr.grh.traffic_class = traffic_class;
+  for (int i = 0; i < lockstep::kGids; ++i)
+    if (lockstep::gid_of(context.device->host, i) == dst) {
+      attr.grh.sgid_index = static_cast<std::uint8_t>(i);
+      return 0;
+    }
+  return EINVAL;  // it was not sent to us
+}
+
+}  // namespace
+}  // namespace rocelab::verbs
+
+using namespace rocelab;
+using namespace rocelab::verbs;
+
+RL_EXPORT ibv_ah* ibv_create_ah(ibv_pd* pd, ibv_ah_attr* attr) {
+  if (!in_experiment()) return REAL(ibv_create_ah)(pd, attr);
+  return create(pd, *attr);
+}
+
+RL_EXPORT int ibv_destroy_ah(ibv_ah* ah) {
+  if (!in_experiment()) return REAL(ibv_destroy_ah)(ah);
+  if (!with_nic(ah->context, [&](Nic& nic, Time) { return nic.destroy_ah(of(ah).ahn); })) return EINVAL;
+  delete &of(ah);
+  return 0;
+}
+
+RL_EXPORT int ibv_init_ah_from_wc(ibv_context* context, std::uint8_t port, ibv_wc* wc, ibv_grh* grh,
+                                  ibv_ah_attr* attr) {
+  if (!in_experiment()) return REAL(ibv_init_ah_from_wc)(context, port, wc, grh, attr);
+  return init_from_wc(of(context), port, *wc, *grh, *attr);
+}
+
+RL_EXPORT ibv_ah* ibv_create_ah_from_wc(ibv_pd* pd, ibv_wc* wc, ibv_grh* grh, std::uint8_t port) {
+  if (!in_experiment()) return REAL(ibv_create_ah_from_wc)(pd, wc, grh, port);
+  ibv_ah_attr attr{};
+  if (const int error = init_from_wc(of(pd->context), port, *wc, *grh, attr); error != 0) {
+    errno = error;
+    return nullptr;
+  }
+  return create(pd, attr);
+}
+
+RL_EXPORT int ibv_resolve_eth_l2_from_gid(ibv_context* context, ibv_ah_attr* attr, std::uint8_t mac[6],
+                                          std::uint16_t* vlan) {
+  if (!in_experiment()) return REAL(ibv_resolve_eth_l2_from_gid)(context, attr, mac, vlan);
+  constexpr std::uint16_t kNoVlan = 0xffff;
+  PathAddress path;
+  if (!resolve(of(context), *attr, 0, 0, path)) return EINVAL;
+  std::memcpy(mac, path.dst_mac.data(), path.dst_mac.size());
+  if (vlan != nullptr) *vlan = kNoVlan;
+  return 0;
+}

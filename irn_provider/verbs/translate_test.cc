@@ -148,11 +148,14 @@ TEST(TranslateTest, CompletionsKeepTheNumbersOfVerbs) {
          .imm = 5,
          .byte_len = 6,
          .qpn = Qpn{7},
+         .has_grh = true,
+         .src_qpn = Qpn{8},
          .time = {}},
         wc);
   EXPECT_EQ(wc.opcode, IBV_WC_RECV_RDMA_WITH_IMM);
-  EXPECT_EQ(wc.wc_flags, static_cast<unsigned>(IBV_WC_WITH_IMM));
+  EXPECT_EQ(wc.wc_flags, static_cast<unsigned>(IBV_WC_WITH_IMM) | static_cast<unsigned>(IBV_WC_GRH));
   EXPECT_EQ(wc.qp_num, 7u);
+  EXPECT_EQ(wc.src_qp, 8u);
 }
 
 TEST(TranslateTest, PostResultsBecomePositiveErrnos) {

@@ -32,8 +32,8 @@ struct SendWqe {
   std::uint64_t remote_addr = 0;  // WRITE, READ, atomics
   RKey rkey;
   std::uint64_t compare_add = 0, swap = 0;  // atomics, as ibv_send_wr.wr.atomic
-  Ahn ah;                                   // UD: where to; also remote_qpn and remote_qkey
-  Qpn remote_qpn;
+  Ahn ah{};                                 // UD: where to; also remote_qpn and remote_qkey
+  Qpn remote_qpn{};
   std::uint32_t remote_qkey = 0;  // upper bit set: the QP's own Q_Key is sent (IBTA 10.2.5)
   std::uint8_t num_sge = 0;
   std::array<Sge, kMaxSge> sge;  // inline data: one entry that points at a copy owned by the caller until the
@@ -74,7 +74,7 @@ struct Cqe {
   std::uint32_t byte_len = 0;
   Qpn qpn;
   bool has_grh = false;  // UD: the buffer begins with kGrhBytes of it, counted in byte_len
-  Qpn src_qpn;           // UD
+  Qpn src_qpn{};         // UD
   Time time;             // experiment time at which it was made
 };
 

@@ -117,10 +117,11 @@ class IrnResponderFixture : public ::testing::Test {
   NicConfig config_;
   NicCounters counters_;
   MemoryRegions regions_{16};
+  HandleTable<AddressHandle> address_handles_{16};
   ProcessMemory memory_;
   NullTrace trace_;
   std::uint64_t completions_ = 0;
-  NicServices services_{config_, counters_, regions_, memory_, trace_, completions_};
+  NicServices services_{config_, counters_, regions_, address_handles_, memory_, trace_, completions_};
   CompletionQueue send_cq_{100}, recv_cq_{100};
   ReceiveQueue receive_queue_{100};
   std::optional<QpContext> qp_;

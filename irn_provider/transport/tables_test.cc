@@ -88,12 +88,12 @@ TEST(PayloadTest, PlacesAndGathersAcrossPieces) {
   EXPECT_EQ(program[24], std::byte{30});
   EXPECT_EQ(program[60], std::byte{0});
   EXPECT_EQ(place(view, list, 6, wire.data(), 30), PlaceResult::kTooLong);
-  ASSERT_TRUE(gather(view, PayloadSource{list.data(), 3, false, {}, 0, 5}, back));
+  ASSERT_TRUE(gather(view, PayloadSource{list.data(), 3, false, {}, 0, 5, nullptr}, back));
   EXPECT_EQ(back, wire);
   regions.remove(key);
   EXPECT_EQ(place(view, list, 0, wire.data(), 1), PlaceResult::kProtection);
-  EXPECT_FALSE(gather(view, PayloadSource{list.data(), 3, false, {}, 0, 0}, back));
-  EXPECT_TRUE(gather(view, PayloadSource{list.data(), 3, true, {}, 0, 5}, back));  // inline
+  EXPECT_FALSE(gather(view, PayloadSource{list.data(), 3, false, {}, 0, 0, nullptr}, back));
+  EXPECT_TRUE(gather(view, PayloadSource{list.data(), 3, true, {}, 0, 5, nullptr}, back));  // inline
 }
 
 TEST(SendQueueTest, FindsTheWqeOfAnyPsn) {

@@ -1,7 +1,6 @@
 #include "lockstep/coordinator.h"
 
 #include <poll.h>
-#include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -17,10 +16,6 @@
 namespace rocelab::lockstep {
 namespace {
 
-// Looks at the word this often, giving the processor away in between, before it sleeps. More than a few
-// yields only take the processor from those that are waited for.
-constexpr int kYieldsBeforeSleep = 5;
-constexpr std::int64_t kMostYieldingNs = 50'000;
 constexpr std::int64_t kCheckEveryNs = 1'000'000;
 
 std::int64_t wall_ns() {
@@ -79,18 +74,14 @@ bool Coordinator::anyone_owes() const {
 
 bool Coordinator::wait_ready(std::int64_t wall) {
   const std::int64_t start = wall_ns();
-  for (int spins = 0;; ++spins) {
+  Patience patience;
+  for (;;) {
     if (header_.pending.load() == 0 && !anyone_owes()) {
       if (const std::int64_t now = wall_ns(); now - last_check_ns_ > kCheckEveryNs) check_liveness(now);
       return true;
     }
+    if (patience.yield()) continue;
     const std::int64_t now = wall_ns();
-    // On a loaded machine each yield may cost a time slice of somebody else: the caller has management
-    // traffic to look after.
-    if (spins < kYieldsBeforeSleep && now - start < kMostYieldingNs) {
-      sched_yield();
-      continue;
-    }
     if (now - last_check_ns_ > kCheckEveryNs) check_liveness(now);
     if (now - start >= wall) return !anyone_owes();
     const std::int64_t left = std::min(wall - (now - start), kCheckEveryNs);

@@ -1,6 +1,7 @@
 #include "lockstep/futex.h"
 
 #include <linux/futex.h>
+#include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -19,6 +20,29 @@ void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t expected, std::i
 
 void futex_wake_all(std::atomic<std::uint32_t>& word) {
   syscall(SYS_futex, &word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+}
+
+namespace {
+
+// Measured with ping-pong and incast on two cores (docs/benchmarks.md).
+constexpr int kMostYields = 20;
+constexpr std::int64_t kMostYieldingNs = 50'000;
+
+std::int64_t wall_ns() {
+  timespec ts{};
+  syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &ts);
+  return ts.tv_sec * 1'000'000'000LL + ts.tv_nsec;
+}
+
+}  // namespace
+
+bool Patience::yield() {
+  const std::int64_t now = wall_ns();
+  if (yields_ == 0) since_ = now;
+  if (yields_ == kMostYields || now - since_ > kMostYieldingNs) return false;
+  ++yields_;
+  sched_yield();
+  return true;
 }
 
 }  // namespace rocelab::lockstep

@@ -51,16 +51,8 @@ inline bool VirtualLink::cross(Packet& packet) {
                 packet.payload_length + packet.roce.pad + kIcrc +
                 (packet.kind == PacketKind::kEscaping ? static_cast<std::uint32_t>(kEscapeShimBytes) : 0);
   const FaultVerdict verdict = faults_.on_frame(packet.payload_length > 0, corrupts_ ? behind_ip : 0);
-  if (verdict.kind == FaultVerdict::Kind::kDrop) {
-    ++counters_.lost_frames;
-    if (packet.payload_length > 0) ++counters_.lost_data_frames;
-    return false;
-  }
-  if (verdict.kind == FaultVerdict::Kind::kCorrupt) {
-    ++counters_.corrupted_frames;
-    packet.frame_slot |= kDamagedBit;
-  }
-  return true;
+  if (verdict.kind == FaultVerdict::Kind::kCorrupt) packet.frame_slot |= kDamagedBit;
+  return count_fault(counters_, verdict.kind, packet.payload_length > 0);
 }
 
 }  // namespace rocelab::des

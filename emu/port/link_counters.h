@@ -4,17 +4,28 @@
 
 #include <cstdint>
 
+#include "emu/port/fault_port.h"
+
 namespace rocelab {
 
 struct LinkCounters {
   std::uint64_t lost_frames = 0;       // by the scenario's faults, or since the link was down
   std::uint64_t lost_data_frames = 0;  // of them: with payload
   std::uint64_t corrupted_frames = 0;  // passed on with a flipped bit
-  std::uint64_t malformed_frames =
-      0;  // from a host: not a RoCEv2 or PFC frame, or a descriptor that names nothing
-  std::uint64_t undeliverable_frames =
-      0;                          // to a host: no process has the QPN's range, or it has died or stopped
+  // From a host: neither a RoCEv2 nor a PFC frame, or a descriptor that names nothing.
+  std::uint64_t malformed_frames = 0;
+  // To a host: no process has the QPN's range, or it has died or stopped.
+  std::uint64_t undeliverable_frames = 0;
   std::uint64_t down_frames = 0;  // of the lost: since the link was down; PFC frames too
 };
+
+// Counts what a fault does to one frame, with payload (`data`) or without. False: the frame is lost.
+inline bool count_fault(LinkCounters& counters, FaultVerdict::Kind kind, bool data) {
+  if (kind == FaultVerdict::Kind::kCorrupt) ++counters.corrupted_frames;
+  if (kind != FaultVerdict::Kind::kDrop) return true;
+  ++counters.lost_frames;
+  if (data) ++counters.lost_data_frames;
+  return false;
+}
 
 }  // namespace rocelab

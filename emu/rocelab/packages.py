@@ -34,7 +34,7 @@ PACKAGES: dict[str, tuple[str, ...]] = {
     ),
     "live": (  # not needed in virtual time
         *("mininet", "iproute2", "ethtool", "iputils-ping", "procps"),
-        *("openvswitch-source", "autoconf", "automake", "libtool"),
+        "openvswitch-source",
     ),
     "cluster": ("python3-distributed",),  # of `sweep --cluster`
     "test": (

@@ -7,7 +7,7 @@
 
 #include "base/psn.h"
 #include "irn_provider/cc/congestion_control.h"
-#include "irn_provider/transport/ring.h"
+#include "base/ring.h"
 
 namespace rocelab {
 

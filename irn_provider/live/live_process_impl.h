@@ -42,7 +42,6 @@ struct ThreadState {
   std::int64_t program_cpu_ns = 0, cpu_after_sample_ns = 0;  // processor time outside of samples
 };
 
-inline constexpr int kYieldsBeforeSleep = 3;  // see lockstep/coordinator.cc
 inline constexpr std::int64_t kLookAroundNs =
     200'000'000;  // a leader without a window checks that the switch process lives
 

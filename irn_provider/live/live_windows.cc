@@ -32,7 +32,8 @@ void LiveProcess::Impl::lead(Lock& lock, ThreadState& t) {
 void LiveProcess::Impl::wait_for_window(Lock& lock, ThreadState& t) {
   settle();
   lock.unlock();
-  for (int i = 0; i < kYieldsBeforeSleep && slot.grant_seq.load() == seq; ++i) sched_yield();
+  for (lockstep::Patience patience; slot.grant_seq.load() == seq && patience.yield();) {
+  }
   if (slot.grant_seq.load() == seq) futex_wait(slot.grant_seq, seq, kLookAroundNs);
   lock.lock();
   if (running > 0 || leader != &t || granted) return;

@@ -13,7 +13,7 @@
 #include "irn_provider/nic/timer_heap.h"
 #include "irn_provider/transport/handle_table.h"
 #include "irn_provider/transport/queue_pair.h"
-#include "irn_provider/transport/ring.h"
+#include "base/ring.h"
 
 namespace rocelab {
 

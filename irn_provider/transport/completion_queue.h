@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "irn_provider/transport/ring.h"
+#include "base/ring.h"
 #include "irn_provider/transport/verbs_types.h"
 
 namespace rocelab {

@@ -5,7 +5,7 @@
 
 #include "irn_provider/transport/qp_context.h"
 #include "irn_provider/transport/read_requester.h"
-#include "irn_provider/transport/ring.h"
+#include "base/ring.h"
 
 namespace rocelab {
 

@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "irn_provider/transport/ring.h"
+#include "base/ring.h"
 
 namespace rocelab {
 

@@ -16,7 +16,7 @@
 #include "irn_provider/transport/qp_context.h"
 #include "irn_provider/transport/receive_queue.h"
 #include "irn_provider/transport/responder.h"
-#include "irn_provider/transport/ring.h"
+#include "base/ring.h"
 
 namespace rocelab {
 

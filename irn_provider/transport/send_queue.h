@@ -8,7 +8,7 @@
 
 #include "base/psn.h"
 #include "irn_provider/cc/cc_flow.h"
-#include "irn_provider/transport/ring.h"
+#include "base/ring.h"
 #include "irn_provider/transport/verbs_types.h"
 
 namespace rocelab {

@@ -9,16 +9,8 @@ bool LinkDirection::cross(const Packet& packet, std::span<std::byte> frame) {
   if (corrupts_) view = view_frame(frame);
   const std::uint32_t corruptible = view ? view->end - view->transport : 0;
   const FaultVerdict verdict = faults_.on_frame(packet.payload_length > 0, corruptible);
-  if (verdict.kind == FaultVerdict::Kind::kDrop) {
-    ++counters_.lost_frames;
-    if (packet.payload_length > 0) ++counters_.lost_data_frames;
-    return false;
-  }
-  if (verdict.kind == FaultVerdict::Kind::kCorrupt) {
-    ++counters_.corrupted_frames;
-    flip_bit(frame, view->transport, verdict.bit);
-  }
-  return true;
+  if (verdict.kind == FaultVerdict::Kind::kCorrupt) flip_bit(frame, view->transport, verdict.bit);
+  return count_fault(counters_, verdict.kind, packet.payload_length > 0);
 }
 
 }  // namespace rocelab

@@ -32,6 +32,7 @@ _CASES: list[tuple[Path, tuple[str, ...]]] = [
     (_RING, ('transport=["roce+pfc+escape"]',)),
 ]
 # Of a live run alone: programs compare payload, and lock step has its own clock.
+_TRIES = 4
 _APART = ("wall_s", "cpu_s", "max_rss_bytes", "verified", "fidelity")
 
 
@@ -59,7 +60,16 @@ def test_both_engines_give_one_result(
     live_engine: LiveEngine, scenario: Path, overrides: tuple[str, ...]
 ) -> None:
     for plan in make_plans(read_scenario(scenario, overrides)):
-        _compare(plan, live_engine.execute(plan), DesEngine().execute(plan))
+        _compare(plan, _exact(live_engine, plan), DesEngine().execute(plan))
+
+
+def _exact(engine: LiveEngine, plan: RunPlan) -> RunOutcome:
+    """A program that the machine holds up is left behind and its run says so; that is no difference between the engines, so it runs again."""
+    for _ in range(_TRIES):
+        outcome = engine.execute(plan)
+        if outcome.error or run_summary(outcome)["fidelity"]["verdict"] == "exact":
+            break
+    return outcome
 
 
 def test_a_deadlock_is_the_same_in_both_engines(live_engine: LiveEngine) -> None:
@@ -80,8 +90,7 @@ def test_a_deadlock_is_the_same_in_both_engines(live_engine: LiveEngine) -> None
 def _compare(plan: RunPlan, real: RunOutcome, virtual: RunOutcome) -> None:
     name = f"{plan.label}, seed {plan.seed}"
     assert real.error is None and virtual.error is None, name
-    if run_summary(real)["fidelity"]["verdict"] != "exact":
-        pytest.skip(f"{name}: the machine was too busy for an exact live run")
+    assert run_summary(real)["fidelity"]["verdict"] == "exact", f"{name}: {_TRIES} live runs were held up"
     assert _flows(real) == _flows(virtual), name
     assert _counters(real) == _counters(virtual), name
     assert real.node_digests == virtual.node_digests, name

@@ -139,6 +139,9 @@ def test_what_changes_nothing_keeps_the_key(scenario: Path, tmp_path: Path) -> N
     before = keys(scenario)
     after = keys(scenario, ("timers.rto_high=640us",))
     assert after["irn", 1] != before["irn", 1] and after["roce+pfc", 1] == before["roce+pfc", 1]
+    mixed = ('nic.irn_hosts=["h1"]',)  # not so where a host speaks IRN whatever the label says
+    assert keys(scenario, mixed)["roce+pfc", 1] != keys(scenario, (*mixed, "irn.bdp_cap=20"))["roce+pfc", 1]
+    assert keys(scenario, ("irn.bdp_cap=20",))["roce+pfc", 1] == before["roce+pfc", 1]
     other = tmp_path / "renamed.toml"
     other.write_text(f'title = "another"\n{TEXT}')
     assert keys(other) == before

@@ -7,13 +7,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import jinja2
 from rich.table import Table
 
 from rocelab import __version__
 from rocelab.paper.cells import CLOSENESS, OFF_BY, Cell, TableVerdict
 from rocelab.paper.measured import CCS, METRICS
 from rocelab.paper.sentences import Judged
+from rocelab.report.templates import templates
 
 _HERE = Path(__file__).parent
 _TITLES = {
@@ -90,13 +90,7 @@ def _distance(cell: Cell) -> float | None:
 
 
 def page(findings: Findings) -> str:
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(_HERE),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
-    )
+    environment = templates(_HERE)
     environment.filters["shown"] = shown
     return environment.get_template("paper.html.j2").render(
         css=(_HERE.parent / "report" / "report.css").read_text(),

@@ -7,11 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import jinja2
-
 from rocelab import __version__
 from rocelab.model import RunOutcome
 from rocelab.report import charts, sketch, style, tables
+from rocelab.report.templates import templates
 
 if TYPE_CHECKING:
     from rocelab.results import Result
@@ -24,13 +23,7 @@ def write_report(result: Result, path: Path) -> None:
 
 
 def render(result: Result) -> str:
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(_HERE),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
-    )
+    environment = templates(_HERE)
     environment.filters["number"] = tables.number
     return environment.get_template("report.html.j2").render(_values(result))
 

@@ -73,7 +73,7 @@ def _has_effect(key: str, parameters: dict[str, str]) -> bool:
     if key.startswith("timers.rto_") and parameters.get("timers.timeouts") == '"off"':
         return False
     if key.startswith("irn.") and parameters["mode"] == '"roce"':
-        return False
+        return "nic.irn_hosts" in parameters  # hosts that do otherwise than the label says
     return not (key.startswith("switch.pfc.") and parameters["pfc"] == "false")
 
 

@@ -131,6 +131,7 @@ std::vector<std::uint16_t> Routing::distances(const std::vector<bool>& dead) con
         const Link& link = topology_.links()[index];
         const std::uint32_t next = link.a == queue[i] ? link.b : link.a;
         if (topology_.is_host(next) || distance[next] != kFar || (!dead.empty() && dead[index])) continue;
+        if (link.one_way && link.a != next) continue;  // frames go from `next` towards the edge
         distance[next] = static_cast<std::uint16_t>(distance[queue[i]] + 1);
         queue.push_back(next);
       }
@@ -149,6 +150,8 @@ void Routing::for_next_ports(std::uint32_t node, std::uint32_t edge, Use&& use) 
   for (std::uint32_t port = 0; port < links.size(); ++port) {
     const std::uint32_t next = topology_.neighbour(node, port);
     if (topology_.is_host(next) || distance(table, edge, next) + 1 != mine) continue;
+    const Link& link = topology_.links()[links[port]];
+    if (link.one_way && link.a != node) continue;
     if (!cut && !dead_.empty() && dead_[links[port]]) continue;
     if (!use(port)) return;
   }

@@ -19,6 +19,7 @@ struct Link {
   Rate rate = 40_Gbps;
   Duration delay = 2_us;  // propagation, one way
   FaultConfig a_to_b, b_to_a;
+  bool one_way = false;  // routes take it from a to b only; pauses and tokens go both ways
   std::uint32_t a_port = 0,
                 b_port = 0;  // port within the node, by the order in which its links were added; 0 for hosts
 };
@@ -79,7 +80,9 @@ Topology make_dumbbell(std::uint32_t left, std::uint32_t right, LinkSpeed link, 
 Topology make_parking_lot(std::uint32_t switches, std::uint32_t hosts_per_switch, LinkSpeed link,
                           LinkSpeed trunk);
 // The same with the last linked to the first; at least three switches, else std::invalid_argument.
-Topology make_ring(std::uint32_t switches, std::uint32_t hosts_per_switch, LinkSpeed link, LinkSpeed trunk);
+// `clockwise`: all traffic goes s1, s2, ... sS, s1, so that buffers may wait for one another in a circle.
+Topology make_ring(std::uint32_t switches, std::uint32_t hosts_per_switch, LinkSpeed link, LinkSpeed trunk,
+                   bool clockwise = false);
 // `hosts_per_leaf` on each of leaf1..leafL, every leaf linked to each of spine1..spineS. Ports of a leaf:
 // hosts first, then spines.
 Topology make_leaf_spine(std::uint32_t leaves, std::uint32_t spines, std::uint32_t hosts_per_leaf,

@@ -43,11 +43,14 @@ Topology make_parking_lot(std::uint32_t switches, std::uint32_t hosts_per_switch
   return t;
 }
 
-Topology make_ring(std::uint32_t switches, std::uint32_t hosts_per_switch, LinkSpeed link, LinkSpeed trunk) {
+Topology make_ring(std::uint32_t switches, std::uint32_t hosts_per_switch, LinkSpeed link, LinkSpeed trunk,
+                   bool clockwise) {
   if (switches < 3) throw std::invalid_argument("a ring needs at least three switches");
   Topology t = make_parking_lot(switches, hosts_per_switch, link, trunk);
   t.kind = "ring";
   t.add_link(t.hosts() + switches - 1, t.hosts(), trunk.rate, trunk.delay);
+  for (std::uint32_t i = 0; i < t.links().size(); ++i)
+    if (!t.is_host(t.links()[i].a)) t.link(i).one_way = clockwise;
   return t;
 }
 

@@ -114,7 +114,9 @@ Topology read_line(ConfigSection& section, LinkSpeed link, bool ring) {
   if (ring && switches < 3) section.fail_at("switches", "must be at least 3 for a ring");
   const auto hosts = static_cast<std::uint32_t>(section.integer("hosts_per_switch", 1, 1, 254));
   check_hosts(section, switches * hosts);
-  return ring ? make_ring(switches, hosts, link, trunk) : make_parking_lot(switches, hosts, link, trunk);
+  const bool clockwise = ring && section.boolean("clockwise", false);
+  return ring ? make_ring(switches, hosts, link, trunk, clockwise)
+              : make_parking_lot(switches, hosts, link, trunk);
 }
 
 Topology read_topology_file(ConfigSection& section, const std::filesystem::path& folder) {

@@ -4,6 +4,8 @@
 
 #include <stdexcept>
 
+#include "emu/runner/routing.h"
+
 namespace rocelab {
 namespace {
 
@@ -69,6 +71,20 @@ TEST(TopologyTest, RingsCloseAndParkingLotsDoNot) {
   EXPECT_EQ(lot.find_link(lot.find("s1"), lot.find("s4")), Topology::kNoNode);
   EXPECT_EQ(lot.neighbour(lot.find("h3"), 0), lot.find("s2"));
   EXPECT_THROW(make_ring(2, 1, {}, {}), std::invalid_argument);
+}
+
+TEST(TopologyTest, TrafficOfAClockwiseRingGoesTheLongWay) {
+  const Topology ring = make_ring(4, 1, {}, {}, true);
+  const Routing routing(ring);
+  for (std::uint32_t src = 0; src < 4; ++src)
+    for (std::uint32_t dst = 0; dst < 4; ++dst) {
+      if (src == dst) continue;
+      EXPECT_EQ(routing.path(src, dst).size(), 2 + (dst + 4 - src) % 4) << src << " to " << dst;
+    }
+  const std::uint32_t s1 = ring.find("s1"), s2 = ring.find("s2");
+  const std::vector<std::uint32_t> ports = routing.next_ports(s1, 3);
+  ASSERT_EQ(ports.size(), 1u);
+  EXPECT_EQ(ring.neighbour(s1, ports[0]), s2);
 }
 
 TEST(TopologyTest, RefusesWhatNoFabricCanBe) {

@@ -7,8 +7,8 @@
 
 #include <cstdint>
 
+#include "base/ring.h"
 #include "irn_provider/cc/congestion_control.h"
-#include "irn_provider/transport/ring.h"
 
 namespace rocelab {
 

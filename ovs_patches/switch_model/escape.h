@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/ring.h"
 #include "base/units.h"
 #include "ovs_patches/switch_model/switch_config.h"
 #include "ovs_patches/switch_model/switch_flow.h"
@@ -19,23 +20,43 @@ namespace rocelab {
 // T(p^E): places in the port's dedicated queue that no token has reserved.
 class EscapePool {
  public:
-  EscapePool(std::uint16_t tokens, bool letter) : tokens_(tokens), size_(tokens), letter_(letter) {}
+  EscapePool(std::uint16_t tokens, Duration interval, bool letter)
+      : tokens_(tokens), size_(tokens), interval_(interval), letter_(letter) {}
   std::uint32_t size() const { return size_; }
-  bool whole() const { return size_ >= tokens_; }
-  void take() { --size_; }  // precondition: size() > 0
-  void give() {             // the letter of line 31 has no bound
-    if (letter_ || size_ < tokens_) ++size_;
+  void take(Time now) {  // precondition: size() > 0
+    --size_;
+    if (!letter_) taken_.push_back(now);
+    if (next_reclaim_.is_never()) next_reclaim_ = now + interval_;
   }
-  // 4.3.3, 5: once per interval; a pool that has not changed in one gets a token back.
-  void reclaim() {
-    if (size_ == seen_ && size_ < tokens_) ++size_;
-    seen_ = size_;
+  // Nobody knows whose token comes back with a frame: the oldest stands for it. So as many stay on the books
+  // as are away, and none of them is younger than one that is. The letter of line 31 has no bound.
+  void give() {
+    if (!letter_ && taken_.empty()) return;
+    ++size_;
+    if (!letter_) taken_.pop_front();
   }
+  // 4.3.3, 5: tokens that are not used come back. To the letter one does when the size is what it was an
+  // interval before, though another may have left meanwhile and be on its way; here each does when it is an
+  // interval old.
+  void reclaim(Time now) {
+    if (letter_) {
+      if (size_ == seen_ && size_ < tokens_) ++size_;
+      seen_ = size_;
+      next_reclaim_ = size_ >= tokens_ ? Time::never() : now + interval_;
+      return;
+    }
+    for (; !taken_.empty() && now - taken_.front() >= interval_; ++size_) taken_.pop_front();
+    next_reclaim_ = taken_.empty() ? Time::never() : taken_.front() + interval_;
+  }
+  Time next_reclaim() const { return next_reclaim_; }
 
  private:
   std::uint32_t tokens_, size_;
   std::uint32_t seen_ = 0xffffffff;
+  Duration interval_;
   bool letter_;
+  Ring<Time> taken_;  // when, of those that are away
+  Time next_reclaim_ = Time::never();
 };
 
 // 4.3.1, 7: the last N flows that traversed the port, N its number of tokens, each once, in the order of

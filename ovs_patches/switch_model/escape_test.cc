@@ -9,33 +9,46 @@ SwitchFlow flow(int n, int in = 0) {
   return {NodeId{static_cast<std::uint16_t>(n)}, NodeId{9}, Qpn{17}, PortId{static_cast<std::uint16_t>(in)}};
 }
 
+Time at_us(std::int64_t us) { return Time::zero() + us * 1_us; }
+
 TEST(EscapeTest, APoolNeverHoldsMoreThanItsQueueHasPlaces) {
-  EscapePool pool(2, false);
-  pool.take();
-  pool.take();
+  EscapePool pool(2, 100_us, false);
+  pool.take(at_us(0));
+  pool.take(at_us(0));
   EXPECT_EQ(pool.size(), 0u);
   for (int i = 0; i < 3; ++i) pool.give();
   EXPECT_EQ(pool.size(), 2u);
-  EXPECT_TRUE(pool.whole());
-  EscapePool letter(2, true);
+  EscapePool letter(2, 100_us, true);
   letter.give();
   EXPECT_EQ(letter.size(), 3u) << "line 31 has no bound";
 }
 
-TEST(EscapeTest, ATokenThatWasNotUsedComesBackAfterAnIntervalWithoutChange) {
-  EscapePool pool(3, false);
-  pool.take();
-  pool.take();
-  pool.reclaim();  // saves 1
-  EXPECT_EQ(pool.size(), 1u);
-  pool.reclaim();
+TEST(EscapeTest, ATokenThatWasNotUsedComesBackWhenItIsAnIntervalOld) {
+  EscapePool pool(3, 100_us, false);
+  pool.take(at_us(0));
+  pool.take(at_us(50));
+  EXPECT_EQ(pool.next_reclaim(), at_us(100));
+  pool.reclaim(at_us(100));
   EXPECT_EQ(pool.size(), 2u);
-  pool.take();
-  pool.reclaim();  // it changed
-  EXPECT_EQ(pool.size(), 1u);
-  pool.reclaim();
-  pool.reclaim();
-  EXPECT_TRUE(pool.whole());
+  EXPECT_EQ(pool.next_reclaim(), at_us(150));
+  pool.give();  // with its frame
+  EXPECT_EQ(pool.size(), 3u);
+  pool.reclaim(at_us(150));
+  EXPECT_TRUE(pool.next_reclaim().is_never());
+}
+
+// 4.3.3, 5 to the letter: the size is what it was, since one came back and another left.
+TEST(EscapeTest, TheLetterReclaimsATokenThatIsOnItsWay) {
+  EscapePool letter(2, 100_us, true), fixed(2, 100_us, false);
+  for (EscapePool* pool : {&letter, &fixed}) {
+    pool->take(at_us(10));
+    pool->reclaim(at_us(100));
+    pool->take(at_us(150));  // on its way when the pool is looked at
+    pool->give();
+    pool->reclaim(at_us(200));
+  }
+  EXPECT_EQ(letter.size(), 2u);
+  EXPECT_EQ(fixed.size(), 1u);
 }
 
 TEST(EscapeTest, TheTableHasTheLastFlowsEachOnce) {

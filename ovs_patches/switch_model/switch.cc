@@ -91,7 +91,7 @@ void Switch::Impl::trace_changes(PortId port, PauseState::Change change, Time no
 
 void Switch::Impl::set_timer(PortId port_id, const Port& port) {
   Time next = std::min({port.requests.next_timeout(), port.pauses.next_timeout(), port.cp_next});
-  if (port.escape) next = std::min({next, port.escape->next, port.escape->reclaim_at});
+  if (port.escape) next = std::min({next, port.escape->next, port.escape->pool.next_reclaim()});
   if (next != timers.time_of(port_id.value)) timers.set(port_id.value, next);
 }
 

@@ -80,7 +80,7 @@ struct EscapeConfig {
   bool letter = false;       // algorithm 3 to the letter, whose token pools leak; DEVIATIONS.md#escape
   std::uint16_t tokens = 8;  // places in a port's dedicated queue: its pool; the paper gives no number
   Duration period{};         // Delta^esc; 0: twice the link's delay (4.3.2)
-  Duration reclaim = 1_ms;   // 4.3.3, 5: an interval in which unused tokens are missed
+  Duration reclaim = 1_ms;   // 4.3.3, 5: how long tokens that are not used are missed
 };
 
 enum class QueueOrder : std::uint8_t {

@@ -55,10 +55,7 @@ void Switch::Impl::escape_timeout(PortId port_id, Port& port, Time now) {
     }
     escape.next = asks ? escape.next + escape.period : Time::never();
   }
-  if (escape.reclaim_at <= now) {
-    escape.pool.reclaim();
-    escape.reclaim_at = escape.pool.whole() ? Time::never() : escape.reclaim_at + config.escape.reclaim;
-  }
+  if (escape.pool.next_reclaim() <= now) escape.pool.reclaim(now);
 }
 
 // Lines 5 to 14. An ingress port without a switch behind it has nowhere to send tokens to.
@@ -75,10 +72,9 @@ void Switch::Impl::clear_hol_block(PortId ingress, Tc tc, Time now) {
 }
 
 void Switch::Impl::take_token(PortId port_id, Port& port, Time now) {
-  port.escape->pool.take();
-  if (!port.escape->reclaim_at.is_never()) return;
-  port.escape->reclaim_at = now + config.escape.reclaim;
-  set_timer(port_id, port);
+  const bool set = port.escape->pool.next_reclaim().is_never();
+  port.escape->pool.take(now);
+  if (set) set_timer(port_id, port);
 }
 
 void Switch::Impl::send_token(PortId ingress, const SwitchFlow& flow, Tc tc, std::uint16_t hops) {

@@ -44,14 +44,13 @@ struct Switch::Impl {
     bool reserved = false;
   };
   struct EscapePort {
-    explicit EscapePort(const EscapeConfig& c) : pool(c.tokens, c.letter), flows(c.tokens) {}
+    explicit EscapePort(const EscapeConfig& c) : pool(c.tokens, c.reclaim, c.letter), flows(c.tokens) {}
     EscapePool pool;
     EscapeFlows flows;          // that traversed the port
     Ring<EscapingFrame> queue;  // the dedicated queue
     Ring<PacketRef> tokens;     // that wait for the port: control frames
     Duration period{};          // Delta^esc
     Time next = Time::never();  // of TriggerEscape while the port asks its peer to pause
-    Time reclaim_at = Time::never();
   };
   // What every frame looks at comes first, in two cache lines.
   struct alignas(64) Port {

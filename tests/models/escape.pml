@@ -27,6 +27,7 @@
 #define BUFFER (XOFF + LINK)
 #endif
 #define QUEUE (BUFFER + 2)
+#define ESCAPE (POOL + 2)
 #define CONTROL (2 * POOL + 1) /* each token of a switch, and room to pass one on */
 #define next(i) ((i + 1) % N)
 #define before(i) ((i + 2) % N)
@@ -39,8 +40,9 @@ typedef Port {          /* to the next switch, or to the host */
 
 chan queue_next[N] = [QUEUE] of { byte, byte };             /* flow, number */
 chan queue_host[N] = [QUEUE] of { byte, byte };
-chan escape_next[N] = [POOL] of { byte, byte, byte, bool }; /* flow, number, hops, charged */
+chan escape_next[N] = [ESCAPE] of { byte, byte, byte, bool };   /* flow, number, hops, extracted here */
 chan escape_host[N] = [POOL] of { byte, byte, byte, bool };
+byte promised_next[N], promised_host[N];        /* of them: came in a place that a token had promised */
 chan link[N] = [LINK] of { byte, byte, byte };              /* of i to next(i): flow, number, hops */
 chan control[N] = [CONTROL] of { byte, byte };             /* tokens of next(i) to i: flow, hops */
 
@@ -89,20 +91,19 @@ inline store(q, i, f, s) {
 }
 
 /* An escaping frame arrives: 4.3.3, 2. */
-inline escape_in(q, e, i, f, s, h) {
+inline escape_in(q, e, promised, i, f, s, h) {
+  assert(promised < POOL);      /* DRP: a place for it */
+  promised++;
 #ifdef FIX_ORDER
   if
   :: q??[eval(f),s2] ->
     q??eval(f),s2;              /* the earlier frame escapes, this one takes its place in the buffer */
     q!f,s;
-    assert((len(e) < POOL));
     e!f,s2,h,false
   :: else ->
-    assert((len(e) < POOL));
     e!f,s,h,false
   fi
 #else
-  assert((len(e) < POOL));             /* DRP */
   e!f,s,h,false
 #endif
 }
@@ -133,11 +134,10 @@ inline end_token(i, f, h) {
        queue_next[i]!i,sent[i]; held_of_host[i]++; sent[i]++ } \
   /* to the next switch: escaping frames first; they are never paused */ \
   :: atomic { (len(link[i]) < LINK) && (len(escape_next[i]) > 0) -> \
-       escape_next[i]?f,s,h,charged; \
-       give(to_next[i]); \
-       h--; \
+       escape_next[i]?f,s,h,extracted; \
+       if :: COUNTS(extracted) -> give(to_next[i]); h-- :: else fi; \
        link[i]!f,s,h; \
-       if :: charged -> release(i, f) :: else fi; f = 0; s = 0; h = 0; charged = false } \
+       if :: extracted -> release(i, f) :: else -> promised_next[i]-- fi; f = 0; s = 0; h = 0; extracted = false } \
   :: atomic { (len(link[i]) < LINK) && (len(escape_next[i]) == 0) && !paused(i) && \
               (len(queue_next[i]) > 0) -> \
        queue_next[i]?f,s; link[i]!f,s,0; release(i, f); f = 0; s = 0 } \
@@ -147,21 +147,21 @@ inline end_token(i, f, h) {
        if \
        :: h == 0 && dest(f) == i -> store(queue_host[i], i, f, s) \
        :: h == 0 && dest(f) != i -> store(queue_next[i], i, f, s) \
-       :: h > 0 && dest(f) == i -> escape_in(queue_host[i], escape_host[i], i, f, s, h) \
-       :: h > 0 && dest(f) != i -> escape_in(queue_next[i], escape_next[i], i, f, s, h) \
+       :: h > 0 && dest(f) == i -> escape_in(queue_host[i], escape_host[i], promised_host[i], i, f, s, h) \
+       :: h > 0 && dest(f) != i -> escape_in(queue_next[i], escape_next[i], promised_next[i], i, f, s, h) \
        fi; f = 0; s = 0; h = 0; s2 = 0 } \
   /* to the host, which is never paused */ \
   :: atomic { (len(escape_host[i]) > 0) -> \
-       escape_host[i]?f,s,h,charged; give(to_host[i]); arrive(f, s); f = 0; s = 0; h = 0; charged = false } \
+       escape_host[i]?f,s,h,extracted; give(to_host[i]); promised_host[i]--; arrive(f, s); f = 0; s = 0; h = 0; extracted = false } \
   :: atomic { (len(escape_host[i]) == 0) && (len(queue_host[i]) > 0) -> \
        queue_host[i]?f,s; release(i, f); arrive(f, s); f = 0; s = 0 } \
     :: atomic { (len(control[i]) > 0) && (len(control[before(i)]) < CONTROL) -> /* event 2, lines 15 to 28 */ \
        control[i]?f,h; \
        if \
        :: to_next[i].tokens == 0 -> end_token(i, f, h) \
-       :: to_next[i].tokens > 0 && queue_next[i]??[eval(f),_] && (len(escape_next[i]) < POOL) -> \
+       :: to_next[i].tokens > 0 && queue_next[i]??[eval(f),_] && (len(escape_next[i]) < ESCAPE) -> \
          queue_next[i]??eval(f),s; EXTRACT(i) \
-       :: to_next[i].tokens > 0 && !(queue_next[i]??[eval(f),_] && (len(escape_next[i]) < POOL)) -> \
+       :: to_next[i].tokens > 0 && !(queue_next[i]??[eval(f),_] && (len(escape_next[i]) < ESCAPE)) -> \
          if \
          :: f != i && asks[i] -> control[before(i)]!f,h + 1; to_next[i].tokens-- \
          :: else -> end_token(i, f, h) \
@@ -169,10 +169,11 @@ inline end_token(i, f, h) {
        fi; f = 0; s = 0; h = 0 } \
   TASK(i)
 
-#ifdef FIX_POOL
-#define EXTRACT(i) to_next[i].tokens--; escape_next[i]!f,s,h + 1,true
-#else
 #define EXTRACT(i) escape_next[i]!f,s,h,true
+#ifdef FIX_POOL         /* event 3 counts where a token promised the place */
+#define COUNTS(extracted) (!extracted)
+#else
+#define COUNTS(extracted) (true)
 #endif
 
 #ifdef FIX_RECLAIM              /* of full age: none on its way is as old */
@@ -198,7 +199,7 @@ inline end_token(i, f, h) {
 
 init {
   byte f, s, s2, h;
-  bool charged;
+  bool extracted;
   atomic {
     to_next[0].tokens = POOL; to_next[1].tokens = POOL; to_next[2].tokens = POOL;
     to_host[0].tokens = POOL; to_host[1].tokens = POOL; to_host[2].tokens = POOL

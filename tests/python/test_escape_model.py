@@ -19,7 +19,7 @@ def verify(folder: Path, *defines: str, breadth_first: bool = False) -> str:
     """What the verifier says. Breadth first finds a short way to a violation; hash compaction keeps a search without one below 400 MB."""
     flags = [f"-D{name}" for name in ("FRAMES=2", *defines)]
     subprocess.run(["spin", *flags, "-a", str(MODEL)], cwd=folder, check=True, capture_output=True)
-    search = ["-DBFS", "-DCOLLAPSE"] if breadth_first else ["-DHC4"]
+    search = ["-DHC4", "-DBFS"] if breadth_first else ["-DHC4"]
     build = ["gcc", "-O2", "-w", "-DSAFETY", "-DVECTORSZ=2048", *search, "-o", "pan", "pan.c"]
     subprocess.run(build, cwd=folder, check=True)
     bounds = [] if breadth_first else ["-m20000"]

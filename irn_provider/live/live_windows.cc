@@ -1,6 +1,5 @@
 // LiveProcess: windows of the lock-step clock. When no thread of the program runs, the one that leads waits
 // for a window, runs the NIC through it, alone or by turns with the other VFs of the host, and ends it.
-#include <sched.h>
 #include <signal.h>
 #include <sys/syscall.h>
 #include <unistd.h>

@@ -6,8 +6,8 @@
 #include <optional>
 
 #include "base/psn.h"
-#include "irn_provider/cc/congestion_control.h"
 #include "base/ring.h"
+#include "irn_provider/cc/congestion_control.h"
 
 namespace rocelab {
 

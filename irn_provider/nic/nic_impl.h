@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/ring.h"
 #include "irn_provider/nic/drop_reason.h"
 #include "irn_provider/nic/nic.h"
 #include "irn_provider/nic/pause_state.h"
@@ -13,7 +14,6 @@
 #include "irn_provider/nic/timer_heap.h"
 #include "irn_provider/transport/handle_table.h"
 #include "irn_provider/transport/queue_pair.h"
-#include "base/ring.h"
 
 namespace rocelab {
 

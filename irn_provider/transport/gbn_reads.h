@@ -3,9 +3,9 @@
 // or by a timer, and the READ is requested again from there.
 #pragma once
 
+#include "base/ring.h"
 #include "irn_provider/transport/qp_context.h"
 #include "irn_provider/transport/read_requester.h"
-#include "base/ring.h"
 
 namespace rocelab {
 

@@ -6,10 +6,10 @@
 
 #include <optional>
 
+#include "base/ring.h"
 #include "irn_provider/transport/qp_context.h"
 #include "irn_provider/transport/receive_queue.h"
 #include "irn_provider/transport/responder.h"
-#include "base/ring.h"
 
 namespace rocelab {
 

@@ -7,10 +7,10 @@
 #include <cstdint>
 #include <optional>
 
+#include "base/ring.h"
 #include "irn_provider/transport/irn_receiver.h"
 #include "irn_provider/transport/qp_context.h"
 #include "irn_provider/transport/read_requester.h"
-#include "base/ring.h"
 
 namespace rocelab {
 

@@ -11,12 +11,12 @@
 #include <optional>
 #include <vector>
 
+#include "base/ring.h"
 #include "irn_provider/transport/irn_read_responder.h"
 #include "irn_provider/transport/irn_receiver.h"
 #include "irn_provider/transport/qp_context.h"
 #include "irn_provider/transport/receive_queue.h"
 #include "irn_provider/transport/responder.h"
-#include "base/ring.h"
 
 namespace rocelab {
 

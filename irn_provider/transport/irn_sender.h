@@ -2,11 +2,12 @@
 // Source: seed 004, 4.2.1, 4.2.2 and 4.5.2 (txFree, receiveAck, timeout); factor switches: 4.3.3;
 // nack_threshold: 4.6. The law: a NACK or a timeout begins recovery; the cumulative packet is resent first,
 // then every packet below the highest selectively acknowledged one that is not acknowledged itself; then new
-// packets, while next - una < cap. After a timeout a partial cumulative acknowledgement names a hole, too: the packet
-// that it asks for is resent (DEVIATIONS.md#irn). Recovery ends when the cumulative acknowledgement passes the last packet
-// that had been sent when it began. Invariant: between two timeouts no packet is resent twice, whatever the
-// number of recovery episodes. On a network that keeps order, retransmissions outside timeout recovery (and
-// outside on_go_back) therefore never exceed the packets dropped: DEVIATIONS.md#irn.
+// packets, while next - una < cap. After a timeout a partial cumulative acknowledgement names a hole, too:
+// the packet that it asks for is resent (DEVIATIONS.md#irn). Recovery ends when the cumulative
+// acknowledgement passes the last packet that had been sent when it began. Invariant: between two timeouts no
+// packet is resent twice, whatever the number of recovery episodes. On a network that keeps order,
+// retransmissions outside timeout recovery (and outside on_go_back) therefore never exceed the packets
+// dropped: DEVIATIONS.md#irn.
 #pragma once
 
 #include <optional>

@@ -7,8 +7,8 @@
 #include <cstdint>
 
 #include "base/psn.h"
-#include "irn_provider/cc/cc_flow.h"
 #include "base/ring.h"
+#include "irn_provider/cc/cc_flow.h"
 #include "irn_provider/transport/verbs_types.h"
 
 namespace rocelab {

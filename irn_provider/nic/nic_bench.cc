@@ -20,7 +20,7 @@ constexpr int kReceivesAhead = 16;            // so that no SEND meets an empty 
 constexpr Duration kWindow = 2_us;
 
 struct Host {
-  Host(const NicConfig& config, Qpn first)
+  Host(const NicConfig& config, Qpn first, PacketPool& pool)
       : nic(config, first, Rng(1), pool, memory, trace), port(nic, config.link_rate, config.link_delay) {
     pd = nic.alloc_pd();
     cq = *nic.create_cq(4096);
@@ -54,7 +54,6 @@ struct Host {
     nic.post_recv(qpn, wqe, port.now());
   }
 
-  PacketPool pool;
   NullMemory memory;
   NullTrace trace;
   Nic nic;
@@ -68,7 +67,9 @@ struct Host {
 class Pair {
  public:
   Pair(TransportMode mode, WrOpcode opcode, int qps)
-      : a_(config_of(mode), Qpn{1}), b_(config_of(mode), Qpn{5000}), sends_(opcode == WrOpcode::kSend) {
+      : a_(config_of(mode), Qpn{1}, pool_),
+        b_(config_of(mode), Qpn{5000}, pool_),
+        sends_(opcode == WrOpcode::kSend) {
     wqe_.opcode = opcode;
     wqe_.num_sge = 1;
     wqe_.sge[0] = {kBuffer, kMessage, a_.key};
@@ -113,6 +114,7 @@ class Pair {
     to.port.deliver(std::move(packet), due);
   }
 
+  PacketPool pool_;  // of both: packets end at the other host
   Host a_, b_;
   bool sends_;
   SendWqe wqe_;

@@ -57,7 +57,7 @@ FlowProgram::FlowProgram(const RunPlan& plan, std::uint32_t host, const std::vec
                              std::to_string(lanes) + " queue pairs, and its NIC has " +
                              std::to_string(self.nic.max_qps) +
                              ": all are connected before the run, as programs do it; shorten the workload's "
-                             "duration, or give it fewer flows or qps");
+                             "duration, give it fewer flows or qps, or raise nic.max_qps");
 }
 
 // --- setting up, as Runner, Transfer and Rdma of the program do it

@@ -1,5 +1,6 @@
 // [switch], [nic], [irn], [timers] and [engine].
 #include "emu/runner/readers.h"
+#include "lockstep/segment.h"
 
 namespace rocelab {
 namespace {
@@ -123,6 +124,12 @@ NicSettings read_nic(ConfigSection section, ConfigSection irn, TransportMode mod
   const std::size_t mtu = section.choice("path_mtu", {"256B", "512B", "1024B", "2048B", "4096B"}, 2);
   config.active_mtu = static_cast<std::uint32_t>(kMtus[mtu]);
   nic.vfs = static_cast<std::uint32_t>(section.integer("vfs", nic.vfs, 1, 64));
+  config.max_qps = static_cast<std::uint32_t>(section.integer("max_qps", config.max_qps, 1, 1 << 18));
+  if (config.max_qps > lockstep::kQpnsPerVf && nic.vfs > 1)
+    section.fail_at("max_qps", "= " + std::to_string(config.max_qps) +
+                                   " needs vfs = 1: the numbers of a host's queue pairs are dealt out to its "
+                                   "programs, " +
+                                   std::to_string(lockstep::kQpnsPerVf) + " each");
   config.ack_interval =
       static_cast<std::uint32_t>(section.integer("ack_interval", config.ack_interval, 1, 1 << 20));
   config.ecn_capable = section.boolean("ecn_capable", config.ecn_capable);

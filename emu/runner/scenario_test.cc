@@ -260,6 +260,10 @@ TEST(ScenarioTest, SomeHostsMayRunInTheOtherMode) {
   EXPECT_EQ(plan.segment.hosts[0].nic.mode, TransportMode::kRoce);
   EXPECT_EQ(plan.segment.hosts[1].nic.mode, TransportMode::kIrn);
   EXPECT_COMPLAINT(kStar + "[nic]\nirn_hosts = [\"s1\"]\n", "names \"s1\", which is no host");
+  EXPECT_COMPLAINT(kStar + "[nic]\nmax_qps = 5000\n", "needs vfs = 1");
+  EXPECT_EQ(
+      parse_scenario(kStar + "[nic]\nmax_qps = 5000\nvfs = 1\n", "t.toml").settings[0].nic.config.max_qps,
+      5000u);
   EXPECT_COMPLAINT(kStar + "[nic]\nirn_hosts = [\"h2\"]\nroce_hosts = [\"h2\"]\n", "names \"h2\" again");
 }
 

@@ -1,17 +1,10 @@
 // DCQCN end to end: the switch marks, the receiver's NIC notifies, the sender's NIC slows down.
-#include "tests/net/star_net.h"
+#include "tests/net/cc_scene.h"
 
 namespace rocelab {
 namespace {
 
-NicConfig nic_config(TransportMode mode = TransportMode::kRoce) {
-  NicConfig config;
-  config.mode = mode;
-  config.active_mtu = 1024;
-  config.cc.kind = CcKind::kDcqcn;
-  config.ecn_capable = true;
-  return config;
-}
+NicConfig nic_config(TransportMode mode = TransportMode::kRoce) { return cc_nic(CcKind::kDcqcn, mode); }
 
 SwitchConfig switch_config(bool pfc = true) {
   SwitchConfig config;
@@ -25,16 +18,8 @@ SwitchConfig switch_config(bool pfc = true) {
 }
 
 TEST(DcqcnNetTest, ALoneFlowIsNeverMarkedAndKeepsTheLineRate) {
-  StarNet with(2, nic_config(), switch_config());
-  NicConfig none = nic_config();
-  none.cc.kind = CcKind::kNone;
-  StarNet without(2, none, switch_config());
-  for (StarNet* net : {&with, &without}) {
-    net->post(net->connect(0, 1), WrOpcode::kWrite, 10'000'000);
-    net->run();
-  }
-  EXPECT_EQ(with.flow(0).completed, without.flow(0).completed);
-  EXPECT_EQ(with.counters(1).np_cnp_sent, 0u);
+  const auto net = expect_lone_flow_at_line_rate(nic_config(), switch_config());
+  EXPECT_EQ(net->counters(1).np_cnp_sent, 0u);
 }
 
 TEST(DcqcnNetTest, AnIncastIsNotifiedSlowsDownAndPausesLess) {
@@ -44,7 +29,7 @@ TEST(DcqcnNetTest, AnIncastIsNotifiedSlowsDownAndPausesLess) {
   StarNet without(9, none, switch_config());
   std::uint64_t xoff[2] = {0, 0}, handled = 0;
   for (StarNet* net : {&with, &without}) {
-    for (std::size_t h = 0; h < 8; ++h) net->post(net->connect(h, 8), WrOpcode::kWrite, 8'000'000);
+    post_incast(*net, 8, 8'000'000);
     net->run();
     for (std::size_t h = 0; h < 8; ++h) xoff[net == &without] += net->port(h).xoff_sent[3];
   }
@@ -68,7 +53,7 @@ TEST(DcqcnNetTest, CnpsOfAFlowAreFiftyMicrosecondsApartAndTravelInClassSix) {
     EXPECT_TRUE(packet.roce.becn);
     cnps.push_back(due);
   };
-  for (std::size_t h = 0; h < 2; ++h) net.post(net.connect(h, 2), WrOpcode::kWrite, 40'000'000);
+  post_incast(net, 2, 40'000'000);
   net.run();
   ASSERT_GT(cnps.size(), 5u);
   for (std::size_t i = 1; i < cnps.size(); ++i) EXPECT_GE((cnps[i] - cnps[i - 1]).ps(), (49_us).ps());
@@ -77,7 +62,7 @@ TEST(DcqcnNetTest, CnpsOfAFlowAreFiftyMicrosecondsApartAndTravelInClassSix) {
 // READ responses are paced where they come from.
 TEST(DcqcnNetTest, ReadResponsesSlowDownAtTheResponder) {
   StarNet net(3, nic_config(), switch_config());
-  for (std::size_t h = 0; h < 2; ++h) net.post(net.connect(2, h), WrOpcode::kRead, 8'000'000);
+  post_incast(net, 2, 8'000'000, WrOpcode::kRead);
   net.run();
   EXPECT_GT(net.counters(2).np_cnp_sent, 0u);
   EXPECT_GT(net.counters(0).rp_cnp_handled, 0u);

@@ -1,15 +1,12 @@
 // RoCC end to end: the switch's queue makes a fair rate, its CNPs find the flow at the source's NIC, which
 // slows down. Source: seed 000, chapter 3.
-#include "tests/net/star_net.h"
+#include "tests/net/cc_scene.h"
 
 namespace rocelab {
 namespace {
 
 NicConfig nic_config(TransportMode mode = TransportMode::kRoce) {
-  NicConfig config;
-  config.mode = mode;
-  config.active_mtu = 1024;
-  config.cc.kind = CcKind::kRocc;
+  NicConfig config = cc_nic(CcKind::kRocc, mode);
   config.recovery_timers = mode == TransportMode::kIrn;
   return config;
 }
@@ -26,21 +23,13 @@ SwitchConfig switch_config(bool pfc = true) {
 }
 
 TEST(RoccNetTest, ALoneFlowIsToldNothingAndKeepsTheLineRate) {
-  StarNet with(2, nic_config(), switch_config());
-  NicConfig none = nic_config();
-  none.cc.kind = CcKind::kNone;
-  StarNet without(2, none, switch_config());
-  for (StarNet* net : {&with, &without}) {
-    net->post(net->connect(0, 1), WrOpcode::kWrite, 10'000'000);
-    net->run();
-  }
-  EXPECT_EQ(with.flow(0).completed, without.flow(0).completed);
-  EXPECT_EQ(with.port(1).rocc_cnps, 0u);
+  const auto net = expect_lone_flow_at_line_rate(nic_config(), switch_config());
+  EXPECT_EQ(net->port(1).rocc_cnps, 0u);
 }
 
 TEST(RoccNetTest, FlowsOfAnIncastShareTheLinkAndTheQueueRestsAtQref) {
   StarNet net(9, nic_config(), switch_config());
-  for (std::size_t h = 0; h < 8; ++h) net.post(net.connect(h, 8), WrOpcode::kWrite, 10'000'000);
+  post_incast(net, 8, 10'000'000);
   Bytes sum{};
   int samples = 0;
   for (int us = 5000; us < 14'000; us += 10, ++samples) {
@@ -72,7 +61,7 @@ TEST(RoccNetTest, EachCnpIsTakenInOnceAndNoneIsLost) {
     EXPECT_EQ(packet.frame_length, 60u);
     EXPECT_EQ(fair_rate_of(packet).cp, kCpNetwork + 5);
   };
-  for (std::size_t h = 0; h < 4; ++h) net.post(net.connect(h, 4), WrOpcode::kWrite, 5'000'000);
+  post_incast(net, 4, 5'000'000);
   net.run();
   NicCounters all;
   for (std::size_t h = 0; h < 5; ++h) all = all + net.counters(h);
@@ -84,7 +73,7 @@ TEST(RoccNetTest, EachCnpIsTakenInOnceAndNoneIsLost) {
 
 TEST(RoccNetTest, ReadResponsesArePacedAtTheHostThatSendsThem) {
   StarNet net(5, nic_config(), switch_config());
-  for (std::size_t h = 0; h < 4; ++h) net.post(net.connect(4, h), WrOpcode::kRead, 5'000'000);
+  post_incast(net, 4, 5'000'000, WrOpcode::kRead);
   net.run();
   std::uint64_t handled = 0;
   for (std::size_t h = 0; h < 4; ++h) handled += net.counters(h).rp_fair_rates_handled;
@@ -110,7 +99,7 @@ TEST(RoccNetTest, IrnWithRoccLosesNothingOnceItsFirstBurstIsOver) {
   NicConfig nic = nic_config(TransportMode::kIrn);
   nic.irn.bdp_cap = 110;
   StarNet net(9, nic, config);
-  for (std::size_t h = 0; h < 8; ++h) net.post(net.connect(h, 8), WrOpcode::kWrite, 5'000'000);
+  post_incast(net, 8, 5'000'000);
   net.run();
   EXPECT_EQ(net.port(8).drops, 0u);
   EXPECT_GT(net.counters(0).rp_fair_rates_handled, 50u);
@@ -129,21 +118,15 @@ TEST(NicFairRateTest, WhatCannotBeRightIsCountedAndHoldsNobodyBack) {
   const std::size_t flow = net.connect(0, 1);
   const std::uint32_t to = StarNet::address_of(1);
   const Qpn peer = net.flow(flow).peer;
-  PacketPool pool;
-  const auto inject = [&](const FairRateFeedback& feedback) {
-    PacketRef packet = pool.make();
-    put_fair_rate(*packet, feedback);
-    net.host(0).nic.on_packet(std::move(packet), net.now());
-  };
   for (const Forgery& f : {Forgery{"a host's address", {0x0a000001, 10, to, peer}},
                            Forgery{"rate 0", {kCpNetwork + 1, 0, to, peer}},
                            Forgery{"above every link", {kCpNetwork + 1, 10'001, to, peer}}}) {
     const std::uint64_t before = net.counters(0).rp_fair_rates_refused;
-    inject(f.feedback);
+    inject(net, 0, f.feedback);
     EXPECT_EQ(net.counters(0).rp_fair_rates_refused, before + 1) << f.what;
   }
-  inject({kCpNetwork + 1, 10, to + 1, peer});
-  inject({kCpNetwork + 1, 10, to, Qpn{peer.value + 1}});
+  inject(net, 0, {kCpNetwork + 1, 10, to + 1, peer});
+  inject(net, 0, {kCpNetwork + 1, 10, to, Qpn{peer.value + 1}});
   EXPECT_EQ(net.counters(0).rp_fair_rates_unknown_flow, 2u);
   EXPECT_EQ(net.counters(0).rp_fair_rates_handled, 0u);
   net.post(flow, WrOpcode::kWrite, 1'000'000);
@@ -155,30 +138,24 @@ TEST(NicFairRateTest, AQueuePairThatIsGoneIsNoFlowAndItsSuccessorIsOne) {
   StarNet net(2, nic_config(), switch_config());
   const std::size_t flow = net.connect(0, 1);
   const FairRateFeedback feedback{kCpNetwork + 1, 10, StarNet::address_of(1), net.flow(flow).peer};
-  PacketPool pool;
-  const auto inject = [&] {
-    PacketRef packet = pool.make();
-    put_fair_rate(*packet, feedback);
-    net.host(0).nic.on_packet(std::move(packet), net.now());
-  };
-  inject();
+  inject(net, 0, feedback);
   EXPECT_EQ(net.counters(0).rp_fair_rates_handled, 1u);
   Nic& nic = net.host(0).nic;
   QpAttr attr = *nic.query_qp(net.flow(flow).qp);
   const QpAttr connected = attr;
   attr.state = QpState::kReset;
   ASSERT_TRUE(nic.modify_qp(net.flow(flow).qp, attr, net.now()));
-  inject();
+  inject(net, 0, feedback);
   EXPECT_EQ(net.counters(0).rp_fair_rates_unknown_flow, 1u);
   for (const QpState state : {QpState::kInit, QpState::kRtr}) {
     attr = connected;
     attr.state = state;
     ASSERT_TRUE(nic.modify_qp(net.flow(flow).qp, attr, net.now()));
   }
-  inject();
+  inject(net, 0, feedback);
   EXPECT_EQ(net.counters(0).rp_fair_rates_handled, 2u);
   ASSERT_TRUE(nic.destroy_qp(net.flow(flow).qp));
-  inject();
+  inject(net, 0, feedback);
   EXPECT_EQ(net.counters(0).rp_fair_rates_unknown_flow, 2u);
 }
 
@@ -187,10 +164,7 @@ TEST(NicFairRateTest, WithoutRoccFeedbackIsRefused) {
   config.cc.kind = CcKind::kNone;
   StarNet net(2, config, switch_config());
   const std::size_t flow = net.connect(0, 1);
-  PacketPool pool;
-  PacketRef packet = pool.make();
-  put_fair_rate(*packet, {kCpNetwork + 1, 10, StarNet::address_of(1), net.flow(flow).peer});
-  net.host(0).nic.on_packet(std::move(packet), net.now());
+  inject(net, 0, {kCpNetwork + 1, 10, StarNet::address_of(1), net.flow(flow).peer});
   EXPECT_EQ(net.counters(0).rp_fair_rates_refused, 1u);
 }
 

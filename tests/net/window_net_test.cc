@@ -1,16 +1,12 @@
 // Window-based congestion control with IRN, end to end: seed 004, 4.3.4, last paragraph.
-#include "tests/net/star_net.h"
+#include "tests/net/cc_scene.h"
 
 namespace rocelab {
 namespace {
 
 NicConfig nic_config(CcKind kind) {
-  NicConfig config;
-  config.mode = TransportMode::kIrn;
-  config.active_mtu = 1024;
+  NicConfig config = cc_nic(kind, TransportMode::kIrn);
   config.irn.bdp_cap = 110;
-  config.cc.kind = kind;
-  config.ecn_capable = config.cc.needs_ecn();
   return config;
 }
 

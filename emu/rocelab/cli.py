@@ -16,13 +16,7 @@ from rich.table import Table
 from rocelab import clean as cleaning
 from rocelab import cli_sweeps
 from rocelab import paths
-from rocelab.cli_options import NO_INSTALL as _NO_INSTALL
-from rocelab.cli_options import SCENARIO as _SCENARIO
-from rocelab.cli_options import SET as _SET
-from rocelab.cli_options import call as _call
-from rocelab.cli_options import check_overrides as _check_overrides
-from rocelab.cli_options import check_scenario as _check_scenario
-from rocelab.cli_options import example as _example
+from rocelab.cli_options import NO_INSTALL, SCENARIO, SET, call, check_overrides, check_scenario, example
 from rocelab.errors import RocelabError, UsageError
 from rocelab.privileges import require_root
 from rocelab.setup_all import set_up
@@ -66,9 +60,9 @@ _RUN = typer.Option(
 )
 
 
-@app.command(epilog=_example("run scenarios/incast.toml --seed 7 --set topology.rate=100Gb/s --pcap"))
+@app.command(epilog=example("run scenarios/incast.toml --seed 7 --set topology.rate=100Gb/s --pcap"))
 def run(
-    scenario: Path = _SCENARIO,
+    scenario: Path = SCENARIO,
     engine: Optional[Engine] = _ENGINE,
     clock: Optional[Clock] = typer.Option(
         None, show_default=False, help="Clock of the live engine; default: the scenario's."
@@ -77,21 +71,21 @@ def run(
         None, show_default=False, min=0, help="Instead of the scenario's seeds."
     ),
     pcap: bool = typer.Option(False, "--pcap", help="Also write captures, in experiment time."),
-    overrides: List[str] = _SET,
+    overrides: List[str] = SET,
     out: Optional[Path] = typer.Option(
         None, show_default=False, metavar="DIR", help="Where results go; default: out/NAME."
     ),
-    no_install: bool = _NO_INSTALL,
+    no_install: bool = NO_INSTALL,
 ) -> int:
     """Run a scenario: show progress, compare its labels in a table, write summary.json, report.html, run.sqlite."""
-    _check_scenario(scenario)
-    _check_overrides(overrides)
+    check_scenario(scenario)
+    check_overrides(overrides)
     if engine is Engine.des and clock is not None:
         raise UsageError("--clock is for --engine live: the virtual-time engine has none")
     if engine is not Engine.des:
         require_root("the live engine")
     set_up(live=engine is not Engine.des)
-    return _call(
+    return call(
         *("rocelab.runner", "run_scenario", scenario),
         engine=engine.value if engine else None,
         clock=clock.value if clock else None,
@@ -105,26 +99,26 @@ def run(
 cli_sweeps.add(app)
 
 
-@app.command(epilog=_example("up scenarios/pingpong.toml --label irn"))
+@app.command(epilog=example("up scenarios/pingpong.toml --label irn"))
 def up(
-    scenario: Path = _SCENARIO,
+    scenario: Path = SCENARIO,
     label: Optional[str] = typer.Option(
         None, show_default=False, help="Which of the scenario's labels, e.g. irn; default: the first."
     ),
-    overrides: List[str] = _SET,
-    no_install: bool = _NO_INSTALL,
+    overrides: List[str] = SET,
+    no_install: bool = NO_INSTALL,
 ) -> int:
     """Build a scenario's topology and keep it, for `exec`, `stat` and `env`, until `down`."""
-    _check_scenario(scenario)
-    _check_overrides(overrides)
+    check_scenario(scenario)
+    check_overrides(overrides)
     require_root("`up`")
     set_up()
-    return _call("rocelab.live.commands", "up", scenario, overrides=tuple(overrides), label=label)
+    return call("rocelab.live.commands", "up", scenario, overrides=tuple(overrides), label=label)
 
 
 @app.command(
     "exec",
-    epilog=_example("exec --host h1 -- ibv_rc_pingpong -d rocelab0 -g 1"),
+    epilog=example("exec --host h1 -- ibv_rc_pingpong -d rocelab0 -g 1"),
     context_settings={"allow_interspersed_args": False},
 )
 def execute(
@@ -138,18 +132,18 @@ def execute(
 ) -> int:
     """Run any verbs program, unmodified, on a host of a kept topology; its exit status is returned."""
     require_root("`exec`")
-    return _call("rocelab.live.commands", "execute", host, tuple(program), run_id=run_id)
+    return call("rocelab.live.commands", "execute", host, tuple(program), run_id=run_id)
 
 
-@app.command(epilog=_example("env h1"))
+@app.command(epilog=example("env h1"))
 def env(
     host: str = typer.Argument(..., show_default=False, metavar="HOST"), run_id: Optional[str] = _RUN
 ) -> int:
     """Print the variables with which programs run on a host, as lines for a shell."""
-    return _call("rocelab.live.commands", "env", host, run_id=run_id)
+    return call("rocelab.live.commands", "env", host, run_id=run_id)
 
 
-@app.command(epilog=_example("stat h1"))
+@app.command(epilog=example("stat h1"))
 def stat(
     node: Optional[str] = typer.Argument(
         None, show_default=False, metavar="[NODE]", help="A host or a switch; default: all."
@@ -158,17 +152,17 @@ def stat(
     as_json: bool = typer.Option(False, "--json", help="As JSON."),
 ) -> int:
     """Show counters of NICs and switch ports of a kept topology."""
-    return _call("rocelab.live.commands", "stat", node, run_id=run_id, as_json=as_json)
+    return call("rocelab.live.commands", "stat", node, run_id=run_id, as_json=as_json)
 
 
-@app.command(epilog=_example("down"))
+@app.command(epilog=example("down"))
 def down(run_id: Optional[str] = _RUN) -> int:
     """End a kept topology."""
     require_root("`down`")
-    return _call("rocelab.live.commands", "down", run_id=run_id)
+    return call("rocelab.live.commands", "down", run_id=run_id)
 
 
-@app.command(epilog=_example("export out/incast --dialect conweave"))
+@app.command(epilog=example("export out/incast --dialect conweave"))
 def export(
     path: Path = typer.Argument(
         ..., show_default=False, metavar="PATH", help="A result's folder, e.g. out/incast, or a scenario."
@@ -178,7 +172,7 @@ def export(
     to: Optional[Path] = typer.Option(
         None, show_default=False, metavar="DIR", help="Where they go; default: export in the result's folder."
     ),
-    no_install: bool = _NO_INSTALL,
+    no_install: bool = NO_INSTALL,
 ) -> int:
     """Write fct.txt and pfc.txt of a result, or topology.txt and flow.txt of a scenario, for other simulators' scripts."""
     if path.is_file():
@@ -189,7 +183,7 @@ def export(
     return 0
 
 
-@app.command(epilog=_example("test --fast --label unit --label python"))
+@app.command(epilog=example("test --fast --label unit --label python"))
 def test(
     fast: bool = typer.Option(
         False, "--fast", help="Without live runs, fuzzing and OVS's own tests (clang-tidy: --label tidy)."
@@ -198,7 +192,7 @@ def test(
         [], "--label", metavar="L", help="Only these kinds of test; may be repeated."
     ),
     fuzz_seconds: int = typer.Option(60, min=1, help="Time for all fuzzers together."),
-    no_install: bool = _NO_INSTALL,
+    no_install: bool = NO_INSTALL,
 ) -> int:
     """Build and run every test; the last line says how many passed and failed."""
     from rocelab import selftest
@@ -206,16 +200,16 @@ def test(
     return selftest.run(fast, tuple(label), fuzz_seconds)
 
 
-@app.command(epilog=_example("bench live"))
-def bench(engine: Engine = typer.Argument(Engine.live), no_install: bool = _NO_INSTALL) -> int:
+@app.command(epilog=example("bench live"))
+def bench(engine: Engine = typer.Argument(Engine.live), no_install: bool = NO_INSTALL) -> int:
     """Measure rocelab itself; prints JSON."""
     if engine is Engine.live:
         require_root("`bench live`")
     set_up(live=engine is Engine.live)
-    return _call("rocelab.bench", engine.value)
+    return call("rocelab.bench", engine.value)
 
 
-@app.command(epilog=_example("clean --all"))
+@app.command(epilog=example("clean --all"))
 def clean(
     everything: bool = typer.Option(False, "--all", help="Also end runs that are still alive."),
     only: List[str] = typer.Argument(None, show_default=False, metavar="[ID]...", help="Only these runs."),
@@ -224,10 +218,10 @@ def clean(
     return show_cleaned(cleaning.clean(everything, only or ()), only or ())
 
 
-@app.command(epilog=_example("setup --no-install"))
+@app.command(epilog=example("setup --no-install"))
 def setup(
     tests: bool = typer.Option(False, "--tests", help="Also install what only the tests need."),
-    no_install: bool = _NO_INSTALL,
+    no_install: bool = NO_INSTALL,
 ) -> int:
     """Install missing Debian packages, build rocelab and its Open vSwitch; only what changed."""
     set_up()

@@ -90,7 +90,7 @@ def test_the_words_of_an_executed_program_pass_through(monkeypatch: pytest.Monke
     seen: list[tuple[object, ...]] = []
     monkeypatch.setattr("rocelab.privileges.is_root", lambda: True)
     monkeypatch.setattr(cli, "set_up", lambda: None)
-    monkeypatch.setattr(cli, "_call", lambda *words, **options: seen.append(words) or 7)
+    monkeypatch.setattr(cli, "call", lambda *words, **options: seen.append(words) or 7)
     assert cli.main(["exec", "--host", "h1", "--", "ib_write_bw", "--help", "-d", "x", "--", "y"]) == 7
     assert seen[0][2:] == ("h1", ("ib_write_bw", "--help", "-d", "x", "--", "y"))
 

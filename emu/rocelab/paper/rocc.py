@@ -15,6 +15,7 @@ from rocelab.errors import RocelabError, UsageError
 from rocelab.model import RunOutcome
 from rocelab.paper import rocc_traces as traces
 from rocelab.scenario import plan_of, read_scenario
+from rocelab.summary import run_summary
 from rocelab.sweep.run import make_console
 from rocelab.sweep.store import write_whole
 
@@ -118,23 +119,17 @@ def _asymmetric(outcome: RunOutcome) -> Measured:
 
 
 def _notes(outcome: RunOutcome, name: str) -> dict[str, dict[str, float]]:
-    def ports(counter: str) -> float:
-        return sum(c.get(counter, 0) for c in outcome.port_counters.values())
-
-    def nics(counter: str) -> float:
-        return sum(c.get(counter, 0) for c in outcome.nic_counters.values())
-
-    pauses = sum(v for c in outcome.port_counters.values() for k, v in c.items() if k.startswith("xoff_sent"))
+    summary = run_summary(outcome)
+    longest = max(c.get("queue_peak_bytes_prio3", 0) for c in outcome.port_counters.values())
     return {
         name: {
-            "cnps": ports("rocc_cnps"),
-            "cnps_taken": nics("rp_fair_rates_handled"),
-            "pfc_pause_frames": float(pauses),
-            "drops": ports("drops"),
-            "longest_queue_kb": max(
-                c.get("queue_peak_bytes_prio3", 0) for c in outcome.port_counters.values()
-            )
-            / 1e3,
+            "cnps": float(summary["cnps"]),
+            "cnps_taken": float(
+                sum(c.get("rp_fair_rates_handled", 0) for c in outcome.nic_counters.values())
+            ),
+            "pfc_pause_frames": float(summary["pfc_pause_frames"]),
+            "drops": float(summary["drops"]),
+            "longest_queue_kb": longest / 1e3,
             "end_ms": outcome.end_ps / 1e9,
         }
     }

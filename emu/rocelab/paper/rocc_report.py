@@ -7,11 +7,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import jinja2
 from rich.table import Table
 
 from rocelab.paper.rocc import CLOSENESS, Measured, Picture, Row
 from rocelab.report import style
+from rocelab.report.templates import templates
 
 _HERE = Path(__file__).parent
 _NAMES = {
@@ -33,13 +33,7 @@ def as_json(rows: Sequence[Row], measured: Mapping[str, Measured], version: str)
 
 
 def page(rows: Sequence[Row], measured: Mapping[str, Measured], version: str) -> str:
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(_HERE),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
-    )
+    environment = templates(_HERE)
     environment.filters["shown"] = shown
     return environment.get_template("rocc.html.j2").render(
         css=(_HERE.parent / "report" / "report.css").read_text(),

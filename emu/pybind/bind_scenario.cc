@@ -1,8 +1,12 @@
 // Scenarios and plans, read only.
+#include <pybind11/numpy.h>
+
 #include "emu/pybind/bindings.h"
 #include "emu/runner/flow_file.h"
 #include "emu/runner/formula.h"
 #include "emu/runner/plan.h"
+#include "emu/runner/quantity.h"
+#include "emu/runner/rocc_loop.h"
 #include "emu/runner/routing.h"
 #include "emu/runner/scenario.h"
 #include "emu/runner/topology_file.h"
@@ -182,6 +186,18 @@ void bind_scenario(py::module_& m) {
           "dialect"_a, "epoch_ps"_a, "flow.txt of other simulators: hpcc, conweave or ns3-rdma.")
       .def("ping_pong_ps", ping_pong_ps, "a"_a, "b"_a, "bytes"_a,
            "One iteration of a ping-pong on the idle network.");
+  py::class_<RoccLoop>(m, "RoccLoop")
+      .def(py::init<double, double, double, double, double>(), "alpha"_a, "beta"_a, "period_s"_a, "delay_s"_a,
+           "kappa"_a)
+      .def("crossover", py::vectorize(&RoccLoop::crossover), "flows"_a, "rad/s")
+      .def("phase_margin", py::vectorize(&RoccLoop::phase_margin), "flows"_a, "Degrees.");
+  m.def("rocc_region", rocc_region, "flows"_a, "AUTO_TUNE's divisor of the gains.");
+  m.def(
+      "parse_rate_bps", [](const std::string& text) { return parse_rate(text).bps(); }, "text"_a);
+  m.def(
+      "parse_duration_ps", [](const std::string& text) { return parse_duration(text).ps(); }, "text"_a);
+  m.def(
+      "parse_bytes", [](const std::string& text) { return parse_bytes(text).count(); }, "text"_a);
   m.def("make_plan", plan_of, "scenario"_a, "label"_a, "seed"_a);
   m.def("make_plans", make_plans, "scenario"_a, "One plan per label and seed, label by label.");
 }

@@ -21,7 +21,7 @@ class Paper(str, Enum):
 
 
 class Analysis(str, Enum):
-    """tune: phase margins over the number of flows."""
+    """tune: parameters for a link, phase margins over the number of flows."""
 
     tune = "tune"
 
@@ -31,7 +31,7 @@ CLUSTER = typer.Option(
 )
 JOBS = typer.Option(0, min=0, show_default=False, help="Runs at a time; default: one per core.")
 _SWEEP = "sweep scenarios/fattree_poisson.toml --seeds 1-5 --set workload.poisson.load=0.5"
-_ROCC = "rocc tune --alpha 0.3 --beta 1.5 --period 40"
+_ROCC = "rocc tune --rate 25Gb/s --rtt 20us"
 _PAPER = "paper irn --only table4.2,figure4.9"
 
 
@@ -87,22 +87,48 @@ def paper(
 
 def rocc(
     what: Analysis = typer.Argument(..., show_default=False, help="The analysis."),
-    alpha: float = typer.Option(0.3, help="Gain on the distance to Q_ref, in DF per DQ, before auto-tuning."),
-    beta: float = typer.Option(1.5, help="Gain on the growth."),
-    period: float = typer.Option(40, metavar="US", help="T, in microseconds."),
-    delay: Optional[float] = typer.Option(
-        None, show_default=False, metavar="US", help="Of the loop, in microseconds; default: T, as the paper."
+    rate: str = typer.Option("40Gb/s", metavar="RATE", help="The link's."),
+    rtt: str = typer.Option(
+        "20us",
+        metavar="TIME",
+        help="From a congestion point to a source and back, its reaction delay included.",
     ),
-    delta_f: float = typer.Option(10, metavar="MBPS", help="Rate unit DF, in Mb/s."),
-    delta_q: float = typer.Option(600, metavar="BYTES", help="Queue unit DQ, in bytes."),
+    period: Optional[str] = typer.Option(
+        None, show_default=False, metavar="TIME", help="T; default: twice the RTT."
+    ),
+    alpha: Optional[float] = typer.Option(
+        None,
+        show_default=False,
+        help="Gain on the distance to Q_ref, in DF per DQ, before auto-tuning; default: that of the largest margin.",
+    ),
+    beta: Optional[float] = typer.Option(
+        None, show_default=False, help="Gain on the growth; default: 5 alpha, as in the paper's sets."
+    ),
+    delay: Optional[str] = typer.Option(
+        None, show_default=False, metavar="TIME", help="Of the loop; default: T, as the paper."
+    ),
+    delta_f: str = typer.Option("10Mb/s", metavar="RATE", help="Rate unit DF."),
+    delta_q: str = typer.Option("600B", metavar="BYTES", help="Queue unit DQ."),
     flows: int = typer.Option(128, help="Largest number of flows."),
-    out: Optional[Path] = typer.Option(
-        None, show_default=False, metavar="DIR", help="Also write tune.json there, for every number of flows."
+    out: Path = typer.Option(
+        Path("out/rocc-tune"),
+        metavar="DIR",
+        help="Where tune.svg and tune.json go, with every number of flows.",
     ),
+    no_install: bool = NO_INSTALL,
 ) -> int:
-    """Stability of RoCC's control loop by phase margins (seed 001, section V): fixed gains, auto-tuned ones, and what the paper says of them."""
-    from rocelab.rocc.stability import Loop
-
-    dead_time = None if delay is None else delay * 1e-6
-    loop = Loop(alpha, beta, period * 1e-6, delta_f * 1e6, delta_q, dead_time)
-    return call("rocelab.rocc.tune", "run", loop, flows, out)
+    """RoCC's parameters for a link, and the stability of its control loop by phase margins (seed 001, section V): fixed gains, auto-tuned ones, and what the paper says of them."""
+    set_up(live=False)
+    return call(
+        *("rocelab.rocc.tune", "from_text"),
+        rate=rate,
+        rtt=rtt,
+        period=period,
+        delay=delay,
+        alpha=alpha,
+        beta=beta,
+        delta_f=delta_f,
+        delta_q=delta_q,
+        flows=flows,
+        out=out,
+    )

@@ -11,6 +11,7 @@
 #include "base/wire/rocc_cnp.h"
 #include "emu/runner/formula.h"
 #include "emu/runner/link_events.h"
+#include "emu/runner/rocc_loop.h"
 #include "emu/runner/routing.h"
 #include "emu/runner/workload.h"
 #include "ovs_patches/switch_model/headroom.h"
@@ -92,6 +93,8 @@ class Planner {
     plan_.link_changes = link_changes(settings_, plan_.segment);
     plan_.route_changes = route_changes(settings_, plan_.routes, rng_);
     add_flows();
+    if (const std::string problem = problem_of_loops(plan_); !problem.empty())
+      throw std::invalid_argument(problem);
     add_segment();
     plan_.measure_from = Time::zero() + settings_.engine.warmup;
     plan_.measure_until = plan_.measure_from + settings_.engine.measure;
@@ -139,7 +142,7 @@ class Planner {
       for (std::uint32_t p = 0; p < entry.ports; ++p) configs.push_back(add_port(s, p));
       const std::string problem = problem_of(entry.config, configs);
       if (!problem.empty())
-        throw ScenarioError("switch \"" + topology_.nodes()[node].name + "\": " + problem);
+        throw std::invalid_argument("switch \"" + topology_.nodes()[node].name + "\": " + problem);
     }
   }
 
@@ -149,8 +152,8 @@ class Planner {
     lockstep::PortEntry entry;
     const std::string name = interface_name(topology_, node, port);
     if (name.size() > kMaxInterfaceName)
-      throw ScenarioError("interface name " + name +
-                          " is longer than 15 characters: shorten the switch's name");
+      throw std::invalid_argument("interface name " + name +
+                                  " is longer than 15 characters: shorten the switch's name");
     put_text(entry.interface, name);
     entry.switch_index = switch_index;
     entry.port_id = port;

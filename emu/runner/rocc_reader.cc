@@ -43,6 +43,7 @@ void read_points(ConfigSection& section, RoccSettings& p) {
   read_point(section, "f_min", p.f_min, rate("f_min"));
   read_point(section, "alpha", p.alpha, gain("alpha"));
   read_point(section, "beta", p.beta, gain("beta"));
+  p.allow_unstable = section.boolean("allow_unstable", p.allow_unstable);
 }
 
 void read_table(ConfigSection& section, RoccFlowTableParams& table) {

@@ -51,6 +51,7 @@ struct RoccSettings {
   std::optional<Bytes> q_ref, q_mid, q_max, delta_q;
   std::optional<Rate> f_min, delta_f;
   std::optional<double> alpha, beta;
+  bool allow_unstable = false;  // T and phase margin (rocc_loop.h) are not checked
 
   RoccParams params(Rate link) const;
 };

@@ -1,27 +1,21 @@
-"""`./rocelab rocc tune`: the closed formulas against the transfer function itself, the tuner against its algorithm, and the paper's statements."""
+"""`./rocelab rocc tune`: the loop against its difference equations, the tuner against its algorithm, derived parameters in a run, and the paper's statements.
+(The closed formulas against the transfer function: rocc_loop_test.cc.)"""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from rocelab import paths
+from rocelab.des.engine import DesEngine
 from rocelab.errors import UsageError
-from rocelab.rocc import tune
+from rocelab.paper import rocc_traces as traces
+from rocelab.rocc import design, tune
 from rocelab.rocc.stability import REGIONS, Loop, region, tuned_bandwidth, tuned_margin
-
-
-@pytest.mark.parametrize("loop", [Loop(), Loop(0.45, 2.25), Loop(0.0093, 0.0937), Loop(0.3, 3, delay=60e-6)])
-@pytest.mark.parametrize("flows", [2, 10, 128])
-def test_margins_are_those_of_the_transfer_function(loop: Loop, flows: int) -> None:
-    """|G| falls over all frequencies, so that the first sample below 1 is the crossover."""
-    w = np.geomspace(1, 1e7, 2_000_001)
-    g = flows * loop.at(1j * w)
-    at = int(np.argmax(np.abs(g) < 1))
-    assert w[at] == pytest.approx(float(loop.crossover(flows)), rel=2e-5)
-    phase = np.unwrap(np.angle(g[: at + 1])) - 2 * np.pi * round((np.angle(g[0]) + np.pi) / (2 * np.pi))
-    assert 180 + np.degrees(phase[at]) == pytest.approx(float(loop.phase_margin(flows)), abs=0.05)
+from rocelab.scenario import plan_of, read_scenario
 
 
 def test_a_step_response_agrees_with_the_sign_of_the_margin() -> None:
@@ -69,13 +63,76 @@ def test_what_the_paper_states_holds() -> None:
 
 
 def test_the_command_writes_what_it_shows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert tune.run(Loop(), 128, tmp_path) == 0
+    assert tune.run(tune.Request(alpha=0.3, beta=1.5), tmp_path) == 0
     assert "stable" in capsys.readouterr().out
     written = json.loads((tmp_path / "tune.json").read_text())
     assert written["flows"] == list(range(2, 129))
     assert written["auto_tuned_phase_margin_deg"][0] == pytest.approx(42.0, abs=0.1)
-    for wrong in (Loop(alpha=0), Loop(period=-1)):
+    plot = ElementTree.parse(tmp_path / "tune.svg").getroot()
+    assert plot.tag == "{http://www.w3.org/2000/svg}svg"
+    text = "".join(plot.itertext())
+    for words in ("auto-tuned", "0.3 : 1.5", "Phase margin", "flows N"):
+        assert words in text
+
+
+def test_what_cannot_be_meant_is_refused() -> None:
+    for wrong in (tune.Request(alpha=0), tune.Request(period=-1), tune.Request(rate=0)):
         with pytest.raises(UsageError, match="must be more than 0"):
-            tune.run(wrong, 128, None)
+            tune.run(wrong, Path())
     with pytest.raises(UsageError, match="--flows"):
-        tune.run(Loop(), 1, None)
+        tune.run(tune.Request(flows=1), Path())
+    with pytest.raises(UsageError, match="T = 15 us is less than the RTT of 20 us"):
+        tune.run(tune.Request(period=15e-6), Path())
+    request = dict(
+        rtt="20us", period=None, delay=None, alpha=None, beta=None, delta_f="10Mb/s", delta_q="600B"
+    )
+    with pytest.raises(UsageError, match="--rate: .*no unit"):
+        tune.from_text(rate="40", flows=128, out=Path(), **request)  # type: ignore[arg-type]
+
+
+def derived(rate: float, rtt: float = 20e-6) -> design.Parameters:
+    request = tune.Request(rate=rate, rtt=rtt)
+    return design.derive(rate, rtt, request.loop())
+
+
+def test_derived_parameters_follow_the_papers_rules() -> None:
+    """V.B: T of 1 to 2 RTTs, Q_ref half of T C; and gains near those that the paper chose for its 40 Gb/s."""
+    for rate, rtt in ((10e9, 20e-6), (25e9, 20e-6), (40e9, 20e-6), (200e9, 8e-6), (400e9, 30e-6)):
+        found = derived(rate, rtt)
+        assert rtt <= found.loop.period <= 2 * rtt
+        assert found.q_ref == pytest.approx(found.loop.period * rate / 16, abs=300)
+        assert found.q_max > found.q_mid > found.q_ref > 0
+        assert 128 * found.f_min <= max(rate, 128 * found.loop.delta_f)
+        assert tuned_margin(found.loop, design.FLOWS).min() > 36
+    paper = derived(40e9).loop
+    assert paper.alpha == pytest.approx(0.3, rel=0.15) and paper.beta == pytest.approx(1.5, rel=0.15)
+    assert tuned_margin(paper, design.FLOWS).min() >= tuned_margin(Loop(0.3, 1.5), design.FLOWS).min()
+
+
+def test_no_gain_has_a_larger_least_margin() -> None:
+    for period in (10e-6, 40e-6, 100e-6):
+        loop = Loop(period=period)
+        best = design.gain_for(loop)
+        least = [
+            float(tuned_margin(Loop(best * f, best * f * design.RATIO, period), design.FLOWS).min())
+            for f in (0.5, 0.9, 1.0, 1.1, 2.0)
+        ]
+        assert max(least) - least[2] < 0.3, least
+
+
+@pytest.mark.parametrize("hosts", [3, 11])
+def test_a_link_that_the_paper_has_no_set_for_holds_rate_and_queue(tmp_path: Path, hosts: int) -> None:
+    """25 Gb/s with what `tune` prints: fair rate C / N and the queue at Q_ref."""
+    parameters = derived(25e9)
+    scenario = tmp_path / "tuned.toml"
+    scenario.write_text(
+        f'extends = "{paths.ROOT}/scenarios/rocc/base.toml"\n[topology]\nrate = "25Gb/s"\nhosts = {hosts}\n'
+        + parameters.toml()
+    )
+    read = read_scenario(scenario, ())
+    outcome = DesEngine().execute(plan_of(read, read.labels[0], 1))
+    assert outcome.error is None
+    span = max(traces.spans(outcome, 0.0), key=lambda s: s.end_s - s.begin_s)
+    found = traces.steady(traces.point_of(outcome, traces.bottleneck(outcome)), span)
+    assert found.rate_gbps == pytest.approx(25 / (hosts - 1), rel=0.03)
+    assert found.queue_kb == pytest.approx(parameters.q_ref / 1e3, rel=0.1)

@@ -1,4 +1,4 @@
-"""`./rocelab rocc tune`: phase margins of RoCC's loop over the number of flows, for fixed gains and with auto-tuning, and the paper's statements about them."""
+"""`./rocelab rocc tune`: parameters of RoCC for a link, the phase margins of its loop over the number of flows, for fixed gains and with auto-tuning, and the paper's statements about them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from rocelab import native
 from rocelab.errors import UsageError
+from rocelab.rocc import chart, design
 from rocelab.rocc.stability import REGIONS, Loop, region, tuned_bandwidth, tuned_margin
 from rocelab.sweep.store import write_whole
 
@@ -83,31 +85,120 @@ def checks() -> list[Check]:
     ]
 
 
-def run(loop: Loop, most: int, out: Path | None) -> int:
-    """Exit status 0; a statement of the paper that does not hold is a finding."""
-    if not 2 <= most <= 100_000:
-        raise UsageError("--flows must be 2 to 100000")
-    for name, value in asdict(loop).items():
-        if value is not None and not value > 0:
-            raise UsageError(f"--{name.replace('_', '-')} must be more than 0")
+@dataclass(frozen=True)
+class Request:
+    """What is asked for; None: derived. bit/s, seconds, bytes."""
+
+    rate: float = 40e9
+    rtt: float = 20e-6
+    period: float | None = None
+    delay: float | None = None
+    alpha: float | None = None
+    beta: float | None = None
+    delta_f: float = 10e6
+    delta_q: float = 600.0
+    flows: int = 128
+
+    def check(self) -> None:
+        if not 2 <= self.flows <= 100_000:
+            raise UsageError("--flows must be 2 to 100000")
+        for name, value in asdict(self).items():
+            if value is not None and not value > 0:
+                raise UsageError(f"--{name.replace('_', '-')} must be more than 0")
+
+    def loop(self) -> Loop:
+        """One gain that is given brings the other by the paper's ratio."""
+        period = self.period or design.period_for(self.rtt)
+        loop = Loop(1.0, design.RATIO, period, self.delta_f, self.delta_q, self.delay)
+        alpha = self.alpha or (self.beta / design.RATIO if self.beta else design.gain_for(loop))
+        return Loop(alpha, self.beta or design.RATIO * alpha, period, self.delta_f, self.delta_q, self.delay)
+
+
+def run(request: Request, out: Path) -> int:
+    """Exit status 0; a statement of the paper that does not hold, or gains that are not stable, are findings."""
+    request.check()
+    loop = request.loop()
+    parameters = design.derive(request.rate, request.rtt, loop)
     console = Console()
-    flows = np.array([n for n in _SHOWN if n <= most] + ([] if most in _SHOWN else [most]), dtype=float)
+    console.print(sets(parameters))
+    console.print(parameters.toml(), markup=False, highlight=False)
+    flows = np.array([n for n in _SHOWN if n <= request.flows] or [2], dtype=float)
+    if flows[-1] != request.flows:
+        flows = np.append(flows, float(request.flows))
     console.print(margins(loop, flows))
-    everything = range_of(2, most)
+    everything = range_of(2, request.flows)
     tuned = tuned_margin(loop, everything)
     worst = everything[int(np.argmin(tuned))]
     verdict = "[green]stable[/]" if tuned.min() > 0 else "[red]unstable[/]"
     console.print(
-        f"auto-tuned, N = 2 .. {most}: {verdict}, least phase margin {tuned.min():.1f} degrees at N = {worst:.0f}"
+        f"auto-tuned, N = 2 .. {request.flows}: {verdict}, least phase margin {tuned.min():.1f} degrees at N = {worst:.0f}"
     )
     found = checks()
     console.print(statements(found))
-    if out is not None:
-        text = json.dumps(as_json(loop, everything, found), indent=1, allow_nan=False) + "\n"
-        out.mkdir(parents=True, exist_ok=True)
-        write_whole(out / "tune.json", text.encode())
-        console.print(f"written: [bold]{out / 'tune.json'}[/]", soft_wrap=True)
+    text = json.dumps(as_json(parameters, everything, found), indent=1, allow_nan=False) + "\n"
+    out.mkdir(parents=True, exist_ok=True)
+    write_whole(out / "tune.json", text.encode())
+    write_whole(out / "tune.svg", chart.figure(loop, everything).encode())
+    console.print(f"plot: [bold]{out / 'tune.svg'}[/]; numbers: tune.json", soft_wrap=True)
     return 0
+
+
+def from_text(
+    rate: str,
+    rtt: str,
+    period: str | None,
+    delay: str | None,
+    alpha: float | None,
+    beta: float | None,
+    delta_f: str,
+    delta_q: str,
+    flows: int,
+    out: Path,
+) -> int:
+    """As the command line has it: quantities with units."""
+
+    def read(option: str, parse: str, text: str) -> float:
+        try:
+            return float(getattr(native.module(), parse)(text))
+        except RuntimeError as e:
+            raise UsageError(f"--{option}: {e}") from e
+
+    def seconds(option: str, text: str | None) -> float | None:
+        return None if text is None else read(option, "parse_duration_ps", text) / 1e12
+
+    request = Request(
+        rate=read("rate", "parse_rate_bps", rate),
+        rtt=read("rtt", "parse_duration_ps", rtt) / 1e12,
+        period=seconds("period", period),
+        delay=seconds("delay", delay),
+        alpha=alpha,
+        beta=beta,
+        delta_f=read("delta-f", "parse_rate_bps", delta_f),
+        delta_q=read("delta-q", "parse_bytes", delta_q),
+        flows=flows,
+    )
+    return run(request, out)
+
+
+def sets(derived: design.Parameters) -> Table:
+    """What was derived, beside the paper's sets."""
+    loop = derived.loop
+    table = Table(
+        title=f"RoCC on a link of {derived.rate / 1e9:g} Gb/s, RTT {derived.rtt * 1e6:g} us", box=None
+    )
+    for column in ("", "T, us", "Q_ref", "Q_mid", "Q_max, KB", "alpha", "beta", "F_min, Mb/s"):
+        table.add_column(column, justify="left" if column == "" else "right")
+    rows: list[tuple[str, float, float, float, float, float, float, float]] = [
+        (
+            *("derived", loop.period * 1e6, derived.q_ref / 1e3, derived.q_mid / 1e3, derived.q_max / 1e3),
+            *(loop.alpha, loop.beta, derived.f_min / 1e6),
+        ),
+        ("the paper's for 40 Gb/s", 40, 150, 300, 360, 0.3, 1.5, 100),
+        ("the paper's for 100 Gb/s", 40, 300, 600, 660, 0.45, 2.25, 100),
+    ]
+    for name, *numbers in rows:
+        table.add_row(name, *(f"{number:g}" for number in numbers))
+    return table
 
 
 def margins(loop: Loop, flows: np.ndarray[Any, np.dtype[np.float64]]) -> Table:
@@ -145,10 +236,13 @@ def statements(found: list[Check]) -> Table:
     return table
 
 
-def as_json(loop: Loop, flows: np.ndarray[Any, np.dtype[np.float64]], found: list[Check]) -> dict[str, Any]:
+def as_json(
+    parameters: design.Parameters, flows: np.ndarray[Any, np.dtype[np.float64]], found: list[Check]
+) -> dict[str, Any]:
+    loop = parameters.loop
     tuned, speed = tuned_margin(loop, flows), tuned_bandwidth(loop, flows)
     return {
-        "loop": asdict(loop),
+        "parameters": asdict(parameters),
         "flows": [int(n) for n in flows],
         "phase_margin_deg": {
             f"1/{r}": [round(float(m), 3) for m in loop.divided(r).phase_margin(flows)] for r in REGIONS

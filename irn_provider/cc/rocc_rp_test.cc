@@ -102,6 +102,37 @@ TEST(RoccRpTest, WhatCannotBeRightIsRefusedAndChangesNothing) {
   EXPECT_EQ(rp.rate(Time::zero() + 20_us), 40_Gbps);
 }
 
+// A copy says what was said: the rate stays, and what would have come later comes no earlier.
+TEST(RoccRpTest, ACopyChangesNothingButTheTimer) {
+  Bench once, twice;
+  for (Bench* b : {&once, &twice}) b->cnp(kNear, 4_Gbps, 0_us);
+  twice.cnp(kNear, 4_Gbps, 0_us);
+  for (Duration t = 0_us; t < 400_us; t += 1_us) ASSERT_EQ(once.rate(t), twice.rate(t)) << to_string(t);
+  twice.cnp(kNear, 4_Gbps, 401_us);
+  twice.cnp(kNear, 4_Gbps, 403_us);
+  EXPECT_EQ(twice.rate(418_us + 80_us - kTick), 4_Gbps);
+  EXPECT_EQ(twice.rate(418_us + 80_us), 8_Gbps) << "one period after the later one";
+}
+
+// Of two CNPs of one point that change places the older one is in force until the next: one period T.
+TEST(RoccRpTest, AnOldRateThatComesLateHoldsUntilTheNextOne) {
+  Bench b;
+  b.cnp(kNear, 4_Gbps, 40_us);
+  b.cnp(kNear, 5_Gbps, 41_us);
+  EXPECT_EQ(b.rate(60_us), 5_Gbps);
+  b.cnp(kNear, 4'200_Mbps, 80_us);
+  EXPECT_EQ(b.rate(100_us), 4'200_Mbps);
+}
+
+// A lost CNP: the present rate holds for two periods, so that a single one doubles nothing.
+TEST(RoccRpTest, OneLostCnpDoublesNoRate) {
+  Bench b;
+  for (int period = 0; period < 20; ++period) {
+    if (period % 2 == 0) b.cnp(kNear, 4_Gbps, 40_us * period);
+    EXPECT_EQ(b.rate(40_us * period + 39_us), 4_Gbps) << period;
+  }
+}
+
 TEST(RoccRpTest, StartForgetsEverything) {
   Bench b;
   b.cnp(kNear, 1_Gbps, 0_us);

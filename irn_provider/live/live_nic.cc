@@ -57,6 +57,9 @@ LiveNic::LiveNic(const lockstep::Segment& segment, std::uint32_t host, std::uint
       earlier_(slot_.counters) {
   const std::uint32_t first = segment.first_frame(vf);
   for (std::uint32_t i = segment.header().frames_per_vf; i-- > 0;) free_frames_.push_back(first + i);
+  if (host_.nic.cc.kind == CcKind::kRocc)
+    for (const lockstep::HostEntry& each : segment.hosts())
+      nodes_by_ipv4_.emplace(each.ipv4, NodeId{each.node});
 }
 
 void LiveNic::advance(Time t) {
@@ -135,6 +138,8 @@ PacketRef LiveNic::parse(const FrameDescriptor& descriptor) {
     const auto cnp = RoccCnp::parse(bytes);
     if (!cnp) return bad_frame(descriptor, FrameError::kNotRoce);
     put_fair_rate(*packet, {cnp->cp, cnp->rate, cnp->destination, cnp->dest});
+    const auto destination = nodes_by_ipv4_.find(cnp->destination);
+    packet->src = destination != nodes_by_ipv4_.end() ? destination->second : kNoNode;
     packet->tc = Tc{host_.nic.cnp_tc};
     return packet;
   }

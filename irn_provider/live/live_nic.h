@@ -4,6 +4,7 @@
 #pragma once
 
 #include <deque>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -73,7 +74,8 @@ class LiveNic {
   LiveTrace trace_;
   Nic nic_;
   NicPort port_;
-  NicCounters edge_counters_;  // of frames that never became packets
+  NicCounters edge_counters_;                                // of frames that never became packets
+  std::unordered_map<std::uint32_t, NodeId> nodes_by_ipv4_;  // looked up, never walked
   const NicCounters earlier_;  // of programs that had this VF before: a NIC's counters outlive them
 };
 

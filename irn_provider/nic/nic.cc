@@ -88,7 +88,7 @@ void Nic::Impl::accept(const Packet& packet, Time now) {
 // Seed 000, 3.3.3: "correctly match the feedback message to the relevant" flow.
 void Nic::Impl::on_fair_rate(Packet& packet, Time now) {
   const FairRateFeedback f = fair_rate_of(packet);
-  const auto found = flows.find(flow_key(f.destination, f.dest));
+  const auto found = flows.find(flow_key(packet.src, f.dest));
   if (config.cc.kind == CcKind::kRocc && found == flows.end()) {
     ++counters.rp_fair_rates_unknown_flow;
     return drop(packet, NicDropReason::kFairRateOfNoFlow, now);

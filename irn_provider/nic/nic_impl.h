@@ -17,8 +17,9 @@
 
 namespace rocelab {
 
-inline std::uint64_t flow_key(std::uint32_t destination, Qpn dest) {
-  return std::uint64_t{destination} << 24 | dest.value;
+// What RoCC's feedback names a flow by: its destination host and QPN, which one queue pair here sends to.
+inline std::uint64_t flow_key(NodeId destination, Qpn dest) {
+  return (std::uint64_t{destination.value} + 1) << 24 | dest.value;  // 0: no flow
 }
 
 struct Nic::Impl {

@@ -104,11 +104,8 @@ void Nic::Impl::note_peer(std::uint32_t slot) {
   key = 0;
   if (!qps[slot]) return;
   const QpAttr& attr = qps[slot]->attr();
-  if (attr.state < QpState::kRtr || attr.state == QpState::kErr || !attr.path.is_ipv4()) return;
-  const auto& gid = attr.path.dst_gid;
-  const std::uint32_t ipv4 =
-      std::uint32_t{gid[12]} << 24 | std::uint32_t{gid[13]} << 16 | std::uint32_t{gid[14]} << 8 | gid[15];
-  key = flow_key(ipv4, attr.dest_qpn);
+  if (attr.state < QpState::kRtr || attr.state == QpState::kErr) return;
+  key = flow_key(attr.path.dst_node, attr.dest_qpn);
   flows[key] = slot;
 }
 

@@ -231,7 +231,7 @@ class NicScript {
     PacketRef p = s.pool.make();
     FairRateFeedback f{kCpNetwork + (how & 3), 10 + word(), 0x01010101, peer.qps[qp]};
     if ((how & 4) != 0) f.cp = word() << 16 | word(), f.rate = word() << 16 | word();
-    if ((how & 8) != 0) f.destination = word(), f.dest = Qpn{word()};
+    if ((how & 8) != 0) f.dest = Qpn{word()}, p->src = NodeId{static_cast<std::uint16_t>(word())};
     put_fair_rate(*p, f);
     deliver(s, std::move(p));
   }

@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <cstring>
+#include <span>
 #include <stdexcept>
 #include <string>
 
 #include "base/check.h"
+#include "base/wire/bytes.h"
+#include "lockstep/host_identity.h"
 
 namespace rocelab {
 
@@ -52,8 +55,11 @@ Fabric::Fabric(lockstep::Segment& segment, lockstep::Coordinator& coordinator)
     nodes_.back()->next_sample = sample_interval_ > Duration() ? Time::zero() : Time::never();
   }
   for (std::uint32_t i = 0; i < segment.ports().size(); ++i) add_port(i);
-  for (const lockstep::HostEntry& host : segment.hosts())
+  for (const lockstep::HostEntry& host : segment.hosts()) {
     nodes_by_ipv4_.emplace(host.ipv4, NodeId{host.node});
+    const Gid gid = lockstep::gid_of(host, 0);
+    nodes_by_interface_.emplace(wire::load64(std::as_bytes(std::span(gid)), 8), NodeId{host.node});
+  }
 }
 
 Fabric::~Fabric() = default;

@@ -128,6 +128,7 @@ class Fabric {
   void write_shim(Packet& packet);
   void write_cnp(Port& port, Packet& packet);
   void lose(Port& port, const Packet& packet, Time when);
+  NodeId destination_of(const FrameView& view) const;  // kNoNode: of no host of the run
   bool belongs_to_run(const Packet& packet) const;
   bool wait_again(bool last_try);
   void capture(Port& port, Time time, const Packet& packet, PcapngDirection direction);
@@ -142,7 +143,8 @@ class Fabric {
   std::vector<std::unique_ptr<Node>> nodes_;
   std::deque<Port> ports_;  // a deque: ports do not move
   WinnerTree arrivals_;     // per port: due time of the next frame that comes in there
-  std::unordered_map<std::uint32_t, NodeId> nodes_by_ipv4_;  // looked up, never walked
+  std::unordered_map<std::uint32_t, NodeId> nodes_by_ipv4_;       // looked up, never walked
+  std::unordered_map<std::uint64_t, NodeId> nodes_by_interface_;  // by the identifier of GID 0
   std::vector<std::uint32_t> ended_;  // VFs without a process, some of whose frames are still away
   std::vector<Passing> pass_;
   std::size_t pending_ = 0;

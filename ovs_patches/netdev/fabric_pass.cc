@@ -65,8 +65,7 @@ void Fabric::arrive_from_host(std::uint32_t index, HostLink::Arrival& a) {
   packet->roce.ack_req = a.view->ack_req;
   packet->flow = a.view->dest.value;
   packet->src = NodeId{segment_.hosts()[port.entry.peer_host].node};
-  const auto destination = nodes_by_ipv4_.find(a.view->dst_ipv4);
-  packet->dst = destination != nodes_by_ipv4_.end() ? destination->second : kNoNode;
+  packet->dst = destination_of(*a.view);
   if (!port.in.cross(*packet, bytes_of(*packet))) return lose(port, *packet, a.due);
   hand_over(index, std::move(packet), a.view);
 }
@@ -148,6 +147,16 @@ void Fabric::replace(Passing& passing, std::span<const std::byte> bytes) {
 bool Fabric::belongs_to_run(const Packet& packet) const {
   const auto view = view_frame(bytes_of(packet));
   return view && nodes_by_ipv4_.contains(view->dst_ipv4);
+}
+
+// Hosts have an IPv4 address and a link-local IPv6 one.
+NodeId Fabric::destination_of(const FrameView& view) const {
+  if (view.dst_interface != 0) {
+    const auto found = nodes_by_interface_.find(view.dst_interface);
+    return found != nodes_by_interface_.end() ? found->second : kNoNode;
+  }
+  const auto found = nodes_by_ipv4_.find(view.dst_ipv4);
+  return found != nodes_by_ipv4_.end() ? found->second : kNoNode;
 }
 
 bool Fabric::wait_again(bool last_try) {

@@ -372,6 +372,27 @@ TEST(FabricRoccTest, ACnpReachesTheSourceAsAnIcmpFrameThroughTheSwitchesBetween)
   EXPECT_EQ(w.away(), 0u) << "the frames of CNPs are back";
 }
 
+// 3.3.3: a flow is known by its destination host and QPN, whichever addresses its frames have.
+TEST(FabricRoccTest, FlowsOverIpv6AreToldAsWell) {
+  TestWorld w(rocc_plan({.hosts_each = 3, .frames_per_vf = 2048}));
+  for (const std::uint32_t h : {0u, 1u}) {
+    w.vf(h).link_local = h == 0;
+    for (int i = 0; i < 600; ++i) w.vf(h).send(at(0_us), w.host(2));
+  }
+  w.run();
+  EXPECT_EQ(w.vf(2).data().size(), 1200u);
+  for (const std::uint32_t h : {0u, 1u}) {
+    const std::vector<RoccCnp> cnps = w.vf(h).cnps();
+    ASSERT_FALSE(cnps.empty()) << "h" << h + 1;
+    for (const RoccCnp& cnp : cnps) {
+      EXPECT_EQ(cnp.source, w.host(h).ipv4);
+      EXPECT_EQ(cnp.destination, w.host(2).ipv4);
+      EXPECT_EQ(cnp.dest, Qpn{lockstep::kFirstQpn});
+    }
+  }
+  EXPECT_EQ(w.away(), 0u);
+}
+
 TEST(FabricRoccTest, EveryVfOfAHostGetsItsCopy) {
   TestWorld w(rocc_plan({.hosts_each = 4, .vfs = 2, .frames_per_vf = 2048}));
   for (const std::uint32_t h : {1u, 2u})

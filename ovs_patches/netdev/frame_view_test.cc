@@ -45,6 +45,7 @@ TEST(FrameViewTest, ReadsWhatTheCodecWrites) {
         EXPECT_TRUE(view->ack_req);
         EXPECT_EQ(view->payload_length, length);
         EXPECT_EQ(view->dst_ipv4, ipv4 ? 0x0a000002u : 0u);
+        EXPECT_EQ(view->dst_interface, ipv4 ? 0u : 2u);
       }
 }
 

@@ -12,6 +12,7 @@
 
 #include "base/wire/frame.h"
 #include "base/wire/rocc_cnp.h"
+#include "lockstep/host_identity.h"
 #include "lockstep/segment.h"
 
 namespace rocelab {
@@ -89,7 +90,8 @@ class FakeVf {
     return only;
   }
   std::uint64_t data_received() const { return data_received_; }
-  bool keep = false;  // frames are not given back
+  bool keep = false;        // frames are not given back
+  bool link_local = false;  // sends over IPv6, from GID 0 to GID 0
 
  private:
   struct Work {
@@ -121,8 +123,9 @@ class FakeVf {
     FrameAddress address;
     address.dst_mac = w.to->mac;
     address.src_mac = host().mac;
-    address.src_gid = ipv4_mapped(octets(host().ipv4));
-    address.dst_gid = ipv4_mapped(octets(w.to->ipv4));
+    address.src_gid = lockstep::gid_of(host(), link_local ? 0 : 1);
+    address.dst_gid = lockstep::gid_of(*w.to, link_local ? 0 : 1);
+    address.is_ipv4 = !link_local;
     address.dscp = host().nic.roce_dscp;
     address.ecn = Ecn::kEct0;
     RoceHeaders roce;
@@ -151,10 +154,6 @@ class FakeVf {
       if (!keep) returns_.push(d->frame);
       rx_.pop();
     }
-  }
-  static Ipv4Address octets(std::uint32_t ip) {
-    return {static_cast<std::uint8_t>(ip >> 24), static_cast<std::uint8_t>(ip >> 16),
-            static_cast<std::uint8_t>(ip >> 8), static_cast<std::uint8_t>(ip)};
   }
 
   lockstep::Segment& segment_;

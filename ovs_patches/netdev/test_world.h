@@ -79,6 +79,9 @@ class TestWorld {
   std::uint32_t route(std::uint32_t in, std::span<const std::byte> bytes) {
     const auto view = view_frame(bytes);
     const lockstep::HostEntry* to = view ? segment->find_host_by_ipv4(view->dst_ipv4) : nullptr;
+    if (view && view->dst_interface != 0)
+      for (const lockstep::HostEntry& host : segment->hosts())
+        if (std::ranges::equal(std::as_bytes(std::span(host.mac)), bytes.first(host.mac.size()))) to = &host;
     if (to == nullptr) return lockstep::kNoSlot;
     const std::uint32_t here = segment->ports()[in].switch_index,
                         there = segment->ports()[to->port].switch_index;

@@ -41,11 +41,13 @@ inline std::unique_ptr<StarNet> expect_lone_flow_at_line_rate(const NicConfig& n
   return with;
 }
 
-// A CNP of RoCC at a host's NIC, whoever brought it there.
+// A CNP of RoCC at a host's NIC, whoever brought it there. The edge knows the flow's destination by its
+// address.
 inline void inject(StarNet& net, std::size_t host, const FairRateFeedback& feedback) {
   PacketPool pool;
   PacketRef packet = pool.make();
   put_fair_rate(*packet, feedback);
+  packet->src = NodeId{static_cast<std::uint16_t>(feedback.destination - StarNet::address_of(0))};
   net.host(host).nic.on_packet(std::move(packet), net.now());
 }
 

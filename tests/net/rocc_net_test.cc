@@ -1,5 +1,8 @@
 // RoCC end to end: the switch's queue makes a fair rate, its CNPs find the flow at the source's NIC, which
 // slows down. Source: seed 000, chapter 3.
+#include <array>
+#include <functional>
+
 #include "tests/net/cc_scene.h"
 
 namespace rocelab {
@@ -105,6 +108,74 @@ TEST(RoccNetTest, IrnWithRoccLosesNothingOnceItsFirstBurstIsOver) {
   EXPECT_GT(net.counters(0).rp_fair_rates_handled, 50u);
 }
 
+// What happens to CNPs on their last link. `held`: of the same receiver, for later.
+struct Mishap {
+  using Deliver = std::function<void(PacketRef)>;
+  const char* what;
+  void (*act)(PacketRef cnp, const Deliver& deliver, PacketRef& held, int number, PacketPool& pool);
+};
+void nothing(PacketRef cnp, const Mishap::Deliver& deliver, PacketRef&, int, PacketPool&) {
+  deliver(std::move(cnp));
+}
+void lose_a_third(PacketRef cnp, const Mishap::Deliver& deliver, PacketRef&, int number, PacketPool&) {
+  if (number % 3 != 0) deliver(std::move(cnp));
+}
+void duplicate(PacketRef cnp, const Mishap::Deliver& deliver, PacketRef&, int, PacketPool& pool) {
+  deliver(pool.clone(*cnp));
+  deliver(std::move(cnp));
+}
+void swap_pairs(PacketRef cnp, const Mishap::Deliver& deliver, PacketRef& held, int, PacketPool&) {
+  if (!held) return static_cast<void>(held = std::move(cnp));
+  deliver(std::move(cnp));
+  deliver(std::move(held));
+}
+
+struct Outcome {
+  Time first = Time::never(), last = Time::zero();  // completions of four flows of 10 MB
+  NicCounters nics;
+  std::uint64_t delivered = 0, drops = 0;
+};
+
+Outcome incast_with(const Mishap& mishap) {
+  Outcome outcome;
+  PacketPool copies;
+  StarNet net(5, nic_config(), switch_config());
+  std::array<PacketRef, 4> held;
+  int number = 0;
+  net.on_feedback = [&](PacketRef cnp, const Mishap::Deliver& deliver) {
+    PacketRef& later = held.at(cnp->dst.value);
+    mishap.act(std::move(cnp), deliver, later, number++, copies);
+  };
+  net.on_delivery = [&](std::size_t, const Packet& packet, Time) {
+    outcome.delivered += packet.kind == PacketKind::kFairRate;
+  };
+  post_incast(net, 4, 10'000'000);
+  net.run();
+  for (std::size_t f = 0; f < 4; ++f) {
+    outcome.nics = outcome.nics + net.counters(f);
+    outcome.first = std::min(outcome.first, net.flow(f).completed);
+    outcome.last = std::max(outcome.last, net.flow(f).completed);
+  }
+  outcome.drops = net.port(4).drops;
+  return outcome;
+}
+
+// Nothing is dropped or stuck, the link stays busy and the flows stay equal.
+TEST(RoccNetTest, LostDoubledAndReorderedFeedbackIsHarmless) {
+  const Outcome undisturbed = incast_with({"nothing", nothing});
+  for (const Mishap& mishap : {Mishap{"a third is lost", lose_a_third}, Mishap{"each comes twice", duplicate},
+                               Mishap{"pairs change places", swap_pairs}}) {
+    SCOPED_TRACE(mishap.what);
+    const Outcome o = incast_with(mishap);
+    EXPECT_GT(o.delivered, 100u);
+    EXPECT_EQ(o.nics.rp_fair_rates_handled, o.delivered);
+    EXPECT_EQ(o.nics.rp_fair_rates_refused + o.nics.rp_fair_rates_unknown_flow, 0u);
+    EXPECT_EQ(o.drops, 0u);
+    EXPECT_LT((o.last - o.first).seconds(), 0.1 * o.last.seconds()) << "equal flows end together";
+    EXPECT_LT(o.last.seconds(), 1.1 * undisturbed.last.seconds()) << "the link stays busy";
+  }
+}
+
 struct Forgery {
   const char* what;
   FairRateFeedback feedback;
@@ -157,6 +228,22 @@ TEST(NicFairRateTest, AQueuePairThatIsGoneIsNoFlowAndItsSuccessorIsOne) {
   ASSERT_TRUE(nic.destroy_qp(net.flow(flow).qp));
   inject(net, 0, feedback);
   EXPECT_EQ(net.counters(0).rp_fair_rates_unknown_flow, 2u);
+}
+
+// Hosts have an address of either family, and a CNP names the destination host.
+TEST(NicFairRateTest, AFlowOverIpv6IsFoundByItsDestinationHost) {
+  StarNet net(2, nic_config(), switch_config());
+  const std::size_t flow = net.connect(0, 1);
+  Nic& nic = net.host(0).nic;
+  QpAttr attr = *nic.query_qp(net.flow(flow).qp);
+  attr.path.src_gid = {0xfe, 0x80, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0xff, 0xfe, 0, 0, 1};
+  attr.path.dst_gid = {0xfe, 0x80, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0xff, 0xfe, 0, 0, 2};
+  for (const QpState state : {QpState::kReset, QpState::kInit, QpState::kRtr, QpState::kRts}) {
+    attr.state = state;
+    ASSERT_TRUE(nic.modify_qp(net.flow(flow).qp, attr, net.now()));
+  }
+  inject(net, 0, {kCpNetwork + 1, 10, StarNet::address_of(1), net.flow(flow).peer});
+  EXPECT_EQ(net.counters(0).rp_fair_rates_handled, 1u);
 }
 
 TEST(NicFairRateTest, WithoutRoccFeedbackIsRefused) {

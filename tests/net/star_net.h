@@ -90,8 +90,14 @@ class StarNet {
       for (std::size_t h = 0; h < hosts_.size(); ++h) run_host(h, limit);
       switch_->run_until(limit, [&](PortId p, PacketRef packet, Time, Time due) {
         if (packet->kind == PacketKind::kFairRate) packet->roce.compare = address_of(packet->src.value);
-        if (on_delivery) on_delivery(p.value, *packet, due);
-        hosts_[p.value]->port.deliver(std::move(packet), due);
+        const auto deliver = [&](PacketRef arriving) {
+          if (on_delivery) on_delivery(p.value, *arriving, due);
+          hosts_[p.value]->port.deliver(std::move(arriving), due);
+        };
+        if (on_feedback && packet->kind == PacketKind::kFairRate)
+          on_feedback(std::move(packet), deliver);
+        else
+          deliver(std::move(packet));
       });
       now_ = limit;
     }
@@ -104,6 +110,8 @@ class StarNet {
     EXPECT_TRUE(next_event().is_never()) << "still busy after " << to_string(patience);
   }
   std::function<void(std::size_t port, const Packet&, Time due)> on_delivery;  // of each frame to a host
+  // What becomes of a CNP on its last link: it, others, or none may be delivered in its place.
+  std::function<void(PacketRef cnp, const std::function<void(PacketRef)>& deliver)> on_feedback;
 
  private:
   static constexpr std::uint64_t kMemory = std::uint64_t{1} << 32;

@@ -8,9 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from rocelab.des.engine import DesEngine
 from rocelab.errors import UsageError
 from rocelab.paper import rocc
 from rocelab.paper import rocc_traces as traces
+from rocelab.scenario import plan_of, read_scenario
 
 
 def test_every_number_has_an_experiment_and_every_scenario_one() -> None:
@@ -19,7 +21,7 @@ def test_every_number_has_an_experiment_and_every_scenario_one() -> None:
     assert {r["experiment"] for r in rows} == set(rocc.EXPERIMENTS)
     assert all(r["source"].startswith("thesis ") and "page" in r["source"] for r in rows)
     assert len({(r["experiment"], r["case"], r["quantity"]) for r in rows}) == len(rows)
-    assert {f.stem for f in rocc.SCENARIOS.glob("*.toml")} - {"base"} == set(rocc.EXPERIMENTS)
+    assert {f.stem for f in rocc.SCENARIOS.glob("*.toml")} - {"base", "recovery"} == set(rocc.EXPERIMENTS)
 
 
 def row(quantity: str, paper: float, ours: float | None) -> rocc.Row:
@@ -65,6 +67,20 @@ def test_settled_rates_and_queues_are_the_papers(tmp_path: Path) -> None:
             assert notes["drops"] == 0 and notes["cnps"] == notes["cnps_taken"] > 0, name
     page = (tmp_path / "report.html").read_text()
     assert page.count("<svg") == 5 and "figure 3.9a" in page
+
+
+def test_fast_recovery_must_not_be_faster_than_feedback() -> None:
+    """scenarios/rocc/recovery.toml: no paper has a number for its period (docs/paper-rocc.md)."""
+    scenario = read_scenario(rocc.SCENARIOS / "recovery.toml", ())
+    queues = []
+    for label in scenario.labels[:3]:
+        outcome = DesEngine().execute(plan_of(scenario, label, 1))
+        assert outcome.error is None
+        ten = traces.spans(outcome, 1e-3)[0]
+        assert ten.flows == 10
+        queues.append(traces.steady(traces.point_of(outcome, traces.bottleneck(outcome)), ten).queue_kb)
+    assert queues[0] < 130, "half of T"
+    assert queues[1:] == pytest.approx([150, 150], rel=0.02), "T and 2 T"
 
 
 def test_unknown_experiments_are_named() -> None:

@@ -1,11 +1,10 @@
 // SharedBuffer: who may still store a frame. It knows bytes, not frames: every frame is charged once to its
 // (ingress port, class), however many outputs it has, and given back when its last copy has left.
 //  - Lossless class: up to xoff (the reserve), then up to its share of the pool, then into headroom; a frame
-//  that exceeds headroom is refused. Headroom in use
-//    means XOFF. On the way down headroom empties first; XON is (xoff - xon) below the level where headroom
-//    begins.
+//    that exceeds headroom is refused. Headroom in use means XOFF. On the way down headroom empties first;
+//    XON is (xoff - xon) below the level where headroom begins.
 //  - Lossy class: refused by its egress queue's length (static, or alpha * free pool; with alpha 0 the pool
-//  is the lossless classes' own), or with input_buffered by what lossy frames of its input port hold.
+//    is the lossless classes' own), or with input_buffered by what lossy frames of its input port hold.
 // The pool follows Choudhury and Hahne, "Dynamic queue length thresholds for shared-memory packet switches"
 // (1998); without one all thresholds are static.
 #pragma once
@@ -29,22 +28,15 @@ class SharedBuffer {
   // Charge a frame, or refuse it and change nothing.
   bool admit_lossless(PortId in, Tc tc, Bytes frame) {
     Ingress& at = ingress_of(in, tc);
-    const Bytes over = frame - std::clamp(threshold(at) - level(at), 0_B, frame);
+    const Bytes over = over_threshold(at, frame);
     if (at.in_headroom + over > at.limits.headroom) return false;
-    const Bytes shared_before = shared_part(at);
-    at.hold(frame);
-    at.in_headroom += over;
-    pool_used_ += shared_part(at) - shared_before;
+    charge(at, frame, over);
     return true;
   }
   // A frame that has its place already (Escape's tokens reserve them): never refused.
   void charge_reserved(PortId in, Tc tc, Bytes frame) {
     Ingress& at = ingress_of(in, tc);
-    const Bytes over = frame - std::clamp(threshold(at) - level(at), 0_B, frame);
-    const Bytes shared_before = shared_part(at);
-    at.hold(frame);
-    at.in_headroom += over;
-    pool_used_ += shared_part(at) - shared_before;
+    charge(at, frame, over_threshold(at, frame));
   }
   // Lossy frames are asked for first, then charged once if at least one copy is queued.
   bool egress_takes(Bytes queue, Bytes frame) const {
@@ -110,6 +102,16 @@ class SharedBuffer {
     if (pool_ == 0_B) return at.limits.xoff;
     const Bytes free = pool_ - pool_used_;
     return at.limits.xoff + std::min(scaled(free, alpha_lossless_), shared_part(at) + free);
+  }
+  // The part of a frame that would lie in headroom.
+  Bytes over_threshold(const Ingress& at, Bytes frame) const {
+    return frame - std::clamp(threshold(at) - level(at), 0_B, frame);
+  }
+  void charge(Ingress& at, Bytes frame, Bytes over) {
+    const Bytes shared_before = shared_part(at);
+    at.hold(frame);
+    at.in_headroom += over;
+    pool_used_ += shared_part(at) - shared_before;
   }
   Ingress& ingress_of(PortId in, Tc tc) { return ingress_[in.value * kTrafficClasses + tc.value]; }
   const Ingress& ingress_of(PortId in, Tc tc) const {

@@ -26,39 +26,41 @@ enum class SwitchDropReason : std::uint8_t {
   kForged = 6,       // feedback that only switches make, from a host
 };
 
-// clang-format off: blocks of names, and their layout is not stable under the formatter
-// Blocks of names, whose layout is not stable under the formatter.
+// One name per line: the formatter would fill lines.
 // clang-format off
-#define ROCELAB_SWITCH_PORT_COUNTERS(X)                                                    \
-  X(rx_frames)                                                                             \
-  X(rx_bytes)                                                                              \
-  X(tx_frames)                                                                             \
-  X(tx_bytes)                                                                              \
-  X(replicated_frames)                                                                     \
-  X(replicated_bytes) /* copies beyond the first, of frames with several outputs */        \
-  X(drops)                                                                                 \
-  X(dropped_bytes)                                                                         \
-  X(drops_egress_limit)                                                                    \
-  X(drops_input_buffer)                                                                    \
-  X(drops_headroom) X(drops_oversize) X(drops_no_route) X(drops_no_copy)                   \
-      X(data_drops)                   /* of the drops: RoCE or IRN packets with payload */ \
-      X(lossless_drops)               /* of the drops: frames of a lossless class */       \
-      X(ecn_marked) X(rx_pfc_ignored) /* PFC frames received while PFC is disabled */       \
-      X(drops_forged)                 /* feedback that only switches make, from a host */    \
-      X(rocc_cnps)                    /* RoCC: CNPs that this port's congestion points made */                            \
-      X(escape_tokens_sent)    /* Escape: ETFs, own and passed on */                         \
-      X(escape_tokens_ignored) /* received with an empty pool, or for a flow that is not here */ \
-      X(escaped_frames)        /* taken out of this port's queues by tokens */
+#define ROCELAB_SWITCH_PORT_COUNTERS(X)                                                     \
+  X(rx_frames)                                                                              \
+  X(rx_bytes)                                                                               \
+  X(tx_frames)                                                                              \
+  X(tx_bytes)                                                                               \
+  X(replicated_frames)                                                                      \
+  X(replicated_bytes) /* copies beyond the first, of frames with several outputs */         \
+  X(drops)                                                                                  \
+  X(dropped_bytes)                                                                          \
+  X(drops_egress_limit)                                                                     \
+  X(drops_input_buffer)                                                                     \
+  X(drops_headroom)                                                                         \
+  X(drops_oversize)                                                                         \
+  X(drops_no_route)                                                                         \
+  X(drops_no_copy)                                                                          \
+  X(data_drops) /* of the drops: RoCE or IRN packets with payload */                        \
+  X(lossless_drops) /* of the drops: frames of a lossless class */                          \
+  X(ecn_marked)                                                                             \
+  X(rx_pfc_ignored) /* PFC frames received while PFC is disabled */                         \
+  X(drops_forged) /* feedback that only switches make, from a host */                       \
+  X(rocc_cnps) /* RoCC: CNPs that this port's congestion points made */                     \
+  X(escape_tokens_sent) /* Escape: ETFs, own and passed on */                               \
+  X(escape_tokens_ignored) /* received with an empty pool, or of a flow that is not here */ \
+  X(escaped_frames) /* taken out of this port's queues by tokens */
 
 #define ROCELAB_SWITCH_CLASS_COUNTERS(X)                                              \
   X(xoff_sent) /* PFC frames that paused the class at the peer, refreshes included */ \
   X(xon_sent)                                                                         \
   X(xoff_received)                                                                    \
   X(xon_received)                                                                     \
-  X(paused_ps)          /* time in which this port might not send the class */        \
-  X(queue_peak_bytes)   /* egress queue */                                            \
+  X(paused_ps) /* time in which this port might not send the class */                 \
+  X(queue_peak_bytes) /* egress queue */                                              \
   X(ingress_peak_bytes) /* frames from this ingress port that wait anywhere */
-// clang-format on
 // clang-format on
 
 struct SwitchPortCounters {
@@ -80,7 +82,6 @@ static_assert(sizeof(SwitchPortCounters) == kSwitchPortCounterCount * sizeof(std
 
 // "rx_frames", ..., "xoff_sent_prio0", ...: in the order of the struct.
 // clang-format off
-// clang-format off
 inline constexpr std::array<const char*, kSwitchPortCounterCount> kSwitchPortCounterNames = {
 #define X(name) #name,
     ROCELAB_SWITCH_PORT_COUNTERS(X)
@@ -91,7 +92,6 @@ inline constexpr std::array<const char*, kSwitchPortCounterCount> kSwitchPortCou
         ROCELAB_SWITCH_CLASS_COUNTERS(X)
 #undef X
 };
-// clang-format on
 // clang-format on
 
 // All values in the order of the names.

@@ -28,7 +28,8 @@ enum class PeerKind : std::uint8_t { kHost, kSwitch };
 struct PortConfig {
   Rate rate = 40_Gbps;
   Duration delay = 2_us;            // propagation to the peer, one way
-  PeerKind peer = PeerKind::kHost;  // hosts may not send what only switches do (RoCC's feedback)
+  PeerKind peer = PeerKind::kHost;  // hosts may not send what only switches do (RoCC's feedback); Escape
+                                    // sends tokens to switches only
   RoccParams rocc{};                // of this port's congestion points, where RoccConfig has any
   std::uint32_t cp_address = 0;     // their IPv4 address, host order: the origin of their feedback
 };

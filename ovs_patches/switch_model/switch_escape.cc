@@ -10,6 +10,8 @@
 namespace rocelab {
 namespace {
 
+// A token goes up one switch at a time on the way of its flow; one that has come this far goes round in a
+// circle of flow tables. Its frame carries the number in one byte.
 constexpr std::uint8_t kMostHops = 200;
 
 // The frame is data again.

@@ -149,7 +149,7 @@ struct Switch::Impl {
   RedEcn ecn;
   std::vector<Port> ports;
   std::size_t port_count;  // ports.size()
-  WinnerTree timers;       // per port: pause expiry, PFC refresh or RoCC period
+  WinnerTree timers;       // per port: pause expiry, PFC refresh, RoCC period, Escape's trigger or reclaim
   std::vector<PortId> ready, taken;
   std::vector<Share> shares;
   std::vector<std::uint32_t> free_shares;

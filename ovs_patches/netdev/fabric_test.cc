@@ -4,8 +4,6 @@
 #include <signal.h>
 #include <sys/wait.h>
 
-#include <fstream>
-
 #include "ovs_patches/netdev/test_world.h"
 
 namespace rocelab {
@@ -26,12 +24,6 @@ std::vector<std::uint32_t> range(std::uint32_t first, std::uint32_t last) {
   for (std::uint32_t i = first; i <= last; ++i) list.push_back(i);
   return list;
 }
-std::string digests(TestWorld& w) {
-  std::string all;
-  for (std::size_t i = 0; i < w.fabric->switches(); ++i) all += to_hex(w.fabric->trace(i).digest()) + "\n";
-  return all;
-}
-
 TEST(FabricTest, OneFrameCrossesASwitchInExactlyTwoHops) {
   TestWorld w(TestPlan::make({}));
   w.vf(0).send(at(10_us), w.host(1));
@@ -82,8 +74,8 @@ TEST(FabricTest, ResultDoesNotDependOnTheOrderOfPolling) {
       for (int i = 0; i < 100; ++i) w.vf(h).send(at(0_us), w.host(i % 2 == 0 ? 0 : 8 - h));
     w.run();
     EXPECT_EQ(w.away(), 0u);
-    if (first.empty()) first = digests(w);
-    EXPECT_EQ(digests(w), first);
+    if (first.empty()) first = w.digests();
+    EXPECT_EQ(w.digests(), first);
   }
 }
 
@@ -104,7 +96,7 @@ TEST(FabricTest, LinksLoseByListAndLossesAreTraced) {
   TestWorld lossless(TestPlan::make({}));
   for (int i = 0; i < 5; ++i) lossless.vf(0).send(at(0_us), lossless.host(1));
   lossless.run();
-  EXPECT_NE(digests(w), digests(lossless));
+  EXPECT_NE(w.digests(), lossless.digests());
 }
 
 TEST(FabricTest, CorruptedFrameArrivesAndItsIcrcTells) {
@@ -164,8 +156,8 @@ TEST(FabricTest, DropsOfThePipelineAreTriedAgainAndChangeNothing) {
     for (std::uint32_t h = 1; h < 6; ++h)
       for (int i = 0; i < 50; ++i) w.vf(h).send(at(0_us), w.host(0));
     w.run();
-    if (first.empty()) first = digests(w);
-    EXPECT_EQ(digests(w), first) << "every " << swallow;
+    if (first.empty()) first = w.digests();
+    EXPECT_EQ(w.digests(), first) << "every " << swallow;
   }
 }
 
@@ -259,214 +251,11 @@ TEST(FabricTest, FramesOfADeadProcessComeHomeAndItsSlotIsFreed) {
   EXPECT_EQ(w.away(), 0u);
 }
 
-TEST(FabricTest, SavesDigestEventsSamplesAndCapture) {
-  const auto folder =
-      std::filesystem::temp_directory_path() / ("rocelab-fabric-save-" + std::to_string(getpid()));
-  std::filesystem::create_directories(folder);
-  lockstep::SegmentPlan plan = TestPlan::make({.hosts_each = 3});
-  plan.trace_dir = plan.pcap_dir = folder.string();
-  plan.sample_interval = 1_us;
-  TestWorld w(plan);
-  for (std::uint32_t h = 1; h < 3; ++h)
-    for (int i = 0; i < 20; ++i) w.vf(h).send(at(0_us), w.host(0));
-  w.run();
-  w.fabric->save();
-  std::ifstream digest(folder / "s1.digest");
-  std::string hex;
-  digest >> hex;
-  EXPECT_EQ(hex, to_hex(w.fabric->trace(0).digest()));
-
-  std::ifstream events(folder / "s1.events", std::ios::binary);
-  std::int64_t samples = 0;
-  std::uint64_t longest = 0;
-  for (TraceRecord r; events.read(reinterpret_cast<char*>(&r), sizeof r);) {
-    if (r.kind != TraceKind::kSample) continue;
-    ++samples;
-    EXPECT_EQ(r.time.ps() % (1_us).ps(), 0);
-    longest = std::max(longest, r.bytes);
-  }
-  EXPECT_GT(samples, 5);
-  EXPECT_GT(longest, 10'000u);
-  EXPECT_LE(longest, w.counters(0).queue_peak_bytes[3]);
-
-  w.fabric.reset();  // closes the capture
-  std::ifstream file(folder / "s1.pcapng", std::ios::binary);
-  const std::string text((std::istreambuf_iterator<char>(file)), {});
-  auto reader = PcapngReader::open(std::as_bytes(std::span(text)));
-  ASSERT_TRUE(reader.has_value());
-  std::int64_t frames = 0, last = 0;
-  while (const auto frame = reader->next()) {
-    ++frames;
-    EXPECT_GE(frame->picoseconds, last);
-    last = frame->picoseconds;
-  }
-  EXPECT_TRUE(reader->complete());
-  EXPECT_EQ(frames, 2 * 40);
-  EXPECT_EQ(reader->interfaces(), (std::vector<std::string>{"s1-eth1", "s1-eth2", "s1-eth3"}));
-  std::filesystem::remove_all(folder);
-}
-
-TEST(FabricTest, SamplingChangesNothing) {
-  std::string first;
-  for (const Duration interval : {Duration(), 700_ns, 10_us}) {
-    const auto folder =
-        std::filesystem::temp_directory_path() / ("rocelab-fabric-same-" + std::to_string(getpid()));
-    std::filesystem::create_directories(folder);
-    lockstep::SegmentPlan plan = TestPlan::make({.switches = 2, .hosts_each = 3});
-    plan.sample_interval = interval;
-    plan.trace_dir = interval > Duration() ? folder.string() : "";
-    TestWorld w(plan);
-    for (std::uint32_t h = 1; h < 6; ++h)
-      for (int i = 0; i < 100; ++i) w.vf(h).send(at(0_us), w.host(0));
-    w.run();
-    if (first.empty()) first = digests(w);
-    EXPECT_EQ(digests(w), first);
-    std::filesystem::remove_all(folder);
-  }
-}
-
 TEST(FabricTest, KeepsTheOrderOfALink) {
   TestWorld w(TestPlan::make({.switches = 2, .hosts_each = 2}));
   for (int i = 0; i < 300; ++i) w.vf(0).send(at(0_us), w.host(3));
   w.run();
   EXPECT_EQ(psns(w.vf(3).data()), range(1, 300));
-}
-
-// RoCC: CNPs leave as ICMP frames, through the pipeline of the switches on their way, to the flow's source.
-lockstep::SegmentPlan rocc_plan(const TestPlan::Shape& shape) {
-  lockstep::SegmentPlan plan = TestPlan::make(shape);
-  for (lockstep::SwitchEntry& entry : plan.switches) {
-    entry.config.rocc.enabled = true;
-    entry.config.ingress_buffer = 900_KB;
-  }
-  for (std::size_t p = 0; p < plan.ports.size(); ++p)
-    plan.ports[p].config.cp_address = kCpNetwork + static_cast<std::uint32_t>(p) + 1;
-  return plan;
-}
-
-TEST(FabricRoccTest, ACnpReachesTheSourceAsAnIcmpFrameThroughTheSwitchesBetween) {
-  // h1, h2 on s1; h3, h4 on s2; h5, h6 on s3. h1, h3 and h6 send to h5.
-  TestWorld w(rocc_plan({.switches = 3, .hosts_each = 2, .frames_per_vf = 2048}));
-  for (const std::uint32_t h : {0u, 2u, 5u})
-    for (int i = 0; i < 600; ++i) w.vf(h).send(at(0_us), w.host(4));
-  w.run();
-  const std::uint32_t bottleneck = w.host(4).port;
-  for (const std::uint32_t h : {0u, 2u, 5u}) {
-    const std::vector<RoccCnp> cnps = w.vf(h).cnps();
-    ASSERT_FALSE(cnps.empty()) << "h" << h + 1;
-    for (const RoccCnp& cnp : cnps) {
-      EXPECT_EQ(cnp.source, w.host(h).ipv4);
-      EXPECT_EQ(cnp.dst_mac, w.host(h).mac);
-      EXPECT_EQ(cnp.destination, w.host(4).ipv4);
-      EXPECT_EQ(cnp.dest, Qpn{lockstep::kFirstQpn});
-      EXPECT_EQ(cnp.dscp, 48);
-      EXPECT_GE(cnp.rate, 10u);
-      EXPECT_LT(cnp.rate, 4000u);
-      EXPECT_TRUE(is_cp_address(cnp.cp));
-    }
-    EXPECT_TRUE(
-        std::ranges::any_of(cnps, [&](const RoccCnp& c) { return c.cp == kCpNetwork + bottleneck + 1; }));
-  }
-  EXPECT_TRUE(w.vf(1).cnps().empty()) << "who sends nothing is told nothing";
-  EXPECT_EQ(w.vf(4).data().size(), 1800u);
-  EXPECT_EQ(w.away(), 0u) << "the frames of CNPs are back";
-}
-
-// 3.3.3: a flow is known by its destination host and QPN, whichever addresses its frames have.
-TEST(FabricRoccTest, FlowsOverIpv6AreToldAsWell) {
-  TestWorld w(rocc_plan({.hosts_each = 3, .frames_per_vf = 2048}));
-  for (const std::uint32_t h : {0u, 1u}) {
-    w.vf(h).link_local = h == 0;
-    for (int i = 0; i < 600; ++i) w.vf(h).send(at(0_us), w.host(2));
-  }
-  w.run();
-  EXPECT_EQ(w.vf(2).data().size(), 1200u);
-  for (const std::uint32_t h : {0u, 1u}) {
-    const std::vector<RoccCnp> cnps = w.vf(h).cnps();
-    ASSERT_FALSE(cnps.empty()) << "h" << h + 1;
-    for (const RoccCnp& cnp : cnps) {
-      EXPECT_EQ(cnp.source, w.host(h).ipv4);
-      EXPECT_EQ(cnp.destination, w.host(2).ipv4);
-      EXPECT_EQ(cnp.dest, Qpn{lockstep::kFirstQpn});
-    }
-  }
-  EXPECT_EQ(w.away(), 0u);
-}
-
-TEST(FabricRoccTest, EveryVfOfAHostGetsItsCopy) {
-  TestWorld w(rocc_plan({.hosts_each = 4, .vfs = 2, .frames_per_vf = 2048}));
-  for (const std::uint32_t h : {1u, 2u})
-    for (int i = 0; i < 600; ++i) w.vf(h).send(at(0_us), w.host(0));
-  w.run();
-  ASSERT_FALSE(w.vf(1, 0).cnps().empty());
-  EXPECT_EQ(w.vf(1, 0).cnps(), w.vf(1, 1).cnps());
-  EXPECT_EQ(w.away(), 0u);
-}
-
-TEST(FabricRoccTest, OrderOfPollingChangesNothing) {
-  std::string first;
-  for (const bool backwards : {false, true}) {
-    TestWorld w(rocc_plan({.switches = 2, .hosts_each = 3, .frames_per_vf = 2048}));
-    w.backwards = backwards;
-    for (const std::uint32_t h : {0u, 1u, 3u})
-      for (int i = 0; i < 300; ++i) w.vf(h).send(at(0_us), w.host(4));
-    w.run();
-    if (first.empty()) first = digests(w);
-    EXPECT_EQ(digests(w), first);
-  }
-}
-
-// A program that writes a CNP into its ring: the switch does not take it.
-TEST(FabricRoccTest, ACnpFromAHostIsDroppedAndCounted) {
-  TestWorld w(rocc_plan({.hosts_each = 3}));
-  const std::uint32_t frame = w.vf(0).take_frame();
-  RoccCnp forged;
-  forged.dst_mac = w.host(1).mac;
-  forged.cp = kCpNetwork + 3;
-  forged.source = w.host(1).ipv4;
-  forged.destination = w.host(2).ipv4;
-  forged.dest = Qpn{lockstep::kFirstQpn};
-  forged.rate = 10;
-  forged.write(w.segment->frame(frame).first<RoccCnp::kSize>());
-  w.vf(0).send(at(1_us), w.host(1));  // so that the window opens
-  w.vf(0).send_raw({.due_ps = at(5_us).ps(), .frame = frame, .length = RoccCnp::kSize});
-  w.run();
-  EXPECT_TRUE(w.vf(1).cnps().empty());
-  EXPECT_EQ(w.counters(w.host(0).port).drops_forged, 1u);
-  EXPECT_EQ(w.away(), 0u);
-}
-
-// Escape over three switches: many send to h6 on s3, so that the links towards it are paused one after the
-// other, and h1's frames for h3, behind them, escape. What arrives has a right ICRC: the shim went in and
-// out.
-TEST(FabricEscapeTest, FramesEscapeThroughALinkThatIsPausedAndArriveAsTheyWereSent) {
-  lockstep::SegmentPlan plan = TestPlan::make({.switches = 3, .hosts_each = 2, .frames_per_vf = 2048});
-  for (lockstep::SwitchEntry& entry : plan.switches) {
-    entry.config.escape.enabled = true;
-    entry.config.ingress_buffer = 90_KB;
-  }
-  TestWorld w(plan);
-  for (int i = 0; i < 500; ++i) {
-    w.vf(0).send(at(0_us), w.host(5));
-    w.vf(0).send(at(0_us), w.host(2));
-    w.vf(1).send(at(0_us), w.host(5));
-    w.vf(3).send(at(0_us), w.host(5));
-    w.vf(2).send(at(0_us), w.host(5));
-  }
-  w.run();
-  std::uint64_t escaped = 0, drops = 0, arrived = 0;
-  for (std::uint32_t p = 0; p < w.segment->ports().size(); ++p) {
-    escaped += w.counters(p).escaped_frames;
-    drops += w.counters(p).drops;
-  }
-  for (const std::uint32_t h : {2u, 5u})
-    for (const FakeVf::Received& r : w.vf(h).data()) {
-      EXPECT_TRUE(r.intact);
-      ++arrived;
-    }
-  EXPECT_GT(escaped, 0u);
-  EXPECT_EQ(arrived + drops, 2500u) << "these hosts do not obey PFC: what does not fit is dropped";
-  EXPECT_EQ(w.away(), 0u);
 }
 
 }  // namespace

@@ -56,6 +56,11 @@ class TestWorld {
     }
     fabric->collect();
   }
+  std::string digests() const {  // of all switches' traces, a line each
+    std::string all;
+    for (std::size_t i = 0; i < fabric->switches(); ++i) all += to_hex(fabric->trace(i).digest()) + "\n";
+    return all;
+  }
   // Frames that are not at home once nothing moves any more.
   std::uint32_t away() const {
     std::uint32_t sum = 0;

@@ -1,0 +1,44 @@
+// Escape through the fabric: the shim in the bytes of the frames.
+#include <gtest/gtest.h>
+
+#include "ovs_patches/netdev/fabric.h"
+#include "ovs_patches/netdev/test_world.h"
+
+namespace rocelab {
+namespace {
+
+// Escape over three switches: many send to h6 on s3, so that the links towards it are paused one after the
+// other, and h1's frames for h3, behind them, escape. What arrives has a right ICRC: the shim went in and
+// out.
+TEST(FabricEscapeTest, FramesEscapeThroughALinkThatIsPausedAndArriveAsTheyWereSent) {
+  lockstep::SegmentPlan plan = TestPlan::make({.switches = 3, .hosts_each = 2, .frames_per_vf = 2048});
+  for (lockstep::SwitchEntry& entry : plan.switches) {
+    entry.config.escape.enabled = true;
+    entry.config.ingress_buffer = 90_KB;
+  }
+  TestWorld w(plan);
+  for (int i = 0; i < 500; ++i) {
+    w.vf(0).send(at(0_us), w.host(5));
+    w.vf(0).send(at(0_us), w.host(2));
+    w.vf(1).send(at(0_us), w.host(5));
+    w.vf(3).send(at(0_us), w.host(5));
+    w.vf(2).send(at(0_us), w.host(5));
+  }
+  w.run();
+  std::uint64_t escaped = 0, drops = 0, arrived = 0;
+  for (std::uint32_t p = 0; p < w.segment->ports().size(); ++p) {
+    escaped += w.counters(p).escaped_frames;
+    drops += w.counters(p).drops;
+  }
+  for (const std::uint32_t h : {2u, 5u})
+    for (const FakeVf::Received& r : w.vf(h).data()) {
+      EXPECT_TRUE(r.intact);
+      ++arrived;
+    }
+  EXPECT_GT(escaped, 0u);
+  EXPECT_EQ(arrived + drops, 2500u) << "these hosts do not obey PFC: what does not fit is dropped";
+  EXPECT_EQ(w.away(), 0u);
+}
+
+}  // namespace
+}  // namespace rocelab

@@ -230,7 +230,7 @@ std::vector<std::string> ConfigSection::texts(std::string_view key,
   }
   std::string list;
   for (const std::string& t : result) list += (list.empty() ? "" : ", ") + quote(t);
-  if (!result.empty()) note(key, "[" + list + "]");
+  if (has(key) || !result.empty()) note(key, "[" + list + "]");
   return result;
 }
 

@@ -1,4 +1,6 @@
 // [switch], [nic], [irn], [timers] and [engine].
+#include <algorithm>
+
 #include "emu/runner/readers.h"
 #include "lockstep/segment.h"
 
@@ -56,9 +58,23 @@ void read_pfc(ConfigSection section, PfcConfig& pfc) {
   section.finish();
 }
 
+// Bits of EscapeFix.
+std::uint8_t read_fixes(ConfigSection& section) {
+  static const std::vector<std::string> kNames = {"pool", "order", "reclaim", "headroom"};
+  std::uint8_t fixes = 0;
+  for (const std::string& name : section.texts("fixes", kNames)) {
+    const auto found = std::ranges::find(kNames, name);
+    if (found == kNames.end())
+      section.fail_at("fixes",
+                      "names \"" + name + "\": it has \"pool\", \"order\", \"reclaim\" and \"headroom\"");
+    fixes = static_cast<std::uint8_t>(fixes | 1 << (found - kNames.begin()));
+  }
+  return fixes;
+}
+
 void read_escape(ConfigSection section, EscapeConfig& escape) {
   escape.enabled = section.boolean("enabled", escape.enabled);
-  escape.letter = section.choice("form", {"fixed", "letter"}, 0) == 1;
+  escape.fixes = read_fixes(section);
   escape.tokens = static_cast<std::uint16_t>(section.integer("tokens", escape.tokens, 1, 1024));
   if (!section.is_word("period", "2-link-delays", !section.has("period"))) {
     escape.period = section.duration("period", escape.period);

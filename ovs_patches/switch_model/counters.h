@@ -24,6 +24,7 @@ enum class SwitchDropReason : std::uint8_t {
   kNoRoute = 4,      // no output
   kNoCopy = 5,       // a copy for another output, and FrameOwner had no frame for it
   kForged = 6,       // feedback that only switches make, from a host
+  kEscapeQueue = 7,  // Escape: the dedicated queue's places are taken
 };
 
 // One name per line: the formatter would fill lines.
@@ -48,6 +49,7 @@ enum class SwitchDropReason : std::uint8_t {
   X(ecn_marked)                                                                             \
   X(rx_pfc_ignored) /* PFC frames received while PFC is disabled */                         \
   X(drops_forged) /* feedback that only switches make, from a host */                       \
+  X(drops_escape_queue) /* Escape: no place in the dedicated queue */                       \
   X(rocc_cnps) /* RoCC: CNPs that this port's congestion points made */                     \
   X(escape_tokens_sent) /* Escape: ETFs, own and passed on */                               \
   X(escape_tokens_ignored) /* received with an empty pool, or of a flow that is not here */ \

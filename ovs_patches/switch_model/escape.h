@@ -1,10 +1,7 @@
 // Escape: what one egress port keeps for it: its token pool and the flows that went through. Source: seed
 // 000, chapter 4, algorithm 3 and 4.3.1; the steps themselves are in switch_escape.cc. No clock, no frames.
 //
-// The algorithm as printed reclaims a token where the frame was extracted, which gave none, and lets the
-// frame reach the token's origin without its header, which gave one: pools run empty at origins and over
-// elsewhere. `letter` does that; the default form counts a transmission (event e3) only where a token
-// reserved the place. DEVIATIONS.md#escape.
+// What the printed algorithm lacks is in EscapeFix, a bit each; DEVIATIONS.md#escape.
 #pragma once
 
 #include <cstdint>
@@ -20,26 +17,27 @@ namespace rocelab {
 // T(p^E): places in the port's dedicated queue that no token has reserved.
 class EscapePool {
  public:
-  EscapePool(std::uint16_t tokens, Duration interval, bool letter)
-      : tokens_(tokens), size_(tokens), interval_(interval), letter_(letter) {}
+  // by_age: EscapeFix::kReclaim.
+  EscapePool(std::uint16_t tokens, Duration interval, bool by_age)
+      : tokens_(tokens), size_(tokens), interval_(interval), by_age_(by_age) {}
   std::uint32_t size() const { return size_; }
   void take(Time now) {  // precondition: size() > 0
     --size_;
-    if (!letter_) taken_.push_back(now);
+    if (by_age_) taken_.push_back(now);
     if (next_reclaim_.is_never()) next_reclaim_ = now + interval_;
   }
   // Nobody knows whose token comes back with a frame: the oldest stands for it. So as many stay on the books
   // as are away, and none of them is younger than one that is. The letter of line 31 has no bound.
   void give() {
-    if (!letter_ && taken_.empty()) return;
+    if (by_age_ && taken_.empty()) return;
     ++size_;
-    if (!letter_) taken_.pop_front();
+    if (by_age_) taken_.pop_front();
   }
   // 4.3.3, 5: tokens that are not used come back. To the letter one does when the size is what it was an
   // interval before, though another may have left meanwhile and be on its way; here each does when it is an
   // interval old.
   void reclaim(Time now) {
-    if (letter_) {
+    if (!by_age_) {
       if (size_ == seen_ && size_ < tokens_) ++size_;
       seen_ = size_;
       next_reclaim_ = size_ >= tokens_ ? Time::never() : now + interval_;
@@ -54,7 +52,7 @@ class EscapePool {
   std::uint32_t tokens_, size_;
   std::uint32_t seen_ = 0xffffffff;
   Duration interval_;
-  bool letter_;
+  bool by_age_;
   Ring<Time> taken_;  // when, of those that are away
   Time next_reclaim_ = Time::never();
 };

@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
+#include "base/rng.h"
+
 namespace rocelab {
 namespace {
 
@@ -12,19 +16,19 @@ SwitchFlow flow(int n, int in = 0) {
 Time at_us(std::int64_t us) { return Time::zero() + us * 1_us; }
 
 TEST(EscapeTest, APoolNeverHoldsMoreThanItsQueueHasPlaces) {
-  EscapePool pool(2, 100_us, false);
+  EscapePool pool(2, 100_us, true);
   pool.take(at_us(0));
   pool.take(at_us(0));
   EXPECT_EQ(pool.size(), 0u);
   for (int i = 0; i < 3; ++i) pool.give();
   EXPECT_EQ(pool.size(), 2u);
-  EscapePool letter(2, 100_us, true);
+  EscapePool letter(2, 100_us, false);
   letter.give();
   EXPECT_EQ(letter.size(), 3u) << "line 31 has no bound";
 }
 
 TEST(EscapeTest, ATokenThatWasNotUsedComesBackWhenItIsAnIntervalOld) {
-  EscapePool pool(3, 100_us, false);
+  EscapePool pool(3, 100_us, true);
   pool.take(at_us(0));
   pool.take(at_us(50));
   EXPECT_EQ(pool.next_reclaim(), at_us(100));
@@ -39,7 +43,7 @@ TEST(EscapeTest, ATokenThatWasNotUsedComesBackWhenItIsAnIntervalOld) {
 
 // 4.3.3, 5 to the letter: the size is what it was, since one came back and another left.
 TEST(EscapeTest, TheLetterReclaimsATokenThatIsOnItsWay) {
-  EscapePool letter(2, 100_us, true), fixed(2, 100_us, false);
+  EscapePool letter(2, 100_us, false), fixed(2, 100_us, true);
   for (EscapePool* pool : {&letter, &fixed}) {
     pool->take(at_us(10));
     pool->reclaim(at_us(100));
@@ -49,6 +53,33 @@ TEST(EscapeTest, TheLetterReclaimsATokenThatIsOnItsWay) {
   }
   EXPECT_EQ(letter.size(), 2u);
   EXPECT_EQ(fixed.size(), 1u);
+}
+
+// Tokens that come home do so within an interval; one of ten never does. A pool that sends one too many has
+// promised a place twice.
+TEST(EscapeTest, NoPlaceIsPromisedTwice) {
+  for (const bool by_age : {true, false}) {
+    Rng rng(7);
+    std::uint64_t twice = 0;
+    for (int round = 0; round < 50; ++round) {
+      const auto tokens = static_cast<std::uint16_t>(1 + rng.below(4));
+      EscapePool pool(tokens, 100_us, by_age);
+      std::multiset<Time> home;  // when those that are away come back
+      for (int us = 0; us < 5000; ++us) {
+        if (pool.next_reclaim() <= at_us(us)) pool.reclaim(at_us(us));
+        for (; !home.empty() && *home.begin() <= at_us(us); home.erase(home.begin())) pool.give();
+        if (pool.size() > 0 && rng.below(30) == 0) {
+          pool.take(at_us(us));
+          if (rng.below(10) != 0) home.insert(at_us(us + 1 + static_cast<int>(rng.below(98))));
+        }
+        twice += home.size() > tokens;
+        if (by_age) {
+          ASSERT_LE(pool.size() + home.size(), tokens) << "round " << round << ", " << us << " us";
+        }
+      }
+    }
+    EXPECT_EQ(twice > 0, !by_age);
+  }
 }
 
 TEST(EscapeTest, TheTableHasTheLastFlowsEachOnce) {

@@ -33,7 +33,7 @@ PfcThresholds thresholds_for(const SwitchConfig& config, const PortConfig& link)
     t.headroom = config.ingress_buffer - pfc.xoff;
   } else {
     t.headroom = headroom_for(link, config.max_frame, response_time_of(config, link));
-    if (config.escape.enabled && link.peer == PeerKind::kSwitch)
+    if (config.escape.enabled && config.escape.has(EscapeFix::kHeadroom) && link.peer == PeerKind::kSwitch)
       t.headroom += config.max_frame * config.escape.tokens;
   }
   t.xoff = pfc.xoff != kComputed ? pfc.xoff : config.ingress_buffer - t.headroom;

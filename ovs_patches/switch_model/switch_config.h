@@ -74,11 +74,23 @@ struct RoccConfig {
   RoccFlowTableParams table{};
 };
 
+// What algorithm 3 lacks, each by itself (FIX_* of tests/models/escape.pml; DEVIATIONS.md#escape). None: the
+// algorithm to the letter.
+enum class EscapeFix : std::uint8_t {
+  kPool = 1 << 0,   // event e3 counts where a token reserved a place, not where the frame was extracted
+  kOrder = 1 << 1,  // an escaping frame does not overtake earlier ones of its flow that wait for its port
+  kReclaim =
+      1 << 2,  // tokens come back by their own age, and a pool never holds more than its queue has places
+  kHeadroom = 1 << 3,  // room behind XOFF for what leaves a paused port
+};
+inline constexpr std::uint8_t kAllEscapeFixes = 0xf;
+
 // Escape (escape.h, switch_escape.cc): frames of flows that are blocked behind a paused queue and could go on
 // leave it by tokens.
 struct EscapeConfig {
   bool enabled = false;
-  bool letter = false;       // algorithm 3 to the letter, whose token pools leak; DEVIATIONS.md#escape
+  std::uint8_t fixes = kAllEscapeFixes;  // bits of EscapeFix
+  bool has(EscapeFix fix) const { return (fixes & static_cast<std::uint8_t>(fix)) != 0; }
   std::uint16_t tokens = 8;  // places in a port's dedicated queue: its pool; the paper gives no number
   Duration period{};         // Delta^esc; 0: twice the link's delay (4.3.2)
   Duration reclaim = 1_ms;   // 4.3.3, 5: how long tokens that are not used are missed

@@ -126,10 +126,10 @@ std::optional<EgressQueues::Frame> Switch::Impl::extract_first(PortId egress, Tc
   });
 }
 
-// The frame keeps its place in the ingress accounting until it has left.
+// Without a reserved place the frame keeps its own in the ingress accounting until it has left.
 void Switch::Impl::let_escape(PortId egress, Port& port, EgressQueues::Frame frame, std::uint8_t hops,
                               bool reserved) {
-  const Bytes charged = frame.packet->frame();
+  const Bytes charged = reserved ? 0_B : frame.packet->frame();
   frame.packet->kind = PacketKind::kEscaping;
   frame.packet->roce.shim_hops = hops;
   frame.packet->frame_length += static_cast<std::uint32_t>(kEscapeShimBytes);
@@ -137,20 +137,26 @@ void Switch::Impl::let_escape(PortId egress, Port& port, EgressQueues::Frame fra
   queue_escaping(egress, port, {std::move(frame.packet), frame.in, frame.share, charged, reserved});
 }
 
-// Earlier frames of the flow wait here, on their way when the token passed: the first of them goes on in the
-// newcomer's place, and the newcomer waits behind the others. So in each port the dedicated queue has the
-// flow's earlier frames and the own queue its later ones, and order holds.
+// EscapeFix::kOrder. Earlier frames of the flow wait here, on their way when the token passed: the first of
+// them and the newcomer change places, in the queues and in the buffer. So in each port the dedicated queue
+// has the flow's earlier frames and the own queue its later ones, and order holds.
 void Switch::Impl::exchange(PortId in, PortId out, EgressQueues::Frame older, PacketRef&& packet, Time now) {
   const Tc tc = packet->tc;
-  let_escape(out, at(out), std::move(older), packet->roce.shim_hops, true);
+  const PortId older_in = older.in;
+  const Bytes freed = older.packet->frame();
+  const std::uint32_t share = std::exchange(older.share, EgressQueues::kNoShare);
+  const std::uint8_t hops = packet->roce.shim_hops;
   end_escape(*packet);
   buffer.charge_reserved(in, tc, packet->frame());
   enqueue(in, out, std::move(packet), EgressQueues::kNoShare, now);
+  let_escape(out, at(out), std::move(older), hops, true);
+  give_back(older_in, tc, freed, share, now);
   if (buffer.above_xoff(in, tc)) request_pause(PauseOwner::kIngressBuffer, in, tc, true, now);
 }
 
 void Switch::Impl::queue_escaping(PortId egress, Port& port, EscapingFrame frame) {
   const bool idle = !port.has_more();
+  port.escape->reserved += frame.reserved;
   port.escape->queue.push_back(std::move(frame));
   ++escaping_frames;
   port.urgent = true;
@@ -164,6 +170,9 @@ void Switch::Impl::receive_escaping(PortId in, std::span<const PortId> outs, Pac
   ingress.counters.rx_bytes += packet->frame_length;
   if (outs.empty() || !ingress.escape || packet->roce.shim_hops == 0)
     return drop(in, in, *packet, SwitchDropReason::kNoRoute, now);
+  const std::uint32_t places = config.escape.tokens;
+  if (at(outs[0]).escape->reserved == places)
+    return drop(outs[0], in, *packet, SwitchDropReason::kEscapeQueue, now);
   trace.record({.time = now,
                 .kind = TraceKind::kDeliver,
                 .mark = static_cast<std::uint8_t>(packet->ecn),
@@ -172,7 +181,7 @@ void Switch::Impl::receive_escaping(PortId in, std::span<const PortId> outs, Pac
                 .bytes = packet->frame_length,
                 .psn = packet->roce.psn.value(),
                 .peer = outs[0].value});
-  if (!config.escape.letter) {
+  if (config.escape.has(EscapeFix::kOrder)) {
     if (auto older = extract_first(outs[0], packet->tc, flow_of(*packet, in).key()))
       return exchange(in, outs[0], std::move(*older), std::move(packet), now);
   }
@@ -192,7 +201,8 @@ PacketRef Switch::Impl::transmit_urgent(Port& port, Time now) {
   --escaping_frames;
   port.urgent = !escape.queue.empty();
   Packet& packet = *frame.packet;
-  if (frame.reserved || config.escape.letter) {
+  escape.reserved -= frame.reserved;
+  if (frame.reserved || !config.escape.has(EscapeFix::kPool)) {
     escape.pool.give();
     --packet.roce.shim_hops;
   }

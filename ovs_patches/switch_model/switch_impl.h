@@ -35,7 +35,7 @@ struct Switch::Impl {
     Time next = Time::never();  // end of the present period; never: at rest
   };
   // Escape: a frame in a port's dedicated queue. One that was taken out of the port's own queue has its place
-  // in the ingress accounting still; `reserved`: a token of this port has reserved its place.
+  // in the ingress accounting still; `reserved`: its place is one of those that the port's tokens stand for.
   struct EscapingFrame {
     PacketRef packet;
     PortId in;
@@ -44,13 +44,15 @@ struct Switch::Impl {
     bool reserved = false;
   };
   struct EscapePort {
-    explicit EscapePort(const EscapeConfig& c) : pool(c.tokens, c.reclaim, c.letter), flows(c.tokens) {}
+    explicit EscapePort(const EscapeConfig& c)
+        : pool(c.tokens, c.reclaim, c.has(EscapeFix::kReclaim)), flows(c.tokens) {}
     EscapePool pool;
-    EscapeFlows flows;          // that traversed the port
-    Ring<EscapingFrame> queue;  // the dedicated queue
-    Ring<PacketRef> tokens;     // that wait for the port: control frames
-    Duration period{};          // Delta^esc
-    Time next = Time::never();  // of TriggerEscape while the port asks its peer to pause
+    EscapeFlows flows;           // that traversed the port
+    Ring<EscapingFrame> queue;   // the dedicated queue
+    std::uint32_t reserved = 0;  // frames in it whose places tokens have reserved
+    Ring<PacketRef> tokens;      // that wait for the port: control frames
+    Duration period{};           // Delta^esc
+    Time next = Time::never();   // of TriggerEscape while the port asks its peer to pause
   };
   // What every frame looks at comes first, in two cache lines.
   struct alignas(64) Port {

@@ -98,6 +98,9 @@ void Switch::Impl::note_drop(PortId at_port, PortId peer, const Packet& packet, 
     case SwitchDropReason::kForged:
       ++counters.drops_forged;
       break;
+    case SwitchDropReason::kEscapeQueue:
+      ++counters.drops_escape_queue;
+      break;
   }
   trace.record({.time = now,
                 .kind = TraceKind::kDrop,

@@ -73,9 +73,14 @@ inline arrive(f, s) {   /* ORD: at the host */
 }
 
 /* Event 3, lines 29 to 32, and the frame leaves its place. */
+#ifdef FIX_RECLAIM      /* of the tokens that are away */
+#define MOST POOL
+#else
+#define MOST 255
+#endif
 inline give(port) {
   if
-  :: port.tokens < 255 -> port.tokens++
+  :: port.tokens < MOST -> port.tokens++
   :: else
   fi
 }

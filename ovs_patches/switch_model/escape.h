@@ -64,32 +64,36 @@ class EscapeFlows {
  public:
   explicit EscapeFlows(std::size_t most) : most_(most) {}
   void note(const SwitchFlow& flow) {
-    if (last_ < flows_.size() && same(flows_[last_], flow)) return;  // a train of one flow
-    for (std::size_t i = 0; i < flows_.size(); ++i) {
-      if (!same(flows_[i], flow)) continue;
+    const std::uint64_t key = flow.key();
+    // A train of one flow, then flows in turns: from the last one on, each costs a step.
+    const std::size_t known = keys_.size();
+    for (std::size_t n = 0, i = last_; n < known; ++n, i = i + 1 < known ? i + 1 : 0) {
+      if (keys_[i] != key || flows_[i].in != flow.in) continue;
       last_ = i;
       return;
     }
-    if (flows_.size() < most_) {
-      last_ = flows_.size();
+    if (known < most_) {
+      last_ = known;
       flows_.push_back(flow);
+      keys_.push_back(key);
     } else {
       last_ = next_;
       flows_[next_] = flow;
+      keys_[next_] = key;
       next_ = (next_ + 1) % most_;
     }
   }
   const SwitchFlow* find(std::uint64_t key) const {
-    for (const SwitchFlow& f : flows_)
-      if (f.key() == key) return &f;
+    for (std::size_t i = 0; i < keys_.size(); ++i)
+      if (keys_[i] == key) return &flows_[i];
     return nullptr;
   }
   const std::vector<SwitchFlow>& all() const { return flows_; }
 
  private:
-  static bool same(const SwitchFlow& a, const SwitchFlow& b) { return a.key() == b.key() && a.in == b.in; }
   std::size_t most_;
   std::vector<SwitchFlow> flows_;
+  std::vector<std::uint64_t> keys_;  // of flows_: every frame that joins a queue looks here
   std::size_t next_ = 0, last_ = 0;
 };
 

@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "ovs_patches/switch_model/slab.h"
+#include "ovs_patches/switch_model/switch_flow.h"
 
 namespace rocelab {
 
@@ -39,6 +40,61 @@ std::uint32_t EgressQueues::take_turn(std::size_t at) {
   const std::uint32_t node = take_head(fifo);
   if (fifo.head == kNil) rotation.waiting[rotation.last / 64] &= ~(std::uint64_t{1} << (rotation.last % 64));
   return node;
+}
+
+namespace {
+
+FlowIndex::Key flow_key(const Packet& packet) {
+  if (packet.kind != PacketKind::kData) return std::nullopt;
+  return flow_of(packet, PortId{0}).key();
+}
+
+}  // namespace
+
+std::optional<EgressQueues::Frame> EgressQueues::extract(PortId out, Tc tc, std::uint64_t flow) {
+  const std::size_t at = index(out, tc);
+  if (rotations_.empty()) return extract_from(queues_[at].fifo, queues_[at], flow);
+  Rotation& rotation = rotations_[at];
+  for (std::size_t word = 0; word < rotation.waiting.size(); ++word) {
+    for (std::uint64_t left = rotation.waiting[word]; left != 0; left &= left - 1) {
+      const auto bit = static_cast<std::size_t>(std::countr_zero(left));
+      Fifo& fifo = rotation.by_ingress[word * 64 + bit];
+      std::optional<Frame> frame = extract_from(fifo, queues_[at], flow);
+      if (!frame) continue;
+      if (fifo.head == kNil) rotation.waiting[word] &= ~(std::uint64_t{1} << bit);
+      return frame;
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<EgressQueues::Frame> EgressQueues::extract_from(Fifo& fifo, Queue& queue, std::uint64_t flow) {
+  const std::uint32_t node = first_of(fifo, flow);
+  if (node == kNil) return std::nullopt;
+  const std::uint32_t next = nodes_[node].next;
+  const std::uint32_t before = fifo.index->remove(links_, node, next, flow);
+  (before == kNil ? fifo.head : nodes_[before].next) = next;
+  if (fifo.tail == node) fifo.tail = before;
+  return take_out(queue, node);
+}
+
+std::uint32_t EgressQueues::first_of(Fifo& fifo, std::uint64_t flow) {
+  if (fifo.index == nullptr) fifo.index = std::make_unique<FlowIndex>();
+  FlowIndex& index = *fifo.index;
+  if (const std::uint32_t known = index.first(flow); known != kNil) return known;
+  if (links_.size() < nodes_.size()) links_.resize(nodes_.capacity());
+  const std::uint32_t last = index.known_to();
+  for (std::uint32_t n = last == kNil ? fifo.head : nodes_[last].next; n != kNil; n = nodes_[n].next) {
+    const FlowIndex::Key key = flow_key(*nodes_[n].frame.packet);
+    index.add(links_, n, key);
+    if (key == flow) return n;
+  }
+  return kNil;
+}
+
+void EgressQueues::forget(Fifo& fifo, std::uint32_t head) {
+  if (fifo.index->known_to() == kNil) return;
+  fifo.index->remove(links_, head, nodes_[head].next, flow_key(*nodes_[head].frame.packet));
 }
 
 Bytes EgressQueues::head_length(PortId out, Tc tc) const {

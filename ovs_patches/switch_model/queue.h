@@ -6,11 +6,13 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "base/packet.h"
+#include "ovs_patches/switch_model/flow_index.h"
 #include "ovs_patches/switch_model/switch_config.h"
 
 namespace rocelab {
@@ -60,34 +62,16 @@ class EgressQueues {
     } else {
       number = take_turn(at);
     }
-    Node& node = nodes_[number];
-    queue.bytes -= Bytes::from_count(node.length);
-    --queue.frames;
-    --frames_;
-    node.next = free_;
-    free_ = number;
-    return std::move(node.frame);
+    return take_out(queue, number);
   }
   Bytes head_length(PortId out, Tc tc) const;  // of the frame that pop() would return
   Bytes bytes(PortId out, Tc tc) const { return queues_[index(out, tc)].bytes; }
   Bytes peak_bytes(PortId out, Tc tc) const { return queues_[index(out, tc)].peak; }  // so far
   bool empty(PortId out, Tc tc) const { return queues_[index(out, tc)].frames == 0; }
-  // Takes out the first frame for which matches(const Packet&) holds; round robin: ingress by ingress. Null:
-  // there is none.
-  template <class Match>
-  std::optional<Frame> extract(PortId out, Tc tc, Match&& matches) {
-    const std::size_t at = index(out, tc);
-    if (rotations_.empty()) return extract_from(queues_[at].fifo, queues_[at], matches);
-    Rotation& rotation = rotations_[at];
-    for (std::size_t in = 0; in < rotation.by_ingress.size(); ++in) {
-      Fifo& fifo = rotation.by_ingress[in];
-      std::optional<Frame> frame = extract_from(fifo, queues_[at], matches);
-      if (!frame) continue;
-      if (fifo.head == kNil) rotation.waiting[in / 64] &= ~(std::uint64_t{1} << (in % 64));
-      return frame;
-    }
-    return std::nullopt;
-  }
+  // Takes out the first data frame of a flow (SwitchFlow::key()); round robin: ingress by ingress. Null:
+  // there is none. O(1) amortised: each frame is looked at once, by whoever first asks for something behind
+  // it.
+  std::optional<Frame> extract(PortId out, Tc tc, std::uint64_t flow);
   // f(const Packet&, PortId in) of every frame that waits, from the head; round robin: ingress by ingress.
   template <class F>
   void for_each(PortId out, Tc tc, F&& f) const {
@@ -102,7 +86,7 @@ class EgressQueues {
   std::uint64_t frames() const { return frames_; }  // over all queues
 
  private:
-  static constexpr std::uint32_t kNil = 0xffffffff;
+  static constexpr std::uint32_t kNil = FlowIndex::kNil;
   struct Node {
     Frame frame;
     std::uint32_t next = kNil;
@@ -110,6 +94,7 @@ class EgressQueues {
   };
   struct Fifo {
     std::uint32_t head = kNil, tail = kNil;
+    std::unique_ptr<FlowIndex> index;  // null until somebody extracts
   };
   // Round robin: a FIFO per ingress port, and which of them have frames. Made when a queue is first used.
   struct Rotation {
@@ -124,22 +109,17 @@ class EgressQueues {
     std::uint64_t frames = 0;
   };
 
-  template <class Match>
-  std::optional<Frame> extract_from(Fifo& fifo, Queue& queue, Match&& matches) {
-    std::uint32_t before = kNil;
-    for (std::uint32_t n = fifo.head; n != kNil; before = n, n = nodes_[n].next) {
-      Node& node = nodes_[n];
-      if (!matches(static_cast<const Packet&>(*node.frame.packet))) continue;
-      (before == kNil ? fifo.head : nodes_[before].next) = node.next;
-      if (fifo.tail == n) fifo.tail = before;
-      queue.bytes -= Bytes::from_count(node.length);
-      --queue.frames;
-      --frames_;
-      node.next = free_;
-      free_ = n;
-      return std::move(node.frame);
-    }
-    return std::nullopt;
+  std::uint32_t first_of(Fifo& fifo, std::uint64_t flow);  // kNil: none
+  std::optional<Frame> extract_from(Fifo& fifo, Queue& queue, std::uint64_t flow);
+  void forget(Fifo& fifo, std::uint32_t head);  // it leaves; the index is to know
+  Frame take_out(Queue& queue, std::uint32_t number) {
+    Node& node = nodes_[number];
+    queue.bytes -= Bytes::from_count(node.length);
+    --queue.frames;
+    --frames_;
+    node.next = free_;
+    free_ = number;
+    return std::move(node.frame);
   }
   static std::size_t index(PortId out, Tc tc) { return out.value * std::size_t{kTrafficClasses} + tc.value; }
   std::uint32_t new_node() {
@@ -162,6 +142,8 @@ class EgressQueues {
   }
   std::uint32_t take_head(Fifo& fifo) {
     const std::uint32_t node = fifo.head;
+    if (fifo.index != nullptr) [[unlikely]]
+      forget(fifo, node);
     fifo.head = nodes_[node].next;
     if (fifo.head == kNil) fifo.tail = kNil;
     return node;
@@ -171,6 +153,7 @@ class EgressQueues {
   std::vector<Queue> queues_;
   std::vector<Rotation> rotations_;  // empty with FIFO order
   std::vector<Node> nodes_;
+  std::vector<FlowIndex::Links> links_;  // by node; empty until somebody extracts
   std::uint32_t free_ = kNil;
   std::uint64_t frames_ = 0;
 };

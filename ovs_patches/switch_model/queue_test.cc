@@ -1,7 +1,10 @@
 #include "ovs_patches/switch_model/queue.h"
 
+#include <algorithm>
 #include <numeric>
+#include <vector>
 
+#include "ovs_patches/switch_model/switch_flow.h"
 #include "ovs_patches/switch_model/test_support.h"
 
 namespace rocelab {
@@ -12,8 +15,11 @@ using namespace switch_test;
 struct Fixture {
   explicit Fixture(QueueOrder order, std::size_t ports = 4) : queues(ports, order) {}
   void push(int in, std::uint32_t psn, Bytes frame = 100_B) {
-    queues.push(port(1), tc(3), {make_packet(pool, frame, 3, 0, psn), port(in)});
+    PacketRef packet = make_packet(pool, frame, 3, 0, psn);
+    packet->roce.dest = Qpn{psn};  // each a flow
+    queues.push(port(1), tc(3), {std::move(packet), port(in)});
   }
+  static std::uint64_t flow(std::uint32_t psn) { return SwitchFlow{{}, {}, Qpn{psn}, {}}.key(); }
   std::vector<int> drain() {
     std::vector<int> psns;
     while (!queues.empty(port(1), tc(3))) {
@@ -84,9 +90,7 @@ TEST(EgressQueuesTest, ExtractTakesTheFirstThatMatchesAndLeavesTheOrderOfTheRest
   for (const QueueOrder order : {QueueOrder::kFifo, QueueOrder::kRoundRobin}) {
     Fixture f(order);
     for (int psn = 1; psn <= 6; ++psn) f.push(psn % 2, static_cast<std::uint32_t>(psn), 100_B);
-    const auto take = [&](std::uint32_t psn) {
-      return f.queues.extract(port(1), tc(3), [&](const Packet& p) { return p.roce.psn.value() == psn; });
-    };
+    const auto take = [&](std::uint32_t psn) { return f.queues.extract(port(1), tc(3), Fixture::flow(psn)); };
     for (const std::uint32_t psn : {3u, 6u, 1u}) {  // inside, at the tail, at the head
       const auto frame = take(psn);
       ASSERT_TRUE(frame) << psn;
@@ -101,6 +105,49 @@ TEST(EgressQueuesTest, ExtractTakesTheFirstThatMatchesAndLeavesTheOrderOfTheRest
     EXPECT_EQ(f.drain(), order == QueueOrder::kFifo ? fifo : rotation);
     EXPECT_FALSE(take(2)) << "an empty queue";
     EXPECT_EQ(f.pool.in_use(), 0u);
+  }
+}
+
+// Pushes, pops and extractions in any order, against a list that is searched. Some frames are of no flow.
+TEST(EgressQueuesTest, RandomExtractionsAgreeWithASearchedList) {
+  struct Waiting {
+    std::uint32_t psn, flow;
+    bool data;
+  };
+  Rng rng(11);
+  for (int round = 0; round < 40; ++round) {
+    Fixture f(QueueOrder::kFifo);
+    std::vector<Waiting> want;
+    const std::uint64_t flows = 1 + rng.below(12), pushes = 1 + rng.below(3);
+    for (std::uint32_t step = 0; step < 600; ++step) {
+      const std::string what = "round " + std::to_string(round) + ", step " + std::to_string(step);
+      const std::uint64_t dice = rng.below(5);
+      if (dice < pushes) {
+        const Waiting w{step, static_cast<std::uint32_t>(rng.below(flows)), rng.below(8) != 0};
+        PacketRef packet = make_packet(f.pool, 100_B, 3, 0, w.psn);
+        packet->roce.dest = Qpn{w.flow};
+        if (!w.data) packet->kind = PacketKind::kAck;
+        f.queues.push(port(1), tc(3), {std::move(packet), port(0)});
+        want.push_back(w);
+      } else if (dice == 4 && !want.empty()) {
+        ASSERT_EQ(f.queues.pop(port(1), tc(3)).packet->roce.psn.value(), want[0].psn) << what;
+        want.erase(want.begin());
+      } else {
+        const auto flow = static_cast<std::uint32_t>(rng.below(flows + 1));
+        const auto first =
+            std::ranges::find_if(want, [&](const Waiting& w) { return w.data && w.flow == flow; });
+        const auto got = f.queues.extract(port(1), tc(3), Fixture::flow(flow));
+        ASSERT_EQ(got.has_value(), first != want.end()) << what;
+        if (!got) continue;
+        ASSERT_EQ(got->packet->roce.psn.value(), first->psn) << what;
+        want.erase(first);
+      }
+      ASSERT_EQ(f.queues.frames(), want.size()) << what;
+      ASSERT_EQ(f.queues.bytes(port(1), tc(3)), 100_B * static_cast<std::int64_t>(want.size())) << what;
+    }
+    std::vector<int> rest;
+    for (const Waiting& w : want) rest.push_back(static_cast<int>(w.psn));
+    ASSERT_EQ(f.drain(), rest) << "round " << round;
   }
 }
 

@@ -5,6 +5,8 @@
 
 #include <vector>
 
+#include "ovs_patches/switch_model/queue.h"
+#include "ovs_patches/switch_model/switch_flow.h"
 #include "ovs_patches/switch_model/switch_node.h"
 
 namespace rocelab {
@@ -67,13 +69,16 @@ void BM_SpreadVoqEcn(benchmark::State& state) {
   config.classes[3].ecn.enabled = true;
   run(state, config, spread, 0.7);
 }
-// Eight flows into one port whose queue stands at about Q_ref: what RoCC costs where it works. A period of 40
-// us looks through 137 frames and makes eight CNPs, 182 frames leave meanwhile. Windows are many: compare
-// instructions of the two by callgrind.
+// Eight flows into one port whose queue stands at about Q_ref: PFC alone, what RoCC costs where it works, and
+// what Escape costs where nothing is blocked. RoCC's period of 40 us looks through 137 frames and makes eight
+// CNPs, 182 frames leave meanwhile. Compare instructions by callgrind:
+// tests/python/test_switch_instructions.py.
+enum Mechanism { kPfcAlone, kRocc, kEscape };
 void BM_StandingQueue(benchmark::State& state) {
   SwitchConfig config = base_config();
   config.ingress_buffer = 1_MB;
-  config.rocc.enabled = state.range(0) != 0;
+  config.rocc.enabled = state.range(0) == kRocc;
+  config.escape.enabled = state.range(0) == kEscape;
   constexpr int kSenders = 8;
   std::vector<PortConfig> ports(kSenders + 1);
   PacketPool pool;
@@ -105,7 +110,29 @@ void BM_StandingQueue(benchmark::State& state) {
                                                  benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
   state.counters["hops"] = static_cast<double>(left);
 }
-BENCHMARK(BM_StandingQueue)->Arg(0)->Arg(1)->Iterations(5000);
+BENCHMARK(BM_StandingQueue)->Arg(kPfcAlone)->Arg(kRocc)->Arg(kEscape)->Iterations(5000);
+
+// Extraction under load: so many frames of a blocked flow wait, behind them frames of another come in and are
+// taken out.
+void BM_Extract(benchmark::State& state) {
+  PacketPool pool;  // outlives the queues
+  EgressQueues queues(1, QueueOrder::kFifo);
+  const auto push = [&](std::uint32_t flow) {
+    PacketRef packet = pool.make();
+    packet->frame_length = static_cast<std::uint32_t>(kFrame.count());
+    packet->tc = Tc{3};
+    packet->roce.dest = Qpn{flow};
+    queues.push(PortId{0}, Tc{3}, {std::move(packet), PortId{0}});
+  };
+  for (std::int64_t i = 0; i < state.range(0); ++i) push(0);
+  std::uint64_t taken = 0;
+  for (auto _ : state) {
+    push(1);
+    taken += queues.extract(PortId{0}, Tc{3}, SwitchFlow{{}, {}, Qpn{1}, {}}.key()).has_value();
+  }
+  state.counters["hops"] = static_cast<double>(taken);
+}
+BENCHMARK(BM_Extract)->Arg(16)->Arg(128)->Arg(1024)->Iterations(20000);
 BENCHMARK(BM_PermutationLossless)->Arg(8)->Arg(64)->Arg(256);
 BENCHMARK(BM_SpreadLossless)->Arg(8)->Arg(64)->Arg(256);
 BENCHMARK(BM_SpreadVoqEcn)->Arg(8)->Arg(64);

@@ -100,7 +100,7 @@ void Switch::Impl::receive_token(PortId egress, const Packet& packet, Time now) 
     ++port.counters.escape_tokens_ignored;
     return;
   }
-  auto frame = extract_first(egress, token.tc, key);
+  auto frame = queues.extract(egress, token.tc, key);
   if (frame) {
     if (queues.empty(egress, token.tc)) {
       port.waiting = static_cast<TcMask>(port.waiting & ~bit_of(token.tc));
@@ -117,13 +117,6 @@ void Switch::Impl::receive_token(PortId egress, const Packet& packet, Time now) 
   const SwitchFlow next = *flow;
   take_token(egress, port, now);
   send_token(next.in, next, token.tc, static_cast<std::uint16_t>(token.hops + 1));
-}
-
-// The first data frame of the flow that waits for the port.
-std::optional<EgressQueues::Frame> Switch::Impl::extract_first(PortId egress, Tc tc, std::uint64_t flow) {
-  return queues.extract(egress, tc, [&](const Packet& waiting) {
-    return waiting.kind == PacketKind::kData && flow_of(waiting, PortId{0}).key() == flow;
-  });
 }
 
 // Without a reserved place the frame keeps its own in the ingress accounting until it has left.
@@ -182,7 +175,7 @@ void Switch::Impl::receive_escaping(PortId in, std::span<const PortId> outs, Pac
                 .psn = packet->roce.psn.value(),
                 .peer = outs[0].value});
   if (config.escape.has(EscapeFix::kOrder)) {
-    if (auto older = extract_first(outs[0], packet->tc, flow_of(*packet, in).key()))
+    if (auto older = queues.extract(outs[0], packet->tc, flow_of(*packet, in).key()))
       return exchange(in, outs[0], std::move(*older), std::move(packet), now);
   }
   queue_escaping(outs[0], at(outs[0]), {std::move(packet), in, EgressQueues::kNoShare, 0_B, true});

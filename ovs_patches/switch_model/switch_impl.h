@@ -115,7 +115,6 @@ struct Switch::Impl {
   void send_token(PortId ingress, const SwitchFlow& flow, Tc tc, std::uint16_t hops);
   void receive_token(PortId egress, const Packet& packet, Time now);
   void let_escape(PortId egress, Port& port, EgressQueues::Frame frame, std::uint8_t hops, bool reserved);
-  std::optional<EgressQueues::Frame> extract_first(PortId egress, Tc tc, std::uint64_t flow);
   void exchange(PortId in, PortId out, EgressQueues::Frame older, PacketRef&& packet, Time now);
   void queue_escaping(PortId egress, Port& port, EscapingFrame frame);
   void receive_escaping(PortId in, std::span<const PortId> outs, PacketRef&& packet,

@@ -6,12 +6,12 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstring>
 #include <ctime>
 #include <utility>
 
 #include "base/check.h"
 #include "lockstep/futex.h"
+#include "lockstep/proc_state.h"
 
 namespace rocelab::lockstep {
 namespace {
@@ -29,18 +29,10 @@ bool process_ended(int pidfd) {
   return poll(&fd, 1, 0) == 1;
 }
 
-// State letter of /proc/PID/stat (R, S, D, T, t, Z ...); the name before it may hold any character, so look
-// behind the last ')'.
 char process_state(std::uint32_t pid) {
-  char path[64], text[512];
+  char path[64];
   std::snprintf(path, sizeof path, "/proc/%u/stat", pid);
-  std::FILE* file = std::fopen(path, "r");
-  if (file == nullptr) return 'X';
-  const std::size_t n = std::fread(text, 1, sizeof text - 1, file);
-  std::fclose(file);
-  text[n] = 0;
-  const char* end = std::strrchr(text, ')');
-  return end != nullptr && end[1] != 0 && end[2] != 0 ? end[2] : 'X';
+  return proc_state(path);
 }
 
 }  // namespace

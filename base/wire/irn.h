@@ -9,9 +9,10 @@
 //   WRITE_*_IMM                RETH, IRN WQE SN (recv_WQE_SN), ImmDt
 //   READ_REQUEST               RETH, IRN WQE SN (read_WQE_SN)
 //   READ_RESPONSE_*            AETH, but none in MIDDLE
-//   COMPARE_SWAP, FETCH_ADD    AtomicETH, IRN WQE SN (read_WQE_SN): an atomic is treated as a READ of one
-//   packet (4.4.2) ATOMIC_ACKNOWLEDGE         AETH, AtomicAckETH; numbered in rPSN and acknowledged by
-//   READ_ACK, as a READ response ACK                        AETH NACK                       AETH, IRN SACK
+//   COMPARE_SWAP, FETCH_ADD    AtomicETH, IRN WQE SN (read_WQE_SN)
+//   ATOMIC_ACKNOWLEDGE         AETH, AtomicAckETH
+//   ACK                        AETH
+//   NACK                       AETH, IRN SACK
 //   READ_ACK                   -
 //   READ_NACK                  IRN SACK
 //
@@ -20,8 +21,9 @@
 //    expects next (4.2.1), where an RC ACK names the last packet received. Requests are numbered in the sPSN
 //    space, READ responses in rPSN (4.4.4).
 //  - RETH stands in every packet of a WRITE (4.4.3): VA is the address of this packet's first byte, DMALen
-//  the
-//    bytes from there to the message's end.
+//    the bytes from there to the message's end.
+//  - An atomic is treated as a READ of one packet (4.4.2): its acknowledgement is numbered in rPSN and
+//    acknowledged by READ_ACK, as a READ response.
 //  - The AETH of a NACK, which reports a gap, is an ACK syndrome with credits. RNR and error NAKs are ACK
 //    packets (0xd1) with their IBTA syndrome; their BTH PSN, the expected one, is that of the refused packet,
 //    and the requester goes back to it (4.4.4).

@@ -2,15 +2,14 @@
 
 #include <algorithm>
 
-#include "base/wire/etf.h"
 #include "base/wire/frame.h"
-#include "base/wire/rocc_cnp.h"
 #include "base/wire/shim.h"
 #include "lockstep/host_identity.h"
 
 namespace rocelab::des {
 
-FrameTap::FrameTap(const RunPlan& plan, const std::string& folder) : plan_(plan), frame_(1 << 14) {
+FrameTap::FrameTap(const RunPlan& plan, const std::string& folder)
+    : plan_(plan), entries_{plan.segment.hosts, plan.segment.switches, plan.segment.ports}, frame_(1 << 14) {
   const std::span<const lockstep::PortEntry> ports = plan.segment.ports;
   for (const lockstep::SwitchEntry& entry : plan.segment.switches)
     captures_.push_back(
@@ -20,7 +19,7 @@ FrameTap::FrameTap(const RunPlan& plan, const std::string& folder) : plan_(plan)
 void FrameTap::on_frame(std::uint32_t port, Time time, const Packet& packet, bool arrives) {
   const lockstep::PortEntry& entry = plan_.segment.ports[port];
   const auto bytes = is_link_local(packet.kind)             ? bytes_of_control(port, packet, arrives)
-                     : packet.kind == PacketKind::kFairRate ? bytes_of_cnp(port, packet)
+                     : packet.kind == PacketKind::kFairRate ? bytes_of_cnp(packet)
                                                             : bytes_of(packet);
   captures_[entry.switch_index]->add(entry.port_id, time, bytes,
                                      arrives ? PcapngDirection::kInbound : PcapngDirection::kOutbound);
@@ -34,23 +33,9 @@ bool FrameTap::failed() const {
   return std::ranges::any_of(captures_, [](const auto& capture) { return capture->failed(); });
 }
 
-std::span<const std::byte> FrameTap::bytes_of_cnp(std::uint32_t port, const Packet& packet) {
-  const FairRateFeedback feedback = fair_rate_of(packet);
-  const lockstep::HostEntry& source = plan_.segment.hosts[packet.dst.value];
-  const auto& ports = plan_.segment.ports;
-  // The port that made it, as its address says; kCpNetwork + 1 is the first.
-  const std::uint32_t maker = feedback.cp - kCpNetwork - 1;
-  RoccCnp cnp;
-  cnp.dst_mac = source.mac;
-  cnp.src_mac = lockstep::mac_of(ports[maker < ports.size() ? maker : port]);
-  cnp.dscp = plan_.segment.switches[ports[port].switch_index].config.rocc.dscp;
-  cnp.cp = feedback.cp;
-  cnp.source = source.ipv4;
-  cnp.destination = feedback.destination;
-  cnp.dest = feedback.dest;
-  cnp.rate = feedback.rate;
+std::span<const std::byte> FrameTap::bytes_of_cnp(const Packet& packet) {
   const std::span<std::byte, RoccCnp::kSize> bytes = std::span(frame_).first<RoccCnp::kSize>();
-  cnp.write(bytes);
+  lockstep::write_cnp(entries_, packet, bytes);
   if ((packet.frame_slot & kDamagedBit) != 0) bytes[RoccCnp::kIcmpAt] ^= std::byte{1};
   return bytes;
 }
@@ -80,19 +65,8 @@ std::span<const std::byte> FrameTap::bytes_of(const Packet& packet) {
 
 std::span<const std::byte> FrameTap::bytes_of_control(std::uint32_t port, const Packet& packet,
                                                       bool arrives) {
-  const lockstep::PortEntry& entry = plan_.segment.ports[port];
-  const bool from_switch = arrives && entry.peer_port != lockstep::kNoSlot;
-  const auto& sender = from_switch ? plan_.segment.ports[entry.peer_port] : entry;
   const std::span<std::byte, PfcFrame::kSize> bytes = std::span(frame_).first<PfcFrame::kSize>();
-  if (packet.kind == PacketKind::kPfc) {
-    pfc_of(packet).write(bytes, lockstep::mac_of(sender));
-  } else {
-    const EscapeToken token = escape_token_of(packet);
-    EscapeTokenFrame frame{token.tc, token.hops, 0, 0, token.dest};
-    frame.source = plan_.segment.hosts[token.source.value].ipv4;
-    frame.destination = plan_.segment.hosts[token.destination.value].ipv4;
-    frame.write(bytes, lockstep::mac_of(sender));
-  }
+  lockstep::write_control(entries_, port, arrives, packet, bytes);
   return bytes;
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "emu/des/network.h"
+#include "lockstep/switch_frames.h"
 #include "ovs_patches/netdev/switch_capture.h"
 
 namespace rocelab::des {
@@ -22,10 +23,11 @@ class FrameTap final : public PortTap {
 
  private:
   std::span<const std::byte> bytes_of(const Packet& packet);
-  std::span<const std::byte> bytes_of_cnp(std::uint32_t port, const Packet& packet);
+  std::span<const std::byte> bytes_of_cnp(const Packet& packet);
   std::span<const std::byte> bytes_of_control(std::uint32_t port, const Packet& packet, bool arrives);
 
   const RunPlan& plan_;
+  lockstep::RunEntries entries_;
   std::vector<std::unique_ptr<SwitchCapture>> captures_;  // by switch
   std::vector<std::byte> frame_;
 };

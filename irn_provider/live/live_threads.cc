@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstring>
 
 #include "base/check.h"
 #include "irn_provider/live/live_process_impl.h"
 #include "lockstep/futex.h"
+#include "lockstep/proc_state.h"
 
 namespace rocelab {
 
@@ -20,16 +20,10 @@ constinit thread_local ThreadState* t_state = nullptr;
 
 namespace {
 
-char thread_letter(int tid) {
-  char path[64], text[512];
+char thread_state(int tid) {
+  char path[64];
   std::snprintf(path, sizeof path, "/proc/self/task/%d/stat", tid);
-  std::FILE* file = std::fopen(path, "r");
-  if (file == nullptr) return 'X';
-  const std::size_t n = std::fread(text, 1, sizeof text - 1, file);
-  std::fclose(file);
-  text[n] = 0;
-  const char* end = std::strrchr(text, ')');
-  return end != nullptr && end[1] != 0 && end[2] != 0 ? end[2] : 'X';
+  return lockstep::proc_state(path);
 }
 
 // A thread that ends leaves experiment time at once instead of holding it for the grace.
@@ -180,7 +174,7 @@ void LiveProcess::Impl::detach_blocked(Lock& lock, bool also_stuck) {
   for (const auto& t : threads)
     if (holds_time(*t)) seen.push_back({t.get(), t->calls, 'R'});
   lock.unlock();
-  for (Seen& s : seen) s.letter = thread_letter(s.thread->tid);
+  for (Seen& s : seen) s.letter = thread_state(s.thread->tid);
   lock.lock();
   for (const Seen& s : seen) {
     if (!holds_time(*s.thread) || s.thread->calls != s.calls || (s.letter == 'R' && !also_stuck)) continue;

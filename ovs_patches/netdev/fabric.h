@@ -21,6 +21,7 @@
 #include "base/packet.h"
 #include "lockstep/coordinator.h"
 #include "lockstep/segment.h"
+#include "lockstep/switch_frames.h"
 #include "ovs_patches/netdev/frame_bank.h"
 #include "ovs_patches/netdev/host_link.h"
 #include "ovs_patches/netdev/link_direction.h"
@@ -126,7 +127,8 @@ class Fabric {
   void run(Node& node);
   void depart(Port& port, PacketRef packet, Time departure, Time due);
   void write_shim(Packet& packet);
-  void write_cnp(Port& port, Packet& packet);
+  void give_bytes(Packet& cnp);
+  lockstep::RunEntries entries() const;
   void lose(Port& port, const Packet& packet, Time when);
   NodeId destination_of(const FrameView& view) const;  // kNoNode: of no host of the run
   bool belongs_to_run(const Packet& packet) const;

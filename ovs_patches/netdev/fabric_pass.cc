@@ -5,8 +5,6 @@
 #include <string>
 
 #include "base/check.h"
-#include "base/wire/etf.h"
-#include "base/wire/rocc_cnp.h"
 #include "base/wire/shim.h"
 #include "lockstep/host_identity.h"
 #include "ovs_patches/netdev/fabric.h"
@@ -189,7 +187,7 @@ void Fabric::deliver(Passing& passing) {
 void Fabric::depart(Port& port, PacketRef packet, Time departure, Time due) {
   if (due < (port.host ? coordinator_.now() : end_))  // it would come too late
     throw RunError(std::string("the lookahead is larger than the link at ") + port.entry.interface);
-  if (packet->kind == PacketKind::kFairRate && packet->frame_slot == kNoFrame) write_cnp(port, *packet);
+  if (packet->kind == PacketKind::kFairRate && packet->frame_slot == kNoFrame) give_bytes(*packet);
   if (packet->roce.shim_hops != 0) write_shim(*packet);
   if (!is_link_local(packet->kind) && packet->ecn == Ecn::kCe) write_ce(bytes_of(*packet));
   capture(port, departure, *packet, PcapngDirection::kOutbound);
@@ -230,23 +228,14 @@ void Fabric::write_shim(Packet& packet) {
 }
 
 // Feedback leaves the switch that made it: it gets its bytes.
-void Fabric::write_cnp(Port& port, Packet& packet) {
-  RL_CHECK(packet.dst.value < segment_.hosts().size() && packet.src.value < segment_.hosts().size());
-  const lockstep::HostEntry& source = segment_.hosts()[packet.dst.value];
-  const lockstep::HostEntry& destination = segment_.hosts()[packet.src.value];
-  const FairRateFeedback feedback = fair_rate_of(packet);
-  packet.frame_slot = bank_.make();
-  if (packet.frame_slot == kNoFrame) throw RunError("no frame left for a CNP: raise engine.frames_per_vf");
-  RoccCnp cnp;
-  cnp.dst_mac = source.mac;
-  cnp.src_mac = mac_of(port.entry);
-  cnp.dscp = port.node.entry.config.rocc.dscp;
-  cnp.cp = feedback.cp;
-  cnp.source = source.ipv4;
-  cnp.destination = destination.ipv4;
-  cnp.dest = feedback.dest;
-  cnp.rate = feedback.rate;
-  cnp.write(segment_.frame(packet.frame_slot).first<RoccCnp::kSize>());
+void Fabric::give_bytes(Packet& cnp) {
+  cnp.frame_slot = bank_.make();
+  if (cnp.frame_slot == kNoFrame) throw RunError("no frame left for a CNP: raise engine.frames_per_vf");
+  lockstep::write_cnp(entries(), cnp, segment_.frame(cnp.frame_slot).first<RoccCnp::kSize>());
+}
+
+lockstep::RunEntries Fabric::entries() const {
+  return {segment_.hosts(), segment_.switches(), segment_.ports()};
 }
 
 void Fabric::lose(Port& port, const Packet& packet, Time when) {
@@ -262,21 +251,10 @@ void Fabric::lose(Port& port, const Packet& packet, Time when) {
 
 void Fabric::capture(Port& port, Time time, const Packet& packet, PcapngDirection direction) {
   if (!port.node.capture) return;
-  if (packet.kind == PacketKind::kEscapeToken) {
-    const EscapeToken token = escape_token_of(packet);
-    EscapeTokenFrame frame{token.tc, token.hops, 0, 0, token.dest};
-    frame.source = segment_.hosts()[token.source.value].ipv4;
-    frame.destination = segment_.hosts()[token.destination.value].ipv4;
-    const bool inbound = direction == PcapngDirection::kInbound;
-    std::array<std::byte, EscapeTokenFrame::kSize> bytes;
-    frame.write(bytes, mac_of((inbound ? ports_[port.peer] : port).entry));
-    port.node.capture->add(port.id.value, time, bytes, direction);
-  } else if (packet.kind == PacketKind::kPfc) {
+  if (is_link_local(packet.kind)) {
     std::array<std::byte, PfcFrame::kSize> bytes;
-    const bool inbound = direction == PcapngDirection::kInbound;
-    const auto& sender = inbound && port.peer != lockstep::kNoSlot ? ports_[port.peer].entry : port.entry;
-    const bool from_host = inbound && port.host;
-    pfc_of(packet).write(bytes, from_host ? segment_.hosts()[port.entry.peer_host].mac : mac_of(sender));
+    const auto index = static_cast<std::uint32_t>(&port.entry - segment_.ports().data());
+    lockstep::write_control(entries(), index, direction == PcapngDirection::kInbound, packet, bytes);
     port.node.capture->add(port.id.value, time, bytes, direction);
   } else {
     port.node.capture->add(port.id.value, time, bytes_of(packet), direction);

@@ -1,0 +1,55 @@
+#include "lockstep/switch_frames.h"
+
+#include "base/check.h"
+#include "lockstep/host_identity.h"
+
+namespace rocelab::lockstep {
+namespace {
+
+// Congestion points are numbered as the run's ports are (emu/runner/plan.cc).
+const PortEntry& congestion_point(std::span<const PortEntry> ports, std::uint32_t address) {
+  const std::uint32_t index = address - kCpNetwork - 1;
+  RL_CHECK(index < ports.size() && ports[index].config.cp_address == address);
+  return ports[index];
+}
+
+Mac sender_of(const RunEntries& run, const PortEntry& port, bool inbound) {
+  if (!inbound) return mac_of(port);
+  if (port.peer_port != kNoSlot) return mac_of(run.ports[port.peer_port]);
+  RL_CHECK(port.peer_host < run.hosts.size());
+  return run.hosts[port.peer_host].mac;
+}
+
+}  // namespace
+
+void write_cnp(const RunEntries& run, const Packet& packet, std::span<std::byte, RoccCnp::kSize> out) {
+  RL_CHECK(packet.src.value < run.hosts.size() && packet.dst.value < run.hosts.size());
+  const FairRateFeedback feedback = fair_rate_of(packet);
+  const PortEntry& maker = congestion_point(run.ports, feedback.cp);
+  const HostEntry& source = run.hosts[packet.dst.value];  // the flow's: feedback goes back to it
+  RoccCnp cnp;
+  cnp.dst_mac = source.mac;
+  cnp.src_mac = mac_of(maker);
+  cnp.dscp = run.switches[maker.switch_index].config.rocc.dscp;
+  cnp.cp = feedback.cp;
+  cnp.source = source.ipv4;
+  cnp.destination = run.hosts[packet.src.value].ipv4;
+  cnp.dest = feedback.dest;
+  cnp.rate = feedback.rate;
+  cnp.write(out);
+}
+
+void write_control(const RunEntries& run, std::uint32_t port, bool inbound, const Packet& packet,
+                   std::span<std::byte, PfcFrame::kSize> out) {
+  const Mac sender = sender_of(run, run.ports[port], inbound);
+  if (packet.kind == PacketKind::kPfc) return pfc_of(packet).write(out, sender);
+  RL_CHECK(packet.kind == PacketKind::kEscapeToken);
+  const EscapeToken token = escape_token_of(packet);
+  RL_CHECK(token.source.value < run.hosts.size() && token.destination.value < run.hosts.size());
+  EscapeTokenFrame frame{token.tc, token.hops, 0, 0, token.dest};
+  frame.source = run.hosts[token.source.value].ipv4;
+  frame.destination = run.hosts[token.destination.value].ipv4;
+  frame.write(out, sender);
+}
+
+}  // namespace rocelab::lockstep

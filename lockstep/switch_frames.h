@@ -1,0 +1,34 @@
+// What switches say for themselves, as bytes on a link of the run: PFC, Escape's tokens, RoCC's CNPs. Live
+// frames and captures of both engines are written here.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "base/packet.h"
+#include "base/wire/etf.h"
+#include "base/wire/pfc.h"
+#include "base/wire/rocc_cnp.h"
+#include "lockstep/segment.h"
+
+namespace rocelab::lockstep {
+
+// Whose addresses the frames carry.
+struct RunEntries {
+  std::span<const HostEntry> hosts;
+  std::span<const SwitchEntry> switches;
+  std::span<const PortEntry> ports;
+};
+
+// A packet of kind kFairRate. Its source MAC and DSCP are those of the port that is the congestion point,
+// wherever it is seen. Its src and dst are hosts of the run.
+void write_cnp(const RunEntries& run, const Packet& packet, std::span<std::byte, RoccCnp::kSize> out);
+
+// A packet of kind kPfc or kEscapeToken on the link of `port` (an index of run.ports): from that port's peer
+// when `inbound`, else from the port itself.
+static_assert(PfcFrame::kSize == EscapeTokenFrame::kSize);
+void write_control(const RunEntries& run, std::uint32_t port, bool inbound, const Packet& packet,
+                   std::span<std::byte, PfcFrame::kSize> out);
+
+}  // namespace rocelab::lockstep

@@ -1,0 +1,97 @@
+#include "lockstep/switch_frames.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <vector>
+
+#include "lockstep/host_identity.h"
+
+namespace rocelab::lockstep {
+namespace {
+
+// h0 - s0 - s1 - h1; ports 0 (to h0) and 1 of s0, 2 and 3 (to h1) of s1.
+struct Line {
+  Line() {
+    for (std::uint8_t h = 0; h < 2; ++h) {
+      hosts[h].mac = {2, 0, 0, 0, 0, h};
+      hosts[h].ipv4 = 0x0a000001u + h;
+    }
+    for (std::uint32_t p = 0; p < 4; ++p) {
+      ports[p].switch_index = p / 2;
+      ports[p].port_id = p % 2;
+      ports[p].config.cp_address = kCpNetwork + p + 1;
+    }
+    ports[0].peer_host = 0;
+    ports[1].peer_port = 2;
+    ports[2].peer_port = 1;
+    ports[3].peer_host = 1;
+    switches[0].config.rocc.dscp = 11;
+    switches[1].config.rocc.dscp = 22;
+  }
+  RunEntries entries() const { return {hosts, switches, ports}; }
+  std::vector<HostEntry> hosts = std::vector<HostEntry>(2);
+  std::vector<SwitchEntry> switches = std::vector<SwitchEntry>(2);
+  std::vector<PortEntry> ports = std::vector<PortEntry>(4);
+};
+
+TEST(SwitchFramesTest, FeedbackNamesItsCongestionPointAndTheFlowItIsAbout) {
+  const Line line;
+  Packet packet;
+  packet.src = NodeId{1};  // as an answer would: the flow goes from h0 to h1
+  packet.dst = NodeId{0};
+  put_fair_rate(packet, {line.ports[3].config.cp_address, 400, line.hosts[1].ipv4, Qpn{77}});
+  std::array<std::byte, RoccCnp::kSize> bytes;
+  write_cnp(line.entries(), packet, bytes);
+  const auto cnp = RoccCnp::parse(bytes);
+  ASSERT_TRUE(cnp.has_value());
+  const RoccCnp want{.dst_mac = line.hosts[0].mac,
+                     .src_mac = mac_of(line.ports[3]),
+                     .dscp = 22,
+                     .cp = kCpNetwork + 4,
+                     .source = line.hosts[0].ipv4,
+                     .destination = line.hosts[1].ipv4,
+                     .dest = Qpn{77},
+                     .rate = 400};
+  EXPECT_EQ(*cnp, want) << to_string(*cnp);
+}
+
+TEST(SwitchFramesTest, ControlFramesCarryTheAddressOfTheEndThatSentThem) {
+  const Line line;
+  Packet pfc;
+  PfcFrame pause;
+  pause.class_enable = 1 << 3;
+  pause.time[3] = 0xffff;
+  put_pfc(pfc, pause);
+  Packet token;
+  put_escape_token(token, {Tc{3}, 2, NodeId{0}, NodeId{1}, Qpn{9}});
+  for (const Packet* packet : {&pfc, &token}) {
+    const auto source_of = [&](std::uint32_t port, bool inbound) {
+      std::array<std::byte, PfcFrame::kSize> bytes;
+      write_control(line.entries(), port, inbound, *packet, bytes);
+      Mac mac;
+      for (std::size_t i = 0; i < mac.size(); ++i) mac[i] = std::to_integer<std::uint8_t>(bytes[6 + i]);
+      return mac;
+    };
+    EXPECT_EQ(source_of(1, false), mac_of(line.ports[1]));
+    EXPECT_EQ(source_of(1, true), mac_of(line.ports[2]));
+    EXPECT_EQ(source_of(0, true), line.hosts[0].mac);
+  }
+}
+
+TEST(SwitchFramesTest, ATokenNamesItsFlowByAddresses) {
+  const Line line;
+  Packet token;
+  put_escape_token(token, {Tc{3}, 2, NodeId{0}, NodeId{1}, Qpn{9}});
+  std::array<std::byte, EscapeTokenFrame::kSize> bytes;
+  write_control(line.entries(), 1, false, token, bytes);
+  const auto frame = EscapeTokenFrame::parse(bytes);
+  ASSERT_TRUE(frame.has_value());
+  EXPECT_EQ(frame->source, line.hosts[0].ipv4);
+  EXPECT_EQ(frame->destination, line.hosts[1].ipv4);
+  EXPECT_EQ(frame->dest, Qpn{9});
+  EXPECT_EQ(frame->hops, 2);
+}
+
+}  // namespace
+}  // namespace rocelab::lockstep

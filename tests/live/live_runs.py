@@ -124,6 +124,14 @@ def leftovers(run_id: str, processes: list[tuple[ProcessId, str]]) -> list[str]:
     return left
 
 
+def stays(run_id: str, processes: list[tuple[ProcessId, str]], seconds: float = 20.0) -> list[str]:
+    """What is still left after a while, for a run that cleans up behind the back of its killed command."""
+    end = time.monotonic() + seconds
+    while (left := leftovers(run_id, processes)) and time.monotonic() < end:
+        time.sleep(0.05)
+    return left
+
+
 def wait_for(condition: Callable[[], Any], what: str, seconds: float = 60.0) -> Any:
     end = time.monotonic() + seconds
     while time.monotonic() < end:

@@ -7,6 +7,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 
 #include "irn_provider/live/live_process_impl.h"
@@ -21,8 +22,10 @@ constinit thread_local int t_inside = 0;
 
 namespace {
 
-constexpr long kSampleNs = 20'000;       // of wall time. A spin is found after two samples or a few more
-constexpr Duration kLookAgain = 100_us;  // memory may also change by what a peer does outside of verbs
+constexpr long kSampleNs = 20'000;  // of wall time. A spin is found after two samples or a few more
+// Memory may also change by what a peer does outside of verbs, so a thread that was parked looks again, less
+// and less often: each look costs the samples that find out that it still spins.
+constexpr Duration kLookAgain = 100_us, kLookAgainAtMost = 10_ms;
 
 int spin_signal() { return SIGRTMAX - 5; }
 
@@ -123,7 +126,10 @@ void LiveProcess::park_memory() {
   } seen{impl_->nic, impl_->nic.messages_placed()};
   const std::function<bool()> ready = [&seen] { return seen.nic.messages_placed() != seen.placed; };
   t.ready = &ready;
-  t.deadline = impl_->nic.now() + kLookAgain;
+  const bool still = t.timed_out && t.calls == t.memory_calls + 1;  // nothing has happened since it looked
+  t.look_again = still ? std::min(2 * t.look_again, kLookAgainAtMost) : kLookAgain;
+  t.memory_calls = t.calls;
+  t.deadline = impl_->nic.now() + t.look_again;
   t.polls_memory = true;
   impl_->park(lock, t);
   t.polls_memory = false;

@@ -31,9 +31,11 @@ struct ThreadState {
   bool polls = false;  // any completion, or the window's end
   Time deadline = Time::never();
   const std::function<bool()>* ready = nullptr;
-  bool polls_memory = false;  // a message placed, or whatever another thread of the program did
-  bool timed_out = false;
+  bool polls_memory = false;           // a message placed, or whatever another thread of the program did
+  bool timed_out = false;              // its deadline woke it
   std::uint64_t calls = 0;             // how often it has called in
+  std::uint64_t memory_calls = 0;      // then, when it was last found polling memory
+  Duration look_again;                 // after which it was to look, then
   bool due = false;                    // an instant woke it; it runs when its turn comes
   std::atomic<std::uint32_t> turn{0};  // futex: 1 = run
   std::optional<timer_t> timer;        // samples it while it runs; none: memory is not watched

@@ -10,6 +10,7 @@ namespace rocelab::verbs {
 namespace {
 
 constexpr std::int64_t kKeptGraceNs = 50'000'000;
+constexpr std::chrono::seconds kPatience(300);  // with sanitizers, on a machine that has other things to do
 
 // Is somebody listening on this TCP port?
 bool listening(int port) {
@@ -41,7 +42,7 @@ ProgramPair run_pair(const NicConfig& nic, std::vector<std::string> command, int
   for (int i = 0; i < 10'000 && !listening(port); ++i) fabric.drive_once();
   command.push_back("127.0.0.1");
   const auto client = fabric.start(0, command);
-  EXPECT_TRUE(fabric.run());
+  EXPECT_TRUE(fabric.run(kPatience));
   return {{fabric.program(server).exit_code(), fabric.program(client).exit_code()},
           fabric.program(server).output(),
           fabric.program(client).output(),

@@ -40,7 +40,7 @@ void count_spin(LiveProcess& process);
 // 0.1 to 2 ms each, to find out the rate of the time stamp counter, at the end of every measurement. Time
 // passes after fewer calls, and in longer steps.
 inline constexpr int kSpinsPerParkWhenExpected = 50;
-inline constexpr Duration kClockStepWhenExpected = 100_us;
+inline constexpr Duration kClockStepWhenExpected = 1_ms;  // two or three a time
 void expect_clock_spins();
 void count_clock_spin(LiveProcess& process);  // of gettimeofday; the same as count_spin unless expected
 void end_spin();

@@ -52,8 +52,9 @@ class Coordinator {
   //   kSwitches  the caller runs the switches' events before `end`
   //   kHosts     the window up to `end` is already granted to the VFs that have events in it
   //   kNobody    nothing to do anywhere (time stands until somebody posts), the gate is closed, somebody
-  //   holds
-  //              time, or a pace holds it back
+  //              holds time, a pace holds it back, or the switches' rules are due to change
+  //              (Header::reroute_ps): every frame that arrives before that instant has passed, none that
+  //              arrives later
   Step next_step(Time switch_next);
 
   // A frame with this due time was pushed into the VF's rx ring.
@@ -103,6 +104,7 @@ class Coordinator {
   void share_ports();
   void abandon_turns(std::uint32_t vf);
   bool held_back_by_pace(Time next);
+  bool waits_for_rules(Time reroute, Time host_next, Time switch_next);
 
   Segment& segment_;
   Header& header_;

@@ -24,9 +24,10 @@ constexpr std::uint64_t align(std::uint64_t n, std::uint64_t to) { return (n + t
 // that hold them (CMakeLists.txt), so that a field which moves inside a struct is noticed too.
 constexpr std::uint64_t layout_hash() {
   std::uint64_t hash = ROCELAB_LAYOUT_TEXT_HASH;
-  for (const std::uint64_t size : {sizeof(Header), sizeof(HostEntry), sizeof(SwitchEntry), sizeof(PortEntry),
-                                   sizeof(VfSlot), sizeof(HostPort), sizeof(FrameDescriptor),
-                                   sizeof(NicConfig), sizeof(SwitchConfig), sizeof(PortConfig)})
+  for (const std::uint64_t size :
+       {sizeof(Header), sizeof(HostEntry), sizeof(SwitchEntry), sizeof(PortEntry), sizeof(LinkChangeEntry),
+        sizeof(VfSlot), sizeof(HostPort), sizeof(FrameDescriptor), sizeof(NicConfig), sizeof(SwitchConfig),
+        sizeof(PortConfig)})
     hash = (hash ^ size) * 0x100000001b3;
   return hash;
 }
@@ -46,7 +47,8 @@ void lay_out(Header& h) {
   h.host_port_offset = align(h.host_offset + h.hosts * sizeof(HostEntry), 128);
   h.switch_offset = h.host_port_offset + h.hosts * sizeof(HostPort);
   h.port_offset = align(h.switch_offset + h.switches * sizeof(SwitchEntry), 128);
-  h.vf_offset = align(h.port_offset + h.ports * sizeof(PortEntry), 128);
+  h.link_change_offset = h.port_offset + h.ports * sizeof(PortEntry);
+  h.vf_offset = align(h.link_change_offset + h.link_changes * sizeof(LinkChangeEntry), 128);
   h.rings_offset = align(h.vf_offset + vfs * sizeof(VfSlot), 4096);
   h.frames_offset = align(h.rings_offset + vfs * ring_bytes(h), 4096);
   h.total_bytes = h.frames_offset + (vfs + 1) * h.frames_per_vf * std::uint64_t{h.frame_stride};
@@ -116,6 +118,7 @@ Segment Segment::create(const std::filesystem::path& path, const SegmentPlan& pl
   h.vfs_per_host = plan.vfs_per_host;
   h.switches = static_cast<std::uint32_t>(plan.switches.size());
   h.ports = static_cast<std::uint32_t>(plan.ports.size());
+  h.link_changes = static_cast<std::uint32_t>(plan.link_changes.size());
   h.ring_capacity = ring_capacity(plan, lookahead);
   h.frames_per_vf = std::bit_ceil(plan.frames_per_vf);
   h.frame_stride = static_cast<std::uint32_t>(align(plan.max_frame_bytes, 64));
@@ -138,6 +141,9 @@ Segment Segment::create(const std::filesystem::path& path, const SegmentPlan& pl
   std::uninitialized_copy(plan.hosts.begin(), plan.hosts.end(), segment.hosts().data());
   std::uninitialized_copy(plan.switches.begin(), plan.switches.end(), segment.switches().data());
   std::uninitialized_copy(plan.ports.begin(), plan.ports.end(), segment.ports().data());
+  std::ranges::uninitialized_copy(
+      plan.link_changes,
+      std::span(reinterpret_cast<LinkChangeEntry*>(base + h.link_change_offset), h.link_changes));
   for (HostPort& port : segment.host_ports()) new (&port) HostPort();
   for (std::uint32_t i = 0; i < header->hosts * header->vfs_per_host; ++i) {
     auto* slot = new (&segment.vfs()[i]) VfSlot();
@@ -180,6 +186,10 @@ std::span<SwitchEntry> Segment::switches() const {
 std::span<PortEntry> Segment::ports() const {
   return {reinterpret_cast<PortEntry*>(base_ + header_->port_offset), header_->ports};
 }
+std::span<const LinkChangeEntry> Segment::link_changes() const {
+  return {reinterpret_cast<const LinkChangeEntry*>(base_ + header_->link_change_offset),
+          header_->link_changes};
+}
 std::span<VfSlot> Segment::vfs() const {
   return {reinterpret_cast<VfSlot*>(base_ + header_->vf_offset),
           std::size_t{header_->hosts} * header_->vfs_per_host};
@@ -219,6 +229,15 @@ std::span<std::byte> Segment::frame(std::uint32_t index) const {
   RL_CHECK(valid_frame(index));
   return {base_ + header_->frames_offset + std::uint64_t{index} * header_->frame_stride,
           header_->frame_stride};
+}
+
+std::vector<LinkSchedule> link_schedules(std::span<const LinkChangeEntry> changes, std::size_t ports) {
+  std::vector<LinkSchedule> schedules(changes.empty() ? 0 : ports);
+  for (const LinkChangeEntry& c : changes) {
+    RL_CHECK(c.port < ports);
+    schedules[c.port].change(Time::from_ps(c.at_ps), c.up != 0);
+  }
+  return schedules;
 }
 
 void note_detach(Header& header, Time now) {

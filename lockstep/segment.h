@@ -2,8 +2,8 @@
 // run in it, as plain data); the switch process and the programs' NICs map it. It holds configuration, the
 // clock's words, the rings between each NIC and its switch port, the frames, counters and verdicts.
 //
-//   Header | HostEntry[hosts] | HostPort[hosts] | SwitchEntry[switches] | PortEntry[ports] | VfSlot[hosts *
-//   vfs] | rings | frames
+//   Header | HostEntry[hosts] | HostPort[hosts] | SwitchEntry[switches] | PortEntry[ports] |
+//   LinkChangeEntry[link_changes] | VfSlot[hosts * vfs] | rings | frames
 //
 // Frames never move: a descriptor names one by index. Each VF (virtual function: one process's share of a
 // host's NIC) owns a range of frames, fills them, and gets each back once whoever dropped or consumed it has
@@ -26,6 +26,7 @@
 #include "base/units.h"
 #include "emu/port/fault_config.h"
 #include "emu/port/link_counters.h"
+#include "emu/port/link_schedule.h"
 #include "irn_provider/nic/counters.h"
 #include "irn_provider/nic/nic_config.h"
 #include "lockstep/spsc_ring.h"
@@ -62,7 +63,7 @@ struct Header {
   std::int64_t poll_interval_ps = 10'000'000;   // an empty poll_cq returns after this long at the latest
   double pace = 0;  // > 0: at least this many seconds of wall time per second of experiment
   std::int64_t sample_interval_ps = 0;  // > 0: queues and flows are sampled
-  std::uint32_t hosts = 0, vfs_per_host = 0, switches = 0, ports = 0;
+  std::uint32_t hosts = 0, vfs_per_host = 0, switches = 0, ports = 0, link_changes = 0;
   std::uint32_t ring_capacity = 0;  // descriptors per ring
   std::uint32_t frames_per_vf =
       0;  // power of two; the switch process owns one more range behind the last VF's
@@ -70,7 +71,7 @@ struct Header {
   std::uint32_t expected_participants =
       0;  // time stays at 0 until so many VFs are claimed and all their threads are parked
   std::uint64_t vf_offset = 0, rings_offset = 0, frames_offset = 0, host_offset = 0, host_port_offset = 0,
-                switch_offset = 0, port_offset = 0;
+                switch_offset = 0, port_offset = 0, link_change_offset = 0;
   char trace_dir[128] = {};  // where event files go; empty: none
   char pcap_dir[128] = {};   // where the switches write their pcapng files; empty: none
   // --- the clock
@@ -79,6 +80,10 @@ struct Header {
       0};  // VFs that have not finished the current window: a hint, and futex of the coordinator
   alignas(128) std::atomic<std::uint32_t> activity{
       0};  // grows whenever a VF begins or ceases to hold time; futex of an idle coordinator
+  // Next change of the switches' rules. The switches run up to here; then `reroute_due` is set and time
+  // stands until the runner has installed the rules, moved this on and cleared the flag.
+  std::atomic<std::int64_t> reroute_ps{Time::never().ps()};
+  std::atomic<std::uint32_t> reroute_due{0};
   std::atomic<std::uint32_t> coordinator_pid{0};
   std::atomic<RunState> state{RunState::kSetup};
   std::atomic<std::uint64_t> windows{0};
@@ -138,6 +143,17 @@ struct PortEntry {
   LinkCounters link_out;              // frames on their way from it
 };
 
+// The link at a switch port fails or recovers, in both directions (emu/port/link_schedule.h). A link between
+// switches has an entry for each of its ends.
+struct LinkChangeEntry {
+  std::int64_t at_ps = 0;
+  std::uint32_t port = 0;  // index of a PortEntry
+  std::uint32_t up = 0;
+};
+
+// Schedules by port; empty when no link ever changes.
+std::vector<LinkSchedule> link_schedules(std::span<const LinkChangeEntry> changes, std::size_t ports);
+
 // kLeft: its process ended in order (digest and counters are final); kDead: it did not.
 enum class VfState : std::uint32_t { kFree, kClaimed, kLeft, kDead };
 
@@ -187,6 +203,7 @@ struct SegmentPlan {
   std::vector<HostEntry> hosts;
   std::vector<SwitchEntry> switches;
   std::vector<PortEntry> ports;
+  std::vector<LinkChangeEntry> link_changes;  // in the order of time
   std::uint32_t vfs_per_host = 2;
   std::uint32_t frames_per_vf = 16384;
   std::uint32_t max_frame_bytes = 1152;  // largest wire MTU of the run
@@ -214,6 +231,7 @@ class Segment {
   std::span<HostPort> host_ports() const;
   std::span<SwitchEntry> switches() const;
   std::span<PortEntry> ports() const;
+  std::span<const LinkChangeEntry> link_changes() const;
   std::span<VfSlot> vfs() const;              // index = host * vfs_per_host + vf
   FrameRing tx(std::uint32_t vf) const;       // NIC -> switch
   FrameRing rx(std::uint32_t vf) const;       // switch -> NIC

@@ -111,7 +111,8 @@ TEST(LinkFailureTest, RoutesLeadAroundADeadLink) {
 class PauseCounter final : public PortTap {
  public:
   PauseCounter(const RunPlan& plan, std::uint32_t host) : port_(plan.segment.hosts[host].port) {
-    for (const LinkChange& change : plan.link_changes) schedule_.change(change.at, change.up);
+    for (const lockstep::LinkChangeEntry& change : plan.segment.link_changes)
+      if (change.port == port_) schedule_.change(Time::from_ps(change.at_ps), change.up != 0);
   }
   std::uint64_t carried = 0, lost = 0;
 

@@ -74,11 +74,7 @@ Network::Network(const RunPlan& plan, const Sinks& sinks)
   }
   for (std::size_t i = 1; i <= plan.route_changes.size(); ++i)
     rerouted_.emplace_back(plan, routes_after(plan, i));
-  for (const LinkChange& change : plan.link_changes) {
-    schedules_.resize(segment.ports.size());
-    schedules_[change.port].change(change.at, change.up);
-    if (change.other_port != kNoSlot) schedules_[change.other_port].change(change.at, change.up);
-  }
+  schedules_ = lockstep::link_schedules(segment.link_changes, segment.ports.size());
   for (const lockstep::HostEntry& host : segment.hosts)
     host_edges_.push_back({host.port, NodeId{host.node}, Tc{host.nic.cnp_tc}});
   const NicConfig& nic = plan.settings.nic.config;
@@ -198,10 +194,7 @@ void Network::name_flow(Packet& packet) const {
 
 bool Network::dies(std::uint32_t port, bool to_switch, const Packet& packet, Time begin, Time due) {
   if (schedules_.empty() || !schedules_[port].down_within(begin, due)) return false;
-  LinkCounters& counters = (to_switch ? link(port).in : link(port).out).counters();
-  ++counters.lost_frames;
-  ++counters.down_frames;
-  if (packet.payload_length > 0) ++counters.lost_data_frames;
+  count_down((to_switch ? link(port).in : link(port).out).counters(), packet.payload_length > 0);
   lose(port, packet, to_switch ? due : begin, kLinkDown);
   return true;
 }

@@ -28,4 +28,11 @@ inline bool count_fault(LinkCounters& counters, FaultVerdict::Kind kind, bool da
   return false;
 }
 
+// A frame, with payload (`data`) or without, is lost since the link is down.
+inline void count_down(LinkCounters& counters, bool data) {
+  ++counters.lost_frames;
+  ++counters.down_frames;
+  if (data) ++counters.lost_data_frames;
+}
+
 }  // namespace rocelab

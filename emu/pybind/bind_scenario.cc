@@ -1,6 +1,10 @@
 // Scenarios and plans, read only.
 #include <pybind11/numpy.h>
 
+#include <array>
+#include <map>
+#include <vector>
+
 #include "emu/pybind/bindings.h"
 #include "emu/runner/flow_file.h"
 #include "emu/runner/formula.h"
@@ -41,17 +45,35 @@ py::list ports(const RunPlan& plan) {
   return list;
 }
 
+// Lines for ovs-ofctl by name of switch, of the switches that `indices` names.
+template <class Indices>
+py::dict rules(const RunPlan& plan, const Indices& indices, const std::vector<Route>& routes) {
+  std::map<std::uint32_t, py::list> lines;
+  for (const std::uint32_t s : indices) lines[s] = py::list();
+  for (const Route& route : routes)
+    if (const auto list = lines.find(route.switch_index); list != lines.end())
+      for (const std::string& line : openflow(route)) list->second.append(line);
+  py::dict result;
+  for (const auto& [s, list] : lines) result[plan.segment.switches[s].name] = py::tuple(list);
+  return result;
+}
+
+py::list route_changes(const RunPlan& plan) {
+  py::list list;
+  for (const RouteChange& change : plan.route_changes)
+    list.append(
+        py::dict("at_ps"_a = change.at.ps(), "openflow"_a = rules(plan, change.switches, change.routes)));
+  return list;
+}
+
 py::list switches(const RunPlan& plan) {
   py::list list;
   for (std::uint32_t s = 0; s < plan.segment.switches.size(); ++s) {
     const lockstep::SwitchEntry& entry = plan.segment.switches[s];
-    py::list indices, rules;
+    py::list indices;
     for (std::uint32_t p = 0; p < entry.ports; ++p) indices.append(entry.first_port + p);
-    for (const Route& route : plan.routes)
-      if (route.switch_index == s)
-        for (const std::string& line : openflow(route)) rules.append(line);
     list.append(py::dict("name"_a = entry.name, "node"_a = entry.node, "ports"_a = py::tuple(indices),
-                         "openflow"_a = py::tuple(rules),
+                         "openflow"_a = rules(plan, std::array{s}, plan.routes)[entry.name],
                          "number"_a = plan.settings.topology.number_of(entry.node)));
   }
   return list;
@@ -85,8 +107,7 @@ py::dict scalars(const RunPlan& plan) {
                   "verbs_timeout"_a = s.timers.verbs_timeout, "verbs_retry_cnt"_a = s.timers.verbs_retry_cnt,
                   "lookahead_ps"_a = plan.lookahead.ps(), "base_rtt_ps"_a = plan.base_rtt.ps(),
                   "bdp_cap"_a = plan.bdp_cap, "limit_ps"_a = s.engine.limit.ps(),
-                  "sample_interval_ps"_a = s.engine.sample_interval.ps(), "clock"_a = "lockstep",
-                  "link_changes"_a = plan.link_changes.size());
+                  "sample_interval_ps"_a = s.engine.sample_interval.ps(), "clock"_a = "lockstep");
 }
 
 std::uint32_t host_index(const RunPlan& plan, const std::string& name) {
@@ -159,6 +180,7 @@ void bind_scenario(py::module_& m) {
 
   py::class_<RunPlan>(m, "RunPlan")
       .def_property_readonly("scalars", scalars)
+      .def_property_readonly("route_changes", route_changes)
       .def_property_readonly("hosts", hosts)
       .def_property_readonly("switches", switches)
       .def_property_readonly("ports", ports)

@@ -72,6 +72,14 @@ class SwitchPlan:
 
 
 @dataclass(frozen=True)
+class RouteChange:
+    """From `at_ps` on the switches named have these rules and no others."""
+
+    at_ps: int
+    openflow: Mapping[str, tuple[str, ...]]  # by switch, lines for `ovs-ofctl add-flows`
+
+
+@dataclass(frozen=True)
 class FlowPlan:
     id: int
     group: str
@@ -98,6 +106,7 @@ class RunPlan:
     switches: tuple[SwitchPlan, ...]
     ports: tuple[PortPlan, ...]
     flows: tuple[FlowPlan, ...]
+    route_changes: tuple[RouteChange, ...]  # in the order of time
     parameters: tuple[Parameter, ...]
     expected_participants: int
     path_mtu: int
@@ -110,7 +119,6 @@ class RunPlan:
     limit_ps: int  # experiment time after which an unfinished run is ended
     sample_interval_ps: int
     clock: str
-    link_changes: int  # failures and recoveries of links that are planned
     native: Any = field(repr=False, compare=False)  # _rocelab.RunPlan, for create_segment() and measure()
 
     @property

@@ -8,7 +8,17 @@ from typing import Any
 
 from rocelab import native
 from rocelab.errors import RocelabError
-from rocelab.model import Comparison, FlowPlan, HostPlan, Parameter, PortPlan, RunPlan, Scenario, SwitchPlan
+from rocelab.model import (
+    Comparison,
+    FlowPlan,
+    HostPlan,
+    Parameter,
+    PortPlan,
+    RouteChange,
+    RunPlan,
+    Scenario,
+    SwitchPlan,
+)
 
 
 def read_scenario(path: Path | str, overrides: Sequence[str] = ()) -> Scenario:
@@ -61,6 +71,7 @@ def _plan(plan: Any) -> RunPlan:
         switches=tuple(SwitchPlan(**s) for s in plan.switches),
         ports=tuple(PortPlan(**p) for p in plan.ports),
         flows=tuple(FlowPlan(**f) for f in plan.flows),
+        route_changes=tuple(RouteChange(**c) for c in plan.route_changes),
         parameters=tuple(Parameter(key, value) for key, value in plan.parameters),
         native=plan,
     )

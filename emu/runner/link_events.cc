@@ -31,21 +31,20 @@ RouteChange difference(Time at, const BySwitch& before, const BySwitch& after) {
 
 }  // namespace
 
-std::vector<LinkChange> link_changes(const Settings& settings, const lockstep::SegmentPlan& segment) {
-  std::vector<LinkChange> changes;
+std::vector<lockstep::LinkChangeEntry> link_changes(const Settings& settings,
+                                                    const lockstep::SegmentPlan& segment) {
+  std::vector<lockstep::LinkChangeEntry> changes;
   const Topology& t = settings.topology;
-  const auto port_index = [&](std::uint32_t node, std::uint32_t port) {
-    return segment.switches[node - t.hosts()].first_port + port;
+  const auto add = [&](const LinkEvent& event, std::uint32_t node, std::uint32_t port) {
+    if (!t.is_host(node))
+      changes.push_back({event.at.ps(), segment.switches[node - t.hosts()].first_port + port, event.up});
   };
   for (const LinkEvent& event : settings.link_events) {
     const Link& link = t.links()[event.link];
-    LinkChange change{Time::zero() + event.at, event.link, event.up, port_index(link.b, link.b_port),
-                      lockstep::kNoSlot};
-    if (!t.is_host(link.a)) change.other_port = port_index(link.a, link.a_port);
-    changes.push_back(change);
+    add(event, link.b, link.b_port);
+    add(event, link.a, link.a_port);
   }
-  std::stable_sort(changes.begin(), changes.end(),
-                   [](const LinkChange& a, const LinkChange& b) { return a.at < b.at; });
+  std::ranges::stable_sort(changes, {}, &lockstep::LinkChangeEntry::at_ps);
   return changes;
 }
 

@@ -90,7 +90,7 @@ class Planner {
     add_hosts();
     add_switches();
     plan_.routes = routing_.rules(rng_);
-    plan_.link_changes = link_changes(settings_, plan_.segment);
+    plan_.segment.link_changes = link_changes(settings_, plan_.segment);
     plan_.route_changes = route_changes(settings_, plan_.routes, rng_);
     add_flows();
     if (const std::string problem = problem_of_loops(plan_); !problem.empty())

@@ -36,15 +36,6 @@ struct Flow {
   std::uint32_t request = 0;  // of a periodic incast: which one, from 0
 };
 
-// A link fails or recovers. What it carries meanwhile is lost, in both directions (emu/port/link_schedule.h).
-struct LinkChange {
-  Time at;
-  std::uint32_t link = 0;  // of settings.topology
-  bool up = false;
-  std::uint32_t port = 0;        // index into segment.ports of its end b, which is always at a switch
-  std::uint32_t other_port = 0;  // of its end a; kNoSlot: a host
-};
-
 // From `at` on the switches named have these rules and no others.
 struct RouteChange {
   Time at;
@@ -65,7 +56,6 @@ struct RunPlan {
   std::uint64_t seed = 0;
   lockstep::SegmentPlan segment;           // run_id and trace_dir are the caller's to set
   std::vector<Route> routes;               // of the healthy network, with which a run begins
-  std::vector<LinkChange> link_changes;    // in the order of time
   std::vector<RouteChange> route_changes;  // in the order of time; a frame's route is that of its arrival
   std::vector<Flow> flows;
   std::vector<PortLimits> limits;  // in the order of segment.ports

@@ -48,6 +48,7 @@ Fabric::Fabric(lockstep::Segment& segment, lockstep::Coordinator& coordinator)
     : segment_(segment),
       coordinator_(coordinator),
       bank_(segment),
+      schedules_(lockstep::link_schedules(segment.link_changes(), segment.ports().size())),
       arrivals_(segment.ports().size()),
       sample_interval_(Duration::from_ps(segment.header().sample_interval_ps)) {
   for (const lockstep::SwitchEntry& entry : segment.switches()) {

@@ -127,9 +127,13 @@ class Fabric {
   void run(Node& node);
   void depart(Port& port, PacketRef packet, Time departure, Time due);
   void write_shim(Packet& packet);
+  bool dies(Port& port, bool to_switch, const Packet& packet, Time begin, Time due);
   void give_bytes(Packet& cnp);
   lockstep::RunEntries entries() const;
-  void lose(Port& port, const Packet& packet, Time when);
+  std::uint32_t index_of(const Port& port) const {
+    return static_cast<std::uint32_t>(&port.entry - segment_.ports().data());
+  }
+  void lose(Port& port, const Packet& packet, Time when, std::uint8_t why);
   NodeId destination_of(const FrameView& view) const;  // kNoNode: of no host of the run
   bool belongs_to_run(const Packet& packet) const;
   bool wait_again(bool last_try);
@@ -143,8 +147,9 @@ class Fabric {
   PacketPool pool_;  // before everything that holds packets
   FrameBank bank_;
   std::vector<std::unique_ptr<Node>> nodes_;
-  std::deque<Port> ports_;  // a deque: ports do not move
-  WinnerTree arrivals_;     // per port: due time of the next frame that comes in there
+  std::deque<Port> ports_;               // a deque: ports do not move
+  std::vector<LinkSchedule> schedules_;  // by port; empty: no link ever fails
+  WinnerTree arrivals_;                  // per port: due time of the next frame that comes in there
   std::unordered_map<std::uint32_t, NodeId> nodes_by_ipv4_;       // looked up, never walked
   std::unordered_map<std::uint64_t, NodeId> nodes_by_interface_;  // by the identifier of GID 0
   std::vector<std::uint32_t> ended_;  // VFs without a process, some of whose frames are still away

@@ -12,6 +12,21 @@
 namespace rocelab {
 using lockstep::mac_of;
 
+namespace {
+
+void read_headers(Packet& packet, const FrameView& view) {
+  packet.kind = view.kind;
+  packet.ecn = view.ecn;
+  packet.payload_length = view.payload_length;
+  packet.roce.opcode = view.opcode;
+  packet.roce.dest = view.dest;
+  packet.roce.psn = view.psn;
+  packet.roce.ack_req = view.ack_req;
+  packet.flow = view.dest.value;
+}
+
+}  // namespace
+
 void Fabric::begin_pass(Time end) {
   RL_CHECK(pass_.empty() && end >= end_);
   end_ = end;
@@ -38,6 +53,9 @@ void Fabric::arrive_from_host(std::uint32_t index, HostLink::Arrival& a) {
   packet->frame_slot = a.frame;
   packet->frame_length = a.length;
   packet->retransmission = a.retransmission;
+  if (a.view) read_headers(*packet, *a.view);
+  const PortConfig& link = port.entry.config;
+  if (dies(port, true, *packet, a.due - link.delay - wire_time(packet->frame(), link.rate), a.due)) return;
   if (a.pfc) {
     put_pfc(*packet, *a.pfc);
     capture(port, a.due, *packet, PcapngDirection::kInbound);
@@ -54,17 +72,9 @@ void Fabric::arrive_from_host(std::uint32_t index, HostLink::Arrival& a) {
     bank_.release(a.frame);
     return;
   }
-  packet->kind = a.view->kind;
-  packet->ecn = a.view->ecn;
-  packet->payload_length = a.view->payload_length;
-  packet->roce.opcode = a.view->opcode;
-  packet->roce.dest = a.view->dest;
-  packet->roce.psn = a.view->psn;
-  packet->roce.ack_req = a.view->ack_req;
-  packet->flow = a.view->dest.value;
   packet->src = NodeId{segment_.hosts()[port.entry.peer_host].node};
   packet->dst = destination_of(*a.view);
-  if (!port.in.cross(*packet, bytes_of(*packet))) return lose(port, *packet, a.due);
+  if (!port.in.cross(*packet, bytes_of(*packet))) return lose(port, *packet, a.due, kLinkLoss);
   hand_over(index, std::move(packet), a.view);
 }
 
@@ -191,11 +201,12 @@ void Fabric::depart(Port& port, PacketRef packet, Time departure, Time due) {
   if (packet->roce.shim_hops != 0) write_shim(*packet);
   if (!is_link_local(packet->kind) && packet->ecn == Ecn::kCe) write_ce(bytes_of(*packet));
   capture(port, departure, *packet, PcapngDirection::kOutbound);
+  if (dies(port, false, *packet, departure, due)) return;
   if (is_link_local(packet->kind)) {
     RL_CHECK(packet->kind == PacketKind::kPfc || !port.host);  // tokens go to switches only
     if (port.host) return port.host->deliver_pfc(pfc_of(*packet), mac_of(port.entry), due);
   } else {
-    if (!port.out.cross(*packet, bytes_of(*packet))) return lose(port, *packet, departure);
+    if (!port.out.cross(*packet, bytes_of(*packet))) return lose(port, *packet, departure, kLinkLoss);
     if (port.host && packet->kind == PacketKind::kFairRate) return port.host->deliver_to_all(*packet, due);
     if (port.host) return port.host->deliver(*packet, due);
   }
@@ -238,23 +249,30 @@ lockstep::RunEntries Fabric::entries() const {
   return {segment_.hosts(), segment_.switches(), segment_.ports()};
 }
 
-void Fabric::lose(Port& port, const Packet& packet, Time when) {
+// Between `begin`, when its first bit leaves, and `due` the link is down.
+bool Fabric::dies(Port& port, bool to_switch, const Packet& packet, Time begin, Time due) {
+  if (schedules_.empty() || !schedules_[index_of(port)].down_within(begin, due)) return false;
+  count_down(to_switch ? port.entry.link_in : port.entry.link_out, packet.payload_length > 0);
+  lose(port, packet, to_switch ? due : begin, kLinkDown);
+  return true;
+}
+
+void Fabric::lose(Port& port, const Packet& packet, Time when, std::uint8_t why) {
   port.node.trace.record_at({.time = when,
                              .kind = TraceKind::kDrop,
-                             .mark = kLinkLoss,
+                             .mark = why,
                              .port = port.id.value,
                              .flow = packet.flow,
                              .bytes = packet.frame_length,
                              .psn = packet.roce.psn.value()});
-  bank_.release(packet.frame_slot);
+  if (packet.frame_slot != kNoFrame) bank_.release(packet.frame_slot);
 }
 
 void Fabric::capture(Port& port, Time time, const Packet& packet, PcapngDirection direction) {
   if (!port.node.capture) return;
   if (is_link_local(packet.kind)) {
     std::array<std::byte, PfcFrame::kSize> bytes;
-    const auto index = static_cast<std::uint32_t>(&port.entry - segment_.ports().data());
-    lockstep::write_control(entries(), index, direction == PcapngDirection::kInbound, packet, bytes);
+    lockstep::write_control(entries(), index_of(port), direction == PcapngDirection::kInbound, packet, bytes);
     port.node.capture->add(port.id.value, time, bytes, direction);
   } else {
     port.node.capture->add(port.id.value, time, bytes_of(packet), direction);

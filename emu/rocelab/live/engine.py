@@ -24,6 +24,7 @@ from rocelab.live.client import SessionClient, SessionError
 from rocelab.live.flow_records import read_records
 from rocelab.live.layout import Layout
 from rocelab.live.plan_layout import layout_of
+from rocelab.live.reroutes import Reroutes
 from rocelab.live.usage import Usage
 from rocelab.model import TRACE_DTYPE, FidelityInputs, RunOutcome, RunPlan, end_ps
 from rocelab.progress import Progress, Report
@@ -138,6 +139,7 @@ class _Run:
         self.broken = False  # the session cannot be used again
         self.programs: dict[str, int] = {}
         self.usage = Usage()
+        self.reroutes = Reroutes(plan, session)
 
     def remove(self) -> None:
         shutil.rmtree(self.dir, ignore_errors=True)
@@ -148,12 +150,14 @@ class _Run:
         error: str | None = None
         try:
             cpu_before = self._daemon_cpu()
+            self.reroutes.announce(segment)
             self.session.appctl("lossless/attach", str(self.path))
             self._start_programs()
             error = self._wait(segment, report)
             report(Progress(self.plan, "collect", segment.now_ps))
             self.session.ask("forget")
             self.session.appctl("lossless/detach")
+            self.reroutes.restore()
             self.usage.daemon_cpu_s = self._daemon_cpu() - cpu_before
         except SessionError as e:
             self.broken = True
@@ -206,6 +210,7 @@ class _Run:
         """Until all programs have ended; what went wrong, or None."""
         last_now, last_change = -1, time.monotonic()
         while True:
+            self.reroutes.follow(segment)
             answer = self.session.ask("poll")
             statuses = {host: answer["programs"][str(pid)] for host, pid in self.programs.items()}
             now = segment.now_ps

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from rocelab.errors import RocelabError
 from rocelab.live.layout import HostLayout, Layout, PortLayout, SwitchLayout, interface_id
 from rocelab.model import RunPlan
 
@@ -11,10 +10,6 @@ _SHIM_AND_TRAILER = 128  # bytes beyond the wire MTU that a veth lets pass
 
 def layout_of(plan: RunPlan) -> Layout:
     """Equal for plans that can share one topology: names, links, addresses and rules; not the parameters of NICs and switches."""
-    if plan.link_changes:
-        raise RocelabError(
-            "links of the live engine do not fail: run this scenario with --engine des, or leave out its [[link_event]]s"
-        )
     hosts = tuple(
         HostLayout(h.name, h.ipv4, h.mac, f"{h.name}-eth0", plan.ports[h.port].interface) for h in plan.hosts
     )
@@ -27,10 +22,15 @@ def layout_of(plan: RunPlan) -> Layout:
                 tuple(
                     PortLayout(p.interface, p.port_id + 1, None if p.peer_is_host else p.peer) for p in ports
                 ),
-                (*s.openflow, *_ipv6_rules(plan, s.openflow)),
+                rules(plan, s.openflow),
             )
         )
     return Layout(hosts, tuple(switches), plan.wire_mtu + _SHIM_AND_TRAILER)
+
+
+def rules(plan: RunPlan, openflow: tuple[str, ...]) -> tuple[str, ...]:
+    """What a switch is given: the plan's rules, and those for link-local addresses."""
+    return (*openflow, *_ipv6_rules(plan, openflow))
 
 
 def _ipv6_rules(plan: RunPlan, openflow: tuple[str, ...]) -> list[str]:

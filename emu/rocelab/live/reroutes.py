@@ -1,0 +1,46 @@
+"""Rules that change in the middle of a run, when links fail or recover.
+
+The switches' clock stops at the instant of a change (Header::reroute_ps): what arrived before has gone by the old rules,
+nothing that arrives later has been looked at. Then the rules are replaced and the datapath's caches follow them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rocelab.live.client import SessionClient
+from rocelab.live.plan_layout import rules
+from rocelab.model import RunPlan
+
+
+class Reroutes:
+    """Of one run. Set it up before the switches join the segment; ask follow() now and then; restore() at the end."""
+
+    def __init__(self, plan: RunPlan, session: SessionClient) -> None:
+        self.plan = plan
+        self.session = session
+        self.done = 0
+
+    def announce(self, segment: Any) -> None:
+        """Says to the switches where to stop next."""
+        left = self.plan.route_changes[self.done :]
+        segment.reroute_at(left[0].at_ps if left else None)
+
+    def follow(self, segment: Any) -> None:
+        """Makes the change that the switches wait for, if they wait."""
+        if not segment.reroute_due:
+            return
+        self._replace(dict(self.plan.route_changes[self.done].openflow))
+        self.done += 1
+        self.announce(segment)
+
+    def restore(self) -> None:
+        """The next run on this topology begins with the rules of the healthy network."""
+        changed = {name for change in self.plan.route_changes[: self.done] for name in change.openflow}
+        if changed:
+            self._replace({s.name: s.openflow for s in self.plan.switches if s.name in changed})
+        self.done = 0
+
+    def _replace(self, openflow: dict[str, tuple[str, ...]]) -> None:
+        self.session.ask("flows", flows={name: rules(self.plan, lines) for name, lines in openflow.items()})
+        self.session.appctl("revalidator/wait")

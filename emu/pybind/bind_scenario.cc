@@ -47,12 +47,12 @@ py::list ports(const RunPlan& plan) {
 
 // Lines for ovs-ofctl by name of switch, of the switches that `indices` names.
 template <class Indices>
-py::dict rules(const RunPlan& plan, const Indices& indices, const std::vector<Route>& routes) {
+py::dict rules(const RunPlan& plan, const Indices& indices, const std::vector<Route>& routes, bool back) {
   std::map<std::uint32_t, py::list> lines;
   for (const std::uint32_t s : indices) lines[s] = py::list();
   for (const Route& route : routes)
     if (const auto list = lines.find(route.switch_index); list != lines.end())
-      for (const std::string& line : openflow(route)) list->second.append(line);
+      for (const std::string& line : openflow(route, back)) list->second.append(line);
   py::dict result;
   for (const auto& [s, list] : lines) result[plan.segment.switches[s].name] = py::tuple(list);
   return result;
@@ -61,8 +61,8 @@ py::dict rules(const RunPlan& plan, const Indices& indices, const std::vector<Ro
 py::list route_changes(const RunPlan& plan) {
   py::list list;
   for (const RouteChange& change : plan.route_changes)
-    list.append(
-        py::dict("at_ps"_a = change.at.ps(), "openflow"_a = rules(plan, change.switches, change.routes)));
+    list.append(py::dict("at_ps"_a = change.at.ps(),
+                         "openflow"_a = rules(plan, change.switches, change.routes, true)));
   return list;
 }
 
@@ -73,7 +73,7 @@ py::list switches(const RunPlan& plan) {
     py::list indices;
     for (std::uint32_t p = 0; p < entry.ports; ++p) indices.append(entry.first_port + p);
     list.append(py::dict("name"_a = entry.name, "node"_a = entry.node, "ports"_a = py::tuple(indices),
-                         "openflow"_a = rules(plan, std::array{s}, plan.routes)[entry.name],
+                         "openflow"_a = rules(plan, std::array{s}, plan.routes, false)[entry.name],
                          "number"_a = plan.settings.topology.number_of(entry.node)));
   }
   return list;

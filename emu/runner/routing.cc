@@ -223,7 +223,7 @@ std::vector<Route> Routing::rules(Rng seed) const {
   return rules;
 }
 
-std::vector<std::string> openflow(const Route& route) {
+std::vector<std::string> openflow(const Route& route, bool back) {
   // 10.0.s.n is in the last four bytes of 02:00:0a:00:ss:nn: a prefix of one is a mask of the other.
   std::array<std::uint8_t, 6> mac{2, 0}, mask{0xff, 0xff};
   const std::uint32_t bits = route.prefix_length == 0 ? 0 : ~0u << (32 - route.prefix_length);
@@ -232,7 +232,8 @@ std::vector<std::string> openflow(const Route& route) {
     mask[2 + i] = static_cast<std::uint8_t>(bits >> (24 - 8 * i));
   }
   const std::string dst = "dl_dst=" + hex_bytes(mac) + "/" + hex_bytes(mask);
-  const std::string out = ",actions=output:" + std::to_string(route.port_id + 1);
+  const std::string out = std::string(",actions=") + (back ? "load:0->OXM_OF_IN_PORT[]," : "") +
+                          "output:" + std::to_string(route.port_id + 1);
   const std::string priority =
       "priority=" + std::to_string(1000 + 10 * route.prefix_length + (route.src_port_mask != 0 ? 5 : 0)) +
       ",";

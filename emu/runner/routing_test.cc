@@ -180,6 +180,12 @@ TEST(RoutingTest, RulesMatchTheMacThatCarriesTheAddress) {
                                       "ff:ff:ff:ff:ff:00,tp_dst=4791,tp_src=0x5/0x3f,actions=output:8"}));
 }
 
+TEST(RoutingTest, RulesOfAChangeMaySendAFrameBack) {
+  EXPECT_EQ(
+      openflow(Route{0, 10u << 24 | 2, 32, 0, 0, 1}, true).front(),
+      "priority=1320,dl_dst=02:00:0a:00:00:02/ff:ff:ff:ff:ff:ff,actions=load:0->OXM_OF_IN_PORT[],output:2");
+}
+
 TEST(RoutingTest, RefusesMoreHostsThanAPrefixHolds) {
   EXPECT_NO_THROW(Routing(make_star(254, {})));
   const Topology crowded = make_star(255, {});

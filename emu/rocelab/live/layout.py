@@ -66,10 +66,3 @@ class Layout:
             ),
             mtu=data["mtu"],
         )
-
-
-def interface_id(mac: str) -> str:
-    """The link-local IPv6 address that a MAC gives (EUI-64, RFC 4291 appendix A): GID 0 of a RoCE NIC."""
-    b = [int(x, 16) for x in mac.split(":")]
-    eui = [b[0] ^ 2, b[1], b[2], 0xFF, 0xFE, b[3], b[4], b[5]]
-    return "fe80::" + ":".join(f"{eui[i] << 8 | eui[i + 1]:x}" for i in range(0, 8, 2))

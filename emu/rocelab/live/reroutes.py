@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any
 
 from rocelab.live.client import SessionClient
-from rocelab.live.plan_layout import rules
 from rocelab.model import RunPlan
 
 
@@ -42,5 +41,5 @@ class Reroutes:
         self.done = 0
 
     def _replace(self, openflow: dict[str, tuple[str, ...]]) -> None:
-        self.session.ask("flows", flows={name: rules(self.plan, lines) for name, lines in openflow.items()})
+        self.session.ask("flows", flows={name: list(lines) for name, lines in openflow.items()})
         self.session.appctl("revalidator/wait")

@@ -1,6 +1,8 @@
 #include "irn_provider/verbs/qp_attr_table.h"
 
+#include <algorithm>
 #include <array>
+#include <iterator>
 
 namespace rocelab::verbs {
 namespace {
@@ -18,88 +20,62 @@ constexpr int kDrained = IBV_QP_PORT | IBV_QP_AV | IBV_QP_TIMEOUT | IBV_QP_RETRY
                          IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX | IBV_QP_MIN_RNR_TIMER |
                          IBV_QP_PATH_MIG_STATE;
 
-constexpr QpTransition kRc[] = {
+// Any state may be left for RESET and for ERR, and asks for nothing.
+constexpr auto kWaysOut = [] {
+  std::array<QpTransition, 2 * (IBV_QPS_ERR + 1)> ways{};
+  for (std::size_t i = 0; i < ways.size(); ++i)
+    ways[i] = {static_cast<ibv_qp_state>(i / 2), i % 2 == 0 ? IBV_QPS_RESET : IBV_QPS_ERR, 0, 0};
+  return ways;
+}();
+
+template <std::size_t N>
+constexpr auto with_ways_out(const QpTransition (&own)[N]) {
+  std::array<QpTransition, N + kWaysOut.size()> all{};
+  std::copy(std::begin(own), std::end(own), all.begin());
+  std::copy(kWaysOut.begin(), kWaysOut.end(), all.begin() + N);
+  return all;
+}
+
+constexpr auto kRc = with_ways_out({
     // from            to             required  optional
-    {IBV_QPS_RESET, IBV_QPS_RESET, 0, 0},
     {IBV_QPS_RESET, IBV_QPS_INIT, kInit, 0},
-    {IBV_QPS_RESET, IBV_QPS_ERR, 0, 0},
-    {IBV_QPS_INIT, IBV_QPS_RESET, 0, 0},
-    {IBV_QPS_INIT, IBV_QPS_ERR, 0, 0},
     {IBV_QPS_INIT, IBV_QPS_INIT, 0, kInit},
     {IBV_QPS_INIT, IBV_QPS_RTR, kRtrRc, IBV_QP_ALT_PATH | IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX},
-    {IBV_QPS_RTR, IBV_QPS_RESET, 0, 0},
-    {IBV_QPS_RTR, IBV_QPS_ERR, 0, 0},
     {IBV_QPS_RTR, IBV_QPS_RTS, kRtsRc, kLive},
-    {IBV_QPS_RTS, IBV_QPS_RESET, 0, 0},
-    {IBV_QPS_RTS, IBV_QPS_ERR, 0, 0},
     {IBV_QPS_RTS, IBV_QPS_RTS, 0, kLive},
     {IBV_QPS_RTS, IBV_QPS_SQD, 0, IBV_QP_EN_SQD_ASYNC_NOTIFY},
-    {IBV_QPS_SQD, IBV_QPS_RESET, 0, 0},
-    {IBV_QPS_SQD, IBV_QPS_ERR, 0, 0},
     {IBV_QPS_SQD, IBV_QPS_RTS, 0, kLive},
     {IBV_QPS_SQD, IBV_QPS_SQD, 0, kDrained},
-    {IBV_QPS_SQE, IBV_QPS_RESET, 0, 0},
-    {IBV_QPS_SQE, IBV_QPS_ERR, 0, 0},
-    {IBV_QPS_ERR, IBV_QPS_RESET, 0, 0},
-    {IBV_QPS_ERR, IBV_QPS_ERR, 0, 0},
-};
+});
 
 constexpr int kLiveUc = IBV_QP_CUR_STATE | IBV_QP_ALT_PATH | IBV_QP_ACCESS_FLAGS | IBV_QP_PATH_MIG_STATE;
-constexpr QpTransition kUc[] = {
-    {IBV_QPS_RESET, IBV_QPS_RESET, 0, 0},
+constexpr auto kUc = with_ways_out({
     {IBV_QPS_RESET, IBV_QPS_INIT, kInit, 0},
-    {IBV_QPS_RESET, IBV_QPS_ERR, 0, 0},
-    {IBV_QPS_INIT, IBV_QPS_RESET, 0, 0},
-    {IBV_QPS_INIT, IBV_QPS_ERR, 0, 0},
     {IBV_QPS_INIT, IBV_QPS_INIT, 0, kInit},
     {IBV_QPS_INIT, IBV_QPS_RTR, IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN,
      IBV_QP_ALT_PATH | IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX},
-    {IBV_QPS_RTR, IBV_QPS_RESET, 0, 0},
-    {IBV_QPS_RTR, IBV_QPS_ERR, 0, 0},
     {IBV_QPS_RTR, IBV_QPS_RTS, IBV_QP_SQ_PSN, kLiveUc},
-    {IBV_QPS_RTS, IBV_QPS_RESET, 0, 0},
-    {IBV_QPS_RTS, IBV_QPS_ERR, 0, 0},
     {IBV_QPS_RTS, IBV_QPS_RTS, 0, kLiveUc},
     {IBV_QPS_RTS, IBV_QPS_SQD, 0, IBV_QP_EN_SQD_ASYNC_NOTIFY},
-    {IBV_QPS_SQD, IBV_QPS_RESET, 0, 0},
-    {IBV_QPS_SQD, IBV_QPS_ERR, 0, 0},
     {IBV_QPS_SQD, IBV_QPS_RTS, 0, kLiveUc},
     {IBV_QPS_SQD, IBV_QPS_SQD, 0,
      IBV_QP_AV | IBV_QP_ALT_PATH | IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX | IBV_QP_PATH_MIG_STATE},
-    {IBV_QPS_SQE, IBV_QPS_RESET, 0, 0},
-    {IBV_QPS_SQE, IBV_QPS_ERR, 0, 0},
     {IBV_QPS_SQE, IBV_QPS_RTS, 0, IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS},
-    {IBV_QPS_ERR, IBV_QPS_RESET, 0, 0},
-    {IBV_QPS_ERR, IBV_QPS_ERR, 0, 0},
-};
+});
 
 constexpr int kInitUd = IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY;
 constexpr int kLiveUd = IBV_QP_CUR_STATE | IBV_QP_QKEY;
-constexpr QpTransition kUd[] = {
-    {IBV_QPS_RESET, IBV_QPS_RESET, 0, 0},
+constexpr auto kUd = with_ways_out({
     {IBV_QPS_RESET, IBV_QPS_INIT, kInitUd, 0},
-    {IBV_QPS_RESET, IBV_QPS_ERR, 0, 0},
-    {IBV_QPS_INIT, IBV_QPS_RESET, 0, 0},
-    {IBV_QPS_INIT, IBV_QPS_ERR, 0, 0},
     {IBV_QPS_INIT, IBV_QPS_INIT, 0, kInitUd},
     {IBV_QPS_INIT, IBV_QPS_RTR, 0, IBV_QP_PKEY_INDEX | IBV_QP_QKEY},
-    {IBV_QPS_RTR, IBV_QPS_RESET, 0, 0},
-    {IBV_QPS_RTR, IBV_QPS_ERR, 0, 0},
     {IBV_QPS_RTR, IBV_QPS_RTS, IBV_QP_SQ_PSN, kLiveUd},
-    {IBV_QPS_RTS, IBV_QPS_RESET, 0, 0},
-    {IBV_QPS_RTS, IBV_QPS_ERR, 0, 0},
     {IBV_QPS_RTS, IBV_QPS_RTS, 0, kLiveUd},
     {IBV_QPS_RTS, IBV_QPS_SQD, 0, IBV_QP_EN_SQD_ASYNC_NOTIFY},
-    {IBV_QPS_SQD, IBV_QPS_RESET, 0, 0},
-    {IBV_QPS_SQD, IBV_QPS_ERR, 0, 0},
     {IBV_QPS_SQD, IBV_QPS_RTS, 0, kLiveUd},
     {IBV_QPS_SQD, IBV_QPS_SQD, 0, IBV_QP_PKEY_INDEX | IBV_QP_QKEY},
-    {IBV_QPS_SQE, IBV_QPS_RESET, 0, 0},
-    {IBV_QPS_SQE, IBV_QPS_ERR, 0, 0},
     {IBV_QPS_SQE, IBV_QPS_RTS, 0, kLiveUd},
-    {IBV_QPS_ERR, IBV_QPS_RESET, 0, 0},
-    {IBV_QPS_ERR, IBV_QPS_ERR, 0, 0},
-};
+});
 
 }  // namespace
 

@@ -9,19 +9,24 @@ namespace rocelab::verbs {
 namespace {
 
 TEST(QpAttrTableTest, EveryMoveStandsOnceAndRequiresNothingThatItAlsoCallsOptional) {
-  std::set<std::pair<int, int>> seen;
-  for (const QpTransition& t : transitions(IBV_QPT_RC)) {
-    EXPECT_TRUE(seen.insert({t.from, t.to}).second) << t.from << " -> " << t.to;
-    EXPECT_EQ(t.required & t.optional, 0) << t.from << " -> " << t.to;
+  for (const ibv_qp_type type : {IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD}) {
+    std::set<std::pair<int, int>> seen;
+    for (const QpTransition& t : transitions(type)) {
+      EXPECT_TRUE(seen.insert({t.from, t.to}).second) << type << ": " << t.from << " -> " << t.to;
+      EXPECT_EQ(t.required & t.optional, 0) << type << ": " << t.from << " -> " << t.to;
+    }
   }
 }
 
 TEST(QpAttrTableTest, EveryStateMayGoToResetAndToErr) {
-  for (int from = IBV_QPS_RESET; from <= IBV_QPS_ERR; ++from) {
-    EXPECT_TRUE(mask_allowed(IBV_QPT_RC, static_cast<ibv_qp_state>(from), IBV_QPS_RESET, IBV_QP_STATE))
-        << from;
-    EXPECT_TRUE(mask_allowed(IBV_QPT_RC, static_cast<ibv_qp_state>(from), IBV_QPS_ERR, IBV_QP_STATE)) << from;
-  }
+  for (const ibv_qp_type type : {IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD})
+    for (int state = IBV_QPS_RESET; state <= IBV_QPS_ERR; ++state) {
+      const auto from = static_cast<ibv_qp_state>(state);
+      EXPECT_TRUE(mask_allowed(type, from, IBV_QPS_RESET, IBV_QP_STATE)) << type << " from " << from;
+      EXPECT_TRUE(mask_allowed(type, from, IBV_QPS_ERR, IBV_QP_STATE)) << type << " from " << from;
+      EXPECT_FALSE(mask_allowed(type, from, IBV_QPS_ERR, IBV_QP_STATE | IBV_QP_PORT))
+          << type << " from " << from;
+    }
 }
 
 TEST(QpAttrTableTest, NoStateIsSkippedOnTheWayUp) {

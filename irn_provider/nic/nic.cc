@@ -15,10 +15,11 @@ Nic::Impl::Impl(const NicConfig& configuration, Qpn first, PacketPool& packets, 
       trace(sink),
       regions(configuration.max_mrs),
       address_handles(0xffff),
-      services{config, counters, regions, address_handles, memory, trace, completions},
+      services{config, counters, regions, address_handles, memory, trace, completions, events},
       pause(configuration.link_rate, counters, sink),
       pds(0xffff),
-      cqs(configuration.max_cqs) {}
+      cqs(configuration.max_cqs),
+      srqs(0xffff) {}
 
 // The Rng is for what is random in a NIC later on; recovery, scheduling and congestion control draw nothing.
 Nic::Nic(const NicConfig& config, Qpn first_qpn, Rng /*rng*/, PacketPool& pool, Memory& memory,
@@ -140,6 +141,11 @@ PostResult Nic::post_send(Qpn qpn, const SendWqe& wqe, Time now) {
   const PostResult result = qp->post_send(wqe, now);
   impl_->touch(*qp, now);
   return result;
+}
+
+PostResult Nic::check_sends(Qpn qpn, std::span<const SendWqe> wqes) const {
+  const QueuePair* qp = impl_->find(qpn);
+  return qp != nullptr ? qp->check_sends(wqes) : PostResult::kBadHandle;
 }
 
 PostResult Nic::post_recv(Qpn qpn, const RecvWqe& wqe, Time now) {

@@ -23,6 +23,7 @@
 #include "irn_provider/nic/counters.h"
 #include "irn_provider/nic/memory.h"
 #include "irn_provider/nic/nic_config.h"
+#include "irn_provider/transport/async_events.h"
 #include "irn_provider/transport/verbs_types.h"
 
 namespace rocelab {
@@ -50,6 +51,12 @@ class Nic {
   bool destroy_ah(Ahn ah);
   std::optional<Cqn> create_cq(std::uint32_t entries);
   bool destroy_cq(Cqn cq);
+  bool resize_cq(Cqn cq, std::uint32_t entries);  // false: more CQEs wait, or unknown
+  std::optional<Srqn> create_srq(Pdn pd, const SrqAttr& attr);
+  bool destroy_srq(Srqn srq);                       // false: a QP takes from it, or unknown
+  bool resize_srq(Srqn srq, std::uint32_t max_wr);  // false: more WQEs wait, or unknown
+  bool arm_srq(Srqn srq, std::uint32_t limit);      // false: unknown
+  const SrqAttr* query_srq(Srqn srq) const;         // null: unknown
   std::optional<Qpn> create_qp(const QpInit& init);
   bool destroy_qp(Qpn qpn);
   // Moves the QP and sets attributes that `attr` carries for that transition (the verbs layer has checked the
@@ -60,6 +67,9 @@ class Nic {
   // --- work
   PostResult post_send(Qpn qpn, const SendWqe& wqe, Time now);
   PostResult post_recv(Qpn qpn, const RecvWqe& wqe, Time now);
+  PostResult post_srq_recv(Srqn srq, const RecvWqe& wqe);
+  // What posting all of them to the QP would be refused for; kOk: none would be.
+  PostResult check_sends(Qpn qpn, std::span<const SendWqe> wqes) const;
 
   // --- outputs
   PacketRef poll_transmit(Time now);  // null: nothing may leave before next_timeout() or an input
@@ -71,7 +81,12 @@ class Nic {
   std::optional<Cqe> poll_cq(Cqn cq);
   std::size_t cq_depth(Cqn cq) const;  // CQEs that wait
   bool cq_overrun(Cqn cq) const;
-  std::uint64_t completions() const;  // CQEs made so far, over all CQs: grows when a driver should look
+  std::uint64_t cq_made(Cqn cq) const;  // CQEs since its creation
+  // The number, from 1, of the last CQE that is solicited or an error; 0: none.
+  std::uint64_t cq_last_solicited(Cqn cq) const;
+  std::optional<AsyncEvent> poll_event();
+  // CQEs and asynchronous events made so far, over all CQs: grows when a driver should look.
+  std::uint64_t completions() const;
   // Makes completions() grow once, for a driver that stops for more than CQEs. Called from a TraceSink.
   void wake_driver();
   Time next_timeout() const;  // cached, O(1), may be early; Time::never() when idle

@@ -1,5 +1,5 @@
-// Nic::Impl: what is behind nic.h. Packets and timers in nic.cc, resources in nic_resources.cc. Private to
-// this folder.
+// Nic::Impl: what is behind nic.h. Packets and timers in nic.cc, resources in nic_resources.cc and
+// nic_queues.cc. Private to this folder.
 #pragma once
 
 #include <memory>
@@ -39,6 +39,8 @@ struct Nic::Impl {
   void on_fair_rate(Packet& packet, Time now);
   // A QP's peer was set, or is gone: keeps `flows` right.
   void note_peer(std::uint32_t slot);
+  CompletionQueue* find(Cqn cq);  // null: unknown
+  SharedReceiveQueue* find(Srqn srq);
   PacketRef poll(Time now);  // null: nothing may leave
   PacketRef transmit(Time now);
 
@@ -52,16 +54,18 @@ struct Nic::Impl {
   std::uint64_t completions = 0;
   MemoryRegions regions;
   HandleTable<AddressHandle> address_handles;
+  AsyncEvents events{completions};
   NicServices services;
   NicPauseState pause;
   QpScheduler scheduler;
   TimerHeap timers;
 
   struct ProtectionDomain {
-    std::uint32_t users = 0;  // MRs and QPs
+    std::uint32_t users = 0;  // MRs, QPs, SRQs, address handles
   };
   HandleTable<ProtectionDomain> pds;
   HandleTable<std::unique_ptr<CompletionQueue>> cqs;
+  HandleTable<std::unique_ptr<SharedReceiveQueue>> srqs;
   std::vector<std::unique_ptr<QueuePair>> qps;  // by slot; null: free
   Ring<std::uint32_t> free_slots;  // in the order in which they became free: a QPN returns as late as can be
 

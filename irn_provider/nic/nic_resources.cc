@@ -1,4 +1,5 @@
-// Nic: protection domains, memory regions, completion queues, queue pairs.
+// Nic: protection domains, memory regions, address handles, queue pairs. Completion queues and shared receive
+// queues: nic_queues.cc.
 #include "irn_provider/nic/nic.h"
 #include "irn_provider/nic/nic_impl.h"
 
@@ -47,32 +48,6 @@ bool Nic::destroy_ah(Ahn ah) {
   return impl_->address_handles.remove(ah.value);
 }
 
-std::optional<Cqn> Nic::create_cq(std::uint32_t entries) {
-  if (entries == 0) return std::nullopt;
-  const auto handle = impl_->cqs.add(std::make_unique<CompletionQueue>(entries));
-  return handle ? std::optional(Cqn{*handle}) : std::nullopt;
-}
-
-bool Nic::destroy_cq(Cqn cq) {
-  const auto* entry = impl_->cqs.find(cq.value);
-  return entry != nullptr && (*entry)->users == 0 && impl_->cqs.remove(cq.value);
-}
-
-std::optional<Cqe> Nic::poll_cq(Cqn cq) {
-  auto* entry = impl_->cqs.find(cq.value);
-  return entry != nullptr ? (*entry)->poll() : std::nullopt;
-}
-
-std::size_t Nic::cq_depth(Cqn cq) const {
-  const auto* entry = impl_->cqs.find(cq.value);
-  return entry != nullptr ? (*entry)->depth() : 0;
-}
-
-bool Nic::cq_overrun(Cqn cq) const {
-  const auto* entry = impl_->cqs.find(cq.value);
-  return entry != nullptr && (*entry)->overrun();
-}
-
 std::optional<std::uint32_t> Nic::Impl::free_qp_slot() {
   if (qps.size() < config.max_qps) {
     qps.emplace_back();
@@ -84,15 +59,18 @@ std::optional<std::uint32_t> Nic::Impl::free_qp_slot() {
 
 std::optional<Qpn> Nic::create_qp(const QpInit& init) {
   auto* domain = impl_->pds.find(init.pd.value);
-  auto* send = impl_->cqs.find(init.send_cq.value);
-  auto* recv = impl_->cqs.find(init.recv_cq.value);
+  CompletionQueue* send = impl_->find(init.send_cq);
+  CompletionQueue* recv = impl_->find(init.recv_cq);
+  SharedReceiveQueue* srq = impl_->find(init.srq);
   if (domain == nullptr || send == nullptr || recv == nullptr) return std::nullopt;
+  if (init.srq.value != 0 && srq == nullptr) return std::nullopt;
   if (init.caps.max_send_sge > kMaxSge || init.caps.max_recv_sge > kMaxSge) return std::nullopt;
   const auto slot = impl_->free_qp_slot();
   if (!slot) return std::nullopt;
   const Qpn qpn{impl_->first_qpn.value + *slot};
-  impl_->qps[*slot] = std::make_unique<QueuePair>(impl_->services, qpn, init, **send, **recv);
-  ++domain->users, ++(*send)->users, ++(*recv)->users;
+  impl_->qps[*slot] = std::make_unique<QueuePair>(impl_->services, qpn, init, *send, *recv, srq);
+  ++domain->users, ++send->users, ++recv->users;
+  if (srq != nullptr) ++srq->users;
   return qpn;
 }
 
@@ -115,8 +93,9 @@ bool Nic::destroy_qp(Qpn qpn) {
   const std::uint32_t slot = impl_->slot_of(*qp);
   const QpInit& init = qp->init();
   --impl_->pds.find(init.pd.value)->users;
-  --(*impl_->cqs.find(init.send_cq.value))->users;
-  --(*impl_->cqs.find(init.recv_cq.value))->users;
+  --impl_->find(init.send_cq)->users;
+  --impl_->find(init.recv_cq)->users;
+  if (SharedReceiveQueue* srq = impl_->find(init.srq)) --srq->users;
   impl_->scheduler.remove(slot);
   impl_->timers.remove(slot);
   if (impl_->pulled_qp == qp) impl_->pulled = nullptr, impl_->pulled_qp = nullptr;

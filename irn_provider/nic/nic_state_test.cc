@@ -131,7 +131,8 @@ TEST(NicStateTest, AResendWhoseMemoryIsGoneCannotBeGathered) {
   EXPECT_EQ(cqe->status, WcStatus::kRetryExcErr);
 }
 
-TEST(NicStateTest, AFullCqIsOverrunAndLosesTheCqe) {
+// IBTA 11.6.3.1, 11.6.3.2: the CQ takes no more, and the QP whose completion it lost can report nothing.
+TEST(NicStateTest, AFullCqIsOverrunLosesTheCqeAndEndsItsQueuePair) {
   NicPair pair;
   const Cqn small = *pair.a.nic.create_cq(2);
   QpInit init;
@@ -143,6 +144,38 @@ TEST(NicStateTest, AFullCqIsOverrunAndLosesTheCqe) {
   pair.run();
   EXPECT_EQ(pair.a.nic.cq_depth(small), 2u);
   EXPECT_TRUE(pair.a.nic.cq_overrun(small));
+  EXPECT_EQ(pair.a.nic.query_qp(qa)->state, QpState::kErr);
+  EXPECT_EQ(pair.a.nic.poll_event(), (AsyncEvent{AsyncEvent::Kind::kCqError, small.value}));
+  EXPECT_EQ(pair.a.nic.poll_event(), (AsyncEvent{AsyncEvent::Kind::kQpFatal, qa.value}));
+  while (pair.a.nic.poll_cq(small)) {
+  }
+  EXPECT_EQ(pair.a.nic.post_send(qa, pair.wqe(WrOpcode::kWrite, 0, 0, 1), pair.now()), PostResult::kOk);
+  EXPECT_EQ(pair.a.nic.cq_depth(small), 0u) << "for good";
+  EXPECT_EQ(pair.a.nic.poll_event(), std::nullopt) << "both are told once";
+}
+
+TEST(NicStateTest, ACqIsResizedToWhatItHolds) {
+  NicPair pair;
+  const Cqn cq = *pair.a.nic.create_cq(8);
+  QpInit init;
+  init.pd = pair.a.pd, init.send_cq = cq, init.recv_cq = cq, init.caps = {16, 16, 1, 1, 0};
+  const Qpn qa = *pair.a.nic.create_qp(init), qb = pair.b.create_qp();
+  pair.bring_up(pair.a, qa, qb, 0, 0);
+  pair.bring_up(pair.b, qb, qa, 0, 0);
+  const auto write = [&] {
+    pair.a.nic.post_send(qa, pair.wqe(WrOpcode::kWrite, 0, 0, 1), pair.now());
+    pair.run();
+  };
+  for (int i = 0; i < 3; ++i) write();
+  EXPECT_FALSE(pair.a.nic.resize_cq(cq, 2));
+  EXPECT_FALSE(pair.a.nic.resize_cq(cq, 0));
+  ASSERT_TRUE(pair.a.nic.resize_cq(cq, 3));
+  EXPECT_EQ(pair.a.nic.cq_depth(cq), 3u);
+  ASSERT_TRUE(pair.a.nic.resize_cq(cq, 4));
+  write();
+  EXPECT_FALSE(pair.a.nic.cq_overrun(cq));
+  write();
+  EXPECT_TRUE(pair.a.nic.cq_overrun(cq)) << "the fifth";
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/wire/aeth.h"
+#include "irn_provider/transport/receive_wqe.h"
 
 namespace rocelab {
 
@@ -124,23 +125,12 @@ bool GbnResponder::length_fits(const Packet& packet, const OpcodeInfo& info) con
 GbnResponder::Refusal GbnResponder::on_send(const Packet& packet, const OpcodeInfo& info, Time now) {
   ++qp_.counters().rx_send_requests;
   if (info.starts_message()) {
-    if (receive_queue_.empty()) return no_receive_wqe();
+    if (!receive_queue_.fetch_front()) return no_receive_wqe();
     received_ = 0;
   }
-  const RecvWqe& wqe = receive_queue_.at(receive_queue_.head());
-  const PlaceResult placed =
-      place(qp_.view(), {wqe.sge.data(), wqe.num_sge}, received_, packet.payload, packet.payload_length);
-  if (placed != PlaceResult::kOk) {
-    const bool too_long = placed == PlaceResult::kTooLong;
-    if (too_long) ++qp_.counters().resp_local_length_error;
-    Cqe cqe;
-    cqe.wr_id = wqe.wr_id;
-    cqe.status = too_long ? WcStatus::kLocLenErr : WcStatus::kLocProtErr;
-    cqe.opcode = WcOpcode::kRecv;
-    receive_queue_.consume();
-    qp_.complete(QpContext::Queue::kRecv, cqe, now);
-    return too_long ? kNakInvalidRequest : kNakRemoteOperational;
-  }
+  const PlaceResult placed = place_received(qp_, receive_queue_, receive_queue_.head(), received_,
+                                            packet.payload, packet.payload_length);
+  if (placed != PlaceResult::kOk) return fail_receive(qp_, receive_queue_, placed, now);
   received_ += packet.payload_length;
   message_ = Message::kSend;
   if (info.ends_message()) end_message(packet, info, received_, now);
@@ -151,17 +141,13 @@ GbnResponder::Refusal GbnResponder::on_write(const Packet& packet, const OpcodeI
   ++qp_.counters().rx_write_requests;
   if (info.starts_message()) {
     const RoceHeaders& h = packet.roce;
-    if ((qp_.attr.access_flags & kAccessRemoteWrite) == 0 || h.dma_length > kMaxMessageBytes)
-      return kNakInvalidRequest;
-    if (h.dma_length > 0 &&
-        !qp_.nic.regions.translate(h.rkey, qp_.init.pd, h.va, h.dma_length, kAccessRemoteWrite))
-      return kNakRemoteAccess;
+    if (const Refusal refusal = refuse_write(qp_, h)) return refusal;
     va_ = h.va, rkey_ = h.rkey, dma_length_ = h.dma_length;
     received_ = 0;
   }
   const std::uint32_t length = packet.payload_length, left = dma_length_ - received_;
   if (length > left || (info.ends_message() && length != left)) return kNakInvalidRequest;
-  if (info.has_imm() && receive_queue_.empty()) return no_receive_wqe();
+  if (info.has_imm() && !receive_queue_.fetch_front()) return no_receive_wqe();
   if (length > 0) {
     const auto addr =
         qp_.nic.regions.translate(rkey_, qp_.init.pd, va_ + received_, length, kAccessRemoteWrite);
@@ -231,14 +217,12 @@ void GbnResponder::end_message(const Packet& packet, const OpcodeInfo& info, std
   qp_.trace(TraceKind::kPlaced, now, expected_, length);
   if (!info.is_send() && !info.has_imm()) return;
   Cqe cqe;
-  cqe.wr_id = receive_queue_.at(receive_queue_.head()).wr_id;
   cqe.opcode = info.is_send() ? WcOpcode::kRecv : WcOpcode::kRecvWriteImm;
   cqe.has_imm = info.has_imm();
   cqe.imm = packet.roce.imm;
   cqe.byte_len = length;
   cqe.solicited = packet.roce.solicited;
-  receive_queue_.consume();
-  qp_.complete(QpContext::Queue::kRecv, cqe, now);
+  complete_receive(qp_, receive_queue_, cqe, now);
 }
 
 // --- outbound

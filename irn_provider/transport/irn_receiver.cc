@@ -42,6 +42,18 @@ std::uint32_t IrnReceiver::accept(UnwrappedPsn psn, bool last) {
   return static_cast<std::uint32_t>(completed);
 }
 
+UnwrappedPsn IrnReceiver::expected_after(UnwrappedPsn psn) const {
+  if (psn != expected()) return expected();
+  return arrived_.first_zero(psn + 1);
+}
+
+void IrnReceiver::forget(UnwrappedPsn psn) {
+  RL_CHECK(psn > expected() && arrived_.test(psn));
+  arrived_.reset(psn);
+  last_.reset(psn);
+  --beyond_;
+}
+
 bool IrnReceiver::take_nack_due() {
   const bool due = !nacked_;
   nacked_ = true;

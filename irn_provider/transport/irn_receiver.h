@@ -31,6 +31,11 @@ class IrnReceiver {
   // many messages became complete with everything before them: the increment of the MSN.
   std::uint32_t accept(UnwrappedPsn psn, bool last);
 
+  // What expected() would be with `psn`, which classify() called in order or out of order, accepted.
+  UnwrappedPsn expected_after(UnwrappedPsn psn) const;
+  // A packet above expected() that arrived counts as not arrived: it will come again.
+  void forget(UnwrappedPsn psn);
+
   bool discards_out_of_order() const { return go_back_n_; }
   // Go-back-N only: whether the hole at expected() still has to be NACKed; asking says that it is being done.
   bool take_nack_due();

@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "base/wire/aeth.h"
+#include "irn_provider/transport/receive_wqe.h"
 
 namespace rocelab {
 
@@ -72,10 +73,14 @@ IrnResponder::Verdict IrnResponder::check(const Packet& packet, const OpcodeInfo
 }
 
 // A message takes at least one PSN, so that the WQE numbers of packets run ahead no faster than their PSNs.
-IrnResponder::Verdict IrnResponder::check_receive_wqe(std::int64_t sn, UnwrappedPsn psn) const {
+bool IrnResponder::within_reach(std::int64_t sn, UnwrappedPsn psn) const {
   const auto ahead = sn - static_cast<std::int64_t>(receive_queue_.head());
-  if (ahead < 0 || ahead > psn - receiver_->expected()) return Verdict::kInvalidRequest;
-  return receive_queue_.has(static_cast<std::uint64_t>(sn)) ? Verdict::kAccept : Verdict::kRnr;
+  return ahead >= 0 && ahead <= psn - receiver_->expected();
+}
+
+IrnResponder::Verdict IrnResponder::check_receive_wqe(std::int64_t sn, UnwrappedPsn psn) const {
+  if (!within_reach(sn, psn)) return Verdict::kInvalidRequest;
+  return receive_queue_.fetch(static_cast<std::uint64_t>(sn)) ? Verdict::kAccept : Verdict::kRnr;
 }
 
 IrnResponder::Verdict IrnResponder::check_send(const Packet& packet, const OpcodeInfo& info,
@@ -87,7 +92,8 @@ IrnResponder::Verdict IrnResponder::check_send(const Packet& packet, const Opcod
   const std::span<const Sge> list(wqe.sge.data(), wqe.num_sge);
   const std::uint64_t end = std::uint64_t{packet.roce.offset} * mtu() + packet.payload_length;
   if (end > total_length(list)) return Verdict::kTooLong;
-  return list_is_valid(qp_.view(), list, kAccessLocalWrite) ? Verdict::kAccept : Verdict::kLocalProtection;
+  const MemoryView view = qp_.view(receive_queue_.pd());
+  return list_is_valid(view, list, kAccessLocalWrite) ? Verdict::kAccept : Verdict::kLocalProtection;
 }
 
 IrnResponder::Verdict IrnResponder::check_write(const Packet& packet, const OpcodeInfo& info,
@@ -97,11 +103,14 @@ IrnResponder::Verdict IrnResponder::check_write(const Packet& packet, const Opco
       h.dma_length == packet.payload_length;  // RETH names what is left of the message (base/wire/irn.h)
   if (whole != info.ends_message() || h.dma_length < packet.payload_length || h.dma_length > kMaxMessageBytes)
     return Verdict::kInvalidRequest;
-  if ((qp_.attr.access_flags & kAccessRemoteWrite) == 0) return Verdict::kInvalidRequest;
-  if (h.dma_length > 0 &&
-      !qp_.nic.regions.translate(h.rkey, qp_.init.pd, h.va, h.dma_length, kAccessRemoteWrite))
-    return Verdict::kRemoteAccess;
-  return info.has_imm() ? check_receive_wqe(receive_sn(packet), psn) : Verdict::kAccept;
+  if (const auto refusal = refuse_write(qp_, h))
+    return *refusal == kNakRemoteAccess ? Verdict::kRemoteAccess : Verdict::kInvalidRequest;
+  if (!info.has_imm()) return Verdict::kAccept;
+  const std::int64_t sn = receive_sn(packet);
+  // Of an SRQ its WQE is dequeued when all of the message is here (seed 004, 4.4.4).
+  if (receive_queue_.is_shared() && psn != receiver_->expected())
+    return within_reach(sn, psn) ? Verdict::kAccept : Verdict::kInvalidRequest;
+  return check_receive_wqe(sn, psn);
 }
 
 IrnResponder::Verdict IrnResponder::check_read(const Packet& packet, UnwrappedPsn psn) const {
@@ -142,9 +151,26 @@ void IrnResponder::accept(const Packet& packet, const OpcodeInfo& info, Unwrappe
   place(packet, info);
   if (psn != expected && packet.payload_length > 0) ++c.ooo_placed_packets;
   if (info.ends_message()) remember_last(packet, info, psn, now);
+  const auto starved = receive_queue_.is_shared() ? message_without_wqe(psn) : std::nullopt;
+  if (starved) receiver_->forget(*starved);
   const std::uint32_t messages = receiver_->accept(psn, info.ends_message());
   if (messages > 0 && !complete_in_order(expected, messages, now)) return;
+  if (starved) return refuse(Verdict::kRnr, *starved, now);
   answer(psn);
+}
+
+// `psn` is about to be accepted. When that completes WRITEs with immediate data whose last packets came
+// early, each takes a WQE of the SRQ now. The last packet of the first one that finds none counts as not
+// arrived: it draws the RNR NAK that it would have drawn in order.
+std::optional<UnwrappedPsn> IrnResponder::message_without_wqe(UnwrappedPsn psn) {
+  const UnwrappedPsn end = receiver_->expected_after(psn);
+  for (UnwrappedPsn p = psn + 1; p < end; ++p) {
+    const LastPacket& last = last_at(p);
+    if (last.psn == p && last.ending == Ending::kWriteImm &&
+        !receive_queue_.fetch(static_cast<std::uint64_t>(last.sn)))
+      return p;
+  }
+  return std::nullopt;
 }
 
 // Straight to the final address; check() has seen that it is allowed.
@@ -152,9 +178,8 @@ void IrnResponder::place(const Packet& packet, const OpcodeInfo& info) {
   const RoceHeaders& h = packet.roce;
   if (packet.payload_length == 0) return;
   if (info.is_send()) {
-    const RecvWqe& wqe = receive_queue_.at(static_cast<std::uint64_t>(receive_sn(packet)));
-    const std::span<const Sge> list(wqe.sge.data(), wqe.num_sge);
-    const PlaceResult placed = rocelab::place(qp_.view(), list, std::uint64_t{h.offset} * mtu(),
+    const auto sn = static_cast<std::uint64_t>(receive_sn(packet));
+    const PlaceResult placed = place_received(qp_, receive_queue_, sn, std::uint64_t{h.offset} * mtu(),
                                               packet.payload, packet.payload_length);
     RL_CHECK(placed == PlaceResult::kOk);
   } else {
@@ -210,36 +235,26 @@ bool IrnResponder::complete(const LastPacket& last, Time now) {
   qp_.trace(TraceKind::kPlaced, now, last.psn, bytes);
   if (last.ending == Ending::kWrite) return true;
   Cqe cqe;
-  cqe.wr_id = receive_queue_.at(receive_queue_.head()).wr_id;
   cqe.opcode = last.ending == Ending::kSend ? WcOpcode::kRecv : WcOpcode::kRecvWriteImm;
   cqe.has_imm = last.has_imm;
   cqe.imm = last.imm;
   cqe.solicited = last.solicited;
   cqe.byte_len = bytes;
-  receive_queue_.consume();
-  qp_.complete(QpContext::Queue::kRecv, cqe, now);
+  complete_receive(qp_, receive_queue_, cqe, now);
   return true;
 }
 
 // --- answers
 
 void IrnResponder::refuse(Verdict verdict, UnwrappedPsn psn, Time now) {
-  NicCounters& c = qp_.counters();
   if (verdict == Verdict::kRnr) {
-    ++c.out_of_buffer;
+    ++qp_.counters().out_of_buffer;
     return push_answer({.psn = psn, .syndrome = rnr_syndrome(qp_.attr.min_rnr_timer), .msn = msn_});
   }
   if (verdict == Verdict::kInvalidRequest) return fail(kNakInvalidRequest, psn);
   if (verdict == Verdict::kRemoteAccess) return fail(kNakRemoteAccess, psn);
-  const bool too_long = verdict == Verdict::kTooLong;
-  if (too_long) ++c.resp_local_length_error;
-  Cqe cqe;
-  cqe.wr_id = receive_queue_.at(receive_queue_.head()).wr_id;
-  cqe.opcode = WcOpcode::kRecv;
-  cqe.status = too_long ? WcStatus::kLocLenErr : WcStatus::kLocProtErr;
-  receive_queue_.consume();
-  qp_.complete(QpContext::Queue::kRecv, cqe, now);
-  fail(too_long ? kNakInvalidRequest : kNakRemoteOperational, psn);
+  const PlaceResult why = verdict == Verdict::kTooLong ? PlaceResult::kTooLong : PlaceResult::kProtection;
+  fail(fail_receive(qp_, receive_queue_, why, now), psn);
 }
 
 void IrnResponder::fail(std::uint8_t nak, UnwrappedPsn psn) {
@@ -273,7 +288,10 @@ PayloadSource IrnResponder::pull_data(Packet& packet, Time now) {
   return reads_.pull(packet, credits(), now);
 }
 
-std::uint8_t IrnResponder::credits() const { return ack_syndrome(receive_queue_.size()); }
+// IBTA 9.7.7.2: what other QPs may take cannot be promised.
+std::uint8_t IrnResponder::credits() const {
+  return receive_queue_.is_shared() ? kAckNoCredits : ack_syndrome(receive_queue_.size());
+}
 
 // WQE numbers are 24 bits on the wire, as PSNs are.
 std::int64_t IrnResponder::receive_sn(const Packet& packet) const {

@@ -79,6 +79,8 @@ class IrnResponder final : public Responder {
   Verdict check_atomic(const Packet& packet, UnwrappedPsn psn) const;
   bool read_slot_free(const Packet& packet, UnwrappedPsn psn) const;
   Verdict check_receive_wqe(std::int64_t sn, UnwrappedPsn psn) const;
+  bool within_reach(std::int64_t sn, UnwrappedPsn psn) const;
+  std::optional<UnwrappedPsn> message_without_wqe(UnwrappedPsn psn);
   void accept(const Packet& packet, const OpcodeInfo& info, UnwrappedPsn psn, Time now);
   void place(const Packet& packet, const OpcodeInfo& info);
   void remember_last(const Packet& packet, const OpcodeInfo& info, UnwrappedPsn psn, Time now);

@@ -121,9 +121,11 @@ class IrnResponderFixture : public ::testing::Test {
   ProcessMemory memory_;
   NullTrace trace_;
   std::uint64_t completions_ = 0;
-  NicServices services_{config_, counters_, regions_, address_handles_, memory_, trace_, completions_};
+  AsyncEvents events_{completions_};
+  NicServices services_{config_, counters_, regions_,     address_handles_,
+                        memory_, trace_,    completions_, events_};
   CompletionQueue send_cq_{100}, recv_cq_{100};
-  ReceiveQueue receive_queue_{100};
+  ReceiveQueue receive_queue_{Pdn{}, 100, nullptr};
   std::optional<QpContext> qp_;
   std::optional<IrnResponder> responder_;
   std::vector<std::byte> memory_bytes_ = std::vector<std::byte>(1 << 16);

@@ -96,6 +96,9 @@ void IrnSender::advance(UnwrappedPsn expected, Time now) {
     if (const auto sample = rtt_.on_ack(una_, now)) rto_.on_rtt(*sample);
   sacked_.advance(una_);
   sacked_end_ = std::max(sacked_end_, una_);
+  // A peer that waits for a packet does not have it, whatever it said before: with an SRQ it may have taken
+  // back the last packet of a WRITE with immediate data (irn_responder.h).
+  if (sacked_.test(una_)) sacked_.reset(una_);
   nacks_ = 0;
   if (in_flight() == 0) {
     rto_.stop();

@@ -24,6 +24,11 @@ void PsnBitmap::set(UnwrappedPsn psn) {
   words_[word_of(psn)] |= bit_of(psn);
 }
 
+void PsnBitmap::reset(UnwrappedPsn psn) {
+  RL_CHECK(covers(psn));
+  words_[word_of(psn)] &= ~bit_of(psn);
+}
+
 UnwrappedPsn PsnBitmap::first_zero(UnwrappedPsn from) const {
   RL_CHECK(from >= head_ && from <= end());
   while (from < end()) {

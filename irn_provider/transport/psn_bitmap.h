@@ -25,6 +25,7 @@ class PsnBitmap {
 
   bool test(UnwrappedPsn psn) const { return covers(psn) && (words_[word_of(psn)] & bit_of(psn)) != 0; }
   void set(UnwrappedPsn psn);
+  void reset(UnwrappedPsn psn);  // its bit is zero again
   // The first PSN at or after `from` (inside the ring) whose bit is zero; end() when there is none.
   UnwrappedPsn first_zero(UnwrappedPsn from) const;
   // Ones in [from, to), which lies in [head, end()].

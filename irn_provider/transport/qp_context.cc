@@ -109,7 +109,12 @@ void QpContext::complete(Queue queue, Cqe cqe, Time now) {
   trace(TraceKind::kComplete, now, static_cast<UnwrappedPsn>(cqe.wr_id & Psn::kMask), cqe.byte_len,
         static_cast<std::uint8_t>(cqe.status));
   ++nic.completions;
-  (queue == Queue::kSend ? send_cq : recv_cq).push(cqe);
+  CompletionQueue& cq = queue == Queue::kSend ? send_cq : recv_cq;
+  const bool was_overrun = cq.overrun();
+  if (cq.push(cqe)) return;
+  if (!was_overrun) nic.events.raise({AsyncEvent::Kind::kCqError, cq.number.value});
+  completion_lost_ = true;
+  fail();
 }
 
 void QpContext::trace(TraceKind kind, Time now, UnwrappedPsn psn, std::uint64_t bytes,

@@ -13,6 +13,7 @@
 #include "irn_provider/cc/cc_flow.h"
 #include "irn_provider/nic/counters.h"
 #include "irn_provider/nic/nic_config.h"
+#include "irn_provider/transport/async_events.h"
 #include "irn_provider/transport/completion_queue.h"
 #include "irn_provider/transport/handle_table.h"
 #include "irn_provider/transport/payload.h"
@@ -35,6 +36,7 @@ struct NicServices {
   Memory& memory;
   TraceSink& trace;
   std::uint64_t& completions;  // CQEs made, over all CQs
+  AsyncEvents& events;
 };
 
 enum class RetransmitCause : std::uint8_t { kNak = 0, kTimeout = 1 };  // TraceRecord.mark of kRetransmit
@@ -65,7 +67,8 @@ class QpContext {
   NicCounters& counters() const { return nic.counters; }
   Duration verbs_timeout()
       const;  // one period of the local ACK timeout (IBTA 9.7.6.1.3); infinite when it is off
-  MemoryView view() const { return MemoryView{nic.regions, nic.memory, init.pd}; }
+  MemoryView view() const { return view(init.pd); }
+  MemoryView view(Pdn pd) const { return MemoryView{nic.regions, nic.memory, pd}; }
 
   // --- packets. begin() sets what all packets of the QP share; finish() adds payload length, pad and frame
   // length.
@@ -83,7 +86,10 @@ class QpContext {
 
   // --- completions
   enum class Queue : std::uint8_t { kSend, kRecv };
+  // Into a CQ that is full: the CQE is lost, and the QP fails (IBTA Vol 1, 11.6.3.1: what prevents the report
+  // of a completion is a catastrophic error of the work queue).
   void complete(Queue queue, Cqe cqe, Time now);
+  bool take_completion_lost() { return std::exchange(completion_lost_, false); }
 
   // --- trace: a record with this QP's number as flow and the peer's as peer
   void trace(TraceKind kind, Time now, UnwrappedPsn psn, std::uint64_t bytes, std::uint8_t mark = 0) const;
@@ -104,6 +110,7 @@ class QpContext {
   Tc tc_;
   std::uint32_t overhead_ = 0;  // bytes of a frame around BTH, extension headers and payload
   Failure failure_ = Failure::kNone;
+  bool completion_lost_ = false;
 };
 
 }  // namespace rocelab

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "irn_provider/transport/gbn_responder.h"
 #include "irn_provider/transport/irn_responder.h"
+#include "irn_provider/transport/receive_wqe.h"
 #include "irn_provider/transport/uc_responder.h"
 #include "irn_provider/transport/ud_responder.h"
 
@@ -43,9 +45,9 @@ std::unique_ptr<Responder> make_responder(QpContext& qp, ReceiveQueue& receive_q
 }  // namespace
 
 QueuePair::QueuePair(NicServices& services, Qpn qpn, const QpInit& init, CompletionQueue& send,
-                     CompletionQueue& recv)
+                     CompletionQueue& recv, SharedReceiveQueue* srq)
     : context_(services, qpn, init, send, recv),
-      receive_queue_(init.caps.max_recv_wr),
+      receive_queue_(init.pd, init.caps.max_recv_wr, srq),
       requester_(context_),
       responder_(make_responder(context_, receive_queue_)) {
   const CcConfig& cc = services.config.cc;
@@ -87,11 +89,19 @@ void QueuePair::settle(Time now) {
   if (failure == QpContext::Failure::kSend) enter_send_error(now);
 }
 
+// IBTA 10.3.1: all work is flushed; of an SRQ only what the QP has dequeued, and the program is told when
+// that was the last (11.6.3.1).
 void QueuePair::enter_error(Time now) {
-  context_.attr.state = QpState::kErr;
+  const bool entered = std::exchange(context_.attr.state, QpState::kErr) != QpState::kErr;
   requester_.flush(now);
   responder_->flush(now);
   flush_receive_queue(now);
+  context_.take_failure();  // of CQEs that found their CQ overrun
+  const bool fatal = context_.take_completion_lost();
+  if (!entered) return;
+  if (fatal) context_.nic.events.raise({AsyncEvent::Kind::kQpFatal, context_.qpn.value});
+  if (receive_queue_.is_shared())
+    context_.nic.events.raise({AsyncEvent::Kind::kQpLastWqe, context_.qpn.value});
 }
 
 // IBTA 10.3.1: the receive queue goes on; what is posted for sending is flushed until the QP is back in RTS,
@@ -107,16 +117,14 @@ void QueuePair::enter_reset(Time now) {
   requester_.reset();
   responder_->flush(now);
   receive_queue_.reset();
+  context_.take_failure();
 }
 
 void QueuePair::flush_receive_queue(Time now) {
-  for (; !receive_queue_.empty(); receive_queue_.consume()) {
-    Cqe cqe;
-    cqe.wr_id = receive_queue_.at(receive_queue_.head()).wr_id;
-    cqe.status = WcStatus::kWrFlushErr;
-    cqe.opcode = WcOpcode::kRecv;
-    context_.complete(QpContext::Queue::kRecv, cqe, now);
-  }
+  Cqe cqe;
+  cqe.status = WcStatus::kWrFlushErr;
+  cqe.opcode = WcOpcode::kRecv;
+  while (!receive_queue_.empty()) complete_receive(context_, receive_queue_, cqe, now);
 }
 
 // --- work
@@ -128,8 +136,13 @@ PostResult QueuePair::post_send(const SendWqe& wqe, Time now) {
   return result;
 }
 
+PostResult QueuePair::check_sends(std::span<const SendWqe> wqes) const {
+  if (context_.attr.state < QpState::kRts) return PostResult::kBadState;
+  return requester_.check(wqes);
+}
+
 PostResult QueuePair::post_recv(const RecvWqe& wqe, Time now) {
-  if (context_.attr.state == QpState::kReset) return PostResult::kBadState;
+  if (context_.attr.state == QpState::kReset || receive_queue_.is_shared()) return PostResult::kBadState;
   if (wqe.num_sge > std::min<std::uint32_t>(context_.init.caps.max_recv_sge, kMaxSge))
     return PostResult::kBadSge;
   if (receive_queue_.full()) return PostResult::kQueueFull;

@@ -18,7 +18,9 @@ namespace rocelab {
 
 class QueuePair {
  public:
-  QueuePair(NicServices& services, Qpn qpn, const QpInit& init, CompletionQueue& send, CompletionQueue& recv);
+  // `srq`: null, or where its receive WQEs come from.
+  QueuePair(NicServices& services, Qpn qpn, const QpInit& init, CompletionQueue& send, CompletionQueue& recv,
+            SharedReceiveQueue* srq);
 
   const QpContext& context() const { return context_; }
   const QpAttr& attr() const { return context_.attr; }
@@ -27,6 +29,8 @@ class QueuePair {
 
   bool modify(const QpAttr& attr, Time now);  // false: no such transition, or an attribute that cannot be
   PostResult post_send(const SendWqe& wqe, Time now);
+  PostResult check_sends(
+      std::span<const SendWqe> wqes) const;  // what posting them one by one would meet first
   PostResult post_recv(const RecvWqe& wqe, Time now);
 
   // True if a packet of this role is accepted in the current state.

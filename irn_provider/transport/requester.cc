@@ -94,31 +94,43 @@ PostResult Requester::check_class(const SendWqe& wqe, std::uint64_t length) cons
   return ah != nullptr && ah->pd == qp_.init.pd ? PostResult::kOk : PostResult::kBadHandle;
 }
 
-PostResult Requester::post(const SendWqe& wqe, Time now) {
-  const QpAttr& attr = qp_.attr;
-  const bool read = wqe.opcode == WrOpcode::kRead, atomic = wqe.opcode >= WrOpcode::kCompareSwap;
+PostResult Requester::check(const SendWqe& wqe) const {
+  const bool fetches = wqe.opcode >= WrOpcode::kRead, atomic = wqe.opcode >= WrOpcode::kCompareSwap;
   if (wqe.num_sge > std::min<std::uint32_t>(qp_.init.caps.max_send_sge, kMaxSge)) return PostResult::kBadSge;
-  std::uint64_t length = total_length({wqe.sge.data(), wqe.num_sge});
+  const std::uint64_t length = total_length({wqe.sge.data(), wqe.num_sge});
   if (length > kMaxMessageBytes || (wqe.inline_data && length > qp_.init.caps.max_inline))
     return PostResult::kBadLength;
   if (const PostResult result = check_class(wqe, length); result != PostResult::kOk) return result;
-  if ((read || atomic) && (wqe.inline_data || attr.max_rd_atomic == 0)) return PostResult::kBadOpcode;
-  if (atomic) {
-    if (length < kAtomicBytes || wqe.remote_addr % kAtomicBytes != 0) return PostResult::kBadLength;
-    length = kAtomicBytes;
-  }
-  const auto packets =
-      std::max<std::int64_t>(1, (static_cast<std::int64_t>(length) + attr.path_mtu - 1) / attr.path_mtu);
-  if (packets > kMaxOutstanding) return PostResult::kBadLength;
-  if (queue_.work_requests() >= qp_.init.caps.max_send_wr) return PostResult::kQueueFull;
+  if (fetches && (wqe.inline_data || qp_.attr.max_rd_atomic == 0)) return PostResult::kBadOpcode;
+  if (atomic && (length < kAtomicBytes || wqe.remote_addr % kAtomicBytes != 0)) return PostResult::kBadLength;
+  return packets_of(length) > kMaxOutstanding ? PostResult::kBadLength : PostResult::kOk;
+}
 
-  if (attr.state == QpState::kErr || attr.state == QpState::kSqe) {
-    complete(queue_.push(wqe, static_cast<std::uint32_t>(length), packets), WcStatus::kWrFlushErr, now);
+PostResult Requester::check(std::span<const SendWqe> wqes) const {
+  for (const SendWqe& wqe : wqes)
+    if (const PostResult result = check(wqe); result != PostResult::kOk) return result;
+  return queue_.work_requests() + wqes.size() > qp_.init.caps.max_send_wr ? PostResult::kQueueFull
+                                                                          : PostResult::kOk;
+}
+
+std::int64_t Requester::packets_of(std::uint64_t length) const {
+  const std::int64_t mtu = qp_.attr.path_mtu;
+  return std::max<std::int64_t>(1, (static_cast<std::int64_t>(length) + mtu - 1) / mtu);
+}
+
+PostResult Requester::post(const SendWqe& wqe, Time now) {
+  if (const PostResult result = check(wqe); result != PostResult::kOk) return result;
+  if (queue_.work_requests() >= qp_.init.caps.max_send_wr) return PostResult::kQueueFull;
+  const bool atomic = wqe.opcode >= WrOpcode::kCompareSwap;
+  const std::uint64_t length = atomic ? kAtomicBytes : total_length({wqe.sge.data(), wqe.num_sge});
+  if (qp_.attr.state == QpState::kErr || qp_.attr.state == QpState::kSqe) {
+    const SendEntry& entry = queue_.push(wqe, static_cast<std::uint32_t>(length), packets_of(length));
+    complete(entry, WcStatus::kWrFlushErr, now);
     queue_.pop_front();
     return PostResult::kOk;
   }
   qp_.trace(TraceKind::kPosted, now, queue_.end(), length);
-  const std::uint32_t piece = read && qp_.cc ? qp_.cc->read_segment() : 0;
+  const std::uint32_t piece = wqe.opcode == WrOpcode::kRead && qp_.cc ? qp_.cc->read_segment() : 0;
   if (piece != 0 && length > piece)
     push_in_pieces(wqe, static_cast<std::uint32_t>(length), piece);
   else
@@ -128,10 +140,8 @@ PostResult Requester::post(const SendWqe& wqe, Time now) {
 }
 
 void Requester::push(const SendWqe& wqe, std::uint32_t length) {
-  const std::uint32_t mtu = qp_.attr.path_mtu;
   const bool one_psn = wqe.opcode == WrOpcode::kRead && qp_.irn();  // responses have a space of their own
-  const std::int64_t packets = std::max<std::int64_t>(1, (std::int64_t{length} + mtu - 1) / mtu);
-  SendEntry& entry = queue_.push(wqe, length, one_psn ? 1 : packets);
+  SendEntry& entry = queue_.push(wqe, length, one_psn ? 1 : packets_of(length));
   if (entry.takes_receive_wqe()) entry.wqe_sn = receive_wqe_sn_++;
   if (entry.fetches()) entry.wqe_sn = read_wqe_sn_++, reads_->on_posted(entry), has_reads_ = true;
 }

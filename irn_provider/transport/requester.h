@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <span>
 
 #include "irn_provider/transport/qp_context.h"
 #include "irn_provider/transport/read_requester.h"
@@ -26,6 +27,7 @@ class Requester {
 
   void start(Time now);  // RTR to RTS: numbers from attr.sq_psn
   PostResult post(const SendWqe& wqe, Time now);
+  PostResult check(std::span<const SendWqe> wqes) const;                     // of posting them all
   UnwrappedPsn next_psn() const { return window_ ? window_->next() : 0; }    // first that has not left
   void on_response(const Packet& packet, const OpcodeInfo& info, Time now);  // Role::kResponse
   void on_timeout(Time now);
@@ -84,7 +86,9 @@ class Requester {
   void on_nak(const Packet& packet, Time now);   // sequence, RNR or fatal
   void on_rnr_nak(std::uint8_t syndrome, UnwrappedPsn expected, Time now);
   void on_fatal_nak(std::uint8_t syndrome, UnwrappedPsn expected, Time now);
+  PostResult check(const SendWqe& wqe) const;
   PostResult check_class(const SendWqe& wqe, std::uint64_t length) const;
+  std::int64_t packets_of(std::uint64_t length) const;
   void push(const SendWqe& wqe, std::uint32_t length);
   void push_in_pieces(const SendWqe& read, std::uint32_t length, std::uint32_t piece);
   void on_verbs_timeout(Time now);

@@ -73,6 +73,7 @@ void TcpSender::advance(UnwrappedPsn expected, Time now) {
   if (expected <= una_) return;
   una_ = expected;
   sacked_.advance(una_);
+  if (sacked_.test(una_)) sacked_.reset(una_);  // as irn_sender.cc: the peer has taken it back
   resent_end_ = std::max(resent_end_, una_);
   if (const auto sample = rtt_.on_ack(una_, now)) rto_.on_rtt(*sample);
   if (!in_recovery()) resend_at_once_ = by_timeout_ = false;

@@ -1,6 +1,7 @@
 #include "irn_provider/transport/uc_responder.h"
 
 #include "base/check.h"
+#include "irn_provider/transport/receive_wqe.h"
 
 namespace rocelab {
 
@@ -38,15 +39,11 @@ bool UcResponder::begin(const Packet& packet, const OpcodeInfo& info) {
   received_ = 0;
   message_ = info.is_send() ? Message::kSend : Message::kWrite;
   if (info.is_send()) {
-    if (receive_queue_.empty()) return drop(true), false;
+    if (!receive_queue_.fetch_front()) return drop(true), false;
     return true;
   }
   const RoceHeaders& h = packet.roce;
-  const bool allowed =
-      (qp_.attr.access_flags & kAccessRemoteWrite) != 0 && h.dma_length <= kMaxMessageBytes &&
-      (h.dma_length == 0 ||
-       qp_.nic.regions.translate(h.rkey, qp_.init.pd, h.va, h.dma_length, kAccessRemoteWrite));
-  if (!allowed) return drop(), false;
+  if (refuse_write(qp_, h)) return drop(), false;
   va_ = h.va, rkey_ = h.rkey, dma_length_ = h.dma_length;
   return true;
 }
@@ -65,19 +62,11 @@ bool UcResponder::place(const Packet& packet, Time now) {
     received_ += length;
     return true;
   }
-  const RecvWqe& wqe = receive_queue_.at(receive_queue_.head());
   const PlaceResult placed =
-      rocelab::place(qp_.view(), {wqe.sge.data(), wqe.num_sge}, received_, packet.payload, length);
+      place_received(qp_, receive_queue_, receive_queue_.head(), received_, packet.payload, length);
   received_ += length;
   if (placed == PlaceResult::kOk) return true;
-  const bool too_long = placed == PlaceResult::kTooLong;
-  if (too_long) ++qp_.counters().resp_local_length_error;
-  Cqe cqe;
-  cqe.wr_id = wqe.wr_id;
-  cqe.status = too_long ? WcStatus::kLocLenErr : WcStatus::kLocProtErr;
-  cqe.opcode = WcOpcode::kRecv;
-  receive_queue_.consume();
-  qp_.complete(QpContext::Queue::kRecv, cqe, now);
+  fail_receive(qp_, receive_queue_, placed, now);
   message_ = Message::kNone;
   qp_.fail();
   return false;
@@ -86,19 +75,17 @@ bool UcResponder::place(const Packet& packet, Time now) {
 void UcResponder::end(const Packet& packet, const OpcodeInfo& info, Time now) {
   const bool send = message_ == Message::kSend;
   if (!send && received_ != dma_length_) return drop();
-  if (info.has_imm() && receive_queue_.empty()) return drop(true);
+  if (info.has_imm() && !receive_queue_.fetch_front()) return drop(true);
   message_ = Message::kNone;
   qp_.trace(TraceKind::kPlaced, now, expected_ - 1, received_);
   if (!send && !info.has_imm()) return;
   Cqe cqe;
-  cqe.wr_id = receive_queue_.at(receive_queue_.head()).wr_id;
   cqe.opcode = send ? WcOpcode::kRecv : WcOpcode::kRecvWriteImm;
   cqe.has_imm = info.has_imm();
   cqe.imm = packet.roce.imm;
   cqe.byte_len = received_;
   cqe.solicited = packet.roce.solicited;
-  receive_queue_.consume();
-  qp_.complete(QpContext::Queue::kRecv, cqe, now);
+  complete_receive(qp_, receive_queue_, cqe, now);
 }
 
 PayloadSource UcResponder::pull_data(Packet&, Time) {

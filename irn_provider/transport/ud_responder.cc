@@ -1,6 +1,7 @@
 #include "irn_provider/transport/ud_responder.h"
 
 #include "base/check.h"
+#include "irn_provider/transport/receive_wqe.h"
 
 namespace rocelab {
 
@@ -16,32 +17,27 @@ void UdResponder::on_request(const Packet& packet, const OpcodeInfo& info, Time 
     return;
   }
   ++c.rx_send_requests;
-  if (receive_queue_.empty()) {
+  if (!receive_queue_.fetch_front()) {
     ++c.out_of_buffer;
     return;
   }
-  const RecvWqe& wqe = receive_queue_.at(receive_queue_.head());
   const std::uint32_t length = kGrhBytes + packet.payload_length;
   const std::byte* bytes = packet.payload != nullptr ? packet.payload - kGrhBytes : nullptr;
-  const PlaceResult placed = place(qp_.view(), {wqe.sge.data(), wqe.num_sge}, 0, bytes, length);
-  Cqe cqe;
-  cqe.wr_id = wqe.wr_id;
-  cqe.opcode = WcOpcode::kRecv;
-  if (placed == PlaceResult::kOk) {
-    cqe.has_imm = info.has_imm();
-    cqe.imm = h.imm;
-    cqe.byte_len = length;
-    cqe.solicited = h.solicited;
-    cqe.has_grh = true;
-    cqe.src_qpn = h.src_qpn;
-    qp_.trace(TraceKind::kPlaced, now, h.psn.value(), packet.payload_length);
-  } else {
-    if (placed == PlaceResult::kTooLong) ++c.resp_local_length_error;
-    cqe.status = placed == PlaceResult::kTooLong ? WcStatus::kLocLenErr : WcStatus::kLocProtErr;
-    qp_.fail();
+  const PlaceResult placed = place_received(qp_, receive_queue_, receive_queue_.head(), 0, bytes, length);
+  if (placed != PlaceResult::kOk) {
+    fail_receive(qp_, receive_queue_, placed, now);
+    return qp_.fail();
   }
-  receive_queue_.consume();
-  qp_.complete(QpContext::Queue::kRecv, cqe, now);
+  Cqe cqe;
+  cqe.opcode = WcOpcode::kRecv;
+  cqe.has_imm = info.has_imm();
+  cqe.imm = h.imm;
+  cqe.byte_len = length;
+  cqe.solicited = h.solicited;
+  cqe.has_grh = true;
+  cqe.src_qpn = h.src_qpn;
+  qp_.trace(TraceKind::kPlaced, now, h.psn.value(), packet.payload_length);
+  complete_receive(qp_, receive_queue_, cqe, now);
 }
 
 PayloadSource UdResponder::pull_data(Packet&, Time) {

@@ -19,7 +19,8 @@ struct Sge {
   RKey lkey;
 };
 
-using Ahn = Id<struct AhnTag, std::uint32_t>;  // address handle number
+using Ahn = Id<struct AhnTag, std::uint32_t>;    // address handle number
+using Srqn = Id<struct SrqnTag, std::uint32_t>;  // shared receive queue number
 
 enum class WrOpcode : std::uint8_t { kSend, kSendImm, kWrite, kWriteImm, kRead, kCompareSwap, kFetchAdd };
 inline constexpr std::uint32_t kAtomicBytes = 8;  // what an atomic operation works on and gives back
@@ -117,9 +118,15 @@ struct QpCaps {
   std::uint32_t max_send_wr = 0, max_recv_wr = 0, max_send_sge = 0, max_recv_sge = 0, max_inline = 0;
 };
 
+struct SrqAttr {
+  std::uint32_t max_wr = 0, max_sge = 0;
+  std::uint32_t limit = 0;  // an event when fewer wait; 0: not armed
+};
+
 struct QpInit {
   Pdn pd;
   Cqn send_cq, recv_cq;
+  Srqn srq{};  // 0: receive WQEs are posted to the QP
   QpCaps caps;
   bool sq_sig_all = false;
   QpType type = QpType::kRc;

@@ -1,0 +1,43 @@
+// AsyncEvents: what a NIC tells its program beside completions, in the order in which it happened. Source:
+// IBTA Vol 1, 11.6.3 (affiliated asynchronous events and errors).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "base/ring.h"
+
+namespace rocelab {
+
+struct AsyncEvent {
+  enum class Kind : std::uint8_t {
+    kCqError,    // a CQE found its CQ full: the CQ takes no more, `number` is its Cqn
+    kQpFatal,    // a QP whose completion was lost so is in ERR, by Qpn
+    kQpLastWqe,  // a QP with an SRQ is in ERR and takes no more WQEs from it, by Qpn
+    kSrqLimit,   // fewer WQEs wait than the limit that was armed, by Srqn
+  };
+  Kind kind = Kind::kCqError;
+  std::uint32_t number = 0;
+  friend bool operator==(const AsyncEvent&, const AsyncEvent&) = default;
+};
+
+class AsyncEvents {
+ public:
+  // `wake` grows with each event, as it does with each completion: drivers look when it does.
+  explicit AsyncEvents(std::uint64_t& wake) : wake_(wake) {}
+
+  void raise(const AsyncEvent& event) {
+    ring_.push_back(event);
+    ++wake_;
+  }
+  std::optional<AsyncEvent> take() {
+    if (ring_.empty()) return std::nullopt;
+    return ring_.take_front();
+  }
+
+ private:
+  std::uint64_t& wake_;
+  Ring<AsyncEvent> ring_;
+};
+
+}  // namespace rocelab

@@ -1,0 +1,38 @@
+#include "irn_provider/transport/receive_wqe.h"
+
+#include "base/wire/aeth.h"
+
+namespace rocelab {
+
+PlaceResult place_received(const QpContext& qp, const ReceiveQueue& queue, std::uint64_t sn,
+                           std::uint64_t offset, const std::byte* bytes, std::uint32_t length) {
+  const RecvWqe& wqe = queue.at(sn);
+  return place(qp.view(queue.pd()), {wqe.sge.data(), wqe.num_sge}, offset, bytes, length);
+}
+
+void complete_receive(QpContext& qp, ReceiveQueue& queue, Cqe cqe, Time now) {
+  cqe.wr_id = queue.at(queue.head()).wr_id;
+  queue.consume();
+  qp.complete(QpContext::Queue::kRecv, cqe, now);
+}
+
+std::uint8_t fail_receive(QpContext& qp, ReceiveQueue& queue, PlaceResult why, Time now) {
+  const bool too_long = why == PlaceResult::kTooLong;
+  if (too_long) ++qp.counters().resp_local_length_error;
+  Cqe cqe;
+  cqe.status = too_long ? WcStatus::kLocLenErr : WcStatus::kLocProtErr;
+  cqe.opcode = WcOpcode::kRecv;
+  complete_receive(qp, queue, cqe, now);
+  return too_long ? kNakInvalidRequest : kNakRemoteOperational;
+}
+
+std::optional<std::uint8_t> refuse_write(const QpContext& qp, const RoceHeaders& h) {
+  if ((qp.attr.access_flags & kAccessRemoteWrite) == 0 || h.dma_length > kMaxMessageBytes)
+    return kNakInvalidRequest;
+  if (h.dma_length > 0 &&
+      !qp.nic.regions.translate(h.rkey, qp.init.pd, h.va, h.dma_length, kAccessRemoteWrite))
+    return kNakRemoteAccess;
+  return std::nullopt;
+}
+
+}  // namespace rocelab

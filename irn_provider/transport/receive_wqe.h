@@ -1,0 +1,28 @@
+// What the responders of all classes do with the receive WQE whose turn it is, and how all of them check a
+// WRITE. Source: IBTA Vol 1, 9.9.3 (responder errors), 9.7.4.1.5 (R_Key), 10.2.9 (a WQE of an SRQ is of the
+// SRQ's protection domain).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "irn_provider/transport/qp_context.h"
+#include "irn_provider/transport/receive_queue.h"
+
+namespace rocelab {
+
+// Places `length` bytes at `offset` of receive WQE `sn`, which is here.
+PlaceResult place_received(const QpContext& qp, const ReceiveQueue& queue, std::uint64_t sn,
+                           std::uint64_t offset, const std::byte* bytes, std::uint32_t length);
+
+// The oldest receive WQE is consumed by the message that `cqe` tells of; its wr_id is filled in here.
+void complete_receive(QpContext& qp, ReceiveQueue& queue, Cqe cqe, Time now);
+
+// The oldest receive WQE is consumed by a message that could not be placed (`why` is not kOk). The AETH
+// syndrome for those that answer; ending the QP is the caller's.
+std::uint8_t fail_receive(QpContext& qp, ReceiveQueue& queue, PlaceResult why, Time now);
+
+// Whether the peer may WRITE what the RETH in `h` names; else the AETH syndrome of the refusal.
+std::optional<std::uint8_t> refuse_write(const QpContext& qp, const RoceHeaders& h);
+
+}  // namespace rocelab

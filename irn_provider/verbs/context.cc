@@ -29,7 +29,7 @@ void fill_attr(const lockstep::HostEntry& host, ibv_device_attr& a) {
   a.page_size_cap = 0xfffff000;
   a.max_qp = static_cast<int>(host.nic.max_qps);
   a.max_qp_wr = kMaxQpWr;
-  a.device_cap_flags = IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_CURR_QP_STATE_MOD;
+  a.device_cap_flags = IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_SRQ_RESIZE;
   a.max_sge = a.max_sge_rd = kMaxSge;
   a.max_cq = static_cast<int>(host.nic.max_cqs);
   a.max_cqe = kMaxCqe;
@@ -39,6 +39,9 @@ void fill_attr(const lockstep::HostEntry& host, ibv_device_attr& a) {
   a.max_res_rd_atom = kMaxRdAtomic * a.max_qp;
   a.atomic_cap = IBV_ATOMIC_HCA;
   a.max_ah = kMaxAh;
+  a.max_srq = kMaxSrq;
+  a.max_srq_wr = kMaxSrqWr;
+  a.max_srq_sge = kMaxSge;
   a.max_pkeys = kPkeys;
   a.phys_port_cnt = kPorts;
 }
@@ -108,6 +111,8 @@ int query_device_ex(ibv_context* context, const ibv_query_device_ex_input* input
   fill_attr(of(context).device->host, full.orig_attr);
   full.device_cap_flags_ex = full.orig_attr.device_cap_flags;
   full.phys_port_cnt_ex = kPorts;
+  full.hca_core_clock = kHcaClockKhz;
+  full.completion_timestamp_mask = UINT64_MAX;
   std::memset(attr, 0, size);
   std::memcpy(attr, &full, std::min(size, sizeof full));
   return 0;

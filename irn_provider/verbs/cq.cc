@@ -1,4 +1,4 @@
-// Completion queues: creation, polling, asking for an event.
+// Completion queues: creation, resizing, polling, asking for an event. Extended ones: cq_ex.cc.
 #include <algorithm>
 #include <cerrno>
 #include <memory>
@@ -13,37 +13,17 @@
 namespace rocelab::verbs {
 namespace {
 
-std::optional<Cqe> take(Cq& cq, Nic& nic) {
-  if (cq.stash.empty()) {
-    std::optional<Cqe> cqe = nic.poll_cq(cq.cqn);
-    if (cqe) ++cq.polled;
-    return cqe;
-  }
-  const Cqe cqe = cq.stash.front();
-  cq.stash.pop_front();
-  return cqe;
-}
-
-int drain(Cq& cq, Nic& nic, int count, ibv_wc* wc) {
+int drain(const Cq& cq, Nic& nic, int count, ibv_wc* wc) {
   int n = 0;
   while (n < count) {
-    const std::optional<Cqe> cqe = take(cq, nic);
+    const std::optional<Cqe> cqe = nic.poll_cq(cq.cqn);
     if (!cqe) break;
     to_wc(*cqe, wc[n++]);
   }
-  tell_overrun(cq, nic);
   return n;
 }
 
-// As libibverbs does: the events that a program fetched must be acknowledged before their object may go.
-void wait_for_acks(Cq& cq) {
-  libc::ForeignScope foreign(*of(cq.base.context).process);
-  pthread_mutex_lock(&cq.base.mutex);
-  while (cq.base.comp_events_completed != cq.events_fetched ||
-         cq.base.async_events_completed != cq.async_fetched)
-    pthread_cond_wait(&cq.base.cond, &cq.base.mutex);
-  pthread_mutex_unlock(&cq.base.mutex);
-}
+bool size_allowed(int entries) { return entries >= 1 && static_cast<std::uint32_t>(entries) <= kMaxCqe; }
 
 }  // namespace
 
@@ -74,13 +54,41 @@ int req_notify_cq(ibv_cq* base, int solicited_only) {
     Cq& cq = of(base);
     cq.just_armed = true;
     if (cq.armed == Armed::kNo) {
-      cq.made_at_arm = made(cq, nic);
+      cq.made_at_arm = nic.cq_made(cq.cqn);
       watch_cq(cq);
     }
     // IBTA 11.4.2.2: a request for any completion is not weakened by a later one for solicited ones.
     if (cq.armed != Armed::kAny) cq.armed = solicited_only != 0 ? Armed::kSolicited : Armed::kAny;
     return 0;
   });
+}
+
+ibv_cq* create_cq(ibv_context* context, int entries, void* cq_context, ibv_comp_channel* channel,
+                  int comp_vector) {
+  if (!size_allowed(entries) || comp_vector < 0 || comp_vector >= kCompVectors) {
+    errno = EINVAL;
+    return nullptr;
+  }
+  auto cq = std::make_unique<Cq>();
+  const std::optional<Cqn> cqn = with_nic(context, [&](Nic& nic, Time) {
+    const auto made = nic.create_cq(static_cast<std::uint32_t>(entries));
+    if (made) registry().cqs[made->value] = cq.get();
+    if (made && channel != nullptr) ++channel->refcnt;
+    return made;
+  });
+  if (!cqn) {
+    errno = ENOMEM;
+    return nullptr;
+  }
+  cq->cqn = *cqn;
+  cq->base.context = context;
+  cq->base.channel = channel;
+  cq->base.cq_context = cq_context;
+  cq->base.handle = cqn->value;
+  cq->base.cqe = entries;
+  pthread_mutex_init(&cq->base.mutex, nullptr);
+  pthread_cond_init(&cq->base.cond, nullptr);
+  return &cq.release()->base;
 }
 
 }  // namespace rocelab::verbs
@@ -91,28 +99,18 @@ using namespace rocelab::verbs;
 RL_EXPORT ibv_cq* ibv_create_cq(ibv_context* context, int entries, void* cq_context,
                                 ibv_comp_channel* channel, int comp_vector) {
   if (!in_experiment()) return REAL(ibv_create_cq)(context, entries, cq_context, channel, comp_vector);
-  if (entries < 1 || static_cast<std::uint32_t>(entries) > kMaxCqe || comp_vector < 0 ||
-      comp_vector >= kCompVectors) {
-    errno = EINVAL;
-    return nullptr;
-  }
-  const std::optional<Cqn> cqn =
-      with_nic(context, [&](Nic& nic, Time) { return nic.create_cq(static_cast<std::uint32_t>(entries)); });
-  if (!cqn) {
-    errno = ENOMEM;
-    return nullptr;
-  }
-  auto cq = std::make_unique<Cq>();
-  cq->cqn = *cqn;
-  cq->base.context = context;
-  cq->base.channel = channel;
-  cq->base.cq_context = cq_context;
-  cq->base.handle = cqn->value;
-  cq->base.cqe = entries;
-  pthread_mutex_init(&cq->base.mutex, nullptr);
-  pthread_cond_init(&cq->base.cond, nullptr);
-  if (channel != nullptr) with_nic(context, [&](Nic&, Time) { return ++channel->refcnt; });
-  return &cq.release()->base;
+  return create_cq(context, entries, cq_context, channel, comp_vector);
+}
+
+// EINVAL also when it holds more completions than that, as the kernel answers.
+RL_EXPORT int ibv_resize_cq(ibv_cq* cq, int entries) {
+  if (!in_experiment()) return REAL(ibv_resize_cq)(cq, entries);
+  if (!size_allowed(entries)) return EINVAL;
+  return with_nic(cq->context, [&](Nic& nic, Time) {
+    if (!nic.resize_cq(of(cq).cqn, static_cast<std::uint32_t>(entries))) return EINVAL;
+    cq->cqe = entries;
+    return 0;
+  });
 }
 
 RL_EXPORT int ibv_destroy_cq(ibv_cq* base) {
@@ -121,10 +119,15 @@ RL_EXPORT int ibv_destroy_cq(ibv_cq* base) {
   const bool destroyed = with_nic(base->context, [&](Nic& nic, Time) {
     if (!nic.destroy_cq(cq.cqn)) return false;
     forget_cq(cq);
+    registry().cqs.erase(cq.cqn.value);
+    forget_events(base->context, [&](const ibv_async_event& e) { return tells_of(e, *base); });
     return true;
   });
   if (!destroyed) return EBUSY;
-  wait_for_acks(cq);
+  wait_for_acks(base->context, base->mutex, base->cond, [&] {
+    return base->comp_events_completed == cq.events_fetched &&
+           base->async_events_completed == cq.async_fetched;
+  });
   pthread_cond_destroy(&base->cond);
   pthread_mutex_destroy(&base->mutex);
   delete &cq;

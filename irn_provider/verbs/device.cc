@@ -78,6 +78,9 @@ void fill(Context& context) {
   context.base.sz = sizeof context.base;
   context.base.query_port = query_port;
   context.base.query_device_ex = query_device_ex;
+  context.base.create_cq_ex = create_cq_ex;
+  context.base.create_qp_ex = create_qp_ex;
+  context.base.query_rt_values = query_rt_values;
   ibv_context& c = context.base.context;
   c.device = &context.device->base;
   c.abi_compat = __VERBS_ABI_IS_EXTENDED;
@@ -90,6 +93,7 @@ void fill(Context& context) {
   c.ops.req_notify_cq = req_notify_cq;
   c.ops.post_send = post_send;
   c.ops.post_recv = post_recv;
+  c.ops.post_srq_recv = post_srq_recv;
 }
 
 }  // namespace

@@ -10,6 +10,9 @@ namespace rocelab::verbs {
 
 inline constexpr std::uint32_t kMaxQpWr = 16'384;
 inline constexpr std::uint32_t kMaxCqe = 1u << 22;
+inline constexpr int kMaxSrq = 65'535;
+inline constexpr std::uint32_t kMaxSrqWr = 1u << 20;
+inline constexpr std::uint64_t kHcaClockKhz = 1'000'000;  // the device's clock: 1 ns of experiment time
 inline constexpr std::uint32_t kMaxPd = 65'536;
 inline constexpr int kMaxAh = 65'535;
 inline constexpr std::uint32_t kMaxInline = 1'024;  // bytes

@@ -10,7 +10,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
+#include <unordered_map>
+#include <vector>
 
 #include "irn_provider/live/live_process.h"
 #include "irn_provider/verbs/libc/event_fd.h"
@@ -69,18 +72,25 @@ struct Ah {
 enum class Armed : std::uint8_t { kNo, kSolicited, kAny };
 
 struct Cq {
-  ibv_cq base{};
+  ibv_cq_ex ex{};  // its functions are set when it was created as an extended one
+  ibv_cq& base = *ibv_cq_ex_to_cq(&ex);
   Cqn cqn;
   Armed armed = Armed::kNo;
-  std::uint64_t polled = 0;  // CQEs taken from the NIC
-  std::uint64_t made_at_arm =
-      0;  // CQEs that the NIC had made when the program asked for an event: only later ones count
-  std::deque<Cqe> stash;  // taken from the NIC to see whether they are solicited; polled before the NIC's
-  bool overrun_told = false;
+  // CQEs that the NIC had made when the program asked for an event: only later ones count.
+  std::uint64_t made_at_arm = 0;
   bool just_armed = false;  // no empty poll since the program asked for an event
-  std::uint32_t events_fetched = 0,
-                async_fetched =
-                    0;  // by get_cq_event, get_async_event: destroy waits until all are acknowledged
+  // By get_cq_event, get_async_event: destroy waits until all are acknowledged.
+  std::uint32_t events_fetched = 0, async_fetched = 0;
+  // Between start_poll and end_poll: the thread that polls has it, and reads the current completion.
+  std::atomic_flag polling = ATOMIC_FLAG_INIT;
+  ibv_wc current{};
+  Time current_time;
+};
+
+struct Srq {
+  ibv_srq base{};
+  Srqn srqn;
+  std::uint32_t events_fetched = 0;  // as Cq's
 };
 
 // Copies of inline data. A work request's copy must live until its packets are acknowledged, signaled or not.
@@ -91,9 +101,20 @@ struct InlineRing {
   std::uint64_t accepted = 0;          // send requests that the NIC took
 };
 
+// Work requests between wr_start and wr_complete.
+struct Builder {
+  std::atomic_flag busy = ATOMIC_FLAG_INIT;  // a thread is building
+  int error = 0;                             // the first one that a call met
+  std::vector<SendWqe> wqes;
+  std::vector<std::byte> inline_bytes;
+};
+
 struct Qp {
-  ibv_qp base{};
+  ibv_qp_ex ex{};  // its functions are set when it was created as an extended one
+  ibv_qp& base = ex.qp_base;
   QpInit init;
+  Builder builder;
+  std::uint32_t events_fetched = 0;  // as Cq's
   InlineRing inline_ring;
   // What query_qp gives back that the NIC does not keep.
   std::uint8_t port = 0;
@@ -109,6 +130,7 @@ inline Pd& of(ibv_pd* p) { return *reinterpret_cast<Pd*>(p); }
 inline Mr& of(ibv_mr* m) { return *reinterpret_cast<Mr*>(m); }
 inline Cq& of(ibv_cq* c) { return *reinterpret_cast<Cq*>(c); }
 inline Qp& of(ibv_qp* q) { return *reinterpret_cast<Qp*>(q); }
+inline Srq& of(ibv_srq* s) { return *reinterpret_cast<Srq*>(s); }
 inline Ah& of(ibv_ah* a) { return *reinterpret_cast<Ah*>(a); }
 inline Channel& of(ibv_comp_channel* c) { return *reinterpret_cast<Channel*>(c); }
 
@@ -142,20 +164,55 @@ T* unsupported_object(const char* what) {
   return nullptr;
 }
 
-// CQEs that the NIC has made in `cq` so far. Under the lock.
-inline std::uint64_t made(const Cq& cq, const Nic& nic) { return cq.polled + nic.cq_depth(cq.cqn); }
-
 // The CQs of a process that may owe their program an event: comp_channel.cc.
-void watch_cq(Cq& cq);                      // under the lock
-void forget_cq(Cq& cq);                     // under the lock; takes its unfetched events along
-void on_completions(Nic& nic);              // LiveProcess's hook
-void tell_overrun(Cq& cq, const Nic& nic);  // under the lock: raises the asynchronous event, once
+void watch_cq(Cq& cq);          // under the lock
+void forget_cq(Cq& cq);         // under the lock; takes its unfetched events along
+void on_completions(Nic& nic);  // LiveProcess's hook
+
+// Asynchronous events: async_events.cc.
+struct Registry {  // the process's objects by the NIC's numbers; under the lock
+  std::unordered_map<std::uint32_t, Cq*> cqs;
+  std::unordered_map<std::uint32_t, Qp*> qps;
+  std::unordered_map<std::uint32_t, Srq*> srqs;
+};
+Registry& registry();
+void take_events(Nic& nic);  // under the lock: what the NIC tells becomes events of the program's objects
+// Under the lock: an object goes, and its events that nobody has fetched.
+void forget_events(ibv_context* context, const std::function<bool(const ibv_async_event&)>& of_object);
+inline bool tells_of(const ibv_async_event& e, const ibv_cq& cq) {
+  return e.event_type == IBV_EVENT_CQ_ERR && e.element.cq == &cq;
+}
+inline bool tells_of(const ibv_async_event& e, const ibv_srq& srq) {
+  return e.event_type == IBV_EVENT_SRQ_LIMIT_REACHED && e.element.srq == &srq;
+}
+inline bool tells_of(const ibv_async_event& e, const ibv_qp& qp) {
+  return (e.event_type == IBV_EVENT_QP_FATAL || e.event_type == IBV_EVENT_QP_LAST_WQE_REACHED) &&
+         e.element.qp == &qp;
+}
+// As libibverbs does: the events that a program fetched must be acknowledged before their object may go.
+// `all` is called with `mutex` held.
+void wait_for_acks(ibv_context* context, pthread_mutex_t& mutex, pthread_cond_t& cond,
+                   const std::function<bool()>& all);
+
+// Where the copy of the next inline request of the QP goes (post.cc). Under the lock.
+std::byte* inline_slot(Qp& qp);
+
+// The device's clock at an instant of experiment time, in units of 1 / kHcaClockKhz ms.
+std::uint64_t hca_clock(Time t);
 
 // Functions that programs reach through the context's pointers.
 int poll_cq(ibv_cq* cq, int count, ibv_wc* wc);
 int req_notify_cq(ibv_cq* cq, int solicited_only);
 int post_send(ibv_qp* qp, ibv_send_wr* wr, ibv_send_wr** bad);
 int post_recv(ibv_qp* qp, ibv_recv_wr* wr, ibv_recv_wr** bad);
+int post_srq_recv(ibv_srq* srq, ibv_recv_wr* wr, ibv_recv_wr** bad);
+ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* attr);
+ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* attr);
+int query_rt_values(ibv_context* context, ibv_values_ex* values);
+// What the calls that make plain and extended objects share; null and errno when refused.
+ibv_cq* create_cq(ibv_context* context, int entries, void* cq_context, ibv_comp_channel* channel,
+                  int comp_vector);
+ibv_qp* create_qp(ibv_pd* pd, const ibv_qp_init_attr& attr);
 int query_port(ibv_context* context, std::uint8_t port, ibv_port_attr* attr, std::size_t size);
 int query_device_ex(ibv_context* context, const ibv_query_device_ex_input* input, ibv_device_attr_ex* attr,
                     std::size_t size);

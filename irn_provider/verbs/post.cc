@@ -5,9 +5,7 @@
 #include "irn_provider/verbs/translate.h"
 
 namespace rocelab::verbs {
-namespace {
 
-// Where the copy for the next request of the QP goes.
 std::byte* inline_slot(Qp& qp) {
   const std::size_t slots = qp.init.caps.max_send_wr + std::size_t{1};
   const std::size_t size = qp.init.caps.max_inline;
@@ -15,6 +13,8 @@ std::byte* inline_slot(Qp& qp) {
   if (ring.bytes == nullptr) ring.bytes = std::make_unique<std::byte[]>(slots * size);
   return ring.bytes.get() + ring.accepted % slots * size;
 }
+
+namespace {
 
 int post_one(Nic& nic, Time now, Qp& qp, const ibv_send_wr& wr) {
   SendWqe wqe;
@@ -33,7 +33,7 @@ int post_one(Nic& nic, Time now, Qp& qp, const ibv_send_wr& wr) {
 
 int post_one(Nic& nic, Time now, Qp& qp, const ibv_recv_wr& wr) {
   RecvWqe wqe;
-  if (const int error = to_wqe(wr, qp.init, wqe); error != 0) return error;
+  if (const int error = to_wqe(wr, qp.init.caps.max_recv_sge, wqe); error != 0) return error;
   return to_errno(nic.post_recv(Qpn{qp.base.qp_num}, wqe, now));
 }
 

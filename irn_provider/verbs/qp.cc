@@ -1,5 +1,5 @@
 // Queue pairs of types RC, UC and UD: creation, query, destruction. qp_modify.cc moves them through their
-// states.
+// states; qp_ex.cc has the extended ones.
 #include <algorithm>
 #include <cerrno>
 #include <memory>
@@ -16,14 +16,15 @@ namespace {
 // 0, or why the device cannot make such a QP.
 int check(const ibv_qp_init_attr& attr) {
   const bool offered = attr.qp_type == IBV_QPT_RC || attr.qp_type == IBV_QPT_UC || attr.qp_type == IBV_QPT_UD;
-  if (!offered || attr.srq != nullptr) {
-    debug("create_qp: RC, UC and UD are offered, without SRQ (type %d)", attr.qp_type);
+  if (!offered) {
+    debug("create_qp: RC, UC and UD are offered (type %d)", attr.qp_type);
     return EOPNOTSUPP;
   }
   if (attr.send_cq == nullptr || attr.recv_cq == nullptr) return EINVAL;
   const ibv_qp_cap& cap = attr.cap;
-  const bool fits = cap.max_send_wr <= kMaxQpWr && cap.max_recv_wr <= kMaxQpWr &&
-                    cap.max_send_sge <= kMaxSge && cap.max_recv_sge <= kMaxSge &&
+  const bool receives_fit =
+      attr.srq != nullptr || (cap.max_recv_wr <= kMaxQpWr && cap.max_recv_sge <= kMaxSge);
+  const bool fits = receives_fit && cap.max_send_wr <= kMaxQpWr && cap.max_send_sge <= kMaxSge &&
                     cap.max_inline_data <= kMaxInline;
   return fits ? 0 : EINVAL;
 }
@@ -34,10 +35,11 @@ QpInit to_init(const ibv_pd* pd, const ibv_qp_init_attr& attr) {
   init.send_cq = of(attr.send_cq).cqn;
   init.recv_cq = of(attr.recv_cq).cqn;
   init.caps = {.max_send_wr = attr.cap.max_send_wr,
-               .max_recv_wr = attr.cap.max_recv_wr,
+               .max_recv_wr = attr.srq == nullptr ? attr.cap.max_recv_wr : 0,
                .max_send_sge = attr.cap.max_send_sge,
-               .max_recv_sge = attr.cap.max_recv_sge,
+               .max_recv_sge = attr.srq == nullptr ? attr.cap.max_recv_sge : 0,
                .max_inline = attr.cap.max_inline_data};
+  if (attr.srq != nullptr) init.srq = of(attr.srq).srqn;
   init.sq_sig_all = attr.sq_sig_all != 0;
   init.type = attr.qp_type == IBV_QPT_UC   ? QpType::kUc
               : attr.qp_type == IBV_QPT_UD ? QpType::kUd
@@ -72,6 +74,38 @@ void fill_query(const Qp& qp, const QpAttr& nic, ibv_qp_attr& a) {
 }
 
 }  // namespace
+
+ibv_qp* create_qp(ibv_pd* pd, const ibv_qp_init_attr& attr) {
+  if (const int error = check(attr); error != 0) {
+    errno = error;
+    return nullptr;
+  }
+  auto qp = std::make_unique<Qp>();
+  qp->init = to_init(pd, attr);
+  const std::optional<Qpn> qpn = with_nic(pd->context, [&](Nic& nic, Time) {
+    const auto made = nic.create_qp(qp->init);
+    if (made) registry().qps[made->value] = qp.get();
+    return made;
+  });
+  if (!qpn) {
+    errno = ENOMEM;
+    return nullptr;
+  }
+  ibv_qp& base = qp->base;
+  base.context = pd->context;
+  base.qp_context = attr.qp_context;
+  base.pd = pd;
+  base.send_cq = attr.send_cq;
+  base.recv_cq = attr.recv_cq;
+  base.srq = attr.srq;
+  base.handle = base.qp_num = qpn->value;
+  base.state = IBV_QPS_RESET;
+  base.qp_type = attr.qp_type;
+  pthread_mutex_init(&base.mutex, nullptr);
+  pthread_cond_init(&base.cond, nullptr);
+  return &qp.release()->base;
+}
+
 }  // namespace rocelab::verbs
 
 using namespace rocelab;
@@ -79,30 +113,7 @@ using namespace rocelab::verbs;
 
 RL_EXPORT ibv_qp* ibv_create_qp(ibv_pd* pd, ibv_qp_init_attr* attr) {
   if (!in_experiment()) return REAL(ibv_create_qp)(pd, attr);
-  if (const int error = check(*attr); error != 0) {
-    errno = error;
-    return nullptr;
-  }
-  auto qp = std::make_unique<Qp>();
-  qp->init = to_init(pd, *attr);
-  const std::optional<Qpn> qpn =
-      with_nic(pd->context, [&](Nic& nic, Time) { return nic.create_qp(qp->init); });
-  if (!qpn) {
-    errno = ENOMEM;
-    return nullptr;
-  }
-  ibv_qp& base = qp->base;
-  base.context = pd->context;
-  base.qp_context = attr->qp_context;
-  base.pd = pd;
-  base.send_cq = attr->send_cq;
-  base.recv_cq = attr->recv_cq;
-  base.handle = base.qp_num = qpn->value;
-  base.state = IBV_QPS_RESET;
-  base.qp_type = attr->qp_type;
-  pthread_mutex_init(&base.mutex, nullptr);
-  pthread_cond_init(&base.cond, nullptr);
-  return &qp.release()->base;
+  return create_qp(pd, *attr);
 }
 
 RL_EXPORT int ibv_query_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask, ibv_qp_init_attr* init) {
@@ -119,6 +130,7 @@ RL_EXPORT int ibv_query_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask, ibv_qp_init_
   init->qp_context = qp->qp_context;
   init->send_cq = qp->send_cq;
   init->recv_cq = qp->recv_cq;
+  init->srq = qp->srq;
   init->cap = attr->cap;
   init->qp_type = qp->qp_type;
   init->sq_sig_all = of(qp).init.sq_sig_all ? 1 : 0;
@@ -128,17 +140,25 @@ RL_EXPORT int ibv_query_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask, ibv_qp_init_
 RL_EXPORT int ibv_destroy_qp(ibv_qp* qp) {
   if (!in_experiment()) return REAL(ibv_destroy_qp)(qp);
   say_goodbye(*qp);
-  if (!with_nic(qp->context, [&](Nic& nic, Time) { return nic.destroy_qp(Qpn{qp->qp_num}); })) return EBUSY;
+  const bool destroyed = with_nic(qp->context, [&](Nic& nic, Time) {
+    if (!nic.destroy_qp(Qpn{qp->qp_num})) return false;
+    registry().qps.erase(qp->qp_num);
+    forget_events(qp->context, [&](const ibv_async_event& e) { return tells_of(e, *qp); });
+    return true;
+  });
+  if (!destroyed) return EBUSY;
+  wait_for_acks(qp->context, qp->mutex, qp->cond,
+                [&] { return qp->events_completed == of(qp).events_fetched; });
   pthread_cond_destroy(&qp->cond);
   pthread_mutex_destroy(&qp->mutex);
   delete &of(qp);
   return 0;
 }
 
-// No ibv_wr_* calls: create_qp_ex is not offered.
+// Null, as libibverbs answers, for a QP that was created without send_ops_flags.
 RL_EXPORT ibv_qp_ex* ibv_qp_to_qp_ex(ibv_qp* qp) {
   if (!in_experiment()) return REAL(ibv_qp_to_qp_ex)(qp);
-  return nullptr;
+  return of(qp).ex.wr_start != nullptr ? &of(qp).ex : nullptr;
 }
 
 // IRN places packets as they come: nothing is promised about the order within a message.

@@ -71,10 +71,10 @@ int to_wqe(const ibv_send_wr& wr, const QpInit& qp, SendWqe& out) {
   return out.opcode < WrOpcode::kRead && total <= qp.caps.max_inline ? 0 : EINVAL;
 }
 
-int to_wqe(const ibv_recv_wr& wr, const QpInit& qp, RecvWqe& out) {
+int to_wqe(const ibv_recv_wr& wr, std::uint32_t max_sge, RecvWqe& out) {
   out.wr_id = wr.wr_id;
   std::uint64_t total = 0;
-  return copy_sges(wr.sg_list, wr.num_sge, qp.caps.max_recv_sge, out, total);
+  return copy_sges(wr.sg_list, wr.num_sge, max_sge, out, total);
 }
 
 void copy_inline(SendWqe& wqe, std::byte* to) {

@@ -15,7 +15,7 @@ namespace rocelab::verbs {
 // see copy_inline.
 // Of a UD request, where it goes is the caller's to fill in: an address handle is an object of objects.h.
 int to_wqe(const ibv_send_wr& wr, const QpInit& qp, SendWqe& out);
-int to_wqe(const ibv_recv_wr& wr, const QpInit& qp, RecvWqe& out);
+int to_wqe(const ibv_recv_wr& wr, std::uint32_t max_sge, RecvWqe& out);
 
 // Gathers the buffers of an inline request into `to` and makes that its only one. `to` has room for the QP's
 // max_inline.

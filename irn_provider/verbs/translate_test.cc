@@ -98,7 +98,8 @@ TEST(TranslateTest, ListsAreBoundedByTheQueuePairAndMessagesByTheStandard) {
   recv.sg_list = parts;
   recv.num_sge = 2;
   RecvWqe recv_wqe;
-  EXPECT_EQ(to_wqe(recv, qp(), recv_wqe), EINVAL);
+  EXPECT_EQ(to_wqe(recv, 1, recv_wqe), EINVAL);
+  EXPECT_EQ(to_wqe(recv, 2, recv_wqe), 0);
 }
 
 TEST(TranslateTest, InlineDataIsGatheredIntoOneCopy) {

@@ -19,10 +19,6 @@ void set_unsupported_ops(ibv_context_ops& ops) {
   ops.alloc_mw = [](ibv_pd*, ibv_mw_type) { return unsupported_object<ibv_mw>("alloc_mw"); };
   ops.bind_mw = [](ibv_qp*, ibv_mw*, ibv_mw_bind*) { return unsupported("bind_mw"); };
   ops.dealloc_mw = [](ibv_mw*) { return unsupported("dealloc_mw"); };
-  ops.post_srq_recv = [](ibv_srq*, ibv_recv_wr* wr, ibv_recv_wr** bad) {
-    if (bad != nullptr) *bad = wr;
-    return unsupported("post_srq_recv");
-  };
 }
 
 }  // namespace rocelab::verbs
@@ -45,12 +41,6 @@ using namespace rocelab::verbs;
     if (!in_experiment()) return REAL(name) arguments; \
     unsupported(#name);                                \
   }
-
-// Shared receive queues
-UNSUPPORTED_OBJECT(ibv_srq, ibv_create_srq, (ibv_pd * pd, ibv_srq_init_attr* attr), (pd, attr))
-UNSUPPORTED(ibv_modify_srq, (ibv_srq * srq, ibv_srq_attr* attr, int mask), (srq, attr, mask))
-UNSUPPORTED(ibv_query_srq, (ibv_srq * srq, ibv_srq_attr* attr), (srq, attr))
-UNSUPPORTED(ibv_destroy_srq, (ibv_srq * srq), (srq))
 
 // Multicast (UD)
 UNSUPPORTED(ibv_attach_mcast, (ibv_qp * qp, const ibv_gid* gid, uint16_t lid), (qp, gid, lid))
@@ -77,6 +67,5 @@ UNSUPPORTED_OBJECT(ibv_mr, ibv_import_mr, (ibv_pd * pd, uint32_t handle), (pd, h
 UNSUPPORTED_VOID(ibv_unimport_mr, (ibv_mr * mr), (mr))
 
 // Others
-UNSUPPORTED(ibv_resize_cq, (ibv_cq * cq, int entries), (cq, entries))
 UNSUPPORTED(ibv_set_ece, (ibv_qp * qp, ibv_ece* ece), (qp, ece))
 UNSUPPORTED(ibv_query_ece, (ibv_qp * qp, ibv_ece* ece), (qp, ece))

@@ -109,7 +109,8 @@ TEST(EventProbe, EventsThatNobodyFetchedGoWithTheirQueue) {
   // The destructor destroys the CQ, then the channel.
 }
 
-TEST(EventProbe, OverrunIsAnAsynchronousErrorOfTheQueue) {
+// ... and the queue pair whose completion was lost can report nothing: it is in error.
+TEST(EventProbe, OverrunIsAnAsynchronousErrorOfTheQueueAndOfItsQueuePair) {
   Loopback l({.cq_entries = 4});
   l.connect();
   for (int i = 0; i < 6; ++i) {
@@ -126,6 +127,15 @@ TEST(EventProbe, OverrunIsAnAsynchronousErrorOfTheQueue) {
   EXPECT_EQ(event.event_type, IBV_EVENT_CQ_ERR);
   EXPECT_EQ(event.element.cq, l.recv_cq);
   ibv_ack_async_event(&event);
+  ASSERT_EQ(ibv_get_async_event(l.context, &event), 0);
+  EXPECT_EQ(event.event_type, IBV_EVENT_QP_FATAL);
+  EXPECT_EQ(event.element.qp, l.b);
+  ibv_ack_async_event(&event);
+  ibv_qp_attr attr{};
+  ibv_qp_init_attr init{};
+  ASSERT_EQ(ibv_query_qp(l.b, &attr, IBV_QP_STATE, &init), 0);
+  EXPECT_EQ(attr.qp_state, IBV_QPS_ERR);
+  EXPECT_FALSE(readable(l.context->async_fd, 0)) << "told once";
 }
 
 }  // namespace

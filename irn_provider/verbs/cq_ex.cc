@@ -1,0 +1,123 @@
+// Extended completion queues: ibv_create_cq_ex and the calls that read a completion piece by piece. A CQ is
+// the same object either way; one that was created here may also be polled by ibv_poll_cq.
+//
+// Between start_poll and end_poll the CQ is the calling thread's. A thread that finds it taken lets time pass
+// as for an empty poll: the one that has it may be parked.
+#include <cerrno>
+
+#include "irn_provider/verbs/libc/experiment.h"
+#include "irn_provider/verbs/objects.h"
+#include "irn_provider/verbs/translate.h"
+
+namespace rocelab::verbs {
+namespace {
+
+constexpr std::uint64_t kWcFlags = std::uint64_t{IBV_WC_STANDARD_FLAGS} |
+                                   IBV_WC_EX_WITH_COMPLETION_TIMESTAMP |
+                                   IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK;
+
+Cq& of(ibv_cq_ex* cq) { return verbs::of(ibv_cq_ex_to_cq(cq)); }
+
+// The next completion becomes the current one. ENOENT: there is none.
+int take_next(Nic& nic, Cq& cq) {
+  const std::optional<Cqe> cqe = nic.poll_cq(cq.cqn);
+  if (!cqe) return ENOENT;
+  to_wc(*cqe, cq.current);
+  cq.current_time = cqe->time;
+  cq.ex.wr_id = cq.current.wr_id;
+  cq.ex.status = cq.current.status;
+  return 0;
+}
+
+int next_poll(ibv_cq_ex* base) {
+  return with_nic(base->context, [&](Nic& nic, Time) { return take_next(nic, of(base)); });
+}
+
+void end_poll(ibv_cq_ex* base) { of(base).polling.clear(std::memory_order_release); }
+
+int start_poll(ibv_cq_ex* base, ibv_poll_cq_attr* attr) {
+  if (attr->comp_mask != 0) return EINVAL;
+  libc::end_spin();
+  Cq& cq = of(base);
+  LiveProcess& process = *verbs::of(base->context).process;
+  for (bool parked = false;; parked = true) {
+    const bool taken = cq.polling.test_and_set(std::memory_order_acquire);
+    bool park = true;
+    if (!taken) {
+      const int error = with_nic(base->context, [&](Nic& nic, Time) {
+        const int found = take_next(nic, cq);
+        park = found != 0 && !std::exchange(cq.just_armed, false) && !parked;
+        return found;
+      });
+      if (error == 0) return 0;
+      end_poll(base);
+      if (!park) return error;
+    }
+    real::RuntimeScope scope;
+    process.park_poll();
+  }
+}
+
+std::uint64_t wallclock_ns(Time t) {
+  const timespec ts = libc::to_timespec(t, libc::kRealtimeEpochSeconds);
+  return static_cast<std::uint64_t>(ts.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(ts.tv_nsec);
+}
+
+void set_functions(ibv_cq_ex& cq) {
+  cq.start_poll = start_poll;
+  cq.next_poll = next_poll;
+  cq.end_poll = end_poll;
+  cq.read_opcode = [](ibv_cq_ex* c) { return of(c).current.opcode; };
+  cq.read_vendor_err = [](ibv_cq_ex* c) { return of(c).current.vendor_err; };
+  cq.read_byte_len = [](ibv_cq_ex* c) { return of(c).current.byte_len; };
+  cq.read_imm_data = [](ibv_cq_ex* c) { return of(c).current.imm_data; };
+  cq.read_qp_num = [](ibv_cq_ex* c) { return of(c).current.qp_num; };
+  cq.read_src_qp = [](ibv_cq_ex* c) { return of(c).current.src_qp; };
+  cq.read_wc_flags = [](ibv_cq_ex* c) { return of(c).current.wc_flags; };
+  cq.read_slid = [](ibv_cq_ex* c) { return std::uint32_t{of(c).current.slid}; };
+  cq.read_sl = [](ibv_cq_ex* c) { return of(c).current.sl; };
+  cq.read_dlid_path_bits = [](ibv_cq_ex* c) { return of(c).current.dlid_path_bits; };
+  cq.read_completion_ts = [](ibv_cq_ex* c) { return hca_clock(of(c).current_time); };
+  cq.read_completion_wallclock_ns = [](ibv_cq_ex* c) { return wallclock_ns(of(c).current_time); };
+  // Never asked for (kWcFlags), but a program that calls them all the same gets an answer.
+  cq.read_cvlan = [](ibv_cq_ex*) { return std::uint16_t{0}; };
+  cq.read_flow_tag = [](ibv_cq_ex*) { return std::uint32_t{0}; };
+  cq.read_tm_info = [](ibv_cq_ex*, ibv_wc_tm_info* info) { *info = {}; };
+}
+
+int check(const ibv_cq_init_attr_ex& attr) {
+  if ((attr.wc_flags & ~kWcFlags) != 0) return unsupported("create_cq_ex: these wc_flags");
+  if ((attr.comp_mask & ~unsigned{IBV_CQ_INIT_ATTR_MASK_FLAGS}) != 0)
+    return unsupported("create_cq_ex: parent domains");
+  const bool flags = (attr.comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS) != 0;
+  if (flags && (attr.flags & ~unsigned{IBV_CREATE_CQ_ATTR_SINGLE_THREADED}) != 0)
+    return unsupported("create_cq_ex: a CQ that ignores overruns");
+  return attr.cqe > INT32_MAX || attr.comp_vector > INT32_MAX ? EINVAL : 0;
+}
+
+}  // namespace
+
+std::uint64_t hca_clock(Time t) { return static_cast<std::uint64_t>(t.ps() / 1'000); }
+
+ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* attr) {
+  if (const int error = check(*attr); error != 0) {
+    errno = error;
+    return nullptr;
+  }
+  ibv_cq* cq = create_cq(context, static_cast<int>(attr->cqe), attr->cq_context, attr->channel,
+                         static_cast<int>(attr->comp_vector));
+  if (cq == nullptr) return nullptr;
+  set_functions(verbs::of(cq).ex);
+  return &verbs::of(cq).ex;
+}
+
+// The device's clock counts experiment time, in units of 1 ns (kHcaClockKhz).
+int query_rt_values(ibv_context* context, ibv_values_ex* values) {
+  if ((values->comp_mask & ~unsigned{IBV_VALUES_MASK_RAW_CLOCK}) != 0) return EINVAL;
+  if (values->comp_mask == 0) return 0;
+  const std::uint64_t clock = with_nic(context, [](Nic&, Time now) { return hca_clock(now); });
+  values->raw_clock = {.tv_sec = 0, .tv_nsec = static_cast<long>(clock)};
+  return 0;
+}
+
+}  // namespace rocelab::verbs

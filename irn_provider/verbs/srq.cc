@@ -1,0 +1,119 @@
+// Shared receive queues.
+#include <algorithm>
+#include <cerrno>
+#include <memory>
+
+#include "irn_provider/verbs/exports.h"
+#include "irn_provider/verbs/limits.h"
+#include "irn_provider/verbs/objects.h"
+#include "irn_provider/verbs/real_verbs.h"
+#include "irn_provider/verbs/translate.h"
+
+namespace rocelab::verbs {
+namespace {
+
+// As the kernel's providers refuse them: an empty queue, or more than the device reports.
+bool fits(const ibv_srq_attr& attr) {
+  return attr.max_wr >= 1 && attr.max_wr <= kMaxSrqWr && attr.max_sge >= 1 && attr.max_sge <= kMaxSge &&
+         attr.srq_limit <= attr.max_wr;
+}
+
+// Under the lock. The limit is checked against the size that the queue has afterwards, and nothing changes
+// when either is refused.
+int modify(Nic& nic, Srqn srqn, const ibv_srq_attr& attr, int mask) {
+  constexpr int kMask = IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT;
+  const SrqAttr* current = nic.query_srq(srqn);
+  if (current == nullptr || (mask & ~kMask) != 0) return EINVAL;
+  const bool resizes = (mask & IBV_SRQ_MAX_WR) != 0, arms = (mask & IBV_SRQ_LIMIT) != 0;
+  const std::uint32_t max_wr = resizes ? attr.max_wr : current->max_wr;
+  const std::uint32_t limit = arms ? attr.srq_limit : current->limit;
+  if (max_wr < 1 || max_wr > kMaxSrqWr || limit > max_wr) return EINVAL;
+  if (resizes && !nic.resize_srq(srqn, max_wr)) return EINVAL;
+  if (arms) nic.arm_srq(srqn, limit);
+  return 0;
+}
+
+int post_one(Nic& nic, Srq& srq, const ibv_recv_wr& wr) {
+  RecvWqe wqe;
+  if (const int error = to_wqe(wr, kMaxSge, wqe); error != 0) return error;
+  return to_errno(nic.post_srq_recv(srq.srqn, wqe));
+}
+
+}  // namespace
+
+int post_srq_recv(ibv_srq* base, ibv_recv_wr* wr, ibv_recv_wr** bad) {
+  libc::end_spin();
+  return with_nic(base->context, [&](Nic& nic, Time) {
+    for (; wr != nullptr; wr = wr->next) {
+      const int error = post_one(nic, of(base), *wr);
+      if (error == 0) continue;
+      if (bad != nullptr) *bad = wr;
+      return error;
+    }
+    return 0;
+  });
+}
+
+}  // namespace rocelab::verbs
+
+using namespace rocelab;
+using namespace rocelab::verbs;
+
+RL_EXPORT ibv_srq* ibv_create_srq(ibv_pd* pd, ibv_srq_init_attr* init) {
+  if (!in_experiment()) return REAL(ibv_create_srq)(pd, init);
+  if (!fits(init->attr)) {
+    errno = EINVAL;
+    return nullptr;
+  }
+  auto srq = std::make_unique<Srq>();
+  const SrqAttr attr{init->attr.max_wr, init->attr.max_sge, init->attr.srq_limit};
+  const std::optional<Srqn> srqn = with_nic(pd->context, [&](Nic& nic, Time) {
+    const auto made = nic.create_srq(of(pd).pdn, attr);
+    if (made) registry().srqs[made->value] = srq.get();
+    return made;
+  });
+  if (!srqn) {
+    errno = ENOMEM;
+    return nullptr;
+  }
+  srq->srqn = *srqn;
+  srq->base.context = pd->context;
+  srq->base.srq_context = init->srq_context;
+  srq->base.pd = pd;
+  srq->base.handle = srqn->value;
+  pthread_mutex_init(&srq->base.mutex, nullptr);
+  pthread_cond_init(&srq->base.cond, nullptr);
+  return &srq.release()->base;
+}
+
+RL_EXPORT int ibv_modify_srq(ibv_srq* srq, ibv_srq_attr* attr, int mask) {
+  if (!in_experiment()) return REAL(ibv_modify_srq)(srq, attr, mask);
+  return with_nic(srq->context, [&](Nic& nic, Time) { return modify(nic, of(srq).srqn, *attr, mask); });
+}
+
+RL_EXPORT int ibv_query_srq(ibv_srq* srq, ibv_srq_attr* attr) {
+  if (!in_experiment()) return REAL(ibv_query_srq)(srq, attr);
+  return with_nic(srq->context, [&](Nic& nic, Time) {
+    const SrqAttr* current = nic.query_srq(of(srq).srqn);
+    if (current == nullptr) return EINVAL;
+    *attr = {.max_wr = current->max_wr, .max_sge = current->max_sge, .srq_limit = current->limit};
+    return 0;
+  });
+}
+
+RL_EXPORT int ibv_destroy_srq(ibv_srq* srq) {
+  if (!in_experiment()) return REAL(ibv_destroy_srq)(srq);
+  const bool destroyed = with_nic(srq->context, [&](Nic& nic, Time) {
+    if (!nic.destroy_srq(of(srq).srqn)) return false;
+    registry().srqs.erase(of(srq).srqn.value);
+    forget_events(srq->context, [&](const ibv_async_event& e) { return tells_of(e, *srq); });
+    return true;
+  });
+  if (!destroyed) return EBUSY;
+  wait_for_acks(srq->context, srq->mutex, srq->cond,
+                [&] { return srq->events_completed == of(srq).events_fetched; });
+  pthread_cond_destroy(&srq->cond);
+  pthread_mutex_destroy(&srq->mutex);
+  delete &of(srq);
+  return 0;
+}

@@ -1,7 +1,5 @@
 #include "emu/des/flow_program.h"
 
-#include <arpa/inet.h>
-
 #include <algorithm>
 #include <cstring>
 #include <stdexcept>
@@ -147,7 +145,7 @@ void FlowProgram::post_send(Transfer& t, std::size_t lane, const app::WorkReques
   wqe.wr_id = request.wr_id;
   wqe.opcode = request.immediate ? WrOpcode::kWriteImm : kOpcodes[static_cast<std::size_t>(flow.op)];
   wqe.signaled = request.signaled;
-  wqe.imm = request.immediate ? htonl(flow.id) : 0;
+  wqe.imm = request.immediate ? flow.id : 0;
   if (flow.op != app::Op::kSend) {
     wqe.remote_addr = t.remote[lane].addr + request.offset;
     wqe.rkey = t.remote[lane].rkey;
@@ -240,7 +238,7 @@ void FlowProgram::handle(const Cqe& cqe, Time now) {
   if (cqe.status != WcStatus::kSuccess) return fail(t, static_cast<int>(cqe.status));
   const bool over = t.script.on_completion(cqe.wr_id);
   if (!t.script.is_requester()) {
-    if (flow.op == app::Op::kWrite && (!cqe.has_imm || ntohl(cqe.imm) != flow.id))
+    if (flow.op == app::Op::kWrite && (!cqe.has_imm || cqe.imm != flow.id))
       return fail(t, TransferRecord::kGeneralError);
     if (flow.op == app::Op::kSend) t.record.bytes += cqe.byte_len;
   }

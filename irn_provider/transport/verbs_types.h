@@ -29,7 +29,7 @@ struct SendWqe {
   std::uint64_t wr_id = 0;
   WrOpcode opcode = WrOpcode::kSend;
   bool signaled = true, solicited = false, fence = false, inline_data = false;
-  std::uint32_t imm = 0;          // as on the wire, network order kept by the caller (ibv_send_wr.imm_data)
+  std::uint32_t imm = 0;          // host order
   std::uint64_t remote_addr = 0;  // WRITE, READ, atomics
   RKey rkey;
   std::uint64_t compare_add = 0, swap = 0;  // atomics, as ibv_send_wr.wr.atomic

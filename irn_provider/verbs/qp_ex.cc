@@ -4,6 +4,8 @@
 //
 // Between wr_start and wr_complete or wr_abort the send queue is the calling thread's, as with other
 // providers; a thread that finds it taken lets time pass, because the one that has it may be parked.
+#include <arpa/inet.h>
+
 #include <cerrno>
 #include <cstring>
 
@@ -153,12 +155,12 @@ void set_functions(ibv_qp_ex& qp) {
   qp.wr_complete = wr_complete;
   qp.wr_abort = wr_abort;
   qp.wr_send = [](ibv_qp_ex* q) { begin(q, WrOpcode::kSend); };
-  qp.wr_send_imm = [](ibv_qp_ex* q, __be32 imm) { begin(q, WrOpcode::kSendImm).imm = imm; };
+  qp.wr_send_imm = [](ibv_qp_ex* q, __be32 imm) { begin(q, WrOpcode::kSendImm).imm = ntohl(imm); };
   qp.wr_rdma_write = [](ibv_qp_ex* q, std::uint32_t rkey, std::uint64_t addr) {
     begin(q, WrOpcode::kWrite, rkey, addr);
   };
   qp.wr_rdma_write_imm = [](ibv_qp_ex* q, std::uint32_t rkey, std::uint64_t addr, __be32 imm) {
-    begin(q, WrOpcode::kWriteImm, rkey, addr).imm = imm;
+    begin(q, WrOpcode::kWriteImm, rkey, addr).imm = ntohl(imm);
   };
   qp.wr_rdma_read = [](ibv_qp_ex* q, std::uint32_t rkey, std::uint64_t addr) {
     begin(q, WrOpcode::kRead, rkey, addr);

@@ -1,5 +1,7 @@
 #include "irn_provider/verbs/translate.h"
 
+#include <arpa/inet.h>
+
 #include <cerrno>
 #include <cstring>
 
@@ -55,7 +57,7 @@ int to_wqe(const ibv_send_wr& wr, const QpInit& qp, SendWqe& out) {
   out.solicited = (wr.send_flags & IBV_SEND_SOLICITED) != 0;
   out.fence = (wr.send_flags & IBV_SEND_FENCE) != 0;
   out.inline_data = (wr.send_flags & IBV_SEND_INLINE) != 0;
-  out.imm = opcode->imm ? wr.imm_data : 0;
+  out.imm = opcode->imm ? ntohl(wr.imm_data) : 0;
   out.remote_addr = opcode->remote ? wr.wr.rdma.remote_addr : 0;
   out.rkey = RKey{opcode->remote ? wr.wr.rdma.rkey : 0};
   if (out.opcode >= WrOpcode::kCompareSwap) {
@@ -97,7 +99,7 @@ void to_wc(const Cqe& cqe, ibv_wc& wc) {
   wc.status = static_cast<ibv_wc_status>(cqe.status);  // same numbers
   wc.opcode = kWcOpcodes[static_cast<std::size_t>(cqe.opcode)];
   wc.byte_len = cqe.byte_len;
-  wc.imm_data = cqe.imm;
+  wc.imm_data = htonl(cqe.imm);
   wc.qp_num = cqe.qpn.value;
   wc.src_qp = cqe.src_qpn.value;
   wc.wc_flags = (cqe.has_imm ? unsigned{IBV_WC_WITH_IMM} : 0) | (cqe.has_grh ? unsigned{IBV_WC_GRH} : 0);

@@ -1,0 +1,93 @@
+// A session of verbs calls, read from any bytes: objects come, are used rightly and wrongly in any state, and
+// go. Plain libibverbs; see README.md for what must hold. Aborts, with a line that says why, when it does
+// not.
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include <cstdint>
+#include <deque>
+#include <set>
+#include <span>
+#include <vector>
+
+namespace rocelab::fuzz {
+
+// What a session reached; for tests that ask whether the bytes got anywhere.
+struct SessionCounts {
+  std::uint64_t calls = 0, refused = 0, completions = 0, errors = 0, events = 0;
+};
+
+class VerbsSession {
+ public:
+  explicit VerbsSession(std::span<const std::uint8_t> bytes);
+  ~VerbsSession();  // everything that is left goes, in order
+  VerbsSession(const VerbsSession&) = delete;
+  VerbsSession& operator=(const VerbsSession&) = delete;
+
+  void run();
+  const SessionCounts& counts() const { return counts_; }
+
+ private:
+  static constexpr std::size_t kRegion = 16'384, kGuard = 4'096, kObjects = 5;
+
+  // verbs_session.cc
+  std::uint8_t byte();
+  std::uint32_t word() { return std::uint32_t{byte()} << 8 | byte(); }
+  template <class T>
+  T* pick(const std::vector<T*>& from) {  // one of them, or null
+    const std::uint8_t which = byte();
+    return from.empty() ? nullptr : from[which % from.size()];
+  }
+  void step();
+  void took(int error);  // a call that answers with an errno
+  template <class T>
+  void keep(std::vector<T*>& where, T* made);  // a call that answers with an object
+  void poll(ibv_cq* cq);
+  void note(std::uint64_t wr_id, ibv_wc_status status);
+  void take_events();
+  void check_guards() const;
+  void wait();
+
+  // verbs_session_objects.cc
+  void create();
+  void create_cq();
+  void create_srq();
+  void create_qp();
+  void destroy();
+  void change();
+  void connect();
+  void modify_qp(ibv_qp* qp);
+  ibv_qp_attr attributes(ibv_qp* qp, ibv_qp_state to, int& mask);
+
+  // verbs_session_work.cc
+  ibv_sge piece();
+  std::uint64_t remote();
+  void post_send(ibv_qp* qp);
+  void build(ibv_qp* qp);
+  void build_one(ibv_qp_ex* qp);
+  void post_receive();
+  void accepted(const std::vector<std::uint64_t>& ids);
+
+  std::span<const std::uint8_t> bytes_;
+  SessionCounts counts_;
+  ibv_context* context_;
+  ibv_pd* pd_;
+  ibv_pd* other_pd_;
+  ibv_comp_channel* channel_;
+  std::vector<std::uint8_t> memory_;
+  std::uint8_t* region_;
+  ibv_mr* mr_;
+  ibv_mr* narrow_mr_;  // half of it, for reading only, of the other domain
+  std::vector<ibv_cq*> cqs_;
+  std::set<ibv_cq*> extended_;  // of these
+  std::vector<ibv_srq*> srqs_;
+  std::vector<ibv_qp*> qps_;
+  std::vector<ibv_ah*> ahs_;
+  std::uint64_t next_wr_id_ = 1;
+  std::set<std::uint64_t> posted_;  // accepted and not completed
+};
+
+[[noreturn]] void complain(const char* what);
+
+}  // namespace rocelab::fuzz

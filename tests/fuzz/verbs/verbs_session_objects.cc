@@ -1,0 +1,186 @@
+// Sessions of verbs calls: what creates, changes and destroys objects.
+#include <cerrno>
+
+#include "tests/fuzz/verbs/verbs_session.h"
+
+namespace rocelab::fuzz {
+
+template <class T>
+void VerbsSession::keep(std::vector<T*>& where, T* made) {
+  ++counts_.calls;
+  if (made != nullptr) return where.push_back(made);
+  ++counts_.refused;
+  if (errno <= 0) complain("a call that made nothing does not say why");
+}
+
+void VerbsSession::create() {
+  errno = 0;
+  switch (byte() % 8) {
+    case 0:
+      return create_cq();
+    case 1:
+      return create_srq();
+    case 2: {
+      if (ahs_.size() >= kObjects) return;
+      ibv_ah_attr attr{};
+      attr.is_global = 1;
+      attr.port_num = static_cast<std::uint8_t>(byte() < 250 ? 1 : 2);
+      attr.grh.sgid_index = static_cast<std::uint8_t>(byte() < 250 ? 1 : byte());
+      ibv_query_gid(context_, 1, 1, &attr.grh.dgid);
+      return keep(ahs_, ibv_create_ah(byte() < 250 ? pd_ : other_pd_, &attr));
+    }
+    default:
+      return create_qp();
+  }
+}
+
+void VerbsSession::create_cq() {
+  if (cqs_.size() >= kObjects) return;
+  const std::uint8_t how = byte();
+  const int entries = byte() < 240 ? 1 + byte() : static_cast<int>(word()) - 300;
+  if ((how & 1) == 0)
+    return keep(cqs_, ibv_create_cq(context_, entries, nullptr, (how & 2) != 0 ? channel_ : nullptr, 0));
+  ibv_cq_init_attr_ex attr{};
+  attr.cqe = static_cast<std::uint32_t>(entries);
+  attr.channel = (how & 2) != 0 ? channel_ : nullptr;
+  attr.wc_flags =
+      how < 250 ? std::uint64_t{IBV_WC_STANDARD_FLAGS} | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP : word();
+  ibv_cq_ex* made = ibv_create_cq_ex(context_, &attr);
+  keep(cqs_, made != nullptr ? ibv_cq_ex_to_cq(made) : nullptr);
+  if (made != nullptr) extended_.insert(ibv_cq_ex_to_cq(made));
+}
+
+void VerbsSession::create_srq() {
+  if (srqs_.size() >= kObjects) return;
+  ibv_srq_init_attr init{};
+  init.attr.max_wr = byte();
+  init.attr.max_sge = 1 + byte() % 18u;
+  init.attr.srq_limit = byte() < 200 ? 0 : byte();
+  keep(srqs_, ibv_create_srq(byte() < 240 ? pd_ : other_pd_, &init));
+}
+
+void VerbsSession::create_qp() {
+  if (qps_.size() >= kObjects) return;
+  constexpr ibv_qp_type kTypes[] = {IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD, IBV_QPT_RC};
+  const std::uint8_t how = byte();
+  ibv_qp_init_attr_ex init{};
+  init.send_cq = pick(cqs_);
+  init.recv_cq = pick(cqs_);
+  init.srq = (how & 1) != 0 ? pick(srqs_) : nullptr;
+  init.qp_type = how < 250 ? kTypes[how >> 1 & 3] : IBV_QPT_RAW_PACKET;
+  init.cap = {.max_send_wr = byte() % 20u,
+              .max_recv_wr = byte() % 20u,
+              .max_send_sge = byte() % 18u,
+              .max_recv_sge = byte() % 18u,
+              .max_inline_data = byte()};
+  init.sq_sig_all = (how & 8) != 0;
+  if ((how & 16) == 0) return keep(qps_, ibv_create_qp(pd_, reinterpret_cast<ibv_qp_init_attr*>(&init)));
+  init.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+  init.pd = pd_;
+  init.send_ops_flags = IBV_QP_EX_WITH_SEND;
+  if (init.qp_type == IBV_QPT_RC) init.send_ops_flags = 0x7f;  // all that RC has
+  if (byte() < 32) init.send_ops_flags = word();
+  keep(qps_, ibv_create_qp_ex(context_, &init));
+}
+
+// Also what is in use: it says so, and stays.
+void VerbsSession::destroy() {
+  const auto end = [&](auto& objects, auto&& call) {
+    if (objects.empty()) return;
+    const auto at = objects.begin() + byte() % static_cast<int>(objects.size());
+    take_events();  // an object waits until its events are acknowledged
+    const int error = call(*at);
+    took(error);
+    if (error != 0 && error != EBUSY) complain("an object is neither destroyed nor in use");
+    if (error == 0) objects.erase(at);
+  };
+  switch (byte() % 4) {
+    case 0:
+      return end(cqs_, [&](ibv_cq* cq) {
+        const int error = ibv_destroy_cq(cq);
+        if (error == 0) extended_.erase(cq);
+        return error;
+      });
+    case 1:
+      return end(srqs_, ibv_destroy_srq);
+    case 2:
+      return end(ahs_, ibv_destroy_ah);
+    default:
+      return end(qps_, ibv_destroy_qp);
+  }
+}
+
+void VerbsSession::change() {
+  const std::uint8_t what = byte() % 8;
+  if (what == 0) {
+    if (ibv_cq* cq = pick(cqs_)) took(ibv_resize_cq(cq, static_cast<int>(byte()) - 2));
+  } else if (what == 1) {
+    ibv_srq_attr attr{.max_wr = byte(), .max_sge = 0, .srq_limit = byte() % 8u};
+    if (ibv_srq* srq = pick(srqs_)) took(ibv_modify_srq(srq, &attr, byte() % 5));
+  } else if (what == 2) {
+    if (ibv_cq* cq = pick(cqs_)) took(ibv_req_notify_cq(cq, byte() & 1));
+  } else if (what < 6) {
+    connect();
+  } else if (ibv_qp* qp = pick(qps_)) {
+    modify_qp(qp);
+  }
+}
+
+// Two queue pairs of a type, or one with itself, all the way up, in whatever state they are.
+void VerbsSession::connect() {
+  ibv_qp* ends[2] = {pick(qps_), pick(qps_)};
+  if (ends[0] == nullptr || ends[0]->qp_type != ends[1]->qp_type) return;
+  for (const ibv_qp_state to : {IBV_QPS_RESET, IBV_QPS_INIT, IBV_QPS_RTR, IBV_QPS_RTS})
+    for (int i = 0; i < 2; ++i) {
+      int mask = 0;
+      ibv_qp_attr attr = attributes(ends[i], to, mask);
+      attr.dest_qp_num = ends[1 - i]->qp_num;
+      attr.path_mtu = IBV_MTU_256;
+      attr.qp_access_flags = 15;
+      took(ibv_modify_qp(ends[i], &attr, mask));
+    }
+}
+
+// Mostly the next state on the way up, with the attributes that it needs.
+void VerbsSession::modify_qp(ibv_qp* qp) {
+  const std::uint8_t how = byte();
+  ibv_qp_state to = static_cast<ibv_qp_state>(how % 7);
+  if (how >= 32 && qp->state < IBV_QPS_RTS) to = static_cast<ibv_qp_state>(qp->state + 1);
+  if (how >= 32 && qp->state == IBV_QPS_ERR) to = IBV_QPS_RESET;
+  int mask = 0;
+  ibv_qp_attr attr = attributes(qp, to, mask);
+  if (how % 32 == 31) mask ^= 1 << byte() % 21;
+  took(ibv_modify_qp(qp, &attr, mask));
+  ibv_qp_init_attr init{};
+  if (ibv_query_qp(qp, &attr, IBV_QP_STATE, &init) != 0 || attr.qp_state != qp->state)
+    complain("a queue pair's state is not what the last call left");
+}
+
+ibv_qp_attr VerbsSession::attributes(ibv_qp* qp, ibv_qp_state to, int& mask) {
+  ibv_qp* peer = pick(qps_);
+  const bool ud = qp->qp_type == IBV_QPT_UD, rc = qp->qp_type == IBV_QPT_RC;
+  ibv_qp_attr a{};
+  a.qp_state = to;
+  a.port_num = 1;
+  a.qkey = 0x77;
+  a.qp_access_flags = byte() < 200 ? 15 : byte();
+  a.path_mtu = byte() < 200 ? IBV_MTU_256 : static_cast<ibv_mtu>(byte() % 8);
+  a.dest_qp_num = peer->qp_num;
+  a.rq_psn = a.sq_psn = 0xfffffe;
+  a.max_rd_atomic = a.max_dest_rd_atomic = 2;
+  a.timeout = 4, a.retry_cnt = 2, a.rnr_retry = 2, a.min_rnr_timer = 1;  // sessions come to rest soon
+  a.ah_attr.is_global = 1;
+  a.ah_attr.port_num = 1;
+  a.ah_attr.grh.sgid_index = 1;
+  ibv_query_gid(context_, 1, 1, &a.ah_attr.grh.dgid);
+  mask = IBV_QP_STATE;
+  if (to == IBV_QPS_INIT) mask |= IBV_QP_PKEY_INDEX | IBV_QP_PORT | (ud ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS);
+  if (to == IBV_QPS_RTR && !ud) mask |= IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
+  if (to == IBV_QPS_RTR && rc) mask |= IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+  if (to == IBV_QPS_RTS && qp->state == IBV_QPS_RTR) mask |= IBV_QP_SQ_PSN;
+  if (to == IBV_QPS_RTS && qp->state == IBV_QPS_RTR && rc)
+    mask |= IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
+  return a;
+}
+
+}  // namespace rocelab::fuzz

@@ -5,6 +5,7 @@
 //
 //   SEND_* without imm         IRN SEND header
 //   SEND_*_IMM                 IRN SEND header, ImmDt
+//   SEND_*_INVALIDATE          IRN SEND header, IETH
 //   WRITE_* without imm        RETH
 //   WRITE_*_IMM                RETH, IRN WQE SN (recv_WQE_SN), ImmDt
 //   READ_REQUEST               RETH, IRN WQE SN (read_WQE_SN)

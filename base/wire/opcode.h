@@ -178,6 +178,8 @@ inline constexpr Row kRows[] = {
     {"IRN_ATOMIC_ACKNOWLEDGE",             kIrn, Op::kAtomicAck,          kOnly,   kResponse,     false, true,  with(H::kAeth, H::kAtomicAckEth)},
     {"IRN_COMPARE_SWAP",                   kIrn, Op::kCompareSwap,        kOnly,   kRequest,      false, true,  with(H::kAtomicEth, H::kIrnWqeSn)},
     {"IRN_FETCH_ADD",                      kIrn, Op::kFetchAdd,           kOnly,   kRequest,      false, true,  with(H::kAtomicEth, H::kIrnWqeSn)},
+    {"IRN_SEND_LAST_WITH_INVALIDATE",      kIrn, Op::kSendLastInvalidate, kLast,   kRequest,      true,  true,  with(H::kIrnSend, H::kIeth)},
+    {"IRN_SEND_ONLY_WITH_INVALIDATE",      kIrn, Op::kSendOnlyInvalidate, kOnly,   kRequest,      true,  true,  with(H::kIrnSend, H::kIeth)},
     {"IRN_NACK",                           kIrn, Op::kNack,               kOnly,   kResponse,     false, false, with(H::kAeth, H::kIrnSack)},
     {"IRN_READ_ACK",                       kIrn, Op::kReadAck,            kOnly,   kReadAck,      false, false, kBthOnly},
     {"IRN_READ_NACK",                      kIrn, Op::kReadNack,           kOnly,   kReadAck,      false, false, with(H::kIrnSack)},
@@ -230,7 +232,7 @@ constexpr bool all(Predicate predicate) {
     if (info.known() && !predicate(info)) return false;
   return true;
 }
-static_assert(std::size(kRows) == 25 + 12 + 2 + 1 + 24);
+static_assert(std::size(kRows) == 25 + 12 + 2 + 1 + 26);
 static_assert(all([](const OpcodeInfo& o) { return o.header_bytes % 4 == 0; }),
               "the payload starts on 4 bytes");
 static_assert(all([](const OpcodeInfo& o) { return !o.has_imm() || (o.ends_message() && o.is_request()); }));
@@ -259,6 +261,7 @@ static_assert(opcode_info(0xc4).header_bytes == 20 && opcode_info(0xc7).header_b
               opcode_info(0xc9).header_bytes == 36);
 static_assert(opcode_info(0xcc).header_bytes == 32 && opcode_info(0xd8).header_bytes == 20 &&
               opcode_info(0xd9).header_bytes == 12);
+static_assert(opcode_info(0xd7).header_bytes == 24);
 static_assert(opcode_info(0xd2).header_bytes == 24 && opcode_info(0xd3).header_bytes == 44);
 static_assert(kMaxRoceHeaderBytes == 44);
 

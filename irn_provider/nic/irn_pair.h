@@ -20,7 +20,7 @@ inline NicConfig irn_config(const IrnConfig& irn = {}) {
 }
 
 inline std::string name_of(WrOpcode opcode) {
-  constexpr const char* kNames[] = {"Send", "SendImm", "Write", "WriteImm", "Read"};
+  constexpr const char* kNames[] = {"Send", "SendImm", "SendInvalidate", "Write", "WriteImm", "Read"};
   return kNames[static_cast<int>(opcode)];
 }
 inline constexpr WrOpcode kAllOperations[] = {WrOpcode::kSend, WrOpcode::kSendImm, WrOpcode::kWrite,

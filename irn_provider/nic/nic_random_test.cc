@@ -36,7 +36,9 @@ struct Plan {
 std::vector<Plan> draw(Rng& rng) {
   std::vector<Plan> plans;
   for (int i = 0; i < kMessages; ++i) {
-    const auto opcode = static_cast<WrOpcode>(rng.below(5));
+    constexpr WrOpcode kOpcodes[] = {WrOpcode::kSend, WrOpcode::kSendImm, WrOpcode::kWrite,
+                                     WrOpcode::kWriteImm, WrOpcode::kRead};
+    const WrOpcode opcode = kOpcodes[rng.below(5)];
     const std::uint32_t sizes[] = {0,    1,    100,  1023,
                                    1024, 1025, 5000, static_cast<std::uint32_t>(rng.below(kSlot))};
     plans.push_back({opcode, sizes[rng.below(8)]});

@@ -180,7 +180,7 @@ class NicScript {
     const std::uint8_t how = byte();
     SendWqe w;
     w.wr_id = ++wr_id_;
-    w.opcode = static_cast<WrOpcode>(how % 7);
+    w.opcode = static_cast<WrOpcode>(how % 8);
     w.fence = (how & 32) != 0, w.solicited = (how & 64) != 0;
     w.num_sge = static_cast<std::uint8_t>(how >> 3 & 3);
     for (std::size_t i = 0; i < w.num_sge; ++i) w.sge[i] = piece(s);

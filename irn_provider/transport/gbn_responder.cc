@@ -97,7 +97,6 @@ void GbnResponder::repeat_atomic(UnwrappedPsn psn) {
 
 GbnResponder::Refusal GbnResponder::execute(const Packet& packet, const OpcodeInfo& info, Time now) {
   if (!in_sequence(info) || !length_fits(packet, info)) return kNakInvalidRequest;
-  if (info.has(Header::kIeth)) return kNakInvalidRequest;  // SEND with invalidate is not offered
   if (info.is_send()) return on_send(packet, info, now);
   if (info.is_write()) return on_write(packet, info, now);
   if (info.operation == Operation::kReadRequest) return on_read(packet);
@@ -213,6 +212,7 @@ GbnResponder::Refusal GbnResponder::no_receive_wqe() {
 
 void GbnResponder::end_message(const Packet& packet, const OpcodeInfo& info, std::uint32_t length, Time now) {
   message_ = Message::kNone;
+  if (info.has(Header::kIeth)) return refuse_invalidate(qp_, receive_queue_, now);
   ++msn_;
   qp_.trace(TraceKind::kPlaced, now, expected_, length);
   if (!info.is_send() && !info.has_imm()) return;

@@ -204,6 +204,7 @@ void IrnResponder::remember_last(const Packet& packet, const OpcodeInfo& info, U
     last.sn = receive_sn(packet);
     last.first = psn - packet.roce.offset;
     last.has_imm = info.has_imm();
+    last.invalidates = info.has(Header::kIeth);
     last.imm = packet.roce.imm;
     last.solicited = packet.roce.solicited;
     if (psn != receiver_->expected()) ++qp_.counters().premature_cqes;
@@ -217,6 +218,8 @@ bool IrnResponder::complete_in_order(UnwrappedPsn from, std::uint32_t messages, 
     if (last.psn != psn) continue;
     msn_ = (msn_ + 1) & Psn::kMask;
     if (!complete(last, now)) return fail(kNakInvalidRequest, psn), false;
+    // Acknowledged, but nothing behind it is (refuse_invalidate).
+    if (qp_.failed()) return push_answer({.psn = psn + 1, .msn = msn_}), false;
     message_start_ = psn + 1;
     --messages;
   }
@@ -234,6 +237,7 @@ bool IrnResponder::complete(const LastPacket& last, Time now) {
   if (last.ending == Ending::kSend && last.first != message_start_) return false;
   qp_.trace(TraceKind::kPlaced, now, last.psn, bytes);
   if (last.ending == Ending::kWrite) return true;
+  if (last.invalidates) return refuse_invalidate(qp_, receive_queue_, now), true;
   Cqe cqe;
   cqe.opcode = last.ending == Ending::kSend ? WcOpcode::kRecv : WcOpcode::kRecvWriteImm;
   cqe.has_imm = last.has_imm;

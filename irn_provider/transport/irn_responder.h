@@ -55,6 +55,7 @@ class IrnResponder final : public Responder {
     UnwrappedPsn psn = -1;
     Ending ending = Ending::kWrite;
     bool has_imm = false;
+    bool invalidates = false;
     bool solicited = false;
     std::uint32_t imm = 0;
     std::uint32_t tail = 0;  // bytes of the last packet

@@ -26,6 +26,14 @@ std::uint8_t fail_receive(QpContext& qp, ReceiveQueue& queue, PlaceResult why, T
   return too_long ? kNakInvalidRequest : kNakRemoteOperational;
 }
 
+void refuse_invalidate(QpContext& qp, ReceiveQueue& queue, Time now) {
+  Cqe cqe;
+  cqe.status = WcStatus::kRemInvReqErr;
+  cqe.opcode = WcOpcode::kRecv;
+  complete_receive(qp, queue, cqe, now);
+  qp.fail();
+}
+
 std::optional<std::uint8_t> refuse_write(const QpContext& qp, const RoceHeaders& h) {
   if ((qp.attr.access_flags & kAccessRemoteWrite) == 0 || h.dma_length > kMaxMessageBytes)
     return kNakInvalidRequest;

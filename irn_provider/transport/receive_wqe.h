@@ -22,6 +22,11 @@ void complete_receive(QpContext& qp, ReceiveQueue& queue, Cqe cqe, Time now);
 // syndrome for those that answer; ending the QP is the caller's.
 std::uint8_t fail_receive(QpContext& qp, ReceiveQueue& queue, PlaceResult why, Time now);
 
+// The oldest receive WQE is consumed by a SEND with invalidate of which all has arrived. There is nothing
+// that a peer may invalidate: memory windows and fast registration are not offered. As Linux rxe: the WQE
+// ends with kRemInvReqErr and the QP fails, while the message itself is acknowledged (IBTA 9.9.3, class J).
+void refuse_invalidate(QpContext& qp, ReceiveQueue& queue, Time now);
+
 // Whether the peer may WRITE what the RETH in `h` names; else the AETH syndrome of the refusal.
 std::optional<std::uint8_t> refuse_write(const QpContext& qp, const RoceHeaders& h);
 

@@ -86,7 +86,7 @@ void Requester::reset() {
 // What an unreliable class does not have (IBTA Vol 1, table 47).
 PostResult Requester::check_class(const SendWqe& wqe, std::uint64_t length) const {
   if (qp_.reliable()) return PostResult::kOk;
-  if (wqe.opcode >= WrOpcode::kRead) return PostResult::kBadOpcode;
+  if (wqe.opcode >= WrOpcode::kRead || wqe.opcode == WrOpcode::kSendInvalidate) return PostResult::kBadOpcode;
   if (qp_.init.type == QpType::kUc) return PostResult::kOk;
   if (wqe.opcode > WrOpcode::kSendImm) return PostResult::kBadOpcode;
   if (length > qp_.attr.path_mtu) return PostResult::kBadLength;

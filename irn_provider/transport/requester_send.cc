@@ -11,6 +11,8 @@ namespace {
 Operation operation_of(const SendEntry& entry, bool first, bool last) {
   const Operation family = entry.is_send() ? Operation::kSendFirst : Operation::kWriteFirst;
   const unsigned imm = entry.has_imm() ? 1 : 0;
+  if (entry.invalidates() && last)
+    return first ? Operation::kSendOnlyInvalidate : Operation::kSendLastInvalidate;
   const unsigned step = first && last ? 4 + imm : first ? 0 : last ? 2 + imm : 1;
   return static_cast<Operation>(static_cast<unsigned>(family) + step);
 }
@@ -32,6 +34,10 @@ bool Requester::may_start(SendEntry& entry, Time now) {
     return false;
   }
   if (entry.wqe.fence && reads_->outstanding() > 0) return false;
+  // Executed before a WRITE to its region it would end that WRITE: IRN, whose packets arrive in any order,
+  // lets it begin when all before it has been acknowledged (seed 004, 4.4.4).
+  if (entry.invalidates() && qp_.irn() && (window_->una() < entry.first || reads_->outstanding() > 0))
+    return false;
   return !entry.fetches() || reads_->outstanding() < qp_.attr.max_rd_atomic;
 }
 
@@ -106,7 +112,7 @@ PayloadSource Requester::build(Packet& packet, SendEntry& entry, UnwrappedPsn ps
     h.rkey = entry.wqe.rkey;
     h.dma_length = entry.length - offset;
   }
-  if (info.has(Header::kImmDt)) h.imm = entry.wqe.imm;
+  if (info.has(Header::kImmDt) || info.has(Header::kIeth)) h.imm = entry.wqe.imm;
   if (info.has(Header::kIrnSend)) h.wqe_sn = entry.wqe_sn & Psn::kMask, h.offset = index;
   if (info.has(Header::kIrnWqeSn)) h.wqe_sn = entry.wqe_sn & Psn::kMask;
   if (info.has(Header::kDeth)) [[unlikely]]

@@ -34,7 +34,8 @@ struct SendEntry {
   // It ends when a response brings data, not when it is acknowledged: an atomic is a READ of one packet (seed
   // 004, 4.4.2; IBTA 9.7.3.1).
   bool fetches() const { return wqe.opcode >= WrOpcode::kRead; }
-  bool is_send() const { return wqe.opcode == WrOpcode::kSend || wqe.opcode == WrOpcode::kSendImm; }
+  bool is_send() const { return wqe.opcode <= WrOpcode::kSendInvalidate; }
+  bool invalidates() const { return wqe.opcode == WrOpcode::kSendInvalidate; }
   bool has_imm() const { return wqe.opcode == WrOpcode::kSendImm || wqe.opcode == WrOpcode::kWriteImm; }
   bool takes_receive_wqe() const { return is_send() || has_imm(); }
 };

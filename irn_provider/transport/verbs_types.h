@@ -22,14 +22,23 @@ struct Sge {
 using Ahn = Id<struct AhnTag, std::uint32_t>;    // address handle number
 using Srqn = Id<struct SrqnTag, std::uint32_t>;  // shared receive queue number
 
-enum class WrOpcode : std::uint8_t { kSend, kSendImm, kWrite, kWriteImm, kRead, kCompareSwap, kFetchAdd };
+enum class WrOpcode : std::uint8_t {
+  kSend,
+  kSendImm,
+  kSendInvalidate,
+  kWrite,
+  kWriteImm,
+  kRead,
+  kCompareSwap,
+  kFetchAdd
+};
 inline constexpr std::uint32_t kAtomicBytes = 8;  // what an atomic operation works on and gives back
 
 struct SendWqe {
   std::uint64_t wr_id = 0;
   WrOpcode opcode = WrOpcode::kSend;
   bool signaled = true, solicited = false, fence = false, inline_data = false;
-  std::uint32_t imm = 0;          // host order
+  std::uint32_t imm = 0;          // host order; SEND with invalidate: the peer's R_Key
   std::uint64_t remote_addr = 0;  // WRITE, READ, atomics
   RKey rkey;
   std::uint64_t compare_add = 0, swap = 0;  // atomics, as ibv_send_wr.wr.atomic

@@ -19,7 +19,7 @@ namespace {
 constexpr std::uint64_t kUdOps = std::uint64_t{IBV_QP_EX_WITH_SEND} | IBV_QP_EX_WITH_SEND_WITH_IMM;
 constexpr std::uint64_t kUcOps = kUdOps | IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM;
 constexpr std::uint64_t kRcOps = kUcOps | IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
-                                 IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD;
+                                 IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD | IBV_QP_EX_WITH_SEND_WITH_INV;
 
 Qp& of(ibv_qp_ex* qp) { return verbs::of(&qp->qp_base); }
 
@@ -178,7 +178,7 @@ void set_functions(ibv_qp_ex& qp) {
   qp.wr_set_inline_data = set_inline_data;
   qp.wr_set_inline_data_list = set_inline_data_list;
   qp.wr_set_ud_addr = set_ud_addr;
-  qp.wr_send_inv = [](ibv_qp_ex* q, std::uint32_t) { refuse(q, "wr_send_inv"); };
+  qp.wr_send_inv = [](ibv_qp_ex* q, std::uint32_t rkey) { begin(q, WrOpcode::kSendInvalidate).imm = rkey; };
   qp.wr_local_inv = [](ibv_qp_ex* q, std::uint32_t) { refuse(q, "wr_local_inv"); };
   qp.wr_bind_mw = [](ibv_qp_ex* q, ibv_mw*, std::uint32_t, const ibv_mw_bind_info*) {
     refuse(q, "wr_bind_mw");

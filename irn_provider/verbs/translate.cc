@@ -18,6 +18,7 @@ struct OpcodeRow {
 constexpr OpcodeRow kOpcodes[] = {
     {IBV_WR_SEND, WrOpcode::kSend, false, false},
     {IBV_WR_SEND_WITH_IMM, WrOpcode::kSendImm, true, false},
+    {IBV_WR_SEND_WITH_INV, WrOpcode::kSendInvalidate, false, false},
     {IBV_WR_RDMA_WRITE, WrOpcode::kWrite, false, true},
     {IBV_WR_RDMA_WRITE_WITH_IMM, WrOpcode::kWriteImm, true, true},
     {IBV_WR_RDMA_READ, WrOpcode::kRead, false, true},
@@ -58,6 +59,7 @@ int to_wqe(const ibv_send_wr& wr, const QpInit& qp, SendWqe& out) {
   out.fence = (wr.send_flags & IBV_SEND_FENCE) != 0;
   out.inline_data = (wr.send_flags & IBV_SEND_INLINE) != 0;
   out.imm = opcode->imm ? ntohl(wr.imm_data) : 0;
+  if (out.opcode == WrOpcode::kSendInvalidate) out.imm = wr.invalidate_rkey;
   out.remote_addr = opcode->remote ? wr.wr.rdma.remote_addr : 0;
   out.rkey = RKey{opcode->remote ? wr.wr.rdma.rkey : 0};
   if (out.opcode >= WrOpcode::kCompareSwap) {

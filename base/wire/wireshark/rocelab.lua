@@ -33,6 +33,8 @@ local DETAILS = {
   [0x12] = {"Atomic Acknowledge", "aeth", "atomic_ack"},
   [0x13] = {"Compare and Swap", "atomic", "wqe_sn"},
   [0x14] = {"Fetch and Add", "atomic", "wqe_sn"},
+  [0x16] = {"SEND Last with Invalidate", "send", "ieth"},
+  [0x17] = {"SEND Only with Invalidate", "send", "ieth"},
   [0x18] = {"NACK", "aeth", "sack"},
   [0x19] = {"READ ACK"},
   [0x1a] = {"READ NACK", "sack"},
@@ -90,6 +92,7 @@ local HEADERS = {
   wqe_sn = {4, function(tree, b) tree:add(f.wqe_sn, b(1, 3)) end},
   sack = {4, function(tree, b) tree:add(f.sack, b(1, 3)) end},
   imm = {4, function(tree, b) tree:add(f.imm, b(0, 4)) end},
+  ieth = {4, function(tree, b) tree:add(f.rkey, b(0, 4)) end},
 }
 
 local function add_bth(tree, b)

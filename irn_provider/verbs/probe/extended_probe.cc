@@ -15,7 +15,7 @@ namespace {
 constexpr std::uint64_t kRcOps = std::uint64_t{IBV_QP_EX_WITH_SEND} | IBV_QP_EX_WITH_SEND_WITH_IMM |
                                  IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |
                                  IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
-                                 IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD;
+                                 IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD | IBV_QP_EX_WITH_SEND_WITH_INV;
 
 // A loopback whose sending queue pair builds requests and whose sending CQ is an extended one.
 struct ExtendedLoopback : Loopback {
@@ -147,6 +147,32 @@ TEST(ExtendedProbe, InlineDataIsTakenWhenItIsSet) {
     l.start_poll();
     EXPECT_EQ(l.cq_ex->wr_id, 2u);
     ibv_end_poll(l.cq_ex);
+  }
+}
+
+// Posted and built alike: the message is acknowledged, its receiver ends in error, as with the kernel.
+TEST(ExtendedProbe, ThereIsNothingThatASendMayInvalidate) {
+  for (const bool built : {false, true}) {
+    ExtendedLoopback l;
+    l.connect();
+    ASSERT_EQ(l.receive({l.sge(1'000, 8)}), 0);
+    if (built) {
+      ibv_wr_start(l.qp);
+      l.next(3);
+      ibv_wr_send_inv(l.qp, l.mr->rkey);
+      ibv_wr_set_sge(l.qp, l.mr->lkey, l.at(0), 8);
+      ASSERT_EQ(ibv_wr_complete(l.qp), 0);
+    } else {
+      ASSERT_EQ(l.send(IBV_WR_SEND_WITH_INV, {l.sge(0, 8)}), 0);
+    }
+    EXPECT_EQ(l.wait(l.recv_cq).status, IBV_WC_REM_INV_REQ_ERR);
+    l.start_poll();
+    EXPECT_EQ(l.cq_ex->status, IBV_WC_SUCCESS);
+    ibv_end_poll(l.cq_ex);
+    ibv_qp_attr attr{};
+    ibv_qp_init_attr init{};
+    ASSERT_EQ(ibv_query_qp(l.b, &attr, IBV_QP_STATE, &init), 0);
+    EXPECT_EQ(attr.qp_state, IBV_QPS_ERR);
   }
 }
 

@@ -172,7 +172,7 @@ void ResponderSession::post_receive() {
 
 void ResponderSession::post_send() {
   SendWqe w;
-  w.opcode = static_cast<WrOpcode>(in_.u8() % 7);
+  w.opcode = static_cast<WrOpcode>(in_.u8() % 8);
   w.signaled = !in_.one_in(4);
   w.fence = in_.one_in(8);
   w.num_sge = in_.u8() % 4;

@@ -78,7 +78,7 @@ void VerbsSession::create_qp() {
   init.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
   init.pd = pd_;
   init.send_ops_flags = IBV_QP_EX_WITH_SEND;
-  if (init.qp_type == IBV_QPT_RC) init.send_ops_flags = 0x7f;  // all that RC has
+  if (init.qp_type == IBV_QPT_RC) init.send_ops_flags = 0x27f;  // all that RC has
   if (byte() < 32) init.send_ops_flags = word();
   keep(qps_, ibv_create_qp_ex(context_, &init));
 }

@@ -9,7 +9,7 @@ namespace {
 constexpr ibv_wr_opcode kOpcodes[] = {
     IBV_WR_SEND,      IBV_WR_SEND_WITH_IMM,      IBV_WR_RDMA_WRITE,           IBV_WR_RDMA_WRITE_WITH_IMM,
     IBV_WR_RDMA_READ, IBV_WR_ATOMIC_CMP_AND_SWP, IBV_WR_ATOMIC_FETCH_AND_ADD, IBV_WR_SEND};
-constexpr ibv_wr_opcode kNotOffered[] = {IBV_WR_SEND_WITH_INV, IBV_WR_LOCAL_INV, IBV_WR_BIND_MW, IBV_WR_TSO};
+constexpr ibv_wr_opcode kRare[] = {IBV_WR_SEND_WITH_INV, IBV_WR_LOCAL_INV, IBV_WR_BIND_MW, IBV_WR_TSO};
 
 }  // namespace
 
@@ -41,7 +41,7 @@ void VerbsSession::post_send(ibv_qp* qp) {
     ibv_send_wr& wr = chain[i];
     wr.wr_id = next_wr_id_++;
     wr.opcode = kOpcodes[byte() % std::size(kOpcodes)];
-    if (byte() < 8) wr.opcode = kNotOffered[byte() % std::size(kNotOffered)];
+    if (byte() < 8) wr.opcode = kRare[byte() % std::size(kRare)];
     wr.send_flags = byte() & 15u;
     if (byte() < 128) wr.send_flags &= ~unsigned{IBV_SEND_INLINE};
     for (int n = byte() % 4; n > 0; --n) lists[i].push_back(piece());

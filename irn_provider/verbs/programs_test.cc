@@ -114,7 +114,7 @@ class ProbeTest : public ::testing::TestWithParam<TransportMode> {};
 
 TEST_P(ProbeTest, SurfaceKeepsItsClaims) {
   for (const char* filter : {"DataProbe.*", "DatagramProbe.*", "RefusalProbe.*", "EventProbe.*", "SrqProbe.*",
-                             "ExtendedProbe.*", "TimeProbe.*", "TimeBeforeTheDevice.*"}) {
+                             "ExtendedProbe.*", "BuilderProbe.*", "TimeProbe.*", "TimeBeforeTheDevice.*"}) {
     TestFabric fabric(1, 1, nic(GetParam()));
     const auto p = fabric.start(0, {ROCELAB_PROBE, std::string("--gtest_filter=") + filter});
     EXPECT_TRUE(fabric.run()) << filter;

@@ -76,6 +76,8 @@ void read_escape(ConfigSection section, EscapeConfig& escape) {
   escape.enabled = section.boolean("enabled", escape.enabled);
   escape.fixes = read_fixes(section);
   escape.tokens = static_cast<std::uint16_t>(section.integer("tokens", escape.tokens, 1, 1024));
+  if (!section.is_word("flows", "by-pool", !section.has("flows")))
+    escape.flows = static_cast<std::uint16_t>(section.integer("flows", 0, 1, 4096));
   if (!section.is_word("period", "2-link-delays", !section.has("period"))) {
     escape.period = section.duration("period", escape.period);
     if (escape.period.ps() <= 0) section.fail_at("period", "must be more than 0");

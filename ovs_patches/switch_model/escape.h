@@ -89,12 +89,22 @@ class EscapeFlows {
     return nullptr;
   }
   const std::vector<SwitchFlow>& all() const { return flows_; }
+  // 4.5.2, round robin: the next flow that came in at a port, so that a pool which does not reach for all
+  // serves all in turns. Null: none within the next `most` flows; `most` counts down as it goes.
+  const SwitchFlow* next_from(PortId in, std::size_t& most) {
+    while (most > 0) {
+      --most;
+      turn_ = turn_ + 1 < flows_.size() ? turn_ + 1 : 0;
+      if (flows_[turn_].in == in) return &flows_[turn_];
+    }
+    return nullptr;
+  }
 
  private:
   std::size_t most_;
   std::vector<SwitchFlow> flows_;
   std::vector<std::uint64_t> keys_;  // of flows_: every frame that joins a queue looks here
-  std::size_t next_ = 0, last_ = 0;
+  std::size_t next_ = 0, last_ = 0, turn_ = 0;
 };
 
 }  // namespace rocelab

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <set>
+#include <vector>
 
 #include "base/rng.h"
 
@@ -80,6 +81,23 @@ TEST(EscapeTest, NoPlaceIsPromisedTwice) {
     }
     EXPECT_EQ(twice > 0, !by_age);
   }
+}
+
+// 4.5.2: a pool that does not reach for all flows serves all in turns.
+TEST(EscapeTest, FlowsAreServedRoundRobin) {
+  EscapeFlows flows(4);
+  for (const int n : {1, 2, 3}) flows.note(flow(n, n % 2));
+  std::vector<int> served;
+  for (int i = 0; i < 4; ++i) {
+    std::size_t most = flows.all().size();
+    served.push_back(flows.next_from(PortId{1}, most)->source.value);
+  }
+  EXPECT_EQ(served[0], served[2]);
+  EXPECT_EQ(served[1], served[3]);
+  EXPECT_EQ(served[0] + served[1], 1 + 3);
+  std::size_t most = flows.all().size();
+  EXPECT_EQ(flows.next_from(PortId{7}, most), nullptr) << "none came in there";
+  EXPECT_EQ(most, 0u);
 }
 
 TEST(EscapeTest, TheTableHasTheLastFlowsEachOnce) {

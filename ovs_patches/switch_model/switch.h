@@ -88,6 +88,7 @@ class Switch {
   Bytes shared_pool_used() const;
   std::uint64_t queued_frames() const;                       // over all ports; PFC frames not included
   bool is_paused(PortId egress, Tc tc) const;                // by the peer
+  std::uint32_t escape_tokens(PortId egress) const;          // in its pool; 0 without Escape
   bool is_pausing(PortId ingress, Tc tc) const;              // asks the peer to pause
   SwitchPortCounters counters(PortId port, Time now) const;  // `now`: pauses that last are counted up to it
   std::vector<ClassReport> describe() const;                 // port by port, class by class

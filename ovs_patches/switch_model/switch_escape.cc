@@ -65,10 +65,13 @@ void Switch::Impl::clear_hol_block(PortId ingress, Tc tc, Time now) {
   for (std::uint16_t p = 0; p < ports.size(); ++p) {
     Port& egress = ports[p];
     if ((egress.pauses.paused() & bit_of(tc)) != 0) continue;
-    for (const SwitchFlow& flow : egress.escape->flows.all()) {
-      if (flow.in != ingress || egress.escape->pool.size() == 0) continue;
+    EscapePort& escape = *egress.escape;
+    std::size_t left = escape.flows.all().size();
+    while (escape.pool.size() > 0) {
+      const SwitchFlow* flow = escape.flows.next_from(ingress, left);
+      if (flow == nullptr) break;
       take_token(PortId{p}, egress, now);
-      send_token(ingress, flow, tc, 1);
+      send_token(ingress, *flow, tc, 1);
     }
   }
 }

@@ -88,6 +88,27 @@ TEST(SwitchEscapeTest, ADeadlockInWhichNoFrameHasGotThroughYetIsNotCleared) {
   EXPECT_EQ(ring.total(&SwitchPortCounters::escape_tokens_sent), tokens);
 }
 
+// 4.3.1, 7: the table has as many flows as the pool has tokens. Where more go through a port, a token for one
+// that it has forgotten ends there, and flows further up wait for ever; a larger table takes them all.
+TEST(SwitchEscapeTest, ATableWithFewerPlacesThanFlowsStrandsThem) {
+  for (const std::uint16_t flows : {std::uint16_t{0}, std::uint16_t{8}}) {
+    SwitchConfig config = config_of(kFixed, 90_KB);
+    config.escape.tokens = 2;
+    config.escape.flows = flows;
+    RingNet ring(config, 5, 4, 1500, Rng(5));  // every link has four flows
+    ring.net.run(2_us, at(50_ms));
+    const std::uint64_t then = ring.received();
+    ring.net.run(2_us, at(60_ms));
+    if (flows == 0) {
+      EXPECT_EQ(ring.received(), then);
+      EXPECT_LT(then, 7500u);
+    } else {
+      EXPECT_GT(ring.received(), then + 100);
+    }
+    EXPECT_EQ(ring.total(&SwitchPortCounters::drops), 0u);
+  }
+}
+
 // Line 9: tokens are for flows whose way on is open, and a pool is not overdrawn.
 TEST(SwitchEscapeTest, ATokenIsSentForAnOpenPortOnlyAndTakesAPlace) {
   std::vector<PortConfig> ports(3);

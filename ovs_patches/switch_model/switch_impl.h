@@ -45,7 +45,7 @@ struct Switch::Impl {
   };
   struct EscapePort {
     explicit EscapePort(const EscapeConfig& c)
-        : pool(c.tokens, c.reclaim, c.has(EscapeFix::kReclaim)), flows(c.tokens) {}
+        : pool(c.tokens, c.reclaim, c.has(EscapeFix::kReclaim)), flows(c.flows > 0 ? c.flows : c.tokens) {}
     EscapePool pool;
     EscapeFlows flows;           // that traversed the port
     Ring<EscapingFrame> queue;   // the dedicated queue

@@ -21,6 +21,11 @@ Bytes Switch::ingress_bytes(PortId ingress, Tc tc) const {
   return impl_->buffer.held(ingress, tc);
 }
 
+std::uint32_t Switch::escape_tokens(PortId egress) const {
+  const Impl::Port& port = impl_->at(egress);
+  return port.escape ? port.escape->pool.size() : 0;
+}
+
 bool Switch::is_paused(PortId egress, Tc tc) const {
   return (impl_->at(egress).pauses.paused() & bit_of(tc)) != 0;
 }

@@ -2,7 +2,9 @@
 // windows of the smallest link delay, as the drivers do: what is sent inside a window is due behind it.
 #pragma once
 
+#include <algorithm>
 #include <deque>
+#include <functional>
 #include <memory>
 
 #include "ovs_patches/switch_model/test_support.h"
@@ -21,6 +23,8 @@ struct TestHost {
   std::uint32_t sent = 0, received = 0;
   std::map<std::uint16_t, std::uint32_t> next_from;  // per sending host: its frames so far
   std::uint32_t out_of_order = 0, with_shim = 0;
+  std::map<std::uint16_t, std::uint32_t> highest_from;
+  std::uint32_t overtaken = 0;  // came behind a later one of their flow; losses do not count
   Time last_received;
   PauseState pauses{40_Gbps};
   std::deque<std::pair<Time, PfcFrame>> control;
@@ -57,6 +61,18 @@ class TestNet {
     peers[static_cast<std::size_t>(b)][static_cast<std::size_t>(port_b)] = {a, port_a, -1};
   }
   void route(int node, int host, int port_id) { routes[static_cast<std::size_t>(node)][host] = port_id; }
+
+  // What becomes of a token between switches: copies, and how much later than due each arrives. Null:
+  // nothing.
+  std::function<std::vector<Duration>(const Packet&)> fault;
+  // A switch forgets everything that it has: queues, pauses, tokens, frames on their way to it. How many it
+  // had.
+  std::uint64_t restart(int node, const SwitchConfig& config) {
+    const auto at = static_cast<std::size_t>(node);
+    const auto before = pool.in_use();
+    nodes[at] = std::make_unique<SwitchNode>(config, links[at], Rng(at + 1), pool, trace);
+    return before - pool.in_use();
+  }
 
   // Until nothing happens any more, or the next event is not before `end`.
   void run(Duration window, Time end = Time::never()) {
@@ -108,6 +124,11 @@ class TestNet {
     }
   }
   void deliver(int node, int port_id, PacketRef packet, Time due) {
+    if (packet->kind == PacketKind::kEscapeToken && fault) {
+      for (const Duration later : fault(*packet))
+        nodes[static_cast<std::size_t>(node)]->deliver(port(port_id), {}, pool.clone(*packet), due + later);
+      return;
+    }
     if (is_link_local(packet->kind)) {
       nodes[static_cast<std::size_t>(node)]->deliver(port(port_id), {}, std::move(packet), due);
       return;
@@ -125,6 +146,9 @@ class TestNet {
       } else {
         ++host.received;
         host.out_of_order += packet->roce.psn.value() != host.next_from[packet->src.value]++;
+        std::uint32_t& highest = host.highest_from[packet->src.value];
+        host.overtaken += packet->roce.psn.value() < highest;
+        highest = std::max(highest, packet->roce.psn.value());
         host.with_shim += packet->kind != PacketKind::kData || packet->frame_length != 1098;
         host.last_received = due;
       }

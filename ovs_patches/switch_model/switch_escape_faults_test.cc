@@ -1,0 +1,128 @@
+// Faults of Escape in the code that runs: tokens that are lost, doubled, late or of flows that nobody knows,
+// and a switch that restarts while tokens are out. Random small rings, flows and timings, each round from its
+// own seed, which a failure prints.
+#include <string>
+
+#include "ovs_patches/switch_model/test_ring.h"
+
+namespace rocelab {
+namespace {
+
+using namespace switch_test;
+
+constexpr std::uint32_t kFrames = 1000;
+
+struct Round {
+  explicit Round(int number) : rng(Rng(41).fork(std::to_string(number))) {
+    size = 3 + static_cast<int>(rng.below(4));
+    distance = 1 + static_cast<int>(rng.below(2));
+    config = config_of(kFixed, Bytes::from_count(60'000 + 1000 * static_cast<int>(rng.below(60))));
+    config.escape.tokens = static_cast<std::uint16_t>(1 + rng.below(12));
+    config.escape.reclaim = (100 + static_cast<int>(rng.below(900))) * 1_us;
+    config.queue_order = rng.bernoulli(0.5) ? QueueOrder::kRoundRobin : QueueOrder::kFifo;
+    what = "round " + std::to_string(number) + ": " + std::to_string(size) + " switches, distance " +
+           std::to_string(distance) + ", " + std::to_string(config.escape.tokens) + " tokens";
+  }
+  Rng rng;
+  int size, distance;
+  SwitchConfig config;
+  std::string what;
+};
+
+std::uint64_t arrived_or_dropped(const RingNet& ring) {
+  return ring.received() + ring.total(&SwitchPortCounters::drops);
+}
+std::uint64_t sent(const Round& round) { return std::uint64_t{kFrames} * static_cast<unsigned>(round.size); }
+
+// Nothing moves any more: no frame waits, every token is at home, and no frame has overtaken another of its
+// flow.
+void expect_all_at_home(const RingNet& ring, const Round& round) {
+  for (const TestHost& host : ring.net.hosts) {
+    EXPECT_EQ(host.overtaken, 0u) << round.what;
+    EXPECT_EQ(host.with_shim, 0u) << round.what;
+  }
+  EXPECT_EQ(ring.net.pool.in_use(), 0u) << round.what;
+  for (const auto& node : ring.net.nodes) {
+    EXPECT_EQ(node->model().queued_frames(), 0u) << round.what;
+    for (int p = 0; p < 3; ++p) {
+      EXPECT_EQ(node->model().escape_tokens(port(p)), round.config.escape.tokens)
+          << round.what << ", port " << p;
+      EXPECT_EQ(node->model().ingress_bytes(port(p), tc(3)), 0_B) << round.what;
+    }
+  }
+}
+
+TEST(SwitchEscapeFaultsTest, TokensThatAreLostDoubledOrLateStrandNothingAndLeakNothing) {
+  std::uint64_t faults = 0, escaped = 0;
+  for (int number = 0; number < 30; ++number) {
+    Round round(number);
+    RingNet ring(round.config, round.size, round.distance, kFrames, round.rng.fork("ring"));
+    Rng dice = round.rng.fork("faults");
+    ring.net.fault = [&](const Packet&) -> std::vector<Duration> {
+      const std::uint64_t kind = dice.below(10);
+      faults += kind < 3;
+      const Duration late = static_cast<int>(dice.below(40)) * 1_us;
+      if (kind == 0) return {};
+      if (kind == 1) return {Duration{}, late};
+      if (kind == 2) return {late};
+      return {Duration{}};
+    };
+    ring.net.run(2_us, at(2_s));
+    EXPECT_EQ(arrived_or_dropped(ring), sent(round)) << round.what;
+    expect_all_at_home(ring, round);
+    escaped += ring.total(&SwitchPortCounters::escaped_frames);
+    if (HasFailure()) return;
+  }
+  EXPECT_GT(faults, 1000u);
+  EXPECT_GT(escaped, 1000u);
+}
+
+// Tokens of flows that have ended, of such as never were, with hops of any number, at any port.
+TEST(SwitchEscapeFaultsTest, TokensOfUnknownFlowsAreIgnored) {
+  for (int number = 0; number < 20; ++number) {
+    Round round(number);
+    RingNet ring(round.config, round.size, round.distance, kFrames, round.rng.fork("ring"));
+    Rng dice = round.rng.fork("tokens");
+    for (int i = 0; i < 300; ++i) {
+      PacketRef token = ring.net.pool.make();
+      const auto any = [&](int below) { return NodeId{static_cast<std::uint16_t>(dice.below(below))}; };
+      put_escape_token(*token,
+                       {tc(3), static_cast<std::uint16_t>(1 + dice.below(65'535)), any(9), any(9), Qpn{}});
+      const auto node = static_cast<std::size_t>(dice.below(static_cast<std::uint64_t>(round.size)));
+      ring.net.nodes[node]->deliver(port(1), {}, std::move(token),
+                                    Time::zero() + static_cast<int>(dice.below(2000)) * 1_us);
+    }
+    ring.net.run(2_us, at(2_s));
+    EXPECT_EQ(arrived_or_dropped(ring), sent(round)) << round.what;
+    expect_all_at_home(ring, round);
+    if (HasFailure()) return;
+  }
+}
+
+// What the switch had is lost, and its neighbours' pauses run out by themselves. It does not know who has
+// asked it to pause, so that its first frames may be dropped (and are counted).
+TEST(SwitchEscapeFaultsTest, ASwitchMayRestartWhileTokensAreOut) {
+  std::uint64_t out = 0;
+  for (int number = 0; number < 30; ++number) {
+    Round round(number);
+    RingNet ring(round.config, round.size, 2, kFrames, round.rng.fork("ring"));
+    ring.net.run(2_us, Time::zero() + static_cast<int>(150 + round.rng.below(400)) * 1_us);
+    std::uint64_t away = 0;
+    for (const auto& node : ring.net.nodes)
+      for (int p = 0; p < 3; ++p) away += round.config.escape.tokens - node->model().escape_tokens(port(p));
+    out += away > 0;
+    const auto victim = static_cast<int>(round.rng.below(static_cast<std::uint64_t>(round.size)));
+    std::uint64_t counted = ring.total(&SwitchPortCounters::drops);
+    const std::uint64_t had = ring.net.restart(victim, round.config);
+    counted -= ring.total(&SwitchPortCounters::drops);  // by the switch that was
+    ring.net.run(2_us, at(2_s));
+    EXPECT_GE(arrived_or_dropped(ring) + counted + had, sent(round))
+        << round.what << ": more is missing than it had";
+    expect_all_at_home(ring, round);
+    if (HasFailure()) return;
+  }
+  EXPECT_GT(out, 5u);
+}
+
+}  // namespace
+}  // namespace rocelab

@@ -18,6 +18,7 @@ class Paper(str, Enum):
 
     irn = "irn"
     rocc = "rocc"
+    escape = "escape"
 
 
 class Analysis(str, Enum):
@@ -77,11 +78,13 @@ def paper(
     no_install: bool = NO_INSTALL,
 ) -> int:
     """Run a paper's tables and figures in virtual time and report its numbers beside ours, cell by cell."""
-    if name is Paper.rocc and (full or cluster or jobs):
-        raise UsageError("paper rocc takes seconds: it has neither --full nor --cluster nor --jobs")
+    if name is not Paper.irn and (full or cluster or jobs):
+        raise UsageError(f"paper {name.value} takes seconds: it has neither --full nor --cluster nor --jobs")
     set_up(live=False)
     if name is Paper.rocc:
         return call("rocelab.paper.rocc", "run_rocc", only, out)
+    if name is Paper.escape:
+        return call("rocelab.paper.escape", "run_escape", only, out)
     return call("rocelab.paper.command", "run_paper", full, only, cluster, jobs, out)
 
 

@@ -129,7 +129,7 @@ void VerbsSession::change() {
 // Two queue pairs of a type, or one with itself, all the way up, in whatever state they are.
 void VerbsSession::connect() {
   ibv_qp* ends[2] = {pick(qps_), pick(qps_)};
-  if (ends[0] == nullptr || ends[0]->qp_type != ends[1]->qp_type) return;
+  if (ends[0] == nullptr || ends[1] == nullptr || ends[0]->qp_type != ends[1]->qp_type) return;
   for (const ibv_qp_state to : {IBV_QPS_RESET, IBV_QPS_INIT, IBV_QPS_RTR, IBV_QPS_RTS})
     for (int i = 0; i < 2; ++i) {
       int mask = 0;

@@ -63,6 +63,7 @@ void VerbsSession::post_send(ibv_qp* qp) {
     wr.next = i + 1 < chain.size() ? &chain[i + 1] : nullptr;
   }
   std::vector<std::uint64_t> all;
+  all.reserve(chain.size());
   for (const ibv_send_wr& wr : chain) all.push_back(wr.wr_id);
   ibv_send_wr* bad = nullptr;
   const int error = ibv_post_send(qp, chain.data(), &bad);

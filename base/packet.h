@@ -16,6 +16,7 @@
 #include "base/units.h"
 #include "base/wire/pfc.h"
 #include "base/wire/roce_headers.h"
+#include "base/wire/telemetry.h"
 
 namespace rocelab {
 
@@ -175,7 +176,19 @@ class PacketPool {
   PacketRef clone(const Packet& original) {
     PacketRef copy = make();
     *copy = original;
+    if (original.roce.telemetry_hops != 0) telemetry(*copy) = *telemetry_of(original);
     return copy;
+  }
+  // What switches have written into a packet for HPCC, beside it: few runs have any. Of a packet of a pool.
+  static Telemetry& telemetry(Packet& packet) {
+    Chunk& chunk = chunk_of(&packet);
+    if (!chunk.telemetry) [[unlikely]]
+      chunk.telemetry = std::make_unique<Telemetry[]>(kSlots);
+    return chunk.telemetry[static_cast<std::size_t>(reinterpret_cast<Slot*>(&packet) - chunk.slots)];
+  }
+  // Null: it carries none.
+  static const Telemetry* telemetry_of(const Packet& packet) {
+    return packet.roce.telemetry_hops == 0 ? nullptr : &telemetry(const_cast<Packet&>(packet));
   }
   std::size_t in_use() const { return in_use_; }
   std::size_t capacity() const { return chunks_ * kSlots; }  // the most ever in use, rounded up
@@ -192,12 +205,15 @@ class PacketPool {
   struct alignas(kChunkBytes) Chunk {
     Slot slots[kSlots];
     PacketPool* pool;
+    std::unique_ptr<Telemetry[]> telemetry;  // of each slot, from the first that has any
   };
   static_assert(sizeof(Chunk) == kChunkBytes);
 
+  static Chunk& chunk_of(Packet* packet) {
+    return *reinterpret_cast<Chunk*>(reinterpret_cast<std::uintptr_t>(packet) & ~(kChunkBytes - 1));
+  }
   [[gnu::noinline]] static void give_back(Packet* packet) {
-    const auto address = reinterpret_cast<std::uintptr_t>(packet);
-    PacketPool& pool = *reinterpret_cast<Chunk*>(address & ~(kChunkBytes - 1))->pool;
+    PacketPool& pool = *chunk_of(packet).pool;
     Slot* slot = reinterpret_cast<Slot*>(packet);  // a union and its members have one address
     slot->next = std::exchange(pool.free_, slot);
     --pool.in_use_;

@@ -29,7 +29,8 @@ enum class TraceKind : std::uint8_t {
   kPosted = 13,    // first packet-bearing WQE of a message posted; flow = QPN, bytes = length
   kFairRate = 14,  // RoCC: a congestion point's period; mark = class, bytes = fair rate in bit/s, psn = queue
                    // length in bytes, flow = CNPs sent
-  kCount = 15,
+  kStorm = 15,  // PFC watchdog: class `mark` of this port has been paused for too long; bytes = queue length
+  kCount = 16,
 };
 
 // Flat and without padding: hashed and written as it stands (little-endian machines only, which the build

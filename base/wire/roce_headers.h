@@ -28,6 +28,8 @@ struct RoceHeaders {
   std::uint16_t pkey = kDefaultPkey;
   Qpn dest;
   Psn psn;
+  std::uint8_t telemetry_hops =
+      0;  // of INT in the shim slot (base/wire/telemetry.h, PacketPool::telemetry())
   // RETH; AtomicETH shares va and rkey
   std::uint64_t va = 0;
   RKey rkey;

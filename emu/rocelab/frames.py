@@ -30,6 +30,7 @@ KINDS = (
     "sample",
     "posted",
     "fair_rate",
+    "storm",
 )
 DROP, PLACED, RETRANSMIT, SAMPLE, FAIR_RATE = (
     KINDS.index(k) for k in ("drop", "placed", "retransmit", "sample", "fair_rate")

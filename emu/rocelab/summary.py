@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from rocelab import __version__, frames, native
+from rocelab import __version__, frames, native, pauses
 from rocelab.model import RunOutcome, Scenario
 
 # Metrics of a run that are compared over seeds.
@@ -85,6 +85,7 @@ def run_summary(outcome: RunOutcome) -> Summary:
         if outcome.node_digests
         else None,
         **metrics,
+        **_pauses(outcome),
         "verified": sum(r.verified for r in outcome.flows),
         "bdp_cap": plan.bdp_cap,
         "wall_s": outcome.wall_s,
@@ -92,6 +93,22 @@ def run_summary(outcome: RunOutcome) -> Summary:
         "max_rss_bytes": outcome.max_rss_bytes,
         "events": outcome.records,
         "end_s": outcome.end_ps / 1e12,
+    }
+
+
+def _pauses(outcome: RunOutcome) -> Summary:
+    """`pfc_depth`: None without traces."""
+    spread = pauses.spread(outcome)
+    longest = (
+        v
+        for counters in outcome.port_counters.values()
+        for name, v in counters.items()
+        if name.startswith("longest_pause_ps")
+    )
+    return {
+        "pfc_longest_pause_s": max(longest, default=0) / 1e12,
+        "pfc_depth": None if spread is None else spread.depth,
+        "pfc_storms": sum(c.get("pfc_storms", 0) for c in outcome.port_counters.values()),
     }
 
 

@@ -55,6 +55,13 @@ void read_pfc(ConfigSection section, PfcConfig& pfc) {
       static_cast<std::uint16_t>(section.integer("refresh_percent", pfc.refresh_percent, 1, 99));
   if (!section.is_word("response_time", "one-frame", !section.has("response_time")))
     pfc.response_time = section.duration("response_time", Duration{});
+  ConfigSection watchdog = section.table("watchdog");
+  if (!watchdog.is_word("period", "off", !watchdog.has("period"))) {
+    pfc.watchdog.period = watchdog.duration("period", pfc.watchdog.period);
+    if (pfc.watchdog.period.ps() <= 0) watchdog.fail_at("period", "must be more than 0, or \"off\"");
+  }
+  pfc.watchdog.action = static_cast<WatchdogAction>(watchdog.choice("action", {"report", "drop"}, 0));
+  watchdog.finish();
   section.finish();
 }
 

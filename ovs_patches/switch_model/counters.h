@@ -25,6 +25,7 @@ enum class SwitchDropReason : std::uint8_t {
   kNoCopy = 5,       // a copy for another output, and FrameOwner had no frame for it
   kForged = 6,       // feedback that only switches make, from a host
   kEscapeQueue = 7,  // Escape: the dedicated queue's places are taken
+  kWatchdog = 8,     // lossless: its egress queue is in a PFC storm, and the watchdog drops
 };
 
 // One name per line: the formatter would fill lines.
@@ -50,6 +51,8 @@ enum class SwitchDropReason : std::uint8_t {
   X(rx_pfc_ignored) /* PFC frames received while PFC is disabled */                         \
   X(drops_forged) /* feedback that only switches make, from a host */                       \
   X(drops_escape_queue) /* Escape: no place in the dedicated queue */                       \
+  X(pfc_storms) /* PFC watchdog: classes that were paused for too long */                   \
+  X(drops_watchdog) /* frames that it dropped */                                            \
   X(rocc_cnps) /* RoCC: CNPs that this port's congestion points made */                     \
   X(escape_tokens_sent) /* Escape: ETFs, own and passed on */                               \
   X(escape_tokens_ignored) /* received with an empty pool, or of a flow that is not here */ \
@@ -61,6 +64,7 @@ enum class SwitchDropReason : std::uint8_t {
   X(xoff_received)                                                                    \
   X(xon_received)                                                                     \
   X(paused_ps) /* time in which this port might not send the class */                 \
+  X(longest_pause_ps) /* the longest time without a break in which it might not */    \
   X(queue_peak_bytes) /* egress queue */                                              \
   X(ingress_peak_bytes) /* frames from this ingress port that wait anywhere */
 // clang-format on

@@ -75,6 +75,7 @@ void PauseState::resume(int tc, Time now) {
   paused_ = static_cast<TcMask>(paused_ & ~(1u << tc));
   Pause& pause = (*times_)[tc];
   pause.total += now - pause.since;
+  pause.longest = std::max(pause.longest, now - pause.since);
   pause.until = Time::never();
 }
 

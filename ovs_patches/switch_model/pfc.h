@@ -4,6 +4,7 @@
 // only pauses need has memory of its own.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstdint>
@@ -74,6 +75,11 @@ class PauseState {
     const bool on = (paused_ & bit_of(tc)) != 0;
     return (*times_)[tc.value].total + (on ? now - (*times_)[tc.value].since : 0_ps);
   }
+  Duration longest_pause(Tc tc, Time now) const {
+    if (!times_) return 0_ps;
+    const bool on = (paused_ & bit_of(tc)) != 0;
+    return std::max((*times_)[tc.value].longest, on ? now - (*times_)[tc.value].since : 0_ps);
+  }
 
  private:
   void resume(int tc, Time now);
@@ -81,7 +87,7 @@ class PauseState {
 
   struct Pause {
     Time until = Time::never(), since;
-    Duration total;
+    Duration total, longest;
   };
   TcMask paused_ = 0;
   Rate rate_;

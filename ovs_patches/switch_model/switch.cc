@@ -50,6 +50,7 @@ Switch::Impl::Impl(const SwitchConfig& c, std::span<const PortConfig> port_confi
   for (const PortConfig& port_config : port_configs) ports.emplace_back(c, port_config);
   if (c.rocc.enabled) add_congestion_points(rng.fork("rocc"));
   if (c.escape.enabled) add_escape();
+  if (c.pfc.watchdog.period > 0_ps) add_watchdogs();
 }
 
 PacketRef Switch::Impl::make_pfc(Port& port, Time now) {
@@ -80,6 +81,7 @@ void Switch::Impl::joined(PortId out, PortId in, const Packet& packet, Time now)
 }
 
 void Switch::Impl::trace_changes(PortId port, PauseState::Change change, Time now) {
+  if (at(port).watchdog && (change.paused | change.resumed) != 0) watch_pauses(at(port), change, now);
   for (std::uint8_t n = 0; n < kTrafficClasses; ++n) {
     const Tc tc{n};
     if ((change.paused & bit_of(tc)) != 0)
@@ -91,6 +93,7 @@ void Switch::Impl::trace_changes(PortId port, PauseState::Change change, Time no
 
 void Switch::Impl::set_timer(PortId port_id, const Port& port) {
   Time next = std::min({port.requests.next_timeout(), port.pauses.next_timeout(), port.cp_next});
+  if (port.watchdog) next = std::min(next, port.watchdog->next_timeout());
   if (port.escape) next = std::min({next, port.escape->next, port.escape->pool.next_reclaim()});
   if (next != timers.time_of(port_id.value)) timers.set(port_id.value, next);
 }
@@ -147,6 +150,7 @@ void Switch::on_timeout(Time now) {
     impl_->trace_changes(port_id, port.pauses.on_timeout(now), now);
     if (idle && port.has_more()) impl_->list_ready(port_id, port);
     if (port.cp_next <= now) impl_->cp_timeout(port_id, port, now);
+    if (port.watchdog && port.watchdog->next_timeout() <= now) impl_->watchdog_timeout(port_id, port, now);
     if (port.escape) impl_->escape_timeout(port_id, port, now);
     impl_->set_timer(port_id, port);
   }

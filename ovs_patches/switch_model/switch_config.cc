@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "base/wire/pfc.h"
+#include "base/wire/telemetry.h"
 #include "ovs_patches/switch_model/headroom.h"
 
 namespace rocelab {
@@ -44,6 +45,8 @@ std::string problem_of_thresholds(const SwitchConfig& config, const PortConfig& 
 std::string problem_of_port(const SwitchConfig& config, const PortConfig& link) {
   if (link.rate <= 0_bps) return "rate " + to_string(link.rate) + ", need more than 0";
   if (link.delay < 0_ps) return "delay " + to_string(link.delay) + ", need at least 0";
+  if (config.telemetry.enabled && !telemetry_rate_code(link.rate))
+    return "rate " + to_string(link.rate) + " has no code in HPCC's telemetry (base/wire/telemetry.h)";
   if (!config.pfc.enabled) return {};
   for (const ClassConfig& c : config.classes) {
     if (c.lossless) return problem_of_thresholds(config, link);
@@ -86,6 +89,9 @@ std::string problem_of_switch(const SwitchConfig& config) {
       (config.pfc.quanta == 0 || config.pfc.refresh_percent < 1 || config.pfc.refresh_percent > 99)) {
     return "PFC quanta must be at least 1 and refresh_percent 1 to 99";
   }
+  if (config.pfc.watchdog.period < 0_ps) return "the PFC watchdog's period is negative";
+  if (config.telemetry.enabled && config.escape.enabled)
+    return "Escape's hops and HPCC's telemetry would need the same shim slot: use one of them";
   if (config.pfc.response_time < 0_ps && config.pfc.response_time != kOneMaxFrame)
     return "PFC response time is negative";
   if (config.rocc.enabled) {

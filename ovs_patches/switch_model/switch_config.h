@@ -53,6 +53,13 @@ struct ClassConfig {
   EcnConfig ecn;
 };
 
+// What happens to a queue that its peer keeps paused for longer than `period` (pfc_watchdog.h).
+enum class WatchdogAction : std::uint8_t { kReport, kDrop };
+struct PfcWatchdogConfig {
+  Duration period{};  // 0: off
+  WatchdogAction action = WatchdogAction::kReport;
+};
+
 struct PfcConfig {
   bool enabled = true;  // false: no PFC frame is sent, those received are ignored, every class is lossy
   std::uint16_t quanta = 0xffff;  // pause time in an XOFF
@@ -64,6 +71,13 @@ struct PfcConfig {
   Bytes headroom = kComputed;  // computed: exactly enough for each link, see headroom.h
   Bytes xoff = kComputed;  // computed: buffer - headroom. Given: headroom is what the buffer leaves above it
   Bytes xon = kComputed;
+  PfcWatchdogConfig watchdog;
+};
+
+// In-band network telemetry for HPCC (base/wire/telemetry.h): ports say what they are doing in the data
+// frames that leave through them.
+struct TelemetryConfig {
+  bool enabled = false;
 };
 
 // RoCC (rocc_cp.h): the queues of these classes are congestion points, on every port.
@@ -140,6 +154,7 @@ struct SwitchConfig {
   PfcConfig pfc;
   RoccConfig rocc;
   EscapeConfig escape;
+  TelemetryConfig telemetry;
   std::array<ClassConfig, kTrafficClasses> classes = default_classes();
   std::array<std::uint8_t, 64> dscp_to_tc = default_dscp_map();
   std::array<std::uint8_t, 8> pcp_to_tc = {0, 1, 2, 3, 4, 5, 6, 7};

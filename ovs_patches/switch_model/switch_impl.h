@@ -14,6 +14,7 @@
 #include "base/trace.h"
 #include "ovs_patches/switch_model/escape.h"
 #include "ovs_patches/switch_model/pfc.h"
+#include "ovs_patches/switch_model/pfc_watchdog.h"
 #include "ovs_patches/switch_model/queue.h"
 #include "ovs_patches/switch_model/red_ecn.h"
 #include "ovs_patches/switch_model/rocc_cp.h"
@@ -69,7 +70,9 @@ struct Switch::Impl {
     PortConfig config;
     std::vector<CongestionPoint> congestion_points;
     Time cp_next = Time::never();
-    std::unique_ptr<EscapePort> escape;  // null: off
+    std::unique_ptr<EscapePort> escape;     // null: off
+    std::unique_ptr<PfcWatchdog> watchdog;  // null: off
+    Bytes sent;                             // wire bytes, while telemetry is on
 
     TcMask sendable() const { return static_cast<TcMask>(waiting & ~pauses.paused()); }
     bool has_more() const { return requests.frame_due() || urgent || sendable() != 0; }
@@ -128,6 +131,16 @@ struct Switch::Impl {
   void notify_flows(PortId port_id, CongestionPoint& point, Time now);
   void send_cnp(PortId port_id, const SwitchFlow& flow, std::uint32_t rate, Time now);
 
+  // --- switch_watchdog.cc
+  void add_watchdogs();
+  void watch_pauses(Port& port, PauseState::Change change, Time now);
+  void watchdog_timeout(PortId port_id, Port& port, Time now);
+  void drop_queue(PortId port_id, Port& port, Tc tc, Time now);
+  bool storms(PortId out, Tc tc);  // frames for this queue are dropped
+
+  // --- switch_telemetry.cc
+  void stamp(PortId port_id, Port& port, Packet& packet, Time now);
+
   // --- switch.cc: the way out, pauses
   PacketRef transmit(PortId port_id, Port& port, Time now);
   PacketRef make_pfc(Port& port, Time now);
@@ -155,6 +168,7 @@ struct Switch::Impl {
   std::vector<Share> shares;
   std::vector<std::uint32_t> free_shares;
   std::uint64_t escaping_frames = 0;  // in all dedicated queues
+  std::size_t storming_ports = 0;     // whose watchdog has found a storm
 };
 
 }  // namespace rocelab

@@ -75,7 +75,8 @@ void Switch::Impl::note_drop(PortId at_port, PortId peer, const Packet& packet, 
   ++counters.drops;
   counters.dropped_bytes += packet.frame_length;
   counters.data_drops += packet.kind == PacketKind::kData && packet.payload_length > 0;
-  counters.lossless_drops += lossless(packet.tc);
+  // What the watchdog drops is not lost by mistake: it is in its own counter.
+  counters.lossless_drops += lossless(packet.tc) && reason != SwitchDropReason::kWatchdog;
   switch (reason) {
     case SwitchDropReason::kEgressLimit:
       ++counters.drops_egress_limit;
@@ -100,6 +101,9 @@ void Switch::Impl::note_drop(PortId at_port, PortId peer, const Packet& packet, 
       break;
     case SwitchDropReason::kEscapeQueue:
       ++counters.drops_escape_queue;
+      break;
+    case SwitchDropReason::kWatchdog:
+      ++counters.drops_watchdog;
       break;
   }
   trace.record({.time = now,

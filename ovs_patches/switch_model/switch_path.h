@@ -73,6 +73,8 @@ namespace rocelab {
   ingress.counters.rx_bytes += packet->frame_length;
   if (frame > config.max_frame) return drop(in, in, *packet, SwitchDropReason::kOversize, now);
   if (outs.empty()) return drop(in, in, *packet, SwitchDropReason::kNoRoute, now);
+  if (storming_ports != 0 && outs.size() == 1 && storms(outs[0], tc)) [[unlikely]]
+    return drop(outs[0], in, *packet, SwitchDropReason::kWatchdog, now);
   if (lossless(tc)) {
     if (!buffer.admit_lossless(in, tc, frame))
       return drop(in, outs[0], *packet, SwitchDropReason::kHeadroom, now);
@@ -122,7 +124,10 @@ namespace rocelab {
   if (!port.requests.frame_due()) {
     if (port.urgent) [[unlikely]]
       return transmit_urgent(port, now);
-    return dequeue(port_id, port, now);
+    PacketRef packet = dequeue(port_id, port, now);
+    if (config.telemetry.enabled && packet) [[unlikely]]
+      stamp(port_id, port, *packet, now);
+    return packet;
   }
   PacketRef packet = make_pfc(port, now);
   set_timer(port_id, port);

@@ -38,6 +38,7 @@ SwitchPortCounters Switch::counters(PortId port_id, Time now) const {
     counters.queue_peak_bytes[tc] =
         static_cast<std::uint64_t>(impl_->queues.peak_bytes(port_id, Tc{tc}).count());
     counters.ingress_peak_bytes[tc] = static_cast<std::uint64_t>(impl_->buffer.peak(port_id, Tc{tc}).count());
+    counters.longest_pause_ps[tc] = static_cast<std::uint64_t>(port.pauses.longest_pause(Tc{tc}, now).ps());
     counters.paused_ps[tc] = static_cast<std::uint64_t>(port.pauses.paused_time(Tc{tc}, now).ps());
   }
   return counters;

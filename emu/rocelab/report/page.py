@@ -51,6 +51,7 @@ def _values(result: Result) -> dict[str, Any]:
         "topology": sketch.topology(plan),
         "plan": plan,
         "limits": tables.limits(plan),
+        "pauses": [(o.plan.label, tables.pause_rows(o)) for _, o in first if o.plan.pfc],
         "labels": labels,
         "differing": differing,
         "parameters": tables.grouped_parameters(summary["parameters"]),

@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rocelab.model import PortPlan, RunPlan
+from rocelab import pauses
+from rocelab.model import PortPlan, RunOutcome, RunPlan
 
 Number = float | int | None
 
@@ -161,6 +162,31 @@ def limits(plan: RunPlan) -> list[LimitRow]:
             *(bytes_text(v) for v in key[2:]),
         )
         for key, ports in groups.items()
+    ]
+
+
+@dataclass(frozen=True)
+class PauseRow:
+    port: str
+    tc: int
+    pauses: str
+    paused: str
+    longest: str
+    depth: str
+
+
+def pause_rows(outcome: RunOutcome, most: int = 12) -> list[PauseRow]:
+    """The ports that were paused for longest."""
+    return [
+        PauseRow(
+            row.interface,
+            row.tc,
+            number(row.pauses) if row.depth else "–",
+            duration_text(row.paused_ps),
+            duration_text(row.longest_ps),
+            str(row.depth or "–"),
+        )
+        for row in pauses.by_port(outcome)[:most]
     ]
 
 

@@ -1,0 +1,131 @@
+"""How PFC pauses spread: each pause's depth, how many links the pause that caused it has come, and what it cost each port.
+
+A port asks its neighbour to pause a class (XOFF). If one of the switch's own ports may not send that class then, because the switch behind it has asked for that, the pause is nested
+in that one, and one deeper; else it begins here, with depth 1. The traces tell when ports were paused, not which frame waits for which port, so that the depth is an upper bound where a
+switch has several reasons.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from rocelab import frames
+from rocelab.model import RunOutcome
+
+_XOFF, _XON, _PAUSED, _RESUMED = (frames.KINDS.index(k) for k in ("xoff", "xon", "paused", "resumed"))
+
+_Key = tuple[str, int, int]  # switch, port of it, class
+
+
+@dataclass(frozen=True)
+class Ask:
+    """A port asks its neighbour to pause."""
+
+    time_ps: int
+    depth: int
+    root: str  # interface at which the chain began
+
+
+@dataclass(frozen=True)
+class PortPauses:
+    """Of one egress port and class, that its neighbour paused."""
+
+    interface: str
+    tc: int
+    pauses: int
+    paused_ps: int
+    longest_ps: int
+    depth: int  # deepest of them; 0: unknown, the run has no traces
+
+
+@dataclass
+class Spread:
+    asks: dict[_Key, list[Ask]] = field(default_factory=lambda: defaultdict(list))
+    reach: dict[str, int] = field(default_factory=dict)  # interface at which chains began: the longest
+
+    def note(self, ask: Ask) -> None:
+        self.reach[ask.root] = max(self.reach.get(ask.root, 0), ask.depth)
+
+    @property
+    def depth(self) -> int:
+        """Of the deepest pause; 0: there was none."""
+        return max(self.reach.values(), default=0)
+
+
+def spread(outcome: RunOutcome) -> Spread | None:
+    """None: the run has no event files."""
+    if not outcome.events:
+        return None
+    ports = {(p.switch, p.port_id): p for p in outcome.plan.ports}
+    by_interface = {p.interface: p for p in outcome.plan.ports}
+    found = Spread()
+    standing: dict[tuple[str, int], dict[int, Ask]] = defaultdict(
+        dict
+    )  # by switch and class: ports that are paused
+    for time, switch, kind, port, tc in _events(outcome):
+        here = standing[switch, tc]
+        if kind == _PAUSED:
+            peer = by_interface.get(ports[switch, port].peer)
+            asks = found.asks[peer.switch, peer.port_id, tc] if peer is not None else []
+            here[port] = _last_before(asks, time) or Ask(time, 1, ports[switch, port].peer)
+            found.note(here[port])
+        elif kind == _RESUMED:
+            here.pop(port, None)
+        elif kind == _XOFF:
+            over = [ask for other, ask in here.items() if other != port]
+            cause = max(over, key=lambda ask: ask.depth, default=None)
+            own = ports[switch, port].interface
+            ask = Ask(time, cause.depth + 1, cause.root) if cause else Ask(time, 1, own)
+            found.asks[switch, port, tc].append(ask)
+            found.note(ask)
+    return found
+
+
+def _events(outcome: RunOutcome) -> Sequence[tuple[int, str, int, int, int]]:
+    """Of all switches in the order of time; at one instant what ends before what begins."""
+    order = {_RESUMED: 0, _XON: 1, _PAUSED: 2, _XOFF: 3}
+    merged = []
+    for switch, records in frames.by_node(outcome, frames.switches(outcome.plan)).items():
+        mine = records[(records["kind"] >= _XOFF) & (records["kind"] <= _RESUMED)]
+        merged += [
+            (int(t), switch, int(k), int(p), int(c))
+            for t, k, p, c in zip(mine["time_ps"], mine["kind"], mine["port"], mine["mark"])
+        ]
+    return sorted(merged, key=lambda e: (e[0], order[e[2]], e[1:]))
+
+
+def _last_before(asks: Sequence[Ask], time: int) -> Ask | None:
+    """The ask that a pause at `time` obeys: it left one link delay earlier."""
+    at = bisect_right(asks, time, key=lambda a: a.time_ps)
+    return asks[at - 1] if at else None
+
+
+def by_port(outcome: RunOutcome, classes: int = 8) -> list[PortPauses]:
+    """Every egress port and class that was ever paused, the longest paused first."""
+    known = spread(outcome)
+    depths = _depths(outcome, known) if known is not None else {}
+    rows = []
+    for interface, counters in outcome.port_counters.items():
+        for tc in range(classes):
+            total = counters.get(f"paused_ps_prio{tc}", 0)
+            if total:
+                times, depth = depths.get((interface, tc), (0, 0))
+                longest = counters.get(f"longest_pause_ps_prio{tc}", 0)
+                rows.append(PortPauses(interface, tc, times, total, longest, depth))
+    return sorted(rows, key=lambda r: (-r.paused_ps, r.interface, r.tc))
+
+
+def _depths(outcome: RunOutcome, known: Spread) -> Mapping[tuple[str, int], tuple[int, int]]:
+    """Of an egress port: how often it was paused, and how deep, by what its peer asked."""
+    found = {}
+    by_interface = {p.interface: p for p in outcome.plan.ports}
+    for port in outcome.plan.ports:
+        peer = by_interface.get(port.peer)
+        for tc in range(8):
+            asks = known.asks.get((peer.switch, peer.port_id, tc), []) if peer is not None else []
+            if asks:
+                found[port.interface, tc] = (len(asks), max(a.depth for a in asks))
+    return found

@@ -60,6 +60,10 @@ std::span<const std::byte> FrameTap::bytes_of(const Packet& packet) {
     const auto grown = insert_shim(frame_, layout.length, kEscapeShim, packet.roce.shim_hops, {});
     return std::span(frame_).first(grown.value_or(layout.length));
   }
+  if (const Telemetry* telemetry = PacketPool::telemetry_of(packet)) {
+    const auto grown = insert_telemetry(frame_, layout.length, *telemetry, packet.kind == PacketKind::kAck);
+    return std::span(frame_).first(grown.value_or(layout.length));
+  }
   return std::span(frame_).first(layout.length);
 }
 

@@ -49,6 +49,7 @@ inline bool VirtualLink::cross(Packet& packet) {
           ? static_cast<std::uint32_t>(RoccCnp::kIcmpBytes)
           : static_cast<std::uint32_t>(UdpHeader::kSize) + opcode_info(packet.roce.opcode).header_bytes +
                 packet.payload_length + packet.roce.pad + kIcrc +
+                Telemetry::shim_bytes(packet.roce.telemetry_hops) +
                 (packet.kind == PacketKind::kEscaping ? static_cast<std::uint32_t>(kEscapeShimBytes) : 0);
   const FaultVerdict verdict = faults_.on_frame(packet.payload_length > 0, corrupts_ ? behind_ip : 0);
   if (verdict.kind == FaultVerdict::Kind::kCorrupt) packet.frame_slot |= kDamagedBit;

@@ -95,6 +95,16 @@ void read_dctcp(ConfigSection& section, DctcpParams& p) {
   p.min_window = count(section, "min_window", p.min_window, 1, 1 << 20);
 }
 
+void read_hpcc(ConfigSection& section, HpccParams& p) {
+  p.eta = section.real("eta", p.eta, 0.01, 1);
+  p.max_stage = count(section, "max_stage", p.max_stage, 0, 1000);
+  if (!section.is_word("w_ai", "computed", !section.has("w_ai"))) p.w_ai = section.bytes("w_ai", 0_B);
+  p.flows = count(section, "flows", p.flows, 1, 1'000'000);
+  if (!section.is_word("base_rtt", "computed", !section.has("base_rtt")))
+    p.base_rtt = positive(section, "base_rtt", p.base_rtt);
+  p.min_rate = section.rate("min_rate", p.min_rate);
+}
+
 // One algorithm's table. All tables are checked, so that a mistake shows whatever the label; those of the
 // algorithm in use are listed among the parameters.
 CcPreset read_algorithm(ConfigSection section, CcKind kind, RoccReading& rocc) {
@@ -104,6 +114,7 @@ CcPreset read_algorithm(ConfigSection section, CcKind kind, RoccReading& rocc) {
   if (kind == CcKind::kTimely) read_timely(section, config.timely);
   if (kind == CcKind::kAimd) read_aimd(section, config.aimd);
   if (kind == CcKind::kDctcp) read_dctcp(section, config.dctcp);
+  if (kind == CcKind::kHpcc) read_hpcc(section, config.hpcc);
   if (kind == CcKind::kRocc) read_rocc(section, preset.name, rocc, config.rocc);
   section.finish();
   return preset;
@@ -113,10 +124,11 @@ CcPreset read_algorithm(ConfigSection section, CcKind kind, RoccReading& rocc) {
 
 CcPreset read_congestion_control(ConfigSection section, TransportMode mode,
                                  std::vector<Parameter>* parameters, RoccReading& rocc) {
-  const auto kind =
-      static_cast<CcKind>(section.choice("name", {"none", "dcqcn", "timely", "aimd", "dctcp", "rocc"}, 0));
+  const auto kind = static_cast<CcKind>(
+      section.choice("name", {"none", "dcqcn", "timely", "aimd", "dctcp", "rocc", "hpcc"}, 0));
   CcPreset chosen{"", "", {}, {}};
-  for (const CcKind each : {CcKind::kDcqcn, CcKind::kTimely, CcKind::kAimd, CcKind::kDctcp, CcKind::kRocc}) {
+  for (const CcKind each :
+       {CcKind::kDcqcn, CcKind::kTimely, CcKind::kAimd, CcKind::kDctcp, CcKind::kRocc, CcKind::kHpcc}) {
     const std::string name(kCcNames[static_cast<std::size_t>(each)]);
     const CcPreset preset = read_algorithm(
         ConfigSection(section.node(name), section.path_of(name), each == kind ? parameters : nullptr), each,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "emu/runner/plan.h"
 #include "emu/runner/scenario.h"
 
 namespace rocelab {
@@ -105,6 +106,48 @@ TEST(CcReaderTest, OverheadsAndTimersOfIrn) {
   const auto s = settings(R"("irn")", "[irn]\nretransmit_fetch = \"2us\"\nrto = \"dynamic\"\n");
   EXPECT_EQ(s[0].nic.config.irn.retransmit_fetch, 2_us);
   EXPECT_TRUE(s[0].nic.config.irn.dynamic_rto);
+}
+
+TEST(CcReaderTest, HpccBringsTelemetryAndTheNetworksRtt) {
+  const Scenario s = parse_scenario(
+      text(R"("irn+pfc+hpcc", "irn")", "[congestion_control.hpcc]\nflows = 10\nw_ai = \"80B\"\n"), "t.toml");
+  const RunPlan plan = make_plan(s, s.settings[0], 1);
+  EXPECT_TRUE(plan.segment.switches[0].config.telemetry.enabled);
+  EXPECT_EQ(plan.segment.switches[0].config.max_frame,
+            plan.wire_mtu + Bytes::from_count(Telemetry::kMaxShimBytes));
+  EXPECT_EQ(plan.segment.max_frame_bytes, plan.wire_mtu.count() + Telemetry::kMaxShimBytes);
+  const HpccParams& p = plan.segment.hosts[0].nic.cc.hpcc;
+  EXPECT_EQ(p.base_rtt, plan.base_rtt);
+  EXPECT_EQ(p.w_ai, 80_B);
+  EXPECT_EQ(p.flows, 10u);
+  EXPECT_FALSE(make_plan(s, s.settings[1], 1).segment.switches[0].config.telemetry.enabled);
+}
+
+TEST(CcReaderTest, WhatTelemetryCannotSayIsRefused) {
+  const auto problem = [](const std::string& more) -> std::string {
+    try {
+      const Scenario s = parse_scenario(text(R"("irn+pfc+hpcc")", more), "t.toml");
+      make_plan(s, s.settings[0], 1);
+    } catch (const ScenarioError& error) {
+      return error.what();
+    }
+    return "none";
+  };
+  EXPECT_NE(problem("rate = \"13Gb/s\"\n").find("rate 13Gbps has no code in HPCC's telemetry"),
+            std::string::npos);
+  EXPECT_NE(problem("[switch.escape]\nenabled = true\n").find("the same shim slot"), std::string::npos);
+  EXPECT_NE(complaint(R"("roce+pfc+hpcc")", "").find("use it with mode \"irn\""), std::string::npos);
+}
+
+TEST(CcReaderTest, TheWatchdogOfPfcIsOffUnlessItHasAPeriod) {
+  const auto off = settings(R"("roce+pfc")");
+  EXPECT_EQ(off[0].switches.pfc.watchdog.period, 0_ps);
+  const auto on = settings(R"("roce+pfc")", "[switch.pfc.watchdog]\nperiod = \"1ms\"\naction = \"drop\"\n");
+  EXPECT_EQ(on[0].switches.pfc.watchdog.period, 1_ms);
+  EXPECT_EQ(on[0].switches.pfc.watchdog.action, WatchdogAction::kDrop);
+  EXPECT_EQ(value_of(on[0], "switch.pfc.watchdog.action"), "\"drop\"");
+  EXPECT_NE(complaint(R"("roce+pfc")", "[switch.pfc.watchdog]\nperiod = \"0us\"\n").find("more than 0"),
+            std::string::npos);
 }
 
 TEST(CcReaderTest, MistakesNamePlaceAndRemedy) {

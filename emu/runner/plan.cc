@@ -80,9 +80,14 @@ class Planner {
     NicConfig& nic = plan_.settings.nic.config;
     plan_.wire_mtu = largest_data_frame(nic.mode, nic.active_mtu);
     plan_.settings.switches.max_frame = plan_.wire_mtu;
+    if (plan_.settings.switches.telemetry.enabled)
+      plan_.settings.switches.max_frame += Bytes::from_count(Telemetry::kMaxShimBytes);
     const Extremes most = longest_paths(topology_, routing_, nic.mode, nic.active_mtu);
     plan_.base_rtt = most.base_rtt;
     most_links_ = most.links;
+    if (plan_.settings.switches.telemetry.enabled && most.links > Telemetry::kMaxHops + 1)
+      throw std::invalid_argument("HPCC's telemetry has room for " + std::to_string(Telemetry::kMaxHops) +
+                                  " switches, and the longest path has " + std::to_string(most.links - 1));
     if (nic.mode == TransportMode::kIrn && settings_.nic.compute_bdp_cap) nic.irn.bdp_cap = most.bdp_cap;
     plan_.bdp_cap = nic.mode == TransportMode::kIrn ? nic.irn.bdp_cap : 0;
     for (const Link& link : topology_.links())
@@ -116,6 +121,7 @@ class Planner {
       for (const auto& [name, mode] : settings_.nic.modes)
         if (name == topology_.nodes()[h].name) entry.nic.mode = mode;
       entry.nic.cc.rocc.max_feedback = fastest_link_;
+      if (entry.nic.cc.hpcc.base_rtt == 0_ps) entry.nic.cc.hpcc.base_rtt = plan_.base_rtt;
       entry.nic.link_rate = link.rate;
       entry.nic.link_delay = link.delay;
       entry.to_switch = link.a_to_b;
@@ -213,7 +219,7 @@ class Planner {
     lockstep::SegmentPlan& segment = plan_.segment;
     segment.seed = plan_.seed;
     segment.vfs_per_host = settings_.nic.vfs;
-    segment.max_frame_bytes = static_cast<std::uint32_t>(plan_.wire_mtu.count());
+    segment.max_frame_bytes = static_cast<std::uint32_t>(plan_.settings.switches.max_frame.count());
     if (plan_.settings.switches.escape.enabled)
       segment.max_frame_bytes += static_cast<std::uint32_t>(kEscapeShimBytes);
     segment.pace = settings_.engine.pace;

@@ -211,6 +211,7 @@ Settings read_settings(const Variant& variant, const std::filesystem::path& fold
       read_congestion_control(root.table("congestion_control"), label.mode, &s.parameters, rocc);
   s.switches = read_switch(root.table("switch"), label.pfc, cc);
   s.switches.rocc = rocc.config;
+  s.switches.telemetry.enabled = cc.config.needs_telemetry();
   s.rocc = rocc.points;
   s.nic = read_nic(root.table("nic"), root.table("irn"), label.mode, label.pfc, cc.config, s.topology);
   s.timers = read_timers(root.table("timers"), variant.definition.pfc);

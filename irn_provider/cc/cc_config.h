@@ -10,13 +10,15 @@
 #include "irn_provider/cc/aimd.h"
 #include "irn_provider/cc/dcqcn_rp.h"
 #include "irn_provider/cc/dctcp.h"
+#include "irn_provider/cc/hpcc.h"
 #include "irn_provider/cc/rocc_rp.h"
 #include "irn_provider/cc/timely.h"
 
 namespace rocelab {
 
-enum class CcKind : std::uint8_t { kNone, kDcqcn, kTimely, kAimd, kDctcp, kRocc };
-inline constexpr std::array<std::string_view, 6> kCcNames{"none", "dcqcn", "timely", "aimd", "dctcp", "rocc"};
+enum class CcKind : std::uint8_t { kNone, kDcqcn, kTimely, kAimd, kDctcp, kRocc, kHpcc };
+inline constexpr std::array<std::string_view, 7> kCcNames{"none",  "dcqcn", "timely", "aimd",
+                                                          "dctcp", "rocc",  "hpcc"};
 
 struct CcConfig {
   CcKind kind = CcKind::kNone;
@@ -25,10 +27,14 @@ struct CcConfig {
   AimdParams aimd;
   DctcpParams dctcp;
   RoccRpParams rocc;
+  HpccParams hpcc;
 
   bool needs_ecn() const { return kind == CcKind::kDcqcn || kind == CcKind::kDctcp; }
   // Windows count acknowledged packets: only a transport that acknowledges every packet can have them.
-  bool needs_packet_acks() const { return kind == CcKind::kAimd || kind == CcKind::kDctcp; }
+  bool needs_packet_acks() const {
+    return kind == CcKind::kAimd || kind == CcKind::kDctcp || needs_telemetry();
+  }
+  bool needs_telemetry() const { return kind == CcKind::kHpcc; }  // INT: of switches and in acknowledgements
   // Data that is paced as one burst and timed as one RTT sample, at least a packet; 0: no RTTs are taken.
   Bytes segment() const { return kind == CcKind::kTimely ? std::max(timely.segment, 1_B) : 0_B; }
   Rate burst_rate() const {  // inside a segment; 0: line rate

@@ -20,6 +20,8 @@ std::unique_ptr<CongestionControl> make_algorithm(const CcConfig& config, Rate l
       return std::make_unique<Dctcp>(config.dctcp, line_rate, bdp_cap);
     case CcKind::kRocc:
       return std::make_unique<RoccRp>(config.rocc, line_rate);
+    case CcKind::kHpcc:
+      return std::make_unique<Hpcc>(config.hpcc, line_rate, path_mtu);
     case CcKind::kNone:
       break;
   }

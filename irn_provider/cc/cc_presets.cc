@@ -8,7 +8,7 @@ constexpr CcMarking kDcqcnPaperMarking{5_KB, 200_KB, 0.01};
 CcPreset dcqcn_paper() {
   return {"paper",
           "Zhu et al., SIGCOMM 2015, section 5 (used by seed 004, 4.3.1)",
-          {CcKind::kDcqcn, {}, {}, {}, {}, {}},
+          {CcKind::kDcqcn, {}, {}, {}, {}, {}, {}},
           kDcqcnPaperMarking};
 }
 
@@ -57,7 +57,8 @@ CcPreset dcqcn_conweave() {
 }
 
 CcPreset timely_paper() {
-  return {"paper", "seed 004, 3.5; weight and minRTT: timely.h", {CcKind::kTimely, {}, {}, {}, {}, {}}, {}};
+  return {
+      "paper", "seed 004, 3.5; weight and minRTT: timely.h", {CcKind::kTimely, {}, {}, {}, {}, {}, {}}, {}};
 }
 
 CcPreset timely_64kb() {
@@ -91,8 +92,10 @@ CcPreset timely_conweave() {
 }
 
 CcPreset aimd_rfc() {
-  return {
-      "rfc5681", "RFC 5681; begins with the BDP: seed 004, 4.3.1", {CcKind::kAimd, {}, {}, {}, {}, {}}, {}};
+  return {"rfc5681",
+          "RFC 5681; begins with the BDP: seed 004, 4.3.1",
+          {CcKind::kAimd, {}, {}, {}, {}, {}, {}},
+          {}};
 }
 
 // TCP as seed 004's own baseline (2.5: New Reno with SACK, initial window 4) sets it; 4.3.6 names no values.
@@ -108,7 +111,7 @@ CcPreset aimd_tcp() {
 CcPreset dctcp_paper() {
   return {"paper",
           "Alizadeh et al., SIGCOMM 2010, 3.4 and 4.1 (K for 10 Gb/s); seed 004, 3.5.1",
-          {CcKind::kDctcp, {}, {}, {}, {}, {}},
+          {CcKind::kDctcp, {}, {}, {}, {}, {}, {}},
           {97'500_B, 97'500_B, 1}};
 }
 
@@ -116,14 +119,21 @@ CcPreset dctcp_paper() {
 CcPreset dctcp_fat_tree() {
   return {"irn-fat-tree",
           "SIGCOMM 2010, 3.4: K > C RTT / 7 for 40 Gb/s and 24 us",
-          {CcKind::kDctcp, {}, {}, {}, {}, {}},
+          {CcKind::kDctcp, {}, {}, {}, {}, {}, {}},
           {18_KB, 18_KB, 1}};
 }
 
 // The names stand for the congestion points' values, which the runner has (emu/runner/rocc_reader.cc); the
 // reaction points of all three are alike.
 CcPreset rocc(std::string_view name, std::string_view source) {
-  return {name, source, {CcKind::kRocc, {}, {}, {}, {}, {}}, {}};
+  return {name, source, {CcKind::kRocc, {}, {}, {}, {}, {}, {}}, {}};
+}
+
+CcPreset hpcc_paper() {
+  return {"paper",
+          "Li et al., SIGCOMM 2019, 5.1: eta 95 %, maxStage 5, W_AI for 100 flows",
+          {CcKind::kHpcc, {}, {}, {}, {}, {}, {}},
+          {}};
 }
 
 }  // namespace
@@ -141,6 +151,8 @@ std::vector<CcPreset> cc_presets(CcKind kind) {
     case CcKind::kRocc:
       return {rocc("paper", "seed 000, 3.5, system parameters"), rocc("dpdk-testbed", "seed 000, 3.5.2"),
               rocc("p4-testbed", "seed 000, 3.5.3")};
+    case CcKind::kHpcc:
+      return {hpcc_paper()};
     case CcKind::kNone:
       break;
   }

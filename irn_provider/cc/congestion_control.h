@@ -1,5 +1,5 @@
 // CongestionControl: what one QP's congestion control is told and what it answers: a rate and a window. One
-// file per algorithm implements it (dcqcn_rp.h, timely.h, aimd.h, dctcp.h); CcFlow (cc_flow.h) connects it to
+// file per algorithm implements it (dcqcn_rp.h, timely.h, hpcc.h ...); CcFlow (cc_flow.h) connects it to
 // the transport, measures RTTs and turns the rate into departure times. Contract:
 //  1. start() first, and again whenever the QP is connected anew; `now` never decreases.
 //  2. Timers of an algorithm are evaluated when somebody looks: rate(now) first does what was due up to
@@ -7,8 +7,7 @@
 //     So a flow that is not held back costs no timer event; next_change() says when the rate will change by
 //     itself, for those that wait for it.
 //  3. Rates count wire bytes (preamble and gap included), so that the line rate means no pacing at all.
-// An algorithm overrides what it listens to. INT in an ACK becomes one more on_*() here with its first user;
-// nothing else changes.
+// An algorithm overrides what it listens to.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +15,7 @@
 
 #include "base/psn.h"
 #include "base/units.h"
+#include "base/wire/telemetry.h"
 
 namespace rocelab {
 
@@ -25,6 +25,7 @@ struct CcAck {
       0;                // newly acknowledged by the cumulative PSN; 0: it only names a packet out of order
   bool marked = false;  // the receiver echoes an ECN mark
   UnwrappedPsn una = 0, next = 0;  // oldest unacknowledged and first never sent, after this acknowledgement
+  const Telemetry* telemetry = nullptr;  // INT that the receiver echoes; null: none
 };
 
 // One completed segment: from the departure of its first packet to the acknowledgement of its last.

@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "base/wire/frame.h"
 #include "base/wire/rocc_cnp.h"
+#include "base/wire/telemetry.h"
 
 namespace rocelab {
 
@@ -144,19 +145,34 @@ PacketRef LiveNic::parse(const FrameDescriptor& descriptor) {
     return packet;
   }
   FrameError why{};
-  const auto frame = parse_frame(bytes, IcrcCheck::kVerify, &why);
+  const std::uint32_t shim = take_telemetry(descriptor, *packet);
+  const auto frame = parse_frame(bytes.first(descriptor.length - shim), IcrcCheck::kVerify, &why);
   if (!frame) return bad_frame(descriptor, why);
   packet->kind = packet_kind(frame->roce.opcode);
-  packet->frame_length = frame->layout.length;
+  packet->frame_length = frame->layout.length + shim;
   packet->payload = frame->payload.data();
   packet->payload_length = static_cast<std::uint32_t>(frame->payload.size());
   packet->ecn = frame->address.ecn;
   packet->tc = Tc{frame->address.dscp == host_.nic.cnp_dscp ? host_.nic.cnp_tc : host_.nic.roce_tc};
+  const std::uint8_t hops = packet->roce.telemetry_hops;
   packet->roce = frame->roce;
+  packet->roce.telemetry_hops = hops;
   if (opcode_info(frame->roce.opcode).has(Header::kDeth))
     put_grh(segment_.frame(descriptor.frame), frame->layout);
   packet->flow = frame->roce.dest.value;
   return packet;
+}
+
+// INT leaves the frame before its ICRC is looked at, which does not cover it. Returns the bytes that it took.
+std::uint32_t LiveNic::take_telemetry(const FrameDescriptor& descriptor, Packet& packet) {
+  if (!host_.nic.cc.needs_telemetry()) return 0;
+  const std::span<std::byte> bytes = segment_.frame(descriptor.frame).first(descriptor.length);
+  const auto place = find_shim(bytes);
+  const auto found = place ? telemetry_of(bytes, *place) : std::nullopt;
+  if (!found) return 0;
+  PacketPool::telemetry(packet) = *found;
+  packet.roce.telemetry_hops = found->hops;
+  return static_cast<std::uint32_t>(bytes.size() - remove_shim(bytes).value_or(bytes.size()));
 }
 
 PacketRef LiveNic::bad_frame(const FrameDescriptor& descriptor, FrameError why) {
@@ -213,16 +229,19 @@ void LiveNic::send(PacketRef packet, Time due) {
   const std::span<std::byte> bytes = segment_.frame(index);
   const FrameLayout layout =
       write_frame_headers(address_of(*packet), packet->roce, packet->payload_length, bytes);
-  RL_CHECK(layout.length == packet->frame_length && layout.length <= bytes.size());
+  RL_CHECK(layout.length + Telemetry::shim_bytes(packet->roce.telemetry_hops) == packet->frame_length &&
+           packet->frame_length <= bytes.size());
   if (packet->payload_length > 0 &&
       !nic_.gather(*packet, bytes.subspan(layout.payload, packet->payload_length))) {
     free_frames_.push_back(index);
     return;
   }
   seal_frame(layout, bytes);
+  if (const Telemetry* telemetry = PacketPool::telemetry_of(*packet))
+    RL_CHECK(insert_telemetry(bytes, layout.length, *telemetry, true) == packet->frame_length);
   const FrameDescriptor descriptor{.due_ps = due.ps(),
                                    .frame = index,
-                                   .length = static_cast<std::uint16_t>(layout.length),
+                                   .length = static_cast<std::uint16_t>(packet->frame_length),
                                    .kind = static_cast<std::uint8_t>(packet->kind),
                                    .retransmission = packet->retransmission};
   if (!tx_.push(descriptor)) give_up(host_, "the ring to its switch is full");

@@ -56,6 +56,7 @@ class LiveNic {
  private:
   void take_arrivals(Time limit, bool inclusive);
   PacketRef parse(const lockstep::FrameDescriptor& descriptor);
+  std::uint32_t take_telemetry(const lockstep::FrameDescriptor& descriptor, Packet& packet);
   PacketRef bad_frame(const lockstep::FrameDescriptor& descriptor, FrameError why);
   void send(PacketRef packet, Time due);
   FrameAddress address_of(const Packet& packet) const;

@@ -12,6 +12,7 @@ void IrnReadRequester::start(UnwrappedPsn first) {
   next_rpsn_ = first;
   reads_.clear();
   answers_.clear();
+  echo_.clear();
 }
 
 void IrnReadRequester::on_posted(SendEntry& read) {
@@ -34,6 +35,7 @@ SendEntry* IrnReadRequester::find(UnwrappedPsn rpsn) {
 void IrnReadRequester::on_response(const Packet& packet, const OpcodeInfo& info, Time now) {
   if (!receiver_) return;
   marked_ = packet.ecn == Ecn::kCe;
+  echo_.on_packet(packet);
   const UnwrappedPsn rpsn = unwrap(packet.roce.psn, receiver_->expected());
   const Arrival arrival = receiver_->classify(rpsn);
   NicCounters& c = qp_.counters();
@@ -91,9 +93,12 @@ void IrnReadRequester::finish_in_order(Time now) {
 // BTH PSN of an answer is the cumulative value; a NACK also names the response that came instead (4.2.1).
 void IrnReadRequester::answer(UnwrappedPsn rpsn) {
   const UnwrappedPsn expected = receiver_->expected();
-  if (answers_.size() >= kMaxAnswers)
-    answers_.pop_front();  // the port is paused for long: as if the network had lost it
+  if (answers_.size() >= kMaxAnswers) {  // the port is paused for long: as if the network had lost it
+    answers_.pop_front();
+    echo_.drop_oldest();
+  }
   answers_.push_back({expected, rpsn > expected ? std::optional(rpsn) : std::nullopt, marked_});
+  echo_.on_answer();
 }
 
 void IrnReadRequester::pull_ack(Packet& packet, Time /*now*/) {
@@ -104,6 +109,7 @@ void IrnReadRequester::pull_ack(Packet& packet, Time /*now*/) {
   if (answer.sack) packet.roce.sack = wrap(*answer.sack);
   packet.roce.becn = answer.marked;
   qp_.finish(packet, 0);
+  echo_.put(packet);
 }
 
 UnwrappedPsn IrnReadRequester::ack_barrier() const { return std::numeric_limits<UnwrappedPsn>::max(); }

@@ -11,6 +11,7 @@
 #include "irn_provider/transport/irn_receiver.h"
 #include "irn_provider/transport/qp_context.h"
 #include "irn_provider/transport/read_requester.h"
+#include "irn_provider/transport/telemetry_echo.h"
 
 namespace rocelab {
 
@@ -18,7 +19,8 @@ class Requester;
 
 class IrnReadRequester final : public ReadRequester {
  public:
-  IrnReadRequester(QpContext& qp, Requester& requester) : qp_(qp), requester_(requester) {}
+  IrnReadRequester(QpContext& qp, Requester& requester)
+      : qp_(qp), requester_(requester), echo_(qp.nic.config.cc.needs_telemetry()) {}
 
   void start(UnwrappedPsn first) override;
   void on_posted(SendEntry& read) override;
@@ -52,6 +54,7 @@ class IrnReadRequester final : public ReadRequester {
   Ring<std::uint64_t> reads_;            // numbers of the READs requested and not finished, oldest first
   Ring<Answer> answers_;
   bool marked_ = false;  // the response in hand has an ECN mark
+  TelemetryEcho echo_;   // beside answers_
 };
 
 }  // namespace rocelab

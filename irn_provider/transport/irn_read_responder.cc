@@ -83,12 +83,14 @@ void IrnReadResponder::on_read_ack(const Packet& packet, const OpcodeInfo& info,
   }
   while (oldest_ < next_ && slot(oldest_).end <= sender_->una()) slot(oldest_++).sn = -1;
   note_progress(una, now);
-  if (qp_.cc) note_answer_to_cc(una, packet.roce.becn, now);
+  if (qp_.cc) note_answer_to_cc(una, packet, now);
 }
 
-void IrnReadResponder::note_answer_to_cc(UnwrappedPsn una_before, bool marked, Time now) {
+void IrnReadResponder::note_answer_to_cc(UnwrappedPsn una_before, const Packet& answer, Time now) {
   const UnwrappedPsn una = sender_->una();
-  qp_.cc->on_ack(CcStream::kResponses, {una - una_before, marked, una, sender_->next()}, now);
+  qp_.cc->on_ack(CcStream::kResponses,
+                 {una - una_before, answer.roce.becn, una, sender_->next(), PacketPool::telemetry_of(answer)},
+                 now);
   note_losses_to_cc(CcLoss::kRecovery, now);
 }
 

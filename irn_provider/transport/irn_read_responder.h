@@ -74,7 +74,7 @@ class IrnReadResponder {
   bool execute_atomic_of(Slot& s);
   void build(Packet& packet, const Slot& s, UnwrappedPsn rpsn, std::uint8_t syndrome) const;
   void note_resent(const NextPacket& next, const Packet& packet, Time now);
-  void note_answer_to_cc(UnwrappedPsn una_before, bool marked, Time now);
+  void note_answer_to_cc(UnwrappedPsn una_before, const Packet& answer, Time now);
   void note_losses_to_cc(CcLoss loss, Time now);
   void note_progress(UnwrappedPsn una_before, Time now);
   void on_guard(Time now);

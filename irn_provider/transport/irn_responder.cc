@@ -10,13 +10,14 @@
 namespace rocelab {
 
 IrnResponder::IrnResponder(QpContext& qp, ReceiveQueue& receive_queue)
-    : qp_(qp), receive_queue_(receive_queue), reads_(qp) {}
+    : qp_(qp), receive_queue_(receive_queue), reads_(qp), echo_(qp.nic.config.cc.needs_telemetry()) {}
 
 void IrnResponder::start(Time /*now*/) {
   const UnwrappedPsn first = qp_.attr.rq_psn & Psn::kMask;
   receiver_.emplace(qp_.nic.config.irn, first);
   last_.assign(std::bit_ceil(receiver_->capacity()), LastPacket{});
   answers_.clear();
+  echo_.clear();
   reads_.start(first);
   msn_ = 0;
   message_start_ = first;
@@ -28,6 +29,7 @@ void IrnResponder::on_request(const Packet& packet, const OpcodeInfo& info, Time
   const UnwrappedPsn psn = unwrap(packet.roce.psn, receiver_->expected());
   NicCounters& c = qp_.counters();
   marked_ = packet.ecn == Ecn::kCe;
+  echo_.on_packet(packet);
   switch (receiver_->classify(psn)) {
     case Arrival::kDuplicate:
       ++c.duplicate_request;
@@ -194,10 +196,13 @@ void IrnResponder::answer(UnwrappedPsn psn) {
 }
 
 void IrnResponder::push_answer(const Answer& answer) {
-  if (answers_.size() >= kMaxAnswers)
-    answers_.pop_front();  // the port is paused for long: as if the network had lost it
+  if (answers_.size() >= kMaxAnswers) {  // the port is paused for long: as if the network had lost it
+    answers_.pop_front();
+    echo_.drop_oldest();
+  }
   answers_.push_back(answer);
   answers_.back().marked = marked_;
+  echo_.on_answer();
 }
 
 void IrnResponder::pull_ack(Packet& packet, Time /*now*/) {
@@ -206,6 +211,7 @@ void IrnResponder::pull_ack(Packet& packet, Time /*now*/) {
   if (answer.nack) packet.roce.sack = wrap(answer.sack);
   packet.roce.becn = answer.marked;
   qp_.finish_ack(packet, answer.syndrome.value_or(credits()), answer.msn);
+  echo_.put(packet);
 }
 
 PayloadSource IrnResponder::pull_data(Packet& packet, Time now) {

@@ -17,6 +17,7 @@
 #include "irn_provider/transport/qp_context.h"
 #include "irn_provider/transport/receive_queue.h"
 #include "irn_provider/transport/responder.h"
+#include "irn_provider/transport/telemetry_echo.h"
 
 namespace rocelab {
 
@@ -109,6 +110,7 @@ class IrnResponder final : public Responder {
   std::vector<LastPacket>
       last_;  // ring by PSN, at least as long as the bitmap: a slot belongs to one PSN of the window
   Ring<Answer> answers_;
+  TelemetryEcho echo_;  // beside answers_
   std::uint32_t msn_ = 0;
   bool marked_ = false;             // the packet in hand has an ECN mark
   UnwrappedPsn message_start_ = 0;  // first PSN of the oldest message that is not complete

@@ -79,7 +79,7 @@ class Requester {
   void note_sent_to_cc(SendEntry& entry, const NextPacket& next, const Packet& packet, Time now);
 
   // requester.cc
-  void note_answer_to_cc(UnwrappedPsn una_before, bool marked, Time now);
+  void note_answer_to_cc(UnwrappedPsn una_before, const Packet& answer, Time now);
   void note_losses_to_cc(CcLoss loss, Time now);
   void on_ack(const Packet& packet, Time now);
   void on_nack(const Packet& packet, Time now);  // IRN's, with the PSN that triggered it

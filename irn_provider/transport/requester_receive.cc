@@ -21,13 +21,15 @@ void Requester::on_response(const Packet& packet, const OpcodeInfo& info, Time n
     on_ack(packet, now);
   else if (info.operation == Operation::kAck)
     on_nak(packet, now);
-  if (qp_.cc && window_ != nullptr) note_answer_to_cc(una_before, packet.roce.becn, now);
+  if (qp_.cc && window_ != nullptr) note_answer_to_cc(una_before, packet, now);
   update_limit(now);
 }
 
-void Requester::note_answer_to_cc(UnwrappedPsn una_before, bool marked, Time now) {
+void Requester::note_answer_to_cc(UnwrappedPsn una_before, const Packet& answer, Time now) {
   const UnwrappedPsn una = window_->una();
-  qp_.cc->on_ack(CcStream::kRequests, {una - una_before, marked, una, window_->next()}, now);
+  qp_.cc->on_ack(CcStream::kRequests,
+                 {una - una_before, answer.roce.becn, una, window_->next(), PacketPool::telemetry_of(answer)},
+                 now);
   note_losses_to_cc(CcLoss::kRecovery, now);
 }
 

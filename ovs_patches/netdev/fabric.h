@@ -126,6 +126,7 @@ class Fabric {
   void deliver(Passing& passing);
   void run(Node& node);
   void depart(Port& port, PacketRef packet, Time departure, Time due);
+  void write_telemetry(Packet& packet);
   void write_shim(Packet& packet);
   bool dies(Port& port, bool to_switch, const Packet& packet, Time begin, Time due);
   void give_bytes(Packet& cnp);

@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "base/wire/shim.h"
+#include "base/wire/telemetry.h"
 #include "lockstep/host_identity.h"
 #include "ovs_patches/netdev/fabric.h"
 
@@ -199,6 +200,7 @@ void Fabric::depart(Port& port, PacketRef packet, Time departure, Time due) {
     throw RunError(std::string("the lookahead is larger than the link at ") + port.entry.interface);
   if (packet->kind == PacketKind::kFairRate && packet->frame_slot == kNoFrame) give_bytes(*packet);
   if (packet->roce.shim_hops != 0) write_shim(*packet);
+  if (packet->roce.telemetry_hops != 0) write_telemetry(*packet);
   if (!is_link_local(packet->kind) && packet->ecn == Ecn::kCe) write_ce(bytes_of(*packet));
   capture(port, departure, *packet, PcapngDirection::kOutbound);
   if (dies(port, false, *packet, departure, due)) return;
@@ -236,6 +238,21 @@ void Fabric::write_shim(Packet& packet) {
   const auto grown =
       insert_shim(room, packet.frame_length - kEscapeShimBytes, kEscapeShim, packet.roce.shim_hops, {});
   RL_CHECK(grown == packet.frame_length);
+}
+
+// INT, in the bytes as in the packet, which has one hop more than on its arrival. A damaged frame that has no
+// place for it goes on as it came.
+void Fabric::write_telemetry(Packet& packet) {
+  const std::span<std::byte> room = segment_.frame(packet.frame_slot);
+  const Telemetry& telemetry = PacketPool::telemetry(packet);
+  const auto place = find_shim(room.first(packet.frame_length));
+  if (place && place->value_bytes == std::size_t{8} * telemetry.hops) return;  // full: nothing was added
+  const std::size_t before = Telemetry::shim_bytes(telemetry.hops - std::size_t{1});
+  const std::size_t arrived = packet.frame_length - Telemetry::shim_bytes(telemetry.hops) + before;
+  const auto bare = before == 0 ? arrived : remove_shim(room.first(arrived));
+  if (bare && insert_telemetry(room, *bare, telemetry, false) == packet.frame_length) return;
+  packet.frame_length = static_cast<std::uint32_t>(arrived);
+  packet.roce.telemetry_hops = 0;
 }
 
 // Feedback leaves the switch that made it: it gets its bytes.

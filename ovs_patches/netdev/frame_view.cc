@@ -7,6 +7,7 @@
 #include "base/wire/ipv6.h"
 #include "base/wire/opcode.h"
 #include "base/wire/rocc_cnp.h"
+#include "base/wire/shim.h"
 #include "base/wire/udp.h"
 #include "base/wire/vlan.h"
 
@@ -116,7 +117,10 @@ std::optional<FrameView> view_frame(std::span<const std::byte> frame) {
   view.ip = static_cast<std::uint16_t>(at);
   view.transport = static_cast<std::uint16_t>(at + ip->header);
   view.end = static_cast<std::uint16_t>(view.transport + udp_length);
-  view_bth(udp.subspan(UdpHeader::kSize), udp_length - UdpHeader::kSize, view);
+  std::size_t before_bth = UdpHeader::kSize;
+  if (const auto shim = ShimHeader::parse(udp.subspan(before_bth))) before_bth += shim->total_bytes();
+  if (ip->payload < before_bth + kBthBytes + kIcrcBytes) return std::nullopt;
+  view_bth(udp.subspan(before_bth), udp_length - before_bth, view);
   view.flow_hash = static_cast<std::uint32_t>(mix(ip->addresses ^ mix(load32(udp, UdpHeader::kSrcPort))));
   return view;
 }

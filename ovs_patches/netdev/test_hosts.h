@@ -12,6 +12,7 @@
 
 #include "base/wire/frame.h"
 #include "base/wire/rocc_cnp.h"
+#include "base/wire/telemetry.h"
 #include "lockstep/host_identity.h"
 #include "lockstep/segment.h"
 
@@ -29,6 +30,7 @@ class FakeVf {
     bool intact;
     std::optional<PfcFrame> pfc;
     std::optional<RoccCnp> cnp;
+    Telemetry telemetry{};  // taken out of the frame, as a NIC does it
   };
 
   FakeVf(lockstep::Segment& segment, std::uint32_t vf)
@@ -145,11 +147,16 @@ class FakeVf {
   void receive(Time end) {
     for (const lockstep::FrameDescriptor* d = rx_.front(); d != nullptr && d->due_ps < end.ps();
          d = rx_.front()) {
-      const auto bytes = segment_.frame(d->frame).first(d->length);
+      auto bytes = segment_.frame(d->frame).first(d->length);
+      Telemetry telemetry;
+      if (const auto place = find_shim(bytes)) {
+        telemetry = telemetry_of(bytes, *place).value_or(Telemetry{});
+        if (telemetry.hops > 0) bytes = bytes.first(remove_shim(bytes).value_or(bytes.size()));
+      }
       const auto parsed = parse_frame(bytes);
       received_.push_back({Time::from_ps(d->due_ps), static_cast<PacketKind>(d->kind),
                            parsed ? parsed->roce.psn.value() : 0, parsed ? parsed->address.ecn : Ecn::kNotEct,
-                           parsed.has_value(), PfcFrame::parse(bytes), RoccCnp::parse(bytes)});
+                           parsed.has_value(), PfcFrame::parse(bytes), RoccCnp::parse(bytes), telemetry});
       if (!is_from_switches(static_cast<PacketKind>(d->kind))) ++data_received_;
       if (!keep) returns_.push(d->frame);
       rx_.pop();

@@ -41,7 +41,7 @@ class StarNet {
   };
 
   StarNet(std::size_t hosts, const NicConfig& nic, SwitchConfig switches) : config_(nic) {
-    switches.max_frame = Bytes::from_count(nic.active_mtu + 200);
+    switches.max_frame = Bytes::from_count(nic.active_mtu + 200);  // HPCC's shim included
     std::vector<PortConfig> ports(hosts, PortConfig{nic.link_rate, nic.link_delay, PeerKind::kHost});
     for (std::size_t p = 0; p < ports.size(); ++p) {
       ports[p].rocc = rocc_params_for(nic.link_rate);

@@ -11,23 +11,29 @@ namespace {
 
 class Sender {
  public:
-  Sender(const Settings& settings, std::uint32_t host, double wire_bytes, double load, Rng rng)
-      : host_(host), hosts_(settings.topology.hosts()), rng_(std::move(rng)) {
+  // `receivers`: empty stands for all hosts.
+  Sender(const Settings& settings, std::uint32_t host, std::vector<std::uint32_t> receivers,
+         double wire_bytes, double load, Rng rng)
+      : host_(host), receivers_(std::move(receivers)), rng_(std::move(rng)) {
+    const bool all = receivers_.empty();
+    for (std::uint32_t h = 0; all && h < settings.topology.hosts(); ++h) receivers_.push_back(h);
+    std::erase(receivers_, host);
     const Link& link = settings.topology.links()[settings.topology.nodes()[host].links[0]];
     mean_gap_ps_ = wire_bytes * 8e12 / static_cast<double>(link.rate.bps()) / load;
     advance();
   }
   double at_ps() const { return at_ps_; }
   Arrival take() {
-    const auto k = static_cast<std::uint32_t>(rng_.below(hosts_ - 1));  // anybody else
-    const Arrival a{Duration::from_ps(static_cast<std::int64_t>(at_ps_)), host_, k < host_ ? k : k + 1};
+    const std::uint32_t to = receivers_[rng_.below(receivers_.size())];  // anybody else
+    const Arrival a{Duration::from_ps(static_cast<std::int64_t>(at_ps_)), host_, to};
     advance();
     return a;
   }
 
  private:
   void advance() { at_ps_ += mean_gap_ps_ * draw_exponential(rng_); }
-  std::uint32_t host_, hosts_;
+  std::uint32_t host_;
+  std::vector<std::uint32_t> receivers_;
   Rng rng_;
   double mean_gap_ps_ = 0, at_ps_ = 0;
 };
@@ -65,7 +71,7 @@ std::vector<Arrival> draw_arrivals(const Settings& settings, const WorkloadSetti
   for (std::uint32_t h = 0; w.senders.empty() && h < settings.topology.hosts(); ++h) hosts.push_back(h);
   std::vector<Sender> senders;
   for (const std::uint32_t host : hosts)
-    senders.emplace_back(settings, host, bytes, w.poisson.load,
+    senders.emplace_back(settings, host, w.receivers, bytes, w.poisson.load,
                          seed.fork("from/" + settings.topology.nodes()[host].name));
   const auto later = [&](std::size_t a, std::size_t b) {
     return senders[a].at_ps() > senders[b].at_ps() || (senders[a].at_ps() == senders[b].at_ps() && a > b);

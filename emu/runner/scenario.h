@@ -98,6 +98,8 @@ struct WorkloadSettings {
   std::string name;  // group of flows in the results
   WorkloadKind kind = WorkloadKind::kIncast;
   std::vector<std::uint32_t> senders;  // hosts; empty: all, of an incast all but the receiver
+  std::vector<std::uint32_t>
+      receivers;  // poisson, all-to-all: hosts; empty: poisson all, all-to-all the senders
   IncastSettings incast;
   PoissonSettings poisson;
   std::vector<ListedFlow> flows;  // list, file

@@ -63,12 +63,14 @@ SizeSettings read_sizes(ConfigSection& section, const std::filesystem::path& fol
   return sizes;
 }
 
-void read_senders(ConfigSection& section, WorkloadSettings& w, const Topology& topology) {
+std::vector<std::uint32_t> read_hosts(ConfigSection& section, const char* key, const Topology& topology) {
+  std::vector<std::uint32_t> hosts;
   std::unordered_set<std::uint32_t> seen;
-  for (const std::string& name : section.texts("senders", {})) {
-    w.senders.push_back(find_host(section, "senders", topology, name));
-    if (!seen.insert(w.senders.back()).second) section.fail_at("senders", "names \"" + name + "\" twice");
+  for (const std::string& name : section.texts(key, {})) {
+    hosts.push_back(find_host(section, key, topology, name));
+    if (!seen.insert(hosts.back()).second) section.fail_at(key, "names \"" + name + "\" twice");
   }
+  return hosts;
 }
 
 void read_incast(ConfigSection& section, WorkloadSettings& w, const Topology& topology,
@@ -145,12 +147,17 @@ void check_overload(ConfigSection& section, const WorkloadSettings& w, const Top
   const auto rate = [&](std::uint32_t host) {
     return static_cast<double>(t.links()[t.nodes()[host].links[0]].rate.bps());
   };
-  for (std::uint32_t h = 0; h < t.hosts(); ++h) ++at_edge[t.neighbour(h, 0)];
+  std::vector<std::uint32_t> targets = w.receivers;
+  const bool all = targets.empty();
+  for (std::uint32_t h = 0; all && h < t.hosts(); ++h) targets.push_back(h);
+  for (const std::uint32_t h : targets) ++at_edge[t.neighbour(h, 0)];
+  const auto many = static_cast<double>(targets.size());
   double offered = 0;
   for (std::uint32_t h = 0; h < t.hosts(); ++h) {
     if (!w.senders.empty() && std::find(w.senders.begin(), w.senders.end(), h) == w.senders.end()) continue;
     const std::uint32_t edge = t.neighbour(h, 0);
-    const double others = t.hosts() - 1, remote = t.hosts() - at_edge[edge];
+    const bool itself = std::find(targets.begin(), targets.end(), h) != targets.end();
+    const double others = many - (itself ? 1 : 0), remote = many - at_edge[edge];
     from_edge[edge] += w.poisson.load * rate(h) * remote / others;
     offered += w.poisson.load * rate(h);
   }
@@ -165,8 +172,8 @@ void check_overload(ConfigSection& section, const WorkloadSettings& w, const Top
       for (const std::uint32_t end : {link.a, link.b}) uplinks[end] += static_cast<double>(link.rate.bps());
   for (std::uint32_t s = t.hosts(); s < t.nodes().size(); ++s)
     complain(from_edge[s], uplinks[s], "by which \"" + t.nodes()[s].name + "\" is linked to other switches");
-  for (std::uint32_t h = 0; h < t.hosts(); ++h)
-    complain(offered / t.hosts(), rate(h), "of host \"" + t.nodes()[h].name + "\"");
+  for (const std::uint32_t h : targets)
+    complain(offered / many, rate(h), "of host \"" + t.nodes()[h].name + "\"");
 }
 
 void read_poisson(ConfigSection& section, WorkloadSettings& w, const Topology& topology,
@@ -188,9 +195,11 @@ void read_kind(ConfigSection& section, WorkloadSettings& w, const Topology& topo
                const std::filesystem::path& folder) {
   if (w.kind == WorkloadKind::kList) return read_list(section, w, topology);
   if (w.kind == WorkloadKind::kFile) return read_file(section, w, topology, folder);
-  read_senders(section, w, topology);
+  w.senders = read_hosts(section, "senders", topology);
   w.op = read_op(section);
   if (w.kind == WorkloadKind::kIncast) return read_incast(section, w, topology, folder);
+  if (w.kind != WorkloadKind::kPermutation) w.receivers = read_hosts(section, "receivers", topology);
+  if (w.receivers.size() == 1) section.fail_at("receivers", "is one host: that is an incast");
   if (w.kind == WorkloadKind::kPoisson) return read_poisson(section, w, topology, folder);
   w.size = read_sizes(section, folder);
   if ((w.senders.empty() ? topology.hosts() : w.senders.size()) < 2)

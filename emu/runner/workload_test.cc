@@ -152,6 +152,26 @@ TEST(WorkloadTest, ARandomReceiverFollowsTheSeedAndGetsFromAllOthers) {
   EXPECT_GT(receivers.size(), 4u);
 }
 
+TEST(WorkloadTest, ReceiversCanBeOthersThanTheSenders) {
+  const std::string both = "\nsenders = [\"h1\", \"h2\"]\nreceivers = [\"h3\", \"h4\"]\nsize = \"10KB\"\n";
+  const auto flows_with = [&](const std::string& workload) {
+    const Scenario s = parse_scenario(
+        "transport = [\"irn\"]\n[topology]\nkind = \"star\"\nhosts = 5\n[[workload]]\n" + workload + both,
+        "t.toml");
+    return make_plan(s, s.settings.at(0), 1).flows;
+  };
+  std::set<std::pair<std::uint32_t, std::uint32_t>> pairs;
+  for (const Flow& f : flows_with("kind = \"all-to-all\"")) pairs.emplace(f.src, f.dst);
+  EXPECT_EQ(pairs, (std::set<std::pair<std::uint32_t, std::uint32_t>>{{0, 2}, {0, 3}, {1, 2}, {1, 3}}));
+  int to[5] = {};
+  for (const Flow& f : flows_with("kind = \"poisson\"\nload = 0.5\nflows = 400")) {
+    EXPECT_LT(f.src, 2u);
+    ++to[f.dst];
+  }
+  EXPECT_EQ(to[2] + to[3], 400);
+  EXPECT_NEAR(to[2], 200, 50);
+}
+
 TEST(WorkloadTest, AllToAllIsEveryOrderedPair) {
   const Settings s = settings_of("[[workload]]\nkind = \"all-to-all\"\nop = \"read\"\nsize = \"1KB\"\n");
   std::set<std::pair<std::uint32_t, std::uint32_t>> pairs;

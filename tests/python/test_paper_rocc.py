@@ -15,10 +15,17 @@ from rocelab.paper import rocc_traces as traces
 from rocelab.scenario import plan_of, read_scenario
 
 
+_OTHERS = (", dcqcn", ", hpcc")  # cases of other schemes, whose numbers are findings
+
+
 def test_every_number_has_an_experiment_and_every_scenario_one() -> None:
     with rocc.NUMBERS.open(newline="") as file:
         rows = list(csv.DictReader(file))
-    assert {r["experiment"] for r in rows} == set(rocc.EXPERIMENTS)
+    figures = {
+        "fct",
+        "unlimited",
+    }  # of which the paper gives curves and ratios, no numbers: rocc_statements.py
+    assert {r["experiment"] for r in rows} | figures == set(rocc.EXPERIMENTS)
     assert all(r["source"].startswith("thesis ") and "page" in r["source"] for r in rows)
     assert len({(r["experiment"], r["case"], r["quantity"]) for r in rows}) == len(rows)
     assert {f.stem for f in rocc.SCENARIOS.glob("*.toml")} - {"base", "recovery"} == set(rocc.EXPERIMENTS)
@@ -52,19 +59,24 @@ def test_a_rate_has_settled_when_its_running_mean_stays_near_its_end() -> None:
 
 def test_settled_rates_and_queues_are_the_papers(tmp_path: Path) -> None:
     assert (
-        rocc.run_rocc("fairness,multi_bottleneck,asymmetric,testbed_dpdk_mix,testbed_p4_mix", tmp_path) == 0
+        rocc.run_rocc(False, "fairness,multi_bottleneck,asymmetric,testbed_dpdk_mix,testbed_p4_mix", tmp_path)
+        == 0
     )
     report = json.loads((tmp_path / "report.json").read_text())
     numbers = report["numbers"]
-    assert len(numbers) == 18 + 6 + 2 + 2 + 2
-    for n in numbers:
-        assert n["ours"] is not None, n
+    assert len(numbers) == 18 + 8 + 6 + 2 + 2
+    assert all(n["ours"] is not None for n in numbers)
+    of_rocc = [n for n in numbers if not n["case"].endswith(_OTHERS)]
+    for n in of_rocc:
         if n["quantity"] != "settles":
             assert n["holds"], n
-    assert sum(not n["holds"] for n in numbers) <= 4, "times at N = 2 and 10: docs/paper-rocc.md"
+    assert sum(not n["holds"] for n in of_rocc) <= 4, "times at N = 2 and 10: docs/paper-rocc.md"
     for runs in report["runs"].values():
         for name, notes in runs.items():
-            assert notes["drops"] == 0 and notes["cnps"] == notes["cnps_taken"] > 0, name
+            assert notes["drops"] == 0, name
+            if not name.endswith(_OTHERS):
+                assert notes["cnps"] == notes["cnps_taken"] > 0, name
+                assert 0 < notes["feedback_percent"] < 5, name  # 100 flows at 40 Gb/s: 84 B each per T
     page = (tmp_path / "report.html").read_text()
     assert page.count("<svg") == 5 and "figure 3.9a" in page
 

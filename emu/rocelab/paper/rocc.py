@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from rocelab import __version__, paths
 from rocelab.des.engine import DesEngine
 from rocelab.errors import RocelabError, UsageError
@@ -21,6 +23,8 @@ from rocelab.sweep.store import write_whole
 
 SCENARIOS = paths.ROOT / "scenarios" / "rocc"
 NUMBERS = paths.ROOT / "results" / "paper" / "rocc.csv"
+_FCS_PREAMBLE_GAP = 24
+_CNP_WIRE_BYTES = 60 + _FCS_PREAMBLE_GAP
 CLOSENESS = 0.1  # rates and queues: |ours / paper - 1|; times: not above the paper's
 
 Values = Mapping[tuple[str, str], float | None]  # (case, quantity) -> ours
@@ -95,15 +99,70 @@ def _convergence(outcome: RunOutcome) -> Measured:
     return Measured(values, [Picture("3, 6, .. 100, .. 6, 3 flows", [point])], _notes(outcome, "convergence"))
 
 
+def scheme_of(outcome: RunOutcome) -> str:
+    """ "roce+pfc+rocc,...": "rocc"."""
+    return outcome.plan.label.partition(",")[0].rpartition("+")[2]
+
+
+def _case(outcome: RunOutcome, name: str) -> str:
+    """Cases of RoCC have their plain names, those of the others end in the scheme's."""
+    scheme = scheme_of(outcome)
+    return name if scheme == "rocc" else f"{name}, {scheme}"
+
+
+def _rates_of_all(outcome: RunOutcome) -> tuple[Mapping[int, float], traces.Span]:
+    """Over the second half of the longest time in which the same flows are active: mostly all of them."""
+    span = max(traces.spans(outcome, 0.0), key=lambda s: s.end_s - s.begin_s)
+    late = traces.Span((span.begin_s + span.end_s) / 2, span.end_s, span.flows)
+    return traces.flow_rates(outcome, late.begin_s, late.end_s), late
+
+
+def _comparison(outcome: RunOutcome) -> Measured:
+    """Figure 3.8: what flows get, how far apart, the queue, how busy the link is."""
+    scheme, port = scheme_of(outcome), run_summary(outcome)["bottleneck_port"]
+    rates, late = _rates_of_all(outcome)
+    link = next(p.rate_bps for p in outcome.plan.ports if p.interface == port) / 1e9
+    values = {
+        (scheme, "flow_rate"): float(np.mean(list(rates.values()))),
+        (scheme, "deviation"): float(np.std(list(rates.values()))) * 1e3,
+        (scheme, "queue"): traces.mean_queue_kb(outcome, port, late.begin_s, late.end_s),
+        (scheme, "busy"): float(100 * sum(rates.values()) / link),
+    }
+    return Measured(values, [], _notes(outcome, scheme))
+
+
+def _rates(outcome: RunOutcome) -> Measured:
+    """Table 3.3: mean and standard deviation of the flows' rates while all are active."""
+    scheme = scheme_of(outcome)
+    begin = max(f.posted_ps for f in outcome.flows if f.posted_ps is not None) / 1e12
+    end = min(f.placed_ps for f in outcome.flows if f.placed_ps is not None) / 1e12
+    each = np.array(list(traces.flow_rates(outcome, (begin + end) / 2, end).values())) * 1e3
+    values = {(scheme, "flow_rate"): float(each.mean()), (scheme, "deviation"): float(each.std())}
+    return Measured(values, [], _notes(outcome, scheme))
+
+
+def _completion(outcome: RunOutcome) -> Measured:
+    """Figures 3.12 to 3.15."""
+    summary = run_summary(outcome)
+    name = f"{case_of(outcome.plan.label)}, {scheme_of(outcome)}"
+    values = {
+        (name, "average_fct"): summary["avg_fct_s"] * 1e3,
+        (name, "p99_fct"): summary["p99_fct_s"] * 1e3,
+    }
+    return Measured(values, [], _notes(outcome, name))
+
+
 def _shares(outcome: RunOutcome, groups: Mapping[str, Sequence[int]]) -> Measured:
     """Of flows that are all active from the start, over the second half of the time until the first ends."""
-    span = max(traces.spans(outcome, 0.0), key=lambda s: s.end_s - s.begin_s)
-    rates = traces.flow_rates(outcome, (span.begin_s + span.end_s) / 2, span.end_s)
-    values = {(name, "flow_rate"): traces.mean_of(rates, flows) for name, flows in groups.items()}
+    rates, _ = _rates_of_all(outcome)
+    values = {
+        (_case(outcome, name), "flow_rate"): traces.mean_of(rates, flows) for name, flows in groups.items()
+    }
     busy = [i for i, c in outcome.port_counters.items() if c.get("rocc_cnps", 0) > len(outcome.plan.flows)]
     points = [traces.point_of(outcome, i) for i in sorted(busy)]
-    title = outcome.plan.scenario
-    return Measured(values, [Picture(title, points)], _notes(outcome, title))
+    title = _case(outcome, outcome.plan.scenario)
+    pictures = [Picture(title, points)] if points else []
+    return Measured(values, pictures, _notes(outcome, title))
 
 
 def _multi_bottleneck(outcome: RunOutcome) -> Measured:
@@ -120,6 +179,12 @@ def _asymmetric(outcome: RunOutcome) -> Measured:
 
 def _notes(outcome: RunOutcome, name: str) -> dict[str, dict[str, float]]:
     summary = run_summary(outcome)
+    cnps = sum(c.get("rocc_cnps", 0) for c in outcome.port_counters.values())
+    carried = sum(
+        c.get("tx_bytes", 0) + _FCS_PREAMBLE_GAP * c.get("tx_frames", 0)
+        for c in outcome.port_counters.values()
+        if c.get("rocc_cnps", 0)
+    )
     longest = max(c.get("queue_peak_bytes_prio3", 0) for c in outcome.port_counters.values())
     return {
         name: {
@@ -129,6 +194,7 @@ def _notes(outcome: RunOutcome, name: str) -> dict[str, dict[str, float]]:
             ),
             "pfc_pause_frames": float(summary["pfc_pause_frames"]),
             "drops": float(summary["drops"]),
+            "feedback_percent": 100 * cnps * _CNP_WIRE_BYTES / carried if carried else 0.0,
             "longest_queue_kb": longest / 1e3,
             "end_ms": outcome.end_ps / 1e9,
         }
@@ -140,11 +206,18 @@ EXPERIMENTS: Mapping[str, Callable[[RunOutcome], Measured]] = {
     "convergence": _convergence,
     "multi_bottleneck": _multi_bottleneck,
     "asymmetric": _asymmetric,
+    "comparison": _comparison,
+    "rates": _rates,
+    "fct": _completion,
+    "unlimited": _completion,
     "testbed_dpdk": _testbed,
     "testbed_dpdk_mix": _testbed,
     "testbed_p4": _testbed,
     "testbed_p4_mix": _testbed,
 }
+
+
+_FULL = {name: ('workload.flows.duration="50ms"',) for name in ("fct", "unlimited")}
 
 
 def choose(only: str | None) -> list[str]:
@@ -161,9 +234,9 @@ def choose(only: str | None) -> list[str]:
     return list(dict.fromkeys(chosen))
 
 
-def measure(name: str) -> Measured:
+def measure(name: str, full: bool = False) -> Measured:
     """Runs the experiment's scenario, all labels, with its traces."""
-    scenario = read_scenario(SCENARIOS / f"{name}.toml", ())
+    scenario = read_scenario(SCENARIOS / f"{name}.toml", _FULL.get(name, ()) if full else ())
     values: dict[tuple[str, str], float | None] = {}
     pictures: list[Picture] = []
     notes: dict[str, Mapping[str, float]] = {}
@@ -196,15 +269,16 @@ def rows_of(measured: Mapping[str, Measured]) -> list[Row]:
         ]
 
 
-def run_rocc(only: str | None, out: Path | None) -> int:
+def run_rocc(full: bool, only: str | None, out: Path | None) -> int:
     """Exit status 0 when all runs completed; a number that is missed is a finding, and no error."""
     from rocelab.paper import rocc_report as report
+    from rocelab.paper.rocc_statements import statements
 
     console = make_console()
     measured: dict[str, Measured] = {}
     for name in choose(only):
         with console.status(f"scenarios/rocc/{name}.toml"):
-            measured[name] = measure(name)
+            measured[name] = measure(name, full)
     rows = rows_of(measured)
     folder = out or Path("out") / "paper-rocc"
     folder.mkdir(parents=True, exist_ok=True)
@@ -212,5 +286,7 @@ def run_rocc(only: str | None, out: Path | None) -> int:
     write_whole(folder / "report.json", text.encode())
     write_whole(folder / "report.html", report.page(rows, measured, __version__).encode())
     console.print(report.terminal_table(rows))
+    if found := statements(measured):
+        console.print(report.terminal_statements(found))
     console.print(f"report: [bold]{folder / 'report.html'}[/], .json", soft_wrap=True)
     return 0

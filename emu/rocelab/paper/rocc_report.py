@@ -10,6 +10,7 @@ from typing import Any
 from rich.table import Table
 
 from rocelab.paper.rocc import CLOSENESS, Measured, Picture, Row
+from rocelab.paper.rocc_statements import Statement, statements
 from rocelab.report import style
 from rocelab.report.templates import templates
 
@@ -19,6 +20,10 @@ _NAMES = {
     "queue": "queue",
     "settles": "settles after",
     "flow_rate": "rate per flow",
+    "deviation": "deviation of the rates",
+    "busy": "link busy",
+    "average_fct": "average FCT",
+    "p99_fct": "99th percentile of FCT",
 }
 
 
@@ -27,6 +32,7 @@ def as_json(rows: Sequence[Row], measured: Mapping[str, Measured], version: str)
         "paper": "RoCC (D. Menikumbura's thesis, chapter 3)",
         "version": version,
         "closeness": CLOSENESS,
+        "statements": [asdict(s) for s in statements(measured)],
         "numbers": [{**asdict(row), "holds": row.holds} for row in rows],
         "runs": {name: m.notes for name, m in measured.items()},
     }
@@ -40,8 +46,9 @@ def page(rows: Sequence[Row], measured: Mapping[str, Measured], version: str) ->
         version=version,
         rows=rows,
         names=_NAMES,
+        statements=statements(measured),
         closeness=CLOSENESS,
-        pictures={name: picture(m.pictures) for name, m in measured.items()},
+        pictures={name: picture(m.pictures) if m.pictures else "" for name, m in measured.items()},
         runs={name: m.notes for name, m in measured.items()},
     )
 
@@ -89,6 +96,15 @@ def terminal_table(rows: Sequence[Row]) -> Table:
             shown(ratio),
             row.unit,
         )
+    return table
+
+
+def terminal_statements(found: Sequence[Statement]) -> Table:
+    table = Table(title="What the paper says of them", box=None)
+    for column in ("", "where", "what", "paper", "ours"):
+        table.add_column(column, overflow="fold")
+    for each in found:
+        table.add_row(_mark(each.holds), each.source, each.text, each.paper, each.ours)
     return table
 
 

@@ -117,5 +117,18 @@ def flow_rates(outcome: RunOutcome, begin_s: float, end_s: float) -> Mapping[int
     return rates
 
 
+def mean_queue_kb(outcome: RunOutcome, interface: str, begin_s: float, end_s: float) -> float:
+    """Of the class-3 queue of this port, over time, from its samples."""
+    samples = frames.samples_frame([outcome])
+    mine = samples[(samples["what"] == "queue") & (samples["port"] == interface) & (samples["tc"] == 3)]
+    time = mine["time_ps"].to_numpy(dtype=float) / 1e12
+    inside = time[(time > begin_s) & (time < end_s)]
+    edges = np.concatenate(([begin_s], inside, [end_s]))
+    held = mine["bytes"].to_numpy(dtype=float)[
+        np.maximum(np.searchsorted(time, edges[:-1], side="right") - 1, 0)
+    ]
+    return float(np.sum(held * np.diff(edges)) / (end_s - begin_s) / 1e3)
+
+
 def mean_of(values: Mapping[int, float], flows: Sequence[int]) -> float:
     return float(np.mean([values[f] for f in flows]))

@@ -57,7 +57,7 @@ class Nic {
   bool resize_srq(Srqn srq, std::uint32_t max_wr);  // false: more WQEs wait, or unknown
   bool arm_srq(Srqn srq, std::uint32_t limit);      // false: unknown
   const SrqAttr* query_srq(Srqn srq) const;         // null: unknown
-  std::optional<Qpn> create_qp(const QpInit& init);
+  std::optional<Qpn> create_qp(const QpInit& init);  // with init.gsi the QPN is 1
   bool destroy_qp(Qpn qpn);
   // Moves the QP and sets attributes that `attr` carries for that transition (the verbs layer has checked the
   // mask). Leaving for RESET drops all work, for ERR flushes it into the CQs.

@@ -3,10 +3,12 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
 #include "base/ring.h"
+#include "base/wire/cm/mad.h"
 #include "irn_provider/nic/drop_reason.h"
 #include "irn_provider/nic/nic.h"
 #include "irn_provider/nic/pause_state.h"
@@ -27,9 +29,14 @@ struct Nic::Impl {
 
   QueuePair* find(Qpn qpn) {
     const std::uint32_t slot = qpn.value - first_qpn.value;  // wraps to a huge number below first_qpn
-    return slot < qps.size() ? qps[slot].get() : nullptr;
+    if (slot < qps.size()) [[likely]]
+      return qps[slot].get();
+    return qpn == kGsiQpn && gsi_slot ? qps[*gsi_slot].get() : nullptr;
   }
-  std::uint32_t slot_of(const QueuePair& qp) const { return qp.context().qpn.value - first_qpn.value; }
+  std::uint32_t slot_of(const QueuePair& qp) const {
+    const std::uint32_t slot = qp.context().qpn.value - first_qpn.value;
+    return slot < qps.size() ? slot : *gsi_slot;
+  }
   // After anything happened to a QP: whether it can send, and when it must be woken.
   void touch(QueuePair& qp, Time now);
 
@@ -67,6 +74,7 @@ struct Nic::Impl {
   HandleTable<std::unique_ptr<CompletionQueue>> cqs;
   HandleTable<std::unique_ptr<SharedReceiveQueue>> srqs;
   std::vector<std::unique_ptr<QueuePair>> qps;  // by slot; null: free
+  std::optional<std::uint32_t> gsi_slot;        // QP1, while it exists
   Ring<std::uint32_t> free_slots;  // in the order in which they became free: a QPN returns as late as can be
 
   // Where switch feedback belongs: the slot of the QP that sends to this address and QPN. Only with a

@@ -65,9 +65,11 @@ std::optional<Qpn> Nic::create_qp(const QpInit& init) {
   if (domain == nullptr || send == nullptr || recv == nullptr) return std::nullopt;
   if (init.srq.value != 0 && srq == nullptr) return std::nullopt;
   if (init.caps.max_send_sge > kMaxSge || init.caps.max_recv_sge > kMaxSge) return std::nullopt;
+  if (init.gsi && (init.type != QpType::kUd || impl_->gsi_slot)) return std::nullopt;
   const auto slot = impl_->free_qp_slot();
   if (!slot) return std::nullopt;
-  const Qpn qpn{impl_->first_qpn.value + *slot};
+  const Qpn qpn = init.gsi ? kGsiQpn : Qpn{impl_->first_qpn.value + *slot};
+  if (init.gsi) impl_->gsi_slot = slot;
   impl_->qps[*slot] = std::make_unique<QueuePair>(impl_->services, qpn, init, *send, *recv, srq);
   ++domain->users, ++send->users, ++recv->users;
   if (srq != nullptr) ++srq->users;
@@ -100,6 +102,7 @@ bool Nic::destroy_qp(Qpn qpn) {
   impl_->timers.remove(slot);
   if (impl_->pulled_qp == qp) impl_->pulled = nullptr, impl_->pulled_qp = nullptr;
   impl_->qps[slot].reset();
+  if (qpn == kGsiQpn) impl_->gsi_slot.reset();
   impl_->note_peer(slot);
   impl_->free_slots.push_back(slot);
   return true;

@@ -62,6 +62,7 @@ class QpContext {
   std::unique_ptr<CcFlow> cc;  // congestion control; null: none
 
   TransportClass transport() const { return transport_; }  // of all its packets
+  void use_transport_of(TransportMode mode) { transport_ = transport_of(init.type, mode); }
   bool irn() const { return transport_ == TransportClass::kIrn; }
   bool reliable() const { return init.type == QpType::kRc; }
   NicCounters& counters() const { return nic.counters; }
@@ -106,7 +107,7 @@ class QpContext {
   static TransportClass transport_of(QpType type, TransportMode mode);
   void finish(Packet& packet, std::uint32_t payload_length, std::uint32_t overhead) const;
 
-  const TransportClass transport_;
+  TransportClass transport_;
   Tc tc_;
   std::uint32_t overhead_ = 0;  // bytes of a frame around BTH, extension headers and payload
   Failure failure_ = Failure::kNone;

@@ -73,6 +73,7 @@ bool QueuePair::modify(const QpAttr& attr, Time now) {
   if (!attributes_are_valid(attr)) return false;
   context_.attr = attr;
   if (from == QpState::kInit && to == QpState::kRtr) {
+    if (attr.plain_roce) choose_mode(TransportMode::kRoce);
     context_.path_changed(now);
     if (notification_point_) notification_point_.emplace(context_.nic.config.cc.dcqcn.cnp_interval);
     responder_->start(now);
@@ -112,10 +113,20 @@ void QueuePair::enter_send_error(Time now) {
   requester_.flush(now);
 }
 
+// The two ends of a connection may have agreed on another mode than the NIC's. Nothing has been sent or
+// taken.
+void QueuePair::choose_mode(TransportMode mode) {
+  const TransportClass before = context_.transport();
+  context_.use_transport_of(mode);
+  if (context_.transport() != before) responder_ = make_responder(context_, receive_queue_);
+}
+
 void QueuePair::enter_reset(Time now) {
+  const bool other_mode = context_.attr.plain_roce;
   context_.attr = QpAttr{};
   requester_.reset();
   responder_->flush(now);
+  if (other_mode) choose_mode(context_.nic.config.mode);
   receive_queue_.reset();
   context_.take_failure();
 }

@@ -71,6 +71,7 @@ class QueuePair {
   void settle(Time now);  // after each call that may have failed
   void enter_error(Time now);
   void enter_send_error(Time now);
+  void choose_mode(TransportMode mode);
   void enter_reset(Time now);
   void flush_receive_queue(Time now);
 

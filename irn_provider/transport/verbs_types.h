@@ -139,6 +139,7 @@ struct QpInit {
   QpCaps caps;
   bool sq_sig_all = false;
   QpType type = QpType::kRc;
+  bool gsi = false;  // QP1, the general services interface: a UD QP; one of a NIC at most
 };
 
 // The attributes that modify_qp may set; the verbs layer checks the mask and the transition table.
@@ -154,6 +155,9 @@ struct QpAttr {
   std::uint8_t retry_cnt = 7, rnr_retry = 7;  // rnr_retry 7 = for ever
   std::uint8_t min_rnr_timer = 12;            // code of IBTA table 45
   std::uint8_t max_rd_atomic = 1, max_dest_rd_atomic = 1;
+  // RC of a NIC in IRN mode: the peer does not speak IRN; go-back-N as in RoCE mode. Counts from RTR to
+  // RESET.
+  bool plain_roce = false;
 };
 
 enum class PostResult : std::uint8_t {

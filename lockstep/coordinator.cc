@@ -287,6 +287,7 @@ void Coordinator::release(std::uint32_t vf) {
     ring->tail.store(0);
   }
   slot.excluded.store(0);
+  slot.cm.store(0);
   slot.hold.store(0);
   slot.detach_request.store(0);
   slot.done_seq.store(slot.grant_seq.load());

@@ -51,7 +51,9 @@ void lay_out(Header& h) {
   h.vf_offset = align(h.link_change_offset + h.link_changes * sizeof(LinkChangeEntry), 128);
   h.rings_offset = align(h.vf_offset + vfs * sizeof(VfSlot), 4096);
   h.frames_offset = align(h.rings_offset + vfs * ring_bytes(h), 4096);
-  h.total_bytes = h.frames_offset + (vfs + 1) * h.frames_per_vf * std::uint64_t{h.frame_stride};
+  h.service_port_offset =
+      align(h.frames_offset + (vfs + 1) * h.frames_per_vf * std::uint64_t{h.frame_stride}, 4096);
+  h.total_bytes = h.service_port_offset + std::uint64_t{h.hosts} * kServicePorts * sizeof(std::uint64_t);
 }
 
 // Room for what can be on one link at once: a delay and two windows of the smallest frames, in both
@@ -189,6 +191,12 @@ std::span<PortEntry> Segment::ports() const {
 std::span<const LinkChangeEntry> Segment::link_changes() const {
   return {reinterpret_cast<const LinkChangeEntry*>(base_ + header_->link_change_offset),
           header_->link_changes};
+}
+std::span<std::atomic<std::uint64_t>> Segment::service_ports(std::uint32_t host) const {
+  RL_CHECK(host < header_->hosts);
+  return std::span(reinterpret_cast<std::atomic<std::uint64_t>*>(base_ + header_->service_port_offset),
+                   std::size_t{header_->hosts} * kServicePorts)
+      .subspan(std::size_t{host} * kServicePorts, kServicePorts);
 }
 std::span<VfSlot> Segment::vfs() const {
   return {reinterpret_cast<VfSlot*>(base_ + header_->vf_offset),

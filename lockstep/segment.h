@@ -71,7 +71,7 @@ struct Header {
   std::uint32_t expected_participants =
       0;  // time stays at 0 until so many VFs are claimed and all their threads are parked
   std::uint64_t vf_offset = 0, rings_offset = 0, frames_offset = 0, host_offset = 0, host_port_offset = 0,
-                switch_offset = 0, port_offset = 0, link_change_offset = 0;
+                switch_offset = 0, port_offset = 0, link_change_offset = 0, service_port_offset = 0;
   char trace_dir[128] = {};  // where event files go; empty: none
   char pcap_dir[128] = {};   // where the switches write their pcapng files; empty: none
   // --- the clock
@@ -161,6 +161,7 @@ struct alignas(128) VfSlot {
   std::uint32_t host = 0, vf = 0;     // which host, which of its virtual functions
   std::uint32_t first_qpn = 0;        // QPNs of this VF: first_qpn .. first_qpn + kQpnsPerVf - 1
   std::atomic<std::uint32_t> pid{0};  // owner; claimed by compare-exchange from 0
+  std::atomic<std::uint32_t> cm{0};   // 1: its process takes datagrams to QP1 (port_registry.h)
   std::atomic<VfState> state{VfState::kFree};
   alignas(128) std::atomic<std::uint32_t> grant_seq{0};     // futex of the VF: a new window was granted
   std::atomic<std::int64_t> grant_from_ps{0}, grant_ps{0};  // its begin and end
@@ -186,6 +187,10 @@ constexpr std::uint32_t first_qpn_of(std::uint32_t vf) { return kFirstQpn + vf *
 constexpr std::uint32_t vf_of_qpn(std::uint32_t qpn) {
   return (qpn - kFirstQpn) / kQpnsPerVf;
 }  // qpn >= kFirstQpn
+
+// Ports of the RDMA IP CM service of one host: who has bound them. A hole of the file until used.
+inline constexpr std::uint32_t kServiceSpaces = 2, kPortsPerSpace = 1 << 16;
+inline constexpr std::uint32_t kServicePorts = kServiceSpaces * kPortsPerSpace;
 
 using FrameRing = SpscRing<FrameDescriptor>;
 using IndexRing = SpscRing<std::uint32_t>;
@@ -232,6 +237,7 @@ class Segment {
   std::span<SwitchEntry> switches() const;
   std::span<PortEntry> ports() const;
   std::span<const LinkChangeEntry> link_changes() const;
+  std::span<std::atomic<std::uint64_t>> service_ports(std::uint32_t host) const;  // port_registry.h
   std::span<VfSlot> vfs() const;              // index = host * vfs_per_host + vf
   FrameRing tx(std::uint32_t vf) const;       // NIC -> switch
   FrameRing rx(std::uint32_t vf) const;       // switch -> NIC

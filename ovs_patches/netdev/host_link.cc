@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/check.h"
+#include "base/wire/cm/mad.h"
 
 namespace rocelab {
 
@@ -100,19 +101,25 @@ bool HostLink::alive(std::uint32_t vf) const {
 
 void HostLink::deliver(const Packet& packet, Time due) {
   const std::uint32_t qpn = packet.roce.dest.value;
+  if (packet.roce.dest == kGsiQpn) return deliver_to_each(packet, due, &HostLink::takes_mads);
   std::uint32_t vf = qpn >= lockstep::kFirstQpn ? lockstep::vf_of_qpn(qpn) : 0;
   if (vf >= vfs_.size()) vf = 0;
   push(first_vf_ + vf, packet.frame_slot, due, packet);
 }
 
-void HostLink::deliver_to_all(const Packet& packet, Time due) {
+bool HostLink::takes_mads(std::uint32_t vf) const {
+  return alive(vf) && segment_.vfs()[vf].cm.load(std::memory_order_relaxed) != 0;
+}
+
+void HostLink::deliver_to_each(const Packet& packet, Time due,
+                               bool (HostLink::*wants)(std::uint32_t vf) const) {
   std::uint32_t last = first_vf_ + static_cast<std::uint32_t>(vfs_.size());
-  while (last > first_vf_ && !alive(last - 1)) --last;
+  while (last > first_vf_ && !(this->*wants)(last - 1)) --last;
   if (last == first_vf_) return push(first_vf_, packet.frame_slot, due, packet);  // undeliverable
   for (std::uint32_t vf = first_vf_; vf + 1 < last; ++vf) {
-    if (!alive(vf)) continue;
+    if (!(this->*wants)(vf)) continue;
     const std::uint32_t copy = bank_.share(packet.frame_slot);
-    if (copy == kNoFrame) throw RunError("no frame left for a CNP: raise engine.frames_per_vf");
+    if (copy == kNoFrame) throw RunError("no frame left for a copy: raise engine.frames_per_vf");
     push(vf, copy, due, packet);
   }
   push(last - 1, packet.frame_slot, due, packet);

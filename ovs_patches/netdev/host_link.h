@@ -2,7 +2,8 @@
 // one side, a switch port on the other. From the host: descriptors are checked (other processes wrote them)
 // and merged by due time. The VFs of a host share its port among themselves; what they may get wrong, a frame
 // before the last one has passed, the link does not do. To the host: the rx ring of the VF that owns the
-// destination QPN; PFC goes to every VF. Frames change hands in the FrameBank.
+// destination QPN; PFC goes to every VF, a datagram to QP1 to each whose process takes them. Frames change
+// hands in the FrameBank.
 #pragma once
 
 #include <cstdint>
@@ -51,7 +52,7 @@ class HostLink {
   // --- to the host. The frame changes hands or goes home.
   void deliver(const Packet& packet, Time due);
   // Switch feedback names no QP of the host: every VF gets a copy and looks whether the flow is its own.
-  void deliver_to_all(const Packet& packet, Time due);
+  void deliver_to_all(const Packet& packet, Time due) { deliver_to_each(packet, due, &HostLink::alive); }
   void deliver_pfc(const PfcFrame& pfc, const std::array<std::uint8_t, 6>& source, Time due);
 
   void reopen(std::uint32_t vf);  // another process may have it: its rings are new
@@ -66,6 +67,8 @@ class HostLink {
   Arrival look_at(const lockstep::FrameDescriptor& d);
   void find_next();
   bool alive(std::uint32_t vf) const;
+  bool takes_mads(std::uint32_t vf) const;
+  void deliver_to_each(const Packet& packet, Time due, bool (HostLink::*wants)(std::uint32_t vf) const);
   void push(std::uint32_t vf, std::uint32_t frame, Time due, const Packet& packet);
 
   lockstep::Segment& segment_;

@@ -1,0 +1,59 @@
+#include "lockstep/port_registry.h"
+
+#include "base/check.h"
+
+namespace rocelab::lockstep {
+namespace {
+
+// An entry: the owner's process ID, and its VF within the host plus 1. 0: nobody.
+std::uint64_t entry_of(const VfSlot& slot) { return std::uint64_t{slot.pid.load()} << 32 | (slot.vf + 1); }
+
+}  // namespace
+
+PortRegistry::PortRegistry(const Segment& segment, std::uint32_t vf)
+    : segment_(segment), slot_(segment.vfs()[vf]) {}
+
+void PortRegistry::open() { slot_.cm.store(1); }
+
+std::uint32_t PortRegistry::open_vfs() const {
+  const std::uint32_t vfs = segment_.header().vfs_per_host, first = slot_.host * vfs;
+  std::uint32_t bits = 0;
+  for (std::uint32_t vf = 0; vf < vfs; ++vf) {
+    const VfSlot& slot = segment_.vfs()[first + vf];
+    if (slot.cm.load() != 0 && slot.state.load() == VfState::kClaimed) bits |= 1u << vf;
+  }
+  return bits;
+}
+
+std::atomic<std::uint64_t>& PortRegistry::entry(std::uint32_t space, std::uint16_t port) const {
+  RL_CHECK(space < kServiceSpaces);
+  return segment_.service_ports(slot_.host)[space * kPortsPerSpace + port];
+}
+
+const VfSlot* PortRegistry::holder(std::uint64_t entry) const {
+  const std::uint32_t vfs = segment_.header().vfs_per_host;
+  const auto vf = static_cast<std::uint32_t>(entry & 0xffffffff) - 1;  // of 0: no VF
+  if (vf >= vfs) return nullptr;
+  const VfSlot& slot = segment_.vfs()[slot_.host * vfs + vf];
+  return slot.state.load() == VfState::kClaimed && slot.pid.load() == entry >> 32 ? &slot : nullptr;
+}
+
+bool PortRegistry::claim(std::uint32_t space, std::uint16_t port) {
+  std::atomic<std::uint64_t>& e = entry(space, port);
+  std::uint64_t before = e.load();
+  while (holder(before) == nullptr)
+    if (e.compare_exchange_weak(before, entry_of(slot_))) return true;
+  return false;
+}
+
+void PortRegistry::release(std::uint32_t space, std::uint16_t port) {
+  std::uint64_t mine = entry_of(slot_);
+  entry(space, port).compare_exchange_strong(mine, 0);
+}
+
+std::optional<std::uint32_t> PortRegistry::owner(std::uint32_t space, std::uint16_t port) const {
+  const VfSlot* slot = holder(entry(space, port).load());
+  return slot != nullptr ? std::optional(slot->vf) : std::nullopt;
+}
+
+}  // namespace rocelab::lockstep

@@ -1,0 +1,82 @@
+#include "lockstep/port_registry.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+
+namespace rocelab::lockstep {
+namespace {
+
+class PortRegistryTest : public ::testing::Test {
+ protected:
+  PortRegistryTest() {
+    SegmentPlan plan;
+    plan.hosts.resize(2);
+    plan.ports.resize(2);
+    plan.switches.resize(1);
+    plan.vfs_per_host = 2;
+    plan.frames_per_vf = 16;
+    std::filesystem::remove(path_);
+    segment_.emplace(Segment::create(path_, plan));
+    for (std::uint32_t vf = 0; vf < 4; ++vf) claim_vf(vf, 100 + vf);
+  }
+  ~PortRegistryTest() override { std::filesystem::remove(path_); }
+
+  void claim_vf(std::uint32_t vf, std::uint32_t pid) {
+    segment_->vfs()[vf].pid.store(pid);
+    segment_->vfs()[vf].state.store(VfState::kClaimed);
+  }
+  PortRegistry of(std::uint32_t vf) { return {*segment_, vf}; }
+
+  const std::filesystem::path path_ =
+      std::filesystem::temp_directory_path() / ("rocelab-ports-test-" + std::to_string(getpid()));
+  std::optional<Segment> segment_;
+};
+
+TEST_F(PortRegistryTest, PortOfOneProcessIsInUseForTheOthersOfItsHostOnly) {
+  EXPECT_TRUE(of(0).claim(0, 7174));
+  EXPECT_FALSE(of(1).claim(0, 7174));
+  EXPECT_FALSE(of(0).claim(0, 7174));
+  EXPECT_TRUE(of(1).claim(1, 7174));  // another port space
+  EXPECT_TRUE(of(2).claim(0, 7174));  // another host
+  EXPECT_EQ(of(1).owner(0, 7174), 0u);
+  EXPECT_EQ(of(0).owner(1, 7174), 1u);
+  EXPECT_EQ(of(0).owner(0, 7175), std::nullopt);
+}
+
+TEST_F(PortRegistryTest, OnlyItsOwnerReleasesAPort) {
+  EXPECT_TRUE(of(0).claim(0, 65'535));
+  of(1).release(0, 65'535);
+  EXPECT_EQ(of(1).owner(0, 65'535), 0u);
+  of(0).release(0, 65'535);
+  EXPECT_TRUE(of(1).claim(0, 65'535));
+}
+
+TEST_F(PortRegistryTest, ProcessThatEndedHasReleasedItsPorts) {
+  EXPECT_TRUE(of(0).claim(0, 1));
+  of(0).open();
+  EXPECT_EQ(of(1).open_vfs(), 1u);
+  segment_->vfs()[0].state.store(VfState::kDead);
+  EXPECT_EQ(of(1).owner(0, 1), std::nullopt);
+  EXPECT_EQ(of(1).open_vfs(), 0u);
+  EXPECT_TRUE(of(1).claim(0, 1));
+}
+
+TEST_F(PortRegistryTest, NextOwnerOfTheVfHasNotItsPredecessorsPorts) {
+  EXPECT_TRUE(of(0).claim(0, 1));
+  claim_vf(0, 900);
+  EXPECT_EQ(of(1).owner(0, 1), std::nullopt);
+  EXPECT_TRUE(of(0).claim(0, 1));
+  EXPECT_EQ(of(1).owner(0, 1), 0u);
+}
+
+TEST_F(PortRegistryTest, GarbageInAnEntryIsNobody) {
+  segment_->service_ports(0)[5].store(0xffffffffffffffff);
+  EXPECT_EQ(of(0).owner(0, 5), std::nullopt);
+  EXPECT_TRUE(of(0).claim(0, 5));
+}
+
+}  // namespace
+}  // namespace rocelab::lockstep

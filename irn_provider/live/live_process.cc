@@ -3,6 +3,7 @@
 #include "irn_provider/live/live_process.h"
 
 #include "irn_provider/live/live_process_impl.h"
+#include "lockstep/futex.h"
 
 namespace rocelab {
 
@@ -75,6 +76,13 @@ bool LiveProcess::park_until(const std::function<bool()>& ready, Time deadline) 
   return true;
 }
 
+void LiveProcess::look_again() {
+  Inside inside;
+  Impl::Lock lock(impl_->mutex);
+  if (!impl_->wake_ready() || impl_->running > 0) return;
+  lockstep::futex_wake_all(impl_->slot.grant_seq);  // whoever leads waits for a window
+}
+
 void LiveProcess::foreign_enter() {
   if (t_state == nullptr) return;
   Inside inside;
@@ -96,6 +104,12 @@ void LiveProcess::foreign_leave() {
   } else {
     impl_->join(*t_state);
   }
+}
+
+void LiveProcess::set_resident(Resident resident) {
+  Inside inside;
+  Impl::Lock lock(impl_->mutex);
+  impl_->resident = std::move(resident);
 }
 
 void LiveProcess::set_completion_hook(std::function<void(Nic&)> hook) {

@@ -58,6 +58,10 @@ class LiveProcess {
   // was made) or the deadline. True: ready.
   bool park_until(const std::function<bool()>& ready, Time deadline);
 
+  // Something that a parked thread's `ready()` looks at has changed other than by the NIC: looks again. Any
+  // thread may call, also one that is not in experiment time.
+  void look_again();
+
   // --- programs that poll memory for what a peer writes
   // From now on a thread that spins on memory parks as if it had called park_memory(). Costs a timer per
   // thread and some 100 us of wall time each time that a thread is found to spin; a thread that only computes
@@ -71,6 +75,15 @@ class LiveProcess {
   // lasts, up to the grace.
   void foreign_enter();
   void foreign_leave();
+
+  // A state machine beside the NIC, with timers of its own. Both are called under the lock: next_timeout when
+  // the process says what comes next, run at that instant and whenever a completion was made, before the
+  // threads that this wakes. One of a process; set once.
+  struct Resident {
+    std::function<Time()> next_timeout;
+    std::function<void(Nic&, Time)> run;
+  };
+  void set_resident(Resident resident);
 
   // Called for every completion made (under the lock, in NIC order), so that the verbs layer can raise
   // completion events.

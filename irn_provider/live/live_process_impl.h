@@ -85,6 +85,7 @@ struct LiveProcess::Impl {
   std::uint64_t completions_seen = 0;
   bool watching = false;  // for threads that poll memory
   std::function<void(Nic&)> completion_hook;
+  LiveProcess::Resident resident;  // its functions are empty until there is one
   std::thread helper_thread;
 
   using Lock = std::unique_lock<std::mutex>;
@@ -96,6 +97,7 @@ struct LiveProcess::Impl {
   void park(Lock& lock, ThreadState& t);
   bool give_turn();
   void wake_by_instant();
+  bool wake_ready();  // true: there was one
   void wake_by_deadline();
   void note_completions();
   Time earliest_deadline() const;

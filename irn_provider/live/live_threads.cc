@@ -81,7 +81,7 @@ void LiveProcess::Impl::start_running(ThreadState& t) {
 }
 
 Time LiveProcess::Impl::earliest_deadline() const {
-  Time earliest = Time::never();
+  Time earliest = resident.next_timeout ? std::max(resident.next_timeout(), nic.now()) : Time::never();
   for (const auto& t : threads) {
     if (t->mode != ThreadMode::kParked) continue;
     earliest = std::min(earliest, t->due ? nic.now() : t->deadline);
@@ -120,6 +120,7 @@ void LiveProcess::Impl::park(Lock& lock, ThreadState& t) {
 void LiveProcess::Impl::note_completions() {
   if (nic.nic().completions() == completions_seen) return;
   completions_seen = nic.nic().completions();
+  if (resident.run) resident.run(nic.nic(), nic.now());
   if (completion_hook) completion_hook(nic.nic());
   wake_by_instant();
 }
@@ -129,7 +130,19 @@ void LiveProcess::Impl::wake_by_instant() {
     if (t->mode == ThreadMode::kParked && (t->polls || (t->ready != nullptr && (*t->ready)()))) t->due = true;
 }
 
+bool LiveProcess::Impl::wake_ready() {
+  bool any = false;
+  for (const auto& t : threads)
+    if (t->mode == ThreadMode::kParked && !t->due && t->ready != nullptr && (*t->ready)())
+      any = t->due = true;
+  return any;
+}
+
 void LiveProcess::Impl::wake_by_deadline() {
+  if (resident.run && resident.next_timeout() <= nic.now()) {
+    resident.run(nic.nic(), nic.now());
+    wake_by_instant();
+  }
   for (const auto& t : threads)
     if (t->mode == ThreadMode::kParked && !t->due && t->deadline <= nic.now()) t->due = t->timed_out = true;
 }

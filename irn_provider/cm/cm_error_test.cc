@@ -163,6 +163,21 @@ TEST(CmErrorTest, FullBacklogDropsAndServesTheRetry) {
   EXPECT_EQ(pair.take(1, EventKind::kRequest).listener, listener);
 }
 
+TEST(CmErrorTest, RejectedRequestThatComesAgainDrawsTheSameAnswer) {
+  Pair pair;
+  pair.listen();
+  pair.cm[0].connect(pair.request(), pair.now);
+  pair.run_for(1_ms);
+  const Handle passive = pair.take(1, EventKind::kRequest).handle;
+  ASSERT_TRUE(pair.cm[1].reject(passive, RejReason::kConsumer, {}, pair.now));
+  pair.run_for(1_ms);
+  const OutgoingMad request = pair.history.front().second, answer = pair.history.back().second;
+  pair.cm[1].on_mad(request.bytes, kGid[0], kGid[1], pair.now);
+  pair.drain();
+  EXPECT_EQ(pair.history.back().second.bytes, answer.bytes);
+  EXPECT_TRUE(pair.events[1].empty());
+}
+
 TEST(CmErrorTest, PrivateDataThatDoesNotFitIsRefusedAtOnce) {
   Pair pair;
   pair.listen();

@@ -1,7 +1,8 @@
-// ConnectionManager: datagrams that arrive, and timers.
+// ConnectionManager: datagrams that arrive, of connections.
 #include <algorithm>
 
 #include "irn_provider/cm/connection_manager.h"
+#include "irn_provider/cm/message_fields.h"
 
 namespace rocelab::cm {
 namespace {
@@ -10,16 +11,6 @@ constexpr std::uint32_t kPsnMask = 0xffffff;
 
 Message mra_of(const Endpoint& e, Answered message, std::uint8_t service_timeout) {
   return Mra{e.local_id, e.remote_id, message, service_timeout, {}};
-}
-
-template <std::size_t N>
-std::vector<std::uint8_t> behind_ip_header(const PrivateData<N>& field) {
-  return {field.begin() + IpHeader::kSize, field.end()};
-}
-
-template <std::size_t N>
-std::vector<std::uint8_t> all_of(const PrivateData<N>& field) {
-  return {field.begin(), field.end()};
 }
 
 }  // namespace
@@ -295,100 +286,6 @@ void ConnectionManager::on(const Drep& m, const Arrival& a) {
   if (e->state != State::kDreqSent || m.local_id != e->remote_id) return wrong_state();
   raise(*e, EventKind::kDisconnected);
   enter_timewait(*e, a.now);
-}
-
-// --- datagrams
-
-void ConnectionManager::on(const SidrReq& m, const Arrival& a) {
-  for (auto& [id, e] : endpoints_) {
-    const bool sidr = e->state == State::kSidrReqReceived || e->state == State::kSidrAnswered;
-    if (!sidr || e->remote_id != m.request_id || e->remote_gid != a.from) continue;
-    ++counters_.rx_duplicates;
-    if (e->state == State::kSidrAnswered) send(*e, e->last);
-    return;
-  }
-  Endpoint* listener = listener_of(m.service_id);
-  const auto ip = IpHeader::parse(m.private_data);
-  if (listener == nullptr || (is_ip_service(m.service_id) && !ip)) {
-    ++(listener == nullptr ? counters_.rx_no_listener : counters_.rx_refused);
-    SidrRep r;
-    r.request_id = m.request_id;
-    r.service_id = m.service_id;
-    r.status = listener == nullptr ? SidrStatus::kUnsupportedServiceId : SidrStatus::kRejected;
-    return answer(a.from, a.to, a.transaction, r);
-  }
-  if (listener->backlog == 0) {
-    ++counters_.rx_backlog_full;
-    return;
-  }
-  --listener->backlog;
-  Endpoint& e = add(State::kSidrReqReceived);
-  e.listener = listener->handle;
-  e.service_id = m.service_id;
-  e.remote_id = m.request_id;
-  e.transaction = a.transaction;
-  e.local_gid = e.qp.local_gid = a.to;
-  e.remote_gid = e.qp.remote_gid = a.from;
-  if (ip) {
-    e.remote = {ip->ip_version, ip->source, ip->source_port};
-    e.local = {ip->ip_version, ip->destination, port_of(m.service_id)};
-  }
-  Event& event = raise(e, EventKind::kRequest);
-  event.listener = listener->handle;
-  event.private_data = ip ? behind_ip_header(m.private_data) : all_of(m.private_data);
-}
-
-void ConnectionManager::on(const SidrRep& m, const Arrival& a) {
-  Endpoint* e = partner(m.request_id, a);
-  if (e == nullptr) return;
-  if (e->state != State::kSidrReqSent) return wrong_state();
-  e->qp.remote_qpn = m.qpn;
-  const bool found = m.status == SidrStatus::kSuccess;
-  Event& event = raise(*e, found ? EventKind::kResolved : EventKind::kRejected);
-  event.reason = static_cast<std::uint16_t>(m.status);
-  event.qpn = m.qpn;
-  event.qkey = m.qkey;
-  event.private_data = all_of(m.private_data);
-  end(*e);
-}
-
-// --- timers
-
-void ConnectionManager::give_up(Endpoint& e, Time now) {
-  switch (e.state) {
-    case State::kReqSent:
-      send_rej(e, RejReason::kTimeout, {});
-      raise(e, EventKind::kUnreachable);
-      return end(e);
-    case State::kRepSent:
-      send_rej(e, RejReason::kTimeout, {});
-      raise(e, EventKind::kUnreachable);
-      return enter_timewait(e, now);
-    case State::kDreqSent:
-      raise(e, EventKind::kDisconnected);
-      return enter_timewait(e, now);
-    case State::kTimewait:
-      if (e.was_connected) raise(e, EventKind::kTimewaitExit);
-      return end(e);
-    default:  // kSidrReqSent
-      raise(e, EventKind::kUnreachable);
-      return end(e);
-  }
-}
-
-void ConnectionManager::on_timeout(Time now) {
-  while (next_timeout() <= now) {
-    Endpoint& e = *by_id(timers_.begin()->second);
-    if (e.state == State::kTimewait || e.retries_left == 0) {
-      arm(e, Time::never());
-      give_up(e, now);
-      continue;
-    }
-    --e.retries_left;
-    ++counters_.retries;
-    send(e, e.last);
-    arm(e, now + e.wait);
-  }
 }
 
 }  // namespace rocelab::cm

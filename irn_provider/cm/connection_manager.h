@@ -40,6 +40,7 @@ class ConnectionManager {
   Handle resolve(const ConnectParams& params, Time now);             // datagrams: SIDR
   bool accept(Handle handle, const AcceptParams& params, Time now);  // a request of either kind
   bool establish(Handle handle, Time now);                           // after kReply: RTU
+  bool established(Handle handle);  // passive side: data has come ahead of the RTU
   // A request or a reply. Requests for datagrams are refused with SidrStatus::kRejected.
   bool reject(Handle handle, RejReason reason, std::span<const std::uint8_t> private_data, Time now);
   bool disconnect(Handle handle, Time now);  // DREQ, or DREP if the peer asked
@@ -78,7 +79,14 @@ class ConnectionManager {
   void forget_peer(const Endpoint& e);
   void give_back_backlog(Endpoint& e);
   Event& raise(const Endpoint& e, EventKind kind);  // to be filled in
+  void give_up(Endpoint& e, Time now);
+
+  // --- cm_calls.cc
   Req make_req(const Endpoint& e, const ConnectParams& params);
+
+  // --- cm_sidr.cc
+  bool answer_resolution(Endpoint& e, SidrStatus status, Qpn qpn, std::uint32_t qkey,
+                         std::span<const std::uint8_t> private_data);
 
   // --- cm_receive.cc
   struct Arrival {
@@ -102,7 +110,6 @@ class ConnectionManager {
   Endpoint* partner(CommId local, const Arrival& a);  // null: counted
   Endpoint* rejected(const Rej& m, const Arrival& a);
   void wrong_state() { ++counters_.rx_wrong_state; }
-  void give_up(Endpoint& e, Time now);
 
   const CmConfig config_;
   Rng rng_;

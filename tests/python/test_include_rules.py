@@ -9,11 +9,24 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-NO_IO = ("base", "irn_provider/transport", "irn_provider/cc", "irn_provider/nic", "ovs_patches/switch_model")
+NO_IO = (
+    "base",
+    "irn_provider/cm",
+    "irn_provider/transport",
+    "irn_provider/cc",
+    "irn_provider/nic",
+    "ovs_patches/switch_model",
+)
 # A folder may include itself, what stands left of it, and the folders of its own layer that ALONGSIDE grants.
 LAYERS = (
     ("base",),
-    ("irn_provider/transport", "irn_provider/cc", "irn_provider/nic", "ovs_patches/switch_model"),
+    (
+        "irn_provider/cm",
+        "irn_provider/transport",
+        "irn_provider/cc",
+        "irn_provider/nic",
+        "ovs_patches/switch_model",
+    ),
     ("emu/des", "emu/port", "lockstep", "irn_provider/live", "ovs_patches/netdev", "emu/runner"),
     ("irn_provider/verbs", "emu/pybind"),
 )

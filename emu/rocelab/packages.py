@@ -38,7 +38,15 @@ PACKAGES: dict[str, tuple[str, ...]] = {
     ),
     "cluster": ("python3-distributed",),  # of `sweep --cluster`
     "test": (
-        *("python3-pytest", "python3-hypothesis", "python3-scapy", "ibverbs-utils", "perftest", "tshark"),
+        *(
+            "python3-pytest",
+            "python3-hypothesis",
+            "python3-scapy",
+            "ibverbs-utils",
+            "rdmacm-utils",
+            "perftest",
+            "tshark",
+        ),
         *("valgrind", "spin", "clang-14", "libclang-rt-14-dev", "clang-format", "clang-tidy"),
         *("black", "mypy", "pyflakes3"),
     ),

@@ -13,6 +13,7 @@
 #include "irn_provider/verbs/libc/program.h"
 #include "irn_provider/verbs/limits.h"
 #include "irn_provider/verbs/objects.h"
+#include "irn_provider/verbs/rdma_cm/cdev.h"
 #include "irn_provider/verbs/real_verbs.h"
 #include "lockstep/host_identity.h"
 
@@ -67,7 +68,10 @@ Device* the_device() {
 void linger_at_exit() {
   static const bool registered = [] {
     std::atexit([] {
-      if (LiveProcess* process = LiveProcess::attached()) linger(*process);
+      LiveProcess* process = LiveProcess::attached();
+      if (process == nullptr) return;
+      leave_rdma_cm();
+      linger(*process);
     });
     return true;
   }();
@@ -97,6 +101,16 @@ void fill(Context& context) {
 }
 
 }  // namespace
+
+LiveProcess* enter_experiment() {
+  real::RuntimeScope scope;
+  LiveProcess* process = LiveProcess::attach();
+  if (process == nullptr) return nullptr;
+  process->set_completion_hook(on_completions);
+  linger_at_exit();
+  libc::serve_needs(*process);
+  return process;
+}
 
 void debug(const char* format, ...) {
   static const bool on = std::getenv("ROCELAB_DEBUG") != nullptr;
@@ -154,17 +168,11 @@ RL_EXPORT ibv_context* ibv_open_device(ibv_device* device) {
     errno = EMFILE;
     return nullptr;
   }
-  {
-    real::RuntimeScope scope;
-    context->process = LiveProcess::attach();
-    if (context->process == nullptr) {
-      errno = ENODEV;
-      return nullptr;
-    }
-    context->process->set_completion_hook(on_completions);
-    linger_at_exit();
+  context->process = enter_experiment();
+  if (context->process == nullptr) {
+    errno = ENODEV;
+    return nullptr;
   }
-  libc::serve_needs(*context->process);
   fill(*context);
   return &context.release()->base.context;
 }

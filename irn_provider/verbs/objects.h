@@ -156,6 +156,9 @@ void debug(const char* format, ...) __attribute__((format(printf, 1, 2)));
 bool resolve(const Context& context, const ibv_ah_attr& ah, std::uint32_t local_qpn, std::uint32_t remote_qpn,
              PathAddress& path);
 
+// Puts this process into the run, on first call. Null, with a line on stderr, when that is impossible.
+LiveProcess* enter_experiment();
+
 // Answers of calls that are not offered.
 int unsupported(const char* what);  // EOPNOTSUPP
 template <class T>

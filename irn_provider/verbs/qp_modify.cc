@@ -8,6 +8,7 @@
 #include "irn_provider/verbs/limits.h"
 #include "irn_provider/verbs/objects.h"
 #include "irn_provider/verbs/qp_attr_table.h"
+#include "irn_provider/verbs/rdma_cm/ucma.h"
 #include "irn_provider/verbs/real_verbs.h"
 #include "irn_provider/verbs/translate.h"
 #include "lockstep/host_identity.h"
@@ -133,6 +134,12 @@ bool move_allowed(ibv_qp_type type, const ibv_qp_attr& attr, int mask, ibv_qp_st
   return false;
 }
 
+// Where rdma_cm made the connection the two ends have agreed on its mode; otherwise it is the NIC's.
+bool agreed_on_irn(const QpAttr& attr) {
+  const Ucma* ucma = Ucma::opened();
+  return ucma == nullptr || ucma->agreed_on_irn(attr.path.dst_gid, attr.dest_qpn).value_or(true);
+}
+
 // Under the lock. 0 or EINVAL.
 int modify(Nic& nic, Time now, Qp& qp, const ibv_qp_attr& attr, int mask) {
   const Qpn qpn{qp.base.qp_num};
@@ -152,6 +159,7 @@ int modify(Nic& nic, Time now, Qp& qp, const ibv_qp_attr& attr, int mask) {
     if (!resolve(context, attr.ah_attr, qpn.value, merged.dest_qpn.value, merged.path)) return EINVAL;
     qp.ah = attr.ah_attr;
     qp.ah.grh.hop_limit = kHopLimit;
+    merged.plain_roce = !agreed_on_irn(merged);
   }
   if (!nic.modify_qp(qpn, merged, now)) return EINVAL;
   if ((mask & IBV_QP_PORT) != 0) qp.port = attr.port_num;

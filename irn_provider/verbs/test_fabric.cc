@@ -12,6 +12,7 @@
 #include <sstream>
 
 #include "base/check.h"
+#include "base/wire/cm/mad.h"
 #include "base/wire/frame.h"
 
 namespace rocelab::verbs {
@@ -80,6 +81,8 @@ TestFabric::TestFabric(std::size_t hosts, std::uint32_t programs, const NicConfi
     returns_.push_back(segment_->returns(vf));
     refill_.push_back(segment_->refill(vf));
   }
+  const auto range = static_cast<std::uint32_t>(segment_->vfs().size());
+  for (std::uint32_t i = 0; i < kFramesPerVf; ++i) own_frames_.push_back(segment_->first_frame(range) + i);
 }
 
 TestFabric::~TestFabric() {
@@ -127,8 +130,9 @@ void TestFabric::collect() {
                                    [&](const auto& h) { return h.mac == parsed->address.dst_mac; });
       RL_CHECK(to != hosts.end());
       const auto host = static_cast<std::uint32_t>(to - hosts.begin());
-      in_flight_.push_back(
-          {d, host * per_host + lockstep::vf_of_qpn(parsed->roce.dest.value), Time::never()});
+      const bool gsi = parsed->roce.dest == kGsiQpn;
+      const std::uint32_t vf = gsi ? 0 : lockstep::vf_of_qpn(parsed->roce.dest.value);
+      in_flight_.push_back({d, host * per_host + vf, gsi, Time::never()});
     }
   }
   std::stable_sort(in_flight_.begin(), in_flight_.end(),
@@ -156,20 +160,44 @@ void TestFabric::enqueue(Time before) {
 void TestFabric::transmit(Time before) {
   for (auto& queue : queues_) {
     for (; !queue.empty() && queue.front().departure < before; queue.pop_front()) {
-      const auto& [frame, vf, departure] = queue.front();
-      const auto state = segment_->vfs()[vf].state.load();
-      if (state == lockstep::VfState::kLeft || state == lockstep::VfState::kDead) {
-        drop(frame);
-        continue;
-      }
-      RL_CHECK(rx_[vf].push(frame));
-      coordinator_->note_input(static_cast<std::uint32_t>(vf), Time::from_ps(frame.due_ps));
+      if (queue.front().to_gsi)
+        transmit_to_gsi(queue.front());
+      else
+        transmit(queue.front().frame, queue.front().to_vf);
     }
   }
 }
 
-void TestFabric::drop(const lockstep::FrameDescriptor& frame) {
-  RL_CHECK(refill_[segment_->owner_of(frame.frame)].push(frame.frame));
+void TestFabric::transmit(const lockstep::FrameDescriptor& frame, std::size_t vf) {
+  const auto state = segment_->vfs()[vf].state.load();
+  if (state == lockstep::VfState::kLeft || state == lockstep::VfState::kDead) return drop(frame);
+  RL_CHECK(rx_[vf].push(frame));
+  coordinator_->note_input(static_cast<std::uint32_t>(vf), Time::from_ps(frame.due_ps));
+}
+
+// A copy for each VF of the host that takes such datagrams, as the lossless port does.
+void TestFabric::transmit_to_gsi(const InFlight& f) {
+  const std::size_t per_host = segment_->header().vfs_per_host, first = f.to_vf / per_host * per_host;
+  for (std::size_t vf = first; vf < first + per_host; ++vf) {
+    if (segment_->vfs()[vf].cm.load() == 0) continue;
+    RL_CHECK(!own_frames_.empty());
+    lockstep::FrameDescriptor copy = f.frame;
+    copy.frame = own_frames_.back();
+    own_frames_.pop_back();
+    std::ranges::copy(segment_->frame(f.frame.frame), segment_->frame(copy.frame).begin());
+    transmit(copy, vf);
+  }
+  drop(f.frame);
+}
+
+void TestFabric::drop(const lockstep::FrameDescriptor& frame) { go_home(frame.frame); }
+
+void TestFabric::go_home(std::uint32_t frame) {
+  const std::uint32_t owner = segment_->owner_of(frame);
+  if (owner == refill_.size())
+    own_frames_.push_back(frame);
+  else
+    RL_CHECK(refill_[owner].push(frame));
 }
 
 Time TestFabric::next_event() const {
@@ -181,8 +209,7 @@ Time TestFabric::next_event() const {
 
 void TestFabric::recycle() {
   for (auto& ring : returns_)
-    for (; ring.front() != nullptr; ring.pop())
-      RL_CHECK(refill_[segment_->owner_of(*ring.front())].push(*ring.front()));
+    for (; ring.front() != nullptr; ring.pop()) go_home(*ring.front());
 }
 
 void TestFabric::drive_once() {

@@ -42,7 +42,8 @@ class TestFabric {
                     const std::vector<std::string>& settings = {});
   // Runs windows until all programs have ended. False: they had not within `wall`, and were killed.
   bool run(std::chrono::seconds wall = std::chrono::seconds(60));
-  void drive_once();  // at most a millisecond of waiting
+  void drive_once();                               // at most a millisecond of waiting
+  void drive_and_reap() { drive_once(), reap(); }  // and looks who has ended
   const Program& program(std::size_t index) const { return programs_[index]; }
   lockstep::Segment& segment() { return *segment_; }
 
@@ -50,12 +51,16 @@ class TestFabric {
   struct InFlight {
     lockstep::FrameDescriptor frame;
     std::size_t to_vf;
+    bool to_gsi;     // goes to each of the host's VFs that takes datagrams to QP1
     Time departure;  // from the switch port; never(): not decided
   };
   void collect();
   void enqueue(Time before);
   void transmit(Time before);
+  void transmit(const lockstep::FrameDescriptor& frame, std::size_t vf);
+  void transmit_to_gsi(const InFlight& f);
   void drop(const lockstep::FrameDescriptor& frame);
+  void go_home(std::uint32_t frame);
   Time next_event() const;
   void recycle();
   bool reap();
@@ -70,6 +75,7 @@ class TestFabric {
   std::vector<std::deque<InFlight>> queues_;  // of each host's switch port
   std::vector<Time> port_free_;               // of each host's switch port
   std::vector<Program> programs_;
+  std::vector<std::uint32_t> own_frames_;  // of the switch, free: for copies
 };
 
 }  // namespace rocelab::verbs

@@ -8,6 +8,7 @@
 #include "irn_provider/verbs/exports.h"
 #include "irn_provider/verbs/libc/experiment.h"
 #include "irn_provider/verbs/libc/real.h"
+#include "irn_provider/verbs/rdma_cm/cdev.h"
 
 namespace rocelab::libc {
 namespace {
@@ -103,6 +104,7 @@ RL_EXPORT ssize_t recvmsg(int fd, msghdr* message, int flags) {
 }
 
 RL_EXPORT ssize_t write(int fd, const void* data, size_t length) {
+  if (verbs::is_rdma_cm(fd)) return verbs::write_rdma_cm(fd, data, length);
   return writing(fd, 0, length, [=] { return real::write(fd, data, length); });
 }
 

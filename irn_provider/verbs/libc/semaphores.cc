@@ -1,0 +1,70 @@
+// Interposed: sem_wait, sem_timedwait, sem_clockwait, sem_post. A thread that waits for another thread of its
+// program parks: it holds no time, and runs at the instant of the post, after the thread that posted has
+// parked. Semaphores are taken for the process's own; one that another process posts is noticed at the next
+// event here.
+#include <dlfcn.h>
+#include <errno.h>
+#include <semaphore.h>
+#include <time.h>
+
+#include "irn_provider/verbs/exports.h"
+#include "irn_provider/verbs/libc/experiment.h"
+#include "irn_provider/verbs/libc/real.h"
+
+namespace rocelab::libc {
+namespace {
+
+template <class F>
+F next_symbol(const char* name) {
+  return reinterpret_cast<F>(dlsym(RTLD_NEXT, name));
+}
+
+// 0, or -1 with errno.
+int wait_until(LiveProcess& process, sem_t* semaphore, Time deadline) {
+  end_spin();
+  real::RuntimeScope scope;
+  bool taken = false;  // once only, though it is asked for more than once
+  const auto ready = [&] { return taken = taken || sem_trywait(semaphore) == 0; };
+  if (process.park_until(ready, deadline)) return 0;
+  errno = ETIMEDOUT;
+  return -1;
+}
+
+}  // namespace
+}  // namespace rocelab::libc
+
+using namespace rocelab;
+using namespace rocelab::libc;
+
+RL_EXPORT int sem_wait(sem_t* semaphore) {
+  LiveProcess* process = experiment();
+  if (process != nullptr) return wait_until(*process, semaphore, Time::never());
+  static const auto really = next_symbol<int (*)(sem_t*)>("sem_wait");
+  return really(semaphore);
+}
+
+RL_EXPORT int sem_timedwait(sem_t* semaphore, const timespec* deadline) {
+  LiveProcess* process = experiment();
+  if (process != nullptr)
+    return wait_until(*process, semaphore, to_time(*deadline, epoch_seconds(CLOCK_REALTIME)));
+  static const auto really = next_symbol<int (*)(sem_t*, const timespec*)>("sem_timedwait");
+  return really(semaphore, deadline);
+}
+
+RL_EXPORT int sem_clockwait(sem_t* semaphore, clockid_t clock, const timespec* deadline) {
+  LiveProcess* process = experiment();
+  if (process != nullptr) return wait_until(*process, semaphore, to_time(*deadline, epoch_seconds(clock)));
+  static const auto really = next_symbol<int (*)(sem_t*, clockid_t, const timespec*)>("sem_clockwait");
+  return really(semaphore, clock, deadline);
+}
+
+// Async-signal-safe in the C library, and here as long as the handler's thread is not inside of ours.
+RL_EXPORT int sem_post(sem_t* semaphore) {
+  static const auto really = next_symbol<int (*)(sem_t*)>("sem_post");
+  const int result = really(semaphore);
+  if (LiveProcess* process = experiment()) {
+    real::RuntimeScope scope;
+    process->look_again();
+  }
+  return result;
+}

@@ -1,0 +1,114 @@
+// Programs over the unmodified librdmacm: the claims of probe_cm/*.cc, and two hosts of which one is silent
+// or dies. The programs that run unmodified are rows of docs/compatibility.md.
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include "irn_provider/verbs/program_pair.h"
+#include "irn_provider/verbs/test_fabric.h"
+#include "lockstep/port_registry.h"
+
+namespace rocelab::verbs {
+namespace {
+
+// rping's threads wait for each other outside of experiment time (pthread_join), and hold it for so long.
+constexpr std::int64_t kRpingGraceNs = 50'000'000;
+
+NicConfig nic(TransportMode mode) {
+  NicConfig config;
+  config.mode = mode;
+  config.active_mtu = 1'024;
+  return config;
+}
+
+class RdmaCmTest : public ::testing::TestWithParam<TransportMode> {
+ protected:
+  explicit RdmaCmTest(std::uint32_t programs = 2) : fabric(2, programs, nic(GetParam())) {}
+  std::string output(std::size_t program) { return fabric.program(program).output(); }
+  void expect_ok(std::size_t program) {
+    EXPECT_EQ(fabric.program(program).exit_code(), 0) << output(program);
+  }
+  // The VF of h2 that has bound a TCP port of rdma_cm.
+  std::optional<std::uint32_t> server_of(std::uint16_t port) {
+    return lockstep::PortRegistry(fabric.segment(), fabric.segment().header().vfs_per_host).owner(0, port);
+  }
+  TestFabric fabric;
+};
+class RdmaCmAloneTest : public RdmaCmTest {
+ protected:
+  RdmaCmAloneTest() : RdmaCmTest(1) {}
+};
+
+TEST_P(RdmaCmAloneTest, SurfaceKeepsItsClaims) {
+  const auto p = fabric.start(0, {ROCELAB_CM_PROBE});
+  EXPECT_TRUE(fabric.run());
+  expect_ok(p);
+  EXPECT_NE(output(p).find("[  PASSED  ]"), std::string::npos) << output(p);
+}
+
+// h2 serves, h1 asks; time begins when both are there, so the server listens first.
+TEST_P(RdmaCmTest, RpingPrintsWhatItSent) {
+  fabric.segment().header().grace_wall_ns = kRpingGraceNs;
+  const auto server = fabric.start(1, {"rping", "-s", "-a", "10.0.0.2", "-C", "5", "-v"});
+  const auto client = fabric.start(0, {"rping", "-c", "-a", "10.0.0.2", "-C", "5", "-v"});
+  EXPECT_TRUE(fabric.run());
+  expect_ok(server);
+  expect_ok(client);
+  EXPECT_NE(output(client).find("ping data: rdma-ping-4"), std::string::npos) << output(client);
+  EXPECT_FALSE(server_of(7174));
+}
+
+TEST_P(RdmaCmTest, BandwidthOverRdmaCmIsThatOfTheWireAndNoThreadWasLeftBehind) {
+  const auto server = fabric.start(1, {"ib_write_bw", "-R", "-F", "-n", "200", "--report_gbits"});
+  const auto client = fabric.start(0, {"ib_write_bw", "-R", "-F", "-n", "200", "--report_gbits", "10.0.0.2"});
+  EXPECT_TRUE(fabric.run());
+  expect_ok(server);
+  expect_ok(client);
+  double gbps = 0;
+  const std::string text = output(client);
+  std::sscanf(text.c_str() + text.find("65536"), "%*d %*d %*f %lf", &gbps);
+  EXPECT_NEAR(gbps, GetParam() == TransportMode::kRoce ? 37.0 : 36.5, 0.4) << text;
+  EXPECT_EQ(fabric.segment().header().detaches.load(), 0u);
+}
+
+// The server is killed: its port is free for the next one, and the client's QP gives up.
+TEST_P(RdmaCmTest, DeadServerLeavesNoListener) {
+  fabric.segment().header().grace_wall_ns = kRpingGraceNs;
+  const auto first = fabric.start(1, {"rping", "-s", "-a", "10.0.0.2", "-C", "1"});
+  const auto other = fabric.start(1, {"rping", "-s", "-a", "10.0.0.2", "-C", "1"});
+  for (int i = 0; i < 10'000 && !server_of(7174); ++i) fabric.drive_once();
+  ASSERT_TRUE(server_of(7174));
+  // One of the two could not bind.
+  while (fabric.program(first).status == -1 && fabric.program(other).status == -1) fabric.drive_and_reap();
+  const auto listener = fabric.program(first).status == -1 ? first : other;
+  const auto late = listener == first ? other : first;
+  EXPECT_NE(output(late).find("Address already in use"), std::string::npos) << output(late);
+  kill(fabric.program(listener).pid, SIGKILL);
+  for (int i = 0; i < 10'000 && server_of(7174); ++i) fabric.drive_and_reap();
+  EXPECT_FALSE(server_of(7174));
+  EXPECT_TRUE(fabric.run());
+}
+
+// One NIC speaks IRN, the other does not: the two agree on RC, whoever asks. The parameter is the client's
+// mode.
+class RdmaCmMixedTest : public RdmaCmTest {};
+
+TEST_P(RdmaCmMixedTest, EndsOfDifferentModesAgreeOnRoce) {
+  const bool irn = GetParam() == TransportMode::kIrn;
+  fabric.segment().hosts()[1].nic.mode = irn ? TransportMode::kRoce : TransportMode::kIrn;
+  const auto server = fabric.start(1, {"ib_send_bw", "-R", "-F", "-n", "100"});
+  const auto client = fabric.start(0, {"ib_send_bw", "-R", "-F", "-n", "100", "10.0.0.2"});
+  EXPECT_TRUE(fabric.run());
+  expect_ok(server);
+  expect_ok(client);
+}
+
+const auto kModes = ::testing::Values(TransportMode::kRoce, TransportMode::kIrn);
+std::string mode_name(const ::testing::TestParamInfo<TransportMode>& mode) {
+  return mode.param == TransportMode::kRoce ? "Roce" : "Irn";
+}
+INSTANTIATE_TEST_SUITE_P(Modes, RdmaCmTest, kModes, mode_name);
+INSTANTIATE_TEST_SUITE_P(Modes, RdmaCmAloneTest, kModes, mode_name);
+INSTANTIATE_TEST_SUITE_P(Modes, RdmaCmMixedTest, kModes, mode_name);
+
+}  // namespace
+}  // namespace rocelab::verbs

@@ -1,0 +1,57 @@
+// Gsi: QP1 of this process's virtual function: management datagrams in and out, by the NIC's own datagram
+// service. Under the lock of the LiveProcess.
+#pragma once
+
+#include <array>
+#include <deque>
+#include <map>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "irn_provider/cm/cm_types.h"
+#include "irn_provider/nic/nic.h"
+#include "lockstep/segment.h"
+
+namespace rocelab::verbs {
+
+class Gsi {
+ public:
+  // Makes QP1 in `nic`; null: it has no room for it. `segment` outlives it.
+  static std::unique_ptr<Gsi> open(Nic& nic, const lockstep::Segment& segment,
+                                   const lockstep::HostEntry& host, Time now);
+
+  // To a GID that no host of the run has: nowhere.
+  void send(Nic& nic, const cm::OutgoingMad& mad, Time now);
+
+  struct Received {
+    std::vector<std::byte> mad;
+    Gid from{}, to{};
+  };
+  // What has come since the last call; also goes on sending.
+  std::vector<Received> take(Nic& nic, Time now);
+
+ private:
+  static constexpr std::uint32_t kDepth = 128;  // datagrams in either direction that the QP holds
+  static constexpr std::size_t kBufferBytes = kGrhBytes + cm::kMadBytes;
+  using Mad = std::array<std::byte, cm::kMadBytes>;
+
+  Gsi(const lockstep::Segment& segment, const lockstep::HostEntry& host) : segment_(segment), host_(host) {}
+  bool make(Nic& nic, Time now);
+  void post_receive(Nic& nic, std::uint32_t buffer, Time now);
+  void post_waiting(Nic& nic, Time now);
+  std::optional<Ahn> route(Nic& nic, const Gid& from, const Gid& to);
+
+  const lockstep::Segment& segment_;
+  const lockstep::HostEntry& host_;
+  Pdn pd_;
+  Cqn send_cq_, recv_cq_;
+  RKey key_;
+  std::vector<std::byte> buffers_;  // of kBufferBytes each, for receiving
+  std::vector<Mad> outgoing_;       // by slot, until sent
+  std::vector<std::uint32_t> free_slots_;
+  std::deque<cm::OutgoingMad> waiting_;  // for a slot
+  std::map<std::pair<Gid, Gid>, Ahn> routes_;
+};
+
+}  // namespace rocelab::verbs

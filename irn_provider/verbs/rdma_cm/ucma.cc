@@ -1,0 +1,254 @@
+// Ucma: opening, files, identifiers, QP1. Commands: ucma_address.cc, ucma_connection.cc; events:
+// ucma_events.cc.
+#include "irn_provider/verbs/rdma_cm/ucma.h"
+
+#include <infiniband/verbs.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <string>
+
+#include "irn_provider/cm/port_share.h"
+#include "irn_provider/verbs/objects.h"
+#include "irn_provider/verbs/translate.h"
+#include "lockstep/host_identity.h"
+
+namespace rocelab::verbs {
+namespace {
+
+Ucma* g_ucma = nullptr;  // under the lock of the LiveProcess, once it is set
+
+cm::CmConfig config_of(const LiveProcess& process) {
+  const auto& segment = process.segment();
+  cm::CmConfig c;
+  for (const std::uint8_t byte : lockstep::guid_of(process.host().mac)) c.ca_guid = c.ca_guid << 8 | byte;
+  c.id_bits = cm::kIdBits;
+  c.first_id = cm::first_id_of(segment.vfs()[process.vf()].vf);
+  c.max_mtu = static_cast<std::uint8_t>(mtu_code(process.host().nic.active_mtu));
+  return c;
+}
+
+// A VF that has had another process before must not use that one's communication IDs: time enters.
+Rng rng_of(const LiveProcess& process, Time now) {
+  return Rng(process.segment().header().seed)
+      .fork(process.host().name)
+      .fork("cm " + std::to_string(process.segment().vfs()[process.vf()].vf))
+      .fork(std::to_string(now.ps()));
+}
+
+}  // namespace
+
+Ucma::Ucma(LiveProcess& process, Nic& nic, Time now)
+    : process_(process),
+      registry_(process.segment(), process.vf()),
+      ports_(registry_),
+      manager_(config_of(process), rng_of(process, now)),
+      gsi_(Gsi::open(nic, process.segment(), process.host(), now)) {}
+
+Ucma* Ucma::open(LiveProcess& process) {
+  const bool made = process.call([&](Nic& nic, Time now) {
+    if (g_ucma != nullptr) return false;
+    g_ucma = new Ucma(process, nic, now);  // lives as long as the process
+    return g_ucma->gsi_ != nullptr;
+  });
+  if (g_ucma->gsi_ == nullptr) return nullptr;
+  if (made) {
+    process.set_resident(
+        {[] { return g_ucma->manager_.next_timeout(); }, [](Nic& nic, Time now) { g_ucma->run(nic, now); }});
+    g_ucma->registry_.open();
+  }
+  return g_ucma;
+}
+
+Ucma* Ucma::opened() { return g_ucma; }
+
+// --- QP1
+
+bool Ucma::is_ours(const cm::CmMad& mad) const {
+  std::optional<std::uint32_t> listener;
+  if (const auto service = cm::service_of(mad.message); service && cm::is_ip_service(*service)) {
+    const auto space = static_cast<cm::PortSpace>(cm::protocol_of(*service));
+    if (space == cm::PortSpace::kTcp || space == cm::PortSpace::kUdp)
+      listener = registry_.owner(space_index(space), cm::port_of(*service));
+  }
+  const std::uint32_t taker = cm::taker(mad.message, registry_.open_vfs(), listener);
+  return taker == registry_.self() || taker == cm::kEveryone;
+}
+
+void Ucma::run(Nic& nic, Time now) {
+  for (const Gsi::Received& received : gsi_->take(nic, now)) {
+    const auto mad = cm::CmMad::parse(received.mad);
+    if (!mad || is_ours(*mad)) manager_.on_mad(received.mad, received.from, received.to, now);
+  }
+  manager_.on_timeout(now);
+  settle(nic, now);
+}
+
+void Ucma::settle(Nic& nic, Time now) {
+  while (const auto event = manager_.poll_event()) on_event(*event);
+  while (const auto mad = manager_.poll_transmit()) gsi_->send(nic, *mad, now);
+}
+
+// --- files
+
+int Ucma::open_file() {
+  return process_.call([this](Nic&, Time) {
+    auto file = std::make_shared<UcmaFile>();
+    const int fd = file->events.fd();
+    if (fd >= 0) files_[fd] = std::move(file);
+    return fd;
+  });
+}
+
+std::shared_ptr<UcmaFile> Ucma::file(int fd) const {
+  const auto found = files_.find(fd);
+  return found != files_.end() ? found->second : nullptr;
+}
+
+void Ucma::close_file(int fd) {
+  std::shared_ptr<UcmaFile> file;  // closed without the lock
+  process_.call([&](Nic& nic, Time now) {
+    const auto found = files_.find(fd);
+    if (found == files_.end()) return;
+    for (auto next = ids_.begin(); next != ids_.end();) {
+      UcmaId& id = *next++->second;
+      if (id.file == found->second.get()) destroy(id, nic, now);
+    }
+    settle(nic, now);
+    file = std::move(found->second);
+    files_.erase(found);
+  });
+}
+
+void Ucma::close_all() {
+  process_.call([this](Nic& nic, Time now) {
+    while (!ids_.empty()) destroy(*ids_.begin()->second, nic, now);
+    settle(nic, now);
+  });
+}
+
+// --- identifiers
+
+UcmaId& Ucma::add_id(UcmaFile& file) {
+  auto id = std::make_unique<UcmaId>();
+  id->number = next_id_++;
+  id->file = &file;
+  UcmaId& made = *id;
+  ids_[made.number] = std::move(id);
+  return made;
+}
+
+UcmaId* Ucma::find(Caller& c, std::uint32_t number, int& error) {
+  const auto found = ids_.find(number);
+  error = found == ids_.end() ? ENOENT : found->second->file != &c.file ? EINVAL : 0;
+  return error == 0 ? found->second.get() : nullptr;
+}
+
+int Ucma::create_id(Caller& c, const rdma_ucm_create_id& cmd, rdma_ucm_create_id_resp& out) {
+  // RDMA_PS_IB only to find out whether AF_IB addresses work; they do not (bind_ip).
+  const bool known = cmd.ps == RDMA_PS_TCP || cmd.ps == RDMA_PS_UDP || cmd.ps == RDMA_PS_IB;
+  if (!known) {
+    debug("rdma_cm: port space 0x%x is not offered", cmd.ps);
+    return EPROTONOSUPPORT;
+  }
+  UcmaId& id = add_id(c.file);
+  id.uid = cmd.uid;
+  id.space = cmd.ps == RDMA_PS_UDP ? cm::PortSpace::kUdp : cm::PortSpace::kTcp;
+  id.qp_type = cmd.qp_type;
+  out.id = id.number;
+  return 0;
+}
+
+// Requests that came with the identifier's events and were not fetched go with it.
+void Ucma::destroy(UcmaId& id, Nic& nic, Time now) {
+  std::vector<std::uint32_t> orphans;
+  for (auto& [fd, file] : files_)
+    std::erase_if(file->ready, [&](const UcmaEvent& event) {
+      if (event.id != id.number) return false;
+      if (event.created != 0) orphans.push_back(event.created);
+      file->events.take();
+      return true;
+    });
+  if (id.handle.value != 0) {
+    manager_.destroy(id.handle, now);
+    by_handle_.erase(id.handle.value);
+  }
+  if (id.bound) ports_.unbind(id.space, id.local.port, id.listening);
+  ids_.erase(id.number);
+  for (const std::uint32_t orphan : orphans)
+    if (const auto found = ids_.find(orphan); found != ids_.end()) destroy(*found->second, nic, now);
+}
+
+int Ucma::destroy_id(Caller& c, const rdma_ucm_destroy_id& cmd, rdma_ucm_destroy_id_resp& out) {
+  int error = 0;
+  UcmaId* id = find(c, cmd.id, error);
+  if (id == nullptr) return error;
+  out.events_reported = id->events_reported;
+  destroy(*id, c.nic, c.now);
+  settle(c.nic, c.now);
+  return 0;
+}
+
+// Moves an identifier, and its events, from the file `cmd.fd` to the caller's.
+int Ucma::migrate_id(Caller& c, const rdma_ucm_migrate_id& cmd, rdma_ucm_migrate_resp& out) {
+  const std::shared_ptr<UcmaFile> from = file(static_cast<int>(cmd.fd));
+  if (from == nullptr) return EBADF;
+  Caller of_source{*from, c.nic, c.now};
+  int error = 0;
+  UcmaId* id = find(of_source, cmd.id, error);
+  if (id == nullptr) return error;
+  id->file = &c.file;
+  std::deque<UcmaEvent> stay;
+  for (const UcmaEvent& event : from->ready) {
+    if (event.id != id->number) {
+      stay.push_back(event);
+      continue;
+    }
+    from->events.take();
+    push(c.file, event);
+  }
+  from->ready = std::move(stay);
+  out.events_reported = id->events_reported;
+  return 0;
+}
+
+int Ucma::set_option(Caller& c, const rdma_ucm_set_option& cmd) {
+  int error = 0;
+  UcmaId* id = find(c, cmd.id, error);
+  if (id == nullptr) return error;
+  if (cmd.level != RDMA_OPTION_ID) return ENOSYS;
+  const bool byte = cmd.optname == RDMA_OPTION_ID_TOS || cmd.optname == RDMA_OPTION_ID_ACK_TIMEOUT;
+  if (cmd.optlen != (byte ? sizeof(std::uint8_t) : sizeof(int))) return EINVAL;
+  const void* value = reinterpret_cast<const void*>(cmd.optval);
+  int number = 0;
+  std::uint8_t small = 0;
+  if (byte)
+    std::memcpy(&small, value, sizeof small);
+  else
+    std::memcpy(&number, value, sizeof number);
+  switch (cmd.optname) {
+    case RDMA_OPTION_ID_TOS:
+      id->tos = small;
+      return 0;
+    case RDMA_OPTION_ID_REUSEADDR:
+      id->reuse = number != 0;
+      return 0;
+    case RDMA_OPTION_ID_AFONLY:
+      return 0;  // IPv4 and IPv6 have one port space here
+    case RDMA_OPTION_ID_ACK_TIMEOUT:
+      if (small > 31 || id->connecting) return EINVAL;
+      id->ack_timeout = small;
+      return 0;
+    default:
+      return ENOSYS;
+  }
+}
+
+std::optional<bool> Ucma::agreed_on_irn(const Gid& peer, Qpn qpn) const {
+  for (const auto& [number, id] : ids_)
+    if (id->irn && id->remote_gid == peer && id->remote_qpn == qpn) return id->irn;
+  return std::nullopt;
+}
+
+}  // namespace rocelab::verbs

@@ -1,0 +1,102 @@
+// Ucma: what stands behind /dev/infiniband/rdma_cm: the commands that librdmacm writes (rdma/rdma_user_cm.h),
+// on a ConnectionManager, the NIC's QP1 and the hosts of the run. One of a process.
+//
+// A command's function returns 0 or an errno. All run under the lock of the LiveProcess but get_event, which
+// waits. cdev.cc decodes; ucma_address.cc, ucma_connection.cc, ucma_events.cc hold the functions.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+
+#include "irn_provider/cm/connection_manager.h"
+#include "irn_provider/live/live_process.h"
+#include "irn_provider/verbs/rdma_cm/gsi.h"
+#include "irn_provider/verbs/rdma_cm/port_bindings.h"
+#include "irn_provider/verbs/rdma_cm/ucma_objects.h"
+
+namespace rocelab::verbs {
+
+class Ucma {
+ public:
+  // The process's own; made, with QP1, by the first call. Null: the NIC has no room for QP1.
+  static Ucma* open(LiveProcess& process);
+  static Ucma* opened();  // null: not yet
+
+  LiveProcess& process() { return process_; }
+
+  // --- files
+  int open_file();                               // its descriptor, or -1: none is left
+  void close_file(int fd);                       // with all its identifiers
+  void close_all();                              // the process ends
+  std::shared_ptr<UcmaFile> file(int fd) const;  // null: none
+
+  // --- commands. `now`: of the caller.
+  struct Caller {
+    UcmaFile& file;
+    Nic& nic;
+    Time now;
+  };
+  int create_id(Caller& c, const rdma_ucm_create_id& cmd, rdma_ucm_create_id_resp& out);
+  int destroy_id(Caller& c, const rdma_ucm_destroy_id& cmd, rdma_ucm_destroy_id_resp& out);
+  int migrate_id(Caller& c, const rdma_ucm_migrate_id& cmd, rdma_ucm_migrate_resp& out);
+  int set_option(Caller& c, const rdma_ucm_set_option& cmd);
+  int bind_ip(Caller& c, const rdma_ucm_bind_ip& cmd);
+  int resolve_ip(Caller& c, const rdma_ucm_resolve_ip& cmd);
+  int resolve_route(Caller& c, const rdma_ucm_resolve_route& cmd);
+  int query_route(Caller& c, const rdma_ucm_query& cmd, rdma_ucm_query_route_resp& out);
+  int listen(Caller& c, const rdma_ucm_listen& cmd);
+  int connect(Caller& c, const rdma_ucm_connect& cmd);
+  int accept(Caller& c, const rdma_ucm_accept& cmd);
+  int reject(Caller& c, const rdma_ucm_reject& cmd);
+  int disconnect(Caller& c, const rdma_ucm_disconnect& cmd);
+  int notify(Caller& c, const rdma_ucm_notify& cmd);
+  int init_qp_attr(Caller& c, const rdma_ucm_init_qp_attr& cmd, ib_uverbs_qp_attr& out);
+  int get_event(UcmaFile& file, rdma_ucm_event_resp& out);  // takes the lock itself
+
+  // Whether the ends of the connection to that QP have agreed on IRN; null: no connection of ours goes there.
+  std::optional<bool> agreed_on_irn(const Gid& peer, Qpn qpn) const;
+
+  const cm::CmCounters& counters() const { return manager_.counters(); }
+
+ private:
+  Ucma(LiveProcess& process, Nic& nic, Time now);
+  void run(Nic& nic, Time now);     // LiveProcess's resident
+  void settle(Nic& nic, Time now);  // what the manager has to send and to tell
+  bool is_ours(const cm::CmMad& mad) const;
+
+  UcmaId& add_id(UcmaFile& file);
+  UcmaId* find(Caller& c, std::uint32_t number, int& error);
+  void destroy(UcmaId& id, Nic& nic, Time now);
+  void push(UcmaFile& file, const UcmaEvent& event);
+  void tell(UcmaId& id, std::uint32_t event, int status);
+
+  int bind(UcmaId& id, const cm::Address& address);
+  bool take_source(UcmaId& id, const cm::Address& source, int& error);
+  cm::ConnectParams connect_params(const UcmaId& id, const rdma_ucm_connect& cmd) const;
+
+  void on_event(const cm::Event& event);
+  void on_request(const cm::Event& event);
+  UcmaEvent event_of(const UcmaId& id, std::uint32_t kind, int status) const;
+
+  LiveProcess& process_;
+  lockstep::PortRegistry registry_;
+  PortBindings ports_;
+  cm::ConnectionManager manager_;
+  std::unique_ptr<Gsi> gsi_;
+  std::map<int, std::shared_ptr<UcmaFile>> files_;
+  std::map<std::uint32_t, std::unique_ptr<UcmaId>> ids_;
+  std::map<std::uint32_t, std::uint32_t> by_handle_;
+  std::uint32_t next_id_ = 1;
+};
+
+// --- ucma_address.cc
+// What a program's sockaddr says; null: neither IPv4 nor IPv6.
+std::optional<cm::Address> address_of(const sockaddr_in6& from);
+sockaddr_in6 sockaddr_of(const cm::Address& address);
+Gid gid_of(const cm::Address& address);
+bool is_any(const cm::Address& address);
+bool is_multicast(const cm::Address& address);
+
+}  // namespace rocelab::verbs

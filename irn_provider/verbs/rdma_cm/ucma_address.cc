@@ -1,0 +1,187 @@
+// Ucma: addresses. Hosts are looked up in the run's own table: resolution takes no experiment time and needs
+// neither ARP nor the kernel's routes.
+#include <arpa/inet.h>
+#include <netinet/in.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "irn_provider/verbs/limits.h"
+#include "irn_provider/verbs/objects.h"
+#include "irn_provider/verbs/rdma_cm/ucma.h"
+#include "irn_provider/verbs/translate.h"
+#include "lockstep/host_identity.h"
+
+namespace rocelab::verbs {
+namespace {
+
+constexpr std::uint8_t kExactly = 2, kHopLimit = 64, kLifetime = 18;  // as Linux: IB_SA_EQ, 1.07 s
+
+cm::Address own_address(const lockstep::HostEntry& host, std::uint8_t ip_version) {
+  const Gid gid = lockstep::gid_of(host, ip_version == 4 ? 1 : 0);
+  cm::Address a{ip_version, {}, 0};
+  std::copy(ip_version == 4 ? gid.begin() + 12 : gid.begin(), gid.end(),
+            ip_version == 4 ? a.ip.begin() + 12 : a.ip.begin());
+  return a;
+}
+
+bool same_ip(const cm::Address& a, const cm::Address& b) {
+  return a.ip_version == b.ip_version && a.ip == b.ip;
+}
+
+std::uint8_t rate_code(Rate rate) {  // as ibv_rate; the next lower one that exists
+  constexpr struct {
+    std::int64_t gbps;
+    std::uint8_t code;
+  } kRates[] = {{400, 21}, {200, 20}, {100, 16}, {56, 12}, {40, 7}, {25, 15}, {20, 6}, {10, 3}, {5, 5}};
+  for (const auto& r : kRates)
+    if (rate.bps() >= r.gbps * 1'000'000'000) return r.code;
+  return 2;
+}
+
+}  // namespace
+
+std::optional<cm::Address> address_of(const sockaddr_in6& from) {
+  cm::Address a;
+  if (from.sin6_family == AF_INET6) {
+    a.ip_version = 6;
+    std::memcpy(a.ip.data(), &from.sin6_addr, a.ip.size());
+    a.port = ntohs(from.sin6_port);
+    return a;
+  }
+  if (from.sin6_family != AF_INET) return std::nullopt;
+  sockaddr_in v4{};
+  std::memcpy(&v4, &from, sizeof v4);
+  std::memcpy(a.ip.data() + 12, &v4.sin_addr, 4);
+  a.port = ntohs(v4.sin_port);
+  return a;
+}
+
+sockaddr_in6 sockaddr_of(const cm::Address& address) {
+  sockaddr_in6 out{};
+  if (address.ip_version == 6) {
+    out.sin6_family = AF_INET6;
+    std::memcpy(&out.sin6_addr, address.ip.data(), address.ip.size());
+    out.sin6_port = htons(address.port);
+    return out;
+  }
+  sockaddr_in v4{};
+  v4.sin_family = AF_INET;
+  std::memcpy(&v4.sin_addr, address.ip.data() + 12, 4);
+  v4.sin_port = htons(address.port);
+  std::memcpy(&out, &v4, sizeof v4);
+  return out;
+}
+
+Gid gid_of(const cm::Address& a) {
+  if (a.ip_version == 4) return ipv4_mapped({a.ip[12], a.ip[13], a.ip[14], a.ip[15]});
+  Gid gid{};
+  std::copy(a.ip.begin(), a.ip.end(), gid.begin());
+  return gid;
+}
+
+bool is_any(const cm::Address& a) {
+  return std::all_of(a.ip.begin(), a.ip.end(), [](std::uint8_t b) { return b == 0; });
+}
+
+bool is_multicast(const cm::Address& a) { return a.ip_version == 4 ? a.ip[12] >> 4 == 14 : a.ip[0] == 0xff; }
+
+// The port, and with an address the device. 0 or an errno.
+int Ucma::bind(UcmaId& id, const cm::Address& address) {
+  if (id.bound) return EINVAL;
+  const cm::Address own = own_address(process_.host(), address.ip_version);
+  if (!is_any(address) && !same_ip(address, own)) return EADDRNOTAVAIL;
+  std::uint16_t port = address.port;
+  if (const int error = ports_.bind(id.space, port, id.reuse); error != 0) return error;
+  id.bound = true;
+  id.local = address;
+  id.local.port = port;
+  id.has_device = !is_any(address);
+  id.local_gid = gid_of(address);
+  return 0;
+}
+
+int Ucma::bind_ip(Caller& c, const rdma_ucm_bind_ip& cmd) {
+  int error = 0;
+  UcmaId* id = find(c, cmd.id, error);
+  if (id == nullptr) return error;
+  const auto address = address_of(cmd.addr);
+  return address ? bind(*id, *address) : EAFNOSUPPORT;
+}
+
+// The source of an active identifier: what the program says, else the host's own address.
+bool Ucma::take_source(UcmaId& id, const cm::Address& source, int& error) {
+  error = id.bound ? 0 : bind(id, source);
+  if (error != 0) return false;
+  const std::uint16_t port = id.local.port;
+  id.local = own_address(process_.host(), source.ip_version);
+  id.local.port = port;
+  id.local_gid = gid_of(id.local);
+  return id.has_device = true;
+}
+
+int Ucma::resolve_ip(Caller& c, const rdma_ucm_resolve_ip& cmd) {
+  int error = 0;
+  UcmaId* id = find(c, cmd.id, error);
+  if (id == nullptr) return error;
+  const auto destination = address_of(cmd.dst_addr);
+  if (!destination) return EAFNOSUPPORT;
+  if (id->connecting || id->listening) return EINVAL;
+  cm::Address source = address_of(cmd.src_addr).value_or(cm::Address{destination->ip_version, {}, 0});
+  if (source.ip_version != destination->ip_version) return EINVAL;
+  if (!take_source(*id, source, error)) return error;
+  id->remote = *destination;
+  id->remote_gid = gid_of(id->remote);
+  id->has_remote = true;
+  const bool known = lockstep::find_host(process_.segment().hosts(), id->remote_gid) != nullptr;
+  if (known || is_multicast(id->remote)) {
+    tell(*id, kAddrResolved, 0);
+  } else {
+    debug("rdma_cm: the address belongs to no host of this run");
+    tell(*id, kAddrError, -EHOSTUNREACH);
+  }
+  return 0;
+}
+
+int Ucma::resolve_route(Caller& c, const rdma_ucm_resolve_route& cmd) {
+  int error = 0;
+  UcmaId* id = find(c, cmd.id, error);
+  if (id == nullptr) return error;
+  if (!id->has_remote || id->connecting) return EINVAL;
+  id->has_route = true;
+  tell(*id, kRouteResolved, 0);
+  return 0;
+}
+
+int Ucma::query_route(Caller& c, const rdma_ucm_query& cmd, rdma_ucm_query_route_resp& out) {
+  int error = 0;
+  const UcmaId* id = find(c, cmd.id, error);
+  if (id == nullptr) return error;
+  out.src_addr = sockaddr_of(id->local);
+  if (id->has_remote) out.dst_addr = sockaddr_of(id->remote);
+  out.ibdev_index = 0xffffffff;  // what ibv_get_device_index says, too
+  if (!id->has_device) return 0;
+  const lockstep::Guid guid = lockstep::guid_of(process_.host().mac);
+  std::memcpy(&out.node_guid, guid.data(), sizeof out.node_guid);
+  out.port_num = kPorts;
+  ib_user_path_rec& path = out.ib_route[0];
+  std::copy(id->local_gid.begin(), id->local_gid.end(), path.sgid);
+  if (id->has_remote) std::copy(id->remote_gid.begin(), id->remote_gid.end(), path.dgid);
+  path.pkey = kPkey;
+  if (!id->has_route) return 0;
+  out.num_paths = 1;
+  const cm::QpSettings* settings = id->handle.value != 0 ? manager_.settings(id->handle) : nullptr;
+  path.flow_label = settings != nullptr ? htonl(settings->flow_label) : 0;
+  path.reversible = 1;
+  path.mtu = mtu_code(process_.host().nic.active_mtu);
+  path.hop_limit = kHopLimit;
+  path.traffic_class = id->tos;
+  path.numb_path = 1;
+  path.mtu_selector = path.rate_selector = path.packet_life_time_selector = kExactly;
+  path.rate = rate_code(process_.host().nic.link_rate);
+  path.packet_life_time = kLifetime;
+  return 0;
+}
+
+}  // namespace rocelab::verbs

@@ -53,10 +53,10 @@ class Nic {
   bool destroy_cq(Cqn cq);
   bool resize_cq(Cqn cq, std::uint32_t entries);  // false: more CQEs wait, or unknown
   std::optional<Srqn> create_srq(Pdn pd, const SrqAttr& attr);
-  bool destroy_srq(Srqn srq);                       // false: a QP takes from it, or unknown
-  bool resize_srq(Srqn srq, std::uint32_t max_wr);  // false: more WQEs wait, or unknown
-  bool arm_srq(Srqn srq, std::uint32_t limit);      // false: unknown
-  const SrqAttr* query_srq(Srqn srq) const;         // null: unknown
+  bool destroy_srq(Srqn srq);                        // false: a QP takes from it, or unknown
+  bool resize_srq(Srqn srq, std::uint32_t max_wr);   // false: more WQEs wait, or unknown
+  bool arm_srq(Srqn srq, std::uint32_t limit);       // false: unknown
+  const SrqAttr* query_srq(Srqn srq) const;          // null: unknown
   std::optional<Qpn> create_qp(const QpInit& init);  // with init.gsi the QPN is 1
   bool destroy_qp(Qpn qpn);
   // Moves the QP and sets attributes that `attr` carries for that transition (the verbs layer has checked the

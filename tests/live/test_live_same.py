@@ -29,6 +29,7 @@ _CASES: list[tuple[Path, tuple[str, ...]]] = [
     (_SMALL / "leaf_spine_16.toml", ()),
     (_SMALL / "operations.toml", ()),
     (_SMALL / "rocc.toml", ()),
+    (_SMALL / "hpcc.toml", ()),
     (SCENARIOS / "link_failure.toml", ()),
     (_RING, ('transport=["roce+pfc+escape"]',)),
 ]

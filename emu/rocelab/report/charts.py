@@ -19,8 +19,10 @@ def completion(flows: pd.DataFrame, runs: pd.DataFrame) -> str:
     """Left: CDF of the flows' completion times. Right: completion time of all flows of a run, one dot per seed."""
     labels = list(dict.fromkeys(flows["label"]))
     palette = style.colours(labels)
+    # Between them stand the legend of the one and the names at the axis of the other.
+    between = 0.3 + 0.04 * max(map(len, labels), default=0)
     fig, ((left, right),) = style.figure(
-        1, 2, 10.6, 3.1, gridspec_kw={"width_ratios": [1.55, 1], "wspace": 0.52}
+        1, 2, 10.6, 3.1, gridspec_kw={"width_ratios": [1.55, 1], "wspace": between}
     )
     done = flows[flows["completed"]]
     factor, unit = style.time_scale(float(done["fct_s"].max()) if len(done) else 0.0)

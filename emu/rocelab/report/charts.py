@@ -63,8 +63,8 @@ def _dots(axes: Axes, runs: pd.DataFrame, labels: Sequence[str], palette: dict[s
         if len(values):
             axes.plot([np.mean(values)], [row], "|", color=style.INK, markersize=15, markeredgewidth=1.4)
     axes.set(
-        title="First start to last end, one dot per seed",
-        xlabel=f"time [{unit}]",
+        title="First start to last end",
+        xlabel=f"time [{unit}], one dot per seed",
         ylim=(len(labels) - 0.5, -0.5),
     )
     axes.set_yticks(range(len(labels)), labels)

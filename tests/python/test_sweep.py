@@ -279,6 +279,15 @@ def test_an_interrupted_sweep_keeps_what_is_finished_and_leaves_no_process(
     assert len(sweep(scenario, out)["runs"]) == 4
 
 
+def test_an_interrupt_waits_until_a_process_that_is_being_started_is_known() -> None:
+    known = []
+    with pytest.raises(KeyboardInterrupt):
+        with local._uninterrupted():
+            os.kill(os.getpid(), signal.SIGINT)
+            known.append("started")
+    assert known == ["started"]
+
+
 def _alive(pid: int) -> bool:
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"

@@ -7,7 +7,8 @@ import os
 import signal
 import tempfile
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
@@ -21,6 +22,7 @@ from rocelab.sweep.work import PointResult, execute
 Execute = Callable[[Point, Callable[[Any], None]], PointResult]
 _CONTEXT = multiprocessing.get_context("fork")  # what is imported need not be imported again for each point
 _TICK_S = 0.2
+_ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @dataclass(frozen=True)
@@ -81,8 +83,9 @@ def run_local(
     try:
         while waiting or running:
             while waiting and len(running) < jobs:
-                started = _start(waiting.popleft(), store, work)
-                running[started.process.sentinel] = started
+                with _uninterrupted():
+                    started = _start(waiting.popleft(), store, work)
+                    running[started.process.sentinel] = started
             on_tick([r.point for r in running.values()])
             for sentinel in wait(list(running), timeout=_TICK_S):
                 assert isinstance(sentinel, int)
@@ -93,6 +96,16 @@ def run_local(
     finally:
         for left in running.values():
             left.stop()
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """An end that is asked for waits until a process that is being started is known, so that it is ended, too."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _start(point: Point, store: PointStore, work: Execute) -> _Running:
@@ -112,6 +125,7 @@ def _child(
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # ^C reaches the whole group: the parent decides
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDS)
     os.dup2(errors, 2)
 
     def report(_: Any) -> None:

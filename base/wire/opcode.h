@@ -1,9 +1,10 @@
 // The opcodes of the BTH in one constexpr table: name, which headers follow, place in the message, payload,
 // direction, acknowledgement. Code asks the table (`opcode_info`) and never switches on an opcode. Source:
-// IBTA Vol 1, 9.2.1 and table 38 (classes RC, UC, UD; with FLUSH and ATOMIC WRITE of annex A19); annex A17.9
-// (CNP); base/wire/irn.h (class IRN, in the manufacturer range of 9.2.1). Names are those of the kernel's
+// IBTA Vol 1, 9.2.1 and table 38 (classes RC, UC, UD; with FLUSH and ATOMIC WRITE of annex A19); annex A14
+// (XRC: class RC with an XRCETH in each request); annex A17.9 (CNP); base/wire/irn.h (class IRN, in the
+// manufacturer range of 9.2.1). Names are those of the kernel's
 // ib_pack.h without IB_OPCODE_. Bits 7-5 of an opcode are its transport class, bits 4-0 its operation; the
-// operations of RC mean the same in UC and in IRN.
+// operations of RC mean the same in UC, XRC and IRN.
 #pragma once
 
 #include <array>
@@ -14,7 +15,7 @@
 namespace rocelab {
 
 // clang-format off
-enum class TransportClass : std::uint8_t { kRc = 0x00, kUc = 0x20, kUd = 0x60, kCnp = 0x80, kIrn = 0xc0 };
+enum class TransportClass : std::uint8_t { kRc = 0x00, kUc = 0x20, kUd = 0x60, kCnp = 0x80, kXrc = 0xa0, kIrn = 0xc0 };
 inline constexpr std::uint8_t kTransportClassMask = 0xe0;
 inline constexpr std::uint8_t kShimClass = 0xe0;  // not a BTH: base/wire/shim.h
 
@@ -37,10 +38,10 @@ inline constexpr std::uint8_t kCnpOpcode = make_opcode(TransportClass::kCnp, Ope
 // What lies behind the BTH, in this order on the wire; payload follows.
 // clang-format off
 enum class Header : std::uint8_t {
-  kDeth, kFeth, kReth, kAtomicEth, kAeth, kAtomicAckEth, kIrnSend, kIrnWqeSn, kIrnSack, kImmDt, kIeth, kCnpReserved, kCount
+  kDeth, kXrcEth, kFeth, kReth, kAtomicEth, kAeth, kAtomicAckEth, kIrnSend, kIrnWqeSn, kIrnSack, kImmDt, kIeth, kCnpReserved, kCount
 };
 inline constexpr std::array<std::uint8_t, static_cast<std::size_t>(Header::kCount)> kHeaderBytes{
-  8,     4,     16,    28,         4,     8,             8,        4,         4,        4,      4,     16};
+  8,     4,       4,     16,    28,         4,     8,             8,        4,         4,        4,      4,     16};
 // clang-format on
 inline constexpr std::size_t kBthBytes = 12;
 
@@ -157,6 +158,29 @@ inline constexpr Row kRows[] = {
     {"UD_SEND_ONLY",                       kUd,  Op::kSendOnly,           kOnly,   kRequest,      true,  false, with(H::kDeth)},
     {"UD_SEND_ONLY_WITH_IMMEDIATE",        kUd,  Op::kSendOnlyImm,        kOnly,   kRequest,      true,  false, with(H::kDeth, H::kImmDt)},
     {"CNP",                                kCnp, Op::kNotify,             kOnly,   kNotification, false, false, with(H::kCnpReserved)},
+    {"XRC_SEND_FIRST",                     kXrc, Op::kSendFirst,          kFirst,  kRequest,      true,  true,  with(H::kXrcEth)},
+    {"XRC_SEND_MIDDLE",                    kXrc, Op::kSendMiddle,         kMiddle, kRequest,      true,  true,  with(H::kXrcEth)},
+    {"XRC_SEND_LAST",                      kXrc, Op::kSendLast,           kLast,   kRequest,      true,  true,  with(H::kXrcEth)},
+    {"XRC_SEND_LAST_WITH_IMMEDIATE",       kXrc, Op::kSendLastImm,        kLast,   kRequest,      true,  true,  with(H::kXrcEth, H::kImmDt)},
+    {"XRC_SEND_ONLY",                      kXrc, Op::kSendOnly,           kOnly,   kRequest,      true,  true,  with(H::kXrcEth)},
+    {"XRC_SEND_ONLY_WITH_IMMEDIATE",       kXrc, Op::kSendOnlyImm,        kOnly,   kRequest,      true,  true,  with(H::kXrcEth, H::kImmDt)},
+    {"XRC_RDMA_WRITE_FIRST",               kXrc, Op::kWriteFirst,         kFirst,  kRequest,      true,  true,  with(H::kXrcEth, H::kReth)},
+    {"XRC_RDMA_WRITE_MIDDLE",              kXrc, Op::kWriteMiddle,        kMiddle, kRequest,      true,  true,  with(H::kXrcEth)},
+    {"XRC_RDMA_WRITE_LAST",                kXrc, Op::kWriteLast,          kLast,   kRequest,      true,  true,  with(H::kXrcEth)},
+    {"XRC_RDMA_WRITE_LAST_WITH_IMMEDIATE", kXrc, Op::kWriteLastImm,       kLast,   kRequest,      true,  true,  with(H::kXrcEth, H::kImmDt)},
+    {"XRC_RDMA_WRITE_ONLY",                kXrc, Op::kWriteOnly,          kOnly,   kRequest,      true,  true,  with(H::kXrcEth, H::kReth)},
+    {"XRC_RDMA_WRITE_ONLY_WITH_IMMEDIATE", kXrc, Op::kWriteOnlyImm,       kOnly,   kRequest,      true,  true,  with(H::kXrcEth, H::kReth, H::kImmDt)},
+    {"XRC_RDMA_READ_REQUEST",              kXrc, Op::kReadRequest,        kOnly,   kRequest,      false, true,  with(H::kXrcEth, H::kReth)},
+    {"XRC_RDMA_READ_RESPONSE_FIRST",       kXrc, Op::kReadResponseFirst,  kFirst,  kResponse,     true,  false, with(H::kAeth)},
+    {"XRC_RDMA_READ_RESPONSE_MIDDLE",      kXrc, Op::kReadResponseMiddle, kMiddle, kResponse,     true,  false, kBthOnly},
+    {"XRC_RDMA_READ_RESPONSE_LAST",        kXrc, Op::kReadResponseLast,   kLast,   kResponse,     true,  false, with(H::kAeth)},
+    {"XRC_RDMA_READ_RESPONSE_ONLY",        kXrc, Op::kReadResponseOnly,   kOnly,   kResponse,     true,  false, with(H::kAeth)},
+    {"XRC_ACKNOWLEDGE",                    kXrc, Op::kAck,                kOnly,   kResponse,     false, false, with(H::kAeth)},
+    {"XRC_ATOMIC_ACKNOWLEDGE",             kXrc, Op::kAtomicAck,          kOnly,   kResponse,     false, false, with(H::kAeth, H::kAtomicAckEth)},
+    {"XRC_COMPARE_SWAP",                   kXrc, Op::kCompareSwap,        kOnly,   kRequest,      false, true,  with(H::kXrcEth, H::kAtomicEth)},
+    {"XRC_FETCH_ADD",                      kXrc, Op::kFetchAdd,           kOnly,   kRequest,      false, true,  with(H::kXrcEth, H::kAtomicEth)},
+    {"XRC_SEND_LAST_WITH_INVALIDATE",      kXrc, Op::kSendLastInvalidate, kLast,   kRequest,      true,  true,  with(H::kXrcEth, H::kIeth)},
+    {"XRC_SEND_ONLY_WITH_INVALIDATE",      kXrc, Op::kSendOnlyInvalidate, kOnly,   kRequest,      true,  true,  with(H::kXrcEth, H::kIeth)},
     {"IRN_SEND_FIRST",                     kIrn, Op::kSendFirst,          kFirst,  kRequest,      true,  true,  with(H::kIrnSend)},
     {"IRN_SEND_MIDDLE",                    kIrn, Op::kSendMiddle,         kMiddle, kRequest,      true,  true,  with(H::kIrnSend)},
     {"IRN_SEND_LAST",                      kIrn, Op::kSendLast,           kLast,   kRequest,      true,  true,  with(H::kIrnSend)},
@@ -232,19 +256,24 @@ constexpr bool all(Predicate predicate) {
     if (info.known() && !predicate(info)) return false;
   return true;
 }
-static_assert(std::size(kRows) == 25 + 12 + 2 + 1 + 26);
+static_assert(std::size(kRows) == 25 + 12 + 2 + 1 + 23 + 26);
 static_assert(all([](const OpcodeInfo& o) { return o.header_bytes % 4 == 0; }),
               "the payload starts on 4 bytes");
 static_assert(all([](const OpcodeInfo& o) { return !o.has_imm() || (o.ends_message() && o.is_request()); }));
 static_assert(all([](const OpcodeInfo& o) { return o.has_payload || o.position == kOnly; }));
 static_assert(all([](const OpcodeInfo& o) {
-  return o.transport == kRc || o.transport == kIrn || !o.expects_ack;
+  return o.transport == kRc || o.transport == kXrc || o.transport == kIrn || !o.expects_ack;
 }));
-// Where class RC has an operation, UC and IRN agree with it on everything but headers and acknowledgement.
+// Where class RC has an operation, UC, XRC and IRN agree with it on everything but headers and
+// acknowledgement.
 static_assert(all([](const OpcodeInfo& o) {
-  if ((o.transport != kUc && o.transport != kIrn) || o.operation >= Op::kNack) return true;
+  if ((o.transport != kUc && o.transport != kXrc && o.transport != kIrn) || o.operation >= Op::kNack)
+    return true;
   const OpcodeInfo& rc = opcode_info(kRc, o.operation);
   return rc.known() && rc.position == o.position && rc.role == o.role && rc.has_payload == o.has_payload;
+}));
+static_assert(all([](const OpcodeInfo& o) {
+  return o.has(H::kXrcEth) == (o.transport == kXrc && o.is_request());
 }));
 static_assert(all([](const OpcodeInfo& o) {
   return o.transport != kIrn || !o.is_write() || o.has(H::kReth);

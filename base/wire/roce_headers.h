@@ -39,7 +39,7 @@ struct RoceHeaders {
   Msn msn;                        // AETH
   std::uint32_t imm = 0;          // ImmDt, host order; IETH keeps the invalidated rkey here, FETH its word
   std::uint32_t qkey = 0;         // DETH
-  Qpn src_qpn;                    // DETH
+  Qpn src_qpn;                    // DETH; XRCETH keeps the number of the XRC SRQ here
   // IRN class (base/wire/irn.h)
   std::uint32_t wqe_sn = 0;  // recv_WQE_SN or read_WQE_SN, 24 bits
   std::uint32_t offset = 0;  // SEND: packets since the message's first, 24 bits

@@ -11,13 +11,14 @@
 #include "base/wire/immdt.h"
 #include "base/wire/irn.h"
 #include "base/wire/reth.h"
+#include "base/wire/xrc_eth.h"
 
 namespace rocelab {
 namespace {
 
 constexpr std::size_t bytes_of(Header h) { return kHeaderBytes[static_cast<std::size_t>(h)]; }
 static_assert(Bth::kSize == kBthBytes && Deth::kSize == bytes_of(Header::kDeth) &&
-              Reth::kSize == bytes_of(Header::kReth));
+              Reth::kSize == bytes_of(Header::kReth) && XrcEth::kSize == bytes_of(Header::kXrcEth));
 static_assert(AtomicEth::kSize == bytes_of(Header::kAtomicEth) &&
               AtomicAckEth::kSize == bytes_of(Header::kAtomicAckEth));
 static_assert(Aeth::kSize == bytes_of(Header::kAeth) && ImmDt::kSize == bytes_of(Header::kImmDt));
@@ -109,6 +110,7 @@ std::optional<RoceHeaders> parse_roce_headers(std::span<const std::byte> bytes) 
     r.qkey = deth.qkey;
     r.src_qpn = deth.src_qpn;
   }
+  if (info.has(Header::kXrcEth)) r.src_qpn = Qpn{reader.take<XrcEth>().srqn};
   if (info.has(Header::kFeth)) r.imm = reader.take<Feth>().word;
   if (info.has(Header::kReth)) {
     const Reth reth = reader.take<Reth>();
@@ -141,6 +143,7 @@ std::size_t write_roce_headers(const RoceHeaders& r, std::span<std::byte> out) {
   Writer writer(out);
   writer.put(bth_of(r));
   if (info.has(Header::kDeth)) writer.put(Deth{r.qkey, r.src_qpn});
+  if (info.has(Header::kXrcEth)) writer.put(XrcEth{r.src_qpn.value});
   if (info.has(Header::kFeth)) writer.put(Feth{r.imm});
   if (info.has(Header::kReth)) writer.put(Reth{r.va, r.rkey, r.dma_length});
   if (info.has(Header::kAtomicEth)) writer.put(AtomicEth{r.va, r.rkey, r.swap_or_add, r.compare});

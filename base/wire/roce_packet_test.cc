@@ -94,6 +94,17 @@ TEST(RocePacketTest, PadCountSurvives) {
   expect_headers("0430ffff 000000a2 80100000", r);
 }
 
+// By the bit diagram of base/wire/xrc_eth.h: behind the BTH, before the RETH.
+TEST(RocePacketTest, XrcHeaderStandsAsItsDiagramSays) {
+  RoceHeaders write = rxe_headers(0xab, 0x11, 0xfffff0);
+  write.src_qpn = Qpn{0x010203};
+  write.va = 0x1000;
+  write.rkey = RKey{0x55};
+  write.dma_length = 100;
+  write.imm = 7;
+  expect_headers("ab00ffff 00000011 00fffff0 00010203 0000000000001000 00000055 00000064 00000007", write);
+}
+
 // By the bit diagrams of base/wire/irn.h.
 TEST(RocePacketTest, IrnHeadersStandAsTheirDiagramsSay) {
   RoceHeaders send = rxe_headers(0xc3, 0x11, 0xfffff0);

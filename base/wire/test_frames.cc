@@ -128,6 +128,7 @@ RoceHeaders filled_headers(std::uint8_t opcode, std::size_t payload_length) {
     r.qkey = 0x80010000;
     r.src_qpn = Qpn{0x654321};
   }
+  if (info.has(Header::kXrcEth)) r.src_qpn = Qpn{0x654321};
   if (info.has(Header::kImmDt) || info.has(Header::kIeth) || info.has(Header::kFeth)) r.imm = 0xdeadbeef;
   if (info.has(Header::kIrnSend) || info.has(Header::kIrnWqeSn)) r.wqe_sn = 0xfffffe;
   if (info.has(Header::kIrnSend)) r.offset = 0x800001;

@@ -14,6 +14,7 @@
 #include "base/wire/reth.h"
 #include "base/wire/roce_packet.h"
 #include "base/wire/shim.h"
+#include "base/wire/xrc_eth.h"
 
 namespace rocelab {
 namespace {
@@ -64,6 +65,7 @@ std::string to_string(const Bth& bth) {
 std::string to_string(const Deth& deth) {
   return "DETH Q_Key " + hex(deth.qkey) + " source QPN " + hex(deth.src_qpn.value);
 }
+std::string to_string(const XrcEth& h) { return "XRCETH SRQ " + hex(h.srqn); }
 std::string to_string(const Feth& feth) { return "FETH " + hex(feth.word); }
 std::string to_string(const Reth& reth) {
   return "RETH VA " + hex(reth.va) + " R_Key " + hex(reth.rkey.value) + " length " +
@@ -96,6 +98,7 @@ std::string to_string(const RoceHeaders& r) {
     if (info.has(h)) text += ", " + to_string(header);
   };
   add(Header::kDeth, Deth{r.qkey, r.src_qpn});
+  add(Header::kXrcEth, XrcEth{r.src_qpn.value});
   add(Header::kFeth, Feth{r.imm});
   add(Header::kReth, Reth{r.va, r.rkey, r.dma_length});
   add(Header::kAtomicEth, AtomicEth{r.va, r.rkey, r.swap_or_add, r.compare});

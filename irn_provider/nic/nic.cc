@@ -15,9 +15,10 @@ Nic::Impl::Impl(const NicConfig& configuration, Qpn first, PacketPool& packets, 
       trace(sink),
       regions(configuration.max_mrs),
       address_handles(0xffff),
-      services{config, counters, regions, address_handles, memory, trace, completions, events},
+      services{config, counters, regions, address_handles, srqs, memory, trace, completions, events},
       pause(configuration.link_rate, counters, sink),
       pds(0xffff),
+      xrcds(0xffff),
       cqs(configuration.max_cqs),
       srqs(0xffff) {}
 

@@ -53,6 +53,9 @@ class Nic {
   bool destroy_cq(Cqn cq);
   bool resize_cq(Cqn cq, std::uint32_t entries);  // false: more CQEs wait, or unknown
   std::optional<Srqn> create_srq(Pdn pd, const SrqAttr& attr);
+  Xrcdn alloc_xrcd();
+  bool free_xrcd(Xrcdn xrcd);  // false: still used or unknown
+  std::optional<Srqn> create_xrc_srq(Pdn pd, const SrqAttr& attr, Xrcdn xrcd, Cqn cq);
   bool destroy_srq(Srqn srq);                        // false: a QP takes from it, or unknown
   bool resize_srq(Srqn srq, std::uint32_t max_wr);   // false: more WQEs wait, or unknown
   bool arm_srq(Srqn srq, std::uint32_t limit);       // false: unknown

@@ -8,12 +8,6 @@ namespace {
 
 constexpr std::uint32_t kPsn = 0xfffff0;
 
-NicConfig config_of(TransportMode mode) {
-  NicConfig c;
-  c.mode = mode;
-  return c;
-}
-
 class MixedPair : public NicPair {
  public:
   MixedPair() : NicPair(config_of(TransportMode::kIrn), config_of(TransportMode::kRoce), kMemory) {}

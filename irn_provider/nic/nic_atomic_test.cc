@@ -9,12 +9,6 @@ namespace {
 
 constexpr std::uint32_t kPsn = 0xfffff0, kMtu = 1024;
 
-NicConfig config_of(TransportMode mode) {
-  NicConfig config;
-  config.mode = mode;
-  return config;
-}
-
 class AtomicPair : public NicPair {
  public:
   explicit AtomicPair(TransportMode mode) : NicPair(config_of(mode)) { attr.timeout = 8; }  // 1 ms

@@ -52,6 +52,8 @@ struct Nic::Impl {
   PacketRef transmit(Time now);
 
   std::optional<std::uint32_t> free_qp_slot();
+  bool has_what_its_type_needs(const QpInit& init);
+  void count_users(const QpInit& init, int change);  // of what the QP was made from
 
   const NicConfig config;
   const Qpn first_qpn;
@@ -70,9 +72,13 @@ struct Nic::Impl {
   struct ProtectionDomain {
     std::uint32_t users = 0;  // MRs, QPs, SRQs, address handles
   };
+  struct XrcDomain {
+    std::uint32_t users = 0;  // XRC SRQs and targets
+  };
   HandleTable<ProtectionDomain> pds;
+  HandleTable<XrcDomain> xrcds;
   HandleTable<std::unique_ptr<CompletionQueue>> cqs;
-  HandleTable<std::unique_ptr<SharedReceiveQueue>> srqs;
+  SrqTable srqs;
   std::vector<std::unique_ptr<QueuePair>> qps;  // by slot; null: free
   std::optional<std::uint32_t> gsi_slot;        // QP1, while it exists
   Ring<std::uint32_t> free_slots;  // in the order in which they became free: a QPN returns as late as can be

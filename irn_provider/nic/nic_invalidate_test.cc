@@ -9,12 +9,6 @@ namespace {
 
 constexpr std::uint32_t kPsn = 0xfffff0, kMtu = 1024;
 
-NicConfig config_of(TransportMode mode) {
-  NicConfig config;
-  config.mode = mode;
-  return config;
-}
-
 class NicInvalidateTest : public testing::TestWithParam<TransportMode> {};
 INSTANTIATE_TEST_SUITE_P(Modes, NicInvalidateTest, testing::Values(TransportMode::kRoce, TransportMode::kIrn),
                          [](const auto& mode) {

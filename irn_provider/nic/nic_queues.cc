@@ -69,10 +69,28 @@ std::optional<Srqn> Nic::create_srq(Pdn pd, const SrqAttr& attr) {
   return impl_->find(Srqn{*handle})->number = Srqn{*handle};
 }
 
+std::optional<Srqn> Nic::create_xrc_srq(Pdn pd, const SrqAttr& attr, Xrcdn xrcd, Cqn cq) {
+  auto* domain = impl_->pds.find(pd.value);
+  auto* xrc_domain = impl_->xrcds.find(xrcd.value);
+  CompletionQueue* completions = impl_->find(cq);
+  if (domain == nullptr || xrc_domain == nullptr || completions == nullptr || attr.max_sge > kMaxSge)
+    return std::nullopt;
+  const auto handle =
+      impl_->srqs.add(std::make_unique<SharedReceiveQueue>(impl_->events, pd, attr, xrcd, completions));
+  if (!handle) return std::nullopt;
+  ++domain->users, ++xrc_domain->users, ++completions->users;
+  return impl_->find(Srqn{*handle})->number = Srqn{*handle};
+}
+
 bool Nic::destroy_srq(Srqn srq) {
   const SharedReceiveQueue* entry = impl_->find(srq);
   if (entry == nullptr || entry->users > 0) return false;
   --impl_->pds.find(entry->pd.value)->users;
+  if (entry->xrcd.value != 0) {
+    --impl_->xrcds.find(entry->xrcd.value)->users, --entry->cq->users;
+    for (const auto& qp : impl_->qps)
+      if (qp) qp->on_srq_destroyed(*entry);
+  }
   return impl_->srqs.remove(srq.value);
 }
 

@@ -1,5 +1,5 @@
-// Nic: protection domains, memory regions, address handles, queue pairs. Completion queues and shared receive
-// queues: nic_queues.cc.
+// Nic: protection and XRC domains, memory regions, address handles, queue pairs. Completion queues and shared
+// receive queues: nic_queues.cc.
 #include "irn_provider/nic/nic.h"
 #include "irn_provider/nic/nic_impl.h"
 
@@ -13,6 +13,16 @@ Pdn Nic::alloc_pd() {
 bool Nic::free_pd(Pdn pd) {
   const auto* entry = impl_->pds.find(pd.value);
   return entry != nullptr && entry->users == 0 && impl_->pds.remove(pd.value);
+}
+
+Xrcdn Nic::alloc_xrcd() {
+  const auto handle = impl_->xrcds.add({});
+  return Xrcdn{handle.value_or(0)};  // as alloc_pd
+}
+
+bool Nic::free_xrcd(Xrcdn xrcd) {
+  const auto* entry = impl_->xrcds.find(xrcd.value);
+  return entry != nullptr && entry->users == 0 && impl_->xrcds.remove(xrcd.value);
 }
 
 std::optional<RKey> Nic::reg_mr(Pdn pd, std::uint64_t addr, std::uint64_t length, std::uint64_t iova,
@@ -57,22 +67,39 @@ std::optional<std::uint32_t> Nic::Impl::free_qp_slot() {
   return free_slots.take_front();
 }
 
+// An XRC initiator does not receive and a target does not send, nor has it a domain of its own: what serves a
+// message is its SRQ's.
+bool Nic::Impl::has_what_its_type_needs(const QpInit& init) {
+  const bool target = init.type == QpType::kXrcTgt, initiator = init.type == QpType::kXrcIni;
+  const SharedReceiveQueue* srq = find(init.srq);
+  if (init.srq.value != 0 && (srq == nullptr || srq->xrcd.value != 0 || target || initiator)) return false;
+  if (target) return xrcds.find(init.xrcd.value) != nullptr;
+  return pds.find(init.pd.value) != nullptr && find(init.send_cq) != nullptr &&
+         (initiator || find(init.recv_cq) != nullptr);
+}
+
+void Nic::Impl::count_users(const QpInit& init, int change) {
+  const auto add = [&](auto* of) {
+    if (of != nullptr) of->users += static_cast<std::uint32_t>(change);
+  };
+  add(pds.find(init.pd.value));
+  add(xrcds.find(init.xrcd.value));
+  add(find(init.send_cq));
+  add(find(init.recv_cq));
+  add(find(init.srq));
+}
+
 std::optional<Qpn> Nic::create_qp(const QpInit& init) {
-  auto* domain = impl_->pds.find(init.pd.value);
-  CompletionQueue* send = impl_->find(init.send_cq);
-  CompletionQueue* recv = impl_->find(init.recv_cq);
-  SharedReceiveQueue* srq = impl_->find(init.srq);
-  if (domain == nullptr || send == nullptr || recv == nullptr) return std::nullopt;
-  if (init.srq.value != 0 && srq == nullptr) return std::nullopt;
+  if (!impl_->has_what_its_type_needs(init)) return std::nullopt;
   if (init.caps.max_send_sge > kMaxSge || init.caps.max_recv_sge > kMaxSge) return std::nullopt;
   if (init.gsi && (init.type != QpType::kUd || impl_->gsi_slot)) return std::nullopt;
   const auto slot = impl_->free_qp_slot();
   if (!slot) return std::nullopt;
   const Qpn qpn = init.gsi ? kGsiQpn : Qpn{impl_->first_qpn.value + *slot};
   if (init.gsi) impl_->gsi_slot = slot;
-  impl_->qps[*slot] = std::make_unique<QueuePair>(impl_->services, qpn, init, *send, *recv, srq);
-  ++domain->users, ++send->users, ++recv->users;
-  if (srq != nullptr) ++srq->users;
+  impl_->qps[*slot] = std::make_unique<QueuePair>(impl_->services, qpn, init, impl_->find(init.send_cq),
+                                                  impl_->find(init.recv_cq), impl_->find(init.srq));
+  impl_->count_users(init, +1);
   return qpn;
 }
 
@@ -93,11 +120,7 @@ bool Nic::destroy_qp(Qpn qpn) {
   QueuePair* qp = impl_->find(qpn);
   if (qp == nullptr) return false;
   const std::uint32_t slot = impl_->slot_of(*qp);
-  const QpInit& init = qp->init();
-  --impl_->pds.find(init.pd.value)->users;
-  --impl_->find(init.send_cq)->users;
-  --impl_->find(init.recv_cq)->users;
-  if (SharedReceiveQueue* srq = impl_->find(init.srq)) --srq->users;
+  impl_->count_users(qp->init(), -1);
   impl_->scheduler.remove(slot);
   impl_->timers.remove(slot);
   if (impl_->pulled_qp == qp) impl_->pulled = nullptr, impl_->pulled_qp = nullptr;

@@ -24,13 +24,6 @@ class UnreliablePair : public NicPair {
     return w;
   }
   Ahn ah;
-
- private:
-  static NicConfig config_of(TransportMode mode) {
-    NicConfig c;
-    c.mode = mode;
-    return c;
-  }
 };
 
 class NicUnreliableTest : public testing::TestWithParam<TransportMode> {};

@@ -21,6 +21,12 @@
 
 namespace rocelab {
 
+inline NicConfig config_of(TransportMode mode) {
+  NicConfig config;
+  config.mode = mode;
+  return config;
+}
+
 // Keeps all records, for tests that look at them.
 class RecordedTrace final : public TraceSink {
  public:

@@ -56,13 +56,6 @@ class SrqPair : public NicPair {
     return all;
   }
   Srqn srq;
-
- private:
-  static NicConfig config_of(TransportMode mode) {
-    NicConfig c;
-    c.mode = mode;
-    return c;
-  }
 };
 
 }  // namespace rocelab

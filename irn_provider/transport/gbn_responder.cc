@@ -4,6 +4,7 @@
 
 #include "base/wire/aeth.h"
 #include "irn_provider/transport/receive_wqe.h"
+#include "irn_provider/transport/xrc_target.h"
 
 namespace rocelab {
 
@@ -38,6 +39,7 @@ void GbnResponder::on_request(const Packet& packet, const OpcodeInfo& info, Time
     answer(*refusal, psn);
     if (is_rnr_nak(*refusal)) return;
     refused_ = true;
+    tell_refusal(qp_, *refusal);
     qp_.fail();  // IBTA 9.9.3: responder error classes B to F end the connection
     return;
   }
@@ -67,11 +69,14 @@ void GbnResponder::on_duplicate(const Packet& packet, const OpcodeInfo& info, Un
 void GbnResponder::repeat_read(const Packet& packet, UnwrappedPsn psn) {
   const RoceHeaders& h = packet.roce;
   const UnwrappedPsn end = psn + read_packets(h.dma_length);
-  if (end > expected_ || !length_fits(packet, opcode_info(h.opcode))) return;
-  if (h.dma_length > 0 &&
-      !qp_.nic.regions.translate(h.rkey, qp_.init.pd, h.va, h.dma_length, kAccessRemoteRead))
+  const OpcodeInfo& info = opcode_info(h.opcode);
+  if (end > expected_ || !length_fits(packet, info)) return;
+  const SharedReceiveQueue* srq = info.has(Header::kXrcEth) ? named_srq(qp_, h) : nullptr;
+  if (info.has(Header::kXrcEth) && srq == nullptr) return;
+  const Pdn pd = srq != nullptr ? srq->pd : qp_.init.pd;
+  if (h.dma_length > 0 && !qp_.nic.regions.translate(h.rkey, pd, h.va, h.dma_length, kAccessRemoteRead))
     return;
-  const Answer again{true, false, kAckNoCredits, msn_, psn, psn, end, h.va, h.dma_length, h.rkey};
+  const Answer again{true, false, kAckNoCredits, msn_, psn, psn, end, h.va, h.dma_length, h.rkey, pd};
   for (std::size_t i = 0; i < answers_.size(); ++i) {
     Answer& pending = answers_[i];
     if (!pending.read || psn < pending.start || psn >= pending.end) continue;
@@ -95,7 +100,19 @@ void GbnResponder::repeat_atomic(UnwrappedPsn psn) {
   }
 }
 
+// XRC: a message keeps to the SRQ that its first packet named.
+bool GbnResponder::turn_to_srq(const Packet& packet) {
+  SharedReceiveQueue* srq = named_srq(qp_, packet.roce);
+  if (srq == nullptr) return false;
+  if (message_ != Message::kNone) return receive_queue_.takes_from(*srq);
+  receive_queue_.turn_to(*srq);
+  qp_.recv_cq = srq->cq;
+  pd_ = srq->pd;
+  return true;
+}
+
 GbnResponder::Refusal GbnResponder::execute(const Packet& packet, const OpcodeInfo& info, Time now) {
+  if (info.has(Header::kXrcEth) && !turn_to_srq(packet)) return kNakRemoteAccess;
   if (!in_sequence(info) || !length_fits(packet, info)) return kNakInvalidRequest;
   if (info.is_send()) return on_send(packet, info, now);
   if (info.is_write()) return on_write(packet, info, now);
@@ -140,7 +157,7 @@ GbnResponder::Refusal GbnResponder::on_write(const Packet& packet, const OpcodeI
   ++qp_.counters().rx_write_requests;
   if (info.starts_message()) {
     const RoceHeaders& h = packet.roce;
-    if (const Refusal refusal = refuse_write(qp_, h)) return refusal;
+    if (const Refusal refusal = refuse_write(qp_, pd_, h)) return refusal;
     va_ = h.va, rkey_ = h.rkey, dma_length_ = h.dma_length;
     received_ = 0;
   }
@@ -148,8 +165,7 @@ GbnResponder::Refusal GbnResponder::on_write(const Packet& packet, const OpcodeI
   if (length > left || (info.ends_message() && length != left)) return kNakInvalidRequest;
   if (info.has_imm() && !receive_queue_.fetch_front()) return no_receive_wqe();
   if (length > 0) {
-    const auto addr =
-        qp_.nic.regions.translate(rkey_, qp_.init.pd, va_ + received_, length, kAccessRemoteWrite);
+    const auto addr = qp_.nic.regions.translate(rkey_, pd_, va_ + received_, length, kAccessRemoteWrite);
     if (!addr) return kNakRemoteAccess;  // the region went away in the middle of the message
     qp_.nic.memory.write(*addr, packet.payload, length);
   }
@@ -165,14 +181,13 @@ GbnResponder::Refusal GbnResponder::on_read(const Packet& packet) {
   if ((qp_.attr.access_flags & kAccessRemoteRead) == 0 || h.dma_length > kMaxMessageBytes ||
       reads_pending_ >= qp_.attr.max_dest_rd_atomic)
     return kNakInvalidRequest;
-  if (h.dma_length > 0 &&
-      !qp_.nic.regions.translate(h.rkey, qp_.init.pd, h.va, h.dma_length, kAccessRemoteRead))
+  if (h.dma_length > 0 && !qp_.nic.regions.translate(h.rkey, pd_, h.va, h.dma_length, kAccessRemoteRead))
     return kNakRemoteAccess;
   ++msn_;
   ++reads_pending_;
   const UnwrappedPsn end = expected_ + read_packets(h.dma_length);
   answers_.push_back(
-      Answer{true, false, kAckNoCredits, msn_, expected_, expected_, end, h.va, h.dma_length, h.rkey});
+      Answer{true, false, kAckNoCredits, msn_, expected_, expected_, end, h.va, h.dma_length, h.rkey, pd_});
   expected_ = end;
   return std::nullopt;
 }
@@ -183,7 +198,7 @@ GbnResponder::Refusal GbnResponder::on_atomic(const Packet& packet, const Opcode
   const RoceHeaders& h = packet.roce;
   if ((qp_.attr.access_flags & kAccessRemoteAtomic) == 0 || reads_pending_ >= qp_.attr.max_dest_rd_atomic)
     return kNakInvalidRequest;
-  const auto addr = qp_.nic.regions.translate(h.rkey, qp_.init.pd, h.va, kAtomicBytes, kAccessRemoteAtomic);
+  const auto addr = qp_.nic.regions.translate(h.rkey, pd_, h.va, kAtomicBytes, kAccessRemoteAtomic);
   if (!addr) return kNakRemoteAccess;
   if (h.va % kAtomicBytes != 0 || *addr % kAtomicBytes != 0) return kNakInvalidRequest;
   const std::uint64_t original = execute_atomic(qp_.nic.memory, *addr, info.operation, h);
@@ -274,7 +289,7 @@ PayloadSource GbnResponder::pull_data(Packet& packet, Time now) {
   }
   if (qp_.cc)
     qp_.cc->on_sent(CcStream::kResponses, {a.next, packet.frame(), length, last, packet.retransmission}, now);
-  const PayloadSource source{nullptr, 0, false, a.rkey, a.va, 0, nullptr};
+  const PayloadSource source{nullptr, 0, false, a.rkey, a.va, 0, nullptr, a.pd};
   responses_sent_ = std::max(responses_sent_, ++a.next);
   a.va += length, a.left -= length;
   if (last) answers_.pop_front(), --reads_pending_;

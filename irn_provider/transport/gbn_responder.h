@@ -1,7 +1,8 @@
 // GbnResponder: RoCE's responder. It executes requests strictly in PSN order and drops what comes early.
 // Source: IBTA Vol 1, 9.7.4.1 (checks and their order), 9.7.5.1 (answers), 9.7.5.2.8 (RNR); where the
 // specification leaves room it does as Linux rxe: one NAK for a sequence error until the expected packet
-// comes, one ACK per AckReq, an ACK for each duplicate, no credits (syndrome 0x1f).
+// comes, one ACK per AckReq, an ACK for each duplicate, no credits (syndrome 0x1f). XRC
+// targets are such responders, too (xrc_target.h).
 #pragma once
 
 #include <optional>
@@ -43,6 +44,7 @@ class GbnResponder final : public Responder {
     std::uint64_t va = 0;  // atomic: what was in memory before
     std::uint32_t left = 0;
     RKey rkey;
+    Pdn pd{};
   };
   enum class Message : std::uint8_t { kNone, kSend, kWrite };
   using Refusal = std::optional<std::uint8_t>;  // AETH syndrome of the NAK; null: accepted
@@ -52,6 +54,7 @@ class GbnResponder final : public Responder {
   void on_duplicate(const Packet& packet, const OpcodeInfo& info, UnwrappedPsn psn, Time now);
   void repeat_read(const Packet& packet, UnwrappedPsn psn);
   void repeat_atomic(UnwrappedPsn psn);
+  bool turn_to_srq(const Packet& packet);
   Refusal execute(const Packet& packet, const OpcodeInfo& info, Time now);
   bool in_sequence(const OpcodeInfo& info) const;
   bool length_fits(const Packet& packet, const OpcodeInfo& info) const;
@@ -82,6 +85,7 @@ class GbnResponder final : public Responder {
   std::uint32_t msn_ = 0;
   bool refused_ = false;   // the last answer is a fatal NAK; what was asked before it is still answered
   bool nak_sent_ = false;  // for the packet now expected: further ones that are early are dropped silently
+  Pdn pd_ = qp_.init.pd;   // of the regions that a request may name
   // The message in progress.
   Message message_ = Message::kNone;
   std::uint32_t received_ = 0;  // bytes so far

@@ -1,6 +1,7 @@
 // HandleTable: objects behind 32-bit handles, (generation << 16 | slot). A stale or invented handle finds
 // nothing; slots are reused in the order in which they were freed and a slot's generation grows each time, so
-// that a handle comes back after 2^16 uses of its slot at the earliest.
+// that a handle comes back after 2^16 uses of its slot at the earliest (2^8 where handles are 24 bits wide,
+// because they travel in packets).
 #pragma once
 
 #include <cstdint>
@@ -11,8 +12,10 @@
 
 namespace rocelab {
 
-template <class T>
+template <class T, int kHandleBits = 32>
 class HandleTable {
+  static_assert(kHandleBits > 16 && kHandleBits <= 32);
+
  public:
   explicit HandleTable(std::uint32_t capacity) : capacity_(capacity < kSlots ? capacity : kSlots) {}
 
@@ -49,7 +52,7 @@ class HandleTable {
   }
 
  private:
-  static constexpr std::uint32_t kSlots = 1u << 16, kLastGeneration = 0xffff;
+  static constexpr std::uint32_t kSlots = 1u << 16, kLastGeneration = (1u << (kHandleBits - 16)) - 1;
   struct Slot {
     T value{};
     std::uint32_t generation = 0;

@@ -145,6 +145,7 @@ PayloadSource IrnReadResponder::pull(Packet& packet, std::uint8_t syndrome, Time
         {next.psn, packet.frame(), packet.payload_length, next.psn == s.end - 1, next.retransmission}, now);
   PayloadSource source;
   source.rkey = s.rkey;
+  source.pd = qp_.init.pd;
   source.va = s.va + static_cast<std::uint64_t>(next.psn - s.first) * qp_.attr.path_mtu;
   return source;
 }

@@ -50,7 +50,7 @@ IrnResponder::Verdict IrnResponder::check_write(const Packet& packet, const Opco
       h.dma_length == packet.payload_length;  // RETH names what is left of the message (base/wire/irn.h)
   if (whole != info.ends_message() || h.dma_length < packet.payload_length || h.dma_length > kMaxMessageBytes)
     return Verdict::kInvalidRequest;
-  if (const auto refusal = refuse_write(qp_, h))
+  if (const auto refusal = refuse_write(qp_, qp_.init.pd, h))
     return *refusal == kNakRemoteAccess ? Verdict::kRemoteAccess : Verdict::kInvalidRequest;
   if (!info.has_imm()) return Verdict::kAccept;
   const std::int64_t sn = receive_sn(packet);

@@ -23,7 +23,7 @@ class IrnResponderFixture : public ::testing::Test {
   void start(IrnConfig irn = {}) {
     config_.mode = TransportMode::kIrn;
     config_.irn = irn;
-    qp_.emplace(services_, Qpn{17}, QpInit{}, send_cq_, recv_cq_);
+    qp_.emplace(services_, Qpn{17}, QpInit{}, &send_cq_, &recv_cq_);
     qp_->attr.state = QpState::kRtr;
     qp_->attr.path_mtu = kMtu;
     qp_->attr.rq_psn = kStart;
@@ -118,11 +118,12 @@ class IrnResponderFixture : public ::testing::Test {
   NicCounters counters_;
   MemoryRegions regions_{16};
   HandleTable<AddressHandle> address_handles_{16};
+  SrqTable srqs_{16};
   ProcessMemory memory_;
   NullTrace trace_;
   std::uint64_t completions_ = 0;
   AsyncEvents events_{completions_};
-  NicServices services_{config_, counters_, regions_,     address_handles_,
+  NicServices services_{config_, counters_, regions_,     address_handles_, srqs_,
                         memory_, trace_,    completions_, events_};
   CompletionQueue send_cq_{100}, recv_cq_{100};
   ReceiveQueue receive_queue_{Pdn{}, 100, nullptr};

@@ -24,6 +24,7 @@ struct PayloadSource {
   std::uint64_t va = 0;               // remote
   std::uint64_t offset = 0;           // bytes of the list before this packet's
   const PathAddress* path = nullptr;  // UD: where the packet goes; null: where the QP is connected to
+  Pdn pd{};                           // remote: of the region
 };
 
 // Everything that an access is checked against.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/check.h"
 #include "base/wire/roce_packet.h"
 
 namespace rocelab {
@@ -18,6 +19,7 @@ std::uint32_t overhead_of(const PathAddress& path) {
 TransportClass QpContext::transport_of(QpType type, TransportMode mode) {
   if (type == QpType::kUc) return TransportClass::kUc;
   if (type == QpType::kUd) return TransportClass::kUd;
+  if (type == QpType::kXrcIni || type == QpType::kXrcTgt) return TransportClass::kXrc;
   return mode == TransportMode::kIrn ? TransportClass::kIrn : TransportClass::kRc;
 }
 
@@ -109,7 +111,9 @@ void QpContext::complete(Queue queue, Cqe cqe, Time now) {
   trace(TraceKind::kComplete, now, static_cast<UnwrappedPsn>(cqe.wr_id & Psn::kMask), cqe.byte_len,
         static_cast<std::uint8_t>(cqe.status));
   ++nic.completions;
-  CompletionQueue& cq = queue == Queue::kSend ? send_cq : recv_cq;
+  CompletionQueue* const into = queue == Queue::kSend ? send_cq : recv_cq;
+  RL_CHECK(into != nullptr);
+  CompletionQueue& cq = *into;
   const bool was_overrun = cq.overrun();
   if (cq.push(cqe)) return;
   if (!was_overrun) nic.events.raise({AsyncEvent::Kind::kCqError, cq.number.value});

@@ -17,6 +17,7 @@
 #include "irn_provider/transport/completion_queue.h"
 #include "irn_provider/transport/handle_table.h"
 #include "irn_provider/transport/payload.h"
+#include "irn_provider/transport/shared_receive_queue.h"
 #include "irn_provider/transport/verbs_types.h"
 
 namespace rocelab {
@@ -33,6 +34,7 @@ struct NicServices {
   NicCounters& counters;
   MemoryRegions& regions;
   HandleTable<AddressHandle>& address_handles;
+  SrqTable& srqs;
   Memory& memory;
   TraceSink& trace;
   std::uint64_t& completions;  // CQEs made, over all CQs
@@ -44,8 +46,9 @@ enum class TimeoutMark : std::uint8_t { kHigh = 0, kLow = 1, kReadResponder = 2 
 
 class QpContext {
  public:
-  QpContext(NicServices& services, Qpn number, const QpInit& attributes, CompletionQueue& send,
-            CompletionQueue& recv)
+  // `send`, `recv`: null where the QP's type has none.
+  QpContext(NicServices& services, Qpn number, const QpInit& attributes, CompletionQueue* send,
+            CompletionQueue* recv)
       : nic(services),
         qpn(number),
         init(attributes),
@@ -56,15 +59,15 @@ class QpContext {
   NicServices& nic;
   const Qpn qpn;
   const QpInit init;
-  CompletionQueue& send_cq;
-  CompletionQueue& recv_cq;
+  CompletionQueue* const send_cq;
+  CompletionQueue* recv_cq;    // XRC target: of the SRQ that the message in hand names
   QpAttr attr;                 // attr.state is the current state
   std::unique_ptr<CcFlow> cc;  // congestion control; null: none
 
   TransportClass transport() const { return transport_; }  // of all its packets
   void use_transport_of(TransportMode mode) { transport_ = transport_of(init.type, mode); }
   bool irn() const { return transport_ == TransportClass::kIrn; }
-  bool reliable() const { return init.type == QpType::kRc; }
+  bool reliable() const { return init.type != QpType::kUc && init.type != QpType::kUd; }
   NicCounters& counters() const { return nic.counters; }
   Duration verbs_timeout()
       const;  // one period of the local ACK timeout (IBTA 9.7.6.1.3); infinite when it is off

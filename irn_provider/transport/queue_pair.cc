@@ -44,8 +44,8 @@ std::unique_ptr<Responder> make_responder(QpContext& qp, ReceiveQueue& receive_q
 
 }  // namespace
 
-QueuePair::QueuePair(NicServices& services, Qpn qpn, const QpInit& init, CompletionQueue& send,
-                     CompletionQueue& recv, SharedReceiveQueue* srq)
+QueuePair::QueuePair(NicServices& services, Qpn qpn, const QpInit& init, CompletionQueue* send,
+                     CompletionQueue* recv, SharedReceiveQueue* srq)
     : context_(services, qpn, init, send, recv),
       receive_queue_(init.pd, init.caps.max_recv_wr, srq),
       requester_(context_),
@@ -101,7 +101,7 @@ void QueuePair::enter_error(Time now) {
   const bool fatal = context_.take_completion_lost();
   if (!entered) return;
   if (fatal) context_.nic.events.raise({AsyncEvent::Kind::kQpFatal, context_.qpn.value});
-  if (receive_queue_.is_shared())
+  if (context_.init.srq.value != 0)
     context_.nic.events.raise({AsyncEvent::Kind::kQpLastWqe, context_.qpn.value});
 }
 
@@ -141,19 +141,20 @@ void QueuePair::flush_receive_queue(Time now) {
 // --- work
 
 PostResult QueuePair::post_send(const SendWqe& wqe, Time now) {
-  if (context_.attr.state < QpState::kRts) return PostResult::kBadState;
+  if (context_.attr.state < QpState::kRts || !sends()) return PostResult::kBadState;
   const PostResult result = requester_.post(wqe, now);
   settle(now);
   return result;
 }
 
 PostResult QueuePair::check_sends(std::span<const SendWqe> wqes) const {
-  if (context_.attr.state < QpState::kRts) return PostResult::kBadState;
+  if (context_.attr.state < QpState::kRts || !sends()) return PostResult::kBadState;
   return requester_.check(wqes);
 }
 
 PostResult QueuePair::post_recv(const RecvWqe& wqe, Time now) {
-  if (context_.attr.state == QpState::kReset || receive_queue_.is_shared()) return PostResult::kBadState;
+  const bool own_queue = context_.init.srq.value == 0 && receives() && sends();  // not an XRC target's
+  if (context_.attr.state == QpState::kReset || !own_queue) return PostResult::kBadState;
   if (wqe.num_sge > std::min<std::uint32_t>(context_.init.caps.max_recv_sge, kMaxSge))
     return PostResult::kBadSge;
   if (receive_queue_.full()) return PostResult::kQueueFull;
@@ -166,6 +167,8 @@ PostResult QueuePair::post_recv(const RecvWqe& wqe, Time now) {
 
 bool QueuePair::accepts(Role role) const {
   const QpState state = context_.attr.state;
+  if (role == Role::kRequest && !receives()) return false;
+  if (role == Role::kResponse && !sends()) return false;
   if (role == Role::kResponse) return state == QpState::kRts || state == QpState::kSqd;
   return state == QpState::kRtr || state == QpState::kRts || state == QpState::kSqd || state == QpState::kSqe;
 }

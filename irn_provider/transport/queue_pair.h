@@ -1,4 +1,4 @@
-// QueuePair: one RC queue pair: its states (IBTA Vol 1, 10.3.1), and the requester and responder behind them.
+// QueuePair: one queue pair: its states (IBTA Vol 1, 10.3.1), and the requester and responder behind them.
 // It hands packets to the side they concern, offers what either wants to send (answers ahead of data, the two
 // sides' data by turns), and turns a fatal error of either into ERR and flushes. No I/O, no clock: `now`
 // comes in, packets are pulled. The NIC owns it and asks has_ack/has_data/next_timeout after each call.
@@ -19,7 +19,8 @@ namespace rocelab {
 class QueuePair {
  public:
   // `srq`: null, or where its receive WQEs come from.
-  QueuePair(NicServices& services, Qpn qpn, const QpInit& init, CompletionQueue& send, CompletionQueue& recv,
+  // `send`, `recv`: null where the QP's type has none.
+  QueuePair(NicServices& services, Qpn qpn, const QpInit& init, CompletionQueue* send, CompletionQueue* recv,
             SharedReceiveQueue* srq);
 
   const QpContext& context() const { return context_; }
@@ -40,6 +41,7 @@ class QueuePair {
   bool on_switch_rate(const SwitchRate& rate, Time now) {
     return context_.cc && context_.cc->on_switch_rate(rate, now);
   }
+  void on_srq_destroyed(const SharedReceiveQueue& srq) { receive_queue_.forget(srq); }  // an XRC SRQ
   void on_timeout(Time now);
   // Timers, and when data that congestion control holds back may leave.
   Time next_timeout(Time now) const {
@@ -55,6 +57,9 @@ class QueuePair {
   bool gather(const PayloadSource& source, std::span<std::byte> out) const;
 
  private:
+  // Of XRC each end does one of both.
+  bool sends() const { return context_.init.type != QpType::kXrcTgt; }
+  bool receives() const { return context_.init.type != QpType::kXrcIni; }
   bool transmits() const { return context_.attr.state >= QpState::kRtr; }  // in ERR only answers are left
   // Whether a side has data that may leave now, and when data that it has may leave: at or before now, at
   // once.

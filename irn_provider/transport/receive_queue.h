@@ -3,7 +3,8 @@
 //
 // With a shared receive queue numbers are given to WQEs as they are dequeued from it, when a packet needs
 // them (seed 004, 4.4.4): in order one WQE, out of order all up to the packet's number. What was dequeued
-// stays with the QP until a message consumes it, or ERR flushes it.
+// stays with the QP until a message consumes it, or ERR flushes it. An XRC target turns to the queue that
+// each message names.
 #pragma once
 
 #include <algorithm>
@@ -20,6 +21,19 @@ class ReceiveQueue {
   // `pd`: of the QP, or of the SRQ. `shared`: null, or where WQEs come from; it outlives the queue.
   ReceiveQueue(Pdn pd, std::uint32_t capacity, SharedReceiveQueue* shared)
       : pd_(shared != nullptr ? shared->pd : pd), capacity_(capacity), shared_(shared) {}
+
+  // The next message's WQE comes from there. Precondition: empty().
+  void turn_to(SharedReceiveQueue& shared) {
+    shared_ = &shared;
+    pd_ = shared.pd;
+  }
+  bool takes_from(const SharedReceiveQueue& shared) const { return shared_ == &shared; }
+  // The shared queue goes, and what was dequeued from it: what the QP has of it is no more.
+  void forget(const SharedReceiveQueue& shared) {
+    if (shared_ != &shared) return;
+    shared_ = nullptr;
+    ring_.clear();
+  }
 
   Pdn pd() const { return pd_; }
   bool is_shared() const { return shared_ != nullptr; }

@@ -34,11 +34,10 @@ void refuse_invalidate(QpContext& qp, ReceiveQueue& queue, Time now) {
   qp.fail();
 }
 
-std::optional<std::uint8_t> refuse_write(const QpContext& qp, const RoceHeaders& h) {
+std::optional<std::uint8_t> refuse_write(const QpContext& qp, Pdn pd, const RoceHeaders& h) {
   if ((qp.attr.access_flags & kAccessRemoteWrite) == 0 || h.dma_length > kMaxMessageBytes)
     return kNakInvalidRequest;
-  if (h.dma_length > 0 &&
-      !qp.nic.regions.translate(h.rkey, qp.init.pd, h.va, h.dma_length, kAccessRemoteWrite))
+  if (h.dma_length > 0 && !qp.nic.regions.translate(h.rkey, pd, h.va, h.dma_length, kAccessRemoteWrite))
     return kNakRemoteAccess;
   return std::nullopt;
 }

@@ -27,7 +27,8 @@ std::uint8_t fail_receive(QpContext& qp, ReceiveQueue& queue, PlaceResult why, T
 // ends with kRemInvReqErr and the QP fails, while the message itself is acknowledged (IBTA 9.9.3, class J).
 void refuse_invalidate(QpContext& qp, ReceiveQueue& queue, Time now);
 
-// Whether the peer may WRITE what the RETH in `h` names; else the AETH syndrome of the refusal.
-std::optional<std::uint8_t> refuse_write(const QpContext& qp, const RoceHeaders& h);
+// Whether the peer may WRITE what the RETH in `h` names, in a region of `pd`; else the AETH syndrome of the
+// refusal.
+std::optional<std::uint8_t> refuse_write(const QpContext& qp, Pdn pd, const RoceHeaders& h);
 
 }  // namespace rocelab

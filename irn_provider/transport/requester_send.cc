@@ -17,6 +17,9 @@ Operation operation_of(const SendEntry& entry, bool first, bool last) {
   return static_cast<Operation>(static_cast<unsigned>(family) + step);
 }
 
+// XRC: each request says which SRQ of the peer it is for, and so in whose protection domain (annex A14).
+void name_srq(RoceHeaders& h, const SendEntry& entry) { h.src_qpn = Qpn{entry.wqe.remote_srqn.value}; }
+
 }  // namespace
 
 // Whether a WQE of which nothing has left may begin; looks at its local keys when its turn comes
@@ -103,6 +106,8 @@ PayloadSource Requester::build(Packet& packet, SendEntry& entry, UnwrappedPsn ps
   // The last packet that may leave for now asks too, or nothing would open the way again; so does the last of
   // a segment whose RTT is taken.
   const std::uint32_t payload = std::min(mtu, entry.length - offset);
+  if (info.has(Header::kXrcEth)) [[unlikely]]
+    name_srq(h, entry);
   h.ack_req =
       qp_.reliable() && wants_ack(last || psn + 1 == limit_ ||
                                   (qp_.cc && qp_.cc->has_segments() && qp_.cc->ends_segment(payload, last)));
@@ -146,6 +151,7 @@ PayloadSource Requester::build_read(Packet& packet, SendEntry& entry, UnwrappedP
   const auto offset = static_cast<std::uint32_t>(psn - entry.first) * qp_.attr.path_mtu;
   qp_.begin(packet, Operation::kReadRequest, psn);
   RoceHeaders& h = packet.roce;
+  if (opcode_info(h.opcode).has(Header::kXrcEth)) name_srq(h, entry);
   h.ack_req = wants_ack(true);
   h.va = entry.wqe.remote_addr + offset;
   h.rkey = entry.wqe.rkey;
@@ -160,6 +166,7 @@ PayloadSource Requester::build_atomic(Packet& packet, SendEntry& entry, Unwrappe
   const bool add = entry.wqe.opcode == WrOpcode::kFetchAdd;
   qp_.begin(packet, add ? Operation::kFetchAdd : Operation::kCompareSwap, psn);
   RoceHeaders& h = packet.roce;
+  if (opcode_info(h.opcode).has(Header::kXrcEth)) name_srq(h, entry);
   h.ack_req = wants_ack(true);
   h.va = entry.wqe.remote_addr;
   h.rkey = entry.wqe.rkey;

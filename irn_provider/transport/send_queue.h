@@ -67,6 +67,7 @@ class SendQueue {
     e.wqe.num_sge = wqe.num_sge;
     if (wqe.ah.value != 0) [[unlikely]]
       e.wqe.ah = wqe.ah, e.wqe.remote_qpn = wqe.remote_qpn, e.wqe.remote_qkey = wqe.remote_qkey;
+    e.wqe.remote_srqn = wqe.remote_srqn;
     if (e.is_atomic()) e.wqe.compare_add = wqe.compare_add, e.wqe.swap = wqe.swap;
     std::copy_n(wqe.sge.begin(), wqe.num_sge, e.wqe.sge.begin());
     e.number = front_number_ + ring_.size() - 1;

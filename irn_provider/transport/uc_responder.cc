@@ -43,7 +43,7 @@ bool UcResponder::begin(const Packet& packet, const OpcodeInfo& info) {
     return true;
   }
   const RoceHeaders& h = packet.roce;
-  if (refuse_write(qp_, h)) return drop(), false;
+  if (refuse_write(qp_, qp_.init.pd, h)) return drop(), false;
   va_ = h.va, rkey_ = h.rkey, dma_length_ = h.dma_length;
   return true;
 }

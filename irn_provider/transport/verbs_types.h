@@ -19,8 +19,9 @@ struct Sge {
   RKey lkey;
 };
 
-using Ahn = Id<struct AhnTag, std::uint32_t>;    // address handle number
-using Srqn = Id<struct SrqnTag, std::uint32_t>;  // shared receive queue number
+using Ahn = Id<struct AhnTag, std::uint32_t>;      // address handle number
+using Srqn = Id<struct SrqnTag, std::uint32_t>;    // shared receive queue number, 24 bits
+using Xrcdn = Id<struct XrcdnTag, std::uint32_t>;  // XRC domain number
 
 enum class WrOpcode : std::uint8_t {
   kSend,
@@ -45,6 +46,7 @@ struct SendWqe {
   Ahn ah{};                                 // UD: where to; also remote_qpn and remote_qkey
   Qpn remote_qpn{};
   std::uint32_t remote_qkey = 0;  // upper bit set: the QP's own Q_Key is sent (IBTA 10.2.5)
+  Srqn remote_srqn{};             // XRC: the peer's SRQ
   std::uint8_t num_sge = 0;
   std::array<Sge, kMaxSge> sge;  // inline data: one entry that points at a copy owned by the caller until the
                                  // CQE (verbs layer keeps it)
@@ -90,7 +92,8 @@ struct Cqe {
 
 inline constexpr std::uint32_t kGrhBytes = 40;  // global route header, IBTA 8.3
 
-enum class QpType : std::uint8_t { kRc, kUc, kUd };
+// XRC (IBTA Vol 1, annex A14) has a type for each end: initiators only send, targets only receive.
+enum class QpType : std::uint8_t { kRc, kUc, kUd, kXrcIni, kXrcTgt };
 
 enum class QpState : std::uint8_t {
   kReset,
@@ -133,9 +136,10 @@ struct SrqAttr {
 };
 
 struct QpInit {
-  Pdn pd;
-  Cqn send_cq, recv_cq;
-  Srqn srq{};  // 0: receive WQEs are posted to the QP
+  Pdn pd;                // XRC target: 0, its SRQs have theirs
+  Cqn send_cq, recv_cq;  // XRC initiator: no recv_cq; target: neither, its SRQs have theirs
+  Srqn srq{};            // 0: receive WQEs are posted to the QP
+  Xrcdn xrcd{};          // XRC target: the domain of the SRQs that its peer may name
   QpCaps caps;
   bool sq_sig_all = false;
   QpType type = QpType::kRc;

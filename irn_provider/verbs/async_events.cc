@@ -16,31 +16,54 @@ T* find(const std::unordered_map<std::uint32_t, T*>& objects, std::uint32_t numb
   return found != objects.end() ? found->second : nullptr;
 }
 
-// The context that the event is for, with its element set; null: the object is gone.
-ibv_context* address(const AsyncEvent& told, ibv_async_event& event) {
+void raise(ibv_context* context, const ibv_async_event& event) {
+  AsyncEvents& async = of(context).async;
+  async.ready.push_back(event);
+  async.events.raise();
+}
+
+ibv_event_type type_of(AsyncEvent::Kind kind) {
   using Kind = AsyncEvent::Kind;
-  switch (told.kind) {
-    case Kind::kCqError: {
-      Cq* cq = find(registry().cqs, told.number);
-      event.event_type = IBV_EVENT_CQ_ERR;
-      event.element.cq = cq != nullptr ? &cq->base : nullptr;
-      return cq != nullptr ? cq->base.context : nullptr;
-    }
-    case Kind::kSrqLimit: {
-      Srq* srq = find(registry().srqs, told.number);
-      event.event_type = IBV_EVENT_SRQ_LIMIT_REACHED;
-      event.element.srq = srq != nullptr ? &srq->base : nullptr;
-      return srq != nullptr ? srq->base.context : nullptr;
-    }
+  switch (kind) {
+    case Kind::kCqError:
+      return IBV_EVENT_CQ_ERR;
+    case Kind::kSrqLimit:
+      return IBV_EVENT_SRQ_LIMIT_REACHED;
+    case Kind::kQpLastWqe:
+      return IBV_EVENT_QP_LAST_WQE_REACHED;
+    case Kind::kQpRequestError:
+      return IBV_EVENT_QP_REQ_ERR;
+    case Kind::kQpAccessError:
+      return IBV_EVENT_QP_ACCESS_ERR;
     case Kind::kQpFatal:
-    case Kind::kQpLastWqe: {
-      Qp* qp = find(registry().qps, told.number);
-      event.event_type = told.kind == Kind::kQpFatal ? IBV_EVENT_QP_FATAL : IBV_EVENT_QP_LAST_WQE_REACHED;
-      event.element.qp = qp != nullptr ? &qp->base : nullptr;
-      return qp != nullptr ? qp->base.context : nullptr;
-    }
+      break;
   }
-  return nullptr;
+  return IBV_EVENT_QP_FATAL;
+}
+
+// To the program's object; nothing when it is gone. All handles of a queue pair are told (Linux does so for
+// shared XRC targets).
+void address(const AsyncEvent& told) {
+  ibv_async_event event{};
+  event.event_type = type_of(told.kind);
+  if (told.kind == AsyncEvent::Kind::kCqError) {
+    Cq* cq = find(registry().cqs, told.number);
+    if (cq == nullptr) return;
+    event.element.cq = &cq->base;
+    return raise(cq->base.context, event);
+  }
+  if (told.kind == AsyncEvent::Kind::kSrqLimit) {
+    Srq* srq = find(registry().srqs, told.number);
+    if (srq == nullptr) return;
+    event.element.srq = &srq->base;
+    return raise(srq->base.context, event);
+  }
+  const auto qps = registry().qps.find(told.number);
+  if (qps == registry().qps.end()) return;
+  for (Qp* qp : qps->second) {
+    event.element.qp = &qp->base;
+    raise(qp->base.context, event);
+  }
 }
 
 // One more event of the object to be acknowledged before it may go.
@@ -66,14 +89,7 @@ Registry& registry() {
 }
 
 void take_events(Nic& nic) {
-  while (const std::optional<AsyncEvent> told = nic.poll_event()) {
-    ibv_async_event event{};
-    ibv_context* context = address(*told, event);
-    if (context == nullptr) continue;
-    AsyncEvents& async = of(context).async;
-    async.ready.push_back(event);
-    async.events.raise();
-  }
+  while (const std::optional<AsyncEvent> told = nic.poll_event()) address(*told);
 }
 
 void forget_events(ibv_context* context, const std::function<bool(const ibv_async_event&)>& of_object) {

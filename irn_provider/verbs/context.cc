@@ -29,7 +29,8 @@ void fill_attr(const lockstep::HostEntry& host, ibv_device_attr& a) {
   a.page_size_cap = 0xfffff000;
   a.max_qp = static_cast<int>(host.nic.max_qps);
   a.max_qp_wr = kMaxQpWr;
-  a.device_cap_flags = IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_SRQ_RESIZE;
+  a.device_cap_flags =
+      IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_SRQ_RESIZE | IBV_DEVICE_XRC;
   a.max_sge = a.max_sge_rd = kMaxSge;
   a.max_cq = static_cast<int>(host.nic.max_cqs);
   a.max_cqe = kMaxCqe;

@@ -85,6 +85,11 @@ void fill(Context& context) {
   context.base.create_cq_ex = create_cq_ex;
   context.base.create_qp_ex = create_qp_ex;
   context.base.query_rt_values = query_rt_values;
+  context.base.open_qp = open_qp;
+  context.base.create_srq_ex = create_srq_ex;
+  context.base.get_srq_num = get_srq_num;
+  context.base.open_xrcd = open_xrcd;
+  context.base.close_xrcd = close_xrcd;
   ibv_context& c = context.base.context;
   c.device = &context.device->base;
   c.abi_compat = __VERBS_ABI_IS_EXTENDED;

@@ -21,7 +21,7 @@ inline constexpr std::uint64_t kMaxMrBytes = std::uint64_t{1} << 40;
 inline constexpr int kPorts = 1, kPkeys = 1;
 inline constexpr std::uint16_t kPkey = 0xffff;  // full member of the default partition
 inline constexpr int kCompVectors = 1;
-inline constexpr std::uint32_t kMaxPsn = 0xffffff, kMaxQpn = 0xffffff;
+inline constexpr std::uint32_t kMaxPsn = 0xffffff, kMaxQpn = 0xffffff, kMaxSrqn = 0xffffff;
 inline constexpr std::uint8_t kMaxTimeoutCode = 31, kMaxRetry = 7, kMaxRnrTimerCode = 31;
 
 }  // namespace rocelab::verbs

@@ -87,9 +87,16 @@ struct Cq {
   Time current_time;
 };
 
+struct Xrcd {
+  ibv_xrcd base{};
+  Xrcdn xrcdn;
+  std::uint32_t users = 0;  // SRQs and QPs made with this handle; under the lock
+};
+
 struct Srq {
   ibv_srq base{};
   Srqn srqn;
+  Xrcd* xrcd = nullptr;              // of an XRC SRQ
   std::uint32_t events_fetched = 0;  // as Cq's
 };
 
@@ -109,6 +116,13 @@ struct Builder {
   std::vector<std::byte> inline_bytes;
 };
 
+// What query_qp gives back that the NIC does not keep.
+struct QpPath {
+  std::uint8_t port = 0;
+  ibv_ah_attr ah{};
+};
+
+// A handle of a queue pair: the only one, but for XRC targets, which others may open (ibv_open_qp).
 struct Qp {
   ibv_qp_ex ex{};  // its functions are set when it was created as an extended one
   ibv_qp& base = ex.qp_base;
@@ -116,9 +130,8 @@ struct Qp {
   Builder builder;
   std::uint32_t events_fetched = 0;  // as Cq's
   InlineRing inline_ring;
-  // What query_qp gives back that the NIC does not keep.
-  std::uint8_t port = 0;
-  ibv_ah_attr ah{};
+  std::shared_ptr<QpPath> path = std::make_shared<QpPath>();  // of all its handles
+  Xrcd* xrcd = nullptr;                                       // of an XRC target
 };
 
 inline Context& of(ibv_context* c) {
@@ -131,6 +144,7 @@ inline Mr& of(ibv_mr* m) { return *reinterpret_cast<Mr*>(m); }
 inline Cq& of(ibv_cq* c) { return *reinterpret_cast<Cq*>(c); }
 inline Qp& of(ibv_qp* q) { return *reinterpret_cast<Qp*>(q); }
 inline Srq& of(ibv_srq* s) { return *reinterpret_cast<Srq*>(s); }
+inline Xrcd& of(ibv_xrcd* x) { return *reinterpret_cast<Xrcd*>(x); }
 inline Ah& of(ibv_ah* a) { return *reinterpret_cast<Ah*>(a); }
 inline Channel& of(ibv_comp_channel* c) { return *reinterpret_cast<Channel*>(c); }
 
@@ -175,7 +189,7 @@ void on_completions(Nic& nic);  // LiveProcess's hook
 // Asynchronous events: async_events.cc.
 struct Registry {  // the process's objects by the NIC's numbers; under the lock
   std::unordered_map<std::uint32_t, Cq*> cqs;
-  std::unordered_map<std::uint32_t, Qp*> qps;
+  std::unordered_map<std::uint32_t, std::vector<Qp*>> qps;  // all handles, in the order of their making
   std::unordered_map<std::uint32_t, Srq*> srqs;
 };
 Registry& registry();
@@ -189,7 +203,8 @@ inline bool tells_of(const ibv_async_event& e, const ibv_srq& srq) {
   return e.event_type == IBV_EVENT_SRQ_LIMIT_REACHED && e.element.srq == &srq;
 }
 inline bool tells_of(const ibv_async_event& e, const ibv_qp& qp) {
-  return (e.event_type == IBV_EVENT_QP_FATAL || e.event_type == IBV_EVENT_QP_LAST_WQE_REACHED) &&
+  return (e.event_type == IBV_EVENT_QP_FATAL || e.event_type == IBV_EVENT_QP_LAST_WQE_REACHED ||
+          e.event_type == IBV_EVENT_QP_REQ_ERR || e.event_type == IBV_EVENT_QP_ACCESS_ERR) &&
          e.element.qp == &qp;
 }
 // As libibverbs does: the events that a program fetched must be acknowledged before their object may go.
@@ -211,11 +226,19 @@ int post_recv(ibv_qp* qp, ibv_recv_wr* wr, ibv_recv_wr** bad);
 int post_srq_recv(ibv_srq* srq, ibv_recv_wr* wr, ibv_recv_wr** bad);
 ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* attr);
 ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* attr);
+ibv_qp* open_qp(ibv_context* context, ibv_qp_open_attr* attr);
+ibv_srq* create_srq_ex(ibv_context* context, ibv_srq_init_attr_ex* attr);
+int get_srq_num(ibv_srq* srq, std::uint32_t* number);
+ibv_xrcd* open_xrcd(ibv_context* context, ibv_xrcd_init_attr* attr);
+int close_xrcd(ibv_xrcd* xrcd);
 int query_rt_values(ibv_context* context, ibv_values_ex* values);
 // What the calls that make plain and extended objects share; null and errno when refused.
 ibv_cq* create_cq(ibv_context* context, int entries, void* cq_context, ibv_comp_channel* channel,
                   int comp_vector);
-ibv_qp* create_qp(ibv_pd* pd, const ibv_qp_init_attr& attr);
+// `pd`: null for an XRC target, which has `xrcd`.
+ibv_qp* create_qp(ibv_context* context, ibv_pd* pd, Xrcd* xrcd, const ibv_qp_init_attr& attr);
+void init_qp(Qp& qp, ibv_context* context, Qpn qpn, ibv_qp_type type,
+             void* qp_context);  // a new handle's public part
 int query_port(ibv_context* context, std::uint8_t port, ibv_port_attr* attr, std::size_t size);
 int query_device_ex(ibv_context* context, const ibv_query_device_ex_input* input, ibv_device_attr_ex* attr,
                     std::size_t size);

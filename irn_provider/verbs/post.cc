@@ -25,6 +25,7 @@ int post_one(Nic& nic, Time now, Qp& qp, const ibv_send_wr& wr) {
     wqe.remote_qpn = Qpn{wr.wr.ud.remote_qpn & kMaxQpn};
     wqe.remote_qkey = wr.wr.ud.remote_qkey;
   }
+  if (qp.init.type == QpType::kXrcIni) wqe.remote_srqn = Srqn{wr.qp_type.xrc.remote_srqn & kMaxSrqn};
   if (wqe.inline_data) copy_inline(wqe, inline_slot(qp));
   const PostResult result = nic.post_send(Qpn{qp.base.qp_num}, wqe, now);
   if (result == PostResult::kOk) ++qp.inline_ring.accepted;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <fstream>
 #include <sstream>
 
@@ -34,6 +35,8 @@ std::vector<Row> rows() {
     for (std::string cell; std::getline(columns, cell, '|');) cells.push_back(cell);
     std::erase(cells[0], '`');
     const auto yes = [&](std::size_t i) { return words_of(cells.at(i)) == std::vector<std::string>{"yes"}; };
+    const char* only = std::getenv("ROCELAB_ROWS");  // by hand: rows that contain this
+    if (only != nullptr && cells[0].find(only) == std::string::npos) continue;
     found.push_back({words_of(cells[0]), yes(1), yes(2)});
   }
   return found;
@@ -99,7 +102,7 @@ INSTANTIATE_TEST_SUITE_P(Modes, CompatibilityTest,
 
 TEST_P(CompatibilityTest, EveryProgramOfTheTableRuns) {
   const std::vector<Row> table = rows();
-  ASSERT_GT(table.size(), 15u);
+  ASSERT_TRUE(table.size() > 15 || std::getenv("ROCELAB_ROWS") != nullptr);
   for (const Row& row : table) {
     if (!(GetParam() == TransportMode::kRoce ? row.roce : row.irn)) continue;
     const int port = free_port();
@@ -115,9 +118,9 @@ TEST_P(CompatibilityTest, EveryProgramOfTheTableRuns) {
     EXPECT_EQ(pair.exit_codes[0], 0) << text << "\n" << pair.server;
     ASSERT_EQ(pair.exit_codes[1], 0) << text << "\n" << pair.client;
     if (!command[0].starts_with("ib")) continue;  // its status is its result
-    // What a result looks like: perftest's header line, the ping-pongs' last one.
+    // What a result looks like: perftest's header line, the ping-pongs' last one, the word of xsrq's.
     EXPECT_TRUE(pair.client.find("#bytes") != std::string::npos ||
-                pair.client.find("usec/iter") != std::string::npos)
+                pair.client.find("usec/iter") != std::string::npos || pair.client.ends_with("success\n"))
         << text << "\n"
         << pair.client;
   }

@@ -113,8 +113,9 @@ INSTANTIATE_TEST_SUITE_P(Modes, PingPongTest, ::testing::Values(TransportMode::k
 class ProbeTest : public ::testing::TestWithParam<TransportMode> {};
 
 TEST_P(ProbeTest, SurfaceKeepsItsClaims) {
-  for (const char* filter : {"DataProbe.*", "DatagramProbe.*", "RefusalProbe.*", "EventProbe.*", "SrqProbe.*",
-                             "ExtendedProbe.*", "BuilderProbe.*", "TimeProbe.*", "TimeBeforeTheDevice.*"}) {
+  for (const char* filter :
+       {"DataProbe.*", "DatagramProbe.*", "RefusalProbe.*", "EventProbe.*", "SrqProbe.*", "XrcProbe.*",
+        "ExtendedProbe.*", "BuilderProbe.*", "TimeProbe.*", "TimeBeforeTheDevice.*"}) {
     TestFabric fabric(1, 1, nic(GetParam()));
     const auto p = fabric.start(0, {ROCELAB_PROBE, std::string("--gtest_filter=") + filter});
     EXPECT_TRUE(fabric.run()) << filter;

@@ -13,37 +13,58 @@
 namespace rocelab::verbs {
 namespace {
 
-// 0, or why the device cannot make such a QP.
-int check(const ibv_qp_init_attr& attr) {
-  const bool offered = attr.qp_type == IBV_QPT_RC || attr.qp_type == IBV_QPT_UC || attr.qp_type == IBV_QPT_UD;
-  if (!offered) {
-    debug("create_qp: RC, UC and UD are offered (type %d)", attr.qp_type);
-    return EOPNOTSUPP;
-  }
-  if (attr.send_cq == nullptr || attr.recv_cq == nullptr) return EINVAL;
-  const ibv_qp_cap& cap = attr.cap;
-  const bool receives_fit =
-      attr.srq != nullptr || (cap.max_recv_wr <= kMaxQpWr && cap.max_recv_sge <= kMaxSge);
-  const bool fits = receives_fit && cap.max_send_wr <= kMaxQpWr && cap.max_send_sge <= kMaxSge &&
-                    cap.max_inline_data <= kMaxInline;
-  return fits ? 0 : EINVAL;
+struct QpTypeRow {
+  ibv_qp_type verbs;
+  QpType nic;
+  bool sends, receives;  // has a send queue, a receive queue of its own or an SRQ
+};
+constexpr QpTypeRow kQpTypes[] = {
+    {IBV_QPT_RC, QpType::kRc, true, true},
+    {IBV_QPT_UC, QpType::kUc, true, true},
+    {IBV_QPT_UD, QpType::kUd, true, true},
+    {IBV_QPT_XRC_SEND, QpType::kXrcIni, true, false},
+    {IBV_QPT_XRC_RECV, QpType::kXrcTgt, false, false},
+};
+const QpTypeRow* row_of(ibv_qp_type type) {
+  for (const QpTypeRow& row : kQpTypes)
+    if (row.verbs == type) return &row;
+  return nullptr;
 }
 
-QpInit to_init(const ibv_pd* pd, const ibv_qp_init_attr& attr) {
+// 0, or why the device cannot make such a QP.
+int check(const ibv_qp_init_attr& attr) {
+  const QpTypeRow* type = row_of(attr.qp_type);
+  if (type == nullptr) {
+    debug("create_qp: RC, UC, UD and XRC are offered (type %d)", attr.qp_type);
+    return EOPNOTSUPP;
+  }
+  if (type->sends && attr.send_cq == nullptr) return EINVAL;
+  if (type->receives && attr.recv_cq == nullptr) return EINVAL;
+  if (attr.srq != nullptr && (!type->receives || of(attr.srq).xrcd != nullptr)) return EINVAL;
+  const ibv_qp_cap& cap = attr.cap;
+  const bool receives_fit =
+      attr.srq != nullptr || !type->receives || (cap.max_recv_wr <= kMaxQpWr && cap.max_recv_sge <= kMaxSge);
+  const bool sends_fit = !type->sends || (cap.max_send_wr <= kMaxQpWr && cap.max_send_sge <= kMaxSge &&
+                                          cap.max_inline_data <= kMaxInline);
+  return receives_fit && sends_fit ? 0 : EINVAL;
+}
+
+// What the type does not have (a target's CQs, say) is not looked at, as the kernel does not.
+QpInit to_init(const ibv_pd* pd, const Xrcd* xrcd, const ibv_qp_init_attr& attr) {
+  const QpTypeRow& type = *row_of(attr.qp_type);
+  const bool own_receives = type.receives && attr.srq == nullptr;
   QpInit init;
-  init.pd = Pdn{pd->handle};
-  init.send_cq = of(attr.send_cq).cqn;
-  init.recv_cq = of(attr.recv_cq).cqn;
-  init.caps = {.max_send_wr = attr.cap.max_send_wr,
-               .max_recv_wr = attr.srq == nullptr ? attr.cap.max_recv_wr : 0,
-               .max_send_sge = attr.cap.max_send_sge,
-               .max_recv_sge = attr.srq == nullptr ? attr.cap.max_recv_sge : 0,
-               .max_inline = attr.cap.max_inline_data};
+  init.type = type.nic;
+  if (xrcd != nullptr) init.xrcd = xrcd->xrcdn;
+  if (type.sends) init.pd = Pdn{pd->handle}, init.send_cq = of(attr.send_cq).cqn;
+  if (type.receives) init.recv_cq = of(attr.recv_cq).cqn;
+  init.caps = {.max_send_wr = type.sends ? attr.cap.max_send_wr : 0,
+               .max_recv_wr = own_receives ? attr.cap.max_recv_wr : 0,
+               .max_send_sge = type.sends ? attr.cap.max_send_sge : 0,
+               .max_recv_sge = own_receives ? attr.cap.max_recv_sge : 0,
+               .max_inline = type.sends ? attr.cap.max_inline_data : 0};
   if (attr.srq != nullptr) init.srq = of(attr.srq).srqn;
   init.sq_sig_all = attr.sq_sig_all != 0;
-  init.type = attr.qp_type == IBV_QPT_UC   ? QpType::kUc
-              : attr.qp_type == IBV_QPT_UD ? QpType::kUd
-                                           : QpType::kRc;
   return init;
 }
 
@@ -63,11 +84,11 @@ void fill_query(const Qp& qp, const QpAttr& nic, ibv_qp_attr& a) {
            .max_send_sge = caps.max_send_sge,
            .max_recv_sge = caps.max_recv_sge,
            .max_inline_data = caps.max_inline};
-  a.ah_attr = qp.ah;
+  a.ah_attr = qp.path->ah;
   a.max_rd_atomic = nic.max_rd_atomic;
   a.max_dest_rd_atomic = nic.max_dest_rd_atomic;
   a.min_rnr_timer = nic.min_rnr_timer;
-  a.port_num = qp.port;
+  a.port_num = qp.path->port;
   a.timeout = nic.timeout;
   a.retry_cnt = nic.retry_cnt;
   a.rnr_retry = nic.rnr_retry;
@@ -75,34 +96,41 @@ void fill_query(const Qp& qp, const QpAttr& nic, ibv_qp_attr& a) {
 
 }  // namespace
 
-ibv_qp* create_qp(ibv_pd* pd, const ibv_qp_init_attr& attr) {
+void init_qp(Qp& qp, ibv_context* context, Qpn qpn, ibv_qp_type type, void* qp_context) {
+  ibv_qp& base = qp.base;
+  base.context = context;
+  base.qp_context = qp_context;
+  base.handle = base.qp_num = qpn.value;
+  base.state = IBV_QPS_RESET;
+  base.qp_type = type;
+  pthread_mutex_init(&base.mutex, nullptr);
+  pthread_cond_init(&base.cond, nullptr);
+}
+
+ibv_qp* create_qp(ibv_context* context, ibv_pd* pd, Xrcd* xrcd, const ibv_qp_init_attr& attr) {
   if (const int error = check(attr); error != 0) {
     errno = error;
     return nullptr;
   }
   auto qp = std::make_unique<Qp>();
-  qp->init = to_init(pd, attr);
-  const std::optional<Qpn> qpn = with_nic(pd->context, [&](Nic& nic, Time) {
+  qp->init = to_init(pd, xrcd, attr);
+  qp->xrcd = xrcd;
+  const std::optional<Qpn> qpn = with_nic(context, [&](Nic& nic, Time) {
     const auto made = nic.create_qp(qp->init);
-    if (made) registry().qps[made->value] = qp.get();
+    if (made) registry().qps[made->value] = {qp.get()};
+    if (made && xrcd != nullptr) ++xrcd->users;
     return made;
   });
   if (!qpn) {
     errno = ENOMEM;
     return nullptr;
   }
+  init_qp(*qp, context, *qpn, attr.qp_type, attr.qp_context);
   ibv_qp& base = qp->base;
-  base.context = pd->context;
-  base.qp_context = attr.qp_context;
   base.pd = pd;
   base.send_cq = attr.send_cq;
   base.recv_cq = attr.recv_cq;
   base.srq = attr.srq;
-  base.handle = base.qp_num = qpn->value;
-  base.state = IBV_QPS_RESET;
-  base.qp_type = attr.qp_type;
-  pthread_mutex_init(&base.mutex, nullptr);
-  pthread_cond_init(&base.cond, nullptr);
   return &qp.release()->base;
 }
 
@@ -113,7 +141,12 @@ using namespace rocelab::verbs;
 
 RL_EXPORT ibv_qp* ibv_create_qp(ibv_pd* pd, ibv_qp_init_attr* attr) {
   if (!in_experiment()) return REAL(ibv_create_qp)(pd, attr);
-  return create_qp(pd, *attr);
+  if (attr->qp_type == IBV_QPT_XRC_RECV) {
+    debug("create_qp: an XRC target needs its domain (ibv_create_qp_ex)");
+    errno = EINVAL;
+    return nullptr;
+  }
+  return create_qp(pd->context, pd, nullptr, *attr);
 }
 
 RL_EXPORT int ibv_query_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask, ibv_qp_init_attr* init) {
@@ -141,8 +174,11 @@ RL_EXPORT int ibv_destroy_qp(ibv_qp* qp) {
   if (!in_experiment()) return REAL(ibv_destroy_qp)(qp);
   say_goodbye(*qp);
   const bool destroyed = with_nic(qp->context, [&](Nic& nic, Time) {
-    if (!nic.destroy_qp(Qpn{qp->qp_num})) return false;
-    registry().qps.erase(qp->qp_num);
+    std::vector<Qp*>& handles = registry().qps[qp->qp_num];
+    if (handles.size() == 1 && !nic.destroy_qp(Qpn{qp->qp_num})) return false;
+    std::erase(handles, &of(qp));
+    if (handles.empty()) registry().qps.erase(qp->qp_num);
+    if (of(qp).xrcd != nullptr) --of(qp).xrcd->users;
     forget_events(qp->context, [&](const ibv_async_event& e) { return tells_of(e, *qp); });
     return true;
   });

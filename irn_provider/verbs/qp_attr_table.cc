@@ -77,11 +77,38 @@ constexpr auto kUd = with_ways_out({
     {IBV_QPS_SQE, IBV_QPS_RTS, 0, kLiveUd},
 });
 
+// XRC: each end has the half of RC's attributes that it works with, a target a timeout besides.
+constexpr int kRtrUc = IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
+constexpr int kDrainedIni = kDrained & ~(IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
+constexpr int kDrainedTgt = kDrained & ~(IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC);
+constexpr auto kXrcIni = with_ways_out({
+    {IBV_QPS_RESET, IBV_QPS_INIT, kInit, 0},
+    {IBV_QPS_INIT, IBV_QPS_INIT, 0, kInit},
+    {IBV_QPS_INIT, IBV_QPS_RTR, kRtrUc, IBV_QP_ALT_PATH | IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX},
+    {IBV_QPS_RTR, IBV_QPS_RTS, kRtsRc, kLiveUc},
+    {IBV_QPS_RTS, IBV_QPS_RTS, 0, kLiveUc},
+    {IBV_QPS_RTS, IBV_QPS_SQD, 0, IBV_QP_EN_SQD_ASYNC_NOTIFY},
+    {IBV_QPS_SQD, IBV_QPS_RTS, 0, kLiveUc},
+    {IBV_QPS_SQD, IBV_QPS_SQD, 0, kDrainedIni},
+});
+constexpr auto kXrcTgt = with_ways_out({
+    {IBV_QPS_RESET, IBV_QPS_INIT, kInit, 0},
+    {IBV_QPS_INIT, IBV_QPS_INIT, 0, kInit},
+    {IBV_QPS_INIT, IBV_QPS_RTR, kRtrRc, IBV_QP_ALT_PATH | IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX},
+    {IBV_QPS_RTR, IBV_QPS_RTS, IBV_QP_TIMEOUT | IBV_QP_SQ_PSN, kLive},
+    {IBV_QPS_RTS, IBV_QPS_RTS, 0, kLive},
+    {IBV_QPS_RTS, IBV_QPS_SQD, 0, IBV_QP_EN_SQD_ASYNC_NOTIFY},
+    {IBV_QPS_SQD, IBV_QPS_RTS, 0, kLive},
+    {IBV_QPS_SQD, IBV_QPS_SQD, 0, kDrainedTgt},
+});
+
 }  // namespace
 
 std::span<const QpTransition> transitions(ibv_qp_type type) {
   if (type == IBV_QPT_UC) return kUc;
   if (type == IBV_QPT_UD) return kUd;
+  if (type == IBV_QPT_XRC_SEND) return kXrcIni;
+  if (type == IBV_QPT_XRC_RECV) return kXrcTgt;
   return kRc;
 }
 

@@ -15,7 +15,7 @@ struct QpTransition {
   int optional;
 };
 
-std::span<const QpTransition> transitions(ibv_qp_type type);  // RC, UC, UD
+std::span<const QpTransition> transitions(ibv_qp_type type);  // RC, UC, UD, XRC_SEND, XRC_RECV
 
 // The move `from` -> `to`; null: there is none.
 const QpTransition* find_transition(ibv_qp_type type, ibv_qp_state from, ibv_qp_state to);

@@ -9,7 +9,7 @@ namespace rocelab::verbs {
 namespace {
 
 TEST(QpAttrTableTest, EveryMoveStandsOnceAndRequiresNothingThatItAlsoCallsOptional) {
-  for (const ibv_qp_type type : {IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD}) {
+  for (const ibv_qp_type type : {IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD, IBV_QPT_XRC_SEND, IBV_QPT_XRC_RECV}) {
     std::set<std::pair<int, int>> seen;
     for (const QpTransition& t : transitions(type)) {
       EXPECT_TRUE(seen.insert({t.from, t.to}).second) << type << ": " << t.from << " -> " << t.to;
@@ -19,7 +19,7 @@ TEST(QpAttrTableTest, EveryMoveStandsOnceAndRequiresNothingThatItAlsoCallsOption
 }
 
 TEST(QpAttrTableTest, EveryStateMayGoToResetAndToErr) {
-  for (const ibv_qp_type type : {IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD})
+  for (const ibv_qp_type type : {IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD, IBV_QPT_XRC_SEND, IBV_QPT_XRC_RECV})
     for (int state = IBV_QPS_RESET; state <= IBV_QPS_ERR; ++state) {
       const auto from = static_cast<ibv_qp_state>(state);
       EXPECT_TRUE(mask_allowed(type, from, IBV_QPS_RESET, IBV_QP_STATE)) << type << " from " << from;
@@ -85,6 +85,23 @@ TEST(QpAttrTableTest, UnreliableTypesNeedLessAndDatagramsNoPeer) {
   EXPECT_TRUE(mask_allowed(IBV_QPT_UD, IBV_QPS_INIT, IBV_QPS_RTR, IBV_QP_STATE));
   EXPECT_TRUE(mask_allowed(IBV_QPT_UD, IBV_QPS_SQE, IBV_QPS_RTS, IBV_QP_STATE));
   EXPECT_EQ(find_transition(IBV_QPT_RC, IBV_QPS_SQE, IBV_QPS_RTS), nullptr);
+}
+
+TEST(QpAttrTableTest, EachXrcEndHasItsHalfOfWhatRcNeeds) {
+  constexpr int kPeer = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
+  constexpr int kTarget = kPeer | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+  constexpr int kRetries = IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
+  constexpr int kRts = IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT;
+  EXPECT_TRUE(mask_allowed(IBV_QPT_XRC_SEND, IBV_QPS_INIT, IBV_QPS_RTR, kPeer));
+  EXPECT_FALSE(mask_allowed(IBV_QPT_XRC_SEND, IBV_QPS_INIT, IBV_QPS_RTR, kTarget));
+  EXPECT_TRUE(mask_allowed(IBV_QPT_XRC_RECV, IBV_QPS_INIT, IBV_QPS_RTR, kTarget));
+  EXPECT_FALSE(mask_allowed(IBV_QPT_XRC_RECV, IBV_QPS_INIT, IBV_QPS_RTR, kPeer));
+  EXPECT_TRUE(mask_allowed(IBV_QPT_XRC_SEND, IBV_QPS_RTR, IBV_QPS_RTS, kRts | kRetries));
+  EXPECT_FALSE(mask_allowed(IBV_QPT_XRC_SEND, IBV_QPS_RTR, IBV_QPS_RTS, kRts));
+  EXPECT_TRUE(mask_allowed(IBV_QPT_XRC_RECV, IBV_QPS_RTR, IBV_QPS_RTS, kRts));
+  EXPECT_FALSE(mask_allowed(IBV_QPT_XRC_RECV, IBV_QPS_RTR, IBV_QPS_RTS, kRts | kRetries));
+  EXPECT_FALSE(mask_allowed(IBV_QPT_XRC_SEND, IBV_QPS_SQD, IBV_QPS_SQD, IBV_QP_MIN_RNR_TIMER));
+  EXPECT_FALSE(mask_allowed(IBV_QPT_XRC_RECV, IBV_QPS_SQD, IBV_QPS_SQD, IBV_QP_RETRY_CNT));
 }
 
 }  // namespace

@@ -107,6 +107,10 @@ void set_ud_addr(ibv_qp_ex* base, ibv_ah* ah, std::uint32_t qpn, std::uint32_t q
   wqe->remote_qkey = qkey;
 }
 
+void set_xrc_srqn(ibv_qp_ex* base, std::uint32_t srqn) {
+  if (SendWqe* wqe = last(base)) wqe->remote_srqn = Srqn{srqn & kMaxSrqn};
+}
+
 void release(Qp& qp) {
   qp.builder.wqes.clear();
   qp.builder.inline_bytes.clear();
@@ -184,21 +188,26 @@ void set_functions(ibv_qp_ex& qp) {
     refuse(q, "wr_bind_mw");
   };
   qp.wr_send_tso = [](ibv_qp_ex* q, void*, std::uint16_t, std::uint16_t) { refuse(q, "wr_send_tso"); };
-  qp.wr_set_xrc_srqn = [](ibv_qp_ex* q, std::uint32_t) { refuse(q, "wr_set_xrc_srqn"); };
+  qp.wr_set_xrc_srqn = set_xrc_srqn;
   qp.wr_atomic_write = [](ibv_qp_ex* q, std::uint32_t, std::uint64_t, const void*) {
     refuse(q, "wr_atomic_write");
   };
 }
 
 std::uint64_t offered_ops(ibv_qp_type type) {
+  if (type == IBV_QPT_XRC_RECV) return 0;  // sends nothing
   return type == IBV_QPT_UD ? kUdOps : type == IBV_QPT_UC ? kUcOps : kRcOps;
 }
 
 int check(const ibv_qp_init_attr_ex& attr) {
-  constexpr unsigned kMask = unsigned{IBV_QP_INIT_ATTR_PD} | unsigned{IBV_QP_INIT_ATTR_SEND_OPS_FLAGS} |
+  const bool target = attr.qp_type == IBV_QPT_XRC_RECV;
+  constexpr unsigned kMask = unsigned{IBV_QP_INIT_ATTR_PD} | unsigned{IBV_QP_INIT_ATTR_XRCD} |
+                             unsigned{IBV_QP_INIT_ATTR_SEND_OPS_FLAGS} |
                              unsigned{IBV_QP_INIT_ATTR_CREATE_FLAGS};
   if ((attr.comp_mask & ~kMask) != 0) return unsupported("create_qp_ex: these attributes");
-  if ((attr.comp_mask & IBV_QP_INIT_ATTR_PD) == 0 || attr.pd == nullptr) return EINVAL;
+  const bool has_pd = (attr.comp_mask & IBV_QP_INIT_ATTR_PD) != 0 && attr.pd != nullptr;
+  const bool has_xrcd = (attr.comp_mask & IBV_QP_INIT_ATTR_XRCD) != 0 && attr.xrcd != nullptr;
+  if (target ? !has_xrcd : !has_pd) return EINVAL;
   if ((attr.comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) != 0 && attr.create_flags != 0)
     return unsupported("create_qp_ex: create_flags");
   const bool builds = (attr.comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) != 0;
@@ -209,13 +218,16 @@ int check(const ibv_qp_init_attr_ex& attr) {
 
 }  // namespace
 
-ibv_qp* create_qp_ex(ibv_context* /*context*/, ibv_qp_init_attr_ex* attr) {
+ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* attr) {
   if (const int error = check(*attr); error != 0) {
     errno = error;
     return nullptr;
   }
   // ibv_qp_init_attr is the beginning of ibv_qp_init_attr_ex, as verbs.h itself relies on.
-  ibv_qp* qp = create_qp(attr->pd, *reinterpret_cast<ibv_qp_init_attr*>(attr));
+  const bool target = attr->qp_type == IBV_QPT_XRC_RECV;
+  ibv_pd* pd = (attr->comp_mask & IBV_QP_INIT_ATTR_PD) != 0 ? attr->pd : nullptr;
+  ibv_qp* qp = create_qp(context, pd, target ? &verbs::of(attr->xrcd) : nullptr,
+                         *reinterpret_cast<ibv_qp_init_attr*>(attr));
   if (qp != nullptr && (attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) != 0)
     set_functions(verbs::of(qp).ex);
   return qp;

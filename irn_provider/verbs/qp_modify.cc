@@ -157,13 +157,13 @@ int modify(Nic& nic, Time now, Qp& qp, const ibv_qp_attr& attr, int mask) {
   if (qp.init.type == QpType::kUd) merged.path_mtu = context.device->host.nic.active_mtu;
   if ((mask & IBV_QP_AV) != 0) {
     if (!resolve(context, attr.ah_attr, qpn.value, merged.dest_qpn.value, merged.path)) return EINVAL;
-    qp.ah = attr.ah_attr;
-    qp.ah.grh.hop_limit = kHopLimit;
+    qp.path->ah = attr.ah_attr;
+    qp.path->ah.grh.hop_limit = kHopLimit;
     merged.plain_roce = !agreed_on_irn(merged);
   }
   if (!nic.modify_qp(qpn, merged, now)) return EINVAL;
-  if ((mask & IBV_QP_PORT) != 0) qp.port = attr.port_num;
-  if (next == IBV_QPS_RESET) qp.ah = {};
+  if ((mask & IBV_QP_PORT) != 0) qp.path->port = attr.port_num;
+  if (next == IBV_QPS_RESET) qp.path->ah = {};
   qp.base.state = next;
   return 0;
 }

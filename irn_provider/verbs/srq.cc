@@ -39,7 +39,54 @@ int post_one(Nic& nic, Srq& srq, const ibv_recv_wr& wr) {
   return to_errno(nic.post_srq_recv(srq.srqn, wqe));
 }
 
+ibv_srq* refuse(int error) {
+  errno = error;
+  return nullptr;
+}
+
+// `xrcd` and `cq`: of an XRC SRQ, else null.
+ibv_srq* create_srq(ibv_pd* pd, const ibv_srq_attr& wanted, void* srq_context, Xrcd* xrcd, Cq* cq) {
+  if (!fits(wanted)) return refuse(EINVAL);
+  auto srq = std::make_unique<Srq>();
+  const SrqAttr attr{wanted.max_wr, wanted.max_sge, wanted.srq_limit};
+  const std::optional<Srqn> srqn = with_nic(pd->context, [&](Nic& nic, Time) {
+    const auto made = xrcd != nullptr ? nic.create_xrc_srq(of(pd).pdn, attr, xrcd->xrcdn, cq->cqn)
+                                      : nic.create_srq(of(pd).pdn, attr);
+    if (made) registry().srqs[made->value] = srq.get();
+    if (made && xrcd != nullptr) ++xrcd->users;
+    return made;
+  });
+  if (!srqn) return refuse(ENOMEM);
+  srq->srqn = *srqn;
+  srq->xrcd = xrcd;
+  srq->base.context = pd->context;
+  srq->base.srq_context = srq_context;
+  srq->base.pd = pd;
+  srq->base.handle = srqn->value;
+  pthread_mutex_init(&srq->base.mutex, nullptr);
+  pthread_cond_init(&srq->base.cond, nullptr);
+  return &srq.release()->base;
+}
+
 }  // namespace
+
+// Plain ones come here only with attributes that only others have (verbs.h).
+ibv_srq* create_srq_ex(ibv_context* /*context*/, ibv_srq_init_attr_ex* attr) {
+  constexpr unsigned kXrcMask = unsigned{IBV_SRQ_INIT_ATTR_TYPE} | unsigned{IBV_SRQ_INIT_ATTR_PD} |
+                                unsigned{IBV_SRQ_INIT_ATTR_XRCD} | unsigned{IBV_SRQ_INIT_ATTR_CQ};
+  const bool xrc = (attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE) != 0 && attr->srq_type == IBV_SRQT_XRC;
+  if (!xrc || (attr->comp_mask & ~kXrcMask) != 0) return refuse(unsupported("create_srq_ex: other than XRC"));
+  if (attr->comp_mask != kXrcMask || attr->pd == nullptr || attr->xrcd == nullptr || attr->cq == nullptr)
+    return refuse(EINVAL);
+  return create_srq(attr->pd, attr->attr, attr->srq_context, &of(attr->xrcd), &of(attr->cq));
+}
+
+// As libibverbs' providers: only XRC SRQs have a number that peers may know.
+int get_srq_num(ibv_srq* srq, std::uint32_t* number) {
+  if (of(srq).xrcd == nullptr) return unsupported("get_srq_num of an SRQ that is not XRC");
+  *number = of(srq).srqn.value;
+  return 0;
+}
 
 int post_srq_recv(ibv_srq* base, ibv_recv_wr* wr, ibv_recv_wr** bad) {
   libc::end_spin();
@@ -61,29 +108,7 @@ using namespace rocelab::verbs;
 
 RL_EXPORT ibv_srq* ibv_create_srq(ibv_pd* pd, ibv_srq_init_attr* init) {
   if (!in_experiment()) return REAL(ibv_create_srq)(pd, init);
-  if (!fits(init->attr)) {
-    errno = EINVAL;
-    return nullptr;
-  }
-  auto srq = std::make_unique<Srq>();
-  const SrqAttr attr{init->attr.max_wr, init->attr.max_sge, init->attr.srq_limit};
-  const std::optional<Srqn> srqn = with_nic(pd->context, [&](Nic& nic, Time) {
-    const auto made = nic.create_srq(of(pd).pdn, attr);
-    if (made) registry().srqs[made->value] = srq.get();
-    return made;
-  });
-  if (!srqn) {
-    errno = ENOMEM;
-    return nullptr;
-  }
-  srq->srqn = *srqn;
-  srq->base.context = pd->context;
-  srq->base.srq_context = init->srq_context;
-  srq->base.pd = pd;
-  srq->base.handle = srqn->value;
-  pthread_mutex_init(&srq->base.mutex, nullptr);
-  pthread_cond_init(&srq->base.cond, nullptr);
-  return &srq.release()->base;
+  return create_srq(pd, init->attr, init->srq_context, nullptr, nullptr);
 }
 
 RL_EXPORT int ibv_modify_srq(ibv_srq* srq, ibv_srq_attr* attr, int mask) {
@@ -106,6 +131,7 @@ RL_EXPORT int ibv_destroy_srq(ibv_srq* srq) {
   const bool destroyed = with_nic(srq->context, [&](Nic& nic, Time) {
     if (!nic.destroy_srq(of(srq).srqn)) return false;
     registry().srqs.erase(of(srq).srqn.value);
+    if (of(srq).xrcd != nullptr) --of(srq).xrcd->users;
     forget_events(srq->context, [&](const ibv_async_event& e) { return tells_of(e, *srq); });
     return true;
   });

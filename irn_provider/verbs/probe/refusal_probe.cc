@@ -173,9 +173,6 @@ TEST(RefusalProbe, CallsThatAreNotOfferedSaySo) {
   EXPECT_EQ(ibv_query_ece(l.a, &ece), EOPNOTSUPP);
   EXPECT_EQ(ibv_alloc_mw(l.pd, IBV_MW_TYPE_1), nullptr);
   EXPECT_EQ(errno, EOPNOTSUPP);
-  ibv_xrcd_init_attr xrcd{};
-  EXPECT_EQ(ibv_open_xrcd(l.context, &xrcd), nullptr);
-  EXPECT_EQ(errno, EOPNOTSUPP);
   EXPECT_EQ(ibv_import_device(0), nullptr);
   EXPECT_EQ(ibv_alloc_null_mr(l.pd), nullptr);
 }

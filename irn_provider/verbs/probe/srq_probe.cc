@@ -151,13 +151,13 @@ TEST(SrqProbe, ReportedLimitsAreTheOnesEnforced) {
   EXPECT_EQ(l.post(99, {}), 0);
 }
 
-TEST(SrqProbe, XrcQueuesAreNotOffered) {
+TEST(SrqProbe, TagMatchingQueuesAreNotOfferedAndPlainOnesHaveNoNumber) {
   SharedLoopback l;
   ibv_srq_init_attr_ex init{};
   init.attr = {.max_wr = 1, .max_sge = 1, .srq_limit = 0};
   init.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD;
   init.pd = l.pd;
-  init.srq_type = IBV_SRQT_XRC;
+  init.srq_type = IBV_SRQT_TM;
   EXPECT_EQ(ibv_create_srq_ex(l.context, &init), nullptr);
   EXPECT_EQ(errno, EOPNOTSUPP);
   init.srq_type = IBV_SRQT_BASIC;

@@ -21,7 +21,7 @@ void run(const std::vector<std::uint8_t>& bytes) {
   session.run();
   const SessionCounts& one = session.counts();
   sum.calls += one.calls, sum.refused += one.refused, sum.completions += one.completions;
-  sum.errors += one.errors, sum.events += one.events;
+  sum.errors += one.errors, sum.events += one.events, sum.xrc += one.xrc;
 }
 
 void run_file(const char* name) {
@@ -56,9 +56,9 @@ int main(int argc, char** argv) {
       run_file(argv[i]);
     }
   }
-  std::printf("calls %llu refused %llu completions %llu errors %llu events %llu\n",
+  std::printf("calls %llu refused %llu completions %llu errors %llu events %llu xrc %llu\n",
               static_cast<unsigned long long>(sum.calls), static_cast<unsigned long long>(sum.refused),
               static_cast<unsigned long long>(sum.completions), static_cast<unsigned long long>(sum.errors),
-              static_cast<unsigned long long>(sum.events));
+              static_cast<unsigned long long>(sum.events), static_cast<unsigned long long>(sum.xrc));
   return 0;
 }

@@ -55,13 +55,14 @@ TEST_P(VerbsFuzzTest, NoSequenceOfCallsCrashesOrBreaksAPromise) {
   ASSERT_EQ(fabric.program(p).exit_code(), 0) << output << "\nthe session, if it was a random one: " << last;
   std::filesystem::remove(last);
   // Sessions that all ended at the first refusal would prove nothing.
-  unsigned long long calls = 0, refused = 0, completions = 0, errors = 0, events = 0;
+  unsigned long long calls = 0, refused = 0, completions = 0, errors = 0, events = 0, xrc = 0;
   const std::size_t at = output.rfind("calls ");  // behind what the library said of refusals
   ASSERT_NE(at, std::string::npos) << output;
   const std::string sum = output.substr(at);
-  ASSERT_EQ(std::sscanf(sum.c_str(), "calls %llu refused %llu completions %llu errors %llu events %llu",
-                        &calls, &refused, &completions, &errors, &events),
-            5)
+  ASSERT_EQ(
+      std::sscanf(sum.c_str(), "calls %llu refused %llu completions %llu errors %llu events %llu xrc %llu",
+                  &calls, &refused, &completions, &errors, &events, &xrc),
+      6)
       << sum;
   std::printf("%s", sum.c_str());
   EXPECT_GT(calls, 10'000u);
@@ -69,6 +70,7 @@ TEST_P(VerbsFuzzTest, NoSequenceOfCallsCrashesOrBreaksAPromise) {
   EXPECT_GT(completions, 1'000u);
   EXPECT_GT(completions - errors, 100u);
   EXPECT_GT(events, 20u);
+  EXPECT_GE(xrc, 3u);
 }
 
 }  // namespace

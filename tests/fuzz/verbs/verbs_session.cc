@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <time.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 
@@ -23,6 +24,13 @@ VerbsSession::VerbsSession(std::span<const std::uint8_t> bytes)
   pd_ = ibv_alloc_pd(context_);
   other_pd_ = ibv_alloc_pd(context_);
   channel_ = ibv_create_comp_channel(context_);
+  ibv_xrcd_init_attr domain{};
+  domain.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS;
+  domain.fd = -1;
+  domain.oflags = O_CREAT;
+  xrcd_ = ibv_open_xrcd(context_, &domain);
+  other_xrcd_ = ibv_open_xrcd(context_, &domain);
+  if (xrcd_ == nullptr || other_xrcd_ == nullptr) complain("no XRC domain");
   fcntl(channel_->fd, F_SETFL, fcntl(channel_->fd, F_GETFL) | O_NONBLOCK);
   fcntl(context_->async_fd, F_SETFL, fcntl(context_->async_fd, F_GETFL) | O_NONBLOCK);
   constexpr int kAccess =
@@ -39,7 +47,10 @@ VerbsSession::~VerbsSession() {
     if (error != 0) complain("an object that nothing uses is not destroyed");
   };
   for (ibv_qp* qp : qps_) gone(ibv_destroy_qp(qp));
+  qps_.clear();  // completions of theirs may still wait
   for (ibv_srq* srq : srqs_) gone(ibv_destroy_srq(srq));
+  gone(ibv_close_xrcd(other_xrcd_));
+  gone(ibv_close_xrcd(xrcd_));
   for (ibv_cq* cq : cqs_) {
     poll(cq);
     gone(ibv_destroy_cq(cq));
@@ -91,8 +102,10 @@ void VerbsSession::took(int error) {
   if (error != 0) ++counts_.refused;
 }
 
-void VerbsSession::note(std::uint64_t wr_id, ibv_wc_status status) {
+void VerbsSession::note(std::uint64_t wr_id, ibv_wc_status status, std::uint32_t qpn) {
   ++counts_.completions;
+  const auto of = std::ranges::find(qps_, qpn, [](const ibv_qp* qp) { return qp->qp_num; });
+  if (status == IBV_WC_SUCCESS && of != qps_.end() && (*of)->qp_type == IBV_QPT_XRC_RECV) ++counts_.xrc;
   if (status != IBV_WC_SUCCESS) ++counts_.errors;
   if (posted_.erase(wr_id) == 0) complain("a completion of no request, or a second one");
 }
@@ -104,14 +117,14 @@ void VerbsSession::poll(ibv_cq* cq) {
   if (!extended_.contains(cq)) {
     const int n = ibv_poll_cq(cq, 4, wc);
     if (n < 0 || n > 4) complain("poll_cq");
-    for (int i = 0; i < n; ++i) note(wc[i].wr_id, wc[i].status);
+    for (int i = 0; i < n; ++i) note(wc[i].wr_id, wc[i].status, wc[i].qp_num);
     return;
   }
   ibv_cq_ex* ex = reinterpret_cast<ibv_cq_ex*>(cq);
   ibv_poll_cq_attr attr{};
   if (ibv_start_poll(ex, &attr) != 0) return;
   do {
-    note(ex->wr_id, ex->status);
+    note(ex->wr_id, ex->status, ibv_wc_read_qp_num(ex));
     if (ibv_wc_read_qp_num(ex) == 0) complain("a completion of no queue pair");
     static_cast<void>(ibv_wc_read_opcode(ex));
     static_cast<void>(ibv_wc_read_completion_ts(ex));

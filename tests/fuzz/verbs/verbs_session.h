@@ -16,6 +16,7 @@ namespace rocelab::fuzz {
 // What a session reached; for tests that ask whether the bytes got anywhere.
 struct SessionCounts {
   std::uint64_t calls = 0, refused = 0, completions = 0, errors = 0, events = 0;
+  std::uint64_t xrc = 0;  // messages that an XRC target has taken
 };
 
 class VerbsSession {
@@ -44,7 +45,7 @@ class VerbsSession {
   template <class T>
   void keep(std::vector<T*>& where, T* made);  // a call that answers with an object
   void poll(ibv_cq* cq);
-  void note(std::uint64_t wr_id, ibv_wc_status status);
+  void note(std::uint64_t wr_id, ibv_wc_status status, std::uint32_t qpn);
   void take_events();
   void check_guards() const;
   void wait();
@@ -54,6 +55,10 @@ class VerbsSession {
   void create_cq();
   void create_srq();
   void create_qp();
+  void create_xrc_srq(const ibv_srq_attr& attr);
+  void create_xrc_qp(ibv_qp_init_attr_ex init);
+  void open_qp();
+  std::uint32_t srq_number();
   void destroy();
   void change();
   void connect();
@@ -75,6 +80,8 @@ class VerbsSession {
   ibv_pd* pd_;
   ibv_pd* other_pd_;
   ibv_comp_channel* channel_;
+  ibv_xrcd* xrcd_;
+  ibv_xrcd* other_xrcd_;
   std::vector<std::uint8_t> memory_;
   std::uint8_t* region_;
   ibv_mr* mr_;

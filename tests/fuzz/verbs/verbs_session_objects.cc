@@ -56,13 +56,63 @@ void VerbsSession::create_srq() {
   init.attr.max_wr = byte();
   init.attr.max_sge = 1 + byte() % 18u;
   init.attr.srq_limit = byte() < 200 ? 0 : byte();
-  keep(srqs_, ibv_create_srq(byte() < 240 ? pd_ : other_pd_, &init));
+  const std::uint8_t how = byte();
+  if (how >= 216 && how < 240) return create_xrc_srq(init.attr);
+  keep(srqs_, ibv_create_srq(how < 240 ? pd_ : other_pd_, &init));
+}
+
+void VerbsSession::create_xrc_srq(const ibv_srq_attr& attr) {
+  ibv_srq_init_attr_ex init{};
+  init.attr = attr;
+  init.comp_mask =
+      IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ;
+  init.srq_type = IBV_SRQT_XRC;
+  init.pd = byte() < 240 ? pd_ : other_pd_;
+  init.xrcd = byte() < 240 ? xrcd_ : other_xrcd_;
+  init.cq = pick(cqs_);
+  keep(srqs_, ibv_create_srq_ex(context_, &init));
+}
+
+// Of one of them, or of none.
+std::uint32_t VerbsSession::srq_number() {
+  std::uint32_t number = word();
+  if (ibv_srq* srq = pick(srqs_)) {
+    const int error = ibv_get_srq_num(srq, &number);
+    if (error != 0 && error != EOPNOTSUPP) complain("an SRQ neither has a number nor none");
+  }
+  return number;
+}
+
+void VerbsSession::create_xrc_qp(ibv_qp_init_attr_ex init) {
+  init.qp_type = (byte() & 1) != 0 ? IBV_QPT_XRC_SEND : IBV_QPT_XRC_RECV;
+  init.xrcd = byte() < 240 ? xrcd_ : other_xrcd_;
+  init.pd = pd_;
+  const bool target = init.qp_type == IBV_QPT_XRC_RECV;
+  init.comp_mask = target ? IBV_QP_INIT_ATTR_XRCD : IBV_QP_INIT_ATTR_PD;
+  if (byte() < 16) init.comp_mask = byte() % 8u;
+  if (!target && byte() < 128) {
+    init.comp_mask |= IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+    init.send_ops_flags = 0x27f;
+  }
+  keep(qps_, ibv_create_qp_ex(context_, &init));
+}
+
+// Another handle of a queue pair; only XRC targets give one.
+void VerbsSession::open_qp() {
+  ibv_qp* qp = pick(qps_);
+  ibv_qp_open_attr attr{};
+  attr.comp_mask = IBV_QP_OPEN_ATTR_NUM | IBV_QP_OPEN_ATTR_XRCD | IBV_QP_OPEN_ATTR_TYPE;
+  attr.qp_num = qp != nullptr ? qp->qp_num : word();
+  attr.xrcd = byte() < 240 ? xrcd_ : other_xrcd_;
+  attr.qp_type = byte() < 240 ? IBV_QPT_XRC_RECV : IBV_QPT_RC;
+  keep(qps_, ibv_open_qp(context_, &attr));
 }
 
 void VerbsSession::create_qp() {
   if (qps_.size() >= kObjects) return;
   constexpr ibv_qp_type kTypes[] = {IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD, IBV_QPT_RC};
   const std::uint8_t how = byte();
+  if (how == 250) return open_qp();
   ibv_qp_init_attr_ex init{};
   init.send_cq = pick(cqs_);
   init.recv_cq = pick(cqs_);
@@ -74,6 +124,7 @@ void VerbsSession::create_qp() {
               .max_recv_sge = byte() % 18u,
               .max_inline_data = byte()};
   init.sq_sig_all = (how & 8) != 0;
+  if (how >= 224 && how < 250) return create_xrc_qp(init);
   if ((how & 16) == 0) return keep(qps_, ibv_create_qp(pd_, reinterpret_cast<ibv_qp_init_attr*>(&init)));
   init.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
   init.pd = pd_;
@@ -126,10 +177,13 @@ void VerbsSession::change() {
   }
 }
 
-// Two queue pairs of a type, or one with itself, all the way up, in whatever state they are.
+// Two queue pairs of a type, an XRC initiator and a target, or one with itself, all the way up, in whatever
+// state they are.
 void VerbsSession::connect() {
   ibv_qp* ends[2] = {pick(qps_), pick(qps_)};
-  if (ends[0] == nullptr || ends[1] == nullptr || ends[0]->qp_type != ends[1]->qp_type) return;
+  if (ends[0] == nullptr || ends[1] == nullptr) return;
+  const bool xrc = ends[0]->qp_type == IBV_QPT_XRC_SEND && ends[1]->qp_type == IBV_QPT_XRC_RECV;
+  if (ends[0]->qp_type != ends[1]->qp_type && !xrc) return;
   for (const ibv_qp_state to : {IBV_QPS_RESET, IBV_QPS_INIT, IBV_QPS_RTR, IBV_QPS_RTS})
     for (int i = 0; i < 2; ++i) {
       int mask = 0;
@@ -159,6 +213,7 @@ void VerbsSession::modify_qp(ibv_qp* qp) {
 ibv_qp_attr VerbsSession::attributes(ibv_qp* qp, ibv_qp_state to, int& mask) {
   ibv_qp* peer = pick(qps_);
   const bool ud = qp->qp_type == IBV_QPT_UD, rc = qp->qp_type == IBV_QPT_RC;
+  const bool initiator = qp->qp_type == IBV_QPT_XRC_SEND, target = qp->qp_type == IBV_QPT_XRC_RECV;
   ibv_qp_attr a{};
   a.qp_state = to;
   a.port_num = 1;
@@ -176,9 +231,10 @@ ibv_qp_attr VerbsSession::attributes(ibv_qp* qp, ibv_qp_state to, int& mask) {
   mask = IBV_QP_STATE;
   if (to == IBV_QPS_INIT) mask |= IBV_QP_PKEY_INDEX | IBV_QP_PORT | (ud ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS);
   if (to == IBV_QPS_RTR && !ud) mask |= IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
-  if (to == IBV_QPS_RTR && rc) mask |= IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+  if (to == IBV_QPS_RTR && (rc || target)) mask |= IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
   if (to == IBV_QPS_RTS && qp->state == IBV_QPS_RTR) mask |= IBV_QP_SQ_PSN;
-  if (to == IBV_QPS_RTS && qp->state == IBV_QPS_RTR && rc)
+  if (to == IBV_QPS_RTS && qp->state == IBV_QPS_RTR && target) mask |= IBV_QP_TIMEOUT;
+  if (to == IBV_QPS_RTS && qp->state == IBV_QPS_RTR && (rc || initiator))
     mask |= IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
   return a;
 }

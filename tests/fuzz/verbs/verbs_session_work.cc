@@ -60,6 +60,7 @@ void VerbsSession::post_send(ibv_qp* qp) {
     } else {
       wr.wr.rdma = {.remote_addr = remote(), .rkey = rkey};
     }
+    if (qp->qp_type == IBV_QPT_XRC_SEND) wr.qp_type.xrc.remote_srqn = srq_number();
     wr.next = i + 1 < chain.size() ? &chain[i + 1] : nullptr;
   }
   std::vector<std::uint64_t> all;
@@ -115,6 +116,7 @@ void VerbsSession::build_one(ibv_qp_ex* qp) {
       ibv_wr_send(qp);
       break;
   }
+  if (qp->qp_base.qp_type == IBV_QPT_XRC_SEND) ibv_wr_set_xrc_srqn(qp, srq_number());
   const std::uint8_t data = byte();
   const ibv_sge one = piece();
   if (data < 16) return;  // no data

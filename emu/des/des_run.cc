@@ -18,7 +18,9 @@ DesRun::DesRun(RunPlan plan, const DesOptions& options)
       options_(options),
       network_(plan_, (open_traces(options), sinks())),
       engine_(network_, options.driver),
-      stop_(Time::zero() + plan_.settings.engine.limit) {}
+      stop_(Time::zero() + plan_.settings.engine.limit) {
+  plan_.routes = std::vector<Route>();  // the network has compiled them; with many switches they are large
+}
 
 void DesRun::open_traces(const DesOptions& options) {
   if (!options.pcap_dir.empty()) tap_ = std::make_unique<FrameTap>(plan_, options.pcap_dir);

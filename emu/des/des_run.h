@@ -46,7 +46,7 @@ class DesRun {
   std::size_t programs_running() const { return network_.programs_running(); }
 
   // --- when it is over
-  const RunPlan& plan() const { return plan_; }
+  const RunPlan& plan() const { return plan_; }  // without its routes
   const Network& network() const { return network_; }
   std::vector<FlowOutcome> flows() const;
   SwitchPortCounters port_counters(std::uint32_t port) const { return network_.port_counters(port, now()); }
@@ -58,7 +58,7 @@ class DesRun {
   Sinks sinks() const;
   void finish();
 
-  const RunPlan plan_;
+  RunPlan plan_;  // without its routes once the network has compiled them
   const DesOptions options_;
   std::vector<std::unique_ptr<LiveTrace>> host_traces_;
   std::vector<std::unique_ptr<SwitchTrace>> switch_traces_;

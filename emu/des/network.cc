@@ -75,6 +75,8 @@ Network::Network(const RunPlan& plan, const Sinks& sinks)
   for (std::size_t i = 1; i <= plan.route_changes.size(); ++i)
     rerouted_.emplace_back(plan, routes_after(plan, i));
   schedules_ = lockstep::link_schedules(segment.link_changes, segment.ports.size());
+  plain_ = schedules_.empty() && rerouted_.empty() && sinks.tap == nullptr &&
+           std::ranges::none_of(port_edges_, [](const PortEdge& e) { return e.faults_in || e.faults_out; });
   for (const lockstep::HostEntry& host : segment.hosts)
     host_edges_.push_back({host.port, NodeId{host.node}, Tc{host.nic.cnp_tc}});
   const NicConfig& nic = plan.settings.nic.config;

@@ -133,6 +133,7 @@ class Network {
   Forwarding forwarding_;
   std::vector<Forwarding> rerouted_;     // after each of the plan's route changes
   std::vector<LinkSchedule> schedules_;  // by port; empty: no link ever fails
+  bool plain_;  // no link fails or has faults, no rule changes, nothing is captured: frames just go on
   std::vector<app::Flow> flows_;
   std::vector<std::unique_ptr<HostNode>> hosts_;  // null: takes no part
   std::vector<std::unique_ptr<SwitchSlot>> switches_;

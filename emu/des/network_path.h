@@ -11,11 +11,11 @@ namespace rocelab::des {
 [[gnu::always_inline]] inline void Network::arrive_at_switch(std::uint32_t port, PacketRef&& packet,
                                                              Time due) {
   const PortEdge& edge = port_edges_[port];
-  if (sinks_.tap != nullptr) sinks_.tap->on_frame(port, due, *packet, true);
+  if (!plain_ && sinks_.tap != nullptr) sinks_.tap->on_frame(port, due, *packet, true);
   if (is_from_switches(packet->kind)) [[unlikely]] {
     arrive_from_switches(edge, std::move(packet), due);
   } else {
-    const Forwarding& rules = rerouted_.empty() ? forwarding_ : forwarding_at(due);
+    const Forwarding& rules = plain_ ? forwarding_ : forwarding_at(due);
     const PortId* out = rules.out(edge.switch_index, packet->dst, udp_src_port_of(*packet));
     edge.node->deliver(edge.id, {out, out != nullptr ? 1u : 0u}, std::move(packet), due);
   }
@@ -29,13 +29,13 @@ namespace rocelab::des {
   packet->frame_slot = path.udp_src_port;
   packet->flow = packet->roce.dest.value;  // what switches can see of a frame
   packet->tc = packet->tc == edge.cnp_tc ? cnp_tc_ : roce_tc_;
-  if (!schedules_.empty()) [[unlikely]] {
-    const PortConfig& link = plan_.segment.ports[edge.port].config;
-    const Time begin = due - link.delay - wire_time(packet->frame(), link.rate);
+  if (!plain_) [[unlikely]] {
+    const PortConfig& config = plan_.segment.ports[edge.port].config;
+    const Time begin = due - config.delay - wire_time(packet->frame(), config.rate);
     if (dies(edge.port, true, *packet, begin, due)) return;
+    if (port_edges_[edge.port].faults_in && !link(edge.port).in.cross(*packet))
+      return lose(edge.port, *packet, due, kLinkLoss);
   }
-  if (port_edges_[edge.port].faults_in && !link(edge.port).in.cross(*packet))
-    return lose(edge.port, *packet, due, kLinkLoss);
   arrive_at_switch(edge.port, std::move(packet), due);
 }
 
@@ -44,10 +44,12 @@ namespace rocelab::des {
   const PortEdge& edge = port_edges_[port];
   if (packet->kind == PacketKind::kFairRate) [[unlikely]]
     name_flow(*packet);
-  if (sinks_.tap != nullptr) sinks_.tap->on_frame(port, departure, *packet, false);
-  if (!schedules_.empty() && dies(port, false, *packet, departure, due)) return;
-  if (edge.faults_out && !is_link_local(packet->kind) && !link(port).out.cross(*packet))
-    return lose(port, *packet, departure, kLinkLoss);
+  if (!plain_) [[unlikely]] {
+    if (sinks_.tap != nullptr) sinks_.tap->on_frame(port, departure, *packet, false);
+    if (dies(port, false, *packet, departure, due)) return;
+    if (edge.faults_out && !is_link_local(packet->kind) && !link(port).out.cross(*packet))
+      return lose(port, *packet, departure, kLinkLoss);
+  }
   if (edge.peer_port != lockstep::kNoSlot) {
     arrive_at_switch(edge.peer_port, std::move(packet), due);
   } else if (edge.peer_host != nullptr) {

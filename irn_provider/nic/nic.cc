@@ -31,7 +31,7 @@ Nic::~Nic() = default;
 void Nic::Impl::touch(QueuePair& qp, Time now) {
   using Kind = QpScheduler::Kind;
   const std::uint32_t slot = slot_of(qp);
-  const bool cnp = qp.has_cnp(), ack = qp.has_ack(), data = qp.has_data(now);
+  const auto [cnp, ack, data] = qp.offers(now);
   const unsigned kinds = cnp * QpScheduler::bit_of(Kind::kCnp) | ack * QpScheduler::bit_of(Kind::kAck) |
                          data * QpScheduler::bit_of(Kind::kData);
   if (kinds != scheduler.ready_kinds(slot)) {
@@ -176,7 +176,7 @@ PacketRef Nic::Impl::transmit(Time now) {
     return poll(now);
   }
   PacketRef packet = pool.make();
-  pulled_source = PayloadSource{};
+  if (turn.kind != QpScheduler::Kind::kData) pulled_source = PayloadSource{};
   switch (turn.kind) {
     case QpScheduler::Kind::kCnp:
       qp.pull_cnp(*packet, now);

@@ -10,23 +10,31 @@ namespace rocelab {
 IrnReadResponder::IrnReadResponder(QpContext& qp) : qp_(qp) {}
 
 void IrnReadResponder::start(UnwrappedPsn first_rpsn) {
-  slots_.assign(qp_.attr.max_dest_rd_atomic, Slot{});
-  sender_ = make_irn_sender(qp_.nic.config, first_rpsn);
+  slots_.clear();
+  sender_.reset();
   limit_ = resent_by_guard_ = first_rpsn;
   guard_ = Time::never();
   recoveries_seen_ = 0;
   next_ = oldest_ = 0;
+  started_ = false;
+}
+
+void IrnReadResponder::begin() {
+  slots_.resize(qp_.attr.max_dest_rd_atomic);
+  sender_ = make_irn_sender(qp_.nic.config, limit_);
   started_ = true;
 }
 
 bool IrnReadResponder::fits(std::int64_t sn) const {
-  if (sn < next_ || slots_.empty() || sn >= next_ + static_cast<std::int64_t>(slots_.size())) return false;
+  if (sn < next_ || sn >= next_ + std::int64_t{qp_.attr.max_dest_rd_atomic}) return false;
+  if (slots_.empty()) return true;
   const Slot& s = slot(sn);
   return s.sn < 0 || (s.sn != sn && s.sn < next_ && s.end <= sender_->next());
 }
 
 void IrnReadResponder::insert(std::int64_t sn, const RoceHeaders& request, Time now) {
   RL_CHECK(fits(sn));
+  if (sender_ == nullptr) begin();
   Slot& s = slot(sn);
   if (s.sn >= 0) {
     const UnwrappedPsn una = sender_->una();

@@ -23,7 +23,7 @@ class IrnReadResponder {
  public:
   explicit IrnReadResponder(QpContext& qp);
 
-  // Slots and the first rPSN; drops everything.
+  // Sets the first rPSN; drops everything.
   void start(UnwrappedPsn first_rpsn);
   void flush() { started_ = false; }  // no response leaves any more
 
@@ -61,6 +61,7 @@ class IrnReadResponder {
     UnwrappedPsn first = 0;                      // its responses, once it is executed: [first, end)
     UnwrappedPsn end = 0;
   };
+  void begin();  // with the first request: most queue pairs get none, and what serves them is large
   Slot& slot(std::int64_t sn) { return slots_[static_cast<std::size_t>(sn) % slots_.size()]; }
   const Slot& slot(std::int64_t sn) const { return slots_[static_cast<std::size_t>(sn) % slots_.size()]; }
   const Slot& slot_of(UnwrappedPsn rpsn) const;
@@ -81,7 +82,7 @@ class IrnReadResponder {
   void count_timeout(Time now);
 
   QpContext& qp_;
-  bool started_ = false;
+  bool started_ = false;  // responses may leave
   std::vector<Slot> slots_;
   std::unique_ptr<SenderWindow> sender_;  // over rPSN
   std::int64_t next_ = 0;                 // read_WQE_SN to be executed next

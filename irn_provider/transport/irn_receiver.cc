@@ -27,6 +27,12 @@ Arrival IrnReceiver::classify(UnwrappedPsn psn) const {
 std::uint32_t IrnReceiver::accept(UnwrappedPsn psn, bool last) {
   const UnwrappedPsn before = expected();
   RL_CHECK(arrived_.covers(psn) && !arrived_.test(psn));
+  if (psn == before && beyond_ == 0) {  // mostly: both bitmaps are empty and stay so
+    arrived_.advance(psn + 1);
+    last_.advance(psn + 1);
+    nacked_ = false;
+    return last ? 1 : 0;
+  }
   arrived_.set(psn);
   if (last) last_.set(psn);
   if (psn != before) {

@@ -1,8 +1,6 @@
 // IrnResponder: what is accepted, and answers. What a packet would be refused for: irn_responder_checks.cc.
 #include "irn_provider/transport/irn_responder.h"
 
-#include <bit>
-
 #include "base/check.h"
 #include "base/wire/aeth.h"
 #include "irn_provider/transport/receive_wqe.h"
@@ -15,7 +13,7 @@ IrnResponder::IrnResponder(QpContext& qp, ReceiveQueue& receive_queue)
 void IrnResponder::start(Time /*now*/) {
   const UnwrappedPsn first = qp_.attr.rq_psn & Psn::kMask;
   receiver_.emplace(qp_.nic.config.irn, first);
-  last_.assign(std::bit_ceil(receiver_->capacity()), LastPacket{});
+  last_.clear();
   answers_.clear();
   echo_.clear();
   reads_.start(first);
@@ -64,19 +62,21 @@ void IrnResponder::on_read_ack(const Packet& packet, const OpcodeInfo& info, Tim
 // --- what is accepted
 
 void IrnResponder::accept(const Packet& packet, const OpcodeInfo& info, UnwrappedPsn psn, Time now) {
-  const UnwrappedPsn expected = receiver_->expected();
   NicCounters& c = qp_.counters();
   ++(info.is_send()     ? c.rx_send_requests
      : info.is_write()  ? c.rx_write_requests
      : info.is_atomic() ? c.rx_atomic_requests
                         : c.rx_read_requests);
   place(packet, info);
-  if (psn != expected && packet.payload_length > 0) ++c.ooo_placed_packets;
+  if (psn != receiver_->expected() && packet.payload_length > 0) ++c.ooo_placed_packets;
   if (info.ends_message()) remember_last(packet, info, psn, now);
   const auto starved = receive_queue_.is_shared() ? message_without_wqe(psn) : std::nullopt;
-  if (starved) receiver_->forget(*starved);
+  if (starved) {
+    receiver_->forget(*starved);
+    last_.erase(find_last(*starved));
+  }
   const std::uint32_t messages = receiver_->accept(psn, info.ends_message());
-  if (messages > 0 && !complete_in_order(expected, messages, now)) return;
+  if (messages > 0 && !complete_in_order(messages, now)) return;
   if (starved) return refuse(Verdict::kRnr, *starved, now);
   answer(psn);
 }
@@ -86,13 +86,17 @@ void IrnResponder::accept(const Packet& packet, const OpcodeInfo& info, Unwrappe
 // arrived: it draws the RNR NAK that it would have drawn in order.
 std::optional<UnwrappedPsn> IrnResponder::message_without_wqe(UnwrappedPsn psn) {
   const UnwrappedPsn end = receiver_->expected_after(psn);
-  for (UnwrappedPsn p = psn + 1; p < end; ++p) {
-    const LastPacket& last = last_at(p);
-    if (last.psn == p && last.ending == Ending::kWriteImm &&
-        !receive_queue_.fetch(static_cast<std::uint64_t>(last.sn)))
-      return p;
-  }
+  for (auto last = find_last(psn + 1); last != last_.end() && last->psn < end; ++last)
+    if (last->ending == Ending::kWriteImm && !receive_queue_.fetch(static_cast<std::uint64_t>(last->sn)))
+      return last->psn;
   return std::nullopt;
+}
+
+// Few are kept, and most come last.
+std::vector<IrnResponder::LastPacket>::iterator IrnResponder::find_last(UnwrappedPsn psn) {
+  auto at = last_.end();
+  while (at != last_.begin() && (at - 1)->psn >= psn) --at;
+  return at;
 }
 
 // Straight to the final address; check() has seen that it is allowed.
@@ -113,8 +117,7 @@ void IrnResponder::place(const Packet& packet, const OpcodeInfo& info) {
 }
 
 void IrnResponder::remember_last(const Packet& packet, const OpcodeInfo& info, UnwrappedPsn psn, Time now) {
-  LastPacket& last = last_at(psn);
-  last = LastPacket{};
+  LastPacket& last = *last_.insert(find_last(psn), LastPacket{});
   last.psn = psn;
   last.tail = packet.payload_length;
   if (info.operation == Operation::kReadRequest || info.is_atomic()) {
@@ -133,18 +136,22 @@ void IrnResponder::remember_last(const Packet& packet, const OpcodeInfo& info, U
   }
 }
 
-// Messages whose last packet is in [from, expected()): in order, with everything before them.
-bool IrnResponder::complete_in_order(UnwrappedPsn from, std::uint32_t messages, Time now) {
-  for (UnwrappedPsn psn = from; messages > 0; ++psn) {
-    const LastPacket& last = last_at(psn);
-    if (last.psn != psn) continue;
-    msn_ = (msn_ + 1) & Psn::kMask;
-    if (!complete(last, now)) return fail(kNakInvalidRequest, psn), false;
-    // Acknowledged, but nothing behind it is (refuse_invalidate).
-    if (qp_.failed()) return push_answer({.psn = psn + 1, .msn = msn_}), false;
-    message_start_ = psn + 1;
-    --messages;
-  }
+// So many messages: in order, with everything before them.
+bool IrnResponder::complete_in_order(std::uint32_t messages, Time now) {
+  RL_CHECK(messages <= last_.size());
+  std::uint32_t done = 0;
+  bool good = true;
+  while (good && done < messages) good = complete_next(last_[done++], now);
+  last_.erase(last_.begin(), last_.begin() + done);
+  return good;
+}
+
+bool IrnResponder::complete_next(const LastPacket& last, Time now) {
+  msn_ = (msn_ + 1) & Psn::kMask;
+  if (!complete(last, now)) return fail(kNakInvalidRequest, last.psn), false;
+  // Acknowledged, but nothing behind it is (refuse_invalidate).
+  if (qp_.failed()) return push_answer({.psn = last.psn + 1, .msn = msn_}), false;
+  message_start_ = last.psn + 1;
   return true;
 }
 

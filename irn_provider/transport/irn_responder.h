@@ -86,7 +86,8 @@ class IrnResponder final : public Responder {
   void accept(const Packet& packet, const OpcodeInfo& info, UnwrappedPsn psn, Time now);
   void place(const Packet& packet, const OpcodeInfo& info);
   void remember_last(const Packet& packet, const OpcodeInfo& info, UnwrappedPsn psn, Time now);
-  bool complete_in_order(UnwrappedPsn from, std::uint32_t messages, Time now);
+  bool complete_in_order(std::uint32_t messages, Time now);
+  bool complete_next(const LastPacket& last, Time now);
   bool complete(const LastPacket& last, Time now);
   void refuse(Verdict verdict, UnwrappedPsn psn, Time now);
   void fail(std::uint8_t nak, UnwrappedPsn psn);
@@ -97,9 +98,7 @@ class IrnResponder final : public Responder {
   std::int64_t read_sn(const Packet& packet) const;
   std::uint32_t mtu() const { return qp_.attr.path_mtu; }
   std::uint8_t credits() const;
-  LastPacket& last_at(UnwrappedPsn psn) {
-    return last_[static_cast<std::uint64_t>(psn) & (last_.size() - 1)];
-  }
+  std::vector<LastPacket>::iterator find_last(UnwrappedPsn psn);  // of that PSN, or the next one; or the end
 
   static constexpr std::size_t kMaxAnswers = 4096;
 
@@ -107,8 +106,7 @@ class IrnResponder final : public Responder {
   ReceiveQueue& receive_queue_;
   IrnReadResponder reads_;
   std::optional<IrnReceiver> receiver_;  // over sPSN
-  std::vector<LastPacket>
-      last_;  // ring by PSN, at least as long as the bitmap: a slot belongs to one PSN of the window
+  std::vector<LastPacket> last_;         // that have arrived of messages that are not complete, by PSN
   Ring<Answer> answers_;
   TelemetryEcho echo_;  // beside answers_
   std::uint32_t msn_ = 0;

@@ -49,7 +49,7 @@ std::size_t PsnBitmap::popcount(UnwrappedPsn from, UnwrappedPsn to) const {
   return count;
 }
 
-void PsnBitmap::advance(UnwrappedPsn head) {
+void PsnBitmap::advance_far(UnwrappedPsn head) {
   RL_CHECK(head >= head_);
   const UnwrappedPsn stop = std::min(head, end());
   for (UnwrappedPsn psn = head_; psn < stop;) {

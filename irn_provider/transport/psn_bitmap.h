@@ -32,7 +32,11 @@ class PsnBitmap {
   std::size_t popcount(UnwrappedPsn from, UnwrappedPsn to) const;
   // The shift: bits below `head` are forgotten, those that enter at the end are zero. `head` never moves
   // back.
-  void advance(UnwrappedPsn head);
+  void advance(UnwrappedPsn head) {
+    if (head != head_ + 1) return advance_far(head);
+    words_[word_of(head_)] &= ~bit_of(head_);
+    head_ = head;
+  }
   void clear(UnwrappedPsn head);
 
  private:
@@ -46,6 +50,7 @@ class PsnBitmap {
   static UnwrappedPsn next_word(UnwrappedPsn psn) {
     return (psn | (kBits - 1)) + 1;
   }  // first PSN of the next word
+  void advance_far(UnwrappedPsn head);
   // Bits of psn's word that stand for [psn, min(to, end of the word)).
   static std::uint64_t mask_of(UnwrappedPsn psn, UnwrappedPsn to);
 

@@ -1,7 +1,7 @@
 // QueuePair: one queue pair: its states (IBTA Vol 1, 10.3.1), and the requester and responder behind them.
 // It hands packets to the side they concern, offers what either wants to send (answers ahead of data, the two
 // sides' data by turns), and turns a fatal error of either into ERR and flushes. No I/O, no clock: `now`
-// comes in, packets are pulled. The NIC owns it and asks has_ack/has_data/next_timeout after each call.
+// comes in, packets are pulled. The NIC owns it and asks offers() and next_timeout() after each call.
 #pragma once
 
 #include <memory>
@@ -48,11 +48,18 @@ class QueuePair {
     return serves_reads_ || holds_back_ ? next_of_all(now) : requester_.next_timeout();
   }
 
-  bool has_cnp() const { return notification_point_ && notification_point_->cnp_due() && transmits(); }
-  bool has_ack() const { return transmits() && (responder_->has_ack() || requester_.has_ack()); }
+  // What could leave now.
+  struct Offers {
+    bool cnp = false, ack = false, data = false;
+  };
+  Offers offers(Time now) const {
+    if (!transmits()) return {};
+    return {notification_point_ && notification_point_->cnp_due(),
+            responder_->has_ack() || requester_.has_ack(), responder_ready(now) || requester_ready(now)};
+  }
   bool has_data(Time now) const { return transmits() && (responder_ready(now) || requester_ready(now)); }
-  void pull_cnp(Packet& packet, Time now);            // precondition: has_cnp()
-  void pull_ack(Packet& packet, Time now);            // precondition: has_ack()
+  void pull_cnp(Packet& packet, Time now);            // precondition: offers().cnp
+  void pull_ack(Packet& packet, Time now);            // precondition: offers().ack
   PayloadSource pull_data(Packet& packet, Time now);  // precondition: has_data(now)
   bool gather(const PayloadSource& source, std::span<std::byte> out) const;
 

@@ -18,9 +18,10 @@ void ArrivalQueue::keep_many(Entry& entry, std::span<const PortId> outs) {
   many_[entry.out.value].assign(outs.begin(), outs.end());
 }
 
-void ArrivalQueue::take_many(const Entry& entry) {
-  current_.many.swap(many_[entry.out.value]);
+std::span<const PortId> ArrivalQueue::take_many(const Entry& entry) {
+  current_.swap(many_[entry.out.value]);
   free_many_.push_back(entry.out.value);
+  return current_;
 }
 
 // The frame is due before the last one of its link, which stays the last.

@@ -21,17 +21,12 @@ class ArrivalQueue {
     PacketRef packet;
     Time due;
     PortId in;
-    PortId first_out;
-    std::uint16_t out_count = 0;
-    std::vector<PortId> many;  // the outputs, when there are several
-    std::span<const PortId> outs() const {
-      return out_count > 1 ? std::span<const PortId>(many) : std::span<const PortId>(&first_out, out_count);
-    }
+    std::span<const PortId> outs;  // valid until the next push() or pop()
   };
 
   explicit ArrivalQueue(std::size_t ports) : links_(ports), heads_(ports) {}
 
-  void push(PortId in, std::span<const PortId> outs, PacketRef&& packet, Time due) {
+  [[gnu::always_inline]] void push(PortId in, std::span<const PortId> outs, PacketRef&& packet, Time due) {
     const std::uint32_t number = new_entry();
     Entry& entry = entries_[number];
     entry.packet = std::move(packet);
@@ -53,19 +48,13 @@ class ArrivalQueue {
     }
   }
   Time next_due() const { return heads_.min_time(); }  // Time::never() when empty
-  // The next arrival, taken out of the queue; valid until the next pop().
-  Arrival& pop() {
+  // The next arrival, taken out of the queue.
+  [[gnu::always_inline]] Arrival pop() {
     const auto in = static_cast<std::uint16_t>(heads_.winner());
     Link& link = links_[in];
     const std::uint32_t number = link.head;
     Entry& entry = entries_[number];
-    current_.packet = std::move(entry.packet);
-    current_.due = entry.due;
-    current_.in = PortId{in};
-    current_.first_out = entry.out;
-    current_.out_count = entry.out_count;
-    if (entry.out_count > 1) [[unlikely]]
-      take_many(entry);
+    const Time due = entry.due;
     link.head = std::exchange(entry.next, std::exchange(free_, number));
     if (link.head == kNil) {
       heads_.replace_winner(Time::never());
@@ -76,7 +65,10 @@ class ArrivalQueue {
       heads_.replace_winner(next.due);
     }
     --size_;
-    return current_;
+    std::span<const PortId> outs{&entry.out, entry.out_count};
+    if (entry.out_count > 1) [[unlikely]]
+      outs = take_many(entry);
+    return {std::move(entry.packet), due, PortId{in}, outs};
   }
   std::size_t size() const { return size_; }
 
@@ -101,14 +93,14 @@ class ArrivalQueue {
   }
   std::uint32_t one_more();
   void keep_many(Entry& entry, std::span<const PortId> outs);
-  void take_many(const Entry& entry);
+  std::span<const PortId> take_many(const Entry& entry);
   void put_in_place(PortId in, std::uint32_t number);
 
   std::vector<Link> links_;  // by input port
   WinnerTree heads_;
   std::vector<Entry> entries_;  // of all links: those used last are used again first
   std::uint32_t free_ = kNil;
-  Arrival current_;
+  std::vector<PortId> current_;  // outputs of the arrival taken last, when there are several
   std::size_t size_ = 0;
   std::vector<std::vector<PortId>> many_;
   std::vector<std::uint16_t> free_many_;

@@ -35,11 +35,11 @@ TEST(ArrivalQueueTest, KeepsTheOutputsOfEachFrame) {
   queue.push(port(0), one, make_packet(pool, 60_B), at(2_ns));
   queue.push(port(0), {}, make_packet(pool, 60_B), at(3_ns));
   const auto outs_of = [](const ArrivalQueue::Arrival& a) {
-    return std::vector<PortId>(a.outs().begin(), a.outs().end());
+    return std::vector<PortId>(a.outs.begin(), a.outs.end());
   };
   EXPECT_EQ(outs_of(queue.pop()), many);
   EXPECT_EQ(outs_of(queue.pop()), one);
-  EXPECT_TRUE(queue.pop().outs().empty());
+  EXPECT_TRUE(queue.pop().outs.empty());
 }
 
 TEST(ArrivalQueueTest, AgreesWithASortOverRandomBatches) {
@@ -63,7 +63,7 @@ TEST(ArrivalQueueTest, AgreesWithASortOverRandomBatches) {
     while (queue.next_due() < Time::from_ps(time)) {
       ASSERT_LT(taken, waiting.size());
       ASSERT_EQ(queue.next_due().ps(), waiting[taken][0]);
-      const ArrivalQueue::Arrival& arrival = queue.pop();
+      const ArrivalQueue::Arrival arrival = queue.pop();
       ASSERT_EQ(arrival.packet->flow, waiting[taken][2]) << "seed 3, batch " << batch;
       ++taken;
     }

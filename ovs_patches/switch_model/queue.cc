@@ -13,7 +13,7 @@ EgressQueues::EgressQueues(std::size_t ports, QueueOrder order)
       queues_(ports * kTrafficClasses),
       rotations_(order == QueueOrder::kRoundRobin ? ports * kTrafficClasses : 0) {}
 
-std::uint16_t EgressQueues::Rotation::next() const {
+std::uint16_t EgressQueues::Rotation::next_of_many() const {
   const unsigned start = (last + 1u) % kMaxSwitchPorts;
   constexpr unsigned kWords = kMaxSwitchPorts / 64;
   std::uint64_t word = waiting[start / 64] & (~std::uint64_t{0} << (start % 64));
@@ -25,22 +25,6 @@ std::uint16_t EgressQueues::Rotation::next() const {
 }
 
 std::uint32_t EgressQueues::one_more() { return add_to_slab(nodes_); }
-
-EgressQueues::Fifo& EgressQueues::turn_of(std::size_t at, PortId in) {
-  Rotation& rotation = rotations_[at];
-  if (rotation.by_ingress.empty()) rotation.by_ingress.resize(ports_);
-  rotation.waiting[in.value / 64] |= std::uint64_t{1} << (in.value % 64);
-  return rotation.by_ingress[in.value];
-}
-
-std::uint32_t EgressQueues::take_turn(std::size_t at) {
-  Rotation& rotation = rotations_[at];
-  rotation.last = rotation.next();
-  Fifo& fifo = rotation.by_ingress[rotation.last];
-  const std::uint32_t node = take_head(fifo);
-  if (fifo.head == kNil) rotation.waiting[rotation.last / 64] &= ~(std::uint64_t{1} << (rotation.last % 64));
-  return node;
-}
 
 namespace {
 

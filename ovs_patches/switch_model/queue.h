@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -20,6 +21,7 @@ namespace rocelab {
 class EgressQueues {
  public:
   static constexpr std::uint32_t kNoShare = 0xffffffff;  // the frame has this one output
+  static constexpr std::uint32_t kNil = FlowIndex::kNil;
   struct Frame {
     PacketRef packet;
     PortId in;
@@ -28,9 +30,19 @@ class EgressQueues {
 
   EgressQueues(std::size_t ports, QueueOrder order);
 
-  void push(PortId out, Tc tc, PortId in, std::uint32_t share, Bytes length, PacketRef&& packet) {
-    const std::size_t at = index(out, tc);
-    Queue& queue = queues_[at];
+  // A queue, for what a frame asks of it in one go.
+  struct Fifo {
+    std::uint32_t head = kNil, tail = kNil;
+    std::unique_ptr<FlowIndex> index;  // null until somebody extracts
+  };
+  struct Queue {
+    Fifo fifo;
+    Bytes bytes, peak;
+    std::uint64_t frames = 0;
+  };
+  Queue& at(PortId out, Tc tc) { return queues_[index(out, tc)]; }
+  [[gnu::always_inline]] void push(Queue& queue, PortId in, std::uint32_t share, Bytes length,
+                                   PacketRef&& packet) {
     queue.bytes += length;
     queue.peak = std::max(queue.peak, queue.bytes);
     ++queue.frames;
@@ -42,15 +54,14 @@ class EgressQueues {
     node.frame.share = share;
     node.next = kNil;
     node.length = static_cast<std::uint32_t>(length.count());
-    append(rotations_.empty() ? queue.fifo : turn_of(at, in), number);
+    append(rotations_.empty() ? queue.fifo : turn_of(queue, in), number);
   }
   void push(PortId out, Tc tc, Frame frame) {
     const Bytes length = frame.packet->frame();
-    push(out, tc, frame.in, frame.share, length, std::move(frame.packet));
+    push(at(out, tc), frame.in, frame.share, length, std::move(frame.packet));
   }
-  Frame pop(PortId out, Tc tc) {  // the queue must not be empty
-    const std::size_t at = index(out, tc);
-    Queue& queue = queues_[at];
+  Frame pop(PortId out, Tc tc) { return pop(at(out, tc)); }
+  [[gnu::always_inline]] Frame pop(Queue& queue) {  // must not be empty
     std::uint32_t number;
     if (rotations_.empty()) {
       number = take_head(queue.fifo);
@@ -60,7 +71,7 @@ class EgressQueues {
         if (next.next != kNil) __builtin_prefetch(&nodes_[next.next]);
       }
     } else {
-      number = take_turn(at);
+      number = take_turn(queue);
     }
     return take_out(queue, number);
   }
@@ -86,29 +97,26 @@ class EgressQueues {
   std::uint64_t frames() const { return frames_; }  // over all queues
 
  private:
-  static constexpr std::uint32_t kNil = FlowIndex::kNil;
   struct Node {
     Frame frame;
     std::uint32_t next = kNil;
     std::uint32_t length = 0;
-  };
-  struct Fifo {
-    std::uint32_t head = kNil, tail = kNil;
-    std::unique_ptr<FlowIndex> index;  // null until somebody extracts
   };
   // Round robin: a FIFO per ingress port, and which of them have frames. Made when a queue is first used.
   struct Rotation {
     std::vector<Fifo> by_ingress;
     std::array<std::uint64_t, kMaxSwitchPorts / 64> waiting{};
     std::uint16_t last = kMaxSwitchPorts - 1;  // served last; the next one follows it
-    std::uint16_t next() const;
+    bool many = false;                         // more ingress ports than a word has bits
+    std::uint16_t next() const {               // some port must wait
+      if (many) [[unlikely]]
+        return next_of_many();
+      const unsigned start = last + 1u;  // past the word at first, and behind its last port
+      const std::uint64_t behind = start < 64 ? waiting[0] >> start << start : 0;
+      return static_cast<std::uint16_t>(std::countr_zero(behind != 0 ? behind : waiting[0]));
+    }
+    std::uint16_t next_of_many() const;
   };
-  struct Queue {
-    Fifo fifo;
-    Bytes bytes, peak;
-    std::uint64_t frames = 0;
-  };
-
   std::uint32_t first_of(Fifo& fifo, std::uint64_t flow);  // kNil: none
   std::optional<Frame> extract_from(Fifo& fifo, Queue& queue, std::uint64_t flow);
   void forget(Fifo& fifo, std::uint32_t head);  // it leaves; the index is to know
@@ -130,8 +138,27 @@ class EgressQueues {
     return number;
   }
   std::uint32_t one_more();
-  Fifo& turn_of(std::size_t at, PortId in);  // round robin: the ingress port's FIFO, which now waits
-  std::uint32_t take_turn(std::size_t at);   // round robin: the next node
+  Rotation& rotation_of(const Queue& queue) {
+    return rotations_[static_cast<std::size_t>(&queue - queues_.data())];
+  }
+  Fifo& turn_of(const Queue& queue, PortId in) {  // round robin: the ingress port's FIFO, which now waits
+    Rotation& rotation = rotation_of(queue);
+    if (rotation.by_ingress.empty()) [[unlikely]] {
+      rotation.by_ingress.resize(ports_);
+      rotation.many = ports_ > 64;
+    }
+    rotation.waiting[in.value / 64] |= std::uint64_t{1} << (in.value % 64);
+    return rotation.by_ingress[in.value];
+  }
+  std::uint32_t take_turn(const Queue& queue) {  // round robin: the next node
+    Rotation& rotation = rotation_of(queue);
+    rotation.last = rotation.next();
+    Fifo& fifo = rotation.by_ingress[rotation.last];
+    const std::uint32_t node = take_head(fifo);
+    if (fifo.head == kNil)
+      rotation.waiting[rotation.last / 64] &= ~(std::uint64_t{1} << (rotation.last % 64));
+    return node;
+  }
   void append(Fifo& fifo, std::uint32_t node) {
     if (fifo.tail == kNil) {
       fifo.head = node;

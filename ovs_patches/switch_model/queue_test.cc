@@ -54,6 +54,18 @@ TEST(EgressQueuesTest, RoundRobinServesIngressPortsInTurnByIndex) {
   EXPECT_EQ(f.drain(), (std::vector<int>{1, 21, 31, 2, 32, 3, 4}));
 }
 
+TEST(EgressQueuesTest, RoundRobinGoesAroundAnyNumberOfPorts) {
+  for (const std::size_t ports : {2u, 63u, 64u, 65u, 300u}) {
+    Fixture f(QueueOrder::kRoundRobin, ports);
+    const int last = static_cast<int>(ports) - 1;
+    for (const int in : {last, 0, last / 2, last}) f.push(in, static_cast<std::uint32_t>(in));
+    f.push(0, 1000);
+    std::vector<int> want{0, last / 2, last, 1000, last};
+    if (last / 2 == 0) want = {0, last, 0, last, 1000};  // two ports: the middle one is the first
+    EXPECT_EQ(f.drain(), want) << ports << " ports";
+  }
+}
+
 TEST(EgressQueuesTest, RoundRobinRemembersWhoWasServedLast) {
   Fixture f(QueueOrder::kRoundRobin);
   f.push(0, 1);

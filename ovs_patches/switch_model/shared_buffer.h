@@ -28,6 +28,10 @@ class SharedBuffer {
   // Charge a frame, or refuse it and change nothing.
   bool admit_lossless(PortId in, Tc tc, Bytes frame) {
     Ingress& at = ingress_of(in, tc);
+    if (in_reserve(at, at.held + frame)) {  // mostly
+      at.hold(frame);
+      return true;
+    }
     const Bytes over = over_threshold(at, frame);
     if (at.in_headroom + over > at.limits.headroom) return false;
     charge(at, frame, over);
@@ -53,6 +57,10 @@ class SharedBuffer {
 
   void release_lossless(PortId in, Tc tc, Bytes frame) {
     Ingress& at = ingress_of(in, tc);
+    if (in_reserve(at, at.held)) {
+      at.held -= frame;
+      return;
+    }
     const Bytes shared_before = shared_part(at);
     at.held -= frame;
     at.in_headroom -= std::min(at.in_headroom, frame);
@@ -91,6 +99,10 @@ class SharedBuffer {
   };
   static Bytes scaled(Bytes free, double alpha) {
     return Bytes::from_count(static_cast<std::int64_t>(static_cast<double>(free.count()) * alpha));
+  }
+  // `held` bytes would take neither of the pool nor of the headroom.
+  static bool in_reserve(const Ingress& at, Bytes held) {
+    return at.in_headroom == 0_B && held <= at.limits.xoff;
   }
   static Bytes level(const Ingress& at) { return at.held - at.in_headroom; }
   Bytes shared_part(const Ingress& at) const {

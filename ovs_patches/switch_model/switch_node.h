@@ -55,20 +55,21 @@ class SwitchNode {
       const Time departure = departures_.min_time();
       const Time timer = timers_.min_time();
       const Time arrival = arrivals_.next_due();
-      if (arrival <= timer && arrival <= departure) {
-        if (arrival >= limit) break;
-        arrive();
-      } else if (timer <= departure) {
-        if (timer >= limit) break;
-        switch_.on_timeout(timer);
-        schedule_ready(timer);
+      const Time now = std::min({arrival, timer, departure});
+      if (now >= limit) break;
+      PortId port;
+      Time due_at_peer;
+      PacketRef packet;
+      if (arrival == now) {
+        packet = arrive(port, due_at_peer);
+      } else if (timer == now) {
+        switch_.on_timeout(now);
+        schedule_ready(now);
       } else {
-        if (departure >= limit) break;
-        const PortId port{static_cast<std::uint16_t>(departures_.winner())};
-        Time due_at_peer;
-        if (PacketRef packet = depart(port, departure, due_at_peer))
-          out(port, std::move(packet), departure, due_at_peer);
+        port = PortId{static_cast<std::uint16_t>(departures_.winner())};
+        packet = depart(port, now, due_at_peer);
       }
+      if (packet) out(port, std::move(packet), now, due_at_peer);
     }
     if (limit > committed_ && !limit.is_never()) committed_ = limit;
   }
@@ -84,9 +85,12 @@ class SwitchNode {
     Duration delay;
     Time free_at;  // end of the frame being sent
   };
-  void arrive();
-  void arrive_from_switches(ArrivalQueue::Arrival& arrival);
-  PacketRef depart(PortId port, Time now, Time& due_at_peer);
+  // The next arrival. The frame that then leaves at once, and by which port; null: none does.
+  PacketRef arrive(PortId& port, Time& due_at_peer);
+  void arrive_from_switches(ArrivalQueue::Arrival arrival);
+  PacketRef depart(PortId port, Time now, Time& due_at_peer);  // null: it has been paused meanwhile
+  bool leaves_at_once(PortId& port, Time now) const;
+  PacketRef send(PortId port, Time now, Time& due_at_peer);
   void schedule(Time now);  // ports that may newly send; inline in switch_node.cc
   void schedule_ready(Time now);
 

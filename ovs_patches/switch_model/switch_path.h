@@ -23,7 +23,8 @@ namespace rocelab {
                                                          std::uint32_t share, Time now) {
   const Tc tc = packet->tc;
   Port& port = at(out);
-  const Bytes length = queues.bytes(out, tc);
+  EgressQueues::Queue& queue = queues.at(out, tc);
+  const Bytes length = queue.bytes;
   const Bytes frame = packet->frame();
   if (ecn.marks(config.classes[tc.value].ecn, packet->ecn, length)) {
     packet->ecn = Ecn::kCe;
@@ -40,7 +41,8 @@ namespace rocelab {
   if ((port.watched & bit_of(tc)) != 0) [[unlikely]]
     joined(out, in, *packet, now);
   if (share != EgressQueues::kNoShare) ++shares[share].copies;
-  queues.push(out, tc, in, share, frame, std::move(packet));
+  queues.push(queue, in, share, frame, std::move(packet));
+  if ((port.waiting & bit_of(tc)) != 0) return;  // the port has had this class to send, or may not send it
   const bool idle = !port.has_more();
   port.waiting |= bit_of(tc);
   if (idle && port.has_more()) list_ready(out, port);
@@ -75,7 +77,8 @@ namespace rocelab {
   if (outs.empty()) return drop(in, in, *packet, SwitchDropReason::kNoRoute, now);
   if (storming_ports != 0 && outs.size() == 1 && storms(outs[0], tc)) [[unlikely]]
     return drop(outs[0], in, *packet, SwitchDropReason::kWatchdog, now);
-  if (lossless(tc)) {
+  const bool is_lossless = lossless(tc);
+  if (is_lossless) {
     if (!buffer.admit_lossless(in, tc, frame))
       return drop(in, outs[0], *packet, SwitchDropReason::kHeadroom, now);
   } else if (config.input_buffered && !buffer.input_takes(in, frame)) {
@@ -84,8 +87,10 @@ namespace rocelab {
   if (outs.size() > 1) return receive_copies(in, outs, std::move(packet), now);
 
   const PortId out = outs[0];
-  if (!egress_takes(out, tc, frame)) return drop(out, in, *packet, SwitchDropReason::kEgressLimit, now);
-  if (!lossless(tc)) buffer.charge_lossy(in, tc, frame);
+  if (!is_lossless) {
+    if (!egress_takes(out, tc, frame)) return drop(out, in, *packet, SwitchDropReason::kEgressLimit, now);
+    buffer.charge_lossy(in, tc, frame);
+  }
   Packet& stored = *packet;  // stays where it is while the queue holds it
   enqueue(in, out, std::move(packet), EgressQueues::kNoShare, now);
   note_stored(in, out, stored, now);
@@ -109,8 +114,9 @@ namespace rocelab {
   const TcMask sendable = port.sendable();
   if (sendable == 0) return {};
   const Tc tc = port.scheduler.pick(sendable, [&](Tc c) { return queues.head_length(port_id, c); });
-  EgressQueues::Frame frame = queues.pop(port_id, tc);
-  if (queues.empty(port_id, tc)) {
+  EgressQueues::Queue& queue = queues.at(port_id, tc);
+  EgressQueues::Frame frame = queues.pop(queue);
+  if (queue.frames == 0) {
     port.waiting = static_cast<TcMask>(port.waiting & ~bit_of(tc));
     port.scheduler.on_empty(tc);
   }

@@ -38,16 +38,38 @@ class WinnerTree {
     min_time_ = time_in(word);
   }
   // set(winner(), time), which changes all nodes above that leaf: none of them needs to be looked at before.
-  void replace_winner(Time time) {
+  [[gnu::always_inline]] void replace_winner(Time time) {
     std::uint64_t* const nodes = nodes_.data();
     const std::size_t leaf = winner();
     std::size_t node = leaf + width_;
     std::uint64_t word = nodes[node] = word_of(leaf, time);
-    do {
+    const auto climb = [&] {
       word = std::min(word, nodes[node ^ 1]);
       node /= 2;
       nodes[node] = word;
-    } while (node > 1);
+    };
+    switch (shift_) {  // as many levels: the loop, unrolled
+      default:
+        while (node >= 128) climb();
+        [[fallthrough]];
+      case 6:
+        climb();
+        [[fallthrough]];
+      case 5:
+        climb();
+        [[fallthrough]];
+      case 4:
+        climb();
+        [[fallthrough]];
+      case 3:
+        climb();
+        [[fallthrough]];
+      case 2:
+        climb();
+        [[fallthrough]];
+      case 1:
+        climb();
+    }
     min_time_ = time_in(word);
   }
 

@@ -41,7 +41,7 @@ bool Patience::yield() {
   if (yields_ == 0) since_ = now;
   if (yields_ == kMostYields || now - since_ > kMostYieldingNs) return false;
   ++yields_;
-  sched_yield();
+  syscall(SYS_sched_yield);  // the plain name is interposed in programs
   return true;
 }
 

@@ -102,6 +102,8 @@ void LiveProcess::Impl::wake_memory_pollers() {
     if (t->mode == ThreadMode::kParked && t->polls_memory) t->due = true;
 }
 
+bool LiveProcess::inside() { return t_inside > 0; }
+
 void LiveProcess::watch_memory() {
   struct sigaction action {};
   action.sa_sigaction = on_sample;

@@ -29,6 +29,8 @@ class LiveProcess {
   // attached() tells without trying.
   static LiveProcess* attach();
   static LiveProcess* attached();
+  // The calling thread runs code of this class: what it calls is not the program's.
+  static bool inside();
 
   const lockstep::HostEntry& host() const;
   const lockstep::Segment& segment() const;

@@ -242,4 +242,15 @@ bool TestFabric::run(std::chrono::seconds wall) {
   return reap();
 }
 
+bool TestFabric::run_until_end_of(std::size_t index, std::chrono::seconds wall) {
+  const auto give_up = std::chrono::steady_clock::now() + wall;
+  while (programs_[index].status == -1 && std::chrono::steady_clock::now() < give_up) {
+    drive_once();
+    reap();
+  }
+  for (const Program& p : programs_)
+    if (p.status == -1) kill(p.pid, SIGTERM);
+  return run(std::chrono::seconds(10)) && programs_[index].exit_code() == 0;
+}
+
 }  // namespace rocelab::verbs

@@ -22,7 +22,10 @@ std::atomic<bool> clock_spins_expected = false;
 
 }  // namespace
 
-LiveProcess* experiment() { return real::in_runtime() ? nullptr : LiveProcess::attached(); }
+// inside(): on behalf of a thread that was found to spin, by a signal, and has no RuntimeScope.
+LiveProcess* experiment() {
+  return real::in_runtime() || LiveProcess::inside() ? nullptr : LiveProcess::attached();
+}
 
 std::int64_t epoch_seconds(clockid_t clock) {
   switch (clock) {

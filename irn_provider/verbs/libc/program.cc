@@ -15,7 +15,8 @@
 namespace rocelab::libc {
 namespace {
 
-// perftest measures with get_cycles(), and its WRITE latency test polls the buffer's last byte.
+// perftest measures with get_cycles(), and its WRITE latency test polls the buffer's last byte, as
+// librdmacm's riostream does.
 constexpr std::array<std::string_view, 8> kPerftest = {"ib_write_bw",  "ib_write_lat", "ib_read_bw",
                                                        "ib_read_lat",  "ib_send_bw",   "ib_send_lat",
                                                        "ib_atomic_bw", "ib_atomic_lat"};
@@ -28,7 +29,8 @@ bool choose(const char* setting, bool by_name) {
 
 ProgramNeeds needs_of(std::string_view program, const char* tsc, const char* memory_poll) {
   const bool known = std::find(kPerftest.begin(), kPerftest.end(), program) != kPerftest.end();
-  return {.tsc = choose(tsc, known), .memory_poll = choose(memory_poll, program == "ib_write_lat")};
+  return {.tsc = choose(tsc, known),
+          .memory_poll = choose(memory_poll, program == "ib_write_lat" || program == "riostream")};
 }
 
 void serve_needs(LiveProcess& process) {

@@ -7,10 +7,11 @@
 namespace rocelab::libc {
 namespace {
 
-TEST(ProgramNeedsTest, PerftestIsKnownByName) {
+TEST(ProgramNeedsTest, ProgramsAreKnownByName) {
   EXPECT_EQ(needs_of("ib_send_bw", nullptr, nullptr), (ProgramNeeds{.tsc = true, .memory_poll = false}));
   EXPECT_EQ(needs_of("ib_write_lat", nullptr, nullptr), (ProgramNeeds{.tsc = true, .memory_poll = true}));
   EXPECT_EQ(needs_of("ibv_rc_pingpong", nullptr, nullptr), ProgramNeeds{});
+  EXPECT_EQ(needs_of("riostream", nullptr, nullptr), (ProgramNeeds{.tsc = false, .memory_poll = true}));
 }
 
 TEST(ProgramNeedsTest, TheEnvironmentDecidesWhereItSaysSomething) {

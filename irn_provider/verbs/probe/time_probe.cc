@@ -1,5 +1,6 @@
 // Clocks, sleeps and waits of a program that has opened the device.
 #include <poll.h>
+#include <sched.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
 #include <sys/socket.h>
@@ -49,6 +50,12 @@ TEST_F(TimeProbe, ClocksStandWhileTheProgramComputesAndAgreeWithOneAnother) {
   EXPECT_GT(now(CLOCK_THREAD_CPUTIME_ID), 0);
   timespec t{};
   EXPECT_EQ(clock_gettime(static_cast<clockid_t>(12'345), &t), -1);
+}
+
+TEST_F(TimeProbe, AThreadThatYieldsLetsTimePass) {
+  const std::int64_t begin = now();
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(sched_yield(), 0);
+  EXPECT_GT(now(), begin);
 }
 
 TEST_F(TimeProbe, SleepsLastExactlyAsLongAsTheySay) {

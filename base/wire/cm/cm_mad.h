@@ -6,13 +6,12 @@
 #include <string>
 #include <variant>
 
-#include "base/wire/cm/cm_drep.h"
 #include "base/wire/cm/cm_dreq.h"
+#include "base/wire/cm/cm_ids.h"
 #include "base/wire/cm/cm_mra.h"
 #include "base/wire/cm/cm_rej.h"
 #include "base/wire/cm/cm_rep.h"
 #include "base/wire/cm/cm_req.h"
-#include "base/wire/cm/cm_rtu.h"
 #include "base/wire/cm/cm_sidr_rep.h"
 #include "base/wire/cm/cm_sidr_req.h"
 #include "base/wire/cm/mad.h"

@@ -1,4 +1,5 @@
-// RTU: ready to use; the active side's last word before data. IBTA Vol 1, 12.6.9.
+// The messages that carry nothing but the two communication IDs: RTU, the active side's last word before data
+// (IBTA Vol 1, 12.6.9), and DREP, the reply to a request for communication release (12.6.11).
 //
 //  0                   1                   2                   3
 //  0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
@@ -13,14 +14,15 @@
 
 namespace rocelab::cm {
 
-struct Rtu {
-  static constexpr std::uint16_t kAttribute = 0x0014;
+template <std::uint16_t kAttributeId>
+struct CommIds {
+  static constexpr std::uint16_t kAttribute = kAttributeId;
   static constexpr std::size_t kPrivateAt = 8, kPrivateBytes = 224;
   CommId local_id = 0, remote_id = 0;
   PrivateData<kPrivateBytes> private_data{};
-  friend bool operator==(const Rtu&, const Rtu&) = default;
+  friend bool operator==(const CommIds&, const CommIds&) = default;
 
-  static Rtu parse(MessageView b) {
+  static CommIds parse(MessageView b) {
     return {wire::load32(b, 0), wire::load32(b, 4), wire::load_array<kPrivateBytes>(b, kPrivateAt)};
   }
   void write(MessageBytes out) const {
@@ -29,5 +31,8 @@ struct Rtu {
     wire::store_array(out, kPrivateAt, private_data);
   }
 };
+
+using Rtu = CommIds<0x0014>;
+using Drep = CommIds<0x0016>;
 
 }  // namespace rocelab::cm

@@ -116,6 +116,7 @@ struct EscapeToken {
   std::uint16_t hops = 0;
   NodeId source, destination;  // of the flow
   Qpn dest;
+  bool ipv6 = false;
 };
 inline void put_escape_token(Packet& packet, const EscapeToken& token) {
   packet.kind = PacketKind::kEscapeToken;
@@ -126,10 +127,12 @@ inline void put_escape_token(Packet& packet, const EscapeToken& token) {
   packet.dst = token.destination;
   packet.roce.dest = token.dest;
   packet.roce.swap_or_add = token.hops;
+  packet.roce.ipv6 = token.ipv6;
 }
 inline EscapeToken escape_token_of(const Packet& packet) {
-  return {packet.tc, static_cast<std::uint16_t>(packet.roce.swap_or_add), packet.src, packet.dst,
-          packet.roce.dest};
+  return {packet.tc,        static_cast<std::uint16_t>(packet.roce.swap_or_add),
+          packet.src,       packet.dst,
+          packet.roce.dest, packet.roce.ipv6};
 }
 
 // Move-only handle; null is a legal state and means "no packet". One word, since queues hold many.

@@ -46,9 +46,10 @@ void write_control(const RunEntries& run, std::uint32_t port, bool inbound, cons
   RL_CHECK(packet.kind == PacketKind::kEscapeToken);
   const EscapeToken token = escape_token_of(packet);
   RL_CHECK(token.source.value < run.hosts.size() && token.destination.value < run.hosts.size());
-  EscapeTokenFrame frame{token.tc, token.hops, 0, 0, token.dest};
-  frame.source = run.hosts[token.source.value].ipv4;
-  frame.destination = run.hosts[token.destination.value].ipv4;
+  const int gid_index = token.ipv6 ? 0 : 1;
+  EscapeTokenFrame frame{token.tc, token.hops, {}, {}, token.dest};
+  frame.source = gid_of(run.hosts[token.source.value], gid_index);
+  frame.destination = gid_of(run.hosts[token.destination.value], gid_index);
   frame.write(out, sender);
 }
 

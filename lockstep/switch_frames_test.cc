@@ -81,16 +81,18 @@ TEST(SwitchFramesTest, ControlFramesCarryTheAddressOfTheEndThatSentThem) {
 
 TEST(SwitchFramesTest, ATokenNamesItsFlowByAddresses) {
   const Line line;
-  Packet token;
-  put_escape_token(token, {Tc{3}, 2, NodeId{0}, NodeId{1}, Qpn{9}});
-  std::array<std::byte, EscapeTokenFrame::kSize> bytes;
-  write_control(line.entries(), 1, false, token, bytes);
-  const auto frame = EscapeTokenFrame::parse(bytes);
-  ASSERT_TRUE(frame.has_value());
-  EXPECT_EQ(frame->source, line.hosts[0].ipv4);
-  EXPECT_EQ(frame->destination, line.hosts[1].ipv4);
-  EXPECT_EQ(frame->dest, Qpn{9});
-  EXPECT_EQ(frame->hops, 2);
+  for (const bool ipv6 : {false, true}) {
+    Packet token;
+    put_escape_token(token, {Tc{3}, 2, NodeId{0}, NodeId{1}, Qpn{9}, ipv6});
+    std::array<std::byte, EscapeTokenFrame::kSize> bytes;
+    write_control(line.entries(), 1, false, token, bytes);
+    const auto frame = EscapeTokenFrame::parse(bytes);
+    ASSERT_TRUE(frame.has_value());
+    EXPECT_EQ(frame->source, gid_of(line.hosts[0], ipv6 ? 0 : 1));
+    EXPECT_EQ(frame->destination, gid_of(line.hosts[1], ipv6 ? 0 : 1));
+    EXPECT_EQ(frame->dest, Qpn{9});
+    EXPECT_EQ(frame->hops, 2);
+  }
 }
 
 }  // namespace

@@ -2,29 +2,57 @@
 
 #include <algorithm>
 
+#include "base/check.h"
 #include "base/wire/bytes.h"
 #include "base/wire/ethernet.h"
 
 namespace rocelab {
 namespace {
 
-constexpr std::size_t kOpcodeAt = 14, kClassAt = 16, kHopsAt = 18, kSourceAt = 20, kDestinationAt = 24,
-                      kQpnAt = 29, kEnd = 32;
+constexpr std::size_t kOpcodeAt = 14, kClassAt = 16, kFormAt = 17, kHopsAt = 18, kSourceAt = 20;
+constexpr std::uint8_t kIpv4Form = 0, kIpv6Form = 1;
+
+// Where what follows the source address stands.
+struct Layout {
+  std::size_t address;  // bytes of one
+  std::size_t destination() const { return kSourceAt + address; }
+  std::size_t qpn() const { return destination() + address + 1; }
+  std::size_t end() const { return qpn() + 3; }
+};
+constexpr Layout layout_of(std::uint8_t form) {
+  return {form == kIpv4Form ? sizeof(Ipv4Address) : sizeof(Ipv6Address)};
+}
+static_assert(kSourceAt + 2 * sizeof(Ipv6Address) + 4 <= EscapeTokenFrame::kSize);
+
+// The last bytes of a GID: an IPv4-mapped one ends in the address.
+void load_address(std::span<const std::byte> bytes, std::size_t at, std::size_t size, Gid& gid) {
+  if (size == sizeof(Ipv4Address)) gid = ipv4_mapped({});
+  for (std::size_t i = 0; i < size; ++i) gid[gid.size() - size + i] = wire::load8(bytes, at + i);
+}
+void store_address(std::span<std::byte> bytes, std::size_t at, std::size_t size, const Gid& gid) {
+  for (std::size_t i = 0; i < size; ++i) wire::store8(bytes, at + i, gid[gid.size() - size + i]);
+}
+
 constexpr MacAddress kMacControlMulticast{0x01, 0x80, 0xc2, 0x00, 0x00, 0x01};
 
 }  // namespace
 
 std::optional<EscapeTokenFrame> EscapeTokenFrame::parse(std::span<const std::byte> bytes) {
   const auto ethernet = EthernetHeader::parse(bytes);
-  if (!ethernet || bytes.size() < kEnd) return std::nullopt;
+  if (!ethernet || bytes.size() < kSourceAt) return std::nullopt;
   if (ethernet->ether_type != kEtherType || wire::load16(bytes, kOpcodeAt) != kOpcode) return std::nullopt;
+  const std::uint8_t form = wire::load8(bytes, kFormAt);
+  const Layout layout = layout_of(form);
+  if (form > kIpv6Form || bytes.size() < layout.end()) return std::nullopt;
   EscapeTokenFrame token;
   token.tc = Tc{wire::load8(bytes, kClassAt)};
   token.hops = wire::load16(bytes, kHopsAt);
-  token.source = wire::load32(bytes, kSourceAt);
-  token.destination = wire::load32(bytes, kDestinationAt);
-  token.dest = Qpn{wire::load24(bytes, kQpnAt)};
+  load_address(bytes, kSourceAt, layout.address, token.source);
+  load_address(bytes, layout.destination(), layout.address, token.destination);
+  token.dest = Qpn{wire::load24(bytes, layout.qpn())};
   if (token.tc.value >= kTrafficClasses || token.hops == 0) return std::nullopt;
+  if (form == kIpv6Form && (is_ipv4_mapped(token.source) || is_ipv4_mapped(token.destination)))
+    return std::nullopt;
   return token;
 }
 
@@ -33,11 +61,15 @@ void EscapeTokenFrame::write(std::span<std::byte, kSize> out,
   std::ranges::fill(out, std::byte{0});
   EthernetHeader{kMacControlMulticast, source_mac, kEtherType}.write(out.first<EthernetHeader::kSize>());
   wire::store16(out, kOpcodeAt, kOpcode);
+  RL_CHECK(is_ipv4_mapped(source) == is_ipv4_mapped(destination));
+  const std::uint8_t form = is_ipv4_mapped(source) ? kIpv4Form : kIpv6Form;
+  const Layout layout = layout_of(form);
   wire::store8(out, kClassAt, tc.value);
+  wire::store8(out, kFormAt, form);
   wire::store16(out, kHopsAt, hops);
-  wire::store32(out, kSourceAt, source);
-  wire::store32(out, kDestinationAt, destination);
-  wire::store24(out, kQpnAt, dest.value);
+  store_address(out, kSourceAt, layout.address, source);
+  store_address(out, layout.destination(), layout.address, destination);
+  wire::store24(out, layout.qpn(), dest.value);
 }
 
 std::string to_string(const EscapeTokenFrame& token) {

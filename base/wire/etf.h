@@ -1,6 +1,7 @@
 // Escape token frame (ETF): asks the switch upstream to let one frame of a flow go past a paused queue. MAC
 // control, EtherType 0x8808, opcode 0x0102 (seed 000, 4.5.1: flow identifier and hops; the layout is ours). A
 // flow is what a queue pair sends, known by both addresses and the destination QPN, as in RoCC's feedback.
+// The form says how long the addresses are: 0, IPv4; 1, IPv6. Both fit into the shortest frame.
 //
 //  0                   1                   2                   3
 //  0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
@@ -9,11 +10,11 @@
 // +-------------------------------+-------------------------------+
 // |        EtherType 0x8808       |         opcode 0x0102         |  at offset 12
 // +---------------+---------------+-------------------------------+
-// |     class     |   reserved    |             hops              |
+// |     class     |     form      |             hops              |
 // +---------------+---------------+-------------------------------+
-// |                     the flow's source address                 |
+// |               the flow's source address, 4 or 16 bytes        |
 // +---------------------------------------------------------------+
-// |                  the flow's destination address               |
+// |            the flow's destination address, 4 or 16 bytes      |
 // +---------------+-----------------------------------------------+
 // |   reserved    |           the flow's destination QPN          |
 // +---------------+-----------------------------------------------+
@@ -29,20 +30,21 @@
 #include <string>
 
 #include "base/ids.h"
+#include "base/wire/frame.h"
 
 namespace rocelab {
 
 struct EscapeTokenFrame {
   static constexpr std::size_t kSize = 60;
   static constexpr std::uint16_t kEtherType = 0x8808, kOpcode = 0x0102;
-  Tc tc;                                      // class whose queue is searched, 0 to 7
-  std::uint16_t hops = 0;                     // switches from the token's origin to the receiver, at least 1
-  std::uint32_t source = 0, destination = 0;  // IPv4, host order
-  Qpn dest;                                   // 24 bits
+  Tc tc;                        // class whose queue is searched, 0 to 7
+  std::uint16_t hops = 0;       // switches from the token's origin to the receiver, at least 1
+  Gid source{}, destination{};  // of the flow: both IPv4-mapped (form 0), or neither (form 1)
+  Qpn dest;                     // 24 bits
   friend bool operator==(const EscapeTokenFrame&, const EscapeTokenFrame&) = default;
 
-  // `bytes` is a whole frame from the destination address on. Null: not an ETF, too short, no such class, or
-  // no hops.
+  // `bytes` is a whole frame from the destination address on. Null: not an ETF, too short, no such class or
+  // form, no hops, or an IPv4 address in the long form.
   static std::optional<EscapeTokenFrame> parse(std::span<const std::byte> bytes);
   void write(std::span<std::byte, kSize> out, const std::array<std::uint8_t, 6>& source_mac) const;
 };

@@ -29,7 +29,8 @@ struct RoceHeaders {
   Qpn dest;
   Psn psn;
   std::uint8_t telemetry_hops =
-      0;  // of INT in the shim slot (base/wire/telemetry.h, PacketPool::telemetry())
+      0;              // of INT in the shim slot (base/wire/telemetry.h, PacketPool::telemetry())
+  bool ipv6 = false;  // at switches: between link-local addresses, by which Escape's tokens name the flow
   // RETH; AtomicETH shares va and rkey
   std::uint64_t va = 0;
   RKey rkey;

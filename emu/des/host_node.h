@@ -31,7 +31,7 @@ class HostNode {
 
   // A frame whose last bit arrives at `due`, in the order of the link.
   void deliver(PacketRef&& packet, Time due) {
-    if (packet->kind != PacketKind::kPfc && (packet->frame_slot & kDamagedBit) != 0)
+    if (!is_link_local(packet->kind) && (packet->frame_slot & kDamagedBit) != 0)
       packet->kind = PacketKind::kDamaged;
     port_.deliver(std::move(packet), due);
   }

@@ -86,6 +86,7 @@ def run_summary(outcome: RunOutcome) -> Summary:
         else None,
         **metrics,
         **_pauses(outcome),
+        "escape_tokens_at_hosts": sum(c.get("rx_escape_tokens", 0) for c in outcome.nic_counters.values()),
         "verified": sum(r.verified for r in outcome.flows),
         "bdp_cap": plan.bdp_cap,
         "wall_s": outcome.wall_s,

@@ -67,13 +67,13 @@ void read_pfc(ConfigSection section, PfcConfig& pfc) {
 
 // Bits of EscapeFix.
 std::uint8_t read_fixes(ConfigSection& section) {
-  static const std::vector<std::string> kNames = {"pool", "order", "reclaim", "headroom"};
+  static const std::vector<std::string> kNames = {"pool", "order", "reclaim", "headroom", "hosts"};
   std::uint8_t fixes = 0;
   for (const std::string& name : section.texts("fixes", kNames)) {
     const auto found = std::ranges::find(kNames, name);
     if (found == kNames.end())
-      section.fail_at("fixes",
-                      "names \"" + name + "\": it has \"pool\", \"order\", \"reclaim\" and \"headroom\"");
+      section.fail_at("fixes", "names \"" + name +
+                                   "\": it has \"pool\", \"order\", \"reclaim\", \"headroom\" and \"hosts\"");
     fixes = static_cast<std::uint8_t>(fixes | 1 << (found - kNames.begin()));
   }
   return fixes;
@@ -85,6 +85,7 @@ void read_escape(ConfigSection section, EscapeConfig& escape) {
   escape.tokens = static_cast<std::uint16_t>(section.integer("tokens", escape.tokens, 1, 1024));
   if (!section.is_word("flows", "by-pool", !section.has("flows")))
     escape.flows = static_cast<std::uint16_t>(section.integer("flows", 0, 1, 4096));
+  escape.by_hosts = section.choice("flow", {"connection", "hosts"}, 0) == 1;
   if (!section.is_word("period", "2-link-delays", !section.has("period"))) {
     escape.period = section.duration("period", escape.period);
     if (escape.period.ps() <= 0) section.fail_at("period", "must be more than 0");

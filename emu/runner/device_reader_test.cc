@@ -21,6 +21,8 @@ TEST(DeviceReaderTest, FixesOfEscapeAreChosenOneByOne) {
   const EscapeConfig two = settings("[switch.escape]\nfixes = [\"headroom\", \"order\"]\n").switches.escape;
   EXPECT_TRUE(two.has(EscapeFix::kHeadroom) && two.has(EscapeFix::kOrder));
   EXPECT_FALSE(two.has(EscapeFix::kPool) || two.has(EscapeFix::kReclaim));
+  EXPECT_FALSE(two.by_hosts);
+  EXPECT_TRUE(settings("[switch.escape]\nflow = \"hosts\"\n").switches.escape.by_hosts);
   try {
     settings("[switch.escape]\nfixes = [\"pool\", \"bounds\"]\n");
     FAIL() << "an unknown fix was accepted";

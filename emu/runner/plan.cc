@@ -149,7 +149,17 @@ class Planner {
       const std::string problem = problem_of(entry.config, configs);
       if (!problem.empty())
         throw std::invalid_argument("switch \"" + topology_.nodes()[node].name + "\": " + problem);
+      if (entry.config.escape.enabled && entry.config.escape.by_hosts) check_one_path(node);
     }
+  }
+
+  // A token reserves places along the way of its flow: connections of two hosts must not go different ways.
+  void check_one_path(std::uint32_t node) const {
+    for (std::uint32_t h = 0; h < topology_.hosts(); ++h)
+      if (routing_.next_ports(node, h).size() > 1)
+        throw std::invalid_argument("switch.escape.flow = \"hosts\", but \"" + topology_.nodes()[node].name +
+                                    "\" has several paths to \"" + topology_.nodes()[h].name +
+                                    "\": use \"connection\"");
   }
 
   PortConfig add_port(std::uint32_t switch_index, std::uint32_t port) {

@@ -82,6 +82,23 @@ TEST(PlanTest, ThresholdsComeFromTheSwitchModel) {
   }
 }
 
+// Escape's tokens reserve places on one path.
+TEST(PlanTest, EscapeByHostsIsRefusedWhereTwoHostsHaveSeveralPaths) {
+  const auto problem = [](const std::string& topology) -> std::string {
+    try {
+      plan_of("transport = \"roce+pfc\"\n[topology]\n" + topology +
+              "[switch.escape]\nenabled = true\nflow = \"hosts\"\n");
+    } catch (const ScenarioError& error) {
+      return error.what();
+    }
+    return "none";
+  };
+  EXPECT_EQ(problem("kind = \"dumbbell\"\nleft = 2\nright = 2\n"), "none");
+  EXPECT_NE(problem("kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 1\n")
+                .find("\"leaf1\" has several paths to \"h2\": use \"connection\""),
+            std::string::npos);
+}
+
 TEST(PlanTest, NicsKnowTheirLinkAndTheCap) {
   const RunPlan irn = plan_of("transport = \"irn\"\n" + kDumbbell),
                 roce = plan_of("transport = \"roce\"\n" + kDumbbell);

@@ -179,6 +179,8 @@ void check_overload(ConfigSection& section, const WorkloadSettings& w, const Top
 void read_poisson(ConfigSection& section, WorkloadSettings& w, const Topology& topology,
                   const std::filesystem::path& folder) {
   section.require("load");
+  if (w.receivers.size() == 1 && (w.senders.empty() || std::ranges::count(w.senders, w.receivers[0]) > 0))
+    section.fail_at("receivers", "is one host, which is among the senders: it would send to itself");
   w.size = read_sizes(section, folder);
   w.poisson.load = section.real("load", 0, 1e-6, 1);
   if (!section.has("duration") && !section.has("flows"))
@@ -199,8 +201,8 @@ void read_kind(ConfigSection& section, WorkloadSettings& w, const Topology& topo
   w.op = read_op(section);
   if (w.kind == WorkloadKind::kIncast) return read_incast(section, w, topology, folder);
   if (w.kind != WorkloadKind::kPermutation) w.receivers = read_hosts(section, "receivers", topology);
-  if (w.receivers.size() == 1) section.fail_at("receivers", "is one host: that is an incast");
   if (w.kind == WorkloadKind::kPoisson) return read_poisson(section, w, topology, folder);
+  if (w.receivers.size() == 1) section.fail_at("receivers", "is one host: that is an incast");
   w.size = read_sizes(section, folder);
   if ((w.senders.empty() ? topology.hosts() : w.senders.size()) < 2)
     section.fail_at("kind", "needs at least two hosts");

@@ -172,6 +172,21 @@ TEST(WorkloadTest, ReceiversCanBeOthersThanTheSenders) {
   EXPECT_NEAR(to[2], 200, 50);
 }
 
+TEST(WorkloadTest, PoissonCanGoFromOneHostToAnother) {
+  const auto flows_to = [](const std::string& receiver) {
+    const Scenario s = parse_scenario(
+        "transport = [\"irn\"]\n[topology]\nkind = \"star\"\nhosts = 3\n[[workload]]\nkind = \"poisson\"\n"
+        "load = 0.5\nflows = 50\nsize = \"10KB\"\nsenders = [\"h1\"]\nreceivers = [\"" +
+            receiver + "\"]\n",
+        "t.toml");
+    return make_plan(s, s.settings.at(0), 1).flows;
+  };
+  const std::vector<Flow> flows = flows_to("h3");
+  EXPECT_EQ(flows.size(), 50u);
+  for (const Flow& f : flows) EXPECT_TRUE(f.src == 0 && f.dst == 2);
+  EXPECT_THROW(flows_to("h1"), ScenarioError);
+}
+
 TEST(WorkloadTest, AllToAllIsEveryOrderedPair) {
   const Settings s = settings_of("[[workload]]\nkind = \"all-to-all\"\nop = \"read\"\nsize = \"1KB\"\n");
   std::set<std::pair<std::uint32_t, std::uint32_t>> pairs;

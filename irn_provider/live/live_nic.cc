@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "base/wire/etf.h"
 #include "base/wire/frame.h"
 #include "base/wire/rocc_cnp.h"
 #include "base/wire/telemetry.h"
@@ -133,6 +134,11 @@ PacketRef LiveNic::parse(const FrameDescriptor& descriptor) {
     const auto pfc = PfcFrame::parse(bytes);
     if (!pfc) return bad_frame(descriptor, FrameError::kTooShort);
     put_pfc(*packet, *pfc);
+    return packet;
+  }
+  if (static_cast<PacketKind>(descriptor.kind) == PacketKind::kEscapeToken) {
+    if (!EscapeTokenFrame::parse(bytes)) return bad_frame(descriptor, FrameError::kTooShort);
+    packet->kind = PacketKind::kEscapeToken;
     return packet;
   }
   if (static_cast<PacketKind>(descriptor.kind) == PacketKind::kFairRate) {

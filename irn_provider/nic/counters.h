@@ -67,7 +67,8 @@ namespace rocelab {
   X(rx_pause_duration_ns) /* time in which at least one class was paused */                       \
   X(rp_fair_rates_handled) /* RoCC: rates of congestion points that were taken in */              \
   X(rp_fair_rates_refused) /* RoCC: of no congestion point, 0, above all links, not asked for */  \
-  X(rp_fair_rates_unknown_flow) /* RoCC: of no QP here */
+  X(rp_fair_rates_unknown_flow) /* RoCC: of no QP here */                                         \
+  X(rx_escape_tokens) /* Escape's tokens that reached this host, where they end */
 // clang-format on
 
 struct NicCounters {

@@ -109,6 +109,11 @@ void Nic::Impl::on_fair_rate(Packet& packet, Time now) {
 void Nic::on_packet(PacketRef packet, Time now) {
   if (packet->kind == PacketKind::kFairRate) [[unlikely]]
     return impl_->on_fair_rate(*packet, now);
+  // A host has no queue that frames could escape from (seed 000, 4.4.5, 3).
+  if (packet->kind == PacketKind::kEscapeToken) [[unlikely]] {
+    ++impl_->counters.rx_escape_tokens;
+    return;
+  }
   const OpcodeInfo& info = opcode_info(packet->roce.opcode);
   QueuePair* qp = nullptr;
   const NicDropReason reason = impl_->check(*packet, info, qp);

@@ -73,6 +73,20 @@ TEST(NicPfcTest, APauseDueAtTheInstantOfADepartureComesFirst) {
   EXPECT_EQ(pair.log[1].at, second + pause_duration(1000, pair.config.link_rate));
 }
 
+// Escape's tokens are for switches (seed 000, 4.4.5, 3).
+TEST(NicPfcTest, AnEscapeTokenEndsAtTheHostAndIsCounted) {
+  NicPair pair;
+  pair.connect();
+  pair.post(pair.wqe(WrOpcode::kWrite, 0, 0, 2 * kMtu));
+  PacketRef token = pair.a.pool.make();
+  put_escape_token(*token, {Tc{3}, 1, NodeId{0}, NodeId{1}, Qpn{17}});
+  pair.a.port.deliver(std::move(token), Time::zero());
+  pair.run();
+  EXPECT_EQ(pair.a.nic.counters().rx_escape_tokens, 1u);
+  EXPECT_EQ(pair.a.nic.counters().rx_malformed, 0u);
+  EXPECT_EQ(pair.log[0].at, Time::zero()) << "nothing is held back";
+}
+
 TEST(NicPfcTest, OtherClassesGoOn) {
   NicPair pair;
   pair.connect();

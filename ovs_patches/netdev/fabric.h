@@ -125,6 +125,7 @@ class Fabric {
   void replace(Passing& passing, std::span<const std::byte> bytes);
   void deliver(Passing& passing);
   void run(Node& node);
+  void tell_host(Port& port, const Packet& packet, Time due);
   void depart(Port& port, PacketRef packet, Time departure, Time due);
   void write_telemetry(Packet& packet);
   void write_shim(Packet& packet);

@@ -40,5 +40,36 @@ TEST(FabricEscapeTest, FramesEscapeThroughALinkThatIsPausedAndArriveAsTheyWereSe
   EXPECT_EQ(w.away(), 0u);
 }
 
+// Without the fix `hosts` the switch of a sender asks it for frames, too. The token names the flow by the
+// addresses that it has.
+TEST(FabricEscapeTest, ATokenThatReachesAHostNamesItsFlow) {
+  for (const bool ipv6 : {false, true}) {
+    lockstep::SegmentPlan plan = TestPlan::make({.switches = 2, .hosts_each = 2, .frames_per_vf = 2048});
+    for (lockstep::SwitchEntry& entry : plan.switches) {
+      entry.config.escape.enabled = true;
+      entry.config.escape.fixes &= static_cast<std::uint8_t>(~static_cast<unsigned>(EscapeFix::kHosts));
+      entry.config.ingress_buffer = 90_KB;
+    }
+    TestWorld w(plan);
+    for (std::uint32_t vf = 0; vf < 4; ++vf) w.vf(vf).link_local = ipv6;
+    for (int i = 0; i < 500; ++i) {
+      w.vf(0).send(at(0_us), w.host(2));
+      w.vf(1).send(at(0_us), w.host(2));
+    }
+    w.run();
+    std::uint64_t tokens = 0;
+    for (const std::uint32_t h : {0u, 1u})
+      for (const FakeVf::Received& r : w.vf(h).received()) {
+        if (r.kind != PacketKind::kEscapeToken) continue;
+        ++tokens;
+        ASSERT_TRUE(r.token.has_value());
+        EXPECT_EQ(r.token->source, lockstep::gid_of(w.host(h), ipv6 ? 0 : 1));
+        EXPECT_EQ(r.token->destination, lockstep::gid_of(w.host(2), ipv6 ? 0 : 1));
+      }
+    EXPECT_GT(tokens, 0u) << ipv6;
+    EXPECT_EQ(w.away(), 0u);
+  }
+}
+
 }  // namespace
 }  // namespace rocelab

@@ -23,6 +23,7 @@ void read_headers(Packet& packet, const FrameView& view) {
   packet.roce.dest = view.dest;
   packet.roce.psn = view.psn;
   packet.roce.ack_req = view.ack_req;
+  packet.roce.ipv6 = view.dst_interface != 0;
   packet.flow = view.dest.value;
 }
 
@@ -195,6 +196,13 @@ void Fabric::deliver(Passing& passing) {
   port.node.node.deliver(port.id, passing.more, std::move(passing.packet), due);
 }
 
+// PFC concerns all VFs of a host; a token, which ends there, is one frame for whoever is first.
+void Fabric::tell_host(Port& port, const Packet& packet, Time due) {
+  std::array<std::byte, PfcFrame::kSize> bytes;
+  lockstep::write_control(entries(), index_of(port), false, packet, bytes);
+  port.host->deliver_control(packet, bytes, due, packet.kind == PacketKind::kPfc);
+}
+
 void Fabric::depart(Port& port, PacketRef packet, Time departure, Time due) {
   if (due < (port.host ? coordinator_.now() : end_))  // it would come too late
     throw RunError(std::string("the lookahead is larger than the link at ") + port.entry.interface);
@@ -205,8 +213,7 @@ void Fabric::depart(Port& port, PacketRef packet, Time departure, Time due) {
   capture(port, departure, *packet, PcapngDirection::kOutbound);
   if (dies(port, false, *packet, departure, due)) return;
   if (is_link_local(packet->kind)) {
-    RL_CHECK(packet->kind == PacketKind::kPfc || !port.host);  // tokens go to switches only
-    if (port.host) return port.host->deliver_pfc(pfc_of(*packet), mac_of(port.entry), due);
+    if (port.host) return tell_host(port, *packet, due);
   } else {
     if (!port.out.cross(*packet, bytes_of(*packet))) return lose(port, *packet, departure, kLinkLoss);
     if (port.host && packet->kind == PacketKind::kFairRate) return port.host->deliver_to_all(*packet, due);

@@ -125,15 +125,15 @@ void HostLink::deliver_to_each(const Packet& packet, Time due,
   push(last - 1, packet.frame_slot, due, packet);
 }
 
-void HostLink::deliver_pfc(const PfcFrame& pfc, const std::array<std::uint8_t, 6>& source, Time due) {
-  Packet packet;
-  put_pfc(packet, pfc);
+void HostLink::deliver_control(const Packet& packet, std::span<const std::byte> bytes, Time due,
+                               bool to_all) {
   for (std::uint32_t vf = first_vf_; vf < first_vf_ + vfs_.size(); ++vf) {
     if (!alive(vf)) continue;
     const std::uint32_t frame = bank_.make();
-    if (frame == kNoFrame) throw RunError("no frame left for a PFC frame: raise engine.frames_per_vf");
-    pfc.write(segment_.frame(frame).first<PfcFrame::kSize>(), source);
+    if (frame == kNoFrame) throw RunError("no frame left for a control frame: raise engine.frames_per_vf");
+    std::ranges::copy(bytes, segment_.frame(frame).begin());
     push(vf, frame, due, packet);
+    if (!to_all) return;
   }
 }
 

@@ -53,7 +53,8 @@ class HostLink {
   void deliver(const Packet& packet, Time due);
   // Switch feedback names no QP of the host: every VF gets a copy and looks whether the flow is its own.
   void deliver_to_all(const Packet& packet, Time due) { deliver_to_each(packet, due, &HostLink::alive); }
-  void deliver_pfc(const PfcFrame& pfc, const std::array<std::uint8_t, 6>& source, Time due);
+  // A link-local frame from the switch: to each VF, or to the first that is alive.
+  void deliver_control(const Packet& packet, std::span<const std::byte> bytes, Time due, bool to_all);
 
   void reopen(std::uint32_t vf);  // another process may have it: its rings are new
 

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "base/wire/etf.h"
 #include "base/wire/frame.h"
 #include "base/wire/rocc_cnp.h"
 #include "base/wire/telemetry.h"
@@ -30,6 +31,7 @@ class FakeVf {
     bool intact;
     std::optional<PfcFrame> pfc;
     std::optional<RoccCnp> cnp;
+    std::optional<EscapeTokenFrame> token;
     Telemetry telemetry{};  // taken out of the frame, as a NIC does it
   };
 
@@ -156,7 +158,8 @@ class FakeVf {
       const auto parsed = parse_frame(bytes);
       received_.push_back({Time::from_ps(d->due_ps), static_cast<PacketKind>(d->kind),
                            parsed ? parsed->roce.psn.value() : 0, parsed ? parsed->address.ecn : Ecn::kNotEct,
-                           parsed.has_value(), PfcFrame::parse(bytes), RoccCnp::parse(bytes), telemetry});
+                           parsed.has_value(), PfcFrame::parse(bytes), RoccCnp::parse(bytes),
+                           EscapeTokenFrame::parse(bytes), telemetry});
       if (!is_from_switches(static_cast<PacketKind>(d->kind))) ++data_received_;
       if (!keep) returns_.push(d->frame);
       rx_.pop();

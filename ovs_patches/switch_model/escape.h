@@ -59,34 +59,47 @@ class EscapePool {
 
 // 4.3.1, 7: the last N flows that traversed the port, N its number of tokens, each once, in the order of
 // their first frames; the oldest gives way. (An entry per frame would give a flow several tokens at a time:
-// most find no frame upstream, and are missed until the reclaim timer.)
+// most find no frame upstream, and are missed until the reclaim timer.) Every frame that joins a queue looks
+// here, so that a flow is found in O(1): linear probing over a power of two that is at most half full.
 class EscapeFlows {
  public:
-  explicit EscapeFlows(std::size_t most) : most_(most) {}
+  // `flow_bits`: of SwitchFlow::key(), those by which flows are told apart.
+  explicit EscapeFlows(std::size_t most, std::uint64_t flow_bits = ~std::uint64_t{0})
+      : most_(most), flow_bits_(flow_bits) {
+    std::size_t size = 4;
+    while (size < 2 * most) size *= 2;
+    places_.resize(size, kFree);
+  }
+  // A flow that now comes in by another port has the new one.
   void note(const SwitchFlow& flow) {
-    const std::uint64_t key = flow.key();
-    // A train of one flow, then flows in turns: from the last one on, each costs a step.
-    const std::size_t known = keys_.size();
-    for (std::size_t n = 0, i = last_; n < known; ++n, i = i + 1 < known ? i + 1 : 0) {
-      if (keys_[i] != key || flows_[i].in != flow.in) continue;
-      last_ = i;
+    const std::uint64_t key = flow.key() & flow_bits_;
+    if (last_ < flows_.size() && keys_[last_] == key) {  // a train of one flow
+      flows_[last_] = flow;
       return;
     }
-    if (known < most_) {
-      last_ = known;
+    std::size_t place = place_of(key);
+    if (places_[place] != kFree) {
+      last_ = places_[place];
+      flows_[last_] = flow;
+      return;
+    }
+    if (flows_.size() < most_) {
+      last_ = flows_.size();
       flows_.push_back(flow);
       keys_.push_back(key);
     } else {
       last_ = next_;
-      flows_[next_] = flow;
-      keys_[next_] = key;
-      next_ = (next_ + 1) % most_;
+      forget(keys_[last_]);
+      place = place_of(key);
+      flows_[last_] = flow;
+      keys_[last_] = key;
+      next_ = next_ + 1 < most_ ? next_ + 1 : 0;
     }
+    places_[place] = static_cast<std::uint32_t>(last_);
   }
   const SwitchFlow* find(std::uint64_t key) const {
-    for (std::size_t i = 0; i < keys_.size(); ++i)
-      if (keys_[i] == key) return &flows_[i];
-    return nullptr;
+    const std::uint32_t at = places_[place_of(key & flow_bits_)];
+    return at != kFree ? &flows_[at] : nullptr;
   }
   const std::vector<SwitchFlow>& all() const { return flows_; }
   // 4.5.2, round robin: the next flow that came in at a port, so that a pool which does not reach for all
@@ -101,9 +114,35 @@ class EscapeFlows {
   }
 
  private:
+  static constexpr std::uint32_t kFree = 0xffffffff;
+  std::size_t wanted(std::uint64_t key) const {
+    return (key * 0x9e3779b97f4a7c15u >> 32) & (places_.size() - 1);
+  }
+  std::size_t behind(std::size_t place) const { return (place + 1) & (places_.size() - 1); }
+  // Where the flow stands, or would.
+  std::size_t place_of(std::uint64_t key) const {
+    std::size_t place = wanted(key);
+    while (places_[place] != kFree && keys_[places_[place]] != key) place = behind(place);
+    return place;
+  }
+  // Those behind it that would not be found past a free place move up (Knuth, volume 3, 6.4, algorithm R).
+  void forget(std::uint64_t key) {
+    std::size_t free = place_of(key);
+    const std::size_t mask = places_.size() - 1;
+    for (std::size_t at = behind(free); places_[at] != kFree; at = behind(at)) {
+      const std::size_t from = wanted(keys_[places_[at]]);
+      if (((at - from) & mask) < ((at - free) & mask)) continue;
+      places_[free] = places_[at];
+      free = at;
+    }
+    places_[free] = kFree;
+  }
+
   std::size_t most_;
+  std::uint64_t flow_bits_;
   std::vector<SwitchFlow> flows_;
-  std::vector<std::uint64_t> keys_;  // of flows_: every frame that joins a queue looks here
+  std::vector<std::uint64_t> keys_;    // of flows_
+  std::vector<std::uint32_t> places_;  // of flows_, by key
   std::size_t next_ = 0, last_ = 0, turn_ = 0;
 };
 

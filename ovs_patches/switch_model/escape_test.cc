@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 #include <vector>
 
@@ -107,6 +108,53 @@ TEST(EscapeTest, TheTableHasTheLastFlowsEachOnce) {
   flows.note(flow(4));  // in place of 1
   EXPECT_EQ(flows.find(flow(1).key()), nullptr);
   for (const int n : {2, 3, 4}) EXPECT_NE(flows.find(flow(n).key()), nullptr) << n;
+}
+
+// escape.flow = "hosts": a connection that has not got through yet is of a flow that has.
+TEST(EscapeTest, ByHostsAllConnectionsOfTwoHostsAreOneFlow) {
+  EscapeFlows flows(4, kHostsOfFlow);
+  SwitchFlow other = flow(1);
+  other.dest = Qpn{18};
+  flows.note(flow(1));
+  flows.note(other);
+  flows.note(flow(2));
+  EXPECT_EQ(flows.all().size(), 2u);
+  other.dest = Qpn{19};
+  EXPECT_NE(flows.find(other.key()), nullptr);
+}
+
+// Against a table that is looked through from end to end: flows come in trains and in turns, more of them
+// than it has places, and change the port by which they come.
+TEST(EscapeTest, TheTableFindsWhatASearchThroughAllOfItWouldFind) {
+  Rng rng(11);
+  for (const std::size_t most : {1u, 2u, 3u, 8u, 33u}) {
+    EscapeFlows flows(most);
+    std::vector<SwitchFlow> plain;
+    std::size_t next = 0;
+    for (int i = 0; i < 4000; ++i) {
+      const SwitchFlow now = flow(static_cast<int>(rng.below(2 * most + 1)), static_cast<int>(rng.below(2)));
+      flows.note(now);
+      const auto known =
+          std::ranges::find_if(plain, [&](const SwitchFlow& f) { return f.key() == now.key(); });
+      if (known != plain.end()) {
+        *known = now;
+      } else if (plain.size() < most) {
+        plain.push_back(now);
+      } else {
+        plain[next++ % most] = now;
+      }
+      ASSERT_EQ(flows.all().size(), plain.size());
+      for (int n = 0; n < static_cast<int>(2 * most + 1); ++n) {
+        const auto want =
+            std::ranges::find_if(plain, [&](const SwitchFlow& f) { return f.key() == flow(n).key(); });
+        const SwitchFlow* found = flows.find(flow(n).key());
+        ASSERT_EQ(found != nullptr, want != plain.end()) << "step " << i << ", flow " << n;
+        if (found != nullptr) {
+          ASSERT_EQ(found->in, want->in) << "step " << i;
+        }
+      }
+    }
+  }
 }
 
 }  // namespace

@@ -8,8 +8,9 @@
 
 namespace rocelab {
 
-EgressQueues::EgressQueues(std::size_t ports, QueueOrder order)
+EgressQueues::EgressQueues(std::size_t ports, QueueOrder order, std::uint64_t flow_bits)
     : ports_(ports),
+      flow_bits_(flow_bits),
       queues_(ports * kTrafficClasses),
       rotations_(order == QueueOrder::kRoundRobin ? ports * kTrafficClasses : 0) {}
 
@@ -26,17 +27,14 @@ std::uint16_t EgressQueues::Rotation::next_of_many() const {
 
 std::uint32_t EgressQueues::one_more() { return add_to_slab(nodes_); }
 
-namespace {
-
-FlowIndex::Key flow_key(const Packet& packet) {
+FlowIndex::Key EgressQueues::flow_key(const Packet& packet) const {
   if (packet.kind != PacketKind::kData) return std::nullopt;
-  return flow_of(packet, PortId{0}).key();
+  return flow_of(packet, PortId{0}).key() & flow_bits_;
 }
-
-}  // namespace
 
 std::optional<EgressQueues::Frame> EgressQueues::extract(PortId out, Tc tc, std::uint64_t flow) {
   const std::size_t at = index(out, tc);
+  flow &= flow_bits_;
   if (rotations_.empty()) return extract_from(queues_[at].fifo, queues_[at], flow);
   Rotation& rotation = rotations_[at];
   for (std::size_t word = 0; word < rotation.waiting.size(); ++word) {

@@ -28,7 +28,8 @@ class EgressQueues {
     std::uint32_t share = kNoShare;  // the caller's handle for frames with several outputs
   };
 
-  EgressQueues(std::size_t ports, QueueOrder order);
+  // `flow_bits`: of SwitchFlow::key(), those by which extract() tells flows apart.
+  EgressQueues(std::size_t ports, QueueOrder order, std::uint64_t flow_bits = ~std::uint64_t{0});
 
   // A queue, for what a frame asks of it in one go.
   struct Fifo {
@@ -117,6 +118,8 @@ class EgressQueues {
     }
     std::uint16_t next_of_many() const;
   };
+
+  FlowIndex::Key flow_key(const Packet& packet) const;
   std::uint32_t first_of(Fifo& fifo, std::uint64_t flow);  // kNil: none
   std::optional<Frame> extract_from(Fifo& fifo, Queue& queue, std::uint64_t flow);
   void forget(Fifo& fifo, std::uint32_t head);  // it leaves; the index is to know
@@ -177,6 +180,7 @@ class EgressQueues {
   }
 
   std::size_t ports_;
+  std::uint64_t flow_bits_;
   std::vector<Queue> queues_;
   std::vector<Rotation> rotations_;  // empty with FIFO order
   std::vector<Node> nodes_;

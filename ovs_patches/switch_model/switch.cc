@@ -42,7 +42,7 @@ Switch::Impl::Impl(const SwitchConfig& c, std::span<const PortConfig> port_confi
       trace(t),
       frames(f),
       buffer(c, port_configs),
-      queues(port_configs.size(), c.queue_order),
+      queues(port_configs.size(), c.queue_order, c.escape.flow_bits()),
       ecn(rng.fork("red_ecn")),
       port_count(port_configs.size()),
       timers(port_configs.size()) {

@@ -15,6 +15,7 @@
 #include "base/units.h"
 #include "ovs_patches/switch_model/rocc_cp.h"
 #include "ovs_patches/switch_model/rocc_flow_table.h"
+#include "ovs_patches/switch_model/switch_flow.h"
 
 namespace rocelab {
 
@@ -96,8 +97,9 @@ enum class EscapeFix : std::uint8_t {
   kReclaim =
       1 << 2,  // tokens come back by their own age, and a pool never holds more than its queue has places
   kHeadroom = 1 << 3,  // room behind XOFF for what leaves a paused port
+  kHosts = 1 << 4,     // no token goes to a host, which has no queue to take a frame from
 };
-inline constexpr std::uint8_t kAllEscapeFixes = 0xf;
+inline constexpr std::uint8_t kAllEscapeFixes = 0x1f;
 
 // Escape (escape.h, switch_escape.cc): frames of flows that are blocked behind a paused queue and could go on
 // leave it by tokens.
@@ -107,8 +109,10 @@ struct EscapeConfig {
   bool has(EscapeFix fix) const { return (fixes & static_cast<std::uint8_t>(fix)) != 0; }
   std::uint16_t tokens = 8;  // places in a port's dedicated queue: its pool; the paper gives no number
   std::uint16_t flows = 0;   // in a port's table; 0: as many as tokens (4.3.1, 7)
-  Duration period{};         // Delta^esc; 0: twice the link's delay (4.3.2)
-  Duration reclaim = 1_ms;   // 4.3.3, 5: how long tokens that are not used are missed
+  bool by_hosts = false;     // a flow is all that one host sends to another, by whatever queue pairs
+  std::uint64_t flow_bits() const { return by_hosts ? kHostsOfFlow : ~std::uint64_t{0}; }
+  Duration period{};        // Delta^esc; 0: twice the link's delay (4.3.2)
+  Duration reclaim = 1_ms;  // 4.3.3, 5: how long tokens that are not used are missed
 };
 
 enum class QueueOrder : std::uint8_t {

@@ -38,7 +38,7 @@ void Switch::Impl::escape_joined(Port& port, PortId in, const Packet& packet) {
 // --- event e1: while a port asks its peer switch to pause, every Delta^esc
 
 void Switch::Impl::escape_asked(PortId ingress, Port& port, Time now) {
-  if (port.config.peer != PeerKind::kSwitch || !port.escape->next.is_never()) return;
+  if (!takes_tokens(port) || !port.escape->next.is_never()) return;
   const Duration period =
       config.escape.period > 0_ps ? config.escape.period : port.config.delay * 2;  // 4.3.2
   port.escape->next = Time::zero() + period * ((now - Time::zero()) / period + 1);
@@ -60,7 +60,12 @@ void Switch::Impl::escape_timeout(PortId port_id, Port& port, Time now) {
   if (escape.pool.next_reclaim() <= now) escape.pool.reclaim(now);
 }
 
-// Lines 5 to 14. An ingress port without a switch behind it has nowhere to send tokens to.
+// Line 13: "to upstream switch". Without the fix hosts get them, too, where they end (4.4.5, 3).
+bool Switch::Impl::takes_tokens(const Port& port) const {
+  return port.config.peer == PeerKind::kSwitch || !config.escape.has(EscapeFix::kHosts);
+}
+
+// Lines 5 to 14.
 void Switch::Impl::clear_hol_block(PortId ingress, Tc tc, Time now) {
   for (std::uint16_t p = 0; p < ports.size(); ++p) {
     Port& egress = ports[p];
@@ -85,7 +90,7 @@ void Switch::Impl::take_token(PortId port_id, Port& port, Time now) {
 void Switch::Impl::send_token(PortId ingress, const SwitchFlow& flow, Tc tc, std::uint16_t hops) {
   Port& port = at(ingress);
   PacketRef token = pool.make();
-  put_escape_token(*token, {tc, hops, flow.source, flow.destination, flow.dest});
+  put_escape_token(*token, {tc, hops, flow.source, flow.destination, flow.dest, flow.ipv6});
   ++port.counters.escape_tokens_sent;
   const bool idle = !port.has_more();
   port.escape->tokens.push_back(std::move(token));
@@ -112,8 +117,7 @@ void Switch::Impl::receive_token(PortId egress, const Packet& packet, Time now) 
     return let_escape(egress, port, std::move(*frame), static_cast<std::uint8_t>(token.hops), false);
   }
   const SwitchFlow* flow = port.escape->flows.find(key);
-  if (flow == nullptr || at(flow->in).config.peer != PeerKind::kSwitch ||
-      !at(flow->in).requests.asks(token.tc)) {
+  if (flow == nullptr || !takes_tokens(at(flow->in)) || !at(flow->in).requests.asks(token.tc)) {
     ++port.counters.escape_tokens_ignored;
     return;
   }

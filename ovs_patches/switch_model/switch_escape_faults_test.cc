@@ -1,8 +1,9 @@
 // Faults of Escape in the code that runs: tokens that are lost, doubled, late or of flows that nobody knows,
-// and a switch that restarts while tokens are out. Random small rings, flows and timings, each round from its
-// own seed, which a failure prints.
+// and a switch that restarts while tokens are out. Random small rings and other networks, flows and timings,
+// each round from its own seed, which a failure prints.
 #include <string>
 
+#include "ovs_patches/switch_model/test_mesh.h"
 #include "ovs_patches/switch_model/test_ring.h"
 
 namespace rocelab {
@@ -29,27 +30,43 @@ struct Round {
   std::string what;
 };
 
-std::uint64_t arrived_or_dropped(const RingNet& ring) {
+template <class Net>
+std::uint64_t arrived_or_dropped(const Net& ring) {
   return ring.received() + ring.total(&SwitchPortCounters::drops);
 }
 std::uint64_t sent(const Round& round) { return std::uint64_t{kFrames} * static_cast<unsigned>(round.size); }
 
 // Nothing moves any more: no frame waits, every token is at home, and no frame has overtaken another of its
 // flow.
-void expect_all_at_home(const RingNet& ring, const Round& round) {
+template <class Net>
+void expect_all_at_home(const Net& ring, const Round& round) {
   for (const TestHost& host : ring.net.hosts) {
     EXPECT_EQ(host.overtaken, 0u) << round.what;
     EXPECT_EQ(host.with_shim, 0u) << round.what;
   }
   EXPECT_EQ(ring.net.pool.in_use(), 0u) << round.what;
-  for (const auto& node : ring.net.nodes) {
+  for (std::size_t i = 0; i < ring.net.nodes.size(); ++i) {
+    const auto& node = ring.net.nodes[i];
     EXPECT_EQ(node->model().queued_frames(), 0u) << round.what;
-    for (int p = 0; p < 3; ++p) {
+    for (int p = 0; p < ring.ports(i); ++p) {
       EXPECT_EQ(node->model().escape_tokens(port(p)), round.config.escape.tokens)
           << round.what << ", port " << p;
       EXPECT_EQ(node->model().ingress_bytes(port(p), tc(3)), 0_B) << round.what;
     }
   }
+}
+
+// Three of ten tokens are lost, doubled or late.
+auto faults_of(Rng& dice, std::uint64_t& faults) {
+  return [&](const Packet&) -> std::vector<Duration> {
+    const std::uint64_t kind = dice.below(10);
+    faults += kind < 3;
+    const Duration late = static_cast<int>(dice.below(40)) * 1_us;
+    if (kind == 0) return {};
+    if (kind == 1) return {Duration{}, late};
+    if (kind == 2) return {late};
+    return {Duration{}};
+  };
 }
 
 TEST(SwitchEscapeFaultsTest, TokensThatAreLostDoubledOrLateStrandNothingAndLeakNothing) {
@@ -58,15 +75,7 @@ TEST(SwitchEscapeFaultsTest, TokensThatAreLostDoubledOrLateStrandNothingAndLeakN
     Round round(number);
     RingNet ring(round.config, round.size, round.distance, kFrames, round.rng.fork("ring"));
     Rng dice = round.rng.fork("faults");
-    ring.net.fault = [&](const Packet&) -> std::vector<Duration> {
-      const std::uint64_t kind = dice.below(10);
-      faults += kind < 3;
-      const Duration late = static_cast<int>(dice.below(40)) * 1_us;
-      if (kind == 0) return {};
-      if (kind == 1) return {Duration{}, late};
-      if (kind == 2) return {late};
-      return {Duration{}};
-    };
+    ring.net.fault = faults_of(dice, faults);
     ring.net.run(2_us, at(2_s));
     EXPECT_EQ(arrived_or_dropped(ring), sent(round)) << round.what;
     expect_all_at_home(ring, round);
@@ -122,6 +131,37 @@ TEST(SwitchEscapeFaultsTest, ASwitchMayRestartWhileTokensAreOut) {
     if (HasFailure()) return;
   }
   EXPECT_GT(out, 5u);
+}
+
+// Networks that are no rings: trees, circles of several lengths, and links that many paths share. Tokens are
+// faulty, and in every second round a switch restarts as well.
+TEST(SwitchEscapeFaultsTest, RandomNetworksOutliveFaultyTokensAndRestarts) {
+  std::uint64_t faults = 0, escaped = 0;
+  for (int number = 0; number < 60; ++number) {
+    Round round(number);
+    const int size = 4 + static_cast<int>(round.rng.below(5));
+    const int more = static_cast<int>(round.rng.below(static_cast<std::uint64_t>(size)));
+    round.what += "; mesh of " + std::to_string(size) + ", " + std::to_string(more) + " more links";
+    MeshNet mesh(round.config, size, more, kFrames, round.rng.fork("mesh"));
+    Rng dice = round.rng.fork("faults");
+    mesh.net.fault = faults_of(dice, faults);
+    std::uint64_t lost = 0;
+    if (number % 2 == 1) {
+      mesh.net.run(2_us, Time::zero() + static_cast<int>(100 + round.rng.below(300)) * 1_us);
+      const auto victim = static_cast<int>(round.rng.below(static_cast<std::uint64_t>(size)));
+      lost = mesh.total(&SwitchPortCounters::drops);
+      lost += mesh.net.restart(victim, round.config);
+      lost -= mesh.total(&SwitchPortCounters::drops);  // those by the switch that was
+    }
+    mesh.net.run(2_us, at(2_s));
+    EXPECT_GE(arrived_or_dropped(mesh) + lost, std::uint64_t{kFrames} * static_cast<unsigned>(size))
+        << round.what;
+    expect_all_at_home(mesh, round);
+    escaped += mesh.total(&SwitchPortCounters::escaped_frames);
+    if (HasFailure()) return;
+  }
+  EXPECT_GT(faults, 1000u);
+  EXPECT_GT(escaped, 1000u);
 }
 
 }  // namespace

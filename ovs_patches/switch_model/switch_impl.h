@@ -46,7 +46,8 @@ struct Switch::Impl {
   };
   struct EscapePort {
     explicit EscapePort(const EscapeConfig& c)
-        : pool(c.tokens, c.reclaim, c.has(EscapeFix::kReclaim)), flows(c.flows > 0 ? c.flows : c.tokens) {}
+        : pool(c.tokens, c.reclaim, c.has(EscapeFix::kReclaim)),
+          flows(c.flows > 0 ? c.flows : c.tokens, c.flow_bits()) {}
     EscapePool pool;
     EscapeFlows flows;           // that traversed the port
     Ring<EscapingFrame> queue;   // the dedicated queue
@@ -113,6 +114,7 @@ struct Switch::Impl {
   void escape_joined(Port& port, PortId in, const Packet& packet);
   void escape_asked(PortId ingress, Port& port, Time now);
   void escape_timeout(PortId port_id, Port& port, Time now);
+  bool takes_tokens(const Port& port) const;
   void clear_hol_block(PortId ingress, Tc tc, Time now);
   void take_token(PortId port_id, Port& port, Time now);
   void send_token(PortId ingress, const SwitchFlow& flow, Tc tc, std::uint16_t hops);

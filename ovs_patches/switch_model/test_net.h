@@ -24,6 +24,7 @@ struct TestHost {
   std::map<std::uint16_t, std::uint32_t> next_from;  // per sending host: its frames so far
   std::uint32_t out_of_order = 0, with_shim = 0;
   std::map<std::uint16_t, std::uint32_t> highest_from;
+  std::uint32_t tokens = 0;     // that ended here
   std::uint32_t overtaken = 0;  // came behind a later one of their flow; losses do not count
   Time last_received;
   PauseState pauses{40_Gbps};
@@ -143,6 +144,8 @@ class TestNet {
       TestHost& host = hosts[static_cast<std::size_t>(peer.host)];
       if (packet->kind == PacketKind::kPfc) {
         host.control.emplace_back(due, pfc_of(*packet));
+      } else if (packet->kind == PacketKind::kEscapeToken) {
+        ++host.tokens;
       } else {
         ++host.received;
         host.out_of_order += packet->roce.psn.value() != host.next_from[packet->src.value]++;

@@ -41,6 +41,7 @@ struct RingNet {
       sender.start = Time::from_ps(static_cast<std::int64_t>(rng.below(1'000'000)));
     }
   }
+  static int ports(std::size_t /*node*/) { return 3; }
   std::uint64_t total(std::uint64_t SwitchPortCounters::*counter) const {
     std::uint64_t sum = 0;
     for (std::size_t node = 0; node < net.nodes.size(); ++node)

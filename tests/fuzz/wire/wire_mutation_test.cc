@@ -46,10 +46,14 @@ std::vector<NamedFrame> seeds() {
           .rate = 400}
       .write(std::span(cnp).first<RoccCnp::kSize>());
   all.push_back({"RoCC CNP", cnp});
-  ByteVector etf(EscapeTokenFrame::kSize);
-  EscapeTokenFrame{Tc{3}, 2, 0x0a000001, 0x0a000002, Qpn{17}}.write(
-      std::span(etf).first<EscapeTokenFrame::kSize>(), {2, 0, 0, 0, 0, 1});
-  all.push_back({"ETF", etf});
+  for (const bool ipv6 : {false, true}) {
+    Gid source = ipv4_mapped({10, 0, 0, 1}), destination = ipv4_mapped({10, 0, 0, 2});
+    if (ipv6) source[0] = destination[0] = 0xfe;
+    ByteVector etf(EscapeTokenFrame::kSize);
+    EscapeTokenFrame{Tc{3}, 2, source, destination, Qpn{17}}.write(
+        std::span(etf).first<EscapeTokenFrame::kSize>(), {2, 0, 0, 0, 0, 1});
+    all.push_back({ipv6 ? "ETF of an IPv6 flow" : "ETF", etf});
+  }
   ByteVector pcap, pcapng;
   append_pcap_header(pcap);
   append_pcap_packet(pcap, Time::from_ps(1), pfc);

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 from rocelab.errors import UsageError
-from rocelab.paper import escape
+from rocelab.paper import escape, escape_measures
+from rocelab.paper.escape_measures import Run
+from rocelab.paper.numbers import Row
 
 
 def test_every_number_has_its_source_and_every_scenario_its_experiment() -> None:
@@ -21,14 +23,16 @@ def test_every_number_has_its_source_and_every_scenario_its_experiment() -> None
     assert all(row.ours is None and row.holds is None for row in escape.rows_of({}))
 
 
-def row(paper: float | None, ours: float | None) -> escape.Row:
-    return escape.Row("ring", "escape", "utilization", "%", paper, "", ours)
+def row(paper: float | None, ours: float | None) -> Row:
+    return Row("ring", "escape", "utilization", "%", paper, "", ours)
 
 
 def test_numbers_are_judged_by_distance_and_a_zero_is_a_zero() -> None:
     assert row(91, 99).holds and not row(91, 80).holds
     assert row(0, 0).holds and not row(0, 1).holds
     assert row(91, None).holds is None and row(None, 50).holds is None
+    bound = [Row("innocent", "web_search", "fct_without_over_with", "ratio", 1.1, "", x) for x in (1.2, 1.01)]
+    assert bound[0].holds and not bound[1].holds, "the paper says at least"
 
 
 def test_pfc_alone_deadlocks_on_every_seed_and_escape_on_none(tmp_path: Path) -> None:
@@ -47,6 +51,30 @@ def test_pfc_alone_deadlocks_on_every_seed_and_escape_on_none(tmp_path: Path) ->
     assert "figure 4.8a" in page and "deadlock" in page
 
 
+def test_schemes_are_laid_side_by_side_case_by_case() -> None:
+    runs = [
+        Run(f"{scheme},{case}", seed, {"end_ms": end * seed})
+        for scheme, end in (("ideal", 9.0), ("roce+pfc+escape", 10.0))
+        for case in ("delay=1us", "delay=2us")
+        for seed in (1, 3)
+    ]
+    found = escape_measures.of_ideal(runs)
+    assert found == pytest.approx(
+        {("escape,delay=1us", "of_ideal"): 90.0, ("escape,delay=2us", "of_ideal"): 90.0}
+    )
+    stuck = Run("roce+pfc+escape,web_search", 1, {"unfinished": 3.0})
+    dropped = Run("roce+pfc+watchdog,web_search", 1, {"p99_fct_ms": 5.0})
+    assert escape_measures.tail_ratios([stuck, dropped]) == {}, "there is no tail where flows never end"
+
+
+def test_innocent_flows_are_compared_with_and_without_escape() -> None:
+    values = escape.values_of("innocent", escape.measure("innocent"))
+    for case in ("web_search", "fb_hadoop"):
+        ratio = values[case, "fct_without_over_with"]
+        assert ratio is not None and ratio > 1, case
+        assert values[f"escape,{case}", "drops"] == 0 and values[f"escape,{case}", "out_of_order"] == 0
+
+
 def test_an_unknown_experiment_is_refused() -> None:
-    with pytest.raises(UsageError, match="there are ring"):
+    with pytest.raises(UsageError, match="did you mean ring"):
         escape.choose("rings")

@@ -11,6 +11,7 @@ import pytest
 from rocelab.des.engine import DesEngine
 from rocelab.errors import UsageError
 from rocelab.paper import rocc
+from rocelab.paper.numbers import Row
 from rocelab.paper import rocc_traces as traces
 from rocelab.scenario import plan_of, read_scenario
 
@@ -31,8 +32,8 @@ def test_every_number_has_an_experiment_and_every_scenario_one() -> None:
     assert {f.stem for f in rocc.SCENARIOS.glob("*.toml")} - {"base", "recovery"} == set(rocc.EXPERIMENTS)
 
 
-def row(quantity: str, paper: float, ours: float | None) -> rocc.Row:
-    return rocc.Row("fairness", "N=2,40G", quantity, "", paper, "", ours)
+def row(quantity: str, paper: float, ours: float | None) -> Row:
+    return Row("fairness", "N=2,40G", quantity, "", paper, "", ours)
 
 
 def test_rates_are_judged_by_distance_and_times_by_their_bound() -> None:

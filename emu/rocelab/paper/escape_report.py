@@ -9,7 +9,8 @@ from typing import Any
 
 from rich.table import Table
 
-from rocelab.paper.escape import CLOSENESS, Row, Run
+from rocelab.paper.escape_measures import Run
+from rocelab.paper.numbers import CLOSENESS, Row
 from rocelab.paper.rocc_report import shown
 from rocelab.report.templates import templates
 
@@ -23,6 +24,7 @@ _NAMES = {
     "rate_after": "rate after",
     "p99_over_escape": "99th percentile FCT / Escape's",
     "fct_without_over_with": "mean FCT without / with Escape",
+    "of_ideal": "links busy, of buffers that never fill",
 }
 _VERDICTS = {True: "holds", False: "missed", None: ""}
 

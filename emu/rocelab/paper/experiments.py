@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from rocelab import paths
-from rocelab.errors import UsageError
+from rocelab.paper import choice
 from rocelab.sweep.points import Point, points_of
 
 SCENARIOS = paths.ROOT / "scenarios" / "irn"
@@ -51,17 +50,8 @@ EXPERIMENTS: Mapping[str, Experiment] = {
 
 def choose(only: str | None) -> list[Experiment]:
     """ "table4.2,figure4.9": those; None: all."""
-    if only is None:
-        return list(EXPERIMENTS.values())
-    chosen = [name.strip() for name in only.split(",") if name.strip()]
-    for name in chosen:
-        if name not in EXPERIMENTS:
-            close = difflib.get_close_matches(name, EXPERIMENTS, n=1)
-            hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(EXPERIMENTS)}"
-            raise UsageError(f"--only {name}: no such table or figure; {hint}")
-    if not chosen:
-        raise UsageError("--only is empty: name for example table4.2,figure4.9")
-    return [EXPERIMENTS[name] for name in dict.fromkeys(chosen)]
+    names = choice.choose(only, list(EXPERIMENTS), "table or figure", "table4.2,figure4.9")
+    return [EXPERIMENTS[name] for name in names]
 
 
 def all_points(experiments: Sequence[Experiment], full: bool) -> dict[str, list[Point]]:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import difflib
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,21 +10,19 @@ import numpy as np
 
 from rocelab import __version__, paths
 from rocelab.des.engine import DesEngine
-from rocelab.errors import RocelabError, UsageError
+from rocelab.errors import RocelabError
 from rocelab.model import RunOutcome
+from rocelab.paper import choice, numbers
 from rocelab.paper import rocc_traces as traces
+from rocelab.paper.numbers import Row, Values
 from rocelab.scenario import plan_of, read_scenario
 from rocelab.summary import run_summary
 from rocelab.sweep.run import make_console
-from rocelab.sweep.store import write_whole
 
 SCENARIOS = paths.ROOT / "scenarios" / "rocc"
 NUMBERS = paths.ROOT / "results" / "paper" / "rocc.csv"
 _FCS_PREAMBLE_GAP = 24
 _CNP_WIRE_BYTES = 60 + _FCS_PREAMBLE_GAP
-CLOSENESS = 0.1  # rates and queues: |ours / paper - 1|; times: not above the paper's
-
-Values = Mapping[tuple[str, str], float | None]  # (case, quantity) -> ours
 
 
 @dataclass(frozen=True)
@@ -41,25 +36,6 @@ class Measured:
     values: Values
     pictures: Sequence[Picture]
     notes: Mapping[str, Mapping[str, float]]  # by run: what explains its numbers
-
-
-@dataclass(frozen=True)
-class Row:
-    experiment: str
-    case: str
-    quantity: str
-    unit: str
-    paper: float
-    source: str
-    ours: float | None
-
-    @property
-    def holds(self) -> bool | None:
-        if self.ours is None:
-            return False if self.quantity == "settles" else None
-        if self.quantity == "settles":
-            return self.ours <= self.paper
-        return abs(self.ours / self.paper - 1) <= CLOSENESS
 
 
 def case_of(label: str) -> str:
@@ -221,17 +197,7 @@ _FULL = {name: ('workload.flows.duration="50ms"',) for name in ("fct", "unlimite
 
 
 def choose(only: str | None) -> list[str]:
-    if only is None:
-        return list(EXPERIMENTS)
-    chosen = [name.strip() for name in only.split(",") if name.strip()]
-    for name in chosen:
-        if name not in EXPERIMENTS:
-            close = difflib.get_close_matches(name, EXPERIMENTS, n=1)
-            hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(EXPERIMENTS)}"
-            raise UsageError(f"--only {name}: no such experiment; {hint}")
-    if not chosen:
-        raise UsageError("--only is empty: name for example fairness,convergence")
-    return list(dict.fromkeys(chosen))
+    return choice.choose(only, list(EXPERIMENTS), "experiment", "fairness,convergence")
 
 
 def measure(name: str, full: bool = False) -> Measured:
@@ -253,20 +219,8 @@ def measure(name: str, full: bool = False) -> Measured:
 
 def rows_of(measured: Mapping[str, Measured]) -> list[Row]:
     """Every number of the paper whose experiment was run."""
-    with NUMBERS.open(newline="") as file:
-        return [
-            Row(
-                r["experiment"],
-                r["case"],
-                r["quantity"],
-                r["unit"],
-                float(r["number"]),
-                r["source"],
-                measured[r["experiment"]].values.get((r["case"], r["quantity"])),
-            )
-            for r in csv.DictReader(file)
-            if r["experiment"] in measured
-        ]
+    rows = numbers.rows_of(NUMBERS, {name: m.values for name, m in measured.items()})
+    return [row for row in rows if row.experiment in measured]
 
 
 def run_rocc(full: bool, only: str | None, out: Path | None) -> int:
@@ -281,10 +235,9 @@ def run_rocc(full: bool, only: str | None, out: Path | None) -> int:
             measured[name] = measure(name, full)
     rows = rows_of(measured)
     folder = out or Path("out") / "paper-rocc"
-    folder.mkdir(parents=True, exist_ok=True)
-    text = json.dumps(report.as_json(rows, measured, __version__), indent=1, allow_nan=False) + "\n"
-    write_whole(folder / "report.json", text.encode())
-    write_whole(folder / "report.html", report.page(rows, measured, __version__).encode())
+    numbers.save(
+        folder, report.as_json(rows, measured, __version__), report.page(rows, measured, __version__)
+    )
     console.print(report.terminal_table(rows))
     if found := statements(measured):
         console.print(report.terminal_statements(found))

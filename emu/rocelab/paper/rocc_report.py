@@ -9,7 +9,8 @@ from typing import Any
 
 from rich.table import Table
 
-from rocelab.paper.rocc import CLOSENESS, Measured, Picture, Row
+from rocelab.paper.numbers import CLOSENESS, Row
+from rocelab.paper.rocc import Measured, Picture
 from rocelab.paper.rocc_statements import Statement, statements
 from rocelab.report import style
 from rocelab.report.templates import templates
@@ -85,7 +86,7 @@ def terminal_table(rows: Sequence[Row]) -> Table:
     table.add_column("")
     for row in rows:
         limit = "< " if row.quantity == "settles" else ""
-        ratio = None if row.ours is None else row.ours / row.paper
+        ratio = row.ours / row.paper if row.ours is not None and row.paper else None
         table.add_row(
             _mark(row.holds),
             row.experiment,

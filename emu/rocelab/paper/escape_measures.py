@@ -1,0 +1,153 @@
+"""What the runs of `./rocelab paper escape` show: of one run, and of several side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from rocelab import deadlock
+from rocelab.model import RunOutcome
+from rocelab.paper import rocc_traces as traces
+
+LEAST_PS = 10_000_000_000  # a circle of paused links for so long is a deadlock: 10 ms
+_FCS_PREAMBLE_GAP = 24
+_ADDED_S = 20e-3  # scenarios/escape/ring_congestion.toml: when flows are added
+_END_S = 60e-3
+_FAIL_S = 10e-3  # scenarios/escape/fat_tree.toml: when links fail
+_SHORT = 1_000_000  # bytes; figure 4.17a: "flows smaller than 1 MB"
+
+
+@dataclass(frozen=True)
+class Run:
+    """What one run shows, whatever the paper says of it."""
+
+    label: str
+    seed: int
+    values: Mapping[str, float]
+
+    @property
+    def scheme(self) -> str:
+        return self.label.partition(",")[0]
+
+    @property
+    def case(self) -> str:
+        """ "roce+pfc,web_search": "web_search"."""
+        return self.label.partition(",")[2]
+
+
+def utilization(outcome: RunOutcome) -> float:
+    """Per cent of the time until the run's end in which the links of the ring carry something; those the other way round have CNPs at most."""
+    busy = []
+    for port in outcome.plan.ports:
+        counters = outcome.port_counters.get(port.interface, {})
+        on_wire = counters.get("tx_bytes", 0) + _FCS_PREAMBLE_GAP * counters.get("tx_frames", 0)
+        if not port.peer_is_host:
+            busy.append(100 * 8e12 * on_wire / (port.rate_bps * outcome.end_ps))
+    return float(np.mean([share for share in busy if share > 0.1 * max(busy)]))
+
+
+def common(outcome: RunOutcome) -> dict[str, float]:
+    ports, nics = outcome.port_counters.values(), outcome.nic_counters.values()
+    return {
+        "deadlocks": 0.0 if deadlock.find(outcome, LEAST_PS) is None else 100.0,
+        "drops": float(sum(c["drops"] for c in ports)),
+        "out_of_order": float(sum(c["out_of_sequence"] for c in nics)),
+        "xoff": float(sum(c["xoff_sent_prio3"] for c in ports)),
+        "escaped": float(sum(c["escaped_frames"] for c in ports)),
+        "tokens": float(sum(c["escape_tokens_sent"] for c in ports)),
+        "end_ms": outcome.end_ps / 1e9,
+        "utilization": utilization(outcome),
+    }
+
+
+def ring_congestion(outcome: RunOutcome) -> dict[str, float]:
+    """Rates on the wire of the flows that were there from the start, over the second half of the time before and after flows are added."""
+    first = [f.id for f in outcome.plan.flows if f.group == "first"]
+    everybody = [f.id for f in outcome.plan.flows]
+    before = traces.flow_rates(outcome, _ADDED_S / 2, _ADDED_S)
+    after = traces.flow_rates(outcome, (_ADDED_S + _END_S) / 2, _END_S)
+    rates = {}
+    for name, flows, found in (("rate_before", first, before), ("rate_after", everybody, after)):
+        if all(f in found for f in flows):
+            rates[name] = traces.mean_of(found, flows)
+    return common(outcome) | rates
+
+
+def fat_tree(outcome: RunOutcome) -> dict[str, float]:
+    """What h1's and h3's, h13's and h15's links to their switches carry, each, before links fail."""
+    sources = {f.src for f in outcome.plan.flows if f.dst in ("h16", "h4")}
+    rates = traces.flow_rates(outcome, _FAIL_S / 2, _FAIL_S)
+    lanes = {f.id: len(f.source_qpns()) for f in outcome.flows}
+    mine = [rates[f.id] * lanes[f.id] for f in outcome.plan.flows if f.src in sources and f.id in rates]
+    return common(outcome) | ({"rate_before": float(np.mean(mine))} if mine else {})
+
+
+def _times_ms(outcome: RunOutcome, group: str | None, below: float = np.inf) -> list[float]:
+    wanted = {f.id for f in outcome.plan.flows if (group is None or f.group == group) and f.size < below}
+    return [
+        (f.placed_ps - f.posted_ps) / 1e9
+        for f in outcome.flows
+        if f.id in wanted and f.placed_ps is not None and f.posted_ps is not None
+    ]
+
+
+def innocent(outcome: RunOutcome) -> dict[str, float]:
+    """Mean FCT of the flows that share no congested link: with WebSearch of those below 1 MB (4.6.5)."""
+    web = outcome.plan.label.endswith("web_search")
+    times = _times_ms(outcome, "innocent", _SHORT if web else np.inf)
+    return common(outcome) | {"innocent_fct_ms": float(np.mean(times))}
+
+
+def two_level(outcome: RunOutcome) -> dict[str, float]:
+    """The tail is that of all flows: there is none where some never end."""
+    times = _times_ms(outcome, None)
+    found = common(outcome) | {"unfinished": float(len(outcome.plan.flows) - len(times))}
+    if len(times) == len(outcome.plan.flows):
+        found["p99_fct_ms"] = float(np.percentile(times, 99, method="inverted_cdf"))
+    return found
+
+
+def _side_by_side(runs: Sequence[Run], quantity: str, over: str, under: str) -> dict[str, float]:
+    """By case: the mean over the seeds of one scheme's quantity over that of the other; none where a run lacks it."""
+    found = {}
+    for case in dict.fromkeys(r.case for r in runs):
+        both = [[r for r in runs if r.case == case and r.scheme == s] for s in (over, under)]
+        if both[0] and all(quantity in r.values for each in both for r in each) and both[1]:
+            above, below = (float(np.mean([r.values[quantity] for r in each])) for each in both)
+            found[case] = above / below
+    return found
+
+
+def of_ideal(runs: Sequence[Run]) -> dict[tuple[str, str], float]:
+    """The same bytes: what the links carried per time, in per cent of what they do with buffers that never fill."""
+    ratios = _side_by_side(runs, "end_ms", "ideal", "roce+pfc+escape")
+    return {(f"escape,{case}", "of_ideal"): 100 * ratio for case, ratio in ratios.items()}
+
+
+def innocent_ratios(runs: Sequence[Run]) -> dict[tuple[str, str], float]:
+    ratios = _side_by_side(runs, "innocent_fct_ms", "roce+pfc", "roce+pfc+escape")
+    return {(case, "fct_without_over_with"): ratio for case, ratio in ratios.items()}
+
+
+def tail_ratios(runs: Sequence[Run]) -> dict[tuple[str, str], float]:
+    ratios = _side_by_side(runs, "p99_fct_ms", "roce+pfc+watchdog", "roce+pfc+escape")
+    return {(f"watchdog,{case}", "p99_over_escape"): ratio for case, ratio in ratios.items()}
+
+
+@dataclass(frozen=True)
+class Experiment:
+    of_run: Callable[[RunOutcome], dict[str, float]] = common
+    of_runs: Callable[[Sequence[Run]], dict[tuple[str, str], float]] = lambda runs: {}
+
+
+EXPERIMENTS: Mapping[str, Experiment] = {
+    "ring": Experiment(),
+    "ring_load": Experiment(of_runs=of_ideal),
+    "pool": Experiment(),
+    "ring_congestion": Experiment(ring_congestion),
+    "fat_tree": Experiment(fat_tree),
+    "two_level": Experiment(two_level, tail_ratios),
+    "innocent": Experiment(innocent, innocent_ratios),
+}

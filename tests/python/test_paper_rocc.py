@@ -96,6 +96,18 @@ def test_fast_recovery_must_not_be_faster_than_feedback() -> None:
     assert queues[1:] == pytest.approx([150, 150], rel=0.02), "T and 2 T"
 
 
+def test_completion_times_are_split_by_size_and_averaged_over_seeds() -> None:
+    scenario = read_scenario(rocc.SCENARIOS / "fct.toml", ('workload.flows.duration="300us"',))
+    label = next(one for one in scenario.labels if one.endswith("+rocc,hadoop-50"))
+    found = rocc.by_size(DesEngine().execute(plan_of(scenario, label, 1)))
+    plan = plan_of(scenario, label, 1)
+    assert sum(v for k, v in found.items() if k.startswith("flows ")) == len(plan.flows) > 50
+    assert 0 < found["mean_fct_ms to 10KB"] < found["mean_fct_ms to 1MB"]
+    for name, _, _ in rocc.SIZES[:2]:
+        assert found[f"mean_fct_ms {name}"] <= found[f"p99_fct_ms {name}"]
+    assert rocc.mean([1.0, 3.0]) == 2 and rocc.mean([1.0, None]) is None
+
+
 def test_unknown_experiments_are_named() -> None:
     with pytest.raises(UsageError, match="did you mean fairness"):
         rocc.choose("fairnes")

@@ -23,6 +23,13 @@ SCENARIOS = paths.ROOT / "scenarios" / "rocc"
 NUMBERS = paths.ROOT / "results" / "paper" / "rocc.csv"
 _FCS_PREAMBLE_GAP = 24
 _CNP_WIRE_BYTES = 60 + _FCS_PREAMBLE_GAP
+# Ranges of sizes in bytes: more than, at most. The paper's figures have curves; these are decades.
+SIZES = (
+    ("to 10KB", 0, 10_000),
+    ("to 100KB", 10_000, 100_000),
+    ("to 1MB", 100_000, 1_000_000),
+    ("above 1MB", 1_000_000, np.inf),
+)
 
 
 @dataclass(frozen=True)
@@ -117,6 +124,24 @@ def _rates(outcome: RunOutcome) -> Measured:
     return Measured(values, [], _notes(outcome, scheme))
 
 
+def by_size(outcome: RunOutcome) -> dict[str, float]:
+    """Mean and 99th percentile of FCT, and how many flows, of each range of sizes that has any."""
+    sizes = {f.id: f.size for f in outcome.plan.flows}
+    flows = [
+        (sizes[f.id], (f.placed_ps - f.posted_ps) / 1e9)
+        for f in outcome.flows
+        if f.placed_ps is not None and f.posted_ps is not None
+    ]
+    found: dict[str, float] = {}
+    for name, least, most in SIZES:
+        times = [ms for size, ms in flows if least < size <= most]
+        if times:
+            found[f"flows {name}"] = float(len(times))
+            found[f"mean_fct_ms {name}"] = float(np.mean(times))
+            found[f"p99_fct_ms {name}"] = float(np.percentile(times, 99, method="inverted_cdf"))
+    return found
+
+
 def _completion(outcome: RunOutcome) -> Measured:
     """Figures 3.12 to 3.15."""
     summary = run_summary(outcome)
@@ -125,7 +150,7 @@ def _completion(outcome: RunOutcome) -> Measured:
         (name, "average_fct"): summary["avg_fct_s"] * 1e3,
         (name, "p99_fct"): summary["p99_fct_s"] * 1e3,
     }
-    return Measured(values, [], _notes(outcome, name))
+    return Measured(values, [], {name: _notes(outcome, name)[name] | by_size(outcome)})
 
 
 def _shares(outcome: RunOutcome, groups: Mapping[str, Sequence[int]]) -> Measured:
@@ -201,20 +226,34 @@ def choose(only: str | None) -> list[str]:
 
 
 def measure(name: str, full: bool = False) -> Measured:
-    """Runs the experiment's scenario, all labels, with its traces."""
+    """Runs the experiment's scenario, all labels and seeds, with their traces. Numbers are means over the seeds, pictures those of the first."""
     scenario = read_scenario(SCENARIOS / f"{name}.toml", _FULL.get(name, ()) if full else ())
-    values: dict[tuple[str, str], float | None] = {}
+    values: dict[tuple[str, str], list[float | None]] = {}
+    notes: dict[str, dict[str, list[float]]] = {}
     pictures: list[Picture] = []
-    notes: dict[str, Mapping[str, float]] = {}
     for label in scenario.labels:
-        outcome = DesEngine().execute(plan_of(scenario, label, scenario.seeds[0]))
-        if outcome.error is not None:
-            raise RocelabError(f"{name}, {label}: {outcome.error}")
-        found = EXPERIMENTS[name](outcome)
-        values.update(found.values)
-        pictures += found.pictures
-        notes.update(found.notes)
-    return Measured(values, pictures, notes)
+        for seed in scenario.seeds:
+            outcome = DesEngine().execute(plan_of(scenario, label, seed))
+            if outcome.error is not None:
+                raise RocelabError(f"{name}, {label}, seed {seed}: {outcome.error}")
+            found = EXPERIMENTS[name](outcome)
+            for key, value in found.values.items():
+                values.setdefault(key, []).append(value)
+            for run, of_run in found.notes.items():
+                for what, number in of_run.items():
+                    notes.setdefault(run, {}).setdefault(what, []).append(number)
+            pictures += found.pictures if seed == scenario.seeds[0] else []
+    return Measured(
+        {key: mean(of_seeds) for key, of_seeds in values.items()},
+        pictures,
+        {run: {what: float(np.mean(n)) for what, n in of_run.items()} for run, of_run in notes.items()},
+    )
+
+
+def mean(values: Sequence[float | None]) -> float | None:
+    """None: one of them never came about."""
+    there = [v for v in values if v is not None]
+    return float(np.mean(there)) if len(there) == len(values) else None
 
 
 def rows_of(measured: Mapping[str, Measured]) -> list[Row]:

@@ -10,7 +10,7 @@ from typing import Any
 from rich.table import Table
 
 from rocelab.paper.numbers import CLOSENESS, Row
-from rocelab.paper.rocc import Measured, Picture
+from rocelab.paper.rocc import SIZES, Measured, Picture
 from rocelab.paper.rocc_statements import Statement, statements
 from rocelab.report import style
 from rocelab.report.templates import templates
@@ -51,6 +51,7 @@ def page(rows: Sequence[Row], measured: Mapping[str, Measured], version: str) ->
         closeness=CLOSENESS,
         pictures={name: picture(m.pictures) if m.pictures else "" for name, m in measured.items()},
         runs={name: m.notes for name, m in measured.items()},
+        sizes=[f"mean_fct_ms {name}" for name, _, _ in SIZES],
     )
 
 

@@ -41,6 +41,8 @@ def _completion(name: str, m: Measured) -> list[Statement]:
     """The tails of DCQCN and HPCC over RoCC's, the pauses, and the longest queue."""
     found = []
     for case in dict.fromkeys(key.partition(", ")[0] for key in m.notes):
+        if (name, case) not in _TAILS:
+            continue
         tail = {s: m.values[f"{case}, {s}", "p99_fct"] or 0.0 for s in ("dcqcn", "hpcc", "rocc")}
         notes = {s: m.notes[f"{case}, {s}"] for s in tail}
         found += [

@@ -73,10 +73,34 @@ class EscapeFlows {
   // A flow that now comes in by another port has the new one.
   void note(const SwitchFlow& flow) {
     const std::uint64_t key = flow.key() & flow_bits_;
-    if (last_ < flows_.size() && keys_[last_] == key) {  // a train of one flow
-      flows_[last_] = flow;
-      return;
+    // A train of one flow, or flows in turns: these take no search.
+    const std::size_t known = keys_.size();
+    if (last_ >= known || keys_[last_] != key) {
+      const std::size_t next = last_ + 1 < known ? last_ + 1 : 0;
+      if (next >= known || keys_[next] != key) return search(flow, key);
+      last_ = next;
     }
+    if (flows_[last_].in != flow.in) flows_[last_] = flow;
+  }
+  const SwitchFlow* find(std::uint64_t key) const {
+    const std::uint32_t at = places_[place_of(key & flow_bits_)];
+    return at != kFree ? &flows_[at] : nullptr;
+  }
+  const std::vector<SwitchFlow>& all() const { return flows_; }
+  // 4.5.2, round robin: the next flow that came in at a port, so that a pool which does not reach for all
+  // serves all in turns. Null: none within the next `most` flows; `most` counts down as it goes.
+  const SwitchFlow* next_from(PortId in, std::size_t& most) {
+    while (most > 0) {
+      --most;
+      turn_ = turn_ + 1 < flows_.size() ? turn_ + 1 : 0;
+      if (flows_[turn_].in == in) return &flows_[turn_];
+    }
+    return nullptr;
+  }
+
+ private:
+  static constexpr std::uint32_t kFree = 0xffffffff;
+  [[gnu::noinline]] void search(const SwitchFlow& flow, std::uint64_t key) {
     std::size_t place = place_of(key);
     if (places_[place] != kFree) {
       last_ = places_[place];
@@ -97,24 +121,6 @@ class EscapeFlows {
     }
     places_[place] = static_cast<std::uint32_t>(last_);
   }
-  const SwitchFlow* find(std::uint64_t key) const {
-    const std::uint32_t at = places_[place_of(key & flow_bits_)];
-    return at != kFree ? &flows_[at] : nullptr;
-  }
-  const std::vector<SwitchFlow>& all() const { return flows_; }
-  // 4.5.2, round robin: the next flow that came in at a port, so that a pool which does not reach for all
-  // serves all in turns. Null: none within the next `most` flows; `most` counts down as it goes.
-  const SwitchFlow* next_from(PortId in, std::size_t& most) {
-    while (most > 0) {
-      --most;
-      turn_ = turn_ + 1 < flows_.size() ? turn_ + 1 : 0;
-      if (flows_[turn_].in == in) return &flows_[turn_];
-    }
-    return nullptr;
-  }
-
- private:
-  static constexpr std::uint32_t kFree = 0xffffffff;
   std::size_t wanted(std::uint64_t key) const {
     return (key * 0x9e3779b97f4a7c15u >> 32) & (places_.size() - 1);
   }

@@ -60,7 +60,9 @@ class ArrivalQueue {
       heads_.replace_winner(Time::never());
     } else {
       const Entry& next = entries_[link.head];
-      next.packet.prefetch();  // needed when all ports have had their turn; the entry behind it then as well
+      // Needed when all ports have had their turn; the entry behind it then as well. Not by
+      // PacketRef::prefetch(), whose call gcc may drop as one without effect.
+      __builtin_prefetch(&*next.packet);
       if (next.next != kNil) __builtin_prefetch(&entries_[next.next]);
       heads_.replace_winner(next.due);
     }

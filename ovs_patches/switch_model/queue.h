@@ -68,7 +68,7 @@ class EgressQueues {
       number = take_head(queue.fifo);
       if (queue.fifo.head != kNil) {  // the packet that leaves next, and the node of the one behind it
         const Node& next = nodes_[queue.fifo.head];
-        next.frame.packet.prefetch();
+        __builtin_prefetch(&*next.frame.packet);
         if (next.next != kNil) __builtin_prefetch(&nodes_[next.next]);
       }
     } else {

@@ -32,7 +32,7 @@ Req ConnectionManager::make_req(const Endpoint& e, const ConnectParams& p) {
   r.remote_cm_timeout = r.local_cm_timeout = config_.response_timeout;
   r.service = p.service;
   r.flow_control = p.flow_control;
-  r.starting_psn = e.qp.send_psn;
+  r.starting_psn = e.qp.receive_psn;
   r.retry_count = p.retry_count;
   r.rnr_retry_count = p.rnr_retry_count;
   r.max_cm_retries = config_.max_retries;
@@ -68,8 +68,8 @@ Handle ConnectionManager::connect(const ConnectParams& p, Time now) {
           .mtu = p.mtu,
           .ack_timeout = p.ack_timeout != 0 ? p.ack_timeout : config_.ack_timeout,
           .remote_qpn = {},
-          .send_psn = static_cast<std::uint32_t>(rng_.below(kPsnMask + 1)),
-          .receive_psn = 0,
+          .send_psn = 0,
+          .receive_psn = static_cast<std::uint32_t>(rng_.below(kPsnMask + 1)),
           .responder_resources = p.responder_resources,
           .initiator_depth = p.initiator_depth,
           .retry_count = p.retry_count,
@@ -92,7 +92,7 @@ bool ConnectionManager::accept(Handle handle, const AcceptParams& p, Time now) {
   r.remote_id = e->remote_id;
   r.qpn = p.qpn;
   r.vendor_id = p.ece.vendor_id;
-  r.starting_psn = e->qp.send_psn;
+  r.starting_psn = e->qp.receive_psn;
   r.responder_resources = p.responder_resources;
   r.initiator_depth = p.initiator_depth;
   r.target_ack_delay = config_.ack_delay;

@@ -102,8 +102,8 @@ void ConnectionManager::take_request(const Req& m, const Arrival& a, Endpoint& l
           .mtu = m.mtu,
           .ack_timeout = m.primary.ack_timeout,
           .remote_qpn = m.qpn,
-          .send_psn = static_cast<std::uint32_t>(rng_.below(kPsnMask + 1)),
-          .receive_psn = m.starting_psn,
+          .send_psn = m.starting_psn,
+          .receive_psn = static_cast<std::uint32_t>(rng_.below(kPsnMask + 1)),
           .responder_resources = m.initiator_depth,  // what one may ask for, the other must serve
           .initiator_depth = m.responder_resources,
           .retry_count = m.retry_count,
@@ -161,7 +161,7 @@ void ConnectionManager::on(const Rep& m, const Arrival& a) {
   e->remote_id = m.local_id;
   e->remote_ca_guid = m.ca_guid;
   e->qp.remote_qpn = m.qpn;
-  e->qp.receive_psn = m.starting_psn;
+  e->qp.send_psn = m.starting_psn;
   e->qp.responder_resources = m.initiator_depth;
   e->qp.initiator_depth = m.responder_resources;
   e->qp.rnr_retry_count = m.rnr_retry_count;

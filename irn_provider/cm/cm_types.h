@@ -107,6 +107,8 @@ struct QpSettings {
   std::uint32_t flow_label = 0;
   std::uint8_t traffic_class = 0, hop_limit = 64, mtu = 0, ack_timeout = 0;
   Qpn remote_qpn;
+  // The starting PSN of a message is where its sender's receive queue begins: what the other end is to send
+  // first (Linux drivers/infiniband/core/cm.c: rq_psn of whoever sends it, sq_psn of whoever gets it).
   std::uint32_t send_psn = 0, receive_psn = 0;
   std::uint8_t responder_resources = 0, initiator_depth = 0, retry_count = 0, rnr_retry_count = 0;
 };

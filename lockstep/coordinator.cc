@@ -12,11 +12,13 @@
 #include "base/check.h"
 #include "lockstep/futex.h"
 #include "lockstep/proc_state.h"
+#include "lockstep/wall_clock.h"
 
 namespace rocelab::lockstep {
 namespace {
 
 constexpr std::int64_t kCheckEveryNs = 1'000'000;
+constexpr std::int64_t kWorstLagNs = 100'000'000;  // of experiment time behind the machine's clock
 
 std::int64_t wall_ns() {
   timespec ts{};
@@ -92,6 +94,7 @@ bool Coordinator::wait_ready(std::int64_t wall) {
 
 void Coordinator::wait_idle(std::int64_t wall) {
   const std::uint32_t seen = header_.activity.load();
+  if (held_until_ns_ >= 0) wall = std::clamp(held_until_ns_ - wall_ns(), std::int64_t{0}, wall);
   if (!anyone_owes()) futex_wait(header_.activity, seen, wall);
   if (const std::int64_t now = wall_ns(); now - last_check_ns_ > kCheckEveryNs) check_liveness(now);
 }
@@ -114,11 +117,32 @@ bool Coordinator::update_gate() {
   for (const VfSlot& slot : segment_.vfs()) claimed += slot.state.load() == VfState::kClaimed ? 1 : 0;
   if (claimed < header_.expected_participants || anyone_owes()) return false;
   gate_open_ = true;
+  if (header_.dilation > 0) header_.wall_epoch_ns.store(wall_ns());
   header_.state.store(RunState::kRunning);
   return true;
 }
 
+// Where nothing happens time goes with the machine's clock: whoever joins must not begin in the past.
+void Coordinator::follow_wall_clock(Time next) {
+  const Time wall = std::min(wall_time(header_, wall_ns()), next);
+  publish(wall);
+  held_until_ns_ = next.is_never() ? -1 : wall_ns_of(header_, next);
+}
+
+// The machine has lost touch. What foreign peers send waits for experiment time: without a limit a busy
+// second would delay them for ever.
+void Coordinator::slip_wall_clock(Time next) {
+  const std::int64_t lag = wall_ns() - wall_ns_of(header_, next);
+  if (lag <= kWorstLagNs) return;
+  header_.wall_epoch_ns.fetch_add(lag);
+  header_.wall_slips.fetch_add(1);
+}
+
 bool Coordinator::held_back_by_pace(Time next) {
+  if (header_.dilation > 0) {
+    slip_wall_clock(next);
+    return wall_time(header_, wall_ns()) < next;
+  }
   if (header_.pace <= 0) return false;
   const std::int64_t now = wall_ns();
   if (pace_epoch_ns_ < 0)
@@ -154,8 +178,12 @@ Step Coordinator::next_step(Time switch_next) {
   const Time host_next = earliest_host_event();
   const Time first = std::min(switch_next, host_next);
   const Time reroute = Time::from_ps(header_.reroute_ps.load());
-  if (first.is_never() || held_back_by_pace(first) || waits_for_rules(reroute, host_next, switch_next))
+  held_until_ns_ = -1;
+  if (first.is_never() || held_back_by_pace(first)) {
+    if (header_.dilation > 0) follow_wall_clock(first);
     return {};
+  }
+  if (waits_for_rules(reroute, host_next, switch_next)) return {};
   // Switches first, until the hosts get a window of at least one and a half lookaheads.
   if (switch_next < host_next + lookahead_ / 2) {
     const Time end = std::min(std::max(switches_end(host_next, switch_next), switches_now_), reroute);
@@ -288,6 +316,7 @@ void Coordinator::release(std::uint32_t vf) {
   }
   slot.excluded.store(0);
   slot.cm.store(0);
+  slot.gateway.store(0);
   slot.hold.store(0);
   slot.detach_request.store(0);
   slot.done_seq.store(slot.grant_seq.load());

@@ -52,7 +52,7 @@ class Coordinator {
   //   kSwitches  the caller runs the switches' events before `end`
   //   kHosts     the window up to `end` is already granted to the VFs that have events in it
   //   kNobody    nothing to do anywhere (time stands until somebody posts), the gate is closed, somebody
-  //              holds time, a pace holds it back, or the switches' rules are due to change
+  //              holds time, a pace or the wall clock holds it back, or the switches' rules are due to change
   //              (Header::reroute_ps): every frame that arrives before that instant has passed, none that
   //              arrives later
   Step next_step(Time switch_next);
@@ -104,6 +104,8 @@ class Coordinator {
   void share_ports();
   void abandon_turns(std::uint32_t vf);
   bool held_back_by_pace(Time next);
+  void follow_wall_clock(Time next);
+  void slip_wall_clock(Time next);
   bool waits_for_rules(Time reroute, Time host_next, Time switch_next);
 
   Segment& segment_;
@@ -119,6 +121,7 @@ class Coordinator {
   std::vector<Watch> watches_;
   std::vector<std::uint32_t> ended_;
   std::int64_t pace_epoch_ns_ = -1;
+  std::int64_t held_until_ns_ = -1;  // by the wall clock, when nothing is to do before; -1: not held
   std::int64_t last_check_ns_ = 0;
 };
 

@@ -89,6 +89,12 @@ std::byte* map(int fd, std::uint64_t size) {
   throw std::runtime_error(path.string() + ": " + why);
 }
 
+// Under the wall clock time does not wait for a thread that waits for the outside: foreign peers go on.
+constexpr std::int64_t kWallGraceNs = 1'000'000;
+// A completion ends an empty poll in any case. A short interval makes windows that a machine cannot run as
+// fast as its clock goes.
+constexpr Duration kWallPollInterval = 1_ms;
+
 }  // namespace
 
 Segment::Segment(std::byte* base, std::size_t size)
@@ -115,6 +121,11 @@ Segment Segment::create(const std::filesystem::path& path, const SegmentPlan& pl
   h.poll_interval_ps = plan.poll_interval.ps();
   h.sample_interval_ps = plan.sample_interval.ps();
   h.pace = plan.pace;
+  h.dilation = plan.dilation;
+  if (plan.dilation > 0) {
+    h.grace_wall_ns = kWallGraceNs;
+    h.poll_interval_ps = std::max(h.poll_interval_ps, kWallPollInterval.ps());
+  }
   h.expected_participants = plan.expected_participants;
   h.hosts = static_cast<std::uint32_t>(plan.hosts.size());
   h.vfs_per_host = plan.vfs_per_host;

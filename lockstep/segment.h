@@ -17,6 +17,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <limits>
 #include <span>
 #include <string>
 #include <string_view>
@@ -61,7 +62,8 @@ struct Header {
   std::int64_t grace_wall_ns = 20'000'000;      // a blocked thread is detached after this long
   std::int64_t stuck_wall_ns = 10'000'000'000;  // one that computes, after this long
   std::int64_t poll_interval_ps = 10'000'000;   // an empty poll_cq returns after this long at the latest
-  double pace = 0;  // > 0: at least this many seconds of wall time per second of experiment
+  double pace = 0;      // > 0: at least this many seconds of wall time per second of experiment
+  double dilation = 0;  // > 0: the wall clock (wall_clock.h): so many seconds of it per second of experiment
   std::int64_t sample_interval_ps = 0;  // > 0: queues and flows are sampled
   std::uint32_t hosts = 0, vfs_per_host = 0, switches = 0, ports = 0, link_changes = 0;
   std::uint32_t ring_capacity = 0;  // descriptors per ring
@@ -86,6 +88,9 @@ struct Header {
   std::atomic<std::uint32_t> reroute_due{0};
   std::atomic<std::uint32_t> coordinator_pid{0};
   std::atomic<RunState> state{RunState::kSetup};
+  std::atomic<std::uint64_t> wall_slips{0};  // how often the machine lost touch, and the epoch was moved
+  static constexpr std::int64_t kNotBegun = std::numeric_limits<std::int64_t>::min();
+  std::atomic<std::int64_t> wall_epoch_ns{kNotBegun};  // CLOCK_MONOTONIC at experiment time 0
   std::atomic<std::uint64_t> windows{0};
   std::atomic<std::uint64_t> detaches{0};  // threads or VFs that time went on without, since the gate opened
   std::atomic<std::uint64_t> late_frames{
@@ -158,10 +163,12 @@ std::vector<LinkSchedule> link_schedules(std::span<const LinkChangeEntry> change
 enum class VfState : std::uint32_t { kFree, kClaimed, kLeft, kDead };
 
 struct alignas(128) VfSlot {
-  std::uint32_t host = 0, vf = 0;     // which host, which of its virtual functions
-  std::uint32_t first_qpn = 0;        // QPNs of this VF: first_qpn .. first_qpn + kQpnsPerVf - 1
-  std::atomic<std::uint32_t> pid{0};  // owner; claimed by compare-exchange from 0
-  std::atomic<std::uint32_t> cm{0};   // 1: its process takes datagrams to QP1 (port_registry.h)
+  std::uint32_t host = 0, vf = 0;  // which host, which of its virtual functions
+  std::uint32_t first_qpn = 0;     // QPNs of this VF: first_qpn .. first_qpn + kQpnsPerVf - 1
+  std::uint32_t next_qp = 0;       // of its QPNs, for its next process: peers remember those of the last one
+  std::atomic<std::uint32_t> pid{0};      // owner; claimed by compare-exchange from 0
+  std::atomic<std::uint32_t> cm{0};       // 1: its process takes datagrams to QP1 (port_registry.h)
+  std::atomic<std::uint32_t> gateway{0};  // 1: all frames to the host are its: a foreign device (emu/gateway)
   std::atomic<VfState> state{VfState::kFree};
   alignas(128) std::atomic<std::uint32_t> grant_seq{0};     // futex of the VF: a new window was granted
   std::atomic<std::int64_t> grant_from_ps{0}, grant_ps{0};  // its begin and end
@@ -214,6 +221,7 @@ struct SegmentPlan {
   std::uint32_t max_frame_bytes = 1152;  // largest wire MTU of the run
   std::uint32_t expected_participants = 0;
   double pace = 0;
+  double dilation = 0;
   Duration sample_interval;
   Duration poll_interval = 10_us;
   std::string trace_dir;

@@ -7,12 +7,12 @@
 
 #include "irn_provider/live/live_process_impl.h"
 #include "lockstep/futex.h"
+#include "lockstep/vf_end.h"
 
 namespace rocelab {
 
 using lockstep::futex_wake_all;
 using lockstep::Segment;
-using lockstep::VfSlot;
 using lockstep::VfState;
 
 namespace {
@@ -20,22 +20,6 @@ namespace {
 LiveProcess* g_process = nullptr;  // the one VF of this process; set under g_attach_mutex
 std::mutex g_attach_mutex;
 bool g_attach_failed = false;
-
-// Index of a free VF of the host, now owned by this process; kNoSlot: none.
-std::uint32_t claim_vf(const Segment& segment, std::uint32_t host) {
-  const std::uint32_t vfs = segment.header().vfs_per_host;
-  for (std::uint32_t i = host * vfs; i < (host + 1) * vfs; ++i) {
-    VfSlot& slot = segment.vfs()[i];
-    std::uint32_t free_pid = 0;
-    if (!slot.pid.compare_exchange_strong(free_pid, static_cast<std::uint32_t>(getpid()))) continue;
-    slot.promise_ps.store(Time::never().ps());
-    slot.hold.store(1);
-    slot.state.store(VfState::kClaimed);
-    announce(segment.header());
-    return i;
-  }
-  return lockstep::kNoSlot;
-}
 
 }  // namespace
 
@@ -50,8 +34,7 @@ void LiveProcess::Impl::leave() {
   slot.promise_ps.store(Time::never().ps());
   if (granted) {
     port.leave(in_turn, sent);
-    slot.done_seq.store(seq);
-    if (segment.header().pending.fetch_sub(1) == 1) futex_wake_all(segment.header().pending);
+    lockstep::finish_window(segment, vf, seq);
   }
   if (slot.hold.exchange(0) != 0) announce(segment.header());
 }
@@ -74,7 +57,10 @@ LiveProcess* LiveProcess::attach() {
     const lockstep::HostEntry* host = segment.find_host(host_name);
     if (host == nullptr) throw std::runtime_error(std::string("the run has no host '") + host_name + "'");
     const auto host_index = static_cast<std::uint32_t>(host - segment.hosts().data());
-    const std::uint32_t vf = claim_vf(segment, host_index);
+    const std::uint32_t vf = lockstep::claim_vf(segment, host_index);
+    if (vf == lockstep::kNoSlot && segment.vfs()[host_index * segment.header().vfs_per_host].gateway != 0)
+      throw std::runtime_error(std::string(host_name) +
+                               " is a foreign device for now (rocelab plug): run programs on that device");
     if (vf == lockstep::kNoSlot)
       throw std::runtime_error(
           std::string(host_name) + ": all " + std::to_string(segment.header().vfs_per_host) +

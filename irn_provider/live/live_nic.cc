@@ -50,15 +50,14 @@ LiveNic::LiveNic(const lockstep::Segment& segment, std::uint32_t host, std::uint
       tx_(segment.tx(vf)),
       rx_(segment.rx(vf)),
       returns_(segment.returns(vf)),
-      refill_(segment.refill(vf)),
+      frames_(segment, vf),
       trace_(event_path(segment, host_, vf), Duration::from_ps(segment.header().sample_interval_ps)),
       nic_(host_.nic, Qpn{slot_.first_qpn},
            Rng(segment.header().seed).fork(host_.name).fork(std::to_string(slot_.vf)), pool_, memory_,
            trace_),
       port_(nic_, host_.nic.link_rate, host_.nic.link_delay),
       earlier_(slot_.counters) {
-  const std::uint32_t first = segment.first_frame(vf);
-  for (std::uint32_t i = segment.header().frames_per_vf; i-- > 0;) free_frames_.push_back(first + i);
+  nic_.begin_qps_at(slot_.next_qp);
   if (host_.nic.cc.kind == CcKind::kRocc)
     for (const lockstep::HostEntry& each : segment.hosts())
       nodes_by_ipv4_.emplace(each.ipv4, NodeId{each.node});
@@ -200,16 +199,9 @@ void LiveNic::return_consumed() {
 }
 
 std::uint32_t LiveNic::allocate_frame() {
-  if (free_frames_.empty()) {
-    for (const std::uint32_t* f = refill_.front(); f != nullptr; f = refill_.front()) {
-      free_frames_.push_back(*f);
-      refill_.pop();
-    }
-    if (free_frames_.empty()) give_up(host_, "all its frames are in the network; raise engine.frames_per_vf");
-  }
-  const std::uint32_t frame = free_frames_.back();
-  free_frames_.pop_back();
-  return frame;
+  const auto frame = frames_.take();
+  if (!frame) give_up(host_, "all its frames are in the network; raise engine.frames_per_vf");
+  return *frame;
 }
 
 FrameAddress LiveNic::address_of(const Packet& packet) const {
@@ -239,7 +231,7 @@ void LiveNic::send(PacketRef packet, Time due) {
            packet->frame_length <= bytes.size());
   if (packet->payload_length > 0 &&
       !nic_.gather(*packet, bytes.subspan(layout.payload, packet->payload_length))) {
-    free_frames_.push_back(index);
+    frames_.put_back(index);
     return;
   }
   seal_frame(layout, bytes);
@@ -253,7 +245,10 @@ void LiveNic::send(PacketRef packet, Time due) {
   if (!tx_.push(descriptor)) give_up(host_, "the ring to its switch is full");
 }
 
-void LiveNic::publish_counters() { slot_.counters = earlier_ + nic_.counters() + edge_counters_; }
+void LiveNic::publish_counters() {
+  slot_.counters = earlier_ + nic_.counters() + edge_counters_;
+  slot_.next_qp = nic_.next_qp();
+}
 
 void LiveNic::finish() {
   const Digest digest = trace_.digest();

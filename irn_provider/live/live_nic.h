@@ -6,7 +6,6 @@
 #include <deque>
 #include <unordered_map>
 #include <utility>
-#include <vector>
 
 #include "base/packet.h"
 #include "base/wire/frame.h"
@@ -15,6 +14,7 @@
 #include "irn_provider/nic/nic.h"
 #include "irn_provider/nic/nic_port.h"
 #include "lockstep/segment.h"
+#include "lockstep/vf_end.h"
 
 namespace rocelab {
 
@@ -67,8 +67,8 @@ class LiveNic {
   const lockstep::HostEntry& host_;
   lockstep::VfSlot& slot_;
   lockstep::FrameRing tx_, rx_;
-  lockstep::IndexRing returns_, refill_;
-  std::vector<std::uint32_t> free_frames_;           // LIFO: the working set stays small
+  lockstep::IndexRing returns_;
+  lockstep::VfFrames frames_;
   std::deque<std::pair<Time, std::uint32_t>> held_;  // frames whose packets the port has not consumed yet
   PacketPool pool_;
   ProcessMemory memory_;

@@ -11,11 +11,11 @@
 
 #include "irn_provider/live/live_process_impl.h"
 #include "lockstep/futex.h"
+#include "lockstep/vf_end.h"
 
 namespace rocelab {
 
 using lockstep::futex_wait;
-using lockstep::futex_wake_all;
 using lockstep::RunState;
 
 // One step of the thread that leads: run what is due, or wait for the next window.
@@ -148,9 +148,7 @@ void LiveProcess::Impl::finish_window() {
     slot.excluded.store(0);
     nic.advance(Time::from_ps(segment.header().committed_ps.load()));
   }
-  slot.done_seq.store(seq);
-  lockstep::Header& header = segment.header();
-  if (header.pending.fetch_sub(1) == 1) futex_wake_all(header.pending);
+  lockstep::finish_window(segment, vf, seq);
 }
 
 void LiveProcess::Impl::helper_loop() {

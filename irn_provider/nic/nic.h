@@ -61,6 +61,11 @@ class Nic {
   bool arm_srq(Srqn srq, std::uint32_t limit);       // false: unknown
   const SrqAttr* query_srq(Srqn srq) const;          // null: unknown
   std::optional<Qpn> create_qp(const QpInit& init);  // with init.gsi the QPN is 1
+  // QPNs are given out in turn. A NIC that takes over from an earlier one goes on behind its last (next_qp()
+  // of that one, counted from first_qpn): peers keep dead connections' QPNs for a while (the timewait state
+  // of a connection manager).
+  void begin_qps_at(std::uint32_t slot);  // before the first QP
+  std::uint32_t next_qp() const;
   bool destroy_qp(Qpn qpn);
   // Moves the QP and sets attributes that `attr` carries for that transition (the verbs layer has checked the
   // mask). Leaving for RESET drops all work, for ERR flushes it into the CQs.

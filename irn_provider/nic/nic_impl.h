@@ -81,6 +81,8 @@ struct Nic::Impl {
   SrqTable srqs;
   std::vector<std::unique_ptr<QueuePair>> qps;  // by slot; null: free
   std::optional<std::uint32_t> gsi_slot;        // QP1, while it exists
+  std::optional<std::uint32_t> last_slot;       // given to a QP
+  std::uint32_t first_slot = 0;                 // that is given to one
   Ring<std::uint32_t> free_slots;  // in the order in which they became free: a QPN returns as late as can be
 
   // Where switch feedback belongs: the slot of the QP that sends to this address and QPN. Only with a

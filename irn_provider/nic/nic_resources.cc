@@ -1,5 +1,6 @@
 // Nic: protection and XRC domains, memory regions, address handles, queue pairs. Completion queues and shared
 // receive queues: nic_queues.cc.
+#include "base/check.h"
 #include "irn_provider/nic/nic.h"
 #include "irn_provider/nic/nic_impl.h"
 
@@ -61,10 +62,23 @@ bool Nic::destroy_ah(Ahn ah) {
 std::optional<std::uint32_t> Nic::Impl::free_qp_slot() {
   if (qps.size() < config.max_qps) {
     qps.emplace_back();
-    return static_cast<std::uint32_t>(qps.size() - 1);
+    last_slot = static_cast<std::uint32_t>(qps.size() - 1);
+  } else if (!free_slots.empty()) {
+    last_slot = free_slots.take_front();
+  } else {
+    return std::nullopt;
   }
-  if (free_slots.empty()) return std::nullopt;
-  return free_slots.take_front();
+  return last_slot;
+}
+
+std::uint32_t Nic::next_qp() const { return impl_->last_slot ? *impl_->last_slot + 1 : impl_->first_slot; }
+
+void Nic::begin_qps_at(std::uint32_t slot) {
+  RL_CHECK(impl_->qps.empty());
+  impl_->first_slot = slot % impl_->config.max_qps;
+  impl_->qps.resize(impl_->first_slot);
+  for (std::uint32_t earlier = 0; earlier < impl_->first_slot; ++earlier)
+    impl_->free_slots.push_back(earlier);
 }
 
 // An XRC initiator does not receive and a target does not send, nor has it a domain of its own: what serves a

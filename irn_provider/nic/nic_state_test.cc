@@ -178,5 +178,19 @@ TEST(NicStateTest, ACqIsResizedToWhatItHolds) {
   EXPECT_TRUE(pair.a.nic.cq_overrun(cq)) << "the fifth";
 }
 
+// Peers remember the QPNs of a program that has ended.
+TEST(NicStateTest, ANicThatTakesOverGivesOutTheEarlierOnesQpnsLast) {
+  NicConfig config;
+  config.max_qps = 4;
+  Endpoint earlier(config, Qpn{100}, 64), later(config, Qpn{100}, 64);
+  EXPECT_EQ(earlier.nic.next_qp(), 0u);
+  EXPECT_EQ(earlier.create_qp(4), Qpn{100});
+  EXPECT_EQ(earlier.create_qp(4), Qpn{101});
+  later.nic.begin_qps_at(earlier.nic.next_qp());
+  EXPECT_EQ(later.nic.next_qp(), 2u) << "when it makes none";
+  for (const std::uint32_t expected : {102u, 103u, 100u, 101u}) EXPECT_EQ(later.create_qp(4), Qpn{expected});
+  EXPECT_EQ(later.nic.next_qp(), 2u);
+}
+
 }  // namespace
 }  // namespace rocelab

@@ -101,6 +101,8 @@ bool HostLink::alive(std::uint32_t vf) const {
 
 void HostLink::deliver(const Packet& packet, Time due) {
   const std::uint32_t qpn = packet.roce.dest.value;
+  if (segment_.vfs()[first_vf_].gateway.load(std::memory_order_relaxed) != 0)
+    return push(first_vf_, packet.frame_slot, due, packet);  // a foreign device has QPNs of its own
   if (packet.roce.dest == kGsiQpn) return deliver_to_each(packet, due, &HostLink::takes_mads);
   std::uint32_t vf = qpn >= lockstep::kFirstQpn ? lockstep::vf_of_qpn(qpn) : 0;
   if (vf >= vfs_.size()) vf = 0;

@@ -1,0 +1,63 @@
+#include "lockstep/vf_end.h"
+
+#include <unistd.h>
+
+#include "lockstep/futex.h"
+
+namespace rocelab::lockstep {
+namespace {
+
+bool claim(const Segment& segment, std::uint32_t vf, bool gateway) {
+  VfSlot& slot = segment.vfs()[vf];
+  std::uint32_t free_pid = 0;
+  if (!slot.pid.compare_exchange_strong(free_pid, static_cast<std::uint32_t>(getpid()))) return false;
+  slot.gateway.store(gateway ? 1 : 0);
+  slot.promise_ps.store(Time::never().ps());
+  slot.hold.store(1);
+  slot.state.store(VfState::kClaimed);
+  announce(segment.header());
+  return true;
+}
+
+}  // namespace
+
+std::uint32_t claim_vf(const Segment& segment, std::uint32_t host) {
+  const std::uint32_t vfs = segment.header().vfs_per_host, first = host * vfs;
+  if (segment.vfs()[first].gateway.load() != 0) return kNoSlot;
+  for (std::uint32_t vf = first; vf < first + vfs; ++vf)
+    if (claim(segment, vf, false)) return vf;
+  return kNoSlot;
+}
+
+std::uint32_t claim_for_gateway(const Segment& segment, std::uint32_t host) {
+  const std::uint32_t vfs = segment.header().vfs_per_host, first = host * vfs;
+  for (std::uint32_t vf = first; vf < first + vfs; ++vf)
+    if (segment.vfs()[vf].pid.load() != 0) return kNoSlot;
+  return claim(segment, first, true) ? first : kNoSlot;
+}
+
+void finish_window(const Segment& segment, std::uint32_t vf, std::uint32_t seq) {
+  segment.vfs()[vf].done_seq.store(seq);
+  Header& header = segment.header();
+  if (header.pending.fetch_sub(1) == 1) futex_wake_all(header.pending);
+}
+
+VfFrames::VfFrames(const Segment& segment, std::uint32_t vf) : refill_(segment.refill(vf)) {
+  const std::uint32_t first = segment.first_frame(vf);
+  for (std::uint32_t i = segment.header().frames_per_vf; i-- > 0;) home_.push_back(first + i);
+}
+
+std::optional<std::uint32_t> VfFrames::take() {
+  if (home_.empty()) {
+    for (const std::uint32_t* f = refill_.front(); f != nullptr; f = refill_.front()) {
+      home_.push_back(*f);
+      refill_.pop();
+    }
+    if (home_.empty()) return std::nullopt;
+  }
+  const std::uint32_t frame = home_.back();
+  home_.pop_back();
+  return frame;
+}
+
+}  // namespace rocelab::lockstep

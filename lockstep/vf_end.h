@@ -1,0 +1,36 @@
+// A process's end of one virtual function (VF): how it gets one and leaves it, and its frames. What it does
+// in windows is its own affair: a program's NIC (irn_provider/live), a gateway (emu/gateway), or a test.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "lockstep/segment.h"
+
+namespace rocelab::lockstep {
+
+// A free VF of the host, now this process's, which holds time from here on. kNoSlot: all are taken, or a
+// gateway has the host.
+std::uint32_t claim_vf(const Segment& segment, std::uint32_t host);
+
+// The host's first VF for a gateway, which needs the host for itself. kNoSlot: a program is there.
+std::uint32_t claim_for_gateway(const Segment& segment, std::uint32_t host);
+
+// The VF ends its part in the open window `seq`, with its promise said.
+void finish_window(const Segment& segment, std::uint32_t vf, std::uint32_t seq);
+
+// Frames of the VF's range that are at home. The last one home is the first to leave: the working set stays
+// small.
+class VfFrames {
+ public:
+  VfFrames(const Segment& segment, std::uint32_t vf);
+  std::optional<std::uint32_t> take();  // null: all are away
+  void put_back(std::uint32_t frame) { home_.push_back(frame); }
+
+ private:
+  IndexRing refill_;
+  std::vector<std::uint32_t> home_;
+};
+
+}  // namespace rocelab::lockstep

@@ -17,7 +17,7 @@
 #include "lockstep/coordinator.h"
 #include "lockstep/segment.h"
 #include "ovs_patches/netdev/frame_bank.h"
-#include "ovs_patches/netdev/frame_view.h"
+#include "base/wire/frame_view.h"
 
 namespace rocelab {
 

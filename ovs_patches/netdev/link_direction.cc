@@ -1,6 +1,6 @@
 #include "ovs_patches/netdev/link_direction.h"
 
-#include "ovs_patches/netdev/frame_view.h"
+#include "base/wire/frame_view.h"
 
 namespace rocelab {
 

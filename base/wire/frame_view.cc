@@ -1,4 +1,4 @@
-#include "ovs_patches/netdev/frame_view.h"
+#include "base/wire/frame_view.h"
 
 #include "base/wire/bth.h"
 #include "base/wire/ethernet.h"

@@ -100,14 +100,15 @@ py::list parameters(const RunPlan& plan) {
 py::dict scalars(const RunPlan& plan) {
   const Settings& s = plan.settings;
   const bool irn = s.nic.config.mode == TransportMode::kIrn;
-  return py::dict("scenario"_a = plan.scenario, "label"_a = plan.label, "seed"_a = plan.seed,
-                  "mode"_a = irn ? "irn" : "roce", "pfc"_a = s.switches.pfc.enabled,
-                  "expected_participants"_a = plan.segment.expected_participants,
-                  "path_mtu"_a = s.nic.config.active_mtu, "wire_mtu"_a = plan.wire_mtu.count(),
-                  "verbs_timeout"_a = s.timers.verbs_timeout, "verbs_retry_cnt"_a = s.timers.verbs_retry_cnt,
-                  "lookahead_ps"_a = plan.lookahead.ps(), "base_rtt_ps"_a = plan.base_rtt.ps(),
-                  "bdp_cap"_a = plan.bdp_cap, "limit_ps"_a = s.engine.limit.ps(),
-                  "sample_interval_ps"_a = s.engine.sample_interval.ps(), "clock"_a = "lockstep");
+  return py::dict(
+      "scenario"_a = plan.scenario, "label"_a = plan.label, "seed"_a = plan.seed,
+      "mode"_a = irn ? "irn" : "roce", "pfc"_a = s.switches.pfc.enabled,
+      "expected_participants"_a = plan.segment.expected_participants, "path_mtu"_a = s.nic.config.active_mtu,
+      "wire_mtu"_a = plan.wire_mtu.count(), "verbs_timeout"_a = s.timers.verbs_timeout,
+      "verbs_retry_cnt"_a = s.timers.verbs_retry_cnt, "lookahead_ps"_a = plan.lookahead.ps(),
+      "base_rtt_ps"_a = plan.base_rtt.ps(), "bdp_cap"_a = plan.bdp_cap, "limit_ps"_a = s.engine.limit.ps(),
+      "sample_interval_ps"_a = s.engine.sample_interval.ps(),
+      "clock"_a = s.engine.clock == ClockKind::kWall ? "wall" : "lockstep", "dilation"_a = s.engine.dilation);
 }
 
 std::uint32_t host_index(const RunPlan& plan, const std::string& name) {

@@ -58,15 +58,14 @@ _ENGINE = typer.Option(None, show_default=False, help="What drives the experimen
 _RUN = typer.Option(
     None, "--run", show_default=False, metavar="ID", help="Which kept topology, if there are several."
 )
+_CLOCK = typer.Option(None, show_default=False, help="Clock of the live engine; default: the scenario's.")
 
 
 @app.command(epilog=example("run scenarios/incast.toml --seed 7 --set topology.rate=100Gb/s --pcap"))
 def run(
     scenario: Path = SCENARIO,
     engine: Optional[Engine] = _ENGINE,
-    clock: Optional[Clock] = typer.Option(
-        None, show_default=False, help="Clock of the live engine; default: the scenario's."
-    ),
+    clock: Optional[Clock] = _CLOCK,
     seed: Optional[int] = typer.Option(
         None, show_default=False, min=0, help="Instead of the scenario's seeds."
     ),
@@ -105,14 +104,17 @@ def up(
     label: Optional[str] = typer.Option(
         None, show_default=False, help="Which of the scenario's labels, e.g. irn; default: the first."
     ),
+    clock: Optional[Clock] = _CLOCK,
     overrides: List[str] = SET,
     no_install: bool = NO_INSTALL,
 ) -> int:
-    """Build a scenario's topology and keep it, for `exec`, `stat` and `env`, until `down`."""
+    """Build a scenario's topology and keep it, for `exec`, `stat`, `env` and `plug`, until `down`."""
     check_scenario(scenario)
     check_overrides(overrides)
     require_root("`up`")
     set_up()
+    if clock is not None:
+        overrides = [*overrides, f"engine.clock={clock.value}"]
     return call("rocelab.live.commands", "up", scenario, overrides=tuple(overrides), label=label)
 
 
@@ -128,11 +130,42 @@ def execute(
     program: List[str] = typer.Argument(
         ..., metavar="-- PROGRAM [ARGS]...", help="Program and its arguments."
     ),
+    plain: bool = typer.Option(False, "--plain", help="Without an RDMA device, e.g. a virtual machine."),
     run_id: Optional[str] = _RUN,
 ) -> int:
     """Run any verbs program, unmodified, on a host of a kept topology; its exit status is returned."""
     require_root("`exec`")
-    return call("rocelab.live.commands", "execute", host, tuple(program), run_id=run_id)
+    return call("rocelab.live.commands", "execute", host, tuple(program), plain=plain, run_id=run_id)
+
+
+@app.command(epilog=example("plug --host h2 --kernel"))
+def plug(
+    host: str = typer.Option(
+        ..., "--host", show_default=False, metavar="NAME", help="Host whose place the device takes."
+    ),
+    tap: Optional[str] = typer.Option(
+        None, show_default=False, metavar="NAME", help="Make a TAP device for a virtual machine."
+    ),
+    interface: Optional[str] = typer.Option(
+        None, show_default=False, metavar="DEV", help="A network device in the host's namespace."
+    ),
+    kernel: bool = typer.Option(False, "--kernel", help="Boot Debian's kernel with its Soft-RoCE (QEMU)."),
+    run_id: Optional[str] = _RUN,
+    as_json: bool = typer.Option(False, "--json", help="The report at the end as JSON."),
+    no_install: bool = NO_INSTALL,
+) -> int:
+    """Plug a foreign RoCE device (a virtual machine's kernel, an adapter) into a kept topology under the wall clock, until ^C."""
+    if [tap is not None, interface is not None, kernel].count(True) != 1:
+        raise UsageError("give one of --kernel, --tap NAME (it is made) and --interface DEV (it is there)")
+    require_root("`plug`")
+    return call(
+        *("rocelab.live.plug", "plug", host),
+        tap=tap,
+        interface=interface,
+        kernel=kernel,
+        run_id=run_id,
+        as_json=as_json,
+    )
 
 
 @app.command(epilog=example("env h1"))

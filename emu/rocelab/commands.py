@@ -23,11 +23,12 @@ COMMANDS = (
     Command("rocc", "analyse RoCC's control loop", ("results",)),
     Command("up", "build a scenario's topology and keep it", _LIVE),
     Command("exec", "run a program on a host of a kept topology"),
+    Command("plug", "give a host's place to a kernel's or adapter's RoCE", ("guest",)),
     Command("env", "print the environment of a host's programs"),
     Command("stat", "show counters of NICs and switches"),
     Command("down", "end a kept topology"),
     Command("export", "write results or scenarios as other simulators' files", ("build", "results")),
-    Command("test", "run every test", (*_LIVE, "test", "cluster")),
+    Command("test", "run every test", (*_LIVE, "test", "cluster", "guest")),
     Command("bench", "measure rocelab itself", _LIVE),
     Command("clean", "remove what killed runs left behind"),
     Command("setup", "install what is missing and build, without running", _LIVE),
@@ -45,6 +46,8 @@ def needs(command: Command, words: Sequence[str]) -> tuple[str, ...]:
     )
     virtual = virtual or (command.name == "bench" and "des" in words)
     groups = tuple(group for group in command.packages if not (virtual and group == "live"))
+    if command.name == "plug" and "--kernel" not in words:
+        groups = ()
     over_cluster = command.name in ("sweep", "paper") and any(
         word.partition("=")[0] == "--cluster" for word in words
     )

@@ -118,7 +118,8 @@ class RunPlan:
     bdp_cap: int
     limit_ps: int  # experiment time after which an unfinished run is ended
     sample_interval_ps: int
-    clock: str
+    clock: str  # "lockstep" | "wall"
+    dilation: float  # of the wall clock: its seconds per second of experiment
     native: Any = field(repr=False, compare=False)  # _rocelab.RunPlan, for create_segment() and measure()
 
     @property
@@ -179,6 +180,7 @@ def end_ps(flows: Iterable[FlowRecord]) -> int:
 @dataclass(frozen=True)
 class FidelityInputs:
     clock: str = "lockstep"
+    dilation: float | None = None  # of the wall clock
     windows: int = 0
     detaches: int = 0
     late_frames: int = 0

@@ -123,8 +123,17 @@ def _watched_groups(outcome: RunOutcome) -> list[str]:
     ]
 
 
+_VERDICTS = {
+    (False, True): "exact",
+    (False, False): "detached",
+    (True, True): "ok",
+    (True, False): "degraded",
+}
+
+
 def fidelity(outcome: RunOutcome) -> Summary:
-    """Under lockstep a run is exact unless the clock went on without a thread while flows were running."""
+    """A run is exact unless the clock went on without a thread while flows were running. Under the wall clock programs and switches are in
+    lock step, too; what a foreign device saw its gateway reports."""
     f = outcome.fidelity
     posted = [r.posted_ps for r in outcome.flows if r.posted_ps is not None]
     before = f.last_detach_ps < min(posted, default=0)
@@ -132,7 +141,7 @@ def fidelity(outcome: RunOutcome) -> Summary:
     after = outcome.error is None and f.first_detach_ps > outcome.end_ps
     exact = f.late_frames == 0 and (f.detaches == 0 or before or after)
     return {
-        "verdict": "exact" if exact else "detached",
+        "verdict": _VERDICTS[f.clock == "wall", exact],
         "clock": f.clock,
         "detaches": f.detaches,
         "first_detach_ps": f.first_detach_ps,
@@ -142,7 +151,7 @@ def fidelity(outcome: RunOutcome) -> Summary:
         "late_p999_ns": 0,
         "socket_drops": 0,
         "base_rtt_ns": outcome.plan.base_rtt_ps / 1000,
-        "dilation": None,  # of the wall clock
+        "dilation": f.dilation,
     }
 
 

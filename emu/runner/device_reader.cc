@@ -209,8 +209,13 @@ TimerSettings read_timers(ConfigSection section, bool pfc) {
 
 EngineSettings read_engine(ConfigSection section) {
   EngineSettings engine;
-  section.choice("clock", {"lockstep"}, 0);
+  engine.clock =
+      section.choice("clock", {"lockstep", "wall"}, 0) == 1 ? ClockKind::kWall : ClockKind::kLockstep;
   engine.pace = section.real("pace", engine.pace, 0, 1e9);
+  if (engine.clock == ClockKind::kWall) {
+    if (engine.pace != 0) section.fail_at("pace", "is of the lockstep clock; the wall clock has `dilation`");
+    engine.dilation = section.real("dilation", engine.dilation, 1e-3, 1e9);
+  }
   engine.poll_interval = section.duration("poll_interval", engine.poll_interval);
   if (engine.poll_interval.ps() <= 0) section.fail_at("poll_interval", "must be more than 0");
   engine.sample_interval = section.duration("sample_interval", engine.sample_interval);

@@ -233,6 +233,7 @@ class Planner {
     if (plan_.settings.switches.escape.enabled)
       segment.max_frame_bytes += static_cast<std::uint32_t>(kEscapeShimBytes);
     segment.pace = settings_.engine.pace;
+    segment.dilation = settings_.engine.clock == ClockKind::kWall ? settings_.engine.dilation : 0;
     segment.sample_interval = settings_.engine.sample_interval;
     segment.poll_interval = settings_.engine.poll_interval;
     std::set<std::uint32_t> taking_part;

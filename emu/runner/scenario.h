@@ -111,11 +111,12 @@ struct WorkloadSettings {
   std::string during;               // also report the goodput while this other group runs
 };
 
-enum class ClockKind : std::uint8_t { kLockstep };
+enum class ClockKind : std::uint8_t { kLockstep, kWall };
 
 struct EngineSettings {
   ClockKind clock = ClockKind::kLockstep;
-  double pace = 0;  // 0: as fast as it goes; N: at least N times slower than real time
+  double pace = 0;      // 0: as fast as it goes; N: at least N times slower than real time
+  double dilation = 1;  // wall clock: seconds of the machine's clock per second of experiment
   Duration poll_interval = 10_us;
   Duration sample_interval = 20_us;  // zero: no samples
   Duration warmup{};                 // flows that start before it are not measured

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 
 #include "base/trace.h"
@@ -20,6 +21,8 @@ class NicPauseState {
   void on_timeout(Time now);  // classes whose pause has run out may send again
   Time next_timeout() const { return next_timeout_; }
   std::uint8_t open_classes() const { return static_cast<std::uint8_t>(~paused_); }
+  // When the class may send again, as things are now; zero() when it is open.
+  Time opens(std::size_t tc) const { return (paused_ >> tc & 1) == 0 ? Time::zero() : until_[tc]; }
 
  private:
   void set_paused(int tc, bool paused, Time now);

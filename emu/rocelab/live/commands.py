@@ -15,8 +15,9 @@ from rich.console import Console
 from rich.table import Table
 
 from rocelab import native
-from rocelab.clean import RUNNER, RunDirectory, all_runs
+from rocelab.clean import RUN_VARIABLE, RUNNER, RunDirectory, all_runs
 from rocelab.errors import RocelabError
+from rocelab.guest.console import Console as GuestConsole
 from rocelab.live.client import SessionClient, SessionError
 from rocelab.live.engine import host_environment, start_session
 from rocelab.live.plan_layout import layout_of
@@ -93,12 +94,35 @@ def find(run_id: str | None) -> Kept:
     return kept[0]
 
 
-def execute(host: str, program: tuple[str, ...], run_id: str | None) -> int:
-    """Like running the program there by hand: same terminal, same signals, its exit status."""
+def guest_folder(kept: Kept, host: str) -> Path:
+    """Where the files of a virtual machine are that has the host's place (`plug --kernel`)."""
+    return kept.directory.tmp / f"guest-{host}"
+
+
+def _execute_in_guest(control: Path, program: tuple[str, ...]) -> int:
+    console = GuestConsole(control)
+    try:
+        done = console.run(shlex.join(program), timeout=None)
+    finally:
+        console.close()
+    print(done.output)
+    return done.status
+
+
+def execute(host: str, program: tuple[str, ...], run_id: str | None, plain: bool = False) -> int:
+    """Like running the program there by hand: same terminal, same signals, its exit status. `plain`: without an RDMA device."""
     kept = find(run_id)
-    environment = {**os.environ, **host_environment(kept.directory.run_id, kept.segment, host)}
-    preload = environment.pop("LD_PRELOAD")
-    argv = ["mnexec", "-a", str(kept.host_pid(host)), "env", f"LD_PRELOAD={preload}", *program]
+    inside = ["mnexec", "-a", str(kept.host_pid(host))]
+    control = guest_folder(kept, host) / "control"
+    if control.exists() and not plain:
+        return _execute_in_guest(control, program)
+    environment = {**os.environ, RUN_VARIABLE: kept.directory.run_id}
+    if plain:
+        argv = [*inside, *program]
+    else:
+        environment |= host_environment(kept.directory.run_id, kept.segment, host)
+        preload = environment.pop("LD_PRELOAD")
+        argv = [*inside, "env", f"LD_PRELOAD={preload}", *program]
     process = subprocess.Popen(argv, env=environment)
     kept.directory.record_pid(process.pid, f"exec {host}")
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal sends it to the program too

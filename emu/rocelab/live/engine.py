@@ -271,7 +271,8 @@ class _Run:
             events=events,
             records=sum(v["records"] for v in vfs),
             fidelity=FidelityInputs(
-                clock="lockstep",
+                clock=self.plan.clock,
+                dilation=self.plan.dilation if self.plan.clock == "wall" else None,
                 windows=segment.windows,
                 detaches=segment.detaches,
                 late_frames=segment.late_frames,

@@ -78,7 +78,7 @@ def _first_of_each_label(outcomes: Sequence[RunOutcome]) -> list[tuple[int, RunO
 
 def _verdict(summary: dict[str, Any]) -> dict[str, str]:
     """Can the numbers be trusted? One line and its colour."""
-    detached = [r for r in summary["runs"] if r["fidelity"]["verdict"] != "exact"]
+    detached = [r for r in summary["runs"] if r["fidelity"]["verdict"] in ("detached", "degraded")]
     lossless = sum(r["lossless_drops"] for r in summary["runs"])
     if not summary["complete"]:
         return {

@@ -1,0 +1,172 @@
+"""`plug`: a foreign RoCE device (a virtual machine's kernel, a hardware adapter) in place of a host's NIC and network stack.
+
+The host keeps its link to the switch. While the device is plugged in, the host's own addresses are off: the device answers for them, with the
+host's MAC address, over a network device in the host's namespace (emu/gateway).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+from rich.console import Console
+
+from rocelab import native
+from rocelab.errors import RocelabError
+from rocelab.guest import kernel as kernels
+from rocelab.guest.machine import Machine
+from rocelab.live.commands import Kept, find, guest_folder
+from rocelab.live.layout import HostLayout, Layout
+
+
+_KERNELS_TAP = "kernel0"
+_KERNELS_MTU = 1500  # its RoCE device then has a path MTU of 1024
+
+
+def plug(
+    host: str, tap: str | None, interface: str | None, kernel: bool, run_id: str | None, as_json: bool
+) -> int:
+    """Until ^C, SIGTERM or the end of the topology; then a report. One of `tap`, `interface` and `kernel`."""
+    kept = find(run_id)
+    inside = ["mnexec", "-a", str(kept.host_pid(host))]
+    me = Layout.from_json((kept.directory.tmp / "layout.json").read_text()).host(host)
+    console = Console(stderr=True)
+    if kernel:
+        tap = _KERNELS_TAP
+    with ExitStack() as stack:
+        stack.enter_context(_silent(me, inside))
+        device = stack.enter_context(_device(tap, interface, inside))
+        gateway = _start(kept, host, device, me.interface, inside)
+        try:
+            first = gateway.stdout.readline() if gateway.stdout else ""
+            if not first:
+                raise RocelabError(_last_line(gateway))
+            if kernel:
+                stack.enter_context(_boot(kept, host, me, inside, console))
+            else:
+                console.print(f"[bold]{device}[/] is {host}'s: MAC {me.mac}, {me.ip}/8. ^C ends it.")
+            report = _report(gateway)
+        finally:
+            gateway.kill()
+            gateway.wait()
+    if as_json:
+        print(json.dumps(report))
+    else:
+        _show(report, console)
+    return 0
+
+
+@contextmanager
+def _boot(kept: Kept, host: str, me: HostLayout, inside: list[str], console: Console) -> Iterator[None]:
+    image = kernels.ensure()
+    folder = guest_folder(kept, host)
+    folder.mkdir()
+    try:
+        console.print(f"booting Linux {image.version} ...")
+        with Machine(image, folder, inside, _KERNELS_TAP, me.mac, me.ip, _KERNELS_MTU) as machine:
+            kept.directory.record_pid(machine.process.pid, f"guest {host}")
+            console.print(
+                f"Linux {image.version} is [bold]{host}[/] after {machine.boot_seconds:.0f} s, its RoCE device rxe0. ^C ends it."
+            )
+            console.print(f"./rocelab exec --host {host} -- ibv_devinfo -d rxe0")
+            yield
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _start(kept: Kept, host: str, device: str, management: str, inside: list[str]) -> subprocess.Popen[str]:
+    program = native.build_directory() / "emu" / "gateway" / "rocelab_gateway"
+    argv = [*inside, str(program), "--host", host, "--interface", device, "--management", management]
+    signal.signal(signal.SIGINT, lambda *_: None)  # ^C reaches the gateway, too, which says its report then
+    gateway = subprocess.Popen(
+        argv,
+        env={**os.environ, "ROCELAB_SEGMENT": str(kept.segment)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    signal.signal(signal.SIGTERM, lambda *_: gateway.terminate())
+    kept.directory.record_pid(gateway.pid, f"plug {host}")
+    return gateway
+
+
+def _report(gateway: subprocess.Popen[str]) -> dict[str, Any]:
+    out, err = gateway.communicate()
+    if gateway.returncode != 0 or not out.strip():
+        raise RocelabError(err.strip() or f"the gateway ended with status {gateway.returncode}")
+    report: dict[str, Any] = json.loads(out)
+    return report
+
+
+def _last_line(gateway: subprocess.Popen[str]) -> str:
+    lines = gateway.stderr.read().strip().splitlines() if gateway.stderr else []
+    return lines[-1].removeprefix("rocelab: ") if lines else "the gateway ended at once"
+
+
+@contextmanager
+def _silent(me: HostLayout, inside: list[str]) -> Iterator[None]:
+    """Two stacks with one address would both answer."""
+    _run([*inside, "ip", "addr", "flush", "dev", me.interface])
+    _run([*inside, "sh", "-c", _disable_ipv6(me.interface, True)])
+    try:
+        yield
+    finally:
+        subprocess.run(
+            [
+                *inside,
+                "sh",
+                "-c",
+                f"{_disable_ipv6(me.interface, False)}; ip addr add {me.ip}/8 dev {me.interface}",
+            ],
+            capture_output=True,
+            check=False,  # the topology may be gone by now
+        )
+
+
+def _disable_ipv6(device: str, off: bool) -> str:
+    """A line for a shell. Kernels without IPv6 have no such file."""
+    file = f"/proc/sys/net/ipv6/conf/{device}/disable_ipv6"
+    return f"[ ! -e {file} ] || echo {int(off)} > {file}"
+
+
+@contextmanager
+def _device(tap: str | None, interface: str | None, inside: list[str]) -> Iterator[str]:
+    if interface is not None:
+        yield interface
+        return
+    assert tap is not None
+    _run([*inside, "ip", "tuntap", "add", "dev", tap, "mode", "tap"])
+    try:
+        _run([*inside, "sh", "-c", _disable_ipv6(tap, True)])
+        _run([*inside, "ip", "link", "set", "dev", tap, "mtu", "9000", "up"])
+        yield tap
+    finally:
+        subprocess.run([*inside, "ip", "link", "del", tap], capture_output=True, check=False)
+
+
+def _run(argv: list[str]) -> None:
+    done = subprocess.run(argv, capture_output=True, text=True)
+    if done.returncode != 0:
+        raise RocelabError(f"{' '.join(argv[3:])}: {done.stderr.strip()}")
+
+
+def _show(report: dict[str, Any], console: Console) -> None:
+    console.print(
+        f"{report['from_device']} RoCE frames from the device, {report['to_device']} to it; others {report['management_in']}, {report['management_out']}"
+    )
+    late = ", ".join(f"{name} {report[f'late_{key}_ns'] / 1e3:.1f} us" for name, key in _LATE)
+    colour = "green" if report["verdict"] == "ok" else "yellow"
+    console.print(f"to the device late by {late}; {report['violations']} later than the link hides")
+    lost = {k: report[k] for k in ("malformed", "overruns", "refused", "socket_drops") if report[k]}
+    if lost:
+        console.print("lost: " + ", ".join(f"{k} {v}" for k, v in lost.items()))
+    console.print(f"fidelity: [{colour}]{report['verdict']}[/]")
+
+
+_LATE = (("p50", "p50"), ("p99", "p99"), ("p99.9", "p999"), ("at most", "max"))

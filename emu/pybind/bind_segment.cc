@@ -6,6 +6,7 @@
 #include "emu/pybind/bindings.h"
 #include "emu/runner/plan.h"
 #include "lockstep/segment.h"
+#include "lockstep/wall_clock.h"
 
 namespace py = pybind11;
 using namespace py::literals;
@@ -103,6 +104,9 @@ void bind_segment(py::module_& m) {
       .def_property_readonly("run_id", [](const Segment& s) { return std::string(s.header().run_id); })
       .def_property_readonly("state", [](const Segment& s) { return name_of(s.header().state.load()); })
       .def_property_readonly("now_ps", [](const Segment& s) { return s.header().committed_ps.load(); })
+      .def_property_readonly("wall_ps",
+                             [](const Segment& s) { return lockstep::wall_time(s.header()).ps(); })
+      .def_property_readonly("wall_slips", [](const Segment& s) { return s.header().wall_slips.load(); })
       .def_property_readonly("windows", [](const Segment& s) { return s.header().windows.load(); })
       .def_property_readonly("detaches", [](const Segment& s) { return s.header().detaches.load(); })
       .def_property_readonly("late_frames", [](const Segment& s) { return s.header().late_frames.load(); })

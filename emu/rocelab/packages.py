@@ -36,6 +36,8 @@ PACKAGES: dict[str, tuple[str, ...]] = {
         *("mininet", "iproute2", "ethtool", "iputils-ping", "procps"),
         "openvswitch-source",
     ),
+    # What `plug --kernel` boots, and the programs that it gives the kernel.
+    "guest": ("qemu-system-x86", "busybox-static", "ibverbs-utils", "rdmacm-utils", "perftest"),
     "cluster": ("python3-distributed",),  # of `sweep --cluster`
     "test": (
         *(

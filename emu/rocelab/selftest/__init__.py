@@ -18,9 +18,9 @@ from rocelab.setup_all import setup_lock
 from rocelab.setup_build import build
 from rocelab.setup_progress import Step
 
-OTHER_LABELS = ("style", "tidy", "python", "live", "ovs")
+OTHER_LABELS = ("style", "tidy", "python", "live", "interop", "ovs")
 LABELS = (*suites.CTEST_LABELS, *OTHER_LABELS)
-_NOT_FAST = ("live", "ovs")
+_NOT_FAST = ("live", "interop", "ovs")
 _ON_DEMAND = ("tidy",)  # --label tidy: advice, not a gate
 _SHOWN_FAILURES = 20
 
@@ -53,9 +53,9 @@ def plan(labels: Sequence[str], fast: bool, fuzz_seconds: int) -> list[Part]:
     if ctest:
         parts.append(Part("build dev", _build("dev")))
         parts.append(Part("unit tests (sanitizers)", lambda step: suites.ctest(ctest, step), ("build dev",)))
-    if {"python", "live", "ovs", "tidy"} & set(labels):
+    if {"python", "live", "interop", "ovs", "tidy"} & set(labels):
         parts.append(Part("build release", _build("release")))
-    if {"live", "ovs"} & set(labels):
+    if {"live", "interop", "ovs"} & set(labels):
         parts.append(Part("build Open vSwitch", _build_ovs, ("build release",)))
     if "python" in labels:
         parts.append(
@@ -63,6 +63,8 @@ def plan(labels: Sequence[str], fast: bool, fuzz_seconds: int) -> list[Part]:
         )
     if "live" in labels:
         parts.append(Part("live tests", suites.live, ("build Open vSwitch",)))
+    if "interop" in labels:
+        parts.append(Part("interop with a Linux kernel", suites.interop, ("build Open vSwitch",)))
     if fuzzing:
         parts.append(Part("build fuzzers", _build("fuzz", "fuzzers")))
         parts.append(Part("fuzzing", lambda step: fuzz.fuzz(fuzz_seconds, step), ("build fuzzers",)))

@@ -40,9 +40,17 @@ def pytest(folder: str, step: Step) -> list[Result]:
 
 
 def live(step: Step) -> list[Result]:
+    return _as_root("tests/live", step)
+
+
+def interop(step: Step) -> list[Result]:
+    return _as_root("tests/interop", step)
+
+
+def _as_root(folder: str, step: Step) -> list[Result]:
     if not is_root():
-        return [Result("tests/live", Skipped("makes network namespaces and needs root"))]
-    return pytest("tests/live", step)
+        return [Result(folder, Skipped("makes network namespaces and needs root"))]
+    return pytest(folder, step)
 
 
 def _complete(title: str, results: list[Result], status: int, log: Path) -> list[Result]:

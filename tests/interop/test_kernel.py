@@ -1,0 +1,238 @@
+"""The Linux kernel on the other end of the wire: its rdma_rxe and ib_cm, in a virtual machine that takes a host's place, against programs on our
+NIC through the switch under the wall clock. h1's link is clean, h3's loses one frame in a hundred each way."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from live_runs import ROCELAB, ROOT, background, command, live, topology, wait_for
+from rocelab.errors import RocelabError
+from rocelab.guest import kernel
+from rocelab.guest.console import Console, Done
+from rocelab.live.commands import find, guest_folder
+
+HERE = Path(__file__).resolve().parent
+KERNEL = "10.0.0.2"
+
+pytestmark = [
+    live,
+    pytest.mark.skipif(shutil.which("qemu-system-x86_64") is None, reason="qemu-system-x86 is not installed"),
+]
+
+
+# The programs' queue pairs give up after half a second without an answer, and an emulated processor on a busy machine may stand still that long.
+ATTEMPTS = 3
+
+
+def patiently(talk: Callable[[], None]) -> None:
+    """Runs it again when it was a stall that broke it."""
+    for attempt in range(ATTEMPTS):
+        try:
+            return talk()
+        except (AssertionError, RocelabError, subprocess.TimeoutExpired) as e:
+            stalled = re.search(r"retry counter exceeded|Terminated|has not ended|timed out", str(e))
+            if not stalled or attempt == ATTEMPTS - 1:
+                raise
+
+
+@dataclass(frozen=True)
+class World:
+    run_id: str
+    machine: Console
+
+    def ours(self, host: str, program: str) -> list[str]:
+        return [str(ROCELAB), "exec", "--run", self.run_id, "--host", host, "--", *program.split()]
+
+    def kernel_serves(self, host: str, server: str, client: str) -> tuple[Done, str]:
+        """What the kernel's side and ours say; our client tries again until there is a server."""
+        name = f"s{time.monotonic_ns()}"
+        self.machine.start(server, name)
+        time.sleep(0.3)
+        for _ in range(20):
+            asked = subprocess.run(
+                self.ours(host, client), capture_output=True, text=True, timeout=60, cwd=ROOT
+            )
+            if asked.returncode == 0 or "Couldn't connect" not in asked.stdout + asked.stderr:
+                break
+            time.sleep(0.3)
+        served = self.machine.wait(name, 20)
+        assert asked.returncode == 0, asked.stdout + asked.stderr + served.output
+        return served, asked.stdout
+
+    def we_serve(self, host: str, server: str, client: str) -> tuple[str, Done]:
+        serving = subprocess.Popen(
+            self.ours(host, server), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=ROOT
+        )
+        try:
+            time.sleep(0.3)
+            for _ in range(20):
+                asked = self.machine.run(f"timeout 30 {client}")
+                if asked.status == 0 or serving.poll() is not None or "onnect" not in asked.output:
+                    break
+                time.sleep(0.3)
+            said = serving.communicate(timeout=30)[0]
+        finally:
+            if serving.poll() is None:
+                serving.kill()
+                serving.wait()
+        assert serving.returncode == 0, said + asked.output
+        return said, asked
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    try:
+        kernel.ensure()
+    except RocelabError as e:
+        pytest.skip(str(e))
+    log = tmp_path_factory.mktemp("guest") / "plug"
+    with topology(HERE / "kernel.toml") as run_id:
+        with background("plug", "--run", run_id, "--host", "h2", "--kernel", "--json", log=log) as plug:
+            wait_for(lambda: "rxe0" in log.read_text() or plug.poll() is not None, "the kernel", 150)
+            assert plug.poll() is None, log.read_text()
+            console = Console(guest_folder(find(run_id), "h2") / "control")
+            yield World(run_id, console)
+            console.close()
+        report = json.loads(log.read_text().splitlines()[-1])
+        assert report["from_device"] > 1000 and report["to_device"] > 1000, report
+        assert report["malformed"] == report["overruns"] == report["socket_drops"] == 0, report
+
+
+def test_the_kernel_has_a_device(world: World) -> None:
+    assert "PORT_ACTIVE" in world.machine.run("ibv_devinfo -d rxe0").output
+
+
+PINGPONGS = {
+    "rc": "ibv_rc_pingpong -g 1 -s 20000 -n 50 -c",
+    "rc-events": "ibv_rc_pingpong -g 1 -e -n 50 -c",
+    "uc": "ibv_uc_pingpong -g 1 -s 20000 -n 50",
+    "ud": "ibv_ud_pingpong -g 1 -s 1000 -n 50",
+    "srq": "ibv_srq_pingpong -g 1 -s 4000 -n 100 -q 4",
+}
+
+
+def bytes_and_iterations(output: str) -> list[str]:
+    return re.findall(r"(\d+) (?:bytes|iters) in", output)
+
+
+@pytest.mark.parametrize("name", PINGPONGS)
+def test_ping_pong_with_a_kernel_that_serves(world: World, name: str) -> None:
+    def talk() -> None:
+        program = PINGPONGS[name]
+        served, said = world.kernel_serves("h1", f"{program} -d rxe0", f"{program} -d rocelab0 {KERNEL}")
+        assert served.status == 0, served.output
+        assert bytes_and_iterations(served.output) == bytes_and_iterations(said) != []
+
+    patiently(talk)
+
+
+@pytest.mark.parametrize("name", PINGPONGS)
+def test_ping_pong_with_a_kernel_that_asks(world: World, name: str) -> None:
+    def talk() -> None:
+        program = PINGPONGS[name]
+        said, asked = world.we_serve("h1", f"{program} -d rocelab0", f"{program} -d rxe0 10.0.0.1")
+        assert asked.status == 0, asked.output
+        assert bytes_and_iterations(asked.output) == bytes_and_iterations(said) != []
+
+    patiently(talk)
+
+
+# Each end would take as many READs at once as its own device can, and fail to agree: -o says.
+PERFTEST = {
+    "ib_write_bw": "-s 16384",
+    "ib_read_bw": "-s 16384 -o 16",
+    "ib_send_bw": "-s 16384",
+    "ib_atomic_bw": "-o 16",
+}
+
+
+def perftest(program: str) -> str:
+    return f"{program} -F -x 1 -m 1024 {PERFTEST[program]} -n 100"
+
+
+@pytest.mark.parametrize("host", ["h1", "h3"], ids=["clean", "lossy"])
+@pytest.mark.parametrize("program", PERFTEST)
+def test_perftest_against_a_kernel_that_serves(world: World, program: str, host: str) -> None:
+    def talk() -> None:
+        line = perftest(program)
+        served, said = world.kernel_serves(host, f"{line} -d rxe0", f"{line} -d rocelab0 {KERNEL}")
+        assert served.status == 0, served.output
+        assert re.search(r"^ *(8|16384) +100 ", said, re.M), said
+
+    patiently(talk)
+
+
+@pytest.mark.parametrize("host", ["h1", "h3"], ids=["clean", "lossy"])
+@pytest.mark.parametrize("program", PERFTEST)
+def test_perftest_of_a_kernel_that_asks(world: World, program: str, host: str) -> None:
+    def talk() -> None:
+        line = perftest(program)
+        address = "10.0.0.1" if host == "h1" else "10.0.0.3"
+        said, asked = world.we_serve(host, f"{line} -d rocelab0", f"{line} -d rxe0 {address}")
+        assert asked.status == 0, asked.output
+        assert re.search(r"^ *(8|16384) +100 ", asked.output, re.M), asked.output
+
+    patiently(talk)
+
+
+@pytest.mark.parametrize("host", ["h1", "h3"], ids=["clean", "lossy"])
+def test_rping_to_a_kernel(world: World, host: str) -> None:
+    def talk() -> None:
+        served, said = world.kernel_serves(
+            host, f"rping -s -a {KERNEL} -C 10", f"rping -c -a {KERNEL} -C 10 -v -V"
+        )
+        assert "ping data: rdma-ping-9" in said
+
+    patiently(talk)
+
+
+@pytest.mark.parametrize("host", ["h1", "h3"], ids=["clean", "lossy"])
+def test_rping_from_a_kernel(world: World, host: str) -> None:
+    def talk() -> None:
+        address = "10.0.0.1" if host == "h1" else "10.0.0.3"
+        _, asked = world.we_serve(host, f"rping -s -a {address} -C 10", f"rping -c -a {address} -C 10 -v -V")
+        assert "ping data: rdma-ping-9" in asked.output, asked.output
+
+    patiently(talk)
+
+
+def test_perftest_connects_by_rdma_cm_to_a_kernel(world: World) -> None:
+    """perftest's client asks for its second connection at once, and an emulated processor may not listen yet: then both ends begin again."""
+    line = "ib_write_bw -R -F -m 1024 -s 16384 -n 100"
+    said = ""
+    for attempt in range(8):
+        world.machine.start(f"timeout 20 {line}", f"cm{attempt}")
+        time.sleep(0.5)
+        asked = subprocess.run(
+            world.ours("h1", f"{line} {KERNEL}"), capture_output=True, text=True, timeout=60, cwd=ROOT
+        )
+        said = asked.stdout + asked.stderr
+        if asked.returncode == 0:
+            break
+        assert "REJECTED" in said, said
+        world.machine.wait(f"cm{attempt}", 30)
+    assert re.search(r"^ *16384 +100 ", said, re.M), said
+
+
+def test_perftest_connects_by_rdma_cm_from_a_kernel(world: World) -> None:
+    def talk() -> None:
+        line = "ib_write_bw -R -F -m 1024 -s 16384 -n 100"
+        _, asked = world.we_serve("h1", line, f"{line} 10.0.0.1")
+        assert asked.status == 0 and re.search(r"^ *16384 +100 ", asked.output, re.M), asked.output
+
+    patiently(talk)
+
+
+def test_a_lossy_link_did_lose_frames(world: World) -> None:
+    ports = json.loads(command("stat", "s1", "--run", world.run_id, "--json").stdout)["ports"]
+    lossy = ports["s1-eth3"]
+    assert lossy["link_in_lost_frames"] > 0 and lossy["link_out_lost_frames"] > 0
+    assert ports["s1-eth1"]["link_in_lost_frames"] == 0

@@ -15,7 +15,7 @@ class FlowsInQueue final : public RoccFlowTable {
   bool wants_frames() const override { return false; }
   bool wants_queue() const override { return true; }
   void on_queued(const SwitchFlow& flow) override {
-    if (seen_.insert(flow.key())) flows_.push_back(flow);
+    if (seen_.insert(flow.key())) add(flow);
   }
   const std::vector<SwitchFlow>& take(Time /*now*/) override {
     taken_.swap(flows_);
@@ -25,6 +25,9 @@ class FlowsInQueue final : public RoccFlowTable {
   }
 
  private:
+  // Few of the frames are the first of their flow: what they need does not burden the others' way.
+  [[gnu::noinline]] void add(const SwitchFlow& flow) { flows_.push_back(flow); }
+
   RoccFlowSet seen_;
   std::vector<SwitchFlow> flows_, taken_;
 };
@@ -122,15 +125,14 @@ void RoccFlowSet::clear() {
   stamp_ = 1;
 }
 
-bool RoccFlowSet::insert(std::uint64_t key) {
+bool RoccFlowSet::insert_beyond(std::uint64_t key) {
   if (2 * (used_ + 1) > slots_.size()) grow();
   return place(key);
 }
 
 bool RoccFlowSet::place(std::uint64_t key) {
-  const std::size_t mask = slots_.size() - 1;
-  for (std::size_t at = (key * 0x9e3779b97f4a7c15) >> 32;; ++at) {
-    Slot& slot = slots_[at & mask];
+  for (std::size_t at = begin_of(key);; ++at) {
+    Slot& slot = slots_[at & mask_];
     if (slot.stamp != stamp_) {
       slot = {key, stamp_};
       ++used_;
@@ -142,6 +144,7 @@ bool RoccFlowSet::place(std::uint64_t key) {
 
 void RoccFlowSet::grow() {
   const std::vector<Slot> old = std::exchange(slots_, std::vector<Slot>(2 * slots_.size()));
+  mask_ = slots_.size() - 1;
   used_ = 0;
   for (const Slot& slot : old)
     if (slot.stamp == stamp_) place(slot.key);

@@ -33,16 +33,24 @@ inline bool rocc_counts(const Packet& packet) {
 class RoccFlowSet {
  public:
   void clear();
-  bool insert(std::uint64_t key);  // false: it is there already
+  // False: it is there already, which it mostly is, and mostly where it is looked for first.
+  bool insert(std::uint64_t key) {
+    const Slot& first = slots_[begin_of(key) & mask_];
+    return (first.key != key || first.stamp != stamp_) && insert_beyond(key);
+  }
 
  private:
   struct Slot {
     std::uint64_t key = 0;
     std::uint32_t stamp = 0;
   };
+  static constexpr std::size_t kFirstSize = 64;  // a power of two, as all of them
+  static std::size_t begin_of(std::uint64_t key) { return (key * 0x9e3779b97f4a7c15) >> 32; }
+  bool insert_beyond(std::uint64_t key);
   bool place(std::uint64_t key);
   void grow();
-  std::vector<Slot> slots_ = std::vector<Slot>(64);
+  std::vector<Slot> slots_ = std::vector<Slot>(kFirstSize);
+  std::size_t mask_ = kFirstSize - 1;
   std::uint32_t stamp_ = 1;
   std::size_t used_ = 0;
 };

@@ -75,7 +75,7 @@ class World:
             time.sleep(0.3)
             for _ in range(20):
                 asked = self.machine.run(f"timeout 30 {client}")
-                if asked.status == 0 or serving.poll() is not None or "onnect" not in asked.output:
+                if asked.status == 0 or serving.poll() is not None or "Couldn't connect" not in asked.output:
                     break
                 time.sleep(0.3)
             said = serving.communicate(timeout=30)[0]

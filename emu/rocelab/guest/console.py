@@ -47,7 +47,9 @@ class Console:
     def start(self, command: str, name: str) -> None:
         """In the background; output() shows what it has written, wait() its end."""
         files = f"rm -f /tmp/{name}.*"
-        self.run(f"{files}; (({command}) > /tmp/{name}.out 2>&1; echo $? > /tmp/{name}.status) > /dev/null 2>&1 & true")
+        self.run(
+            f"{files}; (({command}) > /tmp/{name}.out 2>&1; echo $? > /tmp/{name}.status) > /dev/null 2>&1 & true"
+        )
 
     def output(self, name: str) -> str:
         return self.run(f"cat /tmp/{name}.out").output

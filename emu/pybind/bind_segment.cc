@@ -104,8 +104,7 @@ void bind_segment(py::module_& m) {
       .def_property_readonly("run_id", [](const Segment& s) { return std::string(s.header().run_id); })
       .def_property_readonly("state", [](const Segment& s) { return name_of(s.header().state.load()); })
       .def_property_readonly("now_ps", [](const Segment& s) { return s.header().committed_ps.load(); })
-      .def_property_readonly("wall_ps",
-                             [](const Segment& s) { return lockstep::wall_time(s.header()).ps(); })
+      .def_property_readonly("wall_ps", [](const Segment& s) { return lockstep::wall_time(s.header()).ps(); })
       .def_property_readonly("wall_slips", [](const Segment& s) { return s.header().wall_slips.load(); })
       .def_property_readonly("windows", [](const Segment& s) { return s.header().windows.load(); })
       .def_property_readonly("detaches", [](const Segment& s) { return s.header().detaches.load(); })

@@ -33,7 +33,8 @@ std::optional<Psn> first_psn(const std::string& file, const Gid& from) {
   for (const rocelab::test::NamedFrame& frame : rocelab::test::load_captures(rocelab::test::own_captures())) {
     const auto parsed = parse_frame(frame.bytes);
     if (!frame.name.starts_with(file) || !parsed || parsed->address.src_gid != from) continue;
-    if (parsed->roce.dest != kGsiQpn && opcode_info(parsed->roce.opcode).is_request()) return parsed->roce.psn;
+    if (parsed->roce.dest != kGsiQpn && opcode_info(parsed->roce.opcode).is_request())
+      return parsed->roce.psn;
   }
   return std::nullopt;
 }

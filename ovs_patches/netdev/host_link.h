@@ -13,11 +13,11 @@
 #include <vector>
 
 #include "base/packet.h"
+#include "base/wire/frame_view.h"
 #include "base/wire_clock.h"
 #include "lockstep/coordinator.h"
 #include "lockstep/segment.h"
 #include "ovs_patches/netdev/frame_bank.h"
-#include "base/wire/frame_view.h"
 
 namespace rocelab {
 

@@ -211,6 +211,16 @@ TEST(FabricTest, QpnChoosesTheVirtualFunction) {
   EXPECT_EQ(psns(w.vf(1, 1).received()), (std::vector<std::uint32_t>{2}));
 }
 
+TEST(FabricTest, AForeignDeviceGetsWhateverItsHostGets) {
+  TestWorld w(TestPlan::make({.vfs = 2}));
+  w.vf(1, 0).slot().gateway.store(1);
+  for (const std::uint32_t qpn : {1u, 17u, lockstep::first_qpn_of(1) + 17})
+    w.vf(0, 0).send(at(0_us), w.host(1), 100, qpn);
+  w.run();
+  EXPECT_EQ(psns(w.vf(1, 0).received()), (std::vector<std::uint32_t>{1, 2, 3}));
+  EXPECT_TRUE(w.vf(1, 1).received().empty());
+}
+
 TEST(FabricTest, FramesOfSeveralVirtualFunctionsNeverOverlapOnTheLink) {
   TestWorld w(TestPlan::make({.vfs = 2}));
   for (int i = 0; i < 10; ++i)

@@ -1,5 +1,5 @@
-// LiveProcess: programs that poll memory. A timer of its own samples each thread that runs (spin_law.h says
-// what is looked for); one that spins parks here, in the handler of the timer's signal, until bytes have
+// LockstepProcess: programs that poll memory. A timer of its own samples each thread that runs (spin_law.h
+// says what is looked for); one that spins parks here, in the handler of the timer's signal, until bytes have
 // come.
 #include <signal.h>
 #include <sys/syscall.h>
@@ -10,15 +10,13 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "irn_provider/live/live_process_impl.h"
+#include "irn_provider/live/lockstep_process.h"
 
 #ifndef sigev_notify_thread_id
 #define sigev_notify_thread_id _sigev_un._tid
 #endif
 
 namespace rocelab {
-
-constinit thread_local int t_inside = 0;
 
 namespace {
 
@@ -67,7 +65,7 @@ void on_sample(int, siginfo_t*, void* context) {
 
 }  // namespace
 
-void LiveProcess::Impl::watch(ThreadState& t) {
+void LockstepProcess::Impl::watch(ThreadState& t) {
   if (!watching || leaving || t.timer) return;
   sigevent event{};
   event.sigev_notify = SIGEV_THREAD_ID;
@@ -79,32 +77,30 @@ void LiveProcess::Impl::watch(ThreadState& t) {
   if (t.mode == ThreadMode::kRunning) start_samples(t);
 }
 
-void LiveProcess::Impl::unwatch(ThreadState& t) {
+void LockstepProcess::Impl::unwatch(ThreadState& t) {
   t.sampled = false;
   if (t.timer) timer_delete(*t.timer);
   t.timer.reset();
 }
 
-void LiveProcess::Impl::start_samples(ThreadState& t) {
+void LockstepProcess::Impl::start_samples(ThreadState& t) {
   if (!t.timer) return;
   t.sampled = true;
   set_timer(*t.timer, kSampleNs);
 }
 
-void LiveProcess::Impl::stop_samples(ThreadState& t) {
+void LockstepProcess::Impl::stop_samples(ThreadState& t) {
   if (!t.timer) return;
   t.sampled = false;
   set_timer(*t.timer, 0);
 }
 
-void LiveProcess::Impl::wake_memory_pollers() {
+void LockstepProcess::Impl::wake_memory_pollers() {
   for (const auto& t : threads)
     if (t->mode == ThreadMode::kParked && t->polls_memory) t->due = true;
 }
 
-bool LiveProcess::inside() { return t_inside > 0; }
-
-void LiveProcess::watch_memory() {
+void LockstepProcess::watch_memory() {
   struct sigaction action {};
   action.sa_sigaction = on_sample;
   action.sa_flags = SA_SIGINFO | SA_RESTART;
@@ -117,7 +113,7 @@ void LiveProcess::watch_memory() {
     if (t->mode != ThreadMode::kDetached) impl_->watch(*t);
 }
 
-void LiveProcess::park_memory() {
+void LockstepProcess::park_memory() {
   Inside inside;
   Impl::Lock lock(impl_->mutex);
   if (impl_->leaving) return;  // a sample that was on its way

@@ -4,12 +4,11 @@
 #pragma once
 
 #include <deque>
-#include <unordered_map>
 #include <utility>
 
 #include "base/packet.h"
-#include "base/wire/frame.h"
 #include "irn_provider/live/live_trace.h"
+#include "irn_provider/live/packet_edge.h"
 #include "irn_provider/live/port_turn.h"
 #include "irn_provider/nic/nic.h"
 #include "irn_provider/nic/nic_port.h"
@@ -55,11 +54,8 @@ class LiveNic {
 
  private:
   void take_arrivals(Time limit, bool inclusive);
-  PacketRef parse(const lockstep::FrameDescriptor& descriptor);
-  std::uint32_t take_telemetry(const lockstep::FrameDescriptor& descriptor, Packet& packet);
-  PacketRef bad_frame(const lockstep::FrameDescriptor& descriptor, FrameError why);
+  PacketRef parse(const lockstep::FrameDescriptor& descriptor, Time when);
   void send(PacketRef packet, Time due);
-  FrameAddress address_of(const Packet& packet) const;
   void return_consumed();
   std::uint32_t allocate_frame();
 
@@ -75,8 +71,7 @@ class LiveNic {
   LiveTrace trace_;
   Nic nic_;
   NicPort port_;
-  NicCounters edge_counters_;                                // of frames that never became packets
-  std::unordered_map<std::uint32_t, NodeId> nodes_by_ipv4_;  // looked up, never walked
+  PacketEdge edge_;
   const NicCounters earlier_;  // of programs that had this VF before: a NIC's counters outlive them
 };
 

@@ -1,121 +1,85 @@
-// LiveProcess: what programs' calls do. Threads, windows and attaching: live_process_impl.h names their
-// files.
+// LiveProcess: the one of this process, and which kind it is.
 #include "irn_provider/live/live_process.h"
 
-#include "irn_provider/live/live_process_impl.h"
-#include "lockstep/futex.h"
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <mutex>
+#include <stdexcept>
+
+#include "irn_provider/live/direct/direct_process.h"
+#include "irn_provider/live/direct/interface_host.h"
+#include "irn_provider/live/lockstep_process.h"
 
 namespace rocelab {
 
-LiveProcess::LiveProcess(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+constinit thread_local int t_inside = 0;
 
-const lockstep::HostEntry& LiveProcess::host() const { return impl_->host; }
-const lockstep::Segment& LiveProcess::segment() const { return impl_->segment; }
-std::uint32_t LiveProcess::vf() const { return impl_->vf; }
-Nic& LiveProcess::nic() { return impl_->nic.nic(); }
+namespace {
 
-Time LiveProcess::now() {
-  if (t_state == nullptr) return Time::from_ps(impl_->segment.header().committed_ps.load());
-  Inside inside;
-  Impl::Lock lock(impl_->mutex);
-  impl_->me();
-  return impl_->nic.now();
+LiveProcess* g_process = nullptr;  // the one VF of this process; set under g_attach_mutex
+pid_t g_owner = 0;                 // whose it is: a forked child has none
+bool g_keeps_time = false;
+std::mutex g_attach_mutex;
+bool g_attach_failed = false;
+
+const char* setting(const char* name) {  // null: not set, or empty
+  const char* value = std::getenv(name);
+  return value != nullptr && *value != 0 ? value : nullptr;
 }
 
-LiveProcess::Guard::Guard(LiveProcess& p) : process(p) {
-  ++t_inside;
-  p.impl_->mutex.lock();
-  p.impl_->me();
-  now = p.impl_->nic.now();
+std::unique_ptr<LiveProcess> join() {
+  if (setting("ROCELAB_SEGMENT") == nullptr) return DirectProcess::join(direct::settings_from_environment());
+  const char* host = setting("ROCELAB_HOST");
+  if (host == nullptr) throw std::runtime_error("ROCELAB_SEGMENT is set but ROCELAB_HOST is not");
+  return LockstepProcess::join(setting("ROCELAB_SEGMENT"), host);
 }
 
-LiveProcess::Guard::~Guard() {
-  process.impl_->note_completions();
-  process.impl_->mutex.unlock();
-  --t_inside;
+}  // namespace
+
+bool LiveProcess::inside() { return t_inside > 0; }
+
+bool LiveProcess::configured() {
+  return setting("ROCELAB_SEGMENT") != nullptr || setting("ROCELAB_INTERFACE") != nullptr;
 }
 
-void LiveProcess::with_nic(const std::function<void(Nic&, Time)>& f) {
-  Guard guard(*this);
-  f(nic(), guard.now);
+lockstep::HostEntry LiveProcess::configured_host() {
+  if (setting("ROCELAB_SEGMENT") == nullptr) return direct::host_of(direct::settings_from_environment());
+  const char* name = setting("ROCELAB_HOST");
+  if (name == nullptr)
+    throw std::runtime_error(
+        "ROCELAB_SEGMENT is set but ROCELAB_HOST is not; start the program with `rocelab exec`");
+  const lockstep::Segment segment = lockstep::Segment::open(setting("ROCELAB_SEGMENT"));
+  const lockstep::HostEntry* host = segment.find_host(name);
+  if (host == nullptr) throw std::runtime_error(std::string("the run has no host '") + name + "'");
+  return *host;
 }
 
-void LiveProcess::park_poll() { park_poll(Duration::from_ps(impl_->segment.header().poll_interval_ps)); }
-
-void LiveProcess::park_poll(Duration longest) {
-  Inside inside;
-  Impl::Lock lock(impl_->mutex);
-  ThreadState& t = impl_->me();
-  t.polls = true;
-  t.ready = nullptr;
-  t.deadline = impl_->nic.now() + longest;
-  impl_->park(lock, t);
-  t.polls = false;
+LiveProcess* LiveProcess::attached() {
+  return g_process != nullptr && g_owner == getpid() ? g_process : nullptr;
 }
 
-void LiveProcess::sleep_until(Time deadline) {
-  Inside inside;
-  Impl::Lock lock(impl_->mutex);
-  ThreadState& t = impl_->me();
-  if (deadline <= impl_->nic.now()) return;
-  t.ready = nullptr;
-  t.deadline = deadline;
-  impl_->park(lock, t);
-}
+LiveProcess* LiveProcess::timekeeper() { return g_keeps_time ? attached() : nullptr; }
 
-bool LiveProcess::park_until(const std::function<bool()>& ready, Time deadline) {
-  Inside inside;
-  Impl::Lock lock(impl_->mutex);
-  ThreadState& t = impl_->me();
-  while (!ready()) {
-    if (deadline <= impl_->nic.now()) return false;
-    t.ready = &ready;
-    t.deadline = deadline;
-    impl_->park(lock, t);
+LiveProcess* LiveProcess::attach() {
+  std::lock_guard attach_lock(g_attach_mutex);
+  if (LiveProcess* p = attached()) return p;
+  if (g_attach_failed || !configured()) return nullptr;
+  try {
+    LiveProcess* process = join().release();
+    g_owner = getpid();
+    g_keeps_time = process->keeps_time();
+    g_process = process;
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "rocelab: %s\n", e.what());
+    g_attach_failed = true;
+    return nullptr;
   }
-  return true;
-}
-
-void LiveProcess::look_again() {
-  Inside inside;
-  Impl::Lock lock(impl_->mutex);
-  if (!impl_->wake_ready() || impl_->running > 0) return;
-  lockstep::futex_wake_all(impl_->slot.grant_seq);  // whoever leads waits for a window
-}
-
-void LiveProcess::foreign_enter() {
-  if (t_state == nullptr) return;
-  Inside inside;
-  Impl::Lock lock(impl_->mutex);
-  ++t_state->calls;
-  if (t_state->mode != ThreadMode::kRunning) return;
-  t_state->mode = ThreadMode::kForeign;
-  impl_->stop_samples(*t_state);
-}
-
-void LiveProcess::foreign_leave() {
-  if (t_state == nullptr) return;
-  Inside inside;
-  Impl::Lock lock(impl_->mutex);
-  ++t_state->calls;
-  if (t_state->mode == ThreadMode::kForeign) {
-    t_state->mode = ThreadMode::kRunning;
-    impl_->start_samples(*t_state);
-  } else {
-    impl_->join(*t_state);
-  }
-}
-
-void LiveProcess::set_resident(Resident resident) {
-  Inside inside;
-  Impl::Lock lock(impl_->mutex);
-  impl_->resident = std::move(resident);
-}
-
-void LiveProcess::set_completion_hook(std::function<void(Nic&)> hook) {
-  Inside inside;
-  Impl::Lock lock(impl_->mutex);
-  impl_->completion_hook = std::move(hook);
+  std::atexit([] {
+    if (LiveProcess* p = attached()) p->end();
+  });
+  return g_process;
 }
 
 }  // namespace rocelab

@@ -1,48 +1,78 @@
-// LiveProcess: this process's part in a live experiment: one virtual function of its host's NIC, the
-// lock-step clock, and its threads in experiment time.
+// LiveProcess: this process's part in a live experiment: one virtual function of its host's NIC, the clock,
+// and its threads in experiment time. There are two: in a run's lock step (lockstep_process.h), and on a
+// network interface by the machine's own clock (direct/direct_process.h), where experiment time is real time
+// and all that is said of threads below is the operating system's affair.
 //
-// Threads. A thread is *running* (its program computes: time stands), *parked* (it waits for experiment time,
-// or for a completion: time may pass), *foreign* (inside a system call that waits for the outside world: time
-// stands for the grace) or *detached* (time goes on without it). When no thread runs, one parked thread, or
-// else the helper thread, leads: it waits for windows and runs the NIC. Threads that an instant wakes run one
-// after the other, in the order in which they first called in.
+// Threads in lock step. A thread is *running* (its program computes: time stands), *parked* (it waits for
+// experiment time, or for a completion: time may pass), *foreign* (inside a system call that waits for the
+// outside world: time stands for the grace) or *detached* (time goes on without it). When no thread runs, one
+// parked thread, or else the helper thread, leads: it waits for windows and runs the NIC. Threads that an
+// instant wakes run one after the other, in the order in which they first called in.
 //
 // All functions are thread-safe. Nothing here includes or knows libibverbs.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 
+#include "base/ids.h"
 #include "base/units.h"
 #include "irn_provider/nic/nic.h"
 #include "lockstep/segment.h"
 
 namespace rocelab {
 
+struct PathEnd {  // where frames for a GID go
+  std::array<std::uint8_t, 6> mac{};
+  NodeId node;
+};
+
 class LiveProcess {
  public:
-  // The process's instance: maps $ROCELAB_SEGMENT and claims a free VF of host $ROCELAB_HOST on first call.
-  // Null with a line on stderr (once) when that is impossible (no such file, another build, all VFs taken).
-  // attached() tells without trying.
+  // The process's instance: on first call joins what the environment names: host $ROCELAB_HOST of the run
+  // $ROCELAB_SEGMENT, or the network interface $ROCELAB_INTERFACE. Null with a line on stderr (once) when
+  // that is impossible (no such file or interface, another build, all VFs taken). attached() tells without
+  // trying.
   static LiveProcess* attach();
   static LiveProcess* attached();
+  // The same where the program's clocks and waits are in experiment time; null on an interface, where they
+  // are the real ones.
+  static LiveProcess* timekeeper();
+  // Whether the environment names anything to join, and the host that it names. Throws std::runtime_error
+  // with a line that says what to do.
+  static bool configured();
+  static lockstep::HostEntry configured_host();
   // The calling thread runs code of this class: what it calls is not the program's.
   static bool inside();
 
-  const lockstep::HostEntry& host() const;
-  const lockstep::Segment& segment() const;
-  std::uint32_t vf() const;
+  LiveProcess(const LiveProcess&) = delete;
+  LiveProcess& operator=(const LiveProcess&) = delete;
+  virtual ~LiveProcess() = default;
+
+  virtual const lockstep::HostEntry& host() const = 0;
+  virtual const lockstep::Segment& segment() const = 0;
+  virtual std::uint32_t vf() const = 0;
+
+  // --- peers
+  // What it takes to send to `gid`: null when no host of the run has it, or it was not reached so far.
+  virtual std::optional<PathEnd> find_peer(const std::array<std::uint8_t, 16>& gid) = 0;
+  // Before find_peer(), and not under the lock: finds out where `gid` is. May wait for the network.
+  virtual void reach(const std::array<std::uint8_t, 16>&) {}
 
   // --- experiment time of the calling thread
-  Time now();
+  virtual Time now() = 0;
 
   // --- NIC: `f(Nic&, Time now)` runs under the process's lock at the caller's time. The caller becomes a
-  // thread in experiment time if it was not. After f returns, what it posted is the NIC's: nothing leaves
-  // before the caller parks.
-  void with_nic(const std::function<void(Nic&, Time)>& f);
+  // thread in experiment time if it was not. After f returns, what it posted is the NIC's: in lock step
+  // nothing leaves before the caller parks.
+  void with_nic(const std::function<void(Nic&, Time)>& f) {
+    Guard guard(*this);
+    f(nic(), guard.now);
+  }
   template <class F>
   auto call(F&& f) {  // the same for functions with a result
     Guard guard(*this);
@@ -51,32 +81,36 @@ class LiveProcess {
 
   // --- parking
   // An empty poll: returns at the next completion of this process, the end of the window, or after the poll
-  // interval, whichever comes first.
-  void park_poll();
-  void park_poll(Duration longest);  // another interval
+  // interval, whichever comes first. On an interface: takes in what has come, at once.
+  virtual void park_poll() = 0;
+  virtual void park_poll(Duration longest) = 0;  // another interval
   // Sleeps until `deadline` of experiment time.
-  void sleep_until(Time deadline);
+  virtual void sleep_until(Time deadline) = 0;
   // Parks until `ready()` (called under the lock, after every instant in which a completion or async event
   // was made) or the deadline. True: ready.
-  bool park_until(const std::function<bool()>& ready, Time deadline);
+  virtual bool park_until(const std::function<bool()>& ready, Time deadline) = 0;
+  // What the NIC has to say to its peers leaves. `longest`: in lock step, the time that passes.
+  virtual void let_leave(Duration longest) = 0;
+  // The program has asked for an event and may wait for it in a system call from now on.
+  virtual void expect_wait() {}
 
   // Something that a parked thread's `ready()` looks at has changed other than by the NIC: looks again. Any
   // thread may call, also one that is not in experiment time.
-  void look_again();
+  virtual void look_again() = 0;
 
   // --- programs that poll memory for what a peer writes
   // From now on a thread that spins on memory parks as if it had called park_memory(). Costs a timer per
   // thread and some 100 us of wall time each time that a thread is found to spin; a thread that only computes
   // is not taken for one (spin_law.h).
-  void watch_memory();
+  virtual void watch_memory() = 0;
   // Parks until all bytes of a message of a peer are in memory, another thread of the program has run, or 100
   // us have passed.
-  void park_memory();
+  virtual void park_memory() = 0;
 
   // --- system calls that wait for the outside (sockets, pipes): bracket them. Time stands while the call
   // lasts, up to the grace.
-  void foreign_enter();
-  void foreign_leave();
+  virtual void foreign_enter() = 0;
+  virtual void foreign_leave() = 0;
 
   // A state machine beside the NIC, with timers of its own. Both are called under the lock: next_timeout when
   // the process says what comes next, run at that instant and whenever a completion was made, before the
@@ -85,23 +119,39 @@ class LiveProcess {
     std::function<Time()> next_timeout;
     std::function<void(Nic&, Time)> run;
   };
-  void set_resident(Resident resident);
+  virtual void set_resident(Resident resident) = 0;
 
   // Called for every completion made (under the lock, in NIC order), so that the verbs layer can raise
   // completion events.
-  void set_completion_hook(std::function<void(Nic&)> hook);
+  virtual void set_completion_hook(std::function<void(Nic&)> hook) = 0;
+
+ protected:
+  LiveProcess() = default;
+  // Around every call into the NIC: takes the lock and tells the caller's time; gives it back.
+  virtual Time enter() = 0;
+  virtual void leave() = 0;
+  virtual Nic& nic() = 0;
+  virtual bool keeps_time() const = 0;
+  virtual void end() = 0;  // the process exits
 
  private:
   struct Guard {
-    explicit Guard(LiveProcess& p);
-    ~Guard();
+    explicit Guard(LiveProcess& p) : process(p), now(p.enter()) {}
+    ~Guard() { process.leave(); }
+    Guard(const Guard&) = delete;
+    Guard& operator=(const Guard&) = delete;
     LiveProcess& process;
     Time now;
   };
-  Nic& nic();
-  struct Impl;
-  std::unique_ptr<Impl> impl_;
-  explicit LiveProcess(std::unique_ptr<Impl> impl);
+};
+
+// While one lives, the calling thread is in code of ours: a sample of it says nothing (live_memory_poll.cc).
+extern constinit thread_local int t_inside;
+struct Inside {
+  Inside() { ++t_inside; }
+  ~Inside() { --t_inside; }
+  Inside(const Inside&) = delete;
+  Inside& operator=(const Inside&) = delete;
 };
 
 }  // namespace rocelab

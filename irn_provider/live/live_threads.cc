@@ -1,4 +1,5 @@
-// LiveProcess: its threads: who runs, parks, is blocked outside or left behind, and whom an instant wakes.
+// LockstepProcess: its threads: who runs, parks, is blocked outside or left behind, and whom an instant
+// wakes.
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -6,7 +7,7 @@
 #include <cstdio>
 
 #include "base/check.h"
-#include "irn_provider/live/live_process_impl.h"
+#include "irn_provider/live/lockstep_process.h"
 #include "lockstep/futex.h"
 #include "lockstep/proc_state.h"
 
@@ -38,7 +39,7 @@ thread_local ThreadExit t_exit;
 }  // namespace
 
 // The calling thread's state; a thread becomes one in experiment time by calling in.
-ThreadState& LiveProcess::Impl::me() {
+ThreadState& LockstepProcess::Impl::me() {
   if (t_state == nullptr) {
     threads.push_back(std::make_unique<ThreadState>());
     t_state = threads.back().get();
@@ -60,14 +61,14 @@ ThreadState& LiveProcess::Impl::me() {
 
 // Makes a detached thread a running one. Time stands from here on: either a window of this VF is open, or the
 // VF holds.
-void LiveProcess::Impl::join(ThreadState& t) {
+void LockstepProcess::Impl::join(ThreadState& t) {
   if (t.mode == ThreadMode::kRunning || t.mode == ThreadMode::kForeign) return;
   start_running(t);
 }
 
 // Counts `t` as running. Outside a window the VF holds time first, and looks then how far time has gone: the
 // order that the coordinator relies on.
-void LiveProcess::Impl::start_running(ThreadState& t) {
+void LockstepProcess::Impl::start_running(ThreadState& t) {
   t.mode = ThreadMode::kRunning;
   start_samples(t);
   if (running++ > 0 || granted) return;
@@ -80,7 +81,7 @@ void LiveProcess::Impl::start_running(ThreadState& t) {
   }
 }
 
-Time LiveProcess::Impl::earliest_deadline() const {
+Time LockstepProcess::Impl::earliest_deadline() const {
   Time earliest = resident.next_timeout ? std::max(resident.next_timeout(), nic.now()) : Time::never();
   for (const auto& t : threads) {
     if (t->mode != ThreadMode::kParked) continue;
@@ -89,7 +90,7 @@ Time LiveProcess::Impl::earliest_deadline() const {
   return earliest;
 }
 
-void LiveProcess::Impl::park(Lock& lock, ThreadState& t) {
+void LockstepProcess::Impl::park(Lock& lock, ThreadState& t) {
   RL_CHECK(t.mode == ThreadMode::kRunning);
   t.mode = ThreadMode::kParked;
   stop_samples(t);
@@ -117,7 +118,7 @@ void LiveProcess::Impl::park(Lock& lock, ThreadState& t) {
   }
 }
 
-void LiveProcess::Impl::note_completions() {
+void LockstepProcess::Impl::note_completions() {
   if (nic.nic().completions() == completions_seen) return;
   completions_seen = nic.nic().completions();
   if (resident.run) resident.run(nic.nic(), nic.now());
@@ -125,12 +126,12 @@ void LiveProcess::Impl::note_completions() {
   wake_by_instant();
 }
 
-void LiveProcess::Impl::wake_by_instant() {
+void LockstepProcess::Impl::wake_by_instant() {
   for (const auto& t : threads)
     if (t->mode == ThreadMode::kParked && (t->polls || (t->ready != nullptr && (*t->ready)()))) t->due = true;
 }
 
-bool LiveProcess::Impl::wake_ready() {
+bool LockstepProcess::Impl::wake_ready() {
   bool any = false;
   for (const auto& t : threads)
     if (t->mode == ThreadMode::kParked && !t->due && t->ready != nullptr && (*t->ready)())
@@ -138,7 +139,7 @@ bool LiveProcess::Impl::wake_ready() {
   return any;
 }
 
-void LiveProcess::Impl::wake_by_deadline() {
+void LockstepProcess::Impl::wake_by_deadline() {
   if (resident.run && resident.next_timeout() <= nic.now()) {
     resident.run(nic.nic(), nic.now());
     wake_by_instant();
@@ -148,7 +149,7 @@ void LiveProcess::Impl::wake_by_deadline() {
 }
 
 // The first thread whose instant has come runs; the others follow when it has parked again.
-bool LiveProcess::Impl::give_turn() {
+bool LockstepProcess::Impl::give_turn() {
   for (const auto& t : threads) {
     if (t->mode != ThreadMode::kParked || !t->due) continue;
     t->due = false;
@@ -160,7 +161,7 @@ bool LiveProcess::Impl::give_turn() {
   return false;
 }
 
-void LiveProcess::Impl::leave_thread(ThreadState& t) {
+void LockstepProcess::Impl::leave_thread(ThreadState& t) {
   if (t.mode == ThreadMode::kRunning || t.mode == ThreadMode::kForeign) --running;
   t.mode = ThreadMode::kDetached;
   if (running == 0 && leader == nullptr) {
@@ -173,7 +174,7 @@ void LiveProcess::Impl::leave_thread(ThreadState& t) {
 // those that compute. While the gate is closed a thread that talks to the outside keeps it closed, and
 // nothing counts: time has not begun. What the threads do is looked up without the lock, and only holds for
 // those that have not called in meanwhile: one that waits for the lock looks blocked, too.
-void LiveProcess::Impl::detach_blocked(Lock& lock, bool also_stuck) {
+void LockstepProcess::Impl::detach_blocked(Lock& lock, bool also_stuck) {
   struct Seen {
     ThreadState* thread;
     std::uint64_t calls;

@@ -1,5 +1,5 @@
-// LiveProcess: windows of the lock-step clock. When no thread of the program runs, the one that leads waits
-// for a window, runs the NIC through it, alone or by turns with the other VFs of the host, and ends it.
+// LockstepProcess: windows of the lock-step clock. When no thread of the program runs, the one that leads
+// waits for a window, runs the NIC through it, alone or by turns with the other VFs of the host, and ends it.
 #include <signal.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -9,7 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "irn_provider/live/live_process_impl.h"
+#include "irn_provider/live/lockstep_process.h"
 #include "lockstep/futex.h"
 #include "lockstep/vf_end.h"
 
@@ -19,7 +19,7 @@ using lockstep::futex_wait;
 using lockstep::RunState;
 
 // One step of the thread that leads: run what is due, or wait for the next window.
-void LiveProcess::Impl::lead(Lock& lock, ThreadState& t) {
+void LockstepProcess::Impl::lead(Lock& lock, ThreadState& t) {
   if (give_turn()) return;
   if (granted) {
     run_window(lock);
@@ -28,7 +28,7 @@ void LiveProcess::Impl::lead(Lock& lock, ThreadState& t) {
   }
 }
 
-void LiveProcess::Impl::wait_for_window(Lock& lock, ThreadState& t) {
+void LockstepProcess::Impl::wait_for_window(Lock& lock, ThreadState& t) {
   settle();
   lock.unlock();
   for (lockstep::Patience patience; slot.grant_seq.load() == seq && patience.yield();) {
@@ -43,7 +43,7 @@ void LiveProcess::Impl::wait_for_window(Lock& lock, ThreadState& t) {
   }
 }
 
-void LiveProcess::Impl::accept_window() {
+void LockstepProcess::Impl::accept_window() {
   seq = slot.grant_seq.load();
   granted = true;
   pollers_told = false;
@@ -63,13 +63,13 @@ void LiveProcess::Impl::accept_window() {
 }
 
 // Nobody runs and no window is open: say what comes next and let time pass.
-void LiveProcess::Impl::settle() {
+void LockstepProcess::Impl::settle() {
   slot.promise_ps.store(std::min(nic.next_event(), earliest_deadline()).ps());
   if (slot.excluded.load() != 0) slot.excluded.store(0);
   if (slot.hold.exchange(0) != 0) announce(segment.header());
 }
 
-void LiveProcess::Impl::run_window(Lock& lock) {
+void LockstepProcess::Impl::run_window(Lock& lock) {
   if (by_turns && !port.abandoned()) {
     run_turn(lock);
   } else {
@@ -78,7 +78,7 @@ void LiveProcess::Impl::run_window(Lock& lock) {
 }
 
 // Runs the NIC up to the next instant that concerns a thread, or to the window's end.
-void LiveProcess::Impl::run_alone() {
+void LockstepProcess::Impl::run_alone() {
   const Time deadline = earliest_deadline();
   if (deadline < limit) {
     nic.run_to_posts(deadline);
@@ -93,7 +93,7 @@ void LiveProcess::Impl::run_alone() {
 
 // One event of ours, when it is our turn; the turn goes on when the threads that the event woke have parked
 // again.
-void LiveProcess::Impl::run_turn(Lock& lock) {
+void LockstepProcess::Impl::run_turn(Lock& lock) {
   if (in_turn) {
     finish_turn();
   } else if (const Turn turn = port.my_turn(); turn.what != Turn::What::kNone) {
@@ -120,7 +120,7 @@ void LiveProcess::Impl::run_turn(Lock& lock) {
   }
 }
 
-void LiveProcess::Impl::finish_turn() {
+void LockstepProcess::Impl::finish_turn() {
   in_turn = false;
   VfIntent intent = nic.intent();
   intent.input = std::min(intent.input, earliest_deadline());
@@ -128,7 +128,7 @@ void LiveProcess::Impl::finish_turn() {
 }
 
 // All events of the window are done. Whoever polls runs at its end, and may post at that instant.
-void LiveProcess::Impl::end_window() {
+void LockstepProcess::Impl::end_window() {
   if (!pollers_told) {
     pollers_told = true;
     for (const auto& t : threads) t->due = t->due || (t->mode == ThreadMode::kParked && t->polls);
@@ -138,7 +138,7 @@ void LiveProcess::Impl::end_window() {
   finish_window();
 }
 
-void LiveProcess::Impl::finish_window() {
+void LockstepProcess::Impl::finish_window() {
   granted = false;
   nic.publish_counters();
   slot.promise_ps.store(std::min(nic.next_event(), earliest_deadline()).ps());
@@ -151,7 +151,7 @@ void LiveProcess::Impl::finish_window() {
   lockstep::finish_window(segment, vf, seq);
 }
 
-void LiveProcess::Impl::helper_loop() {
+void LockstepProcess::Impl::helper_loop() {
   helper.tid = static_cast<int>(syscall(SYS_gettid));
   while (!leaving) {
     if (helper_wake.load() == 0 && slot.detach_request.load() == 0)
@@ -169,7 +169,7 @@ void LiveProcess::Impl::helper_loop() {
 }
 
 // A run that is over, failed or without its switch process ends the program: its network is gone.
-void LiveProcess::Impl::check_run(bool idle) {
+void LockstepProcess::Impl::check_run(bool idle) {
   const lockstep::Header& header = segment.header();
   const RunState state = header.state.load();
   const auto switch_pid = static_cast<pid_t>(header.coordinator_pid.load());

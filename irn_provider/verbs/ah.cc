@@ -17,6 +17,7 @@ constexpr std::uint8_t kDefaultHopLimit = 0xff;
 
 ibv_ah* create(ibv_pd* pd, const ibv_ah_attr& attr) {
   PathAddress path;
+  reach(*of(pd->context).process, attr);
   if (!resolve(of(pd->context), attr, 0, 0, path)) {
     errno = EINVAL;
     return nullptr;
@@ -112,6 +113,7 @@ RL_EXPORT int ibv_resolve_eth_l2_from_gid(ibv_context* context, ibv_ah_attr* att
   if (!in_experiment()) return REAL(ibv_resolve_eth_l2_from_gid)(context, attr, mac, vlan);
   constexpr std::uint16_t kNoVlan = 0xffff;
   PathAddress path;
+  reach(*of(context).process, *attr);
   if (!resolve(of(context), *attr, 0, 0, path)) return EINVAL;
   std::memcpy(mac, path.dst_mac.data(), path.dst_mac.size());
   if (vlan != nullptr) *vlan = kNoVlan;

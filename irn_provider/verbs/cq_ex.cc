@@ -59,6 +59,12 @@ int start_poll(ibv_cq_ex* base, ibv_poll_cq_attr* attr) {
 }
 
 std::uint64_t wallclock_ns(Time t) {
+  if (LiveProcess::timekeeper() == nullptr) {  // the clock is real, and so is its time of day
+    timespec day{};
+    real::clock_gettime(CLOCK_REALTIME, &day);
+    const std::int64_t ago = (LiveProcess::attached()->now() - t).ps() / 1'000;
+    return static_cast<std::uint64_t>(day.tv_sec * 1'000'000'000 + day.tv_nsec - ago);
+  }
   const timespec ts = libc::to_timespec(t, libc::kRealtimeEpochSeconds);
   return static_cast<std::uint64_t>(ts.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(ts.tv_nsec);
 }

@@ -26,21 +26,10 @@ namespace {
 constexpr char kDeviceName[] = "rocelab0";
 constexpr char kUverbsName[] = "uverbs0";
 
-lockstep::HostEntry read_host() {
-  real::RuntimeScope scope;
-  const char* name = std::getenv("ROCELAB_HOST");
-  if (name == nullptr)
-    throw std::runtime_error(
-        "ROCELAB_SEGMENT is set but ROCELAB_HOST is not; start the program with `rocelab exec`");
-  const lockstep::Segment segment = lockstep::Segment::open(std::getenv("ROCELAB_SEGMENT"));
-  const lockstep::HostEntry* host = segment.find_host(name);
-  if (host == nullptr) throw std::runtime_error(std::string("the run has no host '") + name + "'");
-  return *host;
-}
-
 std::unique_ptr<Device> make_device() {
   auto device = std::make_unique<Device>();
-  device->host = read_host();
+  real::RuntimeScope scope;
+  device->host = LiveProcess::configured_host();
   ibv_device& base = device->base;
   base.node_type = IBV_NODE_CA;
   base.transport_type = IBV_TRANSPORT_IB;
@@ -113,7 +102,7 @@ LiveProcess* enter_experiment() {
   if (process == nullptr) return nullptr;
   process->set_completion_hook(on_completions);
   linger_at_exit();
-  libc::serve_needs(*process);
+  if (LiveProcess::timekeeper() != nullptr) libc::serve_needs(*process);
   return process;
 }
 

@@ -166,6 +166,9 @@ void say_goodbye(ibv_qp& qp);       // lingers when the QP is connected
 // A line on stderr when $ROCELAB_DEBUG is set: says why a call is about to fail.
 void debug(const char* format, ...) __attribute__((format(printf, 1, 2)));
 
+// Finds out where the address is, for resolve(). May wait: not under the lock.
+void reach(LiveProcess& process, const ibv_ah_attr& ah);
+
 // Fills in where packets go. False: the address vector is not one of RoCE v2, or names no host of the run.
 bool resolve(const Context& context, const ibv_ah_attr& ah, std::uint32_t local_qpn, std::uint32_t remote_qpn,
              PathAddress& path);

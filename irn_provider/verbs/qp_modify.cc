@@ -15,7 +15,6 @@
 
 namespace rocelab::verbs {
 
-using lockstep::find_host;
 using lockstep::gid_of;
 using lockstep::kGids;
 using lockstep::udp_source_port;
@@ -75,6 +74,13 @@ bool attributes_ok(const ibv_qp_attr& attr, int mask, const NicConfig& nic) {
 
 }  // namespace
 
+void reach(LiveProcess& process, const ibv_ah_attr& ah) {
+  real::RuntimeScope scope;
+  Gid gid{};
+  std::memcpy(gid.data(), ah.grh.dgid.raw, gid.size());
+  if (ah.is_global != 0) process.reach(gid);
+}
+
 bool resolve(const Context& context, const ibv_ah_attr& ah, std::uint32_t local_qpn, std::uint32_t remote_qpn,
              PathAddress& path) {
   if (ah.is_global == 0 || ah.port_num != kPorts || ah.grh.sgid_index >= kGids) {
@@ -85,15 +91,14 @@ bool resolve(const Context& context, const ibv_ah_attr& ah, std::uint32_t local_
   }
   std::memcpy(path.dst_gid.data(), ah.grh.dgid.raw, path.dst_gid.size());
   path.src_gid = gid_of(context.device->host, ah.grh.sgid_index);
-  const lockstep::HostEntry* peer = find_host(context.process->segment().hosts(), path.dst_gid);
-  if (peer == nullptr || is_ipv4_mapped(path.src_gid) != is_ipv4_mapped(path.dst_gid)) {
-    debug("address: %s", peer == nullptr
-                             ? "the destination GID belongs to no host of this run"
-                             : "source and destination GID are of different families (gid index?)");
+  const std::optional<PathEnd> peer = context.process->find_peer(path.dst_gid);
+  if (!peer || is_ipv4_mapped(path.src_gid) != is_ipv4_mapped(path.dst_gid)) {
+    debug("address: %s", !peer ? "the destination GID belongs to no host of this run, or answers no ARP"
+                               : "source and destination GID are of different families (gid index?)");
     return false;
   }
   path.dst_mac = peer->mac;
-  path.dst_node = NodeId{peer->node};
+  path.dst_node = peer->node;
   path.src_gid_index = ah.grh.sgid_index;
   path.traffic_class = ah.grh.traffic_class;
   path.hop_limit = kHopLimit;
@@ -176,8 +181,7 @@ bool ends_connection(const ibv_qp_attr& attr, int mask) {
 
 void linger(LiveProcess& process) {
   real::RuntimeScope scope;
-  if (process.segment().header().state.load() == lockstep::RunState::kSetup) return;
-  process.sleep_until(process.now() + kGoodbye);
+  process.let_leave(kGoodbye);
 }
 
 void say_goodbye(ibv_qp& qp) {
@@ -193,5 +197,6 @@ using namespace rocelab::verbs;
 RL_EXPORT int ibv_modify_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask) {
   if (!in_experiment()) return REAL(ibv_modify_qp)(qp, attr, mask);
   if (ends_connection(*attr, mask)) say_goodbye(*qp);
+  if ((mask & IBV_QP_AV) != 0) reach(*of(qp->context).process, attr->ah_attr);
   return with_nic(qp->context, [&](Nic& nic, Time now) { return modify(nic, now, of(qp), *attr, mask); });
 }

@@ -5,13 +5,12 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "irn_provider/live/live_process.h"
+
 namespace rocelab::verbs {
 
 bool in_experiment() {
-  static const bool is = [] {
-    const char* segment = std::getenv("ROCELAB_SEGMENT");
-    return segment != nullptr && *segment != 0;
-  }();
+  static const bool is = LiveProcess::configured();
   return is;
 }
 

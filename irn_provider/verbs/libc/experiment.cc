@@ -24,7 +24,7 @@ std::atomic<bool> clock_spins_expected = false;
 
 // inside(): on behalf of a thread that was found to spin, by a signal, and has no RuntimeScope.
 LiveProcess* experiment() {
-  return real::in_runtime() || LiveProcess::inside() ? nullptr : LiveProcess::attached();
+  return real::in_runtime() || LiveProcess::inside() ? nullptr : LiveProcess::timekeeper();
 }
 
 std::int64_t epoch_seconds(clockid_t clock) {

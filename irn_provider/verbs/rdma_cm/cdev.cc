@@ -177,6 +177,9 @@ int execute(Ucma& ucma, int fd, const std::byte* data, std::size_t length) {
   if (c.run == nullptr) return ENOSYS;
   if (call.in_bytes < c.least_in) return EINVAL;
   if (call.out_bytes < c.least_out) return ENOSPC;
+  if (header.cmd == RDMA_USER_CM_CMD_RESOLVE_IP)
+    if (const auto to = address_of(read<rdma_ucm_resolve_ip>(call).dst_addr))
+      ucma.process().reach(gid_of(*to));
   const int error = ucma.process().call([&](Nic& nic, Time now) {
     Ucma::Caller caller{*file, nic, now};
     return c.run(ucma, caller, call);

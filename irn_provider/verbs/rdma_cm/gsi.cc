@@ -26,9 +26,8 @@ bool read_grh(std::span<const std::byte> grh, Gid& from, Gid& to) {
 
 }  // namespace
 
-std::unique_ptr<Gsi> Gsi::open(Nic& nic, const lockstep::Segment& segment, const lockstep::HostEntry& host,
-                               Time now) {
-  std::unique_ptr<Gsi> gsi(new Gsi(segment, host));
+std::unique_ptr<Gsi> Gsi::open(LiveProcess& process, Nic& nic, Time now) {
+  std::unique_ptr<Gsi> gsi(new Gsi(process));
   return gsi->make(nic, now) ? std::move(gsi) : nullptr;
 }
 
@@ -56,7 +55,7 @@ bool Gsi::make(Nic& nic, Time now) {
   if (!nic.create_qp(init)) return false;
   QpAttr attr;
   attr.qkey = kGsiQkey;
-  attr.path_mtu = host_.nic.active_mtu;
+  attr.path_mtu = process_.host().nic.active_mtu;
   for (const QpState state : {QpState::kInit, QpState::kRtr, QpState::kRts}) {
     attr.state = state;
     if (!nic.modify_qp(kGsiQpn, attr, now)) return false;
@@ -78,11 +77,11 @@ void Gsi::post_receive(Nic& nic, std::uint32_t buffer, Time now) {
 std::optional<Ahn> Gsi::route(Nic& nic, const Gid& from, const Gid& to) {
   const auto known = routes_.find({from, to});
   if (known != routes_.end()) return known->second;
-  const lockstep::HostEntry* peer = lockstep::find_host(segment_.hosts(), to);
-  if (peer == nullptr || is_ipv4_mapped(from) != is_ipv4_mapped(to)) return std::nullopt;
+  const std::optional<PathEnd> peer = process_.find_peer(to);
+  if (!peer || is_ipv4_mapped(from) != is_ipv4_mapped(to)) return std::nullopt;
   PathAddress path;
   path.dst_mac = peer->mac;
-  path.dst_node = NodeId{peer->node};
+  path.dst_node = peer->node;
   path.src_gid = from;
   path.dst_gid = to;
   path.src_gid_index = is_ipv4_mapped(from) ? 1 : 0;

@@ -10,18 +10,17 @@
 #include <vector>
 
 #include "irn_provider/cm/cm_types.h"
+#include "irn_provider/live/live_process.h"
 #include "irn_provider/nic/nic.h"
-#include "lockstep/segment.h"
 
 namespace rocelab::verbs {
 
 class Gsi {
  public:
-  // Makes QP1 in `nic`; null: it has no room for it. `segment` outlives it.
-  static std::unique_ptr<Gsi> open(Nic& nic, const lockstep::Segment& segment,
-                                   const lockstep::HostEntry& host, Time now);
+  // Makes QP1 in `nic`; null: it has no room for it. `process` outlives it.
+  static std::unique_ptr<Gsi> open(LiveProcess& process, Nic& nic, Time now);
 
-  // To a GID that no host of the run has: nowhere.
+  // To a GID that the process has not reached: nowhere.
   void send(Nic& nic, const cm::OutgoingMad& mad, Time now);
 
   struct Received {
@@ -36,14 +35,13 @@ class Gsi {
   static constexpr std::size_t kBufferBytes = kGrhBytes + cm::kMadBytes;
   using Mad = std::array<std::byte, cm::kMadBytes>;
 
-  Gsi(const lockstep::Segment& segment, const lockstep::HostEntry& host) : segment_(segment), host_(host) {}
+  explicit Gsi(LiveProcess& process) : process_(process) {}
   bool make(Nic& nic, Time now);
   void post_receive(Nic& nic, std::uint32_t buffer, Time now);
   void post_waiting(Nic& nic, Time now);
   std::optional<Ahn> route(Nic& nic, const Gid& from, const Gid& to);
 
-  const lockstep::Segment& segment_;
-  const lockstep::HostEntry& host_;
+  LiveProcess& process_;
   Pdn pd_;
   Cqn send_cq_, recv_cq_;
   RKey key_;

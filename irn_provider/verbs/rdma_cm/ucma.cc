@@ -44,7 +44,7 @@ Ucma::Ucma(LiveProcess& process, Nic& nic, Time now)
       registry_(process.segment(), process.vf()),
       ports_(registry_),
       manager_(config_of(process), rng_of(process, now)),
-      gsi_(Gsi::open(nic, process.segment(), process.host(), now)) {}
+      gsi_(Gsi::open(process, nic, now)) {}
 
 Ucma* Ucma::open(LiveProcess& process) {
   const bool made = process.call([&](Nic& nic, Time now) {

@@ -134,11 +134,11 @@ int Ucma::resolve_ip(Caller& c, const rdma_ucm_resolve_ip& cmd) {
   id->remote = *destination;
   id->remote_gid = gid_of(id->remote);
   id->has_remote = true;
-  const bool known = lockstep::find_host(process_.segment().hosts(), id->remote_gid) != nullptr;
+  const bool known = process_.find_peer(id->remote_gid).has_value();
   if (known || is_multicast(id->remote)) {
     tell(*id, kAddrResolved, 0);
   } else {
-    debug("rdma_cm: the address belongs to no host of this run");
+    debug("rdma_cm: the address belongs to no host of this run, or answers no ARP");
     tell(*id, kAddrError, -EHOSTUNREACH);
   }
   return 0;

@@ -1,6 +1,7 @@
-// What is behind live_process.h, private to this folder: one process's threads and windows. Threads and whom
-// an instant wakes: live_threads.cc; windows and turns: live_windows.cc; joining and leaving a run:
-// live_attach.cc; polling of memory: live_memory_poll.cc; the public functions: live_process.cc.
+// LockstepProcess: a LiveProcess in a run's lock step; private to this folder. One process's threads and
+// windows. Threads and whom an instant wakes: live_threads.cc; windows and turns: live_windows.cc; joining
+// and leaving a run: live_attach.cc; polling of memory: live_memory_poll.cc; the public functions:
+// lockstep_process.cc.
 #pragma once
 
 #include <time.h>
@@ -47,7 +48,42 @@ struct ThreadState {
 inline constexpr std::int64_t kLookAroundNs =
     200'000'000;  // a leader without a window checks that the switch process lives
 
-struct LiveProcess::Impl {
+class LockstepProcess final : public LiveProcess {
+ public:
+  // Throws std::runtime_error: no such run or host, another build, all VFs taken.
+  static std::unique_ptr<LockstepProcess> join(const char* segment_path, const char* host_name);
+  ~LockstepProcess() override;
+
+  const lockstep::HostEntry& host() const override;
+  const lockstep::Segment& segment() const override;
+  std::uint32_t vf() const override;
+  std::optional<PathEnd> find_peer(const std::array<std::uint8_t, 16>& gid) override;
+  Time now() override;
+  void park_poll() override;
+  void park_poll(Duration longest) override;
+  void sleep_until(Time deadline) override;
+  bool park_until(const std::function<bool()>& ready, Time deadline) override;
+  void let_leave(Duration longest) override;
+  void look_again() override;
+  void watch_memory() override;
+  void park_memory() override;
+  void foreign_enter() override;
+  void foreign_leave() override;
+  void set_resident(Resident resident) override;
+  void set_completion_hook(std::function<void(Nic&)> hook) override;
+
+ private:
+  Time enter() override;
+  void leave() override;
+  Nic& nic() override;
+  bool keeps_time() const override { return true; }
+  void end() override;
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+  explicit LockstepProcess(std::unique_ptr<Impl> impl);
+};
+
+struct LockstepProcess::Impl {
   Impl(lockstep::Segment&& s, std::uint32_t host_index, std::uint32_t vf_index)
       : segment(std::move(s)),
         host(segment.hosts()[host_index]),
@@ -129,14 +165,5 @@ struct LiveProcess::Impl {
 };
 
 extern constinit thread_local ThreadState* t_state;  // of the calling thread; null: it has not called in
-
-// While one lives, the calling thread is in code of ours: a sample of it says nothing (live_memory_poll.cc).
-extern constinit thread_local int t_inside;
-struct Inside {
-  Inside() { ++t_inside; }
-  ~Inside() { --t_inside; }
-  Inside(const Inside&) = delete;
-  Inside& operator=(const Inside&) = delete;
-};
 
 }  // namespace rocelab

@@ -1,0 +1,133 @@
+#include "irn_provider/live/direct/direct_process.h"
+
+#include <net/if.h>
+#include <pthread.h>
+#include <sys/eventfd.h>
+#include <sys/random.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <string>
+
+#include "base/wire/frame.h"
+#include "lockstep/host_identity.h"
+#include "lockstep/wall_clock.h"
+
+namespace rocelab {
+
+using lockstep::monotonic_ns;
+
+namespace {
+
+constexpr std::uint32_t kLongestHeaders = 160;  // Ethernet to the last extension header, and the ICRC
+
+DirectProcess* g_direct = nullptr;  // the one of this process
+
+std::uint64_t random_seed() {
+  std::uint64_t seed = 0;
+  if (getrandom(&seed, sizeof seed, 0) != sizeof seed) seed = static_cast<std::uint64_t>(monotonic_ns());
+  return seed;
+}
+
+direct::FilterPlan filter_of(const lockstep::HostEntry& host, const lockstep::VfSlot& slot) {
+  return {host.ipv4, lockstep::gid_of(host, 0), slot.first_qpn, lockstep::kQpnsPerVf};
+}
+
+}  // namespace
+
+std::unique_ptr<DirectProcess> DirectProcess::join(const direct::Settings& settings) {
+  const lockstep::HostEntry host = direct::host_of(settings);
+  std::unique_ptr<DirectProcess> process(new DirectProcess(host, if_nametoindex(settings.interface.c_str())));
+  DirectProcess* p = process.get();
+  g_direct = p;
+  pthread_atfork(nullptr, nullptr, [] { g_direct->forget_sockets(); });
+  p->helper_ = std::thread([p] { p->helper_loop(); });
+  return process;
+}
+
+DirectProcess::DirectProcess(const lockstep::HostEntry& host, unsigned index)
+    : host_(host),
+      epoch_ns_(monotonic_ns()),
+      share_(direct::InterfaceShare::join(host_, index)),
+      neighbours_(host_, index),
+      quiet_udp_(direct::quiet_udp_socket()),
+      socket_(host_.name, filter_of(host_, share_->slot()), host_.nic.active_mtu + kLongestHeaders),
+      local_frame_(host_.nic.active_mtu + kLongestHeaders),
+      nic_(host_.nic, Qpn{share_->slot().first_qpn}, Rng(random_seed()), pool_, memory_, trace_),
+      port_(nic_, host_.nic.link_rate, host_.nic.link_delay),
+      edge_(host_, pool_, trace_),
+      helper_event_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      helper_timer_(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)) {
+  // Peers keep dead connections' QPNs for a while: a program does not begin where the last one did.
+  nic_.begin_qps_at(static_cast<std::uint32_t>(random_seed() % lockstep::kQpnsPerVf));
+  for (int i = 0; i < lockstep::kGids; ++i) peers_[lockstep::gid_of(host_, i)] = {host_.mac, NodeId{0}};
+}
+
+// In a forked child: the VF is the parent's alone.
+void DirectProcess::forget_sockets() {
+  close(socket_.fd());
+  close(share_->fd());
+}
+
+DirectProcess::~DirectProcess() {
+  close(helper_timer_);
+  close(helper_event_);
+  if (quiet_udp_ >= 0) close(quiet_udp_);
+}
+
+void DirectProcess::end() {
+  helper_ends_ = true;
+  eventfd_write(helper_event_, 1);
+  helper_.join();
+  Lock lock(mutex_);
+  progress();
+  leaving_ = true;
+  share_->slot().counters = nic_.counters() + edge_.counters();
+  share_->leave();
+}
+
+Time DirectProcess::clock() const { return Time::from_ps((monotonic_ns() - epoch_ns_) * 1'000); }
+
+Time DirectProcess::tick() { return last_ = std::max(last_, clock()); }
+
+Time DirectProcess::enter() {
+  ++t_inside;
+  mutex_.lock();
+  return tick();
+}
+
+void DirectProcess::leave() {
+  if (port_.wants_port() != Time::never()) depart(last_);
+  note_completions(last_);
+  hand_over();
+  mutex_.unlock();
+  --t_inside;
+}
+
+std::optional<PathEnd> DirectProcess::find_peer(const Gid& gid) {
+  if (const auto mac = direct::mac_of_eui64(gid)) return PathEnd{*mac, NodeId{0}};
+  const auto found = peers_.find(gid);
+  return found != peers_.end() ? std::optional(found->second) : std::nullopt;
+}
+
+void DirectProcess::reach(const Gid& gid) {
+  const auto mac = neighbours_.resolve(gid);
+  Inside inside;
+  Lock lock(mutex_);
+  if (mac) peers_[gid] = {*mac, NodeId{0}};
+}
+
+void DirectProcess::set_resident(Resident resident) {
+  Inside inside;
+  Lock lock(mutex_);
+  resident_ = std::move(resident);
+}
+
+void DirectProcess::set_completion_hook(std::function<void(Nic&)> hook) {
+  Inside inside;
+  Lock lock(mutex_);
+  completion_hook_ = std::move(hook);
+}
+
+}  // namespace rocelab

@@ -1,0 +1,138 @@
+// DirectProcess: a LiveProcess on a network interface, by the machine's own clock: no run, no switch process,
+// no lock step. Experiment time is CLOCK_MONOTONIC since joining, the program's clocks and waits are the real
+// ones, and frames go through a packet socket as they are due: nothing here limits a rate or holds a frame
+// back.
+//
+// Progress. Whoever calls in (a post, a poll, a wait) takes in what has come, runs what is due, and sends
+// what may leave. When no thread of the program does, a helper thread does: it watches the socket and the
+// NIC's timers, but leaves them to a program that polls (kTakeover). One lock guards all of it.
+//
+// A frame that the interface does not take now stays in the socket's batch, and the NIC is asked for no more
+// until it has left. Frames between VFs of one interface go from process to process (interface_share.h).
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "irn_provider/live/direct/interface_host.h"
+#include "irn_provider/live/direct/interface_share.h"
+#include "irn_provider/live/direct/neighbours.h"
+#include "irn_provider/live/direct/packet_socket.h"
+#include "irn_provider/live/live_process.h"
+#include "irn_provider/live/packet_edge.h"
+#include "irn_provider/nic/memory.h"
+#include "irn_provider/nic/nic_port.h"
+
+namespace rocelab {
+
+class DirectProcess final : public LiveProcess {
+ public:
+  // Throws std::runtime_error with a line that says what to do: no such interface, not root, all VFs taken.
+  static std::unique_ptr<DirectProcess> join(const direct::Settings& settings);
+  ~DirectProcess() override;
+
+  const lockstep::HostEntry& host() const override { return host_; }
+  const lockstep::Segment& segment() const override { return share_->segment(); }
+  std::uint32_t vf() const override { return share_->vf(); }
+  std::optional<PathEnd> find_peer(const Gid& gid) override;
+  void reach(const Gid& gid) override;
+  Time now() override { return clock(); }
+  void park_poll() override;
+  void park_poll(Duration) override { park_poll(); }
+  void sleep_until(Time deadline) override;
+  bool park_until(const std::function<bool()>& ready, Time deadline) override;
+  void let_leave(Duration longest) override;
+  void expect_wait() override;
+  void look_again() override;
+  void watch_memory() override {}  // the helper thread sees to what a peer writes
+  void park_memory() override {}
+  void foreign_enter() override {}
+  void foreign_leave() override {}
+  void set_resident(Resident resident) override;
+  void set_completion_hook(std::function<void(Nic&)> hook) override;
+
+ private:
+  struct Waiter {  // a thread in park_until()
+    const std::function<bool()>& ready;
+    int event;  // tells it that another thread has made it ready
+    bool told = false;
+  };
+  using Lock = std::unique_lock<std::mutex>;
+
+  DirectProcess(const lockstep::HostEntry& host, unsigned index);
+  Time enter() override;
+  void leave() override;
+  Nic& nic() override { return nic_; }
+  bool keeps_time() const override { return false; }
+  void end() override;
+  void forget_sockets();
+
+  Time clock() const;
+  Time tick();  // clock(), but never before an instant that was seen
+
+  // --- direct_progress.cc; under the lock
+  bool progress();  // true: something came or left
+  bool receive(Time now);
+  void take(std::span<std::byte> frame, Time now);
+  void depart(Time now);
+  void send(PacketRef packet);
+  void send_local(std::span<const std::byte> frame, Qpn dest);
+  void flush();
+  void note_completions(Time now);
+  Time next_event() const;
+  bool blocked() const { return socket_.waiting() || !local_waiting_.empty(); }
+
+  // --- direct_wait.cc
+  void tell_waiters();
+  void wait_for_frames(Time deadline, int event);  // without the lock
+  Time next_step() const;
+  void hand_over();
+  void arm_takeover(Duration after);
+  void helper_loop();
+
+  const lockstep::HostEntry host_;
+  const std::int64_t epoch_ns_;
+  std::unique_ptr<direct::InterfaceShare> share_;
+  direct::Neighbours neighbours_;
+  const int quiet_udp_;  // its descriptor; -1: none
+
+  std::mutex mutex_;
+  // --- under the lock
+  direct::PacketSocket socket_;
+  std::vector<std::byte> local_frame_;
+  struct LocalFrame {
+    std::uint32_t vf;
+    std::vector<std::byte> bytes;
+  };
+  std::vector<LocalFrame> local_waiting_;  // for VFs whose sockets are full
+  bool talks_to_itself_ = false;           // frames may come that no other VF has sent
+  PacketPool pool_;
+  ProcessMemory memory_;
+  NullTrace trace_;
+  Nic nic_;
+  NicPort port_;
+  PacketEdge edge_;
+  Time last_;
+  bool leaving_ = false;  // the process ends: nothing is touched any more
+  std::uint64_t completions_seen_ = 0;
+  std::map<Gid, PathEnd> peers_;
+  std::vector<Waiter*> waiters_;
+  Time helper_until_;  // when the helper looks again by itself
+  Resident resident_;
+  std::function<void(Nic&)> completion_hook_;
+
+  // --- the helper thread
+  std::atomic<std::int64_t> last_poll_ns_{0};  // when the program polled last
+  std::atomic<int> watchers_{0};               // threads of the program that watch the socket
+  std::atomic<bool> helper_ends_{false};
+  int helper_event_ = -1, helper_timer_ = -1;
+  std::thread helper_;
+};
+
+}  // namespace rocelab

@@ -1,0 +1,170 @@
+// DirectProcess: who watches the socket, and the helper thread.
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+
+#include "irn_provider/live/direct/direct_process.h"
+#include "lockstep/wall_clock.h"
+
+namespace rocelab {
+
+using lockstep::monotonic_ns;
+
+namespace {
+
+// A program that has polled so recently will poll again: the helper thread leaves the socket to it. A program
+// that computes for longer between polls gives its peers as much delay.
+constexpr Duration kTakeover = 200_us;
+constexpr Duration kSweep = 1000_ms;  // how often a process looks for others that have died
+constexpr Duration kBlockedRetry = 50_us;
+
+timespec to_timespec(Duration d) {
+  const std::int64_t ns = std::max<std::int64_t>(0, (d.ps() + 999) / 1'000);
+  return {.tv_sec = ns / 1'000'000'000, .tv_nsec = ns % 1'000'000'000};
+}
+
+// Of the calling thread, closed with it.
+int own_event() {
+  struct Event {
+    const int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    ~Event() { close(fd); }
+  };
+  thread_local const Event event;
+  return event.fd;
+}
+
+void drain(int event) {
+  eventfd_t ignored = 0;
+  eventfd_read(event, &ignored);
+}
+
+}  // namespace
+
+void DirectProcess::park_poll() {
+  Inside inside;
+  bool any = false;
+  {
+    Lock lock(mutex_);
+    any = progress();
+    last_poll_ns_.store(last_.ps() / 1'000, std::memory_order_relaxed);
+  }
+  if (!any) sched_yield();
+}
+
+void DirectProcess::sleep_until(Time deadline) {
+  park_until([] { return false; }, deadline);
+}
+
+bool DirectProcess::park_until(const std::function<bool()>& ready, Time deadline) {
+  Inside inside;
+  Lock lock(mutex_);
+  Waiter self{ready, own_event()};
+  watchers_.fetch_add(1);
+  bool is_ready = false;
+  while (true) {
+    progress();
+    is_ready = ready();
+    if (is_ready || clock() >= deadline) break;
+    const Time until = std::min(deadline, next_step());
+    waiters_.push_back(&self);
+    lock.unlock();
+    wait_for_frames(until, self.event);
+    lock.lock();
+    std::erase(waiters_, &self);
+    if (std::exchange(self.told, false)) drain(self.event);
+  }
+  last_poll_ns_.store(last_.ps() / 1'000, std::memory_order_relaxed);
+  if (watchers_.fetch_sub(1) == 1) arm_takeover(kTakeover);
+  return is_ready;
+}
+
+void DirectProcess::let_leave(Duration longest) {
+  Inside inside;
+  const Time deadline = clock() + longest;
+  Lock lock(mutex_);
+  while (progress() || blocked())
+    if (clock() >= deadline) return;
+}
+
+void DirectProcess::expect_wait() {
+  last_poll_ns_.store(0, std::memory_order_relaxed);
+  arm_takeover(Duration());
+}
+
+Time DirectProcess::next_step() const { return blocked() ? last_ + kBlockedRetry : next_event(); }
+
+// The program has called in and goes its own way: what it has set going may be due before the helper looks.
+void DirectProcess::hand_over() {
+  const Time next = next_step();
+  if (next >= helper_until_) return;
+  helper_until_ = next;
+  arm_takeover(next - last_);
+}
+
+void DirectProcess::look_again() {
+  Inside inside;
+  Lock lock(mutex_);
+  tell_waiters();
+}
+
+void DirectProcess::tell_waiters() {
+  for (Waiter* waiter : waiters_) {
+    if (waiter->told || !waiter->ready()) continue;
+    waiter->told = true;
+    eventfd_write(waiter->event, 1);
+  }
+}
+
+void DirectProcess::wait_for_frames(Time until, int event) {
+  std::array<pollfd, 3> fds = {pollfd{socket_.fd(), POLLIN, 0}, pollfd{share_->fd(), POLLIN, 0},
+                               pollfd{event, POLLIN, 0}};
+  const timespec timeout = to_timespec(until - clock());
+  ppoll(fds.data(), fds.size(), until == Time::never() ? nullptr : &timeout, nullptr);
+}
+
+void DirectProcess::arm_takeover(Duration after) {
+  const itimerspec spec{.it_interval = {},
+                        .it_value = to_timespec(std::max(after, 1_ns))};  // 0 would disarm it
+  timerfd_settime(helper_timer_, 0, &spec, nullptr);
+}
+
+// Watches the socket while the program neither polls nor waits here itself.
+void DirectProcess::helper_loop() {
+  prctl(PR_SET_TIMERSLACK, 1UL);
+  prctl(PR_SET_NAME, "rocelab");
+  ++t_inside;
+  Time next_sweep = clock() + kSweep;
+  while (!helper_ends_) {
+    const bool polled =
+        clock().ps() / 1'000 - last_poll_ns_.load(std::memory_order_relaxed) < kTakeover.ps() / 1'000;
+    Time until = next_sweep;  // the program sees to the rest
+    bool watch = false;
+    if (watchers_.load() == 0 && !polled) {
+      Lock lock(mutex_);
+      progress();
+      until = std::min(until, next_step());
+      helper_until_ = until;
+      watch = true;
+    } else if (polled && watchers_.load() == 0) {
+      until = std::min(until, clock() + kTakeover);
+    }
+    std::array<pollfd, 4> fds = {pollfd{helper_event_, POLLIN, 0}, pollfd{helper_timer_, POLLIN, 0},
+                                 pollfd{watch ? socket_.fd() : -1, POLLIN, 0},
+                                 pollfd{watch ? share_->fd() : -1, POLLIN, 0}};
+    const timespec timeout = to_timespec(until - clock());
+    ppoll(fds.data(), fds.size(), &timeout, nullptr);
+    if (fds[0].revents != 0) drain(helper_event_);
+    if (fds[1].revents != 0) drain(helper_timer_);
+    if (clock() < next_sweep) continue;
+    share_->sweep();
+    next_sweep = clock() + kSweep;
+  }
+}
+
+}  // namespace rocelab

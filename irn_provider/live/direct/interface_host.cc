@@ -1,0 +1,114 @@
+#include "irn_provider/live/direct/interface_host.h"
+
+#include <arpa/inet.h>
+#include <net/if.h>
+#include <net/if_arp.h>
+#include <netinet/in.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
+#include <stdexcept>
+#include <string_view>
+
+namespace rocelab::direct {
+namespace {
+
+// IP, UDP, the longest transport headers and the ICRC around a payload: Linux's rxe counts the same 80 bytes.
+constexpr std::uint32_t kHeaderBytes = 80;
+constexpr std::uint32_t kDefaultWindow = 256;
+// Far above what a packet socket carries: the port's own serialisation holds nothing back.
+constexpr Rate kLinkRate = 400_Gbps;
+// Beyond the delays of a busy machine's scheduler: only a lost packet should meet them.
+constexpr Duration kRtoLow = 4_ms, kRtoHigh = 16_ms;
+
+class Query {
+ public:
+  explicit Query(const std::string& name) : name_(name), fd_(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)) {}
+  ~Query() { close(fd_); }
+  Query(const Query&) = delete;
+  Query& operator=(const Query&) = delete;
+  bool ask(unsigned long request, ifreq& answer) const {
+    answer = {};
+    name_.copy(answer.ifr_name, IFNAMSIZ - 1);
+    return ioctl(fd_, request, &answer) == 0;
+  }
+
+ private:
+  const std::string& name_;
+  int fd_;
+};
+
+[[noreturn]] void fail(const std::string& name, const std::string& why) {
+  throw std::runtime_error("interface " + name + ": " + why);
+}
+
+const char* setting(const char* name) {
+  const char* value = std::getenv(name);
+  return value != nullptr ? value : "";
+}
+
+}  // namespace
+
+Settings settings_from_environment() {
+  Settings s;
+  s.interface = setting("ROCELAB_INTERFACE");
+  const std::string_view mode = setting("ROCELAB_TRANSPORT"), window = setting("ROCELAB_WINDOW");
+  if (!mode.empty() && mode != "roce" && mode != "irn")
+    throw std::runtime_error("ROCELAB_TRANSPORT is '" + std::string(mode) + "': it is roce or irn");
+  s.mode = mode == "irn" ? TransportMode::kIrn : TransportMode::kRoce;
+  if (window.empty()) return s;
+  const auto [end, error] = std::from_chars(window.data(), window.data() + window.size(), s.window);
+  if (error != std::errc() || end != window.data() + window.size() || s.window == 0)
+    throw std::runtime_error("ROCELAB_WINDOW is '" + std::string(window) + "': it is a number of packets");
+  return s;
+}
+
+std::uint32_t active_mtu_of(std::uint32_t interface_mtu) {
+  for (const std::uint32_t mtu : {4096u, 2048u, 1024u, 512u, 256u})
+    if (mtu + kHeaderBytes <= interface_mtu) return mtu;
+  return 0;
+}
+
+NicConfig nic_config_of(const Settings& settings, std::uint32_t active_mtu) {
+  NicConfig nic;
+  nic.mode = settings.mode;
+  nic.link_rate = kLinkRate;
+  nic.link_delay = Duration();
+  nic.active_mtu = active_mtu;
+  nic.irn.rto_low = kRtoLow;
+  nic.irn.rto_high = kRtoHigh;
+  nic.irn.bdp_cap = settings.window != 0 ? settings.window : kDefaultWindow;
+  return nic;
+}
+
+lockstep::HostEntry host_of(const Settings& settings) {
+  const std::string& name = settings.interface;
+  if (name.size() >= IFNAMSIZ || if_nametoindex(name.c_str()) == 0)
+    fail(name, "there is none of that name in this network namespace (ip link)");
+  const Query query(name);
+  ifreq answer{};
+  if (!query.ask(SIOCGIFFLAGS, answer) || (answer.ifr_flags & IFF_UP) == 0)
+    fail(name, "it is down (ip link set " + name + " up)");
+  if (!query.ask(SIOCGIFHWADDR, answer) || answer.ifr_hwaddr.sa_family != ARPHRD_ETHER)
+    fail(name, "it is not Ethernet; RoCE needs an Ethernet, veth, bridge or macvlan interface");
+  lockstep::HostEntry host;
+  std::memcpy(host.mac.data(), answer.ifr_hwaddr.sa_data, host.mac.size());
+  if (!query.ask(SIOCGIFADDR, answer) || answer.ifr_addr.sa_family != AF_INET)
+    fail(name, "it has no IPv4 address (ip address add 10.0.0.1/24 dev " + name + ")");
+  sockaddr_in address{};
+  std::memcpy(&address, &answer.ifr_addr, sizeof address);
+  host.ipv4 = ntohl(address.sin_addr.s_addr);
+  if (!query.ask(SIOCGIFMTU, answer)) fail(name, std::strerror(errno));
+  const std::uint32_t mtu = active_mtu_of(static_cast<std::uint32_t>(answer.ifr_mtu));
+  if (mtu == 0) fail(name, "its MTU of " + std::to_string(answer.ifr_mtu) + " is too small for RoCE");
+  name.copy(host.name, sizeof host.name - 1);
+  host.nic = nic_config_of(settings, mtu);
+  return host;
+}
+
+}  // namespace rocelab::direct

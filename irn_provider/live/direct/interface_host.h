@@ -1,0 +1,31 @@
+// The host that a network interface makes: its MAC, IPv4 address and MTU, and what the environment says of
+// its RNIC. Nothing is opened or claimed.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "lockstep/segment.h"
+
+namespace rocelab::direct {
+
+struct Settings {
+  std::string interface;
+  TransportMode mode = TransportMode::kRoce;
+  std::uint32_t window = 0;  // packets in flight per QP at most; 0: the mode's default
+};
+
+// ROCELAB_INTERFACE, ROCELAB_TRANSPORT (roce or irn), ROCELAB_WINDOW (packets). Throws std::runtime_error
+// with a line that says what is wrong.
+Settings settings_from_environment();
+
+// Throws std::runtime_error: no such interface, it is down, no Ethernet, no IPv4 address, MTU below 1 KB.
+lockstep::HostEntry host_of(const Settings& settings);
+
+// The largest path MTU (IBTA 11.2.2) whose frames fit an interface of this MTU, as Linux chooses it; 0: none.
+std::uint32_t active_mtu_of(std::uint32_t interface_mtu);
+
+// The RNIC's parameters where no scenario gives them.
+NicConfig nic_config_of(const Settings& settings, std::uint32_t active_mtu);
+
+}  // namespace rocelab::direct

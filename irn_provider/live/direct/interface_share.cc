@@ -1,0 +1,189 @@
+#include "irn_provider/live/direct/interface_share.h"
+
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <optional>
+#include <stdexcept>
+#include <utility>
+
+namespace rocelab::direct {
+
+using lockstep::Segment;
+using lockstep::VfState;
+
+namespace {
+
+constexpr int kFrameBuffer = 4 << 20;  // of a VF's socket: as many frames as the kernel lets it keep
+constexpr int kLockTries = 5'000;      // of 1 ms
+
+struct Name {
+  sockaddr_un address{};
+  socklen_t length = 0;
+};
+
+Name name_of(unsigned index, const std::string& what) {
+  Name n;
+  const std::string text = "rocelab/" + std::to_string(index) + "/" + what;
+  n.address.sun_family = AF_UNIX;
+  text.copy(n.address.sun_path + 1, sizeof n.address.sun_path - 1);  // a leading zero: abstract
+  n.length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + text.size());
+  return n;
+}
+
+// A socket of that name; null: somebody has it.
+std::optional<int> bind_name(unsigned index, const std::string& what) {
+  const int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  const Name name = name_of(index, what);
+  if (fd >= 0 && bind(fd, reinterpret_cast<const sockaddr*>(&name.address), name.length) == 0) return fd;
+  const int error = errno;
+  if (fd >= 0) close(fd);
+  if (error != EADDRINUSE)
+    throw std::runtime_error(std::string("cannot make a socket: ") + std::strerror(error));
+  return std::nullopt;
+}
+
+bool in_use(unsigned index, std::uint32_t vf) {
+  const auto fd = bind_name(index, std::to_string(vf));
+  if (fd) close(*fd);
+  return !fd;
+}
+
+// Whoever has it changes who is there. Freed when its process ends.
+class Lock {
+ public:
+  explicit Lock(unsigned index) {
+    for (int tries = 0; tries < kLockTries; ++tries) {
+      if (const auto fd = bind_name(index, "lock")) {
+        fd_ = *fd;
+        return;
+      }
+      const timespec pause{.tv_sec = 0, .tv_nsec = 1'000'000};
+      nanosleep(&pause, nullptr);
+    }
+    throw std::runtime_error("another program has been starting on this interface for 5 s");
+  }
+  ~Lock() { close(fd_); }
+  Lock(const Lock&) = delete;
+  Lock& operator=(const Lock&) = delete;
+
+ private:
+  int fd_ = -1;
+};
+
+std::string segment_path(unsigned index) {
+  struct stat ns {};
+  if (stat("/proc/self/ns/net", &ns) != 0) throw std::runtime_error("/proc is not mounted");
+  return "/dev/shm/rocelab-interface-" + std::to_string(ns.st_ino) + "-" + std::to_string(index);
+}
+
+bool others_in_use(unsigned index, std::uint32_t self) {
+  for (std::uint32_t vf = 0; vf < lockstep::kMaxVfsPerHost; ++vf)
+    if (vf != self && in_use(index, vf)) return true;
+  return false;
+}
+
+Segment make_segment(const std::string& path, const lockstep::HostEntry& host) {
+  unlink(path.c_str());
+  lockstep::SegmentPlan plan;
+  plan.run_id = "interface";
+  plan.hosts = {host};
+  plan.vfs_per_host = lockstep::kMaxVfsPerHost;
+  plan.frames_per_vf = 1;
+  plan.max_frame_bytes = 64;
+  Segment segment = Segment::create(path, plan);
+  segment.header().state.store(lockstep::RunState::kRunning);
+  return segment;
+}
+
+Segment open_segment(const std::string& path, const lockstep::HostEntry& host) {
+  if (access(path.c_str(), F_OK) != 0)
+    throw std::runtime_error("other programs of rocelab are on this interface, but their " + path +
+                             " is not here: programs in one network namespace need the same /dev/shm");
+  Segment segment = Segment::open(path);
+  const lockstep::HostEntry& theirs = segment.hosts()[0];
+  if (theirs.mac != host.mac || theirs.ipv4 != host.ipv4)
+    throw std::runtime_error(
+        "the interface's address has changed since other programs began to use it: end them");
+  return segment;
+}
+
+}  // namespace
+
+std::unique_ptr<InterfaceShare> InterfaceShare::join(const lockstep::HostEntry& host, unsigned index) {
+  const Lock lock(index);
+  for (std::uint32_t vf = 0; vf < lockstep::kMaxVfsPerHost; ++vf) {
+    const auto fd = bind_name(index, std::to_string(vf));
+    if (!fd) continue;
+    setsockopt(*fd, SOL_SOCKET, SO_SNDBUFFORCE, &kFrameBuffer, sizeof kFrameBuffer);
+    try {
+      const std::string path = segment_path(index);
+      Segment segment = others_in_use(index, vf) ? open_segment(path, host) : make_segment(path, host);
+      std::unique_ptr<InterfaceShare> share(new InterfaceShare(std::move(segment), path, index, vf, *fd));
+      share->sweep();
+      lockstep::VfSlot& slot = share->slot();
+      slot.cm.store(0);
+      slot.pid.store(static_cast<std::uint32_t>(getpid()));
+      slot.state.store(VfState::kClaimed);
+      return share;
+    } catch (...) {
+      close(*fd);
+      throw;
+    }
+  }
+  throw std::runtime_error("all " + std::to_string(lockstep::kMaxVfsPerHost) +
+                           " virtual functions of the interface are in use by other programs");
+}
+
+InterfaceShare::InterfaceShare(Segment&& segment, std::string path, unsigned index, std::uint32_t vf,
+                               int socket)
+    : segment_(std::move(segment)), path_(std::move(path)), index_(index), vf_(vf), socket_(socket) {}
+
+InterfaceShare::~InterfaceShare() { leave(); }
+
+void InterfaceShare::leave() {
+  if (std::exchange(left_, true)) return;
+  slot().state.store(VfState::kLeft);
+  try {
+    const Lock lock(index_);
+    if (!others_in_use(index_, vf_)) unlink(path_.c_str());
+  } catch (const std::exception&) {  // the next process takes the file away
+  }
+  close(socket_);
+}
+
+void InterfaceShare::sweep() {
+  for (std::uint32_t vf = 0; vf < lockstep::kMaxVfsPerHost; ++vf) {
+    lockstep::VfSlot& slot = segment_.vfs()[vf];
+    if (vf != vf_ && slot.state.load() == VfState::kClaimed && !in_use(index_, vf))
+      slot.state.store(VfState::kDead);
+  }
+}
+
+std::uint32_t InterfaceShare::vfs_in_use() const {
+  std::uint32_t bits = 0;
+  for (std::uint32_t vf = 0; vf < lockstep::kMaxVfsPerHost; ++vf)
+    if (vf != vf_ && segment_.vfs()[vf].state.load() == VfState::kClaimed) bits |= 1u << vf;
+  return bits;
+}
+
+InterfaceShare::Sent InterfaceShare::send(std::uint32_t vf, std::span<const std::byte> frame) const {
+  const Name name = name_of(index_, std::to_string(vf));
+  const ssize_t n = sendto(socket_, frame.data(), frame.size(), MSG_DONTWAIT | MSG_NOSIGNAL,
+                           reinterpret_cast<const sockaddr*>(&name.address), name.length);
+  if (n >= 0) return Sent::kYes;
+  return errno == EAGAIN || errno == ENOBUFS ? Sent::kLater : Sent::kNobody;
+}
+
+std::size_t InterfaceShare::receive(std::span<std::byte> frame) const {
+  const ssize_t n = recv(socket_, frame.data(), frame.size(), MSG_DONTWAIT);
+  return n > 0 ? static_cast<std::size_t>(n) : 0;
+}
+
+}  // namespace rocelab::direct

@@ -1,0 +1,131 @@
+// LockstepProcess: what programs' calls do. Threads, windows and attaching: lockstep_process.h names their
+// files.
+#include "irn_provider/live/lockstep_process.h"
+
+#include "lockstep/futex.h"
+#include "lockstep/host_identity.h"
+
+namespace rocelab {
+
+LockstepProcess::LockstepProcess(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+LockstepProcess::~LockstepProcess() = default;
+
+const lockstep::HostEntry& LockstepProcess::host() const { return impl_->host; }
+const lockstep::Segment& LockstepProcess::segment() const { return impl_->segment; }
+std::uint32_t LockstepProcess::vf() const { return impl_->vf; }
+Nic& LockstepProcess::nic() { return impl_->nic.nic(); }
+
+Time LockstepProcess::now() {
+  if (t_state == nullptr) return Time::from_ps(impl_->segment.header().committed_ps.load());
+  Inside inside;
+  Impl::Lock lock(impl_->mutex);
+  impl_->me();
+  return impl_->nic.now();
+}
+
+Time LockstepProcess::enter() {
+  ++t_inside;
+  impl_->mutex.lock();
+  impl_->me();
+  return impl_->nic.now();
+}
+
+void LockstepProcess::leave() {
+  impl_->note_completions();
+  impl_->mutex.unlock();
+  --t_inside;
+}
+
+void LockstepProcess::end() { impl_->leave(); }
+
+std::optional<PathEnd> LockstepProcess::find_peer(const std::array<std::uint8_t, 16>& gid) {
+  const lockstep::HostEntry* peer = lockstep::find_host(impl_->segment.hosts(), gid);
+  if (peer == nullptr) return std::nullopt;
+  return PathEnd{peer->mac, NodeId{peer->node}};
+}
+
+// Before time has begun nothing was sent, and time stands.
+void LockstepProcess::let_leave(Duration longest) {
+  if (impl_->segment.header().state.load() == lockstep::RunState::kSetup) return;
+  sleep_until(now() + longest);
+}
+
+void LockstepProcess::park_poll() { park_poll(Duration::from_ps(impl_->segment.header().poll_interval_ps)); }
+
+void LockstepProcess::park_poll(Duration longest) {
+  Inside inside;
+  Impl::Lock lock(impl_->mutex);
+  ThreadState& t = impl_->me();
+  t.polls = true;
+  t.ready = nullptr;
+  t.deadline = impl_->nic.now() + longest;
+  impl_->park(lock, t);
+  t.polls = false;
+}
+
+void LockstepProcess::sleep_until(Time deadline) {
+  Inside inside;
+  Impl::Lock lock(impl_->mutex);
+  ThreadState& t = impl_->me();
+  if (deadline <= impl_->nic.now()) return;
+  t.ready = nullptr;
+  t.deadline = deadline;
+  impl_->park(lock, t);
+}
+
+bool LockstepProcess::park_until(const std::function<bool()>& ready, Time deadline) {
+  Inside inside;
+  Impl::Lock lock(impl_->mutex);
+  ThreadState& t = impl_->me();
+  while (!ready()) {
+    if (deadline <= impl_->nic.now()) return false;
+    t.ready = &ready;
+    t.deadline = deadline;
+    impl_->park(lock, t);
+  }
+  return true;
+}
+
+void LockstepProcess::look_again() {
+  Inside inside;
+  Impl::Lock lock(impl_->mutex);
+  if (!impl_->wake_ready() || impl_->running > 0) return;
+  lockstep::futex_wake_all(impl_->slot.grant_seq);  // whoever leads waits for a window
+}
+
+void LockstepProcess::foreign_enter() {
+  if (t_state == nullptr) return;
+  Inside inside;
+  Impl::Lock lock(impl_->mutex);
+  ++t_state->calls;
+  if (t_state->mode != ThreadMode::kRunning) return;
+  t_state->mode = ThreadMode::kForeign;
+  impl_->stop_samples(*t_state);
+}
+
+void LockstepProcess::foreign_leave() {
+  if (t_state == nullptr) return;
+  Inside inside;
+  Impl::Lock lock(impl_->mutex);
+  ++t_state->calls;
+  if (t_state->mode == ThreadMode::kForeign) {
+    t_state->mode = ThreadMode::kRunning;
+    impl_->start_samples(*t_state);
+  } else {
+    impl_->join(*t_state);
+  }
+}
+
+void LockstepProcess::set_resident(Resident resident) {
+  Inside inside;
+  Impl::Lock lock(impl_->mutex);
+  impl_->resident = std::move(resident);
+}
+
+void LockstepProcess::set_completion_hook(std::function<void(Nic&)> hook) {
+  Inside inside;
+  Impl::Lock lock(impl_->mutex);
+  impl_->completion_hook = std::move(hook);
+}
+
+}  // namespace rocelab

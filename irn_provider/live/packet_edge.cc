@@ -1,0 +1,116 @@
+#include "irn_provider/live/packet_edge.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/check.h"
+#include "base/wire/etf.h"
+#include "base/wire/rocc_cnp.h"
+#include "base/wire/telemetry.h"
+
+namespace rocelab {
+namespace {
+
+// The 40 bytes in front of a datagram's payload become its GRH: the IPv6 header, or 20 zeros and the IPv4
+// header (IBTA annex A17.4.5.3). All headers of the frame have been read by then.
+void put_grh(std::span<std::byte> frame, const FrameLayout& layout) {
+  std::array<std::byte, kGrhBytes> grh{};
+  const std::size_t bytes = layout.is_ipv4 ? Ipv4Header::kSize : Ipv6Header::kSize;
+  std::copy_n(frame.begin() + layout.ip, bytes, grh.end() - static_cast<std::ptrdiff_t>(bytes));
+  std::copy(grh.begin(), grh.end(), frame.begin() + (layout.payload - kGrhBytes));
+}
+
+}  // namespace
+
+PacketRef PacketEdge::parse(std::span<std::byte> bytes, PacketKind kind, Time when) {
+  PacketRef packet = pool_.make();
+  if (kind == PacketKind::kPfc) {
+    const auto pfc = PfcFrame::parse(bytes);
+    if (!pfc) return bad_frame(bytes.size(), FrameError::kTooShort, when);
+    put_pfc(*packet, *pfc);
+    return packet;
+  }
+  if (kind == PacketKind::kEscapeToken) {
+    if (!EscapeTokenFrame::parse(bytes)) return bad_frame(bytes.size(), FrameError::kTooShort, when);
+    packet->kind = PacketKind::kEscapeToken;
+    return packet;
+  }
+  if (kind == PacketKind::kFairRate) {
+    const auto cnp = RoccCnp::parse(bytes);
+    if (!cnp) return bad_frame(bytes.size(), FrameError::kNotRoce, when);
+    put_fair_rate(*packet, {cnp->cp, cnp->rate, cnp->destination, cnp->dest});
+    const auto destination = nodes_by_ipv4_.find(cnp->destination);
+    packet->src = destination != nodes_by_ipv4_.end() ? destination->second : kNoNode;
+    packet->tc = Tc{host_.nic.cnp_tc};
+    return packet;
+  }
+  FrameError why{};
+  const std::uint32_t shim = take_telemetry(bytes, *packet);
+  const auto frame = parse_frame(bytes.first(bytes.size() - shim), IcrcCheck::kVerify, &why);
+  if (!frame) return bad_frame(bytes.size(), why, when);
+  packet->kind = packet_kind(frame->roce.opcode);
+  packet->frame_length = frame->layout.length + shim;
+  packet->payload = frame->payload.data();
+  packet->payload_length = static_cast<std::uint32_t>(frame->payload.size());
+  packet->ecn = frame->address.ecn;
+  packet->tc = Tc{frame->address.dscp == host_.nic.cnp_dscp ? host_.nic.cnp_tc : host_.nic.roce_tc};
+  const std::uint8_t hops = packet->roce.telemetry_hops;
+  packet->roce = frame->roce;
+  packet->roce.telemetry_hops = hops;
+  if (opcode_info(frame->roce.opcode).has(Header::kDeth)) put_grh(bytes, frame->layout);
+  packet->flow = frame->roce.dest.value;
+  return packet;
+}
+
+// INT leaves the frame before its ICRC is looked at, which does not cover it. Returns the bytes that it took.
+std::uint32_t PacketEdge::take_telemetry(std::span<std::byte> bytes, Packet& packet) const {
+  if (!host_.nic.cc.needs_telemetry()) return 0;
+  const auto place = find_shim(bytes);
+  const auto found = place ? telemetry_of(bytes, *place) : std::nullopt;
+  if (!found) return 0;
+  PacketPool::telemetry(packet) = *found;
+  packet.roce.telemetry_hops = found->hops;
+  return static_cast<std::uint32_t>(bytes.size() - remove_shim(bytes).value_or(bytes.size()));
+}
+
+PacketRef PacketEdge::bad_frame(std::size_t length, FrameError why, Time when) {
+  (why == FrameError::kBadIcrc ? counters_.rx_icrc_encapsulated : counters_.rx_malformed) += 1;
+  trace_.record({.time = when,
+                 .kind = TraceKind::kDrop,
+                 .mark = static_cast<std::uint8_t>(0x80 | static_cast<unsigned>(why)),
+                 .bytes = length});
+  return {};
+}
+
+FrameAddress PacketEdge::address_of(const Nic& nic, const Packet& packet) const {
+  const PathAddress* path = nic.path_of(packet);
+  RL_CHECK(path != nullptr);
+  FrameAddress a;
+  a.dst_mac = path->dst_mac;
+  a.src_mac = host_.mac;
+  a.is_ipv4 = path->is_ipv4();
+  a.src_gid = path->src_gid;
+  a.dst_gid = path->dst_gid;
+  const std::uint8_t class_dscp =
+      packet.tc.value == host_.nic.cnp_tc ? host_.nic.cnp_dscp : host_.nic.roce_dscp;
+  a.dscp = path->traffic_class != 0 ? static_cast<std::uint8_t>(path->traffic_class >> 2) : class_dscp;
+  a.ecn = packet.ecn;
+  a.ttl = path->hop_limit != 0 ? path->hop_limit : 64;
+  a.udp_src_port = path->udp_src_port;
+  return a;
+}
+
+bool PacketEdge::write(const Nic& nic, const Packet& packet, std::span<std::byte> out) const {
+  const FrameLayout layout =
+      write_frame_headers(address_of(nic, packet), packet.roce, packet.payload_length, out);
+  RL_CHECK(layout.length + Telemetry::shim_bytes(packet.roce.telemetry_hops) == packet.frame_length &&
+           packet.frame_length <= out.size());
+  if (packet.payload_length > 0 && !nic.gather(packet, out.subspan(layout.payload, packet.payload_length)))
+    return false;
+  seal_frame(layout, out);
+  if (const Telemetry* telemetry = PacketPool::telemetry_of(packet))
+    RL_CHECK(insert_telemetry(out, layout.length, *telemetry, true) == packet.frame_length);
+  return true;
+}
+
+}  // namespace rocelab

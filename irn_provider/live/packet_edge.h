@@ -1,0 +1,50 @@
+// PacketEdge: frames' bytes to packets and back, at the edge of one NIC: what a driver's rings or sockets
+// carry on one side, what the state machines see on the other. No I/O. Payload is gathered straight from the
+// program's memory; a received packet refers to the frame's bytes.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <unordered_map>
+
+#include "base/packet.h"
+#include "base/trace.h"
+#include "base/wire/frame.h"
+#include "irn_provider/nic/nic.h"
+#include "lockstep/segment.h"
+
+namespace rocelab {
+
+class PacketEdge {
+ public:
+  // All of them outlive it.
+  PacketEdge(const lockstep::HostEntry& host, PacketPool& pool, TraceSink& trace)
+      : host_(host), pool_(pool), trace_(trace) {}
+
+  // Where a congestion point's feedback may name flows to (RoCC).
+  void know_node(std::uint32_t ipv4, NodeId node) { nodes_by_ipv4_.emplace(ipv4, node); }
+
+  // Untrusted bytes from the Ethernet header on, as a frame of `kind` (what the link says); they stay as long
+  // as the packet. A datagram's headers become its GRH in place. Null: not a good frame; counted, traced at
+  // `when`.
+  PacketRef parse(std::span<std::byte> frame, PacketKind kind, Time when);
+
+  // The frame of a packet just pulled from `nic`: packet.frame_length bytes of `out` (RL_CHECK: it has them).
+  // False: the program's memory is gone; send nothing.
+  bool write(const Nic& nic, const Packet& packet, std::span<std::byte> out) const;
+
+  const NicCounters& counters() const { return counters_; }  // of frames that never became packets
+
+ private:
+  std::uint32_t take_telemetry(std::span<std::byte> frame, Packet& packet) const;
+  PacketRef bad_frame(std::size_t length, FrameError why, Time when);
+  FrameAddress address_of(const Nic& nic, const Packet& packet) const;
+
+  const lockstep::HostEntry& host_;
+  PacketPool& pool_;
+  TraceSink& trace_;
+  NicCounters counters_;
+  std::unordered_map<std::uint32_t, NodeId> nodes_by_ipv4_;  // looked up, never walked
+};
+
+}  // namespace rocelab

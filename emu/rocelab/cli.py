@@ -54,11 +54,43 @@ class Dialect(str, Enum):
     ns3_rdma = "ns3-rdma"
 
 
+class Transport(str, Enum):
+    """roce: go-back-N, as kernels and adapters speak it. irn: selective retransmission, with another rocelab only."""
+
+    roce = "roce"
+    irn = "irn"
+
+
 _ENGINE = typer.Option(None, show_default=False, help="What drives the experiment; default: the scenario's.")
 _RUN = typer.Option(
     None, "--run", show_default=False, metavar="ID", help="Which kept topology, if there are several."
 )
 _CLOCK = typer.Option(None, show_default=False, help="Clock of the live engine; default: the scenario's.")
+_INTERFACE = typer.Option(
+    None,
+    "--interface",
+    show_default=False,
+    metavar="DEV",
+    help="Instead of a host: a network device here, in real time, e.g. eth0.",
+)
+_TRANSPORT = typer.Option(None, "--transport", show_default=False, help="With --interface; default: roce.")
+_WINDOW = typer.Option(
+    None,
+    "--window",
+    show_default=False,
+    min=1,
+    metavar="PACKETS",
+    help="With --interface and irn: packets in flight of a queue pair.",
+)
+
+
+def _one_of(
+    host: Optional[str], interface: Optional[str], transport: Optional[Transport], window: Optional[int]
+) -> None:
+    if (host is None) == (interface is None):
+        raise UsageError("give either a host of a kept topology or --interface DEV")
+    if interface is None and (transport is not None or window is not None):
+        raise UsageError("--transport and --window are for --interface: a topology's are its scenario's")
 
 
 @app.command(epilog=example("run scenarios/incast.toml --seed 7 --set topology.rate=100Gb/s --pcap"))
@@ -124,16 +156,26 @@ def up(
     context_settings={"allow_interspersed_args": False},
 )
 def execute(
-    host: str = typer.Option(
-        ..., "--host", show_default=False, metavar="NAME", help="Host of the topology, e.g. h1."
+    host: Optional[str] = typer.Option(
+        None, "--host", show_default=False, metavar="NAME", help="Host of the topology, e.g. h1."
     ),
+    interface: Optional[str] = _INTERFACE,
     program: List[str] = typer.Argument(
         ..., metavar="-- PROGRAM [ARGS]...", help="Program and its arguments."
     ),
     plain: bool = typer.Option(False, "--plain", help="Without an RDMA device, e.g. a virtual machine."),
+    transport: Optional[Transport] = _TRANSPORT,
+    window: Optional[int] = _WINDOW,
     run_id: Optional[str] = _RUN,
 ) -> int:
-    """Run any verbs program, unmodified, on a host of a kept topology; its exit status is returned."""
+    """Run any verbs program, unmodified, on a host of a kept topology or on an interface of this machine; its exit status is returned."""
+    _one_of(host, interface, transport, window)
+    if host is None:
+        return call(
+            *("rocelab.live.interface", "execute", interface, tuple(program)),
+            transport=(transport or Transport.roce).value,
+            window=window,
+        )
     require_root("`exec`")
     return call("rocelab.live.commands", "execute", host, tuple(program), plain=plain, run_id=run_id)
 
@@ -170,9 +212,20 @@ def plug(
 
 @app.command(epilog=example("env h1"))
 def env(
-    host: str = typer.Argument(..., show_default=False, metavar="HOST"), run_id: Optional[str] = _RUN
+    host: Optional[str] = typer.Argument(None, show_default=False, metavar="HOST"),
+    interface: Optional[str] = _INTERFACE,
+    transport: Optional[Transport] = _TRANSPORT,
+    window: Optional[int] = _WINDOW,
+    run_id: Optional[str] = _RUN,
 ) -> int:
-    """Print the variables with which programs run on a host, as lines for a shell."""
+    """Print the variables with which programs run on a host, or on an interface, as lines for a shell."""
+    _one_of(host, interface, transport, window)
+    if host is None:
+        return call(
+            *("rocelab.live.interface", "env", interface),
+            transport=(transport or Transport.roce).value,
+            window=window,
+        )
     return call("rocelab.live.commands", "env", host, run_id=run_id)
 
 

@@ -1,0 +1,39 @@
+"""Programs on a network interface, in real time, without a topology (docs/interface.md): what `exec` and `env` do with --interface."""
+
+from __future__ import annotations
+
+import os
+import shlex
+
+from rocelab import native
+from rocelab.errors import RocelabError
+
+
+def environment(interface: str, transport: str = "roce", window: int | None = None) -> dict[str, str]:
+    """What a program needs to find its NIC. `window`: packets in flight of a queue pair, where IRN bounds them."""
+    preload = native.build_directory() / "irn_provider" / "verbs" / "librocelab_verbs.so"
+    if not preload.exists():
+        raise RocelabError(f"{preload} is not built: run ./rocelab setup")
+    variables = {
+        "ROCELAB_INTERFACE": interface,
+        "ROCELAB_TRANSPORT": transport,
+        "LD_PRELOAD": str(preload),
+    }
+    return variables if window is None else {**variables, "ROCELAB_WINDOW": str(window)}
+
+
+def execute(interface: str, program: tuple[str, ...], transport: str, window: int | None) -> int:
+    """Becomes the program: same terminal, same signals, its exit status."""
+    variables = {**os.environ, **environment(interface, transport, window)}
+    for name in ("ROCELAB_SEGMENT", "ROCELAB_HOST"):  # of a run, which would come first
+        variables.pop(name, None)
+    try:
+        os.execvpe(program[0], list(program), variables)
+    except OSError as e:
+        raise RocelabError(f"{program[0]}: {e.strerror}") from e
+
+
+def env(interface: str, transport: str, window: int | None) -> int:
+    for name, value in environment(interface, transport, window).items():
+        print(f"export {name}={shlex.quote(value)}")
+    return 0

@@ -7,7 +7,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <filesystem>
+#include <memory>
+
+#include "lockstep/test_segment.h"
 
 namespace rocelab::lockstep {
 namespace {
@@ -16,23 +18,6 @@ constexpr std::int64_t kNoWait = 0, kLong = 2'000'000'000;
 
 class CoordinatorTest : public ::testing::Test {
  protected:
-  CoordinatorTest()
-      : path_(std::filesystem::temp_directory_path() /
-              ("rocelab-coordinator-test-" + std::to_string(getpid()))) {
-    std::filesystem::remove(path_);
-    SegmentPlan plan;
-    plan.run_id = "test";
-    plan.hosts.resize(3);
-    plan.ports.resize(3);
-    plan.switches.resize(1);
-    plan.vfs_per_host = 1;
-    plan.frames_per_vf = 16;
-    segment_ = std::make_unique<Segment>(Segment::create(path_, plan));
-    coordinator_ = std::make_unique<Coordinator>(*segment_);
-    lookahead_ = Duration::from_ps(segment_->header().lookahead_ps);
-  }
-  ~CoordinatorTest() override { std::filesystem::remove(path_); }
-
   VfSlot& slot(std::uint32_t vf) { return segment_->vfs()[vf]; }
   void claim(std::uint32_t vf, pid_t pid = getpid()) {
     slot(vf).promise_ps.store(Time::never().ps());
@@ -65,10 +50,9 @@ class CoordinatorTest : public ::testing::Test {
   }
   bool granted(std::uint32_t vf) { return slot(vf).done_seq.load() != slot(vf).grant_seq.load(); }
 
-  std::filesystem::path path_;
-  std::unique_ptr<Segment> segment_;
-  std::unique_ptr<Coordinator> coordinator_;
-  Duration lookahead_;
+  TestSegment segment_{plain_plan(3)};
+  std::unique_ptr<Coordinator> coordinator_ = std::make_unique<Coordinator>(*segment_);
+  const Duration lookahead_ = Duration::from_ps(segment_->header().lookahead_ps);
 };
 
 TEST_F(CoordinatorTest, WindowEndsOneLookaheadAfterTheEarliestEvent) {

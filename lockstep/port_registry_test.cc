@@ -1,10 +1,8 @@
 #include "lockstep/port_registry.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <cstdio>
-#include <filesystem>
+#include "lockstep/test_segment.h"
 
 namespace rocelab::lockstep {
 namespace {
@@ -12,17 +10,8 @@ namespace {
 class PortRegistryTest : public ::testing::Test {
  protected:
   PortRegistryTest() {
-    SegmentPlan plan;
-    plan.hosts.resize(2);
-    plan.ports.resize(2);
-    plan.switches.resize(1);
-    plan.vfs_per_host = 2;
-    plan.frames_per_vf = 16;
-    std::filesystem::remove(path_);
-    segment_.emplace(Segment::create(path_, plan));
     for (std::uint32_t vf = 0; vf < 4; ++vf) claim_vf(vf, 100 + vf);
   }
-  ~PortRegistryTest() override { std::filesystem::remove(path_); }
 
   void claim_vf(std::uint32_t vf, std::uint32_t pid) {
     segment_->vfs()[vf].pid.store(pid);
@@ -30,9 +19,7 @@ class PortRegistryTest : public ::testing::Test {
   }
   PortRegistry of(std::uint32_t vf) { return {*segment_, vf}; }
 
-  const std::filesystem::path path_ =
-      std::filesystem::temp_directory_path() / ("rocelab-ports-test-" + std::to_string(getpid()));
-  std::optional<Segment> segment_;
+  TestSegment segment_{plain_plan(2, 2)};
 };
 
 TEST_F(PortRegistryTest, PortOfOneProcessIsInUseForTheOthersOfItsHostOnly) {

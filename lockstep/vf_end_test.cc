@@ -1,37 +1,15 @@
 #include "lockstep/vf_end.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <filesystem>
-#include <memory>
-#include <string>
+#include "lockstep/test_segment.h"
 
 namespace rocelab::lockstep {
 namespace {
 
 class VfEnd : public ::testing::Test {
  protected:
-  VfEnd() : path_(std::filesystem::temp_directory_path() / ("rocelab-vf-end-" + std::to_string(getpid()))) {
-    std::filesystem::remove(path_);
-    SegmentPlan plan;
-    plan.vfs_per_host = 2;
-    plan.frames_per_vf = 4;
-    plan.hosts.resize(2);
-    plan.switches.resize(1);
-    plan.switches[0].ports = 2;
-    plan.ports.resize(2);
-    for (std::uint32_t i = 0; i < 2; ++i) {
-      plan.hosts[i].port = i;
-      plan.ports[i].port_id = i;
-      plan.ports[i].peer_host = i;
-    }
-    segment_ = std::make_unique<Segment>(Segment::create(path_, plan));
-  }
-  ~VfEnd() override { std::filesystem::remove(path_); }
-
-  std::filesystem::path path_;
-  std::unique_ptr<Segment> segment_;
+  TestSegment segment_{plain_plan(2, 2, 4)};
 };
 
 TEST_F(VfEnd, ProgramsGetTheVfsOfTheirHostInTurn) {

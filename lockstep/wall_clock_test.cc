@@ -1,13 +1,9 @@
 #include "lockstep/wall_clock.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
-
-#include <filesystem>
-#include <memory>
-#include <string>
 
 #include "lockstep/coordinator.h"
+#include "lockstep/test_segment.h"
 #include "lockstep/vf_end.h"
 
 namespace rocelab::lockstep {
@@ -41,22 +37,7 @@ TEST(WallClock, RoundTripsAfterAWeek) {
 // One host under the wall clock. The test lets the machine's time pass by moving the epoch.
 class WallClockRun : public ::testing::Test {
  protected:
-  WallClockRun()
-      : path_(std::filesystem::temp_directory_path() / ("rocelab-wall-clock-" + std::to_string(getpid()))) {
-    std::filesystem::remove(path_);
-    SegmentPlan plan;
-    plan.hosts.resize(1);
-    plan.ports.resize(1);
-    plan.switches.resize(1);
-    plan.vfs_per_host = 1;
-    plan.frames_per_vf = 16;
-    plan.dilation = 1;
-    plan.expected_participants = 1;
-    segment_ = std::make_unique<Segment>(Segment::create(path_, plan));
-    coordinator_ = std::make_unique<Coordinator>(*segment_);
-    claim_vf(*segment_, 0);
-  }
-  ~WallClockRun() override { std::filesystem::remove(path_); }
+  WallClockRun() { claim_vf(*segment_, 0); }
 
   void park(Time promise) {
     segment_->vfs()[0].promise_ps.store(promise.ps());
@@ -66,27 +47,32 @@ class WallClockRun : public ::testing::Test {
   Header& header() { return segment_->header(); }
   Time committed() { return Time::from_ps(header().committed_ps.load()); }
 
-  std::filesystem::path path_;
-  std::unique_ptr<Segment> segment_;
-  std::unique_ptr<Coordinator> coordinator_;
+  static SegmentPlan plan() {
+    SegmentPlan plan = plain_plan(1);
+    plan.dilation = 1;
+    plan.expected_participants = 1;
+    return plan;
+  }
+  TestSegment segment_{plan()};
+  Coordinator coordinator_{*segment_};
 };
 
 TEST_F(WallClockRun, DoesNotRunAheadOfTheMachinesClock) {
   const Time due = Time::zero() + 3600_s;
   park(due);
-  EXPECT_EQ(coordinator_->next_step(Time::never()).turn, Turn::kNobody);
+  EXPECT_EQ(coordinator_.next_step(Time::never()).turn, Turn::kNobody);
   EXPECT_LT(committed(), due);
   machine_goes_on(3600_s);
-  const Step step = coordinator_->next_step(Time::never());
+  const Step step = coordinator_.next_step(Time::never());
   EXPECT_EQ(step.turn, Turn::kHosts);
   EXPECT_GT(step.end, due);
 }
 
 TEST_F(WallClockRun, FollowsItWhereNothingHappens) {
   park(Time::never());
-  coordinator_->next_step(Time::never());
+  coordinator_.next_step(Time::never());
   machine_goes_on(10_s);
-  coordinator_->next_step(Time::never());
+  coordinator_.next_step(Time::never());
   EXPECT_GE(committed(), Time::zero() + 10_s);
   EXPECT_LT(committed(), Time::zero() + 3600_s);
 }
@@ -94,9 +80,9 @@ TEST_F(WallClockRun, FollowsItWhereNothingHappens) {
 TEST_F(WallClockRun, NeverPassesWhatIsStillToDo) {
   const Time due = Time::zero() + 5_s;
   park(due);
-  coordinator_->next_step(Time::never());  // the epoch
-  machine_goes_on(5050_ms);                // the machine did not keep up
-  EXPECT_EQ(coordinator_->next_step(Time::never()).turn, Turn::kHosts);
+  coordinator_.next_step(Time::never());  // the epoch
+  machine_goes_on(5050_ms);               // the machine did not keep up
+  EXPECT_EQ(coordinator_.next_step(Time::never()).turn, Turn::kHosts);
   EXPECT_LE(committed(), due + 1_ms);
   EXPECT_EQ(header().wall_slips.load(), 0u);
 }
@@ -104,9 +90,9 @@ TEST_F(WallClockRun, NeverPassesWhatIsStillToDo) {
 TEST_F(WallClockRun, SlipsWhenTheMachineHasLostTouch) {
   const Time due = Time::zero() + 5_s;
   park(due);
-  coordinator_->next_step(Time::never());
+  coordinator_.next_step(Time::never());
   machine_goes_on(10_s);
-  EXPECT_EQ(coordinator_->next_step(Time::never()).turn, Turn::kHosts);
+  EXPECT_EQ(coordinator_.next_step(Time::never()).turn, Turn::kHosts);
   EXPECT_EQ(header().wall_slips.load(), 1u);
   EXPECT_LT(wall_time(header()), due + 1_s);
 }

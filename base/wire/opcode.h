@@ -2,9 +2,9 @@
 // direction, acknowledgement. Code asks the table (`opcode_info`) and never switches on an opcode. Source:
 // IBTA Vol 1, 9.2.1 and table 38 (classes RC, UC, UD; with FLUSH and ATOMIC WRITE of annex A19); annex A14
 // (XRC: class RC with an XRCETH in each request); annex A17.9 (CNP); base/wire/irn.h (class IRN, in the
-// manufacturer range of 9.2.1). Names are those of the kernel's
-// ib_pack.h without IB_OPCODE_. Bits 7-5 of an opcode are its transport class, bits 4-0 its operation; the
-// operations of RC mean the same in UC, XRC and IRN.
+// manufacturer range of 9.2.1). Names are those of the kernel's ib_pack.h without IB_OPCODE_. Bits 7-5 of an
+// opcode are its transport class, bits 4-0 its operation; the operations of RC mean the same in UC, XRC and
+// IRN.
 #pragma once
 
 #include <array>

@@ -59,7 +59,8 @@ Gateway::Gateway(const Segment& segment, const std::string& host, Interface& dev
       returns_(segment.returns(vf_)),
       frames_(segment, vf_),
       port_(host_.nic.link_rate, host_.nic.link_delay, counters_),
-      seq_(slot_.grant_seq.load()) {
+      seq_(slot_.grant_seq.load()),
+      slips_before_(segment.header().wall_slips.load()) {
   settle();
   windows_ = std::thread([this] { windows(); });
 }
@@ -95,10 +96,13 @@ bool Gateway::run_goes_on() const {
 GatewayReport Gateway::report() {
   const std::lock_guard guard(mutex_);
   report_.unread = device_.dropped() + management_.dropped();
+  report_.slips = segment_.header().wall_slips.load() - slips_before_;
   return report_;
 }
 
-bool GatewayReport::ok() const { return violations * 1000 <= to_device && overruns + refused + unread == 0; }
+bool GatewayReport::ok() const {
+  return violations * 1000 <= to_device && overruns + refused + unread + slips == 0;
+}
 
 std::string GatewayReport::to_json() const {
   std::ostringstream o;
@@ -106,8 +110,8 @@ std::string GatewayReport::to_json() const {
     << ", \"to_device\": " << to_device << ", \"management_in\": " << management_in
     << ", \"management_out\": " << management_out << ", \"malformed\": " << malformed
     << ", \"overruns\": " << overruns << ", \"refused\": " << refused << ", \"socket_drops\": " << unread
-    << ", \"violations\": " << violations << ", \"late_p50_ns\": " << late.percentile_ns(0.5)
-    << ", \"late_p99_ns\": " << late.percentile_ns(0.99)
+    << ", \"slips\": " << slips << ", \"violations\": " << violations
+    << ", \"late_p50_ns\": " << late.percentile_ns(0.5) << ", \"late_p99_ns\": " << late.percentile_ns(0.99)
     << ", \"late_p999_ns\": " << late.percentile_ns(0.999) << ", \"late_max_ns\": " << late.max_ns() << "}";
   return o.str();
 }
@@ -221,22 +225,26 @@ void Gateway::send_until(Time limit) {
 void Gateway::arrive(const FrameDescriptor& d) {
   const std::span<std::byte> bytes = segment_.frame(d.frame).first(d.length);
   const Time due = Time::from_ps(d.due_ps);
-  if (const auto pfc = PfcFrame::parse(bytes)) {
+  if (const auto pfc = PfcFrame::parse(bytes))
     port_.on_pfc(*pfc, due);
-  } else {
-    const std::size_t length = remove_shim(bytes).value_or(bytes.size());  // a foreign device knows no shim
-    ++(device_.write(bytes.first(length)) ? report_.to_device : report_.refused);
-    ++counters_.rx_packets;
-    counters_.rx_bytes += length;
-    const lockstep::Header& header = segment_.header();
-    const std::int64_t late = lockstep::monotonic_ns() - lockstep::wall_ns_of(header, due);
-    const Duration hidden =
-        wire_time(Bytes::from_count(d.length), host_.nic.link_rate) + host_.nic.link_delay;
-    report_.late.add(late);
-    if (static_cast<double>(late) > static_cast<double>(hidden / 1_ns) * header.dilation)
-      ++report_.violations;
-  }
+  else if (static_cast<PacketKind>(d.kind) == PacketKind::kEscapeToken)
+    ++counters_.rx_escape_tokens;  // a host is where they end
+  else
+    hand_over(bytes, due);
   RL_CHECK(returns_.push(d.frame));
+}
+
+void Gateway::hand_over(std::span<std::byte> bytes, Time due) {
+  const std::size_t length = remove_shim(bytes).value_or(bytes.size());  // a foreign device knows no shim
+  ++(device_.write(bytes.first(length)) ? report_.to_device : report_.refused);
+  ++counters_.rx_packets;
+  counters_.rx_bytes += length;
+  const lockstep::Header& header = segment_.header();
+  const std::int64_t late = lockstep::monotonic_ns() - lockstep::wall_ns_of(header, due);
+  const Bytes frame = Bytes::from_count(static_cast<std::int64_t>(bytes.size()));
+  const Duration hidden = wire_time(frame, host_.nic.link_rate) + host_.nic.link_delay;
+  report_.late.add(late);
+  if (static_cast<double>(late) > static_cast<double>(hidden / 1_ns) * header.dilation) ++report_.violations;
 }
 
 }  // namespace rocelab

@@ -11,6 +11,7 @@
 #include <atomic>
 #include <cstdint>
 #include <mutex>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -31,10 +32,12 @@ struct GatewayReport {
   std::uint64_t overruns = 0;  // from the device: all frames of the host were in the network
   std::uint64_t refused = 0;   // the device did not take them
   std::uint64_t unread = 0;    // the kernel could not keep them for us
+  std::uint64_t slips = 0;     // the machine lost touch, and the run's clock was moved (wall_clock.h)
   std::uint64_t violations = 0;  // to the device, later than the link's serialisation and delay
   Lateness late;                 // of frames to the device
 
-  // At most one frame in a thousand was later than its link would have hidden, and none was lost here.
+  // At most one frame in a thousand was later than its link would have hidden, none was lost here, and the
+  // clock was not moved.
   bool ok() const;
   std::string to_json() const;
 };
@@ -62,6 +65,7 @@ class Gateway {
   void windows();
   void run_window();
   void arrive(const lockstep::FrameDescriptor& descriptor);
+  void hand_over(std::span<std::byte> bytes, Time due);
   void send_until(Time limit);
   Time next_event();
   bool run_goes_on() const;
@@ -82,6 +86,7 @@ class Gateway {
   ForeignPort port_;
   GatewayReport report_;
   std::uint32_t seq_;  // last window run
+  const std::uint64_t slips_before_;
 
   std::atomic<bool> leaving_{false};
   std::thread windows_;

@@ -181,6 +181,7 @@ def end_ps(flows: Iterable[FlowRecord]) -> int:
 class FidelityInputs:
     clock: str = "lockstep"
     dilation: float | None = None  # of the wall clock
+    wall_slips: int = 0  # how often the machine lost touch with it
     windows: int = 0
     detaches: int = 0
     late_frames: int = 0

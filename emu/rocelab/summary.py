@@ -141,7 +141,7 @@ def fidelity(outcome: RunOutcome) -> Summary:
     after = outcome.error is None and f.first_detach_ps > outcome.end_ps
     exact = f.late_frames == 0 and (f.detaches == 0 or before or after)
     return {
-        "verdict": _VERDICTS[f.clock == "wall", exact],
+        "verdict": _VERDICTS[f.clock == "wall", exact and f.wall_slips == 0],
         "clock": f.clock,
         "detaches": f.detaches,
         "first_detach_ps": f.first_detach_ps,
@@ -151,6 +151,7 @@ def fidelity(outcome: RunOutcome) -> Summary:
         "late_p999_ns": 0,
         "socket_drops": 0,
         "base_rtt_ns": outcome.plan.base_rtt_ps / 1000,
+        "wall_slips": f.wall_slips,
         "dilation": f.dilation,
     }
 

@@ -1,8 +1,8 @@
 // GbnResponder: RoCE's responder. It executes requests strictly in PSN order and drops what comes early.
 // Source: IBTA Vol 1, 9.7.4.1 (checks and their order), 9.7.5.1 (answers), 9.7.5.2.8 (RNR); where the
 // specification leaves room it does as Linux rxe: one NAK for a sequence error until the expected packet
-// comes, one ACK per AckReq, an ACK for each duplicate, no credits (syndrome 0x1f). XRC
-// targets are such responders, too (xrc_target.h).
+// comes, one ACK per AckReq, an ACK for each duplicate, no credits (syndrome 0x1f). XRC targets are such
+// responders, too (xrc_target.h).
 #pragma once
 
 #include <optional>

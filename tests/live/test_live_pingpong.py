@@ -92,7 +92,10 @@ def test_the_payload_is_what_the_peer_sent(kept: tuple[str, str]) -> None:
 def test_stat_counts_what_was_sent(kept: tuple[str, str]) -> None:
     _pingpong(kept[0], "-n", "50", "-s", "1000")
     done = command("stat", "--run", kept[0], "--json")
-    nics = json.loads(done.stdout)["nics"]
+    shown = json.loads(done.stdout)
+    nics = shown["nics"]
+    for port in ("s1-eth1", "s1-eth2"):
+        assert shown["ports"][port]["rx_frames"] >= 100 and shown["ports"][port]["tx_frames"] >= 100
     for host in ("h1", "h2"):
         counters = [c for name, c in nics.items() if name.startswith(f"{host}.")]
         assert sum(c["rx_send_requests"] for c in counters) >= 50

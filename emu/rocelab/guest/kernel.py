@@ -16,6 +16,10 @@ _META_PACKAGE = "linux-image-amd64"
 _KEEP = ("./boot/vmlinuz-*", "./lib/modules/*")
 
 
+class NotOffered(RocelabError):
+    """The system's package sources have no such kernel."""
+
+
 @dataclass(frozen=True)
 class Kernel:
     version: str  # as uname -r says it
@@ -24,7 +28,7 @@ class Kernel:
 
 
 def ensure() -> Kernel:
-    """Fetches the package once; RocelabError says why there is none."""
+    """Fetches the package once. NotOffered, or another RocelabError: it could not be fetched."""
     folder = paths.BUILD / "kernel"
     for found in sorted(folder.glob("*/complete"), reverse=True):
         return _in(found.parent)
@@ -58,7 +62,7 @@ def _package() -> str:
     shown = subprocess.run(["apt-cache", "depends", _META_PACKAGE], capture_output=True, text=True)
     found = re.search(r"Depends: (linux-image-\S+)", shown.stdout)
     if found is None:
-        raise RocelabError(f"this system's package sources have no {_META_PACKAGE}: Debian 12 has it")
+        raise NotOffered(f"this system's package sources have no {_META_PACKAGE}: Debian 12 has it")
     return found[1]
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 import time
 from pathlib import Path
-from types import TracebackType
 
 from rocelab.errors import RocelabError
 from rocelab.guest import initramfs
@@ -16,7 +15,7 @@ _BOOT_SECONDS = 120.0  # 11 s on a quiet machine
 
 
 class Machine:
-    """Use as a context manager: at its end the virtual machine is gone.
+    """close() ends it (contextlib.closing).
 
     `inside`: words before the command line that bring it into a network namespace, e.g. mnexec -a PID. `tap`: a TAP device there.
     """
@@ -50,14 +49,6 @@ class Machine:
         except BaseException:
             self.close()
             raise
-
-    def __enter__(self) -> Machine:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         self.process.kill()

@@ -158,7 +158,7 @@ def stat(node: str | None, run_id: str | None, as_json: bool) -> int:
         for v in segment.vfs
         if any(v["counters"].values()) or v["pid"] != 0
     }
-    ports = {p["interface"]: p["counters"] for p in segment.ports}
+    ports = _port_counters(kept, segment)
     switches = {p["interface"]: p["switch"] for p in segment.ports}
     if node is not None:
         if node not in kept.state["hosts"] and node not in switches.values():
@@ -176,6 +176,20 @@ def stat(node: str | None, run_id: str | None, as_json: bool) -> int:
         if counters:
             console.print(_table(title, counters))
     return 0
+
+
+def _port_counters(kept: Kept, segment: Any) -> dict[str, dict[str, int]]:
+    """By interface. Those of the models are the switch process's own while it runs; those of the links are in the segment."""
+    try:
+        text = SessionClient.connect(kept.directory.tmp).appctl("lossless/counters")
+    except SessionError as e:
+        raise RocelabError(str(e)) from e
+    models = {
+        interface: port["counters"]
+        for switch in json.loads(text)["switches"].values()
+        for interface, port in switch["ports"].items()
+    }
+    return {p["interface"]: {**p["counters"], **models[p["interface"]]} for p in segment.ports}
 
 
 def _table(title: str, counters: dict[str, dict[str, int]]) -> Table:

@@ -273,6 +273,7 @@ class _Run:
             fidelity=FidelityInputs(
                 clock=self.plan.clock,
                 dilation=self.plan.dilation if self.plan.clock == "wall" else None,
+                wall_slips=segment.wall_slips,
                 windows=segment.windows,
                 detaches=segment.detaches,
                 late_frames=segment.late_frames,

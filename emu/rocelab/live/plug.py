@@ -12,7 +12,7 @@ import shutil
 import signal
 import subprocess
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from typing import Any
 
 from rich.console import Console
@@ -23,7 +23,6 @@ from rocelab.guest import kernel as kernels
 from rocelab.guest.machine import Machine
 from rocelab.live.commands import Kept, find, guest_folder
 from rocelab.live.layout import HostLayout, Layout
-
 
 _KERNELS_TAP = "kernel0"
 _KERNELS_MTU = 1500  # its RoCE device then has a path MTU of 1024
@@ -40,13 +39,13 @@ def plug(
     if kernel:
         tap = _KERNELS_TAP
     with ExitStack() as stack:
-        stack.enter_context(_silent(me, inside))
         device = stack.enter_context(_device(tap, interface, inside))
         gateway = _start(kept, host, device, me.interface, inside)
         try:
             first = gateway.stdout.readline() if gateway.stdout else ""
             if not first:
                 raise RocelabError(_last_line(gateway))
+            stack.enter_context(_silent(me, inside))  # not before: another device may have the host
             if kernel:
                 stack.enter_context(_boot(kept, host, me, inside, console))
             else:
@@ -69,7 +68,7 @@ def _boot(kept: Kept, host: str, me: HostLayout, inside: list[str], console: Con
     folder.mkdir()
     try:
         console.print(f"booting Linux {image.version} ...")
-        with Machine(image, folder, inside, _KERNELS_TAP, me.mac, me.ip, _KERNELS_MTU) as machine:
+        with closing(Machine(image, folder, inside, _KERNELS_TAP, me.mac, me.ip, _KERNELS_MTU)) as machine:
             kept.directory.record_pid(machine.process.pid, f"guest {host}")
             console.print(
                 f"Linux {image.version} is [bold]{host}[/] after {machine.boot_seconds:.0f} s, its RoCE device rxe0. ^C ends it."
@@ -163,6 +162,8 @@ def _show(report: dict[str, Any], console: Console) -> None:
     late = ", ".join(f"{name} {report[f'late_{key}_ns'] / 1e3:.1f} us" for name, key in _LATE)
     colour = "green" if report["verdict"] == "ok" else "yellow"
     console.print(f"to the device late by {late}; {report['violations']} later than the link hides")
+    if report["slips"]:
+        console.print(f"the machine lost touch {report['slips']} times: the clock was moved")
     lost = {k: report[k] for k in ("malformed", "overruns", "refused", "socket_drops") if report[k]}
     if lost:
         console.print("lost: " + ", ".join(f"{k} {v}" for k, v in lost.items()))

@@ -1,10 +1,10 @@
 // XRC: domains, their SRQs, queue pairs of either end, and handles that are opened by number.
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdlib>
 
 #include "irn_provider/verbs/probe/loopback.h"
 
@@ -203,8 +203,7 @@ TEST(XrcProbe, EachEndRefusesWhatIsTheOthers) {
 
 TEST(XrcProbe, ADomainOfAFileIsOneForAllThatOpenIt) {
   Loopback l;
-  char name[] = "/tmp/xrc-probe-XXXXXX";
-  const int fd = mkstemp(name);
+  const int fd = memfd_create("domain", 0);  // a file with an inode of its own and no name
   ASSERT_GE(fd, 0);
   EXPECT_EQ(open_domain(l.context, fd, 0), nullptr);
   EXPECT_EQ(errno, EAGAIN) << "there is none yet";
@@ -224,7 +223,6 @@ TEST(XrcProbe, ADomainOfAFileIsOneForAllThatOpenIt) {
   EXPECT_EQ(ibv_open_xrcd(l.context, &incomplete), nullptr);
   EXPECT_EQ(errno, EINVAL);
   close(fd);
-  unlink(name);
 }
 
 }  // namespace

@@ -82,7 +82,7 @@ PacketRef PacketEdge::bad_frame(std::size_t length, FrameError why, Time when) {
   return {};
 }
 
-FrameAddress PacketEdge::address_of(const Nic& nic, const Packet& packet) const {
+FrameAddress PacketEdge::address_of(const Nic& nic, const Packet& packet, std::uint16_t ip_id) const {
   const PathAddress* path = nic.path_of(packet);
   RL_CHECK(path != nullptr);
   FrameAddress a;
@@ -95,14 +95,16 @@ FrameAddress PacketEdge::address_of(const Nic& nic, const Packet& packet) const 
       packet.tc.value == host_.nic.cnp_tc ? host_.nic.cnp_dscp : host_.nic.roce_dscp;
   a.dscp = path->traffic_class != 0 ? static_cast<std::uint8_t>(path->traffic_class >> 2) : class_dscp;
   a.ecn = packet.ecn;
+  a.ip_id = ip_id;
   a.ttl = path->hop_limit != 0 ? path->hop_limit : 64;
   a.udp_src_port = path->udp_src_port;
   return a;
 }
 
-bool PacketEdge::write(const Nic& nic, const Packet& packet, std::span<std::byte> out) const {
+bool PacketEdge::write(const Nic& nic, const Packet& packet, std::span<std::byte> out,
+                       std::uint16_t ip_id) const {
   const FrameLayout layout =
-      write_frame_headers(address_of(nic, packet), packet.roce, packet.payload_length, out);
+      write_frame_headers(address_of(nic, packet, ip_id), packet.roce, packet.payload_length, out);
   RL_CHECK(layout.length + Telemetry::shim_bytes(packet.roce.telemetry_hops) == packet.frame_length &&
            packet.frame_length <= out.size());
   if (packet.payload_length > 0 && !nic.gather(packet, out.subspan(layout.payload, packet.payload_length)))

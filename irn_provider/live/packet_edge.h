@@ -29,16 +29,17 @@ class PacketEdge {
   // `when`.
   PacketRef parse(std::span<std::byte> frame, PacketKind kind, Time when);
 
-  // The frame of a packet just pulled from `nic`: packet.frame_length bytes of `out` (RL_CHECK: it has them).
+  // The frame of a packet just pulled from `nic`: packet.frame_length bytes of `out` (RL_CHECK: it has them);
+  // `ip_id`: of its IPv4 header.
   // False: the program's memory is gone; send nothing.
-  bool write(const Nic& nic, const Packet& packet, std::span<std::byte> out) const;
+  bool write(const Nic& nic, const Packet& packet, std::span<std::byte> out, std::uint16_t ip_id = 0) const;
 
   const NicCounters& counters() const { return counters_; }  // of frames that never became packets
 
  private:
   std::uint32_t take_telemetry(std::span<std::byte> frame, Packet& packet) const;
   PacketRef bad_frame(std::size_t length, FrameError why, Time when);
-  FrameAddress address_of(const Nic& nic, const Packet& packet) const;
+  FrameAddress address_of(const Nic& nic, const Packet& packet, std::uint16_t ip_id) const;
 
   const lockstep::HostEntry& host_;
   PacketPool& pool_;

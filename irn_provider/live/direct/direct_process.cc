@@ -5,18 +5,17 @@
 #include <sys/eventfd.h>
 #include <sys/random.h>
 #include <sys/timerfd.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <string>
 
 #include "base/wire/frame.h"
+#include "irn_provider/live/direct/frame_filter.h"
 #include "lockstep/host_identity.h"
-#include "lockstep/wall_clock.h"
 
 namespace rocelab {
-
-using lockstep::monotonic_ns;
 
 namespace {
 
@@ -24,14 +23,21 @@ constexpr std::uint32_t kLongestHeaders = 160;  // Ethernet to the last extensio
 
 DirectProcess* g_direct = nullptr;  // the one of this process
 
+// By the plain call, which needs no system call; here programs' clocks are the real ones.
+std::int64_t monotonic_ns() {
+  timespec ts{};
+  clock_gettime(CLOCK_MONOTONIC, &ts);
+  return std::int64_t{ts.tv_sec} * 1'000'000'000 + ts.tv_nsec;
+}
+
 std::uint64_t random_seed() {
   std::uint64_t seed = 0;
   if (getrandom(&seed, sizeof seed, 0) != sizeof seed) seed = static_cast<std::uint64_t>(monotonic_ns());
   return seed;
 }
 
-direct::FilterPlan filter_of(const lockstep::HostEntry& host, const lockstep::VfSlot& slot) {
-  return {host.ipv4, lockstep::gid_of(host, 0), slot.first_qpn, lockstep::kQpnsPerVf};
+std::vector<sock_filter> filter_of(const lockstep::HostEntry& host, const lockstep::VfSlot& slot) {
+  return direct::frame_filter({host.ipv4, lockstep::gid_of(host, 0), slot.first_qpn, lockstep::kQpnsPerVf});
 }
 
 }  // namespace

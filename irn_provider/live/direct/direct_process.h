@@ -86,13 +86,14 @@ class DirectProcess final : public LiveProcess {
   void flush();
   void note_completions(Time now);
   Time next_event() const;
-  bool blocked() const { return socket_.waiting() || !local_waiting_.empty(); }
+  bool blocked() const { return socket_.stuck() || !local_waiting_.empty(); }
 
   // --- direct_wait.cc
   void tell_waiters();
   void wait_for_frames(Time deadline, int event);  // without the lock
   Time next_step() const;
   void hand_over();
+  bool look();
   void arm_takeover(Duration after);
   void helper_loop();
 

@@ -1,6 +1,7 @@
 // DirectProcess: frames in, what is due, frames out.
 #include <algorithm>
 
+#include "base/check.h"
 #include "irn_provider/live/direct/direct_process.h"
 #include "lockstep/host_identity.h"
 
@@ -9,7 +10,6 @@ namespace {
 
 constexpr int kReceiveBatch = 64;
 constexpr int kDepartBatch = 4 * direct::PacketSocket::kBatch;  // then what has come is looked at
-constexpr std::size_t kDestinationMac = 0;
 
 struct Sender {
   Gid gid;
@@ -30,8 +30,7 @@ bool DirectProcess::progress() {
   const Time now = tick();
   const bool came = receive(now);
   const bool due = port_.next_input() <= now;
-  if (due) port_.run_inputs(now);
-  socket_.release();  // no packet outlives the instant of its arrival
+  if (due) port_.run_inputs(now);  // no packet outlives the instant of its arrival
   if (resident_.next_timeout && resident_.next_timeout() <= now) {
     resident_.run(nic_, now);
     tell_waiters();
@@ -43,12 +42,16 @@ bool DirectProcess::progress() {
 }
 
 bool DirectProcess::receive(Time now) {
-  bool any = false;
-  for (int i = 0; i < kReceiveBatch; ++i) {
-    const std::span<std::byte> frame = socket_.next();
-    if (frame.empty()) break;
-    any = true;
-    take(frame, now);
+  const std::span<const direct::PacketSocket::Arrival> arrivals = socket_.receive();
+  bool any = !arrivals.empty();
+  for (const direct::PacketSocket::Arrival& arrival : arrivals) {
+    if (arrival.segment == 0)
+      take(arrival.bytes, now);
+    else
+      direct::cut_train(arrival.bytes, arrival.segment, [&](std::span<std::byte> frame) {
+        take(frame, now);
+        port_.run_inputs(now);  // before the next frame's headers take its place
+      });
   }
   if (share_->vfs_in_use() == 0 && !talks_to_itself_) return any;
   for (int i = 0; i < kReceiveBatch; ++i) {
@@ -81,13 +84,14 @@ void DirectProcess::depart(Time now) {
 
 void DirectProcess::send(PacketRef packet) {
   const std::span<std::byte> slot = socket_.slot();
-  if (!edge_.write(nic_, *packet, slot)) return;
-  const std::span<std::byte> frame = slot.first(packet->frame_length);
-  if (std::equal(host_.mac.begin(), host_.mac.end(),
-                 reinterpret_cast<const std::uint8_t*>(&frame[kDestinationMac])))
-    send_local(frame, packet->roce.dest);
-  else
-    socket_.fill(frame.size());
+  const PathAddress* path = nic_.path_of(*packet);
+  RL_CHECK(path != nullptr);
+  if (path->dst_mac == host_.mac) {
+    if (edge_.write(nic_, *packet, slot)) send_local(slot.first(packet->frame_length), packet->roce.dest);
+    return;
+  }
+  const std::uint16_t id = socket_.place({path, packet->roce.dest.value}, packet->frame_length);
+  if (edge_.write(nic_, *packet, slot, id)) socket_.fill();
 }
 
 // To QP1: to all VFs, as the filters of a wire would let it.

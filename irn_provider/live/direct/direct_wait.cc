@@ -10,17 +10,16 @@
 #include <array>
 
 #include "irn_provider/live/direct/direct_process.h"
-#include "lockstep/wall_clock.h"
 
 namespace rocelab {
-
-using lockstep::monotonic_ns;
 
 namespace {
 
 // A program that has polled so recently will poll again: the helper thread leaves the socket to it. A program
 // that computes for longer between polls gives its peers as much delay.
 constexpr Duration kTakeover = 200_us;
+// After a frame another one is likely: to sleep and be woken costs both ends tens of microseconds.
+constexpr Duration kLinger = 50_us;
 constexpr Duration kSweep = 1000_ms;  // how often a process looks for others that have died
 constexpr Duration kBlockedRetry = 50_us;
 
@@ -134,20 +133,29 @@ void DirectProcess::arm_takeover(Duration after) {
   timerfd_settime(helper_timer_, 0, &spec, nullptr);
 }
 
+bool DirectProcess::look() {
+  Lock lock(mutex_);
+  return progress();
+}
+
 // Watches the socket while the program neither polls nor waits here itself.
 void DirectProcess::helper_loop() {
   prctl(PR_SET_TIMERSLACK, 1UL);
   prctl(PR_SET_NAME, "rocelab");
   ++t_inside;
-  Time next_sweep = clock() + kSweep;
+  Time next_sweep = clock() + kSweep, last_busy;
   while (!helper_ends_) {
     const bool polled =
         clock().ps() / 1'000 - last_poll_ns_.load(std::memory_order_relaxed) < kTakeover.ps() / 1'000;
     Time until = next_sweep;  // the program sees to the rest
     bool watch = false;
     if (watchers_.load() == 0 && !polled) {
+      if (look()) last_busy = clock();
+      if (clock() - last_busy < kLinger) {
+        sched_yield();
+        continue;
+      }
       Lock lock(mutex_);
-      progress();
       until = std::min(until, next_step());
       helper_until_ = until;
       watch = true;

@@ -5,22 +5,22 @@
 #include <linux/if_packet.h>
 #include <net/if.h>
 #include <netinet/in.h>
-#include <sys/mman.h>
+#include <netinet/udp.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <stdexcept>
 
+#include "base/check.h"
+#include "irn_provider/live/direct/frame_filter.h"
+
 namespace rocelab::direct {
 namespace {
 
-constexpr std::uint32_t kRingBytes = 16 << 20;  // some 10 ms of full frames at 10 Gb/s
-constexpr std::uint32_t kFramesPerBlock = 16;   // keeps a block a multiple of a page
-constexpr std::uint32_t kFrameAlign = 512;
-constexpr int kSendBuffer = 8 << 20;
+constexpr int kReceiveBuffer = 32 << 20, kSendBuffer = 8 << 20;
+constexpr std::size_t kLongestArrival = (1 << 16) + 64;  // an IP packet's limit, and Ethernet's header
 constexpr std::uint16_t kRocePort = 4791;
 
 void set(int fd, int level, int option, int value) { setsockopt(fd, level, option, &value, sizeof value); }
@@ -31,39 +31,40 @@ void attach(int fd, std::vector<sock_filter> code) {
     throw std::runtime_error(std::string("cannot filter frames: ") + std::strerror(errno));
 }
 
-tpacket2_hdr* header_at(std::byte* ring, std::uint32_t frame, std::uint32_t frame_bytes) {
-  return reinterpret_cast<tpacket2_hdr*>(ring + std::size_t{frame} * frame_bytes);
-}
-
 }  // namespace
 
-PacketSocket::PacketSocket(const std::string& interface, const FilterPlan& filter, std::uint32_t longest)
-    : slot_bytes_((longest + 63) / 64 * 64),
-      slots_(std::make_unique<std::byte[]>(slot_bytes_ * kBatch)),
-      messages_(kBatch),
-      parts_(kBatch) {
-  const std::uint32_t needed = longest + TPACKET2_HDRLEN + TPACKET_ALIGNMENT;
-  frame_bytes_ = (needed + kFrameAlign - 1) / kFrameAlign * kFrameAlign;
+PacketSocket::PacketSocket(const std::string& interface, const std::vector<sock_filter>& filter,
+                           std::uint32_t longest)
+    : receive_bytes_(std::make_unique_for_overwrite<std::byte[]>(kReceiveBatch * kLongestArrival)),
+      slot_bytes_((longest + 63) / 64 * 64),
+      slots_(std::make_unique<std::byte[]>(slot_bytes_ * kBatch)) {
+  trains_.reserve(kBatch);
   try {
     open(interface, filter);
   } catch (const std::exception& e) {
-    if (ring_ != nullptr) munmap(ring_, ring_bytes_);
     if (fd_ >= 0) close(fd_);
     throw std::runtime_error("interface " + interface + ": " + e.what());
   }
+  prepare_receive();
 }
 
-void PacketSocket::open(const std::string& interface, const FilterPlan& filter) {
+void PacketSocket::open(const std::string& interface, const std::vector<sock_filter>& filter) {
   // Protocol 0: nothing comes before bind(), by when the filter is there.
   fd_ = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (fd_ < 0)
     throw std::runtime_error(std::string("cannot open a packet socket (root or CAP_NET_RAW is needed): ") +
                              std::strerror(errno));
+  set(fd_, SOL_SOCKET, SO_RCVBUF, kReceiveBuffer);  // what the system's limit allows,
+  set(fd_, SOL_SOCKET, SO_RCVBUFFORCE, kReceiveBuffer);
+  set(fd_, SOL_SOCKET, SO_SNDBUF, kSendBuffer);
   set(fd_, SOL_SOCKET, SO_SNDBUFFORCE, kSendBuffer);
   set(fd_, SOL_PACKET, PACKET_IGNORE_OUTGOING, 1);
-  set(fd_, SOL_PACKET, PACKET_QDISC_BYPASS, 1);
-  attach(fd_, frame_filter(filter));
-  map_ring();
+  // No PACKET_QDISC_BYPASS: that way the kernel drops what it would have to cut.
+  const int on = 1;
+  if (setsockopt(fd_, SOL_PACKET, PACKET_VNET_HDR, &on, sizeof on) != 0)
+    throw std::runtime_error(std::string("this kernel's packet sockets are too old: ") +
+                             std::strerror(errno));
+  attach(fd_, filter);
   sockaddr_ll address{};
   address.sll_family = AF_PACKET;
   address.sll_protocol = htons(ETH_P_ALL);
@@ -72,42 +73,31 @@ void PacketSocket::open(const std::string& interface, const FilterPlan& filter) 
     throw std::runtime_error(std::string("cannot listen on it: ") + std::strerror(errno));
 }
 
-void PacketSocket::map_ring() {
-  set(fd_, SOL_PACKET, PACKET_VERSION, TPACKET_V2);
-  tpacket_req request{};
-  request.tp_frame_size = frame_bytes_;
-  request.tp_block_size = frame_bytes_ * kFramesPerBlock;
-  request.tp_block_nr = kRingBytes / request.tp_block_size;
-  request.tp_frame_nr = request.tp_block_nr * kFramesPerBlock;
-  frames_ = request.tp_frame_nr;
-  ring_bytes_ = std::size_t{request.tp_block_nr} * request.tp_block_size;
-  if (setsockopt(fd_, SOL_PACKET, PACKET_RX_RING, &request, sizeof request) != 0)
-    throw std::runtime_error(std::string("no memory for received frames: ") + std::strerror(errno));
-  void* ring = mmap(nullptr, ring_bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, fd_, 0);
-  if (ring == MAP_FAILED)
-    throw std::runtime_error(std::string("cannot map received frames: ") + std::strerror(errno));
-  ring_ = static_cast<std::byte*>(ring);
-  madvise(ring_, ring_bytes_, MADV_DONTFORK);
+PacketSocket::~PacketSocket() { close(fd_); }
+
+// --- receiving
+
+void PacketSocket::prepare_receive() {
+  for (std::uint32_t i = 0; i < kReceiveBatch; ++i) {
+    receive_parts_[2 * i] = {&receive_headers_[i], sizeof(KernelHeader)};
+    receive_parts_[2 * i + 1] = {receive_bytes_.get() + i * kLongestArrival, kLongestArrival};
+    receive_messages_[i].msg_hdr.msg_iov = &receive_parts_[2 * i];
+    receive_messages_[i].msg_hdr.msg_iovlen = 2;
+  }
 }
 
-PacketSocket::~PacketSocket() {
-  munmap(ring_, ring_bytes_);
-  close(fd_);
-}
-
-std::span<std::byte> PacketSocket::next() {
-  tpacket2_hdr* header = header_at(ring_, head_, frame_bytes_);
-  // The kernel writes the frame first and this word last.
-  const std::uint32_t status = std::atomic_ref(header->tp_status).load(std::memory_order_acquire);
-  if ((status & TP_STATUS_USER) == 0) return {};
-  head_ = head_ + 1 == frames_ ? 0 : head_ + 1;
-  return {reinterpret_cast<std::byte*>(header) + header->tp_mac, header->tp_snaplen};
-}
-
-void PacketSocket::release() {
-  for (; released_ != head_; released_ = released_ + 1 == frames_ ? 0 : released_ + 1)
-    std::atomic_ref(header_at(ring_, released_, frame_bytes_)->tp_status)
-        .store(TP_STATUS_KERNEL, std::memory_order_release);
+std::span<const PacketSocket::Arrival> PacketSocket::receive() {
+  const int n = recvmmsg(fd_, receive_messages_.data(), kReceiveBatch, MSG_DONTWAIT, nullptr);
+  std::size_t good = 0;
+  for (int i = 0; i < n; ++i) {
+    const std::size_t length = receive_messages_[i].msg_len;
+    if (length <= sizeof(KernelHeader)) continue;
+    const KernelHeader& kernel = receive_headers_[i];
+    arrivals_[good++] = {{receive_bytes_.get() + i * kLongestArrival,
+                          std::min(length - sizeof(KernelHeader), kLongestArrival)},
+                         kernel.type == KernelHeader::kUdpTrain ? kernel.segment_bytes : std::size_t{0}};
+  }
+  return std::span(arrivals_).first(good);
 }
 
 std::uint64_t PacketSocket::dropped() {
@@ -117,27 +107,108 @@ std::uint64_t PacketSocket::dropped() {
   return dropped_;
 }
 
-void PacketSocket::fill(std::size_t length) {
-  parts_[filled_] = {slot_of(filled_).data(), length};
-  messages_[filled_] = {};
-  messages_[filled_].msg_hdr.msg_iov = &parts_[filled_];
-  messages_[filled_].msg_hdr.msg_iovlen = 1;
-  ++filled_;
+// --- sending
+
+std::uint16_t PacketSocket::place(const Flow& flow, std::size_t length) {
+  lengths_[filled_] = static_cast<std::uint32_t>(length);
+  // Only the latest train of a flow: frames of a flow keep their order.
+  for (std::size_t i = trains_.size(); trains_work_ && i-- > next_;) {
+    Train& train = trains_[i];
+    if (train.flow != flow) continue;
+    const std::size_t payload = length - train.headers;
+    if (!train.open || payload > train.segment || train.frames >= kMaxTrainFrames ||
+        train.payload + payload > kMaxTrainPayload)
+      break;
+    placed_ = i;
+    return static_cast<std::uint16_t>(train.frames);
+  }
+  placed_ = trains_.size();
+  placed_flow_ = flow;
+  return 0;
+}
+
+void PacketSocket::fill() {
+  if (placed_ == trains_.size()) trains_.push_back({.flow = placed_flow_});
+  Train& train = trains_[placed_];
+  const std::size_t length = lengths_[filled_];
+  if (train.frames == 0) {
+    train.first = filled_;
+    train.headers = header_bytes_of(slot_of(filled_).first(length));
+    train.segment = length - train.headers;
+    // A frame that Ethernet's smallest size has filled up is not UDP payload to its end.
+    train.open = train.headers != 0 && length > 60;
+  } else if (length - train.headers < train.segment) {
+    train.open = false;
+  }
+  train.payload += length - train.headers;
+  if (train.frames++ > 0) behind_[train.last] = filled_;
+  train.last = filled_++;
+  built_ = false;
+}
+
+// sendmmsg's arguments for all trains from next_ on.
+void PacketSocket::build() {
+  static const KernelHeader kPlain{};
+  messages_.clear();
+  parts_.clear();
+  parts_.reserve(2 * filled_ + 2 * trains_.size());  // messages point into it
+  for (std::size_t i = next_; i < trains_.size(); ++i) {
+    Train& train = trains_[i];
+    train.open = false;
+    const std::span<std::byte> first = slot_of(train.first).first(lengths_[train.first]);
+    const std::size_t begin = parts_.size();
+    if (train.frames == 1) {
+      parts_.push_back({const_cast<KernelHeader*>(&kPlain), sizeof kPlain});
+      parts_.push_back({first.data(), first.size()});
+    } else {
+      const std::size_t headers =
+          write_train_headers(first, train.payload, train.segment, train.kernel, train.head);
+      parts_.push_back({&train.kernel, sizeof train.kernel});
+      parts_.push_back({train.head.data(), headers});
+      for (std::uint32_t n = 0, slot = train.first; n < train.frames; ++n, slot = behind_[slot])
+        parts_.push_back({slot_of(slot).data() + headers, lengths_[slot] - headers});
+    }
+    mmsghdr message{};
+    message.msg_hdr.msg_iov = &parts_[begin];
+    message.msg_hdr.msg_iovlen = parts_.size() - begin;
+    messages_.push_back(message);
+  }
+  built_ = true;
+}
+
+// The kernel takes no trains: each frame goes by itself, complete as it is.
+void PacketSocket::split_trains() {
+  trains_work_ = false;
+  std::vector<Train> single;
+  for (std::size_t i = next_; i < trains_.size(); ++i)
+    for (std::uint32_t n = 0, slot = trains_[i].first; n < trains_[i].frames; ++n, slot = behind_[slot])
+      single.push_back({.flow = trains_[i].flow, .first = slot, .last = slot, .frames = 1});
+  trains_ = std::move(single);
+  next_ = 0;
 }
 
 bool PacketSocket::flush() {
-  while (sent_ < filled_) {
-    const int n = sendmmsg(fd_, &messages_[sent_], filled_ - sent_, MSG_DONTWAIT);
+  while (next_ < trains_.size()) {
+    if (!built_) build();
+    const std::size_t done = messages_.size() - (trains_.size() - next_);
+    const int n =
+        sendmmsg(fd_, &messages_[done], static_cast<unsigned>(messages_.size() - done), MSG_DONTWAIT);
     if (n > 0) {
-      sent_ += static_cast<std::uint32_t>(n);
+      next_ += static_cast<std::size_t>(n);
     } else if (errno == EAGAIN || errno == ENOBUFS) {
+      stuck_ = true;
       return false;
+    } else if (errno != EINTR && trains_[next_].frames > 1) {
+      split_trains();
+      built_ = false;
     } else if (errno != EINTR) {
       ++refused_;  // this one frame: as if the network had lost it
-      ++sent_;
+      ++next_;
     }
   }
-  filled_ = sent_ = 0;
+  stuck_ = false;
+  trains_.clear();
+  next_ = filled_ = 0;
   return true;
 }
 
@@ -150,6 +221,7 @@ int quiet_udp_socket() {
   if (fd >= 0) {
     set(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
     set(fd, SOL_SOCKET, SO_REUSEADDR, 1);  // several processes of rocelab
+    set(fd, SOL_UDP, UDP_GRO, 1);          // trains are thrown away whole
     attach(fd, nothing_filter());
     sockaddr_in6 any{};
     any.sin6_family = AF_INET6;
@@ -159,6 +231,7 @@ int quiet_udp_socket() {
   const int fd4 = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);  // no IPv6 in this kernel
   if (fd4 < 0) return -1;
   set(fd4, SOL_SOCKET, SO_REUSEADDR, 1);
+  set(fd4, SOL_UDP, UDP_GRO, 1);
   attach(fd4, nothing_filter());
   sockaddr_in any{};
   any.sin_family = AF_INET;

@@ -1,12 +1,13 @@
-// PacketSocket: frames from and to a network interface, in batches: a ring of received frames that the kernel
-// fills in this process's memory (TPACKET_V2: a frame is there at once, and an empty ring costs no system
-// call), and sendmmsg for what leaves. What its filter does not take is not seen, nor what the machine itself
-// sends.
+// PacketSocket: frames from and to a network interface, in batches: recvmmsg and sendmmsg on a packet socket,
+// with frames of one flow that leave together as one (train.h). What its filter does not take is not seen,
+// nor what the machine itself sends.
 #pragma once
 
+#include <linux/filter.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -14,57 +15,92 @@
 #include <string>
 #include <vector>
 
-#include "irn_provider/live/direct/frame_filter.h"
+#include "irn_provider/live/direct/train.h"
 
 namespace rocelab::direct {
 
 class PacketSocket {
  public:
-  // Throws std::runtime_error with a line that says what to do. `longest`: frame bytes that must fit.
-  PacketSocket(const std::string& interface, const FilterPlan& filter, std::uint32_t longest);
+  // Throws std::runtime_error with a line that says what to do. `longest`: bytes of a frame that is sent.
+  PacketSocket(const std::string& interface, const std::vector<sock_filter>& filter, std::uint32_t longest);
   ~PacketSocket();
   PacketSocket(const PacketSocket&) = delete;
   PacketSocket& operator=(const PacketSocket&) = delete;
 
-  int fd() const { return fd_; }  // readable: a frame waits; writable: the interface takes frames
+  int fd() const { return fd_; }  // readable: a frame waits
 
-  // --- receiving. Frames stay in place, and may be written to, until they are released.
-  std::span<std::byte> next();  // the next frame, from the destination address on; empty: none waits
-  void release();               // all that next() has given
-  std::uint64_t dropped();      // frames that the ring had no room for, so far
+  // --- receiving. What has come may be written to, and stays in place until the next call.
+  struct Arrival {
+    std::span<std::byte> bytes;  // a frame from the destination address on, or a train
+    std::size_t segment = 0;     // of a train, as cut_train() wants it; 0: a frame
+  };
+  std::span<const Arrival> receive();  // empty: none waits
+  std::uint64_t dropped();             // frames that the kernel had no room for, so far
 
   // --- sending: frames are built in place, then leave together
-  static constexpr std::uint32_t kBatch = 64;
+  static constexpr std::uint32_t kBatch = 128;
   std::uint32_t room() const { return kBatch - filled_; }  // frames that slot() can still be asked for
   std::span<std::byte> slot() { return slot_of(filled_); }
-  void fill(std::size_t length);  // slot() holds a frame of that length
+  // Frames with an equal flow have equal headers below the BTH, but for lengths.
+  struct Flow {
+    const void* path = nullptr;
+    std::uint32_t dest = 0;
+    bool operator==(const Flow&) const = default;
+  };
+  // Before slot() is filled with a frame of that length: the IPv4 ID that it must have.
+  std::uint16_t place(const Flow& flow, std::size_t length);
+  void fill();  // slot() holds the frame that place() was told of
   // False: the interface takes no more for now, and the rest waits for another call.
   bool flush();
-  bool waiting() const { return sent_ < filled_; }
+  bool stuck() const { return stuck_; }  // the last flush() said so: no more is asked for
   std::uint64_t refused() const {
     return refused_;
   }  // frames that the interface will never take (it is down ...)
 
  private:
+  struct Train {
+    Flow flow;
+    std::size_t headers = 0, segment = 0, payload = 0;  // bytes; a frame's UDP payload, and all of it
+    bool open = true;                                   // for another frame
+    std::uint32_t first = 0, last = 0, frames = 0;      // slots, chained by behind_
+    KernelHeader kernel{};
+    std::array<std::byte, kMaxHeaders> head{};
+  };
+
   std::span<std::byte> slot_of(std::uint32_t i) { return {slots_.get() + i * slot_bytes_, slot_bytes_}; }
-  void open(const std::string& interface, const FilterPlan& filter);
-  void map_ring();
+  void open(const std::string& interface, const std::vector<sock_filter>& filter);
+  void prepare_receive();
+  void build();
+  void add_message(const KernelHeader& kernel, std::size_t parts);
+  void split_trains();
 
   int fd_ = -1;
-  std::byte* ring_ = nullptr;
-  std::size_t ring_bytes_ = 0;
-  std::uint32_t frame_bytes_ = 0, frames_ = 0;
-  std::uint32_t head_ = 0, released_ = 0;  // slots of the ring: next to look at, next to give back
   std::uint64_t dropped_ = 0, refused_ = 0;
+
+  static constexpr std::uint32_t kReceiveBatch = 16;
+  std::unique_ptr<std::byte[]> receive_bytes_;
+  std::array<KernelHeader, kReceiveBatch> receive_headers_{};
+  std::array<iovec, 2 * kReceiveBatch> receive_parts_{};
+  std::array<mmsghdr, kReceiveBatch> receive_messages_{};
+  std::array<Arrival, kReceiveBatch> arrivals_{};
 
   std::size_t slot_bytes_;
   std::unique_ptr<std::byte[]> slots_;
-  std::vector<mmsghdr> messages_;
+  std::array<std::uint32_t, kBatch> lengths_{};  // of frames, by slot
+  std::array<std::uint32_t, kBatch> behind_{};   // the next slot of the same train
+  std::uint32_t filled_ = 0;
+  std::size_t placed_ = 0;  // the train that place() chose; trains_.size(): a new one, of
+  Flow placed_flow_;
+  std::vector<Train> trains_;  // that have not all left
+  std::size_t next_ = 0;       // of them
+  bool built_ = false;         // messages_ says what trains_ says
+  bool stuck_ = false;
+  bool trains_work_ = true;  // until the kernel refuses one
   std::vector<iovec> parts_;
-  std::uint32_t filled_ = 0, sent_ = 0;
+  std::vector<mmsghdr> messages_;  // one of each train
 };
 
-// Sockets on UDP port 4791 that read nothing: without one the kernel answers every RoCE frame with "port
+// A socket on UDP port 4791 that reads nothing: without one the kernel answers every RoCE frame with "port
 // unreachable". -1: somebody else has the port, who answers or not as he likes.
 int quiet_udp_socket();
 

@@ -66,11 +66,7 @@ class EgressQueues {
     std::uint32_t number;
     if (rotations_.empty()) {
       number = take_head(queue.fifo);
-      if (queue.fifo.head != kNil) {  // the packet that leaves next, and the node of the one behind it
-        const Node& next = nodes_[queue.fifo.head];
-        __builtin_prefetch(&*next.frame.packet);
-        if (next.next != kNil) __builtin_prefetch(&nodes_[next.next]);
-      }
+      if (queue.fifo.head != kNil) fetch_ahead(queue.fifo.head);
     } else {
       number = take_turn(queue);
     }
@@ -158,8 +154,11 @@ class EgressQueues {
     rotation.last = rotation.next();
     Fifo& fifo = rotation.by_ingress[rotation.last];
     const std::uint32_t node = take_head(fifo);
-    if (fifo.head == kNil)
+    if (fifo.head == kNil) {
       rotation.waiting[rotation.last / 64] &= ~(std::uint64_t{1} << (rotation.last % 64));
+      if (queue.frames == 1) return node;  // the last of the queue
+    }
+    fetch_ahead(rotation.by_ingress[rotation.next()].head);
     return node;
   }
   void append(Fifo& fifo, std::uint32_t node) {
@@ -169,6 +168,12 @@ class EgressQueues {
       nodes_[fifo.tail].next = node;
     }
     fifo.tail = node;
+  }
+  // The packet that leaves next, and the node of the one behind it.
+  [[gnu::always_inline]] void fetch_ahead(std::uint32_t head) const {
+    const Node& next = nodes_[head];
+    __builtin_prefetch(&*next.frame.packet);
+    if (next.next != kNil) __builtin_prefetch(&nodes_[next.next]);
   }
   std::uint32_t take_head(Fifo& fifo) {
     const std::uint32_t node = fifo.head;

@@ -18,21 +18,22 @@ pytestmark = live
 
 # Runs on the host: what comes to the far end, as hex, a line each; what comes in on stdin goes out.
 _FAR_END = """
-import select, socket, sys
+import os, select, socket, sys
+commands = os.fdopen(0, "rb", buffering=0)  # select() does not know of lines in a buffer
 s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
 s.bind((sys.argv[1], 0))
 print("ready", flush=True)
 while True:
-    for ready in select.select([s, sys.stdin], [], [])[0]:
+    for ready in select.select([s, commands], [], [])[0]:
         if ready is s:
             frame, address = s.recvfrom(65536)
             if address[2] != socket.PACKET_OUTGOING:
                 print(frame.hex(), flush=True)
         else:
-            line = sys.stdin.readline()
+            line = commands.readline()
             if not line:
                 sys.exit()
-            s.send(bytes.fromhex(line))
+            s.send(bytes.fromhex(line.decode()))
 """
 H1, H2 = "02000a000001", "02000a000002"
 

@@ -81,6 +81,8 @@ class NicPort {
   Time wants_port() const {
     return has_more() ? now_ : Time::never();
   }  // since when a frame could leave, were the port free
+  // Whether what could leave is more than acknowledgements and CNPs.
+  bool wants_to_send_data() const { return state_.scheduler.has_ready_data(state_.pause.open_classes()); }
   Time port_free() const { return port_free_; }
   void set_port_free(Time t) { port_free_ = t; }
   StopReason run_inputs(Time t) {

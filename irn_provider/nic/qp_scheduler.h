@@ -25,6 +25,8 @@ class QpScheduler {
     return ((ready_[0] | ready_[1] | ready_[2]) & open_classes) != 0;
   }
 
+  bool has_ready_data(std::uint8_t open_classes) const { return (ready_[2] & open_classes) != 0; }
+
   void set_ready(std::uint32_t slot, Tc tc, Kind kind, bool ready) {
     const std::size_t node = std::size_t{slot} * kStride + static_cast<std::size_t>(kind);
     if (node < links_.size() && links_[node].linked == ready) return;  // mostly

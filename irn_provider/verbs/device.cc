@@ -102,7 +102,7 @@ LiveProcess* enter_experiment() {
   if (process == nullptr) return nullptr;
   process->set_completion_hook(on_completions);
   linger_at_exit();
-  if (LiveProcess::timekeeper() != nullptr) libc::serve_needs(*process);
+  libc::serve_needs(*process);
   return process;
 }
 

@@ -9,6 +9,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
+#include <cstdlib>
 #include <string>
 
 #include "base/wire/frame.h"
@@ -64,7 +66,8 @@ DirectProcess::DirectProcess(const lockstep::HostEntry& host, unsigned index)
       port_(nic_, host_.nic.link_rate, host_.nic.link_delay),
       edge_(host_, pool_, trace_),
       helper_event_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
-      helper_timer_(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)) {
+      helper_timer_(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)),
+      post_timer_(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)) {
   // Peers keep dead connections' QPNs for a while: a program does not begin where the last one did.
   nic_.begin_qps_at(static_cast<std::uint32_t>(random_seed() % lockstep::kQpnsPerVf));
   for (int i = 0; i < lockstep::kGids; ++i) peers_[lockstep::gid_of(host_, i)] = {host_.mac, NodeId{0}};
@@ -78,6 +81,7 @@ void DirectProcess::forget_sockets() {
 
 DirectProcess::~DirectProcess() {
   close(helper_timer_);
+  close(post_timer_);
   close(helper_event_);
   if (quiet_udp_ >= 0) close(quiet_udp_);
 }
@@ -89,7 +93,12 @@ void DirectProcess::end() {
   Lock lock(mutex_);
   progress();
   leaving_ = true;
-  share_->slot().counters = nic_.counters() + edge_.counters();
+  const NicCounters counters = nic_.counters() + edge_.counters();
+  if (std::getenv("ROCELAB_DEBUG") != nullptr)
+    std::fprintf(stderr,
+                 "rocelab: %s: %lu packets sent, %lu of them again; %lu received, %lu frames lost here\n",
+                 host_.name, counters.tx_packets, counters.retransmitted_packets, counters.rx_packets,
+                 socket_.dropped() + socket_.refused());
   share_->leave();
 }
 
@@ -104,7 +113,7 @@ Time DirectProcess::enter() {
 }
 
 void DirectProcess::leave() {
-  if (port_.wants_port() != Time::never()) depart(last_);
+  if (port_.wants_port() != Time::never() && !may_wait()) depart(last_);
   note_completions(last_);
   hand_over();
   mutex_.unlock();

@@ -50,8 +50,8 @@ class DirectProcess final : public LiveProcess {
   void let_leave(Duration longest) override;
   void expect_wait() override;
   void look_again() override;
-  void watch_memory() override {}  // the helper thread sees to what a peer writes
-  void park_memory() override {}
+  void watch_memory() override;
+  void park_memory() override;
   void foreign_enter() override {}
   void foreign_leave() override {}
   void set_resident(Resident resident) override;
@@ -77,14 +77,17 @@ class DirectProcess final : public LiveProcess {
   Time tick();  // clock(), but never before an instant that was seen
 
   // --- direct_progress.cc; under the lock
-  bool progress();  // true: something came or left
+  // True: something came or left. `may_defer`: the program is about to be told of a completion, and what it
+  // does then may leave together with the acknowledgement.
+  bool progress(bool may_defer = false);
   bool receive(Time now);
   void take(std::span<std::byte> frame, Time now);
   void depart(Time now);
+  bool may_wait();
   void send(PacketRef packet);
   void send_local(std::span<const std::byte> frame, Qpn dest);
   void flush();
-  void note_completions(Time now);
+  bool note_completions(Time now);  // true: there were some
   Time next_event() const;
   bool blocked() const { return socket_.stuck() || !local_waiting_.empty(); }
 
@@ -94,7 +97,7 @@ class DirectProcess final : public LiveProcess {
   Time next_step() const;
   void hand_over();
   bool look();
-  void arm_takeover(Duration after);
+  static void set_timer(int timer, Duration after);  // wakes the helper thread; zero: not any more
   void helper_loop();
 
   const lockstep::HostEntry host_;
@@ -112,7 +115,8 @@ class DirectProcess final : public LiveProcess {
     std::vector<std::byte> bytes;
   };
   std::vector<LocalFrame> local_waiting_;  // for VFs whose sockets are full
-  bool talks_to_itself_ = false;           // frames may come that no other VF has sent
+  bool local_frames_ = false;              // have come or gone
+  std::uint32_t since_local_ = 0;          // looks at the socket since a look for local ones
   PacketPool pool_;
   ProcessMemory memory_;
   NullTrace trace_;
@@ -124,6 +128,11 @@ class DirectProcess final : public LiveProcess {
   std::uint64_t completions_seen_ = 0;
   std::map<Gid, PathEnd> peers_;
   std::vector<Waiter*> waiters_;
+  std::atomic<bool> acks_wait_{false};  // for what the program does next
+  // Calls that had frames to send: waiting for more, since the last poll, and between the two before.
+  std::uint32_t posts_waiting_ = 0, posts_in_run_ = 0, last_run_ = 0;
+  Time last_departure_, first_waits_;
+  bool timer_set_ = false;
   Time helper_until_;  // when the helper looks again by itself
   Resident resident_;
   std::function<void(Nic&)> completion_hook_;
@@ -132,7 +141,7 @@ class DirectProcess final : public LiveProcess {
   std::atomic<std::int64_t> last_poll_ns_{0};  // when the program polled last
   std::atomic<int> watchers_{0};               // threads of the program that watch the socket
   std::atomic<bool> helper_ends_{false};
-  int helper_event_ = -1, helper_timer_ = -1;
+  int helper_event_ = -1, helper_timer_ = -1, post_timer_ = -1;
   std::thread helper_;
 };
 

@@ -1,5 +1,6 @@
 // DirectProcess: frames in, what is due, frames out.
 #include <algorithm>
+#include <utility>
 
 #include "base/check.h"
 #include "irn_provider/live/direct/direct_process.h"
@@ -8,7 +9,12 @@
 namespace rocelab {
 namespace {
 
-constexpr int kReceiveBatch = 64;
+constexpr Duration kRunOfPosts = 2_us;    // between the end of a departure and the next post
+constexpr Duration kRunPatience = 4_us;   // of posts, for those of the next poll or two
+constexpr Duration kLongestWait = 40_us;  // of a post
+constexpr std::uint32_t kMostWaiting = 16;
+constexpr int kReceiveBatch = 64;                               // of local frames
+constexpr std::uint32_t kLooksPerLocal = 16;                    // until there is a first one
 constexpr int kDepartBatch = 4 * direct::PacketSocket::kBatch;  // then what has come is looked at
 
 struct Sender {
@@ -24,8 +30,9 @@ std::optional<Sender> ipv4_sender(std::span<const std::byte> frame) {
 
 }  // namespace
 
-bool DirectProcess::progress() {
+bool DirectProcess::progress(bool may_defer) {
   if (leaving_) return false;
+  if (posts_in_run_ > 0) last_run_ = std::exchange(posts_in_run_, 0);
   if (blocked()) flush();
   const Time now = tick();
   const bool came = receive(now);
@@ -35,9 +42,14 @@ bool DirectProcess::progress() {
     resident_.run(nic_, now);
     tell_waiters();
   }
-  note_completions(now);
+  const bool completed = note_completions(now);
   const bool leaves = port_.wants_port() != Time::never();
-  if (leaves) depart(now);
+  const bool run_goes_on =
+      posts_waiting_ > 0 && posts_waiting_ < kMostWaiting && now - first_waits_ < kRunPatience;
+  if (leaves && may_defer && completed && !port_.wants_to_send_data())
+    acks_wait_ = true;
+  else if (leaves && !(may_defer && run_goes_on))
+    depart(now);
   return came || due || leaves;
 }
 
@@ -53,11 +65,12 @@ bool DirectProcess::receive(Time now) {
         port_.run_inputs(now);  // before the next frame's headers take its place
       });
   }
-  if (share_->vfs_in_use() == 0 && !talks_to_itself_) return any;
+  if (!local_frames_ && ++since_local_ < kLooksPerLocal) return any;
+  since_local_ = 0;
   for (int i = 0; i < kReceiveBatch; ++i) {
     const std::size_t length = share_->receive(local_frame_);
     if (length == 0) break;
-    any = true;
+    any = local_frames_ = true;
     take(std::span(local_frame_).first(length), now);
     port_.run_inputs(now);  // there is one buffer
   }
@@ -80,6 +93,28 @@ void DirectProcess::depart(Time now) {
     if (socket_.room() == 0) flush();
   }
   flush();
+  acks_wait_ = false;
+  posts_waiting_ = 0;
+  last_departure_ = clock();
+  if (std::exchange(timer_set_, false)) set_timer(post_timer_, Duration());
+}
+
+// Of what a call of the program has set going: whether more is to be expected at once, that it may leave
+// together with. Acknowledgements wait for the program's answer to what it has just received; posts wait for
+// the end of the run of posts, which a poll is: those right behind one that has left, and all where the last
+// run was of several. What a program makes of that is bounded: for posts by a timer, for acknowledgements by
+// the helper's next look.
+bool DirectProcess::may_wait() {
+  const bool answer = acks_wait_ && !port_.wants_to_send_data();
+  if (!answer) ++posts_in_run_;
+  const bool goes_on = posts_in_run_ == 1 ? last_run_ > 1 : last_ - last_departure_ < kRunOfPosts;
+  if (!answer && (!goes_on || posts_waiting_ >= kMostWaiting)) return false;
+  if (!answer && posts_waiting_++ == 0) {
+    first_waits_ = last_;
+    timer_set_ = true;
+    set_timer(post_timer_, kLongestWait);
+  }
+  return true;
 }
 
 void DirectProcess::send(PacketRef packet) {
@@ -90,13 +125,16 @@ void DirectProcess::send(PacketRef packet) {
     if (edge_.write(nic_, *packet, slot)) send_local(slot.first(packet->frame_length), packet->roce.dest);
     return;
   }
-  const std::uint16_t id = socket_.place({path, packet->roce.dest.value}, packet->frame_length);
+  const std::uint16_t id =
+      socket_.place({path, packet->roce.dest.value}, packet->frame_length,
+                    packet->kind == PacketKind::kAck ? direct::PacketSocket::Kind::kAck
+                                                     : direct::PacketSocket::Kind::kData);
   if (edge_.write(nic_, *packet, slot, id)) socket_.fill();
 }
 
 // To QP1: to all VFs, as the filters of a wire would let it.
 void DirectProcess::send_local(std::span<const std::byte> frame, Qpn dest) {
-  talks_to_itself_ = true;
+  local_frames_ = true;
   std::uint32_t vfs = 0;
   if (dest == kGsiQpn)
     vfs = share_->vfs_in_use() | 1u << share_->vf();
@@ -116,12 +154,13 @@ void DirectProcess::flush() {
   local_waiting_.erase(local_waiting_.begin(), local_waiting_.begin() + static_cast<std::ptrdiff_t>(sent));
 }
 
-void DirectProcess::note_completions(Time now) {
-  if (nic_.completions() == completions_seen_) return;
+bool DirectProcess::note_completions(Time now) {
+  if (nic_.completions() == completions_seen_) return false;
   completions_seen_ = nic_.completions();
   if (resident_.run) resident_.run(nic_, now);
   if (completion_hook_) completion_hook_(nic_);
   tell_waiters();
+  return true;
 }
 
 Time DirectProcess::next_event() const {

@@ -50,7 +50,7 @@ void DirectProcess::park_poll() {
   bool any = false;
   {
     Lock lock(mutex_);
-    any = progress();
+    any = progress(true);
     last_poll_ns_.store(last_.ps() / 1'000, std::memory_order_relaxed);
   }
   if (!any) sched_yield();
@@ -79,7 +79,7 @@ bool DirectProcess::park_until(const std::function<bool()>& ready, Time deadline
     if (std::exchange(self.told, false)) drain(self.event);
   }
   last_poll_ns_.store(last_.ps() / 1'000, std::memory_order_relaxed);
-  if (watchers_.fetch_sub(1) == 1) arm_takeover(kTakeover);
+  if (watchers_.fetch_sub(1) == 1) set_timer(helper_timer_, kTakeover);
   return is_ready;
 }
 
@@ -93,17 +93,18 @@ void DirectProcess::let_leave(Duration longest) {
 
 void DirectProcess::expect_wait() {
   last_poll_ns_.store(0, std::memory_order_relaxed);
-  arm_takeover(Duration());
+  set_timer(helper_timer_, 1_ns);
 }
 
 Time DirectProcess::next_step() const { return blocked() ? last_ + kBlockedRetry : next_event(); }
 
 // The program has called in and goes its own way: what it has set going may be due before the helper looks.
 void DirectProcess::hand_over() {
-  const Time next = next_step();
+  const bool waits = port_.wants_port() != Time::never() && !blocked();  // may_wait() has set the timer
+  const Time next = waits ? Time::never() : next_step();
   if (next >= helper_until_) return;
   helper_until_ = next;
-  arm_takeover(next - last_);
+  set_timer(helper_timer_, std::max(next - last_, 1_ns));
 }
 
 void DirectProcess::look_again() {
@@ -127,10 +128,9 @@ void DirectProcess::wait_for_frames(Time until, int event) {
   ppoll(fds.data(), fds.size(), until == Time::never() ? nullptr : &timeout, nullptr);
 }
 
-void DirectProcess::arm_takeover(Duration after) {
-  const itimerspec spec{.it_interval = {},
-                        .it_value = to_timespec(std::max(after, 1_ns))};  // 0 would disarm it
-  timerfd_settime(helper_timer_, 0, &spec, nullptr);
+void DirectProcess::set_timer(int timer, Duration after) {
+  const itimerspec spec{.it_interval = {}, .it_value = to_timespec(after)};
+  timerfd_settime(timer, 0, &spec, nullptr);
 }
 
 bool DirectProcess::look() {
@@ -160,15 +160,21 @@ void DirectProcess::helper_loop() {
       helper_until_ = until;
       watch = true;
     } else if (polled && watchers_.load() == 0) {
+      if (acks_wait_.exchange(false)) look();  // the program has not gone on
       until = std::min(until, clock() + kTakeover);
     }
-    std::array<pollfd, 4> fds = {pollfd{helper_event_, POLLIN, 0}, pollfd{helper_timer_, POLLIN, 0},
+    std::array<pollfd, 5> fds = {pollfd{helper_event_, POLLIN, 0}, pollfd{helper_timer_, POLLIN, 0},
                                  pollfd{watch ? socket_.fd() : -1, POLLIN, 0},
-                                 pollfd{watch ? share_->fd() : -1, POLLIN, 0}};
+                                 pollfd{watch ? share_->fd() : -1, POLLIN, 0},
+                                 pollfd{post_timer_, POLLIN, 0}};
     const timespec timeout = to_timespec(until - clock());
     ppoll(fds.data(), fds.size(), &timeout, nullptr);
     if (fds[0].revents != 0) drain(helper_event_);
     if (fds[1].revents != 0) drain(helper_timer_);
+    if (fds[4].revents != 0) {
+      drain(post_timer_);
+      if (look()) last_busy = clock();
+    }
     if (clock() < next_sweep) continue;
     share_->sweep();
     next_sweep = clock() + kSweep;

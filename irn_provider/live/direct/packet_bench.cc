@@ -103,7 +103,8 @@ class Bench {
 
  private:
   void put() {
-    socket_.place({nullptr, flow_++}, bytes_);  // no two frames of one flow: each goes by itself
+    socket_.place({nullptr, flow_++}, bytes_,
+                  PacketSocket::Kind::kData);  // no two frames of one flow: each goes by itself
     const std::span<std::byte> slot = socket_.slot();
     std::memcpy(slot.data(), peer_, sizeof peer_);
     std::memset(slot.data() + 6, 2, 6);

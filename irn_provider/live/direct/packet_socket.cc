@@ -22,6 +22,9 @@ namespace {
 constexpr int kReceiveBuffer = 32 << 20, kSendBuffer = 8 << 20;
 constexpr std::size_t kLongestArrival = (1 << 16) + 64;  // an IP packet's limit, and Ethernet's header
 constexpr std::uint16_t kRocePort = 4791;
+constexpr std::size_t kSmallestFrame = 60;
+
+constexpr std::uint16_t first_id(PacketSocket::Kind kind) { return kind == PacketSocket::Kind::kAck ? 1 : 0; }
 
 void set(int fd, int level, int option, int value) { setsockopt(fd, level, option, &value, sizeof value); }
 
@@ -109,40 +112,60 @@ std::uint64_t PacketSocket::dropped() {
 
 // --- sending
 
-std::uint16_t PacketSocket::place(const Flow& flow, std::size_t length) {
+std::uint16_t PacketSocket::place(const Flow& flow, std::size_t length, Kind kind) {
   lengths_[filled_] = static_cast<std::uint32_t>(length);
+  placed_flow_ = flow;
+  placed_kind_ = kind;
   // Only the latest train of a flow: frames of a flow keep their order.
+  placed_ = trains_.size();
   for (std::size_t i = trains_.size(); trains_work_ && i-- > next_;) {
-    Train& train = trains_[i];
+    const Train& train = trains_[i];
     if (train.flow != flow) continue;
     const std::size_t payload = length - train.headers;
-    if (!train.open || payload > train.segment || train.frames >= kMaxTrainFrames ||
-        train.payload + payload > kMaxTrainPayload)
-      break;
-    placed_ = i;
-    return static_cast<std::uint16_t>(train.frames);
+    if (!train.open || train.frames >= kMaxTrainFrames || train.payload + payload > kMaxTrainPayload) break;
+    if (payload <= train.segment) {
+      placed_ = i;
+      return static_cast<std::uint16_t>(first_id(train.kind) + train.frames);
+    }
+    if (kind == Kind::kData && train.kind == Kind::kAck && train.frames == 1) {
+      placed_ = i;
+      return 0;
+    }
+    break;
   }
-  placed_ = trains_.size();
-  placed_flow_ = flow;
-  return 0;
+  return first_id(kind);
 }
 
 void PacketSocket::fill() {
-  if (placed_ == trains_.size()) trains_.push_back({.flow = placed_flow_});
-  Train& train = trains_[placed_];
   const std::size_t length = lengths_[filled_];
-  if (train.frames == 0) {
-    train.first = filled_;
+  if (placed_ == trains_.size()) {
+    Train& train = trains_.emplace_back();
+    train.flow = placed_flow_;
+    train.kind = placed_kind_;
+    train.first = train.last = filled_;
     train.headers = header_bytes_of(slot_of(filled_).first(length));
-    train.segment = length - train.headers;
+    train.segment = train.payload = length - train.headers;
     // A frame that Ethernet's smallest size has filled up is not UDP payload to its end.
-    train.open = train.headers != 0 && length > 60;
-  } else if (length - train.headers < train.segment) {
-    train.open = false;
+    train.open = train.headers != 0 && length > kSmallestFrame;
+    train.frames = 1;
+  } else {
+    Train& train = trains_[placed_];
+    const std::size_t payload = length - train.headers;
+    if (payload > train.segment) {  // the acknowledgement moves behind it
+      behind_[filled_] = train.first;
+      train.first = filled_;
+      train.kind = placed_kind_;
+      train.segment = payload;
+      train.open = false;
+    } else {
+      behind_[train.last] = filled_;
+      train.last = filled_;
+      train.open = payload == train.segment;
+    }
+    train.payload += payload;
+    ++train.frames;
   }
-  train.payload += length - train.headers;
-  if (train.frames++ > 0) behind_[train.last] = filled_;
-  train.last = filled_++;
+  ++filled_;
   built_ = false;
 }
 
@@ -182,7 +205,7 @@ void PacketSocket::split_trains() {
   std::vector<Train> single;
   for (std::size_t i = next_; i < trains_.size(); ++i)
     for (std::uint32_t n = 0, slot = trains_[i].first; n < trains_[i].frames; ++n, slot = behind_[slot])
-      single.push_back({.flow = trains_[i].flow, .first = slot, .last = slot, .frames = 1});
+      single.emplace_back().first = slot;
   trains_ = std::move(single);
   next_ = 0;
 }

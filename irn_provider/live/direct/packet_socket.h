@@ -47,8 +47,11 @@ class PacketSocket {
     std::uint32_t dest = 0;
     bool operator==(const Flow&) const = default;
   };
+  enum class Kind : std::uint8_t { kData, kAck };
   // Before slot() is filled with a frame of that length: the IPv4 ID that it must have.
-  std::uint16_t place(const Flow& flow, std::size_t length);
+  // An acknowledgement that other frames follow travels behind the first of them, so IDs of acknowledgements
+  // begin with 1.
+  std::uint16_t place(const Flow& flow, std::size_t length, Kind kind);
   void fill();  // slot() holds the frame that place() was told of
   // False: the interface takes no more for now, and the rest waits for another call.
   bool flush();
@@ -60,9 +63,10 @@ class PacketSocket {
  private:
   struct Train {
     Flow flow;
+    Kind kind = Kind::kData;                            // of its first frame
     std::size_t headers = 0, segment = 0, payload = 0;  // bytes; a frame's UDP payload, and all of it
     bool open = true;                                   // for another frame
-    std::uint32_t first = 0, last = 0, frames = 0;      // slots, chained by behind_
+    std::uint32_t first = 0, last = 0, frames = 1;      // slots, chained by behind_
     KernelHeader kernel{};
     std::array<std::byte, kMaxHeaders> head{};
   };
@@ -91,6 +95,7 @@ class PacketSocket {
   std::uint32_t filled_ = 0;
   std::size_t placed_ = 0;  // the train that place() chose; trains_.size(): a new one, of
   Flow placed_flow_;
+  Kind placed_kind_ = Kind::kData;
   std::vector<Train> trains_;  // that have not all left
   std::size_t next_ = 0;       // of them
   bool built_ = false;         // messages_ says what trains_ says

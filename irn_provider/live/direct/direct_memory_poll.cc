@@ -1,0 +1,92 @@
+// DirectProcess: programs that poll memory for what a peer writes. The helper thread alone would compete with
+// the program's own loop for a processor; so the kernel interrupts the thread that loops when a frame comes
+// (a signal, fcntl(2) F_SETSIG), and the frame is taken in there and then.
+//
+// A handler may run between any two instructions. It does nothing when its thread is in code of ours, or in
+// the C or C++ library (which may hold a lock that ours would take): the helper thread sees to the frame
+// then.
+#include <fcntl.h>
+#include <link.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <string_view>
+#include <vector>
+
+#include "irn_provider/live/direct/direct_process.h"
+
+namespace rocelab {
+namespace {
+
+// Ignored by default, and by whoever does not use out-of-band data; not queued twice.
+constexpr int kSignal = SIGURG;
+
+struct Range {
+  std::uintptr_t begin, end;
+};
+std::vector<Range> g_program_code;  // written once, before the first signal
+
+// The program itself and its libraries, without those that must not be interrupted.
+int add_code(dl_phdr_info* info, std::size_t, void*) {
+  const std::string_view path = info->dlpi_name;
+  for (const char* name :
+       {"/libc.so", "/ld-linux", "/libstdc++.so", "/libpthread", "librocelab_verbs", "vdso"})
+    if (path.find(name) != path.npos) return 0;
+  for (int i = 0; i < info->dlpi_phnum; ++i) {
+    const auto& segment = info->dlpi_phdr[i];
+    if (segment.p_type != PT_LOAD || (segment.p_flags & PF_X) == 0) continue;
+    const std::uintptr_t begin = info->dlpi_addr + segment.p_vaddr;
+    g_program_code.push_back({begin, begin + segment.p_memsz});
+  }
+  return 0;
+}
+
+bool in_program(std::uintptr_t at) {
+  for (const Range& range : g_program_code)
+    if (at >= range.begin && at < range.end) return true;
+  return false;
+}
+
+std::uintptr_t interrupted_at(const void* context) {
+#if defined(__x86_64__)
+  return static_cast<std::uintptr_t>(static_cast<const ucontext_t*>(context)->uc_mcontext.gregs[REG_RIP]);
+#else
+  static_cast<void>(context);
+  return 0;
+#endif
+}
+
+void on_frame(int, siginfo_t*, void* context) {
+  const int error = errno;
+  if (!LiveProcess::inside() && in_program(interrupted_at(context)))
+    if (LiveProcess* process = LiveProcess::attached()) process->park_memory();
+  errno = error;
+}
+
+}  // namespace
+
+void DirectProcess::watch_memory() {
+  dl_iterate_phdr(add_code, nullptr);
+  struct sigaction action {};
+  action.sa_sigaction = on_frame;
+  action.sa_flags = SA_SIGINFO | SA_RESTART;
+  sigaction(kSignal, &action, nullptr);
+  const f_owner_ex owner{.type = F_OWNER_TID, .pid = static_cast<pid_t>(syscall(SYS_gettid))};
+  fcntl(socket_.fd(), F_SETOWN_EX, &owner);
+  fcntl(socket_.fd(), F_SETSIG, kSignal);
+  fcntl(socket_.fd(), F_SETFL, O_NONBLOCK | O_ASYNC);
+}
+
+// In the handler: the program looks at its memory next.
+void DirectProcess::park_memory() {
+  Inside inside;
+  Lock lock(mutex_, std::try_to_lock);
+  if (!lock) return;  // another thread is at it
+  progress(true);
+  last_poll_ns_.store(last_.ps() / 1'000, std::memory_order_relaxed);
+}
+
+}  // namespace rocelab

@@ -46,6 +46,7 @@ PACKAGES: dict[str, tuple[str, ...]] = {
             "python3-scapy",
             "tshark",
         ),
+        "ucx-utils",  # programs that run unmodified: docs/compatibility.md
         *("valgrind", "spin", "clang-14", "libclang-rt-14-dev", "clang-format", "clang-tidy"),
         *("black", "mypy", "pyflakes3"),
     ),

@@ -14,6 +14,7 @@ using lockstep::VfState;
 void LockstepProcess::Impl::leave() {
   leaving = true;
   futex_wake_all(slot.detach_request);
+  Inside inside;
   Lock lock(mutex);
   for (const auto& t : threads) unwatch(*t);
   nic.publish_counters();

@@ -152,6 +152,7 @@ void LockstepProcess::Impl::finish_window() {
 }
 
 void LockstepProcess::Impl::helper_loop() {
+  Inside inside;
   helper.tid = static_cast<int>(syscall(SYS_gettid));
   while (!leaving) {
     if (helper_wake.load() == 0 && slot.detach_request.load() == 0)

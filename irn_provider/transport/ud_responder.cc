@@ -35,6 +35,7 @@ void UdResponder::on_request(const Packet& packet, const OpcodeInfo& info, Time 
   cqe.byte_len = length;
   cqe.solicited = h.solicited;
   cqe.has_grh = true;
+  cqe.grh_is_ipv6 = bytes != nullptr && std::to_integer<unsigned>(bytes[0]) >> 4 == 6;
   cqe.src_qpn = h.src_qpn;
   qp_.trace(TraceKind::kPlaced, now, h.psn.value(), packet.payload_length);
   complete_receive(qp_, receive_queue_, cqe, now);

@@ -85,9 +85,10 @@ struct Cqe {
   std::uint32_t imm = 0;
   std::uint32_t byte_len = 0;
   Qpn qpn;
-  bool has_grh = false;  // UD: the buffer begins with kGrhBytes of it, counted in byte_len
-  Qpn src_qpn{};         // UD
-  Time time;             // experiment time at which it was made
+  bool has_grh = false;      // UD: the buffer begins with kGrhBytes of it, counted in byte_len
+  bool grh_is_ipv6 = false;  // it is an IPv6 header; else 20 bytes and an IPv4 one (IBTA annex A17.4.5.2)
+  Qpn src_qpn{};             // UD
+  Time time;                 // experiment time at which it was made
 };
 
 inline constexpr std::uint32_t kGrhBytes = 40;  // global route header, IBTA 8.3

@@ -97,9 +97,7 @@ void forget_events(ibv_context* context, const std::function<bool(const ibv_asyn
   for (auto n = std::erase_if(async.ready, of_object); n > 0; --n) async.events.take();
 }
 
-void wait_for_acks(ibv_context* context, pthread_mutex_t& mutex, pthread_cond_t& cond,
-                   const std::function<bool()>& all) {
-  libc::ForeignScope foreign(*of(context).process);
+void wait_for_acks(pthread_mutex_t& mutex, pthread_cond_t& cond, const std::function<bool()>& all) {
   pthread_mutex_lock(&mutex);
   while (!all()) pthread_cond_wait(&cond, &mutex);
   pthread_mutex_unlock(&mutex);

@@ -125,7 +125,7 @@ RL_EXPORT int ibv_destroy_cq(ibv_cq* base) {
     return true;
   });
   if (!destroyed) return EBUSY;
-  wait_for_acks(base->context, base->mutex, base->cond, [&] {
+  wait_for_acks(base->mutex, base->cond, [&] {
     return base->comp_events_completed == cq.events_fetched &&
            base->async_events_completed == cq.async_fetched;
   });

@@ -96,6 +96,11 @@ void fill(Context& context) {
 
 }  // namespace
 
+const lockstep::HostEntry* this_host() {
+  const Device* device = the_device();
+  return device != nullptr ? &device->host : nullptr;
+}
+
 LiveProcess* enter_experiment() {
   real::RuntimeScope scope;
   LiveProcess* process = LiveProcess::attach();

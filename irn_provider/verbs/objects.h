@@ -175,6 +175,8 @@ bool resolve(const Context& context, const ibv_ah_attr& ah, std::uint32_t local_
 
 // Puts this process into the run, on first call. Null, with a line on stderr, when that is impossible.
 LiveProcess* enter_experiment();
+// The host that the process runs on; null: the run cannot be read.
+const lockstep::HostEntry* this_host();
 
 // Answers of calls that are not offered.
 int unsupported(const char* what);  // EOPNOTSUPP
@@ -212,8 +214,7 @@ inline bool tells_of(const ibv_async_event& e, const ibv_qp& qp) {
 }
 // As libibverbs does: the events that a program fetched must be acknowledged before their object may go.
 // `all` is called with `mutex` held.
-void wait_for_acks(ibv_context* context, pthread_mutex_t& mutex, pthread_cond_t& cond,
-                   const std::function<bool()>& all);
+void wait_for_acks(pthread_mutex_t& mutex, pthread_cond_t& cond, const std::function<bool()>& all);
 
 // Where the copy of the next inline request of the QP goes (post.cc). Under the lock.
 std::byte* inline_slot(Qp& qp);

@@ -32,16 +32,17 @@ int free_port() {
   return port++;
 }
 
-ProgramPair run_pair(const NicConfig& nic, std::vector<std::string> command, int port, Clock clock) {
+ProgramPair run_pair(const NicConfig& nic, std::vector<std::string> command, int port, Clock clock,
+                     const std::vector<std::string>& settings) {
   TestFabric fabric(2, clock == Clock::kTogether ? 2 : 0, nic);
   if (clock == Clock::kKept) {
     fabric.segment().header().grace_wall_ns = kKeptGraceNs;
     fabric.drive_once();  // time begins before the first program comes
   }
-  const auto server = fabric.start(1, command);
+  const auto server = fabric.start(1, command, settings);
   for (int i = 0; i < 10'000 && !listening(port); ++i) fabric.drive_once();
   command.push_back("127.0.0.1");
-  const auto client = fabric.start(0, command);
+  const auto client = fabric.start(0, command, settings);
   EXPECT_TRUE(fabric.run(kPatience));
   return {{fabric.program(server).exit_code(), fabric.program(client).exit_code()},
           fabric.program(server).output(),

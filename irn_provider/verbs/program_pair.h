@@ -23,6 +23,8 @@ int free_port();
 // kTogether: time begins when both have opened the device, and waits long for one that talks to the outside.
 // kKept: as in a topology that `up` keeps: time goes on, and soon without a program that waits for its peer.
 enum class Clock { kTogether, kKept };
-ProgramPair run_pair(const NicConfig& nic, std::vector<std::string> command, int port, Clock clock);
+// `settings`: of both programs' environment, NAME=VALUE.
+ProgramPair run_pair(const NicConfig& nic, std::vector<std::string> command, int port, Clock clock,
+                     const std::vector<std::string>& settings = {});
 
 }  // namespace rocelab::verbs

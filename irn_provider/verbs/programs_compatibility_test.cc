@@ -13,6 +13,7 @@ namespace rocelab::verbs {
 namespace {
 
 struct Row {
+  std::vector<std::string> settings;  // NAME=VALUE in front of the program
   std::vector<std::string> command;
   bool roce = false, irn = false;
 };
@@ -23,6 +24,8 @@ std::vector<std::string> words_of(const std::string& text) {
   for (std::string word; in >> word;) words.push_back(word);
   return words;
 }
+
+bool is_ucx(const Row& row) { return row.command[0] == "ucx_perftest"; }
 
 // | `program options` | RoCE | IRN | from |
 std::vector<Row> rows() {
@@ -37,7 +40,13 @@ std::vector<Row> rows() {
     const auto yes = [&](std::size_t i) { return words_of(cells.at(i)) == std::vector<std::string>{"yes"}; };
     const char* only = std::getenv("ROCELAB_ROWS");  // by hand: rows that contain this
     if (only != nullptr && cells[0].find(only) == std::string::npos) continue;
-    found.push_back({words_of(cells[0]), yes(1), yes(2)});
+    Row row{.settings = {}, .command = words_of(cells[0]), .roce = yes(1), .irn = yes(2)};
+    while (row.command[0].find('=') != std::string::npos) {
+      row.settings.push_back(row.command[0]);
+      row.command.erase(row.command.begin());
+    }
+    if (is_ucx(row)) row.settings.push_back("UCX_NET_DEVICES=rocelab0:1");
+    found.push_back(row);
   }
   return found;
 }
@@ -52,7 +61,7 @@ using Words = std::vector<std::string>;
 constexpr std::chrono::seconds kPatience(300);  // with sanitizers, on a machine that has other things to do
 
 bool over_rdma_cm(const Row& row) {
-  return !row.command[0].starts_with("ib") || std::ranges::count(row.command, "-R") > 0;
+  return !(row.command[0].starts_with("ib") || is_ucx(row)) || std::ranges::count(row.command, "-R") > 0;
 }
 
 // Programs over rdma_cm, in the words of each family; h2 serves, at 10.0.0.2 and the family's own port. Of
@@ -74,10 +83,6 @@ Commands cm_commands(const Row& row) {
 // Runs both; time begins when both are there, so the server listens first.
 ProgramPair run_over_rdma_cm(const NicConfig& nic, const Commands& commands) {
   TestFabric fabric(2, 2, nic);
-  // Their threads join each other, wait on a condition, or tell each other over a socket.
-  const Words waits_inside = {"rping", "cmtime", "rstream", "riostream"};
-  if (std::ranges::count(waits_inside, commands.client[0]) > 0)
-    fabric.segment().header().grace_wall_ns = 50'000'000;
   const auto server = fabric.start(1, commands.server), client = fabric.start(0, commands.client);
   // cmtime's server has no end: it goes when its client has gone.
   const bool endless = commands.client[0] == "cmtime";
@@ -92,8 +97,10 @@ ProgramPair run_over_rdma_cm(const NicConfig& nic, const Commands& commands) {
 std::vector<std::string> command_of(const Row& row, int port) {
   const bool ping_pong = row.command[0].ends_with("_pingpong");
   std::vector<std::string> command = {row.command[0]};
-  for (const char* o : {"-d", "rocelab0", ping_pong ? "-g" : "-x", "1"}) command.push_back(o);
-  if (!ping_pong) command.push_back("-F");
+  if (!is_ucx(row)) {
+    for (const char* o : {"-d", "rocelab0", ping_pong ? "-g" : "-x", "1"}) command.push_back(o);
+    if (!ping_pong) command.push_back("-F");
+  }
   command.insert(command.end(), row.command.begin() + 1, row.command.end());
   command.push_back("-p");
   command.push_back(std::to_string(port));
@@ -119,14 +126,16 @@ TEST_P(CompatibilityTest, EveryProgramOfTheTableRuns) {
     const std::vector<std::string> command = cm ? cm_commands(row).client : command_of(row, port);
     std::string text;
     for (const std::string& word : command) text += word + " ";
-    const ProgramPair pair =
-        cm ? run_over_rdma_cm(nic, cm_commands(row)) : run_pair(nic, command, port, Clock::kKept);
+    const ProgramPair pair = cm ? run_over_rdma_cm(nic, cm_commands(row))
+                                : run_pair(nic, command, port, Clock::kKept, row.settings);
     EXPECT_EQ(pair.exit_codes[0], 0) << text << "\n" << pair.server;
     ASSERT_EQ(pair.exit_codes[1], 0) << text << "\n" << pair.client;
-    if (!command[0].starts_with("ib")) continue;  // its status is its result
-    // What a result looks like: perftest's header line, the ping-pongs' last one, the word of xsrq's.
+    if (cm && !command[0].starts_with("ib")) continue;  // its status is its result
+    // What a result looks like: perftest's header line, the ping-pongs' last one, the word of xsrq's, UCX's
+    // sum.
     EXPECT_TRUE(pair.client.find("#bytes") != std::string::npos ||
-                pair.client.find("usec/iter") != std::string::npos || pair.client.ends_with("success\n"))
+                pair.client.find("usec/iter") != std::string::npos ||
+                pair.client.find("Final: ") != std::string::npos || pair.client.ends_with("success\n"))
         << text << "\n"
         << pair.client;
   }

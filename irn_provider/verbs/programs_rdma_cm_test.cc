@@ -10,9 +10,6 @@
 namespace rocelab::verbs {
 namespace {
 
-// rping's threads wait for each other outside of experiment time (pthread_join), and hold it for so long.
-constexpr std::int64_t kRpingGraceNs = 50'000'000;
-
 NicConfig nic(TransportMode mode) {
   NicConfig config;
   config.mode = mode;
@@ -47,7 +44,6 @@ TEST_P(RdmaCmAloneTest, SurfaceKeepsItsClaims) {
 
 // h2 serves, h1 asks; time begins when both are there, so the server listens first.
 TEST_P(RdmaCmTest, RpingPrintsWhatItSent) {
-  fabric.segment().header().grace_wall_ns = kRpingGraceNs;
   const auto server = fabric.start(1, {"rping", "-s", "-a", "10.0.0.2", "-C", "5", "-v"});
   const auto client = fabric.start(0, {"rping", "-c", "-a", "10.0.0.2", "-C", "5", "-v"});
   EXPECT_TRUE(fabric.run());
@@ -72,7 +68,6 @@ TEST_P(RdmaCmTest, BandwidthOverRdmaCmIsThatOfTheWireAndNoThreadWasLeftBehind) {
 
 // The server is killed: its port is free for the next one, and the client's QP gives up.
 TEST_P(RdmaCmTest, DeadServerLeavesNoListener) {
-  fabric.segment().header().grace_wall_ns = kRpingGraceNs;
   const auto first = fabric.start(1, {"rping", "-s", "-a", "10.0.0.2", "-C", "1"});
   const auto other = fabric.start(1, {"rping", "-s", "-a", "10.0.0.2", "-C", "1"});
   for (int i = 0; i < 10'000 && !server_of(7174); ++i) fabric.drive_once();

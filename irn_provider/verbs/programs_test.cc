@@ -115,12 +115,15 @@ class ProbeTest : public ::testing::TestWithParam<TransportMode> {};
 TEST_P(ProbeTest, SurfaceKeepsItsClaims) {
   for (const char* filter :
        {"DataProbe.*", "DatagramProbe.*", "RefusalProbe.*", "EventProbe.*", "SrqProbe.*", "XrcProbe.*",
-        "ExtendedProbe.*", "BuilderProbe.*", "TimeProbe.*", "TimeBeforeTheDevice.*"}) {
+        "ExtendedProbe.*", "BuilderProbe.*", "TimeProbe.*", "TimeBeforeTheDevice.*", "ThreadProbe.*"}) {
     TestFabric fabric(1, 1, nic(GetParam()));
     const auto p = fabric.start(0, {ROCELAB_PROBE, std::string("--gtest_filter=") + filter});
     EXPECT_TRUE(fabric.run()) << filter;
     EXPECT_EQ(fabric.program(p).exit_code(), 0) << fabric.program(p).output();
     EXPECT_EQ(fabric.program(p).output().find("Running 0 tests"), std::string::npos) << filter;
+    if (std::string(filter) == "ThreadProbe.*") {
+      EXPECT_EQ(fabric.segment().header().detaches.load(), 0u) << "nobody was left behind";
+    }
   }
 }
 

@@ -183,8 +183,7 @@ RL_EXPORT int ibv_destroy_qp(ibv_qp* qp) {
     return true;
   });
   if (!destroyed) return EBUSY;
-  wait_for_acks(qp->context, qp->mutex, qp->cond,
-                [&] { return qp->events_completed == of(qp).events_fetched; });
+  wait_for_acks(qp->mutex, qp->cond, [&] { return qp->events_completed == of(qp).events_fetched; });
   pthread_cond_destroy(&qp->cond);
   pthread_mutex_destroy(&qp->mutex);
   delete &of(qp);

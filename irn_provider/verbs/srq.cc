@@ -136,8 +136,7 @@ RL_EXPORT int ibv_destroy_srq(ibv_srq* srq) {
     return true;
   });
   if (!destroyed) return EBUSY;
-  wait_for_acks(srq->context, srq->mutex, srq->cond,
-                [&] { return srq->events_completed == of(srq).events_fetched; });
+  wait_for_acks(srq->mutex, srq->cond, [&] { return srq->events_completed == of(srq).events_fetched; });
   pthread_cond_destroy(&srq->cond);
   pthread_mutex_destroy(&srq->mutex);
   delete &of(srq);

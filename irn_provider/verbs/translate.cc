@@ -105,6 +105,7 @@ void to_wc(const Cqe& cqe, ibv_wc& wc) {
   wc.qp_num = cqe.qpn.value;
   wc.src_qp = cqe.src_qpn.value;
   wc.wc_flags = (cqe.has_imm ? unsigned{IBV_WC_WITH_IMM} : 0) | (cqe.has_grh ? unsigned{IBV_WC_GRH} : 0);
+  if (cqe.has_grh) wc.sl = cqe.grh_is_ipv6 ? kRoceV2Ipv6 : kRoceV2Ipv4;
 }
 
 int to_errno(PostResult result) {

@@ -21,6 +21,9 @@ int to_wqe(const ibv_recv_wr& wr, std::uint32_t max_sge, RecvWqe& out);
 // max_inline.
 void copy_inline(SendWqe& wqe, std::byte* to);
 
+// ibv_wc::sl of a datagram says what carried it, as mlx5 does, and UCX looks there for the GRH (IBTA annex
+// A17.4.5.1 asks for the flag and gives it no place): bit 3 a UDP header, below it IPv6 or IPv4.
+inline constexpr std::uint8_t kRoceV2Ipv6 = 8 | 1, kRoceV2Ipv4 = 8 | 2;
 void to_wc(const Cqe& cqe, ibv_wc& wc);
 
 int to_errno(PostResult result);  // 0 for kOk

@@ -158,6 +158,13 @@ TEST(TranslateTest, CompletionsKeepTheNumbersOfVerbs) {
   EXPECT_EQ(wc.imm_data, htonl(0x01020304));
   EXPECT_EQ(wc.qp_num, 7u);
   EXPECT_EQ(wc.src_qp, 8u);
+  EXPECT_EQ(wc.sl, 0b1010);
+  Cqe cqe;
+  cqe.has_grh = cqe.grh_is_ipv6 = true;
+  to_wc(cqe, wc);
+  EXPECT_EQ(wc.sl, 0b1001);
+  to_wc({}, wc);
+  EXPECT_EQ(wc.sl, 0);
 }
 
 TEST(TranslateTest, PostResultsBecomePositiveErrnos) {

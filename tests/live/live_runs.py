@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -194,3 +194,30 @@ def topology(scenario: Path, *arguments: str) -> Iterator[str]:
     finally:
         down = command("down", "--run", match[1])
         assert down.returncode == 0, down.stderr
+
+
+def server_and_client(run_id: str, server: Sequence[str], client: Sequence[str], refused: str) -> str:
+    """Runs a server on h1 and a client on h2 of a kept topology; what the client prints. A client that says `refused` came too early."""
+    words = [str(ROCELAB), "exec", "--run", run_id, "--host"]
+    serving = subprocess.Popen(
+        [*words, "h1", "--", *server],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        cwd=ROOT,
+    )
+    try:
+        end = time.monotonic() + 60
+        while True:
+            asking = subprocess.run(
+                [*words, "h2", "--", *client], capture_output=True, text=True, timeout=120, cwd=ROOT
+            )
+            if refused not in asking.stdout + asking.stderr or time.monotonic() > end:
+                break
+        said = serving.communicate(timeout=60)[0]
+    finally:
+        if serving.poll() is None:
+            serving.kill()
+            serving.wait()
+    assert asking.returncode == serving.returncode == 0, f"{said}\n{asking.stdout}{asking.stderr}"
+    return asking.stdout

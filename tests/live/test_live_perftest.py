@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import subprocess
-import time
 from collections.abc import Iterator
 
 import pytest
-from live_runs import ROCELAB, ROOT, SCENARIOS, live, topology
+from live_runs import SCENARIOS, live, server_and_client, topology
 
 pytestmark = live
 
@@ -26,31 +24,10 @@ def kept(request: pytest.FixtureRequest) -> Iterator[tuple[str, str]]:
 
 def _client_says(run_id: str, *program: str) -> list[str]:
     """The columns of the client's result line."""
-    words = [str(ROCELAB), "exec", "--run", run_id, "--host"]
     argv = [*program, "-d", "rocelab0", "-x", "1"]
-    server = subprocess.Popen(
-        [*words, "h1", "--", *argv], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=ROOT
-    )
-    try:
-        end = time.monotonic() + 60
-        while True:
-            client = subprocess.run(
-                [*words, "h2", "--", *argv, "10.0.0.1"],
-                capture_output=True,
-                text=True,
-                timeout=120,
-                cwd=ROOT,
-            )
-            if "Couldn't connect" not in client.stdout + client.stderr or time.monotonic() > end:
-                break
-        said = server.communicate(timeout=60)[0]
-    finally:
-        if server.poll() is None:
-            server.kill()
-            server.wait()
-    assert client.returncode == server.returncode == 0, f"{said}\n{client.stdout}{client.stderr}"
-    rows = [line.split() for line in client.stdout.splitlines() if line.strip()[:1].isdigit()]
-    assert rows, client.stdout
+    said = server_and_client(run_id, argv, [*argv, "10.0.0.1"], refused="Couldn't connect")
+    rows = [line.split() for line in said.splitlines() if line.strip()[:1].isdigit()]
+    assert rows, said
     return rows[-1]
 
 

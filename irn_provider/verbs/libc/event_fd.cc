@@ -15,7 +15,7 @@ namespace {
 
 // Never destroyed: programs wait in exit handlers too.
 struct Registry {
-  std::mutex mutex;
+  real::Mutex mutex;
   std::map<int, const EventFd*> by_fd;
 };
 Registry& registry() {
@@ -26,7 +26,11 @@ Registry& registry() {
 }  // namespace
 
 // Semaphore mode: each read takes one event, so that the descriptor is readable exactly while pending_ > 0.
-EventFd::EventFd() : fd_(::eventfd(0, EFD_SEMAPHORE | EFD_CLOEXEC)) {
+EventFd::EventFd()
+    : fd_([] {
+        real::RuntimeScope scope;  // not one of the program's own
+        return ::eventfd(0, EFD_SEMAPHORE | EFD_CLOEXEC);
+      }()) {
   if (fd_ < 0) return;
   std::lock_guard lock(registry().mutex);
   registry().by_fd[fd_] = this;
@@ -43,6 +47,7 @@ EventFd::~EventFd() {
 
 void EventFd::raise() {
   ++pending_;
+  ++raised_;
   const std::uint64_t one = 1;
   [[maybe_unused]] const ssize_t written = real::write(fd_, &one, sizeof one);
 }

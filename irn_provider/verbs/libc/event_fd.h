@@ -4,6 +4,7 @@
 // experiment time.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 
 #include "irn_provider/live/live_process.h"
@@ -22,6 +23,7 @@ class EventFd {
   void raise();  // one event more
   bool take();   // one event less; false: there is none
   bool pending() const { return pending_ > 0; }
+  std::uint64_t raised() const { return raised_.load(); }  // how often; any thread may ask
 
   // Waits until an event is there; false: the program has set O_NONBLOCK and there is none.
   bool wait(LiveProcess& process) const;
@@ -31,6 +33,7 @@ class EventFd {
  private:
   int fd_ = -1;
   std::uint64_t pending_ = 0;
+  std::atomic<std::uint64_t> raised_{0};
 };
 
 }  // namespace rocelab::libc

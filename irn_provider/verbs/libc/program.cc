@@ -11,6 +11,7 @@
 #include "irn_provider/verbs/libc/experiment.h"
 #include "irn_provider/verbs/libc/real.h"
 #include "irn_provider/verbs/libc/tsc.h"
+#include "irn_provider/verbs/libc/ucx.h"
 
 namespace rocelab::libc {
 namespace {
@@ -27,9 +28,10 @@ bool choose(const char* setting, bool by_name) {
 
 }  // namespace
 
-ProgramNeeds needs_of(std::string_view program, const char* tsc, const char* memory_poll) {
+ProgramNeeds needs_of(std::string_view program, bool ucx, const char* tsc, const char* memory_poll) {
   const bool known = std::find(kPerftest.begin(), kPerftest.end(), program) != kPerftest.end();
-  return {.tsc = choose(tsc, known),
+  return {.tsc = choose(tsc, known || ucx),
+          .calibrates = choose(tsc, known) && !ucx,
           .memory_poll = choose(memory_poll, program == "ib_write_lat" || program == "riostream")};
 }
 
@@ -37,13 +39,12 @@ void serve_needs(LiveProcess& process) {
   static bool served = false;
   if (std::exchange(served, true)) return;
   real::RuntimeScope scope;
-  const ProgramNeeds needs =
-      needs_of(program_invocation_short_name, std::getenv("ROCELAB_TSC"), std::getenv("ROCELAB_MEMORY_POLL"));
+  const ProgramNeeds needs = needs_of(program_invocation_short_name, has_ucx(), std::getenv("ROCELAB_TSC"),
+                                      std::getenv("ROCELAB_MEMORY_POLL"));
   if (needs.memory_poll) process.watch_memory();
   if (!needs.tsc || LiveProcess::timekeeper() == nullptr) return;
-  if (trap_tsc())
-    expect_clock_spins();
-  else
+  if (needs.calibrates) expect_clock_spins();
+  if (!trap_tsc())
     std::fprintf(
         stderr,
         "rocelab: the time stamp counter cannot be trapped here: what this program measures with it is "

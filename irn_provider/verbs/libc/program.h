@@ -10,13 +10,14 @@ namespace rocelab::libc {
 
 struct ProgramNeeds {
   bool tsc = false;          // reads the time stamp counter (tsc.h)
+  bool calibrates = false;   // and asks gettimeofday over and over to find out its rate (experiment.h)
   bool memory_poll = false;  // waits for a peer by polling memory (LiveProcess::watch_memory)
   friend bool operator==(const ProgramNeeds&, const ProgramNeeds&) = default;
 };
 
-// By the program's file name (perftest's programs are known), unless the environment says otherwise:
-// ROCELAB_TSC and ROCELAB_MEMORY_POLL, 1 or 0; null: not set.
-ProgramNeeds needs_of(std::string_view program, const char* tsc, const char* memory_poll);
+// By the program's file name (perftest's programs are known), and by whether UCX is in it, which reads the
+// counter; unless the environment says otherwise: ROCELAB_TSC and ROCELAB_MEMORY_POLL, 1 or 0; null: not set.
+ProgramNeeds needs_of(std::string_view program, bool ucx, const char* tsc, const char* memory_poll);
 
 // Gives this program what it needs. Once, when it opens the device.
 void serve_needs(LiveProcess& process);

@@ -8,16 +8,23 @@ namespace rocelab::libc {
 namespace {
 
 TEST(ProgramNeedsTest, ProgramsAreKnownByName) {
-  EXPECT_EQ(needs_of("ib_send_bw", nullptr, nullptr), (ProgramNeeds{.tsc = true, .memory_poll = false}));
-  EXPECT_EQ(needs_of("ib_write_lat", nullptr, nullptr), (ProgramNeeds{.tsc = true, .memory_poll = true}));
-  EXPECT_EQ(needs_of("ibv_rc_pingpong", nullptr, nullptr), ProgramNeeds{});
-  EXPECT_EQ(needs_of("riostream", nullptr, nullptr), (ProgramNeeds{.tsc = false, .memory_poll = true}));
+  EXPECT_EQ(needs_of("ib_send_bw", false, nullptr, nullptr), (ProgramNeeds{.tsc = true, .calibrates = true}));
+  EXPECT_EQ(needs_of("ib_write_lat", false, nullptr, nullptr),
+            (ProgramNeeds{.tsc = true, .calibrates = true, .memory_poll = true}));
+  EXPECT_EQ(needs_of("ibv_rc_pingpong", false, nullptr, nullptr), ProgramNeeds{});
+  EXPECT_EQ(needs_of("riostream", false, nullptr, nullptr), (ProgramNeeds{.memory_poll = true}));
 }
 
 TEST(ProgramNeedsTest, TheEnvironmentDecidesWhereItSaysSomething) {
-  EXPECT_EQ(needs_of("my_program", "1", "1"), (ProgramNeeds{.tsc = true, .memory_poll = true}));
-  EXPECT_EQ(needs_of("ib_write_lat", "0", "0"), ProgramNeeds{});
-  EXPECT_EQ(needs_of("ib_write_lat", "", ""), (ProgramNeeds{.tsc = true, .memory_poll = true}));
+  EXPECT_EQ(needs_of("my_program", false, "1", "1"),
+            (ProgramNeeds{.tsc = true, .calibrates = true, .memory_poll = true}));
+  EXPECT_EQ(needs_of("ib_write_lat", true, "0", "0"), ProgramNeeds{});
+  EXPECT_EQ(needs_of("ib_write_lat", false, "", ""),
+            (ProgramNeeds{.tsc = true, .calibrates = true, .memory_poll = true}));
+}
+
+TEST(ProgramNeedsTest, UcxReadsTheCounterAndFindsItsRateByItself) {
+  EXPECT_EQ(needs_of("any_program", true, nullptr, nullptr), ProgramNeeds{.tsc = true});
 }
 
 TEST(TscTest, CountsTenthsOfNanosecondsFromAThousandSeconds) {

@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include <atomic>
+#include <string_view>
 
 #include "base/check.h"
 
@@ -16,7 +17,10 @@ template <class F>
 F resolve(std::atomic<F>& cell, const char* name) {
   F function = cell.load(std::memory_order_relaxed);
   if (function == nullptr) [[unlikely]] {
-    function = reinterpret_cast<F>(dlsym(RTLD_NEXT, name));
+    // x86-64 has older ones of the same name, for programs of 2002, whose condition variables are others.
+    if (std::string_view(name).starts_with("pthread_cond_"))
+      function = reinterpret_cast<F>(dlvsym(RTLD_NEXT, name, "GLIBC_2.3.2"));
+    if (function == nullptr) function = reinterpret_cast<F>(dlsym(RTLD_NEXT, name));
     RL_CHECK(function != nullptr);
     cell.store(function, std::memory_order_relaxed);
   }

@@ -1,4 +1,5 @@
-// The C library's own clocks, sleeps, waits and I/O, behind the ones that irn_provider/verbs/libc interposes.
+// The C library's own clocks, sleeps, waits, locks and I/O, behind the ones that irn_provider/verbs/libc
+// interposes.
 //
 // Everything of ours that runs inside a preloaded program calls these, never the plain names: a plain name
 // would give experiment time and could call back into the runtime that is asking. Two ways are open to
@@ -12,6 +13,7 @@
 #pragma once
 
 #include <poll.h>
+#include <pthread.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
 #include <sys/socket.h>
@@ -62,7 +64,30 @@ namespace rocelab::real {
   X(ssize_t, sendto,                                                                                         \
     (int fd, const void* data, size_t length, int flags, const sockaddr* address, socklen_t address_length), \
     (fd, data, length, flags, address, address_length))                                                      \
-  X(ssize_t, sendmsg, (int fd, const msghdr* message, int flags), (fd, message, flags))
+  X(ssize_t, sendmsg, (int fd, const msghdr* message, int flags), (fd, message, flags))                      \
+  X(int, pthread_create,                                                                                     \
+    (pthread_t * thread, const pthread_attr_t* attributes, void* (*routine)(void*), void* argument),         \
+    (thread, attributes, routine, argument))                                                                 \
+  X(int, pthread_join, (pthread_t thread, void** result), (thread, result))                                  \
+  X(int, pthread_mutex_lock, (pthread_mutex_t * mutex), (mutex))                                             \
+  X(int, pthread_mutex_trylock, (pthread_mutex_t * mutex), (mutex))                                          \
+  X(int, pthread_mutex_unlock, (pthread_mutex_t * mutex), (mutex))                                           \
+  X(int, pthread_spin_lock, (pthread_spinlock_t * lock), (lock))                                             \
+  X(int, pthread_spin_trylock, (pthread_spinlock_t * lock), (lock))                                          \
+  X(int, pthread_spin_unlock, (pthread_spinlock_t * lock), (lock))                                           \
+  X(int, pthread_rwlock_rdlock, (pthread_rwlock_t * lock), (lock))                                           \
+  X(int, pthread_rwlock_wrlock, (pthread_rwlock_t * lock), (lock))                                           \
+  X(int, pthread_rwlock_tryrdlock, (pthread_rwlock_t * lock), (lock))                                        \
+  X(int, pthread_rwlock_trywrlock, (pthread_rwlock_t * lock), (lock))                                        \
+  X(int, pthread_rwlock_unlock, (pthread_rwlock_t * lock), (lock))                                           \
+  X(int, pthread_cond_wait, (pthread_cond_t * cond, pthread_mutex_t * mutex), (cond, mutex))                 \
+  X(int, pthread_cond_timedwait, (pthread_cond_t * cond, pthread_mutex_t * mutex, const timespec* deadline), \
+    (cond, mutex, deadline))                                                                                 \
+  X(int, pthread_cond_clockwait,                                                                             \
+    (pthread_cond_t * cond, pthread_mutex_t * mutex, clockid_t clock, const timespec* deadline),             \
+    (cond, mutex, clock, deadline))                                                                          \
+  X(int, pthread_cond_signal, (pthread_cond_t * cond), (cond))                                               \
+  X(int, pthread_cond_broadcast, (pthread_cond_t * cond), (cond))
 
 #define X(result, name, parameters, arguments) result name parameters;
 ROCELAB_REAL_FUNCTIONS(X)
@@ -80,5 +105,15 @@ class RuntimeScope {
   RuntimeScope& operator=(const RuntimeScope&) = delete;
 };
 bool in_runtime();
+
+// std::mutex for code of the runtime's own: a program's mutex makes its threads park (libc/locks.cc).
+class Mutex {
+ public:
+  void lock() { real::pthread_mutex_lock(&mutex_); }
+  void unlock() { real::pthread_mutex_unlock(&mutex_); }
+
+ private:
+  pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;
+};
 
 }  // namespace rocelab::real

@@ -7,6 +7,7 @@
 
 #include "irn_provider/verbs/exports.h"
 #include "irn_provider/verbs/libc/experiment.h"
+#include "irn_provider/verbs/libc/own_pipes.h"
 #include "irn_provider/verbs/libc/real.h"
 #include "irn_provider/verbs/rdma_cm/cdev.h"
 
@@ -43,18 +44,26 @@ auto waiting_call(int fd, short events, int flags, bool at_once, F&& call) {
     return call();
   }
   end_spin();
+  if (is_own_pipe(fd)) {
+    real::RuntimeScope scope;
+    process->park_until([=] { return ready(fd, events); }, Time::never());
+  }
   ForeignScope foreign(*process);
   return call();
 }
 
 template <class F>
 auto reading(int fd, int flags, F&& call) {
-  return waiting_call(fd, POLLIN, flags, (flags & MSG_WAITALL) == 0, call);
+  const auto result = waiting_call(fd, POLLIN, flags, (flags & MSG_WAITALL) == 0, call);
+  note_own_pipe(fd);
+  return result;
 }
 
 template <class F>
 auto writing(int fd, int flags, std::size_t length, F&& call) {
-  return waiting_call(fd, POLLOUT, flags, length <= kSendsAtOnce, call);
+  const auto result = waiting_call(fd, POLLOUT, flags, length <= kSendsAtOnce, call);
+  note_own_pipe(fd);
+  return result;
 }
 
 std::size_t total(const iovec* parts, std::size_t count) {

@@ -12,6 +12,7 @@ namespace rocelab::libc {
 // What the counter shows: 100 ps a tick, 1000 s at experiment time 0. No processor runs at 10 GHz, so a
 // program that compares /proc/cpuinfo with what it measures itself believes what it has measured.
 inline constexpr std::int64_t kTscTickPs = 100;
+inline constexpr double kTscHz = 1e12 / kTscTickPs;
 constexpr std::uint64_t tsc_at(Time t) {
   return static_cast<std::uint64_t>((t.ps() + std::int64_t{1'000} * 1'000'000'000'000) / kTscTickPs);
 }

@@ -1,12 +1,13 @@
 // One wait for descriptors in experiment time, whichever of poll, select or epoll it came by.
 //
 // Semantics, by what the set holds:
-//  - only our event descriptors, or none: the thread parks; time passes to the first event or to the timeout
-//  exactly.
+//  - only our event descriptors, pipes of the program to itself (own_pipes.h), or none: the thread parks;
+//  time passes to the first event or to the timeout exactly.
 //  - only descriptors of the outside (sockets, pipes): first a *foreign* wait, time stands. When the grace is
 //  over (the thread is detached, and counted as such) time passes
 //    with it: steps of experiment time take turns with slices of wall time of the same length, so that a
-//    timeout is never over sooner than by the wall's clock.
+//    timeout is never over sooner than by the wall's clock. Without a timeout it waits outside, left behind.
+//    In a loop of short waits only the first one gets the grace, until something has come.
 //  - both: the same without the foreign wait, so that a program with one event loop pays no grace per
 //  completion. What then comes from outside
 //    enters experiment time at an instant that depends on the wall, and is counted as a detach.
@@ -27,12 +28,17 @@ namespace rocelab::libc {
 
 struct WaitSet {
   std::vector<const EventFd*> ours;
+  bool pipes = false;    // it holds pipes of the program to itself
   bool outside = false;  // it holds other descriptors
   void add(int fd);
+  bool inside() const { return pipes || !ours.empty(); }
+  // Changes whenever something of `ours` or a pipe may have become ready. What is pending does not tell: a
+  // descriptor may be watched for its edges.
+  std::uint64_t changes() const;
 };
 
-// `attempt(wall_ms)` is the real call with that timeout; its result, when not 0, is the wait's. `timeout`
-// infinite: none.
+// `attempt(wall_ms)` is the real call with that timeout, -1: none; its result, when not 0, is the wait's.
+// `timeout` infinite: none.
 int wait_for(LiveProcess& process, const WaitSet& set, Duration timeout,
              const std::function<int(int)>& attempt);
 

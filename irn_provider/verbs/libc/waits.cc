@@ -69,7 +69,8 @@ int select_for(LiveProcess& process, int count, SelectSets sets, Duration timeou
   };
   const int result = wait_for(process, waits, timeout, [&](int wall_ms) {
     timeval wall{.tv_sec = 0, .tv_usec = wall_ms * 1'000};
-    return real::select(count, copy(&in, sets.in), copy(&out, sets.out), copy(&except, sets.except), &wall);
+    return real::select(count, copy(&in, sets.in), copy(&out, sets.out), copy(&except, sets.except),
+                        wall_ms >= 0 ? &wall : nullptr);
   });
   if (result < 0) return result;
   if (sets.in != nullptr) *sets.in = in;
@@ -77,6 +78,9 @@ int select_for(LiveProcess& process, int count, SelectSets sets, Duration timeou
   if (sets.except != nullptr) *sets.except = except;
   return result;
 }
+
+// Descriptors that are watched for none of these only tell errors.
+constexpr unsigned kAwaited = EPOLLIN | EPOLLOUT | EPOLLPRI | EPOLLRDHUP;
 
 // The kernel lists what an epoll descriptor watches: no need to follow epoll_ctl, dup and close.
 WaitSet watched_by(int epfd) {
@@ -86,8 +90,9 @@ WaitSet watched_by(int epfd) {
   if (file == nullptr) return set;
   char line[256];
   int fd = -1;
+  unsigned events = 0;
   while (std::fgets(line, sizeof line, file) != nullptr)
-    if (std::sscanf(line, "tfd: %d", &fd) == 1) set.add(fd);
+    if (std::sscanf(line, "tfd: %d events: %x", &fd, &events) == 2 && (events & kAwaited) != 0) set.add(fd);
   std::fclose(file);
   return set;
 }

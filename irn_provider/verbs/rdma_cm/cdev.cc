@@ -1,23 +1,17 @@
 #include "irn_provider/verbs/rdma_cm/cdev.h"
 
-#include <dlfcn.h>
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdarg>
 #include <cstring>
 #include <mutex>
 #include <set>
 #include <string_view>
 
-#include "irn_provider/verbs/exports.h"
 #include "irn_provider/verbs/objects.h"
 #include "irn_provider/verbs/rdma_cm/ucma.h"
-#include "irn_provider/verbs/real_verbs.h"
 
 namespace rocelab::verbs {
 namespace {
@@ -27,7 +21,7 @@ constexpr unsigned kMiscMajor = 10, kMinor = 58;  // where there is no such devi
 
 // Descriptors that are the device, for whoever has no lock. Never destroyed: programs close in exit handlers.
 struct OpenFiles {
-  std::mutex mutex;
+  real::Mutex mutex;
   std::set<int> fds;
   std::atomic<std::size_t> count{0};
 };
@@ -36,7 +30,11 @@ OpenFiles& open_files() {
   return *files;
 }
 
-int open_device() {
+}  // namespace
+
+bool means_rdma_cm(std::string_view path) { return path == kPath; }
+
+int open_rdma_cm() {
   real::RuntimeScope scope;
   LiveProcess* process = enter_experiment();
   Ucma* ucma = process != nullptr ? Ucma::open(*process) : nullptr;
@@ -51,6 +49,8 @@ int open_device() {
   files.count = files.fds.size();
   return fd;
 }
+
+namespace {
 
 bool forget(int fd) {
   OpenFiles& files = open_files();
@@ -209,74 +209,22 @@ ssize_t write_rdma_cm(int fd, const void* data, std::size_t length) {
   return -1;
 }
 
+bool close_rdma_cm(int fd) {
+  if (!forget(fd) || LiveProcess::attached() == nullptr) return false;
+  real::RuntimeScope scope;
+  Ucma::opened()->close_file(fd);  // closes the descriptor, too
+  return true;
+}
+
+dev_t rdma_cm_number() {
+  struct stat actual {};  // a machine with the device: librdmacm compares the number with the kernel's
+  const bool exists = ::stat(kPath.data(), &actual) == 0 && S_ISCHR(actual.st_mode);
+  return exists ? actual.st_rdev : makedev(kMiscMajor, kMinor);
+}
+
 void leave_rdma_cm() {
   real::RuntimeScope scope;
   if (Ucma* ucma = Ucma::opened()) ucma->close_all();
 }
 
 }  // namespace rocelab::verbs
-
-using namespace rocelab;
-using namespace rocelab::verbs;
-
-namespace {
-
-template <class F>
-F next_symbol(const char* name) {
-  return reinterpret_cast<F>(dlsym(RTLD_NEXT, name));
-}
-
-bool means_device(const char* path) { return path != nullptr && kPath == path && in_experiment(); }
-
-// `mode` is only there when a file may be created.
-int really_open(const char* symbol, const char* path, int flags, mode_t mode) {
-  using Open = int (*)(const char*, int, ...);
-  return next_symbol<Open>(symbol)(path, flags, mode);
-}
-
-template <class Stat>
-int stat_device(int fd, Stat* st, const char* symbol) {
-  using Fstat = int (*)(int, Stat*);
-  const int result = next_symbol<Fstat>(symbol)(fd, st);
-  if (result != 0 || !is_rdma_cm(fd)) return result;
-  struct stat actual {};  // a machine with the device: librdmacm compares the number with the kernel's
-  const bool exists = ::stat(kPath.data(), &actual) == 0 && S_ISCHR(actual.st_mode);
-  st->st_mode = S_IFCHR | 0666;
-  st->st_rdev = exists ? actual.st_rdev : makedev(kMiscMajor, kMinor);
-  return 0;
-}
-
-}  // namespace
-
-RL_EXPORT int open(const char* path, int flags, ...) {
-  if (means_device(path)) return open_device();
-  va_list arguments;
-  va_start(arguments, flags);
-  const mode_t mode = va_arg(arguments, mode_t);
-  va_end(arguments);
-  return really_open("open", path, flags, mode);
-}
-
-RL_EXPORT int open64(const char* path, int flags, ...) {
-  if (means_device(path)) return open_device();
-  va_list arguments;
-  va_start(arguments, flags);
-  const mode_t mode = va_arg(arguments, mode_t);
-  va_end(arguments);
-  return really_open("open64", path, flags, mode);
-}
-
-RL_EXPORT int fstat(int fd, struct stat* st) noexcept { return stat_device(fd, st, "fstat"); }
-RL_EXPORT int fstat64(int fd, struct stat64* st) noexcept { return stat_device(fd, st, "fstat64"); }
-
-RL_EXPORT int close(int fd) {
-  if (forget(fd)) {
-    if (LiveProcess::attached() != nullptr) {
-      real::RuntimeScope scope;
-      Ucma::opened()->close_file(fd);  // closes the descriptor, too
-      return 0;
-    }
-  }
-  static const auto really_close = next_symbol<int (*)(int)>("close");
-  return really_close(fd);
-}

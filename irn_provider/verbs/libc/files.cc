@@ -1,0 +1,125 @@
+// Interposed: open, open64, fstat, fstat64, close, for the character device of rdma_cm; open, stat, stat64
+// and access, for the files of the device (device_files.h). Everything else goes to the C library.
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdarg>
+#include <optional>
+#include <string>
+
+#include "irn_provider/verbs/device_files.h"
+#include "irn_provider/verbs/exports.h"
+#include "irn_provider/verbs/libc/own_pipes.h"
+#include "irn_provider/verbs/libc/real.h"
+#include "irn_provider/verbs/rdma_cm/cdev.h"
+#include "irn_provider/verbs/real_verbs.h"
+
+using namespace rocelab;
+using namespace rocelab::verbs;
+
+namespace {
+
+constexpr unsigned kUverbsMajor = 231, kUverbsMinor = 192;  // Linux: include/uapi/rdma, IB_UVERBS_BASE_MINOR
+
+template <class F>
+F next_symbol(const char* name) {
+  return reinterpret_cast<F>(dlsym(RTLD_NEXT, name));
+}
+
+// A descriptor from which `text` can be read.
+int open_text(const std::string& text) {
+  const int fd = memfd_create("rocelab", MFD_CLOEXEC);
+  if (fd < 0) return -1;
+  if (real::write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size()) &&
+      lseek(fd, 0, SEEK_SET) == 0)
+    return fd;
+  ::close(fd);
+  errno = ENFILE;
+  return -1;
+}
+
+// A descriptor, or -1 with errno; nothing: the file is not one of ours.
+std::optional<int> open_ours(const char* path, int flags) {
+  if (!in_experiment()) return std::nullopt;
+  if (means_rdma_cm(path)) return open_rdma_cm();
+  if ((flags & O_ACCMODE) != O_RDONLY) return std::nullopt;
+  const std::optional<std::string> text = device_file(path);
+  if (!text) return std::nullopt;
+  return open_text(*text);
+}
+
+// `mode` is only there when a file may be created.
+int really_open(const char* symbol, const char* path, int flags, mode_t mode) {
+  using Open = int (*)(const char*, int, ...);
+  return next_symbol<Open>(symbol)(path, flags, mode);
+}
+
+template <class Stat>
+void fill_character_device(Stat* st, dev_t number) {
+  st->st_mode = S_IFCHR | 0666;
+  st->st_rdev = number;
+}
+
+template <class Stat>
+int fstat_any(int fd, Stat* st, const char* symbol) {
+  const int result = next_symbol<int (*)(int, Stat*)>(symbol)(fd, st);
+  if (result == 0 && is_rdma_cm(fd)) fill_character_device(st, rdma_cm_number());
+  return result;
+}
+
+template <class Stat>
+int stat_any(const char* path, Stat* st, const char* symbol) {
+  if (!is_device_node(path)) return next_symbol<int (*)(const char*, Stat*)>(symbol)(path, st);
+  *st = {};
+  st->st_nlink = 1;
+  fill_character_device(st, makedev(kUverbsMajor, kUverbsMinor));
+  return 0;
+}
+
+}  // namespace
+
+RL_EXPORT int open(const char* path, int flags, ...) {
+  if (const std::optional<int> fd = open_ours(path, flags)) return *fd;
+  va_list arguments;
+  va_start(arguments, flags);
+  const mode_t mode = va_arg(arguments, mode_t);
+  va_end(arguments);
+  return really_open("open", path, flags, mode);
+}
+
+RL_EXPORT int open64(const char* path, int flags, ...) {
+  if (const std::optional<int> fd = open_ours(path, flags)) return *fd;
+  va_list arguments;
+  va_start(arguments, flags);
+  const mode_t mode = va_arg(arguments, mode_t);
+  va_end(arguments);
+  return really_open("open64", path, flags, mode);
+}
+
+RL_EXPORT int fstat(int fd, struct stat* st) noexcept { return fstat_any(fd, st, "fstat"); }
+RL_EXPORT int fstat64(int fd, struct stat64* st) noexcept { return fstat_any(fd, st, "fstat64"); }
+
+RL_EXPORT int stat(const char* path, struct stat* st) noexcept { return stat_any(path, st, "stat"); }
+RL_EXPORT int stat64(const char* path, struct stat64* st) noexcept { return stat_any(path, st, "stat64"); }
+
+RL_EXPORT int access(const char* path, int mode) noexcept {
+  if (is_device_node(path)) {
+    if ((mode & X_OK) == 0) return 0;
+    errno = EACCES;
+    return -1;
+  }
+  static const auto really_access = next_symbol<int (*)(const char*, int)>("access");
+  return really_access(path, mode);
+}
+
+RL_EXPORT int close(int fd) {
+  if (close_rdma_cm(fd)) return 0;
+  libc::forget_own_pipe(fd);
+  static const auto really_close = next_symbol<int (*)(int)>("close");
+  return really_close(fd);
+}

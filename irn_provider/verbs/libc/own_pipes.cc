@@ -1,0 +1,113 @@
+#include "irn_provider/verbs/libc/own_pipes.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <mutex>
+#include <set>
+
+#include "irn_provider/verbs/exports.h"
+#include "irn_provider/verbs/libc/experiment.h"
+#include "irn_provider/verbs/libc/real.h"
+#include "irn_provider/verbs/real_verbs.h"
+
+namespace rocelab::libc {
+namespace {
+
+// Never destroyed: programs close in exit handlers.
+struct OwnPipes {
+  real::Mutex mutex;
+  std::set<int> fds;
+  std::atomic<std::size_t> count{0};
+  std::atomic<std::uint64_t> changes{0};
+};
+OwnPipes& own() {
+  static auto* pipes = new OwnPipes;
+  return *pipes;
+}
+
+void forget_all() {
+  std::lock_guard lock(own().mutex);
+  own().fds.clear();
+  own().count = 0;
+}
+
+void look() {
+  ++own().changes;
+  if (LiveProcess* process = experiment()) {
+    real::RuntimeScope scope;
+    process->look_again();
+  }
+}
+
+// Before the fork: neither process sees the other's end as its own.
+void watch_forks() {
+  static const int watched = pthread_atfork(forget_all, nullptr, nullptr);
+  static_cast<void>(watched);
+}
+
+void add(int fd) {
+  if (!verbs::in_experiment() || real::in_runtime() || LiveProcess::inside()) return;
+  watch_forks();
+  std::lock_guard lock(own().mutex);
+  own().fds.insert(fd);
+  own().count = own().fds.size();
+}
+
+int add_pair(int result, const int* fds) {
+  if (result == 0) add(fds[0]), add(fds[1]);
+  return result;
+}
+
+template <class F>
+F next_symbol(const char* name) {
+  return reinterpret_cast<F>(dlsym(RTLD_NEXT, name));
+}
+
+}  // namespace
+
+bool is_own_pipe(int fd) {
+  if (own().count.load(std::memory_order_relaxed) == 0) return false;
+  std::lock_guard lock(own().mutex);
+  return own().fds.contains(fd);
+}
+
+void note_own_pipe(int fd) {
+  if (is_own_pipe(fd)) look();
+}
+
+void forget_own_pipe(int fd) {
+  if (own().count.load(std::memory_order_relaxed) == 0) return;
+  {
+    std::lock_guard lock(own().mutex);
+    if (own().fds.erase(fd) == 0) return;
+    own().count = own().fds.size();
+  }
+  look();
+}
+
+std::uint64_t own_pipe_changes() { return own().changes.load(); }
+
+}  // namespace rocelab::libc
+
+using namespace rocelab::libc;
+
+RL_EXPORT int pipe(int* fds) noexcept { return add_pair(next_symbol<int (*)(int*)>("pipe")(fds), fds); }
+
+RL_EXPORT int pipe2(int* fds, int flags) noexcept {
+  return add_pair(next_symbol<int (*)(int*, int)>("pipe2")(fds, flags), fds);
+}
+
+RL_EXPORT int socketpair(int domain, int type, int protocol, int* fds) noexcept {
+  return add_pair(next_symbol<int (*)(int, int, int, int*)>("socketpair")(domain, type, protocol, fds), fds);
+}
+
+RL_EXPORT int eventfd(unsigned value, int flags) noexcept {
+  const int fd = next_symbol<int (*)(unsigned, int)>("eventfd")(value, flags);
+  if (fd >= 0) add(fd);
+  return fd;
+}

@@ -180,6 +180,20 @@ def execute(
     return call("rocelab.live.commands", "execute", host, tuple(program), plain=plain, run_id=run_id)
 
 
+@app.command(
+    epilog=example("rsh 10.0.0.2 ip addr"),
+    context_settings={"allow_interspersed_args": False},
+)
+def rsh(
+    host: str = typer.Argument(..., show_default=False, metavar="HOST", help="Its name or address."),
+    words: List[str] = typer.Argument(..., metavar="COMMAND...", help="A shell's command line, in words."),
+    run_id: Optional[str] = _RUN,
+) -> int:
+    """As ssh to a host of the topology, for programs that start others so; inside `exec`, of that topology."""
+    require_root("`rsh`")
+    return call("rocelab.live.commands", "remote_shell", host, " ".join(words), run_id=run_id)
+
+
 @app.command(epilog=example("plug --host h2 --kernel"))
 def plug(
     host: str = typer.Option(

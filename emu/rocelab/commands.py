@@ -23,6 +23,7 @@ COMMANDS = (
     Command("rocc", "analyse RoCC's control loop", ("results",)),
     Command("up", "build a scenario's topology and keep it", _LIVE),
     Command("exec", "run a program on a host of a kept topology"),
+    Command("rsh", "as ssh to a host of a kept topology"),
     Command("plug", "give a host's place to a kernel's or adapter's RoCE", ("guest",)),
     Command("env", "print the environment of a host's programs"),
     Command("stat", "show counters of NICs and switches"),

@@ -46,7 +46,12 @@ PACKAGES: dict[str, tuple[str, ...]] = {
             "python3-scapy",
             "tshark",
         ),
-        "ucx-utils",  # programs that run unmodified: docs/compatibility.md
+        *(
+            "ucx-utils",
+            "libfabric-bin",
+            "openmpi-bin",
+            "libopenmpi-dev",
+        ),  # programs that run unmodified: docs/compatibility.md
         *("valgrind", "spin", "clang-14", "libclang-rt-14-dev", "clang-format", "clang-tidy"),
         *("black", "mypy", "pyflakes3"),
     ),

@@ -130,6 +130,14 @@ def execute(host: str, program: tuple[str, ...], run_id: str | None, plain: bool
     return 128 - status if status < 0 else status
 
 
+def remote_shell(host: str, line: str, run_id: str | None) -> int:
+    """Runs a shell's command line there. `host`: its name or its address, for programs that know hosts by those."""
+    run_id = run_id or os.environ.get(RUN_VARIABLE)
+    addresses: dict[str, str] = find(run_id).state["addresses"]
+    name = next((n for n, address in addresses.items() if address == host), host)
+    return execute(name, ("sh", "-c", line), run_id)
+
+
 def env(host: str, run_id: str | None) -> int:
     kept = find(run_id)
     kept.host_pid(host)

@@ -140,6 +140,15 @@ TEST(CmConnectionProbe, ForeignAddressCannotBeBound) {
   EXPECT_EQ(errno, EADDRNOTAVAIL);
 }
 
+// libfabric's server does so to ask what there is.
+TEST(CmConnectionProbe, LoopbackIsAsGoodAsNoAddress) {
+  CmEnd end;
+  sockaddr_in loopback = address("127.0.0.1", 0);
+  EXPECT_EQ(rdma_bind_addr(end.id, reinterpret_cast<sockaddr*>(&loopback)), 0);
+  EXPECT_EQ(end.id->verbs, nullptr);
+  EXPECT_NE(rdma_get_src_port(end.id), 0);
+}
+
 TEST(CmConnectionProbe, BoundIdentifierKnowsDevicePortAndPortNumber) {
   CmEnd end;
   sockaddr_in own = address(kOwnAddress, 0);

@@ -96,7 +96,7 @@ class Ucma {
 std::optional<cm::Address> address_of(const sockaddr_in6& from);
 sockaddr_in6 sockaddr_of(const cm::Address& address);
 Gid gid_of(const cm::Address& address);
-bool is_any(const cm::Address& address);
+bool is_any(const cm::Address& address);  // or loopback, which binds no device either: Linux, cma_any_addr
 bool is_multicast(const cm::Address& address);
 
 }  // namespace rocelab::verbs

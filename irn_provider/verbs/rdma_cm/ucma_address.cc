@@ -82,7 +82,11 @@ Gid gid_of(const cm::Address& a) {
 }
 
 bool is_any(const cm::Address& a) {
-  return std::all_of(a.ip.begin(), a.ip.end(), [](std::uint8_t b) { return b == 0; });
+  const auto zeros = [&](std::size_t n) {
+    return std::all_of(a.ip.begin(), a.ip.begin() + n, [](auto b) { return b == 0; });
+  };
+  if (a.ip_version == 4 && a.ip[12] == 127) return true;
+  return zeros(15) && (a.ip[15] == 0 || (a.ip_version == 6 && a.ip[15] == 1));
 }
 
 bool is_multicast(const cm::Address& a) { return a.ip_version == 4 ? a.ip[12] >> 4 == 14 : a.ip[0] == 0xff; }
@@ -132,6 +136,10 @@ int Ucma::resolve_ip(Caller& c, const rdma_ucm_resolve_ip& cmd) {
   if (source.ip_version != destination->ip_version) return EINVAL;
   if (!take_source(*id, source, error)) return error;
   id->remote = *destination;
+  if (is_any(id->remote)) {  // the host itself
+    id->remote = own_address(process_.host(), destination->ip_version);
+    id->remote.port = destination->port;
+  }
   id->remote_gid = gid_of(id->remote);
   id->has_remote = true;
   const bool known = process_.find_peer(id->remote_gid).has_value();

@@ -164,6 +164,9 @@ def execute(
         ..., metavar="-- PROGRAM [ARGS]...", help="Program and its arguments."
     ),
     plain: bool = typer.Option(False, "--plain", help="Without an RDMA device, e.g. a virtual machine."),
+    dlopen: bool = typer.Option(
+        False, "--dlopen", help="For a program that opens libibverbs itself, instead of being linked with it."
+    ),
     transport: Optional[Transport] = _TRANSPORT,
     window: Optional[int] = _WINDOW,
     run_id: Optional[str] = _RUN,
@@ -177,7 +180,9 @@ def execute(
             window=window,
         )
     require_root("`exec`")
-    return call("rocelab.live.commands", "execute", host, tuple(program), plain=plain, run_id=run_id)
+    return call(
+        "rocelab.live.commands", "execute", host, tuple(program), plain=plain, dlopen=dlopen, run_id=run_id
+    )
 
 
 @app.command(

@@ -65,6 +65,14 @@ TEST(ExportedSymbolsTest, EveryFunctionOfLibibverbsIsInterposedOrLeftAloneOnPurp
   for (const std::string& name : left_alone.names()) EXPECT_FALSE(ours.contains(name)) << name;
 }
 
+// The proxy (proxy/README.md): the same names under the same versions, old ones too.
+TEST(ExportedSymbolsTest, TheProxyHasEveryFunctionOfLibibverbsUnderItsVersion) {
+  const auto listed = [](const std::string& library) {
+    return run("nm -D --defined-only '" + library + "' | awk '$2 != \"B\" {print $2, $3}' | sort");
+  };
+  EXPECT_EQ(listed(ROCELAB_PROXY "/libibverbs.so.1"), listed(ROCELAB_IBVERBS));
+}
+
 TEST(ExportedSymbolsTest, NothingElseIsExportedThanVerbsAndTheCLibrarysClocksWaitsThreadsAndDescriptors) {
   const std::set<std::string> libc = {"clock_gettime",
                                       "gettimeofday",

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from live_runs import HERE, ROCELAB, ROOT, SCENARIOS, live, server_and_client, topology
+from rocelab import native
 
 pytestmark = live
 
@@ -51,6 +52,13 @@ def test_fi_pingpong(kept: tuple[str, str], row: tuple[str, str, str, str]) -> N
     assert list(results) == ["64", "256", "1k", "4k", "64k", "1m"]
     assert 4.0 < results["64"] < (4.3 if "msg" in words else 9.0)
     assert 1.048576 * 8 * 1000 / results["1m"] == pytest.approx(35, rel=0.1)  # Gb/s
+
+
+def test_a_program_that_opens_libibverbs_itself(kept: tuple[str, str]) -> None:
+    probe = native.build_directory() / "irn_provider" / "verbs" / "dlopen_probe"
+    words = [str(ROCELAB), "exec", "--run", kept[0], "--host", "h1"]
+    ours = subprocess.run([*words, "--dlopen", "--", str(probe)], capture_output=True, text=True, timeout=60)
+    assert (ours.returncode, ours.stdout) == (0, "rocelab0\narrived\n"), ours.stderr
 
 
 @pytest.mark.parametrize("row", _rows("mpirun"), ids=lambda row: str(row[0]))

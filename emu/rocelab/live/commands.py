@@ -109,8 +109,17 @@ def _execute_in_guest(control: Path, program: tuple[str, ...]) -> int:
     return done.status
 
 
-def execute(host: str, program: tuple[str, ...], run_id: str | None, plain: bool = False) -> int:
-    """Like running the program there by hand: same terminal, same signals, its exit status. `plain`: without an RDMA device."""
+def _proxy_path() -> str:
+    """Where programs that dlopen libibverbs find ours (irn_provider/verbs/proxy), before anything else."""
+    proxy = native.build_directory() / "irn_provider" / "verbs" / "proxy"
+    return ":".join(filter(None, (str(proxy), os.environ.get("LD_LIBRARY_PATH"))))
+
+
+def execute(
+    host: str, program: tuple[str, ...], run_id: str | None, plain: bool = False, dlopen: bool = False
+) -> int:
+    """Like running the program there by hand: same terminal, same signals, its exit status. `plain`: without an RDMA device; `dlopen`: for
+    a program that opens libibverbs itself."""
     kept = find(run_id)
     inside = ["mnexec", "-a", str(kept.host_pid(host))]
     control = guest_folder(kept, host) / "control"
@@ -121,8 +130,10 @@ def execute(host: str, program: tuple[str, ...], run_id: str | None, plain: bool
         argv = [*inside, *program]
     else:
         environment |= host_environment(kept.directory.run_id, kept.segment, host)
-        preload = environment.pop("LD_PRELOAD")
-        argv = [*inside, "env", f"LD_PRELOAD={preload}", *program]
+        variables = [f"LD_PRELOAD={environment.pop('LD_PRELOAD')}"]
+        if dlopen:
+            variables.append(f"LD_LIBRARY_PATH={_proxy_path()}")
+        argv = [*inside, "env", *variables, *program]
     process = subprocess.Popen(argv, env=environment)
     kept.directory.record_pid(process.pid, f"exec {host}")
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal sends it to the program too

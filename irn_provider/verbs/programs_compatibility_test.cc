@@ -32,10 +32,11 @@ std::vector<Row> rows() {
   std::ifstream in(ROCELAB_SOURCE_DIR "/docs/compatibility.md");
   std::vector<Row> found;
   for (std::string line; std::getline(in, line);) {
-    if (!line.starts_with("| `") || line.starts_with("| `ROCELAB")) continue;  // the table of variables
+    if (!line.starts_with("| `")) continue;
     std::vector<std::string> cells;
     std::istringstream columns(line.substr(1));
     for (std::string cell; std::getline(columns, cell, '|');) cells.push_back(cell);
+    if (cells.size() < 4) continue;  // another table
     std::erase(cells[0], '`');
     const auto yes = [&](std::size_t i) { return words_of(cells.at(i)) == std::vector<std::string>{"yes"}; };
     const char* only = std::getenv("ROCELAB_ROWS");  // by hand: rows that contain this

@@ -118,6 +118,17 @@ const QpTransition* find_transition(ibv_qp_type type, ibv_qp_state from, ibv_qp_
   return nullptr;
 }
 
+int heeded_mask(ibv_qp_type type, int mask) {
+  switch (type) {
+    case IBV_QPT_XRC_SEND:
+      return mask & ~(IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
+    case IBV_QPT_XRC_RECV:
+      return mask & ~(IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY);
+    default:
+      return mask;
+  }
+}
+
 bool mask_allowed(ibv_qp_type type, ibv_qp_state from, ibv_qp_state to, int mask) {
   const QpTransition* t = find_transition(type, from, to);
   return t != nullptr && (mask & t->required) == t->required &&

@@ -20,6 +20,11 @@ std::span<const QpTransition> transitions(ibv_qp_type type);  // RC, UC, UD, XRC
 // The move `from` -> `to`; null: there is none.
 const QpTransition* find_transition(ibv_qp_type type, ibv_qp_state from, ibv_qp_state to);
 
+// What is left of a program's mask: each end of an XRC connection ignores what only the other one has, though
+// the tables do not allow it there. Linux does so for programs that set up both alike (modify_qp_mask);
+// perftest does.
+int heeded_mask(ibv_qp_type type, int mask);
+
 // May `mask` be given for the move? As the kernel decides: the move exists, all required attributes are
 // there, and none but required and optional ones.
 bool mask_allowed(ibv_qp_type type, ibv_qp_state from, ibv_qp_state to, int mask);

@@ -104,5 +104,19 @@ TEST(QpAttrTableTest, EachXrcEndHasItsHalfOfWhatRcNeeds) {
   EXPECT_FALSE(mask_allowed(IBV_QPT_XRC_RECV, IBV_QPS_SQD, IBV_QPS_SQD, IBV_QP_RETRY_CNT));
 }
 
+// INIT -> RTR and RTR -> RTS with the attributes of RC, for both ends of an XRC connection.
+TEST(QpAttrTableTest, EndsOfXrcIgnoreWhatOnlyTheOtherOneHas) {
+  const int to_rtr = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+                     IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+  const int to_rts = IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+                     IBV_QP_MAX_QP_RD_ATOMIC;
+  for (const ibv_qp_type type : {IBV_QPT_RC, IBV_QPT_XRC_SEND, IBV_QPT_XRC_RECV}) {
+    EXPECT_TRUE(mask_allowed(type, IBV_QPS_INIT, IBV_QPS_RTR, heeded_mask(type, to_rtr))) << type;
+    EXPECT_TRUE(mask_allowed(type, IBV_QPS_RTR, IBV_QPS_RTS, heeded_mask(type, to_rts))) << type;
+  }
+  EXPECT_FALSE(mask_allowed(IBV_QPT_XRC_SEND, IBV_QPS_INIT, IBV_QPS_RTR, to_rtr));
+  EXPECT_EQ(heeded_mask(IBV_QPT_UC, to_rtr), to_rtr);
+}
+
 }  // namespace
 }  // namespace rocelab::verbs

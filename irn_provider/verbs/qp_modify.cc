@@ -198,5 +198,6 @@ RL_EXPORT int ibv_modify_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask) {
   if (!in_experiment()) return REAL(ibv_modify_qp)(qp, attr, mask);
   if (ends_connection(*attr, mask)) say_goodbye(*qp);
   if ((mask & IBV_QP_AV) != 0) reach(*of(qp->context).process, attr->ah_attr);
-  return with_nic(qp->context, [&](Nic& nic, Time now) { return modify(nic, now, of(qp), *attr, mask); });
+  const int heeded = heeded_mask(qp->qp_type, mask);
+  return with_nic(qp->context, [&](Nic& nic, Time now) { return modify(nic, now, of(qp), *attr, heeded); });
 }

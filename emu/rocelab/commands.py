@@ -45,7 +45,7 @@ def needs(command: Command, words: Sequence[str]) -> tuple[str, ...]:
     virtual = command.name == "run" and any(
         word == "--engine=des" or words[i : i + 2] == ["--engine", "des"] for i, word in enumerate(words)
     )
-    virtual = virtual or (command.name == "bench" and "des" in words)
+    virtual = virtual or (command.name == "bench" and ("des" in words or "wall" in words))
     groups = tuple(group for group in command.packages if not (virtual and group == "live"))
     if command.name == "plug" and "--kernel" not in words:
         groups = ()

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from rocelab import native
 from rocelab.live.interface import environment
-from rocelab.live.veth_pair import DEVICE, End, veth_pair
+from rocelab.live.veth_pair import DEVICE, End, Program, veth_pair
 
 _LIBRARY = native.build_directory() / "irn_provider" / "verbs" / "librocelab_verbs.so"
 pytestmark = [
@@ -29,28 +29,26 @@ _PINGPONG = ["ibv_rc_pingpong", *_GID, "-n", "2000", "-c"]
 
 @pytest.fixture(scope="module")
 def ends() -> Iterator[tuple[End, End]]:
+    before = _shared()
     with veth_pair() as pair:
         yield pair
-    left = [path.name for path in Path("/dev/shm").glob("rocelab-interface-*")]
-    assert not left, "programs took away what they shared"
+    assert _shared() <= before, "programs took away what they shared"
 
 
-def _finish(process: subprocess.Popen[str]) -> str:
-    try:
-        output, _ = process.communicate(timeout=_SECONDS)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        output, _ = process.communicate()
-        pytest.fail(f"not done after {_SECONDS:.0f} s: {output}")
-    assert process.returncode == 0, output
-    return output
+def _shared() -> set[str]:
+    return {path.name for path in Path("/dev/shm").glob("rocelab-interface-*")}
 
 
-def _listens(end: End, port: int) -> bool:
-    shown = subprocess.run(
-        end.inside("ss", "-Hltn", f"sport = :{port}"), capture_output=True, text=True, check=True
-    )
-    return bool(shown.stdout.strip())
+def _finish(program: Program) -> str:
+    status = program.wait(_SECONDS)
+    assert status == 0, f"status {status}: {program.output()}"
+    return program.output()
+
+
+def _wait_for(end: End, *ports: int) -> None:
+    until = time.monotonic() + _SECONDS
+    while not all(end.listens(port) for port in ports) and time.monotonic() < until:
+        time.sleep(0.05)
 
 
 def _run_pair(
@@ -59,18 +57,16 @@ def _run_pair(
     """The server's and the client's output. `port`: where the server listens by TCP; 0: not by TCP."""
     variables = environment(DEVICE, transport)
     serving = ends[0].start(server, variables)
-    end = time.monotonic() + _SECONDS
-    while port != 0 and not _listens(ends[0], port) and serving.poll() is None and time.monotonic() < end:
-        time.sleep(0.05)
     if port == 0:
         time.sleep(1.0)
+    else:
+        _wait_for(ends[0], port)
     calling = ends[1].start(client, variables)
     try:
         return _finish(serving), _finish(calling)
     finally:
-        for process in (serving, calling):
-            process.kill()
-            process.wait()
+        for program in (serving, calling):
+            program.end()
 
 
 @pytest.mark.parametrize("transport", ["roce", "irn"])
@@ -92,6 +88,13 @@ def test_perftest(ends: tuple[End, End], transport: str, program: str) -> None:
     assert len(rows) == 1, output
 
 
+def test_a_thousand_queue_pairs_do_not_overrun_their_receiver(ends: tuple[End, End]) -> None:
+    """What they have in flight together is more than the receiver's socket holds: it pauses the sender."""
+    argv = ["ib_write_bw", *_PERFTEST, "-s", "4096", "-q", "1024", "-t", "16", "-n", "32"]
+    _, output = _run_pair(ends, argv, [*argv, ends[0].ipv4])
+    assert [line for line in output.splitlines() if line.split()[1:2] == ["32768"]], output
+
+
 @pytest.mark.parametrize("transport", ["roce", "irn"])
 def test_rdma_cm(ends: tuple[End, End], transport: str) -> None:
     server = ["rping", "-s", "-C", "50", "-V", "-a", ends[0].ipv4]
@@ -104,14 +107,13 @@ def test_two_programs_share_an_interface(ends: tuple[End, End]) -> None:
     """Each has queue pairs of its own, and hears nothing of the other's."""
     first, second = ([*_PINGPONG, "-n", "20000", "-p", str(port)] for port in (18515, 18516))
     variables = environment(DEVICE)
-    servers = [ends[0].start(argv, variables) for argv in (first, second)]
-    end = time.monotonic() + _SECONDS
-    while not (_listens(ends[0], 18515) and _listens(ends[0], 18516)) and time.monotonic() < end:
-        time.sleep(0.05)
-    clients = [ends[1].start([*argv, ends[0].ipv4], variables) for argv in (first, second)]
-    outputs = [_finish(process) for process in (*servers, *clients)]
-    for output in outputs:
+    programs = [ends[0].start(argv, variables) for argv in (first, second)]
+    _wait_for(ends[0], 18515, 18516)
+    programs += [ends[1].start([*argv, ends[0].ipv4], variables) for argv in (first, second)]
+    for program in programs:
+        output = _finish(program)
         assert "20000 iters in" in output and "invalid data" not in output, output
+        program.end()
 
 
 def test_programs_of_one_interface_reach_each_other(ends: tuple[End, End]) -> None:
@@ -125,16 +127,14 @@ def test_a_killed_program_ends_its_peers_connection_and_leaves_nothing(ends: tup
     argv = ["ibv_rc_pingpong", *_GID, "-n", "100000000"]
     variables = environment(DEVICE)
     serving = ends[0].start(argv, variables)
-    end = time.monotonic() + _SECONDS
-    while not _listens(ends[0], 18515) and time.monotonic() < end:
-        time.sleep(0.05)
+    _wait_for(ends[0], 18515)
     calling = ends[1].start([*argv, ends[0].ipv4], variables)
     time.sleep(1.0)
-    assert serving.poll() is None and calling.poll() is None
-    os.kill(serving.pid, signal.SIGKILL)
-    serving.communicate()
-    output, _ = calling.communicate(timeout=_SECONDS)
-    assert calling.returncode != 0 and "transport retry counter exceeded" in output, output
+    assert serving.running() and calling.running()
+    serving.end()
+    assert calling.wait(_SECONDS) not in (0, None)
+    assert "transport retry counter exceeded" in calling.output(), calling.output()
+    calling.end()
     test_ping_pong(ends, "roce", False, "1")  # its virtual function is free, and what it left is taken away
 
 
@@ -146,10 +146,11 @@ def test_a_killed_program_ends_its_peers_connection_and_leaves_nothing(ends: tup
     ],
 )
 def test_a_bad_interface_is_one_line(ends: tuple[End, End], device: str, said: str) -> None:
-    process = ends[0].start(["ibv_devinfo"], environment(device))
-    output, _ = process.communicate(timeout=_SECONDS)
-    assert process.returncode != 0
+    program = ends[0].start(["ibv_devinfo"], environment(device))
+    assert program.wait(_SECONDS) not in (0, None)
+    output = program.output()
     assert output.count("rocelab: ") == 1 and f"rocelab: {said}" in output, output
+    program.end()
 
 
 def test_the_command_line_runs_programs_on_an_interface(ends: tuple[End, End]) -> None:
@@ -174,8 +175,9 @@ def test_what_is_on_the_wire_is_roce(ends: tuple[End, End], tmp_path: Path) -> N
         _run_pair(ends, [*_PINGPONG, "-n", "100"], [*_PINGPONG, "-n", "100", ends[0].ipv4])
         time.sleep(1.0)
     finally:
-        taking.send_signal(signal.SIGINT)
-        taking.wait(timeout=_SECONDS)
+        taking.process.send_signal(signal.SIGINT)
+        taking.wait(_SECONDS)
+        taking.end()
     from scapy.utils import rdpcap
 
     frames = [frame for frame in rdpcap(str(capture)) if scapy.BTH in frame]

@@ -37,7 +37,7 @@ def rocelab(*words: str, **variables: str) -> subprocess.CompletedProcess[str]:
         (["exec", "--interface", "eth0", "--transport", "tcp", "--", "ls"], "'tcp' is not one of"),
         (["env"], "give either a host"),
         (["test", "--label", "unti"], "no tests are labelled `unti`"),
-        (["bench", "ns3"], "is not one of 'live', 'des'"),
+        (["bench", "ns3"], "is not one of 'live', 'des', 'wall'"),
     ],
 )
 def test_wrong_use_is_one_line_and_status_2(words: list[str], said: str) -> None:

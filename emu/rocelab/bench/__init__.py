@@ -1,4 +1,4 @@
-"""`./rocelab bench live`: what rocelab itself costs on this machine, as one JSON document. What each number includes is in docs/benchmarks.md.
+"""`./rocelab bench live|des|wall`: what rocelab itself costs on this machine, as one JSON document. What each number includes is in docs/benchmarks.md.
 
 Nothing here passes or fails on time. A measurement that could not be made has an `error` in its place, and the exit status is 1.
 """
@@ -46,6 +46,22 @@ def des() -> int:
     return _print(
         _measure(
             [(name, name, measure(scenario, label, aim)) for name, scenario, label, aim in virtual.CASES]
+        )
+    )
+
+
+def wall() -> int:
+    """Programs on network interfaces, in real time: needs root, but no Open vSwitch."""
+    from rocelab.bench import interfaces as measures
+
+    return _print(
+        _measure(
+            (
+                ("bandwidth", "bandwidth over a veth", measures.bandwidth),
+                ("latency", "latency", measures.latency),
+                ("message_rate", "message rate", measures.message_rate),
+                ("queue_pairs", "queue pairs", measures.queue_pairs),
+            )
         )
     )
 

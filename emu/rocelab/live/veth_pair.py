@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,6 +12,37 @@ from dataclasses import dataclass
 from rocelab.errors import RocelabError
 
 DEVICE = "rl0"  # in either namespace
+
+
+class Program:
+    """A program that runs. What it says goes to a file: a pipe that nobody reads would stop it."""
+
+    def __init__(self, argv: Sequence[str]) -> None:
+        self._file = tempfile.TemporaryFile("w+")
+        self.process = subprocess.Popen(
+            argv, stdin=subprocess.DEVNULL, stdout=self._file, stderr=subprocess.STDOUT
+        )
+
+    def running(self) -> bool:
+        return self.process.poll() is None
+
+    def wait(self, seconds: float) -> int | None:
+        """Its status; None: it still runs."""
+        try:
+            return self.process.wait(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            return None
+
+    def output(self) -> str:
+        """So far."""
+        self._file.seek(0)
+        return self._file.read()
+
+    def end(self) -> None:
+        """Kills it if it still runs."""
+        self.process.kill()
+        self.process.wait()
+        self._file.close()
 
 
 @dataclass(frozen=True)
@@ -21,16 +53,15 @@ class End:
     def inside(self, *words: str) -> list[str]:
         return ["ip", "netns", "exec", self.namespace, *words]
 
-    def start(self, argv: Sequence[str], variables: Mapping[str, str] | None = None) -> subprocess.Popen[str]:
-        """A program there, with its output to be read; `variables` are set for it alone, not for `ip`."""
+    def start(self, argv: Sequence[str], variables: Mapping[str, str] | None = None) -> Program:
+        """A program there; `variables` are set for it alone, not for `ip`."""
         assignments = [f"{name}={value}" for name, value in (variables or {}).items()]
-        return subprocess.Popen(
-            self.inside("env", *assignments, *argv),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
+        return Program(self.inside("env", *assignments, *argv))
+
+    def listens(self, port: int) -> bool:
+        """Whether a program there waits for TCP connections."""
+        words = self.inside("ss", "-Hltn", f"sport = :{port}")
+        return bool(subprocess.run(words, capture_output=True, text=True).stdout.strip())
 
 
 def _ip(*words: str) -> None:

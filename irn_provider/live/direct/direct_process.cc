@@ -114,6 +114,8 @@ Time DirectProcess::enter() {
 
 void DirectProcess::leave() {
   if (port_.wants_port() != Time::never() && !may_wait()) depart(last_);
+  // A program that posts and posts still hears of acknowledgements and pauses.
+  if (sent_since_receive_ > direct::PacketSocket::kBatch) progress();
   note_completions(last_);
   hand_over();
   mutex_.unlock();

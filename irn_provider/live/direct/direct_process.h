@@ -82,6 +82,8 @@ class DirectProcess final : public LiveProcess {
   bool progress(bool may_defer = false);
   bool receive(Time now);
   void take(std::span<std::byte> frame, Time now);
+  void regulate(std::span<const direct::PacketSocket::Arrival> arrivals, Time now);
+  void pause_senders(std::uint16_t quanta);  // 0: they may go on
   void depart(Time now);
   bool may_wait();
   void send(PacketRef packet);
@@ -128,6 +130,10 @@ class DirectProcess final : public LiveProcess {
   std::uint64_t completions_seen_ = 0;
   std::map<Gid, PathEnd> peers_;
   std::vector<Waiter*> waiters_;
+  std::uint32_t sent_since_receive_ = 0;  // frames
+  bool pausing_ = false;                  // those that send to us
+  std::vector<MacAddress> senders_;       // in batches that were full, since the last pause ended
+  Time last_pause_;
   std::atomic<bool> acks_wait_{false};  // for what the program does next
   // Calls that had frames to send: waiting for more, since the last poll, and between the two before.
   std::uint32_t posts_waiting_ = 0, posts_in_run_ = 0, last_run_ = 0;

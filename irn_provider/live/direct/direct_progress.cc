@@ -3,19 +3,25 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/wire/pfc.h"
 #include "irn_provider/live/direct/direct_process.h"
 #include "lockstep/host_identity.h"
 
 namespace rocelab {
 namespace {
 
+constexpr double kPauseAbove = 0.06,
+                 kResumeBelow = 0.03;    // of the kernel's queue; the rest is for what is on its way
+constexpr Duration kPauseAgain = 40_us;  // a pause holds for 84 us at the link's 400 Gb/s
+constexpr std::size_t kMostSenders = 64;
 constexpr Duration kRunOfPosts = 2_us;    // between the end of a departure and the next post
 constexpr Duration kRunPatience = 4_us;   // of posts, for those of the next poll or two
 constexpr Duration kLongestWait = 40_us;  // of a post
 constexpr std::uint32_t kMostWaiting = 16;
+constexpr int kReceiveBatches = 16;
 constexpr int kReceiveBatch = 64;                               // of local frames
 constexpr std::uint32_t kLooksPerLocal = 16;                    // until there is a first one
-constexpr int kDepartBatch = 4 * direct::PacketSocket::kBatch;  // then what has come is looked at
+constexpr int kDepartBatch = 2 * direct::PacketSocket::kBatch;  // then what has come is looked at
 
 struct Sender {
   Gid gid;
@@ -26,6 +32,16 @@ std::optional<Sender> ipv4_sender(std::span<const std::byte> frame) {
   constexpr std::size_t kMacAt = 6, kSourceAt = EthernetHeader::kSize + 12;
   if (frame.size() < kSourceAt + 4 || wire::load16(frame, 12) != kEtherTypeIpv4) return std::nullopt;
   return Sender{ipv4_mapped(wire::load_array<4>(frame, kSourceAt)), wire::load_array<6>(frame, kMacAt)};
+}
+
+constexpr MacAddress kMacControl = {0x01, 0x80, 0xc2, 0x00, 0x00, 0x01};  // IEEE 802.3 annex 31B
+
+bool is_mac_control(std::span<const std::byte> frame) {
+  return frame.size() >= EthernetHeader::kSize && wire::load16(frame, 12) == PfcFrame::kEtherType;
+}
+bool is_for(const MacAddress& mac, std::span<const std::byte> frame) {
+  const MacAddress to = wire::load_array<6>(frame, 0);
+  return to == mac || to == kMacControl;
 }
 
 }  // namespace
@@ -53,17 +69,26 @@ bool DirectProcess::progress(bool may_defer) {
   return came || due || leaves;
 }
 
+// What has come goes before what may leave: acknowledgements that wait while more is sent become timeouts.
 bool DirectProcess::receive(Time now) {
-  const std::span<const direct::PacketSocket::Arrival> arrivals = socket_.receive();
-  bool any = !arrivals.empty();
-  for (const direct::PacketSocket::Arrival& arrival : arrivals) {
-    if (arrival.segment == 0)
-      take(arrival.bytes, now);
-    else
-      direct::cut_train(arrival.bytes, arrival.segment, [&](std::span<std::byte> frame) {
-        take(frame, now);
-        port_.run_inputs(now);  // before the next frame's headers take its place
-      });
+  sent_since_receive_ = 0;
+  bool any = false;
+  for (int i = 0; i < kReceiveBatches; ++i) {
+    const std::span<const direct::PacketSocket::Arrival> arrivals = socket_.receive();
+    any = any || !arrivals.empty();
+    const bool full = arrivals.size() == direct::PacketSocket::kReceiveBatch;
+    if (full || pausing_) regulate(arrivals, now);
+    for (const direct::PacketSocket::Arrival& arrival : arrivals) {
+      if (arrival.segment == 0)
+        take(arrival.bytes, now);
+      else
+        direct::cut_train(arrival.bytes, arrival.segment, [&](std::span<std::byte> frame) {
+          take(frame, now);
+          port_.run_inputs(now);  // before the next frame's headers take its place
+        });
+    }
+    if (!full) break;
+    port_.run_inputs(now);  // before the next batch does
   }
   if (!local_frames_ && ++since_local_ < kLooksPerLocal) return any;
   since_local_ = 0;
@@ -77,7 +102,48 @@ bool DirectProcess::receive(Time now) {
   return any;
 }
 
+// A wire without switches has no back-pressure but a receiver's own: one that does not keep up pauses those
+// that have sent to it (802.1Qbb), each by a frame to its own address, so that bridges pass it on.
+void DirectProcess::regulate(std::span<const direct::PacketSocket::Arrival> arrivals, Time now) {
+  for (const auto& arrival : arrivals) {
+    if (arrival.bytes.size() < EthernetHeader::kSize || is_mac_control(arrival.bytes)) continue;
+    const MacAddress mac = wire::load_array<6>(arrival.bytes, 6);
+    if (senders_.size() < kMostSenders && std::find(senders_.begin(), senders_.end(), mac) == senders_.end())
+      senders_.push_back(mac);
+  }
+  const double backlog = socket_.backlog();
+  if (pausing_ ? backlog > kResumeBelow : backlog > kPauseAbove) {
+    if (pausing_ && now - last_pause_ < kPauseAgain) return;
+    pause_senders(0xffff);
+    pausing_ = true;
+    last_pause_ = now;
+  } else if (std::exchange(pausing_, false)) {
+    pause_senders(0);
+    senders_.clear();
+  }
+}
+
+void DirectProcess::pause_senders(std::uint16_t quanta) {
+  PfcFrame pfc;
+  pfc.class_enable = static_cast<std::uint8_t>(1u << host_.nic.roce_tc);
+  pfc.time[host_.nic.roce_tc] = quanta;
+  for (const MacAddress& mac : senders_) {
+    if (blocked() || socket_.room() == 0) break;  // a pause that is not ended ends by itself
+    socket_.place({}, PfcFrame::kSize, direct::PacketSocket::Kind::kData);
+    const std::span<std::byte> slot = socket_.slot();
+    pfc.write(slot.first<PfcFrame::kSize>(), host_.mac);
+    std::copy(mac.begin(), mac.end(), reinterpret_cast<std::uint8_t*>(slot.data()));
+    socket_.fill();
+  }
+  flush();
+}
+
 void DirectProcess::take(std::span<std::byte> frame, Time now) {
+  if (is_mac_control(frame)) {
+    if (!is_for(host_.mac, frame)) return;
+    if (PacketRef pause = edge_.parse(frame, PacketKind::kPfc, now)) port_.deliver(std::move(pause), now);
+    return;
+  }
   const auto sender = ipv4_sender(frame);  // before the frame's headers become a GRH
   PacketRef packet = edge_.parse(frame, PacketKind::kData, now);
   if (!packet) return;
@@ -125,6 +191,7 @@ void DirectProcess::send(PacketRef packet) {
     if (edge_.write(nic_, *packet, slot)) send_local(slot.first(packet->frame_length), packet->roce.dest);
     return;
   }
+  ++sent_since_receive_;
   const std::uint16_t id =
       socket_.place({path, packet->roce.dest.value}, packet->frame_length,
                     packet->kind == PacketKind::kAck ? direct::PacketSocket::Kind::kAck

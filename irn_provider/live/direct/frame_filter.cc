@@ -2,6 +2,7 @@
 
 #include "base/check.h"
 #include "base/wire/bytes.h"
+#include "base/wire/pfc.h"
 
 namespace rocelab::direct {
 namespace {
@@ -64,6 +65,7 @@ void accept_own_qpns(Program& p, std::uint32_t bth, const FilterPlan& plan) {
 std::vector<sock_filter> frame_filter(const FilterPlan& plan) {
   Program p;
   p.load(kLoadHalf, 12);
+  p.accept_if(kIfEqual, PfcFrame::kEtherType);
   const std::size_t not_ipv4 = p.skip_unless_equal(0x0800);
   p.load(kLoadByte, kIpv4 + 9);
   p.require(kIfEqual, kIsUdp);

@@ -84,6 +84,12 @@ TEST_F(FrameFilterTest, RefusesWhatIsNotForThisHostsRoce) {
   }
 }
 
+TEST_F(FrameFilterTest, TakesPauseFrames) {
+  std::array<std::byte, PfcFrame::kSize> pfc;
+  PfcFrame{}.write(pfc, {2, 0, 0, 0, 0, 2});
+  EXPECT_EQ(passes(pfc), pfc.size());
+}
+
 TEST_F(FrameFilterTest, RefusesFramesThatEndBeforeTheirQpn) {
   const auto bytes = frame(true, 0x2000);
   EXPECT_GT(passes(std::span(bytes).first(50)), 0u);

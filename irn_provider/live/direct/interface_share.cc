@@ -1,6 +1,7 @@
 #include "irn_provider/live/direct/interface_share.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -9,6 +10,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <optional>
 #include <stdexcept>
 #include <utility>
@@ -21,7 +23,9 @@ using lockstep::VfState;
 namespace {
 
 constexpr int kFrameBuffer = 4 << 20;  // of a VF's socket: as many frames as the kernel lets it keep
-constexpr int kLockTries = 5'000;      // of 1 ms
+constexpr char kFilePrefix[] = "rocelab-interface-";
+constexpr std::int64_t kStaleSeconds = 10;
+constexpr int kLockTries = 5'000;  // of 1 ms
 
 struct Name {
   sockaddr_un address{};
@@ -80,13 +84,27 @@ class Lock {
 std::string segment_path(unsigned index) {
   struct stat ns {};
   if (stat("/proc/self/ns/net", &ns) != 0) throw std::runtime_error("/proc is not mounted");
-  return "/dev/shm/rocelab-interface-" + std::to_string(ns.st_ino) + "-" + std::to_string(index);
+  return std::string("/dev/shm/") + kFilePrefix + std::to_string(ns.st_ino) + "-" + std::to_string(index);
 }
 
 bool others_in_use(unsigned index, std::uint32_t self) {
   for (std::uint32_t vf = 0; vf < lockstep::kMaxVfsPerHost; ++vf)
     if (vf != self && in_use(index, vf)) return true;
   return false;
+}
+
+// Files that no process has locked, and that are not just being made.
+void remove_stale() {
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator("/dev/shm", ignored)) {
+    if (!entry.path().filename().string().starts_with(kFilePrefix)) continue;
+    const int fd = open(entry.path().c_str(), O_RDONLY | O_CLOEXEC);
+    struct stat st {};
+    if (fd < 0 || fstat(fd, &st) != 0) continue;
+    if (time(nullptr) - st.st_ctime > kStaleSeconds && flock(fd, LOCK_EX | LOCK_NB) == 0)
+      unlink(entry.path().c_str());
+    close(fd);
+  }
 }
 
 Segment make_segment(const std::string& path, const lockstep::HostEntry& host) {
@@ -126,6 +144,9 @@ std::unique_ptr<InterfaceShare> InterfaceShare::join(const lockstep::HostEntry& 
       const std::string path = segment_path(index);
       Segment segment = others_in_use(index, vf) ? open_segment(path, host) : make_segment(path, host);
       std::unique_ptr<InterfaceShare> share(new InterfaceShare(std::move(segment), path, index, vf, *fd));
+      share->file_ = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+      flock(share->file_, LOCK_SH | LOCK_NB);
+      remove_stale();
       share->sweep();
       lockstep::VfSlot& slot = share->slot();
       slot.cm.store(0);
@@ -156,6 +177,7 @@ void InterfaceShare::leave() {
   } catch (const std::exception&) {  // the next process takes the file away
   }
   close(socket_);
+  if (file_ >= 0) close(file_);
 }
 
 void InterfaceShare::sweep() {

@@ -5,7 +5,8 @@
 // A VF is an abstract Unix socket: the kernel keeps such names per network namespace and frees one when its
 // process ends, however it ends. The same sockets carry frames between the VFs of the interface, which an
 // interface would not hand back. The segment is a file in /dev/shm, made by the first process and removed by
-// the last; what a killed one leaves is taken away by the next.
+// the last; each holds a lock on it (flock), so that what killed ones left can be told, and the next one that
+// begins anywhere on the machine takes it away.
 #pragma once
 
 #include <cstddef>
@@ -50,6 +51,7 @@ class InterfaceShare {
   const unsigned index_;
   const std::uint32_t vf_;
   const int socket_;
+  int file_ = -1;  // the segment's, locked as long as it is open
   bool left_ = false;
 };
 

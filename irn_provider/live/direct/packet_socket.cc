@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
+#include <linux/sock_diag.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <netinet/udp.h>
@@ -101,6 +102,14 @@ std::span<const PacketSocket::Arrival> PacketSocket::receive() {
                          kernel.type == KernelHeader::kUdpTrain ? kernel.segment_bytes : std::size_t{0}};
   }
   return std::span(arrivals_).first(good);
+}
+
+double PacketSocket::backlog() const {
+  std::array<std::uint32_t, SK_MEMINFO_VARS> info{};
+  socklen_t size = sizeof info;
+  if (getsockopt(fd_, SOL_SOCKET, SO_MEMINFO, info.data(), &size) != 0 || info[SK_MEMINFO_RCVBUF] == 0)
+    return 0;
+  return static_cast<double>(info[SK_MEMINFO_RMEM_ALLOC]) / info[SK_MEMINFO_RCVBUF];
 }
 
 std::uint64_t PacketSocket::dropped() {

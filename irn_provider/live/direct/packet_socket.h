@@ -34,8 +34,10 @@ class PacketSocket {
     std::span<std::byte> bytes;  // a frame from the destination address on, or a train
     std::size_t segment = 0;     // of a train, as cut_train() wants it; 0: a frame
   };
-  std::span<const Arrival> receive();  // empty: none waits
-  std::uint64_t dropped();             // frames that the kernel had no room for, so far
+  std::span<const Arrival> receive();                 // empty: none waits
+  static constexpr std::uint32_t kReceiveBatch = 16;  // that receive() gives at most
+  double backlog() const;                             // how full the kernel's queue for us is: 0 to 1
+  std::uint64_t dropped();                            // frames that the kernel had no room for, so far
 
   // --- sending: frames are built in place, then leave together
   static constexpr std::uint32_t kBatch = 128;
@@ -81,7 +83,6 @@ class PacketSocket {
   int fd_ = -1;
   std::uint64_t dropped_ = 0, refused_ = 0;
 
-  static constexpr std::uint32_t kReceiveBatch = 16;
   std::unique_ptr<std::byte[]> receive_bytes_;
   std::array<KernelHeader, kReceiveBatch> receive_headers_{};
   std::array<iovec, 2 * kReceiveBatch> receive_parts_{};

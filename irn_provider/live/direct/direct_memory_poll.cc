@@ -33,7 +33,7 @@ std::vector<Range> g_program_code;  // written once, before the first signal
 int add_code(dl_phdr_info* info, std::size_t, void*) {
   const std::string_view path = info->dlpi_name;
   for (const char* name :
-       {"/libc.so", "/ld-linux", "/libstdc++.so", "/libpthread", "librocelab_verbs", "vdso"})
+       {"/libc.so", "/ld-linux", "/libstdc++.so", "/libpthread", "librocelab_verbs", "malloc.so", "vdso"})
     if (path.find(name) != path.npos) return 0;
   for (int i = 0; i < info->dlpi_phnum; ++i) {
     const auto& segment = info->dlpi_phdr[i];

@@ -21,6 +21,7 @@ namespace rocelab {
 
 namespace {
 
+constexpr Duration kNeighbourHolds = 1000_ms;   // a program may make thousands of queue pairs to one peer
 constexpr std::uint32_t kLongestHeaders = 160;  // Ethernet to the last extension header, and the ICRC
 
 DirectProcess* g_direct = nullptr;  // the one of this process
@@ -129,10 +130,17 @@ std::optional<PathEnd> DirectProcess::find_peer(const Gid& gid) {
 }
 
 void DirectProcess::reach(const Gid& gid) {
-  const auto mac = neighbours_.resolve(gid);
   Inside inside;
+  {
+    Lock lock(mutex_);
+    const auto known = reached_.find(gid);
+    if (known != reached_.end() && clock() - known->second < kNeighbourHolds) return;
+  }
+  const auto mac = neighbours_.resolve(gid);
+  if (!mac) return;
   Lock lock(mutex_);
-  if (mac) peers_[gid] = {*mac, NodeId{0}};
+  peers_[gid] = {*mac, NodeId{0}};
+  reached_[gid] = clock();
 }
 
 void DirectProcess::set_resident(Resident resident) {

@@ -129,6 +129,7 @@ class DirectProcess final : public LiveProcess {
   bool leaving_ = false;  // the process ends: nothing is touched any more
   std::uint64_t completions_seen_ = 0;
   std::map<Gid, PathEnd> peers_;
+  std::map<Gid, Time> reached_;  // when the kernel said so
   std::vector<Waiter*> waiters_;
   std::uint32_t sent_since_receive_ = 0;  // frames
   bool pausing_ = false;                  // those that send to us

@@ -100,7 +100,7 @@ Time DirectProcess::next_step() const { return blocked() ? last_ + kBlockedRetry
 
 // The program has called in and goes its own way: what it has set going may be due before the helper looks.
 void DirectProcess::hand_over() {
-  const bool waits = port_.wants_port() != Time::never() && !blocked();  // may_wait() has set the timer
+  const bool waits = (posts_waiting_ > 0 || acks_wait_) && !blocked();  // may_wait() has set the timer
   const Time next = waits ? Time::never() : next_step();
   if (next >= helper_until_) return;
   helper_until_ = next;

@@ -90,7 +90,8 @@ def test_perftest(ends: tuple[End, End], transport: str, program: str) -> None:
 
 def test_a_thousand_queue_pairs_do_not_overrun_their_receiver(ends: tuple[End, End]) -> None:
     """What they have in flight together is more than the receiver's socket holds: it pauses the sender."""
-    argv = ["ib_write_bw", *_PERFTEST, "-s", "4096", "-q", "1024", "-t", "16", "-n", "32"]
+    slow = ["-u", "20"]  # a busy machine may take longer than perftest's timeout of 67 ms
+    argv = ["ib_write_bw", *_PERFTEST, *slow, "-s", "4096", "-q", "1024", "-t", "16", "-n", "32"]
     _, output = _run_pair(ends, argv, [*argv, ends[0].ipv4])
     assert [line for line in output.splitlines() if line.split()[1:2] == ["32768"]], output
 
@@ -124,16 +125,16 @@ def test_programs_of_one_interface_reach_each_other(ends: tuple[End, End]) -> No
 
 
 def test_a_killed_program_ends_its_peers_connection_and_leaves_nothing(ends: tuple[End, End]) -> None:
-    argv = ["ibv_rc_pingpong", *_GID, "-n", "100000000"]
+    argv = ["ib_write_bw", *_PERFTEST, "-D", "100"]  # seconds; its client always has WRITEs on their way
     variables = environment(DEVICE)
     serving = ends[0].start(argv, variables)
     _wait_for(ends[0], 18515)
     calling = ends[1].start([*argv, ends[0].ipv4], variables)
-    time.sleep(1.0)
+    time.sleep(2.0)
     assert serving.running() and calling.running()
     serving.end()
     assert calling.wait(_SECONDS) not in (0, None)
-    assert "transport retry counter exceeded" in calling.output(), calling.output()
+    assert "Failed status 12" in calling.output(), calling.output()  # IBV_WC_RETRY_EXC_ERR
     calling.end()
     test_ping_pong(ends, "roce", False, "1")  # its virtual function is free, and what it left is taken away
 

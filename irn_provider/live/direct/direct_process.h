@@ -5,7 +5,8 @@
 //
 // Progress. Whoever calls in (a post, a poll, a wait) takes in what has come, runs what is due, and sends
 // what may leave. When no thread of the program does, a helper thread does: it watches the socket and the
-// NIC's timers, but leaves them to a program that polls (kTakeover). One lock guards all of it.
+// NIC's timers, but leaves them to a program that polls (kTakeover). Who finds nothing yields, or sleeps
+// where yielding takes long. One lock guards all of it.
 //
 // A frame that the interface does not take now stays in the socket's batch, and the NIC is asked for no more
 // until it has left. Frames between VFs of one interface go from process to process (interface_share.h).
@@ -99,6 +100,7 @@ class DirectProcess final : public LiveProcess {
   Time next_step() const;
   void hand_over();
   bool look();
+  void give_way(Time until);
   static void set_timer(int timer, Duration after);  // wakes the helper thread; zero: not any more
   void helper_loop();
 

@@ -21,6 +21,7 @@ constexpr Duration kTakeover = 200_us;
 // After a frame another one is likely: to sleep and be woken costs both ends tens of microseconds.
 constexpr Duration kLinger = 50_us;
 constexpr Duration kSweep = 1000_ms;  // how often a process looks for others that have died
+constexpr Duration kLongYield = 300_us, kBusyFor = 20_ms, kNap = 500_us;
 constexpr Duration kBlockedRetry = 50_us;
 
 timespec to_timespec(Duration d) {
@@ -47,13 +48,26 @@ void drain(int event) {
 
 void DirectProcess::park_poll() {
   Inside inside;
-  bool any = false;
+  Time until;
   {
     Lock lock(mutex_);
-    any = progress(true);
+    const bool any = progress(true);
     last_poll_ns_.store(last_.ps() / 1'000, std::memory_order_relaxed);
+    if (any) return;
+    until = std::min(last_ + kNap, next_step());
   }
-  if (!any) sched_yield();
+  give_way(until);
+}
+
+// Of a thread that found nothing. Who yields on a busy machine waits for others' whole turns, however soon a
+// frame comes; who sleeps until it comes is woken for it.
+void DirectProcess::give_way(Time until) {
+  static thread_local Time busy_until;
+  const Time before = clock();
+  if (before < busy_until) return wait_for_frames(until, own_event());
+  sched_yield();
+  const Time after = clock();
+  if (after - before > kLongYield) busy_until = after + kBusyFor;
 }
 
 void DirectProcess::sleep_until(Time deadline) {
@@ -152,7 +166,7 @@ void DirectProcess::helper_loop() {
     if (watchers_.load() == 0 && !polled) {
       if (look()) last_busy = clock();
       if (clock() - last_busy < kLinger) {
-        sched_yield();
+        give_way(clock() + kLinger);
         continue;
       }
       Lock lock(mutex_);

@@ -2,7 +2,9 @@
 //
 // A CQ that was asked for an event gives one for the first completion made later, or, asked for solicited
 // ones, for the first later one that is solicited or an error. Completions that already waited give none:
-// that is why programs poll once more after asking.
+// that is why programs poll once more after asking. One that has come since the program found the CQ empty
+// counts as later: adapters arm by what the program has polled, and UCX relies on that. Time passes in an
+// empty poll of another CQ, so such completions are not rare here.
 #include <algorithm>
 #include <cerrno>
 #include <memory>
@@ -21,6 +23,7 @@ std::vector<Cq*> armed_cqs;
 void raise_event(Cq& cq) {
   Channel& channel = of(cq.base.channel);
   cq.armed = Armed::kNo;
+  cq.made_at_empty.reset();
   channel.ready.push_back(&cq);
   channel.events.raise();
 }

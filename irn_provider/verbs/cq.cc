@@ -23,6 +23,11 @@ int drain(const Cq& cq, Nic& nic, int count, ibv_wc* wc) {
   return n;
 }
 
+void note_poll(Cq& cq, const Nic& nic, int found) {
+  cq.made_at_empty.reset();
+  if (found == 0) cq.made_at_empty = nic.cq_made(cq.cqn);
+}
+
 bool size_allowed(int entries) { return entries >= 1 && static_cast<std::uint32_t>(entries) <= kMaxCqe; }
 
 }  // namespace
@@ -36,6 +41,7 @@ int poll_cq(ibv_cq* base, int count, ibv_wc* wc) {
   bool park = false;
   const auto poll = [&](Nic& nic, Time) {
     const int n = drain(cq, nic, count, wc);
+    if (count > 0) note_poll(cq, nic, n);
     park = n == 0 && count > 0 && !std::exchange(cq.just_armed, false);
     return n;
   };
@@ -55,11 +61,12 @@ int req_notify_cq(ibv_cq* base, int solicited_only) {
     Cq& cq = of(base);
     cq.just_armed = true;
     if (cq.armed == Armed::kNo) {
-      cq.made_at_arm = nic.cq_made(cq.cqn);
+      cq.made_at_arm = cq.made_at_empty.value_or(nic.cq_made(cq.cqn));
       watch_cq(cq);
     }
     // IBTA 11.4.2.2: a request for any completion is not weakened by a later one for solicited ones.
     if (cq.armed != Armed::kAny) cq.armed = solicited_only != 0 ? Armed::kSolicited : Armed::kAny;
+    on_completions(nic);
     return 0;
   });
 }

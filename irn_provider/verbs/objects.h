@@ -12,6 +12,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -78,6 +79,9 @@ struct Cq {
   Armed armed = Armed::kNo;
   // CQEs that the NIC had made when the program asked for an event: only later ones count.
   std::uint64_t made_at_arm = 0;
+  // CQEs made when the program found it empty, until it finds one or is told of one: what comes between that
+  // poll and its asking for an event, it does not know of.
+  std::optional<std::uint64_t> made_at_empty;
   bool just_armed = false;  // no empty poll since the program asked for an event
   // By get_cq_event, get_async_event: destroy waits until all are acknowledged.
   std::uint32_t events_fetched = 0, async_fetched = 0;

@@ -41,10 +41,42 @@ class SignalMask {
   sigset_t old_{};
 };
 
+// Descriptors that are watched for none of these only tell errors.
+constexpr unsigned kAwaited = EPOLLIN | EPOLLOUT | EPOLLPRI | EPOLLRDHUP;
+
+void add(WaitSet& set, int fd);
+
+// What an epoll descriptor watches. The kernel lists it: no need to follow epoll_ctl, dup and close. False:
+// it watches nothing, or is another kind of descriptor.
+bool add_watched(WaitSet& set, int epfd) {
+  const std::string path = "/proc/self/fdinfo/" + std::to_string(epfd);
+  std::FILE* file = std::fopen(path.c_str(), "re");
+  if (file == nullptr) return false;
+  char line[256];
+  int fd = -1;
+  unsigned events = 0;
+  bool any = false;
+  while (std::fgets(line, sizeof line, file) != nullptr) {
+    if (std::sscanf(line, "tfd: %d events: %x", &fd, &events) != 2) continue;
+    any = true;
+    if ((events & kAwaited) != 0) add(set, fd);
+  }
+  std::fclose(file);
+  return any;
+}
+
+// An epoll descriptor may be waited for itself (ucp_worker_wait): then for all that it watches. They do not
+// watch one another in circles: the kernel refuses.
+void add(WaitSet& set, int fd) {
+  WaitSet one;
+  one.add(fd);
+  if (!one.outside || !add_watched(set, fd)) set.add(fd);
+}
+
 int poll_for(LiveProcess& process, pollfd* fds, nfds_t count, Duration timeout) {
   WaitSet set;
   for (nfds_t i = 0; i < count; ++i)
-    if (fds[i].fd >= 0) set.add(fds[i].fd);
+    if (fds[i].fd >= 0) add(set, fds[i].fd);
   return wait_for(process, set, timeout, [=](int wall_ms) { return real::poll(fds, count, wall_ms); });
 }
 
@@ -60,7 +92,7 @@ struct SelectSets {
 int select_for(LiveProcess& process, int count, SelectSets sets, Duration timeout) {
   WaitSet waits;
   for (int fd = 0; fd < count && fd < FD_SETSIZE; ++fd)
-    if (sets.has(fd)) waits.add(fd);
+    if (sets.has(fd)) add(waits, fd);
   fd_set in, out, except;
   const auto copy = [](fd_set* to, const fd_set* from) {
     if (from == nullptr) return static_cast<fd_set*>(nullptr);
@@ -79,26 +111,10 @@ int select_for(LiveProcess& process, int count, SelectSets sets, Duration timeou
   return result;
 }
 
-// Descriptors that are watched for none of these only tell errors.
-constexpr unsigned kAwaited = EPOLLIN | EPOLLOUT | EPOLLPRI | EPOLLRDHUP;
-
-// The kernel lists what an epoll descriptor watches: no need to follow epoll_ctl, dup and close.
-WaitSet watched_by(int epfd) {
-  WaitSet set;
-  const std::string path = "/proc/self/fdinfo/" + std::to_string(epfd);
-  std::FILE* file = std::fopen(path.c_str(), "re");
-  if (file == nullptr) return set;
-  char line[256];
-  int fd = -1;
-  unsigned events = 0;
-  while (std::fgets(line, sizeof line, file) != nullptr)
-    if (std::sscanf(line, "tfd: %d events: %x", &fd, &events) == 2 && (events & kAwaited) != 0) set.add(fd);
-  std::fclose(file);
-  return set;
-}
-
 int epoll_for(LiveProcess& process, int epfd, epoll_event* events, int count, Duration timeout) {
-  return wait_for(process, watched_by(epfd), timeout,
+  WaitSet set;
+  add_watched(set, epfd);
+  return wait_for(process, set, timeout,
                   [=](int wall_ms) { return real::epoll_wait(epfd, events, count, wall_ms); });
 }
 

@@ -152,6 +152,19 @@ TEST_F(ThreadProbe, APipeOfTheProgramToItselfIsNotTheOutside) {
   EXPECT_EQ(passed(), 300);
   EXPECT_EQ(epoll_wait(epfd, &watch, 1, 2), 0) << "an edge is told once";
   EXPECT_EQ(passed(), 2'300);
+  watch.data.u32 = 0;
+  const int outer = epoll_create1(0);
+  ASSERT_EQ(epoll_ctl(outer, EPOLL_CTL_ADD, epfd, &watch), 0) << "one that watches another one";
+  p = {.fd = outer, .events = POLLIN, .revents = 0};
+  std::thread late([&] {
+    usleep(700);
+    const std::uint64_t one = 1;
+    EXPECT_EQ(write(event, &one, sizeof one), 8);
+  });
+  EXPECT_EQ(poll(&p, 1, -1), 1);
+  EXPECT_EQ(passed(), 3'000);
+  late.join();
+  close(outer);
   writer.join();
   for (int fd : {pipe_fds[0], pipe_fds[1], event, epfd}) close(fd);
 }

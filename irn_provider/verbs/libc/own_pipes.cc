@@ -4,11 +4,13 @@
 #include <pthread.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <map>
 #include <mutex>
-#include <set>
+#include <utility>
 
 #include "irn_provider/verbs/exports.h"
 #include "irn_provider/verbs/libc/experiment.h"
@@ -21,13 +23,18 @@ namespace {
 // Never destroyed: programs close in exit handlers.
 struct OwnPipes {
   real::Mutex mutex;
-  std::set<int> fds;
+  std::map<int, std::pair<dev_t, ino_t>> fds;  // and what they were: the C library closes some by itself
   std::atomic<std::size_t> count{0};
   std::atomic<std::uint64_t> changes{0};
 };
 OwnPipes& own() {
   static auto* pipes = new OwnPipes;
   return *pipes;
+}
+
+std::pair<dev_t, ino_t> identity(int fd) {
+  struct stat st {};
+  return ::fstat(fd, &st) == 0 ? std::pair(st.st_dev, st.st_ino) : std::pair<dev_t, ino_t>();
 }
 
 void forget_all() {
@@ -54,7 +61,7 @@ void add(int fd) {
   if (!verbs::in_experiment() || real::in_runtime() || LiveProcess::inside()) return;
   watch_forks();
   std::lock_guard lock(own().mutex);
-  own().fds.insert(fd);
+  own().fds[fd] = identity(fd);
   own().count = own().fds.size();
 }
 
@@ -73,7 +80,8 @@ F next_symbol(const char* name) {
 bool is_own_pipe(int fd) {
   if (own().count.load(std::memory_order_relaxed) == 0) return false;
   std::lock_guard lock(own().mutex);
-  return own().fds.contains(fd);
+  const auto found = own().fds.find(fd);
+  return found != own().fds.end() && found->second == identity(fd);
 }
 
 void note_own_pipe(int fd) {

@@ -4,8 +4,10 @@
 // PacketRef owns one and returns it to its pool.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <new>
 #include <type_traits>
@@ -133,6 +135,20 @@ inline EscapeToken escape_token_of(const Packet& packet) {
   return {packet.tc,        static_cast<std::uint16_t>(packet.roce.swap_or_add),
           packet.src,       packet.dst,
           packet.roce.dest, packet.roce.ipv6};
+}
+
+// The group that a datagram to QPN 0xffffff is for (a GID; base/wire/multicast.h), in fields that datagrams
+// leave free. Not on the wire among the transport headers: it is the IP destination.
+using GroupAddress = std::array<std::uint8_t, 16>;
+inline void put_group(Packet& packet, const GroupAddress& group) {
+  std::memcpy(&packet.roce.swap_or_add, group.data(), 8);
+  std::memcpy(&packet.roce.compare, group.data() + 8, 8);
+}
+inline GroupAddress group_of(const Packet& packet) {
+  GroupAddress group;
+  std::memcpy(group.data(), &packet.roce.swap_or_add, 8);
+  std::memcpy(group.data() + 8, &packet.roce.compare, 8);
+  return group;
 }
 
 // Move-only handle; null is a legal state and means "no packet". One word, since queues hold many.

@@ -316,6 +316,7 @@ void Coordinator::release(std::uint32_t vf) {
   }
   slot.excluded.store(0);
   slot.cm.store(0);
+  slot.groups.store(0);
   slot.gateway.store(0);
   slot.hold.store(0);
   slot.detach_request.store(0);

@@ -175,11 +175,21 @@ std::string to_string(const ShimHeader& h) {
 }
 
 std::string to_string(FrameError error) {
-  static constexpr const char* kNames[] = {
-      "none",       "too short",       "not IP",  "bad IP checksum", "fragment",
-      "not RoCEv2", "length mismatch", "shim",    "unknown opcode",  "bad transport version",
-      "bad pad",    "bad payload",     "bad ICRC"};
-  static_assert(std::size(kNames) == static_cast<std::size_t>(FrameError::kBadIcrc) + 1);
+  static constexpr const char* kNames[] = {"none",
+                                           "too short",
+                                           "not IP",
+                                           "bad IP checksum",
+                                           "fragment",
+                                           "not RoCEv2",
+                                           "length mismatch",
+                                           "shim",
+                                           "unknown opcode",
+                                           "bad transport version",
+                                           "bad pad",
+                                           "bad payload",
+                                           "bad ICRC",
+                                           "group address and QPN differ"};
+  static_assert(std::size(kNames) == static_cast<std::size_t>(FrameError::kGroup) + 1);
   return kNames[static_cast<std::size_t>(error)];
 }
 

@@ -26,6 +26,7 @@ std::uint32_t masked(std::uint32_t address, std::uint32_t length) {
 std::vector<SwitchRules> gather(const RunPlan& plan, const std::vector<Route>& routes) {
   std::vector<SwitchRules> rules(plan.segment.switches.size());
   for (const Route& route : routes) {
+    if (!route.group_ports.empty()) continue;  // no program of this engine sends to groups
     RuleSet& set =
         rules.at(route.switch_index)[route.prefix_length][masked(route.prefix, route.prefix_length)];
     const PortId port{static_cast<std::uint16_t>(route.port_id)};

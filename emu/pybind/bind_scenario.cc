@@ -47,6 +47,7 @@ py::list ports(const RunPlan& plan) {
 
 // What a host sends to itself (a program to itself, or to another of the host) comes back to it.
 bool leads_to_host(const RunPlan& plan, const Route& route) {
+  if (!route.group_ports.empty()) return false;  // its rules say so themselves
   const std::uint32_t port = plan.segment.switches[route.switch_index].first_port + route.port_id;
   return plan.segment.ports[port].peer_host != lockstep::kNoSlot;
 }

@@ -59,7 +59,7 @@ std::vector<RouteChange> route_changes(const Settings& settings, const std::vect
   for (std::size_t i = 0; i < known.size(); ++i) {
     dead[known[i].link] = !known[i].up;
     if (i + 1 < known.size() && known[i + 1].at == known[i].at) continue;  // one change for all of an instant
-    BySwitch now = by_switch(Routing(settings.topology, dead).rules(seed));
+    BySwitch now = by_switch(Routing(settings.topology, dead).all_rules(seed));
     RouteChange change = difference(Time::zero() + known[i].at, rules, now);
     if (!change.switches.empty()) changes.push_back(std::move(change));
     rules = std::move(now);

@@ -94,7 +94,7 @@ class Planner {
       fastest_link_ = std::max(fastest_link_, link.rate);  // no congestion point names a higher rate
     add_hosts();
     add_switches();
-    plan_.routes = routing_.rules(rng_);
+    plan_.routes = routing_.all_rules(rng_);
     plan_.segment.link_changes = link_changes(settings_, plan_.segment);
     plan_.route_changes = route_changes(settings_, plan_.routes, rng_);
     add_flows();

@@ -14,12 +14,16 @@
 namespace rocelab {
 
 // One OpenFlow rule of a switch: destination prefix, and for equal-cost paths a bucket of the masked UDP
-// source port.
+// source port. Or, with group_ports, datagrams to multicast groups.
 struct Route {
+  static constexpr std::uint32_t kAnyPort = 0xffffffff;
   std::uint32_t switch_index = 0;
   std::uint32_t prefix = 0, prefix_length = 32;   // IPv4, host order
   std::uint16_t src_port = 0, src_port_mask = 0;  // mask 0: all traffic to the prefix, management too
   std::uint32_t port_id = 0;                      // within the switch; its OpenFlow number is port_id + 1
+  // Not empty: out of all of these. From a host's port (port_id), back to it, too, whose programs may be
+  // members; else (kAnyPort) not to where a frame came from.
+  std::vector<std::uint32_t> group_ports = {};
   friend bool operator==(const Route&, const Route&) = default;
 };
 

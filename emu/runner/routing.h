@@ -44,6 +44,11 @@ class Routing {
   // All rules of all switches, switch by switch, most specific first. The same seed deals the same buckets
   // to the same equal-cost set, also after links died elsewhere.
   std::vector<Route> rules(Rng seed) const;
+  // Those for multicast groups: along one tree over the switches that hosts need, to every host; the NICs
+  // know who is a member.
+  std::vector<Route> group_rules() const;
+  // Both, switch by switch.
+  std::vector<Route> all_rules(Rng seed) const;
 
  private:
   struct Edge {
@@ -61,6 +66,7 @@ class Routing {
   void for_next_ports(std::uint32_t node, std::uint32_t edge, Use&& use) const;
   std::vector<std::uint32_t> towards(std::uint32_t switch_node, std::uint32_t edge) const;
   void add_rules(std::uint32_t switch_node, const Rng& seed, std::vector<Route>& rules) const;
+  std::vector<std::vector<std::uint32_t>> tree_ports() const;
 
   const Topology& topology_;
   std::vector<HostAddress> addresses_;

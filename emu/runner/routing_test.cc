@@ -164,6 +164,72 @@ TEST(RoutingTest, BucketsOfSwitchesFarFromAFailureStay) {
   EXPECT_NE(of_leaf2(before, 0), of_leaf2(after, 0));  // spine1 no longer leads to leaf1
 }
 
+// Who gets a datagram to a group from `src`, by how many copies, by the rules alone.
+std::map<std::uint32_t, int> flooded(const Topology& t, const std::vector<Route>& rules, std::uint32_t src) {
+  std::map<std::uint32_t, int> copies;
+  struct Frame {
+    std::uint32_t node, in_port;
+  };
+  const Link& access = t.links()[t.nodes()[src].links[0]];
+  std::vector<Frame> waiting = {{access.b, access.b_port}};
+  for (std::size_t i = 0; i < waiting.size() && i < 1000; ++i) {
+    const auto [node, in_port] = waiting[i];
+    const Route* best = nullptr;
+    for (const Route& r : rules)
+      if (r.switch_index == node - t.hosts() &&
+          (r.port_id == in_port || (r.port_id == Route::kAnyPort && best == nullptr)))
+        best = &r;
+    if (best == nullptr) continue;
+    for (const std::uint32_t port : best->group_ports) {
+      if (port == in_port && best->port_id == Route::kAnyPort) continue;
+      const Link& link = t.links()[t.nodes()[node].links[port]];
+      const std::uint32_t next = link.a == node ? link.b : link.a;
+      if (t.is_host(next))
+        ++copies[next];
+      else
+        waiting.push_back({next, link.a == next ? link.a_port : link.b_port});
+    }
+  }
+  return copies;
+}
+
+TEST(RoutingTest, GroupsReachEveryHostOnce) {
+  for (const Topology& t :
+       {make_star(5, {}), make_dumbbell(2, 3, {}, {}), make_leaf_spine(3, 3, 2, {}, {}),
+        make_parking_lot(5, 2, {}, {}), make_ring(6, 1, {}, {}), make_fat_tree({4, 2, {}, {}, {}})}) {
+    const std::vector<Route> rules = Routing(t).group_rules();
+    for (std::uint32_t src = 0; src < t.hosts(); ++src) {
+      const auto copies = flooded(t, rules, src);
+      EXPECT_EQ(copies.size(), t.hosts()) << t.kind << " from " << src;
+      for (const auto& [host, n] : copies) EXPECT_EQ(n, 1) << t.kind << " from " << src << " to " << host;
+    }
+  }
+}
+
+TEST(RoutingTest, GroupsGoAroundADeadLink) {
+  const Topology t = make_leaf_spine(3, 2, 2, {}, {});
+  std::vector<bool> dead(t.links().size());
+  dead[t.find_link(t.find("leaf1"), t.find("spine1"))] = true;
+  const auto copies = flooded(t, Routing(t, dead).group_rules(), 0);
+  EXPECT_EQ(copies.size(), t.hosts());
+  for (const auto& [host, n] : copies) EXPECT_EQ(n, 1) << host;
+}
+
+TEST(RoutingTest, RulesForGroupsMatchTheGroupBitAndGoBackToTheSendersHost) {
+  Route route;
+  route.group_ports = {0, 1};
+  route.port_id = 1;
+  EXPECT_EQ(openflow(route),
+            (std::vector<std::string>{"priority=905,udp,dl_dst=01:00:00:00:00:00/"
+                                      "01:00:00:00:00:00,tp_dst=4791,in_port=2,actions=output:1,in_port",
+                                      "priority=905,udp6,dl_dst=01:00:00:00:00:00/"
+                                      "01:00:00:00:00:00,tp_dst=4791,in_port=2,actions=output:1,in_port"}));
+  route.port_id = Route::kAnyPort;
+  EXPECT_EQ(
+      openflow(route).front(),
+      "priority=900,udp,dl_dst=01:00:00:00:00:00/01:00:00:00:00:00,tp_dst=4791,actions=output:1,output:2");
+}
+
 TEST(RoutingTest, RulesMatchTheMacThatCarriesTheAddress) {
   const Topology t = make_star(2, {});
   const Routing routing(t);

@@ -38,6 +38,11 @@ void LockstepProcess::leave() {
 
 void LockstepProcess::end() { impl_->leave(); }
 
+bool LockstepProcess::listen_to_groups(std::size_t memberships) {
+  segment().vfs()[vf()].groups.store(static_cast<std::uint32_t>(memberships));
+  return true;
+}
+
 std::optional<PathEnd> LockstepProcess::find_peer(const std::array<std::uint8_t, 16>& gid) {
   const lockstep::HostEntry* peer = lockstep::find_host(impl_->segment.hosts(), gid);
   if (peer == nullptr) return std::nullopt;

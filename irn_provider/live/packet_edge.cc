@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "base/wire/etf.h"
+#include "base/wire/multicast.h"
 #include "base/wire/rocc_cnp.h"
 #include "base/wire/telemetry.h"
 
@@ -48,6 +49,9 @@ PacketRef PacketEdge::parse(std::span<std::byte> bytes, PacketKind kind, Time wh
   const std::uint32_t shim = take_telemetry(bytes, *packet);
   const auto frame = parse_frame(bytes.first(bytes.size() - shim), IcrcCheck::kVerify, &why);
   if (!frame) return bad_frame(bytes.size(), why, when);
+  const bool to_group = frame->roce.dest == kMulticastQpn;
+  if (is_multicast(frame->address.dst_gid) != to_group)
+    return bad_frame(bytes.size(), FrameError::kGroup, when);
   packet->kind = packet_kind(frame->roce.opcode);
   packet->frame_length = frame->layout.length + shim;
   packet->payload = frame->payload.data();
@@ -57,6 +61,7 @@ PacketRef PacketEdge::parse(std::span<std::byte> bytes, PacketKind kind, Time wh
   const std::uint8_t hops = packet->roce.telemetry_hops;
   packet->roce = frame->roce;
   packet->roce.telemetry_hops = hops;
+  if (to_group) put_group(*packet, frame->address.dst_gid);
   if (opcode_info(frame->roce.opcode).has(Header::kDeth)) put_grh(bytes, frame->layout);
   packet->flow = frame->roce.dest.value;
   return packet;

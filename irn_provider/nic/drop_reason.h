@@ -16,6 +16,7 @@ enum class NicDropReason : std::uint8_t {
   kBadIcrc = 5,           // rx_icrc_encapsulated
   kBadFairRate = 6,       // RoCC feedback that cannot be right: rp_fair_rates_refused
   kFairRateOfNoFlow = 7,  // rp_fair_rates_unknown_flow
+  kNotInGroup = 8,        // multicast of which no QP here is a member: rx_not_in_group
 };
 
 }  // namespace rocelab

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/wire/multicast.h"
 #include "irn_provider/nic/nic_impl.h"
 
 namespace rocelab {
@@ -64,6 +65,7 @@ void Nic::Impl::drop(const Packet& packet, NicDropReason reason, Time now) {
   if (reason == NicDropReason::kMalformed) ++counters.rx_malformed;
   if (reason == NicDropReason::kBadIcrc) ++counters.rx_icrc_encapsulated;
   if (reason == NicDropReason::kUnknownQp) ++counters.rx_unknown_qp;
+  if (reason == NicDropReason::kNotInGroup) ++counters.rx_not_in_group;
   if (reason == NicDropReason::kWrongMode) ++counters.rx_wrong_mode;
   if (reason == NicDropReason::kWrongState) ++counters.rx_wrong_state;
   TraceRecord record{now, TraceKind::kDrop, static_cast<std::uint8_t>(reason)};
@@ -118,6 +120,8 @@ void Nic::on_packet(PacketRef packet, Time now) {
   QueuePair* qp = nullptr;
   const NicDropReason reason = impl_->check(*packet, info, qp);
   if (reason != NicDropReason::kNone) {
+    if (reason == NicDropReason::kUnknownQp && packet->roce.dest == kMulticastQpn)
+      return impl_->on_group(*packet, info, now);
     impl_->drop(*packet, reason, now);
     return;
   }

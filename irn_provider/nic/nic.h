@@ -49,6 +49,7 @@ class Nic {
   bool dereg_mr(RKey key);
   std::optional<Ahn> create_ah(Pdn pd, const PathAddress& path);
   bool destroy_ah(Ahn ah);
+  bool ah_in_use(Ahn ah) const;  // datagrams that have not left go by it: they would be lost
   std::optional<Cqn> create_cq(std::uint32_t entries);
   bool destroy_cq(Cqn cq);
   bool resize_cq(Cqn cq, std::uint32_t entries);  // false: more CQEs wait, or unknown
@@ -71,6 +72,15 @@ class Nic {
   // mask). Leaving for RESET drops all work, for ERR flushes it into the CQs.
   bool modify_qp(Qpn qpn, const QpAttr& attr, Time now);
   const QpAttr* query_qp(Qpn qpn) const;  // null: unknown; state is the current one
+
+  // Multicast groups (IBTA 10.5.2): datagrams to `group`, a GID, reach every member. Only UD QPs join;
+  // joining twice is joining once.
+  static constexpr std::size_t kMaxGroups = 8'192, kMaxGroupMembers = 256;
+  enum class GroupResult : std::uint8_t { kOk, kBadQp, kNoMember, kTooMany };
+  GroupResult join_group(Qpn qpn, const GroupAddress& group);
+  GroupResult leave_group(Qpn qpn, const GroupAddress& group);
+  std::size_t groups_of(Qpn qpn) const;   // which it is a member of; they end with the QP
+  std::size_t group_memberships() const;  // of all QPs
 
   // --- work
   PostResult post_send(Qpn qpn, const SendWqe& wqe, Time now);

@@ -2,6 +2,7 @@
 // nic_queues.cc. Private to this folder.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <unordered_map>
@@ -43,6 +44,8 @@ struct Nic::Impl {
   NicDropReason check(const Packet& packet, const OpcodeInfo& info, QueuePair*& qp);
   void drop(const Packet& packet, NicDropReason reason, Time now);
   void accept(const Packet& packet, Time now);
+  void on_group(const Packet& packet, const OpcodeInfo& info, Time now);
+  void leave_groups(std::uint32_t slot);
   void on_fair_rate(Packet& packet, Time now);
   // A QP's peer was set, or is gone: keeps `flows` right.
   void note_peer(std::uint32_t slot);
@@ -68,6 +71,8 @@ struct Nic::Impl {
   NicPauseState pause;
   QpScheduler scheduler;
   TimerHeap timers;
+  std::map<GroupAddress, std::vector<std::uint32_t>>
+      groups;  // slots of the members, in the order in which they joined
 
   struct ProtectionDomain {
     std::uint32_t users = 0;  // MRs, QPs, SRQs, address handles

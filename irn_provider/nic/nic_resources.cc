@@ -52,6 +52,10 @@ std::optional<Ahn> Nic::create_ah(Pdn pd, const PathAddress& path) {
   return handle ? std::optional(Ahn{*handle}) : std::nullopt;
 }
 
+bool Nic::ah_in_use(Ahn ah) const {
+  return std::ranges::any_of(impl_->qps, [&](const auto& qp) { return qp != nullptr && qp->sends_by(ah); });
+}
+
 bool Nic::destroy_ah(Ahn ah) {
   const AddressHandle* handle = impl_->address_handles.find(ah.value);
   if (handle == nullptr) return false;
@@ -135,6 +139,7 @@ bool Nic::destroy_qp(Qpn qpn) {
   if (qp == nullptr) return false;
   const std::uint32_t slot = impl_->slot_of(*qp);
   impl_->count_users(qp->init(), -1);
+  impl_->leave_groups(slot);
   impl_->scheduler.remove(slot);
   impl_->timers.remove(slot);
   if (impl_->pulled_qp == qp) impl_->pulled = nullptr, impl_->pulled_qp = nullptr;

@@ -41,6 +41,7 @@ class QueuePair {
   bool on_switch_rate(const SwitchRate& rate, Time now) {
     return context_.cc && context_.cc->on_switch_rate(rate, now);
   }
+  bool sends_by(Ahn ah) const { return context_.init.type == QpType::kUd && requester_.sends_by(ah); }
   void on_srq_destroyed(const SharedReceiveQueue& srq) { receive_queue_.forget(srq); }  // an XRC SRQ
   void on_timeout(Time now);
   // Timers, and when data that congestion control holds back may leave.

@@ -27,7 +27,8 @@ class Requester {
 
   void start(Time now);  // RTR to RTS: numbers from attr.sq_psn
   PostResult post(const SendWqe& wqe, Time now);
-  PostResult check(std::span<const SendWqe> wqes) const;                     // of posting them all
+  PostResult check(std::span<const SendWqe> wqes) const;  // of posting them all
+  bool sends_by(Ahn ah) const;  // datagrams that have not left go by that address handle
   UnwrappedPsn next_psn() const { return window_ ? window_->next() : 0; }    // first that has not left
   void on_response(const Packet& packet, const OpcodeInfo& info, Time now);  // Role::kResponse
   void on_timeout(Time now);

@@ -127,6 +127,12 @@ PayloadSource Requester::build(Packet& packet, SendEntry& entry, UnwrappedPsn ps
       entry.wqe.sge.data(), entry.wqe.num_sge, entry.wqe.inline_data, {}, 0, offset, nullptr};
 }
 
+bool Requester::sends_by(Ahn ah) const {
+  for (std::uint64_t number = queue_.front_number(); number < queue_.end_number(); ++number)
+    if (queue_.at(number).wqe.ah == ah) return true;
+  return false;
+}
+
 // An address handle that the program destroyed before its datagram left gives nothing to send: its payload
 // cannot be gathered.
 PayloadSource Requester::address_datagram(Packet& packet, const SendEntry& entry) const {

@@ -34,6 +34,15 @@ ibv_ah* create(ibv_pd* pd, const ibv_ah_attr& attr) {
   return &ah.release()->base;
 }
 
+// Hardware has taken the address from a datagram that was posted before a program can destroy its handle;
+// here nothing has left if no time has passed since.
+void await_departures(ibv_ah& ah) {
+  const auto waits = [&] {
+    return with_nic(ah.context, [&](Nic& nic, Time) { return nic.ah_in_use(of(&ah).ahn); });
+  };
+  for (int i = 0; i < 10 && waits(); ++i) linger(*of(ah.context).process);
+}
+
 // Source and destination of a datagram by its GRH; false: neither IPv4 nor IPv6.
 bool read_grh(const ibv_grh& grh, Gid& src, Gid& dst, std::uint8_t& traffic_class) {
   unsigned char bytes[kGrhBytes];
@@ -87,6 +96,7 @@ RL_EXPORT ibv_ah* ibv_create_ah(ibv_pd* pd, ibv_ah_attr* attr) {
 
 RL_EXPORT int ibv_destroy_ah(ibv_ah* ah) {
   if (!in_experiment()) return REAL(ibv_destroy_ah)(ah);
+  await_departures(*ah);
   if (!with_nic(ah->context, [&](Nic& nic, Time) { return nic.destroy_ah(of(ah).ahn); })) return EINVAL;
   delete &of(ah);
   return 0;

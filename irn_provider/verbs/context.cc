@@ -40,6 +40,9 @@ void fill_attr(const lockstep::HostEntry& host, ibv_device_attr& a) {
   a.max_res_rd_atom = kMaxRdAtomic * a.max_qp;
   a.atomic_cap = IBV_ATOMIC_HCA;
   a.max_ah = kMaxAh;
+  a.max_mcast_grp = static_cast<int>(Nic::kMaxGroups);
+  a.max_mcast_qp_attach = static_cast<int>(Nic::kMaxGroupMembers);
+  a.max_total_mcast_qp_attach = a.max_mcast_grp * a.max_mcast_qp_attach;
   a.max_srq = kMaxSrq;
   a.max_srq_wr = kMaxSrqWr;
   a.max_srq_sge = kMaxSge;

@@ -80,6 +80,8 @@ Commands cm_commands(const Row& row) {
     return {with_options({program, "-F"}), with_options({program, "-F", address})};
   if (program == "rping")
     return {with_options({program, "-s", "-a", address}), with_options({program, "-c", "-a", address})};
+  if (program == "mckey")  // one joins a group and receives, one joins it and sends
+    return {with_options({program, "-b", address}), with_options({program, "-s", "-b", "10.0.0.1"})};
   const std::string server = program == "rdma_client" ? "rdma_server" : program;
   return {with_options({server}), with_options({program, "-s", address})};
 }

@@ -175,6 +175,7 @@ RL_EXPORT int ibv_destroy_qp(ibv_qp* qp) {
   say_goodbye(*qp);
   const bool destroyed = with_nic(qp->context, [&](Nic& nic, Time) {
     std::vector<Qp*>& handles = registry().qps[qp->qp_num];
+    if (nic.groups_of(Qpn{qp->qp_num}) != 0) return false;  // to be detached first
     if (handles.size() == 1 && !nic.destroy_qp(Qpn{qp->qp_num})) return false;
     std::erase(handles, &of(qp));
     if (handles.empty()) registry().qps.erase(qp->qp_num);

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/wire/multicast.h"
 #include "irn_provider/verbs/exports.h"
 #include "irn_provider/verbs/limits.h"
 #include "irn_provider/verbs/objects.h"
@@ -78,7 +79,7 @@ void reach(LiveProcess& process, const ibv_ah_attr& ah) {
   real::RuntimeScope scope;
   Gid gid{};
   std::memcpy(gid.data(), ah.grh.dgid.raw, gid.size());
-  if (ah.is_global != 0) process.reach(gid);
+  if (ah.is_global != 0 && !is_multicast(gid)) process.reach(gid);
 }
 
 bool resolve(const Context& context, const ibv_ah_attr& ah, std::uint32_t local_qpn, std::uint32_t remote_qpn,
@@ -91,7 +92,9 @@ bool resolve(const Context& context, const ibv_ah_attr& ah, std::uint32_t local_
   }
   std::memcpy(path.dst_gid.data(), ah.grh.dgid.raw, path.dst_gid.size());
   path.src_gid = gid_of(context.device->host, ah.grh.sgid_index);
-  const std::optional<PathEnd> peer = context.process->find_peer(path.dst_gid);
+  const std::optional<PathEnd> peer = is_multicast(path.dst_gid)
+                                          ? PathEnd{multicast_mac(path.dst_gid), kNoNode}
+                                          : context.process->find_peer(path.dst_gid);
   if (!peer || is_ipv4_mapped(path.src_gid) != is_ipv4_mapped(path.dst_gid)) {
     debug("address: %s", !peer ? "the destination GID belongs to no host of this run, or answers no ARP"
                                : "source and destination GID are of different families (gid index?)");
@@ -162,6 +165,10 @@ int modify(Nic& nic, Time now, Qp& qp, const ibv_qp_attr& attr, int mask) {
   if (qp.init.type == QpType::kUd) merged.path_mtu = context.device->host.nic.active_mtu;
   if ((mask & IBV_QP_AV) != 0) {
     if (!resolve(context, attr.ah_attr, qpn.value, merged.dest_qpn.value, merged.path)) return EINVAL;
+    if (is_multicast(merged.path.dst_gid)) {
+      debug("modify_qp: a connection cannot go to a multicast group");
+      return EINVAL;
+    }
     qp.path->ah = attr.ah_attr;
     qp.path->ah.grh.hop_limit = kHopLimit;
     merged.plain_roce = !agreed_on_irn(merged);

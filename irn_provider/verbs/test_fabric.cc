@@ -13,7 +13,7 @@
 
 #include "base/check.h"
 #include "base/wire/cm/mad.h"
-#include "base/wire/frame.h"
+#include "base/wire/multicast.h"
 
 namespace rocelab::verbs {
 
@@ -126,13 +126,22 @@ void TestFabric::collect() {
       const auto parsed = parse_frame(segment_->frame(d.frame).first(d.length));
       RL_CHECK(parsed.has_value());
       const auto hosts = segment_->hosts();
+      if (is_multicast(parsed->address.dst_gid)) {  // to every host, back to the sender's, too
+        for (std::uint32_t host = 0; host < hosts.size(); ++host) {
+          lockstep::FrameDescriptor copy = d;
+          copy.frame = copy_of(d.frame);
+          in_flight_.push_back({copy, host * per_host, &lockstep::VfSlot::groups, Time::never()});
+        }
+        drop(d);
+        continue;
+      }
       const auto to = std::find_if(hosts.begin(), hosts.end(),
                                    [&](const auto& h) { return h.mac == parsed->address.dst_mac; });
       RL_CHECK(to != hosts.end());
       const auto host = static_cast<std::uint32_t>(to - hosts.begin());
       const bool gsi = parsed->roce.dest == kGsiQpn;
       const std::uint32_t vf = gsi ? 0 : lockstep::vf_of_qpn(parsed->roce.dest.value);
-      in_flight_.push_back({d, host * per_host + vf, gsi, Time::never()});
+      in_flight_.push_back({d, host * per_host + vf, gsi ? &lockstep::VfSlot::cm : nullptr, Time::never()});
     }
   }
   std::stable_sort(in_flight_.begin(), in_flight_.end(),
@@ -160,8 +169,8 @@ void TestFabric::enqueue(Time before) {
 void TestFabric::transmit(Time before) {
   for (auto& queue : queues_) {
     for (; !queue.empty() && queue.front().departure < before; queue.pop_front()) {
-      if (queue.front().to_gsi)
-        transmit_to_gsi(queue.front());
+      if (queue.front().takers != nullptr)
+        transmit_to_takers(queue.front());
       else
         transmit(queue.front().frame, queue.front().to_vf);
     }
@@ -175,16 +184,21 @@ void TestFabric::transmit(const lockstep::FrameDescriptor& frame, std::size_t vf
   coordinator_->note_input(static_cast<std::uint32_t>(vf), Time::from_ps(frame.due_ps));
 }
 
+std::uint32_t TestFabric::copy_of(std::uint32_t frame) {
+  RL_CHECK(!own_frames_.empty());
+  const std::uint32_t copy = own_frames_.back();
+  own_frames_.pop_back();
+  std::ranges::copy(segment_->frame(frame), segment_->frame(copy).begin());
+  return copy;
+}
+
 // A copy for each VF of the host that takes such datagrams, as the lossless port does.
-void TestFabric::transmit_to_gsi(const InFlight& f) {
+void TestFabric::transmit_to_takers(const InFlight& f) {
   const std::size_t per_host = segment_->header().vfs_per_host, first = f.to_vf / per_host * per_host;
   for (std::size_t vf = first; vf < first + per_host; ++vf) {
-    if (segment_->vfs()[vf].cm.load() == 0) continue;
-    RL_CHECK(!own_frames_.empty());
+    if ((segment_->vfs()[vf].*f.takers).load() == 0) continue;
     lockstep::FrameDescriptor copy = f.frame;
-    copy.frame = own_frames_.back();
-    own_frames_.pop_back();
-    std::ranges::copy(segment_->frame(f.frame.frame), segment_->frame(copy.frame).begin());
+    copy.frame = copy_of(f.frame.frame);
     transmit(copy, vf);
   }
   drop(f.frame);

@@ -53,14 +53,16 @@ class TestFabric {
   struct InFlight {
     lockstep::FrameDescriptor frame;
     std::size_t to_vf;
-    bool to_gsi;     // goes to each of the host's VFs that takes datagrams to QP1
-    Time departure;  // from the switch port; never(): not decided
+    std::atomic<std::uint32_t> lockstep::VfSlot::*takers;  // goes to each of the host's VFs where this is
+                                                           // not 0; null: to to_vf
+    Time departure;                                        // from the switch port; never(): not decided
   };
   void collect();
   void enqueue(Time before);
   void transmit(Time before);
   void transmit(const lockstep::FrameDescriptor& frame, std::size_t vf);
-  void transmit_to_gsi(const InFlight& f);
+  void transmit_to_takers(const InFlight& f);
+  std::uint32_t copy_of(std::uint32_t frame);
   void drop(const lockstep::FrameDescriptor& frame);
   void go_home(std::uint32_t frame);
   Time next_event() const;

@@ -42,10 +42,6 @@ using namespace rocelab::verbs;
     unsupported(#name);                                \
   }
 
-// Multicast (UD)
-UNSUPPORTED(ibv_attach_mcast, (ibv_qp * qp, const ibv_gid* gid, uint16_t lid), (qp, gid, lid))
-UNSUPPORTED(ibv_detach_mcast, (ibv_qp * qp, const ibv_gid* gid, uint16_t lid), (qp, gid, lid))
-
 // Memory beyond plain regions
 UNSUPPORTED_OBJECT(ibv_mr, ibv_reg_dmabuf_mr,
                    (ibv_pd * pd, uint64_t offset, size_t length, uint64_t iova, int fd, int access),

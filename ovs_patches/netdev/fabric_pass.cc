@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/check.h"
+#include "base/wire/multicast.h"
 #include "base/wire/shim.h"
 #include "base/wire/telemetry.h"
 #include "lockstep/host_identity.h"
@@ -152,11 +153,11 @@ void Fabric::replace(Passing& passing, std::span<const std::byte> bytes) {
       std::max(static_cast<std::uint32_t>(bytes.size()), static_cast<std::uint32_t>(kMinFrameBytes.count()));
 }
 
-// A frame to a host of the run: the pipeline must have a rule for it. A damaged one may have looked like
-// anything.
+// A frame to a host of the run, or to a group: the pipeline must have a rule for it. A damaged one may have
+// looked like anything.
 bool Fabric::belongs_to_run(const Packet& packet) const {
   const auto view = view_frame(bytes_of(packet));
-  return view && nodes_by_ipv4_.contains(view->dst_ipv4);
+  return view && (packet.roce.dest == kMulticastQpn || destination_of(*view) != kNoNode);
 }
 
 // Hosts have an IPv4 address and a link-local IPv6 one.

@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "base/wire/cm/mad.h"
+#include "base/wire/multicast.h"
 
 namespace rocelab {
 
@@ -104,6 +105,7 @@ void HostLink::deliver(const Packet& packet, Time due) {
   if (segment_.vfs()[first_vf_].gateway.load(std::memory_order_relaxed) != 0)
     return push(first_vf_, packet.frame_slot, due, packet);  // a foreign device has QPNs of its own
   if (packet.roce.dest == kGsiQpn) return deliver_to_each(packet, due, &HostLink::takes_mads);
+  if (packet.roce.dest == kMulticastQpn) return deliver_to_each(packet, due, &HostLink::in_groups);
   std::uint32_t vf = qpn >= lockstep::kFirstQpn ? lockstep::vf_of_qpn(qpn) : 0;
   if (vf >= vfs_.size()) vf = 0;
   push(first_vf_ + vf, packet.frame_slot, due, packet);
@@ -111,6 +113,10 @@ void HostLink::deliver(const Packet& packet, Time due) {
 
 bool HostLink::takes_mads(std::uint32_t vf) const {
   return alive(vf) && segment_.vfs()[vf].cm.load(std::memory_order_relaxed) != 0;
+}
+
+bool HostLink::in_groups(std::uint32_t vf) const {
+  return alive(vf) && segment_.vfs()[vf].groups.load(std::memory_order_relaxed) != 0;
 }
 
 void HostLink::deliver_to_each(const Packet& packet, Time due,

@@ -2,8 +2,8 @@
 // one side, a switch port on the other. From the host: descriptors are checked (other processes wrote them)
 // and merged by due time. The VFs of a host share its port among themselves; what they may get wrong, a frame
 // before the last one has passed, the link does not do. To the host: the rx ring of the VF that owns the
-// destination QPN; PFC goes to every VF, a datagram to QP1 to each whose process takes them. Frames change
-// hands in the FrameBank.
+// destination QPN; PFC goes to every VF, a datagram to QP1 or to a multicast group to each whose process
+// takes them. Frames change hands in the FrameBank.
 #pragma once
 
 #include <cstdint>
@@ -69,6 +69,7 @@ class HostLink {
   void find_next();
   bool alive(std::uint32_t vf) const;
   bool takes_mads(std::uint32_t vf) const;
+  bool in_groups(std::uint32_t vf) const;
   void deliver_to_each(const Packet& packet, Time due, bool (HostLink::*wants)(std::uint32_t vf) const);
   void push(std::uint32_t vf, std::uint32_t frame, Time due, const Packet& packet);
 

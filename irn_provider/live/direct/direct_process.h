@@ -41,6 +41,7 @@ class DirectProcess final : public LiveProcess {
   const lockstep::HostEntry& host() const override { return host_; }
   const lockstep::Segment& segment() const override { return share_->segment(); }
   std::uint32_t vf() const override { return share_->vf(); }
+  bool listen_to_groups(std::size_t) override { return false; }  // its filter takes unicast only
   std::optional<PathEnd> find_peer(const Gid& gid) override;
   void reach(const Gid& gid) override;
   Time now() override { return clock(); }

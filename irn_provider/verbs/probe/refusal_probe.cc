@@ -167,8 +167,6 @@ TEST(RefusalProbe, CallsThatAreNotOfferedSaySo) {
   ibv_ah_attr ah{};
   EXPECT_EQ(ibv_create_ah(l.pd, &ah), nullptr) << "not a global address";
   EXPECT_EQ(errno, EINVAL);
-  const ibv_gid gid = own_gid(l);
-  EXPECT_EQ(ibv_attach_mcast(l.a, &gid, 0), EOPNOTSUPP);
   ibv_ece ece{};
   EXPECT_EQ(ibv_query_ece(l.a, &ece), EOPNOTSUPP);
   EXPECT_EQ(ibv_alloc_mw(l.pd, IBV_MW_TYPE_1), nullptr);

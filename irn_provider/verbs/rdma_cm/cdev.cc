@@ -143,6 +143,12 @@ Command command(std::uint32_t number) {
       return make<rdma_ucm_disconnect, &Ucma::disconnect>();
     case RDMA_USER_CM_CMD_SET_OPTION:
       return make<rdma_ucm_set_option, &Ucma::set_option>();
+    case RDMA_USER_CM_CMD_JOIN_IP_MCAST:
+      return make_with_result<rdma_ucm_join_ip_mcast, rdma_ucm_create_id_resp, &Ucma::join_ip>();
+    case RDMA_USER_CM_CMD_JOIN_MCAST:
+      return make_with_result<rdma_ucm_join_mcast, rdma_ucm_create_id_resp, &Ucma::join_address>();
+    case RDMA_USER_CM_CMD_LEAVE_MCAST:
+      return make_with_result<rdma_ucm_destroy_id, rdma_ucm_destroy_id_resp, &Ucma::leave>();
     case RDMA_USER_CM_CMD_NOTIFY:
       return make<rdma_ucm_notify, &Ucma::notify>();
     default:

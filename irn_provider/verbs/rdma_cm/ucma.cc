@@ -174,6 +174,7 @@ void Ucma::destroy(UcmaId& id, Nic& nic, Time now) {
     manager_.destroy(id.handle, now);
     by_handle_.erase(id.handle.value);
   }
+  std::erase_if(memberships_, [&](const auto& each) { return each.second.id == id.number; });
   if (id.bound) ports_.unbind(id.space, id.local.port, id.listening);
   ids_.erase(id.number);
   for (const std::uint32_t orphan : orphans)

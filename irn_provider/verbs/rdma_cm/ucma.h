@@ -2,7 +2,8 @@
 // on a ConnectionManager, the NIC's QP1 and the hosts of the run. One of a process.
 //
 // A command's function returns 0 or an errno. All run under the lock of the LiveProcess but get_event, which
-// waits. cdev.cc decodes; ucma_address.cc, ucma_connection.cc, ucma_events.cc hold the functions.
+// waits. cdev.cc decodes; ucma_address.cc, ucma_connection.cc, ucma_multicast.cc, ucma_events.cc hold the
+// functions.
 #pragma once
 
 #include <map>
@@ -53,6 +54,9 @@ class Ucma {
   int disconnect(Caller& c, const rdma_ucm_disconnect& cmd);
   int notify(Caller& c, const rdma_ucm_notify& cmd);
   int init_qp_attr(Caller& c, const rdma_ucm_init_qp_attr& cmd, ib_uverbs_qp_attr& out);
+  int join_ip(Caller& c, const rdma_ucm_join_ip_mcast& cmd, rdma_ucm_create_id_resp& out);
+  int join_address(Caller& c, const rdma_ucm_join_mcast& cmd, rdma_ucm_create_id_resp& out);
+  int leave(Caller& c, const rdma_ucm_destroy_id& cmd, rdma_ucm_destroy_id_resp& out);
   int get_event(UcmaFile& file, rdma_ucm_event_resp& out);  // takes the lock itself
 
   // Whether the ends of the connection to that QP have agreed on IRN; null: no connection of ours goes there.
@@ -76,6 +80,8 @@ class Ucma {
   bool take_source(UcmaId& id, const cm::Address& source, int& error);
   cm::ConnectParams connect_params(const UcmaId& id, const rdma_ucm_connect& cmd) const;
 
+  int join(Caller& c, const Membership& wanted, const std::optional<cm::Address>& address,
+           rdma_ucm_create_id_resp& out);
   void on_event(const cm::Event& event);
   void on_request(const cm::Event& event);
   UcmaEvent event_of(const UcmaId& id, std::uint32_t kind, int status) const;
@@ -88,6 +94,7 @@ class Ucma {
   std::map<int, std::shared_ptr<UcmaFile>> files_;
   std::map<std::uint32_t, std::unique_ptr<UcmaId>> ids_;
   std::map<std::uint32_t, std::uint32_t> by_handle_;
+  std::map<std::uint32_t, Membership> memberships_;  // numbered with the identifiers
   std::uint32_t next_id_ = 1;
 };
 
@@ -97,6 +104,5 @@ std::optional<cm::Address> address_of(const sockaddr_in6& from);
 sockaddr_in6 sockaddr_of(const cm::Address& address);
 Gid gid_of(const cm::Address& address);
 bool is_any(const cm::Address& address);  // or loopback, which binds no device either: Linux, cma_any_addr
-bool is_multicast(const cm::Address& address);
 
 }  // namespace rocelab::verbs

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/wire/multicast.h"
 #include "irn_provider/verbs/limits.h"
 #include "irn_provider/verbs/objects.h"
 #include "irn_provider/verbs/rdma_cm/ucma.h"
@@ -89,8 +90,6 @@ bool is_any(const cm::Address& a) {
   return zeros(15) && (a.ip[15] == 0 || (a.ip_version == 6 && a.ip[15] == 1));
 }
 
-bool is_multicast(const cm::Address& a) { return a.ip_version == 4 ? a.ip[12] >> 4 == 14 : a.ip[0] == 0xff; }
-
 // The port, and with an address the device. 0 or an errno.
 int Ucma::bind(UcmaId& id, const cm::Address& address) {
   if (id.bound) return EINVAL;
@@ -143,7 +142,7 @@ int Ucma::resolve_ip(Caller& c, const rdma_ucm_resolve_ip& cmd) {
   id->remote_gid = gid_of(id->remote);
   id->has_remote = true;
   const bool known = process_.find_peer(id->remote_gid).has_value();
-  if (known || is_multicast(id->remote)) {
+  if (known || is_multicast(id->remote_gid)) {
     tell(*id, kAddrResolved, 0);
   } else {
     debug("rdma_cm: the address belongs to no host of this run, or answers no ARP");

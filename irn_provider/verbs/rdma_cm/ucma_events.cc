@@ -143,6 +143,8 @@ int Ucma::get_event(UcmaFile& file, rdma_ucm_event_resp& out) {
     const UcmaEvent event = file.ready.front();
     file.ready.pop_front();
     if (const auto owner = ids_.find(event.id); owner != ids_.end()) ++owner->second->events_reported;
+    if (const auto group = memberships_.find(event.membership); group != memberships_.end())
+      ++group->second.events_reported;
     if (const auto created = ids_.find(event.created); created != ids_.end())
       manager_.fetched(created->second->handle);
     out = event.response;

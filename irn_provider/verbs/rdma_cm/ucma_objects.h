@@ -24,6 +24,7 @@ enum UcmaEventType : std::uint32_t {
   kRejected = 8,
   kEstablished = 9,
   kDisconnected = 10,
+  kMulticastJoin = 12,
   kTimewaitExit = 15,
 };
 
@@ -51,9 +52,18 @@ struct UcmaId {
   bool reuse = false;
 };
 
+// Of a multicast group.
+struct Membership {
+  std::uint32_t id = 0;   // of the identifier that joined; ends with it
+  std::uint64_t uid = 0;  // the library's name for it
+  Gid group{};
+  std::uint32_t events_reported = 0;
+};
+
 struct UcmaEvent {
-  std::uint32_t id = 0;       // whose it is: destroyed with it, counted for it
-  std::uint32_t created = 0;  // of a connection request: the identifier that came with it
+  std::uint32_t id = 0;          // whose it is: destroyed with it, counted for it
+  std::uint32_t created = 0;     // of a connection request: the identifier that came with it
+  std::uint32_t membership = 0;  // of a join
   rdma_ucm_event_resp response{};
 };
 

@@ -1,0 +1,43 @@
+// Multicast groups of UD QPs. As in Linux joining a group twice is joining once, and a QP that is a member
+// cannot be destroyed. The `lid` has no meaning over Ethernet.
+#include "base/wire/multicast.h"
+
+#include <cerrno>
+#include <cstring>
+
+#include "irn_provider/verbs/exports.h"
+#include "irn_provider/verbs/objects.h"
+#include "irn_provider/verbs/real_verbs.h"
+
+namespace rocelab::verbs {
+namespace {
+
+int change(ibv_qp& qp, const ibv_gid& gid, Nic::GroupResult (Nic::*how)(Qpn, const GroupAddress&)) {
+  Gid group{};
+  std::memcpy(group.data(), gid.raw, group.size());
+  if (!is_multicast(group)) return EINVAL;
+  LiveProcess& process = *of(qp.context).process;
+  return with_nic(qp.context, [&](Nic& nic, Time) {
+    if (!process.listen_to_groups(nic.group_memberships())) return EOPNOTSUPP;
+    const Nic::GroupResult result = (nic.*how)(Qpn{qp.qp_num}, group);
+    process.listen_to_groups(nic.group_memberships());
+    if (result == Nic::GroupResult::kTooMany) return ENOMEM;
+    return result == Nic::GroupResult::kOk ? 0 : EINVAL;
+  });
+}
+
+}  // namespace
+}  // namespace rocelab::verbs
+
+using namespace rocelab;
+using namespace rocelab::verbs;
+
+RL_EXPORT int ibv_attach_mcast(ibv_qp* qp, const ibv_gid* gid, uint16_t lid) {
+  if (!in_experiment()) return REAL(ibv_attach_mcast)(qp, gid, lid);
+  return change(*qp, *gid, &Nic::join_group);
+}
+
+RL_EXPORT int ibv_detach_mcast(ibv_qp* qp, const ibv_gid* gid, uint16_t lid) {
+  if (!in_experiment()) return REAL(ibv_detach_mcast)(qp, gid, lid);
+  return change(*qp, *gid, &Nic::leave_group);
+}

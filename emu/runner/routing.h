@@ -51,6 +51,8 @@ class Routing {
   std::vector<Route> all_rules(Rng seed) const;
 
  private:
+  static constexpr std::uint16_t kFar = 0xffff;  // hops: no way
+  static constexpr std::uint32_t kNoEdge = 0xffffffff;
   struct Edge {
     std::uint32_t node = 0;   // a switch that has hosts
     std::uint32_t block = 0;  // its addresses are 10.(block / 256).(block % 256).*
@@ -82,6 +84,8 @@ class Routing {
 // that a frame came from, which OpenFlow drops otherwise; where routes change, frames on their way may turn,
 // and a host may send to itself.
 std::vector<std::string> openflow(const Route& route, bool back = false);
+
+std::vector<std::string> openflow_of_groups(const Route& route);  // the same; needs group_ports
 
 std::string ipv4_text(std::uint32_t address);
 std::string mac_text(const std::array<std::uint8_t, 6>& mac);

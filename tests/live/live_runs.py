@@ -196,8 +196,10 @@ def topology(scenario: Path, *arguments: str) -> Iterator[str]:
         assert down.returncode == 0, down.stderr
 
 
-def server_and_client(run_id: str, server: Sequence[str], client: Sequence[str], refused: str) -> str:
-    """Runs a server on h1 and a client on h2 of a kept topology; what the client prints. A client that says `refused` came too early."""
+def server_and_client(
+    run_id: str, server: Sequence[str], client: Sequence[str], refused: str = ""
+) -> tuple[str, str]:
+    """Runs a server on h1 and a client on h2 of a kept topology; what the two print. A client that fails and says `refused` came too early."""
     words = [str(ROCELAB), "exec", "--run", run_id, "--host"]
     serving = subprocess.Popen(
         [*words, "h1", "--", *server],
@@ -212,12 +214,14 @@ def server_and_client(run_id: str, server: Sequence[str], client: Sequence[str],
             asking = subprocess.run(
                 [*words, "h2", "--", *client], capture_output=True, text=True, timeout=120, cwd=ROOT
             )
-            if refused not in asking.stdout + asking.stderr or time.monotonic() > end:
+            too_early = asking.returncode != 0 and refused in asking.stdout + asking.stderr
+            if not too_early or serving.poll() is not None or time.monotonic() > end:
                 break
+            time.sleep(0.2)
         said = serving.communicate(timeout=60)[0]
     finally:
         if serving.poll() is None:
             serving.kill()
             serving.wait()
     assert asking.returncode == serving.returncode == 0, f"{said}\n{asking.stdout}{asking.stderr}"
-    return asking.stdout
+    return said, asking.stdout

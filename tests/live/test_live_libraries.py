@@ -46,7 +46,7 @@ def test_fi_pingpong(kept: tuple[str, str], row: tuple[str, str, str, str]) -> N
     if row[1 if label == "roce" else 2] != "yes":
         pytest.skip("the table says no")
     words = shlex.split(row[0].replace(";", "\\;"))
-    said = server_and_client(run_id, words, [*words, "10.0.0.1"], refused="Connection refused")
+    _, said = server_and_client(run_id, words, [*words, "10.0.0.1"], refused="Connection refused")
     results = {line.split()[0]: float(line.split()[6]) for line in said.splitlines()[1:]}
     # bytes, sent, acknowledged, total, time, MB/s, us per message. ofi_rxm's completions of small messages cost a round trip.
     assert list(results) == ["64", "256", "1k", "4k", "64k", "1m"]

@@ -25,7 +25,7 @@ def kept(request: pytest.FixtureRequest) -> Iterator[tuple[str, str]]:
 def _client_says(run_id: str, *program: str) -> list[str]:
     """The columns of the client's result line."""
     argv = [*program, "-d", "rocelab0", "-x", "1"]
-    said = server_and_client(run_id, argv, [*argv, "10.0.0.1"], refused="Couldn't connect")
+    _, said = server_and_client(run_id, argv, [*argv, "10.0.0.1"], refused="Couldn't connect")
     rows = [line.split() for line in said.splitlines() if line.strip()[:1].isdigit()]
     assert rows, said
     return rows[-1]

@@ -4,12 +4,22 @@ from __future__ import annotations
 
 import json
 import re
+import signal
 import subprocess
-import time
 from collections.abc import Iterator
 
 import pytest
-from live_runs import ROCELAB, ROOT, SCENARIOS, command, leftovers, live, recorded, topology
+from live_runs import (
+    ROCELAB,
+    ROOT,
+    SCENARIOS,
+    command,
+    leftovers,
+    live,
+    recorded,
+    server_and_client,
+    topology,
+)
 from rocelab.scenario import make_plans, read_scenario
 
 pytestmark = live
@@ -26,33 +36,8 @@ def kept(request: pytest.FixtureRequest) -> Iterator[tuple[str, str]]:
 
 def _pingpong(run_id: str, *arguments: str) -> tuple[str, str]:
     """What the server and the client print."""
-    words = [str(ROCELAB), "exec", "--run", run_id, "--host"]
-    server = subprocess.Popen(
-        [*words, "h1", "--", *_PINGPONG, *arguments],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        cwd=ROOT,
-    )
-    try:
-        end = time.monotonic() + 60
-        while True:
-            client = subprocess.run(
-                [*words, "h2", "--", *_PINGPONG, *arguments, "10.0.0.1"],
-                capture_output=True,
-                text=True,
-                timeout=60,
-                cwd=ROOT,
-            )
-            if "Couldn't connect" not in client.stderr or time.monotonic() > end:
-                break
-        said = server.communicate(timeout=60)[0]
-    finally:
-        if server.poll() is None:
-            server.kill()
-            server.wait()
-    assert client.returncode == server.returncode == 0, f"{said}\n{client.stdout}{client.stderr}"
-    return said, client.stdout
+    words = [*_PINGPONG, *arguments]
+    return server_and_client(run_id, words, [*words, "10.0.0.1"], refused="Couldn't connect")
 
 
 def _microseconds(said: str) -> str:
@@ -104,6 +89,25 @@ def test_stat_counts_what_was_sent(kept: tuple[str, str]) -> None:
 
 def test_a_program_that_fails_gives_its_status(kept: tuple[str, str]) -> None:
     assert command("exec", "--run", kept[0], "--host", "h1", "--", "sh", "-c", "exit 37").returncode == 37
+
+
+def test_exec_becomes_the_program_so_that_signals_reach_it(kept: tuple[str, str]) -> None:
+    words = [
+        str(ROCELAB),
+        "exec",
+        "--run",
+        kept[0],
+        "--host",
+        "h1",
+        "--",
+        "sh",
+        "-c",
+        "echo $$; exec sleep 1000",
+    ]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
+        assert process.stdout and int(process.stdout.readline()) == process.pid
+        process.terminate()
+        assert process.wait(20) == -signal.SIGTERM
 
 
 def test_down_leaves_nothing() -> None:

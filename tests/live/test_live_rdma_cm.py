@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from live_runs import ROCELAB, ROOT, SCENARIOS, command, live, topology
+from live_runs import ROCELAB, ROOT, SCENARIOS, command, live, server_and_client, topology
 
 pytestmark = live
 
@@ -22,31 +22,8 @@ def _on(run_id: str, host: str, *program: str) -> list[str]:
     return [str(ROCELAB), "exec", "--run", run_id, "--host", host, "--", *program]
 
 
-def _pair(run_id: str, server: list[str], client: list[str]) -> str:
-    """What the client says; h1 serves. A client that comes too early is rejected, or finds nobody who answers for the host."""
-    serving = subprocess.Popen(
-        _on(run_id, "h1", *server), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=ROOT
-    )
-    try:
-        end = time.monotonic() + 60
-        while True:
-            asked = subprocess.run(
-                _on(run_id, "h2", *client), capture_output=True, text=True, timeout=120, cwd=ROOT
-            )
-            if asked.returncode == 0 or serving.poll() is not None or time.monotonic() > end:
-                break
-            time.sleep(0.2)
-        said = serving.communicate(timeout=60)[0]
-    finally:
-        if serving.poll() is None:
-            serving.kill()
-            serving.wait()
-    assert asked.returncode == serving.returncode == 0, f"{said}\n{asked.stdout}{asked.stderr}"
-    return asked.stdout
-
-
 def test_rping_pings(run_id: str) -> None:
-    said = _pair(
+    _, said = server_and_client(
         run_id,
         ["rping", "-s", "-a", "10.0.0.1", "-C", "10"],
         ["rping", "-c", "-a", "10.0.0.1", "-C", "10", "-v"],
@@ -55,12 +32,12 @@ def test_rping_pings(run_id: str) -> None:
 
 
 def test_datagram_service_is_found(run_id: str) -> None:
-    assert "return status 0" in _pair(run_id, ["udaddy"], ["udaddy", "-s", "10.0.0.1"])
+    assert "return status 0" in server_and_client(run_id, ["udaddy"], ["udaddy", "-s", "10.0.0.1"])[1]
 
 
 def test_perftest_connects_by_rdma_cm(run_id: str) -> None:
     program = ["ib_write_bw", "-R", "-F", "-n", "200", "--report_gbits"]
-    said = _pair(run_id, program, [*program, "10.0.0.1"])
+    _, said = server_and_client(run_id, program, [*program, "10.0.0.1"])
     row = next(line.split() for line in said.splitlines() if line.strip().startswith("65536"))
     assert float(row[3]) == pytest.approx(37.0, rel=0.03)
 

@@ -19,7 +19,7 @@ def kept(request: pytest.FixtureRequest) -> Iterator[str]:
 def _final(run_id: str, transport: str, *options: str) -> list[float]:
     """The numbers of ucx_perftest's last line: iterations, latencies (us), bandwidths (MiB/s), message rates."""
     server = ("env", f"UCX_TLS={transport}", "UCX_NET_DEVICES=rocelab0:1", "ucx_perftest", *options)
-    said = server_and_client(run_id, server, (*server, "10.0.0.1"), refused="Connection refused")
+    _, said = server_and_client(run_id, server, (*server, "10.0.0.1"), refused="Connection refused")
     return [float(word) for word in said.splitlines()[-1].split()[1:]]
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shlex
-import signal
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +16,7 @@ from rocelab import native
 from rocelab.clean import RUN_VARIABLE, RUNNER, RunDirectory, all_runs
 from rocelab.errors import RocelabError
 from rocelab.guest.console import Console as GuestConsole
+from rocelab.live.become import become
 from rocelab.live.client import SessionClient, SessionError
 from rocelab.live.engine import host_environment, start_session
 from rocelab.live.plan_layout import layout_of
@@ -118,7 +117,7 @@ def _proxy_path() -> str:
 def execute(
     host: str, program: tuple[str, ...], run_id: str | None, plain: bool = False, dlopen: bool = False
 ) -> int:
-    """Like running the program there by hand: same terminal, same signals, its exit status. `plain`: without an RDMA device; `dlopen`: for
+    """Like running the program there by hand: this process becomes it. `plain`: without an RDMA device; `dlopen`: for
     a program that opens libibverbs itself."""
     kept = find(run_id)
     inside = ["mnexec", "-a", str(kept.host_pid(host))]
@@ -134,11 +133,8 @@ def execute(
         if dlopen:
             variables.append(f"LD_LIBRARY_PATH={_proxy_path()}")
         argv = [*inside, "env", *variables, *program]
-    process = subprocess.Popen(argv, env=environment)
-    kept.directory.record_pid(process.pid, f"exec {host}")
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal sends it to the program too
-    status = process.wait()
-    return 128 - status if status < 0 else status
+    kept.directory.record_pid(os.getpid(), f"exec {host}")
+    become(argv, environment)
 
 
 def remote_shell(host: str, line: str, run_id: str | None) -> int:

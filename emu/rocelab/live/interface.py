@@ -7,6 +7,7 @@ import shlex
 
 from rocelab import native
 from rocelab.errors import RocelabError
+from rocelab.live.become import become
 
 
 def environment(interface: str, transport: str = "roce", window: int | None = None) -> dict[str, str]:
@@ -23,14 +24,10 @@ def environment(interface: str, transport: str = "roce", window: int | None = No
 
 
 def execute(interface: str, program: tuple[str, ...], transport: str, window: int | None) -> int:
-    """Becomes the program: same terminal, same signals, its exit status."""
     variables = {**os.environ, **environment(interface, transport, window)}
     for name in ("ROCELAB_SEGMENT", "ROCELAB_HOST"):  # of a run, which would come first
         variables.pop(name, None)
-    try:
-        os.execvpe(program[0], list(program), variables)
-    except OSError as e:
-        raise RocelabError(f"{program[0]}: {e.strerror}") from e
+    become(program, variables)
 
 
 def env(interface: str, transport: str, window: int | None) -> int:

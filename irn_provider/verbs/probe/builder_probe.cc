@@ -177,16 +177,7 @@ TEST(BuilderProbe, DatagramsAreAddressed) {
   EXPECT_EQ(errno, EOPNOTSUPP);
   init.send_ops_flags = IBV_QP_EX_WITH_SEND;
   ibv_qp* ud = ibv_create_qp_ex(l.context, &init);
-  ASSERT_NE(ud, nullptr);
-  ibv_qp_attr attr{};
-  attr.qp_state = IBV_QPS_INIT;
-  attr.port_num = 1;
-  attr.qkey = 0x1234;
-  ASSERT_EQ(ibv_modify_qp(ud, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY), 0);
-  attr.qp_state = IBV_QPS_RTR;
-  ASSERT_EQ(ibv_modify_qp(ud, &attr, IBV_QP_STATE), 0);
-  attr.qp_state = IBV_QPS_RTS;
-  ASSERT_EQ(ibv_modify_qp(ud, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN), 0);
+  ready_for_datagrams(ud, 0x1234);
   ibv_ah_attr address{};
   address.is_global = 1;
   address.port_num = 1;

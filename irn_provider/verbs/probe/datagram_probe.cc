@@ -22,13 +22,7 @@ class Datagrams {
     init.cap = {
         .max_send_wr = 8, .max_recv_wr = 8, .max_send_sge = 2, .max_recv_sge = 2, .max_inline_data = 16};
     qp = ibv_create_qp(l.pd, &init);
-    ibv_qp_attr attr{};
-    attr.qp_state = IBV_QPS_INIT, attr.port_num = 1, attr.qkey = kQkey;
-    EXPECT_EQ(ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY), 0);
-    attr.qp_state = IBV_QPS_RTR;
-    EXPECT_EQ(ibv_modify_qp(qp, &attr, IBV_QP_STATE), 0);
-    attr.qp_state = IBV_QPS_RTS;
-    EXPECT_EQ(ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN), 0);
+    ready_for_datagrams(qp, kQkey);
     ibv_ah_attr where{};
     where.is_global = 1, where.port_num = 1, where.grh.sgid_index = 1;
     EXPECT_EQ(ibv_query_gid(l.context, 1, 1, &where.grh.dgid), 0);

@@ -50,6 +50,17 @@ ibv_qp_attr rts_attr() {
   return attr;
 }
 
+void ready_for_datagrams(ibv_qp* qp, std::uint32_t qkey) {
+  ASSERT_NE(qp, nullptr);
+  ibv_qp_attr attr{};
+  attr.qp_state = IBV_QPS_INIT, attr.port_num = 1, attr.qkey = qkey;
+  EXPECT_EQ(ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY), 0);
+  attr.qp_state = IBV_QPS_RTR;
+  EXPECT_EQ(ibv_modify_qp(qp, &attr, IBV_QP_STATE), 0);
+  attr.qp_state = IBV_QPS_RTS;
+  EXPECT_EQ(ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN), 0);
+}
+
 Loopback::Loopback(const LoopbackOptions& options)
     : context(open_device()),
       pd(ibv_alloc_pd(context)),

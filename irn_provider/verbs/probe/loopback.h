@@ -25,6 +25,8 @@ ibv_context* open_device();
 ibv_qp_attr init_attr();
 ibv_qp_attr rtr_attr(const ibv_gid& gid, std::uint32_t qpn);
 ibv_qp_attr rts_attr();
+// A UD QP, from RESET to RTS.
+void ready_for_datagrams(ibv_qp* qp, std::uint32_t qkey);
 inline constexpr int kInitMask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS;
 inline constexpr int kRtrMask = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
                                 IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;

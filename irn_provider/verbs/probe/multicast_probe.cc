@@ -26,14 +26,7 @@ struct Members : Loopback {
       init.cap = {
           .max_send_wr = 8, .max_recv_wr = 8, .max_send_sge = 1, .max_recv_sge = 1, .max_inline_data = 0};
       qp = ibv_create_qp(pd, &init);
-      EXPECT_NE(qp, nullptr);
-      ibv_qp_attr attr{};
-      attr.qp_state = IBV_QPS_INIT, attr.port_num = 1, attr.qkey = kQkey;
-      EXPECT_EQ(ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY), 0);
-      attr.qp_state = IBV_QPS_RTR;
-      EXPECT_EQ(ibv_modify_qp(qp, &attr, IBV_QP_STATE), 0);
-      attr.qp_state = IBV_QPS_RTS;
-      EXPECT_EQ(ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN), 0);
+      ready_for_datagrams(qp, kQkey);
     }
     ibv_ah_attr address{};
     address.is_global = 1, address.port_num = 1, address.grh.sgid_index = 1, address.grh.hop_limit = 64;

@@ -11,6 +11,7 @@
 #include <cerrno>
 
 #include "irn_provider/live/lockstep_process.h"
+#include "irn_provider/live/runtime_text.h"
 
 #ifndef sigev_notify_thread_id
 #define sigev_notify_thread_id _sigev_un._tid
@@ -48,6 +49,9 @@ SpinSample sample(const ucontext_t& context, const ThreadState& t) {
   return s;
 }
 
+// Made before the first sample, never destroyed: a late one may come while the process ends.
+const RuntimeText* g_runtime = nullptr;
+
 // Runs on the thread that the timer belongs to, wherever that is. In code of ours it must not touch anything;
 // in the program's code it may do what a call of the program may: a spinning loop holds no lock that we take.
 void on_sample(int, siginfo_t*, void* context) {
@@ -56,7 +60,9 @@ void on_sample(int, siginfo_t*, void* context) {
   ThreadState& t = *t_state;
   // The handler's own time is not the program's.
   t.program_cpu_ns += thread_cpu_ns() - t.cpu_after_sample_ns;
-  if (t_inside == 0 && t.spin.observe(sample(*static_cast<const ucontext_t*>(context), t)))
+  const auto& interrupted = *static_cast<const ucontext_t*>(context);
+  const auto at = static_cast<std::uintptr_t>(interrupted.uc_mcontext.gregs[REG_RIP]);
+  if (t_inside == 0 && !g_runtime->has(at) && t.spin.observe(sample(interrupted, t)))
     if (LiveProcess* process = LiveProcess::attached()) process->park_memory();
   if (t.sampled) set_timer(*t.timer, kSampleNs);
   t.cpu_after_sample_ns = thread_cpu_ns();
@@ -101,6 +107,7 @@ void LockstepProcess::Impl::wake_memory_pollers() {
 }
 
 void LockstepProcess::watch_memory() {
+  if (g_runtime == nullptr) g_runtime = new RuntimeText;
   struct sigaction action {};
   action.sa_sigaction = on_sample;
   action.sa_flags = SA_SIGINFO | SA_RESTART;

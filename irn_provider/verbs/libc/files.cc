@@ -1,6 +1,5 @@
 // Interposed: open, open64, fstat, fstat64, close, for the character device of rdma_cm; open, stat, stat64
 // and access, for the files of the device (device_files.h). Everything else goes to the C library.
-#include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -14,6 +13,7 @@
 
 #include "irn_provider/verbs/device_files.h"
 #include "irn_provider/verbs/exports.h"
+#include "irn_provider/verbs/libc/next_symbol.h"
 #include "irn_provider/verbs/libc/own_pipes.h"
 #include "irn_provider/verbs/libc/real.h"
 #include "irn_provider/verbs/rdma_cm/cdev.h"
@@ -25,11 +25,6 @@ using namespace rocelab::verbs;
 namespace {
 
 constexpr unsigned kUverbsMajor = 231, kUverbsMinor = 192;  // Linux: include/uapi/rdma, IB_UVERBS_BASE_MINOR
-
-template <class F>
-F next_symbol(const char* name) {
-  return reinterpret_cast<F>(dlsym(RTLD_NEXT, name));
-}
 
 // A descriptor from which `text` can be read.
 int open_text(const std::string& text) {
@@ -56,7 +51,7 @@ std::optional<int> open_ours(const char* path, int flags) {
 // `mode` is only there when a file may be created.
 int really_open(const char* symbol, const char* path, int flags, mode_t mode) {
   using Open = int (*)(const char*, int, ...);
-  return next_symbol<Open>(symbol)(path, flags, mode);
+  return libc::next_symbol<Open>(symbol)(path, flags, mode);
 }
 
 template <class Stat>
@@ -67,14 +62,14 @@ void fill_character_device(Stat* st, dev_t number) {
 
 template <class Stat>
 int fstat_any(int fd, Stat* st, const char* symbol) {
-  const int result = next_symbol<int (*)(int, Stat*)>(symbol)(fd, st);
+  const int result = libc::next_symbol<int (*)(int, Stat*)>(symbol)(fd, st);
   if (result == 0 && is_rdma_cm(fd)) fill_character_device(st, rdma_cm_number());
   return result;
 }
 
 template <class Stat>
 int stat_any(const char* path, Stat* st, const char* symbol) {
-  if (!is_device_node(path)) return next_symbol<int (*)(const char*, Stat*)>(symbol)(path, st);
+  if (!is_device_node(path)) return libc::next_symbol<int (*)(const char*, Stat*)>(symbol)(path, st);
   *st = {};
   st->st_nlink = 1;
   fill_character_device(st, makedev(kUverbsMajor, kUverbsMinor));
@@ -113,13 +108,13 @@ RL_EXPORT int access(const char* path, int mode) noexcept {
     errno = EACCES;
     return -1;
   }
-  static const auto really_access = next_symbol<int (*)(const char*, int)>("access");
+  static const auto really_access = libc::next_symbol<int (*)(const char*, int)>("access");
   return really_access(path, mode);
 }
 
 RL_EXPORT int close(int fd) {
   if (close_rdma_cm(fd)) return 0;
   libc::forget_own_pipe(fd);
-  static const auto really_close = next_symbol<int (*)(int)>("close");
+  static const auto really_close = libc::next_symbol<int (*)(int)>("close");
   return really_close(fd);
 }

@@ -1,6 +1,5 @@
 #include "irn_provider/verbs/libc/own_pipes.h"
 
-#include <dlfcn.h>
 #include <pthread.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -14,6 +13,7 @@
 
 #include "irn_provider/verbs/exports.h"
 #include "irn_provider/verbs/libc/experiment.h"
+#include "irn_provider/verbs/libc/next_symbol.h"
 #include "irn_provider/verbs/libc/real.h"
 #include "irn_provider/verbs/real_verbs.h"
 
@@ -27,18 +27,30 @@ struct OwnPipes {
   std::atomic<std::size_t> count{0};
   std::atomic<std::uint64_t> changes{0};
 };
+
+// What holds the mutex is not the program's loop on memory, and is not parked as one (live_memory_poll.cc).
+struct Locked {
+  Locked();
+  Inside inside;
+  std::lock_guard<real::Mutex> lock;
+};
+
 OwnPipes& own() {
   static auto* pipes = new OwnPipes;
   return *pipes;
 }
 
+Locked::Locked() : lock(own().mutex) {}
+
 std::pair<dev_t, ino_t> identity(int fd) {
+  static const auto really =
+      next_symbol<int (*)(int, struct stat*)>("fstat");  // ours would look it up each time
   struct stat st {};
-  return ::fstat(fd, &st) == 0 ? std::pair(st.st_dev, st.st_ino) : std::pair<dev_t, ino_t>();
+  return really(fd, &st) == 0 ? std::pair(st.st_dev, st.st_ino) : std::pair<dev_t, ino_t>();
 }
 
 void forget_all() {
-  std::lock_guard lock(own().mutex);
+  const Locked locked;
   own().fds.clear();
   own().count = 0;
 }
@@ -60,7 +72,7 @@ void watch_forks() {
 void add(int fd) {
   if (!verbs::in_experiment() || real::in_runtime() || LiveProcess::inside()) return;
   watch_forks();
-  std::lock_guard lock(own().mutex);
+  const Locked locked;
   own().fds[fd] = identity(fd);
   own().count = own().fds.size();
 }
@@ -70,16 +82,11 @@ int add_pair(int result, const int* fds) {
   return result;
 }
 
-template <class F>
-F next_symbol(const char* name) {
-  return reinterpret_cast<F>(dlsym(RTLD_NEXT, name));
-}
-
 }  // namespace
 
 bool is_own_pipe(int fd) {
   if (own().count.load(std::memory_order_relaxed) == 0) return false;
-  std::lock_guard lock(own().mutex);
+  const Locked locked;
   const auto found = own().fds.find(fd);
   return found != own().fds.end() && found->second == identity(fd);
 }
@@ -91,7 +98,7 @@ void note_own_pipe(int fd) {
 void forget_own_pipe(int fd) {
   if (own().count.load(std::memory_order_relaxed) == 0) return;
   {
-    std::lock_guard lock(own().mutex);
+    const Locked locked;
     if (own().fds.erase(fd) == 0) return;
     own().count = own().fds.size();
   }

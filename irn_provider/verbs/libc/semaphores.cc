@@ -2,22 +2,17 @@
 // program parks: it holds no time, and runs at the instant of the post, after the thread that posted has
 // parked. Semaphores are taken for the process's own; one that another process posts is noticed at the next
 // event here.
-#include <dlfcn.h>
 #include <errno.h>
 #include <semaphore.h>
 #include <time.h>
 
 #include "irn_provider/verbs/exports.h"
 #include "irn_provider/verbs/libc/experiment.h"
+#include "irn_provider/verbs/libc/next_symbol.h"
 #include "irn_provider/verbs/libc/real.h"
 
 namespace rocelab::libc {
 namespace {
-
-template <class F>
-F next_symbol(const char* name) {
-  return reinterpret_cast<F>(dlsym(RTLD_NEXT, name));
-}
 
 // 0, or -1 with errno.
 int wait_until(LiveProcess& process, sem_t* semaphore, Time deadline) {

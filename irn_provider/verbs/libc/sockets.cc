@@ -18,10 +18,13 @@ namespace {
 // third of a buffer of at least 16 KB).
 constexpr std::size_t kSendsAtOnce = 4'096;
 
-// POLLNVAL and errors count as ready: the call itself reports them.
+// POLLNVAL and errors count as ready: the call itself reports them. EINTR tells nothing: a sample of the
+// thread (live_memory_poll.cc) interrupts even a poll that does not wait.
 bool ready(int fd, short events) {
   pollfd p{.fd = fd, .events = events, .revents = 0};
-  return real::poll(&p, 1, 0) != 0;
+  int r = real::poll(&p, 1, 0);
+  while (r < 0 && errno == EINTR) r = real::poll(&p, 1, 0);
+  return r != 0;
 }
 
 bool non_blocking(int fd, int flags) {

@@ -1,6 +1,7 @@
 #include "irn_provider/verbs/libc/wait.h"
 
 #include <algorithm>
+#include <cerrno>
 
 #include "irn_provider/verbs/libc/experiment.h"
 #include "irn_provider/verbs/libc/own_pipes.h"
@@ -59,11 +60,19 @@ bool park_for_change(LiveProcess& process, const WaitSet& set, std::uint64_t& se
   return changed;
 }
 
+// A look, which no signal ends: a sample of the thread (live_memory_poll.cc) would, and programs of one
+// signal handler or none do not reckon with EINTR.
+int look(const Attempt& attempt) {
+  int r = attempt(0);
+  while (r < 0 && errno == EINTR) r = attempt(0);
+  return r;
+}
+
 int wait_with_outside(LiveProcess& process, const WaitSet& set, std::uint64_t seen, Time deadline,
                       const Attempt& attempt) {
   while (true) {
     const bool ours = park_for_change(process, set, seen, std::min(deadline, process.now() + kStep));
-    int r = attempt(0);
+    int r = look(attempt);
     if (r == 0 && process.now() >= deadline) return 0;
     if (r == 0 && !ours) {
       ForeignScope foreign(process);
@@ -97,13 +106,13 @@ int wait_for(LiveProcess& process, const WaitSet& set, Duration timeout, const A
   end_spin();
   real::RuntimeScope scope;
   std::uint64_t seen = set.changes();
-  if (const int r = attempt(0); r != 0) {
+  if (const int r = look(attempt); r != 0) {
     t_left_behind = t_left_behind && !set.outside;
     return r;
   }
   if (timeout <= Duration()) {
     process.park_poll();
-    return attempt(0);
+    return look(attempt);
   }
   const Time deadline = process.now() + timeout;
   if (set.outside) {
@@ -121,7 +130,7 @@ int wait_for(LiveProcess& process, const WaitSet& set, Duration timeout, const A
   }
   while (true) {
     const bool ready = park_for_change(process, set, seen, deadline);
-    if (const int r = attempt(0); r != 0 || !ready) return r;
+    if (const int r = look(attempt); r != 0 || !ready) return r;
   }
 }
 

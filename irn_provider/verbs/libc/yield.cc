@@ -1,11 +1,11 @@
 // Interposed: sched_yield. A thread that yields waits for something that another thread of its program, or
 // the network, will do; as an empty poll_cq does, it lets time pass, or a loop around it would hold time for
 // the whole grace.
-#include <dlfcn.h>
 #include <sched.h>
 
 #include "irn_provider/verbs/exports.h"
 #include "irn_provider/verbs/libc/experiment.h"
+#include "irn_provider/verbs/libc/next_symbol.h"
 #include "irn_provider/verbs/libc/real.h"
 
 RL_EXPORT int sched_yield() noexcept {
@@ -16,6 +16,6 @@ RL_EXPORT int sched_yield() noexcept {
     process->park_poll();
     return 0;
   }
-  static const auto really = reinterpret_cast<int (*)()>(dlsym(RTLD_NEXT, "sched_yield"));
+  static const auto really = libc::next_symbol<int (*)()>("sched_yield");
   return really();
 }

@@ -11,7 +11,7 @@ int of_the_program() { return 1; }
 
 TEST(RuntimeTextTest, KnowsTheLoaderAndNotTheProgram) {
   const RuntimeText text;
-  EXPECT_TRUE(text.has(reinterpret_cast<std::uintptr_t>(dlsym(RTLD_DEFAULT, "__tls_get_addr"))));
+  EXPECT_TRUE(text.has(reinterpret_cast<std::uintptr_t>(dlsym(RTLD_DEFAULT, "_dl_allocate_tls"))));
   EXPECT_FALSE(text.has(reinterpret_cast<std::uintptr_t>(&of_the_program)));
   int on_the_stack = 0;
   EXPECT_FALSE(text.has(reinterpret_cast<std::uintptr_t>(&on_the_stack)));

@@ -16,7 +16,7 @@ namespace {
 // Never destroyed: programs wait in exit handlers too.
 struct Registry {
   real::Mutex mutex;
-  std::map<int, const EventFd*> by_fd;
+  std::map<int, EventFd::Raised> by_fd;
 };
 Registry& registry() {
   static auto* r = new Registry;
@@ -33,7 +33,7 @@ EventFd::EventFd()
       }()) {
   if (fd_ < 0) return;
   std::lock_guard lock(registry().mutex);
-  registry().by_fd[fd_] = this;
+  registry().by_fd[fd_] = raised_;
 }
 
 EventFd::~EventFd() {
@@ -47,7 +47,7 @@ EventFd::~EventFd() {
 
 void EventFd::raise() {
   ++pending_;
-  ++raised_;
+  ++*raised_;
   const std::uint64_t one = 1;
   [[maybe_unused]] const ssize_t written = real::write(fd_, &one, sizeof one);
 }
@@ -71,7 +71,7 @@ bool EventFd::wait(LiveProcess& process) const {
   return process.call([&](Nic&, Time) { return ready(); });
 }
 
-const EventFd* EventFd::find(int fd) {
+EventFd::Raised EventFd::find(int fd) {
   std::lock_guard lock(registry().mutex);
   const auto it = registry().by_fd.find(fd);
   return it != registry().by_fd.end() ? it->second : nullptr;

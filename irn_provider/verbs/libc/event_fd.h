@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 
 #include "irn_provider/live/live_process.h"
 
@@ -23,17 +24,18 @@ class EventFd {
   void raise();  // one event more
   bool take();   // one event less; false: there is none
   bool pending() const { return pending_ > 0; }
-  std::uint64_t raised() const { return raised_.load(); }  // how often; any thread may ask
-
   // Waits until an event is there; false: the program has set O_NONBLOCK and there is none.
   bool wait(LiveProcess& process) const;
 
-  static const EventFd* find(int fd);  // null: not one of ours
+  // How often events were raised, of the one that is that descriptor; null: none is. Any thread may ask, and
+  // keep it: a program may destroy a channel while another of its threads waits for a set that holds it.
+  using Raised = std::shared_ptr<const std::atomic<std::uint64_t>>;
+  static Raised find(int fd);
 
  private:
   int fd_ = -1;
   std::uint64_t pending_ = 0;
-  std::atomic<std::uint64_t> raised_{0};
+  const std::shared_ptr<std::atomic<std::uint64_t>> raised_ = std::make_shared<std::atomic<std::uint64_t>>(0);
 };
 
 }  // namespace rocelab::libc

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
 #include "irn_provider/verbs/libc/experiment.h"
 #include "irn_provider/verbs/libc/own_pipes.h"
@@ -87,8 +88,8 @@ int wait_with_outside(LiveProcess& process, const WaitSet& set, std::uint64_t se
 }  // namespace
 
 void WaitSet::add(int fd) {
-  if (const EventFd* event = EventFd::find(fd)) {
-    ours.push_back(event);
+  if (EventFd::Raised raised = EventFd::find(fd)) {
+    ours.push_back(std::move(raised));
   } else if (is_own_pipe(fd)) {
     pipes = true;
   } else {
@@ -98,7 +99,7 @@ void WaitSet::add(int fd) {
 
 std::uint64_t WaitSet::changes() const {
   std::uint64_t sum = pipes ? own_pipe_changes() : 0;
-  for (const EventFd* event : ours) sum += event->raised();
+  for (const EventFd::Raised& raised : ours) sum += raised->load();
   return sum;
 }
 

@@ -27,7 +27,7 @@
 namespace rocelab::libc {
 
 struct WaitSet {
-  std::vector<const EventFd*> ours;
+  std::vector<EventFd::Raised> ours;
   bool pipes = false;    // it holds pipes of the program to itself
   bool outside = false;  // it holds other descriptors
   void add(int fd);

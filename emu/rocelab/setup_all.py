@@ -5,8 +5,10 @@ from __future__ import annotations
 import fcntl
 import os
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TextIO
 
 from rocelab import paths
 from rocelab.errors import RocelabError
@@ -39,17 +41,29 @@ def setup_lock(name: str = "setup") -> Iterator[None]:
             f"{e.filename}: {e.strerror}; set-up writes there, as the user who owns the work tree"
         ) from e
     with file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            file.seek(0)
-            print(
-                f"rocelab: waiting for another set-up (process {file.read().strip()})",
-                file=sys.stderr,
-                flush=True,
-            )
-            fcntl.flock(file, fcntl.LOCK_EX)
-        file.truncate(0)
+        wait_for_lock(file)
         file.write(str(os.getpid()))
         file.flush()
-        yield
+        try:
+            yield
+        finally:
+            file.truncate(0)
+
+
+def wait_for_lock(file: TextIO) -> None:
+    """Locks the file; says once whom it waits for, as soon as the holder has noted its process id there."""
+    told = False
+    while True:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | (0 if told else fcntl.LOCK_NB))
+        except BlockingIOError:
+            file.seek(0)
+            holder = file.read().strip()
+            if holder:
+                print(f"rocelab: waiting for another set-up (process {holder})", file=sys.stderr, flush=True)
+                told = True
+            else:
+                time.sleep(0.01)
+        else:
+            file.truncate(0)  # what a killed holder left
+            return

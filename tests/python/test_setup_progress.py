@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -103,19 +104,31 @@ def test_an_interrupted_set_up_leaves_no_process(tmp_path: Path, number: signal.
 
 
 def test_two_set_ups_at_once_come_one_after_the_other(tmp_path: Path) -> None:
-    """Each notes when it is inside; the other one never is at that time."""
+    """The second says whom it waits for, and is not inside before the first has left."""
     code = (
-        "import sys, time; from pathlib import Path; from rocelab import paths, setup_all\n"
-        "paths.BUILD = Path(sys.argv[1]) / 'build'; inside = Path(sys.argv[1]) / 'inside'\n"
+        "import sys; from pathlib import Path; from rocelab import paths, setup_all\n"
+        "paths.BUILD = Path(sys.argv[1])\n"
         "with setup_all.setup_lock():\n"
-        "    inside.mkdir(); time.sleep(0.3); inside.rmdir()"
+        "    print('inside', flush=True); sys.stdin.readline(); print('leaves', flush=True)"
     )
     environment = {**os.environ, "PYTHONPATH": str(EMU)}
     argv = [sys.executable, "-c", code, str(tmp_path)]
-    both = [subprocess.Popen(argv, env=environment, stderr=subprocess.PIPE, text=True) for _ in range(2)]
-    said = "".join(process.communicate(timeout=30)[1] for process in both)
-    assert [process.returncode for process in both] == [0, 0]
-    assert f"waiting for another set-up (process {both[0].pid})" in said or f"(process {both[1].pid})" in said
+
+    def start() -> subprocess.Popen[str]:
+        pipe = subprocess.PIPE
+        return subprocess.Popen(argv, env=environment, stdin=pipe, stdout=pipe, stderr=pipe, text=True)
+
+    (tmp_path / "setup.lock").write_text("4711")  # a set-up that was killed
+    first = start()
+    assert first.stdout is not None and first.stdout.readline() == "inside\n"
+    second = start()
+    assert second.stderr is not None
+    assert second.stderr.readline() == f"rocelab: waiting for another set-up (process {first.pid})\n"
+    assert select.select([second.stdout], [], [], 0.2)[0] == []
+    assert first.communicate("\n", timeout=30) == ("leaves\n", "")
+    assert second.communicate("\n", timeout=30) == ("inside\nleaves\n", "")
+    assert [first.returncode, second.returncode] == [0, 0]
+    assert (tmp_path / "setup.lock").read_text() == ""
 
 
 def ended(pid: int, seconds: float = 5) -> bool:

@@ -24,6 +24,7 @@ PACKAGES: dict[str, tuple[str, ...]] = {
             "libibverbs-dev",
             "librdmacm-dev",
             "libtomlplusplus-dev",
+            "libzydis-dev",
             "libgtest-dev",
             "libbenchmark-dev",
         ),

@@ -19,12 +19,13 @@ class PerftestTest : public ::testing::TestWithParam<TransportMode> {
     config.mode = GetParam();
     return config;
   }
-  ProgramPair run(const std::string& program, const std::vector<std::string>& options) {
+  ProgramPair run(const std::string& program, const std::vector<std::string>& options,
+                  const std::vector<std::string>& settings = {}) {
     const int port = free_port();
     std::vector<std::string> command = {program, "-d",   "rocelab0", "-x", "1",
                                         "-m",    "1024", "-F",       "-p", std::to_string(port)};
     command.insert(command.end(), options.begin(), options.end());
-    ProgramPair pair = run_pair(nic(), command, port, Clock::kKept);
+    ProgramPair pair = run_pair(nic(), command, port, Clock::kKept, settings);
     EXPECT_EQ(pair.exit_codes[0], 0) << program << "\n" << pair.server;
     EXPECT_EQ(pair.exit_codes[1], 0) << program << "\n" << pair.client;
     return pair;
@@ -51,10 +52,7 @@ std::vector<double> results(const std::string& text, long size) {
   }
   return {};
 }
-constexpr std::size_t kAverageBw = 3, kTypicalLatency = 4, kAverageLatency = 5;
-bool same_times(const std::vector<double>& a, const std::vector<double>& b) {
-  return a[kTypicalLatency] == b[kTypicalLatency] && a[kAverageLatency] == b[kAverageLatency];
-}
+constexpr std::size_t kAverageBw = 3, kTypicalLatency = 4;
 
 // 64 KiB are 64 packets of 1 KiB. A RETH stands in the first packet of a WRITE, in IRN mode in each; READ
 // responses carry an AETH in the first and the last.
@@ -91,18 +89,28 @@ TEST_P(PerftestTest, LatencyIsTheClosedFormula) {
     std::vector<double> numbers, again;
     // A program that is detached while it measures the counter's rate, before its exchange, takes a wrong
     // one, and all its figures are off by that: a busy machine does this now and then.
-    for (int attempt = 0; attempt < 3 && (numbers.empty() || !same_times(numbers, again)); ++attempt) {
+    for (int attempt = 0;
+         attempt < 3 && (numbers.empty() || numbers[kTypicalLatency] != again[kTypicalLatency]); ++attempt) {
       const ProgramPair first = run(p.program, options), second = run(p.program, options);
       numbers = results(first.client, 8);
       again = results(second.client, 8);
-      ASSERT_GT(numbers.size(), kAverageLatency) << first.client;
+      ASSERT_GT(numbers.size(), kTypicalLatency) << first.client;
       ASSERT_EQ(again.size(), numbers.size()) << second.client;
     }
     EXPECT_NEAR(numbers[kTypicalLatency], p.want, 0.02 * p.want) << p.program;
-    // When the server enters the first exchange is up to the wall's clock, so the extremes are not compared.
+    // When the server enters the first exchange is up to the wall's clock: the extremes, and by them the
+    // average, are not compared.
     EXPECT_EQ(numbers[kTypicalLatency], again[kTypicalLatency]) << p.program;
-    EXPECT_EQ(numbers[kAverageLatency], again[kAverageLatency]) << p.program;
   }
+}
+
+// Where the processor could trap, too (libc/tsc_sites.h).
+TEST_P(PerftestTest, TheCounterIsReadByReplacedInstructionsAsWell) {
+  const std::vector<std::string> options = {"-s", "65536", "-n", "1000", "--report_gbits"};
+  const ProgramPair by_code = run("ib_write_bw", options, {"ROCELAB_TSC=code"});
+  const auto numbers = results(by_code.client, 65'536);
+  ASSERT_GT(numbers.size(), kAverageBw) << by_code.client;
+  EXPECT_EQ(numbers, results(run("ib_write_bw", options).client, 65'536));
 }
 
 TEST_P(PerftestTest, AtomicsRun) {

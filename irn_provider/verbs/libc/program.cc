@@ -22,8 +22,15 @@ constexpr std::array<std::string_view, 8> kPerftest = {"ib_write_bw",  "ib_write
                                                        "ib_read_lat",  "ib_send_bw",   "ib_send_lat",
                                                        "ib_atomic_bw", "ib_atomic_lat"};
 
+TscTrap g_trap = TscTrap::kNone;
+
 bool choose(const char* setting, bool by_name) {
   return setting != nullptr && setting[0] != 0 ? setting[0] != '0' : by_name;
+}
+
+// "code": by changing the code, also where the processor could do it.
+bool wants_code_trap(const char* setting) {
+  return setting != nullptr && std::string_view(setting) == "code";
 }
 
 }  // namespace
@@ -37,14 +44,19 @@ ProgramNeeds needs_of(std::string_view program, bool ucx, const char* tsc, const
 
 void serve_needs(LiveProcess& process) {
   static bool served = false;
-  if (std::exchange(served, true)) return;
   real::RuntimeScope scope;
+  if (std::exchange(served, true)) {
+    // A program that loads its transports one by one opens the device anew in each.
+    if (g_trap == TscTrap::kCode) trap_tsc(true);
+    return;
+  }
   const ProgramNeeds needs = needs_of(program_invocation_short_name, has_ucx(), std::getenv("ROCELAB_TSC"),
                                       std::getenv("ROCELAB_MEMORY_POLL"));
   if (needs.memory_poll) process.watch_memory();
   if (!needs.tsc || LiveProcess::timekeeper() == nullptr) return;
   if (needs.calibrates) expect_clock_spins();
-  if (!trap_tsc())
+  g_trap = trap_tsc(wants_code_trap(std::getenv("ROCELAB_TSC")));
+  if (g_trap == TscTrap::kNone)
     std::fprintf(
         stderr,
         "rocelab: the time stamp counter cannot be trapped here: what this program measures with it is "

@@ -16,10 +16,11 @@ struct ProgramNeeds {
 };
 
 // By the program's file name (perftest's programs are known), and by whether UCX is in it, which reads the
-// counter; unless the environment says otherwise: ROCELAB_TSC and ROCELAB_MEMORY_POLL, 1 or 0; null: not set.
+// counter; unless the environment says otherwise: ROCELAB_TSC and ROCELAB_MEMORY_POLL, 1 or 0; null: not
+// set. ROCELAB_TSC=code: 1, and by the code's way (tsc.h).
 ProgramNeeds needs_of(std::string_view program, bool ucx, const char* tsc, const char* memory_poll);
 
-// Gives this program what it needs. Once, when it opens the device.
+// Gives this program what it needs, whenever it opens the device.
 void serve_needs(LiveProcess& process);
 
 }  // namespace rocelab::libc

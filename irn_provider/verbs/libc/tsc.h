@@ -1,6 +1,8 @@
 // The processor's time stamp counter in experiment time, for programs that read it themselves (perftest's
-// get_cycles): no library call stands between them and the processor, so rdtsc is made to trap
-// (PR_SET_TSC) and answered in the trap's handler, at some 2 us a read. Source: prctl(2).
+// get_cycles): no library call stands between them and the processor, so rdtsc is made to trap and answered
+// in the trap's handler, at some 2 us a read. Two ways: the processor does it (PR_SET_TSC, prctl(2)), or,
+// where a hypervisor runs the machine's kernel without that privilege and the system call has no effect, the
+// instructions in the loaded code are replaced (tsc_sites.h).
 #pragma once
 
 #include <cstdint>
@@ -17,11 +19,14 @@ constexpr std::uint64_t tsc_at(Time t) {
   return static_cast<std::uint64_t>((t.ps() + std::int64_t{1'000} * 1'000'000'000'000) / kTscTickPs);
 }
 
-// From now on rdtsc and rdtscp of the calling thread, and of threads that it starts, read experiment time.
-// False: this machine cannot (not x86, or the system call is refused). The C library's own fast clocks read
-// the counter too and go on showing what they did. A child process is back to normal after fork. The
-// trap outlives exec, and a program that knows nothing of it dies: what system() and posix_spawn() start,
-// which go by vfork, does.
-bool trap_tsc();
+enum class TscTrap : std::uint8_t { kNone, kProcessor, kCode };
+
+// From now on rdtsc and rdtscp of the calling thread, and of threads that it starts, read experiment time; by
+// the code's way, those of all threads, in what is loaded now: call it again when more has been. kNone:
+// neither way works. The C library's own fast clocks read the counter too and go on showing what they did. A
+// child process is back to normal after fork. The processor's trap outlives exec, and a program that knows
+// nothing of it dies: what system() and posix_spawn() start, which go by vfork, does. `by_code`: do not ask
+// the processor.
+TscTrap trap_tsc(bool by_code = false);
 
 }  // namespace rocelab::libc

@@ -30,7 +30,9 @@ enum class TraceKind : std::uint8_t {
   kFairRate = 14,  // RoCC: a congestion point's period; mark = class, bytes = fair rate in bit/s, psn = queue
                    // length in bytes, flow = CNPs sent
   kStorm = 15,  // PFC watchdog: class `mark` of this port has been paused for too long; bytes = queue length
-  kCount = 16,
+  kRtt = 16,    // a segment's round trip; flow = QPN, psn = the segment's last packet, bytes = picoseconds
+                // without its serialisation (irn_provider/cc/segment_clock.h)
+  kCount = 17,
 };
 
 // Flat and without padding: hashed and written as it stands (little-endian machines only, which the build

@@ -45,13 +45,6 @@ py::list ports(const RunPlan& plan) {
   return list;
 }
 
-// What a host sends to itself (a program to itself, or to another of the host) comes back to it.
-bool leads_to_host(const RunPlan& plan, const Route& route) {
-  if (!route.group_ports.empty()) return false;  // its rules say so themselves
-  const std::uint32_t port = plan.segment.switches[route.switch_index].first_port + route.port_id;
-  return plan.segment.ports[port].peer_host != lockstep::kNoSlot;
-}
-
 // Lines for ovs-ofctl by name of switch, of the switches that `indices` names.
 template <class Indices>
 py::dict rules(const RunPlan& plan, const Indices& indices, const std::vector<Route>& routes, bool back) {
@@ -59,8 +52,7 @@ py::dict rules(const RunPlan& plan, const Indices& indices, const std::vector<Ro
   for (const std::uint32_t s : indices) lines[s] = py::list();
   for (const Route& route : routes)
     if (const auto list = lines.find(route.switch_index); list != lines.end())
-      for (const std::string& line : openflow(route, back || leads_to_host(plan, route)))
-        list->second.append(line);
+      for (const std::string& line : openflow(route, back)) list->second.append(line);
   py::dict result;
   for (const auto& [s, list] : lines) result[plan.segment.switches[s].name] = py::tuple(list);
   return result;

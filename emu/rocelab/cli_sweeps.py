@@ -19,6 +19,7 @@ class Paper(str, Enum):
     irn = "irn"
     rocc = "rocc"
     escape = "escape"
+    timely = "timely"
 
 
 class Analysis(str, Enum):
@@ -82,13 +83,17 @@ def paper(
     """Run a paper's tables and figures in virtual time and report its numbers beside ours, cell by cell."""
     if name is not Paper.irn and (cluster or jobs):
         raise UsageError(f"paper {name.value} takes minutes at most: it has neither --cluster nor --jobs")
-    if name is Paper.escape and full:
-        raise UsageError("paper escape takes seconds: it has no --full")
+    if name in (Paper.escape, Paper.timely) and full:
+        raise UsageError(f"paper {name.value} takes seconds: it has no --full")
+    if name is Paper.timely and only:
+        raise UsageError("paper timely has one experiment: it has no --only")
     set_up(live=False)
     if name is Paper.rocc:
         return call("rocelab.paper.rocc", "run_rocc", full, only, out)
     if name is Paper.escape:
         return call("rocelab.paper.escape", "run_escape", only, out)
+    if name is Paper.timely:
+        return call("rocelab.paper.timely", "run_timely", out)
     return call("rocelab.paper.command", "run_paper", full, only, cluster, jobs, out)
 
 

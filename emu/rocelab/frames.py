@@ -31,9 +31,10 @@ KINDS = (
     "posted",
     "fair_rate",
     "storm",
+    "rtt",
 )
-DROP, PLACED, RETRANSMIT, SAMPLE, FAIR_RATE = (
-    KINDS.index(k) for k in ("drop", "placed", "retransmit", "sample", "fair_rate")
+DROP, PLACED, RETRANSMIT, SAMPLE, FAIR_RATE, RTT = (
+    KINDS.index(k) for k in ("drop", "placed", "retransmit", "sample", "fair_rate", "rtt")
 )
 RETRANSMIT_BY_TIMEOUT = 1  # mark of a retransmit record; 0: by NAK or NACK
 
@@ -195,6 +196,12 @@ def progress(outcome: RunOutcome, groups: Iterable[str]) -> list[tuple[int, int,
                 mine = placed[placed["flow"] == qpn]
                 steps += [(flow, int(t), int(b)) for t, b in zip(mine["time_ps"], mine["bytes"])]
     return sorted(steps, key=lambda s: (s[1], s[0]))
+
+
+def rtts(outcome: RunOutcome) -> Array:
+    """The records of all round trips that NICs took: `flow` is the QPN at the sender, `bytes` picoseconds."""
+    parts = [records[records["kind"] == RTT] for records in by_node(outcome, hosts(outcome.plan)).values()]
+    return np.concatenate(parts) if parts else np.empty(0, dtype=[("time_ps", "i8"), ("bytes", "u8")])
 
 
 def samples_frame(outcomes: Sequence[RunOutcome]) -> pd.DataFrame:

@@ -31,6 +31,10 @@ _ROWS = (
     ("  spurious", "spurious_retransmissions", 1, "{:.0f}"),
     ("pause frames", "pfc_pause_frames", 1, "{:.0f}"),
 )
+_ROWS_IF_TAKEN = (
+    ("round trip, mean (us)", "avg_rtt_s", 1e6, "{:.1f}"),
+    ("  99th percentile", "p99_rtt_s", 1e6, "{:.1f}"),
+)
 
 
 class _Display:
@@ -122,7 +126,8 @@ def _table(result: results.Result) -> Table:
     table.add_column("")
     for label in by_label:
         table.add_column(label, justify="right")
-    for title, field, factor, form in _ROWS:
+    taken = [r for r in _ROWS_IF_TAKEN if any(m[r[1]]["mean"] is not None for m in by_label.values())]
+    for title, field, factor, form in (*_ROWS, *taken):
         table.add_row(title, *(_cell(metrics.get(field), factor, form) for metrics in by_label.values()))
     return table
 

@@ -33,6 +33,8 @@ METRICS = (
     "ecn_marks",
     "cnps",
     "bottleneck_utilization",
+    "avg_rtt_s",
+    "p99_rtt_s",
 )
 
 Summary = dict[str, Any]
@@ -86,6 +88,7 @@ def run_summary(outcome: RunOutcome) -> Summary:
         else None,
         **metrics,
         **_pauses(outcome),
+        **_round_trips(outcome),
         "escape_tokens_at_hosts": sum(c.get("rx_escape_tokens", 0) for c in outcome.nic_counters.values()),
         "verified": sum(r.verified for r in outcome.flows),
         "bdp_cap": plan.bdp_cap,
@@ -110,6 +113,17 @@ def _pauses(outcome: RunOutcome) -> Summary:
         "pfc_longest_pause_s": max(longest, default=0) / 1e12,
         "pfc_depth": None if spread is None else spread.depth,
         "pfc_storms": sum(c.get("pfc_storms", 0) for c in outcome.port_counters.values()),
+    }
+
+
+def _round_trips(outcome: RunOutcome) -> Summary:
+    """None where no NIC took any (`congestion_control.rtt_segment`), or without traces."""
+    picoseconds = frames.rtts(outcome)["bytes"].astype(float)
+    if len(picoseconds) == 0:
+        return {"avg_rtt_s": None, "p99_rtt_s": None}
+    return {
+        "avg_rtt_s": float(picoseconds.mean()) / 1e12,
+        "p99_rtt_s": float(native.module().percentile(list(picoseconds), 99)) / 1e12,
     }
 
 
@@ -157,12 +171,13 @@ def fidelity(outcome: RunOutcome) -> Summary:
 
 
 def aggregates(runs: Sequence[Summary]) -> list[Summary]:
-    """Over the seeds of each label; runs that broke off are left out."""
+    """Over the seeds of each label; runs that broke off are left out, and those that did not take a metric."""
     result = []
     for label in dict.fromkeys(r["label"] for r in runs):
         mine = [r for r in runs if r["label"] == label and r["complete"]]
         for metric in METRICS:
-            estimate = native.module().estimate([float(r[metric]) for r in mine])
+            taken = [float(r[metric]) for r in mine if r[metric] is not None]
+            estimate = native.module().estimate(taken)
             result.append({"label": label, "metric": metric, **estimate})
     return result
 
@@ -171,8 +186,14 @@ def comparisons(scenario: Scenario, runs: Sequence[Summary]) -> list[Summary]:
     """Ratios of means; `ci95` is that of the ratios seed by seed, which share start times and paths."""
     result = []
     for c in scenario.comparisons:
-        over = {r["seed"]: float(r[c.metric]) for r in runs if r["label"] == c.over and r["complete"]}
-        of = {r["seed"]: float(r[c.metric]) for r in runs if r["label"] == c.of and r["complete"]}
+        over, of = (
+            {
+                r["seed"]: float(r[c.metric])
+                for r in runs
+                if r["label"] == label and r["complete"] and r[c.metric] is not None
+            }
+            for label in (c.over, c.of)
+        )
         seeds = [s for s in of if s in over]
         if not seeds:
             continue

@@ -140,6 +140,11 @@ CcPreset read_congestion_control(ConfigSection section, TransportMode mode,
     section.fail_at("name", "= \"" + std::string(kCcNames[static_cast<std::size_t>(kind)]) +
                                 "\" is a window over acknowledged packets, and RoCE does not acknowledge "
                                 "each packet: use it with mode \"irn\"");
+  const Bytes burst = chosen.config.burst();
+  chosen.config.rtt_segment = section.bytes("rtt_segment", burst);
+  if (burst > 0_B && chosen.config.rtt_segment != burst)
+    section.fail_at("rtt_segment", "differs from timely.segment, of which TIMELY takes RTTs");
+  if (chosen.config.rtt_segment > 1000_MB) section.fail_at("rtt_segment", "is more than 1000MB");
   section.finish();
   return chosen;
 }

@@ -89,6 +89,14 @@ TEST(CcReaderTest, TheNameCanBeSetAndSweptLikeAnyKey) {
   EXPECT_EQ(s[1].nic.config.cc.timely.t_low, 50_us);
 }
 
+TEST(CcReaderTest, RttsCanBeTakenWithoutCongestionControl) {
+  const auto s = settings(R"("roce+pfc")", "", {{"congestion_control.rtt_segment", "16KB"}});
+  EXPECT_EQ(s[0].nic.config.cc.timed_segment(), 16_KB);
+  EXPECT_TRUE(s[0].nic.config.cc.in_use());
+  EXPECT_FALSE(settings(R"("roce+pfc")", "")[0].nic.config.cc.in_use());
+  EXPECT_EQ(settings(R"("irn+timely")", "")[0].nic.config.cc.timed_segment(), 16_KB);
+}
+
 TEST(CcReaderTest, IwarpIsTcpWithSlowStartAndWithoutBdpFc) {
   const auto s = settings(R"("iwarp", "irn")");
   const NicConfig& nic = s[0].nic.config;
@@ -157,6 +165,8 @@ TEST(CcReaderTest, MistakesNamePlaceAndRemedy) {
   expect(complaint(R"("irn+dcqn")", ""), "did you mean \"irn+dcqcn\"?");
   expect(complaint(R"("irn")", "[congestion_control]\nname = \"timly\"\n"),
          "t.toml:6:8: congestion_control.name = \"timly\" is none of");
+  expect(complaint(R"("irn+timely")", "[congestion_control]\nrtt_segment = \"8KB\"\n"),
+         "differs from timely.segment");
   expect(complaint(R"("irn")", "[congestion_control.timely]\ntlow = \"1us\"\n"), "did you mean \"t_low\"?");
   expect(complaint(R"("irn")", "[congestion_control.dcqcn]\npreset = \"papr\"\n"),
          "is none of \"paper\", \"irn-paper\", \"connectx\", \"conweave-ns3\"; did you mean \"paper\"?");

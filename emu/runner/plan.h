@@ -21,6 +21,8 @@ struct Route {
   std::uint32_t prefix = 0, prefix_length = 32;   // IPv4, host order
   std::uint16_t src_port = 0, src_port_mask = 0;  // mask 0: all traffic to the prefix, management too
   std::uint32_t port_id = 0;                      // within the switch; its OpenFlow number is port_id + 1
+  bool to_host =
+      false;  // the port is that host's own: what it sends to itself goes back to where it came from
   // Not empty: out of all of these. From a host's port (port_id), back to it, too, whose programs may be
   // members; else (kAnyPort) not to where a frame came from.
   std::vector<std::uint32_t> group_ports = {};

@@ -194,7 +194,7 @@ void Routing::add_rules(std::uint32_t switch_node, const Rng& seed, std::vector<
   const std::uint32_t index = switch_node - topology_.hosts();
   for (std::uint32_t port = 0; port < topology_.nodes()[switch_node].links.size(); ++port) {
     const std::uint32_t host = topology_.neighbour(switch_node, port);
-    if (topology_.is_host(host)) rules.push_back({index, addresses_[host].ipv4, 32, 0, 0, port});
+    if (topology_.is_host(host)) rules.push_back({index, addresses_[host].ipv4, 32, 0, 0, port, true});
   }
   std::vector<std::vector<std::uint32_t>> sets;
   std::vector<std::uint32_t> set_of_block(edges_.back().block + 1, kAnyValue);
@@ -238,7 +238,8 @@ std::vector<std::string> openflow(const Route& route, bool back) {
     mask[2 + i] = static_cast<std::uint8_t>(bits >> (24 - 8 * i));
   }
   const std::string dst = "dl_dst=" + hex_bytes(mac) + "/" + hex_bytes(mask);
-  const std::string out = std::string(",actions=") + (back ? "load:0->OXM_OF_IN_PORT[]," : "") +
+  const std::string out = std::string(",actions=") +
+                          (back || route.to_host ? "load:0->OXM_OF_IN_PORT[]," : "") +
                           "output:" + std::to_string(route.port_id + 1);
   const std::string priority =
       "priority=" + std::to_string(1000 + 10 * route.prefix_length + (route.src_port_mask != 0 ? 5 : 0)) +

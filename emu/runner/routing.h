@@ -81,8 +81,8 @@ class Routing {
 
 // One rule as ovs-ofctl writes it. Matches the destination MAC's prefix, so that IPv4, IPv6 and ARP replies
 // take the same way; rules without a bucket also carry ARP requests for the prefix. `back`: also to the port
-// that a frame came from, which OpenFlow drops otherwise; where routes change, frames on their way may turn,
-// and a host may send to itself.
+// that a frame came from, which OpenFlow drops otherwise: where routes change, frames on their way may turn.
+// A route to a host always does, as a host may send to itself.
 std::vector<std::string> openflow(const Route& route, bool back = false);
 
 std::vector<std::string> openflow_of_groups(const Route& route);  // the same; needs group_ports

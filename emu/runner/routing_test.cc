@@ -252,6 +252,16 @@ TEST(RoutingTest, RulesOfAChangeMaySendAFrameBack) {
       "priority=1320,dl_dst=02:00:0a:00:00:02/ff:ff:ff:ff:ff:ff,actions=load:0->OXM_OF_IN_PORT[],output:2");
 }
 
+TEST(RoutingTest, AHostsOwnRuleSendsBackWhatItSendsToItself) {
+  const Topology t = make_star(2, {});
+  const std::vector<Route> rules = Routing(t).rules(Rng(1));
+  ASSERT_EQ(rules.size(), 2u);  // one switch: nothing but its hosts
+  for (const Route& route : rules) {
+    EXPECT_TRUE(route.to_host);
+    EXPECT_NE(openflow(route).front().find("actions=load:0->OXM_OF_IN_PORT[],output:"), std::string::npos);
+  }
+}
+
 TEST(RoutingTest, RefusesMoreHostsThanAPrefixHolds) {
   EXPECT_NO_THROW(Routing(make_star(254, {})));
   const Topology crowded = make_star(255, {});

@@ -28,15 +28,21 @@ struct CcConfig {
   DctcpParams dctcp;
   RoccRpParams rocc;
   HpccParams hpcc;
+  // RTTs are taken of so much data at a time, also for an algorithm that needs none; 0: not.
+  Bytes rtt_segment;
 
+  // Whether QPs have a CcFlow.
+  bool in_use() const { return kind != CcKind::kNone || timed_segment() > 0_B; }
   bool needs_ecn() const { return kind == CcKind::kDcqcn || kind == CcKind::kDctcp; }
   // Windows count acknowledged packets: only a transport that acknowledges every packet can have them.
   bool needs_packet_acks() const {
     return kind == CcKind::kAimd || kind == CcKind::kDctcp || needs_telemetry();
   }
   bool needs_telemetry() const { return kind == CcKind::kHpcc; }  // INT: of switches and in acknowledgements
-  // Data that is paced as one burst and timed as one RTT sample, at least a packet; 0: no RTTs are taken.
-  Bytes segment() const { return kind == CcKind::kTimely ? std::max(timely.segment, 1_B) : 0_B; }
+  // Data that is paced as one burst, at least a packet; 0: each packet on its own.
+  Bytes burst() const { return kind == CcKind::kTimely ? std::max(timely.segment, 1_B) : 0_B; }
+  // Data that is timed as one RTT sample; 0: no RTTs are taken.
+  Bytes timed_segment() const { return burst() > 0_B ? burst() : rtt_segment; }
   Rate burst_rate() const {  // inside a segment; 0: line rate
     return kind == CcKind::kTimely ? timely.burst_rate : Rate{};
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "irn_provider/cc/unpaced.h"
 
 namespace rocelab {
 namespace {
@@ -25,8 +26,8 @@ std::unique_ptr<CongestionControl> make_algorithm(const CcConfig& config, Rate l
     case CcKind::kNone:
       break;
   }
-  RL_CHECK(false);  // a QP without congestion control has no CcFlow
-  return nullptr;
+  RL_CHECK(config.in_use());
+  return std::make_unique<Unpaced>(line_rate);
 }
 
 }  // namespace
@@ -38,12 +39,14 @@ CcFlow::CcFlow(const CcConfig& config, Rate line_rate, std::uint32_t path_mtu, s
       pacer_(line_rate, config.lazy_rate()),
       path_mtu_(path_mtu) {}
 
+CcFlow::Segments CcFlow::segments_of(Bytes size) const {
+  return {size.count() == 0 ? 0 : static_cast<std::uint32_t>(std::max<std::int64_t>(size.count(), path_mtu_)),
+          0};
+}
+
 void CcFlow::start(Time now) {
-  const Bytes segment = config_.segment();
-  segment_payload_ = segment.count() == 0
-                         ? 0
-                         : static_cast<std::uint32_t>(std::max<std::int64_t>(segment.count(), path_mtu_));
-  segment_sent_ = 0;
+  burst_ = segments_of(config_.burst());
+  timed_ = segments_of(config_.timed_segment());
   total_ = {};
   algorithm_->start(now);
   pacer_.start();
@@ -57,17 +60,19 @@ Rate CcFlow::burst_rate() const {
 void CcFlow::on_sent(CcStream stream, const CcPacket& packet, Time now) {
   if (!governs(stream)) return;
   const Bytes wire = wire_bytes(packet.frame);
-  const bool ends = ends_segment(packet.payload, packet.ends_message);
+  const bool ends_burst = burst_.ends(packet.payload, packet.ends_message, path_mtu_);
   algorithm_->on_sent(packet.frame, now);
   total_ += wire;
-  if (has_segments() && stream == CcStream::kRequests) {
+  if (takes_rtts() && stream == CcStream::kRequests) {
+    const bool ends = ends_timed_segment(packet.payload, packet.ends_message);
     if (packet.retransmission)
       clock_.on_resent(packet.psn);
     else
       clock_.on_sent(packet.psn, wire, total_, ends, now);
+    timed_.add(packet.payload, ends);
   }
-  segment_sent_ = ends ? 0 : segment_sent_ + packet.payload;
-  pacer_.on_sent(wire, ends, algorithm_->rate(now), burst_rate(), now);
+  burst_.add(packet.payload, ends_burst);
+  pacer_.on_sent(wire, ends_burst, algorithm_->rate(now), burst_rate(), now);
 }
 
 CcReadMark CcFlow::on_read_requested(Bytes frame, Bytes wire, bool retransmission, Time now) {
@@ -75,23 +80,28 @@ CcReadMark CcFlow::on_read_requested(Bytes frame, Bytes wire, bool retransmissio
   const CcReadMark mark{now, charged, total_, !retransmission && reads_at_requester()};
   algorithm_->on_sent(frame, now);
   total_ += charged;
-  segment_sent_ = 0;
+  burst_.sent = timed_.sent = 0;
   pacer_.on_sent(charged, true, algorithm_->rate(now), line_, now);
   return mark;
 }
 
-void CcFlow::on_read_done(const CcReadMark& mark, Time now) {
-  if (!mark.clean) return;
-  algorithm_->on_rtt(SegmentClock::sample(mark.sent_at, mark.wire, mark.total_before, total_, line_, now),
-                     now);
+std::optional<RttSample> CcFlow::on_read_done(const CcReadMark& mark, Time now) {
+  if (!mark.clean) return std::nullopt;
+  const RttSample sample =
+      SegmentClock::sample(mark.sent_at, mark.wire, mark.total_before, total_, line_, now);
+  algorithm_->on_rtt(sample, now);
+  return sample;
 }
 
 void CcFlow::on_ack(CcStream stream, const CcAck& ack, Time now) {
-  if (!governs(stream)) return;
-  algorithm_->on_ack(ack, now);
-  if (!has_segments() || stream != CcStream::kRequests) return;
-  while (const auto sample = clock_.take(ack.una, total_, burst_rate(), now))
-    algorithm_->on_rtt(*sample, now);
+  if (governs(stream)) algorithm_->on_ack(ack, now);
+}
+
+std::optional<RttSample> CcFlow::next_rtt(UnwrappedPsn una, Time now) {
+  if (!takes_rtts()) return std::nullopt;
+  const std::optional<RttSample> sample = clock_.take(una, total_, burst_rate(), now);
+  if (sample) algorithm_->on_rtt(*sample, now);
+  return sample;
 }
 
 }  // namespace rocelab

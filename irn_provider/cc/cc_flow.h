@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "base/psn.h"
 #include "irn_provider/cc/cc_config.h"
@@ -44,7 +45,7 @@ class CcFlow {
   // READs are governed where they are requested: requests are paced by the bytes that they ask for (3.4).
   bool reads_at_requester() const { return config_.reads_at_requester(); }
   // READs are requested in pieces of at most so many bytes; 0: whole.
-  std::uint32_t read_segment() const { return reads_at_requester() ? segment_payload_ : 0; }
+  std::uint32_t read_segment() const { return reads_at_requester() ? burst_.payload : 0; }
 
   // --- departures
   // The earliest departure of the next data packet. After `now`: held back until then, ask again at
@@ -55,18 +56,22 @@ class CcFlow {
   }
   // Packets in flight that a stream may have.
   std::int64_t window() const { return algorithm_->window(); }
-  // Whether a data packet with this payload would end the present segment: RoCE asks for an ACK there.
-  bool ends_segment(std::uint32_t payload, bool ends_message) const {
-    return ends_message || segment_sent_ + payload + path_mtu_ > segment_payload_;
+  // Whether a data packet with this payload would end a segment whose RTT is taken: RoCE asks for an ACK
+  // there.
+  bool ends_timed_segment(std::uint32_t payload, bool ends_message) const {
+    return takes_rtts() && timed_.ends(payload, ends_message, path_mtu_);
   }
-  bool has_segments() const { return segment_payload_ > 0; }
 
   // --- events
   void on_sent(CcStream stream, const CcPacket& packet, Time now);
   // A READ request has left that asks for `wire` bytes on the responder's wire.
   CcReadMark on_read_requested(Bytes frame, Bytes wire, bool retransmission, Time now);
-  void on_read_done(const CcReadMark& mark, Time now);
+  // The READ's RTT, of which the algorithm knows; null: none was taken.
+  std::optional<RttSample> on_read_done(const CcReadMark& mark, Time now);
   void on_ack(CcStream stream, const CcAck& ack, Time now);
+  // After on_ack() of the request stream: the RTT of the next segment that is complete up to `una`, of which
+  // the algorithm knows; null: no more.
+  std::optional<RttSample> next_rtt(UnwrappedPsn una, Time now);
   void on_loss(CcLoss loss, Time now) { algorithm_->on_loss(loss, now); }
   void on_cnp(Time now) { algorithm_->on_cnp(now); }
   bool on_switch_rate(const SwitchRate& feedback, Time now) {
@@ -77,6 +82,19 @@ class CcFlow {
   Rate rate(Time now) { return algorithm_->rate(now); }
 
  private:
+  // Where a stream of packets is cut into segments of at most `payload` bytes, and at the ends of messages.
+  struct Segments {
+    std::uint32_t payload = 0;  // bytes; 0: each packet is one
+    std::uint32_t sent = 0;     // of the present one
+
+    bool ends(std::uint32_t next, bool ends_message, std::uint32_t path_mtu) const {
+      return ends_message || sent + next + path_mtu > payload;
+    }
+    void add(std::uint32_t next, bool ends) { sent = ends ? 0 : sent + next; }
+  };
+
+  bool takes_rtts() const { return timed_.payload > 0; }
+  Segments segments_of(Bytes size) const;
   Rate burst_rate() const;
 
   CcConfig config_;
@@ -86,8 +104,8 @@ class CcFlow {
   SegmentClock clock_;  // of the request stream
   Bytes total_;         // wire bytes that counted against the rate
   std::uint32_t path_mtu_;
-  std::uint32_t segment_payload_ = 0;  // bytes; 0: every packet is paced on its own and no RTT is taken
-  std::uint32_t segment_sent_ = 0;     // of the present segment
+  Segments burst_;  // paced as one
+  Segments timed_;  // timed as one; no payload: no RTT is taken
 };
 
 }  // namespace rocelab

@@ -5,10 +5,14 @@ namespace {
 
 constexpr CcMarking kDcqcnPaperMarking{5_KB, 200_KB, 0.01};
 
+CcConfig config_of(CcKind kind) {
+  CcConfig config;
+  config.kind = kind;
+  return config;
+}
+
 CcPreset dcqcn_paper() {
-  return {"paper",
-          "Zhu et al., SIGCOMM 2015, section 5 (used by seed 004, 4.3.1)",
-          {CcKind::kDcqcn, {}, {}, {}, {}, {}, {}},
+  return {"paper", "Zhu et al., SIGCOMM 2015, section 5 (used by seed 004, 4.3.1)", config_of(CcKind::kDcqcn),
           kDcqcnPaperMarking};
 }
 
@@ -57,8 +61,7 @@ CcPreset dcqcn_conweave() {
 }
 
 CcPreset timely_paper() {
-  return {
-      "paper", "seed 004, 3.5; weight and minRTT: timely.h", {CcKind::kTimely, {}, {}, {}, {}, {}, {}}, {}};
+  return {"paper", "seed 004, 3.5; weight and minRTT: timely.h", config_of(CcKind::kTimely), {}};
 }
 
 CcPreset timely_64kb() {
@@ -92,10 +95,7 @@ CcPreset timely_conweave() {
 }
 
 CcPreset aimd_rfc() {
-  return {"rfc5681",
-          "RFC 5681; begins with the BDP: seed 004, 4.3.1",
-          {CcKind::kAimd, {}, {}, {}, {}, {}, {}},
-          {}};
+  return {"rfc5681", "RFC 5681; begins with the BDP: seed 004, 4.3.1", config_of(CcKind::kAimd), {}};
 }
 
 // TCP as seed 004's own baseline (2.5: New Reno with SACK, initial window 4) sets it; 4.3.6 names no values.
@@ -111,7 +111,7 @@ CcPreset aimd_tcp() {
 CcPreset dctcp_paper() {
   return {"paper",
           "Alizadeh et al., SIGCOMM 2010, 3.4 and 4.1 (K for 10 Gb/s); seed 004, 3.5.1",
-          {CcKind::kDctcp, {}, {}, {}, {}, {}, {}},
+          config_of(CcKind::kDctcp),
           {97'500_B, 97'500_B, 1}};
 }
 
@@ -119,20 +119,20 @@ CcPreset dctcp_paper() {
 CcPreset dctcp_fat_tree() {
   return {"irn-fat-tree",
           "SIGCOMM 2010, 3.4: K > C RTT / 7 for 40 Gb/s and 24 us",
-          {CcKind::kDctcp, {}, {}, {}, {}, {}, {}},
+          config_of(CcKind::kDctcp),
           {18_KB, 18_KB, 1}};
 }
 
 // The names stand for the congestion points' values, which the runner has (emu/runner/rocc_reader.cc); the
 // reaction points of all three are alike.
 CcPreset rocc(std::string_view name, std::string_view source) {
-  return {name, source, {CcKind::kRocc, {}, {}, {}, {}, {}, {}}, {}};
+  return {name, source, config_of(CcKind::kRocc), {}};
 }
 
 CcPreset hpcc_paper() {
   return {"paper",
           "Li et al., SIGCOMM 2019, 5.1: eta 95 %, maxStage 5, W_AI for 100 flows",
-          {CcKind::kHpcc, {}, {}, {}, {}, {}, {}},
+          config_of(CcKind::kHpcc),
           {}};
 }
 

@@ -35,7 +35,7 @@ void QpContext::path_changed(Time now) {
   tc_ = Tc{attr.path.traffic_class == 0 ? nic.config.roce_tc
                                         : static_cast<std::uint8_t>(attr.path.traffic_class >> 5)};
   const NicConfig& config = nic.config;
-  if (config.cc.kind == CcKind::kNone || !reliable()) return;
+  if (!config.cc.in_use() || !reliable()) return;
   cc = std::make_unique<CcFlow>(config.cc, config.link_rate, attr.path_mtu, irn() ? config.irn.bdp_cap : 0);
   cc->start(now);
 }

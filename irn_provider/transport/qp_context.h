@@ -97,6 +97,9 @@ class QpContext {
 
   // --- trace: a record with this QP's number as flow and the peer's as peer
   void trace(TraceKind kind, Time now, UnwrappedPsn psn, std::uint64_t bytes, std::uint8_t mark = 0) const;
+  void trace_rtt(UnwrappedPsn last, const RttSample& sample, Time now) const {
+    trace(TraceKind::kRtt, now, last, static_cast<std::uint64_t>(sample.rtt.ps()));
+  }
 
   // --- fatal errors
   // kSend: of a send queue without a connection to lose (UC, UD), which then stops alone (IBTA 10.3.1, SQE).

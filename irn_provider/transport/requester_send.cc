@@ -108,9 +108,8 @@ PayloadSource Requester::build(Packet& packet, SendEntry& entry, UnwrappedPsn ps
   const std::uint32_t payload = std::min(mtu, entry.length - offset);
   if (info.has(Header::kXrcEth)) [[unlikely]]
     name_srq(h, entry);
-  h.ack_req =
-      qp_.reliable() && wants_ack(last || psn + 1 == limit_ ||
-                                  (qp_.cc && qp_.cc->has_segments() && qp_.cc->ends_segment(payload, last)));
+  h.ack_req = qp_.reliable() &&
+              wants_ack(last || psn + 1 == limit_ || (qp_.cc && qp_.cc->ends_timed_segment(payload, last)));
   h.solicited = last && entry.wqe.solicited && entry.takes_receive_wqe();
   if (info.has(Header::kReth)) {
     h.va = entry.wqe.remote_addr + offset;

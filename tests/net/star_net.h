@@ -50,7 +50,7 @@ class StarNet {
     switch_ = std::make_unique<SwitchNode>(switches, ports, Rng(7), pool_, quiet_);
     for (std::size_t h = 0; h < hosts; ++h)
       hosts_.push_back(std::make_unique<Host>(nic, Qpn{static_cast<std::uint32_t>(0x1000 * (h + 1))}, pool_,
-                                              memory_, quiet_));
+                                              memory_, rtts_));
   }
 
   Host& host(std::size_t h) { return *hosts_[h]; }
@@ -110,6 +110,7 @@ class StarNet {
     EXPECT_TRUE(next_event().is_never()) << "still busy after " << to_string(patience);
   }
   std::function<void(std::size_t port, const Packet&, Time due)> on_delivery;  // of each frame to a host
+  std::function<void(const TraceRecord&)> on_rtt;                              // kRtt of any host's NIC
   // What becomes of a CNP on its last link: it, others, or none may be delivered in its place.
   std::function<void(PacketRef cnp, const std::function<void(PacketRef)>& deliver)> on_feedback;
 
@@ -158,18 +159,22 @@ class StarNet {
       }
   }
 
-  class Quiet final : public TraceSink {
+  class RttSink final : public TraceSink {
    public:
-    Quiet() : TraceSink(0) {}
+    explicit RttSink(const StarNet& net) : TraceSink(bit(TraceKind::kRtt)), net_(net) {}
 
    private:
-    void on_record(const TraceRecord&) override {}
+    void on_record(const TraceRecord& r) override {
+      if (net_.on_rtt) net_.on_rtt(r);
+    }
+    const StarNet& net_;
   };
 
   NicConfig config_;
   PacketPool pool_;
   NullMemory memory_;
-  Quiet quiet_;
+  NullTrace quiet_;
+  RttSink rtts_{*this};
   std::unique_ptr<SwitchNode> switch_;
   std::vector<std::unique_ptr<Host>> hosts_;
   std::vector<Flow> flows_;

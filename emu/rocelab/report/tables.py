@@ -64,6 +64,15 @@ COLUMNS = (
         True,
     ),
     Column("ecn_marks", "ECN marks", "packets", 1, "packets marked CE", True),
+    Column(
+        "avg_rtt_s",
+        "mean RTT",
+        "us",
+        1e6,
+        "mean over segments of first packet out to ACK, without their serialisation",
+        True,
+    ),
+    Column("p99_rtt_s", "99th % RTT", "us", 1e6, "nearest rank", True),
     Column("lossless_drops", "lossless lost", "packets", 1, "drops in a lossless class: must be 0", True),
 )
 

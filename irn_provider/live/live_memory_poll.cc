@@ -21,7 +21,6 @@ namespace rocelab {
 
 namespace {
 
-constexpr long kSampleNs = 20'000;  // of wall time. A spin is found after two samples or a few more
 // Memory may also change by what a peer does outside of verbs, so a thread that was parked looks again, less
 // and less often: each look costs the samples that find out that it still spins.
 constexpr Duration kLookAgain = 100_us, kLookAgainAtMost = 10_ms;
@@ -34,7 +33,7 @@ std::int64_t thread_cpu_ns() {
   return std::int64_t{ts.tv_sec} * 1'000'000'000 + ts.tv_nsec;
 }
 
-void set_timer(timer_t timer, long ns) {  // once, so that a thread always gets on between two samples
+void set_timer(timer_t timer, std::int64_t ns) {  // once
   const itimerspec spec{.it_interval = {}, .it_value = {.tv_sec = 0, .tv_nsec = ns}};
   timer_settime(timer, 0, &spec, nullptr);
 }
@@ -59,12 +58,14 @@ void on_sample(int, siginfo_t*, void* context) {
   const int error = errno;
   ThreadState& t = *t_state;
   // The handler's own time is not the program's.
-  t.program_cpu_ns += thread_cpu_ns() - t.cpu_after_sample_ns;
+  const std::int64_t begin_ns = thread_cpu_ns(),
+                     progress_ns = t.samples.progress(begin_ns - t.cpu_after_sample_ns);
+  t.program_cpu_ns += progress_ns;
   const auto& interrupted = *static_cast<const ucontext_t*>(context);
   const auto at = static_cast<std::uintptr_t>(interrupted.uc_mcontext.gregs[REG_RIP]);
   if (t_inside == 0 && !g_runtime->has(at) && t.spin.observe(sample(interrupted, t)))
     if (LiveProcess* process = LiveProcess::attached()) process->park_memory();
-  if (t.sampled) set_timer(*t.timer, kSampleNs);
+  if (t.sampled) set_timer(*t.timer, t.samples.next(progress_ns, thread_cpu_ns() - begin_ns));
   t.cpu_after_sample_ns = thread_cpu_ns();
   errno = error;
 }
@@ -92,7 +93,7 @@ void LockstepProcess::Impl::unwatch(ThreadState& t) {
 void LockstepProcess::Impl::start_samples(ThreadState& t) {
   if (!t.timer) return;
   t.sampled = true;
-  set_timer(*t.timer, kSampleNs);
+  set_timer(*t.timer, t.samples.first());
 }
 
 void LockstepProcess::Impl::stop_samples(ThreadState& t) {

@@ -41,8 +41,10 @@ struct ThreadState {
   std::atomic<std::uint32_t> turn{0};  // futex: 1 = run
   std::optional<timer_t> timer;        // samples it while it runs; none: memory is not watched
   std::atomic<bool> sampled{false};    // the timer goes on
+  SampleClock samples;
   SpinLaw spin;
-  std::int64_t program_cpu_ns = 0, cpu_after_sample_ns = 0;  // processor time outside of samples
+  std::int64_t program_cpu_ns = 0,
+               cpu_after_sample_ns = 0;  // the program's progress; all of its processor time
 };
 
 inline constexpr std::int64_t kLookAroundNs =

@@ -54,4 +54,32 @@ class SpinLaw {
   std::size_t count_ = 0;
 };
 
+// When a thread's next sample is due, and how far it has got on since the last one. Where interrupting a
+// thread takes as long as the time between two samples, because the machine is slow or busy, it would be
+// interrupted again at the instruction where it was, for ever: samples take a fifth of its time at most. One
+// that has not got on at all, because it is blocked in the operating system, is looked at less and less
+// often.
+class SampleClock {
+ public:
+  static constexpr std::int64_t kLeastNs = 20'000, kMostNs = 1'280'000;  // of wall time
+
+  // `used_ns`: the thread's processor time between two samples, which the way out of the one and into the
+  // other is part of. The least that was ever seen is what these take.
+  std::int64_t progress(std::int64_t used_ns) {
+    interruption_ns_ = std::min(interruption_ns_, used_ns);
+    return used_ns - interruption_ns_;
+  }
+  // `taking_ns`: processor time of taking a sample.
+  std::int64_t next(std::int64_t progress_ns, std::int64_t taking_ns) {
+    const std::int64_t least = std::max(kLeastNs, 4 * (interruption_ns_ + taking_ns));
+    ns_ = std::min(progress_ns < SpinLaw::kMinCpuNs ? std::max(2 * ns_, least) : least, kMostNs);
+    return ns_;
+  }
+  // After a wait, in which the thread was not looked at.
+  std::int64_t first() { return ns_ = kLeastNs; }
+
+ private:
+  std::int64_t ns_ = kLeastNs, interruption_ns_ = kMostNs;
+};
+
 }  // namespace rocelab

@@ -54,5 +54,36 @@ TEST(SpinLawTest, AfterASpinTheNextOneIsFoundByNewSamplesOnly) {
   EXPECT_TRUE(law.observe(at(0x1000, 7, 100)));
 }
 
+// An interruption of 1 us on a fast machine: every 20 us. Of 30 us, and 10 us to look at the thread: every
+// 160 us.
+TEST(SampleClockTest, SamplesTakeAFifthOfTheTimeAtMost) {
+  SampleClock fast, slow;
+  fast.progress(1'000);
+  EXPECT_EQ(fast.next(fast.progress(15'000), 500), 20'000);
+  slow.progress(30'000);
+  EXPECT_EQ(slow.next(slow.progress(60'000), 10'000), 160'000);
+}
+
+TEST(SampleClockTest, TheInterruptionIsNoProgress) {
+  SampleClock clock;
+  EXPECT_EQ(clock.progress(8'000), 0);
+  EXPECT_EQ(clock.progress(8'500), 500);
+  EXPECT_EQ(clock.progress(7'000), 0);
+  EXPECT_EQ(clock.progress(27'000), 20'000);
+}
+
+TEST(SampleClockTest, OneThatDoesNotGetOnIsLookedAtLessAndLessOften) {
+  SampleClock clock;
+  clock.progress(1'000);
+  EXPECT_EQ(clock.first(), 20'000);
+  EXPECT_EQ(clock.next(0, 0), 40'000);
+  EXPECT_EQ(clock.next(SpinLaw::kMinCpuNs - 1, 0), 80'000);
+  for (int i = 0; i < 10; ++i) clock.next(100, 0);
+  EXPECT_EQ(clock.next(100, 0), SampleClock::kMostNs);
+  EXPECT_EQ(clock.next(SpinLaw::kMinCpuNs, 0), 20'000);
+  clock.next(0, 0);
+  EXPECT_EQ(clock.first(), 20'000) << "one that goes on after a wait begins anew";
+}
+
 }  // namespace
 }  // namespace rocelab

@@ -40,7 +40,7 @@ class Engine(str, Enum):
 
 
 class Bench(str, Enum):
-    """live, des: the engines. wall: programs on network interfaces, in real time."""
+    """live, des: the engines. wall: programs on network interfaces and over shared memory, in real time."""
 
     live = "live"
     des = "des"
@@ -79,7 +79,7 @@ _INTERFACE = typer.Option(
     "--interface",
     show_default=False,
     metavar="DEV",
-    help="Instead of a host: a network device here, in real time, e.g. eth0.",
+    help="Instead of a host, in real time: a network device here, e.g. eth0, or shm:NAME, shared memory of this machine.",
 )
 _TRANSPORT = typer.Option(None, "--transport", show_default=False, help="With --interface; default: roce.")
 _WINDOW = typer.Option(
@@ -96,7 +96,7 @@ def _one_of(
     host: Optional[str], interface: Optional[str], transport: Optional[Transport], window: Optional[int]
 ) -> None:
     if (host is None) == (interface is None):
-        raise UsageError("give either a host of a kept topology or --interface DEV")
+        raise UsageError("give either a host of a kept topology or --interface DEV (or shm:NAME)")
     if interface is None and (transport is not None or window is not None):
         raise UsageError("--transport and --window are for --interface: a topology's are its scenario's")
 

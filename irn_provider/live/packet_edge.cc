@@ -24,6 +24,15 @@ void put_grh(std::span<std::byte> frame, const FrameLayout& layout) {
 }  // namespace
 
 PacketRef PacketEdge::parse(std::span<std::byte> bytes, PacketKind kind, Time when) {
+  if (kind == PacketKind::kPfc || kind == PacketKind::kEscapeToken || kind == PacketKind::kFairRate)
+    return parse_control(bytes, kind, when);
+  FrameLayout layout;
+  PacketRef packet = parse_roce(bytes, IcrcCheck::kVerify, when, layout);
+  if (packet && opcode_info(packet->roce.opcode).has(Header::kDeth)) put_grh(bytes, layout);
+  return packet;
+}
+
+PacketRef PacketEdge::parse_control(std::span<const std::byte> bytes, PacketKind kind, Time when) {
   PacketRef packet = pool_.make();
   if (kind == PacketKind::kPfc) {
     const auto pfc = PfcFrame::parse(bytes);
@@ -36,18 +45,35 @@ PacketRef PacketEdge::parse(std::span<std::byte> bytes, PacketKind kind, Time wh
     packet->kind = PacketKind::kEscapeToken;
     return packet;
   }
-  if (kind == PacketKind::kFairRate) {
-    const auto cnp = RoccCnp::parse(bytes);
-    if (!cnp) return bad_frame(bytes.size(), FrameError::kNotRoce, when);
-    put_fair_rate(*packet, {cnp->cp, cnp->rate, cnp->destination, cnp->dest});
-    const auto destination = nodes_by_ipv4_.find(cnp->destination);
-    packet->src = destination != nodes_by_ipv4_.end() ? destination->second : kNoNode;
-    packet->tc = Tc{host_.nic.cnp_tc};
-    return packet;
+  const auto cnp = RoccCnp::parse(bytes);
+  if (!cnp) return bad_frame(bytes.size(), FrameError::kNotRoce, when);
+  put_fair_rate(*packet, {cnp->cp, cnp->rate, cnp->destination, cnp->dest});
+  const auto destination = nodes_by_ipv4_.find(cnp->destination);
+  packet->src = destination != nodes_by_ipv4_.end() ? destination->second : kNoNode;
+  packet->tc = Tc{host_.nic.cnp_tc};
+  return packet;
+}
+
+PacketRef PacketEdge::parse_shared(std::span<std::byte> copy, std::span<const std::byte> shared, Time when) {
+  FrameLayout layout;
+  PacketRef packet = parse_roce(copy, IcrcCheck::kSkip, when, layout);
+  if (!packet) return packet;
+  const auto payload = shared.subspan(layout.payload, layout.payload_length);
+  if (opcode_info(packet->roce.opcode).has(Header::kDeth)) {
+    put_grh(copy, layout);
+    std::copy(payload.begin(), payload.end(), copy.begin() + layout.payload);
+  } else {
+    packet->payload = payload.data();
   }
+  return packet;
+}
+
+PacketRef PacketEdge::parse_roce(std::span<std::byte> bytes, IcrcCheck check, Time when,
+                                 FrameLayout& layout) {
+  PacketRef packet = pool_.make();
   FrameError why{};
   const std::uint32_t shim = take_telemetry(bytes, *packet);
-  const auto frame = parse_frame(bytes.first(bytes.size() - shim), IcrcCheck::kVerify, &why);
+  const auto frame = parse_frame(bytes.first(bytes.size() - shim), check, &why);
   if (!frame) return bad_frame(bytes.size(), why, when);
   const bool to_group = frame->roce.dest == kMulticastQpn;
   if (is_multicast(frame->address.dst_gid) != to_group)
@@ -62,8 +88,8 @@ PacketRef PacketEdge::parse(std::span<std::byte> bytes, PacketKind kind, Time wh
   packet->roce = frame->roce;
   packet->roce.telemetry_hops = hops;
   if (to_group) put_group(*packet, frame->address.dst_gid);
-  if (opcode_info(frame->roce.opcode).has(Header::kDeth)) put_grh(bytes, frame->layout);
   packet->flow = frame->roce.dest.value;
+  layout = frame->layout;
   return packet;
 }
 
@@ -106,15 +132,15 @@ FrameAddress PacketEdge::address_of(const Nic& nic, const Packet& packet, std::u
   return a;
 }
 
-bool PacketEdge::write(const Nic& nic, const Packet& packet, std::span<std::byte> out,
-                       std::uint16_t ip_id) const {
+bool PacketEdge::write(const Nic& nic, const Packet& packet, std::span<std::byte> out, std::uint16_t ip_id,
+                       Icrc icrc) const {
   const FrameLayout layout =
       write_frame_headers(address_of(nic, packet, ip_id), packet.roce, packet.payload_length, out);
   RL_CHECK(layout.length + Telemetry::shim_bytes(packet.roce.telemetry_hops) == packet.frame_length &&
            packet.frame_length <= out.size());
   if (packet.payload_length > 0 && !nic.gather(packet, out.subspan(layout.payload, packet.payload_length)))
     return false;
-  seal_frame(layout, out);
+  seal_frame(layout, out, icrc);
   if (const Telemetry* telemetry = PacketPool::telemetry_of(packet))
     RL_CHECK(insert_telemetry(out, layout.length, *telemetry, true) == packet.frame_length);
   return true;

@@ -9,7 +9,7 @@
 
 #include "base/packet.h"
 #include "base/trace.h"
-#include "base/wire/frame.h"
+#include "base/wire/local_frame.h"
 #include "irn_provider/nic/nic.h"
 #include "lockstep/segment.h"
 
@@ -29,14 +29,22 @@ class PacketEdge {
   // `when`.
   PacketRef parse(std::span<std::byte> frame, PacketKind kind, Time when);
 
+  // The same for a frame that its sender can still change, `shared`: `copy`, as long, holds its headers,
+  // which are read there. The payload is read where it lies; a datagram's goes into the copy, behind its GRH.
+  // An ICRC is not looked at.
+  PacketRef parse_shared(std::span<std::byte> copy, std::span<const std::byte> shared, Time when);
+
   // The frame of a packet just pulled from `nic`: packet.frame_length bytes of `out` (RL_CHECK: it has them);
   // `ip_id`: of its IPv4 header.
   // False: the program's memory is gone; send nothing.
-  bool write(const Nic& nic, const Packet& packet, std::span<std::byte> out, std::uint16_t ip_id = 0) const;
+  bool write(const Nic& nic, const Packet& packet, std::span<std::byte> out, std::uint16_t ip_id = 0,
+             Icrc icrc = Icrc::kPresent) const;
 
   const NicCounters& counters() const { return counters_; }  // of frames that never became packets
 
  private:
+  PacketRef parse_control(std::span<const std::byte> frame, PacketKind kind, Time when);
+  PacketRef parse_roce(std::span<std::byte> frame, IcrcCheck check, Time when, FrameLayout& layout);
   std::uint32_t take_telemetry(std::span<std::byte> frame, Packet& packet) const;
   PacketRef bad_frame(std::size_t length, FrameError why, Time when);
   FrameAddress address_of(const Nic& nic, const Packet& packet, std::uint16_t ip_id) const;

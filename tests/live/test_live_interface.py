@@ -11,9 +11,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from interface_runs import SECONDS, finish, run_pair, shared_files, wait_for
 from rocelab import native
 from rocelab.live.interface import environment
-from rocelab.live.veth_pair import DEVICE, End, Program, veth_pair
+from rocelab.live.veth_pair import DEVICE, End, veth_pair
 
 _LIBRARY = native.build_directory() / "irn_provider" / "verbs" / "librocelab_verbs.so"
 pytestmark = [
@@ -21,7 +22,6 @@ pytestmark = [
     pytest.mark.skipif(not _LIBRARY.exists(), reason=f"{_LIBRARY} is not built: ./rocelab setup"),
 ]
 
-_SECONDS = 60.0
 _GID = ["-d", "rocelab0", "-g", "1"]
 _PERFTEST = ["-d", "rocelab0", "-x", "1", "-F"]
 _PINGPONG = ["ibv_rc_pingpong", *_GID, "-n", "2000", "-c"]
@@ -29,44 +29,16 @@ _PINGPONG = ["ibv_rc_pingpong", *_GID, "-n", "2000", "-c"]
 
 @pytest.fixture(scope="module")
 def ends() -> Iterator[tuple[End, End]]:
-    before = _shared()
+    before = shared_files()
     with veth_pair() as pair:
         yield pair
-    assert _shared() <= before, "programs took away what they shared"
-
-
-def _shared() -> set[str]:
-    return {path.name for path in Path("/dev/shm").glob("rocelab-interface-*")}
-
-
-def _finish(program: Program) -> str:
-    status = program.wait(_SECONDS)
-    assert status == 0, f"status {status}: {program.output()}"
-    return program.output()
-
-
-def _wait_for(end: End, *ports: int) -> None:
-    until = time.monotonic() + _SECONDS
-    while not all(end.listens(port) for port in ports) and time.monotonic() < until:
-        time.sleep(0.05)
+    assert shared_files() <= before, "programs took away what they shared"
 
 
 def _run_pair(
     ends: tuple[End, End], server: list[str], client: list[str], transport: str = "roce", port: int = 18515
 ) -> tuple[str, str]:
-    """The server's and the client's output. `port`: where the server listens by TCP; 0: not by TCP."""
-    variables = environment(DEVICE, transport)
-    serving = ends[0].start(server, variables)
-    if port == 0:
-        time.sleep(1.0)
-    else:
-        _wait_for(ends[0], port)
-    calling = ends[1].start(client, variables)
-    try:
-        return _finish(serving), _finish(calling)
-    finally:
-        for program in (serving, calling):
-            program.end()
+    return run_pair(ends, server, client, environment(DEVICE, transport), port)
 
 
 @pytest.mark.parametrize("transport", ["roce", "irn"])
@@ -109,10 +81,10 @@ def test_two_programs_share_an_interface(ends: tuple[End, End]) -> None:
     first, second = ([*_PINGPONG, "-n", "20000", "-p", str(port)] for port in (18515, 18516))
     variables = environment(DEVICE)
     programs = [ends[0].start(argv, variables) for argv in (first, second)]
-    _wait_for(ends[0], 18515, 18516)
+    wait_for(ends[0], 18515, 18516)
     programs += [ends[1].start([*argv, ends[0].ipv4], variables) for argv in (first, second)]
     for program in programs:
-        output = _finish(program)
+        output = finish(program)
         assert "20000 iters in" in output and "invalid data" not in output, output
         program.end()
 
@@ -128,12 +100,12 @@ def test_a_killed_program_ends_its_peers_connection_and_leaves_nothing(ends: tup
     argv = ["ib_write_bw", *_PERFTEST, "-D", "100"]  # seconds; its client always has WRITEs on their way
     variables = environment(DEVICE)
     serving = ends[0].start(argv, variables)
-    _wait_for(ends[0], 18515)
+    wait_for(ends[0], 18515)
     calling = ends[1].start([*argv, ends[0].ipv4], variables)
     time.sleep(2.0)
     assert serving.running() and calling.running()
     serving.end()
-    assert calling.wait(_SECONDS) not in (0, None)
+    assert calling.wait(SECONDS) not in (0, None)
     assert "Failed status 12" in calling.output(), calling.output()  # IBV_WC_RETRY_EXC_ERR
     calling.end()
     test_ping_pong(ends, "roce", False, "1")  # its virtual function is free, and what it left is taken away
@@ -148,7 +120,7 @@ def test_a_killed_program_ends_its_peers_connection_and_leaves_nothing(ends: tup
 )
 def test_a_bad_interface_is_one_line(ends: tuple[End, End], device: str, said: str) -> None:
     program = ends[0].start(["ibv_devinfo"], environment(device))
-    assert program.wait(_SECONDS) not in (0, None)
+    assert program.wait(SECONDS) not in (0, None)
     output = program.output()
     assert output.count("rocelab: ") == 1 and f"rocelab: {said}" in output, output
     program.end()
@@ -157,7 +129,7 @@ def test_a_bad_interface_is_one_line(ends: tuple[End, End], device: str, said: s
 def test_the_command_line_runs_programs_on_an_interface(ends: tuple[End, End]) -> None:
     tool = Path(__file__).resolve().parents[2] / "rocelab"
     argv = [str(tool), "exec", "--interface", DEVICE, "--transport", "irn", "--", "ibv_devinfo", "-v"]
-    output = _finish(ends[1].start(argv))
+    output = finish(ends[1].start(argv))
     assert "rocelab0" in output and "active_mtu:\t\t1024" in output and "10.99.0.2" in output, output
 
 
@@ -177,7 +149,7 @@ def test_what_is_on_the_wire_is_roce(ends: tuple[End, End], tmp_path: Path) -> N
         time.sleep(1.0)
     finally:
         taking.process.send_signal(signal.SIGINT)
-        taking.wait(_SECONDS)
+        taking.wait(SECONDS)
         taking.end()
     from scapy.utils import rdpcap
 

@@ -51,7 +51,7 @@ def des() -> int:
 
 
 def wall() -> int:
-    """Programs on network interfaces, in real time: needs root, but no Open vSwitch."""
+    """Programs on network interfaces and over shared memory, in real time: needs root, but no Open vSwitch."""
     from rocelab.bench import interfaces as measures
 
     return _print(
@@ -61,6 +61,7 @@ def wall() -> int:
                 ("latency", "latency", measures.latency),
                 ("message_rate", "message rate", measures.message_rate),
                 ("queue_pairs", "queue pairs", measures.queue_pairs),
+                ("shared_memory", "shared memory", measures.shared_memory),
             )
         )
     )

@@ -1,4 +1,4 @@
-"""Programs on a network interface, in real time, without a topology (docs/interface.md): what `exec` and `env` do with --interface."""
+"""Programs on a network interface or over shared memory, in real time, without a topology (docs/interface.md): what `exec` and `env` do with --interface."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rocelab.live.become import become
 
 
 def environment(interface: str, transport: str = "roce", window: int | None = None) -> dict[str, str]:
-    """What a program needs to find its NIC. `window`: packets in flight of a queue pair, where IRN bounds them."""
+    """What a program needs to find its NIC. `interface`: a device's name, or shm:NAME. `window`: packets in flight of a queue pair, where IRN bounds them."""
     preload = native.build_directory() / "irn_provider" / "verbs" / "librocelab_verbs.so"
     if not preload.exists():
         raise RocelabError(f"{preload} is not built: run ./rocelab setup")

@@ -75,9 +75,18 @@ void DirectProcess::watch_memory() {
   action.sa_flags = SA_SIGINFO | SA_RESTART;
   sigaction(kSignal, &action, nullptr);
   const f_owner_ex owner{.type = F_OWNER_TID, .pid = static_cast<pid_t>(syscall(SYS_gettid))};
-  fcntl(socket_.fd(), F_SETOWN_EX, &owner);
-  fcntl(socket_.fd(), F_SETSIG, kSignal);
-  fcntl(socket_.fd(), F_SETFL, O_NONBLOCK | O_ASYNC);
+  for (const direct::FramePort* port : ports_) {
+    fcntl(port->fd(), F_SETOWN_EX, &owner);
+    fcntl(port->fd(), F_SETSIG, kSignal);
+    fcntl(port->fd(), F_SETFL, O_NONBLOCK | O_ASYNC);
+  }
+  polls_memory_ = true;
+}
+
+// The program may poll memory next: from now on a frame interrupts it. What has come by now would not.
+void DirectProcess::expect_memory_poll() {
+  for (direct::FramePort* port : ports_)
+    if (!port->before_sleep()) progress(true);
 }
 
 // In the handler: the program looks at its memory next.
@@ -85,7 +94,9 @@ void DirectProcess::park_memory() {
   Inside inside;
   Lock lock(mutex_, std::try_to_lock);
   if (!lock) return;  // another thread is at it
+  for (direct::FramePort* port : ports_) port->after_sleep(true);
   progress(true);
+  expect_memory_poll();
   last_poll_ns_.store(last_.ps() / 1'000, std::memory_order_relaxed);
 }
 

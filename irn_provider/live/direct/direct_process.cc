@@ -39,6 +39,13 @@ std::uint64_t random_seed() {
   return seed;
 }
 
+unsigned index_of(const direct::Settings& settings) { return if_nametoindex(settings.interface.c_str()); }
+
+// What programs on the same interface, or of the same name, have in common.
+std::string key_of(const direct::Settings& settings) {
+  return settings.on_interface() ? std::to_string(index_of(settings)) : settings.interface;
+}
+
 std::vector<sock_filter> filter_of(const lockstep::HostEntry& host, const lockstep::VfSlot& slot) {
   return direct::frame_filter({host.ipv4, lockstep::gid_of(host, 0), slot.first_qpn, lockstep::kQpnsPerVf});
 }
@@ -46,8 +53,7 @@ std::vector<sock_filter> filter_of(const lockstep::HostEntry& host, const lockst
 }  // namespace
 
 std::unique_ptr<DirectProcess> DirectProcess::join(const direct::Settings& settings) {
-  const lockstep::HostEntry host = direct::host_of(settings);
-  std::unique_ptr<DirectProcess> process(new DirectProcess(host, if_nametoindex(settings.interface.c_str())));
+  std::unique_ptr<DirectProcess> process(new DirectProcess(settings));
   DirectProcess* p = process.get();
   g_direct = p;
   pthread_atfork(nullptr, nullptr, [] { g_direct->forget_sockets(); });
@@ -55,14 +61,13 @@ std::unique_ptr<DirectProcess> DirectProcess::join(const direct::Settings& setti
   return process;
 }
 
-DirectProcess::DirectProcess(const lockstep::HostEntry& host, unsigned index)
-    : host_(host),
+DirectProcess::DirectProcess(const direct::Settings& settings)
+    : host_(direct::host_of(settings)),
       epoch_ns_(monotonic_ns()),
-      share_(direct::InterfaceShare::join(host_, index)),
-      neighbours_(host_, index),
-      quiet_udp_(direct::quiet_udp_socket()),
-      socket_(host_.name, filter_of(host_, share_->slot()), host_.nic.active_mtu + kLongestHeaders),
-      local_frame_(host_.nic.active_mtu + kLongestHeaders),
+      share_(direct::InterfaceShare::join(host_, key_of(settings))),
+      quiet_udp_(settings.on_interface() ? direct::quiet_udp_socket() : -1),
+      rings_(*share_, host_.nic.active_mtu + kLongestHeaders),
+      ports_{&rings_},
       nic_(host_.nic, Qpn{share_->slot().first_qpn}, Rng(random_seed()), pool_, memory_, trace_),
       port_(nic_, host_.nic.link_rate, host_.nic.link_delay),
       edge_(host_, pool_, trace_),
@@ -70,14 +75,19 @@ DirectProcess::DirectProcess(const lockstep::HostEntry& host, unsigned index)
       helper_timer_(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)),
       post_timer_(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)) {
   // Peers keep dead connections' QPNs for a while: a program does not begin where the last one did.
+  if (settings.on_interface()) {
+    neighbours_.emplace(host_, index_of(settings));
+    wire_ = std::make_unique<direct::PacketSocket>(host_.name, filter_of(host_, share_->slot()),
+                                                   host_.nic.active_mtu + kLongestHeaders);
+    ports_.push_back(wire_.get());
+  }
   nic_.begin_qps_at(static_cast<std::uint32_t>(random_seed() % lockstep::kQpnsPerVf));
   for (int i = 0; i < lockstep::kGids; ++i) peers_[lockstep::gid_of(host_, i)] = {host_.mac, NodeId{0}};
 }
 
 // In a forked child: the VF is the parent's alone.
 void DirectProcess::forget_sockets() {
-  close(socket_.fd());
-  close(share_->fd());
+  for (const direct::FramePort* port : ports_) close(port->fd());
 }
 
 DirectProcess::~DirectProcess() {
@@ -95,11 +105,12 @@ void DirectProcess::end() {
   progress();
   leaving_ = true;
   const NicCounters counters = nic_.counters() + edge_.counters();
+  std::uint64_t lost = 0;
+  for (direct::FramePort* port : ports_) lost += port->lost();
   if (std::getenv("ROCELAB_DEBUG") != nullptr)
     std::fprintf(stderr,
                  "rocelab: %s: %lu packets sent, %lu of them again; %lu received, %lu frames lost here\n",
-                 host_.name, counters.tx_packets, counters.retransmitted_packets, counters.rx_packets,
-                 socket_.dropped() + socket_.refused());
+                 host_.name, counters.tx_packets, counters.retransmitted_packets, counters.rx_packets, lost);
   share_->leave();
 }
 
@@ -119,24 +130,27 @@ void DirectProcess::leave() {
   if (sent_since_receive_ > direct::PacketSocket::kBatch) progress();
   note_completions(last_);
   hand_over();
+  if (polls_memory_) expect_memory_poll();
   mutex_.unlock();
   --t_inside;
 }
 
 std::optional<PathEnd> DirectProcess::find_peer(const Gid& gid) {
-  if (const auto mac = direct::mac_of_eui64(gid)) return PathEnd{*mac, NodeId{0}};
   const auto found = peers_.find(gid);
-  return found != peers_.end() ? std::optional(found->second) : std::nullopt;
+  if (found != peers_.end()) return found->second;
+  const auto mac = wire_ ? direct::mac_of_eui64(gid) : std::nullopt;
+  return mac ? std::optional(PathEnd{*mac, NodeId{0}}) : std::nullopt;
 }
 
 void DirectProcess::reach(const Gid& gid) {
+  if (!neighbours_) return;
   Inside inside;
   {
     Lock lock(mutex_);
     const auto known = reached_.find(gid);
     if (known != reached_.end() && clock() - known->second < kNeighbourHolds) return;
   }
-  const auto mac = neighbours_.resolve(gid);
+  const auto mac = neighbours_->resolve(gid);
   if (!mac) return;
   Lock lock(mutex_);
   peers_[gid] = {*mac, NodeId{0}};

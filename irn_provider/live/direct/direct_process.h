@@ -1,16 +1,19 @@
-// DirectProcess: a LiveProcess on a network interface, by the machine's own clock: no run, no switch process,
-// no lock step. Experiment time is CLOCK_MONOTONIC since joining, the program's clocks and waits are the real
-// ones, and frames go through a packet socket as they are due: nothing here limits a rate or holds a frame
-// back.
+// DirectProcess: a LiveProcess on a network interface, or among the programs of one machine, by the machine's
+// own clock: no run, no switch process, no lock step. Experiment time is CLOCK_MONOTONIC since joining, the
+// program's clocks and waits are the real ones, and frames go through ports (frame_port.h) as they are due:
+// nothing here limits a rate or holds a frame back.
 //
 // Progress. Whoever calls in (a post, a poll, a wait) takes in what has come, runs what is due, and sends
 // what may leave. When no thread of the program does, a helper thread does: it watches the socket and the
 // NIC's timers, but leaves them to a program that polls (kTakeover). Who finds nothing yields, or sleeps
 // where yielding takes long. One lock guards all of it.
 //
-// A frame that the interface does not take now stays in the socket's batch, and the NIC is asked for no more
-// until it has left. Frames between VFs of one interface go from process to process (interface_share.h).
+// Frames between VFs of one interface go from process to process by shared memory, all others by a packet
+// socket. A frame that its port does not take now stays there, and the NIC is asked for no more until it has
+// left.
 #pragma once
+
+#include <poll.h>
 
 #include <atomic>
 #include <cstdint>
@@ -18,6 +21,8 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <span>
 #include <thread>
 #include <vector>
 
@@ -25,6 +30,7 @@
 #include "irn_provider/live/direct/interface_share.h"
 #include "irn_provider/live/direct/neighbours.h"
 #include "irn_provider/live/direct/packet_socket.h"
+#include "irn_provider/live/direct/ring_port.h"
 #include "irn_provider/live/live_process.h"
 #include "irn_provider/live/packet_edge.h"
 #include "irn_provider/nic/memory.h"
@@ -66,8 +72,9 @@ class DirectProcess final : public LiveProcess {
     bool told = false;
   };
   using Lock = std::unique_lock<std::mutex>;
+  static constexpr std::size_t kMaxPorts = 2;
 
-  DirectProcess(const lockstep::HostEntry& host, unsigned index);
+  explicit DirectProcess(const direct::Settings& settings);
   Time enter() override;
   void leave() override;
   Nic& nic() override { return nic_; }
@@ -83,45 +90,44 @@ class DirectProcess final : public LiveProcess {
   // does then may leave together with the acknowledgement.
   bool progress(bool may_defer = false);
   bool receive(Time now);
-  void take(std::span<std::byte> frame, Time now);
-  void regulate(std::span<const direct::PacketSocket::Arrival> arrivals, Time now);
+  bool receive(direct::FramePort& port, Time now);
+  void take(const direct::FramePort::Arrival& arrival, Time now);
+  void take_frame(std::span<std::byte> frame, std::span<const std::byte> shared, Time now);
+  void regulate(std::span<const direct::FramePort::Arrival> arrivals, Time now);
   void pause_senders(std::uint16_t quanta);  // 0: they may go on
   void depart(Time now);
   bool may_wait();
   void send(PacketRef packet);
-  void send_local(std::span<const std::byte> frame, Qpn dest);
+  direct::FramePort& port_of(const PathAddress& path);
   void flush();
   bool note_completions(Time now);  // true: there were some
   Time next_event() const;
-  bool blocked() const { return socket_.stuck() || !local_waiting_.empty(); }
+  bool blocked() const { return rings_.stuck() || (wire_ && wire_->stuck()); }
 
   // --- direct_wait.cc
   void tell_waiters();
   void wait_for_frames(Time deadline, int event);  // without the lock
+  void sleep_on(std::span<pollfd> fds, Time until);
   Time next_step() const;
   void hand_over();
   bool look();
   void give_way(Time until);
+  void expect_memory_poll();
   static void set_timer(int timer, Duration after);  // wakes the helper thread; zero: not any more
   void helper_loop();
 
   const lockstep::HostEntry host_;
   const std::int64_t epoch_ns_;
   std::unique_ptr<direct::InterfaceShare> share_;
-  direct::Neighbours neighbours_;
-  const int quiet_udp_;  // its descriptor; -1: none
+  std::optional<direct::Neighbours> neighbours_;  // none without an interface
+  const int quiet_udp_;                           // its descriptor; -1: none
 
   std::mutex mutex_;
   // --- under the lock
-  direct::PacketSocket socket_;
-  std::vector<std::byte> local_frame_;
-  struct LocalFrame {
-    std::uint32_t vf;
-    std::vector<std::byte> bytes;
-  };
-  std::vector<LocalFrame> local_waiting_;  // for VFs whose sockets are full
-  bool local_frames_ = false;              // have come or gone
-  std::uint32_t since_local_ = 0;          // looks at the socket since a look for local ones
+  std::unique_ptr<direct::PacketSocket> wire_;  // null: no interface, only this machine's programs
+  direct::RingPort rings_;
+  std::vector<direct::FramePort*> ports_;  // both
+  bool polls_memory_ = false;
   PacketPool pool_;
   ProcessMemory memory_;
   NullTrace trace_;
@@ -149,7 +155,8 @@ class DirectProcess final : public LiveProcess {
 
   // --- the helper thread
   std::atomic<std::int64_t> last_poll_ns_{0};  // when the program polled last
-  std::atomic<int> watchers_{0};               // threads of the program that watch the socket
+  std::atomic<int> watchers_{0};               // threads of the program that watch the ports
+  std::atomic<int> nappers_{0};                // that poll, and have found nothing
   std::atomic<bool> helper_ends_{false};
   int helper_event_ = -1, helper_timer_ = -1, post_timer_ = -1;
   std::thread helper_;

@@ -19,8 +19,6 @@ constexpr Duration kRunPatience = 4_us;   // of posts, for those of the next pol
 constexpr Duration kLongestWait = 40_us;  // of a post
 constexpr std::uint32_t kMostWaiting = 16;
 constexpr int kReceiveBatches = 16;
-constexpr int kReceiveBatch = 64;                               // of local frames
-constexpr std::uint32_t kLooksPerLocal = 16;                    // until there is a first one
 constexpr int kDepartBatch = 2 * direct::PacketSocket::kBatch;  // then what has come is looked at
 
 struct Sender {
@@ -66,52 +64,52 @@ bool DirectProcess::progress(bool may_defer) {
     acks_wait_ = true;
   else if (leaves && !(may_defer && run_goes_on))
     depart(now);
-  return came || due || leaves;
+  return came || due || (leaves && !blocked());
 }
 
 // What has come goes before what may leave: acknowledgements that wait while more is sent become timeouts.
 bool DirectProcess::receive(Time now) {
   sent_since_receive_ = 0;
   bool any = false;
+  for (direct::FramePort* port : ports_) any |= receive(*port, now);
+  return any;
+}
+
+bool DirectProcess::receive(direct::FramePort& port, Time now) {
+  bool any = false;
   for (int i = 0; i < kReceiveBatches; ++i) {
-    const std::span<const direct::PacketSocket::Arrival> arrivals = socket_.receive();
-    any = any || !arrivals.empty();
-    const bool full = arrivals.size() == direct::PacketSocket::kReceiveBatch;
-    if (full || pausing_) regulate(arrivals, now);
-    for (const direct::PacketSocket::Arrival& arrival : arrivals) {
-      if (arrival.segment == 0)
-        take(arrival.bytes, now);
-      else
-        direct::cut_train(arrival.bytes, arrival.segment, [&](std::span<std::byte> frame) {
-          take(frame, now);
-          port_.run_inputs(now);  // before the next frame's headers take its place
-        });
+    const std::span<const direct::FramePort::Arrival> arrivals = port.receive();
+    const bool full = arrivals.size() == direct::FramePort::kReceiveBatch;
+    if (&port == wire_.get() && (full || pausing_)) regulate(arrivals, now);
+    for (const direct::FramePort::Arrival& arrival : arrivals) take(arrival, now);
+    if (!arrivals.empty()) {
+      any = true;
+      port_.run_inputs(now);  // no packet outlives the instant of its arrival
     }
+    port.release();
     if (!full) break;
-    port_.run_inputs(now);  // before the next batch does
-  }
-  if (!local_frames_ && ++since_local_ < kLooksPerLocal) return any;
-  since_local_ = 0;
-  for (int i = 0; i < kReceiveBatch; ++i) {
-    const std::size_t length = share_->receive(local_frame_);
-    if (length == 0) break;
-    any = local_frames_ = true;
-    take(std::span(local_frame_).first(length), now);
-    port_.run_inputs(now);  // there is one buffer
   }
   return any;
 }
 
+void DirectProcess::take(const direct::FramePort::Arrival& arrival, Time now) {
+  if (arrival.segment == 0) return take_frame(arrival.bytes, arrival.shared, now);
+  direct::cut_train(arrival.bytes, arrival.segment, [&](std::span<std::byte> frame) {
+    take_frame(frame, {}, now);
+    port_.run_inputs(now);  // before the next frame's headers take its place
+  });
+}
+
 // A wire without switches has no back-pressure but a receiver's own: one that does not keep up pauses those
 // that have sent to it (802.1Qbb), each by a frame to its own address, so that bridges pass it on.
-void DirectProcess::regulate(std::span<const direct::PacketSocket::Arrival> arrivals, Time now) {
+void DirectProcess::regulate(std::span<const direct::FramePort::Arrival> arrivals, Time now) {
   for (const auto& arrival : arrivals) {
     if (arrival.bytes.size() < EthernetHeader::kSize || is_mac_control(arrival.bytes)) continue;
     const MacAddress mac = wire::load_array<6>(arrival.bytes, 6);
     if (senders_.size() < kMostSenders && std::find(senders_.begin(), senders_.end(), mac) == senders_.end())
       senders_.push_back(mac);
   }
-  const double backlog = socket_.backlog();
+  const double backlog = wire_->backlog();
   if (pausing_ ? backlog > kResumeBelow : backlog > kPauseAbove) {
     if (pausing_ && now - last_pause_ < kPauseAgain) return;
     pause_senders(0xffff);
@@ -128,24 +126,24 @@ void DirectProcess::pause_senders(std::uint16_t quanta) {
   pfc.class_enable = static_cast<std::uint8_t>(1u << host_.nic.roce_tc);
   pfc.time[host_.nic.roce_tc] = quanta;
   for (const MacAddress& mac : senders_) {
-    if (blocked() || socket_.room() == 0) break;  // a pause that is not ended ends by itself
-    socket_.place({}, PfcFrame::kSize, direct::PacketSocket::Kind::kData);
-    const std::span<std::byte> slot = socket_.slot();
+    if (blocked()) break;  // a pause that is not ended ends by itself
+    const std::span<std::byte> slot = wire_->place({}, PfcFrame::kSize, direct::FramePort::Kind::kData).bytes;
     pfc.write(slot.first<PfcFrame::kSize>(), host_.mac);
     std::copy(mac.begin(), mac.end(), reinterpret_cast<std::uint8_t*>(slot.data()));
-    socket_.fill();
+    wire_->fill();
   }
   flush();
 }
 
-void DirectProcess::take(std::span<std::byte> frame, Time now) {
+void DirectProcess::take_frame(std::span<std::byte> frame, std::span<const std::byte> shared, Time now) {
   if (is_mac_control(frame)) {
     if (!is_for(host_.mac, frame)) return;
     if (PacketRef pause = edge_.parse(frame, PacketKind::kPfc, now)) port_.deliver(std::move(pause), now);
     return;
   }
   const auto sender = ipv4_sender(frame);  // before the frame's headers become a GRH
-  PacketRef packet = edge_.parse(frame, PacketKind::kData, now);
+  PacketRef packet =
+      shared.empty() ? edge_.parse(frame, PacketKind::kData, now) : edge_.parse_shared(frame, shared, now);
   if (!packet) return;
   // Who has sent a connection manager's message gets the answer where it came from.
   if (sender && packet->roce.dest == kGsiQpn) peers_.emplace(sender->gid, PathEnd{sender->mac, NodeId{0}});
@@ -156,7 +154,6 @@ void DirectProcess::depart(Time now) {
   for (int i = 0; i < kDepartBatch && !blocked() && port_.wants_port() != Time::never(); ++i) {
     port_.set_port_free(now);  // the interface has a rate of its own
     port_.depart_at(now, [this](PacketRef packet, Time, Time) { send(std::move(packet)); });
-    if (socket_.room() == 0) flush();
   }
   flush();
   acks_wait_ = false;
@@ -172,6 +169,7 @@ void DirectProcess::depart(Time now) {
 // the helper's next look.
 bool DirectProcess::may_wait() {
   const bool answer = acks_wait_ && !port_.wants_to_send_data();
+  if (!answer && !wire_) return false;  // to leave together saves calls of the kernel
   if (!answer) ++posts_in_run_;
   const bool goes_on = posts_in_run_ == 1 ? last_run_ > 1 : last_ - last_departure_ < kRunOfPosts;
   if (!answer && (!goes_on || posts_waiting_ >= kMostWaiting)) return false;
@@ -184,41 +182,23 @@ bool DirectProcess::may_wait() {
 }
 
 void DirectProcess::send(PacketRef packet) {
-  const std::span<std::byte> slot = socket_.slot();
   const PathAddress* path = nic_.path_of(*packet);
   RL_CHECK(path != nullptr);
-  if (path->dst_mac == host_.mac) {
-    if (edge_.write(nic_, *packet, slot)) send_local(slot.first(packet->frame_length), packet->roce.dest);
-    return;
-  }
+  direct::FramePort& port = port_of(*path);
   ++sent_since_receive_;
-  const std::uint16_t id =
-      socket_.place({path, packet->roce.dest.value}, packet->frame_length,
-                    packet->kind == PacketKind::kAck ? direct::PacketSocket::Kind::kAck
-                                                     : direct::PacketSocket::Kind::kData);
-  if (edge_.write(nic_, *packet, slot, id)) socket_.fill();
+  const direct::FramePort::Slot slot = port.place(
+      {path, packet->roce.dest.value}, packet->frame_length,
+      packet->kind == PacketKind::kAck ? direct::FramePort::Kind::kAck : direct::FramePort::Kind::kData);
+  if (edge_.write(nic_, *packet, slot.bytes, slot.ip_id, port.icrc())) port.fill();
 }
 
-// To QP1: to all VFs, as the filters of a wire would let it.
-void DirectProcess::send_local(std::span<const std::byte> frame, Qpn dest) {
-  local_frames_ = true;
-  std::uint32_t vfs = 0;
-  if (dest == kGsiQpn)
-    vfs = share_->vfs_in_use() | 1u << share_->vf();
-  else if (dest.value >= lockstep::kFirstQpn && lockstep::vf_of_qpn(dest.value) < lockstep::kMaxVfsPerHost)
-    vfs = 1u << lockstep::vf_of_qpn(dest.value);
-  for (std::uint32_t vf = 0; vf < lockstep::kMaxVfsPerHost; ++vf)
-    if ((vfs >> vf & 1) != 0 && share_->send(vf, frame) == direct::InterfaceShare::Sent::kLater)
-      local_waiting_.push_back({vf, {frame.begin(), frame.end()}});
+direct::FramePort& DirectProcess::port_of(const PathAddress& path) {
+  if (path.dst_mac == host_.mac || !wire_) return rings_;
+  return *wire_;
 }
 
 void DirectProcess::flush() {
-  socket_.flush();
-  std::size_t sent = 0;
-  while (sent < local_waiting_.size() && share_->send(local_waiting_[sent].vf, local_waiting_[sent].bytes) !=
-                                             direct::InterfaceShare::Sent::kLater)
-    ++sent;
-  local_waiting_.erase(local_waiting_.begin(), local_waiting_.begin() + static_cast<std::ptrdiff_t>(sent));
+  for (direct::FramePort* port : ports_) port->flush();
 }
 
 bool DirectProcess::note_completions(Time now) {

@@ -1,4 +1,4 @@
-// DirectProcess: who watches the socket, and the helper thread.
+// DirectProcess: who watches the ports, and the helper thread.
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
@@ -23,6 +23,8 @@ constexpr Duration kLinger = 50_us;
 constexpr Duration kSweep = 1000_ms;  // how often a process looks for others that have died
 constexpr Duration kLongYield = 300_us, kBusyFor = 20_ms, kNap = 500_us;
 constexpr Duration kBlockedRetry = 50_us;
+// To sleep and be woken takes some 10 us: as long is it worth to look whether memory shows an answer.
+constexpr Duration kShortLook = 10_us;
 
 timespec to_timespec(Duration d) {
   const std::int64_t ns = std::max<std::int64_t>(0, (d.ps() + 999) / 1'000);
@@ -51,19 +53,27 @@ void DirectProcess::park_poll() {
   Time until;
   {
     Lock lock(mutex_);
+    if (polls_memory_)
+      for (direct::FramePort* port : ports_) port->before_poll();
     const bool any = progress(true);
     last_poll_ns_.store(last_.ps() / 1'000, std::memory_order_relaxed);
     if (any) return;
     until = std::min(last_ + kNap, next_step());
   }
+  nappers_.fetch_add(1);
   give_way(until);
+  nappers_.fetch_sub(1);
 }
 
-// Of a thread that found nothing. Who yields on a busy machine waits for others' whole turns, however soon a
+// Of a thread that found nothing. A frame that memory shows is waited for a moment: less than a way to the
+// kernel takes. Who yields on a busy machine waits for others' whole turns, however soon a
 // frame comes; who sleeps until it comes is woken for it.
 void DirectProcess::give_way(Time until) {
   static thread_local Time busy_until;
-  const Time before = clock();
+  Time before = clock();
+  for (const Time begin = before; !wire_ && before - begin < kShortLook && before < until; before = clock())
+    for (const direct::FramePort* port : ports_)
+      if (port->waits()) return;
   if (before < busy_until) return wait_for_frames(until, own_event());
   sched_yield();
   const Time after = clock();
@@ -136,10 +146,21 @@ void DirectProcess::tell_waiters() {
 }
 
 void DirectProcess::wait_for_frames(Time until, int event) {
-  std::array<pollfd, 3> fds = {pollfd{socket_.fd(), POLLIN, 0}, pollfd{share_->fd(), POLLIN, 0},
-                               pollfd{event, POLLIN, 0}};
-  const timespec timeout = to_timespec(until - clock());
-  ppoll(fds.data(), fds.size(), until == Time::never() ? nullptr : &timeout, nullptr);
+  std::array<pollfd, 1 + kMaxPorts> fds{pollfd{event, POLLIN, 0}};
+  sleep_on(fds, until);
+}
+
+// `fds` ends with places for the ports.
+void DirectProcess::sleep_on(std::span<pollfd> fds, Time until) {
+  const std::span<pollfd> ports = fds.last(kMaxPorts);
+  bool none = true;
+  for (std::size_t i = 0; i < kMaxPorts; ++i) {
+    ports[i] = {i < ports_.size() ? ports_[i]->fd() : -1, POLLIN, 0};
+    if (i < ports_.size()) none &= ports_[i]->before_sleep();
+  }
+  const timespec timeout = to_timespec(none ? until - clock() : Duration());
+  ppoll(fds.data(), fds.size(), none && until == Time::never() ? nullptr : &timeout, nullptr);
+  for (std::size_t i = 0; i < ports_.size(); ++i) ports_[i]->after_sleep(ports[i].revents != 0);
 }
 
 void DirectProcess::set_timer(int timer, Duration after) {
@@ -160,6 +181,7 @@ void DirectProcess::helper_loop() {
   Time next_sweep = clock() + kSweep, last_busy;
   while (!helper_ends_) {
     const bool polled =
+        nappers_.load() > 0 ||
         clock().ps() / 1'000 - last_poll_ns_.load(std::memory_order_relaxed) < kTakeover.ps() / 1'000;
     Time until = next_sweep;  // the program sees to the rest
     bool watch = false;
@@ -177,15 +199,17 @@ void DirectProcess::helper_loop() {
       if (acks_wait_.exchange(false)) look();  // the program has not gone on
       until = std::min(until, clock() + kTakeover);
     }
-    std::array<pollfd, 5> fds = {pollfd{helper_event_, POLLIN, 0}, pollfd{helper_timer_, POLLIN, 0},
-                                 pollfd{watch ? socket_.fd() : -1, POLLIN, 0},
-                                 pollfd{watch ? share_->fd() : -1, POLLIN, 0},
-                                 pollfd{post_timer_, POLLIN, 0}};
-    const timespec timeout = to_timespec(until - clock());
-    ppoll(fds.data(), fds.size(), &timeout, nullptr);
+    std::array<pollfd, 3 + kMaxPorts> fds = {
+        pollfd{helper_event_, POLLIN, 0}, pollfd{helper_timer_, POLLIN, 0}, pollfd{post_timer_, POLLIN, 0}};
+    if (watch) {
+      sleep_on(fds, until);
+    } else {
+      const timespec timeout = to_timespec(until - clock());
+      ppoll(fds.data(), 3, &timeout, nullptr);
+    }
     if (fds[0].revents != 0) drain(helper_event_);
     if (fds[1].revents != 0) drain(helper_timer_);
-    if (fds[4].revents != 0) {
+    if (fds[2].revents != 0) {
       drain(post_timer_);
       if (look()) last_busy = clock();
     }

@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstdlib>
@@ -52,6 +53,34 @@ const char* setting(const char* name) {
   return value != nullptr ? value : "";
 }
 
+constexpr std::uint32_t kLoopback = 0x7f000001;
+constexpr std::uint32_t kSharedMemoryMtu = 4096;
+
+bool is_good_name(std::string_view name) {
+  const auto good = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           std::string_view("._-").find(c) != std::string_view::npos;
+  };
+  return !name.empty() && name.size() <= kLongestName && std::all_of(name.begin(), name.end(), good);
+}
+
+// Programs reach one another at the address that they use for TCP on one machine. QPNs tell them apart.
+lockstep::HostEntry shared_memory_host(const Settings& settings) {
+  const std::string_view name = std::string_view(settings.interface).substr(kSharedMemory.size());
+  if (!is_good_name(name))
+    throw std::runtime_error("'" + settings.interface + "': shm: is followed by a name of 1 to " +
+                             std::to_string(kLongestName) + " letters, digits, '.', '_' or '-'");
+  lockstep::HostEntry host;
+  std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
+  for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  host.mac = {0x02};  // locally administered
+  for (std::size_t i = 1; i < host.mac.size(); ++i) host.mac[i] = static_cast<std::uint8_t>(hash >> (8 * i));
+  host.ipv4 = kLoopback;
+  settings.interface.copy(host.name, sizeof host.name - 1);
+  host.nic = nic_config_of(settings, kSharedMemoryMtu);
+  return host;
+}
+
 }  // namespace
 
 Settings settings_from_environment() {
@@ -87,6 +116,7 @@ NicConfig nic_config_of(const Settings& settings, std::uint32_t active_mtu) {
 }
 
 lockstep::HostEntry host_of(const Settings& settings) {
+  if (!settings.on_interface()) return shared_memory_host(settings);
   const std::string& name = settings.interface;
   if (name.size() >= IFNAMSIZ || if_nametoindex(name.c_str()) == 0)
     fail(name, "there is none of that name in this network namespace (ip link)");

@@ -22,7 +22,6 @@ using lockstep::VfState;
 
 namespace {
 
-constexpr int kFrameBuffer = 4 << 20;  // of a VF's socket: as many frames as the kernel lets it keep
 constexpr char kFilePrefix[] = "rocelab-interface-";
 constexpr std::int64_t kStaleSeconds = 10;
 constexpr int kLockTries = 5'000;  // of 1 ms
@@ -32,9 +31,9 @@ struct Name {
   socklen_t length = 0;
 };
 
-Name name_of(unsigned index, const std::string& what) {
+Name name_of(const std::string& key, const std::string& what) {
   Name n;
-  const std::string text = "rocelab/" + std::to_string(index) + "/" + what;
+  const std::string text = "rocelab/" + key + "/" + what;
   n.address.sun_family = AF_UNIX;
   text.copy(n.address.sun_path + 1, sizeof n.address.sun_path - 1);  // a leading zero: abstract
   n.length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + text.size());
@@ -42,9 +41,9 @@ Name name_of(unsigned index, const std::string& what) {
 }
 
 // A socket of that name; null: somebody has it.
-std::optional<int> bind_name(unsigned index, const std::string& what) {
+std::optional<int> bind_name(const std::string& key, const std::string& what) {
   const int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  const Name name = name_of(index, what);
+  const Name name = name_of(key, what);
   if (fd >= 0 && bind(fd, reinterpret_cast<const sockaddr*>(&name.address), name.length) == 0) return fd;
   const int error = errno;
   if (fd >= 0) close(fd);
@@ -53,8 +52,8 @@ std::optional<int> bind_name(unsigned index, const std::string& what) {
   return std::nullopt;
 }
 
-bool in_use(unsigned index, std::uint32_t vf) {
-  const auto fd = bind_name(index, std::to_string(vf));
+bool is_bound(const std::string& key, std::uint32_t vf) {
+  const auto fd = bind_name(key, std::to_string(vf));
   if (fd) close(*fd);
   return !fd;
 }
@@ -62,9 +61,9 @@ bool in_use(unsigned index, std::uint32_t vf) {
 // Whoever has it changes who is there. Freed when its process ends.
 class Lock {
  public:
-  explicit Lock(unsigned index) {
+  explicit Lock(const std::string& key) {
     for (int tries = 0; tries < kLockTries; ++tries) {
-      if (const auto fd = bind_name(index, "lock")) {
+      if (const auto fd = bind_name(key, "lock")) {
         fd_ = *fd;
         return;
       }
@@ -81,15 +80,15 @@ class Lock {
   int fd_ = -1;
 };
 
-std::string segment_path(unsigned index) {
+std::string segment_path(const std::string& key) {
   struct stat ns {};
   if (stat("/proc/self/ns/net", &ns) != 0) throw std::runtime_error("/proc is not mounted");
-  return std::string("/dev/shm/") + kFilePrefix + std::to_string(ns.st_ino) + "-" + std::to_string(index);
+  return std::string("/dev/shm/") + kFilePrefix + std::to_string(ns.st_ino) + "-" + key;
 }
 
-bool others_in_use(unsigned index, std::uint32_t self) {
+bool others_in_use(const std::string& key, std::uint32_t self) {
   for (std::uint32_t vf = 0; vf < lockstep::kMaxVfsPerHost; ++vf)
-    if (vf != self && in_use(index, vf)) return true;
+    if (vf != self && is_bound(key, vf)) return true;
   return false;
 }
 
@@ -107,8 +106,11 @@ void remove_stale() {
   }
 }
 
+std::string rings_path(const std::string& path) { return path + ".rings"; }
+
 Segment make_segment(const std::string& path, const lockstep::HostEntry& host) {
   unlink(path.c_str());
+  VfRings::create(rings_path(path));
   lockstep::SegmentPlan plan;
   plan.run_id = "interface";
   plan.hosts = {host};
@@ -134,18 +136,19 @@ Segment open_segment(const std::string& path, const lockstep::HostEntry& host) {
 
 }  // namespace
 
-std::unique_ptr<InterfaceShare> InterfaceShare::join(const lockstep::HostEntry& host, unsigned index) {
-  const Lock lock(index);
+std::unique_ptr<InterfaceShare> InterfaceShare::join(const lockstep::HostEntry& host,
+                                                     const std::string& key) {
+  const Lock lock(key);
   for (std::uint32_t vf = 0; vf < lockstep::kMaxVfsPerHost; ++vf) {
-    const auto fd = bind_name(index, std::to_string(vf));
+    const auto fd = bind_name(key, std::to_string(vf));
     if (!fd) continue;
-    setsockopt(*fd, SOL_SOCKET, SO_SNDBUFFORCE, &kFrameBuffer, sizeof kFrameBuffer);
     try {
-      const std::string path = segment_path(index);
-      Segment segment = others_in_use(index, vf) ? open_segment(path, host) : make_segment(path, host);
-      std::unique_ptr<InterfaceShare> share(new InterfaceShare(std::move(segment), path, index, vf, *fd));
+      const std::string path = segment_path(key);
+      Segment segment = others_in_use(key, vf) ? open_segment(path, host) : make_segment(path, host);
+      std::unique_ptr<InterfaceShare> share(new InterfaceShare(std::move(segment), path, key, vf, *fd));
       share->file_ = open(path.c_str(), O_RDONLY | O_CLOEXEC);
       flock(share->file_, LOCK_SH | LOCK_NB);
+      flock(share->rings_.fd(), LOCK_SH | LOCK_NB);
       remove_stale();
       share->sweep();
       lockstep::VfSlot& slot = share->slot();
@@ -162,28 +165,39 @@ std::unique_ptr<InterfaceShare> InterfaceShare::join(const lockstep::HostEntry& 
                            " virtual functions of the interface are in use by other programs");
 }
 
-InterfaceShare::InterfaceShare(Segment&& segment, std::string path, unsigned index, std::uint32_t vf,
+InterfaceShare::InterfaceShare(Segment&& segment, std::string path, std::string key, std::uint32_t vf,
                                int socket)
-    : segment_(std::move(segment)), path_(std::move(path)), index_(index), vf_(vf), socket_(socket) {}
+    : segment_(std::move(segment)),
+      path_(std::move(path)),
+      key_(std::move(key)),
+      rings_(rings_path(path_)),
+      vf_(vf),
+      socket_(socket) {}
 
 InterfaceShare::~InterfaceShare() { leave(); }
 
 void InterfaceShare::leave() {
   if (std::exchange(left_, true)) return;
   slot().state.store(VfState::kLeft);
+  bool is_open = true;
   try {
-    const Lock lock(index_);
-    if (!others_in_use(index_, vf_)) unlink(path_.c_str());
+    const Lock lock(key_);
+    close(socket_);  // before another one that leaves can look
+    is_open = false;
+    if (!others_in_use(key_, vf_)) {
+      unlink(path_.c_str());
+      unlink(rings_path(path_).c_str());
+    }
   } catch (const std::exception&) {  // the next process takes the file away
   }
-  close(socket_);
+  if (is_open) close(socket_);
   if (file_ >= 0) close(file_);
 }
 
 void InterfaceShare::sweep() {
   for (std::uint32_t vf = 0; vf < lockstep::kMaxVfsPerHost; ++vf) {
     lockstep::VfSlot& slot = segment_.vfs()[vf];
-    if (vf != vf_ && slot.state.load() == VfState::kClaimed && !in_use(index_, vf))
+    if (vf != vf_ && slot.state.load() == VfState::kClaimed && !is_bound(key_, vf))
       slot.state.store(VfState::kDead);
   }
 }
@@ -195,17 +209,18 @@ std::uint32_t InterfaceShare::vfs_in_use() const {
   return bits;
 }
 
-InterfaceShare::Sent InterfaceShare::send(std::uint32_t vf, std::span<const std::byte> frame) const {
-  const Name name = name_of(index_, std::to_string(vf));
-  const ssize_t n = sendto(socket_, frame.data(), frame.size(), MSG_DONTWAIT | MSG_NOSIGNAL,
-                           reinterpret_cast<const sockaddr*>(&name.address), name.length);
-  if (n >= 0) return Sent::kYes;
-  return errno == EAGAIN || errno == ENOBUFS ? Sent::kLater : Sent::kNobody;
+// A full socket holds what wakes its owner already.
+void InterfaceShare::wake(std::uint32_t vf) const {
+  const Name name = name_of(key_, std::to_string(vf));
+  const char nothing = 0;
+  sendto(socket_, &nothing, sizeof nothing, MSG_DONTWAIT | MSG_NOSIGNAL,
+         reinterpret_cast<const sockaddr*>(&name.address), name.length);
 }
 
-std::size_t InterfaceShare::receive(std::span<std::byte> frame) const {
-  const ssize_t n = recv(socket_, frame.data(), frame.size(), MSG_DONTWAIT);
-  return n > 0 ? static_cast<std::size_t>(n) : 0;
+void InterfaceShare::drain() const {
+  char nothing = 0;
+  while (recv(socket_, &nothing, sizeof nothing, MSG_DONTWAIT) >= 0) {
+  }
 }
 
 }  // namespace rocelab::direct

@@ -3,18 +3,17 @@
 // service ports they use as in a run; its rings are not used.
 //
 // A VF is an abstract Unix socket: the kernel keeps such names per network namespace and frees one when its
-// process ends, however it ends. The same sockets carry frames between the VFs of the interface, which an
-// interface would not hand back. The segment is a file in /dev/shm, made by the first process and removed by
-// the last; each holds a lock on it (flock), so that what killed ones left can be told, and the next one that
-// begins anywhere on the machine takes it away.
+// process ends, however it ends. The same sockets wake a VF that waits for frames of another one of the
+// interface; the frames themselves go through shared memory (vf_rings.h). Segment and rings are files in
+// /dev/shm, made by the first process and removed by the last; each holds a lock on them (flock), so that
+// what killed ones left can be told, and the next one that begins anywhere on the machine takes it away.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <string>
 
+#include "irn_provider/live/direct/vf_rings.h"
 #include "lockstep/segment.h"
 
 namespace rocelab::direct {
@@ -22,8 +21,9 @@ namespace rocelab::direct {
 class InterfaceShare {
  public:
   // Takes a free VF. Throws std::runtime_error: all are in use, or the shared state is out of reach or
-  // another build's. `index`: of the interface.
-  static std::unique_ptr<InterfaceShare> join(const lockstep::HostEntry& host, unsigned index);
+  // another build's. `key`: what the processes have in common: an interface's index, or a name; part of file
+  // names.
+  static std::unique_ptr<InterfaceShare> join(const lockstep::HostEntry& host, const std::string& key);
   ~InterfaceShare();
   InterfaceShare(const InterfaceShare&) = delete;
   InterfaceShare& operator=(const InterfaceShare&) = delete;
@@ -34,21 +34,24 @@ class InterfaceShare {
   std::uint32_t vf() const { return vf_; }
   lockstep::VfSlot& slot() const { return segment_.vfs()[vf_]; }
 
-  // --- frames between VFs of this interface
-  int fd() const { return socket_; }  // readable: a frame waits
-  enum class Sent : std::uint8_t { kYes, kLater, kNobody };
-  Sent send(std::uint32_t vf, std::span<const std::byte> frame) const;
-  std::size_t receive(std::span<std::byte> frame) const;  // 0: none waits
-  std::uint32_t vfs_in_use() const;                       // bit per VF; without this one
+  const VfRings& rings() const { return rings_; }
+  int fd() const { return socket_; }  // readable: somebody has called wake() for this VF
+  void wake(std::uint32_t vf) const;
+  void drain() const;  // fd() is not readable until the next one
+  bool in_use(std::uint32_t vf) const {
+    return segment_.vfs()[vf].state.load(std::memory_order_relaxed) == lockstep::VfState::kClaimed;
+  }
+  std::uint32_t vfs_in_use() const;  // bit per VF; without this one
 
   // VFs whose processes have died: what they held is free. Any time, not under a lock that others wait for.
   void sweep();
 
  private:
-  InterfaceShare(lockstep::Segment&& segment, std::string path, unsigned index, std::uint32_t vf, int socket);
+  InterfaceShare(lockstep::Segment&& segment, std::string path, std::string key, std::uint32_t vf,
+                 int socket);
   lockstep::Segment segment_;
-  const std::string path_;
-  const unsigned index_;
+  const std::string path_, key_;
+  const VfRings rings_;
   const std::uint32_t vf_;
   const int socket_;
   int file_ = -1;  // the segment's, locked as long as it is open

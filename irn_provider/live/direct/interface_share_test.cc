@@ -2,6 +2,7 @@
 #include "irn_provider/live/direct/interface_share.h"
 
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -25,10 +26,10 @@ class InterfaceShareTest : public ::testing::Test {
     host_.ipv4 = 0x0a000001;
     host_.mac = {2, 0, 0, 0, 0, 1};
   }
-  std::unique_ptr<InterfaceShare> join() { return InterfaceShare::join(host_, index_); }
+  std::unique_ptr<InterfaceShare> join() { return InterfaceShare::join(host_, key_); }
   bool file_exists() const {
     for (const auto& entry : std::filesystem::directory_iterator("/dev/shm"))
-      if (entry.path().filename().string().ends_with("-" + std::to_string(index_))) return true;
+      if (entry.path().filename().string().find("-" + key_) != std::string::npos) return true;
     return false;
   }
   // A process that joins, claims a service port, and waits to be killed; its VF is the next free one.
@@ -58,7 +59,7 @@ class InterfaceShareTest : public ::testing::Test {
   }
 
   lockstep::HostEntry host_;
-  const unsigned index_ = 1'000'000'000u + static_cast<unsigned>(getpid());
+  const std::string key_ = std::to_string(1'000'000'000u + static_cast<unsigned>(getpid()));
 };
 
 TEST_F(InterfaceShareTest, EachGetsAVfAndTheLastTakesTheFileAway) {
@@ -111,29 +112,18 @@ TEST_F(InterfaceShareTest, AChangedAddressIsAnErrorWhileOthersUseTheOldOne) {
   EXPECT_THROW(join(), std::runtime_error);
 }
 
-TEST_F(InterfaceShareTest, FramesGoBetweenVfs) {
+TEST_F(InterfaceShareTest, AWokenVfIsToldOnceUntilItHasHeard) {
   const auto first = join(), second = join();
-  const std::vector<std::byte> frame(4'300, std::byte{7});
-  std::vector<std::byte> got(5'000);
-  EXPECT_EQ(second->receive(got), 0u);
-  EXPECT_EQ(first->send(1, frame), InterfaceShare::Sent::kYes);
-  ASSERT_EQ(second->receive(got), frame.size());
-  EXPECT_TRUE(std::equal(frame.begin(), frame.end(), got.begin()));
-  EXPECT_EQ(first->send(0, frame), InterfaceShare::Sent::kYes);  // to itself
-  EXPECT_EQ(first->receive(got), frame.size());
-  EXPECT_EQ(first->send(2, frame), InterfaceShare::Sent::kNobody);
-}
-
-TEST_F(InterfaceShareTest, AFullSocketTakesFramesLater) {
-  const auto first = join(), second = join();
-  const std::vector<std::byte> frame(1'100);
-  int sent = 0;
-  while (first->send(1, frame) == InterfaceShare::Sent::kYes && sent < 100'000) ++sent;
-  EXPECT_GT(sent, 0);
-  EXPECT_EQ(first->send(1, frame), InterfaceShare::Sent::kLater);
-  std::vector<std::byte> got(2'000);
-  for (int i = 0; i < sent; ++i) EXPECT_EQ(second->receive(got), frame.size());
-  EXPECT_EQ(first->send(1, frame), InterfaceShare::Sent::kYes);
+  const auto readable = [&] {
+    pollfd fd{second->fd(), POLLIN, 0};
+    return poll(&fd, 1, 0) == 1;
+  };
+  EXPECT_FALSE(readable());
+  for (int i = 0; i < 1000; ++i) first->wake(1);  // more than its socket holds
+  EXPECT_TRUE(readable());
+  second->drain();
+  EXPECT_FALSE(readable());
+  first->wake(2);  // nobody
 }
 
 TEST(InterfaceHostTest, TheMtuIsTheLargestWhoseFramesFit) {
@@ -145,6 +135,19 @@ TEST(InterfaceHostTest, TheMtuIsTheLargestWhoseFramesFit) {
                                        {1103u, 512u},
                                        {335u, 0u}})
     EXPECT_EQ(active_mtu_of(interface), mtu) << interface;
+}
+
+TEST(InterfaceHostTest, SharedMemoryOfANameIsAHostByItself) {
+  const auto host = [](const char* interface) { return host_of({.interface = interface}); };
+  const lockstep::HostEntry a = host("shm:a");
+  EXPECT_EQ(a.ipv4, 0x7f000001u);
+  EXPECT_EQ(a.nic.active_mtu, 4096u);
+  EXPECT_EQ(a.mac, host("shm:a").mac);
+  EXPECT_NE(a.mac, host("shm:b").mac);
+  EXPECT_EQ(a.mac[0] & 3, 2);  // locally administered, of one station
+  EXPECT_STREQ(host("shm:a.B-c_9").name, "shm:a.B-c_9");
+  for (const char* wrong : {"shm:", "shm:a/b", "shm:a b", "shm:0123456789012345678901234", "shm:\n"})
+    EXPECT_THROW(host(wrong), std::runtime_error) << wrong;
 }
 
 TEST(InterfaceHostTest, SettingsComeFromTheEnvironment) {

@@ -99,7 +99,8 @@ std::span<const PacketSocket::Arrival> PacketSocket::receive() {
     const KernelHeader& kernel = receive_headers_[i];
     arrivals_[good++] = {{receive_bytes_.get() + i * kLongestArrival,
                           std::min(length - sizeof(KernelHeader), kLongestArrival)},
-                         kernel.type == KernelHeader::kUdpTrain ? kernel.segment_bytes : std::size_t{0}};
+                         kernel.type == KernelHeader::kUdpTrain ? kernel.segment_bytes : std::size_t{0},
+                         {}};
   }
   return std::span(arrivals_).first(good);
 }
@@ -121,7 +122,11 @@ std::uint64_t PacketSocket::dropped() {
 
 // --- sending
 
-std::uint16_t PacketSocket::place(const Flow& flow, std::size_t length, Kind kind) {
+FramePort::Slot PacketSocket::place(const Flow& flow, std::size_t length, Kind kind) {
+  return {slot_of(filled_), choose_train(flow, length, kind)};
+}
+
+std::uint16_t PacketSocket::choose_train(const Flow& flow, std::size_t length, Kind kind) {
   lengths_[filled_] = static_cast<std::uint32_t>(length);
   placed_flow_ = flow;
   placed_kind_ = kind;
@@ -176,6 +181,7 @@ void PacketSocket::fill() {
   }
   ++filled_;
   built_ = false;
+  if (room() == 0) flush();
 }
 
 // sendmmsg's arguments for all trains from next_ on.

@@ -15,52 +15,38 @@
 #include <string>
 #include <vector>
 
+#include "irn_provider/live/direct/frame_port.h"
 #include "irn_provider/live/direct/train.h"
 
 namespace rocelab::direct {
 
-class PacketSocket {
+class PacketSocket final : public FramePort {
  public:
   // Throws std::runtime_error with a line that says what to do. `longest`: bytes of a frame that is sent.
   PacketSocket(const std::string& interface, const std::vector<sock_filter>& filter, std::uint32_t longest);
-  ~PacketSocket();
+  ~PacketSocket() override;
   PacketSocket(const PacketSocket&) = delete;
   PacketSocket& operator=(const PacketSocket&) = delete;
 
-  int fd() const { return fd_; }  // readable: a frame waits
+  Icrc icrc() const override { return Icrc::kPresent; }
+  int fd() const override { return fd_; }
+  bool before_sleep() override { return true; }
 
-  // --- receiving. What has come may be written to, and stays in place until the next call.
-  struct Arrival {
-    std::span<std::byte> bytes;  // a frame from the destination address on, or a train
-    std::size_t segment = 0;     // of a train, as cut_train() wants it; 0: a frame
-  };
-  std::span<const Arrival> receive();                 // empty: none waits
-  static constexpr std::uint32_t kReceiveBatch = 16;  // that receive() gives at most
-  double backlog() const;                             // how full the kernel's queue for us is: 0 to 1
-  std::uint64_t dropped();                            // frames that the kernel had no room for, so far
+  std::span<const Arrival> receive() override;
+  void release() override {}
+  double backlog() const;   // how full the kernel's queue for us is: 0 to 1
+  std::uint64_t dropped();  // frames that the kernel had no room for, so far
 
-  // --- sending: frames are built in place, then leave together
-  static constexpr std::uint32_t kBatch = 128;
-  std::uint32_t room() const { return kBatch - filled_; }  // frames that slot() can still be asked for
-  std::span<std::byte> slot() { return slot_of(filled_); }
-  // Frames with an equal flow have equal headers below the BTH, but for lengths.
-  struct Flow {
-    const void* path = nullptr;
-    std::uint32_t dest = 0;
-    bool operator==(const Flow&) const = default;
-  };
-  enum class Kind : std::uint8_t { kData, kAck };
-  // Before slot() is filled with a frame of that length: the IPv4 ID that it must have.
+  static constexpr std::uint32_t kBatch = 128;  // frames: fill() flushes them when they are so many
+  std::uint32_t room() const { return kBatch - filled_; }  // frames of a batch that are still to come
   // An acknowledgement that other frames follow travels behind the first of them, so IDs of acknowledgements
   // begin with 1.
-  std::uint16_t place(const Flow& flow, std::size_t length, Kind kind);
-  void fill();  // slot() holds the frame that place() was told of
-  // False: the interface takes no more for now, and the rest waits for another call.
-  bool flush();
-  bool stuck() const { return stuck_; }  // the last flush() said so: no more is asked for
-  std::uint64_t refused() const {
-    return refused_;
-  }  // frames that the interface will never take (it is down ...)
+  Slot place(const Flow& flow, std::size_t length, Kind kind) override;
+  void fill() override;
+  bool flush() override;
+  bool stuck() const override { return stuck_; }
+  // With frames that the interface will never take (it is down ...).
+  std::uint64_t lost() override { return dropped() + refused_; }
 
  private:
   struct Train {
@@ -74,6 +60,7 @@ class PacketSocket {
   };
 
   std::span<std::byte> slot_of(std::uint32_t i) { return {slots_.get() + i * slot_bytes_, slot_bytes_}; }
+  std::uint16_t choose_train(const Flow& flow, std::size_t length, Kind kind);
   void open(const std::string& interface, const std::vector<sock_filter>& filter);
   void prepare_receive();
   void build();

@@ -100,7 +100,7 @@ int Ucma::bind(UcmaId& id, const cm::Address& address) {
   id.bound = true;
   id.local = address;
   id.local.port = port;
-  id.has_device = !is_any(address);
+  id.has_device = !is_any(address) || same_ip(address, own);  // loopback can be the device's
   id.local_gid = gid_of(address);
   return 0;
 }

@@ -1,0 +1,144 @@
+"""Programs of one machine over shared memory, in real time: no interface, no topology (docs/interface.md)."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from interface_runs import SECONDS, finish, run_pair, shared_files, wait_for
+from rocelab import native
+from rocelab.live.interface import environment
+from rocelab.live.veth_pair import End, veth_pair
+
+_LIBRARY = native.build_directory() / "irn_provider" / "verbs" / "librocelab_verbs.so"
+pytestmark = [
+    pytest.mark.skipif(os.geteuid() != 0, reason="needs root"),
+    pytest.mark.skipif(not _LIBRARY.exists(), reason=f"{_LIBRARY} is not built: ./rocelab setup"),
+]
+
+_ADDRESS = "127.0.0.1"
+_PERFTEST = ["-d", "rocelab0", "-x", "1", "-F"]
+_PINGPONG = ["ibv_rc_pingpong", "-d", "rocelab0", "-g", "1", "-n", "2000", "-c"]
+
+
+@pytest.fixture(scope="module")
+def machine() -> Iterator[End]:
+    """A network namespace, of which only the loopback interface is used."""
+    before = shared_files()
+    with veth_pair() as pair:
+        here = dataclasses.replace(pair[0], ipv4=_ADDRESS)
+        yield here
+        # rping's threads may end it while it leaves, as if it were killed: the next program takes away what it left.
+        for name in ("test", "one", "two"):
+            finish(here.start(["ibv_devinfo"], environment(f"shm:{name}")))
+    assert shared_files() <= before, "programs took away what they shared"
+
+
+def _run(
+    machine: End, server: list[str], client: list[str], transport: str = "roce", port: int = 18515
+) -> tuple[str, str]:
+    return run_pair((machine, machine), server, client, environment("shm:test", transport), port)
+
+
+@pytest.mark.parametrize("transport", ["roce", "irn"])
+@pytest.mark.parametrize("events", [False, True])
+@pytest.mark.parametrize("program", ["ibv_rc_pingpong", "ibv_uc_pingpong", "ibv_ud_pingpong"])
+@pytest.mark.parametrize("gid", ["0", "1"])
+def test_ping_pong(machine: End, transport: str, events: bool, program: str, gid: str) -> None:
+    argv = [program, "-d", "rocelab0", "-g", gid, "-n", "2000", *(["-e"] if events else [])]
+    argv += ["-c"] if program == "ibv_rc_pingpong" else []
+    for output in _run(machine, argv, [*argv, _ADDRESS], transport):
+        assert "2000 iters in" in output and "invalid data" not in output, output
+
+
+@pytest.mark.parametrize("transport", ["roce", "irn"])
+@pytest.mark.parametrize(
+    "program", ["ib_write_bw", "ib_send_lat", "ib_read_bw", "ib_write_lat", "ib_atomic_lat"]
+)
+def test_perftest(machine: End, transport: str, program: str) -> None:
+    argv = [program, *_PERFTEST, "-n", "1000"]
+    _, output = _run(machine, argv, [*argv, _ADDRESS], transport)
+    rows = [line.split() for line in output.splitlines() if line.split()[1:2] == ["1000"]]
+    assert len(rows) == 1, output
+
+
+def test_many_queue_pairs_both_ways(machine: End) -> None:
+    argv = ["ib_write_bw", *_PERFTEST, "-b", "-s", "65536", "-q", "64", "-t", "16", "-n", "100", "-u", "20"]
+    _, output = _run(machine, argv, [*argv, _ADDRESS])
+    assert [line for line in output.splitlines() if line.split()[1:2] == ["6400"]], output
+
+
+@pytest.mark.parametrize("transport", ["roce", "irn"])
+def test_rdma_cm(machine: End, transport: str) -> None:
+    server = ["rping", "-s", "-C", "50", "-V", "-a", _ADDRESS]
+    client = ["rping", "-c", "-C", "50", "-V", "-v", "-a", _ADDRESS]
+    _, output = _run(machine, server, client, transport, port=0)
+    assert output.count("ping data") == 50, output
+
+
+def test_names_keep_programs_apart(machine: End) -> None:
+    """The same addresses and ports of rdma_cm under two names: neither hears of the other."""
+    serving = [
+        machine.start(["rping", "-s", "-C", "20", "-V", "-a", _ADDRESS], environment(f"shm:{name}"))
+        for name in ("one", "two")
+    ]
+    time.sleep(1.0)
+    for name, server in zip(("one", "two"), serving):
+        client = machine.start(
+            ["rping", "-c", "-C", "20", "-V", "-v", "-a", _ADDRESS], environment(f"shm:{name}")
+        )
+        assert finish(client).count("ping data") == 20
+        assert server.wait(SECONDS) is not None  # its threads race to end it, so its status may be 255
+        client.end()
+        server.end()
+
+
+def test_several_pairs_at_once(machine: End) -> None:
+    variables = environment("shm:test")
+    ports = (18515, 18516, 18517)
+    argv = [[*_PINGPONG, "-n", "10000", "-p", str(port)] for port in ports]
+    programs = [machine.start(words, variables) for words in argv]
+    wait_for(machine, *ports)
+    programs += [machine.start([*words, _ADDRESS], variables) for words in argv]
+    for program in programs:
+        output = finish(program)
+        assert "10000 iters in" in output and "invalid data" not in output, output
+        program.end()
+
+
+def test_a_killed_program_ends_its_peers_connection_and_leaves_nothing(machine: End) -> None:
+    argv = ["ib_write_bw", *_PERFTEST, "-D", "100"]  # seconds; its client always has WRITEs on their way
+    variables = environment("shm:test")
+    before = shared_files()
+    serving = machine.start(argv, variables)
+    wait_for(machine, 18515)
+    calling = machine.start([*argv, _ADDRESS], variables)
+    time.sleep(2.0)
+    assert serving.running() and calling.running()
+    assert len(shared_files() - before) == 2
+    serving.end()
+    assert calling.wait(SECONDS) not in (0, None)
+    assert "Failed status 12" in calling.output(), calling.output()  # IBV_WC_RETRY_EXC_ERR
+    calling.end()
+    assert shared_files() == before
+    test_ping_pong(machine, "roce", False, "ibv_rc_pingpong", "1")  # its virtual function is free
+
+
+@pytest.mark.parametrize("name", ["", "a/b", "x" * 25])
+def test_a_bad_name_is_one_line(machine: End, name: str) -> None:
+    program = machine.start(["ibv_devinfo"], environment(f"shm:{name}"))
+    assert program.wait(SECONDS) not in (0, None)
+    output = program.output()
+    assert output.count("rocelab: ") == 1 and f"rocelab: 'shm:{name}': shm: is followed by" in output, output
+    program.end()
+
+
+def test_the_command_line_shows_the_device(machine: End) -> None:
+    tool = Path(__file__).resolve().parents[2] / "rocelab"
+    argv = [str(tool), "exec", "--interface", "shm:test", "--transport", "irn", "--", "ibv_devinfo", "-v"]
+    output = finish(machine.start(argv))
+    assert "rocelab0" in output and "active_mtu:\t\t4096" in output and _ADDRESS in output, output

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/ids.h"
+#include "base/rocc_law.h"
 #include "base/units.h"
 #include "base/wire/pfc.h"
 #include "base/wire/roce_headers.h"
@@ -96,20 +97,53 @@ struct FairRateFeedback {
   std::uint32_t rate = 0;         // in multiples of Delta^F
   std::uint32_t destination = 0;  // of the flow, IPv4 in host order; a switch leaves it to the edge (0)
   Qpn dest;                       // the flow's destination QPN
+  RoccReport report{};            // values of kValues: those that fit_cnp()
   friend bool operator==(const FairRateFeedback&, const FairRateFeedback&) = default;
 };
+inline constexpr std::uint32_t kRoccValuesFrame = 90;  // bytes of a CNP with all values
 inline void put_fair_rate(Packet& packet, const FairRateFeedback& feedback) {
+  const RoccReport& report = feedback.report;
   packet.kind = PacketKind::kFairRate;
-  packet.frame_length = static_cast<std::uint32_t>(kMinFrameBytes.count());
+  packet.frame_length = report.form == RoccForm::kValues ? kRoccValuesFrame
+                                                         : static_cast<std::uint32_t>(kMinFrameBytes.count());
   packet.flow = feedback.dest.value;
-  packet.roce.dest = feedback.dest;
-  packet.roce.swap_or_add = std::uint64_t{feedback.cp} << 32 | feedback.rate;
-  packet.roce.compare = feedback.destination;
+  RoceHeaders& r = packet.roce;
+  r.dest = feedback.dest;
+  r.swap_or_add = std::uint64_t{feedback.cp} << 32 | feedback.rate;
+  r.compare = feedback.destination;
+  r.syndrome = static_cast<std::uint8_t>(report.form);
+  if (report.form == RoccForm::kRate) return;
+  r.msn.value = report.period;
+  r.dma_length = report.q_cur;
+  if (report.form == RoccForm::kQueue) return;
+  const RoccValues& v = report.values;
+  const auto units = [](std::int64_t f) {
+    return static_cast<std::uint32_t>(f >> RoccValues::kFractionBits);
+  };
+  r.imm = static_cast<std::uint32_t>(v.q_ref);
+  r.qkey = static_cast<std::uint32_t>(v.q_mid);
+  r.wqe_sn = static_cast<std::uint32_t>(v.q_max);
+  r.offset = units(v.f_min);
+  r.rkey.value = units(v.f_max);
+  r.va = static_cast<std::uint64_t>(v.alpha) << 16 | static_cast<std::uint64_t>(v.beta) >> 32;
+  r.src_qpn.value = static_cast<std::uint32_t>(v.beta);
 }
 inline FairRateFeedback fair_rate_of(const Packet& packet) {
-  return {static_cast<std::uint32_t>(packet.roce.swap_or_add >> 32),
-          static_cast<std::uint32_t>(packet.roce.swap_or_add),
-          static_cast<std::uint32_t>(packet.roce.compare), packet.roce.dest};
+  const RoceHeaders& r = packet.roce;
+  FairRateFeedback f{static_cast<std::uint32_t>(r.swap_or_add >> 32),
+                     static_cast<std::uint32_t>(r.swap_or_add),
+                     static_cast<std::uint32_t>(r.compare),
+                     r.dest,
+                     {static_cast<RoccForm>(r.syndrome), r.msn.value, r.dma_length, {}}};
+  if (f.report.form != RoccForm::kValues) return f;
+  f.report.values = {r.imm,
+                     r.qkey,
+                     r.wqe_sn,
+                     RoccValues::whole(r.offset),
+                     RoccValues::whole(r.rkey.value),
+                     static_cast<std::int64_t>(r.va >> 16),
+                     static_cast<std::int64_t>((r.va & 0xffff) << 32 | r.src_qpn.value)};
+  return f;
 }
 
 // Escape's token (base/wire/etf.h) as a Packet.

@@ -28,7 +28,8 @@ enum class TraceKind : std::uint8_t {
       12,  // periodic: flow or port, psn = class, bytes = queue length or bytes so far (see the sampler)
   kPosted = 13,    // first packet-bearing WQE of a message posted; flow = QPN, bytes = length
   kFairRate = 14,  // RoCC: a congestion point's period; mark = class, bytes = fair rate in bit/s, psn = queue
-                   // length in bytes, flow = CNPs sent
+                   // length in bytes, flow = CNPs sent. At a host that computes it (3.3.6): flow = QPN, psn =
+                   // queue in Delta^Q, peer = the point's address; the switch then says 0 bytes
   kStorm = 15,  // PFC watchdog: class `mark` of this port has been paused for too long; bytes = queue length
   kRtt = 16,    // a segment's round trip; flow = QPN, psn = the segment's last packet, bytes = picoseconds
                 // without its serialisation (irn_provider/cc/segment_clock.h)

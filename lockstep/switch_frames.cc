@@ -22,7 +22,7 @@ Mac sender_of(const RunEntries& run, const PortEntry& port, bool inbound) {
 
 }  // namespace
 
-void write_cnp(const RunEntries& run, const Packet& packet, std::span<std::byte, RoccCnp::kSize> out) {
+void write_cnp(const RunEntries& run, const Packet& packet, std::span<std::byte, RoccCnp::kMaxSize> out) {
   RL_CHECK(packet.src.value < run.hosts.size() && packet.dst.value < run.hosts.size());
   const FairRateFeedback feedback = fair_rate_of(packet);
   const PortEntry& maker = congestion_point(run.ports, feedback.cp);
@@ -36,6 +36,7 @@ void write_cnp(const RunEntries& run, const Packet& packet, std::span<std::byte,
   cnp.destination = run.hosts[packet.src.value].ipv4;
   cnp.dest = feedback.dest;
   cnp.rate = feedback.rate;
+  cnp.report = feedback.report;
   cnp.write(out);
 }
 

@@ -23,7 +23,7 @@ struct RunEntries {
 
 // A packet of kind kFairRate. Its source MAC and DSCP are those of the port that is the congestion point,
 // wherever it is seen. Its src and dst are hosts of the run.
-void write_cnp(const RunEntries& run, const Packet& packet, std::span<std::byte, RoccCnp::kSize> out);
+void write_cnp(const RunEntries& run, const Packet& packet, std::span<std::byte, RoccCnp::kMaxSize> out);
 
 // A packet of kind kPfc or kEscapeToken on the link of `port` (an index of run.ports): from that port's peer
 // when `inbound`, else from the port itself.

@@ -41,7 +41,7 @@ TEST(SwitchFramesTest, FeedbackNamesItsCongestionPointAndTheFlowItIsAbout) {
   packet.src = NodeId{1};  // as an answer would: the flow goes from h0 to h1
   packet.dst = NodeId{0};
   put_fair_rate(packet, {line.ports[3].config.cp_address, 400, line.hosts[1].ipv4, Qpn{77}});
-  std::array<std::byte, RoccCnp::kSize> bytes;
+  std::array<std::byte, RoccCnp::kMaxSize> bytes;
   write_cnp(line.entries(), packet, bytes);
   const auto cnp = RoccCnp::parse(bytes);
   ASSERT_TRUE(cnp.has_value());

@@ -85,7 +85,7 @@ std::optional<FrameView> view_cnp(std::span<const std::byte> frame) {
   view.dest = cnp->dest;
   view.ip = EthernetHeader::kSize;
   view.transport = EthernetHeader::kSize + Ipv4Header::kSize;
-  view.end = static_cast<std::uint16_t>(view.transport + RoccCnp::kIcmpBytes);
+  view.end = static_cast<std::uint16_t>(view.transport + RoccCnp::icmp_bytes(cnp->report.form));
   view.src_ipv4 = cnp->cp;
   view.dst_ipv4 = cnp->source;
   view.flow_hash = static_cast<std::uint32_t>(mix(std::uint64_t{cnp->cp} << 32 | cnp->source));

@@ -1,19 +1,31 @@
 // RoCC's congestion notification packet: ICMP type 253 (RFC 4727, for experiments; seed 000, 3.5.2) from a
 // congestion point to a flow's source. Seed 000, 3.3.3: the fair rate in multiples of Delta^F, and what the
-// source needs to find the flow. A queue pair is known there by the address and QPN that it sends to. Layout
-// behind the IPv4 header, whose source address is the congestion point's own:
+// source needs to find the flow. A queue pair is known there by the address and QPN that it sends to. Where
+// the host computes the rate (3.3.6) the code says so, and more follows: 1, the queue (the host's registry
+// has the rest); 2, all values. Layout behind the IPv4 header, whose source address is the congestion point's
+// own:
 //
 //  0                   1                   2                   3
 //  0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
 // +---------------+---------------+-------------------------------+
-// |   type = 253  |   code = 0    |           checksum            |  RFC 792
+// |   type = 253  | code = 0,1,2  |           checksum            |  RFC 792
 // +---------------+---------------+-------------------------------+
-// |                fair rate, multiples of Delta^F                |
+// |              fair rate F, multiples of Delta^F                |
 // +---------------------------------------------------------------+
 // |                the flow's destination address                 |
 // +---------------+-----------------------------------------------+
 // |   reserved    |           the flow's destination QPN          |
-// +---------------+-----------------------------------------------+
+// +---------------+-----------------------------------------------+  code 0 ends here
+// |              number of the period T, modulo 2^32              |
+// +---------------------------------------------------------------+
+// |                 Q_cur, multiples of Delta^Q                   |
+// +---------------------------------------------------------------+  code 1 ends here
+// |             Q_ref, Q_mid, Q_max (32 bits each) ...            |  multiples of Delta^Q
+// +---------------------------------------------------------------+
+// |                F_min, F_max (32 bits each) ...                |  multiples of Delta^F
+// +---------------------------------------------------------------+
+// |   alpha~, beta~ (48 bits each, 32 of them fraction) ...       |  Delta^F per Delta^Q
+// +---------------------------------------------------------------+
 #pragma once
 
 #include <array>
@@ -24,13 +36,18 @@
 #include <string>
 
 #include "base/ids.h"
+#include "base/rocc_law.h"
 
 namespace rocelab {
 
 struct RoccCnp {
-  static constexpr std::size_t kSize = 60;  // a whole frame, padding included, without FCS
-  static constexpr std::uint8_t kIcmp = 1, kType = 253, kCode = 0;
-  static constexpr std::size_t kIcmpAt = 34, kIcmpBytes = 16;
+  static constexpr std::size_t kMaxSize =
+      90;  // a whole frame, without FCS; the shorter forms are padded to 60
+  static constexpr std::uint8_t kIcmp = 1, kType = 253;
+  static constexpr std::size_t kIcmpAt = 34;
+  static constexpr std::size_t icmp_bytes(RoccForm form) {
+    return form == RoccForm::kRate ? 16 : form == RoccForm::kQueue ? 24 : 56;
+  }
   std::array<std::uint8_t, 6> dst_mac{}, src_mac{};
   std::uint8_t dscp = 0;
   std::uint32_t cp = 0;           // the congestion point; addresses are IPv4 in host order
@@ -38,11 +55,14 @@ struct RoccCnp {
   std::uint32_t destination = 0;  // the flow's
   Qpn dest;                       // the flow's destination QPN, 24 bits
   std::uint32_t rate = 0;         // multiples of Delta^F
+  RoccReport report{};            // its form is the ICMP code; values are those that fit_cnp()
   friend bool operator==(const RoccCnp&, const RoccCnp&) = default;
 
-  // `frame` begins at the destination MAC. Null: anything else, or one with a wrong checksum or length.
+  // `frame` begins at the destination MAC. Null: anything else, or one with a wrong checksum or length, or
+  // with values that no law can work with.
   static std::optional<RoccCnp> parse(std::span<const std::byte> frame);
-  void write(std::span<std::byte, kSize> out) const;
+  std::size_t size() const;                              // of the frame, padding included
+  void write(std::span<std::byte, kMaxSize> out) const;  // its first size() bytes; the others become 0
 };
 std::string to_string(
     const RoccCnp& cnp);  // "RoCC CNP 172.16.0.1 -> 10.0.0.1: flow to 10.0.0.2 QPN 17, rate 400"

@@ -2,7 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <vector>
+
 #include "base/packet.h"
+#include "base/wire/bytes.h"
+#include "base/wire/ipv4.h"
 #include "base/wire/test_frames.h"
 
 namespace rocelab {
@@ -30,13 +34,78 @@ RoccCnp cnp() {
   return c;
 }
 
+std::vector<std::byte> written(const RoccCnp& cnp) {
+  std::array<std::byte, RoccCnp::kMaxSize> bytes;
+  bytes.fill(std::byte{0xee});
+  cnp.write(bytes);
+  return {bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(cnp.size())};
+}
+
+// Seed 000, 3.3.6: what the host computes from. Headers as above, of their lengths.
+const char* const kQueue =
+    "02000a000001 02726c000002 0800"
+    "45c0 002c 0000 4000 4001 83fd ac100003 0a000001"
+    "fd01 d849 00000fa0 0a000002 00001011 00000007 000000fa"
+    "0000";
+const char* const kValues =
+    "02000a000001 02726c000002 0800"
+    "45c0 004c 0000 4000 4001 83dd ac100003 0a000001"
+    "fd02 29bd 00000fa0 0a000002 00001011 00000007 000000fa"
+    "000000fa 000001f4 00000258 0000000a 00000fa0 00004ccccccd 000180000000";
+
+RoccCnp report(RoccForm form) {
+  RoccCnp c = cnp();
+  c.rate = 4000;
+  c.report = {form, 7, 250, form == RoccForm::kValues ? rocc_values(RoccParams{}) : RoccValues{}};
+  return c;
+}
+
+TEST(RoccCnpTest, TheHostsFormsSayMore) {
+  for (const auto& [form, hex] :
+       {std::pair{RoccForm::kQueue, kQueue}, std::pair{RoccForm::kValues, kValues}}) {
+    const auto bytes = test::from_hex(hex);
+    ASSERT_EQ(bytes.size(), report(form).size());
+    EXPECT_EQ(test::to_hex(written(report(form))), test::to_hex(bytes));
+    const auto parsed = RoccCnp::parse(bytes);
+    ASSERT_TRUE(parsed);
+    EXPECT_EQ(*parsed, report(form));
+  }
+  EXPECT_EQ(
+      to_string(report(RoccForm::kValues)),
+      "RoCC CNP 172.16.0.3 -> 10.0.0.1: flow to 10.0.0.2 QPN 4113, rate 4000, period 7, queue 250, with its "
+      "values");
+}
+
+// A frame whose length is not that of its code, an unknown code, values that no law can work with.
+TEST(RoccCnpTest, AFormThatDoesNotFitIsNone) {
+  for (const RoccForm form : {RoccForm::kQueue, RoccForm::kValues}) {
+    const auto good = written(report(form));
+    const std::size_t end = RoccCnp::kIcmpAt + RoccCnp::icmp_bytes(form);
+    for (std::size_t length = 0; length < end; ++length)
+      EXPECT_FALSE(RoccCnp::parse(std::span(good).first(length))) << length;
+    for (std::size_t bit = 14 * 8; bit < end * 8; ++bit) {
+      auto bytes = good;
+      bytes[bit / 8] ^= std::byte{static_cast<std::uint8_t>(1u << (bit % 8))};
+      EXPECT_FALSE(RoccCnp::parse(bytes)) << "bit " << bit;
+    }
+    for (std::uint8_t code = 0; code < 8; ++code) {
+      auto bytes = good;
+      bytes[RoccCnp::kIcmpAt + 1] = std::byte{code};
+      bytes[RoccCnp::kIcmpAt + 2] = bytes[RoccCnp::kIcmpAt + 3] = std::byte{0};
+      const auto icmp = std::span(bytes).subspan(RoccCnp::kIcmpAt, RoccCnp::icmp_bytes(form));
+      wire::store16(icmp, 2, internet_checksum(icmp));
+      EXPECT_EQ(RoccCnp::parse(bytes).has_value(), code == static_cast<std::uint8_t>(form)) << int{code};
+    }
+  }
+  RoccCnp bad = report(RoccForm::kValues);
+  bad.report.values.f_min = 0;
+  EXPECT_FALSE(RoccCnp::parse(written(bad)));
+}
+
 TEST(RoccCnpTest, FieldsStandAsTheDiagramSays) {
   const auto bytes = test::from_hex(kCnp);
-  ASSERT_EQ(bytes.size(), RoccCnp::kSize);
-  std::array<std::byte, RoccCnp::kSize> written;
-  written.fill(std::byte{0xee});
-  cnp().write(written);
-  EXPECT_EQ(test::to_hex(written), test::to_hex(bytes));
+  ASSERT_EQ(bytes.size(), cnp().size());
+  EXPECT_EQ(test::to_hex(written(cnp())), test::to_hex(bytes));
   const auto parsed = RoccCnp::parse(bytes);
   ASSERT_TRUE(parsed);
   EXPECT_EQ(*parsed, cnp());
@@ -66,7 +135,18 @@ TEST(RoccCnpTest, RidesInAPacketWithoutLoss) {
   put_fair_rate(packet, feedback);
   EXPECT_EQ(fair_rate_of(packet), feedback);
   EXPECT_TRUE(is_from_switches(packet.kind));
-  EXPECT_EQ(packet.frame_length, RoccCnp::kSize);
+  EXPECT_EQ(packet.frame_length, 60u);
+  RoccValues most = rocc_values(RoccParams{});
+  most.q_ref = 0xfffffffd, most.q_mid = 0xfffffffe, most.q_max = 0xffffffff;
+  most.f_min = RoccValues::whole(0xfffffff0), most.f_max = RoccValues::whole(0xfffffff1);
+  most.alpha = 0xfedcba987654, most.beta = 0xabcdef012345;
+  for (const RoccForm form : {RoccForm::kQueue, RoccForm::kValues}) {
+    FairRateFeedback more = feedback;
+    more.report = {form, 0xfedcba97, 0xfedcba96, form == RoccForm::kValues ? most : RoccValues{}};
+    put_fair_rate(packet, more);
+    EXPECT_EQ(fair_rate_of(packet), more);
+    EXPECT_EQ(packet.frame_length, report(form).size());
+  }
 }
 
 TEST(RoccCnpTest, CongestionPointsHaveANetworkOfTheirOwn) {

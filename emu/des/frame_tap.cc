@@ -34,10 +34,10 @@ bool FrameTap::failed() const {
 }
 
 std::span<const std::byte> FrameTap::bytes_of_cnp(const Packet& packet) {
-  const std::span<std::byte, RoccCnp::kSize> bytes = std::span(frame_).first<RoccCnp::kSize>();
+  const std::span<std::byte, RoccCnp::kMaxSize> bytes = std::span(frame_).first<RoccCnp::kMaxSize>();
   lockstep::write_cnp(entries_, packet, bytes);
   if ((packet.frame_slot & kDamagedBit) != 0) bytes[RoccCnp::kIcmpAt] ^= std::byte{1};
-  return bytes;
+  return bytes.first(packet.frame_length);
 }
 
 std::span<const std::byte> FrameTap::bytes_of(const Packet& packet) {

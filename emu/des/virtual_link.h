@@ -46,7 +46,7 @@ inline bool VirtualLink::cross(Packet& packet) {
   constexpr std::uint32_t kIcrc = 4;
   const std::uint32_t behind_ip =
       packet.kind == PacketKind::kFairRate
-          ? static_cast<std::uint32_t>(RoccCnp::kIcmpBytes)
+          ? static_cast<std::uint32_t>(RoccCnp::icmp_bytes(fair_rate_of(packet).report.form))
           : static_cast<std::uint32_t>(UdpHeader::kSize) + opcode_info(packet.roce.opcode).header_bytes +
                 packet.payload_length + packet.roce.pad + kIcrc +
                 Telemetry::shim_bytes(packet.roce.telemetry_hops) +

@@ -107,7 +107,24 @@ class Planner {
   }
 
  private:
+  // Seed 000, 3.3.6, (2): the hosts know the sets of the network's links.
+  RoccRegistry rocc_registry() const {
+    RoccRegistry registry;
+    const RoccConfig& rocc = settings_.switches.rocc;
+    if (!rocc.enabled || rocc.form != RoccForm::kQueue) return registry;
+    std::set<Rate> rates;
+    for (const Link& link : topology_.links()) rates.insert(link.rate);
+    if (rates.size() > RoccRegistry::kMost)
+      throw std::invalid_argument(
+          "congestion_control.rocc.rate_computation = \"host-registry\" knows links of " +
+          std::to_string(RoccRegistry::kMost) + " rates, here are " + std::to_string(rates.size()) +
+          ": use \"host\"");
+    for (const Rate rate : rates) registry.sets[registry.used++] = rocc_values(settings_.rocc.params(rate));
+    return registry;
+  }
+
   void add_hosts() {
+    const RoccRegistry registry = rocc_registry();
     plan_.segment.hosts.reserve(topology_.hosts());
     for (std::uint32_t h = 0; h < topology_.hosts(); ++h) {
       const Link& link = topology_.links()[topology_.nodes()[h].links[0]];
@@ -121,6 +138,7 @@ class Planner {
       for (const auto& [name, mode] : settings_.nic.modes)
         if (name == topology_.nodes()[h].name) entry.nic.mode = mode;
       entry.nic.cc.rocc.max_feedback = fastest_link_;
+      entry.nic.cc.rocc.registry = registry;
       if (entry.nic.cc.hpcc.base_rtt == 0_ps) entry.nic.cc.hpcc.base_rtt = plan_.base_rtt;
       entry.nic.link_rate = link.rate;
       entry.nic.link_delay = link.delay;

@@ -99,6 +99,31 @@ TEST(PlanTest, EscapeByHostsIsRefusedWhereTwoHostsHaveSeveralPaths) {
             std::string::npos);
 }
 
+// Seed 000, 3.3.6: only the form that looks values up has a registry, with a set for each rate of a link.
+TEST(PlanTest, WhereHostsComputeRoccTheyKnowItsFormAndTheSetsOfTheLinks) {
+  const auto rocc_of = [](const std::string& table) {
+    const RunPlan plan = plan_of("transport = [\"roce+pfc+rocc\"]\n" + kDumbbell +
+                                 "[congestion_control.rocc]\nq_ref = \"90KB\"\n" + table);
+    const RoccConfig& rocc = plan.segment.switches[0].config.rocc;
+    EXPECT_EQ(rocc.form, plan.segment.hosts[0].nic.cc.rocc.form);
+    EXPECT_EQ(rocc.table.kind,
+              rocc.form == RoccForm::kRate ? RoccFlowTableKind::kQueue : RoccFlowTableKind::kAge);
+    return plan.segment.hosts[0].nic.cc.rocc;
+  };
+  EXPECT_EQ(rocc_of("").form, RoccForm::kRate);
+  EXPECT_EQ(rocc_of("rate_computation = \"host\"\n").form, RoccForm::kValues);
+  EXPECT_EQ(rocc_of("rate_computation = \"host\"\n").registry.used, 0);
+  const RoccRpParams looked_up = rocc_of("rate_computation = \"host-registry\"\n");
+  EXPECT_EQ(looked_up.form, RoccForm::kQueue);
+  ASSERT_EQ(looked_up.registry.used, 2) << "40 and 100 Gb/s";
+  const RoccValues* slow = looked_up.registry.find(4000);
+  ASSERT_NE(slow, nullptr);
+  EXPECT_EQ(slow->q_ref, 150) << "what the scenario sets";
+  EXPECT_NE(looked_up.registry.find(10'000), nullptr);
+  EXPECT_EQ(looked_up.registry.find(2'500), nullptr);
+  EXPECT_THROW(rocc_of("rate_computation = \"hosts\"\n"), ScenarioError);
+}
+
 TEST(PlanTest, NicsKnowTheirLinkAndTheCap) {
   const RunPlan irn = plan_of("transport = \"irn\"\n" + kDumbbell),
                 roce = plan_of("transport = \"roce\"\n" + kDumbbell);

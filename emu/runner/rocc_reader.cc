@@ -46,9 +46,11 @@ void read_points(ConfigSection& section, RoccSettings& p) {
   p.allow_unstable = section.boolean("allow_unstable", p.allow_unstable);
 }
 
-void read_table(ConfigSection& section, RoccFlowTableParams& table) {
-  table.kind =
-      static_cast<RoccFlowTableKind>(section.choice("flow_table", {"queue", "age", "elephant-trap"}, 0));
+// Hosts that compute have to be told of an empty queue, too, or F never rises again (docs/paper-rocc.md): by
+// age where they do.
+void read_table(ConfigSection& section, RoccForm form, RoccFlowTableParams& table) {
+  table.kind = static_cast<RoccFlowTableKind>(
+      section.choice("flow_table", {"queue", "age", "elephant-trap"}, form == RoccForm::kRate ? 0 : 1));
   table.entries = static_cast<std::uint32_t>(section.integer("table_entries", table.entries, 0, 1'000'000));
   table.max_age = section.duration("table_age", table.max_age);
   if (table.max_age.ps() <= 0) section.fail_at("table_age", "must be more than 0");
@@ -74,7 +76,10 @@ RoccParams RoccSettings::params(Rate link) const {
 void read_rocc(ConfigSection& section, std::string_view preset, RoccReading& rocc, RoccRpParams& rp) {
   apply_preset(preset, rocc.points);
   read_points(section, rocc.points);
-  read_table(section, rocc.config.table);
+  rocc.config.form =
+      static_cast<RoccForm>(section.choice("rate_computation", {"switch", "host-registry", "host"}, 0));
+  rp.form = rocc.config.form;
+  read_table(section, rocc.config.form, rocc.config.table);
   const RoccParams defaults = rocc.points.params(40_Gbps);
   rp.delta_f = defaults.delta_f;
   rp.reaction_delay = section.duration("reaction_delay", rp.reaction_delay);

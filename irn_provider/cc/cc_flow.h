@@ -74,7 +74,7 @@ class CcFlow {
   std::optional<RttSample> next_rtt(UnwrappedPsn una, Time now);
   void on_loss(CcLoss loss, Time now) { algorithm_->on_loss(loss, now); }
   void on_cnp(Time now) { algorithm_->on_cnp(now); }
-  bool on_switch_rate(const SwitchRate& feedback, Time now) {
+  std::optional<std::uint32_t> on_switch_rate(const SwitchRate& feedback, Time now) {
     return algorithm_->on_switch_rate(feedback, now);
   }
 

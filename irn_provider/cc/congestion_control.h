@@ -12,8 +12,10 @@
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 
 #include "base/psn.h"
+#include "base/rocc_law.h"
 #include "base/units.h"
 #include "base/wire/telemetry.h"
 
@@ -35,10 +37,12 @@ struct RttSample {
   Bytes sent;        // wire bytes that the flow sent within `elapsed`, the segment's own included
 };
 
-// A fair rate that a switch has sent to this flow (RoCC, base/wire/rocc_cnp.h). Untrusted.
+// A fair rate that a switch has sent to this flow, or what it is computed from (RoCC, base/wire/rocc_cnp.h).
+// Untrusted.
 struct SwitchRate {
   std::uint32_t cp = 0;    // the congestion point's address, IPv4 in host order
   std::uint32_t rate = 0;  // in multiples of the algorithm's rate unit
+  RoccReport report{};
 };
 
 enum class CcLoss : std::uint8_t { kRecovery, kTimeout };  // what showed a loss: a (N)ACK, or a timer
@@ -55,8 +59,10 @@ class CongestionControl {
   virtual void on_rtt(const RttSample& /*sample*/, Time /*now*/) {}
   virtual void on_loss(CcLoss /*loss*/, Time /*now*/) {}  // once for each recovery that begins
   virtual void on_cnp(Time /*now*/) {}
-  // False: refused, it cannot be right.
-  virtual bool on_switch_rate(const SwitchRate& /*feedback*/, Time /*now*/) { return false; }
+  // The fair rate that it makes, in the unit of SwitchRate. Null: refused, it cannot be right.
+  virtual std::optional<std::uint32_t> on_switch_rate(const SwitchRate& /*feedback*/, Time /*now*/) {
+    return std::nullopt;
+  }
 
   virtual Rate rate(Time now) = 0;
   virtual Time next_change() const { return Time::never(); }

@@ -11,23 +11,26 @@ void RoccRp::start(Time /*now*/) {
   cp_ = 0;
   timer_at_ = Time::never();
   pending_ = {};
+  host_.clear();
 }
 
 // Lines 1 to 7.
-void RoccRp::process_cnp(const SwitchRate& feedback, Time at) {
-  const Rate received = params_.delta_f * static_cast<std::int64_t>(feedback.rate);
-  if (received > r_cur_ && feedback.cp != cp_) return;
+void RoccRp::process_cnp(std::uint32_t cp, std::uint32_t rate, Time at) {
+  const Rate received = params_.delta_f * static_cast<std::int64_t>(rate);
+  if (received > r_cur_ && cp != cp_) return;
   r_cur_ = received;
-  cp_ = feedback.cp;
+  cp_ = cp;
   timer_at_ = at + params_.recovery_timer;
 }
 
-// Lines 8 to 13. A rate above R_max holds nothing back, so that the limiter's queue is empty.
+// Lines 8 to 13. A rate above R_max holds nothing back, so that the limiter's queue is empty. What was
+// computed for it goes with it.
 void RoccRp::timer_expired() {
   if (r_cur_ > r_max_) {
     r_cur_ = r_max_;
     cp_ = 0;
     timer_at_ = Time::never();
+    host_.clear();
     return;
   }
   r_cur_ = r_cur_ * 2;
@@ -40,22 +43,42 @@ void RoccRp::catch_up(Time now) {
     if (std::min(cnp, timer_at_) > now) return;
     if (cnp <= timer_at_) {
       const Pending next = pending_.take_front();
-      process_cnp(next.feedback, next.at);
+      process_cnp(next.cp, next.rate, next.at);
     } else {
       timer_expired();
     }
   }
 }
 
-bool RoccRp::on_switch_rate(const SwitchRate& feedback, Time now) {
+// Null: nothing that a law of this network could work with.
+const RoccValues* RoccRp::values_of(const SwitchRate& feedback) const {
+  if (feedback.report.form == RoccForm::kQueue) return params_.registry.find(feedback.rate);
+  const RoccValues& values = feedback.report.values;
+  const std::int64_t f = RoccValues::whole(feedback.rate);
+  const std::int64_t most = params_.max_feedback.bps() / params_.delta_f.bps();
+  const bool sound = values.fit_cnp() && values.f_min <= f && f <= values.f_max &&
+                     values.f_max >> RoccValues::kFractionBits <= most;
+  return sound ? &values : nullptr;
+}
+
+std::optional<std::uint32_t> RoccRp::on_switch_rate(const SwitchRate& feedback, Time now) {
   catch_up(now);
   const bool sound =
-      is_cp_address(feedback.cp) && feedback.rate > 0 &&
+      is_cp_address(feedback.cp) && feedback.report.form == params_.form && feedback.rate > 0 &&
       static_cast<std::int64_t>(feedback.rate) <= params_.max_feedback.bps() / params_.delta_f.bps();
-  if (!sound) return false;
-  pending_.push_back({now + params_.reaction_delay, feedback});
+  if (!sound) return std::nullopt;
+  std::uint32_t rate = feedback.rate;
+  if (params_.form != RoccForm::kRate) {
+    const RoccValues* values = values_of(feedback);
+    if (values == nullptr) return std::nullopt;
+    const RoccHost::Computed computed =
+        host_.on_report(feedback.cp, feedback.rate, feedback.report, *values, now);
+    rate = computed.rate;
+    if (!computed.news) return rate;
+  }
+  pending_.push_back({now + params_.reaction_delay, feedback.cp, rate});
   catch_up(now);
-  return true;
+  return rate;
 }
 
 Rate RoccRp::rate(Time now) {

@@ -2,13 +2,16 @@
 // Source: seed 000, chapter 3, algorithm 2: a CNP is accepted if it names no more than the present rate, or
 // comes from the congestion point of the last accepted one; without CNPs the rate doubles at every timer, and
 // beyond R_max the limiter is removed. A CNP takes effect one reaction delay after its arrival (3.5: "NIC
-// (RP) reaction delay for feedback messages"). What cannot be right is refused: DEVIATIONS.md#rocc.
+// (RP) reaction delay for feedback messages"). Where the host computes (3.3.6), the law runs when the CNP
+// arrives and its rate takes effect as a received one would. What cannot be right is refused:
+// DEVIATIONS.md#rocc.
 #pragma once
 
 #include <cstdint>
 
 #include "base/ring.h"
 #include "irn_provider/cc/congestion_control.h"
+#include "irn_provider/cc/rocc_host.h"
 
 namespace rocelab {
 
@@ -17,6 +20,8 @@ struct RoccRpParams {
   Duration reaction_delay = 15_us;  // 3.5
   Duration recovery_timer = 80_us;  // of fast recovery; open in the paper: two periods T
   Rate max_feedback = 1000_Gbps;    // F_max of the network's fastest link: no congestion point names more
+  RoccForm form = RoccForm::kRate;  // what the network's CNPs say; another form is refused
+  RoccRegistry registry{};          // for kQueue
 };
 
 class RoccRp final : public CongestionControl {
@@ -26,7 +31,7 @@ class RoccRp final : public CongestionControl {
   }
 
   void start(Time now) override;
-  bool on_switch_rate(const SwitchRate& feedback, Time now) override;
+  std::optional<std::uint32_t> on_switch_rate(const SwitchRate& feedback, Time now) override;
   Rate rate(Time now) override;
   Time next_change() const override;
 
@@ -37,10 +42,11 @@ class RoccRp final : public CongestionControl {
  private:
   struct Pending {
     Time at;
-    SwitchRate feedback;
+    std::uint32_t cp, rate;
   };
   void catch_up(Time now);
-  void process_cnp(const SwitchRate& feedback, Time at);
+  const RoccValues* values_of(const SwitchRate& feedback) const;
+  void process_cnp(std::uint32_t cp, std::uint32_t rate, Time at);
   void timer_expired();
 
   RoccRpParams params_;
@@ -49,6 +55,7 @@ class RoccRp final : public CongestionControl {
   std::uint32_t cp_ = 0;           // CP_cur
   Time timer_at_ = Time::never();  // never: no limiter
   Ring<Pending> pending_;          // CNPs that wait out the reaction delay
+  RoccHost host_;                  // where the host computes
 };
 
 }  // namespace rocelab

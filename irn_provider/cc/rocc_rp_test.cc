@@ -14,7 +14,7 @@ constexpr Duration kTick = Duration::from_ps(1);
 // 40 Gb/s, reaction delay 15 us, recovery timer 80 us.
 struct Bench {
   bool cnp(std::uint32_t cp, Rate rate, Duration when) {
-    return rp.on_switch_rate({cp, static_cast<std::uint32_t>(rate.bps() / 10'000'000)}, at(when));
+    return rp.on_switch_rate({cp, static_cast<std::uint32_t>(rate.bps() / 10'000'000)}, at(when)).has_value();
   }
   Rate rate(Duration when) { return rp.rate(at(when)); }
   static Time at(Duration when) { return Time::zero() + when; }

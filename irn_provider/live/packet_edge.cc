@@ -47,7 +47,7 @@ PacketRef PacketEdge::parse_control(std::span<const std::byte> bytes, PacketKind
   }
   const auto cnp = RoccCnp::parse(bytes);
   if (!cnp) return bad_frame(bytes.size(), FrameError::kNotRoce, when);
-  put_fair_rate(*packet, {cnp->cp, cnp->rate, cnp->destination, cnp->dest});
+  put_fair_rate(*packet, {cnp->cp, cnp->rate, cnp->destination, cnp->dest, cnp->report});
   const auto destination = nodes_by_ipv4_.find(cnp->destination);
   packet->src = destination != nodes_by_ipv4_.end() ? destination->second : kNoNode;
   packet->tc = Tc{host_.nic.cnp_tc};

@@ -97,7 +97,9 @@ void Nic::Impl::on_fair_rate(Packet& packet, Time now) {
     ++counters.rp_fair_rates_unknown_flow;
     return drop(packet, NicDropReason::kFairRateOfNoFlow, now);
   }
-  if (found == flows.end() || !qps[found->second]->on_switch_rate({f.cp, f.rate}, now)) {
+  const auto rate =
+      found == flows.end() ? std::nullopt : qps[found->second]->on_switch_rate({f.cp, f.rate, f.report}, now);
+  if (!rate) {
     ++counters.rp_fair_rates_refused;
     return drop(packet, NicDropReason::kBadFairRate, now);
   }
@@ -105,6 +107,14 @@ void Nic::Impl::on_fair_rate(Packet& packet, Time now) {
   QueuePair& qp = *qps[found->second];
   packet.flow = qp.context().qpn.value;  // it concerns this end of the flow
   accept(packet, now);
+  if (f.report.form != RoccForm::kRate)
+    trace.record({.time = now,
+                  .kind = TraceKind::kFairRate,
+                  .mark = packet.tc.value,
+                  .flow = packet.flow,
+                  .bytes = static_cast<std::uint64_t>(config.cc.rocc.delta_f.bps()) * *rate,
+                  .psn = f.report.q_cur,
+                  .peer = f.cp});
   touch(qp, now);
 }
 

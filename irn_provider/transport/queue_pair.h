@@ -37,9 +37,9 @@ class QueuePair {
   // True if a packet of this role is accepted in the current state.
   bool accepts(Role role) const;
   void on_packet(const Packet& packet, const OpcodeInfo& info, Time now);  // precondition: accepts(info.role)
-  // A fair rate from a switch for what this QP sends. False: refused.
-  bool on_switch_rate(const SwitchRate& rate, Time now) {
-    return context_.cc && context_.cc->on_switch_rate(rate, now);
+  // A fair rate from a switch for what this QP sends, or what it is computed from: the rate. Null: refused.
+  std::optional<std::uint32_t> on_switch_rate(const SwitchRate& rate, Time now) {
+    return context_.cc ? context_.cc->on_switch_rate(rate, now) : std::nullopt;
   }
   bool sends_by(Ahn ah) const { return context_.init.type == QpType::kUd && requester_.sends_by(ah); }
   void on_srq_destroyed(const SharedReceiveQueue& srq) { receive_queue_.forget(srq); }  // an XRC SRQ

@@ -267,7 +267,7 @@ void Fabric::write_telemetry(Packet& packet) {
 void Fabric::give_bytes(Packet& cnp) {
   cnp.frame_slot = bank_.make();
   if (cnp.frame_slot == kNoFrame) throw RunError("no frame left for a CNP: raise engine.frames_per_vf");
-  lockstep::write_cnp(entries(), cnp, segment_.frame(cnp.frame_slot).first<RoccCnp::kSize>());
+  lockstep::write_cnp(entries(), cnp, segment_.frame(cnp.frame_slot).first<RoccCnp::kMaxSize>());
 }
 
 lockstep::RunEntries Fabric::entries() const {

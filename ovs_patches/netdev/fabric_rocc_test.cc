@@ -49,6 +49,32 @@ TEST(FabricRoccTest, ACnpReachesTheSourceAsAnIcmpFrameThroughTheSwitchesBetween)
   EXPECT_EQ(w.away(), 0u) << "the frames of CNPs are back";
 }
 
+// 3.3.6: what hosts compute from is in the frame, whose length is that of its form.
+TEST(FabricRoccTest, WhereHostsComputeTheFrameHasWhatTheyNeed) {
+  for (const RoccForm form : {RoccForm::kQueue, RoccForm::kValues}) {
+    lockstep::SegmentPlan plan = rocc_plan({.switches = 2, .hosts_each = 2, .frames_per_vf = 2048});
+    for (lockstep::SwitchEntry& entry : plan.switches) entry.config.rocc.form = form;
+    TestWorld w(plan);
+    for (const std::uint32_t h : {0u, 3u})
+      for (int i = 0; i < 600; ++i) w.vf(h).send(at(0_us), w.host(2));
+    w.run();
+    for (const std::uint32_t h : {0u, 3u}) {
+      const std::vector<RoccCnp> cnps = w.vf(h).cnps();
+      ASSERT_FALSE(cnps.empty()) << "h" << h + 1;
+      std::uint32_t longest = 0;
+      for (const RoccCnp& cnp : cnps) {
+        EXPECT_EQ(cnp.report.form, form);
+        EXPECT_EQ(cnp.rate, 4000u);
+        EXPECT_GE(cnp.report.period, 1u);
+        longest = std::max(longest, cnp.report.q_cur);
+        EXPECT_EQ(cnp.report.values, form == RoccForm::kValues ? rocc_values(RoccParams{}) : RoccValues{});
+      }
+      EXPECT_GT(longest, 250u);
+    }
+    EXPECT_EQ(w.away(), 0u);
+  }
+}
+
 // 3.3.3: a flow is known by its destination host and QPN, whichever addresses its frames have.
 TEST(FabricRoccTest, FlowsOverIpv6AreToldAsWell) {
   TestWorld w(rocc_plan({.hosts_each = 3, .frames_per_vf = 2048}));
@@ -104,9 +130,10 @@ TEST(FabricRoccTest, ACnpFromAHostIsDroppedAndCounted) {
   forged.destination = w.host(2).ipv4;
   forged.dest = Qpn{lockstep::kFirstQpn};
   forged.rate = 10;
-  forged.write(w.segment->frame(frame).first<RoccCnp::kSize>());
+  forged.write(w.segment->frame(frame).first<RoccCnp::kMaxSize>());
   w.vf(0).send(at(1_us), w.host(1));  // so that the window opens
-  w.vf(0).send_raw({.due_ps = at(5_us).ps(), .frame = frame, .length = RoccCnp::kSize});
+  w.vf(0).send_raw(
+      {.due_ps = at(5_us).ps(), .frame = frame, .length = static_cast<std::uint16_t>(forged.size())});
   w.run();
   EXPECT_TRUE(w.vf(1).cnps().empty());
   EXPECT_EQ(w.counters(w.host(0).port).drops_forged, 1u);

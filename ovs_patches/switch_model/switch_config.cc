@@ -73,6 +73,14 @@ std::string problem_of_rocc(const RoccParams& p) {
   return {};
 }
 
+// 3.3.6: what the CNPs of the hosts' forms can name.
+std::string problem_of_report(const RoccParams& p) {
+  if (rocc_values(p).fit_cnp()) return {};
+  return "RoCC's rates are computed at the host, and a CNP cannot name these values: F_min " +
+         to_string(p.f_min) + " and F_max " + to_string(p.f_max) + " must be multiples of Delta^F " +
+         to_string(p.delta_f) + ", the gains below 65536";
+}
+
 std::string problem_of_switch(const SwitchConfig& config) {
   if (config.max_frame < 128_B || config.max_frame > 65535_B)
     return "max_frame " + to_string(config.max_frame) + ", need 128 B to 65535 B";
@@ -134,8 +142,9 @@ std::string problem_of(const SwitchConfig& config, std::span<const PortConfig> p
     if (std::string problem = problem_of_port(config, ports[i]); !problem.empty())
       return "port " + std::to_string(i) + ": " + problem;
     if (!config.rocc.enabled) continue;
-    if (std::string problem = problem_of_rocc(ports[i].rocc); !problem.empty())
-      return "port " + std::to_string(i) + ": " + problem;
+    std::string problem = problem_of_rocc(ports[i].rocc);
+    if (problem.empty() && config.rocc.form != RoccForm::kRate) problem = problem_of_report(ports[i].rocc);
+    if (!problem.empty()) return "port " + std::to_string(i) + ": " + problem;
   }
   return {};
 }

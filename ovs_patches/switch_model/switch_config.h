@@ -12,8 +12,8 @@
 #include <type_traits>
 
 #include "base/ids.h"
+#include "base/rocc_law.h"
 #include "base/units.h"
-#include "ovs_patches/switch_model/rocc_cp.h"
 #include "ovs_patches/switch_model/rocc_flow_table.h"
 #include "ovs_patches/switch_model/switch_flow.h"
 
@@ -84,8 +84,9 @@ struct TelemetryConfig {
 // RoCC (rocc_cp.h): the queues of these classes are congestion points, on every port.
 struct RoccConfig {
   bool enabled = false;
-  std::uint8_t classes = 1 << 3;  // bit per class
-  std::uint8_t dscp = 48;         // of the CNPs: their class, here and further on
+  std::uint8_t classes = 1 << 3;    // bit per class
+  std::uint8_t dscp = 48;           // of the CNPs: their class, here and further on
+  RoccForm form = RoccForm::kRate;  // who computes the fair rate: this switch, or (3.3.6) the hosts
   RoccFlowTableParams table{};
 };
 

@@ -130,8 +130,9 @@ struct Switch::Impl {
   void add_congestion_points(const Rng& rng);
   void cp_enqueued(PortId out, PortId in, const Packet& packet, Time now);
   void cp_timeout(PortId port_id, Port& port, Time now);
-  void notify_flows(PortId port_id, CongestionPoint& point, Time now);
-  void send_cnp(PortId port_id, const SwitchFlow& flow, std::uint32_t rate, Time now);
+  bool cp_updates(CongestionPoint& point, Bytes length);
+  std::size_t notify_flows(PortId port_id, CongestionPoint& point, Bytes length, Time now);
+  void send_cnp(PortId port_id, const SwitchFlow& flow, FairRateFeedback feedback, Time now);
 
   // --- switch_watchdog.cc
   void add_watchdogs();

@@ -48,20 +48,21 @@ void Switch::Impl::cp_timeout(PortId port_id, Port& port, Time now) {
   port.cp_next = Time::never();
   for (CongestionPoint& point : port.congestion_points) {
     if (point.next <= now) {
-      const bool was_unlimited = point.cp.unlimited();
       const Bytes length = queues.bytes(port_id, point.tc);
-      point.cp.update(length);
+      const bool computes = config.rocc.form == RoccForm::kRate;
+      const bool tells = !computes || cp_updates(point, length);
       const std::uint64_t before = port.counters.rocc_cnps;
-      // While F was and is F_max this port holds nobody back, and there is nothing to tell.
-      if (!was_unlimited || !point.cp.unlimited()) notify_flows(port_id, point, now);
+      const std::size_t told = tells ? notify_flows(port_id, point, length, now) : 0;
       trace.record({.time = now,
                     .kind = TraceKind::kFairRate,
                     .mark = point.tc.value,
                     .port = port_id.value,
                     .flow = static_cast<std::uint32_t>(port.counters.rocc_cnps - before),
-                    .bytes = static_cast<std::uint64_t>(point.cp.rate().bps()),
+                    .bytes = computes ? static_cast<std::uint64_t>(point.cp.rate().bps()) : 0,
                     .psn = static_cast<std::uint32_t>(length.count())});
-      const bool rests = point.cp.unlimited() && length == 0_B;
+      // A point that does not know F works as long as there is somebody to tell; ElephantTrap never forgets.
+      const bool nobody = told == 0 || config.rocc.table.kind == RoccFlowTableKind::kElephantTrap;
+      const bool rests = length == 0_B && (computes ? point.cp.unlimited() : nobody);
       point.next = rests ? Time::never() : point.next + point.cp.params().period;
       if (rests) port.cp_wants |= bit_of(point.tc);
       if (rests) port.watched |= bit_of(point.tc);
@@ -70,21 +71,42 @@ void Switch::Impl::cp_timeout(PortId port_id, Port& port, Time now) {
   }
 }
 
-void Switch::Impl::notify_flows(PortId port_id, CongestionPoint& point, Time now) {
+// While F was and is F_max this port holds nobody back, and there is nothing to tell.
+bool Switch::Impl::cp_updates(CongestionPoint& point, Bytes length) {
+  const bool was_unlimited = point.cp.unlimited();
+  point.cp.update(length);
+  return !was_unlimited || !point.cp.unlimited();
+}
+
+// How many it told.
+std::size_t Switch::Impl::notify_flows(PortId port_id, CongestionPoint& point, Bytes length, Time now) {
   if (point.flows->wants_queue()) {
     queues.for_each(port_id, point.tc, [&](const Packet& packet, PortId in) {
       if (rocc_counts(packet)) point.flows->on_queued(flow_of(packet, in));
     });
   }
-  for (const SwitchFlow& flow : point.flows->take(now)) send_cnp(port_id, flow, point.cp.units(), now);
+  FairRateFeedback feedback;
+  feedback.cp = at(port_id).config.cp_address;
+  feedback.rate = point.cp.units();
+  feedback.report.form = config.rocc.form;
+  if (config.rocc.form != RoccForm::kRate) {
+    const std::int64_t units = std::min<std::int64_t>(point.cp.units_of(length), 0xffffffff);
+    feedback.report.q_cur = static_cast<std::uint32_t>(units);
+    feedback.report.period = static_cast<std::uint32_t>((now - Time::zero()) / point.cp.params().period);
+    feedback.report.values = point.cp.values();
+  }
+  const std::vector<SwitchFlow>& flows = point.flows->take(now);
+  for (const SwitchFlow& flow : flows) send_cnp(port_id, flow, feedback, now);
+  return flows.size();
 }
 
 // A CNP leaves by the port through which the flow came: the way back begins there. It is charged to the
 // congestion point's own port, and limited like any lossy frame; the paper lets CNPs be lost (3.3.5).
-void Switch::Impl::send_cnp(PortId port_id, const SwitchFlow& flow, std::uint32_t rate, Time now) {
+void Switch::Impl::send_cnp(PortId port_id, const SwitchFlow& flow, FairRateFeedback feedback, Time now) {
   Port& port = at(port_id);
   PacketRef packet = pool.make();
-  put_fair_rate(*packet, {.cp = port.config.cp_address, .rate = rate, .destination = 0, .dest = flow.dest});
+  feedback.dest = flow.dest;
+  put_fair_rate(*packet, feedback);
   packet->src = flow.destination;
   packet->dst = flow.source;
   packet->tc = classifier.classify(config.rocc.dscp, std::nullopt);

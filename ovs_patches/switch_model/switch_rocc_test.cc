@@ -1,4 +1,5 @@
 // RoCC in the switch: when congestion points work, whom they tell, and what is refused.
+#include "ovs_patches/switch_model/rocc_cp.h"
 #include "ovs_patches/switch_model/test_support.h"
 
 namespace rocelab {
@@ -103,6 +104,57 @@ TEST(SwitchRoccTest, FollowsTheLawPeriodByPeriod) {
     ASSERT_EQ(r.bytes, static_cast<std::uint64_t>(law.rate().bps())) << "period " << periods;
   }
   EXPECT_GT(periods, 20);
+}
+
+// Seed 000, 3.3.6: the switch says what the fair rate is computed from, in every period, and computes
+// nothing.
+TEST(SwitchRoccTest, WhereHostsComputeEveryPeriodSaysTheQueueAndWhatItIsToBeHeldAgainst) {
+  for (const RoccForm form : {RoccForm::kQueue, RoccForm::kValues}) {
+    SwitchConfig config = rocc_config();
+    config.rocc.form = form;
+    RoccBench b(config);
+    for (const int in : {0, 1, 2}) b.stream(in, 300, at(0_us));
+    b.run_until(at(200_us));
+    std::vector<const TraceRecord*> periods;
+    for (const TraceRecord& r : b.trace.records)
+      if (r.kind == TraceKind::kFairRate) periods.push_back(&r);
+    ASSERT_GE(periods.size(), 3u);
+    ASSERT_GE(b.cnps.size(), 9u);
+    for (std::size_t i = 0; i < 9; ++i) {
+      const TraceRecord& period = *periods[i / 3];
+      EXPECT_EQ(period.bytes, 0u) << "no rate";
+      EXPECT_EQ(period.flow, 3u);
+      const FairRateFeedback& f = b.cnps[i].feedback;
+      EXPECT_EQ(f.rate, 4000u) << "F: where the law begins";
+      EXPECT_EQ(f.report.form, form);
+      EXPECT_EQ(f.report.period, i / 3 + 1);
+      EXPECT_EQ(f.report.q_cur, period.psn / 600);
+      EXPECT_EQ(f.report.values, form == RoccForm::kValues ? rocc_values(RoccParams{}) : RoccValues{});
+    }
+    b.run_until(at(2_ms));
+    EXPECT_TRUE(b.node.next_event().is_never()) << "with nobody to tell the point rests";
+  }
+}
+
+TEST(SwitchRoccTest, AFlowByAgeIsToldOfAnEmptyQueueUntilItIsTooOld) {
+  SwitchConfig config = rocc_config();
+  config.rocc.form = RoccForm::kQueue;
+  config.rocc.table.kind = RoccFlowTableKind::kAge;
+  RoccBench b(config);
+  b.stream(0, 1, at(0_us));
+  b.run_until(at(1_ms));
+  ASSERT_EQ(b.cnps.size(), 3u) << "120 us: at 40, 80 and 120 us";
+  for (const Cnp& cnp : b.cnps) EXPECT_EQ(cnp.feedback.report.q_cur, 0u);
+  EXPECT_TRUE(b.node.next_event().is_never());
+}
+
+TEST(SwitchRoccTest, ValuesThatACnpCannotNameAreRefusedWhereHostsCompute) {
+  SwitchConfig config = rocc_config();
+  std::vector<PortConfig> ports = ports_of(2);
+  ports[0].rocc.f_max = 40'005_Mbps;
+  EXPECT_EQ(problem_of(config, ports), "");
+  config.rocc.form = RoccForm::kValues;
+  EXPECT_NE(problem_of(config, ports).find("multiples of Delta^F"), std::string::npos);
 }
 
 TEST(SwitchRoccTest, WithoutAStandingQueueNobodyIsToldAndThePointRests) {

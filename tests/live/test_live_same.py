@@ -29,6 +29,14 @@ _CASES: list[tuple[Path, tuple[str, ...]]] = [
     (_SMALL / "leaf_spine_16.toml", ()),
     (_SMALL / "operations.toml", ()),
     (_SMALL / "rocc.toml", ()),
+    (_SMALL / "rocc.toml", ('congestion_control.rocc.rate_computation="host"',)),
+    (
+        _SMALL / "rocc.toml",
+        (
+            'congestion_control.rocc.rate_computation="host-registry"',
+            'congestion_control.rocc.flow_table="queue"',
+        ),
+    ),
     (_SMALL / "hpcc.toml", ()),
     (SCENARIOS / "link_failure.toml", ()),
     (_RING, ('transport=["roce+pfc+escape"]',)),

@@ -2,6 +2,7 @@
 // slows down. Source: seed 000, chapter 3.
 #include <array>
 #include <functional>
+#include <vector>
 
 #include "tests/net/cc_scene.h"
 
@@ -52,6 +53,47 @@ TEST(RoccNetTest, FlowsOfAnIncastShareTheLinkAndTheQueueRestsAtQref) {
   EXPECT_LT((last - first).seconds(), 0.05 * last.seconds()) << "equal flows end together";
   // 80 MB at 40 Gb/s with 82 B of headers and gap per packet of 1024 B: 17.3 ms.
   EXPECT_LT(last.seconds(), 0.0190);
+}
+
+// Seed 000, 3.3.6: the switch says what its queue is, each host computes. Told every period, they all compute
+// what the switch would.
+TEST(RoccNetTest, WhereHostsComputeFlowsShareTheLinkAsWhereTheSwitchDoes) {
+  std::vector<Time> by_switch;
+  for (const RoccForm form : {RoccForm::kRate, RoccForm::kQueue, RoccForm::kValues}) {
+    NicConfig nic = nic_config();
+    nic.cc.rocc.form = form;
+    nic.cc.rocc.registry.sets[nic.cc.rocc.registry.used++] = rocc_values(RoccParams{});
+    SwitchConfig config = switch_config();
+    config.rocc.form = form;
+    config.rocc.table.kind = RoccFlowTableKind::kAge;
+    StarNet net(9, nic, config);
+    post_incast(net, 8, 10'000'000);
+    Bytes sum{};
+    int samples = 0;
+    for (int us = 5000; us < 14'000; us += 10, ++samples) {
+      net.run_until(Time::zero() + us * 1_us);
+      sum += net.queue(8);
+    }
+    EXPECT_GT(sum / samples, 135_KB);
+    EXPECT_LT(sum / samples, 165_KB);
+    net.run();
+    for (std::size_t f = 0; f < 8; ++f) {
+      if (form == RoccForm::kRate) by_switch.push_back(net.flow(f).completed);
+      EXPECT_NEAR(net.flow(f).completed.seconds(), by_switch[f].seconds(), 0.001 * by_switch[f].seconds());
+    }
+    for (std::size_t h = 0; h < 9; ++h) EXPECT_EQ(net.counters(h).rp_fair_rates_refused, 0u);
+    EXPECT_GT(net.counters(0).rp_fair_rates_handled, 300u);
+  }
+}
+
+TEST(RoccNetTest, AFormThatTheHostDoesNotExpectIsRefusedAndCounted) {
+  SwitchConfig config = switch_config();
+  config.rocc.form = RoccForm::kValues;
+  StarNet net(5, nic_config(), config);
+  post_incast(net, 4, 1'000'000);
+  net.run();
+  EXPECT_GT(net.counters(0).rp_fair_rates_refused, 5u);
+  EXPECT_EQ(net.counters(0).rp_fair_rates_handled, 0u);
 }
 
 TEST(RoccNetTest, EachCnpIsTakenInOnceAndNoneIsLost) {

@@ -37,15 +37,19 @@ std::vector<NamedFrame> seeds() {
   ByteVector pfc(PfcFrame::kSize);
   PfcFrame{0x08, {0, 0, 0, 0xffff}}.write(std::span(pfc).first<PfcFrame::kSize>(), {2, 0, 0, 0, 0, 1});
   all.push_back({"PFC", pfc});
-  ByteVector cnp(RoccCnp::kSize);
-  RoccCnp{.dscp = 48,
-          .cp = kCpNetwork + 7,
-          .source = 0x0a000001,
-          .destination = 0x0a000002,
-          .dest = {17},
-          .rate = 400}
-      .write(std::span(cnp).first<RoccCnp::kSize>());
-  all.push_back({"RoCC CNP", cnp});
+  for (const RoccForm form : {RoccForm::kRate, RoccForm::kQueue, RoccForm::kValues}) {
+    ByteVector cnp(RoccCnp::kMaxSize);
+    const RoccCnp made{.dscp = 48,
+                       .cp = kCpNetwork + 7,
+                       .source = 0x0a000001,
+                       .destination = 0x0a000002,
+                       .dest = {17},
+                       .rate = 400,
+                       .report = {form, 3, 250, rocc_values(RoccParams{})}};
+    made.write(std::span(cnp).first<RoccCnp::kMaxSize>());
+    cnp.resize(made.size());
+    all.push_back({"RoCC CNP, form " + std::to_string(static_cast<int>(form)), cnp});
+  }
   for (const bool ipv6 : {false, true}) {
     Gid source = ipv4_mapped({10, 0, 0, 1}), destination = ipv4_mapped({10, 0, 0, 2});
     if (ipv6) source[0] = destination[0] = 0xfe;

@@ -63,7 +63,7 @@ std::string check_pfc(std::span<const std::byte> bytes) {
 std::string check_cnp(std::span<const std::byte> bytes) {
   const auto cnp = RoccCnp::parse(bytes);
   if (!cnp) return "";
-  std::array<std::byte, RoccCnp::kSize> written;
+  std::array<std::byte, RoccCnp::kMaxSize> written;
   cnp->write(written);
   return RoccCnp::parse(written) == cnp ? "" : "a CNP changes: " + to_string(*cnp);
 }

@@ -82,6 +82,36 @@ def test_settled_rates_and_queues_are_the_papers(tmp_path: Path) -> None:
     assert page.count("<svg") == 5 and "figure 3.9a" in page
 
 
+@pytest.mark.parametrize("flows", ["N=2", "N=10"])
+def test_hosts_that_are_told_every_period_compute_what_the_switch_does(flows: str) -> None:
+    """3.3.6, both forms: the same law from the same queue, so that what settles is the same."""
+    scenario = read_scenario(rocc.SCENARIOS / "rate_at_host.toml", ())
+    found = {}
+    for computation in ("switch", "host", "host-registry"):
+        label = f"roce+pfc+rocc,{flows},rate_computation={computation},flow_table=age"
+        outcome = DesEngine().execute(plan_of(scenario, label, 1))
+        assert outcome.error is None
+        counters = outcome.nic_counters.values()
+        assert sum(c["rp_fair_rates_refused"] + c["rp_fair_rates_unknown_flow"] for c in counters) == 0
+        found[computation] = rocc.EXPERIMENTS["rate_at_host"](outcome)
+    for computation, measured in found.items():
+        case = f"{flows}, {computation}, age"
+        fair = 40 / int(flows.removeprefix("N="))
+        assert measured.values[case, "fair_rate"] == pytest.approx(fair, rel=0.05)
+        assert measured.values[case, "queue"] == pytest.approx(150, rel=0.05)
+    both = [found[c].notes[f"{flows}, {c}, age"]["cnps"] for c in ("host", "host-registry")]
+    assert both[0] == pytest.approx(both[1], rel=0.02), "90 bytes in place of 60"
+
+
+def test_hosts_that_hear_nothing_of_an_empty_queue_do_not_settle() -> None:
+    """docs/paper-rocc.md: why `flow_table` is "age" by default where hosts compute."""
+    scenario = read_scenario(rocc.SCENARIOS / "rate_at_host.toml", ())
+    label = "roce+pfc+rocc,N=2,rate_computation=host,flow_table=queue"
+    measured = rocc.EXPERIMENTS["rate_at_host"](DesEngine().execute(plan_of(scenario, label, 1)))
+    assert measured.values["N=2, host, queue", "settles"] is None
+    assert (measured.values["N=2, host, queue", "queue"] or 0.0) < 50
+
+
 def test_fast_recovery_must_not_be_faster_than_feedback() -> None:
     """scenarios/rocc/recovery.toml: no paper has a number for its period (docs/paper-rocc.md)."""
     scenario = read_scenario(rocc.SCENARIOS / "recovery.toml", ())

@@ -22,7 +22,7 @@ from rocelab.sweep.run import make_console
 SCENARIOS = paths.ROOT / "scenarios" / "rocc"
 NUMBERS = paths.ROOT / "results" / "paper" / "rocc.csv"
 _FCS_PREAMBLE_GAP = 24
-_CNP_WIRE_BYTES = 60 + _FCS_PREAMBLE_GAP
+_CNP_BYTES = {"host": 90}  # base/wire/rocc_cnp.h, all values; the other forms fit the shortest frame
 # Ranges of sizes in bytes: more than, at most. The paper's figures have curves; these are decades.
 SIZES = (
     ("to 10KB", 0, 10_000),
@@ -65,6 +65,26 @@ def _steady(outcome: RunOutcome, case: str) -> Measured:
 
 def _fairness(outcome: RunOutcome) -> Measured:
     return _steady(outcome, case_of(outcome.plan.label))
+
+
+def _rate_at_host(outcome: RunOutcome) -> Measured:
+    """Where the fair rate is computed (3.3.6): the rates that flows are told or compute, how far apart what they get is, and the queue."""
+    case, _, axes = case_of(outcome.plan.label).partition(",")
+    computation, table = (axis.partition("=")[2] for axis in axes.split(","))
+    name = f"{case}, {computation}, {table}"
+    port = traces.bottleneck(outcome)
+    point = (traces.point_of if computation == "switch" else traces.host_point_of)(outcome, port)
+    first = max(traces.spans(outcome, 0.0), key=lambda s: s.end_s - s.begin_s)
+    found = traces.steady(point, first)
+    rates = np.array(list(_rates_of_all(outcome)[0].values()))
+    values = {
+        (name, "fair_rate"): found.rate_gbps,
+        (name, "queue"): found.queue_kb,
+        (name, "settles"): found.settles_ms,
+    }
+    notes = _notes(outcome, name)[name]
+    spread = {"least_gbps": float(rates.min()), "most_gbps": float(rates.max())}
+    return Measured(values, [Picture(name, [point])], {name: notes | spread})
 
 
 def _testbed(outcome: RunOutcome) -> Measured:
@@ -186,6 +206,9 @@ def _notes(outcome: RunOutcome, name: str) -> dict[str, dict[str, float]]:
         for c in outcome.port_counters.values()
         if c.get("rocc_cnps", 0)
     )
+    key = "congestion_control.rocc.rate_computation"
+    computation = next((p.value.strip('"') for p in outcome.plan.parameters if p.key == key), "switch")
+    cnp_wire_bytes = _CNP_BYTES.get(computation, 60) + _FCS_PREAMBLE_GAP
     longest = max(c.get("queue_peak_bytes_prio3", 0) for c in outcome.port_counters.values())
     return {
         name: {
@@ -195,7 +218,7 @@ def _notes(outcome: RunOutcome, name: str) -> dict[str, dict[str, float]]:
             ),
             "pfc_pause_frames": float(summary["pfc_pause_frames"]),
             "drops": float(summary["drops"]),
-            "feedback_percent": 100 * cnps * _CNP_WIRE_BYTES / carried if carried else 0.0,
+            "feedback_percent": 100 * cnps * cnp_wire_bytes / carried if carried else 0.0,
             "longest_queue_kb": longest / 1e3,
             "end_ms": outcome.end_ps / 1e9,
         }
@@ -211,6 +234,7 @@ EXPERIMENTS: Mapping[str, Callable[[RunOutcome], Measured]] = {
     "rates": _rates,
     "fct": _completion,
     "unlimited": _completion,
+    "rate_at_host": _rate_at_host,
     "testbed_dpdk": _testbed,
     "testbed_dpdk_mix": _testbed,
     "testbed_p4": _testbed,

@@ -13,6 +13,7 @@ from rocelab.model import Array, RunOutcome
 
 _HEADERS = 14 + 20 + 8 + 12 + 4  # Ethernet, IPv4, UDP, BTH, ICRC
 _FCS_PREAMBLE_GAP = 24
+_CP_NETWORK = 0xAC100000  # base/wire/rocc_cnp.h; points are numbered as the run's ports are
 _SMOOTH = 10  # periods of the running mean by which a fair rate is judged settled
 _BAND = 0.1  # and how near to its final value it stays from then on
 
@@ -65,6 +66,21 @@ def bottleneck(outcome: RunOutcome) -> str:
     if counts[interface] == 0:
         raise RocelabError(f"{outcome.plan.label}: no congestion point sent a CNP")
     return interface
+
+
+def host_point_of(outcome: RunOutcome, interface: str) -> Point:
+    """This port's class-3 queue where hosts compute (3.3.6): in each period the mean of the fair rates that they computed from its reports, or what it was before when nobody was told."""
+    point = point_of(outcome, interface)
+    index = next(i for i, p in enumerate(outcome.plan.ports) if p.interface == interface)
+    total, told = np.zeros(len(point.time_s)), np.zeros(len(point.time_s))
+    for records in frames.by_node(outcome, frames.hosts(outcome.plan)).values():
+        mine = records[(records["kind"] == frames.FAIR_RATE) & (records["peer"] == _CP_NETWORK + index + 1)]
+        period = np.searchsorted(point.time_s, mine["time_ps"] / 1e12, side="right") - 1
+        np.add.at(total, period, mine["bytes"] / 1e9)
+        np.add.at(told, period, 1)
+    rate = np.divide(total, told, out=np.zeros_like(total), where=told > 0)
+    last = np.maximum.accumulate(np.where(told > 0, np.arange(len(rate)), 0))
+    return Point(interface, point.time_s, rate[last], point.queue_kb, point.cnps)
 
 
 def spans(outcome: RunOutcome, least_s: float) -> list[Span]:

@@ -16,10 +16,18 @@ def shared_files() -> set[str]:
     return {path.name for path in Path("/dev/shm").glob("rocelab-interface-*")}
 
 
-def finish(program: Program) -> str:
-    status = program.wait(SECONDS)
-    assert status == 0, f"status {status}: {program.output()}"
-    return program.output()
+# rping's thread for events may ask for one more when main has destroyed the channel already, and then ends the program
+# with 255: a race of its own, which a slow machine loses now and then.
+RPING_RACE = "rdma_get_cm_event: Bad file descriptor"
+
+
+def finish(program: Program, forgiven: str | None = None) -> str:
+    """What it printed. Status 0 is asked for, unless it says `forgiven`."""
+    status, output = program.wait(SECONDS), program.output()
+    assert status == 0 or (
+        status is not None and forgiven is not None and forgiven in output
+    ), f"status {status}: {output}"
+    return output
 
 
 def wait_for(end: End, *ports: int) -> None:
@@ -29,17 +37,22 @@ def wait_for(end: End, *ports: int) -> None:
 
 
 def run_pair(
-    ends: tuple[End, End], server: list[str], client: list[str], variables: Mapping[str, str], port: int
+    ends: tuple[End, End],
+    server: list[str],
+    client: list[str],
+    variables: Mapping[str, str],
+    port: int,
+    forgiven: str | None = None,
 ) -> tuple[str, str]:
-    """The server's and the client's output. `port`: where the server listens by TCP; 0: not by TCP."""
+    """The server's and the client's output. `port`: where the server listens by TCP; 0: not by TCP. `forgiven`: of finish()."""
     serving = ends[0].start(server, variables)
     if port == 0:
-        time.sleep(1.0)
+        time.sleep(2.5)
     else:
         wait_for(ends[0], port)
     calling = ends[1].start(client, variables)
     try:
-        return finish(serving), finish(calling)
+        return finish(serving, forgiven), finish(calling, forgiven)
     finally:
         for program in (serving, calling):
             program.end()

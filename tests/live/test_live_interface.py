@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from interface_runs import SECONDS, finish, run_pair, shared_files, wait_for
+from interface_runs import RPING_RACE, SECONDS, finish, run_pair, shared_files, wait_for
 from rocelab import native
 from rocelab.live.interface import environment
 from rocelab.live.veth_pair import DEVICE, End, veth_pair
@@ -72,7 +72,7 @@ def test_a_thousand_queue_pairs_do_not_overrun_their_receiver(ends: tuple[End, E
 def test_rdma_cm(ends: tuple[End, End], transport: str) -> None:
     server = ["rping", "-s", "-C", "50", "-V", "-a", ends[0].ipv4]
     client = ["rping", "-c", "-C", "50", "-V", "-v", "-a", ends[0].ipv4]
-    _, output = _run_pair(ends, server, client, transport, port=0)
+    _, output = run_pair(ends, server, client, environment(DEVICE, transport), port=0, forgiven=RPING_RACE)
     assert output.count("ping data") == 50, output
 
 

@@ -22,7 +22,7 @@ SwitchConfig pfc_switch() {
 
 struct Seen {
   std::vector<Duration> rtts;
-  Bytes frame, ack;  // of the last data packet and of an ACK
+  Bytes frame, ack;  // of the longest data packet and of an ACK
 };
 
 // `post` posts what is to be timed on a net of `hosts`.
@@ -34,7 +34,8 @@ Seen rtts_of(const NicConfig& nic, std::size_t hosts, Post&& post) {
     seen.rtts.push_back(Duration::from_ps(static_cast<std::int64_t>(r.bytes)));
   };
   net.on_delivery = [&](std::size_t, const Packet& packet, Time) {
-    (packet.payload_length > 0 ? seen.frame : seen.ack) = packet.frame();
+    Bytes& longest = packet.payload_length > 0 ? seen.frame : seen.ack;
+    longest = std::max(longest, packet.frame());
   };
   post(net);
   net.run();
@@ -42,7 +43,8 @@ Seen rtts_of(const NicConfig& nic, std::size_t hosts, Post&& post) {
 }
 
 // A message of ten segments of 15 packets. Its own serialisation is left out of an idle path's RTT: there
-// remain the last packet's second link, the ACK's two links, and four delays.
+// remain one packet on the second link, the ACK's two links, and four delays. That packet is the first of a
+// RoCE message, the longest by its RETH: behind it the others leave the switch one after the other.
 TEST(RttNetTest, OnAnIdlePathItIsPropagationAndForwarding) {
   for (const TransportMode mode : {TransportMode::kRoce, TransportMode::kIrn}) {
     const NicConfig nic = timed_nic(mode);

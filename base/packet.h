@@ -15,9 +15,9 @@
 #include <vector>
 
 #include "base/ids.h"
-#include "base/rocc_law.h"
 #include "base/units.h"
 #include "base/wire/pfc.h"
+#include "base/wire/rocc_cnp.h"
 #include "base/wire/roce_headers.h"
 #include "base/wire/telemetry.h"
 
@@ -100,12 +100,10 @@ struct FairRateFeedback {
   RoccReport report{};            // values of kValues: those that fit_cnp()
   friend bool operator==(const FairRateFeedback&, const FairRateFeedback&) = default;
 };
-inline constexpr std::uint32_t kRoccValuesFrame = 90;  // bytes of a CNP with all values
 inline void put_fair_rate(Packet& packet, const FairRateFeedback& feedback) {
   const RoccReport& report = feedback.report;
   packet.kind = PacketKind::kFairRate;
-  packet.frame_length = report.form == RoccForm::kValues ? kRoccValuesFrame
-                                                         : static_cast<std::uint32_t>(kMinFrameBytes.count());
+  packet.frame_length = static_cast<std::uint32_t>(RoccCnp::size_of(report.form));
   packet.flow = feedback.dest.value;
   RoceHeaders& r = packet.roce;
   r.dest = feedback.dest;

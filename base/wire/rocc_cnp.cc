@@ -65,10 +65,6 @@ void store_report(std::span<std::byte> icmp, const RoccReport& report) {
 
 }  // namespace
 
-std::size_t RoccCnp::size() const {
-  return std::max(static_cast<std::size_t>(kMinFrameBytes.count()), kIcmpAt + icmp_bytes(report.form));
-}
-
 std::optional<RoccCnp> RoccCnp::parse(std::span<const std::byte> frame) {
   const auto ethernet = EthernetHeader::parse(frame);
   if (!ethernet || ethernet->ether_type != kEtherTypeIpv4 ||

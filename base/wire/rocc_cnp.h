@@ -28,6 +28,7 @@
 // +---------------------------------------------------------------+
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -41,13 +42,16 @@
 namespace rocelab {
 
 struct RoccCnp {
-  static constexpr std::size_t kMaxSize =
-      90;  // a whole frame, without FCS; the shorter forms are padded to 60
   static constexpr std::uint8_t kIcmp = 1, kType = 253;
   static constexpr std::size_t kIcmpAt = 34;
   static constexpr std::size_t icmp_bytes(RoccForm form) {
     return form == RoccForm::kRate ? 16 : form == RoccForm::kQueue ? 24 : 56;
   }
+  // A whole frame, without FCS, padding included.
+  static constexpr std::size_t size_of(RoccForm form) {
+    return std::max(static_cast<std::size_t>(kMinFrameBytes.count()), kIcmpAt + icmp_bytes(form));
+  }
+  static constexpr std::size_t kMaxSize = 90;  // size_of() the longest form
   std::array<std::uint8_t, 6> dst_mac{}, src_mac{};
   std::uint8_t dscp = 0;
   std::uint32_t cp = 0;           // the congestion point; addresses are IPv4 in host order
@@ -61,9 +65,10 @@ struct RoccCnp {
   // `frame` begins at the destination MAC. Null: anything else, or one with a wrong checksum or length, or
   // with values that no law can work with.
   static std::optional<RoccCnp> parse(std::span<const std::byte> frame);
-  std::size_t size() const;                              // of the frame, padding included
+  std::size_t size() const { return size_of(report.form); }
   void write(std::span<std::byte, kMaxSize> out) const;  // its first size() bytes; the others become 0
 };
+static_assert(RoccCnp::kMaxSize == RoccCnp::size_of(RoccForm::kValues));
 std::string to_string(
     const RoccCnp& cnp);  // "RoCC CNP 172.16.0.1 -> 10.0.0.1: flow to 10.0.0.2 QPN 17, rate 400"
 

@@ -85,10 +85,10 @@ CcReadMark CcFlow::on_read_requested(Bytes frame, Bytes wire, bool retransmissio
   return mark;
 }
 
-std::optional<RttSample> CcFlow::on_read_done(const CcReadMark& mark, Time now) {
+std::optional<RttSample> CcFlow::on_read_done(const CcReadMark& mark, UnwrappedPsn last, Time now) {
   if (!mark.clean) return std::nullopt;
   const RttSample sample =
-      SegmentClock::sample(mark.sent_at, mark.wire, mark.total_before, total_, line_, now);
+      SegmentClock::sample(last, mark.sent_at, mark.wire, mark.total_before, total_, line_, now);
   algorithm_->on_rtt(sample, now);
   return sample;
 }

@@ -66,8 +66,8 @@ class CcFlow {
   void on_sent(CcStream stream, const CcPacket& packet, Time now);
   // A READ request has left that asks for `wire` bytes on the responder's wire.
   CcReadMark on_read_requested(Bytes frame, Bytes wire, bool retransmission, Time now);
-  // The READ's RTT, of which the algorithm knows; null: none was taken.
-  std::optional<RttSample> on_read_done(const CcReadMark& mark, Time now);
+  // The READ's RTT, of which the algorithm knows; null: none was taken. `last`: PSN of its last response.
+  std::optional<RttSample> on_read_done(const CcReadMark& mark, UnwrappedPsn last, Time now);
   void on_ack(CcStream stream, const CcAck& ack, Time now);
   // After on_ack() of the request stream: the RTT of the next segment that is complete up to `una`, of which
   // the algorithm knows; null: no more.

@@ -32,9 +32,10 @@ struct CcAck {
 
 // One completed segment: from the departure of its first packet to the acknowledgement of its last.
 struct RttSample {
-  Duration rtt;      // without the segment's serialisation: propagation, store and forward, queues, ACK
-  Duration elapsed;  // with it
-  Bytes sent;        // wire bytes that the flow sent within `elapsed`, the segment's own included
+  Duration rtt;           // without the segment's serialisation: propagation, store and forward, queues, ACK
+  Duration elapsed;       // with it
+  Bytes sent;             // wire bytes that the flow sent within `elapsed`, the segment's own included
+  UnwrappedPsn last = 0;  // PSN of its last packet; of a READ: of the last response
 };
 
 // A fair rate that a switch has sent to this flow, or what it is computed from (RoCC, base/wire/rocc_cnp.h).

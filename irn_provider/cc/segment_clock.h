@@ -34,13 +34,14 @@ class SegmentClock {
   std::optional<RttSample> take(UnwrappedPsn una, Bytes total, Rate rate, Time now) {
     while (segments_.size() > (open_ ? 1u : 0u) && segments_.front().end <= una) {
       const Segment s = segments_.take_front();
-      if (s.clean) return sample(s.sent_at, s.wire, s.total_before, total, rate, now);
+      if (s.clean) return sample(s.end - 1, s.sent_at, s.wire, s.total_before, total, rate, now);
     }
     return std::nullopt;
   }
-  static RttSample sample(Time sent_at, Bytes wire, Bytes total_before, Bytes total, Rate rate, Time now) {
+  static RttSample sample(UnwrappedPsn last, Time sent_at, Bytes wire, Bytes total_before, Bytes total,
+                          Rate rate, Time now) {
     const Duration elapsed = now - sent_at;
-    return {elapsed - transfer_time(wire, rate), elapsed, total - total_before};
+    return {elapsed - transfer_time(wire, rate), elapsed, total - total_before, last};
   }
 
  private:

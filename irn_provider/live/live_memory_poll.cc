@@ -63,9 +63,11 @@ void on_sample(int, siginfo_t*, void* context) {
   t.program_cpu_ns += progress_ns;
   const auto& interrupted = *static_cast<const ucontext_t*>(context);
   const auto at = static_cast<std::uintptr_t>(interrupted.uc_mcontext.gregs[REG_RIP]);
-  if (t_inside == 0 && !g_runtime->has(at) && t.spin.observe(sample(interrupted, t)))
+  const bool spins = t_inside == 0 && !g_runtime->has(at) && t.spin.observe(sample(interrupted, t));
+  const std::int64_t next_ns = t.samples.next(progress_ns, thread_cpu_ns() - begin_ns);
+  if (spins)
     if (LiveProcess* process = LiveProcess::attached()) process->park_memory();
-  if (t.sampled) set_timer(*t.timer, t.samples.next(progress_ns, thread_cpu_ns() - begin_ns));
+  if (t.sampled) set_timer(*t.timer, next_ns);
   t.cpu_after_sample_ns = thread_cpu_ns();
   errno = error;
 }

@@ -68,6 +68,10 @@ LiveProcess* LiveProcess::attach() {
   if (g_attach_failed || !configured()) return nullptr;
   try {
     LiveProcess* process = join().release();
+    if (g_process == nullptr)  // else the one of the program that forked this: it registered
+      std::atexit([] {
+        if (LiveProcess* p = attached()) p->end();
+      });
     g_owner = getpid();
     g_keeps_time = process->keeps_time();
     g_process = process;
@@ -76,9 +80,6 @@ LiveProcess* LiveProcess::attach() {
     g_attach_failed = true;
     return nullptr;
   }
-  std::atexit([] {
-    if (LiveProcess* p = attached()) p->end();
-  });
   return g_process;
 }
 

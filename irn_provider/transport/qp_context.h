@@ -97,8 +97,8 @@ class QpContext {
 
   // --- trace: a record with this QP's number as flow and the peer's as peer
   void trace(TraceKind kind, Time now, UnwrappedPsn psn, std::uint64_t bytes, std::uint8_t mark = 0) const;
-  void trace_rtt(UnwrappedPsn last, const RttSample& sample, Time now) const {
-    trace(TraceKind::kRtt, now, last, static_cast<std::uint64_t>(sample.rtt.ps()));
+  void trace_rtt(const RttSample& sample, Time now) const {
+    trace(TraceKind::kRtt, now, sample.last, static_cast<std::uint64_t>(sample.rtt.ps()));
   }
 
   // --- fatal errors

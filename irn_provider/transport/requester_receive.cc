@@ -30,7 +30,7 @@ void Requester::note_answer_to_cc(UnwrappedPsn una_before, const Packet& answer,
   qp_.cc->on_ack(CcStream::kRequests,
                  {una - una_before, answer.roce.becn, una, window_->next(), PacketPool::telemetry_of(answer)},
                  now);
-  while (const auto sample = qp_.cc->next_rtt(una, now)) qp_.trace_rtt(una - 1, *sample, now);
+  while (const auto sample = qp_.cc->next_rtt(una, now)) qp_.trace_rtt(*sample, now);
   note_losses_to_cc(CcLoss::kRecovery, now);
 }
 
@@ -160,9 +160,10 @@ bool Requester::place_original(SendEntry& atomic, const Packet& packet, Time now
 
 void Requester::finish_read(SendEntry& read, Time now) {
   read.read_done = true;
-  if (const auto sample = qp_.cc ? qp_.cc->on_read_done(read.cc_mark, now) : std::nullopt)
-    qp_.trace_rtt(read.response_end - 1, *sample, now);
-  if (!read.continues) qp_.trace(TraceKind::kPlaced, now, read.response_end - 1, read.message_length);
+  const UnwrappedPsn last = read.response_end - 1;
+  if (const auto sample = qp_.cc ? qp_.cc->on_read_done(read.cc_mark, last, now) : std::nullopt)
+    qp_.trace_rtt(*sample, now);
+  if (!read.continues) qp_.trace(TraceKind::kPlaced, now, last, read.message_length);
   complete_in_order(now);
 }
 

@@ -1,5 +1,6 @@
 // Unmodified programs over the preloaded library: what they print and how they end.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "irn_provider/verbs/program_pair.h"
 #include "irn_provider/verbs/test_fabric.h"
@@ -113,9 +114,9 @@ INSTANTIATE_TEST_SUITE_P(Modes, PingPongTest, ::testing::Values(TransportMode::k
 class ProbeTest : public ::testing::TestWithParam<TransportMode> {};
 
 TEST_P(ProbeTest, SurfaceKeepsItsClaims) {
-  for (const char* filter :
-       {"DataProbe.*", "DatagramProbe.*", "RefusalProbe.*", "EventProbe.*", "SrqProbe.*", "XrcProbe.*",
-        "ExtendedProbe.*", "BuilderProbe.*", "TimeProbe.*", "TimeBeforeTheDevice.*", "ThreadProbe.*"}) {
+  for (const char* filter : {"DataProbe.*", "DatagramProbe.*", "RefusalProbe.*", "EventProbe.*", "SrqProbe.*",
+                             "XrcProbe.*", "ExtendedProbe.*", "BuilderProbe.*", "TimeProbe.*",
+                             "TimeBeforeTheDevice.*", "ThreadProbe.*", "ForkProbe.*"}) {
     TestFabric fabric(1, 1, nic(GetParam()));
     const auto p = fabric.start(0, {ROCELAB_PROBE, std::string("--gtest_filter=") + filter});
     EXPECT_TRUE(fabric.run()) << filter;
@@ -125,6 +126,21 @@ TEST_P(ProbeTest, SurfaceKeepsItsClaims) {
       EXPECT_EQ(fabric.segment().header().detaches.load(), 0u) << "nobody was left behind";
     }
   }
+}
+
+// Over shared memory, in real time: all but what is about the experiment's time and its switch.
+TEST_P(ProbeTest, SurfaceKeepsItsClaimsOverSharedMemory) {
+  TestFabric fabric(1, 1, nic(GetParam()));
+  const std::string transport = GetParam() == TransportMode::kRoce ? "roce" : "irn";
+  const auto p = fabric.start(0, {"env", "-u", "ROCELAB_SEGMENT", "ROCELAB_TRANSPORT=" + transport,
+                                  "ROCELAB_INTERFACE=shm:probe." + std::to_string(getpid()), ROCELAB_PROBE,
+                                  "--gtest_filter=-Time*:ThreadProbe.*:MulticastProbe.*:"
+                                  "EventProbe.GetCqEventWaitsInExperimentTime:"
+                                  "ExtendedProbe.TimestampsAreExperimentTime:"
+                                  "DatagramProbe.TellsTheMacOfAnAddressAndRefusesStrangers"});
+  EXPECT_TRUE(fabric.run());
+  EXPECT_EQ(fabric.program(p).exit_code(), 0) << fabric.program(p).output();
+  EXPECT_NE(fabric.program(p).output().find("ForkInRealTimeProbe"), std::string::npos);
 }
 
 INSTANTIATE_TEST_SUITE_P(Modes, ProbeTest, ::testing::Values(TransportMode::kRoce, TransportMode::kIrn),

@@ -22,7 +22,8 @@ SwitchConfig pfc_switch() {
 
 struct Seen {
   std::vector<Duration> rtts;
-  Bytes frame, ack;  // of the longest data packet and of an ACK
+  std::vector<std::uint32_t> psns;  // of each RTT's last packet
+  Bytes frame, ack;                 // of the longest data packet and of an ACK
 };
 
 // `post` posts what is to be timed on a net of `hosts`.
@@ -32,6 +33,7 @@ Seen rtts_of(const NicConfig& nic, std::size_t hosts, Post&& post) {
   Seen seen;
   net.on_rtt = [&](const TraceRecord& r) {
     seen.rtts.push_back(Duration::from_ps(static_cast<std::int64_t>(r.bytes)));
+    seen.psns.push_back(r.psn);
   };
   net.on_delivery = [&](std::size_t, const Packet& packet, Time) {
     Bytes& longest = packet.payload_length > 0 ? seen.frame : seen.ack;
@@ -40,6 +42,13 @@ Seen rtts_of(const NicConfig& nic, std::size_t hosts, Post&& post) {
   post(net);
   net.run();
   return seen;
+}
+
+// Ten segments of 15 packets, each known by its last.
+void expect_strides(const Seen& seen) {
+  ASSERT_EQ(seen.psns.size(), 10u);
+  for (std::size_t i = 1; i < seen.psns.size(); ++i)
+    EXPECT_EQ((seen.psns[i] - seen.psns[i - 1]) & 0xffffff, 15u) << i;
 }
 
 // A message of ten segments of 15 packets. Its own serialisation is left out of an idle path's RTT: there
@@ -55,6 +64,7 @@ TEST(RttNetTest, OnAnIdlePathItIsPropagationAndForwarding) {
     EXPECT_EQ(seen.rtts, std::vector<Duration>(10, expected))
         << (mode == TransportMode::kIrn ? "irn " : "roce ") << to_string(expected) << ", frames of "
         << seen.frame.count() << " and " << seen.ack.count() << " bytes";
+    expect_strides(seen);
   }
 }
 
@@ -91,7 +101,7 @@ TEST(RttNetTest, TimelyReportsItsOwnSegmentsAndReads) {
     NicConfig nic = timed_nic(TransportMode::kRoce, CcKind::kTimely);
     nic.cc.rtt_segment = 0_B;
     const Seen seen = rtts_of(nic, 2, [&](StarNet& net) { net.post(net.connect(0, 1), opcode, 150 * 1024); });
-    EXPECT_EQ(seen.rtts.size(), 10u) << static_cast<int>(opcode);
+    expect_strides(seen);
   }
 }
 

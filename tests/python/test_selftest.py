@@ -166,7 +166,8 @@ def test_daemons_of_a_suite_that_was_cut_short_are_ended_and_others_are_not() ->
     marked = subprocess.Popen(argv, env={**os.environ, "ROCELAB_OVS_TESTS": "abc"})
     other = subprocess.Popen(argv, env={**os.environ, "ROCELAB_OVS_TESTS": "abd"})
     try:
-        while b"sleep" not in Path(f"/proc/{marked.pid}/cmdline").read_bytes():
+        # Between setsid and sleep a process has no environment for a moment.
+        while not Path(f"/proc/{marked.pid}/cmdline").read_bytes().startswith(b"sleep"):
             pass
         ovs.end_marked("abc")
         assert marked.wait(timeout=5) == -9 and other.poll() is None

@@ -22,7 +22,7 @@ from rocelab.sweep.run import make_console
 SCENARIO = paths.ROOT / "scenarios" / "timely" / "incast.toml"
 NUMBERS = paths.ROOT / "results" / "paper" / "timely.csv"
 # The paper's name of a label.
-CASES = {"irn+dctcp": "DCTCP", "roce+pfc": "PFC", "roce+pfc+timely": "TIMELY"}
+CASES = {"dctcp": "DCTCP", "roce+pfc": "PFC", "roce+pfc+timely": "TIMELY"}
 
 
 @dataclass(frozen=True)

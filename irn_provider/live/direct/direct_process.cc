@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <utility>
 
 #include "base/wire/frame.h"
 #include "irn_provider/live/direct/frame_filter.h"
@@ -55,8 +56,8 @@ std::vector<sock_filter> filter_of(const lockstep::HostEntry& host, const lockst
 std::unique_ptr<DirectProcess> DirectProcess::join(const direct::Settings& settings) {
   std::unique_ptr<DirectProcess> process(new DirectProcess(settings));
   DirectProcess* p = process.get();
-  g_direct = p;
-  pthread_atfork(nullptr, nullptr, [] { g_direct->forget_sockets(); });
+  if (std::exchange(g_direct, p) == nullptr)  // else a forked program's own: its parent registered
+    pthread_atfork(nullptr, nullptr, [] { g_direct->forget_sockets(); });
   p->helper_ = std::thread([p] { p->helper_loop(); });
   return process;
 }
@@ -74,13 +75,13 @@ DirectProcess::DirectProcess(const direct::Settings& settings)
       helper_event_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       helper_timer_(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)),
       post_timer_(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)) {
-  // Peers keep dead connections' QPNs for a while: a program does not begin where the last one did.
   if (settings.on_interface()) {
     neighbours_.emplace(host_, index_of(settings));
     wire_ = std::make_unique<direct::PacketSocket>(host_.name, filter_of(host_, share_->slot()),
                                                    host_.nic.active_mtu + kLongestHeaders);
     ports_.push_back(wire_.get());
   }
+  // Peers keep dead connections' QPNs for a while: a program does not begin where the last one did.
   nic_.begin_qps_at(static_cast<std::uint32_t>(random_seed() % lockstep::kQpnsPerVf));
   for (int i = 0; i < lockstep::kGids; ++i) peers_[lockstep::gid_of(host_, i)] = {host_.mac, NodeId{0}};
 }

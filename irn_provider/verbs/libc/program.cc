@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <utility>
@@ -22,7 +23,7 @@ constexpr std::array<std::string_view, 8> kPerftest = {"ib_write_bw",  "ib_write
                                                        "ib_read_lat",  "ib_send_bw",   "ib_send_lat",
                                                        "ib_atomic_bw", "ib_atomic_lat"};
 
-TscTrap g_trap = TscTrap::kNone;
+std::atomic<TscTrap> g_trap = TscTrap::kNone;
 
 bool choose(const char* setting, bool by_name) {
   return setting != nullptr && setting[0] != 0 ? setting[0] != '0' : by_name;
@@ -43,9 +44,9 @@ ProgramNeeds needs_of(std::string_view program, bool ucx, const char* tsc, const
 }
 
 void serve_needs(LiveProcess& process) {
-  static bool served = false;
+  static std::atomic<bool> served = false;
   real::RuntimeScope scope;
-  if (std::exchange(served, true)) {
+  if (served.exchange(true)) {
     // A program that loads its transports one by one opens the device anew in each.
     if (g_trap == TscTrap::kCode) trap_tsc(true);
     return;

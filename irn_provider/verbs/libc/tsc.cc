@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
+#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -23,8 +24,8 @@
 namespace rocelab::libc {
 namespace {
 
-struct sigaction g_segv_before {
-}, g_ill_before{};  // what the program had
+struct sigaction g_segv_before {};  // what the program had
+struct sigaction g_ill_before {};
 // Sorted. A list once published is for ever: a handler may be looking at it.
 std::atomic<const std::vector<TscSite>*> g_disabled = nullptr;
 thread_local bool t_probing = false;
@@ -139,7 +140,10 @@ bool processor_traps() {
     return g_probed > 0;
   }();
   g_processor_traps = effective;
-  if (!effective) prctl(PR_SET_TSC, PR_TSC_ENABLE);
+  if (!effective) {
+    prctl(PR_SET_TSC, PR_TSC_ENABLE);
+    sigaction(SIGSEGV, &g_segv_before, nullptr);
+  }
   return effective;
 }
 
@@ -162,6 +166,8 @@ bool code_traps() {
 }  // namespace
 
 TscTrap trap_tsc(bool by_code) {
+  static real::Mutex mutex;  // threads open devices at the same time
+  const std::lock_guard lock(mutex);
   if (!by_code && processor_traps()) return TscTrap::kProcessor;
   return code_traps() ? TscTrap::kCode : TscTrap::kNone;
 }

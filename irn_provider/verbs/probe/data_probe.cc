@@ -87,9 +87,9 @@ TEST(DataProbe, UnsignaledRequestsCompleteSilentlyUnlessTheQueuePairSignalsAll) 
     l.connect();
     ASSERT_EQ(l.send(IBV_WR_RDMA_WRITE, {l.sge(0, 8)}, 100, 0), 0);
     ASSERT_EQ(l.send(IBV_WR_RDMA_WRITE, {l.sge(0, 8)}, 100, IBV_SEND_SIGNALED), 0);
-    l.wait(l.send_cq);
+    for (int expected = all ? 2 : 1; expected > 0; --expected) l.wait(l.send_cq);
     ibv_wc wc{};
-    EXPECT_EQ(ibv_poll_cq(l.send_cq, 1, &wc), all ? 1 : 0);
+    EXPECT_EQ(ibv_poll_cq(l.send_cq, 1, &wc), 0);
   }
 }
 

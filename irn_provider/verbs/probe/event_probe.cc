@@ -40,7 +40,7 @@ TEST(EventProbe, WhatCameSinceAnEmptyPollIsToldOf) {
   ibv_wc wc{};
   EXPECT_EQ(ibv_poll_cq(l.recv_cq, 1, &wc), 0);
   ASSERT_EQ(l.send(IBV_WR_SEND, {l.sge(0, 8)}), 0);
-  usleep(100);
+  l.wait(l.send_cq);
   ASSERT_EQ(ibv_req_notify_cq(l.recv_cq, 0), 0);
   EXPECT_TRUE(readable(l.channel->fd, 0));
   ibv_cq* cq = nullptr;

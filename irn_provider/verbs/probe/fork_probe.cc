@@ -1,0 +1,72 @@
+// Programs that fork: the device stays the parent's; a child may open one of its own.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "irn_provider/verbs/probe/loopback.h"
+
+namespace rocelab::probe {
+namespace {
+
+int status_of(pid_t child) {
+  int status = -1;
+  EXPECT_EQ(waitpid(child, &status, 0), child);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 256 + status;
+}
+
+void expect_that_it_moves(Loopback& l) {
+  for (std::size_t i = 0; i < 4096; ++i) l.memory[i] = static_cast<unsigned char>(i), l.memory[8192 + i] = 0;
+  ASSERT_EQ(l.receive({l.sge(8192, 4096)}), 0);
+  ASSERT_EQ(l.send(IBV_WR_SEND, {l.sge(0, 4096)}), 0);
+  EXPECT_EQ(l.wait(l.recv_cq).status, IBV_WC_SUCCESS);
+  EXPECT_EQ(l.wait(l.send_cq).status, IBV_WC_SUCCESS);
+  EXPECT_TRUE(std::equal(l.memory.begin(), l.memory.begin() + 4096, l.memory.begin() + 8192));
+}
+
+TEST(ForkProbe, AChildThatEndsLeavesItsParentTheDevice) {
+  EXPECT_EQ(ibv_fork_init(), 0);
+  Loopback l;
+  l.connect();
+  expect_that_it_moves(l);
+  for (const bool with_handlers : {false, true}) {
+    const pid_t child = fork();
+    if (child == 0) {
+      if (with_handlers) std::exit(7);  // handlers of exit() must not take the parent's place away
+      _exit(7);
+    }
+    EXPECT_EQ(status_of(child), 7);
+    expect_that_it_moves(l);
+  }
+  const pid_t child = fork();
+  if (child == 0) {
+    execlp("ibv_devices", "ibv_devices", nullptr);  // the library again, in its place
+    _exit(127);
+  }
+  EXPECT_EQ(status_of(child), 0);
+  expect_that_it_moves(l);
+}
+
+// In a suite of its own, for real time only: a parent that waits for its child holds up the experiment's
+// time.
+TEST(ForkInRealTimeProbe, AChildOpensADeviceOfItsOwn) {
+  Loopback l;
+  l.connect();
+  expect_that_it_moves(l);
+  const pid_t child = fork();
+  if (child == 0) {
+    {
+      Loopback own;
+      own.connect();
+      expect_that_it_moves(own);
+      if (own.a->qp_num == l.a->qp_num || own.a->qp_num == l.b->qp_num) _exit(2);
+    }
+    std::exit(HasFailure() ? 1 : 0);
+  }
+  expect_that_it_moves(l);
+  EXPECT_EQ(status_of(child), 0);
+  expect_that_it_moves(l);
+}
+
+}  // namespace
+}  // namespace rocelab::probe

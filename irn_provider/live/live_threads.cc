@@ -1,5 +1,6 @@
 // LockstepProcess: its threads: who runs, parks, is blocked outside or left behind, and whom an instant
 // wakes.
+#include <pthread.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -27,16 +28,30 @@ char thread_state(int tid) {
   return lockstep::proc_state(path);
 }
 
-// A thread that ends leaves experiment time at once instead of holding it for the grace.
-struct ThreadExit {
-  std::function<void()> on_exit;
-  ~ThreadExit() {
-    if (on_exit) on_exit();
-  }
-};
-thread_local ThreadExit t_exit;
+constinit thread_local bool t_leaves_at_its_end = false;
 
 }  // namespace
+
+// A thread that ends leaves experiment time at once instead of holding it for the grace. It may come back
+// after that, because other libraries' destructors of its data read clocks: then a key's destructor runs
+// again, which that of a C++ thread_local does not.
+void LockstepProcess::Impl::leave_at_end() {
+  static const pthread_key_t key = [] {
+    pthread_key_t k = 0;
+    RL_CHECK(pthread_key_create(&k, [](void* impl) { static_cast<Impl*>(impl)->thread_ends(); }) == 0);
+    return k;
+  }();
+  t_leaves_at_its_end = pthread_setspecific(key, this) == 0;
+}
+
+void LockstepProcess::Impl::thread_ends() {
+  t_leaves_at_its_end = false;
+  if (leaving) return;
+  Inside inside;
+  Lock lock(mutex);
+  unwatch(*t_state);
+  leave_thread(*t_state);
+}
 
 // The calling thread's state; a thread becomes one in experiment time by calling in.
 ThreadState& LockstepProcess::Impl::me() {
@@ -44,15 +59,8 @@ ThreadState& LockstepProcess::Impl::me() {
     threads.push_back(std::make_unique<ThreadState>());
     t_state = threads.back().get();
     t_state->tid = static_cast<int>(syscall(SYS_gettid));
-    ThreadState* state = t_state;
-    t_exit.on_exit = [this, state] {
-      if (leaving) return;
-      Inside inside;
-      Lock lock(mutex);
-      unwatch(*state);
-      leave_thread(*state);
-    };
   }
+  if (!t_leaves_at_its_end) leave_at_end();
   ++t_state->calls;
   watch(*t_state);
   join(*t_state);

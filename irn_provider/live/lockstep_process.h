@@ -131,6 +131,8 @@ struct LockstepProcess::Impl {
 
   // --- live_threads.cc
   ThreadState& me();
+  void leave_at_end();  // of the calling thread
+  void thread_ends();
   void join(ThreadState& t);
   void start_running(ThreadState& t);
   void park(Lock& lock, ThreadState& t);

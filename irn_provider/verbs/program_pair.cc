@@ -27,9 +27,11 @@ bool listening(int port) {
 
 }  // namespace
 
+// Below the ephemeral ones, and other test programs' begin elsewhere.
 int free_port() {
-  static int port = 21'000 + static_cast<int>(getpid() % 1'000) * 10;
-  return port++;
+  static int port = 21'000 + static_cast<int>(getpid() % 100) * 100;
+  while (listening(++port)) continue;
+  return port;
 }
 
 ProgramPair run_pair(const NicConfig& nic, std::vector<std::string> command, int port, Clock clock,

@@ -14,9 +14,19 @@ from rich.console import Console
 from rich.table import Table
 
 from rocelab import clean as cleaning
-from rocelab import cli_sweeps
+from rocelab import cli_live, cli_sweeps
 from rocelab import paths
-from rocelab.cli_options import NO_INSTALL, SCENARIO, SET, call, check_overrides, check_scenario, example
+from rocelab.cli_options import (
+    CLOCK,
+    NO_INSTALL,
+    SCENARIO,
+    SET,
+    Clock,
+    call,
+    check_overrides,
+    check_scenario,
+    example,
+)
 from rocelab.errors import RocelabError, UsageError
 from rocelab.privileges import require_root
 from rocelab.setup_all import set_up
@@ -47,13 +57,6 @@ class Bench(str, Enum):
     wall = "wall"
 
 
-class Clock(str, Enum):
-    """lockstep: exact, as slow as the machine is. wall: for peers with clocks of their own."""
-
-    lockstep = "lockstep"
-    wall = "wall"
-
-
 class Dialect(str, Enum):
     """Other simulators that read and write text files of their own."""
 
@@ -62,50 +65,14 @@ class Dialect(str, Enum):
     ns3_rdma = "ns3-rdma"
 
 
-class Transport(str, Enum):
-    """roce: go-back-N, as kernels and adapters speak it. irn: selective retransmission, with another rocelab only."""
-
-    roce = "roce"
-    irn = "irn"
-
-
 _ENGINE = typer.Option(None, show_default=False, help="What drives the experiment; default: the scenario's.")
-_RUN = typer.Option(
-    None, "--run", show_default=False, metavar="ID", help="Which kept topology, if there are several."
-)
-_CLOCK = typer.Option(None, show_default=False, help="Clock of the live engine; default: the scenario's.")
-_INTERFACE = typer.Option(
-    None,
-    "--interface",
-    show_default=False,
-    metavar="DEV",
-    help="Instead of a host, in real time: a network device here, e.g. eth0, or shm:NAME, shared memory of this machine.",
-)
-_TRANSPORT = typer.Option(None, "--transport", show_default=False, help="With --interface; default: roce.")
-_WINDOW = typer.Option(
-    None,
-    "--window",
-    show_default=False,
-    min=1,
-    metavar="PACKETS",
-    help="With --interface and irn: packets in flight of a queue pair.",
-)
-
-
-def _one_of(
-    host: Optional[str], interface: Optional[str], transport: Optional[Transport], window: Optional[int]
-) -> None:
-    if (host is None) == (interface is None):
-        raise UsageError("give either a host of a kept topology or --interface DEV (or shm:NAME)")
-    if interface is None and (transport is not None or window is not None):
-        raise UsageError("--transport and --window are for --interface: a topology's are its scenario's")
 
 
 @app.command(epilog=example("run scenarios/incast.toml --seed 7 --set topology.rate=100Gb/s --pcap"))
 def run(
     scenario: Path = SCENARIO,
     engine: Optional[Engine] = _ENGINE,
-    clock: Optional[Clock] = _CLOCK,
+    clock: Optional[Clock] = CLOCK,
     seed: Optional[int] = typer.Option(
         None, show_default=False, min=0, help="Instead of the scenario's seeds."
     ),
@@ -136,143 +103,7 @@ def run(
 
 
 cli_sweeps.add(app)
-
-
-@app.command(epilog=example("up scenarios/pingpong.toml --label irn"))
-def up(
-    scenario: Path = SCENARIO,
-    label: Optional[str] = typer.Option(
-        None, show_default=False, help="Which of the scenario's labels, e.g. irn; default: the first."
-    ),
-    clock: Optional[Clock] = _CLOCK,
-    overrides: List[str] = SET,
-    no_install: bool = NO_INSTALL,
-) -> int:
-    """Build a scenario's topology and keep it, for `exec`, `stat`, `env` and `plug`, until `down`."""
-    check_scenario(scenario)
-    check_overrides(overrides)
-    require_root("`up`")
-    set_up()
-    if clock is not None:
-        overrides = [*overrides, f"engine.clock={clock.value}"]
-    return call("rocelab.live.commands", "up", scenario, overrides=tuple(overrides), label=label)
-
-
-@app.command(
-    "exec",
-    epilog=example("exec --host h1 -- ibv_rc_pingpong -d rocelab0 -g 1"),
-    context_settings={"allow_interspersed_args": False},
-)
-def execute(
-    host: Optional[str] = typer.Option(
-        None, "--host", show_default=False, metavar="NAME", help="Host of the topology, e.g. h1."
-    ),
-    interface: Optional[str] = _INTERFACE,
-    program: List[str] = typer.Argument(
-        ..., metavar="-- PROGRAM [ARGS]...", help="Program and its arguments."
-    ),
-    plain: bool = typer.Option(False, "--plain", help="Without an RDMA device, e.g. a virtual machine."),
-    dlopen: bool = typer.Option(
-        False, "--dlopen", help="For a program that opens libibverbs itself, instead of being linked with it."
-    ),
-    transport: Optional[Transport] = _TRANSPORT,
-    window: Optional[int] = _WINDOW,
-    run_id: Optional[str] = _RUN,
-) -> int:
-    """Run any verbs program, unmodified, on a host of a kept topology or on an interface of this machine; its exit status is returned."""
-    _one_of(host, interface, transport, window)
-    if host is None:
-        return call(
-            *("rocelab.live.interface", "execute", interface, tuple(program)),
-            transport=(transport or Transport.roce).value,
-            window=window,
-        )
-    require_root("`exec`")
-    return call(
-        "rocelab.live.commands", "execute", host, tuple(program), plain=plain, dlopen=dlopen, run_id=run_id
-    )
-
-
-@app.command(
-    epilog=example("rsh 10.0.0.2 ip addr"),
-    context_settings={"allow_interspersed_args": False},
-)
-def rsh(
-    host: str = typer.Argument(..., show_default=False, metavar="HOST", help="Its name or address."),
-    words: List[str] = typer.Argument(..., metavar="COMMAND...", help="A shell's command line, in words."),
-    run_id: Optional[str] = _RUN,
-) -> int:
-    """As ssh to a host of the topology, for programs that start others so; inside `exec`, of that topology."""
-    require_root("`rsh`")
-    return call("rocelab.live.commands", "remote_shell", host, " ".join(words), run_id=run_id)
-
-
-@app.command(epilog=example("plug --host h2 --kernel"))
-def plug(
-    host: str = typer.Option(
-        ..., "--host", show_default=False, metavar="NAME", help="Host whose place the device takes."
-    ),
-    tap: Optional[str] = typer.Option(
-        None, show_default=False, metavar="NAME", help="Make a TAP device for a virtual machine."
-    ),
-    interface: Optional[str] = typer.Option(
-        None, show_default=False, metavar="DEV", help="A network device in the host's namespace."
-    ),
-    kernel: bool = typer.Option(False, "--kernel", help="Boot Debian's kernel with its Soft-RoCE (QEMU)."),
-    run_id: Optional[str] = _RUN,
-    as_json: bool = typer.Option(False, "--json", help="The report at the end as JSON."),
-    no_install: bool = NO_INSTALL,
-) -> int:
-    """Plug a foreign RoCE device (a virtual machine's kernel, an adapter) into a kept topology under the wall clock, until ^C."""
-    if [tap is not None, interface is not None, kernel].count(True) != 1:
-        raise UsageError("give one of --kernel, --tap NAME (it is made) and --interface DEV (it is there)")
-    require_root("`plug`")
-    return call(
-        *("rocelab.live.plug", "plug", host),
-        tap=tap,
-        interface=interface,
-        kernel=kernel,
-        run_id=run_id,
-        as_json=as_json,
-    )
-
-
-@app.command(epilog=example("env h1"))
-def env(
-    host: Optional[str] = typer.Argument(None, show_default=False, metavar="HOST"),
-    interface: Optional[str] = _INTERFACE,
-    transport: Optional[Transport] = _TRANSPORT,
-    window: Optional[int] = _WINDOW,
-    run_id: Optional[str] = _RUN,
-) -> int:
-    """Print the variables with which programs run on a host, or on an interface, as lines for a shell."""
-    _one_of(host, interface, transport, window)
-    if host is None:
-        return call(
-            *("rocelab.live.interface", "env", interface),
-            transport=(transport or Transport.roce).value,
-            window=window,
-        )
-    return call("rocelab.live.commands", "env", host, run_id=run_id)
-
-
-@app.command(epilog=example("stat h1"))
-def stat(
-    node: Optional[str] = typer.Argument(
-        None, show_default=False, metavar="[NODE]", help="A host or a switch; default: all."
-    ),
-    run_id: Optional[str] = _RUN,
-    as_json: bool = typer.Option(False, "--json", help="As JSON."),
-) -> int:
-    """Show counters of NICs and switch ports of a kept topology."""
-    return call("rocelab.live.commands", "stat", node, run_id=run_id, as_json=as_json)
-
-
-@app.command(epilog=example("down"))
-def down(run_id: Optional[str] = _RUN) -> int:
-    """End a kept topology."""
-    require_root("`down`")
-    return call("rocelab.live.commands", "down", run_id=run_id)
+cli_live.add(app)
 
 
 @app.command(epilog=example("export out/incast --dialect conweave"))

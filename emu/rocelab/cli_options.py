@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import importlib
+from enum import Enum
 from pathlib import Path
 from typing import Any, List
 
@@ -11,6 +12,14 @@ import typer
 
 from rocelab import paths
 from rocelab.errors import UsageError
+
+
+class Clock(str, Enum):
+    """lockstep: exact, as slow as the machine is. wall: for peers with clocks of their own."""
+
+    lockstep = "lockstep"
+    wall = "wall"
+
 
 SCENARIO = typer.Argument(
     ..., show_default=False, metavar="SCENARIO", help="A TOML file, e.g. scenarios/incast.toml."
@@ -21,6 +30,7 @@ SET = typer.Option(
 NO_INSTALL = typer.Option(
     False, "--no-install", help="Only name missing Debian packages; fail if there are any."
 )
+CLOCK = typer.Option(None, show_default=False, help="Clock of the live engine; default: the scenario's.")
 
 
 def example(text: str) -> str:

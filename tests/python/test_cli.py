@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from rocelab import cli, commands
+from rocelab import cli, cli_live, commands
 from rocelab.errors import RocelabError, UsageError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -94,8 +94,7 @@ def test_root_is_asked_for_before_anything_is_built(monkeypatch: pytest.MonkeyPa
 def test_the_words_of_an_executed_program_pass_through(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[tuple[object, ...]] = []
     monkeypatch.setattr("rocelab.privileges.is_root", lambda: True)
-    monkeypatch.setattr(cli, "set_up", lambda: None)
-    monkeypatch.setattr(cli, "call", lambda *words, **options: seen.append(words) or 7)
+    monkeypatch.setattr(cli_live, "call", lambda *words, **options: seen.append(words) or 7)
     assert cli.main(["exec", "--host", "h1", "--", "ib_write_bw", "--help", "-d", "x", "--", "y"]) == 7
     assert seen[0][2:] == ("h1", ("ib_write_bw", "--help", "-d", "x", "--", "y"))
 

@@ -16,6 +16,7 @@
 
 #include "base/ids.h"
 #include "base/units.h"
+#include "base/wire/clcm.h"
 #include "base/wire/pfc.h"
 #include "base/wire/rocc_cnp.h"
 #include "base/wire/roce_headers.h"
@@ -36,9 +37,10 @@ enum class PacketKind : std::uint8_t {
   kFairRate,     // RoCC's feedback to a flow's source (base/wire/rocc_cnp.h)
   kEscapeToken,  // Escape's token (base/wire/etf.h); only ever link-local
   kEscaping,     // a data frame with Escape's shim, between switches
+  kClcm,         // Loop Breaker's message (base/wire/clcm.h); only ever link-local, between switches
 };
 constexpr bool is_link_local(PacketKind kind) {
-  return kind == PacketKind::kPfc || kind == PacketKind::kEscapeToken;
+  return kind == PacketKind::kPfc || kind == PacketKind::kEscapeToken || kind == PacketKind::kClcm;
 }
 // RoceHeaders::shim_hops of a frame whose shim ends here: where there are bytes, they still have it.
 inline constexpr std::uint8_t kShimToRemove = 0xff;
@@ -167,6 +169,19 @@ inline EscapeToken escape_token_of(const Packet& packet) {
   return {packet.tc,        static_cast<std::uint16_t>(packet.roce.swap_or_add),
           packet.src,       packet.dst,
           packet.roce.dest, packet.roce.ipv6};
+}
+
+// Loop Breaker's message (base/wire/clcm.h) as a Packet.
+inline void put_clcm(Packet& packet, const Clcm& message) {
+  packet.kind = PacketKind::kClcm;
+  packet.frame_length = Clcm::kSize;
+  packet.tc = message.tc;
+  packet.roce.swap_or_add = message.id;
+  packet.roce.compare = std::uint64_t{message.hops} << 32 | message.round;
+}
+inline Clcm clcm_of(const Packet& packet) {
+  return {packet.tc, static_cast<std::uint16_t>(packet.roce.compare >> 32),
+          static_cast<std::uint32_t>(packet.roce.compare), packet.roce.swap_or_add};
 }
 
 // The group that a datagram to QPN 0xffffff is for (a GID; base/wire/multicast.h), in fields that datagrams

@@ -33,7 +33,9 @@ enum class TraceKind : std::uint8_t {
   kStorm = 15,  // PFC watchdog: class `mark` of this port has been paused for too long; bytes = queue length
   kRtt = 16,    // a segment's round trip; flow = QPN, psn = the segment's last packet, bytes = picoseconds
                 // without its serialisation (irn_provider/cc/segment_clock.h)
-  kCount = 17,
+  kLoop = 17,   // Loop Breaker: the queue of class `mark` is a loop's master; psn = its links,
+                // bytes = queue length, peer = ingress port of the frames that wait for themselves
+  kCount = 18,
 };
 
 // Flat and without padding: hashed and written as it stands (little-endian machines only, which the build

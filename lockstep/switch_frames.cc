@@ -44,6 +44,7 @@ void write_control(const RunEntries& run, std::uint32_t port, bool inbound, cons
                    std::span<std::byte, PfcFrame::kSize> out) {
   const Mac sender = sender_of(run, run.ports[port], inbound);
   if (packet.kind == PacketKind::kPfc) return pfc_of(packet).write(out, sender);
+  if (packet.kind == PacketKind::kClcm) return clcm_of(packet).write(out, sender);
   RL_CHECK(packet.kind == PacketKind::kEscapeToken);
   const EscapeToken token = escape_token_of(packet);
   RL_CHECK(token.source.value < run.hosts.size() && token.destination.value < run.hosts.size());

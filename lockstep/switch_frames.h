@@ -1,4 +1,5 @@
-// What switches say for themselves, as bytes on a link of the run: PFC, Escape's tokens, RoCC's CNPs. Live
+// What switches say for themselves, as bytes on a link of the run: PFC, Escape's tokens, Loop
+// Breaker's messages, RoCC's CNPs. Live
 // frames and captures of both engines are written here.
 #pragma once
 
@@ -7,6 +8,7 @@
 #include <span>
 
 #include "base/packet.h"
+#include "base/wire/clcm.h"
 #include "base/wire/etf.h"
 #include "base/wire/pfc.h"
 #include "base/wire/rocc_cnp.h"
@@ -25,9 +27,9 @@ struct RunEntries {
 // wherever it is seen. Its src and dst are hosts of the run.
 void write_cnp(const RunEntries& run, const Packet& packet, std::span<std::byte, RoccCnp::kMaxSize> out);
 
-// A packet of kind kPfc or kEscapeToken on the link of `port` (an index of run.ports): from that port's peer
-// when `inbound`, else from the port itself.
-static_assert(PfcFrame::kSize == EscapeTokenFrame::kSize);
+// A packet of kind kPfc, kEscapeToken or kClcm on the link of `port` (an index of run.ports): from that
+// port's peer when `inbound`, else from the port itself.
+static_assert(PfcFrame::kSize == EscapeTokenFrame::kSize && PfcFrame::kSize == Clcm::kSize);
 void write_control(const RunEntries& run, std::uint32_t port, bool inbound, const Packet& packet,
                    std::span<std::byte, PfcFrame::kSize> out);
 

@@ -65,7 +65,9 @@ TEST(SwitchFramesTest, ControlFramesCarryTheAddressOfTheEndThatSentThem) {
   put_pfc(pfc, pause);
   Packet token;
   put_escape_token(token, {Tc{3}, 2, NodeId{0}, NodeId{1}, Qpn{9}});
-  for (const Packet* packet : {&pfc, &token}) {
+  Packet message;
+  put_clcm(message, {Tc{3}, 2, 7, 0x0123456789abcdef});
+  for (const Packet* packet : {&pfc, &token, &message}) {
     const auto source_of = [&](std::uint32_t port, bool inbound) {
       std::array<std::byte, PfcFrame::kSize> bytes;
       write_control(line.entries(), port, inbound, *packet, bytes);
@@ -77,6 +79,16 @@ TEST(SwitchFramesTest, ControlFramesCarryTheAddressOfTheEndThatSentThem) {
     EXPECT_EQ(source_of(1, true), mac_of(line.ports[2]));
     EXPECT_EQ(source_of(0, true), line.hosts[0].mac);
   }
+}
+
+TEST(SwitchFramesTest, AMessageOfLoopBreakerIsWrittenWhole) {
+  const Line line;
+  const Clcm want{Tc{3}, 2, 7, 0x0123456789abcdef};
+  Packet message;
+  put_clcm(message, want);
+  std::array<std::byte, Clcm::kSize> bytes;
+  write_control(line.entries(), 1, false, message, bytes);
+  EXPECT_EQ(Clcm::parse(bytes), want);
 }
 
 TEST(SwitchFramesTest, ATokenNamesItsFlowByAddresses) {

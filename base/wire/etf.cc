@@ -33,8 +33,6 @@ void store_address(std::span<std::byte> bytes, std::size_t at, std::size_t size,
   for (std::size_t i = 0; i < size; ++i) wire::store8(bytes, at + i, gid[gid.size() - size + i]);
 }
 
-constexpr MacAddress kMacControlMulticast{0x01, 0x80, 0xc2, 0x00, 0x00, 0x01};
-
 }  // namespace
 
 std::optional<EscapeTokenFrame> EscapeTokenFrame::parse(std::span<const std::byte> bytes) {

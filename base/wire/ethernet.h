@@ -27,6 +27,7 @@ namespace rocelab {
 using MacAddress = std::array<std::uint8_t, 6>;
 
 inline constexpr std::uint16_t kEtherTypeIpv4 = 0x0800, kEtherTypeIpv6 = 0x86dd, kEtherTypeVlan = 0x8100;
+inline constexpr MacAddress kMacControlMulticast{0x01, 0x80, 0xc2, 0x00, 0x00, 0x01};  // 802.3, 31A
 
 struct EthernetHeader {
   static constexpr std::size_t kSize = 14, kDst = 0, kSrc = 6, kEtherType = 12;

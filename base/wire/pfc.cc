@@ -10,7 +10,6 @@ namespace {
 
 constexpr std::size_t kOpcodeAt = 14, kClassEnableAt = 17, kTimeAt = 18;  // byte 16 is reserved
 constexpr std::size_t kMeaningfulBytes = kTimeAt + 2 * kTrafficClasses;   // the rest is padding
-constexpr MacAddress kMacControlMulticast{0x01, 0x80, 0xc2, 0x00, 0x00, 0x01};
 
 }  // namespace
 

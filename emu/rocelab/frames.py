@@ -32,6 +32,7 @@ KINDS = (
     "fair_rate",
     "storm",
     "rtt",
+    "loop",
 )
 DROP, PLACED, RETRANSMIT, SAMPLE, FAIR_RATE, RTT = (
     KINDS.index(k) for k in ("drop", "placed", "retransmit", "sample", "fair_rate", "rtt")

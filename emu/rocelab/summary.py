@@ -113,6 +113,7 @@ def _pauses(outcome: RunOutcome) -> Summary:
         "pfc_longest_pause_s": max(longest, default=0) / 1e12,
         "pfc_depth": None if spread is None else spread.depth,
         "pfc_storms": sum(c.get("pfc_storms", 0) for c in outcome.port_counters.values()),
+        "loops_broken": sum(c.get("loops_broken", 0) for c in outcome.port_counters.values()),
     }
 
 

@@ -95,6 +95,18 @@ void read_escape(ConfigSection section, EscapeConfig& escape) {
   section.finish();
 }
 
+void read_loop_breaker(ConfigSection section, LoopBreakerConfig& breaker) {
+  breaker.enabled = section.boolean("enabled", breaker.enabled);
+  breaker.drop = static_cast<LoopBreakerDrop>(section.choice("drop", {"queue", "to-xon"}, 0));
+  breaker.interval = section.duration("interval", breaker.interval);
+  if (breaker.interval.ps() <= 0) section.fail_at("interval", "must be more than 0");
+  if (!section.is_word("period", "by-interval", !section.has("period"))) {
+    breaker.period = section.duration("period", breaker.period);
+    if (breaker.period.ps() <= 0) section.fail_at("period", "must be more than 0");
+  }
+  section.finish();
+}
+
 }  // namespace
 
 SwitchConfig read_switch(ConfigSection section, bool pfc, const CcPreset& congestion_control) {
@@ -118,6 +130,11 @@ SwitchConfig read_switch(ConfigSection section, bool pfc, const CcPreset& conges
   read_escape(section.table("escape"), config.escape);
   if (config.escape.enabled && !pfc)
     section.fail_at("escape", "needs PFC: give the label a transport with it, such as \"roce+pfc\"");
+  read_loop_breaker(section.table("loop_breaker"), config.loop_breaker);
+  if (config.loop_breaker.enabled && !pfc)
+    section.fail_at("loop_breaker", "needs PFC: give the label a transport with it, such as \"roce+pfc\"");
+  if (config.loop_breaker.enabled && config.escape.enabled)
+    section.fail_at("loop_breaker", "and escape are for the same deadlocks: use one of them");
   section.finish();
   return config;
 }

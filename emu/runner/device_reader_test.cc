@@ -31,5 +31,47 @@ TEST(DeviceReaderTest, FixesOfEscapeAreChosenOneByOne) {
   }
 }
 
+std::string complaint(const std::string& more) {
+  try {
+    settings(more);
+  } catch (const ScenarioError& error) {
+    return error.what();
+  }
+  return "none";
+}
+
+TEST(DeviceReaderTest, LoopBreakerIsOffUnlessItIsAskedFor) {
+  EXPECT_FALSE(settings("").switches.loop_breaker.enabled);
+  const LoopBreakerConfig on = settings("[switch.loop_breaker]\nenabled = true\n").switches.loop_breaker;
+  EXPECT_TRUE(on.enabled);
+  EXPECT_EQ(on.interval, 1_ms);
+  EXPECT_EQ(on.period, 0_ps) << "the interval";
+  EXPECT_EQ(on.drop, LoopBreakerDrop::kQueue);
+  const LoopBreakerConfig all =
+      settings("[switch.loop_breaker]\ninterval = \"2ms\"\nperiod = \"50us\"\ndrop = \"to-xon\"\n")
+          .switches.loop_breaker;
+  EXPECT_EQ(all.interval, 2_ms);
+  EXPECT_EQ(all.period, 50_us);
+  EXPECT_EQ(all.drop, LoopBreakerDrop::kToXon);
+}
+
+TEST(DeviceReaderTest, WhatLoopBreakerCannotBeIsNamedWithItsKey) {
+  const std::string table = "[switch.loop_breaker]\nenabled = true\n";
+  const auto expect_part = [](const std::string& found, const std::string& part) {
+    EXPECT_NE(found.find(part), std::string::npos) << found;
+  };
+  expect_part(complaint(table + "interval = \"0us\"\n"), "must be more than 0");
+  expect_part(complaint(table + "period = \"0us\"\n"), "must be more than 0");
+  expect_part(complaint(table + "drop = \"head\"\n"), "to-xon");
+  expect_part(complaint(table + "intervall = \"1ms\"\n"), "interval");
+  expect_part(complaint(table + "[switch.escape]\nenabled = true\n"), "use one of them");
+  try {
+    parse_scenario("transport = [\"roce\"]\n[topology]\nkind = \"star\"\nhosts = 3\n" + table, "t.toml");
+    FAIL() << "accepted without PFC";
+  } catch (const ScenarioError& error) {
+    expect_part(error.what(), "needs PFC");
+  }
+}
+
 }  // namespace
 }  // namespace rocelab

@@ -26,7 +26,12 @@ enum class SwitchDropReason : std::uint8_t {
   kForged = 6,       // feedback that only switches make, from a host
   kEscapeQueue = 7,  // Escape: the dedicated queue's places are taken
   kWatchdog = 8,     // lossless: its egress queue is in a PFC storm, and the watchdog drops
+  kLoopBreaker = 9,  // lossless: its egress queue is the master of a loop of queues that wait for one another
 };
+// What a mechanism drops on purpose is not lost by mistake: it is in its own counter.
+constexpr bool is_deliberate(SwitchDropReason reason) {
+  return reason == SwitchDropReason::kWatchdog || reason == SwitchDropReason::kLoopBreaker;
+}
 
 // One name per line: the formatter would fill lines.
 // clang-format off
@@ -56,7 +61,11 @@ enum class SwitchDropReason : std::uint8_t {
   X(rocc_cnps) /* RoCC: CNPs that this port's congestion points made */                     \
   X(escape_tokens_sent) /* Escape: ETFs, own and passed on */                               \
   X(escape_tokens_ignored) /* received with an empty pool, or of a flow that is not here */ \
-  X(escaped_frames) /* taken out of this port's queues by tokens */
+  X(escaped_frames) /* taken out of this port's queues by tokens */                         \
+  X(clcms_sent) /* Loop Breaker: its messages, own and passed on */                         \
+  X(clcms_ignored) /* received where they end, or too many at a time */                     \
+  X(loops_broken) /* how often a queue of this port was a loop's master */                  \
+  X(drops_loop_breaker) /* frames that it then dropped */
 
 #define ROCELAB_SWITCH_CLASS_COUNTERS(X)                                              \
   X(xoff_sent) /* PFC frames that paused the class at the peer, refreshes included */ \

@@ -91,6 +91,11 @@ class EgressQueues {
     if (rotations_.empty()) return walk(queues_[at].fifo);
     for (const Fifo& fifo : rotations_[at].by_ingress) walk(fifo);
   }
+  bool holds_from(PortId out, Tc tc, PortId in) const {  // a frame that came in there; looks at all of them
+    bool found = false;
+    for_each(out, tc, [&](const Packet&, PortId from) { found |= from == in; });
+    return found;
+  }
   std::uint64_t frames() const { return frames_; }  // over all queues
 
  private:

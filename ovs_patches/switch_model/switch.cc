@@ -51,6 +51,22 @@ Switch::Impl::Impl(const SwitchConfig& c, std::span<const PortConfig> port_confi
   if (c.rocc.enabled) add_congestion_points(rng.fork("rocc"));
   if (c.escape.enabled) add_escape();
   if (c.pfc.watchdog.period > 0_ps) add_watchdogs();
+  if (c.loop_breaker.enabled) add_loop_breakers(rng.fork("loop_breaker"));
+}
+
+// Link-local frames of mechanisms: never paused, ahead of all data, behind PFC.
+void Switch::Impl::send_control(PortId port_id, Port& port, PacketRef packet) {
+  const bool idle = !port.has_more();
+  port.control.push_back(std::move(packet));
+  port.urgent = true;
+  if (idle) list_ready(port_id, port);
+}
+
+PacketRef Switch::Impl::transmit_urgent(Port& port, Time now) {
+  if (port.control.empty()) return transmit_escaping(port, now);
+  PacketRef packet = port.control.take_front();
+  port.urgent = !port.control.empty() || (port.escape && !port.escape->queue.empty());
+  return packet;
 }
 
 PacketRef Switch::Impl::make_pfc(Port& port, Time now) {
@@ -82,6 +98,10 @@ void Switch::Impl::joined(PortId out, PortId in, const Packet& packet, Time now)
 
 void Switch::Impl::trace_changes(PortId port, PauseState::Change change, Time now) {
   if (at(port).watchdog && (change.paused | change.resumed) != 0) watch_pauses(at(port), change, now);
+  if (LoopBreaker* breaker = at(port).loop_breaker.get()) {
+    if (change.paused != 0) breaker->on_paused(change.paused, at(port).waiting, now);
+    if (change.resumed != 0) breaker->on_resumed(change.resumed);
+  }
   for (std::uint8_t n = 0; n < kTrafficClasses; ++n) {
     const Tc tc{n};
     if ((change.paused & bit_of(tc)) != 0)
@@ -94,6 +114,7 @@ void Switch::Impl::trace_changes(PortId port, PauseState::Change change, Time no
 void Switch::Impl::set_timer(PortId port_id, const Port& port) {
   Time next = std::min({port.requests.next_timeout(), port.pauses.next_timeout(), port.cp_next});
   if (port.watchdog) next = std::min(next, port.watchdog->next_timeout());
+  if (port.loop_breaker) next = std::min(next, port.loop_breaker->next_timeout());
   if (port.escape) next = std::min({next, port.escape->next, port.escape->pool.next_reclaim()});
   if (next != timers.time_of(port_id.value)) timers.set(port_id.value, next);
 }
@@ -124,6 +145,7 @@ void Switch::on_packet(PortId in, std::span<const PortId> outs, PacketRef packet
 
 void Switch::on_control(PortId port_id, const Packet& pfc, Time now) {
   if (pfc.kind == PacketKind::kEscapeToken) return impl_->receive_token(port_id, pfc, now);
+  if (pfc.kind == PacketKind::kClcm) return impl_->receive_clcm(port_id, pfc, now);
   Impl::Port& port = impl_->at(port_id);
   PfcFrame frame = pfc_of(pfc);
   frame.class_enable &= impl_->lossless_classes;
@@ -151,6 +173,7 @@ void Switch::on_timeout(Time now) {
     if (idle && port.has_more()) impl_->list_ready(port_id, port);
     if (port.cp_next <= now) impl_->cp_timeout(port_id, port, now);
     if (port.watchdog && port.watchdog->next_timeout() <= now) impl_->watchdog_timeout(port_id, port, now);
+    if (port.loop_breaker) impl_->loop_breaker_timeout(port_id, port, now);
     if (port.escape) impl_->escape_timeout(port_id, port, now);
     impl_->set_timer(port_id, port);
   }

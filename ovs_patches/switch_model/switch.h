@@ -68,7 +68,7 @@ class Switch {
   // --- inputs
   void on_packet(PortId in, std::span<const PortId> outs, PacketRef packet,
                  Time now);                                   // admit, mark or drop; may cause XOFF
-  void on_control(PortId port, const Packet& pfc, Time now);  // PFC or an Escape token from the link peer
+  void on_control(PortId port, const Packet& pfc, Time now);  // PFC, a token, a CLCM from the link peer
   void on_timeout(Time now);                                  // pauses that expire, refreshes
   void request_pause(PauseOwner owner, PortId ingress, Tc tc, bool on, Time now);
 

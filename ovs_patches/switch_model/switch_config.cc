@@ -119,6 +119,12 @@ std::string problem_of_switch(const SwitchConfig& config) {
     if (escape.period < 0_ps || escape.reclaim <= 0_ps)
       return "Escape's period must not be negative, and its reclaim interval more than 0";
   }
+  if (config.loop_breaker.enabled) {
+    if (!config.pfc.enabled) return "Loop Breaker needs PFC";
+    if (config.escape.enabled) return "Escape and Loop Breaker are for the same deadlocks: use one of them";
+    if (config.loop_breaker.interval <= 0_ps || config.loop_breaker.period < 0_ps)
+      return "Loop Breaker's interval must be more than 0, and its period not negative";
+  }
   for (const auto tc : config.dscp_to_tc) {
     if (tc >= kTrafficClasses) return "the DSCP map names class " + std::to_string(tc) + ", there are 0 to 7";
   }

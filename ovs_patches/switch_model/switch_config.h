@@ -116,6 +116,19 @@ struct EscapeConfig {
   Duration reclaim = 1_ms;  // 4.3.3, 5: how long tokens that are not used are missed
 };
 
+// What the master of a loop drops: all that its queue holds, or from the queue's head on until the loop's
+// ingress port asks for no pause any more.
+enum class LoopBreakerDrop : std::uint8_t { kQueue, kToXon };
+
+// Loop Breaker (loop_breaker.h, switch_loop_breaker.cc): queues that wait for one another in a loop find it
+// by messages, and one of them drops.
+struct LoopBreakerConfig {
+  bool enabled = false;
+  LoopBreakerDrop drop = LoopBreakerDrop::kQueue;
+  Duration interval = 1_ms;  // paused, with frames, without a departure: suspected. The paper's is not known
+  Duration period{};         // between the messages of a suspected queue; 0: the interval
+};
+
 enum class QueueOrder : std::uint8_t {
   kFifo,
   kRoundRobin,  // packet by packet over the ingress ports: the papers' virtual output queues
@@ -159,6 +172,7 @@ struct SwitchConfig {
   PfcConfig pfc;
   RoccConfig rocc;
   EscapeConfig escape;
+  LoopBreakerConfig loop_breaker;
   TelemetryConfig telemetry;
   std::array<ClassConfig, kTrafficClasses> classes = default_classes();
   std::array<std::uint8_t, 64> dscp_to_tc = default_dscp_map();

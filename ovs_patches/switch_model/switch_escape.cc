@@ -92,10 +92,7 @@ void Switch::Impl::send_token(PortId ingress, const SwitchFlow& flow, Tc tc, std
   PacketRef token = pool.make();
   put_escape_token(*token, {tc, hops, flow.source, flow.destination, flow.dest, flow.ipv6});
   ++port.counters.escape_tokens_sent;
-  const bool idle = !port.has_more();
-  port.escape->tokens.push_back(std::move(token));
-  port.urgent = true;
-  if (idle) list_ready(ingress, port);
+  send_control(ingress, port, std::move(token));
 }
 
 // --- event e2, lines 15 to 28: a token from the switch behind this egress port
@@ -188,15 +185,10 @@ void Switch::Impl::receive_escaping(PortId in, std::span<const PortId> outs, Pac
   queue_escaping(outs[0], at(outs[0]), {std::move(packet), in, EgressQueues::kNoShare, 0_B, true});
 }
 
-// --- event e3, lines 29 to 32, and tokens, which leave first
+// --- event e3, lines 29 to 32
 
-PacketRef Switch::Impl::transmit_urgent(Port& port, Time now) {
+PacketRef Switch::Impl::transmit_escaping(Port& port, Time now) {
   EscapePort& escape = *port.escape;
-  if (!escape.tokens.empty()) {
-    PacketRef token = escape.tokens.take_front();
-    port.urgent = !escape.tokens.empty() || !escape.queue.empty();
-    return token;
-  }
   EscapingFrame frame = escape.queue.take_front();
   --escaping_frames;
   port.urgent = !escape.queue.empty();

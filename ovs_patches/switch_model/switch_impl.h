@@ -13,6 +13,7 @@
 #include "base/ring.h"
 #include "base/trace.h"
 #include "ovs_patches/switch_model/escape.h"
+#include "ovs_patches/switch_model/loop_breaker.h"
 #include "ovs_patches/switch_model/pfc.h"
 #include "ovs_patches/switch_model/pfc_watchdog.h"
 #include "ovs_patches/switch_model/queue.h"
@@ -52,7 +53,6 @@ struct Switch::Impl {
     EscapeFlows flows;           // that traversed the port
     Ring<EscapingFrame> queue;   // the dedicated queue
     std::uint32_t reserved = 0;  // frames in it whose places tokens have reserved
-    Ring<PacketRef> tokens;      // that wait for the port: control frames
     Duration period{};           // Delta^esc
     Time next = Time::never();   // of TriggerEscape while the port asks its peer to pause
   };
@@ -61,7 +61,7 @@ struct Switch::Impl {
     Port(const SwitchConfig& config, const PortConfig& port_config);
     TcMask waiting = 0;      // classes with frames queued for this port
     bool in_ready = false;   // listed in `ready`
-    bool urgent = false;     // Escape: tokens or escaping frames wait
+    bool urgent = false;     // control frames or escaping frames wait: they leave before data
     TcMask watched = 0;      // classes of which a mechanism is to see the frames that join: joined()
     TcMask cp_wants = 0;     // of these: their congestion point
     PauseRequests requests;  // as ingress: what we ask of the peer
@@ -71,9 +71,11 @@ struct Switch::Impl {
     PortConfig config;
     std::vector<CongestionPoint> congestion_points;
     Time cp_next = Time::never();
-    std::unique_ptr<EscapePort> escape;     // null: off
-    std::unique_ptr<PfcWatchdog> watchdog;  // null: off
-    Bytes sent;                             // wire bytes, while telemetry is on
+    std::unique_ptr<EscapePort> escape;         // null: off
+    std::unique_ptr<PfcWatchdog> watchdog;      // null: off
+    std::unique_ptr<LoopBreaker> loop_breaker;  // null: off, or a host's port
+    Ring<PacketRef> control;                    // Escape's tokens, Loop Breaker's messages that wait to leave
+    Bytes sent;                                 // wire bytes, while telemetry is on
 
     TcMask sendable() const { return static_cast<TcMask>(waiting & ~pauses.paused()); }
     bool has_more() const { return requests.frame_due() || urgent || sendable() != 0; }
@@ -82,6 +84,7 @@ struct Switch::Impl {
   struct Share {
     std::uint32_t copies = 0;
   };
+  static constexpr PortId kNoPort{0xffff};
 
   Impl(const SwitchConfig& c, std::span<const PortConfig> port_configs, Rng rng, PacketPool& p, TraceSink& t,
        FrameOwner* f);
@@ -124,7 +127,7 @@ struct Switch::Impl {
   void queue_escaping(PortId egress, Port& port, EscapingFrame frame);
   void receive_escaping(PortId in, std::span<const PortId> outs, PacketRef&& packet,
                         Time now);  // drops: left to the caller
-  PacketRef transmit_urgent(Port& port, Time now);
+  PacketRef transmit_escaping(Port& port, Time now);
 
   // --- switch_rocc.cc
   void add_congestion_points(const Rng& rng);
@@ -138,14 +141,23 @@ struct Switch::Impl {
   void add_watchdogs();
   void watch_pauses(Port& port, PauseState::Change change, Time now);
   void watchdog_timeout(PortId port_id, Port& port, Time now);
-  void drop_queue(PortId port_id, Port& port, Tc tc, Time now);
+  void drop_queue(PortId port_id, Port& port, Tc tc, SwitchDropReason reason, PortId until_open, Time now);
   bool storms(PortId out, Tc tc);  // frames for this queue are dropped
+
+  // --- switch_loop_breaker.cc
+  void add_loop_breakers(const Rng& rng);
+  void loop_breaker_timeout(PortId port_id, Port& port, Time now);
+  void send_clcm(PortId port_id, Port& port, const Clcm& message);
+  void receive_clcm(PortId in, const Packet& packet, Time now);
+  void break_loop(PortId port_id, Port& port, PortId in, const Clcm& message, Time now);
 
   // --- switch_telemetry.cc
   void stamp(PortId port_id, Port& port, Packet& packet, Time now);
 
   // --- switch.cc: the way out, pauses
   PacketRef transmit(PortId port_id, Port& port, Time now);
+  PacketRef transmit_urgent(Port& port, Time now);
+  void send_control(PortId port_id, Port& port, PacketRef packet);
   PacketRef make_pfc(Port& port, Time now);
   PacketRef dequeue(PortId port_id, Port& port, Time now);
   void give_back(PortId in, Tc tc, Bytes frame, std::uint32_t share, Time now);
@@ -166,7 +178,7 @@ struct Switch::Impl {
   RedEcn ecn;
   std::vector<Port> ports;
   std::size_t port_count;  // ports.size()
-  WinnerTree timers;       // per port: pause expiry, PFC refresh, RoCC period, Escape's trigger or reclaim
+  WinnerTree timers;       // per port: pause expiry, PFC refresh, RoCC period, what mechanisms want
   std::vector<PortId> ready, taken;
   std::vector<Share> shares;
   std::vector<std::uint32_t> free_shares;

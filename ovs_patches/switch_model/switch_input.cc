@@ -75,8 +75,7 @@ void Switch::Impl::note_drop(PortId at_port, PortId peer, const Packet& packet, 
   ++counters.drops;
   counters.dropped_bytes += packet.frame_length;
   counters.data_drops += packet.kind == PacketKind::kData && packet.payload_length > 0;
-  // What the watchdog drops is not lost by mistake: it is in its own counter.
-  counters.lossless_drops += lossless(packet.tc) && reason != SwitchDropReason::kWatchdog;
+  counters.lossless_drops += lossless(packet.tc) && !is_deliberate(reason);
   switch (reason) {
     case SwitchDropReason::kEgressLimit:
       ++counters.drops_egress_limit;
@@ -104,6 +103,9 @@ void Switch::Impl::note_drop(PortId at_port, PortId peer, const Packet& packet, 
       break;
     case SwitchDropReason::kWatchdog:
       ++counters.drops_watchdog;
+      break;
+    case SwitchDropReason::kLoopBreaker:
+      ++counters.drops_loop_breaker;
       break;
   }
   trace.record({.time = now,

@@ -27,19 +27,25 @@ void Switch::Impl::watchdog_timeout(PortId port_id, Port& port, Time now) {
     if ((begun & bit_of(tc)) == 0) continue;
     ++port.counters.pfc_storms;
     trace_class(TraceKind::kStorm, port_id, tc, queues.bytes(port_id, tc), now);
-    if (config.pfc.watchdog.action == WatchdogAction::kDrop) drop_queue(port_id, port, tc, now);
+    if (config.pfc.watchdog.action == WatchdogAction::kDrop)
+      drop_queue(port_id, port, tc, SwitchDropReason::kWatchdog, kNoPort, now);
   }
 }
 
 // Frames of a lossless class leave the switch by its own decision: their ingress ports get their room back.
-void Switch::Impl::drop_queue(PortId port_id, Port& port, Tc tc, Time now) {
-  while (!queues.empty(port_id, tc)) {
+// From the head on, all, or until ingress port `until_open` asks for no pause any more.
+void Switch::Impl::drop_queue(PortId port_id, Port& port, Tc tc, SwitchDropReason reason, PortId until_open,
+                              Time now) {
+  while (!queues.empty(port_id, tc) && (until_open == kNoPort || at(until_open).requests.asks(tc))) {
     EgressQueues::Frame frame = queues.pop(port_id, tc);
     give_back(frame.in, tc, frame.packet->frame(), frame.share, now);
-    drop(port_id, frame.in, *frame.packet, SwitchDropReason::kWatchdog, now);
+    drop(port_id, frame.in, *frame.packet, reason, now);
   }
-  port.waiting = static_cast<TcMask>(port.waiting & ~bit_of(tc));
-  port.scheduler.on_empty(tc);
+  if (queues.empty(port_id, tc)) {
+    port.waiting = static_cast<TcMask>(port.waiting & ~bit_of(tc));
+    port.scheduler.on_empty(tc);
+  }
+  if (port.loop_breaker) port.loop_breaker->on_dropped(tc, port.waiting, now);
 }
 
 bool Switch::Impl::storms(PortId out, Tc tc) {

@@ -24,7 +24,7 @@ struct TestHost {
   std::map<std::uint16_t, std::uint32_t> next_from;  // per sending host: its frames so far
   std::uint32_t out_of_order = 0, with_shim = 0;
   std::map<std::uint16_t, std::uint32_t> highest_from;
-  std::uint32_t tokens = 0;     // that ended here
+  std::uint32_t tokens = 0;     // and messages that ended here
   std::uint32_t overtaken = 0;  // came behind a later one of their flow; losses do not count
   Time last_received;
   PauseState pauses{40_Gbps};
@@ -63,8 +63,8 @@ class TestNet {
   }
   void route(int node, int host, int port_id) { routes[static_cast<std::size_t>(node)][host] = port_id; }
 
-  // What becomes of a token between switches: copies, and how much later than due each arrives. Null:
-  // nothing.
+  // What becomes of a token, or of Loop Breaker's message, between switches: copies, and how much later than
+  // due each arrives. Null: nothing.
   std::function<std::vector<Duration>(const Packet&)> fault;
   // A switch forgets everything that it has: queues, pauses, tokens, frames on their way to it. How many it
   // had.
@@ -125,7 +125,7 @@ class TestNet {
     }
   }
   void deliver(int node, int port_id, PacketRef packet, Time due) {
-    if (packet->kind == PacketKind::kEscapeToken && fault) {
+    if (is_link_local(packet->kind) && packet->kind != PacketKind::kPfc && fault) {
       for (const Duration later : fault(*packet))
         nodes[static_cast<std::size_t>(node)]->deliver(port(port_id), {}, pool.clone(*packet), due + later);
       return;
@@ -144,7 +144,7 @@ class TestNet {
       TestHost& host = hosts[static_cast<std::size_t>(peer.host)];
       if (packet->kind == PacketKind::kPfc) {
         host.control.emplace_back(due, pfc_of(*packet));
-      } else if (packet->kind == PacketKind::kEscapeToken) {
+      } else if (is_link_local(packet->kind)) {
         ++host.tokens;
       } else {
         ++host.received;

@@ -42,6 +42,12 @@ inline PacketRef make_pfc(PacketPool& pool, int traffic_class, std::uint16_t qua
   return packet;
 }
 
+inline PacketRef make_clcm(PacketPool& pool, const Clcm& message) {
+  PacketRef packet = pool.make();
+  put_clcm(*packet, message);
+  return packet;
+}
+
 class TraceLog final : public TraceSink {
  public:
   TraceLog() : TraceSink(~0u) {}
@@ -87,6 +93,7 @@ struct Departure {
   std::uint32_t frame_length;
   Ecn ecn;
   PfcFrame pfc;
+  Clcm clcm{};
 };
 
 // A SwitchNode with its surroundings; departures are kept.
@@ -102,12 +109,16 @@ struct Bench {
   void send_pfc(int in, Time due, int traffic_class, std::uint16_t quanta) {
     node.deliver(port(in), {}, make_pfc(pool, traffic_class, quanta), due);
   }
+  void send_clcm(int in, Time due, const Clcm& message) {
+    node.deliver(port(in), {}, make_clcm(pool, message), due);
+  }
   void run_until(Time limit) {
     node.run_until(limit, [&](PortId p, PacketRef packet, Time departed, Time due) {
       EXPECT_EQ(packet->due, due);
       const bool is_pfc = packet->kind == PacketKind::kPfc;
       sent.push_back({p, departed, due, packet->kind, packet->flow, packet->roce.psn.value(),
-                      packet->frame_length, packet->ecn, is_pfc ? pfc_of(*packet) : PfcFrame{}});
+                      packet->frame_length, packet->ecn, is_pfc ? pfc_of(*packet) : PfcFrame{},
+                      packet->kind == PacketKind::kClcm ? clcm_of(*packet) : Clcm{}});
     });
   }
   void run() { run_until(Time::never()); }

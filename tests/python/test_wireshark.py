@@ -1,4 +1,4 @@
-"""The dissector of base/wire/wireshark over frames that are packed here, byte by byte, from the diagrams of base/wire/irn.h and shim.h."""
+"""The dissector of base/wire/wireshark over frames that are packed here, byte by byte, from the diagrams of base/wire/irn.h, shim.h and clcm.h."""
 
 from __future__ import annotations
 
@@ -136,6 +136,25 @@ def test_a_shim_is_shown_and_what_stands_behind_it_too(tmp_path: Path, inner: st
         psn,
     )
     assert (kind, words, info, value, number) == ("5", "2", "0x1234", b"12345678".hex(), "99")
+
+
+def mac_control(rest: str) -> bytes:
+    return bytes.fromhex("0180c2000001" "020000000009" "8808" + rest).ljust(60, b"\0")
+
+
+def test_a_message_of_loop_breaker_shows_its_fields_and_pfc_looks_as_without_the_script(
+    tmp_path: Path,
+) -> None:
+    message = mac_control("0103" "0300" "0002" "00000007" "0123456789abcdef")
+    pause = mac_control("0101" "0008" "000000000000ffff")
+    capture = write_pcap(tmp_path / "c.pcap", [message, pause])
+    names = ["clcm.opcode", "clcm.class", "clcm.hops", "clcm.round", "clcm.id"]
+    found = fields(capture, *names)
+    assert found[0] == ["0x0103", "3", "2", "7", "0x0123456789abcdef"]
+    assert found[1] == [""] * 5
+    shown = ["macc.opcode", "macc.cbfc.pause_time.c3", "_ws.col.Info"]
+    assert fields(capture, *shown)[1] == fields(capture, *shown, scripted=False)[1]
+    assert fields(capture, "macc.opcode")[1] == ["0x0101"]
 
 
 def test_rc_captures_of_the_kernel_look_as_without_it() -> None:

@@ -1,5 +1,5 @@
--- Wireshark and tshark: the IRN class of BTH opcodes (base/wire/irn.h) and the shim slot (base/wire/shim.h) of
--- rocelab. Everything else on UDP port 4791 goes to Wireshark's own RoCEv2 dissector, as without this file.
+-- Wireshark and tshark: the IRN class of BTH opcodes (base/wire/irn.h), the shim slot (base/wire/shim.h) and Loop
+-- Breaker's messages (MAC control, base/wire/clcm.h) of rocelab. Everything else on UDP port 4791 goes to Wireshark's own RoCEv2 dissector, as without this file.
 --
 --   wireshark -X lua_script:base/wire/wireshark/rocelab.lua out/pcap/irn/s1.pcapng
 --   tshark    -X lua_script:base/wire/wireshark/rocelab.lua -r FILE -Y 'irn.opcode == 0xd8' -T fields -e irn.psn -e irn.sack
@@ -179,3 +179,35 @@ function shim.dissector(buffer, pinfo, root)
 end
 
 ports:add(ROCE_PORT, shim)
+
+-- Loop Breaker's messages. Every other MAC control frame (PAUSE, PFC) goes to Wireshark's own dissector.
+local MAC_CONTROL, CLCM_OPCODE, CLCM_BYTES = 0x8808, 0x0103, 18
+local clcm = Proto("clcm", "rocelab Loop Breaker (credit loop control message)")
+local c = {
+  opcode = ProtoField.uint16("clcm.opcode", "Opcode", base.HEX),
+  class = ProtoField.uint8("clcm.class", "Class", base.DEC),
+  hops = ProtoField.uint16("clcm.hops", "Hops", base.DEC),
+  round = ProtoField.uint32("clcm.round", "Round", base.DEC),
+  id = ProtoField.uint64("clcm.id", "Identifier (SPUID)", base.HEX),
+}
+clcm.fields = c
+
+local ethertypes = DissectorTable.get("ethertype")
+local mac_control = ethertypes:get_dissector(MAC_CONTROL)
+
+function clcm.dissector(buffer, pinfo, root)
+  if buffer:len() < CLCM_BYTES or buffer(0, 2):uint() ~= CLCM_OPCODE then
+    return mac_control:call(buffer, pinfo, root)
+  end
+  local tree = root:add(clcm, buffer(0, CLCM_BYTES))
+  tree:add(c.opcode, buffer(0, 2))
+  tree:add(c.class, buffer(2, 1))
+  tree:add(c.hops, buffer(4, 2))
+  tree:add(c.round, buffer(6, 4))
+  tree:add(c.id, buffer(10, 8))
+  pinfo.cols.protocol = "CLCM"
+  pinfo.cols.info = string.format("TC=%d hops=%d round=%d", buffer(2, 1):uint(), buffer(4, 2):uint(), buffer(6, 4):uint())
+  return buffer:len()
+end
+
+ethertypes:add(MAC_CONTROL, clcm)

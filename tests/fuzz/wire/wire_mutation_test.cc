@@ -11,6 +11,7 @@
 #include <iostream>
 
 #include "base/rng.h"
+#include "base/wire/clcm.h"
 #include "base/wire/etf.h"
 #include "base/wire/pcapng.h"
 #include "base/wire/pfc.h"
@@ -58,6 +59,9 @@ std::vector<NamedFrame> seeds() {
         std::span(etf).first<EscapeTokenFrame::kSize>(), {2, 0, 0, 0, 0, 1});
     all.push_back({ipv6 ? "ETF of an IPv6 flow" : "ETF", etf});
   }
+  ByteVector clcm(Clcm::kSize);
+  Clcm{Tc{3}, 2, 7, 0x0123456789abcdef}.write(std::span(clcm).first<Clcm::kSize>(), {2, 0, 0, 0, 0, 1});
+  all.push_back({"CLCM", clcm});
   ByteVector pcap, pcapng;
   append_pcap_header(pcap);
   append_pcap_packet(pcap, Time::from_ps(1), pfc);

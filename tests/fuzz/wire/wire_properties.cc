@@ -4,6 +4,7 @@
 #include <array>
 #include <vector>
 
+#include "base/wire/clcm.h"
 #include "base/wire/etf.h"
 #include "base/wire/frame.h"
 #include "base/wire/pcap.h"
@@ -76,6 +77,14 @@ std::string check_etf(std::span<const std::byte> bytes) {
   return EscapeTokenFrame::parse(written) == token ? "" : "an ETF changes: " + to_string(*token);
 }
 
+std::string check_clcm(std::span<const std::byte> bytes) {
+  const auto message = Clcm::parse(bytes);
+  if (!message) return "";
+  std::array<std::byte, Clcm::kSize> written;
+  message->write(written, {2, 0, 0, 0, 0, 1});
+  return Clcm::parse(written) == message ? "" : "a CLCM changes: " + to_string(*message);
+}
+
 std::string check_shim(std::span<const std::byte> bytes) {
   ByteVector buffer(bytes.begin(), bytes.end());
   buffer.resize(bytes.size() + 64, std::byte{0x5a});
@@ -114,7 +123,7 @@ std::string check_captures(std::span<const std::byte> bytes) {
 
 std::string violated_property(std::span<const std::byte> bytes) {
   for (const auto check :
-       {check_frame, check_headers, check_pfc, check_cnp, check_etf, check_shim, check_captures})
+       {check_frame, check_headers, check_pfc, check_cnp, check_etf, check_clcm, check_shim, check_captures})
     if (std::string complaint = check(bytes); !complaint.empty()) return complaint;
   return "";
 }

@@ -49,6 +49,7 @@ PACKAGES: dict[str, tuple[str, ...]] = {
         ),
         *(
             "ucx-utils",
+            "qperf",
             "libfabric-bin",
             "openmpi-bin",
             "libopenmpi-dev",

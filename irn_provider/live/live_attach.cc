@@ -1,4 +1,6 @@
 // LockstepProcess: joining a run and leaving it: the virtual function that this process owns.
+#include <signal.h>
+
 #include <stdexcept>
 
 #include "irn_provider/live/lockstep_process.h"
@@ -48,7 +50,12 @@ std::unique_ptr<LockstepProcess> LockstepProcess::join(const char* path, const c
     Impl::Lock lock(impl.mutex);
     impl.me();
   }
+  // A signal is for the program's threads: its handler would run in the midst of code of ours.
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
   impl.helper_thread = std::thread([&impl] { impl.helper_loop(); });
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
   impl.helper_thread.detach();
   return process;
 }

@@ -66,7 +66,10 @@ void on_sample(int, siginfo_t*, void* context) {
   const bool spins = t_inside == 0 && !g_runtime->has(at) && t.spin.observe(sample(interrupted, t));
   const std::int64_t next_ns = t.samples.next(progress_ns, thread_cpu_ns() - begin_ns);
   if (spins)
-    if (LiveProcess* process = LiveProcess::attached()) process->park_memory();
+    if (LiveProcess* process = LiveProcess::attached()) {
+      process->park_memory();
+      LiveProcess::deliver_signals();
+    }
   if (t.sampled) set_timer(*t.timer, next_ns);
   t.cpu_after_sample_ns = thread_cpu_ns();
   errno = error;

@@ -12,6 +12,8 @@
 // All functions are thread-safe. Nothing here includes or knows libibverbs.
 #pragma once
 
+#include <signal.h>
+
 #include <array>
 #include <cstdint>
 #include <functional>
@@ -30,6 +32,9 @@ struct PathEnd {  // where frames for a GID go
   std::array<std::uint8_t, 6> mac{};
   NodeId node;
 };
+
+// Why a thread that waited in experiment time runs again. kSignal: a signal of Alarms awaits delivery.
+enum class Woken : std::uint8_t { kReady, kDeadline, kSignal };
 
 class LiveProcess {
  public:
@@ -88,11 +93,11 @@ class LiveProcess {
   // interval, whichever comes first. On an interface: takes in what has come, at once.
   virtual void park_poll() = 0;
   virtual void park_poll(Duration longest) = 0;  // another interval
-  // Sleeps until `deadline` of experiment time.
-  virtual void sleep_until(Time deadline) = 0;
+  // Sleeps until `deadline` of experiment time, or until a signal.
+  virtual Woken sleep_until(Time deadline) = 0;
   // Parks until `ready()` (called under the lock, after every instant in which a completion or async event
-  // was made) or the deadline. True: ready.
-  virtual bool park_until(const std::function<bool()>& ready, Time deadline) = 0;
+  // was made), the deadline, or a signal.
+  virtual Woken park_until(const std::function<bool()>& ready, Time deadline) = 0;
   // What the NIC has to say to its peers leaves. `longest`: in lock step, the time that passes.
   virtual void let_leave(Duration longest) = 0;
   // The program has asked for an event and may wait for it in a system call from now on.
@@ -124,6 +129,22 @@ class LiveProcess {
     std::function<void(Nic&, Time)> run;
   };
   virtual void set_resident(Resident resident) = 0;
+
+  // --- signals at instants of experiment time: a program's timers. On an interface there are none.
+  // Both are called under the lock: `next_timeout` says when, `take` what then: one signal a call, until the
+  // next timeout is later than `now`. A signal goes to the program's main thread, or, where that blocks it,
+  // to the first thread that does not. One that is parked wakes, and its wait is over; it delivers the signal
+  // to itself, outside of code of ours, by deliver_signals(). One that is outside gets it from the operating
+  // system, which ends its system call. Set once.
+  struct Alarms {
+    std::function<Time()> next_timeout;
+    std::function<siginfo_t(Time now)> take;
+  };
+  virtual void set_alarms(Alarms) {}
+  // Of the calling thread: the handlers of the signals that have woken it run.
+  static void deliver_signals();
+  // They are of the kind after which the kernel goes on with a call that reads (SA_RESTART, signal(7)).
+  static bool signals_restart();
 
   // Called for every completion made (under the lock, in NIC order), so that the verbs layer can raise
   // completion events.

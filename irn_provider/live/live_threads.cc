@@ -91,6 +91,7 @@ void LockstepProcess::Impl::start_running(ThreadState& t) {
 
 Time LockstepProcess::Impl::earliest_deadline() const {
   Time earliest = resident.next_timeout ? std::max(resident.next_timeout(), nic.now()) : Time::never();
+  if (alarms.next_timeout) earliest = std::min(earliest, std::max(alarms.next_timeout(), nic.now()));
   for (const auto& t : threads) {
     if (t->mode != ThreadMode::kParked) continue;
     earliest = std::min(earliest, t->due ? nic.now() : t->deadline);
@@ -103,7 +104,7 @@ void LockstepProcess::Impl::park(Lock& lock, ThreadState& t) {
   t.mode = ThreadMode::kParked;
   stop_samples(t);
   if (!t.polls_memory) wake_memory_pollers();
-  t.due = t.timed_out = false;
+  t.due = t.timed_out = t.signalled = false;
   t.turn.store(0);
   --running;
   if (running == 0 && leader != nullptr && leader != &helper && !granted)
@@ -154,6 +155,7 @@ void LockstepProcess::Impl::wake_by_deadline() {
   }
   for (const auto& t : threads)
     if (t->mode == ThreadMode::kParked && !t->due && t->deadline <= nic.now()) t->due = t->timed_out = true;
+  ring_alarms();
 }
 
 // The first thread whose instant has come runs; the others follow when it has parked again.

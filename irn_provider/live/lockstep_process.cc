@@ -52,7 +52,9 @@ std::optional<PathEnd> LockstepProcess::find_peer(const std::array<std::uint8_t,
 // Before time has begun nothing was sent, and time stands.
 void LockstepProcess::let_leave(Duration longest) {
   if (impl_->segment.header().state.load() == lockstep::RunState::kSetup) return;
-  sleep_until(now() + longest);
+  const Time deadline = now() + longest;
+  while (sleep_until(deadline) == Woken::kSignal) {
+  }
 }
 
 void LockstepProcess::park_poll() { park_poll(Duration::from_ps(impl_->segment.header().poll_interval_ps)); }
@@ -68,27 +70,23 @@ void LockstepProcess::park_poll(Duration longest) {
   t.polls = false;
 }
 
-void LockstepProcess::sleep_until(Time deadline) {
-  Inside inside;
-  Impl::Lock lock(impl_->mutex);
-  ThreadState& t = impl_->me();
-  if (deadline <= impl_->nic.now()) return;
-  t.ready = nullptr;
-  t.deadline = deadline;
-  impl_->park(lock, t);
+Woken LockstepProcess::sleep_until(Time deadline) {
+  static const std::function<bool()> never = [] { return false; };
+  return park_until(never, deadline);
 }
 
-bool LockstepProcess::park_until(const std::function<bool()>& ready, Time deadline) {
+Woken LockstepProcess::park_until(const std::function<bool()>& ready, Time deadline) {
   Inside inside;
   Impl::Lock lock(impl_->mutex);
   ThreadState& t = impl_->me();
   while (!ready()) {
-    if (deadline <= impl_->nic.now()) return false;
+    if (deadline <= impl_->nic.now()) return Woken::kDeadline;
     t.ready = &ready;
     t.deadline = deadline;
     impl_->park(lock, t);
+    if (t.signalled) return ready() ? Woken::kReady : Woken::kSignal;
   }
-  return true;
+  return Woken::kReady;
 }
 
 void LockstepProcess::look_again() {

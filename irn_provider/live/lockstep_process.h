@@ -1,9 +1,10 @@
 // LockstepProcess: a LiveProcess in a run's lock step; private to this folder. One process's threads and
 // windows. Threads and whom an instant wakes: live_threads.cc; windows and turns: live_windows.cc; joining
-// and leaving a run: live_attach.cc; polling of memory: live_memory_poll.cc; the public functions:
-// lockstep_process.cc.
+// and leaving a run: live_attach.cc; polling of memory: live_memory_poll.cc; signals: live_signals.cc; the
+// public functions: lockstep_process.cc.
 #pragma once
 
+#include <signal.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -34,6 +35,8 @@ struct ThreadState {
   const std::function<bool()>* ready = nullptr;
   bool polls_memory = false;           // a message placed, or whatever another thread of the program did
   bool timed_out = false;              // its deadline woke it
+  bool signalled = false;              // a signal woke it
+  std::vector<siginfo_t> signals;      // to be delivered by the thread itself
   std::uint64_t calls = 0;             // how often it has called in
   std::uint64_t memory_calls = 0;      // then, when it was last found polling memory
   Duration look_again;                 // after which it was to look, then
@@ -64,8 +67,8 @@ class LockstepProcess final : public LiveProcess {
   Time now() override;
   void park_poll() override;
   void park_poll(Duration longest) override;
-  void sleep_until(Time deadline) override;
-  bool park_until(const std::function<bool()>& ready, Time deadline) override;
+  Woken sleep_until(Time deadline) override;
+  Woken park_until(const std::function<bool()>& ready, Time deadline) override;
   void let_leave(Duration longest) override;
   void look_again() override;
   void watch_memory() override;
@@ -73,6 +76,7 @@ class LockstepProcess final : public LiveProcess {
   void foreign_enter() override;
   void foreign_leave() override;
   void set_resident(Resident resident) override;
+  void set_alarms(Alarms alarms) override;
   void set_completion_hook(std::function<void(Nic&)> hook) override;
 
  private:
@@ -125,6 +129,7 @@ struct LockstepProcess::Impl {
   bool watching = false;  // for threads that poll memory
   std::function<void(Nic&)> completion_hook;
   LiveProcess::Resident resident;  // its functions are empty until there is one
+  LiveProcess::Alarms alarms;      // so are these
   std::thread helper_thread;
 
   using Lock = std::unique_lock<std::mutex>;
@@ -165,6 +170,10 @@ struct LockstepProcess::Impl {
   void start_samples(ThreadState& t);
   void stop_samples(ThreadState& t);
   void wake_memory_pollers();
+
+  // --- live_signals.cc
+  void ring_alarms();
+  void send(const siginfo_t& signal);
 
   void leave();  // live_attach.cc
 };

@@ -118,8 +118,11 @@ RL_EXPORT int ibv_get_async_event(ibv_context* context, ibv_async_event* event) 
     note_fetched(*event);
     return true;
   };
-  while (async.events.wait(*of(context).process))
-    if (with_nic(context, fetch)) return 0;
-  errno = EAGAIN;
-  return -1;
+  while (true) {
+    const int error = libc::restarting([&] { return async.events.wait(*of(context).process); });
+    if (error == 0 && with_nic(context, fetch)) return 0;
+    if (error == 0) continue;  // another thread was faster
+    errno = error;
+    return -1;
+  }
 }

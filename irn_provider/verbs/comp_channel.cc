@@ -87,13 +87,16 @@ RL_EXPORT int ibv_get_cq_event(ibv_comp_channel* base, ibv_cq** cq, void** cq_co
     ++first->events_fetched;
     return first;
   };
-  while (channel.events.wait(*of(base->context).process)) {
+  while (true) {
+    const int error = libc::restarting([&] { return channel.events.wait(*of(base->context).process); });
+    if (error != 0) {
+      errno = error;
+      return -1;
+    }
     Cq* first = with_nic(base->context, fetch);
     if (first == nullptr) continue;  // another thread was faster
     *cq = &first->base;
     *cq_context = first->base.cq_context;
     return 0;
   }
-  errno = EAGAIN;
-  return -1;
 }

@@ -1,9 +1,16 @@
 #include "irn_provider/verbs/program_pair.h"
 
+#include <arpa/inet.h>
 #include <gtest/gtest.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <sched.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstring>
 #include <fstream>
 
 namespace rocelab::verbs {
@@ -25,7 +32,30 @@ bool listening(int port) {
   return false;
 }
 
+bool set_address(int fd, const char* interface, const char* address) {
+  ifreq request{};
+  std::strncpy(request.ifr_name, interface, IFNAMSIZ - 1);
+  sockaddr_in in{};
+  in.sin_family = AF_INET;
+  inet_pton(AF_INET, address, &in.sin_addr);
+  std::memcpy(&request.ifr_addr, &in, sizeof in);
+  if (ioctl(fd, SIOCSIFADDR, &request) != 0) return false;  // its class says the mask: 255.0.0.0
+  request.ifr_flags = IFF_UP | IFF_RUNNING | IFF_LOOPBACK;
+  return ioctl(fd, SIOCSIFFLAGS, &request) == 0;
+}
+
 }  // namespace
+
+bool enter_own_network() {
+  static const bool entered = [] {
+    if (unshare(CLONE_NEWNET) != 0) return false;
+    const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    const bool set = set_address(fd, "lo", "127.0.0.1") && set_address(fd, "lo:1", "10.0.0.1");
+    close(fd);
+    return set;
+  }();
+  return entered;
+}
 
 // Below the ephemeral ones, and other test programs' begin elsewhere.
 int free_port() {
@@ -47,6 +77,27 @@ ProgramPair run_pair(const NicConfig& nic, std::vector<std::string> command, int
   const auto client = fabric.start(0, command, settings);
   EXPECT_TRUE(fabric.run(kPatience));
   return {{fabric.program(server).exit_code(), fabric.program(client).exit_code()},
+          fabric.program(server).output(),
+          fabric.program(client).output(),
+          fabric.segment().header().detaches.load()};
+}
+
+ProgramPair run_qperf(const NicConfig& nic, const std::vector<std::string>& options) {
+  TestFabric fabric(2, 0, nic);
+  fabric.segment().header().grace_wall_ns = kKeptGraceNs;
+  fabric.drive_once();
+  const int port = free_port();
+  const std::vector<std::string> listen = {"--listen_port", std::to_string(port)};
+  std::vector<std::string> command = {"qperf"};
+  command.insert(command.end(), listen.begin(), listen.end());
+  const auto server = fabric.start(1, command);
+  for (int i = 0; i < 10'000 && !listening(port); ++i) fabric.drive_once();
+  command = {"qperf", "10.0.0.2"};
+  command.insert(command.end(), listen.begin(), listen.end());
+  command.insert(command.end(), options.begin(), options.end());
+  const auto client = fabric.start(0, command);
+  EXPECT_TRUE(fabric.run_until_end_of(client, kPatience));
+  return {{0, fabric.program(client).exit_code()},
           fabric.program(server).output(),
           fabric.program(client).output(),
           fabric.segment().header().detaches.load()};

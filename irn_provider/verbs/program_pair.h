@@ -18,6 +18,14 @@ struct ProgramPair {
 // A TCP port that no test of this process has used.
 int free_port();
 
+// A network namespace of this process's own, where the hosts' addresses (10.0.0.0/8) are local: for programs
+// that take one address for TCP and for rdma_cm. Once for good; false: it may not (root may).
+bool enter_own_network();
+
+// qperf on both hosts, in that network: the server, which has no end and goes when its client has gone, and
+// the client with `options` and what is measured. The exit code of the server counts as 0.
+ProgramPair run_qperf(const NicConfig& nic, const std::vector<std::string>& options);
+
 // Runs `command`, which names `port` as the program wants it, as the server, and as the client with the
 // server's address behind it. Fails the test if they do not end.
 // kTogether: time begins when both have opened the device, and waits long for one that talks to the outside.

@@ -116,7 +116,7 @@ class ProbeTest : public ::testing::TestWithParam<TransportMode> {};
 TEST_P(ProbeTest, SurfaceKeepsItsClaims) {
   for (const char* filter : {"DataProbe.*", "DatagramProbe.*", "RefusalProbe.*", "EventProbe.*", "SrqProbe.*",
                              "XrcProbe.*", "ExtendedProbe.*", "BuilderProbe.*", "TimeProbe.*",
-                             "TimeBeforeTheDevice.*", "ThreadProbe.*", "ForkProbe.*"}) {
+                             "TimeBeforeTheDevice.*", "TimerProbe.*", "ThreadProbe.*", "ForkProbe.*"}) {
     TestFabric fabric(1, 1, nic(GetParam()));
     const bool threads = std::string(filter) == "ThreadProbe.*";
     if (threads) fabric.segment().header().grace_wall_ns = 3'600'000'000'000;  // none holds up time for it

@@ -53,8 +53,8 @@ class DirectProcess final : public LiveProcess {
   Time now() override { return clock(); }
   void park_poll() override;
   void park_poll(Duration) override { park_poll(); }
-  void sleep_until(Time deadline) override;
-  bool park_until(const std::function<bool()>& ready, Time deadline) override;
+  Woken sleep_until(Time deadline) override;
+  Woken park_until(const std::function<bool()>& ready, Time deadline) override;
   void let_leave(Duration longest) override;
   void expect_wait() override;
   void look_again() override;

@@ -80,11 +80,11 @@ void DirectProcess::give_way(Time until) {
   if (after - before > kLongYield) busy_until = after + kBusyFor;
 }
 
-void DirectProcess::sleep_until(Time deadline) {
-  park_until([] { return false; }, deadline);
+Woken DirectProcess::sleep_until(Time deadline) {
+  return park_until([] { return false; }, deadline);
 }
 
-bool DirectProcess::park_until(const std::function<bool()>& ready, Time deadline) {
+Woken DirectProcess::park_until(const std::function<bool()>& ready, Time deadline) {
   Inside inside;
   Lock lock(mutex_);
   Waiter self{ready, own_event()};
@@ -104,7 +104,7 @@ bool DirectProcess::park_until(const std::function<bool()>& ready, Time deadline
   }
   last_poll_ns_.store(last_.ps() / 1'000, std::memory_order_relaxed);
   if (watchers_.fetch_sub(1) == 1) set_timer(helper_timer_, kTakeover);
-  return is_ready;
+  return is_ready ? Woken::kReady : Woken::kDeadline;
 }
 
 void DirectProcess::let_leave(Duration longest) {

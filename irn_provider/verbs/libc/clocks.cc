@@ -1,8 +1,10 @@
-// Interposed: clock_gettime, gettimeofday, time, nanosleep, clock_nanosleep, usleep, sleep.
+// Interposed: clock_gettime, gettimeofday, time, times, nanosleep, clock_nanosleep, usleep, sleep.
 // Once the process has opened the device they show and spend experiment time; before, and in code of the
-// runtime, they are the C library's. A signal does not interrupt a sleep in experiment time: its handler
-// runs, the sleep goes on.
+// runtime, they are the C library's. A signal of a timer in experiment time (timers.cc) interrupts a sleep;
+// one from elsewhere does not: its handler runs, the sleep goes on.
 #include <errno.h>
+#include <sys/times.h>
+#include <unistd.h>
 
 #include "irn_provider/verbs/exports.h"
 #include "irn_provider/verbs/libc/experiment.h"
@@ -18,23 +20,27 @@ Time read_clock(LiveProcess& process) {
   return process.now();
 }
 
-void sleep_for(LiveProcess& process, Duration d) {
+// What is left of it: a signal came.
+Duration sleep_for(LiveProcess& process, Duration d) {
   end_spin();
   real::RuntimeScope scope;
-  process.sleep_until(process.now() + d);
+  const Time deadline = process.now() + d;
+  return process.sleep_until(deadline) == Woken::kSignal ? deadline - process.now() : Duration();
 }
 
 // clock_nanosleep's convention: a positive error number.
-int sleep_on_clock(LiveProcess& process, std::int64_t epoch, int flags, const timespec& request) {
+int sleep_on_clock(LiveProcess& process, std::int64_t epoch, int flags, const timespec& request,
+                   timespec* remaining) {
   if (!valid(request)) return EINVAL;
   if ((flags & TIMER_ABSTIME) == 0) {
-    sleep_for(process, to_duration(request));
-    return 0;
+    const Duration left = sleep_for(process, to_duration(request));
+    if (left <= Duration()) return 0;
+    if (remaining != nullptr) *remaining = to_timespec(Time::zero() + left, 0);
+    return EINTR;
   }
   end_spin();
   real::RuntimeScope scope;
-  process.sleep_until(to_time(request, epoch));
-  return 0;
+  return process.sleep_until(to_time(request, epoch)) == Woken::kSignal ? EINTR : 0;
 }
 
 }  // namespace
@@ -69,17 +75,28 @@ RL_EXPORT time_t time(time_t* out) noexcept {
   return now;
 }
 
+// What it returns counts from where CLOCK_MONOTONIC does. The processor time in `buffer` is real, as that of
+// the CPU-time clocks and of clock().
+RL_EXPORT clock_t times(tms* buffer) noexcept {
+  const clock_t real_ticks = real::times(buffer);
+  LiveProcess* process = experiment();
+  if (process == nullptr) return real_ticks;
+  const timespec ts = to_timespec(read_clock(*process), kMonotonicEpochSeconds);
+  const long hz = sysconf(_SC_CLK_TCK);
+  return ts.tv_sec * hz + ts.tv_nsec / (1'000'000'000 / hz);
+}
+
 RL_EXPORT int clock_nanosleep(clockid_t clock, int flags, const timespec* request, timespec* remaining) {
   LiveProcess* process = experiment();
   const std::int64_t epoch = process != nullptr ? epoch_seconds(clock) : -1;
   if (epoch < 0 || request == nullptr) return real::clock_nanosleep(clock, flags, request, remaining);
-  return sleep_on_clock(*process, epoch, flags, *request);
+  return sleep_on_clock(*process, epoch, flags, *request, remaining);
 }
 
 RL_EXPORT int nanosleep(const timespec* request, timespec* remaining) {
   LiveProcess* process = experiment();
   if (process == nullptr || request == nullptr) return real::nanosleep(request, remaining);
-  const int error = sleep_on_clock(*process, kMonotonicEpochSeconds, 0, *request);
+  const int error = sleep_on_clock(*process, kMonotonicEpochSeconds, 0, *request, remaining);
   if (error != 0) errno = error;
   return error == 0 ? 0 : -1;
 }
@@ -87,13 +104,15 @@ RL_EXPORT int nanosleep(const timespec* request, timespec* remaining) {
 RL_EXPORT int usleep(useconds_t us) {
   LiveProcess* process = experiment();
   if (process == nullptr) return real::usleep(us);
-  sleep_for(*process, Duration::from_ps(std::int64_t{us} * 1'000'000));
-  return 0;
+  if (sleep_for(*process, Duration::from_ps(std::int64_t{us} * 1'000'000)) <= Duration()) return 0;
+  errno = EINTR;
+  return -1;
 }
 
 RL_EXPORT unsigned sleep(unsigned seconds) {
   LiveProcess* process = experiment();
   if (process == nullptr) return real::sleep(seconds);
-  sleep_for(*process, to_duration({.tv_sec = seconds, .tv_nsec = 0}));
-  return 0;
+  const Duration left = sleep_for(*process, to_duration({.tv_sec = seconds, .tv_nsec = 0}));
+  return static_cast<unsigned>((left.ps() + 500'000'000'000) /
+                               1'000'000'000'000);  // to the nearest, as glibc
 }

@@ -51,11 +51,9 @@ int wait_until(LiveProcess& process, pthread_cond_t* cond, pthread_mutex_t* mute
   }
   if (const int error = pthread_mutex_unlock(mutex); error != 0)
     waiter.signalled = true;  // the caller's mistake
-  {
-    end_spin();
-    real::RuntimeScope scope;
-    process.park_until([&] { return waiter.signalled.load(); }, deadline);
-  }
+  end_spin();
+  park_through_signals(
+      process, [&] { return waiter.signalled.load(); }, deadline);
   bool signalled;
   {
     std::lock_guard lock(waiting().mutex);

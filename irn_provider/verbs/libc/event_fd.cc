@@ -1,5 +1,6 @@
 #include "irn_provider/verbs/libc/event_fd.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -61,14 +62,15 @@ bool EventFd::take() {
   return true;
 }
 
-bool EventFd::wait(LiveProcess& process) const {
+int EventFd::wait(LiveProcess& process) const {
   end_spin();
   real::RuntimeScope scope;
   const auto ready = [this] { return pending(); };
-  if ((::fcntl(fd_, F_GETFL) & O_NONBLOCK) == 0) return process.park_until(ready, Time::never());
-  if (process.call([&](Nic&, Time) { return ready(); })) return true;
+  if ((::fcntl(fd_, F_GETFL) & O_NONBLOCK) == 0)
+    return process.park_until(ready, Time::never()) == Woken::kReady ? 0 : EINTR;
+  if (process.call([&](Nic&, Time) { return ready(); })) return 0;
   process.park_poll();  // as for an empty poll_cq: a program that only asks lets time pass
-  return process.call([&](Nic&, Time) { return ready(); });
+  return process.call([&](Nic&, Time) { return ready(); }) ? 0 : EAGAIN;
 }
 
 EventFd::Raised EventFd::find(int fd) {

@@ -24,8 +24,9 @@ class EventFd {
   void raise();  // one event more
   bool take();   // one event less; false: there is none
   bool pending() const { return pending_ > 0; }
-  // Waits until an event is there; false: the program has set O_NONBLOCK and there is none.
-  bool wait(LiveProcess& process) const;
+  // Waits until an event is there: 0. EAGAIN: the program has set O_NONBLOCK and there is none. EINTR: a
+  // signal awaits delivery (libc::restarting).
+  int wait(LiveProcess& process) const;
 
   // How often events were raised, of the one that is that descriptor; null: none is. Any thread may ask, and
   // keep it: a program may destroy a channel while another of its threads waits for a set that holds it.

@@ -80,6 +80,14 @@ void count_clock_spin(LiveProcess& process) {
   process.park_poll(kClockStepWhenExpected);
 }
 
+bool park_through_signals(LiveProcess& process, const std::function<bool()>& ready, Time deadline) {
+  while (true) {
+    real::RuntimeScope scope;  // at its end handlers run
+    const Woken woken = process.park_until(ready, deadline);
+    if (woken != Woken::kSignal) return woken == Woken::kReady;
+  }
+}
+
 void end_spin() { spins = clock_spins = 0; }
 
 }  // namespace rocelab::libc

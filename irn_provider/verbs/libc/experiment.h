@@ -2,6 +2,7 @@
 // on the program's clocks, and waiting in it.
 #pragma once
 
+#include <errno.h>
 #include <poll.h>
 #include <time.h>
 
@@ -10,6 +11,7 @@
 
 #include "base/units.h"
 #include "irn_provider/live/live_process.h"
+#include "irn_provider/verbs/libc/real.h"
 
 namespace rocelab::libc {
 
@@ -44,6 +46,21 @@ inline constexpr Duration kClockStepWhenExpected = 1_ms;  // two or three a time
 void expect_clock_spins();
 void count_clock_spin(LiveProcess& process);  // of gettimeofday; the same as count_spin unless expected
 void end_spin();
+
+// Waits that signals do not end (locks, joins): parks until `ready()` or the deadline, and handlers run
+// meanwhile. True: ready. Not inside of a RuntimeScope.
+bool park_through_signals(LiveProcess& process, const std::function<bool()>& ready, Time deadline);
+
+// Waits that a signal ends unless its handler was installed with SA_RESTART (signal(7)). `call` gives 0 or an
+// error number; EINTR: a signal has woken the thread. It runs in a RuntimeScope of its own each time.
+template <class F>
+int restarting(F&& call) {
+  while (true) {
+    real::RuntimeScope scope;  // at its end handlers run
+    const int error = call();
+    if (error != EINTR || !LiveProcess::signals_restart()) return error;
+  }
+}
 
 // Brackets a system call that waits for the outside (LiveProcess::foreign_enter).
 class ForeignScope {

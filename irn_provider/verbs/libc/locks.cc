@@ -20,14 +20,13 @@ std::atomic<int> g_waiters{0};  // threads that have parked for a lock
 template <class Try>
 int park_for_lock(LiveProcess& process, Try&& try_lock) {
   end_spin();
-  real::RuntimeScope scope;
   ++g_waiters;
   int result = EBUSY;  // taken once only, though `ready` is asked more than once
   const auto ready = [&] {
     if (result == EBUSY) result = try_lock();
     return result != EBUSY;
   };
-  process.park_until(ready, Time::never());
+  park_through_signals(process, ready, Time::never());
   --g_waiters;
   return result;
 }

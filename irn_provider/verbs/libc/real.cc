@@ -11,6 +11,7 @@ namespace rocelab::real {
 namespace {
 
 thread_local int runtime_depth = 0;
+std::atomic<void (*)()> leave_hook = nullptr;
 
 // A cell per function. Relaxed is enough: whoever resolves finds the same address.
 template <class F>
@@ -51,8 +52,13 @@ std::int64_t wall_ns() {
   return std::int64_t{ts.tv_sec} * 1'000'000'000 + ts.tv_nsec;
 }
 
+void on_leaving_runtime(void (*hook)()) { leave_hook = hook; }
+
 RuntimeScope::RuntimeScope() { ++runtime_depth; }
-RuntimeScope::~RuntimeScope() { --runtime_depth; }
+RuntimeScope::~RuntimeScope() {
+  if (--runtime_depth > 0) return;
+  if (void (*const hook)() = leave_hook.load(std::memory_order_relaxed)) hook();
+}
 bool in_runtime() { return runtime_depth > 0; }
 
 }  // namespace rocelab::real

@@ -18,6 +18,7 @@
 #include <sys/select.h>
 #include <sys/socket.h>
 #include <sys/time.h>
+#include <sys/times.h>
 #include <sys/types.h>
 #include <sys/uio.h>
 #include <time.h>
@@ -36,6 +37,11 @@ namespace rocelab::real {
     (clock, flags, request, remaining))                                                                      \
   X(int, usleep, (useconds_t us), (us))                                                                      \
   X(unsigned, sleep, (unsigned seconds), (seconds))                                                          \
+  X(clock_t, times, (tms * buffer), (buffer))                                                                \
+  X(int, getitimer, (__itimer_which_t which, itimerval * value), (which, value))                             \
+  X(int, setitimer, (__itimer_which_t which, const itimerval* value, itimerval* old), (which, value, old))   \
+  X(int, pause, (), ())                                                                                      \
+  X(int, sigsuspend, (const sigset_t* mask), (mask))                                                         \
   X(int, poll, (pollfd * fds, nfds_t count, int timeout_ms), (fds, count, timeout_ms))                       \
   X(int, ppoll, (pollfd * fds, nfds_t count, const timespec* timeout, const sigset_t* mask),                 \
     (fds, count, timeout, mask))                                                                             \
@@ -95,6 +101,9 @@ ROCELAB_REAL_FUNCTIONS(X)
 
 // CLOCK_MONOTONIC of the machine, in nanoseconds.
 std::int64_t wall_ns();
+
+// Called whenever a thread's last RuntimeScope has ended: it is about to return to the program.
+void on_leaving_runtime(void (*hook)());
 
 // While one lives, this thread's interposed functions are the real ones. Nests.
 class RuntimeScope {

@@ -17,11 +17,14 @@ namespace {
 // 0, or -1 with errno.
 int wait_until(LiveProcess& process, sem_t* semaphore, Time deadline) {
   end_spin();
-  real::RuntimeScope scope;
   bool taken = false;  // once only, though it is asked for more than once
   const auto ready = [&] { return taken = taken || sem_trywait(semaphore) == 0; };
-  if (process.park_until(ready, deadline)) return 0;
-  errno = ETIMEDOUT;
+  const int error = restarting([&] {
+    const Woken woken = process.park_until(ready, deadline);
+    return woken == Woken::kReady ? 0 : woken == Woken::kSignal ? EINTR : ETIMEDOUT;
+  });
+  if (error == 0) return 0;
+  errno = error;
   return -1;
 }
 

@@ -48,8 +48,14 @@ auto waiting_call(int fd, short events, int flags, bool at_once, F&& call) {
   }
   end_spin();
   if (is_own_pipe(fd)) {
-    real::RuntimeScope scope;
-    process->park_until([=] { return ready(fd, events); }, Time::never());
+    const int error = restarting([&] {
+      const Woken woken = process->park_until([=] { return ready(fd, events); }, Time::never());
+      return woken == Woken::kReady ? 0 : EINTR;
+    });
+    if (error != 0) {
+      errno = error;
+      return static_cast<decltype(call())>(-1);
+    }
   }
   ForeignScope foreign(*process);
   return call();

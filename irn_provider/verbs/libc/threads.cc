@@ -89,10 +89,8 @@ RL_EXPORT int pthread_join(pthread_t thread, void** result) {
   LiveProcess* process = experiment();
   if (process == nullptr) return real::pthread_join(thread, result);
   end_spin();
-  {
-    real::RuntimeScope scope;
-    process->park_until([=] { return has_ended(thread); }, Time::never());
-  }
+  park_through_signals(
+      *process, [=] { return has_ended(thread); }, Time::never());
   ForeignScope foreign(*process);  // the rest of its end; and all of a thread that somebody else made
   const int error = real::pthread_join(thread, result);
   if (error == 0) {

@@ -54,11 +54,17 @@ void count_detach(LiveProcess& process) {
   note_detach(header, process.now());
 }
 
-// Parks until something inside may be ready; false: the deadline has come.
-bool park_for_change(LiveProcess& process, const WaitSet& set, std::uint64_t& seen, Time deadline) {
-  const bool changed = process.park_until([&] { return set.changes() != seen; }, deadline);
+// Parks until something inside may be ready, the deadline, or a signal.
+Woken park_for_change(LiveProcess& process, const WaitSet& set, std::uint64_t& seen, Time deadline) {
+  const Woken woken = process.park_until([&] { return set.changes() != seen; }, deadline);
   seen = set.changes();
-  return changed;
+  return woken;
+}
+
+// poll, select and epoll_wait are not restarted, whatever the handler was installed with (signal(7)).
+int interrupted() {
+  errno = EINTR;
+  return -1;
 }
 
 // A look, which no signal ends: a sample of the thread (live_memory_poll.cc) would, and programs of one
@@ -72,8 +78,10 @@ int look(const Attempt& attempt) {
 int wait_with_outside(LiveProcess& process, const WaitSet& set, std::uint64_t seen, Time deadline,
                       const Attempt& attempt) {
   while (true) {
-    const bool ours = park_for_change(process, set, seen, std::min(deadline, process.now() + kStep));
+    const Woken woken = park_for_change(process, set, seen, std::min(deadline, process.now() + kStep));
+    const bool ours = woken == Woken::kReady;
     int r = look(attempt);
+    if (r == 0 && woken == Woken::kSignal) return interrupted();
     if (r == 0 && process.now() >= deadline) return 0;
     if (r == 0 && !ours) {
       ForeignScope foreign(process);
@@ -130,8 +138,9 @@ int wait_for(LiveProcess& process, const WaitSet& set, Duration timeout, const A
     return wait_with_outside(process, set, seen, deadline, attempt);
   }
   while (true) {
-    const bool ready = park_for_change(process, set, seen, deadline);
-    if (const int r = look(attempt); r != 0 || !ready) return r;
+    const Woken woken = park_for_change(process, set, seen, deadline);
+    if (const int r = look(attempt); r != 0 || woken == Woken::kDeadline) return r;
+    if (woken == Woken::kSignal) return interrupted();
   }
 }
 

@@ -28,16 +28,22 @@ Duration from_timespec(const timespec* timeout) {
 class SignalMask {
  public:
   explicit SignalMask(const sigset_t* mask) : set_(mask != nullptr) {
+    constexpr timespec now{};
+    interrupted_ = set_ && real::ppoll(nullptr, 0, &now, mask) < 0 && errno == EINTR;
     if (set_) pthread_sigmask(SIG_SETMASK, mask, &old_);
   }
   ~SignalMask() {
+    const int error = errno;  // handlers that run now do not change what the call says
     if (set_) pthread_sigmask(SIG_SETMASK, &old_, nullptr);
+    errno = error;
   }
+  // A signal was pending that the mask lets in: its handler has run, and the call ends with EINTR.
+  bool interrupted() const { return interrupted_; }
   SignalMask(const SignalMask&) = delete;
   SignalMask& operator=(const SignalMask&) = delete;
 
  private:
-  bool set_;
+  bool set_, interrupted_ = false;
   sigset_t old_{};
 };
 
@@ -141,6 +147,7 @@ RL_EXPORT int ppoll(pollfd* fds, nfds_t count, const timespec* timeout, const si
   if (process == nullptr) return real::ppoll(fds, count, timeout, mask);
   if (refuse(timeout)) return -1;
   SignalMask scope(mask);
+  if (scope.interrupted()) return -1;
   return poll_for(*process, fds, count, from_timespec(timeout));
 }
 
@@ -163,6 +170,7 @@ RL_EXPORT int pselect(int count, fd_set* in, fd_set* out, fd_set* except, const 
   if (process == nullptr) return real::pselect(count, in, out, except, timeout, mask);
   if (refuse(timeout)) return -1;
   SignalMask scope(mask);
+  if (scope.interrupted()) return -1;
   return select_for(*process, count, {in, out, except}, from_timespec(timeout));
 }
 
@@ -176,5 +184,6 @@ RL_EXPORT int epoll_pwait(int epfd, epoll_event* events, int count, int timeout_
   LiveProcess* process = experiment();
   if (process == nullptr) return real::epoll_pwait(epfd, events, count, timeout_ms, mask);
   SignalMask scope(mask);
+  if (scope.interrupted()) return -1;
   return epoll_for(*process, epfd, events, count, from_ms(timeout_ms));
 }

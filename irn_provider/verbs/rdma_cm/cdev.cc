@@ -204,12 +204,11 @@ bool is_rdma_cm(int fd) {
 }
 
 ssize_t write_rdma_cm(int fd, const void* data, std::size_t length) {
-  real::RuntimeScope scope;
-  const int error = [&] {
+  const int error = libc::restarting([&] {
     Ucma* ucma = Ucma::opened();
     if (ucma == nullptr || LiveProcess::attached() == nullptr) return EBADF;  // a forked child
     return execute(*ucma, fd, static_cast<const std::byte*>(data), length);
-  }();
+  });
   if (error == 0) return static_cast<ssize_t>(length);
   errno = error;
   return -1;

@@ -150,9 +150,10 @@ int Ucma::get_event(UcmaFile& file, rdma_ucm_event_resp& out) {
     out = event.response;
     return true;
   };
-  while (file.events.wait(process_))
+  while (true) {
+    if (const int error = file.events.wait(process_); error != 0) return error;
     if (process_.call(fetch)) return 0;
-  return EAGAIN;
+  }
 }
 
 }  // namespace rocelab::verbs

@@ -1,0 +1,97 @@
+// LockstepProcess: signals at instants of experiment time.
+#include <errno.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <utility>
+
+#include "irn_provider/live/lockstep_process.h"
+
+namespace rocelab {
+
+namespace {
+
+// signal(7): what a signal does that has no handler.
+bool does_nothing(int signal) {
+  struct sigaction action {};
+  if (sigaction(signal, nullptr, &action) != 0) return true;
+  if ((action.sa_flags & SA_SIGINFO) != 0) return false;
+  const bool of_no_account = signal == SIGCHLD || signal == SIGCONT || signal == SIGURG || signal == SIGWINCH;
+  return action.sa_handler == SIG_IGN || (action.sa_handler == SIG_DFL && of_no_account);
+}
+
+// proc(5): another thread's mask is told nowhere else. False: there is no such thread.
+bool accepts(int tid, int signal) {
+  char path[64], line[256];
+  std::snprintf(path, sizeof path, "/proc/self/task/%d/status", tid);
+  std::FILE* file = std::fopen(path, "re");
+  if (file == nullptr) return false;
+  unsigned long long blocked = ~0ull;
+  while (std::fgets(line, sizeof line, file) != nullptr)
+    if (std::sscanf(line, "SigBlk: %llx", &blocked) == 1) break;
+  std::fclose(file);
+  return (blocked >> (signal - 1) & 1) == 0;
+}
+
+void send_to_thread(int tid, const siginfo_t& signal) {
+  siginfo_t info = signal;
+  syscall(SYS_rt_tgsigqueueinfo, getpid(), tid, info.si_signo, &info);
+}
+
+}  // namespace
+
+void LockstepProcess::Impl::ring_alarms() {
+  if (!alarms.next_timeout) return;
+  while (alarms.next_timeout() <= nic.now()) send(alarms.take(nic.now()));
+}
+
+// The choice is the kernel's (complete_signal): the main thread, or who else does not block it.
+void LockstepProcess::Impl::send(const siginfo_t& signal) {
+  if (does_nothing(signal.si_signo)) return;
+  ThreadState* chosen = nullptr;
+  bool main_known = false;
+  for (const auto& t : threads) {
+    const bool main = t->tid == getpid();
+    main_known = main_known || main;
+    if ((main || chosen == nullptr) && accepts(t->tid, signal.si_signo)) chosen = t.get();
+  }
+  if (!main_known && accepts(getpid(), signal.si_signo)) return send_to_thread(getpid(), signal);
+  if (chosen == nullptr) {  // all block it: it waits for one that no longer does, or for sigwait
+    siginfo_t info = signal;
+    syscall(SYS_rt_sigqueueinfo, getpid(), info.si_signo, &info);
+  } else if (chosen->mode == ThreadMode::kParked) {
+    chosen->signals.push_back(signal);
+    chosen->due = chosen->signalled = true;
+  } else {
+    send_to_thread(chosen->tid, signal);
+  }
+}
+
+void LockstepProcess::set_alarms(Alarms alarms) {
+  Inside inside;
+  Impl::Lock lock(impl_->mutex);
+  impl_->alarms = std::move(alarms);
+}
+
+// The thread runs, so that nobody adds to its signals meanwhile. A handler may park, and be woken by the next
+// one.
+void LiveProcess::deliver_signals() {
+  if (t_state == nullptr || t_state->signals.empty()) return;
+  const int error = errno;  // as after a system call, whatever the handler does
+  for (const siginfo_t& signal : std::exchange(t_state->signals, {})) send_to_thread(t_state->tid, signal);
+  errno = error;
+}
+
+bool LiveProcess::signals_restart() {
+  if (t_state == nullptr) return true;
+  for (const siginfo_t& signal : t_state->signals) {
+    struct sigaction action {};
+    sigaction(signal.si_signo, nullptr, &action);
+    if ((action.sa_flags & SA_RESTART) == 0) return false;
+  }
+  return true;
+}
+
+}  // namespace rocelab

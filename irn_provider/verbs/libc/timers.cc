@@ -1,0 +1,283 @@
+// Interposed: setitimer and getitimer of ITIMER_REAL, alarm, ualarm; timer_create and its family, of timers
+// that signal the process on a clock of experiment time. What such a timer sends arrives at its instant of
+// experiment time, and the thread that takes it is known (LiveProcess::Alarms): the same in every run. The C
+// library's: timers that were armed before the device was opened (until they are set anew), ITIMER_VIRTUAL
+// and ITIMER_PROF, CPU-time clocks, SIGEV_THREAD and SIGEV_THREAD_ID. exec ends ours; the kernel keeps
+// ITIMER_REAL.
+#include "irn_provider/verbs/libc/timers.h"
+
+#include <errno.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <optional>
+
+#include "irn_provider/verbs/exports.h"
+#include "irn_provider/verbs/libc/experiment.h"
+#include "irn_provider/verbs/libc/next_symbol.h"
+#include "irn_provider/verbs/libc/real.h"
+#include "irn_provider/verbs/libc/signal_timers.h"
+
+namespace rocelab::libc {
+namespace {
+
+constexpr std::int64_t kPsPerUs = 1'000'000, kPsPerSecond = 1'000'000'000'000;
+
+// Under the process's lock. Never destroyed: programs set timers in exit handlers too.
+struct Timers {
+  SignalTimers timers;
+  SignalTimers::Id interval_timer = 0;             // ITIMER_REAL
+  std::map<SignalTimers::Id, std::int64_t> epoch;  // of those of timer_create: what its clock shows at 0
+  std::map<SignalTimers::Id, int> signal;
+};
+Timers* g_timers = nullptr;
+LiveProcess* g_owner = nullptr;  // whose they are: a forked child that opens the device has none yet
+
+Timers& timers_of(LiveProcess& process) {
+  static real::Mutex mutex;
+  std::lock_guard lock(mutex);
+  if (g_owner == &process) return *g_timers;
+  auto* t = new Timers;
+  siginfo_t alarm{};
+  alarm.si_signo = SIGALRM;
+  alarm.si_code = SI_KERNEL;
+  t->interval_timer = t->timers.create(alarm);
+  t->signal[t->interval_timer] = SIGALRM;
+  g_timers = t;
+  g_owner = &process;
+  process.set_alarms({.next_timeout = [t] { return t->timers.next_timeout(); },
+                      .take = [t](Time now) { return t->timers.take(now); }});
+  real::on_leaving_runtime([] {
+    if (experiment() != nullptr) LiveProcess::deliver_signals();
+  });
+  return *t;
+}
+
+// `f(Timers&, Time now)` under the process's lock.
+template <class F>
+auto with_timers(LiveProcess& process, F&& f) {
+  end_spin();
+  Timers& t = timers_of(process);
+  return process.call([&](Nic&, Time now) { return f(t, now); });
+}
+
+// Until it expires; 0: not armed. One that sends no signal is not advanced when it does.
+Duration left(const SignalTimers::Setting& s, Time now) {
+  if (s.due == Time::never()) return Duration();
+  if (s.due > now) return s.due - now;
+  if (s.interval <= Duration()) return Duration();
+  return s.interval - Duration::from_ps((now - s.due).ps() % s.interval.ps());
+}
+
+bool valid(const timeval& tv) {
+  return libc::valid(timespec{.tv_sec = tv.tv_sec, .tv_nsec = 0}) && tv.tv_usec >= 0 &&
+         tv.tv_usec < 1'000'000;
+}
+Duration to_duration(const timeval& tv) {
+  return libc::to_duration(timespec{.tv_sec = tv.tv_sec, .tv_nsec = tv.tv_usec * 1'000});
+}
+// An armed timer never shows 0 (Linux: itimer_get_remtime).
+timeval to_timeval(Duration d) {
+  const std::int64_t us = d > Duration() ? std::max<std::int64_t>(1, d.ps() / kPsPerUs) : 0;
+  return {.tv_sec = us / 1'000'000, .tv_usec = us % 1'000'000};
+}
+
+itimerval read_interval_timer(const Timers& t, Time now) {
+  const SignalTimers::Setting s = t.timers.setting(t.interval_timer);
+  return {.it_interval = to_timeval(s.interval), .it_value = to_timeval(left(s, now))};
+}
+
+bool armed(const itimerval& value) { return value.it_value.tv_sec != 0 || value.it_value.tv_usec != 0; }
+
+SignalTimers::Setting setting_of(Time from, Duration value, Duration interval) {
+  if (value <= Duration()) return {.due = Time::never(), .interval = interval};
+  return {.due = from + value, .interval = interval};
+}
+
+// What it was set to; one that runs by the wall's clock since before the device was opened ends.
+itimerval exchange_interval_timer(LiveProcess& process, const itimerval& value) {
+  const itimerval none{};
+  itimerval before{};
+  real::setitimer(ITIMER_REAL, &none, &before);
+  const itimerval ours = with_timers(process, [&](Timers& t, Time now) {
+    const itimerval old = read_interval_timer(t, now);
+    t.timers.set(t.interval_timer,
+                 setting_of(now, to_duration(value.it_value), to_duration(value.it_interval)));
+    return old;
+  });
+  return armed(ours) ? ours : before;
+}
+
+// --- timer_create: a handle that the C library, whose handles are small numbers or addresses, does not give
+constexpr std::uintptr_t kHandles = 0x5a00'0000;
+timer_t handle_of(SignalTimers::Id id) {
+  return reinterpret_cast<timer_t>(kHandles + id);  // NOLINT(performance-no-int-to-ptr)
+}
+
+bool ours(timer_t timer) {
+  const auto handle = reinterpret_cast<std::uintptr_t>(timer);
+  return g_timers != nullptr && experiment() != nullptr && handle > kHandles &&
+         handle < kHandles + 0x100'0000;
+}
+
+// 0, or -1 with EINVAL: `f(Timers&, Id, Time now)` of a timer that there is.
+template <class F>
+int of_timer(timer_t timer, F&& f) {
+  const auto id = static_cast<SignalTimers::Id>(reinterpret_cast<std::uintptr_t>(timer) - kHandles);
+  const int result = with_timers(
+      *experiment(), [&](Timers& t, Time now) { return t.epoch.contains(id) ? f(t, id, now) : -1; });
+  if (result < 0) errno = EINVAL;
+  return result;
+}
+
+itimerspec read_timer(const SignalTimers::Setting& s, Time now) {
+  return {.it_interval = to_timespec(Time::zero() + s.interval, 0),
+          .it_value = to_timespec(Time::zero() + left(s, now), 0)};
+}
+
+// What a timer of this event sends; nullopt: it is the C library's.
+std::optional<std::optional<siginfo_t>> signal_of(const sigevent* event, SignalTimers::Id id) {
+  siginfo_t info{};
+  info.si_code = SI_TIMER;
+  info.si_timerid = static_cast<int>(id);
+  if (event == nullptr) {
+    info.si_signo = SIGALRM;
+    info.si_value.sival_int = static_cast<int>(id);
+    return info;
+  }
+  if (event->sigev_notify == SIGEV_NONE) return std::optional<siginfo_t>();
+  if (event->sigev_notify != SIGEV_SIGNAL || event->sigev_signo < 1 || event->sigev_signo > SIGRTMAX)
+    return std::nullopt;
+  info.si_signo = event->sigev_signo;
+  info.si_value = event->sigev_value;
+  return info;
+}
+
+}  // namespace
+
+sigset_t timer_signals() {
+  sigset_t set;
+  sigemptyset(&set);
+  if (LiveProcess* process = experiment())
+    with_timers(*process, [&](Timers& t, Time) {
+      for (const auto& [id, signal] : t.signal) sigaddset(&set, signal);
+      return 0;
+    });
+  return set;
+}
+
+}  // namespace rocelab::libc
+
+using namespace rocelab;
+using namespace rocelab::libc;
+
+RL_EXPORT int setitimer(__itimer_which_t which, const itimerval* value, itimerval* old) noexcept {
+  LiveProcess* process = which == ITIMER_REAL ? experiment() : nullptr;
+  if (process == nullptr) return real::setitimer(which, value, old);
+  const itimerval wanted = value != nullptr ? *value : itimerval{};  // Linux: a null pointer disarms
+  if (!valid(wanted.it_value) || !valid(wanted.it_interval)) {
+    errno = EINVAL;
+    return -1;
+  }
+  const itimerval before = exchange_interval_timer(*process, wanted);
+  if (old != nullptr) *old = before;
+  return 0;
+}
+
+RL_EXPORT int getitimer(__itimer_which_t which, itimerval* value) noexcept {
+  const int result = real::getitimer(which, value);
+  LiveProcess* process = which == ITIMER_REAL ? experiment() : nullptr;
+  if (result != 0 || process == nullptr || armed(*value)) return result;
+  *value = with_timers(*process, [](const Timers& t, Time now) { return read_interval_timer(t, now); });
+  return 0;
+}
+
+RL_EXPORT unsigned alarm(unsigned seconds) noexcept {
+  const itimerval value{.it_interval = {}, .it_value = {.tv_sec = seconds, .tv_usec = 0}};
+  itimerval old{};
+  setitimer(ITIMER_REAL, &value, &old);
+  // To the nearest second, but never 0 of an armed one (Linux: alarm_setitimer).
+  const bool up = old.it_value.tv_usec >= 500'000 || (old.it_value.tv_sec == 0 && old.it_value.tv_usec > 0);
+  return static_cast<unsigned>(old.it_value.tv_sec) + (up ? 1 : 0);
+}
+
+RL_EXPORT useconds_t ualarm(useconds_t value_us, useconds_t interval_us) noexcept {
+  const auto as_timeval = [](useconds_t us) {
+    return timeval{.tv_sec = us / 1'000'000, .tv_usec = us % 1'000'000};
+  };
+  const itimerval value{.it_interval = as_timeval(interval_us), .it_value = as_timeval(value_us)};
+  itimerval old{};
+  setitimer(ITIMER_REAL, &value, &old);
+  return static_cast<useconds_t>(old.it_value.tv_sec * 1'000'000 + old.it_value.tv_usec);
+}
+
+RL_EXPORT int timer_create(clockid_t clock, sigevent* event, timer_t* timer) noexcept {
+  LiveProcess* process = experiment();
+  const std::int64_t epoch = process != nullptr ? epoch_seconds(clock) : -1;
+  if (epoch < 0 || !signal_of(event, 0)) {
+    static const auto really = next_symbol<int (*)(clockid_t, sigevent*, timer_t*)>("timer_create");
+    return really(clock, event, timer);
+  }
+  *timer = with_timers(*process, [&](Timers& t, Time) {
+    const SignalTimers::Id id = t.timers.next_id();
+    const std::optional<siginfo_t> signal = *signal_of(event, id);
+    t.timers.create(signal);
+    t.epoch[id] = epoch;
+    if (signal) t.signal[id] = signal->si_signo;
+    return handle_of(id);
+  });
+  return 0;
+}
+
+RL_EXPORT int timer_settime(timer_t timer, int flags, const itimerspec* value, itimerspec* old) noexcept {
+  if (!ours(timer)) {
+    static const auto really =
+        next_symbol<int (*)(timer_t, int, const itimerspec*, itimerspec*)>("timer_settime");
+    return really(timer, flags, value, old);
+  }
+  return of_timer(timer, [&](Timers& t, SignalTimers::Id id, Time now) {
+    if (value == nullptr || !valid(value->it_value) || !valid(value->it_interval)) return -1;
+    if (old != nullptr) *old = read_timer(t.timers.setting(id), now);
+    const bool disarm = value->it_value.tv_sec == 0 && value->it_value.tv_nsec == 0;
+    const Duration interval = libc::to_duration(value->it_interval);
+    SignalTimers::Setting setting = setting_of(now, libc::to_duration(value->it_value), interval);
+    if (!disarm && (flags & TIMER_ABSTIME) != 0) setting.due = to_time(value->it_value, t.epoch[id]);
+    t.timers.set(id, setting);
+    return 0;
+  });
+}
+
+RL_EXPORT int timer_gettime(timer_t timer, itimerspec* value) noexcept {
+  if (!ours(timer)) {
+    static const auto really = next_symbol<int (*)(timer_t, itimerspec*)>("timer_gettime");
+    return really(timer, value);
+  }
+  return of_timer(timer, [&](Timers& t, SignalTimers::Id id, Time now) {
+    *value = read_timer(t.timers.setting(id), now);
+    return 0;
+  });
+}
+
+RL_EXPORT int timer_getoverrun(timer_t timer) noexcept {
+  if (!ours(timer)) {
+    static const auto really = next_symbol<int (*)(timer_t)>("timer_getoverrun");
+    return really(timer);
+  }
+  return of_timer(timer, [](Timers& t, SignalTimers::Id id, Time) { return t.timers.overrun(id); });
+}
+
+RL_EXPORT int timer_delete(timer_t timer) noexcept {
+  if (!ours(timer)) {
+    static const auto really = next_symbol<int (*)(timer_t)>("timer_delete");
+    return really(timer);
+  }
+  return of_timer(timer, [](Timers& t, SignalTimers::Id id, Time) {
+    t.epoch.erase(id);
+    t.signal.erase(id);
+    return t.timers.erase(id) ? 0 : -1;
+  });
+}

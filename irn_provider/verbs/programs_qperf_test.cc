@@ -1,0 +1,81 @@
+// qperf, unmodified: it ends a test by setitimer and measures with times(), and prints the figures of the
+// emulated network all the same, the same every time. It measures whole seconds, so the links here are slow
+// and long. Closed formulas: two links and an ideal switch between them.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <sstream>
+
+#include "irn_provider/verbs/program_pair.h"
+
+namespace rocelab::verbs {
+namespace {
+
+constexpr Rate kRate = 1_Gbps;
+constexpr Duration kDelay = 20_us;
+
+// "    latency  =  42.1 us": in seconds, or bytes a second; 0: there is no such line.
+double value_of(const std::string& text, const std::string& name) {
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    std::string first, equals, unit;
+    double number = 0;
+    if (!(words >> first >> equals >> number >> unit) || first != name || equals != "=") continue;
+    for (const auto& [prefix, factor] :
+         {std::pair('G', 1e9), {'M', 1e6}, {'K', 1e3}, {'m', 1e-3}, {'u', 1e-6}, {'n', 1e-9}})
+      if (unit[0] == prefix) return number * factor;
+    return number;
+  }
+  return 0;
+}
+
+class QperfTest : public ::testing::TestWithParam<TransportMode> {
+ protected:
+  void SetUp() override {
+    if (!enter_own_network()) GTEST_SKIP() << "needs root: a network namespace";
+  }
+  bool irn() const { return GetParam() == TransportMode::kIrn; }
+  // The client's line, of two runs that say the same.
+  double twice_the_same(const std::string& test, const std::string& name) {
+    NicConfig nic;
+    nic.mode = GetParam();
+    nic.active_mtu = 1'024;
+    nic.link_rate = kRate;
+    nic.link_delay = kDelay;
+    std::string said[2];
+    for (std::string& text : said) {
+      const ProgramPair pair = run_qperf(nic, {"-cm", "1", "-t", "1", test});
+      EXPECT_EQ(pair.exit_codes[1], 0) << test << "\n" << pair.client;
+      text = pair.client;
+    }
+    EXPECT_EQ(said[0], said[1]) << test;
+    return value_of(said[0], name);
+  }
+  static double wire_s(std::int64_t headers, std::int64_t payload) {
+    return wire_time(Bytes::from_count(std::max<std::int64_t>(60, 58 + headers + (payload + 3) / 4 * 4)),
+                     kRate)
+        .seconds();
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Modes, QperfTest, ::testing::Values(TransportMode::kRoce, TransportMode::kIrn),
+                         [](const auto& mode) {
+                           return mode.param == TransportMode::kRoce ? "Roce" : "Irn";
+                         });
+
+// 64 packets of 1 KiB each; the first RTT of the second carries nothing, and 0.1 % is what that may cost.
+TEST_P(QperfTest, BandwidthIsThePayloadsShareOfTheWire) {
+  const double share = 65'536 / (64 * wire_s(irn() ? 8 : 0, 1'024));
+  EXPECT_NEAR(twice_the_same("rc_bw", "bw"), share, 0.01 * share);
+  const double write = 65'536 / (64 * wire_s(irn() ? 16 : 0, 1'024));  // RETH: in IRN mode in each packet
+  EXPECT_NEAR(twice_the_same("rc_rdma_write_bw", "bw"), write, 0.01 * write);
+}
+
+// One way: the frame on two links. The answer leaves behind the ACK of what it answers.
+TEST_P(QperfTest, LatencyIsTheClosedFormula) {
+  const double want = 2 * wire_s(irn() ? 8 : 0, 1) + 2 * kDelay.seconds() + wire_s(4, 0);
+  EXPECT_NEAR(twice_the_same("rc_lat", "latency"), want, 0.01 * want);
+}
+
+}  // namespace
+}  // namespace rocelab::verbs

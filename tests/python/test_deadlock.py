@@ -87,3 +87,17 @@ def test_the_ring_deadlocks_with_pfc_alone_and_not_with_escape() -> None:
     counters = escaped.port_counters.values()
     assert sum(c["drops"] for c in counters) == 0 < sum(c["escaped_frames"] for c in counters)
     assert all(c["out_of_sequence"] == 0 for c in escaped.nic_counters.values()), "in order"
+
+
+def test_loop_breaker_ends_each_deadlock_at_one_queue_and_what_it_drops_comes_again() -> None:
+    (plan,) = make_plans(read_scenario(RING, ('transport=["roce+pfc+loopbreaker"]',)))
+    broken = DesEngine().execute(plan)
+    assert broken.error is None and all(f.placed_ps is not None for f in broken.flows)
+    counters = broken.port_counters.values()
+    drops = sum(c["drops"] for c in counters)
+    assert drops == sum(c["drops_loop_breaker"] for c in counters) > 0
+    assert sum(c["lossless_drops"] for c in counters) == 0, "they are deliberate"
+    records = frames.by_node(broken, frames.switches(plan)).values()
+    times = np.sort(np.concatenate([r["time_ps"][r["kind"] == frames.KINDS.index("loop")] for r in records]))
+    assert len(times) == sum(c["loops_broken"] for c in counters)
+    assert (np.diff(times) > _MS).all(), "the next is found an interval later, not by a second master"

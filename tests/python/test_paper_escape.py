@@ -40,13 +40,15 @@ def test_pfc_alone_deadlocks_on_every_seed_and_escape_on_none(tmp_path: Path) ->
     report = json.loads((tmp_path / "report.json").read_text())
     ours = {(n["case"], n["quantity"]): n["ours"] for n in report["numbers"] if n["experiment"] == "ring"}
     assert ours["pfc", "deadlocks"] == 100 and ours["escape", "deadlocks"] == 0
+    assert ours["loopbreaker", "deadlocks"] == 0 < ours["loopbreaker", "drops"]
     for case in ("pfc", "escape", "ideal"):
         assert ours[case, "drops"] == 0 and ours[case, "out_of_order"] == 0, case
     assert ours["ideal", "utilization"] > 96
     runs = report["runs"]["ring"]
-    assert len({r["seed"] for r in runs}) >= 3 and len(runs) == 3 * len({r["seed"] for r in runs})
+    assert len({r["seed"] for r in runs}) >= 3 and len(runs) == 4 * len({r["seed"] for r in runs})
     for run in runs:
         assert (run["values"]["tokens"] > 0) == (run["label"] == "roce+pfc+escape")
+        assert (run["values"]["loops"] > 0) == (run["label"] == "roce+pfc+loopbreaker")
     page = (tmp_path / "report.html").read_text()
     assert "figure 4.8a" in page and "deadlock" in page
 
@@ -65,6 +67,16 @@ def test_schemes_are_laid_side_by_side_case_by_case() -> None:
     stuck = Run("roce+pfc+escape,web_search", 1, {"unfinished": 3.0})
     dropped = Run("roce+pfc+watchdog,web_search", 1, {"p99_fct_ms": 5.0})
     assert escape_measures.tail_ratios([stuck, dropped]) == {}, "there is no tail where flows never end"
+    tails = [
+        Run(f"roce+pfc+{scheme},web_search", 1, {"p99_fct_ms": ms})
+        for scheme, ms in (("escape", 2.0), ("loopbreaker", 20.0), ("watchdog", 30.0))
+    ]
+    assert escape_measures.tail_ratios(tails) == pytest.approx(
+        {
+            ("loopbreaker,web_search", "p99_over_escape"): 10.0,
+            ("watchdog,web_search", "p99_over_escape"): 15.0,
+        }
+    )
 
 
 def test_innocent_flows_are_compared_with_and_without_escape() -> None:

@@ -22,6 +22,8 @@ _NAMES = {
     "out_of_order": "out of order",
     "rate_before": "rate before",
     "rate_after": "rate after",
+    "p99_fct_ms": "99th percentile FCT",
+    "unfinished": "flows that never end",
     "p99_over_escape": "99th percentile FCT / Escape's",
     "fct_without_over_with": "mean FCT without / with Escape",
     "of_ideal": "links busy, of buffers that never fill",

@@ -1,9 +1,9 @@
-// RoccLaw: RoCC's algorithm 1, queue length -> fair rate, once per T. Source: seed 000, chapter 3, algorithm
-// 1, line by line (the F > F_max/8 gate of both decreases included); parameters: 3.5, "System parameters". It
-// runs in the switch (ovs_patches/switch_model/rocc_cp.h) or at the host (irn_provider/cc/rocc_host.h, seed
-// 000, 3.3.6): the same law. No clock, packet or queue here. Arithmetic is fixed point, as the authors' model
-// and hardware have it: queue lengths in whole Delta^Q, F in Delta^F with kFractionBits behind the point.
-// Departures and open questions: DEVIATIONS.md#rocc.
+// RoccLaw: RoCC's algorithm 1, queue length -> fair rate, once per T. Source: Menikkumbura, chapter 3,
+// algorithm 1, line by line (the F > F_max/8 gate of both decreases included); parameters: 3.5, "System
+// parameters". It runs in the switch (ovs_patches/switch_model/rocc_cp.h) or at the host
+// (irn_provider/cc/rocc_host.h, Menikkumbura, 3.3.6): the same law. No clock, packet or queue here.
+// Arithmetic is fixed point, as the authors' model and hardware have it: queue lengths in whole Delta^Q, F in
+// Delta^F with kFractionBits behind the point. Departures and open questions: DEVIATIONS.md#rocc.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +26,8 @@ struct RoccParams {         // defaults: the paper's set for 40 Gb/s links
 };
 
 // The set for a link: 3.5 gives 40 and 100 Gb/s, and 3.5.2 the thresholds of a 10 Gb/s testbed, whose gains
-// are those of 40 Gb/s: the loop's gain depends on them and on the number of flows, not on the link (seed
-// 001, V.A). Links between take the set of the next faster one, F_max is always the link's rate.
+// are those of 40 Gb/s: the loop's gain depends on them and on the number of flows, not on the link (RoCC
+// journal, V.A). Links between take the set of the next faster one, F_max is always the link's rate.
 RoccParams rocc_params_for(Rate link);
 
 // The parameters as the law reckons with them.

@@ -1,7 +1,7 @@
 // Escape token frame (ETF): asks the switch upstream to let one frame of a flow go past a paused queue. MAC
-// control, EtherType 0x8808, opcode 0x0102 (seed 000, 4.5.1: flow identifier and hops; the layout is ours). A
-// flow is what a queue pair sends, known by both addresses and the destination QPN, as in RoCC's feedback.
-// The form says how long the addresses are: 0, IPv4; 1, IPv6. Both fit into the shortest frame.
+// control, EtherType 0x8808, opcode 0x0102 (Menikkumbura, 4.5.1: flow identifier and hops; the layout is
+// ours). A flow is what a queue pair sends, known by both addresses and the destination QPN, as in RoCC's
+// feedback. The form says how long the addresses are: 0, IPv4; 1, IPv6. Both fit into the shortest frame.
 //
 //  0                   1                   2                   3
 //  0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1

@@ -1,9 +1,9 @@
-// RoCC's congestion notification packet: ICMP type 253 (RFC 4727, for experiments; seed 000, 3.5.2) from a
-// congestion point to a flow's source. Seed 000, 3.3.3: the fair rate in multiples of Delta^F, and what the
-// source needs to find the flow. A queue pair is known there by the address and QPN that it sends to. Where
-// the host computes the rate (3.3.6) the code says so, and more follows: 1, the queue (the host's registry
-// has the rest); 2, all values. Layout behind the IPv4 header, whose source address is the congestion point's
-// own:
+// RoCC's congestion notification packet: ICMP type 253 (RFC 4727, for experiments; Menikkumbura, 3.5.2) from
+// a congestion point to a flow's source. Menikkumbura, 3.3.3: the fair rate in multiples of Delta^F, and what
+// the source needs to find the flow. A queue pair is known there by the address and QPN that it sends to.
+// Where the host computes the rate (3.3.6) the code says so, and more follows: 1, the queue (the host's
+// registry has the rest); 2, all values. Layout behind the IPv4 header, whose source address is the
+// congestion point's own:
 //
 //  0                   1                   2                   3
 //  0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1

@@ -41,7 +41,7 @@ std::vector<std::byte> written(const RoccCnp& cnp) {
   return {bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(cnp.size())};
 }
 
-// Seed 000, 3.3.6: what the host computes from. Headers as above, of their lengths.
+// Menikkumbura, 3.3.6: what the host computes from. Headers as above, of their lengths.
 const char* const kQueue =
     "02000a000001 02726c000002 0800"
     "45c0 002c 0000 4000 4001 83fd ac100003 0a000001"

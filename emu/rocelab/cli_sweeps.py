@@ -129,7 +129,7 @@ def rocc(
     ),
     no_install: bool = NO_INSTALL,
 ) -> int:
-    """RoCC's parameters for a link, and the stability of its control loop by phase margins (seed 001, section V): fixed gains, auto-tuned ones, and what the paper says of them."""
+    """RoCC's parameters for a link, and the stability of its control loop by phase margins (RoCC journal, section V): fixed gains, auto-tuned ones, and what the paper says of them."""
     set_up(live=False)
     return call(
         *("rocelab.rocc.tune", "from_text"),

@@ -1,7 +1,7 @@
 """Routing deadlocks, from the traces of switches: links in a circle, each paused by the next, for so long that it is no congestion.
 
 A link that PFC pauses waits until its far switch has sent on what came over it. When the far switch's own link of the circle is paused too, and so all around, nobody ever sends
-(seed 000, 4.2.2: circular wait). The traces tell when a port's class was paused, not which frame waits for which port, so that a circle of pauses is called a deadlock only if
+(Menikkumbura, 4.2.2: circular wait). The traces tell when a port's class was paused, not which frame waits for which port, so that a circle of pauses is called a deadlock only if
 it lasted: by default a millisecond, many round trips.
 """
 

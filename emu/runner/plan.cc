@@ -107,7 +107,7 @@ class Planner {
   }
 
  private:
-  // Seed 000, 3.3.6, (2): the hosts know the sets of the network's links.
+  // Menikkumbura, 3.3.6, (2): the hosts know the sets of the network's links.
   RoccRegistry rocc_registry() const {
     RoccRegistry registry;
     const RoccConfig& rocc = settings_.switches.rocc;

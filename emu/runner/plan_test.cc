@@ -99,7 +99,7 @@ TEST(PlanTest, EscapeByHostsIsRefusedWhereTwoHostsHaveSeveralPaths) {
             std::string::npos);
 }
 
-// Seed 000, 3.3.6: only the form that looks values up has a registry, with a set for each rate of a link.
+// Menikkumbura, 3.3.6: only the form that looks values up has a registry, with a set for each rate of a link.
 TEST(PlanTest, WhereHostsComputeRoccTheyKnowItsFormAndTheSetsOfTheLinks) {
   const auto rocc_of = [](const std::string& table) {
     const RunPlan plan = plan_of("transport = [\"roce+pfc+rocc\"]\n" + kDumbbell +

@@ -1,5 +1,5 @@
 // RoccLoop: the control loop of RoCC's congestion point and N sources, opened, and its phase margin.
-// Source: seed 001, section V, equations 2 to 6:
+// Source: RoCC journal, section V, equations 2 to 6:
 //
 //     G(s) = K (1 + s / z1) / s^2 e^(-s D),   z1 = alpha / ((beta + alpha / 2) T),   K = kappa N alpha / T
 //

@@ -28,7 +28,7 @@ TEST(RoccLoopTest, AtTheCrossoverTheGainIsOneAndThePhaseIsTheMargin) {
     }
 }
 
-// Seed 001, V.B: 0.3 : 3 at N = 2 and 10; 0.0093 : 0.0937 for N = 2 .. 128.
+// RoCC journal, V.B: 0.3 : 3 at N = 2 and 10; 0.0093 : 0.0937 for N = 2 .. 128.
 TEST(RoccLoopTest, MarginsAreThoseThatThePaperStates) {
   const RoccLoop figure{.alpha = 0.3, .beta = 3};
   EXPECT_NEAR(figure.phase_margin(2), 50, 5);

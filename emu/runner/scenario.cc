@@ -42,7 +42,7 @@ LabelDefinition iwarp() {
   return label;
 }
 
-// The IRN chapter compares these four (seed 004, 4.3), each alone and with a congestion control: "irn+dcqcn",
+// The IRN chapter compares these four (Mittal, 4.3), each alone and with a congestion control: "irn+dcqcn",
 // "roce+pfc+timely".
 std::vector<LabelDefinition> presets() {
   const std::vector<LabelDefinition> transports = {{"roce", TransportMode::kRoce, false, {}},

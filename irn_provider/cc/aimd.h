@@ -1,5 +1,5 @@
 // Aimd: TCP's additive increase, multiplicative decrease of a window in packets, with or without slow start.
-// Source: RFC 5681, 3.1 and 3.2; seed 004, 4.3.4, last paragraph ("TCP's AIMD with IRN"), and with slow start
+// Source: RFC 5681, 3.1 and 3.2; Mittal, 4.3.4, last paragraph ("TCP's AIMD with IRN"), and with slow start
 // 4.3.6 (iWARP's transport). Losses come from the transport's recovery, once for each that begins: the window
 // does not grow until everything that was out then is acknowledged. Without slow start a flow begins with the
 // path's BDP, as every flow of 4.3.1 begins at line rate, and a timeout halves; with it, RFC 5681 holds.

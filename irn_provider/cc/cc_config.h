@@ -46,10 +46,8 @@ struct CcConfig {
   Rate burst_rate() const {  // inside a segment; 0: line rate
     return kind == CcKind::kTimely ? timely.burst_rate : Rate{};
   }
-  bool lazy_rate() const { return kind == CcKind::kTimely; }  // pacer.h
-  bool reads_at_requester() const {
-    return kind == CcKind::kTimely;
-  }  // READ requests are paced: seed 004, 3.4
+  bool lazy_rate() const { return kind == CcKind::kTimely; }           // pacer.h
+  bool reads_at_requester() const { return kind == CcKind::kTimely; }  // READ requests are paced: Mittal, 3.4
 };
 static_assert(std::is_trivially_copyable_v<CcConfig>);
 

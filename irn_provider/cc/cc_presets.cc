@@ -12,14 +12,14 @@ CcConfig config_of(CcKind kind) {
 }
 
 CcPreset dcqcn_paper() {
-  return {"paper", "Zhu et al., SIGCOMM 2015, section 5 (used by seed 004, 4.3.1)", config_of(CcKind::kDcqcn),
+  return {"paper", "Zhu et al., SIGCOMM 2015, section 5 (used by Mittal, 4.3.1)", config_of(CcKind::kDcqcn),
           kDcqcnPaperMarking};
 }
 
-// Seed 004, 4.3.1: "DCQCN as implemented in the ConnectX-4" with the parameters of SIGCOMM 2015: the
+// Mittal, 4.3.1: "DCQCN as implemented in the ConnectX-4" with the parameters of SIGCOMM 2015: the
 // adapter's law with the paper's values.
 CcPreset dcqcn_irn_paper() {
-  CcPreset preset{"irn-paper", "seed 004, 4.3.1: the adapter's law with the values of SIGCOMM 2015",
+  CcPreset preset{"irn-paper", "Mittal, 4.3.1: the adapter's law with the values of SIGCOMM 2015",
                   dcqcn_paper().config, kDcqcnPaperMarking};
   preset.config.dcqcn.periodic = true;
   preset.config.dcqcn.clamp_target = false;
@@ -61,12 +61,12 @@ CcPreset dcqcn_conweave() {
 }
 
 CcPreset timely_paper() {
-  return {"paper", "seed 004, 3.5; weight and minRTT: timely.h", config_of(CcKind::kTimely), {}};
+  return {"paper", "Mittal, 3.5; weight and minRTT: timely.h", config_of(CcKind::kTimely), {}};
 }
 
 CcPreset timely_64kb() {
   CcPreset preset{
-      "paper-64KB", "seed 004, figure 3.13: the T_low that 64 KB segments need", timely_paper().config, {}};
+      "paper-64KB", "Mittal, figure 3.13: the T_low that 64 KB segments need", timely_paper().config, {}};
   preset.config.timely.segment = 64_KB;
   preset.config.timely.t_low = 300_us;
   return preset;
@@ -95,13 +95,13 @@ CcPreset timely_conweave() {
 }
 
 CcPreset aimd_rfc() {
-  return {"rfc5681", "RFC 5681; begins with the BDP: seed 004, 4.3.1", config_of(CcKind::kAimd), {}};
+  return {"rfc5681", "RFC 5681; begins with the BDP: Mittal, 4.3.1", config_of(CcKind::kAimd), {}};
 }
 
-// TCP as seed 004's own baseline (2.5: New Reno with SACK, initial window 4) sets it; 4.3.6 names no values.
+// TCP as Mittal's own baseline (2.5: New Reno with SACK, initial window 4) sets it; 4.3.6 names no values.
 CcPreset aimd_tcp() {
   CcPreset preset{
-      "tcp", "RFC 5681; seed 004, chapter 2, baseline TCP: initial window 4", aimd_rfc().config, {}};
+      "tcp", "RFC 5681; Mittal, chapter 2, baseline TCP: initial window 4", aimd_rfc().config, {}};
   preset.config.aimd.slow_start = true;
   preset.config.aimd.initial_window = 4;
   return preset;
@@ -110,7 +110,7 @@ CcPreset aimd_tcp() {
 // K = 65 packets of 1,500 bytes at 10 Gb/s.
 CcPreset dctcp_paper() {
   return {"paper",
-          "Alizadeh et al., SIGCOMM 2010, 3.4 and 4.1 (K for 10 Gb/s); seed 004, 3.5.1",
+          "Alizadeh et al., SIGCOMM 2010, 3.4 and 4.1 (K for 10 Gb/s); Mittal, 3.5.1",
           config_of(CcKind::kDctcp),
           {97'500_B, 97'500_B, 1}};
 }
@@ -149,8 +149,8 @@ std::vector<CcPreset> cc_presets(CcKind kind) {
     case CcKind::kDctcp:
       return {dctcp_paper(), dctcp_fat_tree()};
     case CcKind::kRocc:
-      return {rocc("paper", "seed 000, 3.5, system parameters"), rocc("dpdk-testbed", "seed 000, 3.5.2"),
-              rocc("p4-testbed", "seed 000, 3.5.3")};
+      return {rocc("paper", "Menikkumbura, 3.5, system parameters"),
+              rocc("dpdk-testbed", "Menikkumbura, 3.5.2"), rocc("p4-testbed", "Menikkumbura, 3.5.3")};
     case CcKind::kHpcc:
       return {hpcc_paper()};
     case CcKind::kNone:

@@ -20,7 +20,7 @@ constexpr double kSettled =
 }  // namespace
 
 void DcqcnRp::start(Time now) {
-  current_ = target_ = line();  // seed 004, 4.3.1: flows start at line rate
+  current_ = target_ = line();  // Mittal, 4.3.1: flows start at line rate
   alpha_ = 1;
   notified_ = cnp_in_period_ = false;
   alpha_at_ = cuts_again_ = now;

@@ -1,6 +1,6 @@
 // DcqcnRp: DCQCN's reaction point: CNPs cut the rate, silence raises it again in three stages.
-// Source: Zhu et al., Congestion Control for Large-Scale RDMA Deployments, SIGCOMM 2015 ([146] of seed
-// 004), 3.1 and figure 7 ("paper" below); seed 004, 4.3.1 uses its parameters, on a NIC that starts at line
+// Source: Zhu et al., Congestion Control for Large-Scale RDMA Deployments, SIGCOMM 2015 ([146] of
+// Mittal), 3.1 and figure 7 ("paper" below); Mittal, 4.3.1 uses its parameters, on a NIC that starts at line
 // rate. Adapters and their simulators evaluate alpha and the cuts once per period (NVIDIA, DCQCN parameters
 // of ConnectX-4 and later; conweave-ns3 run.py): the same law with `periodic` set. What the paper leaves
 // open: DEVIATIONS.md#congestion-control.
@@ -25,7 +25,7 @@ struct DcqcnParams {                // the paper's, for 40 Gb/s
   bool periodic = false;     // alpha once per alpha_interval, cuts once per decrease_interval
   Duration decrease_interval = 4_us;  // periodic only: rate_reduce_monitor_period
   Duration cnp_interval = 50_us;      // N: notification point, least time between CNPs of a flow (dcqcn_np.h)
-  double loss_backoff = 0;            // seed 004, 4.3.3 (1): share of the rate that a loss takes; 0 = none
+  double loss_backoff = 0;            // Mittal, 4.3.3 (1): share of the rate that a loss takes; 0 = none
 };
 
 class DcqcnRp final : public CongestionControl {

@@ -1,7 +1,7 @@
 // Dctcp: a window that shrinks by the share of marked packets.
-// Source: Alizadeh et al., Data Center TCP, SIGCOMM 2010 ([8] of seed 004), 3.1 and 3.3 (sender: equations 1
+// Source: Alizadeh et al., Data Center TCP, SIGCOMM 2010 ([8] of Mittal), 3.1 and 3.3 (sender: equations 1
 // and 2; the receiver here acknowledges and echoes packet by packet); RFC 8257 for what it leaves open (alpha
-// begins at 1; a loss halves). With IRN: seed 004, 4.3.4, last paragraph; it begins with the path's BDP
+// begins at 1; a loss halves). With IRN: Mittal, 4.3.4, last paragraph; it begins with the path's BDP
 // (aimd.h).
 #pragma once
 

@@ -1,6 +1,6 @@
 // Pacer: turns a rate into the earliest departure of a flow's next burst: the start of the last burst plus
 // the time that its bytes take at the rate. A burst is one packet, or a segment of several (TIMELY). At line
-// rate it holds nothing back. Source: seed 004, 3.2.3 (rate control engine) and 3.4 (lazy updates: at its
+// rate it holds nothing back. Source: Mittal, 3.2.3 (rate control engine) and 3.4 (lazy updates: at its
 // send time a segment is held back further when the rate has fallen, and never brought forward).
 #pragma once
 

@@ -1,4 +1,4 @@
-// RoccHost: RoCC's fair rates computed at the host (seed 000, 3.3.6): the law of base/rocc_law.h for each
+// RoccHost: RoCC's fair rates computed at the host (Menikkumbura, 3.3.6): the law of base/rocc_law.h for each
 // congestion point that one flow hears of, fed by what the point says of its queue. F and Q_old live here: a
 // switch that does not compute has neither (DEVIATIONS.md#rocc). No clock: `now` comes in.
 #pragma once

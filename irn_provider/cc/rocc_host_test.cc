@@ -1,4 +1,4 @@
-// RoCC's fair rate computed at the host (seed 000, 3.3.6), against the law itself.
+// RoCC's fair rate computed at the host (Menikkumbura, 3.3.6), against the law itself.
 #include "irn_provider/cc/rocc_host.h"
 
 #include <gtest/gtest.h>

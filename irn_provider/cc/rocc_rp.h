@@ -1,7 +1,7 @@
 // RoccRp: RoCC's reaction point (RP): the rate limiter of one flow.
-// Source: seed 000, chapter 3, algorithm 2: a CNP is accepted if it names no more than the present rate, or
-// comes from the congestion point of the last accepted one; without CNPs the rate doubles at every timer, and
-// beyond R_max the limiter is removed. A CNP takes effect one reaction delay after its arrival (3.5: "NIC
+// Source: Menikkumbura, chapter 3, algorithm 2: a CNP is accepted if it names no more than the present rate,
+// or comes from the congestion point of the last accepted one; without CNPs the rate doubles at every timer,
+// and beyond R_max the limiter is removed. A CNP takes effect one reaction delay after its arrival (3.5: "NIC
 // (RP) reaction delay for feedback messages"). Where the host computes (3.3.6), the law runs when the CNP
 // arrives and its rate takes effect as a received one would. What cannot be right is refused:
 // DEVIATIONS.md#rocc.

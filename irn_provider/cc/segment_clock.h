@@ -1,6 +1,6 @@
 // SegmentClock: RTT samples of one sequence space: when each segment's first packet left, until everything up
 // to its last packet is acknowledged. A segment of which a packet was sent again gives no sample (Karn: its
-// ACK could be for either copy). Source: seed 004, 3.2.1.
+// ACK could be for either copy). Source: Mittal, 3.2.1.
 #pragma once
 
 #include <optional>

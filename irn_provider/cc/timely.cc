@@ -19,7 +19,7 @@ Timely::Timely(const TimelyParams& params, Rate line_rate, std::uint32_t path_mt
 }
 
 void Timely::start(Time now) {
-  rate_ = bps(line_);  // seed 004, 4.3.1: flows start at line rate
+  rate_ = bps(line_);  // Mittal, 4.3.1: flows start at line rate
   prev_rtt_ = {};
   rtt_diff_ = 0;
   falling_ = 0;

@@ -1,5 +1,5 @@
 // Timely: rate control by the gradient of the RTT, one update per completed segment.
-// Source: seed 004, chapter 3: algorithm 1 (3.3.3), segments and pacing (3.2.3), rates that only follow what
+// Source: Mittal, chapter 3: algorithm 1 (3.3.3), segments and pacing (3.2.3), rates that only follow what
 // the application sends, updates scaled by completions per minimum RTT, lazy rate changes, paced READ
 // requests (3.4), values (3.5). Algorithm 1 leaves the EWMA weight open and 3.4 how updates are scaled: both
 // are taken from the code that the paper's authors published (timely.cc, "ewma_alpha", "delta_factor"). It
@@ -26,7 +26,7 @@ struct TimelyParams {
   Rate min_rate = 10_Mbps;       // floor, optional in the authors' code: one increment
   Rate burst_rate{};             // inside a segment: NIC pacing of 3.4, "Additional pacing"; 0 = line rate
   Bytes max_outstanding{};       // cap on outstanding data, 3.2.3; 0 = what line rate sends in T_high
-  double loss_backoff = 0;       // seed 004, 4.3.3 (1): share of the rate that a loss takes; 0 = none
+  double loss_backoff = 0;       // Mittal, 4.3.3 (1): share of the rate that a loss takes; 0 = none
 };
 
 class Timely final : public CongestionControl {

@@ -1,4 +1,4 @@
-// The switches of the factor analysis (seed 004, 4.3.3) between two Nics: each does what its name says, and
+// The switches of the factor analysis (Mittal, 4.3.3) between two Nics: each does what its name says, and
 // nothing without loss.
 #include <gtest/gtest.h>
 

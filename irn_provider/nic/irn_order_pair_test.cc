@@ -109,7 +109,7 @@ TEST(IrnOrderTest, RnrRetriesRunOut) {
   EXPECT_EQ(rnr_naks(pair).size(), 3u);
 }
 
-// The example of seed 004, 4.4.4: one receive WQE, two SENDs, the first lost, the second a probe.
+// The example of Mittal, 4.4.4: one receive WQE, two SENDs, the first lost, the second a probe.
 TEST(IrnOrderTest, AProbeOutOfOrderIsNeitherPlacedNorAnswered) {
   IrnPair pair;
   pair.lose = lose_data(0, {1});

@@ -1,5 +1,5 @@
 // IRN with a shared receive queue: numbers are given to its WQEs as packets need them, also out of order, and
-// a WRITE with immediate data takes one when all of it is there. Source: seed 004, 4.4.4 (support for shared
+// a WRITE with immediate data takes one when all of it is there. Source: Mittal, 4.4.4 (support for shared
 // receive queues).
 #include <gtest/gtest.h>
 

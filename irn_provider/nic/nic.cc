@@ -89,7 +89,7 @@ void Nic::Impl::accept(const Packet& packet, Time now) {
   trace.record(record);
 }
 
-// Seed 000, 3.3.3: "correctly match the feedback message to the relevant" flow.
+// Menikkumbura, 3.3.3: "correctly match the feedback message to the relevant" flow.
 void Nic::Impl::on_fair_rate(Packet& packet, Time now) {
   const FairRateFeedback f = fair_rate_of(packet);
   const auto found = flows.find(flow_key(packet.src, f.dest));
@@ -121,7 +121,7 @@ void Nic::Impl::on_fair_rate(Packet& packet, Time now) {
 void Nic::on_packet(PacketRef packet, Time now) {
   if (packet->kind == PacketKind::kFairRate) [[unlikely]]
     return impl_->on_fair_rate(*packet, now);
-  // A host has no queue that frames could escape from (seed 000, 4.4.5, 3).
+  // A host has no queue that frames could escape from (Menikkumbura, 4.4.5, 3).
   if (packet->kind == PacketKind::kEscapeToken) [[unlikely]] {
     ++impl_->counters.rx_escape_tokens;
     return;

@@ -1,5 +1,5 @@
 // Compare-and-swap and fetch-and-add between two Nics, in both modes: executed once, in order, whatever is
-// lost. IBTA Vol 1, 9.4.5; seed 004, 4.4.2 ("treated similar to a single-packet RDMA Read") and 4.4.3.
+// lost. IBTA Vol 1, 9.4.5; Mittal, 4.4.2 ("treated similar to a single-packet RDMA Read") and 4.4.3.
 #include <gtest/gtest.h>
 
 #include "irn_provider/nic/pair_fixture.h"

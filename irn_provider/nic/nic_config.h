@@ -14,7 +14,7 @@ namespace rocelab {
 
 enum class TransportMode : std::uint8_t { kRoce, kIrn };
 
-// Loss recovery of IRN mode and the switches of the factor analysis (seed 004, 4.3.3).
+// Loss recovery of IRN mode and the switches of the factor analysis (Mittal, 4.3.3).
 struct IrnConfig {
   Duration rto_high = 320_us;         // RTO_high, 4.3.1
   Duration rto_low = 100_us;          // RTO_low, 4.3.1

@@ -1,5 +1,5 @@
 // SEND with invalidate between two Nics, in both modes: there is nothing to invalidate, and it ends as with
-// Linux rxe (IBTA Vol 1, 9.9.3, class J). The fence before it in IRN: seed 004, 4.4.4.
+// Linux rxe (IBTA Vol 1, 9.9.3, class J). The fence before it in IRN: Mittal, 4.4.4.
 #include <gtest/gtest.h>
 
 #include "irn_provider/nic/pair_fixture.h"

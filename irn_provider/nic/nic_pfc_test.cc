@@ -73,7 +73,7 @@ TEST(NicPfcTest, APauseDueAtTheInstantOfADepartureComesFirst) {
   EXPECT_EQ(pair.log[1].at, second + pause_duration(1000, pair.config.link_rate));
 }
 
-// Escape's tokens are for switches (seed 000, 4.4.5, 3).
+// Escape's tokens are for switches (Menikkumbura, 4.4.5, 3).
 TEST(NicPfcTest, AnEscapeTokenEndsAtTheHostAndIsCounted) {
   NicPair pair;
   pair.connect();

@@ -1,6 +1,6 @@
 // IrnReadRequester: IRN's side of a READ at the data sink: responses are numbered in the rPSN space, placed
 // as they come, acknowledged one by one by READ_ACK or READ_NACK, and the READ is finished when everything up
-// to its last response is there. Source: seed 004, 4.4.2 and 4.4.4; a response also proves that its request
+// to its last response is there. Source: Mittal, 4.4.2 and 4.4.4; a response also proves that its request
 // and all requests before it have arrived.
 #pragma once
 

@@ -1,5 +1,5 @@
 // IrnReadResponder: the read WQE buffer of an IRN responder and the responses that it sends.
-// Source: seed 004, 4.4.2 (read (N)ACKs, timeouts at the responder), 4.4.3 (read_WQE_SN indexes the read WQE
+// Source: Mittal, 4.4.2 (read (N)ACKs, timeouts at the responder), 4.4.3 (read_WQE_SN indexes the read WQE
 // buffer, where a request that came out of order waits), 4.4.4 (rPSN: responses are numbered apart from
 // requests), 4.2.2 (BDP-FC holds for responses too). A slot is taken from the request's arrival until its
 // last response is acknowledged. The requester keeps at most max_dest_rd_atomic READs outstanding, so that

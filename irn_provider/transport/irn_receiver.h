@@ -1,5 +1,5 @@
 // IrnReceiver: the data sink's law over one sequence space: expected PSN and 2-bitmap. Every packet that
-// arrives is answered. Source: seed 004, 4.2.1 (NACK for every out-of-order arrival), 4.4.3 (2-bitmap), 4.5.2
+// arrives is answered. Source: Mittal, 4.2.1 (NACK for every out-of-order arrival), 4.4.3 (2-bitmap), 4.5.2
 // (receiveData). The IRN responder owns one for requests (sPSN), the requester one for READ responses (rPSN).
 // A bit is set only after its owner has placed the packet: classify() first, then accept(). With go-back-N
 // (factor switch, 4.3.3) nothing out of order is accepted and a hole is NACKed once, as RoCE's responder

@@ -1,6 +1,6 @@
 // IrnResponder: the side of an IRN QP that receives requests. Packets are placed in application memory as
 // they come, in order or not; messages complete in order only: MSN, receive WQEs, CQEs and READs wait until
-// everything before them has arrived. Source: seed 004, 4.4.3 (out-of-order delivery: RETH in every WRITE
+// everything before them has arrived. Source: Mittal, 4.4.3 (out-of-order delivery: RETH in every WRITE
 // packet, recv_WQE_SN and offset, read WQE buffer, 2-bitmap and premature CQEs) and 4.4.4 (credits, probes,
 // NACKs due to other errors). What a packet out of sequence would be refused for is not answered: it is
 // dropped, and comes again once everything before it is there. Only the packet that is expected draws an RNR

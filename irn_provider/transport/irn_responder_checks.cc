@@ -54,7 +54,7 @@ IrnResponder::Verdict IrnResponder::check_write(const Packet& packet, const Opco
     return *refusal == kNakRemoteAccess ? Verdict::kRemoteAccess : Verdict::kInvalidRequest;
   if (!info.has_imm()) return Verdict::kAccept;
   const std::int64_t sn = receive_sn(packet);
-  // Of an SRQ its WQE is dequeued when all of the message is here (seed 004, 4.4.4).
+  // Of an SRQ its WQE is dequeued when all of the message is here (Mittal, 4.4.4).
   if (receive_queue_.is_shared() && psn != receiver_->expected())
     return within_reach(sn, psn) ? Verdict::kAccept : Verdict::kInvalidRequest;
   return check_receive_wqe(sn, psn);
@@ -76,7 +76,7 @@ bool IrnResponder::read_slot_free(const Packet& packet, UnwrappedPsn psn) const 
          sn - reads_.next_sn() <= psn - receiver_->expected();
 }
 
-// Executed later, when everything before it has arrived (seed 004, 4.4.3); refused now if it never could be.
+// Executed later, when everything before it has arrived (Mittal, 4.4.3); refused now if it never could be.
 IrnResponder::Verdict IrnResponder::check_atomic(const Packet& packet, UnwrappedPsn psn) const {
   const RoceHeaders& h = packet.roce;
   if (!read_slot_free(packet, psn) || (qp_.attr.access_flags & kAccessRemoteAtomic) == 0)

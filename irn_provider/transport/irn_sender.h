@@ -1,5 +1,5 @@
 // IrnSender: IRN's loss recovery and BDP-FC over one sequence space, at the data's source.
-// Source: seed 004, 4.2.1, 4.2.2 and 4.5.2 (txFree, receiveAck, timeout); factor switches: 4.3.3;
+// Source: Mittal, 4.2.1, 4.2.2 and 4.5.2 (txFree, receiveAck, timeout); factor switches: 4.3.3;
 // nack_threshold: 4.6. The law: a NACK or a timeout begins recovery; the cumulative packet is resent first,
 // then every packet below the highest selectively acknowledged one that is not acknowledged itself; then new
 // packets, while next - una < cap. After a timeout a partial cumulative acknowledgement names a hole, too:

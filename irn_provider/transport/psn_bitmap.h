@@ -1,5 +1,5 @@
 // PsnBitmap: one bit per packet over a bounded run of consecutive PSNs, as a ring whose head is the
-// cumulative value. Source: seed 004, 4.5.2: find first zero, popcount and bit shift are the only operations
+// cumulative value. Source: Mittal, 4.5.2: find first zero, popcount and bit shift are the only operations
 // that IRN needs; its size is the BDP cap (4.5.1). Contract: PSNs are unwrapped. set() outside [head, head +
 // capacity) is a broken invariant, so whoever takes a PSN from a packet asks covers() first.
 #pragma once

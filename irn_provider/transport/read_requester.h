@@ -1,6 +1,6 @@
 // ReadRequester: what the requester does with READ responses: detect loss in them, place them, acknowledge
 // them (IRN) and finish the READ. RoCE's is GbnReads (gbn_reads.h); IRN's numbers responses in the rPSN space
-// and sends READ_ACK and READ_NACK (seed 004, 4.4.2, 4.4.4). An implementation works on its Requester's
+// and sends READ_ACK and READ_NACK (Mittal, 4.4.2, 4.4.4). An implementation works on its Requester's
 // entries and reports back to it: place_response(), finish_read(), acknowledge(), go_back(), fail().
 #pragma once
 

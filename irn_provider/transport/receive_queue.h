@@ -1,8 +1,8 @@
-// ReceiveQueue: the receive WQEs of one QP, numbered in the order of posting (recv_WQE_SN in IRN, seed
-// 004, 4.4.3) and consumed in that order. IRN looks ahead by number; go-back-N only at the front.
+// ReceiveQueue: the receive WQEs of one QP, numbered in the order of posting (recv_WQE_SN in IRN,
+// Mittal, 4.4.3) and consumed in that order. IRN looks ahead by number; go-back-N only at the front.
 //
 // With a shared receive queue numbers are given to WQEs as they are dequeued from it, when a packet needs
-// them (seed 004, 4.4.4): in order one WQE, out of order all up to the packet's number. What was dequeued
+// them (Mittal, 4.4.4): in order one WQE, out of order all up to the packet's number. What was dequeued
 // stays with the QP until a message consumes it, or ERR flushes it. An XRC target turns to the queue that
 // each message names.
 #pragma once

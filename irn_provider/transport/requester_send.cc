@@ -38,7 +38,7 @@ bool Requester::may_start(SendEntry& entry, Time now) {
   }
   if (entry.wqe.fence && reads_->outstanding() > 0) return false;
   // Executed before a WRITE to its region it would end that WRITE: IRN, whose packets arrive in any order,
-  // lets it begin when all before it has been acknowledged (seed 004, 4.4.4).
+  // lets it begin when all before it has been acknowledged (Mittal, 4.4.4).
   if (entry.invalidates() && qp_.irn() && (window_->una() < entry.first || reads_->outstanding() > 0))
     return false;
   return !entry.fetches() || reads_->outstanding() < qp_.attr.max_rd_atomic;

@@ -1,5 +1,5 @@
 // Rto: the retransmission timer of one IRN sender, with RTO_low and RTO_high, or computed from RTTs.
-// Source: seed 004, 4.2.1 (RTO_low only while at most N packets are in flight) and 4.5.2 (4) (the timer
+// Source: Mittal, 4.2.1 (RTO_low only while at most N packets are in flight) and 4.5.2 (4) (the timer
 // always starts with RTO_low; at expiry the condition is checked, and where it does not hold the timer is
 // extended to RTO_high instead of firing). Contract: the owner restarts it on cumulative progress, when a
 // packet leaves while none was in flight, and stops it when nothing is in flight. A firing restarts it.

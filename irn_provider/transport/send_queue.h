@@ -20,7 +20,7 @@ struct SendEntry {
   std::uint32_t message_length = 0;  // bytes of the work request
   bool continues = false;            // a piece of a READ that is requested in pieces; the last has it not set
   UnwrappedPsn first = 0, end = 0;   // its PSNs: [first, end)
-  std::uint32_t wqe_sn = 0;          // SEND, WRITE with imm: recv_WQE_SN; READ: read_WQE_SN (seed 004, 4.4.3)
+  std::uint32_t wqe_sn = 0;          // SEND, WRITE with imm: recv_WQE_SN; READ: read_WQE_SN (Mittal, 4.4.3)
   // READ and atomics only. RoCE: responses have the request's PSNs. IRN: rPSNs. [response_first,
   // response_end), next one expected in order: response_next.
   UnwrappedPsn response_first = 0, response_end = 0, response_next = 0;
@@ -31,8 +31,8 @@ struct SendEntry {
 
   bool is_read() const { return wqe.opcode == WrOpcode::kRead; }
   bool is_atomic() const { return wqe.opcode >= WrOpcode::kCompareSwap; }
-  // It ends when a response brings data, not when it is acknowledged: an atomic is a READ of one packet (seed
-  // 004, 4.4.2; IBTA 9.7.3.1).
+  // It ends when a response brings data, not when it is acknowledged: an atomic is a READ of one packet
+  // (Mittal, 4.4.2; IBTA 9.7.3.1).
   bool fetches() const { return wqe.opcode >= WrOpcode::kRead; }
   bool is_send() const { return wqe.opcode <= WrOpcode::kSendInvalidate; }
   bool invalidates() const { return wqe.opcode == WrOpcode::kSendInvalidate; }

@@ -1,5 +1,5 @@
 // TcpSender: TCP's loss recovery over one sequence space of packets: the transport of iWARP, to compare IRN
-// with. Source: seed 004, 4.3.6; RFC 6675 (SACK-based recovery: pipe, IsLost, NextSeg rules 1 to 3, limited
+// with. Source: Mittal, 4.3.6; RFC 6675 (SACK-based recovery: pipe, IsLost, NextSeg rules 1 to 3, limited
 // transmit), RFC 6298 (timer), RFC 5681, 3.1 (after a timeout everything that is not acknowledged counts as
 // lost). The window is congestion control's (aimd.h with slow start), given by take_window(); there is no
 // BDP-FC, only the receiver's bitmap. The peer is IRN's receiver: it acknowledges every packet and names

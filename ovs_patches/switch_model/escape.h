@@ -1,5 +1,6 @@
-// Escape: what one egress port keeps for it: its token pool and the flows that went through. Source: seed
-// 000, chapter 4, algorithm 3 and 4.3.1; the steps themselves are in switch_escape.cc. No clock, no frames.
+// Escape: what one egress port keeps for it: its token pool and the flows that went through. Source:
+// Menikkumbura, chapter 4, algorithm 3 and 4.3.1; the steps themselves are in switch_escape.cc. No clock, no
+// frames.
 //
 // What the printed algorithm lacks is in EscapeFix, a bit each; DEVIATIONS.md#escape.
 #pragma once

@@ -1,5 +1,5 @@
 // RoccCp: RoCC's congestion point (CP) where the switch computes the fair rate: a queue in bytes, the law of
-// base/rocc_law.h, a rate. Source: seed 000, 3.3.2.
+// base/rocc_law.h, a rate. Source: Menikkumbura, 3.3.2.
 #pragma once
 
 #include <cstdint>

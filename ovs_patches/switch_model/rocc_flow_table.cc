@@ -69,10 +69,10 @@ class AgeBounded final : public RoccFlowTable {
   std::vector<SwitchFlow> taken_;
 };
 
-// ElephantTrap (Lu, Wang, Prabhakar, Bonomi, Hot Interconnects 2007; [60] of seed 000): sampled frames count
-// up their flow; a flow that is new takes the place under the hand if that one's counter has run down to 0,
-// else the hand moves on and halves what it passes (LFU by a clock). 3.3.4, 4 names the sampling and the
-// counter.
+// ElephantTrap (Lu, Wang, Prabhakar, Bonomi, Hot Interconnects 2007; [60] of Menikkumbura): sampled frames
+// count up their flow; a flow that is new takes the place under the hand if that one's counter has run down
+// to 0, else the hand moves on and halves what it passes (LFU by a clock). 3.3.4, 4 names the sampling and
+// the counter.
 class ElephantTrap final : public RoccFlowTable {
  public:
   ElephantTrap(std::size_t entries, double sampling, Rng rng)

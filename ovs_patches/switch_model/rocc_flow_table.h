@@ -1,4 +1,4 @@
-// RoccFlowTable: which flows of a congestion point get its feedback. Source: seed 000, 3.3.4: the paper
+// RoccFlowTable: which flows of a congestion point get its feedback. Source: Menikkumbura, 3.3.4: the paper
 // leaves the table open, so that it is a strategy here: flows in the queue (its default, 1), age-bounded (2),
 // ElephantTrap (4). The port by which a flow's last frame came is the way back to its source. No clock, no
 // queue: both come in.

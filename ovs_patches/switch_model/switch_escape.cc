@@ -1,6 +1,6 @@
 // Escape in the switch: tokens for flows that wait upstream behind a paused queue although their way on is
-// open (algorithm 3 of seed 000, chapter 4: its three events), and the dedicated queue of escaping frames,
-// which leaves ahead of data and is never paused: a token has reserved the place where it arrives.
+// open (algorithm 3 of Menikkumbura, chapter 4: its three events), and the dedicated queue of escaping
+// frames, which leaves ahead of data and is never paused: a token has reserved the place where it arrives.
 #include <algorithm>
 #include <utility>
 

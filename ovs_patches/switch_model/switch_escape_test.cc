@@ -1,4 +1,4 @@
-// Escape on the paper's three-node topology (seed 000, figure 4.6) and on random rings: what is blocked
+// Escape on the paper's three-node topology (Menikkumbura, figure 4.6) and on random rings: what is blocked
 // escapes, nothing is lost, order holds, tokens come back.
 #include <cstring>
 

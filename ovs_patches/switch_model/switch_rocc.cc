@@ -1,5 +1,5 @@
 // RoCC in the switch: when the congestion points of a port work, and how their feedback leaves. The laws are
-// rocc_cp.h (fair rate) and rocc_flow_table.h (whom to tell); seed 000, 3.3.2 to 3.3.4.
+// rocc_cp.h (fair rate) and rocc_flow_table.h (whom to tell); Menikkumbura, 3.3.2 to 3.3.4.
 #include <algorithm>
 #include <string>
 #include <utility>

@@ -106,7 +106,7 @@ TEST(SwitchRoccTest, FollowsTheLawPeriodByPeriod) {
   EXPECT_GT(periods, 20);
 }
 
-// Seed 000, 3.3.6: the switch says what the fair rate is computed from, in every period, and computes
+// Menikkumbura, 3.3.6: the switch says what the fair rate is computed from, in every period, and computes
 // nothing.
 TEST(SwitchRoccTest, WhereHostsComputeEveryPeriodSaysTheQueueAndWhatItIsToBeHeldAgainst) {
   for (const RoccForm form : {RoccForm::kQueue, RoccForm::kValues}) {

@@ -1,4 +1,4 @@
-/* Escape (D. Menikumbura's thesis, chapter 4, algorithm 3) with PFC on the ring of figure 4.6, small enough for
+/* Escape (D. Menikkumbura's thesis, chapter 4, algorithm 3) with PFC on the ring of figure 4.6, small enough for
  * every interleaving to be looked at. What the code computes in time, the model does in any order that time
  * allows.
  *

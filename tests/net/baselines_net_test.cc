@@ -1,4 +1,4 @@
-// The IRN chapter's baselines between NICs and a switch: seed 004, 4.3.3, 4.3.5, 4.3.6, 4.4.2.
+// The IRN chapter's baselines between NICs and a switch: Mittal, 4.3.3, 4.3.5, 4.3.6, 4.4.2.
 #include "base/wire/opcode.h"
 #include "tests/net/star_net.h"
 

@@ -1,5 +1,5 @@
 // RoCC end to end: the switch's queue makes a fair rate, its CNPs find the flow at the source's NIC, which
-// slows down. Source: seed 000, chapter 3.
+// slows down. Source: Menikkumbura, chapter 3.
 #include <array>
 #include <functional>
 #include <vector>
@@ -60,8 +60,8 @@ TEST(RoccNetTest, FlowsOfAnIncastShareTheLinkAndTheQueueRestsAtQref) {
   EXPECT_LT(last.seconds(), 0.0190);
 }
 
-// Seed 000, 3.3.6: the switch says what its queue is, each host computes. Told every period, they all compute
-// what the switch would.
+// Menikkumbura, 3.3.6: the switch says what its queue is, each host computes. Told every period, they all
+// compute what the switch would.
 TEST(RoccNetTest, WhereHostsComputeFlowsShareTheLinkAsWhereTheSwitchDoes) {
   std::vector<Time> by_switch;
   for (const RoccForm form : {RoccForm::kRate, RoccForm::kQueue, RoccForm::kValues}) {

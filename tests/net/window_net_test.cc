@@ -1,4 +1,4 @@
-// Window-based congestion control with IRN, end to end: seed 004, 4.3.4, last paragraph.
+// Window-based congestion control with IRN, end to end: Mittal, 4.3.4, last paragraph.
 #include "tests/net/cc_scene.h"
 
 namespace rocelab {

@@ -1,4 +1,4 @@
-"""`./rocelab paper escape`: the experiments of Escape's chapter (seed 000, 4.6) from scenarios/escape, its numbers beside ours."""
+"""`./rocelab paper escape`: the experiments of Escape's chapter (Menikkumbura, 4.6) from scenarios/escape, its numbers beside ours."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def verdict(row: Row) -> str:
 
 def as_json(rows: Sequence[Row], runs: Mapping[str, Sequence[Run]], version: str) -> dict[str, Any]:
     return {
-        "paper": "Escape (D. Menikumbura's thesis, chapter 4)",
+        "paper": "Escape (D. Menikkumbura's thesis, chapter 4)",
         "version": version,
         "closeness": CLOSENESS,
         "numbers": [{**asdict(row), "holds": row.holds} for row in rows],

@@ -1,4 +1,4 @@
-"""What of the IRN paper (seed 004, chapter 4) is run: a scenario of scenarios/irn for each table and figure, and how the fast variant shortens it."""
+"""What of the IRN paper (Mittal, chapter 4) is run: a scenario of scenarios/irn for each table and figure, and how the fast variant shortens it."""
 
 from __future__ import annotations
 

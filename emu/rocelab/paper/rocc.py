@@ -1,4 +1,4 @@
-"""`./rocelab paper rocc`: the micro-benchmarks of RoCC's paper (seed 000, 3.5) from scenarios/rocc, its numbers beside ours."""
+"""`./rocelab paper rocc`: the micro-benchmarks of RoCC's paper (Menikkumbura, 3.5) from scenarios/rocc, its numbers beside ours."""
 
 from __future__ import annotations
 

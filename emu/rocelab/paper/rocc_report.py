@@ -30,7 +30,7 @@ _NAMES = {
 
 def as_json(rows: Sequence[Row], measured: Mapping[str, Measured], version: str) -> dict[str, Any]:
     return {
-        "paper": "RoCC (D. Menikumbura's thesis, chapter 3)",
+        "paper": "RoCC (D. Menikkumbura's thesis, chapter 3)",
         "version": version,
         "closeness": CLOSENESS,
         "statements": [asdict(s) for s in statements(measured)],

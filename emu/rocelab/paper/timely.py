@@ -1,4 +1,4 @@
-"""`./rocelab paper timely`: table 3.1 of the TIMELY chapter (seed 004, 3.5.1) from scenarios/timely/incast.toml, its numbers beside ours."""
+"""`./rocelab paper timely`: table 3.1 of the TIMELY chapter (Mittal, 3.5.1) from scenarios/timely/incast.toml, its numbers beside ours."""
 
 from __future__ import annotations
 

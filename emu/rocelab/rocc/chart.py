@@ -1,4 +1,4 @@
-"""Figure 7 of seed 001 for any gains: phase margin and loop bandwidth over the number of flows, for the six pairs that AUTO_TUNE chooses from and for what it chooses."""
+"""Figure 7 of the RoCC journal paper for any gains: phase margin and loop bandwidth over the number of flows, for the six pairs that AUTO_TUNE chooses from and for what it chooses."""
 
 from __future__ import annotations
 

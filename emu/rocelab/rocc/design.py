@@ -1,4 +1,4 @@
-"""Parameters of RoCC for any link, by the rules of seed 001, section V.B, and where that is silent by what the paper's own sets have in common (DEVIATIONS.md, rocc)."""
+"""Parameters of RoCC for any link, by the rules of the RoCC journal paper, section V.B, and where that is silent by what the paper's own sets have in common (DEVIATIONS.md, rocc)."""
 
 from __future__ import annotations
 

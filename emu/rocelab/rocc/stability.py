@@ -1,4 +1,4 @@
-"""The open loop of RoCC's congestion point over the number of flows. The formulas are those with which scenarios are checked: emu/runner/rocc_loop.h (seed 001, section V)."""
+"""The open loop of RoCC's congestion point over the number of flows. The formulas are those with which scenarios are checked: emu/runner/rocc_loop.h (RoCC journal, section V)."""
 
 from __future__ import annotations
 

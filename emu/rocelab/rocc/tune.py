@@ -36,7 +36,7 @@ def range_of(first: int, last: int) -> np.ndarray[Any, np.dtype[np.float64]]:
 
 
 def checks() -> list[Check]:
-    """What section V of the journal paper (seed 001) states of its own gains, T = 40 us."""
+    """What section V of the RoCC journal paper states of its own gains, T = 40 us."""
     flows = range_of(2, 128)
     two, ten = (float(_FIGURE_7.phase_margin(n)) for n in (2, 10))
     least = float(_CONSERVATIVE.phase_margin(flows).min())

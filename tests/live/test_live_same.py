@@ -39,7 +39,7 @@ _CASES: list[tuple[Path, tuple[str, ...]]] = [
     ),
     (_SMALL / "hpcc.toml", ()),
     (SCENARIOS / "link_failure.toml", ()),
-    (_RING, ('transport=["roce+pfc+escape"]',)),
+    (_RING, ('transport=["roce+pfc+escape", "roce+pfc+loopbreaker"]',)),
 ]
 # Of a live run alone: programs compare payload, and lock step has its own clock.
 _TRIES = 4

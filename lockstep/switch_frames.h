@@ -1,6 +1,5 @@
-// What switches say for themselves, as bytes on a link of the run: PFC, Escape's tokens, Loop
-// Breaker's messages, RoCC's CNPs. Live
-// frames and captures of both engines are written here.
+// What switches say for themselves, as bytes on a link of the run: PFC, Escape's tokens, Loop Breaker's
+// messages, RoCC's CNPs. Live frames and captures of both engines are written here.
 #pragma once
 
 #include <cstddef>

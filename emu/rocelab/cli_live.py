@@ -78,6 +78,13 @@ def _one_of(
         raise UsageError("--transport and --window are for --interface: a topology's are its scenario's")
 
 
+def _on_interface(
+    function: str, *arguments: object, transport: Optional[Transport], window: Optional[int]
+) -> int:
+    mode = (transport or Transport.roce).value
+    return call("rocelab.live.interface", function, *arguments, transport=mode, window=window)
+
+
 def up(
     scenario: Path = SCENARIO,
     label: Optional[str] = typer.Option(
@@ -116,11 +123,7 @@ def execute(
     """Run any verbs program, unmodified, on a host of a kept topology or on an interface of this machine; its exit status is returned."""
     _one_of(host, interface, transport, window)
     if host is None:
-        return call(
-            *("rocelab.live.interface", "execute", interface, tuple(program)),
-            transport=(transport or Transport.roce).value,
-            window=window,
-        )
+        return _on_interface("execute", interface, tuple(program), transport=transport, window=window)
     require_root("`exec`")
     return call(
         "rocelab.live.commands", "execute", host, tuple(program), plain=plain, dlopen=dlopen, run_id=run_id
@@ -176,11 +179,7 @@ def env(
     """Print the variables with which programs run on a host, or on an interface, as lines for a shell."""
     _one_of(host, interface, transport, window)
     if host is None:
-        return call(
-            *("rocelab.live.interface", "env", interface),
-            transport=(transport or Transport.roce).value,
-            window=window,
-        )
+        return _on_interface("env", interface, transport=transport, window=window)
     return call("rocelab.live.commands", "env", host, run_id=run_id)
 
 

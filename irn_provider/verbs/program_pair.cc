@@ -82,6 +82,17 @@ ProgramPair run_pair(const NicConfig& nic, std::vector<std::string> command, int
           fabric.segment().header().detaches.load()};
 }
 
+NicConfig slow_nic(TransportMode mode) {
+  NicConfig nic;
+  nic.mode = mode;
+  nic.active_mtu = 1'024;
+  nic.link_rate = 110_Mbps;
+  nic.link_delay = 200_us;
+  nic.irn.rto_low = nic.irn.rto_low * 10;
+  nic.irn.rto_high = nic.irn.rto_high * 10;
+  return nic;
+}
+
 ProgramPair run_qperf(const NicConfig& nic, const std::vector<std::string>& options) {
   TestFabric fabric(2, 0, nic);
   fabric.segment().header().grace_wall_ns = kKeptGraceNs;
@@ -92,7 +103,7 @@ ProgramPair run_qperf(const NicConfig& nic, const std::vector<std::string>& opti
   command.insert(command.end(), listen.begin(), listen.end());
   const auto server = fabric.start(1, command);
   for (int i = 0; i < 10'000 && !listening(port); ++i) fabric.drive_once();
-  command = {"qperf", "10.0.0.2"};
+  command = {"qperf", "10.0.0.2", "-t", "1"};
   command.insert(command.end(), listen.begin(), listen.end());
   command.insert(command.end(), options.begin(), options.end());
   const auto client = fabric.start(0, command);

@@ -22,8 +22,12 @@ int free_port();
 // that take one address for TCP and for rdma_cm. Once for good; false: it may not (root may).
 bool enter_own_network();
 
-// qperf on both hosts, in that network: the server, which has no end and goes when its client has gone, and
-// the client with `options` and what is measured. The exit code of the server counts as 0.
+// Links that qperf, which measures whole seconds, fills with few packets: slow ones, and long. IRN's timeouts
+// are as much longer than the paper's.
+NicConfig slow_nic(TransportMode mode);
+
+// qperf on both hosts, in that network, for a second: the server, which has no end and goes when its client
+// has gone, and the client with `options` and what is measured. The exit code of the server counts as 0.
 ProgramPair run_qperf(const NicConfig& nic, const std::vector<std::string>& options);
 
 // Runs `command`, which names `port` as the program wants it, as the server, and as the client with the

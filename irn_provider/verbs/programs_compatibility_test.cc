@@ -7,7 +7,6 @@
 #include <fstream>
 #include <sstream>
 
-#include "base/units.h"
 #include "irn_provider/verbs/program_pair.h"
 
 namespace rocelab::verbs {
@@ -114,15 +113,6 @@ std::vector<std::string> command_of(const Row& row, int port) {
   return command;
 }
 
-// It measures for a second at least: on slow, long links that is quickly done.
-ProgramPair run_qperf_row(NicConfig nic, const Row& row) {
-  nic.link_rate = 1_Gbps;
-  nic.link_delay = 20_us;
-  Words options(row.command.begin() + 1, row.command.end());
-  options.insert(options.end() - 1, {"-t", "1"});
-  return run_qperf(nic, options);
-}
-
 class CompatibilityTest : public ::testing::TestWithParam<TransportMode> {};
 INSTANTIATE_TEST_SUITE_P(Modes, CompatibilityTest,
                          ::testing::Values(TransportMode::kRoce, TransportMode::kIrn), [](const auto& mode) {
@@ -140,7 +130,7 @@ TEST_P(CompatibilityTest, EveryProgramOfTheTableRuns) {
     nic.active_mtu = 1'024;
     if (row.command[0] == "qperf") {
       if (!enter_own_network()) continue;  // not allowed to: the rows are run where tests run as root
-      const ProgramPair pair = run_qperf_row(nic, row);
+      const ProgramPair pair = run_qperf(slow_nic(GetParam()), {row.command.begin() + 1, row.command.end()});
       EXPECT_EQ(pair.exit_codes[1], 0) << row.command.back() << "\n" << pair.client;
       EXPECT_NE(pair.client.find("  =  "), std::string::npos) << row.command.back() << "\n" << pair.client;
       continue;

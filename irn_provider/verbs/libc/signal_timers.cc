@@ -19,6 +19,14 @@ void SignalTimers::set(Id id, const Setting& setting) {
   timers_.at(id).overrun = 0;
 }
 
+sigset_t SignalTimers::signals() const {
+  sigset_t set;
+  sigemptyset(&set);
+  for (const auto& [id, timer] : timers_)
+    if (timer.signal) sigaddset(&set, timer.signal->si_signo);
+  return set;
+}
+
 Time SignalTimers::next_timeout() const {
   Time next = Time::never();
   for (const auto& [id, timer] : timers_)

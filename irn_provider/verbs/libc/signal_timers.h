@@ -29,6 +29,7 @@ class SignalTimers {
   // How many expirations the last signal stands for beyond its own (timer_getoverrun(2)).
   int overrun(Id id) const { return timers_.at(id).overrun; }
 
+  sigset_t signals() const;  // that they send, armed or not
   // Of those that signal; never(): none is armed.
   Time next_timeout() const;
   // The signal of the timer that is due first, at `now` or before; at equal times of that created first. The

@@ -55,6 +55,16 @@ TEST(SignalTimersTest, TheEarlierOneIsFirstAndOfTwoAtOnceTheOlder) {
   EXPECT_EQ(timers.next_timeout(), Time::never());
 }
 
+TEST(SignalTimersTest, KnowsWhatItsTimersSend) {
+  SignalTimers timers;
+  const auto id = timers.create(signal_with(SIGUSR1));
+  timers.create(signal_with(SIGALRM));
+  timers.create(std::nullopt);
+  EXPECT_TRUE(timers.erase(id));
+  const sigset_t set = timers.signals();
+  for (int s = 1; s < SIGRTMIN; ++s) EXPECT_EQ(sigismember(&set, s), s == SIGALRM ? 1 : 0) << s;
+}
+
 TEST(SignalTimersTest, OneWithoutASignalIsNeverWaitedFor) {
   SignalTimers timers;
   timers.set(timers.create(std::nullopt), {.due = at(1_us), .interval = 1_us});

@@ -32,7 +32,6 @@ struct Timers {
   SignalTimers timers;
   SignalTimers::Id interval_timer = 0;             // ITIMER_REAL
   std::map<SignalTimers::Id, std::int64_t> epoch;  // of those of timer_create: what its clock shows at 0
-  std::map<SignalTimers::Id, int> signal;
 };
 Timers* g_timers = nullptr;
 LiveProcess* g_owner = nullptr;  // whose they are: a forked child that opens the device has none yet
@@ -46,7 +45,6 @@ Timers& timers_of(LiveProcess& process) {
   alarm.si_signo = SIGALRM;
   alarm.si_code = SI_KERNEL;
   t->interval_timer = t->timers.create(alarm);
-  t->signal[t->interval_timer] = SIGALRM;
   g_timers = t;
   g_owner = &process;
   process.set_alarms({.next_timeout = [t] { return t->timers.next_timeout(); },
@@ -160,14 +158,9 @@ std::optional<std::optional<siginfo_t>> signal_of(const sigevent* event, SignalT
 }  // namespace
 
 sigset_t timer_signals() {
-  sigset_t set;
-  sigemptyset(&set);
   if (LiveProcess* process = experiment())
-    with_timers(*process, [&](Timers& t, Time) {
-      for (const auto& [id, signal] : t.signal) sigaddset(&set, signal);
-      return 0;
-    });
-  return set;
+    return with_timers(*process, [](const Timers& t, Time) { return t.timers.signals(); });
+  return SignalTimers().signals();
 }
 
 }  // namespace rocelab::libc
@@ -224,10 +217,8 @@ RL_EXPORT int timer_create(clockid_t clock, sigevent* event, timer_t* timer) noe
   }
   *timer = with_timers(*process, [&](Timers& t, Time) {
     const SignalTimers::Id id = t.timers.next_id();
-    const std::optional<siginfo_t> signal = *signal_of(event, id);
-    t.timers.create(signal);
+    t.timers.create(*signal_of(event, id));
     t.epoch[id] = epoch;
-    if (signal) t.signal[id] = signal->si_signo;
     return handle_of(id);
   });
   return 0;
@@ -277,7 +268,6 @@ RL_EXPORT int timer_delete(timer_t timer) noexcept {
   }
   return of_timer(timer, [](Timers& t, SignalTimers::Id id, Time) {
     t.epoch.erase(id);
-    t.signal.erase(id);
     return t.timers.erase(id) ? 0 : -1;
   });
 }

@@ -228,7 +228,13 @@ class PacketRef {
 // so that the address of a packet tells where its pool is written.
 class PacketPool {
  public:
+  // Told of each block of 2 MiB, aligned to its size, before it is touched: a driver may ask the system for
+  // huge pages. Packets of a large network lie all over the memory, and to look up their addresses takes
+  // time.
+  using BlockHint = void (*)(void* memory, std::size_t bytes);
+
   PacketPool() = default;
+  explicit PacketPool(BlockHint hint) : hint_(hint) {}  // null: small blocks only
   PacketPool(const PacketPool&) = delete;
   PacketPool& operator=(const PacketPool&) = delete;
 
@@ -285,13 +291,36 @@ class PacketPool {
     --pool.in_use_;
   }
   [[gnu::noinline]] void grow() {
-    if (chunks_ % kBlock == 0) blocks_.push_back(std::make_unique_for_overwrite<Chunk[]>(kBlock));
-    Chunk& chunk = blocks_.back()[chunks_++ % kBlock];
+    Chunk& chunk = next_chunk();
     chunk.pool = this;
     for (std::size_t i = kSlots; i-- > 0;) chunk.slots[i].next = std::exchange(free_, &chunk.slots[i]);
   }
+  // The first ones in small blocks, which most runs do not exceed.
+  Chunk& next_chunk() {
+    const std::size_t number = chunks_++;
+    if (number < kSmall || hint_ == nullptr) {
+      if (number % kBlock == 0) blocks_.push_back(std::make_unique_for_overwrite<Chunk[]>(kBlock));
+      return blocks_.back()[number % kBlock];
+    }
+    const std::size_t place = (number - kSmall) % HugeBlock::kChunks;
+    if (place == 0) huge_blocks_.push_back(new_huge_block());
+    return huge_blocks_.back()->chunks[place];
+  }
   static constexpr std::size_t kBlock = 16;  // chunks that are asked for at once
+  static constexpr std::size_t kSmall = 4 * kBlock;
+  static constexpr std::size_t kHugePage = 1 << 21;
+  struct alignas(kHugePage) HugeBlock {
+    static constexpr std::size_t kChunks = kHugePage / kChunkBytes;
+    Chunk chunks[kChunks];
+  };
+  std::unique_ptr<HugeBlock> new_huge_block() const {
+    void* memory = ::operator new (sizeof(HugeBlock), std::align_val_t{alignof(HugeBlock)});
+    hint_(memory, sizeof(HugeBlock));
+    return std::unique_ptr<HugeBlock>(new (memory) HugeBlock);  // whose delete is that new's
+  }
+  BlockHint hint_ = nullptr;
   std::vector<std::unique_ptr<Chunk[]>> blocks_;
+  std::vector<std::unique_ptr<HugeBlock>> huge_blocks_;
   std::size_t chunks_ = 0;  // in use
   Slot* free_ = nullptr;
   std::size_t in_use_ = 0;

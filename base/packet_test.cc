@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <set>
+#include <utility>
+#include <vector>
 
 namespace rocelab {
 namespace {
@@ -36,6 +39,34 @@ TEST(PacketPoolTest, InUseCountsWhatIsHeld) {
   EXPECT_EQ(pool.in_use(), 10u);
   held.clear();
   EXPECT_EQ(pool.in_use(), 0u);
+}
+
+TEST(PacketPoolTest, LargePoolsGrowByBlocksThatTheirDriverIsToldOf) {
+  static std::vector<std::pair<std::uintptr_t, std::size_t>> told;
+  told.clear();
+  constexpr std::size_t kPackets = 60'000;  // 7.7 MB: 2 MiB in small blocks, the rest in three large ones
+  {
+    PacketPool pool([](void* memory, std::size_t bytes) {
+      std::memset(memory, 0xa5, bytes);  // it is all the pool's, and it is not used yet
+      told.emplace_back(reinterpret_cast<std::uintptr_t>(memory), bytes);
+    });
+    std::vector<PacketRef> held;
+    std::set<Packet*> distinct;
+    for (std::size_t i = 0; i < kPackets; ++i) {
+      held.push_back(pool.make());
+      ASSERT_EQ(held.back()->roce, RoceHeaders{});
+      distinct.insert(&*held.back());
+    }
+    EXPECT_EQ(distinct.size(), kPackets);
+    held.clear();
+    EXPECT_EQ(pool.in_use(), 0u);
+    for (std::size_t i = 0; i < kPackets; ++i) held.push_back(pool.make());
+    EXPECT_EQ(told.size(), 3u) << "what was given back is used again";
+  }
+  for (const auto& [address, bytes] : told) {
+    EXPECT_EQ(bytes, std::size_t{1} << 21);
+    EXPECT_EQ(address % bytes, 0u);
+  }
 }
 
 TEST(PacketRefTest, MovingHandsTheOnlyReferenceOn) {

@@ -15,6 +15,7 @@
 #include "base/packet.h"
 #include "emu/des/forwarding.h"
 #include "emu/des/host_node.h"
+#include "emu/des/huge_pages.h"
 #include "emu/des/virtual_link.h"
 #include "emu/port/link_schedule.h"
 #include "emu/runner/plan.h"
@@ -127,7 +128,7 @@ class Network {
 
   const RunPlan& plan_;
   Sinks sinks_;
-  PacketPool pool_;  // before everything that holds packets
+  PacketPool pool_{huge_pages};  // before everything that holds packets
   NullMemory memory_;
   NullTrace no_trace_;
   Forwarding forwarding_;

@@ -57,6 +57,11 @@ class EgressQueues {
     node.length = static_cast<std::uint32_t>(length.count());
     append(rotations_.empty() ? queue.fifo : turn_of(queue, in), number);
   }
+  // push() and pop() of a frame that is alone in its queue and stays no time there.
+  void pass(Queue& queue, PortId in, Bytes length) {
+    queue.peak = std::max(queue.peak, length);
+    if (!rotations_.empty()) rotation_of(queue).last = in.value;
+  }
   void push(PortId out, Tc tc, Frame frame) {
     const Bytes length = frame.packet->frame();
     push(at(out, tc), frame.in, frame.share, length, std::move(frame.packet));

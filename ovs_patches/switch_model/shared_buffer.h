@@ -55,6 +55,17 @@ class SharedBuffer {
     if (lossy_in_pool_) pool_used_ += frame;
   }
 
+  // A frame that leaves at the instant at which it came: charged and given back in one go, so that only the
+  // peak changes. Lossless: false, and nothing has changed, if it would take more than the reserve. Lossy: it
+  // has been asked for.
+  bool pass_lossless(PortId in, Tc tc, Bytes frame) {
+    Ingress& at = ingress_of(in, tc);
+    if (!in_reserve(at, at.held + frame)) return false;
+    at.hold_for_a_moment(frame);
+    return true;
+  }
+  void pass_lossy(PortId in, Tc tc, Bytes frame) { ingress_of(in, tc).hold_for_a_moment(frame); }
+
   void release_lossless(PortId in, Tc tc, Bytes frame) {
     Ingress& at = ingress_of(in, tc);
     if (in_reserve(at, at.held)) {
@@ -96,6 +107,7 @@ class SharedBuffer {
       held += frame;
       peak = std::max(peak, held);
     }
+    void hold_for_a_moment(Bytes frame) { peak = std::max(peak, held + frame); }
   };
   static Bytes scaled(Bytes free, double alpha) {
     return Bytes::from_count(static_cast<std::int64_t>(static_cast<double>(free.count()) * alpha));

@@ -78,6 +78,10 @@ struct Switch::Impl {
     Bytes sent;                                 // wire bytes, while telemetry is on
 
     TcMask sendable() const { return static_cast<TcMask>(waiting & ~pauses.paused()); }
+    // A frame of the class would be the only one, and may leave.
+    bool is_idle_for(Tc tc) const {
+      return waiting == 0 && !urgent && !requests.frame_due() && (pauses.paused() & bit_of(tc)) == 0;
+    }
     bool has_more() const { return requests.frame_due() || urgent || sendable() != 0; }
   };
   // A frame with several outputs: stored and charged once, given back with its last copy.
@@ -98,10 +102,12 @@ struct Switch::Impl {
   // --- switch_input.cc: admission
   void receive(PortId in, std::span<const PortId> outs, PacketRef&& packet,
                Time now);  // drops: left to the caller
+  bool pass(PortId in, PortId out, Packet& packet, Time now);
   bool egress_takes(PortId out, Tc tc, Bytes frame) const;
   void receive_copies(PortId in, std::span<const PortId> outs, PacketRef packet, Time now);
   PacketRef copy_of(const Packet& packet);
   void enqueue(PortId in, PortId out, PacketRef&& packet, std::uint32_t share, Time now);
+  void note_delivered(PortId in, PortId out, const Packet& packet, Time now);
   void note_stored(PortId in, PortId out, const Packet& packet, Time now);
   void drop(PortId at_port, PortId peer, const Packet& packet, SwitchDropReason reason, Time now);
   void note_drop(PortId at_port, PortId peer, const Packet& packet, SwitchDropReason reason, Time now);

@@ -89,7 +89,8 @@ class SwitchNode {
   PacketRef arrive(PortId& port, Time& due_at_peer);
   void arrive_from_switches(ArrivalQueue::Arrival arrival);
   PacketRef depart(PortId port, Time now, Time& due_at_peer);  // null: it has been paused meanwhile
-  bool leaves_at_once(PortId& port, Time now) const;
+  bool leaves_at_once(PortId port, Time now) const;
+  Time put_on_wire(PortId port, Packet& packet, Time now);
   PacketRef send(PortId port, Time now, Time& due_at_peer);
   void schedule(Time now);  // ports that may newly send; inline in switch_node.cc
   void schedule_ready(Time now);

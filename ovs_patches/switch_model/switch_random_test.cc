@@ -3,14 +3,12 @@
 #include <cstring>
 #include <string>
 
-#include "ovs_patches/switch_model/test_support.h"
+#include "ovs_patches/switch_model/test_traffic.h"
 
 namespace rocelab {
 namespace {
 
 using namespace switch_test;
-
-constexpr int kPortCount = 6;
 
 struct Books {
   std::uint64_t in = 0, out = 0, dropped = 0;
@@ -48,57 +46,6 @@ std::uint64_t queued_bytes(const Switch& model) {
   return static_cast<std::uint64_t>(sum);
 }
 
-// Overload with pauses: every port receives about 0.8 of a 40 Gb/s link, most of it for two outputs; the
-// peers do not obey our PFC.
-void feed(Bench& bench, CountingOwner& owner, std::uint64_t seed, Duration duration) {
-  Rng rng(seed);
-  std::uint32_t number = 0;
-  for (int in = 0; in < kPortCount; ++in) {
-    Time due = Time::zero();
-    while (due < at(duration)) {
-      const Bytes frame =
-          60_B + Bytes::from_count(static_cast<std::int64_t>(rng.below(rng.below(50) == 0 ? 1200 : 1039)));
-      due = due + wire_time(frame, 40_Gbps) * 5 / 4;
-      if (rng.below(60) == 0) {
-        bench.send_pfc(in, due, static_cast<int>(rng.below(4)),
-                       static_cast<std::uint16_t>(rng.below(3) * rng.below(400)));
-        continue;
-      }
-      std::vector<PortId> outs(rng.below(20) == 0 ? rng.below(5) : 1);
-      for (std::size_t i = 0; i < outs.size(); ++i) {
-        outs[i] = port(static_cast<int>(
-            (rng.below(3) + (i == 0 && rng.below(2) == 0 ? 0 : rng.below(kPortCount))) % kPortCount));
-      }
-      PacketRef packet = make_packet(bench.pool, frame, static_cast<int>(rng.below(4)), number, number);
-      packet->frame_slot = number;
-      owner.references[number] = 1;
-      bench.node.deliver(port(in), outs, std::move(packet), due);
-      ++number;
-    }
-  }
-}
-
-SwitchConfig variant(const std::string& name) {
-  SwitchConfig config;
-  config.max_frame = 1098_B;
-  config.ingress_buffer = 40_KB;
-  config.egress_limit = 30_KB;
-  config.classes[2].lossless = true;
-  config.classes[1].weight = 3;
-  config.classes[0].selection = Selection::kStrict;
-  config.classes[3].ecn =
-      config.classes[1].ecn = {.enabled = true, .k_min = 3_KB, .k_max = 20_KB, .p_max = 0.3};
-  if (name == "voq") config.queue_order = QueueOrder::kRoundRobin;
-  if (name == "pool") config.shared_pool = 100_KB;
-  if (name == "lossy") config.pfc.enabled = false;
-  if (name == "input_buffered") {
-    config.input_buffered = true;
-    config.input_buffer = 30_KB;
-    config.queue_order = QueueOrder::kRoundRobin;
-  }
-  return config;
-}
-
 class SwitchRandomTest : public ::testing::TestWithParam<const char*> {
  protected:
   // The owner outlives the bench; departed frames are consumed by the driver, which gives them back.
@@ -111,7 +58,7 @@ class SwitchRandomTest : public ::testing::TestWithParam<const char*> {
 
 TEST_P(SwitchRandomTest, FramesAndBytesInAreOutOrDroppedOrQueued) {
   CountingOwner owner;
-  Bench bench(variant(GetParam()), std::vector<PortConfig>(kPortCount), &owner);
+  Bench bench(random_config(GetParam()), std::vector<PortConfig>(kPortCount), &owner);
   feed(bench, owner, 11, 300_us);
   const Switch& model = bench.node.model();
   for (Time limit = at(10_us); limit < at(400_us); limit = limit + 10_us) {
@@ -142,7 +89,7 @@ TEST_P(SwitchRandomTest, FramesAndBytesInAreOutOrDroppedOrQueued) {
 TEST_P(SwitchRandomTest, CutsChangeNothing) {
   const auto run = [&](std::uint64_t cut_seed) {
     CountingOwner owner;
-    Bench bench(variant(GetParam()), std::vector<PortConfig>(kPortCount), &owner);
+    Bench bench(random_config(GetParam()), std::vector<PortConfig>(kPortCount), &owner);
     feed(bench, owner, 12, 100_us);
     Rng rng(cut_seed);
     for (Time limit = Time::zero(); cut_seed != 0 && limit < at(150_us);) {

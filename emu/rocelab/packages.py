@@ -21,6 +21,7 @@ PACKAGES: dict[str, tuple[str, ...]] = {
         *("g++", "cmake", "ninja-build", "make", "patch", "pkg-config", "python3-dev", "pybind11-dev"),
         *(
             "libssl-dev",
+            "libxxhash-dev",
             "libibverbs-dev",
             "librdmacm-dev",
             "libtomlplusplus-dev",

@@ -1,7 +1,7 @@
 // How long a flow takes on an idle network, frame by frame, and past the long middle of a message in one
 // step.
 #include <algorithm>
-#include <limits>
+#include <utility>
 #include <vector>
 
 #include "base/wire/opcode.h"
@@ -15,13 +15,14 @@ namespace {
 constexpr std::size_t kOutstandingReads = 16;
 
 // Recognises that each frame of a row of equal ones comes a fixed time after the one before, at every link,
-// and will go on to: increments were equal for longer than the window reaches back, and nobody downstream is
-// faster than who feeds it (with a window: all are equal, since ACKs feed the first link).
+// and will go on to: nobody downstream is faster than who feeds it. With a window all increments are equal,
+// since ACKs feed the first link; and they were for longer than the window reaches back, or it is open.
 class SteadyState {
  public:
   SteadyState(std::size_t values, std::size_t window) : last_(values), step_(values), window_(window) {}
   void restart() { seen_ = 0; }
-  bool holds() const { return seen_ > 0 && equal_ >= std::max<std::size_t>(window_ + 1, 2) && feeds(); }
+  bool holds() const { return seen_ > 0 && equal_ >= 2 && feeds(); }
+  bool outlasts_window() const { return equal_ >= window_ + 1; }
   Duration step(std::size_t i) const { return step_[i]; }
   void observe(const std::vector<Time>& values) {
     bool same = seen_ > 1;
@@ -45,6 +46,35 @@ class SteadyState {
   std::size_t window_, seen_ = 0, equal_ = 0;
 };
 
+// Recognises that a window which makes the sender wait has brought everything back to where it was, a fixed
+// time later: with a row of equal frames each round of a window's frames is then like the one before.
+class Rounds {
+ public:
+  explicit Rounds(std::size_t window) : window_(static_cast<std::int64_t>(window)) {}
+  void restart() { length_ = 0; }
+  // The ACK of a frame and that of the frame a window before it.
+  void observe_ack(Time ack, Time before) {
+    same_ = ack - before == period_ ? same_ + 1 : 1;
+    period_ = ack - before;
+  }
+  // After each frame, by what `values` the links have come to. True: a round has ended as it began.
+  bool observe(const std::vector<Time>& values) {
+    if (length_++ == 0) begin_ = values;
+    if (length_ <= window_) return false;
+    length_ = 1;
+    bool same = same_ >= window_;
+    for (std::size_t i = 0; i < values.size(); ++i) same = same && values[i] - begin_[i] == period_;
+    begin_ = values;
+    return same;
+  }
+  Duration period() const { return period_; }
+
+ private:
+  std::vector<Time> begin_;
+  std::int64_t window_, length_ = 0, same_ = 0;
+  Duration period_;
+};
+
 // Store and forward over the links of a path that nobody else uses.
 class Pipe {
  public:
@@ -54,6 +84,9 @@ class Pipe {
   // `frames` more at the steady pace; the links' values begin at `first`.
   void advance(const SteadyState& steady, std::size_t first, std::int64_t frames) {
     for (std::size_t h = 0; h < free_.size(); ++h) free_[h] = free_[h] + frames * steady.step(first + h);
+  }
+  void advance(Duration by) {
+    for (Time& free : free_) free = free + by;
   }
   Time send(Time ready, Bytes frame) {
     if (frame != last_length_) {
@@ -95,7 +128,8 @@ class LoneFlow {
         data_(data),
         control_(control),
         requests_(control),
-        steady_(data.size() + (shape.bdp_cap == 0 ? 0 : control.size()), shape.bdp_cap) {
+        steady_(data.size() + (shape.bdp_cap == 0 ? 0 : control.size()), shape.bdp_cap),
+        rounds_(shape.bdp_cap) {
     for (std::size_t lane = 0; lane < frames_.lanes(); ++lane)
       senders_.push_back({lane, frames_.frames(lane), 0, std::vector<Time>(shape.bdp_cap), {}, {}});
   }
@@ -149,33 +183,66 @@ class LoneFlow {
   Time send(Sender& s) {
     const DataFrame frame = frames_.frame(s.lane, s.sent);
     const Time arrival = data_.send(eligible(s), frame.length);
-    if (shape_.bdp_cap != 0)
-      s.acked[static_cast<std::size_t>(s.sent % shape_.bdp_cap)] = control_.send(arrival, ack_);
+    if (shape_.bdp_cap != 0) {
+      Time& acked = s.acked[static_cast<std::size_t>(s.sent % shape_.bdp_cap)];
+      const Time before = std::exchange(acked, control_.send(arrival, ack_));
+      rounds_.observe_ack(acked, before);
+    }
     if (frame.last) s.message_at.push_back(arrival);
     ++s.sent;
     return arrival;
   }
 
-  // After a frame between equal ones: goes on to the end of their row when the steady state is reached.
+  // At the steady pace every ACK comes before the frame that needs it could leave: for those whose ACKs are
+  // known it is looked up, and if it holds for the last of them, then for all that follow.
+  bool window_is_open(const Sender& s) const {
+    const std::int64_t cap = shape_.bdp_cap;
+    for (std::int64_t i = s.sent - 1; i >= std::max<std::int64_t>(0, s.sent - cap); --i) {
+      const Time leaves = data_.first_link_free() + (i + cap - s.sent) * steady_.step(0);
+      if (s.acked[static_cast<std::size_t>(i % cap)] > leaves) return false;
+    }
+    return true;
+  }
+
+  // After a frame between equal ones: goes on towards the end of their row when what follows is known.
   void skip(Sender& s) {
     const std::int64_t left = frames_.middles_after(s.lane, s.sent - 1);
-    if (left < 0) return steady_.restart();
+    if (left < 0) return restart();
+    const bool window = shape_.bdp_cap != 0;
     values_ = data_.free();
-    if (shape_.bdp_cap != 0) values_.insert(values_.end(), control_.free().begin(), control_.free().end());
+    if (window) values_.insert(values_.end(), control_.free().begin(), control_.free().end());
     steady_.observe(values_);
-    if (left == 0 || !steady_.holds()) return;
-    data_.advance(steady_, 0, left);
-    if (shape_.bdp_cap != 0) control_.advance(steady_, data_.free().size(), left);
-    if (shape_.bdp_cap != 0) {  // the window's ring: the same ACKs, later, each at its new frame's place
-      const std::int64_t cap = shape_.bdp_cap;
-      std::vector<Time> moved(s.acked.size());
-      for (std::int64_t i = s.sent - cap; i < s.sent; ++i)
-        moved[static_cast<std::size_t>((i + left) % cap)] =
-            s.acked[static_cast<std::size_t>(i % cap)] + left * steady_.step(0);
-      s.acked = std::move(moved);
+    const bool round_is_over = window && rounds_.observe(values_);
+    if (left == 0) return;
+    if (steady_.holds() && (!window || steady_.outlasts_window() || window_is_open(s)))
+      skip_steadily(s, left);
+    else if (round_is_over && left >= shape_.bdp_cap)
+      skip_rounds(s, left / shape_.bdp_cap);
+  }
+  void skip_steadily(Sender& s, std::int64_t frames) {
+    data_.advance(steady_, 0, frames);
+    if (shape_.bdp_cap != 0) {
+      control_.advance(steady_, data_.free().size(), frames);
+      // ACKs of the frames that were passed over, as far as the window reaches back.
+      const std::int64_t cap = shape_.bdp_cap, last = s.sent - 1, end = s.sent + frames;
+      const Time acked = s.acked[static_cast<std::size_t>(last % cap)];
+      for (std::int64_t i = std::max(s.sent, end - cap); i < end; ++i)
+        s.acked[static_cast<std::size_t>(i % cap)] = acked + (i - last) * steady_.step(0);
     }
-    s.sent += left;
+    s.sent += frames;
+    restart();
+  }
+  void skip_rounds(Sender& s, std::int64_t rounds) {
+    const Duration by = rounds_.period() * rounds;
+    data_.advance(by);
+    control_.advance(by);
+    for (Time& acked : s.acked) acked = acked + by;
+    s.sent += rounds * shape_.bdp_cap;
+    restart();
+  }
+  void restart() {
     steady_.restart();
+    rounds_.restart();
   }
 
   FlowShape shape_;
@@ -183,6 +250,7 @@ class LoneFlow {
   Bytes ack_, request_;
   Pipe data_, control_, requests_;
   SteadyState steady_;
+  Rounds rounds_;
   std::vector<Time> values_;
   std::vector<Sender> senders_;
   std::size_t turn_ = 0;

@@ -114,13 +114,17 @@ INSTANTIATE_TEST_SUITE_P(Modes, PingPongTest, ::testing::Values(TransportMode::k
 class ProbeTest : public ::testing::TestWithParam<TransportMode> {};
 
 TEST_P(ProbeTest, SurfaceKeepsItsClaims) {
-  for (const char* filter : {"DataProbe.*", "DatagramProbe.*", "RefusalProbe.*", "EventProbe.*", "SrqProbe.*",
-                             "XrcProbe.*", "ExtendedProbe.*", "BuilderProbe.*", "TimeProbe.*",
-                             "TimeBeforeTheDevice.*", "TimerProbe.*", "ThreadProbe.*", "ForkProbe.*"}) {
+  for (const char* filter :
+       {"DataProbe.*", "DatagramProbe.*", "RefusalProbe.*", "EventProbe.*", "SrqProbe.*", "XrcProbe.*",
+        "ExtendedProbe.*", "BuilderProbe.*", "TimeProbe.*", "TimeBeforeTheDevice.*", "TimerProbe.*",
+        "ThreadProbe.*", "BirthProbe.*", "ForkProbe.*"}) {
     TestFabric fabric(1, 1, nic(GetParam()));
-    const bool threads = std::string(filter) == "ThreadProbe.*";
+    const bool birth = std::string(filter) == "BirthProbe.*";
+    const bool threads = birth || std::string(filter) == "ThreadProbe.*";
     if (threads) fabric.segment().header().grace_wall_ns = 3'600'000'000'000;  // none holds up time for it
-    const auto p = fabric.start(0, {ROCELAB_PROBE, std::string("--gtest_filter=") + filter});
+    const auto p =
+        fabric.start(0, {ROCELAB_PROBE, std::string("--gtest_filter=") + filter},
+                     birth ? std::vector<std::string>{"ROCELAB_MEMORY_POLL=1"} : std::vector<std::string>{});
     EXPECT_TRUE(fabric.run()) << filter;
     EXPECT_EQ(fabric.program(p).exit_code(), 0) << fabric.program(p).output();
     EXPECT_EQ(fabric.program(p).output().find("Running 0 tests"), std::string::npos) << filter;
@@ -136,7 +140,7 @@ TEST_P(ProbeTest, SurfaceKeepsItsClaimsOverSharedMemory) {
   const std::string transport = GetParam() == TransportMode::kRoce ? "roce" : "irn";
   const auto p = fabric.start(0, {"env", "-u", "ROCELAB_SEGMENT", "ROCELAB_TRANSPORT=" + transport,
                                   "ROCELAB_INTERFACE=shm:probe." + std::to_string(getpid()), ROCELAB_PROBE,
-                                  "--gtest_filter=-Time*:ThreadProbe.*:MulticastProbe.*:"
+                                  "--gtest_filter=-Time*:ThreadProbe.*:BirthProbe.*:MulticastProbe.*:"
                                   "EventProbe.GetCqEventWaitsInExperimentTime:"
                                   "ExtendedProbe.TimestampsAreExperimentTime:"
                                   "DatagramProbe.TellsTheMacOfAnAddressAndRefusesStrangers"});

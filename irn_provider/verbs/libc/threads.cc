@@ -78,6 +78,8 @@ RL_EXPORT int pthread_create(pthread_t* thread, const pthread_attr_t* attributes
                              void* argument) noexcept {
   if (!verbs::in_experiment() || real::in_runtime() || LiveProcess::inside())
     return real::pthread_create(thread, attributes, routine, argument);
+  // The wait below is not the program's loop on memory, and is not parked as one (live_memory_poll.cc).
+  const Inside inside;
   Start start{.routine = routine, .argument = argument};
   const int error = real::pthread_create(thread, attributes, run, &start);
   // Not asleep: a thread that sleeps for the grace, on a busy machine, is left behind.

@@ -1,7 +1,8 @@
 // Interposed: pthread_mutex_lock, pthread_mutex_unlock, the same of spin locks and of read-write locks. A
 // thread that finds a lock taken parks: its holder may have parked inside (a poll_cq under a lock), and time
 // must pass for it to go on. The thread runs when the lock is free and who freed it has parked. Free locks
-// cost what they did. Locks that processes share go to the C library: their holder may be elsewhere.
+// cost what they did. Locks that processes share go to the C library, because their holder may be elsewhere,
+// and so do robust mutexes and those with a priority ceiling.
 #include <errno.h>
 #include <pthread.h>
 #include <unistd.h>
@@ -17,26 +18,23 @@ namespace {
 
 std::atomic<int> g_waiters{0};  // threads that have parked for a lock
 
-template <class Try>
-int park_for_lock(LiveProcess& process, Try&& try_lock) {
+// `looks_free` is asked by whichever thread leads, so it must not take the lock: that thread would own it.
+template <class Free, class Try>
+int park_for_lock(LiveProcess& process, Free&& looks_free, Try&& try_lock) {
   end_spin();
   ++g_waiters;
-  int result = EBUSY;  // taken once only, though `ready` is asked more than once
-  const auto ready = [&] {
-    if (result == EBUSY) result = try_lock();
-    return result != EBUSY;
-  };
-  park_through_signals(process, ready, Time::never());
+  int result = EBUSY;
+  while ((result = try_lock()) == EBUSY) park_through_signals(process, looks_free, Time::never());
   --g_waiters;
   return result;
 }
 
-template <class Try, class Lock>
-int lock_or_park(bool may_park, Try&& try_lock, Lock&& really_lock) {
+template <class Free, class Try, class Lock>
+int lock_or_park(bool may_park, Free&& looks_free, Try&& try_lock, Lock&& really_lock) {
   const int result = try_lock();
   if (result != EBUSY) return result;
   LiveProcess* process = may_park ? experiment() : nullptr;
-  return process != nullptr ? park_for_lock(*process, try_lock) : really_lock();
+  return process != nullptr ? park_for_lock(*process, looks_free, try_lock) : really_lock();
 }
 
 // The order of the two: a waiter counts itself, then tries; who unlocks has freed, then looks.
@@ -50,14 +48,36 @@ int freed(int result) {
   return result;
 }
 
-// As the C library keeps them (bits/struct_mutex.h, bits/struct_rwlock.h).
-constexpr int kKindMask = 3, kShared = 128;
+// As the C library keeps them (bits/struct_mutex.h, bits/struct_rwlock.h, nptl/pthreadP.h), for x86-64.
+constexpr int kKindMask = 3, kRobust = 16, kProtected = 64, kShared = 128;
 bool may_park(const pthread_mutex_t* m) {
-  if ((m->__data.__kind & kShared) != 0) return false;
+  if ((m->__data.__kind & (kRobust | kProtected | kShared)) != 0) return false;
   // One that checks for errors says so when its own holder asks.
   return (m->__data.__kind & kKindMask) != PTHREAD_MUTEX_ERRORCHECK || m->__data.__owner != gettid();
 }
 bool may_park(const pthread_rwlock_t* l) { return l->__data.__shared == 0; }
+
+template <class Word>
+Word load(const Word& word) {
+  return __atomic_load_n(&word, __ATOMIC_SEQ_CST);
+}
+
+bool looks_free(const pthread_mutex_t* m) { return load(m->__data.__lock) == 0; }
+bool looks_free(const pthread_spinlock_t* l) { return load(*l) > 0; }
+
+// Exactly when the `try` functions would take it: else a waiter would ask over and over at one instant.
+constexpr unsigned kWritePhase = 1, kWriteLocked = 2, kReader = 8;
+bool looks_free_to_read(const pthread_rwlock_t* l) {
+  const unsigned state = load(l->__data.__readers);
+  if ((state & kWriteLocked) == 0) return true;
+  return (state & kWritePhase) == 0 && l->__data.__flags != PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP;
+}
+bool looks_free_to_write(const pthread_rwlock_t* l) {
+  const unsigned state = load(l->__data.__readers);
+  if ((state & kWriteLocked) != 0) return false;
+  return state < kReader ||
+         ((state & kWritePhase) != 0 && l->__data.__flags != PTHREAD_RWLOCK_PREFER_READER_NP);
+}
 
 }  // namespace
 }  // namespace rocelab::libc
@@ -67,7 +87,7 @@ using namespace rocelab::libc;
 
 RL_EXPORT int pthread_mutex_lock(pthread_mutex_t* mutex) noexcept {
   return lock_or_park(
-      may_park(mutex), [=] { return real::pthread_mutex_trylock(mutex); },
+      may_park(mutex), [=] { return looks_free(mutex); }, [=] { return real::pthread_mutex_trylock(mutex); },
       [=] { return real::pthread_mutex_lock(mutex); });
 }
 
@@ -77,7 +97,8 @@ RL_EXPORT int pthread_mutex_unlock(pthread_mutex_t* mutex) noexcept {
 
 RL_EXPORT int pthread_spin_lock(pthread_spinlock_t* lock) noexcept {
   return lock_or_park(
-      true, [=] { return real::pthread_spin_trylock(lock); }, [=] { return real::pthread_spin_lock(lock); });
+      true, [=] { return looks_free(lock); }, [=] { return real::pthread_spin_trylock(lock); },
+      [=] { return real::pthread_spin_lock(lock); });
 }
 
 RL_EXPORT int pthread_spin_unlock(pthread_spinlock_t* lock) noexcept {
@@ -86,13 +107,15 @@ RL_EXPORT int pthread_spin_unlock(pthread_spinlock_t* lock) noexcept {
 
 RL_EXPORT int pthread_rwlock_rdlock(pthread_rwlock_t* lock) noexcept {
   return lock_or_park(
-      may_park(lock), [=] { return real::pthread_rwlock_tryrdlock(lock); },
+      may_park(lock), [=] { return looks_free_to_read(lock); },
+      [=] { return real::pthread_rwlock_tryrdlock(lock); },
       [=] { return real::pthread_rwlock_rdlock(lock); });
 }
 
 RL_EXPORT int pthread_rwlock_wrlock(pthread_rwlock_t* lock) noexcept {
   return lock_or_park(
-      may_park(lock), [=] { return real::pthread_rwlock_trywrlock(lock); },
+      may_park(lock), [=] { return looks_free_to_write(lock); },
+      [=] { return real::pthread_rwlock_trywrlock(lock); },
       [=] { return real::pthread_rwlock_wrlock(lock); });
 }
 

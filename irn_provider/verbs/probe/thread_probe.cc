@@ -67,6 +67,31 @@ TEST_F(ThreadProbe, WhoFindsALockTakenRunsAtTheInstantAtWhichItIsFreed) {
   EXPECT_EQ(at, (std::array<std::int64_t, 3>{601, 701, 701}));
 }
 
+// Whoever else runs while it waits must not become the owner.
+TEST_F(ThreadProbe, WhoHasWaitedForAMutexOwnsIt) {
+  for (const int kind : {PTHREAD_MUTEX_ERRORCHECK, PTHREAD_MUTEX_RECURSIVE}) {
+    pthread_mutexattr_t attributes;
+    pthread_mutexattr_init(&attributes);
+    pthread_mutexattr_settype(&attributes, kind);
+    pthread_mutex_t mutex;
+    pthread_mutex_init(&mutex, &attributes);
+    EXPECT_EQ(pthread_mutex_lock(&mutex), 0);
+    std::thread waiter([&] {
+      EXPECT_EQ(pthread_mutex_lock(&mutex), 0);
+      if (kind == PTHREAD_MUTEX_RECURSIVE) {
+        EXPECT_EQ(pthread_mutex_trylock(&mutex), 0);
+        EXPECT_EQ(pthread_mutex_unlock(&mutex), 0);
+      }
+      EXPECT_EQ(pthread_mutex_unlock(&mutex), 0);
+    });
+    usleep(100);
+    EXPECT_EQ(pthread_mutex_unlock(&mutex), 0);
+    usleep(100);
+    waiter.join();
+    EXPECT_EQ(pthread_mutex_destroy(&mutex), 0);
+  }
+}
+
 TEST_F(ThreadProbe, AMutexThatChecksForErrorsStillDoes) {
   pthread_mutexattr_t attributes;
   pthread_mutexattr_init(&attributes);

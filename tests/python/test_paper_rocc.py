@@ -13,6 +13,7 @@ from rocelab.errors import UsageError
 from rocelab.paper import rocc
 from rocelab.paper.numbers import Row
 from rocelab.paper import rocc_traces as traces
+from rocelab.paper.rocc_statements import statements
 from rocelab.scenario import plan_of, read_scenario
 
 
@@ -143,3 +144,26 @@ def test_unknown_experiments_are_named() -> None:
         rocc.choose("fairnes")
     with pytest.raises(UsageError, match="empty"):
         rocc.choose(" , ")
+
+
+def completions(case: str, times: dict[str, dict[str, float]]) -> rocc.Measured:
+    notes = {
+        f"{case}, {scheme}": {"pfc_pause_frames": 0.0, "longest_queue_kb": 100.0}
+        | {f"mean_fct_ms {size}": ms for size, ms in sizes.items()}
+        for scheme, sizes in times.items()
+    }
+    return rocc.Measured({(name, "p99_fct"): 1.0 for name in notes}, [], notes)
+
+
+def test_without_pfc_each_scheme_is_held_against_its_own_times_with_it() -> None:
+    """Figure 3.15, not against RoCC's."""
+    limited = completions("hadoop", {s: {"a": 1.0, "b": 10.0} for s in ("dcqcn", "hpcc", "rocc")})
+    unlimited = completions(
+        "hadoop",
+        {"dcqcn": {"a": 2.0, "b": 10.0}, "hpcc": {"a": 0.5, "b": 9.0}, "rocc": {"a": 1.05, "b": 9.0}},
+    )
+    found = {s.text.partition("'")[0]: s for s in statements({"fct": limited, "unlimited": unlimited})}
+    assert found["hadoop: dcqcn"].ours == "a 2.00, b 1.00" and found["hadoop: dcqcn"].holds
+    assert found["hadoop: hpcc"].ours == "a 0.50, b 0.90" and not found["hadoop: hpcc"].holds
+    assert found["hadoop: rocc"].holds
+    assert all("own" not in s.text for s in statements({"unlimited": unlimited})), "there is nothing to hold"

@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from rocelab.paper.rocc import Measured
 
 _IDEAL_MBPS = 100_000 / 300  # table 3.3: a link of 100 Gb/s, 300 flows
-_TAILS = {  # 3.5.4: DCQCN's and HPCC's over RoCC's; without PFC over their own with it
-    ("fct", "websearch"): {"dcqcn": "up to 4", "hpcc": "up to 3"},
-    ("fct", "hadoop"): {"dcqcn": "up to 7", "hpcc": "up to 8"},
-    ("unlimited", "hadoop"): {"dcqcn": "13 times its own with PFC", "hpcc": "7 times its own with PFC"},
+_SCHEMES = ("dcqcn", "hpcc", "rocc")
+_TAILS = {  # 3.5.4: DCQCN's and HPCC's over RoCC's
+    "websearch": {"dcqcn": "up to 4", "hpcc": "up to 3"},
+    "hadoop": {"dcqcn": "up to 7", "hpcc": "up to 8"},
 }
+_UNLIMITED = {"dcqcn": "up to 13", "hpcc": "up to 7", "rocc": "close to 1"}  # figure 3.15
+_CLOSE = 0.1
 
 
 @dataclass(frozen=True)
@@ -31,46 +33,85 @@ def statements(measured: Mapping[str, Measured]) -> list[Statement]:
         found += _rates(measured["rates"])
     if "comparison" in measured:
         found += _comparison(measured["comparison"])
-    for name in ("fct", "unlimited"):
-        if name in measured:
-            found += _completion(name, measured[name])
+    if "fct" in measured:
+        found += _completion(measured["fct"])
+    if "unlimited" in measured:
+        found += _unlimited(measured["unlimited"], measured.get("fct"))
     return found
 
 
-def _completion(name: str, m: Measured) -> list[Statement]:
+def _cases(m: Measured) -> list[str]:
+    return list(dict.fromkeys(key.partition(", ")[0] for key in m.notes))
+
+
+def _queues(notes: Mapping[str, Mapping[str, float]]) -> str:
+    return ", ".join(
+        f"{s} {n['pfc_pause_frames']:.0f}, {n['longest_queue_kb']:.0f} KB" for s, n in notes.items()
+    )
+
+
+def _unlimited(m: Measured, limited: Measured | None) -> list[Statement]:
+    """What becomes of each scheme's mean FCT, size by size, without PFC and with buffers that never fill: over its own with PFC, which is in `limited`."""
+    found = []
+    for case in _cases(m):
+        notes = {s: m.notes[f"{case}, {s}"] for s in _SCHEMES}
+        for s, paper in _UNLIMITED.items() if limited is not None and case in _cases(limited) else ():
+            assert limited is not None
+            before = limited.notes[f"{case}, {s}"]
+            ratios = {
+                key.removeprefix("mean_fct_ms "): notes[s][key] / before[key]
+                for key in before
+                if key.startswith("mean_fct_ms ") and key in notes[s]
+            }
+            most = max(ratios.values())
+            found.append(
+                Statement(
+                    "figure 3.15",
+                    f"{case}: {s}'s mean FCT without PFC over its own with it, by size",
+                    paper,
+                    ", ".join(f"{size} {ratio:.2f}" for size, ratio in ratios.items()),
+                    abs(most - 1) <= _CLOSE if s == "rocc" else most > 1 + _CLOSE,
+                )
+            )
+        found.append(
+            Statement(
+                "figure 3.15",
+                f"unlimited, {case}: XOFF frames and longest queue",
+                "80 and 20 times RoCC's",
+                _queues(notes),
+                notes["rocc"]["longest_queue_kb"] < notes["dcqcn"]["longest_queue_kb"],
+            )
+        )
+    return found
+
+
+def _completion(m: Measured) -> list[Statement]:
     """The tails of DCQCN and HPCC over RoCC's, the pauses, and the longest queue."""
     found = []
-    for case in dict.fromkeys(key.partition(", ")[0] for key in m.notes):
-        if (name, case) not in _TAILS:
+    for case in _cases(m):
+        if case not in _TAILS:
             continue
-        tail = {s: m.values[f"{case}, {s}", "p99_fct"] or 0.0 for s in ("dcqcn", "hpcc", "rocc")}
-        notes = {s: m.notes[f"{case}, {s}"] for s in tail}
+        tail = {s: m.values[f"{case}, {s}", "p99_fct"] or 0.0 for s in _SCHEMES}
+        notes = {s: m.notes[f"{case}, {s}"] for s in _SCHEMES}
         found += [
             Statement(
-                "figure 3.15" if name == "unlimited" else "figure 3.13",
-                f"{name}, {case}: 99th percentile of FCT, {s}'s over RoCC's",
-                _TAILS[name, case][s],
+                "figure 3.13",
+                f"fct, {case}: 99th percentile of FCT, {s}'s over RoCC's",
+                _TAILS[case][s],
                 f"{tail[s] / tail['rocc']:.2f}",
                 bool(tail[s] > tail["rocc"]),
             )
             for s in ("dcqcn", "hpcc")
         ]
-        found += [
+        found.append(
             Statement(
-                "figure 3.15" if name == "unlimited" else "figure 3.14",
-                f"{name}, {case}: XOFF frames and longest queue",
-                "RoCC a seventh of DCQCN's" if name == "fct" else "80 and 20 times RoCC's",
-                ", ".join(
-                    f"{s} {n['pfc_pause_frames']:.0f}, {n['longest_queue_kb']:.0f} KB"
-                    for s, n in notes.items()
-                ),
-                (
-                    3 * notes["rocc"]["pfc_pause_frames"] <= notes["dcqcn"]["pfc_pause_frames"]
-                    if name == "fct"
-                    else notes["rocc"]["longest_queue_kb"] < notes["dcqcn"]["longest_queue_kb"]
-                ),
-            ),
-        ]
+                "figure 3.14",
+                f"fct, {case}: XOFF frames and longest queue",
+                "RoCC a seventh of DCQCN's",
+                _queues(notes),
+                3 * notes["rocc"]["pfc_pause_frames"] <= notes["dcqcn"]["pfc_pause_frames"],
+            )
+        )
     return found
 
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/wire/frame.h"
-#include "base/wire/shim.h"
+#include "base/wire/switch_shim.h"
 #include "lockstep/host_identity.h"
 
 namespace rocelab::des {
@@ -56,15 +56,11 @@ std::span<const std::byte> FrameTap::bytes_of(const Packet& packet) {
   const FrameLayout layout = write_frame_headers(address, packet.roce, packet.payload_length, frame_);
   seal_frame(layout, frame_);
   if ((packet.frame_slot & kDamagedBit) != 0) frame_[layout.icrc] ^= std::byte{1};
-  if (packet.kind == PacketKind::kEscaping) {
-    const auto grown = insert_shim(frame_, layout.length, kEscapeShim, packet.roce.shim_hops, {});
-    return std::span(frame_).first(grown.value_or(layout.length));
-  }
-  if (const Telemetry* telemetry = PacketPool::telemetry_of(packet)) {
-    const auto grown = insert_telemetry(frame_, layout.length, *telemetry, packet.kind == PacketKind::kAck);
-    return std::span(frame_).first(grown.value_or(layout.length));
-  }
-  return std::span(frame_).first(layout.length);
+  const Telemetry* telemetry = PacketPool::telemetry_of(packet);
+  const auto grown = packet.kind == PacketKind::kAck && telemetry != nullptr
+                         ? insert_telemetry(frame_, layout.length, *telemetry, true)
+                         : insert_switch_shim(frame_, layout.length, switch_shim_of(packet));
+  return std::span(frame_).first(grown.value_or(layout.length));
 }
 
 std::span<const std::byte> FrameTap::bytes_of_control(std::uint32_t port, const Packet& packet,

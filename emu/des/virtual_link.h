@@ -6,9 +6,9 @@
 
 #include "base/packet.h"
 #include "base/rng.h"
-#include "base/wire/etf.h"
 #include "base/wire/opcode.h"
 #include "base/wire/rocc_cnp.h"
+#include "base/wire/switch_shim.h"
 #include "base/wire/udp.h"
 #include "emu/port/fault_port.h"
 #include "emu/port/link_counters.h"
@@ -48,9 +48,7 @@ inline bool VirtualLink::cross(Packet& packet) {
       packet.kind == PacketKind::kFairRate
           ? static_cast<std::uint32_t>(RoccCnp::icmp_bytes(fair_rate_of(packet).report.form))
           : static_cast<std::uint32_t>(UdpHeader::kSize) + opcode_info(packet.roce.opcode).header_bytes +
-                packet.payload_length + packet.roce.pad + kIcrc +
-                Telemetry::shim_bytes(packet.roce.telemetry_hops) +
-                (packet.kind == PacketKind::kEscaping ? static_cast<std::uint32_t>(kEscapeShimBytes) : 0);
+                packet.payload_length + packet.roce.pad + kIcrc + shim_bytes_of(packet);
   const FaultVerdict verdict = faults_.on_frame(packet.payload_length > 0, corrupts_ ? behind_ip : 0);
   if (verdict.kind == FaultVerdict::Kind::kCorrupt) packet.frame_slot |= kDamagedBit;
   return count_fault(counters_, verdict.kind, packet.payload_length > 0);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/wire/switch_shim.h"
 #include "emu/runner/plan.h"
 #include "emu/runner/scenario.h"
 
@@ -131,6 +132,16 @@ TEST(CcReaderTest, HpccBringsTelemetryAndTheNetworksRtt) {
   EXPECT_FALSE(make_plan(s, s.settings[1], 1).segment.switches[0].config.telemetry.enabled);
 }
 
+TEST(CcReaderTest, EscapeBesideHpccHasRoomForItsHopsToo) {
+  const Scenario s = parse_scenario(text(R"("irn+pfc+hpcc")", "[switch.escape]\nenabled = true\n"), "t.toml");
+  const RunPlan plan = make_plan(s, s.settings[0], 1);
+  const SwitchConfig& config = plan.segment.switches[0].config;
+  EXPECT_TRUE(config.telemetry.enabled && config.escape.enabled);
+  EXPECT_EQ(config.max_frame, plan.wire_mtu + Bytes::from_count(Telemetry::kMaxShimBytes));
+  EXPECT_EQ(plan.segment.max_frame_bytes,
+            plan.wire_mtu.count() + SwitchShim::bytes(Telemetry::kMaxHops, true));
+}
+
 TEST(CcReaderTest, WhatTelemetryCannotSayIsRefused) {
   const auto problem = [](const std::string& more) -> std::string {
     try {
@@ -143,7 +154,6 @@ TEST(CcReaderTest, WhatTelemetryCannotSayIsRefused) {
   };
   EXPECT_NE(problem("rate = \"13Gb/s\"\n").find("rate 13Gbps has no code in HPCC's telemetry"),
             std::string::npos);
-  EXPECT_NE(problem("[switch.escape]\nenabled = true\n").find("the same shim slot"), std::string::npos);
   EXPECT_NE(complaint(R"("roce+pfc+hpcc")", "").find("use it with mode \"irn\""), std::string::npos);
 }
 

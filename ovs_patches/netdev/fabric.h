@@ -127,7 +127,6 @@ class Fabric {
   void run(Node& node);
   void tell_host(Port& port, const Packet& packet, Time due);
   void depart(Port& port, PacketRef packet, Time departure, Time due);
-  void write_telemetry(Packet& packet);
   void write_shim(Packet& packet);
   bool dies(Port& port, bool to_switch, const Packet& packet, Time begin, Time due);
   void give_bytes(Packet& cnp);

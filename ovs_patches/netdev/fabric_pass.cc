@@ -2,12 +2,13 @@
 // model, from the model onto the next link.
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <string>
 
 #include "base/check.h"
 #include "base/wire/multicast.h"
 #include "base/wire/shim.h"
-#include "base/wire/telemetry.h"
+#include "base/wire/switch_shim.h"
 #include "lockstep/host_identity.h"
 #include "ovs_patches/netdev/fabric.h"
 
@@ -208,8 +209,7 @@ void Fabric::depart(Port& port, PacketRef packet, Time departure, Time due) {
   if (due < (port.host ? coordinator_.now() : end_))  // it would come too late
     throw RunError(std::string("the lookahead is larger than the link at ") + port.entry.interface);
   if (packet->kind == PacketKind::kFairRate && packet->frame_slot == kNoFrame) give_bytes(*packet);
-  if (packet->roce.shim_hops != 0) write_shim(*packet);
-  if (packet->roce.telemetry_hops != 0) write_telemetry(*packet);
+  if (packet->roce.shim_hops != 0 || packet->roce.telemetry_hops != 0) write_shim(*packet);
   if (!is_link_local(packet->kind) && packet->ecn == Ecn::kCe) write_ce(bytes_of(*packet));
   capture(port, departure, *packet, PcapngDirection::kOutbound);
   if (dies(port, false, *packet, departure, due)) return;
@@ -229,38 +229,25 @@ void Fabric::depart(Port& port, PacketRef packet, Time departure, Time due) {
   refresh(port.peer);
 }
 
-// Escape's shim, in the bytes as in the packet.
+// The shim in the bytes as in the packet: INT, which a departure adds a record to, and Escape's hops. A
+// damaged frame that has no place for it keeps its bytes: it ends in zeros, or earlier, so that its length is
+// right.
 void Fabric::write_shim(Packet& packet) {
   const std::span<std::byte> room = segment_.frame(packet.frame_slot);
-  if (packet.roce.shim_hops == kShimToRemove) {
-    const auto frame = room.first(packet.frame_length + kEscapeShimBytes);
-    if (find_shim(frame)) RL_CHECK(remove_shim(frame) == packet.frame_length);
-    packet.roce.shim_hops = 0;
-    return;
+  if (packet.roce.shim_hops == kShimToRemove) packet.roce.shim_hops = 0;
+  const std::uint32_t bytes = shim_bytes_of(packet);
+  const std::uint32_t before = bank_.set_shim(packet.frame_slot, bytes);
+  const std::uint32_t arrived = packet.frame_length - bytes + before;
+  RL_CHECK(std::max(arrived, packet.frame_length) <= room.size());
+  std::optional<std::size_t> bare;
+  if (before == 0) {
+    bare = arrived;
+  } else if (const auto place = find_shim(room.first(arrived));
+             place && place->header.total_bytes() == before) {
+    bare = remove_shim(room.first(arrived));
   }
-  if (const auto place = find_shim(room.first(packet.frame_length))) {
-    const ShimHeader header{kEscapeShim, 0, packet.roce.shim_hops};
-    header.write(room.subspan(place->offset).first<ShimHeader::kSize>());
-    return;
-  }
-  const auto grown =
-      insert_shim(room, packet.frame_length - kEscapeShimBytes, kEscapeShim, packet.roce.shim_hops, {});
-  RL_CHECK(grown == packet.frame_length);
-}
-
-// INT, in the bytes as in the packet, which has one hop more than on its arrival. A damaged frame that has no
-// place for it goes on as it came.
-void Fabric::write_telemetry(Packet& packet) {
-  const std::span<std::byte> room = segment_.frame(packet.frame_slot);
-  const Telemetry& telemetry = PacketPool::telemetry(packet);
-  const auto place = find_shim(room.first(packet.frame_length));
-  if (place && place->value_bytes == std::size_t{8} * telemetry.hops) return;  // full: nothing was added
-  const std::size_t before = Telemetry::shim_bytes(telemetry.hops - std::size_t{1});
-  const std::size_t arrived = packet.frame_length - Telemetry::shim_bytes(telemetry.hops) + before;
-  const auto bare = before == 0 ? arrived : remove_shim(room.first(arrived));
-  if (bare && insert_telemetry(room, *bare, telemetry, false) == packet.frame_length) return;
-  packet.frame_length = static_cast<std::uint32_t>(arrived);
-  packet.roce.telemetry_hops = 0;
+  if (bare && insert_switch_shim(room, *bare, switch_shim_of(packet)) == packet.frame_length) return;
+  for (std::uint32_t at = arrived; at < packet.frame_length; ++at) room[at] = std::byte{0};
 }
 
 // Feedback leaves the switch that made it: it gets its bytes.

@@ -12,6 +12,7 @@ FrameBank::FrameBank(const lockstep::Segment& segment) : segment_(segment) {
   RL_CHECK(vfs < kNetwork);
   const std::uint32_t per_range = segment.header().frames_per_vf;
   holder_.assign(std::size_t{vfs + 1} * per_range, kHome);
+  shim_.assign(holder_.size(), 0);
   away_.assign(vfs + 1, 0);
   abandoned_.assign(vfs, false);
   for (std::uint32_t vf = 0; vf < vfs; ++vf) refill_.push_back(segment.refill(vf));
@@ -21,6 +22,7 @@ FrameBank::FrameBank(const lockstep::Segment& segment) : segment_(segment) {
 bool FrameBank::take(std::uint32_t vf, std::uint32_t frame) {
   if (!segment_.valid_frame(frame) || segment_.owner_of(frame) != vf || holder_[frame] != kHome) return false;
   holder_[frame] = kNetwork;
+  shim_[frame] = 0;
   ++away_[vf];
   return true;
 }
@@ -41,6 +43,7 @@ std::uint32_t FrameBank::make() {
   const std::uint32_t frame = own_free_.back();
   own_free_.pop_back();
   holder_[frame] = kNetwork;
+  shim_[frame] = 0;
   ++away_.back();
   return frame;
 }
@@ -52,7 +55,9 @@ void FrameBank::release(std::uint32_t frame) {
 
 std::uint32_t FrameBank::share(std::uint32_t frame) {
   const std::uint32_t copy = make();
-  if (copy != kNoFrame) std::ranges::copy(segment_.frame(frame), segment_.frame(copy).begin());
+  if (copy == kNoFrame) return kNoFrame;
+  std::ranges::copy(segment_.frame(frame), segment_.frame(copy).begin());
+  shim_[copy] = shim_[frame];
   return copy;
 }
 

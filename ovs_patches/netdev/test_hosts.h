@@ -32,7 +32,8 @@ class FakeVf {
     std::optional<PfcFrame> pfc;
     std::optional<RoccCnp> cnp;
     std::optional<EscapeTokenFrame> token;
-    Telemetry telemetry{};  // taken out of the frame, as a NIC does it
+    Telemetry telemetry{};     // taken out of the frame, as a NIC does it
+    std::uint32_t length = 0;  // of the frame as it came
   };
 
   FakeVf(lockstep::Segment& segment, std::uint32_t vf)
@@ -159,7 +160,7 @@ class FakeVf {
       received_.push_back({Time::from_ps(d->due_ps), static_cast<PacketKind>(d->kind),
                            parsed ? parsed->roce.psn.value() : 0, parsed ? parsed->address.ecn : Ecn::kNotEct,
                            parsed.has_value(), PfcFrame::parse(bytes), RoccCnp::parse(bytes),
-                           EscapeTokenFrame::parse(bytes), telemetry});
+                           EscapeTokenFrame::parse(bytes), telemetry, d->length});
       if (!is_from_switches(static_cast<PacketKind>(d->kind))) ++data_received_;
       if (!keep) returns_.push(d->frame);
       rx_.pop();

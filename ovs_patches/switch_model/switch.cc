@@ -62,8 +62,8 @@ void Switch::Impl::send_control(PortId port_id, Port& port, PacketRef packet) {
   if (idle) list_ready(port_id, port);
 }
 
-PacketRef Switch::Impl::transmit_urgent(Port& port, Time now) {
-  if (port.control.empty()) return transmit_escaping(port, now);
+PacketRef Switch::Impl::transmit_urgent(PortId port_id, Port& port, Time now) {
+  if (port.control.empty()) return transmit_escaping(port_id, port, now);
   PacketRef packet = port.control.take_front();
   port.urgent = !port.control.empty() || (port.escape && !port.escape->queue.empty());
   return packet;

@@ -98,8 +98,6 @@ std::string problem_of_switch(const SwitchConfig& config) {
     return "PFC quanta must be at least 1 and refresh_percent 1 to 99";
   }
   if (config.pfc.watchdog.period < 0_ps) return "the PFC watchdog's period is negative";
-  if (config.telemetry.enabled && config.escape.enabled)
-    return "Escape's hops and HPCC's telemetry would need the same shim slot: use one of them";
   if (config.pfc.response_time < 0_ps && config.pfc.response_time != kOneMaxFrame)
     return "PFC response time is negative";
   if (config.rocc.enabled) {

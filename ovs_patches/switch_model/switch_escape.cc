@@ -187,7 +187,7 @@ void Switch::Impl::receive_escaping(PortId in, std::span<const PortId> outs, Pac
 
 // --- event e3, lines 29 to 32
 
-PacketRef Switch::Impl::transmit_escaping(Port& port, Time now) {
+PacketRef Switch::Impl::transmit_escaping(PortId port_id, Port& port, Time now) {
   EscapePort& escape = *port.escape;
   EscapingFrame frame = escape.queue.take_front();
   --escaping_frames;
@@ -202,6 +202,7 @@ PacketRef Switch::Impl::transmit_escaping(Port& port, Time now) {
   ++port.counters.tx_frames;
   port.counters.tx_bytes += packet.frame_length;
   if (frame.charged > 0_B) give_back(frame.in, packet.tc, frame.charged, frame.share, now);
+  if (config.telemetry.enabled) stamp(port_id, port, packet, now);
   return std::move(frame.packet);
 }
 

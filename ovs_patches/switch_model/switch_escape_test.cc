@@ -37,6 +37,27 @@ TEST(SwitchEscapeTest, WithEscapeItFinishesInOrderAndLosesNothing) {
   }
 }
 
+// HPCC's telemetry beside it: each of the three switches on the way stamps every frame, also one that escapes
+// there, and Escape's own part of the shim ends before the host.
+TEST(SwitchEscapeTest, WithTelemetryEveryFrameIsStampedAtEverySwitch) {
+  SwitchConfig config = config_of(kFixed);
+  config.telemetry.enabled = true;
+  config.max_frame = Bytes::from_count(1098 + Telemetry::kMaxShimBytes);
+  RingNet ring(config, 3, 2, 3000);
+  ring.net.run(2_us, at(1_s));
+  EXPECT_EQ(ring.received(), 9'000u);
+  for (const TestHost& host : ring.net.hosts) {
+    EXPECT_EQ(host.out_of_order, 0u);
+    EXPECT_EQ(host.with_shim, 0u);
+    EXPECT_EQ(host.stamps, 3 * host.received);
+  }
+  EXPECT_GT(ring.total(&SwitchPortCounters::escaped_frames), 100u);
+  EXPECT_EQ(ring.total(&SwitchPortCounters::drops), 0u);
+  EXPECT_EQ(ring.net.pool.in_use(), 0u);
+  for (const auto& node : ring.net.nodes)
+    for (int p = 0; p < 3; ++p) EXPECT_EQ(node->model().ingress_bytes(port(p), tc(3)), 0_B);
+}
+
 // 4.2.1, efficiency: without head-of-line blocking no token and no shim.
 TEST(SwitchEscapeTest, WithoutPausesNothingIsDifferent) {
   std::vector<TraceRecord> records[2];

@@ -133,7 +133,7 @@ struct Switch::Impl {
   void queue_escaping(PortId egress, Port& port, EscapingFrame frame);
   void receive_escaping(PortId in, std::span<const PortId> outs, PacketRef&& packet,
                         Time now);  // drops: left to the caller
-  PacketRef transmit_escaping(Port& port, Time now);
+  PacketRef transmit_escaping(PortId port_id, Port& port, Time now);
 
   // --- switch_rocc.cc
   void add_congestion_points(const Rng& rng);
@@ -162,7 +162,7 @@ struct Switch::Impl {
 
   // --- switch.cc: the way out, pauses
   PacketRef transmit(PortId port_id, Port& port, Time now);
-  PacketRef transmit_urgent(Port& port, Time now);
+  PacketRef transmit_urgent(PortId port_id, Port& port, Time now);
   void send_control(PortId port_id, Port& port, PacketRef packet);
   PacketRef make_pfc(Port& port, Time now);
   PacketRef dequeue(PortId port_id, Port& port, Time now);

@@ -163,7 +163,7 @@ namespace rocelab {
 [[gnu::always_inline]] inline PacketRef Switch::Impl::transmit(PortId port_id, Port& port, Time now) {
   if (!port.requests.frame_due()) {
     if (port.urgent) [[unlikely]]
-      return transmit_urgent(port, now);
+      return transmit_urgent(port_id, port, now);
     PacketRef packet = dequeue(port_id, port, now);
     if (config.telemetry.enabled && packet) [[unlikely]]
       stamp(port_id, port, *packet, now);

@@ -104,14 +104,65 @@ TEST(SwitchTelemetryTest, BuffersCountFramesAsTheyCame) {
   EXPECT_EQ(b.node.model().counters(port(2), at(1_ms)).tx_bytes, 50u * 1098);
 }
 
-TEST(SwitchTelemetryTest, RatesWithoutACodeAndEscapeBesideItAreNamed) {
+TEST(SwitchTelemetryTest, RatesWithoutACodeAreNamed) {
   std::vector<PortConfig> p = ports();
   EXPECT_EQ(problem_of(config_on(), p), "");
   p[1].rate = 13_Gbps;
   EXPECT_NE(problem_of(config_on(), p).find("port 1: rate 13Gbps has no code"), std::string::npos);
-  SwitchConfig both = config_on();
-  both.escape.enabled = true;
-  EXPECT_NE(problem_of(both, ports()).find("the same shim slot"), std::string::npos);
+}
+
+// A frame that is too long for what drivers have room for is not made longer.
+TEST(SwitchTelemetryTest, NoFrameGrowsBeyondTheLongest) {
+  TelemetryBench b;
+  PacketRef packet = make_packet(b.pool, kFrame + Bytes::from_count(Telemetry::kMaxShimBytes - 8));
+  const PortId outs[] = {port(2)};
+  b.node.deliver(port(0), outs, std::move(packet), at(1_us));
+  b.run();
+  ASSERT_EQ(b.left.size(), 1u);
+  EXPECT_EQ(b.left[0].telemetry.hops, 0);
+  EXPECT_EQ(b.left[0].length, 1098u + Telemetry::kMaxShimBytes - 8);
+}
+
+// With Escape: a frame that escapes is stamped like any other, and counts in what the port has sent.
+TEST(SwitchTelemetryTest, EscapingFramesAreStampedAndCounted) {
+  std::vector<PortConfig> three = ports();
+  three[2].peer = PeerKind::kSwitch;
+  SwitchConfig config = config_on();
+  config.escape.enabled = true;
+  ASSERT_EQ(problem_of(config, three), "");
+  Bench b(config, three);
+  b.send_pfc(2, at(0_us), 3, 0xffff);
+  const PortId outs[] = {port(2)};
+  for (std::uint32_t psn = 0; psn < 3; ++psn) {
+    PacketRef packet = make_packet(b.pool, kFrame, 3, 0, psn);
+    packet->src = NodeId{1};
+    packet->dst = NodeId{7};
+    packet->roce.dest = Qpn{5};
+    b.node.deliver(port(0), outs, std::move(packet), at(1_us) + Duration::from_ps(psn));
+  }
+  for (int i = 0; i < 2; ++i) {
+    PacketRef token = b.pool.make();
+    put_escape_token(*token, {tc(3), 1, NodeId{1}, NodeId{7}, Qpn{5}});
+    b.node.deliver(port(2), {}, std::move(token), at(2_us) + 1_us * i);
+  }
+  std::vector<Stamped> left;
+  std::vector<std::uint8_t> hops;
+  b.node.run_until(at(10_us), [&](PortId from, PacketRef packet, Time departed, Time) {
+    if (from != port(2)) return;
+    const Telemetry* found = PacketPool::telemetry_of(*packet);
+    left.push_back({departed, found ? *found : Telemetry{}, packet->frame_length, packet->kind});
+    hops.push_back(packet->roce.shim_hops);
+  });
+  ASSERT_EQ(left.size(), 2u);
+  for (std::size_t i = 0; i < 2; ++i) {
+    SCOPED_TRACE(i);
+    EXPECT_EQ(left[i].kind, PacketKind::kEscaping);
+    EXPECT_EQ(hops[i], 1);
+    EXPECT_EQ(left[i].length, 1098u + 12 + 4);
+    ASSERT_EQ(left[i].telemetry.hops, 1);
+    EXPECT_EQ(left[i].telemetry.hop(0).sent, i * (1098 + 16 + 24) / 128);
+    EXPECT_EQ(left[i].telemetry.hop(0).queue, (2 - i) * 1098 / 80) << "what it went past";
+  }
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 
+#include "base/wire/switch_shim.h"
 #include "ovs_patches/switch_model/test_support.h"
 
 namespace rocelab::switch_test {
@@ -22,7 +23,8 @@ struct TestHost {
   Time start;
   std::uint32_t sent = 0, received = 0;
   std::map<std::uint16_t, std::uint32_t> next_from;  // per sending host: its frames so far
-  std::uint32_t out_of_order = 0, with_shim = 0;
+  std::uint32_t out_of_order = 0, with_shim = 0;     // the latter: of Escape
+  std::uint32_t stamps = 0;                          // records of INT
   std::map<std::uint16_t, std::uint32_t> highest_from;
   std::uint32_t tokens = 0;     // and messages that ended here
   std::uint32_t overtaken = 0;  // came behind a later one of their flow; losses do not count
@@ -152,7 +154,9 @@ class TestNet {
         std::uint32_t& highest = host.highest_from[packet->src.value];
         host.overtaken += packet->roce.psn.value() < highest;
         highest = std::max(highest, packet->roce.psn.value());
-        host.with_shim += packet->kind != PacketKind::kData || packet->frame_length != 1098;
+        host.with_shim += packet->kind != PacketKind::kData ||
+                          packet->frame_length != host.frame.count() + shim_bytes_of(*packet);
+        host.stamps += packet->roce.telemetry_hops;
         host.last_received = due;
       }
     });

@@ -40,6 +40,8 @@ _CASES: list[tuple[Path, tuple[str, ...]]] = [
     (_SMALL / "hpcc.toml", ()),
     (SCENARIOS / "link_failure.toml", ()),
     (_RING, ('transport=["roce+pfc+escape", "roce+pfc+loopbreaker"]',)),
+    # HPCC on it, with buffers so small that frames escape, with their telemetry.
+    (_RING, ('transport=["irn+pfc+hpcc"]', "switch.escape.enabled=true", 'switch.lossless_buffer="60KB"')),
 ]
 # Of a live run alone: programs compare payload, and lock step has its own clock.
 _TRIES = 4

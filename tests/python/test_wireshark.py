@@ -138,6 +138,31 @@ def test_a_shim_is_shown_and_what_stands_behind_it_too(tmp_path: Path, inner: st
     assert (kind, words, info, value, number) == ("5", "2", "0x1234", b"12345678".hex(), "99")
 
 
+@pytest.mark.parametrize(
+    ("kind", "head", "hops"),
+    [(1, None, "5"), (2, b"", ""), (3, b"", ""), (4, b"\0\0\0\5", "5")],
+    ids=["escape", "int", "echo", "both"],
+)
+def test_what_switches_put_into_a_shim_is_shown(
+    tmp_path: Path, kind: int, head: bytes | None, hops: str
+) -> None:
+    records = [(8, 0x123456, 0xABCDE, 0x9876), (10, 1, 2, 3)]
+    value = b""
+    if head is not None:
+        value = head + b"".join(
+            struct.pack(">Q", rate << 60 | time << 36 | sent << 16 | queue)
+            for rate, time, sent, queue in records
+        )
+    info = 5 if kind == 1 else 0x1234
+    shim = bytes([0xE0 | kind, len(value) // 4]) + struct.pack(">H", info) + value
+    capture = write_pcap(tmp_path / "c.pcap", [frame(shim + bth(0xC1, 99) + bytes(8))])
+    names = ("escape_hops", "int.path", "int.rate", "int.time", "int.sent", "int.queue")
+    ((*found, psn),) = fields(capture, *(f"rocelab_shim.{name}" for name in names), "irn.psn")
+    assert psn == "99" and found[0] == hops
+    columns = ["0x1234", *(",".join(str(r[i]) for r in records) for i in range(4))]
+    assert found[1:] == (columns if kind != 1 else [""] * 5)
+
+
 def mac_control(rest: str) -> bytes:
     return bytes.fromhex("0180c2000001" "020000000009" "8808" + rest).ljust(60, b"\0")
 

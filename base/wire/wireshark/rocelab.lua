@@ -145,13 +145,47 @@ function irn.dissector(buffer, pinfo, root)
 end
 
 local shim = Proto("rocelab_shim", "rocelab shim slot")
+local ESCAPE, INT, INT_ECHO, ESCAPE_INT = 1, 2, 3, 4
+local shim_names = {
+  [ESCAPE] = "Escape",
+  [INT] = "INT",
+  [INT_ECHO] = "INT, echoed",
+  [ESCAPE_INT] = "Escape and INT",
+}
 local s = {
-  type = ProtoField.uint8("rocelab_shim.type", "Type", base.DEC, nil, 0x1f),
+  type = ProtoField.uint8("rocelab_shim.type", "Type", base.DEC, shim_names, 0x1f),
   words = ProtoField.uint8("rocelab_shim.words", "Value length in words of 4 bytes", base.DEC),
   info = ProtoField.uint16("rocelab_shim.info", "Info", base.HEX),
   value = ProtoField.bytes("rocelab_shim.value", "Value"),
+  hops = ProtoField.uint16("rocelab_shim.escape_hops", "Escape: hops", base.DEC),
+  path = ProtoField.uint16("rocelab_shim.int.path", "INT: path", base.HEX),
+  rate = ProtoField.uint8("rocelab_shim.int.rate", "Rate code", base.DEC),
+  time = ProtoField.uint24("rocelab_shim.int.time", "Time, ns", base.DEC),
+  sent = ProtoField.uint24("rocelab_shim.int.sent", "Sent, units of 128 B", base.DEC),
+  queue = ProtoField.uint16("rocelab_shim.int.queue", "Queue, units of 80 B", base.DEC),
 }
 shim.fields = s
+
+-- Records of INT (base/wire/telemetry.h), 8 bytes each.
+local function add_int(tree, b)
+  for at = 0, b:len() - 8, 8 do
+    local record = tree:add(shim, b(at, 8), "INT record " .. (at / 8 + 1))
+    record:add(s.rate, b(at, 1), b(at, 1):bitfield(0, 4))
+    record:add(s.time, b(at, 4), b(at, 4):bitfield(4, 24))
+    record:add(s.sent, b(at + 3, 3), b(at + 3, 3):bitfield(4, 20))
+    record:add(s.queue, b(at + 6, 2))
+  end
+end
+
+-- What switches put there (base/wire/switch_shim.h), and acknowledgements.
+local function add_meaning(tree, b)
+  local kind = bit.band(b(0, 1):uint(), 0x1f)
+  if kind == ESCAPE then tree:add(s.hops, b(2, 2)) end
+  if kind == INT or kind == INT_ECHO or kind == ESCAPE_INT then tree:add(s.path, b(2, 2)) end
+  if (kind == INT or kind == INT_ECHO) and b:len() > 4 then add_int(tree, b(4):tvb()) end
+  if kind == ESCAPE_INT and b:len() >= 8 then tree:add(s.hops, b(6, 2)) end
+  if kind == ESCAPE_INT and b:len() > 8 then add_int(tree, b(8):tvb()) end
+end
 
 local ports = DissectorTable.get("udp.port")
 local original = ports:get_dissector(ROCE_PORT)
@@ -174,6 +208,7 @@ function shim.dissector(buffer, pinfo, root)
   tree:add(s.words, buffer(1, 1))
   tree:add(s.info, buffer(2, 2))
   if size > 4 then tree:add(s.value, buffer(4, size - 4)) end
+  add_meaning(tree, buffer(0, size):tvb())
   dissect(buffer(size):tvb(), pinfo, root)
   return buffer:len()
 end

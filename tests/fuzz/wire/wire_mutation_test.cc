@@ -17,6 +17,7 @@
 #include "base/wire/pfc.h"
 #include "base/wire/rocc_cnp.h"
 #include "base/wire/shim.h"
+#include "base/wire/switch_shim.h"
 #include "base/wire/test_frames.h"
 #include "tests/fuzz/wire/wire_properties.h"
 
@@ -33,6 +34,12 @@ std::vector<NamedFrame> seeds() {
     shimmed.resize(made.bytes.size() + 12);
     if (insert_shim(shimmed, made.bytes.size(), 1, 2, ByteVector(8)))
       all.push_back({made.name + " with shim", shimmed});
+    SwitchShim both{3, {}};
+    both.telemetry.push(0x1234, {8, 1000, 17, 3});
+    shimmed = made.bytes;
+    shimmed.resize(made.bytes.size() + both.bytes());
+    if (insert_switch_shim(shimmed, made.bytes.size(), both))
+      all.push_back({made.name + " with hops and INT", shimmed});
     all.push_back(std::move(made));
   }
   ByteVector pfc(PfcFrame::kSize);

@@ -12,6 +12,7 @@
 #include "base/wire/pfc.h"
 #include "base/wire/rocc_cnp.h"
 #include "base/wire/shim.h"
+#include "base/wire/switch_shim.h"
 
 namespace rocelab::fuzz {
 namespace {
@@ -85,6 +86,21 @@ std::string check_clcm(std::span<const std::byte> bytes) {
   return Clcm::parse(written) == message ? "" : "a CLCM changes: " + to_string(*message);
 }
 
+// What a shim of a switch says is said again by the one that a switch would write.
+std::string check_switch_shim(std::span<const std::byte> bytes, const ShimPlace& place) {
+  const auto shim = switch_shim_of(bytes, place);
+  if (!shim || shim->bytes() == 0) return "";
+  ByteVector buffer(bytes.begin(), bytes.end());
+  const auto bare = remove_shim(buffer);
+  buffer.resize(bytes.size() + SwitchShim::bytes(Telemetry::kMaxHops, true));
+  if (!bare) return "a switch's shim stays";
+  if (ShimHeader::parse(std::span(buffer).subspan(place.offset))) return "";  // another one behind it
+  const auto length = insert_switch_shim(buffer, *bare, *shim);
+  if (!length || *length != *bare + shim->bytes()) return "a switch's shim does not go in again";
+  const auto again = find_shim(std::span(buffer).first(*length));
+  return again && switch_shim_of(buffer, *again) == shim ? "" : "a switch's shim changes";
+}
+
 std::string check_shim(std::span<const std::byte> bytes) {
   ByteVector buffer(bytes.begin(), bytes.end());
   buffer.resize(bytes.size() + 64, std::byte{0x5a});
@@ -103,6 +119,7 @@ std::string check_shim(std::span<const std::byte> bytes) {
   const auto place = find_shim(bytes);
   if (!place) return "";
   if (place->value_offset + place->value_bytes > bytes.size()) return "a shim leaves the frame";
+  if (std::string complaint = check_switch_shim(bytes, *place); !complaint.empty()) return complaint;
   const auto length = remove_shim(std::span(buffer).first(bytes.size()));
   return length == bytes.size() - place->header.total_bytes()
              ? ""

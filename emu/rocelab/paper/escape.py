@@ -22,6 +22,8 @@ NUMBERS = paths.ROOT / "results" / "paper" / "escape.csv"
 _CASES = {
     "roce+pfc": "pfc",
     "roce+pfc+escape": "escape",
+    "irn+pfc+hpcc": "pfc+hpcc",
+    "irn+pfc+hpcc+escape": "escape+hpcc",
     "roce+pfc+loopbreaker": "loopbreaker",
     "roce+pfc+watchdog": "watchdog",
 }

@@ -118,18 +118,21 @@ def steady(point: Point, span: Span) -> Steady:
 
 
 def flow_rates(outcome: RunOutcome, begin_s: float, end_s: float) -> Mapping[int, float]:
-    """Gb/s of each flow on the wire, headers, preamble and gap included, from the sinks' samples."""
-    samples = frames.samples_frame([outcome])
-    mine = samples[samples["what"] == "flow"]
+    """Gb/s of each flow on the wire, headers, preamble and gap included, from the sinks' samples: of all its queue pairs together."""
     frame = outcome.plan.path_mtu + _HEADERS
     on_wire = (frame + _FCS_PREAMBLE_GAP) / frame  # samples count frames
-    rates = {}
-    for flow, rows in mine.groupby("flow"):
-        time, done = rows["time_ps"].to_numpy(dtype=float) / 1e12, rows["bytes"].to_numpy(dtype=float)
-        first, last = np.searchsorted(time, (begin_s, end_s))
-        last -= 1
-        if last > first:
-            rates[int(flow)] = 8e-9 * on_wire * (done[last] - done[first]) / (time[last] - time[first])
+    index = frames.FlowIndex(outcome)
+    rates: dict[int, float] = {}
+    for host, records in frames.by_node(outcome, frames.hosts(outcome.plan)).items():
+        samples = records[records["kind"] == frames.SAMPLE]
+        for qpn in np.unique(samples["flow"]):
+            flow, mine = index.at_sink(host, int(qpn)), samples[samples["flow"] == qpn]
+            time, done = mine["time_ps"].astype(float) / 1e12, mine["bytes"].astype(float)
+            first, last = np.searchsorted(time, (begin_s, end_s))
+            last -= 1
+            if flow is not None and last > first:
+                rate = 8e-9 * on_wire * (done[last] - done[first]) / (time[last] - time[first])
+                rates[flow] = rates.get(flow, 0.0) + float(rate)
     return rates
 
 

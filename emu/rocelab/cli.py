@@ -129,11 +129,12 @@ def export(
 
 @app.command(epilog=example("test --fast --label unit --label python"))
 def test(
-    fast: bool = typer.Option(
-        False, "--fast", help="Without live runs, fuzzing and OVS's own tests (clang-tidy: --label tidy)."
-    ),
+    fast: bool = typer.Option(False, "--fast", help="Without live runs, fuzzing and OVS's own tests."),
     label: List[str] = typer.Option(
-        [], "--label", metavar="L", help="Only these kinds of test; may be repeated."
+        [],
+        "--label",
+        metavar="L",
+        help="Only these kinds of test; may be repeated. On demand only: tidy (clang-tidy), tsan (ThreadSanitizer).",
     ),
     fuzz_seconds: int = typer.Option(60, min=1, help="Time for all fuzzers together."),
     no_install: bool = NO_INSTALL,

@@ -9,6 +9,7 @@ BUILD = ROOT / "build"
 LOGS = BUILD / "logs"
 RELEASE = BUILD / "release"
 DEV = BUILD / "dev"
+TSAN = BUILD / "tsan"
 FUZZ = BUILD / "fuzz"
 
 OVS = BUILD / "ovs"

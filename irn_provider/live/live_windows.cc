@@ -30,10 +30,11 @@ void LockstepProcess::Impl::lead(Lock& lock, ThreadState& t) {
 
 void LockstepProcess::Impl::wait_for_window(Lock& lock, ThreadState& t) {
   settle();
+  const std::uint32_t seen = seq;  // another thread may come to lead, and take the window
   lock.unlock();
-  for (lockstep::Patience patience; slot.grant_seq.load() == seq && patience.yield();) {
+  for (lockstep::Patience patience; slot.grant_seq.load() == seen && patience.yield();) {
   }
-  if (slot.grant_seq.load() == seq) futex_wait(slot.grant_seq, seq, kLookAroundNs);
+  if (slot.grant_seq.load() == seen) futex_wait(slot.grant_seq, seen, kLookAroundNs);
   lock.lock();
   if (running > 0 || leader != &t || granted) return;
   if (slot.grant_seq.load() != seq) {

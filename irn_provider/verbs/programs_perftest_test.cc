@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "irn_provider/verbs/program_pair.h"
+#include "irn_provider/verbs/sanitizer.h"
 
 namespace rocelab::verbs {
 namespace {
@@ -98,6 +99,7 @@ TEST_P(PerftestTest, LatencyIsTheClosedFormula) {
     double want;
   } programs[] = {{"ib_read_lat", read}, {"ib_write_lat", write}, {"ib_send_lat", send}};
   for (const auto& p : programs) {
+    if (kThreadSanitizer && p.program == std::string("ib_write_lat")) continue;  // polls memory
     const std::vector<std::string> options = {"-s", "8", "-n", "200"};
     // When the server enters the first exchange is up to the wall's clock: the extremes, and by them the
     // average, are not compared.
@@ -107,6 +109,7 @@ TEST_P(PerftestTest, LatencyIsTheClosedFormula) {
 
 // Where the processor could trap, too (libc/tsc_sites.h).
 TEST_P(PerftestTest, TheCounterIsReadByReplacedInstructionsAsWell) {
+  if (kThreadSanitizer) GTEST_SKIP() << "tsc_sites_test.cc says why";
   const std::vector<std::string> options = {"-s", "65536", "-n", "1000", "--report_gbits"};
   const ProgramPair by_code = run("ib_write_bw", options, {"ROCELAB_TSC=code"});
   const auto numbers = results(by_code.client, 65'536);

@@ -1,4 +1,5 @@
-// Unmodified programs over the preloaded library: what they print and how they end.
+// Unmodified programs over the preloaded library: what they print and how they end. What the surface claims:
+// programs_probe_test.cc.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -106,50 +107,6 @@ TEST_P(PingPongTest, PrintsTheTimesOfThePathTheSameEveryTime) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Modes, PingPongTest, ::testing::Values(TransportMode::kRoce, TransportMode::kIrn),
-                         [](const auto& mode) {
-                           return mode.param == TransportMode::kRoce ? "Roce" : "Irn";
-                         });
-
-// The claims of probe/*.cc, each a test of its own in there; its output is shown when one fails.
-class ProbeTest : public ::testing::TestWithParam<TransportMode> {};
-
-TEST_P(ProbeTest, SurfaceKeepsItsClaims) {
-  for (const char* filter :
-       {"DataProbe.*", "DatagramProbe.*", "RefusalProbe.*", "EventProbe.*", "SrqProbe.*", "XrcProbe.*",
-        "ExtendedProbe.*", "BuilderProbe.*", "TimeProbe.*", "TimeBeforeTheDevice.*", "TimerProbe.*",
-        "ThreadProbe.*", "BirthProbe.*", "ForkProbe.*"}) {
-    TestFabric fabric(1, 1, nic(GetParam()));
-    const bool birth = std::string(filter) == "BirthProbe.*";
-    const bool threads = birth || std::string(filter) == "ThreadProbe.*";
-    if (threads) fabric.segment().header().grace_wall_ns = 3'600'000'000'000;  // none holds up time for it
-    const auto p =
-        fabric.start(0, {ROCELAB_PROBE, std::string("--gtest_filter=") + filter},
-                     birth ? std::vector<std::string>{"ROCELAB_MEMORY_POLL=1"} : std::vector<std::string>{});
-    EXPECT_TRUE(fabric.run()) << filter;
-    EXPECT_EQ(fabric.program(p).exit_code(), 0) << fabric.program(p).output();
-    EXPECT_EQ(fabric.program(p).output().find("Running 0 tests"), std::string::npos) << filter;
-    if (threads) {
-      EXPECT_EQ(fabric.segment().header().detaches.load(), 0u) << "nobody was left behind";
-    }
-  }
-}
-
-// Over shared memory, in real time: all but what is about the experiment's time and its switch.
-TEST_P(ProbeTest, SurfaceKeepsItsClaimsOverSharedMemory) {
-  TestFabric fabric(1, 1, nic(GetParam()));
-  const std::string transport = GetParam() == TransportMode::kRoce ? "roce" : "irn";
-  const auto p = fabric.start(0, {"env", "-u", "ROCELAB_SEGMENT", "ROCELAB_TRANSPORT=" + transport,
-                                  "ROCELAB_INTERFACE=shm:probe." + std::to_string(getpid()), ROCELAB_PROBE,
-                                  "--gtest_filter=-Time*:ThreadProbe.*:BirthProbe.*:MulticastProbe.*:"
-                                  "EventProbe.GetCqEventWaitsInExperimentTime:"
-                                  "ExtendedProbe.TimestampsAreExperimentTime:"
-                                  "DatagramProbe.TellsTheMacOfAnAddressAndRefusesStrangers"});
-  EXPECT_TRUE(fabric.run());
-  EXPECT_EQ(fabric.program(p).exit_code(), 0) << fabric.program(p).output();
-  EXPECT_NE(fabric.program(p).output().find("ForkInRealTimeProbe"), std::string::npos);
-}
-
-INSTANTIATE_TEST_SUITE_P(Modes, ProbeTest, ::testing::Values(TransportMode::kRoce, TransportMode::kIrn),
                          [](const auto& mode) {
                            return mode.param == TransportMode::kRoce ? "Roce" : "Irn";
                          });

@@ -77,6 +77,7 @@ def test_fast_leaves_out_the_slow_kinds_unless_they_are_named() -> None:
         "live tests",
         "fuzzing",
         "clang-tidy",
+        "tests with threads (ThreadSanitizer)",
     } < everything
     assert titles(["wire"], False) == {"build dev", "unit tests (sanitizers)"}
     assert "Open vSwitch's unit tests" in titles(["ovs"], True)

@@ -18,10 +18,10 @@ from rocelab.setup_all import setup_lock
 from rocelab.setup_build import build
 from rocelab.setup_progress import Step
 
-OTHER_LABELS = ("style", "tidy", "python", "live", "interop", "ovs")
+OTHER_LABELS = ("style", "tidy", "python", "live", "interop", "ovs", "tsan")
 LABELS = (*suites.CTEST_LABELS, *OTHER_LABELS)
 _NOT_FAST = ("live", "interop", "ovs")
-_ON_DEMAND = ("tidy",)  # --label tidy: advice, not a gate
+_ON_DEMAND = ("tidy", "tsan")  # advice, not a gate; and what takes another build and half an hour
 _SHOWN_FAILURES = 20
 
 
@@ -70,6 +70,9 @@ def plan(labels: Sequence[str], fast: bool, fuzz_seconds: int) -> list[Part]:
         parts.append(Part("fuzzing", lambda step: fuzz.fuzz(fuzz_seconds, step), ("build fuzzers",)))
     if "tidy" in labels:
         parts.append(Part("clang-tidy", style.tidy, ("build release",)))
+    if "tsan" in labels:
+        parts.append(Part("build tsan", _build("tsan", *suites.THREADED)))
+        parts.append(Part("tests with threads (ThreadSanitizer)", suites.threaded, ("build tsan",)))
     if "ovs" in labels:
         parts.append(Part("Open vSwitch's unit tests", ovs.unit_tests, ("build Open vSwitch",)))
     return parts

@@ -98,6 +98,7 @@ TEST(FrameRingTest, TwoThreadsAgreeOnEveryByte) {
   Memory memory;
   constexpr int kFrames = 20'000;
   const auto length_of = [](int i) { return static_cast<std::size_t>(60 + i * 37 % 2000); };
+  FrameConsumer consumer = memory.consumer();  // before the first frame: what was there is not for it
   std::thread sender([&] {
     FrameProducer producer = memory.producer();
     for (int i = 0; i < kFrames; ++i) {
@@ -109,7 +110,6 @@ TEST(FrameRingTest, TwoThreadsAgreeOnEveryByte) {
     }
     producer.publish();
   });
-  FrameConsumer consumer = memory.consumer();
   for (int i = 0; i < kFrames;) {
     const auto frame = consumer.next();
     if (!frame) {

@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "irn_provider/verbs/probe/loopback.h"
+#include "irn_provider/verbs/sanitizer.h"
 
 namespace rocelab::probe {
 namespace {
@@ -50,6 +51,7 @@ TEST(ForkProbe, AChildThatEndsLeavesItsParentTheDevice) {
 // In a suite of its own, for real time only: a parent that waits for its child holds up the experiment's
 // time.
 TEST(ForkInRealTimeProbe, AChildOpensADeviceOfItsOwn) {
+  if (kThreadSanitizer) GTEST_SKIP() << "it knows no threads of a forked child";
   Loopback l;
   l.connect();
   expect_that_it_moves(l);

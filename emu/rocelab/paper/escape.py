@@ -28,7 +28,7 @@ _CASES = {
     "roce+pfc+watchdog": "watchdog",
 }
 # What the paper has no number of.
-_UNITS = {"p99_fct_ms": "ms", "unfinished": "flows"}
+_UNITS = {"p99_fct_ms": "ms", "unfinished": "flows", "fct_bound": "ratio"}
 
 
 def case_of(run: Run) -> str:

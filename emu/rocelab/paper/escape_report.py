@@ -26,6 +26,7 @@ _NAMES = {
     "unfinished": "flows that never end",
     "p99_over_escape": "99th percentile FCT / Escape's",
     "fct_without_over_with": "mean FCT without / with Escape",
+    "fct_bound": "its bound: mean FCT without Escape / without heavy flows",
     "of_ideal": "links busy, of buffers that never fill",
 }
 _VERDICTS = {True: "holds", False: "missed", None: ""}

@@ -51,6 +51,7 @@ PACKAGES: dict[str, tuple[str, ...]] = {
         *(
             "ucx-utils",
             "qperf",
+            "iperf3",
             "libfabric-bin",
             "openmpi-bin",
             "libopenmpi-dev",

@@ -6,6 +6,7 @@
 #include <netinet/in.h>
 #include <sched.h>
 #include <sys/ioctl.h>
+#include <sys/mount.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -48,7 +49,10 @@ bool set_address(int fd, const char* interface, const char* address) {
 
 bool enter_own_network() {
   static const bool entered = [] {
-    if (unshare(CLONE_NEWNET) != 0) return false;
+    if (unshare(CLONE_NEWNET | CLONE_NEWNS) != 0) return false;
+    if (mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+        mount("tmpfs", "/dev/shm", "tmpfs", 0, nullptr) != 0)
+      return false;
     const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     const bool set = set_address(fd, "lo", "127.0.0.1") && set_address(fd, "lo:1", "10.0.0.1");
     close(fd);
@@ -66,15 +70,22 @@ int free_port() {
 
 ProgramPair run_pair(const NicConfig& nic, std::vector<std::string> command, int port, Clock clock,
                      const std::vector<std::string>& settings) {
+  const std::vector<std::string> server = command;
+  command.push_back("127.0.0.1");
+  return run_server_and_client(nic, server, command, port, clock, settings);
+}
+
+ProgramPair run_server_and_client(const NicConfig& nic, const std::vector<std::string>& server_words,
+                                  const std::vector<std::string>& client_words, int port, Clock clock,
+                                  const std::vector<std::string>& settings) {
   TestFabric fabric(2, clock == Clock::kTogether ? 2 : 0, nic);
   if (clock == Clock::kKept) {
     fabric.segment().header().grace_wall_ns = kKeptGraceNs;
     fabric.drive_once();  // time begins before the first program comes
   }
-  const auto server = fabric.start(1, command, settings);
+  const auto server = fabric.start(1, server_words, settings);
   for (int i = 0; i < 10'000 && !listening(port); ++i) fabric.drive_once();
-  command.push_back("127.0.0.1");
-  const auto client = fabric.start(0, command, settings);
+  const auto client = fabric.start(0, client_words, settings);
   EXPECT_TRUE(fabric.run(kPatience));
   return {{fabric.program(server).exit_code(), fabric.program(client).exit_code()},
           fabric.program(server).output(),

@@ -19,7 +19,8 @@ struct ProgramPair {
 int free_port();
 
 // A network namespace of this process's own, where the hosts' addresses (10.0.0.0/8) are local: for programs
-// that take one address for TCP and for rdma_cm. Once for good; false: it may not (root may).
+// that take one address for TCP and for rdma_cm. And a /dev/shm of its own. Once for good; false: it may not
+// (root may).
 bool enter_own_network();
 
 // Links that qperf, which measures whole seconds, fills with few packets: slow ones, and long. IRN's timeouts
@@ -38,5 +39,9 @@ enum class Clock { kTogether, kKept };
 // `settings`: of both programs' environment, NAME=VALUE.
 ProgramPair run_pair(const NicConfig& nic, std::vector<std::string> command, int port, Clock clock,
                      const std::vector<std::string>& settings = {});
+// The same with the client's words said.
+ProgramPair run_server_and_client(const NicConfig& nic, const std::vector<std::string>& server,
+                                  const std::vector<std::string>& client, int port, Clock clock,
+                                  const std::vector<std::string>& settings = {});
 
 }  // namespace rocelab::verbs

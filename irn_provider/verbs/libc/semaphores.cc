@@ -6,6 +6,9 @@
 #include <semaphore.h>
 #include <time.h>
 
+#include <algorithm>
+#include <cstring>
+
 #include "irn_provider/verbs/exports.h"
 #include "irn_provider/verbs/libc/experiment.h"
 #include "irn_provider/verbs/libc/next_symbol.h"
@@ -14,11 +17,47 @@
 namespace rocelab::libc {
 namespace {
 
+constexpr Duration kStep = 1_ms;  // of experiment time, and as much wall time beside it
+constexpr long kStepWallNs = 1'000'000;
+
+// As the C library keeps it (internaltypes.h, struct new_sem): the value, the waiters, and whether it is
+// shared.
+bool is_shared(const sem_t* semaphore) {
+  constexpr std::size_t kPrivate = 8;  // offset; FUTEX_SHARED (128), else 0
+  int shared = 0;
+  std::memcpy(&shared, reinterpret_cast<const char*>(semaphore) + kPrivate, sizeof shared);
+  return shared != 0;
+}
+
+// Waits by the machine's clock for one step. True: taken.
+bool taken_outside(LiveProcess& process, sem_t* semaphore) {
+  ForeignScope foreign(process);
+  timespec end{};
+  real::clock_gettime(CLOCK_MONOTONIC, &end);
+  end.tv_nsec += kStepWallNs;
+  if (end.tv_nsec >= 1'000'000'000) ++end.tv_sec, end.tv_nsec -= 1'000'000'000;
+  static const auto really = next_symbol<int (*)(sem_t*, clockid_t, const timespec*)>("sem_clockwait");
+  return really(semaphore, CLOCK_MONOTONIC, &end) == 0;
+}
+
 // 0, or -1 with errno.
 int wait_until(LiveProcess& process, sem_t* semaphore, Time deadline) {
   end_spin();
   bool taken = false;  // once only, though it is asked for more than once
   const auto ready = [&] { return taken = taken || sem_trywait(semaphore) == 0; };
+  while (is_shared(semaphore)) {
+    const Time step = std::min(deadline, process.now() + kStep);
+    const int error = restarting([&] {
+      const Woken woken = process.park_until(ready, step);
+      return woken == Woken::kSignal ? EINTR : 0;
+    });
+    if (taken) return 0;
+    if (error != 0 || step == deadline) {
+      errno = error != 0 ? error : ETIMEDOUT;
+      return -1;
+    }
+    if (taken_outside(process, semaphore)) return 0;
+  }
   const int error = restarting([&] {
     const Woken woken = process.park_until(ready, deadline);
     return woken == Woken::kReady ? 0 : woken == Woken::kSignal ? EINTR : ETIMEDOUT;

@@ -1,7 +1,11 @@
 // Programs that fork: the device stays the parent's; a child may open one of its own.
+#include <semaphore.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdlib>
 
 #include "irn_provider/verbs/probe/loopback.h"
@@ -46,6 +50,31 @@ TEST(ForkProbe, AChildThatEndsLeavesItsParentTheDevice) {
   }
   EXPECT_EQ(status_of(child), 0);
   expect_that_it_moves(l);
+}
+
+// The child lives outside of experiment time, and nothing happens in it meanwhile.
+TEST(ForkProbe, ASemaphoreThatAnotherProcessPostsIsSeen) {
+  Loopback l;
+  void* const shared =
+      mmap(nullptr, sizeof(sem_t), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(shared, MAP_FAILED);
+  auto* const semaphore = static_cast<sem_t*>(shared);
+  ASSERT_EQ(sem_init(semaphore, 1, 0), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    usleep(20'000);
+    sem_post(semaphore);
+    _exit(0);
+  }
+  EXPECT_EQ(sem_wait(semaphore), 0);
+  EXPECT_EQ(status_of(child), 0);
+  timespec deadline{};
+  EXPECT_EQ(clock_gettime(CLOCK_REALTIME, &deadline), 0);
+  deadline.tv_nsec += 5'000'000;
+  if (deadline.tv_nsec >= 1'000'000'000) ++deadline.tv_sec, deadline.tv_nsec -= 1'000'000'000;
+  EXPECT_EQ(sem_timedwait(semaphore, &deadline), -1);
+  EXPECT_EQ(errno, ETIMEDOUT);
+  munmap(shared, sizeof(sem_t));
 }
 
 // In a suite of its own, for real time only: a parent that waits for its child holds up the experiment's

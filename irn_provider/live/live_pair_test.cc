@@ -253,6 +253,31 @@ TEST_F(LivePairTest, BlockedSystemCallHoldsTimeForTheGraceOnly) {
   EXPECT_GE(segment_->header().detaches.load(), 1u);
 }
 
+// A name server's thread in accept(2), as libfabric's: nobody may ever come.
+TEST_F(LivePairTest, WhoWaitsForWhoeverComesDoesNotKeepTimeFromBeginning) {
+  make_segment(TransportMode::kRoce);
+  const auto body = [](LiveProcess& p, std::uint32_t) {
+    int ends[2];
+    ASSERT_EQ(pipe(ends), 0);
+    std::atomic<bool> waits = false;
+    std::thread server([&] {
+      p.with_nic([](Nic&, Time) {});
+      p.foreign_enter(true);
+      waits = true;
+      char byte = 0;
+      EXPECT_EQ(read(ends[0], &byte, 1), 1);
+      p.foreign_leave();
+    });
+    while (!waits) std::this_thread::yield();
+    p.sleep_until(Time::zero() + 10_us);
+    EXPECT_GE(p.now(), Time::zero() + 10_us);
+    EXPECT_EQ(write(ends[1], "x", 1), 1);
+    server.join();
+  };
+  const pid_t h1 = start(0, body), h2 = start(1, body);
+  EXPECT_EQ(run({h1, h2}), (std::vector<int>{0, 0}));
+}
+
 TEST_F(LivePairTest, ProcessKilledInMidWindowBlocksNobody) {
   make_segment(TransportMode::kRoce);
   const auto body = [](LiveProcess& p, std::uint32_t host) {

@@ -10,11 +10,13 @@
 
 #include "irn_provider/live/direct/direct_process.h"
 #include "irn_provider/live/direct/interface_host.h"
+#include "irn_provider/live/known_mutex.h"
 #include "irn_provider/live/lockstep_process.h"
 
 namespace rocelab {
 
 constinit thread_local int t_inside = 0;
+constinit thread_local int t_locks = 0;
 
 namespace {
 
@@ -58,6 +60,15 @@ lockstep::HostEntry LiveProcess::configured_host() {
 
 LiveProcess* LiveProcess::attached() {
   return g_process != nullptr && g_owner == getpid() ? g_process : nullptr;
+}
+
+bool LiveProcess::abandon_interrupted() {
+  LiveProcess* process = attached();
+  if (process == nullptr) return true;
+  if (t_locks > 0) return false;
+  t_inside = 0;
+  process->abandon();
+  return true;
 }
 
 LiveProcess* LiveProcess::timekeeper() { return g_keeps_time ? attached() : nullptr; }

@@ -117,8 +117,10 @@ class LiveProcess {
   virtual void park_memory() = 0;
 
   // --- system calls that wait for the outside (sockets, pipes): bracket them. Time stands while the call
-  // lasts, up to the grace.
-  virtual void foreign_enter() = 0;
+  // lasts, up to the grace. `for_anyone`: a server's wait for whoever comes (accept). Before time has begun,
+  // where there is no grace, such a thread holds it only while no other one of the process waits for it.
+  virtual void foreign_enter(bool for_anyone) = 0;
+  void foreign_enter() { foreign_enter(false); }
   virtual void foreign_leave() = 0;
 
   // A state machine beside the NIC, with timers of its own. Both are called under the lock: next_timeout when
@@ -146,6 +148,11 @@ class LiveProcess {
   // They are of the kind after which the kernel goes on with a call that reads (SA_RESTART, signal(7)).
   static bool signals_restart();
 
+  // For exit() in a signal's handler: what of ours the calling thread is in will not go on. From here on the
+  // thread is the program's again, and may call in and wait. False: it is in the midst of a change of our
+  // state; nothing here may be called any more.
+  static bool abandon_interrupted();
+
   // Called for every completion made (under the lock, in NIC order), so that the verbs layer can raise
   // completion events.
   virtual void set_completion_hook(std::function<void(Nic&)> hook) = 0;
@@ -157,7 +164,8 @@ class LiveProcess {
   virtual void leave() = 0;
   virtual Nic& nic() = 0;
   virtual bool keeps_time() const = 0;
-  virtual void end() = 0;  // the process exits
+  virtual void end() = 0;    // the process exits
+  virtual void abandon() {}  // the wait that the calling thread is in
 
  private:
   struct Guard {

@@ -63,6 +63,7 @@ ThreadState& LockstepProcess::Impl::me() {
   if (!t_leaves_at_its_end) leave_at_end();
   ++t_state->calls;
   watch(*t_state);
+  if (t_state->mode == ThreadMode::kForeign) t_state->mode = ThreadMode::kRunning;  // a handler, in its call
   join(*t_state);
   return *t_state;
 }
@@ -180,10 +181,24 @@ void LockstepProcess::Impl::leave_thread(ThreadState& t) {
   }
 }
 
+// Of the calling thread, whose frames in there will not be returned to. It runs; somebody else leads, or the
+// thread itself when it waits anew.
+void LockstepProcess::Impl::abandon_wait(ThreadState& t) {
+  t.polls = t.polls_memory = t.due = false;
+  t.ready = nullptr;
+  if (leader == &t) leader = nullptr;
+  if (t.mode == ThreadMode::kForeign) {
+    t.mode = ThreadMode::kRunning;
+  } else {
+    join(t);
+  }
+}
+
 // The grace is over: go on without threads that are blocked in the operating system, and, if told, without
-// those that compute. While the gate is closed a thread that talks to the outside keeps it closed, and
-// nothing counts: time has not begun. What the threads do is looked up without the lock, and only holds for
-// those that have not called in meanwhile: one that waits for the lock looks blocked, too.
+// those that compute. While the gate is closed a thread that talks to the outside keeps it closed, but for
+// one that waits for whoever comes beside one that waits for time; and nothing counts: time has not begun.
+// What the threads do is looked up without the lock, and only holds for those that have not called in
+// meanwhile: one that waits for the lock looks blocked, too.
 void LockstepProcess::Impl::detach_blocked(Lock& lock, bool also_stuck) {
   struct Seen {
     ThreadState* thread;
@@ -191,8 +206,11 @@ void LockstepProcess::Impl::detach_blocked(Lock& lock, bool also_stuck) {
     char letter;
   };
   const bool begun = segment.header().state.load() != RunState::kSetup;
-  const auto holds_time = [begun](const ThreadState& t) {
-    return t.mode == ThreadMode::kRunning || (t.mode == ThreadMode::kForeign && begun);
+  const bool awaited =
+      std::ranges::any_of(threads, [](const auto& t) { return t->mode == ThreadMode::kParked; });
+  const auto holds_time = [begun, awaited](const ThreadState& t) {
+    return t.mode == ThreadMode::kRunning ||
+           (t.mode == ThreadMode::kForeign && (begun || (t.for_anyone && awaited)));
   };
   std::vector<Seen> seen;
   for (const auto& t : threads)

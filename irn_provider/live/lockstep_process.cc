@@ -38,6 +38,13 @@ void LockstepProcess::leave() {
 
 void LockstepProcess::end() { impl_->leave(); }
 
+void LockstepProcess::abandon() {
+  if (t_state == nullptr) return;
+  Inside inside;
+  Impl::Lock lock(impl_->mutex);
+  impl_->abandon_wait(*t_state);
+}
+
 bool LockstepProcess::listen_to_groups(std::size_t memberships) {
   segment().vfs()[vf()].groups.store(static_cast<std::uint32_t>(memberships));
   return true;
@@ -96,13 +103,14 @@ void LockstepProcess::look_again() {
   lockstep::futex_wake_all(impl_->slot.grant_seq);  // whoever leads waits for a window
 }
 
-void LockstepProcess::foreign_enter() {
+void LockstepProcess::foreign_enter(bool for_anyone) {
   if (t_state == nullptr) return;
   Inside inside;
   Impl::Lock lock(impl_->mutex);
   ++t_state->calls;
   if (t_state->mode != ThreadMode::kRunning) return;
   t_state->mode = ThreadMode::kForeign;
+  t_state->for_anyone = for_anyone;
   impl_->stop_samples(*t_state);
 }
 

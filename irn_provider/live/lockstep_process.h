@@ -17,6 +17,7 @@
 #include <thread>
 #include <vector>
 
+#include "irn_provider/live/known_mutex.h"
 #include "irn_provider/live/live_nic.h"
 #include "irn_provider/live/live_process.h"
 #include "irn_provider/live/shared_port.h"
@@ -40,6 +41,7 @@ struct ThreadState {
   std::uint64_t calls = 0;             // how often it has called in
   std::uint64_t memory_calls = 0;      // then, when it was last found polling memory
   Duration look_again;                 // after which it was to look, then
+  bool for_anyone = false;             // kForeign: it waits for whoever comes
   bool due = false;                    // an instant woke it; it runs when its turn comes
   std::atomic<std::uint32_t> turn{0};  // futex: 1 = run
   std::optional<timer_t> timer;        // samples it while it runs; none: memory is not watched
@@ -73,7 +75,7 @@ class LockstepProcess final : public LiveProcess {
   void look_again() override;
   void watch_memory() override;
   void park_memory() override;
-  void foreign_enter() override;
+  void foreign_enter(bool for_anyone) override;
   void foreign_leave() override;
   void set_resident(Resident resident) override;
   void set_alarms(Alarms alarms) override;
@@ -85,6 +87,7 @@ class LockstepProcess final : public LiveProcess {
   Nic& nic() override;
   bool keeps_time() const override { return true; }
   void end() override;
+  void abandon() override;
   struct Impl;
   std::unique_ptr<Impl> impl_;
   explicit LockstepProcess(std::unique_ptr<Impl> impl);
@@ -108,7 +111,7 @@ struct LockstepProcess::Impl {
   lockstep::VfSlot& slot;
 
   // --- under the lock
-  std::mutex mutex;
+  KnownMutex mutex;
   LiveNic nic;
   SharedPort port;
   bool by_turns = false;                              // other VFs of the host take part in this window
@@ -132,7 +135,7 @@ struct LockstepProcess::Impl {
   LiveProcess::Alarms alarms;      // so are these
   std::thread helper_thread;
 
-  using Lock = std::unique_lock<std::mutex>;
+  using Lock = std::unique_lock<KnownMutex>;
 
   // --- live_threads.cc
   ThreadState& me();
@@ -148,6 +151,7 @@ struct LockstepProcess::Impl {
   void note_completions();
   Time earliest_deadline() const;
   void leave_thread(ThreadState& t);
+  void abandon_wait(ThreadState& t);
   void detach_blocked(Lock& lock, bool also_stuck);
 
   // --- live_windows.cc

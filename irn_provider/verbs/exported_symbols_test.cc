@@ -93,6 +93,7 @@ TEST(ExportedSymbolsTest, NothingElseIsExportedThanVerbsAndTheCLibrarysClocksWai
                                       "timer_getoverrun",
                                       "timer_delete",
                                       "pause",
+                                      "exit",
                                       "sigsuspend",
                                       "ppoll",
                                       "select",

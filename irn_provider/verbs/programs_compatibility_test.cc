@@ -160,7 +160,7 @@ TEST_P(CompatibilityTest, EveryProgramOfTheTableRuns) {
       continue;
     }
     if (row.command[0] == "iperf3") {
-      if (!enter_own_network()) continue;
+      if (kThreadSanitizer || !enter_own_network()) continue;  // its runtime and librspreload: orders differ
       const ProgramPair pair = run_iperf3(nic, row);
       EXPECT_EQ(pair.exit_codes[0], 0) << pair.server;
       EXPECT_EQ(pair.exit_codes[1], 0) << pair.client;

@@ -1,9 +1,11 @@
 // Unmodified programs over the preloaded library: what they print and how they end. What the surface claims:
 // programs_probe_test.cc.
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include "irn_provider/verbs/program_pair.h"
+#include "irn_provider/verbs/sanitizer.h"
 #include "irn_provider/verbs/test_fabric.h"
 
 namespace rocelab::verbs {
@@ -110,6 +112,42 @@ INSTANTIATE_TEST_SUITE_P(Modes, PingPongTest, ::testing::Values(TransportMode::k
                          [](const auto& mode) {
                            return mode.param == TransportMode::kRoce ? "Roce" : "Irn";
                          });
+
+// probe/exit_probe.cc: a signal's handler calls exit() while threads wait. Nothing is left to wait for.
+TEST(ProgramsTest, ExitInASignalsHandlerEndsTheProgramInOrder) {
+  if (kThreadSanitizer) GTEST_SKIP() << "signals come late: sanitizer.h";
+  for (const char* filter : {"ExitWhileParked.*", "ExitWhileOutside.*"}) {
+    TestFabric fabric(1, 0, nic(TransportMode::kRoce));
+    fabric.segment().header().grace_wall_ns = 50'000'000;
+    fabric.drive_once();
+    const auto p = fabric.start(0, {ROCELAB_PROBE, std::string("--gtest_filter=") + filter});
+    const auto says = [&](const char* word) {
+      return fabric.program(p).output().find(word) != std::string::npos;
+    };
+    for (int i = 0; i < 60'000 && !says("waits\n") && fabric.program(p).status == -1; ++i)
+      fabric.drive_and_reap();
+    for (int i = 0; i < 100; ++i) fabric.drive_once();  // beyond the grace
+    ASSERT_EQ(fabric.program(p).status, -1) << fabric.program(p).output();
+    ASSERT_EQ(kill(fabric.program(p).pid, SIGTERM), 0);
+    EXPECT_TRUE(fabric.run()) << filter;
+    EXPECT_EQ(fabric.program(p).exit_code(), 7) << fabric.program(p).output();
+    EXPECT_TRUE(says("arrived\nleft\n")) << filter << "\n" << fabric.program(p).output();
+  }
+}
+
+// libfabric's datagram endpoints: a thread of it, the name server, waits in accept(2) from start to end.
+TEST(ProgramsTest, DatagramsOfLibfabricGoBothWaysBesideItsNameServer) {
+  if (!enter_own_network()) GTEST_SKIP() << "needs root: a network namespace";
+  const std::vector<std::string> server = {"fi_pingpong", "-p", "verbs", "-e", "dgram", "-I", "100"};
+  std::vector<std::string> client = server;
+  client.push_back("10.0.0.2");
+  constexpr int kPort = 47592;  // fi_pingpong's
+  const ProgramPair pair =
+      run_server_and_client(nic(TransportMode::kIrn), server, client, kPort, Clock::kKept);
+  EXPECT_EQ(pair.exit_codes[0], 0) << pair.server;
+  EXPECT_EQ(pair.exit_codes[1], 0) << pair.client;
+  EXPECT_NE(pair.client.find("1k      100     =100"), std::string::npos) << pair.client;
+}
 
 // Without a segment in its environment a program must not notice the library.
 TEST(ProgramsTest, WithoutASegmentTheRealLibraryAnswers) {

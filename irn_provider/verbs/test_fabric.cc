@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -88,7 +89,7 @@ TestFabric::TestFabric(std::size_t hosts, std::uint32_t programs, const NicConfi
 TestFabric::~TestFabric() {
   for (Program& p : programs_) {
     if (p.status != -1) continue;
-    kill(p.pid, SIGKILL);
+    kill(-p.pid, SIGKILL);
     waitpid(p.pid, &p.status, 0);
   }
   std::filesystem::remove_all(folder_);
@@ -100,6 +101,8 @@ std::size_t TestFabric::start(std::size_t host, const std::vector<std::string>& 
   program.output_file = folder_ / ("program-" + std::to_string(programs_.size()));
   program.pid = fork();
   if (program.pid == 0) {
+    setpgid(0, 0);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);  // a key that ends the test ends its own group alone
     const int out = open(program.output_file.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
     dup2(out, STDOUT_FILENO);
     dup2(out, STDERR_FILENO);
@@ -114,6 +117,7 @@ std::size_t TestFabric::start(std::size_t host, const std::vector<std::string>& 
     std::fprintf(stderr, "cannot run %s\n", own_command[0].c_str());
     _exit(127);
   }
+  setpgid(program.pid, program.pid);  // here, too: whoever comes first
   programs_.push_back(program);
   return programs_.size() - 1;
 }
@@ -263,8 +267,10 @@ bool TestFabric::run_until_end_of(std::size_t index, std::chrono::seconds wall) 
     reap();
   }
   for (const Program& p : programs_)
-    if (p.status == -1) kill(p.pid, SIGTERM);
-  return run(std::chrono::seconds(10)) && programs_[index].exit_code() == 0;
+    if (p.status == -1) kill(-p.pid, SIGTERM);
+  const bool ended = run(std::chrono::seconds(10));
+  for (const Program& p : programs_) kill(-p.pid, SIGKILL);  // children that have outlived them
+  return ended && programs_[index].exit_code() == 0;
 }
 
 }  // namespace rocelab::verbs

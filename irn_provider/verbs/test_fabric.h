@@ -44,7 +44,8 @@ class TestFabric {
   bool run(std::chrono::seconds wall = std::chrono::seconds(60));
   void drive_once();                               // at most a millisecond of waiting
   void drive_and_reap() { drive_once(), reap(); }  // and looks who has ended
-  // Until this one has ended, or `wall` is over; then ends the others, servers that wait for ever.
+  // Until this one has ended, or `wall` is over; then ends the others, servers that wait for ever, with their
+  // children.
   bool run_until_end_of(std::size_t index, std::chrono::seconds wall = std::chrono::seconds(60));
   const Program& program(std::size_t index) const { return programs_[index]; }
   lockstep::Segment& segment() { return *segment_; }

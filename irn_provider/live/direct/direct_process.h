@@ -31,6 +31,7 @@
 #include "irn_provider/live/direct/neighbours.h"
 #include "irn_provider/live/direct/packet_socket.h"
 #include "irn_provider/live/direct/ring_port.h"
+#include "irn_provider/live/known_mutex.h"
 #include "irn_provider/live/live_process.h"
 #include "irn_provider/live/packet_edge.h"
 #include "irn_provider/nic/memory.h"
@@ -60,7 +61,7 @@ class DirectProcess final : public LiveProcess {
   void look_again() override;
   void watch_memory() override;
   void park_memory() override;
-  void foreign_enter() override {}
+  void foreign_enter(bool) override {}
   void foreign_leave() override {}
   void set_resident(Resident resident) override;
   void set_completion_hook(std::function<void(Nic&)> hook) override;
@@ -71,7 +72,7 @@ class DirectProcess final : public LiveProcess {
     int event;  // tells it that another thread has made it ready
     bool told = false;
   };
-  using Lock = std::unique_lock<std::mutex>;
+  using Lock = std::unique_lock<KnownMutex>;
   static constexpr std::size_t kMaxPorts = 2;
 
   explicit DirectProcess(const direct::Settings& settings);
@@ -122,7 +123,7 @@ class DirectProcess final : public LiveProcess {
   std::optional<direct::Neighbours> neighbours_;  // none without an interface
   const int quiet_udp_;                           // its descriptor; -1: none
 
-  std::mutex mutex_;
+  KnownMutex mutex_;
   // --- under the lock
   std::unique_ptr<direct::PacketSocket> wire_;  // null: no interface, only this machine's programs
   direct::RingPort rings_;

@@ -65,7 +65,9 @@ int restarting(F&& call) {
 // Brackets a system call that waits for the outside (LiveProcess::foreign_enter).
 class ForeignScope {
  public:
-  explicit ForeignScope(LiveProcess& process) : process_(process) { process_.foreign_enter(); }
+  explicit ForeignScope(LiveProcess& process, bool for_anyone = false) : process_(process) {
+    process_.foreign_enter(for_anyone);
+  }
   ~ForeignScope() { process_.foreign_leave(); }
   ForeignScope(const ForeignScope&) = delete;
   ForeignScope& operator=(const ForeignScope&) = delete;

@@ -60,5 +60,6 @@ RuntimeScope::~RuntimeScope() {
   if (void (*const hook)() = leave_hook.load(std::memory_order_relaxed)) hook();
 }
 bool in_runtime() { return runtime_depth > 0; }
+void abandon_runtime() { runtime_depth = 0; }
 
 }  // namespace rocelab::real

@@ -114,6 +114,9 @@ class RuntimeScope {
   RuntimeScope& operator=(const RuntimeScope&) = delete;
 };
 bool in_runtime();
+// The calling thread will not come back to the scopes that it is in: it ends the program in a signal's
+// handler.
+void abandon_runtime();
 
 // std::mutex for code of the runtime's own: a program's mutex makes its threads park (libc/locks.cc).
 class Mutex {

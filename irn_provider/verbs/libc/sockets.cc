@@ -32,9 +32,9 @@ bool non_blocking(int fd, int flags) {
 }
 
 // Runs `call`, which waits until `fd` is ready for `events`. `at_once`: a ready descriptor will not keep it
-// waiting.
+// waiting. `for_anyone`: of LiveProcess::foreign_enter.
 template <class F>
-auto waiting_call(int fd, short events, int flags, bool at_once, F&& call) {
+auto waiting_call(int fd, short events, int flags, bool at_once, F&& call, bool for_anyone = false) {
   LiveProcess* process = experiment();
   if (process == nullptr) return call();
   const bool is_ready = ready(fd, events);
@@ -57,7 +57,7 @@ auto waiting_call(int fd, short events, int flags, bool at_once, F&& call) {
       return static_cast<decltype(call())>(-1);
     }
   }
-  ForeignScope foreign(*process);
+  ForeignScope foreign(*process, for_anyone);
   return call();
 }
 
@@ -66,6 +66,11 @@ auto reading(int fd, int flags, F&& call) {
   const auto result = waiting_call(fd, POLLIN, flags, (flags & MSG_WAITALL) == 0, call);
   note_own_pipe(fd);
   return result;
+}
+
+template <class F>
+int accepting(int fd, F&& call) {
+  return waiting_call(fd, POLLIN, 0, true, call, true);
 }
 
 template <class F>
@@ -88,12 +93,12 @@ using namespace rocelab;
 using namespace rocelab::libc;
 
 RL_EXPORT int accept(int fd, sockaddr* address, socklen_t* length) {
-  return reading(fd, 0, [=] { return real::accept(fd, address, length); });
+  return accepting(fd, [=] { return real::accept(fd, address, length); });
 }
 
 RL_EXPORT int accept4(int fd, sockaddr* address, socklen_t* length, int flags) {
-  return reading(fd, 0,
-                 [=] { return real::accept4(fd, address, length, flags); });  // flags are the new socket's
+  // flags are the new socket's
+  return accepting(fd, [=] { return real::accept4(fd, address, length, flags); });
 }
 
 RL_EXPORT int connect(int fd, const sockaddr* address, socklen_t length) {

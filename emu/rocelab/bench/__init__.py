@@ -53,6 +53,7 @@ def des() -> int:
 def wall() -> int:
     """Programs on network interfaces and over shared memory, in real time: needs root, but no Open vSwitch."""
     from rocelab.bench import interfaces as measures
+    from rocelab.bench import ucx
 
     return _print(
         _measure(
@@ -62,6 +63,7 @@ def wall() -> int:
                 ("message_rate", "message rate", measures.message_rate),
                 ("queue_pairs", "queue pairs", measures.queue_pairs),
                 ("shared_memory", "shared memory", measures.shared_memory),
+                ("ucx_tag_latency", "UCX beside its tcp", ucx.tag_latency),
             )
         )
     )

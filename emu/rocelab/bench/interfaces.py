@@ -8,18 +8,17 @@ from __future__ import annotations
 
 import json
 import shutil
-import statistics
 import subprocess
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from rocelab import paths, setup_build
+from rocelab.bench.turns import in_turns
 from rocelab.errors import RocelabError
 from rocelab.live.interface import environment
-from rocelab.live.veth_pair import DEVICE, End, Program, veth_pair
+from rocelab.live.veth_pair import DEVICE, End, veth_pair
 from rocelab.setup_all import setup_lock
 from rocelab.setup_progress import Step
 
@@ -60,7 +59,7 @@ def bandwidth(step: Step) -> dict[str, Any]:
                     words = ("-s", "65536", "-n", "10000", "--report_gbits")
                     return _column(_perftest(ends, "ib_write_bw", words, transport)[0], 3)
 
-                result[f"{transport}_mtu_{path_mtu}"] = _in_turns(ours, bare, "gbps")
+                result[f"{transport}_mtu_{path_mtu}"] = in_turns(ours, bare, "gbps", "bare", _ROUNDS)
     return result
 
 
@@ -76,7 +75,9 @@ def latency(step: Step) -> dict[str, Any]:
                     words = ("-s", "8", "-n", "20000")
                     return _column(_perftest(ends, program, words, transport)[0], 4)
 
-                result[f"{program}_{transport}"] = _in_turns(ours, lambda: _ping(ends, _WRITE_8), "us")
+                result[f"{program}_{transport}"] = in_turns(
+                    ours, lambda: _ping(ends, _WRITE_8), "us", "bare", _ROUNDS
+                )
     return result
 
 
@@ -91,7 +92,7 @@ def message_rate(step: Step) -> dict[str, Any]:
                 words = ("-s", "8", "-n", "200000")
                 return _column(_perftest(ends, "ib_write_bw", words, transport)[0], 4)
 
-            result[transport] = _in_turns(ours, lambda: _blast(ends, _WRITE_8) / 1e6, "mpps")
+            result[transport] = in_turns(ours, lambda: _blast(ends, _WRITE_8) / 1e6, "mpps", "bare", _ROUNDS)
     return result
 
 
@@ -131,28 +132,11 @@ def shared_memory(step: Step) -> dict[str, Any]:
                 def veth() -> float:
                     return _column(_perftest(ends, program, words, transport)[0], column)
 
-                measured = _in_turns(ours, veth, unit, "veth", _SHARED_MEMORY_ROUNDS)
+                measured = in_turns(ours, veth, unit, "veth", _SHARED_MEMORY_ROUNDS)
                 best = max if unit == "gbps" else min
                 measured["best"] = best(a for a, _ in measured["rounds"])
                 result[f"{program}_{transport}"] = measured
     return result
-
-
-def _in_turns(
-    ours: Callable[[], float],
-    other: Callable[[], float],
-    unit: str,
-    name: str = "bare",
-    rounds: int = _ROUNDS,
-) -> dict[str, Any]:
-    """Medians, and the median of the ratios of neighbours in time."""
-    pairs = [(ours(), other()) for _ in range(rounds)]
-    return {
-        f"rocelab_{unit}": round(statistics.median(a for a, _ in pairs), 3),
-        f"{name}_{unit}": round(statistics.median(b for _, b in pairs), 3),
-        f"over_{name}": round(statistics.median(a / b for a, b in pairs), 3),
-        "rounds": [[round(a, 3), round(b, 3)] for a, b in pairs],
-    }
 
 
 # --- what is measured
@@ -174,7 +158,9 @@ def _bare(ends: tuple[End, End], first: str, second: str, frame: int, last: str)
     time.sleep(0.1)  # it waits longer for a first frame than for others
     sending = ends[1].start([tool, DEVICE, second, macs[0], str(frame), last])
     try:
-        return [json.loads(_output(program, "packet_bench")) for program in (waiting, sending)]
+        return [
+            json.loads(program.finished("packet_bench", _LIMIT_SECONDS)) for program in (waiting, sending)
+        ]
     finally:
         for program in (waiting, sending):
             program.end()
@@ -217,7 +203,7 @@ def _perftest(
         while calling.running() and time.monotonic() < end:
             peak = max(peak, _peak_kib(serving.process.pid))
             time.sleep(0.02)
-        output = _output(calling, program)
+        output = calling.finished(program, _LIMIT_SECONDS)
         serving.wait(_LEAVE_SECONDS)
         return output, peak
     finally:
@@ -232,16 +218,6 @@ def _peak_kib(pid: int) -> int:
     except OSError:
         return 0
     return next((int(line.split()[1]) for line in lines if line.startswith("VmHWM:")), 0)
-
-
-def _output(program: Program, name: str) -> str:
-    status = program.wait(_LIMIT_SECONDS)
-    words = program.output().strip().splitlines()
-    if status is None:
-        raise RocelabError(f"{name}: not done after {_LIMIT_SECONDS:.0f} s")
-    if status != 0:
-        raise RocelabError(f"{name}: {words[-1] if words else 'failed without a word'}")
-    return program.output()
 
 
 def _column(output: str, number: int) -> float:

@@ -38,6 +38,16 @@ class Program:
         self._file.seek(0)
         return self._file.read()
 
+    def finished(self, name: str, seconds: float) -> str:
+        """What it said. RocelabError: it failed, or still runs after so long."""
+        status = self.wait(seconds)
+        words = self.output().strip().splitlines()
+        if status is None:
+            raise RocelabError(f"{name}: not done after {seconds:.0f} s")
+        if status != 0:
+            raise RocelabError(f"{name}: {words[-1] if words else 'failed without a word'}")
+        return self.output()
+
     def end(self) -> None:
         """Kills it if it still runs."""
         self.process.kill()

@@ -55,6 +55,11 @@ PACKAGES: dict[str, tuple[str, ...]] = {
             "libfabric-bin",
             "openmpi-bin",
             "libopenmpi-dev",
+            "mpich",
+            "libmpich-dev",
+            "fio",
+            "libdapl2",
+            "dapl2-utils",
         ),  # programs that run unmodified: docs/compatibility.md
         *("valgrind", "spin", "clang-14", "libclang-rt-14-dev", "clang-format", "clang-tidy"),
         *("black", "mypy", "pyflakes3"),

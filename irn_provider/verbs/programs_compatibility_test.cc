@@ -3,9 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
+#include <string_view>
 
 #include "irn_provider/verbs/program_pair.h"
 #include "irn_provider/verbs/sanitizer.h"
@@ -31,6 +33,9 @@ bool polls_memory(const Row& row) {
 }
 bool is_ucx(const Row& row) { return row.command[0] == "ucx_perftest"; }
 
+// Whose rows need hosts with interfaces, or more than two programs: tests/live. By the first word.
+constexpr std::array<std::string_view, 5> kElsewhere = {"libfabric", "Open", "MPICH", "fio", "DAPL"};
+
 // | `program options` | RoCE | IRN | from |
 std::vector<Row> rows() {
   std::ifstream in(ROCELAB_SOURCE_DIR "/docs/compatibility.md");
@@ -46,8 +51,7 @@ std::vector<Row> rows() {
     const char* only = std::getenv("ROCELAB_ROWS");  // by hand: rows that contain this
     if (only != nullptr && cells[0].find(only) == std::string::npos) continue;
     const std::vector<std::string> from = words_of(cells.at(3));
-    // They look for an interface with the address that they are given: tests/live/test_live_libraries.py.
-    if (from[0] == "libfabric" || from[0] == "Open") continue;
+    if (std::ranges::find(kElsewhere, from[0]) != kElsewhere.end()) continue;
     Row row{.settings = {}, .command = words_of(cells[0]), .roce = yes(1), .irn = yes(2)};
     while (row.command[0].find('=') != std::string::npos) {
       row.settings.push_back(row.command[0]);

@@ -34,7 +34,7 @@ bool polls_memory(const Row& row) {
 bool is_ucx(const Row& row) { return row.command[0] == "ucx_perftest"; }
 
 // Whose rows need hosts with interfaces, or more than two programs: tests/live. By the first word.
-constexpr std::array<std::string_view, 5> kElsewhere = {"libfabric", "Open", "MPICH", "fio", "DAPL"};
+constexpr std::array<std::string_view, 6> kElsewhere = {"libfabric", "Open", "MPICH", "fio", "DAPL", "QEMU"};
 
 // | `program options` | RoCE | IRN | from |
 std::vector<Row> rows() {

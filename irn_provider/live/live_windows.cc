@@ -160,8 +160,10 @@ void LockstepProcess::Impl::helper_loop() {
       futex_wait(slot.detach_request, 0, kLookAroundNs);
     Lock lock(mutex);
     helper_wake.store(0);
-    if (const std::uint32_t request = slot.detach_request.exchange(0); request != 0)
-      detach_blocked(lock, request == 2);
+    const std::uint32_t request = slot.detach_request.exchange(0);
+    // Time has gone on without this process, which was stopped (it is not any more: this runs). Nobody asks
+    // it for anything until it has joined again, which a thread that waits for the outside would prevent.
+    if (request != 0 || slot.excluded.load() != 0) detach_blocked(lock, request == 2);
     while (!leaving && running == 0 && (leader == nullptr || leader == &helper)) {
       leader = &helper;
       lead(lock, helper);

@@ -21,11 +21,12 @@ TEST_P(ProbeTest, SurfaceKeepsItsClaims) {
   for (const char* filter :
        {"DataProbe.*", "DatagramProbe.*", "RefusalProbe.*", "EventProbe.*", "SrqProbe.*", "XrcProbe.*",
         "ExtendedProbe.*", "BuilderProbe.*", "TimeProbe.*", "TimeBeforeTheDevice.*", "TimerProbe.*",
-        "ThreadProbe.*", "BirthProbe.*", "ForkProbe.*"}) {
+        "ThreadProbe.*", "BirthProbe.*", "ForkProbe.*", "StopProbe.*"}) {
     TestFabric fabric(1, 1, nic());
     const bool birth = std::string(filter) == "BirthProbe.*";
     const bool threads = birth || std::string(filter) == "ThreadProbe.*";
     if (threads) fabric.segment().header().grace_wall_ns = 3'600'000'000'000;  // none holds up time for it
+    if (std::string(filter) == "StopProbe.*") fabric.segment().header().grace_wall_ns = 200'000'000;
     const auto p =
         fabric.start(0, {ROCELAB_PROBE, std::string("--gtest_filter=") + filter},
                      birth ? std::vector<std::string>{"ROCELAB_MEMORY_POLL=1"} : std::vector<std::string>{});
@@ -42,13 +43,13 @@ TEST_P(ProbeTest, SurfaceKeepsItsClaims) {
 TEST_P(ProbeTest, SurfaceKeepsItsClaimsOverSharedMemory) {
   TestFabric fabric(1, 1, nic());
   const std::string transport = GetParam() == TransportMode::kRoce ? "roce" : "irn";
-  const auto p =
-      fabric.start(0, {"env", "-u", "ROCELAB_SEGMENT", "ROCELAB_TRANSPORT=" + transport,
-                       "ROCELAB_INTERFACE=shm:probe." + std::to_string(getpid()), ROCELAB_PROBE,
-                       "--gtest_filter=-Time*:ThreadProbe.*:ExitWhile*:BirthProbe.*:MulticastProbe.*:"
-                       "EventProbe.GetCqEventWaitsInExperimentTime:"
-                       "ExtendedProbe.TimestampsAreExperimentTime:"
-                       "DatagramProbe.TellsTheMacOfAnAddressAndRefusesStrangers"});
+  const auto p = fabric.start(
+      0, {"env", "-u", "ROCELAB_SEGMENT", "ROCELAB_TRANSPORT=" + transport,
+          "ROCELAB_INTERFACE=shm:probe." + std::to_string(getpid()), ROCELAB_PROBE,
+          "--gtest_filter=-Time*:ThreadProbe.*:StopProbe.*:ExitWhile*:BirthProbe.*:MulticastProbe.*:"
+          "EventProbe.GetCqEventWaitsInExperimentTime:"
+          "ExtendedProbe.TimestampsAreExperimentTime:"
+          "DatagramProbe.TellsTheMacOfAnAddressAndRefusesStrangers"});
   EXPECT_TRUE(fabric.run());
   EXPECT_EQ(fabric.program(p).exit_code(), 0) << fabric.program(p).output();
   EXPECT_NE(fabric.program(p).output().find("ForkInRealTimeProbe"), std::string::npos);

@@ -25,6 +25,10 @@ constexpr std::uint8_t kHopLimit = 64;  // Linux sets the route's, whatever the 
 constexpr unsigned kAccess =
     IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
 
+// Taken and without effect, as by Linux: a QP may say that windows may be bound to it where there are none
+// (libdaploscm always says so).
+constexpr unsigned kAccessWithoutEffect = IBV_ACCESS_MW_BIND;
+
 // One attribute whose bit is in the mask must hold what the device can do.
 struct Check {
   int bit;
@@ -36,7 +40,9 @@ constexpr Check kChecks[] = {
     {IBV_QP_PKEY_INDEX, "pkey_index",
      [](const ibv_qp_attr& a, const NicConfig&) { return a.pkey_index < kPkeys; }},
     {IBV_QP_ACCESS_FLAGS, "qp_access_flags",
-     [](const ibv_qp_attr& a, const NicConfig&) { return (a.qp_access_flags & ~kAccess) == 0; }},
+     [](const ibv_qp_attr& a, const NicConfig&) {
+       return (a.qp_access_flags & ~(kAccess | kAccessWithoutEffect)) == 0;
+     }},
     {IBV_QP_PATH_MTU, "path_mtu (above the port's active_mtu?)",
      [](const ibv_qp_attr& a, const NicConfig& nic) {
        const std::uint32_t bytes = mtu_bytes(a.path_mtu);
@@ -114,7 +120,7 @@ namespace {
 // Overwrites in `to` what the mask names.
 void merge(const ibv_qp_attr& from, int mask, QpAttr& to) {
   const auto has = [mask](int bit) { return (mask & bit) != 0; };
-  if (has(IBV_QP_ACCESS_FLAGS)) to.access_flags = from.qp_access_flags;
+  if (has(IBV_QP_ACCESS_FLAGS)) to.access_flags = from.qp_access_flags & kAccess;
   if (has(IBV_QP_QKEY)) to.qkey = from.qkey;
   if (has(IBV_QP_PATH_MTU)) to.path_mtu = mtu_bytes(from.path_mtu);
   if (has(IBV_QP_DEST_QPN)) to.dest_qpn = Qpn{from.dest_qp_num};

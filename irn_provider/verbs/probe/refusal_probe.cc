@@ -57,6 +57,19 @@ TEST(RefusalProbe, AttributesOutOfRangeLeaveTheQueuePairAsItWas) {
   EXPECT_TRUE(refused([](ibv_qp_attr& a) { a.ah_attr.grh.dgid.raw[15] = 250; })) << "no such host";
 }
 
+TEST(RefusalProbe, AQueuePairMayAllowWindowsThoughThereAreNone) {
+  Loopback l;
+  ibv_qp_attr attr = init_attr();
+  const unsigned offered = attr.qp_access_flags;
+  attr.qp_access_flags = offered | 1u << 14;
+  EXPECT_EQ(ibv_modify_qp(l.a, &attr, kInitMask), EINVAL) << "a flag that does not exist";
+  attr.qp_access_flags = offered | IBV_ACCESS_MW_BIND;
+  ASSERT_EQ(ibv_modify_qp(l.a, &attr, kInitMask), 0);
+  ibv_qp_init_attr init{};
+  ASSERT_EQ(ibv_query_qp(l.a, &attr, IBV_QP_ACCESS_FLAGS, &init), 0);
+  EXPECT_EQ(attr.qp_access_flags, offered);
+}
+
 TEST(RefusalProbe, QueryGivesBackWhatWasSet) {
   Loopback l;
   l.connect();

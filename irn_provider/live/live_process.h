@@ -69,8 +69,7 @@ class LiveProcess {
   virtual void reach(const std::array<std::uint8_t, 16>&) {}
 
   // Its QPs have so many memberships of multicast groups: while there are any, frames to groups come here.
-  // False: not on this kind of link.
-  virtual bool listen_to_groups(std::size_t memberships) = 0;
+  virtual void listen_to_groups(std::size_t memberships) = 0;
 
   // --- experiment time of the calling thread
   virtual Time now() = 0;

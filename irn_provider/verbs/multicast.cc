@@ -18,7 +18,6 @@ int change(ibv_qp& qp, const ibv_gid& gid, Nic::GroupResult (Nic::*how)(Qpn, con
   if (!is_multicast(group)) return EINVAL;
   LiveProcess& process = *of(qp.context).process;
   return with_nic(qp.context, [&](Nic& nic, Time) {
-    if (!process.listen_to_groups(nic.group_memberships())) return EOPNOTSUPP;
     const Nic::GroupResult result = (nic.*how)(Qpn{qp.qp_num}, group);
     process.listen_to_groups(nic.group_memberships());
     if (result == Nic::GroupResult::kTooMany) return ENOMEM;

@@ -60,6 +60,24 @@ def test_perftest(ends: tuple[End, End], transport: str, program: str) -> None:
     assert len(rows) == 1, output
 
 
+@pytest.mark.parametrize("transport", ["roce", "irn"])
+def test_multicast(ends: tuple[End, End], transport: str) -> None:
+    group = ["mckey", "-m", "239.1.2.3", "-C", "20", "-S", "1000"]
+    variables = environment(DEVICE, transport)
+    receiving = ends[0].start([*group, "-b", ends[0].ipv4], variables)
+    time.sleep(2)  # mckey does not say when it has joined
+    sending = ends[1].start([*group, "-b", ends[1].ipv4, "-s"], variables)
+    try:
+        finish(sending)
+        assert (
+            "receiving data transfers" in (output := finish(receiving))
+            and "data transfers complete" in output
+        )
+    finally:
+        for program in (sending, receiving):
+            program.end()
+
+
 def test_a_thousand_queue_pairs_do_not_overrun_their_receiver(ends: tuple[End, End]) -> None:
     """What they have in flight together is more than the receiver's socket holds: it pauses the sender."""
     slow = ["-u", "20"]  # a busy machine may take longer than perftest's timeout of 67 ms

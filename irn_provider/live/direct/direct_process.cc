@@ -47,8 +47,10 @@ std::string key_of(const direct::Settings& settings) {
   return settings.on_interface() ? std::to_string(index_of(settings)) : settings.interface;
 }
 
-std::vector<sock_filter> filter_of(const lockstep::HostEntry& host, const lockstep::VfSlot& slot) {
-  return direct::frame_filter({host.ipv4, lockstep::gid_of(host, 0), slot.first_qpn, lockstep::kQpnsPerVf});
+std::vector<sock_filter> filter_of(const lockstep::HostEntry& host, const lockstep::VfSlot& slot,
+                                   bool groups) {
+  return direct::frame_filter(
+      {host.ipv4, lockstep::gid_of(host, 0), slot.first_qpn, lockstep::kQpnsPerVf, groups});
 }
 
 }  // namespace
@@ -77,7 +79,7 @@ DirectProcess::DirectProcess(const direct::Settings& settings)
       post_timer_(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)) {
   if (settings.on_interface()) {
     neighbours_.emplace(host_, index_of(settings));
-    wire_ = std::make_unique<direct::PacketSocket>(host_.name, filter_of(host_, share_->slot()),
+    wire_ = std::make_unique<direct::PacketSocket>(host_.name, filter_of(host_, share_->slot(), false),
                                                    host_.nic.active_mtu + kLongestHeaders);
     ports_.push_back(wire_.get());
   }
@@ -134,6 +136,12 @@ void DirectProcess::leave() {
   if (polls_memory_) expect_memory_poll();
   mutex_.unlock();
   --t_inside;
+}
+
+void DirectProcess::listen_to_groups(std::size_t memberships) {
+  const bool on = memberships > 0;
+  if (std::exchange(hears_groups_, on) != on && wire_)
+    wire_->take_groups(on, filter_of(host_, share_->slot(), on));
 }
 
 std::optional<PathEnd> DirectProcess::find_peer(const Gid& gid) {

@@ -48,7 +48,7 @@ class DirectProcess final : public LiveProcess {
   const lockstep::HostEntry& host() const override { return host_; }
   const lockstep::Segment& segment() const override { return share_->segment(); }
   std::uint32_t vf() const override { return share_->vf(); }
-  bool listen_to_groups(std::size_t) override { return false; }  // its filter takes unicast only
+  void listen_to_groups(std::size_t memberships) override;
   std::optional<PathEnd> find_peer(const Gid& gid) override;
   void reach(const Gid& gid) override;
   Time now() override { return clock(); }
@@ -99,7 +99,7 @@ class DirectProcess final : public LiveProcess {
   void depart(Time now);
   bool may_wait();
   void send(PacketRef packet);
-  direct::FramePort& port_of(const PathAddress& path);
+  void send(const Packet& packet, direct::FramePort& port, const PathAddress& path);
   void flush();
   bool note_completions(Time now);  // true: there were some
   Time next_event() const;
@@ -128,7 +128,7 @@ class DirectProcess final : public LiveProcess {
   std::unique_ptr<direct::PacketSocket> wire_;  // null: no interface, only this machine's programs
   direct::RingPort rings_;
   std::vector<direct::FramePort*> ports_;  // both
-  bool polls_memory_ = false;
+  bool polls_memory_ = false, hears_groups_ = false;
   PacketPool pool_;
   ProcessMemory memory_;
   NullTrace trace_;

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/wire/multicast.h"
 #include "base/wire/pfc.h"
 #include "irn_provider/live/direct/direct_process.h"
 #include "lockstep/host_identity.h"
@@ -181,20 +182,21 @@ bool DirectProcess::may_wait() {
   return true;
 }
 
+// What goes to a group goes both ways: a host's own members have their copies, too.
 void DirectProcess::send(PacketRef packet) {
   const PathAddress* path = nic_.path_of(*packet);
   RL_CHECK(path != nullptr);
-  direct::FramePort& port = port_of(*path);
   ++sent_since_receive_;
-  const direct::FramePort::Slot slot = port.place(
-      {path, packet->roce.dest.value}, packet->frame_length,
-      packet->kind == PacketKind::kAck ? direct::FramePort::Kind::kAck : direct::FramePort::Kind::kData);
-  if (edge_.write(nic_, *packet, slot.bytes, slot.ip_id, port.icrc())) port.fill();
+  const bool to_group = packet->roce.dest == kMulticastQpn, here = path->dst_mac == host_.mac || !wire_;
+  if (here || to_group) send(*packet, rings_, *path);
+  if (!here) send(*packet, *wire_, *path);
 }
 
-direct::FramePort& DirectProcess::port_of(const PathAddress& path) {
-  if (path.dst_mac == host_.mac || !wire_) return rings_;
-  return *wire_;
+void DirectProcess::send(const Packet& packet, direct::FramePort& port, const PathAddress& path) {
+  const direct::FramePort::Slot slot = port.place(
+      {&path, packet.roce.dest.value}, packet.frame_length,
+      packet.kind == PacketKind::kAck ? direct::FramePort::Kind::kAck : direct::FramePort::Kind::kData);
+  if (edge_.write(nic_, packet, slot.bytes, slot.ip_id, port.icrc())) port.fill();
 }
 
 void DirectProcess::flush() {

@@ -2,6 +2,7 @@
 
 #include "base/check.h"
 #include "base/wire/bytes.h"
+#include "base/wire/multicast.h"
 #include "base/wire/pfc.h"
 
 namespace rocelab::direct {
@@ -13,6 +14,7 @@ constexpr std::uint16_t kIfEqual = BPF_JMP | BPF_JEQ | BPF_K, kIfSet = BPF_JMP |
                         kIfAtLeast = BPF_JMP | BPF_JGE | BPF_K;
 constexpr std::uint32_t kTakeAll = 0x40000, kDestQp = 4, kQpnMask = 0xffffff;
 constexpr std::uint32_t kIpv4 = 14, kIpv6 = 14, kUdpOfIpv4 = kIpv4 + 20, kUdpOfIpv6 = kIpv6 + 40, kUdp = 8;
+constexpr std::uint32_t kIpv4Destination = kIpv4 + 16, kIpv6Destination = kIpv6 + 24;
 constexpr std::uint32_t kIsUdp = 17, kRocePort = 4791, kPortAt = 2, kGsi = 1;
 
 // Jumps are written as labels and resolved at the end: a program of tests that either go on or give up.
@@ -51,13 +53,30 @@ class Program {
   std::vector<sock_filter> code_;
 };
 
-void accept_own_qpns(Program& p, std::uint32_t bth, const FilterPlan& plan) {
-  p.load(kLoadWord, bth + kDestQp);
+void load_qpn(Program& p, std::uint32_t udp) {
+  p.load(kLoadHalf, udp + kPortAt);
+  p.require(kIfEqual, kRocePort);
+  p.load(kLoadWord, udp + kUdp + kDestQp);
   p.keep(kQpnMask);
+}
+
+void accept_own_qpns(Program& p, std::uint32_t udp, const FilterPlan& plan) {
+  load_qpn(p, udp);
   p.accept_if(kIfEqual, kGsi);
   p.require(kIfAtLeast, plan.first_qpn);
   p.refuse(kIfAtLeast, plan.first_qpn + plan.qpns);
   p.accept_if(kIfAtLeast, 0);
+}
+
+// Decides about a frame to a group: one whose destination address, the first word of which is loaded, begins
+// with `prefix`.
+void accept_groups(Program& p, std::uint32_t mask, std::uint32_t prefix, std::uint32_t udp) {
+  p.keep(mask);
+  const std::size_t no_group = p.skip_unless_equal(prefix);
+  load_qpn(p, udp);
+  p.accept_if(kIfEqual, kMulticastQpn.value);
+  p.reject();
+  p.land(no_group);
 }
 
 }  // namespace
@@ -69,26 +88,30 @@ std::vector<sock_filter> frame_filter(const FilterPlan& plan) {
   const std::size_t not_ipv4 = p.skip_unless_equal(0x0800);
   p.load(kLoadByte, kIpv4 + 9);
   p.require(kIfEqual, kIsUdp);
-  p.load(kLoadWord, kIpv4 + 16);
-  p.require(kIfEqual, plan.ipv4);
   p.load(kLoadHalf, kIpv4 + 6);
   p.refuse(kIfSet, 0x3fff);  // a fragment
   p.load(kLoadByte, kIpv4);
   p.require(kIfEqual, 0x45);
-  p.load(kLoadHalf, kUdpOfIpv4 + kPortAt);
-  p.require(kIfEqual, kRocePort);
-  accept_own_qpns(p, kUdpOfIpv4 + kUdp, plan);
+  p.load(kLoadWord, kIpv4Destination);
+  if (plan.groups) {
+    accept_groups(p, 0xf0000000, 0xe0000000, kUdpOfIpv4);  // 224.0.0.0/4
+    p.load(kLoadWord, kIpv4Destination);
+  }
+  p.require(kIfEqual, plan.ipv4);
+  accept_own_qpns(p, kUdpOfIpv4, plan);
   p.land(not_ipv4);
   p.require(kIfEqual, 0x86dd);
   p.load(kLoadByte, kIpv6 + 6);
   p.require(kIfEqual, kIsUdp);
+  if (plan.groups) {
+    p.load(kLoadWord, kIpv6Destination);
+    accept_groups(p, 0xff000000, 0xff000000, kUdpOfIpv6);  // ff00::/8
+  }
   for (std::uint32_t word = 0; word < 4; ++word) {
-    p.load(kLoadWord, kIpv6 + 24 + 4 * word);
+    p.load(kLoadWord, kIpv6Destination + 4 * word);
     p.require(kIfEqual, wire::load32(std::as_bytes(std::span(plan.gid0)), 4 * word));
   }
-  p.load(kLoadHalf, kUdpOfIpv6 + kPortAt);
-  p.require(kIfEqual, kRocePort);
-  accept_own_qpns(p, kUdpOfIpv6 + kUdp, plan);
+  accept_own_qpns(p, kUdpOfIpv6, plan);
   return p.finish();
 }
 

@@ -17,7 +17,10 @@ class FrameFilterTest : public ::testing::Test {
  protected:
   FrameFilterTest() {
     EXPECT_EQ(socketpair(AF_UNIX, SOCK_DGRAM, 0, ends_.data()), 0);
-    std::vector<sock_filter> code = frame_filter(kPlan);
+    attach(kPlan);
+  }
+  void attach(const FilterPlan& plan) {
+    std::vector<sock_filter> code = frame_filter(plan);
     const sock_fprog program{static_cast<unsigned short>(code.size()), code.data()};
     EXPECT_EQ(setsockopt(ends_[1], SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program), 0);
   }
@@ -81,6 +84,31 @@ TEST_F(FrameFilterTest, RefusesWhatIsNotForThisHostsRoce) {
     ASSERT_EQ(passes(bytes), bytes.size());
     bytes[c.at] = std::byte{c.value};
     EXPECT_EQ(passes(bytes), 0u) << c.what;
+  }
+}
+
+TEST_F(FrameFilterTest, TakesDatagramsToGroupsOnlyWhenAsked) {
+  constexpr std::size_t kAddressAt[] = {38, 30};
+  const auto to_group = [&](bool is_ipv4, std::uint32_t qpn, std::uint8_t first) {
+    auto bytes = frame(is_ipv4, qpn);
+    bytes[kAddressAt[is_ipv4]] = std::byte{first};
+    return passes(bytes) == bytes.size();
+  };
+  for (const bool asked : {false, true, false}) {
+    FilterPlan plan = kPlan;
+    plan.groups = asked;
+    attach(plan);
+    for (const std::uint8_t first : {std::uint8_t{224}, std::uint8_t{239}})
+      EXPECT_EQ(to_group(true, 0xffffff, first), asked);
+    for (const std::uint8_t first : {std::uint8_t{223}, std::uint8_t{240}, std::uint8_t{255}})
+      EXPECT_FALSE(to_group(true, 0xffffff, first));
+    EXPECT_EQ(to_group(false, 0xffffff, 0xff), asked);
+    EXPECT_FALSE(to_group(true, 0x2000, 239));
+    EXPECT_FALSE(to_group(false, 0x2000, 0xff));
+    for (const bool is_ipv4 : {true, false}) {  // and to the host as before
+      EXPECT_GT(passes(frame(is_ipv4, 0x2000)), 0u);
+      EXPECT_EQ(passes(frame(is_ipv4, 0xffffff)), 0u);
+    }
   }
 }
 

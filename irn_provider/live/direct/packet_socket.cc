@@ -72,12 +72,21 @@ void PacketSocket::open(const std::string& interface, const std::vector<sock_fil
   sockaddr_ll address{};
   address.sll_family = AF_PACKET;
   address.sll_protocol = htons(ETH_P_ALL);
-  address.sll_ifindex = static_cast<int>(if_nametoindex(interface.c_str()));
+  address.sll_ifindex = interface_ = static_cast<int>(if_nametoindex(interface.c_str()));
   if (bind(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
     throw std::runtime_error(std::string("cannot listen on it: ") + std::strerror(errno));
 }
 
 PacketSocket::~PacketSocket() { close(fd_); }
+
+void PacketSocket::take_groups(bool on, const std::vector<sock_filter>& filter) {
+  packet_mreq all{};
+  all.mr_ifindex = interface_;
+  all.mr_type = PACKET_MR_ALLMULTI;
+  // Where that is refused, what comes all the same is taken: a veth and a bridge let groups pass.
+  setsockopt(fd_, SOL_PACKET, on ? PACKET_ADD_MEMBERSHIP : PACKET_DROP_MEMBERSHIP, &all, sizeof all);
+  attach(fd_, filter);
+}
 
 // --- receiving
 

@@ -34,6 +34,8 @@ class PacketSocket final : public FramePort {
 
   std::span<const Arrival> receive() override;
   void release() override {}
+  // From now on with that filter, and with frames that the interface knows to be for no group of its own.
+  void take_groups(bool on, const std::vector<sock_filter>& filter);
   double backlog() const;   // how full the kernel's queue for us is: 0 to 1
   std::uint64_t dropped();  // frames that the kernel had no room for, so far
 
@@ -67,7 +69,7 @@ class PacketSocket final : public FramePort {
   void add_message(const KernelHeader& kernel, std::size_t parts);
   void split_trains();
 
-  int fd_ = -1;
+  int fd_ = -1, interface_ = 0;
   std::uint64_t dropped_ = 0, refused_ = 0;
 
   std::unique_ptr<std::byte[]> receive_bytes_;

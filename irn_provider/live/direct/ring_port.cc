@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/wire/cm/mad.h"
+#include "base/wire/multicast.h"
 
 namespace rocelab::direct {
 namespace {
@@ -121,7 +122,8 @@ FramePort::Slot RingPort::place(const Flow& flow, std::size_t length, Kind) {
   placed_length_ = length;
   placed_vfs_ = 0;
   placed_in_ring_ = false;
-  if (flow.dest == kGsiQpn.value) {  // to all, as filters on a wire would let it
+  if (flow.dest == kGsiQpn.value || flow.dest == kMulticastQpn.value) {
+    // To all, as filters on a wire would let it.
     placed_vfs_ = share_.vfs_in_use() | bit(share_.vf());
   } else if (flow.dest >= lockstep::kFirstQpn && lockstep::vf_of_qpn(flow.dest) < peers_.size()) {
     const std::uint32_t vf = lockstep::vf_of_qpn(flow.dest);

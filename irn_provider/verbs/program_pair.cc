@@ -118,7 +118,7 @@ ProgramPair run_qperf(const NicConfig& nic, const std::vector<std::string>& opti
   command.insert(command.end(), listen.begin(), listen.end());
   command.insert(command.end(), options.begin(), options.end());
   const auto client = fabric.start(0, command);
-  fabric.run_until_end_of(client, kPatience);
+  EXPECT_TRUE(fabric.run_until_end_of(client, kPatience));
   return {{0, fabric.program(client).exit_code()},
           fabric.program(server).output(),
           fabric.program(client).output(),

@@ -272,7 +272,7 @@ bool TestFabric::run_until_end_of(std::size_t index, std::chrono::seconds wall) 
     if (p.status == -1) kill(-p.pid, SIGTERM);
   const bool ended = run(std::chrono::seconds(10));
   for (const Program& p : programs_) kill(-p.pid, SIGKILL);  // children that have outlived them
-  return ended && programs_[index].exit_code() == 0;
+  return ended;
 }
 
 }  // namespace rocelab::verbs

@@ -45,7 +45,7 @@ class TestFabric {
   void drive_once();                               // at most a millisecond of waiting
   void drive_and_reap() { drive_once(), reap(); }  // and looks who has ended
   // Until this one has ended, or `wall` is over; then ends the others, servers that wait for ever, with their
-  // children.
+  // children. True: all have ended; how, their exit codes say.
   bool run_until_end_of(std::size_t index, std::chrono::seconds wall = std::chrono::seconds(60));
   const Program& program(std::size_t index) const { return programs_[index]; }
   lockstep::Segment& segment() { return *segment_; }

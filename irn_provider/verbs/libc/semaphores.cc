@@ -13,12 +13,10 @@
 #include "irn_provider/verbs/libc/experiment.h"
 #include "irn_provider/verbs/libc/next_symbol.h"
 #include "irn_provider/verbs/libc/real.h"
+#include "irn_provider/verbs/libc/wait.h"
 
 namespace rocelab::libc {
 namespace {
-
-constexpr Duration kStep = 1_ms;  // of experiment time, and as much wall time beside it
-constexpr long kStepWallNs = 1'000'000;
 
 // As the C library keeps it (internaltypes.h, struct new_sem): the value, the waiters, and whether it is
 // shared.
@@ -29,12 +27,12 @@ bool is_shared(const sem_t* semaphore) {
   return shared != 0;
 }
 
-// Waits by the machine's clock for one step. True: taken.
+// Waits for one slice of the machine's clock. True: taken.
 bool taken_outside(LiveProcess& process, sem_t* semaphore) {
   ForeignScope foreign(process);
   timespec end{};
   real::clock_gettime(CLOCK_MONOTONIC, &end);
-  end.tv_nsec += kStepWallNs;
+  end.tv_nsec += kOutsideSliceNs;
   if (end.tv_nsec >= 1'000'000'000) ++end.tv_sec, end.tv_nsec -= 1'000'000'000;
   static const auto really = next_symbol<int (*)(sem_t*, clockid_t, const timespec*)>("sem_clockwait");
   return really(semaphore, CLOCK_MONOTONIC, &end) == 0;
@@ -46,7 +44,7 @@ int wait_until(LiveProcess& process, sem_t* semaphore, Time deadline) {
   bool taken = false;  // once only, though it is asked for more than once
   const auto ready = [&] { return taken = taken || sem_trywait(semaphore) == 0; };
   while (is_shared(semaphore)) {
-    const Time step = std::min(deadline, process.now() + kStep);
+    const Time step = std::min(deadline, process.now() + kOutsideStep);
     const int error = restarting([&] {
       const Woken woken = process.park_until(ready, step);
       return woken == Woken::kSignal ? EINTR : 0;

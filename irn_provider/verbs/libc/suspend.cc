@@ -9,12 +9,12 @@
 #include "irn_provider/verbs/libc/experiment.h"
 #include "irn_provider/verbs/libc/real.h"
 #include "irn_provider/verbs/libc/timers.h"
+#include "irn_provider/verbs/libc/wait.h"
 
 namespace rocelab::libc {
 namespace {
 
-constexpr Duration kStep = 1_ms;                               // of experiment time
-constexpr timespec kSlice{.tv_sec = 0, .tv_nsec = 1'000'000};  // of wall time
+constexpr timespec kSlice{.tv_sec = 0, .tv_nsec = kOutsideSliceNs};
 constexpr timespec kNow{};
 
 // True: a signal that `mask` lets in has come within `wall`; its handler has run.
@@ -43,7 +43,7 @@ int suspend(LiveProcess& process, const sigset_t& mask) {
     Woken woken;
     {
       real::RuntimeScope scope;  // at its end the timer's handler runs
-      woken = process.sleep_until(process.now() + kStep);
+      woken = process.sleep_until(process.now() + kOutsideStep);
     }
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
     if (woken == Woken::kSignal) break;

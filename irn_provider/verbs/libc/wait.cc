@@ -13,8 +13,6 @@ namespace {
 
 using Attempt = std::function<int(int)>;
 
-constexpr Duration kStep = 1_ms;  // of experiment time, and as much wall time beside it
-constexpr int kStepWallMs = 1;
 constexpr int kSetupSliceMs = 5;
 constexpr std::int64_t kBeyondGraceNs =
     10'000'000;  // the coordinator has surely seen the end of the grace by then
@@ -78,14 +76,14 @@ int look(const Attempt& attempt) {
 int wait_with_outside(LiveProcess& process, const WaitSet& set, std::uint64_t seen, Time deadline,
                       const Attempt& attempt) {
   while (true) {
-    const Woken woken = park_for_change(process, set, seen, std::min(deadline, process.now() + kStep));
+    const Woken woken = park_for_change(process, set, seen, std::min(deadline, process.now() + kOutsideStep));
     const bool ours = woken == Woken::kReady;
     int r = look(attempt);
     if (r == 0 && woken == Woken::kSignal) return interrupted();
     if (r == 0 && process.now() >= deadline) return 0;
     if (r == 0 && !ours) {
       ForeignScope foreign(process);
-      r = attempt(kStepWallMs);
+      r = attempt(static_cast<int>(kOutsideSliceNs / 1'000'000));
     }
     if (r == 0) continue;
     if (r > 0 && !ours) count_detach(process), t_left_behind = false;

@@ -27,6 +27,11 @@
 
 namespace rocelab::libc {
 
+// What comes from outside may come at any time: a thread that waits for it beside experiment time takes a
+// step of experiment time, then a slice of wall time of the same length, by turns.
+inline constexpr Duration kOutsideStep = 1_ms;
+inline constexpr std::int64_t kOutsideSliceNs = kOutsideStep.ps() / 1'000;
+
 struct WaitSet {
   std::vector<EventFd::Raised> ours;
   bool pipes = false;    // it holds pipes of the program to itself

@@ -7,19 +7,13 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "irn_provider/verbs/probe/clock.h"
 #include "irn_provider/verbs/probe/loopback.h"
 
 namespace rocelab::probe {
 namespace {
-
-std::int64_t now_ns() {
-  timespec t{};
-  EXPECT_EQ(clock_gettime(CLOCK_MONOTONIC, &t), 0);
-  return t.tv_sec * 1'000'000'000 + t.tv_nsec;
-}
 
 cpu_set_t only(int processor) {
   cpu_set_t set;

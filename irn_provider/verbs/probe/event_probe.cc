@@ -139,7 +139,8 @@ TEST(EventProbe, OverrunIsAnAsynchronousErrorOfTheQueueAndOfItsQueuePair) {
   }
   ibv_wc wc[8];
   const timespec ms{.tv_sec = 0, .tv_nsec = 1'000'000};
-  for (int i = 0; i < 1'000 && !readable(l.context->async_fd, 0); ++i) {  // in real time it may take some
+  // In real time it may take some: polling another queue lets the NIC go on, and leaves this one full.
+  for (int i = 0; i < 1'000 && !readable(l.context->async_fd, 0); ++i) {
     EXPECT_EQ(ibv_poll_cq(l.send_cq, 1, wc), 0);
     nanosleep(&ms, nullptr);
   }

@@ -15,16 +15,20 @@
 #include <string>
 #include <thread>
 
+#include "irn_provider/verbs/probe/clock.h"
 #include "irn_provider/verbs/probe/loopback.h"
 #include "irn_provider/verbs/sanitizer.h"
 
 namespace rocelab::probe {
 namespace {
 
-std::int64_t now_us() {
-  timespec t{};
-  EXPECT_EQ(clock_gettime(CLOCK_MONOTONIC, &t), 0);
-  return t.tv_sec * 1'000'000 + t.tv_nsec / 1'000;
+std::int64_t now_us() { return now_ns() / 1'000; }
+
+void make_mutex(pthread_mutex_t& mutex, int kind) {
+  pthread_mutexattr_t attributes;
+  pthread_mutexattr_init(&attributes);
+  pthread_mutexattr_settype(&attributes, kind);
+  pthread_mutex_init(&mutex, &attributes);
 }
 
 class ThreadProbe : public ::testing::Test {
@@ -71,11 +75,8 @@ TEST_F(ThreadProbe, WhoFindsALockTakenRunsAtTheInstantAtWhichItIsFreed) {
 // Whoever else runs while it waits must not become the owner.
 TEST_F(ThreadProbe, WhoHasWaitedForAMutexOwnsIt) {
   for (const int kind : {PTHREAD_MUTEX_ERRORCHECK, PTHREAD_MUTEX_RECURSIVE}) {
-    pthread_mutexattr_t attributes;
-    pthread_mutexattr_init(&attributes);
-    pthread_mutexattr_settype(&attributes, kind);
     pthread_mutex_t mutex;
-    pthread_mutex_init(&mutex, &attributes);
+    make_mutex(mutex, kind);
     EXPECT_EQ(pthread_mutex_lock(&mutex), 0);
     std::thread waiter([&] {
       EXPECT_EQ(pthread_mutex_lock(&mutex), 0);
@@ -94,11 +95,8 @@ TEST_F(ThreadProbe, WhoHasWaitedForAMutexOwnsIt) {
 }
 
 TEST_F(ThreadProbe, AMutexThatChecksForErrorsStillDoes) {
-  pthread_mutexattr_t attributes;
-  pthread_mutexattr_init(&attributes);
-  pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_ERRORCHECK);
   pthread_mutex_t mutex;
-  pthread_mutex_init(&mutex, &attributes);
+  make_mutex(mutex, PTHREAD_MUTEX_ERRORCHECK);
   EXPECT_EQ(pthread_mutex_lock(&mutex), 0);
   EXPECT_EQ(pthread_mutex_lock(&mutex), EDEADLK);
   EXPECT_EQ(pthread_mutex_unlock(&mutex), 0);

@@ -14,24 +14,19 @@
 #include <csetjmp>
 #include <thread>
 
+#include "irn_provider/verbs/probe/clock.h"
 #include "irn_provider/verbs/probe/loopback.h"
 #include "irn_provider/verbs/sanitizer.h"
 
 namespace rocelab::probe {
 namespace {
 
-std::int64_t now() {
-  timespec t{};
-  EXPECT_EQ(clock_gettime(CLOCK_MONOTONIC, &t), 0);
-  return t.tv_sec * 1'000'000'000 + t.tv_nsec;
-}
-
 // What the handler has seen.
 std::atomic<int> g_calls{0}, g_overrun{0}, g_value{0}, g_code{0};
 std::atomic<std::int64_t> g_first{0}, g_last{0};
 std::atomic<pid_t> g_thread{0};
 void note(int, siginfo_t* info, void*) {
-  g_last = now();
+  g_last = now_ns();
   if (g_calls++ == 0) g_first = g_last.load();
   g_thread = gettid();
   g_code = info->si_code;
@@ -45,7 +40,7 @@ class TimerProbe : public ::testing::Test {
     handle(SIGALRM, 0);
     usleep(1);  // whole nanoseconds from here on
     g_calls = 0;
-    begin_ = now();
+    begin_ = now_ns();
   }
   ~TimerProbe() override {
     const itimerval none{};
@@ -64,7 +59,7 @@ class TimerProbe : public ::testing::Test {
         .it_value = {.tv_sec = us / 1'000'000, .tv_usec = us % 1'000'000}};
     ASSERT_EQ(setitimer(ITIMER_REAL, &value, nullptr), 0);
   }
-  std::int64_t passed() const { return now() - begin_; }
+  std::int64_t passed() const { return now_ns() - begin_; }
   void expect_once_at(std::int64_t ns) const {
     EXPECT_EQ(g_calls, 1);
     EXPECT_EQ(g_last - begin_, ns);
@@ -248,13 +243,13 @@ TEST_F(TimerProbe, TimersOfTheProgramsOwnMakingSignalAsTold) {
   expect_once_at(12'345);
   EXPECT_EQ(g_code, SI_TIMER);
   EXPECT_EQ(g_value, 42);
-  const std::int64_t until = now() + 5'000;
+  const std::int64_t until = now_ns() + 5'000;
   value.it_value = {.tv_sec = until / 1'000'000'000, .tv_nsec = until % 1'000'000'000};
   EXPECT_EQ(timer_settime(timer, TIMER_ABSTIME, &value, nullptr), 0);
   EXPECT_EQ(timer_gettime(timer, &value), 0);
   EXPECT_EQ(value.it_value.tv_nsec, 5'000);
   EXPECT_EQ(pause(), -1);
-  EXPECT_EQ(now(), until);
+  EXPECT_EQ(now_ns(), until);
   EXPECT_EQ(timer_getoverrun(timer), 0);
   EXPECT_EQ(timer_delete(timer), 0);
   EXPECT_EQ(timer_delete(timer), -1);
@@ -263,7 +258,7 @@ TEST_F(TimerProbe, TimersOfTheProgramsOwnMakingSignalAsTold) {
 
 TEST_F(TimerProbe, TicksCountExperimentTime) {
   const clock_t ticks = times(nullptr);
-  EXPECT_EQ(ticks, now() / 10'000'000);
+  EXPECT_EQ(ticks, now_ns() / 10'000'000);
   usleep(70'000);
   EXPECT_EQ(times(nullptr) - ticks, 7);
 }

@@ -42,7 +42,7 @@ std::unique_ptr<LockstepProcess> LockstepProcess::join(const char* path, const c
   if (vf == lockstep::kNoSlot)
     throw std::runtime_error(std::string(host_name) + ": all " +
                              std::to_string(segment.header().vfs_per_host) +
-                             " virtual functions are in use by other programs; end one, or raise engine.vfs");
+                             " virtual functions are in use by other programs; end one, or raise nic.vfs");
   std::unique_ptr<LockstepProcess> process(
       new LockstepProcess(std::make_unique<Impl>(std::move(segment), host_index, vf)));
   Impl& impl = *process->impl_;

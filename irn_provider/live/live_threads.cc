@@ -30,6 +30,12 @@ char thread_state(int tid) {
 
 constinit thread_local bool t_leaves_at_its_end = false;
 
+// A forked child's thread is in nobody's experiment time until the child opens a device of its own.
+void forget_parent() {
+  t_state = nullptr;
+  t_leaves_at_its_end = false;
+}
+
 }  // namespace
 
 // A thread that ends leaves experiment time at once instead of holding it for the grace. It may come back
@@ -39,6 +45,7 @@ void LockstepProcess::Impl::leave_at_end() {
   static const pthread_key_t key = [] {
     pthread_key_t k = 0;
     RL_CHECK(pthread_key_create(&k, [](void* impl) { static_cast<Impl*>(impl)->thread_ends(); }) == 0);
+    RL_CHECK(pthread_atfork(nullptr, nullptr, forget_parent) == 0);
     return k;
   }();
   t_leaves_at_its_end = pthread_setspecific(key, this) == 0;
@@ -46,7 +53,7 @@ void LockstepProcess::Impl::leave_at_end() {
 
 void LockstepProcess::Impl::thread_ends() {
   t_leaves_at_its_end = false;
-  if (leaving) return;
+  if (leaving || t_state == nullptr) return;  // of a forked child that opened no device
   Inside inside;
   Lock lock(mutex);
   unwatch(*t_state);

@@ -46,6 +46,10 @@ class Nic {
   bool free_pd(Pdn pd);  // false: still used or unknown
   std::optional<RKey> reg_mr(Pdn pd, std::uint64_t addr, std::uint64_t length, std::uint64_t iova,
                              std::uint32_t access);
+  // What is not given stays as it is, and so does the key. False: unknown, or what reg_mr() would refuse;
+  // nothing has changed.
+  bool rereg_mr(RKey key, std::optional<Pdn> pd, std::optional<MrBounds> bounds,
+                std::optional<std::uint32_t> access);
   bool dereg_mr(RKey key);
   std::optional<Ahn> create_ah(Pdn pd, const PathAddress& path);
   bool destroy_ah(Ahn ah);

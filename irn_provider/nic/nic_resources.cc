@@ -5,6 +5,15 @@
 #include "irn_provider/nic/nic_impl.h"
 
 namespace rocelab {
+namespace {
+
+// IBTA 11.2.8.2: remote writes and atomics need local write.
+bool is_allowed(std::uint32_t access) {
+  const bool remote_writes = (access & (kAccessRemoteWrite | kAccessRemoteAtomic)) != 0;
+  return !remote_writes || (access & kAccessLocalWrite) != 0;
+}
+
+}  // namespace
 
 Pdn Nic::alloc_pd() {
   const auto handle = impl_->pds.add({});
@@ -29,12 +38,25 @@ bool Nic::free_xrcd(Xrcdn xrcd) {
 std::optional<RKey> Nic::reg_mr(Pdn pd, std::uint64_t addr, std::uint64_t length, std::uint64_t iova,
                                 std::uint32_t access) {
   auto* domain = impl_->pds.find(pd.value);
-  // IBTA 11.2.8.2: remote writes and atomics need local write.
-  const bool remote_writes = (access & (kAccessRemoteWrite | kAccessRemoteAtomic)) != 0;
-  if (domain == nullptr || (remote_writes && (access & kAccessLocalWrite) == 0)) return std::nullopt;
+  if (domain == nullptr || !is_allowed(access)) return std::nullopt;
   const auto key = impl_->regions.add(MemoryRegion{pd, addr, iova, length, access});
   if (key) ++domain->users;
   return key;
+}
+
+bool Nic::rereg_mr(RKey key, std::optional<Pdn> pd, std::optional<MrBounds> bounds,
+                   std::optional<std::uint32_t> access) {
+  const MemoryRegion* region = impl_->regions.find(key);
+  if (region == nullptr) return false;
+  const MrBounds b = bounds.value_or(MrBounds{region->addr, region->iova, region->length});
+  const MemoryRegion changed{pd.value_or(region->pd), b.addr, b.iova, b.length,
+                             access.value_or(region->access)};
+  auto* domain = impl_->pds.find(changed.pd.value);
+  auto* before = impl_->pds.find(region->pd.value);
+  if (domain == nullptr || !is_allowed(changed.access) || !impl_->regions.change(key, changed)) return false;
+  --before->users;
+  ++domain->users;
+  return true;
 }
 
 bool Nic::dereg_mr(RKey key) {

@@ -53,6 +53,32 @@ TEST(NicStateTest, AQueuePairWorksAgainAfterReset) {
   EXPECT_EQ(std::memcmp(pair.a.bytes.data(), pair.b.bytes.data(), 5000), 0);
 }
 
+TEST(NicStateTest, ResetForgetsTheQueuePairsOwnCompletions) {
+  NicPair pair;
+  pair.connect(kPsn);
+  const Qpn other = pair.a.create_qp(2);
+  const auto post_receive_and_fail = [&](Qpn qp, std::uint64_t id) {
+    QpAttr attr = *pair.a.nic.query_qp(qp);
+    attr.state = QpState::kInit;
+    pair.a.nic.modify_qp(qp, attr, pair.now());
+    attr.state = QpState::kErr;
+    ASSERT_TRUE(pair.a.nic.modify_qp(qp, attr, pair.now()));
+    RecvWqe r;
+    r.wr_id = id;
+    ASSERT_EQ(pair.a.nic.post_recv(qp, r, pair.now()), PostResult::kOk);  // flushed at once
+  };
+  post_receive_and_fail(pair.a.qp, 1);
+  post_receive_and_fail(other, 2);
+  post_receive_and_fail(pair.a.qp, 3);
+  QpAttr attr;
+  attr.state = QpState::kReset;
+  ASSERT_TRUE(pair.a.nic.modify_qp(pair.a.qp, attr, pair.now()));
+  const auto left = pair.a.nic.poll_cq(pair.a.cq);
+  ASSERT_TRUE(left);
+  EXPECT_EQ(left->wr_id, 2u);
+  EXPECT_FALSE(pair.a.nic.poll_cq(pair.a.cq));
+}
+
 TEST(NicStateTest, SqdHoldsBackWhatHasNotBegun) {
   NicPair pair;
   pair.connect(kPsn);
@@ -91,6 +117,39 @@ TEST(NicStateTest, RefusesWhatCannotBe) {
   pair.lose = [](const Departure&) { return true; };
   for (int i = 0; i < 1024; ++i) ASSERT_EQ(pair.post(pair.wqe(WrOpcode::kWrite, 0, 0, 1)), PostResult::kOk);
   EXPECT_EQ(pair.post(pair.wqe(WrOpcode::kWrite, 0, 0, 1)), PostResult::kQueueFull);
+}
+
+TEST(NicStateTest, ARegionTakesNewBoundsRightsAndDomainOrStaysAsItIs) {
+  NicPair pair;
+  pair.connect(kPsn);
+  Nic& nic = pair.b.nic;
+  const auto write = [&](std::uint64_t at, std::uint32_t length) {
+    pair.a.cqes.clear();
+    SendWqe w = pair.wqe(WrOpcode::kWrite, 0, 0, length);
+    w.remote_addr = at;
+    if (pair.post(w) != PostResult::kOk) return WcStatus::kFatalErr;
+    pair.run();
+    return pair.a.cqes.empty() ? WcStatus::kFatalErr : pair.a.cqes[0].status;
+  };
+  const std::uint64_t begin = pair.b.addr();
+  ASSERT_EQ(write(begin, 100), WcStatus::kSuccess);
+  // What cannot be changes nothing.
+  EXPECT_FALSE(nic.rereg_mr(RKey{pair.b.key.value + 1}, std::nullopt, std::nullopt, std::nullopt));
+  EXPECT_FALSE(nic.rereg_mr(pair.b.key, Pdn{0x999999}, std::nullopt, std::nullopt));
+  EXPECT_FALSE(nic.rereg_mr(pair.b.key, std::nullopt, std::nullopt, kAccessRemoteWrite));
+  EXPECT_FALSE(nic.rereg_mr(pair.b.key, std::nullopt, MrBounds{begin, UINT64_MAX, 2}, std::nullopt));
+  ASSERT_EQ(write(begin, 100), WcStatus::kSuccess);
+  // The same bytes by other addresses.
+  ASSERT_TRUE(nic.rereg_mr(pair.b.key, std::nullopt, MrBounds{begin + 8, 0x1000, 100}, std::nullopt));
+  ASSERT_EQ(write(0x1000, 100), WcStatus::kSuccess);
+  EXPECT_EQ(std::memcmp(pair.b.bytes.data() + 8, pair.a.bytes.data(), 100), 0);
+  // Users of domains are counted anew.
+  const Pdn other = nic.alloc_pd();
+  ASSERT_TRUE(nic.rereg_mr(pair.b.key, other, std::nullopt, std::nullopt));
+  EXPECT_FALSE(nic.free_pd(other));
+  EXPECT_EQ(write(0x1000, 100), WcStatus::kRemAccessErr);
+  ASSERT_TRUE(nic.dereg_mr(pair.b.key));
+  EXPECT_TRUE(nic.free_pd(other));
 }
 
 TEST(NicStateTest, ResourcesInUseAreNotFreed) {

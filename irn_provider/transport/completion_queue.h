@@ -28,6 +28,12 @@ class CompletionQueue {
     if (ring_.empty()) return std::nullopt;
     return ring_.take_front();
   }
+  void forget(Qpn qp) {  // the QP's CQEs that nobody has polled
+    for (std::size_t n = ring_.size(); n > 0; --n) {
+      const Cqe cqe = ring_.take_front();
+      if (cqe.qpn != qp) ring_.push_back(cqe);
+    }
+  }
   bool resize(std::uint32_t entries) {  // false: more CQEs wait
     if (ring_.size() > entries) return false;
     entries_ = entries;

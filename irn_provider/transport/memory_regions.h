@@ -24,13 +24,17 @@ class MemoryRegions {
   explicit MemoryRegions(std::uint32_t capacity) : table_(capacity) {}
 
   std::optional<RKey> add(const MemoryRegion& region) {
-    if (region.length > 0 &&
-        (region.iova + region.length < region.iova || region.addr + region.length < region.addr))
-      return std::nullopt;
+    if (wraps(region)) return std::nullopt;
     const auto handle = table_.add(region);
     return handle ? std::optional(RKey{*handle}) : std::nullopt;
   }
   const MemoryRegion* find(RKey key) const { return table_.find(key.value); }
+  bool change(RKey key, const MemoryRegion& region) {
+    MemoryRegion* old = table_.find(key.value);
+    if (old == nullptr || wraps(region)) return false;
+    *old = region;
+    return true;
+  }
   bool remove(RKey key) { return table_.remove(key.value); }
 
   // The program's address of [va, va + length); null: unknown key, another protection domain, missing rights
@@ -45,6 +49,10 @@ class MemoryRegions {
   }
 
  private:
+  static bool wraps(const MemoryRegion& r) {
+    return r.length > 0 && (r.iova + r.length < r.iova || r.addr + r.length < r.addr);
+  }
+
   HandleTable<MemoryRegion> table_;
 };
 

@@ -121,6 +121,8 @@ void QueuePair::choose_mode(TransportMode mode) {
   if (context_.transport() != before) responder_ = make_responder(context_, receive_queue_);
 }
 
+// What the QP has left in its CQs goes, too, as the common adapters' libraries have it: a program that
+// connects it again sees what is new only.
 void QueuePair::enter_reset(Time now) {
   const bool other_mode = context_.attr.plain_roce;
   context_.attr = QpAttr{};
@@ -129,6 +131,9 @@ void QueuePair::enter_reset(Time now) {
   if (other_mode) choose_mode(context_.nic.config.mode);
   receive_queue_.reset();
   context_.take_failure();
+  if (context_.init.type == QpType::kXrcTgt) return;  // its SRQs' CQEs are whose the SRQs are
+  if (context_.send_cq != nullptr) context_.send_cq->forget(context_.qpn);
+  if (context_.recv_cq != nullptr) context_.recv_cq->forget(context_.qpn);
 }
 
 void QueuePair::flush_receive_queue(Time now) {

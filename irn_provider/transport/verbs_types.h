@@ -19,6 +19,12 @@ struct Sge {
   RKey lkey;
 };
 
+struct MrBounds {
+  std::uint64_t addr = 0;    // where the program has the memory
+  std::uint64_t iova = 0;    // what keys and packets call its first byte
+  std::uint64_t length = 0;  // bytes
+};
+
 using Ahn = Id<struct AhnTag, std::uint32_t>;      // address handle number
 using Srqn = Id<struct SrqnTag, std::uint32_t>;    // shared receive queue number, 24 bits
 using Xrcdn = Id<struct XrcdnTag, std::uint32_t>;  // XRC domain number

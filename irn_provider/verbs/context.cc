@@ -1,5 +1,5 @@
 // What the device and its port say about themselves: query_device, query_port, GIDs, P_Keys. All of it is
-// what the NIC does or the scenario says; vendor ids are 0, because there is no vendor.
+// what the NIC does or the scenario says. There is no vendor: the id is the one that Linux rxe shows.
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -19,12 +19,15 @@ using lockstep::guid_of;
 using lockstep::kGids;
 namespace {
 
+constexpr std::uint32_t kNoVendor = 0xffffff;
+
 void fill_attr(const lockstep::HostEntry& host, ibv_device_attr& a) {
   a = {};
   const Guid guid = guid_of(host.mac);
   std::strcpy(a.fw_ver, ROCELAB_VERSION);
   std::memcpy(&a.node_guid, guid.data(), sizeof a.node_guid);
   a.sys_image_guid = a.node_guid;
+  a.vendor_id = kNoVendor;
   a.max_mr_size = kMaxMrBytes;
   a.page_size_cap = 0xfffff000;
   a.max_qp = static_cast<int>(host.nic.max_qps);

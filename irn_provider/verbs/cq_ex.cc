@@ -91,10 +91,14 @@ void set_functions(ibv_cq_ex& cq) {
   cq.read_tm_info = [](ibv_cq_ex*, ibv_wc_tm_info* info) { *info = {}; };
 }
 
+constexpr unsigned kMask = unsigned{IBV_CQ_INIT_ATTR_MASK_FLAGS} | unsigned{IBV_CQ_INIT_ATTR_MASK_PD};
+
 int check(const ibv_cq_init_attr_ex& attr) {
   if ((attr.wc_flags & ~kWcFlags) != 0) return unsupported("create_cq_ex: these wc_flags");
-  if ((attr.comp_mask & ~unsigned{IBV_CQ_INIT_ATTR_MASK_FLAGS}) != 0)
-    return unsupported("create_cq_ex: parent domains");
+  if ((attr.comp_mask & ~kMask) != 0) return unsupported("create_cq_ex: this comp_mask");
+  const bool has_parent = (attr.comp_mask & IBV_CQ_INIT_ATTR_MASK_PD) != 0;
+  if (has_parent && (attr.parent_domain == nullptr || verbs::of(attr.parent_domain).protection == nullptr))
+    return EINVAL;
   const bool flags = (attr.comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS) != 0;
   if (flags && (attr.flags & ~unsigned{IBV_CREATE_CQ_ATTR_SINGLE_THREADED}) != 0)
     return unsupported("create_cq_ex: a CQ that ignores overruns");

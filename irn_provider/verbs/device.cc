@@ -1,5 +1,8 @@
 // The device list, and opening the one device: `rocelab0`, the RNIC of the host that $ROCELAB_HOST names in
 // the run that $ROCELAB_SEGMENT names.
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <cerrno>
 #include <cstdarg>
 #include <cstdio>
@@ -56,12 +59,7 @@ Device* the_device() {
 // Runs before LiveProcess's own exit handler, which was registered earlier.
 void linger_at_exit() {
   static const bool registered = [] {
-    std::atexit([] {
-      LiveProcess* process = LiveProcess::attached();
-      if (process == nullptr) return;
-      leave_rdma_cm();
-      linger(*process);
-    });
+    std::atexit(leave_experiment);
     return true;
   }();
   static_cast<void>(registered);
@@ -79,10 +77,13 @@ void fill(Context& context) {
   context.base.get_srq_num = get_srq_num;
   context.base.open_xrcd = open_xrcd;
   context.base.close_xrcd = close_xrcd;
+  context.base.alloc_td = alloc_td;
+  context.base.dealloc_td = dealloc_td;
+  context.base.alloc_parent_domain = alloc_parent_domain;
   ibv_context& c = context.base.context;
   c.device = &context.device->base;
   c.abi_compat = __VERBS_ABI_IS_EXTENDED;
-  c.cmd_fd = -1;
+  c.cmd_fd = context.command_fd;
   c.async_fd = context.async.events.fd();
   c.num_comp_vectors = kCompVectors;
   pthread_mutex_init(&c.mutex, nullptr);
@@ -95,6 +96,13 @@ void fill(Context& context) {
 }
 
 }  // namespace
+
+void leave_experiment() {
+  LiveProcess* process = LiveProcess::attached();
+  if (process == nullptr) return;
+  leave_rdma_cm();
+  linger(*process);
+}
 
 const lockstep::HostEntry* this_host() {
   const Device* device = the_device();
@@ -172,6 +180,8 @@ RL_EXPORT ibv_context* ibv_open_device(ibv_device* device) {
     errno = ENODEV;
     return nullptr;
   }
+  context->command_fd = memfd_create("rocelab", MFD_CLOEXEC);
+  if (context->command_fd < 0) return nullptr;
   fill(*context);
   return &context.release()->base.context;
 }
@@ -181,6 +191,7 @@ RL_EXPORT ibv_context* ibv_open_device(ibv_device* device) {
 RL_EXPORT int ibv_close_device(ibv_context* context) {
   if (!in_experiment()) return REAL(ibv_close_device)(context);
   pthread_mutex_destroy(&context->mutex);
+  ::close(context->cmd_fd);
   delete &of(context);
   return 0;
 }

@@ -15,17 +15,21 @@ namespace rocelab::verbs {
 namespace {
 
 constexpr std::string_view kGidAttrs = "/sys/class/infiniband/rocelab0/ports/1/gid_attrs/";
+constexpr std::string_view kInterfaces = "/sys/class/infiniband/rocelab0/device/net";
 constexpr std::string_view kNode = "/dev/infiniband/uverbs0";
 
-// The interface with this address; empty: none (a test without namespaces).
-std::string interface_of(std::uint32_t ipv4) {
+// The interface with the host's address; empty: none (a test without namespaces).
+std::string own_interface() {
+  const lockstep::HostEntry* host = this_host();
+  if (host == nullptr) return "";
   real::RuntimeScope scope;
+  const std::uint32_t address = htonl(host->ipv4);
   std::string name;
   ifaddrs* all = nullptr;
   if (getifaddrs(&all) != 0) return name;
   for (const ifaddrs* i = all; i != nullptr && name.empty(); i = i->ifa_next) {
     if (i->ifa_addr == nullptr || i->ifa_addr->sa_family != AF_INET) continue;
-    if (reinterpret_cast<const sockaddr_in*>(i->ifa_addr)->sin_addr.s_addr == htonl(ipv4)) name = i->ifa_name;
+    if (reinterpret_cast<const sockaddr_in*>(i->ifa_addr)->sin_addr.s_addr == address) name = i->ifa_name;
   }
   freeifaddrs(all);
   return name;
@@ -46,10 +50,17 @@ std::optional<std::string> device_file(std::string_view path) {
   if (slash == path.npos || !is_gid_index(path.substr(slash + 1))) return std::nullopt;
   const std::string_view what = path.substr(0, slash);
   if (what == "types") return "RoCE v2\n";
-  const lockstep::HostEntry* host = what == "ndevs" ? this_host() : nullptr;
-  const std::string interface = host != nullptr ? interface_of(host->ipv4) : "";
+  const std::string interface = what == "ndevs" ? own_interface() : "";
   if (interface.empty()) return std::nullopt;
   return interface + "\n";
+}
+
+std::optional<std::vector<std::string>> device_directory(std::string_view path) {
+  while (path.ends_with('/')) path.remove_suffix(1);
+  if (path != kInterfaces || !in_experiment()) return std::nullopt;
+  const std::string interface = own_interface();
+  if (interface.empty()) return std::nullopt;
+  return std::vector{interface};
 }
 
 bool is_device_node(std::string_view path) { return path == kNode && in_experiment(); }

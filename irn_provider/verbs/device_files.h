@@ -1,11 +1,12 @@
 // The files by which programs look at an RDMA device without libibverbs: those of sysfs and the character
-// device that they test for. The device has none of them, so libc/files.cc answers in their place; only what
-// a program is known to need, below.
+// device that they test for. The device has none of them, so libc/files.cc and libc/directories.cc answer in
+// their place; only what a program is known to need, below.
 #pragma once
 
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace rocelab::verbs {
 
@@ -14,6 +15,10 @@ namespace rocelab::verbs {
 //   /sys/class/infiniband/rocelab0/ports/1/gid_attrs/types/N   the GID's type (UCX chooses its GID by it)
 //   /sys/class/infiniband/rocelab0/ports/1/gid_attrs/ndevs/N   the host's interface that has the address
 std::optional<std::string> device_file(std::string_view path);
+
+// The names in the directory; nothing: it is not one of the device's. Offered:
+//   /sys/class/infiniband/rocelab0/device/net   the host's interface (rdma-core's own tests)
+std::optional<std::vector<std::string>> device_directory(std::string_view path);
 
 // /dev/infiniband/uverbs0, which UCX tests with stat and access and does not open.
 bool is_device_node(std::string_view path);

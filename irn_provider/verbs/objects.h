@@ -54,15 +54,26 @@ struct Context {
   LiveProcess* process = nullptr;
   AsyncEvents async;
   std::atomic<std::uint32_t> pds{0};
+  // What hardware has for its commands. Nothing is read from it; it is there to be waited for or handed on.
+  int command_fd = -1;
+};
+
+struct Td {
+  ibv_td base{};
+  std::atomic<std::uint32_t> users{0};  // parent domains
 };
 
 struct Pd {
   ibv_pd base{};
   Pdn pdn;
+  std::atomic<std::uint32_t> parents{0};  // parent domains that stand for it
+  Pd* protection = nullptr;               // of a parent domain: what it stands for, and the
+  Td* td = nullptr;                       // thread domain, if it has one
 };
 
 struct Mr {
   ibv_mr base{};
+  unsigned access = 0;  // IBV_ACCESS_*, without hints
 };
 
 struct Ah {
@@ -143,6 +154,7 @@ inline Context& of(ibv_context* c) {
   return *reinterpret_cast<Context*>(reinterpret_cast<char*>(c) - offsetof(verbs_context, context));
 }
 inline Device& of(ibv_device* d) { return *reinterpret_cast<Device*>(d); }
+inline Td& of(ibv_td* t) { return *reinterpret_cast<Td*>(t); }
 inline Pd& of(ibv_pd* p) { return *reinterpret_cast<Pd*>(p); }
 inline Mr& of(ibv_mr* m) { return *reinterpret_cast<Mr*>(m); }
 inline Cq& of(ibv_cq* c) { return *reinterpret_cast<Cq*>(c); }
@@ -179,6 +191,8 @@ bool resolve(const Context& context, const ibv_ah_attr& ah, std::uint32_t local_
 
 // Puts this process into the run, on first call. Null, with a line on stderr, when that is impossible.
 LiveProcess* enter_experiment();
+// The process ends: its connections do, and what is due leaves. Nothing in a process that opened no device.
+void leave_experiment();
 // The host that the process runs on; null: the run cannot be read.
 const lockstep::HostEntry* this_host();
 
@@ -237,6 +251,9 @@ ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* attr);
 ibv_qp* open_qp(ibv_context* context, ibv_qp_open_attr* attr);
 ibv_srq* create_srq_ex(ibv_context* context, ibv_srq_init_attr_ex* attr);
 int get_srq_num(ibv_srq* srq, std::uint32_t* number);
+ibv_td* alloc_td(ibv_context* context, ibv_td_init_attr* attr);
+int dealloc_td(ibv_td* td);
+ibv_pd* alloc_parent_domain(ibv_context* context, ibv_parent_domain_init_attr* attr);
 ibv_xrcd* open_xrcd(ibv_context* context, ibv_xrcd_init_attr* attr);
 int close_xrcd(ibv_xrcd* xrcd);
 int query_rt_values(ibv_context* context, ibv_values_ex* values);

@@ -49,12 +49,6 @@ UNSUPPORTED_OBJECT(ibv_mr, ibv_reg_dmabuf_mr,
 UNSUPPORTED_OBJECT(ibv_dm, ibv_import_dm, (ibv_context * context, uint32_t handle), (context, handle))
 UNSUPPORTED_VOID(ibv_unimport_dm, (ibv_dm * dm), (dm))
 
-RL_EXPORT int ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* addr, size_t length, int access) {
-  if (!in_experiment()) return REAL(ibv_rereg_mr)(mr, flags, pd, addr, length, access);
-  errno = unsupported("ibv_rereg_mr");
-  return IBV_REREG_MR_ERR_INPUT;  // the region is as it was
-}
-
 // Objects shared with another process
 UNSUPPORTED_OBJECT(ibv_context, ibv_import_device, (int fd), (fd))
 UNSUPPORTED_OBJECT(ibv_pd, ibv_import_pd, (ibv_context * context, uint32_t handle), (context, handle))

@@ -1,7 +1,13 @@
-// Interposed: exit. A program may call it in a signal's handler, which may have interrupted a wait of ours:
-// that wait is given up, and the program's own handlers of exit run as they would without the signal. Where
-// the signal has come in the midst of a change of our state they cannot: then output is flushed and the
-// process ends, which the run notices as it notices any process's end.
+// Interposed: exit, _exit, _Exit.
+//
+// A program may call exit in a signal's handler, which may have interrupted a wait of ours: that wait is
+// given up, and the program's own handlers of exit run as they would without the signal. Where the signal has
+// come in the midst of a change of our state they cannot: then output is flushed and the process ends, which
+// the run notices as it notices any process's end.
+//
+// _exit, by which forked children end (Python's multiprocessing), runs no handlers. What hardware and the
+// kernel's connection manager have sent before a program can end leaves here, too; not where a signal's
+// handler ends the program inside of a call of ours.
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -11,11 +17,23 @@
 #include "irn_provider/verbs/exports.h"
 #include "irn_provider/verbs/libc/next_symbol.h"
 #include "irn_provider/verbs/libc/real.h"
+#include "irn_provider/verbs/objects.h"
 
 namespace {
 
 // At load: a handler must not look it up.
 void (*const g_really)(int) = rocelab::libc::next_symbol<void (*)(int)>("exit");
+void (*const g_really_at_once)(int) = rocelab::libc::next_symbol<void (*)(int)>("_exit");
+
+[[noreturn]] void end_at_once(int status) {
+  g_really_at_once(status);
+  __builtin_unreachable();
+}
+
+[[noreturn]] void end_without_handlers(int status) {
+  if (!rocelab::LiveProcess::inside()) rocelab::verbs::leave_experiment();
+  end_at_once(status);
+}
 
 }  // namespace
 
@@ -23,9 +41,12 @@ RL_EXPORT void exit(int status) noexcept {
   if (!rocelab::LiveProcess::abandon_interrupted()) {
     std::fflush(stdout);
     std::fflush(stderr);
-    _exit(status);
+    end_at_once(status);
   }
   rocelab::real::abandon_runtime();
   g_really(status);
   __builtin_unreachable();
 }
+
+RL_EXPORT void _exit(int status) { end_without_handlers(status); }
+RL_EXPORT void _Exit(int status) noexcept { end_without_handlers(status); }

@@ -1,5 +1,6 @@
-// Interposed: open, open64, fstat, fstat64, close, for the character device of rdma_cm; open, stat, stat64
-// and access, for the files of the device (device_files.h). Everything else goes to the C library.
+// Interposed: open, open64, fstat, fstat64, close, for the character device of rdma_cm; open, stat, stat64,
+// statx and access, for the files and directories of the device (device_files.h). Everything else goes to the
+// C library.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -25,6 +26,8 @@ using namespace rocelab::verbs;
 namespace {
 
 constexpr unsigned kUverbsMajor = 231, kUverbsMinor = 192;  // Linux: include/uapi/rdma, IB_UVERBS_BASE_MINOR
+
+constexpr mode_t kDirectoryMode = S_IFDIR | 0755;
 
 // A descriptor from which `text` can be read.
 int open_text(const std::string& text) {
@@ -69,10 +72,13 @@ int fstat_any(int fd, Stat* st, const char* symbol) {
 
 template <class Stat>
 int stat_any(const char* path, Stat* st, const char* symbol) {
-  if (!is_device_node(path)) return libc::next_symbol<int (*)(const char*, Stat*)>(symbol)(path, st);
+  const bool node = is_device_node(path);
+  if (!node && !device_directory(path))
+    return libc::next_symbol<int (*)(const char*, Stat*)>(symbol)(path, st);
   *st = {};
   st->st_nlink = 1;
-  fill_character_device(st, makedev(kUverbsMajor, kUverbsMinor));
+  st->st_mode = kDirectoryMode;
+  if (node) fill_character_device(st, makedev(kUverbsMajor, kUverbsMinor));
   return 0;
 }
 
@@ -101,6 +107,19 @@ RL_EXPORT int fstat64(int fd, struct stat64* st) noexcept { return fstat_any(fd,
 
 RL_EXPORT int stat(const char* path, struct stat* st) noexcept { return stat_any(path, st, "stat"); }
 RL_EXPORT int stat64(const char* path, struct stat64* st) noexcept { return stat_any(path, st, "stat64"); }
+
+RL_EXPORT int statx(int folder, const char* path, int flags, unsigned mask, struct statx* st) noexcept {
+  if (!device_directory(path)) {
+    using Statx = int (*)(int, const char*, int, unsigned, struct statx*);
+    static const auto really = libc::next_symbol<Statx>("statx");
+    return really(folder, path, flags, mask, st);
+  }
+  *st = {};
+  st->stx_mask = STATX_TYPE | STATX_MODE | STATX_NLINK;
+  st->stx_nlink = 1;
+  st->stx_mode = kDirectoryMode;
+  return 0;
+}
 
 RL_EXPORT int access(const char* path, int mode) noexcept {
   if (is_device_node(path)) {

@@ -91,16 +91,19 @@ Loopback::~Loopback() {
 }
 
 void Loopback::connect() {
+  connect_to(a, b->qp_num);
+  connect_to(b, a->qp_num);
+}
+
+void Loopback::connect_to(ibv_qp* qp, std::uint32_t peer) {
   ibv_gid gid{};
   ASSERT_EQ(ibv_query_gid(context, 1, 1, &gid), 0);
-  for (ibv_qp* qp : {a, b}) {
-    ibv_qp_attr attr = init_attr();
-    ASSERT_EQ(ibv_modify_qp(qp, &attr, kInitMask), 0);
-    attr = rtr_attr(gid, qp == a ? b->qp_num : a->qp_num);
-    ASSERT_EQ(ibv_modify_qp(qp, &attr, kRtrMask), 0);
-    attr = rts_attr();
-    ASSERT_EQ(ibv_modify_qp(qp, &attr, kRtsMask), 0);
-  }
+  ibv_qp_attr attr = init_attr();
+  ASSERT_EQ(ibv_modify_qp(qp, &attr, kInitMask), 0);
+  attr = rtr_attr(gid, peer);
+  ASSERT_EQ(ibv_modify_qp(qp, &attr, kRtrMask), 0);
+  attr = rts_attr();
+  ASSERT_EQ(ibv_modify_qp(qp, &attr, kRtsMask), 0);
 }
 
 ibv_sge Loopback::sge(std::size_t offset, std::size_t length) const {

@@ -40,7 +40,8 @@ class Loopback {
   Loopback(const Loopback&) = delete;
   Loopback& operator=(const Loopback&) = delete;
 
-  void connect();  // both QPs to RTS
+  void connect();                                   // both QPs to RTS
+  void connect_to(ibv_qp* qp, std::uint32_t peer);  // one, to a QP of this host
   ibv_sge sge(std::size_t offset, std::size_t length) const;
   // 0 or the errno.
   int send(ibv_wr_opcode opcode, const std::vector<ibv_sge>& from, std::size_t remote_offset = 0,

@@ -238,7 +238,7 @@ int Ucma::set_option(Caller& c, const rdma_ucm_set_option& cmd) {
     case RDMA_OPTION_ID_AFONLY:
       return 0;  // IPv4 and IPv6 have one port space here
     case RDMA_OPTION_ID_ACK_TIMEOUT:
-      if (small > 31 || id->connecting) return EINVAL;
+      if (small > 31) return EINVAL;
       id->ack_timeout = small;
       return 0;
     default:

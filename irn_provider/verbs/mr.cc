@@ -1,4 +1,4 @@
-// Protection domains and memory regions. A region is the program's own memory, used in place: registering
+// Memory regions. A region is the program's own memory, used in place: registering
 // checks that it is mapped with the rights asked for, and pins nothing. A program that unmaps registered
 // memory and lets its peer write there gets a segmentation fault where hardware would write to the pinned
 // pages.
@@ -41,20 +41,26 @@ ibv_mr* refuse(int error) {
   return nullptr;
 }
 
-ibv_mr* register_memory(ibv_pd* pd, void* addr, std::size_t length, std::uint64_t iova, unsigned access) {
-  access &= ~kHints;
+int check_access(unsigned access) {
   if ((access & ~kPlainAccess) != 0) {
-    debug("reg_mr: access flags 0x%x are not offered", access & ~kPlainAccess);
-    return refuse(EOPNOTSUPP);
+    debug("memory regions: access flags 0x%x are not offered", access & ~kPlainAccess);
+    return EOPNOTSUPP;
   }
   // IBTA 10.6.3.1: who lets a peer write lets itself write.
   const bool remote_write = (access & (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)) != 0;
-  const bool local_write = (access & IBV_ACCESS_LOCAL_WRITE) != 0;
-  if (remote_write && !local_write) return refuse(EINVAL);
+  return remote_write && (access & IBV_ACCESS_LOCAL_WRITE) == 0 ? EINVAL : 0;
+}
+
+int check_bounds(std::uintptr_t begin, std::size_t length, std::uint64_t iova, unsigned access) {
+  if (length == 0 || length > kMaxMrBytes || begin + length < begin || iova + length < iova) return EINVAL;
+  return mapped(begin, begin + length, (access & IBV_ACCESS_LOCAL_WRITE) != 0) ? 0 : EFAULT;
+}
+
+ibv_mr* register_memory(ibv_pd* pd, void* addr, std::size_t length, std::uint64_t iova, unsigned access) {
+  access &= ~kHints;
+  if (const int error = check_access(access); error != 0) return refuse(error);
   const auto begin = reinterpret_cast<std::uintptr_t>(addr);
-  if (length == 0 || length > kMaxMrBytes || begin + length < begin || iova + length < iova)
-    return refuse(EINVAL);
-  if (!mapped(begin, begin + length, local_write)) return refuse(EFAULT);
+  if (const int error = check_bounds(begin, length, iova, access); error != 0) return refuse(error);
   const std::optional<RKey> key = with_nic(
       pd->context, [&](Nic& nic, Time) { return nic.reg_mr(of(pd).pdn, begin, length, iova, access); });
   if (!key) return refuse(ENOMEM);
@@ -66,6 +72,7 @@ ibv_mr* register_memory(ibv_pd* pd, void* addr, std::size_t length, std::uint64_
               .handle = key->value,
               .lkey = key->value,
               .rkey = key->value};
+  mr->access = access;
   return &mr.release()->base;
 }
 
@@ -74,28 +81,6 @@ ibv_mr* register_memory(ibv_pd* pd, void* addr, std::size_t length, std::uint64_
 
 using namespace rocelab;
 using namespace rocelab::verbs;
-
-RL_EXPORT ibv_pd* ibv_alloc_pd(ibv_context* context) {
-  if (!in_experiment()) return REAL(ibv_alloc_pd)(context);
-  if (of(context).pds.fetch_add(1) >= kMaxPd) {
-    --of(context).pds;
-    errno = ENOMEM;
-    return nullptr;
-  }
-  auto pd = std::make_unique<Pd>();
-  pd->base.context = context;
-  pd->pdn = with_nic(context, [](Nic& nic, Time) { return nic.alloc_pd(); });
-  pd->base.handle = pd->pdn.value;
-  return &pd.release()->base;
-}
-
-RL_EXPORT int ibv_dealloc_pd(ibv_pd* pd) {
-  if (!in_experiment()) return REAL(ibv_dealloc_pd)(pd);
-  if (!with_nic(pd->context, [&](Nic& nic, Time) { return nic.free_pd(of(pd).pdn); })) return EBUSY;
-  --of(pd->context).pds;
-  delete &of(pd);
-  return 0;
-}
 
 RL_EXPORT ibv_mr* ibv_reg_mr(ibv_pd* pd, void* addr, std::size_t length, int access) {
   if (!in_experiment()) return REAL(ibv_reg_mr)(pd, addr, length, access);
@@ -113,6 +98,38 @@ RL_EXPORT ibv_mr* ibv_reg_mr_iova2(ibv_pd* pd, void* addr, std::size_t length, s
                                    unsigned access) {
   if (!in_experiment()) return REAL(ibv_reg_mr_iova2)(pd, addr, length, iova, access);
   return register_memory(pd, addr, length, iova, access);
+}
+
+// Nothing is taken apart before all is checked: a region that cannot become what is asked for is as it was
+// (IBV_REREG_MR_ERR_INPUT). Its keys stay.
+RL_EXPORT int ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* addr, std::size_t length, int access) {
+  if (!in_experiment()) return REAL(ibv_rereg_mr)(mr, flags, pd, addr, length, access);
+  const bool moves = (flags & IBV_REREG_MR_CHANGE_TRANSLATION) != 0;
+  const bool changes_access = (flags & IBV_REREG_MR_CHANGE_ACCESS) != 0;
+  const bool changes_pd = (flags & IBV_REREG_MR_CHANGE_PD) != 0;
+  const auto fail = [](int error) {
+    errno = error;
+    return int{IBV_REREG_MR_ERR_INPUT};
+  };
+  if ((flags & ~int{IBV_REREG_MR_FLAGS_SUPPORTED}) != 0 || (access != 0 && !changes_access) ||
+      (changes_pd && pd == nullptr))
+    return fail(EINVAL);
+  const unsigned rights = changes_access ? static_cast<unsigned>(access) & ~kHints : verbs::of(mr).access;
+  if (const int error = check_access(rights); error != 0) return fail(error);
+  const auto begin = reinterpret_cast<std::uintptr_t>(moves ? addr : mr->addr);
+  const MrBounds bounds{begin, begin, moves ? length : mr->length};
+  if (moves || changes_access)
+    if (const int error = check_bounds(bounds.addr, bounds.length, bounds.iova, rights); error != 0)
+      return fail(error);
+  const bool done = with_nic(mr->context, [&](Nic& nic, Time) {
+    return nic.rereg_mr(RKey{mr->rkey}, changes_pd ? std::optional(verbs::of(pd).pdn) : std::nullopt,
+                        moves ? std::optional(bounds) : std::nullopt, rights);
+  });
+  if (!done) return fail(EINVAL);
+  verbs::of(mr).access = rights;
+  if (changes_pd) mr->pd = pd;
+  if (moves) mr->addr = addr, mr->length = length;
+  return 0;
 }
 
 RL_EXPORT int ibv_dereg_mr(ibv_mr* mr) {

@@ -1,0 +1,88 @@
+// Protection domains, thread domains, and parent domains, which stand for a protection domain and a thread
+// domain together. All verbs are thread-safe and nothing of an object lies in memory that a program could
+// give, so a parent domain is its protection domain by another name: its allocators are not called.
+#include <cerrno>
+#include <memory>
+
+#include "irn_provider/verbs/exports.h"
+#include "irn_provider/verbs/limits.h"
+#include "irn_provider/verbs/objects.h"
+#include "irn_provider/verbs/real_verbs.h"
+
+namespace rocelab::verbs {
+namespace {
+
+constexpr unsigned kParentMask =
+    unsigned{IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS} | unsigned{IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT};
+
+template <class T>
+T* refuse(int error) {
+  errno = error;
+  return nullptr;
+}
+
+}  // namespace
+
+ibv_td* alloc_td(ibv_context* context, ibv_td_init_attr* attr) {
+  if (attr->comp_mask != 0) return refuse<ibv_td>(EINVAL);
+  auto td = std::make_unique<Td>();
+  td->base.context = context;
+  return &td.release()->base;
+}
+
+int dealloc_td(ibv_td* td) {
+  if (verbs::of(td).users > 0) return EBUSY;
+  delete &verbs::of(td);
+  return 0;
+}
+
+ibv_pd* alloc_parent_domain(ibv_context* context, ibv_parent_domain_init_attr* attr) {
+  const unsigned allocators = unsigned{IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS};
+  if (attr->pd == nullptr || (attr->comp_mask & ~kParentMask) != 0) return refuse<ibv_pd>(EINVAL);
+  if ((attr->comp_mask & allocators) != 0 && (attr->alloc == nullptr || attr->free == nullptr))
+    return refuse<ibv_pd>(EINVAL);
+  Pd& protection = verbs::of(attr->pd);
+  if (protection.protection != nullptr) return refuse<ibv_pd>(EINVAL);  // a parent domain itself
+  auto pd = std::make_unique<Pd>();
+  pd->base.context = context;
+  pd->base.handle = protection.base.handle;
+  pd->pdn = protection.pdn;
+  pd->protection = &protection;
+  pd->td = attr->td != nullptr ? &verbs::of(attr->td) : nullptr;
+  ++protection.parents;
+  if (pd->td != nullptr) ++pd->td->users;
+  return &pd.release()->base;
+}
+
+}  // namespace rocelab::verbs
+
+using namespace rocelab;
+using namespace rocelab::verbs;
+
+RL_EXPORT ibv_pd* ibv_alloc_pd(ibv_context* context) {
+  if (!in_experiment()) return REAL(ibv_alloc_pd)(context);
+  if (verbs::of(context).pds.fetch_add(1) >= kMaxPd) {
+    --verbs::of(context).pds;
+    return refuse<ibv_pd>(ENOMEM);
+  }
+  auto pd = std::make_unique<Pd>();
+  pd->base.context = context;
+  pd->pdn = with_nic(context, [](Nic& nic, Time) { return nic.alloc_pd(); });
+  pd->base.handle = pd->pdn.value;
+  return &pd.release()->base;
+}
+
+RL_EXPORT int ibv_dealloc_pd(ibv_pd* pd) {
+  if (!in_experiment()) return REAL(ibv_dealloc_pd)(pd);
+  Pd& domain = verbs::of(pd);
+  if (domain.protection != nullptr) {
+    --domain.protection->parents;
+    if (domain.td != nullptr) --domain.td->users;
+  } else {
+    if (domain.parents > 0 || !with_nic(pd->context, [&](Nic& nic, Time) { return nic.free_pd(domain.pdn); }))
+      return EBUSY;
+    --verbs::of(pd->context).pds;
+  }
+  delete &domain;
+  return 0;
+}

@@ -124,7 +124,8 @@ TEST(CcReaderTest, HpccBringsTelemetryAndTheNetworksRtt) {
   EXPECT_TRUE(plan.segment.switches[0].config.telemetry.enabled);
   EXPECT_EQ(plan.segment.switches[0].config.max_frame,
             plan.wire_mtu + Bytes::from_count(Telemetry::kMaxShimBytes));
-  EXPECT_EQ(plan.segment.max_frame_bytes, plan.wire_mtu.count() + Telemetry::kMaxShimBytes);
+  EXPECT_EQ(plan.segment.max_frame_bytes,
+            (plan.wire_mtu + SwitchConfig::kLongerOverIpv6).count() + Telemetry::kMaxShimBytes);
   const HpccParams& p = plan.segment.hosts[0].nic.cc.hpcc;
   EXPECT_EQ(p.base_rtt, plan.base_rtt);
   EXPECT_EQ(p.w_ai, 80_B);
@@ -138,8 +139,8 @@ TEST(CcReaderTest, EscapeBesideHpccHasRoomForItsHopsToo) {
   const SwitchConfig& config = plan.segment.switches[0].config;
   EXPECT_TRUE(config.telemetry.enabled && config.escape.enabled);
   EXPECT_EQ(config.max_frame, plan.wire_mtu + Bytes::from_count(Telemetry::kMaxShimBytes));
-  EXPECT_EQ(plan.segment.max_frame_bytes,
-            plan.wire_mtu.count() + SwitchShim::bytes(Telemetry::kMaxHops, true));
+  EXPECT_EQ(plan.segment.max_frame_bytes, (plan.wire_mtu + SwitchConfig::kLongerOverIpv6).count() +
+                                              SwitchShim::bytes(Telemetry::kMaxHops, true));
 }
 
 TEST(CcReaderTest, WhatTelemetryCannotSayIsRefused) {

@@ -247,7 +247,7 @@ class Planner {
     lockstep::SegmentPlan& segment = plan_.segment;
     segment.seed = plan_.seed;
     segment.vfs_per_host = settings_.nic.vfs;
-    segment.max_frame_bytes = static_cast<std::uint32_t>(plan_.settings.switches.max_frame.count());
+    segment.max_frame_bytes = static_cast<std::uint32_t>(plan_.settings.switches.longest_frame().count());
     if (plan_.settings.switches.escape.enabled)
       segment.max_frame_bytes += static_cast<std::uint32_t>(kEscapeShimBytes);
     segment.pace = settings_.engine.pace;

@@ -20,7 +20,7 @@ enum class SwitchDropReason : std::uint8_t {
   kEgressLimit = 0,  // lossy: its egress queue is at its limit, static or dynamic
   kInputBuffer = 1,  // input_buffered: the buffer of its input port is full
   kHeadroom = 2,     // lossless: the ingress buffer is full, headroom included
-  kOversize = 3,     // longer than max_frame
+  kOversize = 3,     // longer than longest_frame()
   kNoRoute = 4,      // no output
   kNoCopy = 5,       // a copy for another output, and FrameOwner had no frame for it
   kForged = 6,       // feedback that only switches make, from a host

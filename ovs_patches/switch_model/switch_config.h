@@ -154,7 +154,12 @@ constexpr std::array<std::uint8_t, 64> default_dscp_map() {
 }
 
 struct SwitchConfig {
-  Bytes max_frame = 4200_B;       // wire MTU; longer frames are dropped, and headroom is computed from it
+  static constexpr Bytes kLongerOverIpv6 = 24_B;  // the header's 20 bytes, and 4 of an XRC header
+  Bytes longest_frame() const { return max_frame + kLongerOverIpv6; }  // what is longer is dropped
+
+  // Wire MTU: the longest frame over IPv4, from which headroom is computed. Frames of the same payload over
+  // IPv6 pass, too.
+  Bytes max_frame = 4200_B;
   Bytes ingress_buffer = 240_KB;  // per ingress port and lossless class, headroom included
   Bytes egress_limit = 240_KB;    // lossy: per egress queue
   // > 0: a pool shared by the whole switch. Lossless classes may hold alpha * (free pool) beyond their XOFF

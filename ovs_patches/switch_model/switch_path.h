@@ -78,7 +78,7 @@ namespace rocelab {
   RL_CHECK(tc.value < kTrafficClasses);
   ++ingress.counters.rx_frames;
   ingress.counters.rx_bytes += packet->frame_length;
-  if (frame > config.max_frame) return drop(in, in, *packet, SwitchDropReason::kOversize, now);
+  if (frame > config.longest_frame()) return drop(in, in, *packet, SwitchDropReason::kOversize, now);
   if (outs.empty()) return drop(in, in, *packet, SwitchDropReason::kNoRoute, now);
   if (storming_ports != 0 && outs.size() == 1 && storms(outs[0], tc)) [[unlikely]]
     return drop(outs[0], in, *packet, SwitchDropReason::kWatchdog, now);
@@ -109,7 +109,8 @@ namespace rocelab {
   const Bytes frame = packet.frame();
   Port& egress = at(out);
   RL_CHECK(tc.value < kTrafficClasses);
-  if (!egress.is_idle_for(tc) || frame > config.max_frame || storming_ports != 0 || config.telemetry.enabled)
+  if (!egress.is_idle_for(tc) || frame > config.longest_frame() || storming_ports != 0 ||
+      config.telemetry.enabled)
     return false;
   if (lossless(tc)) {
     if (!buffer.pass_lossless(in, tc, frame)) return false;

@@ -17,7 +17,7 @@ void Switch::Impl::stamp(PortId port_id, Port& port, Packet& packet, Time now) {
   const std::uint32_t grown =
       packet.frame_length + SwitchShim::bytes(hops + 1u, escapes) - shim_bytes_of(packet);
   const std::int64_t most =
-      config.max_frame.count() + SwitchShim::bytes(0, escapes);  // what drivers have room for
+      config.longest_frame().count() + SwitchShim::bytes(0, escapes);  // what drivers have room for
   if ((escapes || packet.kind == PacketKind::kData) && packet.payload_length > 0 &&
       hops < Telemetry::kMaxHops && grown <= most) {
     Telemetry& telemetry = PacketPool::telemetry(packet);

@@ -114,13 +114,13 @@ TEST(SwitchTelemetryTest, RatesWithoutACodeAreNamed) {
 // A frame that is too long for what drivers have room for is not made longer.
 TEST(SwitchTelemetryTest, NoFrameGrowsBeyondTheLongest) {
   TelemetryBench b;
-  PacketRef packet = make_packet(b.pool, kFrame + Bytes::from_count(Telemetry::kMaxShimBytes - 8));
+  const Bytes length = config_on().longest_frame() - 8_B;
   const PortId outs[] = {port(2)};
-  b.node.deliver(port(0), outs, std::move(packet), at(1_us));
+  b.node.deliver(port(0), outs, make_packet(b.pool, length), at(1_us));
   b.run();
   ASSERT_EQ(b.left.size(), 1u);
   EXPECT_EQ(b.left[0].telemetry.hops, 0);
-  EXPECT_EQ(b.left[0].length, 1098u + Telemetry::kMaxShimBytes - 8);
+  EXPECT_EQ(b.left[0].length, length.count());
 }
 
 // With Escape: a frame that escapes is stamped like any other, and counts in what the port has sent.

@@ -179,11 +179,12 @@ TEST(SwitchTest, MarksEctFramesThatFindALongQueue) {
 
 TEST(SwitchTest, OversizeFramesAreDropped) {
   Bench bench(small(), kPorts);
-  bench.send(0, 1, at(1_us), 1099_B);
+  bench.send(0, 1, at(1_us), 1098_B + SwitchConfig::kLongerOverIpv6 + 1_B);
+  bench.send(0, 1, at(1_us), 1098_B + SwitchConfig::kLongerOverIpv6);
   bench.send(0, 1, at(1_us), 1098_B);
   bench.run();
   EXPECT_EQ(bench.counters(0).drops_oversize, 1u);
-  EXPECT_EQ(bench.sent_by(1).size(), 1u);
+  EXPECT_EQ(bench.sent_by(1).size(), 2u);
 }
 
 TEST(SwitchTest, ReadyPortsAreNamedOnceWhenTheyBeginToHaveSomething) {

@@ -25,6 +25,9 @@ _TABLE = (ROOT / "docs/compatibility.md").read_text()
 _REASONS = tuple(re.findall(r"^\| `([^`]+)` \| \d+ \|", _TABLE, re.MULTILINE))
 # It posts and expects completions at once, without a call that lets time pass.
 _NOT_IN_LOCK_STEP = {"test_resize_cq"}
+# Two processes that find one another by Python's barriers and pipes, in wall time: on a busy machine they are left behind, and lose
+# datagrams that the other one counts on.
+_IN_REAL_TIME_ONLY, _TESTS_OF_IT = "test_rdmacm", 10
 
 
 @pytest.fixture(scope="module")
@@ -45,11 +48,20 @@ def suite(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tests
 
 
-def _command(suite: Path) -> list[str]:
-    return ["/usr/bin/python3", str(suite / "run_tests.py"), "-v", "--dev", "rocelab0", "--gid", "1"]
+def _command(suite: Path, *modules: str) -> list[str]:
+    return [
+        "/usr/bin/python3",
+        str(suite / "run_tests.py"),
+        "-v",
+        "--dev",
+        "rocelab0",
+        "--gid",
+        "1",
+        *modules,
+    ]
 
 
-def _check(said: str, known_failures: set[str]) -> None:
+def _check(said: str, known_failures: set[str], left_out: int = 0) -> None:
     end = said[-3000:]
     ran = re.search(r"^Ran (\d+) tests in", said, re.MULTILINE)
     assert ran, end
@@ -60,7 +72,7 @@ def _check(said: str, known_failures: set[str]) -> None:
     assert not strange, "skipped for a reason that docs/compatibility.md does not give"
     passed = int(ran[1]) - len(reasons) - len(failed)
     claimed = re.search(r"\*\*(\d+) pass\*\*", _TABLE)
-    assert claimed and passed >= int(claimed[1]) - len(known_failures), end
+    assert claimed and passed >= int(claimed[1]) - len(known_failures) - left_out, end
 
 
 @pytest.fixture
@@ -85,12 +97,13 @@ def test_in_real_time(suite: Path, shared_memory: str, transport: str) -> None:
 
 @pytest.mark.parametrize("label", ["roce", "irn"])
 def test_in_lock_step(suite: Path, label: str) -> None:
-    with topology(SCENARIOS / "pingpong.toml", "--label", label, "--set", "nic.vfs=4") as run_id:
+    modules = sorted(f"tests.{p.stem}" for p in suite.glob("test_*.py") if p.stem != _IN_REAL_TIME_ONLY)
+    with topology(SCENARIOS / "pingpong.toml", "--label", label) as run_id:
         done = subprocess.run(
-            [str(ROCELAB), "exec", "--run", run_id, "--host", "h1", "--", *_command(suite)],
+            [str(ROCELAB), "exec", "--run", run_id, "--host", "h1", "--", *_command(suite, *modules)],
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
             timeout=_SECONDS,
         )
-        _check(done.stdout, _NOT_IN_LOCK_STEP)
+        _check(done.stdout, _NOT_IN_LOCK_STEP, _TESTS_OF_IT)

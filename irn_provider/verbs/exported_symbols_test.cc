@@ -101,6 +101,7 @@ TEST(ExportedSymbolsTest, NothingElseIsExportedThanVerbsAndTheCLibrarysClocksWai
                                       "readdir64",
                                       "rewinddir",
                                       "closedir",
+                                      "dirfd",
                                       "statx",
                                       "sigsuspend",
                                       "ppoll",

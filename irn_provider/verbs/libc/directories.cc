@@ -1,4 +1,4 @@
-// Interposed: opendir, readdir, readdir64, rewinddir, closedir, for the directories of the device
+// Interposed: opendir, readdir, readdir64, rewinddir, dirfd, closedir, for the directories of the device
 // (device_files.h), whose entries are directories. Everything else goes to the C library.
 #include <dirent.h>
 
@@ -104,6 +104,15 @@ RL_EXPORT void rewinddir(DIR* dir) noexcept {
   }
   static const auto really = libc::next_symbol<void (*)(DIR*)>("rewinddir");
   really(dir);
+}
+
+RL_EXPORT int dirfd(DIR* dir) noexcept {
+  if (listings().find(dir) != nullptr) {
+    errno = ENOTSUP;
+    return -1;
+  }
+  static const auto really = libc::next_symbol<int (*)(DIR*)>("dirfd");
+  return really(dir);
 }
 
 RL_EXPORT int closedir(DIR* dir) {

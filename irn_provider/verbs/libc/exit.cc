@@ -6,8 +6,8 @@
 // the run notices as it notices any process's end.
 //
 // _exit, by which forked children end (Python's multiprocessing), runs no handlers. What hardware and the
-// kernel's connection manager have sent before a program can end leaves here, too; not where a signal's
-// handler ends the program inside of a call of ours.
+// kernel's connection manager have sent before such a child can end leaves here, too. Of other programs it is
+// the handlers of signals that call _exit, in the midst of anything: they end at once.
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -25,13 +25,15 @@ namespace {
 void (*const g_really)(int) = rocelab::libc::next_symbol<void (*)(int)>("exit");
 void (*const g_really_at_once)(int) = rocelab::libc::next_symbol<void (*)(int)>("_exit");
 
+const pid_t g_loaded_by = getpid();
+
 [[noreturn]] void end_at_once(int status) {
   g_really_at_once(status);
   __builtin_unreachable();
 }
 
 [[noreturn]] void end_without_handlers(int status) {
-  if (!rocelab::LiveProcess::inside()) rocelab::verbs::leave_experiment();
+  if (getpid() != g_loaded_by && !rocelab::LiveProcess::inside()) rocelab::verbs::leave_experiment();
   end_at_once(status);
 }
 

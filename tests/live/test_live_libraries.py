@@ -36,6 +36,7 @@ _UCX = {"UCX_TLS": "rc_v", "UCX_NET_DEVICES": "rocelab0:1"}
 def _rows(program: str) -> list[tuple[str, str, str, str]]:
     found = [row for row in _ROWS if row[0].startswith(program)]
     assert found, f"the table has no {program}"
+    assert all(row[1:3] == ("yes", "yes") for row in found), "these tests run every row in both modes"
     return found
 
 
@@ -60,15 +61,9 @@ def mpi_programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def _skip_unless_yes(row: tuple[str, str, str, str], label: str) -> None:
-    if row[1 if label == "roce" else 2] != "yes":
-        pytest.skip("the table says no")
-
-
 @pytest.mark.parametrize("row", _rows("fi_pingpong"), ids=lambda row: str(row[0]))
 def test_fi_pingpong(kept: tuple[str, str], row: tuple[str, str, str, str]) -> None:
-    run_id, label = kept
-    _skip_unless_yes(row, label)
+    run_id, _ = kept
     words = shlex.split(row[0].replace(";", "\\;"))
     _, said = server_and_client(run_id, words, [*words, "10.0.0.1"], refused="Connection refused")
     results = {line.split()[0]: float(line.split()[6]) for line in said.splitlines()[1:]}
@@ -124,8 +119,7 @@ def _open_mpi(run_id: str, row: str, program: str, folder: Path) -> str:
     "row", [row for row in _rows("mpirun") if " pingpong " in row[0]], ids=lambda row: str(row[0])
 )
 def test_mpi_ping_pong(kept: tuple[str, str], row: tuple[str, str, str, str], mpi_programs: Path) -> None:
-    run_id, label = kept
-    _skip_unless_yes(row, label)
+    run_id, _ = kept
     said = _open_mpi(run_id, row[0], "pingpong", mpi_programs)
     found = re.search(r"(\d+) bytes: ([0-9.]+) us", said)
     assert found, said
@@ -142,8 +136,7 @@ _RIGHT = ["MPI_Allreduce", "MPI_Alltoall", "MPI_Bcast", "MPI_Put, MPI_Get", "MPI
     "row", [row for row in _rows("mpi") if " collectives " in row[0]], ids=lambda row: str(row[0])
 )
 def test_mpi_on_four_hosts(kept: tuple[str, str], row: tuple[str, str, str, str], mpi_programs: Path) -> None:
-    run_id, label = kept
-    _skip_unless_yes(row, label)
+    run_id, _ = kept
     if row[3] == "MPICH":
         options, _, arguments = row[0].partition(" collectives ")
         said = _mpi(
@@ -183,8 +176,7 @@ def _with_server(
 
 @pytest.mark.parametrize("row", _rows("fio"), ids=lambda row: str(row[0]))
 def test_fio(kept: tuple[str, str], row: tuple[str, str, str, str], tmp_path: Path) -> None:
-    run_id, label = kept
-    _skip_unless_yes(row, label)
+    run_id, _ = kept
     program, engine, verb = row[0].split()
     both = [engine, "--port=4711", "--bs=64k", "--size=16m", "--thread", "--clocksource=clock_gettime"]
     server = [program, "--name=server", *both, "--rw=read", "--iodepth=16"]
@@ -209,8 +201,7 @@ _DAPL: dict[str, tuple[str | int, str]] = {
 
 @pytest.mark.parametrize("row", _rows("dtest"), ids=lambda row: str(row[0]))
 def test_dapl(kept: tuple[str, str], row: tuple[str, str, str, str], tmp_path: Path) -> None:
-    run_id, label = kept
-    _skip_unless_yes(row, label)
+    run_id, _ = kept
 
     def words(host: str) -> list[str]:
         """The program, with a table of DAPL's that names the host's interface."""

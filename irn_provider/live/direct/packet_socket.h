@@ -34,7 +34,7 @@ class PacketSocket final : public FramePort {
 
   std::span<const Arrival> receive() override;
   void release() override {}
-  // From now on with that filter, and with frames that the interface knows to be for no group of its own.
+  // Whether frames to multicast groups come from the interface; `filter` replaces the one before.
   void take_groups(bool on, const std::vector<sock_filter>& filter);
   double backlog() const;   // how full the kernel's queue for us is: 0 to 1
   std::uint64_t dropped();  // frames that the kernel had no room for, so far

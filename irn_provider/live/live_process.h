@@ -133,13 +133,14 @@ class LiveProcess {
 
   // --- signals at instants of experiment time: a program's timers. On an interface there are none.
   // Both are called under the lock: `next_timeout` says when, `take` what then: one signal a call, until the
-  // next timeout is later than `now`. A signal goes to the program's main thread, or, where that blocks it,
+  // next timeout is later than `now`; or none, but something that a parked thread's `ready()` looks at has
+  // changed. A signal goes to the program's main thread, or, where that blocks it,
   // to the first thread that does not. One that is parked wakes, and its wait is over; it delivers the signal
   // to itself, outside of code of ours, by deliver_signals(). One that is outside gets it from the operating
   // system, which ends its system call. Set once.
   struct Alarms {
     std::function<Time()> next_timeout;
-    std::function<siginfo_t(Time now)> take;
+    std::function<std::optional<siginfo_t>(Time now)> take;
   };
   virtual void set_alarms(Alarms) {}
   // Of the calling thread: the handlers of the signals that have woken it run.

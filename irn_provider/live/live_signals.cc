@@ -44,7 +44,15 @@ void send_to_thread(int tid, const siginfo_t& signal) {
 
 void LockstepProcess::Impl::ring_alarms() {
   if (!alarms.next_timeout) return;
-  while (alarms.next_timeout() <= nic.now()) send(alarms.take(nic.now()));
+  bool changed = false;
+  while (alarms.next_timeout() <= nic.now()) {
+    if (const std::optional<siginfo_t> signal = alarms.take(nic.now())) {
+      send(*signal);
+    } else {
+      changed = true;
+    }
+  }
+  if (changed) wake_ready();
 }
 
 // The choice is the kernel's (complete_signal): the main thread, or who else does not block it.

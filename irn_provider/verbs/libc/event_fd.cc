@@ -7,6 +7,7 @@
 
 #include <map>
 #include <mutex>
+#include <utility>
 
 #include "irn_provider/verbs/libc/experiment.h"
 #include "irn_provider/verbs/libc/real.h"
@@ -24,6 +25,11 @@ Registry& registry() {
   return *r;
 }
 
+void watch(int fd, EventFd::Raised raised) {
+  std::lock_guard lock(registry().mutex);
+  registry().by_fd[fd] = std::move(raised);
+}
+
 }  // namespace
 
 // Semaphore mode: each read takes one event, so that the descriptor is readable exactly while pending_ > 0.
@@ -32,17 +38,12 @@ EventFd::EventFd()
         real::RuntimeScope scope;  // not one of the program's own
         return ::eventfd(0, EFD_SEMAPHORE | EFD_CLOEXEC);
       }()) {
-  if (fd_ < 0) return;
-  std::lock_guard lock(registry().mutex);
-  registry().by_fd[fd_] = raised_;
+  if (fd_ >= 0) watch(fd_, raised_);
 }
 
 EventFd::~EventFd() {
   if (fd_ < 0) return;
-  {
-    std::lock_guard lock(registry().mutex);
-    registry().by_fd.erase(fd_);
-  }
+  forget_event_fd(fd_);
   ::close(fd_);
 }
 
@@ -77,6 +78,17 @@ EventFd::Raised EventFd::find(int fd) {
   std::lock_guard lock(registry().mutex);
   const auto it = registry().by_fd.find(fd);
   return it != registry().by_fd.end() ? it->second : nullptr;
+}
+
+std::shared_ptr<std::atomic<std::uint64_t>> watch_event_fd(int fd) {
+  auto raised = std::make_shared<std::atomic<std::uint64_t>>(0);
+  watch(fd, raised);
+  return raised;
+}
+
+void forget_event_fd(int fd) {
+  std::lock_guard lock(registry().mutex);
+  registry().by_fd.erase(fd);
 }
 
 }  // namespace rocelab::libc

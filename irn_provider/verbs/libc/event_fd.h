@@ -39,4 +39,9 @@ class EventFd {
   const std::shared_ptr<std::atomic<std::uint64_t>> raised_ = std::make_shared<std::atomic<std::uint64_t>>(0);
 };
 
+// For other descriptors of ours that tell of events (timer_fds.h): what waits look at, to be counted up
+// whenever the descriptor has become readable. From now on EventFd::find() knows it.
+std::shared_ptr<std::atomic<std::uint64_t>> watch_event_fd(int fd);
+void forget_event_fd(int fd);  // it is about to be closed
+
 }  // namespace rocelab::libc

@@ -17,6 +17,7 @@
 #include "irn_provider/verbs/libc/next_symbol.h"
 #include "irn_provider/verbs/libc/own_pipes.h"
 #include "irn_provider/verbs/libc/real.h"
+#include "irn_provider/verbs/libc/timers.h"
 #include "irn_provider/verbs/rdma_cm/cdev.h"
 #include "irn_provider/verbs/real_verbs.h"
 
@@ -134,6 +135,7 @@ RL_EXPORT int access(const char* path, int mode) noexcept {
 RL_EXPORT int close(int fd) {
   if (close_rdma_cm(fd)) return 0;
   libc::forget_own_pipe(fd);
+  libc::forget_timer_fd(fd);
   static const auto really_close = libc::next_symbol<int (*)(int)>("close");
   return really_close(fd);
 }

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 
 #include "irn_provider/verbs/exports.h"
+#include "irn_provider/verbs/libc/event_fd.h"
 #include "irn_provider/verbs/libc/experiment.h"
 #include "irn_provider/verbs/libc/own_pipes.h"
 #include "irn_provider/verbs/libc/real.h"
@@ -47,7 +48,7 @@ auto waiting_call(int fd, short events, int flags, bool at_once, F&& call, bool 
     return call();
   }
   end_spin();
-  if (is_own_pipe(fd)) {
+  if (is_own_pipe(fd) || EventFd::find(fd)) {
     const int error = restarting([&] {
       const Woken woken = process->park_until([=] { return ready(fd, events); }, Time::never());
       return woken == Woken::kReady ? 0 : EINTR;

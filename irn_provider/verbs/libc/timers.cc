@@ -1,9 +1,9 @@
 // Interposed: setitimer and getitimer of ITIMER_REAL, alarm, ualarm; timer_create and its family, of timers
-// that signal the process on a clock of experiment time. What such a timer sends arrives at its instant of
-// experiment time, and the thread that takes it is known (LiveProcess::Alarms): the same in every run. The C
-// library's: timers that were armed before the device was opened (until they are set anew), ITIMER_VIRTUAL
-// and ITIMER_PROF, CPU-time clocks, SIGEV_THREAD and SIGEV_THREAD_ID. exec ends ours; the kernel keeps
-// ITIMER_REAL.
+// on a clock of experiment time that signal the process, or call a function in a thread (timer_threads.h).
+// What such a timer sends arrives at its instant of experiment time, and the thread that takes it is known
+// (LiveProcess::Alarms): the same in every run. The C library's: timers that were armed before the device was
+// opened (until they are set anew), ITIMER_VIRTUAL and ITIMER_PROF, CPU-time clocks, SIGEV_THREAD_ID. exec
+// ends ours; the kernel keeps ITIMER_REAL.
 #include "irn_provider/verbs/libc/timers.h"
 
 #include <errno.h>
@@ -12,64 +12,19 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <map>
-#include <mutex>
 #include <optional>
 
 #include "irn_provider/verbs/exports.h"
 #include "irn_provider/verbs/libc/experiment.h"
 #include "irn_provider/verbs/libc/next_symbol.h"
 #include "irn_provider/verbs/libc/real.h"
-#include "irn_provider/verbs/libc/signal_timers.h"
+#include "irn_provider/verbs/libc/timer_threads.h"
+#include "irn_provider/verbs/libc/timers_state.h"
 
 namespace rocelab::libc {
 namespace {
 
 constexpr std::int64_t kPsPerUs = 1'000'000, kPsPerSecond = 1'000'000'000'000;
-
-// Under the process's lock. Never destroyed: programs set timers in exit handlers too.
-struct Timers {
-  SignalTimers timers;
-  SignalTimers::Id interval_timer = 0;             // ITIMER_REAL
-  std::map<SignalTimers::Id, std::int64_t> epoch;  // of those of timer_create: what its clock shows at 0
-};
-Timers* g_timers = nullptr;
-LiveProcess* g_owner = nullptr;  // whose they are: a forked child that opens the device has none yet
-
-Timers& timers_of(LiveProcess& process) {
-  static real::Mutex mutex;
-  std::lock_guard lock(mutex);
-  if (g_owner == &process) return *g_timers;
-  auto* t = new Timers;
-  siginfo_t alarm{};
-  alarm.si_signo = SIGALRM;
-  alarm.si_code = SI_KERNEL;
-  t->interval_timer = t->timers.create(alarm);
-  g_timers = t;
-  g_owner = &process;
-  process.set_alarms({.next_timeout = [t] { return t->timers.next_timeout(); },
-                      .take = [t](Time now) { return t->timers.take(now); }});
-  real::on_leaving_runtime([] {
-    if (experiment() != nullptr) LiveProcess::deliver_signals();
-  });
-  return *t;
-}
-
-// `f(Timers&, Time now)` under the process's lock.
-template <class F>
-auto with_timers(LiveProcess& process, F&& f) {
-  end_spin();
-  Timers& t = timers_of(process);
-  return process.call([&](Nic&, Time now) { return f(t, now); });
-}
-
-// Until it expires; 0: not armed. One that sends no signal is not advanced when it does.
-Duration left(const SignalTimers::Setting& s, Time now) {
-  if (s.due == Time::never()) return Duration();
-  if (s.due > now) return s.due - now;
-  if (s.interval <= Duration()) return Duration();
-  return s.interval - Duration::from_ps((now - s.due).ps() % s.interval.ps());
-}
 
 bool valid(const timeval& tv) {
   return libc::valid(timespec{.tv_sec = tv.tv_sec, .tv_nsec = 0}) && tv.tv_usec >= 0 &&
@@ -85,16 +40,11 @@ timeval to_timeval(Duration d) {
 }
 
 itimerval read_interval_timer(const Timers& t, Time now) {
-  const SignalTimers::Setting s = t.timers.setting(t.interval_timer);
+  const ProgramTimers::Setting s = t.timers.setting(t.interval_timer);
   return {.it_interval = to_timeval(s.interval), .it_value = to_timeval(left(s, now))};
 }
 
 bool armed(const itimerval& value) { return value.it_value.tv_sec != 0 || value.it_value.tv_usec != 0; }
-
-SignalTimers::Setting setting_of(Time from, Duration value, Duration interval) {
-  if (value <= Duration()) return {.due = Time::never(), .interval = interval};
-  return {.due = from + value, .interval = interval};
-}
 
 // What it was set to; one that runs by the wall's clock since before the device was opened ends.
 itimerval exchange_interval_timer(LiveProcess& process, const itimerval& value) {
@@ -112,33 +62,27 @@ itimerval exchange_interval_timer(LiveProcess& process, const itimerval& value) 
 
 // --- timer_create: a handle that the C library, whose handles are small numbers or addresses, does not give
 constexpr std::uintptr_t kHandles = 0x5a00'0000;
-timer_t handle_of(SignalTimers::Id id) {
+timer_t handle_of(ProgramTimers::Id id) {
   return reinterpret_cast<timer_t>(kHandles + id);  // NOLINT(performance-no-int-to-ptr)
 }
 
 bool ours(timer_t timer) {
   const auto handle = reinterpret_cast<std::uintptr_t>(timer);
-  return g_timers != nullptr && experiment() != nullptr && handle > kHandles &&
-         handle < kHandles + 0x100'0000;
+  return have_timers() && handle > kHandles && handle < kHandles + 0x100'0000;
 }
 
 // 0, or -1 with EINVAL: `f(Timers&, Id, Time now)` of a timer that there is.
 template <class F>
 int of_timer(timer_t timer, F&& f) {
-  const auto id = static_cast<SignalTimers::Id>(reinterpret_cast<std::uintptr_t>(timer) - kHandles);
+  const auto id = static_cast<ProgramTimers::Id>(reinterpret_cast<std::uintptr_t>(timer) - kHandles);
   const int result = with_timers(
       *experiment(), [&](Timers& t, Time now) { return t.epoch.contains(id) ? f(t, id, now) : -1; });
   if (result < 0) errno = EINVAL;
   return result;
 }
 
-itimerspec read_timer(const SignalTimers::Setting& s, Time now) {
-  return {.it_interval = to_timespec(Time::zero() + s.interval, 0),
-          .it_value = to_timespec(Time::zero() + left(s, now), 0)};
-}
-
-// What a timer of this event sends; nullopt: it is the C library's.
-std::optional<std::optional<siginfo_t>> signal_of(const sigevent* event, SignalTimers::Id id) {
+// What a timer of this event does; nullopt: it is the C library's.
+std::optional<ProgramTimers::Action> action_of(const sigevent* event, ProgramTimers::Id id) {
   siginfo_t info{};
   info.si_code = SI_TIMER;
   info.si_timerid = static_cast<int>(id);
@@ -147,7 +91,7 @@ std::optional<std::optional<siginfo_t>> signal_of(const sigevent* event, SignalT
     info.si_value.sival_int = static_cast<int>(id);
     return info;
   }
-  if (event->sigev_notify == SIGEV_NONE) return std::optional<siginfo_t>();
+  if (event->sigev_notify == SIGEV_NONE) return ProgramTimers::Action();
   if (event->sigev_notify != SIGEV_SIGNAL || event->sigev_signo < 1 || event->sigev_signo > SIGRTMAX)
     return std::nullopt;
   info.si_signo = event->sigev_signo;
@@ -160,7 +104,7 @@ std::optional<std::optional<siginfo_t>> signal_of(const sigevent* event, SignalT
 sigset_t timer_signals() {
   if (LiveProcess* process = experiment())
     return with_timers(*process, [](const Timers& t, Time) { return t.timers.signals(); });
-  return SignalTimers().signals();
+  return ProgramTimers().signals();
 }
 
 }  // namespace rocelab::libc
@@ -211,13 +155,15 @@ RL_EXPORT useconds_t ualarm(useconds_t value_us, useconds_t interval_us) noexcep
 RL_EXPORT int timer_create(clockid_t clock, sigevent* event, timer_t* timer) noexcept {
   LiveProcess* process = experiment();
   const std::int64_t epoch = process != nullptr ? epoch_seconds(clock) : -1;
-  if (epoch < 0 || !signal_of(event, 0)) {
+  if (epoch >= 0 && event != nullptr && event->sigev_notify == SIGEV_THREAD)
+    return TimerThreads::create(clock, *event, timer);
+  if (epoch < 0 || !action_of(event, 0)) {
     static const auto really = next_symbol<int (*)(clockid_t, sigevent*, timer_t*)>("timer_create");
     return really(clock, event, timer);
   }
   *timer = with_timers(*process, [&](Timers& t, Time) {
-    const SignalTimers::Id id = t.timers.next_id();
-    t.timers.create(*signal_of(event, id));
+    const ProgramTimers::Id id = t.timers.next_id();
+    t.timers.create(*action_of(event, id));
     t.epoch[id] = epoch;
     return handle_of(id);
   });
@@ -225,48 +171,48 @@ RL_EXPORT int timer_create(clockid_t clock, sigevent* event, timer_t* timer) noe
 }
 
 RL_EXPORT int timer_settime(timer_t timer, int flags, const itimerspec* value, itimerspec* old) noexcept {
+  if (TimerThreads::has(timer)) return TimerThreads::set(timer, flags, value, old);
   if (!ours(timer)) {
     static const auto really =
         next_symbol<int (*)(timer_t, int, const itimerspec*, itimerspec*)>("timer_settime");
     return really(timer, flags, value, old);
   }
-  return of_timer(timer, [&](Timers& t, SignalTimers::Id id, Time now) {
-    if (value == nullptr || !valid(value->it_value) || !valid(value->it_interval)) return -1;
+  return of_timer(timer, [&](Timers& t, ProgramTimers::Id id, Time now) {
+    if (value == nullptr || !valid(*value)) return -1;
     if (old != nullptr) *old = read_timer(t.timers.setting(id), now);
-    const bool disarm = value->it_value.tv_sec == 0 && value->it_value.tv_nsec == 0;
-    const Duration interval = libc::to_duration(value->it_interval);
-    SignalTimers::Setting setting = setting_of(now, libc::to_duration(value->it_value), interval);
-    if (!disarm && (flags & TIMER_ABSTIME) != 0) setting.due = to_time(value->it_value, t.epoch[id]);
-    t.timers.set(id, setting);
+    t.timers.set(id, setting_of(*value, (flags & TIMER_ABSTIME) != 0, now, t.epoch[id]));
     return 0;
   });
 }
 
 RL_EXPORT int timer_gettime(timer_t timer, itimerspec* value) noexcept {
+  if (TimerThreads::has(timer)) return TimerThreads::get(timer, value);
   if (!ours(timer)) {
     static const auto really = next_symbol<int (*)(timer_t, itimerspec*)>("timer_gettime");
     return really(timer, value);
   }
-  return of_timer(timer, [&](Timers& t, SignalTimers::Id id, Time now) {
+  return of_timer(timer, [&](Timers& t, ProgramTimers::Id id, Time now) {
     *value = read_timer(t.timers.setting(id), now);
     return 0;
   });
 }
 
 RL_EXPORT int timer_getoverrun(timer_t timer) noexcept {
+  if (TimerThreads::has(timer)) return TimerThreads::overrun(timer);
   if (!ours(timer)) {
     static const auto really = next_symbol<int (*)(timer_t)>("timer_getoverrun");
     return really(timer);
   }
-  return of_timer(timer, [](Timers& t, SignalTimers::Id id, Time) { return t.timers.overrun(id); });
+  return of_timer(timer, [](Timers& t, ProgramTimers::Id id, Time) { return t.timers.overrun(id); });
 }
 
 RL_EXPORT int timer_delete(timer_t timer) noexcept {
+  if (TimerThreads::has(timer)) return TimerThreads::erase(timer);
   if (!ours(timer)) {
     static const auto really = next_symbol<int (*)(timer_t)>("timer_delete");
     return really(timer);
   }
-  return of_timer(timer, [](Timers& t, SignalTimers::Id id, Time) {
+  return of_timer(timer, [](Timers& t, ProgramTimers::Id id, Time) {
     t.epoch.erase(id);
     return t.timers.erase(id) ? 0 : -1;
   });

@@ -1,0 +1,159 @@
+// Interposed: timerfd_create, timerfd_settime, timerfd_gettime. A timer on a clock of experiment time that is
+// made after the device was opened is an eventfd, to which its expirations are added at their instants of
+// experiment time: it reads as the kernel's does, and waits know it (event_fd.h). The kernel's: those made
+// before. From a fork on the child reads what its parent's timers add.
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/eventfd.h>
+#include <sys/timerfd.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+#include "irn_provider/verbs/exports.h"
+#include "irn_provider/verbs/libc/event_fd.h"
+#include "irn_provider/verbs/libc/next_symbol.h"
+#include "irn_provider/verbs/libc/real.h"
+#include "irn_provider/verbs/libc/timers.h"
+#include "irn_provider/verbs/libc/timers_state.h"
+
+static_assert(int{TFD_NONBLOCK} == int{EFD_NONBLOCK} && int{TFD_CLOEXEC} == int{EFD_CLOEXEC});
+
+namespace rocelab::libc {
+namespace {
+
+struct TimerFd {
+  ProgramTimers::Id id = 0;
+  std::int64_t epoch = 0;  // what its clock shows at 0
+  int own = -1;            // the same eventfd: whatever the program does with its number, we write to this
+  std::shared_ptr<std::atomic<std::uint64_t>> raised;
+};
+
+// Never destroyed: programs close in exit handlers. The mutex is the last one taken.
+struct TimerFds {
+  real::Mutex mutex;
+  std::map<int, TimerFd> by_fd;
+  std::atomic<std::size_t> count{0};
+};
+TimerFds& timer_fds() {
+  static auto* t = new TimerFds;
+  return *t;
+}
+
+std::optional<TimerFd> find(int fd) {
+  if (timer_fds().count.load(std::memory_order_relaxed) == 0 || !have_timers()) return std::nullopt;
+  std::lock_guard lock(timer_fds().mutex);
+  const auto found = timer_fds().by_fd.find(fd);
+  return found != timer_fds().by_fd.end() ? std::optional(found->second) : std::nullopt;
+}
+
+// A descriptor, or -1 with errno.
+int make(LiveProcess& process, std::int64_t epoch, int flags) {
+  if ((flags & ~(TFD_NONBLOCK | TFD_CLOEXEC)) != 0) {
+    errno = EINVAL;
+    return -1;
+  }
+  TimerFd timer;
+  timer.epoch = epoch;
+  int fd = -1;
+  {
+    real::RuntimeScope scope;  // not an eventfd of the program's
+    fd = ::eventfd(0, flags);
+    if (fd >= 0) timer.own = ::fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    if (fd >= 0 && timer.own < 0) {
+      ::close(fd);
+      errno = EMFILE;
+      fd = -1;
+    }
+  }
+  if (fd < 0) return -1;
+  timer.raised = watch_event_fd(fd);
+  timer.id = with_timers(process, [](Timers& t, Time) { return t.timers.create(ProgramTimers::Readable{}); });
+  std::lock_guard lock(timer_fds().mutex);
+  timer_fds().by_fd[fd] = timer;
+  timer_fds().count = timer_fds().by_fd.size();
+  return fd;
+}
+
+// What expired before it was set anew is not read any more (timerfd_setup()).
+void take_back(const TimerFd& timer) {
+  std::uint64_t expirations = 0;
+  const iovec part{&expirations, sizeof expirations};
+  [[maybe_unused]] const ssize_t got = preadv2(timer.own, &part, 1, -1, RWF_NOWAIT);
+}
+
+}  // namespace
+
+void make_readable(ProgramTimers::Id timer, std::int64_t expirations) {
+  std::lock_guard lock(timer_fds().mutex);
+  for (const auto& [fd, t] : timer_fds().by_fd) {
+    if (t.id != timer) continue;
+    const auto count = static_cast<std::uint64_t>(expirations);
+    [[maybe_unused]] const ssize_t written = real::write(t.own, &count, sizeof count);
+    ++*t.raised;
+  }
+}
+
+void forget_timer_fd(int fd) {
+  const std::optional<TimerFd> timer = find(fd);
+  if (!timer) return;
+  {
+    std::lock_guard lock(timer_fds().mutex);
+    timer_fds().by_fd.erase(fd);
+    timer_fds().count = timer_fds().by_fd.size();
+  }
+  forget_event_fd(fd);
+  real::RuntimeScope scope;
+  ::close(timer->own);
+  if (LiveProcess* process = LiveProcess::timekeeper())
+    with_timers(*process, [&](Timers& t, Time) { return t.timers.erase(timer->id); });
+}
+
+}  // namespace rocelab::libc
+
+using namespace rocelab;
+using namespace rocelab::libc;
+
+RL_EXPORT int timerfd_create(clockid_t clock, int flags) noexcept {
+  LiveProcess* process = experiment();
+  const std::int64_t epoch = process != nullptr ? epoch_seconds(clock) : -1;
+  if (epoch >= 0) return make(*process, epoch, flags);
+  static const auto really = next_symbol<int (*)(clockid_t, int)>("timerfd_create");
+  return really(clock, flags);
+}
+
+RL_EXPORT int timerfd_settime(int fd, int flags, const itimerspec* value, itimerspec* old) noexcept {
+  const std::optional<TimerFd> timer = find(fd);
+  if (!timer) {
+    static const auto really =
+        next_symbol<int (*)(int, int, const itimerspec*, itimerspec*)>("timerfd_settime");
+    return really(fd, flags, value, old);
+  }
+  if ((flags & ~(TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET)) != 0 || value == nullptr || !valid(*value)) {
+    errno = value == nullptr ? EFAULT : EINVAL;
+    return -1;
+  }
+  with_timers(*experiment(), [&](Timers& t, Time now) {
+    if (old != nullptr) *old = read_timer(t.timers.setting(timer->id), now);
+    take_back(*timer);
+    t.timers.set(timer->id, setting_of(*value, (flags & TFD_TIMER_ABSTIME) != 0, now, timer->epoch));
+    if (t.timers.setting(timer->id).due <= now) make_readable(timer->id, t.timers.take(timer->id, now).count);
+  });
+  return 0;
+}
+
+RL_EXPORT int timerfd_gettime(int fd, itimerspec* value) noexcept {
+  const std::optional<TimerFd> timer = find(fd);
+  if (!timer) {
+    static const auto really = next_symbol<int (*)(int, itimerspec*)>("timerfd_gettime");
+    return really(fd, value);
+  }
+  *value = with_timers(
+      *experiment(), [&](const Timers& t, Time now) { return read_timer(t.timers.setting(timer->id), now); });
+  return 0;
+}

@@ -46,11 +46,15 @@ class Nic {
   bool free_pd(Pdn pd);  // false: still used or unknown
   std::optional<RKey> reg_mr(Pdn pd, std::uint64_t addr, std::uint64_t length, std::uint64_t iova,
                              std::uint32_t access);
-  // What is not given stays as it is, and so does the key. False: unknown, or what reg_mr() would refuse;
-  // nothing has changed.
+  // What is not given stays as it is, and so does the key. False: unknown, windows are bound to it, or what
+  // reg_mr() would refuse; nothing has changed.
   bool rereg_mr(RKey key, std::optional<Pdn> pd, std::optional<MrBounds> bounds,
                 std::optional<std::uint32_t> access);
-  bool dereg_mr(RKey key);
+  bool dereg_mr(RKey key);              // false: windows are bound to it, or unknown
+  bool mr_has_windows(RKey key) const;  // that are bound to it
+  static constexpr std::uint32_t kMaxMws = 65'536;
+  std::optional<RKey> alloc_mw(Pdn pd, MwType type);  // not bound; binding is a work request
+  bool dealloc_mw(RKey key);  // bound or not, whatever the low byte of its key; false: unknown
   std::optional<Ahn> create_ah(Pdn pd, const PathAddress& path);
   bool destroy_ah(Ahn ah);
   bool ah_in_use(Ahn ah) const;  // datagrams that have not left go by it: they would be lost

@@ -72,6 +72,35 @@ TEST_F(NicCreditTest, WritesUseNoCreditAndReadsNeither) {
   EXPECT_EQ(leaves(), (Psns{1, 2, 3, 4, 6, 7}));
 }
 
+// The peer knows nothing of local operations: they count for neither end.
+TEST_F(NicCreditTest, BindsUseNoCreditAndTakeNoNumber) {
+  const RKey window = *pair_.a.nic.alloc_mw(pair_.a.pd, MwType::k1);
+  const auto unbind = [&] {
+    SendWqe w;
+    w.opcode = WrOpcode::kBindMw;
+    set_binding(w, {window, window, RKey{}, 0, 0, 0});
+    ASSERT_EQ(pair_.post(w), PostResult::kOk);
+  };
+  unbind();
+  post(WrOpcode::kSend, 10);
+  unbind();
+  EXPECT_EQ(leaves(), Psns{0});
+  ack(0, 1, 2);  // room for two
+  for (int i = 0; i < 5; ++i) unbind(), post(WrOpcode::kSend, 10), unbind();
+  EXPECT_EQ(leaves(), (Psns{1, 2, 3}));  // two and the probe
+  ack(3, 4, 0);
+  EXPECT_EQ(leaves(), Psns{4});
+  ack(4, 0, 0x1f);
+  unbind();
+  EXPECT_EQ(leaves(), Psns{5});
+  post(WrOpcode::kWrite, 10);
+  unbind();
+  EXPECT_EQ(leaves(), Psns{6});
+  ack(5, 6, 1);  // behind the WRITE that is on its way there is room for one
+  post(WrOpcode::kSend, 10), post(WrOpcode::kSend, 10), post(WrOpcode::kSend, 10);
+  EXPECT_EQ(leaves(), (Psns{7, 8}));
+}
+
 TEST_F(NicCreditTest, Syndrome1fLiftsTheLimit) {
   post(WrOpcode::kSend, 10);
   EXPECT_EQ(leaves(), Psns{0});

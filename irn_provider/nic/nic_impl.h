@@ -65,6 +65,7 @@ struct Nic::Impl {
   NicCounters counters;
   std::uint64_t completions = 0;
   MemoryRegions regions;
+  MemoryWindows windows;
   HandleTable<AddressHandle> address_handles;
   AsyncEvents events{completions};
   NicServices services;
@@ -75,7 +76,7 @@ struct Nic::Impl {
       groups;  // slots of the members, in the order in which they joined
 
   struct ProtectionDomain {
-    std::uint32_t users = 0;  // MRs, QPs, SRQs, address handles
+    std::uint32_t users = 0;  // MRs, memory windows, QPs, SRQs, address handles
   };
   struct XrcDomain {
     std::uint32_t users = 0;  // XRC SRQs and targets

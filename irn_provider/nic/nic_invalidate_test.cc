@@ -1,4 +1,4 @@
-// SEND with invalidate between two Nics, in both modes: there is nothing to invalidate, and it ends as with
+// SEND with invalidate between two Nics, in both modes, of what is no window of the peer's: it ends as with
 // Linux rxe (IBTA Vol 1, 9.9.3, class J). The fence before it in IRN: Mittal, 4.4.4.
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-// Nic: protection and XRC domains, memory regions, address handles, queue pairs. Completion queues and shared
-// receive queues: nic_queues.cc.
+// Nic: protection and XRC domains, memory regions and windows, address handles, queue pairs. Completion
+// queues and shared receive queues: nic_queues.cc.
 #include "base/check.h"
 #include "irn_provider/nic/nic.h"
 #include "irn_provider/nic/nic_impl.h"
@@ -47,7 +47,7 @@ std::optional<RKey> Nic::reg_mr(Pdn pd, std::uint64_t addr, std::uint64_t length
 bool Nic::rereg_mr(RKey key, std::optional<Pdn> pd, std::optional<MrBounds> bounds,
                    std::optional<std::uint32_t> access) {
   const MemoryRegion* region = impl_->regions.find(key);
-  if (region == nullptr) return false;
+  if (region == nullptr || region->windows > 0) return false;
   const MrBounds b = bounds.value_or(MrBounds{region->addr, region->iova, region->length});
   const MemoryRegion changed{pd.value_or(region->pd), b.addr, b.iova, b.length,
                              access.value_or(region->access)};
@@ -61,9 +61,29 @@ bool Nic::rereg_mr(RKey key, std::optional<Pdn> pd, std::optional<MrBounds> boun
 
 bool Nic::dereg_mr(RKey key) {
   const MemoryRegion* region = impl_->regions.find(key);
-  if (region == nullptr) return false;
+  if (region == nullptr || region->windows > 0) return false;
   --impl_->pds.find(region->pd.value)->users;
   return impl_->regions.remove(key);
+}
+
+bool Nic::mr_has_windows(RKey key) const {
+  const MemoryRegion* region = impl_->regions.find(key);
+  return region != nullptr && region->windows > 0;
+}
+
+std::optional<RKey> Nic::alloc_mw(Pdn pd, MwType type) {
+  auto* domain = impl_->pds.find(pd.value);
+  if (domain == nullptr) return std::nullopt;
+  const auto key = impl_->windows.add(pd, type);
+  if (key) ++domain->users;
+  return key;
+}
+
+bool Nic::dealloc_mw(RKey key) {
+  const MemoryWindow* window = impl_->windows.find(key);
+  if (window == nullptr) return false;
+  --impl_->pds.find(window->pd.value)->users;
+  return impl_->windows.remove(key);
 }
 
 std::optional<Ahn> Nic::create_ah(Pdn pd, const PathAddress& path) {
@@ -161,6 +181,7 @@ bool Nic::destroy_qp(Qpn qpn) {
   if (qp == nullptr) return false;
   const std::uint32_t slot = impl_->slot_of(*qp);
   impl_->count_users(qp->init(), -1);
+  impl_->windows.forget(qpn);
   impl_->leave_groups(slot);
   impl_->scheduler.remove(slot);
   impl_->timers.remove(slot);

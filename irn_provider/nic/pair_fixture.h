@@ -126,6 +126,7 @@ class NicPair {
   Time now() const { return now_; }
   // Runs all events before `limit`, then stands there.
   void run_until(Time limit) {
+    collect(a), collect(b);
     for (Time t = next_event(); t < limit; t = next_event()) step(t);
     now_ = std::max(now_, limit);
     a.port.advance_to(now_), b.port.advance_to(now_);
@@ -133,6 +134,7 @@ class NicPair {
   // Runs until nothing can happen any more; fails the test if that takes longer than `patience`.
   void run(Duration patience = 100_s) {
     const Time limit = now_ + patience;
+    collect(a), collect(b);
     Time t = next_event();
     for (; t < limit; t = next_event()) step(t);
     EXPECT_TRUE(t.is_never()) << "still busy after " << to_string(patience);
@@ -199,11 +201,12 @@ class NicPair {
   void run_side(int side, Time t) {
     Endpoint& from = side == 0 ? a : b;
     auto out = [&](PacketRef packet, Time at, Time due) { transfer(side, std::move(packet), at, due); };
-    while (from.port.run_until(t + 1_ps, out) == StopReason::kCompletion) {
-      while (const auto cqe = from.nic.poll_cq(from.cq)) {
-        from.cqes.push_back(*cqe);
-        on_cqe(*this, from, *cqe);
-      }
+    while (from.port.run_until(t + 1_ps, out) == StopReason::kCompletion) collect(from);
+  }
+  void collect(Endpoint& from) {  // also what a call has completed
+    while (const auto cqe = from.nic.poll_cq(from.cq)) {
+      from.cqes.push_back(*cqe);
+      on_cqe(*this, from, *cqe);
     }
   }
   void transfer(int side, PacketRef packet, Time at, Time due) {

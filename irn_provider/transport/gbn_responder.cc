@@ -74,8 +74,7 @@ void GbnResponder::repeat_read(const Packet& packet, UnwrappedPsn psn) {
   const SharedReceiveQueue* srq = info.has(Header::kXrcEth) ? named_srq(qp_, h) : nullptr;
   if (info.has(Header::kXrcEth) && srq == nullptr) return;
   const Pdn pd = srq != nullptr ? srq->pd : qp_.init.pd;
-  if (h.dma_length > 0 && !qp_.nic.regions.translate(h.rkey, pd, h.va, h.dma_length, kAccessRemoteRead))
-    return;
+  if (h.dma_length > 0 && !qp_.find_remote(h.rkey, pd, h.va, h.dma_length, kAccessRemoteRead)) return;
   const Answer again{true, false, kAckNoCredits, msn_, psn, psn, end, h.va, h.dma_length, h.rkey, pd};
   for (std::size_t i = 0; i < answers_.size(); ++i) {
     Answer& pending = answers_[i];
@@ -164,11 +163,8 @@ GbnResponder::Refusal GbnResponder::on_write(const Packet& packet, const OpcodeI
   const std::uint32_t length = packet.payload_length, left = dma_length_ - received_;
   if (length > left || (info.ends_message() && length != left)) return kNakInvalidRequest;
   if (info.has_imm() && !receive_queue_.fetch_front()) return no_receive_wqe();
-  if (length > 0) {
-    const auto addr = qp_.nic.regions.translate(rkey_, pd_, va_ + received_, length, kAccessRemoteWrite);
-    if (!addr) return kNakRemoteAccess;  // the region went away in the middle of the message
-    qp_.nic.memory.write(*addr, packet.payload, length);
-  }
+  if (length > 0 && !place_written(qp_, rkey_, pd_, va_ + received_, packet))
+    return kNakRemoteAccess;  // the region went away in the middle of the message
   received_ += length;
   message_ = Message::kWrite;
   if (info.ends_message()) end_message(packet, info, received_, now);
@@ -181,7 +177,7 @@ GbnResponder::Refusal GbnResponder::on_read(const Packet& packet) {
   if ((qp_.attr.access_flags & kAccessRemoteRead) == 0 || h.dma_length > kMaxMessageBytes ||
       reads_pending_ >= qp_.attr.max_dest_rd_atomic)
     return kNakInvalidRequest;
-  if (h.dma_length > 0 && !qp_.nic.regions.translate(h.rkey, pd_, h.va, h.dma_length, kAccessRemoteRead))
+  if (h.dma_length > 0 && !qp_.find_remote(h.rkey, pd_, h.va, h.dma_length, kAccessRemoteRead))
     return kNakRemoteAccess;
   ++msn_;
   ++reads_pending_;
@@ -198,7 +194,7 @@ GbnResponder::Refusal GbnResponder::on_atomic(const Packet& packet, const Opcode
   const RoceHeaders& h = packet.roce;
   if ((qp_.attr.access_flags & kAccessRemoteAtomic) == 0 || reads_pending_ >= qp_.attr.max_dest_rd_atomic)
     return kNakInvalidRequest;
-  const auto addr = qp_.nic.regions.translate(h.rkey, pd_, h.va, kAtomicBytes, kAccessRemoteAtomic);
+  const auto addr = qp_.find_remote(h.rkey, pd_, h.va, kAtomicBytes, kAccessRemoteAtomic);
   if (!addr) return kNakRemoteAccess;
   if (h.va % kAtomicBytes != 0 || *addr % kAtomicBytes != 0) return kNakInvalidRequest;
   const std::uint64_t original = execute_atomic(qp_.nic.memory, *addr, info.operation, h);
@@ -227,13 +223,16 @@ GbnResponder::Refusal GbnResponder::no_receive_wqe() {
 
 void GbnResponder::end_message(const Packet& packet, const OpcodeInfo& info, std::uint32_t length, Time now) {
   message_ = Message::kNone;
-  if (info.has(Header::kIeth)) return refuse_invalidate(qp_, receive_queue_, now);
+  const bool invalidates = info.has(Header::kIeth);
+  if (invalidates && !qp_.nic.windows.invalidate(RKey{packet.roce.imm}, qp_.qpn))
+    return refuse_invalidate(qp_, receive_queue_, now);
   ++msn_;
   qp_.trace(TraceKind::kPlaced, now, expected_, length);
   if (!info.is_send() && !info.has_imm()) return;
   Cqe cqe;
   cqe.opcode = info.is_send() ? WcOpcode::kRecv : WcOpcode::kRecvWriteImm;
   cqe.has_imm = info.has_imm();
+  cqe.has_invalidated = invalidates;
   cqe.imm = packet.roce.imm;
   cqe.byte_len = length;
   cqe.solicited = packet.roce.solicited;

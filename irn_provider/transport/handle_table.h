@@ -1,7 +1,7 @@
 // HandleTable: objects behind 32-bit handles, (generation << 16 | slot). A stale or invented handle finds
 // nothing; slots are reused in the order in which they were freed and a slot's generation grows each time, so
 // that a handle comes back after 2^16 uses of its slot at the earliest (2^8 where handles are 24 bits wide,
-// because they travel in packets).
+// because they travel in packets; 2^15 and 2^7 for memory regions and windows, which share their keys' bits).
 #pragma once
 
 #include <cstdint>
@@ -24,6 +24,7 @@ class HandleTable {
     if (slots_.size() < capacity_) {
       slot = static_cast<std::uint32_t>(slots_.size());
       slots_.emplace_back();
+      ++count_;
     } else if (!free_.empty()) {
       slot = free_.take_front();
     } else {
@@ -37,9 +38,15 @@ class HandleTable {
   }
   T* find(std::uint32_t handle) {
     const std::uint32_t slot = handle & (kSlots - 1);
-    if (slot >= slots_.size() || !slots_[slot].live || slots_[slot].generation != handle >> 16)
-      return nullptr;
-    return &slots_[slot].value;
+    if (slot >= count_) return nullptr;
+    Slot& s = slots_[slot];
+    return s.live && s.generation == handle >> 16 ? &s.value : nullptr;
+  }
+  // f(handle, value) for each, in the order of their slots.
+  template <class F>
+  void for_each(F&& f) {
+    for (std::uint32_t slot = 0; slot < slots_.size(); ++slot)
+      if (Slot& s = slots_[slot]; s.live) f(s.generation << 16 | slot, s.value);
   }
   const T* find(std::uint32_t handle) const { return const_cast<HandleTable*>(this)->find(handle); }
   bool remove(std::uint32_t handle) {
@@ -58,7 +65,7 @@ class HandleTable {
     std::uint32_t generation = 0;
     bool live = false;
   };
-  std::uint32_t capacity_;
+  std::uint32_t capacity_, count_ = 0;  // count_: of slots, at hand for find()
   std::vector<Slot> slots_;
   Ring<std::uint32_t> free_;
 };

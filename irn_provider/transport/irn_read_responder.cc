@@ -55,7 +55,7 @@ void IrnReadResponder::insert(std::int64_t sn, const RoceHeaders& request, Time 
 
 // False: the region went away while the request waited.
 bool IrnReadResponder::execute_atomic_of(Slot& s) {
-  const auto addr = qp_.nic.regions.translate(s.rkey, qp_.init.pd, s.va, kAtomicBytes, kAccessRemoteAtomic);
+  const auto addr = qp_.find_remote(s.rkey, qp_.init.pd, s.va, kAtomicBytes, kAccessRemoteAtomic);
   if (!addr) return false;
   RoceHeaders request;
   request.swap_or_add = s.swap_or_add, request.compare = s.compare;

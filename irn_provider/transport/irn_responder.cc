@@ -109,10 +109,7 @@ void IrnResponder::place(const Packet& packet, const OpcodeInfo& info) {
                                               packet.payload, packet.payload_length);
     RL_CHECK(placed == PlaceResult::kOk);
   } else {
-    const auto addr =
-        qp_.nic.regions.translate(h.rkey, qp_.init.pd, h.va, packet.payload_length, kAccessRemoteWrite);
-    RL_CHECK(addr.has_value());
-    qp_.nic.memory.write(*addr, packet.payload, packet.payload_length);
+    RL_CHECK(place_written(qp_, h.rkey, qp_.init.pd, h.va, packet));
   }
 }
 
@@ -166,10 +163,12 @@ bool IrnResponder::complete(const LastPacket& last, Time now) {
   if (last.ending == Ending::kSend && last.first != message_start_) return false;
   qp_.trace(TraceKind::kPlaced, now, last.psn, bytes);
   if (last.ending == Ending::kWrite) return true;
-  if (last.invalidates) return refuse_invalidate(qp_, receive_queue_, now), true;
+  if (last.invalidates && !qp_.nic.windows.invalidate(RKey{last.imm}, qp_.qpn))
+    return refuse_invalidate(qp_, receive_queue_, now), true;
   Cqe cqe;
   cqe.opcode = last.ending == Ending::kSend ? WcOpcode::kRecv : WcOpcode::kRecvWriteImm;
   cqe.has_imm = last.has_imm;
+  cqe.has_invalidated = last.invalidates;
   cqe.imm = last.imm;
   cqe.solicited = last.solicited;
   cqe.byte_len = bytes;

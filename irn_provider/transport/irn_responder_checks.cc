@@ -64,8 +64,8 @@ IrnResponder::Verdict IrnResponder::check_read(const Packet& packet, UnwrappedPs
   const RoceHeaders& h = packet.roce;
   if (h.dma_length > kMaxMessageBytes || !read_slot_free(packet, psn)) return Verdict::kInvalidRequest;
   if ((qp_.attr.access_flags & kAccessRemoteRead) == 0) return Verdict::kInvalidRequest;
-  const bool allowed = h.dma_length == 0 ||
-                       qp_.nic.regions.translate(h.rkey, qp_.init.pd, h.va, h.dma_length, kAccessRemoteRead);
+  const bool allowed =
+      h.dma_length == 0 || qp_.find_remote(h.rkey, qp_.init.pd, h.va, h.dma_length, kAccessRemoteRead);
   return allowed ? Verdict::kAccept : Verdict::kRemoteAccess;
 }
 
@@ -81,7 +81,7 @@ IrnResponder::Verdict IrnResponder::check_atomic(const Packet& packet, Unwrapped
   const RoceHeaders& h = packet.roce;
   if (!read_slot_free(packet, psn) || (qp_.attr.access_flags & kAccessRemoteAtomic) == 0)
     return Verdict::kInvalidRequest;
-  const auto addr = qp_.nic.regions.translate(h.rkey, qp_.init.pd, h.va, kAtomicBytes, kAccessRemoteAtomic);
+  const auto addr = qp_.find_remote(h.rkey, qp_.init.pd, h.va, kAtomicBytes, kAccessRemoteAtomic);
   if (!addr) return Verdict::kRemoteAccess;
   return h.va % kAtomicBytes == 0 && *addr % kAtomicBytes == 0 ? Verdict::kAccept : Verdict::kInvalidRequest;
 }

@@ -117,14 +117,15 @@ class IrnResponderFixture : public ::testing::Test {
   NicConfig config_;
   NicCounters counters_;
   MemoryRegions regions_{16};
+  MemoryWindows windows_{regions_, 16};
   HandleTable<AddressHandle> address_handles_{16};
   SrqTable srqs_{16};
   ProcessMemory memory_;
   NullTrace trace_;
   std::uint64_t completions_ = 0;
   AsyncEvents events_{completions_};
-  NicServices services_{config_, counters_, regions_,     address_handles_, srqs_,
-                        memory_, trace_,    completions_, events_};
+  NicServices services_{config_, counters_, regions_, windows_,     address_handles_,
+                        srqs_,   memory_,   trace_,   completions_, events_};
   CompletionQueue send_cq_{100}, recv_cq_{100};
   ReceiveQueue receive_queue_{Pdn{}, 100, nullptr};
   std::optional<QpContext> qp_;

@@ -16,7 +16,8 @@ struct MemoryRegion {
   std::uint64_t addr = 0;  // where the program has it
   std::uint64_t iova = 0;  // what keys and packets call its first byte
   std::uint64_t length = 0;
-  std::uint32_t access = 0;  // kAccess*
+  std::uint32_t access = 0;   // kAccess*
+  std::uint32_t windows = 0;  // that are bound to it: it stays as it is
 };
 
 class MemoryRegions {
@@ -29,6 +30,7 @@ class MemoryRegions {
     return handle ? std::optional(RKey{*handle}) : std::nullopt;
   }
   const MemoryRegion* find(RKey key) const { return table_.find(key.value); }
+  MemoryRegion* find(RKey key) { return table_.find(key.value); }
   bool change(RKey key, const MemoryRegion& region) {
     MemoryRegion* old = table_.find(key.value);
     if (old == nullptr || wraps(region)) return false;
@@ -48,12 +50,15 @@ class MemoryRegions {
     return region->addr + begin;
   }
 
+  // The uppermost bit of a key is a memory window's (memory_windows.h).
+  static constexpr int kKeyBits = 31;
+
  private:
   static bool wraps(const MemoryRegion& r) {
     return r.length > 0 && (r.iova + r.length < r.iova || r.addr + r.length < r.addr);
   }
 
-  HandleTable<MemoryRegion> table_;
+  HandleTable<MemoryRegion, kKeyBits> table_;
 };
 
 }  // namespace rocelab

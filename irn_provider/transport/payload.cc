@@ -64,12 +64,6 @@ std::uint64_t execute_atomic(Memory& memory, std::uint64_t addr, Operation opera
 
 bool gather(const MemoryView& view, const PayloadSource& source, std::span<std::byte> out) {
   if (out.empty()) return true;
-  if (source.sge == nullptr) {
-    const auto addr =
-        view.regions.translate(source.rkey, source.pd, source.va, out.size(), kAccessRemoteRead);
-    if (addr) view.memory.read(*addr, out.data(), static_cast<std::uint32_t>(out.size()));
-    return addr.has_value();
-  }
   std::byte* to = out.data();
   return for_each_piece({source.sge, source.num_sge}, source.offset, out.size(),
                         [&](const Sge& entry, std::uint64_t va, std::uint32_t n) {

@@ -47,7 +47,7 @@ PlaceResult place(const MemoryView& view, std::span<const Sge> list, std::uint64
 // The operation of an atomic request on `addr` of the program, aligned; returns what was there before.
 std::uint64_t execute_atomic(Memory& memory, std::uint64_t addr, Operation operation,
                              const RoceHeaders& request);
-// False: a key is gone.
+// Of a list. False: a key is gone.
 bool gather(const MemoryView& view, const PayloadSource& source, std::span<std::byte> out);
 
 }  // namespace rocelab

@@ -16,6 +16,7 @@
 #include "irn_provider/transport/async_events.h"
 #include "irn_provider/transport/completion_queue.h"
 #include "irn_provider/transport/handle_table.h"
+#include "irn_provider/transport/memory_windows.h"
 #include "irn_provider/transport/payload.h"
 #include "irn_provider/transport/shared_receive_queue.h"
 #include "irn_provider/transport/verbs_types.h"
@@ -33,6 +34,7 @@ struct NicServices {
   const NicConfig& config;
   NicCounters& counters;
   MemoryRegions& regions;
+  MemoryWindows& windows;
   HandleTable<AddressHandle>& address_handles;
   SrqTable& srqs;
   Memory& memory;
@@ -73,6 +75,13 @@ class QpContext {
       const;  // one period of the local ACK timeout (IBTA 9.7.6.1.3); infinite when it is off
   MemoryView view() const { return view(init.pd); }
   MemoryView view(Pdn pd) const { return MemoryView{nic.regions, nic.memory, pd}; }
+  // Where [va, va + length) of the region or window that a peer of this QP names by `key` is; null: refused
+  // (MemoryRegions::translate, MemoryWindows::translate).
+  std::optional<std::uint64_t> find_remote(RKey key, Pdn pd, std::uint64_t va, std::uint64_t length,
+                                           std::uint32_t rights) const {
+    const auto addr = nic.regions.translate(key, pd, va, length, rights);
+    return addr ? addr : nic.windows.translate(key, pd, qpn, va, length, rights);
+  }
 
   // --- packets. begin() sets what all packets of the QP share; finish() adds payload length, pad and frame
   // length.

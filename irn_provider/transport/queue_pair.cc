@@ -254,7 +254,10 @@ PayloadSource QueuePair::pull_data(Packet& packet, Time now) {
 }
 
 bool QueuePair::gather(const PayloadSource& source, std::span<std::byte> out) const {
-  return rocelab::gather(context_.view(), source, out);
+  if (source.sge != nullptr || out.empty()) return rocelab::gather(context_.view(), source, out);
+  const auto addr = context_.find_remote(source.rkey, source.pd, source.va, out.size(), kAccessRemoteRead);
+  if (addr) context_.nic.memory.read(*addr, out.data(), static_cast<std::uint32_t>(out.size()));
+  return addr.has_value();
 }
 
 }  // namespace rocelab

@@ -34,12 +34,29 @@ void refuse_invalidate(QpContext& qp, ReceiveQueue& queue, Time now) {
   qp.fail();
 }
 
+namespace {
+
+// As place_in_window: called last.
+[[gnu::cold, gnu::noinline]] std::optional<std::uint8_t> refuse_write_to_window(const QpContext& qp, Pdn pd,
+                                                                                const RoceHeaders& h) {
+  return qp.find_remote(h.rkey, pd, h.va, h.dma_length, kAccessRemoteWrite) ? std::nullopt
+                                                                            : std::optional(kNakRemoteAccess);
+}
+
+}  // namespace
+
 std::optional<std::uint8_t> refuse_write(const QpContext& qp, Pdn pd, const RoceHeaders& h) {
   if ((qp.attr.access_flags & kAccessRemoteWrite) == 0 || h.dma_length > kMaxMessageBytes)
     return kNakInvalidRequest;
   if (h.dma_length > 0 && !qp.nic.regions.translate(h.rkey, pd, h.va, h.dma_length, kAccessRemoteWrite))
-    return kNakRemoteAccess;
+    return refuse_write_to_window(qp, pd, h);
   return std::nullopt;
+}
+
+bool place_in_window(const QpContext& qp, RKey key, Pdn pd, std::uint64_t va, const Packet& packet) {
+  const auto addr = qp.find_remote(key, pd, va, packet.payload_length, kAccessRemoteWrite);
+  if (addr) qp.nic.memory.write(*addr, packet.payload, packet.payload_length);
+  return addr.has_value();
 }
 
 }  // namespace rocelab

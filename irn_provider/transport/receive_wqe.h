@@ -22,13 +22,26 @@ void complete_receive(QpContext& qp, ReceiveQueue& queue, Cqe cqe, Time now);
 // syndrome for those that answer; ending the QP is the caller's.
 std::uint8_t fail_receive(QpContext& qp, ReceiveQueue& queue, PlaceResult why, Time now);
 
-// The oldest receive WQE is consumed by a SEND with invalidate of which all has arrived. There is nothing
-// that a peer may invalidate: memory windows and fast registration are not offered. As Linux rxe: the WQE
+// The oldest receive WQE is consumed by a SEND with invalidate of which all has arrived, and which names no
+// window that this peer may invalidate (memory_windows.h). As Linux rxe: the WQE
 // ends with kRemInvReqErr and the QP fails, while the message itself is acknowledged (IBTA 9.9.3, class J).
 void refuse_invalidate(QpContext& qp, ReceiveQueue& queue, Time now);
 
-// Whether the peer may WRITE what the RETH in `h` names, in a region of `pd`; else the AETH syndrome of the
-// refusal.
+// Whether the peer may WRITE what the RETH in `h` names, in a region or window of `pd`; else the AETH
+// syndrome of the refusal.
 std::optional<std::uint8_t> refuse_write(const QpContext& qp, Pdn pd, const RoceHeaders& h);
+
+// Places the payload of a WRITE's packet, which has some, at `va` of what `key` names. False: it does not
+// allow that, or is gone. What concerns windows stands apart, so that the path that all other packets take is
+// as short as without them.
+[[gnu::cold, gnu::noinline]] bool place_in_window(const QpContext& qp, RKey key, Pdn pd, std::uint64_t va,
+                                                  const Packet& packet);
+inline bool place_written(const QpContext& qp, RKey key, Pdn pd, std::uint64_t va, const Packet& packet) {
+  const auto addr = qp.nic.regions.translate(key, pd, va, packet.payload_length, kAccessRemoteWrite);
+  if (!addr) [[unlikely]]
+    return place_in_window(qp, key, pd, va, packet);
+  qp.nic.memory.write(*addr, packet.payload, packet.payload_length);
+  return true;
+}
 
 }  // namespace rocelab

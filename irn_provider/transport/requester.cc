@@ -14,6 +14,8 @@ namespace rocelab {
 namespace {
 
 WcOpcode wc_opcode(const SendEntry& entry) {
+  if (entry.is_local())
+    return entry.wqe.opcode == WrOpcode::kBindMw ? WcOpcode::kBindMw : WcOpcode::kLocalInvalidate;
   if (entry.is_read()) return WcOpcode::kRead;
   if (entry.is_atomic())
     return entry.wqe.opcode == WrOpcode::kFetchAdd ? WcOpcode::kFetchAdd : WcOpcode::kCompareSwap;
@@ -78,6 +80,7 @@ void Requester::reset() {
   limit_ = resent_by_timeout_ = 0;
   recoveries_seen_ = 0;
   fresh_ = 0;
+  local_done_ = 0;
   since_ack_req_ = receive_wqe_sn_ = read_wqe_sn_ = 0;
   credits_known_ = has_reads_ = false;
   verbs_deadline_ = rnr_until_ = Time::never();
@@ -95,14 +98,16 @@ PostResult Requester::check_class(const SendWqe& wqe, std::uint64_t length) cons
 }
 
 PostResult Requester::check(const SendWqe& wqe) const {
-  const bool fetches = wqe.opcode >= WrOpcode::kRead, atomic = wqe.opcode >= WrOpcode::kCompareSwap;
+  if (is_local(wqe.opcode)) [[unlikely]]
+    return check_local(wqe);
   if (wqe.num_sge > std::min<std::uint32_t>(qp_.init.caps.max_send_sge, kMaxSge)) return PostResult::kBadSge;
   const std::uint64_t length = total_length({wqe.sge.data(), wqe.num_sge});
   if (length > kMaxMessageBytes || (wqe.inline_data && length > qp_.init.caps.max_inline))
     return PostResult::kBadLength;
   if (const PostResult result = check_class(wqe, length); result != PostResult::kOk) return result;
-  if (fetches && (wqe.inline_data || qp_.attr.max_rd_atomic == 0)) return PostResult::kBadOpcode;
-  if (atomic && (length < kAtomicBytes || wqe.remote_addr % kAtomicBytes != 0)) return PostResult::kBadLength;
+  if (fetches(wqe.opcode) && (wqe.inline_data || qp_.attr.max_rd_atomic == 0)) return PostResult::kBadOpcode;
+  if (is_atomic(wqe.opcode) && (length < kAtomicBytes || wqe.remote_addr % kAtomicBytes != 0))
+    return PostResult::kBadLength;
   return packets_of(length) > kMaxOutstanding ? PostResult::kBadLength : PostResult::kOk;
 }
 
@@ -121,15 +126,15 @@ std::int64_t Requester::packets_of(std::uint64_t length) const {
 PostResult Requester::post(const SendWqe& wqe, Time now) {
   if (const PostResult result = check(wqe); result != PostResult::kOk) return result;
   if (queue_.work_requests() >= qp_.init.caps.max_send_wr) return PostResult::kQueueFull;
-  const bool atomic = wqe.opcode >= WrOpcode::kCompareSwap;
-  const std::uint64_t length = atomic ? kAtomicBytes : total_length({wqe.sge.data(), wqe.num_sge});
+  const std::uint64_t length =
+      is_atomic(wqe.opcode) ? kAtomicBytes : total_length({wqe.sge.data(), wqe.num_sge});
   if (qp_.attr.state == QpState::kErr || qp_.attr.state == QpState::kSqe) {
     const SendEntry& entry = queue_.push(wqe, static_cast<std::uint32_t>(length), packets_of(length));
     complete(entry, WcStatus::kWrFlushErr, now);
     queue_.pop_front();
     return PostResult::kOk;
   }
-  qp_.trace(TraceKind::kPosted, now, queue_.end(), length);
+  if (!is_local(wqe.opcode)) qp_.trace(TraceKind::kPosted, now, queue_.end(), length);
   const std::uint32_t piece = wqe.opcode == WrOpcode::kRead && qp_.cc ? qp_.cc->read_segment() : 0;
   if (piece != 0 && length > piece)
     push_in_pieces(wqe, static_cast<std::uint32_t>(length), piece);
@@ -141,7 +146,7 @@ PostResult Requester::post(const SendWqe& wqe, Time now) {
 
 void Requester::push(const SendWqe& wqe, std::uint32_t length) {
   const bool one_psn = wqe.opcode == WrOpcode::kRead && qp_.irn();  // responses have a space of their own
-  SendEntry& entry = queue_.push(wqe, length, one_psn ? 1 : packets_of(length));
+  SendEntry& entry = queue_.push(wqe, length, one_psn ? 1 : is_local(wqe.opcode) ? 0 : packets_of(length));
   if (entry.takes_receive_wqe()) entry.wqe_sn = receive_wqe_sn_++;
   if (entry.fetches()) entry.wqe_sn = read_wqe_sn_++, reads_->on_posted(entry), has_reads_ = true;
 }
@@ -180,7 +185,7 @@ void Requester::complete(const SendEntry& entry, WcStatus status, Time now) {
 void Requester::complete_in_order(Time now) {
   while (!queue_.empty() && !qp_.failed()) {
     const SendEntry& entry = queue_.front();
-    if (entry.end > window_->una() || (entry.fetches() && !entry.read_done)) break;
+    if (entry.end > window_->una() || (!entry.ends_by_ack() && !entry.done)) break;
     if (!entry.continues) complete(entry, WcStatus::kSuccess, now);
     queue_.pop_front();
   }

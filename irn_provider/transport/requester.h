@@ -65,6 +65,11 @@ class Requester {
   static constexpr UnwrappedPsn kMaxOutstanding =
       (1 << 23) - 1;  // a PSN must be nearer than half the space (IBTA 9.7.1)
 
+  // requester_local.cc
+  PostResult check_local(const SendWqe& wqe) const;
+  bool execute_local(SendEntry& entry, Time now);
+  bool execute(const SendWqe& wqe) const;
+
   // requester_send.cc
   bool sends() const { return window_ != nullptr && rnr_until_.is_never(); }
   bool may_start(SendEntry& entry, Time now);
@@ -110,8 +115,9 @@ class Requester {
   std::uint32_t since_ack_req_ = 0;  // packets since the last AckReq
   std::uint32_t receive_wqe_sn_ = 0, read_wqe_sn_ = 0;  // of the next WQE posted
 
-  // End-to-end credits. A WQE's send sequence number is its entry number + 1; the limit is the last one that
-  // the responder has room for.
+  // End-to-end credits. A WQE's send sequence number is its entry number + 1, but that local operations are
+  // not counted; the limit is the last one that the responder has room for.
+  std::int64_t local_done_ = 0;  // local operations executed
   bool credits_known_ = false;
   std::int64_t credit_limit_ = 0;  // LSN, IBTA 9.7.7.2.5
 

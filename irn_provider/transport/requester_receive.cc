@@ -113,12 +113,12 @@ void Requester::take_credits(const Packet& packet) {
     credits_known_ = false;  // 0x1f: no end-to-end flow control
     return;
   }
-  const auto done = static_cast<std::int64_t>(queue_.front_number());
+  const auto done = static_cast<std::int64_t>(queue_.front_number()) - local_done_;
   std::int64_t limit = unwrap(Psn(packet.roce.msn.value), done) + *credits;
   if (!credits_known_) {
     // Messages on their way that use no receive WQE leave the credits to others.
     for (std::uint64_t n = queue_.front_number(); n < queue_.end_number() && queue_.at(n).started; ++n)
-      if (!queue_.at(n).takes_receive_wqe()) ++limit;
+      if (!queue_.at(n).takes_receive_wqe() && !queue_.at(n).is_local()) ++limit;
     credit_limit_ = limit;
     credits_known_ = true;
   }
@@ -159,7 +159,7 @@ bool Requester::place_original(SendEntry& atomic, const Packet& packet, Time now
 }
 
 void Requester::finish_read(SendEntry& read, Time now) {
-  read.read_done = true;
+  read.done = true;
   const UnwrappedPsn last = read.response_end - 1;
   if (const auto sample = qp_.cc ? qp_.cc->on_read_done(read.cc_mark, last, now) : std::nullopt)
     qp_.trace_rtt(*sample, now);

@@ -48,7 +48,7 @@ bool Requester::may_start(SendEntry& entry, Time now) {
 // probe.
 UnwrappedPsn Requester::credit_limit(const SendEntry& entry) const {
   if (!credits_known_ || !entry.takes_receive_wqe()) return entry.end;
-  const auto ssn = static_cast<std::int64_t>(entry.number) + 1;
+  const auto ssn = static_cast<std::int64_t>(entry.number) + 1 - local_done_;  // of those that send
   if (ssn <= credit_limit_) return entry.end;
   // With nothing before it in flight no answer will bring credits: a probe must.
   const bool idle = window_->una() >= entry.first;
@@ -62,7 +62,11 @@ void Requester::update_limit(Time now) {
   const UnwrappedPsn next = window_->next();
   limit_ = next;
   fresh_ = std::max(fresh_, queue_.front_number());
-  while (fresh_ < queue_.end_number() && queue_.at(fresh_).end <= next) ++fresh_;
+  while (fresh_ < queue_.end_number() && queue_.at(fresh_).end <= next) {
+    if (queue_.at(fresh_).is_local() && !execute_local(queue_.at(fresh_), now)) [[unlikely]]
+      return;
+    ++fresh_;
+  }
   if (fresh_ == queue_.end_number()) return;
   SendEntry& entry = queue_.at(fresh_);
   if (!entry.started && !may_start(entry, now)) return;

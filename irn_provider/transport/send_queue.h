@@ -27,13 +27,15 @@ struct SendEntry {
   CcReadMark cc_mark;                 // READ: when it was requested, for congestion control
   bool started = false;               // its first packet has left
   bool checked = false, bad = false;  // its local keys were looked at when its turn came; they are wrong
-  bool read_done = false;             // READ, atomics: all data is here
+  bool done = false;                  // READ, atomics: all data is here; local ones: executed
 
   bool is_read() const { return wqe.opcode == WrOpcode::kRead; }
-  bool is_atomic() const { return wqe.opcode >= WrOpcode::kCompareSwap; }
+  bool is_atomic() const { return rocelab::is_atomic(wqe.opcode); }
   // It ends when a response brings data, not when it is acknowledged: an atomic is a READ of one packet
   // (Mittal, 4.4.2; IBTA 9.7.3.1).
-  bool fetches() const { return wqe.opcode >= WrOpcode::kRead; }
+  bool fetches() const { return rocelab::fetches(wqe.opcode); }
+  bool is_local() const { return rocelab::is_local(wqe.opcode); }
+  bool ends_by_ack() const { return wqe.opcode < WrOpcode::kRead; }
   bool is_send() const { return wqe.opcode <= WrOpcode::kSendInvalidate; }
   bool invalidates() const { return wqe.opcode == WrOpcode::kSendInvalidate; }
   bool has_imm() const { return wqe.opcode == WrOpcode::kSendImm || wqe.opcode == WrOpcode::kWriteImm; }
@@ -58,7 +60,7 @@ class SendQueue {
   SendEntry& at(std::uint64_t number) { return ring_[number - front_number_]; }
   const SendEntry& at(std::uint64_t number) const { return ring_[number - front_number_]; }
 
-  // A WQE that takes `packets` PSNs; the caller sets what else it needs.
+  // A WQE that takes `packets` PSNs, a local one none; the caller sets what else it needs.
   SendEntry& push(const SendWqe& wqe, std::uint32_t length, std::int64_t packets) {
     SendEntry& e = ring_.push_slot();
     e.wqe.wr_id = wqe.wr_id, e.wqe.opcode = wqe.opcode, e.wqe.imm = wqe.imm;
@@ -68,7 +70,7 @@ class SendQueue {
     if (wqe.ah.value != 0) [[unlikely]]
       e.wqe.ah = wqe.ah, e.wqe.remote_qpn = wqe.remote_qpn, e.wqe.remote_qkey = wqe.remote_qkey;
     e.wqe.remote_srqn = wqe.remote_srqn;
-    if (e.is_atomic()) e.wqe.compare_add = wqe.compare_add, e.wqe.swap = wqe.swap;
+    if (wqe.opcode >= WrOpcode::kCompareSwap) e.wqe.compare_add = wqe.compare_add, e.wqe.swap = wqe.swap;
     std::copy_n(wqe.sge.begin(), wqe.num_sge, e.wqe.sge.begin());
     e.number = front_number_ + ring_.size() - 1;
     e.length = e.message_length = length;
@@ -78,7 +80,7 @@ class SendQueue {
     e.wqe_sn = 0;
     e.response_first = e.response_end = e.response_next = e.first;
     e.cc_mark = {};
-    e.started = e.checked = e.bad = e.read_done = false;
+    e.started = e.checked = e.bad = e.done = false;
     return e;
   }
   std::size_t work_requests() const { return ring_.size() - pieces_; }

@@ -53,12 +53,8 @@ bool UcResponder::place(const Packet& packet, Time now) {
   const std::uint32_t length = packet.payload_length;
   if (message_ == Message::kWrite) {
     if (length > dma_length_ - received_) return drop(), false;
-    if (length > 0) {
-      const auto addr =
-          qp_.nic.regions.translate(rkey_, qp_.init.pd, va_ + received_, length, kAccessRemoteWrite);
-      if (!addr) return drop(), false;  // the region went away in the middle of the message
-      qp_.nic.memory.write(*addr, packet.payload, length);
-    }
+    if (length > 0 && !place_written(qp_, rkey_, qp_.init.pd, va_ + received_, packet))
+      return drop(), false;  // the region went away in the middle of the message
     received_ += length;
     return true;
   }

@@ -37,15 +37,22 @@ enum class WrOpcode : std::uint8_t {
   kWriteImm,
   kRead,
   kCompareSwap,
-  kFetchAdd
+  kFetchAdd,
+  kBindMw,
+  kLocalInvalidate
 };
+constexpr bool is_atomic(WrOpcode o) { return o == WrOpcode::kCompareSwap || o == WrOpcode::kFetchAdd; }
+// They bring data from the peer.
+constexpr bool fetches(WrOpcode o) { return o >= WrOpcode::kRead && o <= WrOpcode::kFetchAdd; }
+// They are executed here when their turn comes, and send nothing.
+constexpr bool is_local(WrOpcode o) { return o >= WrOpcode::kBindMw; }
 inline constexpr std::uint32_t kAtomicBytes = 8;  // what an atomic operation works on and gives back
 
 struct SendWqe {
   std::uint64_t wr_id = 0;
   WrOpcode opcode = WrOpcode::kSend;
   bool signaled = true, solicited = false, fence = false, inline_data = false;
-  std::uint32_t imm = 0;          // host order; SEND with invalidate: the peer's R_Key
+  std::uint32_t imm = 0;          // host order; with invalidate: the R_Key, the peer's or (local) one's own
   std::uint64_t remote_addr = 0;  // WRITE, READ, atomics
   RKey rkey;
   std::uint64_t compare_add = 0, swap = 0;  // atomics, as ibv_send_wr.wr.atomic
@@ -57,6 +64,30 @@ struct SendWqe {
   std::array<Sge, kMaxSge> sge;  // inline data: one entry that points at a copy owned by the caller until the
                                  // CQE (verbs layer keeps it)
 };
+
+// Memory windows (IBTA 10.6.7.2). Type 1 is of whoever has its R_Key in its protection domain; type 2 (2B)
+// only of the QP that bound it, and its owner chooses the R_Key's low byte.
+enum class MwType : std::uint8_t { k1 = 1, k2 = 2 };  // ibv_mw_type, same numbers
+
+// What a bind says.
+struct MwBinding {
+  RKey window;                         // as it is named so far; its low byte does not matter
+  RKey key;                            // how it will be: only its low byte is taken
+  RKey region;                         // L_Key
+  std::uint64_t addr = 0, length = 0;  // length 0 unbinds type 1
+  std::uint32_t access = 0;            // kAccess*
+  friend bool operator==(const MwBinding&, const MwBinding&) = default;
+};
+// A bind has neither data nor a peer: it travels in the fields of an atomic.
+inline void set_binding(SendWqe& wqe, const MwBinding& b) {
+  wqe.rkey = b.window, wqe.imm = b.key.value;
+  wqe.remote_addr = b.addr, wqe.compare_add = b.length;
+  wqe.swap = std::uint64_t{b.access} << 32 | b.region.value;
+}
+inline MwBinding binding_of(const SendWqe& wqe) {
+  return {wqe.rkey,        RKey{wqe.imm},   RKey{static_cast<std::uint32_t>(wqe.swap)},
+          wqe.remote_addr, wqe.compare_add, static_cast<std::uint32_t>(wqe.swap >> 32)};
+}
 
 struct RecvWqe {
   std::uint64_t wr_id = 0;
@@ -70,6 +101,7 @@ enum class WcStatus : std::uint8_t {  // ibv_wc_status, same numbers
   kLocQpOpErr = 2,
   kLocProtErr = 4,
   kWrFlushErr = 5,
+  kMwBindErr = 6,
   kBadRespErr = 7,
   kLocAccessErr = 8,
   kRemInvReqErr = 9,
@@ -80,14 +112,25 @@ enum class WcStatus : std::uint8_t {  // ibv_wc_status, same numbers
   kFatalErr = 19,
 };
 
-enum class WcOpcode : std::uint8_t { kSend, kWrite, kRead, kRecv, kRecvWriteImm, kCompareSwap, kFetchAdd };
+enum class WcOpcode : std::uint8_t {
+  kSend,
+  kWrite,
+  kRead,
+  kRecv,
+  kRecvWriteImm,
+  kCompareSwap,
+  kFetchAdd,
+  kBindMw,
+  kLocalInvalidate
+};
 
 struct Cqe {
   std::uint64_t wr_id = 0;
   WcStatus status = WcStatus::kSuccess;
   WcOpcode opcode = WcOpcode::kSend;
   bool has_imm = false;
-  bool solicited = false;  // the message asked for an event (or it is an error)
+  bool has_invalidated = false;  // by the message: the R_Key in imm
+  bool solicited = false;        // the message asked for an event (or it is an error)
   std::uint32_t imm = 0;
   std::uint32_t byte_len = 0;
   Qpn qpn;
@@ -114,7 +157,7 @@ enum class QpState : std::uint8_t {
 
 // IBTA 11.5.1 access rights (ibv_access_flags bits).
 inline constexpr std::uint32_t kAccessLocalWrite = 1, kAccessRemoteWrite = 2, kAccessRemoteRead = 4,
-                               kAccessRemoteAtomic = 8;
+                               kAccessRemoteAtomic = 8, kAccessMwBind = 16, kAccessZeroBased = 32;
 
 // Where a QP's packets go: the address vector, resolved to what frames need.
 struct PathAddress {

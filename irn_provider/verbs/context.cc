@@ -32,12 +32,13 @@ void fill_attr(const lockstep::HostEntry& host, ibv_device_attr& a) {
   a.page_size_cap = 0xfffff000;
   a.max_qp = static_cast<int>(host.nic.max_qps);
   a.max_qp_wr = kMaxQpWr;
-  a.device_cap_flags =
-      IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_SRQ_RESIZE | IBV_DEVICE_XRC;
+  a.device_cap_flags = IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_SRQ_RESIZE |
+                       IBV_DEVICE_XRC | IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_MEM_WINDOW_TYPE_2B;
   a.max_sge = a.max_sge_rd = kMaxSge;
   a.max_cq = static_cast<int>(host.nic.max_cqs);
   a.max_cqe = kMaxCqe;
   a.max_mr = static_cast<int>(host.nic.max_mrs);
+  a.max_mw = static_cast<int>(Nic::kMaxMws);
   a.max_pd = kMaxPd;
   a.max_qp_rd_atom = a.max_qp_init_rd_atom = kMaxRdAtomic;
   a.max_res_rd_atom = kMaxRdAtomic * a.max_qp;

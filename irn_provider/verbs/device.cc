@@ -87,7 +87,9 @@ void fill(Context& context) {
   c.async_fd = context.async.events.fd();
   c.num_comp_vectors = kCompVectors;
   pthread_mutex_init(&c.mutex, nullptr);
-  set_unsupported_ops(c.ops);
+  c.ops.alloc_mw = alloc_mw;
+  c.ops.bind_mw = bind_mw;
+  c.ops.dealloc_mw = dealloc_mw;
   c.ops.poll_cq = poll_cq;
   c.ops.req_notify_cq = req_notify_cq;
   c.ops.post_send = post_send;

@@ -14,8 +14,8 @@
 namespace rocelab::verbs {
 namespace {
 
-constexpr unsigned kPlainAccess =
-    IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
+constexpr unsigned kPlainAccess = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
+                                  IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND;
 // Hints: they change how fast hardware is, not what it does.
 constexpr unsigned kHints = unsigned{IBV_ACCESS_HUGETLB} | unsigned{IBV_ACCESS_OPTIONAL_RANGE};
 
@@ -121,11 +121,14 @@ RL_EXPORT int ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* addr, std::s
   if (moves || changes_access)
     if (const int error = check_bounds(bounds.addr, bounds.length, bounds.iova, rights); error != 0)
       return fail(error);
-  const bool done = with_nic(mr->context, [&](Nic& nic, Time) {
-    return nic.rereg_mr(RKey{mr->rkey}, changes_pd ? std::optional(verbs::of(pd).pdn) : std::nullopt,
-                        moves ? std::optional(bounds) : std::nullopt, rights);
+  const int error = with_nic(mr->context, [&](Nic& nic, Time) {
+    if (nic.mr_has_windows(RKey{mr->rkey})) return EBUSY;
+    const bool done =
+        nic.rereg_mr(RKey{mr->rkey}, changes_pd ? std::optional(verbs::of(pd).pdn) : std::nullopt,
+                     moves ? std::optional(bounds) : std::nullopt, rights);
+    return done ? 0 : EINVAL;
   });
-  if (!done) return fail(EINVAL);
+  if (error != 0) return fail(error);
   verbs::of(mr).access = rights;
   if (changes_pd) mr->pd = pd;
   if (moves) mr->addr = addr, mr->length = length;
@@ -134,7 +137,11 @@ RL_EXPORT int ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* addr, std::s
 
 RL_EXPORT int ibv_dereg_mr(ibv_mr* mr) {
   if (!in_experiment()) return REAL(ibv_dereg_mr)(mr);
-  if (!with_nic(mr->context, [&](Nic& nic, Time) { return nic.dereg_mr(RKey{mr->rkey}); })) return EINVAL;
+  const int error = with_nic(mr->context, [&](Nic& nic, Time) {
+    if (nic.mr_has_windows(RKey{mr->rkey})) return EBUSY;
+    return nic.dereg_mr(RKey{mr->rkey}) ? 0 : EINVAL;
+  });
+  if (error != 0) return error;
   delete &of(mr);
   return 0;
 }

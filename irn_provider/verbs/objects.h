@@ -236,6 +236,8 @@ void wait_for_acks(pthread_mutex_t& mutex, pthread_cond_t& cond, const std::func
 
 // Where the copy of the next inline request of the QP goes (post.cc). Under the lock.
 std::byte* inline_slot(Qp& qp);
+// Posts one request; 0 or the errno. Under the lock.
+int post(Nic& nic, Time now, Qp& qp, const SendWqe& wqe);
 
 // The device's clock at an instant of experiment time, in units of 1 / kHcaClockKhz ms.
 std::uint64_t hca_clock(Time t);
@@ -267,6 +269,8 @@ void init_qp(Qp& qp, ibv_context* context, Qpn qpn, ibv_qp_type type,
 int query_port(ibv_context* context, std::uint8_t port, ibv_port_attr* attr, std::size_t size);
 int query_device_ex(ibv_context* context, const ibv_query_device_ex_input* input, ibv_device_attr_ex* attr,
                     std::size_t size);
-void set_unsupported_ops(ibv_context_ops& ops);
+ibv_mw* alloc_mw(ibv_pd* pd, ibv_mw_type type);
+int bind_mw(ibv_qp* qp, ibv_mw* mw, ibv_mw_bind* bind);
+int dealloc_mw(ibv_mw* mw);
 
 }  // namespace rocelab::verbs

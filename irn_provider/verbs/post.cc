@@ -14,6 +14,12 @@ std::byte* inline_slot(Qp& qp) {
   return ring.bytes.get() + ring.accepted % slots * size;
 }
 
+int post(Nic& nic, Time now, Qp& qp, const SendWqe& wqe) {
+  const PostResult result = nic.post_send(Qpn{qp.base.qp_num}, wqe, now);
+  if (result == PostResult::kOk) ++qp.inline_ring.accepted;
+  return to_errno(result);
+}
+
 namespace {
 
 int post_one(Nic& nic, Time now, Qp& qp, const ibv_send_wr& wr) {
@@ -27,9 +33,7 @@ int post_one(Nic& nic, Time now, Qp& qp, const ibv_send_wr& wr) {
   }
   if (qp.init.type == QpType::kXrcIni) wqe.remote_srqn = Srqn{wr.qp_type.xrc.remote_srqn & kMaxSrqn};
   if (wqe.inline_data) copy_inline(wqe, inline_slot(qp));
-  const PostResult result = nic.post_send(Qpn{qp.base.qp_num}, wqe, now);
-  if (result == PostResult::kOk) ++qp.inline_ring.accepted;
-  return to_errno(result);
+  return post(nic, now, qp, wqe);
 }
 
 int post_one(Nic& nic, Time now, Qp& qp, const ibv_recv_wr& wr) {

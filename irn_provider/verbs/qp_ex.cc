@@ -17,7 +17,8 @@ namespace rocelab::verbs {
 namespace {
 
 constexpr std::uint64_t kUdOps = std::uint64_t{IBV_QP_EX_WITH_SEND} | IBV_QP_EX_WITH_SEND_WITH_IMM;
-constexpr std::uint64_t kUcOps = kUdOps | IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM;
+constexpr std::uint64_t kUcOps = kUdOps | IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |
+                                 IBV_QP_EX_WITH_BIND_MW | IBV_QP_EX_WITH_LOCAL_INV;
 constexpr std::uint64_t kRcOps = kUcOps | IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
                                  IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD | IBV_QP_EX_WITH_SEND_WITH_INV;
 
@@ -183,9 +184,11 @@ void set_functions(ibv_qp_ex& qp) {
   qp.wr_set_inline_data_list = set_inline_data_list;
   qp.wr_set_ud_addr = set_ud_addr;
   qp.wr_send_inv = [](ibv_qp_ex* q, std::uint32_t rkey) { begin(q, WrOpcode::kSendInvalidate).imm = rkey; };
-  qp.wr_local_inv = [](ibv_qp_ex* q, std::uint32_t) { refuse(q, "wr_local_inv"); };
-  qp.wr_bind_mw = [](ibv_qp_ex* q, ibv_mw*, std::uint32_t, const ibv_mw_bind_info*) {
-    refuse(q, "wr_bind_mw");
+  qp.wr_local_inv = [](ibv_qp_ex* q, std::uint32_t rkey) { begin(q, WrOpcode::kLocalInvalidate).imm = rkey; };
+  qp.wr_bind_mw = [](ibv_qp_ex* q, ibv_mw* mw, std::uint32_t rkey, const ibv_mw_bind_info* info) {
+    SendWqe& wqe = begin(q, WrOpcode::kBindMw);
+    if (mw == nullptr || mw->type != IBV_MW_TYPE_2) return fail(of(q), EINVAL);
+    if (const int error = to_bind(mw, rkey, *info, wqe); error != 0) fail(of(q), error);
   };
   qp.wr_send_tso = [](ibv_qp_ex* q, void*, std::uint16_t, std::uint16_t) { refuse(q, "wr_send_tso"); };
   qp.wr_set_xrc_srqn = set_xrc_srqn;

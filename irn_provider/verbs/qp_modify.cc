@@ -25,7 +25,7 @@ constexpr std::uint8_t kHopLimit = 64;  // Linux sets the route's, whatever the 
 constexpr unsigned kAccess =
     IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
 
-// Taken and without effect, as by Linux: a QP may say that windows may be bound to it where there are none
+// Taken and without effect, as by Linux: a QP may say that it binds windows, and binds them in any case
 // (libdaploscm always says so).
 constexpr unsigned kAccessWithoutEffect = IBV_ACCESS_MW_BIND;
 

@@ -24,6 +24,8 @@ constexpr OpcodeRow kOpcodes[] = {
     {IBV_WR_RDMA_READ, WrOpcode::kRead, false, true},
     {IBV_WR_ATOMIC_CMP_AND_SWP, WrOpcode::kCompareSwap, false, false},
     {IBV_WR_ATOMIC_FETCH_AND_ADD, WrOpcode::kFetchAdd, false, false},
+    {IBV_WR_BIND_MW, WrOpcode::kBindMw, false, false},
+    {IBV_WR_LOCAL_INV, WrOpcode::kLocalInvalidate, false, false},
 };
 
 const OpcodeRow* find(ibv_wr_opcode opcode) {
@@ -59,10 +61,11 @@ int to_wqe(const ibv_send_wr& wr, const QpInit& qp, SendWqe& out) {
   out.fence = (wr.send_flags & IBV_SEND_FENCE) != 0;
   out.inline_data = (wr.send_flags & IBV_SEND_INLINE) != 0;
   out.imm = opcode->imm ? ntohl(wr.imm_data) : 0;
-  if (out.opcode == WrOpcode::kSendInvalidate) out.imm = wr.invalidate_rkey;
+  if (out.opcode == WrOpcode::kSendInvalidate || out.opcode == WrOpcode::kLocalInvalidate)
+    out.imm = wr.invalidate_rkey;
   out.remote_addr = opcode->remote ? wr.wr.rdma.remote_addr : 0;
   out.rkey = RKey{opcode->remote ? wr.wr.rdma.rkey : 0};
-  if (out.opcode >= WrOpcode::kCompareSwap) {
+  if (is_atomic(out.opcode)) {
     out.remote_addr = wr.wr.atomic.remote_addr;
     out.rkey = RKey{wr.wr.atomic.rkey};
     out.compare_add = wr.wr.atomic.compare_add;
@@ -71,6 +74,12 @@ int to_wqe(const ibv_send_wr& wr, const QpInit& qp, SendWqe& out) {
   std::uint64_t total = 0;
   if (const int error = copy_sges(wr.sg_list, wr.num_sge, qp.caps.max_send_sge, out, total); error != 0)
     return error;
+  if (is_local(out.opcode)) {
+    if (out.inline_data || out.num_sge > 0) return EINVAL;
+    if (out.opcode == WrOpcode::kLocalInvalidate) return 0;
+    const bool second = wr.bind_mw.mw != nullptr && wr.bind_mw.mw->type == IBV_MW_TYPE_2;
+    return second ? to_bind(wr.bind_mw.mw, wr.bind_mw.rkey, wr.bind_mw.bind_info, out) : EINVAL;
+  }
   if (!out.inline_data) return 0;
   return out.opcode < WrOpcode::kRead && total <= qp.caps.max_inline ? 0 : EINVAL;
 }
@@ -79,6 +88,18 @@ int to_wqe(const ibv_recv_wr& wr, std::uint32_t max_sge, RecvWqe& out) {
   out.wr_id = wr.wr_id;
   std::uint64_t total = 0;
   return copy_sges(wr.sg_list, wr.num_sge, max_sge, out, total);
+}
+
+int to_bind(const ibv_mw* mw, std::uint32_t key, const ibv_mw_bind_info& info, SendWqe& out) {
+  if (mw == nullptr || (info.mr == nullptr && (info.addr != 0 || info.length != 0))) return EINVAL;
+  out.opcode = WrOpcode::kBindMw;
+  set_binding(out, {.window = RKey{mw->rkey},
+                    .key = RKey{key},
+                    .region = RKey{info.mr != nullptr ? info.mr->lkey : 0},
+                    .addr = info.addr,
+                    .length = info.length,
+                    .access = info.mw_access_flags});
+  return 0;
 }
 
 void copy_inline(SendWqe& wqe, std::byte* to) {
@@ -93,18 +114,20 @@ void copy_inline(SendWqe& wqe, std::byte* to) {
 }
 
 void to_wc(const Cqe& cqe, ibv_wc& wc) {
-  static constexpr ibv_wc_opcode kWcOpcodes[] = {IBV_WC_SEND,     IBV_WC_RDMA_WRITE,         IBV_WC_RDMA_READ,
-                                                 IBV_WC_RECV,     IBV_WC_RECV_RDMA_WITH_IMM, IBV_WC_COMP_SWAP,
-                                                 IBV_WC_FETCH_ADD};
+  static constexpr ibv_wc_opcode kWcOpcodes[] = {
+      IBV_WC_SEND,      IBV_WC_RDMA_WRITE, IBV_WC_RDMA_READ, IBV_WC_RECV,     IBV_WC_RECV_RDMA_WITH_IMM,
+      IBV_WC_COMP_SWAP, IBV_WC_FETCH_ADD,  IBV_WC_BIND_MW,   IBV_WC_LOCAL_INV};
   wc = {};
   wc.wr_id = cqe.wr_id;
   wc.status = static_cast<ibv_wc_status>(cqe.status);  // same numbers
   wc.opcode = kWcOpcodes[static_cast<std::size_t>(cqe.opcode)];
   wc.byte_len = cqe.byte_len;
   wc.imm_data = htonl(cqe.imm);
+  if (cqe.has_invalidated) wc.invalidated_rkey = cqe.imm;  // the same field
   wc.qp_num = cqe.qpn.value;
   wc.src_qp = cqe.src_qpn.value;
-  wc.wc_flags = (cqe.has_imm ? unsigned{IBV_WC_WITH_IMM} : 0) | (cqe.has_grh ? unsigned{IBV_WC_GRH} : 0);
+  wc.wc_flags = (cqe.has_imm ? unsigned{IBV_WC_WITH_IMM} : 0) | (cqe.has_grh ? unsigned{IBV_WC_GRH} : 0) |
+                (cqe.has_invalidated ? unsigned{IBV_WC_WITH_INV} : 0);
   if (cqe.has_grh) wc.sl = cqe.grh_is_ipv6 ? kRoceV2Ipv6 : kRoceV2Ipv4;
 }
 

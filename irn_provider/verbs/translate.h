@@ -26,6 +26,9 @@ void copy_inline(SendWqe& wqe, std::byte* to);
 inline constexpr std::uint8_t kRoceV2Ipv6 = 8 | 1, kRoceV2Ipv4 = 8 | 2;
 void to_wc(const Cqe& cqe, ibv_wc& wc);
 
+// 0, or the errno with which a bind of `mw` to what `info` says, with the low byte of `key`, is refused.
+int to_bind(const ibv_mw* mw, std::uint32_t key, const ibv_mw_bind_info& info, SendWqe& out);
+
 int to_errno(PostResult result);  // 0 for kOk
 
 // Path MTU code to bytes; 0: no such code.

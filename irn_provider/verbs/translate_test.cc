@@ -77,8 +77,46 @@ TEST(TranslateTest, FlagsAreKeptAndUnknownOnesRefused) {
   wr.send_flags = IBV_SEND_IP_CSUM;
   EXPECT_EQ(to_wqe(wr, qp(), wqe), EINVAL);
   wr.send_flags = 0;
-  wr.opcode = IBV_WR_LOCAL_INV;
+  wr.opcode = IBV_WR_TSO;
   EXPECT_EQ(to_wqe(wr, qp(), wqe), EOPNOTSUPP);
+}
+
+TEST(TranslateTest, BindsAndInvalidatesKeepWhatTheyName) {
+  ibv_mr mr{};
+  mr.lkey = 9;
+  ibv_mw mw{.context = nullptr, .pd = nullptr, .rkey = 0x80000107, .handle = 0, .type = IBV_MW_TYPE_2};
+  ibv_send_wr wr{};
+  wr.wr_id = 42;
+  wr.opcode = IBV_WR_BIND_MW;
+  wr.send_flags = IBV_SEND_FENCE;
+  wr.bind_mw = {.mw = &mw,
+                .rkey = 0x80000108,
+                .bind_info = {.mr = &mr, .addr = 1ull << 40, .length = 1ull << 33, .mw_access_flags = 6}};
+  SendWqe wqe;
+  ASSERT_EQ(to_wqe(wr, qp(), wqe), 0);
+  EXPECT_EQ(wqe.opcode, WrOpcode::kBindMw);
+  EXPECT_EQ(wqe.wr_id, 42u);
+  EXPECT_TRUE(wqe.fence);
+  EXPECT_EQ(binding_of(wqe),
+            (MwBinding{RKey{0x80000107}, RKey{0x80000108}, RKey{9}, 1ull << 40, 1ull << 33, 6}));
+  wr.bind_mw.bind_info.mr = nullptr;
+  EXPECT_EQ(to_wqe(wr, qp(), wqe), EINVAL) << "bytes of no region";
+  wr.bind_mw.bind_info.mr = &mr;
+  mw.type = IBV_MW_TYPE_1;
+  EXPECT_EQ(to_wqe(wr, qp(), wqe), EINVAL) << "ibv_bind_mw binds type 1";
+  wr.bind_mw.mw = nullptr;
+  EXPECT_EQ(to_wqe(wr, qp(), wqe), EINVAL);
+  wr = {};
+  wr.opcode = IBV_WR_LOCAL_INV;
+  wr.invalidate_rkey = 0x80000108;
+  ASSERT_EQ(to_wqe(wr, qp(), wqe), 0);
+  EXPECT_EQ(wqe.opcode, WrOpcode::kLocalInvalidate);
+  EXPECT_EQ(wqe.imm, 0x80000108u);
+  ibv_sge part{};
+  wr.sg_list = &part, wr.num_sge = 1;
+  EXPECT_EQ(to_wqe(wr, qp(), wqe), EINVAL) << "no data";
+  wr.num_sge = 0, wr.send_flags = IBV_SEND_INLINE;
+  EXPECT_EQ(to_wqe(wr, qp(), wqe), EINVAL);
 }
 
 TEST(TranslateTest, ListsAreBoundedByTheQueuePairAndMessagesByTheStandard) {
@@ -133,6 +171,7 @@ TEST(TranslateTest, CompletionsKeepTheNumbersOfVerbs) {
   EXPECT_EQ(static_cast<int>(WcStatus::kLocQpOpErr), IBV_WC_LOC_QP_OP_ERR);
   EXPECT_EQ(static_cast<int>(WcStatus::kLocProtErr), IBV_WC_LOC_PROT_ERR);
   EXPECT_EQ(static_cast<int>(WcStatus::kWrFlushErr), IBV_WC_WR_FLUSH_ERR);
+  EXPECT_EQ(static_cast<int>(WcStatus::kMwBindErr), IBV_WC_MW_BIND_ERR);
   EXPECT_EQ(static_cast<int>(WcStatus::kBadRespErr), IBV_WC_BAD_RESP_ERR);
   EXPECT_EQ(static_cast<int>(WcStatus::kLocAccessErr), IBV_WC_LOC_ACCESS_ERR);
   EXPECT_EQ(static_cast<int>(WcStatus::kFatalErr), IBV_WC_FATAL_ERR);
@@ -146,6 +185,7 @@ TEST(TranslateTest, CompletionsKeepTheNumbersOfVerbs) {
          .status = WcStatus::kSuccess,
          .opcode = WcOpcode::kRecvWriteImm,
          .has_imm = true,
+         .has_invalidated = false,
          .imm = 0x01020304,
          .byte_len = 6,
          .qpn = Qpn{7},
@@ -165,6 +205,18 @@ TEST(TranslateTest, CompletionsKeepTheNumbersOfVerbs) {
   EXPECT_EQ(wc.sl, 0b1001);
   to_wc({}, wc);
   EXPECT_EQ(wc.sl, 0);
+  cqe = {};
+  cqe.opcode = WcOpcode::kRecv, cqe.has_invalidated = true, cqe.imm = 0x80000108;
+  to_wc(cqe, wc);
+  EXPECT_EQ(wc.wc_flags, static_cast<unsigned>(IBV_WC_WITH_INV));
+  EXPECT_EQ(wc.invalidated_rkey, 0x80000108u) << "in the program's order, unlike immediate data";
+  for (const auto& [nic, verbs] : {std::pair{WcOpcode::kBindMw, IBV_WC_BIND_MW},
+                                   {WcOpcode::kLocalInvalidate, IBV_WC_LOCAL_INV},
+                                   {WcOpcode::kFetchAdd, IBV_WC_FETCH_ADD}}) {
+    cqe.opcode = nic;
+    to_wc(cqe, wc);
+    EXPECT_EQ(wc.opcode, verbs);
+  }
 }
 
 TEST(TranslateTest, PostResultsBecomePositiveErrnos) {

@@ -14,13 +14,6 @@ int unsupported(const char* what) {
   return EOPNOTSUPP;
 }
 
-// Reached through the context's pointers, without a check for null in verbs.h.
-void set_unsupported_ops(ibv_context_ops& ops) {
-  ops.alloc_mw = [](ibv_pd*, ibv_mw_type) { return unsupported_object<ibv_mw>("alloc_mw"); };
-  ops.bind_mw = [](ibv_qp*, ibv_mw*, ibv_mw_bind*) { return unsupported("bind_mw"); };
-  ops.dealloc_mw = [](ibv_mw*) { return unsupported("dealloc_mw"); };
-}
-
 }  // namespace rocelab::verbs
 
 using namespace rocelab::verbs;

@@ -30,6 +30,7 @@ TEST(ResponderFuzzTest, NoBytesReachBeyondRegisteredMemoryAndManyGetFar) {
     const SessionOutcome one = run_responder_session(bytes);
     sum.packets += one.packets, sum.placed += one.placed, sum.receive_cqes += one.receive_cqes;
     sum.read_responses += one.read_responses, sum.naks += one.naks, sum.errors += one.errors;
+    sum.binds += one.binds, sum.invalidated += one.invalidated;
   }
   // Sessions that all died at the first packet would prove nothing.
   EXPECT_GT(sum.packets, 50u * kSessions);
@@ -38,11 +39,15 @@ TEST(ResponderFuzzTest, NoBytesReachBeyondRegisteredMemoryAndManyGetFar) {
   EXPECT_GT(sum.read_responses, kSessions / 10u);
   EXPECT_GT(sum.naks, kSessions / 2u);
   EXPECT_GT(sum.errors, kSessions / 2u);
+  EXPECT_GT(sum.binds, kSessions / 10u);
+  EXPECT_GT(sum.invalidated, kSessions / 100u);
   std::printf(
-      "%llu packets, %llu bytes placed, %llu receive CQEs, %llu READ responses, %llu NAKs, %llu errors\n",
+      "%llu packets, %llu bytes placed, %llu receive CQEs, %llu READ responses, %llu NAKs, %llu errors, "
+      "%llu binds, %llu invalidated\n",
       static_cast<unsigned long long>(sum.packets), static_cast<unsigned long long>(sum.placed),
       static_cast<unsigned long long>(sum.receive_cqes), static_cast<unsigned long long>(sum.read_responses),
-      static_cast<unsigned long long>(sum.naks), static_cast<unsigned long long>(sum.errors));
+      static_cast<unsigned long long>(sum.naks), static_cast<unsigned long long>(sum.errors),
+      static_cast<unsigned long long>(sum.binds), static_cast<unsigned long long>(sum.invalidated));
 }
 
 }  // namespace

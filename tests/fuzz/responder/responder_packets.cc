@@ -37,16 +37,20 @@ void ResponderSession::address(RoceHeaders& headers) {
   const CheckedMemory::Region& r = region();
   headers.va = r.addr + (r.length > 0 ? in_.u16() % (2 * r.length) : 0) / 4;
   headers.rkey = in_.one_in(128) ? RKey{in_.u32()} : r.key;
+  if (in_.one_in(8)) headers.rkey = windows_[in_.u8() % 2];
+  if (in_.one_in(32)) headers.va = in_.u8();  // of a window that counts from 0
   if (in_.one_in(128)) headers.va = in_.u64();
 }
 
 void ResponderSession::send_request() {
   constexpr Operation kOperations[] = {
-      Operation::kSendFirst,   Operation::kSendMiddle,   Operation::kSendLast,   Operation::kSendLastImm,
-      Operation::kSendOnly,    Operation::kSendOnlyImm,  Operation::kWriteFirst, Operation::kWriteMiddle,
-      Operation::kWriteLast,   Operation::kWriteLastImm, Operation::kWriteOnly,  Operation::kWriteOnlyImm,
-      Operation::kReadRequest, Operation::kReadRequest,  Operation::kSendOnly,   Operation::kWriteOnly,
-      Operation::kFetchAdd,    Operation::kCompareSwap};
+      Operation::kSendFirst,          Operation::kSendMiddle,        Operation::kSendLast,
+      Operation::kSendLastImm,        Operation::kSendOnly,          Operation::kSendOnlyImm,
+      Operation::kWriteFirst,         Operation::kWriteMiddle,       Operation::kWriteLast,
+      Operation::kWriteLastImm,       Operation::kWriteOnly,         Operation::kWriteOnlyImm,
+      Operation::kReadRequest,        Operation::kReadRequest,       Operation::kSendOnly,
+      Operation::kWriteOnly,          Operation::kFetchAdd,          Operation::kCompareSwap,
+      Operation::kSendLastInvalidate, Operation::kSendOnlyInvalidate};
   const auto own = config_.mode == TransportMode::kIrn ? TransportClass::kIrn : TransportClass::kRc;
   Packet p;
   RoceHeaders& h = p.roce;
@@ -62,6 +66,7 @@ void ResponderSession::send_request() {
   if (info.operation == Operation::kReadRequest) h.dma_length = in_.u16() % 2048;
   if (info.is_atomic() && !in_.one_in(8)) h.va &= ~std::uint64_t{7};
   h.swap_or_add = in_.u8(), h.compare = in_.u8();
+  if (info.has(Header::kIeth)) h.imm = in_.one_in(8) ? in_.u32() : windows_[1].value;
   if (in_.one_in(128)) h.dma_length = in_.u32();
   // One message a packet is the usual case; then numbers run ahead as PSNs do.
   const auto ahead = static_cast<std::uint32_t>(psn - peer_.request_psn);

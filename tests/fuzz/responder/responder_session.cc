@@ -15,11 +15,14 @@ SessionOutcome run_responder_session(std::span<const std::uint8_t> bytes) {
 // --- memory
 
 void CheckedMemory::check(std::uint64_t addr, std::uint32_t length, std::uint32_t any_of) const {
-  const bool registered = std::any_of(regions.begin(), regions.end(), [&](const Region& r) {
-    const bool allowed = any_of == 0 || (r.access & any_of) != 0;
-    return allowed && addr >= r.addr && addr + length <= r.addr + r.length;
-  });
-  RL_CHECK(length == 0 || registered);
+  const auto allows = [&](const std::vector<Region>& all, std::uint32_t rights) {
+    return std::any_of(all.begin(), all.end(), [&](const Region& r) {
+      const bool allowed = rights == 0 || (r.access & rights) != 0;
+      return allowed && addr >= r.addr && addr + length <= r.addr + r.length;
+    });
+  };
+  const bool by_window = any_of != 0 && allows(regions, kAccessMwBind) && allows(windows, any_of);
+  RL_CHECK(length == 0 || allows(regions, any_of) || by_window);
 }
 
 void CheckedMemory::write(std::uint64_t addr, const std::byte* bytes, std::uint32_t length) {
@@ -64,6 +67,7 @@ ResponderSession::ResponderSession(std::span<const std::uint8_t> bytes) : in_(by
   nic_.emplace(config_, Qpn{0x11}, Rng(1), pool_, memory_, trace_);
   pd_ = nic_->alloc_pd();
   cq_ = *nic_->create_cq(64);
+  windows_ = {*nic_->alloc_mw(pd_, MwType::k1), *nic_->alloc_mw(pd_, MwType::k2)};
   for (int i = 0; i < 2; ++i) change_memory();
   connect();
 }
@@ -98,15 +102,18 @@ void ResponderSession::reconnect() {
 void ResponderSession::change_memory() {
   if (memory_.regions.size() >= 4) {
     const std::size_t i = in_.u8() % memory_.regions.size();
-    RL_CHECK(nic_->dereg_mr(memory_.regions[i].key));
+    const bool bound = nic_->mr_has_windows(memory_.regions[i].key);
+    RL_CHECK(nic_->dereg_mr(memory_.regions[i].key) != bound);
+    if (bound) return;
     memory_.regions.erase(memory_.regions.begin() + static_cast<std::ptrdiff_t>(i));
     return;
   }
   CheckedMemory::Region r;
   r.addr = CheckedMemory::kBase + in_.u16() % (CheckedMemory::kBytes / 2);
   r.length = in_.u16() % (CheckedMemory::kBytes / 2);
-  r.access = in_.one_in(4) ? in_.u8() & 15u
-                           : kAccessLocalWrite | kAccessRemoteWrite | kAccessRemoteRead | kAccessRemoteAtomic;
+  r.access = in_.one_in(4) ? in_.u8() & 31u
+                           : kAccessLocalWrite | kAccessRemoteWrite | kAccessRemoteRead |
+                                 kAccessRemoteAtomic | kAccessMwBind;
   const auto key = nic_->reg_mr(pd_, r.addr, r.length, r.addr, r.access);
   if (!key) return;  // rights that contradict each other
   r.key = *key;
@@ -172,15 +179,33 @@ void ResponderSession::post_receive() {
 
 void ResponderSession::post_send() {
   SendWqe w;
-  w.opcode = static_cast<WrOpcode>(in_.u8() % 8);
+  w.opcode = static_cast<WrOpcode>(in_.u8() % 10);
   w.signaled = !in_.one_in(4);
   w.fence = in_.one_in(8);
   w.num_sge = in_.u8() % 4;
   for (int i = 0; i < w.num_sge; ++i) w.sge[static_cast<std::size_t>(i)] = sge();
   w.remote_addr = in_.u64();
   w.rkey = RKey{in_.u32()};
-  if (w.opcode >= WrOpcode::kCompareSwap) w.remote_addr &= ~std::uint64_t{7};
+  if (is_atomic(w.opcode)) w.remote_addr &= ~std::uint64_t{7};
+  if (is_local(w.opcode) && !in_.one_in(64)) w.num_sge = 0;
+  if (w.opcode == WrOpcode::kLocalInvalidate) w.imm = in_.one_in(16) ? in_.u32() : windows_[1].value;
+  if (w.opcode == WrOpcode::kBindMw) set_binding(w, binding());
   nic_->post_send(qp_, w, now_);
+}
+
+// Mostly what can be bound. Whether it will be is the NIC's to say; what it would allow is noted.
+MwBinding ResponderSession::binding() {
+  RKey& window = windows_[in_.u8() % 2];
+  const CheckedMemory::Region& r = region();
+  MwBinding b{window, RKey{(window.value & ~0xffu) | in_.u8()}, r.key, r.addr, r.length, in_.u8() & 15u};
+  if (in_.one_in(4)) b.addr += in_.u8(), b.length = in_.u16() % 2048;
+  if (in_.one_in(8)) b.access |= kAccessZeroBased;
+  if (in_.one_in(64)) b.window = RKey{in_.u32()};
+  if (in_.one_in(64)) b.region = RKey{in_.u32()};
+  if (in_.one_in(64)) b.addr = in_.u64(), b.length = in_.u64();
+  memory_.windows.push_back({b.key, b.addr, b.length, b.access});
+  window = b.key;
+  return b;
 }
 
 void ResponderSession::drain(int packets) {
@@ -214,6 +239,8 @@ void ResponderSession::learn(const Packet& packet) {
 void ResponderSession::poll() {
   while (const auto cqe = nic_->poll_cq(cq_)) {
     if (cqe->status != WcStatus::kSuccess) ++outcome_.errors;
+    if (cqe->status == WcStatus::kSuccess && cqe->opcode == WcOpcode::kBindMw) ++outcome_.binds;
+    if (cqe->has_invalidated) ++outcome_.invalidated;
     const bool receive = cqe->opcode == WcOpcode::kRecv || cqe->opcode == WcOpcode::kRecvWriteImm;
     if (!receive || cqe->status != WcStatus::kSuccess) continue;
     ++outcome_.receive_cqes;

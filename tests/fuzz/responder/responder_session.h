@@ -2,6 +2,7 @@
 // memory or an invariant breaks.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -17,6 +18,7 @@ namespace rocelab::fuzz {
 // What a session reached; for tests that ask whether the bytes got anywhere.
 struct SessionOutcome {
   std::uint64_t packets = 0, placed = 0, receive_cqes = 0, read_responses = 0, naks = 0, errors = 0;
+  std::uint64_t binds = 0, invalidated = 0;  // memory windows; invalidated by the peer
 };
 SessionOutcome run_responder_session(std::span<const std::uint8_t> bytes);
 
@@ -41,7 +43,8 @@ class ByteSource {
   std::span<const std::uint8_t> bytes_;
 };
 
-// An address space of its own: every access must lie in a region that is registered now and allows it.
+// An address space of its own: every access must lie in a region that is registered now, and that region, or
+// a window that was bound to it once, must allow it.
 class CheckedMemory final : public Memory {
  public:
   static constexpr std::uint64_t kBase = 0x7f0000000000;
@@ -55,7 +58,7 @@ class CheckedMemory final : public Memory {
   void read(std::uint64_t addr, std::byte* bytes, std::uint32_t length) override;
   std::uint64_t compare_swap(std::uint64_t addr, std::uint64_t compare, std::uint64_t swap) override;
   std::uint64_t fetch_add(std::uint64_t addr, std::uint64_t add) override;
-  std::vector<Region> regions;
+  std::vector<Region> regions, windows;
   std::uint64_t placed = 0;
 
  private:
@@ -85,6 +88,7 @@ class ResponderSession {
   void connect();
   void reconnect();
   void change_memory();
+  MwBinding binding();
   void post_receive();
   void post_send();
   void pass_time();
@@ -110,6 +114,7 @@ class ResponderSession {
   std::optional<Nic> nic_;
   Pdn pd_;
   Cqn cq_;
+  std::array<RKey, 2> windows_;  // one of either type, by the keys that they were given last
   Qpn qp_;
   QpAttr attr_;
   Time now_;

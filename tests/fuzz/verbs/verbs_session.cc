@@ -37,7 +37,15 @@ VerbsSession::VerbsSession(std::span<const std::uint8_t> bytes)
       IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
   mr_ = ibv_reg_mr(pd_, region_, kRegion, kAccess);
   narrow_mr_ = ibv_reg_mr(other_pd_, region_, kRegion / 2, IBV_ACCESS_REMOTE_READ);
-  if (mr_ == nullptr || narrow_mr_ == nullptr) complain("no memory region");
+  moving_mr_ = ibv_reg_mr(pd_, region_, kRegion, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND);
+  if (mr_ == nullptr || narrow_mr_ == nullptr || moving_mr_ == nullptr) complain("no memory region");
+  ibv_td_init_attr thread{};
+  td_ = ibv_alloc_td(context_, &thread);
+  ibv_parent_domain_init_attr parent{};
+  parent.pd = pd_, parent.td = td_;
+  parent_ = ibv_alloc_parent_domain(context_, &parent);
+  if (td_ == nullptr || parent_ == nullptr) complain("no parent domain");
+  for (const ibv_mw_type type : {IBV_MW_TYPE_1, IBV_MW_TYPE_2}) windows_.push_back(ibv_alloc_mw(pd_, type));
 }
 
 VerbsSession::~VerbsSession() {
@@ -56,9 +64,14 @@ VerbsSession::~VerbsSession() {
     gone(ibv_destroy_cq(cq));
   }
   for (ibv_ah* ah : ahs_) gone(ibv_destroy_ah(ah));
+  for (ibv_mw* window : windows_) gone(ibv_dealloc_mw(window));
+  gone(ibv_dereg_mr(moving_mr_));
   gone(ibv_dereg_mr(narrow_mr_));
   gone(ibv_dereg_mr(mr_));
   gone(ibv_destroy_comp_channel(channel_));
+  for (ibv_pd* parent : parents_) gone(ibv_dealloc_pd(parent));
+  gone(ibv_dealloc_pd(parent_));
+  gone(ibv_dealloc_td(td_));
   gone(ibv_dealloc_pd(other_pd_));
   gone(ibv_dealloc_pd(pd_));
   gone(ibv_close_device(context_));
@@ -102,11 +115,14 @@ void VerbsSession::took(int error) {
   if (error != 0) ++counts_.refused;
 }
 
-void VerbsSession::note(std::uint64_t wr_id, ibv_wc_status status, std::uint32_t qpn) {
+void VerbsSession::note(std::uint64_t wr_id, ibv_wc_status status, ibv_wc_opcode opcode, unsigned flags,
+                        std::uint32_t qpn) {
   ++counts_.completions;
   const auto of = std::ranges::find(qps_, qpn, [](const ibv_qp* qp) { return qp->qp_num; });
   if (status == IBV_WC_SUCCESS && of != qps_.end() && (*of)->qp_type == IBV_QPT_XRC_RECV) ++counts_.xrc;
   if (status != IBV_WC_SUCCESS) ++counts_.errors;
+  if (status == IBV_WC_SUCCESS && opcode == IBV_WC_BIND_MW) ++counts_.binds;
+  if (status == IBV_WC_SUCCESS && (flags & IBV_WC_WITH_INV) != 0) ++counts_.invalidated;
   if (posted_.erase(wr_id) == 0) complain("a completion of no request, or a second one");
 }
 
@@ -117,16 +133,15 @@ void VerbsSession::poll(ibv_cq* cq) {
   if (!extended_.contains(cq)) {
     const int n = ibv_poll_cq(cq, 4, wc);
     if (n < 0 || n > 4) complain("poll_cq");
-    for (int i = 0; i < n; ++i) note(wc[i].wr_id, wc[i].status, wc[i].qp_num);
+    for (int i = 0; i < n; ++i) note(wc[i].wr_id, wc[i].status, wc[i].opcode, wc[i].wc_flags, wc[i].qp_num);
     return;
   }
   ibv_cq_ex* ex = reinterpret_cast<ibv_cq_ex*>(cq);
   ibv_poll_cq_attr attr{};
   if (ibv_start_poll(ex, &attr) != 0) return;
   do {
-    note(ex->wr_id, ex->status, ibv_wc_read_qp_num(ex));
+    note(ex->wr_id, ex->status, ibv_wc_read_opcode(ex), ibv_wc_read_wc_flags(ex), ibv_wc_read_qp_num(ex));
     if (ibv_wc_read_qp_num(ex) == 0) complain("a completion of no queue pair");
-    static_cast<void>(ibv_wc_read_opcode(ex));
     static_cast<void>(ibv_wc_read_completion_ts(ex));
   } while (ibv_next_poll(ex) == 0);
   ibv_end_poll(ex);

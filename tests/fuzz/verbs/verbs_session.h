@@ -5,6 +5,7 @@
 
 #include <infiniband/verbs.h>
 
+#include <cerrno>
 #include <cstdint>
 #include <deque>
 #include <set>
@@ -13,10 +14,14 @@
 
 namespace rocelab::fuzz {
 
+[[noreturn]] void complain(const char* what);
+
 // What a session reached; for tests that ask whether the bytes got anywhere.
 struct SessionCounts {
   std::uint64_t calls = 0, refused = 0, completions = 0, errors = 0, events = 0;
-  std::uint64_t xrc = 0;  // messages that an XRC target has taken
+  std::uint64_t xrc = 0;                     // messages that an XRC target has taken
+  std::uint64_t binds = 0, invalidated = 0;  // memory windows; by a peer
+  std::uint64_t reregistered = 0;
 };
 
 class VerbsSession {
@@ -43,9 +48,15 @@ class VerbsSession {
   void step();
   void took(int error);  // a call that answers with an errno
   template <class T>
-  void keep(std::vector<T*>& where, T* made);  // a call that answers with an object
+  void keep(std::vector<T*>& where, T* made) {  // a call that answers with an object
+    ++counts_.calls;
+    if (made != nullptr) return where.push_back(made);
+    ++counts_.refused;
+    if (errno <= 0) complain("a call that made nothing does not say why");
+  }
   void poll(ibv_cq* cq);
-  void note(std::uint64_t wr_id, ibv_wc_status status, std::uint32_t qpn);
+  void note(std::uint64_t wr_id, ibv_wc_status status, ibv_wc_opcode opcode, unsigned flags,
+            std::uint32_t qpn);
   void take_events();
   void check_guards() const;
   void wait();
@@ -65,12 +76,24 @@ class VerbsSession {
   void modify_qp(ibv_qp* qp);
   ibv_qp_attr attributes(ibv_qp* qp, ibv_qp_state to, int& mask);
 
+  // verbs_session_memory.cc
+  void change_memory(std::uint8_t how);
+  void bind_first();
+  void reregister();
+  void change_parents();
+  void change_windows();
+  ibv_mw_bind_info bind_info();
+  using Bind = decltype(ibv_send_wr::bind_mw);
+  Bind bind_second();
+  std::uint32_t window_key();  // of one of them, as it was given last
+
   // verbs_session_work.cc
   ibv_sge piece();
   std::uint64_t remote();
   void post_send(ibv_qp* qp);
   void build(ibv_qp* qp);
   void build_one(ibv_qp_ex* qp);
+  void build_window(ibv_qp_ex* qp);
   void post_receive();
   void accepted(const std::vector<std::uint64_t>& ids);
 
@@ -86,6 +109,11 @@ class VerbsSession {
   std::uint8_t* region_;
   ibv_mr* mr_;
   ibv_mr* narrow_mr_;  // half of it, for reading only, of the other domain
+  ibv_mr* moving_mr_;  // windows are bound to it, and it is registered anew
+  ibv_td* td_;
+  ibv_pd* parent_;  // of pd_ and td_
+  std::vector<ibv_pd*> parents_;
+  std::vector<ibv_mw*> windows_;
   std::vector<ibv_cq*> cqs_;
   std::set<ibv_cq*> extended_;  // of these
   std::vector<ibv_srq*> srqs_;
@@ -94,7 +122,5 @@ class VerbsSession {
   std::uint64_t next_wr_id_ = 1;
   std::set<std::uint64_t> posted_;  // accepted and not completed
 };
-
-[[noreturn]] void complain(const char* what);
 
 }  // namespace rocelab::fuzz

@@ -5,14 +5,6 @@
 
 namespace rocelab::fuzz {
 
-template <class T>
-void VerbsSession::keep(std::vector<T*>& where, T* made) {
-  ++counts_.calls;
-  if (made != nullptr) return where.push_back(made);
-  ++counts_.refused;
-  if (errno <= 0) complain("a call that made nothing does not say why");
-}
-
 void VerbsSession::create() {
   errno = 0;
   switch (byte() % 8) {
@@ -92,7 +84,7 @@ void VerbsSession::create_xrc_qp(ibv_qp_init_attr_ex init) {
   if (byte() < 16) init.comp_mask = byte() % 8u;
   if (!target && byte() < 128) {
     init.comp_mask |= IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
-    init.send_ops_flags = 0x27f;
+    init.send_ops_flags = 0x3ff;
   }
   keep(qps_, ibv_create_qp_ex(context_, &init));
 }
@@ -125,11 +117,12 @@ void VerbsSession::create_qp() {
               .max_inline_data = byte()};
   init.sq_sig_all = (how & 8) != 0;
   if (how >= 224 && how < 250) return create_xrc_qp(init);
-  if ((how & 16) == 0) return keep(qps_, ibv_create_qp(pd_, reinterpret_cast<ibv_qp_init_attr*>(&init)));
+  ibv_pd* const pd = (how & 96) == 96 ? parent_ : pd_;  // the same domain
+  if ((how & 16) == 0) return keep(qps_, ibv_create_qp(pd, reinterpret_cast<ibv_qp_init_attr*>(&init)));
   init.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
-  init.pd = pd_;
+  init.pd = pd;
   init.send_ops_flags = IBV_QP_EX_WITH_SEND;
-  if (init.qp_type == IBV_QPT_RC) init.send_ops_flags = 0x27f;  // all that RC has
+  if (init.qp_type == IBV_QPT_RC) init.send_ops_flags = 0x3ff;  // all that RC has
   if (byte() < 32) init.send_ops_flags = word();
   keep(qps_, ibv_create_qp_ex(context_, &init));
 }
@@ -162,7 +155,8 @@ void VerbsSession::destroy() {
 }
 
 void VerbsSession::change() {
-  const std::uint8_t what = byte() % 8;
+  const std::uint8_t how = byte(), what = how % 8;
+  if (how >= 240) return change_memory(how);
   if (what == 0) {
     if (ibv_cq* cq = pick(cqs_)) took(ibv_resize_cq(cq, static_cast<int>(byte()) - 2));
   } else if (what == 1) {

@@ -51,7 +51,12 @@ void VerbsSession::post_send(ibv_qp* qp) {
           lists[i][0] = {reinterpret_cast<std::uintptr_t>(region_), byte(), 0};
     wr.sg_list = lists[i].data();
     wr.num_sge = static_cast<int>(lists[i].size());
-    const std::uint32_t rkey = byte() < 250 ? mr_->rkey : narrow_mr_->rkey;
+    const std::uint8_t whose = byte();
+    const std::uint32_t rkey = whose < 250 ? mr_->rkey : whose < 252 ? narrow_mr_->rkey : window_key();
+    if (wr.opcode == IBV_WR_BIND_MW) wr.bind_mw = bind_second();
+    if (wr.opcode == IBV_WR_SEND_WITH_INV || wr.opcode == IBV_WR_LOCAL_INV) wr.invalidate_rkey = window_key();
+    const bool local = wr.opcode == IBV_WR_BIND_MW || wr.opcode == IBV_WR_LOCAL_INV;
+    if (local && byte() >= 8) wr.num_sge = 0;
     if (qp->qp_type == IBV_QPT_UD) {
       wr.wr.ud = {
           .ah = pick(ahs_), .remote_qpn = pick(qps_)->qp_num, .remote_qkey = byte() < 250 ? 0x77u : 1u};
@@ -71,6 +76,8 @@ void VerbsSession::post_send(ibv_qp* qp) {
   took(error);
   if (error != 0 && (bad < chain.data() || bad > &chain.back())) complain("no request is handed back");
   if (error != 0) all.resize(static_cast<std::size_t>(bad - chain.data()));
+  for (std::size_t i = 0; i < all.size(); ++i)  // programs write down the new key of a bind that was taken
+    if (chain[i].opcode == IBV_WR_BIND_MW) chain[i].bind_mw.mw->rkey = chain[i].bind_mw.rkey;
   accepted(all);
 }
 
@@ -93,7 +100,9 @@ void VerbsSession::build_one(ibv_qp_ex* qp) {
   qp->wr_id = next_wr_id_++;
   qp->wr_flags = byte() & 7u;
   const std::uint32_t rkey = mr_->rkey;
-  switch (byte() % 10) {
+  const std::uint8_t what = byte();
+  if (what >= 240) return build_window(qp);
+  switch (what % 10) {
     case 0:
       ibv_wr_send_imm(qp, word());
       break;
@@ -123,6 +132,19 @@ void VerbsSession::build_one(ibv_qp_ex* qp) {
   if (data < 96) return ibv_wr_set_inline_data(qp, region_, byte());
   ibv_wr_set_sge(qp, one.lkey, one.addr, one.length);
   if (qp->qp_base.qp_type == IBV_QPT_UD) ibv_wr_set_ud_addr(qp, pick(ahs_), pick(qps_)->qp_num, 0x77);
+}
+
+void VerbsSession::build_window(ibv_qp_ex* qp) {
+  const std::uint8_t what = byte();
+  if (what < 64) {
+    ibv_wr_send_inv(qp, window_key());
+  } else if (what < 128) {
+    ibv_wr_local_inv(qp, window_key());
+  } else if (const auto bind = bind_second(); bind.mw != nullptr) {
+    ibv_wr_bind_mw(qp, bind.mw, bind.rkey, &bind.bind_info);
+    bind.mw->rkey = bind.rkey;
+  }
+  if (qp->qp_base.qp_type == IBV_QPT_XRC_SEND) ibv_wr_set_xrc_srqn(qp, srq_number());
 }
 
 void VerbsSession::post_receive() {

@@ -212,5 +212,8 @@ RL_EXPORT int ibv_modify_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask) {
   if (ends_connection(*attr, mask)) say_goodbye(*qp);
   if ((mask & IBV_QP_AV) != 0) reach(*of(qp->context).process, attr->ah_attr);
   const int heeded = heeded_mask(qp->qp_type, mask);
-  return with_nic(qp->context, [&](Nic& nic, Time now) { return modify(nic, now, of(qp), *attr, heeded); });
+  const int error =
+      with_nic(qp->context, [&](Nic& nic, Time now) { return modify(nic, now, of(qp), *attr, heeded); });
+  if (error != 0) errno = error;  // where the kernel leaves it with other devices
+  return error;
 }

@@ -260,6 +260,27 @@ TEST_P(NicWindowTest, ASendThatInvalidatesWhatItMayNotEndsItsReceiver) {
   }
 }
 
+// IBTA 10.8.3.3: the requester's fence keeps a window open for its READ, also for one whose response is lost.
+TEST_P(NicWindowTest, AFencedSendInvalidatesWhenTheReadBeforeItIsDone) {
+  WindowPair pair(GetParam());
+  const RKey key = WindowPair::next(pair.second);
+  ASSERT_EQ(pair.post_at_b(pair.bind(pair.second)), PostResult::kOk);
+  pair.b.fill(WindowPair::kBegin, WindowPair::kLength, 6);
+  pair.post_receive(0, 4096, 50);
+  pair.lose = lose_data(1, {2});
+  ASSERT_EQ(pair.post(pair.by_window(WrOpcode::kRead, key, WindowPair::kBegin, WindowPair::kLength, 1)),
+            PostResult::kOk);
+  SendWqe send = pair.wqe(WrOpcode::kSendInvalidate, 65'536, 0, 100, 2);
+  send.imm = key.value, send.fence = true;
+  ASSERT_EQ(pair.post(send), PostResult::kOk);
+  pair.run();
+  ASSERT_EQ(pair.a.cqes.size(), 2u);
+  for (const Cqe& cqe : pair.a.cqes) EXPECT_EQ(cqe.status, WcStatus::kSuccess);
+  EXPECT_EQ(std::memcmp(pair.a.bytes.data(), pair.b.bytes.data() + WindowPair::kBegin, WindowPair::kLength),
+            0);
+  EXPECT_TRUE(pair.b.cqes.back().has_invalidated);
+}
+
 // The window is bound again with the same key before a copy of the SEND that invalidated it comes.
 TEST_P(NicWindowTest, AReplayedSendInvalidatesNothing) {
   WindowPair pair(GetParam());

@@ -23,7 +23,7 @@ constexpr Duration kLinger = 50_us;
 constexpr Duration kSweep = 1000_ms;  // how often a process looks for others that have died
 constexpr Duration kLongYield = 300_us, kBusyFor = 20_ms, kNap = 500_us;
 constexpr Duration kBlockedRetry = 50_us;
-// To sleep and be woken takes some 10 us: as long is it worth to look whether memory shows an answer.
+// To sleep and be woken takes some 10 us: as long is it worth to look for an answer.
 constexpr Duration kShortLook = 10_us;
 
 timespec to_timespec(Duration d) {
@@ -57,7 +57,9 @@ void DirectProcess::park_poll() {
       for (direct::FramePort* port : ports_) port->before_poll();
     const bool any = progress(true);
     last_poll_ns_.store(last_.ps() / 1'000, std::memory_order_relaxed);
-    if (any) return;
+    // Who has just sent something looks again at once: a peer's answer is some microseconds away, and to
+    // yield in between takes as long as a look.
+    if (any || (wire_ && last_ - last_departure_ < kShortLook)) return;
     until = std::min(last_ + kNap, next_step());
   }
   nappers_.fetch_add(1);

@@ -17,6 +17,7 @@
 #include "base/ids.h"
 #include "base/units.h"
 #include "base/wire/clcm.h"
+#include "base/wire/etf_mark.h"
 #include "base/wire/pfc.h"
 #include "base/wire/rocc_cnp.h"
 #include "base/wire/roce_headers.h"
@@ -33,11 +34,12 @@ enum class PacketKind : std::uint8_t {
   kOther,    // anything else that occupies a link
   kDamaged,  // its ICRC is wrong, which a link says where there are no bytes to check: a NIC drops it
   // From here on: made by switches.
-  kPfc,          // 802.1Qbb; only ever link-local
-  kFairRate,     // RoCC's feedback to a flow's source (base/wire/rocc_cnp.h)
-  kEscapeToken,  // Escape's token (base/wire/etf.h); only ever link-local
-  kEscaping,     // a data frame with Escape's shim, between switches
-  kClcm,         // Loop Breaker's message (base/wire/clcm.h); only ever link-local, between switches
+  kPfc,                 // 802.1Qbb; only ever link-local
+  kFairRate,            // RoCC's feedback to a flow's source (base/wire/rocc_cnp.h)
+  kEscapeToken,         // Escape's token (base/wire/etf.h); only ever link-local
+  kEscaping,            // a data frame with Escape's shim, between switches
+  kClcm,                // Loop Breaker's message (base/wire/clcm.h); only ever link-local, between switches
+  kEscapeAnnouncement,  // Escape: headers of a frame that waits behind a paused port (base/wire/etf.h)
 };
 constexpr bool is_link_local(PacketKind kind) {
   return kind == PacketKind::kPfc || kind == PacketKind::kEscapeToken || kind == PacketKind::kClcm;
@@ -153,6 +155,8 @@ struct EscapeToken {
   NodeId source, destination;  // of the flow
   Qpn dest;
   bool ipv6 = false;
+  EscapeTokenMark mark = EscapeTokenMark::kAsks;
+  std::uint32_t number = 0;  // 0: none
 };
 inline void put_escape_token(Packet& packet, const EscapeToken& token) {
   packet.kind = PacketKind::kEscapeToken;
@@ -162,13 +166,20 @@ inline void put_escape_token(Packet& packet, const EscapeToken& token) {
   packet.src = token.source;
   packet.dst = token.destination;
   packet.roce.dest = token.dest;
-  packet.roce.swap_or_add = token.hops;
+  packet.roce.swap_or_add = std::uint64_t{token.number} << 32 |
+                            std::uint64_t{static_cast<std::uint8_t>(token.mark)} << 16 | token.hops;
   packet.roce.ipv6 = token.ipv6;
 }
 inline EscapeToken escape_token_of(const Packet& packet) {
-  return {packet.tc,        static_cast<std::uint16_t>(packet.roce.swap_or_add),
-          packet.src,       packet.dst,
-          packet.roce.dest, packet.roce.ipv6};
+  const std::uint64_t more = packet.roce.swap_or_add;
+  return {packet.tc,
+          static_cast<std::uint16_t>(more),
+          packet.src,
+          packet.dst,
+          packet.roce.dest,
+          packet.roce.ipv6,
+          static_cast<EscapeTokenMark>(more >> 16 & 0xff),
+          static_cast<std::uint32_t>(more >> 32)};
 }
 
 // Loop Breaker's message (base/wire/clcm.h) as a Packet.

@@ -49,7 +49,7 @@ void write_control(const RunEntries& run, std::uint32_t port, bool inbound, cons
   const EscapeToken token = escape_token_of(packet);
   RL_CHECK(token.source.value < run.hosts.size() && token.destination.value < run.hosts.size());
   const int gid_index = token.ipv6 ? 0 : 1;
-  EscapeTokenFrame frame{token.tc, token.hops, {}, {}, token.dest};
+  EscapeTokenFrame frame{token.tc, token.hops, {}, {}, token.dest, token.mark, token.number};
   frame.source = gid_of(run.hosts[token.source.value], gid_index);
   frame.destination = gid_of(run.hosts[token.destination.value], gid_index);
   frame.write(out, sender);

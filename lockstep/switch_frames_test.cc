@@ -95,7 +95,8 @@ TEST(SwitchFramesTest, ATokenNamesItsFlowByAddresses) {
   const Line line;
   for (const bool ipv6 : {false, true}) {
     Packet token;
-    put_escape_token(token, {Tc{3}, 2, NodeId{0}, NodeId{1}, Qpn{9}, ipv6});
+    put_escape_token(token,
+                     {Tc{3}, 2, NodeId{0}, NodeId{1}, Qpn{9}, ipv6, EscapeTokenMark::kNoPlace, 0x00020001});
     std::array<std::byte, EscapeTokenFrame::kSize> bytes;
     write_control(line.entries(), 1, false, token, bytes);
     const auto frame = EscapeTokenFrame::parse(bytes);
@@ -104,6 +105,8 @@ TEST(SwitchFramesTest, ATokenNamesItsFlowByAddresses) {
     EXPECT_EQ(frame->destination, gid_of(line.hosts[1], ipv6 ? 0 : 1));
     EXPECT_EQ(frame->dest, Qpn{9});
     EXPECT_EQ(frame->hops, 2);
+    EXPECT_EQ(frame->mark, EscapeTokenMark::kNoPlace);
+    EXPECT_EQ(frame->number, 0x00020001u);
   }
 }
 

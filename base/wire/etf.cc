@@ -17,12 +17,13 @@ struct Layout {
   std::size_t address;  // bytes of one
   std::size_t destination() const { return kSourceAt + address; }
   std::size_t qpn() const { return destination() + address + 1; }
-  std::size_t end() const { return qpn() + 3; }
+  std::size_t number() const { return qpn() + 3; }
+  std::size_t end() const { return number() + 4; }
 };
 constexpr Layout layout_of(std::uint8_t form) {
   return {form == kIpv4Form ? sizeof(Ipv4Address) : sizeof(Ipv6Address)};
 }
-static_assert(kSourceAt + 2 * sizeof(Ipv6Address) + 4 <= EscapeTokenFrame::kSize);
+static_assert(kSourceAt + 2 * sizeof(Ipv6Address) + 8 <= EscapeTokenFrame::kSize);
 
 // The last bytes of a GID: an IPv4-mapped one ends in the address.
 void load_address(std::span<const std::byte> bytes, std::size_t at, std::size_t size, Gid& gid) {
@@ -48,6 +49,11 @@ std::optional<EscapeTokenFrame> EscapeTokenFrame::parse(std::span<const std::byt
   load_address(bytes, kSourceAt, layout.address, token.source);
   load_address(bytes, layout.destination(), layout.address, token.destination);
   token.dest = Qpn{wire::load24(bytes, layout.qpn())};
+  const std::uint8_t mark = wire::load8(bytes, layout.qpn() - 1);
+  token.mark = static_cast<EscapeTokenMark>(mark);
+  token.number = wire::load32(bytes, layout.number());
+  if (mark > static_cast<std::uint8_t>(EscapeTokenMark::kNoPlace) || (mark != 0 && token.number == 0))
+    return std::nullopt;
   if (token.tc.value >= kTrafficClasses || token.hops == 0) return std::nullopt;
   if (form == kIpv6Form && (is_ipv4_mapped(token.source) || is_ipv4_mapped(token.destination)))
     return std::nullopt;
@@ -67,12 +73,16 @@ void EscapeTokenFrame::write(std::span<std::byte, kSize> out,
   wire::store16(out, kHopsAt, hops);
   store_address(out, kSourceAt, layout.address, source);
   store_address(out, layout.destination(), layout.address, destination);
+  wire::store8(out, layout.qpn() - 1, static_cast<std::uint8_t>(mark));
   wire::store24(out, layout.qpn(), dest.value);
+  wire::store32(out, layout.number(), number);
 }
 
 std::string to_string(const EscapeTokenFrame& token) {
   return "ETF TC" + std::to_string(token.tc.value) + " hops " + std::to_string(token.hops) + " QPN " +
-         std::to_string(token.dest.value);
+         std::to_string(token.dest.value) +
+         (token.number != 0 ? " number " + std::to_string(token.number) : "") +
+         (token.mark != EscapeTokenMark::kAsks ? " comes back" : "");
 }
 
 }  // namespace rocelab

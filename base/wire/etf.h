@@ -3,6 +3,10 @@
 // ours). A flow is what a queue pair sends, known by both addresses and the destination QPN, as in RoCC's
 // feedback. The form says how long the addresses are: 0, IPv4; 1, IPv6. Both fit into the shortest frame.
 //
+// Mark and number are ours and 0 unless the switches return tokens that they can neither use nor pass on: a
+// token then has its sender's number, and one that comes back has the mark that says why
+// (DEVIATIONS.md#escape).
+//
 //  0                   1                   2                   3
 //  0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
 // +-------------------------------+-------------------------------+
@@ -16,8 +20,10 @@
 // +---------------------------------------------------------------+
 // |            the flow's destination address, 4 or 16 bytes      |
 // +---------------+-----------------------------------------------+
-// |   reserved    |           the flow's destination QPN          |
+// |     mark      |           the flow's destination QPN          |
 // +---------------+-----------------------------------------------+
+// |               number                                          |
+// +---------------------------------------------------------------+
 // |   zero padding to 60 bytes                                    |
 // +---------------------------------------------------------------+
 #pragma once
@@ -30,6 +36,7 @@
 #include <string>
 
 #include "base/ids.h"
+#include "base/wire/etf_mark.h"
 #include "base/wire/frame.h"
 
 namespace rocelab {
@@ -41,10 +48,12 @@ struct EscapeTokenFrame {
   std::uint16_t hops = 0;       // switches from the token's origin to the receiver, at least 1
   Gid source{}, destination{};  // of the flow: both IPv4-mapped (form 0), or neither (form 1)
   Qpn dest;                     // 24 bits
+  EscapeTokenMark mark = EscapeTokenMark::kAsks;
+  std::uint32_t number = 0;  // of the switch behind the receiver, which gets it back with the token; 0: none
   friend bool operator==(const EscapeTokenFrame&, const EscapeTokenFrame&) = default;
 
   // `bytes` is a whole frame from the destination address on. Null: not an ETF, too short, no such class or
-  // form, no hops, or an IPv4 address in the long form.
+  // form, no hops, an IPv4 address in the long form, no such mark, or one that comes back without a number.
   static std::optional<EscapeTokenFrame> parse(std::span<const std::byte> bytes);
   void write(std::span<std::byte, kSize> out, const std::array<std::uint8_t, 6>& source_mac) const;
 };
@@ -53,5 +62,8 @@ std::string to_string(const EscapeTokenFrame& token);
 // The shim that an escaping frame carries between switches (base/wire/shim.h): no value, its info is `hops`.
 inline constexpr std::uint8_t kEscapeShim = 1;
 inline constexpr std::size_t kEscapeShimBytes = 4;
+// The shim of an announcement (DEVIATIONS.md#escape), which is the headers of a frame that waits behind a
+// paused port, without payload: as long, and its info is how many switches have sent it on.
+inline constexpr std::uint8_t kEscapeAnnouncementShim = 5;
 
 }  // namespace rocelab

@@ -1,7 +1,8 @@
 // SwitchShim: all that the switches on a data frame's way have added to it. A frame has one shim
 // (base/wire/shim.h), and what is in it tells its type: Escape's hops alone kEscapeShim, INT alone
 // kTelemetryShim, both kEscapeTelemetryShim. Escape costs 4 bytes in either case, INT its records and the
-// shim's header, so that lengths add up.
+// shim's header, so that lengths add up. An announcement of Escape's has hops and no INT, in a shim of a type
+// of its own, kEscapeAnnouncementShim.
 //
 // kEscapeTelemetryShim; its info is INT's path:
 //  0                   1                   2                   3
@@ -35,6 +36,7 @@ static_assert(kEscapeShimBytes == ShimHeader::kSize, "Escape's hops: a shim with
 struct SwitchShim {
   std::uint16_t hops = 0;  // of Escape; 0: the frame does not escape
   Telemetry telemetry{};   // without hops: no switch has stamped the frame
+  bool announces = false;  // has hops, and no telemetry
 
   // What it takes in a frame.
   static constexpr std::uint32_t bytes(std::size_t telemetry_hops, bool escapes) {
@@ -44,19 +46,22 @@ struct SwitchShim {
   std::uint32_t bytes() const { return bytes(telemetry.hops, hops != 0); }
   friend bool operator==(const SwitchShim& a, const SwitchShim& b) {
     return a.hops == b.hops && a.telemetry.path == b.telemetry.path && a.telemetry.hops == b.telemetry.hops &&
-           a.telemetry.words == b.telemetry.words;  // zero from `hops` on
+           a.telemetry.words == b.telemetry.words &&  // zero from `hops` on
+           a.announces == b.announces;
   }
 };
 
 // What its shim adds to a packet's length: INT, in acknowledgements too, and Escape's hops.
 inline std::uint32_t shim_bytes_of(const Packet& packet) {
-  return SwitchShim::bytes(packet.roce.telemetry_hops, packet.kind == PacketKind::kEscaping);
+  return SwitchShim::bytes(packet.roce.telemetry_hops, packet.kind == PacketKind::kEscaping ||
+                                                           packet.kind == PacketKind::kEscapeAnnouncement);
 }
 // What the switches have added to a data packet of a pool: what its bytes are to have.
 inline SwitchShim switch_shim_of(const Packet& packet) {
   const Telemetry* stamped = PacketPool::telemetry_of(packet);
   SwitchShim shim;
-  if (packet.kind == PacketKind::kEscaping) shim.hops = packet.roce.shim_hops;
+  shim.announces = packet.kind == PacketKind::kEscapeAnnouncement;
+  if (shim.announces || packet.kind == PacketKind::kEscaping) shim.hops = packet.roce.shim_hops;
   if (stamped != nullptr) shim.telemetry = *stamped;
   return shim;
 }
@@ -66,7 +71,8 @@ inline std::optional<std::size_t> insert_switch_shim(std::span<std::byte> buffer
                                                      const SwitchShim& shim) {
   if (shim.hops == 0 && shim.telemetry.hops == 0) return frame_length;
   if (shim.hops == 0) return insert_telemetry(buffer, frame_length, shim.telemetry, false);
-  if (shim.telemetry.hops == 0) return insert_shim(buffer, frame_length, kEscapeShim, shim.hops, {});
+  const std::uint8_t alone = shim.announces ? kEscapeAnnouncementShim : kEscapeShim;
+  if (shim.telemetry.hops == 0) return insert_shim(buffer, frame_length, alone, shim.hops, {});
   constexpr std::size_t kWord = 4;
   std::array<std::byte, kWord + 8 * Telemetry::kMaxHops> value;
   wire::store32(value, 0, shim.hops);
@@ -82,6 +88,7 @@ inline std::optional<SwitchShim> switch_shim_of(std::span<const std::byte> frame
   const ShimHeader& header = place.header;
   const auto value = frame.subspan(place.value_offset, place.value_bytes);
   if (header.type == kEscapeShim) return SwitchShim{header.info, {}};
+  if (header.type == kEscapeAnnouncementShim) return SwitchShim{header.info, {}, true};
   const bool escapes = header.type == kEscapeTelemetryShim;
   constexpr std::size_t kWord = 4;
   if ((!escapes && header.type != kTelemetryShim) || (escapes && value.size() < kWord)) return std::nullopt;

@@ -69,6 +69,24 @@ TEST(SwitchShimTest, EveryCombinationGoesIntoAFrameAndOutAndLeavesItAsItWas) {
   EXPECT_GT(frames, 10);
 }
 
+// The headers of a frame, without its payload, are one as well to whoever looks where it goes.
+TEST(SwitchShimTest, AnAnnouncementHasAShimOfItsOwn) {
+  for (const test::NamedFrame& frame : test::made_frames()) {
+    const SwitchShim shim{7, {}, true};
+    ByteVector bytes = with(shim, frame.bytes);
+    if (bytes.empty()) continue;
+    ASSERT_EQ(bytes.size(), frame.bytes.size() + 4) << frame.name;
+    const auto place = find_shim(bytes);
+    ASSERT_TRUE(place);
+    EXPECT_EQ(place->header, (ShimHeader{kEscapeAnnouncementShim, 0, 7}));
+    EXPECT_EQ(switch_shim_of(bytes, *place), shim);
+    EXPECT_EQ(view_frame(bytes)->flow_hash, view_frame(frame.bytes)->flow_hash);
+    FrameError why{};
+    EXPECT_FALSE(parse_frame(bytes, IcrcCheck::kVerify, &why));
+    EXPECT_EQ(why, FrameError::kShim) << "no NIC takes it for data";
+  }
+}
+
 TEST(SwitchShimTest, AcknowledgementsShimsAndThoseThatAreTooShortAreNone) {
   const ByteVector frame = test::made_frames().front().bytes;
   for (const std::uint8_t type : {kTelemetryEchoShim, kEscapeTelemetryShim, std::uint8_t{9}}) {
@@ -91,6 +109,11 @@ TEST(SwitchShimTest, APacketCountsBoth) {
   packet->roce.shim_hops = 3;
   EXPECT_EQ(shim_bytes_of(*packet), 24u);
   EXPECT_EQ(switch_shim_of(*packet), (SwitchShim{3, stamped(2)}));
+  packet->kind = PacketKind::kEscapeAnnouncement;
+  packet->roce.telemetry_hops = 0;
+  EXPECT_EQ(shim_bytes_of(*packet), 4u);
+  EXPECT_EQ(switch_shim_of(*packet), (SwitchShim{3, {}, true}));
+  packet->roce.telemetry_hops = 2;
   packet->kind = PacketKind::kData;
   packet->roce.shim_hops = kShimToRemove;
   EXPECT_EQ(switch_shim_of(*packet), (SwitchShim{0, stamped(2)}));

@@ -229,6 +229,8 @@ void Gateway::arrive(const FrameDescriptor& d) {
     port_.on_pfc(*pfc, due);
   else if (static_cast<PacketKind>(d.kind) == PacketKind::kEscapeToken)
     ++counters_.rx_escape_tokens;  // a host is where they end
+  else if (static_cast<PacketKind>(d.kind) == PacketKind::kEscapeAnnouncement)
+    ++counters_.rx_escape_announcements;
   else
     hand_over(bytes, due);
   RL_CHECK(returns_.push(d.frame));

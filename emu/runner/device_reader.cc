@@ -92,6 +92,10 @@ void read_escape(ConfigSection section, EscapeConfig& escape) {
   }
   escape.reclaim = section.duration("reclaim", escape.reclaim);
   if (escape.reclaim.ps() <= 0) section.fail_at("reclaim", "must be more than 0");
+  escape.announce = section.boolean("announce", escape.announce);
+  escape.return_tokens = section.boolean("return_tokens", escape.return_tokens);
+  if (escape.return_tokens && !(escape.has(EscapeFix::kPool) && escape.has(EscapeFix::kReclaim)))
+    section.fail_at("return_tokens", "needs the fixes \"pool\" and \"reclaim\"");
   section.finish();
 }
 

@@ -31,6 +31,17 @@ TEST(DeviceReaderTest, FixesOfEscapeAreChosenOneByOne) {
   }
 }
 
+std::string complaint(const std::string& more);
+
+TEST(DeviceReaderTest, WhatEscapesChapterHasNotIsOffUnlessItIsAskedFor) {
+  const EscapeConfig plain = settings("[switch.escape]\nenabled = true\n").switches.escape;
+  EXPECT_FALSE(plain.announce || plain.return_tokens);
+  const std::string both = "[switch.escape]\nannounce = true\nreturn_tokens = true\n";
+  const EscapeConfig escape = settings(both).switches.escape;
+  EXPECT_TRUE(escape.announce && escape.return_tokens);
+  EXPECT_NE(complaint(both + "fixes = [\"pool\", \"order\"]\n").find("needs the fixes"), std::string::npos);
+}
+
 std::string complaint(const std::string& more) {
   try {
     settings(more);

@@ -24,7 +24,8 @@ void put_grh(std::span<std::byte> frame, const FrameLayout& layout) {
 }  // namespace
 
 PacketRef PacketEdge::parse(std::span<std::byte> bytes, PacketKind kind, Time when) {
-  if (kind == PacketKind::kPfc || kind == PacketKind::kEscapeToken || kind == PacketKind::kFairRate)
+  if (kind == PacketKind::kPfc || kind == PacketKind::kEscapeToken || kind == PacketKind::kFairRate ||
+      kind == PacketKind::kEscapeAnnouncement)
     return parse_control(bytes, kind, when);
   FrameLayout layout;
   PacketRef packet = parse_roce(bytes, IcrcCheck::kVerify, when, layout);
@@ -38,6 +39,10 @@ PacketRef PacketEdge::parse_control(std::span<const std::byte> bytes, PacketKind
     const auto pfc = PfcFrame::parse(bytes);
     if (!pfc) return bad_frame(bytes.size(), FrameError::kTooShort, when);
     put_pfc(*packet, *pfc);
+    return packet;
+  }
+  if (kind == PacketKind::kEscapeAnnouncement) {
+    packet->kind = kind;
     return packet;
   }
   if (kind == PacketKind::kEscapeToken) {

@@ -69,6 +69,7 @@ namespace rocelab {
   X(rp_fair_rates_refused) /* RoCC: of no congestion point, 0, above all links, not asked for */  \
   X(rp_fair_rates_unknown_flow) /* RoCC: of no QP here */                                         \
   X(rx_escape_tokens) /* Escape's tokens that reached this host, where they end */                \
+  X(rx_escape_announcements) /* and its announcements, which are for switches */                  \
   X(rx_not_in_group) /* multicast datagrams to a group without a member here */
 // clang-format on
 

@@ -127,6 +127,10 @@ void Nic::on_packet(PacketRef packet, Time now) {
     ++impl_->counters.rx_escape_tokens;
     return;
   }
+  if (packet->kind == PacketKind::kEscapeAnnouncement) [[unlikely]] {
+    ++impl_->counters.rx_escape_announcements;
+    return;
+  }
   const OpcodeInfo& info = opcode_info(packet->roce.opcode);
   QueuePair* qp = nullptr;
   const NicDropReason reason = impl_->check(*packet, info, qp);

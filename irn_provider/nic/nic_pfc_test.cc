@@ -83,6 +83,10 @@ TEST(NicPfcTest, AnEscapeTokenEndsAtTheHostAndIsCounted) {
   pair.a.port.deliver(std::move(token), Time::zero());
   pair.run();
   EXPECT_EQ(pair.a.nic.counters().rx_escape_tokens, 1u);
+  PacketRef announcement = pair.a.pool.make();
+  announcement->kind = PacketKind::kEscapeAnnouncement;
+  pair.a.nic.on_packet(std::move(announcement), pair.now());
+  EXPECT_EQ(pair.a.nic.counters().rx_escape_announcements, 1u);
   EXPECT_EQ(pair.a.nic.counters().rx_malformed, 0u);
   EXPECT_EQ(pair.log[0].at, Time::zero()) << "nothing is held back";
 }

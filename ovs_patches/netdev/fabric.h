@@ -130,6 +130,7 @@ class Fabric {
   void write_shim(Packet& packet);
   bool dies(Port& port, bool to_switch, const Packet& packet, Time begin, Time due);
   void give_bytes(Packet& cnp);
+  void leave_headers(Packet& announcement);
   lockstep::RunEntries entries() const;
   std::uint32_t index_of(const Port& port) const {
     return static_cast<std::uint32_t>(&port.entry - segment_.ports().data());

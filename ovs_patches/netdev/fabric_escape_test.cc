@@ -1,6 +1,8 @@
 // Escape through the fabric: the shim in the bytes of the frames.
 #include <gtest/gtest.h>
 
+#include "base/wire/shim.h"
+#include "base/wire/switch_shim.h"
 #include "ovs_patches/netdev/fabric.h"
 #include "ovs_patches/netdev/test_world.h"
 
@@ -38,6 +40,55 @@ TEST(FabricEscapeTest, FramesEscapeThroughALinkThatIsPausedAndArriveAsTheyWereSe
   EXPECT_GT(escaped, 0u);
   EXPECT_EQ(arrived + drops, 2500u) << "these hosts do not obey PFC: what does not fit is dropped";
   EXPECT_EQ(w.away(), 0u);
+}
+
+// With its extensions: what the pipeline gets of an announcement are the headers that the flow's sender
+// wrote, also behind INT, with a right ICRC; all frames that carried one are at home afterwards.
+TEST(FabricEscapeTest, AnnouncementsAreHeadersOfTheirFlow) {
+  for (const bool ipv6 : {false, true}) {
+    lockstep::SegmentPlan plan = TestPlan::make({.switches = 3, .hosts_each = 2, .frames_per_vf = 2048});
+    plan.max_frame_bytes += SwitchShim::bytes(Telemetry::kMaxHops, true);
+    for (lockstep::SwitchEntry& entry : plan.switches) {
+      entry.config.escape.enabled = entry.config.escape.announce = entry.config.escape.return_tokens = true;
+      entry.config.telemetry.enabled = !ipv6;
+      entry.config.ingress_buffer = 90_KB;
+    }
+    TestWorld w(plan);
+    for (std::uint32_t vf = 0; vf < 6; ++vf) w.vf(vf).link_local = ipv6;
+    for (int i = 0; i < 500; ++i) {
+      w.vf(0).send(at(0_us), w.host(5));
+      w.vf(0).send(at(0_us), w.host(2));
+      w.vf(1).send(at(0_us), w.host(5));
+      w.vf(3).send(at(0_us), w.host(5));
+      w.vf(2).send(at(0_us), w.host(5));
+    }
+    w.run();
+    std::uint64_t sent = 0, received = 0, arrived = 0, drops = 0;
+    for (std::uint32_t p = 0; p < w.segment->ports().size(); ++p) {
+      const SwitchPortCounters counters = w.counters(p);
+      sent += counters.escape_announcements_sent;
+      received += counters.escape_announcements_received;
+      drops += counters.drops;
+      EXPECT_EQ(counters.escape_announcements_ignored, 0u);
+    }
+    EXPECT_GT(sent, 20u);
+    EXPECT_EQ(received, sent);
+    EXPECT_EQ(w.announcements.size(), sent);
+    for (std::vector<std::byte>& bytes : w.announcements) {
+      bytes.resize(remove_shim(bytes).value());
+      const auto frame = parse_frame(bytes);
+      ASSERT_TRUE(frame);
+      EXPECT_EQ(frame->address.is_ipv4, !ipv6);
+      EXPECT_TRUE(frame->payload.empty());
+    }
+    for (std::uint32_t h = 0; h < 6; ++h)
+      for (const FakeVf::Received& r : w.vf(h).data()) {
+        EXPECT_TRUE(r.intact);
+        ++arrived;
+      }
+    EXPECT_EQ(arrived + drops, 2500u);
+    EXPECT_EQ(w.away(), 0u);
+  }
 }
 
 // Without the fix `hosts` the switch of a sender asks it for frames, too. The token names the flow by the

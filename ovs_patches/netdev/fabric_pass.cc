@@ -1,11 +1,13 @@
 // Fabric: the way of a frame through one pass: from a link into the pipeline, from the pipeline into the
 // model, from the model onto the next link.
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <optional>
 #include <string>
 
 #include "base/check.h"
+#include "base/wire/frame.h"
 #include "base/wire/multicast.h"
 #include "base/wire/shim.h"
 #include "base/wire/switch_shim.h"
@@ -16,6 +18,8 @@ namespace rocelab {
 using lockstep::mac_of;
 
 namespace {
+
+constexpr std::size_t kMostHeaders = 256;  // of a frame without payload
 
 void read_headers(Packet& packet, const FrameView& view) {
   packet.kind = view.kind;
@@ -209,6 +213,7 @@ void Fabric::depart(Port& port, PacketRef packet, Time departure, Time due) {
   if (due < (port.host ? coordinator_.now() : end_))  // it would come too late
     throw RunError(std::string("the lookahead is larger than the link at ") + port.entry.interface);
   if (packet->kind == PacketKind::kFairRate && packet->frame_slot == kNoFrame) give_bytes(*packet);
+  if (packet->kind == PacketKind::kEscapeAnnouncement && packet->roce.shim_hops == 1) leave_headers(*packet);
   if (packet->roce.shim_hops != 0 || packet->roce.telemetry_hops != 0) write_shim(*packet);
   if (!is_link_local(packet->kind) && packet->ecn == Ecn::kCe) write_ce(bytes_of(*packet));
   capture(port, departure, *packet, PcapngDirection::kOutbound);
@@ -255,6 +260,25 @@ void Fabric::give_bytes(Packet& cnp) {
   cnp.frame_slot = bank_.make();
   if (cnp.frame_slot == kNoFrame) throw RunError("no frame left for a CNP: raise engine.frames_per_vf");
   lockstep::write_cnp(entries(), cnp, segment_.frame(cnp.frame_slot).first<RoccCnp::kMaxSize>());
+}
+
+// An announcement leaves the switch that made it: its bytes are a copy of a frame that waits there. What is
+// left of them is what its sender would write without payload, whatever switches have added; a damaged frame
+// has nothing to say.
+void Fabric::leave_headers(Packet& announcement) {
+  const std::span<std::byte> room = segment_.frame(announcement.frame_slot);
+  const auto view = view_frame(room);
+  const std::uint32_t length = announcement.frame_length - shim_bytes_of(announcement);
+  std::size_t bare = view ? view->end : 0;
+  if (bank_.set_shim(announcement.frame_slot, 0) != 0) bare = remove_shim(room.first(bare)).value_or(0);
+  auto frame = parse_frame(room.first(bare), IcrcCheck::kSkip);
+  std::array<std::byte, kMostHeaders> headers{};
+  if (frame) {
+    frame->address.vlan.reset();  // room for it is not counted
+    if (frame_length(frame->roce, 0, frame->address.is_ipv4) == length)
+      write_frame(frame->address, frame->roce, {}, headers);
+  }
+  std::ranges::copy(std::span(headers).first(length), room.begin());
 }
 
 lockstep::RunEntries Fabric::entries() const {

@@ -9,7 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "base/wire/etf.h"
 #include "base/wire/frame.h"
+#include "base/wire/shim.h"
 #include "lockstep/coordinator.h"
 #include "lockstep/segment.h"
 #include "ovs_patches/netdev/fabric.h"
@@ -77,7 +79,8 @@ class TestWorld {
   std::vector<std::uint32_t>
       flood;  // ports of the first switch that every frame goes to, instead of the table
   bool table_empty = false;
-  int swallow_every = 0;  // every n-th frame handed out vanishes in the pipeline
+  std::vector<std::vector<std::byte>> announcements;  // of Escape, as the pipeline gets them
+  int swallow_every = 0;                              // every n-th frame handed out vanishes in the pipeline
 
  private:
   // Towards the destination's switch along the line, then its port.
@@ -107,6 +110,8 @@ class TestWorld {
       Fabric::Handed frame;
       while (fabric->receive(port, frame)) {
         const auto bytes = frame.bytes.first(frame.length);
+        if (const auto place = find_shim(bytes); place && place->header.type == kEscapeAnnouncementShim)
+          announcements.emplace_back(bytes.begin(), bytes.end());
         if (swallow_every > 0 && ++handed_ % swallow_every == 0) continue;
         if (!flood.empty()) {
           for (const std::uint32_t out : flood)

@@ -62,6 +62,10 @@ constexpr bool is_deliberate(SwitchDropReason reason) {
   X(escape_tokens_sent) /* Escape: ETFs, own and passed on */                               \
   X(escape_tokens_ignored) /* received with an empty pool, or of a flow that is not here */ \
   X(escaped_frames) /* taken out of this port's queues by tokens */                         \
+  X(escape_tokens_returned) /* that came back unused, and freed a place */                  \
+  X(escape_announcements_sent) /* of flows that wait at this port, own and passed on */     \
+  X(escape_announcements_received)                                                          \
+  X(escape_announcements_ignored) /* from a host, without one way on, or not asked for */   \
   X(clcms_sent) /* Loop Breaker: its messages, own and passed on */                         \
   X(clcms_ignored) /* received where they end, or too many at a time */                     \
   X(loops_broken) /* how often a queue of this port was a loop's master */                  \

@@ -5,15 +5,67 @@
 // What the printed algorithm lacks is in EscapeFix, a bit each; DEVIATIONS.md#escape.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
 #include "base/ring.h"
+#include "base/rng.h"
 #include "base/units.h"
+#include "base/wire/etf_mark.h"
 #include "ovs_patches/switch_model/switch_config.h"
 #include "ovs_patches/switch_model/switch_flow.h"
 
 namespace rocelab {
+
+// A token goes up one switch at a time on the way of its flow; one that has come this far goes round in a
+// circle of flow tables. Its frame carries the number in one byte. An announcement goes down as far.
+inline constexpr std::uint8_t kMostEscapeHops = 200;
+
+// EscapeConfig::return_tokens: the tokens that a port has sent, by number, so that one that comes back frees
+// its place, and frees it once. A token is known for an interval: then its place has come back by its age, at
+// the latest. What is not known, any more or at all, changes nothing.
+class EscapeIssued {
+ public:
+  struct Token {
+    SwitchFlow flow;  // `in`: the port that it left by
+    Tc tc;
+    std::uint16_t hops = 0;
+    std::uint32_t before = 0;  // its number when it came here, for the switch that it came from; 0: none
+    Time sent;
+    bool away = true;
+  };
+  // `pool`: tokens of the port. Older ones than the last 64 per token are forgotten. `flow_bits`: as
+  // EscapeFlows.
+  EscapeIssued(std::uint16_t pool, Duration interval, std::uint64_t flow_bits = ~std::uint64_t{0})
+      : most_(std::min<std::size_t>(64u * pool, 0x8000)), flow_bits_(flow_bits), interval_(interval) {}
+  // The token's number, of 16 bits.
+  std::uint16_t add(Token token) {
+    while (tokens_.size() >= most_ || (!tokens_.empty() && token.sent - tokens_.front().sent >= interval_))
+      tokens_.pop_front();
+    tokens_.push_back(token);
+    return next_++;
+  }
+  // Null: not of this number and flow, not sent that way, too old, or back already.
+  const Token* take_back(std::uint16_t number, const SwitchFlow& flow, Tc tc, std::uint16_t hops, Time now) {
+    const auto behind_first =
+        static_cast<std::uint16_t>(number - static_cast<std::uint16_t>(next_ - tokens_.size()));
+    if (behind_first >= tokens_.size()) return nullptr;
+    Token& token = tokens_[behind_first];
+    const bool same_flow = ((token.flow.key() ^ flow.key()) & flow_bits_) == 0 && token.flow.in == flow.in;
+    if (!token.away || now - token.sent >= interval_ || !same_flow || token.tc != tc || token.hops != hops)
+      return nullptr;
+    token.away = false;
+    return &token;
+  }
+
+ private:
+  std::size_t most_;
+  std::uint64_t flow_bits_;
+  Duration interval_;
+  Ring<Token> tokens_;  // in the order of their numbers
+  std::uint16_t next_ = 0;
+};
 
 // T(p^E): places in the port's dedicated queue that no token has reserved.
 class EscapePool {
@@ -64,9 +116,10 @@ class EscapePool {
 // here, so that a flow is found in O(1): linear probing over a power of two that is at most half full.
 class EscapeFlows {
  public:
-  // `flow_bits`: of SwitchFlow::key(), those by which flows are told apart.
-  explicit EscapeFlows(std::size_t most, std::uint64_t flow_bits = ~std::uint64_t{0})
-      : most_(most), flow_bits_(flow_bits) {
+  // `flow_bits`: of SwitchFlow::key(), those by which flows are told apart. `rest`: flows whose tokens come
+  // back rest.
+  explicit EscapeFlows(std::size_t most, std::uint64_t flow_bits = ~std::uint64_t{0}, bool rest = false)
+      : most_(most), flow_bits_(flow_bits), rests_(rest ? most : 0) {
     std::size_t size = 4;
     while (size < 2 * most) size *= 2;
     places_.resize(size, kFree);
@@ -88,15 +141,38 @@ class EscapeFlows {
     return at != kFree ? &flows_[at] : nullptr;
   }
   const std::vector<SwitchFlow>& all() const { return flows_; }
+  std::size_t most() const { return most_; }
   // 4.5.2, round robin: the next flow that came in at a port, so that a pool which does not reach for all
   // serves all in turns. Null: none within the next `most` flows; `most` counts down as it goes.
-  const SwitchFlow* next_from(PortId in, std::size_t& most) {
+  const SwitchFlow* next_from(PortId in, std::size_t& most, Time now) {
     while (most > 0) {
       --most;
       turn_ = turn_ + 1 < flows_.size() ? turn_ + 1 : 0;
-      if (flows_[turn_].in == in) return &flows_[turn_];
+      if (flows_[turn_].in == in && (rests_.empty() || rests_[turn_].until <= now)) return &flows_[turn_];
     }
     return nullptr;
+  }
+  // A flow's token has come back. It rests for `first`, and each time in a row twice as long, `longest` at
+  // most. Where a pool was empty it rests for a part of that at random, a multiple of `first`: tokens that
+  // want one another's places would meet again and again if all came back after the same time.
+  void rest(std::uint64_t key, EscapeTokenMark why, Duration first, Duration longest, Rng& rng, Time now) {
+    const std::uint32_t at = places_[place_of(key & flow_bits_)];
+    if (at == kFree) return;
+    Rest& rest = rests_[at];
+    rest.length = std::min(rest.length > Duration{} ? rest.length * 2 : first, std::max(first, longest));
+    rest.contends = why == EscapeTokenMark::kNoPlace;
+    const auto steps = static_cast<std::uint64_t>(rest.length / first);
+    rest.until =
+        now + (rest.contends ? first * static_cast<std::int64_t>(1 + rng.below(steps)) : rest.length);
+  }
+  // A frame of the flow has come by its token: no rest any more.
+  void served(std::uint64_t key) {
+    const std::uint32_t at = places_[place_of(key & flow_bits_)];
+    if (at != kFree) rests_[at] = {};
+  }
+  // The flow of the last note(): something of it came, or waits. It contends as before.
+  void wake_last() {
+    if (!rests_[last_].contends) rests_[last_] = {};
   }
 
  private:
@@ -118,6 +194,7 @@ class EscapeFlows {
       place = place_of(key);
       flows_[last_] = flow;
       keys_[last_] = key;
+      if (!rests_.empty()) rests_[last_] = {};
       next_ = next_ + 1 < most_ ? next_ + 1 : 0;
     }
     places_[place] = static_cast<std::uint32_t>(last_);
@@ -145,8 +222,14 @@ class EscapeFlows {
     places_[free] = kFree;
   }
 
+  struct Rest {
+    Duration length;
+    Time until;
+    bool contends = false;  // for places, with other flows
+  };
   std::size_t most_;
   std::uint64_t flow_bits_;
+  std::vector<Rest> rests_;  // of flows_; empty: none ever rests
   std::vector<SwitchFlow> flows_;
   std::vector<std::uint64_t> keys_;    // of flows_
   std::vector<std::uint32_t> places_;  // of flows_, by key

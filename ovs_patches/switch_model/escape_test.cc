@@ -91,13 +91,13 @@ TEST(EscapeTest, FlowsAreServedRoundRobin) {
   std::vector<int> served;
   for (int i = 0; i < 4; ++i) {
     std::size_t most = flows.all().size();
-    served.push_back(flows.next_from(PortId{1}, most)->source.value);
+    served.push_back(flows.next_from(PortId{1}, most, at_us(0))->source.value);
   }
   EXPECT_EQ(served[0], served[2]);
   EXPECT_EQ(served[1], served[3]);
   EXPECT_EQ(served[0] + served[1], 1 + 3);
   std::size_t most = flows.all().size();
-  EXPECT_EQ(flows.next_from(PortId{7}, most), nullptr) << "none came in there";
+  EXPECT_EQ(flows.next_from(PortId{7}, most, at_us(0)), nullptr) << "none came in there";
   EXPECT_EQ(most, 0u);
 }
 

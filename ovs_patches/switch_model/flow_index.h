@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "base/ring.h"
 
 namespace rocelab {
 
@@ -37,10 +38,28 @@ class FlowIndex {
     Flow& at = flow_at(*flow);
     if (at.first == kNil) {
       at.first = node;
+      if (keeps_turns_ && !at.listed) list(at);
     } else {
       links[at.last].next_of_flow = node;
     }
     at.last = node;
+  }
+  // Whose turn it is among the flows of known frames: first those that have begun to wait since they had one,
+  // then each in turn. Its first frame; kNil: none waits. Turns are kept from the first call on.
+  std::uint32_t next_turn() {
+    if (!keeps_turns_) {
+      keeps_turns_ = true;
+      for (Flow& flow : flows_)
+        if (flow.taken && flow.first != kNil) list(flow);
+    }
+    while (!new_.empty() || !turns_.empty()) {
+      Flow& flow = flows_[slot_of((new_.empty() ? turns_ : new_).take_front())];
+      flow.listed = flow.first != kNil;
+      if (!flow.listed) continue;
+      turns_.push_back(flow.key);
+      return flow.first;
+    }
+    return kNil;
   }
   // A known frame leaves, the first of its flow; `next` stands behind it in the queue. The node ahead of it.
   std::uint32_t remove(std::vector<Links>& links, std::uint32_t node, std::uint32_t next, Key flow) {
@@ -63,7 +82,12 @@ class FlowIndex {
     std::uint64_t key = 0;
     std::uint32_t first = kNil, last = kNil;
     bool taken = false;
+    bool listed = false;  // in new_ or turns_, once
   };
+  void list(Flow& flow) {
+    flow.listed = true;
+    new_.push_back(flow.key);
+  }
   // Where the flow stands in the table, or would: linear probing over a power of two that is at most half
   // full.
   std::size_t slot_of(std::uint64_t flow) const {
@@ -76,7 +100,7 @@ class FlowIndex {
     if (2 * (taken_ + 1) > flows_.size()) rebuild();
     Flow& at = flows_[slot_of(flow)];
     if (!at.taken) {
-      at = {flow, kNil, kNil, true};
+      at = {flow, kNil, kNil, true, false};
       ++taken_;
     }
     return at;
@@ -85,7 +109,7 @@ class FlowIndex {
   void rebuild() {
     std::vector<Flow> old;
     old.swap(flows_);
-    std::erase_if(old, [](const Flow& flow) { return flow.first == kNil; });
+    std::erase_if(old, [](const Flow& flow) { return flow.first == kNil && !flow.listed; });
     std::size_t size = 16;
     while (size < 4 * old.size()) size *= 2;
     flows_.resize(size);
@@ -96,6 +120,8 @@ class FlowIndex {
   std::vector<Flow> flows_;
   std::size_t taken_ = 0;
   std::uint32_t last_ = kNil;
+  Ring<std::uint64_t> new_, turns_;  // flows by key
+  bool keeps_turns_ = false;
 };
 
 }  // namespace rocelab

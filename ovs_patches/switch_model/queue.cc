@@ -60,9 +60,13 @@ std::optional<EgressQueues::Frame> EgressQueues::extract_from(Fifo& fifo, Queue&
   return take_out(queue, node);
 }
 
-std::uint32_t EgressQueues::first_of(Fifo& fifo, std::uint64_t flow) {
+FlowIndex& EgressQueues::index_of(Fifo& fifo) {
   if (fifo.index == nullptr) fifo.index = std::make_unique<FlowIndex>();
-  FlowIndex& index = *fifo.index;
+  return *fifo.index;
+}
+
+std::uint32_t EgressQueues::first_of(Fifo& fifo, std::uint64_t flow) {
+  FlowIndex& index = index_of(fifo);
   if (const std::uint32_t known = index.first(flow); known != kNil) return known;
   if (links_.size() < nodes_.size()) links_.resize(nodes_.capacity());
   const std::uint32_t last = index.known_to();
@@ -72,6 +76,32 @@ std::uint32_t EgressQueues::first_of(Fifo& fifo, std::uint64_t flow) {
     if (key == flow) return n;
   }
   return kNil;
+}
+
+void EgressQueues::learn_all(Fifo& fifo) {
+  FlowIndex& index = index_of(fifo);
+  if (links_.size() < nodes_.size()) links_.resize(nodes_.capacity());
+  const std::uint32_t last = index.known_to();
+  for (std::uint32_t n = last == kNil ? fifo.head : nodes_[last].next; n != kNil; n = nodes_[n].next)
+    index.add(links_, n, flow_key(*nodes_[n].frame.packet));
+}
+
+const Packet* EgressQueues::next_in_turn(PortId out, Tc tc) {
+  const std::size_t at = index(out, tc);
+  const auto next_of = [&](Fifo& fifo) -> const Packet* {
+    if (fifo.head == kNil) return nullptr;
+    learn_all(fifo);
+    const std::uint32_t node = index_of(fifo).next_turn();
+    return node == kNil ? nullptr : &*nodes_[node].frame.packet;
+  };
+  if (rotations_.empty()) return next_of(queues_[at].fifo);
+  Rotation& rotation = rotations_[at];
+  const std::size_t ports = rotation.by_ingress.size();  // 0: nothing has come yet
+  for (std::size_t i = 0; i < ports; ++i) {
+    rotation.turn = static_cast<std::uint16_t>(rotation.turn + 1u < ports ? rotation.turn + 1u : 0);
+    if (const Packet* found = next_of(rotation.by_ingress[rotation.turn])) return found;
+  }
+  return nullptr;
 }
 
 void EgressQueues::forget(Fifo& fifo, std::uint32_t head) {

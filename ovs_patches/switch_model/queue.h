@@ -85,6 +85,9 @@ class EgressQueues {
   // there is none. O(1) amortised: each frame is looked at once, by whoever first asks for something behind
   // it.
   std::optional<Frame> extract(PortId out, Tc tc, std::uint64_t flow);
+  // The first data frame of the flow whose turn it is among those that wait (FlowIndex::next_turn()); round
+  // robin: ingress by ingress. Null: none waits. Valid until the queue changes.
+  const Packet* next_in_turn(PortId out, Tc tc);
   // f(const Packet&, PortId in) of every frame that waits, from the head; round robin: ingress by ingress.
   template <class F>
   void for_each(PortId out, Tc tc, F&& f) const {
@@ -114,6 +117,7 @@ class EgressQueues {
     std::vector<Fifo> by_ingress;
     std::array<std::uint64_t, kMaxSwitchPorts / 64> waiting{};
     std::uint16_t last = kMaxSwitchPorts - 1;  // served last; the next one follows it
+    std::uint16_t turn = 0;                    // of next_in_turn()
     bool many = false;                         // more ingress ports than a word has bits
     std::uint16_t next() const {               // some port must wait
       if (many) [[unlikely]]
@@ -126,7 +130,9 @@ class EgressQueues {
   };
 
   FlowIndex::Key flow_key(const Packet& packet) const;
+  FlowIndex& index_of(Fifo& fifo);
   std::uint32_t first_of(Fifo& fifo, std::uint64_t flow);  // kNil: none
+  void learn_all(Fifo& fifo);                              // the index knows every frame
   std::optional<Frame> extract_from(Fifo& fifo, Queue& queue, std::uint64_t flow);
   void forget(Fifo& fifo, std::uint32_t head);  // it leaves; the index is to know
   Frame take_out(Queue& queue, std::uint32_t number) {

@@ -49,7 +49,7 @@ Switch::Impl::Impl(const SwitchConfig& c, std::span<const PortConfig> port_confi
   ports.reserve(port_configs.size());
   for (const PortConfig& port_config : port_configs) ports.emplace_back(c, port_config);
   if (c.rocc.enabled) add_congestion_points(rng.fork("rocc"));
-  if (c.escape.enabled) add_escape();
+  if (c.escape.enabled) add_escape(rng.fork("escape"));
   if (c.pfc.watchdog.period > 0_ps) add_watchdogs();
   if (c.loop_breaker.enabled) add_loop_breakers(rng.fork("loop_breaker"));
 }
@@ -92,11 +92,22 @@ void Switch::Impl::request_pause(PauseOwner owner, PortId ingress, Tc tc, bool o
 // Mechanisms that see frames join; each says in Port::watched whether it still needs to.
 void Switch::Impl::joined(PortId out, PortId in, const Packet& packet, Time now) {
   Port& port = at(out);
-  if ((port.cp_wants & bit_of(packet.tc)) != 0) cp_enqueued(out, in, packet, now);
+  if (((port.cp_wants | port.escape_more) & bit_of(packet.tc)) != 0) return joined_more(out, in, packet, now);
   if (port.escape && lossless(packet.tc)) escape_joined(port, in, packet);
 }
 
+// Those that ask for more than a place in a table.
+void Switch::Impl::joined_more(PortId out, PortId in, const Packet& packet, Time now) {
+  Port& port = at(out);
+  if ((port.cp_wants & bit_of(packet.tc)) != 0) cp_enqueued(out, in, packet, now);
+  if (!port.escape || !lossless(packet.tc)) return;
+  escape_joined(port, in, packet);
+  if (port.escape_more != 0) escape_joined_more(out, port, packet, now);
+}
+
 void Switch::Impl::trace_changes(PortId port, PauseState::Change change, Time now) {
+  if (config.escape.announce && at(port).escape && change.paused != 0)
+    wait_to_announce(port, at(port), at(port).waiting, now);
   if (at(port).watchdog && (change.paused | change.resumed) != 0) watch_pauses(at(port), change, now);
   if (LoopBreaker* breaker = at(port).loop_breaker.get()) {
     if (change.paused != 0) breaker->on_paused(change.paused, at(port).waiting, now);
@@ -115,7 +126,8 @@ void Switch::Impl::set_timer(PortId port_id, const Port& port) {
   Time next = std::min({port.requests.next_timeout(), port.pauses.next_timeout(), port.cp_next});
   if (port.watchdog) next = std::min(next, port.watchdog->next_timeout());
   if (port.loop_breaker) next = std::min(next, port.loop_breaker->next_timeout());
-  if (port.escape) next = std::min({next, port.escape->next, port.escape->pool.next_reclaim()});
+  if (const EscapePort* escape = port.escape.get())
+    next = std::min({next, escape->next, escape->announce_next, escape->pool.next_reclaim()});
   if (next != timers.time_of(port_id.value)) timers.set(port_id.value, next);
 }
 
@@ -139,6 +151,8 @@ void Switch::on_packet(PortId in, std::span<const PortId> outs, PacketRef packet
     impl_->receive_feedback(in, outs, std::move(packet), now);
   else if (packet->kind == PacketKind::kEscaping)
     impl_->receive_escaping(in, outs, std::move(packet), now);
+  else if (packet->kind == PacketKind::kEscapeAnnouncement)
+    impl_->receive_announcement(in, outs, std::move(packet));
   else
     impl_->receive(in, outs, std::move(packet), now);
 }

@@ -116,6 +116,8 @@ std::string problem_of_switch(const SwitchConfig& config) {
     if (escape.tokens < 1 || escape.tokens > 1024) return "Escape's pool must have 1 to 1024 tokens";
     if (escape.period < 0_ps || escape.reclaim <= 0_ps)
       return "Escape's period must not be negative, and its reclaim interval more than 0";
+    if (escape.return_tokens && !(escape.has(EscapeFix::kPool) && escape.has(EscapeFix::kReclaim)))
+      return "Escape's tokens can be returned only with the fixes pool and reclaim, which know who is away";
   }
   if (config.loop_breaker.enabled) {
     if (!config.pfc.enabled) return "Loop Breaker needs PFC";

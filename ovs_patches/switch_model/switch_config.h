@@ -114,6 +114,9 @@ struct EscapeConfig {
   std::uint64_t flow_bits() const { return by_hosts ? kHostsOfFlow : ~std::uint64_t{0}; }
   Duration period{};        // Delta^esc; 0: twice the link's delay (4.3.2)
   Duration reclaim = 1_ms;  // 4.3.3, 5: how long tokens that are not used are missed
+  // Ours, not the chapter's: DEVIATIONS.md#escape.
+  bool announce = false;  // flows that wait behind a paused port are made known to the switches behind it
+  bool return_tokens = false;  // tokens that nobody can use come back; needs the fixes pool and reclaim
 };
 
 // What the master of a loop drops: all that its queue holds, or from the queue's head on until the loop's

@@ -10,10 +10,6 @@
 namespace rocelab {
 namespace {
 
-// A token goes up one switch at a time on the way of its flow; one that has come this far goes round in a
-// circle of flow tables. Its frame carries the number in one byte.
-constexpr std::uint8_t kMostHops = 200;
-
 // The frame is data again.
 void end_escape(Packet& packet) {
   packet.kind = PacketKind::kData;
@@ -23,10 +19,12 @@ void end_escape(Packet& packet) {
 
 }  // namespace
 
-void Switch::Impl::add_escape() {
+void Switch::Impl::add_escape(const Rng& rng) {
+  escape_rng = rng;
   for (Port& port : ports) {
     port.escape = std::make_unique<EscapePort>(config.escape);
     port.watched |= lossless_classes;
+    if (config.escape.announce || config.escape.return_tokens) port.escape_more = lossless_classes;
   }
 }
 
@@ -35,12 +33,15 @@ void Switch::Impl::escape_joined(Port& port, PortId in, const Packet& packet) {
   if (packet.kind == PacketKind::kData && packet.dst != kNoNode) port.escape->flows.note(flow_of(packet, in));
 }
 
+Duration Switch::Impl::escape_period(const Port& port) const {
+  return config.escape.period > 0_ps ? config.escape.period : port.config.delay * 2;  // 4.3.2
+}
+
 // --- event e1: while a port asks its peer switch to pause, every Delta^esc
 
 void Switch::Impl::escape_asked(PortId ingress, Port& port, Time now) {
   if (!takes_tokens(port) || !port.escape->next.is_never()) return;
-  const Duration period =
-      config.escape.period > 0_ps ? config.escape.period : port.config.delay * 2;  // 4.3.2
+  const Duration period = escape_period(port);
   port.escape->next = Time::zero() + period * ((now - Time::zero()) / period + 1);
   port.escape->period = period;
   set_timer(ingress, port);
@@ -58,6 +59,7 @@ void Switch::Impl::escape_timeout(PortId port_id, Port& port, Time now) {
     escape.next = asks ? escape.next + escape.period : Time::never();
   }
   if (escape.pool.next_reclaim() <= now) escape.pool.reclaim(now);
+  if (escape.announce_next <= now) announce(port_id, port, now);
 }
 
 // Line 13: "to upstream switch". Without the fix hosts get them, too, where they end (4.4.5, 3).
@@ -73,24 +75,34 @@ void Switch::Impl::clear_hol_block(PortId ingress, Tc tc, Time now) {
     EscapePort& escape = *egress.escape;
     std::size_t left = escape.flows.all().size();
     while (escape.pool.size() > 0) {
-      const SwitchFlow* flow = escape.flows.next_from(ingress, left);
+      const SwitchFlow* flow = escape.flows.next_from(ingress, left, now);
       if (flow == nullptr) break;
-      take_token(PortId{p}, egress, now);
-      send_token(ingress, *flow, tc, 1);
+      const std::uint32_t number = take_token(PortId{p}, egress, {*flow, tc, 1, 0, now});
+      send_token(ingress, *flow, tc, 1, number);
     }
   }
 }
 
-void Switch::Impl::take_token(PortId port_id, Port& port, Time now) {
+// The number that the token carries, if it is to come back unused: whose place it took, and which token of
+// that port it is.
+std::uint32_t Switch::Impl::take_token(PortId port_id, Port& port, const EscapeIssued::Token& token) {
   const bool set = port.escape->pool.next_reclaim().is_never();
-  port.escape->pool.take(now);
+  port.escape->pool.take(token.sent);
   if (set) set_timer(port_id, port);
+  return config.escape.return_tokens ? (port_id.value + 1u) << 16 | port.escape->issued.add(token) : 0;
 }
 
-void Switch::Impl::send_token(PortId ingress, const SwitchFlow& flow, Tc tc, std::uint16_t hops) {
+void Switch::Impl::send_token(PortId ingress, const SwitchFlow& flow, Tc tc, std::uint16_t hops,
+                              std::uint32_t number) {
   Port& port = at(ingress);
   PacketRef token = pool.make();
-  put_escape_token(*token, {tc, hops, flow.source, flow.destination, flow.dest, flow.ipv6});
+  put_escape_token(*token, {.tc = tc,
+                            .hops = hops,
+                            .source = flow.source,
+                            .destination = flow.destination,
+                            .dest = flow.dest,
+                            .ipv6 = flow.ipv6,
+                            .number = number});
   ++port.counters.escape_tokens_sent;
   send_control(ingress, port, std::move(token));
 }
@@ -100,11 +112,11 @@ void Switch::Impl::send_token(PortId ingress, const SwitchFlow& flow, Tc tc, std
 void Switch::Impl::receive_token(PortId egress, const Packet& packet, Time now) {
   Port& port = at(egress);
   const EscapeToken token = escape_token_of(packet);
+  if (token.mark != EscapeTokenMark::kAsks) return receive_returned(egress, token, now);
   const std::uint64_t key = SwitchFlow{token.source, token.destination, token.dest, PortId{0}}.key();
-  if (!port.escape || port.escape->pool.size() == 0 || !lossless(token.tc) || token.hops >= kMostHops) {
-    ++port.counters.escape_tokens_ignored;
-    return;
-  }
+  if (!port.escape || !lossless(token.tc) || token.hops >= kMostEscapeHops)
+    return refuse_token(egress, token, EscapeTokenMark::kNothingWaits);
+  if (port.escape->pool.size() == 0) return refuse_token(egress, token, EscapeTokenMark::kNoPlace);
   auto frame = queues.extract(egress, token.tc, key);
   if (frame) {
     if (queues.empty(egress, token.tc)) {
@@ -114,13 +126,12 @@ void Switch::Impl::receive_token(PortId egress, const Packet& packet, Time now) 
     return let_escape(egress, port, std::move(*frame), static_cast<std::uint8_t>(token.hops), false);
   }
   const SwitchFlow* flow = port.escape->flows.find(key);
-  if (flow == nullptr || !takes_tokens(at(flow->in)) || !at(flow->in).requests.asks(token.tc)) {
-    ++port.counters.escape_tokens_ignored;
-    return;
-  }
+  if (flow == nullptr || !takes_tokens(at(flow->in)) || !at(flow->in).requests.asks(token.tc))
+    return refuse_token(egress, token, EscapeTokenMark::kNothingWaits);
   const SwitchFlow next = *flow;
-  take_token(egress, port, now);
-  send_token(next.in, next, token.tc, static_cast<std::uint16_t>(token.hops + 1));
+  const auto hops = static_cast<std::uint16_t>(token.hops + 1);
+  const std::uint32_t number = take_token(egress, port, {next, token.tc, hops, token.number, now});
+  send_token(next.in, next, token.tc, hops, number);
 }
 
 // Without a reserved place the frame keeps its own in the ingress accounting until it has left.
@@ -170,6 +181,7 @@ void Switch::Impl::receive_escaping(PortId in, std::span<const PortId> outs, Pac
   const std::uint32_t places = config.escape.tokens;
   if (at(outs[0]).escape->reserved == places)
     return drop(outs[0], in, *packet, SwitchDropReason::kEscapeQueue, now);
+  if (config.escape.return_tokens) at(outs[0]).escape->flows.served(flow_of(*packet, in).key());
   trace.record({.time = now,
                 .kind = TraceKind::kDeliver,
                 .mark = static_cast<std::uint8_t>(packet->ecn),

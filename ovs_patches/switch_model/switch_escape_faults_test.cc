@@ -1,6 +1,7 @@
-// Faults of Escape in the code that runs: tokens that are lost, doubled, late or of flows that nobody knows,
-// and a switch that restarts while tokens are out. Random small rings and other networks, flows and timings,
-// each round from its own seed, which a failure prints.
+// Faults of Escape in the code that runs: tokens, and of the extensions announcements and tokens that come
+// back, that are lost, doubled, late or of flows that nobody knows, and a switch that restarts while they are
+// out. Random small rings and other networks, flows and timings, each round from its own seed, which a
+// failure prints.
 #include <string>
 
 #include "ovs_patches/switch_model/test_mesh.h"
@@ -14,15 +15,17 @@ using namespace switch_test;
 constexpr std::uint32_t kFrames = 1000;
 
 struct Round {
-  explicit Round(int number) : rng(Rng(41).fork(std::to_string(number))) {
+  explicit Round(int number, bool extended = false) : rng(Rng(41).fork(std::to_string(number))) {
     size = 3 + static_cast<int>(rng.below(4));
     distance = 1 + static_cast<int>(rng.below(2));
     config = config_of(kFixed, Bytes::from_count(60'000 + 1000 * static_cast<int>(rng.below(60))));
     config.escape.tokens = static_cast<std::uint16_t>(1 + rng.below(12));
     config.escape.reclaim = (100 + static_cast<int>(rng.below(900))) * 1_us;
     config.queue_order = rng.bernoulli(0.5) ? QueueOrder::kRoundRobin : QueueOrder::kFifo;
-    what = "round " + std::to_string(number) + ": " + std::to_string(size) + " switches, distance " +
-           std::to_string(distance) + ", " + std::to_string(config.escape.tokens) + " tokens";
+    config.escape.announce = config.escape.return_tokens = extended;
+    what = (extended ? "extended, round " : "round ") + std::to_string(number) + ": " + std::to_string(size) +
+           " switches, distance " + std::to_string(distance) + ", " + std::to_string(config.escape.tokens) +
+           " tokens";
   }
   Rng rng;
   int size, distance;
@@ -56,7 +59,7 @@ void expect_all_at_home(const Net& ring, const Round& round) {
   }
 }
 
-// Three of ten tokens are lost, doubled or late.
+// Three of ten tokens, and of all else that Escape says, are lost, doubled or late.
 auto faults_of(Rng& dice, std::uint64_t& faults) {
   return [&](const Packet&) -> std::vector<Duration> {
     const std::uint64_t kind = dice.below(10);
@@ -71,8 +74,9 @@ auto faults_of(Rng& dice, std::uint64_t& faults) {
 
 TEST(SwitchEscapeFaultsTest, TokensThatAreLostDoubledOrLateStrandNothingAndLeakNothing) {
   std::uint64_t faults = 0, escaped = 0;
-  for (int number = 0; number < 30; ++number) {
-    Round round(number);
+  for (int i = 0; i < 60; ++i) {
+    const int number = i / 2;
+    Round round(number, i % 2 == 1);
     RingNet ring(round.config, round.size, round.distance, kFrames, round.rng.fork("ring"));
     Rng dice = round.rng.fork("faults");
     ring.net.fault = faults_of(dice, faults);
@@ -112,8 +116,9 @@ TEST(SwitchEscapeFaultsTest, TokensOfUnknownFlowsAreIgnored) {
 // asked it to pause, so that its first frames may be dropped (and are counted).
 TEST(SwitchEscapeFaultsTest, ASwitchMayRestartWhileTokensAreOut) {
   std::uint64_t out = 0;
-  for (int number = 0; number < 30; ++number) {
-    Round round(number);
+  for (int i = 0; i < 60; ++i) {
+    const int number = i / 2;
+    Round round(number, i % 2 == 1);
     RingNet ring(round.config, round.size, 2, kFrames, round.rng.fork("ring"));
     ring.net.run(2_us, Time::zero() + static_cast<int>(150 + round.rng.below(400)) * 1_us);
     std::uint64_t away = 0;
@@ -133,12 +138,59 @@ TEST(SwitchEscapeFaultsTest, ASwitchMayRestartWhileTokensAreOut) {
   EXPECT_GT(out, 5u);
 }
 
+// Announcements of any flow at any port, and tokens that come back although nobody sent them, or in another's
+// name: what is out is freed once, by its own.
+TEST(SwitchEscapeFaultsTest, ForgedAnnouncementsAndReturnsLoseNothing) {
+  std::uint64_t returned = 0, ignored = 0;
+  for (int number = 0; number < 20; ++number) {
+    Round round(number, true);
+    RingNet ring(round.config, round.size, round.distance, kFrames, round.rng.fork("ring"));
+    Rng dice = round.rng.fork("forged");
+    const auto any = [&](int below) {
+      return static_cast<std::uint16_t>(dice.below(static_cast<std::uint64_t>(below)));
+    };
+    for (int i = 0; i < 600; ++i) {
+      PacketRef forged = ring.net.pool.make();
+      const PortId in = port(any(3)), outs[] = {port(any(3))};
+      const bool announcement = i % 2 == 0;
+      if (announcement) {
+        forged->kind = PacketKind::kEscapeAnnouncement;
+        forged->frame_length = 64;
+        forged->tc = tc(any(8));
+        forged->src = NodeId{any(9)};
+        forged->dst = NodeId{any(round.size)};
+        forged->roce.shim_hops = static_cast<std::uint8_t>(any(256));
+      } else {
+        put_escape_token(*forged, {.tc = tc(3),
+                                   .hops = static_cast<std::uint16_t>(1 + any(4)),
+                                   .source = NodeId{any(9)},
+                                   .destination = NodeId{any(9)},
+                                   .dest = Qpn{},
+                                   .mark = static_cast<EscapeTokenMark>(1 + any(2)),
+                                   .number = (1u + any(4)) << 16 | any(100)});
+      }
+      const auto node = any(round.size);
+      ring.net.nodes[node]->deliver(in, {outs, announcement ? 1u : 0u}, std::move(forged),
+                                    Time::zero() + any(2000) * 1_us);
+    }
+    ring.net.run(2_us, at(2_s));
+    EXPECT_EQ(arrived_or_dropped(ring), sent(round)) << round.what;
+    expect_all_at_home(ring, round);
+    returned += ring.total(&SwitchPortCounters::escape_tokens_returned);
+    ignored += ring.total(&SwitchPortCounters::escape_announcements_ignored);
+    if (HasFailure()) return;
+  }
+  EXPECT_GT(returned, 100u);
+  EXPECT_GT(ignored, 100u);
+}
+
 // Networks that are no rings: trees, circles of several lengths, and links that many paths share. Tokens are
 // faulty, and in every second round a switch restarts as well.
 TEST(SwitchEscapeFaultsTest, RandomNetworksOutliveFaultyTokensAndRestarts) {
   std::uint64_t faults = 0, escaped = 0;
-  for (int number = 0; number < 60; ++number) {
-    Round round(number);
+  for (int i = 0; i < 120; ++i) {
+    const int number = i / 2;
+    Round round(number, i % 2 == 1);
     const int size = 4 + static_cast<int>(round.rng.below(5));
     const int more = static_cast<int>(round.rng.below(static_cast<std::uint64_t>(size)));
     round.what += "; mesh of " + std::to_string(size) + ", " + std::to_string(more) + " more links";

@@ -48,13 +48,16 @@ struct Switch::Impl {
   struct EscapePort {
     explicit EscapePort(const EscapeConfig& c)
         : pool(c.tokens, c.reclaim, c.has(EscapeFix::kReclaim)),
-          flows(c.flows > 0 ? c.flows : c.tokens, c.flow_bits()) {}
+          flows(c.flows > 0 ? c.flows : c.tokens, c.flow_bits(), c.return_tokens),
+          issued(c.tokens, c.reclaim, c.flow_bits()) {}
     EscapePool pool;
-    EscapeFlows flows;           // that traversed the port
-    Ring<EscapingFrame> queue;   // the dedicated queue
-    std::uint32_t reserved = 0;  // frames in it whose places tokens have reserved
-    Duration period{};           // Delta^esc
-    Time next = Time::never();   // of TriggerEscape while the port asks its peer to pause
+    EscapeFlows flows;                   // that traversed the port
+    EscapeIssued issued;                 // tokens that may come back
+    Ring<EscapingFrame> queue;           // the dedicated queue
+    std::uint32_t reserved = 0;          // frames in it whose places tokens have reserved
+    Duration period{};                   // Delta^esc
+    Time next = Time::never();           // of TriggerEscape while the port asks its peer to pause
+    Time announce_next = Time::never();  // while frames wait behind it and the peer pauses it
   };
   // What every frame looks at comes first, in two cache lines.
   struct alignas(64) Port {
@@ -64,6 +67,7 @@ struct Switch::Impl {
     bool urgent = false;     // control frames or escaping frames wait: they leave before data
     TcMask watched = 0;      // classes of which a mechanism is to see the frames that join: joined()
     TcMask cp_wants = 0;     // of these: their congestion point
+    TcMask escape_more = 0;  // of these: Escape, if it announces or returns tokens
     PauseRequests requests;  // as ingress: what we ask of the peer
     PauseState pauses;       // as egress: what the peer asked of us
     Scheduler scheduler;
@@ -117,22 +121,31 @@ struct Switch::Impl {
                         Time now);  // drops: left to the caller
 
   void joined(PortId out, PortId in, const Packet& packet, Time now);
+  void joined_more(PortId out, PortId in, const Packet& packet, Time now);
 
   // --- switch_escape.cc
-  void add_escape();
+  void add_escape(const Rng& rng);
   void escape_joined(Port& port, PortId in, const Packet& packet);
+  Duration escape_period(const Port& port) const;
   void escape_asked(PortId ingress, Port& port, Time now);
   void escape_timeout(PortId port_id, Port& port, Time now);
   bool takes_tokens(const Port& port) const;
   void clear_hol_block(PortId ingress, Tc tc, Time now);
-  void take_token(PortId port_id, Port& port, Time now);
-  void send_token(PortId ingress, const SwitchFlow& flow, Tc tc, std::uint16_t hops);
+  std::uint32_t take_token(PortId port_id, Port& port, const EscapeIssued::Token& token);
+  void send_token(PortId ingress, const SwitchFlow& flow, Tc tc, std::uint16_t hops, std::uint32_t number);
   void receive_token(PortId egress, const Packet& packet, Time now);
   void let_escape(PortId egress, Port& port, EgressQueues::Frame frame, std::uint8_t hops, bool reserved);
   void exchange(PortId in, PortId out, EgressQueues::Frame older, PacketRef&& packet, Time now);
   void queue_escaping(PortId egress, Port& port, EscapingFrame frame);
   void receive_escaping(PortId in, std::span<const PortId> outs, PacketRef&& packet,
                         Time now);  // drops: left to the caller
+  // switch_escape_more.cc: what the chapter has not
+  void escape_joined_more(PortId out, Port& port, const Packet& packet, Time now);
+  void refuse_token(PortId egress, EscapeToken token, EscapeTokenMark why);
+  void receive_returned(PortId ingress, const EscapeToken& token, Time now);
+  void wait_to_announce(PortId port_id, Port& port, TcMask classes, Time now);
+  void announce(PortId port_id, Port& port, Time now);
+  void receive_announcement(PortId in, std::span<const PortId> outs, PacketRef&& packet);
   PacketRef transmit_escaping(PortId port_id, Port& port, Time now);
 
   // --- switch_rocc.cc
@@ -188,6 +201,7 @@ struct Switch::Impl {
   std::vector<PortId> ready, taken;
   std::vector<Share> shares;
   std::vector<std::uint32_t> free_shares;
+  Rng escape_rng{0};                  // how long flows rest that contend for places
   std::uint64_t escaping_frames = 0;  // in all dedicated queues
   std::size_t storming_ports = 0;     // whose watchdog has found a storm
 };

@@ -65,8 +65,8 @@ class TestNet {
   }
   void route(int node, int host, int port_id) { routes[static_cast<std::size_t>(node)][host] = port_id; }
 
-  // What becomes of a token, or of Loop Breaker's message, between switches: copies, and how much later than
-  // due each arrives. Null: nothing.
+  // What becomes of a token, an announcement or Loop Breaker's message between switches: copies, and how much
+  // later than due each arrives. Null: nothing.
   std::function<std::vector<Duration>(const Packet&)> fault;
   // A switch forgets everything that it has: queues, pauses, tokens, frames on their way to it. How many it
   // had.
@@ -137,6 +137,11 @@ class TestNet {
       return;
     }
     const PortId outs[] = {port(routes[static_cast<std::size_t>(node)].at(packet->dst.value))};
+    if (packet->kind == PacketKind::kEscapeAnnouncement && fault) {
+      for (const Duration later : fault(*packet))
+        nodes[static_cast<std::size_t>(node)]->deliver(port(port_id), outs, pool.clone(*packet), due + later);
+      return;
+    }
     nodes[static_cast<std::size_t>(node)]->deliver(port(port_id), outs, std::move(packet), due);
   }
   void run_node(std::size_t node, Time limit) {

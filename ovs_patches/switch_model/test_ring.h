@@ -22,6 +22,13 @@ inline SwitchConfig config_of(int fixes, Bytes buffer = 120_KB) {
   return config;
 }
 
+// With both extensions that are ours.
+inline SwitchConfig extended_config_of(Bytes buffer = 120_KB) {
+  SwitchConfig config = config_of(kFixed, buffer);
+  config.escape.announce = config.escape.return_tokens = true;
+  return config;
+}
+
 // Switches in a ring: port 0 its host, port 1 the link clockwise, port 2 the other. Host i sends to the one
 // `distance` places on; all go clockwise.
 struct RingNet {

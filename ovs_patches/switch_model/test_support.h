@@ -94,6 +94,8 @@ struct Departure {
   Ecn ecn;
   PfcFrame pfc;
   Clcm clcm{};
+  EscapeToken token{};
+  std::uint8_t hops = 0;  // of Escape's shim
 };
 
 // A SwitchNode with its surroundings; departures are kept.
@@ -118,7 +120,9 @@ struct Bench {
       const bool is_pfc = packet->kind == PacketKind::kPfc;
       sent.push_back({p, departed, due, packet->kind, packet->flow, packet->roce.psn.value(),
                       packet->frame_length, packet->ecn, is_pfc ? pfc_of(*packet) : PfcFrame{},
-                      packet->kind == PacketKind::kClcm ? clcm_of(*packet) : Clcm{}});
+                      packet->kind == PacketKind::kClcm ? clcm_of(*packet) : Clcm{},
+                      packet->kind == PacketKind::kEscapeToken ? escape_token_of(*packet) : EscapeToken{},
+                      packet->roce.shim_hops});
     });
   }
   void run() { run_until(Time::never()); }

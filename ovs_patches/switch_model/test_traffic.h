@@ -68,7 +68,8 @@ inline SwitchConfig random_config(const std::string& name) {
   if (name == "pool") config.shared_pool = 100_KB;
   if (name == "lossy") config.pfc.enabled = false;
   if (name == "rocc") config.rocc.enabled = true;
-  if (name == "escape") config.escape.enabled = true;
+  if (name == "escape" || name == "escape_more") config.escape.enabled = true;
+  if (name == "escape_more") config.escape.announce = config.escape.return_tokens = true;
   if (name == "watchdog") config.pfc.watchdog = {5_us, WatchdogAction::kDrop};
   if (name == "telemetry") config.telemetry.enabled = true;
   if (name == "input_buffered") {

@@ -40,6 +40,16 @@ _CASES: list[tuple[Path, tuple[str, ...]]] = [
     (_SMALL / "hpcc.toml", ()),
     (SCENARIOS / "link_failure.toml", ()),
     (_RING, ('transport=["roce+pfc+escape", "roce+pfc+loopbreaker"]',)),
+    # What Escape's chapter has not: flows are announced, tokens come back.
+    (
+        _RING,
+        (
+            'transport=["roce+pfc+escape"]',
+            "switch.escape.announce=true",
+            "switch.escape.return_tokens=true",
+            'switch.lossless_buffer="150KB"',
+        ),
+    ),
     # HPCC on it, with buffers so small that frames escape, with their telemetry.
     (_RING, ('transport=["irn+pfc+hpcc"]', "switch.escape.enabled=true", 'switch.lossless_buffer="60KB"')),
 ]

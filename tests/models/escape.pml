@@ -8,7 +8,12 @@
  * Properties (4.4): no frame is dropped and flows arrive in order (assertions), every frame arrives (no state
  * from which nothing can happen but the end), tokens end (they go up at most two switches; end_token).
  * -DPFC_ONLY: without Escape. FIX_POOL, FIX_ORDER, FIX_RECLAIM, FIX_HEADROOM: the fixes of the letter; off, the
- * letter of algorithm 3. Built and run by tests/python/test_escape_model.py. */
+ * letter of algorithm 3. Built and run by tests/python/test_escape_model.py.
+ *
+ * TABLES: a token is sent, and passed on, for a flow that has traversed the port (4.3.1, 7); off, as if all flows had.
+ * ANNOUNCE: besides, ports that are paused announce the flows that wait at them; an announcement may be lost, and comes again. A
+ * token that comes back unused frees its places at some time after it has ended: that is what the reclaim timer
+ * does here, so that no state is new. */
 
 #ifndef FRAMES
 #define FRAMES 3        /* of each flow */
@@ -52,6 +57,17 @@ byte held_of_host[N];
 bool asks[N];           /* i asks before(i) to pause, which counts from when it was sent: what is on the
                          * link then has its place behind XOFF */
 #define paused(i) asks[next(i)]
+#ifdef TABLES           /* of the one flow whose tokens these ports take from the switch behind or their host */
+bool known_next[N];     /* before(i) */
+bool known_host[N];     /* next(i) */
+#define knows_next(i) known_next[i]
+#define knows_host(i) known_host[i]
+#define note(table, i) table[i] = true
+#else
+#define knows_next(i) (true)
+#define knows_host(i) (true)
+#define note(table, i) skip
+#endif
 byte sent[N], arrived[N];
 
 /* A frame leaves its place in the buffer; the last one over XON lets the pause go. */
@@ -129,7 +145,8 @@ inline end_token(i, f, h) {
 
 /* A frame of flow f waits where a token that i sends up would find it. */
 #define waits(i, f) (queue_next[before(i)]??[eval(f),_] || \
-                     (asks[before(i)] && f != before(i) && queue_next[next(i)]??[eval(f),_]))
+                     (asks[before(i)] && knows_next(before(i)) && f != before(i) && \
+                      queue_next[next(i)]??[eval(f),_]))
 
 #define delivered (arrived[0] == FRAMES && arrived[1] == FRAMES && arrived[2] == FRAMES)
 
@@ -150,8 +167,8 @@ inline end_token(i, f, h) {
   :: atomic { (len(link[before(i)]) > 0) -> \
        link[before(i)]?f,s,h; \
        if \
-       :: h == 0 && dest(f) == i -> store(queue_host[i], i, f, s) \
-       :: h == 0 && dest(f) != i -> store(queue_next[i], i, f, s) \
+       :: h == 0 && dest(f) == i -> note(known_host, i); store(queue_host[i], i, f, s) \
+       :: h == 0 && dest(f) != i -> note(known_next, i); store(queue_next[i], i, f, s) \
        :: h > 0 && dest(f) == i -> escape_in(queue_host[i], escape_host[i], promised_host[i], i, f, s, h) \
        :: h > 0 && dest(f) != i -> escape_in(queue_next[i], escape_next[i], promised_next[i], i, f, s, h) \
        fi; f = 0; s = 0; h = 0; s2 = 0 } \
@@ -168,7 +185,7 @@ inline end_token(i, f, h) {
          queue_next[i]??eval(f),s; EXTRACT(i) \
        :: to_next[i].tokens > 0 && !(queue_next[i]??[eval(f),_] && (len(escape_next[i]) < ESCAPE)) -> \
          if \
-         :: f != i && asks[i] -> control[before(i)]!f,h + 1; to_next[i].tokens-- \
+         :: f != i && asks[i] && knows_next(i) -> control[before(i)]!f,h + 1; to_next[i].tokens-- \
          :: else -> end_token(i, f, h) \
          fi \
        fi; f = 0; s = 0; h = 0 } \
@@ -193,13 +210,25 @@ inline end_token(i, f, h) {
 #define TASK(i)
 #else
 #define TASK(i) /* event 1: flows of open ports that came in where a pause is asked for */ \
-  :: atomic { asks[i] && to_host[i].tokens > 0 && waits(i, next(i)) && (len(control[before(i)]) < CONTROL) -> \
+  :: atomic { asks[i] && knows_host(i) && to_host[i].tokens > 0 && waits(i, next(i)) && (len(control[before(i)]) < CONTROL) -> \
        control[before(i)]!next(i),1; to_host[i].tokens-- } \
-  :: atomic { asks[i] && !paused(i) && to_next[i].tokens > 0 && queue_next[before(i)]??[eval(before(i)),_] && \
+  :: atomic { asks[i] && knows_next(i) && !paused(i) && to_next[i].tokens > 0 && queue_next[before(i)]??[eval(before(i)),_] && \
               (len(control[before(i)]) < CONTROL) -> \
        control[before(i)]!before(i),1; to_next[i].tokens-- } \
   RECLAIM(to_next[i]) \
-  RECLAIM(to_host[i])
+  RECLAIM(to_host[i]) \
+  ANNOUNCING(i)
+#endif
+
+/* An announcement changes nothing but what is known, for good: its way, or its loss, is the time until it counts. */
+#ifdef ANNOUNCE
+#define ANNOUNCING(i) \
+  :: atomic { paused(i) && !knows_host(next(i)) && queue_next[i]??[eval(before(i)),_] -> note(known_host, next(i)) } \
+  :: atomic { paused(i) && !knows_next(next(i)) && queue_next[i]??[eval(i),_] -> note(known_next, next(i)) } \
+  :: atomic { paused(i) && paused(next(i)) && knows_next(next(i)) && !knows_host(before(i)) && \
+              queue_next[i]??[eval(i),_] -> note(known_host, before(i)) } /* went on from next(i) */
+#else
+#define ANNOUNCING(i)
 #endif
 
 init {

@@ -1,5 +1,5 @@
 """Spin looks at every interleaving of PFC and Escape on a small ring (tests/models/escape.pml): PFC alone deadlocks, the letter of the algorithm loses or reorders
-frames, each of its fixes but one is needed, and with all of them no property is violated. (That of headroom needs longer flows than can be searched.)"""
+frames, each of its fixes but one is needed, and with all of them no property is violated; flows that are new where a circle closes leave it by announcements only. (That of headroom needs longer flows than can be searched.)"""
 
 from __future__ import annotations
 
@@ -47,6 +47,16 @@ def test_without_its_fixes_the_algorithm_breaks_its_properties(
 ) -> None:
     kept = [fix for fix in FIXES if fix not in without]
     assert violated in verify(tmp_path, *kept, breadth_first="FIX_RECLAIM" in without and len(without) == 1)
+
+
+def test_a_circle_of_new_flows_stays_closed_without_announcements(tmp_path: Path) -> None:
+    """Against theorem 4.4.1: no flow has traversed an open port, and nothing can happen any more."""
+    assert "invalid end state" in verify(tmp_path, *FIXES, "TABLES")
+
+
+def test_with_announcements_no_interleaving_breaks_a_property(tmp_path: Path) -> None:
+    said = verify(tmp_path, *FIXES, "TABLES", "ANNOUNCE")
+    assert "errors: 0" in said and "max search depth too small" not in said, said
 
 
 def test_with_its_fixes_no_interleaving_breaks_one(tmp_path: Path) -> None:

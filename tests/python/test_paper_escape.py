@@ -85,7 +85,27 @@ def test_innocent_flows_are_compared_with_and_without_escape() -> None:
         ratio = values[case, "fct_without_over_with"]
         bound = values[case, "fct_bound"]
         assert ratio is not None and bound is not None and 1 < ratio <= bound, case
-        assert values[f"escape,{case}", "drops"] == 0 and values[f"escape,{case}", "out_of_order"] == 0
+        ours = values[f"announce,{case}", "fct_without_over_with"]
+        assert (
+            ours is not None and ratio < ours <= bound
+        ), "places that are free at once are there when they are needed"
+        for scheme in ("escape", "escape+announce"):
+            assert (
+                values[f"{scheme},{case}", "drops"] == 0 and values[f"{scheme},{case}", "out_of_order"] == 0
+            )
+
+
+def test_with_announcements_every_flow_of_two_levels_ends() -> None:
+    values = escape.values_of("two_level", escape.measure("two_level"))
+    for case in ("web_search", "fb_hadoop"):
+        assert values[f"escape,{case}", "unfinished"] != 0, "the chapter's form"
+        found = {
+            quantity: values[f"escape+announce,{case}", quantity]
+            for quantity in ("unfinished", "drops", "out_of_order")
+        }
+        assert not any(found.values()), found
+        assert (values[f"escape+announce,{case}", "p99_fct_ms"] or 0) > 0
+        assert values[f"loopbreaker,{case}", "p99_over_announced"] is not None
 
 
 def test_an_unknown_experiment_is_refused() -> None:

@@ -123,7 +123,7 @@ def test_a_packet_that_ends_within_its_headers_is_malformed_and_not_an_error(tmp
 
 @pytest.mark.parametrize("inner", ["irn", "rc"])
 def test_a_shim_is_shown_and_what_stands_behind_it_too(tmp_path: Path, inner: str) -> None:
-    shim = bytes([0xE0 | 5, 2]) + struct.pack(">H", 0x1234) + b"12345678"
+    shim = bytes([0xE0 | 9, 2]) + struct.pack(">H", 0x1234) + b"12345678"
     behind = bth(0xD1 if inner == "irn" else 0x11, 99) + AETH
     capture = write_pcap(tmp_path / "c.pcap", [frame(shim + behind)])
     psn = "irn.psn" if inner == "irn" else "infiniband.bth.psn"
@@ -135,13 +135,13 @@ def test_a_shim_is_shown_and_what_stands_behind_it_too(tmp_path: Path, inner: st
         "rocelab_shim.value",
         psn,
     )
-    assert (kind, words, info, value, number) == ("5", "2", "0x1234", b"12345678".hex(), "99")
+    assert (kind, words, info, value, number) == ("9", "2", "0x1234", b"12345678".hex(), "99")
 
 
 @pytest.mark.parametrize(
     ("kind", "head", "hops"),
-    [(1, None, "5"), (2, b"", ""), (3, b"", ""), (4, b"\0\0\0\5", "5")],
-    ids=["escape", "int", "echo", "both"],
+    [(1, None, "5"), (2, b"", ""), (3, b"", ""), (4, b"\0\0\0\5", "5"), (5, None, "5")],
+    ids=["escape", "int", "echo", "both", "announcement"],
 )
 def test_what_switches_put_into_a_shim_is_shown(
     tmp_path: Path, kind: int, head: bytes | None, hops: str
@@ -153,18 +153,36 @@ def test_what_switches_put_into_a_shim_is_shown(
             struct.pack(">Q", rate << 60 | time << 36 | sent << 16 | queue)
             for rate, time, sent, queue in records
         )
-    info = 5 if kind == 1 else 0x1234
+    info = 5 if head is None else 0x1234
     shim = bytes([0xE0 | kind, len(value) // 4]) + struct.pack(">H", info) + value
     capture = write_pcap(tmp_path / "c.pcap", [frame(shim + bth(0xC1, 99) + bytes(8))])
     names = ("escape_hops", "int.path", "int.rate", "int.time", "int.sent", "int.queue")
     ((*found, psn),) = fields(capture, *(f"rocelab_shim.{name}" for name in names), "irn.psn")
     assert psn == "99" and found[0] == hops
     columns = ["0x1234", *(",".join(str(r[i]) for r in records) for i in range(4))]
-    assert found[1:] == (columns if kind != 1 else [""] * 5)
+    assert found[1:] == (columns if head is not None else [""] * 5)
 
 
 def mac_control(rest: str) -> bytes:
     return bytes.fromhex("0180c2000001" "020000000009" "8808" + rest).ljust(60, b"\0")
+
+
+def test_a_token_of_escape_shows_its_flow_and_why_it_comes_back(tmp_path: Path) -> None:
+    asks = mac_control("0102" "0300" "0002" "0a000001" "0a000103" "00001011" "00000000")
+    back = mac_control(
+        "0102"
+        "0301"
+        "0002"
+        "fe80000000000000020000fffe000001"
+        "fe80000000000000020000fffe000103"
+        "02001011"
+        "00070002"
+    )
+    capture = write_pcap(tmp_path / "c.pcap", [asks, back])
+    names = ["class", "hops", "source", "destination", "destination6", "mark", "destqp", "number"]
+    found = fields(capture, *(f"etf.{name}" for name in names))
+    assert found[0] == ["3", "2", "10.0.0.1", "10.0.1.3", "", "0", "0x001011", "0x00000000"]
+    assert found[1] == ["3", "2", "", "", "fe80::200:ff:fe00:103", "2", "0x001011", "0x00070002"]
 
 
 def test_a_message_of_loop_breaker_shows_its_fields_and_pfc_looks_as_without_the_script(

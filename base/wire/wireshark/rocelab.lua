@@ -145,12 +145,13 @@ function irn.dissector(buffer, pinfo, root)
 end
 
 local shim = Proto("rocelab_shim", "rocelab shim slot")
-local ESCAPE, INT, INT_ECHO, ESCAPE_INT = 1, 2, 3, 4
+local ESCAPE, INT, INT_ECHO, ESCAPE_INT, ANNOUNCEMENT = 1, 2, 3, 4, 5
 local shim_names = {
   [ESCAPE] = "Escape",
   [INT] = "INT",
   [INT_ECHO] = "INT, echoed",
   [ESCAPE_INT] = "Escape and INT",
+  [ANNOUNCEMENT] = "Escape: a flow that waits",
 }
 local s = {
   type = ProtoField.uint8("rocelab_shim.type", "Type", base.DEC, shim_names, 0x1f),
@@ -180,7 +181,7 @@ end
 -- What switches put there (base/wire/switch_shim.h), and acknowledgements.
 local function add_meaning(tree, b)
   local kind = bit.band(b(0, 1):uint(), 0x1f)
-  if kind == ESCAPE then tree:add(s.hops, b(2, 2)) end
+  if kind == ESCAPE or kind == ANNOUNCEMENT then tree:add(s.hops, b(2, 2)) end
   if kind == INT or kind == INT_ECHO or kind == ESCAPE_INT then tree:add(s.path, b(2, 2)) end
   if (kind == INT or kind == INT_ECHO) and b:len() > 4 then add_int(tree, b(4):tvb()) end
   if kind == ESCAPE_INT and b:len() >= 8 then tree:add(s.hops, b(6, 2)) end
@@ -215,7 +216,7 @@ end
 
 ports:add(ROCE_PORT, shim)
 
--- Loop Breaker's messages. Every other MAC control frame (PAUSE, PFC) goes to Wireshark's own dissector.
+-- Escape's tokens (base/wire/etf.h) and Loop Breaker's messages. Every other MAC control frame (PAUSE, PFC) goes to Wireshark's own dissector.
 local MAC_CONTROL, CLCM_OPCODE, CLCM_BYTES = 0x8808, 0x0103, 18
 local clcm = Proto("clcm", "rocelab Loop Breaker (credit loop control message)")
 local c = {
@@ -227,10 +228,53 @@ local c = {
 }
 clcm.fields = c
 
+local ETF_OPCODE = 0x0102
+local etf = Proto("etf", "rocelab Escape token (ETF)")
+local marks = { [0] = "asks for a frame", [1] = "comes back: nothing waits", [2] = "comes back: no place" }
+local e = {
+  opcode = ProtoField.uint16("etf.opcode", "Opcode", base.HEX),
+  class = ProtoField.uint8("etf.class", "Class", base.DEC),
+  form = ProtoField.uint8("etf.form", "Form", base.DEC, { [0] = "IPv4", [1] = "IPv6" }),
+  hops = ProtoField.uint16("etf.hops", "Hops", base.DEC),
+  source = ProtoField.ipv4("etf.source", "Flow's source"),
+  destination = ProtoField.ipv4("etf.destination", "Flow's destination"),
+  source6 = ProtoField.ipv6("etf.source6", "Flow's source"),
+  destination6 = ProtoField.ipv6("etf.destination6", "Flow's destination"),
+  mark = ProtoField.uint8("etf.mark", "Mark", base.DEC, marks),
+  qp = ProtoField.uint24("etf.destqp", "Flow's destination QPN", base.HEX),
+  number = ProtoField.uint32("etf.number", "Number", base.HEX),
+}
+etf.fields = e
+
+function etf.dissector(buffer, pinfo, root)
+  local address = buffer:len() > 3 and buffer(3, 1):uint() == 1 and 16 or 4
+  local size = 6 + 2 * address + 8
+  if buffer:len() < size then return 0 end
+  local v6 = address == 16
+  local tree = root:add(etf, buffer(0, size))
+  tree:add(e.opcode, buffer(0, 2))
+  tree:add(e.class, buffer(2, 1))
+  tree:add(e.form, buffer(3, 1))
+  tree:add(e.hops, buffer(4, 2))
+  tree:add(v6 and e.source6 or e.source, buffer(6, address))
+  tree:add(v6 and e.destination6 or e.destination, buffer(6 + address, address))
+  tree:add(e.mark, buffer(size - 8, 1))
+  tree:add(e.qp, buffer(size - 7, 3))
+  tree:add(e.number, buffer(size - 4, 4))
+  pinfo.cols.protocol = "ETF"
+  pinfo.cols.info = string.format("TC=%d hops=%d QP=0x%06x%s", buffer(2, 1):uint(), buffer(4, 2):uint(),
+    buffer(size - 7, 3):uint(), buffer(size - 8, 1):uint() ~= 0 and " comes back" or "")
+  return buffer:len()
+end
+
 local ethertypes = DissectorTable.get("ethertype")
 local mac_control = ethertypes:get_dissector(MAC_CONTROL)
 
 function clcm.dissector(buffer, pinfo, root)
+  if buffer:len() >= 2 and buffer(0, 2):uint() == ETF_OPCODE then
+    local used = etf.dissector(buffer, pinfo, root)
+    if used > 0 then return used end
+  end
   if buffer:len() < CLCM_BYTES or buffer(0, 2):uint() ~= CLCM_OPCODE then
     return mac_control:call(buffer, pinfo, root)
   end

@@ -22,13 +22,14 @@ NUMBERS = paths.ROOT / "results" / "paper" / "escape.csv"
 _CASES = {
     "roce+pfc": "pfc",
     "roce+pfc+escape": "escape",
+    "roce+pfc+escape+announce": "escape+announce",
     "irn+pfc+hpcc": "pfc+hpcc",
     "irn+pfc+hpcc+escape": "escape+hpcc",
     "roce+pfc+loopbreaker": "loopbreaker",
     "roce+pfc+watchdog": "watchdog",
 }
 # What the paper has no number of.
-_UNITS = {"p99_fct_ms": "ms", "unfinished": "flows", "fct_bound": "ratio"}
+_UNITS = {"p99_fct_ms": "ms", "unfinished": "flows", "fct_bound": "ratio", "p99_over_announced": "ratio"}
 
 
 def case_of(run: Run) -> str:

@@ -25,6 +25,7 @@ _NAMES = {
     "p99_fct_ms": "99th percentile FCT",
     "unfinished": "flows that never end",
     "p99_over_escape": "99th percentile FCT / Escape's",
+    "p99_over_announced": "99th percentile FCT / Escape's with announcements",
     "fct_without_over_with": "mean FCT without / with Escape",
     "fct_bound": "its bound: mean FCT without Escape / without heavy flows",
     "of_ideal": "links busy, of buffers that never fill",

@@ -65,6 +65,9 @@ std::vector<NamedFrame> seeds() {
     EscapeTokenFrame{Tc{3}, 2, source, destination, Qpn{17}}.write(
         std::span(etf).first<EscapeTokenFrame::kSize>(), {2, 0, 0, 0, 0, 1});
     all.push_back({ipv6 ? "ETF of an IPv6 flow" : "ETF", etf});
+    EscapeTokenFrame{Tc{3}, 2, source, destination, Qpn{17}, EscapeTokenMark::kNoPlace, 0x00010002}.write(
+        std::span(etf).first<EscapeTokenFrame::kSize>(), {2, 0, 0, 0, 0, 1});
+    all.push_back({"ETF that comes back", etf});
   }
   ByteVector clcm(Clcm::kSize);
   Clcm{Tc{3}, 2, 7, 0x0123456789abcdef}.write(std::span(clcm).first<Clcm::kSize>(), {2, 0, 0, 0, 0, 1});

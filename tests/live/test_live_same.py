@@ -21,6 +21,7 @@ pytestmark = live
 
 _SMALL = HERE.parent / "same" / "scenarios"
 _RING = SCENARIOS / "escape" / "ring_deadlock.toml"
+_ROCC = SCENARIOS / "rocc"
 _CASES: list[tuple[Path, tuple[str, ...]]] = [
     (SCENARIOS / "incast.toml", ("seeds=[1, 2]",)),
     (SCENARIOS / "incast_crosstraffic.toml", ("seeds=[1]",)),
@@ -37,6 +38,10 @@ _CASES: list[tuple[Path, tuple[str, ...]]] = [
             'congestion_control.rocc.flow_table="queue"',
         ),
     ),
+    # The RoCC paper's micro-benchmarks: ten flows, two bottlenecks, sources behind different links.
+    (_ROCC / "base.toml", ("topology.hosts=11", 'workload.flows.total="20MB"')),
+    (_ROCC / "multi_bottleneck.toml", ('transport=["roce+pfc+rocc"]',)),
+    (_ROCC / "asymmetric.toml", ('workload.flows.total="20MB"',)),
     (_SMALL / "hpcc.toml", ()),
     (SCENARIOS / "link_failure.toml", ()),
     (_RING, ('transport=["roce+pfc+escape", "roce+pfc+loopbreaker"]',)),
@@ -48,6 +53,16 @@ _CASES: list[tuple[Path, tuple[str, ...]]] = [
             "switch.escape.announce=true",
             "switch.escape.return_tokens=true",
             'switch.lossless_buffer="150KB"',
+        ),
+    ),
+    # Flows that share only paused links with an incast.
+    (
+        SCENARIOS / "escape" / "innocent.toml",
+        (
+            'transport=["roce+pfc", "roce+pfc+escape", "roce+pfc+escape+announce"]',
+            "seeds=[1]",
+            'workload.heavy.duration="4ms"',
+            'workload.innocent.duration="4ms"',
         ),
     ),
     # HPCC on it, with buffers so small that frames escape, with their telemetry.

@@ -1,6 +1,7 @@
 // DirectProcess: programs that poll memory for what a peer writes. The helper thread alone would compete with
 // the program's own loop for a processor; so the kernel interrupts the thread that loops when a frame comes
-// (a signal, fcntl(2) F_SETSIG), and the frame is taken in there and then.
+// (a signal, fcntl(2) F_SETSIG), and the frame is taken in there and then. A signal takes as long as some
+// polls, so that a program that polls a completion queue just then is left alone.
 //
 // A handler may run between any two instructions. It does nothing when its thread is in code of ours, or in
 // the C or C++ library (which may hold a lock that ours would take): the helper thread sees to the frame
@@ -14,6 +15,7 @@
 
 #include <cerrno>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "irn_provider/live/direct/direct_process.h"
@@ -23,6 +25,8 @@ namespace {
 
 // Ignored by default, and by whoever does not use out-of-band data; not queued twice.
 constexpr int kSignal = SIGURG;
+// Of polls in a row that found nothing: the program waits for a completion, not for memory.
+constexpr std::uint32_t kWaitsForCompletion = 2;
 
 struct Range {
   std::uintptr_t begin, end;
@@ -59,6 +63,12 @@ std::uintptr_t interrupted_at(const void* context) {
 #endif
 }
 
+// Whom the kernel signals when a frame comes; 0: nobody.
+void set_owner(int fd, pid_t thread) {
+  const f_owner_ex owner{.type = F_OWNER_TID, .pid = thread};
+  fcntl(fd, F_SETOWN_EX, &owner);
+}
+
 void on_frame(int, siginfo_t*, void* context) {
   const int error = errno;
   if (!LiveProcess::inside() && in_program(interrupted_at(context)))
@@ -74,13 +84,32 @@ void DirectProcess::watch_memory() {
   action.sa_sigaction = on_frame;
   action.sa_flags = SA_SIGINFO | SA_RESTART;
   sigaction(kSignal, &action, nullptr);
-  const f_owner_ex owner{.type = F_OWNER_TID, .pid = static_cast<pid_t>(syscall(SYS_gettid))};
+  memory_poller_ = static_cast<pid_t>(syscall(SYS_gettid));
   for (const direct::FramePort* port : ports_) {
-    fcntl(port->fd(), F_SETOWN_EX, &owner);
+    set_owner(port->fd(), memory_poller_);
     fcntl(port->fd(), F_SETSIG, kSignal);
     fcntl(port->fd(), F_SETFL, O_NONBLOCK | O_ASYNC);
   }
-  polls_memory_ = true;
+  polls_memory_ = interrupts_ = true;
+}
+
+// Whether the wire's frames interrupt the program. Rings' senders signal only where somebody sleeps.
+void DirectProcess::interrupt(bool on) {
+  empty_polls_ = 0;
+  if (std::exchange(interrupts_, on) == on || !wire_) return;
+  set_owner(wire_->fd(), on ? memory_poller_ : 0);
+  if (!on) return;
+  // What came before would not interrupt it. (progress() would send acknowledgements that wait for a post.)
+  receive(tick());
+  note_completions(last_);
+}
+
+// `told`: the poll that ends has seen a completion. What the program waits for next may be memory.
+void DirectProcess::note_poll(bool told) {
+  if (told)
+    interrupt(true);
+  else if (++empty_polls_ >= kWaitsForCompletion)
+    interrupt(false);
 }
 
 // The program may poll memory next: from now on a frame interrupts it. What has come by now would not.

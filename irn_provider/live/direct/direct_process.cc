@@ -128,12 +128,16 @@ Time DirectProcess::enter() {
 }
 
 void DirectProcess::leave() {
-  if (port_.wants_port() != Time::never() && !may_wait()) depart(last_);
+  const bool posted = port_.wants_port() != Time::never();
+  if (posted && !may_wait()) depart(last_);
   // A program that posts and posts still hears of acknowledgements and pauses.
   if (sent_since_receive_ > direct::PacketSocket::kBatch) progress();
   note_completions(last_);
   hand_over();
-  if (polls_memory_) expect_memory_poll();
+  if (polls_memory_) {
+    if (posted) interrupt(true);  // it may wait for an answer in memory
+    expect_memory_poll();
+  }
   mutex_.unlock();
   --t_inside;
 }

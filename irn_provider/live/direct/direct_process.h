@@ -105,6 +105,11 @@ class DirectProcess final : public LiveProcess {
   Time next_event() const;
   bool blocked() const { return rings_.stuck() || (wire_ && wire_->stuck()); }
 
+  // --- direct_memory_poll.cc; under the lock
+  void expect_memory_poll();
+  void interrupt(bool on);
+  void note_poll(bool told);
+
   // --- direct_wait.cc
   void tell_waiters();
   void wait_for_frames(Time deadline, int event);  // without the lock
@@ -113,7 +118,6 @@ class DirectProcess final : public LiveProcess {
   void hand_over();
   bool look();
   void give_way(Time until);
-  void expect_memory_poll();
   static void set_timer(int timer, Duration after);  // wakes the helper thread; zero: not any more
   void helper_loop();
 
@@ -129,6 +133,9 @@ class DirectProcess final : public LiveProcess {
   direct::RingPort rings_;
   std::vector<direct::FramePort*> ports_;  // both
   bool polls_memory_ = false, hears_groups_ = false;
+  bool interrupts_ = false;        // frames do, the thread that polls memory
+  pid_t memory_poller_ = 0;        // that thread
+  std::uint32_t empty_polls_ = 0;  // of a completion queue, in a row
   PacketPool pool_;
   ProcessMemory memory_;
   NullTrace trace_;

@@ -55,8 +55,10 @@ void DirectProcess::park_poll() {
     Lock lock(mutex_);
     if (polls_memory_)
       for (direct::FramePort* port : ports_) port->before_poll();
+    const std::uint64_t seen = completions_seen_;
     const bool any = progress(true);
     last_poll_ns_.store(last_.ps() / 1'000, std::memory_order_relaxed);
+    if (polls_memory_) note_poll(completions_seen_ != seen);
     // Who has just sent something looks again at once: a peer's answer is some microseconds away, and to
     // yield in between takes as long as a look.
     if (any || (wire_ && last_ - last_departure_ < kShortLook)) return;
@@ -194,6 +196,7 @@ void DirectProcess::helper_loop() {
         continue;
       }
       Lock lock(mutex_);
+      if (polls_memory_) interrupt(true);  // it does not poll a completion queue
       until = std::min(until, next_step());
       helper_until_ = until;
       watch = true;

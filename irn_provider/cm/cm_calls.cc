@@ -13,10 +13,11 @@ constexpr std::uint32_t kPsnMask = 0xffffff;
 
 }  // namespace
 
-Handle ConnectionManager::listen(std::uint64_t service_id, unsigned backlog) {
+Handle ConnectionManager::listen(std::uint64_t service_id, unsigned backlog, const Destination& destination) {
   Endpoint& e = add(State::kListen);
   e.service_id = service_id;
   e.backlog = backlog;
+  e.destination = destination;
   return e.handle;
 }
 

@@ -72,6 +72,28 @@ TEST(CmPairTest, NobodyListeningIsRejectedWithReason8) {
   EXPECT_EQ(pair.cm[0].next_timeout(), Time::never());
 }
 
+TEST(CmPairTest, ListenersOfOnePortShareItByTheAddressThatIsAskedFor) {
+  Pair pair;
+  const std::uint64_t service = service_id(PortSpace::kTcp, kPort);
+  const Address here = test::address_of(1, kPort);
+  pair.cm[1].listen(service, 8, {6, std::nullopt});
+  const auto ask = [&](ConnectParams p) {
+    pair.cm[0].connect(p, pair.now);
+    pair.run_for(1_ms);
+  };
+  ask(pair.request());  // IPv4: there is a listener, but not for it
+  EXPECT_EQ(pair.take(0, EventKind::kRejected).reason, 28);
+  const Handle mine = pair.cm[1].listen(service, 8, {4, here.ip});
+  ask(pair.request());
+  EXPECT_EQ(pair.take(1, EventKind::kRequest).listener, mine);
+  ConnectParams elsewhere = pair.request();
+  elsewhere.qpn = Qpn{4'098};
+  elsewhere.remote.ip[15] = 77;
+  ask(elsewhere);
+  EXPECT_EQ(pair.take(0, EventKind::kRejected).reason, 28);
+  EXPECT_EQ(pair.cm[1].counters().rx_no_listener, 2u);
+}
+
 TEST(CmPairTest, RejectionCarriesPrivateDataEitherWay) {
   const std::vector<std::uint8_t> why = {'n', 'o'};
   Pair pair;
@@ -146,6 +168,16 @@ TEST(CmPairTest, DatagramServiceIsResolvedInTwoMessages) {
   EXPECT_EQ(resolved.qpn, kQpn[1]);
   EXPECT_EQ(resolved.qkey, 0x01234567u);
   EXPECT_EQ(pair.sent, (Sent{"0 SIDR_REQ", "1 SIDR_REP"}));
+}
+
+TEST(CmPairTest, DatagramServiceOfAnotherAddressIsRejected) {
+  Pair pair;
+  pair.cm[1].listen(service_id(PortSpace::kUdp, kPort), 8, {6, std::nullopt});
+  ConnectParams p = pair.request();
+  p.space = PortSpace::kUdp;
+  pair.cm[0].resolve(p, pair.now);
+  pair.run_for(1_ms);
+  EXPECT_EQ(pair.take(0, EventKind::kRejected).reason, static_cast<std::uint16_t>(SidrStatus::kRejected));
 }
 
 TEST(CmPairTest, DatagramServiceThatNobodyOffersIsRefused) {

@@ -57,18 +57,21 @@ bool ConnectionManager::known_request(const Req& m, const Arrival& a) {
   return true;
 }
 
-std::optional<RejReason> ConnectionManager::refusal(const Req& m) const {
+// Where listeners are, but for other addresses, Linux's rdma_cm refuses in the consumer's place.
+std::optional<RejReason> ConnectionManager::refusal(const Req& m, const Found& found) const {
+  if (found.listener == nullptr && !found.elsewhere) return RejReason::kInvalidServiceId;
   if (m.service != Service::kRc && m.service != Service::kUc) return RejReason::kInvalidTransport;
   if (m.mtu < 1 || m.mtu > config_.max_mtu) return RejReason::kInvalidMtu;
-  if (is_ip_service(m.service_id) && !IpHeader::parse(m.private_data)) return RejReason::kConsumer;
+  if (found.elsewhere || (is_ip_service(m.service_id) && !IpHeader::parse(m.private_data)))
+    return RejReason::kConsumer;
   return std::nullopt;
 }
 
 void ConnectionManager::on(const Req& m, const Arrival& a) {
   if (known_request(m, a)) return;
-  Endpoint* listener = listener_of(m.service_id);
-  const auto refused = listener == nullptr ? RejReason::kInvalidServiceId : refusal(m);
-  if (refused) {
+  const Found found = listener_of(m.service_id, m.private_data);
+  Endpoint* listener = found.listener;
+  if (const auto refused = refusal(m, found)) {
     ++(listener == nullptr ? counters_.rx_no_listener : counters_.rx_refused);
     return answer(a.from, a.to, a.transaction, Rej{0, m.local_id, Answered::kReq, 0, *refused, {}, {}});
   }

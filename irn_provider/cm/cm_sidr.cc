@@ -54,14 +54,16 @@ void ConnectionManager::on(const SidrReq& m, const Arrival& a) {
     if (e->state == State::kSidrAnswered) send(*e, e->last);
     return;
   }
-  Endpoint* listener = listener_of(m.service_id);
+  const Found found = listener_of(m.service_id, m.private_data);
+  Endpoint* listener = found.listener;
   const auto ip = IpHeader::parse(m.private_data);
   if (listener == nullptr || (is_ip_service(m.service_id) && !ip)) {
     ++(listener == nullptr ? counters_.rx_no_listener : counters_.rx_refused);
     SidrRep r;
     r.request_id = m.request_id;
     r.service_id = m.service_id;
-    r.status = listener == nullptr ? SidrStatus::kUnsupportedServiceId : SidrStatus::kRejected;
+    const bool none = listener == nullptr && !found.elsewhere;
+    r.status = none ? SidrStatus::kUnsupportedServiceId : SidrStatus::kRejected;
     return answer(a.from, a.to, a.transaction, r);
   }
   if (listener->backlog == 0) {

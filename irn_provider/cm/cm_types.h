@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -40,6 +41,15 @@ struct Address {  // of an IP CM endpoint; IPv4 in the last 4 bytes
   std::array<std::uint8_t, 16> ip{};
   std::uint16_t port = 0;
   friend bool operator==(const Address&, const Address&) = default;
+};
+
+// The addresses that a listener of the IP CM service takes requests for.
+struct Destination {
+  std::optional<std::uint8_t> ip_version;          // null: both
+  std::optional<std::array<std::uint8_t, 16>> ip;  // null: any
+  bool takes(std::uint8_t version, const std::array<std::uint8_t, 16>& address) const {
+    return ip_version.value_or(version) == version && ip.value_or(address) == address;
+  }
 };
 
 // Enhanced connection establishment (IBTA annex A19): what both ends' vendors may agree on.

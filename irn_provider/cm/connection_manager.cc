@@ -48,10 +48,16 @@ const QpSettings* ConnectionManager::settings(Handle handle) const {
   return e != nullptr ? &e->qp : nullptr;
 }
 
-Endpoint* ConnectionManager::listener_of(std::uint64_t service_id) {
-  for (auto& [id, e] : endpoints_)
-    if (e->state == State::kListen && e->service_id == service_id) return e.get();
-  return nullptr;
+ConnectionManager::Found ConnectionManager::listener_of(std::uint64_t service_id,
+                                                        std::span<const std::uint8_t> private_data) {
+  const auto ip = is_ip_service(service_id) ? IpHeader::parse(private_data) : std::nullopt;
+  Found found;
+  for (auto& [id, e] : endpoints_) {
+    if (e->state != State::kListen || e->service_id != service_id) continue;
+    if (!ip || e->destination.takes(ip->ip_version, ip->destination)) return {e.get(), false};
+    found.elsewhere = true;
+  }
+  return found;
 }
 
 void ConnectionManager::arm(Endpoint& e, Time deadline) {

@@ -35,7 +35,8 @@ class ConnectionManager {
 
   // --- the consumer. False: the endpoint is unknown or not in a state for it, or the private data is too
   // long.
-  Handle listen(std::uint64_t service_id, unsigned backlog);
+  // Several may listen to one IP service if no request is for more than one of their destinations.
+  Handle listen(std::uint64_t service_id, unsigned backlog, const Destination& destination = {});
   Handle connect(const ConnectParams& params, Time now);             // value 0: private data too long
   Handle resolve(const ConnectParams& params, Time now);             // datagrams: SIDR
   bool accept(Handle handle, const AcceptParams& params, Time now);  // a request of either kind
@@ -66,7 +67,11 @@ class ConnectionManager {
   Endpoint& add(State state);
   Endpoint* get(Handle handle);
   Endpoint* by_id(CommId id);
-  Endpoint* listener_of(std::uint64_t service_id);
+  struct Found {
+    Endpoint* listener = nullptr;
+    bool elsewhere = false;  // there are listeners, for other destinations
+  };
+  Found listener_of(std::uint64_t service_id, std::span<const std::uint8_t> private_data);
   void arm(Endpoint& e, Time deadline);
   void send(const Endpoint& e, const CmMad& mad);
   void answer(const Gid& from, const Gid& to, std::uint64_t transaction, Message message);
@@ -105,7 +110,7 @@ class ConnectionManager {
   void on(const SidrReq& m, const Arrival& a);
   void on(const SidrRep& m, const Arrival& a);
   bool known_request(const Req& m, const Arrival& a);
-  std::optional<RejReason> refusal(const Req& m) const;
+  std::optional<RejReason> refusal(const Req& m, const Found& found) const;
   void take_request(const Req& m, const Arrival& a, Endpoint& listener);
   Endpoint* partner(CommId local, const Arrival& a);  // null: counted
   Endpoint* rejected(const Rej& m, const Arrival& a);

@@ -49,6 +49,7 @@ struct Endpoint {
 
   // Listener.
   std::uint64_t service_id = 0;
+  Destination destination;
   unsigned backlog = 0;  // requests that it may still take
   Handle listener;       // of a request that the consumer has not seen: whose backlog it uses
 };

@@ -70,6 +70,61 @@ TEST(CmConnectionProbe, BothEndsSeeEachOthersAddressesQpsAndPrivateData) {
   client.expect(RDMA_CM_EVENT_TIMEWAIT_EXIT);
 }
 
+// 0 or the errno.
+int bind_any(rdma_cm_id* id, int family, std::uint16_t port) {
+  sockaddr_in6 any{};
+  any.sin6_family = static_cast<sa_family_t>(family);
+  any.sin6_port = htons(port);  // where sockaddr_in has it
+  return rdma_bind_addr(id, reinterpret_cast<sockaddr*>(&any)) == 0 ? 0 : errno;
+}
+
+int set(rdma_cm_id* id, int option, int value) {
+  return rdma_set_option(id, RDMA_OPTION_ID, option, &value, sizeof value) == 0 ? 0 : errno;
+}
+
+TEST(CmConnectionProbe, AListenerOnEachFamilyOfOnePortIfIpv6KeepsToItself) {
+  CmEnd any, six, four, client;
+  ASSERT_EQ(bind_any(any.id, AF_INET6, kPort), 0);
+  ASSERT_EQ(rdma_listen(any.id, 8), 0);
+  EXPECT_EQ(bind_any(four.id, AF_INET, kPort), EADDRNOTAVAIL);
+  EXPECT_EQ(set(any.id, RDMA_OPTION_ID_AFONLY, 1), EINVAL);  // it listens
+  client.resolve(kOwnAddress, kPort);
+  client.make_qp(client.id);
+  ASSERT_EQ(client.connect(), 0);
+  CmEvent request = any.expect(RDMA_CM_EVENT_CONNECT_REQUEST);  // [::] takes IPv4, too
+  rdma_destroy_id(request->id);
+  request.reset();
+  client.expect(RDMA_CM_EVENT_REJECTED);
+
+  const std::uint16_t port = kPort + 1;
+  ASSERT_EQ(set(six.id, RDMA_OPTION_ID_AFONLY, 1), 0);
+  ASSERT_EQ(bind_any(six.id, AF_INET6, port), 0);
+  ASSERT_EQ(rdma_listen(six.id, 8), 0);
+  CmEnd refused, taken;
+  refused.resolve(kOwnAddress, port);
+  refused.make_qp(refused.id);
+  ASSERT_EQ(refused.connect(), 0);
+  EXPECT_EQ(refused.expect(RDMA_CM_EVENT_REJECTED)->status, 28);
+  ASSERT_EQ(bind_any(four.id, AF_INET, port), 0);
+  ASSERT_EQ(rdma_listen(four.id, 8), 0);
+  taken.resolve(kOwnAddress, port);
+  taken.make_qp(taken.id);
+  ASSERT_EQ(taken.connect(), 0);
+  request = four.expect(RDMA_CM_EVENT_CONNECT_REQUEST);
+  rdma_destroy_id(request->id);
+}
+
+TEST(CmConnectionProbe, APortIsReusedByThoseWhoAllSaySoAndByNobodyWhenOneListens) {
+  CmEnd first, second, third;
+  for (const CmEnd* end : {&first, &second}) ASSERT_EQ(set(end->id, RDMA_OPTION_ID_REUSEADDR, 1), 0);
+  ASSERT_EQ(bind_any(first.id, AF_INET, kPort + 2), 0);
+  EXPECT_EQ(set(first.id, RDMA_OPTION_ID_REUSEADDR, 0), EINVAL);  // too late
+  EXPECT_EQ(bind_any(third.id, AF_INET, kPort + 2), EADDRNOTAVAIL);
+  EXPECT_EQ(bind_any(second.id, AF_INET, kPort + 2), 0);
+  EXPECT_EQ(rdma_listen(first.id, 8), -1);
+  EXPECT_EQ(errno, EADDRNOTAVAIL);
+}
+
 TEST(CmConnectionProbe, NobodyListeningIsRejectedWithReason8) {
   CmEnd client;
   client.resolve(kOwnAddress, 5'001);
@@ -116,11 +171,13 @@ TEST(CmConnectionProbe, AddressOfNoHostIsAnAddressError) {
   EXPECT_EQ(client.expect(RDMA_CM_EVENT_ADDR_ERROR)->status, -EHOSTUNREACH);
 }
 
-TEST(CmConnectionProbe, PortInUseIsEaddrinuse) {
-  CmEnd first, second;
+TEST(CmConnectionProbe, PortInUseHasLinuxsErrnos) {
+  CmEnd first, second, third;
   first.listen(kPort);
-  sockaddr_in any = address("0.0.0.0", kPort);
-  EXPECT_EQ(rdma_bind_addr(second.id, reinterpret_cast<sockaddr*>(&any)), -1);
+  EXPECT_EQ(bind_any(second.id, AF_INET, kPort), EADDRNOTAVAIL);  // "any" is in everybody's way
+  sockaddr_in own = address(kOwnAddress, kPort + 1);
+  EXPECT_EQ(rdma_bind_addr(second.id, reinterpret_cast<sockaddr*>(&own)), 0);
+  EXPECT_EQ(rdma_bind_addr(third.id, reinterpret_cast<sockaddr*>(&own)), -1);
   EXPECT_EQ(errno, EADDRINUSE);
   CmEnd datagrams(RDMA_PS_UDP);  // another port space
   datagrams.listen(kPort);

@@ -175,7 +175,7 @@ void Ucma::destroy(UcmaId& id, Nic& nic, Time now) {
     by_handle_.erase(id.handle.value);
   }
   std::erase_if(memberships_, [&](const auto& each) { return each.second.id == id.number; });
-  if (id.bound) ports_.unbind(id.space, id.local.port, id.listening);
+  if (id.bound) ports_.unbind(id.port);
   ids_.erase(id.number);
   for (const std::uint32_t orphan : orphans)
     if (const auto found = ids_.find(orphan); found != ids_.end()) destroy(*found->second, nic, now);
@@ -214,6 +214,20 @@ int Ucma::migrate_id(Caller& c, const rdma_ucm_migrate_id& cmd, rdma_ucm_migrate
   return 0;
 }
 
+// When the two may change: Linux's rdma_set_reuseaddr() and rdma_set_afonly().
+int Ucma::set_reuse(UcmaId& id, bool on) {
+  const bool idle = !id.bound && !id.has_remote;
+  if (!idle && (!on || id.listening)) return EINVAL;
+  id.port.reuse = on;
+  return 0;
+}
+
+int Ucma::set_family_only(UcmaId& id, bool on) {
+  if (id.listening || id.has_remote) return EINVAL;
+  id.family_only = id.port.family_only = on;
+  return 0;
+}
+
 int Ucma::set_option(Caller& c, const rdma_ucm_set_option& cmd) {
   int error = 0;
   UcmaId* id = find(c, cmd.id, error);
@@ -233,10 +247,9 @@ int Ucma::set_option(Caller& c, const rdma_ucm_set_option& cmd) {
       id->tos = small;
       return 0;
     case RDMA_OPTION_ID_REUSEADDR:
-      id->reuse = number != 0;
-      return 0;
+      return set_reuse(*id, number != 0);
     case RDMA_OPTION_ID_AFONLY:
-      return 0;  // IPv4 and IPv6 have one port space here
+      return set_family_only(*id, number != 0);
     case RDMA_OPTION_ID_ACK_TIMEOUT:
       if (small > 31) return EINVAL;
       id->ack_timeout = small;

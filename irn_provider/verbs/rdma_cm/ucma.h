@@ -76,6 +76,8 @@ class Ucma {
   void push(UcmaFile& file, const UcmaEvent& event);
   void tell(UcmaId& id, std::uint32_t event, int status);
 
+  static int set_reuse(UcmaId& id, bool on);
+  static int set_family_only(UcmaId& id, bool on);
   int bind(UcmaId& id, const cm::Address& address);
   bool take_source(UcmaId& id, const cm::Address& source, int& error);
   cm::ConnectParams connect_params(const UcmaId& id, const rdma_ucm_connect& cmd) const;
@@ -103,6 +105,5 @@ class Ucma {
 std::optional<cm::Address> address_of(const sockaddr_in6& from);
 sockaddr_in6 sockaddr_of(const cm::Address& address);
 Gid gid_of(const cm::Address& address);
-bool is_any(const cm::Address& address);  // or loopback, which binds no device either: Linux, cma_any_addr
 
 }  // namespace rocelab::verbs

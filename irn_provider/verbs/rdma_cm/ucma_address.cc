@@ -27,10 +27,6 @@ cm::Address own_address(const lockstep::HostEntry& host, std::uint8_t ip_version
   return a;
 }
 
-bool same_ip(const cm::Address& a, const cm::Address& b) {
-  return a.ip_version == b.ip_version && a.ip == b.ip;
-}
-
 std::uint8_t rate_code(Rate rate) {  // as ibv_rate; the next lower one that exists
   constexpr struct {
     std::int64_t gbps;
@@ -82,24 +78,17 @@ Gid gid_of(const cm::Address& a) {
   return gid;
 }
 
-bool is_any(const cm::Address& a) {
-  const auto zeros = [&](std::size_t n) {
-    return std::all_of(a.ip.begin(), a.ip.begin() + n, [](auto b) { return b == 0; });
-  };
-  if (a.ip_version == 4 && a.ip[12] == 127) return true;
-  return zeros(15) && (a.ip[15] == 0 || (a.ip_version == 6 && a.ip[15] == 1));
-}
-
 // The port, and with an address the device. 0 or an errno.
 int Ucma::bind(UcmaId& id, const cm::Address& address) {
   if (id.bound) return EINVAL;
   const cm::Address own = own_address(process_.host(), address.ip_version);
   if (!is_any(address) && !same_ip(address, own)) return EADDRNOTAVAIL;
-  std::uint16_t port = address.port;
-  if (const int error = ports_.bind(id.space, port, id.reuse); error != 0) return error;
+  id.port.space = id.space;
+  id.port.address = address;
+  id.port.family_only = id.family_only.value_or(address.ip_version == 4);  // net.ipv6.bindv6only is 0
+  if (const int error = ports_.bind(id.port); error != 0) return error;
   id.bound = true;
-  id.local = address;
-  id.local.port = port;
+  id.local = id.port.address;
   id.has_device = !is_any(address) || same_ip(address, own);  // loopback can be the device's
   id.local_gid = gid_of(address);
   return 0;
@@ -120,6 +109,7 @@ bool Ucma::take_source(UcmaId& id, const cm::Address& source, int& error) {
   const std::uint16_t port = id.local.port;
   id.local = own_address(process_.host(), source.ip_version);
   id.local.port = port;
+  id.port.address = id.local;
   id.local_gid = gid_of(id.local);
   return id.has_device = true;
 }

@@ -74,6 +74,13 @@ void fill_rts(const UcmaId& id, const cm::QpSettings& s, ib_uverbs_qp_attr& a) {
   a.max_rd_atomic = std::min(s.initiator_depth, kMaxRdAtomic);
 }
 
+// As Linux, cma_match_private_data().
+cm::Destination listened_for(const PortOwner& port) {
+  if (!is_any(port.address)) return {port.address.ip_version, port.address.ip};
+  if (port.family_only) return {port.address.ip_version, std::nullopt};
+  return {};
+}
+
 }  // namespace
 
 int Ucma::listen(Caller& c, const rdma_ucm_listen& cmd) {
@@ -82,10 +89,11 @@ int Ucma::listen(Caller& c, const rdma_ucm_listen& cmd) {
   if (id == nullptr) return error;
   if (id->listening || id->connecting || id->has_remote) return EINVAL;
   if (!id->bound && (error = bind(*id, {})) != 0) return error;
-  if ((error = ports_.listen(id->space, id->local.port)) != 0) return error;
+  if ((error = ports_.listen(id->port)) != 0) return error;
   id->listening = true;
   const bool sane = cmd.backlog > 0 && cmd.backlog <= kMaxBacklog;
-  id->handle = manager_.listen(cm::service_id(id->space, id->local.port), sane ? cmd.backlog : kMaxBacklog);
+  id->handle = manager_.listen(cm::service_id(id->space, id->local.port), sane ? cmd.backlog : kMaxBacklog,
+                               listened_for(id->port));
   by_handle_[id->handle.value] = id->number;
   return 0;
 }

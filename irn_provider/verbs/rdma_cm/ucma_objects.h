@@ -10,6 +10,7 @@
 
 #include "irn_provider/cm/cm_types.h"
 #include "irn_provider/verbs/libc/event_fd.h"
+#include "irn_provider/verbs/rdma_cm/port_bindings.h"
 
 namespace rocelab::verbs {
 
@@ -38,9 +39,10 @@ struct UcmaId {
   cm::PortSpace space = cm::PortSpace::kTcp;
   std::uint8_t qp_type = 0;  // ibv_qp_type
   cm::Handle handle;         // in the connection manager; value 0: none
+  PortOwner port;            // when bound
+  bool bound = false;
   cm::Address local, remote;
   Gid local_gid{}, remote_gid{};
-  bool bound = false;       // `local.port` is ours
   bool has_device = false;  // bound to the host's address, not to any
   bool has_remote = false, has_route = false, listening = false, connecting = false;
   std::optional<bool> irn;  // a connection: whether both ends said IRN
@@ -49,7 +51,7 @@ struct UcmaId {
   std::uint32_t events_reported = 0;
   // Options.
   std::uint8_t tos = 0, ack_timeout = 0;
-  bool reuse = false;
+  std::optional<bool> family_only;  // RDMA_OPTION_ID_AFONLY
 };
 
 // Of a multicast group.

@@ -79,8 +79,22 @@ std::uint8_t read_fixes(ConfigSection& section) {
   return fixes;
 }
 
-void read_escape(ConfigSection section, EscapeConfig& escape) {
+// All that are lossless, or some of them.
+std::uint8_t read_escape_classes(ConfigSection& section, const SwitchConfig& config) {
+  if (section.is_word("classes", "lossless", !section.has("classes"))) return EscapeConfig{}.classes;
+  std::uint8_t classes = 0;
+  for (const std::int64_t tc : section.integers("classes", {}, 0, kTrafficClasses - 1)) {
+    if (!config.classes[static_cast<std::size_t>(tc)].lossless)
+      section.fail_at("classes", "names class " + std::to_string(tc) + ", which is not in lossless_classes");
+    classes = static_cast<std::uint8_t>(classes | 1 << tc);
+  }
+  if (classes == 0) section.fail_at("classes", "names none; \"lossless\" is all that are");
+  return classes;
+}
+
+void read_escape(ConfigSection section, const SwitchConfig& config, EscapeConfig& escape) {
   escape.enabled = section.boolean("enabled", escape.enabled);
+  escape.classes = read_escape_classes(section, config);
   escape.fixes = read_fixes(section);
   escape.tokens = static_cast<std::uint16_t>(section.integer("tokens", escape.tokens, 1, 1024));
   if (!section.is_word("flows", "by-pool", !section.has("flows")))
@@ -131,7 +145,7 @@ SwitchConfig read_switch(ConfigSection section, bool pfc, const CcPreset& conges
   read_classes(section, config);
   read_pfc(section.table("pfc"), config.pfc);
   read_ecn(section.table("ecn"), config, congestion_control);
-  read_escape(section.table("escape"), config.escape);
+  read_escape(section.table("escape"), config, config.escape);
   if (config.escape.enabled && !pfc)
     section.fail_at("escape", "needs PFC: give the label a transport with it, such as \"roce+pfc\"");
   read_loop_breaker(section.table("loop_breaker"), config.loop_breaker);

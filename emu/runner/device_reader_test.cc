@@ -42,6 +42,16 @@ TEST(DeviceReaderTest, WhatEscapesChapterHasNotIsOffUnlessItIsAskedFor) {
   EXPECT_NE(complaint(both + "fixes = [\"pool\", \"order\"]\n").find("needs the fixes"), std::string::npos);
 }
 
+TEST(DeviceReaderTest, EscapeServesTheLosslessClassesOrThoseThatAreNamed) {
+  const auto classes = [](const std::string& more) { return settings(more).switches.escape.classes; };
+  EXPECT_EQ(classes("[switch.escape]\nenabled = true\n"), 0xff);
+  const std::string two = "[switch]\nlossless_classes = [3, 4]\n[switch.escape]\nenabled = true\nclasses = ";
+  EXPECT_EQ(classes(two + "\"lossless\"\n"), 0xff);
+  EXPECT_EQ(classes(two + "[4]\n"), 1 << 4);
+  EXPECT_NE(complaint(two + "[5]\n").find("class 5, which is not in lossless_classes"), std::string::npos);
+  EXPECT_NE(complaint(two + "[]\n").find("names none"), std::string::npos);
+}
+
 std::string complaint(const std::string& more) {
   try {
     settings(more);

@@ -86,27 +86,27 @@ void Switch::Impl::request_pause(PauseOwner owner, PortId ingress, Tc tc, bool o
   if (!port.requests.request(static_cast<unsigned>(owner), tc, on)) return;
   trace_class(on ? TraceKind::kXoff : TraceKind::kXon, ingress, tc, buffer.held(ingress, tc), now);
   if (idle && port.has_more()) list_ready(ingress, port);
-  if (on && port.escape) escape_asked(ingress, port, now);
+  if (on && escapes(tc)) escape_asked(ingress, port, now);
 }
 
 // Mechanisms that see frames join; each says in Port::watched whether it still needs to.
 void Switch::Impl::joined(PortId out, PortId in, const Packet& packet, Time now) {
   Port& port = at(out);
   if (((port.cp_wants | port.escape_more) & bit_of(packet.tc)) != 0) return joined_more(out, in, packet, now);
-  if (port.escape && lossless(packet.tc)) escape_joined(port, in, packet);
+  if (escapes(packet.tc)) escape_joined(port, in, packet);
 }
 
 // Those that ask for more than a place in a table.
 void Switch::Impl::joined_more(PortId out, PortId in, const Packet& packet, Time now) {
   Port& port = at(out);
   if ((port.cp_wants & bit_of(packet.tc)) != 0) cp_enqueued(out, in, packet, now);
-  if (!port.escape || !lossless(packet.tc)) return;
+  if (!escapes(packet.tc)) return;
   escape_joined(port, in, packet);
   if (port.escape_more != 0) escape_joined_more(out, port, packet, now);
 }
 
 void Switch::Impl::trace_changes(PortId port, PauseState::Change change, Time now) {
-  if (config.escape.announce && at(port).escape && change.paused != 0)
+  if (config.escape.announce && (change.paused & escape_classes) != 0)
     wait_to_announce(port, at(port), at(port).waiting, now);
   if (at(port).watchdog && (change.paused | change.resumed) != 0) watch_pauses(at(port), change, now);
   if (LoopBreaker* breaker = at(port).loop_breaker.get()) {

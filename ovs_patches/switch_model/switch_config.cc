@@ -47,6 +47,8 @@ std::string problem_of_port(const SwitchConfig& config, const PortConfig& link) 
   if (link.delay < 0_ps) return "delay " + to_string(link.delay) + ", need at least 0";
   if (config.telemetry.enabled && !telemetry_rate_code(link.rate))
     return "rate " + to_string(link.rate) + " has no code in HPCC's telemetry (base/wire/telemetry.h)";
+  if (config.escape.enabled && config.escape.period == 0_ps && link.delay == 0_ps)
+    return "delay 0, of which Escape's period is twice: give a period";
   if (!config.pfc.enabled) return {};
   for (const ClassConfig& c : config.classes) {
     if (c.lossless) return problem_of_thresholds(config, link);
@@ -113,6 +115,10 @@ std::string problem_of_switch(const SwitchConfig& config) {
   if (config.escape.enabled) {
     const EscapeConfig& escape = config.escape;
     if (!config.pfc.enabled) return "Escape needs PFC";
+    bool serves = false;
+    for (int tc = 0; tc < kTrafficClasses; ++tc)
+      serves |= config.classes[tc].lossless && (escape.classes >> tc & 1) != 0;
+    if (!serves) return "Escape serves no lossless class";
     if (escape.tokens < 1 || escape.tokens > 1024) return "Escape's pool must have 1 to 1024 tokens";
     if (escape.period < 0_ps || escape.reclaim <= 0_ps)
       return "Escape's period must not be negative, and its reclaim interval more than 0";

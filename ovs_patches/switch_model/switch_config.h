@@ -108,9 +108,10 @@ struct EscapeConfig {
   bool enabled = false;
   std::uint8_t fixes = kAllEscapeFixes;  // bits of EscapeFix
   bool has(EscapeFix fix) const { return (fixes & static_cast<std::uint8_t>(fix)) != 0; }
-  std::uint16_t tokens = 8;  // places in a port's dedicated queue: its pool; the paper gives no number
-  std::uint16_t flows = 0;   // in a port's table; 0: as many as tokens (4.3.1, 7)
-  bool by_hosts = false;     // a flow is all that one host sends to another, by whatever queue pairs
+  std::uint8_t classes = 0xff;  // bit per class: those that are lossless among them are served
+  std::uint16_t tokens = 8;     // places in a port's dedicated queue: its pool; the paper gives no number
+  std::uint16_t flows = 0;      // in a port's table; 0: as many as tokens (4.3.1, 7)
+  bool by_hosts = false;        // a flow is all that one host sends to another, by whatever queue pairs
   std::uint64_t flow_bits() const { return by_hosts ? kHostsOfFlow : ~std::uint64_t{0}; }
   Duration period{};        // Delta^esc; 0: twice the link's delay (4.3.2)
   Duration reclaim = 1_ms;  // 4.3.3, 5: how long tokens that are not used are missed

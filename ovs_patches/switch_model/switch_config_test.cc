@@ -65,6 +65,17 @@ TEST(SwitchConfigTest, SaysWhatIsWrong) {
   });
 }
 
+TEST(SwitchConfigTest, EscapeNeedsAClassAndAPeriod) {
+  expect_problem("serves no lossless class", [](auto& c, auto&) {
+    c.escape.enabled = true;
+    c.escape.classes = 1 << 4;
+  });
+  expect_problem("port 1: delay 0, of which Escape's period", [](auto& c, auto& ports) {
+    c.escape.enabled = true;
+    ports[1].delay = 0_us;
+  });
+}
+
 TEST(SwitchConfigTest, BufferOnlyMattersWherePfcIsOn) {
   SwitchConfig config;
   config.ingress_buffer = 20_KB;

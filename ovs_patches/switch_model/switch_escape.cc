@@ -21,10 +21,11 @@ void end_escape(Packet& packet) {
 
 void Switch::Impl::add_escape(const Rng& rng) {
   escape_rng = rng;
+  escape_classes = static_cast<TcMask>(config.escape.classes & lossless_classes);
   for (Port& port : ports) {
     port.escape = std::make_unique<EscapePort>(config.escape);
-    port.watched |= lossless_classes;
-    if (config.escape.announce || config.escape.return_tokens) port.escape_more = lossless_classes;
+    port.watched |= escape_classes;
+    if (config.escape.announce || config.escape.return_tokens) port.escape_more = escape_classes;
   }
 }
 
@@ -52,7 +53,7 @@ void Switch::Impl::escape_timeout(PortId port_id, Port& port, Time now) {
   if (escape.next <= now) {
     bool asks = false;
     for (std::uint8_t tc = 0; tc < kTrafficClasses; ++tc) {
-      if (!lossless(Tc{tc}) || !port.requests.asks(Tc{tc})) continue;
+      if (!escapes(Tc{tc}) || !port.requests.asks(Tc{tc})) continue;
       asks = true;
       clear_hol_block(port_id, Tc{tc}, now);
     }
@@ -111,10 +112,10 @@ void Switch::Impl::send_token(PortId ingress, const SwitchFlow& flow, Tc tc, std
 
 void Switch::Impl::receive_token(PortId egress, const Packet& packet, Time now) {
   Port& port = at(egress);
-  const EscapeToken token = escape_token_of(packet);
+  const EscapeToken token = escape_token_of(packet);  // a host's is not believed: nothing is blocked there
   if (token.mark != EscapeTokenMark::kAsks) return receive_returned(egress, token, now);
   const std::uint64_t key = SwitchFlow{token.source, token.destination, token.dest, PortId{0}}.key();
-  if (!port.escape || !lossless(token.tc) || token.hops >= kMostEscapeHops)
+  if (port.config.peer != PeerKind::kSwitch || !escapes(token.tc) || token.hops >= kMostEscapeHops)
     return refuse_token(egress, token, EscapeTokenMark::kNothingWaits);
   if (port.escape->pool.size() == 0) return refuse_token(egress, token, EscapeTokenMark::kNoPlace);
   auto frame = queues.extract(egress, token.tc, key);
@@ -176,7 +177,9 @@ void Switch::Impl::receive_escaping(PortId in, std::span<const PortId> outs, Pac
   Port& ingress = at(in);
   ++ingress.counters.rx_frames;
   ingress.counters.rx_bytes += packet->frame_length;
-  if (outs.empty() || !ingress.escape || packet->roce.shim_hops == 0)
+  if (ingress.config.peer != PeerKind::kSwitch)  // only switches let frames escape
+    return drop(in, in, *packet, SwitchDropReason::kForged, now);
+  if (outs.empty() || !escapes(packet->tc) || packet->roce.shim_hops == 0)
     return drop(in, in, *packet, SwitchDropReason::kNoRoute, now);
   const std::uint32_t places = config.escape.tokens;
   if (at(outs[0]).escape->reserved == places)

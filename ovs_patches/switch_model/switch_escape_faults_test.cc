@@ -112,6 +112,29 @@ TEST(SwitchEscapeFaultsTest, TokensOfUnknownFlowsAreIgnored) {
   }
 }
 
+// A host asks for frames that it has paused, and sends one that claims a place for itself.
+TEST(SwitchEscapeFaultsTest, AHostIsNotBelievedThatATokenOrAFrameEscapes) {
+  Bench b(config_of(kFixed), std::vector<PortConfig>(3));  // hosts
+  const PortId outs[] = {port(1)};
+  b.send_pfc(1, at(0_us), 3, 0xffff);
+  PacketRef packet = make_packet(b.pool, 1098_B, 3, 0);
+  packet->src = NodeId{1}, packet->dst = NodeId{2};
+  b.node.deliver(port(0), outs, std::move(packet), at(1_us));
+  PacketRef token = b.pool.make();
+  put_escape_token(*token, {tc(3), 1, NodeId{1}, NodeId{2}, Qpn{}});
+  b.node.deliver(port(1), {}, std::move(token), at(2_us));
+  PacketRef forged = make_packet(b.pool, 1098_B, 3, 0);
+  forged->kind = PacketKind::kEscaping;
+  forged->roce.shim_hops = 3;
+  forged->frame_length += static_cast<std::uint32_t>(kEscapeShimBytes);
+  b.node.deliver(port(0), outs, std::move(forged), at(3_us));
+  b.run_until(at(10_us));
+  EXPECT_TRUE(b.sent_by(1).empty());
+  EXPECT_EQ(b.counters(1).escape_tokens_ignored, 1u);
+  EXPECT_EQ(b.counters(0).drops_forged, 1u);
+  EXPECT_EQ(b.node.model().escape_tokens(port(1)), config_of(kFixed).escape.tokens);
+}
+
 // What the switch had is lost, and its neighbours' pauses run out by themselves. It does not know who has
 // asked it to pause, so that its first frames may be dropped (and are counted).
 TEST(SwitchEscapeFaultsTest, ASwitchMayRestartWhileTokensAreOut) {

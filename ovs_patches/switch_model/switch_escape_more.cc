@@ -66,7 +66,7 @@ void Switch::Impl::receive_returned(PortId ingress, const EscapeToken& token, Ti
 // `classes` have frames for the port.
 void Switch::Impl::wait_to_announce(PortId port_id, Port& port, TcMask classes, Time now) {
   EscapePort& escape = *port.escape;
-  if (!escape.announce_next.is_never() || (classes & port.pauses.paused()) == 0 ||
+  if (!escape.announce_next.is_never() || (classes & port.pauses.paused() & escape_classes) == 0 ||
       port.config.peer != PeerKind::kSwitch)
     return;
   const Duration period = escape_period(port);
@@ -75,7 +75,7 @@ void Switch::Impl::wait_to_announce(PortId port_id, Port& port, TcMask classes, 
 }
 
 void Switch::Impl::announce(PortId port_id, Port& port, Time now) {
-  const auto waiting = static_cast<TcMask>(port.waiting & port.pauses.paused() & lossless_classes);
+  const auto waiting = static_cast<TcMask>(port.waiting & port.pauses.paused() & escape_classes);
   for (std::uint8_t n = 0; n < kTrafficClasses; ++n) {
     if ((waiting & bit_of(Tc{n})) == 0) continue;
     const Packet* first = queues.next_in_turn(port_id, Tc{n});
@@ -96,9 +96,9 @@ void Switch::Impl::announce(PortId port_id, Port& port, Time now) {
 
 void Switch::Impl::receive_announcement(PortId in, std::span<const PortId> outs, PacketRef&& packet) {
   Port& ingress = at(in);
-  const bool good = config.escape.announce && ingress.escape && ingress.config.peer == PeerKind::kSwitch &&
-                    outs.size() == 1 && lossless(packet->tc) && packet->dst != kNoNode &&
-                    packet->roce.shim_hops != 0 && packet->roce.shim_hops < kMostEscapeHops;
+  const bool good = config.escape.announce && ingress.config.peer == PeerKind::kSwitch && outs.size() == 1 &&
+                    escapes(packet->tc) && packet->dst != kNoNode && packet->roce.shim_hops != 0 &&
+                    packet->roce.shim_hops < kMostEscapeHops;
   if (!good) {
     ++ingress.counters.escape_announcements_ignored;
     return release_frame(*packet);

@@ -160,6 +160,45 @@ TEST(SwitchEscapeTest, ATokenIsSentForAnOpenPortOnlyAndTakesAPlace) {
   EXPECT_EQ(b.counters(0).escape_tokens_sent, 2u);
 }
 
+// EscapeConfig::classes: two lossless classes wait in the same way, and one of them is served.
+TEST(SwitchEscapeTest, OnlyTheClassesThatItServesGetTokens) {
+  std::vector<PortConfig> ports(3);
+  ports[0].peer = PeerKind::kSwitch;  // upstream
+  ports[2].peer = PeerKind::kSwitch;  // downstream
+  for (const int served : {3, 4}) {
+    SwitchConfig config = config_of(kFixed, 60_KB);
+    config.classes[4].lossless = true;
+    config.escape.classes = static_cast<std::uint8_t>(1 << served);
+    Bench b(config, ports);
+    const PortId outs[] = {port(1)};
+    for (const int n : {3, 4}) {
+      b.node.deliver(port(0), outs, make_packet(b.pool, 1098_B, n, 0), at(0_us));
+      b.node.request_pause(PauseOwner::kOperator, port(0), tc(n), true, at(0_us));
+    }
+    b.run_until(at(8_us));
+    EXPECT_EQ(b.counters(0).escape_tokens_sent, 1u);
+    for (const Departure& d : b.sent) {
+      EXPECT_TRUE(d.kind != PacketKind::kEscapeToken || d.token.tc == tc(served));
+    }
+    // And a token for a class that is not served takes nothing out.
+    const PortId blocked[] = {port(2)};
+    for (const int n : {3, 4}) {
+      b.send_pfc(2, at(8_us), n, 0xffff);
+      PacketRef packet = make_packet(b.pool, 1098_B, n, 0);
+      packet->src = NodeId{1}, packet->dst = NodeId{7};
+      b.node.deliver(port(0), blocked, std::move(packet), at(9_us));
+      PacketRef token = b.pool.make();
+      put_escape_token(*token, {tc(n), 1, NodeId{1}, NodeId{7}, Qpn{}});
+      b.node.deliver(port(2), {}, std::move(token), at(10_us));
+    }
+    b.run_until(at(20_us));
+    EXPECT_EQ(b.counters(2).escaped_frames, 1u);
+    EXPECT_EQ(b.counters(2).escape_tokens_ignored, 1u);
+    EXPECT_EQ(b.node.model().queue_bytes(port(2), tc(served)), 0_B);
+    EXPECT_EQ(b.node.model().queue_bytes(port(2), tc(7 - served)), 1098_B);
+  }
+}
+
 // Lines 15 to 23: the first frame of the flow leaves the paused queue; others stay.
 TEST(SwitchEscapeTest, ATokenTakesOutTheFirstFrameOfItsFlow) {
   std::vector<PortConfig> ports(3);

@@ -98,6 +98,7 @@ struct Switch::Impl {
        FrameOwner* f);
 
   bool lossless(Tc tc) const { return (lossless_classes & bit_of(tc)) != 0; }
+  bool escapes(Tc tc) const { return (escape_classes & bit_of(tc)) != 0; }  // where Escape is on
   Port& at(PortId port) {
     RL_CHECK(port.value < port_count);
     return ports[port.value];
@@ -189,6 +190,7 @@ struct Switch::Impl {
   SwitchConfig config;
   Classifier classifier;
   TcMask lossless_classes = 0;
+  TcMask escape_classes = 0;  // those of them that Escape serves; 0: off
   PacketPool& pool;
   TraceSink& trace;
   FrameOwner* frames;

@@ -72,6 +72,11 @@ def test_settled_rates_and_queues_are_the_papers(tmp_path: Path) -> None:
     for n in of_rocc:
         if n["quantity"] != "settles":
             assert n["holds"], n
+            within = {"fair_rate": 0.03, "flow_rate": 0.05, "queue": 0.1}[n["quantity"]]
+            assert n["ours"] == pytest.approx(n["paper"], rel=within), n
+    for case, notes in report["runs"]["fairness"].items():
+        fair = next(n["paper"] for n in numbers if n["case"] == case and n["quantity"] == "fair_rate")
+        assert fair * 0.97 < notes["least_gbps"] <= notes["most_gbps"] < fair * 1.03, case
     assert sum(not n["holds"] for n in of_rocc) <= 4, "times at N = 2 and 10: docs/paper-rocc.md"
     for runs in report["runs"].values():
         for name, notes in runs.items():

@@ -60,7 +60,14 @@ def _steady(outcome: RunOutcome, case: str) -> Measured:
         (case, "queue"): found.queue_kb,
         (case, "settles"): found.settles_ms,
     }
-    return Measured(values, [Picture(case, [point])], _notes(outcome, case))
+    notes = _notes(outcome, case)[case] | _spread(outcome)
+    return Measured(values, [Picture(case, [point])], {case: notes})
+
+
+def _spread(outcome: RunOutcome) -> dict[str, float]:
+    """What the flows get: the fair rate is what they are told."""
+    rates = list(_rates_of_all(outcome)[0].values())
+    return {"least_gbps": min(rates), "most_gbps": max(rates)}
 
 
 def _fairness(outcome: RunOutcome) -> Measured:
@@ -76,15 +83,13 @@ def _rate_at_host(outcome: RunOutcome) -> Measured:
     point = (traces.point_of if computation == "switch" else traces.host_point_of)(outcome, port)
     first = max(traces.spans(outcome, 0.0), key=lambda s: s.end_s - s.begin_s)
     found = traces.steady(point, first)
-    rates = np.array(list(_rates_of_all(outcome)[0].values()))
     values = {
         (name, "fair_rate"): found.rate_gbps,
         (name, "queue"): found.queue_kb,
         (name, "settles"): found.settles_ms,
     }
     notes = _notes(outcome, name)[name]
-    spread = {"least_gbps": float(rates.min()), "most_gbps": float(rates.max())}
-    return Measured(values, [Picture(name, [point])], {name: notes | spread})
+    return Measured(values, [Picture(name, [point])], {name: notes | _spread(outcome)})
 
 
 def _testbed(outcome: RunOutcome) -> Measured:

@@ -2,7 +2,8 @@
 
 A link that PFC pauses waits until its far switch has sent on what came over it. When the far switch's own link of the circle is paused too, and so all around, nobody ever sends
 (Menikkumbura, 4.2.2: circular wait). The traces tell when a port's class was paused, not which frame waits for which port, so that a circle of pauses is called a deadlock only if
-it lasted: by default a millisecond, many round trips.
+it lasted: by default a millisecond, many round trips. Frames that escape (docs/escape.md) leave paused ports: while one of them crosses a link of the circle now and then, nothing is
+dead, however long the pauses last.
 """
 
 from __future__ import annotations
@@ -11,17 +12,20 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import networkx as nx
+import numpy as np
 
 from rocelab import frames
-from rocelab.model import RunOutcome
+from rocelab.model import TRACE_DTYPE, Array, RunOutcome
 
 _PAUSED, _RESUMED = frames.KINDS.index("paused"), frames.KINDS.index("resumed")
+_DELIVER = frames.KINDS.index("deliver")
+_FEEDBACK = 128  # bytes; CNPs, which a pause of the data's class does not stop, are shorter
 
 
 @dataclass(frozen=True)
 class Deadlock:
-    since_ps: int  # all links of the circle are paused from here on
-    until_ps: int  # the first of them may send again; the run's end if none ever did
+    since_ps: int  # all links of the circle are paused, and nothing moves, from here on
+    until_ps: int  # the first of them may send again, or a frame escapes; the run's end if that never was
     tc: int
     interfaces: tuple[str, ...]  # the circle, in the order in which frames go
 
@@ -41,20 +45,69 @@ class _Pause:
 
 def find(outcome: RunOutcome, least_ps: int = 1_000_000_000) -> Deadlock | None:
     """The first one; None: there was none, or the run has no event files."""
+    return _find(outcome, least_ps, _Escapes(outcome))
+
+
+def explain(outcome: RunOutcome) -> RunOutcome:
+    """The same, and where a run did not complete because of a deadlock, or of a circle that only escaping frames leave, its `error` says so."""
+    if outcome.error is None:
+        return outcome
+    found = find(outcome)
+    if found is not None:
+        return replace(outcome, error=f"{outcome.error}; {found}")
+    slow = _find(outcome, 1_000_000_000, None)
+    if slow is None:
+        return outcome
+    said = str(slow).replace("routing deadlock: ", "")
+    return replace(outcome, error=f"{outcome.error}; {said}, which only frames that escape get through")
+
+
+class _Escapes:
+    """When data came over links although they were paused: frames that escaped."""
+
+    def __init__(self, outcome: RunOutcome) -> None:
+        self._outcome = outcome
+        self._ends = {p.interface: (p.switch, p.port_id) for p in outcome.plan.ports}
+        self._peers = {p.interface: p.peer for p in outcome.plan.ports}
+        self._records: dict[str, Array] | None = None
+        self._times: dict[str, Array] = {}
+
+    def over(self, interface: str) -> Array:
+        """In ps, sorted; none where the port let no frame escape."""
+        if self._outcome.port_counters.get(interface, {}).get("escaped_frames", 0) == 0:
+            return np.zeros(0, dtype=np.int64)
+        if interface not in self._times:
+            if self._records is None:
+                self._records = frames.by_node(self._outcome, frames.switches(self._outcome.plan))
+            switch, port = self._ends[self._peers[interface]]
+            records = self._records.get(switch, np.zeros(0, dtype=TRACE_DTYPE))
+            mine = (records["kind"] == _DELIVER) & (records["port"] == port) & (records["bytes"] > _FEEDBACK)
+            self._times[interface] = records["time_ps"][mine]
+        return self._times[interface]
+
+
+def _longest_still(times: Array, begin: int, end: int) -> tuple[int, int]:
+    """The longest part of this time in which nothing came."""
+    edges = [begin, *(int(t) for t in times[(times > begin) & (times < end)]), end]
+    longest = int(np.argmax(np.diff(edges)))
+    return edges[longest], edges[longest + 1]
+
+
+def _find(outcome: RunOutcome, least_ps: int, escapes: _Escapes | None) -> Deadlock | None:
+    """None as `escapes`: whether something moves makes no difference."""
     for tc, pauses in sorted(_pauses(outcome).items()):
         long = [p for p in pauses if p.end - p.begin >= least_ps]
         for instant in sorted({p.begin for p in long}):
             standing = [p for p in long if p.begin <= instant and p.end - instant >= least_ps]
-            circle = _circle(standing)
-            if circle:
-                return Deadlock(instant, min(p.end for p in circle), tc, tuple(p.interface for p in circle))
+            while circle := _circle(standing):
+                until = min(p.end for p in circle)
+                over = [escapes.over(p.interface) if escapes else np.zeros(0, np.int64) for p in circle]
+                since, until = _longest_still(np.sort(np.concatenate(over)), instant, until)
+                if until - since >= least_ps:
+                    return Deadlock(since, until, tc, tuple(p.interface for p in circle))
+                moved = max(zip(over, circle), key=lambda each: len(each[0]))[1]
+                standing.remove(moved)
     return None
-
-
-def explain(outcome: RunOutcome) -> RunOutcome:
-    """The same, and where a run did not complete because of a deadlock its `error` says so."""
-    found = find(outcome) if outcome.error is not None else None
-    return outcome if found is None else replace(outcome, error=f"{outcome.error}; {found}")
 
 
 def _pauses(outcome: RunOutcome) -> dict[int, list[_Pause]]:

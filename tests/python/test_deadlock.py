@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -49,7 +50,7 @@ def outcome(pauses: dict[str, list[tuple[float, float | None]]], ring: int = 3) 
         events[name] = array
     switches = tuple(SimpleNamespace(name=n) for n in names)
     plan = SimpleNamespace(ports=tuple(ports), switches=switches)
-    return SimpleNamespace(plan=plan, events=events, end_ps=20 * _MS)
+    return SimpleNamespace(plan=plan, events=events, end_ps=20 * _MS, port_counters={})
 
 
 def test_a_circle_that_lasts_is_a_deadlock() -> None:
@@ -71,6 +72,50 @@ def test_a_circle_that_lasts_is_a_deadlock() -> None:
 )
 def test_pauses_that_are_no_circle_or_do_not_last_are_none(pauses: Any) -> None:
     assert deadlock.find(outcome(pauses)) is None
+
+
+def with_escapes(paused: Any, interface: str, frames_at_ms: list[float], size: int = 1102) -> Any:
+    """Data arrives over s1-eth2 at s2, whose port 2 is the other end."""
+    arrived = np.zeros(len(frames_at_ms), dtype=TRACE_DTYPE)
+    for row, ms in zip(arrived, frames_at_ms):
+        row["time_ps"], row["kind"], row["port"], row["bytes"] = ms * _MS, 0, 2, size
+    paused.events["s2"] = np.sort(np.concatenate((paused.events["s2"], arrived)), order="time_ps")
+    paused.port_counters = {interface: {"escaped_frames": len(frames_at_ms)}}
+    return paused
+
+
+def test_a_circle_that_frames_escape_from_is_none() -> None:
+    every_ms = [2 + 0.9 * i for i in range(20)]
+    pauses: dict[str, list[tuple[float, float | None]]] = {s: [(2, None)] for s in ("s1", "s2", "s3")}
+    assert deadlock.find(with_escapes(outcome(pauses), "s1-eth2", every_ms)) is None
+    short = deadlock.find(with_escapes(outcome(pauses), "s1-eth2", every_ms, size=84))
+    assert short is not None, "feedback is not stopped by the data's pause, and is no progress"
+    stopped = deadlock.find(with_escapes(outcome(pauses), "s1-eth2", every_ms[:5]))
+    assert stopped is not None and stopped.since_ps == round(every_ms[4] * _MS), "the last that got out"
+    assert deadlock.find(with_escapes(outcome(pauses), "s1-eth2", [2.0, 10.0]), 11 * _MS) is None
+
+
+def test_a_run_that_goes_on_only_by_escaping_frames_says_so() -> None:
+    """The ring of PFC alone, in which every half millisecond a frame comes over a paused link."""
+    overrides = ('transport=["roce+pfc"]', "seeds=[1]", 'engine.limit="20ms"')
+    (plan,) = make_plans(read_scenario(RING.with_name("ring.toml"), overrides))
+    dead = DesEngine().execute(plan)
+    found = deadlock.find(dead)
+    assert found is not None
+    ports = {p.interface: p for p in plan.ports}
+    far = ports[ports[found.interfaces[0]].peer]
+    arrived = np.zeros(40, dtype=TRACE_DTYPE)
+    arrived["time_ps"], arrived["port"] = np.arange(1, 41) * (_MS // 2), far.port_id
+    arrived["kind"], arrived["bytes"] = frames.KINDS.index("deliver"), 1102
+    events = dict(dead.events)
+    events[far.switch] = np.sort(np.concatenate((events[far.switch], arrived)), order="time_ps")
+    counters = {name: dict(c) for name, c in dead.port_counters.items()}
+    counters[found.interfaces[0]]["escaped_frames"] = 40
+    slow = deadlock.explain(
+        replace(dead, error="not finished after 20 ms", events=events, port_counters=counters)
+    )
+    assert slow.error is not None and "deadlock" not in slow.error
+    assert slow.error.endswith("ms, which only frames that escape get through")
 
 
 def test_the_ring_deadlocks_with_pfc_alone_and_not_with_escape() -> None:

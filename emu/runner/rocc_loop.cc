@@ -56,8 +56,9 @@ std::string problem_of_loop(const RoccParams& p, Duration round_trip, Duration r
            ", and F would change again before its last change has taken effect: raise "
            "congestion_control.rocc.period";
   }
-  if (p.alpha <= 0)
-    return {};  // no integral part: a queue that no length of rest belongs to, and no crossover
+  if (p.alpha <= 0)  // no integral part, and no crossover
+    return "RoCC's alpha is 0: nothing brings the queue to Q_ref, or F up again while it is empty; raise "
+           "congestion_control.rocc.alpha";
   const RoccLoop loop = loop_of(p, round_trip + reaction_delay);
   for (std::uint64_t n = 2; n <= std::min(flows, kMostFlows); ++n) {
     const double margin = loop.tuned(static_cast<double>(n)).phase_margin(static_cast<double>(n));

@@ -39,8 +39,8 @@ int rocc_region(double flows);
 // more.
 RoccLoop loop_of(const RoccParams& params, Duration feedback);
 
-// One line that says what is wrong, or nothing: T below `round_trip`, the network's own; a phase margin of 0
-// or below for some N of 2 .. min(flows, 128), the range of the paper's analysis.
+// One line that says what is wrong, or nothing: T below `round_trip`, the network's own; alpha of 0; a phase
+// margin of 0 or below for some N of 2 .. min(flows, 128), the range of the paper's analysis.
 std::string problem_of_loop(const RoccParams& params, Duration round_trip, Duration reaction_delay,
                             std::uint64_t flows);
 // The same of all links of a run that has RoCC, with as many flows as it has; without a workload any number

@@ -76,6 +76,7 @@ TEST(RoccLoopTest, WhatCannotWorkIsRefusedWhenTheScenarioIsLoaded) {
   expect_part(complaint(table + "period = \"5us\"\n"), "less than the network's round trip of");
   expect_part(complaint(table + "alpha = 3\nbeta = 15\n"), "RoCC is unstable with 2 flows: alpha 3, beta 15");
   expect_part(complaint(table + "alpha = 3\nbeta = 15\n"), "lower the gains");
+  expect_part(complaint(table + "alpha = 0\nbeta = 1e6\n"), "alpha is 0");
   EXPECT_EQ(complaint(table + "alpha = 3\nbeta = 15\nallow_unstable = true\n"), "none");
   EXPECT_EQ(complaint(table + "period = \"5us\"\nallow_unstable = true\n"), "none");
 }

@@ -81,6 +81,8 @@ def test_what_cannot_be_meant_is_refused() -> None:
             tune.run(wrong, Path())
     with pytest.raises(UsageError, match="--flows"):
         tune.run(tune.Request(flows=1), Path())
+    with pytest.raises(UsageError, match="--delta-f of 100000 Mb/s is more than the link's 40000 Mb/s"):
+        tune.run(tune.Request(delta_f=100e9), Path())
     with pytest.raises(UsageError, match="T = 15 us is less than the RTT of 20 us"):
         tune.run(tune.Request(period=15e-6), Path())
     request = dict(
@@ -107,6 +109,27 @@ def test_derived_parameters_follow_the_papers_rules() -> None:
     paper = derived(40e9).loop
     assert paper.alpha == pytest.approx(0.3, rel=0.15) and paper.beta == pytest.approx(1.5, rel=0.15)
     assert tuned_margin(paper, design.FLOWS).min() >= tuned_margin(Loop(0.3, 1.5), design.FLOWS).min()
+
+
+@pytest.mark.parametrize(
+    ("rate", "rtt", "delta_f"),
+    [(40e9, 20e-6, 200e6), (400e9, 20e-3, 10e6), (1e9, 15e-6, 1e6), (40e9, 20e-6, 3e6)],
+)
+def test_what_is_printed_is_a_set_that_scenarios_take(
+    tmp_path: Path, rate: float, rtt: float, delta_f: float
+) -> None:
+    """A coarse Delta^F, which F_min must not be below, and thresholds of so many digits that few of them would make Q_mid and Q_max the same."""
+    found = design.derive(rate, rtt, tune.Request(rate=rate, rtt=rtt, delta_f=delta_f).loop())
+    assert found.f_min >= found.loop.delta_f
+    scenario = tmp_path / "tuned.toml"
+    scenario.write_text(
+        f'extends = "{paths.ROOT}/scenarios/rocc/base.toml"\n'
+        f'[topology]\nrate = "{rate / 1e9:g}Gb/s"\n[switch]\nlossless_buffer = "100MB"\n' + found.toml()
+    )
+    read = read_scenario(scenario, ())
+    parameters = {p.key: p.value for p in plan_of(read, read.labels[0], 1).parameters}
+    for key, size in (("q_mid", found.q_mid), ("q_max", found.q_max)):
+        assert parameters[f"congestion_control.rocc.{key}"] == f'"{size:.0f}B"'
 
 
 def test_no_gain_has_a_larger_least_margin() -> None:

@@ -29,16 +29,16 @@ class Parameters:
 
     def toml(self) -> str:
         """As a scenario has them."""
-        return "\n".join(
+        return "\n".join(  # with all digits: thresholds must stay apart
             (
                 "[congestion_control.rocc]",
-                f'period = "{self.loop.period * 1e6:g}us"',
-                f'q_ref = "{self.q_ref / 1e3:g}KB"',
-                f'q_mid = "{self.q_mid / 1e3:g}KB"',
-                f'q_max = "{self.q_max / 1e3:g}KB"',
-                f'f_min = "{self.f_min / 1e6:g}Mb/s"',
-                f'delta_f = "{self.loop.delta_f / 1e6:g}Mb/s"',
-                f'delta_q = "{self.loop.delta_q:g}B"',
+                f'period = "{self.loop.period * 1e6:.12g}us"',
+                f'q_ref = "{self.q_ref / 1e3:.12g}KB"',
+                f'q_mid = "{self.q_mid / 1e3:.12g}KB"',
+                f'q_max = "{self.q_max / 1e3:.12g}KB"',
+                f'f_min = "{self.f_min / 1e6:.12g}Mb/s"',
+                f'delta_f = "{self.loop.delta_f / 1e6:.12g}Mb/s"',
+                f'delta_q = "{self.loop.delta_q:.12g}B"',
                 f"alpha = {self.loop.alpha:.4g}",
                 f"beta = {self.loop.beta:.4g}",
             )
@@ -75,12 +75,16 @@ def derive(rate: float, rtt: float, loop: Loop) -> Parameters:
             f"T = {loop.period * 1e6:g} us is less than the RTT of {rtt * 1e6:g} us: F would change again before"
             f" its last change has taken effect; give --period of {rtt * 1e6:g} us or more"
         )
+    if loop.delta_f > rate:
+        raise UsageError(
+            f"--delta-f of {loop.delta_f / 1e6:g} Mb/s is more than the link's {rate / 1e6:g} Mb/s"
+        )
     in_flight = loop.period * rate / 8  # T C
     q_ref = _whole(in_flight / 2, loop.delta_q)
     q_mid = 2 * q_ref
     q_max = q_mid + _whole(_MAX_OVER_MID, loop.delta_q)
     share = rate / float(FLOWS[-1])
-    f_min = min(_PAPERS_F_MIN, max(loop.delta_f, share // loop.delta_f * loop.delta_f))
+    f_min = max(loop.delta_f, min(_PAPERS_F_MIN, share // loop.delta_f * loop.delta_f))
     return Parameters(rate, rtt, loop, q_ref, q_mid, q_max, f_min)
 
 

@@ -169,6 +169,24 @@ class Planner {
         throw std::invalid_argument("switch \"" + topology_.nodes()[node].name + "\": " + problem);
       if (entry.config.escape.enabled && entry.config.escape.by_hosts) check_one_path(node);
     }
+    check_reclaim();
+  }
+
+  // A place that is free again while its token or its frame is on the way would be promised twice, and one of
+  // two frames dropped: not before it can have come, at the latest behind a full dedicated queue at each
+  // switch.
+  void check_reclaim() const {
+    const SwitchConfig& config = plan_.settings.switches;
+    const EscapeConfig& escape = config.escape;
+    if (!escape.enabled || !escape.has(EscapeFix::kReclaim)) return;
+    Rate slowest = topology_.links().front().rate;
+    for (const Link& link : topology_.links()) slowest = std::min(slowest, link.rate);
+    const auto frames = static_cast<std::int64_t>(escape.tokens) * static_cast<std::int64_t>(most_links_ - 1);
+    const Duration least = plan_.base_rtt + wire_time(config.longest_frame(), slowest) * frames;
+    if (escape.reclaim < least)
+      throw std::invalid_argument("switch.escape.reclaim of " + to_string(escape.reclaim) +
+                                  " is shorter than a token and its frame can be on the way, " +
+                                  to_string(least) + ": places would be promised twice, and frames dropped");
   }
 
   // A token reserves places along the way of its flow: connections of two hosts must not go different ways.

@@ -99,6 +99,24 @@ TEST(PlanTest, EscapeByHostsIsRefusedWhereTwoHostsHaveSeveralPaths) {
             std::string::npos);
 }
 
+// A pool gets a token back when it is this old: not while it, or its frame, is on the way.
+TEST(PlanTest, EscapeReclaimsNoTokenThatMayBeOnItsWay) {
+  const auto problem = [](const std::string& escape) -> std::string {
+    try {
+      plan_of("transport = \"roce+pfc\"\n" + kDumbbell + "[switch.escape]\nenabled = true\n" + escape);
+    } catch (const ScenarioError& error) {
+      return error.what();
+    }
+    return "none";
+  };
+  EXPECT_EQ(problem(""), "none");
+  EXPECT_EQ(problem("reclaim = \"50us\"\n"), "none");
+  EXPECT_NE(problem("reclaim = \"10us\"\n").find("places would be promised twice"), std::string::npos);
+  EXPECT_NE(problem("reclaim = \"50us\"\ntokens = 100\n").find("switch.escape.reclaim of 50us"),
+            std::string::npos);
+  EXPECT_EQ(problem("reclaim = \"10us\"\nfixes = []\n"), "none") << "the letter says nothing of it";
+}
+
 // Menikkumbura, 3.3.6: only the form that looks values up has a registry, with a set for each rate of a link.
 TEST(PlanTest, WhereHostsComputeRoccTheyKnowItsFormAndTheSetsOfTheLinks) {
   const auto rocc_of = [](const std::string& table) {

@@ -50,7 +50,10 @@ def test_pfc_alone_deadlocks_on_every_seed_and_escape_on_none(tmp_path: Path) ->
         assert (run["values"]["tokens"] > 0) == (run["label"] == "roce+pfc+escape")
         assert (run["values"]["loops"] > 0) == (run["label"] == "roce+pfc+loopbreaker")
     page = (tmp_path / "report.html").read_text()
-    assert "figure 4.8a" in page and "deadlock" in page
+    assert "figure 4.8a" in page and "flows left" in page
+    assert page.count(": deadlock since 0.1") == sum(
+        r["values"]["deadlocks"] > 0 for r in report["runs"]["ring"]
+    )
 
 
 def test_schemes_are_laid_side_by_side_case_by_case() -> None:

@@ -53,8 +53,12 @@ def utilization(outcome: RunOutcome) -> float:
 
 def common(outcome: RunOutcome) -> dict[str, float]:
     ports, nics = outcome.port_counters.values(), outcome.nic_counters.values()
-    return {
-        "deadlocks": 0.0 if deadlock.find(outcome, LEAST_PS) is None else 100.0,
+    dead = deadlock.find(outcome, LEAST_PS)
+    since = {} if dead is None else {"deadlock_ms": dead.since_ps / 1e9}
+    ended = {f.id for f in outcome.flows if f.placed_ps is not None}
+    return since | {
+        "deadlocks": 0.0 if dead is None else 100.0,
+        "left": float(sum(f.id not in ended for f in outcome.plan.flows)),
         "drops": float(sum(c["drops"] for c in ports)),
         "out_of_order": float(sum(c["out_of_sequence"] for c in nics)),
         "xoff": float(sum(c["xoff_sent_prio3"] for c in ports)),

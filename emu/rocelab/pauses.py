@@ -1,7 +1,7 @@
 """How PFC pauses spread: each pause's depth, how many links the pause that caused it has come, and what it cost each port.
 
 A port asks its neighbour to pause a class (XOFF). If one of the switch's own ports may not send that class then, because the switch behind it has asked for that, the pause is nested
-in that one, and one deeper; else it begins here, with depth 1. The traces tell when ports were paused, not which frame waits for which port, so that the depth is an upper bound where a
+in that one, and one deeper; else it begins here, with depth 1. A chain that comes back to a link that it has passed gets no deeper: it goes round in a circle. The traces tell when ports were paused, not which frame waits for which port, so that the depth is an upper bound where a
 switch has several reasons.
 """
 
@@ -25,8 +25,12 @@ class Ask:
     """A port asks its neighbour to pause."""
 
     time_ps: int
-    depth: int
-    root: str  # interface at which the chain began
+    links: frozenset[str]  # of the chain, by the interface that asks
+    root: str  # interface at which it began
+
+    @property
+    def depth(self) -> int:
+        return len(self.links)
 
 
 @dataclass(frozen=True)
@@ -70,7 +74,8 @@ def spread(outcome: RunOutcome) -> Spread | None:
         if kind == _PAUSED:
             peer = by_interface.get(ports[switch, port].peer)
             asks = found.asks[peer.switch, peer.port_id, tc] if peer is not None else []
-            here[port] = _last_before(asks, time) or Ask(time, 1, ports[switch, port].peer)
+            begins = ports[switch, port].peer
+            here[port] = _last_before(asks, time) or Ask(time, frozenset({begins}), begins)
             found.note(here[port])
         elif kind == _RESUMED:
             here.pop(port, None)
@@ -78,7 +83,8 @@ def spread(outcome: RunOutcome) -> Spread | None:
             over = [ask for other, ask in here.items() if other != port]
             cause = max(over, key=lambda ask: ask.depth, default=None)
             own = ports[switch, port].interface
-            ask = Ask(time, cause.depth + 1, cause.root) if cause else Ask(time, 1, own)
+            links = (cause.links if cause else frozenset()) | {own}
+            ask = Ask(time, links, cause.root if cause else own)
             found.asks[switch, port, tc].append(ask)
             found.note(ask)
     return found

@@ -34,6 +34,7 @@ _ROWS = (
 _ROWS_IF_TAKEN = (
     ("round trip, mean (us)", "avg_rtt_s", 1e6, "{:.1f}"),
     ("  99th percentile", "p99_rtt_s", 1e6, "{:.1f}"),
+    ("frames that escaped", "escaped_frames", 1, "{:.0f}"),
 )
 
 
@@ -126,7 +127,7 @@ def _table(result: results.Result) -> Table:
     table.add_column("")
     for label in by_label:
         table.add_column(label, justify="right")
-    taken = [r for r in _ROWS_IF_TAKEN if any(m[r[1]]["mean"] is not None for m in by_label.values())]
+    taken = [r for r in _ROWS_IF_TAKEN if any(m[r[1]]["mean"] for m in by_label.values())]
     for title, field, factor, form in (*_ROWS, *taken):
         table.add_row(title, *(_cell(metrics.get(field), factor, form) for metrics in by_label.values()))
     return table

@@ -13,6 +13,7 @@ from rocelab import deadlock, frames
 from rocelab.des.engine import DesEngine
 from rocelab.model import TRACE_DTYPE
 from rocelab.scenario import make_plans, read_scenario
+from rocelab.summary import run_summary
 
 RING = Path(__file__).resolve().parents[2] / "scenarios" / "escape" / "ring_deadlock.toml"
 _MS = 1_000_000_000
@@ -124,6 +125,9 @@ def test_the_ring_deadlocks_with_pfc_alone_and_not_with_escape() -> None:
     assert alone.error is not None and "routing deadlock: s1-eth2 -> s2-eth3 -> s3-eth3" in alone.error
     escaped = DesEngine().execute(plans["roce+pfc+escape"])
     assert escaped.error is None
+    summary = run_summary(escaped)
+    assert summary["escaped_frames"] > 1000 > run_summary(alone)["escaped_frames"] == 0
+    assert summary["pfc_depth"] == 6, "round the ring of five, and on to a host"
     assert deadlock.find(escaped) is None
     both = DesEngine().execute(plans["roce+pfc+rocc+escape"])
     assert (

@@ -68,6 +68,24 @@ def test_a_pause_within_a_pause_is_one_deeper() -> None:
     assert found.reach == {"s3-eth1": 3}, "all of it began at s3"
 
 
+def test_a_chain_that_goes_round_in_a_circle_is_as_deep_as_the_circle_is_long() -> None:
+    """s1 and s2 ask each other in turns, each within the other's pause: two links, however often."""
+    ring = line({"s1": [], "s2": []})
+    ends = {("s1", 1): "s2-eth1", ("s2", 0): "s1-eth2", ("s1", 0): "s2-eth2", ("s2", 1): "s1-eth1"}
+    for port in ring.plan.ports:
+        port.peer = ends.get((port.switch, port.port_id), port.peer)
+    turns: dict[str, list[tuple[float, str, int]]] = {"s1": [], "s2": []}
+    for i in range(8):
+        turns["s1"].append((10 + 20 * i, "xoff", 0))
+        turns["s2"] += [(12 + 20 * i, "paused", 1), (15 + 20 * i, "xoff", 0)]
+        turns["s1"].append((17 + 20 * i, "paused", 1))
+        turns["s2"].append((25 + 20 * i, "resumed", 1))
+    ring.events = line(turns).events
+    found = pauses.spread(ring)
+    assert found is not None and found.depth == 2
+    assert len(found.asks["s1", 0, 3]) == 8, "as many as there were"
+
+
 def test_a_pause_after_a_pause_begins_a_chain_of_its_own() -> None:
     later = {**_NESTED, "s1": [(22, "paused", 1), (112, "resumed", 1), (200, "xoff", 0)]}
     found = pauses.spread(line(later))

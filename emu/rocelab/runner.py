@@ -31,7 +31,9 @@ _ROWS = (
     ("  spurious", "spurious_retransmissions", 1, "{:.0f}"),
     ("pause frames", "pfc_pause_frames", 1, "{:.0f}"),
 )
+# Those that are 0 for every label are left out.
 _ROWS_IF_TAKEN = (
+    ("CNPs", "cnps", 1, "{:.0f}"),
     ("round trip, mean (us)", "avg_rtt_s", 1e6, "{:.1f}"),
     ("  99th percentile", "p99_rtt_s", 1e6, "{:.1f}"),
     ("frames that escaped", "escaped_frames", 1, "{:.0f}"),

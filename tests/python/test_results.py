@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import synthetic
-from rocelab import results
+from rocelab import results, runner
 from rocelab.errors import RocelabError
 from rocelab.model import FidelityInputs, RunOutcome, RunPlan
 from rocelab.results import Result
@@ -173,3 +173,15 @@ def test_a_detach_while_flows_run_is_not_exact() -> None:
     assert verdict(detaches=1, first_detach_ps=first - 1, last_detach_ps=first - 1) == "exact"
     assert verdict(detaches=1, first_detach_ps=first, last_detach_ps=first) == "detached"
     assert verdict(late_frames=1) == "detached"
+
+
+def test_the_table_has_rows_of_mechanisms_only_where_they_did_something(tmp_path: Path) -> None:
+    def rows(scenario: Path, *overrides: str) -> list[str]:
+        result = results.run(scenario, "des", overrides=overrides, out=tmp_path / scenario.stem)
+        return [str(cell).strip() for cell in runner._table(result).columns[0].cells]
+
+    plain = rows(QUICK)
+    assert "drops" in plain and "CNPs" not in plain and "frames that escaped" not in plain
+    assert "CNPs" in rows(ROOT / "tests" / "same" / "scenarios" / "rocc.toml")
+    ring = rows(ROOT / "scenarios" / "escape" / "ring_deadlock.toml", 'transport=["roce+pfc+escape"]')
+    assert "frames that escaped" in ring and "CNPs" not in ring

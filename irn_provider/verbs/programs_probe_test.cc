@@ -21,7 +21,7 @@ TEST_P(ProbeTest, SurfaceKeepsItsClaims) {
   for (const char* filter :
        {"DataProbe.*", "DatagramProbe.*", "RefusalProbe.*", "EventProbe.*", "SrqProbe.*", "XrcProbe.*",
         "ExtendedProbe.*", "BuilderProbe.*", "TimeProbe.*", "TimeBeforeTheDevice.*", "TimerProbe.*",
-        "TimerFdProbe.*", "ThreadProbe.*", "BirthProbe.*", "ForkProbe.*", "StopProbe.*"}) {
+        "TimerFdProbe.*", "SignalProbe.*", "ThreadProbe.*", "BirthProbe.*", "ForkProbe.*", "StopProbe.*"}) {
     TestFabric fabric(1, 1, nic());
     const bool birth = std::string(filter) == "BirthProbe.*";
     const bool threads = birth || std::string(filter) == "ThreadProbe.*";

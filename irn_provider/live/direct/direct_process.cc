@@ -2,6 +2,7 @@
 
 #include <net/if.h>
 #include <pthread.h>
+#include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/random.h>
 #include <sys/timerfd.h>
@@ -60,7 +61,13 @@ std::unique_ptr<DirectProcess> DirectProcess::join(const direct::Settings& setti
   DirectProcess* p = process.get();
   if (std::exchange(g_direct, p) == nullptr)  // else a forked program's own: its parent registered
     pthread_atfork(nullptr, nullptr, [] { g_direct->forget_sockets(); });
+  // A signal is for the program's threads, which may all have blocked it for a signalfd: ours would die of
+  // it.
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
   p->helper_ = std::thread([p] { p->helper_loop(); });
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
   return process;
 }
 

@@ -60,6 +60,8 @@ PACKAGES: dict[str, tuple[str, ...]] = {
             "fio",
             "libdapl2",
             "dapl2-utils",
+            "tgt",
+            "libiscsi-bin",
             "python3-pyverbs",
         ),  # programs that run unmodified: docs/compatibility.md
         *("valgrind", "spin", "clang-14", "libclang-rt-14-dev", "clang-format", "clang-tidy"),

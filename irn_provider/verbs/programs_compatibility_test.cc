@@ -34,7 +34,8 @@ bool polls_memory(const Row& row) {
 bool is_ucx(const Row& row) { return row.command[0] == "ucx_perftest"; }
 
 // Whose rows need hosts with interfaces, or more than two programs: tests/live. By the first word.
-constexpr std::array<std::string_view, 6> kElsewhere = {"libfabric", "Open", "MPICH", "fio", "DAPL", "QEMU"};
+constexpr std::array<std::string_view, 7> kElsewhere = {"libfabric", "Open", "MPICH",   "fio",
+                                                        "DAPL",      "QEMU", "libiscsi"};
 
 // | `program options` | RoCE | IRN | from |
 std::vector<Row> rows() {

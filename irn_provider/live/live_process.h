@@ -68,8 +68,9 @@ class LiveProcess {
   // Before find_peer(), and not under the lock: finds out where `gid` is. May wait for the network.
   virtual void reach(const std::array<std::uint8_t, 16>&) {}
 
-  // Its QPs have so many memberships of multicast groups: while there are any, frames to groups come here.
-  virtual void listen_to_groups(std::size_t memberships) = 0;
+  // Its QPs have so many memberships of multicast groups: while there are any, frames to groups come here. 0,
+  // or the errno why they cannot.
+  virtual int listen_to_groups(std::size_t memberships) = 0;
 
   // --- experiment time of the calling thread
   virtual Time now() = 0;

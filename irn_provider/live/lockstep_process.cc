@@ -45,8 +45,9 @@ void LockstepProcess::abandon() {
   impl_->abandon_wait(*t_state);
 }
 
-void LockstepProcess::listen_to_groups(std::size_t memberships) {
+int LockstepProcess::listen_to_groups(std::size_t memberships) {
   segment().vfs()[vf()].groups.store(static_cast<std::uint32_t>(memberships));
+  return 0;
 }
 
 std::optional<PathEnd> LockstepProcess::find_peer(const std::array<std::uint8_t, 16>& gid) {

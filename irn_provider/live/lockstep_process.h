@@ -65,7 +65,7 @@ class LockstepProcess final : public LiveProcess {
   const lockstep::Segment& segment() const override;
   std::uint32_t vf() const override;
   std::optional<PathEnd> find_peer(const std::array<std::uint8_t, 16>& gid) override;
-  void listen_to_groups(std::size_t memberships) override;
+  int listen_to_groups(std::size_t memberships) override;
   Time now() override;
   void park_poll() override;
   void park_poll(Duration longest) override;

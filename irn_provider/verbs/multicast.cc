@@ -18,8 +18,14 @@ int change(ibv_qp& qp, const ibv_gid& gid, Nic::GroupResult (Nic::*how)(Qpn, con
   if (!is_multicast(group)) return EINVAL;
   LiveProcess& process = *of(qp.context).process;
   return with_nic(qp.context, [&](Nic& nic, Time) {
-    const Nic::GroupResult result = (nic.*how)(Qpn{qp.qp_num}, group);
-    process.listen_to_groups(nic.group_memberships());
+    const Qpn qpn{qp.qp_num};
+    const std::size_t before = nic.group_memberships();
+    const Nic::GroupResult result = (nic.*how)(qpn, group);
+    const bool joined = nic.group_memberships() > before;
+    if (const int error = process.listen_to_groups(nic.group_memberships()); error != 0) {
+      if (joined) nic.leave_group(qpn, group);
+      return error;
+    }
     if (result == Nic::GroupResult::kTooMany) return ENOMEM;
     return result == Nic::GroupResult::kOk ? 0 : EINVAL;
   });

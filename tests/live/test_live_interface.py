@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import signal
@@ -25,6 +26,30 @@ pytestmark = [
 _GID = ["-d", "rocelab0", "-g", "1"]
 _PERFTEST = ["-d", "rocelab0", "-x", "1", "-F"]
 _PINGPONG = ["ibv_rc_pingpong", *_GID, "-n", "2000", "-c"]
+
+# Joins a multicast group where the kernel takes no other filter for the device's packet socket.
+_LOCKED_FILTER = """
+import ctypes, os, socket, struct
+
+verbs = ctypes.CDLL(None)
+for name in ("ibv_get_device_list", "ibv_open_device", "ibv_alloc_pd", "ibv_create_cq", "ibv_create_qp"):
+    getattr(verbs, name).restype = ctypes.c_void_p
+device = ctypes.c_void_p.from_address(verbs.ibv_get_device_list(None))
+context = ctypes.c_void_p(verbs.ibv_open_device(device))
+cq = verbs.ibv_create_cq(context, 4, None, None, 0)
+ud = struct.pack("PPPP5Iii", 0, cq, cq, 0, 1, 1, 1, 1, 0, 4, 0)
+qp = ctypes.c_void_p(verbs.ibv_create_qp(ctypes.c_void_p(verbs.ibv_alloc_pd(context)), ud))
+for fd in os.listdir("/proc/self/fd"):
+    try:
+        wire = socket.socket(fileno=os.dup(int(fd)))
+    except OSError:
+        continue
+    if wire.family == socket.AF_PACKET:
+        wire.setsockopt(socket.SOL_SOCKET, 44, 1)  # SO_LOCK_FILTER
+group = bytes(10) + bytes([255, 255, 239, 1, 2, 3])
+print("refused", verbs.ibv_attach_mcast(qp, group, 0), verbs.ibv_attach_mcast(qp, group, 0))
+print("destroyed", verbs.ibv_destroy_qp(qp))  # as a member could not be
+"""
 
 
 @pytest.fixture(scope="module")
@@ -58,6 +83,14 @@ def test_perftest(ends: tuple[End, End], transport: str, program: str) -> None:
     _, output = _run_pair(ends, argv, [*argv, ends[0].ipv4], transport)
     rows = [line.split() for line in output.splitlines() if line.split()[1:2] == ["1000"]]
     assert len(rows) == 1, output
+
+
+def test_a_group_that_the_kernel_lets_no_filter_through_for_is_an_errno(ends: tuple[End, End]) -> None:
+    argv = ["/usr/bin/python3", "-c", _LOCKED_FILTER]
+    assert (
+        finish(ends[0].start(argv, environment(DEVICE, "roce")))
+        == f"refused {errno.EPERM} {errno.EPERM}\ndestroyed 0\n"
+    )
 
 
 @pytest.mark.parametrize("transport", ["roce", "irn"])

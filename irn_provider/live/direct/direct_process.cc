@@ -149,10 +149,12 @@ void DirectProcess::leave() {
   --t_inside;
 }
 
-void DirectProcess::listen_to_groups(std::size_t memberships) {
+int DirectProcess::listen_to_groups(std::size_t memberships) {
   const bool on = memberships > 0;
-  if (std::exchange(hears_groups_, on) != on && wire_)
-    wire_->take_groups(on, filter_of(host_, share_->slot(), on));
+  if (hears_groups_ == on || !wire_) return 0;
+  const int error = wire_->take_groups(on, filter_of(host_, share_->slot(), on));
+  if (error == 0) hears_groups_ = on;
+  return on ? error : 0;  // what comes for groups without members is dropped
 }
 
 std::optional<PathEnd> DirectProcess::find_peer(const Gid& gid) {

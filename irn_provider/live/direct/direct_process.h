@@ -48,7 +48,7 @@ class DirectProcess final : public LiveProcess {
   const lockstep::HostEntry& host() const override { return host_; }
   const lockstep::Segment& segment() const override { return share_->segment(); }
   std::uint32_t vf() const override { return share_->vf(); }
-  void listen_to_groups(std::size_t memberships) override;
+  int listen_to_groups(std::size_t memberships) override;
   std::optional<PathEnd> find_peer(const Gid& gid) override;
   void reach(const Gid& gid) override;
   Time now() override { return clock(); }

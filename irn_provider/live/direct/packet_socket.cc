@@ -29,10 +29,15 @@ constexpr std::uint16_t first_id(PacketSocket::Kind kind) { return kind == Packe
 
 void set(int fd, int level, int option, int value) { setsockopt(fd, level, option, &value, sizeof value); }
 
-void attach(int fd, std::vector<sock_filter> code) {
+// 0 or the errno.
+int try_to_attach(int fd, std::vector<sock_filter> code) {
   const sock_fprog program{static_cast<unsigned short>(code.size()), code.data()};
-  if (setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program) != 0)
-    throw std::runtime_error(std::string("cannot filter frames: ") + std::strerror(errno));
+  return setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program) == 0 ? 0 : errno;
+}
+
+void attach(int fd, const std::vector<sock_filter>& code) {
+  if (const int error = try_to_attach(fd, code); error != 0)
+    throw std::runtime_error(std::string("cannot filter frames: ") + std::strerror(error));
 }
 
 }  // namespace
@@ -79,13 +84,14 @@ void PacketSocket::open(const std::string& interface, const std::vector<sock_fil
 
 PacketSocket::~PacketSocket() { close(fd_); }
 
-void PacketSocket::take_groups(bool on, const std::vector<sock_filter>& filter) {
+int PacketSocket::take_groups(bool on, const std::vector<sock_filter>& filter) {
+  if (const int error = try_to_attach(fd_, filter); error != 0) return error;
   packet_mreq all{};
   all.mr_ifindex = interface_;
   all.mr_type = PACKET_MR_ALLMULTI;
   // Where that is refused, what comes all the same is taken: a veth and a bridge let groups pass.
   setsockopt(fd_, SOL_PACKET, on ? PACKET_ADD_MEMBERSHIP : PACKET_DROP_MEMBERSHIP, &all, sizeof all);
-  attach(fd_, filter);
+  return 0;
 }
 
 // --- receiving

@@ -34,8 +34,9 @@ class PacketSocket final : public FramePort {
 
   std::span<const Arrival> receive() override;
   void release() override {}
-  // Whether frames to multicast groups come from the interface; `filter` replaces the one before.
-  void take_groups(bool on, const std::vector<sock_filter>& filter);
+  // Whether frames to multicast groups come from the interface; `filter` replaces the one before. 0, or the
+  // errno with which the kernel refuses it (ENOMEM, EPERM): then it is as before.
+  int take_groups(bool on, const std::vector<sock_filter>& filter);
   double backlog() const;   // how full the kernel's queue for us is: 0 to 1
   std::uint64_t dropped();  // frames that the kernel had no room for, so far
 

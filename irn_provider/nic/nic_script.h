@@ -1,7 +1,8 @@
 // NicScript, for fuzzing: bytes become a sequence of API calls, losses, pauses and forged packets between two
 // Nics, each with two connected QPs. What must hold for every script: nothing crashes or breaks an invariant
 // (RL_CHECK, ASan, UBSan), nobody writes outside registered memory, each WQE that was accepted completes at
-// most once, and after the script the pair comes to rest.
+// most once, and after the script the pair comes to rest. Each side has two memory windows, whose R_Keys the
+// steps guess among few.
 #pragma once
 
 #include <array>
@@ -21,17 +22,24 @@ namespace rocelab {
 
 class NicScript {
  public:
+  struct Tally {  // of requests that succeeded
+    unsigned bound = 0, invalidated = 0, through_windows = 0;
+  };
   // `bytes` drives everything; the first one chooses the mode. Returns a complaint, or nothing.
-  static std::string run(std::span<const std::byte> bytes) {
+  static std::string run(std::span<const std::byte> bytes, Tally* tally = nullptr) {
     NicScript script(bytes);
     script.play();
+    if (tally != nullptr) {
+      tally->bound += script.tally_.bound, tally->invalidated += script.tally_.invalidated;
+      tally->through_windows += script.tally_.through_windows;
+    }
     return script.complaint_;
   }
 
  private:
   static constexpr std::size_t kGuard = 4096, kRegion = 16'384;
-  static constexpr std::uint32_t kMtu = 256, kAccess = 15;
-  static constexpr int kQps = 2;
+  static constexpr std::uint32_t kMtu = 256, kAccess = 15 | kAccessMwBind;
+  static constexpr int kQps = 2, kWindows = 2;  // of type 1, and of type 2
 
   struct Side {
     Side(const NicConfig& config, Qpn first)
@@ -41,9 +49,11 @@ class NicScript {
       pd = nic.alloc_pd();
       cq = *nic.create_cq(64);
       key = *nic.reg_mr(pd, base(), kRegion, base(), kAccess);
+      for (std::size_t i = 0; i < kWindows; ++i) windows[i] = *nic.alloc_mw(pd, type_of(i));
       for (std::size_t i = 0; i < kGuard; ++i)
         memory_bytes[i] = memory_bytes[kGuard + kRegion + i] = std::byte{0x5a};
     }
+    static MwType type_of(std::size_t window) { return window == 0 ? MwType::k1 : MwType::k2; }
     std::uint64_t base() const { return reinterpret_cast<std::uint64_t>(memory_bytes.data() + kGuard); }
     bool guards_intact() const {
       for (std::size_t i = 0; i < kGuard; ++i)
@@ -60,6 +70,7 @@ class NicScript {
     Pdn pd;
     Cqn cq;
     RKey key;
+    std::array<RKey, kWindows> windows;  // as the last bind is to have named them
     std::array<Qpn, kQps> qps;
     std::set<std::uint64_t> completed;  // wr_ids
     Packet last;                        // sent last: copies and forgeries start from it
@@ -130,11 +141,20 @@ class NicScript {
       case 0:
       case 1:
       case 2:
-        post_send(s, qp);
+        windowed_ = op >= 128;
+        if (windowed_ && (op >> 2 & 15) == 2) {
+          post_local(s, qp);
+        } else {
+          post_send(s, qp);
+        }
         break;
       case 3:
       case 4:
-        post_recv(s, qp);
+        if (op < 128) {
+          post_recv(s, qp);
+        } else {
+          open_window(s, qp);
+        }
         break;
       case 5:
       case 6:
@@ -145,6 +165,7 @@ class NicScript {
         break;
       case 8:
       case 9:
+        windowed_ = op >= 128;
         forge(s, qp);
         break;
       case 10:
@@ -160,7 +181,11 @@ class NicScript {
         change_state(side, qp);
         break;
       case 14:
-        change_region(s);
+        if (op < 128) {
+          change_region(s);
+        } else {
+          replace_window(s);
+        }
         break;
       default:
         replace_qp(side, qp);
@@ -184,12 +209,64 @@ class NicScript {
     w.fence = (how & 32) != 0, w.solicited = (how & 64) != 0;
     w.num_sge = static_cast<std::uint8_t>(how >> 3 & 3);
     for (std::size_t i = 0; i < w.num_sge; ++i) w.sge[i] = piece(s);
-    w.remote_addr = peer.base() + word() % (kRegion - 3000), w.rkey = peer.key;
+    w.remote_addr = peer.base() + word() % (kRegion - 3000), w.rkey = key_of(peer);
     w.compare_add = how & 3, w.swap = how;
+    if (w.opcode == WrOpcode::kSendInvalidate) w.imm = w.rkey.value;
     if (how < 128) w.remote_addr &= ~std::uint64_t{7};
     if (how == 255) w.remote_addr += kRegion;
+    if (windowed_ && w.rkey != peer.key && w.opcode >= WrOpcode::kWrite) by_window_.insert(w.wr_id);
     s.nic.post_send(s.qps[qp], w, now_);
     drain(s);
+  }
+  // The R_Key by which `of` is reached: its region's, or where windows are meant one that a window may have.
+  RKey key_of(const Side& of) {
+    if (!windowed_) return of.key;
+    const std::uint8_t which = byte();
+    if (which == 255) return of.key;
+    const RKey last = of.windows[which % kWindows];
+    return which < 192 ? last : RKey{(last.value & ~0xffu) | (which >> 1 & 3)};
+  }
+  // Binds a window, to what is sometimes the region, or invalidates one.
+  void post_local(Side& s, std::size_t qp) {
+    SendWqe w;
+    w.wr_id = ++wr_id_;
+    const std::uint8_t how = byte();
+    w.fence = (how & 1) != 0;
+    w.opcode = (how & 6) != 0 ? WrOpcode::kBindMw : WrOpcode::kLocalInvalidate;
+    const RKey named = key_of(s);
+    if (w.opcode == WrOpcode::kBindMw) {
+      const RKey next{(named.value & ~0xffu) | (how >> 3 & 3)};
+      const RKey region = how < 0xf8 ? s.key : RKey{s.key.value ^ 0x10001};
+      set_binding(w,
+                  {named, next, region, s.base() + word() % kRegion, word() % kRegion,
+                   (how & 32) != 0 ? std::uint32_t{byte()} : kAccess & ~kAccessMwBind & ~kAccessLocalWrite});
+    } else {
+      w.imm = named.value;
+    }
+    const bool posted = s.nic.post_send(s.qps[qp], w, now_) == PostResult::kOk;
+    if (posted && w.opcode == WrOpcode::kBindMw)
+      for (RKey& window : s.windows)
+        if (window.value >> 8 == named.value >> 8) window.value = (named.value & ~0xffu) | (how >> 3 & 3);
+    drain(s);
+  }
+  // What a SEND that invalidates needs: a window of type 2 of that QP, and room for the message.
+  void open_window(Side& s, std::size_t qp) {
+    RKey& window = s.windows[1];
+    const RKey named = window, next{(named.value & ~0xffu) | (byte() & 3)};
+    SendWqe bind;
+    bind.wr_id = ++wr_id_, bind.opcode = WrOpcode::kBindMw;
+    set_binding(bind, {named, next, s.key, s.base(), kRegion, kAccessRemoteWrite | kAccessRemoteRead});
+    if (s.nic.post_send(s.qps[qp], bind, now_) == PostResult::kOk) window = next;
+    RecvWqe receive;
+    receive.wr_id = ++wr_id_;
+    receive.num_sge = 1, receive.sge[0] = {s.base(), kRegion / 2, s.key};
+    s.nic.post_recv(s.qps[qp], receive, now_);
+    drain(s);
+  }
+  void replace_window(Side& s) {
+    const std::size_t which = byte() % kWindows;
+    s.nic.dealloc_mw(s.windows[which]);
+    s.windows[which] = *s.nic.alloc_mw(s.pd, Side::type_of(which));
   }
   void post_recv(Side& s, std::size_t qp) {
     RecvWqe w;
@@ -216,7 +293,8 @@ class NicScript {
     if ((how & 16) != 0)
       h.wqe_sn = (h.wqe_sn + static_cast<std::uint32_t>(static_cast<std::int8_t>(byte()))) & 0xffffff,
       h.offset = byte() % 8;
-    if ((how & 32) != 0) h.va = s.base() + word(), h.rkey = s.key, h.dma_length = word();
+    if ((how & 32) != 0)
+      h.va = s.base() + word(), h.rkey = key_of(s), h.imm = h.rkey.value, h.dma_length = word();
     if ((how & 64) != 0) p->payload_length = word() % 600;
     if ((how & 128) != 0) h.msn = Msn{byte()}, h.opcode = byte();
     h.dest = s.qps[qp];
@@ -297,9 +375,18 @@ class NicScript {
     to.port.deliver(std::move(copy), due);
   }
   void drain(Side& s) {
-    while (const auto cqe = s.nic.poll_cq(s.cq))
+    while (const auto cqe = s.nic.poll_cq(s.cq)) {
       if (cqe->wr_id == 0 || cqe->wr_id > wr_id_ || !s.completed.insert(cqe->wr_id).second)
         complain("a CQE for no WQE, or a second one");
+      count(*cqe);
+    }
+  }
+
+  void count(const Cqe& cqe) {
+    if (cqe.status != WcStatus::kSuccess) return;
+    if (cqe.opcode == WcOpcode::kBindMw) ++tally_.bound;
+    if (cqe.has_invalidated) ++tally_.invalidated;
+    if (by_window_.contains(cqe.wr_id)) ++tally_.through_windows;
   }
 
   std::span<const std::byte> bytes_;
@@ -309,6 +396,9 @@ class NicScript {
   Time now_;
   std::uint64_t wr_id_ = 0;
   std::uint8_t lose_mask_ = 0;
+  bool windowed_ = false;              // the step is about windows
+  std::set<std::uint64_t> by_window_;  // wr_ids of requests that name one
+  Tally tally_;
   unsigned sent_ = 0;
   std::array<std::byte, 600> forged_payload_{};
   std::deque<std::vector<std::byte>> in_flight_;

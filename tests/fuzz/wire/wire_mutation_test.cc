@@ -40,6 +40,10 @@ std::vector<NamedFrame> seeds() {
     shimmed.resize(made.bytes.size() + both.bytes());
     if (insert_switch_shim(shimmed, made.bytes.size(), both))
       all.push_back({made.name + " with hops and INT", shimmed});
+    shimmed = made.bytes;
+    shimmed.resize(made.bytes.size() + kEscapeShimBytes);
+    if (insert_switch_shim(shimmed, made.bytes.size(), SwitchShim{2, {}, true}))
+      all.push_back({made.name + ", an announcement", shimmed});
     all.push_back(std::move(made));
   }
   ByteVector pfc(PfcFrame::kSize);

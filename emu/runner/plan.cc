@@ -183,10 +183,11 @@ class Planner {
     for (const Link& link : topology_.links()) slowest = std::min(slowest, link.rate);
     const auto frames = static_cast<std::int64_t>(escape.tokens) * static_cast<std::int64_t>(most_links_ - 1);
     const Duration least = plan_.base_rtt + wire_time(config.longest_frame(), slowest) * frames;
+    const Duration shown = 1_us * ((least.ps() + (1_us).ps() - 1) / (1_us).ps());
     if (escape.reclaim < least)
       throw std::invalid_argument("switch.escape.reclaim of " + to_string(escape.reclaim) +
                                   " is shorter than a token and its frame can be on the way, " +
-                                  to_string(least) + ": places would be promised twice, and frames dropped");
+                                  to_string(shown) + ": places would be promised twice, and frames dropped");
   }
 
   // A token reserves places along the way of its flow: connections of two hosts must not go different ways.

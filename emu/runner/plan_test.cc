@@ -111,7 +111,7 @@ TEST(PlanTest, EscapeReclaimsNoTokenThatMayBeOnItsWay) {
   };
   EXPECT_EQ(problem(""), "none");
   EXPECT_EQ(problem("reclaim = \"50us\"\n"), "none");
-  EXPECT_NE(problem("reclaim = \"10us\"\n").find("places would be promised twice"), std::string::npos);
+  EXPECT_NE(problem("reclaim = \"10us\"\n").find("us: places would be promised twice"), std::string::npos);
   EXPECT_NE(problem("reclaim = \"50us\"\ntokens = 100\n").find("switch.escape.reclaim of 50us"),
             std::string::npos);
   EXPECT_EQ(problem("reclaim = \"10us\"\nfixes = []\n"), "none") << "the letter says nothing of it";

@@ -107,6 +107,8 @@ def test_over_shared_memory(transport: str, tmp_path: Path) -> None:
         try:
             target.offer()
             for row in _ROWS:
+                if row[0].startswith("iscsi-test-cu"):  # docs/compatibility.md: not in real time
+                    continue
                 _expect(row[0].split()[0], finish(here.start(_words(row[0], "127.0.0.1"), variables)))
             said = finish(here.start(["iscsi-perf", "-t", "2", *_words("x", "127.0.0.1")[1:]], variables))
             average = re.search(r"iops average (\d+) \(\d+ MB/s\) +\S*\s*\n", said + "\n")

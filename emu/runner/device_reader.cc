@@ -193,6 +193,7 @@ NicSettings read_nic(ConfigSection section, ConfigSection irn, TransportMode mod
                                    std::to_string(lockstep::kQpnsPerVf) + " each");
   config.ack_interval =
       static_cast<std::uint32_t>(section.integer("ack_interval", config.ack_interval, 1, 1 << 20));
+  config.qp_burst = static_cast<std::uint32_t>(section.integer("qp_burst", config.qp_burst, 1, 1 << 16));
   config.ecn_capable = section.boolean("ecn_capable", config.ecn_capable);
   read_modes(section, "roce_hosts", TransportMode::kRoce, topology, nic);
   read_modes(section, "irn_hosts", TransportMode::kIrn, topology, nic);

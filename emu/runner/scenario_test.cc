@@ -264,6 +264,8 @@ TEST(ScenarioTest, SomeHostsMayRunInTheOtherMode) {
   EXPECT_EQ(
       parse_scenario(kStar + "[nic]\nmax_qps = 5000\nvfs = 1\n", "t.toml").settings[0].nic.config.max_qps,
       5000u);
+  EXPECT_EQ(parse_scenario(kStar + "[nic]\nqp_burst = 64\n", "t.toml").settings[0].nic.config.qp_burst, 64u);
+  EXPECT_COMPLAINT(kStar + "[nic]\nqp_burst = 0\n", "qp_burst");
   EXPECT_COMPLAINT(kStar + "[nic]\nirn_hosts = [\"h2\"]\nroce_hosts = [\"h2\"]\n", "names \"h2\" again");
 }
 

@@ -45,7 +45,8 @@ struct NicConfig {
       Duration::infinite();  // go-back-N's timer (RTO_high in the paper's runs without PFC, 4.3.1)
   std::uint32_t ack_interval =
       66;  // RoCE: AckReq on a message's last packet and on every n-th packet of a long one (Linux rxe)
-  bool pfc_enabled = true;  // obey PFC frames
+  std::uint32_t qp_burst = 1;  // data packets that a QP may send in a row while others wait
+  bool pfc_enabled = true;     // obey PFC frames
   IrnConfig irn;
   CcConfig cc;  // congestion control of every QP; none by default
   // Classes (DESIGN section 5): program data and its ACKs, CNP, the rest.

@@ -1,6 +1,7 @@
 // QpScheduler: which QP sends next. Classes by strict priority, highest first, paused ones skipped; within a
-// class CNPs ahead of answers ahead of data; within each the QPs in turn, one packet each. Lists hold only
-// QPs that can send now, so that nothing scans idle QPs and "could anything leave" is one test.
+// class CNPs ahead of answers ahead of data; within each the QPs in turn, one packet each, of data as many as
+// the constructor says. Lists hold only QPs that can send now, so that nothing scans idle QPs and "could
+// anything leave" is one test.
 #pragma once
 
 #include <array>
@@ -20,6 +21,9 @@ class QpScheduler {
     std::uint32_t slot;
     Kind kind;
   };
+
+  // `burst`: data packets of a turn, at least 1. Who cannot send on has ended its turn.
+  explicit QpScheduler(std::uint32_t burst = 1) : burst_(burst) { left_.fill(burst); }
 
   bool has_ready(std::uint8_t open_classes) const {
     return ((ready_[0] | ready_[1] | ready_[2]) & open_classes) != 0;
@@ -42,14 +46,20 @@ class QpScheduler {
     set_ready(slot, {}, Kind::kAck, false);
     set_ready(slot, {}, Kind::kData, false);
   }
-  // Precondition: has_ready(open_classes). The QP goes to the end of its list.
+  // Precondition: has_ready(open_classes). A QP whose turn ends goes to the end of its list.
   Turn take_turn(std::uint8_t open_classes) {
     const auto candidates = static_cast<std::uint8_t>((ready_[0] | ready_[1] | ready_[2]) & open_classes);
     RL_CHECK(candidates != 0);
     const int tc = std::bit_width(candidates) - 1;
+    constexpr auto kDataIndex = static_cast<std::size_t>(Kind::kData);
     const std::size_t kind = (ready_[0] >> tc & 1) != 0 ? 0 : (ready_[1] >> tc & 1) != 0 ? 1 : 2;
     std::uint32_t& head = head_[kind][static_cast<std::size_t>(tc)];
     const std::uint32_t node = head;
+    if (kind == kDataIndex) {
+      std::uint32_t& left = left_[static_cast<std::size_t>(tc)];
+      if (--left > 0) return Turn{node / kStride, Kind::kData};
+      left = burst_;
+    }
     head = links_[node].next;
     return Turn{node / kStride, static_cast<Kind>(node % kStride)};
   }
@@ -88,6 +98,7 @@ class QpScheduler {
     Link& link = links_[node];
     std::uint32_t& head = head_[node % kStride][link.tc];
     link.linked = false;
+    if (head == node && node % kStride == static_cast<std::uint32_t>(Kind::kData)) left_[link.tc] = burst_;
     if (link.next == node) {
       ready_[node % kStride] = static_cast<std::uint8_t>(ready_[node % kStride] & ~(1u << link.tc));
       return;
@@ -102,6 +113,8 @@ class QpScheduler {
   std::vector<std::uint8_t> kinds_;            // by slot: ready_kinds()
   std::array<std::array<std::uint32_t, kTrafficClasses>, 3> head_{};  // by kind and class: whose turn it is
   std::array<std::uint8_t, 3> ready_{};  // by kind: classes with a QP in the list
+  const std::uint32_t burst_;
+  std::array<std::uint32_t, kTrafficClasses> left_;  // data packets of the turn, by class
 };
 
 }  // namespace rocelab

@@ -20,6 +20,41 @@ TEST(QpSchedulerTest, TakesTurnsWithinAClass) {
   EXPECT_EQ(order, (std::vector<std::uint32_t>{4, 1, 7, 4, 1, 7, 4}));
 }
 
+// A turn of data is of `burst` packets; who has no more ends it, and the next one's is whole.
+TEST(QpSchedulerTest, ATurnOfDataLastsForABurst) {
+  QpScheduler s(3);
+  for (std::uint32_t slot : {4u, 1u, 7u}) s.set_ready(slot, Tc{3}, Kind::kData, true);
+  std::vector<std::uint32_t> order;
+  for (int i = 0; i < 4; ++i) order.push_back(s.take_turn(0xff).slot);
+  EXPECT_EQ(order, (std::vector<std::uint32_t>{4, 4, 4, 1}));
+  s.set_ready(1, Tc{3}, Kind::kData, false);
+  order.clear();
+  for (int i = 0; i < 7; ++i) order.push_back(s.take_turn(0xff).slot);
+  EXPECT_EQ(order, (std::vector<std::uint32_t>{7, 7, 7, 4, 4, 4, 7}));
+}
+
+TEST(QpSchedulerTest, AnswersTakeTurnsOfOneAndDoNotShortenATurnOfData) {
+  QpScheduler s(2);
+  for (std::uint32_t slot : {0u, 1u}) s.set_ready(slot, Tc{3}, Kind::kData, true);
+  EXPECT_EQ(s.take_turn(0xff).slot, 0u);
+  for (std::uint32_t slot : {2u, 3u}) s.set_ready(slot, Tc{3}, Kind::kAck, true);
+  EXPECT_EQ(s.take_turn(0xff).slot, 2u);
+  EXPECT_EQ(s.take_turn(0xff).slot, 3u);
+  for (std::uint32_t slot : {2u, 3u}) s.set_ready(slot, Tc{3}, Kind::kAck, false);
+  EXPECT_EQ(s.take_turn(0xff).slot, 0u);
+  EXPECT_EQ(s.take_turn(0xff).slot, 1u);
+}
+
+// Each class has turns of its own: a pause of one in the middle of a turn does not shorten it.
+TEST(QpSchedulerTest, ATurnOutlastsAPause) {
+  QpScheduler s(3);
+  for (std::uint32_t slot : {0u, 1u}) s.set_ready(slot, Tc{3}, Kind::kData, true);
+  s.set_ready(2, Tc{4}, Kind::kData, true);
+  std::vector<std::uint32_t> order{s.take_turn(0x08).slot, s.take_turn(0x18).slot};
+  for (int i = 0; i < 3; ++i) order.push_back(s.take_turn(0x08).slot);
+  EXPECT_EQ(order, (std::vector<std::uint32_t>{0, 2, 0, 0, 1}));
+}
+
 TEST(QpSchedulerTest, WhoLeavesAndComesBackGoesToTheEnd) {
   QpScheduler s;
   for (std::uint32_t slot : {0u, 1u, 2u}) s.set_ready(slot, Tc{3}, Kind::kData, true);

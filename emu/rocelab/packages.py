@@ -60,7 +60,7 @@ PACKAGES: dict[str, tuple[str, ...]] = {
             "fio",
             "libdapl2",
             "dapl2-utils",
-            "tgt",
+            "libaio1",  # of tgt's, which tests unpack: installed, it would start a server
             "libiscsi-bin",
             "python3-pyverbs",
         ),  # programs that run unmodified: docs/compatibility.md

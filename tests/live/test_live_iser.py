@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from interface_runs import finish
 from live_runs import ROOT, SCENARIOS, background, command, live, topology, wait_for
+from rocelab import unpacked
 from rocelab.live.interface import environment
 from rocelab.live.veth_pair import veth_pair
 
@@ -31,14 +32,14 @@ class Target:
     """A disk behind tgtd, told what to be through its socket."""
 
     def __init__(self, folder: Path) -> None:
-        self.variables = {
-            "TGT_IPC_SOCKET": str(folder / "tgtd")
-        }  # where programs of root's look for it, else
+        self._programs = unpacked.ensure("tgt") / "usr/sbin"
+        self.variables = {"TGT_IPC_SOCKET": str(folder / "tgtd")}  # else a name that all of root's share
+        self.server = [str(self._programs / "tgtd"), "-f"]
         self._disk = folder / "disk"
         self._disk.write_bytes(os.urandom(_BYTES))
 
     def _tell(self, *words: str) -> bool:
-        argv = ["tgtadm", "--lld", "iser", *words]
+        argv = [str(self._programs / "tgtadm"), "--lld", "iser", *words]
         done = subprocess.run(argv, env=os.environ | self.variables, capture_output=True, timeout=30)
         return done.returncode == 0
 
@@ -59,7 +60,7 @@ class Target:
 @contextmanager
 def _on_h1(run_id: str, folder: Path) -> Iterator[None]:
     target = Target(folder)
-    words = ["env", *(f"{name}={value}" for name, value in target.variables.items()), "tgtd", "-f"]
+    words = ["env", *(f"{name}={value}" for name, value in target.variables.items()), *target.server]
     with background("exec", "--run", run_id, "--host", "h1", "--", *words, log=folder / "log") as serving:
         target.offer()
         try:
@@ -103,7 +104,7 @@ def test_over_shared_memory(transport: str, tmp_path: Path) -> None:
     variables = environment("shm:iser", transport)
     with veth_pair() as (here, _):
         target = Target(tmp_path)
-        serving = here.start(["tgtd", "-f"], {**variables, **target.variables})
+        serving = here.start(target.server, {**variables, **target.variables})
         try:
             target.offer()
             for row in _ROWS:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from rocelab import paths
+from rocelab import paths, unpacked
 from rocelab.errors import RocelabError
 
 _META_PACKAGE = "linux-image-amd64"
@@ -32,24 +31,14 @@ def ensure() -> Kernel:
     folder = paths.BUILD / "kernel"
     for found in sorted(folder.glob("*/complete"), reverse=True):
         return _in(found.parent)
-    package = _package()
-    folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder) as scratch:
-        _call(["apt-get", "-o", "APT::Sandbox::User=root", "download", package], Path(scratch))
-        archive = next(Path(scratch).glob("*.deb"), None)
-        if archive is None:
-            raise RocelabError(f"apt-get download {package} left no file")
-        root = Path(scratch) / "root"
-        root.mkdir()
-        with subprocess.Popen(["dpkg-deb", "--fsys-tarfile", str(archive)], stdout=subprocess.PIPE) as source:
-            subprocess.run(
-                ["tar", "-x", "-C", str(root), "--wildcards", *_KEEP], stdin=source.stdout, check=True
-            )
-        version = next((root / "lib/modules").iterdir()).name
-        _call(["busybox", "depmod", "-b", str(root), version], root)
-        (root / "complete").touch()
-        shutil.rmtree(folder / version, ignore_errors=True)
-        root.rename(folder / version)
+    scratch = folder / "unpacked"
+    shutil.rmtree(scratch, ignore_errors=True)
+    unpacked.fetch(_package(), scratch, _KEEP)
+    version = next((scratch / "lib/modules").iterdir()).name
+    unpacked.call(["busybox", "depmod", "-b", str(scratch), version], scratch)
+    shutil.rmtree(folder / version, ignore_errors=True)
+    scratch.rename(folder / version)
+    (folder / version / "complete").touch()
     return _in(folder / version)
 
 
@@ -64,9 +53,3 @@ def _package() -> str:
     if found is None:
         raise NotOffered(f"this system's package sources have no {_META_PACKAGE}: Debian 12 has it")
     return found[1]
-
-
-def _call(argv: list[str], where: Path) -> None:
-    done = subprocess.run(argv, cwd=where, capture_output=True, text=True)
-    if done.returncode != 0:
-        raise RocelabError(f"{' '.join(argv[:3])}: {(done.stderr or done.stdout).strip()}")

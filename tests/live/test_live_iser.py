@@ -26,6 +26,8 @@ assert _ROWS and all(row[1:] == ("yes", "yes") for row in _ROWS), "these tests r
 
 _INITIATOR, _TARGET = "iqn.2026-01.lab:initiator", "iqn.2026-01.lab:target"
 _BYTES = 4 << 20
+# libiscsi's list of descriptors begins with what malloc gives: docs/compatibility.md.
+_ZEROS = {"MALLOC_PERTURB_": "255"}
 
 
 class Target:
@@ -89,7 +91,8 @@ def _expect(program: str, said: str) -> None:
 
 
 def _words(row: str, address: str) -> list[str]:
-    return [*shlex.split(row), "-i", _INITIATOR, f"iser://{address}/{_TARGET}/1"]
+    settings = (f"{name}={value}" for name, value in _ZEROS.items())
+    return ["env", *settings, *shlex.split(row), "-i", _INITIATOR, f"iser://{address}/{_TARGET}/1"]
 
 
 @pytest.mark.parametrize("row", [row[0] for row in _ROWS])
@@ -108,10 +111,8 @@ def test_over_shared_memory(transport: str, tmp_path: Path) -> None:
         try:
             target.offer()
             for row in _ROWS:
-                if row[0].startswith("iscsi-test-cu"):  # docs/compatibility.md: not in real time
-                    continue
                 _expect(row[0].split()[0], finish(here.start(_words(row[0], "127.0.0.1"), variables)))
-            said = finish(here.start(["iscsi-perf", "-t", "2", *_words("x", "127.0.0.1")[1:]], variables))
+            said = finish(here.start(_words("iscsi-perf -t 2", "127.0.0.1"), variables))
             average = re.search(r"iops average (\d+) \(\d+ MB/s\) +\S*\s*\n", said + "\n")
             assert "finished." in said and average and int(average[1]) > 100, said
             target.withdraw()

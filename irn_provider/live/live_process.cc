@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <mutex>
 #include <stdexcept>
+#include <utility>
 
 #include "irn_provider/live/direct/direct_process.h"
 #include "irn_provider/live/direct/interface_host.h"
@@ -15,7 +16,7 @@
 
 namespace rocelab {
 
-constinit thread_local int t_inside = 0;
+constinit thread_local int t_inside = 0, t_cancel_state = PTHREAD_CANCEL_ENABLE;
 constinit thread_local int t_locks = 0;
 
 namespace {
@@ -66,7 +67,7 @@ bool LiveProcess::abandon_interrupted() {
   LiveProcess* process = attached();
   if (process == nullptr) return true;
   if (t_locks > 0) return false;
-  t_inside = 0;
+  if (std::exchange(t_inside, 0) > 0) pthread_setcancelstate(t_cancel_state, nullptr);
   process->abandon();
   return true;
 }

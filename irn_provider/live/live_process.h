@@ -12,6 +12,7 @@
 // All functions are thread-safe. Nothing here includes or knows libibverbs.
 #pragma once
 
+#include <pthread.h>
 #include <signal.h>
 
 #include <array>
@@ -179,13 +180,29 @@ class LiveProcess {
   };
 };
 
-// While one lives, the calling thread is in code of ours: a sample of it says nothing (live_memory_poll.cc).
-extern constinit thread_local int t_inside;
+// While one lives, the calling thread is in code of ours: a sample of it says nothing (live_memory_poll.cc),
+// and pthread_cancel(3) waits, since system calls that it may end are made in the midst of changes of our
+// state.
+extern constinit thread_local int t_inside, t_cancel_state;
 struct Inside {
-  Inside() { ++t_inside; }
-  ~Inside() { --t_inside; }
+  Inside() { begin(); }
+  ~Inside() { end(); }
   Inside(const Inside&) = delete;
   Inside& operator=(const Inside&) = delete;
+  static void begin() {
+    if (t_inside++ == 0) pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &t_cancel_state);
+  }
+  static void end() {
+    if (--t_inside == 0) pthread_setcancelstate(t_cancel_state, nullptr);
+  }
+};
+
+// Inside, where the thread holds nothing and may be cancelled in a system call if the program allows it.
+struct Cancellable {
+  Cancellable() { pthread_setcancelstate(t_cancel_state, nullptr); }
+  ~Cancellable() { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, nullptr); }
+  Cancellable(const Cancellable&) = delete;
+  Cancellable& operator=(const Cancellable&) = delete;
 };
 
 }  // namespace rocelab

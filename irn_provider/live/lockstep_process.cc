@@ -24,7 +24,7 @@ Time LockstepProcess::now() {
 }
 
 Time LockstepProcess::enter() {
-  ++t_inside;
+  Inside::begin();
   impl_->mutex.lock();
   impl_->me();
   return impl_->nic.now();
@@ -33,7 +33,7 @@ Time LockstepProcess::enter() {
 void LockstepProcess::leave() {
   impl_->note_completions();
   impl_->mutex.unlock();
-  --t_inside;
+  Inside::end();
 }
 
 void LockstepProcess::end() { impl_->leave(); }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -147,3 +148,10 @@ def test_the_command_line_shows_the_device(machine: End) -> None:
     argv = [str(tool), "exec", "--interface", "shm:test", "--transport", "irn", "--", "ibv_devinfo", "-v"]
     output = finish(machine.start(argv))
     assert "rocelab0" in output and "active_mtu:\t\t4096" in output and _ADDRESS in output, output
+
+
+@pytest.mark.parametrize("transport", ["roce", "irn"])
+def test_threads_may_be_cancelled(machine: End, transport: str, tmp_path: Path) -> None:
+    program, source = tmp_path / "cancelled", Path(__file__).with_name("cancelled.c")
+    subprocess.run(["cc", "-O1", "-o", program, source, "-libverbs", "-lpthread"], check=True)
+    assert "all cancelled" in finish(machine.start([str(program)], environment("shm:test", transport)))

@@ -129,7 +129,7 @@ Time DirectProcess::clock() const { return Time::from_ps((monotonic_ns() - epoch
 Time DirectProcess::tick() { return last_ = std::max(last_, clock()); }
 
 Time DirectProcess::enter() {
-  ++t_inside;
+  Inside::begin();
   mutex_.lock();
   return tick();
 }
@@ -146,7 +146,7 @@ void DirectProcess::leave() {
     expect_memory_poll();
   }
   mutex_.unlock();
-  --t_inside;
+  Inside::end();
 }
 
 int DirectProcess::listen_to_groups(std::size_t memberships) {

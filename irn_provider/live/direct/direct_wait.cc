@@ -41,6 +41,19 @@ int own_event() {
   return event.fd;
 }
 
+// At the end of its block, also when the thread is cancelled as it sleeps there, which unwinds.
+template <class Action>
+class AtEnd {
+ public:
+  explicit AtEnd(Action action) : action_(std::move(action)) {}
+  ~AtEnd() { action_(); }
+  AtEnd(const AtEnd&) = delete;
+  AtEnd& operator=(const AtEnd&) = delete;
+
+ private:
+  const Action action_;
+};
+
 void drain(int event) {
   eventfd_t ignored = 0;
   eventfd_read(event, &ignored);
@@ -90,9 +103,12 @@ Woken DirectProcess::sleep_until(Time deadline) {
 
 Woken DirectProcess::park_until(const std::function<bool()>& ready, Time deadline) {
   Inside inside;
-  Lock lock(mutex_);
   Waiter self{ready, own_event()};
   watchers_.fetch_add(1);
+  const AtEnd watches_no_more([this] {
+    if (watchers_.fetch_sub(1) == 1) set_timer(helper_timer_, kTakeover);
+  });
+  Lock lock(mutex_);
   bool is_ready = false;
   while (true) {
     progress();
@@ -100,14 +116,18 @@ Woken DirectProcess::park_until(const std::function<bool()>& ready, Time deadlin
     if (is_ready || clock() >= deadline) break;
     const Time until = std::min(deadline, next_step());
     waiters_.push_back(&self);
-    lock.unlock();
-    wait_for_frames(until, self.event);
-    lock.lock();
-    std::erase(waiters_, &self);
+    {
+      const AtEnd told_no_more([&] {
+        lock.lock();
+        std::erase(waiters_, &self);
+      });
+      lock.unlock();
+      const Cancellable here;
+      wait_for_frames(until, self.event);
+    }
     if (std::exchange(self.told, false)) drain(self.event);
   }
   last_poll_ns_.store(last_.ps() / 1'000, std::memory_order_relaxed);
-  if (watchers_.fetch_sub(1) == 1) set_timer(helper_timer_, kTakeover);
   return is_ready ? Woken::kReady : Woken::kDeadline;
 }
 
@@ -181,7 +201,7 @@ bool DirectProcess::look() {
 void DirectProcess::helper_loop() {
   prctl(PR_SET_TIMERSLACK, 1UL);
   prctl(PR_SET_NAME, "rocelab");
-  ++t_inside;
+  const Inside always;
   Time next_sweep = clock() + kSweep, last_busy;
   while (!helper_ends_) {
     const bool polled =

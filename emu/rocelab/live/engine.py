@@ -210,7 +210,7 @@ class _Run:
         """Until all programs have ended; what went wrong, or None."""
         last_now, last_change = -1, time.monotonic()
         while True:
-            self.reroutes.follow(segment)
+            at_limit = self.reroutes.follow(segment)
             answer = self.session.ask("poll")
             statuses = {host: answer["programs"][str(pid)] for host, pid in self.programs.items()}
             now = segment.now_ps
@@ -226,7 +226,7 @@ class _Run:
                 return self._failures(statuses)
             if now != last_now or segment.state == "setup" and time.monotonic() - last_change < 30:
                 last_now, last_change = now, time.monotonic() if now != last_now else last_change
-            if now > self.plan.limit_ps:
+            if at_limit:
                 return f"not finished after {self.plan.limit_ps / 1e12:g} s of experiment time (engine.limit)"
             if time.monotonic() - last_change > _STALL_SECONDS:
                 self.broken = True

@@ -1,7 +1,8 @@
-"""Rules that change in the middle of a run, when links fail or recover.
+"""Instants at which a run's clock stops: rules change when links fail or recover, and `engine.limit` ends the run.
 
 The switches' clock stops at the instant of a change (Header::reroute_ps): what arrived before has gone by the old rules,
 nothing that arrives later has been looked at. Then the rules are replaced and the datapath's caches follow them.
+At the limit it stops for good, so that a run that does not finish ends the same way every time.
 """
 
 from __future__ import annotations
@@ -22,16 +23,21 @@ class Reroutes:
 
     def announce(self, segment: Any) -> None:
         """Says to the switches where to stop next."""
-        left = self.plan.route_changes[self.done :]
-        segment.reroute_at(left[0].at_ps if left else None)
+        segment.reroute_at(self._next_ps())
 
-    def follow(self, segment: Any) -> None:
-        """Makes the change that the switches wait for, if they wait."""
+    def follow(self, segment: Any) -> bool:
+        """Makes the change that the switches wait for, if they wait. True: they have stopped at the run's limit."""
         if not segment.reroute_due:
-            return
+            return False
+        if (
+            self.done == len(self.plan.route_changes)
+            or self._next_ps() < self.plan.route_changes[self.done].at_ps
+        ):
+            return True
         self._replace(dict(self.plan.route_changes[self.done].openflow))
         self.done += 1
         self.announce(segment)
+        return False
 
     def restore(self) -> None:
         """The next run on this topology begins with the rules of the healthy network."""
@@ -39,6 +45,10 @@ class Reroutes:
         if changed:
             self._replace({s.name: s.openflow for s in self.plan.switches if s.name in changed})
         self.done = 0
+
+    def _next_ps(self) -> int:
+        left = self.plan.route_changes[self.done :]
+        return min(self.plan.limit_ps, left[0].at_ps) if left else self.plan.limit_ps
 
     def _replace(self, openflow: dict[str, tuple[str, ...]]) -> None:
         self.session.ask("flows", flows={name: list(lines) for name, lines in openflow.items()})

@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 from rocelab.errors import UsageError
 from rocelab.paper import escape, escape_measures
+from rocelab.paper.escape_chart import picture
 from rocelab.paper.escape_measures import Run
 from rocelab.paper.numbers import Row
+from rocelab.report import style
 
 
 def test_every_number_has_its_source_and_every_scenario_its_experiment() -> None:
@@ -35,6 +37,16 @@ def test_numbers_are_judged_by_distance_and_a_zero_is_a_zero() -> None:
     assert bound[0].holds and not bound[1].holds, "the paper says at least"
 
 
+def test_a_picture_has_what_was_measured_and_nothing_else() -> None:
+    names = {"utilization": "links busy", "drops": "drops"}
+    zero = Row("ring", "escape", "drops", "frames", 0, "", 0)
+    assert picture([row(91, None), zero], names) == ""
+    both, ours_alone = picture([row(91, 12)], names), picture([row(None, 12)], names)
+    assert "links busy" in both and style.LOSS in both, "far from the paper's"
+    ring = "fill-opacity: 0"
+    assert style.LOSS not in ours_alone and ring in both and ring not in ours_alone
+
+
 def test_pfc_alone_deadlocks_on_every_seed_and_escape_on_none(tmp_path: Path) -> None:
     assert escape.run_escape("ring", tmp_path) == 0
     report = json.loads((tmp_path / "report.json").read_text())
@@ -51,6 +63,9 @@ def test_pfc_alone_deadlocks_on_every_seed_and_escape_on_none(tmp_path: Path) ->
         assert (run["values"]["loops"] > 0) == (run["label"] == "roce+pfc+loopbreaker")
     page = (tmp_path / "report.html").read_text()
     assert "figure 4.8a" in page and "flows left" in page
+    assert (
+        page.count("<svg") == 1 and ">links busy</text>" in page
+    ), "a picture of the one experiment that ran"
     assert page.count(": deadlock since 0.1") == sum(
         r["values"]["deadlocks"] > 0 for r in report["runs"]["ring"]
     )

@@ -9,6 +9,7 @@ from typing import Any
 
 from rich.table import Table
 
+from rocelab.paper.escape_chart import picture
 from rocelab.paper.escape_measures import Run
 from rocelab.paper.numbers import CLOSENESS, Row
 from rocelab.paper.rocc_report import shown
@@ -59,6 +60,7 @@ def page(rows: Sequence[Row], runs: Mapping[str, Sequence[Run]], version: str) -
         names=_NAMES,
         closeness=CLOSENESS,
         runs=runs,
+        pictures={name: picture([row for row in rows if row.experiment == name], _NAMES) for name in runs},
     )
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from rocelab.live.client import SessionClient
-from rocelab.model import RunPlan
+from rocelab.model import RouteChange, RunPlan
 
 
 class Reroutes:
@@ -23,18 +23,17 @@ class Reroutes:
 
     def announce(self, segment: Any) -> None:
         """Says to the switches where to stop next."""
-        segment.reroute_at(self._next_ps())
+        change = self._next()
+        segment.reroute_at(self.plan.limit_ps if change is None else change.at_ps)
 
     def follow(self, segment: Any) -> bool:
         """Makes the change that the switches wait for, if they wait. True: they have stopped at the run's limit."""
         if not segment.reroute_due:
             return False
-        if (
-            self.done == len(self.plan.route_changes)
-            or self._next_ps() < self.plan.route_changes[self.done].at_ps
-        ):
+        change = self._next()
+        if change is None:
             return True
-        self._replace(dict(self.plan.route_changes[self.done].openflow))
+        self._replace(dict(change.openflow))
         self.done += 1
         self.announce(segment)
         return False
@@ -46,9 +45,10 @@ class Reroutes:
             self._replace({s.name: s.openflow for s in self.plan.switches if s.name in changed})
         self.done = 0
 
-    def _next_ps(self) -> int:
+    def _next(self) -> RouteChange | None:
+        """None: the limit comes first."""
         left = self.plan.route_changes[self.done :]
-        return min(self.plan.limit_ps, left[0].at_ps) if left else self.plan.limit_ps
+        return left[0] if left and left[0].at_ps <= self.plan.limit_ps else None
 
     def _replace(self, openflow: dict[str, tuple[str, ...]]) -> None:
         self.session.ask("flows", flows={name: list(lines) for name, lines in openflow.items()})

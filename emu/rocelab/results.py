@@ -12,83 +12,30 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
-from rocelab import frames, store
+from rocelab import store
 from rocelab.errors import RocelabError
-from rocelab.model import RunOutcome, RunPlan, Scenario
+from rocelab.model import RunOutcome, RunPlan
+from rocelab.result import Result
 from rocelab.scenario import make_plans, read_scenario
-from rocelab.summary import Summary, summarise
 
 ENGINES = ("live", "des")
 Execute = Callable[[RunPlan], RunOutcome]
 OnOutcome = Callable[[RunOutcome], None]
 
 
-@dataclass
-class Result:
-    """Of all runs of a scenario. `folder` is where save() wrote its files; None before."""
+def save(result: Result, folder: Path) -> None:
+    """summary.json, run.sqlite and report.html; a result that broke off is saved too, and marked."""
+    from rocelab.report import write_report  # matplotlib: only when there is something to draw
 
-    scenario: Scenario
-    outcomes: tuple[RunOutcome, ...]
-    planned: int  # runs that were asked for; more than outcomes when it broke off
-    engine: str = "live"
-    folder: Path | None = None
-
-    @cached_property
-    def summary(self) -> Summary:
-        summary = summarise(self.scenario, self.outcomes, self.engine)
-        summary["planned_runs"] = self.planned
-        summary["complete"] = self.complete
-        return summary
-
-    @cached_property
-    def flows(self) -> pd.DataFrame:
-        return frames.flows_frame(self.outcomes)
-
-    @cached_property
-    def samples(self) -> pd.DataFrame:
-        return frames.samples_frame(self.outcomes)
-
-    @cached_property
-    def runs(self) -> pd.DataFrame:
-        nested = ("parameters", "fidelity", "groups")
-        rows = [
-            {**{k: v for k, v in run.items() if k not in nested}, "fidelity": run["fidelity"]["verdict"]}
-            for run in self.summary["runs"]
-        ]
-        return pd.DataFrame(rows)
-
-    @property
-    def complete(self) -> bool:
-        return len(self.outcomes) == self.planned and all(o.error is None for o in self.outcomes)
-
-    @property
-    def report(self) -> Path | None:
-        return self.folder / "report.html" if self.folder else None
-
-    def errors(self) -> list[str]:
-        found = [
-            f"{o.plan.label}, seed {o.plan.seed}: {o.error}" for o in self.outcomes if o.error is not None
-        ]
-        missing = self.planned - len(self.outcomes)
-        return found + ([f"{missing} of {self.planned} runs did not start"] if missing else [])
-
-    def save(self, folder: Path) -> None:
-        """summary.json, run.sqlite and report.html; a result that broke off is saved too, and marked."""
-        from rocelab.report import write_report  # matplotlib: only when there is something to draw
-
-        folder.mkdir(parents=True, exist_ok=True)
-        text = json.dumps(self.summary, indent=1, allow_nan=False)
-        (folder / "summary.json").write_text(text + "\n")
-        store.write(folder / "run.sqlite", self.summary, self.outcomes, self.flows, self.samples)
-        write_report(self, folder / "report.html")
-        self.folder = folder
+    folder.mkdir(parents=True, exist_ok=True)
+    text = json.dumps(result.summary, indent=1, allow_nan=False)
+    (folder / "summary.json").write_text(text + "\n")
+    store.write(folder / "run.sqlite", result.summary, result.outcomes, result.flows, result.samples)
+    write_report(result, folder / "report.html")
+    result.folder = folder
 
 
 def run(
@@ -125,10 +72,10 @@ def run(
                 on_outcome(outcomes[-1])
     except BaseException:
         if outcomes:
-            Result(scenario, tuple(outcomes), len(plans), engine).save(folder)
+            save(Result(scenario, tuple(outcomes), len(plans), engine), folder)
         raise
     result = Result(scenario, tuple(outcomes), len(plans), engine)
-    result.save(folder)
+    save(result, folder)
     return result
 
 

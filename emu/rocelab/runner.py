@@ -15,6 +15,7 @@ from rocelab import results
 from rocelab.errors import RocelabError
 from rocelab.model import RunOutcome
 from rocelab.privileges import require_root
+from rocelab.result import Result
 from rocelab.scenario import make_plans, read_scenario
 
 # Rows of the table: title, field of summary.json's aggregates, factor, format.
@@ -117,7 +118,7 @@ def _interrupt(*_: object) -> None:
     raise KeyboardInterrupt
 
 
-def _table(result: results.Result) -> Table:
+def _table(result: Result) -> Table:
     by_label: dict[str, dict[str, dict[str, float]]] = {}
     for row in result.summary["aggregates"]:
         by_label.setdefault(row["label"], {})[row["metric"]] = row
@@ -143,7 +144,7 @@ def _cell(row: dict[str, float] | None, factor: float, form: str) -> str:
     return f"{text} ± {spread}" if float(spread or 0) else text
 
 
-def _fidelity(result: results.Result) -> str:
+def _fidelity(result: Result) -> str:
     verdicts = [run["fidelity"]["verdict"] for run in result.summary["runs"]]
     good = "ok" if "ok" in verdicts else "exact"
     worst = next((v for v in verdicts if v not in ("exact", "ok")), good)

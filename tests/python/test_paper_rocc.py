@@ -11,8 +11,9 @@ import pytest
 from rocelab.des.engine import DesEngine
 from rocelab.errors import UsageError
 from rocelab.paper import rocc
-from rocelab.paper.numbers import Row
+from rocelab.paper import rocc_measures as measures
 from rocelab.paper import rocc_traces as traces
+from rocelab.paper.numbers import Row
 from rocelab.paper.rocc_statements import statements
 from rocelab.scenario import plan_of, read_scenario
 
@@ -27,10 +28,10 @@ def test_every_number_has_an_experiment_and_every_scenario_one() -> None:
         "fct",
         "unlimited",
     }  # of which the paper gives curves and ratios, no numbers: rocc_statements.py
-    assert {r["experiment"] for r in rows} | figures == set(rocc.EXPERIMENTS)
+    assert {r["experiment"] for r in rows} | figures == set(measures.EXPERIMENTS)
     assert all(r["source"].startswith("thesis ") and "page" in r["source"] for r in rows)
     assert len({(r["experiment"], r["case"], r["quantity"]) for r in rows}) == len(rows)
-    assert {f.stem for f in rocc.SCENARIOS.glob("*.toml")} - {"base", "recovery"} == set(rocc.EXPERIMENTS)
+    assert {f.stem for f in rocc.SCENARIOS.glob("*.toml")} - {"base", "recovery"} == set(measures.EXPERIMENTS)
 
 
 def row(quantity: str, paper: float, ours: float | None) -> Row:
@@ -99,7 +100,7 @@ def test_hosts_that_are_told_every_period_compute_what_the_switch_does(flows: st
         assert outcome.error is None
         counters = outcome.nic_counters.values()
         assert sum(c["rp_fair_rates_refused"] + c["rp_fair_rates_unknown_flow"] for c in counters) == 0
-        found[computation] = rocc.EXPERIMENTS["rate_at_host"](outcome)
+        found[computation] = measures.EXPERIMENTS["rate_at_host"](outcome)
     for computation, measured in found.items():
         case = f"{flows}, {computation}, age"
         fair = 40 / int(flows.removeprefix("N="))
@@ -113,7 +114,7 @@ def test_hosts_that_hear_nothing_of_an_empty_queue_do_not_settle() -> None:
     """docs/paper-rocc.md: why `flow_table` is "age" by default where hosts compute."""
     scenario = read_scenario(rocc.SCENARIOS / "rate_at_host.toml", ())
     label = "roce+pfc+rocc,N=2,rate_computation=host,flow_table=queue"
-    measured = rocc.EXPERIMENTS["rate_at_host"](DesEngine().execute(plan_of(scenario, label, 1)))
+    measured = measures.EXPERIMENTS["rate_at_host"](DesEngine().execute(plan_of(scenario, label, 1)))
     assert measured.values["N=2, host, queue", "settles"] is None
     assert (measured.values["N=2, host, queue", "queue"] or 0.0) < 50
 
@@ -135,11 +136,11 @@ def test_fast_recovery_must_not_be_faster_than_feedback() -> None:
 def test_completion_times_are_split_by_size_and_averaged_over_seeds() -> None:
     scenario = read_scenario(rocc.SCENARIOS / "fct.toml", ('workload.flows.duration="300us"',))
     label = next(one for one in scenario.labels if one.endswith("+rocc,hadoop-50"))
-    found = rocc.by_size(DesEngine().execute(plan_of(scenario, label, 1)))
+    found = measures.by_size(DesEngine().execute(plan_of(scenario, label, 1)))
     plan = plan_of(scenario, label, 1)
     assert sum(v for k, v in found.items() if k.startswith("flows ")) == len(plan.flows) > 50
     assert 0 < found["mean_fct_ms to 10KB"] < found["mean_fct_ms to 1MB"]
-    for name, _, _ in rocc.SIZES[:2]:
+    for name, _, _ in measures.SIZES[:2]:
         assert found[f"mean_fct_ms {name}"] <= found[f"p99_fct_ms {name}"]
     assert rocc.mean([1.0, 3.0]) == 2 and rocc.mean([1.0, None]) is None
 
@@ -151,13 +152,13 @@ def test_unknown_experiments_are_named() -> None:
         rocc.choose(" , ")
 
 
-def completions(case: str, times: dict[str, dict[str, float]]) -> rocc.Measured:
+def completions(case: str, times: dict[str, dict[str, float]]) -> measures.Measured:
     notes = {
         f"{case}, {scheme}": {"pfc_pause_frames": 0.0, "longest_queue_kb": 100.0}
         | {f"mean_fct_ms {size}": ms for size, ms in sizes.items()}
         for scheme, sizes in times.items()
     }
-    return rocc.Measured({(name, "p99_fct"): 1.0 for name in notes}, [], notes)
+    return measures.Measured({(name, "p99_fct"): 1.0 for name in notes}, [], notes)
 
 
 def test_without_pfc_each_scheme_is_held_against_its_own_times_with_it() -> None:

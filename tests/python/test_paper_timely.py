@@ -7,8 +7,8 @@ import json
 from pathlib import Path
 
 import pytest
-from rocelab.paper import timely, timely_report
-from rocelab.paper.timely import jain
+from rocelab.paper import timely, timely_measures, timely_report
+from rocelab.paper.timely_measures import jain
 
 SHORT = (
     'workload.a.size="5MB"',
@@ -26,20 +26,22 @@ def test_jains_index_is_one_for_equals_and_one_in_n_for_a_hog() -> None:
 
 
 @pytest.fixture(scope="module")
-def runs() -> list[timely.Run]:
+def runs() -> list[timely_measures.Run]:
     return timely.measure(SHORT)
 
 
-def test_every_number_of_the_paper_has_its_run(runs: list[timely.Run]) -> None:
-    values = timely.values_of(runs)
+def test_every_number_of_the_paper_has_its_run(runs: list[timely_measures.Run]) -> None:
+    values = timely_measures.values_of(runs)
     with timely.NUMBERS.open(newline="") as file:
         asked = {(r["case"], r["quantity"]) for r in csv.DictReader(file)}
     assert asked <= set(values)
     assert all(row.ours is not None for row in timely.rows_of(runs))
 
 
-def test_timely_keeps_the_link_busy_with_round_trips_far_below_those_of_pfc(runs: list[timely.Run]) -> None:
-    values = timely.values_of(runs)
+def test_timely_keeps_the_link_busy_with_round_trips_far_below_those_of_pfc(
+    runs: list[timely_measures.Run],
+) -> None:
+    values = timely_measures.values_of(runs)
     pfc, with_timely = (values["PFC", "throughput"], values["TIMELY", "throughput"])
     assert pfc is not None and with_timely is not None
     assert 0.9 * pfc < with_timely <= pfc
@@ -49,7 +51,7 @@ def test_timely_keeps_the_link_busy_with_round_trips_far_below_those_of_pfc(runs
     assert values["TIMELY", "drops"] == values["PFC", "drops"] == 0
 
 
-def test_the_report_says_what_was_found(runs: list[timely.Run], tmp_path: Path) -> None:
+def test_the_report_says_what_was_found(runs: list[timely_measures.Run], tmp_path: Path) -> None:
     rows = timely.rows_of(runs)
     report = json.loads(json.dumps(timely_report.as_json(rows, runs, "1")))
     assert len(report["numbers"]) == len(rows) and len(report["statements"]) == 5

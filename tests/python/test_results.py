@@ -14,7 +14,7 @@ import synthetic
 from rocelab import results, runner
 from rocelab.errors import RocelabError
 from rocelab.model import FidelityInputs, RunOutcome, RunPlan
-from rocelab.results import Result
+from rocelab.result import Result
 from rocelab.summary import fidelity
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -10,7 +10,7 @@ from typing import Any
 from rich.table import Table
 
 from rocelab.paper.numbers import CLOSENESS, Row
-from rocelab.paper.rocc import SIZES, Measured, Picture
+from rocelab.paper.rocc_measures import SIZES, Measured, Picture
 from rocelab.paper.rocc_statements import Statement, statements
 from rocelab.report import style
 from rocelab.report.templates import templates

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from rocelab.paper.rocc import Measured
+from rocelab.paper.rocc_measures import Measured
 
 _IDEAL_MBPS = 100_000 / 300  # table 3.3: a link of 100 Gb/s, 300 flows
 _SCHEMES = ("dcqcn", "hpcc", "rocc")

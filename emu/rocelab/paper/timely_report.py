@@ -13,7 +13,7 @@ from rich.table import Table
 from rocelab.paper.numbers import CLOSENESS, Row, Values
 from rocelab.paper.rocc_report import shown, terminal_statements
 from rocelab.paper.rocc_statements import Statement
-from rocelab.paper.timely import Run, values_of
+from rocelab.paper.timely_measures import Run, values_of
 from rocelab.report import style
 from rocelab.report.templates import templates
 

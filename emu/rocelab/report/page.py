@@ -5,15 +5,13 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rocelab import __version__
 from rocelab.model import RunOutcome
 from rocelab.report import charts, sketch, style, tables
 from rocelab.report.templates import templates
-
-if TYPE_CHECKING:
-    from rocelab.results import Result
+from rocelab.result import Result
 
 _HERE = Path(__file__).parent
 

@@ -1,0 +1,238 @@
+"""What is measured of each experiment of `./rocelab paper rocc` (Menikkumbura, 3.5): one function per experiment, from a run's outcome to its numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from rocelab.model import RunOutcome
+from rocelab.paper import rocc_traces as traces
+from rocelab.paper.numbers import Values
+from rocelab.summary import run_summary
+
+_FCS_PREAMBLE_GAP = 24
+_CNP_BYTES = {"host": 90}  # base/wire/rocc_cnp.h, all values; the other forms fit the shortest frame
+# Ranges of sizes in bytes: more than, at most. The paper's figures have curves; these are decades.
+SIZES = (
+    ("to 10KB", 0, 10_000),
+    ("to 100KB", 10_000, 100_000),
+    ("to 1MB", 100_000, 1_000_000),
+    ("above 1MB", 1_000_000, np.inf),
+)
+
+
+@dataclass(frozen=True)
+class Picture:
+    title: str
+    points: Sequence[traces.Point]
+
+
+@dataclass(frozen=True)
+class Measured:
+    values: Values
+    pictures: Sequence[Picture]
+    notes: Mapping[str, Mapping[str, float]]  # by run: what explains its numbers
+
+
+def case_of(label: str) -> str:
+    """ "roce+pfc+rocc,N=2,40G": "N=2,40G"."""
+    return label.partition(",")[2]
+
+
+def _steady(outcome: RunOutcome, case: str) -> Measured:
+    """One congestion point and flows that are all active from the start."""
+    point = traces.point_of(outcome, traces.bottleneck(outcome))
+    first = max(traces.spans(outcome, 0.0), key=lambda s: s.end_s - s.begin_s)
+    found = traces.steady(point, first)
+    values = {
+        (case, "fair_rate"): found.rate_gbps,
+        (case, "queue"): found.queue_kb,
+        (case, "settles"): found.settles_ms,
+    }
+    notes = _notes(outcome, case)[case] | _spread(outcome)
+    return Measured(values, [Picture(case, [point])], {case: notes})
+
+
+def _spread(outcome: RunOutcome) -> dict[str, float]:
+    """What the flows get: the fair rate is what they are told."""
+    rates = list(_rates_of_all(outcome)[0].values())
+    return {"least_gbps": min(rates), "most_gbps": max(rates)}
+
+
+def _fairness(outcome: RunOutcome) -> Measured:
+    return _steady(outcome, case_of(outcome.plan.label))
+
+
+def _rate_at_host(outcome: RunOutcome) -> Measured:
+    """Where the fair rate is computed (3.3.6): the rates that flows are told or compute, how far apart what they get is, and the queue."""
+    case, _, axes = case_of(outcome.plan.label).partition(",")
+    computation, table = (axis.partition("=")[2] for axis in axes.split(","))
+    name = f"{case}, {computation}, {table}"
+    port = traces.bottleneck(outcome)
+    point = (traces.point_of if computation == "switch" else traces.host_point_of)(outcome, port)
+    first = max(traces.spans(outcome, 0.0), key=lambda s: s.end_s - s.begin_s)
+    found = traces.steady(point, first)
+    values = {
+        (name, "fair_rate"): found.rate_gbps,
+        (name, "queue"): found.queue_kb,
+        (name, "settles"): found.settles_ms,
+    }
+    notes = _notes(outcome, name)[name]
+    return Measured(values, [Picture(name, [point])], {name: notes | _spread(outcome)})
+
+
+def _testbed(outcome: RunOutcome) -> Measured:
+    return _steady(outcome, "mix" if outcome.plan.scenario.endswith("mix") else "uni")
+
+
+def _convergence(outcome: RunOutcome) -> Measured:
+    point = traces.point_of(outcome, traces.bottleneck(outcome))
+    values: dict[tuple[str, str], float | None] = {}
+    for number, span in enumerate(traces.spans(outcome, 3e-3), start=1):
+        found = traces.steady(point, span)
+        case = f"step {number}, N={span.flows}"
+        values[case, "fair_rate"] = found.rate_gbps
+        values[case, "settles"] = found.settles_ms
+    return Measured(values, [Picture("3, 6, .. 100, .. 6, 3 flows", [point])], _notes(outcome, "convergence"))
+
+
+def scheme_of(outcome: RunOutcome) -> str:
+    """ "roce+pfc+rocc,...": "rocc"."""
+    return outcome.plan.label.partition(",")[0].rpartition("+")[2]
+
+
+def _case(outcome: RunOutcome, name: str) -> str:
+    """Cases of RoCC have their plain names, those of the others end in the scheme's."""
+    scheme = scheme_of(outcome)
+    return name if scheme == "rocc" else f"{name}, {scheme}"
+
+
+def _rates_of_all(outcome: RunOutcome) -> tuple[Mapping[int, float], traces.Span]:
+    """Over the second half of the longest time in which the same flows are active: mostly all of them."""
+    span = max(traces.spans(outcome, 0.0), key=lambda s: s.end_s - s.begin_s)
+    late = traces.Span((span.begin_s + span.end_s) / 2, span.end_s, span.flows)
+    return traces.flow_rates(outcome, late.begin_s, late.end_s), late
+
+
+def _comparison(outcome: RunOutcome) -> Measured:
+    """Figure 3.8: what flows get, how far apart, the queue, how busy the link is."""
+    scheme, port = scheme_of(outcome), run_summary(outcome)["bottleneck_port"]
+    rates, late = _rates_of_all(outcome)
+    link = next(p.rate_bps for p in outcome.plan.ports if p.interface == port) / 1e9
+    values = {
+        (scheme, "flow_rate"): float(np.mean(list(rates.values()))),
+        (scheme, "deviation"): float(np.std(list(rates.values()))) * 1e3,
+        (scheme, "queue"): traces.mean_queue_kb(outcome, port, late.begin_s, late.end_s),
+        (scheme, "busy"): float(100 * sum(rates.values()) / link),
+    }
+    return Measured(values, [], _notes(outcome, scheme))
+
+
+def _rates(outcome: RunOutcome) -> Measured:
+    """Table 3.3: mean and standard deviation of the flows' rates while all are active."""
+    scheme = scheme_of(outcome)
+    begin = max(f.posted_ps for f in outcome.flows if f.posted_ps is not None) / 1e12
+    end = min(f.placed_ps for f in outcome.flows if f.placed_ps is not None) / 1e12
+    each = np.array(list(traces.flow_rates(outcome, (begin + end) / 2, end).values())) * 1e3
+    values = {(scheme, "flow_rate"): float(each.mean()), (scheme, "deviation"): float(each.std())}
+    return Measured(values, [], _notes(outcome, scheme))
+
+
+def by_size(outcome: RunOutcome) -> dict[str, float]:
+    """Mean and 99th percentile of FCT, and how many flows, of each range of sizes that has any."""
+    sizes = {f.id: f.size for f in outcome.plan.flows}
+    flows = [
+        (sizes[f.id], (f.placed_ps - f.posted_ps) / 1e9)
+        for f in outcome.flows
+        if f.placed_ps is not None and f.posted_ps is not None
+    ]
+    found: dict[str, float] = {}
+    for name, least, most in SIZES:
+        times = [ms for size, ms in flows if least < size <= most]
+        if times:
+            found[f"flows {name}"] = float(len(times))
+            found[f"mean_fct_ms {name}"] = float(np.mean(times))
+            found[f"p99_fct_ms {name}"] = float(np.percentile(times, 99, method="inverted_cdf"))
+    return found
+
+
+def _completion(outcome: RunOutcome) -> Measured:
+    """Figures 3.12 to 3.15."""
+    summary = run_summary(outcome)
+    name = f"{case_of(outcome.plan.label)}, {scheme_of(outcome)}"
+    values = {
+        (name, "average_fct"): summary["avg_fct_s"] * 1e3,
+        (name, "p99_fct"): summary["p99_fct_s"] * 1e3,
+    }
+    return Measured(values, [], {name: _notes(outcome, name)[name] | by_size(outcome)})
+
+
+def _shares(outcome: RunOutcome, groups: Mapping[str, Sequence[int]]) -> Measured:
+    """Of flows that are all active from the start, over the second half of the time until the first ends."""
+    rates, _ = _rates_of_all(outcome)
+    values = {
+        (_case(outcome, name), "flow_rate"): traces.mean_of(rates, flows) for name, flows in groups.items()
+    }
+    busy = [i for i, c in outcome.port_counters.items() if c.get("rocc_cnps", 0) > len(outcome.plan.flows)]
+    points = [traces.point_of(outcome, i) for i in sorted(busy)]
+    title = _case(outcome, outcome.plan.scenario)
+    pictures = [Picture(title, points)] if points else []
+    return Measured(values, pictures, _notes(outcome, title))
+
+
+def _multi_bottleneck(outcome: RunOutcome) -> Measured:
+    by_source = {f.src: f.id for f in outcome.plan.flows}
+    ends = {f"D{i}": [by_source[s]] for i, s in enumerate(("a0", "a1", "a2", "a3", "a4", "b5"))}
+    return _shares(outcome, ends)
+
+
+def _asymmetric(outcome: RunOutcome) -> Measured:
+    by_source = {f.src: f.id for f in outcome.plan.flows}
+    slow, fast = ([by_source[f"a{i}"] for i in numbers] for numbers in (range(5), range(5, 7)))
+    return _shares(outcome, {"D0-D4": slow, "D5-D6": fast})
+
+
+def _notes(outcome: RunOutcome, name: str) -> dict[str, dict[str, float]]:
+    summary = run_summary(outcome)
+    cnps = sum(c.get("rocc_cnps", 0) for c in outcome.port_counters.values())
+    carried = sum(
+        c.get("tx_bytes", 0) + _FCS_PREAMBLE_GAP * c.get("tx_frames", 0)
+        for c in outcome.port_counters.values()
+        if c.get("rocc_cnps", 0)
+    )
+    key = "congestion_control.rocc.rate_computation"
+    computation = next((p.value.strip('"') for p in outcome.plan.parameters if p.key == key), "switch")
+    cnp_wire_bytes = _CNP_BYTES.get(computation, 60) + _FCS_PREAMBLE_GAP
+    longest = max(c.get("queue_peak_bytes_prio3", 0) for c in outcome.port_counters.values())
+    return {
+        name: {
+            "cnps": float(summary["cnps"]),
+            "cnps_taken": float(
+                sum(c.get("rp_fair_rates_handled", 0) for c in outcome.nic_counters.values())
+            ),
+            "pfc_pause_frames": float(summary["pfc_pause_frames"]),
+            "drops": float(summary["drops"]),
+            "feedback_percent": 100 * cnps * cnp_wire_bytes / carried if carried else 0.0,
+            "longest_queue_kb": longest / 1e3,
+            "end_ms": outcome.end_ps / 1e9,
+        }
+    }
+
+
+EXPERIMENTS: Mapping[str, Callable[[RunOutcome], Measured]] = {
+    "fairness": _fairness,
+    "convergence": _convergence,
+    "multi_bottleneck": _multi_bottleneck,
+    "asymmetric": _asymmetric,
+    "comparison": _comparison,
+    "rates": _rates,
+    "fct": _completion,
+    "unlimited": _completion,
+    "rate_at_host": _rate_at_host,
+    "testbed_dpdk": _testbed,
+    "testbed_dpdk_mix": _testbed,
+    "testbed_p4": _testbed,
+    "testbed_p4_mix": _testbed,
+}

@@ -4,6 +4,8 @@
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
+#include <optional>
+#include <sstream>
 #include <stdexcept>
 
 #include "base/wire/pcap.h"
@@ -13,13 +15,21 @@ namespace rocelab::test {
 namespace {
 
 template <class Reader>
-void append_frames(Reader reader, const std::string& file, std::vector<NamedFrame>& frames) {
-  int number = 0;
-  while (const auto frame = reader.next())
-    frames.push_back(
-        {file + " frame " + std::to_string(++number), {frame->bytes.begin(), frame->bytes.end()}});
+std::vector<NamedFrame> frames_of(Reader reader, const std::string& file) {
+  constexpr std::int64_t kSecond = 1'000'000'000'000;  // ps
+  std::vector<NamedFrame> frames;
+  std::optional<CapturedFrame> first;
+  while (const auto frame = reader.next()) {
+    if (!first) first = frame;
+    const Time at =
+        Time::from_ps((frame->seconds - first->seconds) * kSecond + frame->picoseconds - first->picoseconds);
+    frames.push_back({file + " frame " + std::to_string(frames.size() + 1),
+                      {frame->bytes.begin(), frame->bytes.end()},
+                      at});
+  }
   if (!reader.complete())
-    throw std::runtime_error(file + ": cut short behind frame " + std::to_string(number));
+    throw std::runtime_error(file + ": cut short behind frame " + std::to_string(frames.size()));
+  return frames;
 }
 
 }  // namespace
@@ -59,27 +69,35 @@ std::filesystem::path own_captures() {
   return std::filesystem::path(ROCELAB_SOURCE_DIR) / "tests/data/captures";
 }
 
-std::filesystem::path further_captures() {
-  const char* folder = std::getenv("ROCELAB_CAPTURES");
-  return folder == nullptr ? std::filesystem::path() : std::filesystem::path(folder);
+std::vector<std::filesystem::path> further_captures() {
+  const char* folders = std::getenv("ROCELAB_CAPTURES");
+  std::vector<std::filesystem::path> all;
+  std::istringstream list(folders == nullptr ? "" : folders);
+  for (std::string folder; std::getline(list, folder, ':');)
+    if (!folder.empty()) all.emplace_back(folder);
+  return all;
 }
 
-std::vector<NamedFrame> load_captures(const std::filesystem::path& folder) {
+std::vector<std::filesystem::path> capture_files(const std::filesystem::path& folder) {
   std::vector<std::filesystem::path> files;
   for (const auto& entry : std::filesystem::directory_iterator(folder))
     if (entry.path().extension() == ".pcap" || entry.path().extension() == ".pcapng")
       files.push_back(entry.path());
   std::ranges::sort(files);
+  return files;
+}
+
+std::vector<NamedFrame> load_capture(const std::filesystem::path& path) {
+  const ByteVector file = read_file(path);
+  if (const auto pcap = PcapReader::open(file)) return frames_of(*pcap, path.filename());
+  if (const auto pcapng = PcapngReader::open(file)) return frames_of(*pcapng, path.filename());
+  throw std::runtime_error(path.string() + ": neither pcap nor pcapng of Ethernet frames");
+}
+
+std::vector<NamedFrame> load_captures(const std::filesystem::path& folder) {
   std::vector<NamedFrame> frames;
-  for (const auto& path : files) {
-    const ByteVector file = read_file(path);
-    if (const auto pcap = PcapReader::open(file))
-      append_frames(*pcap, path.filename(), frames);
-    else if (const auto pcapng = PcapngReader::open(file))
-      append_frames(*pcapng, path.filename(), frames);
-    else
-      throw std::runtime_error(path.string() + ": neither pcap nor pcapng of Ethernet frames");
-  }
+  for (const auto& path : capture_files(folder))
+    for (NamedFrame& frame : load_capture(path)) frames.push_back(std::move(frame));
   return frames;
 }
 

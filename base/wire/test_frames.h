@@ -22,13 +22,16 @@ ByteVector read_file(const std::filesystem::path& path);
 struct NamedFrame {
   std::string name;  // file and frame number as tshark counts
   ByteVector bytes;
+  Time at{};  // since the file's first frame
 };
 
-// The project's own captures, and the folder for further ones that ROCELAB_CAPTURES names (empty: none).
+// The project's own captures, and the folders with further ones that ROCELAB_CAPTURES names, by colons.
 std::filesystem::path own_captures();
-std::filesystem::path further_captures();
-// Every frame of every .pcap and .pcapng file of `folder`, files in the order of their names. Throws on a
-// file that is neither.
+std::vector<std::filesystem::path> further_captures();
+// The .pcap and .pcapng files of `folder` in the order of their names.
+std::vector<std::filesystem::path> capture_files(const std::filesystem::path& folder);
+// Every frame of a file, or of all files of a folder. Throws on a file that is neither.
+std::vector<NamedFrame> load_capture(const std::filesystem::path& file);
 std::vector<NamedFrame> load_captures(const std::filesystem::path& folder);
 
 // Every opcode over IPv4, IPv6 and with a VLAN tag, a few payload lengths, PSNs next to the wrap, every

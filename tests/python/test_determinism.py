@@ -1,0 +1,182 @@
+"""Every shipped scenario in virtual time, made short and crowded (shortened.py): windows give the traces of the plain global order, the same seed gives the same ones, another seed others; and what the
+scheme is for has happened in these runs, or they would show little. Runs that several scenarios share run once, over all cores."""
+
+from __future__ import annotations
+
+import pickle
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from fnmatch import fnmatch
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rocelab import native
+from rocelab.model import RunPlan
+from rocelab.sweep.local import Ended, run_local
+from rocelab.sweep.run import cores
+from shortened import Short, happened, shipped, shortened, totals, wanted
+
+_FEWEST, _MOST = 60_000, 250_000  # trace records of hosts, before and after which no run is cut
+_FIRST_STEPS = 64  # windows until somebody looks
+_OTHER_SEED = 1000  # further on
+
+_SHORT = "HPCC keeps the queues short"
+# What cannot happen, and then does not: file, label, words, why.
+_NEVER: tuple[tuple[str, str, set[str], str], ...] = (
+    ("*/pingpong.toml", "*", {"drops", "retransmissions", "timeouts"}, "one flow on an idle network"),
+    ("*/loss.toml", "*", {"timeouts"}, "three frames are lost, and later ones tell of all of them"),
+    ("*/quick.toml", "roce", {"timeouts"}, "too short: later frames tell of all losses"),
+    ("*/quick.toml", "irn+pfc", {"pauses"}, "two windows of a BDP fit into the buffer"),
+    (
+        "*/incast_input_buffered.toml",
+        "irn",
+        {"drops", "retransmissions", "timeouts"},
+        "each input holds a BDP",
+    ),
+    ("*/escape/*", "ideal*", {"drops", "retransmissions", "timeouts"}, "its buffers never fill"),
+    ("*/rocc/unlimited.toml", "*", {"drops", "retransmissions", "timeouts"}, "its buffers never fill"),
+    ("*/escape/ring_congestion.toml", "irn+pfc+hpcc", {"pauses"}, _SHORT),
+    ("*/escape/ring_congestion.toml", "irn+pfc+hpcc+escape", {"pauses", "escapes"}, _SHORT),
+    ("*/rocc/fct.toml", "irn+pfc+hpcc*", {"pauses"}, _SHORT),
+    ("*/rocc/multi_bottleneck.toml", "irn+pfc+hpcc", {"pauses"}, _SHORT),
+    (
+        "*/rocc/testbed_dpdk_mix.toml",
+        "roce+pfc+rocc",
+        {"pauses"},
+        "little more is offered than the link carries",
+    ),
+)
+# Labels of one scenario whose runs are equal, or as good as: file, label, label, why.
+_ALIKE: tuple[tuple[str, str, str, str], ...] = (
+    ("*/escape/ring_congestion.toml", "irn+pfc+hpcc", "irn+pfc+hpcc+escape", "no pause, nothing escapes"),
+    ("*/rocc/rate_at_host.toml", "*", "*", "two flows, always in the queue: all tell them the same"),
+)
+# One flow that starts at 0 on links that lose nothing.
+_NOT_RANDOM = ("scenarios/pingpong.toml",)
+
+
+@dataclass(frozen=True)
+class Ran:
+    windows: str  # hashes over all frames
+    again: str
+    global_order: str
+    other_seed: str
+    records: int
+    late_frames: int
+    counters: Counter[str]
+
+
+def run(short: Short, _: Any) -> Ran:
+    """The first run goes on until all that is expected has happened; where it stopped is the others' limit."""
+    awaited = expected(short)
+    first, steps = native.module().DesRun(short.plan(short.seed).native), _FIRST_STEPS
+    while not (over := first.advance(steps)) and first.records < _MOST:
+        if first.records >= _FEWEST and awaited <= happened(totals(first)):
+            break
+        steps += steps // 4
+    limit = () if over else (f"engine.limit={first.now_ps}ps",)
+    plan, other = (short.plan(seed, *limit) for seed in (short.seed, short.seed + _OTHER_SEED))
+    return Ran(
+        windows=_hash(plan),
+        again=_hash(plan),
+        global_order=_hash(plan, global_order=True),
+        other_seed=_hash(other),
+        records=first.records,
+        late_frames=first.late_frames,
+        counters=totals(first),
+    )
+
+
+def _hash(plan: RunPlan, **options: Any) -> str:
+    module = native.module()
+    run = module.DesRun(plan.native, **options)
+    while not run.advance(1 << 12):
+        pass
+    return str(module.trace_hash(list(run.digests)))
+
+
+def expected(short: Short) -> frozenset[str]:
+    never: set[str] = set()
+    for file, label, words, _ in _NEVER:
+        if fnmatch(short.file, file) and fnmatch(short.label, label):
+            never |= words
+    return frozenset(wanted(short) - never)
+
+
+@dataclass(frozen=True)
+class _Folder:
+    """Where a sweep's processes leave what they found."""
+
+    path: Path
+
+    def put(self, short: Short, ran: Ran) -> None:
+        (self.path / short.key).write_bytes(pickle.dumps(ran))
+
+    def get(self, short: Short) -> Ran:
+        ran: Ran = pickle.loads((self.path / short.key).read_bytes())
+        return ran
+
+
+Results = Callable[[str], list[tuple[Short, Ran]]]
+
+
+@pytest.fixture(scope="module")
+def results(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Results:
+    """Of all scenarios that are asked for, over all cores; one that crashes leaves the others alone."""
+    chosen = dict.fromkeys(
+        item.callspec.params["file"] for item in request.session.items if item.module is request.module
+    )
+    shorts = {file: shortened(file) for file in chosen}
+    distinct = {short.key: short for several in shorts.values() for short in several}
+    folder, failed = _Folder(tmp_path_factory.mktemp("ran")), dict[str, Ended]()
+
+    def on_ended(ended: Ended) -> None:
+        if ended.error is not None:
+            failed[ended.point.key] = ended
+
+    def of(file: str) -> list[tuple[Short, Ran]]:
+        errors = [f"{s.name}: {failed[s.key].error}" for s in shorts[file] if s.key in failed]
+        assert not errors, "\n".join(errors)
+        return [(short, folder.get(short)) for short in shorts[file]]
+
+    run_local(list(distinct.values()), folder, cores(), lambda _: None, on_ended, run)
+    return of
+
+
+each_scenario = pytest.mark.parametrize("file", shipped())
+
+
+@each_scenario
+def test_windows_give_the_traces_of_the_global_order_again_and_again(results: Results, file: str) -> None:
+    for short, ran in results(file):
+        assert ran.records > 0 and ran.late_frames == 0, short.name
+        assert ran.windows == ran.global_order, short.name
+        assert ran.windows == ran.again, short.name
+
+
+@each_scenario
+def test_another_seed_gives_other_traces(results: Results, file: str) -> None:
+    for short, ran in results(file):
+        assert (ran.other_seed == ran.windows) == (file in _NOT_RANDOM), short.name
+
+
+@each_scenario
+def test_what_a_scheme_is_for_happens_in_these_runs(results: Results, file: str) -> None:
+    for short, ran in results(file):
+        said = wanted(short) & happened(ran.counters)
+        assert said == expected(short), f"{short.name}: {sorted(said)} in {ran.records} records"
+
+
+@each_scenario
+def test_labels_that_differ_run_differently(results: Results, file: str) -> None:
+    """A congestion control has changed what is counted, anything else at least the trace."""
+    for (a, one), (b, two) in combinations(results(file), 2):
+        if any(fnmatch(file, f) and fnmatch(a.label, x) and fnmatch(b.label, y) for f, x, y, _ in _ALIKE):
+            continue
+        if a.congestion_control == b.congestion_control:
+            assert one.windows != two.windows, f"{file}: {a.label} and {b.label}"
+        else:
+            assert one.counters != two.counters, f"{file}: {a.label} and {b.label}"

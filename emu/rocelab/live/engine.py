@@ -84,7 +84,11 @@ class LiveEngine:
         if self.session is not None and layout == self.layout:
             return self.session
         self._end_session()
-        self.session = start_session(self.directory, layout)
+        try:
+            self.session = start_session(self.directory, layout)
+        except RocelabError:
+            self._empty_directory()  # for a plan that comes after it
+            raise
         self.layout = layout
         return self.session
 
@@ -92,8 +96,11 @@ class LiveEngine:
         if self.session is not None:
             self.session.stop()
             self.session = None
-            shutil.rmtree(self.directory.tmp, ignore_errors=True)
-            self.directory.tmp.mkdir(mode=0o700)
+            self._empty_directory()
+
+    def _empty_directory(self) -> None:
+        shutil.rmtree(self.directory.tmp, ignore_errors=True)
+        self.directory.tmp.mkdir(mode=0o700)
 
 
 def start_session(directory: RunDirectory, layout: Layout, stay: bool = False) -> SessionClient:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import time
 from pathlib import Path
@@ -103,8 +104,9 @@ class Ovs:
         )
 
     def _wait_for(self, path: Path, name: str, seconds: float = 15) -> None:
+        """Until it listens on its socket, which is there a moment earlier."""
         end = time.monotonic() + seconds
-        while not path.exists():
+        while not _listens(path):
             if self.daemons[-1].poll() is not None or time.monotonic() > end:
                 log = self.dir / f"{name}.log"
                 tail = log.read_text().strip().splitlines()[-1:] if log.exists() else []
@@ -156,3 +158,12 @@ class Ovs:
             except subprocess.TimeoutExpired:
                 daemon.kill()
                 daemon.wait()
+
+
+def _listens(path: Path) -> bool:
+    with socket.socket(socket.AF_UNIX) as client:
+        try:
+            client.connect(str(path))
+        except (FileNotFoundError, ConnectionRefusedError):
+            return False
+    return True

@@ -80,6 +80,39 @@ TEST(NicInputTest, AMessageIsNotInterruptedByAnother) {
   EXPECT_EQ(nak->roce.syndrome, 0x61);
 }
 
+// A requester that was answered late asks again, then takes the answers and goes on: what is being said again
+// is complete there, and no part of the max_dest_rd_atomic that it may have outstanding.
+TEST(NicInputTest, ReadsAskedForAgainLeaveRoomForNewOnes) {
+  NicPair pair;
+  pair.attr.max_dest_rd_atomic = 2;
+  pair.connect(kPsn);
+  const auto ask = [&](std::uint32_t n) {
+    PacketRef p = pair.b.pool.make();
+    p->roce.opcode = 0x0c, p->roce.dest = pair.b.qp, p->roce.psn = Psn(kPsn + n), p->frame_length = 74;
+    p->roce.va = pair.b.addr(), p->roce.rkey = pair.b.key, p->roce.dma_length = 100;
+    pair.b.nic.on_packet(std::move(p), pair.now());
+  };
+  Time now = pair.now();
+  const auto answers = [&] {
+    std::vector<std::uint32_t> psns;
+    while (pair.b.nic.has_more() || pair.b.nic.next_timeout() != Time::never()) {
+      if (const PacketRef p = pair.b.nic.poll_transmit(now))
+        psns.push_back(p->roce.opcode == 0x10 ? (p->roce.psn.value() - kPsn) & 0xffffff : 0xbad);
+      else
+        now = pair.b.nic.next_timeout();
+    }
+    return psns;
+  };
+  ask(0), ask(1);
+  EXPECT_EQ(answers(), (std::vector<std::uint32_t>{0, 1}));
+  ask(0), ask(1), ask(2), ask(3);
+  ask(0);  // no third one again
+  EXPECT_EQ(answers(), (std::vector<std::uint32_t>{0, 1, 2, 3}));
+  EXPECT_EQ(state(pair.b), QpState::kRts);
+  ask(4), ask(5), ask(6);
+  EXPECT_EQ(state(pair.b), QpState::kErr) << "more outstanding than there is room for";
+}
+
 TEST(NicInputTest, AnswersForPacketsNeverSentChangeNothing) {
   NicPair pair;
   pair.connect(kPsn);

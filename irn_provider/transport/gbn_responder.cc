@@ -11,7 +11,7 @@ namespace rocelab {
 void GbnResponder::start(Time /*now*/) {
   answers_.clear();
   atomics_.clear();
-  reads_pending_ = msn_ = 0;
+  reads_pending_ = repeats_pending_ = msn_ = 0;
   expected_ = responses_sent_ = qp_.attr.rq_psn & Psn::kMask;
   nak_sent_ = refused_ = false;
   message_ = Message::kNone;
@@ -21,7 +21,7 @@ void GbnResponder::flush(Time /*now*/) {
   if (refused_) return;
   for (std::size_t n = answers_.size(); n > 0; --n) {
     const Answer a = answers_.take_front();
-    if (a.read) --reads_pending_;
+    if (a.read) count(a, -1);
     if (!a.read) answers_.push_back(a);
   }
 }
@@ -75,15 +75,16 @@ void GbnResponder::repeat_read(const Packet& packet, UnwrappedPsn psn) {
   if (info.has(Header::kXrcEth) && srq == nullptr) return;
   const Pdn pd = srq != nullptr ? srq->pd : qp_.init.pd;
   if (h.dma_length > 0 && !qp_.find_remote(h.rkey, pd, h.va, h.dma_length, kAccessRemoteRead)) return;
-  const Answer again{true, false, kAckNoCredits, msn_, psn, psn, end, h.va, h.dma_length, h.rkey, pd};
+  Answer again{true, false, kAckNoCredits, msn_, psn, psn, end, h.va, h.dma_length, h.rkey, pd, true};
   for (std::size_t i = 0; i < answers_.size(); ++i) {
     Answer& pending = answers_[i];
     if (!pending.read || psn < pending.start || psn >= pending.end) continue;
+    again.repeated = pending.repeated;
     if (end == pending.end) pending = again;
     return;
   }
-  if (reads_pending_ >= qp_.attr.max_dest_rd_atomic) return;
-  ++reads_pending_;
+  if (!has_room_to_repeat()) return;
+  count(again, 1);
   answers_.push_back(again);
 }
 
@@ -91,10 +92,10 @@ void GbnResponder::repeat_read(const Packet& packet, UnwrappedPsn psn) {
 void GbnResponder::repeat_atomic(UnwrappedPsn psn) {
   for (std::size_t i = 0; i < atomics_.size(); ++i) {
     const AtomicResult& result = atomics_[i];
-    if (result.psn != psn || reads_pending_ >= qp_.attr.max_dest_rd_atomic) continue;
+    if (result.psn != psn || !has_room_to_repeat()) continue;
     ++qp_.counters().retransmitted_packets;
     ++qp_.counters().nack_retransmissions;
-    answer_atomic(psn, result.msn, result.original);
+    answer_atomic(psn, result.msn, result.original, true);
     return;
   }
 }
@@ -174,16 +175,16 @@ GbnResponder::Refusal GbnResponder::on_write(const Packet& packet, const OpcodeI
 GbnResponder::Refusal GbnResponder::on_read(const Packet& packet) {
   ++qp_.counters().rx_read_requests;
   const RoceHeaders& h = packet.roce;
-  if ((qp_.attr.access_flags & kAccessRemoteRead) == 0 || h.dma_length > kMaxMessageBytes ||
-      reads_pending_ >= qp_.attr.max_dest_rd_atomic)
+  if ((qp_.attr.access_flags & kAccessRemoteRead) == 0 || h.dma_length > kMaxMessageBytes || !has_room())
     return kNakInvalidRequest;
   if (h.dma_length > 0 && !qp_.find_remote(h.rkey, pd_, h.va, h.dma_length, kAccessRemoteRead))
     return kNakRemoteAccess;
   ++msn_;
-  ++reads_pending_;
   const UnwrappedPsn end = expected_ + read_packets(h.dma_length);
-  answers_.push_back(
-      Answer{true, false, kAckNoCredits, msn_, expected_, expected_, end, h.va, h.dma_length, h.rkey, pd_});
+  const Answer fresh{true, false, kAckNoCredits, msn_,   expected_, expected_,
+                     end,  h.va,  h.dma_length,  h.rkey, pd_};
+  count(fresh, 1);
+  answers_.push_back(fresh);
   expected_ = end;
   return std::nullopt;
 }
@@ -192,8 +193,7 @@ GbnResponder::Refusal GbnResponder::on_read(const Packet& packet) {
 GbnResponder::Refusal GbnResponder::on_atomic(const Packet& packet, const OpcodeInfo& info) {
   ++qp_.counters().rx_atomic_requests;
   const RoceHeaders& h = packet.roce;
-  if ((qp_.attr.access_flags & kAccessRemoteAtomic) == 0 || reads_pending_ >= qp_.attr.max_dest_rd_atomic)
-    return kNakInvalidRequest;
+  if ((qp_.attr.access_flags & kAccessRemoteAtomic) == 0 || !has_room()) return kNakInvalidRequest;
   const auto addr = qp_.find_remote(h.rkey, pd_, h.va, kAtomicBytes, kAccessRemoteAtomic);
   if (!addr) return kNakRemoteAccess;
   if (h.va % kAtomicBytes != 0 || *addr % kAtomicBytes != 0) return kNakInvalidRequest;
@@ -201,18 +201,19 @@ GbnResponder::Refusal GbnResponder::on_atomic(const Packet& packet, const Opcode
   ++msn_;
   if (atomics_.size() >= qp_.attr.max_dest_rd_atomic) atomics_.pop_front();
   atomics_.push_back({expected_, msn_, original});
-  answer_atomic(expected_, msn_, original);
+  answer_atomic(expected_, msn_, original, false);
   return std::nullopt;
 }
 
-void GbnResponder::answer_atomic(UnwrappedPsn psn, std::uint32_t msn, std::uint64_t original) {
-  ++reads_pending_;
+void GbnResponder::answer_atomic(UnwrappedPsn psn, std::uint32_t msn, std::uint64_t original, bool repeated) {
   Answer a;
   a.atomic = true;
+  a.repeated = repeated;
   a.syndrome = kAckNoCredits;
   a.msn = msn;
   a.next = psn;
   a.va = original;
+  count(a, 1);
   answers_.push_back(a);
 }
 
@@ -260,7 +261,7 @@ void GbnResponder::answer(std::uint8_t syndrome, UnwrappedPsn psn) {
 void GbnResponder::pull_ack(Packet& packet, Time /*now*/) {
   const Answer a = answers_.take_front();
   qp_.begin(packet, a.atomic ? Operation::kAtomicAck : Operation::kAck, a.next);
-  if (a.atomic) packet.roce.swap_or_add = a.va, --reads_pending_;
+  if (a.atomic) packet.roce.swap_or_add = a.va, count(a, -1);
   qp_.finish_ack(packet, a.syndrome, a.msn);
 }
 
@@ -291,7 +292,7 @@ PayloadSource GbnResponder::pull_data(Packet& packet, Time now) {
   const PayloadSource source{nullptr, 0, false, a.rkey, a.va, 0, nullptr, a.pd};
   responses_sent_ = std::max(responses_sent_, ++a.next);
   a.va += length, a.left -= length;
-  if (last) answers_.pop_front(), --reads_pending_;
+  if (last) count(a, -1), answers_.pop_front();
   return source;
 }
 

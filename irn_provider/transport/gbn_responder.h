@@ -45,6 +45,7 @@ class GbnResponder final : public Responder {
     std::uint32_t left = 0;
     RKey rkey;
     Pdn pd{};
+    bool repeated = false;  // the requester had its answer once, or will have: it does not count it any more
   };
   enum class Message : std::uint8_t { kNone, kSend, kWrite };
   using Refusal = std::optional<std::uint8_t>;  // AETH syndrome of the NAK; null: accepted
@@ -62,7 +63,10 @@ class GbnResponder final : public Responder {
   Refusal on_write(const Packet& packet, const OpcodeInfo& info, Time now);
   Refusal on_read(const Packet& packet);
   Refusal on_atomic(const Packet& packet, const OpcodeInfo& info);
-  void answer_atomic(UnwrappedPsn psn, std::uint32_t msn, std::uint64_t original);
+  void answer_atomic(UnwrappedPsn psn, std::uint32_t msn, std::uint64_t original, bool repeated);
+  bool has_room() const { return reads_pending_ < qp_.attr.max_dest_rd_atomic; }
+  bool has_room_to_repeat() const { return repeats_pending_ < qp_.attr.max_dest_rd_atomic; }
+  void count(const Answer& a, int by) { (a.repeated ? repeats_pending_ : reads_pending_) += by; }
   Refusal no_receive_wqe();
   void end_message(const Packet& packet, const OpcodeInfo& info, std::uint32_t length, Time now);
   void answer(std::uint8_t syndrome, UnwrappedPsn psn);
@@ -71,7 +75,9 @@ class GbnResponder final : public Responder {
   QpContext& qp_;
   ReceiveQueue& receive_queue_;
   Ring<Answer> answers_;
-  std::uint32_t reads_pending_ = 0;  // READs and atomics among them
+  // READs and atomics among them, for the first time and again. A peer that was answered late asks again,
+  // takes the answers and goes on: only the first may count against what it may have outstanding.
+  std::uint32_t reads_pending_ = 0, repeats_pending_ = 0;
   // The last max_dest_rd_atomic atomics, for those that are asked for again: they must not be executed twice
   // (IBTA 9.4.5, 9.7.4.1.2).
   struct AtomicResult {

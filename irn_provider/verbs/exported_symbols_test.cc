@@ -137,6 +137,8 @@ TEST(ExportedSymbolsTest, NothingElseIsExportedThanVerbsAndTheCLibrarysClocksWai
                                       "sem_post",
                                       "open",
                                       "open64",
+                                      "fopen",
+                                      "fopen64",
                                       "fstat",
                                       "fstat64",
                                       "close",

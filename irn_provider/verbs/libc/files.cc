@@ -1,19 +1,22 @@
 // Interposed: open, open64, fstat, fstat64, close, for the character device of rdma_cm; open, stat, stat64,
-// statx and access, for the files and directories of the device (device_files.h). Everything else goes to the
-// C library.
+// statx and access, for the files and directories of the device (device_files.h); fopen, fopen64, for
+// /proc/cpuinfo (cpu_info.h). Everything else goes to the C library.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstdarg>
+#include <cstdio>
 #include <optional>
 #include <string>
 
 #include "irn_provider/verbs/device_files.h"
 #include "irn_provider/verbs/exports.h"
+#include "irn_provider/verbs/libc/cpu_info.h"
 #include "irn_provider/verbs/libc/next_symbol.h"
 #include "irn_provider/verbs/libc/own_pipes.h"
 #include "irn_provider/verbs/libc/real.h"
@@ -56,6 +59,25 @@ std::optional<int> open_ours(const char* path, int flags) {
 int really_open(const char* symbol, const char* path, int flags, mode_t mode) {
   using Open = int (*)(const char*, int, ...);
   return libc::next_symbol<Open>(symbol)(path, flags, mode);
+}
+
+using Fopen = std::FILE* (*)(const char*, const char*);
+
+std::string contents(std::FILE* file) {
+  std::string text;
+  std::array<char, 4096> buffer;
+  for (std::size_t n = 0; (n = std::fread(buffer.data(), 1, buffer.size(), file)) > 0;)
+    text.append(buffer.data(), n);
+  return text;
+}
+
+std::FILE* fopen_any(const char* path, const char* mode, Fopen really) {
+  std::FILE* file = really(path, mode);
+  if (file == nullptr || !libc::counter_rate_is_shown() || path != libc::kCpuInfo || mode[0] != 'r')
+    return file;
+  const int fd = open_text(libc::with_counter_rate(contents(file)));
+  std::fclose(file);
+  return fd < 0 ? nullptr : fdopen(fd, mode);
 }
 
 template <class Stat>
@@ -101,6 +123,16 @@ RL_EXPORT int open64(const char* path, int flags, ...) {
   const mode_t mode = va_arg(arguments, mode_t);
   va_end(arguments);
   return really_open("open64", path, flags, mode);
+}
+
+RL_EXPORT std::FILE* fopen(const char* path, const char* mode) {
+  static const auto really = libc::next_symbol<Fopen>("fopen");
+  return fopen_any(path, mode, really);
+}
+
+RL_EXPORT std::FILE* fopen64(const char* path, const char* mode) {
+  static const auto really = libc::next_symbol<Fopen>("fopen64");
+  return fopen_any(path, mode, really);
 }
 
 RL_EXPORT int fstat(int fd, struct stat* st) noexcept { return fstat_any(fd, st, "fstat"); }

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "irn_provider/verbs/libc/cpu_info.h"
 #include "irn_provider/verbs/libc/experiment.h"
 #include "irn_provider/verbs/libc/real.h"
 #include "irn_provider/verbs/libc/tsc.h"
@@ -57,6 +58,7 @@ void serve_needs(LiveProcess& process) {
   if (!needs.tsc || LiveProcess::timekeeper() == nullptr) return;
   if (needs.calibrates) expect_clock_spins();
   g_trap = trap_tsc(wants_code_trap(std::getenv("ROCELAB_TSC")));
+  if (needs.calibrates && g_trap != TscTrap::kNone) show_counter_rate();
   if (g_trap == TscTrap::kNone)
     std::fprintf(
         stderr,

@@ -12,7 +12,8 @@
 namespace rocelab::libc {
 
 // What the counter shows: 100 ps a tick, 1000 s at experiment time 0. No processor runs at 10 GHz, so a
-// program that compares /proc/cpuinfo with what it measures itself believes what it has measured.
+// program that compares the processor's rate with what it measures itself believes what it has measured; one
+// that reads the rate in /proc/cpuinfo finds this one there (cpu_info.h).
 inline constexpr std::int64_t kTscTickPs = 100;
 inline constexpr double kTscHz = 1e12 / kTscTickPs;
 constexpr std::uint64_t tsc_at(Time t) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <sstream>
 #include <stdexcept>
 
@@ -46,7 +47,12 @@ std::uint32_t claim(const Segment& segment, const HostEntry& host) {
 
 }  // namespace
 
-Gateway::Gateway(const Segment& segment, const std::string& host, Interface& device, Interface& management)
+std::int64_t late_limit_ns(Duration base_rtt, double dilation) {
+  return std::llround(0.05 * static_cast<double>(base_rtt.ps()) / 1e3 * dilation);
+}
+
+Gateway::Gateway(const Segment& segment, const std::string& host, Duration base_rtt, Interface& device,
+                 Interface& management)
     : segment_(segment),
       host_(find(segment, host)),
       vf_(claim(segment, host_)),
@@ -61,6 +67,7 @@ Gateway::Gateway(const Segment& segment, const std::string& host, Interface& dev
       port_(host_.nic.link_rate, host_.nic.link_delay, counters_),
       seq_(slot_.grant_seq.load()),
       slips_before_(segment.header().wall_slips.load()) {
+  report_.late_limit_ns = late_limit_ns(base_rtt, segment.header().dilation);
   settle();
   windows_ = std::thread([this] { windows(); });
 }
@@ -101,7 +108,8 @@ GatewayReport Gateway::report() {
 }
 
 bool GatewayReport::ok() const {
-  return violations * 1000 <= to_device && overruns + refused + unread + slips == 0;
+  return violations * 1000 <= to_device && late.percentile_ns(0.999) <= late_limit_ns &&
+         overruns + refused + unread + slips == 0;
 }
 
 std::string GatewayReport::to_json() const {
@@ -112,7 +120,8 @@ std::string GatewayReport::to_json() const {
     << ", \"overruns\": " << overruns << ", \"refused\": " << refused << ", \"socket_drops\": " << unread
     << ", \"slips\": " << slips << ", \"violations\": " << violations
     << ", \"late_p50_ns\": " << late.percentile_ns(0.5) << ", \"late_p99_ns\": " << late.percentile_ns(0.99)
-    << ", \"late_p999_ns\": " << late.percentile_ns(0.999) << ", \"late_max_ns\": " << late.max_ns() << "}";
+    << ", \"late_p999_ns\": " << late.percentile_ns(0.999) << ", \"late_max_ns\": " << late.max_ns()
+    << ", \"late_limit_ns\": " << late_limit_ns << "}";
   return o.str();
 }
 

@@ -1,4 +1,4 @@
-// rocelab_gateway --host h2 --interface wire0 --management h2-eth0
+// rocelab_gateway --host h2 --interface wire0 --management h2-eth0 --base-rtt-ps 43000000
 //
 // Runs in the host's network namespace; $ROCELAB_SEGMENT names the run's shared memory. Prints a JSON line
 // when the device is plugged in and one, its report, at the end: SIGINT, SIGTERM, or the end of the run.
@@ -18,11 +18,12 @@
 namespace {
 
 int usage() {
-  std::fprintf(stderr, "usage: rocelab_gateway --host NAME --interface DEVICE --management DEVICE\n");
+  std::fprintf(stderr,
+               "usage: rocelab_gateway --host NAME --interface DEVICE --management DEVICE --base-rtt-ps N\n");
   return 2;
 }
 
-int run(const std::string& host, const std::string& interface, const std::string& management) {
+int run(std::map<std::string, std::string>& options) {
   const char* path = std::getenv("ROCELAB_SEGMENT");
   if (path == nullptr) throw std::runtime_error("ROCELAB_SEGMENT is not set: use ./rocelab plug");
   sigset_t signals;
@@ -32,8 +33,9 @@ int run(const std::string& host, const std::string& interface, const std::string
   sigprocmask(SIG_BLOCK, &signals, nullptr);
   const int stop = signalfd(-1, &signals, SFD_CLOEXEC);
   const auto segment = rocelab::lockstep::Segment::open(path);
-  rocelab::Interface device(interface), around(management);
-  rocelab::Gateway gateway(segment, host, device, around);
+  rocelab::Interface device(options["--interface"]), around(options["--management"]);
+  const auto base_rtt = rocelab::Duration::from_ps(std::stoll(options["--base-rtt-ps"]));
+  rocelab::Gateway gateway(segment, options["--host"], base_rtt, device, around);
   std::printf("{\"ready\": true}\n");
   std::fflush(stdout);
   gateway.run(stop);
@@ -47,11 +49,10 @@ int run(const std::string& host, const std::string& interface, const std::string
 int main(int argc, char** argv) {
   std::map<std::string, std::string> options;
   for (int i = 1; i + 1 < argc; i += 2) options[argv[i]] = argv[i + 1];
-  if (argc != 7 || !options.contains("--host") || !options.contains("--interface") ||
-      !options.contains("--management"))
-    return usage();
+  for (const char* wanted : {"--host", "--interface", "--management", "--base-rtt-ps"})
+    if (argc != 9 || !options.contains(wanted)) return usage();
   try {
-    return run(options["--host"], options["--interface"], options["--management"]);
+    return run(options);
   } catch (const std::exception& e) {
     std::fprintf(stderr, "rocelab: %s\n", e.what());
     return 1;

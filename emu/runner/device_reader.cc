@@ -250,6 +250,11 @@ EngineSettings read_engine(ConfigSection section) {
   engine.pace = section.real("pace", engine.pace, 0, 1e9);
   if (engine.clock == ClockKind::kWall) {
     if (engine.pace != 0) section.fail_at("pace", "is of the lockstep clock; the wall clock has `dilation`");
+    if (section.is_word("dilation", "auto", false))
+      section.fail_at("dilation",
+                      "= \"auto\" has nothing to calibrate: programs and switches advance in lock step under "
+                      "the wall clock, too, and nothing among them is ever late; with a foreign device it is "
+                      "1, unless its timers are as slow");
     engine.dilation = section.real("dilation", engine.dilation, 1e-3, 1e9);
   }
   engine.poll_interval = section.duration("poll_interval", engine.poll_interval);

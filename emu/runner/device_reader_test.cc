@@ -61,6 +61,17 @@ std::string complaint(const std::string& more) {
   return "none";
 }
 
+TEST(DeviceReaderTest, TheWallClocksDilationIsANumberBecauseNothingHasToBeCalibrated) {
+  const std::string wall = "[engine]\nclock = \"wall\"\n";
+  EXPECT_EQ(settings(wall).engine.dilation, 1);
+  EXPECT_EQ(settings(wall + "dilation = 2.5\n").engine.dilation, 2.5);
+  const std::string automatic = complaint(wall + "dilation = \"auto\"\n");
+  EXPECT_NE(automatic.find("engine.dilation = \"auto\" has nothing to calibrate"), std::string::npos)
+      << automatic;
+  const std::string other = complaint(wall + "dilation = \"slow\"\n");
+  EXPECT_NE(other.find("must be a number, not \"slow\""), std::string::npos) << other;
+}
+
 TEST(DeviceReaderTest, LoopBreakerIsOffUnlessItIsAskedFor) {
   EXPECT_FALSE(settings("").switches.loop_breaker.enabled);
   const LoopBreakerConfig on = settings("[switch.loop_breaker]\nenabled = true\n").switches.loop_breaker;

@@ -61,6 +61,7 @@ def up(scenario: Path, overrides: tuple[str, ...], label: str | None = None) -> 
             "hosts": session.info["hosts"],
             "addresses": {h.name: h.ipv4 for h in plan.hosts},
         }
+            "base_rtt_ps": plan.base_rtt_ps,
         (directory.tmp / "state.json").write_text(json.dumps(state))
     except BaseException:
         directory.remove()

@@ -94,6 +94,7 @@ def _start(kept: Kept, host: str, device: str, management: str, inside: list[str
     kept.directory.record_pid(gateway.pid, f"plug {host}")
     return gateway
 
+    argv += ["--base-rtt-ps", str(kept.state["base_rtt_ps"])]
 
 def _report(gateway: subprocess.Popen[str]) -> dict[str, Any]:
     out, err = gateway.communicate()
@@ -171,3 +172,4 @@ def _show(report: dict[str, Any], console: Console) -> None:
 
 
 _LATE = (("p50", "p50"), ("p99", "p99"), ("p99.9", "p999"), ("at most", "max"))
+    console.print(f"5 % of the base RTT, the limit of p99.9, are {report['late_limit_ns'] / 1e3:.1f} us")

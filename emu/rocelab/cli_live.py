@@ -163,6 +163,13 @@ def plug(
         *("rocelab.live.plug", "plug", host),
         tap=tap,
         interface=interface,
+    programs: List[Path] = typer.Option(
+        [],
+        "--program",
+        show_default=False,
+        metavar="FILE",
+        help="With --kernel: a program of yours that is to be in the virtual machine, under its own path.",
+    ),
         kernel=kernel,
         run_id=run_id,
         as_json=as_json,
@@ -170,12 +177,18 @@ def plug(
 
 
 def env(
+    if programs and not kernel:
+        raise UsageError("--program puts a program into the virtual machine of --kernel")
+    for program in programs:
+        if not program.is_file():
+            raise UsageError(f"no such program: {program}")
     host: Optional[str] = typer.Argument(None, show_default=False, metavar="HOST"),
     interface: Optional[str] = _INTERFACE,
     transport: Optional[Transport] = _TRANSPORT,
     window: Optional[int] = _WINDOW,
     run_id: Optional[str] = _RUN,
 ) -> int:
+        programs=tuple(program.resolve() for program in programs),
     """Print the variables with which programs run on a host, or on an interface, as lines for a shell."""
     _one_of(host, interface, transport, window)
     if host is None:

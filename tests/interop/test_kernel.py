@@ -88,14 +88,24 @@ class World:
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+def operations(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """operations.c, compiled; both ends run it."""
+    program = tmp_path_factory.mktemp("programs") / "operations"
+    options = ["-O2", "-Wall", "-Wextra", "-Werror"]
+    subprocess.run(["cc", *options, "-o", str(program), str(HERE / "operations.c"), "-libverbs"], check=True)
+    return program
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory, operations: Path) -> Iterator[World]:
     try:
         kernel.ensure()
     except kernel.NotOffered as e:
         pytest.skip(str(e))  # a system that is not Debian
     log = tmp_path_factory.mktemp("guest") / "plug"
     with topology(HERE / "kernel.toml") as run_id:
-        with background("plug", "--run", run_id, "--host", "h2", "--kernel", "--json", log=log) as plug:
+        words = ("plug", "--run", run_id, "--host", "h2", "--kernel", "--program", operations, "--json")
+        with background(*words, log=log) as plug:
             wait_for(lambda: "rxe0" in log.read_text() or plug.poll() is not None, "the kernel", 150)
             assert plug.poll() is None, log.read_text()
             console = Console(guest_folder(find(run_id), "h2") / "control")
@@ -123,24 +133,66 @@ def bytes_and_iterations(output: str) -> list[str]:
     return re.findall(r"(\d+) (?:bytes|iters) in", output)
 
 
-@pytest.mark.parametrize("name", PINGPONGS)
-def test_ping_pong_with_a_kernel_that_serves(world: World, name: str) -> None:
+# UC and UD wait for ever for what is lost.
+_PINGPONG_RUNS = [(n, "h1") for n in PINGPONGS] + [(n, "h3") for n in PINGPONGS if n not in ("uc", "ud")]
+_LINKS = {"h1": "clean", "h3": "lossy"}
+pingpong_runs = pytest.mark.parametrize(
+    ("name", "host"), _PINGPONG_RUNS, ids=[f"{name}-{_LINKS[host]}" for name, host in _PINGPONG_RUNS]
+)
+on_both_links = pytest.mark.parametrize("host", list(_LINKS), ids=list(_LINKS.values()))
+
+
+def address_of(host: str) -> str:
+    return f"10.0.0.{host[1:]}"
+
+
+@pingpong_runs
+def test_ping_pong_with_a_kernel_that_serves(world: World, name: str, host: str) -> None:
     def talk() -> None:
         program = PINGPONGS[name]
-        served, said = world.kernel_serves("h1", f"{program} -d rxe0", f"{program} -d rocelab0 {KERNEL}")
+        served, said = world.kernel_serves(host, f"{program} -d rxe0", f"{program} -d rocelab0 {KERNEL}")
         assert served.status == 0, served.output
         assert bytes_and_iterations(served.output) == bytes_and_iterations(said) != []
 
     patiently(talk)
 
 
-@pytest.mark.parametrize("name", PINGPONGS)
-def test_ping_pong_with_a_kernel_that_asks(world: World, name: str) -> None:
+@pingpong_runs
+def test_ping_pong_with_a_kernel_that_asks(world: World, name: str, host: str) -> None:
     def talk() -> None:
         program = PINGPONGS[name]
-        said, asked = world.we_serve("h1", f"{program} -d rocelab0", f"{program} -d rxe0 10.0.0.1")
+        said, asked = world.we_serve(host, f"{program} -d rocelab0", f"{program} -d rxe0 {address_of(host)}")
         assert asked.status == 0, asked.output
         assert bytes_and_iterations(asked.output) == bytes_and_iterations(said) != []
+
+    patiently(talk)
+
+
+# What operations.c says in its order, each end in one of two turns.
+_OPERATIONS = [
+    "SEND with immediate",
+    "WRITE with immediate",
+    "inline SEND",
+    "inline WRITE with immediate",
+    "inline WRITE",
+    "compare-and-swap",
+    "fetch-and-add",
+    "SEND with invalidate",
+]
+
+
+def turns(*roles: str) -> list[str]:
+    return [*(f"{operation} {role}" for role in roles for operation in _OPERATIONS), "all right"]
+
+
+@on_both_links
+def test_operations_with_a_kernel_in_both_directions(world: World, operations: Path, host: str) -> None:
+    """Each checks what the other one's requests have done to its memory and completions, and the answers to its own."""
+
+    def talk() -> None:
+        served, said = world.kernel_serves(host, f"{operations} rxe0 1", f"{operations} rocelab0 1 {KERNEL}")
+        assert served.output.splitlines() == turns("served", "asked"), served.output
+        assert said.splitlines() == turns("asked", "served"), said
 
     patiently(talk)
 
@@ -151,6 +203,7 @@ PERFTEST = {
     "ib_read_bw": "-s 16384 -o 16",
     "ib_send_bw": "-s 16384",
     "ib_atomic_bw": "-o 16",
+    "ib_atomic_bw -A CMP_AND_SWAP": "-o 16",
 }
 
 
@@ -158,7 +211,7 @@ def perftest(program: str) -> str:
     return f"{program} -F -x 1 -m 1024 {PERFTEST[program]} -n 100"
 
 
-@pytest.mark.parametrize("host", ["h1", "h3"], ids=["clean", "lossy"])
+@on_both_links
 @pytest.mark.parametrize("program", PERFTEST)
 def test_perftest_against_a_kernel_that_serves(world: World, program: str, host: str) -> None:
     def talk() -> None:
@@ -170,20 +223,19 @@ def test_perftest_against_a_kernel_that_serves(world: World, program: str, host:
     patiently(talk)
 
 
-@pytest.mark.parametrize("host", ["h1", "h3"], ids=["clean", "lossy"])
+@on_both_links
 @pytest.mark.parametrize("program", PERFTEST)
 def test_perftest_of_a_kernel_that_asks(world: World, program: str, host: str) -> None:
     def talk() -> None:
         line = perftest(program)
-        address = "10.0.0.1" if host == "h1" else "10.0.0.3"
-        said, asked = world.we_serve(host, f"{line} -d rocelab0", f"{line} -d rxe0 {address}")
+        said, asked = world.we_serve(host, f"{line} -d rocelab0", f"{line} -d rxe0 {address_of(host)}")
         assert asked.status == 0, asked.output
         assert re.search(r"^ *(8|16384) +100 ", asked.output, re.M), asked.output
 
     patiently(talk)
 
 
-@pytest.mark.parametrize("host", ["h1", "h3"], ids=["clean", "lossy"])
+@on_both_links
 def test_rping_to_a_kernel(world: World, host: str) -> None:
     def talk() -> None:
         served, said = world.kernel_serves(
@@ -194,10 +246,10 @@ def test_rping_to_a_kernel(world: World, host: str) -> None:
     patiently(talk)
 
 
-@pytest.mark.parametrize("host", ["h1", "h3"], ids=["clean", "lossy"])
+@on_both_links
 def test_rping_from_a_kernel(world: World, host: str) -> None:
     def talk() -> None:
-        address = "10.0.0.1" if host == "h1" else "10.0.0.3"
+        address = address_of(host)
         _, asked = world.we_serve(host, f"rping -s -a {address} -C 10", f"rping -c -a {address} -C 10 -v -V")
         assert "ping data: rdma-ping-9" in asked.output, asked.output
 

@@ -97,8 +97,9 @@ class _Cpio:
         return b"".join(self.parts)
 
 
-def build(modules: Path, out: Path, address: str, mtu: int) -> None:
-    """Writes the initramfs of a machine that has `address` on its eth0. `modules`: lib/modules/VERSION of the kernel, with its modules.dep."""
+def build(modules: Path, out: Path, address: str, mtu: int, more: Iterable[Path] = ()) -> None:
+    """Writes the initramfs of a machine that has `address` on its eth0. `modules`: lib/modules/VERSION of the kernel, with its modules.dep;
+    `more`: programs beside PROGRAMS."""
     cpio = _Cpio()
     for name in ("proc", "sys", "dev", "tmp", "etc"):
         cpio.add(name, stat.S_IFDIR | 0o755)
@@ -107,7 +108,8 @@ def build(modules: Path, out: Path, address: str, mtu: int) -> None:
     cpio.add("serve", stat.S_IFREG | 0o755, _SERVE.encode())
     cpio.add("parameters", stat.S_IFREG | 0o644, f"ADDRESS={address}\nMTU={mtu}\n".encode())
     _add_busybox(cpio)
-    for file in _with_libraries([Path(p) for p in map(shutil.which, PROGRAMS) if p] + [PROVIDER, THREAD_END]):
+    programs = [Path(p) for p in map(shutil.which, PROGRAMS) if p]
+    for file in _with_libraries([*programs, *more, PROVIDER, THREAD_END]):
         cpio.add(str(file), stat.S_IFREG | 0o755, file.read_bytes())
     cpio.add("etc/libibverbs.d/rxe.driver", stat.S_IFREG | 0o644, b"driver rxe\n")
     _add_modules(cpio, modules)

@@ -17,15 +17,13 @@ _BOOT_SECONDS = 120.0  # 11 s on a quiet machine
 class Machine:
     """close() ends it (contextlib.closing).
 
-    `inside`: words before the command line that bring it into a network namespace, e.g. mnexec -a PID. `tap`: a TAP device there.
+    `folder`: has its initramfs. `inside`: words before the command line that bring it into a network namespace, e.g. mnexec -a PID. `tap`: a
+    TAP device there.
     """
 
-    def __init__(
-        self, kernel: Kernel, folder: Path, inside: list[str], tap: str, mac: str, address: str, mtu: int
-    ) -> None:
+    def __init__(self, kernel: Kernel, folder: Path, inside: list[str], tap: str, mac: str) -> None:
         self.begin = time.monotonic()
         self.boot_seconds = 0.0
-        initramfs.build(kernel.modules, folder / "initramfs", address, mtu)
         self.log = folder / "console"
         self.control = folder / "control"
         argv = [

@@ -13,12 +13,14 @@ import signal
 import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
 from rocelab import native
 from rocelab.errors import RocelabError
+from rocelab.guest import initramfs
 from rocelab.guest import kernel as kernels
 from rocelab.guest.machine import Machine
 from rocelab.live.commands import Kept, find, guest_folder
@@ -29,9 +31,16 @@ _KERNELS_MTU = 1500  # its RoCE device then has a path MTU of 1024
 
 
 def plug(
-    host: str, tap: str | None, interface: str | None, kernel: bool, run_id: str | None, as_json: bool
+    host: str,
+    tap: str | None,
+    interface: str | None,
+    kernel: bool,
+    programs: tuple[Path, ...],
+    run_id: str | None,
+    as_json: bool,
 ) -> int:
-    """Until ^C, SIGTERM or the end of the topology; then a report. One of `tap`, `interface` and `kernel`."""
+    """Until ^C, SIGTERM or the end of the topology; then a report. One of `tap`, `interface` and `kernel`; `programs`: for the kernel's
+    programs to be more than the usual ones."""
     kept = find(run_id)
     inside = ["mnexec", "-a", str(kept.host_pid(host))]
     me = Layout.from_json((kept.directory.tmp / "layout.json").read_text()).host(host)
@@ -47,7 +56,7 @@ def plug(
                 raise RocelabError(_last_line(gateway))
             stack.enter_context(_silent(me, inside))  # not before: another device may have the host
             if kernel:
-                stack.enter_context(_boot(kept, host, me, inside, console))
+                stack.enter_context(_boot(kept, host, me, inside, programs, console))
             else:
                 console.print(f"[bold]{device}[/] is {host}'s: MAC {me.mac}, {me.ip}/8. ^C ends it.")
             report = _report(gateway)
@@ -62,13 +71,16 @@ def plug(
 
 
 @contextmanager
-def _boot(kept: Kept, host: str, me: HostLayout, inside: list[str], console: Console) -> Iterator[None]:
+def _boot(
+    kept: Kept, host: str, me: HostLayout, inside: list[str], programs: tuple[Path, ...], console: Console
+) -> Iterator[None]:
     image = kernels.ensure()
     folder = guest_folder(kept, host)
     folder.mkdir()
     try:
         console.print(f"booting Linux {image.version} ...")
-        with closing(Machine(image, folder, inside, _KERNELS_TAP, me.mac, me.ip, _KERNELS_MTU)) as machine:
+        initramfs.build(image.modules, folder / "initramfs", me.ip, _KERNELS_MTU, programs)
+        with closing(Machine(image, folder, inside, _KERNELS_TAP, me.mac)) as machine:
             kept.directory.record_pid(machine.process.pid, f"guest {host}")
             console.print(
                 f"Linux {image.version} is [bold]{host}[/] after {machine.boot_seconds:.0f} s, its RoCE device rxe0. ^C ends it."
@@ -82,6 +94,7 @@ def _boot(kept: Kept, host: str, me: HostLayout, inside: list[str], console: Con
 def _start(kept: Kept, host: str, device: str, management: str, inside: list[str]) -> subprocess.Popen[str]:
     program = native.build_directory() / "emu" / "gateway" / "rocelab_gateway"
     argv = [*inside, str(program), "--host", host, "--interface", device, "--management", management]
+    argv += ["--base-rtt-ps", str(kept.state["base_rtt_ps"])]
     signal.signal(signal.SIGINT, lambda *_: None)  # ^C reaches the gateway, too, which says its report then
     gateway = subprocess.Popen(
         argv,
@@ -94,7 +107,6 @@ def _start(kept: Kept, host: str, device: str, management: str, inside: list[str
     kept.directory.record_pid(gateway.pid, f"plug {host}")
     return gateway
 
-    argv += ["--base-rtt-ps", str(kept.state["base_rtt_ps"])]
 
 def _report(gateway: subprocess.Popen[str]) -> dict[str, Any]:
     out, err = gateway.communicate()
@@ -163,6 +175,7 @@ def _show(report: dict[str, Any], console: Console) -> None:
     late = ", ".join(f"{name} {report[f'late_{key}_ns'] / 1e3:.1f} us" for name, key in _LATE)
     colour = "green" if report["verdict"] == "ok" else "yellow"
     console.print(f"to the device late by {late}; {report['violations']} later than the link hides")
+    console.print(f"5 % of the base RTT, the limit of p99.9, are {report['late_limit_ns'] / 1e3:.1f} us")
     if report["slips"]:
         console.print(f"the machine lost touch {report['slips']} times: the clock was moved")
     lost = {k: report[k] for k in ("malformed", "overruns", "refused", "socket_drops") if report[k]}
@@ -172,4 +185,3 @@ def _show(report: dict[str, Any], console: Console) -> None:
 
 
 _LATE = (("p50", "p50"), ("p99", "p99"), ("p99.9", "p999"), ("at most", "max"))
-    console.print(f"5 % of the base RTT, the limit of p99.9, are {report['late_limit_ns'] / 1e3:.1f} us")

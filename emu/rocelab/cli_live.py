@@ -91,6 +91,13 @@ def up(
         None, show_default=False, help="Which of the scenario's labels, e.g. irn; default: the first."
     ),
     clock: Optional[Clock] = CLOCK,
+    programs: int = typer.Option(
+        0,
+        min=0,
+        show_default=False,
+        metavar="N",
+        help="Time begins when N programs have opened their device and wait: they start together.",
+    ),
     overrides: List[str] = SET,
     no_install: bool = NO_INSTALL,
 ) -> int:
@@ -101,7 +108,12 @@ def up(
     set_up()
     if clock is not None:
         overrides = [*overrides, f"engine.clock={clock.value}"]
-    return call("rocelab.live.commands", "up", scenario, overrides=tuple(overrides), label=label)
+    return call(
+        *("rocelab.live.commands", "up", scenario),
+        overrides=tuple(overrides),
+        label=label,
+        programs=programs,
+    )
 
 
 def execute(
@@ -151,18 +163,6 @@ def plug(
         None, show_default=False, metavar="DEV", help="A network device in the host's namespace."
     ),
     kernel: bool = typer.Option(False, "--kernel", help="Boot Debian's kernel with its Soft-RoCE (QEMU)."),
-    run_id: Optional[str] = _RUN,
-    as_json: bool = typer.Option(False, "--json", help="The report at the end as JSON."),
-    no_install: bool = NO_INSTALL,
-) -> int:
-    """Plug a foreign RoCE device (a virtual machine's kernel, an adapter) into a kept topology under the wall clock, until ^C."""
-    if [tap is not None, interface is not None, kernel].count(True) != 1:
-        raise UsageError("give one of --kernel, --tap NAME (it is made) and --interface DEV (it is there)")
-    require_root("`plug`")
-    return call(
-        *("rocelab.live.plug", "plug", host),
-        tap=tap,
-        interface=interface,
     programs: List[Path] = typer.Option(
         [],
         "--program",
@@ -170,25 +170,37 @@ def plug(
         metavar="FILE",
         help="With --kernel: a program of yours that is to be in the virtual machine, under its own path.",
     ),
+    run_id: Optional[str] = _RUN,
+    as_json: bool = typer.Option(False, "--json", help="The report at the end as JSON."),
+    no_install: bool = NO_INSTALL,
+) -> int:
+    """Plug a foreign RoCE device (a virtual machine's kernel, an adapter) into a kept topology under the wall clock, until ^C."""
+    if [tap is not None, interface is not None, kernel].count(True) != 1:
+        raise UsageError("give one of --kernel, --tap NAME (it is made) and --interface DEV (it is there)")
+    if programs and not kernel:
+        raise UsageError("--program puts a program into the virtual machine of --kernel")
+    for program in programs:
+        if not program.is_file():
+            raise UsageError(f"no such program: {program}")
+    require_root("`plug`")
+    return call(
+        *("rocelab.live.plug", "plug", host),
+        tap=tap,
+        interface=interface,
         kernel=kernel,
+        programs=tuple(program.resolve() for program in programs),
         run_id=run_id,
         as_json=as_json,
     )
 
 
 def env(
-    if programs and not kernel:
-        raise UsageError("--program puts a program into the virtual machine of --kernel")
-    for program in programs:
-        if not program.is_file():
-            raise UsageError(f"no such program: {program}")
     host: Optional[str] = typer.Argument(None, show_default=False, metavar="HOST"),
     interface: Optional[str] = _INTERFACE,
     transport: Optional[Transport] = _TRANSPORT,
     window: Optional[int] = _WINDOW,
     run_id: Optional[str] = _RUN,
 ) -> int:
-        programs=tuple(program.resolve() for program in programs),
     """Print the variables with which programs run on a host, or on an interface, as lines for a shell."""
     _one_of(host, interface, transport, window)
     if host is None:

@@ -11,18 +11,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import program_table
 import pytest
 from interface_runs import finish
-from live_runs import ROOT, SCENARIOS, background, command, live, topology, wait_for
+from live_runs import SCENARIOS, background, command, live, topology, wait_for
 from rocelab import unpacked
 from rocelab.live.interface import environment
 from rocelab.live.veth_pair import veth_pair
 
 pytestmark = live
 
-_ROW = re.compile(r"\| `(iscsi-[^`]+)` \| (yes|no) \| (yes|no) \| libiscsi \|")
-_ROWS = [m.groups() for m in map(_ROW.match, (ROOT / "docs/compatibility.md").read_text().splitlines()) if m]
-assert _ROWS and all(row[1:] == ("yes", "yes") for row in _ROWS), "these tests run every row in both modes"
+_ROWS = [row for row in program_table.rows() if row.source == "libiscsi"]
+assert _ROWS and all(row.modes == ("roce", "irn") for row in _ROWS), "these tests run every row in both modes"
 
 _INITIATOR, _TARGET = "iqn.2026-01.lab:initiator", "iqn.2026-01.lab:target"
 _BYTES = 4 << 20
@@ -95,7 +95,7 @@ def _words(row: str, address: str) -> list[str]:
     return ["env", *settings, *shlex.split(row), "-i", _INITIATOR, f"iser://{address}/{_TARGET}/1"]
 
 
-@pytest.mark.parametrize("row", [row[0] for row in _ROWS])
+@pytest.mark.parametrize("row", [row.text for row in _ROWS])
 def test_initiators(kept: str, row: str) -> None:
     done = command("exec", "--run", kept, "--host", "h2", "--", *_words(row, "10.0.0.1"))
     assert done.returncode == 0, done.stdout + done.stderr
@@ -111,7 +111,7 @@ def test_over_shared_memory(transport: str, tmp_path: Path) -> None:
         try:
             target.offer()
             for row in _ROWS:
-                _expect(row[0].split()[0], finish(here.start(_words(row[0], "127.0.0.1"), variables)))
+                _expect(row.program, finish(here.start(_words(row.text, "127.0.0.1"), variables)))
             said = finish(here.start(_words("iscsi-perf -t 2", "127.0.0.1"), variables))
             average = re.search(r"iops average (\d+) \(\d+ MB/s\) +\S*\s*\n", said + "\n")
             assert "finished." in said and average and int(average[1]) > 100, said

@@ -11,11 +11,11 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
+import program_table
 import pytest
 from live_runs import (
     HERE,
     ROCELAB,
-    ROOT,
     SCENARIOS,
     background,
     command,
@@ -24,19 +24,18 @@ from live_runs import (
     topology,
     wait_for,
 )
+from program_table import Row
 from rocelab import native
 
 pytestmark = live
 
-_ROW = re.compile(r"\| `([^`]+)` \| (yes|no) \| (yes|no) \| (libfabric|Open MPI|MPICH|DAPL|fio) \|")
-_ROWS = [m.groups() for m in map(_ROW.match, (ROOT / "docs/compatibility.md").read_text().splitlines()) if m]
 _UCX = {"UCX_TLS": "rc_v", "UCX_NET_DEVICES": "rocelab0:1"}
 
 
-def _rows(program: str) -> list[tuple[str, str, str, str]]:
-    found = [row for row in _ROWS if row[0].startswith(program)]
+def _rows(program: str) -> list[Row]:
+    found = [row for row in program_table.rows() if row.text.startswith(program)]
     assert found, f"the table has no {program}"
-    assert all(row[1:3] == ("yes", "yes") for row in found), "these tests run every row in both modes"
+    assert all(row.modes == ("roce", "irn") for row in found), "these tests run every row in both modes"
     return found
 
 
@@ -61,10 +60,10 @@ def mpi_programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("row", _rows("fi_pingpong"), ids=lambda row: str(row[0]))
-def test_fi_pingpong(kept: tuple[str, str], row: tuple[str, str, str, str]) -> None:
+@pytest.mark.parametrize("row", _rows("fi_pingpong"), ids=lambda row: row.text)
+def test_fi_pingpong(kept: tuple[str, str], row: Row) -> None:
     run_id, _ = kept
-    words = shlex.split(row[0].replace(";", "\\;"))
+    words = shlex.split(row.text.replace(";", "\\;"))
     _, said = server_and_client(run_id, words, [*words, "10.0.0.1"], refused="Connection refused")
     results = {line.split()[0]: float(line.split()[6]) for line in said.splitlines()[1:]}
     # bytes, sent, acknowledged, total, time, MB/s, us per message. ofi_rxm's completions of small messages cost a round trip.
@@ -119,11 +118,11 @@ def _open_mpi(run_id: str, row: str, program: str, folder: Path) -> str:
 
 
 @pytest.mark.parametrize(
-    "row", [row for row in _rows("mpirun") if " pingpong " in row[0]], ids=lambda row: str(row[0])
+    "row", [row for row in _rows("mpirun") if " pingpong " in row.text], ids=lambda row: row.text
 )
-def test_mpi_ping_pong(kept: tuple[str, str], row: tuple[str, str, str, str], mpi_programs: Path) -> None:
+def test_mpi_ping_pong(kept: tuple[str, str], row: Row, mpi_programs: Path) -> None:
     run_id, _ = kept
-    said = _open_mpi(run_id, row[0], "pingpong", mpi_programs)
+    said = _open_mpi(run_id, row.text, "pingpong", mpi_programs)
     found = re.search(r"(\d+) bytes: ([0-9.]+) us", said)
     assert found, said
     if found[1] == "8":
@@ -136,12 +135,12 @@ _RIGHT = ["MPI_Allreduce", "MPI_Alltoall", "MPI_Bcast", "MPI_Put, MPI_Get", "MPI
 
 
 @pytest.mark.parametrize(
-    "row", [row for row in _rows("mpi") if " collectives " in row[0]], ids=lambda row: str(row[0])
+    "row", [row for row in _rows("mpi") if " collectives " in row.text], ids=lambda row: row.text
 )
-def test_mpi_on_four_hosts(kept: tuple[str, str], row: tuple[str, str, str, str], mpi_programs: Path) -> None:
+def test_mpi_on_four_hosts(kept: tuple[str, str], row: Row, mpi_programs: Path) -> None:
     run_id, _ = kept
-    if row[3] == "MPICH":
-        options, _, arguments = row[0].partition(" collectives ")
+    if row.source == "MPICH":
+        options, _, arguments = row.text.partition(" collectives ")
         said = _mpi(
             run_id,
             [
@@ -151,7 +150,7 @@ def test_mpi_on_four_hosts(kept: tuple[str, str], row: tuple[str, str, str, str]
             ],
         )
     else:
-        said = _open_mpi(run_id, row[0], "collectives", mpi_programs)
+        said = _open_mpi(run_id, row.text, "collectives", mpi_programs)
     assert said.splitlines() == [f"{what} of {n}: right" for n in (1, 10_000) for what in _RIGHT]
 
 
@@ -177,10 +176,10 @@ def _with_server(
     return said, asking.stdout
 
 
-@pytest.mark.parametrize("row", _rows("fio"), ids=lambda row: str(row[0]))
-def test_fio(kept: tuple[str, str], row: tuple[str, str, str, str], tmp_path: Path) -> None:
+@pytest.mark.parametrize("row", _rows("fio"), ids=lambda row: row.text)
+def test_fio(kept: tuple[str, str], row: Row, tmp_path: Path) -> None:
     run_id, _ = kept
-    program, engine, verb = row[0].split()
+    program, engine, verb = row.text.split()
     both = [engine, "--port=4711", "--bs=64k", "--size=16m", "--thread", "--clocksource=clock_gettime"]
     server = [program, "--name=server", *both, "--rw=read", "--iodepth=16"]
     client = [program, "--output-format=json", "--name=client", *both, "--hostname=10.0.0.1", verb]
@@ -202,16 +201,16 @@ _DAPL: dict[str, tuple[str | int, str]] = {
 }
 
 
-@pytest.mark.parametrize("row", _rows("dtest"), ids=lambda row: str(row[0]))
-def test_dapl(kept: tuple[str, str], row: tuple[str, str, str, str], tmp_path: Path) -> None:
+@pytest.mark.parametrize("row", _rows("dtest"), ids=lambda row: row.text)
+def test_dapl(kept: tuple[str, str], row: Row, tmp_path: Path) -> None:
     run_id, _ = kept
 
     def words(host: str) -> list[str]:
         """The program, with a table of DAPL's that names the host's interface."""
         table = tmp_path / f"dat.{host}"
         table.write_text(f'lab u2.0 nonthreadsafe default libdaplofa.so.2 dapl.2.0 "{host}-eth0 0" ""\n')
-        return ["env", f"DAT_OVERRIDE={table}", "stdbuf", "-oL", row[0], "-P", "lab"]
+        return ["env", f"DAT_OVERRIDE={table}", "stdbuf", "-oL", row.text, "-P", "lab"]
 
-    ready, result = _DAPL[row[0]]
+    ready, result = _DAPL[row.text]
     for text in _with_server(run_id, words("h1"), ready, [*words("h2"), "-h", "10.0.0.1"], tmp_path):
         assert result in text

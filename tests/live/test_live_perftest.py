@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
 
+import program_table
 import pytest
-from live_runs import SCENARIOS, live, server_and_client, topology
+from kept_hosts import PATIENCE, Hosts, kept_hosts
+from live_runs import SCENARIOS, live
 
 pytestmark = live
 
@@ -15,44 +19,87 @@ _MTU = 1024
 # Headers of the packets of a long WRITE: Ethernet, IPv4, UDP, BTH, ICRC; IRN repeats the RETH.
 _HEADERS = {"roce": 58, "irn": 58 + 16}
 _IPV6 = 20  # bytes longer than IPv4's header
+_BANDWIDTH = ["ib_write_bw", "-s", "65536", "-n", "1000", "--report_gbits"]
+# Columns of bandwidth: bytes, iterations, peak, average, message rate. Of latency: bytes, iterations, minimum, maximum, typical,
+# average, deviation, 99 %, 99.9 %. When the server enters the first exchange is up to the wall's clock: the extremes, and by them the
+# averages, are not compared.
+_AVERAGE, _TYPICAL = 3, 4
+_SAME = {"ib_write_bw": (0, 1, 2, 3, 4), "ib_write_lat": (0, 1, 4, 7)}
 
 
 @pytest.fixture(scope="module", params=["roce", "irn"])
-def kept(request: pytest.FixtureRequest) -> Iterator[tuple[str, str]]:
-    with topology(SCENARIOS / "pingpong.toml", "--label", request.param) as run_id:
-        yield run_id, request.param
+def hosts(request: pytest.FixtureRequest) -> Iterator[Hosts]:
+    with kept_hosts(SCENARIOS / "pingpong.toml", request.param) as hosts:
+        yield hosts
 
 
-def _client_says(run_id: str, *program: str, gid: int = 1) -> list[str]:
-    """The columns of the client's result line."""
-    argv = [*program, "-d", "rocelab0", "-x", str(gid)]
-    _, said = server_and_client(run_id, argv, [*argv, "10.0.0.1"], refused="Couldn't connect")
+def _result(said: str) -> list[str]:
+    """The columns of a client's result line."""
     rows = [line.split() for line in said.splitlines() if line.strip()[:1].isdigit()]
     assert rows, said
     return rows[-1]
 
 
-def test_bandwidth_is_the_payloads_share_of_the_wire_and_the_same_every_time(kept: tuple[str, str]) -> None:
-    run_id, label = kept
-    program = ("ib_write_bw", "-s", "65536", "-n", "1000", "--report_gbits")
-    # Columns: bytes, iterations, peak, average, message rate. When the client begins in experiment time depends on its TCP
-    # exchange with the server, and with it the last digit.
-    first, second = (float(_client_says(run_id, *program)[3]) for _ in range(2))
-    assert first == pytest.approx(_GBPS * _MTU / (_MTU + _HEADERS[label] + _WIRE), rel=0.01)
-    assert first == pytest.approx(second, abs=0.011)
+def _columns(hosts: Hosts, folder: Path, *program: str) -> list[str]:
+    said = hosts.serve_and_ask(program_table.commands(program), folder)
+    assert said.statuses == (0, 0), said.server + said.client
+    return _result(said.client)
 
 
-def test_full_packets_over_ipv6_pass_the_switch(kept: tuple[str, str]) -> None:
+def test_bandwidth_is_the_payloads_share_of_the_wire(hosts: Hosts, tmp_path: Path) -> None:
+    average = float(_columns(hosts, tmp_path, *_BANDWIDTH)[_AVERAGE])
+    assert average == pytest.approx(_GBPS * _MTU / (_MTU + _HEADERS[hosts.label] + _WIRE), rel=0.01)
+
+
+def test_full_packets_over_ipv6_pass_the_switch(hosts: Hosts, tmp_path: Path) -> None:
     """GID index 0. The frames are longer than those from which the switch's headroom is computed."""
-    run_id, label = kept
-    average = float(
-        _client_says(run_id, "ib_write_bw", "-s", "65536", "-n", "200", "--report_gbits", gid=0)[3]
-    )
-    assert average == pytest.approx(_GBPS * _MTU / (_MTU + _HEADERS[label] + _IPV6 + _WIRE), rel=0.01)
+    average = float(_columns(hosts, tmp_path, *_BANDWIDTH, "-x", "0")[_AVERAGE])
+    assert average == pytest.approx(_GBPS * _MTU / (_MTU + _HEADERS[hosts.label] + _IPV6 + _WIRE), rel=0.01)
 
 
-def test_latency_is_that_of_the_path(kept: tuple[str, str]) -> None:
-    run_id, _ = kept
-    row = _client_says(run_id, "ib_write_lat", "-s", "8", "-n", "1000")
-    typical = float(row[4])  # bytes, iterations, minimum, maximum, typical, average
+def test_latency_is_that_of_the_path(hosts: Hosts, tmp_path: Path) -> None:
+    typical = float(_columns(hosts, tmp_path, "ib_write_lat", "-s", "8", "-n", "1000")[_TYPICAL])
     assert typical == pytest.approx(4.06, rel=0.02)
+
+
+@pytest.mark.parametrize(
+    "program", [_BANDWIDTH, ["ib_write_lat", "-s", "8", "-n", "200"]], ids=lambda p: p[0]
+)
+def test_ten_runs_print_the_same_digits(hosts: Hosts, program: list[str], tmp_path: Path) -> None:
+    runs = [_columns(hosts, tmp_path, *program) for _ in range(10)]
+    compared = [[columns[i] for i in _SAME[program[0]]] for columns in runs]
+    assert compared == [compared[0]] * 10, runs
+
+
+@pytest.mark.parametrize("label", ["roce+pfc", "irn"])
+def test_two_clients_share_their_receiver(label: str, tmp_path: Path) -> None:
+    """From two hosts to two servers on a third one. Time begins when all four programs wait, so the two measure at the same time."""
+    settings = (f'transport=["{label}"]', "topology.hosts=3", "nic.vfs=2")
+    words = [word for setting in settings for word in ("--set", setting)]
+    with kept_hosts(SCENARIOS / "pingpong.toml", label, "--programs", "4", *words) as hosts:
+        shares = _both(hosts, tmp_path)
+        alone = float(_columns(hosts, tmp_path, *_BANDWIDTH)[_AVERAGE])
+    assert shares == pytest.approx([alone / 2] * 2, rel=0.01)
+    assert sum(shares) == pytest.approx(alone, rel=0.01)
+    mode = label.split("+")[0]
+    assert alone == pytest.approx(_GBPS * _MTU / (_MTU + _HEADERS[mode] + _WIRE), rel=0.01)
+
+
+def _both(hosts: Hosts, folder: Path) -> list[float]:
+    """The averages of clients on h2 and h3."""
+    with ExitStack() as stack:
+        running = []
+        both = {
+            host: program_table.commands([*_BANDWIDTH, "-p", str(port)])
+            for host, port in (("h2", 18516), ("h3", 18517))
+        }
+        for host, commands in both.items():
+            server = stack.enter_context(hosts.program("h1", commands.server, folder / f"server.{host}"))
+            hosts.wait_for_listener("h1", int(commands.server[-1]), server)
+            running.append(server)
+        for host, commands in both.items():
+            running.append(
+                stack.enter_context(hosts.program(host, commands.client, folder / f"client.{host}"))
+            )
+        assert [process.wait(PATIENCE) for process in running] == [0] * 4
+    return [float(_result((folder / f"client.{host}").read_text())[_AVERAGE]) for host in both]

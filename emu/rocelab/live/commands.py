@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -41,7 +42,8 @@ class Kept:
         return pids[host]
 
 
-def up(scenario: Path, overrides: tuple[str, ...], label: str | None = None) -> int:
+def up(scenario: Path, overrides: tuple[str, ...], label: str | None = None, programs: int = 0) -> int:
+    """`programs`: how many begin together; time stands until they have opened their device and wait."""
     plans = make_plans(read_scenario(scenario, overrides))
     labels = list(dict.fromkeys(p.label for p in plans))
     plan = next((p for p in plans if p.label == (label or labels[0])), None)
@@ -52,16 +54,16 @@ def up(scenario: Path, overrides: tuple[str, ...], label: str | None = None) -> 
         session = start_session(directory, layout_of(plan), stay=True)
         directory.record_pid(session.info["session"], RUNNER)  # its life is the topology's from here on
         segment = directory.shm / "segment"
-        native.module().create_segment(plan.native, str(segment), directory.run_id, "", "", 0)
+        native.module().create_segment(plan.native, str(segment), directory.run_id, "", "", programs)
         session.appctl("lossless/attach", str(segment))
         state = {
             "scenario": str(scenario),
             "label": plan.label,
             "segment": str(segment),
             "hosts": session.info["hosts"],
+            "base_rtt_ps": plan.base_rtt_ps,
             "addresses": {h.name: h.ipv4 for h in plan.hosts},
         }
-            "base_rtt_ps": plan.base_rtt_ps,
         (directory.tmp / "state.json").write_text(json.dumps(state))
     except BaseException:
         directory.remove()
@@ -115,6 +117,17 @@ def _proxy_path() -> str:
     return ":".join(filter(None, (str(proxy), os.environ.get("LD_LIBRARY_PATH"))))
 
 
+def on_host(
+    kept: Kept, host: str, program: Sequence[str], dlopen: bool = False
+) -> tuple[list[str], dict[str, str]]:
+    """Words and environment of a program on a host, with its RDMA device."""
+    environment = {**os.environ, **host_environment(kept.directory.run_id, kept.segment, host)}
+    variables = [f"LD_PRELOAD={environment.pop('LD_PRELOAD')}"]
+    if dlopen:
+        variables.append(f"LD_LIBRARY_PATH={_proxy_path()}")
+    return ["mnexec", "-a", str(kept.host_pid(host)), "env", *variables, *program], environment
+
+
 def execute(
     host: str, program: tuple[str, ...], run_id: str | None, plain: bool = False, dlopen: bool = False
 ) -> int:
@@ -125,15 +138,10 @@ def execute(
     control = guest_folder(kept, host) / "control"
     if control.exists() and not plain:
         return _execute_in_guest(control, program)
-    environment = {**os.environ, RUN_VARIABLE: kept.directory.run_id}
     if plain:
-        argv = [*inside, *program]
+        argv, environment = [*inside, *program], {**os.environ, RUN_VARIABLE: kept.directory.run_id}
     else:
-        environment |= host_environment(kept.directory.run_id, kept.segment, host)
-        variables = [f"LD_PRELOAD={environment.pop('LD_PRELOAD')}"]
-        if dlopen:
-            variables.append(f"LD_LIBRARY_PATH={_proxy_path()}")
-        argv = [*inside, "env", *variables, *program]
+        argv, environment = on_host(kept, host, program, dlopen)
     kept.directory.record_pid(os.getpid(), f"exec {host}")
     become(argv, environment)
 

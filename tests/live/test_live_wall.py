@@ -57,10 +57,19 @@ def test_a_device_needs_the_wall_clock_and_leaves_the_host_as_it_was(kept: str) 
     [
         (("--host", "h2"), "--kernel"),
         (("--host", "h2", "--tap", "wire0", "--kernel"), "one of"),
+        (("--host", "h2", "--tap", "wire0", "--program", "/bin/true"), "--kernel"),
+        (("--host", "h2", "--kernel", "--program", "/nowhere"), "no such program: /nowhere"),
         (("--host", "h9", "--tap", "wire0"), "no host h9"),
         (("--host", "h2", "--interface", "nowhere0"), "no such network device"),
     ],
-    ids=["no device", "two devices", "unknown host", "unknown device"],
+    ids=[
+        "no device",
+        "two devices",
+        "program without kernel",
+        "no program",
+        "unknown host",
+        "unknown device",
+    ],
 )
 def test_what_cannot_be_plugged_in_is_named(kept: str, arguments: tuple[str, ...], says: str) -> None:
     assert says in error_of(plug(kept, *arguments))

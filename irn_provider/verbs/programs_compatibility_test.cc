@@ -1,5 +1,6 @@
-// docs/compatibility.md, run: each row of its table is a program with options, between two hosts, in the
-// modes that the row says yes to.
+// docs/compatibility.md, run without Open vSwitch, so that sanitizers see all of it (through Open vSwitch:
+// tests/live/test_live_programs.py): each row of its table is a program with options, between two hosts, in
+// the modes that the row says yes to.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -37,7 +38,8 @@ bool is_ucx(const Row& row) { return row.command[0] == "ucx_perftest"; }
 constexpr std::array<std::string_view, 7> kElsewhere = {"libfabric", "Open", "MPICH",   "fio",
                                                         "DAPL",      "QEMU", "libiscsi"};
 
-// | `program options` | RoCE | IRN | from |
+// | `program options` | RoCE | IRN | from | package version | rdma-core |; tests/live/program_table.py reads
+// the last two.
 std::vector<Row> rows() {
   std::ifstream in(ROCELAB_SOURCE_DIR "/docs/compatibility.md");
   std::vector<Row> found;

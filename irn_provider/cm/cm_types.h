@@ -52,7 +52,8 @@ struct Destination {
   }
 };
 
-// Enhanced connection establishment (IBTA annex A19): what both ends' vendors may agree on.
+// Enhanced connection establishment (IBTA Vol 1 release 1.4, fields of chapter 12's messages): what both
+// ends' vendors may agree on.
 struct Ece {
   std::uint32_t vendor_id = 0;  // 24 bits; 0: nothing
   std::uint32_t options = 0;

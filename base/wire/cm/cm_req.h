@@ -1,5 +1,5 @@
 // REQ: request for communication. IBTA Vol 1, 12.6.5. The vendor ID of an enhanced connection establishment
-// stands in bytes that were reserved (A.19 of 1.4; Linux ibta_vol1_c12.h); its modifier is the MAD's.
+// stands in bytes that were reserved before release 1.4 (Linux ibta_vol1_c12.h); its modifier is the MAD's.
 //
 //  0                   1                   2                   3
 //  0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1

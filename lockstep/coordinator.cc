@@ -164,10 +164,10 @@ Time Coordinator::switches_end(Time host_next, Time switch_next) const {
   return switches_linked_ ? std::min(end, switch_next + lookahead_) : end;
 }
 
-// Nothing that is still to come reaches a switch before the rules change.
-bool Coordinator::waits_for_rules(Time reroute, Time host_next, Time switch_next) {
-  if (reroute.is_never() || std::min(host_next + lookahead_, switch_next) < reroute) return false;
-  header_.reroute_due.store(1);
+// Nothing that is still to come reaches a switch before the clock is to stop.
+bool Coordinator::waits_at_stop(Time stop_at, Time host_next, Time switch_next) {
+  if (stop_at.is_never() || std::min(host_next + lookahead_, switch_next) < stop_at) return false;
+  header_.stop_due.store(1);
   return true;
 }
 
@@ -177,16 +177,16 @@ Step Coordinator::next_step(Time switch_next) {
   if (!update_gate() || header_.state.load() != RunState::kRunning) return {};
   const Time host_next = earliest_host_event();
   const Time first = std::min(switch_next, host_next);
-  const Time reroute = Time::from_ps(header_.reroute_ps.load());
+  const Time stop_at = Time::from_ps(header_.stop_ps.load());
   held_until_ns_ = -1;
   if (first.is_never() || held_back_by_pace(first)) {
     if (header_.dilation > 0) follow_wall_clock(first);
     return {};
   }
-  if (waits_for_rules(reroute, host_next, switch_next)) return {};
+  if (waits_at_stop(stop_at, host_next, switch_next)) return {};
   // Switches first, until the hosts get a window of at least one and a half lookaheads.
   if (switch_next < host_next + lookahead_ / 2) {
-    const Time end = std::min(std::max(switches_end(host_next, switch_next), switches_now_), reroute);
+    const Time end = std::min(std::max(switches_end(host_next, switch_next), switches_now_), stop_at);
     if (!publish(end - lookahead_)) return {};
     switches_now_ = end;
     return {Turn::kSwitches, end};

@@ -52,8 +52,8 @@ class Coordinator {
   //   kSwitches  the caller runs the switches' events before `end`
   //   kHosts     the window up to `end` is already granted to the VFs that have events in it
   //   kNobody    nothing to do anywhere (time stands until somebody posts), the gate is closed, somebody
-  //              holds time, a pace or the wall clock holds it back, or the switches' rules are due to change
-  //              (Header::reroute_ps): every frame that arrives before that instant has passed, none that
+  //              holds time, a pace or the wall clock holds it back, or the clock stops for the runner
+  //              (Header::stop_ps): every frame that arrives before that instant has passed, none that
   //              arrives later
   Step next_step(Time switch_next);
 
@@ -106,7 +106,7 @@ class Coordinator {
   bool held_back_by_pace(Time next);
   void follow_wall_clock(Time next);
   void slip_wall_clock(Time next);
-  bool waits_for_rules(Time reroute, Time host_next, Time switch_next);
+  bool waits_at_stop(Time stop_at, Time host_next, Time switch_next);
 
   Segment& segment_;
   Header& header_;

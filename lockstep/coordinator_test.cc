@@ -213,42 +213,42 @@ TEST_F(CoordinatorTest, FailureIsReadableAndStopsTheClock) {
 // arrives later than it.
 TEST_F(CoordinatorTest, TimeStopsWhereTheRulesChange) {
   const Time change = Time::zero() + 10_us;
-  segment_->header().reroute_ps.store(change.ps());
+  segment_->header().stop_ps.store(change.ps());
   claim(0);
   park(0, Time::zero() + 50_us);
   ASSERT_TRUE(coordinator_->wait_ready(kNoWait));
   expect_switches(coordinator_->next_step(Time::zero() + 9_us), change);
-  EXPECT_EQ(segment_->header().reroute_due.load(), 0u);
+  EXPECT_EQ(segment_->header().stop_due.load(), 0u);
   for (int i = 0; i < 2; ++i) {  // all before it is done: asked again it still waits
     EXPECT_EQ(coordinator_->next_step(Time::never()).turn, Turn::kNobody);
-    EXPECT_EQ(segment_->header().reroute_due.load(), 1u);
+    EXPECT_EQ(segment_->header().stop_due.load(), 1u);
   }
-  segment_->header().reroute_ps.store(Time::never().ps());
-  segment_->header().reroute_due.store(0);
+  segment_->header().stop_ps.store(Time::never().ps());
+  segment_->header().stop_due.store(0);
   expect_hosts(coordinator_->next_step(Time::never()), Time::zero() + 50_us + lookahead_ * 2);
 }
 
 TEST_F(CoordinatorTest, AFrameThatArrivesAtTheChangeItselfWaitsForTheNewRules) {
   const Time change = Time::zero() + 10_us;
-  segment_->header().reroute_ps.store(change.ps());
+  segment_->header().stop_ps.store(change.ps());
   claim(0);
   park(0, Time::zero() + 50_us);
   ASSERT_TRUE(coordinator_->wait_ready(kNoWait));
   EXPECT_EQ(coordinator_->next_step(change).turn, Turn::kNobody);
-  EXPECT_EQ(segment_->header().reroute_due.load(), 1u);
+  EXPECT_EQ(segment_->header().stop_due.load(), 1u);
 }
 
 // A frame sent at its promise still arrives before the change.
 TEST_F(CoordinatorTest, HostsWhoseFramesArriveBeforeTheChangeGoOn) {
   claim(0);
   park(0, Time::zero() + 5_us);
-  segment_->header().reroute_ps.store((Time::zero() + 5_us + lookahead_ + Duration::from_ps(1)).ps());
+  segment_->header().stop_ps.store((Time::zero() + 5_us + lookahead_ + Duration::from_ps(1)).ps());
   ASSERT_TRUE(coordinator_->wait_ready(kNoWait));
   expect_hosts(coordinator_->next_step(Time::never()), Time::zero() + 5_us + lookahead_ * 2);
   park(0, Time::zero() + 5_us + Duration::from_ps(1));
   ASSERT_TRUE(coordinator_->wait_ready(kNoWait));
   EXPECT_EQ(coordinator_->next_step(Time::never()).turn, Turn::kNobody);
-  EXPECT_EQ(segment_->header().reroute_due.load(), 1u);
+  EXPECT_EQ(segment_->header().stop_due.load(), 1u);
 }
 
 }  // namespace

@@ -82,10 +82,11 @@ struct Header {
       0};  // VFs that have not finished the current window: a hint, and futex of the coordinator
   alignas(128) std::atomic<std::uint32_t> activity{
       0};  // grows whenever a VF begins or ceases to hold time; futex of an idle coordinator
-  // Next change of the switches' rules. The switches run up to here; then `reroute_due` is set and time
-  // stands until the runner has installed the rules, moved this on and cleared the flag.
-  std::atomic<std::int64_t> reroute_ps{Time::never().ps()};
-  std::atomic<std::uint32_t> reroute_due{0};
+  // Next stop of the clock: a change of the switches' rules, or the run's limit. The switches run up to here;
+  // then `stop_due` is set and time stands until the runner has done what the stop is for (installed the
+  // rules), moved this on and cleared the flag.
+  std::atomic<std::int64_t> stop_ps{Time::never().ps()};
+  std::atomic<std::uint32_t> stop_due{0};
   std::atomic<std::uint32_t> coordinator_pid{0};
   std::atomic<RunState> state{RunState::kSetup};
   std::atomic<std::uint64_t> wall_slips{0};  // how often the machine lost touch, and the epoch was moved

@@ -66,11 +66,11 @@ py::list ports(const Segment& segment) {
   return list;
 }
 
-// The next change of rules; None: there is none. If time stands for the last one it goes on.
-void reroute_at(const Segment& segment, std::optional<std::int64_t> at_ps) {
+// Where the clock stops next; None: nowhere. If time stands for the last stop it goes on.
+void stop_at(const Segment& segment, std::optional<std::int64_t> at_ps) {
   lockstep::Header& header = segment.header();
-  header.reroute_ps.store(at_ps.value_or(Time::never().ps()));
-  header.reroute_due.store(0);
+  header.stop_ps.store(at_ps.value_or(Time::never().ps()));
+  header.stop_due.store(0);
   lockstep::announce(header);
 }
 
@@ -117,9 +117,8 @@ void bind_segment(py::module_& m) {
                              [](const Segment& s) { return s.header().coordinator_pid.load(); })
       .def_property_readonly("error", [](const Segment& s) { return std::string(s.header().error); })
       .def_property_readonly("total_bytes", [](const Segment& s) { return s.header().total_bytes; })
-      .def_property_readonly("reroute_due",
-                             [](const Segment& s) { return s.header().reroute_due.load() != 0; })
-      .def("reroute_at", reroute_at, "at_ps"_a)
+      .def_property_readonly("stop_due", [](const Segment& s) { return s.header().stop_due.load() != 0; })
+      .def("stop_at", stop_at, "at_ps"_a)
       .def_property_readonly("vfs", vfs)
       .def_property_readonly("ports", ports);
   m.def("create_segment", create_segment, "plan"_a, "path"_a, "run_id"_a, "trace_dir"_a = "",

@@ -15,10 +15,10 @@ class Segment:
     def __init__(self) -> None:
         self.stops: list[int] = []
 
-    def reroute_at(self, at_ps: int) -> None:
+    def stop_at(self, at_ps: int) -> None:
         self.stops.append(at_ps)
 
-    reroute_due = True
+    stop_due = True
 
 
 @pytest.mark.parametrize(
@@ -41,5 +41,5 @@ def test_the_clock_stops_at_changes_and_for_good_at_the_limit(
     assert segment.stops == stops
     made = [t for t in changes_ps if t <= 30]
     assert asked == [{"s1": [f"rule {t}"]} for t in made]
-    segment.reroute_due = False
+    segment.stop_due = False
     assert not reroutes.follow(segment), "on the way to it"

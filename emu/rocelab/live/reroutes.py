@@ -1,6 +1,6 @@
 """Instants at which a run's clock stops: rules change when links fail or recover, and `engine.limit` ends the run.
 
-The switches' clock stops at the instant of a change (Header::reroute_ps): what arrived before has gone by the old rules,
+The switches' clock stops at the instant of a change (Header::stop_ps): what arrived before has gone by the old rules,
 nothing that arrives later has been looked at. Then the rules are replaced and the datapath's caches follow them.
 At the limit it stops for good, so that a run that does not finish ends the same way every time.
 """
@@ -24,11 +24,11 @@ class Reroutes:
     def announce(self, segment: Any) -> None:
         """Says to the switches where to stop next."""
         change = self._next()
-        segment.reroute_at(self.plan.limit_ps if change is None else change.at_ps)
+        segment.stop_at(self.plan.limit_ps if change is None else change.at_ps)
 
     def follow(self, segment: Any) -> bool:
         """Makes the change that the switches wait for, if they wait. True: they have stopped at the run's limit."""
-        if not segment.reroute_due:
+        if not segment.stop_due:
             return False
         change = self._next()
         if change is None:

@@ -195,6 +195,12 @@ inline Clcm clcm_of(const Packet& packet) {
           static_cast<std::uint32_t>(packet.roce.compare), packet.roce.swap_or_add};
 }
 
+// Where a frame says that it comes from, and whom it is for: GIDs, as its IP header has them. Only of frames
+// that came as bytes; virtual time has Packet::src and Packet::dst.
+struct FrameGids {
+  std::array<std::uint8_t, 16> src{}, dst{};
+};
+
 // The group that a datagram to QPN 0xffffff is for (a GID; base/wire/multicast.h), in fields that datagrams
 // leave free. Not on the wire among the transport headers: it is the IP destination.
 using GroupAddress = std::array<std::uint8_t, 16>;
@@ -260,6 +266,8 @@ class PacketPool {
     PacketRef copy = make();
     *copy = original;
     if (original.roce.telemetry_hops != 0) telemetry(*copy) = *telemetry_of(original);
+    if (original.roce.has_gids) [[unlikely]]
+      put_gids(*copy, *gids_of(original));
     return copy;
   }
   // What switches have written into a packet for HPCC, beside it: few runs have any. Of a packet of a pool.
@@ -267,11 +275,24 @@ class PacketPool {
     Chunk& chunk = chunk_of(&packet);
     if (!chunk.telemetry) [[unlikely]]
       chunk.telemetry = std::make_unique<Telemetry[]>(kSlots);
-    return chunk.telemetry[static_cast<std::size_t>(reinterpret_cast<Slot*>(&packet) - chunk.slots)];
+    return chunk.telemetry[chunk.index_of(packet)];
   }
   // Null: it carries none.
   static const Telemetry* telemetry_of(const Packet& packet) {
     return packet.roce.telemetry_hops == 0 ? nullptr : &telemetry(const_cast<Packet&>(packet));
+  }
+  // Between whom a received frame travelled, beside the packet for the same reason. Of a packet of a pool.
+  static void put_gids(Packet& packet, const FrameGids& gids) {
+    Chunk& chunk = chunk_of(&packet);
+    if (!chunk.gids) [[unlikely]]
+      chunk.gids = std::make_unique<FrameGids[]>(kSlots);
+    chunk.gids[chunk.index_of(packet)] = gids;
+    packet.roce.has_gids = true;
+  }
+  // Null: it has none.
+  static const FrameGids* gids_of(const Packet& packet) {
+    const Chunk& chunk = chunk_of(&packet);
+    return packet.roce.has_gids ? &chunk.gids[chunk.index_of(packet)] : nullptr;
   }
   std::size_t in_use() const { return in_use_; }
   std::size_t capacity() const { return chunks_ * kSlots; }  // the most ever in use, rounded up
@@ -289,10 +310,14 @@ class PacketPool {
     Slot slots[kSlots];
     PacketPool* pool;
     std::unique_ptr<Telemetry[]> telemetry;  // of each slot, from the first that has any
+    std::unique_ptr<FrameGids[]> gids;       // and so are these
+    std::size_t index_of(const Packet& packet) const {
+      return static_cast<std::size_t>(reinterpret_cast<const Slot*>(&packet) - slots);
+    }
   };
   static_assert(sizeof(Chunk) == kChunkBytes);
 
-  static Chunk& chunk_of(Packet* packet) {
+  static Chunk& chunk_of(const Packet* packet) {
     return *reinterpret_cast<Chunk*>(reinterpret_cast<std::uintptr_t>(packet) & ~(kChunkBytes - 1));
   }
   [[gnu::noinline]] static void give_back(Packet* packet) {

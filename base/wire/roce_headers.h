@@ -29,8 +29,9 @@ struct RoceHeaders {
   Qpn dest;
   Psn psn;
   std::uint8_t telemetry_hops =
-      0;              // of INT in the shim slot (base/wire/telemetry.h, PacketPool::telemetry())
-  bool ipv6 = false;  // at switches: between link-local addresses, by which Escape's tokens name the flow
+      0;                  // of INT in the shim slot (base/wire/telemetry.h, PacketPool::telemetry())
+  bool ipv6 = false;      // at switches: between link-local addresses, by which Escape's tokens name the flow
+  bool has_gids = false;  // at NICs: it came as bytes, between the ends that PacketPool::gids_of() tells
   // RETH; AtomicETH shares va and rkey
   std::uint64_t va = 0;
   RKey rkey;

@@ -92,6 +92,7 @@ PacketRef PacketEdge::parse_roce(std::span<std::byte> bytes, IcrcCheck check, Ti
   const std::uint8_t hops = packet->roce.telemetry_hops;
   packet->roce = frame->roce;
   packet->roce.telemetry_hops = hops;
+  PacketPool::put_gids(*packet, {frame->address.src_gid, frame->address.dst_gid});
   if (to_group) put_group(*packet, frame->address.dst_gid);
   packet->flow = frame->roce.dest.value;
   layout = frame->layout;

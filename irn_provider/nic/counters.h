@@ -50,7 +50,7 @@ namespace rocelab {
   X(rx_unknown_qp)                                                                                \
   X(rx_wrong_mode)                                                                                \
   X(rx_wrong_state)                                                                               \
-  X(rx_wrong_peer)                                                                                \
+  X(rx_wrong_peer) /* for a connected QP: not from its peer's address, or not to its own */       \
   X(rx_dropped_messages)                                                                          \
   X(qkey_violations)                                                                              \
   X(np_cnp_sent)                                                                                  \

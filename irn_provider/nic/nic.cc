@@ -60,7 +60,8 @@ NicDropReason Nic::Impl::check(const Packet& packet, const OpcodeInfo& info, Que
   if (qp == nullptr) return NicDropReason::kUnknownQp;
   if (info.transport != qp->context().transport() && info.transport != TransportClass::kCnp)
     return NicDropReason::kWrongMode;
-  return qp->accepts(info.role) ? NicDropReason::kNone : NicDropReason::kWrongState;
+  if (!qp->accepts(info.role)) return NicDropReason::kWrongState;
+  return qp->is_from_peer(packet) ? NicDropReason::kNone : NicDropReason::kWrongPeer;
 }
 
 void Nic::Impl::drop(const Packet& packet, NicDropReason reason, Time now) {
@@ -70,6 +71,7 @@ void Nic::Impl::drop(const Packet& packet, NicDropReason reason, Time now) {
   if (reason == NicDropReason::kNotInGroup) ++counters.rx_not_in_group;
   if (reason == NicDropReason::kWrongMode) ++counters.rx_wrong_mode;
   if (reason == NicDropReason::kWrongState) ++counters.rx_wrong_state;
+  if (reason == NicDropReason::kWrongPeer) ++counters.rx_wrong_peer;
   TraceRecord record{now, TraceKind::kDrop, static_cast<std::uint8_t>(reason)};
   record.flow = packet.flow;
   record.bytes = packet.frame_length;

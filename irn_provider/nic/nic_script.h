@@ -1,8 +1,8 @@
 // NicScript, for fuzzing: bytes become a sequence of API calls, losses, pauses and forged packets between two
 // Nics, each with two connected QPs. What must hold for every script: nothing crashes or breaks an invariant
 // (RL_CHECK, ASan, UBSan), nobody writes outside registered memory, each WQE that was accepted completes at
-// most once, and after the script the pair comes to rest. Each side has two memory windows, whose R_Keys the
-// steps guess among few.
+// most once, what is forged from elsewhere than the QP's peer changes nothing but a counter, and after the
+// script the pair comes to rest. Each side has two memory windows, whose R_Keys the steps guess among few.
 #pragma once
 
 #include <array>
@@ -24,6 +24,7 @@ class NicScript {
  public:
   struct Tally {  // of requests that succeeded
     unsigned bound = 0, invalidated = 0, through_windows = 0;
+    unsigned foreign = 0;  // and packets that were refused for where they came from
   };
   // `bytes` drives everything; the first one chooses the mode. Returns a complaint, or nothing.
   static std::string run(std::span<const std::byte> bytes, Tally* tally = nullptr) {
@@ -32,6 +33,8 @@ class NicScript {
     if (tally != nullptr) {
       tally->bound += script.tally_.bound, tally->invalidated += script.tally_.invalidated;
       tally->through_windows += script.tally_.through_windows;
+      for (const Side& s : script.sides_)
+        tally->foreign += static_cast<unsigned>(s.nic.counters().rx_wrong_peer);
     }
     return script.complaint_;
   }
@@ -40,6 +43,8 @@ class NicScript {
   static constexpr std::size_t kGuard = 4096, kRegion = 16'384;
   static constexpr std::uint32_t kMtu = 256, kAccess = 15 | kAccessMwBind;
   static constexpr int kQps = 2, kWindows = 2;  // of type 1, and of type 2
+  static constexpr std::array<std::uint8_t, 16> kPeer = {0, 0, 0,    0,    0, 0, 0, 0,
+                                                         0, 0, 0xff, 0xff, 1, 1, 1, 1};
 
   struct Side {
     Side(const NicConfig& config, Qpn first)
@@ -106,7 +111,7 @@ class NicScript {
     attr.timeout = 4, attr.retry_cnt = 3, attr.rnr_retry = 2,
     attr.min_rnr_timer = 1;  // 65 us, 10 us: scripts come to rest soon
     attr.dest_qpn = sides_[1 - side].qps[i];
-    attr.path.dst_gid = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 1, 1, 1, 1};
+    attr.path.dst_gid = kPeer;
     attr.sq_psn = attr.rq_psn = 0xfffffe;
     for (QpState state : {QpState::kInit, QpState::kRtr, QpState::kRts}) {
       attr.state = state;
@@ -166,9 +171,11 @@ class NicScript {
       case 8:
       case 9:
         windowed_ = op >= 128;
+        foreign_ = (op & 64) != 0;
         forge(s, qp);
         break;
       case 10:
+        foreign_ = (op & 64) != 0;
         repeat(side);
         break;
       case 11:
@@ -321,7 +328,29 @@ class NicScript {
     deliver(sides_[side], std::move(p));
   }
   void deliver(Side& s, PacketRef p) {
+    if (p->kind != PacketKind::kFairRate && foreign_) return deliver_foreign(s, std::move(p));
     s.nic.on_packet(std::move(p), now_);
+    drain(s);
+  }
+  // From, or to, another address than the connection's; sometimes a frame between the right ones.
+  void deliver_foreign(Side& s, PacketRef p) {
+    const std::uint8_t how = byte();
+    FrameGids ends{kPeer, {}};
+    if ((how & 3) == 0) p->src = NodeId{static_cast<std::uint16_t>(1 + how)};
+    if ((how & 3) == 1) ends.src[how % 16] ^= how;
+    if ((how & 3) == 2) ends.dst[how % 16] ^= how;
+    if ((how & 3) != 0) PacketPool::put_gids(*p, ends);
+    const bool good = (how & 3) == 3;
+    const NicCounters before = s.nic.counters();
+    const std::uint64_t completions = s.nic.completions();
+    const Time timeout = s.nic.next_timeout();
+    const bool more = s.nic.has_more();
+    const std::vector<std::byte> memory = good ? std::vector<std::byte>() : s.memory_bytes;
+    s.nic.on_packet(std::move(p), now_);
+    const bool same = s.nic.counters().rx_packets == before.rx_packets &&
+                      s.nic.completions() == completions && s.nic.next_timeout() == timeout &&
+                      s.nic.has_more() == more && s.memory_bytes == memory;
+    if (!good && !same) complain("a packet from elsewhere changed something");
     drain(s);
   }
   void pause(Side& s) {
@@ -397,6 +426,7 @@ class NicScript {
   std::uint64_t wr_id_ = 0;
   std::uint8_t lose_mask_ = 0;
   bool windowed_ = false;              // the step is about windows
+  bool foreign_ = false;               // its packet may come from elsewhere
   std::set<std::uint64_t> by_window_;  // wr_ids of requests that name one
   Tally tally_;
   unsigned sent_ = 0;

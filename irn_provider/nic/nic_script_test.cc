@@ -24,6 +24,7 @@ TEST(NicScriptTest, NoScriptBreaksTheEngine) {
   EXPECT_GT(tally.bound, 100u);
   EXPECT_GT(tally.invalidated, 0u);
   EXPECT_GT(tally.through_windows, 10u);
+  EXPECT_GT(tally.foreign, 1000u);
 }
 
 }  // namespace

@@ -178,6 +178,15 @@ bool QueuePair::accepts(Role role) const {
   return state == QpState::kRtr || state == QpState::kRts || state == QpState::kSqd || state == QpState::kSqe;
 }
 
+// As Linux rxe (check_addr in rxe_recv.c): both addresses are those of the QP's path, and so of the GID that
+// it was given, if a host has several. Virtual time delivers nothing to any node but Packet::dst.
+bool QueuePair::may_be_from_peer(const Packet& packet) const {
+  if (context_.init.type == QpType::kUd) return true;
+  const FrameGids* gids = PacketPool::gids_of(packet);
+  const PathAddress& path = context_.attr.path;
+  return gids != nullptr && gids->src == path.dst_gid && gids->dst == path.src_gid;
+}
+
 void QueuePair::on_packet(const Packet& packet, const OpcodeInfo& info, Time now) {
   if (packet.ecn == Ecn::kCe && notification_point_) notification_point_->on_marked(now);
   switch (info.role) {

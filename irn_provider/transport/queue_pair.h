@@ -36,6 +36,12 @@ class QueuePair {
 
   // True if a packet of this role is accepted in the current state.
   bool accepts(Role role) const;
+  // A connected QP hears its peer only: what comes from the address that it sends to, to the one that it
+  // sends from. Of UD anybody is one. Precondition: accepts() something, so that the path is known.
+  bool is_from_peer(const Packet& packet) const {
+    const bool same_node = packet.src == context_.attr.path.dst_node;
+    return (same_node && !packet.roce.has_gids) || may_be_from_peer(packet);
+  }
   void on_packet(const Packet& packet, const OpcodeInfo& info, Time now);  // precondition: accepts(info.role)
   // A fair rate from a switch for what this QP sends, or what it is computed from: the rate. Null: refused.
   std::optional<std::uint32_t> on_switch_rate(const SwitchRate& rate, Time now) {
@@ -69,6 +75,7 @@ class QueuePair {
   bool sends() const { return context_.init.type != QpType::kXrcTgt; }
   bool receives() const { return context_.init.type != QpType::kXrcIni; }
   bool transmits() const { return context_.attr.state >= QpState::kRtr; }  // in ERR only answers are left
+  bool may_be_from_peer(const Packet& packet) const;  // where its node does not say it all
   // Whether a side has data that may leave now, and when data that it has may leave: at or before now, at
   // once.
   bool requester_ready(Time now) const {

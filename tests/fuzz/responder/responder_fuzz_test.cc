@@ -30,7 +30,7 @@ TEST(ResponderFuzzTest, NoBytesReachBeyondRegisteredMemoryAndManyGetFar) {
     const SessionOutcome one = run_responder_session(bytes);
     sum.packets += one.packets, sum.placed += one.placed, sum.receive_cqes += one.receive_cqes;
     sum.read_responses += one.read_responses, sum.naks += one.naks, sum.errors += one.errors;
-    sum.binds += one.binds, sum.invalidated += one.invalidated;
+    sum.binds += one.binds, sum.invalidated += one.invalidated, sum.foreign += one.foreign;
   }
   // Sessions that all died at the first packet would prove nothing.
   EXPECT_GT(sum.packets, 50u * kSessions);
@@ -41,13 +41,15 @@ TEST(ResponderFuzzTest, NoBytesReachBeyondRegisteredMemoryAndManyGetFar) {
   EXPECT_GT(sum.errors, kSessions / 2u);
   EXPECT_GT(sum.binds, kSessions / 10u);
   EXPECT_GT(sum.invalidated, kSessions / 100u);
+  EXPECT_GT(sum.foreign, 1u * kSessions);
   std::printf(
       "%llu packets, %llu bytes placed, %llu receive CQEs, %llu READ responses, %llu NAKs, %llu errors, "
-      "%llu binds, %llu invalidated\n",
+      "%llu binds, %llu invalidated, %llu from elsewhere\n",
       static_cast<unsigned long long>(sum.packets), static_cast<unsigned long long>(sum.placed),
       static_cast<unsigned long long>(sum.receive_cqes), static_cast<unsigned long long>(sum.read_responses),
       static_cast<unsigned long long>(sum.naks), static_cast<unsigned long long>(sum.errors),
-      static_cast<unsigned long long>(sum.binds), static_cast<unsigned long long>(sum.invalidated));
+      static_cast<unsigned long long>(sum.binds), static_cast<unsigned long long>(sum.invalidated),
+      static_cast<unsigned long long>(sum.foreign));
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 // then.
 #include <cstring>
 
+#include "base/check.h"
 #include "base/wire/aeth.h"
 #include "tests/fuzz/responder/responder_session.h"
 
@@ -15,9 +16,25 @@ void ResponderSession::deliver(Packet packet) {
   const auto bytes = std::make_unique<std::byte[]>(packet.payload_length);
   std::memset(bytes.get(), 0x5a, packet.payload_length);
   packet.payload = bytes.get();
-  nic_->on_packet(pool_.clone(packet), now_);
+  PacketRef arriving = pool_.clone(packet);
+  const bool foreign = in_.one_in(32);
+  if (foreign) move_elsewhere(*arriving);
+  const std::uint64_t placed = memory_.placed, seen = nic_->counters().rx_packets;
+  nic_->on_packet(std::move(arriving), now_);
+  RL_CHECK(!foreign || (memory_.placed == placed && nic_->counters().rx_packets == seen));
   drain(2);
   poll();
+}
+
+// As a frame, or as a packet of the virtual network; the QP's path has zeros at both ends.
+void ResponderSession::move_elsewhere(Packet& packet) {
+  if (in_.one_in(2)) {
+    packet.src = NodeId{static_cast<std::uint16_t>(1 + in_.u8())};
+    return;
+  }
+  FrameGids ends;
+  (in_.one_in(2) ? ends.src : ends.dst)[in_.u8() % 16] = static_cast<std::uint8_t>(1 + in_.u8() % 255);
+  PacketPool::put_gids(packet, ends);
 }
 
 std::uint32_t ResponderSession::payload_length(const OpcodeInfo& info) {

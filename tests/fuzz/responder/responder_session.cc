@@ -127,6 +127,7 @@ SessionOutcome ResponderSession::run() {
   drain(64);
   poll();
   outcome_.placed = memory_.placed;
+  outcome_.foreign = nic_->counters().rx_wrong_peer;
   return outcome_;
 }
 

@@ -19,6 +19,7 @@ namespace rocelab::fuzz {
 struct SessionOutcome {
   std::uint64_t packets = 0, placed = 0, receive_cqes = 0, read_responses = 0, naks = 0, errors = 0;
   std::uint64_t binds = 0, invalidated = 0;  // memory windows; invalidated by the peer
+  std::uint64_t foreign = 0;                 // packets that were refused for where they came from
 };
 SessionOutcome run_responder_session(std::span<const std::uint8_t> bytes);
 
@@ -99,6 +100,7 @@ class ResponderSession {
   Sge sge();
   // responder_packets.cc
   void deliver(Packet packet);
+  void move_elsewhere(Packet& packet);
   std::uint32_t payload_length(const OpcodeInfo& info);
   UnwrappedPsn near(UnwrappedPsn psn);
   void address(RoceHeaders& headers);

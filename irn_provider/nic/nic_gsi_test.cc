@@ -40,8 +40,8 @@ class GsiPair : public NicPair {
     w.sge[0] = {b.addr(), kGrhBytes + kBytes, b.key};
     ASSERT_EQ(b.nic.post_recv(kGsiQpn, w, now()), PostResult::kOk);
   }
-  void send(std::uint32_t qkey = kGsiQkey) {
-    SendWqe w = wqe(WrOpcode::kSend, 0, 0, kBytes, 1);
+  void send(std::uint32_t qkey = kGsiQkey, std::uint32_t bytes = kBytes) {
+    SendWqe w = wqe(WrOpcode::kSend, 0, 0, bytes, 1);
     w.ah = *a.nic.create_ah(a.pd, attr.path);
     w.remote_qpn = kGsiQpn;
     w.remote_qkey = qkey;
@@ -80,6 +80,21 @@ TEST(NicGsiTest, AnotherQkeyIsAViolation) {
   pair.run();
   EXPECT_EQ(pair.b.nic.counters().qkey_violations, 1u);
   EXPECT_TRUE(pair.b.cqes.empty());
+}
+
+// A MAD has 256 bytes. What is longer would not fit the buffers, and end QP1 as it ends other datagram QPs.
+TEST(NicGsiTest, ADatagramLongerThanAMadIsDroppedAndQp1GoesOn) {
+  GsiPair pair;
+  pair.receive_at_b();
+  pair.send(kGsiQkey, kBytes + 1);
+  pair.run();
+  EXPECT_EQ(pair.b.nic.counters().rx_malformed, 1u);
+  EXPECT_EQ(pair.b.nic.query_qp(kGsiQpn)->state, QpState::kRts);
+  EXPECT_TRUE(pair.b.cqes.empty());
+  pair.send();
+  pair.run();
+  ASSERT_EQ(pair.b.cqes.size(), 1u);
+  EXPECT_EQ(pair.b.cqes[0].status, WcStatus::kSuccess);
 }
 
 TEST(NicGsiTest, ThereIsOneAndItIsADatagramQp) {

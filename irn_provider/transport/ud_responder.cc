@@ -1,6 +1,7 @@
 #include "irn_provider/transport/ud_responder.h"
 
 #include "base/check.h"
+#include "base/wire/cm/mad.h"
 #include "irn_provider/transport/receive_wqe.h"
 
 namespace rocelab {
@@ -12,7 +13,7 @@ void UdResponder::on_request(const Packet& packet, const OpcodeInfo& info, Time 
     ++c.qkey_violations;
     return;
   }
-  if (packet.payload_length > qp_.nic.config.active_mtu) {
+  if (packet.payload_length > (qp_.init.gsi ? kMaxMadBytes : qp_.nic.config.active_mtu)) {
     ++c.rx_malformed;
     return;
   }

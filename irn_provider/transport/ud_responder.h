@@ -1,7 +1,8 @@
 // UdResponder: the receiving side of an unreliable datagram QP: each packet is a message. Source: IBTA Vol
 // 1, 9.8.3 and 10.2.5 (Q_Key), 11.4.1.2 (the first 40 bytes of the receive buffer are the GRH; over IPv4,
 // annex A17.4.5.3, its last 20 are the IP header). A datagram without a receive WQE is dropped; one that is
-// longer than its receive WQE completes it with an error and ends the QP. PSNs are not looked at.
+// longer than its receive WQE completes it with an error and ends the QP; to QP1 none longer than a MAD comes
+// so far, or anybody could end it. PSNs are not looked at.
 #pragma once
 
 #include "irn_provider/transport/qp_context.h"

@@ -29,6 +29,7 @@ namespace rocelab {
 
 inline constexpr Qpn kGsiQpn{1};
 inline constexpr std::uint32_t kGsiQkey = 0x80010000;
+inline constexpr std::uint32_t kMaxMadBytes = 256;  // 13.4.2: every MAD has so many
 
 struct MadHeader {
   static constexpr std::size_t kSize = 24, kBaseVersionAt = 0, kClassAt = 1, kClassVersionAt = 2,

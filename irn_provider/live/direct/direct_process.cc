@@ -92,7 +92,7 @@ DirectProcess::DirectProcess(const direct::Settings& settings)
   }
   // Peers keep dead connections' QPNs for a while: a program does not begin where the last one did.
   nic_.begin_qps_at(static_cast<std::uint32_t>(random_seed() % lockstep::kQpnsPerVf));
-  for (int i = 0; i < lockstep::kGids; ++i) peers_[lockstep::gid_of(host_, i)] = {host_.mac, NodeId{0}};
+  for (int i = 0; i < lockstep::kGids; ++i) peers_.keep(lockstep::gid_of(host_, i), host_.mac);
 }
 
 // In a forked child: the VF is the parent's alone.
@@ -158,9 +158,8 @@ int DirectProcess::listen_to_groups(std::size_t memberships) {
 }
 
 std::optional<PathEnd> DirectProcess::find_peer(const Gid& gid) {
-  const auto found = peers_.find(gid);
-  if (found != peers_.end()) return found->second;
-  const auto mac = wire_ ? direct::mac_of_eui64(gid) : std::nullopt;
+  auto mac = peers_.find(gid);
+  if (!mac && wire_) mac = direct::mac_of_eui64(gid);
   return mac ? std::optional(PathEnd{*mac, NodeId{0}}) : std::nullopt;
 }
 
@@ -175,7 +174,7 @@ void DirectProcess::reach(const Gid& gid) {
   const auto mac = neighbours_->resolve(gid);
   if (!mac) return;
   Lock lock(mutex_);
-  peers_[gid] = {*mac, NodeId{0}};
+  peers_.keep(gid, *mac);
   reached_[gid] = clock();
 }
 

@@ -30,6 +30,7 @@
 #include "irn_provider/live/direct/interface_share.h"
 #include "irn_provider/live/direct/neighbours.h"
 #include "irn_provider/live/direct/packet_socket.h"
+#include "irn_provider/live/direct/peer_table.h"
 #include "irn_provider/live/direct/ring_port.h"
 #include "irn_provider/live/known_mutex.h"
 #include "irn_provider/live/live_process.h"
@@ -145,7 +146,7 @@ class DirectProcess final : public LiveProcess {
   Time last_;
   bool leaving_ = false;  // the process ends: nothing is touched any more
   std::uint64_t completions_seen_ = 0;
-  std::map<Gid, PathEnd> peers_;
+  direct::PeerTable peers_;
   std::map<Gid, Time> reached_;  // when the kernel said so
   std::vector<Waiter*> waiters_;
   std::uint32_t sent_since_receive_ = 0;  // frames

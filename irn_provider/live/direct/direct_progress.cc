@@ -147,7 +147,7 @@ void DirectProcess::take_frame(std::span<std::byte> frame, std::span<const std::
       shared.empty() ? edge_.parse(frame, PacketKind::kData, now) : edge_.parse_shared(frame, shared, now);
   if (!packet) return;
   // Who has sent a connection manager's message gets the answer where it came from.
-  if (sender && packet->roce.dest == kGsiQpn) peers_.emplace(sender->gid, PathEnd{sender->mac, NodeId{0}});
+  if (sender && packet->roce.dest == kGsiQpn) peers_.hear(sender->gid, sender->mac);
   port_.deliver(std::move(packet), now);
 }
 

@@ -75,8 +75,7 @@ void Gsi::post_receive(Nic& nic, std::uint32_t buffer, Time now) {
 }
 
 std::optional<Ahn> Gsi::route(Nic& nic, const Gid& from, const Gid& to) {
-  const auto known = routes_.find({from, to});
-  if (known != routes_.end()) return known->second;
+  if (const auto known = routes_.find(from, to)) return known;
   const std::optional<PathEnd> peer = process_.find_peer(to);
   if (!peer || is_ipv4_mapped(from) != is_ipv4_mapped(to)) return std::nullopt;
   PathAddress path;
@@ -86,9 +85,7 @@ std::optional<Ahn> Gsi::route(Nic& nic, const Gid& from, const Gid& to) {
   path.dst_gid = to;
   path.src_gid_index = is_ipv4_mapped(from) ? 1 : 0;
   path.udp_src_port = lockstep::udp_source_port(0, kGsiQpn.value, kGsiQpn.value, from, to);
-  const auto ahn = nic.create_ah(pd_, path);
-  if (ahn) routes_[{from, to}] = *ahn;
-  return ahn;
+  return routes_.add(nic, pd_, path);
 }
 
 void Gsi::send(Nic& nic, const cm::OutgoingMad& mad, Time now) {

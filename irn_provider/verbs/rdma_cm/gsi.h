@@ -4,7 +4,6 @@
 
 #include <array>
 #include <deque>
-#include <map>
 #include <memory>
 #include <span>
 #include <vector>
@@ -12,6 +11,7 @@
 #include "irn_provider/cm/cm_types.h"
 #include "irn_provider/live/live_process.h"
 #include "irn_provider/nic/nic.h"
+#include "irn_provider/verbs/rdma_cm/gsi_routes.h"
 
 namespace rocelab::verbs {
 
@@ -32,6 +32,7 @@ class Gsi {
 
  private:
   static constexpr std::uint32_t kDepth = 128;  // datagrams in either direction that the QP holds
+  static_assert(kDepth < GsiRoutes::kMost);
   static constexpr std::size_t kBufferBytes = kGrhBytes + cm::kMadBytes;
   using Mad = std::array<std::byte, cm::kMadBytes>;
 
@@ -49,7 +50,7 @@ class Gsi {
   std::vector<Mad> outgoing_;       // by slot, until sent
   std::vector<std::uint32_t> free_slots_;
   std::deque<cm::OutgoingMad> waiting_;  // for a slot
-  std::map<std::pair<Gid, Gid>, Ahn> routes_;
+  GsiRoutes routes_;
 };
 
 }  // namespace rocelab::verbs

@@ -31,7 +31,10 @@ namespace rocelab {
   X(req_remote_invalid_request)                                                                   \
   X(req_cqe_error)                                                                                \
   X(resp_cqe_error)                                                                               \
-  X(resp_local_length_error)                                                                      \
+  X(resp_local_length_error) /* responder: longer than its receive WQE */                         \
+  X(resp_remote_access_errors) /* responder refused: R_Key, PD, bounds or rights of a region */   \
+  X(resp_remote_invalid_request) /* responder refused: opcode, length, right of the QP, READs */  \
+  X(resp_remote_operation_errors) /* responder refused: its receive WQE names no good memory */   \
   X(req_cqe_flush_error)                                                                          \
   X(resp_cqe_flush_error)                                                                         \
   X(retransmitted_packets) /* all packets that left again */                                      \
@@ -51,7 +54,9 @@ namespace rocelab {
   X(rx_wrong_mode)                                                                                \
   X(rx_wrong_state)                                                                               \
   X(rx_wrong_peer) /* for a connected QP: not from its peer's address, or not to its own */       \
-  X(rx_dropped_messages)                                                                          \
+  X(rx_dropped_messages) /* UC: for all reasons but a missing receive WQE */                      \
+  X(rx_incomplete_messages) /* of these: a packet was lost; the others: resp_remote_* */          \
+  X(rx_stray_packets) /* UC: middle and last packets of no message in progress */                 \
   X(qkey_violations)                                                                              \
   X(np_cnp_sent)                                                                                  \
   X(rp_cnp_handled)                                                                               \

@@ -103,6 +103,7 @@ TEST_P(NicXrcTest, ReadsAndAtomicsAreGrantedByTheSrqsProtectionDomain) {
   ASSERT_EQ(pair.a.cqes.size(), 3u);
   EXPECT_EQ(pair.a.cqes[2].status, WcStatus::kRemAccessErr);
   EXPECT_EQ(pair.events(), (std::vector{AsyncEvent{AsyncEvent::Kind::kQpAccessError, pair.b.qp.value}}));
+  EXPECT_EQ(pair.b.nic.counters().resp_remote_access_errors, 1u);
 }
 
 TEST_P(NicXrcTest, AnSrqOfAnotherDomainOrOfNoneIsRefused) {

@@ -39,6 +39,7 @@ void GbnResponder::on_request(const Packet& packet, const OpcodeInfo& info, Time
     answer(*refusal, psn);
     if (is_rnr_nak(*refusal)) return;
     refused_ = true;
+    count_refusal(qp_, *refusal);
     tell_refusal(qp_, *refusal);
     qp_.fail();  // IBTA 9.9.3: responder error classes B to F end the connection
     return;
@@ -70,11 +71,12 @@ void GbnResponder::repeat_read(const Packet& packet, UnwrappedPsn psn) {
   const RoceHeaders& h = packet.roce;
   const UnwrappedPsn end = psn + read_packets(h.dma_length);
   const OpcodeInfo& info = opcode_info(h.opcode);
-  if (end > expected_ || !length_fits(packet, info)) return;
+  if (end > expected_ || !length_fits(packet, info)) return count_refusal(qp_, kNakInvalidRequest);
   const SharedReceiveQueue* srq = info.has(Header::kXrcEth) ? named_srq(qp_, h) : nullptr;
-  if (info.has(Header::kXrcEth) && srq == nullptr) return;
+  if (info.has(Header::kXrcEth) && srq == nullptr) return count_refusal(qp_, kNakRemoteAccess);
   const Pdn pd = srq != nullptr ? srq->pd : qp_.init.pd;
-  if (h.dma_length > 0 && !qp_.find_remote(h.rkey, pd, h.va, h.dma_length, kAccessRemoteRead)) return;
+  if (h.dma_length > 0 && !qp_.find_remote(h.rkey, pd, h.va, h.dma_length, kAccessRemoteRead))
+    return count_refusal(qp_, kNakRemoteAccess);
   Answer again{true, false, kAckNoCredits, msn_, psn, psn, end, h.va, h.dma_length, h.rkey, pd, true};
   for (std::size_t i = 0; i < answers_.size(); ++i) {
     Answer& pending = answers_[i];

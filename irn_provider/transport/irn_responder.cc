@@ -190,6 +190,7 @@ void IrnResponder::refuse(Verdict verdict, UnwrappedPsn psn, Time now) {
 }
 
 void IrnResponder::fail(std::uint8_t nak, UnwrappedPsn psn) {
+  count_refusal(qp_, nak);
   push_answer({.psn = psn, .syndrome = nak, .msn = msn_});
   qp_.fail();
 }

@@ -4,6 +4,12 @@
 
 namespace rocelab {
 
+RefusalCounter refusal_counter(std::uint8_t syndrome) {
+  if (syndrome == kNakRemoteAccess) return &NicCounters::resp_remote_access_errors;
+  if (syndrome == kNakRemoteOperational) return &NicCounters::resp_remote_operation_errors;
+  return &NicCounters::resp_remote_invalid_request;
+}
+
 PlaceResult place_received(const QpContext& qp, const ReceiveQueue& queue, std::uint64_t sn,
                            std::uint64_t offset, const std::byte* bytes, std::uint32_t length) {
   const RecvWqe& wqe = queue.at(sn);
@@ -28,6 +34,7 @@ std::uint8_t fail_receive(QpContext& qp, ReceiveQueue& queue, PlaceResult why, T
 
 void refuse_invalidate(QpContext& qp, ReceiveQueue& queue, Time now) {
   Cqe cqe;
+  count_refusal(qp, kNakInvalidRequest);
   cqe.status = WcStatus::kRemInvReqErr;
   cqe.opcode = WcOpcode::kRecv;
   complete_receive(qp, queue, cqe, now);

@@ -11,6 +11,14 @@
 
 namespace rocelab {
 
+// A request is refused by this AETH syndrome, or silently for what would draw it: under which name it counts.
+// RNR NAKs have their own (out_of_buffer).
+using RefusalCounter = std::uint64_t NicCounters::*;
+RefusalCounter refusal_counter(std::uint8_t syndrome);
+inline void count_refusal(const QpContext& qp, std::uint8_t syndrome) {
+  ++(qp.counters().*refusal_counter(syndrome));
+}
+
 // Places `length` bytes at `offset` of receive WQE `sn`, which is here.
 PlaceResult place_received(const QpContext& qp, const ReceiveQueue& queue, std::uint64_t sn,
                            std::uint64_t offset, const std::byte* bytes, std::uint32_t length);

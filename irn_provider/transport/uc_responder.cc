@@ -1,17 +1,27 @@
 #include "irn_provider/transport/uc_responder.h"
 
 #include "base/check.h"
-#include "irn_provider/transport/receive_wqe.h"
+#include "base/wire/aeth.h"
 
 namespace rocelab {
+namespace {
+
+constexpr RefusalCounter kNoReceiveWqe = &NicCounters::out_of_buffer,
+                         kIncomplete = &NicCounters::rx_incomplete_messages,
+                         kInvalid = &NicCounters::resp_remote_invalid_request,
+                         kAccess = &NicCounters::resp_remote_access_errors;
+
+}  // namespace
 
 void UcResponder::start(Time /*now*/) {
   expected_ = qp_.attr.rq_psn & Psn::kMask;
   message_ = Message::kNone;
 }
 
-void UcResponder::drop(bool no_receive_wqe) {
-  ++(no_receive_wqe ? qp_.counters().out_of_buffer : qp_.counters().rx_dropped_messages);
+void UcResponder::drop(RefusalCounter why) {
+  NicCounters& c = qp_.counters();
+  ++(c.*why);
+  if (why != kNoReceiveWqe) ++c.rx_dropped_messages;
   message_ = Message::kNone;
 }
 
@@ -24,13 +34,16 @@ void UcResponder::on_request(const Packet& packet, const OpcodeInfo& info, Time 
   const bool length_fits = info.ends_message() ? length <= mtu : length == mtu;
   ++(info.is_send() ? qp_.counters().rx_send_requests : qp_.counters().rx_write_requests);
   if (info.starts_message()) {
-    if (message_ != Message::kNone) drop();  // it has lost its end
-    if (!length_fits) return drop();
+    if (message_ != Message::kNone) drop(in_sequence ? kInvalid : kIncomplete);  // without its end
+    if (!length_fits) return drop(kInvalid);
     if (!begin(packet, info)) return;
-  } else if (message_ == Message::kNone) {
-    return;  // of a message that is dropped already
-  } else if (!in_sequence || !length_fits || info.is_send() != (message_ == Message::kSend)) {
-    return drop();
+  } else if (message_ == Message::kNone) {  // of one that is dropped already, or has not begun here
+    ++qp_.counters().rx_stray_packets;
+    return;
+  } else if (!in_sequence) {
+    return drop(kIncomplete);
+  } else if (!length_fits || info.is_send() != (message_ == Message::kSend)) {
+    return drop(kInvalid);
   }
   if (place(packet, now) && info.ends_message()) end(packet, info, now);
 }
@@ -39,11 +52,11 @@ bool UcResponder::begin(const Packet& packet, const OpcodeInfo& info) {
   received_ = 0;
   message_ = info.is_send() ? Message::kSend : Message::kWrite;
   if (info.is_send()) {
-    if (!receive_queue_.fetch_front()) return drop(true), false;
+    if (!receive_queue_.fetch_front()) return drop(kNoReceiveWqe), false;
     return true;
   }
   const RoceHeaders& h = packet.roce;
-  if (refuse_write(qp_, qp_.init.pd, h)) return drop(), false;
+  if (const auto refusal = refuse_write(qp_, qp_.init.pd, h)) return drop(refusal_counter(*refusal)), false;
   va_ = h.va, rkey_ = h.rkey, dma_length_ = h.dma_length;
   return true;
 }
@@ -52,9 +65,9 @@ bool UcResponder::begin(const Packet& packet, const OpcodeInfo& info) {
 bool UcResponder::place(const Packet& packet, Time now) {
   const std::uint32_t length = packet.payload_length;
   if (message_ == Message::kWrite) {
-    if (length > dma_length_ - received_) return drop(), false;
+    if (length > dma_length_ - received_) return drop(kInvalid), false;
     if (length > 0 && !place_written(qp_, rkey_, qp_.init.pd, va_ + received_, packet))
-      return drop(), false;  // the region went away in the middle of the message
+      return drop(kAccess), false;  // the region went away in the middle of the message
     received_ += length;
     return true;
   }
@@ -62,7 +75,7 @@ bool UcResponder::place(const Packet& packet, Time now) {
       place_received(qp_, receive_queue_, receive_queue_.head(), received_, packet.payload, length);
   received_ += length;
   if (placed == PlaceResult::kOk) return true;
-  fail_receive(qp_, receive_queue_, placed, now);
+  count_refusal(qp_, fail_receive(qp_, receive_queue_, placed, now));
   message_ = Message::kNone;
   qp_.fail();
   return false;
@@ -70,8 +83,8 @@ bool UcResponder::place(const Packet& packet, Time now) {
 
 void UcResponder::end(const Packet& packet, const OpcodeInfo& info, Time now) {
   const bool send = message_ == Message::kSend;
-  if (!send && received_ != dma_length_) return drop();
-  if (info.has_imm() && !receive_queue_.fetch_front()) return drop(true);
+  if (!send && received_ != dma_length_) return drop(kInvalid);
+  if (info.has_imm() && !receive_queue_.fetch_front()) return drop(kNoReceiveWqe);
   message_ = Message::kNone;
   qp_.trace(TraceKind::kPlaced, now, expected_ - 1, received_);
   if (!send && !info.has_imm()) return;

@@ -2,11 +2,13 @@
 // executed; of all others nothing is heard again. Source: IBTA Vol 1, 9.8.2.2 (a packet out of sequence ends
 // the message in progress; the next first or only packet begins anew, whatever its PSN), 9.9.3.1.4 (what
 // would draw a NAK in RC is dropped). A message that finds no receive WQE, or whose address is not allowed,
-// is dropped; one that is longer than its receive WQE completes it with an error and ends the QP.
+// is dropped; one that is longer than its receive WQE completes it with an error and ends the QP. Each is
+// counted by what was wrong.
 #pragma once
 
 #include "irn_provider/transport/qp_context.h"
 #include "irn_provider/transport/receive_queue.h"
+#include "irn_provider/transport/receive_wqe.h"
 #include "irn_provider/transport/responder.h"
 
 namespace rocelab {
@@ -32,7 +34,7 @@ class UcResponder final : public Responder {
   bool begin(const Packet& packet, const OpcodeInfo& info);
   bool place(const Packet& packet, Time now);
   void end(const Packet& packet, const OpcodeInfo& info, Time now);
-  void drop(bool no_receive_wqe = false);
+  void drop(RefusalCounter why);
 
   QpContext& qp_;
   ReceiveQueue& receive_queue_;

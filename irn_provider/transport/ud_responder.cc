@@ -26,7 +26,7 @@ void UdResponder::on_request(const Packet& packet, const OpcodeInfo& info, Time 
   const std::byte* bytes = packet.payload != nullptr ? packet.payload - kGrhBytes : nullptr;
   const PlaceResult placed = place_received(qp_, receive_queue_, receive_queue_.head(), 0, bytes, length);
   if (placed != PlaceResult::kOk) {
-    fail_receive(qp_, receive_queue_, placed, now);
+    count_refusal(qp_, fail_receive(qp_, receive_queue_, placed, now));
     return qp_.fail();
   }
   Cqe cqe;

@@ -28,6 +28,7 @@
 #include "emu/port/fault_config.h"
 #include "emu/port/link_counters.h"
 #include "emu/port/link_schedule.h"
+#include "irn_provider/cm/cm_counters.h"
 #include "irn_provider/nic/counters.h"
 #include "irn_provider/nic/nic_config.h"
 #include "lockstep/spsc_ring.h"
@@ -186,6 +187,7 @@ struct alignas(128) VfSlot {
       wants_port_ps{0};  // intent in a window shared with other VFs of the host
   RingCounters tx, rx, returns, refill;
   NicCounters counters;                   // written by the VF at the end of a window
+  cm::CmCounters cm_counters;             // and these by its connection manager, if it has one
   std::array<std::uint8_t, 32> digest{};  // of its hashed trace records, written when it leaves
   std::uint64_t records = 0;
 };

@@ -48,7 +48,8 @@ py::list vfs(const Segment& segment) {
                          "pid"_a = vf.pid.load(), "state"_a = name_of(vf.state.load()),
                          "first_qpn"_a = vf.first_qpn, "promise_ps"_a = vf.promise_ps.load(),
                          "hold"_a = vf.hold.load(), "excluded"_a = vf.excluded.load(),
-                         "counters"_a = counts(vf.counters), "digest"_a = digest, "records"_a = vf.records));
+                         "counters"_a = counts(vf.counters), "cm"_a = counts(vf.cm_counters),
+                         "digest"_a = digest, "records"_a = vf.records));
     ++index;
   }
   return list;
@@ -80,6 +81,13 @@ Counts counts(const NicCounters& counters) {
   Counts result;
   const auto values = std::bit_cast<std::array<std::uint64_t, kNicCounterCount>>(counters);
   for (std::size_t i = 0; i < values.size(); ++i) result[kNicCounterNames[i]] = values[i];
+  return result;
+}
+
+Counts counts(const cm::CmCounters& counters) {
+  Counts result;
+  const auto values = std::bit_cast<std::array<std::uint64_t, cm::kCmCounterCount>>(counters);
+  for (std::size_t i = 0; i < values.size(); ++i) result[cm::kCmCounterNames[i]] = values[i];
   return result;
 }
 

@@ -11,6 +11,7 @@
 
 #include "base/units.h"
 #include "emu/port/link_counters.h"
+#include "irn_provider/cm/cm_counters.h"
 #include "irn_provider/nic/counters.h"
 #include "ovs_patches/switch_model/counters.h"
 
@@ -25,6 +26,7 @@ void bind_des(pybind11::module_& m);
 
 // Counters by name.
 Counts counts(const NicCounters& counters);
+Counts counts(const cm::CmCounters& counters);
 Counts counts(const SwitchPortCounters& counters);
 void add_link(Counts& result, const std::string& prefix, const LinkCounters& counters);
 

@@ -1,5 +1,5 @@
-// What the connection manager takes and gives: settings, parameters of connections, events, counters. Plain
-// values. Codes of time are IBTA's: 4.096 us * 2^code.
+// What the connection manager takes and gives: settings, parameters of connections, events. Plain values.
+// Codes of time are IBTA's: 4.096 us * 2^code.
 #pragma once
 
 #include <array>
@@ -12,6 +12,7 @@
 #include "base/units.h"
 #include "base/wire/cm/cm_mad.h"
 #include "base/wire/cm/ip_cm.h"
+#include "irn_provider/cm/cm_counters.h"
 
 namespace rocelab::cm {
 
@@ -127,19 +128,6 @@ struct QpSettings {
 struct OutgoingMad {
   Gid local_gid{}, remote_gid{};
   std::array<std::byte, kMadBytes> bytes{};
-};
-
-// Datagrams to QP1 that changed nothing, by reason, and what was sent. All since the start.
-struct CmCounters {
-  std::uint64_t rx_mads = 0, tx_mads = 0, retries = 0;
-  std::uint64_t rx_malformed = 0;   // CmMad::parse refuses
-  std::uint64_t rx_unknown_id = 0;  // names no endpoint of ours
-  std::uint64_t rx_wrong_peer =
-      0;  // names one, but comes from another port than its peer, or means another QP
-  std::uint64_t rx_wrong_state = 0;  // the endpoint awaits something else
-  std::uint64_t rx_duplicates = 0;   // answered again, or known already
-  std::uint64_t rx_stale = 0;        // a new request from a QP that an old connection still has
-  std::uint64_t rx_no_listener = 0, rx_backlog_full = 0, rx_refused = 0;  // requests
 };
 
 }  // namespace rocelab::cm

@@ -71,6 +71,29 @@ TEST_P(RdmaCmTest, DeadServerLeavesNoListener) {
   EXPECT_TRUE(fabric.run());
 }
 
+// A request that nobody listens for is refused, and the reason shows in the slots of those who heard it.
+TEST_P(RdmaCmTest, WhatConnectionManagersDropIsCountedInTheirSlots) {
+  const auto counted = [this](std::size_t host, std::uint64_t cm::CmCounters::*counter) {
+    const std::uint32_t vfs = fabric.segment().header().vfs_per_host;
+    std::uint64_t sum = 0;
+    for (const lockstep::VfSlot& slot : fabric.segment().vfs().subspan(host * vfs, vfs))
+      sum += slot.cm_counters.*counter;
+    return sum;
+  };
+  fabric.start(1, {"rping", "-s", "-a", "10.0.0.2", "-C", "1"});
+  const auto lost = fabric.start(0, {"rping", "-c", "-a", "10.0.0.2", "-p", "7999", "-C", "1"});
+  while (fabric.program(lost).status == -1) fabric.drive_and_reap();
+  EXPECT_EQ(counted(1, &cm::CmCounters::rx_no_listener), 1u);
+  EXPECT_EQ(counted(1, &cm::CmCounters::rx_malformed), 0u);
+  const std::uint64_t before = counted(1, &cm::CmCounters::rx_mads);
+  fabric.start(0, {"rping", "-c", "-a", "10.0.0.2", "-C", "1"});
+  EXPECT_TRUE(fabric.run());
+  EXPECT_EQ(counted(1, &cm::CmCounters::rx_no_listener), 1u);
+  EXPECT_GE(counted(1, &cm::CmCounters::rx_mads), before + 2);  // REQ, RTU
+  EXPECT_GE(counted(0, &cm::CmCounters::rx_mads), 2u);          // REJ, REP: of both programs
+  EXPECT_GE(counted(0, &cm::CmCounters::tx_mads), 3u);
+}
+
 // One NIC speaks IRN, the other does not: the two agree on RC, whoever asks. The parameter is the client's
 // mode.
 class RdmaCmMixedTest : public RdmaCmTest {};

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
+import re
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,7 +28,8 @@ pytestmark = [
 
 _GID = ["-d", "rocelab0", "-g", "1"]
 _PERFTEST = ["-d", "rocelab0", "-x", "1", "-F"]
-_PINGPONG = ["ibv_rc_pingpong", *_GID, "-n", "2000", "-c"]
+_GID_PINGPONG = ["ibv_rc_pingpong", *_GID]
+_PINGPONG = [*_GID_PINGPONG, "-n", "2000", "-c"]
 
 # Joins a multicast group where the kernel takes no other filter for the device's packet socket.
 _LOCKED_FILTER = """
@@ -49,6 +53,21 @@ for fd in os.listdir("/proc/self/fd"):
 group = bytes(10) + bytes([255, 255, 239, 1, 2, 3])
 print("refused", verbs.ibv_attach_mcast(qp, group, 0), verbs.ibv_attach_mcast(qp, group, 0))
 print("destroyed", verbs.ibv_destroy_qp(qp))  # as a member could not be
+"""
+
+
+# SENDs to the queue pair that is named on stdin, from an address that nobody has: from `device` to `mac` and `ipv4`.
+_FORGER = """
+import sys
+from scapy.all import IP, UDP, Ether, Raw, sendp
+from scapy.contrib.roce import BTH
+
+device, mac, ipv4 = sys.argv[1:]
+print("ready", flush=True)
+qpn, psn = (int(word, 0) for word in sys.stdin.readline().split())
+below = Ether(dst=mac) / IP(src="10.99.0.77", dst=ipv4, flags="DF") / UDP(sport=0xC123, dport=4791, chksum=0)
+sendp([below / BTH(opcode=4, dqpn=qpn, psn=(psn + i) % (1 << 24), ackreq=1) / Raw(b"forged" * 100) for i in range(100)],
+      iface=device, verbose=False)
 """
 
 
@@ -125,6 +144,34 @@ def test_rdma_cm(ends: tuple[End, End], transport: str) -> None:
     client = ["rping", "-c", "-C", "50", "-V", "-v", "-a", ends[0].ipv4]
     _, output = run_pair(ends, server, client, environment(DEVICE, transport), port=0, forgiven=RPING_RACE)
     assert output.count("ping data") == 50, output
+
+
+def test_who_is_not_the_peer_is_not_heard(ends: tuple[End, End]) -> None:
+    """It knows the queue pair's number and what PSN comes next or soon, and has a good ICRC."""
+    pytest.importorskip("scapy.contrib.roce")
+    link = json.loads(subprocess.check_output(ends[0].inside("ip", "-j", "link", "show", DEVICE)))
+    words = ends[1].inside(sys.executable, "-c", _FORGER, DEVICE, link[0]["address"], ends[0].ipv4)
+    variables = {**environment(DEVICE), "ROCELAB_DEBUG": "1"}
+    pingpong = ["stdbuf", "-oL", *_GID_PINGPONG, "-n", "60000", "-c"]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as forger:
+        assert forger.stdin and forger.stdout and forger.stdout.readline() == "ready\n"
+        serving = ends[0].start(pingpong, variables)
+        wait_for(ends[0], 18515)
+        calling = ends[1].start([*pingpong, ends[0].ipv4], variables)
+        try:
+            remote = None
+            while remote is None and serving.running():
+                time.sleep(0.01)
+                remote = re.search(r"remote address: .*PSN (0x\w+)", serving.output())
+            local = re.search(r"local address: .*QPN (0x\w+)", serving.output())
+            assert local and remote, serving.output()
+            forger.stdin.write(f"{local[1]} {remote[1]}\n")
+            forger.stdin.flush()
+            assert forger.wait(SECONDS) == 0
+            said = finish(serving), finish(calling)
+        finally:
+            serving.end(), calling.end()
+    assert "rx_wrong_peer=100" in said[0] and "rx_wrong_peer" not in said[1], said
 
 
 def test_two_programs_share_an_interface(ends: tuple[End, End]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import re
 import subprocess
 import time
 from collections.abc import Iterator
@@ -84,6 +85,17 @@ def test_rdma_cm(machine: End, transport: str) -> None:
     client = ["rping", "-c", "-C", "50", "-V", "-v", "-a", _ADDRESS]
     _, output = _run(machine, server, client, transport, port=0, forgiven=RPING_RACE)
     assert output.count("ping data") == 50, output
+
+
+def test_a_program_says_what_it_has_counted(machine: End) -> None:
+    """On an interface there is no `stat`: each program has its own counters, and prints them when it ends."""
+    server = ["rping", "-s", "-C", "5", "-V", "-a", _ADDRESS]
+    client = ["rping", "-c", "-C", "5", "-V", "-v", "-a", _ADDRESS]
+    variables = {**environment("shm:test"), "ROCELAB_DEBUG": "1"}
+    for output in run_pair((machine, machine), server, client, variables, 0, RPING_RACE):
+        counted = dict(re.findall(r"([\w.]+)=(\d+)", output.rpartition("counters:")[2]))
+        assert int(counted["rx_packets"]) > 5 and int(counted["cm.rx_mads"]) >= 1, output
+        assert not counted.keys() & {"rx_wrong_peer", "cm.rx_malformed", "resp_remote_access_errors"}, output
 
 
 def test_names_keep_programs_apart(machine: End) -> None:

@@ -177,11 +177,9 @@ def down(run_id: str | None) -> int:
 def stat(node: str | None, run_id: str | None, as_json: bool) -> int:
     kept = find(run_id)
     segment = native.module().open_segment(str(kept.segment))
-    nics = {
-        f"{v['host']}.{v['vf']}": v["counters"]
-        for v in segment.vfs
-        if any(v["counters"].values()) or v["pid"] != 0
-    }
+    vfs = {f"{v['host']}.{v['vf']}": v for v in segment.vfs}
+    nics = {name: v["counters"] for name, v in vfs.items() if any(v["counters"].values()) or v["pid"] != 0}
+    managers = {name: v["cm"] for name, v in vfs.items() if any(v["cm"].values())}
     ports = _port_counters(kept, segment)
     switches = {p["interface"]: p["switch"] for p in segment.ports}
     if node is not None:
@@ -190,13 +188,15 @@ def stat(node: str | None, run_id: str | None, as_json: bool) -> int:
                 f"no node {node}: there are {', '.join([*kept.state['hosts'], *sorted(set(switches.values()))])}"
             )
         nics = {name: c for name, c in nics.items() if name.rpartition(".")[0] == node}
+        managers = {name: c for name, c in managers.items() if name.rpartition(".")[0] == node}
         ports = {name: c for name, c in ports.items() if switches[name] == node}
     if as_json:
-        print(json.dumps({"time_ps": segment.now_ps, "nics": nics, "ports": ports}, indent=2))
+        shown = {"time_ps": segment.now_ps, "nics": nics, "cm": managers, "ports": ports}
+        print(json.dumps(shown, indent=2))
         return 0
     console = Console()
     console.print(f"experiment time {segment.now_ps / 1e6:.3f} us")
-    for title, counters in (("NIC", nics), ("switch port", ports)):
+    for title, counters in (("NIC", nics), ("connection manager", managers), ("switch port", ports)):
         if counters:
             console.print(_table(title, counters))
     return 0

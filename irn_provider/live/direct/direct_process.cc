@@ -10,6 +10,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -107,6 +109,18 @@ DirectProcess::~DirectProcess() {
   if (quiet_udp_ >= 0) close(quiet_udp_);
 }
 
+namespace {
+
+template <std::size_t N, class Counters>
+void add_text(std::string& text, const std::string& prefix, const std::array<const char*, N>& names,
+              const Counters& counters) {
+  const auto values = std::bit_cast<std::array<std::uint64_t, N>>(counters);
+  for (std::size_t i = 0; i < N; ++i)
+    if (values[i] != 0) text += " " + prefix + names[i] + "=" + std::to_string(values[i]);
+}
+
+}  // namespace
+
 void DirectProcess::end() {
   helper_ends_ = true;
   eventfd_write(helper_event_, 1);
@@ -117,10 +131,13 @@ void DirectProcess::end() {
   const NicCounters counters = nic_.counters() + edge_.counters();
   std::uint64_t lost = 0;
   for (direct::FramePort* port : ports_) lost += port->lost();
-  if (std::getenv("ROCELAB_DEBUG") != nullptr)
-    std::fprintf(stderr,
-                 "rocelab: %s: %lu packets sent, %lu of them again; %lu received, %lu frames lost here\n",
-                 host_.name, counters.tx_packets, counters.retransmitted_packets, counters.rx_packets, lost);
+  share_->slot().counters = counters;
+  if (std::getenv("ROCELAB_DEBUG") != nullptr) {
+    std::string text;
+    add_text(text, "", kNicCounterNames, counters);
+    add_text(text, "cm.", cm::kCmCounterNames, share_->slot().cm_counters);
+    std::fprintf(stderr, "rocelab: %s: %lu frames lost here, counters:%s\n", host_.name, lost, text.c_str());
+  }
   share_->leave();
 }
 

@@ -153,6 +153,8 @@ std::unique_ptr<InterfaceShare> InterfaceShare::join(const lockstep::HostEntry& 
       share->sweep();
       lockstep::VfSlot& slot = share->slot();
       slot.cm.store(0);
+      slot.counters = {};
+      slot.cm_counters = {};
       slot.pid.store(static_cast<std::uint32_t>(getpid()));
       slot.state.store(VfState::kClaimed);
       return share;

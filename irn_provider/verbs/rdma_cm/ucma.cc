@@ -29,6 +29,8 @@ cm::CmConfig config_of(const LiveProcess& process) {
   return c;
 }
 
+lockstep::VfSlot& slot_of(const LiveProcess& process) { return process.segment().vfs()[process.vf()]; }
+
 // A VF that has had another process before must not use that one's communication IDs: time enters.
 Rng rng_of(const LiveProcess& process, Time now) {
   return Rng(process.segment().header().seed)
@@ -44,6 +46,7 @@ Ucma::Ucma(LiveProcess& process, Nic& nic, Time now)
       registry_(process.segment(), process.vf()),
       ports_(registry_),
       manager_(config_of(process), rng_of(process, now)),
+      earlier_(slot_of(process).cm_counters),
       gsi_(Gsi::open(process, nic, now)) {}
 
 Ucma* Ucma::open(LiveProcess& process) {
@@ -88,7 +91,10 @@ void Ucma::run(Nic& nic, Time now) {
 void Ucma::settle(Nic& nic, Time now) {
   while (const auto event = manager_.poll_event()) on_event(*event);
   while (const auto mad = manager_.poll_transmit()) gsi_->send(nic, *mad, now);
+  publish_counters();
 }
+
+void Ucma::publish_counters() { slot_of(process_).cm_counters = earlier_ + manager_.counters(); }
 
 // --- files
 

@@ -62,12 +62,11 @@ class Ucma {
   // Whether the ends of the connection to that QP have agreed on IRN; null: no connection of ours goes there.
   std::optional<bool> agreed_on_irn(const Gid& peer, Qpn qpn) const;
 
-  const cm::CmCounters& counters() const { return manager_.counters(); }
-
  private:
   Ucma(LiveProcess& process, Nic& nic, Time now);
   void run(Nic& nic, Time now);     // LiveProcess's resident
   void settle(Nic& nic, Time now);  // what the manager has to send and to tell
+  void publish_counters();          // into the VF's slot
   bool is_ours(const cm::CmMad& mad) const;
 
   UcmaId& add_id(UcmaFile& file);
@@ -92,6 +91,7 @@ class Ucma {
   lockstep::PortRegistry registry_;
   PortBindings ports_;
   cm::ConnectionManager manager_;
+  const cm::CmCounters earlier_;  // of programs that had this VF before
   std::unique_ptr<Gsi> gsi_;
   std::map<int, std::shared_ptr<UcmaFile>> files_;
   std::map<std::uint32_t, std::unique_ptr<UcmaId>> ids_;

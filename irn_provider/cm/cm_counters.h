@@ -1,0 +1,54 @@
+// CmCounters: what a connection manager counts: datagrams to QP1 that changed nothing, by reason, and what
+// was sent. Frames that are no good datagrams to QP1 are the NIC's to count (irn_provider/nic/counters.h).
+// All since the start.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <type_traits>
+
+namespace rocelab::cm {
+
+// One name per line: the formatter would fill lines.
+// clang-format off
+#define ROCELAB_CM_COUNTERS(X)                                                                      \
+  X(rx_mads)                                                                                        \
+  X(tx_mads)                                                                                        \
+  X(retries)                                                                                        \
+  X(rx_malformed) /* CmMad::parse refuses */                                                        \
+  X(rx_unknown_id) /* names no endpoint of ours */                                                  \
+  X(rx_wrong_peer) /* names one, but comes from another port than its peer, or means another QP */  \
+  X(rx_wrong_state) /* the endpoint awaits something else */                                        \
+  X(rx_duplicates) /* answered again, or known already */                                           \
+  X(rx_stale) /* a new request from a QP that an old connection still has */                        \
+  X(rx_no_listener) /* requests */                                                                  \
+  X(rx_backlog_full)                                                                                \
+  X(rx_refused)
+// clang-format on
+
+struct CmCounters {
+#define X(name) std::uint64_t name = 0;
+  ROCELAB_CM_COUNTERS(X)
+#undef X
+};
+static_assert(std::is_trivially_copyable_v<CmCounters>);
+
+inline CmCounters operator+(CmCounters a, const CmCounters& b) {
+#define X(name) a.name += b.name;
+  ROCELAB_CM_COUNTERS(X)
+#undef X
+  return a;
+}
+
+#define X(name) +1
+inline constexpr int kCmCounterCount = 0 ROCELAB_CM_COUNTERS(X);
+#undef X
+static_assert(sizeof(CmCounters) == kCmCounterCount * sizeof(std::uint64_t));
+
+inline constexpr std::array<const char*, kCmCounterCount> kCmCounterNames = {
+#define X(name) #name,
+    ROCELAB_CM_COUNTERS(X)
+#undef X
+};
+
+}  // namespace rocelab::cm

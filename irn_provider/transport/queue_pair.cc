@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <utility>
 
 #include "irn_provider/transport/gbn_responder.h"
 #include "irn_provider/transport/irn_responder.h"
@@ -72,6 +71,7 @@ bool QueuePair::modify(const QpAttr& attr, Time now) {
   if (to == QpState::kReset) return enter_reset(now), true;
   if (!attributes_are_valid(attr)) return false;
   context_.attr = attr;
+  enter(to);
   if (from == QpState::kInit && to == QpState::kRtr) {
     if (attr.plain_roce) choose_mode(TransportMode::kRoce);
     context_.path_changed(now);
@@ -84,6 +84,18 @@ bool QueuePair::modify(const QpAttr& attr, Time now) {
   return true;
 }
 
+// Which packets it takes from here on.
+void QueuePair::enter(QpState state) {
+  using enum QpState;
+  const auto bit = [](Role role) { return 1u << static_cast<unsigned>(role); };
+  context_.attr.state = state;
+  accepted_ = 0;
+  if (state != kRtr && state != kRts && state != kSqd && state != kSqe) return;
+  accepted_ = bit(Role::kReadAck) | bit(Role::kNotification);
+  if (receives()) accepted_ |= bit(Role::kRequest);
+  if (sends() && (state == kRts || state == kSqd)) accepted_ |= bit(Role::kResponse);
+}
+
 void QueuePair::settle(Time now) {
   const QpContext::Failure failure = context_.take_failure();
   if (failure == QpContext::Failure::kQp) enter_error(now);
@@ -93,7 +105,8 @@ void QueuePair::settle(Time now) {
 // IBTA 10.3.1: all work is flushed; of an SRQ only what the QP has dequeued, and the program is told when
 // that was the last (11.6.3.1).
 void QueuePair::enter_error(Time now) {
-  const bool entered = std::exchange(context_.attr.state, QpState::kErr) != QpState::kErr;
+  const bool entered = context_.attr.state != QpState::kErr;
+  enter(QpState::kErr);
   requester_.flush(now);
   responder_->flush(now);
   flush_receive_queue(now);
@@ -108,7 +121,7 @@ void QueuePair::enter_error(Time now) {
 // IBTA 10.3.1: the receive queue goes on; what is posted for sending is flushed until the QP is back in RTS,
 // where it goes on with the next PSN.
 void QueuePair::enter_send_error(Time now) {
-  context_.attr.state = QpState::kSqe;
+  enter(QpState::kSqe);
   context_.attr.sq_psn = wrap(requester_.next_psn()).value();
   requester_.flush(now);
 }
@@ -126,6 +139,7 @@ void QueuePair::choose_mode(TransportMode mode) {
 void QueuePair::enter_reset(Time now) {
   const bool other_mode = context_.attr.plain_roce;
   context_.attr = QpAttr{};
+  enter(QpState::kReset);
   requester_.reset();
   responder_->flush(now);
   if (other_mode) choose_mode(context_.nic.config.mode);
@@ -169,14 +183,6 @@ PostResult QueuePair::post_recv(const RecvWqe& wqe, Time now) {
 }
 
 // --- packets and timers
-
-bool QueuePair::accepts(Role role) const {
-  const QpState state = context_.attr.state;
-  if (role == Role::kRequest && !receives()) return false;
-  if (role == Role::kResponse && !sends()) return false;
-  if (role == Role::kResponse) return state == QpState::kRts || state == QpState::kSqd;
-  return state == QpState::kRtr || state == QpState::kRts || state == QpState::kSqd || state == QpState::kSqe;
-}
 
 // As Linux rxe (check_addr in rxe_recv.c): both addresses are those of the QP's path, and so of the GID that
 // it was given, if a host has several. Virtual time delivers nothing to any node but Packet::dst.

@@ -35,7 +35,7 @@ class QueuePair {
   PostResult post_recv(const RecvWqe& wqe, Time now);
 
   // True if a packet of this role is accepted in the current state.
-  bool accepts(Role role) const;
+  bool accepts(Role role) const { return (accepted_ >> static_cast<unsigned>(role) & 1) != 0; }
   // A connected QP hears its peer only: what comes from the address that it sends to, to the one that it
   // sends from. Of UD anybody is one. Precondition: accepts() something, so that the path is known.
   bool is_from_peer(const Packet& packet) const {
@@ -88,6 +88,7 @@ class QueuePair {
   Time requester_not_before(Time now) const;
   Time responder_not_before(Time now) const;
   bool attributes_are_valid(const QpAttr& attr) const;
+  void enter(QpState state);
   void settle(Time now);  // after each call that may have failed
   void enter_error(Time now);
   void enter_send_error(Time now);
@@ -96,6 +97,7 @@ class QueuePair {
   void flush_receive_queue(Time now);
 
   QpContext context_;
+  unsigned accepted_ = 0;  // in its state: a bit for each Role
   ReceiveQueue receive_queue_;
   Requester requester_;
   std::unique_ptr<Responder> responder_;

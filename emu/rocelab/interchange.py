@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rocelab.errors import RocelabError
+from rocelab.files import write_all
 from rocelab.scenario import make_plans, read_scenario
 
 EPOCH_S = 2.0  # the generators' base time: what those files call experiment time 0
@@ -97,7 +98,6 @@ def export(path: Path, dialect: str, to: Path | None = None, epoch_s: float = EP
 def _export_scenario(path: Path, dialect: str, to: Path | None, epoch_s: float) -> list[Path]:
     scenario = read_scenario(path)
     folder = to or Path("out") / scenario.name / "export"
-    folder.mkdir(parents=True, exist_ok=True)
     plans = [p for p in make_plans(scenario) if p.label == scenario.labels[0]]  # labels have the same flows
     files = {folder / "topology.txt": plans[0].native.topology_file()}
     for plan in plans:
@@ -149,9 +149,10 @@ def _pfc_lines(db: sqlite3.Connection, run: int, epoch_ns: int) -> list[PfcLine]
 
 
 def _write(files: dict[Path, str]) -> list[Path]:
-    for file, text in files.items():
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text)
+    write_all(
+        {file: text.encode() for file, text in files.items()},
+        "free some space or say --to DIR, and repeat the command",
+    )
     return list(files)
 
 

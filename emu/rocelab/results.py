@@ -17,6 +17,7 @@ from typing import Any
 
 from rocelab import store
 from rocelab.errors import RocelabError
+from rocelab.files import Content, check_writable, write_all
 from rocelab.model import RunOutcome, RunPlan
 from rocelab.result import Result
 from rocelab.scenario import make_plans, read_scenario
@@ -26,15 +27,21 @@ Execute = Callable[[RunPlan], RunOutcome]
 OnOutcome = Callable[[RunOutcome], None]
 
 
-def save(result: Result, folder: Path) -> None:
-    """summary.json, run.sqlite and report.html; a result that broke off is saved too, and marked."""
-    from rocelab.report import write_report  # matplotlib: only when there is something to draw
+_ELSEWHERE = "what was there is as it was; free some space or say --out DIR, and repeat the command"
 
-    folder.mkdir(parents=True, exist_ok=True)
-    text = json.dumps(result.summary, indent=1, allow_nan=False)
-    (folder / "summary.json").write_text(text + "\n")
-    store.write(folder / "run.sqlite", result.summary, result.outcomes, result.flows, result.samples)
-    write_report(result, folder / "report.html")
+
+def save(result: Result, folder: Path) -> None:
+    """summary.json, run.sqlite and report.html, all of them or none; a result that broke off is saved too, and marked."""
+    from rocelab.report import render  # matplotlib: only when there is something to draw
+
+    summary = json.dumps(result.summary, indent=1, allow_nan=False) + "\n"
+    tables = (result.summary, result.outcomes, result.flows, result.samples)
+    files: dict[Path, Content] = {
+        folder / "summary.json": summary.encode(),
+        folder / "run.sqlite": lambda part: store.write(part, *tables),
+        folder / "report.html": render(result).encode(),
+    }
+    write_all(files, _ELSEWHERE)
     result.folder = folder
 
 
@@ -64,6 +71,7 @@ def run(
             f"{path}: no [[workload]], so there is nothing to run; `./rocelab up` keeps its topology for programs"
         )
     folder = out or Path("out") / scenario.name
+    check_writable(folder, _ELSEWHERE)
     outcomes: list[RunOutcome] = []
     try:
         with _driver(engine, execute, folder, pcap, report) as drive:

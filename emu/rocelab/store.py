@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -52,8 +53,8 @@ def write(
     flows: pd.DataFrame,
     samples: pd.DataFrame,
 ) -> None:
-    path.unlink(missing_ok=True)
-    with sqlite3.connect(path) as db:
+    """Into a new file."""
+    with closing(sqlite3.connect(path)) as db, db:
         db.executescript("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;" + _SCHEMA)
         db.executemany(
             "INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?)",
@@ -73,7 +74,6 @@ def write(
             db.executemany("INSERT INTO nodes VALUES (?, ?, ?, ?, ?)", _node_rows(run, outcome.plan))
         _insert(db, "counters", frames.counters_frame(outcomes), ("run", "node", "unit", "name", "value"))
         db.executescript(_INDICES)
-    db.close()
 
 
 def _run_row(run: int, summary: dict[str, Any]) -> tuple[Any, ...]:

@@ -19,11 +19,12 @@ from typing import Any
 import numpy as np
 import pytest
 from rich.console import Console
-from rocelab import native, results
+from rocelab import files, native, results
 from rocelab.errors import RocelabError, UsageError
-from rocelab.sweep import command, local, points, run, store, work
+from rocelab.files import DiskFull
+from rocelab.sweep import command, local, points, run, work
 from rocelab.sweep.points import Point, parse_seeds, points_of
-from rocelab.sweep.store import DiskFull, PointStore
+from rocelab.sweep.store import PointStore
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXT = """
@@ -204,7 +205,7 @@ def test_a_full_disk_ends_the_sweep_and_loses_nothing(
     def full(self: io.BufferedWriter, *_: Any) -> int:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(store.os, "fsync", full)
+    monkeypatch.setattr(files.os, "fsync", full)
     with pytest.raises(
         DiskFull, match="disk is full; 1 of 4 points are finished and kept .* repeat the command"
     ):

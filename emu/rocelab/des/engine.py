@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 import time
 from pathlib import Path
@@ -13,12 +14,14 @@ import numpy as np
 from rocelab import native
 from rocelab.deadlock import explain
 from rocelab.errors import RocelabError
+from rocelab.files import DiskFull, check_writable
 from rocelab.flow_status import incomplete
 from rocelab.model import TRACE_DTYPE, FidelityInputs, FlowRecord, RunOutcome, RunPlan, end_ps
 from rocelab.live.usage import process_peak_bytes
 from rocelab.progress import Progress, Report
 
 _REPORT_SECONDS = 0.1
+_LITTLE_BYTES = 1 << 16  # less is left of a disk on which something did not fit
 _FIRST_STEPS = 64  # windows between looks at the clock; adapted to how long they take
 
 
@@ -35,7 +38,7 @@ class DesEngine:
         self.report(Progress(plan, "start"))
         captures = (out / "pcap" / plan.name) if pcap and out else None
         if captures is not None:
-            captures.mkdir(parents=True, exist_ok=True)
+            check_writable(captures, "free some space or say --out DIR, and repeat the command")
         begin, cpu = time.monotonic(), time.process_time()
         with tempfile.TemporaryDirectory(prefix="rocelab.des.") as folder:
             try:
@@ -47,8 +50,10 @@ class DesEngine:
                 )
                 self._drive(run, plan)
             except RuntimeError as e:
+                _check_disks(captures, Path(folder))
                 raise RocelabError(f"{plan.label}, seed {plan.seed}: {e}") from e
             cpu_s = time.process_time() - cpu
+            _check_disks(captures, Path(folder))  # of what was not written nothing else tells
             self.report(Progress(plan, "collect", run.now_ps))
             events = {
                 p.stem: np.fromfile(p, dtype=TRACE_DTYPE) for p in sorted(Path(folder).glob("*.events"))
@@ -68,6 +73,12 @@ class DesEngine:
                 steps *= 2
             elif took > _REPORT_SECONDS * 2:
                 steps = max(1, steps // 2)
+
+
+def _check_disks(captures: Path | None, events: Path) -> None:
+    for folder, advice in ((captures, "say --out DIR"), (events.parent, "set TMPDIR to another folder")):
+        if folder is not None and shutil.disk_usage(folder).free < _LITTLE_BYTES:
+            raise DiskFull(f"{folder}: the disk is full; free some space or {advice}, and repeat the command")
 
 
 def _outcome(

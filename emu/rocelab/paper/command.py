@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rocelab import native
+from rocelab.files import write_whole
 from rocelab.paper import cells, sentences
 from rocelab.paper.experiments import Experiment, all_points, choose
 from rocelab.paper.measured import CCS, Measured, with_cc
 from rocelab.paper.report import Findings, as_json, page, terminal_checks, terminal_tables
 from rocelab.sweep.run import failures, make_console, run_points
-from rocelab.sweep.store import PointStore, write_whole
+from rocelab.sweep.store import PointStore
 
 _PERCENTILES = (90, 95, 99, 99.9)
 

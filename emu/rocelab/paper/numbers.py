@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rocelab.sweep.store import write_whole
+from rocelab.files import write_whole
 
 CLOSENESS = 0.1  # |ours / paper - 1|
 _AT_MOST = ("settles",)  # the paper's number is a bound

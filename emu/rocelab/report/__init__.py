@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from rocelab.report.page import write_report
+from rocelab.report.page import render
 
-__all__ = ["write_report"]
+__all__ = ["render"]

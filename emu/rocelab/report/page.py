@@ -16,10 +16,6 @@ from rocelab.result import Result
 _HERE = Path(__file__).parent
 
 
-def write_report(result: Result, path: Path) -> None:
-    path.write_text(render(result), encoding="utf-8")
-
-
 def render(result: Result) -> str:
     environment = templates(_HERE)
     environment.filters["number"] = tables.number

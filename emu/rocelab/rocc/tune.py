@@ -13,9 +13,9 @@ from rich.table import Table
 
 from rocelab import native
 from rocelab.errors import UsageError
+from rocelab.files import write_whole
 from rocelab.rocc import chart, design
 from rocelab.rocc.stability import REGIONS, Loop, region, tuned_bandwidth, tuned_margin
-from rocelab.sweep.store import write_whole
 
 _SHOWN = (2, 3, 4, 6, 8, 10, 12, 16, 24, 32, 48, 64, 100, 128)
 _FIGURE_7 = Loop(0.3, 3.0)  # its first pair; each further one is half of the one before

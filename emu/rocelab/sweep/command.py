@@ -8,11 +8,12 @@ from typing import Any
 
 from rich.table import Table
 
+from rocelab.files import write_whole
 from rocelab.model import Scenario
 from rocelab.summary import Summary, summarise_runs
 from rocelab.sweep.points import parse_seeds, points_of
 from rocelab.sweep.run import SweepOutcome, failures, make_console, run_points
-from rocelab.sweep.store import PointStore, write_whole
+from rocelab.sweep.store import PointStore
 
 # Columns of the table: title, metric, factor, format.
 _COLUMNS = (

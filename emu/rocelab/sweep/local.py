@@ -15,8 +15,9 @@ from multiprocessing.process import BaseProcess
 from typing import IO, Any
 
 from rocelab.errors import RocelabError
+from rocelab.files import DiskFull
 from rocelab.sweep.points import Point
-from rocelab.sweep.store import DiskFull, PointStore
+from rocelab.sweep.store import PointStore
 from rocelab.sweep.work import PointResult, execute
 
 Execute = Callable[[Point, Callable[[Any], None]], PointResult]

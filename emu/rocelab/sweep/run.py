@@ -11,9 +11,10 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from rocelab.errors import RocelabError
+from rocelab.files import DiskFull
 from rocelab.sweep.local import Ended, run_local
 from rocelab.sweep.points import Point
-from rocelab.sweep.store import DiskFull, PointStore
+from rocelab.sweep.store import PointStore
 
 _WIDTH = 160
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import errno
 import io
 import json
-import os
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -13,15 +11,10 @@ from typing import Any
 import numpy as np
 
 from rocelab.errors import RocelabError
+from rocelab.files import explained, remove_parts, write_whole
 from rocelab.model import Array
 from rocelab.sweep.points import Point
 from rocelab.sweep.work import PointResult
-
-_FULL = (errno.ENOSPC, errno.EDQUOT)
-
-
-class DiskFull(RocelabError):
-    """Nothing more can be stored; what is stored stays."""
 
 
 class PointStore:
@@ -31,11 +24,9 @@ class PointStore:
         self.folder = folder
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            for left in folder.glob("*.part"):
-                if not Path("/proc", left.suffixes[-2][1:]).exists():  # its writer was ended while it wrote
-                    left.unlink(missing_ok=True)
+            remove_parts(folder)
         except OSError as e:
-            raise _explained(e, folder) from e
+            raise explained(e, folder) from e
 
     def __contains__(self, point: Point) -> bool:
         return self._run(point) is not None
@@ -73,23 +64,3 @@ class PointStore:
 
     def _flows_file(self, key: str) -> Path:
         return self.folder / f"{key}.flows.npz"
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """The old content or the new, never a part of it. Raises DiskFull."""
-    part = path.with_name(f"{path.name}.{os.getpid()}.part")
-    try:
-        with part.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
-    except OSError as e:
-        part.unlink(missing_ok=True)
-        raise _explained(e, path.parent) from e
-
-
-def _explained(error: OSError, folder: Path) -> RocelabError:
-    if error.errno in _FULL:
-        return DiskFull(f"{folder}: the disk is full")
-    return RocelabError(f"{folder}: cannot be written: {error.strerror}")

@@ -1,20 +1,28 @@
-"""What a queue pair costs in memory in the virtual-time engine: the IRN paper's scenario at full length has a quarter of a million, few of them active at
-a time."""
+"""What the virtual-time engine takes in memory: per queue pair (the IRN paper's scenario at full length has a quarter of a million, few of them active at a
+time), at the peak of the benchmark's cases, and, in the steady state, nothing."""
 
 from __future__ import annotations
 
 import json
+import os
+import re
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rocelab import native, paths
+from rocelab.bench import virtual
 
 BENCH = native.build_directory() / "emu" / "des" / "des_bench"
 SCENARIO = paths.ROOT / "scenarios" / "irn" / "base.toml"
 
 # Both ends of a flow with its entries in plan and program: measured 6.1 KB, and 19.7 KB when each end had room for what few need.
 _LIMIT = 7_000
+PERMUTATION = Path(virtual.__file__).with_name("permutation_128.toml")
+LABELS = [label for _, file, label, _ in virtual.CASES if file == PERMUTATION.name]
+_PEAK = 40_000_000  # the aim; measured 12 to 21 MB
+_PACKETS_PER_ALLOCATION = 500  # more traffic: slabs and rings reach their sizes late; measured 1,800 and more
 
 
 def peak_and_flows(folder: Path, duration: str) -> tuple[int, int]:
@@ -29,7 +37,7 @@ def peak_and_flows(folder: Path, duration: str) -> tuple[int, int]:
         text = text.replace(old, new)
     file = folder / f"{duration}.toml"
     file.write_text(text)
-    done = subprocess.run([BENCH, file, "irn"], capture_output=True, text=True, timeout=300)
+    done = subprocess.run([BENCH, file, "irn"], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)
     return result["peak_bytes"], result["flows"]
@@ -41,3 +49,36 @@ def test_a_flow_takes_little_memory(tmp_path: Path) -> None:
     assert many > 4 * few
     per_flow = (large - small) / (many - few)
     assert 1_000 < per_flow <= _LIMIT, f"{per_flow:.0f} bytes per flow"
+
+
+def run_permutation(file: Path, label: str, size: str, preload: str = "") -> tuple[dict[str, Any], str]:
+    text = PERMUTATION.read_text()
+    assert 'size = "10MB"' in text
+    file.write_text(text.replace('size = "10MB"', f'size = "{size}"'))
+    environment = {**os.environ, **({"LD_PRELOAD": preload} if preload else {})}
+    done = subprocess.run([BENCH, file, label], capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout), done.stderr
+
+
+@pytest.mark.skipif(not BENCH.exists(), reason=f"{BENCH} is not built")
+@pytest.mark.parametrize("label", LABELS)
+def test_128_hosts_stay_below_40_mb(tmp_path: Path, label: str) -> None:
+    peak = run_permutation(tmp_path / "p.toml", label, "10MB")[0]["peak_bytes"]
+    assert 4_000_000 < peak <= _PEAK, f"{peak / 1e6:.1f} MB"
+
+
+def allocations_and_packets(folder: Path, label: str, size: str) -> tuple[int, int]:
+    """The C library counts: libmemusage.so, which comes with it."""
+    result, said = run_permutation(folder / f"{size}.toml", label, size, preload="libmemusage.so")
+    calls = re.findall(r"(?:malloc|realloc|calloc)\|\S*\s+(\d+)", said)
+    assert len(calls) == 3, said
+    return sum(map(int, calls)), result["delivered_data_packets"]
+
+
+@pytest.mark.skipif(not BENCH.exists(), reason=f"{BENCH} is not built")
+@pytest.mark.parametrize("label", LABELS)
+def test_traffic_in_the_steady_state_allocates_nothing(tmp_path: Path, label: str) -> None:
+    (before, few), (after, many) = (allocations_and_packets(tmp_path, label, size) for size in ("1MB", "4MB"))
+    assert before > 1_000 and many - few > 300_000
+    assert after - before < (many - few) / _PACKETS_PER_ALLOCATION, f"{after - before} allocations more"

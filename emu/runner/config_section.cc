@@ -1,7 +1,6 @@
 #include "emu/runner/config_section.h"
 
 #include <algorithm>
-#include <sstream>
 
 #include "emu/runner/quantity.h"
 
@@ -143,14 +142,11 @@ double ConfigSection::real(std::string_view key, double otherwise, double least,
   if (value != nullptr) {
     if (value->kind != Kind::kReal && value->kind != Kind::kInteger) fail_type(*value, key, "a number");
     const double number = value->kind == Kind::kReal ? value->real : static_cast<double>(value->integer);
-    std::ostringstream range;
-    range << "= " << number << " is outside " << least << ".." << most;
-    if (!(number >= least && number <= most)) fail_at(key, range.str());
+    if (!(number >= least && number <= most))
+      fail_at(key, "= " + shortest(number) + " is outside " + shortest(least) + ".." + shortest(most));
     otherwise = number;
   }
-  std::ostringstream out;
-  out << otherwise;
-  note(key, out.str());
+  note(key, shortest(otherwise));
   return otherwise;
 }
 

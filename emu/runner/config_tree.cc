@@ -1,6 +1,8 @@
 #include "emu/runner/config_tree.h"
 
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <sstream>
 #include <tuple>
 
@@ -136,6 +138,12 @@ std::filesystem::path named_file(const ConfigNode& value, const std::filesystem:
   return (in_file ? std::filesystem::path(value.place.substr(0, line)).parent_path() : folder) / value.text;
 }
 
+std::string shortest(double number) {
+  std::array<char, 32> text{};
+  const std::to_chars_result end = std::to_chars(text.data(), text.data() + text.size(), number);
+  return {text.data(), end.ptr};
+}
+
 std::string render(const ConfigNode& node) {
   std::ostringstream out;
   const char* separator = "";
@@ -145,8 +153,7 @@ std::string render(const ConfigNode& node) {
     case ConfigNode::Kind::kInteger:
       return std::to_string(node.integer);
     case ConfigNode::Kind::kReal:
-      out << node.real;
-      return out.str();
+      return shortest(node.real);
     case ConfigNode::Kind::kBool:
       return node.boolean ? "true" : "false";
     case ConfigNode::Kind::kArray:

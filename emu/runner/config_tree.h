@@ -43,6 +43,9 @@ void set_path(ConfigNode& root, std::string_view path, const ConfigNode& value);
 // lie elsewhere. On the command line (--set) it is relative to `folder`.
 std::filesystem::path named_file(const ConfigNode& value, const std::filesystem::path& folder);
 
+// As few digits as tell it from every other number: equal texts mean equal values.
+std::string shortest(double number);
+
 // As it would stand in a file, on one line.
 std::string render(const ConfigNode& node);
 

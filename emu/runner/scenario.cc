@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <set>
 
 #include "emu/runner/extends.h"
 #include "emu/runner/identity.h"
@@ -138,6 +139,15 @@ std::string axis_label(const std::string& path, const ConfigNode& value) {
   return text;
 }
 
+// Two runs under one name could not be told apart.
+void check_axis(const std::string& path, const ConfigNode& values) {
+  std::set<std::string> labels;
+  for (const ConfigNode& value : values.items)
+    if (const std::string label = axis_label(path, value); !labels.insert(label).second)
+      throw ScenarioError(value.place + ": axes." + path + " has two values that are called \"" + label +
+                          "\"");
+}
+
 // [axes]: dotted key = list of values. Every label with every combination.
 std::vector<Variant> apply_axes(ConfigSection& root, std::vector<Variant> variants) {
   std::vector<std::pair<std::string, ConfigNode>> axes;
@@ -145,6 +155,7 @@ std::vector<Variant> apply_axes(ConfigSection& root, std::vector<Variant> varian
   for (const auto& [path, values] : axes) {
     if (values.kind != ConfigNode::Kind::kArray || values.items.empty())
       throw ScenarioError(values.place + ": axes." + path + " must be a list of values");
+    check_axis(path, values);
     std::vector<Variant> product;
     for (const Variant& base : variants)
       for (const ConfigNode& value : values.items) {

@@ -22,7 +22,7 @@ from rich.console import Console
 from rocelab import files, native, results
 from rocelab.errors import RocelabError, UsageError
 from rocelab.files import DiskFull
-from rocelab.sweep import command, local, points, run, work
+from rocelab.sweep import command, local, run, work
 from rocelab.sweep.points import Point, parse_seeds, points_of
 from rocelab.sweep.store import PointStore
 
@@ -55,10 +55,6 @@ def scenario(tmp_path: Path) -> Path:
     file = tmp_path / "small.toml"
     file.write_text(TEXT)
     return file
-
-
-def keys(path: Path, overrides: tuple[str, ...] = ()) -> dict[tuple[str, int], str]:
-    return {(p.label, p.seed): p.key for p in points_of(path, overrides)[1]}
 
 
 def sweep(scenario: Path, out: Path, **options: Any) -> dict[str, Any]:
@@ -117,43 +113,6 @@ def test_a_damaged_point_is_run_again(scenario: Path, tmp_path: Path) -> None:
     after = sweep(scenario, tmp_path / "out")["runs"][0]
     assert after["avg_fct_s"] == before["avg_fct_s"]
     assert np.load(tmp_path / "out" / after["flows_file"])["id"].size == 20
-
-
-def test_what_changes_a_result_changes_the_key(scenario: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = keys(scenario)
-    assert len(set(before.values())) == 4
-    assert keys(scenario) == before
-    for change in ("topology.rate=10Gb/s", "workload.poisson.load=0.4", "switch.lossy_buffer=100KB"):
-        assert not set(keys(scenario, (change,)).values()) & set(before.values()), change
-    (scenario.parent / "sizes.cdf").write_text("1000 0\n60001 100\n")
-    assert not set(keys(scenario).values()) & set(before.values())
-    (scenario.parent / "sizes.cdf").write_text("1000 0\n60000 100\n")
-    scenario.write_text(TEXT + '[[fault]]\nfrom = "h1"\nto = "s1"\ndrop_list = [3]\n')
-    assert not set(keys(scenario).values()) & set(before.values())
-    scenario.write_text(TEXT)
-    monkeypatch.setattr(points, "version", lambda: "another build")
-    assert not set(keys(scenario).values()) & set(before.values())
-
-
-def test_what_changes_nothing_keeps_the_key(scenario: Path, tmp_path: Path) -> None:
-    """The denominators of a table that varies a timer of IRN's are one and the same run."""
-    before = keys(scenario)
-    after = keys(scenario, ("timers.rto_high=640us",))
-    assert after["irn", 1] != before["irn", 1] and after["roce+pfc", 1] == before["roce+pfc", 1]
-    mixed = ('nic.irn_hosts=["h1"]',)  # not so where a host speaks IRN whatever the label says
-    assert keys(scenario, mixed)["roce+pfc", 1] != keys(scenario, (*mixed, "irn.bdp_cap=20"))["roce+pfc", 1]
-    assert keys(scenario, ("irn.bdp_cap=20",))["roce+pfc", 1] == before["roce+pfc", 1]
-    other = tmp_path / "renamed.toml"
-    other.write_text(f'title = "another"\n{TEXT}')
-    assert keys(other) == before
-
-
-def test_runs_with_equal_keys_are_equal(scenario: Path) -> None:
-    a, b = (
-        work.execute(next(p for p in points_of(scenario, overrides)[1] if p.label == "roce+pfc"))
-        for overrides in ((), ("timers.rto_high=640us", "irn.bdp_cap=7"))
-    )
-    assert (a.flows["placed_ps"] == b.flows["placed_ps"]).all()
 
 
 def _crash_second(point: Point, report: Any) -> work.PointResult:

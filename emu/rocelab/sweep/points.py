@@ -16,8 +16,7 @@ from rocelab.errors import RocelabError, UsageError
 from rocelab.model import Scenario
 from rocelab.scenario import read_scenario
 
-# Python whose text decides what a point's result says; the engine and the metrics are in the C++ module.
-_DECIDING = ("des/engine.py", "frames.py", "summary.py", "sweep/work.py")
+_PACKAGE = Path(__file__).parents[1]
 
 
 @dataclass(frozen=True)
@@ -56,9 +55,17 @@ def version() -> str:
     """Of everything that makes results: other code, other points."""
     digest = hashlib.sha256(__version__.encode())
     digest.update(Path(native.module().__file__).read_bytes())
-    for name in _DECIDING:
-        digest.update((Path(__file__).parents[1] / name).read_bytes())
+    digest.update(package_digest(_PACKAGE))
     return digest.hexdigest()
+
+
+def package_digest(folder: Path) -> bytes:
+    """Of all Python in it: a list of what decides would go stale without notice, and a point that is run again costs less than a wrong one."""
+    digest = hashlib.sha256()
+    for file in sorted(folder.rglob("*.py")):
+        content = hashlib.sha256(file.read_bytes()).hexdigest()
+        digest.update(f"{file.relative_to(folder).as_posix()} {content}\n".encode())
+    return digest.digest()
 
 
 def _canonical(settings: dict[str, Any]) -> str:

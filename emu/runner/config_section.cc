@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "emu/runner/quantity.h"
+#include "emu/runner/text_file.h"
 
 namespace rocelab {
 namespace {
@@ -173,6 +174,14 @@ std::filesystem::path ConfigSection::file(std::string_view key, const std::files
   text(key, "");
   const ConfigNode* value = node(key);
   return value == nullptr ? folder : named_file(*value, folder);
+}
+
+std::string ConfigSection::content(std::string_view key, const std::filesystem::path& file) {
+  try {
+    return read_text(file);
+  } catch (const ScenarioError& error) {
+    fail_at(key, std::string("names ") + error.what());
+  }
 }
 
 std::size_t ConfigSection::choice(std::string_view key, std::initializer_list<std::string_view> names,

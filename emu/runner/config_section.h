@@ -33,6 +33,7 @@ class ConfigSection {
   std::string text(std::string_view key, std::string_view otherwise);
   // named_file(); `folder` when the key is absent.
   std::filesystem::path file(std::string_view key, const std::filesystem::path& folder);
+  std::string content(std::string_view key, const std::filesystem::path& file);  // complains at the key
   std::size_t choice(std::string_view key, std::initializer_list<std::string_view> names,
                      std::size_t otherwise);
   std::vector<std::int64_t> integers(std::string_view key, const std::vector<std::int64_t>& otherwise,

@@ -14,6 +14,15 @@ void collect_lists(const ConfigNode& node, const std::string& path, std::string&
   }
 }
 
+void collect_places(const ConfigNode& node, const std::string& path,
+                    std::map<std::string, std::string>& places) {
+  for (const auto& [key, member] : node.members) {
+    const std::string here = path.empty() ? key : path + "." + key;
+    places[here] = member.place;
+    collect_places(member, here, places);
+  }
+}
+
 void collect_files(const ConfigNode& node, const std::filesystem::path& folder,
                    std::vector<std::filesystem::path>& files) {
   for (const auto& [key, member] : node.members) {
@@ -31,6 +40,12 @@ std::string lists_of(const ConfigNode& tree) {
   std::string text;
   collect_lists(tree, "", text);
   return text;
+}
+
+std::map<std::string, std::string> places_of(const ConfigNode& tree) {
+  std::map<std::string, std::string> places;
+  collect_places(tree, "", places);
+  return places;
 }
 
 std::vector<std::filesystem::path> files_of(const ConfigNode& tree, const std::filesystem::path& folder) {

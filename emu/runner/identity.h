@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,9 @@ namespace rocelab {
 // The lists of tables (workloads, faults, links ..) below `tree` as they stand, one to a line; labels, cases
 // and comparisons are no part of a run.
 std::string lists_of(const ConfigNode& tree);
+
+// Where the tables and values below `tree` stand, by dotted key; not of those in lists of tables.
+std::map<std::string, std::string> places_of(const ConfigNode& tree);
 
 // The files of sizes, topology and traffic below `tree`, where they are looked for (ConfigSection::file).
 std::vector<std::filesystem::path> files_of(const ConfigNode& tree, const std::filesystem::path& folder);

@@ -4,7 +4,6 @@
 #include <bit>
 #include <cstring>
 #include <set>
-#include <stdexcept>
 #include <tuple>
 
 #include "base/wire/etf.h"
@@ -66,10 +65,27 @@ Extremes longest_paths(const Topology& topology, const Routing& routing, Transpo
   return most;
 }
 
+// Where `key` stands, or else the table around it, or else its label.
+std::string place_of(const Scenario& scenario, const Settings& settings, std::string key) {
+  while (true) {
+    if (const auto found = settings.places.find(key); found != settings.places.end()) {
+      const bool in_label = found->second.rfind("the label ", 0) == 0;  // not by the scenario's own text
+      return (in_label ? scenario.file + ": " : "") + found->second;
+    }
+    const std::size_t dot = key.rfind('.');
+    if (dot == std::string::npos) return scenario.file + ": the label " + settings.label;
+    key.resize(dot);
+  }
+}
+
 class Planner {
  public:
   Planner(const Scenario& scenario, const Settings& settings, std::uint64_t seed)
-      : settings_(settings), topology_(settings.topology), routing_(settings.topology), rng_(seed) {
+      : scenario_(scenario),
+        settings_(settings),
+        topology_(settings.topology),
+        routing_(settings.topology),
+        rng_(seed) {
     plan_.scenario = scenario.name;
     plan_.label = settings.label;
     plan_.seed = seed;
@@ -86,8 +102,8 @@ class Planner {
     plan_.base_rtt = most.base_rtt;
     most_links_ = most.links;
     if (plan_.settings.switches.telemetry.enabled && most.links > Telemetry::kMaxHops + 1)
-      throw std::invalid_argument("HPCC's telemetry has room for " + std::to_string(Telemetry::kMaxHops) +
-                                  " switches, and the longest path has " + std::to_string(most.links - 1));
+      refuse("topology", "HPCC's telemetry has room for " + std::to_string(Telemetry::kMaxHops) +
+                             " switches, and the longest path has " + std::to_string(most.links - 1));
     if (nic.mode == TransportMode::kIrn && settings_.nic.compute_bdp_cap) nic.irn.bdp_cap = most.bdp_cap;
     plan_.bdp_cap = nic.mode == TransportMode::kIrn ? nic.irn.bdp_cap : 0;
     for (const Link& link : topology_.links())
@@ -99,7 +115,7 @@ class Planner {
     plan_.route_changes = route_changes(settings_, plan_.routes, rng_);
     add_flows();
     if (const std::string problem = problem_of_loops(plan_); !problem.empty())
-      throw std::invalid_argument(problem);
+      refuse("congestion_control.rocc", problem);
     add_segment();
     plan_.measure_from = Time::zero() + settings_.engine.warmup;
     plan_.measure_until = plan_.measure_from + settings_.engine.measure;
@@ -107,6 +123,10 @@ class Planner {
   }
 
  private:
+  [[noreturn]] void refuse(const char* key, const std::string& why) const {
+    throw ScenarioError(place_of(scenario_, settings_, key) + ": " + why);
+  }
+
   // Menikkumbura, 3.3.6, (2): the hosts know the sets of the network's links.
   RoccRegistry rocc_registry() const {
     RoccRegistry registry;
@@ -115,10 +135,10 @@ class Planner {
     std::set<Rate> rates;
     for (const Link& link : topology_.links()) rates.insert(link.rate);
     if (rates.size() > RoccRegistry::kMost)
-      throw std::invalid_argument(
-          "congestion_control.rocc.rate_computation = \"host-registry\" knows links of " +
-          std::to_string(RoccRegistry::kMost) + " rates, here are " + std::to_string(rates.size()) +
-          ": use \"host\"");
+      refuse("congestion_control.rocc.rate_computation",
+             "congestion_control.rocc.rate_computation = \"host-registry\" knows links of " +
+                 std::to_string(RoccRegistry::kMost) + " rates, here are " + std::to_string(rates.size()) +
+                 ": use \"host\"");
     for (const Rate rate : rates) registry.sets[registry.used++] = rocc_values(settings_.rocc.params(rate));
     return registry;
   }
@@ -165,8 +185,7 @@ class Planner {
       std::vector<PortConfig> configs;
       for (std::uint32_t p = 0; p < entry.ports; ++p) configs.push_back(add_port(s, p));
       const std::string problem = problem_of(entry.config, configs);
-      if (!problem.empty())
-        throw std::invalid_argument("switch \"" + topology_.nodes()[node].name + "\": " + problem);
+      if (!problem.empty()) refuse("switch", "switch \"" + topology_.nodes()[node].name + "\": " + problem);
       if (entry.config.escape.enabled && entry.config.escape.by_hosts) check_one_path(node);
     }
     check_reclaim();
@@ -185,18 +204,19 @@ class Planner {
     const Duration least = plan_.base_rtt + wire_time(config.longest_frame(), slowest) * frames;
     const Duration shown = 1_us * ((least.ps() + (1_us).ps() - 1) / (1_us).ps());
     if (escape.reclaim < least)
-      throw std::invalid_argument("switch.escape.reclaim of " + to_string(escape.reclaim) +
-                                  " is shorter than a token and its frame can be on the way, " +
-                                  to_string(shown) + ": places would be promised twice, and frames dropped");
+      refuse("switch.escape.reclaim", "switch.escape.reclaim of " + to_string(escape.reclaim) +
+                                          " is shorter than a token and its frame can be on the way, " +
+                                          to_string(shown) +
+                                          ": places would be promised twice, and frames dropped");
   }
 
   // A token reserves places along the way of its flow: connections of two hosts must not go different ways.
   void check_one_path(std::uint32_t node) const {
     for (std::uint32_t h = 0; h < topology_.hosts(); ++h)
       if (routing_.next_ports(node, h).size() > 1)
-        throw std::invalid_argument("switch.escape.flow = \"hosts\", but \"" + topology_.nodes()[node].name +
-                                    "\" has several paths to \"" + topology_.nodes()[h].name +
-                                    "\": use \"connection\"");
+        refuse("switch.escape.flow", "switch.escape.flow = \"hosts\", but \"" + topology_.nodes()[node].name +
+                                         "\" has several paths to \"" + topology_.nodes()[h].name +
+                                         "\": use \"connection\"");
   }
 
   PortConfig add_port(std::uint32_t switch_index, std::uint32_t port) {
@@ -205,8 +225,8 @@ class Planner {
     lockstep::PortEntry entry;
     const std::string name = interface_name(topology_, node, port);
     if (name.size() > kMaxInterfaceName)
-      throw std::invalid_argument("interface name " + name +
-                                  " is longer than 15 characters: shorten the switch's name");
+      refuse("topology",
+             "interface name " + name + " is longer than 15 characters: shorten the switch's name");
     put_text(entry.interface, name);
     entry.switch_index = switch_index;
     entry.port_id = port;
@@ -317,6 +337,7 @@ class Planner {
     return *std::max_element(messages.begin(), messages.end());
   }
 
+  const Scenario& scenario_;
   const Settings& settings_;
   const Topology& topology_;
   Routing routing_;
@@ -329,11 +350,7 @@ class Planner {
 }  // namespace
 
 RunPlan make_plan(const Scenario& scenario, const Settings& settings, std::uint64_t seed) {
-  try {
-    return Planner(scenario, settings, seed).make();
-  } catch (const std::invalid_argument& error) {
-    throw ScenarioError(scenario.file + ": " + error.what());
-  }
+  return Planner(scenario, settings, seed).make();
 }
 
 std::vector<RunPlan> make_plans(const Scenario& scenario) {

@@ -206,6 +206,7 @@ Settings read_settings(const Variant& variant, const std::filesystem::path& fold
   Settings s;
   s.label = variant.label;
   s.lists = lists_of(variant.tree);
+  s.places = places_of(variant.tree);
   s.files = files_of(variant.tree, folder);
   ConfigSection root(&variant.tree, "", &s.parameters);
   know_top_level(root);

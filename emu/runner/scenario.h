@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -143,6 +144,8 @@ struct Settings {
   std::vector<Parameter> parameters;  // every key with its resolved value, in the order of docs/scenarios.md
   std::string lists;  // lists of tables (workloads, faults, links ..), which `parameters` have only in part
   std::vector<std::filesystem::path> files;  // that it names
+  std::map<std::string, std::string>
+      places;  // where its keys stand: of "switch.escape" for example "t.toml:12:1"
 };
 
 struct Comparison {  // a line of summary.json's comparisons

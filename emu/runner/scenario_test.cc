@@ -231,6 +231,89 @@ TEST(ScenarioTest, AxesMultiplyLabels) {
   EXPECT_EQ(s.settings[3].label, "irn+pfc,lossy_buffer=240KB");
 }
 
+TEST(ScenarioTest, AxesDoNotRepeatAValue) {
+  const auto axis = [](const std::string& values) {
+    return kStar + "[axes]\n\"switch.pfc.slack\" = [\n" + values + "]\n";
+  };
+  EXPECT_COMPLAINT(axis("0.3,\n0.30\n"),
+                   "t.toml:15:1: axes.switch.pfc.slack has two values that are called \"slack=0.3\"");
+  EXPECT_COMPLAINT(kStar + "[axes]\n\"switch.lossy_buffer\" = [\"120KB\", \"240KB\", \"120KB\"]\n",
+                   "t.toml:13:44: axes.switch.lossy_buffer has two values");
+  EXPECT_EQ(
+      complaint(kStar, {{"axes.workload.incast.size", "[\"1MB\", \"1MB\"]"}}).rfind("--set axes.workload", 0),
+      0u);
+}
+
+TEST(ScenarioTest, ValuesThatDifferInTheLastDigitHaveDifferentLabelsAndParameters) {
+  const std::string poisson =
+      "transport = \"irn\"\n[topology]\nkind = \"star\"\nhosts = 4\n"
+      "[[workload]]\nkind = \"poisson\"\nflows = 10\nsize = \"1KB\"\nload = 0.5\n"
+      "[axes]\n\"workload.poisson.load\" = [0.7, 0.7000001, 0.7000000000000001, 1e-5, 1]\n";
+  const Scenario s = parse_scenario(poisson, "t.toml");
+  std::vector<std::string> labels, loads;
+  for (const Settings& settings : s.settings) {
+    labels.push_back(settings.label);
+    for (const Parameter& p : settings.parameters)
+      if (p.key == "workload.poisson.load") loads.push_back(p.value);
+  }
+  EXPECT_EQ(labels,
+            (std::vector<std::string>{"irn,load=0.7", "irn,load=0.7000001", "irn,load=0.7000000000000001",
+                                      "irn,load=1e-05", "irn,load=1"}));
+  EXPECT_EQ(loads, (std::vector<std::string>{"0.7", "0.7000001", "0.7000000000000001", "1e-05", "1"}));
+}
+
+TEST(ScenarioTest, FilesThatCannotBeReadNameTheLineThatNamesThem) {
+  const std::string head = "transport = \"irn\"\n[topology]\nkind = \"file\"\n";
+  EXPECT_COMPLAINT(head + "file = \"nowhere.txt\"\n",
+                   "t.toml:4:8: topology.file names nowhere.txt: cannot be read; is the path right?");
+  EXPECT_COMPLAINT(head + "file = \"/\"\n", "t.toml:4:8: topology.file names /: is a folder, not a file");
+  const std::string star = "transport = \"irn\"\n[topology]\nkind = \"star\"\nhosts = 4\n[[workload]]\n";
+  EXPECT_COMPLAINT(star + "kind = \"file\"\ndialect = \"hpcc\"\nfile = \"nowhere.txt\"\n",
+                   "t.toml:8:8: workload.file.file names nowhere.txt: cannot be read");
+  EXPECT_COMPLAINT(star + "kind = \"permutation\"\ncdf = \"nowhere.cdf\"\n",
+                   "t.toml:7:7: workload.permutation.cdf names nowhere.cdf: cannot be read");
+  try {
+    read_scenario("/");
+    ADD_FAILURE() << "a folder was read";
+  } catch (const ScenarioError& error) {
+    EXPECT_STREQ(error.what(), "/: is a folder, not a file");
+  }
+}
+
+TEST(ScenarioTest, FlowsAreBounded) {
+  const auto star = [](const std::string& workload) {
+    return "transport = \"irn\"\n[topology]\nkind = \"star\"\nhosts = 4\n[[workload]]\n" + workload;
+  };
+  const std::string incast = "kind = \"incast\"\nreceiver = \"h1\"\n";
+  EXPECT_COMPLAINT(star(incast + "size = \"9000000TB\"\n"), "unknown unit");
+  EXPECT_COMPLAINT(star(incast + "size = \"9000000000GB\"\n"),
+                   "t.toml:8:8: workload.incast.size is more than 1000GB");
+  EXPECT_COMPLAINT(star(incast + "total = \"1001GB\"\n"),
+                   "t.toml:8:9: workload.incast.total is more than 1000GB");
+  EXPECT_COMPLAINT(star(incast + "size = \"1000GB\"\n"), "none");
+  EXPECT_COMPLAINT(
+      star(incast + "size = \"10GB\"\nmessage_size = \"1B\"\n"),
+      "t.toml:9:16: workload.incast.message_size makes more than 10000000 messages of a flow of 10GB");
+}
+
+TEST(ScenarioTest, WhatOnlyAPlanCanRefuseNamesTheKeyToo) {
+  std::string hosts, links;
+  for (int h = 1; h <= 255; ++h) {
+    const std::string name = "\"h" + std::to_string(h) + "\"";
+    hosts += (h > 1 ? ", " : "") + name;
+    links += "[[topology.link]]\nbetween = [" + name + ", \"s1\"]\n";
+  }
+  EXPECT_COMPLAINT("transport = \"irn\"\n[topology]\nkind = \"custom\"\nhosts = [" + hosts +
+                       "]\nswitches = [\"s1\"]\n" + links,
+                   "t.toml:2:2: switch \"s1\" has more than 254 hosts");
+  EXPECT_COMPLAINT(kStar + "[switch]\nlossless_buffer = \"3KB\"\n", "t.toml:12:2: switch \"s1\": ");
+  const std::string ring =
+      "transport = \"irn\"\n[topology]\nkind = \"ring\"\nswitches = 4\n[[workload]]\nkind = "
+      "\"permutation\"\nsize = \"1KB\"\n";
+  const std::string got = complaint(ring, {{"congestion_control.name", "hpcc"}, {"topology.switches", "20"}});
+  EXPECT_EQ(got.rfind("t.toml:2:2: HPCC's telemetry has room", 0), 0u) << got;
+}
+
 TEST(ScenarioTest, ParametersListDefaultsToo) {
   const Settings s = parse_scenario(kStar, "t.toml").settings[1];
   const auto has = [&](const Parameter& p) {

@@ -14,6 +14,8 @@ SizeCdf SizeCdf::parse(const std::string& text, const std::string& name) {
       lines.fail("a line of a CDF has two numbers: bytes and percent, for example \"10000 15\"");
     const CdfPoint point{lines.integer(0, "the size in bytes"), lines.real(1, "the percentage")};
     if (point.bytes < 0) lines.fail("a size cannot be negative");
+    if (point.bytes > kMaxFlow.count())
+      lines.fail("a flow of " + lines.words()[0] + " bytes is more than " + to_string(kMaxFlow));
     if (point.percent < 0 || point.percent > 100)
       lines.fail("the percentage " + lines.words()[1] + " is outside 0..100");
     if (cdf.points_.empty()) {

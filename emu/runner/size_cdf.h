@@ -10,6 +10,10 @@
 
 namespace rocelab {
 
+// The most that a flow may have: what is planned per message takes forever with more, and time ends before it
+// is sent.
+inline constexpr Bytes kMaxFlow = Bytes::from_count(1'000'000'000'000);
+
 struct CdfPoint {
   std::int64_t bytes = 0;
   double percent = 0;

@@ -58,6 +58,9 @@ TEST(SizeCdfTest, ComplaintsNameTheLine) {
   EXPECT_EQ(complaint("0 0\n10 101\n"), "c.cdf:2: the percentage 101 is outside 0..100");
   EXPECT_EQ(complaint("0 0\n10 nan\n"), "c.cdf:2: the percentage must be a number, not \"nan\"");
   EXPECT_EQ(complaint("0 0\n1.5 100\n"), "c.cdf:2: the size in bytes must be a whole number, not \"1.5\"");
+  EXPECT_EQ(complaint("1 0\n9000000000000000000 100\n"),
+            "c.cdf:2: a flow of 9000000000000000000 bytes is more than 1000GB");
+  EXPECT_EQ(complaint("1 0\n1000000000000 100\n"), "none");
   EXPECT_EQ(complaint("0\n"),
             "c.cdf:1: a line of a CDF has two numbers: bytes and percent, for example \"10000 15\"");
   EXPECT_EQ(complaint("").substr(0, 8), "c.cdf:0:");

@@ -21,6 +21,7 @@ bool parse_all(std::string_view word, N& value) {
 }  // namespace
 
 std::string read_text(const std::filesystem::path& file) {
+  if (std::filesystem::is_directory(file)) throw ScenarioError(file.string() + ": is a folder, not a file");
   std::ifstream in(file, std::ios::binary);
   std::ostringstream text;
   if (in) text << in.rdbuf();
@@ -50,8 +51,10 @@ bool TextLines::next() {
   return false;
 }
 
-void TextLines::fail(const std::string& why) const {
-  throw ScenarioError(name_ + ":" + std::to_string(line_) + ": " + why);
+void TextLines::fail(const std::string& why) const { fail_at(line_, why); }
+
+void TextLines::fail_at(std::size_t line, const std::string& why) const {
+  throw ScenarioError(name_ + ":" + std::to_string(line) + ": " + why);
 }
 
 std::int64_t TextLines::integer(std::size_t word, const char* what) const {

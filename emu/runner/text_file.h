@@ -21,6 +21,7 @@ class TextLines {
   std::size_t line() const { return line_; }  // from 1
   // Throw ScenarioError with "name:line: ...".
   [[noreturn]] void fail(const std::string& why) const;
+  [[noreturn]] void fail_at(std::size_t line, const std::string& why) const;
   std::int64_t integer(std::size_t word, const char* what) const;
   double real(std::size_t word, const char* what) const;
   // Seconds as a decimal number, exact to a picosecond.

@@ -63,9 +63,13 @@ std::uint32_t Topology::add_link(std::uint32_t node, std::uint32_t other, Rate r
 }
 
 void Topology::check() const {
-  if (hosts_ == 0) throw std::invalid_argument("the topology has no host");
+  if (const std::optional<Problem> found = problem()) throw std::invalid_argument(found->what);
+}
+
+std::optional<Topology::Problem> Topology::problem() const {
+  if (hosts_ == 0) return Problem{0, "the topology has no host"};
   for (std::uint32_t h = 0; h < hosts_; ++h)
-    if (nodes_[h].links.empty()) throw std::invalid_argument("host \"" + nodes_[h].name + "\" has no link");
+    if (nodes_[h].links.empty()) return Problem{h, "host \"" + nodes_[h].name + "\" has no link"};
   std::vector<bool> seen(nodes_.size());
   std::vector<std::uint32_t> reached{0};
   seen[0] = true;
@@ -77,8 +81,8 @@ void Topology::check() const {
     }
   for (std::uint32_t n = 0; n < nodes_.size(); ++n)
     if (!seen[n])
-      throw std::invalid_argument("\"" + nodes_[n].name + "\" cannot be reached from \"" + nodes_[0].name +
-                                  "\"");
+      return Problem{n, "\"" + nodes_[n].name + "\" cannot be reached from \"" + nodes_[0].name + "\""};
+  return std::nullopt;
 }
 
 std::uint32_t Topology::find(std::string_view name) const {

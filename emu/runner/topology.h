@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -42,9 +43,13 @@ class Topology {
   std::uint32_t add_switch(const std::string& name, std::uint32_t pod = kNoPod);
   // A host has one link, and it leads to a switch; throws std::invalid_argument otherwise.
   std::uint32_t add_link(std::uint32_t node, std::uint32_t other, Rate rate, Duration delay);
-  // Every host has its link and reaches every other; throws std::invalid_argument that names a host that does
-  // not.
-  void check() const;
+  // Every host has its link and reaches every other.
+  struct Problem {
+    std::uint32_t node = 0;  // that has it
+    std::string what;
+  };
+  std::optional<Problem> problem() const;
+  void check() const;  // throws std::invalid_argument with problem()
 
   const std::vector<Node>& nodes() const { return nodes_; }
   const std::vector<Link>& links() const { return links_; }

@@ -31,6 +31,8 @@ class Reader {
                     std::to_string(i));
       read_link();
     }
+    if (const auto problem = topology_.problem())
+      lines_.fail_at(line_of_[topology_.number_of(problem->node)], problem->what);
     topology_.kind = "file";
     return std::move(topology_);
   }
@@ -40,6 +42,7 @@ class Reader {
     constexpr const char* kHeader = "the first line of a topology file is: nodes, switches, links";
     if (!lines_.next()) lines_.fail(std::string("is empty: ") + kHeader);
     if (lines_.words().size() != 3) lines_.fail(kHeader);
+    const std::size_t header = lines_.line();  // which counts the hosts
     nodes_ = lines_.integer(0, "the number of nodes");
     const std::int64_t switches = lines_.integer(1, "the number of switches");
     links_ = lines_.integer(2, "the number of links");
@@ -55,6 +58,7 @@ class Reader {
       is_switch_[id] = true;
     }
     node_of_.resize(is_switch_.size());
+    for (const bool is_switch : is_switch_) line_of_.push_back(is_switch ? lines_.line() : header);
   }
 
   std::size_t node(std::size_t word, const char* what) const {
@@ -82,6 +86,7 @@ class Reader {
     try {
       const Rate rate = parse_rate(lines_.words()[2]);
       const Duration delay = parse_duration(lines_.words()[3]);
+      refuse_parallel(a, b);
       if (rate.bps() <= 0) lines_.fail("the rate must be more than 0");
       if (delay.ps() <= 0)
         lines_.fail("the delay must be more than 0: time can only advance where links delay");
@@ -94,7 +99,21 @@ class Reader {
     }
   }
 
+  // As in topologies of the scenario's own: what crosses a link, and whom it pauses, is told by its two ends.
+  void refuse_parallel(std::size_t a, std::size_t b) {
+    const std::uint32_t link = topology_.find_link(node_of_[a], node_of_[b]);
+    if (is_switch_[a] && is_switch_[b] && a != b && link != Topology::kNoNode)
+      lines_.fail("nodes " + std::to_string(a) + " and " + std::to_string(b) +
+                  " have a link already, in line " + std::to_string(link_lines_[link]) +
+                  ": of links side by side make one, with the rate of both");
+    for (const std::size_t end : {a, b})
+      if (topology_.nodes()[node_of_[end]].links.empty()) line_of_[end] = lines_.line();
+    link_lines_.push_back(lines_.line());
+  }
+
   TextLines lines_;
+  std::vector<std::size_t> line_of_;     // [id]: of its first link; without one, where it is counted or named
+  std::vector<std::size_t> link_lines_;  // [link]
   std::int64_t nodes_ = 0, links_ = 0;
   std::vector<bool> is_switch_;
   std::vector<std::uint32_t> node_of_;
@@ -128,7 +147,6 @@ std::string topology_file(const Topology& t) {
   for (const Link& link : t.links()) {
     std::array<char, 32> error{};
     const double rate = link.a_to_b.drop_rate == link.b_to_a.drop_rate ? link.a_to_b.drop_rate : 0;
-    std::snprintf(error.data(), error.size(), "%f", rate);
     text += std::to_string(t.number_of(link.a)) + " " + std::to_string(t.number_of(link.b)) + " " +
             rate_text(link.rate) + " " + delay_text(link.delay) + " " + error.data() + "\n";
   }

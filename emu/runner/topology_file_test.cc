@@ -84,6 +84,11 @@ TEST(TopologyFileTest, ComplaintsNameTheLine) {
   EXPECT_NE(
       complaint("3 1 2\n2\n0 2 40Gbps 1us 0\n0 2 40Gbps 1us 0\n").find("t.txt:4: host \"h0\" has a link"),
       std::string::npos);
+  EXPECT_EQ(complaint("6 2 4\n4 5\n0 4 40Gbps 1us 0\n1 4 40Gbps 1us 0\n2 5 40Gbps 1us 0\n3 5 40Gbps 1us 0\n"),
+            "t.txt:5: \"h2\" cannot be reached from \"h0\"");
+  EXPECT_EQ(complaint("4 2 2\n2 3\n0 2 40Gbps 1us 0\n1 2 40Gbps 1us 0\n"),
+            "t.txt:2: \"s3\" cannot be reached from \"h0\"");
+  EXPECT_EQ(complaint("# a comment\n3 1 1\n2\n0 2 40Gbps 1us 0\n"), "t.txt:2: host \"h1\" has no link");
   EXPECT_EQ(complaint("3 1 2\n2\n0 2 40Gbps 1us 1.5\n"), "t.txt:3: the error rate must be in 0..1");
   EXPECT_EQ(complaint("3 1 2\n2\n0 2 40Gbps 1us\n").substr(0, 34), "t.txt:3: a link has five columns: ");
 }

@@ -3,7 +3,7 @@
 #include <stdexcept>
 
 #include "emu/runner/readers.h"
-#include "emu/runner/text_file.h"
+#include "emu/runner/routing.h"
 #include "emu/runner/topology_file.h"
 
 namespace rocelab {
@@ -122,7 +122,7 @@ Topology read_line(ConfigSection& section, LinkSpeed link, bool ring) {
 Topology read_topology_file(ConfigSection& section, const std::filesystem::path& folder) {
   section.require("file");
   const std::filesystem::path file = section.file("file", folder);
-  Topology topology = parse_topology_file(read_text(file), file.string());
+  Topology topology = parse_topology_file(section.content("file", file), file.string());
   check_hosts(section, topology.hosts());
   return topology;
 }
@@ -165,6 +165,7 @@ Topology read_topology(ConfigSection section, const std::filesystem::path& folde
       read_link(std::move(entry), topology, link, family == Family::kCustom);
     section.finish();
     topology.check();
+    const Routing addresses(topology);  // complains where they do not suffice
   } catch (const std::invalid_argument& error) {
     section.fail(error.what());
   }

@@ -128,8 +128,9 @@ std::vector<ListedFlow> listed_flows(const std::vector<TrafficLine>& lines, cons
     flow.src = hosts[line.src];
     flow.dst = hosts[line.dst];
     const std::int64_t unit = line.end_ps != 0 ? options.packet_payload.count() : 1;
-    if (line.size > std::numeric_limits<std::int64_t>::max() / 1'000'000 / unit)
-      fail("the flow is too large");
+    if (line.size > kMaxFlow.count() / unit)
+      fail("a flow of " + std::to_string(line.size) + (unit == 1 ? " bytes" : " packets") + " is more than " +
+           to_string(kMaxFlow));
     flow.size = Bytes::from_count(line.size * unit);
     flow.start = Duration::from_ps(line.start_ps) - options.epoch;
     if (flow.start.ps() < 0)

@@ -131,6 +131,8 @@ TEST(TrafficFileTest, ImpossibleFlowsAreRefusedWithTheirLine) {
   EXPECT_EQ(wrong("1 4 3 1000 2.0"),
             "rocelab_traffic_test.txt:3: node 4 is no host of this topology, whose hosts are 0..3");
   EXPECT_EQ(wrong("1 2 3 0 2.0"), "rocelab_traffic_test.txt:3: a flow needs at least one byte, not 0");
+  EXPECT_EQ(wrong("1 2 3 2000000000000 2.0"),
+            "rocelab_traffic_test.txt:3: a flow of 2000000000000 bytes is more than 1000GB");
   EXPECT_EQ(wrong("1 2 1 1000 2.0"),
             "rocelab_traffic_test.txt:3: priority group 1 is not supported: RoCE data is in class 3");
   EXPECT_EQ(

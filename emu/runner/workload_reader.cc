@@ -12,7 +12,7 @@ namespace rocelab {
 namespace {
 
 constexpr std::int64_t kMaxMessage = std::int64_t{1} << 31;  // IBTA 9.7.1
-constexpr std::int64_t kMaxFlows = 10'000'000;
+constexpr std::int64_t kMaxFlows = 10'000'000, kMaxMessages = 10'000'000;
 constexpr std::array<std::string_view, 6> kKindNames = {"incast",  "list",       "permutation",
                                                         "poisson", "all-to-all", "file"};
 
@@ -36,6 +36,7 @@ Bytes read_size(ConfigSection& section, const char* key) {
   section.require(key);
   const Bytes size = section.bytes(key, Bytes{});
   if (size.count() <= 0) section.fail_at(key, "must be more than 0");
+  if (size > kMaxFlow) section.fail_at(key, "is more than " + to_string(kMaxFlow));
   return size;
 }
 
@@ -49,7 +50,7 @@ SizeSettings read_sizes(ConfigSection& section, const std::filesystem::path& fol
       section.fail_at("cdf", "excludes size_min and size_max");
     const std::filesystem::path file = section.file("cdf", folder);
     SizeSettings sizes;
-    sizes.cdf = SizeCdf::parse(read_text(file), file.string());
+    sizes.cdf = SizeCdf::parse(section.content("cdf", file), file.string());
     sizes.min = sizes.cdf.at(0);
     sizes.max = sizes.cdf.largest();
     return sizes;
@@ -208,6 +209,12 @@ void read_kind(ConfigSection& section, WorkloadSettings& w, const Topology& topo
     section.fail_at("kind", "needs at least two hosts");
 }
 
+Bytes largest_flow(const WorkloadSettings& w) {
+  Bytes largest = std::max(w.size.max, w.incast.total);
+  for (const ListedFlow& flow : w.flows) largest = std::max(largest, flow.size);
+  return largest;
+}
+
 WorkloadSettings read_workload(ConfigSection& section, const Topology& topology,
                                const std::filesystem::path& folder) {
   WorkloadSettings w;
@@ -225,6 +232,9 @@ WorkloadSettings read_workload(ConfigSection& section, const Topology& topology,
   w.message_size = section.bytes("message_size", Bytes{});
   if (w.message_size.count() < 0 || w.message_size.count() > kMaxMessage)
     section.fail_at("message_size", "must be at most 2147483648B");
+  if (w.message_size.count() > 0 && largest_flow(w).count() / w.message_size.count() >= kMaxMessages)
+    section.fail_at("message_size", "makes more than " + std::to_string(kMaxMessages) +
+                                        " messages of a flow of " + to_string(largest_flow(w)));
   w.qps = static_cast<std::uint32_t>(section.integer("qps", 1, 1, 1024));
   w.during = section.text("during", "");
   section.finish();

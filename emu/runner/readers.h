@@ -34,7 +34,8 @@ NicSettings read_nic(ConfigSection section, ConfigSection irn, TransportMode mod
                      const CcConfig& congestion_control, const Topology& topology);
 TimerSettings read_timers(ConfigSection section, bool pfc);
 EngineSettings read_engine(ConfigSection section);
+// Complains when together they offer a link more than it carries (offered_load.h).
 std::vector<WorkloadSettings> read_workloads(std::vector<ConfigSection> sections, const Topology& topology,
-                                             const std::filesystem::path& folder);
+                                             std::uint32_t path_mtu, const std::filesystem::path& folder);
 
 }  // namespace rocelab

@@ -232,7 +232,7 @@ Settings read_settings(const Variant& variant, const std::filesystem::path& fold
   s.nic.config.irn.rto_high = s.timers.rto_high;
   s.nic.config.irn.rto_low = s.timers.rto_low;
   s.nic.config.irn.rto_low_packets = s.timers.rto_low_packets;
-  s.workloads = read_workloads(root.tables("workload"), s.topology, folder);
+  s.workloads = read_workloads(root.tables("workload"), s.topology, s.nic.config.active_mtu, folder);
   s.engine = read_engine(root.table("engine"));
   return s;
 }

@@ -109,6 +109,7 @@ struct WorkloadSettings {
   Bytes message_size{};             // zero: one message per queue pair
   std::uint32_t qps = 1;            // queue pairs that a flow's messages go over in turn
   Duration start{}, jitter = 1_us;  // start + uniform over [0, jitter)
+  bool overload = false;            // its links may be offered more than they carry
   std::string during;               // also report the goodput while this other group runs
 };
 

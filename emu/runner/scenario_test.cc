@@ -156,7 +156,7 @@ TEST(ScenarioTest, ImpossibleWorkloadsAreRefused) {
       "transport = \"irn\"\n[topology]\nkind = \"fat-tree\"\narity = 4\noversubscription = 2\n"
       "[[workload]]\n" +
           poisson + "load = 0.6\n",
-      "t.toml:10:8: workload.poisson.load offers 86.7");
+      "t.toml:10:8: workload.poisson.load brings the link from \"edge1\" to \"agg1\" to 108.4 %");
   EXPECT_COMPLAINT(
       "transport = \"irn\"\n[topology]\nkind = \"fat-tree\"\narity = 4\noversubscription = 2\n"
       "[[workload]]\n" +

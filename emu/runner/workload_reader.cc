@@ -3,9 +3,8 @@
 #include <array>
 #include <unordered_set>
 
-#include "emu/runner/arrivals.h"
+#include "emu/runner/offered_load.h"
 #include "emu/runner/readers.h"
-#include "emu/runner/text_file.h"
 #include "emu/runner/traffic_file.h"
 
 namespace rocelab {
@@ -107,6 +106,7 @@ void read_incast(ConfigSection& section, WorkloadSettings& w, const Topology& to
   incast.period = section.duration("period", Duration{});
   if (incast.repeats > 1 && incast.period.ps() <= 0)
     section.fail_at("period", "must be more than 0 where an incast repeats");
+  if (incast.repeats > 1) w.overload = section.boolean("overload", false);
 }
 
 void read_list(ConfigSection& section, WorkloadSettings& w, const Topology& topology) {
@@ -138,43 +138,8 @@ void read_file(ConfigSection& section, WorkloadSettings& w, const Topology& topo
     options.packet_payload = section.bytes("packet_payload", options.packet_payload);
   if (options.packet_payload.count() <= 0) section.fail_at("packet_payload", "must be more than 0");
   w.op = read_op(section);
-  w.flows = listed_flows(parse_traffic(read_text(file), file.string(), dialect), file.string(), w, options,
-                         topology);
-}
-
-// Uniform traffic must fit through the links up of each edge switch and into each host.
-void check_overload(ConfigSection& section, const WorkloadSettings& w, const Topology& t) {
-  std::vector<double> from_edge(t.nodes().size()), uplinks(t.nodes().size()), at_edge(t.nodes().size());
-  const auto rate = [&](std::uint32_t host) {
-    return static_cast<double>(t.links()[t.nodes()[host].links[0]].rate.bps());
-  };
-  std::vector<std::uint32_t> targets = w.receivers;
-  const bool all = targets.empty();
-  for (std::uint32_t h = 0; all && h < t.hosts(); ++h) targets.push_back(h);
-  for (const std::uint32_t h : targets) ++at_edge[t.neighbour(h, 0)];
-  const auto many = static_cast<double>(targets.size());
-  double offered = 0;
-  for (std::uint32_t h = 0; h < t.hosts(); ++h) {
-    if (!w.senders.empty() && std::find(w.senders.begin(), w.senders.end(), h) == w.senders.end()) continue;
-    const std::uint32_t edge = t.neighbour(h, 0);
-    const bool itself = std::find(targets.begin(), targets.end(), h) != targets.end();
-    const double others = many - (itself ? 1 : 0), remote = many - at_edge[edge];
-    from_edge[edge] += w.poisson.load * rate(h) * remote / others;
-    offered += w.poisson.load * rate(h);
-  }
-  const auto complain = [&](double wanted, double there, const std::string& where) {
-    if (wanted > there * 1.0001)
-      section.fail_at("load", "offers " + std::to_string(wanted / 1e9) + " Gb/s to the " +
-                                  std::to_string(there / 1e9) + " Gb/s " + where +
-                                  ": lower it, or say overload = true");
-  };
-  for (const Link& link : t.links())
-    if (!t.is_host(link.a))
-      for (const std::uint32_t end : {link.a, link.b}) uplinks[end] += static_cast<double>(link.rate.bps());
-  for (std::uint32_t s = t.hosts(); s < t.nodes().size(); ++s)
-    complain(from_edge[s], uplinks[s], "by which \"" + t.nodes()[s].name + "\" is linked to other switches");
-  for (const std::uint32_t h : targets)
-    complain(offered / many, rate(h), "of host \"" + t.nodes()[h].name + "\"");
+  w.flows = listed_flows(parse_traffic(section.content("file", file), file.string(), dialect), file.string(),
+                         w, options, topology);
 }
 
 void read_poisson(ConfigSection& section, WorkloadSettings& w, const Topology& topology,
@@ -191,7 +156,7 @@ void read_poisson(ConfigSection& section, WorkloadSettings& w, const Topology& t
   w.poisson.flows = static_cast<std::uint64_t>(section.integer("flows", 0, 0, kMaxFlows));
   if (w.poisson.flows == 0 && !section.has("duration")) section.fail_at("flows", "must be more than 0");
   if (topology.hosts() < 2) section.fail_at("kind", "needs at least two hosts");
-  if (!section.boolean("overload", false)) check_overload(section, w, topology);
+  w.overload = section.boolean("overload", false);
 }
 
 void read_kind(ConfigSection& section, WorkloadSettings& w, const Topology& topology,
@@ -244,7 +209,7 @@ WorkloadSettings read_workload(ConfigSection& section, const Topology& topology,
 }  // namespace
 
 std::vector<WorkloadSettings> read_workloads(std::vector<ConfigSection> sections, const Topology& topology,
-                                             const std::filesystem::path& folder) {
+                                             std::uint32_t path_mtu, const std::filesystem::path& folder) {
   std::vector<WorkloadSettings> workloads;
   for (ConfigSection& section : sections) {
     workloads.push_back(read_workload(section, topology, folder));
@@ -258,6 +223,10 @@ std::vector<WorkloadSettings> read_workloads(std::vector<ConfigSection> sections
     if (!during.empty() && std::none_of(workloads.begin(), workloads.end(), named))
       sections[i].fail_at("during", "names no workload: \"" + during + "\"");
   }
+  if (const auto over = find_overload(workloads, topology, path_mtu))
+    sections[over->workload].fail_at(
+        workloads[over->workload].kind == WorkloadKind::kPoisson ? "load" : "period",
+        over->what + ": lower the load, or say overload = true");
   return workloads;
 }
 

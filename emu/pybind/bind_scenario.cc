@@ -200,6 +200,10 @@ void bind_scenario(py::module_& m) {
           "topology_file", [](const RunPlan& plan) { return topology_file(plan.settings.topology); },
           "topology.txt of other simulators.")
       .def(
+          "topology_file_omissions",
+          [](const RunPlan& plan) { return topology_file_omissions(plan.settings); },
+          "What it cannot say of this plan, in words.")
+      .def(
           "traffic_file",
           [](const RunPlan& plan, const std::string& dialect, std::int64_t epoch_ps) {
             TrafficFileOptions options;

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from enum import Enum
 from pathlib import Path
 from typing import List, Optional
@@ -113,16 +114,25 @@ def export(
     ),
     dialect: Dialect = typer.Option(Dialect.hpcc, help="Whose files; ns3-rdma: of scenarios only."),
     epoch: float = typer.Option(2.0, min=0, help="What the files call experiment time 0, in seconds."),
+    label: Optional[str] = typer.Option(
+        None, show_default=False, metavar="L", help="Of a scenario: this one only; default: all that differ."
+    ),
+    overrides: List[str] = SET,
     to: Optional[Path] = typer.Option(
         None, show_default=False, metavar="DIR", help="Where they go; default: export in the result's folder."
     ),
     no_install: bool = NO_INSTALL,
 ) -> int:
     """Write fct.txt and pfc.txt of a result, or topology.txt and flow.txt of a scenario, for other simulators' scripts."""
+    check_overrides(overrides)
     if path.is_file():
         set_up(live=False)
     interchange = importlib.import_module("rocelab.interchange")
-    for file in interchange.export(path, dialect.value, to, epoch):
+
+    def warn(text: str) -> None:
+        print(f"rocelab: warning: {path}: {text}", file=sys.stderr)
+
+    for file in interchange.export(path, dialect.value, to, epoch, tuple(overrides), label, warn):
         print(file)
     return 0
 

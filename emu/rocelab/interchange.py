@@ -6,14 +6,14 @@ Dialects differ in how they name nodes in fct.txt, by address (hpcc) or by numbe
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from rocelab.errors import RocelabError
+from rocelab.errors import RocelabError, UsageError
 from rocelab.files import write_all
-from rocelab.scenario import make_plans, read_scenario
+from rocelab.scenario import plan_of, read_scenario
 
 EPOCH_S = 2.0  # the generators' base time: what those files call experiment time 0
 _FIRST_SOURCE_PORT = 10000
@@ -86,23 +86,56 @@ def parse_pfc(text: str, name: str = "pfc.txt") -> list[PfcLine]:
     return lines
 
 
-def export(path: Path, dialect: str, to: Path | None = None, epoch_s: float = EPOCH_S) -> list[Path]:
-    """Of a result's folder fct.txt and pfc.txt of each run, of a scenario topology.txt and flow-seedN.txt; the files written."""
+def export(
+    path: Path,
+    dialect: str,
+    to: Path | None = None,
+    epoch_s: float = EPOCH_S,
+    overrides: Sequence[str] = (),
+    label: str | None = None,
+    warn: Callable[[str], object] = lambda _: None,
+) -> list[Path]:
+    """Of a result's folder fct.txt and pfc.txt of each run, of a scenario topology.txt and flow-seedN.txt; the files written. `overrides`
+    and `label` are for scenarios; `warn` is told what the files cannot say."""
     if path.is_dir():
+        if overrides or label:
+            raise UsageError(f"{path} is a result's folder: --set and --label are for scenarios")
         return _export_result(path, dialect, to or path / "export", epoch_s)
     if not path.is_file():
         raise RocelabError(f"{path}: there is no such scenario, nor a result's folder such as out/incast")
-    return _export_scenario(path, dialect, to, epoch_s)
+    return _write(_scenario_files(path, dialect, to, round(epoch_s * 1e12), overrides, label, warn))
 
 
-def _export_scenario(path: Path, dialect: str, to: Path | None, epoch_s: float) -> list[Path]:
-    scenario = read_scenario(path)
+def _scenario_files(
+    path: Path,
+    dialect: str,
+    to: Path | None,
+    epoch_ps: int,
+    overrides: Sequence[str],
+    label: str | None,
+    warn: Callable[[str], object],
+) -> dict[Path, str]:
+    """Labels whose files are the same share them; where there are several sets, each has a folder, called as the first label that has it."""
+    scenario = read_scenario(path, overrides)
+    if label is not None and label not in scenario.labels:
+        raise UsageError(f"--label {label}: {path} has no such label; it has {', '.join(scenario.labels)}")
+    labels = [label] if label is not None else list(scenario.labels)
+    sets: dict[tuple[tuple[str, str], ...], str] = {}
+    left_out: dict[str, None] = {}
+    for one in labels:
+        plans = [plan_of(scenario, one, seed) for seed in scenario.seeds]
+        flows = [(f"flow-seed{p.seed}.txt", p.native.traffic_file(dialect, epoch_ps)) for p in plans]
+        sets.setdefault((("topology.txt", plans[0].native.topology_file()), *flows), one)
+        left_out |= dict.fromkeys(plans[0].native.topology_file_omissions())
+    for what in left_out:
+        warn(f"topology.txt cannot say, and leaves out, {what}")
     folder = to or Path("out") / scenario.name / "export"
-    plans = [p for p in make_plans(scenario) if p.label == scenario.labels[0]]  # labels have the same flows
-    files = {folder / "topology.txt": plans[0].native.topology_file()}
-    for plan in plans:
-        files[folder / f"flow-seed{plan.seed}.txt"] = plan.native.traffic_file(dialect, round(epoch_s * 1e12))
-    return _write(files)
+    several = len(sets) > 1
+    return {
+        (folder / one if several else folder) / name: text
+        for content, one in sets.items()
+        for name, text in content
+    }
 
 
 def _export_result(path: Path, dialect: str, to: Path, epoch_s: float) -> list[Path]:

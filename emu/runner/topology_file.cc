@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <cstdlib>
 #include <stdexcept>
 #include <vector>
 
+#include "emu/runner/config_tree.h"
 #include "emu/runner/quantity.h"
 #include "emu/runner/scenario.h"
 #include "emu/runner/text_file.h"
@@ -132,6 +134,24 @@ std::string delay_text(Duration delay) {
                                 : std::to_string(delay.ps()) + "ps";
 }
 
+// With six decimals, as the generators do, where that says all.
+std::string error_text(double rate) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%f", rate);
+  return std::strtod(text.data(), nullptr) == rate ? text.data() : shortest(rate);
+}
+
+std::string faults_left_out(const FaultConfig& fault, const FaultConfig& back) {
+  std::string keys;
+  const auto add = [&](bool there, const char* key) {
+    if (there) keys += (keys.empty() ? "" : ", ") + std::string(key);
+  };
+  add(fault.drop_rate != 0 && fault.drop_rate != back.drop_rate, "drop_rate of one direction");
+  add(fault.corrupt_rate != 0, "corrupt_rate");
+  add(fault.listed != 0, "drop_list");
+  return keys;
+}
+
 }  // namespace
 
 Topology parse_topology_file(const std::string& text, const std::string& name) {
@@ -145,12 +165,32 @@ std::string topology_file(const Topology& t) {
     text += (s == t.hosts() ? "" : " ") + std::to_string(t.number_of(s));
   text += "\n";
   for (const Link& link : t.links()) {
-    std::array<char, 32> error{};
     const double rate = link.a_to_b.drop_rate == link.b_to_a.drop_rate ? link.a_to_b.drop_rate : 0;
     text += std::to_string(t.number_of(link.a)) + " " + std::to_string(t.number_of(link.b)) + " " +
-            rate_text(link.rate) + " " + delay_text(link.delay) + " " + error.data() + "\n";
+            rate_text(link.rate) + " " + delay_text(link.delay) + " " + error_text(rate) + "\n";
   }
   return text;
+}
+
+std::vector<std::string> topology_file_omissions(const Settings& settings) {
+  std::vector<std::string> omissions;
+  const Topology& t = settings.topology;
+  bool one_way = false;
+  for (const Link& link : t.links()) {
+    one_way = one_way || link.one_way;
+    for (const bool back : {false, true}) {
+      const std::string keys =
+          back ? faults_left_out(link.b_to_a, link.a_to_b) : faults_left_out(link.a_to_b, link.b_to_a);
+      const std::string &a = t.nodes()[link.a].name, &b = t.nodes()[link.b].name;
+      if (!keys.empty())
+        omissions.push_back("the fault from \"" + (back ? b : a) + "\" to \"" + (back ? a : b) + "\" (" +
+                            keys + ")");
+    }
+  }
+  if (one_way) omissions.emplace_back("that links are one-way (topology.clockwise)");
+  if (!settings.link_events.empty())
+    omissions.push_back(std::to_string(settings.link_events.size()) + " link events");
+  return omissions;
 }
 
 }  // namespace rocelab

@@ -9,16 +9,19 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
-#include "emu/runner/topology.h"
+#include "emu/runner/scenario.h"
 
 namespace rocelab {
 
 // Throws ScenarioError with "name:line: ...".
 Topology parse_topology_file(const std::string& text, const std::string& name);
 
-// The same for any topology, by the numbers of its nodes; faults other than one drop_rate for both directions
-// cannot be said there and are left out.
+// The same for any topology, by the numbers of its nodes.
 std::string topology_file(const Topology& topology);
+// What such a file cannot say of a scenario's links, in words: faults other than one drop_rate for both
+// directions, directions, events.
+std::vector<std::string> topology_file_omissions(const Settings& settings);
 
 }  // namespace rocelab

@@ -68,6 +68,47 @@ TEST(TopologyFileTest, GeneratedTopologiesSurviveTheWay) {
   EXPECT_EQ(back.links()[3].b_to_a.drop_rate, 0.25);
 }
 
+TEST(TopologyFileTest, LinksSideBySideAreRefusedInEitherDirection) {
+  const std::string good = "4 2 3\n2 3\n0 2 40Gbps 1us 0\n1 3 40Gbps 1us 0\n2 3 40Gbps 1us 0\n";
+  EXPECT_EQ(complaint(good), "none");
+  for (const char* again : {"2 3", "3 2"})
+    EXPECT_EQ(complaint("4 2 4" + good.substr(5) + again + " 40Gbps 1us 0\n"),
+              std::string("t.txt:6: nodes ") + again[0] + " and " + again[2] +
+                  " have a link already, in line 5: of links side by side make one, with the rate of both");
+}
+
+TEST(TopologyFileTest, SmallErrorRatesComeBackExactly) {
+  for (const double rate : {0.25, 1e-6, 4e-7, 1.25e-12, 0.1234567}) {
+    Topology made = make_star(2, {});
+    made.link(1).a_to_b.drop_rate = made.link(1).b_to_a.drop_rate = rate;
+    const Topology back = parse_topology_file(topology_file(made), "made");
+    EXPECT_EQ(back.links()[1].a_to_b.drop_rate, rate) << topology_file(made);
+    EXPECT_EQ(back.links()[0].a_to_b.drop_rate, 0);
+  }
+}
+
+TEST(TopologyFileTest, WhatItCannotSayIsNamed) {
+  const auto omissions = [](const std::string& more) {
+    return topology_file_omissions(
+        parse_scenario("transport = \"irn\"\n[topology]\nkind = \"ring\"\nswitches = 3\n" + more, "t.toml")
+            .settings[0]);
+  };
+  const auto fault = [](const std::string& from, const std::string& to, const std::string& keys) {
+    return "[[fault]]\nfrom = \"" + from + "\"\nto = \"" + to + "\"\n" + keys;
+  };
+  using Texts = std::vector<std::string>;
+  EXPECT_EQ(omissions(""), Texts{});
+  const std::string rate = "drop_rate = 0.1\n";
+  EXPECT_EQ(omissions(fault("h1", "s1", rate) + fault("s1", "h1", rate)), Texts{});
+  EXPECT_EQ(omissions(fault("s1", "h1", rate)),
+            Texts{"the fault from \"s1\" to \"h1\" (drop_rate of one direction)"});
+  EXPECT_EQ(
+      omissions("clockwise = true\n" + fault("s1", "s2", rate + "drop_list = [3]\ncorrupt_rate = 0.5\n") +
+                "[[link_event]]\nat = \"1us\"\nbetween = [\"s1\", \"s2\"]\nstate = \"down\"\n"),
+      (Texts{"the fault from \"s1\" to \"s2\" (drop_rate of one direction, corrupt_rate, drop_list)",
+             "that links are one-way (topology.clockwise)", "1 link events"}));
+}
+
 TEST(TopologyFileTest, ComplaintsNameTheLine) {
   const std::string good = "3 1 2\n2\n0 2 40Gbps 1us 0\n1 2 40Gbps 1us 0\n";
   EXPECT_EQ(complaint(good), "none");

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import synthetic
 from rocelab import interchange, results
-from rocelab.errors import RocelabError
+from rocelab.errors import RocelabError, UsageError
 from rocelab.interchange import PfcLine
 from rocelab.model import RunOutcome, RunPlan
 
@@ -130,6 +130,62 @@ dialect = "conweave"
     ).read_bytes()
 
 
+CASES = """transport = ["irn", "roce"]
+seeds = [1, 2]
+[topology]
+kind = "star"
+hosts = 3
+[[workload]]
+kind = "permutation"
+size = "10KB"
+[axes]
+"topology.rate" = ["40Gb/s", "100Gb/s"]
+[[case]]
+name = "few"
+set.topology.hosts = 3
+[[case]]
+name = "many"
+set.topology.hosts = 5
+"""
+
+
+def test_labels_with_other_files_have_a_folder_each(tmp_path: Path) -> None:
+    """Two cases by two rates; the transports share them."""
+    scenario = tmp_path / "s.toml"
+    scenario.write_text(CASES)
+    files = interchange.export(scenario, "hpcc", tmp_path / "all")
+    folders = [f"irn,{case},rate={rate}" for case in ("few", "many") for rate in ("40Gb_s", "100Gb_s")]
+    names = ("topology.txt", "flow-seed1.txt", "flow-seed2.txt")
+    assert files == [tmp_path / "all" / folder / name for folder in folders for name in names]
+    firsts = [
+        (tmp_path / "all" / folder / "topology.txt").read_text().splitlines()[:3:2] for folder in folders
+    ]
+    assert firsts == [
+        [f"{n + 1} 1 {n}", f"0 {n} {rate}Gbps 2000ns 0.000000"] for n in (3, 5) for rate in (40, 100)
+    ]
+    one = interchange.export(scenario, "hpcc", tmp_path / "one", label="roce,many,rate=100Gb_s")
+    assert one == [tmp_path / "one" / name for name in names]
+    assert [f.read_text() for f in one] == [f.read_text() for f in files[9:]]
+    with pytest.raises(UsageError, match="no such label; it has irn,few,rate=40Gb_s, irn,few"):
+        interchange.export(scenario, "hpcc", tmp_path / "none", label="roce")
+    chosen = interchange.export(
+        scenario, "hpcc", tmp_path / "set", overrides=("topology.hosts=4", "topology.rate=25Gb/s")
+    )
+    assert [f.name for f in chosen] == list(names) and chosen[0].read_text().startswith("5 1 4\n")
+
+
+def test_what_topology_txt_cannot_say_is_warned_of(tmp_path: Path) -> None:
+    def warnings(name: str) -> list[str]:
+        said: list[str] = []
+        interchange.export(ROOT / "scenarios" / name, "hpcc", tmp_path / name, warn=said.append)
+        return said
+
+    assert warnings("quick.toml") == []
+    assert warnings("link_failure.toml") == ["topology.txt cannot say, and leaves out, 2 link events"]
+    faults = warnings("loss.toml")
+    assert faults and all("leaves out, the fault from " in text for text in faults)
+
+
 def test_what_is_no_result_is_said_so(tmp_path: Path, folder: Path) -> None:
     with pytest.raises(RocelabError, match="holds no result"):
         interchange.export(tmp_path, "hpcc")
@@ -137,6 +193,8 @@ def test_what_is_no_result_is_said_so(tmp_path: Path, folder: Path) -> None:
         interchange.export(tmp_path / "none", "hpcc")
     with pytest.raises(RocelabError, match="results have no dialect ns3-rdma"):
         interchange.export(folder, "ns3-rdma")
+    with pytest.raises(UsageError, match="--set and --label are for scenarios"):
+        interchange.export(folder, "hpcc", label="irn")
     (tmp_path / "run.sqlite").write_text("this is no database, however long it may be" * 100)
     with pytest.raises(RocelabError, match="run its scenario again"):
         interchange.export(tmp_path, "hpcc")

@@ -48,6 +48,17 @@ std::map<std::string, std::string> places_of(const ConfigNode& tree) {
   return places;
 }
 
+std::string place_of(const Settings& settings, std::string key) {
+  while (true) {
+    const auto found = settings.places.find(key);
+    const bool preset = found != settings.places.end() && found->second.rfind("the label ", 0) == 0;
+    if (found != settings.places.end() && !preset) return found->second;
+    const std::size_t dot = key.rfind('.');
+    if (dot == std::string::npos) return settings.places.at("topology");
+    key.resize(dot);
+  }
+}
+
 std::vector<std::filesystem::path> files_of(const ConfigNode& tree, const std::filesystem::path& folder) {
   std::vector<std::filesystem::path> files;
   collect_files(tree, folder, files);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "emu/runner/config_tree.h"
+#include "emu/runner/scenario.h"
 
 namespace rocelab {
 
@@ -17,6 +18,10 @@ std::string lists_of(const ConfigNode& tree);
 
 // Where the tables and values below `tree` stand, by dotted key; not of those in lists of tables.
 std::map<std::string, std::string> places_of(const ConfigNode& tree);
+
+// Where `key` of a scenario's text stands, or else the table around it; of what is a default or a preset
+// label's, [topology], which it does not fit.
+std::string place_of(const Settings& settings, std::string key);
 
 // The files of sizes, topology and traffic below `tree`, where they are looked for (ConfigSection::file).
 std::vector<std::filesystem::path> files_of(const ConfigNode& tree, const std::filesystem::path& folder);

@@ -9,6 +9,7 @@
 #include "base/wire/etf.h"
 #include "base/wire/rocc_cnp.h"
 #include "emu/runner/formula.h"
+#include "emu/runner/identity.h"
 #include "emu/runner/link_events.h"
 #include "emu/runner/rocc_loop.h"
 #include "emu/runner/routing.h"
@@ -65,27 +66,10 @@ Extremes longest_paths(const Topology& topology, const Routing& routing, Transpo
   return most;
 }
 
-// Where `key` stands, or else the table around it, or else its label.
-std::string place_of(const Scenario& scenario, const Settings& settings, std::string key) {
-  while (true) {
-    if (const auto found = settings.places.find(key); found != settings.places.end()) {
-      const bool in_label = found->second.rfind("the label ", 0) == 0;  // not by the scenario's own text
-      return (in_label ? scenario.file + ": " : "") + found->second;
-    }
-    const std::size_t dot = key.rfind('.');
-    if (dot == std::string::npos) return scenario.file + ": the label " + settings.label;
-    key.resize(dot);
-  }
-}
-
 class Planner {
  public:
   Planner(const Scenario& scenario, const Settings& settings, std::uint64_t seed)
-      : scenario_(scenario),
-        settings_(settings),
-        topology_(settings.topology),
-        routing_(settings.topology),
-        rng_(seed) {
+      : settings_(settings), topology_(settings.topology), routing_(settings.topology), rng_(seed) {
     plan_.scenario = scenario.name;
     plan_.label = settings.label;
     plan_.seed = seed;
@@ -124,7 +108,7 @@ class Planner {
 
  private:
   [[noreturn]] void refuse(const char* key, const std::string& why) const {
-    throw ScenarioError(place_of(scenario_, settings_, key) + ": " + why);
+    throw ScenarioError(place_of(settings_, key) + ": " + why);
   }
 
   // Menikkumbura, 3.3.6, (2): the hosts know the sets of the network's links.
@@ -185,7 +169,9 @@ class Planner {
       std::vector<PortConfig> configs;
       for (std::uint32_t p = 0; p < entry.ports; ++p) configs.push_back(add_port(s, p));
       const std::string problem = problem_of(entry.config, configs);
-      if (!problem.empty()) refuse("switch", "switch \"" + topology_.nodes()[node].name + "\": " + problem);
+      if (!problem.empty())
+        refuse(problem.find("RoCC ") == std::string::npos ? "switch" : "congestion_control.rocc",
+               "switch \"" + topology_.nodes()[node].name + "\": " + problem);
       if (entry.config.escape.enabled && entry.config.escape.by_hosts) check_one_path(node);
     }
     check_reclaim();
@@ -337,7 +323,6 @@ class Planner {
     return *std::max_element(messages.begin(), messages.end());
   }
 
-  const Scenario& scenario_;
   const Settings& settings_;
   const Topology& topology_;
   Routing routing_;

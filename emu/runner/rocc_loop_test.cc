@@ -69,9 +69,10 @@ void expect_part(const std::string& got, const std::string& want) {
 TEST(RoccLoopTest, WhatCannotWorkIsRefusedWhenTheScenarioIsLoaded) {
   const std::string table = "[congestion_control.rocc]\n";
   EXPECT_EQ(complaint(""), "none");
-  expect_part(complaint(table + "q_mid = \"400KB\"\n"),
-              "t.toml: switch \"s1\": port 0: RoCC Q_ref 150KB, Q_mid 400KB, Q_max 360KB, need 0 < Q_ref < "
-              "Q_mid < Q_max");
+  expect_part(
+      complaint(table + "q_mid = \"400KB\"\n"),
+      "t.toml:10:21: switch \"s1\": port 0: RoCC Q_ref 150KB, Q_mid 400KB, Q_max 360KB, need 0 < Q_ref < "
+      "Q_mid < Q_max");
   expect_part(complaint(table + "q_ref = \"300KB\"\n"), "need 0 < Q_ref < Q_mid < Q_max");
   expect_part(complaint(table + "period = \"5us\"\n"), "less than the network's round trip of");
   expect_part(complaint(table + "alpha = 3\nbeta = 15\n"), "RoCC is unstable with 2 flows: alpha 3, beta 15");

@@ -307,6 +307,7 @@ TEST(ScenarioTest, WhatOnlyAPlanCanRefuseNamesTheKeyToo) {
                        "]\nswitches = [\"s1\"]\n" + links,
                    "t.toml:2:2: switch \"s1\" has more than 254 hosts");
   EXPECT_COMPLAINT(kStar + "[switch]\nlossless_buffer = \"3KB\"\n", "t.toml:12:2: switch \"s1\": ");
+  EXPECT_COMPLAINT(replaced("delay = \"2us\"", "delay = \"200us\""), "t.toml:3:2: switch \"s1\": ");
   const std::string ring =
       "transport = \"irn\"\n[topology]\nkind = \"ring\"\nswitches = 4\n[[workload]]\nkind = "
       "\"permutation\"\nsize = \"1KB\"\n";

@@ -47,7 +47,6 @@ CcFlow::Segments CcFlow::segments_of(Bytes size) const {
 void CcFlow::start(Time now) {
   burst_ = segments_of(config_.burst());
   timed_ = segments_of(config_.timed_segment());
-  total_ = {};
   algorithm_->start(now);
   pacer_.start();
   clock_.start();

@@ -38,7 +38,7 @@ class CcFlow {
   // `path_mtu` of the QP; `bdp_cap`: packets that fill the longest path (IRN's cap); 0: unknown.
   CcFlow(const CcConfig& config, Rate line_rate, std::uint32_t path_mtu, std::uint32_t bdp_cap);
 
-  void start(Time now);  // the QP has been connected
+  void start(Time now);  // the QP has been connected, or has another path: it may have READs under way
 
   // False: packets of this stream are neither paced nor windowed here.
   bool governs(CcStream stream) const { return stream == CcStream::kRequests || !reads_at_requester(); }

@@ -1,8 +1,9 @@
 // NicScript, for fuzzing: bytes become a sequence of API calls, losses, pauses and forged packets between two
 // Nics, each with two connected QPs. What must hold for every script: nothing crashes or breaks an invariant
 // (RL_CHECK, ASan, UBSan), nobody writes outside registered memory, each WQE that was accepted completes at
-// most once, what is forged from elsewhere than the QP's peer changes nothing but a counter, and after the
-// script the pair comes to rest. Each side has two memory windows, whose R_Keys the steps guess among few.
+// most once, frames are as long as their paths make them, what is forged from elsewhere than the QP's peer
+// changes nothing but a counter, and after the script the pair comes to rest. Each side has two memory
+// windows, whose R_Keys the steps guess among few.
 #pragma once
 
 #include <array>
@@ -13,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "base/wire/frame.h"
 #include "base/wire/opcode.h"
 #include "base/wire/rocc_cnp.h"
 #include "irn_provider/nic/nic.h"
@@ -362,7 +364,11 @@ class NicScript {
   void change_state(std::size_t side, std::size_t qp) {
     Side& s = sides_[side];
     QpAttr attr = *s.nic.query_qp(s.qps[qp]);
-    attr.state = static_cast<QpState>(byte() % 7);
+    const std::uint8_t how = byte();
+    attr.state = static_cast<QpState>(how % 7);
+    if (how >= 128) attr.path.dst_gid[10] ^= 0xff;  // of the other IP family; else another class
+    if (how >= 64) attr.path.traffic_class = static_cast<std::uint8_t>(how << 1);
+    if (how >= 192) attr.max_rd_atomic = attr.max_dest_rd_atomic = how & 3;
     s.nic.modify_qp(s.qps[qp], attr, now_);
     drain(s);
     if (attr.state == QpState::kReset) bring_up(side, qp);
@@ -394,6 +400,10 @@ class NicScript {
   void transfer(std::size_t side, PacketRef packet, Time due) {
     Side& to = sides_[1 - side];
     sides_[side].last = *packet;
+    const PathAddress* path = sides_[side].nic.path_of(*packet);
+    if (path == nullptr ||
+        packet->frame_length != frame_length(packet->roce, packet->payload_length, path->is_ipv4()))
+      complain("a frame is not as long as its path makes it");
     std::vector<std::byte> payload(packet->payload_length);
     const bool lost = (lose_mask_ >> (sent_++ % 8) & 1) != 0;
     if (!sides_[side].nic.gather(*packet, payload) || lost) return;

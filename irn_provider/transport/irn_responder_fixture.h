@@ -29,7 +29,7 @@ class IrnResponderFixture : public ::testing::Test {
     qp_->attr.rq_psn = kStart;
     qp_->attr.access_flags = kAccessRemoteWrite | kAccessRemoteRead;
     qp_->attr.max_dest_rd_atomic = 2;
-    qp_->path_changed(Time::zero());
+    qp_->connect(Time::zero());
     key_ = *regions_.add({Pdn{}, reinterpret_cast<std::uint64_t>(memory_bytes_.data()), base(),
                           memory_bytes_.size(), kAccessLocalWrite | kAccessRemoteWrite | kAccessRemoteRead});
     responder_.emplace(*qp_, receive_queue_);

@@ -28,16 +28,26 @@ Duration QpContext::verbs_timeout() const {
   return attr.timeout == 0 ? Duration::infinite() : kUnit * (std::int64_t{1} << (attr.timeout & 0x1f));
 }
 
-void QpContext::path_changed(Time now) {
+void QpContext::follow_path() {
   overhead_ = overhead_of(attr.path);
   // A traffic class that the program set counts by its class selector, the DSCP's upper three bits (RFC
   // 2474, 4.2.2).
   tc_ = Tc{attr.path.traffic_class == 0 ? nic.config.roce_tc
                                         : static_cast<std::uint8_t>(attr.path.traffic_class >> 5)};
+}
+
+void QpContext::connect(Time now) {
+  follow_path();
   const NicConfig& config = nic.config;
   if (!config.cc.in_use() || !reliable()) return;
   cc = std::make_unique<CcFlow>(config.cc, config.link_rate, attr.path_mtu, irn() ? config.irn.bdp_cap : 0);
   cc->start(now);
+}
+
+// What was learned belongs to the path that was.
+void QpContext::path_changed(Time now) {
+  follow_path();
+  if (cc) cc->start(now);
 }
 
 void QpContext::begin(Packet& packet, Operation operation, UnwrappedPsn psn) const {

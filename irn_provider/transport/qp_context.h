@@ -85,7 +85,8 @@ class QpContext {
 
   // --- packets. begin() sets what all packets of the QP share; finish() adds payload length, pad and frame
   // length.
-  void path_changed(Time now);  // after attr.path or attr.path_mtu was set: congestion control begins anew
+  void connect(Time now);       // attr.path and attr.path_mtu were set: congestion control begins
+  void path_changed(Time now);  // attr.path became another one meanwhile: congestion control begins anew
   void begin(Packet& packet, Operation operation, UnwrappedPsn psn) const;
   void finish(Packet& packet, std::uint32_t payload_length) const;
   void finish_datagram(Packet& packet, std::uint32_t payload_length, const PathAddress& path) const;
@@ -120,6 +121,7 @@ class QpContext {
 
  private:
   static TransportClass transport_of(QpType type, TransportMode mode);
+  void follow_path();
   void finish(Packet& packet, std::uint32_t payload_length, std::uint32_t overhead) const;
 
   TransportClass transport_;

@@ -70,13 +70,16 @@ bool QueuePair::modify(const QpAttr& attr, Time now) {
   if (to == QpState::kErr) return enter_error(now), true;
   if (to == QpState::kReset) return enter_reset(now), true;
   if (!attributes_are_valid(attr)) return false;
+  const bool path_changes = attr.path != context_.attr.path;
   context_.attr = attr;
   enter(to);
   if (from == QpState::kInit && to == QpState::kRtr) {
     if (attr.plain_roce) choose_mode(TransportMode::kRoce);
-    context_.path_changed(now);
+    context_.connect(now);
     if (notification_point_) notification_point_.emplace(context_.nic.config.cc.dcqcn.cnp_interval);
     responder_->start(now);
+  } else if (path_changes) {
+    context_.path_changed(now);
   }
   if ((from == QpState::kRtr || from == QpState::kSqe) && to == QpState::kRts) requester_.start(now);
   requester_.refresh(now);

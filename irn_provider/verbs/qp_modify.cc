@@ -177,7 +177,7 @@ int modify(Nic& nic, Time now, Qp& qp, const ibv_qp_attr& attr, int mask) {
     }
     qp.path->ah = attr.ah_attr;
     qp.path->ah.grh.hop_limit = kHopLimit;
-    merged.plain_roce = !agreed_on_irn(merged);
+    if (next == IBV_QPS_RTR) merged.plain_roce = !agreed_on_irn(merged);
   }
   if (!nic.modify_qp(qpn, merged, now)) return EINVAL;
   if ((mask & IBV_QP_PORT) != 0) qp.path->port = attr.port_num;

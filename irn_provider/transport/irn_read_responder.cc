@@ -25,6 +25,20 @@ void IrnReadResponder::begin() {
   started_ = true;
 }
 
+// What is held keeps a slot, however few there shall be: a peer whose queue is drained has had all its
+// responses, but its last READ_ACKs may be on their way, or lost.
+void IrnReadResponder::refresh() {
+  if (slots_.empty()) return;  // as many as there shall be then
+  std::size_t size = std::max<std::size_t>(1, qp_.attr.max_dest_rd_atomic);
+  for (const Slot& s : slots_)
+    if (s.sn >= oldest_) size = std::max(size, static_cast<std::size_t>(s.sn - oldest_ + 1));
+  if (size == slots_.size()) return;
+  std::vector<Slot> before(size);
+  std::swap(slots_, before);
+  for (const Slot& s : before)
+    if (s.sn >= oldest_) slot(s.sn) = s;
+}
+
 bool IrnReadResponder::fits(std::int64_t sn) const {
   if (sn < next_ || sn >= next_ + std::int64_t{qp_.attr.max_dest_rd_atomic}) return false;
   if (slots_.empty()) return true;

@@ -3,9 +3,9 @@
 // buffer, where a request that came out of order waits), 4.4.4 (rPSN: responses are numbered apart from
 // requests), 4.2.2 (BDP-FC holds for responses too). A slot is taken from the request's arrival until its
 // last response is acknowledged. The requester keeps at most max_dest_rd_atomic READs outstanding, so that
-// request n says that n - max_dest_rd_atomic is complete there: lost READ_ACKs never fill the buffer. An
-// atomic is a READ of one packet (4.4.2): it is executed once, in its turn, and its slot keeps the answer for
-// resends.
+// request n says that n - max_dest_rd_atomic is complete there: lost READ_ACKs never fill the buffer. It has
+// that many slots; more for a while when the number became smaller. An atomic is a READ of one packet
+// (4.4.2): it is executed once, in its turn, and its slot keeps the answer for resends.
 #pragma once
 
 #include <algorithm>
@@ -25,6 +25,7 @@ class IrnReadResponder {
 
   // Sets the first rPSN; drops everything.
   void start(UnwrappedPsn first_rpsn);
+  void refresh();                     // max_dest_rd_atomic may have changed
   void flush() { started_ = false; }  // no response leaves any more
 
   // --- the read WQE buffer

@@ -88,6 +88,42 @@ TEST_F(IrnReadResponderTest, ARequestImpliesThatTheReadItsSlotHeldIsComplete) {
   }
 }
 
+// No READ_ACK ever arrives.
+TEST_F(IrnReadResponderTest, TheBufferFollowsItsAttributeAndLosesNothingThatItHolds) {
+  start();
+  Packet p;
+  std::uint32_t n = 0;
+  const auto read_and_answer = [&](std::uint32_t reads) {
+    for (std::uint32_t i = 0; i < reads; ++i) read(n + i, n + i, 8 * (n + i), 10);
+    for (std::uint32_t i = 0; i < reads; ++i, ++n) {
+      expect_ack(n + 1, n + 1);
+      ASSERT_TRUE(responder_->has_data());
+      const PayloadSource source = responder_->pull_data(p, kNow);
+      EXPECT_EQ(p.roce.psn, wrap(kStart + n));
+      EXPECT_EQ(source.va, base() + 8 * n);
+    }
+  };
+  read_and_answer(2);
+  for (const std::uint8_t number : std::initializer_list<std::uint8_t>{5, 1, 3}) {
+    qp_->attr.max_dest_rd_atomic = number;
+    responder_->refresh();
+    read_and_answer(number);
+    read_and_answer(number);
+  }
+  read(n + 3, n + 3, 0, 10);
+  EXPECT_FALSE(responder_->has_ack()) << "three are taken ahead";
+  read(n + 2, n + 2, 0, 10);
+  expect_nack(n, n + 2);
+  // There are five slots, as many as there ever were: n + 2 has that of n - 3, which is complete. What is
+  // behind it is sent again.
+  const Time due = responder_->next_timeout();
+  responder_->on_timeout(due);
+  ASSERT_TRUE(responder_->has_data());
+  EXPECT_EQ(responder_->pull_data(p, due).va, base() + 8 * (n - 2));
+  EXPECT_EQ(p.roce.psn, wrap(kStart + n - 2));
+  EXPECT_TRUE(p.retransmission);
+}
+
 TEST_F(IrnReadResponderTest, AReadWhoseSlotStillHasUnsentResponsesIsRefused) {
   start(IrnConfig{.bdp_cap = 1});
   read(0, 0, 0, 10 * kMtu);

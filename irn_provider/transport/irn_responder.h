@@ -26,6 +26,7 @@ class IrnResponder final : public Responder {
   IrnResponder(QpContext& qp, ReceiveQueue& receive_queue);
 
   void start(Time now) override;
+  void refresh() override { reads_.refresh(); }
   void on_request(const Packet& packet, const OpcodeInfo& info, Time now) override;
   void on_read_ack(const Packet& packet, const OpcodeInfo& info, Time now) override;
   void flush(Time now) override;

@@ -81,6 +81,7 @@ bool QueuePair::modify(const QpAttr& attr, Time now) {
   } else if (path_changes) {
     context_.path_changed(now);
   }
+  if (from >= QpState::kRtr) responder_->refresh();
   if ((from == QpState::kRtr || from == QpState::kSqe) && to == QpState::kRts) requester_.start(now);
   requester_.refresh(now);
   settle(now);

@@ -17,6 +17,7 @@ class Responder {
   virtual ~Responder() = default;
 
   virtual void start(Time now) = 0;  // INIT to RTR: numbers from attr.rq_psn
+  virtual void refresh() {}          // attributes changed meanwhile
   virtual void on_request(const Packet& packet, const OpcodeInfo& info, Time now) = 0;
   virtual void on_read_ack(const Packet& packet, const OpcodeInfo& info,
                            Time now) = 0;  // Role::kReadAck, IRN only

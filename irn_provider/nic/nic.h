@@ -80,6 +80,7 @@ class Nic {
   // mask). Leaving for RESET drops all work, for ERR flushes it into the CQs.
   bool modify_qp(Qpn qpn, const QpAttr& attr, Time now);
   const QpAttr* query_qp(Qpn qpn) const;  // null: unknown; state is the current one
+  std::optional<QpProgress> progress_of(Qpn qpn) const;
 
   // Multicast groups (IBTA 10.5.2): datagrams to `group`, a GID, reach every member. Only UD QPs join;
   // joining twice is joining once.

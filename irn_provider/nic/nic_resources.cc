@@ -208,4 +208,9 @@ const QpAttr* Nic::query_qp(Qpn qpn) const {
   return qp != nullptr ? &qp->attr() : nullptr;
 }
 
+std::optional<QpProgress> Nic::progress_of(Qpn qpn) const {
+  const QueuePair* qp = impl_->find(qpn);
+  return qp != nullptr ? std::optional(qp->progress()) : std::nullopt;
+}
+
 }  // namespace rocelab

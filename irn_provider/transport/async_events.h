@@ -19,6 +19,8 @@ struct AsyncEvent {
     // that asked for what is not granted or named an SRQ that it may not.
     kQpRequestError,
     kQpAccessError,
+    kCommEstablished,  // the peer's first request has come while the QP was in RTR, by Qpn
+    kSqDrained,  // all that had begun when the QP went to SQD is complete, by Qpn; when it was asked for
   };
   Kind kind = Kind::kCqError;
   std::uint32_t number = 0;

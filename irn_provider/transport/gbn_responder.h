@@ -19,6 +19,7 @@ class GbnResponder final : public Responder {
   GbnResponder(QpContext& qp, ReceiveQueue& receive_queue) : qp_(qp), receive_queue_(receive_queue) {}
 
   void start(Time now) override;
+  std::optional<UnwrappedPsn> expected_psn() const override { return expected_; }
   void on_request(const Packet& packet, const OpcodeInfo& info, Time now) override;
   void on_read_ack(const Packet&, const OpcodeInfo&, Time) override {}  // no such packets in RoCE
   void flush(Time now) override;

@@ -27,6 +27,7 @@ class IrnResponder final : public Responder {
 
   void start(Time now) override;
   void refresh() override { reads_.refresh(); }
+  std::optional<UnwrappedPsn> expected_psn() const override { return receiver_->expected(); }
   void on_request(const Packet& packet, const OpcodeInfo& info, Time now) override;
   void on_read_ack(const Packet& packet, const OpcodeInfo& info, Time now) override;
   void flush(Time now) override;

@@ -84,6 +84,7 @@ bool QueuePair::modify(const QpAttr& attr, Time now) {
   if (from >= QpState::kRtr) responder_->refresh();
   if ((from == QpState::kRtr || from == QpState::kSqe) && to == QpState::kRts) requester_.start(now);
   requester_.refresh(now);
+  note_state_change(from, attr);
   settle(now);
   return true;
 }
@@ -100,34 +101,61 @@ void QueuePair::enter(QpState state) {
   if (sends() && (state == kRts || state == kSqd)) accepted_ |= bit(Role::kResponse);
 }
 
+// IBTA 11.6.3: communication is established by a packet that comes in RTR, of connected types; a drained send
+// queue is told of when the move to SQD asked for it.
+void QueuePair::note_state_change(QpState from, const QpAttr& attr) {
+  if (attr.state == from) return;
+  comm_est_due_ = attr.state == QpState::kRtr && context_.init.type != QpType::kUd && receives();
+  awaits_drained_ = attr.state == QpState::kSqd && attr.notify_drained;
+}
+
 void QueuePair::settle(Time now) {
   const QpContext::Failure failure = context_.take_failure();
   if (failure == QpContext::Failure::kQp) enter_error(now);
   if (failure == QpContext::Failure::kSend) enter_send_error(now);
+  if (awaits_drained_ && !requester_.draining()) [[unlikely]]
+    awaits_drained_ = false, raise(AsyncEvent::Kind::kSqDrained);
 }
 
 // IBTA 10.3.1: all work is flushed; of an SRQ only what the QP has dequeued, and the program is told when
 // that was the last (11.6.3.1).
 void QueuePair::enter_error(Time now) {
+  keep_psns();
   const bool entered = context_.attr.state != QpState::kErr;
   enter(QpState::kErr);
+  comm_est_due_ = awaits_drained_ = false;
   requester_.flush(now);
   responder_->flush(now);
   flush_receive_queue(now);
   context_.take_failure();  // of CQEs that found their CQ overrun
   const bool fatal = context_.take_completion_lost();
   if (!entered) return;
-  if (fatal) context_.nic.events.raise({AsyncEvent::Kind::kQpFatal, context_.qpn.value});
-  if (context_.init.srq.value != 0)
-    context_.nic.events.raise({AsyncEvent::Kind::kQpLastWqe, context_.qpn.value});
+  if (fatal) raise(AsyncEvent::Kind::kQpFatal);
+  if (context_.init.srq.value != 0) raise(AsyncEvent::Kind::kQpLastWqe);
 }
 
 // IBTA 10.3.1: the receive queue goes on; what is posted for sending is flushed until the QP is back in RTS,
 // where it goes on with the next PSN.
 void QueuePair::enter_send_error(Time now) {
+  keep_psns();
   enter(QpState::kSqe);
-  context_.attr.sq_psn = wrap(requester_.next_psn()).value();
+  awaits_drained_ = false;
   requester_.flush(now);
+}
+
+// Before work ends, and with it what knows them.
+void QueuePair::keep_psns() {
+  const QpProgress at = progress();
+  context_.attr.sq_psn = at.sq_psn, context_.attr.rq_psn = at.rq_psn;
+}
+
+QpProgress QueuePair::progress() const {
+  const QpAttr& attr = context_.attr;
+  const bool receiving = attr.state >= QpState::kRtr && attr.state <= QpState::kSqe;
+  const std::optional<UnwrappedPsn> next = requester_.next_psn();
+  const std::optional<UnwrappedPsn> expected = receiving ? responder_->expected_psn() : std::nullopt;
+  return {attr.state == QpState::kSqd && requester_.draining(), next ? wrap(*next).value() : attr.sq_psn,
+          expected ? wrap(*expected).value() : attr.rq_psn};
 }
 
 // The two ends of a connection may have agreed on another mode than the NIC's. Nothing has been sent or
@@ -144,6 +172,7 @@ void QueuePair::enter_reset(Time now) {
   const bool other_mode = context_.attr.plain_roce;
   context_.attr = QpAttr{};
   enter(QpState::kReset);
+  comm_est_due_ = awaits_drained_ = false;
   requester_.reset();
   responder_->flush(now);
   if (other_mode) choose_mode(context_.nic.config.mode);
@@ -201,6 +230,8 @@ void QueuePair::on_packet(const Packet& packet, const OpcodeInfo& info, Time now
   if (packet.ecn == Ecn::kCe && notification_point_) notification_point_->on_marked(now);
   switch (info.role) {
     case Role::kRequest:
+      if (comm_est_due_) [[unlikely]]
+        comm_est_due_ = false, raise(AsyncEvent::Kind::kCommEstablished);
       serves_reads_ = serves_reads_ || !info.has_payload;
       responder_->on_request(packet, info, now);
       break;

@@ -27,6 +27,7 @@ class QueuePair {
   const QpAttr& attr() const { return context_.attr; }
   const QpInit& init() const { return context_.init; }
   Tc tc() const { return context_.tc(); }
+  QpProgress progress() const;
 
   bool modify(const QpAttr& attr, Time now);  // false: no such transition, or an attribute that cannot be
   PostResult post_send(const SendWqe& wqe, Time now);
@@ -89,9 +90,12 @@ class QueuePair {
   Time responder_not_before(Time now) const;
   bool attributes_are_valid(const QpAttr& attr) const;
   void enter(QpState state);
-  void settle(Time now);  // after each call that may have failed
+  void settle(Time now);  // after each call that may have failed, or completed something
+  void note_state_change(QpState from, const QpAttr& attr);
+  void raise(AsyncEvent::Kind kind) { context_.nic.events.raise({kind, context_.qpn.value}); }
   void enter_error(Time now);
   void enter_send_error(Time now);
+  void keep_psns();
   void choose_mode(TransportMode mode);
   void enter_reset(Time now);
   void flush_receive_queue(Time now);
@@ -104,6 +108,8 @@ class QueuePair {
   std::optional<DcqcnNp> notification_point_;
   bool serves_reads_ = false;  // the peer has asked for data: until then the responder only acknowledges
   bool responder_turn_ = false;
+  bool comm_est_due_ = false;    // in RTR, and nothing has come
+  bool awaits_drained_ = false;  // an event is owed when the send queue is drained
   bool holds_back_ = false;  // data may have to wait for a time: congestion control, or fetches for resends
 };
 

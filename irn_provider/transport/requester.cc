@@ -158,7 +158,7 @@ void Requester::push_in_pieces(const SendWqe& read, std::uint32_t length, std::u
   for (std::uint32_t offset = 0; offset < length; offset += piece) {
     const std::uint32_t part = std::min(piece, length - offset);
     push(part_of(read, offset, part), part);
-    queue_.mark_piece(queue_.at(queue_.end_number() - 1), length, offset + part < length);
+    queue_.mark_piece(queue_.at(queue_.end_number() - 1), length, offset > 0, offset + part < length);
   }
 }
 

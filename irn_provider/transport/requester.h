@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <span>
 
 #include "irn_provider/transport/qp_context.h"
@@ -29,7 +30,12 @@ class Requester {
   PostResult post(const SendWqe& wqe, Time now);
   PostResult check(std::span<const SendWqe> wqes) const;  // of posting them all
   bool sends_by(Ahn ah) const;  // datagrams that have not left go by that address handle
-  UnwrappedPsn next_psn() const { return window_ ? window_->next() : 0; }    // first that has not left
+  // First that has not left; null: before start(), after flush() and reset().
+  std::optional<UnwrappedPsn> next_psn() const {
+    return window_ ? std::optional(window_->next()) : std::nullopt;
+  }
+  // Something has begun and is not complete: SQD lets it end.
+  bool draining() const { return !queue_.empty() && (queue_.front().started || queue_.front().continued); }
   void on_response(const Packet& packet, const OpcodeInfo& info, Time now);  // Role::kResponse
   void on_timeout(Time now);
   Time next_timeout() const {

@@ -25,7 +25,7 @@ void name_srq(RoceHeaders& h, const SendEntry& entry) { h.src_qpn = Qpn{entry.wq
 // Whether a WQE of which nothing has left may begin; looks at its local keys when its turn comes
 // (IBTA 10.8.3: at execution, not at posting).
 bool Requester::may_start(SendEntry& entry, Time now) {
-  if (qp_.attr.state != QpState::kRts) return false;
+  if (qp_.attr.state != QpState::kRts && !entry.continued) return false;  // its request has begun
   if (!entry.checked) {
     const std::uint32_t rights = entry.fetches() ? kAccessLocalWrite : 0;
     entry.checked = true;

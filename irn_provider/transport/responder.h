@@ -6,7 +6,10 @@
 // already queued still leave.
 #pragma once
 
+#include <optional>
+
 #include "base/packet.h"
+#include "base/psn.h"
 #include "base/wire/opcode.h"
 #include "irn_provider/transport/payload.h"
 
@@ -18,6 +21,8 @@ class Responder {
 
   virtual void start(Time now) = 0;  // INIT to RTR: numbers from attr.rq_psn
   virtual void refresh() {}          // attributes changed meanwhile
+  virtual std::optional<UnwrappedPsn> expected_psn()
+      const = 0;  // after start(); null: of no type that has one
   virtual void on_request(const Packet& packet, const OpcodeInfo& info, Time now) = 0;
   virtual void on_read_ack(const Packet& packet, const OpcodeInfo& info,
                            Time now) = 0;  // Role::kReadAck, IRN only

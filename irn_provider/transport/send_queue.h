@@ -19,6 +19,7 @@ struct SendEntry {
   std::uint32_t length = 0;          // bytes of the message, or of this piece of it
   std::uint32_t message_length = 0;  // bytes of the work request
   bool continues = false;            // a piece of a READ that is requested in pieces; the last has it not set
+  bool continued = false;            // such a piece; the first has it not set
   UnwrappedPsn first = 0, end = 0;   // its PSNs: [first, end)
   std::uint32_t wqe_sn = 0;          // SEND, WRITE with imm: recv_WQE_SN; READ: read_WQE_SN (Mittal, 4.4.3)
   // READ and atomics only. RoCE: responses have the request's PSNs. IRN: rPSNs. [response_first,
@@ -74,7 +75,7 @@ class SendQueue {
     std::copy_n(wqe.sge.begin(), wqe.num_sge, e.wqe.sge.begin());
     e.number = front_number_ + ring_.size() - 1;
     e.length = e.message_length = length;
-    e.continues = false;
+    e.continues = e.continued = false;
     e.first = end_;
     e.end = end_ += packets;
     e.wqe_sn = 0;
@@ -84,9 +85,11 @@ class SendQueue {
     return e;
   }
   std::size_t work_requests() const { return ring_.size() - pieces_; }
-  // The entry just pushed is a piece of a READ of `message_length` bytes, and more follow if `continues`.
-  void mark_piece(SendEntry& e, std::uint32_t message_length, bool continues) {
+  // The entry just pushed is a piece of a READ of `message_length` bytes: not its first one if `continued`,
+  // and more follow if `continues`.
+  void mark_piece(SendEntry& e, std::uint32_t message_length, bool continued, bool continues) {
     e.message_length = message_length;
+    e.continued = continued;
     e.continues = continues;
     if (continues) ++pieces_;
   }

@@ -16,6 +16,7 @@ class UdResponder final : public Responder {
   UdResponder(QpContext& qp, ReceiveQueue& receive_queue) : qp_(qp), receive_queue_(receive_queue) {}
 
   void start(Time) override {}
+  std::optional<UnwrappedPsn> expected_psn() const override { return std::nullopt; }
   // The edge has put the GRH's kGrhBytes in front of packet.payload, when there are bytes at all.
   void on_request(const Packet& packet, const OpcodeInfo& info, Time now) override;
   void on_read_ack(const Packet&, const OpcodeInfo&, Time) override {}

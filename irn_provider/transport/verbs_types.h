@@ -209,9 +209,17 @@ struct QpAttr {
   std::uint8_t retry_cnt = 7, rnr_retry = 7;  // rnr_retry 7 = for ever
   std::uint8_t min_rnr_timer = 12;            // code of IBTA table 45
   std::uint8_t max_rd_atomic = 1, max_dest_rd_atomic = 1;
+  bool notify_drained = false;  // RTS to SQD: an event when what has begun is complete
   // RC of a NIC in IRN mode: the peer does not speak IRN; go-back-N as in RoCE mode. Counts from RTR to
   // RESET.
   bool plain_roce = false;
+};
+
+// Where a QP stands, beside its attributes.
+struct QpProgress {
+  bool sq_draining = false;  // SQD: something that has begun is not complete
+  std::uint32_t sq_psn = 0;  // next one to be sent for the first time
+  std::uint32_t rq_psn = 0;  // next one expected
 };
 
 enum class PostResult : std::uint8_t {

@@ -35,6 +35,10 @@ ibv_event_type type_of(AsyncEvent::Kind kind) {
       return IBV_EVENT_QP_REQ_ERR;
     case Kind::kQpAccessError:
       return IBV_EVENT_QP_ACCESS_ERR;
+    case Kind::kCommEstablished:
+      return IBV_EVENT_COMM_EST;
+    case Kind::kSqDrained:
+      return IBV_EVENT_SQ_DRAINED;
     case Kind::kQpFatal:
       break;
   }

@@ -226,8 +226,7 @@ inline bool tells_of(const ibv_async_event& e, const ibv_srq& srq) {
   return e.event_type == IBV_EVENT_SRQ_LIMIT_REACHED && e.element.srq == &srq;
 }
 inline bool tells_of(const ibv_async_event& e, const ibv_qp& qp) {
-  return (e.event_type == IBV_EVENT_QP_FATAL || e.event_type == IBV_EVENT_QP_LAST_WQE_REACHED ||
-          e.event_type == IBV_EVENT_QP_REQ_ERR || e.event_type == IBV_EVENT_QP_ACCESS_ERR) &&
+  return e.event_type != IBV_EVENT_CQ_ERR && e.event_type != IBV_EVENT_SRQ_LIMIT_REACHED &&
          e.element.qp == &qp;
 }
 // As libibverbs does: the events that a program fetched must be acknowledged before their object may go.

@@ -68,14 +68,15 @@ QpInit to_init(const ibv_pd* pd, const Xrcd* xrcd, const ibv_qp_init_attr& attr)
   return init;
 }
 
-void fill_query(const Qp& qp, const QpAttr& nic, ibv_qp_attr& a) {
+void fill_query(const Qp& qp, const QpAttr& nic, const QpProgress& progress, ibv_qp_attr& a) {
   a = {};
   a.qp_state = a.cur_qp_state = static_cast<ibv_qp_state>(nic.state);  // same order
   a.path_mtu = mtu_code(nic.path_mtu);
   a.path_mig_state = IBV_MIG_MIGRATED;
   a.qkey = nic.qkey;
-  a.rq_psn = nic.rq_psn;
-  a.sq_psn = nic.sq_psn;
+  a.rq_psn = progress.rq_psn;  // the present ones, as from Linux rxe
+  a.sq_psn = progress.sq_psn;
+  a.sq_draining = progress.sq_draining ? 1 : 0;
   a.dest_qp_num = nic.dest_qpn.value;
   a.qp_access_flags = nic.access_flags;
   const QpCaps& caps = qp.init.caps;
@@ -153,7 +154,7 @@ RL_EXPORT int ibv_query_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask, ibv_qp_init_
   if (!in_experiment()) return REAL(ibv_query_qp)(qp, attr, mask, init);
   const bool known = with_nic(qp->context, [&](Nic& nic, Time) {
     const QpAttr* nic_attr = nic.query_qp(Qpn{qp->qp_num});
-    if (nic_attr != nullptr) fill_query(of(qp), *nic_attr, *attr);
+    if (nic_attr != nullptr) fill_query(of(qp), *nic_attr, *nic.progress_of(Qpn{qp->qp_num}), *attr);
     return nic_attr != nullptr;
   });
   if (!known) return EINVAL;

@@ -132,6 +132,7 @@ void merge(const ibv_qp_attr& from, int mask, QpAttr& to) {
   if (has(IBV_QP_MIN_RNR_TIMER)) to.min_rnr_timer = from.min_rnr_timer;
   if (has(IBV_QP_MAX_QP_RD_ATOMIC)) to.max_rd_atomic = from.max_rd_atomic;
   if (has(IBV_QP_MAX_DEST_RD_ATOMIC)) to.max_dest_rd_atomic = from.max_dest_rd_atomic;
+  to.notify_drained = has(IBV_QP_EN_SQD_ASYNC_NOTIFY) && from.en_sqd_async_notify != 0;
 }
 
 bool move_allowed(ibv_qp_type type, const ibv_qp_attr& attr, int mask, ibv_qp_state current,

@@ -23,6 +23,7 @@ void run(const std::vector<std::uint8_t>& bytes) {
   sum.calls += one.calls, sum.refused += one.refused, sum.completions += one.completions;
   sum.errors += one.errors, sum.events += one.events, sum.xrc += one.xrc;
   sum.binds += one.binds, sum.invalidated += one.invalidated, sum.reregistered += one.reregistered;
+  sum.moved += one.moved;
 }
 
 void run_file(const char* name) {
@@ -59,11 +60,11 @@ int main(int argc, char** argv) {
   }
   std::printf(
       "calls %llu refused %llu completions %llu errors %llu events %llu xrc %llu binds %llu "
-      "invalidated %llu reregistered %llu\n",
+      "invalidated %llu reregistered %llu moved %llu\n",
       static_cast<unsigned long long>(sum.calls), static_cast<unsigned long long>(sum.refused),
       static_cast<unsigned long long>(sum.completions), static_cast<unsigned long long>(sum.errors),
       static_cast<unsigned long long>(sum.events), static_cast<unsigned long long>(sum.xrc),
       static_cast<unsigned long long>(sum.binds), static_cast<unsigned long long>(sum.invalidated),
-      static_cast<unsigned long long>(sum.reregistered));
+      static_cast<unsigned long long>(sum.reregistered), static_cast<unsigned long long>(sum.moved));
   return 0;
 }

@@ -73,6 +73,7 @@ TEST_P(VerbsFuzzTest, NoSequenceOfCallsCrashesOrBreaksAPromise) {
   EXPECT_GT(reached["binds"], 20u);
   EXPECT_GE(reached["invalidated"], 5u);
   EXPECT_GT(reached["reregistered"], 20u);
+  EXPECT_GT(reached["moved"], 10u);
 }
 
 }  // namespace

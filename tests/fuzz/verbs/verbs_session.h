@@ -22,6 +22,7 @@ struct SessionCounts {
   std::uint64_t xrc = 0;                     // messages that an XRC target has taken
   std::uint64_t binds = 0, invalidated = 0;  // memory windows; by a peer
   std::uint64_t reregistered = 0;
+  std::uint64_t moved = 0;  // queue pairs that have another path
 };
 
 class VerbsSession {
@@ -74,6 +75,7 @@ class VerbsSession {
   void change();
   void connect();
   void modify_qp(ibv_qp* qp);
+  void drain(ibv_qp* qp);
   ibv_qp_attr attributes(ibv_qp* qp, ibv_qp_state to, int& mask);
 
   // verbs_session_memory.cc

@@ -167,7 +167,10 @@ void VerbsSession::change() {
   } else if (what < 6) {
     connect();
   } else if (ibv_qp* qp = pick(qps_)) {
-    modify_qp(qp);
+    if (qp->state == IBV_QPS_RTS && how >= 64)
+      drain(qp);
+    else
+      modify_qp(qp);
   }
 }
 
@@ -204,6 +207,17 @@ void VerbsSession::modify_qp(ibv_qp* qp) {
     complain("a queue pair's state is not what the last call left");
 }
 
+// Through SQD and back, whether it is drained or not.
+void VerbsSession::drain(ibv_qp* qp) {
+  for (const ibv_qp_state to : {IBV_QPS_SQD, IBV_QPS_SQD, IBV_QPS_RTS}) {
+    int mask = 0;
+    ibv_qp_attr attr = attributes(qp, to, mask);
+    const int error = ibv_modify_qp(qp, &attr, mask);
+    took(error);
+    if (error == 0 && (mask & IBV_QP_AV) != 0) ++counts_.moved;
+  }
+}
+
 ibv_qp_attr VerbsSession::attributes(ibv_qp* qp, ibv_qp_state to, int& mask) {
   ibv_qp* peer = pick(qps_);
   const bool ud = qp->qp_type == IBV_QPT_UD, rc = qp->qp_type == IBV_QPT_RC;
@@ -230,7 +244,24 @@ ibv_qp_attr VerbsSession::attributes(ibv_qp* qp, ibv_qp_state to, int& mask) {
   if (to == IBV_QPS_RTS && qp->state == IBV_QPS_RTR && target) mask |= IBV_QP_TIMEOUT;
   if (to == IBV_QPS_RTS && qp->state == IBV_QPS_RTR && (rc || initiator))
     mask |= IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
+  if (to == IBV_QPS_SQD && qp->state == IBV_QPS_RTS)
+    a.en_sqd_async_notify = 1, mask |= IBV_QP_EN_SQD_ASYNC_NOTIFY;
+  if (to == IBV_QPS_SQD && qp->state == IBV_QPS_SQD && !ud) change_drained(a, mask, rc);
   return a;
+}
+
+// A path of either family, with or without a traffic class, and another number of READs.
+void VerbsSession::change_drained(ibv_qp_attr& a, int& mask, bool rc) {
+  const std::uint8_t how = byte();
+  if ((how & 1) != 0) {
+    mask |= IBV_QP_AV;
+    a.ah_attr.grh.sgid_index = how >> 1 & 1;
+    a.ah_attr.grh.traffic_class = (how & 4) != 0 ? how : 0;
+    ibv_query_gid(context_, 1, how >> 1 & 1, &a.ah_attr.grh.dgid);
+  }
+  if (!rc || (how & 8) == 0) return;
+  mask |= IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_MAX_DEST_RD_ATOMIC;
+  a.max_rd_atomic = how >> 4 & 7, a.max_dest_rd_atomic = how >> 5;
 }
 
 }  // namespace rocelab::fuzz

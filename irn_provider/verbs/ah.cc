@@ -22,13 +22,16 @@ ibv_ah* create(ibv_pd* pd, const ibv_ah_attr& attr) {
     errno = EINVAL;
     return nullptr;
   }
-  const std::optional<Ahn> ahn =
-      with_nic(pd->context, [&](Nic& nic, Time) { return nic.create_ah(of(pd).pdn, path); });
+  auto ah = std::make_unique<Ah>();
+  const std::optional<Ahn> ahn = with_nic(pd->context, [&](Nic& nic, Time) {
+    const auto made = nic.create_ah(of(pd).pdn, path);
+    if (made) of(pd->context).belongings.ahs.add(*ah);
+    return made;
+  });
   if (!ahn) {
     errno = ENOMEM;
     return nullptr;
   }
-  auto ah = std::make_unique<Ah>();
   ah->ahn = *ahn;
   ah->base = {.context = pd->context, .pd = pd, .handle = ahn->value};
   return &ah.release()->base;
@@ -84,6 +87,9 @@ int init_from_wc(const Context& context, std::uint8_t port, const ibv_wc& wc, co
 }
 
 }  // namespace
+
+bool end(Nic& nic, Ah& ah) { return nic.destroy_ah(ah.ahn); }
+
 }  // namespace rocelab::verbs
 
 using namespace rocelab;
@@ -97,7 +103,12 @@ RL_EXPORT ibv_ah* ibv_create_ah(ibv_pd* pd, ibv_ah_attr* attr) {
 RL_EXPORT int ibv_destroy_ah(ibv_ah* ah) {
   if (!in_experiment()) return REAL(ibv_destroy_ah)(ah);
   await_departures(*ah);
-  if (!with_nic(ah->context, [&](Nic& nic, Time) { return nic.destroy_ah(of(ah).ahn); })) return EINVAL;
+  const bool destroyed = with_nic(ah->context, [&](Nic& nic, Time) {
+    if (!end(nic, of(ah))) return false;
+    of(ah->context).belongings.ahs.remove(of(ah));
+    return true;
+  });
+  if (!destroyed) return EINVAL;
   delete &of(ah);
   return 0;
 }

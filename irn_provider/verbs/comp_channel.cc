@@ -54,6 +54,8 @@ void on_completions(Nic& nic) {
   });
 }
 
+bool end(Nic& /*nic*/, Channel& channel) { return channel.base.refcnt == 0; }
+
 }  // namespace rocelab::verbs
 
 using namespace rocelab;
@@ -67,12 +69,18 @@ RL_EXPORT ibv_comp_channel* ibv_create_comp_channel(ibv_context* context) {
     return nullptr;
   }
   channel->base = {.context = context, .fd = channel->events.fd(), .refcnt = 0};
+  with_nic(context, [&](Nic&, Time) { of(context).belongings.channels.add(*channel); });
   return &channel.release()->base;
 }
 
 RL_EXPORT int ibv_destroy_comp_channel(ibv_comp_channel* channel) {
   if (!in_experiment()) return REAL(ibv_destroy_comp_channel)(channel);
-  if (with_nic(channel->context, [&](Nic&, Time) { return channel->refcnt; }) > 0) return EBUSY;
+  const bool destroyed = with_nic(channel->context, [&](Nic& nic, Time) {
+    if (!end(nic, of(channel))) return false;
+    of(channel->context).belongings.channels.remove(of(channel));
+    return true;
+  });
+  if (!destroyed) return EBUSY;
   delete &of(channel);
   return 0;
 }

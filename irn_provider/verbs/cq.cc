@@ -80,15 +80,15 @@ ibv_cq* create_cq(ibv_context* context, int entries, void* cq_context, ibv_comp_
   auto cq = std::make_unique<Cq>();
   const std::optional<Cqn> cqn = with_nic(context, [&](Nic& nic, Time) {
     const auto made = nic.create_cq(static_cast<std::uint32_t>(entries));
-    if (made) registry().cqs[made->value] = cq.get();
+    if (made) cq->cqn = *made, registry().cqs[made->value] = cq.get();
     if (made && channel != nullptr) ++channel->refcnt;
+    if (made) of(context).belongings.cqs.add(*cq);
     return made;
   });
   if (!cqn) {
     errno = ENOMEM;
     return nullptr;
   }
-  cq->cqn = *cqn;
   cq->base.context = context;
   cq->base.channel = channel;
   cq->base.cq_context = cq_context;
@@ -97,6 +97,14 @@ ibv_cq* create_cq(ibv_context* context, int entries, void* cq_context, ibv_comp_
   pthread_mutex_init(&cq->base.mutex, nullptr);
   pthread_cond_init(&cq->base.cond, nullptr);
   return &cq.release()->base;
+}
+
+bool end(Nic& nic, Cq& cq) {
+  if (!nic.destroy_cq(cq.cqn)) return false;
+  forget_cq(cq);
+  registry().cqs.erase(cq.cqn.value);
+  forget_events(cq.base.context, [&](const ibv_async_event& e) { return tells_of(e, cq.base); });
+  return true;
 }
 
 }  // namespace rocelab::verbs
@@ -125,10 +133,8 @@ RL_EXPORT int ibv_destroy_cq(ibv_cq* base) {
   if (!in_experiment()) return REAL(ibv_destroy_cq)(base);
   Cq& cq = of(base);
   const bool destroyed = with_nic(base->context, [&](Nic& nic, Time) {
-    if (!nic.destroy_cq(cq.cqn)) return false;
-    forget_cq(cq);
-    registry().cqs.erase(cq.cqn.value);
-    forget_events(base->context, [&](const ibv_async_event& e) { return tells_of(e, *base); });
+    if (!end(nic, cq)) return false;
+    of(base->context).belongings.cqs.remove(cq);
     return true;
   });
   if (!destroyed) return EBUSY;

@@ -188,10 +188,12 @@ RL_EXPORT ibv_context* ibv_open_device(ibv_device* device) {
   return &context.release()->base.context;
 }
 
-// The process stays in experiment time: it may open the device again, and its NIC goes on answering until the
-// process ends.
+// The process stays in experiment time: it may open the device again, and what it made with other contexts
+// goes on until the process ends.
 RL_EXPORT int ibv_close_device(ibv_context* context) {
   if (!in_experiment()) return REAL(ibv_close_device)(context);
+  const bool ours = LiveProcess::attached() == of(context).process;  // else a forked child's copy
+  if (ours) end_belongings(of(context));
   pthread_mutex_destroy(&context->mutex);
   ::close(context->cmd_fd);
   delete &of(context);

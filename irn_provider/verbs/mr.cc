@@ -61,10 +61,15 @@ ibv_mr* register_memory(ibv_pd* pd, void* addr, std::size_t length, std::uint64_
   if (const int error = check_access(access); error != 0) return refuse(error);
   const auto begin = reinterpret_cast<std::uintptr_t>(addr);
   if (const int error = check_bounds(begin, length, iova, access); error != 0) return refuse(error);
-  const std::optional<RKey> key = with_nic(
-      pd->context, [&](Nic& nic, Time) { return nic.reg_mr(of(pd).pdn, begin, length, iova, access); });
-  if (!key) return refuse(ENOMEM);
   auto mr = std::make_unique<Mr>();
+  std::optional<RKey> key;
+  const int error = with_nic(pd->context, [&](Nic& nic, Time) {
+    key = nic.reg_mr(of(pd).pdn, begin, length, iova, access);
+    if (!key) return ENOMEM;
+    of(pd->context).belongings.mrs.add(*mr);
+    return 0;
+  });
+  if (error != 0) return refuse(error);
   mr->base = {.context = pd->context,
               .pd = pd,
               .addr = addr,
@@ -77,6 +82,9 @@ ibv_mr* register_memory(ibv_pd* pd, void* addr, std::size_t length, std::uint64_
 }
 
 }  // namespace
+
+bool end(Nic& nic, Mr& mr) { return nic.dereg_mr(RKey{mr.base.rkey}); }
+
 }  // namespace rocelab::verbs
 
 using namespace rocelab;
@@ -139,9 +147,11 @@ RL_EXPORT int ibv_dereg_mr(ibv_mr* mr) {
   if (!in_experiment()) return REAL(ibv_dereg_mr)(mr);
   const int error = with_nic(mr->context, [&](Nic& nic, Time) {
     if (nic.mr_has_windows(RKey{mr->rkey})) return EBUSY;
-    return nic.dereg_mr(RKey{mr->rkey}) ? 0 : EINVAL;
+    if (!end(nic, verbs::of(mr))) return EINVAL;
+    verbs::of(mr->context).belongings.mrs.remove(verbs::of(mr));
+    return 0;
   });
   if (error != 0) return error;
-  delete &of(mr);
+  delete &verbs::of(mr);
   return 0;
 }

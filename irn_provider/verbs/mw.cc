@@ -14,11 +14,15 @@ ibv_mw* alloc_mw(ibv_pd* pd, ibv_mw_type type) {
     return nullptr;
   };
   if (type != IBV_MW_TYPE_1 && type != IBV_MW_TYPE_2) return refuse(EINVAL);
+  auto mw = std::make_unique<Mw>();
   const std::optional<RKey> key = with_nic(pd->context, [&](Nic& nic, Time) {
-    return nic.alloc_mw(of(pd).pdn, static_cast<MwType>(type));  // same numbers
+    const auto made = nic.alloc_mw(of(pd).pdn, static_cast<MwType>(type));  // same numbers
+    if (made) of(pd->context).belongings.mws.add(*mw);
+    return made;
   });
   if (!key) return refuse(ENOMEM);
-  return new ibv_mw{.context = pd->context, .pd = pd, .rkey = key->value, .handle = key->value, .type = type};
+  mw->base = {.context = pd->context, .pd = pd, .rkey = key->value, .handle = key->value, .type = type};
+  return &mw.release()->base;
 }
 
 // As other libraries do it: the window's new R_Key stands in `mw` when the bind is posted. A program whose
@@ -43,9 +47,16 @@ int bind_mw(ibv_qp* qp, ibv_mw* mw, ibv_mw_bind* bind) {
 }
 
 // By the handle: the R_Key in `mw` is the program's to change.
+bool end(Nic& nic, Mw& mw) { return nic.dealloc_mw(RKey{mw.base.handle}); }
+
 int dealloc_mw(ibv_mw* mw) {
-  if (!with_nic(mw->context, [&](Nic& nic, Time) { return nic.dealloc_mw(RKey{mw->handle}); })) return EINVAL;
-  delete mw;
+  const bool destroyed = with_nic(mw->context, [&](Nic& nic, Time) {
+    if (!end(nic, of(mw))) return false;
+    of(mw->context).belongings.mws.remove(of(mw));
+    return true;
+  });
+  if (!destroyed) return EINVAL;
+  delete &of(mw);
   return 0;
 }
 

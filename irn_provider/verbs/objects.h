@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "irn_provider/live/live_process.h"
+#include "irn_provider/verbs/belongings.h"
 #include "irn_provider/verbs/libc/event_fd.h"
 #include "irn_provider/verbs/libc/experiment.h"
 #include "irn_provider/verbs/libc/real.h"
@@ -41,6 +42,7 @@ struct Channel {
   ibv_comp_channel base{};
   libc::EventFd events;   // one per entry of `ready`
   std::deque<Cq*> ready;  // CQs with an event that get_cq_event has not fetched
+  Kept<Channel>::Place place;
 };
 
 struct AsyncEvents {
@@ -53,32 +55,41 @@ struct Context {
   Device* device = nullptr;
   LiveProcess* process = nullptr;
   AsyncEvents async;
-  std::atomic<std::uint32_t> pds{0};
+  Belongings belongings;
   // What hardware has for its commands. Nothing is read from it; it is there to be waited for or handed on.
   int command_fd = -1;
 };
 
 struct Td {
   ibv_td base{};
-  std::atomic<std::uint32_t> users{0};  // parent domains
+  std::uint32_t users = 0;  // parent domains; under the lock
+  Kept<Td>::Place place;
 };
 
 struct Pd {
   ibv_pd base{};
   Pdn pdn;
-  std::atomic<std::uint32_t> parents{0};  // parent domains that stand for it
-  Pd* protection = nullptr;               // of a parent domain: what it stands for, and the
-  Td* td = nullptr;                       // thread domain, if it has one
+  Kept<Pd>::Place place;
+  std::uint32_t parents = 0;  // parent domains that stand for it; under the lock
+  Pd* protection = nullptr;   // of a parent domain: what it stands for, and the
+  Td* td = nullptr;           // thread domain, if it has one
 };
 
 struct Mr {
   ibv_mr base{};
   unsigned access = 0;  // IBV_ACCESS_*, without hints
+  Kept<Mr>::Place place;
+};
+
+struct Mw {
+  ibv_mw base{};
+  Kept<Mw>::Place place;
 };
 
 struct Ah {
   ibv_ah base{};
   Ahn ahn;
+  Kept<Ah>::Place place;
 };
 
 enum class Armed : std::uint8_t { kNo, kSolicited, kAny };
@@ -87,6 +98,7 @@ struct Cq {
   ibv_cq_ex ex{};  // its functions are set when it was created as an extended one
   ibv_cq& base = *ibv_cq_ex_to_cq(&ex);
   Cqn cqn;
+  Kept<Cq>::Place place;
   Armed armed = Armed::kNo;
   // CQEs that the NIC had made when the program asked for an event: only later ones count.
   std::uint64_t made_at_arm = 0;
@@ -105,12 +117,14 @@ struct Cq {
 struct Xrcd {
   ibv_xrcd base{};
   Xrcdn xrcdn;
+  Kept<Xrcd>::Place place;
   std::uint32_t users = 0;  // SRQs and QPs made with this handle; under the lock
 };
 
 struct Srq {
   ibv_srq base{};
   Srqn srqn;
+  Kept<Srq>::Place place;
   Xrcd* xrcd = nullptr;              // of an XRC SRQ
   std::uint32_t events_fetched = 0;  // as Cq's
 };
@@ -142,6 +156,7 @@ struct Qp {
   ibv_qp_ex ex{};  // its functions are set when it was created as an extended one
   ibv_qp& base = ex.qp_base;
   QpInit init;
+  Kept<Qp>::Place place;
   Builder builder;
   std::uint32_t events_fetched = 0;  // as Cq's
   InlineRing inline_ring;
@@ -157,6 +172,7 @@ inline Device& of(ibv_device* d) { return *reinterpret_cast<Device*>(d); }
 inline Td& of(ibv_td* t) { return *reinterpret_cast<Td*>(t); }
 inline Pd& of(ibv_pd* p) { return *reinterpret_cast<Pd*>(p); }
 inline Mr& of(ibv_mr* m) { return *reinterpret_cast<Mr*>(m); }
+inline Mw& of(ibv_mw* m) { return *reinterpret_cast<Mw*>(m); }
 inline Cq& of(ibv_cq* c) { return *reinterpret_cast<Cq*>(c); }
 inline Qp& of(ibv_qp* q) { return *reinterpret_cast<Qp*>(q); }
 inline Srq& of(ibv_srq* s) { return *reinterpret_cast<Srq*>(s); }
@@ -176,8 +192,9 @@ auto with_nic(ibv_context* context, F&& f) {
 // its QP, moving it to RESET or ERR, leaving the process) first lets this much time pass, and the last ACK
 // leaves.
 inline constexpr Duration kGoodbye = 100_us;
-void linger(LiveProcess& process);  // not before time has begun: nothing was sent then, and time stands
-void say_goodbye(ibv_qp& qp);       // lingers when the QP is connected
+void linger(LiveProcess& process);    // not before time has begun: nothing was sent then, and time stands
+bool is_connected(const ibv_qp& qp);  // RTR, RTS or SQD
+void say_goodbye(ibv_qp& qp);         // lingers when the QP is connected
 
 // A line on stderr when $ROCELAB_DEBUG is set: says why a call is about to fail.
 void debug(const char* format, ...) __attribute__((format(printf, 1, 2)));

@@ -27,11 +27,19 @@ ibv_td* alloc_td(ibv_context* context, ibv_td_init_attr* attr) {
   if (attr->comp_mask != 0) return refuse<ibv_td>(EINVAL);
   auto td = std::make_unique<Td>();
   td->base.context = context;
+  with_nic(context, [&](Nic&, Time) { verbs::of(context).belongings.tds.add(*td); });
   return &td.release()->base;
 }
 
+bool end(Nic& /*nic*/, Td& td) { return td.users == 0; }
+
 int dealloc_td(ibv_td* td) {
-  if (verbs::of(td).users > 0) return EBUSY;
+  const bool ended = with_nic(td->context, [&](Nic& nic, Time) {
+    if (!end(nic, verbs::of(td))) return false;
+    verbs::of(td->context).belongings.tds.remove(verbs::of(td));
+    return true;
+  });
+  if (!ended) return EBUSY;
   delete &verbs::of(td);
   return 0;
 }
@@ -49,9 +57,19 @@ ibv_pd* alloc_parent_domain(ibv_context* context, ibv_parent_domain_init_attr* a
   pd->pdn = protection.pdn;
   pd->protection = &protection;
   pd->td = attr->td != nullptr ? &verbs::of(attr->td) : nullptr;
-  ++protection.parents;
-  if (pd->td != nullptr) ++pd->td->users;
+  with_nic(context, [&](Nic&, Time) {
+    ++protection.parents;
+    if (pd->td != nullptr) ++pd->td->users;
+    verbs::of(context).belongings.pds.add(*pd);
+  });
   return &pd.release()->base;
+}
+
+bool end(Nic& nic, Pd& pd) {
+  if (pd.protection == nullptr) return pd.parents == 0 && nic.free_pd(pd.pdn);
+  --pd.protection->parents;
+  if (pd.td != nullptr) --pd.td->users;
+  return true;
 }
 
 }  // namespace rocelab::verbs
@@ -61,13 +79,14 @@ using namespace rocelab::verbs;
 
 RL_EXPORT ibv_pd* ibv_alloc_pd(ibv_context* context) {
   if (!in_experiment()) return REAL(ibv_alloc_pd)(context);
-  if (verbs::of(context).pds.fetch_add(1) >= kMaxPd) {
-    --verbs::of(context).pds;
-    return refuse<ibv_pd>(ENOMEM);
-  }
   auto pd = std::make_unique<Pd>();
   pd->base.context = context;
-  pd->pdn = with_nic(context, [](Nic& nic, Time) { return nic.alloc_pd(); });
+  pd->pdn = with_nic(context, [&](Nic& nic, Time) {
+    const Pdn made = nic.alloc_pd();
+    if (made != Pdn{}) verbs::of(context).belongings.pds.add(*pd);
+    return made;
+  });
+  if (pd->pdn == Pdn{}) return refuse<ibv_pd>(ENOMEM);
   pd->base.handle = pd->pdn.value;
   return &pd.release()->base;
 }
@@ -75,14 +94,12 @@ RL_EXPORT ibv_pd* ibv_alloc_pd(ibv_context* context) {
 RL_EXPORT int ibv_dealloc_pd(ibv_pd* pd) {
   if (!in_experiment()) return REAL(ibv_dealloc_pd)(pd);
   Pd& domain = verbs::of(pd);
-  if (domain.protection != nullptr) {
-    --domain.protection->parents;
-    if (domain.td != nullptr) --domain.td->users;
-  } else {
-    if (domain.parents > 0 || !with_nic(pd->context, [&](Nic& nic, Time) { return nic.free_pd(domain.pdn); }))
-      return EBUSY;
-    --verbs::of(pd->context).pds;
-  }
+  const bool ended = with_nic(pd->context, [&](Nic& nic, Time) {
+    if (!end(nic, domain)) return false;
+    verbs::of(pd->context).belongings.pds.remove(domain);
+    return true;
+  });
+  if (!ended) return EBUSY;
   delete &domain;
   return 0;
 }

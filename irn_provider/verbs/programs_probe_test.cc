@@ -18,10 +18,11 @@ class ProbeTest : public ::testing::TestWithParam<TransportMode> {
 };
 
 TEST_P(ProbeTest, SurfaceKeepsItsClaims) {
-  for (const char* filter : {"DataProbe.*", "DatagramProbe.*", "RefusalProbe.*", "EventProbe.*", "SrqProbe.*",
-                             "XrcProbe.*", "DrainProbe.*", "ExtendedProbe.*", "BuilderProbe.*", "TimeProbe.*",
-                             "TimeBeforeTheDevice.*", "TimerProbe.*", "TimerFdProbe.*", "SignalProbe.*",
-                             "ThreadProbe.*", "BirthProbe.*", "ForkProbe.*", "StopProbe.*"}) {
+  for (const char* filter :
+       {"DataProbe.*", "DatagramProbe.*", "RefusalProbe.*", "EventProbe.*", "SrqProbe.*", "XrcProbe.*",
+        "DrainProbe.*", "CloseProbe.*", "ExtendedProbe.*", "BuilderProbe.*", "TimeProbe.*",
+        "TimeBeforeTheDevice.*", "TimerProbe.*", "TimerFdProbe.*", "SignalProbe.*", "ThreadProbe.*",
+        "BirthProbe.*", "ForkProbe.*", "StopProbe.*"}) {
     TestFabric fabric(1, 1, nic());
     const bool birth = std::string(filter) == "BirthProbe.*";
     const bool threads = birth || std::string(filter) == "ThreadProbe.*";

@@ -120,6 +120,7 @@ ibv_qp* create_qp(ibv_context* context, ibv_pd* pd, Xrcd* xrcd, const ibv_qp_ini
     const auto made = nic.create_qp(qp->init);
     if (made) registry().qps[made->value] = {qp.get()};
     if (made && xrcd != nullptr) ++xrcd->users;
+    if (made) verbs::of(context).belongings.qps.add(*qp);
     return made;
   });
   if (!qpn) {
@@ -133,6 +134,17 @@ ibv_qp* create_qp(ibv_context* context, ibv_pd* pd, Xrcd* xrcd, const ibv_qp_ini
   base.recv_cq = attr.recv_cq;
   base.srq = attr.srq;
   return &qp.release()->base;
+}
+
+bool end(Nic& nic, Qp& qp) {
+  ibv_qp& base = qp.base;
+  std::vector<Qp*>& handles = registry().qps[base.qp_num];
+  if (handles.size() == 1 && !nic.destroy_qp(Qpn{base.qp_num})) return false;
+  std::erase(handles, &qp);
+  if (handles.empty()) registry().qps.erase(base.qp_num);
+  if (qp.xrcd != nullptr) --qp.xrcd->users;
+  forget_events(base.context, [&](const ibv_async_event& e) { return tells_of(e, base); });
+  return true;
 }
 
 }  // namespace rocelab::verbs
@@ -175,13 +187,8 @@ RL_EXPORT int ibv_destroy_qp(ibv_qp* qp) {
   if (!in_experiment()) return REAL(ibv_destroy_qp)(qp);
   say_goodbye(*qp);
   const bool destroyed = with_nic(qp->context, [&](Nic& nic, Time) {
-    std::vector<Qp*>& handles = registry().qps[qp->qp_num];
-    if (nic.groups_of(Qpn{qp->qp_num}) != 0) return false;  // to be detached first
-    if (handles.size() == 1 && !nic.destroy_qp(Qpn{qp->qp_num})) return false;
-    std::erase(handles, &of(qp));
-    if (handles.empty()) registry().qps.erase(qp->qp_num);
-    if (of(qp).xrcd != nullptr) --of(qp).xrcd->users;
-    forget_events(qp->context, [&](const ibv_async_event& e) { return tells_of(e, *qp); });
+    if (nic.groups_of(Qpn{qp->qp_num}) != 0 || !end(nic, of(qp))) return false;  // to be detached first
+    of(qp->context).belongings.qps.remove(of(qp));
     return true;
   });
   if (!destroyed) return EBUSY;

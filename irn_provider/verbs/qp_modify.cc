@@ -198,9 +198,12 @@ void linger(LiveProcess& process) {
   process.let_leave(kGoodbye);
 }
 
+bool is_connected(const ibv_qp& qp) {
+  return qp.state == IBV_QPS_RTR || qp.state == IBV_QPS_RTS || qp.state == IBV_QPS_SQD;
+}
+
 void say_goodbye(ibv_qp& qp) {
-  if (qp.state == IBV_QPS_RTR || qp.state == IBV_QPS_RTS || qp.state == IBV_QPS_SQD)
-    linger(*of(qp.context).process);
+  if (is_connected(qp)) linger(*of(qp.context).process);
 }
 
 }  // namespace rocelab::verbs

@@ -52,8 +52,10 @@ ibv_srq* create_srq(ibv_pd* pd, const ibv_srq_attr& wanted, void* srq_context, X
   const std::optional<Srqn> srqn = with_nic(pd->context, [&](Nic& nic, Time) {
     const auto made = xrcd != nullptr ? nic.create_xrc_srq(of(pd).pdn, attr, xrcd->xrcdn, cq->cqn)
                                       : nic.create_srq(of(pd).pdn, attr);
-    if (made) registry().srqs[made->value] = srq.get();
-    if (made && xrcd != nullptr) ++xrcd->users;
+    if (!made) return made;
+    registry().srqs[made->value] = srq.get();
+    if (xrcd != nullptr) ++xrcd->users;
+    of(pd->context).belongings.srqs.add(*srq);
     return made;
   });
   if (!srqn) return refuse(ENOMEM);
@@ -101,6 +103,14 @@ int post_srq_recv(ibv_srq* base, ibv_recv_wr* wr, ibv_recv_wr** bad) {
   });
 }
 
+bool end(Nic& nic, Srq& srq) {
+  if (!nic.destroy_srq(srq.srqn)) return false;
+  registry().srqs.erase(srq.srqn.value);
+  if (srq.xrcd != nullptr) --srq.xrcd->users;
+  forget_events(srq.base.context, [&](const ibv_async_event& e) { return tells_of(e, srq.base); });
+  return true;
+}
+
 }  // namespace rocelab::verbs
 
 using namespace rocelab;
@@ -129,10 +139,8 @@ RL_EXPORT int ibv_query_srq(ibv_srq* srq, ibv_srq_attr* attr) {
 RL_EXPORT int ibv_destroy_srq(ibv_srq* srq) {
   if (!in_experiment()) return REAL(ibv_destroy_srq)(srq);
   const bool destroyed = with_nic(srq->context, [&](Nic& nic, Time) {
-    if (!nic.destroy_srq(of(srq).srqn)) return false;
-    registry().srqs.erase(of(srq).srqn.value);
-    if (of(srq).xrcd != nullptr) --of(srq).xrcd->users;
-    forget_events(srq->context, [&](const ibv_async_event& e) { return tells_of(e, *srq); });
+    if (!end(nic, of(srq))) return false;
+    of(srq->context).belongings.srqs.remove(of(srq));
     return true;
   });
   if (!destroyed) return EBUSY;

@@ -62,11 +62,13 @@ int open_domain(Nic& nic, const ibv_xrcd_init_attr& attr, Xrcdn& xrcdn) {
 ibv_xrcd* open_xrcd(ibv_context* context, ibv_xrcd_init_attr* attr) {
   constexpr std::uint32_t kMask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS;
   auto xrcd = std::make_unique<Xrcd>();
-  const int error =
-      (attr->comp_mask & ~kMask) != 0 ? unsupported("open_xrcd: these attributes")
-      : attr->comp_mask != kMask
-          ? EINVAL
-          : with_nic(context, [&](Nic& nic, Time) { return open_domain(nic, *attr, xrcd->xrcdn); });
+  const int error = (attr->comp_mask & ~kMask) != 0 ? unsupported("open_xrcd: these attributes")
+                    : attr->comp_mask != kMask      ? EINVAL
+                                                    : with_nic(context, [&](Nic& nic, Time) {
+                                                   const int refused = open_domain(nic, *attr, xrcd->xrcdn);
+                                                   if (refused == 0) of(context).belongings.xrcds.add(*xrcd);
+                                                   return refused;
+                                                 });
   if (error != 0) {
     errno = error;
     return nullptr;
@@ -76,15 +78,21 @@ ibv_xrcd* open_xrcd(ibv_context* context, ibv_xrcd_init_attr* attr) {
 }
 
 // Only the last handle of a domain ends it; none goes while something was made with it.
+bool end(Nic& nic, Xrcd& xrcd) {
+  if (xrcd.users > 0) return false;
+  const auto file = domain_of_file(xrcd.xrcdn);
+  const bool shared = file != domains_of_files().end();
+  if (shared && file->second.handles > 1) return --file->second.handles, true;
+  if (!nic.free_xrcd(xrcd.xrcdn)) return false;
+  if (shared) domains_of_files().erase(file);
+  return true;
+}
+
 int close_xrcd(ibv_xrcd* base) {
   Xrcd& xrcd = of(base);
   const bool closed = with_nic(base->context, [&](Nic& nic, Time) {
-    if (xrcd.users > 0) return false;
-    const auto file = domain_of_file(xrcd.xrcdn);
-    const bool shared = file != domains_of_files().end();
-    if (shared && file->second.handles > 1) return --file->second.handles, true;
-    if (!nic.free_xrcd(xrcd.xrcdn)) return false;
-    if (shared) domains_of_files().erase(file);
+    if (!end(nic, xrcd)) return false;
+    of(base->context).belongings.xrcds.remove(xrcd);
     return true;
   });
   if (!closed) return EBUSY;
@@ -109,6 +117,7 @@ ibv_qp* open_qp(ibv_context* context, ibv_qp_open_attr* attr) {
     init_qp(*qp, context, Qpn{attr->qp_num}, IBV_QPT_XRC_RECV, qp_context);
     qp->base.state = first.base.state;
     found->second.push_back(qp.get());
+    of(context).belongings.qps.add(*qp);
     return true;
   };
   const bool complete = (attr->comp_mask & kNeeded) == kNeeded && attr->xrcd != nullptr &&

@@ -16,7 +16,10 @@ void complain(const char* what) {
 }
 
 VerbsSession::VerbsSession(std::span<const std::uint8_t> bytes)
-    : bytes_(bytes), memory_(kRegion + 2 * kGuard, 0x5a), region_(memory_.data() + kGuard) {
+    : bytes_(bytes),
+      destroys_(bytes.size() % 4 != 3),
+      memory_(kRegion + 2 * kGuard, 0x5a),
+      region_(memory_.data() + kGuard) {
   ibv_device** list = ibv_get_device_list(nullptr);
   context_ = ibv_open_device(list[0]);
   ibv_free_device_list(list);
@@ -51,6 +54,12 @@ VerbsSession::VerbsSession(std::span<const std::uint8_t> bytes)
 VerbsSession::~VerbsSession() {
   wait();
   take_events();
+  if (destroys_) destroy_all();
+  if (ibv_close_device(context_) != 0) complain("a device is not closed");
+  check_guards();
+}
+
+void VerbsSession::destroy_all() {
   const auto gone = [](int error) {
     if (error != 0) complain("an object that nothing uses is not destroyed");
   };
@@ -74,8 +83,6 @@ VerbsSession::~VerbsSession() {
   gone(ibv_dealloc_td(td_));
   gone(ibv_dealloc_pd(other_pd_));
   gone(ibv_dealloc_pd(pd_));
-  gone(ibv_close_device(context_));
-  check_guards();
 }
 
 std::uint8_t VerbsSession::byte() {

@@ -28,7 +28,7 @@ struct SessionCounts {
 class VerbsSession {
  public:
   explicit VerbsSession(std::span<const std::uint8_t> bytes);
-  ~VerbsSession();  // everything that is left goes, in order
+  ~VerbsSession();  // everything that is left goes, in order; or with the device, when it is closed
   VerbsSession(const VerbsSession&) = delete;
   VerbsSession& operator=(const VerbsSession&) = delete;
 
@@ -61,6 +61,7 @@ class VerbsSession {
   void take_events();
   void check_guards() const;
   void wait();
+  void destroy_all();
 
   // verbs_session_objects.cc
   void create();
@@ -77,6 +78,7 @@ class VerbsSession {
   void modify_qp(ibv_qp* qp);
   void drain(ibv_qp* qp);
   ibv_qp_attr attributes(ibv_qp* qp, ibv_qp_state to, int& mask);
+  void change_drained(ibv_qp_attr& a, int& mask, bool rc);
 
   // verbs_session_memory.cc
   void change_memory(std::uint8_t how);
@@ -100,6 +102,7 @@ class VerbsSession {
   void accepted(const std::vector<std::uint64_t>& ids);
 
   std::span<const std::uint8_t> bytes_;
+  const bool destroys_;  // what is left
   SessionCounts counts_;
   ibv_context* context_;
   ibv_pd* pd_;

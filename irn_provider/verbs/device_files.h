@@ -8,7 +8,14 @@
 #include <string_view>
 #include <vector>
 
+#include "irn_provider/verbs/libc/unpromised.h"
+
 namespace rocelab::verbs {
+
+// What a program calls a file by. Null, for which the C library has an answer, names none of ours.
+inline std::string_view named(const char* path) {
+  return libc::unpromised(path) != nullptr ? std::string_view(path) : std::string_view();
+}
 
 // What stands in the file; nothing: it is not one of the device's. Offered, N being an index of the GID
 // table:

@@ -19,10 +19,10 @@ class ProbeTest : public ::testing::TestWithParam<TransportMode> {
 
 TEST_P(ProbeTest, SurfaceKeepsItsClaims) {
   for (const char* filter :
-       {"DataProbe.*", "DatagramProbe.*", "RefusalProbe.*", "EventProbe.*", "SrqProbe.*", "XrcProbe.*",
-        "DrainProbe.*", "CloseProbe.*", "ExtendedProbe.*", "BuilderProbe.*", "TimeProbe.*",
-        "TimeBeforeTheDevice.*", "TimerProbe.*", "TimerFdProbe.*", "SignalProbe.*", "ThreadProbe.*",
-        "BirthProbe.*", "ForkProbe.*", "StopProbe.*"}) {
+       {"DataProbe.*",    "DatagramProbe.*", "RefusalProbe.*",        "EventProbe.*", "SrqProbe.*",
+        "XrcProbe.*",     "DrainProbe.*",    "CloseProbe.*",          "NullProbe.*",  "ExtendedProbe.*",
+        "BuilderProbe.*", "TimeProbe.*",     "TimeBeforeTheDevice.*", "TimerProbe.*", "TimerFdProbe.*",
+        "SignalProbe.*",  "ThreadProbe.*",   "BirthProbe.*",          "ForkProbe.*",  "StopProbe.*"}) {
     TestFabric fabric(1, 1, nic());
     const bool birth = std::string(filter) == "BirthProbe.*";
     const bool threads = birth || std::string(filter) == "ThreadProbe.*";

@@ -9,6 +9,7 @@
 #include "irn_provider/verbs/exports.h"
 #include "irn_provider/verbs/libc/experiment.h"
 #include "irn_provider/verbs/libc/real.h"
+#include "irn_provider/verbs/libc/unpromised.h"
 
 namespace rocelab::libc {
 namespace {
@@ -63,7 +64,7 @@ RL_EXPORT int gettimeofday(timeval* tv, void* tz) noexcept {
   count_clock_spin(*process);
   real::RuntimeScope scope;
   const timespec ts = to_timespec(process->now(), kRealtimeEpochSeconds);
-  *tv = {.tv_sec = ts.tv_sec, .tv_usec = ts.tv_nsec / 1'000};
+  if (unpromised(tv) != nullptr) *tv = {.tv_sec = ts.tv_sec, .tv_usec = ts.tv_nsec / 1'000};
   return 0;
 }
 

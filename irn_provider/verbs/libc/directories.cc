@@ -79,7 +79,7 @@ Listings& listings() {
 }  // namespace
 
 RL_EXPORT DIR* opendir(const char* path) {
-  if (std::optional<std::vector<std::string>> names = device_directory(path))
+  if (std::optional<std::vector<std::string>> names = device_directory(named(path)))
     return listings().add(std::move(*names));
   static const auto really = libc::next_symbol<DIR* (*)(const char*)>("opendir");
   return really(path);

@@ -48,9 +48,9 @@ int open_text(const std::string& text) {
 // A descriptor, or -1 with errno; nothing: the file is not one of ours.
 std::optional<int> open_ours(const char* path, int flags) {
   if (!in_experiment()) return std::nullopt;
-  if (means_rdma_cm(path)) return open_rdma_cm();
+  if (means_rdma_cm(named(path))) return open_rdma_cm();
   if ((flags & O_ACCMODE) != O_RDONLY) return std::nullopt;
-  const std::optional<std::string> text = device_file(path);
+  const std::optional<std::string> text = device_file(named(path));
   if (!text) return std::nullopt;
   return open_text(*text);
 }
@@ -93,11 +93,17 @@ int fstat_any(int fd, Stat* st, const char* symbol) {
   return result;
 }
 
+int fault() {
+  errno = EFAULT;
+  return -1;
+}
+
 template <class Stat>
 int stat_any(const char* path, Stat* st, const char* symbol) {
-  const bool node = is_device_node(path);
-  if (!node && !device_directory(path))
+  const bool node = is_device_node(named(path));
+  if (!node && !device_directory(named(path)))
     return libc::next_symbol<int (*)(const char*, Stat*)>(symbol)(path, st);
+  if (libc::unpromised(st) == nullptr) return fault();
   *st = {};
   st->st_nlink = 1;
   st->st_mode = kDirectoryMode;
@@ -142,11 +148,12 @@ RL_EXPORT int stat(const char* path, struct stat* st) noexcept { return stat_any
 RL_EXPORT int stat64(const char* path, struct stat64* st) noexcept { return stat_any(path, st, "stat64"); }
 
 RL_EXPORT int statx(int folder, const char* path, int flags, unsigned mask, struct statx* st) noexcept {
-  if (!device_directory(path)) {
+  if (!device_directory(named(path))) {
     using Statx = int (*)(int, const char*, int, unsigned, struct statx*);
     static const auto really = libc::next_symbol<Statx>("statx");
     return really(folder, path, flags, mask, st);
   }
+  if (libc::unpromised(st) == nullptr) return fault();
   *st = {};
   st->stx_mask = STATX_TYPE | STATX_MODE | STATX_NLINK;
   st->stx_nlink = 1;
@@ -155,7 +162,7 @@ RL_EXPORT int statx(int folder, const char* path, int flags, unsigned mask, stru
 }
 
 RL_EXPORT int access(const char* path, int mode) noexcept {
-  if (is_device_node(path)) {
+  if (is_device_node(named(path))) {
     if ((mode & X_OK) == 0) return 0;
     errno = EACCES;
     return -1;

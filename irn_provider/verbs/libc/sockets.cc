@@ -81,8 +81,10 @@ auto writing(int fd, int flags, std::size_t length, F&& call) {
   return result;
 }
 
+// Null parts are the call's to refuse.
 std::size_t total(const iovec* parts, std::size_t count) {
   std::size_t sum = 0;
+  if (parts == nullptr) return sum;
   for (std::size_t i = 0; i < count; ++i) sum += parts[i].iov_len;
   return sum;
 }
@@ -133,8 +135,7 @@ RL_EXPORT ssize_t write(int fd, const void* data, size_t length) {
 }
 
 RL_EXPORT ssize_t writev(int fd, const iovec* parts, int count) {
-  const std::size_t length =
-      parts != nullptr && count > 0 ? total(parts, static_cast<std::size_t>(count)) : 0;
+  const std::size_t length = count > 0 ? total(parts, static_cast<std::size_t>(count)) : 0;
   return writing(fd, 0, length, [=] { return real::writev(fd, parts, count); });
 }
 

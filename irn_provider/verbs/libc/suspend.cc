@@ -9,6 +9,7 @@
 #include "irn_provider/verbs/libc/experiment.h"
 #include "irn_provider/verbs/libc/real.h"
 #include "irn_provider/verbs/libc/timers.h"
+#include "irn_provider/verbs/libc/unpromised.h"
 #include "irn_provider/verbs/libc/wait.h"
 
 namespace rocelab::libc {
@@ -70,6 +71,6 @@ RL_EXPORT int pause() {
 
 RL_EXPORT int sigsuspend(const sigset_t* mask) {
   LiveProcess* process = experiment();
-  if (process == nullptr) return real::sigsuspend(mask);
+  if (process == nullptr || unpromised(mask) == nullptr) return real::sigsuspend(mask);
   return suspend(*process, *mask);
 }

@@ -21,6 +21,7 @@
 #include "irn_provider/verbs/libc/real.h"
 #include "irn_provider/verbs/libc/timers.h"
 #include "irn_provider/verbs/libc/timers_state.h"
+#include "irn_provider/verbs/libc/unpromised.h"
 
 static_assert(int{TFD_NONBLOCK} == int{EFD_NONBLOCK} && int{TFD_CLOEXEC} == int{EFD_CLOEXEC});
 
@@ -152,6 +153,10 @@ RL_EXPORT int timerfd_gettime(int fd, itimerspec* value) noexcept {
   if (!timer) {
     static const auto really = next_symbol<int (*)(int, itimerspec*)>("timerfd_gettime");
     return really(fd, value);
+  }
+  if (unpromised(value) == nullptr) {
+    errno = EFAULT;
+    return -1;
   }
   *value = with_timers(
       *experiment(), [&](const Timers& t, Time now) { return read_timer(t.timers.setting(timer->id), now); });

@@ -20,6 +20,7 @@
 #include "irn_provider/verbs/libc/real.h"
 #include "irn_provider/verbs/libc/timer_threads.h"
 #include "irn_provider/verbs/libc/timers_state.h"
+#include "irn_provider/verbs/libc/unpromised.h"
 
 namespace rocelab::libc {
 namespace {
@@ -190,6 +191,10 @@ RL_EXPORT int timer_gettime(timer_t timer, itimerspec* value) noexcept {
   if (!ours(timer)) {
     static const auto really = next_symbol<int (*)(timer_t, itimerspec*)>("timer_gettime");
     return really(timer, value);
+  }
+  if (unpromised(value) == nullptr) {
+    errno = EFAULT;
+    return -1;
   }
   return of_timer(timer, [&](Timers& t, ProgramTimers::Id id, Time now) {
     *value = read_timer(t.timers.setting(id), now);

@@ -172,6 +172,7 @@ int get_event(Ucma& ucma, UcmaFile& file, const Call& call) {
 int execute(Ucma& ucma, int fd, const std::byte* data, std::size_t length) {
   rdma_ucm_cmd_hdr header{};
   if (length < sizeof header) return EINVAL;
+  if (data == nullptr) return EFAULT;
   std::memcpy(&header, data, sizeof header);
   if (header.in + sizeof header > length) return EINVAL;
   const Call call{data + sizeof header, header.in, header.out};

@@ -16,14 +16,14 @@ Nic::Impl::Impl(const NicConfig& configuration, Qpn first, PacketPool& packets, 
       trace(sink),
       regions(configuration.max_mrs),
       windows(regions, kMaxMws),
-      address_handles(0xffff),
+      address_handles(kMaxAhs),
       services{config, counters, regions, windows, address_handles, srqs, memory, trace, completions, events},
       pause(configuration.link_rate, counters, sink),
       scheduler(configuration.qp_burst),
-      pds(0xffff),
-      xrcds(0xffff),
+      pds(kMaxPds),
+      xrcds(kMaxXrcds),
       cqs(configuration.max_cqs),
-      srqs(0xffff) {}
+      srqs(kMaxSrqs) {}
 
 // The Rng is for what is random in a NIC later on; recovery, scheduling and congestion control draw nothing.
 Nic::Nic(const NicConfig& config, Qpn first_qpn, Rng /*rng*/, PacketPool& pool, Memory& memory,

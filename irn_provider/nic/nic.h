@@ -42,7 +42,8 @@ class Nic {
   void on_timeout(Time now);  // RTO, RNR, pacing
 
   // --- resources; handles are never reused within 2^16 allocations
-  Pdn alloc_pd();
+  static constexpr std::uint32_t kMaxPds = 0xffff, kMaxXrcds = 0xffff, kMaxAhs = 0xffff, kMaxSrqs = 0xffff;
+  Pdn alloc_pd();        // 0: no more, and no handle: every use of it fails
   bool free_pd(Pdn pd);  // false: still used or unknown
   std::optional<RKey> reg_mr(Pdn pd, std::uint64_t addr, std::uint64_t length, std::uint64_t iova,
                              std::uint32_t access);
@@ -62,7 +63,7 @@ class Nic {
   bool destroy_cq(Cqn cq);
   bool resize_cq(Cqn cq, std::uint32_t entries);  // false: more CQEs wait, or unknown
   std::optional<Srqn> create_srq(Pdn pd, const SrqAttr& attr);
-  Xrcdn alloc_xrcd();
+  Xrcdn alloc_xrcd();          // as alloc_pd()
   bool free_xrcd(Xrcdn xrcd);  // false: still used or unknown
   std::optional<Srqn> create_xrc_srq(Pdn pd, const SrqAttr& attr, Xrcdn xrcd, Cqn cq);
   bool destroy_srq(Srqn srq);                        // false: a QP takes from it, or unknown

@@ -17,7 +17,7 @@ bool is_allowed(std::uint32_t access) {
 
 Pdn Nic::alloc_pd() {
   const auto handle = impl_->pds.add({});
-  return Pdn{handle.value_or(0)};  // 0 is no handle: every use of it fails
+  return Pdn{handle.value_or(0)};
 }
 
 bool Nic::free_pd(Pdn pd) {
@@ -27,7 +27,7 @@ bool Nic::free_pd(Pdn pd) {
 
 Xrcdn Nic::alloc_xrcd() {
   const auto handle = impl_->xrcds.add({});
-  return Xrcdn{handle.value_or(0)};  // as alloc_pd
+  return Xrcdn{handle.value_or(0)};
 }
 
 bool Nic::free_xrcd(Xrcdn xrcd) {

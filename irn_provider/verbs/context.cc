@@ -39,15 +39,15 @@ void fill_attr(const lockstep::HostEntry& host, ibv_device_attr& a) {
   a.max_cqe = kMaxCqe;
   a.max_mr = static_cast<int>(host.nic.max_mrs);
   a.max_mw = static_cast<int>(Nic::kMaxMws);
-  a.max_pd = kMaxPd;
+  a.max_pd = static_cast<int>(Nic::kMaxPds);
   a.max_qp_rd_atom = a.max_qp_init_rd_atom = kMaxRdAtomic;
   a.max_res_rd_atom = kMaxRdAtomic * a.max_qp;
   a.atomic_cap = IBV_ATOMIC_HCA;
-  a.max_ah = kMaxAh;
+  a.max_ah = static_cast<int>(Nic::kMaxAhs);
   a.max_mcast_grp = static_cast<int>(Nic::kMaxGroups);
   a.max_mcast_qp_attach = static_cast<int>(Nic::kMaxGroupMembers);
   a.max_total_mcast_qp_attach = a.max_mcast_grp * a.max_mcast_qp_attach;
-  a.max_srq = kMaxSrq;
+  a.max_srq = static_cast<int>(Nic::kMaxSrqs);
   a.max_srq_wr = kMaxSrqWr;
   a.max_srq_sge = kMaxSge;
   a.max_pkeys = kPkeys;

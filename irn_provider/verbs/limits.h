@@ -10,13 +10,10 @@ namespace rocelab::verbs {
 
 inline constexpr std::uint32_t kMaxQpWr = 16'384;
 inline constexpr std::uint32_t kMaxCqe = 1u << 22;
-inline constexpr int kMaxSrq = 65'535;
 inline constexpr std::uint32_t kMaxSrqWr = 1u << 20;
 inline constexpr std::uint64_t kHcaClockKhz = 1'000'000;  // the device's clock: 1 ns of experiment time
-inline constexpr std::uint32_t kMaxPd = 65'536;
-inline constexpr int kMaxAh = 65'535;
-inline constexpr std::uint32_t kMaxInline = 1'024;  // bytes
-inline constexpr std::uint8_t kMaxRdAtomic = 16;    // READs in flight per QP, either way
+inline constexpr std::uint32_t kMaxInline = 1'024;        // bytes
+inline constexpr std::uint8_t kMaxRdAtomic = 16;          // READs in flight per QP, either way
 inline constexpr std::uint64_t kMaxMrBytes = std::uint64_t{1} << 40;
 inline constexpr int kPorts = 1, kPkeys = 1;
 inline constexpr std::uint16_t kPkey = 0xffff;  // full member of the default partition

@@ -1,14 +1,16 @@
-// Memory regions. A region is the program's own memory, used in place: registering
-// checks that it is mapped with the rights asked for, and pins nothing. A program that unmaps registered
-// memory and lets its peer write there gets a segmentation fault where hardware would write to the pinned
-// pages.
+// Memory regions. A region is the program's own memory, used in place: registering checks that it is mapped
+// with the rights asked for, and pins nothing, though it counts as if it did (pinned.h). A program that
+// unmaps registered memory and lets its peer write there gets a segmentation fault where hardware would write
+// to the pinned pages.
 #include <cerrno>
 #include <cstdio>
 #include <memory>
+#include <utility>
 
 #include "irn_provider/verbs/exports.h"
 #include "irn_provider/verbs/limits.h"
 #include "irn_provider/verbs/objects.h"
+#include "irn_provider/verbs/pinned.h"
 #include "irn_provider/verbs/real_verbs.h"
 
 namespace rocelab::verbs {
@@ -64,8 +66,11 @@ ibv_mr* register_memory(ibv_pd* pd, void* addr, std::size_t length, std::uint64_
   auto mr = std::make_unique<Mr>();
   std::optional<RKey> key;
   const int error = with_nic(pd->context, [&](Nic& nic, Time) {
+    const std::uint64_t pages = pages_of(begin, length);
+    if (const int refused = pin(pages); refused != 0) return refused;
     key = nic.reg_mr(of(pd).pdn, begin, length, iova, access);
-    if (!key) return ENOMEM;
+    if (!key) return unpin(pages), ENOMEM;
+    mr->pages = pages;
     of(pd->context).belongings.mrs.add(*mr);
     return 0;
   });
@@ -83,7 +88,11 @@ ibv_mr* register_memory(ibv_pd* pd, void* addr, std::size_t length, std::uint64_
 
 }  // namespace
 
-bool end(Nic& nic, Mr& mr) { return nic.dereg_mr(RKey{mr.base.rkey}); }
+bool end(Nic& nic, Mr& mr) {
+  if (!nic.dereg_mr(RKey{mr.base.rkey})) return false;
+  unpin(mr.pages);
+  return true;
+}
 
 }  // namespace rocelab::verbs
 
@@ -131,9 +140,12 @@ RL_EXPORT int ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* addr, std::s
       return fail(error);
   const int error = with_nic(mr->context, [&](Nic& nic, Time) {
     if (nic.mr_has_windows(RKey{mr->rkey})) return EBUSY;
+    const std::uint64_t pages = pages_of(bounds.addr, bounds.length);
+    if (const int refused = moves ? pin(pages) : 0; refused != 0) return refused;
     const bool done =
         nic.rereg_mr(RKey{mr->rkey}, changes_pd ? std::optional(verbs::of(pd).pdn) : std::nullopt,
                      moves ? std::optional(bounds) : std::nullopt, rights);
+    if (moves) unpin(done ? std::exchange(verbs::of(mr).pages, pages) : pages);
     return done ? 0 : EINVAL;
   });
   if (error != 0) return fail(error);

@@ -77,7 +77,8 @@ struct Pd {
 
 struct Mr {
   ibv_mr base{};
-  unsigned access = 0;  // IBV_ACCESS_*, without hints
+  unsigned access = 0;      // IBV_ACCESS_*, without hints
+  std::uint64_t pages = 0;  // that it keeps pinned (pinned.h)
   Kept<Mr>::Place place;
 };
 

@@ -106,9 +106,9 @@ PostResult Requester::check(const SendWqe& wqe) const {
     return PostResult::kBadLength;
   if (const PostResult result = check_class(wqe, length); result != PostResult::kOk) return result;
   if (fetches(wqe.opcode) && (wqe.inline_data || qp_.attr.max_rd_atomic == 0)) return PostResult::kBadOpcode;
-  if (is_atomic(wqe.opcode) && (length < kAtomicBytes || wqe.remote_addr % kAtomicBytes != 0))
-    return PostResult::kBadLength;
-  return packets_of(length) > kMaxOutstanding ? PostResult::kBadLength : PostResult::kOk;
+  return is_atomic(wqe.opcode) && (length < kAtomicBytes || wqe.remote_addr % kAtomicBytes != 0)
+             ? PostResult::kBadLength
+             : PostResult::kOk;
 }
 
 PostResult Requester::check(std::span<const SendWqe> wqes) const {
@@ -135,7 +135,7 @@ PostResult Requester::post(const SendWqe& wqe, Time now) {
     return PostResult::kOk;
   }
   if (!is_local(wqe.opcode)) qp_.trace(TraceKind::kPosted, now, queue_.end(), length);
-  const std::uint32_t piece = wqe.opcode == WrOpcode::kRead && qp_.cc ? qp_.cc->read_segment() : 0;
+  const std::uint32_t piece = wqe.opcode == WrOpcode::kRead ? read_piece(length) : 0;
   if (piece != 0 && length > piece)
     push_in_pieces(wqe, static_cast<std::uint32_t>(length), piece);
   else
@@ -151,8 +151,15 @@ void Requester::push(const SendWqe& wqe, std::uint32_t length) {
   if (entry.fetches()) entry.wqe_sn = read_wqe_sn_++, reads_->on_posted(entry), has_reads_ = true;
 }
 
-// A READ whose requests congestion control paces: pieces are READs of their own to the peer and one work
-// request to the program.
+// READs are requested in pieces of at most so many bytes; 0: whole. RoCE's takes all its PSNs at once, and
+// the longest one at the smallest MTU has more than may be outstanding.
+std::uint32_t Requester::read_piece(std::uint64_t length) const {
+  const std::uint32_t paced = qp_.cc ? qp_.cc->read_segment() : 0;
+  if (paced != 0 || qp_.irn() || packets_of(length) <= kMaxOutstanding) return paced;
+  return kMaxMessageBytes / 2;
+}
+
+// Pieces are READs of their own to the peer and one work request to the program.
 void Requester::push_in_pieces(const SendWqe& read, std::uint32_t length, std::uint32_t piece) {
   piece -= piece % qp_.attr.path_mtu;  // full packets
   for (std::uint32_t offset = 0; offset < length; offset += piece) {

@@ -102,6 +102,7 @@ class Requester {
   PostResult check_class(const SendWqe& wqe, std::uint64_t length) const;
   std::int64_t packets_of(std::uint64_t length) const;
   void push(const SendWqe& wqe, std::uint32_t length);
+  std::uint32_t read_piece(std::uint64_t length) const;
   void push_in_pieces(const SendWqe& read, std::uint32_t length, std::uint32_t piece);
   void on_verbs_timeout(Time now);
   void complete_in_order(Time now);

@@ -1,9 +1,13 @@
 // What the device and its port say about themselves: query_device, query_port, GIDs, P_Keys. All of it is
 // what the NIC does or the scenario says. There is no vendor: the id is the one that Linux rxe shows.
+#include <net/if.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 
+#include "irn_provider/cm/cm_types.h"
+#include "irn_provider/verbs/device_files.h"
 #include "irn_provider/verbs/exports.h"
 #include "irn_provider/verbs/limits.h"
 #include "irn_provider/verbs/objects.h"
@@ -51,6 +55,7 @@ void fill_attr(const lockstep::HostEntry& host, ibv_device_attr& a) {
   a.max_srq_wr = kMaxSrqWr;
   a.max_srq_sge = kMaxSge;
   a.max_pkeys = kPkeys;
+  a.local_ca_ack_delay = cm::CmConfig{}.ack_delay;  // as our REPs say
   a.phys_port_cnt = kPorts;
 }
 
@@ -88,6 +93,7 @@ ibv_port_attr port_attr(const lockstep::HostEntry& host) {
   a.active_speed = code.speed;
   a.phys_state = 5;  // LinkUp
   a.link_layer = IBV_LINK_LAYER_ETHERNET;
+  a.flags = IBV_QPF_GRH_REQUIRED;
   return a;
 }
 
@@ -100,6 +106,7 @@ void fill_entry(const lockstep::HostEntry& host, std::uint32_t index, ibv_gid_en
   e.gid_index = index;
   e.port_num = kPorts;
   e.gid_type = IBV_GID_TYPE_ROCE_V2;
+  e.ndev_ifindex = if_nametoindex(own_interface().c_str());  // 0: none
 }
 
 }  // namespace

@@ -18,7 +18,14 @@ constexpr std::string_view kGidAttrs = "/sys/class/infiniband/rocelab0/ports/1/g
 constexpr std::string_view kInterfaces = "/sys/class/infiniband/rocelab0/device/net";
 constexpr std::string_view kNode = "/dev/infiniband/uverbs0";
 
-// The interface with the host's address; empty: none (a test without namespaces).
+bool is_gid_index(std::string_view text) {
+  int index = -1;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), index);
+  return error == std::errc() && end == text.data() + text.size() && index >= 0 && index < lockstep::kGids;
+}
+
+}  // namespace
+
 std::string own_interface() {
   const lockstep::HostEntry* host = this_host();
   if (host == nullptr) return "";
@@ -34,14 +41,6 @@ std::string own_interface() {
   freeifaddrs(all);
   return name;
 }
-
-bool is_gid_index(std::string_view text) {
-  int index = -1;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), index);
-  return error == std::errc() && end == text.data() + text.size() && index >= 0 && index < lockstep::kGids;
-}
-
-}  // namespace
 
 std::optional<std::string> device_file(std::string_view path) {
   if (!path.starts_with(kGidAttrs) || !in_experiment()) return std::nullopt;

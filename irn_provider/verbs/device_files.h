@@ -17,6 +17,9 @@ inline std::string_view named(const char* path) {
   return libc::unpromised(path) != nullptr ? std::string_view(path) : std::string_view();
 }
 
+// The interface with the host's address; empty: none (a test without namespaces).
+std::string own_interface();
+
 // What stands in the file; nothing: it is not one of the device's. Offered, N being an index of the GID
 // table:
 //   /sys/class/infiniband/rocelab0/ports/1/gid_attrs/types/N   the GID's type (UCX chooses its GID by it)

@@ -45,13 +45,27 @@ TEST_P(ProbeTest, SurfaceKeepsItsClaims) {
   }
 }
 
+// In a network namespace with an interface that has the host's address.
+TEST_P(ProbeTest, TheDeviceNamesItsInterface) {
+  if (geteuid() != 0) GTEST_SKIP() << "a network namespace takes root";
+  TestFabric fabric(1, 1, nic());
+  const auto p =
+      fabric.start(0, {"unshare", "-n", "sh", "-ec",
+                       "ip link add rl0 type veth peer name rl1; ip address add 10.0.0.1/24 dev rl0;"
+                       "exec \"$0\" --gtest_filter='InterfaceProbe.*'",
+                       ROCELAB_PROBE});
+  EXPECT_TRUE(fabric.run());
+  EXPECT_EQ(fabric.program(p).exit_code(), 0) << fabric.program(p).output();
+  EXPECT_NE(fabric.program(p).output().find("[  PASSED  ] 2 tests"), std::string::npos);
+}
+
 // Over shared memory, in real time: all but what is about the experiment's time and its switch.
 TEST_P(ProbeTest, SurfaceKeepsItsClaimsOverSharedMemory) {
   TestFabric fabric(1, 1, nic());
   const std::string transport = GetParam() == TransportMode::kRoce ? "roce" : "irn";
   const auto p = fabric.start(0, {"env", "-u", "ROCELAB_SEGMENT", "ROCELAB_TRANSPORT=" + transport,
                                   "ROCELAB_INTERFACE=shm:probe." + std::to_string(getpid()), ROCELAB_PROBE,
-                                  "--gtest_filter=-Time*:ThreadProbe.*:ExhaustionProbe.*:"
+                                  "--gtest_filter=-Time*:ThreadProbe.*:ExhaustionProbe.*:InterfaceProbe.*:"
                                   "StopProbe.*:ExitWhile*:BirthProbe.*:"
                                   "EventProbe.GetCqEventWaitsInExperimentTime:"
                                   "ExtendedProbe.TimestampsAreExperimentTime:"

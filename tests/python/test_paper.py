@@ -6,15 +6,17 @@ import csv
 import dataclasses
 import io
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from rich.console import Console
 from rocelab.errors import UsageError
-from rocelab.paper import cells, command, experiments, report, sentences
+from rocelab.paper import cells, command, experiments, report, sentences, sentences_tables
 from rocelab.paper.measured import Measured
+from rocelab.paper.sentence import Judged, by_size, drop_percent
 from rocelab.scenario import read_scenario
 
 ALL = list(experiments.EXPERIMENTS.values())
@@ -32,7 +34,9 @@ class Recorder(Measured):
         self.asked.add((experiment, label))
         return self.value
 
-    def small_fct(self, experiment: str, label: str) -> Any:
+    def fct(
+        self, experiment: str, label: str, least_packets: int = 1, most_packets: int | None = None
+    ) -> Any:
         self.asked.add((experiment, label))
         return None
 
@@ -92,7 +96,7 @@ def test_cells_are_judged_by_side_and_distance() -> None:
 def test_a_sentence_is_missed_by_one_number_and_open_without_runs() -> None:
     sentence = next(s for s in sentences.SENTENCES if s.experiment == "figure4.1")
 
-    def judged(*values: float | None) -> sentences.Judged:
+    def judged(*values: float | None) -> Judged:
         fixed = {str(i): v for i, v in enumerate(values)}
         one = dataclasses.replace(sentence, numbers=lambda _: fixed)
         with pytest.MonkeyPatch.context() as patch:
@@ -103,6 +107,45 @@ def test_a_sentence_is_missed_by_one_number_and_open_without_runs() -> None:
     assert judged(0.3, 1.2).holds is False and judged(0.3, 1.2).missed == {"1": 1.2}
     assert judged(0.3, None).holds is None and judged(None).holds is None
     assert judged(1.2, None).holds is False
+
+
+def test_the_papers_own_tables_bear_out_the_sentences_about_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A trend is asked of the numbers that go its way in the paper, which are most of them."""
+
+    def judged(change: float) -> dict[str, Judged]:
+        def own(measured: Measured, tables: Iterable[str]) -> list[cells.Cell]:
+            found = cells.cells(measured, tables)
+            return [
+                dataclasses.replace(c, ours=c.paper * (change if c.quantity != "irn" else 1)) for c in found
+            ]
+
+        with monkeypatch.context() as patch:
+            patch.setattr(sentences_tables, "cells", own)
+            patch.setattr(sentences, "SENTENCES", sentences_tables.TABLES)
+            return {j.sentence.text: j for j in sentences.judge(Recorder())}
+
+    found = judged(1.0)
+    assert len(found) == 10 and all(j.holds for j in found.values()), [
+        (text, j.missed) for text, j in found.items() if not j.holds
+    ]
+    asked = {text: len(j.numbers) for text, j in found.items()}
+    trends = {text: n for text, n in asked.items() if text.startswith(("As the", "..."))}
+    assert sorted(trends.values()) == [7, 9, 12, 16], "of 9, 9, 18 and 18"
+    worse = judged(6.0)
+    assert sum(j.holds is False for j in worse.values()) == 4, "those that bound all ratios"
+
+
+def test_flows_are_compared_by_their_sizes_and_drops_counted_of_what_is_sent() -> None:
+    class Sized(Recorder):
+        def fct(
+            self, experiment: str, label: str, least_packets: int = 1, most_packets: int | None = None
+        ) -> Any:
+            return np.full(3, least_packets * (1.0 if label.startswith("irn+pfc") else 2.0))
+
+    ratios = by_size("figure4.8", "irn", "irn+pfc")(Sized())
+    assert len(ratios) == 9 and set(ratios.values()) == {2.0}
+    assert drop_percent("figure4.2", "irn")(Recorder(3.0)) == {"irn, % dropped": 50.0}
+    assert drop_percent("figure4.2", "irn")(Recorder(None)) == {"irn, % dropped": None}
 
 
 @pytest.fixture
@@ -139,7 +182,7 @@ def test_the_report_holds_what_was_run(
     assert irn == runs["irn+timely,load=0.5"]["avg_fct_s"]
     assert over == pytest.approx(irn / runs["irn+pfc+timely,load=0.5"]["avg_fct_s"])
     assert set(found["figure4.8"]) >= {"irn", "roce+pfc+dcqcn"} and found["figure4.8"]["irn"]["99 %"] > 0
-    assert {s["experiment"] for s in found["sentences"]} == {"figure4.8"}
+    assert {s["experiment"] for s in found["sentences"]} == {"figure4.8", "table4.2"}
     assert "table 4.2" in said and "median" in said
     page = (tmp_path / "report-fast-table4.2-figure4.8.html").read_text()
     assert page.rstrip().endswith("</html>") and "Table 4.2" in page and "Figure 4.8" in page

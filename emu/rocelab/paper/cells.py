@@ -24,6 +24,7 @@ _CASES = {
     "4.7": "rto_high={}us",
     "4.8": "n={}",
 }
+TABLES = tuple(_CASES)
 _WORKLOADS = {"heavy-tailed 32B-3MB": "heavy-tailed", "uniform 500KB-5MB": "uniform"}
 _OVER = {"irn_over_roce_pfc": "roce+pfc", "irn_over_irn_pfc": "irn+pfc"}
 

@@ -64,7 +64,7 @@ def _tails(measured: Measured) -> dict[str, dict[str, float]]:
     for cc in CCS:
         for transport in ("irn", "irn+pfc", "roce+pfc"):
             label = with_cc(transport, cc)
-            fct = measured.small_fct("figure4.8", label)
+            fct = measured.fct("figure4.8", label, most_packets=1)
             if fct is not None and len(fct):
                 rows[label] = {
                     f"{p:g} %": float(native.module().percentile(list(fct), p)) for p in _PERCENTILES

@@ -37,6 +37,8 @@ EXPERIMENTS: Mapping[str, Experiment] = {
     for e in (
         *(Experiment(f"table4.{n}") for n in range(2, 9)),
         *(Experiment(f"figure{n}") for n in _FIGURES),
+        Experiment("window_based"),
+        Experiment("reads"),
         Experiment("figure4.9", (), (1, 2)),
         Experiment("incast_variants", (), (1,)),
         # A tenth of the data, over as much less background.

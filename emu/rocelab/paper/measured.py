@@ -70,15 +70,19 @@ class Measured:
             for metric in names
         }
 
-    def small_fct(self, experiment: str, label: str) -> Array | None:
-        """Completion times, in seconds, sorted, of the measured single-packet messages."""
+    def fct(
+        self, experiment: str, label: str, least_packets: int = 1, most_packets: int | None = None
+    ) -> Array | None:
+        """Completion times, in seconds, sorted, of the measured flows of that many packets."""
         mine = [p for p in self.points.get(experiment, ()) if p.label == label]
         if self.runs(experiment, label) is None:
             return None
         parts = []
         for point in mine:
             flows = self.store.flows(point)
-            chosen = (flows["packets"] == 1) & flows["measured"]
+            chosen = flows["measured"] & (flows["packets"] >= least_packets)
+            if most_packets is not None:
+                chosen &= flows["packets"] <= most_packets
             parts.append((flows["placed_ps"] - flows["posted_ps"])[chosen] / 1e12)
         return np.sort(np.concatenate(parts))
 

@@ -12,7 +12,7 @@ from rich.table import Table
 from rocelab import __version__
 from rocelab.paper.cells import CLOSENESS, OFF_BY, Cell, TableVerdict
 from rocelab.paper.measured import CCS, METRICS
-from rocelab.paper.sentences import Judged
+from rocelab.paper.sentence import Judged
 from rocelab.report.templates import templates
 
 _HERE = Path(__file__).parent

@@ -25,23 +25,10 @@ from rocelab.files import DiskFull
 from rocelab.sweep import command, local, run, work
 from rocelab.sweep.points import Point, parse_seeds, points_of
 from rocelab.sweep.store import PointStore
+from small_sweep import write
 
 ROOT = Path(__file__).resolve().parents[2]
-TEXT = """
-transport = ["irn", "roce+pfc"]
-seeds = [1, 2]
-[topology]
-kind = "star"
-hosts = 4
-[timers]
-rto_high = "320us"
-[[workload]]
-kind = "poisson"
-load = 0.5
-cdf = "sizes.cdf"
-flows = 20
-[engine]
-limit = "50ms"
+COMPARE = """
 [[compare]]
 of = "irn"
 over = "roce+pfc"
@@ -51,10 +38,7 @@ paper = 0.5
 
 @pytest.fixture
 def scenario(tmp_path: Path) -> Path:
-    (tmp_path / "sizes.cdf").write_text("1000 0\n60000 100\n")
-    file = tmp_path / "small.toml"
-    file.write_text(TEXT)
-    return file
+    return write(tmp_path, COMPARE)
 
 
 def sweep(scenario: Path, out: Path, **options: Any) -> dict[str, Any]:

@@ -9,32 +9,14 @@ import pytest
 from rocelab.errors import RocelabError
 from rocelab.sweep import points, work
 from rocelab.sweep.points import points_of
+from small_sweep import TEXT, write
 
 ROOT = Path(__file__).resolve().parents[2]
-TEXT = """
-transport = ["irn", "roce+pfc"]
-seeds = [1, 2]
-[topology]
-kind = "star"
-hosts = 4
-[timers]
-rto_high = "320us"
-[[workload]]
-kind = "poisson"
-load = 0.5
-cdf = "sizes.cdf"
-flows = 20
-[engine]
-limit = "50ms"
-"""
 
 
 @pytest.fixture
 def scenario(tmp_path: Path) -> Path:
-    (tmp_path / "sizes.cdf").write_text("1000 0\n60000 100\n")
-    file = tmp_path / "small.toml"
-    file.write_text(TEXT)
-    return file
+    return write(tmp_path)
 
 
 def keys(path: Path, overrides: tuple[str, ...] = ()) -> dict[tuple[str, int], str]:

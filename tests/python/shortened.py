@@ -126,6 +126,8 @@ def wanted(short: Short) -> set[str]:
         words |= {"pauses"}
     elif control != "dctcp":
         words |= {"drops", "retransmissions", "timeouts"}
+        if control == "aimd":  # a loss in a flow of few packets leaves its window wide enough
+            words |= {"many repairs"}
     words |= {
         "dcqcn": {"marks", "cuts"},
         "dctcp": {"marks"},
@@ -161,6 +163,7 @@ def happened(counters: Counter[str]) -> set[str]:
         "drops": any_of("data_drops", "link_out_lost_data"),
         "retransmissions": any_of("retransmitted_packets"),
         "timeouts": any_of("rto_low_timeouts", "rto_high_timeouts", "read_responder_timeouts"),
+        "many repairs": counters["retransmitted_packets"] - counters["timeout_retransmissions"] >= 100,
         "marks": any_of("ecn_marked"),
         "cuts": any_of("rp_cnp_handled"),
         "fair rates": any_of("rp_fair_rates_handled"),

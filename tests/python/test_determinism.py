@@ -52,6 +52,7 @@ _NEVER: tuple[tuple[str, str, set[str], str], ...] = (
 # Labels of one scenario whose runs are equal, or as good as: file, label, label, why.
 _ALIKE: tuple[tuple[str, str, str, str], ...] = (
     ("*/escape/ring_congestion.toml", "irn+pfc+hpcc", "irn+pfc+hpcc+escape", "no pause, nothing escapes"),
+    ("*/irn/window_based.toml", "irn+pfc", "irn+pfc+aimd", "no loss tells AIMD anything"),
     ("*/rocc/rate_at_host.toml", "*", "*", "two flows, always in the queue: all tell them the same"),
 )
 # One flow that starts at 0 on links that lose nothing.

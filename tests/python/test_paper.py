@@ -212,6 +212,16 @@ def test_terminal_shows_misses_in_words() -> None:
     assert [report.shown(v) for v in (None, 0.12345, 123456.0, 8.24)] == ["-", "0.123", "123456", "8.24"]
 
 
+def test_of_many_numbers_the_page_shows_the_range_and_those_that_miss() -> None:
+    sentence = sentences_tables.TABLES[0]
+    many = Judged(sentence, {f"cell {i}": 0.5 + i / 100 for i in range(60)}, False)
+    few = Judged(sentence, {"of few": 0.5, "not run": None}, None)
+    page = report.page(report.Findings(False, [], cells.judge([]), [many, few], {}, {}, []))
+    assert "0.5 to 1.09, 60 numbers; missed by 10:" in page
+    assert "cell 59: 1.09" in page and "cell 49:" not in page
+    assert "of few: 0.5" in page and "not run: -" in page
+
+
 def test_unknown_tables_are_refused_with_the_nearest() -> None:
     with pytest.raises(UsageError, match="did you mean table4.2"):
         experiments.choose("table42")

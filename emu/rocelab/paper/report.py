@@ -25,6 +25,7 @@ _TITLES = {
     "4.7": "RTO_high",
     "4.8": "N for RTO_low",
 }
+_MANY = 18  # numbers of a sentence that the page shows; of more, the range and those that miss
 _ROWS = (("irn", "IRN"), ("irn_over_roce_pfc", "IRN / RoCE+PFC"), ("irn_over_irn_pfc", "IRN / IRN+PFC"))
 
 
@@ -102,6 +103,7 @@ def page(findings: Findings) -> str:
         metrics=METRICS,
         off_by=OFF_BY,
         closeness=CLOSENESS,
+        many=_MANY,
     )
 
 

@@ -241,7 +241,10 @@ def test_what_is_on_the_wire_is_roce(ends: tuple[End, End], tmp_path: Path) -> N
     taking = ends[0].start(
         ["tshark", "-q", "-i", DEVICE, "-F", "pcap", "-w", str(capture), "-f", "udp port 4791"]
     )
-    time.sleep(2.0)
+    begun = time.monotonic()
+    while not (capture.exists() and capture.stat().st_size > 0):  # the file's header: it is capturing
+        assert time.monotonic() < begun + SECONDS, "tshark does not capture"
+        time.sleep(0.1)
     try:
         _run_pair(ends, [*_PINGPONG, "-n", "100"], [*_PINGPONG, "-n", "100", ends[0].ipv4])
         time.sleep(1.0)

@@ -143,12 +143,13 @@ def installed(packages: Sequence[str]) -> dict[str, str]:
 
 
 def outdated(found: Sequence[Row], versions: dict[str, str]) -> list[str]:
-    """A line for each package whose version is not the one that the table names."""
+    """A line for each package whose upstream version is not the one that the table names. Debian's own revisions come and go with its
+    security updates: a machine that has a later one still has the table's programs."""
     said = {(row.package, row.version) for row in found} | {(_RDMA_CORE, row.rdma_core) for row in found}
     return [
         f"{package}: the table ran with {version}, and {versions.get(package, 'none')} is installed"
         for package, version in sorted(said)
-        if versions.get(package) != version
+        if _upstream(versions.get(package, "")) != _upstream(version)
     ]
 
 
@@ -165,6 +166,11 @@ def with_versions(text: str, versions: dict[str, str]) -> str:
         return f"| `{program}` | {roce} | {irn} | {' | '.join(cells)} |"
 
     return re.sub(_ROW.pattern, line, text)
+
+
+def _upstream(version: str) -> str:
+    """ "1:7.2+dfsg-7+deb12u18": "1:7.2+dfsg"."""
+    return version.rpartition("-")[0] or version
 
 
 def _is_setting(word: str) -> bool:

@@ -43,6 +43,8 @@ def test_another_version_is_named_with_both() -> None:
         "libibverbs1: the table ran with 44.0-2, and 50.0-1 is installed",
         "perftest: the table ran with 4.5-1, and 4.6-1 is installed",
     ]
+    updated = {**installed, "ucx-utils": "1.13-1+deb12u2"}
+    assert program_table.outdated(rows, updated) == [], "a security update of Debian's"
     (missing,) = program_table.outdated(rows, {k: v for k, v in installed.items() if k != "ucx-utils"})
     assert missing == "ucx-utils: the table ran with 1.13-1, and none is installed"
 

@@ -3,9 +3,7 @@
 // All since the start.
 #pragma once
 
-#include <array>
-#include <cstdint>
-#include <type_traits>
+#include "base/counter_list.h"
 
 namespace rocelab::cm {
 
@@ -26,29 +24,6 @@ namespace rocelab::cm {
   X(rx_refused)
 // clang-format on
 
-struct CmCounters {
-#define X(name) std::uint64_t name = 0;
-  ROCELAB_CM_COUNTERS(X)
-#undef X
-};
-static_assert(std::is_trivially_copyable_v<CmCounters>);
-
-inline CmCounters operator+(CmCounters a, const CmCounters& b) {
-#define X(name) a.name += b.name;
-  ROCELAB_CM_COUNTERS(X)
-#undef X
-  return a;
-}
-
-#define X(name) +1
-inline constexpr int kCmCounterCount = 0 ROCELAB_CM_COUNTERS(X);
-#undef X
-static_assert(sizeof(CmCounters) == kCmCounterCount * sizeof(std::uint64_t));
-
-inline constexpr std::array<const char*, kCmCounterCount> kCmCounterNames = {
-#define X(name) #name,
-    ROCELAB_CM_COUNTERS(X)
-#undef X
-};
+ROCELAB_COUNTERS(CmCounter, ROCELAB_CM_COUNTERS);
 
 }  // namespace rocelab::cm

@@ -3,9 +3,7 @@
 // docs cannot disagree.
 #pragma once
 
-#include <array>
-#include <cstdint>
-#include <type_traits>
+#include "base/counter_list.h"
 
 namespace rocelab {
 
@@ -78,29 +76,6 @@ namespace rocelab {
   X(rx_not_in_group) /* multicast datagrams to a group without a member here */
 // clang-format on
 
-struct NicCounters {
-#define X(name) std::uint64_t name = 0;
-  ROCELAB_NIC_COUNTERS(X)
-#undef X
-};
-static_assert(std::is_trivially_copyable_v<NicCounters>);
-
-inline NicCounters operator+(NicCounters a, const NicCounters& b) {
-#define X(name) a.name += b.name;
-  ROCELAB_NIC_COUNTERS(X)
-#undef X
-  return a;
-}
-
-#define X(name) +1
-inline constexpr int kNicCounterCount = 0 ROCELAB_NIC_COUNTERS(X);
-#undef X
-static_assert(sizeof(NicCounters) == kNicCounterCount * sizeof(std::uint64_t));
-
-inline constexpr std::array<const char*, kNicCounterCount> kNicCounterNames = {
-#define X(name) #name,
-    ROCELAB_NIC_COUNTERS(X)
-#undef X
-};
+ROCELAB_COUNTERS(NicCounter, ROCELAB_NIC_COUNTERS);
 
 }  // namespace rocelab

@@ -168,10 +168,11 @@ class Planner {
       plan_.segment.switches.push_back(entry);
       std::vector<PortConfig> configs;
       for (std::uint32_t p = 0; p < entry.ports; ++p) configs.push_back(add_port(s, p));
-      const std::string problem = problem_of(entry.config, configs);
-      if (!problem.empty())
-        refuse(problem.find("RoCC ") == std::string::npos ? "switch" : "congestion_control.rocc",
-               "switch \"" + topology_.nodes()[node].name + "\": " + problem);
+      const std::string who = "switch \"" + topology_.nodes()[node].name + "\": ";
+      if (const std::string problem = problem_of_rocc(entry.config, configs); !problem.empty())
+        refuse("congestion_control.rocc", who + problem);
+      if (const std::string problem = problem_of(entry.config, configs); !problem.empty())
+        refuse("switch", who + problem);
       if (entry.config.escape.enabled && entry.config.escape.by_hosts) check_one_path(node);
     }
     check_reclaim();

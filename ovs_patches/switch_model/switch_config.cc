@@ -56,7 +56,7 @@ std::string problem_of_port(const SwitchConfig& config, const PortConfig& link) 
   return {};
 }
 
-std::string problem_of_rocc(const RoccParams& p) {
+std::string problem_of_law(const RoccParams& p) {
   if (p.period <= 0_ps) return "RoCC period T " + to_string(p.period) + ", need more than 0";
   if (p.delta_q <= 0_B || p.delta_f <= 0_bps) return "RoCC Delta^Q and Delta^F must be more than 0";
   if (!(0_B < p.q_ref && p.q_ref < p.q_mid && p.q_mid < p.q_max)) {  // 3.3.2, I
@@ -83,6 +83,18 @@ std::string problem_of_report(const RoccParams& p) {
          to_string(p.delta_f) + ", the gains below 65536";
 }
 
+// What all congestion points of a switch have in common.
+std::string problem_of_points(const SwitchConfig& config) {
+  const RoccFlowTableParams& table = config.rocc.table;
+  if (config.rocc.classes == 0 || config.rocc.dscp > 63) return "RoCC needs a class, and a DSCP of 6 bits";
+  const std::uint8_t cnp_tc = config.classify == Classify::kDscp ? config.dscp_to_tc[config.rocc.dscp] : 0;
+  if (cnp_tc < kTrafficClasses && config.pfc.enabled && config.classes[cnp_tc].lossless)
+    return "RoCC's CNPs would be of the lossless class " + std::to_string(cnp_tc) + ": give them a lossy one";
+  if (!(table.sampling > 0 && table.sampling <= 1) || table.max_age <= 0_ps || table.entries > 1'000'000)
+    return "RoCC's flow table: sampling must be above 0 up to 1, the age more than 0, at most 1e6 entries";
+  return {};
+}
+
 std::string problem_of_switch(const SwitchConfig& config) {
   if (config.max_frame < 128_B || config.max_frame > 65535_B)
     return "max_frame " + to_string(config.max_frame) + ", need 128 B to 65535 B";
@@ -102,16 +114,6 @@ std::string problem_of_switch(const SwitchConfig& config) {
   if (config.pfc.watchdog.period < 0_ps) return "the PFC watchdog's period is negative";
   if (config.pfc.response_time < 0_ps && config.pfc.response_time != kOneMaxFrame)
     return "PFC response time is negative";
-  if (config.rocc.enabled) {
-    const RoccFlowTableParams& table = config.rocc.table;
-    if (config.rocc.classes == 0 || config.rocc.dscp > 63) return "RoCC needs a class, and a DSCP of 6 bits";
-    const std::uint8_t cnp_tc = config.classify == Classify::kDscp ? config.dscp_to_tc[config.rocc.dscp] : 0;
-    if (cnp_tc < kTrafficClasses && config.pfc.enabled && config.classes[cnp_tc].lossless)
-      return "RoCC's CNPs would be of the lossless class " + std::to_string(cnp_tc) +
-             ": give them a lossy one";
-    if (!(table.sampling > 0 && table.sampling <= 1) || table.max_age <= 0_ps || table.entries > 1'000'000)
-      return "RoCC's flow table: sampling must be above 0 up to 1, the age more than 0, at most 1e6 entries";
-  }
   if (config.escape.enabled) {
     const EscapeConfig& escape = config.escape;
     if (!config.pfc.enabled) return "Escape needs PFC";
@@ -145,18 +147,26 @@ std::string problem_of_switch(const SwitchConfig& config) {
 
 }  // namespace
 
+std::string problem_of_rocc(const SwitchConfig& config, std::span<const PortConfig> ports) {
+  if (!config.rocc.enabled) return {};
+  if (std::string problem = problem_of_points(config); !problem.empty()) return problem;
+  for (std::size_t i = 0; i < ports.size(); ++i) {
+    std::string problem = problem_of_law(ports[i].rocc);
+    if (problem.empty() && config.rocc.form != RoccForm::kRate) problem = problem_of_report(ports[i].rocc);
+    if (!problem.empty()) return "port " + std::to_string(i) + ": " + problem;
+  }
+  return {};
+}
+
 std::string problem_of(const SwitchConfig& config, std::span<const PortConfig> ports) {
   if (ports.empty() || ports.size() > kMaxSwitchPorts) {
     return std::to_string(ports.size()) + " ports, a switch has 1 to " + std::to_string(kMaxSwitchPorts);
   }
   if (std::string problem = problem_of_switch(config); !problem.empty()) return problem;
+  if (std::string problem = problem_of_rocc(config, ports); !problem.empty()) return problem;
   for (std::size_t i = 0; i < ports.size(); ++i) {
     if (std::string problem = problem_of_port(config, ports[i]); !problem.empty())
       return "port " + std::to_string(i) + ": " + problem;
-    if (!config.rocc.enabled) continue;
-    std::string problem = problem_of_rocc(ports[i].rocc);
-    if (problem.empty() && config.rocc.form != RoccForm::kRate) problem = problem_of_report(ports[i].rocc);
-    if (!problem.empty()) return "port " + std::to_string(i) + ": " + problem;
   }
   return {};
 }

@@ -192,5 +192,7 @@ static_assert(std::is_trivially_copyable_v<SwitchConfig> && std::is_trivially_co
 // Empty when a switch can be built from these; otherwise one line that says what is wrong and what to do.
 // Switch's constructor aborts on it.
 std::string problem_of(const SwitchConfig& config, std::span<const PortConfig> ports);
+// The part of it that is RoCC's.
+std::string problem_of_rocc(const SwitchConfig& config, std::span<const PortConfig> ports);
 
 }  // namespace rocelab

@@ -44,6 +44,7 @@ LiveNic::LiveNic(const lockstep::Segment& segment, std::uint32_t host, std::uint
       port_(nic_, host_.nic.link_rate, host_.nic.link_delay),
       edge_(host_, pool_, trace_),
       earlier_(slot_.counters) {
+  trace_.set_on_failure([this](const std::string& why) { give_up(host_, why.c_str()); });
   nic_.begin_qps_at(slot_.next_qp);
   if (host_.nic.cc.kind == CcKind::kRocc)
     for (const lockstep::HostEntry& each : segment.hosts()) edge_.know_node(each.ipv4, NodeId{each.node});

@@ -4,6 +4,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstring>
+#include <span>
+#include <stdexcept>
+#include <utility>
+
 namespace rocelab {
 namespace {
 constexpr std::size_t kBufferRecords = 4096;
@@ -12,14 +18,22 @@ constexpr std::uint32_t kAllKinds = (1u << static_cast<unsigned>(TraceKind::kCou
 
 LiveTrace::LiveTrace(std::string path, Duration sample_interval)
     : TraceSink(path.empty() ? kHashedKinds | bit(TraceKind::kPlaced) : kAllKinds),
+      path_(std::move(path)),
       sample_interval_(sample_interval),
       next_sample_(Time::zero() + sample_interval) {
-  if (!path.empty()) fd_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  if (!path_.empty()) {
+    fd_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    if (fd_ < 0) fail("make");
+  }
   buffer_.reserve(kBufferRecords);
 }
 
 LiveTrace::~LiveTrace() {
-  flush();
+  try {
+    on_failure_ = nullptr;
+    flush();  // of a program that has not come to its end; one that has did so
+  } catch (const std::exception&) {
+  }
   if (fd_ >= 0) ::close(fd_);
 }
 
@@ -59,10 +73,23 @@ void LiveTrace::write(const TraceRecord& r) {
 }
 
 void LiveTrace::flush() {
-  // The raw call: the program's own write() may be interposed.
-  if (fd_ >= 0 && !buffer_.empty())
-    syscall(SYS_write, fd_, buffer_.data(), buffer_.size() * sizeof(TraceRecord));
+  const auto bytes = std::as_bytes(std::span(buffer_));
+  for (std::size_t done = 0; fd_ >= 0 && done < bytes.size();) {
+    // The raw call: the program's own write() may be interposed.
+    const long n = syscall(SYS_write, fd_, bytes.data() + done, bytes.size() - done);
+    if (n > 0)
+      done += static_cast<std::size_t>(n);
+    else if (n == 0 || errno != EINTR)
+      fail("write");
+  }
   buffer_.clear();
+}
+
+void LiveTrace::fail(const char* what) {
+  const std::string line = std::string("cannot ") + what + " " + path_ + ": " + std::strerror(errno);
+  buffer_.clear();  // not again
+  if (on_failure_) on_failure_(line);
+  throw std::runtime_error(line);
 }
 
 }  // namespace rocelab

@@ -18,12 +18,16 @@ namespace rocelab {
 
 class LiveTrace final : public TraceSink {
  public:
-  // `path` empty: no event file. `sample_interval` zero: no samples.
+  // `path` empty: no event file. `sample_interval` zero: no samples. Throws std::runtime_error: the file
+  // cannot be made.
   LiveTrace(std::string path, Duration sample_interval);
   ~LiveTrace() override;
   Digest digest() { return hash_.digest(); }
   std::uint64_t records() const { return records_; }  // hashed so far
   void flush();
+  // Who is told, in a line, that the event file cannot be written (the disk is full), and does not return;
+  // without it, std::runtime_error is thrown.
+  void set_on_failure(std::function<void(const std::string&)> f) { on_failure_ = std::move(f); }
   // Messages whose bytes are all in memory, and who is told of each.
   std::uint64_t placed() const { return placed_; }
   void set_on_placed(std::function<void()> f) { on_placed_ = std::move(f); }
@@ -35,10 +39,13 @@ class LiveTrace final : public TraceSink {
   void on_record(const TraceRecord& r) override;
   void sample(Time now);
   void write(const TraceRecord& r);
+  [[noreturn]] void fail(const char* what);
 
   TraceHash hash_;
   std::uint64_t records_ = 0, placed_ = 0;
   std::function<void()> on_placed_;
+  std::function<void(const std::string&)> on_failure_;
+  const std::string path_;
   int fd_ = -1;
   std::vector<TraceRecord> buffer_;
   Duration sample_interval_;

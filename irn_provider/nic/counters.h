@@ -55,6 +55,7 @@ namespace rocelab {
   X(rx_dropped_messages) /* UC: for all reasons but a missing receive WQE */                      \
   X(rx_incomplete_messages) /* of these: a packet was lost; the others: resp_remote_* */          \
   X(rx_stray_packets) /* UC: middle and last packets of no message in progress */                 \
+  X(rx_stray_answers) /* requester: answers to packets that it has never sent */                  \
   X(qkey_violations)                                                                              \
   X(np_cnp_sent)                                                                                  \
   X(rp_cnp_handled)                                                                               \

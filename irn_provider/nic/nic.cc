@@ -167,6 +167,7 @@ PostResult Nic::post_send(Qpn qpn, const SendWqe& wqe, Time now) {
   QueuePair* qp = impl_->find(qpn);
   if (qp == nullptr) return PostResult::kBadHandle;
   const PostResult result = qp->post_send(wqe, now);
+  if (result == PostResult::kOk) ++impl_->posts;
   impl_->touch(*qp, now);
   return result;
 }
@@ -236,6 +237,7 @@ const PathAddress* Nic::path_of(const Packet& packet) const {
 
 Time Nic::next_timeout() const { return std::min(impl_->timers.next(), impl_->pause.next_timeout()); }
 std::uint64_t Nic::completions() const { return impl_->completions; }
+std::uint64_t Nic::posts() const { return impl_->posts; }
 void Nic::wake_driver() { ++impl_->completions; }
 const NicCounters& Nic::counters() const { return impl_->counters; }
 

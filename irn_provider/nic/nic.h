@@ -115,6 +115,8 @@ class Nic {
   std::optional<AsyncEvent> poll_event();
   // CQEs and asynchronous events made so far, over all CQs: grows when a driver should look.
   std::uint64_t completions() const;
+  // Send requests taken so far, over all queue pairs.
+  std::uint64_t posts() const;
   // Makes completions() grow once, for a driver that stops for more than CQEs. Called from a TraceSink.
   void wake_driver();
   Time next_timeout() const;  // cached, O(1), may be early; Time::never() when idle

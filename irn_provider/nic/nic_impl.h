@@ -63,7 +63,7 @@ struct Nic::Impl {
   PacketPool& pool;
   TraceSink& trace;
   NicCounters counters;
-  std::uint64_t completions = 0;
+  std::uint64_t completions = 0, posts = 0;
   MemoryRegions regions;
   MemoryWindows windows;
   HandleTable<AddressHandle> address_handles;

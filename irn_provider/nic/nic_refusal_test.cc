@@ -5,6 +5,7 @@
 #include <functional>
 #include <string>
 
+#include "base/wire/aeth.h"
 #include "irn_provider/nic/pair_fixture.h"
 
 namespace rocelab {
@@ -120,6 +121,49 @@ TEST_P(NicRefusalTest, ARefusedRequestIsCountedOnceByWhatIsWrongWithIt) {
     pair.run_until(pair.now() + 50_us);
     expect_one(pair.b, c.counter);
     EXPECT_EQ(pair.b.nic.query_qp(pair.b.qp)->state, QpState::kErr);
+  }
+}
+
+// Answers that come to an end that has sent packets kPsn to kPsn + 2, and whether they are to more than that.
+TEST_P(NicRefusalTest, AnAnswerToWhatWasNeverSentIsCountedAndChangesNothing) {
+  const bool irn = GetParam() == TransportMode::kIrn;
+  struct Answer {
+    Operation operation;
+    std::uint32_t psn, sack;
+    std::uint8_t syndrome;
+    bool stray;
+  };
+  std::vector<Answer> answers = {
+      {Operation::kAck, irn ? kPsn : kPsn - 1, 0, kAckNoCredits, false},  // stale
+      {Operation::kAck, irn ? kPsn + 4 : kPsn + 3, 0, kAckNoCredits, true},
+      {Operation::kAck, kPsn + 1000, 0, kAckNoCredits, true},
+      {Operation::kAck, kPsn + 3, 0, kNakRemoteAccess, true},
+  };
+  if (irn) {
+    answers.push_back({Operation::kNack, kPsn, kPsn + 3, kAckNoCredits, true});
+    answers.push_back({Operation::kReadResponseOnly, kPsn + 5, 0, kAckNoCredits, true});
+  } else {
+    answers.push_back({Operation::kAck, kPsn + 3, 0, kNakPsnSequence, true});
+  }
+  for (const Answer& answer : answers) {
+    SCOPED_TRACE(std::to_string(answer.psn - kPsn) + ", syndrome " + std::to_string(answer.syndrome));
+    NicPair pair(config_of(GetParam()));
+    pair.connect(kPsn);
+    pair.post(pair.wqe(WrOpcode::kWrite, 0, 0, 3 * kMtu));
+    pair.post(pair.wqe(WrOpcode::kWrite, 0, 0, 0));
+    ASSERT_EQ(pair.a.nic.counters().rx_stray_answers, 0u);
+    while (pair.a.nic.counters().tx_packets < 3) pair.run_until(pair.now() + 10_ns);
+    PacketRef p = pair.a.pool.make();
+    p->roce.opcode = make_opcode(irn ? TransportClass::kIrn : TransportClass::kRc, answer.operation);
+    p->roce.dest = pair.a.qp, p->roce.psn = Psn(answer.psn & Psn::kMask), p->roce.sack = Psn(answer.sack);
+    p->roce.syndrome = answer.syndrome, p->frame_length = 64;
+    pair.a.nic.on_packet(std::move(p), pair.now());
+    pair.run_until(pair.now() + 50_us);
+    EXPECT_EQ(pair.a.nic.counters().rx_stray_answers, answer.stray ? 1u : 0u);
+    EXPECT_EQ(pair.a.nic.query_qp(pair.a.qp)->state, QpState::kRts);
+    EXPECT_EQ(pair.a.nic.counters().retransmitted_packets, 0u);
+    ASSERT_EQ(pair.a.cqes.size(), 2u);
+    for (const Cqe& done : pair.a.cqes) EXPECT_EQ(done.status, WcStatus::kSuccess);
   }
 }
 

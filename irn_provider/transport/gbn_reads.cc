@@ -38,7 +38,7 @@ void GbnReads::on_response(const Packet& packet, const OpcodeInfo& info, Time no
   if (requested_.empty()) return;  // of a READ that is finished
   SendEntry& read = oldest();
   const UnwrappedPsn psn = unwrap(packet.roce.psn, read.response_next);
-  if (psn >= requester_.window().next()) return;
+  if (psn >= requester_.window().next()) return requester_.count_stray();
   if (psn < read.response_next) {
     ++qp_.counters().spurious_retransmissions;
     qp_.trace(TraceKind::kDuplicate, now, psn, packet.frame_length);

@@ -49,10 +49,7 @@ void IrnReadRequester::on_response(const Packet& packet, const OpcodeInfo& info,
     return;
   }
   SendEntry* read = find(rpsn);
-  if (read == nullptr) {  // nobody asked for it
-    ++c.rx_malformed;
-    return;
-  }
+  if (read == nullptr) return requester_.count_stray();
   const auto offset = static_cast<std::uint64_t>(rpsn - read->response_first) * qp_.attr.path_mtu;
   const bool first = rpsn == read->response_first, last = rpsn == read->response_end - 1;
   const std::uint64_t length = last ? read->length - offset : qp_.attr.path_mtu;

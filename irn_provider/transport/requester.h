@@ -63,7 +63,8 @@ class Requester {
   void acknowledge(UnwrappedPsn expected, Time now);  // everything below has arrived; completes WQEs
   void go_back(UnwrappedPsn expected, Time now);      // request again from there
   void take_credits(const Packet& packet);            // of an AETH: end-to-end credits
-  void note_progress(Time now);                       // the peer moved on: retries and timers start anew
+  void count_stray() { ++qp_.counters().rx_stray_answers; }  // an answer to what was never sent
+  void note_progress(Time now);  // the peer moved on: retries and timers start anew
   // The WQE completes with `status`, unfinished ones before it are flushed, and the QP goes to ERR.
   void fail(SendEntry& entry, WcStatus status, Time now);
 

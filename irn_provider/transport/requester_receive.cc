@@ -43,7 +43,7 @@ void Requester::note_losses_to_cc(CcLoss loss, Time now) {
 void Requester::on_ack(const Packet& packet, Time now) {
   // An RC ACK names the last packet that arrived, an IRN ACK the one that is expected (base/wire/irn.h).
   const UnwrappedPsn expected = unwrap(packet.roce.psn, window_->una()) + (qp_.irn() ? 0 : 1);
-  if (expected > window_->next()) return;
+  if (expected > window_->next()) return count_stray();
   take_credits(packet);
   const UnwrappedPsn barrier = reads_->ack_barrier();
   acknowledge(std::min(expected, barrier), now);
@@ -53,8 +53,8 @@ void Requester::on_ack(const Packet& packet, Time now) {
 void Requester::on_nack(const Packet& packet, Time now) {
   const UnwrappedPsn expected = unwrap(packet.roce.psn, window_->una());
   const UnwrappedPsn sack = unwrap(packet.roce.sack, window_->una());
-  if (expected < window_->una() || sack <= expected || sack >= window_->next())
-    return;  // stale, or of no honest peer
+  if (sack >= window_->next()) return count_stray();
+  if (expected < window_->una() || sack <= expected) return;  // stale, or of no honest peer
   ++qp_.counters().packet_seq_err;
   take_credits(packet);
   acknowledge(expected, now);
@@ -64,7 +64,8 @@ void Requester::on_nack(const Packet& packet, Time now) {
 
 void Requester::on_nak(const Packet& packet, Time now) {
   const UnwrappedPsn refused = unwrap(packet.roce.psn, window_->una());
-  if (refused < window_->una() || refused >= window_->next()) return;
+  if (refused >= window_->next()) return count_stray();
+  if (refused < window_->una()) return;
   const UnwrappedPsn barrier = reads_->ack_barrier();
   acknowledge(std::min(refused, barrier), now);
   if (qp_.failed()) return;

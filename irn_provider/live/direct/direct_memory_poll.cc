@@ -99,23 +99,31 @@ void DirectProcess::interrupt(bool on) {
   if (std::exchange(interrupts_, on) == on || !wire_) return;
   set_owner(wire_->fd(), on ? memory_poller_ : 0);
   if (!on) return;
+  interrupted_ = false;
   // What came before would not interrupt it. (progress() would send acknowledgements that wait for a post.)
-  receive(tick());
+  took_frames_ |= receive(tick());
   note_completions(last_);
+}
+
+void DirectProcess::interrupt_if_wanted() {
+  if (interrupt_law_.wanted()) interrupt(true);
 }
 
 // `told`: the poll that ends has seen a completion. What the program waits for next may be memory.
 void DirectProcess::note_poll(bool told) {
-  if (told)
-    interrupt(true);
-  else if (++empty_polls_ >= kWaitsForCompletion)
+  if (told) {
+    empty_polls_ = 0;
+    interrupt_if_wanted();
+  } else if (++empty_polls_ >= kWaitsForCompletion) {
+    if (interrupts_ && !interrupted_) interrupt_law_.needless();
     interrupt(false);
+  }
 }
 
 // The program may poll memory next: from now on a frame interrupts it. What has come by now would not.
 void DirectProcess::expect_memory_poll() {
   for (direct::FramePort* port : ports_)
-    if (!port->before_sleep()) progress(true);
+    if (!port->before_sleep()) progress(Sees::kCompletion);
 }
 
 // In the handler: the program looks at its memory next.
@@ -123,8 +131,10 @@ void DirectProcess::park_memory() {
   Inside inside;
   Lock lock(mutex_, std::try_to_lock);
   if (!lock) return;  // another thread is at it
+  interrupted_ = true;
+  interrupt_law_.needed();
   for (direct::FramePort* port : ports_) port->after_sleep(true);
-  progress(true);
+  progress(Sees::kMemory);
   expect_memory_poll();
   last_poll_ns_.store(last_.ps() / 1'000, std::memory_order_relaxed);
 }

@@ -152,14 +152,22 @@ Time DirectProcess::enter() {
 }
 
 void DirectProcess::leave() {
-  const bool posted = port_.wants_port() != Time::never();
-  if (posted && !may_wait()) depart(last_);
-  // A program that posts and posts still hears of acknowledgements and pauses.
-  if (sent_since_receive_ > direct::PacketSocket::kBatch) progress();
+  const bool posted = std::exchange(posts_seen_, nic_.posts()) != nic_.posts();
+  if (polls_memory_ && posted) answer_law_.posted(last_);
+  if (port_.wants_port() != Time::never() && !may_wait(posted)) depart(last_);
+  const bool posts_on = posted && last_ - last_post_ < kPostsLook;
+  if (posted) last_post_ = last_;
+  // A program that posts and posts still hears of acknowledgements and pauses, and does so itself: the helper
+  // thread would have to fight with it for the lock.
+  if (sent_since_receive_ > direct::PacketSocket::kBatch ||
+      (posts_on && last_ - last_receive_ > kPostsLook)) {
+    progress();
+    last_poll_ns_.store(last_.ps() / 1'000, std::memory_order_relaxed);
+  }
   note_completions(last_);
   hand_over();
   if (polls_memory_) {
-    if (posted) interrupt(true);  // it may wait for an answer in memory
+    if (posted) interrupt_if_wanted();  // it may wait for an answer in memory
     expect_memory_poll();
   }
   mutex_.unlock();

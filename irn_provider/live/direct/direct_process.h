@@ -28,6 +28,7 @@
 
 #include "irn_provider/live/direct/interface_host.h"
 #include "irn_provider/live/direct/interface_share.h"
+#include "irn_provider/live/direct/memory_poll_laws.h"
 #include "irn_provider/live/direct/neighbours.h"
 #include "irn_provider/live/direct/packet_socket.h"
 #include "irn_provider/live/direct/peer_table.h"
@@ -75,6 +76,8 @@ class DirectProcess final : public LiveProcess {
   };
   using Lock = std::unique_lock<KnownMutex>;
   static constexpr std::size_t kMaxPorts = 2;
+  static constexpr Duration kLongestWait = 40_us;  // of a post, for those behind it
+  static constexpr Duration kPostsLook = 50_us;    // between looks at what has come, of a program that posts
 
   explicit DirectProcess(const direct::Settings& settings);
   Time enter() override;
@@ -88,9 +91,10 @@ class DirectProcess final : public LiveProcess {
   Time tick();  // clock(), but never before an instant that was seen
 
   // --- direct_progress.cc; under the lock
-  // True: something came or left. `may_defer`: the program is about to be told of a completion, and what it
-  // does then may leave together with the acknowledgement.
-  bool progress(bool may_defer = false);
+  // What the program is about to see: nothing, a completion if there is one, or memory. What it does then may
+  // leave together with the acknowledgement.
+  enum class Sees { kNothing, kCompletion, kMemory };
+  bool progress(Sees sees = Sees::kNothing);  // true: something came or left
   bool receive(Time now);
   bool receive(direct::FramePort& port, Time now);
   void take(const direct::FramePort::Arrival& arrival, Time now);
@@ -98,7 +102,7 @@ class DirectProcess final : public LiveProcess {
   void regulate(std::span<const direct::FramePort::Arrival> arrivals, Time now);
   void pause_senders(std::uint16_t quanta);  // 0: they may go on
   void depart(Time now);
-  bool may_wait();
+  bool may_wait(bool posted);
   void send(PacketRef packet);
   void send(const Packet& packet, direct::FramePort& port, const PathAddress& path);
   void flush();
@@ -109,6 +113,7 @@ class DirectProcess final : public LiveProcess {
   // --- direct_memory_poll.cc; under the lock
   void expect_memory_poll();
   void interrupt(bool on);
+  void interrupt_if_wanted();
   void note_poll(bool told);
 
   // --- direct_wait.cc
@@ -118,6 +123,8 @@ class DirectProcess final : public LiveProcess {
   Time next_step() const;
   void hand_over();
   bool look();
+  static bool older(const std::atomic<std::int64_t>& since_ns, Duration than, Time now);
+  bool wait_for_too_long() const;
   void give_way(Time until);
   static void set_timer(int timer, Duration after);  // wakes the helper thread; zero: not any more
   void helper_loop();
@@ -135,8 +142,12 @@ class DirectProcess final : public LiveProcess {
   std::vector<direct::FramePort*> ports_;  // both
   bool polls_memory_ = false, hears_groups_ = false;
   bool interrupts_ = false;        // frames do, the thread that polls memory
+  bool interrupted_ = false;       // one has, since
+  bool took_frames_ = false;       // outside of progress()
   pid_t memory_poller_ = 0;        // that thread
   std::uint32_t empty_polls_ = 0;  // of a completion queue, in a row
+  InterruptLaw interrupt_law_;
+  AnswerLaw answer_law_;
   PacketPool pool_;
   ProcessMemory memory_;
   NullTrace trace_;
@@ -145,7 +156,7 @@ class DirectProcess final : public LiveProcess {
   PacketEdge edge_;
   Time last_;
   bool leaving_ = false;  // the process ends: nothing is touched any more
-  std::uint64_t completions_seen_ = 0;
+  std::uint64_t completions_seen_ = 0, posts_seen_ = 0;
   direct::PeerTable peers_;
   std::map<Gid, Time> reached_;  // when the kernel said so
   std::vector<Waiter*> waiters_;
@@ -153,11 +164,12 @@ class DirectProcess final : public LiveProcess {
   bool pausing_ = false;                  // those that send to us
   std::vector<MacAddress> senders_;       // in batches that were full, since the last pause ended
   Time last_pause_;
-  std::atomic<bool> acks_wait_{false};  // for what the program does next
+  std::atomic<std::int64_t> acks_wait_since_ns_{0};  // for what the program does next; 0: none does
   // Calls that had frames to send: waiting for more, since the last poll, and between the two before.
   std::uint32_t posts_waiting_ = 0, posts_in_run_ = 0, last_run_ = 0;
-  Time last_departure_, first_waits_;
-  bool timer_set_ = false;
+  Time last_departure_, last_post_, last_receive_;
+  std::atomic<std::int64_t> posts_wait_since_ns_{0};  // 0: none does
+  Time post_timer_expires_;
   Time helper_until_;  // when the helper looks again by itself
   Resident resident_;
   std::function<void(Nic&)> completion_hook_;

@@ -15,9 +15,8 @@ constexpr double kPauseAbove = 0.06,
                  kResumeBelow = 0.03;    // of the kernel's queue; the rest is for what is on its way
 constexpr Duration kPauseAgain = 40_us;  // a pause holds for 84 us at the link's 400 Gb/s
 constexpr std::size_t kMostSenders = 64;
-constexpr Duration kRunOfPosts = 2_us;    // between the end of a departure and the next post
-constexpr Duration kRunPatience = 4_us;   // of posts, for those of the next poll or two
-constexpr Duration kLongestWait = 40_us;  // of a post
+constexpr Duration kRunOfPosts = 2_us;   // between a post, or the end of a departure, and the next post
+constexpr Duration kRunPatience = 4_us;  // of posts, for those of the next poll or two
 constexpr std::uint32_t kMostWaiting = 16;
 constexpr int kReceiveBatches = 16;
 constexpr int kDepartBatch = 2 * direct::PacketSocket::kBatch;  // then what has come is looked at
@@ -45,12 +44,12 @@ bool is_for(const MacAddress& mac, std::span<const std::byte> frame) {
 
 }  // namespace
 
-bool DirectProcess::progress(bool may_defer) {
+bool DirectProcess::progress(Sees sees) {
   if (leaving_) return false;
   if (posts_in_run_ > 0) last_run_ = std::exchange(posts_in_run_, 0);
   if (blocked()) flush();
   const Time now = tick();
-  const bool came = receive(now);
+  const bool came = receive(now) | std::exchange(took_frames_, false);
   const bool due = port_.next_input() <= now;
   if (due) port_.run_inputs(now);  // no packet outlives the instant of its arrival
   if (resident_.next_timeout && resident_.next_timeout() <= now) {
@@ -60,17 +59,24 @@ bool DirectProcess::progress(bool may_defer) {
   const bool completed = note_completions(now);
   const bool leaves = port_.wants_port() != Time::never();
   const bool run_goes_on =
-      posts_waiting_ > 0 && posts_waiting_ < kMostWaiting && now - first_waits_ < kRunPatience;
-  if (leaves && may_defer && completed && !port_.wants_to_send_data())
-    acks_wait_ = true;
-  else if (leaves && !(may_defer && run_goes_on))
+      posts_waiting_ > 0 && posts_waiting_ < kMostWaiting && !older(posts_wait_since_ns_, kRunPatience, now);
+  const bool acks = leaves && !port_.wants_to_send_data();
+  if (acks && came && sees == Sees::kMemory) answer_law_.came(now);
+  const bool answer_follows = sees == Sees::kMemory
+                                  ? answer_law_.expects() && (came || acks_wait_since_ns_ != 0)
+                                  : sees == Sees::kCompletion && completed;
+  if (acks && answer_follows) {
+    if (acks_wait_since_ns_ == 0) acks_wait_since_ns_ = now.ps() / 1'000;
+  } else if (leaves && !(sees != Sees::kNothing && run_goes_on)) {
     depart(now);
+  }
   return came || due || (leaves && !blocked());
 }
 
 // What has come goes before what may leave: acknowledgements that wait while more is sent become timeouts.
 bool DirectProcess::receive(Time now) {
   sent_since_receive_ = 0;
+  last_receive_ = now;
   bool any = false;
   for (direct::FramePort* port : ports_) any |= receive(*port, now);
   return any;
@@ -110,8 +116,7 @@ void DirectProcess::regulate(std::span<const direct::FramePort::Arrival> arrival
     if (senders_.size() < kMostSenders && std::find(senders_.begin(), senders_.end(), mac) == senders_.end())
       senders_.push_back(mac);
   }
-  const double backlog = wire_->backlog();
-  if (pausing_ ? backlog > kResumeBelow : backlog > kPauseAbove) {
+  if (wire_->fuller_than(pausing_ ? kResumeBelow : kPauseAbove)) {
     if (pausing_ && now - last_pause_ < kPauseAgain) return;
     pause_senders(0xffff);
     pausing_ = true;
@@ -157,10 +162,10 @@ void DirectProcess::depart(Time now) {
     port_.depart_at(now, [this](PacketRef packet, Time, Time) { send(std::move(packet)); });
   }
   flush();
-  acks_wait_ = false;
+  acks_wait_since_ns_ = 0;
   posts_waiting_ = 0;
+  posts_wait_since_ns_ = 0;
   last_departure_ = clock();
-  if (std::exchange(timer_set_, false)) set_timer(post_timer_, Duration());
 }
 
 // Of what a call of the program has set going: whether more is to be expected at once, that it may leave
@@ -168,16 +173,22 @@ void DirectProcess::depart(Time now) {
 // the end of the run of posts, which a poll is: those right behind one that has left, and all where the last
 // run was of several. What a program makes of that is bounded: for posts by a timer, for acknowledgements by
 // the helper's next look.
-bool DirectProcess::may_wait() {
-  const bool answer = acks_wait_ && !port_.wants_to_send_data();
-  if (!answer && !wire_) return false;  // to leave together saves calls of the kernel
-  if (!answer) ++posts_in_run_;
-  const bool goes_on = posts_in_run_ == 1 ? last_run_ > 1 : last_ - last_departure_ < kRunOfPosts;
-  if (!answer && (!goes_on || posts_waiting_ >= kMostWaiting)) return false;
-  if (!answer && posts_waiting_++ == 0) {
-    first_waits_ = last_;
-    timer_set_ = true;
-    set_timer(post_timer_, kLongestWait);
+bool DirectProcess::may_wait(bool posted) {
+  if (acks_wait_since_ns_ != 0 && !port_.wants_to_send_data()) return true;
+  if (!wire_) return false;  // to leave together saves calls of the kernel
+  if (!posted) return posts_waiting_ > 0;
+  ++posts_in_run_;
+  const bool goes_on =
+      posts_in_run_ == 1 ? last_run_ > 1 : last_ - std::max(last_departure_, last_post_) < kRunOfPosts;
+  if (!goes_on || posts_waiting_ >= kMostWaiting) return false;
+  if (posts_waiting_++ == 0) {
+    posts_wait_since_ns_ = last_.ps() / 1'000;
+    // To set a timer takes microseconds in a virtual machine: one that expires soon does for those that come
+    // by then.
+    if (post_timer_expires_ - last_ < kLongestWait / 4) {
+      post_timer_expires_ = last_ + kLongestWait;
+      set_timer(post_timer_, kLongestWait);
+    }
   }
   return true;
 }

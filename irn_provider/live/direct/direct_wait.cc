@@ -25,6 +25,7 @@ constexpr Duration kLongYield = 300_us, kBusyFor = 20_ms, kNap = 500_us;
 constexpr Duration kBlockedRetry = 50_us;
 // To sleep and be woken takes some 10 us: as long is it worth to look for an answer.
 constexpr Duration kShortLook = 10_us;
+constexpr Duration kAnswerPatience = 50_us;
 
 timespec to_timespec(Duration d) {
   const std::int64_t ns = std::max<std::int64_t>(0, (d.ps() + 999) / 1'000);
@@ -69,7 +70,7 @@ void DirectProcess::park_poll() {
     if (polls_memory_)
       for (direct::FramePort* port : ports_) port->before_poll();
     const std::uint64_t seen = completions_seen_;
-    const bool any = progress(true);
+    const bool any = progress(Sees::kCompletion);
     last_poll_ns_.store(last_.ps() / 1'000, std::memory_order_relaxed);
     if (polls_memory_) note_poll(completions_seen_ != seen);
     // Who has just sent something looks again at once: a peer's answer is some microseconds away, and to
@@ -148,7 +149,8 @@ Time DirectProcess::next_step() const { return blocked() ? last_ + kBlockedRetry
 
 // The program has called in and goes its own way: what it has set going may be due before the helper looks.
 void DirectProcess::hand_over() {
-  const bool waits = (posts_waiting_ > 0 || acks_wait_) && !blocked();  // may_wait() has set the timer
+  const bool waits =
+      (posts_waiting_ > 0 || acks_wait_since_ns_ != 0) && !blocked();  // may_wait() has set the timer
   const Time next = waits ? Time::never() : next_step();
   if (next >= helper_until_) return;
   helper_until_ = next;
@@ -192,9 +194,27 @@ void DirectProcess::set_timer(int timer, Duration after) {
   timerfd_settime(timer, 0, &spec, nullptr);
 }
 
+// For a program that neither polls nor waits. It may poll memory, and frames did not interrupt it.
 bool DirectProcess::look() {
   Lock lock(mutex_);
-  return progress();
+  if (!polls_memory_) return progress();
+  if (!interrupts_) {
+    interrupt_law_.needed();
+    interrupt(true);
+  }
+  if (older(acks_wait_since_ns_, kAnswerPatience, clock())) answer_law_.gave_up();
+  return progress(Sees::kMemory);
+}
+
+bool DirectProcess::older(const std::atomic<std::int64_t>& since_ns, Duration than, Time now) {
+  const std::int64_t since = since_ns;
+  return since != 0 && now - Time::from_ps(since * 1'000) >= than;
+}
+
+// Posts for others, or acknowledgements for the program's answer: they leave without.
+bool DirectProcess::wait_for_too_long() const {
+  const Time now = clock();
+  return older(acks_wait_since_ns_, kAnswerPatience, now) || older(posts_wait_since_ns_, kLongestWait, now);
 }
 
 // Watches the socket while the program neither polls nor waits here itself.
@@ -216,12 +236,11 @@ void DirectProcess::helper_loop() {
         continue;
       }
       Lock lock(mutex_);
-      if (polls_memory_) interrupt(true);  // it does not poll a completion queue
       until = std::min(until, next_step());
       helper_until_ = until;
       watch = true;
     } else if (polled && watchers_.load() == 0) {
-      if (acks_wait_.exchange(false)) look();  // the program has not gone on
+      if (wait_for_too_long()) look();
       until = std::min(until, clock() + kTakeover);
     }
     std::array<pollfd, 3 + kMaxPorts> fds = {
@@ -236,7 +255,7 @@ void DirectProcess::helper_loop() {
     if (fds[1].revents != 0) drain(helper_timer_);
     if (fds[2].revents != 0) {
       drain(post_timer_);
-      if (look()) last_busy = clock();
+      if (posts_wait_since_ns_ != 0 && look()) last_busy = clock();
     }
     if (clock() < next_sweep) continue;
     share_->sweep();

@@ -65,8 +65,7 @@ class Bench {
     std::uint64_t frames = 0;
     double first = 0, last = now();
     while (now() - last < (frames == 0 ? 20 * patience : patience)) {
-      std::uint64_t some = 0;
-      some = socket_.receive().size();
+      const std::uint64_t some = receive();
       if (some == 0) {
         sched_yield();
         continue;
@@ -111,9 +110,14 @@ class Bench {
     rocelab::wire::store16(slot, 12, kEtherType);
     socket_.fill();
   }
+  std::size_t receive() {
+    const std::size_t frames = socket_.receive().size();
+    socket_.release();
+    return frames;
+  }
   bool wait(double patience) {
     const double begin = now();
-    while (socket_.receive().empty()) {
+    while (receive() == 0) {
       if (now() - begin > patience) return false;
       sched_yield();
     }

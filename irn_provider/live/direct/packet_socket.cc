@@ -3,7 +3,6 @@
 #include <arpa/inet.h>
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
-#include <linux/sock_diag.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <netinet/udp.h>
@@ -21,7 +20,6 @@ namespace rocelab::direct {
 namespace {
 
 constexpr int kReceiveBuffer = 32 << 20, kSendBuffer = 8 << 20;
-constexpr std::size_t kLongestArrival = (1 << 16) + 64;  // an IP packet's limit, and Ethernet's header
 constexpr std::uint16_t kRocePort = 4791;
 constexpr std::size_t kSmallestFrame = 60;
 
@@ -44,9 +42,7 @@ void attach(int fd, const std::vector<sock_filter>& code) {
 
 PacketSocket::PacketSocket(const std::string& interface, const std::vector<sock_filter>& filter,
                            std::uint32_t longest)
-    : receive_bytes_(std::make_unique_for_overwrite<std::byte[]>(kReceiveBatch * kLongestArrival)),
-      slot_bytes_((longest + 63) / 64 * 64),
-      slots_(std::make_unique<std::byte[]>(slot_bytes_ * kBatch)) {
+    : slot_bytes_((longest + 63) / 64 * 64), slots_(std::make_unique<std::byte[]>(slot_bytes_ * kBatch)) {
   trains_.reserve(kBatch);
   try {
     open(interface, filter);
@@ -54,7 +50,6 @@ PacketSocket::PacketSocket(const std::string& interface, const std::vector<sock_
     if (fd_ >= 0) close(fd_);
     throw std::runtime_error("interface " + interface + ": " + e.what());
   }
-  prepare_receive();
 }
 
 void PacketSocket::open(const std::string& interface, const std::vector<sock_filter>& filter) {
@@ -69,10 +64,7 @@ void PacketSocket::open(const std::string& interface, const std::vector<sock_fil
   set(fd_, SOL_SOCKET, SO_SNDBUFFORCE, kSendBuffer);
   set(fd_, SOL_PACKET, PACKET_IGNORE_OUTGOING, 1);
   // No PACKET_QDISC_BYPASS: that way the kernel drops what it would have to cut.
-  const int on = 1;
-  if (setsockopt(fd_, SOL_PACKET, PACKET_VNET_HDR, &on, sizeof on) != 0)
-    throw std::runtime_error(std::string("this kernel's packet sockets are too old: ") +
-                             std::strerror(errno));
+  ring_.emplace(fd_);
   attach(fd_, filter);
   sockaddr_ll address{};
   address.sll_family = AF_PACKET;
@@ -94,45 +86,11 @@ int PacketSocket::take_groups(bool on, const std::vector<sock_filter>& filter) {
   return 0;
 }
 
-// --- receiving
-
-void PacketSocket::prepare_receive() {
-  for (std::uint32_t i = 0; i < kReceiveBatch; ++i) {
-    receive_parts_[2 * i] = {&receive_headers_[i], sizeof(KernelHeader)};
-    receive_parts_[2 * i + 1] = {receive_bytes_.get() + i * kLongestArrival, kLongestArrival};
-    receive_messages_[i].msg_hdr.msg_iov = &receive_parts_[2 * i];
-    receive_messages_[i].msg_hdr.msg_iovlen = 2;
-  }
-}
-
-std::span<const PacketSocket::Arrival> PacketSocket::receive() {
-  const int n = recvmmsg(fd_, receive_messages_.data(), kReceiveBatch, MSG_DONTWAIT, nullptr);
-  std::size_t good = 0;
-  for (int i = 0; i < n; ++i) {
-    const std::size_t length = receive_messages_[i].msg_len;
-    if (length <= sizeof(KernelHeader)) continue;
-    const KernelHeader& kernel = receive_headers_[i];
-    arrivals_[good++] = {{receive_bytes_.get() + i * kLongestArrival,
-                          std::min(length - sizeof(KernelHeader), kLongestArrival)},
-                         kernel.type == KernelHeader::kUdpTrain ? kernel.segment_bytes : std::size_t{0},
-                         {}};
-  }
-  return std::span(arrivals_).first(good);
-}
-
-double PacketSocket::backlog() const {
-  std::array<std::uint32_t, SK_MEMINFO_VARS> info{};
-  socklen_t size = sizeof info;
-  if (getsockopt(fd_, SOL_SOCKET, SO_MEMINFO, info.data(), &size) != 0 || info[SK_MEMINFO_RCVBUF] == 0)
-    return 0;
-  return static_cast<double>(info[SK_MEMINFO_RMEM_ALLOC]) / info[SK_MEMINFO_RCVBUF];
-}
-
 std::uint64_t PacketSocket::dropped() {
   tpacket_stats stats{};
   socklen_t size = sizeof stats;
   if (getsockopt(fd_, SOL_PACKET, PACKET_STATISTICS, &stats, &size) == 0) dropped_ += stats.tp_drops;
-  return dropped_;
+  return dropped_ + ring_->cut();
 }
 
 // --- sending

@@ -1,6 +1,6 @@
-// PacketSocket: frames from and to a network interface, in batches: recvmmsg and sendmmsg on a packet socket,
-// with frames of one flow that leave together as one (train.h). What its filter does not take is not seen,
-// nor what the machine itself sends.
+// PacketSocket: frames from and to a network interface by a packet socket: they come in a ring that is read
+// without a call (receive_ring.h), and leave in batches, by sendmmsg, with frames of one flow that leave
+// together as one (train.h). What its filter does not take is not seen, nor what the machine itself sends.
 #pragma once
 
 #include <linux/filter.h>
@@ -11,11 +11,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "irn_provider/live/direct/frame_port.h"
+#include "irn_provider/live/direct/receive_ring.h"
 #include "irn_provider/live/direct/train.h"
 
 namespace rocelab::direct {
@@ -32,12 +34,15 @@ class PacketSocket final : public FramePort {
   int fd() const override { return fd_; }
   bool before_sleep() override { return true; }
 
-  std::span<const Arrival> receive() override;
-  void release() override {}
+  bool waits() const override { return ring_->waits(); }
+
+  std::span<const Arrival> receive() override { return ring_->receive(); }
+  void release() override { ring_->release(); }
   // Whether frames to multicast groups come from the interface; `filter` replaces the one before. 0, or the
   // errno with which the kernel refuses it (ENOMEM, EPERM): then it is as before.
   int take_groups(bool on, const std::vector<sock_filter>& filter);
-  double backlog() const;   // how full the kernel's queue for us is: 0 to 1
+  // Whether more than this part (0 to 1) of the room that the kernel has for our frames is taken.
+  bool fuller_than(double part) const { return ring_->fuller_than(part); }
   std::uint64_t dropped();  // frames that the kernel had no room for, so far
 
   static constexpr std::uint32_t kBatch = 128;  // frames: fill() flushes them when they are so many
@@ -65,7 +70,6 @@ class PacketSocket final : public FramePort {
   std::span<std::byte> slot_of(std::uint32_t i) { return {slots_.get() + i * slot_bytes_, slot_bytes_}; }
   std::uint16_t choose_train(const Flow& flow, std::size_t length, Kind kind);
   void open(const std::string& interface, const std::vector<sock_filter>& filter);
-  void prepare_receive();
   void build();
   void add_message(const KernelHeader& kernel, std::size_t parts);
   void split_trains();
@@ -73,11 +77,7 @@ class PacketSocket final : public FramePort {
   int fd_ = -1, interface_ = 0;
   std::uint64_t dropped_ = 0, refused_ = 0;
 
-  std::unique_ptr<std::byte[]> receive_bytes_;
-  std::array<KernelHeader, kReceiveBatch> receive_headers_{};
-  std::array<iovec, 2 * kReceiveBatch> receive_parts_{};
-  std::array<mmsghdr, kReceiveBatch> receive_messages_{};
-  std::array<Arrival, kReceiveBatch> arrivals_{};
+  std::optional<ReceiveRing> ring_;
 
   std::size_t slot_bytes_;
   std::unique_ptr<std::byte[]> slots_;

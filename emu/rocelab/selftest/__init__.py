@@ -73,6 +73,9 @@ def plan(labels: Sequence[str], fast: bool, fuzz_seconds: int) -> list[Part]:
     if "tsan" in labels:
         parts.append(Part("build tsan", _build("tsan", *suites.THREADED)))
         parts.append(Part("tests with threads (ThreadSanitizer)", suites.threaded, ("build tsan",)))
+        parts.append(
+            Part("programs on an interface (ThreadSanitizer)", suites.threaded_live, ("build tsan",))
+        )
     if "ovs" in labels:
         parts.append(Part("Open vSwitch's unit tests", ovs.unit_tests, ("build Open vSwitch",)))
     return parts

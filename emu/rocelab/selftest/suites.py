@@ -65,6 +65,11 @@ def live(step: Step) -> list[Result]:
     return _as_root("tests/live", step)
 
 
+def threaded_live(step: Step) -> list[Result]:
+    """Programs on an interface, with the library of the tsan build."""
+    return _as_root("tests/live/test_live_threads.py", step)
+
+
 def interop(step: Step) -> list[Result]:
     return _as_root("tests/interop", step)
 

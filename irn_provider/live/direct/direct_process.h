@@ -91,8 +91,8 @@ class DirectProcess final : public LiveProcess {
   Time tick();  // clock(), but never before an instant that was seen
 
   // --- direct_progress.cc; under the lock
-  // What the program is about to see: nothing, a completion if there is one, or memory. What it does then may
-  // leave together with the acknowledgement.
+  // What the program is about to see: nothing, a completion if there is one, or that and memory. What it does
+  // then may leave together with the acknowledgement.
   enum class Sees { kNothing, kCompletion, kMemory };
   bool progress(Sees sees = Sees::kNothing);  // true: something came or left
   bool receive(Time now);

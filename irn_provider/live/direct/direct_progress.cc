@@ -62,9 +62,9 @@ bool DirectProcess::progress(Sees sees) {
       posts_waiting_ > 0 && posts_waiting_ < kMostWaiting && !older(posts_wait_since_ns_, kRunPatience, now);
   const bool acks = leaves && !port_.wants_to_send_data();
   if (acks && came && sees == Sees::kMemory) answer_law_.came(now);
-  const bool answer_follows = sees == Sees::kMemory
-                                  ? answer_law_.expects() && (came || acks_wait_since_ns_ != 0)
-                                  : sees == Sees::kCompletion && completed;
+  const bool answer_follows =
+      (sees != Sees::kNothing && completed) ||
+      (sees == Sees::kMemory && answer_law_.expects() && (came || acks_wait_since_ns_ != 0));
   if (acks && answer_follows) {
     if (acks_wait_since_ns_ == 0) acks_wait_since_ns_ = now.ps() / 1'000;
   } else if (leaves && !(sees != Sees::kNothing && run_goes_on)) {

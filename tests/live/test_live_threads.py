@@ -1,0 +1,63 @@
+"""The NIC in real time under ThreadSanitizer: its lock, its helper thread and the program's own threads. `./rocelab test --label tsan` runs this.
+
+Programs that poll memory are not here: ThreadSanitizer delivers signals when a thread next calls the C library.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+
+import pytest
+from interface_runs import run_pair
+from rocelab import paths
+from rocelab.live.veth_pair import DEVICE, End, veth_pair
+
+_LIBRARY = paths.TSAN / "irn_provider" / "verbs" / "librocelab_verbs.so"
+pytestmark = [
+    pytest.mark.skipif(os.geteuid() != 0, reason="needs root"),
+    pytest.mark.skipif(not _LIBRARY.exists(), reason="no ThreadSanitizer build: ./rocelab test --label tsan"),
+]
+
+_PERFTEST = ("-d", "rocelab0", "-x", "1", "-F")
+_PINGPONG = ("ibv_rc_pingpong", "-d", "rocelab0", "-g", "1", "-n", "500")
+_PROGRAMS = (
+    _PINGPONG,
+    (*_PINGPONG, "-e"),
+    ("ib_send_lat", *_PERFTEST, "-n", "2000"),
+    ("ib_write_bw", *_PERFTEST, "-n", "500", "-q", "4"),
+    ("ib_write_bw", *_PERFTEST, "-n", "5000", "-s", "8"),
+    ("ib_read_bw", *_PERFTEST, "-n", "300"),
+    ("ib_send_bw", *_PERFTEST, "-n", "300", "-e"),
+    ("ib_atomic_lat", *_PERFTEST, "-n", "500"),
+    ("ib_send_bw", *_PERFTEST, "-n", "300", "-R"),
+)
+
+
+@pytest.fixture(scope="module")
+def ends() -> Iterator[tuple[End, End]]:
+    with veth_pair() as pair:
+        yield pair
+
+
+def _runtime() -> str:
+    named = subprocess.run(["c++", "-print-file-name=libtsan.so"], capture_output=True, text=True, check=True)
+    return named.stdout.strip()
+
+
+@pytest.mark.parametrize("transport", ["roce", "irn"])
+@pytest.mark.parametrize("program", _PROGRAMS, ids=" ".join)
+def test_nothing_is_touched_by_two_threads_at_once(
+    ends: tuple[End, End], program: tuple[str, ...], transport: str
+) -> None:
+    variables = {
+        "ROCELAB_INTERFACE": DEVICE,
+        "ROCELAB_TRANSPORT": transport,
+        "LD_PRELOAD": f"{_LIBRARY}:{_runtime()}",  # ours first: CMakeLists.txt of verbs
+        "TSAN_OPTIONS": "exitcode=66",
+    }
+    argv = list(program)
+    outputs = run_pair(ends, argv, [*argv, ends[0].ipv4], variables, 18515)  # status 0
+    for output in outputs:
+        assert "ThreadSanitizer" not in output, output

@@ -123,7 +123,7 @@ void DirectProcess::note_poll(bool told) {
 // The program may poll memory next: from now on a frame interrupts it. What has come by now would not.
 void DirectProcess::expect_memory_poll() {
   for (direct::FramePort* port : ports_)
-    if (!port->before_sleep() || (interrupts_ && port->waits())) progress(Sees::kMemory);
+    if (!port->before_sleep()) progress(Sees::kCompletion);
 }
 
 // In the handler: the program looks at its memory next.

@@ -102,6 +102,7 @@ class DirectProcess final : public LiveProcess {
   void regulate(std::span<const direct::FramePort::Arrival> arrivals, Time now);
   void pause_senders(std::uint16_t quanta);  // 0: they may go on
   void depart(Time now);
+  void none_waits();
   bool may_wait(bool posted);
   void send(PacketRef packet);
   void send(const Packet& packet, direct::FramePort& port, const PathAddress& path);

@@ -58,6 +58,8 @@ bool DirectProcess::progress(Sees sees) {
   }
   const bool completed = note_completions(now);
   const bool leaves = port_.wants_port() != Time::never();
+  const bool some_wait = acks_wait_since_ns_ != 0 || posts_waiting_ > 0;
+  if (some_wait && !leaves) none_waits();  // what did has gone with its queue pair
   const bool run_goes_on =
       posts_waiting_ > 0 && posts_waiting_ < kMostWaiting && !older(posts_wait_since_ns_, kRunPatience, now);
   const bool acks = leaves && !port_.wants_to_send_data();
@@ -162,10 +164,13 @@ void DirectProcess::depart(Time now) {
     port_.depart_at(now, [this](PacketRef packet, Time, Time) { send(std::move(packet)); });
   }
   flush();
-  acks_wait_since_ns_ = 0;
-  posts_waiting_ = 0;
-  posts_wait_since_ns_ = 0;
+  none_waits();
   last_departure_ = clock();
+}
+
+void DirectProcess::none_waits() {
+  acks_wait_since_ns_ = posts_wait_since_ns_ = 0;
+  posts_waiting_ = 0;
 }
 
 // Of what a call of the program has set going: whether more is to be expected at once, that it may leave

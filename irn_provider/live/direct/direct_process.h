@@ -123,7 +123,7 @@ class DirectProcess final : public LiveProcess {
   void sleep_on(std::span<pollfd> fds, Time until);
   Time next_step() const;
   void hand_over();
-  bool look();
+  bool look(bool away);
   static bool older(const std::atomic<std::int64_t>& since_ns, Duration than, Time now);
   bool wait_for_too_long() const;
   void give_way(Time until);

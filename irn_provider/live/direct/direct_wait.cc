@@ -194,11 +194,11 @@ void DirectProcess::set_timer(int timer, Duration after) {
   timerfd_settime(timer, 0, &spec, nullptr);
 }
 
-// For a program that neither polls nor waits. It may poll memory, and frames did not interrupt it.
-bool DirectProcess::look() {
+// `away`: the program neither polls nor waits. It may poll memory, and frames did not interrupt it.
+bool DirectProcess::look(bool away) {
   Lock lock(mutex_);
   if (!polls_memory_) return progress();
-  if (!interrupts_) {
+  if (away && !interrupts_) {
     interrupt_law_.needed();
     interrupt(true);
   }
@@ -230,7 +230,7 @@ void DirectProcess::helper_loop() {
     Time until = next_sweep;  // the program sees to the rest
     bool watch = false;
     if (watchers_.load() == 0 && !polled) {
-      if (look()) last_busy = clock();
+      if (look(true)) last_busy = clock();
       if (clock() - last_busy < kLinger) {
         give_way(clock() + kLinger);
         continue;
@@ -240,7 +240,7 @@ void DirectProcess::helper_loop() {
       helper_until_ = until;
       watch = true;
     } else if (polled && watchers_.load() == 0) {
-      if (wait_for_too_long()) look();
+      if (wait_for_too_long()) look(false);
       until = std::min(until, clock() + kTakeover);
     }
     std::array<pollfd, 3 + kMaxPorts> fds = {
@@ -255,7 +255,7 @@ void DirectProcess::helper_loop() {
     if (fds[1].revents != 0) drain(helper_timer_);
     if (fds[2].revents != 0) {
       drain(post_timer_);
-      if (posts_wait_since_ns_ != 0 && look()) last_busy = clock();
+      if (posts_wait_since_ns_ != 0 && look(false)) last_busy = clock();
     }
     if (clock() < next_sweep) continue;
     share_->sweep();

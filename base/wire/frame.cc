@@ -213,10 +213,10 @@ std::size_t write_frame(const FrameAddress& address, const RoceHeaders& roce,
 }
 
 std::optional<ParsedFrame> parse_frame(std::span<const std::byte> frame, IcrcCheck check, FrameError* why) {
-  ParsedFrame parsed;
-  const FrameError error = parse_into(frame, check, parsed);
+  std::optional<ParsedFrame> parsed(std::in_place);  // the caller's own: it is long
+  const FrameError error = parse_into(frame, check, *parsed);
   if (why != nullptr) *why = error;
-  if (error != FrameError::kNone) return std::nullopt;
+  if (error != FrameError::kNone) parsed.reset();
   return parsed;
 }
 

@@ -55,6 +55,34 @@ TEST(IcrcTest, CrcOfPiecesIsTheCrcOfTheWhole) {
         << cut;
 }
 
+// Dummy header, masks and tails, against the definition.
+TEST(IcrcTest, BothVersionsAgreeWithTheDefinitionOnPacketsOfEveryLength) {
+  Rng rng(3);
+  for (const bool is_ipv4 : {true, false}) {
+    const std::size_t ip = is_ipv4 ? 20 : 40;
+    for (std::size_t length = ip + 8 + 12; length <= 400; ++length) {
+      std::vector<std::byte> packet(length);  // on the heap, so that a read behind it is found
+      for (auto& b : packet) b = static_cast<std::byte>(rng.below(256));
+      std::vector<std::byte> masked(8, std::byte{0xff});
+      masked.insert(masked.end(), packet.begin(), packet.end());
+      const auto ones = [&](std::size_t at) { masked[8 + at] = std::byte{0xff}; };
+      if (is_ipv4) {
+        for (const std::size_t at : {1, 8, 10, 11}) ones(at);  // TOS, TTL, checksum
+      } else {
+        masked[8] |= std::byte{0x0f};
+        for (const std::size_t at : {1, 2, 3, 7}) ones(at);  // traffic class, flow label, hop limit
+      }
+      for (const std::size_t at : {ip + 6, ip + 7, ip + 8 + 4}) ones(at);  // UDP checksum, FECN and BECN
+      const std::uint32_t want = ~crc32_by_definition(0xffffffff, masked);
+      ASSERT_EQ(icrc_portable(packet, is_ipv4), want) << length;
+      if (has_pclmul()) {
+        ASSERT_EQ(icrc_pclmul(packet, is_ipv4), want) << length;
+      }
+      ASSERT_EQ(icrc(packet, is_ipv4), want);
+    }
+  }
+}
+
 // IPv6 fe80::1 > fe80::2, traffic class 0x6a, flow label 0x12345, SEND_ONLY with 8 bytes; ICRC by zlib's
 // crc32 over the frame masked by hand as the Linux driver does it (rxe_icrc_hdr).
 TEST(IcrcTest, Ipv6MasksTrafficClassFlowLabelAndHopLimit) {

@@ -33,8 +33,10 @@ using Ipv4Address = std::array<std::uint8_t, 4>;
 // RFC 1071: ones' complement of the ones' complement sum; 0 over a header that holds its right checksum. Even
 // lengths only.
 constexpr std::uint16_t internet_checksum(std::span<const std::byte> b) {
-  std::uint32_t sum = 0;
-  for (std::size_t i = 0; i + 1 < b.size(); i += 2) sum += wire::load16(b, i);
+  std::uint64_t sum = 0;  // of words of two 16 bits each, which comes to the same (RFC 1071, 2 (C))
+  std::size_t i = 0;
+  for (; i + 3 < b.size(); i += 4) sum += wire::load32(b, i);
+  if (i + 1 < b.size()) sum += wire::load16(b, i);
   while (sum >> 16 != 0) sum = (sum & 0xffff) + (sum >> 16);
   return static_cast<std::uint16_t>(~sum);
 }

@@ -103,7 +103,8 @@ std::optional<RoceHeaders> parse_roce_headers(std::span<const std::byte> bytes) 
   const OpcodeInfo& info = opcode_info(std::to_integer<std::uint8_t>(bytes[Bth::kOpcode]));
   if (!info.known() || bytes.size() < info.header_bytes) return std::nullopt;
   Reader reader(bytes);
-  RoceHeaders r;
+  std::optional<RoceHeaders> parsed(std::in_place);
+  RoceHeaders& r = *parsed;
   apply(r, reader.take<Bth>());
   if (info.has(Header::kDeth)) {
     const Deth deth = reader.take<Deth>();
@@ -134,7 +135,7 @@ std::optional<RoceHeaders> parse_roce_headers(std::span<const std::byte> bytes) 
   take_irn_headers(reader, info, r);
   if (info.has(Header::kImmDt)) r.imm = reader.take<ImmDt>().value;
   if (info.has(Header::kIeth)) r.imm = reader.take<Ieth>().rkey.value;
-  return r;
+  return parsed;
 }
 
 std::size_t write_roce_headers(const RoceHeaders& r, std::span<std::byte> out) {

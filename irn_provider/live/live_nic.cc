@@ -50,7 +50,10 @@ LiveNic::LiveNic(const lockstep::Segment& segment, std::uint32_t host, std::uint
     for (const lockstep::HostEntry& each : segment.hosts()) edge_.know_node(each.ipv4, NodeId{each.node});
 }
 
+// Events before `t` are those of a process that time has gone on without: they come late, but nothing has
+// left meanwhile. (All that could have left in a second would not go into the ring.)
 void LiveNic::advance(Time t) {
+  if (port_.next_event() < t) port_.set_port_free(std::max(port_.port_free(), t));
   while (port_.next_event() < t && run_until(t)) {
   }
   if (t > now()) port_.advance_to(t);

@@ -278,6 +278,45 @@ TEST_F(LivePairTest, WhoWaitsForWhoeverComesDoesNotKeepTimeFromBeginning) {
   EXPECT_EQ(run({h1, h2}), (std::vector<int>{0, 0}));
 }
 
+// Stopped by a debugger, say. At 40 Gb/s it could have sent 100,000 frames meanwhile; it has not.
+TEST_F(LivePairTest, WhoStoodStillWhileTimeWentOnSendsItsDataThen) {
+  constexpr std::uint32_t kSize = 1 << 20, kWrites = 16;
+  make_segment(TransportMode::kRoce);
+  auto* stopped = new (mmap(nullptr, sizeof(std::atomic<pid_t>), PROT_READ | PROT_WRITE,
+                            MAP_SHARED | MAP_ANONYMOUS, -1, 0)) std::atomic<pid_t>(0);
+  const auto body = [&](LiveProcess& p, std::uint32_t host) {
+    std::vector<std::byte> buffer(kSize);
+    Endpoint end(p, host, buffer, *shared_);
+    if (host == 1) {
+      p.sleep_until(Time::zero() + 100_ms);
+      EXPECT_EQ(kill(*stopped, SIGCONT), 0);
+      while (p.segment().vfs()[0].excluded != 0) std::this_thread::yield();
+      p.sleep_until(Time::zero() + 300_ms);
+      return;
+    }
+    p.sleep_until(Time::zero() + 10_us);
+    p.with_nic([&](Nic& nic, Time now) {
+      for (std::uint32_t i = 0; i < kWrites; ++i) {
+        SendWqe wqe{.opcode = WrOpcode::kWrite,
+                    .remote_addr = shared_->addr[1],
+                    .rkey = RKey{shared_->rkey[1]},
+                    .num_sge = 1,
+                    .sge = {}};
+        wqe.sge[0] = {reinterpret_cast<std::uint64_t>(buffer.data()), kSize, end.key};
+        EXPECT_EQ(nic.post_send(end.qpn, wqe, now), PostResult::kOk);
+      }
+    });
+    *stopped = getpid();
+    kill(getpid(), SIGSTOP);
+    for (std::uint32_t i = 0; i < kWrites; ++i) EXPECT_EQ(end.wait().status, WcStatus::kSuccess);
+    EXPECT_GE(p.now(), Time::zero() + 100_ms);
+  };
+  const pid_t h1 = start(0, body), h2 = start(1, body);
+  EXPECT_EQ(run({h1, h2}), (std::vector<int>{0, 0}));
+  EXPECT_GE(segment_->header().detaches.load(), 1u);
+  munmap(stopped, sizeof *stopped);
+}
+
 TEST_F(LivePairTest, ProcessKilledInMidWindowBlocksNobody) {
   make_segment(TransportMode::kRoce);
   const auto body = [](LiveProcess& p, std::uint32_t host) {

@@ -97,12 +97,13 @@ void LockstepProcess::Impl::start_running(ThreadState& t) {
   }
 }
 
+// Not before now: time may have gone on without this process.
 Time LockstepProcess::Impl::earliest_deadline() const {
   Time earliest = resident.next_timeout ? std::max(resident.next_timeout(), nic.now()) : Time::never();
   if (alarms.next_timeout) earliest = std::min(earliest, std::max(alarms.next_timeout(), nic.now()));
   for (const auto& t : threads) {
     if (t->mode != ThreadMode::kParked) continue;
-    earliest = std::min(earliest, t->due ? nic.now() : t->deadline);
+    earliest = std::min(earliest, t->due ? nic.now() : std::max(t->deadline, nic.now()));
   }
   return earliest;
 }

@@ -90,6 +90,9 @@ class LiveProcess {
   }
 
   // --- parking
+  // A program's poll: `look`, called as by call(), tells whether it has found nothing, and time may pass for
+  // it as by park_poll(): then it looks once more.
+  virtual void poll(const std::function<bool(Nic&, Time)>& look) = 0;
   // An empty poll: returns at the next completion of this process, the end of the window, or after the poll
   // interval, whichever comes first. On an interface: takes in what has come, at once.
   virtual void park_poll() = 0;

@@ -64,6 +64,12 @@ void LockstepProcess::let_leave(Duration longest) {
   }
 }
 
+void LockstepProcess::poll(const std::function<bool(Nic&, Time)>& look) {
+  if (!call(look)) return;
+  park_poll();
+  call(look);
+}
+
 void LockstepProcess::park_poll() { park_poll(Duration::from_ps(impl_->segment.header().poll_interval_ps)); }
 
 void LockstepProcess::park_poll(Duration longest) {

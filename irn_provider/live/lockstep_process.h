@@ -67,6 +67,7 @@ class LockstepProcess final : public LiveProcess {
   std::optional<PathEnd> find_peer(const std::array<std::uint8_t, 16>& gid) override;
   int listen_to_groups(std::size_t memberships) override;
   Time now() override;
+  void poll(const std::function<bool(Nic&, Time)>& look) override;
   void park_poll() override;
   void park_poll(Duration longest) override;
   Woken sleep_until(Time deadline) override;

@@ -38,20 +38,14 @@ bool size_allowed(int entries) { return entries >= 1 && static_cast<std::uint32_
 int poll_cq(ibv_cq* base, int count, ibv_wc* wc) {
   libc::end_spin();
   Cq& cq = of(base);
-  bool park = false;
-  const auto poll = [&](Nic& nic, Time) {
-    const int n = drain(cq, nic, count, wc);
+  int n = 0;
+  const auto look = [&](Nic& nic, Time) {
+    n = drain(cq, nic, count, wc);
     if (count > 0) note_poll(cq, nic, n);
-    park = n == 0 && count > 0 && !std::exchange(cq.just_armed, false);
-    return n;
+    return n == 0 && count > 0 && !std::exchange(cq.just_armed, false);
   };
-  const int n = with_nic(base->context, poll);
-  if (!park) return n;
-  {
-    real::RuntimeScope scope;
-    of(base->context).process->park_poll();
-  }
-  return with_nic(base->context, poll);
+  poll(base->context, look);
+  return n;
 }
 
 int req_notify_cq(ibv_cq* base, int solicited_only) {

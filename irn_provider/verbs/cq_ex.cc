@@ -39,23 +39,19 @@ int start_poll(ibv_cq_ex* base, ibv_poll_cq_attr* attr) {
   if (attr->comp_mask != 0) return EINVAL;
   libc::end_spin();
   Cq& cq = of(base);
-  LiveProcess& process = *verbs::of(base->context).process;
-  for (bool parked = false;; parked = true) {
-    const bool taken = cq.polling.test_and_set(std::memory_order_acquire);
-    bool park = true;
-    if (!taken) {
-      const int error = with_nic(base->context, [&](Nic& nic, Time) {
-        const int found = take_next(nic, cq);
-        park = found != 0 && !std::exchange(cq.just_armed, false) && !parked;
-        return found;
-      });
-      if (error == 0) return 0;
-      end_poll(base);
-      if (!park) return error;
-    }
-    real::RuntimeScope scope;
-    process.park_poll();
-  }
+  int error = ENOENT;
+  bool busy = false;  // another thread polls it
+  const auto look = [&](Nic& nic, Time) {
+    busy = cq.polling.test_and_set(std::memory_order_acquire);
+    if (busy) return true;
+    error = take_next(nic, cq);
+    if (error == 0) return false;
+    end_poll(base);
+    return !std::exchange(cq.just_armed, false);
+  };
+  do poll(base->context, look);
+  while (busy);
+  return error;
 }
 
 std::uint64_t wallclock_ns(Time t) {

@@ -188,6 +188,14 @@ auto with_nic(ibv_context* context, F&& f) {
   return of(context).process->call(f);
 }
 
+// The same for a poll: `look(Nic&, Time now)` says whether it has found nothing, and may wait
+// (LiveProcess::poll()).
+template <class Look>
+void poll(ibv_context* context, const Look& look) {
+  real::RuntimeScope scope;
+  of(context).process->poll(std::cref(look));
+}
+
 // Hardware has sent an acknowledgement before a program can know of the message; here a program runs in the
 // very instant of the completion, ahead of the NIC's departures. So whatever ends a connection (destroying
 // its QP, moving it to RESET or ERR, leaving the process) first lets this much time pass, and the last ACK

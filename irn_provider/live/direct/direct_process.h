@@ -54,6 +54,7 @@ class DirectProcess final : public LiveProcess {
   std::optional<PathEnd> find_peer(const Gid& gid) override;
   void reach(const Gid& gid) override;
   Time now() override { return clock(); }
+  void poll(const std::function<bool(Nic&, Time)>& look) override;
   void park_poll() override;
   void park_poll(Duration) override { park_poll(); }
   Woken sleep_until(Time deadline) override;
@@ -95,6 +96,7 @@ class DirectProcess final : public LiveProcess {
   // then may leave together with the acknowledgement.
   enum class Sees { kNothing, kCompletion, kMemory };
   bool progress(Sees sees = Sees::kNothing);  // true: something came or left
+  bool progress(Sees sees, Time now);
   bool receive(Time now);
   bool receive(direct::FramePort& port, Time now);
   void take(const direct::FramePort::Arrival& arrival, Time now);
@@ -122,6 +124,8 @@ class DirectProcess final : public LiveProcess {
   void wait_for_frames(Time deadline, int event);  // without the lock
   void sleep_on(std::span<pollfd> fds, Time until);
   Time next_step() const;
+  std::optional<Time> take_in_poll();
+  void nap(Time until);
   void hand_over();
   bool look(bool away);
   static bool older(const std::atomic<std::int64_t>& since_ns, Duration than, Time now);

@@ -44,11 +44,12 @@ bool is_for(const MacAddress& mac, std::span<const std::byte> frame) {
 
 }  // namespace
 
-bool DirectProcess::progress(Sees sees) {
+bool DirectProcess::progress(Sees sees) { return progress(sees, tick()); }
+
+bool DirectProcess::progress(Sees sees, Time now) {
   if (leaving_) return false;
   if (posts_in_run_ > 0) last_run_ = std::exchange(posts_in_run_, 0);
   if (blocked()) flush();
-  const Time now = tick();
   const bool came = receive(now) | std::exchange(took_frames_, false);
   const bool due = port_.next_input() <= now;
   if (due) port_.run_inputs(now);  // no packet outlives the instant of its arrival

@@ -62,22 +62,48 @@ void drain(int event) {
 
 }  // namespace
 
+// One stay under the lock where something is found: what that takes is part of every message's latency.
+void DirectProcess::poll(const std::function<bool(Nic&, Time)>& look) {
+  Time now = enter();
+  if (look(nic_, now)) {
+    const std::uint64_t seen = completions_seen_;
+    if (const std::optional<Time> idle_until = take_in_poll()) {
+      mutex_.unlock();
+      nap(*idle_until);
+      mutex_.lock();
+      now = tick();
+    }
+    if (completions_seen_ != seen) look(nic_, now);
+  }
+  leave();
+}
+
 void DirectProcess::park_poll() {
   Inside inside;
-  Time until;
+  std::optional<Time> idle_until;
   {
     Lock lock(mutex_);
-    if (polls_memory_)
-      for (direct::FramePort* port : ports_) port->before_poll();
-    const std::uint64_t seen = completions_seen_;
-    const bool any = progress(Sees::kCompletion);
-    last_poll_ns_.store(last_.ps() / 1'000, std::memory_order_relaxed);
-    if (polls_memory_) note_poll(completions_seen_ != seen);
-    // Who has just sent something looks again at once: a peer's answer is some microseconds away, and to
-    // yield in between takes as long as a look.
-    if (any || (wire_ && last_ - last_departure_ < kShortLook)) return;
-    until = std::min(last_ + kNap, next_step());
+    tick();
+    idle_until = take_in_poll();
   }
+  if (idle_until) nap(*idle_until);
+}
+
+// Takes in what has come. Returns until when the program may give way; nothing: it shall look again at once.
+std::optional<Time> DirectProcess::take_in_poll() {
+  if (polls_memory_)
+    for (direct::FramePort* port : ports_) port->before_poll();
+  const std::uint64_t seen = completions_seen_;
+  const bool any = progress(Sees::kCompletion, last_);
+  last_poll_ns_.store(last_.ps() / 1'000, std::memory_order_relaxed);
+  if (polls_memory_) note_poll(completions_seen_ != seen);
+  // Who has just sent something looks again at once: a peer's answer is some microseconds away, and to
+  // yield in between takes as long as a look.
+  if (any || (wire_ && last_ - last_departure_ < kShortLook)) return std::nullopt;
+  return std::min(last_ + kNap, next_step());
+}
+
+void DirectProcess::nap(Time until) {
   nappers_.fetch_add(1);
   give_way(until);
   nappers_.fetch_sub(1);

@@ -42,7 +42,8 @@ void attach(int fd, const std::vector<sock_filter>& code) {
 
 PacketSocket::PacketSocket(const std::string& interface, const std::vector<sock_filter>& filter,
                            std::uint32_t longest)
-    : slot_bytes_((longest + 63) / 64 * 64), slots_(std::make_unique<std::byte[]>(slot_bytes_ * kBatch)) {
+    : slot_bytes_((longest + 63) / 64 * 64),
+      slots_(std::make_unique<std::byte[]>((kFront + slot_bytes_) * kBatch)) {
   trains_.reserve(kBatch);
   try {
     open(interface, filter);
@@ -159,7 +160,6 @@ void PacketSocket::fill() {
 
 // sendmmsg's arguments for all trains from next_ on.
 void PacketSocket::build() {
-  static const KernelHeader kPlain{};
   messages_.clear();
   parts_.clear();
   parts_.reserve(2 * filled_ + 2 * trains_.size());  // messages point into it
@@ -169,8 +169,8 @@ void PacketSocket::build() {
     const std::span<std::byte> first = slot_of(train.first).first(lengths_[train.first]);
     const std::size_t begin = parts_.size();
     if (train.frames == 1) {
-      parts_.push_back({const_cast<KernelHeader*>(&kPlain), sizeof kPlain});
-      parts_.push_back({first.data(), first.size()});
+      const std::span<const std::byte> whole = with_kernel_header(train.first);
+      parts_.push_back({const_cast<std::byte*>(whole.data()), whole.size()});
     } else {
       const std::size_t headers =
           write_train_headers(first, train.payload, train.segment, train.kernel, train.head);
@@ -187,6 +187,35 @@ void PacketSocket::build() {
   built_ = true;
 }
 
+// What a train is to the kernel, if that is one piece of memory or small enough for a copy; else nothing.
+std::span<const std::byte> PacketSocket::in_one_piece(Train& train) {
+  if (train.frames == 1) return with_kernel_header(train.first);
+  if (sizeof(KernelHeader) + train.headers + train.payload > kOnePiece) return {};
+  std::byte* out = piece_.data() + sizeof(KernelHeader);
+  KernelHeader kernel;
+  const std::span<const std::byte> first = slot_of(train.first).first(lengths_[train.first]);
+  out += write_train_headers(first, train.payload, train.segment, kernel,
+                             std::span(piece_).subspan(sizeof kernel));
+  std::memcpy(piece_.data(), &kernel, sizeof kernel);
+  for (std::uint32_t n = 0, slot = train.first; n < train.frames; ++n, slot = behind_[slot])
+    out = std::copy_n(slot_of(slot).data() + train.headers, lengths_[slot] - train.headers, out);
+  return {piece_.data(), out};
+}
+
+// How many trains from next_ on the kernel has taken; -1 with errno: none. A call for one piece of memory
+// is the one that costs least.
+int PacketSocket::send_some() {
+  if (trains_.size() - next_ == 1) {
+    Train& train = trains_[next_];
+    train.open = false;
+    if (const std::span<const std::byte> piece = in_one_piece(train); !piece.empty())
+      return send(fd_, piece.data(), piece.size(), MSG_DONTWAIT) < 0 ? -1 : 1;
+  }
+  if (!built_) build();
+  const std::size_t done = messages_.size() - (trains_.size() - next_);
+  return sendmmsg(fd_, &messages_[done], static_cast<unsigned>(messages_.size() - done), MSG_DONTWAIT);
+}
+
 // The kernel takes no trains: each frame goes by itself, complete as it is.
 void PacketSocket::split_trains() {
   trains_work_ = false;
@@ -200,11 +229,7 @@ void PacketSocket::split_trains() {
 
 bool PacketSocket::flush() {
   while (next_ < trains_.size()) {
-    if (!built_) build();
-    const std::size_t done = messages_.size() - (trains_.size() - next_);
-    const int n =
-        sendmmsg(fd_, &messages_[done], static_cast<unsigned>(messages_.size() - done), MSG_DONTWAIT);
-    if (n > 0) {
+    if (const int n = send_some(); n > 0) {
       next_ += static_cast<std::size_t>(n);
     } else if (errno == EAGAIN || errno == ENOBUFS) {
       stuck_ = true;

@@ -1,6 +1,6 @@
 // PacketSocket: frames from and to a network interface by a packet socket: they come in a ring that is read
-// without a call (receive_ring.h), and leave in batches, by sendmmsg, with frames of one flow that leave
-// together as one (train.h). What its filter does not take is not seen, nor what the machine itself sends.
+// without a call (receive_ring.h), and leave in batches, with frames of one flow that leave together as one
+// (train.h). What its filter does not take is not seen, nor what the machine itself sends.
 #pragma once
 
 #include <linux/filter.h>
@@ -67,11 +67,22 @@ class PacketSocket final : public FramePort {
     std::array<std::byte, kMaxHeaders> head{};
   };
 
-  std::span<std::byte> slot_of(std::uint32_t i) { return {slots_.get() + i * slot_bytes_, slot_bytes_}; }
+  // In front of each frame its KernelHeader, which stays that of a single one: so it leaves as one piece.
+  static constexpr std::size_t kFront = 64;
+  static_assert(kFront >= sizeof(KernelHeader));
+  static constexpr std::size_t kOnePiece = 512;  // bytes of a train that are worth a copy
+
+  std::span<std::byte> slot_of(std::uint32_t i) {
+    return {slots_.get() + i * (kFront + slot_bytes_) + kFront, slot_bytes_};
+  }
+  std::span<const std::byte> with_kernel_header(std::uint32_t slot) {
+    return {slot_of(slot).data() - sizeof(KernelHeader), sizeof(KernelHeader) + lengths_[slot]};
+  }
   std::uint16_t choose_train(const Flow& flow, std::size_t length, Kind kind);
   void open(const std::string& interface, const std::vector<sock_filter>& filter);
   void build();
-  void add_message(const KernelHeader& kernel, std::size_t parts);
+  std::span<const std::byte> in_one_piece(Train& train);
+  int send_some();
   void split_trains();
 
   int fd_ = -1, interface_ = 0;
@@ -94,6 +105,7 @@ class PacketSocket final : public FramePort {
   bool trains_work_ = true;  // until the kernel refuses one
   std::vector<iovec> parts_;
   std::vector<mmsghdr> messages_;  // one of each train
+  std::array<std::byte, kOnePiece> piece_{};
 };
 
 // A socket on UDP port 4791 that reads nothing: without one the kernel answers every RoCE frame with "port

@@ -16,6 +16,9 @@ namespace {
 constexpr std::uint32_t kBlockBytes = 1 << 16;  // what the kernel allocates at a time
 constexpr std::size_t kBytes = std::size_t{ReceiveRing::kSlotBytes} * ReceiveRing::kSlots;
 constexpr std::size_t kLongestArrival = (1 << 16) + 64;  // an IP packet's limit, and Ethernet's header
+// A small frame's, behind the kernel's words: another processor has written them, and each takes its time to
+// come.
+constexpr std::size_t kCacheLine = 64, kSmallFrameLines = 3;
 static_assert(kBlockBytes % ReceiveRing::kSlotBytes == 0 && kBytes % kBlockBytes == 0);
 
 template <class T>
@@ -67,6 +70,7 @@ std::span<const FramePort::Arrival> ReceiveRing::receive() {
   std::size_t found = 0, queued = 0;
   for (taken_ = 0; taken_ < FramePort::kReceiveBatch && is_ours(next_ + taken_); ++taken_) {
     std::byte* const at = slot(next_ + taken_);
+    for (std::size_t line = 1; line <= kSmallFrameLines; ++line) __builtin_prefetch(at + line * kCacheLine);
     const auto& header = *reinterpret_cast<const tpacket2_hdr*>(at);
     if ((header.tp_status & TP_STATUS_COPY) != 0) {
       queued_[queued++] = found++;

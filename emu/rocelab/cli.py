@@ -144,7 +144,7 @@ def test(
         [],
         "--label",
         metavar="L",
-        help="Only these kinds of test; may be repeated. On demand only: tidy (clang-tidy), tsan (ThreadSanitizer).",
+        help="Only these kinds of test; may be repeated. On demand only: tidy (clang-tidy), asan and tsan (the live tests under sanitizers).",
     ),
     fuzz_seconds: int = typer.Option(60, min=1, help="Time for all fuzzers together."),
     no_install: bool = NO_INSTALL,

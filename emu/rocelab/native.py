@@ -1,4 +1,4 @@
-"""Finds and loads `_rocelab`, the C++ runner, beside which this package lies in the work tree."""
+"""Where what is built lies, and `_rocelab`, the C++ runner, beside which this package lies in the work tree."""
 
 from __future__ import annotations
 
@@ -15,6 +15,30 @@ from rocelab.errors import RocelabError
 def build_directory() -> Path:
     """$ROCELAB_BUILD, for those who build elsewhere, or build/release."""
     return Path(os.environ.get("ROCELAB_BUILD", paths.RELEASE))
+
+
+def hosts_build() -> Path:
+    """The build whose programs and library run on hosts: $ROCELAB_HOSTS_BUILD, for one under a sanitizer, or build_directory()."""
+    named = os.environ.get("ROCELAB_HOSTS_BUILD")
+    return Path(named) if named else build_directory()
+
+
+def preload(build: Path | None = None) -> str:
+    """LD_PRELOAD of a program that is to have an RDMA device: our library and, in a build (default: hosts_build()) under a sanitizer, that one's runtime.
+    Raises RocelabError where nothing is built."""
+    folder = (build or hosts_build()) / "irn_provider" / "verbs"
+    try:
+        files = (folder / "preload").read_text().strip()
+    except OSError:
+        files = ""
+    if not (folder / "librocelab_verbs.so").exists() or not files:
+        raise RocelabError(f"{folder} holds no librocelab_verbs.so: build it by ./rocelab setup")
+    return files
+
+
+def ovs_tree() -> Path:
+    """The built Open vSwitch: $ROCELAB_OVS_TREE, for another one, or build/ovs/src."""
+    return Path(os.environ.get("ROCELAB_OVS_TREE", paths.OVS_TREE))
 
 
 @functools.cache

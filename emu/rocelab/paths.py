@@ -13,6 +13,8 @@ TSAN = BUILD / "tsan"
 FUZZ = BUILD / "fuzz"
 
 OVS = BUILD / "ovs"
+OVS_SANITIZED = BUILD / "ovs-dev"  # the same under AddressSanitizer
 OVS_TREE = OVS / "src"  # patched and built in place
 OVS_SCHEMA = OVS_TREE / "vswitchd" / "vswitch.ovsschema"
+LOSSLESS = Path("ovs_patches", "netdev", "liblossless.a")  # in a build folder
 OVS_PATCHES = ROOT / "ovs_patches"

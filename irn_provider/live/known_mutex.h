@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <mutex>
 
 namespace rocelab {
 
@@ -10,39 +11,28 @@ namespace rocelab {
 // Counted, since a handler may look whether it is free (try_lock) while its thread takes it.
 extern constinit thread_local int t_locks;
 
-// Not the C library's lock, which is interposed (verbs/libc/locks.cc): every call of the program takes this
-// one.
 class KnownMutex {
  public:
   void lock() {
     ++t_locks;
     std::atomic_signal_fence(std::memory_order_seq_cst);
-    if (take()) return;
-    while (state_.exchange(kWaitedFor, std::memory_order_acquire) != kFree)
-      state_.wait(kWaitedFor, std::memory_order_relaxed);
+    mutex_.lock();
   }
   bool try_lock() {
     ++t_locks;
     std::atomic_signal_fence(std::memory_order_seq_cst);
-    if (take()) return true;
+    if (mutex_.try_lock()) return true;
     --t_locks;
     return false;
   }
   void unlock() {
-    if (state_.exchange(kFree, std::memory_order_release) == kWaitedFor) state_.notify_one();
+    mutex_.unlock();
     std::atomic_signal_fence(std::memory_order_seq_cst);
     --t_locks;
   }
 
  private:
-  static constexpr int kFree = 0, kTaken = 1, kWaitedFor = 2;
-  bool take() {
-    int expected = kFree;
-    return state_.compare_exchange_strong(expected, kTaken, std::memory_order_acquire,
-                                          std::memory_order_relaxed);
-  }
-
-  std::atomic<int> state_{kFree};
+  std::mutex mutex_;
 };
 
 }  // namespace rocelab

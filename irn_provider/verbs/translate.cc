@@ -34,16 +34,18 @@ const OpcodeRow* find(ibv_wr_opcode opcode) {
   return nullptr;
 }
 
-// Copies a scatter/gather list; `total` is its length in bytes.
+// Copies a scatter/gather list, aligned or not (libiscsi's lies in a packed struct); `total` is its length in
+// bytes.
 template <class Wqe>
 int copy_sges(const ibv_sge* list, int count, std::uint32_t limit, Wqe& out, std::uint64_t& total) {
   if (count < 0 || static_cast<std::uint32_t>(count) > limit || count > kMaxSge) return EINVAL;
   total = 0;
   out.num_sge = static_cast<std::uint8_t>(count);
   for (int i = 0; i < count; ++i) {
-    out.sge[static_cast<std::size_t>(i)] = {
-        .addr = list[i].addr, .length = list[i].length, .lkey = RKey{list[i].lkey}};
-    total += list[i].length;
+    ibv_sge sge;
+    std::memcpy(&sge, static_cast<const void*>(list + i), sizeof sge);
+    out.sge[static_cast<std::size_t>(i)] = {.addr = sge.addr, .length = sge.length, .lkey = RKey{sge.lkey}};
+    total += sge.length;
   }
   return total <= kMaxMessageBytes ? 0 : EINVAL;
 }

@@ -140,6 +140,21 @@ TEST(TranslateTest, ListsAreBoundedByTheQueuePairAndMessagesByTheStandard) {
   EXPECT_EQ(to_wqe(recv, 1, recv_wqe), EINVAL);
 }
 
+// libiscsi's lies in a packed struct. (UBSan watches.)
+TEST(TranslateTest, AListNeedNotBeAligned) {
+  alignas(8) std::byte memory[4 + sizeof(ibv_sge)]{};
+  const ibv_sge part{.addr = 0x1000, .length = 7, .lkey = 3};
+  std::memcpy(memory + 4, &part, sizeof part);
+  ibv_recv_wr wr{};
+  wr.sg_list = reinterpret_cast<ibv_sge*>(memory + 4);
+  wr.num_sge = 1;
+  RecvWqe wqe;
+  EXPECT_EQ(to_wqe(wr, 1, wqe), 0);
+  EXPECT_EQ(wqe.sge[0].addr, 0x1000u);
+  EXPECT_EQ(wqe.sge[0].length, 7u);
+  EXPECT_EQ(wqe.sge[0].lkey, RKey{3});
+}
+
 TEST(TranslateTest, InlineDataIsGatheredIntoOneCopy) {
   const char text[] = "abcdefgh";
   ibv_sge parts[2] = {{reinterpret_cast<std::uintptr_t>(text), 3, 0},

@@ -76,6 +76,11 @@ def refusals() -> list[tuple[str, str]]:
     return [(m[1], m[2]) for m in map(_REASON.match, TABLE.read_text().splitlines()) if m]
 
 
+def polls_memory(words: Sequence[str]) -> bool:
+    """For what a peer writes, without a call."""
+    return words[0] in ("ib_write_lat", "riostream")
+
+
 def commands(words: Sequence[str], settings: Sequence[str] = ()) -> Commands:
     program, *options = words
     before = ["env", *settings] if settings else []
@@ -94,14 +99,9 @@ def commands(words: Sequence[str], settings: Sequence[str] = ()) -> Commands:
     if program == "qperf":
         return Commands([program], [program, SERVER, "-t", "1", *options], 19765, endless=True)
     if program == "iperf3":
-        # librspreload stands before our library, which it calls.
-        both = [
-            "sh",
-            "-c",
-            f'{" ".join(settings)} LD_PRELOAD={RSPRELOAD}:$LD_PRELOAD exec "$@"',
-            "sh",
-            program,
-        ]
+        # librspreload stands before our library, which it calls, and behind the runtime of a sanitizer.
+        preload = f"$(echo $LD_PRELOAD | sed 's,[^:]*/librocelab_verbs,{RSPRELOAD}:&,')"
+        both = ["sh", "-c", f'{" ".join(settings)} LD_PRELOAD={preload} exec "$@"', "sh", program]
         return Commands([*both, "-s", "-1"], [*both, "-c", SERVER, *options], 5201)
     return _over_rdma_cm(program, options)
 

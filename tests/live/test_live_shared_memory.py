@@ -16,7 +16,7 @@ from rocelab import native
 from rocelab.live.interface import environment
 from rocelab.live.veth_pair import End, veth_pair
 
-_LIBRARY = native.build_directory() / "irn_provider" / "verbs" / "librocelab_verbs.so"
+_LIBRARY = native.hosts_build() / "irn_provider" / "verbs" / "librocelab_verbs.so"
 pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="needs root"),
     pytest.mark.skipif(not _LIBRARY.exists(), reason=f"{_LIBRARY} is not built: ./rocelab setup"),

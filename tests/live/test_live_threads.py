@@ -6,12 +6,11 @@ Programs that poll memory are not here: ThreadSanitizer delivers signals when a 
 from __future__ import annotations
 
 import os
-import subprocess
 from collections.abc import Iterator
 
 import pytest
 from interface_runs import run_pair
-from rocelab import paths
+from rocelab import native, paths
 from rocelab.live.veth_pair import DEVICE, End, veth_pair
 
 _LIBRARY = paths.TSAN / "irn_provider" / "verbs" / "librocelab_verbs.so"
@@ -40,11 +39,6 @@ def ends() -> Iterator[tuple[End, End]]:
         yield pair
 
 
-def _runtime() -> str:
-    named = subprocess.run(["c++", "-print-file-name=libtsan.so"], capture_output=True, text=True, check=True)
-    return named.stdout.strip()
-
-
 @pytest.mark.parametrize("transport", ["roce", "irn"])
 @pytest.mark.parametrize("program", _PROGRAMS, ids=" ".join)
 def test_nothing_is_touched_by_two_threads_at_once(
@@ -53,10 +47,11 @@ def test_nothing_is_touched_by_two_threads_at_once(
     variables = {
         "ROCELAB_INTERFACE": DEVICE,
         "ROCELAB_TRANSPORT": transport,
-        "LD_PRELOAD": f"{_LIBRARY}:{_runtime()}",  # ours first: CMakeLists.txt of verbs
+        "LD_PRELOAD": native.preload(paths.TSAN),
         "TSAN_OPTIONS": "exitcode=66",
     }
     argv = list(program)
-    outputs = run_pair(ends, argv, [*argv, ends[0].ipv4], variables, 18515)  # status 0
+    port = 0 if "-R" in program else 18515
+    outputs = run_pair(ends, argv, [*argv, ends[0].ipv4], variables, port)  # status 0
     for output in outputs:
         assert "ThreadSanitizer" not in output, output

@@ -18,11 +18,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from rocelab import native
 
 ROOT = Path(__file__).resolve().parents[2]
-TREE = Path(os.environ.get("ROCELAB_OVS_TREE", ROOT / "build/ovs/src"))
-BUILD = Path(os.environ.get("ROCELAB_BUILD", ROOT / "build/release"))
-TRAFFIC = BUILD / "ovs_patches/netdev/lossless_traffic"
+TREE = native.ovs_tree()
+TRAFFIC = native.hosts_build() / "ovs_patches/netdev/lossless_traffic"
 
 pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="needs root: namespaces and packet sockets"),

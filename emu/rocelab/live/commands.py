@@ -113,7 +113,7 @@ def _execute_in_guest(control: Path, program: tuple[str, ...]) -> int:
 
 def _proxy_path() -> str:
     """Where programs that dlopen libibverbs find ours (irn_provider/verbs/proxy), before anything else."""
-    proxy = native.build_directory() / "irn_provider" / "verbs" / "proxy"
+    proxy = native.hosts_build() / "irn_provider" / "verbs" / "proxy"
     return ":".join(filter(None, (str(proxy), os.environ.get("LD_LIBRARY_PATH"))))
 
 

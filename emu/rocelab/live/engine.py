@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from rocelab import native, paths
+from rocelab import native
 from rocelab.clean import RUN_VARIABLE, RunDirectory
 from rocelab.deadlock import explain
 from rocelab.errors import RocelabError
@@ -107,7 +107,7 @@ def start_session(directory: RunDirectory, layout: Layout, stay: bool = False) -
     """A session whose processes and namespaces are on the run's record."""
     try:
         session = SessionClient.start(
-            directory.tmp, layout, paths.OVS_TREE, stay, lambda pid: directory.record_pid(pid, "session")
+            directory.tmp, layout, native.ovs_tree(), stay, lambda pid: directory.record_pid(pid, "session")
         )
     except SessionError as e:
         raise RocelabError(f"the topology could not be built: {e}") from e
@@ -121,12 +121,11 @@ def start_session(directory: RunDirectory, layout: Layout, stay: bool = False) -
 
 def host_environment(run_id: str, segment: Path, host: str) -> dict[str, str]:
     """What a program on a host needs to find its NIC."""
-    preload = native.build_directory() / "irn_provider" / "verbs" / "librocelab_verbs.so"
     return {
         RUN_VARIABLE: run_id,
         "ROCELAB_SEGMENT": str(segment),
         "ROCELAB_HOST": host,
-        "LD_PRELOAD": str(preload),
+        "LD_PRELOAD": native.preload(),
     }
 
 
@@ -191,7 +190,7 @@ class _Run:
         plan = self.plan
         (self.dir / "flows").write_text(plan.native.flow_lines())
         (self.dir / "hosts").write_text(plan.native.host_lines())
-        program = native.build_directory() / "verbs_app" / "rocelab_flows"
+        program = native.hosts_build() / "verbs_app" / "rocelab_flows"
         active = {f.src for f in plan.flows} | {f.dst for f in plan.flows}
         for host in plan.hosts:
             if host.name not in active:

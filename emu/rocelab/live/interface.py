@@ -6,19 +6,15 @@ import os
 import shlex
 
 from rocelab import native
-from rocelab.errors import RocelabError
 from rocelab.live.become import become
 
 
 def environment(interface: str, transport: str = "roce", window: int | None = None) -> dict[str, str]:
     """What a program needs to find its NIC. `interface`: a device's name, or shm:NAME. `window`: packets in flight of a queue pair, where IRN bounds them."""
-    preload = native.build_directory() / "irn_provider" / "verbs" / "librocelab_verbs.so"
-    if not preload.exists():
-        raise RocelabError(f"{preload} is not built: run ./rocelab setup")
     variables = {
         "ROCELAB_INTERFACE": interface,
         "ROCELAB_TRANSPORT": transport,
-        "LD_PRELOAD": str(preload),
+        "LD_PRELOAD": native.preload(),
     }
     return variables if window is None else {**variables, "ROCELAB_WINDOW": str(window)}
 

@@ -92,7 +92,7 @@ def _boot(
 
 
 def _start(kept: Kept, host: str, device: str, management: str, inside: list[str]) -> subprocess.Popen[str]:
-    program = native.build_directory() / "emu" / "gateway" / "rocelab_gateway"
+    program = native.hosts_build() / "emu" / "gateway" / "rocelab_gateway"
     argv = [*inside, str(program), "--host", host, "--interface", device, "--management", management]
     argv += ["--base-rtt-ps", str(kept.state["base_rtt_ps"])]
     signal.signal(signal.SIGINT, lambda *_: None)  # ^C reaches the gateway, too, which says its report then

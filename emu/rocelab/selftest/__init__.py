@@ -18,10 +18,10 @@ from rocelab.setup_all import setup_lock
 from rocelab.setup_build import build
 from rocelab.setup_progress import Step
 
-OTHER_LABELS = ("style", "tidy", "python", "live", "interop", "ovs", "tsan")
+OTHER_LABELS = ("style", "tidy", "python", "live", "interop", "ovs", "asan", "tsan")
 LABELS = (*suites.CTEST_LABELS, *OTHER_LABELS)
 _NOT_FAST = ("live", "interop", "ovs")
-_ON_DEMAND = ("tidy", "tsan")  # advice, not a gate; and what takes another build and half an hour
+_ON_DEMAND = ("tidy", "asan", "tsan")  # advice, not a gate; and what takes other builds and half an hour each
 _SHOWN_FAILURES = 20
 
 
@@ -50,13 +50,14 @@ def plan(labels: Sequence[str], fast: bool, fuzz_seconds: int) -> list[Part]:
     parts: list[Part] = []
     if "style" in labels:
         parts.append(Part("style", style.check))
-    if ctest:
+    if ctest or "asan" in labels:
         parts.append(Part("build dev", _build("dev")))
+    if ctest:
         parts.append(Part("unit tests (sanitizers)", lambda step: suites.ctest(ctest, step), ("build dev",)))
-    if {"python", "live", "interop", "ovs", "tidy"} & set(labels):
+    if {"python", "live", "interop", "ovs", "tidy", "asan", "tsan"} & set(labels):
         parts.append(Part("build release", _build("release")))
-    if {"live", "interop", "ovs"} & set(labels):
-        parts.append(Part("build Open vSwitch", _build_ovs, ("build release",)))
+    if {"live", "interop", "ovs", "tsan"} & set(labels):
+        parts.append(Part("build Open vSwitch", _build_ovs(OvsBuild()), ("build release",)))
     if "python" in labels:
         parts.append(
             Part("Python tests", lambda step: suites.pytest("tests/python", step), ("build release",))
@@ -70,12 +71,16 @@ def plan(labels: Sequence[str], fast: bool, fuzz_seconds: int) -> list[Part]:
         parts.append(Part("fuzzing", lambda step: fuzz.fuzz(fuzz_seconds, step), ("build fuzzers",)))
     if "tidy" in labels:
         parts.append(Part("clang-tidy", style.tidy, ("build release",)))
+    if "asan" in labels:
+        title = "build Open vSwitch (AddressSanitizer)"
+        parts.append(Part(title, _build_ovs(OvsBuild.sanitized()), ("build dev",)))
+        needs = ("build release", title)
+        parts.append(Part("live tests (AddressSanitizer, UBSan)", suites.sanitized_live, needs))
     if "tsan" in labels:
-        parts.append(Part("build tsan", _build("tsan", *suites.THREADED)))
+        parts.append(Part("build tsan", _build("tsan", *suites.THREADED, *suites.ON_HOSTS)))
         parts.append(Part("tests with threads (ThreadSanitizer)", suites.threaded, ("build tsan",)))
-        parts.append(
-            Part("programs on an interface (ThreadSanitizer)", suites.threaded_live, ("build tsan",))
-        )
+        needs = ("build tsan", "build Open vSwitch")
+        parts.append(Part("live tests (ThreadSanitizer)", suites.threaded_live, needs))
     if "ovs" in labels:
         parts.append(Part("Open vSwitch's unit tests", ovs.unit_tests, ("build Open vSwitch",)))
     return parts
@@ -150,7 +155,10 @@ def _build(preset: str, *targets: str) -> Callable[[Step], list[Result]]:
     return run_build
 
 
-def _build_ovs(step: Step) -> list[Result]:
-    with setup_lock():
-        OvsBuild().ensure(step)
-    return [Result("Open vSwitch", Passed())]
+def _build_ovs(ovs_build: OvsBuild) -> Callable[[Step], list[Result]]:
+    def run_build(step: Step) -> list[Result]:
+        with setup_lock():
+            ovs_build.ensure(step)
+        return [Result("Open vSwitch", Passed())]
+
+    return run_build

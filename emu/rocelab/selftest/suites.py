@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from rocelab import paths
+from rocelab.ovs_build import OvsBuild
 from rocelab.privileges import is_root
 from rocelab.selftest import junit
 from rocelab.selftest.outcome import Failed, Passed, Result, Skipped
@@ -26,9 +28,19 @@ THREADED = (
     "verbs_programs_test",
     "verbs_compatibility_test",
 )
+# What runs on hosts.
+ON_HOSTS = (
+    "rocelab_verbs",
+    "rocelab_ibverbs",
+    "dlopen_probe",
+    "rocelab_flows",
+    "rocelab_gateway",
+    "lossless_traffic",
+)
 _LIMIT = 1500.0  # seconds for a whole suite: a hang is a failure, not a wait
 _LIMIT_OF_LIVE = 2700.0
 _LIMIT_OF_THREADED = 5400.0
+_REPORT_BYTES = 6000
 
 
 def ctest(labels: Sequence[str], step: Step) -> list[Result]:
@@ -52,12 +64,20 @@ def _ctest(name: str, build: Path, chosen: Sequence[str], step: Step, limit: flo
     return _complete(name, junit.read(report), status, log)
 
 
-def pytest(folder: str, step: Step, limit: float = _LIMIT) -> list[Result]:
-    name = folder.replace("/", "-")
+def pytest(
+    folder: str,
+    step: Step,
+    limit: float = _LIMIT,
+    suffix: str = "",
+    variables: Mapping[str, str] | None = None,
+) -> list[Result]:
+    """`suffix`: of the names of its report and log, where the same tests run in another way."""
+    name = folder.replace("/", "-") + suffix
     report, log = paths.LOGS / f"{name}.xml", paths.LOGS / f"{name}.log"
     report.unlink(missing_ok=True)
     argv = [sys.executable, "-m", "pytest", folder, "-v", "--color=no", f"--junitxml={report}"]
-    status = run_to_end(argv, step, log, _pytest_line, cwd=paths.ROOT, limit=limit)
+    environment = {**os.environ, **(variables or {})}
+    status = run_to_end(argv, step, log, _pytest_line, cwd=paths.ROOT, env=environment, limit=limit)
     return _complete(f"pytest {folder}", junit.read(report), status, log)
 
 
@@ -65,19 +85,49 @@ def live(step: Step) -> list[Result]:
     return _as_root("tests/live", step)
 
 
+def sanitized_live(step: Step) -> list[Result]:
+    """The live tests with AddressSanitizer and UBSan in what runs on hosts and in Open vSwitch."""
+    tree = OvsBuild.sanitized().tree
+    return _live_under("dev", "detect_leaks=0", {"ROCELAB_OVS_TREE": str(tree)}, step)
+
+
 def threaded_live(step: Step) -> list[Result]:
-    """Programs on an interface, with the library of the tsan build."""
-    return _as_root("tests/live/test_live_threads.py", step)
+    """The live tests with ThreadSanitizer in what runs on hosts. Open vSwitch, one thread of which has all our ports, is as it is."""
+    # A trap of the time stamp counter is a signal, but one that comes where the program's code reads it.
+    return _live_under("tsan", "report_signal_unsafe=0", {}, step)
+
+
+def _live_under(preset: str, options: str, variables: Mapping[str, str], step: Step) -> list[Result]:
+    """What a sanitizer says goes to files: nothing that a program on a host had to say about itself is lost with its output, and any is a failure."""
+    reports = paths.LOGS / f"sanitizers-{preset}"
+    shutil.rmtree(reports, ignore_errors=True)
+    reports.mkdir(parents=True)
+    all_options = f"{options}:log_path={reports}/report"
+    settings = {name: all_options for name in ("ASAN_OPTIONS", "TSAN_OPTIONS")}
+    settings["UBSAN_OPTIONS"] = f"print_stacktrace=1:log_path={reports}/report"
+    settings["ROCELAB_HOSTS_BUILD"] = str(paths.BUILD / preset)
+    results = _as_root("tests/live", step, f"-{preset}", {**settings, **variables})
+    said = ((path, path.read_text(errors="replace")) for path in sorted(reports.glob("report*")))
+    found = [Result(str(path), Failed(text[:_REPORT_BYTES])) for path, text in said if _counts(text)]
+    return [*results, *found]
+
+
+def _counts(report: str) -> bool:
+    """Not its warnings (of programs that switch stacks), nor qperf's own end, which docs/compatibility.md tells of."""
+    finding = re.search(r"ERROR: |runtime error: |WARNING: ThreadSanitizer", report)
+    return finding is not None and not ("rdma_destroy_qp" in report and "(qperf+0x" in report)
 
 
 def interop(step: Step) -> list[Result]:
     return _as_root("tests/interop", step)
 
 
-def _as_root(folder: str, step: Step) -> list[Result]:
+def _as_root(
+    folder: str, step: Step, suffix: str = "", variables: Mapping[str, str] | None = None
+) -> list[Result]:
     if not is_root():
         return [Result(folder, Skipped("makes network namespaces and needs root"))]
-    return pytest(folder, step, _LIMIT_OF_LIVE)
+    return pytest(folder, step, _LIMIT_OF_THREADED if variables else _LIMIT_OF_LIVE, suffix, variables)
 
 
 def _complete(title: str, results: list[Result], status: int, log: Path) -> list[Result]:

@@ -20,7 +20,7 @@ def build_directory() -> Path:
 def hosts_build() -> Path:
     """The build whose programs and library run on hosts: $ROCELAB_HOSTS_BUILD, for one under a sanitizer, or build_directory()."""
     named = os.environ.get("ROCELAB_HOSTS_BUILD")
-    return Path(named) if named else build_directory()
+    return Path(named).resolve() if named else build_directory()
 
 
 def preload(build: Path | None = None) -> str:
@@ -38,7 +38,7 @@ def preload(build: Path | None = None) -> str:
 
 def ovs_tree() -> Path:
     """The built Open vSwitch: $ROCELAB_OVS_TREE, for another one, or build/ovs/src."""
-    return Path(os.environ.get("ROCELAB_OVS_TREE", paths.OVS_TREE))
+    return Path(os.environ.get("ROCELAB_OVS_TREE", paths.OVS_TREE)).resolve()
 
 
 @functools.cache

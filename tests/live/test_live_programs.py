@@ -39,8 +39,6 @@ def _check(hosts: Hosts, row: Row, folder: Path) -> None:
         pytest.skip(f"docs/compatibility.md does not say that it runs in mode {hosts.label}")
     settings = row.settings
     if THREAD_SANITIZER:
-        if program_table.polls_memory(row.words):
-            pytest.skip("ThreadSanitizer delivers signals late: nobody finds a thread that polls memory")
         if row.program == "iperf3":
             pytest.skip(
                 "ThreadSanitizer's runtime comes behind our library, and librspreload's needs it before"

@@ -32,7 +32,10 @@ def preload(build: Path | None = None) -> str:
     except OSError:
         files = ""
     if not (folder / "librocelab_verbs.so").exists() or not files:
-        raise RocelabError(f"{folder} holds no librocelab_verbs.so: build it by ./rocelab setup")
+        raise RocelabError(
+            f"{folder} holds no librocelab_verbs.so: ./rocelab setup builds build/release, "
+            "./rocelab test --label asan and --label tsan the others"
+        )
     return files
 
 

@@ -1,4 +1,5 @@
-"""Open vSwitch 3.1 from Debian's openvswitch-source, with our patches and netdev class, built in place in build/ovs/src.
+"""Open vSwitch 3.1 from Debian's openvswitch-source, with our patches and netdev class, built in place in build/ovs/src; for tests under
+sanitizers once more in build/ovs-dev (OvsBuild.sanitized()).
 
 Redone is only what changed:
     tarball, series or a patch      a fresh tree: unpack, patch, configure, make

@@ -29,8 +29,8 @@ struct Aeth {
   Msn msn;
   friend bool operator==(const Aeth&, const Aeth&) = default;
 
-  static std::optional<Aeth> parse(std::span<const std::byte> b) {
-    if (b.size() < kSize) return std::nullopt;
+  static std::optional<Aeth> parse(std::span<const std::byte> b) { return wire::parse<Aeth>(b); }
+  static Aeth read(std::span<const std::byte, kSize> b) {
     return Aeth{wire::load8(b, kSyndrome), Msn{wire::load24(b, kMsn)}};
   }
   void write(std::span<std::byte, kSize> out) const {

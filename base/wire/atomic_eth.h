@@ -33,8 +33,8 @@ struct AtomicEth {
   std::uint64_t compare = 0;
   friend bool operator==(const AtomicEth&, const AtomicEth&) = default;
 
-  static std::optional<AtomicEth> parse(std::span<const std::byte> b) {
-    if (b.size() < kSize) return std::nullopt;
+  static std::optional<AtomicEth> parse(std::span<const std::byte> b) { return wire::parse<AtomicEth>(b); }
+  static AtomicEth read(std::span<const std::byte, kSize> b) {
     return AtomicEth{wire::load64(b, kVa), RKey{wire::load32(b, kRkey)}, wire::load64(b, kSwapOrAdd),
                      wire::load64(b, kCompare)};
   }
@@ -53,7 +53,9 @@ struct AtomicAckEth {
   friend bool operator==(const AtomicAckEth&, const AtomicAckEth&) = default;
 
   static std::optional<AtomicAckEth> parse(std::span<const std::byte> b) {
-    if (b.size() < kSize) return std::nullopt;
+    return wire::parse<AtomicAckEth>(b);
+  }
+  static AtomicAckEth read(std::span<const std::byte, kSize> b) {
     return AtomicAckEth{wire::load64(b, kOriginal)};
   }
   void write(std::span<std::byte, kSize> out) const { wire::store64(out, kOriginal, original); }

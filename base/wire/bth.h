@@ -38,8 +38,8 @@ struct Bth {
   Psn psn;
   friend bool operator==(const Bth&, const Bth&) = default;
 
-  static std::optional<Bth> parse(std::span<const std::byte> b) {
-    if (b.size() < kSize) return std::nullopt;
+  static std::optional<Bth> parse(std::span<const std::byte> b) { return wire::parse<Bth>(b); }
+  static Bth read(std::span<const std::byte, kSize> b) {
     const std::uint8_t flags = wire::load8(b, kFlags), resv8a = wire::load8(b, kResv8a);
     Bth bth;
     bth.opcode = wire::load8(b, kOpcode);

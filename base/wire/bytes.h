@@ -3,11 +3,23 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <optional>
 #include <span>
+#include <type_traits>
 
 namespace rocelab::wire {
+
+// A header of its own: T::read() of its bytes, of which parse() has none to spare. Null: fewer than T::kSize.
+// Where lengths have been checked, read() itself leaves the fields in registers.
+template <class T>
+constexpr std::optional<T> parse(std::span<const std::byte> b) {
+  if (b.size() < T::kSize) return std::nullopt;
+  return T::read(b.template first<T::kSize>());
+}
 
 // Compilers turn these shifts into one load or store and a byte swap.
 constexpr std::uint64_t byte_at(std::span<const std::byte> b, std::size_t i) {
@@ -24,6 +36,11 @@ constexpr std::uint32_t load24(std::span<const std::byte> b, std::size_t at) {
   return static_cast<std::uint32_t>(byte_at(b, at) << 16 | byte_at(b, at + 1) << 8 | byte_at(b, at + 2));
 }
 constexpr std::uint32_t load32(std::span<const std::byte> b, std::size_t at) {
+  if (!std::is_constant_evaluated() && std::endian::native == std::endian::little) {
+    std::uint32_t v;  // said outright: in a loop they do not
+    std::memcpy(&v, &b[at], sizeof v);
+    return __builtin_bswap32(v);
+  }
   return static_cast<std::uint32_t>(byte_at(b, at) << 24 | byte_at(b, at + 1) << 16 |
                                     byte_at(b, at + 2) << 8 | byte_at(b, at + 3));
 }

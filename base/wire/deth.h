@@ -26,8 +26,8 @@ struct Deth {
   Qpn src_qpn;
   friend bool operator==(const Deth&, const Deth&) = default;
 
-  static std::optional<Deth> parse(std::span<const std::byte> b) {
-    if (b.size() < kSize) return std::nullopt;
+  static std::optional<Deth> parse(std::span<const std::byte> b) { return wire::parse<Deth>(b); }
+  static Deth read(std::span<const std::byte, kSize> b) {
     return Deth{wire::load32(b, kQkey), Qpn{wire::load24(b, kSrcQpn)}};
   }
   void write(std::span<std::byte, kSize> out) const {

@@ -36,7 +36,9 @@ struct EthernetHeader {
   friend bool operator==(const EthernetHeader&, const EthernetHeader&) = default;
 
   static std::optional<EthernetHeader> parse(std::span<const std::byte> b) {
-    if (b.size() < kSize) return std::nullopt;
+    return wire::parse<EthernetHeader>(b);
+  }
+  static EthernetHeader read(std::span<const std::byte, kSize> b) {
     return EthernetHeader{wire::load_array<6>(b, kDst), wire::load_array<6>(b, kSrc),
                           wire::load16(b, kEtherType)};
   }

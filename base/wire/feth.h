@@ -24,10 +24,8 @@ struct Feth {
   std::uint32_t word = 0;  // as a whole: nobody flushes yet
   friend bool operator==(const Feth&, const Feth&) = default;
 
-  static std::optional<Feth> parse(std::span<const std::byte> b) {
-    if (b.size() < kSize) return std::nullopt;
-    return Feth{wire::load32(b, 0)};
-  }
+  static std::optional<Feth> parse(std::span<const std::byte> b) { return wire::parse<Feth>(b); }
+  static Feth read(std::span<const std::byte, kSize> b) { return Feth{wire::load32(b, 0)}; }
   void write(std::span<std::byte, kSize> out) const { wire::store32(out, 0, word); }
 };
 std::string to_string(const Feth& feth);

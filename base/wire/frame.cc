@@ -44,12 +44,12 @@ void write_ip(const FrameAddress& a, const FrameLayout& layout, std::span<std::b
 // Parsing goes down the layers; each step fills its part of the result or names the error.
 
 FrameError parse_link(std::span<const std::byte> frame, ParsedFrame& out) {
-  const auto ethernet = EthernetHeader::parse(frame);
-  if (!ethernet) return FrameError::kTooShort;
-  out.address.dst_mac = ethernet->dst;
-  out.address.src_mac = ethernet->src;
+  if (frame.size() < EthernetHeader::kSize) return FrameError::kTooShort;
+  const EthernetHeader ethernet = EthernetHeader::read(frame.first<EthernetHeader::kSize>());
+  out.address.dst_mac = ethernet.dst;
+  out.address.src_mac = ethernet.src;
   out.layout.ip = EthernetHeader::kSize;
-  std::uint16_t ether_type = ethernet->ether_type;
+  std::uint16_t ether_type = ethernet.ether_type;
   if (ether_type == kEtherTypeVlan) {
     const auto vlan = VlanHeader::parse(frame.subspan(EthernetHeader::kSize));
     if (!vlan) return FrameError::kTooShort;
@@ -66,22 +66,23 @@ FrameError parse_link(std::span<const std::byte> frame, ParsedFrame& out) {
 FrameError parse_ipv4(std::span<const std::byte> frame, ParsedFrame& out, std::size_t& end) {
   const auto bytes = frame.subspan(out.layout.ip);
   if (bytes.size() < Ipv4Header::kSize) return FrameError::kTooShort;
-  if (wire::load8(bytes, Ipv4Header::kVersion) != 0x45) return FrameError::kNotIp;
-  const auto ip = Ipv4Header::parse(bytes);
-  if (!ip) return FrameError::kBadIpChecksum;
-  if (ip->more_fragments || ip->fragment_offset != 0) return FrameError::kFragment;
-  if (ip->protocol != Ipv4Header::kUdp) return FrameError::kNotRoce;
-  if (ip->total_length < Ipv4Header::kSize || ip->total_length > bytes.size())
+  const auto header = bytes.first<Ipv4Header::kSize>();
+  if (wire::load8(header, Ipv4Header::kVersion) != Ipv4Header::kVersion4) return FrameError::kNotIp;
+  if (internet_checksum(header) != 0) return FrameError::kBadIpChecksum;
+  const Ipv4Header ip = Ipv4Header::read(header);
+  if (ip.more_fragments || ip.fragment_offset != 0) return FrameError::kFragment;
+  if (ip.protocol != Ipv4Header::kUdp) return FrameError::kNotRoce;
+  if (ip.total_length < Ipv4Header::kSize || ip.total_length > bytes.size())
     return FrameError::kLengthMismatch;
   FrameAddress& a = out.address;
-  a.src_gid = ipv4_mapped(ip->src);
-  a.dst_gid = ipv4_mapped(ip->dst);
-  a.dscp = ip->dscp;
-  a.ecn = ip->ecn;
-  a.ttl = ip->ttl;
-  a.ip_id = ip->id;
-  a.dont_fragment = ip->dont_fragment;
-  end = out.layout.ip + ip->total_length;
+  a.src_gid = ipv4_mapped(ip.src);
+  a.dst_gid = ipv4_mapped(ip.dst);
+  a.dscp = ip.dscp;
+  a.ecn = ip.ecn;
+  a.ttl = ip.ttl;
+  a.ip_id = ip.id;
+  a.dont_fragment = ip.dont_fragment;
+  end = out.layout.ip + ip.total_length;
   return FrameError::kNone;
 }
 
@@ -107,12 +108,13 @@ FrameError parse_ipv6(std::span<const std::byte> frame, ParsedFrame& out, std::s
 FrameError parse_udp(std::span<const std::byte> packet, ParsedFrame& out) {
   out.layout.udp = static_cast<std::uint32_t>(out.layout.ip + ip_header_bytes(out.layout.is_ipv4));
   out.layout.bth = static_cast<std::uint32_t>(out.layout.udp + UdpHeader::kSize);
-  const auto udp = UdpHeader::parse(packet.subspan(out.layout.udp));
-  if (!udp) return FrameError::kLengthMismatch;
-  if (udp->dst_port != kRoceUdpPort) return FrameError::kNotRoce;
-  if (udp->length != packet.size() - out.layout.udp) return FrameError::kLengthMismatch;
-  out.address.udp_src_port = udp->src_port;
-  out.address.udp_checksum = udp->checksum;
+  const auto bytes = packet.subspan(out.layout.udp);
+  if (bytes.size() < UdpHeader::kSize) return FrameError::kLengthMismatch;
+  const UdpHeader udp = UdpHeader::read(bytes.first<UdpHeader::kSize>());
+  if (udp.dst_port != kRoceUdpPort) return FrameError::kNotRoce;
+  if (udp.length != bytes.size()) return FrameError::kLengthMismatch;
+  out.address.udp_src_port = udp.src_port;
+  out.address.udp_checksum = udp.checksum;
   return FrameError::kNone;
 }
 
@@ -125,16 +127,15 @@ FrameError parse_transport(std::span<const std::byte> packet, ParsedFrame& out) 
   if ((opcode & kTransportClassMask) == kShimClass) return FrameError::kShim;
   const OpcodeInfo& info = opcode_info(opcode);
   if (!info.known()) return FrameError::kUnknownOpcode;
-  const auto roce = parse_roce_headers(transport);
-  if (!roce) return FrameError::kTooShort;
-  out.roce = *roce;
-  if (roce->transport_version != 0) return FrameError::kBadTransportVersion;
+  const RoceHeaders& roce = out.roce;
+  if (!read_roce_headers(transport, info, out.roce)) return FrameError::kTooShort;
+  if (roce.transport_version != 0) return FrameError::kBadTransportVersion;
   const std::size_t padded = transport.size() - info.header_bytes;
   if (!info.has_payload && padded != 0) return FrameError::kBadPayload;
-  if (roce->pad > padded || (roce->pad != 0 && !info.ends_message())) return FrameError::kBadPad;
+  if (roce.pad > padded || (roce.pad != 0 && !info.ends_message())) return FrameError::kBadPad;
   if (padded % 4 != 0) return FrameError::kBadPayload;
   layout.payload = layout.bth + info.header_bytes;
-  layout.payload_length = static_cast<std::uint32_t>(padded - roce->pad);
+  layout.payload_length = static_cast<std::uint32_t>(padded - roce.pad);
   layout.icrc = static_cast<std::uint32_t>(packet.size() - kIcrcBytes);
   layout.length = static_cast<std::uint32_t>(std::max(packet.size(), kMinFrame));
   out.payload = packet.subspan(layout.payload, layout.payload_length);

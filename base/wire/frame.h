@@ -98,6 +98,7 @@ enum class FrameError : std::uint8_t {
 std::string to_string(FrameError error);
 
 struct ParsedFrame {
+  ParsedFrame() {}  // not "= default": value-initialisation would clear all of it first, each packet's time
   FrameAddress address;
   RoceHeaders roce;
   std::span<const std::byte> payload;  // into the parsed bytes, without pad

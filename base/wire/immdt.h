@@ -24,10 +24,8 @@ struct ImmDt {
   std::uint32_t value = 0;  // host order
   friend bool operator==(const ImmDt&, const ImmDt&) = default;
 
-  static std::optional<ImmDt> parse(std::span<const std::byte> b) {
-    if (b.size() < kSize) return std::nullopt;
-    return ImmDt{wire::load32(b, 0)};
-  }
+  static std::optional<ImmDt> parse(std::span<const std::byte> b) { return wire::parse<ImmDt>(b); }
+  static ImmDt read(std::span<const std::byte, kSize> b) { return ImmDt{wire::load32(b, 0)}; }
   void write(std::span<std::byte, kSize> out) const { wire::store32(out, 0, value); }
 };
 std::string to_string(const ImmDt& header);
@@ -37,10 +35,8 @@ struct Ieth {
   RKey rkey;
   friend bool operator==(const Ieth&, const Ieth&) = default;
 
-  static std::optional<Ieth> parse(std::span<const std::byte> b) {
-    if (b.size() < kSize) return std::nullopt;
-    return Ieth{RKey{wire::load32(b, 0)}};
-  }
+  static std::optional<Ieth> parse(std::span<const std::byte> b) { return wire::parse<Ieth>(b); }
+  static Ieth read(std::span<const std::byte, kSize> b) { return Ieth{RKey{wire::load32(b, 0)}}; }
   void write(std::span<std::byte, kSize> out) const { wire::store32(out, 0, rkey.value); }
 };
 std::string to_string(const Ieth& header);

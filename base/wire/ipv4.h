@@ -30,6 +30,12 @@ namespace rocelab {
 
 using Ipv4Address = std::array<std::uint8_t, 4>;
 
+// Of the sum of words of 16 bits, or of two of them at a time.
+constexpr std::uint16_t folded_checksum(std::uint64_t sum) {
+  while (sum >> 16 != 0) sum = (sum & 0xffff) + (sum >> 16);
+  return static_cast<std::uint16_t>(~sum);
+}
+
 // RFC 1071: ones' complement of the ones' complement sum; 0 over a header that holds its right checksum. Even
 // lengths only.
 constexpr std::uint16_t internet_checksum(std::span<const std::byte> b) {
@@ -37,8 +43,7 @@ constexpr std::uint16_t internet_checksum(std::span<const std::byte> b) {
   std::size_t i = 0;
   for (; i + 3 < b.size(); i += 4) sum += wire::load32(b, i);
   if (i + 1 < b.size()) sum += wire::load16(b, i);
-  while (sum >> 16 != 0) sum = (sum & 0xffff) + (sum >> 16);
-  return static_cast<std::uint16_t>(~sum);
+  return folded_checksum(sum);
 }
 
 struct Ipv4Header {
@@ -46,7 +51,8 @@ struct Ipv4Header {
   static constexpr std::size_t kVersion = 0, kTos = 1, kTotalLength = 2, kId = 4, kFragment = 6, kTtl = 8,
                                kProtocol = 9, kChecksum = 10, kSrc = 12, kDst = 16;
   static constexpr std::uint8_t kUdp = 17;
-  std::uint8_t dscp = 0;  // 6 bits
+  static constexpr std::uint8_t kVersion4 = 0x45;  // and five words: no options
+  std::uint8_t dscp = 0;                           // 6 bits
   Ecn ecn = Ecn::kNotEct;
   std::uint16_t total_length = 0;  // bytes, this header included
   std::uint16_t id = 0;
@@ -57,8 +63,12 @@ struct Ipv4Header {
   friend bool operator==(const Ipv4Header&, const Ipv4Header&) = default;
 
   static std::optional<Ipv4Header> parse(std::span<const std::byte> b) {
-    if (b.size() < kSize || wire::load8(b, kVersion) != 0x45 || internet_checksum(b.first(kSize)) != 0)
+    if (b.size() < kSize || wire::load8(b, kVersion) != kVersion4 || internet_checksum(b.first<kSize>()) != 0)
       return std::nullopt;
+    return read(b.first<kSize>());
+  }
+  // Without parse()'s checks.
+  static Ipv4Header read(std::span<const std::byte, kSize> b) {
     Ipv4Header ip;
     ip.dscp = static_cast<std::uint8_t>(wire::load8(b, kTos) >> 2);
     ip.ecn = static_cast<Ecn>(wire::load8(b, kTos) & 3);
@@ -75,18 +85,24 @@ struct Ipv4Header {
     return ip;
   }
   void write(std::span<std::byte, kSize> out) const {
-    wire::store8(out, kVersion, 0x45);
-    wire::store8(out, kTos, static_cast<std::uint8_t>(dscp << 2 | static_cast<unsigned>(ecn)));
-    wire::store16(out, kTotalLength, total_length);
-    wire::store16(out, kId, id);
-    wire::store16(out, kFragment,
-                  static_cast<std::uint16_t>((dont_fragment ? 0x4000 : 0) | (more_fragments ? 0x2000 : 0) |
-                                             (fragment_offset & 0x1fff)));
-    wire::store8(out, kTtl, ttl);
-    wire::store8(out, kProtocol, protocol);
-    wire::store_array(out, kSrc, src);
-    wire::store_array(out, kDst, dst);
-    write_checksum(out);
+    std::uint64_t sum = 0;  // as the words go by: to read again what has just been stored would wait for it
+    const auto put = [&](std::size_t at, unsigned word) {
+      sum += word;
+      wire::store16(out, at, static_cast<std::uint16_t>(word));
+    };
+    const auto put_address = [&](std::size_t at, const Ipv4Address& a) {
+      put(at, unsigned{a[0]} << 8 | a[1]);
+      put(at + 2, unsigned{a[2]} << 8 | a[3]);
+    };
+    put(kVersion, unsigned{kVersion4} << 8 | (unsigned{dscp} & 0x3f) << 2 | static_cast<unsigned>(ecn));
+    put(kTotalLength, total_length);
+    put(kId, id);
+    put(kFragment,
+        (dont_fragment ? 0x4000u : 0u) | (more_fragments ? 0x2000u : 0u) | (fragment_offset & 0x1fffu));
+    put(kTtl, unsigned{ttl} << 8 | protocol);
+    put_address(kSrc, src);
+    put_address(kDst, dst);
+    wire::store16(out, kChecksum, folded_checksum(sum));
   }
   // Puts the checksum right after somebody changed the other bytes.
   static void write_checksum(std::span<std::byte, kSize> header) {

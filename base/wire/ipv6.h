@@ -41,9 +41,12 @@ struct Ipv6Header {
   friend bool operator==(const Ipv6Header&, const Ipv6Header&) = default;
 
   static std::optional<Ipv6Header> parse(std::span<const std::byte> b) {
-    if (b.size() < kSize) return std::nullopt;
+    if (b.size() < kSize || wire::load8(b, kVersion) >> 4 != 6) return std::nullopt;
+    return read(b.first<kSize>());
+  }
+  // Without a look at the version.
+  static Ipv6Header read(std::span<const std::byte, kSize> b) {
     const std::uint32_t word = wire::load32(b, kVersion);
-    if (word >> 28 != 6) return std::nullopt;
     Ipv6Header ip;
     ip.dscp = static_cast<std::uint8_t>(word >> 22 & 0x3f);
     ip.ecn = static_cast<Ecn>(word >> 20 & 3);

@@ -58,7 +58,9 @@ struct IrnSendHeader {
   friend bool operator==(const IrnSendHeader&, const IrnSendHeader&) = default;
 
   static std::optional<IrnSendHeader> parse(std::span<const std::byte> b) {
-    if (b.size() < kSize) return std::nullopt;
+    return wire::parse<IrnSendHeader>(b);
+  }
+  static IrnSendHeader read(std::span<const std::byte, kSize> b) {
     return IrnSendHeader{wire::load24(b, kRecvWqeSn), wire::load24(b, kOffset)};
   }
   void write(std::span<std::byte, kSize> out) const {
@@ -82,10 +84,8 @@ struct IrnWqeSn {
   std::uint32_t sn = 0;  // 24 bits
   friend bool operator==(const IrnWqeSn&, const IrnWqeSn&) = default;
 
-  static std::optional<IrnWqeSn> parse(std::span<const std::byte> b) {
-    if (b.size() < kSize) return std::nullopt;
-    return IrnWqeSn{wire::load24(b, kSn)};
-  }
+  static std::optional<IrnWqeSn> parse(std::span<const std::byte> b) { return wire::parse<IrnWqeSn>(b); }
+  static IrnWqeSn read(std::span<const std::byte, kSize> b) { return IrnWqeSn{wire::load24(b, kSn)}; }
   void write(std::span<std::byte, kSize> out) const {
     wire::store8(out, kReserved, 0);
     wire::store24(out, kSn, sn);
@@ -105,10 +105,8 @@ struct IrnSack {
   Psn psn;
   friend bool operator==(const IrnSack&, const IrnSack&) = default;
 
-  static std::optional<IrnSack> parse(std::span<const std::byte> b) {
-    if (b.size() < kSize) return std::nullopt;
-    return IrnSack{Psn(wire::load24(b, kPsn))};
-  }
+  static std::optional<IrnSack> parse(std::span<const std::byte> b) { return wire::parse<IrnSack>(b); }
+  static IrnSack read(std::span<const std::byte, kSize> b) { return IrnSack{Psn(wire::load24(b, kPsn))}; }
   void write(std::span<std::byte, kSize> out) const {
     wire::store8(out, kReserved, 0);
     wire::store24(out, kPsn, psn.value());

@@ -31,8 +31,8 @@ struct Reth {
   std::uint32_t dma_length = 0;  // bytes
   friend bool operator==(const Reth&, const Reth&) = default;
 
-  static std::optional<Reth> parse(std::span<const std::byte> b) {
-    if (b.size() < kSize) return std::nullopt;
+  static std::optional<Reth> parse(std::span<const std::byte> b) { return wire::parse<Reth>(b); }
+  static Reth read(std::span<const std::byte, kSize> b) {
     return Reth{wire::load64(b, kVa), RKey{wire::load32(b, kRkey)}, wire::load32(b, kDmaLength)};
   }
   void write(std::span<std::byte, kSize> out) const {

@@ -32,7 +32,7 @@ class Reader {
   explicit Reader(std::span<const std::byte> bytes) : rest_(bytes) {}
   template <class T>
   T take() {
-    const T header = *T::parse(rest_);
+    const T header = T::read(rest_.first<T::kSize>());
     rest_ = rest_.subspan(T::kSize);
     return header;
   }
@@ -101,10 +101,14 @@ void take_irn_headers(Reader& reader, const OpcodeInfo& info, RoceHeaders& r) {
 std::optional<RoceHeaders> parse_roce_headers(std::span<const std::byte> bytes) {
   if (bytes.size() < kBthBytes) return std::nullopt;
   const OpcodeInfo& info = opcode_info(std::to_integer<std::uint8_t>(bytes[Bth::kOpcode]));
-  if (!info.known() || bytes.size() < info.header_bytes) return std::nullopt;
-  Reader reader(bytes);
   std::optional<RoceHeaders> parsed(std::in_place);
-  RoceHeaders& r = *parsed;
+  if (!info.known() || !read_roce_headers(bytes, info, *parsed)) parsed.reset();
+  return parsed;
+}
+
+bool read_roce_headers(std::span<const std::byte> bytes, const OpcodeInfo& info, RoceHeaders& r) {
+  if (bytes.size() < info.header_bytes) return false;
+  Reader reader(bytes);
   apply(r, reader.take<Bth>());
   if (info.has(Header::kDeth)) {
     const Deth deth = reader.take<Deth>();
@@ -135,7 +139,7 @@ std::optional<RoceHeaders> parse_roce_headers(std::span<const std::byte> bytes) 
   take_irn_headers(reader, info, r);
   if (info.has(Header::kImmDt)) r.imm = reader.take<ImmDt>().value;
   if (info.has(Header::kIeth)) r.imm = reader.take<Ieth>().rkey.value;
-  return parsed;
+  return true;
 }
 
 std::size_t write_roce_headers(const RoceHeaders& r, std::span<std::byte> out) {

@@ -27,6 +27,8 @@ constexpr std::uint8_t pad_bytes(std::size_t payload_length) {
 // `bytes` begins with the BTH and may go on behind the headers. Null: unknown opcode, or fewer bytes than its
 // headers need.
 std::optional<RoceHeaders> parse_roce_headers(std::span<const std::byte> bytes);
+// The same into a RoceHeaders as it is made, for opcodes that are known; false: fewer bytes than they need.
+bool read_roce_headers(std::span<const std::byte> bytes, const OpcodeInfo& info, RoceHeaders& out);
 
 // Writes roce_header_bytes(headers) bytes and returns their number. The opcode is known and `out` is long
 // enough (RL_CHECK).

@@ -29,8 +29,8 @@ struct UdpHeader {
   std::uint16_t checksum = 0;  // 0: none
   friend bool operator==(const UdpHeader&, const UdpHeader&) = default;
 
-  static std::optional<UdpHeader> parse(std::span<const std::byte> b) {
-    if (b.size() < kSize) return std::nullopt;
+  static std::optional<UdpHeader> parse(std::span<const std::byte> b) { return wire::parse<UdpHeader>(b); }
+  static UdpHeader read(std::span<const std::byte, kSize> b) {
     return UdpHeader{wire::load16(b, kSrcPort), wire::load16(b, kDstPort), wire::load16(b, kLength),
                      wire::load16(b, kChecksum)};
   }

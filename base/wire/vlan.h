@@ -30,8 +30,8 @@ struct VlanHeader {
   std::uint16_t ether_type = 0;
   friend bool operator==(const VlanHeader&, const VlanHeader&) = default;
 
-  static std::optional<VlanHeader> parse(std::span<const std::byte> b) {
-    if (b.size() < kSize) return std::nullopt;
+  static std::optional<VlanHeader> parse(std::span<const std::byte> b) { return wire::parse<VlanHeader>(b); }
+  static VlanHeader read(std::span<const std::byte, kSize> b) {
     const std::uint16_t tci = wire::load16(b, kTci);
     return VlanHeader{
         {static_cast<std::uint8_t>(tci >> 13), (tci & 0x1000) != 0, static_cast<std::uint16_t>(tci & 0xfff)},

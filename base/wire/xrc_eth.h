@@ -23,10 +23,8 @@ struct XrcEth {
   std::uint32_t srqn = 0;  // 24 bits
   friend bool operator==(const XrcEth&, const XrcEth&) = default;
 
-  static std::optional<XrcEth> parse(std::span<const std::byte> b) {
-    if (b.size() < kSize) return std::nullopt;
-    return XrcEth{wire::load24(b, kSrqn)};
-  }
+  static std::optional<XrcEth> parse(std::span<const std::byte> b) { return wire::parse<XrcEth>(b); }
+  static XrcEth read(std::span<const std::byte, kSize> b) { return XrcEth{wire::load24(b, kSrqn)}; }
   void write(std::span<std::byte, kSize> out) const {
     wire::store8(out, kReserved, 0);
     wire::store24(out, kSrqn, srqn);

@@ -13,7 +13,7 @@
 
 #include "irn_provider/verbs/device_files.h"
 #include "irn_provider/verbs/exports.h"
-#include "irn_provider/verbs/libc/next_symbol.h"
+#include "irn_provider/verbs/libc/real.h"
 
 using namespace rocelab;
 using namespace rocelab::verbs;
@@ -81,20 +81,17 @@ Listings& listings() {
 RL_EXPORT DIR* opendir(const char* path) {
   if (std::optional<std::vector<std::string>> names = device_directory(named(path)))
     return listings().add(std::move(*names));
-  static const auto really = libc::next_symbol<DIR* (*)(const char*)>("opendir");
-  return really(path);
+  return real::opendir(path);
 }
 
 RL_EXPORT dirent* readdir(DIR* dir) {
   if (Listing* ours = listings().find(dir)) return reinterpret_cast<dirent*>(ours->read());
-  static const auto really = libc::next_symbol<dirent* (*)(DIR*)>("readdir");
-  return really(dir);
+  return real::readdir(dir);
 }
 
 RL_EXPORT dirent64* readdir64(DIR* dir) {
   if (Listing* ours = listings().find(dir)) return ours->read();
-  static const auto really = libc::next_symbol<dirent64* (*)(DIR*)>("readdir64");
-  return really(dir);
+  return real::readdir64(dir);
 }
 
 RL_EXPORT void rewinddir(DIR* dir) noexcept {
@@ -102,8 +99,7 @@ RL_EXPORT void rewinddir(DIR* dir) noexcept {
     ours->next = 0;
     return;
   }
-  static const auto really = libc::next_symbol<void (*)(DIR*)>("rewinddir");
-  really(dir);
+  real::rewinddir(dir);
 }
 
 RL_EXPORT int dirfd(DIR* dir) noexcept {
@@ -111,12 +107,10 @@ RL_EXPORT int dirfd(DIR* dir) noexcept {
     errno = ENOTSUP;
     return -1;
   }
-  static const auto really = libc::next_symbol<int (*)(DIR*)>("dirfd");
-  return really(dir);
+  return real::dirfd(dir);
 }
 
 RL_EXPORT int closedir(DIR* dir) {
   if (listings().remove(dir)) return 0;
-  static const auto really = libc::next_symbol<int (*)(DIR*)>("closedir");
-  return really(dir);
+  return real::closedir(dir);
 }

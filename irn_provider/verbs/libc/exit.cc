@@ -15,20 +15,15 @@
 
 #include "irn_provider/live/live_process.h"
 #include "irn_provider/verbs/exports.h"
-#include "irn_provider/verbs/libc/next_symbol.h"
 #include "irn_provider/verbs/libc/real.h"
 #include "irn_provider/verbs/objects.h"
 
 namespace {
 
-// At load: a handler must not look it up.
-void (*const g_really)(int) = rocelab::libc::next_symbol<void (*)(int)>("exit");
-void (*const g_really_at_once)(int) = rocelab::libc::next_symbol<void (*)(int)>("_exit");
-
 const pid_t g_loaded_by = getpid();
 
 [[noreturn]] void end_at_once(int status) {
-  g_really_at_once(status);
+  rocelab::real::_exit(status);
   __builtin_unreachable();
 }
 
@@ -46,7 +41,7 @@ RL_EXPORT void exit(int status) noexcept {
     end_at_once(status);
   }
   rocelab::real::abandon_runtime();
-  g_really(status);
+  rocelab::real::exit(status);
   __builtin_unreachable();
 }
 

@@ -17,7 +17,6 @@
 #include "irn_provider/verbs/device_files.h"
 #include "irn_provider/verbs/exports.h"
 #include "irn_provider/verbs/libc/cpu_info.h"
-#include "irn_provider/verbs/libc/next_symbol.h"
 #include "irn_provider/verbs/libc/own_pipes.h"
 #include "irn_provider/verbs/libc/real.h"
 #include "irn_provider/verbs/libc/timers.h"
@@ -55,12 +54,6 @@ std::optional<int> open_ours(const char* path, int flags) {
   return open_text(*text);
 }
 
-// `mode` is only there when a file may be created.
-int really_open(const char* symbol, const char* path, int flags, mode_t mode) {
-  using Open = int (*)(const char*, int, ...);
-  return libc::next_symbol<Open>(symbol)(path, flags, mode);
-}
-
 using Fopen = std::FILE* (*)(const char*, const char*);
 
 std::string contents(std::FILE* file) {
@@ -87,8 +80,8 @@ void fill_character_device(Stat* st, dev_t number) {
 }
 
 template <class Stat>
-int fstat_any(int fd, Stat* st, const char* symbol) {
-  const int result = libc::next_symbol<int (*)(int, Stat*)>(symbol)(fd, st);
+int fstat_any(int fd, Stat* st, int (*really)(int, Stat*)) {
+  const int result = really(fd, st);
   if (result == 0 && is_rdma_cm(fd)) fill_character_device(st, rdma_cm_number());
   return result;
 }
@@ -99,10 +92,9 @@ int fault() {
 }
 
 template <class Stat>
-int stat_any(const char* path, Stat* st, const char* symbol) {
+int stat_any(const char* path, Stat* st, int (*really)(const char*, Stat*)) {
   const bool node = is_device_node(named(path));
-  if (!node && !device_directory(named(path)))
-    return libc::next_symbol<int (*)(const char*, Stat*)>(symbol)(path, st);
+  if (!node && !device_directory(named(path))) return really(path, st);
   if (libc::unpromised(st) == nullptr) return fault();
   *st = {};
   st->st_nlink = 1;
@@ -119,7 +111,7 @@ RL_EXPORT int open(const char* path, int flags, ...) {
   va_start(arguments, flags);
   const mode_t mode = va_arg(arguments, mode_t);
   va_end(arguments);
-  return really_open("open", path, flags, mode);
+  return real::open(path, flags, mode);
 }
 
 RL_EXPORT int open64(const char* path, int flags, ...) {
@@ -128,30 +120,26 @@ RL_EXPORT int open64(const char* path, int flags, ...) {
   va_start(arguments, flags);
   const mode_t mode = va_arg(arguments, mode_t);
   va_end(arguments);
-  return really_open("open64", path, flags, mode);
+  return real::open64(path, flags, mode);
 }
 
-RL_EXPORT std::FILE* fopen(const char* path, const char* mode) {
-  static const auto really = libc::next_symbol<Fopen>("fopen");
-  return fopen_any(path, mode, really);
-}
+RL_EXPORT std::FILE* fopen(const char* path, const char* mode) { return fopen_any(path, mode, real::fopen); }
 
 RL_EXPORT std::FILE* fopen64(const char* path, const char* mode) {
-  static const auto really = libc::next_symbol<Fopen>("fopen64");
-  return fopen_any(path, mode, really);
+  return fopen_any(path, mode, real::fopen64);
 }
 
-RL_EXPORT int fstat(int fd, struct stat* st) noexcept { return fstat_any(fd, st, "fstat"); }
-RL_EXPORT int fstat64(int fd, struct stat64* st) noexcept { return fstat_any(fd, st, "fstat64"); }
+RL_EXPORT int fstat(int fd, struct stat* st) noexcept { return fstat_any(fd, st, real::fstat); }
+RL_EXPORT int fstat64(int fd, struct stat64* st) noexcept { return fstat_any(fd, st, real::fstat64); }
 
-RL_EXPORT int stat(const char* path, struct stat* st) noexcept { return stat_any(path, st, "stat"); }
-RL_EXPORT int stat64(const char* path, struct stat64* st) noexcept { return stat_any(path, st, "stat64"); }
+RL_EXPORT int stat(const char* path, struct stat* st) noexcept { return stat_any(path, st, real::stat); }
+RL_EXPORT int stat64(const char* path, struct stat64* st) noexcept {
+  return stat_any(path, st, real::stat64);
+}
 
 RL_EXPORT int statx(int folder, const char* path, int flags, unsigned mask, struct statx* st) noexcept {
   if (!device_directory(named(path))) {
-    using Statx = int (*)(int, const char*, int, unsigned, struct statx*);
-    static const auto really = libc::next_symbol<Statx>("statx");
-    return really(folder, path, flags, mask, st);
+    return real::statx(folder, path, flags, mask, st);
   }
   if (libc::unpromised(st) == nullptr) return fault();
   *st = {};
@@ -167,14 +155,12 @@ RL_EXPORT int access(const char* path, int mode) noexcept {
     errno = EACCES;
     return -1;
   }
-  static const auto really_access = libc::next_symbol<int (*)(const char*, int)>("access");
-  return really_access(path, mode);
+  return real::access(path, mode);
 }
 
 RL_EXPORT int close(int fd) {
   if (close_rdma_cm(fd)) return 0;
   libc::forget_own_pipe(fd);
   libc::forget_timer_fd(fd);
-  static const auto really_close = libc::next_symbol<int (*)(int)>("close");
-  return really_close(fd);
+  return real::close(fd);
 }

@@ -13,7 +13,6 @@
 
 #include "irn_provider/verbs/exports.h"
 #include "irn_provider/verbs/libc/experiment.h"
-#include "irn_provider/verbs/libc/next_symbol.h"
 #include "irn_provider/verbs/libc/real.h"
 #include "irn_provider/verbs/real_verbs.h"
 
@@ -43,10 +42,8 @@ OwnPipes& own() {
 Locked::Locked() : lock(own().mutex) {}
 
 std::pair<dev_t, ino_t> identity(int fd) {
-  static const auto really =
-      next_symbol<int (*)(int, struct stat*)>("fstat");  // ours would look it up each time
   struct stat st {};
-  return really(fd, &st) == 0 ? std::pair(st.st_dev, st.st_ino) : std::pair<dev_t, ino_t>();
+  return real::fstat(fd, &st) == 0 ? std::pair(st.st_dev, st.st_ino) : std::pair<dev_t, ino_t>();
 }
 
 void forget_all() {
@@ -109,20 +106,19 @@ std::uint64_t own_pipe_changes() { return own().changes.load(); }
 
 }  // namespace rocelab::libc
 
+using namespace rocelab;
 using namespace rocelab::libc;
 
-RL_EXPORT int pipe(int* fds) noexcept { return add_pair(next_symbol<int (*)(int*)>("pipe")(fds), fds); }
+RL_EXPORT int pipe(int* fds) noexcept { return add_pair(real::pipe(fds), fds); }
 
-RL_EXPORT int pipe2(int* fds, int flags) noexcept {
-  return add_pair(next_symbol<int (*)(int*, int)>("pipe2")(fds, flags), fds);
-}
+RL_EXPORT int pipe2(int* fds, int flags) noexcept { return add_pair(real::pipe2(fds, flags), fds); }
 
 RL_EXPORT int socketpair(int domain, int type, int protocol, int* fds) noexcept {
-  return add_pair(next_symbol<int (*)(int, int, int, int*)>("socketpair")(domain, type, protocol, fds), fds);
+  return add_pair(real::socketpair(domain, type, protocol, fds), fds);
 }
 
 RL_EXPORT int eventfd(unsigned value, int flags) noexcept {
-  const int fd = next_symbol<int (*)(unsigned, int)>("eventfd")(value, flags);
+  const int fd = real::eventfd(value, flags);
   if (fd >= 0) add(fd);
   return fd;
 }

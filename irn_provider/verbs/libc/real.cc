@@ -31,12 +31,16 @@ F resolve(std::atomic<F>& cell, const char* name) {
 #define X(result, name, parameters, arguments) std::atomic<result(*) parameters> cell_##name;
 ROCELAB_REAL_FUNCTIONS(X)
 #undef X
+using Open = int (*)(const char*, int, ...);
+std::atomic<Open> cell_open, cell_open64;
 
 // Before main, so that a signal handler never runs dlsym.
 __attribute__((constructor)) void resolve_all() {
 #define X(result, name, parameters, arguments) resolve(cell_##name, #name);
   ROCELAB_REAL_FUNCTIONS(X)
 #undef X
+  resolve(cell_open, "open");
+  resolve(cell_open64, "open64");
 }
 
 }  // namespace
@@ -45,6 +49,10 @@ __attribute__((constructor)) void resolve_all() {
   result name parameters { return resolve(cell_##name, #name) arguments; }
 ROCELAB_REAL_FUNCTIONS(X)
 #undef X
+int open(const char* path, int flags, mode_t mode) { return resolve(cell_open, "open")(path, flags, mode); }
+int open64(const char* path, int flags, mode_t mode) {
+  return resolve(cell_open64, "open64")(path, flags, mode);
+}
 
 std::int64_t wall_ns() {
   timespec ts{};

@@ -1,5 +1,4 @@
-// The C library's own clocks, sleeps, waits, locks and I/O, behind the ones that irn_provider/verbs/libc
-// interposes.
+// The C library's own functions, behind the ones that irn_provider/verbs/libc interposes.
 //
 // Everything of ours that runs inside a preloaded program calls these, never the plain names: a plain name
 // would give experiment time and could call back into the runtime that is asking. Two ways are open to
@@ -8,15 +7,20 @@
 //  - hold a RuntimeScope: while it lives, the interposed functions of this thread are the real ones. That is
 //  for code that reaches them by way of others
 //    (std::chrono, std::thread, logging), and for a thread of the runtime's own, which holds one for life.
-// Works in any program, also where nothing is interposed. Resolved by a constructor; earlier calls resolve on
-// demand.
+// Works in any program, also where nothing is interposed. Resolved by a constructor, never later: a thread of
+// the program may hold the loader's lock for long, as a destructor in dlclose() that waits for another thread
+// does. Calls before it resolve on demand.
 #pragma once
 
+#include <dirent.h>
 #include <poll.h>
 #include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/times.h>
 #include <sys/types.h>
@@ -24,6 +28,7 @@
 #include <time.h>
 
 #include <cstdint>
+#include <cstdio>
 
 namespace rocelab::real {
 
@@ -93,11 +98,53 @@ namespace rocelab::real {
     (pthread_cond_t * cond, pthread_mutex_t * mutex, clockid_t clock, const timespec* deadline),             \
     (cond, mutex, clock, deadline))                                                                          \
   X(int, pthread_cond_signal, (pthread_cond_t * cond), (cond))                                               \
-  X(int, pthread_cond_broadcast, (pthread_cond_t * cond), (cond))
+  X(int, pthread_cond_broadcast, (pthread_cond_t * cond), (cond))                                            \
+  X(int, sched_yield, (), ())                                                                                \
+  X(void, exit, (int status), (status))                                                                      \
+  X(void, _exit, (int status), (status))                                                                     \
+  X(int, close, (int fd), (fd))                                                                              \
+  X(int, access, (const char* path, int mode), (path, mode))                                                 \
+  X(int, stat, (const char* path, struct ::stat* st), (path, st))                                            \
+  X(int, stat64, (const char* path, struct ::stat64* st), (path, st))                                        \
+  X(int, fstat, (int fd, struct ::stat* st), (fd, st))                                                       \
+  X(int, fstat64, (int fd, struct ::stat64* st), (fd, st))                                                   \
+  X(int, statx, (int folder, const char* path, int flags, unsigned mask, struct ::statx* st),                \
+    (folder, path, flags, mask, st))                                                                         \
+  X(std::FILE*, fopen, (const char* path, const char* mode), (path, mode))                                   \
+  X(std::FILE*, fopen64, (const char* path, const char* mode), (path, mode))                                 \
+  X(DIR*, opendir, (const char* path), (path))                                                               \
+  X(dirent*, readdir, (DIR * dir), (dir))                                                                    \
+  X(dirent64*, readdir64, (DIR * dir), (dir))                                                                \
+  X(void, rewinddir, (DIR * dir), (dir))                                                                     \
+  X(int, dirfd, (DIR * dir), (dir))                                                                          \
+  X(int, closedir, (DIR * dir), (dir))                                                                       \
+  X(int, pipe, (int* fds), (fds))                                                                            \
+  X(int, pipe2, (int* fds, int flags), (fds, flags))                                                         \
+  X(int, socketpair, (int domain, int type, int protocol, int* fds), (domain, type, protocol, fds))          \
+  X(int, eventfd, (unsigned value, int flags), (value, flags))                                               \
+  X(int, timer_create, (clockid_t clock, sigevent * event, timer_t * timer), (clock, event, timer))          \
+  X(int, timer_settime, (timer_t timer, int flags, const itimerspec* value, itimerspec* old),                \
+    (timer, flags, value, old))                                                                              \
+  X(int, timer_gettime, (timer_t timer, itimerspec * value), (timer, value))                                 \
+  X(int, timer_getoverrun, (timer_t timer), (timer))                                                         \
+  X(int, timer_delete, (timer_t timer), (timer))                                                             \
+  X(int, timerfd_create, (clockid_t clock, int flags), (clock, flags))                                       \
+  X(int, timerfd_settime, (int fd, int flags, const itimerspec* value, itimerspec* old),                     \
+    (fd, flags, value, old))                                                                                 \
+  X(int, timerfd_gettime, (int fd, itimerspec* value), (fd, value))                                          \
+  X(int, sem_wait, (sem_t * semaphore), (semaphore))                                                         \
+  X(int, sem_timedwait, (sem_t * semaphore, const timespec* deadline), (semaphore, deadline))                \
+  X(int, sem_clockwait, (sem_t * semaphore, clockid_t clock, const timespec* deadline),                      \
+    (semaphore, clock, deadline))                                                                            \
+  X(int, sem_post, (sem_t * semaphore), (semaphore))
 
 #define X(result, name, parameters, arguments) result name parameters;
 ROCELAB_REAL_FUNCTIONS(X)
 #undef X
+
+// `mode` is looked at where a file may be created.
+int open(const char* path, int flags, mode_t mode);
+int open64(const char* path, int flags, mode_t mode);
 
 // CLOCK_MONOTONIC of the machine, in nanoseconds.
 std::int64_t wall_ns();

@@ -11,7 +11,6 @@
 
 #include "irn_provider/verbs/exports.h"
 #include "irn_provider/verbs/libc/experiment.h"
-#include "irn_provider/verbs/libc/next_symbol.h"
 #include "irn_provider/verbs/libc/real.h"
 #include "irn_provider/verbs/libc/wait.h"
 
@@ -34,8 +33,7 @@ bool taken_outside(LiveProcess& process, sem_t* semaphore) {
   real::clock_gettime(CLOCK_MONOTONIC, &end);
   end.tv_nsec += kOutsideSliceNs;
   if (end.tv_nsec >= 1'000'000'000) ++end.tv_sec, end.tv_nsec -= 1'000'000'000;
-  static const auto really = next_symbol<int (*)(sem_t*, clockid_t, const timespec*)>("sem_clockwait");
-  return really(semaphore, CLOCK_MONOTONIC, &end) == 0;
+  return real::sem_clockwait(semaphore, CLOCK_MONOTONIC, &end) == 0;
 }
 
 // 0, or -1 with errno.
@@ -74,29 +72,25 @@ using namespace rocelab::libc;
 RL_EXPORT int sem_wait(sem_t* semaphore) {
   LiveProcess* process = experiment();
   if (process != nullptr) return wait_until(*process, semaphore, Time::never());
-  static const auto really = next_symbol<int (*)(sem_t*)>("sem_wait");
-  return really(semaphore);
+  return real::sem_wait(semaphore);
 }
 
 RL_EXPORT int sem_timedwait(sem_t* semaphore, const timespec* deadline) {
   LiveProcess* process = experiment();
   if (process != nullptr)
     return wait_until(*process, semaphore, to_time(*deadline, epoch_seconds(CLOCK_REALTIME)));
-  static const auto really = next_symbol<int (*)(sem_t*, const timespec*)>("sem_timedwait");
-  return really(semaphore, deadline);
+  return real::sem_timedwait(semaphore, deadline);
 }
 
 RL_EXPORT int sem_clockwait(sem_t* semaphore, clockid_t clock, const timespec* deadline) {
   LiveProcess* process = experiment();
   if (process != nullptr) return wait_until(*process, semaphore, to_time(*deadline, epoch_seconds(clock)));
-  static const auto really = next_symbol<int (*)(sem_t*, clockid_t, const timespec*)>("sem_clockwait");
-  return really(semaphore, clock, deadline);
+  return real::sem_clockwait(semaphore, clock, deadline);
 }
 
 // Async-signal-safe in the C library, and here as long as the handler's thread is not inside of ours.
 RL_EXPORT int sem_post(sem_t* semaphore) {
-  static const auto really = next_symbol<int (*)(sem_t*)>("sem_post");
-  const int result = really(semaphore);
+  const int result = real::sem_post(semaphore);
   if (LiveProcess* process = experiment()) {
     real::RuntimeScope scope;
     process->look_again();

@@ -17,7 +17,6 @@
 
 #include "irn_provider/verbs/exports.h"
 #include "irn_provider/verbs/libc/event_fd.h"
-#include "irn_provider/verbs/libc/next_symbol.h"
 #include "irn_provider/verbs/libc/real.h"
 #include "irn_provider/verbs/libc/timers.h"
 #include "irn_provider/verbs/libc/timers_state.h"
@@ -124,16 +123,13 @@ RL_EXPORT int timerfd_create(clockid_t clock, int flags) noexcept {
   LiveProcess* process = experiment();
   const std::int64_t epoch = process != nullptr ? epoch_seconds(clock) : -1;
   if (epoch >= 0) return make(*process, epoch, flags);
-  static const auto really = next_symbol<int (*)(clockid_t, int)>("timerfd_create");
-  return really(clock, flags);
+  return real::timerfd_create(clock, flags);
 }
 
 RL_EXPORT int timerfd_settime(int fd, int flags, const itimerspec* value, itimerspec* old) noexcept {
   const std::optional<TimerFd> timer = find(fd);
   if (!timer) {
-    static const auto really =
-        next_symbol<int (*)(int, int, const itimerspec*, itimerspec*)>("timerfd_settime");
-    return really(fd, flags, value, old);
+    return real::timerfd_settime(fd, flags, value, old);
   }
   if ((flags & ~(TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET)) != 0 || value == nullptr || !valid(*value)) {
     errno = value == nullptr ? EFAULT : EINVAL;
@@ -151,8 +147,7 @@ RL_EXPORT int timerfd_settime(int fd, int flags, const itimerspec* value, itimer
 RL_EXPORT int timerfd_gettime(int fd, itimerspec* value) noexcept {
   const std::optional<TimerFd> timer = find(fd);
   if (!timer) {
-    static const auto really = next_symbol<int (*)(int, itimerspec*)>("timerfd_gettime");
-    return really(fd, value);
+    return real::timerfd_gettime(fd, value);
   }
   if (unpromised(value) == nullptr) {
     errno = EFAULT;

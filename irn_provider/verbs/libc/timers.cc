@@ -16,7 +16,6 @@
 
 #include "irn_provider/verbs/exports.h"
 #include "irn_provider/verbs/libc/experiment.h"
-#include "irn_provider/verbs/libc/next_symbol.h"
 #include "irn_provider/verbs/libc/real.h"
 #include "irn_provider/verbs/libc/timer_threads.h"
 #include "irn_provider/verbs/libc/timers_state.h"
@@ -159,8 +158,7 @@ RL_EXPORT int timer_create(clockid_t clock, sigevent* event, timer_t* timer) noe
   if (epoch >= 0 && event != nullptr && event->sigev_notify == SIGEV_THREAD)
     return TimerThreads::create(clock, *event, timer);
   if (epoch < 0 || !action_of(event, 0)) {
-    static const auto really = next_symbol<int (*)(clockid_t, sigevent*, timer_t*)>("timer_create");
-    return really(clock, event, timer);
+    return real::timer_create(clock, event, timer);
   }
   *timer = with_timers(*process, [&](Timers& t, Time) {
     const ProgramTimers::Id id = t.timers.next_id();
@@ -174,9 +172,7 @@ RL_EXPORT int timer_create(clockid_t clock, sigevent* event, timer_t* timer) noe
 RL_EXPORT int timer_settime(timer_t timer, int flags, const itimerspec* value, itimerspec* old) noexcept {
   if (TimerThreads::has(timer)) return TimerThreads::set(timer, flags, value, old);
   if (!ours(timer)) {
-    static const auto really =
-        next_symbol<int (*)(timer_t, int, const itimerspec*, itimerspec*)>("timer_settime");
-    return really(timer, flags, value, old);
+    return real::timer_settime(timer, flags, value, old);
   }
   return of_timer(timer, [&](Timers& t, ProgramTimers::Id id, Time now) {
     if (value == nullptr || !valid(*value)) return -1;
@@ -189,8 +185,7 @@ RL_EXPORT int timer_settime(timer_t timer, int flags, const itimerspec* value, i
 RL_EXPORT int timer_gettime(timer_t timer, itimerspec* value) noexcept {
   if (TimerThreads::has(timer)) return TimerThreads::get(timer, value);
   if (!ours(timer)) {
-    static const auto really = next_symbol<int (*)(timer_t, itimerspec*)>("timer_gettime");
-    return really(timer, value);
+    return real::timer_gettime(timer, value);
   }
   if (unpromised(value) == nullptr) {
     errno = EFAULT;
@@ -205,8 +200,7 @@ RL_EXPORT int timer_gettime(timer_t timer, itimerspec* value) noexcept {
 RL_EXPORT int timer_getoverrun(timer_t timer) noexcept {
   if (TimerThreads::has(timer)) return TimerThreads::overrun(timer);
   if (!ours(timer)) {
-    static const auto really = next_symbol<int (*)(timer_t)>("timer_getoverrun");
-    return really(timer);
+    return real::timer_getoverrun(timer);
   }
   return of_timer(timer, [](Timers& t, ProgramTimers::Id id, Time) { return t.timers.overrun(id); });
 }
@@ -214,8 +208,7 @@ RL_EXPORT int timer_getoverrun(timer_t timer) noexcept {
 RL_EXPORT int timer_delete(timer_t timer) noexcept {
   if (TimerThreads::has(timer)) return TimerThreads::erase(timer);
   if (!ours(timer)) {
-    static const auto really = next_symbol<int (*)(timer_t)>("timer_delete");
-    return really(timer);
+    return real::timer_delete(timer);
   }
   return of_timer(timer, [](Timers& t, ProgramTimers::Id id, Time) {
     t.epoch.erase(id);

@@ -5,7 +5,6 @@
 
 #include "irn_provider/verbs/exports.h"
 #include "irn_provider/verbs/libc/experiment.h"
-#include "irn_provider/verbs/libc/next_symbol.h"
 #include "irn_provider/verbs/libc/real.h"
 
 RL_EXPORT int sched_yield() noexcept {
@@ -16,6 +15,5 @@ RL_EXPORT int sched_yield() noexcept {
     process->park_poll();
     return 0;
   }
-  static const auto really = libc::next_symbol<int (*)()>("sched_yield");
-  return really();
+  return real::sched_yield();
 }

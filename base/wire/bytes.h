@@ -13,8 +13,8 @@
 
 namespace rocelab::wire {
 
-// A header of its own: T::read() of its bytes, of which parse() has none to spare. Null: fewer than T::kSize.
-// Where lengths have been checked, read() itself leaves the fields in registers.
+// T::read() of a header's bytes, after a look at their number. Null: fewer than T::kSize. Where lengths have
+// been checked, read() by itself leaves the fields in registers.
 template <class T>
 constexpr std::optional<T> parse(std::span<const std::byte> b) {
   if (b.size() < T::kSize) return std::nullopt;

@@ -59,12 +59,15 @@ def bandwidth(step: Step) -> dict[str, Any]:
                     words = ("-s", "65536", "-n", "10000", "--report_gbits")
                     return _column(_perftest(ends, "ib_write_bw", words, transport)[0], 3)
 
-                result[f"{transport}_mtu_{path_mtu}"] = in_turns(ours, bare, "gbps", "bare", _ROUNDS)
+                result[f"{transport}_mtu_{path_mtu}"] = in_turns(ours, {"bare": bare}, "gbps", _ROUNDS)
     return result
 
 
 def latency(step: Step) -> dict[str, Any]:
-    """Half of a round trip of 8 bytes, us: perftest's typical value over the median of one frame there and back by polling."""
+    """Half of a round trip of 8 bytes, us: perftest's typical value over the median of one frame there and back by polling.
+
+    `train`: of the two frames that ib_write_lat sends at a time, message and acknowledgement, without a NIC.
+    """
     result = {}
     with veth_pair() as ends:
         for program in ("ib_write_lat", "ib_send_lat"):
@@ -75,9 +78,10 @@ def latency(step: Step) -> dict[str, Any]:
                     words = ("-s", "8", "-n", "20000")
                     return _column(_perftest(ends, program, words, transport)[0], 4)
 
-                result[f"{program}_{transport}"] = in_turns(
-                    ours, lambda: _ping(ends, _WRITE_8), "us", "bare", _ROUNDS
-                )
+                others = {"bare": lambda: _ping(ends, _WRITE_8)}
+                if program == "ib_write_lat":
+                    others["train"] = lambda: _ping_train(ends)
+                result[f"{program}_{transport}"] = in_turns(ours, others, "us", _ROUNDS)
     return result
 
 
@@ -92,7 +96,8 @@ def message_rate(step: Step) -> dict[str, Any]:
                 words = ("-s", "8", "-n", "200000")
                 return _column(_perftest(ends, "ib_write_bw", words, transport)[0], 4)
 
-            result[transport] = in_turns(ours, lambda: _blast(ends, _WRITE_8) / 1e6, "mpps", "bare", _ROUNDS)
+            bare = {"bare": lambda: _blast(ends, _WRITE_8) / 1e6}
+            result[transport] = in_turns(ours, bare, "mpps", _ROUNDS)
     return result
 
 
@@ -132,7 +137,7 @@ def shared_memory(step: Step) -> dict[str, Any]:
                 def veth() -> float:
                     return _column(_perftest(ends, program, words, transport)[0], column)
 
-                measured = in_turns(ours, veth, unit, "veth", _SHARED_MEMORY_ROUNDS)
+                measured = in_turns(ours, {"veth": veth}, unit, _SHARED_MEMORY_ROUNDS)
                 best = max if unit == "gbps" else min
                 measured["best"] = best(a for a, _ in measured["rounds"])
                 result[f"{program}_{transport}"] = measured
@@ -150,13 +155,15 @@ def _packet_bench() -> Path:
     return path
 
 
-def _bare(ends: tuple[End, End], first: str, second: str, frame: int, last: str) -> list[dict[str, float]]:
-    """`first` at one end and `second` at the other; what they print."""
+def _bare(
+    ends: tuple[End, End], first: str, second: str, frames: tuple[str, str], last: str
+) -> list[dict[str, float]]:
+    """`first` at one end and `second` at the other, with the frames that each sends; what they print."""
     macs = [_mac(end) for end in ends]
     tool = str(_packet_bench())
-    waiting = ends[0].start([tool, DEVICE, first, macs[1], str(frame), _SILENCE_SECONDS])
+    waiting = ends[0].start([tool, DEVICE, first, macs[1], frames[0], _SILENCE_SECONDS])
     time.sleep(0.1)  # it waits longer for a first frame than for others
-    sending = ends[1].start([tool, DEVICE, second, macs[0], str(frame), last])
+    sending = ends[1].start([tool, DEVICE, second, macs[0], frames[1], last])
     try:
         return [
             json.loads(program.finished("packet_bench", _LIMIT_SECONDS)) for program in (waiting, sending)
@@ -168,12 +175,21 @@ def _bare(ends: tuple[End, End], first: str, second: str, frame: int, last: str)
 
 def _blast(ends: tuple[End, End], frame: int) -> float:
     """Frames per second that arrive."""
-    sink, _ = _bare(ends, "sink", "blast", frame, _BLAST_SECONDS)
+    sink, _ = _bare(ends, "sink", "blast", (str(frame),) * 2, _BLAST_SECONDS)
     return sink["frames"] / sink["seconds"]
 
 
 def _ping(ends: tuple[End, End], frame: int) -> float:
-    _, ping = _bare(ends, "pong", "ping", frame, _PINGS)
+    return _ping_of(ends, (str(frame),) * 2)
+
+
+def _ping_train(ends: tuple[End, End]) -> float:
+    first, second = (end.ipv4 for end in ends)
+    return _ping_of(ends, (f"{first},{second}", f"{second},{first}"))
+
+
+def _ping_of(ends: tuple[End, End], frames: tuple[str, str]) -> float:
+    _, ping = _bare(ends, "pong", "ping", frames, _PINGS)
     return ping["median_us"]
 
 

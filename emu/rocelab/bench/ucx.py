@@ -38,7 +38,7 @@ def tag_latency(step: Step) -> dict[str, Any]:
                 def tcp() -> float:
                     return _tag_lat(ends, tcp_words)
 
-                result[f"{ucx}_{transport}"] = in_turns(ours, tcp, "us", "tcp", _ROUNDS)
+                result[f"{ucx}_{transport}"] = in_turns(ours, {"tcp": tcp}, "us", _ROUNDS)
     return result
 
 

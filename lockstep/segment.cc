@@ -250,6 +250,13 @@ std::span<std::byte> Segment::frame(std::uint32_t index) const {
           header_->frame_stride};
 }
 
+std::vector<LinkChange> link_changes_at(std::span<const LinkChangeEntry> changes, std::uint32_t port) {
+  std::vector<LinkChange> found;
+  for (const LinkChangeEntry& c : changes)
+    if (c.port == port) found.push_back({Time::from_ps(c.at_ps), c.up != 0});
+  return found;
+}
+
 std::vector<LinkSchedule> link_schedules(std::span<const LinkChangeEntry> changes, std::size_t ports) {
   std::vector<LinkSchedule> schedules(changes.empty() ? 0 : ports);
   for (const LinkChangeEntry& c : changes) {

@@ -30,6 +30,7 @@
 #include "emu/port/link_schedule.h"
 #include "irn_provider/cm/cm_counters.h"
 #include "irn_provider/nic/counters.h"
+#include "irn_provider/nic/link_state.h"
 #include "irn_provider/nic/nic_config.h"
 #include "lockstep/spsc_ring.h"
 #include "ovs_patches/switch_model/counters.h"
@@ -157,6 +158,9 @@ struct LinkChangeEntry {
   std::uint32_t port = 0;  // index of a PortEntry
   std::uint32_t up = 0;
 };
+
+// Of the link at one port, in the order of time: what the NIC at its other end sees.
+std::vector<LinkChange> link_changes_at(std::span<const LinkChangeEntry> changes, std::uint32_t port);
 
 // Schedules by port; empty when no link ever changes.
 std::vector<LinkSchedule> link_schedules(std::span<const LinkChangeEntry> changes, std::size_t ports);

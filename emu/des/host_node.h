@@ -22,7 +22,10 @@ class HostNode {
       : nic_(entry(plan, host).nic, Qpn{lockstep::first_qpn_of(0)},
              Rng(plan.seed).fork(entry(plan, host).name).fork("0"), pool, memory, trace),
         port_(nic_, entry(plan, host).nic.link_rate, entry(plan, host).nic.link_delay),
-        program_(plan, host, flows, nic_) {}
+        program_(plan, host, flows, nic_) {
+    nic_.expect_link_changes(lockstep::link_changes_at(plan.segment.link_changes, entry(plan, host).port),
+                             Time::zero());
+  }
 
   FlowProgram& program() { return program_; }
   const FlowProgram& program() const { return program_; }

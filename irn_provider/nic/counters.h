@@ -74,7 +74,8 @@ namespace rocelab {
   X(rp_fair_rates_unknown_flow) /* RoCC: of no QP here */                                         \
   X(rx_escape_tokens) /* Escape's tokens that reached this host, where they end */                \
   X(rx_escape_announcements) /* and its announcements, which are for switches */                  \
-  X(rx_not_in_group) /* multicast datagrams to a group without a member here */
+  X(rx_not_in_group) /* multicast datagrams to a group without a member here */                   \
+  X(link_downed) /* how often the port's link has failed */
 // clang-format on
 
 ROCELAB_COUNTERS(NicCounter, ROCELAB_NIC_COUNTERS);

@@ -2,6 +2,7 @@
 #include "irn_provider/nic/nic.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/wire/multicast.h"
 #include "irn_provider/nic/nic_impl.h"
@@ -152,8 +153,15 @@ void Nic::on_pfc(const PfcFrame& frame, Time now) {
   if (impl_->config.pfc_enabled) impl_->pause.on_pfc(frame, now);
 }
 
+void Nic::on_link(bool up, Time /*now*/) { impl_->link.set(up); }
+
+void Nic::expect_link_changes(std::vector<LinkChange> changes, Time now) {
+  impl_->link.expect(std::move(changes), now);
+}
+
 void Nic::on_timeout(Time now) {
   impl_->pause.on_timeout(now);
+  impl_->link.on_timeout(now);
   while (impl_->timers.next() <= now) {
     QueuePair& qp = *impl_->qps[impl_->timers.pop()];
     qp.on_timeout(now);
@@ -235,7 +243,10 @@ const PathAddress* Nic::path_of(const Packet& packet) const {
   return datagram != nullptr ? datagram : &impl_->pulled_qp->attr().path;
 }
 
-Time Nic::next_timeout() const { return std::min(impl_->timers.next(), impl_->pause.next_timeout()); }
+Time Nic::next_timeout() const {
+  return std::min({impl_->timers.next(), impl_->pause.next_timeout(), impl_->link.next_change()});
+}
+bool Nic::link_up() const { return impl_->link.up(); }
 std::uint64_t Nic::completions() const { return impl_->completions; }
 std::uint64_t Nic::posts() const { return impl_->posts; }
 void Nic::wake_driver() { ++impl_->completions; }

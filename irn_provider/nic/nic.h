@@ -15,12 +15,14 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "base/packet.h"
 #include "base/rng.h"
 #include "base/trace.h"
 #include "base/wire/pfc.h"
 #include "irn_provider/nic/counters.h"
+#include "irn_provider/nic/link_state.h"
 #include "irn_provider/nic/memory.h"
 #include "irn_provider/nic/nic_config.h"
 #include "irn_provider/transport/async_events.h"
@@ -39,7 +41,13 @@ class Nic {
   // --- inputs
   void on_packet(PacketRef packet, Time now);  // untrusted: bad input is counted and dropped
   void on_pfc(const PfcFrame& frame, Time now);
-  void on_timeout(Time now);  // RTO, RNR, pacing
+  void on_timeout(Time now);  // RTO, RNR, pacing, and changes of the link that are expected
+  // The port's link has failed or come back; the same again changes nothing. Its programs get an
+  // asynchronous event.
+  void on_link(bool up, Time now);
+  // Changes of the link that are known before, in the order of time: then on_link() is not needed. Those at
+  // or before `now` pass without an event.
+  void expect_link_changes(std::vector<LinkChange> changes, Time now);
 
   // --- resources; handles are never reused within 2^16 allocations
   static constexpr std::uint32_t kMaxPds = 0xffff, kMaxXrcds = 0xffff, kMaxAhs = 0xffff, kMaxSrqs = 0xffff;
@@ -106,6 +114,7 @@ class Nic {
   // is gone; send nothing.
   bool gather(const Packet& packet, std::span<std::byte> out) const;
   const PathAddress* path_of(const Packet& packet) const;  // addresses for a packet just pulled
+  bool link_up() const;
   std::optional<Cqe> poll_cq(Cqn cq);
   std::size_t cq_depth(Cqn cq) const;  // CQEs that wait
   bool cq_overrun(Cqn cq) const;

@@ -70,6 +70,7 @@ struct Nic::Impl {
   AsyncEvents events{completions};
   NicServices services;
   NicPauseState pause;
+  NicLinkState link{counters, events};
   QpScheduler scheduler;
   TimerHeap timers;
   std::map<GroupAddress, std::vector<std::uint32_t>>

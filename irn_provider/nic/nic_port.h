@@ -100,7 +100,9 @@ class NicPort {
  private:
   bool has_more() const { return state_.scheduler.has_ready(state_.pause.open_classes()); }
   Time next_departure() const { return has_more() ? std::max(now_, port_free_) : Time::never(); }
-  Time next_timer() const { return std::min(state_.timers.next(), state_.pause.next_timeout()); }
+  Time next_timer() const {
+    return std::min({state_.timers.next(), state_.pause.next_timeout(), state_.link.next_change()});
+  }
   void take_inputs(Time t);
   bool completed() { return std::exchange(completions_seen_, state_.completions) != state_.completions; }
 

@@ -1,5 +1,5 @@
 // AsyncEvents: what a NIC tells its program beside completions, in the order in which it happened. Source:
-// IBTA Vol 1, 11.6.3 (affiliated asynchronous events and errors).
+// IBTA Vol 1, 11.6.3 (asynchronous events and errors, affiliated and unaffiliated).
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,9 @@ struct AsyncEvent {
     kQpRequestError,
     kQpAccessError,
     kCommEstablished,  // the peer's first request has come while the QP was in RTR, by Qpn
-    kSqDrained,  // all that had begun when the QP went to SQD is complete, by Qpn; when it was asked for
+    kSqDrained,   // all that had begun when the QP went to SQD is complete, by Qpn; when it was asked for
+    kPortActive,  // the port's link has come back; no number
+    kPortError,   // and has failed
   };
   Kind kind = Kind::kCqError;
   std::uint32_t number = 0;

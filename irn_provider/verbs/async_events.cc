@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "irn_provider/verbs/exports.h"
+#include "irn_provider/verbs/limits.h"
 #include "irn_provider/verbs/objects.h"
 #include "irn_provider/verbs/real_verbs.h"
 
@@ -39,6 +40,10 @@ ibv_event_type type_of(AsyncEvent::Kind kind) {
       return IBV_EVENT_COMM_EST;
     case Kind::kSqDrained:
       return IBV_EVENT_SQ_DRAINED;
+    case Kind::kPortActive:
+      return IBV_EVENT_PORT_ACTIVE;
+    case Kind::kPortError:
+      return IBV_EVENT_PORT_ERR;
     case Kind::kQpFatal:
       break;
   }
@@ -50,6 +55,11 @@ ibv_event_type type_of(AsyncEvent::Kind kind) {
 void address(const AsyncEvent& told) {
   ibv_async_event event{};
   event.event_type = type_of(told.kind);
+  if (tells_of_port(event)) {
+    event.element.port_num = kPorts;
+    for (Context* context : registry().contexts) raise(&context->base.context, event);
+    return;
+  }
   if (told.kind == AsyncEvent::Kind::kCqError) {
     Cq* cq = find(registry().cqs, told.number);
     if (cq == nullptr) return;
@@ -79,6 +89,9 @@ void note_fetched(const ibv_async_event& event) {
     case IBV_EVENT_SRQ_LIMIT_REACHED:
       ++of(event.element.srq).events_fetched;
       break;
+    case IBV_EVENT_PORT_ACTIVE:
+    case IBV_EVENT_PORT_ERR:
+      break;  // no object that could be destroyed before
     default:
       ++of(event.element.qp).events_fetched;
       break;

@@ -78,9 +78,12 @@ LinkCode link_code(Rate rate) {
   return {2, k1x, kSdr};
 }
 
-ibv_port_attr port_attr(const lockstep::HostEntry& host) {
+// IBTA PortInfo: PortPhysicalState.
+constexpr std::uint8_t kDisabled = 3, kLinkUp = 5;
+
+ibv_port_attr port_attr(const lockstep::HostEntry& host, bool up) {
   ibv_port_attr a{};
-  a.state = IBV_PORT_ACTIVE;
+  a.state = up ? IBV_PORT_ACTIVE : IBV_PORT_DOWN;
   a.max_mtu = IBV_MTU_4096;
   a.active_mtu = mtu_code(host.nic.active_mtu);
   a.gid_tbl_len = kGids;
@@ -91,7 +94,7 @@ ibv_port_attr port_attr(const lockstep::HostEntry& host) {
   const LinkCode code = link_code(host.nic.link_rate);
   a.active_width = code.width;
   a.active_speed = code.speed;
-  a.phys_state = 5;  // LinkUp
+  a.phys_state = up ? kLinkUp : kDisabled;
   a.link_layer = IBV_LINK_LAYER_ETHERNET;
   a.flags = IBV_QPF_GRH_REQUIRED;
   return a;
@@ -113,7 +116,10 @@ void fill_entry(const lockstep::HostEntry& host, std::uint32_t index, ibv_gid_en
 
 int query_port(ibv_context* context, std::uint8_t port, ibv_port_attr* attr, std::size_t size) {
   if (port != kPorts) return EINVAL;
-  const ibv_port_attr full = port_attr(of(context).device->host);
+  // A forked child has no NIC of its own to ask.
+  const bool up = LiveProcess::attached() != of(context).process ||
+                  with_nic(context, [](Nic& nic, Time) { return nic.link_up(); });
+  const ibv_port_attr full = port_attr(of(context).device->host, up);
   std::memset(attr, 0, size);
   std::memcpy(attr, &full, std::min(size, sizeof full));
   return 0;

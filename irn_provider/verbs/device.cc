@@ -185,7 +185,9 @@ RL_EXPORT ibv_context* ibv_open_device(ibv_device* device) {
   context->command_fd = memfd_create("rocelab", MFD_CLOEXEC);
   if (context->command_fd < 0) return nullptr;
   fill(*context);
-  return &context.release()->base.context;
+  ibv_context* const opened = &context.release()->base.context;
+  with_nic(opened, [&](Nic&, Time) { registry().contexts.push_back(&of(opened)); });
+  return opened;
 }
 
 // The process stays in experiment time: it may open the device again, and what it made with other contexts
@@ -193,7 +195,10 @@ RL_EXPORT ibv_context* ibv_open_device(ibv_device* device) {
 RL_EXPORT int ibv_close_device(ibv_context* context) {
   if (!in_experiment()) return REAL(ibv_close_device)(context);
   const bool ours = LiveProcess::attached() == of(context).process;  // else a forked child's copy
-  if (ours) end_belongings(of(context));
+  if (ours) {
+    end_belongings(of(context));
+    with_nic(context, [&](Nic&, Time) { std::erase(registry().contexts, &of(context)); });
+  }
   pthread_mutex_destroy(&context->mutex);
   ::close(context->cmd_fd);
   delete &of(context);

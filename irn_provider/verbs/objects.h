@@ -236,7 +236,8 @@ void forget_cq(Cq& cq);         // under the lock; takes its unfetched events al
 void on_completions(Nic& nic);  // LiveProcess's hook
 
 // Asynchronous events: async_events.cc.
-struct Registry {  // the process's objects by the NIC's numbers; under the lock
+struct Registry {  // the process's objects, most by the NIC's numbers; under the lock
+  std::vector<Context*> contexts;
   std::unordered_map<std::uint32_t, Cq*> cqs;
   std::unordered_map<std::uint32_t, std::vector<Qp*>> qps;  // all handles, in the order of their making
   std::unordered_map<std::uint32_t, Srq*> srqs;
@@ -251,9 +252,12 @@ inline bool tells_of(const ibv_async_event& e, const ibv_cq& cq) {
 inline bool tells_of(const ibv_async_event& e, const ibv_srq& srq) {
   return e.event_type == IBV_EVENT_SRQ_LIMIT_REACHED && e.element.srq == &srq;
 }
+inline bool tells_of_port(const ibv_async_event& e) {
+  return e.event_type == IBV_EVENT_PORT_ACTIVE || e.event_type == IBV_EVENT_PORT_ERR;
+}
 inline bool tells_of(const ibv_async_event& e, const ibv_qp& qp) {
-  return e.event_type != IBV_EVENT_CQ_ERR && e.event_type != IBV_EVENT_SRQ_LIMIT_REACHED &&
-         e.element.qp == &qp;
+  return !tells_of_port(e) && e.event_type != IBV_EVENT_CQ_ERR &&
+         e.event_type != IBV_EVENT_SRQ_LIMIT_REACHED && e.element.qp == &qp;
 }
 // As libibverbs does: the events that a program fetched must be acknowledged before their object may go.
 // `all` is called with `mutex` held.

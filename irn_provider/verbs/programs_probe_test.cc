@@ -59,6 +59,15 @@ TEST_P(ProbeTest, TheDeviceNamesItsInterface) {
   EXPECT_NE(fabric.program(p).output().find("[  PASSED  ] 2 tests"), std::string::npos);
 }
 
+TEST_P(ProbeTest, ALinkThatFailsIsAnEvent) {
+  constexpr std::int64_t kFailsPs = 5'000'000'000, kRecoversPs = 8'000'000'000;
+  TestFabric fabric(1, 1, nic(), {{kFailsPs, 0, 0}, {kRecoversPs, 0, 1}});
+  const auto p = fabric.start(0, {ROCELAB_PROBE, "--gtest_filter=LinkProbe.*"});
+  EXPECT_TRUE(fabric.run());
+  EXPECT_EQ(fabric.program(p).exit_code(), 0) << fabric.program(p).output();
+  EXPECT_NE(fabric.program(p).output().find("[  PASSED  ] 1 test"), std::string::npos);
+}
+
 // Over shared memory, in real time: all but what is about the experiment's time and its switch.
 TEST_P(ProbeTest, SurfaceKeepsItsClaimsOverSharedMemory) {
   TestFabric fabric(1, 1, nic());
@@ -66,7 +75,7 @@ TEST_P(ProbeTest, SurfaceKeepsItsClaimsOverSharedMemory) {
   const auto p = fabric.start(0, {"env", "-u", "ROCELAB_SEGMENT", "ROCELAB_TRANSPORT=" + transport,
                                   "ROCELAB_INTERFACE=shm:probe." + std::to_string(getpid()), ROCELAB_PROBE,
                                   "--gtest_filter=-Time*:ThreadProbe.*:ExhaustionProbe.*:InterfaceProbe.*:"
-                                  "StopProbe.*:ExitWhile*:BirthProbe.*:"
+                                  "StopProbe.*:ExitWhile*:BirthProbe.*:LinkProbe.*:"
                                   "EventProbe.GetCqEventWaitsInExperimentTime:"
                                   "ExtendedProbe.TimestampsAreExperimentTime:"
                                   "DatagramProbe.TellsTheMacOfAnAddressAndRefusesStrangers"});

@@ -67,12 +67,15 @@ std::string TestFabric::Program::output() const {
   return text.str();
 }
 
-TestFabric::TestFabric(std::size_t hosts, std::uint32_t programs, const NicConfig& nic)
+TestFabric::TestFabric(std::size_t hosts, std::uint32_t programs, const NicConfig& nic,
+                       std::vector<lockstep::LinkChangeEntry> link_changes)
     : nic_(nic), queues_(hosts), port_free_(hosts) {
   std::string name = (std::filesystem::temp_directory_path() / "rocelab-fabric-XXXXXX").string();
   RL_CHECK(mkdtemp(name.data()) != nullptr);
   folder_ = name;
-  segment_ = std::make_unique<Segment>(Segment::create(folder_ / "segment", plan_of(hosts, programs, nic)));
+  SegmentPlan plan = plan_of(hosts, programs, nic);
+  plan.link_changes = std::move(link_changes);
+  segment_ = std::make_unique<Segment>(Segment::create(folder_ / "segment", plan));
   // What is tested must not depend on how loaded the machine is.
   segment_->header().grace_wall_ns = 2'000'000'000;
   coordinator_ = std::make_unique<lockstep::Coordinator>(*segment_);

@@ -22,8 +22,10 @@ namespace rocelab::verbs {
 class TestFabric {
  public:
   // Hosts h1 .. hN with addresses 10.0.0.1 .. and MACs 02:00:00:00:00:01 ..; all links have the NIC's rate
-  // and delay. Time begins when `programs` processes have opened the device.
-  TestFabric(std::size_t hosts, std::uint32_t programs, const NicConfig& nic);
+  // and delay. Time begins when `programs` processes have opened the device. `link_changes`: what NICs see of
+  // their links, by host; its switch forwards all the same.
+  TestFabric(std::size_t hosts, std::uint32_t programs, const NicConfig& nic,
+             std::vector<lockstep::LinkChangeEntry> link_changes = {});
   ~TestFabric();
   TestFabric(const TestFabric&) = delete;
   TestFabric& operator=(const TestFabric&) = delete;

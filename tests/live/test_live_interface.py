@@ -209,6 +209,24 @@ def test_a_killed_program_ends_its_peers_connection_and_leaves_nothing(ends: tup
     test_ping_pong(ends, "roce", False, "1")  # its virtual function is free, and what it left is taken away
 
 
+def test_a_carrier_that_goes_and_comes_back_is_told(ends: tuple[End, End]) -> None:
+    """The peer's end of the veth goes down: the link has no carrier, which is seen within a second."""
+    watching = ends[0].start(["ibv_asyncwatch"], environment(DEVICE))
+    try:
+        for state, event in (("down", "port error (10)"), ("up", "port active (9)")):
+            time.sleep(1.5)
+            subprocess.run(ends[1].inside("ip", "link", "set", DEVICE, state), check=True)
+            until = time.monotonic() + SECONDS
+            while event not in watching.output() and watching.running() and time.monotonic() < until:
+                time.sleep(0.1)
+            assert event in watching.output(), watching.output()
+            shown = finish(ends[0].start(["ibv_devinfo"], environment(DEVICE)))
+            assert ("PORT_DOWN" if state == "down" else "PORT_ACTIVE") in shown, shown
+    finally:
+        subprocess.run(ends[1].inside("ip", "link", "set", DEVICE, "up"), check=True)
+        watching.end()
+
+
 @pytest.mark.parametrize(
     ("device", "said"),
     [

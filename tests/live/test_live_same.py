@@ -55,6 +55,7 @@ _CASES: list[tuple[Path, tuple[str, ...]]] = [
     (_ROCC / "multi_bottleneck.toml", ('transport=["roce+pfc+rocc"]',)),
     (_ROCC / "asymmetric.toml", ('workload.flows.total="20MB"',)),
     (_SMALL / "hpcc.toml", ()),
+    (_SMALL / "host_link.toml", ()),
     (SCENARIOS / "link_failure.toml", ()),
     (_RING, ('transport=["roce+pfc+escape", "roce+pfc+loopbreaker"]',)),
     (SCENARIOS / "escape" / "ring.toml", ('transport=["roce+pfc+escape", "ideal"]', "seeds=[1]")),

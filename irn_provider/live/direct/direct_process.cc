@@ -91,6 +91,7 @@ DirectProcess::DirectProcess(const direct::Settings& settings)
     wire_ = std::make_unique<direct::PacketSocket>(host_.name, filter_of(host_, share_->slot(), false),
                                                    host_.nic.active_mtu + kLongestHeaders);
     ports_.push_back(wire_.get());
+    nic_.on_link(wire_->link_up(), Time::zero());
   }
   // Peers keep dead connections' QPNs for a while: a program does not begin where the last one did.
   nic_.begin_qps_at(static_cast<std::uint32_t>(random_seed() % lockstep::kQpnsPerVf));

@@ -132,6 +132,7 @@ class DirectProcess final : public LiveProcess {
   bool wait_for_too_long() const;
   void give_way(Time until);
   static void set_timer(int timer, Duration after);  // wakes the helper thread; zero: not any more
+  void watch_link();
   void helper_loop();
 
   const lockstep::HostEntry host_;

@@ -1,5 +1,6 @@
 // DirectProcess: who watches the ports, and the helper thread.
 #include <poll.h>
+#include <pthread.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/timerfd.h>
@@ -8,7 +9,9 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
+#include "base/check.h"
 #include "irn_provider/live/direct/direct_process.h"
 
 namespace rocelab {
@@ -20,7 +23,7 @@ namespace {
 constexpr Duration kTakeover = 200_us;
 // After a frame another one is likely: to sleep and be woken costs both ends tens of microseconds.
 constexpr Duration kLinger = 50_us;
-constexpr Duration kSweep = 1000_ms;  // how often a process looks for others that have died
+constexpr Duration kSweep = 1000_ms;  // how often a process looks for others that have died, and at the link
 constexpr Duration kLongYield = 300_us, kBusyFor = 20_ms, kNap = 500_us;
 constexpr Duration kBlockedRetry = 50_us;
 // To sleep and be woken takes some 10 us: as long is it worth to look for an answer.
@@ -32,14 +35,22 @@ timespec to_timespec(Duration d) {
   return {.tv_sec = ns / 1'000'000'000, .tv_nsec = ns % 1'000'000'000};
 }
 
-// Of the calling thread, closed with it.
+constinit thread_local int t_event = -1;
+
+// Of the calling thread, closed with it. By a key: a C++ thread_local with a destructor takes the loader's
+// lock, and who holds that may wait for this thread.
 int own_event() {
-  struct Event {
-    const int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    ~Event() { close(fd); }
-  };
-  thread_local const Event event;
-  return event.fd;
+  static const pthread_key_t key = [] {
+    const auto end = [](void*) { close(std::exchange(t_event, -1)); };
+    pthread_key_t made = 0;
+    RL_CHECK(pthread_key_create(&made, end) == 0);
+    return made;
+  }();
+  if (t_event < 0) {
+    t_event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    RL_CHECK(pthread_setspecific(key, &t_event) == 0);
+  }
+  return t_event;
 }
 
 // At the end of its block, also when the thread is cancelled as it sleeps there, which unwinds.
@@ -243,6 +254,16 @@ bool DirectProcess::wait_for_too_long() const {
   return older(acks_wait_since_ns_, kAnswerPatience, now) || older(posts_wait_since_ns_, kLongestWait, now);
 }
 
+// Its kernel's state of the interface is the port's.
+void DirectProcess::watch_link() {
+  if (!wire_) return;
+  const bool up = wire_->link_up();
+  Lock lock(mutex_);
+  if (up == nic_.link_up()) return;
+  nic_.on_link(up, tick());
+  note_completions(last_);
+}
+
 // Watches the socket while the program neither polls nor waits here itself.
 void DirectProcess::helper_loop() {
   prctl(PR_SET_TIMERSLACK, 1UL);
@@ -285,6 +306,7 @@ void DirectProcess::helper_loop() {
     }
     if (clock() < next_sweep) continue;
     share_->sweep();
+    watch_link();
     next_sweep = clock() + kSweep;
   }
 }

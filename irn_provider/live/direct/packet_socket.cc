@@ -6,6 +6,7 @@
 #include <net/if.h>
 #include <netinet/in.h>
 #include <netinet/udp.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -42,7 +43,8 @@ void attach(int fd, const std::vector<sock_filter>& code) {
 
 PacketSocket::PacketSocket(const std::string& interface, const std::vector<sock_filter>& filter,
                            std::uint32_t longest)
-    : slot_bytes_((longest + 63) / 64 * 64),
+    : name_(interface),
+      slot_bytes_((longest + 63) / 64 * 64),
       slots_(std::make_unique<std::byte[]>((kFront + slot_bytes_) * kBatch)) {
   trains_.reserve(kBatch);
   try {
@@ -92,6 +94,12 @@ std::uint64_t PacketSocket::dropped() {
   socklen_t size = sizeof stats;
   if (getsockopt(fd_, SOL_PACKET, PACKET_STATISTICS, &stats, &size) == 0) dropped_ += stats.tp_drops;
   return dropped_ + ring_->cut();
+}
+
+bool PacketSocket::link_up() const {
+  ifreq request{};
+  name_.copy(request.ifr_name, sizeof request.ifr_name - 1);
+  return ioctl(fd_, SIOCGIFFLAGS, &request) == 0 && (request.ifr_flags & IFF_RUNNING) != 0;
 }
 
 // --- sending

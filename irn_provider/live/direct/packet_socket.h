@@ -44,6 +44,7 @@ class PacketSocket final : public FramePort {
   // Whether more than this part (0 to 1) of the room that the kernel has for our frames is taken.
   bool fuller_than(double part) const { return ring_->fuller_than(part); }
   std::uint64_t dropped();  // frames that the kernel had no room for, so far
+  bool link_up() const;     // the interface is up and has a carrier; any thread
 
   static constexpr std::uint32_t kBatch = 128;  // frames: fill() flushes them when they are so many
   std::uint32_t room() const { return kBatch - filled_; }  // frames of a batch that are still to come
@@ -85,6 +86,7 @@ class PacketSocket final : public FramePort {
   int send_some();
   void split_trains();
 
+  const std::string name_;
   int fd_ = -1, interface_ = 0;
   std::uint64_t dropped_ = 0, refused_ = 0;
 

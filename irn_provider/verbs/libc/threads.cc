@@ -8,6 +8,7 @@
 #include <map>
 #include <mutex>
 
+#include "base/check.h"
 #include "irn_provider/verbs/exports.h"
 #include "irn_provider/verbs/libc/experiment.h"
 #include "irn_provider/verbs/libc/real.h"
@@ -38,21 +39,31 @@ struct Start {
   std::atomic<bool> begun{false};
 };
 
-// The thread's life. Its end is told while the thread still holds time: who joins it runs at that instant.
-struct Life {
-  Life() { set(false); }
-  ~Life() {
-    set(true);
-    LiveProcess* process = LiveProcess::timekeeper();
-    if (process == nullptr) return;
-    real::RuntimeScope scope;
-    process->look_again();
-  }
-  static void set(bool ended) {
-    std::lock_guard lock(born().mutex);
-    born().ended[pthread_self()] = ended;
-  }
-};
+void set_ended(bool ended) {
+  std::lock_guard lock(born().mutex);
+  born().ended[pthread_self()] = ended;
+}
+
+// A thread's end is told while it still holds time: who joins it runs at that instant. So by a key that is
+// made before that by which threads leave time: destructors run in this order, behind those of the program's
+// C++ thread_locals. (One of ours takes the loader's lock, which whoever makes the thread may hold: a
+// library's constructor.)
+pthread_key_t end_key() {
+  static const pthread_key_t key = [] {
+    const auto tell = [](void*) {
+      set_ended(true);
+      LiveProcess* process = LiveProcess::timekeeper();
+      if (process == nullptr) return;
+      real::RuntimeScope scope;
+      process->look_again();
+    };
+    pthread_key_t made = 0;
+    RL_CHECK(pthread_key_create(&made, tell) == 0);
+    return made;
+  }();
+  return key;
+}
+__attribute__((constructor)) void make_end_key() { end_key(); }
 
 void* run(void* p) {
   Start& start = *static_cast<Start*>(p);
@@ -62,9 +73,9 @@ void* run(void* p) {
     real::RuntimeScope scope;
     process->with_nic([](Nic&, Time) {});  // joins
   }
-  thread_local Life life;  // made after the thread has joined, so it ends before the thread leaves
-  static_cast<void>(&life);
-  start.begun = true;  // who made the thread goes on, and `start` with it
+  set_ended(false);
+  RL_CHECK(pthread_setspecific(end_key(), p) == 0);  // not null
+  start.begun = true;                                // who made the thread goes on, and `start` with it
   return routine(argument);
 }
 

@@ -1,8 +1,10 @@
-// A program that unloads a library whose end waits for another of its threads: the loader's lock is held
-// for so long, and that thread must get on without it.
+// A program that loads and unloads a library whose beginning and end wait for threads: the loader's lock is
+// held for so long, and those threads must get on without it.
 #include <dirent.h>
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <sys/eventfd.h>
@@ -20,6 +22,15 @@
 
 namespace rocelab::probe {
 namespace {
+
+// With events of its own: an empty channel is waited for.
+void wait_in_the_device(ibv_context* context) {
+  ibv_comp_channel* channel = ibv_create_comp_channel(context);
+  ASSERT_NE(channel, nullptr);
+  pollfd p{.fd = channel->fd, .events = POLLIN, .revents = 0};
+  EXPECT_EQ(poll(&p, 1, 1), 0);
+  EXPECT_EQ(ibv_destroy_comp_channel(channel), 0);
+}
 
 // Each for the first time in this process, as far as the program is concerned.
 void call_what_is_interposed() {
@@ -57,6 +68,15 @@ void call_what_is_interposed() {
   close(timerfd_create(CLOCK_MONOTONIC, 0));
 }
 
+TEST(LoaderProbe, ALibraryThatIsLoadedWaitsForAThreadOfItsOwn) {
+  ibv_context* context = open_device();
+  void* library = dlopen(ROCELAB_PROBE_LIBRARY, RTLD_NOW);
+  ASSERT_NE(library, nullptr) << dlerror();
+  EXPECT_EQ(*static_cast<std::atomic<int>*>(dlsym(library, "g_started")), 1);
+  EXPECT_EQ(dlclose(library), 0);
+  EXPECT_EQ(ibv_close_device(context), 0);
+}
+
 TEST(LoaderProbe, AThreadGoesOnWhileALibraryThatIsUnloadedWaitsForIt) {
   ibv_context* context = open_device();
   void* library = dlopen(ROCELAB_PROBE_LIBRARY, RTLD_NOW);
@@ -66,6 +86,7 @@ TEST(LoaderProbe, AThreadGoesOnWhileALibraryThatIsUnloadedWaitsForIt) {
   std::thread thread([&] {
     while (stage != 1) usleep(10);
     call_what_is_interposed();
+    wait_in_the_device(context);
     stage = 2;
   });
   EXPECT_EQ(dlclose(library), 0);

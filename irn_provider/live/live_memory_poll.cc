@@ -11,6 +11,7 @@
 #include <cerrno>
 
 #include "irn_provider/live/lockstep_process.h"
+#include "irn_provider/live/program_signals.h"
 #include "irn_provider/live/runtime_text.h"
 
 #ifndef sigev_notify_thread_id
@@ -54,6 +55,7 @@ const RuntimeText* g_runtime = nullptr;
 // Runs on the thread that the timer belongs to, wherever that is. In code of ours it must not touch anything;
 // in the program's code it may do what a call of the program may: a spinning loop holds no lock that we take.
 void on_sample(int, siginfo_t*, void* context) {
+  ++t_own_signals;
   if (t_state == nullptr) return;
   const int error = errno;
   ThreadState& t = *t_state;

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "irn_provider/live/lockstep_process.h"
+#include "irn_provider/live/program_signals.h"
 
 namespace rocelab {
 
@@ -35,9 +36,22 @@ bool accepts(int tid, int signal) {
   return (blocked >> (signal - 1) & 1) == 0;
 }
 
+// Tells `call` to send it. The kernel lets nobody send its own codes (SI_KERNEL, an interval timer's) but the
+// receiver to itself: from another thread it comes as a timer's of the other kind.
+template <class Call>
+void send_by(const Call& call, siginfo_t info) {
+  if (call(&info) == 0 || errno != EPERM) return;
+  info.si_code = SI_TIMER;
+  call(&info);
+}
 void send_to_thread(int tid, const siginfo_t& signal) {
-  siginfo_t info = signal;
-  syscall(SYS_rt_tgsigqueueinfo, getpid(), tid, info.si_signo, &info);
+  send_by(
+      [&](siginfo_t* info) { return syscall(SYS_rt_tgsigqueueinfo, getpid(), tid, signal.si_signo, info); },
+      signal);
+}
+void send_to_process(const siginfo_t& signal) {
+  send_by([&](siginfo_t* info) { return syscall(SYS_rt_sigqueueinfo, getpid(), signal.si_signo, info); },
+          signal);
 }
 
 }  // namespace
@@ -67,8 +81,7 @@ void LockstepProcess::Impl::send(const siginfo_t& signal) {
   }
   if (!main_known && accepts(getpid(), signal.si_signo)) return send_to_thread(getpid(), signal);
   if (chosen == nullptr) {  // all block it: it waits for one that no longer does, or for sigwait
-    siginfo_t info = signal;
-    syscall(SYS_rt_sigqueueinfo, getpid(), info.si_signo, &info);
+    send_to_process(signal);
   } else if (chosen->mode == ThreadMode::kParked) {
     chosen->signals.push_back(signal);
     chosen->due = chosen->signalled = true;
@@ -93,6 +106,7 @@ void LiveProcess::deliver_signals() {
 }
 
 bool LiveProcess::signals_restart() {
+  if (take_interruption()) return false;
   if (t_state == nullptr) return true;
   for (const siginfo_t& signal : t_state->signals) {
     struct sigaction action {};

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "irn_provider/live/direct/direct_process.h"
+#include "irn_provider/live/program_signals.h"
 
 namespace rocelab {
 namespace {
@@ -70,6 +71,7 @@ void set_owner(int fd, pid_t thread) {
 }
 
 void on_frame(int, siginfo_t*, void* context) {
+  ++t_own_signals;
   const int error = errno;
   if (!LiveProcess::inside() && in_program(interrupted_at(context)))
     if (LiveProcess* process = LiveProcess::attached()) process->park_memory();

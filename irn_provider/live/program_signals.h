@@ -1,0 +1,24 @@
+// Signals from outside while a thread waits in code of ours: their handlers run in the midst of the wait, and
+// what it does then is the kernel's rule for the call that the program made (signal(7)): some end with EINTR
+// after any handler, others only where it was installed without SA_RESTART. Nobody tells which handler ran;
+// so the second kind ends where any of the program's handlers is such a one: a call that ends without need
+// is tried again, one that never does hangs a program that waits for the end of it.
+#pragma once
+
+#include <cstdint>
+
+namespace rocelab {
+
+// Of the calling thread: how many signals of rocelab's own it has handled. A wait that one of these has
+// interrupted goes on.
+extern constinit thread_local std::uint32_t t_own_signals;
+
+// Whether a handler of the program's was installed without SA_RESTART. Some 60 system calls.
+bool some_handler_interrupts();
+
+// A handler of the program's has run in the calling thread's wait: LiveProcess::signals_restart() says, once,
+// whether a call of the second kind goes on.
+void note_interruption();
+bool take_interruption();  // true: there was one that ends such a call
+
+}  // namespace rocelab

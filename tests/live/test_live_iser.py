@@ -55,9 +55,6 @@ class Target:
         assert self._tell("--op", "bind", *target, "-I", "ALL")
         assert self._tell("--op", "bind", *target, "-Q", _INITIATOR)
 
-    def withdraw(self) -> None:
-        assert self._tell("--op", "delete", "--mode", "target", "--tid", "1", "--force")
-
 
 @contextmanager
 def _on_h1(run_id: str, folder: Path) -> Iterator[None]:
@@ -115,7 +112,6 @@ def test_over_shared_memory(transport: str, tmp_path: Path) -> None:
             said = finish(here.start(_words("iscsi-perf -t 2", "127.0.0.1"), variables))
             average = re.search(r"iops average (\d+) \(\d+ MB/s\) +\S*\s*\n", said + "\n")
             assert "finished." in said and average and int(average[1]) > 100, said
-            target.withdraw()
         finally:
             serving.end()
             finish(here.start(["ibv_devinfo"], variables))  # takes away what a killed one has left

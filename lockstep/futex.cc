@@ -5,6 +5,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <climits>
 #include <ctime>
 
@@ -12,10 +13,11 @@ namespace rocelab::lockstep {
 
 static_assert(sizeof(std::atomic<std::uint32_t>) == sizeof(std::uint32_t));
 
-void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t expected, std::int64_t wall_ns) {
+bool futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t expected, std::int64_t wall_ns) {
   timespec timeout{wall_ns / 1'000'000'000, wall_ns % 1'000'000'000};
   // The raw system call: libc's wrappers and clocks may be interposed for the program whose process this is.
-  syscall(SYS_futex, &word, FUTEX_WAIT, expected, wall_ns < 0 ? nullptr : &timeout, nullptr, 0);
+  return syscall(SYS_futex, &word, FUTEX_WAIT, expected, wall_ns < 0 ? nullptr : &timeout, nullptr, 0) != 0 &&
+         errno == EINTR;
 }
 
 void futex_wake_all(std::atomic<std::uint32_t>& word) {

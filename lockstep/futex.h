@@ -7,8 +7,8 @@
 namespace rocelab::lockstep {
 
 // Sleeps while *word == expected, at most `wall_ns` nanoseconds (negative: without limit). May return early;
-// callers look again.
-void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t expected, std::int64_t wall_ns);
+// callers look again. True: a signal's handler has run meanwhile (some runs are not told of).
+bool futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t expected, std::int64_t wall_ns);
 void futex_wake_all(std::atomic<std::uint32_t>& word);
 
 // Who waits for the other side of the clock gives the processor away some times before it sleeps: the answer

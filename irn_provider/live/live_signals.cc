@@ -9,6 +9,7 @@
 
 #include "irn_provider/live/lockstep_process.h"
 #include "irn_provider/live/program_signals.h"
+#include "lockstep/futex.h"
 
 namespace rocelab {
 
@@ -55,6 +56,22 @@ void send_to_process(const siginfo_t& signal) {
 }
 
 }  // namespace
+
+// Of a thread that is parked. A handler of the program's that runs meanwhile may do what somebody waits for
+// (sem_post, a write to a pipe), and what it calls there is not told of: whoever waits is asked again. And
+// the wait of the thread itself may be over by it.
+void LockstepProcess::Impl::sleep_on(std::atomic<std::uint32_t>& word, std::uint32_t expected, Lock& lock,
+                                     ThreadState& t) {
+  lock.unlock();
+  const std::uint32_t own = t_own_signals;
+  const bool interrupted = lockstep::futex_wait(word, expected, kLookAroundNs) && own == t_own_signals;
+  lock.lock();
+  if (!interrupted || t.mode != ThreadMode::kParked || t.due) return;  // of the helper: it blocks all
+  note_interruption();
+  wake_ready();
+  t.due = t.signalled = true;
+  if (running == 0 && leader != &t) lockstep::futex_wake_all(slot.grant_seq);  // whoever leads looks again
+}
 
 void LockstepProcess::Impl::ring_alarms() {
   if (!alarms.next_timeout) return;

@@ -9,12 +9,12 @@
 
 #include "base/check.h"
 #include "irn_provider/live/lockstep_process.h"
+#include "irn_provider/live/program_signals.h"
 #include "lockstep/futex.h"
 #include "lockstep/proc_state.h"
 
 namespace rocelab {
 
-using lockstep::futex_wait;
 using lockstep::futex_wake_all;
 using lockstep::RunState;
 
@@ -114,6 +114,7 @@ void LockstepProcess::Impl::park(Lock& lock, ThreadState& t) {
   stop_samples(t);
   if (!t.polls_memory) wake_memory_pollers();
   t.due = t.timed_out = t.signalled = false;
+  take_interruption();  // of an earlier wait, which ended by it whatever it was
   t.turn.store(0);
   --running;
   if (running == 0 && leader != nullptr && leader != &helper && !granted)
@@ -129,9 +130,7 @@ void LockstepProcess::Impl::park(Lock& lock, ThreadState& t) {
       if (leader == &t) leader = nullptr;
       continue;
     }
-    lock.unlock();
-    futex_wait(t.turn, 0, kLookAroundNs);
-    lock.lock();
+    sleep_on(t.turn, 0, lock, t);
     check_run(false);
   }
 }

@@ -34,8 +34,8 @@ void LockstepProcess::Impl::wait_for_window(Lock& lock, ThreadState& t) {
   lock.unlock();
   for (lockstep::Patience patience; slot.grant_seq.load() == seen && patience.yield();) {
   }
-  if (slot.grant_seq.load() == seen) futex_wait(slot.grant_seq, seen, kLookAroundNs);
   lock.lock();
+  if (slot.grant_seq.load() == seen) sleep_on(slot.grant_seq, seen, lock, t);
   if (running > 0 || leader != &t || granted) return;
   if (slot.grant_seq.load() != seq) {
     accept_window();

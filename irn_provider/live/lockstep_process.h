@@ -177,6 +177,7 @@ struct LockstepProcess::Impl {
   void wake_memory_pollers();
 
   // --- live_signals.cc
+  void sleep_on(std::atomic<std::uint32_t>& word, std::uint32_t expected, Lock& lock, ThreadState& t);
   void ring_alarms();
   void send(const siginfo_t& signal);
 

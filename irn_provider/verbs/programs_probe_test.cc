@@ -23,7 +23,7 @@ TEST_P(ProbeTest, SurfaceKeepsItsClaims) {
         "XrcProbe.*",      "DrainProbe.*",    "CloseProbe.*",   "ExhaustionProbe.*",     "NullProbe.*",
         "ExtendedProbe.*", "BuilderProbe.*",  "TimeProbe.*",    "TimeBeforeTheDevice.*", "TimerProbe.*",
         "TimerFdProbe.*",  "SignalProbe.*",   "ThreadProbe.*",  "BirthProbe.*",          "ForkProbe.*",
-        "LoaderProbe.*",   "StopProbe.*"}) {
+        "LoaderProbe.*",   "StopProbe.*",     "SpinProbe.*",    "ForeignSignalProbe.*"}) {
     NicConfig config = nic();
     // Enough of them to see that all is counted, few enough to make them all.
     if (std::string(filter) == "ExhaustionProbe.*")

@@ -1,10 +1,13 @@
-// Interposed: clock_gettime, gettimeofday, time, times, nanosleep, clock_nanosleep, usleep, sleep.
+// Interposed: clock_gettime, timespec_get, gettimeofday, time, times, nanosleep, thrd_sleep, clock_nanosleep,
+// usleep, sleep.
 // Once the process has opened the device they show and spend experiment time; before, and in code of the
-// runtime, they are the C library's. A signal of a timer in experiment time (timers.cc) interrupts a sleep;
-// one from elsewhere does not: its handler runs, the sleep goes on.
+// runtime, they are the C library's. A signal whose handler has run ends a sleep: one of a timer in
+// experiment time (timers.cc) at its instant.
 #include <errno.h>
 #include <sys/times.h>
 #include <unistd.h>
+
+#include <algorithm>
 
 #include "irn_provider/verbs/exports.h"
 #include "irn_provider/verbs/libc/experiment.h"
@@ -23,10 +26,12 @@ Time read_clock(LiveProcess& process) {
 
 // What is left of it: a signal came.
 Duration sleep_for(LiveProcess& process, Duration d) {
+  if (d <= Duration()) return count_spin(process), Duration();
   end_spin();
   real::RuntimeScope scope;
   const Time deadline = process.now() + d;
-  return process.sleep_until(deadline) == Woken::kSignal ? deadline - process.now() : Duration();
+  if (process.sleep_until(deadline) != Woken::kSignal) return Duration();
+  return std::max(deadline - process.now(), Duration());
 }
 
 // clock_nanosleep's convention: a positive error number.
@@ -39,9 +44,10 @@ int sleep_on_clock(LiveProcess& process, std::int64_t epoch, int flags, const ti
     if (remaining != nullptr) *remaining = to_timespec(Time::zero() + left, 0);
     return EINTR;
   }
-  end_spin();
+  const Time deadline = to_time(request, epoch);
+  begin_wait(process, deadline);
   real::RuntimeScope scope;
-  return process.sleep_until(to_time(request, epoch)) == Woken::kSignal ? EINTR : 0;
+  return process.sleep_until(deadline) == Woken::kSignal ? EINTR : 0;
 }
 
 }  // namespace
@@ -56,6 +62,13 @@ RL_EXPORT int clock_gettime(clockid_t clock, timespec* ts) noexcept {
   if (epoch < 0) return real::clock_gettime(clock, ts);
   *ts = to_timespec(read_clock(*process), epoch);
   return 0;
+}
+
+RL_EXPORT int timespec_get(timespec* ts, int base) noexcept {
+  LiveProcess* process = experiment();
+  if (process == nullptr || base != TIME_UTC) return real::timespec_get(ts, base);
+  *ts = to_timespec(read_clock(*process), kRealtimeEpochSeconds);
+  return base;
 }
 
 RL_EXPORT int gettimeofday(timeval* tv, void* tz) noexcept {
@@ -100,6 +113,13 @@ RL_EXPORT int nanosleep(const timespec* request, timespec* remaining) {
   const int error = sleep_on_clock(*process, kMonotonicEpochSeconds, 0, *request, remaining);
   if (error != 0) errno = error;
   return error == 0 ? 0 : -1;
+}
+
+RL_EXPORT int thrd_sleep(const timespec* request, timespec* remaining) {
+  LiveProcess* process = experiment();
+  if (process == nullptr || request == nullptr) return real::thrd_sleep(request, remaining);
+  const int error = sleep_on_clock(*process, kMonotonicEpochSeconds, 0, *request, remaining);
+  return error == 0 ? 0 : error == EINTR ? -1 : -2;
 }
 
 RL_EXPORT int usleep(useconds_t us) {

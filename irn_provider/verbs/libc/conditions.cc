@@ -51,7 +51,7 @@ int wait_until(LiveProcess& process, pthread_cond_t* cond, pthread_mutex_t* mute
   }
   if (const int error = pthread_mutex_unlock(mutex); error != 0)
     waiter.signalled = true;  // the caller's mistake
-  end_spin();
+  begin_wait(process, deadline);
   park_through_signals(
       process, [&] { return waiter.signalled.load(); }, deadline);
   bool signalled;

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -18,7 +19,14 @@ namespace {
 // Never destroyed: programs wait in exit handlers too.
 struct Registry {
   real::Mutex mutex;
-  std::map<int, EventFd::Raised> by_fd;
+  struct Entry {
+    EventFd::Raised raised;
+    std::uint32_t process = 0;
+  };
+  std::map<int, Entry> by_fd;
+  // Grows with each fork, in the child: the parent's descriptors are not this process's, which may have
+  // closed them and have others of the same numbers.
+  std::atomic<std::uint32_t> process{0};
 };
 Registry& registry() {
   static auto* r = new Registry;
@@ -26,8 +34,10 @@ Registry& registry() {
 }
 
 void watch(int fd, EventFd::Raised raised) {
+  static const int watched = pthread_atfork(nullptr, nullptr, [] { ++registry().process; });
+  static_cast<void>(watched);
   std::lock_guard lock(registry().mutex);
-  registry().by_fd[fd] = std::move(raised);
+  registry().by_fd[fd] = {std::move(raised), registry().process};
 }
 
 }  // namespace
@@ -77,7 +87,8 @@ int EventFd::wait(LiveProcess& process) const {
 EventFd::Raised EventFd::find(int fd) {
   std::lock_guard lock(registry().mutex);
   const auto it = registry().by_fd.find(fd);
-  return it != registry().by_fd.end() ? it->second : nullptr;
+  return it != registry().by_fd.end() && it->second.process == registry().process ? it->second.raised
+                                                                                  : nullptr;
 }
 
 std::shared_ptr<std::atomic<std::uint64_t>> watch_event_fd(int fd) {

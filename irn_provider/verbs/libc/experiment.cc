@@ -62,6 +62,17 @@ Time to_time(const timespec& ts, std::int64_t epoch) {
   return Time::zero() + to_duration({.tv_sec = ts.tv_sec - epoch, .tv_nsec = ts.tv_nsec});
 }
 
+timespec outside_deadline(LiveProcess& process, clockid_t clock, const timespec& deadline) {
+  real::RuntimeScope scope;
+  const Time until = to_time(deadline, epoch_seconds(clock)), now = process.now();
+  timespec end{};
+  real::clock_gettime(clock, &end);
+  if (until == Time::never()) return {.tv_sec = std::numeric_limits<time_t>::max(), .tv_nsec = 0};
+  if (until <= now) return end;
+  const std::int64_t ns = end.tv_nsec + (until - now).ps() / kPsPerNs;
+  return {.tv_sec = end.tv_sec + ns / kNsPerSecond, .tv_nsec = ns % kNsPerSecond};
+}
+
 void expect_clock_spins() { clock_spins_expected = true; }
 
 void count_spin(LiveProcess& process) {
@@ -86,6 +97,16 @@ bool park_through_signals(LiveProcess& process, const std::function<bool()>& rea
     const Woken woken = process.park_until(ready, deadline);
     if (woken != Woken::kSignal) return woken == Woken::kReady;
   }
+}
+
+void begin_wait(LiveProcess& process, Time deadline) {
+  if (deadline == Time::never()) return end_spin();
+  bool passed;
+  {
+    real::RuntimeScope scope;
+    passed = deadline <= process.now();
+  }
+  passed ? count_spin(process) : end_spin();
 }
 
 void end_spin() { spins = clock_spins = 0; }

@@ -32,6 +32,9 @@ timespec to_timespec(Time t, std::int64_t epoch);      // rounded down to 1 ns
 Time to_time(const timespec& ts, std::int64_t epoch);  // saturates at never()
 bool valid(const timespec& ts);                        // POSIX: 0 <= tv_nsec < 1e9, tv_sec >= 0
 Duration to_duration(const timespec& ts);              // of a valid one; saturates at infinite()
+// Where as much of the machine's clock will have passed as of experiment time until `deadline`, which is of a
+// clock of experiment time. Not inside of a RuntimeScope.
+timespec outside_deadline(LiveProcess& process, clockid_t clock, const timespec& deadline);
 
 // A program that asks the clock, or a socket that is not ready, over and over without ever waiting would stop
 // time for ever: computing costs none. Each such call counts; after kSpinsPerPark of them in a row time
@@ -46,6 +49,9 @@ inline constexpr Duration kClockStepWhenExpected = 1_ms;  // two or three a time
 void expect_clock_spins();
 void count_clock_spin(LiveProcess& process);  // of gettimeofday; the same as count_spin unless expected
 void end_spin();
+// Before a wait until `deadline`. A wait whose deadline has passed takes no time: it counts as a spin, too.
+// Not inside of a RuntimeScope.
+void begin_wait(LiveProcess& process, Time deadline);
 
 // Waits that signals do not end (locks, joins): parks until `ready()` or the deadline, and handlers run
 // meanwhile. True: ready. Not inside of a RuntimeScope.

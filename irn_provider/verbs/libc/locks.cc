@@ -1,8 +1,9 @@
-// Interposed: pthread_mutex_lock, pthread_mutex_unlock, the same of spin locks and of read-write locks. A
-// thread that finds a lock taken parks: its holder may have parked inside (a poll_cq under a lock), and time
-// must pass for it to go on. The thread runs when the lock is free and who freed it has parked. Free locks
-// cost what they did. Locks that processes share go to the C library, because their holder may be elsewhere,
-// and so do robust mutexes and those with a priority ceiling.
+// Interposed: pthread_mutex_lock, pthread_mutex_unlock, the same of spin locks and of read-write locks, with
+// their trying and timed kinds. A thread that finds a lock taken parks: its holder may have parked inside (a
+// poll_cq under a lock), and time must pass for it to go on. The thread runs when the lock is free and who
+// freed it has parked. Free locks cost what they did. Deadlines are those of the program's clocks; who tries
+// over and over lets time pass, as for an empty poll_cq. Locks that processes share go to the C library,
+// because their holder may be elsewhere, and so do robust mutexes and those with a priority ceiling.
 #include <errno.h>
 #include <pthread.h>
 #include <unistd.h>
@@ -20,13 +21,15 @@ std::atomic<int> g_waiters{0};  // threads that have parked for a lock
 
 // `looks_free` is asked by whichever thread leads, so it must not take the lock: that thread would own it.
 template <class Free, class Try>
-int park_for_lock(LiveProcess& process, Free&& looks_free, Try&& try_lock) {
-  end_spin();
+int park_for_lock(LiveProcess& process, Free&& looks_free, Try&& try_lock, Time deadline = Time::never()) {
+  begin_wait(process, deadline);
   ++g_waiters;
   int result = EBUSY;
-  while ((result = try_lock()) == EBUSY) park_through_signals(process, looks_free, Time::never());
+  bool in_time = true;
+  while ((result = try_lock()) == EBUSY && in_time)
+    in_time = park_through_signals(process, looks_free, deadline);
   --g_waiters;
-  return result;
+  return result == EBUSY ? ETIMEDOUT : result;
 }
 
 template <class Free, class Try, class Lock>
@@ -35,6 +38,27 @@ int lock_or_park(bool may_park, Free&& looks_free, Try&& try_lock, Lock&& really
   if (result != EBUSY) return result;
   LiveProcess* process = may_park ? experiment() : nullptr;
   return process != nullptr ? park_for_lock(*process, looks_free, try_lock) : really_lock();
+}
+
+// `really_lock` takes a deadline of the machine's clock.
+template <class Free, class Try, class Lock>
+int lock_or_park_until(clockid_t clock, const timespec* deadline, bool may_park, Free&& looks_free,
+                       Try&& try_lock, Lock&& really_lock) {
+  LiveProcess* process = experiment();
+  const std::int64_t epoch = epoch_seconds(clock);
+  if (process == nullptr || epoch < 0) return really_lock(*deadline);
+  const int result = try_lock();
+  if (result != EBUSY) return result;
+  if (!valid(*deadline)) return EINVAL;
+  if (!may_park) return really_lock(outside_deadline(*process, clock, *deadline));
+  return park_for_lock(*process, looks_free, try_lock, to_time(*deadline, epoch));
+}
+
+// Of a call that does not wait.
+int tried(int result) {
+  if (result != EBUSY) return result;
+  if (LiveProcess* process = experiment()) count_spin(*process);
+  return result;
 }
 
 // The order of the two: a waiter counts itself, then tries; who unlocks has freed, then looks.
@@ -121,4 +145,56 @@ RL_EXPORT int pthread_rwlock_wrlock(pthread_rwlock_t* lock) noexcept {
 
 RL_EXPORT int pthread_rwlock_unlock(pthread_rwlock_t* lock) noexcept {
   return freed(real::pthread_rwlock_unlock(lock));
+}
+
+RL_EXPORT int pthread_mutex_trylock(pthread_mutex_t* mutex) noexcept {
+  return tried(real::pthread_mutex_trylock(mutex));
+}
+
+RL_EXPORT int pthread_spin_trylock(pthread_spinlock_t* lock) noexcept {
+  return tried(real::pthread_spin_trylock(lock));
+}
+
+RL_EXPORT int pthread_rwlock_tryrdlock(pthread_rwlock_t* lock) noexcept {
+  return tried(real::pthread_rwlock_tryrdlock(lock));
+}
+
+RL_EXPORT int pthread_rwlock_trywrlock(pthread_rwlock_t* lock) noexcept {
+  return tried(real::pthread_rwlock_trywrlock(lock));
+}
+
+RL_EXPORT int pthread_mutex_clocklock(pthread_mutex_t* mutex, clockid_t clock,
+                                      const timespec* deadline) noexcept {
+  return lock_or_park_until(
+      clock, deadline, may_park(mutex), [=] { return looks_free(mutex); },
+      [=] { return real::pthread_mutex_trylock(mutex); },
+      [=](const timespec& end) { return real::pthread_mutex_clocklock(mutex, clock, &end); });
+}
+
+RL_EXPORT int pthread_mutex_timedlock(pthread_mutex_t* mutex, const timespec* deadline) noexcept {
+  return pthread_mutex_clocklock(mutex, CLOCK_REALTIME, deadline);
+}
+
+RL_EXPORT int pthread_rwlock_clockrdlock(pthread_rwlock_t* lock, clockid_t clock,
+                                         const timespec* deadline) noexcept {
+  return lock_or_park_until(
+      clock, deadline, may_park(lock), [=] { return looks_free_to_read(lock); },
+      [=] { return real::pthread_rwlock_tryrdlock(lock); },
+      [=](const timespec& end) { return real::pthread_rwlock_clockrdlock(lock, clock, &end); });
+}
+
+RL_EXPORT int pthread_rwlock_timedrdlock(pthread_rwlock_t* lock, const timespec* deadline) noexcept {
+  return pthread_rwlock_clockrdlock(lock, CLOCK_REALTIME, deadline);
+}
+
+RL_EXPORT int pthread_rwlock_clockwrlock(pthread_rwlock_t* lock, clockid_t clock,
+                                         const timespec* deadline) noexcept {
+  return lock_or_park_until(
+      clock, deadline, may_park(lock), [=] { return looks_free_to_write(lock); },
+      [=] { return real::pthread_rwlock_trywrlock(lock); },
+      [=](const timespec& end) { return real::pthread_rwlock_clockwrlock(lock, clock, &end); });
+}
+
+RL_EXPORT int pthread_rwlock_timedwrlock(pthread_rwlock_t* lock, const timespec* deadline) noexcept {
+  return pthread_rwlock_clockwrlock(lock, CLOCK_REALTIME, deadline);
 }

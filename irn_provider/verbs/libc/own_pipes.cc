@@ -122,3 +122,21 @@ RL_EXPORT int eventfd(unsigned value, int flags) noexcept {
   if (fd >= 0) add(fd);
   return fd;
 }
+
+namespace {
+// `to` may have been a pipe's end before.
+int add_duplicate(int fd, int to) {
+  if (to < 0 || to == fd) return to;
+  forget_own_pipe(to);
+  if (is_own_pipe(fd)) add(to);
+  return to;
+}
+}  // namespace
+
+RL_EXPORT int dup(int fd) noexcept { return add_duplicate(fd, real::dup(fd)); }
+
+RL_EXPORT int dup2(int fd, int to) noexcept { return add_duplicate(fd, real::dup2(fd, to)); }
+
+RL_EXPORT int dup3(int fd, int to, int flags) noexcept {
+  return add_duplicate(fd, real::dup3(fd, to, flags));
+}

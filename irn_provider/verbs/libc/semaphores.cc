@@ -1,7 +1,7 @@
-// Interposed: sem_wait, sem_timedwait, sem_clockwait, sem_post. A thread that waits for another thread of its
-// program parks: it holds no time, and runs at the instant of the post, after the thread that posted has
-// parked. Semaphores are taken for the process's own; one that another process posts is noticed at the next
-// event here.
+// Interposed: sem_wait, sem_trywait, sem_timedwait, sem_clockwait, sem_post. A thread that waits for another
+// thread of its program parks: it holds no time, and runs at the instant of the post, after the thread that
+// posted has parked. Semaphores are taken for the process's own; one that another process posts is noticed at
+// the next event here.
 #include <errno.h>
 #include <semaphore.h>
 #include <time.h>
@@ -38,9 +38,9 @@ bool taken_outside(LiveProcess& process, sem_t* semaphore) {
 
 // 0, or -1 with errno.
 int wait_until(LiveProcess& process, sem_t* semaphore, Time deadline) {
-  end_spin();
+  begin_wait(process, deadline);
   bool taken = false;  // once only, though it is asked for more than once
-  const auto ready = [&] { return taken = taken || sem_trywait(semaphore) == 0; };
+  const auto ready = [&] { return taken = taken || real::sem_trywait(semaphore) == 0; };
   while (is_shared(semaphore)) {
     const Time step = std::min(deadline, process.now() + kOutsideStep);
     const int error = restarting([&] {
@@ -73,6 +73,16 @@ RL_EXPORT int sem_wait(sem_t* semaphore) {
   LiveProcess* process = experiment();
   if (process != nullptr) return wait_until(*process, semaphore, Time::never());
   return real::sem_wait(semaphore);
+}
+
+// One that is asked for over and over lets time pass.
+RL_EXPORT int sem_trywait(sem_t* semaphore) noexcept {
+  const int result = real::sem_trywait(semaphore);
+  if (result == 0) return result;
+  const int error = errno;
+  if (LiveProcess* process = experiment()) count_spin(*process);
+  errno = error;
+  return result;
 }
 
 RL_EXPORT int sem_timedwait(sem_t* semaphore, const timespec* deadline) {

@@ -1,9 +1,11 @@
-// Interposed: accept, accept4, connect, read, readv, recv, recvfrom, recvmsg, write, writev, send, sendto,
-// sendmsg. They do what they always do. A call that is going to wait for the outside is bracketed, so that
-// time stands while it lasts, up to the grace; a call that would say EAGAIN counts as a spin, so that a
-// program that asks over and over does not stop time.
+// Interposed: accept, accept4, connect, read, readv, recv, recvfrom, recvmsg, recvmmsg, write, writev, send,
+// sendto, sendmsg, sendmmsg, eventfd_read, eventfd_write. They do what they always do. A call that is going
+// to wait for the outside is bracketed, so that time stands while it lasts, up to the grace; a call that
+// would say EAGAIN counts as a spin, so that a program that asks over and over does not stop time.
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
 
 #include "irn_provider/verbs/exports.h"
 #include "irn_provider/verbs/libc/event_fd.h"
@@ -32,6 +34,18 @@ bool non_blocking(int fd, int flags) {
   return (flags & MSG_DONTWAIT) != 0 || (::fcntl(fd, F_GETFL) & O_NONBLOCK) != 0;
 }
 
+// What the socket was told to wait at most; no socket, or nothing told: for ever.
+Time own_deadline(LiveProcess& process, int fd, short events) {
+  timeval longest{};
+  socklen_t size = sizeof longest;
+  const int option = events == POLLIN ? SO_RCVTIMEO : SO_SNDTIMEO, error = errno;
+  const bool told = getsockopt(fd, SOL_SOCKET, option, &longest, &size) == 0;
+  errno = error;
+  if (!told || (longest.tv_sec == 0 && longest.tv_usec == 0)) return Time::never();
+  real::RuntimeScope scope;
+  return process.now() + to_duration({.tv_sec = longest.tv_sec, .tv_nsec = longest.tv_usec * 1'000});
+}
+
 // Runs `call`, which waits until `fd` is ready for `events`. `at_once`: a ready descriptor will not keep it
 // waiting. `for_anyone`: of LiveProcess::foreign_enter.
 template <class F>
@@ -49,9 +63,10 @@ auto waiting_call(int fd, short events, int flags, bool at_once, F&& call, bool 
   }
   end_spin();
   if (is_own_pipe(fd) || EventFd::find(fd)) {
+    const Time deadline = own_deadline(*process, fd, events);
     const int error = restarting([&] {
-      const Woken woken = process->park_until([=] { return ready(fd, events); }, Time::never());
-      return woken == Woken::kReady ? 0 : EINTR;
+      const Woken woken = process->park_until([=] { return ready(fd, events); }, deadline);
+      return woken == Woken::kReady ? 0 : woken == Woken::kSignal ? EINTR : EAGAIN;
     });
     if (error != 0) {
       errno = error;
@@ -152,4 +167,29 @@ RL_EXPORT ssize_t sendto(int fd, const void* data, size_t length, int flags, con
 RL_EXPORT ssize_t sendmsg(int fd, const msghdr* message, int flags) {
   const std::size_t length = message != nullptr ? total(message->msg_iov, message->msg_iovlen) : 0;
   return writing(fd, flags, length, [=] { return real::sendmsg(fd, message, flags); });
+}
+
+RL_EXPORT int sendmmsg(int fd, mmsghdr* messages, unsigned count, int flags) {
+  std::size_t length = 0;
+  for (unsigned i = 0; messages != nullptr && i < count; ++i)
+    length += total(messages[i].msg_hdr.msg_iov, messages[i].msg_hdr.msg_iovlen);
+  return writing(fd, flags, length, [=] { return real::sendmmsg(fd, messages, count, flags); });
+}
+
+// Its timeout is looked at when a message has come, by the machine's clock.
+RL_EXPORT int recvmmsg(int fd, mmsghdr* messages, unsigned count, int flags, timespec* timeout) {
+  const auto call = [=] { return real::recvmmsg(fd, messages, count, flags, timeout); };
+  const bool at_once = count <= 1 || (flags & MSG_WAITFORONE) != 0;
+  const int result = waiting_call(fd, POLLIN, flags, at_once, call);
+  note_own_pipe(fd);
+  return result;
+}
+
+// The C library's own go past read and write.
+RL_EXPORT int eventfd_read(int fd, eventfd_t* value) {
+  return read(fd, value, sizeof *value) == sizeof *value ? 0 : -1;
+}
+
+RL_EXPORT int eventfd_write(int fd, eventfd_t value) {
+  return write(fd, &value, sizeof value) == sizeof value ? 0 : -1;
 }

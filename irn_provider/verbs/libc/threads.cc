@@ -1,5 +1,6 @@
-// Interposed: pthread_create and pthread_join. A thread lives in experiment time from its birth, or time
-// could pass between the creation and its first call; who waits for its end parks.
+// Interposed: pthread_create, pthread_join and its trying and timed kinds. A thread lives in experiment time
+// from its birth, or time could pass between the creation and its first call; who waits for its end parks.
+#include <errno.h>
 #include <pthread.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -27,10 +28,20 @@ Born& born() {
   return *b;
 }
 
+bool is_known(pthread_t thread) {
+  std::lock_guard lock(born().mutex);
+  return born().ended.contains(thread);
+}
 bool has_ended(pthread_t thread) {
   std::lock_guard lock(born().mutex);
   const auto found = born().ended.find(thread);
   return found == born().ended.end() || found->second;
+}
+int forget_joined(pthread_t thread, int error) {
+  if (error != 0) return error;
+  std::lock_guard lock(born().mutex);
+  born().ended.erase(thread);
+  return 0;
 }
 
 struct Start {
@@ -105,10 +116,37 @@ RL_EXPORT int pthread_join(pthread_t thread, void** result) {
   park_through_signals(
       *process, [=] { return has_ended(thread); }, Time::never());
   ForeignScope foreign(*process);  // the rest of its end; and all of a thread that somebody else made
-  const int error = real::pthread_join(thread, result);
-  if (error == 0) {
-    std::lock_guard lock(born().mutex);
-    born().ended.erase(thread);
+  return forget_joined(thread, real::pthread_join(thread, result));
+}
+
+// The end that was told is not yet all of it: whoever asks after that waits for the rest, as in a join.
+RL_EXPORT int pthread_tryjoin_np(pthread_t thread, void** result) noexcept {
+  LiveProcess* process = experiment();
+  if (process != nullptr && is_known(thread) && has_ended(thread)) return pthread_join(thread, result);
+  const int error = real::pthread_tryjoin_np(thread, result);
+  if (error == EBUSY && process != nullptr) count_spin(*process);
+  return forget_joined(thread, error);
+}
+
+RL_EXPORT int pthread_clockjoin_np(pthread_t thread, void** result, clockid_t clock,
+                                   const timespec* deadline) {
+  LiveProcess* process = experiment();
+  const std::int64_t epoch = epoch_seconds(clock);
+  if (process == nullptr || epoch < 0 || deadline == nullptr || !valid(*deadline))
+    return real::pthread_clockjoin_np(thread, result, clock, deadline);
+  if (!is_known(thread)) {
+    const timespec end = outside_deadline(*process, clock, *deadline);
+    ForeignScope foreign(*process);
+    return real::pthread_clockjoin_np(thread, result, clock, &end);
   }
-  return error;
+  const Time until = to_time(*deadline, epoch);
+  begin_wait(*process, until);
+  if (!park_through_signals(
+          *process, [=] { return has_ended(thread); }, until))
+    return ETIMEDOUT;
+  return pthread_join(thread, result);
+}
+
+RL_EXPORT int pthread_timedjoin_np(pthread_t thread, void** result, const timespec* deadline) {
+  return pthread_clockjoin_np(thread, result, CLOCK_REALTIME, deadline);
 }

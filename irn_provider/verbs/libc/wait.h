@@ -14,8 +14,8 @@
 //  - a timeout of 0 is an empty poll_cq: it lets time pass a little, or a program that asks in a loop would
 //  stop it.
 //  - before time has begun (the run waits for its participants) time stands, and timeouts count by the wall.
-// A signal of a timer in experiment time (timers.cc) ends a wait with EINTR at its instant. Another signal's
-// handler runs, but ends a wait only within a slice of wall time.
+// A signal of a timer in experiment time (timers.cc) ends a wait with EINTR at its instant, one from outside
+// (kill, ^C) when it comes.
 #pragma once
 
 #include <functional>

@@ -1,5 +1,5 @@
-// Interposed: poll, ppoll, select, pselect, epoll_wait, epoll_pwait. wait.h says what their timeouts mean in
-// experiment time. The masks of ppoll, pselect and epoll_pwait hold while the call lasts.
+// Interposed: poll, ppoll, select, pselect, epoll_wait, epoll_pwait, epoll_pwait2. wait.h says what their
+// timeouts mean in experiment time. The masks of ppoll, pselect and epoll_pwait hold while the call lasts.
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -7,7 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <string>
+#include <vector>
 
 #include "irn_provider/verbs/exports.h"
 #include "irn_provider/verbs/libc/experiment.h"
@@ -88,34 +90,44 @@ int poll_for(LiveProcess& process, pollfd* fds, nfds_t count, Duration timeout) 
   return wait_for(process, set, timeout, [=](int wall_ms) { return real::poll(fds, count, wall_ms); });
 }
 
+// A program's sets may be longer than an fd_set: the kernel looks at `count` bits, in whole words.
+using Word = unsigned long;
+constexpr int kWordBits = 8 * sizeof(Word);
+std::size_t words_of(int count) { return (static_cast<std::size_t>(count) + kWordBits - 1) / kWordBits; }
+bool has(const fd_set* set, int fd) {
+  return set != nullptr && (reinterpret_cast<const Word*>(set)[fd / kWordBits] >> (fd % kWordBits) & 1) != 0;
+}
+
 struct SelectSets {
   fd_set *in, *out, *except;
-  bool has(int fd) const {
-    return (in != nullptr && FD_ISSET(fd, in)) || (out != nullptr && FD_ISSET(fd, out)) ||
-           (except != nullptr && FD_ISSET(fd, except));
-  }
+  bool has(int fd) const { return libc::has(in, fd) || libc::has(out, fd) || libc::has(except, fd); }
 };
 
 // select overwrites its sets: each attempt works on copies, and the last one's are the result.
 int select_for(LiveProcess& process, int count, SelectSets sets, Duration timeout) {
+  if (count < 0) return real::select(count, sets.in, sets.out, sets.except, nullptr);  // EINVAL
   WaitSet waits;
-  for (int fd = 0; fd < count && fd < FD_SETSIZE; ++fd)
+  for (int fd = 0; fd < count; ++fd)
     if (sets.has(fd)) add(waits, fd);
-  fd_set in, out, except;
-  const auto copy = [](fd_set* to, const fd_set* from) {
+  const std::size_t words = words_of(count);
+  std::vector<Word> in(words), out(words), except(words);
+  const auto copy = [=](std::vector<Word>& to, const fd_set* from) {
     if (from == nullptr) return static_cast<fd_set*>(nullptr);
-    *to = *from;
-    return to;
+    std::copy_n(reinterpret_cast<const Word*>(from), words, to.begin());
+    return reinterpret_cast<fd_set*>(to.data());
+  };
+  const auto give = [](const std::vector<Word>& from, fd_set* to) {
+    if (to != nullptr) std::ranges::copy(from, reinterpret_cast<Word*>(to));
   };
   const int result = wait_for(process, waits, timeout, [&](int wall_ms) {
     timeval wall{.tv_sec = 0, .tv_usec = wall_ms * 1'000};
-    return real::select(count, copy(&in, sets.in), copy(&out, sets.out), copy(&except, sets.except),
+    return real::select(count, copy(in, sets.in), copy(out, sets.out), copy(except, sets.except),
                         wall_ms >= 0 ? &wall : nullptr);
   });
   if (result < 0) return result;
-  if (sets.in != nullptr) *sets.in = in;
-  if (sets.out != nullptr) *sets.out = out;
-  if (sets.except != nullptr) *sets.except = except;
+  give(in, sets.in);
+  give(out, sets.out);
+  give(except, sets.except);
   return result;
 }
 
@@ -188,4 +200,14 @@ RL_EXPORT int epoll_pwait(int epfd, epoll_event* events, int count, int timeout_
   SignalMask scope(mask);
   if (scope.interrupted()) return -1;
   return epoll_for(*process, epfd, events, count, from_ms(timeout_ms));
+}
+
+RL_EXPORT int epoll_pwait2(int epfd, epoll_event* events, int count, const timespec* timeout,
+                           const sigset_t* mask) {
+  LiveProcess* process = experiment();
+  if (process == nullptr) return real::epoll_pwait2(epfd, events, count, timeout, mask);
+  if (refuse(timeout)) return -1;
+  SignalMask scope(mask);
+  if (scope.interrupted()) return -1;
+  return epoll_for(*process, epfd, events, count, from_timespec(timeout));
 }

@@ -1,7 +1,8 @@
-// Interposed: sched_yield. A thread that yields waits for something that another thread of its program, or
-// the network, will do; as an empty poll_cq does, it lets time pass, or a loop around it would hold time for
-// the whole grace.
+// Interposed: sched_yield, thrd_yield. A thread that yields waits for something that another thread of its
+// program, or the network, will do; as an empty poll_cq does, it lets time pass, or a loop around it would
+// hold time for the whole grace.
 #include <sched.h>
+#include <threads.h>
 
 #include "irn_provider/verbs/exports.h"
 #include "irn_provider/verbs/libc/experiment.h"
@@ -17,3 +18,5 @@ RL_EXPORT int sched_yield() noexcept {
   }
   return real::sched_yield();
 }
+
+RL_EXPORT void thrd_yield() noexcept { sched_yield(); }

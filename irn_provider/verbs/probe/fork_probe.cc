@@ -1,6 +1,8 @@
 // Programs that fork: the device stays the parent's; a child may open one of its own.
+#include <poll.h>
 #include <semaphore.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -129,6 +131,27 @@ TEST(ForkProbe, WhatAChildHasPostedBeforeItsExitWithoutHandlersArrives) {
   EXPECT_EQ(status_of(child), 0);
   for (std::size_t i = 0; i < 4096; ++i) ASSERT_EQ(l.memory[8192 + i], static_cast<unsigned char>(i));
   for (const int fd : {numbers[0], numbers[1], back[0], back[1]}) close(fd);
+}
+
+// Its numbers are the child's to use: what the parent waits for by them is not there.
+TEST(ForkProbe, ADescriptorOfTheParentsIsNotTheChildsOfTheSameNumber) {
+  ibv_context* context = open_device();
+  ibv_comp_channel* channel = ibv_create_comp_channel(context);
+  ASSERT_NE(channel, nullptr);
+  const pid_t child = fork();
+  if (child == 0) {
+    int ends[2];
+    close(channel->fd);
+    open_device();
+    // A socket, and of the outside as far as the child's own calls tell: it has come by a message.
+    if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0 || dup2(ends[0], channel->fd) < 0) _exit(2);
+    if (write(ends[1], "x", 1) != 1) _exit(3);
+    pollfd p{.fd = channel->fd, .events = POLLIN, .revents = 0};
+    _exit(poll(&p, 1, -1) == 1 ? 0 : 4);
+  }
+  EXPECT_EQ(status_of(child), 0);
+  ibv_destroy_comp_channel(channel);
+  ibv_close_device(context);
 }
 
 }  // namespace

@@ -1,8 +1,11 @@
 // Timers of a program that signal, in experiment time: when they do, and what becomes of the calls that they
 // find the program in.
+#include <netinet/in.h>
 #include <poll.h>
 #include <semaphore.h>
 #include <signal.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/times.h>
 #include <time.h>
@@ -261,6 +264,35 @@ TEST_F(TimerProbe, TicksCountExperimentTime) {
   EXPECT_EQ(ticks, now_ns() / 10'000'000);
   usleep(70'000);
   EXPECT_EQ(times(nullptr) - ticks, 7);
+}
+
+// alarm() as a timeout of what comes from outside: the thread does not ring it itself.
+TEST_F(TimerProbe, AnAlarmEndsAWaitForTheOutside) {
+  const int fd = socket(AF_INET, SOCK_DGRAM, 0);
+  sockaddr_in here{};
+  here.sin_family = AF_INET;
+  here.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  ASSERT_EQ(bind(fd, reinterpret_cast<sockaddr*>(&here), sizeof here), 0);
+  set(2'000);
+  char c;
+  EXPECT_EQ(recv(fd, &c, 1, 0), -1);
+  EXPECT_EQ(errno, EINTR);
+  EXPECT_EQ(g_calls, 1);
+  close(fd);
+}
+
+TEST_F(TimerProbe, AnAlarmThatAllThreadsBlockIsTakenFromADescriptor) {
+  sigset_t mine, before;
+  sigemptyset(&mine);
+  sigaddset(&mine, SIGALRM);
+  ASSERT_EQ(pthread_sigmask(SIG_BLOCK, &mine, &before), 0);
+  const int fd = signalfd(-1, &mine, 0);
+  set(2'000);
+  signalfd_siginfo info{};
+  EXPECT_EQ(read(fd, &info, sizeof info), static_cast<ssize_t>(sizeof info));
+  EXPECT_EQ(info.ssi_signo, static_cast<unsigned>(SIGALRM));
+  close(fd);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 }  // namespace

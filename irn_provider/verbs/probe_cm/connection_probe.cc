@@ -231,6 +231,29 @@ TEST(CmConnectionProbe, ListenerThatGoesRejectsWhatWaits) {
   EXPECT_EQ(client.expect(RDMA_CM_EVENT_REJECTED)->status, 28);
 }
 
+// Its identifier has no name with the library before it is accepted, which would wait for a further event.
+TEST(CmConnectionProbe, ARequestThatIsWithdrawnBeforeItIsAcceptedIsNoEventAndCannotBeAccepted) {
+  CmEnd server;
+  server.listen(kPort);
+  CmEvent request;
+  {
+    CmEnd client;
+    client.resolve(kOwnAddress, kPort);
+    client.make_qp(client.id);
+    ASSERT_EQ(client.connect(), 0);
+    request = server.expect(RDMA_CM_EVENT_CONNECT_REQUEST);
+  }
+  pollfd wait{.fd = server.channel->fd, .events = POLLIN, .revents = 0};
+  EXPECT_EQ(poll(&wait, 1, 1), 0);
+  rdma_conn_param p{};
+  EXPECT_EQ(rdma_accept(request->id, &p), -1);
+  EXPECT_EQ(errno, EINVAL);
+  EXPECT_EQ(poll(&wait, 1, 10'000), 0) << "nor is the end of its time wait";
+  EXPECT_EQ(rdma_accept(request->id, &p), -1);
+  EXPECT_EQ(rdma_reject(request->id, nullptr, 0), -1);
+  EXPECT_EQ(rdma_destroy_id(request->id), 0);
+}
+
 TEST(CmConnectionProbe, ChannelIsReadableWhileEventsWait) {
   CmEnd client;
   pollfd wait{.fd = client.channel->fd, .events = POLLIN, .revents = 0};

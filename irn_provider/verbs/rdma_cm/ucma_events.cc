@@ -92,6 +92,9 @@ void Ucma::on_event(const cm::Event& e) {
   const auto known = by_handle_.find(e.handle.value);
   if (known == by_handle_.end()) return;
   UcmaId& id = *ids_.at(known->second);
+  // A request that the program has not accepted, which the library does not know: as Linux's
+  // ucma_event_handler, nobody is told that it has gone; accepting it fails.
+  if (id.uid == 0) return;
   const bool datagram = id.space == cm::PortSpace::kUdp;
   const Told what = told(e, datagram);
   UcmaEvent event = event_of(id, what.event, what.status);

@@ -136,7 +136,10 @@ RL_EXPORT int ibv_get_async_event(ibv_context* context, ibv_async_event* event) 
     return true;
   };
   while (true) {
-    const int error = libc::restarting([&] { return async.events.wait(*of(context).process); });
+    const int error = libc::restarting([&] {
+      KeepsErrno keeps;
+      return async.events.wait(*of(context).process);
+    });
     if (error == 0 && with_nic(context, fetch)) return 0;
     if (error == 0) continue;  // another thread was faster
     errno = error;

@@ -96,7 +96,10 @@ RL_EXPORT int ibv_get_cq_event(ibv_comp_channel* base, ibv_cq** cq, void** cq_co
     return first;
   };
   while (true) {
-    const int error = libc::restarting([&] { return channel.events.wait(*of(base->context).process); });
+    const int error = libc::restarting([&] {
+      KeepsErrno keeps;
+      return channel.events.wait(*of(base->context).process);
+    });
     if (error != 0) {
       errno = error;
       return -1;

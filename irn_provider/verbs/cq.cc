@@ -50,7 +50,10 @@ int poll_cq(ibv_cq* base, int count, ibv_wc* wc) {
 
 int req_notify_cq(ibv_cq* base, int solicited_only) {
   if (base->channel == nullptr) return 0;
-  of(base->context).process->expect_wait();
+  {
+    KeepsErrno keeps;
+    of(base->context).process->expect_wait();
+  }
   return with_nic(base->context, [&](Nic& nic, Time) {
     Cq& cq = of(base);
     cq.just_armed = true;

@@ -112,6 +112,7 @@ const lockstep::HostEntry* this_host() {
 }
 
 LiveProcess* enter_experiment() {
+  KeepsErrno keeps;
   real::RuntimeScope scope;
   LiveProcess* process = LiveProcess::attach();
   if (process == nullptr) return nullptr;

@@ -24,6 +24,7 @@ constexpr unsigned kHints = unsigned{IBV_ACCESS_HUGETLB} | unsigned{IBV_ACCESS_O
 // Is all of [begin, end) mapped readable, and writable if asked? From /proc/self/maps, whose lines are in
 // order of address.
 bool mapped(std::uintptr_t begin, std::uintptr_t end, bool writable) {
+  KeepsErrno keeps;
   std::FILE* maps = std::fopen("/proc/self/maps", "re");
   if (maps == nullptr) return false;
   char line[512];

@@ -181,9 +181,24 @@ inline Xrcd& of(ibv_xrcd* x) { return *reinterpret_cast<Xrcd*>(x); }
 inline Ah& of(ibv_ah* a) { return *reinterpret_cast<Ah*>(a); }
 inline Channel& of(ibv_comp_channel* c) { return *reinterpret_cast<Channel*>(c); }
 
+// While one lives errno may change; after it, it is as before. Around what of ours makes system calls: a
+// verbs call that succeeds leaves errno alone, since programs clean up with such calls before they look why
+// another one has failed (librdmacm does). Calls that fail set it themselves, behind it.
+class KeepsErrno {
+ public:
+  KeepsErrno() = default;
+  ~KeepsErrno() { errno = before_; }
+  KeepsErrno(const KeepsErrno&) = delete;
+  KeepsErrno& operator=(const KeepsErrno&) = delete;
+
+ private:
+  const int before_ = errno;
+};
+
 // Runs f(Nic&, Time now) under the process's lock, in the thread's experiment time.
 template <class F>
 auto with_nic(ibv_context* context, F&& f) {
+  KeepsErrno keeps;
   real::RuntimeScope scope;
   return of(context).process->call(f);
 }
@@ -192,6 +207,7 @@ auto with_nic(ibv_context* context, F&& f) {
 // (LiveProcess::poll()).
 template <class Look>
 void poll(ibv_context* context, const Look& look) {
+  KeepsErrno keeps;
   real::RuntimeScope scope;
   of(context).process->poll(std::cref(look));
 }

@@ -122,6 +122,7 @@ void release(Qp& qp) {
 void wr_start(ibv_qp_ex* base) {
   libc::end_spin();
   while (of(base).builder.busy.test_and_set(std::memory_order_acquire)) {
+    KeepsErrno keeps;
     real::RuntimeScope scope;
     verbs::of(base->qp_base.context).process->park_poll();
   }

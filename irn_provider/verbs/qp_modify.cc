@@ -82,6 +82,7 @@ bool attributes_ok(const ibv_qp_attr& attr, int mask, const NicConfig& nic) {
 }  // namespace
 
 void reach(LiveProcess& process, const ibv_ah_attr& ah) {
+  KeepsErrno keeps;
   real::RuntimeScope scope;
   Gid gid{};
   std::memcpy(gid.data(), ah.grh.dgid.raw, gid.size());
@@ -194,6 +195,7 @@ bool ends_connection(const ibv_qp_attr& attr, int mask) {
 }  // namespace
 
 void linger(LiveProcess& process) {
+  KeepsErrno keeps;
   real::RuntimeScope scope;
   process.let_leave(kGoodbye);
 }

@@ -170,6 +170,35 @@ TEST(RefusalProbe, MemoryMustBeThereWithTheRightsAskedFor) {
   munmap(base, 2 * page);
 }
 
+// A program that cleans up before it looks why another call has failed.
+TEST(RefusalProbe, CallsThatSucceedLeaveErrnoAlone) {
+  constexpr int kEarlier = EXDEV;  // which none of them knows
+  errno = kEarlier;
+  {
+    Loopback l;
+    EXPECT_EQ(errno, kEarlier) << "made";
+    l.connect();
+    EXPECT_EQ(errno, kEarlier) << "connected";
+    ibv_wc wc{};
+    for (int i = 0; i < 3; ++i) EXPECT_EQ(ibv_poll_cq(l.recv_cq, 1, &wc), 0);
+    EXPECT_EQ(errno, kEarlier) << "polled";
+    EXPECT_EQ(ibv_req_notify_cq(l.recv_cq, 0), 0);
+    EXPECT_EQ(l.receive({l.sge(100, 8)}), 0);
+    EXPECT_EQ(l.send(IBV_WR_SEND, {l.sge(0, 8)}), 0);
+    ibv_cq* cq = nullptr;
+    void* context = nullptr;
+    EXPECT_EQ(ibv_get_cq_event(l.channel, &cq, &context), 0);
+    ibv_ack_cq_events(cq, 1);
+    EXPECT_EQ(errno, kEarlier) << "told of a completion";
+    l.wait(l.send_cq);
+    ibv_qp_attr attr{};
+    attr.qp_state = IBV_QPS_ERR;
+    EXPECT_EQ(ibv_modify_qp(l.a, &attr, IBV_QP_STATE), 0);
+    EXPECT_EQ(errno, kEarlier) << "ended";
+  }
+  EXPECT_EQ(errno, kEarlier) << "destroyed";
+}
+
 TEST(RefusalProbe, ObjectsInUseAreNotDestroyed) {
   Loopback l;
   EXPECT_EQ(ibv_destroy_cq(l.send_cq), EBUSY);

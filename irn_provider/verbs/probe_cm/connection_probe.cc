@@ -273,5 +273,23 @@ TEST(CmConnectionProbe, PrivateDataThatDoesNotFitIsEinval) {
   EXPECT_EQ(errno, EINVAL);
 }
 
+// librdmacm moves the queue pair to ERR before it says so.
+TEST(CmConnectionProbe, AnAnswerWhosePrivateDataDoesNotFitIsEinvalToo) {
+  CmEnd server, client;
+  server.listen(kPort);
+  client.resolve(kOwnAddress, kPort);
+  client.make_qp(client.id);
+  ASSERT_EQ(client.connect(), 0);
+  const CmEvent request = server.expect(RDMA_CM_EVENT_CONNECT_REQUEST);
+  const Accepted refused{request->id};
+  server.make_qp(refused.id);
+  const std::string data(197, 'x');
+  rdma_conn_param p{};
+  p.private_data = data.data();
+  p.private_data_len = static_cast<std::uint8_t>(data.size());
+  EXPECT_EQ(rdma_accept(refused.id, &p), -1);
+  EXPECT_EQ(errno, EINVAL);
+}
+
 }  // namespace
 }  // namespace rocelab::probe

@@ -35,10 +35,14 @@ OpenFiles& open_files() {
 bool means_rdma_cm(std::string_view path) { return path == kPath; }
 
 int open_rdma_cm() {
-  real::RuntimeScope scope;
-  LiveProcess* process = enter_experiment();
-  Ucma* ucma = process != nullptr ? Ucma::open(*process) : nullptr;
-  const int fd = ucma != nullptr ? ucma->open_file() : -1;
+  Ucma* ucma = nullptr;
+  const int fd = [&] {
+    KeepsErrno keeps;
+    real::RuntimeScope scope;
+    LiveProcess* process = enter_experiment();
+    ucma = process != nullptr ? Ucma::open(*process) : nullptr;
+    return ucma != nullptr ? ucma->open_file() : -1;
+  }();
   if (fd < 0) {
     errno = ucma == nullptr ? ENODEV : EMFILE;
     return -1;
@@ -206,6 +210,7 @@ bool is_rdma_cm(int fd) {
 
 ssize_t write_rdma_cm(int fd, const void* data, std::size_t length) {
   const int error = libc::restarting([&] {
+    KeepsErrno keeps;
     Ucma* ucma = Ucma::opened();
     if (ucma == nullptr || LiveProcess::attached() == nullptr) return EBADF;  // a forked child
     return execute(*ucma, fd, static_cast<const std::byte*>(data), length);

@@ -212,7 +212,7 @@ ssize_t write_rdma_cm(int fd, const void* data, std::size_t length) {
   const int error = libc::restarting([&] {
     KeepsErrno keeps;
     Ucma* ucma = Ucma::opened();
-    if (ucma == nullptr || LiveProcess::attached() == nullptr) return EBADF;  // a forked child
+    if (ucma == nullptr) return EBADF;  // a forked child
     return execute(*ucma, fd, static_cast<const std::byte*>(data), length);
   });
   if (error == 0) return static_cast<ssize_t>(length);
@@ -221,10 +221,13 @@ ssize_t write_rdma_cm(int fd, const void* data, std::size_t length) {
 }
 
 bool close_rdma_cm(int fd) {
-  if (!forget(fd) || LiveProcess::attached() == nullptr) return false;
+  if (!forget(fd)) return false;
+  KeepsErrno keeps;
   real::RuntimeScope scope;
-  Ucma::opened()->close_file(fd);  // closes the descriptor, too
-  return true;
+  Ucma* ucma = Ucma::opened();
+  if (ucma != nullptr && ucma->close_file(fd)) return true;  // the descriptor is closed, too
+  libc::forget_event_fd(fd);                                 // one that a forked child has of its parent
+  return false;
 }
 
 dev_t rdma_cm_number() {

@@ -17,7 +17,9 @@
 namespace rocelab::verbs {
 namespace {
 
-Ucma* g_ucma = nullptr;  // under the lock of the LiveProcess, once it is set
+// Under the lock of the LiveProcess, once it is set. A forked child finds its parent's here: its process is
+// another one.
+Ucma* g_ucma = nullptr;
 
 cm::CmConfig config_of(const LiveProcess& process) {
   const auto& segment = process.segment();
@@ -51,7 +53,7 @@ Ucma::Ucma(LiveProcess& process, Nic& nic, Time now)
 
 Ucma* Ucma::open(LiveProcess& process) {
   const bool made = process.call([&](Nic& nic, Time now) {
-    if (g_ucma != nullptr) return false;
+    if (g_ucma != nullptr && &g_ucma->process_ == &process) return false;
     g_ucma = new Ucma(process, nic, now);  // lives as long as the process
     return g_ucma->gsi_ != nullptr;
   });
@@ -64,7 +66,9 @@ Ucma* Ucma::open(LiveProcess& process) {
   return g_ucma;
 }
 
-Ucma* Ucma::opened() { return g_ucma; }
+Ucma* Ucma::opened() {
+  return g_ucma != nullptr && &g_ucma->process_ == LiveProcess::attached() ? g_ucma : nullptr;
+}
 
 // --- QP1
 
@@ -112,11 +116,11 @@ std::shared_ptr<UcmaFile> Ucma::file(int fd) const {
   return found != files_.end() ? found->second : nullptr;
 }
 
-void Ucma::close_file(int fd) {
+bool Ucma::close_file(int fd) {
   std::shared_ptr<UcmaFile> file;  // closed without the lock
-  process_.call([&](Nic& nic, Time now) {
+  return process_.call([&](Nic& nic, Time now) {
     const auto found = files_.find(fd);
-    if (found == files_.end()) return;
+    if (found == files_.end()) return false;
     for (auto next = ids_.begin(); next != ids_.end();) {
       UcmaId& id = *next++->second;
       if (id.file == found->second.get()) destroy(id, nic, now);
@@ -124,6 +128,7 @@ void Ucma::close_file(int fd) {
     settle(nic, now);
     file = std::move(found->second);
     files_.erase(found);
+    return true;
   });
 }
 

@@ -21,7 +21,8 @@ namespace rocelab::verbs {
 
 class Ucma {
  public:
-  // The process's own; made, with QP1, by the first call. Null: the NIC has no room for QP1.
+  // The process's own; made, with QP1, by the first call. Null: the NIC has no room for QP1. A forked child's
+  // is another one than its parent's.
   static Ucma* open(LiveProcess& process);
   static Ucma* opened();  // null: not yet
 
@@ -29,7 +30,7 @@ class Ucma {
 
   // --- files
   int open_file();                               // its descriptor, or -1: none is left
-  void close_file(int fd);                       // with all its identifiers
+  bool close_file(int fd);                       // with all its identifiers; false: there is none
   void close_all();                              // the process ends
   std::shared_ptr<UcmaFile> file(int fd) const;  // null: none
 

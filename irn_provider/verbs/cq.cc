@@ -57,12 +57,15 @@ int req_notify_cq(ibv_cq* base, int solicited_only) {
   return with_nic(base->context, [&](Nic& nic, Time) {
     Cq& cq = of(base);
     cq.just_armed = true;
-    if (cq.armed == Armed::kNo) {
-      cq.made_at_arm = cq.made_at_empty.value_or(nic.cq_made(cq.cqn));
-      watch_cq(cq);
-    }
-    // IBTA 11.4.2.2: a request for any completion is not weakened by a later one for solicited ones.
-    if (cq.armed != Armed::kAny) cq.armed = solicited_only != 0 ? Armed::kSolicited : Armed::kAny;
+    if (cq.armed != Armed::kNo) on_completions(nic);  // what is due stays due
+    const Armed wanted = solicited_only != 0 ? Armed::kSolicited : Armed::kAny;
+    // IBTA 11.4.2.2: a request for any completion is not weakened by a later one for solicited ones. One that
+    // goes further than the request before begins anew: what has come between the two and was polled is no
+    // event.
+    if (cq.armed >= wanted) return 0;
+    if (cq.armed == Armed::kNo) watch_cq(cq);
+    cq.made_at_arm = cq.made_at_empty.value_or(nic.cq_made(cq.cqn));
+    cq.armed = wanted;
     on_completions(nic);
     return 0;
   });

@@ -93,7 +93,7 @@ struct Ah {
   Kept<Ah>::Place place;
 };
 
-enum class Armed : std::uint8_t { kNo, kSolicited, kAny };
+enum class Armed : std::uint8_t { kNo, kSolicited, kAny };  // in the order of what they wait for
 
 struct Cq {
   ibv_cq_ex ex{};  // its functions are set when it was created as an extended one

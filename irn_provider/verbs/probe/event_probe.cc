@@ -90,6 +90,34 @@ TEST(EventProbe, AnyOverridesSolicitedButNotTheOtherWay) {
   take_event(l);
 }
 
+TEST(EventProbe, AnyAfterSolicitedCountsOnlyWhatComesLater) {
+  Loopback l;
+  l.connect();
+  ASSERT_EQ(ibv_req_notify_cq(l.recv_cq, 1), 0);
+  message(l);
+  EXPECT_EQ(l.wait(l.recv_cq).status, IBV_WC_SUCCESS);
+  ASSERT_EQ(ibv_req_notify_cq(l.recv_cq, 0), 0);
+  EXPECT_FALSE(readable(l.channel->fd, 1)) << "polled already";
+  message(l);
+  ASSERT_TRUE(readable(l.channel->fd, 0));
+  take_event(l);
+  EXPECT_FALSE(readable(l.channel->fd, 1)) << "one event for both requests";
+}
+
+TEST(EventProbe, AnyAfterSolicitedTakesNoDueEventAway) {
+  Loopback l;
+  l.connect();
+  ASSERT_EQ(ibv_req_notify_cq(l.recv_cq, 1), 0);
+  message(l, IBV_SEND_SOLICITED);
+  ASSERT_EQ(ibv_req_notify_cq(l.recv_cq, 0), 0);
+  ASSERT_TRUE(readable(l.channel->fd, 0));
+  take_event(l);
+  EXPECT_FALSE(readable(l.channel->fd, 1));
+  message(l);
+  ASSERT_TRUE(readable(l.channel->fd, 0));
+  take_event(l);
+}
+
 TEST(EventProbe, GetCqEventWaitsInExperimentTime) {
   Loopback l;
   l.connect();

@@ -12,10 +12,10 @@
 namespace rocelab::verbs {
 namespace {
 
-// As the kernel's providers refuse them: an empty queue, or more than the device reports.
+// As the kernel's providers refuse them: an empty queue, or more than the device reports. The limit means
+// nothing yet (ibv_create_srq(3)).
 bool fits(const ibv_srq_attr& attr) {
-  return attr.max_wr >= 1 && attr.max_wr <= kMaxSrqWr && attr.max_sge >= 1 && attr.max_sge <= kMaxSge &&
-         attr.srq_limit <= attr.max_wr;
+  return attr.max_wr >= 1 && attr.max_wr <= kMaxSrqWr && attr.max_sge <= kMaxSge;
 }
 
 // Under the lock. The limit is checked against the size that the queue has afterwards, and nothing changes
@@ -44,11 +44,11 @@ ibv_srq* refuse(int error) {
   return nullptr;
 }
 
-// `xrcd` and `cq`: of an XRC SRQ, else null.
-ibv_srq* create_srq(ibv_pd* pd, const ibv_srq_attr& wanted, void* srq_context, Xrcd* xrcd, Cq* cq) {
+// `xrcd` and `cq`: of an XRC SRQ, else null. `wanted` becomes what the SRQ has, as far as the man page says.
+ibv_srq* create_srq(ibv_pd* pd, ibv_srq_attr& wanted, void* srq_context, Xrcd* xrcd, Cq* cq) {
   if (!fits(wanted)) return refuse(EINVAL);
   auto srq = std::make_unique<Srq>();
-  const SrqAttr attr{wanted.max_wr, wanted.max_sge, wanted.srq_limit};
+  const SrqAttr attr{wanted.max_wr, std::max(wanted.max_sge, 1u), 0};
   const std::optional<Srqn> srqn = with_nic(pd->context, [&](Nic& nic, Time) {
     const auto made = xrcd != nullptr ? nic.create_xrc_srq(of(pd).pdn, attr, xrcd->xrcdn, cq->cqn)
                                       : nic.create_srq(of(pd).pdn, attr);
@@ -59,6 +59,7 @@ ibv_srq* create_srq(ibv_pd* pd, const ibv_srq_attr& wanted, void* srq_context, X
     return made;
   });
   if (!srqn) return refuse(ENOMEM);
+  wanted.max_sge = attr.max_sge;
   srq->srqn = *srqn;
   srq->xrcd = xrcd;
   srq->base.context = pd->context;

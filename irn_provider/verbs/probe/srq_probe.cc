@@ -138,7 +138,6 @@ TEST(SrqProbe, ReportedLimitsAreTheOnesEnforced) {
   EXPECT_EQ(creates({.max_wr = wr + 1, .max_sge = 1, .srq_limit = 0}), EINVAL);
   EXPECT_EQ(creates({.max_wr = 0, .max_sge = 1, .srq_limit = 0}), EINVAL);
   EXPECT_EQ(creates({.max_wr = 1, .max_sge = sge + 1, .srq_limit = 0}), EINVAL);
-  EXPECT_EQ(creates({.max_wr = 1, .max_sge = 1, .srq_limit = 2}), EINVAL);
   for (std::uint32_t i = 0; i < SharedLoopback::kDepth; ++i) ASSERT_EQ(l.post(i, {}), 0);
   EXPECT_EQ(l.post(99, {}), ENOMEM);
   EXPECT_EQ(l.post(99, {l.sge(0, 1), l.sge(1, 1), l.sge(2, 1)}), EINVAL);
@@ -149,6 +148,26 @@ TEST(SrqProbe, ReportedLimitsAreTheOnesEnforced) {
   EXPECT_EQ(modifies({.max_wr = 9, .max_sge = 0, .srq_limit = 0}, 1 << 5), EINVAL);
   EXPECT_EQ(l.query().max_wr, 9u);
   EXPECT_EQ(l.post(99, {}), 0);
+}
+
+// ibv_create_srq(3): srq_limit is irrelevant, max_sge at least what was asked for.
+TEST(SrqProbe, CreatingHeedsNoLimitAndGivesAtLeastOneSge) {
+  SharedLoopback l;
+  ibv_srq_init_attr init{.srq_context = nullptr, .attr = {.max_wr = 2, .max_sge = 0, .srq_limit = 77}};
+  ibv_srq* srq = ibv_create_srq(l.pd, &init);
+  ASSERT_NE(srq, nullptr);
+  EXPECT_EQ(init.attr.max_wr, 2u);
+  EXPECT_EQ(init.attr.max_sge, 1u);
+  ibv_srq_attr attr{};
+  ASSERT_EQ(ibv_query_srq(srq, &attr), 0);
+  EXPECT_EQ(attr.max_sge, 1u);
+  EXPECT_EQ(attr.srq_limit, 0u) << "not armed";
+  ibv_sge part = l.sge(0, 8);
+  ibv_recv_wr wr{}, *bad = nullptr;
+  wr.sg_list = &part;
+  wr.num_sge = 1;
+  EXPECT_EQ(ibv_post_srq_recv(srq, &wr, &bad), 0);
+  EXPECT_EQ(ibv_destroy_srq(srq), 0);
 }
 
 TEST(SrqProbe, TagMatchingQueuesAreNotOfferedAndPlainOnesHaveNoNumber) {

@@ -41,7 +41,7 @@ struct XrcLoopback : Loopback {
   }
   ibv_srq* create_srq(unsigned mask) {
     ibv_srq_init_attr_ex init{};
-    init.attr = {.max_wr = 8, .max_sge = 2, .srq_limit = 0};
+    init.attr = {.max_wr = 8, .max_sge = 2, .srq_limit = 99};  // which creating does not heed
     init.comp_mask = mask;
     init.srq_type = IBV_SRQT_XRC;
     init.pd = pd, init.xrcd = xrcd, init.cq = recv_cq;

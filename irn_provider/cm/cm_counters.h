@@ -21,7 +21,8 @@ namespace rocelab::cm {
   X(rx_stale) /* a new request from a QP that an old connection still has */                        \
   X(rx_no_listener) /* requests */                                                                  \
   X(rx_backlog_full)                                                                                \
-  X(rx_refused)
+  X(rx_refused)                                                                                     \
+  X(tx_dropped) /* of tx_mads: too many waited for QP1 */
 // clang-format on
 
 ROCELAB_COUNTERS(CmCounter, ROCELAB_CM_COUNTERS);

@@ -39,10 +39,10 @@ bool ConnectionManager::known_request(const Req& m, const Arrival& a) {
     Endpoint& e = *by_id(same->second);
     ++counters_.rx_duplicates;
     if (e.state == State::kReqReceived)
-      send(e, {e.transaction, 0, mra_of(e, Answered::kReq, config_.service_timeout)});
-    if (e.state == State::kRepSent) send(e, e.last);
+      send_again(e, {e.transaction, 0, mra_of(e, Answered::kReq, config_.service_timeout)});
+    if (e.state == State::kRepSent) send_again(e, e.last);
     const bool was_rejected = e.state == State::kTimewait && std::holds_alternative<Rej>(e.last.message);
-    if (was_rejected) send(e, e.last);
+    if (was_rejected) send_again(e, e.last);
     if (e.state == State::kTimewait && !was_rejected) stale();
     return true;
   }
@@ -156,8 +156,8 @@ void ConnectionManager::on(const Rep& m, const Arrival& a) {
     if (!e->active || m.local_id != e->remote_id) return wrong_state();
     ++counters_.rx_duplicates;
     if (e->state == State::kRepReceived)
-      send(*e, {e->transaction, 0, mra_of(*e, Answered::kRep, config_.service_timeout)});
-    if (e->state == State::kEstablished) send(*e, e->last);  // the RTU was lost
+      send_again(*e, {e->transaction, 0, mra_of(*e, Answered::kRep, config_.service_timeout)});
+    if (e->state == State::kEstablished) send_again(*e, e->last);  // the RTU was lost
     return;
   }
   arm(*e, Time::never());

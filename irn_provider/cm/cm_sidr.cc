@@ -51,7 +51,7 @@ void ConnectionManager::on(const SidrReq& m, const Arrival& a) {
     const bool sidr = e->state == State::kSidrReqReceived || e->state == State::kSidrAnswered;
     if (!sidr || e->remote_id != m.request_id || e->remote_gid != a.from) continue;
     ++counters_.rx_duplicates;
-    if (e->state == State::kSidrAnswered) send(*e, e->last);
+    if (e->state == State::kSidrAnswered) send_again(*e, e->last);
     return;
   }
   const Found found = listener_of(m.service_id, m.private_data);

@@ -128,6 +128,7 @@ struct QpSettings {
 struct OutgoingMad {
   Gid local_gid{}, remote_gid{};
   std::array<std::byte, kMadBytes> bytes{};
+  bool dispensable = false;  // answers a stranger or a duplicate: whoever needs it asks again
 };
 
 }  // namespace rocelab::cm

@@ -106,7 +106,7 @@ Event& ConnectionManager::raise(const Endpoint& e, EventKind kind) {
 // --- sending
 
 void ConnectionManager::answer(const Gid& from, const Gid& to, std::uint64_t transaction, Message message) {
-  OutgoingMad out{to, from, {}};
+  OutgoingMad out{to, from, {}, true};
   CmMad{transaction, 0, std::move(message)}.write(out.bytes);
   transmit_.push_back(out);
   ++counters_.tx_mads;
@@ -117,6 +117,11 @@ void ConnectionManager::send(const Endpoint& e, const CmMad& mad) {
   mad.write(out.bytes);
   transmit_.push_back(out);
   ++counters_.tx_mads;
+}
+
+void ConnectionManager::send_again(const Endpoint& e, const CmMad& mad) {
+  send(e, mad);
+  transmit_.back().dispensable = true;
 }
 
 void ConnectionManager::say(Endpoint& e, Message message, std::uint32_t modifier) {

@@ -74,6 +74,7 @@ class ConnectionManager {
   Found listener_of(std::uint64_t service_id, std::span<const std::uint8_t> private_data);
   void arm(Endpoint& e, Time deadline);
   void send(const Endpoint& e, const CmMad& mad);
+  void send_again(const Endpoint& e, const CmMad& mad);  // the answer to a duplicate
   void answer(const Gid& from, const Gid& to, std::uint64_t transaction, Message message);
   void await(Endpoint& e, Message message, std::uint32_t modifier, Time now);  // sends with retries
   void say(Endpoint& e, Message message, std::uint32_t modifier = 0);          // sends once, remembers

@@ -89,18 +89,17 @@ std::optional<Ahn> Gsi::route(Nic& nic, const Gid& from, const Gid& to) {
 }
 
 void Gsi::send(Nic& nic, const cm::OutgoingMad& mad, Time now) {
-  waiting_.push_back(mad);
+  waiting_.push(mad);
   post_waiting(nic, now);
 }
 
 void Gsi::post_waiting(Nic& nic, Time now) {
-  while (!waiting_.empty() && !free_slots_.empty()) {
-    const cm::OutgoingMad mad = waiting_.front();
-    waiting_.pop_front();
-    const auto ahn = route(nic, mad.local_gid, mad.remote_gid);
+  while (waiting_.size() > 0 && !free_slots_.empty()) {
+    const std::optional<cm::OutgoingMad> mad = waiting_.pop();
+    const auto ahn = route(nic, mad->local_gid, mad->remote_gid);
     if (!ahn) continue;
     const std::uint32_t slot = free_slots_.back();
-    outgoing_[slot] = mad.bytes;
+    outgoing_[slot] = mad->bytes;
     SendWqe wqe;
     wqe.wr_id = slot;
     wqe.inline_data = true;

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <array>
-#include <deque>
 #include <memory>
 #include <span>
 #include <vector>
@@ -12,6 +11,7 @@
 #include "irn_provider/live/live_process.h"
 #include "irn_provider/nic/nic.h"
 #include "irn_provider/verbs/rdma_cm/gsi_routes.h"
+#include "irn_provider/verbs/rdma_cm/gsi_waiting.h"
 
 namespace rocelab::verbs {
 
@@ -20,8 +20,9 @@ class Gsi {
   // Makes QP1 in `nic`; null: it has no room for it. `process` outlives it.
   static std::unique_ptr<Gsi> open(LiveProcess& process, Nic& nic, Time now);
 
-  // To a GID that the process has not reached: nowhere.
+  // To a GID that the process has not reached, or where too many wait: nowhere.
   void send(Nic& nic, const cm::OutgoingMad& mad, Time now);
+  std::uint64_t dropped() const { return waiting_.dropped(); }  // too many waited
 
   struct Received {
     std::vector<std::byte> mad;
@@ -49,7 +50,7 @@ class Gsi {
   std::vector<std::byte> buffers_;  // of kBufferBytes each, for receiving
   std::vector<Mad> outgoing_;       // by slot, until sent
   std::vector<std::uint32_t> free_slots_;
-  std::deque<cm::OutgoingMad> waiting_;  // for a slot
+  GsiWaiting waiting_;  // for a slot
   GsiRoutes routes_;
 };
 

@@ -98,7 +98,11 @@ void Ucma::settle(Nic& nic, Time now) {
   publish_counters();
 }
 
-void Ucma::publish_counters() { slot_of(process_).cm_counters = earlier_ + manager_.counters(); }
+void Ucma::publish_counters() {
+  cm::CmCounters counters = earlier_ + manager_.counters();
+  counters.tx_dropped += gsi_->dropped();
+  slot_of(process_).cm_counters = counters;
+}
 
 // --- files
 

@@ -99,22 +99,61 @@ TEST(CmErrorTest, RequestReplayedAfterTheEndIsStale) {
   EXPECT_EQ(pair.sent, (std::vector<std::string>{"1 REJ"}));
 }
 
-// A peer that was restarted asks again with the QP number of the connection that it has forgotten.
-TEST(CmErrorTest, StaleConnectionIsRejectedAndTheOldOneEnds) {
-  Pair pair;
-  pair.listen();
-  const Handle old = pair.connect().passive;
+// Of a peer that was restarted: with the QP number of the connection that it has forgotten.
+Req request_again() {
   Req again;
   again.local_id = 0x77;
   again.ca_guid = test::config_of(0).ca_guid;
   again.qpn = test::kQpn[0];
   again.service_id = service_id(PortSpace::kTcp, test::kPort);
   again.mtu = 3;
-  forge(pair, again);
+  return again;
+}
+
+TEST(CmErrorTest, StaleConnectionIsRejectedAndTheOldOneEndsOnce) {
+  Pair pair;
+  pair.listen();
+  const Handle old = pair.connect().passive;
+  forge(pair, request_again());
   EXPECT_EQ(pair.cm[1].counters().rx_stale, 1u);
-  EXPECT_EQ(pair.take(1, EventKind::kDisconnected).handle, old);
   EXPECT_EQ(pair.count("1 REJ"), 1);
   EXPECT_EQ(pair.count("1 DREQ"), 1);
+  EXPECT_TRUE(pair.events[1].empty()) << "as Linux: when the peer has answered";
+  pair.run_for(1_ms);
+  pair.cm[0].destroy(pair.take(0, EventKind::kDisconnected).handle, pair.now);
+  pair.run();
+  EXPECT_EQ(pair.take(1, EventKind::kDisconnected).handle, old);
+  pair.take(1, EventKind::kTimewaitExit);
+  EXPECT_TRUE(pair.events[1].empty());
+}
+
+TEST(CmErrorTest, StaleConnectionWhosePeerIsSilentEndsOnce) {
+  Pair pair;
+  pair.listen();
+  const Handle old = pair.connect().passive;
+  pair.lose = [](int, const CmMad&) { return true; };
+  forge(pair, request_again());
+  pair.run();
+  EXPECT_EQ(pair.take(1, EventKind::kDisconnected).handle, old);
+  pair.take(1, EventKind::kTimewaitExit);
+  EXPECT_TRUE(pair.events[1].empty());
+}
+
+// What QP1 may drop first when too much waits: the peer asks again, or is nobody's.
+TEST(CmErrorTest, AnswersToStrangersAndDuplicatesAreDispensableAndOwnMessagesAreNot) {
+  Pair pair;
+  pair.listen();
+  pair.connect();
+  for (const auto& [side, mad] : pair.history) EXPECT_FALSE(mad.dispensable);
+  const auto history = pair.history;
+  pair.history.clear();
+  for (const auto& [side, mad] : history)
+    pair.cm[1 - side].on_mad(mad.bytes, mad.local_gid, mad.remote_gid, pair.now);
+  forge(pair, Dreq{5, 6, Qpn{7}, {}});
+  forge(pair, request_again());  // REJ, and a DREQ of our own
+  EXPECT_EQ(pair.history.size(), 4u);
+  for (const auto& [side, mad] : pair.history)
+    EXPECT_EQ(mad.dispensable, name_of(CmMad::parse(mad.bytes)->message) != std::string("DREQ"));
 }
 
 TEST(CmErrorTest, RequestsThatCannotBeServedAreRejectedWithTheirReason) {

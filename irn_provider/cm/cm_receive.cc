@@ -50,10 +50,7 @@ bool ConnectionManager::known_request(const Req& m, const Arrival& a) {
   if (other == by_peer_qpn_.end()) return false;
   Endpoint& old = *by_id(other->second);
   stale();
-  if (old.state == State::kEstablished) {
-    raise(old, EventKind::kDisconnected);
-    send_dreq(old, a.now);
-  }
+  if (old.state == State::kEstablished) send_dreq(old, a.now);  // Linux, too, tells of its end when answered
   return true;
 }
 

@@ -129,7 +129,7 @@ RL_EXPORT int ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* addr, std::s
     errno = error;
     return int{IBV_REREG_MR_ERR_INPUT};
   };
-  if ((flags & ~int{IBV_REREG_MR_FLAGS_SUPPORTED}) != 0 || (access != 0 && !changes_access) ||
+  if (flags == 0 || (flags & ~int{IBV_REREG_MR_FLAGS_SUPPORTED}) != 0 || (access != 0 && !changes_access) ||
       (changes_pd && pd == nullptr))
     return fail(EINVAL);
   const unsigned rights = changes_access ? static_cast<unsigned>(access) & ~kHints : verbs::of(mr).access;

@@ -170,6 +170,14 @@ TEST(RefusalProbe, MemoryMustBeThereWithTheRightsAskedFor) {
   munmap(base, 2 * page);
 }
 
+TEST(RefusalProbe, ARegionIsNotRegisteredAnewAsWhatItIs) {
+  Loopback l;
+  errno = 0;
+  EXPECT_NE(ibv_rereg_mr(l.mr, 0, nullptr, nullptr, 0, 0), 0);
+  EXPECT_EQ(errno, EINVAL);
+  EXPECT_EQ(ibv_rereg_mr(l.mr, IBV_REREG_MR_CHANGE_ACCESS, nullptr, nullptr, 0, IBV_ACCESS_LOCAL_WRITE), 0);
+}
+
 // A program that cleans up before it looks why another call has failed.
 TEST(RefusalProbe, CallsThatSucceedLeaveErrnoAlone) {
   constexpr int kEarlier = EXDEV;  // which none of them knows

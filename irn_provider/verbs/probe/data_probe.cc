@@ -93,6 +93,24 @@ TEST(DataProbe, UnsignaledRequestsCompleteSilentlyUnlessTheQueuePairSignalsAll) 
   }
 }
 
+// As with Linux rxe; adapters' libraries free it when the completion is polled.
+TEST(DataProbe, ASlotOfTheSendQueueIsFreeOnceItsRequestIsComplete) {
+  Loopback l;
+  l.connect();
+  const auto write = [&] { return l.send(IBV_WR_RDMA_WRITE, {l.sge(0, 8)}, 4096); };
+  int posted = 0;
+  while (posted < 100 && write() == 0) ++posted;
+  EXPECT_GE(posted, 32) << "max_send_wr; in real time some end meanwhile";
+  ibv_wc wc{};
+  int error = ENOMEM;
+  for (int i = 0; i < 1'000'000 && error == ENOMEM; ++i) {  // time passes while another queue is polled
+    EXPECT_EQ(ibv_poll_cq(l.recv_cq, 1, &wc), 0);
+    error = write();
+  }
+  EXPECT_EQ(error, 0);
+  for (int i = 0; i < posted + 1; ++i) EXPECT_EQ(l.wait(l.send_cq).status, IBV_WC_SUCCESS);
+}
+
 TEST(DataProbe, AccessOutsideTheRegionFailsTheRequestAndTheRestIsFlushed) {
   Loopback l;
   l.connect();

@@ -124,10 +124,13 @@ class DirectProcess final : public LiveProcess {
   void wait_for_frames(Time deadline, int event);  // without the lock
   void sleep_on(std::span<pollfd> fds, Time until);
   Time next_step() const;
+  Time next_look() const;
   std::optional<Time> take_in_poll();
   void nap(Time until);
   void hand_over();
   bool look(bool away);
+  bool is_due();
+  Time helper_looks_by(Time latest);
   static bool older(const std::atomic<std::int64_t>& since_ns, Duration than, Time now);
   bool wait_for_too_long() const;
   void give_way(Time until);
@@ -176,7 +179,8 @@ class DirectProcess final : public LiveProcess {
   Time last_departure_, last_post_, last_receive_;
   std::atomic<std::int64_t> posts_wait_since_ns_{0};  // 0: none does
   Time post_timer_expires_;
-  Time helper_until_;  // when the helper looks again by itself
+  static constexpr Time kSoon = Time::zero();
+  Time helper_until_ = kSoon;  // when the helper looks again by itself; kSoon: nobody has to tell it
   Resident resident_;
   std::function<void(Nic&)> completion_hook_;
 

@@ -184,11 +184,18 @@ void DirectProcess::expect_wait() {
 
 Time DirectProcess::next_step() const { return blocked() ? last_ + kBlockedRetry : next_event(); }
 
-// The program has called in and goes its own way: what it has set going may be due before the helper looks.
+// When the helper has to look if nobody has called in by then. What waits for more could leave at once: posts
+// have a timer of their own (may_wait()).
+Time DirectProcess::next_look() const {
+  const bool waits = (posts_waiting_ > 0 || acks_wait_since_ns_ != 0) && !blocked();
+  return waits ? Time::never() : next_step();
+}
+
+// The program has called in and goes its own way: what it has set going may be due before the helper looks. A
+// thread that waits does not know of it either.
 void DirectProcess::hand_over() {
-  const bool waits =
-      (posts_waiting_ > 0 || acks_wait_since_ns_ != 0) && !blocked();  // may_wait() has set the timer
-  const Time next = waits ? Time::never() : next_step();
+  if (helper_until_ == kSoon) return;
+  const Time next = next_look();
   if (next >= helper_until_) return;
   helper_until_ = next;
   set_timer(helper_timer_, std::max(next - last_, 1_ns));
@@ -264,31 +271,43 @@ void DirectProcess::watch_link() {
   note_completions(last_);
 }
 
-// Watches the socket while the program neither polls nor waits here itself.
+bool DirectProcess::is_due() {
+  Lock lock(mutex_);
+  return next_look() <= clock();
+}
+
+// When the helper looks next, `latest` or earlier; hand_over() tells it of what is due before.
+Time DirectProcess::helper_looks_by(Time latest) {
+  Lock lock(mutex_);
+  return helper_until_ = std::min(latest, next_look());
+}
+
+// Watches the ports while the program neither polls nor waits here itself. A thread that waits sees to
+// frames, and to what was due when it went to sleep; what others set going meanwhile is for the helper.
 void DirectProcess::helper_loop() {
   prctl(PR_SET_TIMERSLACK, 1UL);
   prctl(PR_SET_NAME, "rocelab");
   const Inside always;
   Time next_sweep = clock() + kSweep, last_busy;
+  bool soon = false;  // what helper_until_ says
   while (!helper_ends_) {
     const bool polled =
         nappers_.load() > 0 ||
         clock().ps() / 1'000 - last_poll_ns_.load(std::memory_order_relaxed) < kTakeover.ps() / 1'000;
-    Time until = next_sweep;  // the program sees to the rest
-    bool watch = false;
-    if (watchers_.load() == 0 && !polled) {
-      if (look(true)) last_busy = clock();
-      if (clock() - last_busy < kLinger) {
+    const bool watch = !polled && watchers_.load() == 0;
+    Time until = next_sweep;
+    if (polled) {  // the program sees to the rest
+      if (wait_for_too_long()) look(false);
+      until = std::min(until, clock() + kTakeover);
+      if (!std::exchange(soon, true)) helper_looks_by(kSoon);
+    } else {
+      if (watch ? look(true) : is_due() && look(false)) last_busy = clock();
+      if (watch && clock() - last_busy < kLinger) {
         give_way(clock() + kLinger);
         continue;
       }
-      Lock lock(mutex_);
-      until = std::min(until, next_step());
-      helper_until_ = until;
-      watch = true;
-    } else if (polled && watchers_.load() == 0) {
-      if (wait_for_too_long()) look(false);
-      until = std::min(until, clock() + kTakeover);
+      until = helper_looks_by(until);
+      soon = false;
     }
     std::array<pollfd, 3 + kMaxPorts> fds = {
         pollfd{helper_event_, POLLIN, 0}, pollfd{helper_timer_, POLLIN, 0}, pollfd{post_timer_, POLLIN, 0}};

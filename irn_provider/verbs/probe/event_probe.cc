@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include <cerrno>
+#include <thread>
 
 #include "irn_provider/verbs/probe/loopback.h"
 
@@ -188,6 +189,48 @@ TEST(EventProbe, OverrunIsAnAsynchronousErrorOfTheQueueAndOfItsQueuePair) {
   ASSERT_EQ(ibv_query_qp(l.b, &attr, IBV_QP_STATE, &init), 0);
   EXPECT_EQ(attr.qp_state, IBV_QPS_ERR);
   EXPECT_FALSE(readable(l.context->async_fd, 0)) << "told once";
+}
+
+// Nobody answers: the request is sent again until it fails, though the thread that waits in the library knows
+// nothing of it, and the one that posted waits in the kernel.
+TEST(EventProbe, ARequestWithoutAnswerFailsWhileAnotherThreadWaitsForItsOwn) {
+  Loopback l;
+  ibv_comp_channel* others = ibv_create_comp_channel(l.context);
+  ibv_cq* others_cq = ibv_create_cq(l.context, 4, nullptr, others, 0);
+  ibv_qp_init_attr init{};
+  init.send_cq = l.recv_cq;
+  init.recv_cq = others_cq;
+  init.cap = {.max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1, .max_inline_data = 0};
+  init.qp_type = IBV_QPT_RC;
+  ibv_qp* qp = ibv_create_qp(l.pd, &init);
+  l.connect_to(qp, l.b->qp_num + 8 * 4'096);      // of a program that is not there
+  ibv_recv_wr receive{}, *bad_receive = nullptr;  // flushed when the request has failed
+  ASSERT_EQ(ibv_post_recv(qp, &receive, &bad_receive), 0);
+  ASSERT_EQ(ibv_req_notify_cq(others_cq, 0), 0);
+  ASSERT_EQ(ibv_req_notify_cq(l.recv_cq, 0), 0);
+  std::thread waits([&] {
+    ibv_cq* cq = nullptr;
+    void* context = nullptr;
+    EXPECT_EQ(ibv_get_cq_event(others, &cq, &context), 0);
+    EXPECT_EQ(cq, others_cq);
+    ibv_ack_cq_events(cq, 1);
+  });
+  const timespec asleep{.tv_sec = 0, .tv_nsec = 50'000'000};
+  nanosleep(&asleep, nullptr);
+  ibv_sge part = l.sge(0, 8);
+  ibv_send_wr send{}, *bad_send = nullptr;
+  send.sg_list = &part, send.num_sge = 1, send.opcode = IBV_WR_SEND, send.send_flags = IBV_SEND_SIGNALED;
+  ASSERT_EQ(ibv_post_send(qp, &send, &bad_send), 0);
+  EXPECT_TRUE(readable(l.channel->fd, 10'000));
+  EXPECT_EQ(l.wait(l.recv_cq).status, IBV_WC_RETRY_EXC_ERR);
+  waits.join();
+  ibv_cq* cq = nullptr;
+  void* context = nullptr;
+  EXPECT_EQ(ibv_get_cq_event(l.channel, &cq, &context), 0);
+  ibv_ack_cq_events(cq, 1);
+  EXPECT_EQ(ibv_destroy_qp(qp), 0);
+  EXPECT_EQ(ibv_destroy_cq(others_cq), 0);
+  EXPECT_EQ(ibv_destroy_comp_channel(others), 0);
 }
 
 }  // namespace

@@ -11,7 +11,6 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <optional>
 #include <stdexcept>
 #include <utility>
 
@@ -19,6 +18,10 @@ namespace rocelab::direct {
 
 using lockstep::Segment;
 using lockstep::VfState;
+
+BoundSocket::~BoundSocket() {
+  if (fd_ >= 0) close(fd_);
+}
 
 namespace {
 
@@ -40,22 +43,15 @@ Name name_of(const std::string& key, const std::string& what) {
   return n;
 }
 
-// A socket of that name; null: somebody has it.
-std::optional<int> bind_name(const std::string& key, const std::string& what) {
-  const int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+// A socket of that name; none: somebody has it.
+BoundSocket bind_name(const std::string& key, const std::string& what) {
   const Name name = name_of(key, what);
-  if (fd >= 0 && bind(fd, reinterpret_cast<const sockaddr*>(&name.address), name.length) == 0) return fd;
-  const int error = errno;
-  if (fd >= 0) close(fd);
-  if (error != EADDRINUSE)
-    throw std::runtime_error(std::string("cannot make a socket: ") + std::strerror(error));
-  return std::nullopt;
-}
-
-bool is_bound(const std::string& key, std::uint32_t vf) {
-  const auto fd = bind_name(key, std::to_string(vf));
-  if (fd) close(*fd);
-  return !fd;
+  BoundSocket made(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (made && bind(made.fd(), reinterpret_cast<const sockaddr*>(&name.address), name.length) == 0)
+    return made;
+  if (errno != EADDRINUSE)
+    throw std::runtime_error(std::string("cannot make a socket: ") + std::strerror(errno));
+  return {};
 }
 
 // Whoever has it changes who is there. Freed when its process ends.
@@ -63,21 +59,15 @@ class Lock {
  public:
   explicit Lock(const std::string& key) {
     for (int tries = 0; tries < kLockTries; ++tries) {
-      if (const auto fd = bind_name(key, "lock")) {
-        fd_ = *fd;
-        return;
-      }
+      if ((name_ = bind_name(key, "lock"))) return;
       const timespec pause{.tv_sec = 0, .tv_nsec = 1'000'000};
       nanosleep(&pause, nullptr);
     }
     throw std::runtime_error("another program has been starting on this interface for 5 s");
   }
-  ~Lock() { close(fd_); }
-  Lock(const Lock&) = delete;
-  Lock& operator=(const Lock&) = delete;
 
  private:
-  int fd_ = -1;
+  BoundSocket name_;
 };
 
 std::string segment_path(const std::string& key) {
@@ -88,7 +78,7 @@ std::string segment_path(const std::string& key) {
 
 bool others_in_use(const std::string& key, std::uint32_t self) {
   for (std::uint32_t vf = 0; vf < lockstep::kMaxVfsPerHost; ++vf)
-    if (vf != self && is_bound(key, vf)) return true;
+    if (vf != self && !bind_name(key, std::to_string(vf))) return true;
   return false;
 }
 
@@ -107,6 +97,11 @@ void remove_stale() {
 }
 
 std::string rings_path(const std::string& path) { return path + ".rings"; }
+
+void remove_files(const std::string& path) {
+  unlink(path.c_str());
+  unlink(rings_path(path).c_str());
+}
 
 Segment make_segment(const std::string& path, const lockstep::HostEntry& host) {
   unlink(path.c_str());
@@ -140,26 +135,18 @@ std::unique_ptr<InterfaceShare> InterfaceShare::join(const lockstep::HostEntry& 
                                                      const std::string& key) {
   const Lock lock(key);
   for (std::uint32_t vf = 0; vf < lockstep::kMaxVfsPerHost; ++vf) {
-    const auto fd = bind_name(key, std::to_string(vf));
-    if (!fd) continue;
+    BoundSocket socket = bind_name(key, std::to_string(vf));
+    if (!socket) continue;
+    const std::string path = segment_path(key);
+    const bool first = !others_in_use(key, vf);
     try {
-      const std::string path = segment_path(key);
-      Segment segment = others_in_use(key, vf) ? open_segment(path, host) : make_segment(path, host);
-      std::unique_ptr<InterfaceShare> share(new InterfaceShare(std::move(segment), path, key, vf, *fd));
-      share->file_ = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-      flock(share->file_, LOCK_SH | LOCK_NB);
-      flock(share->rings_.fd(), LOCK_SH | LOCK_NB);
-      remove_stale();
-      share->sweep();
-      lockstep::VfSlot& slot = share->slot();
-      slot.cm.store(0);
-      slot.counters = {};
-      slot.cm_counters = {};
-      slot.pid.store(static_cast<std::uint32_t>(getpid()));
-      slot.state.store(VfState::kClaimed);
+      Segment segment = first ? make_segment(path, host) : open_segment(path, host);
+      std::unique_ptr<InterfaceShare> share(
+          new InterfaceShare(std::move(segment), path, key, vf, std::move(socket)));
+      share->claim();
       return share;
     } catch (...) {
-      close(*fd);
+      if (first) remove_files(path);
       throw;
     }
   }
@@ -168,39 +155,59 @@ std::unique_ptr<InterfaceShare> InterfaceShare::join(const lockstep::HostEntry& 
 }
 
 InterfaceShare::InterfaceShare(Segment&& segment, std::string path, std::string key, std::uint32_t vf,
-                               int socket)
+                               BoundSocket socket)
     : segment_(std::move(segment)),
       path_(std::move(path)),
       key_(std::move(key)),
       rings_(rings_path(path_)),
       vf_(vf),
-      socket_(socket) {}
+      socket_(std::move(socket)) {}
 
-InterfaceShare::~InterfaceShare() { leave(); }
-
-void InterfaceShare::leave() {
-  if (std::exchange(left_, true)) return;
-  slot().state.store(VfState::kLeft);
-  bool is_open = true;
-  try {
-    const Lock lock(key_);
-    close(socket_);  // before another one that leaves can look
-    is_open = false;
-    if (!others_in_use(key_, vf_)) {
-      unlink(path_.c_str());
-      unlink(rings_path(path_).c_str());
-    }
-  } catch (const std::exception&) {  // the next process takes the file away
-  }
-  if (is_open) close(socket_);
+InterfaceShare::~InterfaceShare() {
+  leave();
   if (file_ >= 0) close(file_);
 }
 
+// Under the lock.
+void InterfaceShare::claim() {
+  file_ = open(path_.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file_ < 0) throw std::runtime_error(path_ + ": " + std::strerror(errno));
+  flock(file_, LOCK_SH | LOCK_NB);
+  flock(rings_.fd(), LOCK_SH | LOCK_NB);
+  remove_stale();
+  sweep();
+  slot().cm.store(0);
+  slot().counters = {};
+  slot().cm_counters = {};
+  slot().pid.store(static_cast<std::uint32_t>(getpid()));
+  slot().state.store(VfState::kClaimed);
+  is_claimed_ = true;
+}
+
+void InterfaceShare::leave() {
+  if (!std::exchange(is_claimed_, false)) return;
+  slot().state.store(VfState::kLeft);
+  try {
+    const Lock lock(key_);
+    socket_ = {};  // before another one that leaves can look
+    if (!others_in_use(key_, vf_)) remove_files(path_);
+  } catch (const std::exception&) {  // the next process takes the files away
+  }
+  socket_ = {};
+}
+
+// While the name of a dead one is held here, nobody else can become that VF. Where none can be had, because
+// the process has no descriptor left, the next sweep looks again.
 void InterfaceShare::sweep() {
   for (std::uint32_t vf = 0; vf < lockstep::kMaxVfsPerHost; ++vf) {
-    lockstep::VfSlot& slot = segment_.vfs()[vf];
-    if (vf != vf_ && slot.state.load() == VfState::kClaimed && !is_bound(key_, vf))
-      slot.state.store(VfState::kDead);
+    std::atomic<VfState>& state = segment_.vfs()[vf].state;
+    if (vf == vf_ || state.load() != VfState::kClaimed) continue;
+    try {
+      const BoundSocket name = bind_name(key_, std::to_string(vf));
+      VfState claimed = VfState::kClaimed;
+      if (name) state.compare_exchange_strong(claimed, VfState::kDead);
+    } catch (const std::exception&) {
+    }
   }
 }
 
@@ -215,13 +222,13 @@ std::uint32_t InterfaceShare::vfs_in_use() const {
 void InterfaceShare::wake(std::uint32_t vf) const {
   const Name name = name_of(key_, std::to_string(vf));
   const char nothing = 0;
-  sendto(socket_, &nothing, sizeof nothing, MSG_DONTWAIT | MSG_NOSIGNAL,
+  sendto(socket_.fd(), &nothing, sizeof nothing, MSG_DONTWAIT | MSG_NOSIGNAL,
          reinterpret_cast<const sockaddr*>(&name.address), name.length);
 }
 
 void InterfaceShare::drain() const {
   char nothing = 0;
-  while (recv(socket_, &nothing, sizeof nothing, MSG_DONTWAIT) >= 0) {
+  while (recv(socket_.fd(), &nothing, sizeof nothing, MSG_DONTWAIT) >= 0) {
   }
 }
 

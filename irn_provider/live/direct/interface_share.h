@@ -12,11 +12,30 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "irn_provider/live/direct/vf_rings.h"
 #include "lockstep/segment.h"
 
 namespace rocelab::direct {
+
+// A socket, which has its name as long as it lives; or none.
+class BoundSocket {
+ public:
+  BoundSocket() = default;
+  explicit BoundSocket(int fd) : fd_(fd) {}
+  ~BoundSocket();
+  BoundSocket(BoundSocket&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  BoundSocket& operator=(BoundSocket&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  explicit operator bool() const { return fd_ >= 0; }
+  int fd() const { return fd_; }
+
+ private:
+  int fd_ = -1;
+};
 
 class InterfaceShare {
  public:
@@ -27,15 +46,15 @@ class InterfaceShare {
   ~InterfaceShare();
   InterfaceShare(const InterfaceShare&) = delete;
   InterfaceShare& operator=(const InterfaceShare&) = delete;
-  void
-  leave();  // gives the VF back; the last one takes the segment away. The rest must not be called any more
+  // Gives the VF back; the last one takes the segment away. The rest must not be called any more.
+  void leave();
 
   const lockstep::Segment& segment() const { return segment_; }
   std::uint32_t vf() const { return vf_; }
   lockstep::VfSlot& slot() const { return segment_.vfs()[vf_]; }
 
   const VfRings& rings() const { return rings_; }
-  int fd() const { return socket_; }  // readable: somebody has called wake() for this VF
+  int fd() const { return socket_.fd(); }  // readable: somebody has called wake() for this VF
   void wake(std::uint32_t vf) const;
   void drain() const;  // fd() is not readable until the next one
   bool in_use(std::uint32_t vf) const {
@@ -48,14 +67,15 @@ class InterfaceShare {
 
  private:
   InterfaceShare(lockstep::Segment&& segment, std::string path, std::string key, std::uint32_t vf,
-                 int socket);
+                 BoundSocket socket);
+  void claim();
   lockstep::Segment segment_;
   const std::string path_, key_;
   const VfRings rings_;
   const std::uint32_t vf_;
-  const int socket_;
+  BoundSocket socket_;
   int file_ = -1;  // the segment's, locked as long as it is open
-  bool left_ = false;
+  bool is_claimed_ = false;
 };
 
 }  // namespace rocelab::direct

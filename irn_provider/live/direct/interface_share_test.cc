@@ -1,10 +1,13 @@
 // Names are per network namespace and interface number: these take numbers that no interface has.
 #include "irn_provider/live/direct/interface_share.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <array>
@@ -110,6 +113,65 @@ TEST_F(InterfaceShareTest, AChangedAddressIsAnErrorWhileOthersUseTheOldOne) {
   const auto first = join();
   host_.ipv4 = 0x0a000009;
   EXPECT_THROW(join(), std::runtime_error);
+}
+
+// Descriptors that are open, up to `limit`.
+std::vector<bool> open_descriptors(int limit) {
+  std::vector<bool> open;
+  for (int fd = 0; fd < limit; ++fd) open.push_back(fcntl(fd, F_GETFD) >= 0);
+  return open;
+}
+
+// Of descriptors: this many are left.
+class Limit {
+ public:
+  explicit Limit(rlim_t left) {
+    getrlimit(RLIMIT_NOFILE, &before_);
+    const int next = dup(0);
+    close(next);
+    const rlimit now{.rlim_cur = static_cast<rlim_t>(next) + left, .rlim_max = before_.rlim_max};
+    setrlimit(RLIMIT_NOFILE, &now);
+  }
+  ~Limit() { setrlimit(RLIMIT_NOFILE, &before_); }
+  Limit(const Limit&) = delete;
+  Limit& operator=(const Limit&) = delete;
+
+ private:
+  rlimit before_{};
+};
+
+TEST_F(InterfaceShareTest, WithoutADescriptorASweepFindsNobodyDeadAndALaterOneDoes) {
+  const pid_t other = start_other();
+  const auto mine = join();
+  kill_and_wait(other);
+  {
+    const Limit none(0);
+    mine->sweep();
+    EXPECT_EQ(mine->segment().vfs()[0].state.load(), VfState::kClaimed);
+  }
+  mine->sweep();
+  EXPECT_EQ(mine->segment().vfs()[0].state.load(), VfState::kDead);
+}
+
+TEST_F(InterfaceShareTest, AJoinThatFailsForWantOfDescriptorsIsSoonOverAndLeavesNothing) {
+  std::uint32_t failures = 0;
+  for (rlim_t left = 0;; ++left) {
+    const std::vector<bool> before = open_descriptors(100);
+    std::unique_ptr<InterfaceShare> share;
+    const time_t began = time(nullptr);
+    try {
+      const Limit some(left);
+      share = join();
+    } catch (const std::runtime_error&) {
+      ++failures;
+    }
+    EXPECT_LT(time(nullptr) - began, 3) << left;
+    if (share) break;
+    EXPECT_EQ(open_descriptors(100), before) << left;
+    EXPECT_FALSE(file_exists()) << left;
+  }
+  EXPECT_GT(failures, 3u);
+  EXPECT_EQ(join()->vf(), 0u);
 }
 
 TEST_F(InterfaceShareTest, AWokenVfIsToldOnceUntilItHasHeard) {

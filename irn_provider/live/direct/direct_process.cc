@@ -28,7 +28,8 @@ namespace {
 constexpr Duration kNeighbourHolds = 1000_ms;   // a program may make thousands of queue pairs to one peer
 constexpr std::uint32_t kLongestHeaders = 160;  // Ethernet to the last extension header, and the ICRC
 
-DirectProcess* g_direct = nullptr;  // the one of this process
+DirectProcess* g_direct = nullptr;  // the one of this process, whose sockets a forked child has to forget
+bool g_forks_are_seen = false;
 
 // By the plain call, which needs no system call; here programs' clocks are the real ones.
 std::int64_t monotonic_ns() {
@@ -61,8 +62,12 @@ std::vector<sock_filter> filter_of(const lockstep::HostEntry& host, const lockst
 std::unique_ptr<DirectProcess> DirectProcess::join(const direct::Settings& settings) {
   std::unique_ptr<DirectProcess> process(new DirectProcess(settings));
   DirectProcess* p = process.get();
-  if (std::exchange(g_direct, p) == nullptr)  // else a forked program's own: its parent registered
-    pthread_atfork(nullptr, nullptr, [] { g_direct->forget_sockets(); });
+  g_direct = p;
+  if (!std::exchange(g_forks_are_seen, true))  // else a forked program's own: its parent registered
+    pthread_atfork(nullptr, nullptr, [] {
+      // Once: the child's own children would close what the child has opened by those numbers.
+      if (DirectProcess* parents = std::exchange(g_direct, nullptr)) parents->forget_sockets();
+    });
   // A signal is for the program's threads, which may all have blocked it for a signalfd: ours would die of
   // it.
   sigset_t all, before;

@@ -1,4 +1,5 @@
 // Programs that fork: the device stays the parent's; a child may open one of its own.
+#include <fcntl.h>
 #include <poll.h>
 #include <semaphore.h>
 #include <sys/mman.h>
@@ -52,6 +53,25 @@ TEST(ForkProbe, AChildThatEndsLeavesItsParentTheDevice) {
   }
   EXPECT_EQ(status_of(child), 0);
   expect_that_it_moves(l);
+}
+
+TEST(ForkProbe, AChildsDescriptorsAreItsChildrens) {
+  Loopback l;
+  const pid_t child = fork();
+  if (child == 0) {
+    std::vector<int> opened;
+    for (int i = 0; i < 16; ++i) opened.push_back(dup(STDIN_FILENO));  // where the device's sockets were
+    const pid_t grandchild = fork();
+    if (grandchild == 0) {
+      for (const int fd : opened)
+        if (fcntl(fd, F_GETFD) < 0) _exit(8);
+      _exit(7);
+    }
+    int status = -1;
+    waitpid(grandchild, &status, 0);
+    _exit(WIFEXITED(status) ? WEXITSTATUS(status) : 9);
+  }
+  EXPECT_EQ(status_of(child), 7);
 }
 
 // The child lives outside of experiment time, and nothing happens in it meanwhile.

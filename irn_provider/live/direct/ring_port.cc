@@ -55,12 +55,13 @@ FrameConsumer& RingPort::consumer(std::uint32_t vf) {
 FrameProducer* RingPort::producer(std::uint32_t vf) {
   if (vf >= lockstep::kMaxVfsPerHost || !share_.in_use(vf)) return nullptr;
   Peer& peer = peers_[vf];
-  if (!peer.has_to && !peer.no_memory) {
-    peer.no_memory = !share_.rings().take_memory(share_.vf(), vf);
-    peer.has_to = !peer.no_memory;
+  if (!peer.has_to && monotonic_ns() >= peer.try_again_ns) {
+    peer.has_to = share_.rings().take_memory(share_.vf(), vf);
     if (peer.has_to)
       peer.to =
           FrameProducer(&share_.rings().counters(share_.vf(), vf), share_.rings().bytes(share_.vf(), vf));
+    else
+      peer.try_again_ns = monotonic_ns() + kTryMemoryAgain.ps() / 1'000;
   }
   return peer.has_to ? &peer.to : nullptr;
 }

@@ -39,13 +39,15 @@ class RingPort final : public FramePort {
   std::uint64_t malformed() const;
 
   static constexpr Duration kPatience = 500_ms;
+  static constexpr Duration kTryMemoryAgain = 10_ms;  // meanwhile it is as if the peer were not there
 
  private:
   using Bell = VfRings::Bell;
   struct Peer {
     FrameProducer to;
     FrameConsumer from;
-    bool has_to = false, has_from = false, no_memory = false;
+    bool has_to = false, has_from = false;
+    std::int64_t try_again_ns = 0;  // there was no memory for a ring to it
     bool gave_up = false;  // it took nothing for kPatience, and has taken nothing since
   };
   struct Waiting {  // a frame for which there was no room

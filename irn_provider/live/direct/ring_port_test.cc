@@ -1,13 +1,19 @@
 // Names are per network namespace: these take one that no interface has.
 #include "irn_provider/live/direct/ring_port.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
+#include <sys/mount.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "base/wire/cm/mad.h"
@@ -188,6 +194,52 @@ TEST_F(RingPortTest, MalformedRingsAreCountedAndOtherPeersGoOn) {
   a.port.flush();
   EXPECT_EQ(b.receive(), std::vector<Bytes>{Bytes(200)});
   EXPECT_EQ(b.port.malformed(), 1u);
+}
+
+// In a mount namespace of the calling thread, whose /dev/shm has this much room. False: not allowed here.
+bool enter_little_shm(const char* size) {
+  return unshare(CLONE_FS | CLONE_NEWNS) == 0 &&
+         mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+         mount("little", "/dev/shm", "tmpfs", 0, size) == 0;
+}
+
+TEST_F(RingPortTest, APeerForWhoseRingThereWasNoMemoryIsReachedWhenThereIs) {
+  bool skipped = false;
+  std::thread([&] {
+    if ((skipped = !enter_little_shm("size=3m"))) return;
+    End a(host_, key_), b(host_, key_);
+    const int rest = open("/dev/shm/rest", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    const std::vector<char> page(4096);
+    while (write(rest, page.data(), page.size()) > 0) {
+    }
+    a.send(b.qpn(), Bytes(100, std::byte{1}));
+    a.port.flush();
+    EXPECT_EQ(a.port.lost(), 1u);
+    EXPECT_EQ(ftruncate(rest, 0), 0);
+    a.send(b.qpn(), Bytes(100, std::byte{2}));
+    a.port.flush();
+    EXPECT_EQ(a.port.lost(), 2u) << "not so soon";
+    std::this_thread::sleep_for(std::chrono::nanoseconds(RingPort::kTryMemoryAgain.ps() / 1'000));
+    a.send(b.qpn(), Bytes(100, std::byte{3}));
+    a.port.flush();
+    EXPECT_EQ(b.receive(), std::vector<Bytes>{Bytes(100, std::byte{3})});
+    close(rest);
+  }).join();
+  if (skipped) GTEST_SKIP() << "needs root";
+}
+
+TEST_F(RingPortTest, SignalsDoNotKeepMemoryAway) {
+  struct sigaction action {};
+  struct sigaction before {};
+  action.sa_handler = [](int) {};
+  ASSERT_EQ(sigaction(SIGALRM, &action, &before), 0);
+  const itimerval often{.it_interval = {0, 20}, .it_value = {0, 20}}, never{};
+  setitimer(ITIMER_REAL, &often, nullptr);
+  const auto share = InterfaceShare::join(host_, key_);
+  for (std::uint32_t to = 0; to < lockstep::kMaxVfsPerHost; ++to)
+    EXPECT_TRUE(share->rings().take_memory(0, to)) << to;
+  setitimer(ITIMER_REAL, &never, nullptr);
+  sigaction(SIGALRM, &before, nullptr);
 }
 
 // --- what a NIC makes of frames that their sender can still change

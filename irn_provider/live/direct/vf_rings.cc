@@ -1,6 +1,7 @@
 #include "irn_provider/live/direct/vf_rings.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -25,6 +26,17 @@ constexpr std::size_t kFileBytes = kRingsAt + kVfs * kVfs * kRingBytes;
 
 constexpr std::size_t pair_of(std::uint32_t from, std::uint32_t to) { return to * kVfs + from; }
 
+// 0 or the errno. A signal would end it with what there was before: the calling thread's wait.
+int take_part(int fd, std::size_t at, std::size_t bytes) {
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  int error = EINTR;
+  while (error == EINTR) error = posix_fallocate(fd, static_cast<off_t>(at), static_cast<off_t>(bytes));
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return error;
+}
+
 [[noreturn]] void fail(const std::filesystem::path& path, int error) {
   throw std::runtime_error(path.string() + ": " + std::strerror(error));
 }
@@ -37,7 +49,7 @@ void VfRings::create(const std::filesystem::path& path) {
   const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (fd < 0) fail(path, errno);
   int error = ftruncate(fd, kFileBytes) == 0 ? 0 : errno;
-  if (error == 0) error = posix_fallocate(fd, 0, kRingsAt);
+  if (error == 0) error = take_part(fd, 0, kRingsAt);
   close(fd);
   if (error != 0) {
     unlink(path.c_str());
@@ -76,7 +88,7 @@ std::span<std::byte> VfRings::bytes(std::uint32_t from, std::uint32_t to) const 
 }
 
 bool VfRings::take_memory(std::uint32_t from, std::uint32_t to) const {
-  return posix_fallocate(fd_, static_cast<off_t>(kRingsAt + pair_of(from, to) * kRingBytes), kRingBytes) == 0;
+  return take_part(fd_, kRingsAt + pair_of(from, to) * kRingBytes, kRingBytes) == 0;
 }
 
 }  // namespace rocelab::direct

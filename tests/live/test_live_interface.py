@@ -174,6 +174,17 @@ def test_who_is_not_the_peer_is_not_heard(ends: tuple[End, End]) -> None:
     assert "rx_wrong_peer=100" in said[0] and "rx_wrong_peer" not in said[1], said
 
 
+def test_an_acknowledgement_does_not_wait_for_a_program_that_computes(ends: tuple[End, End], tmp_path: Path) -> None:
+    """It waits for what the program posts next; another thread of it waits in the library, and knows of nothing."""
+    program, source = tmp_path / "one_poll", Path(__file__).with_name("one_poll.c")
+    subprocess.run(["cc", "-O1", "-o", program, source, "-libverbs", "-lpthread"], check=True)
+    address = ends[0].ipv4
+    argv = [[str(program), what, address] for what in ("serve", "call")]
+    _, output = _run_pair(ends, argv[0], argv[1], port=18519)
+    longest = re.search(r"longest ([0-9.]+) ms", output)
+    assert longest and float(longest[1]) < 100.0, output
+
+
 def test_two_programs_share_an_interface(ends: tuple[End, End]) -> None:
     """Each has queue pairs of its own, and hears nothing of the other's."""
     first, second = ([*_PINGPONG, "-n", "20000", "-p", str(port)] for port in (18515, 18516))

@@ -111,6 +111,7 @@ class DirectProcess final : public LiveProcess {
   void flush();
   bool note_completions(Time now);  // true: there were some
   Time next_event() const;
+  Time next_due() const;  // of that, without what could leave
   bool blocked() const { return rings_.stuck() || (wire_ && wire_->stuck()); }
 
   // --- direct_memory_poll.cc; under the lock

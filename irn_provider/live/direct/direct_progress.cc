@@ -178,7 +178,7 @@ void DirectProcess::none_waits() {
 // together with. Acknowledgements wait for the program's answer to what it has just received; posts wait for
 // the end of the run of posts, which a poll is: those right behind one that has left, and all where the last
 // run was of several. What a program makes of that is bounded: for posts by a timer, for acknowledgements by
-// the helper's next look.
+// the helper's next look (next_look()).
 bool DirectProcess::may_wait(bool posted) {
   if (acks_wait_since_ns_ != 0 && !port_.wants_to_send_data()) return true;
   if (!wire_) return false;  // to leave together saves calls of the kernel
@@ -229,8 +229,10 @@ bool DirectProcess::note_completions(Time now) {
   return true;
 }
 
-Time DirectProcess::next_event() const {
-  const Time own = std::min(port_.next_input(), port_.wants_port());
+Time DirectProcess::next_event() const { return std::min(next_due(), port_.wants_port()); }
+
+Time DirectProcess::next_due() const {
+  const Time own = port_.next_input();
   return resident_.next_timeout ? std::min(own, resident_.next_timeout()) : own;
 }
 

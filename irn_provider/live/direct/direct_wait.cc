@@ -184,11 +184,13 @@ void DirectProcess::expect_wait() {
 
 Time DirectProcess::next_step() const { return blocked() ? last_ + kBlockedRetry : next_event(); }
 
-// When the helper has to look if nobody has called in by then. What waits for more could leave at once: posts
-// have a timer of their own (may_wait()).
+// When the helper has to look if nobody has called in by then. What could leave at once but waits for more
+// has its time: posts have a timer of their own (may_wait()).
 Time DirectProcess::next_look() const {
-  const bool waits = (posts_waiting_ > 0 || acks_wait_since_ns_ != 0) && !blocked();
-  return waits ? Time::never() : next_step();
+  const std::int64_t acks_wait_since_ns = acks_wait_since_ns_;
+  if (blocked() || (acks_wait_since_ns == 0 && posts_waiting_ == 0)) return next_step();
+  if (acks_wait_since_ns == 0) return next_due();
+  return std::min(next_due(), Time::from_ps(acks_wait_since_ns * 1'000) + kAnswerPatience);
 }
 
 // The program has called in and goes its own way: what it has set going may be due before the helper looks. A

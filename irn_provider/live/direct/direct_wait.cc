@@ -232,7 +232,10 @@ void DirectProcess::sleep_on(std::span<pollfd> fds, Time until) {
   }
   const timespec timeout = to_timespec(none ? until - clock() : Duration());
   ppoll(fds.data(), fds.size(), none && until == Time::never() ? nullptr : &timeout, nullptr);
-  for (std::size_t i = 0; i < ports_.size(); ++i) ports_[i]->after_sleep(ports[i].revents != 0);
+  for (std::size_t i = 0; i < ports_.size(); ++i) {
+    ports_[i]->after_sleep(ports[i].revents != 0);
+    if ((ports[i].revents & POLLERR) != 0) ports_[i]->clear_error();
+  }
 }
 
 void DirectProcess::set_timer(int timer, Duration after) {

@@ -1,6 +1,6 @@
 // FramePort: what a DirectProcess sends frames by and gets them from: a packet socket on an interface
 // (packet_socket.h), or memory that the programs of one machine share (ring_port.h). Under the process's
-// lock, but for fd(), before_sleep() and after_sleep(), which any thread may call.
+// lock, but for fd(), before_sleep(), after_sleep() and clear_error(), which any thread may call.
 #pragma once
 
 #include <cstddef>
@@ -33,6 +33,7 @@ class FramePort {
   virtual int fd() const = 0;        // readable: wake up
   virtual bool before_sleep() = 0;   // from now on fd() tells of frames; false: one has come already
   virtual void after_sleep(bool) {}  // whether fd() was readable
+  virtual void clear_error() {}      // fd() told of one (POLLERR), and would go on to
   virtual bool waits() const { return false; }  // a frame is there, as far as can be told without a call
   virtual void before_poll() {}                 // somebody polls: no need to tell
 

@@ -26,6 +26,11 @@ constexpr std::size_t kSmallestFrame = 60;
 
 constexpr std::uint16_t first_id(PacketSocket::Kind kind) { return kind == PacketSocket::Kind::kAck ? 1 : 0; }
 
+// What the kernel says of a train that neither it nor the adapter cuts.
+bool takes_no_trains(int error) {
+  return error == EINVAL || error == EOPNOTSUPP || error == EMSGSIZE || error == EIO;
+}
+
 void set(int fd, int level, int option, int value) { setsockopt(fd, level, option, &value, sizeof value); }
 
 // 0 or the errno.
@@ -100,6 +105,13 @@ bool PacketSocket::link_up() const {
   ifreq request{};
   name_.copy(request.ifr_name, sizeof request.ifr_name - 1);
   return ioctl(fd_, SIOCGIFFLAGS, &request) == 0 && (request.ifr_flags & IFF_RUNNING) != 0;
+}
+
+// The interface has gone down: link_up() tells.
+void PacketSocket::clear_error() {
+  int error = 0;
+  socklen_t size = sizeof error;
+  getsockopt(fd_, SOL_SOCKET, SO_ERROR, &error, &size);
 }
 
 // --- sending
@@ -242,11 +254,11 @@ bool PacketSocket::flush() {
     } else if (errno == EAGAIN || errno == ENOBUFS) {
       stuck_ = true;
       return false;
-    } else if (errno != EINTR && trains_[next_].frames > 1) {
+    } else if (trains_[next_].frames > 1 && takes_no_trains(errno)) {
       split_trains();
       built_ = false;
     } else if (errno != EINTR) {
-      ++refused_;  // this one frame: as if the network had lost it
+      refused_ += trains_[next_].frames;  // it is down ...: as if the network had lost them
       ++next_;
     }
   }

@@ -33,6 +33,7 @@ class PacketSocket final : public FramePort {
   Icrc icrc() const override { return Icrc::kPresent; }
   int fd() const override { return fd_; }
   bool before_sleep() override { return true; }
+  void clear_error() override;
 
   bool waits() const override { return ring_->waits(); }
 

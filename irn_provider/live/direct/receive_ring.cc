@@ -16,6 +16,7 @@ namespace {
 constexpr std::uint32_t kBlockBytes = 1 << 16;  // what the kernel allocates at a time
 constexpr std::size_t kBytes = std::size_t{ReceiveRing::kSlotBytes} * ReceiveRing::kSlots;
 constexpr std::size_t kLongestArrival = (1 << 16) + 64;  // an IP packet's limit, and Ethernet's header
+constexpr int kMostErrors = 8;                           // of the socket, before its queue is thrown away
 // A small frame's, behind the kernel's words: another processor has written them, and each takes its time to
 // come.
 constexpr std::size_t kCacheLine = 64, kSmallFrameLines = 3;
@@ -89,10 +90,21 @@ std::span<const FramePort::Arrival> ReceiveRing::receive() {
   return {arrivals_.begin(), end};
 }
 
-// The queue has the long frames, in the order of their slots.
+// The queue has the long frames, in the order of their slots. A slot whose frame is missing is a lost frame;
+// a frame that stayed behind would come in the place of the next one, and all later ones behind it.
 void ReceiveRing::take_queued(std::size_t count) {
-  const int n = recvmmsg(fd_, messages_.data(), static_cast<unsigned>(count), MSG_DONTWAIT, nullptr);
-  const std::size_t got = n > 0 ? static_cast<std::size_t>(n) : 0;
+  std::size_t got = 0;
+  for (int errors = 0; got < count && errors < kMostErrors;) {
+    const int n = recvmmsg(fd_, &messages_[got], static_cast<unsigned>(count - got), MSG_DONTWAIT, nullptr);
+    if (n > 0) {
+      got += static_cast<std::size_t>(n);
+    } else if (n == 0 || errno == EAGAIN) {
+      break;
+    } else if (++errors == kMostErrors) {  // one tells that the interface went down: it is no frame's
+      while (recv(fd_, nullptr, 0, MSG_DONTWAIT) >= 0) {
+      }
+    }
+  }
   for (std::size_t i = 0; i < count; ++i) {
     FramePort::Arrival& arrival = arrivals_[queued_[i]];
     const std::size_t length = i < got ? messages_[i].msg_len : 0;

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 #include <net/if.h>
+#include <poll.h>
 #include <sched.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -25,17 +26,18 @@ constexpr std::uint32_t kLongest = 9'000;
 
 std::vector<sock_filter> take(std::uint32_t bytes) { return {{BPF_RET | BPF_K, 0, 0, bytes}}; }
 
-// False: not allowed here.
-bool enter_own_namespace() {
-  if (unshare(CLONE_NEWNET) != 0) return false;
+bool set_link(bool up) {
   const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-  ifreq up{};
-  std::snprintf(up.ifr_name, sizeof up.ifr_name, "lo");
-  up.ifr_flags = IFF_UP;
-  const bool done = ioctl(fd, SIOCSIFFLAGS, &up) == 0;
+  ifreq flags{};
+  std::snprintf(flags.ifr_name, sizeof flags.ifr_name, "lo");
+  flags.ifr_flags = up ? IFF_UP : 0;
+  const bool done = ioctl(fd, SIOCSIFFLAGS, &flags) == 0;
   close(fd);
   return done;
 }
+
+// False: not allowed here.
+bool enter_own_namespace() { return unshare(CLONE_NEWNET) == 0 && set_link(true); }
 
 // Begins with `number`, of an EtherType for local experiments.
 Bytes make_frame(std::size_t bytes, std::uint32_t number) {
@@ -146,36 +148,96 @@ TEST_F(ReceiveRingTest, LongFramesThatTheQueueHasNoRoomForAreLostAndShortOnesAre
   });
 }
 
-TEST_F(ReceiveRingTest, ATrainIsCutIntoTheFramesThatItWasMadeOf) {
+TEST_F(ReceiveRingTest, FramesKeepTheirSlotsWhenTheInterfaceGoesDown) {
+  in_namespace([&] {
+    for (std::uint32_t round = 0; round < 3; ++round) {
+      std::vector<Bytes> sent;
+      for (std::uint32_t i = 0; i < 5; ++i) {
+        sent.push_back(make_frame(i == 3 ? kShort : kLong, 10 * round + i));
+        send(i == 3 ? kShort : kLong, 10 * round + i);
+      }
+      if (round == 1) {
+        ASSERT_TRUE(set_link(false) && set_link(true));
+        out_->clear_error();  // else the next frame is lost to it
+      }
+      EXPECT_EQ(receive(), sent) << round;
+    }
+  });
+}
+
+TEST_F(ReceiveRingTest, AnInterfaceThatGoesDownIsToldOnce) {
+  in_namespace([&] {
+    const auto told = [&] {
+      pollfd fd{in_->fd(), POLLIN, 0};
+      return poll(&fd, 1, 0) == 1 ? fd.revents : 0;
+    };
+    EXPECT_EQ(told(), 0);
+    ASSERT_TRUE(set_link(false));
+    EXPECT_EQ(told() & POLLERR, POLLERR);
+    in_->clear_error();
+    EXPECT_EQ(told(), 0);
+  });
+}
+
+// Of four frames.
+class TrainTest : public ReceiveRingTest {
+ protected:
+  std::vector<Bytes> send_train(std::size_t payload) {
+    std::vector<Bytes> sent;
+    for (std::uint32_t i = 0; i < 4; ++i) {
+      FrameAddress address;
+      address.src_gid = ipv4_mapped({10, 0, 0, 2});
+      address.dst_gid = ipv4_mapped({10, 0, 0, 1});
+      RoceHeaders roce;
+      roce.opcode = 0x01;  // RC SEND Middle
+      roce.dest = Qpn{0x1234};
+      roce.psn = Psn(i);
+      Bytes frame(payload + 160);
+      const auto slot = out_->place({nullptr, 1}, payload + 58, FramePort::Kind::kData);
+      address.ip_id = slot.ip_id;
+      frame.resize(write_frame(address, roce, Bytes(payload, static_cast<std::byte>(i)), frame));
+      EXPECT_EQ(frame.size(), payload + 58);
+      std::copy(frame.begin(), frame.end(), slot.bytes.begin());
+      out_->fill();
+      sent.push_back(std::move(frame));
+    }
+    EXPECT_TRUE(out_->flush());
+    return sent;
+  }
+  // What comes, as one.
+  std::vector<Bytes> receive_train(std::size_t payload) {
+    std::vector<Bytes> came;
+    const auto arrivals = in_->receive();
+    EXPECT_EQ(arrivals.size(), 1u);
+    for (const FramePort::Arrival& arrival : arrivals) {
+      EXPECT_EQ(arrival.segment, payload + 16);  // with BTH and ICRC
+      cut_train(arrival.bytes, arrival.segment,
+                [&](std::span<std::byte> f) { came.emplace_back(f.begin(), f.end()); });
+    }
+    in_->release();
+    return came;
+  }
+};
+
+TEST_F(TrainTest, IsCutIntoTheFramesThatItWasMadeOf) {
   in_namespace([&] {
     for (const std::size_t payload : {std::size_t{8}, std::size_t{1'024}}) {  // of a slot; more than that
-      std::vector<Bytes> sent, came;
-      for (std::uint32_t i = 0; i < 4; ++i) {
-        FrameAddress address;
-        address.src_gid = ipv4_mapped({10, 0, 0, 2});
-        address.dst_gid = ipv4_mapped({10, 0, 0, 1});
-        RoceHeaders roce;
-        roce.opcode = 0x01;  // RC SEND Middle
-        roce.dest = Qpn{0x1234};
-        roce.psn = Psn(i);
-        Bytes frame(payload + 160);
-        const auto slot = out_->place({nullptr, 1}, payload + 58, FramePort::Kind::kData);
-        address.ip_id = slot.ip_id;
-        frame.resize(write_frame(address, roce, Bytes(payload, static_cast<std::byte>(i)), frame));
-        ASSERT_EQ(frame.size(), payload + 58);
-        std::copy(frame.begin(), frame.end(), slot.bytes.begin());
-        out_->fill();
-        sent.push_back(std::move(frame));
-      }
-      ASSERT_TRUE(out_->flush());
-      const auto arrivals = in_->receive();
-      ASSERT_EQ(arrivals.size(), 1u);
-      EXPECT_EQ(arrivals[0].segment, payload + 16);  // with BTH and ICRC
-      cut_train(arrivals[0].bytes, arrivals[0].segment,
-                [&](std::span<std::byte> f) { came.emplace_back(f.begin(), f.end()); });
-      in_->release();
-      EXPECT_EQ(came, sent) << payload;
+      const std::vector<Bytes> sent = send_train(payload);
+      EXPECT_EQ(receive_train(payload), sent) << payload;
     }
+  });
+}
+
+TEST_F(TrainTest, ThatTheInterfaceDoesNotTakeIsLostAndLaterOnesAreTrains) {
+  in_namespace([&] {
+    ASSERT_TRUE(set_link(false));
+    send_train(1'024);
+    EXPECT_EQ(out_->lost(), 4u);
+    ASSERT_TRUE(set_link(true));
+    out_->clear_error();
+    const std::vector<Bytes> sent = send_train(1'024);
+    EXPECT_EQ(receive_train(1'024), sent);
+    EXPECT_EQ(out_->lost(), 4u);
   });
 }
 

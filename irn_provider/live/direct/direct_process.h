@@ -122,8 +122,9 @@ class DirectProcess final : public LiveProcess {
 
   // --- direct_wait.cc
   void tell_waiters();
-  void wait_for_frames(Time deadline, int event);  // without the lock
-  void sleep_on(std::span<pollfd> fds, Time until);
+  // Without the lock. True: a handler of the program's has ended it.
+  bool wait_for_frames(Time deadline, int event);
+  bool sleep_on(std::span<pollfd> fds, Time until);
   Time next_step() const;
   Time next_look() const;
   std::optional<Time> take_in_poll();

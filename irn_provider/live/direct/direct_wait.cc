@@ -9,10 +9,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <utility>
 
 #include "base/check.h"
 #include "irn_provider/live/direct/direct_process.h"
+#include "irn_provider/live/program_signals.h"
 
 namespace rocelab {
 
@@ -129,7 +131,10 @@ void DirectProcess::give_way(Time until) {
   for (const Time begin = before; !wire_ && before - begin < kShortLook && before < until; before = clock())
     for (const direct::FramePort* port : ports_)
       if (port->waits()) return;
-  if (before < busy_until) return wait_for_frames(until, own_event());
+  if (before < busy_until) {
+    wait_for_frames(until, own_event());
+    return;
+  }
   sched_yield();
   const Time after = clock();
   if (after - before > kLongYield) busy_until = after + kBusyFor;
@@ -147,11 +152,11 @@ Woken DirectProcess::park_until(const std::function<bool()>& ready, Time deadlin
     if (watchers_.fetch_sub(1) == 1) set_timer(helper_timer_, kTakeover);
   });
   Lock lock(mutex_);
-  bool is_ready = false;
+  bool is_ready = false, interrupted = false;
   while (true) {
     progress();
     is_ready = ready();
-    if (is_ready || clock() >= deadline) break;
+    if (is_ready || interrupted || clock() >= deadline) break;
     const Time until = std::min(deadline, next_step());
     waiters_.push_back(&self);
     {
@@ -161,12 +166,16 @@ Woken DirectProcess::park_until(const std::function<bool()>& ready, Time deadlin
       });
       lock.unlock();
       const Cancellable here;
-      wait_for_frames(until, self.event);
+      interrupted = wait_for_frames(until, self.event);
     }
     if (std::exchange(self.told, false)) drain(self.event);
   }
   last_poll_ns_.store(last_.ps() / 1'000, std::memory_order_relaxed);
-  return is_ready ? Woken::kReady : Woken::kDeadline;
+  lock.unlock();
+  if (is_ready) return Woken::kReady;
+  if (!interrupted) return Woken::kDeadline;
+  note_interruption();
+  return Woken::kSignal;
 }
 
 void DirectProcess::let_leave(Duration longest) {
@@ -217,13 +226,13 @@ void DirectProcess::tell_waiters() {
   }
 }
 
-void DirectProcess::wait_for_frames(Time until, int event) {
+bool DirectProcess::wait_for_frames(Time until, int event) {
   std::array<pollfd, 1 + kMaxPorts> fds{pollfd{event, POLLIN, 0}};
-  sleep_on(fds, until);
+  return sleep_on(fds, until);
 }
 
-// `fds` ends with places for the ports.
-void DirectProcess::sleep_on(std::span<pollfd> fds, Time until) {
+// `fds` ends with places for the ports. True: a handler of the program's has ended it.
+bool DirectProcess::sleep_on(std::span<pollfd> fds, Time until) {
   const std::span<pollfd> ports = fds.last(kMaxPorts);
   bool none = true;
   for (std::size_t i = 0; i < kMaxPorts; ++i) {
@@ -231,11 +240,15 @@ void DirectProcess::sleep_on(std::span<pollfd> fds, Time until) {
     if (i < ports_.size()) none &= ports_[i]->before_sleep();
   }
   const timespec timeout = to_timespec(none ? until - clock() : Duration());
-  ppoll(fds.data(), fds.size(), none && until == Time::never() ? nullptr : &timeout, nullptr);
+  const std::uint32_t own_signals = t_own_signals;
+  const bool ended =
+      ppoll(fds.data(), fds.size(), none && until == Time::never() ? nullptr : &timeout, nullptr) < 0 &&
+      errno == EINTR;
   for (std::size_t i = 0; i < ports_.size(); ++i) {
     ports_[i]->after_sleep(ports[i].revents != 0);
     if ((ports[i].revents & POLLERR) != 0) ports_[i]->clear_error();
   }
+  return ended && t_own_signals == own_signals;
 }
 
 void DirectProcess::set_timer(int timer, Duration after) {

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <functional>
 #include <thread>
@@ -17,7 +18,7 @@ namespace rocelab::probe {
 namespace {
 
 std::function<void()> g_in_handler;
-int g_handled = 0;
+std::atomic<int> g_handled{0};
 
 void on_signal(int) {
   ++g_handled;
@@ -111,6 +112,29 @@ TEST_F(ForeignSignalProbe, WaitsForAsynchronousEventsEnd) {
   ibv_async_event event{};
   EXPECT_EQ(ibv_get_async_event(context_, &event), -1);
   EXPECT_EQ(errno, EINTR);
+}
+
+// Until there is an event.
+TEST_F(ForeignSignalProbe, WaitsForEventsGoOnBehindAHandlerThatRestartsCalls) {
+  Loopback l;
+  l.connect();
+  ASSERT_EQ(ibv_req_notify_cq(l.recv_cq, 0), 0);
+  expect_signal(SA_RESTART);
+  std::thread sends([&] {
+    sigset_t signal;
+    sigemptyset(&signal);
+    sigaddset(&signal, SIGUSR1);
+    pthread_sigmask(SIG_BLOCK, &signal, nullptr);
+    while (g_handled < 3) usleep(1'000);
+    EXPECT_EQ(l.receive({l.sge(100, 8)}), 0);
+    EXPECT_EQ(l.send(IBV_WR_SEND, {l.sge(0, 8)}), 0);
+  });
+  ibv_cq* cq = nullptr;
+  void* context = nullptr;
+  EXPECT_EQ(ibv_get_cq_event(l.channel, &cq, &context), 0);
+  EXPECT_EQ(cq, l.recv_cq);
+  ibv_ack_cq_events(l.recv_cq, 1);
+  sends.join();
 }
 
 TEST_F(ForeignSignalProbe, SemaphoresEnd) {

@@ -151,15 +151,23 @@ class Session:
         server.listen(4)
         (self.dir / "ready.tmp").write_text(json.dumps(self.info))
         (self.dir / "ready.tmp").rename(self.dir / "ready.json")
-        while True:
-            client, _ = server.accept()
+        while not self.serve_client(server.accept()[0]):
+            pass
+
+    def serve_client(self, client: socket.socket) -> bool:
+        """Until it goes away or says "stop" (True). It may go at any moment, or say what is no request: that ends the client, not the topology."""
+        stop = False
+        try:
             with client, client.makefile("rw") as stream:
                 for line in stream:
-                    request = json.loads(line)
-                    if request["op"] == "stop":
-                        return
+                    request = _request(line)
+                    if stop := request["op"] == "stop":
+                        break
                     stream.write(json.dumps(self.answer(request)) + "\n")
                     stream.flush()
+        except (OSError, ValueError):
+            pass  # reset, without a reader, not JSON, not even text
+        return stop
 
     def answer(self, request: dict[str, Any]) -> dict[str, Any]:
         arguments = {k: v for k, v in request.items() if k != "op"}
@@ -184,6 +192,13 @@ class Session:
         self.do_forget()
         self.network.stop()
         self.ovs.stop()
+
+
+def _request(line: str) -> dict[str, Any]:
+    request = json.loads(line)
+    if not isinstance(request, dict) or not isinstance(request.get("op"), str):
+        raise ValueError(f"not a request: {line}")
+    return request
 
 
 def _end(*_: object) -> None:

@@ -1,0 +1,104 @@
+"""Both ends of a session's socket, without a topology: clients that go away, that say nonsense, and a session that does."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rocelab.live.client import SessionClient
+from rocelab.live.session import Session
+
+
+class Echo(Session):
+    """A session of no topology. One request waits until its client may have gone."""
+
+    def __init__(self, directory: Path) -> None:
+        self.dir = directory
+        self.info: dict[str, Any] = {}
+        self.go_on = threading.Event()
+
+    def do_echo(self, word: str) -> dict[str, Any]:
+        return {"word": word}
+
+    def do_wait(self) -> dict[str, Any]:
+        assert self.go_on.wait(10)
+        return {"long": "x" * 1_000_000}
+
+
+class Served:
+    """A session that serves in a thread."""
+
+    def __init__(self, directory: Path) -> None:
+        self.session = Echo(directory)
+        self.thread = threading.Thread(target=self.session.serve, daemon=True)
+        self.thread.start()
+        while not (directory / "ready.json").exists():
+            assert self.thread.is_alive()
+
+    def socket(self) -> socket.socket:
+        client = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        client.settimeout(10)
+        client.connect(str(self.session.dir / "control.sock"))
+        return client
+
+    def answers(self) -> bool:
+        """The next client gets what it asks for."""
+        with self.socket() as client:
+            client.sendall(b'{"op": "echo", "word": "here"}\n')
+            return client.makefile().readline() == '{"word": "here"}\n'
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[Served]:
+    made = Served(tmp_path)
+    yield made
+    made.session.go_on.set()
+    if made.thread.is_alive():
+        with made.socket() as client:
+            client.sendall(b'{"op": "stop"}\n')
+        made.thread.join(10)
+    assert not made.thread.is_alive()
+
+
+def test_a_client_that_closes_before_its_answer_ends_alone(served: Served) -> None:
+    with served.socket() as client:
+        client.sendall(b'{"op": "wait"}\n')
+    served.session.go_on.set()
+    assert served.answers()
+
+
+def test_a_client_that_resets_its_connection_ends_alone(served: Served) -> None:
+    with served.socket() as client:
+        client.sendall(b'{"op": "echo", "word": "unread"}\n' * 100 + b'{"op": "wait"}\n')
+        client.recv(1)  # the other answers are not read: closing resets
+    served.session.go_on.set()
+    assert served.answers()
+
+
+@pytest.mark.parametrize(
+    "text", [b"GET / HTTP/1.1\n", b"\xff\xfe\n", b"{}\n", b"[1]\n", b'{"op": 1}\n', b'{"op"']
+)
+def test_a_client_that_says_nonsense_ends_alone(served: Served, text: bytes) -> None:
+    with served.socket() as client:
+        client.sendall(text)
+        client.shutdown(socket.SHUT_WR)
+        assert client.recv(1) == b""
+    assert served.answers()
+
+
+def test_an_unknown_request_is_answered_with_an_error(served: Served) -> None:
+    with served.socket() as client:
+        client.sendall(b'{"op": "fly"}\n')
+        assert "do_fly" in json.loads(client.makefile().readline())["error"]
+    assert served.answers()
+
+
+def test_a_client_that_stops_the_session_need_not_wait_for_it(served: Served) -> None:
+    SessionClient.connect(served.session.dir).stop()
+    served.thread.join(10)
+    assert not served.thread.is_alive()

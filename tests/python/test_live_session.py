@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rocelab.live.client import SessionClient
+from rocelab.live.client import SessionClient, SessionError
 from rocelab.live.session import Session
 
 
@@ -102,3 +102,26 @@ def test_a_client_that_stops_the_session_need_not_wait_for_it(served: Served) ->
     SessionClient.connect(served.session.dir).stop()
     served.thread.join(10)
     assert not served.thread.is_alive()
+
+
+def test_the_end_of_a_client_is_quiet_whose_session_is_gone(served: Served) -> None:
+    client = SessionClient.connect(served.session.dir)
+    gone = SessionClient.connect(served.session.dir)
+    client.stop()
+    served.thread.join(10)
+    with pytest.raises(SessionError, match="the session is gone"):
+        gone.ask("echo", word="anybody")
+    gone.stop()
+
+
+def test_half_an_answer_is_a_session_that_is_gone(tmp_path: Path) -> None:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as server:
+        server.bind(str(tmp_path / "control.sock"))
+        server.listen()
+        (tmp_path / "ready.json").write_text("{}")
+        client = SessionClient.connect(tmp_path)
+        with server.accept()[0] as session:
+            session.sendall(b'{"word": "he')
+        with pytest.raises(SessionError, match="the session is gone"):
+            client.ask("echo", word="here")
+        client.stop()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import socket
@@ -28,7 +29,11 @@ class SessionClient:
         self.process = process  # None: somebody else's (`up`)
         self.info = info
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self._socket.connect(str(directory / "control.sock"))
+        try:
+            self._socket.connect(str(directory / "control.sock"))
+        except BaseException:
+            self._socket.close()
+            raise
         self._stream = self._socket.makefile("rw")
 
     @staticmethod
@@ -84,7 +89,7 @@ class SessionClient:
             line = self._stream.readline()
         except OSError:
             line = ""
-        if not line:
+        if not line.endswith("\n"):  # none, or a part of one
             raise SessionError(f"the session is gone: {_last_line(self.dir / 'session.log')}")
         answer: dict[str, Any] = json.loads(line)
         if "error" in answer:
@@ -100,12 +105,11 @@ class SessionClient:
         return str(self.ask("appctl", argv=list(argv))["text"])
 
     def stop(self) -> None:
-        try:
+        with contextlib.suppress(OSError):  # it is gone already
             self._stream.write(json.dumps({"op": "stop"}) + "\n")
             self._stream.flush()
-        except OSError:
-            pass
-        self._stream.close()
+        with contextlib.suppress(OSError):  # what could not be sent is tried once more
+            self._stream.close()
         self._socket.close()
         if self.process is None:
             return

@@ -15,6 +15,7 @@ import re
 import secrets
 import shutil
 import signal
+import stat
 import subprocess
 import time
 from collections.abc import Collection
@@ -119,8 +120,14 @@ class RunDirectory:
 
     def owns(self) -> bool:
         """The caller's own folders, no links: another user's records must not steer what we end."""
-        found = [path for path in (self.shm, self.tmp) if path.exists() or path.is_symlink()]
-        return all(not path.is_symlink() and path.stat().st_uid == os.geteuid() for path in found)
+        for path in (self.shm, self.tmp):
+            try:
+                found = path.lstat()
+            except FileNotFoundError:  # the other one is all that is left, or both go at this moment
+                continue
+            if stat.S_ISLNK(found.st_mode) or found.st_uid != os.geteuid():
+                return False
+        return True
 
     def remove(self) -> Removed:
         """Ends what is left of the run, this process excepted, and removes everything named by it."""

@@ -16,12 +16,15 @@ from rich.table import Table
 from rocelab import native
 from rocelab.clean import RUN_VARIABLE, RUNNER, RunDirectory, all_runs
 from rocelab.errors import RocelabError
+from rocelab.files import write_whole
 from rocelab.guest.console import Console as GuestConsole
 from rocelab.live.become import become
 from rocelab.live.client import SessionClient, SessionError
 from rocelab.live.engine import host_environment, start_session
 from rocelab.live.plan_layout import layout_of
 from rocelab.scenario import make_plans, read_scenario
+
+_STATE = "state.json"  # in the run's folder: what there is to know of a kept topology
 
 
 @dataclass(frozen=True)
@@ -64,7 +67,7 @@ def up(scenario: Path, overrides: tuple[str, ...], label: str | None = None, pro
             "base_rtt_ps": plan.base_rtt_ps,
             "addresses": {h.name: h.ipv4 for h in plan.hosts},
         }
-        (directory.tmp / "state.json").write_text(json.dumps(state))
+        write_whole(directory.tmp / _STATE, json.dumps(state).encode())  # others may read it meanwhile
     except BaseException:
         directory.remove()
         raise
@@ -77,23 +80,42 @@ def up(scenario: Path, overrides: tuple[str, ...], label: str | None = None, pro
     return 0
 
 
-def find(run_id: str | None) -> Kept:
-    kept = []
+def _kept(run_id: str | None) -> tuple[list[Kept], list[Kept]]:
+    """The caller's topologies (with this id) that are up, and those whose session has ended without `down`."""
+    up: list[Kept] = []
+    ended: list[Kept] = []
     for directory in all_runs():
-        path = directory.tmp / "state.json"
-        if path.exists() and directory.alive() and run_id in (None, directory.run_id):
-            kept.append(Kept(directory, json.loads(path.read_text())))
-    if not kept:
+        if run_id not in (None, directory.run_id) or not directory.owns():
+            continue
+        try:
+            state = json.loads((directory.tmp / _STATE).read_text())
+        except (FileNotFoundError, NotADirectoryError):
+            continue  # a run's, or taken down at this moment
+        (up if directory.alive() else ended).append(Kept(directory, state))
+    return up, ended
+
+
+def find(run_id: str | None) -> Kept:
+    return _only(run_id, *_kept(run_id))
+
+
+def _only(run_id: str | None, up: Sequence[Kept], ended: Sequence[Kept]) -> Kept:
+    if not up and ended:
+        which = ", ".join(k.directory.run_id for k in ended)
+        raise RocelabError(f"no topology is up: {which} has ended; ./rocelab down removes what is left of it")
+    if not up:
+        if others := [d.run_id for d in all_runs() if run_id in (None, d.run_id) and not d.owns()]:
+            raise RocelabError(f"no topology of yours is up; of another user's: {', '.join(others)}")
         raise RocelabError(
             f"no topology {run_id} is up"
             if run_id
             else "no topology is up: ./rocelab up scenarios/pingpong.toml"
         )
-    if len(kept) > 1:
+    if len(up) > 1:
         raise RocelabError(
-            f"several topologies are up: choose one with --run {'|'.join(k.directory.run_id for k in kept)}"
+            f"several topologies are up: choose one with --run {'|'.join(k.directory.run_id for k in up)}"
         )
-    return kept[0]
+    return up[0]
 
 
 def guest_folder(kept: Kept, host: str) -> Path:
@@ -163,15 +185,26 @@ def env(host: str, run_id: str | None) -> int:
 
 
 def down(run_id: str | None) -> int:
-    kept = find(run_id)
-    try:
-        SessionClient.connect(kept.directory.tmp).stop()
-        for process in kept.directory.processes("session"):
-            process.wait_gone(20)
-    except SessionError:
-        pass  # gone already: what it left is removed all the same
-    kept.directory.remove()
+    """Also removes what is left of topologies whose session has ended."""
+    up, ended = _kept(run_id)
+    if up or not ended:
+        kept = _only(run_id, up, ())
+        try:
+            SessionClient.connect(kept.directory.tmp).stop()
+            for process in kept.directory.processes("session"):
+                process.wait_gone(20)
+        except SessionError:
+            pass  # gone already: what it left is removed all the same
+        _remove(kept)
+    for kept in ended:
+        _remove(kept)
+        print(f"{kept.directory.run_id} had ended: what was left of it is removed")
     return 0
+
+
+def _remove(kept: Kept) -> None:
+    if left := kept.directory.remove().left:
+        raise RocelabError(f"could not remove {' '.join(left)}: try ./rocelab clean")
 
 
 def stat(node: str | None, run_id: str | None, as_json: bool) -> int:

@@ -230,21 +230,32 @@ class _Run:
             if all(s is not None for s in statuses.values()):
                 self.usage.take(answer["usage"])
                 return self._failures(statuses)
-            if now != last_now or segment.state == "setup" and time.monotonic() - last_change < 30:
-                last_now, last_change = now, time.monotonic() if now != last_now else last_change
+            if segment.state == "setup" and (failures := self._failures(statuses)):
+                return (
+                    failures  # time begins when all have opened their device, and this one does not any more
+                )
+            if now != last_now:
+                last_now, last_change = now, time.monotonic()
             if at_limit:
                 return f"not finished after {self.plan.limit_ps / 1e12:g} s of experiment time (engine.limit)"
             if time.monotonic() - last_change > _STALL_SECONDS:
                 self.broken = True
-                return (
-                    f"the clock has stood still for {_STALL_SECONDS:.0f} s of wall time at {now / 1e6:.3f} us"
-                )
+                return self._failures(statuses) or self._stall(segment, now)
             time.sleep(_POLL_SECONDS)
 
-    def _failures(self, statuses: Mapping[str, int]) -> str | None:
+    def _stall(self, segment: Any, now: int) -> str:
+        seconds = f"{_STALL_SECONDS:.0f} s of wall time"
+        there = {v["host"] for v in segment.vfs if v["pid"] != 0}
+        missing = [host for host in self.programs if host not in there]
+        if segment.state == "setup" and missing:
+            return f"time has not begun after {seconds}: no device is open on {', '.join(missing)}"
+        return f"the clock has stood still for {seconds} at {now / 1e6:.3f} us"
+
+    def _failures(self, statuses: Mapping[str, int | None]) -> str | None:
+        """Of the programs that have ended: how, and their last words."""
         failed = []
         for host, status in statuses.items():
-            if status == 0:
+            if status is None or status == 0:
                 continue
             text = (self.dir / f"{host}.err").read_text(errors="replace").strip().splitlines()
             how = f"killed by signal {-status}" if status < 0 else f"exit status {status}"

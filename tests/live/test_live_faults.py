@@ -121,7 +121,10 @@ def test_when_the_switch_dies_the_run_says_so_at_once(tmp_path: Path) -> None:
     result = _run_and_break(tmp_path, 2_000_000_000, kill)
     assert time.monotonic() - begin[0] < 20
     (outcome,) = result.outcomes
-    assert "ovs-vswitchd ended in the middle of the run" in outcome.error
+    assert (
+        "ovs-vswitchd ended in the middle of the run: killed by signal 9 (its log ends with: "
+        in outcome.error
+    )
     assert _saved(tmp_path)["complete"] is False
     assert runs_of(os.getpid()) == []
 

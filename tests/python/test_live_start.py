@@ -10,7 +10,7 @@ import pytest
 from rocelab.errors import RocelabError
 from rocelab.live.client import SessionClient, SessionError
 from rocelab.live.engine import LiveEngine
-from rocelab.live.ovs import Ovs
+from rocelab.live.ovs import STDERR_VARIABLE, Ovs, OvsError
 from rocelab.scenario import make_plans, read_scenario
 
 QUICK = Path(__file__).resolve().parents[2] / "scenarios" / "quick.toml"
@@ -38,17 +38,66 @@ _PROGRAMS = {
 }
 
 
-def test_a_daemon_is_there_when_it_listens(tmp_path: Path) -> None:
+_LOADER = "ovs-vswitchd: error while loading shared libraries: libubsan.so.1"
+_FINDING = "netdev-lossless.c:7:3: runtime error: signed integer overflow"
+
+
+def _ovs(folder: Path, **programs: str) -> Ovs:
+    """Its programs stand in for Open vSwitch's; `programs` for some of them, by the name behind the dash."""
     for name, text in _PROGRAMS.items():
-        program = tmp_path / name
+        program = folder / name
         program.parent.mkdir(exist_ok=True)
-        program.write_text(f"#!{sys.executable}\n{text}")
+        program.write_text(f"#!{sys.executable}\n{programs.get(name.rpartition('-')[2], text)}")
         program.chmod(0o755)
-    ovs = Ovs(tmp_path, tmp_path)
+    (folder / "ovs").mkdir()
+    return Ovs(folder, folder / "ovs")
+
+
+def test_a_daemon_is_there_when_it_listens(tmp_path: Path) -> None:
+    ovs = _ovs(tmp_path)
     try:
         ovs.start()
+        assert ovs.ended() is None
     finally:
         ovs.stop()
+
+
+def test_why_a_daemon_did_not_start_is_said_though_it_has_no_log(tmp_path: Path) -> None:
+    ovs = _ovs(tmp_path, vswitchd=f"import sys; sys.exit('{_LOADER}')")
+    try:
+        with pytest.raises(OvsError, match=f"ovs-vswitchd did not start: {_LOADER}"):
+            ovs.start()
+    finally:
+        ovs.stop()
+
+
+def test_how_a_daemon_ended_and_its_last_words_are_known(tmp_path: Path) -> None:
+    program = _PROGRAMS["vswitchd/ovs-vswitchd"].replace(
+        "sleep(60)", f"sleep(0.5)\n    sys.exit('{_FINDING}')"
+    )
+    ovs = _ovs(tmp_path, vswitchd=program)
+    try:
+        ovs.start()
+        ovs.daemons[-1].wait(10)
+        assert ovs.ended() == f"ovs-vswitchd ended in the middle of the run: exit status 1: {_FINDING}"
+    finally:
+        ovs.stop()
+
+
+def test_what_daemons_say_on_stderr_stays_where_it_is_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, logs = tmp_path / "rocelab.abc123", tmp_path / "logs"
+    folder.mkdir()
+    logs.mkdir()
+    monkeypatch.setenv(STDERR_VARIABLE, str(logs))
+    ovs = _ovs(folder, vswitchd=f"import sys; sys.exit('{_FINDING}')")
+    try:
+        with pytest.raises(OvsError, match="runtime error"):
+            ovs.start()
+    finally:
+        ovs.stop()
+    assert (logs / "rocelab.abc123.ovs-vswitchd.err").read_text() == f"{_FINDING}\n"
 
 
 def test_a_start_that_fails_leaves_nothing_for_the_next_to_stumble_over(

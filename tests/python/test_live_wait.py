@@ -36,7 +36,7 @@ class Waiting:
         assert op == "poll"
         self.polls += 1
         usage = {"cpu_s": 0.0, "max_rss_bytes": 0}
-        return {"programs": self.statuses, "daemons": True, "usage": usage}
+        return {"programs": self.statuses, "ended_daemon": None, "usage": usage}
 
     def error(self) -> str | None:
         return self.run._wait(self.segment, lambda progress: None)

@@ -130,6 +130,41 @@ def test_live_tests_are_skipped_without_root(step: Step, monkeypatch: pytest.Mon
     assert kinds(suites.live(step)) == ["Skipped"]
 
 
+@pytest.mark.parametrize(
+    ("file", "text", "verdict"),
+    [
+        (
+            "rocelab.abc123.ovs-vswitchd.err",
+            "lossless.c:7:3: runtime error: signed integer overflow",
+            "Failed",
+        ),
+        ("rocelab.abc123.ovs-vswitchd.err", "2026-11-24T00:00:00Z|00001|ovs_numa|INFO|2 cores", None),
+        ("rocelab.abc123.ovsdb-server.err", "", None),
+        ("report.17", "==17==ERROR: AddressSanitizer: heap-use-after-free", "Failed"),
+        ("report.17", "==17==WARNING: ASan is ignoring requested __asan_handle_no_return", None),
+    ],
+)
+def test_what_a_sanitizer_says_in_programs_and_daemons_is_a_failure(
+    root: Path, step: Step, monkeypatch: pytest.MonkeyPatch, file: str, text: str, verdict: str | None
+) -> None:
+    monkeypatch.setattr(suites, "is_root", lambda: True)
+    monkeypatch.setattr(suites, "THREADED_LIVE", ("test_a.py",))
+    tests = root / "tests" / "live"
+    tests.mkdir(parents=True)
+    (tests / "test_a.py").write_text(
+        f"""
+import os, pathlib
+def test_a():
+    pathlib.Path(os.environ["ROCELAB_OVS_STDERR"], {file!r}).write_text({text!r})
+"""
+    )
+    for suite in (suites.sanitized_live, suites.threaded_live):
+        passed, *found = suite(step)
+        assert isinstance(passed.verdict, Passed)
+        assert kinds(found) == ([verdict] if verdict else [])
+        assert all(isinstance(f.verdict, Failed) and f.verdict.reason == text for f in found)
+
+
 def test_a_finding_of_a_fuzzer_says_how_to_repeat_it(root: Path, step: Step) -> None:
     folder = root / "build/fuzz/fuzzers"
     folder.mkdir(parents=True)

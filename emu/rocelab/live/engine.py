@@ -221,9 +221,9 @@ class _Run:
             statuses = {host: answer["programs"][str(pid)] for host, pid in self.programs.items()}
             now = segment.now_ps
             report(Progress(self.plan, "run", now, sum(s is not None for s in statuses.values())))
-            if not answer["daemons"]:
+            if answer["ended_daemon"]:
                 self.broken = True
-                return "ovs-vswitchd ended in the middle of the run (its log is in the session's folder)"
+                return str(answer["ended_daemon"])
             if segment.state == "failed":
                 self.broken = True
                 return str(segment.error)

@@ -11,6 +11,11 @@ from pathlib import Path
 from rocelab.live.layout import Layout, SwitchLayout
 
 
+STDERR_VARIABLE = (
+    "ROCELAB_OVS_STDERR"  # a folder where what the daemons say on stderr stays, e.g. findings of a sanitizer
+)
+
+
 class OvsError(RuntimeError):
     """An OVS tool failed; the text holds what it said."""
 
@@ -29,6 +34,7 @@ class Ovs:
             "OVS_SYSCONFDIR": str(directory),
         }
         self.daemons: list[subprocess.Popen[bytes]] = []
+        self._names: list[str] = []  # theirs
 
     def tool(self, name: str) -> str:
         """Path of an OVS program of our build."""
@@ -93,24 +99,48 @@ class Ovs:
 
     def _daemon(self, name: str, *argv: str) -> None:
         # Not detached: they are our children, end with us, and their exit is seen.
-        self.daemons.append(
-            subprocess.Popen(
-                [self.tool(name), *argv],
-                env=self.environment,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
+        # Their logs go to files; stderr is left to the loader, to aborts and to sanitizers.
+        with open(self._stderr(name), "ab") as stderr:
+            self.daemons.append(
+                subprocess.Popen(
+                    [self.tool(name), *argv],
+                    env=self.environment,
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=stderr,
+                )
             )
-        )
+        self._names.append(name)
+
+    def _stderr(self, name: str) -> Path:
+        kept = os.environ.get(STDERR_VARIABLE)
+        return Path(kept) / f"{self.dir.parent.name}.{name}.err" if kept else self.dir / f"{name}.err"
+
+    def _last_words(self, name: str) -> str:
+        """To be put behind what happened to it."""
+        for path, words in (
+            (self._stderr(name), ": {}"),
+            (self.dir / f"{name}.log", " (its log ends with: {})"),
+        ):
+            lines = path.read_text(errors="replace").strip().splitlines() if path.exists() else []
+            if lines:
+                return words.format(lines[-1])
+        return " (it said nothing)"
+
+    def ended(self) -> str | None:
+        """The first daemon that does not run any more: its name, how it ended, its last words."""
+        for name, daemon in zip(self._names, self.daemons):
+            if (status := daemon.poll()) is not None:
+                how = f"killed by signal {-status}" if status < 0 else f"exit status {status}"
+                return f"{name} ended in the middle of the run: {how}{self._last_words(name)}"
+        return None
 
     def _wait_for(self, path: Path, name: str, seconds: float = 15) -> None:
         """Until it listens on its socket, which is there a moment earlier."""
         end = time.monotonic() + seconds
         while not _listens(path):
             if self.daemons[-1].poll() is not None or time.monotonic() > end:
-                log = self.dir / f"{name}.log"
-                tail = log.read_text().strip().splitlines()[-1:] if log.exists() else []
-                raise OvsError(f"{name} did not start: {' '.join(tail) or 'no log'}")
+                raise OvsError(f"{name} did not start{self._last_words(name)}")
             time.sleep(0.005)
 
     def add_bridges(self, layout: Layout) -> None:

@@ -85,13 +85,13 @@ class Session:
         return {"pid": program.pid}
 
     def do_poll(self) -> dict[str, Any]:
-        """Exit status of every program spawned and not forgotten yet (None: runs), their usage, and whether the daemons live."""
+        """Exit status of every program spawned and not forgotten yet (None: runs), their usage, and what is to say of a daemon that has ended."""
         for pid in [p for p, status in self.programs.items() if status is None]:
             self._reap(pid, os.WNOHANG)
         peak = max([self.max_rss_bytes, *(process_peak_bytes(d.pid) for d in self.ovs.daemons)])
         return {
             "programs": {str(pid): status for pid, status in self.programs.items()},
-            "daemons": all(d.poll() is None for d in self.ovs.daemons),
+            "ended_daemon": self.ovs.ended(),
             "usage": {"cpu_s": self.cpu_s, "max_rss_bytes": peak},
         }
 

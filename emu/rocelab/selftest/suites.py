@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from rocelab import paths
+from rocelab.live.ovs import STDERR_VARIABLE
 from rocelab.ovs_build import OvsBuild
 from rocelab.privileges import is_root
 from rocelab.selftest import junit
@@ -112,23 +113,24 @@ def _live_under(
     preset: str, options: str, variables: Mapping[str, str], step: Step, only: Sequence[str] = ()
 ) -> list[Result]:
     """What a sanitizer says goes to files, so that it is not lost with a program's output, and is a failure. Not so UBSan beside ASan: it prints, and the program's
-    status is 1."""
+    status is 1; what it says in Open vSwitch's daemons is kept."""
     reports = paths.LOGS / f"sanitizers-{preset}"
     shutil.rmtree(reports, ignore_errors=True)
     reports.mkdir(parents=True)
     all_options = f"{options}:log_path={reports}/report"
     settings = {name: all_options for name in ("ASAN_OPTIONS", "TSAN_OPTIONS")}
     settings["UBSAN_OPTIONS"] = "print_stacktrace=1"
+    settings[STDERR_VARIABLE] = str(reports)
     settings["ROCELAB_HOSTS_BUILD"] = str(paths.BUILD / preset)
     results = _as_root("tests/live", step, f"-{preset}", {**settings, **variables}, only)
-    said = ((path, path.read_text(errors="replace")) for path in sorted(reports.glob("report*")))
+    said = ((path, path.read_text(errors="replace")) for path in sorted(reports.iterdir()))
     found = [Result(str(path), Failed(text[:_REPORT_BYTES])) for path, text in said if _counts(text)]
     return [*results, *found]
 
 
 def _counts(report: str) -> bool:
     """Not its warnings (of programs that switch stacks), nor qperf's own end, which docs/compatibility.md tells of."""
-    finding = re.search(r"ERROR: |WARNING: ThreadSanitizer", report)
+    finding = re.search(r"ERROR: |WARNING: ThreadSanitizer|runtime error: ", report)
     return finding is not None and not ("rdma_destroy_qp" in report and "(qperf+0x" in report)
 
 

@@ -63,15 +63,20 @@ class SessionClient:
                 stderr=log,
                 start_new_session=True,
             )
-        started(process.pid)
-        while not (directory / "ready.json").exists():
-            if (directory / "error.txt").exists():
-                process.wait()
-                raise SessionError((directory / "error.txt").read_text().strip())
-            if process.poll() is not None:
-                raise SessionError(f"the session ended: {_last_line(directory / 'session.log')}")
-            time.sleep(0.01)
-        return SessionClient(directory, process, json.loads((directory / "ready.json").read_text()))
+        try:
+            started(process.pid)
+            while not (directory / "ready.json").exists():
+                if (directory / "error.txt").exists():
+                    process.wait()
+                    raise SessionError((directory / "error.txt").read_text().strip())
+                if process.poll() is not None:
+                    raise SessionError(f"the session ended: {_last_line(directory / 'session.log')}")
+                time.sleep(0.01)
+            return SessionClient(directory, process, json.loads((directory / "ready.json").read_text()))
+        except BaseException:  # ^C, too: only the session knows yet what it has started
+            process.terminate()
+            _wait(process)
+            raise
 
     @staticmethod
     def connect(directory: Path) -> SessionClient:
@@ -111,19 +116,23 @@ class SessionClient:
         with contextlib.suppress(OSError):  # what could not be sent is tried once more
             self._stream.close()
         self._socket.close()
-        if self.process is None:
-            return
-        try:
-            self.process.wait(timeout=20)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
+        if self.process is not None:
+            _wait(self.process)
 
     def __enter__(self) -> SessionClient:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.stop()
+
+
+def _wait(process: subprocess.Popen[bytes]) -> None:
+    """For its end, which has been asked for."""
+    try:
+        process.wait(timeout=20)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
 
 
 def _last_line(path: Path) -> str:

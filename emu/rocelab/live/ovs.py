@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
+import signal
 import socket
 import subprocess
 import time
@@ -11,6 +13,8 @@ from pathlib import Path
 from rocelab.live.layout import Layout, SwitchLayout
 
 
+_PR_SET_PDEATHSIG = 1
+_LIBC = ctypes.CDLL(None)
 STDERR_VARIABLE = (
     "ROCELAB_OVS_STDERR"  # a folder where what the daemons say on stderr stays, e.g. findings of a sanitizer
 )
@@ -98,7 +102,7 @@ class Ovs:
         self._wait_for(self.dir / "ovs-vswitchd.ctl", "ovs-vswitchd")
 
     def _daemon(self, name: str, *argv: str) -> None:
-        # Not detached: they are our children, end with us, and their exit is seen.
+        # Not detached: they are our children, end with us, however that is, and their exit is seen.
         # Their logs go to files; stderr is left to the loader, to aborts and to sanitizers.
         with open(self._stderr(name), "ab") as stderr:
             self.daemons.append(
@@ -108,6 +112,7 @@ class Ovs:
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,
                     stderr=stderr,
+                    preexec_fn=_end_with_parent,
                 )
             )
         self._names.append(name)
@@ -188,6 +193,11 @@ class Ovs:
             except subprocess.TimeoutExpired:
                 daemon.kill()
                 daemon.wait()
+
+
+def _end_with_parent() -> None:
+    """Between fork and exec."""
+    _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def _listens(path: Path) -> bool:

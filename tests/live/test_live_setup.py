@@ -1,0 +1,39 @@
+"""Programs of a live run that fail before time begins: the run's error names host, status and last words, soon."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+from live_runs import SCENARIOS, live, run
+from rocelab import native
+
+pytestmark = live
+
+_LIMIT_S = 30.0  # a stalled clock is waited for twice as long
+
+
+@pytest.fixture
+def failing_h2(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A build for hosts whose traffic program fails on h2."""
+    real, build = native.hosts_build(), tmp_path / "build"
+    (build / "verbs_app").mkdir(parents=True)
+    (build / "irn_provider").symlink_to(real / "irn_provider")
+    program = build / "verbs_app" / "rocelab_flows"
+    flows = real / "verbs_app" / "rocelab_flows"
+    program.write_text(
+        f'#!/bin/sh\n[ "$2" != h2 ] || {{ echo "no memory is left" >&2; exit 3; }}\nexec {flows} "$@"\n'
+    )
+    program.chmod(0o755)
+    monkeypatch.setenv("ROCELAB_HOSTS_BUILD", str(build))
+
+
+@pytest.mark.usefixtures("failing_h2")
+def test_a_program_that_fails_at_its_start_is_the_runs_error(tmp_path: Path) -> None:
+    begin = time.monotonic()
+    result = run(SCENARIOS / "quick.toml", tmp_path / "out")
+    assert time.monotonic() - begin < _LIMIT_S
+    assert len(result.outcomes) > 1
+    assert {o.error for o in result.outcomes} == {"h2: exit status 3: no memory is left"}
+    assert not result.complete

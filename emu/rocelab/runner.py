@@ -72,7 +72,8 @@ class _Display:
                 f"{outcome.plan.label:12} seed {outcome.plan.seed}: {outcome.end_ps / 1e9:9.3f} ms of experiment in {outcome.wall_s:.2f} s"
             )
         if outcome.error is not None:
-            self.console.print(f"[red]{outcome.plan.label}, seed {outcome.plan.seed}: {outcome.error}[/]")
+            text = f"{outcome.plan.label}, seed {outcome.plan.seed}: {outcome.error}"
+            self.console.print(text, style="red", markup=False)
 
 
 def run_scenario(

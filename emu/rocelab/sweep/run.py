@@ -123,6 +123,7 @@ class _Display:
         if ended.error is not None:
             self.failed += 1
             self.bar.update(self.task, failed=f"{self.failed} failed")
-            self.console.print(f"[red]{ended.point.name}: {ended.error}[/]", soft_wrap=True)
+            text = f"{ended.point.name}: {ended.error}"
+            self.console.print(text, style="red", markup=False, soft_wrap=True)
         elif not self.console.is_terminal:
             self.console.print(f"{ended.point.name}: done")

@@ -24,7 +24,12 @@ def fetch(package: str, into: Path, keep: Sequence[str] = ()) -> None:
         root.mkdir()
         chosen = ["--wildcards", *keep] if keep else []
         with subprocess.Popen(["dpkg-deb", "--fsys-tarfile", str(archive)], stdout=subprocess.PIPE) as source:
-            subprocess.run(["tar", "-x", "-C", str(root), *chosen], stdin=source.stdout, check=True)
+            tar = ["tar", "-x", "-C", str(root), *chosen]
+            done = subprocess.run(tar, stdin=source.stdout, stderr=subprocess.PIPE, text=True)
+        if done.returncode != 0 or source.returncode != 0:
+            raise RocelabError(
+                f"{archive.name} cannot be unpacked: {done.stderr.strip() or 'dpkg-deb failed'}"
+            )
         root.rename(into)
 
 

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
+from rocelab import native
 from rocelab.clean import RUNNER, Places, RunDirectory, all_runs
 from rocelab.errors import RocelabError
 from rocelab.files import write_whole
 from rocelab.live import commands
+from rocelab.live.client import SessionError
 
 Keep = Callable[..., RunDirectory]
 
@@ -30,7 +35,9 @@ def keep(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Keep:
         if not up:
             pid, start, _ = (run.shm / "pids").read_text().split()
             (run.shm / "pids").write_text(f"{pid} {int(start) - 1} {RUNNER}\n")
-        write_whole(run.tmp / "state.json", json.dumps({"segment": run_id, "hosts": {}}).encode())
+        write_whole(
+            run.tmp / "state.json", json.dumps({"segment": run_id, "hosts": {"h1": os.getpid()}}).encode()
+        )
         return run
 
     return make
@@ -121,3 +128,28 @@ def test_another_users_topology_is_not_obeyed(keep: Keep) -> None:
         with pytest.raises(RocelabError, match="another user's: theirs"):
             command(None)
     assert run.tmp.exists()
+
+
+def test_a_topology_whose_memory_is_gone_is_one_clear_error(
+    keep: Keep, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def gone(path: str) -> Any:
+        raise RuntimeError(f"{path}: cannot open the run's shared memory; is the topology up?")
+
+    monkeypatch.setattr(native, "module", lambda: SimpleNamespace(open_segment=gone))
+    keep("upup11")
+    with pytest.raises(RocelabError, match="upup11: cannot open the run's shared memory"):
+        commands.stat(None, None, as_json=True)
+
+
+def test_a_virtual_machine_that_was_killed_is_one_clear_error(keep: Keep) -> None:
+    guest = keep("upup11").tmp / "guest-h1"
+    guest.mkdir()
+    with socket.socket(socket.AF_UNIX) as killed:
+        killed.bind(str(guest / "control"))
+    with pytest.raises(RocelabError, match="virtual machine does not answer .* start it again"):
+        commands.execute("h1", ("true",), None)
+
+
+def test_what_a_session_says_of_a_request_is_an_error_for_users() -> None:
+    assert issubclass(SessionError, RocelabError)

@@ -13,7 +13,6 @@ from typing import Any
 from rocelab.bench import engines, hosts, scenarios
 from rocelab.bench.machine import machine
 from rocelab.errors import RocelabError
-from rocelab.live.client import SessionError
 from rocelab.setup_progress import Step
 
 Measure = Callable[[Step], dict[str, Any]]
@@ -76,7 +75,7 @@ def _measure(cases: Sequence[tuple[str, str, Measure]]) -> dict[str, Any]:
         try:
             with Step(title) as step:
                 document[name] = measure(step)
-        except (RocelabError, SessionError, OSError) as e:
+        except (RocelabError, OSError) as e:
             document[name] = {"error": str(e)}
     return document
 

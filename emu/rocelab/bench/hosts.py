@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rocelab import native, paths
+from rocelab import paths
 from rocelab.clean import RunDirectory
 from rocelab.errors import RocelabError
 from rocelab.live.client import SessionClient, SessionError
-from rocelab.live.engine import host_environment, start_session
+from rocelab.live.engine import create_segment, host_environment, start_session
 from rocelab.live.plan_layout import layout_of
 from rocelab.model import RunPlan
 from rocelab.scenario import make_plans, read_scenario
@@ -125,7 +125,7 @@ def _topology(plan: RunPlan) -> Iterator[_Topology]:
         session = start_session(directory, layout_of(plan))
         try:
             segment = directory.shm / "segment"
-            native.module().create_segment(plan.native, str(segment), directory.run_id, "", "", 0)
+            create_segment(plan, segment, directory.run_id)
             session.appctl("lossless/attach", str(segment))
             yield _Topology(plan, session, directory, segment)
             session.ask("forget")

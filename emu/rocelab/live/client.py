@@ -12,10 +12,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from rocelab.errors import RocelabError
 from rocelab.live.layout import Layout
 
 
-class SessionError(RuntimeError):
+class SessionError(RocelabError):
     """The topology could not be built, or it is gone; the text says why."""
 
 

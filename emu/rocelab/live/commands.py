@@ -20,7 +20,7 @@ from rocelab.files import write_whole
 from rocelab.guest.console import Console as GuestConsole
 from rocelab.live.become import become
 from rocelab.live.client import SessionClient, SessionError
-from rocelab.live.engine import host_environment, start_session
+from rocelab.live.engine import create_segment, host_environment, start_session
 from rocelab.live.plan_layout import layout_of
 from rocelab.scenario import make_plans, read_scenario
 
@@ -57,7 +57,7 @@ def up(scenario: Path, overrides: tuple[str, ...], label: str | None = None, pro
         session = start_session(directory, layout_of(plan), stay=True)
         directory.record_pid(session.info["session"], RUNNER)  # its life is the topology's from here on
         segment = directory.shm / "segment"
-        native.module().create_segment(plan.native, str(segment), directory.run_id, "", "", programs)
+        create_segment(plan, segment, directory.run_id, participants=programs)
         session.appctl("lossless/attach", str(segment))
         state = {
             "scenario": str(scenario),
@@ -124,7 +124,12 @@ def guest_folder(kept: Kept, host: str) -> Path:
 
 
 def _execute_in_guest(control: Path, program: tuple[str, ...]) -> int:
-    console = GuestConsole(control)
+    try:
+        console = GuestConsole(control)
+    except OSError as e:
+        raise RocelabError(
+            f"its virtual machine does not answer ({e.strerror}): end `plug` and start it again"
+        ) from e
     try:
         done = console.run(shlex.join(program), timeout=None)
     finally:
@@ -209,7 +214,10 @@ def _remove(kept: Kept) -> None:
 
 def stat(node: str | None, run_id: str | None, as_json: bool) -> int:
     kept = find(run_id)
-    segment = native.module().open_segment(str(kept.segment))
+    try:
+        segment = native.module().open_segment(str(kept.segment))
+    except RuntimeError as e:
+        raise RocelabError(str(e)) from e
     vfs = {f"{v['host']}.{v['vf']}": v for v in segment.vfs}
     nics = {name: v["counters"] for name, v in vfs.items() if any(v["counters"].values()) or v["pid"] != 0}
     managers = {name: v["cm"] for name, v in vfs.items() if any(v["cm"].values())}
@@ -237,10 +245,7 @@ def stat(node: str | None, run_id: str | None, as_json: bool) -> int:
 
 def _port_counters(kept: Kept, segment: Any) -> dict[str, dict[str, int]]:
     """By interface. Those of the models are the switch process's own while it runs; those of the links are in the segment."""
-    try:
-        text = SessionClient.connect(kept.directory.tmp).appctl("lossless/counters")
-    except SessionError as e:
-        raise RocelabError(str(e)) from e
+    text = SessionClient.connect(kept.directory.tmp).appctl("lossless/counters")
     models = {
         interface: port["counters"]
         for switch in json.loads(text)["switches"].values()

@@ -119,6 +119,16 @@ def start_session(directory: RunDirectory, layout: Layout, stay: bool = False) -
     return session
 
 
+def create_segment(
+    plan: RunPlan, path: Path, run_id: str, traces: str = "", pcap: str = "", participants: int = 0
+) -> Any:
+    """The shared memory of one run. `traces`, `pcap`: folders, or none; `participants`: for whom time waits before it begins."""
+    try:
+        return native.module().create_segment(plan.native, str(path), run_id, traces, pcap, participants)
+    except RuntimeError as e:
+        raise RocelabError(str(e)) from e
+
+
 def host_environment(run_id: str, segment: Path, host: str) -> dict[str, str]:
     """What a program on a host needs to find its NIC."""
     return {
@@ -174,17 +184,9 @@ class _Run:
     def _create_segment(self) -> Any:
         if self.pcap is not None:
             self.pcap.mkdir(parents=True, exist_ok=True)
-        try:
-            return native.module().create_segment(
-                self.plan.native,
-                str(self.path),
-                self.run_id,
-                str(self.dir),
-                str(self.pcap.resolve()) if self.pcap else "",
-                self.plan.expected_participants,
-            )
-        except RuntimeError as e:
-            raise RocelabError(str(e)) from e
+        pcap = str(self.pcap.resolve()) if self.pcap else ""
+        participants = self.plan.expected_participants
+        return create_segment(self.plan, self.path, self.run_id, str(self.dir), pcap, participants)
 
     def _start_programs(self) -> None:
         plan = self.plan

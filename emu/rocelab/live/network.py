@@ -99,7 +99,8 @@ def _ip_batch(lines: list[str], prefix: list[str]) -> None:
         [*prefix, "ip", "-batch", "-"], input="\n".join(lines) + "\n", capture_output=True, text=True
     )
     if done.returncode != 0:
-        raise RuntimeError(f"ip: {done.stderr.strip().splitlines()[0]}")
+        words = done.stderr.strip().splitlines()
+        raise RuntimeError(f"ip: {words[0] if words else f'exit status {done.returncode}'}")
 
 
 def _no_offloads(interface: str, prefix: list[str]) -> None:

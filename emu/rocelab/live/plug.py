@@ -76,6 +76,7 @@ def _boot(
 ) -> Iterator[None]:
     image = kernels.ensure()
     folder = guest_folder(kept, host)
+    shutil.rmtree(folder, ignore_errors=True)  # of a `plug` that was killed: by now the host's place is ours
     folder.mkdir()
     try:
         console.print(f"booting Linux {image.version} ...")

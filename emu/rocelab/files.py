@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import shutil
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 
 from rocelab.errors import RocelabError
 
+_LITTLE_BYTES = 1 << 16  # less is left of a disk on which something did not fit
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 Content = bytes | Callable[[Path], Any]  # what is in the file, or who writes it there
 
@@ -54,6 +56,12 @@ def check_writable(folder: Path, advice: str = "") -> None:
         raise explained(e, folder, advice) from e
     finally:
         _remove([part])
+
+
+def check_not_full(folder: Path, advice: str) -> None:
+    """After others have written there, who may have had to leave something out: of that nothing else tells."""
+    if shutil.disk_usage(folder).free < _LITTLE_BYTES:
+        raise DiskFull(f"{folder}: the disk is full; {advice}")
 
 
 def remove_parts(folder: Path) -> None:

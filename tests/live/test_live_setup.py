@@ -1,12 +1,13 @@
-"""Programs of a live run that fail before time begins: the run's error names host, status and last words, soon."""
+"""What a live run cannot begin or end with: programs that fail before time begins, and shared memory that is full."""
 
 from __future__ import annotations
 
+import subprocess
 import time
 from pathlib import Path
 
 import pytest
-from live_runs import SCENARIOS, live, run
+from live_runs import ROCELAB, ROOT, SCENARIOS, live, run
 from rocelab import native
 
 pytestmark = live
@@ -37,3 +38,18 @@ def test_a_program_that_fails_at_its_start_is_the_runs_error(tmp_path: Path) -> 
     assert len(result.outcomes) > 1
     assert {o.error for o in result.outcomes} == {"h2: exit status 3: no memory is left"}
     assert not result.complete
+
+
+@pytest.mark.parametrize("size", ["16k", "100k", "2m"])
+def test_a_full_dev_shm_is_said_and_leaves_nothing(tmp_path: Path, size: str) -> None:
+    """No room for a segment, for the programs' parts of it, for the traces of all labels: in a mount namespace of the command's own."""
+    words = f"run {SCENARIOS / 'quick.toml'} --out {tmp_path / 'out'}"
+    line = f"mount -t tmpfs -o size={size} tmpfs /dev/shm && {ROCELAB} {words}; s=$?; ls -A /dev/shm; exit $s"
+    done = subprocess.run(
+        ["unshare", "--mount", "sh", "-c", line], capture_output=True, text=True, timeout=120, cwd=ROOT
+    )
+    assert done.returncode == 1, done.stderr
+    assert "rocelab: error: /dev/shm" in done.stderr and "the disk is full; traces go there" in done.stderr
+    left = [name for name in done.stdout.splitlines() if name.startswith(("rocelab.", ".rocelab."))]
+    assert left == []
+    assert done.stderr.count("error: ") == 1

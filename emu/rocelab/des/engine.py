@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import tempfile
 import time
 from pathlib import Path
@@ -14,14 +13,13 @@ import numpy as np
 from rocelab import native
 from rocelab.deadlock import explain
 from rocelab.errors import RocelabError
-from rocelab.files import DiskFull, check_writable
+from rocelab.files import check_not_full, check_writable
 from rocelab.flow_status import incomplete
 from rocelab.model import TRACE_DTYPE, FidelityInputs, FlowRecord, RunOutcome, RunPlan, end_ps
 from rocelab.live.usage import process_peak_bytes
 from rocelab.progress import Progress, Report
 
 _REPORT_SECONDS = 0.1
-_LITTLE_BYTES = 1 << 16  # less is left of a disk on which something did not fit
 _FIRST_STEPS = 64  # windows between looks at the clock; adapted to how long they take
 
 
@@ -77,8 +75,8 @@ class DesEngine:
 
 def _check_disks(captures: Path | None, events: Path) -> None:
     for folder, advice in ((captures, "say --out DIR"), (events.parent, "set TMPDIR to another folder")):
-        if folder is not None and shutil.disk_usage(folder).free < _LITTLE_BYTES:
-            raise DiskFull(f"{folder}: the disk is full; free some space or {advice}, and repeat the command")
+        if folder is not None:
+            check_not_full(folder, f"free some space or {advice}, and repeat the command")
 
 
 def _outcome(

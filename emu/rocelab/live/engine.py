@@ -5,6 +5,7 @@ A topology is kept as long as plans fit it; every run has a segment, programs an
 
 from __future__ import annotations
 
+import re
 import shutil
 import time
 from collections.abc import Mapping
@@ -19,6 +20,7 @@ from rocelab import native
 from rocelab.clean import RUN_VARIABLE, RunDirectory
 from rocelab.deadlock import explain
 from rocelab.errors import RocelabError
+from rocelab.files import check_not_full, explained, is_full
 from rocelab.flow_status import incomplete
 from rocelab.live.client import SessionClient, SessionError
 from rocelab.live.flow_records import read_records
@@ -30,6 +32,7 @@ from rocelab.model import TRACE_DTYPE, FidelityInputs, RunOutcome, RunPlan, end_
 from rocelab.progress import Progress, Report
 
 _POLL_SECONDS = 0.02
+_MORE_SHM = "traces go there: give it more (mount -o remount,size=1G; docker run --shm-size 1g), and repeat the command"
 _STALL_SECONDS = 60.0  # wall time without any progress of the clock
 
 
@@ -71,8 +74,10 @@ class LiveEngine:
         )
         try:
             return run.execute(self.report)
-        except BaseException:
+        except BaseException as e:
             self._end_session()  # programs and switch are in the middle of something
+            if isinstance(e, OSError) and is_full(e):
+                raise explained(e, self.directory.places.shm, _MORE_SHM) from e
             raise
         finally:
             run.remove()
@@ -123,6 +128,7 @@ def create_segment(
     plan: RunPlan, path: Path, run_id: str, traces: str = "", pcap: str = "", participants: int = 0
 ) -> Any:
     """The shared memory of one run. `traces`, `pcap`: folders, or none; `participants`: for whom time waits before it begins."""
+    check_not_full(path.parent, _MORE_SHM)  # a page that is not there is a bus error
     try:
         return native.module().create_segment(plan.native, str(path), run_id, traces, pcap, participants)
     except RuntimeError as e:
@@ -178,6 +184,7 @@ class _Run:
         except SessionError as e:
             self.broken = True
             error = error or str(e)
+        self._check_disks()
         outcome = self._collect(segment, error)
         return replace(outcome, wall_s=time.monotonic() - begin)
 
@@ -187,6 +194,11 @@ class _Run:
         pcap = str(self.pcap.resolve()) if self.pcap else ""
         participants = self.plan.expected_participants
         return create_segment(self.plan, self.path, self.run_id, str(self.dir), pcap, participants)
+
+    def _check_disks(self) -> None:
+        check_not_full(self.dir.parent.parent, _MORE_SHM)
+        if self.pcap is not None:
+            check_not_full(self.pcap, "free some space or say --out DIR, and repeat the command")
 
     def _start_programs(self) -> None:
         plan = self.plan
@@ -274,8 +286,8 @@ class _Run:
         digests = [bytes(v["digest"]) for v in vfs if v["records"] > 0]
         for switch in self.plan.switches:
             path = self.dir / f"{switch.name}.digest"
-            if path.exists():
-                digests.append(bytes.fromhex(path.read_text().strip()))
+            if path.exists() and re.fullmatch("[0-9a-f]{64}", text := path.read_text().strip()):
+                digests.append(bytes.fromhex(text))  # not a part of one: of a switch process that was killed
         events = {p.stem: np.fromfile(p, dtype=TRACE_DTYPE) for p in sorted(self.dir.glob("*.events"))}
         flows = read_records(self.plan.flows, {h: self.dir / f"{h}.json" for h in self.programs}, events)
         error = error or incomplete(self.plan.flows, flows)

@@ -105,5 +105,5 @@ def check_same(point: Point) -> None:
     _, here = points_of(Path(point.scenario), point.overrides)
     if point.key not in {p.key for p in here if (p.label, p.seed) == (point.label, point.seed)}:
         raise RocelabError(
-            f"{point.name}: this worker has another build of rocelab or another {point.scenario}; give all machines the same work tree"
+            f"this worker has another build of rocelab or another {point.scenario}; give all machines the same work tree"
         )

@@ -1,14 +1,10 @@
 // Claims: connections of a program to itself, over the network; refusals; what the events carry.
-#include <fcntl.h>
 #include <poll.h>
-#include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
 #include <cerrno>
 
 #include "irn_provider/verbs/probe_cm/cm_end.h"
-#include "irn_provider/verbs/sanitizer.h"
 
 namespace rocelab::probe {
 namespace {
@@ -267,48 +263,6 @@ TEST(CmConnectionProbe, ChannelIsReadableWhileEventsWait) {
   EXPECT_EQ(poll(&wait, 1, 10), 1);
   client.expect(RDMA_CM_EVENT_ADDR_RESOLVED);
   EXPECT_EQ(poll(&wait, 1, 0), 0);
-}
-
-// In lock step the child's own connection manager answers beside its parent's.
-TEST(CmConnectionProbe, AForkedChildHasAConnectionManagerOfItsOwn) {
-  if (kThreadSanitizer) GTEST_SKIP() << "it knows no threads of a forked child";
-  CmEnd server;
-  server.listen(kPort);
-  const pid_t child = fork();
-  if (child == 0) {
-    {
-      CmEnd client, other;
-      client.resolve(kOwnAddress, kPort);  // the parent listens there
-      client.make_qp(client.id);
-      if (client.connect() != 0) _exit(2);
-      if (client.expect(RDMA_CM_EVENT_REJECTED)->status != 28) _exit(3);
-      if (bind_any(other.id, AF_INET, kPort) != EADDRINUSE) _exit(4);
-      other.listen(kPort + 1);
-      if (fcntl(server.channel->fd, F_GETFD) < 0 || close(server.channel->fd) != 0) _exit(5);
-      if (fcntl(server.channel->fd, F_GETFD) != -1) _exit(6);
-    }
-    _exit(testing::Test::HasFailure() ? 1 : 0);
-  }
-  for (const bool own : {false, true}) {  // the child's request, and one after the child's end
-    CmEnd client;
-    if (own) {
-      client.resolve(kOwnAddress, kPort);
-      client.make_qp(client.id);
-      ASSERT_EQ(client.connect(), 0);
-    }
-    CmEvent request = server.expect(RDMA_CM_EVENT_CONNECT_REQUEST);
-    rdma_cm_id* id = request->id;
-    EXPECT_EQ(rdma_reject(id, nullptr, 0), 0);
-    request.reset();
-    EXPECT_EQ(rdma_destroy_id(id), 0);
-    if (own) {
-      client.expect(RDMA_CM_EVENT_REJECTED);
-      continue;
-    }
-    int status = -1;
-    EXPECT_EQ(waitpid(child, &status, 0), child);
-    EXPECT_EQ(status, 0) << "exit code " << WEXITSTATUS(status);
-  }
 }
 
 TEST(CmConnectionProbe, PrivateDataThatDoesNotFitIsEinval) {

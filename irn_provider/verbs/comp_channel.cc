@@ -45,6 +45,8 @@ void forget_cq(Cq& cq) {
   --channel.base.refcnt;
 }
 
+void forget_armed() { armed_cqs.clear(); }
+
 void on_completions(Nic& nic) {
   take_events(nic);
   std::erase_if(armed_cqs, [&](Cq* cq) {
@@ -63,6 +65,10 @@ using namespace rocelab::verbs;
 
 RL_EXPORT ibv_comp_channel* ibv_create_comp_channel(ibv_context* context) {
   if (!in_experiment()) return REAL(ibv_create_comp_channel)(context);
+  if (inherited(context)) {
+    errno = ENODEV;
+    return nullptr;
+  }
   auto channel = std::make_unique<Channel>();
   if (channel->events.fd() < 0) {
     errno = EMFILE;

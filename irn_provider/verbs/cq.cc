@@ -73,6 +73,10 @@ int req_notify_cq(ibv_cq* base, int solicited_only) {
 
 ibv_cq* create_cq(ibv_context* context, int entries, void* cq_context, ibv_comp_channel* channel,
                   int comp_vector) {
+  if (inherited(context)) {
+    errno = ENODEV;
+    return nullptr;
+  }
   if (!size_allowed(entries) || comp_vector < 0 || comp_vector >= kCompVectors) {
     errno = EINVAL;
     return nullptr;

@@ -11,6 +11,7 @@
 #include <mutex>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "irn_provider/verbs/exports.h"
 #include "irn_provider/verbs/libc/program.h"
@@ -65,6 +66,14 @@ void linger_at_exit() {
   static_cast<void>(registered);
 }
 
+// Under the lock. A forked child's NIC numbers its objects as its parent's does.
+void forget_parents_objects(const LiveProcess& process) {
+  static const LiveProcess* owner = nullptr;
+  if (std::exchange(owner, &process) == &process) return;
+  registry() = {};
+  forget_armed();
+}
+
 void fill(Context& context) {
   context.base.sz = sizeof context.base;
   context.base.query_port = query_port;
@@ -116,6 +125,7 @@ LiveProcess* enter_experiment() {
   real::RuntimeScope scope;
   LiveProcess* process = LiveProcess::attach();
   if (process == nullptr) return nullptr;
+  process->call([&](Nic&, Time) { forget_parents_objects(*process); });
   process->set_completion_hook(on_completions);
   linger_at_exit();
   libc::serve_needs(*process);

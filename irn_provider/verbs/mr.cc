@@ -60,6 +60,7 @@ int check_bounds(std::uintptr_t begin, std::size_t length, std::uint64_t iova, u
 }
 
 ibv_mr* register_memory(ibv_pd* pd, void* addr, std::size_t length, std::uint64_t iova, unsigned access) {
+  if (inherited(pd->context)) return refuse(ENODEV);
   access &= ~kHints;
   if (const int error = check_access(access); error != 0) return refuse(error);
   const auto begin = reinterpret_cast<std::uintptr_t>(addr);

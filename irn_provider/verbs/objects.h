@@ -181,6 +181,10 @@ inline Xrcd& of(ibv_xrcd* x) { return *reinterpret_cast<Xrcd*>(x); }
 inline Ah& of(ibv_ah* a) { return *reinterpret_cast<Ah*>(a); }
 inline Channel& of(ibv_comp_channel* c) { return *reinterpret_cast<Channel*>(c); }
 
+// A forked child has a copy of its parent's context, whose NIC is the parent's: nothing is made with it
+// (ENODEV). A child's own comes from ibv_open_device.
+inline bool inherited(ibv_context* context) { return of(context).process != LiveProcess::attached(); }
+
 // While one lives errno may change; after it, it is as before. Around what of ours makes system calls: a
 // verbs call that succeeds leaves errno alone, since programs clean up with such calls before they look why
 // another one has failed (librdmacm does). Calls that fail set it themselves, behind it.
@@ -250,6 +254,7 @@ T* unsupported_object(const char* what) {
 void watch_cq(Cq& cq);          // under the lock
 void forget_cq(Cq& cq);         // under the lock; takes its unfetched events along
 void on_completions(Nic& nic);  // LiveProcess's hook
+void forget_armed();            // under the lock: in a forked child, its parent's
 
 // Asynchronous events: async_events.cc.
 struct Registry {  // the process's objects, most by the NIC's numbers; under the lock

@@ -79,6 +79,7 @@ using namespace rocelab::verbs;
 
 RL_EXPORT ibv_pd* ibv_alloc_pd(ibv_context* context) {
   if (!in_experiment()) return REAL(ibv_alloc_pd)(context);
+  if (inherited(context)) return refuse<ibv_pd>(ENODEV);
   auto pd = std::make_unique<Pd>();
   pd->base.context = context;
   pd->pdn = with_nic(context, [&](Nic& nic, Time) {

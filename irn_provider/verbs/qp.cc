@@ -109,7 +109,7 @@ void init_qp(Qp& qp, ibv_context* context, Qpn qpn, ibv_qp_type type, void* qp_c
 }
 
 ibv_qp* create_qp(ibv_context* context, ibv_pd* pd, Xrcd* xrcd, const ibv_qp_init_attr& attr) {
-  if (const int error = check(attr); error != 0) {
+  if (const int error = inherited(context) ? ENODEV : check(attr); error != 0) {
     errno = error;
     return nullptr;
   }

@@ -46,6 +46,7 @@ ibv_srq* refuse(int error) {
 
 // `xrcd` and `cq`: of an XRC SRQ, else null. `wanted` becomes what the SRQ has, as far as the man page says.
 ibv_srq* create_srq(ibv_pd* pd, ibv_srq_attr& wanted, void* srq_context, Xrcd* xrcd, Cq* cq) {
+  if (inherited(pd->context)) return refuse(ENODEV);
   if (!fits(wanted)) return refuse(EINVAL);
   auto srq = std::make_unique<Srq>();
   const SrqAttr attr{wanted.max_wr, std::max(wanted.max_sge, 1u), 0};

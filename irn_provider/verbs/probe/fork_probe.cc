@@ -10,6 +10,8 @@
 
 #include <cerrno>
 #include <cstdlib>
+#include <memory>
+#include <vector>
 
 #include "irn_provider/verbs/probe/loopback.h"
 #include "irn_provider/verbs/sanitizer.h"
@@ -97,6 +99,41 @@ TEST(ForkProbe, ASemaphoreThatAnotherProcessPostsIsSeen) {
   EXPECT_EQ(sem_timedwait(semaphore, &deadline), -1);
   EXPECT_EQ(errno, ETIMEDOUT);
   munmap(shared, sizeof(sem_t));
+}
+
+void expect_that_its_context_is_refused(Loopback& l) {
+  errno = 0;
+  EXPECT_EQ(ibv_alloc_pd(l.context), nullptr);
+  EXPECT_EQ(errno, ENODEV);
+  EXPECT_EQ(ibv_create_cq(l.context, 8, nullptr, nullptr, 0), nullptr);
+  EXPECT_EQ(ibv_create_comp_channel(l.context), nullptr);
+  EXPECT_EQ(ibv_reg_mr(l.pd, l.memory.data(), 8, 0), nullptr);
+  EXPECT_EQ(errno, ENODEV);
+}
+
+// A CQ of the child's has the number of the parent's that waits for a completion, if that is not too high.
+TEST(ForkProbe, WhatAChildCompletesIsNoEventOfItsParents) {
+  if (kThreadSanitizer) GTEST_SKIP() << "it knows no threads of a forked child";
+  constexpr std::size_t kMost = 16;
+  Loopback l;
+  l.connect();
+  ASSERT_EQ(ibv_req_notify_cq(l.recv_cq, 0), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    expect_that_its_context_is_refused(l);
+    std::vector<std::unique_ptr<Loopback>> own;
+    do own.push_back(std::make_unique<Loopback>());
+    while (own.back()->recv_cq->handle < l.recv_cq->handle && own.size() < kMost);
+    own.back()->connect();
+    expect_that_it_moves(*own.back());
+    expect_that_its_context_is_refused(l);
+    _exit(HasFailure() ? 1 : 0);
+  }
+  EXPECT_EQ(status_of(child), 0);
+  pollfd wait{.fd = l.channel->fd, .events = POLLIN, .revents = 0};
+  EXPECT_EQ(poll(&wait, 1, 0), 0);
+  expect_that_it_moves(l);
+  EXPECT_EQ(poll(&wait, 1, 0), 1);
 }
 
 // In lock step the parent is left behind while it waits for its child. The child's waits, for its device and

@@ -62,5 +62,25 @@ TEST(CmForkProbe, AChildHasAConnectionManagerOfItsOwn) {
   client.expect(RDMA_CM_EVENT_REJECTED);
 }
 
+TEST(CmForkProbe, TheContextThatAChildHasOfItsParentIsRefused) {
+  if (kThreadSanitizer) GTEST_SKIP() << "it knows no threads of a forked child";
+  CmEnd client;
+  client.resolve(kOwnAddress, kPort);
+  const pid_t child = fork();
+  if (child == 0) {
+    CmEnd own;
+    own.resolve(kOwnAddress, kPort);
+    if (testing::Test::HasFailure()) _exit(1);
+    ibv_qp_init_attr attr{};
+    attr.qp_type = IBV_QPT_RC;
+    attr.cap = {
+        .max_send_wr = 4, .max_recv_wr = 4, .max_send_sge = 1, .max_recv_sge = 1, .max_inline_data = 0};
+    if (rdma_create_qp(own.id, nullptr, &attr) == 0) _exit(2);
+    _exit(errno == ENODEV ? 0 : 3);
+  }
+  expect_success(child);
+  client.make_qp(client.id);
+}
+
 }  // namespace
 }  // namespace rocelab::probe

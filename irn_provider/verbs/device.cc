@@ -32,6 +32,7 @@ constexpr char kUverbsName[] = "uverbs0";
 
 std::unique_ptr<Device> make_device() {
   auto device = std::make_unique<Device>();
+  KeepsErrno keeps;
   real::RuntimeScope scope;
   device->host = LiveProcess::configured_host();
   ibv_device& base = device->base;

@@ -171,7 +171,7 @@ TEST_F(SpinProbe, ASocketOfTheProgramToItselfHasItsTimeout) {
   char c;
   EXPECT_EQ(recv(ends[0], &c, 1, 0), -1);
   EXPECT_EQ(errno, EAGAIN);
-  EXPECT_EQ((now_ns() - begin) / 1'000'000, 20);
+  EXPECT_GE(now_ns() - begin, 20'000'000);
   for (const int end : ends) close(end);
 }
 

@@ -236,6 +236,7 @@ def test_a_carrier_that_goes_and_comes_back_is_told(ends: tuple[End, End]) -> No
     finally:
         subprocess.run(ends[1].inside("ip", "link", "set", DEVICE, "up"), check=True)
         watching.end()
+        finish(ends[0].start(["ibv_devinfo"], environment(DEVICE)))  # takes away what a killed one has left
 
 
 @pytest.mark.parametrize(

@@ -75,7 +75,7 @@ TEST_P(ProbeTest, SurfaceKeepsItsClaimsOverSharedMemory) {
   const auto p = fabric.start(0, {"env", "-u", "ROCELAB_SEGMENT", "ROCELAB_TRANSPORT=" + transport,
                                   "ROCELAB_INTERFACE=shm:probe." + std::to_string(getpid()), ROCELAB_PROBE,
                                   "--gtest_filter=-Time*:ThreadProbe.*:ExhaustionProbe.*:InterfaceProbe.*:"
-                                  "StopProbe.*:ExitWhile*:BirthProbe.*:LinkProbe.*:"
+                                  "StopProbe.*:ExitWhile*:BirthProbe.*:LinkProbe.*:SpinProbe.*:"
                                   "EventProbe.GetCqEventWaitsInExperimentTime:"
                                   "ExtendedProbe.TimestampsAreExperimentTime:"
                                   "DatagramProbe.TellsTheMacOfAnAddressAndRefusesStrangers"});

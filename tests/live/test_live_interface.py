@@ -224,7 +224,7 @@ def test_a_carrier_that_goes_and_comes_back_is_told(ends: tuple[End, End]) -> No
     """The peer's end of the veth goes down: the link has no carrier, which is seen within a second."""
     watching = ends[0].start(["ibv_asyncwatch"], environment(DEVICE))
     try:
-        for state, event in (("down", "port error (10)"), ("up", "port active (9)")):
+        for state, event in (("down", "IBV_EVENT_PORT_ERR (10)"), ("up", "IBV_EVENT_PORT_ACTIVE (9)")):
             time.sleep(1.5)
             subprocess.run(ends[1].inside("ip", "link", "set", DEVICE, state), check=True)
             until = time.monotonic() + SECONDS

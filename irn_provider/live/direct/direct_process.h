@@ -14,6 +14,7 @@
 #pragma once
 
 #include <poll.h>
+#include <signal.h>
 
 #include <atomic>
 #include <cstdint>
@@ -122,9 +123,10 @@ class DirectProcess final : public LiveProcess {
 
   // --- direct_wait.cc
   void tell_waiters();
-  // Without the lock. True: a handler of the program's has ended it.
-  bool wait_for_frames(Time deadline, int event);
-  bool sleep_on(std::span<pollfd> fds, Time until);
+  // Without the lock. `signals`: the thread's mask meanwhile; null: as it is. True: a handler of the
+  // program's has ended it.
+  bool wait_for_frames(Time deadline, int event, const sigset_t* signals = nullptr);
+  bool sleep_on(std::span<pollfd> fds, Time until, const sigset_t* signals = nullptr);
   Time next_step() const;
   Time next_look() const;
   std::optional<Time> take_in_poll();

@@ -1,6 +1,7 @@
 // DirectProcess: who watches the ports, and the helper thread.
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/timerfd.h>
@@ -66,6 +67,26 @@ class AtEnd {
 
  private:
   const Action action_;
+};
+
+// Of the calling thread, but for those of its own faults: they come while it sleeps, by `sleeping()`, where
+// they end the sleep, and not between two sleeps of one wait, where nobody would know of them.
+class SignalsWait {
+ public:
+  SignalsWait() {
+    sigset_t all;
+    sigfillset(&all);
+    for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS})
+      sigdelset(&all, fault);
+    pthread_sigmask(SIG_BLOCK, &all, &before_);
+  }
+  ~SignalsWait() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  SignalsWait(const SignalsWait&) = delete;
+  SignalsWait& operator=(const SignalsWait&) = delete;
+  const sigset_t* sleeping() const { return &before_; }
+
+ private:
+  sigset_t before_{};
 };
 
 void drain(int event) {
@@ -146,6 +167,7 @@ Woken DirectProcess::sleep_until(Time deadline) {
 
 Woken DirectProcess::park_until(const std::function<bool()>& ready, Time deadline) {
   Inside inside;
+  const SignalsWait signals;
   Waiter self{ready, own_event()};
   watchers_.fetch_add(1);
   const AtEnd watches_no_more([this] {
@@ -166,7 +188,7 @@ Woken DirectProcess::park_until(const std::function<bool()>& ready, Time deadlin
       });
       lock.unlock();
       const Cancellable here;
-      interrupted = wait_for_frames(until, self.event);
+      interrupted = wait_for_frames(until, self.event, signals.sleeping());
     }
     if (std::exchange(self.told, false)) drain(self.event);
   }
@@ -226,13 +248,13 @@ void DirectProcess::tell_waiters() {
   }
 }
 
-bool DirectProcess::wait_for_frames(Time until, int event) {
+bool DirectProcess::wait_for_frames(Time until, int event, const sigset_t* signals) {
   std::array<pollfd, 1 + kMaxPorts> fds{pollfd{event, POLLIN, 0}};
-  return sleep_on(fds, until);
+  return sleep_on(fds, until, signals);
 }
 
 // `fds` ends with places for the ports. True: a handler of the program's has ended it.
-bool DirectProcess::sleep_on(std::span<pollfd> fds, Time until) {
+bool DirectProcess::sleep_on(std::span<pollfd> fds, Time until, const sigset_t* signals) {
   const std::span<pollfd> ports = fds.last(kMaxPorts);
   bool none = true;
   for (std::size_t i = 0; i < kMaxPorts; ++i) {
@@ -242,7 +264,7 @@ bool DirectProcess::sleep_on(std::span<pollfd> fds, Time until) {
   const timespec timeout = to_timespec(none ? until - clock() : Duration());
   const std::uint32_t own_signals = t_own_signals;
   const bool ended =
-      ppoll(fds.data(), fds.size(), none && until == Time::never() ? nullptr : &timeout, nullptr) < 0 &&
+      ppoll(fds.data(), fds.size(), none && until == Time::never() ? nullptr : &timeout, signals) < 0 &&
       errno == EINTR;
   for (std::size_t i = 0; i < ports_.size(); ++i) {
     ports_[i]->after_sleep(ports[i].revents != 0);

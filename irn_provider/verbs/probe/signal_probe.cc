@@ -2,6 +2,10 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <cerrno>
+#include <thread>
+
 #include "irn_provider/verbs/probe/loopback.h"
 
 namespace rocelab::probe {
@@ -23,6 +27,49 @@ TEST(SignalProbe, ASignalThatTheProgramBlocksWaitsForIt) {
   signal(SIGUSR2, SIG_IGN);  // forgets it
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   signal(SIGUSR2, SIG_DFL);
+}
+
+std::atomic<int> g_handled{0};
+
+// In real time: frames that are not what it waits for wake the thread over and over, and a signal may come
+// while it sees to them.
+TEST(RealTimeSignalProbe, ASignalBetweenTwoFramesEndsAWaitForEvents) {
+  constexpr int kSignals = 200;
+  struct sigaction action {};
+  action.sa_handler = [](int) { ++g_handled; };
+  ASSERT_EQ(sigaction(SIGUSR1, &action, nullptr), 0);
+  Loopback l;
+  l.connect();
+  std::atomic<int> ended{0};
+  const pthread_t waits = pthread_self();
+  int unheard = 0;
+  std::thread sends([&] {
+    sigset_t signal;
+    sigemptyset(&signal);
+    sigaddset(&signal, SIGUSR1);
+    pthread_sigmask(SIG_BLOCK, &signal, nullptr);
+    int writes = 0;
+    for (int told = -1; ended < kSignals; ++writes) {
+      EXPECT_EQ(l.send(IBV_WR_RDMA_WRITE, {l.sge(0, 8)}, 100), 0);
+      EXPECT_EQ(l.wait(l.send_cq).status, IBV_WC_SUCCESS);
+      if (told == ended && writes < 10'000) continue;
+      if (told != ended && writes < 20) continue;  // it waits by now
+      if (told == ended) ++unheard;
+      told = ended;
+      writes = 0;
+      pthread_kill(waits, SIGUSR1);
+    }
+  });
+  while (ended < kSignals) {
+    ibv_cq* cq = nullptr;
+    void* context = nullptr;
+    EXPECT_EQ(ibv_get_cq_event(l.channel, &cq, &context), -1);
+    EXPECT_EQ(errno, EINTR);
+    ++ended;
+  }
+  sends.join();
+  EXPECT_LT(unheard, kSignals / 20) << "some come before the wait";
+  signal(SIGUSR1, SIG_DFL);
 }
 
 }  // namespace

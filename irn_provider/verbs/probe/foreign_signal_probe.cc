@@ -116,6 +116,9 @@ TEST_F(ForeignSignalProbe, WaitsForAsynchronousEventsEnd) {
 
 // Until there is an event.
 TEST_F(ForeignSignalProbe, WaitsForEventsGoOnBehindAHandlerThatRestartsCalls) {
+  struct sigaction fault {};
+  ASSERT_EQ(sigaction(SIGSEGV, nullptr, &fault), 0);
+  if (fault.sa_handler != SIG_DFL) GTEST_SKIP() << "a sanitizer's own handler is one that ends calls";
   Loopback l;
   l.connect();
   ASSERT_EQ(ibv_req_notify_cq(l.recv_cq, 0), 0);
@@ -131,9 +134,10 @@ TEST_F(ForeignSignalProbe, WaitsForEventsGoOnBehindAHandlerThatRestartsCalls) {
   });
   ibv_cq* cq = nullptr;
   void* context = nullptr;
-  EXPECT_EQ(ibv_get_cq_event(l.channel, &cq, &context), 0);
+  const int error = ibv_get_cq_event(l.channel, &cq, &context);
+  EXPECT_EQ(error, 0);
   EXPECT_EQ(cq, l.recv_cq);
-  ibv_ack_cq_events(l.recv_cq, 1);
+  if (error == 0) ibv_ack_cq_events(l.recv_cq, 1);
   sends.join();
 }
 

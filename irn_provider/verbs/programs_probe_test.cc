@@ -59,6 +59,23 @@ TEST_P(ProbeTest, TheDeviceNamesItsInterface) {
   EXPECT_NE(fabric.program(p).output().find("[  PASSED  ] 2 tests"), std::string::npos);
 }
 
+// Over packet sockets, where an empty poll asks the kernel and is told EAGAIN.
+TEST_P(ProbeTest, CallsThatSucceedLeaveErrnoAloneOnAnInterface) {
+  if (geteuid() != 0) GTEST_SKIP() << "a network namespace takes root";
+  TestFabric fabric(1, 1, nic());
+  const std::string transport = GetParam() == TransportMode::kRoce ? "roce" : "irn";
+  const auto p = fabric.start(
+      0, {"env", "-u", "ROCELAB_SEGMENT", "ROCELAB_TRANSPORT=" + transport, "ROCELAB_INTERFACE=rl0",
+          "unshare", "-n", "sh", "-ec",
+          "ip link add rl0 type veth peer name rl1; ip address add 10.0.0.1/24 dev rl0;"
+          "ip link set rl0 up; ip link set rl1 up;"
+          "\"$0\" --gtest_filter=RefusalProbe.CallsThatSucceed*; exec \"$1\" --gtest_filter=*AnAnswerWhose*",
+          ROCELAB_PROBE, ROCELAB_CM_PROBE});
+  EXPECT_TRUE(fabric.run());
+  EXPECT_EQ(fabric.program(p).exit_code(), 0) << fabric.program(p).output();
+  EXPECT_NE(fabric.program(p).output().find("AnAnswerWhose"), std::string::npos);
+}
+
 TEST_P(ProbeTest, ALinkThatFailsIsAnEvent) {
   constexpr std::int64_t kFailsPs = 5'000'000'000, kRecoversPs = 8'000'000'000;
   TestFabric fabric(1, 1, nic(), {{kFailsPs, 0, 0}, {kRecoversPs, 0, 1}});

@@ -2,6 +2,8 @@
 
 #include <signal.h>
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace rocelab {
@@ -10,10 +12,15 @@ constinit thread_local std::uint32_t t_own_signals = 0;
 
 namespace {
 constinit thread_local bool t_interruption = false;
-}
+
+// A thread's own mistakes, which runtimes and libraries handle (sanitizers, UCX): they find no thread
+// waiting.
+constexpr int kFaults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS};
+}  // namespace
 
 bool some_handler_interrupts() {
   for (int signal = 1; signal <= SIGRTMAX; ++signal) {
+    if (std::ranges::find(kFaults, signal) != std::end(kFaults)) continue;
     struct sigaction action {};
     if (sigaction(signal, nullptr, &action) != 0) continue;  // the C library's own
     const bool handled =

@@ -174,7 +174,9 @@ def test_who_is_not_the_peer_is_not_heard(ends: tuple[End, End]) -> None:
     assert "rx_wrong_peer=100" in said[0] and "rx_wrong_peer" not in said[1], said
 
 
-def test_an_acknowledgement_does_not_wait_for_a_program_that_computes(ends: tuple[End, End], tmp_path: Path) -> None:
+def test_an_acknowledgement_does_not_wait_for_a_program_that_computes(
+    ends: tuple[End, End], tmp_path: Path
+) -> None:
     """It waits for what the program posts next; another thread of it waits in the library, and knows of nothing."""
     program, source = tmp_path / "one_poll", Path(__file__).with_name("one_poll.c")
     subprocess.run(["cc", "-O1", "-o", program, source, "-libverbs", "-lpthread"], check=True)

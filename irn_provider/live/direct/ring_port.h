@@ -48,7 +48,7 @@ class RingPort final : public FramePort {
     FrameConsumer from;
     bool has_to = false, has_from = false;
     std::int64_t try_again_ns = 0;  // there was no memory for a ring to it
-    bool gave_up = false;  // it took nothing for kPatience, and has taken nothing since
+    bool gave_up = false;           // it took nothing for kPatience, and has taken nothing since
   };
   struct Waiting {  // a frame for which there was no room
     std::uint32_t vf;

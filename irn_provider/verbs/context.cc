@@ -116,9 +116,7 @@ void fill_entry(const lockstep::HostEntry& host, std::uint32_t index, ibv_gid_en
 
 int query_port(ibv_context* context, std::uint8_t port, ibv_port_attr* attr, std::size_t size) {
   if (port != kPorts) return EINVAL;
-  // A forked child has no NIC of its own to ask.
-  const bool up = LiveProcess::attached() != of(context).process ||
-                  with_nic(context, [](Nic& nic, Time) { return nic.link_up(); });
+  const bool up = inherited(context) || with_nic(context, [](Nic& nic, Time) { return nic.link_up(); });
   const ibv_port_attr full = port_attr(of(context).device->host, up);
   std::memset(attr, 0, size);
   std::memcpy(attr, &full, std::min(size, sizeof full));

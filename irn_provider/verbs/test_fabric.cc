@@ -150,6 +150,10 @@ void TestFabric::collect() {
       const auto host = static_cast<std::uint32_t>(to - hosts.begin());
       const bool gsi = parsed->roce.dest == kGsiQpn;
       const std::uint32_t vf = gsi ? 0 : lockstep::vf_of_qpn(parsed->roce.dest.value);
+      if (vf >= per_host) {  // of no program that there could be
+        drop(d);
+        continue;
+      }
       in_flight_.push_back({d, host * per_host + vf, gsi ? &lockstep::VfSlot::cm : nullptr, Time::never()});
     }
   }

@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <memory>
+#include <thread>
 #include <vector>
 
 #include "irn_provider/verbs/probe/loopback.h"
@@ -190,7 +191,7 @@ TEST(ForkProbe, WhatAChildHasPostedBeforeItsExitWithoutHandlersArrives) {
   for (const int fd : {numbers[0], numbers[1], back[0], back[1]}) close(fd);
 }
 
-// Its numbers are the child's to use: what the parent waits for by them is not there.
+// Its numbers are the child's to use: what the parent waited for by them is not what the child waits for.
 TEST(ForkProbe, ADescriptorOfTheParentsIsNotTheChildsOfTheSameNumber) {
   if (kThreadSanitizer) GTEST_SKIP() << "it knows no threads of a forked child";
   ibv_context* context = open_device();
@@ -199,13 +200,17 @@ TEST(ForkProbe, ADescriptorOfTheParentsIsNotTheChildsOfTheSameNumber) {
   const pid_t child = fork();
   if (child == 0) {
     int ends[2];
-    close(channel->fd);
-    open_device();
-    // A socket, and of the outside as far as the child's own calls tell: it has come by a message.
     if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0 || dup2(ends[0], channel->fd) < 0) _exit(2);
-    if (write(ends[1], "x", 1) != 1) _exit(3);
+    open_device();
+    bool written = false;
+    std::thread other([&] {
+      usleep(1'000);
+      written = write(ends[1], "x", 1) == 1;
+    });
     pollfd p{.fd = channel->fd, .events = POLLIN, .revents = 0};
-    _exit(poll(&p, 1, -1) == 1 ? 0 : 4);
+    const int ready = poll(&p, 1, -1);
+    other.join();
+    _exit(ready == 1 && written ? 0 : 4);
   }
   EXPECT_EQ(status_of(child), 0);
   ibv_destroy_comp_channel(channel);

@@ -16,7 +16,6 @@ constinit thread_local bool t_interruption = false;
 // A thread's own mistakes, which runtimes and libraries handle (sanitizers, UCX): they find no thread
 // waiting.
 constexpr int kFaults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS};
-}  // namespace
 
 bool some_handler_interrupts() {
   for (int signal = 1; signal <= SIGRTMAX; ++signal) {
@@ -29,6 +28,8 @@ bool some_handler_interrupts() {
   }
   return false;
 }
+
+}  // namespace
 
 void note_interruption() { t_interruption = some_handler_interrupts(); }
 bool take_interruption() { return std::exchange(t_interruption, false); }

@@ -13,11 +13,8 @@ namespace rocelab {
 // interrupted goes on.
 extern constinit thread_local std::uint32_t t_own_signals;
 
-// Whether a handler of the program's was installed without SA_RESTART. Some 60 system calls.
-bool some_handler_interrupts();
-
 // A handler of the program's has run in the calling thread's wait: LiveProcess::signals_restart() says, once,
-// whether a call of the second kind goes on.
+// whether a call of the second kind goes on. Some 60 system calls.
 void note_interruption();
 bool take_interruption();  // true: there was one that ends such a call
 

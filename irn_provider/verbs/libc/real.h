@@ -138,18 +138,13 @@ namespace rocelab::real {
     (semaphore, clock, deadline))                                                                            \
   X(int, sem_post, (sem_t * semaphore), (semaphore))                                                         \
   X(int, sem_trywait, (sem_t * semaphore), (semaphore))                                                      \
-  X(int, pthread_mutex_timedlock, (pthread_mutex_t * mutex, const timespec* deadline), (mutex, deadline))    \
   X(int, pthread_mutex_clocklock, (pthread_mutex_t * mutex, clockid_t clock, const timespec* deadline),      \
     (mutex, clock, deadline))                                                                                \
-  X(int, pthread_rwlock_timedrdlock, (pthread_rwlock_t * lock, const timespec* deadline), (lock, deadline))  \
-  X(int, pthread_rwlock_timedwrlock, (pthread_rwlock_t * lock, const timespec* deadline), (lock, deadline))  \
   X(int, pthread_rwlock_clockrdlock, (pthread_rwlock_t * lock, clockid_t clock, const timespec* deadline),   \
     (lock, clock, deadline))                                                                                 \
   X(int, pthread_rwlock_clockwrlock, (pthread_rwlock_t * lock, clockid_t clock, const timespec* deadline),   \
     (lock, clock, deadline))                                                                                 \
   X(int, pthread_tryjoin_np, (pthread_t thread, void** result), (thread, result))                            \
-  X(int, pthread_timedjoin_np, (pthread_t thread, void** result, const timespec* deadline),                  \
-    (thread, result, deadline))                                                                              \
   X(int, pthread_clockjoin_np, (pthread_t thread, void** result, clockid_t clock, const timespec* deadline), \
     (thread, result, clock, deadline))                                                                       \
   X(int, timespec_get, (timespec * ts, int base), (ts, base))                                                \
@@ -160,8 +155,6 @@ namespace rocelab::real {
   X(int, sendmmsg, (int fd, mmsghdr* messages, unsigned count, int flags), (fd, messages, count, flags))     \
   X(int, recvmmsg, (int fd, mmsghdr* messages, unsigned count, int flags, timespec* timeout),                \
     (fd, messages, count, flags, timeout))                                                                   \
-  X(int, eventfd_read, (int fd, std::uint64_t* value), (fd, value))                                          \
-  X(int, eventfd_write, (int fd, std::uint64_t value), (fd, value))                                          \
   X(int, dup, (int fd), (fd))                                                                                \
   X(int, dup2, (int fd, int to), (fd, to))                                                                   \
   X(int, dup3, (int fd, int to, int flags), (fd, to, flags))

@@ -130,6 +130,7 @@ class DirectProcess final : public LiveProcess {
   Time next_step() const;
   Time next_look() const;
   std::optional<Time> take_in_poll();
+  bool frames_wait() const;
   void nap(Time until);
   void hand_over();
   bool look(bool away);

@@ -106,6 +106,7 @@ void DirectProcess::poll(const std::function<bool(Nic&, Time)>& look) {
       nap(*idle_until);
       mutex_.lock();
       now = tick();
+      if (frames_wait()) take_in_poll();  // what has ended the nap is for this poll
     }
     if (completions_seen_ != seen) look(nic_, now);
   }
@@ -137,6 +138,10 @@ std::optional<Time> DirectProcess::take_in_poll() {
   return std::min(last_ + kNap, next_step());
 }
 
+bool DirectProcess::frames_wait() const {
+  return std::any_of(ports_.begin(), ports_.end(), [](const auto* port) { return port->waits(); });
+}
+
 void DirectProcess::nap(Time until) {
   nappers_.fetch_add(1);
   give_way(until);
@@ -150,8 +155,7 @@ void DirectProcess::give_way(Time until) {
   static thread_local Time busy_until;
   Time before = clock();
   for (const Time begin = before; !wire_ && before - begin < kShortLook && before < until; before = clock())
-    for (const direct::FramePort* port : ports_)
-      if (port->waits()) return;
+    if (frames_wait()) return;
   if (before < busy_until) {
     wait_for_frames(until, own_event());
     return;

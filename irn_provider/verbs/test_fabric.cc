@@ -32,7 +32,7 @@ SegmentPlan plan_of(std::size_t hosts, std::uint32_t programs, const NicConfig& 
   plan.hosts.resize(hosts);
   plan.ports.resize(hosts);
   plan.switches.resize(1);
-  plan.vfs_per_host = 4;  // of ended programs none is used again, and probes fork
+  plan.vfs_per_host = 8;  // of ended programs none is used again, and probes fork
   plan.frames_per_vf = kFramesPerVf;
   plan.max_frame_bytes = nic.active_mtu + 128;
   plan.expected_participants = programs;

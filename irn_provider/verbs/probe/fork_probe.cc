@@ -11,7 +11,6 @@
 #include <cerrno>
 #include <cstdlib>
 #include <memory>
-#include <thread>
 #include <vector>
 
 #include "irn_provider/verbs/probe/loopback.h"
@@ -197,22 +196,19 @@ TEST(ForkProbe, ADescriptorOfTheParentsIsNotTheChildsOfTheSameNumber) {
   ibv_context* context = open_device();
   ibv_comp_channel* channel = ibv_create_comp_channel(context);
   ASSERT_NE(channel, nullptr);
+  int ends[2] = {-1, -1};
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
   const pid_t child = fork();
   if (child == 0) {
-    int ends[2];
-    if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0 || dup2(ends[0], channel->fd) < 0) _exit(2);
-    open_device();
-    bool written = false;
-    std::thread other([&] {
-      usleep(1'000);
-      written = write(ends[1], "x", 1) == 1;
-    });
+    if (dup2(ends[0], channel->fd) < 0) _exit(2);
+    if (open_device() == nullptr) _exit(3);
     pollfd p{.fd = channel->fd, .events = POLLIN, .revents = 0};
-    const int ready = poll(&p, 1, -1);
-    other.join();
-    _exit(ready == 1 && written ? 0 : 4);
+    _exit(poll(&p, 1, -1) == 1 ? 0 : 4);
   }
+  usleep(1'000);
+  EXPECT_EQ(write(ends[1], "x", 1), 1);
   EXPECT_EQ(status_of(child), 0);
+  for (const int end : ends) close(end);
   ibv_destroy_comp_channel(channel);
   ibv_close_device(context);
 }

@@ -46,6 +46,20 @@ function(rl_test name)
   set_tests_properties(${name} PROPERTIES LABELS ${ARG_LABEL} TIMEOUT 600)
 endfunction()
 
+# rl_benchmark(NAME sources... [BUILT_ALWAYS] DEPENDS targets...): a Google Benchmark program, no test; without BUILT_ALWAYS built on demand.
+function(rl_benchmark name)
+  find_package(benchmark QUIET)
+  if(NOT benchmark_FOUND)
+    return()
+  endif()
+  cmake_parse_arguments(ARG "BUILT_ALWAYS" "" "DEPENDS" ${ARGN})
+  add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
+  if(NOT ARG_BUILT_ALWAYS)
+    set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON)
+  endif()
+  target_link_libraries(${name} PRIVATE ${ARG_DEPENDS} benchmark::benchmark)
+endfunction()
+
 # rl_fuzzer(NAME sources... DEPENDS targets...): a libFuzzer program. It exists in the fuzz preset only, as build/fuzz/fuzzers/NAME, and belongs to
 # the target `fuzzers`; tests/corpora/NAME/, when there is one, holds its seeds.
 function(rl_fuzzer name)

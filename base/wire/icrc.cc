@@ -46,6 +46,7 @@ std::uint32_t crc32_portable(std::uint32_t state, std::span<const std::byte> byt
 }
 
 std::uint32_t crc32(std::uint32_t state, std::span<const std::byte> bytes) {
+  if (has_vpclmul()) return crc32_vpclmul(state, bytes);
   return has_pclmul() ? crc32_pclmul(state, bytes) : crc32_portable(state, bytes);
 }
 
@@ -61,6 +62,7 @@ std::uint32_t icrc_portable(std::span<const std::byte> packet, bool is_ipv4) {
 }
 
 std::uint32_t icrc(std::span<const std::byte> packet, bool is_ipv4) {
+  if (has_vpclmul()) return icrc_vpclmul(packet, is_ipv4);
   return has_pclmul() ? icrc_pclmul(packet, is_ipv4) : icrc_portable(packet, is_ipv4);
 }
 

@@ -22,10 +22,13 @@ std::uint32_t icrc(std::span<const std::byte> packet, bool is_ipv4);
 std::uint32_t crc32(std::uint32_t state, std::span<const std::byte> bytes);
 std::uint32_t crc32_portable(std::uint32_t state, std::span<const std::byte> bytes);  // slice by 8
 std::uint32_t crc32_pclmul(std::uint32_t state, std::span<const std::byte> bytes);    // only if has_pclmul()
+std::uint32_t crc32_vpclmul(std::uint32_t state, std::span<const std::byte> bytes);   // only if has_vpclmul()
 bool has_pclmul();
+bool has_vpclmul();
 
-// The same ICRC by either of them, for tests that compare.
+// The same ICRC by each of them, for tests that compare.
 std::uint32_t icrc_portable(std::span<const std::byte> packet, bool is_ipv4);
-std::uint32_t icrc_pclmul(std::span<const std::byte> packet, bool is_ipv4);  // only if has_pclmul()
+std::uint32_t icrc_pclmul(std::span<const std::byte> packet, bool is_ipv4);   // only if has_pclmul()
+std::uint32_t icrc_vpclmul(std::span<const std::byte> packet, bool is_ipv4);  // only if has_vpclmul()
 
 }  // namespace rocelab

@@ -23,8 +23,8 @@ TEST(IcrcTest, Crc32HasTheCheckValueOfItsCatalogueEntry) {
   EXPECT_EQ(~crc32_portable(0xffffffff, bytes), 0xcbf43926u);
 }
 
-TEST(IcrcTest, PortableAndPclmulAgreeWithTheDefinitionOnEveryLengthAndAlignment) {
-  if (!has_pclmul()) GTEST_LOG_(INFO) << "no PCLMUL here: only the portable version is compared";
+TEST(IcrcTest, AllVersionsAgreeWithTheDefinitionOnEveryLengthAndAlignment) {
+  if (!has_vpclmul()) GTEST_LOG_(INFO) << "not compared here: VPCLMUL" << (has_pclmul() ? "" : ", PCLMUL");
   Rng rng(1);
   std::vector<std::byte> buffer(4300);
   for (auto& b : buffer) b = static_cast<std::byte>(rng.below(256));
@@ -35,6 +35,9 @@ TEST(IcrcTest, PortableAndPclmulAgreeWithTheDefinitionOnEveryLengthAndAlignment)
     ASSERT_EQ(crc32_portable(state, bytes), want) << "portable, length " << length << " from " << from;
     if (has_pclmul()) {
       ASSERT_EQ(crc32_pclmul(state, bytes), want) << "PCLMUL, length " << length << " from " << from;
+    }
+    if (has_vpclmul()) {
+      ASSERT_EQ(crc32_vpclmul(state, bytes), want) << "VPCLMUL, length " << length << " from " << from;
     }
     ASSERT_EQ(crc32(state, bytes), want);
   };
@@ -56,11 +59,11 @@ TEST(IcrcTest, CrcOfPiecesIsTheCrcOfTheWhole) {
 }
 
 // Dummy header, masks and tails, against the definition.
-TEST(IcrcTest, BothVersionsAgreeWithTheDefinitionOnPacketsOfEveryLength) {
+TEST(IcrcTest, AllVersionsAgreeWithTheDefinitionOnPacketsOfEveryLength) {
   Rng rng(3);
   for (const bool is_ipv4 : {true, false}) {
     const std::size_t ip = is_ipv4 ? 20 : 40;
-    for (std::size_t length = ip + 8 + 12; length <= 400; ++length) {
+    for (std::size_t length = ip + 8 + 12; length <= 700; ++length) {
       std::vector<std::byte> packet(length);  // on the heap, so that a read behind it is found
       for (auto& b : packet) b = static_cast<std::byte>(rng.below(256));
       std::vector<std::byte> masked(8, std::byte{0xff});
@@ -77,6 +80,9 @@ TEST(IcrcTest, BothVersionsAgreeWithTheDefinitionOnPacketsOfEveryLength) {
       ASSERT_EQ(icrc_portable(packet, is_ipv4), want) << length;
       if (has_pclmul()) {
         ASSERT_EQ(icrc_pclmul(packet, is_ipv4), want) << length;
+      }
+      if (has_vpclmul()) {
+        ASSERT_EQ(icrc_vpclmul(packet, is_ipv4), want) << length;
       }
       ASSERT_EQ(icrc(packet, is_ipv4), want);
     }

@@ -57,6 +57,7 @@ def wall() -> int:
     return _print(
         _measure(
             (
+                ("wire_format", "wire format alone", engines.wire_format),
                 ("bandwidth", "bandwidth over a veth", measures.bandwidth),
                 ("latency", "latency", measures.latency),
                 ("message_rate", "message rate", measures.message_rate),

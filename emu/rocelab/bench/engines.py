@@ -1,4 +1,4 @@
-"""The two state machines alone, in one thread without processes: the Google Benchmark programs of their folders, built on demand."""
+"""The two state machines, and the wire format, alone, in one thread without processes: the Google Benchmark programs of their folders, built on demand."""
 
 from __future__ import annotations
 
@@ -23,6 +23,11 @@ def switch_model(step: Step) -> dict[str, Any]:
 def nic_engine(step: Step) -> dict[str, Any]:
     """Two Nics: nanoseconds per frame, sending and receiving together; the number in a name is the queue pairs."""
     return {"ns_per_packet": _run(step, "irn_provider/nic/nic_bench", "per_frame")}
+
+
+def wire_format(step: Step) -> dict[str, Any]:
+    """ICRC and copy of packets, headers of a small message: nanoseconds; the number in a name is the bytes of payload."""
+    return {"ns": _run(step, "base/wire/wire_bench", "per_packet")}
 
 
 def _run(step: Step, program: str, counter: str) -> dict[str, float]:

@@ -200,6 +200,22 @@ TEST(NicDuplicateReadTest, ARepeatedReadThatIsNotGrantedIsCounted) {
   EXPECT_EQ(pair.b.nic.counters().duplicate_request, 2u);
 }
 
+// The right that the QP lacks is lacking for what looks like a repetition, too.
+TEST(NicDuplicateReadTest, ARepeatedReadNeedsTheQueuePairsRight) {
+  NicPair pair;
+  pair.attr.access_flags = kAccessRemoteWrite;
+  pair.connect(kPsn);
+  pair.post(pair.wqe(WrOpcode::kWrite, 0, 0, 100));
+  pair.run();
+  PacketRef p = pair.b.pool.make();
+  p->roce.opcode = make_opcode(TransportClass::kRc, Operation::kReadRequest);
+  p->roce.dest = pair.b.qp, p->roce.psn = Psn(kPsn), p->frame_length = 74;
+  p->roce.va = pair.b.addr(), p->roce.rkey = pair.b.key, p->roce.dma_length = 100;
+  pair.b.nic.on_packet(std::move(p), pair.now());
+  EXPECT_FALSE(pair.b.nic.has_more());
+  expect_one(pair.b, kInvalid);
+}
+
 // --- UC
 
 class UcPair : public NicPair {

@@ -21,7 +21,8 @@ void GbnResponder::repeat_read(const Packet& packet, UnwrappedPsn psn) {
   const RoceHeaders& h = packet.roce;
   const UnwrappedPsn end = psn + read_packets(h.dma_length);
   const OpcodeInfo& info = opcode_info(h.opcode);
-  if (end > expected_ || !length_fits(packet, info)) return count_refusal(qp_, kNakInvalidRequest);
+  if ((qp_.attr.access_flags & kAccessRemoteRead) == 0 || end > expected_ || !length_fits(packet, info))
+    return count_refusal(qp_, kNakInvalidRequest);
   const SharedReceiveQueue* srq = info.has(Header::kXrcEth) ? named_srq(qp_, h) : nullptr;
   if (info.has(Header::kXrcEth) && srq == nullptr) return count_refusal(qp_, kNakRemoteAccess);
   const Pdn pd = srq != nullptr ? srq->pd : qp_.init.pd;

@@ -123,6 +123,25 @@ TEST_P(ReadLossTest, RequestsAgainFromTheMissingPacket) {
   EXPECT_EQ(pair.b.nic.counters().nack_retransmissions, 9 - k);
 }
 
+// Several READs are requested again, of which the responder still has the last ones to answer for the first
+// time.
+TEST(NicReadTest, RepeatedReadsAreAnsweredInTheOrderInWhichTheyAreAskedFor) {
+  for (int lost = 1; lost <= 64; ++lost) {
+    NicPair pair;
+    pair.attr.timeout = 8;
+    pair.connect(kPsn);
+    pair.b.fill(0, 64 * kMtu, 11);
+    pair.lose = lose_data(1, {lost});
+    for (std::uint32_t i = 0; i < 16; ++i)
+      pair.post(pair.wqe(WrOpcode::kRead, i * 4 * kMtu, i * 4 * kMtu, 4 * kMtu, i + 1));
+    pair.run();
+    ASSERT_EQ(pair.a.cqes.size(), 16u);
+    for (const Cqe& cqe : pair.a.cqes) EXPECT_EQ(cqe.status, WcStatus::kSuccess);
+    EXPECT_EQ(std::memcmp(pair.a.bytes.data(), pair.b.bytes.data(), 64 * kMtu), 0);
+    EXPECT_EQ(pair.a.nic.counters().local_ack_timeout_err, lost < 64 ? 0u : 1u) << "response " << lost;
+  }
+}
+
 TEST(NicReadTest, ALostRequestIsRepairedByTheTimeout) {
   NicPair pair;
   pair.attr.timeout = 8;

@@ -55,6 +55,9 @@ class GbnResponder final : public Responder {
   void on_gap();
   void on_duplicate(const Packet& packet, const OpcodeInfo& info, UnwrappedPsn psn, Time now);
   void repeat_read(const Packet& packet, UnwrappedPsn psn);
+  std::size_t find_read(UnwrappedPsn psn) const;
+  bool earlier_read_behind(std::size_t place) const;
+  void take_out(std::size_t place);
   void repeat_atomic(UnwrappedPsn psn);
   bool turn_to_srq(const Packet& packet);
   Refusal execute(const Packet& packet, const OpcodeInfo& info, Time now);

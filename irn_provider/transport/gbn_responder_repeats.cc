@@ -16,7 +16,9 @@ void GbnResponder::on_duplicate(const Packet& packet, const OpcodeInfo& info, Un
 }
 
 // IBTA 9.7.4.1.2: a duplicate READ, or its rest, is executed again. One that is still being answered starts
-// over where the requester now is.
+// over where the requester now is; unless an earlier READ, asked for again before it, waits behind it: then
+// behind that one (IBTA 9.5: answers in the order of requests), or the requester would have to drop what
+// comes too early and to ask a third time.
 void GbnResponder::repeat_read(const Packet& packet, UnwrappedPsn psn) {
   const RoceHeaders& h = packet.roce;
   const UnwrappedPsn end = psn + read_packets(h.dma_length);
@@ -29,16 +31,38 @@ void GbnResponder::repeat_read(const Packet& packet, UnwrappedPsn psn) {
   if (h.dma_length > 0 && !qp_.find_remote(h.rkey, pd, h.va, h.dma_length, kAccessRemoteRead))
     return count_refusal(qp_, kNakRemoteAccess);
   Answer again{true, false, kAckNoCredits, msn_, psn, psn, end, h.va, h.dma_length, h.rkey, pd, true};
-  for (std::size_t i = 0; i < answers_.size(); ++i) {
-    Answer& pending = answers_[i];
-    if (!pending.read || psn < pending.start || psn >= pending.end) continue;
-    again.repeated = pending.repeated;
-    if (end == pending.end) pending = again;
-    return;
+  const std::size_t pending = find_read(psn);
+  if (pending < answers_.size()) {
+    again.repeated = answers_[pending].repeated;
+    if (end != answers_[pending].end) return;
+    if (!earlier_read_behind(pending)) {
+      answers_[pending] = again;
+      return;
+    }
+    take_out(pending);
+  } else {
+    if (!has_room_to_repeat()) return;
+    count(again, 1);
   }
-  if (!has_room_to_repeat()) return;
-  count(again, 1);
   answers_.push_back(again);
+}
+
+// The place of the READ that `psn` belongs to among what is still to be answered; none: beyond its end.
+std::size_t GbnResponder::find_read(UnwrappedPsn psn) const {
+  std::size_t i = 0;
+  while (i < answers_.size() && !(answers_[i].read && psn >= answers_[i].start && psn < answers_[i].end)) ++i;
+  return i;
+}
+
+bool GbnResponder::earlier_read_behind(std::size_t place) const {
+  for (std::size_t i = place + 1; i < answers_.size(); ++i)
+    if (answers_[i].read && answers_[i].start < answers_[place].start) return true;
+  return false;
+}
+
+void GbnResponder::take_out(std::size_t place) {
+  for (std::size_t i = place; i > 0; --i) std::swap(answers_[i], answers_[i - 1]);
+  answers_.pop_front();
 }
 
 // One that is remembered no longer is of no honest peer: it has the answers of all but the last few.

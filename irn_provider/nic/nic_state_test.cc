@@ -79,6 +79,25 @@ TEST(NicStateTest, ResetForgetsTheQueuePairsOwnCompletions) {
   EXPECT_FALSE(pair.a.nic.poll_cq(pair.a.cq));
 }
 
+// What it owed its old peer does not leave when it fails before it has a new one.
+TEST(NicStateTest, ResetForgetsAnswersAndNotificationsThatHaveNotLeft) {
+  NicConfig config;
+  config.cc.kind = CcKind::kDcqcn;
+  NicPair pair(config);
+  pair.connect(kPsn);
+  PacketRef p = pair.b.pool.make();
+  p->ecn = Ecn::kCe;
+  p->roce.opcode = make_opcode(TransportClass::kRc, Operation::kWriteOnly);
+  p->roce.dest = pair.b.qp, p->roce.psn = Psn(kPsn), p->roce.ack_req = true, p->frame_length = 74;
+  pair.b.nic.on_packet(std::move(p), pair.now());
+  ASSERT_TRUE(pair.b.nic.has_more());
+  QpAttr attr;
+  ASSERT_TRUE(pair.b.nic.modify_qp(pair.b.qp, attr, pair.now()));
+  attr.state = QpState::kErr;
+  ASSERT_TRUE(pair.b.nic.modify_qp(pair.b.qp, attr, pair.now()));
+  EXPECT_FALSE(pair.b.nic.has_more());
+}
+
 TEST(NicStateTest, SqdHoldsBackWhatHasNotBegun) {
   NicPair pair;
   pair.connect(kPsn);

@@ -76,7 +76,6 @@ bool QueuePair::modify(const QpAttr& attr, Time now) {
   if (from == QpState::kInit && to == QpState::kRtr) {
     if (attr.plain_roce) choose_mode(TransportMode::kRoce);
     context_.connect(now);
-    if (notification_point_) notification_point_.emplace(context_.nic.config.cc.dcqcn.cnp_interval);
     responder_->start(now);
   } else if (path_changes) {
     context_.path_changed(now);
@@ -174,7 +173,8 @@ void QueuePair::enter_reset(Time now) {
   enter(QpState::kReset);
   comm_est_due_ = awaits_drained_ = false;
   requester_.reset();
-  responder_->flush(now);
+  responder_->start(now);  // what is still owed to the peer is forgotten, too
+  if (notification_point_) notification_point_.emplace(context_.nic.config.cc.dcqcn.cnp_interval);
   if (other_mode) choose_mode(context_.nic.config.mode);
   receive_queue_.reset();
   context_.take_failure();

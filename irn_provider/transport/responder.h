@@ -19,14 +19,14 @@ class Responder {
  public:
   virtual ~Responder() = default;
 
-  virtual void start(Time now) = 0;  // INIT to RTR: numbers from attr.rq_psn
+  virtual void start(Time now) = 0;  // INIT to RTR: numbers from attr.rq_psn; and RESET: nothing is left
   virtual void refresh() {}          // attributes changed meanwhile
   virtual std::optional<UnwrappedPsn> expected_psn()
       const = 0;  // after start(); null: of no type that has one
   virtual void on_request(const Packet& packet, const OpcodeInfo& info, Time now) = 0;
   virtual void on_read_ack(const Packet& packet, const OpcodeInfo& info,
                            Time now) = 0;  // Role::kReadAck, IRN only
-  // ERR or RESET: no new answers; receive WQEs are the queue pair's. READ responses are dropped, unless a NAK
+  // ERR: no new answers; receive WQEs are the queue pair's. READ responses are dropped, unless a NAK
   // of its own stands behind them.
   virtual void flush(Time now) = 0;
 

@@ -101,6 +101,15 @@ TEST_F(NicCreditTest, BindsUseNoCreditAndTakeNoNumber) {
   EXPECT_EQ(leaves(), (Psns{7, 8}));
 }
 
+// The first count that comes may tell of messages whose acknowledgement it is itself.
+TEST_F(NicCreditTest, MessagesThatTheFirstCountHasInItsMsnLeaveNothingToOthers) {
+  for (int i = 0; i < 3; ++i) post(WrOpcode::kWrite, 10);
+  EXPECT_EQ(leaves(), (Psns{0, 1, 2}));
+  ack(1, 2, 0);
+  post(WrOpcode::kSend, 3 * kMtu);
+  EXPECT_EQ(leaves(), Psns{3});
+}
+
 TEST_F(NicCreditTest, Syndrome1fLiftsTheLimit) {
   post(WrOpcode::kSend, 10);
   EXPECT_EQ(leaves(), Psns{0});

@@ -99,6 +99,7 @@ class Requester {
   void on_nak(const Packet& packet, Time now);   // sequence, RNR or fatal
   void on_rnr_nak(std::uint8_t syndrome, UnwrappedPsn expected, Time now);
   void on_fatal_nak(std::uint8_t syndrome, UnwrappedPsn expected, Time now);
+  std::int64_t without_receive_wqe_behind(std::int64_t msn) const;
   PostResult check(const SendWqe& wqe) const;
   PostResult check_class(const SendWqe& wqe, std::uint64_t length) const;
   std::int64_t packets_of(std::uint64_t length) const;

@@ -115,15 +115,28 @@ void Requester::take_credits(const Packet& packet) {
     return;
   }
   const auto done = static_cast<std::int64_t>(queue_.front_number()) - local_done_;
-  std::int64_t limit = unwrap(Psn(packet.roce.msn.value), done) + *credits;
+  const std::int64_t msn = unwrap(Psn(packet.roce.msn.value), done);
+  std::int64_t limit = msn + *credits;
   if (!credits_known_) {
-    // Messages on their way that use no receive WQE leave the credits to others.
-    for (std::uint64_t n = queue_.front_number(); n < queue_.end_number() && queue_.at(n).started; ++n)
-      if (!queue_.at(n).takes_receive_wqe() && !queue_.at(n).is_local()) ++limit;
+    limit += without_receive_wqe_behind(msn);
     credit_limit_ = limit;
     credits_known_ = true;
   }
   credit_limit_ = std::max(credit_limit_, limit);
+}
+
+// Messages on their way behind the msn-th that use no receive WQE: they leave the credits to others.
+std::int64_t Requester::without_receive_wqe_behind(std::int64_t msn) const {
+  std::uint64_t end = queue_.front_number();
+  while (end < queue_.end_number() && queue_.at(end).started) ++end;
+  std::int64_t on_their_way = static_cast<std::int64_t>(end) - local_done_ - msn, found = 0;
+  while (on_their_way > 0 && end > queue_.front_number()) {
+    const SendEntry& entry = queue_.at(--end);
+    if (entry.is_local()) continue;
+    --on_their_way;
+    if (!entry.takes_receive_wqe()) ++found;
+  }
+  return found;
 }
 
 // --- what ReadRequesters report

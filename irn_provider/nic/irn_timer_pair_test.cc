@@ -102,6 +102,66 @@ TEST(IrnTimerTest, AReadWhoseResponsesNeverComeEndsAtBothSides) {
   EXPECT_GT(pair.b.nic.counters().read_responder_timeouts, 20u);
 }
 
+// A responder need not know how patient its peer is: its own timeout is for what it sends as a requester.
+void bring_up_with_responder_timeout(IrnPair& pair, std::uint8_t timeout, std::uint8_t retry_cnt) {
+  ASSERT_TRUE(pair.a.nic.modify_qp(pair.a.qp, QpAttr{}, pair.now()));
+  ASSERT_TRUE(pair.b.nic.modify_qp(pair.b.qp, QpAttr{}, pair.now()));
+  pair.attr.timeout = 12;  // 16.8 ms
+  pair.bring_up(pair.a, pair.a.qp, pair.b.qp, kIrnPsn, kIrnPsn + 0x100);
+  pair.attr.timeout = timeout, pair.attr.retry_cnt = retry_cnt;
+  pair.bring_up(pair.b, pair.b.qp, pair.a.qp, kIrnPsn + 0x100, kIrnPsn);
+}
+
+NicConfig config_with_timers(bool recovery_timers) {
+  NicConfig config = irn_config();
+  config.recovery_timers = recovery_timers;
+  return config;
+}
+
+// No response arrives until the responder has long given up.
+void read_through_an_outage(IrnPair& pair) {
+  bring_up_with_responder_timeout(pair, 6, 1);  // 0.26 ms, twice
+  pair.lose = [](const Departure& d) { return d.side == 1 && d.packet.kind == PacketKind::kData; };
+  pair.post_message(WrOpcode::kRead, 5000);
+  pair.run_until(pair.now() + 5_ms);
+  const std::size_t sent = data_from(pair, 1);
+  pair.run_until(pair.now() + 5_ms);
+  EXPECT_EQ(data_from(pair, 1), sent) << "it has given up";
+  pair.lose = [](const Departure&) { return false; };
+}
+
+TEST(IrnTimerTest, AReadResponderThatHasGivenUpGoesOnWithTheNextRead) {
+  for (const bool timers : {true, false}) {
+    IrnPair pair(config_with_timers(timers));
+    read_through_an_outage(pair);
+    pair.post_message(WrOpcode::kRead, 3000);
+    pair.run_until(pair.now() + 1_ms);
+    pair.expect_all_delivered();
+    EXPECT_EQ(pair.a.nic.counters().local_ack_timeout_err, 0u);
+  }
+}
+
+TEST(IrnTimerTest, ARequesterWhoseResponsesDoNotComeAsksForThemAgain) {
+  for (const bool timers : {true, false}) {
+    IrnPair pair(config_with_timers(timers));
+    read_through_an_outage(pair);
+    pair.run();
+    pair.expect_all_delivered();
+    EXPECT_EQ(pair.a.nic.counters().local_ack_timeout_err, 1u);
+  }
+}
+
+TEST(IrnTimerTest, AReadResponderWithLessPatienceThanARoundTripAnswersAll) {
+  NicConfig config = irn_config();
+  config.link_delay = 30_us;
+  IrnPair pair(config);
+  bring_up_with_responder_timeout(pair, 1, 0);  // 8 us
+  pair.lose = lose_data(1, {3, 30, 200});
+  for (const std::uint32_t length : {100u, 200 * kIrnMtu, 100u}) pair.post_message(WrOpcode::kRead, length);
+  pair.run();
+  pair.expect_all_delivered();
+}
+
 TEST(IrnTimerTest, WithRecoveryTimersOffTheVerbsTimeoutIsTheGuard) {
   for (const WrOpcode opcode : {WrOpcode::kWrite, WrOpcode::kRead}) {
     NicConfig config = irn_config();

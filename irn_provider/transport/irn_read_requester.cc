@@ -90,12 +90,22 @@ void IrnReadRequester::finish_in_order(Time now) {
 // BTH PSN of an answer is the cumulative value; a NACK also names the response that came instead (4.2.1).
 void IrnReadRequester::answer(UnwrappedPsn rpsn) {
   const UnwrappedPsn expected = receiver_->expected();
+  push_answer({expected, rpsn > expected ? std::optional(rpsn) : std::nullopt, marked_});
+}
+
+void IrnReadRequester::push_answer(const Answer& answer) {
   if (answers_.size() >= kMaxAnswers) {  // the port is paused for long: as if the network had lost it
     answers_.pop_front();
     echo_.drop_oldest();
   }
-  answers_.push_back({expected, rpsn > expected ? std::optional(rpsn) : std::nullopt, marked_});
+  answers_.push_back(answer);
   echo_.on_answer();
+}
+
+// The request has arrived and is not sent again, as RC's would be: the responder, which may have given up,
+// hears from its acknowledgement that somebody waits.
+void IrnReadRequester::on_verbs_timeout() {
+  if (!reads_.empty()) push_answer({receiver_->expected(), std::nullopt, false});
 }
 
 void IrnReadRequester::pull_ack(Packet& packet, Time /*now*/) {

@@ -29,6 +29,7 @@ class IrnReadRequester final : public ReadRequester {
   UnwrappedPsn ack_barrier() const override;
   void on_implied_nak(Time) override {}
   void on_progress() override {}
+  void on_verbs_timeout() override;
   std::uint32_t outstanding() const override { return static_cast<std::uint32_t>(reads_.size()); }
   void flush() override;
   bool has_ack() const override { return !answers_.empty(); }
@@ -45,6 +46,7 @@ class IrnReadRequester final : public ReadRequester {
 
   SendEntry* find(UnwrappedPsn rpsn);  // the outstanding READ that the response belongs to
   void answer(UnwrappedPsn rpsn);
+  void push_answer(const Answer& answer);
   void finish_in_order(Time now);
 
   QpContext& qp_;

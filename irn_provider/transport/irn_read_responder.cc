@@ -16,7 +16,7 @@ void IrnReadResponder::start(UnwrappedPsn first_rpsn) {
   guard_ = Time::never();
   recoveries_seen_ = 0;
   next_ = oldest_ = 0;
-  started_ = false;
+  started_ = gave_up_ = false;
 }
 
 void IrnReadResponder::begin() {
@@ -65,6 +65,7 @@ void IrnReadResponder::insert(std::int64_t sn, const RoceHeaders& request, Time 
   s.atomic = opcode_info(request.opcode).is_atomic();
   s.swap_or_add = request.swap_or_add;
   s.compare = request.compare;
+  go_on(now);
 }
 
 // False: the region went away while the request waited.
@@ -105,6 +106,7 @@ void IrnReadResponder::on_read_ack(const Packet& packet, const OpcodeInfo& info,
   }
   while (oldest_ < next_ && slot(oldest_).end <= sender_->una()) slot(oldest_++).sn = -1;
   note_progress(una, now);
+  go_on(now);
   if (qp_.cc) note_answer_to_cc(una, packet, now);
 }
 
@@ -181,8 +183,17 @@ void IrnReadResponder::note_resent(const NextPacket& next, const Packet& packet,
   qp_.trace(TraceKind::kRetransmit, now, next.psn, packet.frame_length, static_cast<std::uint8_t>(cause));
 }
 
+// The peer has been heard: the sender's timer, which may be long due, repairs what it does not have.
+void IrnReadResponder::go_on(Time now) {
+  if (!gave_up_) return;
+  gave_up_ = false;
+  idle_periods_ = 0;
+  guard_ = sender_->una() < sender_->next() ? now + qp_.verbs_timeout() : Time::never();
+  if (!qp_.nic.config.recovery_timers) resend_by_guard(now);
+}
+
 void IrnReadResponder::on_timeout(Time now) {
-  if (!started_) return;
+  if (!sends()) return;
   if (sender_->on_timeout(now) != TimeoutKind::kNone) {
     count_timeout(now);
     note_losses_to_cc(CcLoss::kTimeout, now);
@@ -191,10 +202,18 @@ void IrnReadResponder::on_timeout(Time now) {
 }
 
 void IrnReadResponder::on_guard(Time now) {
-  if (++idle_periods_ > qp_.attr.retry_cnt) return flush();
+  if (++idle_periods_ > qp_.attr.retry_cnt) {
+    gave_up_ = true;
+    guard_ = Time::never();
+    return;
+  }
   guard_ = now + qp_.verbs_timeout();
   if (qp_.nic.config.recovery_timers) return;
   count_timeout(now);
+  resend_by_guard(now);
+}
+
+void IrnReadResponder::resend_by_guard(Time now) {
   sender_->on_go_back(sender_->una(), now);
   resent_by_guard_ = sender_->next();
 }

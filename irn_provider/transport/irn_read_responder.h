@@ -5,7 +5,9 @@
 // last response is acknowledged. The requester keeps at most max_dest_rd_atomic READs outstanding, so that
 // request n says that n - max_dest_rd_atomic is complete there: lost READ_ACKs never fill the buffer. It has
 // that many slots; more for a while when the number became smaller. An atomic is a READ of one packet
-// (4.4.2): it is executed once, in its turn, and its slot keeps the answer for resends.
+// (4.4.2): it is executed once, in its turn, and its slot keeps the answer for resends. A peer of which
+// nothing has come for retry_cnt + 1 periods of the verbs timeout gets no more, until it asks again: by a
+// READ_ACK, or a further READ (DEVIATIONS.md#irn).
 #pragma once
 
 #include <algorithm>
@@ -42,11 +44,11 @@ class IrnReadResponder {
   void on_read_ack(const Packet& packet, const OpcodeInfo& info, Time now);
 
   // --- responses
-  bool has_data() const { return started_ && sender_->has_more(send_limit()); }
+  bool has_data() const { return sends() && sender_->has_more(send_limit()); }
   PayloadSource pull(Packet& packet, std::uint8_t syndrome, Time now);
   Time not_before() const { return sender_->not_before(); }  // precondition: has_data()
   void on_timeout(Time now);
-  Time next_timeout() const { return started_ ? std::min(sender_->next_timeout(), guard_) : Time::never(); }
+  Time next_timeout() const { return sends() ? std::min(sender_->next_timeout(), guard_) : Time::never(); }
 
  private:
   struct Slot {
@@ -62,6 +64,7 @@ class IrnReadResponder {
     UnwrappedPsn first = 0;                      // its responses, once it is executed: [first, end)
     UnwrappedPsn end = 0;
   };
+  bool sends() const { return started_ && !gave_up_; }
   void begin();  // with the first request: most queue pairs get none, and what serves them is large
   Slot& slot(std::int64_t sn) { return slots_[static_cast<std::size_t>(sn) % slots_.size()]; }
   const Slot& slot(std::int64_t sn) const { return slots_[static_cast<std::size_t>(sn) % slots_.size()]; }
@@ -79,11 +82,14 @@ class IrnReadResponder {
   void note_answer_to_cc(UnwrappedPsn una_before, const Packet& answer, Time now);
   void note_losses_to_cc(CcLoss loss, Time now);
   void note_progress(UnwrappedPsn una_before, Time now);
+  void go_on(Time now);
   void on_guard(Time now);
+  void resend_by_guard(Time now);
   void count_timeout(Time now);
 
   QpContext& qp_;
-  bool started_ = false;  // responses may leave
+  bool started_ = false;  // there are requests, and the QP is not in ERR
+  bool gave_up_ = false;  // no response leaves until the peer is heard again
   std::vector<Slot> slots_;
   std::unique_ptr<SenderWindow> sender_;  // over rPSN
   std::int64_t next_ = 0;                 // read_WQE_SN to be executed next

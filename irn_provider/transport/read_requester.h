@@ -23,7 +23,8 @@ class ReadRequester {
   virtual UnwrappedPsn ack_barrier() const = 0;
   // An ACK for a PSN beyond the barrier came: a READ response was lost (IBTA Vol 1, 9.7.5.2.2 implied NAK).
   virtual void on_implied_nak(Time now) = 0;
-  virtual void on_progress() = 0;  // cumulative progress or a resend: an implied NAK may be followed again
+  virtual void on_progress() = 0;     // cumulative progress or a resend: an implied NAK may be followed again
+  virtual void on_verbs_timeout() {}  // a period without progress: the peer may have to be asked again
   virtual std::uint32_t outstanding() const = 0;  // READs requested and not finished
   virtual void flush() = 0;
 

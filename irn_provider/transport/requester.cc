@@ -247,6 +247,7 @@ void Requester::on_verbs_timeout(Time now) {
     return;
   }
   --retries_left_;
+  reads_->on_verbs_timeout();
   if (!window_has_timer_) {
     qp_.trace(TraceKind::kTimeout, now, window_->una(), 0, static_cast<std::uint8_t>(TimeoutMark::kHigh));
     go_back(window_->una(), now);

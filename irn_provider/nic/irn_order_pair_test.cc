@@ -160,6 +160,25 @@ TEST(IrnOrderTest, WhatWouldBeRefusedOutOfOrderIsRefusedOnceItIsExpected) {
   EXPECT_EQ(pair.b.nic.counters().probe_drops, 1u);
 }
 
+// As in RoCE mode, where the responses are ahead of the NAK (IBTA 9.9.2: what is before the refused request
+// has been executed).
+TEST(IrnOrderTest, AReadBeforeARefusedRequestIsAnswered) {
+  for (const int lost : {0, 1, 30, 60}) {
+    IrnPair pair;
+    pair.b.fill(0, 60 * kIrnMtu, 3);
+    pair.lose = lose_data(1, {lost});
+    pair.post(pair.wqe(WrOpcode::kRead, 0, 0, 60 * kIrnMtu, 1));
+    SendWqe bad = pair.wqe(WrOpcode::kWrite, 0, 0, 10, 2);
+    bad.rkey = RKey{0xbad};
+    pair.post(bad);
+    pair.run();
+    ASSERT_EQ(pair.a.cqes.size(), 2u);
+    EXPECT_EQ(pair.a.cqes[0].status, WcStatus::kSuccess);
+    EXPECT_EQ(pair.a.cqes[1].status, WcStatus::kRemAccessErr);
+    EXPECT_EQ(std::memcmp(pair.a.bytes.data(), pair.b.bytes.data(), 60 * kIrnMtu), 0);
+  }
+}
+
 // Every 10th packet is overtaken by the next two: two NACKs, then it arrives.
 TEST(IrnOrderTest, ANackThresholdAboveTheReorderingKeepsItFromLookingLikeLoss) {
   for (const std::uint32_t threshold : {1u, 3u}) {

@@ -34,13 +34,13 @@ SendWqe write_to(NicPair& pair, RKey key, std::uint64_t addr) {
   w.rkey = key, w.remote_addr = addr;
   return w;
 }
-void inject(NicPair& pair, Operation operation, std::uint32_t payload) {
+void inject(NicPair& pair, Operation operation, std::uint32_t payload, std::size_t to = 0) {
   static const std::vector<std::byte> bytes(2 * kMtu);
   PacketRef p = pair.b.pool.make();
   p->roce.opcode = make_opcode(
       pair.config.mode == TransportMode::kIrn ? TransportClass::kIrn : TransportClass::kRc, operation);
   p->roce.dest = pair.b.qp, p->roce.psn = Psn(kPsn), p->frame_length = 60;
-  p->roce.va = pair.b.addr(), p->roce.rkey = pair.b.key, p->roce.dma_length = payload;
+  p->roce.va = pair.b.addr(to), p->roce.rkey = pair.b.key, p->roce.dma_length = payload;
   p->payload = bytes.data(), p->payload_length = payload;
   pair.b.nic.on_packet(std::move(p), pair.now());
 }
@@ -80,15 +80,11 @@ const std::vector<Case>& cases() {
        [](NicPair& p) { inject(p, Operation::kWriteOnly, kMtu + 4); }},
       {"an atomic on no multiple of 8", kInvalid,
        [](NicPair& p) {
-         inject(p, Operation::kFetchAdd, 0);  // at b.addr(), which is one
-         expect_one(p.b, nullptr);
-         PacketRef again = p.b.pool.make();
-         again->roce.opcode =
-             make_opcode(p.config.mode == TransportMode::kIrn ? TransportClass::kIrn : TransportClass::kRc,
-                         Operation::kFetchAdd);
-         again->roce.dest = p.b.qp, again->roce.psn = Psn(kPsn + 1), again->frame_length = 74;
-         again->roce.va = p.b.addr(4), again->roce.rkey = p.b.key, again->roce.wqe_sn = 1;
-         p.b.nic.on_packet(std::move(again), p.now());
+         NicPair good(p.config);
+         good.connect(kPsn);
+         inject(good, Operation::kFetchAdd, 0);
+         expect_one(good.b, nullptr);
+         inject(p, Operation::kFetchAdd, 0, 4);
        }},
       {"a message longer than its receive WQE", kInvalid,
        [](NicPair& p) {

@@ -45,6 +45,8 @@ class IrnReadResponder {
 
   // --- responses
   bool has_data() const { return sends() && sender_->has_more(send_limit()); }
+  // What has been asked for is not acknowledged yet, and may still be.
+  bool is_answering() const { return sends() && sender_->una() < limit_; }
   PayloadSource pull(Packet& packet, std::uint8_t syndrome, Time now);
   Time not_before() const { return sender_->not_before(); }  // precondition: has_data()
   void on_timeout(Time now);

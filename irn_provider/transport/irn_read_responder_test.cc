@@ -124,14 +124,22 @@ TEST_F(IrnReadResponderTest, TheBufferFollowsItsAttributeAndLosesNothingThatItHo
   EXPECT_TRUE(p.retransmission);
 }
 
-TEST_F(IrnReadResponderTest, AReadWhoseSlotStillHasUnsentResponsesIsRefused) {
+TEST_F(IrnReadResponderTest, AReadWhoseSlotStillHasUnsentResponsesIsRefusedBehindTheLastOne) {
   start(IrnConfig{.bdp_cap = 1});
   read(0, 0, 0, 10 * kMtu);
   expect_ack(1, 1);
   read(1, 1, 0, 10);
   expect_ack(2, 2);
   read(2, 2, 0, 10);  // more than max_dest_rd_atomic outstanding
+  for (UnwrappedPsn rpsn = 0; rpsn < 11; ++rpsn) {
+    EXPECT_FALSE(responder_->has_ack());
+    ASSERT_TRUE(responder_->has_data());
+    Packet p;
+    responder_->pull_data(p, kNow);
+    read_ack(rpsn + 1);
+  }
   expect_refusal(2, kNakInvalidRequest);
+  EXPECT_TRUE(qp_->failed());
 }
 
 TEST_F(IrnReadResponderTest, ReadAcksForWhatWasNeverSentAreIgnored) {

@@ -1,6 +1,8 @@
 // IrnResponder: what is accepted, and answers. What a packet would be refused for: irn_responder_checks.cc.
 #include "irn_provider/transport/irn_responder.h"
 
+#include <utility>
+
 #include "base/check.h"
 #include "base/wire/aeth.h"
 #include "irn_provider/transport/receive_wqe.h"
@@ -17,11 +19,15 @@ void IrnResponder::start(Time /*now*/) {
   answers_.clear();
   echo_.clear();
   reads_.start(first);
+  held_ = Verdict::kAccept;
   msn_ = 0;
   message_start_ = first;
 }
 
-void IrnResponder::flush(Time /*now*/) { reads_.flush(); }
+void IrnResponder::flush(Time /*now*/) {
+  reads_.flush();
+  held_ = Verdict::kAccept;
+}
 
 void IrnResponder::on_request(const Packet& packet, const OpcodeInfo& info, Time now) {
   const UnwrappedPsn psn = unwrap(packet.roce.psn, receiver_->expected());
@@ -47,9 +53,11 @@ void IrnResponder::on_request(const Packet& packet, const OpcodeInfo& info, Time
         ++c.probe_drops;
         return;
       }
-      return accept(packet, info, psn, now);
+      accept(packet, info, psn, now);
+      return refuse_held(now);
     case Arrival::kInOrder: {
       const Verdict verdict = check(packet, info, psn);
+      held_ = Verdict::kAccept;
       return verdict == Verdict::kAccept ? accept(packet, info, psn, now) : refuse(verdict, psn, now);
     }
   }
@@ -57,6 +65,12 @@ void IrnResponder::on_request(const Packet& packet, const OpcodeInfo& info, Time
 
 void IrnResponder::on_read_ack(const Packet& packet, const OpcodeInfo& info, Time now) {
   reads_.on_read_ack(packet, info, now);
+  refuse_held(now);
+}
+
+void IrnResponder::on_timeout(Time now) {
+  reads_.on_timeout(now);
+  refuse_held(now);
 }
 
 // --- what is accepted
@@ -183,10 +197,19 @@ void IrnResponder::refuse(Verdict verdict, UnwrappedPsn psn, Time now) {
     ++qp_.counters().out_of_buffer;
     return push_answer({.psn = psn, .syndrome = rnr_syndrome(qp_.attr.min_rnr_timer), .msn = msn_});
   }
+  if (reads_.is_answering()) {  // which ends with the connection
+    held_ = verdict;
+    return;
+  }
   if (verdict == Verdict::kInvalidRequest) return fail(kNakInvalidRequest, psn);
   if (verdict == Verdict::kRemoteAccess) return fail(kNakRemoteAccess, psn);
   const PlaceResult why = verdict == Verdict::kTooLong ? PlaceResult::kTooLong : PlaceResult::kProtection;
   fail(fail_receive(qp_, receive_queue_, why, now), psn);
+}
+
+void IrnResponder::refuse_held(Time now) {
+  if (held_ == Verdict::kAccept || reads_.is_answering()) return;
+  refuse(std::exchange(held_, Verdict::kAccept), receiver_->expected(), now);
 }
 
 void IrnResponder::fail(std::uint8_t nak, UnwrappedPsn psn) {

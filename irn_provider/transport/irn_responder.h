@@ -4,7 +4,7 @@
 // packet, recv_WQE_SN and offset, read WQE buffer, 2-bitmap and premature CQEs) and 4.4.4 (credits, probes,
 // NACKs due to other errors). What a packet out of sequence would be refused for is not answered: it is
 // dropped, and comes again once everything before it is there. Only the packet that is expected draws an RNR
-// NAK or an error NAK.
+// NAK or an error NAK; an error NAK, which ends the connection, when the READs before it have been answered.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +36,7 @@ class IrnResponder final : public Responder {
   bool has_data() const override { return reads_.has_data(); }
   PayloadSource pull_data(Packet& packet, Time now) override;
   Time not_before() const override { return reads_.not_before(); }
-  void on_timeout(Time now) override { reads_.on_timeout(now); }
+  void on_timeout(Time now) override;
   Time next_timeout() const override { return reads_.next_timeout(); }
 
  private:
@@ -92,6 +92,7 @@ class IrnResponder final : public Responder {
   bool complete_next(const LastPacket& last, Time now);
   bool complete(const LastPacket& last, Time now);
   void refuse(Verdict verdict, UnwrappedPsn psn, Time now);
+  void refuse_held(Time now);
   void fail(std::uint8_t nak, UnwrappedPsn psn);
   void answer(UnwrappedPsn psn);
   void push_answer(const Answer& answer);
@@ -110,7 +111,8 @@ class IrnResponder final : public Responder {
   std::optional<IrnReceiver> receiver_;  // over sPSN
   std::vector<LastPacket> last_;         // that have arrived of messages that are not complete, by PSN
   Ring<Answer> answers_;
-  TelemetryEcho echo_;  // beside answers_
+  TelemetryEcho echo_;               // beside answers_
+  Verdict held_ = Verdict::kAccept;  // of the packet that is expected and came: not answered yet
   std::uint32_t msn_ = 0;
   bool marked_ = false;             // the packet in hand has an ECN mark
   UnwrappedPsn message_start_ = 0;  // first PSN of the oldest message that is not complete

@@ -31,7 +31,8 @@ struct Aeth {
 
   static std::optional<Aeth> parse(std::span<const std::byte> b) { return wire::parse<Aeth>(b); }
   static Aeth read(std::span<const std::byte, kSize> b) {
-    return Aeth{wire::load8(b, kSyndrome), Msn{wire::load24(b, kMsn)}};
+    const auto syndrome = static_cast<std::uint8_t>(wire::load8(b, kSyndrome) & 0x7f);  // bit 7 is reserved
+    return Aeth{syndrome, Msn{wire::load24(b, kMsn)}};
   }
   void write(std::span<std::byte, kSize> out) const {
     wire::store8(out, kSyndrome, syndrome);

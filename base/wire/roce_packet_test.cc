@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/wire/aeth.h"
 #include "base/wire/irn.h"
 #include "base/wire/test_frames.h"
 
@@ -159,13 +160,14 @@ TEST(RocePacketTest, FewerBytesThanTheHeadersAreRefused) {
 }
 
 TEST(RocePacketTest, ReservedBitsAreIgnoredAndWrittenAsZero) {
-  auto bytes = from_hex("1100ffff 3f0000a8 7f100000 1f000001");
+  auto bytes = from_hex("1100ffff 3f0000a8 7f100000 e0000001");
   const auto parsed = parse_roce_headers(bytes);
   ASSERT_TRUE(parsed);
   EXPECT_FALSE(parsed->fecn || parsed->becn || parsed->ack_req);
+  EXPECT_EQ(parsed->syndrome, kNakPsnSequence);
   std::array<std::byte, 16> written;
   write_roce_headers(*parsed, written);
-  EXPECT_EQ(test::to_hex(written), "1100ffff000000a8001000001f000001");
+  EXPECT_EQ(test::to_hex(written), "1100ffff000000a80010000060000001");
 }
 
 TEST(RocePacketTest, TextNamesOpcodeAndItsFields) {

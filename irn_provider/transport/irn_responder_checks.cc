@@ -9,6 +9,10 @@ namespace rocelab {
 
 IrnResponder::Verdict IrnResponder::check(const Packet& packet, const OpcodeInfo& info,
                                           UnwrappedPsn psn) const {
+  // Everything before it is here: a message is not interrupted by another, nor begins in its middle (IBTA
+  // 9.7.4.1.3).
+  if (psn == receiver_->expected() && info.starts_message() != (psn == message_start_))
+    return Verdict::kInvalidRequest;
   if (info.operation == Operation::kReadRequest) return check_read(packet, psn);
   if (info.is_atomic()) return check_atomic(packet, psn);
   const std::uint32_t length = packet.payload_length;

@@ -170,6 +170,24 @@ TEST_F(IrnResponderTest, MessagesThatContradictTheirNumbersEndTheQp) {
   EXPECT_TRUE(qp_->failed());
 }
 
+// IBTA 9.7.4.1.3, as far as order tells: what has come out of order is not looked at again.
+TEST_F(IrnResponderTest, AMessageThatBeginsInItsMiddleOrInAnotherIsRefused) {
+  start();
+  write(Operation::kWriteMiddle, 0, 0, full('m'), 3 * kMtu);
+  expect_refusal(0, kNakInvalidRequest);
+  EXPECT_EQ(memory(0, 1), std::string(1, '\0'));
+  start();
+  write(Operation::kWriteFirst, 0, 0, full('f'), 3 * kMtu);
+  expect_ack(1, 0);
+  write(Operation::kWriteOnly, 1, 0, "only", 4);
+  expect_refusal(1, kNakInvalidRequest);
+  start();
+  write(Operation::kWriteFirst, 0, 0, full('f'), 3 * kMtu);
+  expect_ack(1, 0);
+  read(1, 0, 0, 10);
+  expect_refusal(1, kNakInvalidRequest);
+}
+
 TEST_F(IrnResponderTest, WqeNumbersThatRunAheadOfTheirPsnsAreRefused) {
   start();
   for (std::uint64_t i = 0; i < 10; ++i) post_receive(i, 0, 100);

@@ -5,8 +5,9 @@
 namespace rocelab::lockstep {
 namespace {
 
-// An entry: the owner's process ID, and its VF within the host plus 1. 0: nobody.
-std::uint64_t entry_of(const VfSlot& slot) { return std::uint64_t{slot.pid.load()} << 32 | (slot.vf + 1); }
+// An entry: the owner's tenure of its VF, and the VF within the host plus 1. 0: nobody. Not its process ID,
+// which the VF's next owner may have again: the first process of a container that is started anew always has.
+std::uint64_t entry_of(const VfSlot& slot) { return std::uint64_t{slot.tenure.load()} << 32 | (slot.vf + 1); }
 
 }  // namespace
 
@@ -35,7 +36,7 @@ const VfSlot* PortRegistry::holder(std::uint64_t entry) const {
   const auto vf = static_cast<std::uint32_t>(entry & 0xffffffff) - 1;  // of 0: no VF
   if (vf >= vfs) return nullptr;
   const VfSlot& slot = segment_.vfs()[slot_.host * vfs + vf];
-  return slot.state.load() == VfState::kClaimed && slot.pid.load() == entry >> 32 ? &slot : nullptr;
+  return slot.state.load() == VfState::kClaimed && slot.tenure.load() == entry >> 32 ? &slot : nullptr;
 }
 
 bool PortRegistry::claim(std::uint32_t space, std::uint16_t port) {

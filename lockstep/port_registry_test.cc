@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "lockstep/test_segment.h"
+#include "lockstep/vf_end.h"
 
 namespace rocelab::lockstep {
 namespace {
@@ -10,13 +11,9 @@ namespace {
 class PortRegistryTest : public ::testing::Test {
  protected:
   PortRegistryTest() {
-    for (std::uint32_t vf = 0; vf < 4; ++vf) claim_vf(vf, 100 + vf);
+    for (const std::uint32_t host : {0, 0, 1, 1}) claim_vf(*segment_, host);
   }
 
-  void claim_vf(std::uint32_t vf, std::uint32_t pid) {
-    segment_->vfs()[vf].pid.store(pid);
-    segment_->vfs()[vf].state.store(VfState::kClaimed);
-  }
   PortRegistry of(std::uint32_t vf) { return {*segment_, vf}; }
 
   TestSegment segment_{plain_plan(2, 2)};
@@ -53,7 +50,9 @@ TEST_F(PortRegistryTest, ProcessThatEndedHasReleasedItsPorts) {
 
 TEST_F(PortRegistryTest, NextOwnerOfTheVfHasNotItsPredecessorsPorts) {
   EXPECT_TRUE(of(0).claim(0, 1));
-  claim_vf(0, 900);
+  segment_->vfs()[0].state.store(VfState::kFree);
+  segment_->vfs()[0].pid.store(0);
+  ASSERT_EQ(claim_vf(*segment_, 0), 0u);  // by a process with the same ID
   EXPECT_EQ(of(1).owner(0, 1), std::nullopt);
   EXPECT_TRUE(of(0).claim(0, 1));
   EXPECT_EQ(of(1).owner(0, 1), 0u);

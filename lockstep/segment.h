@@ -173,6 +173,7 @@ struct alignas(128) VfSlot {
   std::uint32_t first_qpn = 0;     // QPNs of this VF: first_qpn .. first_qpn + kQpnsPerVf - 1
   std::uint32_t next_qp = 0;       // of its QPNs, for its next process: peers remember those of the last one
   std::atomic<std::uint32_t> pid{0};      // owner; claimed by compare-exchange from 0
+  std::atomic<std::uint32_t> tenure{0};   // how many processes have claimed it: the owner's is this one
   std::atomic<std::uint32_t> cm{0};       // 1: its process takes datagrams to QP1 (port_registry.h)
   std::atomic<std::uint32_t> groups{0};   // memberships of its QPs: 0: no frames to multicast groups
   std::atomic<std::uint32_t> gateway{0};  // 1: all frames to the host are its: a foreign device (emu/gateway)

@@ -11,6 +11,7 @@ bool claim(const Segment& segment, std::uint32_t vf, bool gateway) {
   VfSlot& slot = segment.vfs()[vf];
   std::uint32_t free_pid = 0;
   if (!slot.pid.compare_exchange_strong(free_pid, static_cast<std::uint32_t>(getpid()))) return false;
+  slot.tenure.fetch_add(1);
   slot.gateway.store(gateway ? 1 : 0);
   slot.promise_ps.store(Time::never().ps());
   slot.hold.store(1);

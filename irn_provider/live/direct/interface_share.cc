@@ -179,6 +179,7 @@ void InterfaceShare::claim() {
   slot().cm.store(0);
   slot().counters = {};
   slot().cm_counters = {};
+  slot().tenure.fetch_add(1);
   slot().pid.store(static_cast<std::uint32_t>(getpid()));
   slot().state.store(VfState::kClaimed);
   is_claimed_ = true;

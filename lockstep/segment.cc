@@ -18,6 +18,8 @@
 namespace rocelab::lockstep {
 namespace {
 
+constexpr std::int64_t kMostOnALink = 1 << 24;  // small frames
+
 constexpr std::uint64_t align(std::uint64_t n, std::uint64_t to) { return (n + to - 1) / to * to; }
 
 // Programs and switch must have been built from the same declarations: sizes, and the text of the headers
@@ -62,7 +64,20 @@ std::uint32_t ring_capacity(const SegmentPlan& plan, Duration lookahead) {
   std::int64_t most = 64;
   for (const PortEntry& p : plan.ports)
     most = std::max(most, (p.config.delay + 4 * lookahead) / wire_time(kMinFrameBytes, p.config.rate) + 2);
+  if (most > kMostOnALink)
+    throw std::runtime_error("a link with room for " + std::to_string(most) +
+                             " small frames at once, at most " + std::to_string(kMostOnALink) +
+                             " are possible: give it a shorter delay or a lower rate");
   return static_cast<std::uint32_t>(std::bit_ceil(static_cast<std::uint64_t>(2 * most)));
+}
+
+// Frames are named by 32 bits, of which all ones name none.
+void check_frames(const Header& h) {
+  const std::uint64_t ranges = std::uint64_t{h.hosts} * h.vfs_per_host + 1;
+  if (ranges * h.frames_per_vf > std::uint64_t{1} << 31)
+    throw std::runtime_error("engine.frames_per_vf = " + std::to_string(h.frames_per_vf) +
+                             " is too many for " + std::to_string(ranges - 1) +
+                             " virtual functions, which may have 2^31 together");
 }
 
 Duration smallest_lookahead(const SegmentPlan& plan) {
@@ -78,6 +93,16 @@ void copy_text(char (&to)[N], const std::string& from, const char* what) {
     throw std::runtime_error(std::string(what) + " '" + from + "' is longer than " + std::to_string(N - 1) +
                              " bytes");
   std::memcpy(to, from.c_str(), from.size() + 1);
+}
+
+// The pages of the tables, which every process writes: one for which there is no memory would be a bus error
+// later. Rings and frames are holes of the file: of the frames a VF uses few again and again, and all of them
+// would often be more than the machine has.
+bool reserve_tables(int fd, const Header& h) {
+  int error = EINTR;
+  while (error == EINTR) error = posix_fallocate(fd, 0, static_cast<off_t>(h.rings_offset));
+  errno = error;
+  return error == 0;
 }
 
 std::byte* map(int fd, std::uint64_t size) {
@@ -135,11 +160,13 @@ Segment Segment::create(const std::filesystem::path& path, const SegmentPlan& pl
   h.ring_capacity = ring_capacity(plan, lookahead);
   h.frames_per_vf = std::bit_ceil(plan.frames_per_vf);
   h.frame_stride = static_cast<std::uint32_t>(align(plan.max_frame_bytes, 64));
+  check_frames(h);
   lay_out(h);
 
   const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (fd < 0) fail(path, std::string("cannot create the run's shared memory: ") + std::strerror(errno));
-  std::byte* base = ftruncate(fd, static_cast<off_t>(h.total_bytes)) == 0 ? map(fd, h.total_bytes) : nullptr;
+  const bool made = ftruncate(fd, static_cast<off_t>(h.total_bytes)) == 0 && reserve_tables(fd, h);
+  std::byte* base = made ? map(fd, h.total_bytes) : nullptr;
   const int error = errno;
   close(fd);
   if (base == nullptr) {

@@ -1,6 +1,9 @@
 #include "lockstep/segment.h"
 
 #include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstring>
@@ -94,6 +97,38 @@ TEST_F(SegmentTest, RingsOfDifferentVfsDoNotOverlap) {
     }
     ASSERT_EQ(tx.front(), nullptr);
   }
+}
+
+TEST_F(SegmentTest, RefusesLinksAndFramesThatItCannotNumber) {
+  plan_.frames_per_vf = 1 << 30;  // of four VFs and the switch process
+  EXPECT_THROW(Segment::create(path_, plan_), std::runtime_error);
+  plan_.frames_per_vf = 100;
+  plan_.ports[0].config.delay = 10_s;
+  EXPECT_THROW(Segment::create(path_, plan_), std::runtime_error);
+  EXPECT_FALSE(std::filesystem::exists(path_));
+}
+
+// In a mount namespace of a process of its own: a file system of one page, and tables of several.
+TEST_F(SegmentTest, WithoutMemoryForItsTablesItIsAnErrorAndNoFile) {
+  enum Outcome { kRefused, kMade, kFileLeft, kNotAllowed };
+  std::filesystem::create_directory(path_);
+  const pid_t child = fork();
+  if (child == 0) {
+    if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+        mount("none", path_.c_str(), "tmpfs", 0, "size=4096") != 0)
+      _exit(kNotAllowed);
+    try {
+      const Segment segment = Segment::create(path_ / "segment", plan_);
+      _exit(kMade);
+    } catch (const std::runtime_error&) {
+      _exit(std::filesystem::exists(path_ / "segment") ? kFileLeft : kRefused);
+    }
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFEXITED(status)) << "signal " << WTERMSIG(status);
+  if (WEXITSTATUS(status) == kNotAllowed) GTEST_SKIP() << "mounting needs root";
+  EXPECT_EQ(WEXITSTATUS(status), kRefused);
 }
 
 TEST_F(SegmentTest, RefusesWhatIsNoSegmentOfThisBuild) {

@@ -65,6 +65,15 @@ double mean_wire_bytes(const WorkloadSettings& w, std::uint32_t path_mtu) {
   return sum;
 }
 
+double expected_flows(const WorkloadSettings& w, const Topology& topology, std::uint32_t path_mtu) {
+  if (w.kind != WorkloadKind::kPoisson || w.poisson.flows != 0) return 0;
+  double bps = 0;
+  for (std::uint32_t h = 0; h < topology.hosts(); ++h)
+    if (w.senders.empty() || std::ranges::count(w.senders, h) > 0)
+      bps += static_cast<double>(topology.links()[topology.nodes()[h].links[0]].rate.bps());
+  return w.poisson.duration.seconds() * w.poisson.load * bps / (8 * mean_wire_bytes(w, path_mtu));
+}
+
 std::vector<Arrival> draw_arrivals(const Settings& settings, const WorkloadSettings& w, const Rng& seed) {
   const double bytes = mean_wire_bytes(w, settings.nic.config.active_mtu);
   std::vector<std::uint32_t> hosts = w.senders;

@@ -22,6 +22,9 @@ std::vector<Arrival> draw_arrivals(const Settings& settings, const WorkloadSetti
 // whatever the transport, so that all labels get the same flows.
 double mean_wire_bytes(const WorkloadSettings& w, std::uint32_t path_mtu);
 
+// How many a Poisson workload makes that says only how long; 0 for others.
+double expected_flows(const WorkloadSettings& w, const Topology& topology, std::uint32_t path_mtu);
+
 // Exponential with mean 1, in 2^-53 steps, from comparisons of uniform draws only (von Neumann 1951): equal
 // on every machine, which log() is not.
 double draw_exponential(Rng& rng);

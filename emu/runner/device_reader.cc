@@ -1,6 +1,7 @@
 // [switch], [nic], [irn], [timers] and [engine].
 #include <algorithm>
 
+#include "emu/runner/formula.h"
 #include "emu/runner/readers.h"
 #include "lockstep/segment.h"
 
@@ -184,7 +185,7 @@ NicSettings read_nic(ConfigSection section, ConfigSection irn, TransportMode mod
   static constexpr std::int64_t kMtus[] = {256, 512, 1024, 2048, 4096};
   const std::size_t mtu = section.choice("path_mtu", {"256B", "512B", "1024B", "2048B", "4096B"}, 2);
   config.active_mtu = static_cast<std::uint32_t>(kMtus[mtu]);
-  nic.vfs = static_cast<std::uint32_t>(section.integer("vfs", nic.vfs, 1, 64));
+  nic.vfs = static_cast<std::uint32_t>(section.integer("vfs", nic.vfs, 1, lockstep::kMaxVfsPerHost));
   config.max_qps = static_cast<std::uint32_t>(section.integer("max_qps", config.max_qps, 1, 1 << 18));
   if (config.max_qps > lockstep::kQpnsPerVf && nic.vfs > 1)
     section.fail_at("max_qps", "= " + std::to_string(config.max_qps) +
@@ -206,7 +207,7 @@ NicSettings read_nic(ConfigSection section, ConfigSection irn, TransportMode mod
   } else if (!irn.is_word("bdp_cap", "paper", false)) {  // 110, which c.bdp_cap holds already: 4.3.1
     if (irn.node("bdp_cap")->kind == ConfigNode::Kind::kString)
       irn.fail_at("bdp_cap", "is \"computed\", \"paper\" (110) or a number of packets, 0 for none");
-    c.bdp_cap = static_cast<std::uint32_t>(irn.integer("bdp_cap", 0, 0, 1 << 20));
+    c.bdp_cap = static_cast<std::uint32_t>(irn.integer("bdp_cap", 0, 0, kMostBdpCap));
   }
   c.sack = irn.boolean("sack", c.sack);
   c.go_back_n = irn.boolean("go_back_n", c.go_back_n);

@@ -1,6 +1,7 @@
 #include "emu/runner/formula.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "base/wire/opcode.h"
 #include "emu/runner/flow_frames.h"
@@ -46,7 +47,8 @@ std::uint32_t bdp_packets(TransportMode mode, std::uint32_t path_mtu, const Path
   const __int128 frame_bit_ps =
       static_cast<__int128>(frame_bytes(mode, Operation::kWriteMiddle, path_mtu).count()) * 8 *
       1'000'000'000'000;
-  return static_cast<std::uint32_t>((bit_ps + frame_bit_ps - 1) / frame_bit_ps);
+  constexpr __int128 kMost = std::numeric_limits<std::uint32_t>::max();
+  return static_cast<std::uint32_t>(std::min(kMost, (bit_ps + frame_bit_ps - 1) / frame_bit_ps));
 }
 
 }  // namespace rocelab

@@ -11,6 +11,7 @@
 #include "emu/runner/formula.h"
 #include "emu/runner/identity.h"
 #include "emu/runner/link_events.h"
+#include "emu/runner/quantity.h"
 #include "emu/runner/rocc_loop.h"
 #include "emu/runner/routing.h"
 #include "emu/runner/workload.h"
@@ -88,7 +89,7 @@ class Planner {
     if (plan_.settings.switches.telemetry.enabled && most.links > Telemetry::kMaxHops + 1)
       refuse("topology", "HPCC's telemetry has room for " + std::to_string(Telemetry::kMaxHops) +
                              " switches, and the longest path has " + std::to_string(most.links - 1));
-    if (nic.mode == TransportMode::kIrn && settings_.nic.compute_bdp_cap) nic.irn.bdp_cap = most.bdp_cap;
+    if (nic.mode == TransportMode::kIrn && settings_.nic.compute_bdp_cap) nic.irn.bdp_cap = cap(most.bdp_cap);
     plan_.bdp_cap = nic.mode == TransportMode::kIrn ? nic.irn.bdp_cap : 0;
     for (const Link& link : topology_.links())
       fastest_link_ = std::max(fastest_link_, link.rate);  // no congestion point names a higher rate
@@ -109,6 +110,13 @@ class Planner {
  private:
   [[noreturn]] void refuse(const char* key, const std::string& why) const {
     throw ScenarioError(place_of(settings_, key) + ": " + why);
+  }
+
+  std::uint32_t cap(std::uint32_t packets) const {
+    if (packets > kMostBdpCap)
+      refuse("topology", "a path holds " + std::to_string(packets) + " packets, and IRN's bitmaps at most " +
+                             std::to_string(kMostBdpCap) + ": give its links shorter delays or lower rates");
+    return packets;
   }
 
   // Menikkumbura, 3.3.6, (2): the hosts know the sets of the network's links.
@@ -264,9 +272,20 @@ class Planner {
       const FlowShape shape{
           settings_.nic.config.mode,       flow.op,      flow.size, flow.message_size, flow.qps,
           settings_.nic.config.active_mtu, plan_.bdp_cap};
+      check_duration(flow, wire_bytes_of(shape));
       flow.packets = data_packets(shape);
       flow.alone = fct_alone(shape, routing_.path(flow.src, flow.dst), routing_.path(flow.dst, flow.src));
     }
+  }
+
+  // Picoseconds in 64 bits end after 106 days.
+  void check_duration(const Flow& flow, Bytes on_wire) const {
+    Rate slowest = fastest_link_;
+    for (const Hop& hop : routing_.path(flow.src, flow.dst)) slowest = std::min(slowest, hop.rate);
+    if (static_cast<double>(on_wire.count()) * 8 >
+        kLongestDuration.seconds() * static_cast<double>(slowest.bps()))
+      refuse("workload", "a flow of " + to_string(flow.size) + " would take more than " +
+                             to_string(kLongestDuration) + " at " + to_string(slowest));
   }
 
   void add_segment() {

@@ -14,6 +14,8 @@ struct Unit {
   std::int64_t factor;
 };
 
+constexpr int kMostDecimals = 30;  // a power of ten that 128 bits hold
+
 constexpr Unit kRates[] = {{"b/s", 1},
                            {"kb/s", 1'000},
                            {"Mb/s", 1'000'000},
@@ -37,6 +39,8 @@ constexpr Unit kSizes[] = {{"B", 1},           {"KB", 1'000},         {"kB", 1'0
 
 struct Kind {
   std::span<const Unit> units;
+  std::int64_t most;     // of the smallest unit
+  const char* shown;     // this, as a complaint writes it
   const char* what;      // "a rate"
   const char* smallest;  // "bit/s"
   const char* example;
@@ -87,11 +91,13 @@ std::int64_t parse(std::string_view text, const Kind& kind) {
   if (unit.empty()) refuse(text, "has no unit" + example);
   for (const Unit& u : kind.units) {
     if (u.name != unit) continue;
+    if (number->decimals > kMostDecimals)
+      refuse(text, "has more than " + std::to_string(kMostDecimals) + " decimals");
     __int128 value = number->mantissa * u.factor, divisor = 1;
     for (int i = 0; i < number->decimals; ++i) divisor *= 10;
     if (value % divisor != 0) refuse(text, std::string("is not a whole number of ") + kind.smallest);
     value /= divisor;
-    if (value >= std::numeric_limits<std::int64_t>::max()) refuse(text, "is too large");
+    if (value > kind.most) refuse(text, std::string("is more than ") + kind.shown);
     return static_cast<std::int64_t>(value);
   }
   refuse(text, "has the unknown unit \"" + std::string(unit) + "\"; known: " + list(kind.units));
@@ -100,13 +106,14 @@ std::int64_t parse(std::string_view text, const Kind& kind) {
 }  // namespace
 
 Rate parse_rate(std::string_view text) {
-  return Rate::from_bps(parse(text, {kRates, "a rate", "bit/s", "40Gb/s"}));
+  return Rate::from_bps(parse(text, {kRates, kHighestRate.bps(), "100Tb/s", "a rate", "bit/s", "40Gb/s"}));
 }
 Duration parse_duration(std::string_view text) {
-  return Duration::from_ps(parse(text, {kDurations, "a duration", "picoseconds", "2us"}));
+  return Duration::from_ps(
+      parse(text, {kDurations, kLongestDuration.ps(), "1000000s", "a duration", "picoseconds", "2us"}));
 }
 Bytes parse_bytes(std::string_view text) {
-  return Bytes::from_count(parse(text, {kSizes, "a size", "bytes", "240KB"}));
+  return Bytes::from_count(parse(text, {kSizes, kMostBytes.count(), "1000GB", "a size", "bytes", "240KB"}));
 }
 
 }  // namespace rocelab

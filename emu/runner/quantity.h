@@ -10,6 +10,13 @@
 
 namespace rocelab {
 
+// The most that can be said. Sums of some, products with the factors that a scenario may give, and what a
+// link holds stay far within 64 bits, in picoseconds, too; beyond the rate a small frame's time is no number
+// of picoseconds.
+inline constexpr Rate kHighestRate = Rate::from_bps(100'000'000'000'000);
+inline constexpr Duration kLongestDuration = 1'000'000_s;
+inline constexpr Bytes kMostBytes = Bytes::from_count(1'000'000'000'000);
+
 // what(): the complaint without its place, for example `"40" has no unit; write for example "40Gb/s"`.
 class QuantityError : public std::runtime_error {
  public:

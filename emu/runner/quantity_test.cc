@@ -44,6 +44,16 @@ TEST(QuantityTest, ComplaintsSayWhatToWrite) {
 TEST(QuantityTest, RefusesWhatDoesNotFit) {
   EXPECT_THROW(parse_duration("9300000000s"), QuantityError);
   EXPECT_THROW(parse_bytes("99999999999999999999B"), QuantityError);
+  EXPECT_THROW(parse_bytes("1001GB"), QuantityError);
+  EXPECT_THROW(parse_duration("1000001s"), QuantityError);
+  EXPECT_EQ(parse_duration("1000000s"), kLongestDuration);
+  EXPECT_NE(complaint_about("101Tb/s").find("is more than 100Tb/s"), std::string::npos);
+}
+
+TEST(QuantityTest, DecimalsWithoutEndAreRefused) {
+  EXPECT_THROW(parse_duration("0." + std::string(140, '0') + "s"), QuantityError);  // 10^140 is 0 in 128 bits
+  EXPECT_THROW(parse_duration("0." + std::string(140, '0') + "1s"), QuantityError);
+  EXPECT_EQ(parse_duration("2." + std::string(15, '0') + "us"), 2_us);
 }
 
 TEST(QuantityTest, ReadsBackWhatIsPrinted) {

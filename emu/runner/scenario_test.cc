@@ -48,6 +48,18 @@ std::string complaint(const std::string& text, const std::vector<Override>& over
     EXPECT_NE(got.find(want), std::string::npos) << "got: " << got; \
   }
 
+// Beyond them sums of times leave 64 bits.
+TEST(ScenarioTest, NetworksWithoutMeasureAreRefused) {
+  EXPECT_EQ(complaint(kStar, {{"topology.delay", "11s"}}),
+            "--set topology.delay=11s: topology.delay is more than 10s");
+  EXPECT_NE(complaint(kStar, {{"topology.delay", "10s"}, {"transport", "irn"}}).find("IRN's bitmaps at most"),
+            std::string::npos);
+  EXPECT_EQ(complaint(kStar, {{"topology.delay", "10s"}, {"transport", "roce"}}), "none");
+  EXPECT_NE(complaint(kStar, {{"topology.rate", "1b/s"}, {"transport", "roce"}}).find("more than 1000000s"),
+            std::string::npos);
+  EXPECT_NE(complaint(kStar, {{"nic.vfs", "33"}}).find("is outside 1..32"), std::string::npos);
+}
+
 TEST(ScenarioTest, LabelsAreThePresetsOfTheIrnChapter) {
   const Scenario s = parse_scenario(kStar, "t.toml");
   ASSERT_EQ(s.settings.size(), 2u);
@@ -287,9 +299,9 @@ TEST(ScenarioTest, FlowsAreBounded) {
   const std::string incast = "kind = \"incast\"\nreceiver = \"h1\"\n";
   EXPECT_COMPLAINT(star(incast + "size = \"9000000TB\"\n"), "unknown unit");
   EXPECT_COMPLAINT(star(incast + "size = \"9000000000GB\"\n"),
-                   "t.toml:8:8: workload.incast.size is more than 1000GB");
+                   "t.toml:8:8: workload.incast.size = \"9000000000GB\" is more than 1000GB");
   EXPECT_COMPLAINT(star(incast + "total = \"1001GB\"\n"),
-                   "t.toml:8:9: workload.incast.total is more than 1000GB");
+                   "t.toml:8:9: workload.incast.total = \"1001GB\" is more than 1000GB");
   EXPECT_COMPLAINT(star(incast + "size = \"1000GB\"\n"), "none");
   EXPECT_COMPLAINT(
       star(incast + "size = \"10GB\"\nmessage_size = \"1B\"\n"),

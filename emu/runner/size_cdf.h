@@ -7,12 +7,13 @@
 
 #include "base/rng.h"
 #include "base/units.h"
+#include "emu/runner/quantity.h"
 
 namespace rocelab {
 
 // The most that a flow may have: what is planned per message takes forever with more, and time ends before it
 // is sent.
-inline constexpr Bytes kMaxFlow = Bytes::from_count(1'000'000'000'000);
+inline constexpr Bytes kMaxFlow = kMostBytes;
 
 struct CdfPoint {
   std::int64_t bytes = 0;

@@ -71,6 +71,8 @@ class Topology {
   std::uint32_t hosts_ = 0;
 };
 
+inline constexpr Duration kLongestDelay = 10_s;  // of a link
+
 struct LinkSpeed {
   Rate rate = 40_Gbps;
   Duration delay = 2_us;

@@ -92,6 +92,7 @@ class Reader {
       if (rate.bps() <= 0) lines_.fail("the rate must be more than 0");
       if (delay.ps() <= 0)
         lines_.fail("the delay must be more than 0: time can only advance where links delay");
+      if (delay > kLongestDelay) lines_.fail("the delay is more than " + to_string(kLongestDelay));
       Link& link = topology_.link(topology_.add_link(node_of_[a], node_of_[b], rate, delay));
       link.a_to_b.drop_rate = link.b_to_a.drop_rate = error;
     } catch (const QuantityError& problem) {

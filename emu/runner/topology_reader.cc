@@ -27,6 +27,7 @@ LinkSpeed read_speed(ConfigSection& section, const char* rate, const char* delay
     section.fail_at(delay,
                     "= 0 leaves no lookahead: time can only advance where links delay frames; write for "
                     "example \"100ns\"");
+  if (speed.delay > kLongestDelay) section.fail_at(delay, "is more than " + to_string(kLongestDelay));
   return speed;
 }
 

@@ -3,7 +3,9 @@
 #include <array>
 #include <unordered_set>
 
+#include "emu/runner/arrivals.h"
 #include "emu/runner/offered_load.h"
+#include "emu/runner/quantity.h"
 #include "emu/runner/readers.h"
 #include "emu/runner/traffic_file.h"
 
@@ -35,7 +37,6 @@ Bytes read_size(ConfigSection& section, const char* key) {
   section.require(key);
   const Bytes size = section.bytes(key, Bytes{});
   if (size.count() <= 0) section.fail_at(key, "must be more than 0");
-  if (size > kMaxFlow) section.fail_at(key, "is more than " + to_string(kMaxFlow));
   return size;
 }
 
@@ -106,6 +107,11 @@ void read_incast(ConfigSection& section, WorkloadSettings& w, const Topology& to
   incast.period = section.duration("period", Duration{});
   if (incast.repeats > 1 && incast.period.ps() <= 0)
     section.fail_at("period", "must be more than 0 where an incast repeats");
+  if (incast.period > kLongestDuration / incast.repeats)
+    section.fail_at("period", "makes the last request begin after " + to_string(kLongestDuration));
+  const std::size_t fan_in = incast.fan_in == 0 ? eligible : incast.fan_in;
+  if (static_cast<std::int64_t>(fan_in) * incast.repeats > kMaxFlows)
+    section.fail_at("repeats", "makes more than " + std::to_string(kMaxFlows) + " flows");
   if (incast.repeats > 1) w.overload = section.boolean("overload", false);
 }
 
@@ -218,6 +224,8 @@ std::vector<WorkloadSettings> read_workloads(std::vector<ConfigSection> sections
         section.fail("two workloads are called \"" + workloads[i].name + "\"; give them a name each");
   }
   for (std::size_t i = 0; i < workloads.size(); ++i) {
+    if (expected_flows(workloads[i], topology, path_mtu) > static_cast<double>(kMaxFlows))
+      sections[i].fail_at("duration", "makes more than " + std::to_string(kMaxFlows) + " flows at this load");
     const std::string& during = workloads[i].during;
     const auto named = [&](const WorkloadSettings& w) { return w.name == during; };
     if (!during.empty() && std::none_of(workloads.begin(), workloads.end(), named))

@@ -187,6 +187,20 @@ TEST(WorkloadTest, PoissonCanGoFromOneHostToAnother) {
   EXPECT_THROW(flows_to("h1"), ScenarioError);
 }
 
+TEST(WorkloadTest, MoreFlowsThanAMachineHoldsAreRefused) {
+  const std::string poisson = "[[workload]]\nkind = \"poisson\"\nload = 0.5\nsize = \"1KB\"\nduration = ";
+  EXPECT_NO_THROW(settings_of(poisson + "\"10ms\"\n"));
+  EXPECT_THROW(settings_of(poisson + "\"10s\"\n"), ScenarioError);
+  EXPECT_NO_THROW(settings_of(poisson + "\"10s\"\nflows = 100\n"));
+  const std::string incast = "[[workload]]\nkind = \"incast\"\nreceiver = \"h9\"\nsize = \"1B\"\nperiod = ";
+  EXPECT_NO_THROW(settings_of(incast + "\"1ms\"\nrepeats = 1000\n"));
+  EXPECT_THROW(
+      settings_of(incast + "\"10us\"\nrepeats = 1000000\noverload = true\n", "kind = \"star\"\nhosts = 16\n"),
+      ScenarioError)
+      << "15 senders";
+  EXPECT_THROW(settings_of(incast + "\"1000000s\"\nrepeats = 2\n"), ScenarioError);
+}
+
 TEST(WorkloadTest, AllToAllIsEveryOrderedPair) {
   const Settings s = settings_of("[[workload]]\nkind = \"all-to-all\"\nop = \"read\"\nsize = \"1KB\"\n");
   std::set<std::pair<std::uint32_t, std::uint32_t>> pairs;

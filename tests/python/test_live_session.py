@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +15,8 @@ from typing import Any
 import pytest
 from rocelab.live.client import SessionClient, SessionError
 from rocelab.live.session import Session
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 class Echo(Session):
@@ -125,3 +130,11 @@ def test_half_an_answer_is_a_session_that_is_gone(tmp_path: Path) -> None:
         with pytest.raises(SessionError, match="the session is gone"):
             client.ask("echo", word="here")
         client.stop()
+
+
+def test_a_session_whose_runner_was_killed_before_it_could_be_told_builds_nothing(tmp_path: Path) -> None:
+    folder = tmp_path / "rocelab.test"
+    folder.mkdir()
+    words = [sys.executable, "-m", "rocelab.live.session", str(folder), str(os.getppid())]
+    done = subprocess.run(words, env={**os.environ, "PYTHONPATH": str(ROOT / "emu")}, timeout=30)
+    assert done.returncode == 0 and not folder.exists()

@@ -56,7 +56,7 @@ class SessionClient:
                     "-m",
                     "rocelab.live.session",
                     str(directory),
-                    *(["--stay"] if stay else []),
+                    "--stay" if stay else str(os.getpid()),
                 ],
                 env={**os.environ, "PYTHONPATH": str(package)},
                 stdin=subprocess.DEVNULL,

@@ -1,7 +1,7 @@
 """The process that holds a live topology: namespaces, Mininet hosts, Open vSwitch. It serves one request per line of JSON on a Unix socket.
 
-`python3 -m rocelab.live.session RUN_DIRECTORY [--stay]`: the folder holds layout.json; the session writes ready.json when it is up, or error.txt.
-Without --stay the session ends when its parent does, so that nothing outlives a killed runner.
+`python3 -m rocelab.live.session RUN_DIRECTORY --stay|RUNNER`: the folder holds layout.json; the session writes ready.json when it is up, or error.txt.
+With RUNNER, its parent's process ID, the session ends when that one does, so that nothing outlives a killed runner.
 """
 
 from __future__ import annotations
@@ -207,11 +207,14 @@ def _end(*_: object) -> None:
 
 def main() -> int:
     directory = Path(sys.argv[1])
-    if "--stay" not in sys.argv[2:]:
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+    runner = None if sys.argv[2] == "--stay" else int(sys.argv[2])
     signal.signal(signal.SIGTERM, _end)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # ^C is the runner's to handle; it tells us
     try:
+        if runner is not None:
+            ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+            if os.getppid() != runner:  # killed before: of that no signal tells
+                return 0
         enter_namespaces()
         Session(directory).run()
     except Exception as e:
@@ -220,7 +223,7 @@ def main() -> int:
         (directory / "error.tmp").rename(directory / "error.txt")
         return 1
     finally:
-        if "--stay" not in sys.argv[2:] and os.getppid() == 1:  # the runner was killed: nobody else cleans up
+        if runner not in (None, os.getppid()):  # the runner was killed: nobody else cleans up
             shutil.rmtree(f"/dev/shm/{directory.name}", ignore_errors=True)
             shutil.rmtree(directory, ignore_errors=True)
     return 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,8 @@ from rocelab.model import (
 def read_scenario(path: Path | str, overrides: Sequence[str] = ()) -> Scenario:
     """`overrides` are texts like `topology.rate=100Gb/s`. A mistake is a RocelabError that begins with file:line:column."""
     pairs = []
+    for word in (str(path), *overrides):
+        _check_text(word)
     for text in overrides:
         key, equals, value = text.partition("=")
         if not (key and equals and value):
@@ -44,6 +47,15 @@ def read_scenario(path: Path | str, overrides: Sequence[str] = ()) -> Scenario:
         comparisons=comparisons,
         native=scenario,
     )
+
+
+def _check_text(word: str) -> None:
+    """Words of a command line may be any bytes."""
+    try:
+        word.encode()
+    except UnicodeEncodeError:
+        shown = os.fsencode(word).decode(errors="replace")
+        raise RocelabError(f"{shown}: is not UTF-8; write or rename it so") from None
 
 
 def make_plans(scenario: Scenario) -> tuple[RunPlan, ...]:

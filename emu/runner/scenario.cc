@@ -80,6 +80,12 @@ bool good_label(const std::string& name) {
   });
 }
 
+// Results go into out/NAME.
+bool good_folder(const std::string& name) {
+  return !name.empty() && name != "." && name != ".." &&
+         name.find_first_of(std::string_view("/\0", 2)) == std::string::npos;
+}
+
 std::vector<LabelDefinition> read_labels(ConfigSection& root) {
   std::vector<LabelDefinition> labels = presets();
   for (ConfigSection& section : root.tables("label")) {
@@ -299,6 +305,8 @@ Scenario parse_scenario(const std::string& text, const std::string& name,
   Scenario scenario;
   scenario.file = name;
   scenario.name = root.text("name", std::filesystem::path(name).stem().string());
+  if (!good_folder(scenario.name))
+    root.fail_at("name", "names the folder of the results in out/: without /, and not . or ..");
   scenario.title = root.text("title", scenario.name);
   scenario.seeds = read_seeds(root);
   const std::vector<LabelDefinition> labels = read_labels(root);

@@ -60,6 +60,13 @@ TEST(ScenarioTest, NetworksWithoutMeasureAreRefused) {
   EXPECT_NE(complaint(kStar, {{"nic.vfs", "33"}}).find("is outside 1..32"), std::string::npos);
 }
 
+// Results go there: not beside the folder of all results.
+TEST(ScenarioTest, ANameIsThatOfAFolder) {
+  for (const char* name : {"../x", "a/b", "/tmp/x", "..", ""})
+    EXPECT_COMPLAINT("name = \"" + std::string(name) + "\"\n" + kStar, "t.toml:1:8: name names the folder");
+  EXPECT_COMPLAINT("name = \"m\u00fcsli 2.1\"\n" + kStar, "none");
+}
+
 TEST(ScenarioTest, LabelsAreThePresetsOfTheIrnChapter) {
   const Scenario s = parse_scenario(kStar, "t.toml");
   ASSERT_EQ(s.settings.size(), 2u);

@@ -19,6 +19,7 @@ from rocelab.files import write_whole
 from rocelab.live import commands
 from rocelab.live.client import SessionError
 
+SCENARIOS = Path(__file__).resolve().parents[2] / "scenarios"
 Keep = Callable[..., RunDirectory]
 
 
@@ -121,6 +122,15 @@ def test_another_topologys_down_does_not_disturb_the_search(keep: Keep) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="gives a folder away")
+@pytest.mark.parametrize("programs", [5, 5_000_000_000])
+def test_up_waits_for_no_more_programs_than_there_is_room_for(
+    programs: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(commands, "start_session", lambda *_, **__: pytest.fail("built"))
+    with pytest.raises(RocelabError, match=f"--programs {programs}: .* 2 hosts have room for 4"):
+        commands.up(SCENARIOS / "pingpong.toml", (), programs=programs)
+
+
 def test_another_users_topology_is_not_obeyed(keep: Keep) -> None:
     run = keep("theirs")
     os.chown(run.tmp, 12345, -1)

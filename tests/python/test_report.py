@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 import xml.etree.ElementTree as ElementTree
 from html.parser import HTMLParser
 from pathlib import Path
@@ -81,6 +82,12 @@ def test_says_what_a_stranger_needs(html: str) -> None:
 def test_victim_is_shown_with_the_group_it_suffers_from(tmp_path: Path) -> None:
     results.run(SCENARIOS / "incast_crosstraffic.toml", out=tmp_path, execute=synthetic.outcome)
     assert "while incast ran" in Page((tmp_path / "report.html").read_text()).text
+
+
+def test_a_run_in_which_nothing_was_measured_has_a_report(tmp_path: Path) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        results.run(SCENARIOS / "quick.toml", "des", out=tmp_path, overrides=["engine.warmup=1s"])
 
 
 def test_text_from_scenarios_is_escaped(tmp_path: Path) -> None:

@@ -63,6 +63,16 @@ def test_mistakes_are_one_line_with_the_place(tmp_path: Path) -> None:
         read_scenario(tmp_path / "none.toml")
 
 
+def test_words_that_are_no_text_are_one_line(tmp_path: Path) -> None:
+    for path, override in (
+        (SCENARIOS / "incast.toml", "topology.delay=\udcff"),
+        (tmp_path / "\udcff.toml", ""),
+    ):
+        with pytest.raises(RocelabError, match="\ufffd.*: is not UTF-8") as error:
+            read_scenario(path, [override] if override else [])
+        assert "\n" not in str(error.value)
+
+
 def test_ping_pong_formula_is_four_serialisations_and_four_delays() -> None:
     plan = make_plans(read_scenario(SCENARIOS / "pingpong.toml"))[0]
     frame_ps = (14 + 20 + 8 + 12 + 64 + 4 + 24) * 200  # SEND ONLY of 64 bytes at 40 Gb/s

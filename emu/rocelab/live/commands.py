@@ -22,6 +22,7 @@ from rocelab.live.become import become
 from rocelab.live.client import SessionClient, SessionError
 from rocelab.live.engine import create_segment, host_environment, start_session
 from rocelab.live.plan_layout import layout_of
+from rocelab.model import RunPlan
 from rocelab.scenario import make_plans, read_scenario
 
 _STATE = "state.json"  # in the run's folder: what there is to know of a kept topology
@@ -52,6 +53,7 @@ def up(scenario: Path, overrides: tuple[str, ...], label: str | None = None, pro
     plan = next((p for p in plans if p.label == (label or labels[0])), None)
     if plan is None:
         raise RocelabError(f"no label {label}: {scenario} has {', '.join(labels)}")
+    _check_programs(plan, programs)
     directory = RunDirectory.create()
     try:
         session = start_session(directory, layout_of(plan), stay=True)
@@ -78,6 +80,15 @@ def up(scenario: Path, overrides: tuple[str, ...], label: str | None = None, pro
     console.print("  ".join(f"{h.name} {h.ipv4}" for h in plan.hosts))
     console.print("./rocelab exec --host h1 -- PROGRAM ...    ./rocelab stat    ./rocelab down")
     return 0
+
+
+def _check_programs(plan: RunPlan, programs: int) -> None:
+    vfs = int(next(p.value for p in plan.parameters if p.key == "nic.vfs"))
+    most = len(plan.hosts) * vfs
+    if programs > most:
+        raise RocelabError(
+            f"--programs {programs}: time would never begin, since {len(plan.hosts)} hosts have room for {most}; nic.vfs, at present {vfs}, is how many one has"
+        )
 
 
 def _kept(run_id: str | None) -> tuple[list[Kept], list[Kept]]:

@@ -69,7 +69,8 @@ def _dots(axes: Axes, runs: pd.DataFrame, labels: Sequence[str], palette: dict[s
     )
     axes.set_yticks(range(len(labels)), labels)
     axes.tick_params(axis="y", labelcolor=style.INK)
-    axes.set_xlim(0, 1.06 * factor * float(runs["rct_s"].max()) if len(runs) else 1)
+    longest = float(runs["rct_s"].max()) if len(runs) else 0.0  # 0: no flow began in the measuring window
+    axes.set_xlim(0, 1.06 * factor * longest or 1)
     axes.grid(axis="y", visible=False)
 
 

@@ -44,9 +44,12 @@ def call(module: str, function: str, *arguments: Any, **options: Any) -> int:
 def check_scenario(path: Path) -> None:
     if path.is_file():
         return
-    known = sorted(file.name for file in (paths.ROOT / "scenarios").glob("*.toml"))
+    ours = paths.ROOT / "scenarios"
+    known = sorted(file.name for file in ours.glob("*.toml"))
     close = difflib.get_close_matches(path.name, known, n=1)
-    hint = f"did you mean scenarios/{close[0]}?" if close else "scenarios/ holds those that come with rocelab"
+    if Path.cwd() == paths.ROOT:  # else a path that is right from where the user is
+        ours = Path("scenarios")
+    hint = f"did you mean {ours / close[0]}?" if close else f"{ours}/ holds those that come with rocelab"
     raise UsageError(f"no scenario file {path}: {hint}")
 
 

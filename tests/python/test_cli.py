@@ -103,5 +103,9 @@ def test_a_scenario_with_a_typing_error_is_guessed(monkeypatch: pytest.MonkeyPat
     (tmp_path / "scenarios").mkdir()
     (tmp_path / "scenarios" / "incast.toml").touch()
     monkeypatch.setattr(cli.paths, "ROOT", tmp_path)
+    monkeypatch.chdir(tmp_path / "scenarios")
+    with pytest.raises(UsageError, match=f"did you mean {tmp_path}/scenarios/incast.toml"):
+        cli.main(["run", "scenarios/incast.toml"])  # right but for the folder that the user is in
+    monkeypatch.chdir(tmp_path)
     with pytest.raises(UsageError, match="did you mean scenarios/incast.toml"):
         cli.main(["run", "scenarios/incats.toml"])

@@ -120,7 +120,10 @@ int Ucma::resolve_ip(Caller& c, const rdma_ucm_resolve_ip& cmd) {
   if (id == nullptr) return error;
   const auto destination = address_of(cmd.dst_addr);
   if (!destination) return EAFNOSUPPORT;
-  if (id->connecting || id->listening) return EINVAL;
+  // As Linux: an identifier is resolved once, unless that failed, and not to the other family than it is
+  // bound to.
+  if (id->connecting || id->listening || id->has_remote) return EINVAL;
+  if (id->bound && id->local.ip_version != destination->ip_version) return EINVAL;
   cm::Address source = address_of(cmd.src_addr).value_or(cm::Address{destination->ip_version, {}, 0});
   if (source.ip_version != destination->ip_version) return EINVAL;
   if (!take_source(*id, source, error)) return error;
@@ -130,9 +133,8 @@ int Ucma::resolve_ip(Caller& c, const rdma_ucm_resolve_ip& cmd) {
     id->remote.port = destination->port;
   }
   id->remote_gid = gid_of(id->remote);
-  id->has_remote = true;
-  const bool known = process_.find_peer(id->remote_gid).has_value();
-  if (known || is_multicast(id->remote_gid)) {
+  id->has_remote = is_multicast(id->remote_gid) || process_.find_peer(id->remote_gid).has_value();
+  if (id->has_remote) {
     tell(*id, kAddrResolved, 0);
   } else {
     debug("rdma_cm: the address belongs to no host of this run, or answers no ARP");
@@ -145,7 +147,7 @@ int Ucma::resolve_route(Caller& c, const rdma_ucm_resolve_route& cmd) {
   int error = 0;
   UcmaId* id = find(c, cmd.id, error);
   if (id == nullptr) return error;
-  if (!id->has_remote || id->connecting) return EINVAL;
+  if (!id->has_remote || id->has_route || id->connecting) return EINVAL;
   id->has_route = true;
   tell(*id, kRouteResolved, 0);
   return 0;

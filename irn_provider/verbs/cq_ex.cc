@@ -3,7 +3,9 @@
 //
 // Between start_poll and end_poll the CQ is the calling thread's. A thread that finds it taken lets time pass
 // as for an empty poll: the one that has it may be parked.
+#include <atomic>
 #include <cerrno>
+#include <cstdlib>
 
 #include "irn_provider/verbs/libc/experiment.h"
 #include "irn_provider/verbs/objects.h"
@@ -54,13 +56,29 @@ int start_poll(ibv_cq_ex* base, ibv_poll_cq_attr* attr) {
   return error;
 }
 
-std::uint64_t wallclock_ns(Time t) {
-  if (LiveProcess::timekeeper() == nullptr) {  // the clock is real, and so is its time of day
+std::int64_t device_ns() { return LiveProcess::attached()->now().ps() / 1'000; }
+
+// In real time: what CLOCK_REALTIME is ahead of the device's clock. Both are slewed alike, and it changes
+// only when somebody sets the time. Measured anew for each completion it would contain what passes between
+// two looks at clocks, and a later completion might get the earlier time.
+std::int64_t realtime_lead_ns() {
+  constexpr std::int64_t kUnknown = INT64_MIN, kTight = 10'000, kSet = 1'000'000;
+  static std::atomic<std::int64_t> kept = kUnknown;
+  while (true) {
+    const std::int64_t before = device_ns();
     timespec day{};
     real::clock_gettime(CLOCK_REALTIME, &day);
-    const std::int64_t ago = (LiveProcess::attached()->now() - t).ps() / 1'000;
-    return static_cast<std::uint64_t>(day.tv_sec * 1'000'000'000 + day.tv_nsec - ago);
+    const std::int64_t lead = day.tv_sec * 1'000'000'000 + day.tv_nsec - before;
+    const bool tight = device_ns() - before <= kTight;
+    std::int64_t known = kept.load(std::memory_order_relaxed);
+    if (known != kUnknown && (!tight || std::abs(lead - known) < kSet)) return known;
+    if (tight && kept.compare_exchange_strong(known, lead, std::memory_order_relaxed)) return lead;
   }
+}
+
+std::uint64_t wallclock_ns(Time t) {
+  if (LiveProcess::timekeeper() == nullptr)  // the clock is real, and so is its time of day
+    return static_cast<std::uint64_t>(realtime_lead_ns() + t.ps() / 1'000);
   const timespec ts = libc::to_timespec(t, libc::kRealtimeEpochSeconds);
   return static_cast<std::uint64_t>(ts.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(ts.tv_nsec);
 }

@@ -40,6 +40,31 @@ TEST(ExtendedProbe, TimestampsAreExperimentTime) {
   ibv_end_poll(l.cq_ex);
 }
 
+// In real time, too, where the time of day is another clock than the device's.
+TEST(ExtendedProbe, LaterCompletionsHaveNoEarlierTimeOfDay) {
+  ExtendedLoopback l;
+  l.connect();
+  std::uint64_t last = 0;
+  for (int round = 0; round < 50; ++round) {
+    ibv_wr_start(l.qp);
+    for (int i = 0; i < 8; ++i) {
+      l.next(1);
+      ibv_wr_rdma_write(l.qp, l.mr->rkey, l.at(8'000));
+      ibv_wr_set_sge(l.qp, l.mr->lkey, l.at(0), 8);
+    }
+    ASSERT_EQ(ibv_wr_complete(l.qp), 0);
+    for (int left = 8; left > 0;) {
+      l.start_poll();
+      do {
+        const std::uint64_t time = ibv_wc_read_completion_wallclock_ns(l.cq_ex);
+        EXPECT_GE(time, last);
+        last = time;
+      } while (--left > 0 && ibv_next_poll(l.cq_ex) == 0);
+      ibv_end_poll(l.cq_ex);
+    }
+  }
+}
+
 TEST(ExtendedProbe, WhatIsNotOfferedIsRefused) {
   Loopback l;
   const auto creates = [&](auto&& change) {

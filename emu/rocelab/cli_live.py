@@ -70,19 +70,26 @@ def add(app: typer.Typer) -> None:
 
 
 def _one_of(
-    host: Optional[str], interface: Optional[str], transport: Optional[Transport], window: Optional[int]
+    host: Optional[str],
+    interface: Optional[str],
+    transport: Optional[Transport],
+    window: Optional[int],
+    run_id: Optional[str],
+    plain: bool = False,
 ) -> None:
     if (host is None) == (interface is None):
         raise UsageError("give either a host of a kept topology or --interface DEV (or shm:NAME)")
     if interface is None and (transport is not None or window is not None):
         raise UsageError("--transport and --window are for --interface: a topology's are its scenario's")
+    if interface is not None and (run_id is not None or plain):
+        raise UsageError(f"{'--run' if run_id is not None else '--plain'} is for --host")
 
 
 def _on_interface(
-    function: str, *arguments: object, transport: Optional[Transport], window: Optional[int]
+    function: str, *arguments: object, transport: Optional[Transport], window: Optional[int], **more: object
 ) -> int:
     mode = (transport or Transport.roce).value
-    return call("rocelab.live.interface", function, *arguments, transport=mode, window=window)
+    return call("rocelab.live.interface", function, *arguments, transport=mode, window=window, **more)
 
 
 def up(
@@ -133,9 +140,11 @@ def execute(
     run_id: Optional[str] = _RUN,
 ) -> int:
     """Run any verbs program, unmodified, on a host of a kept topology or on an interface of this machine; its exit status is returned."""
-    _one_of(host, interface, transport, window)
+    _one_of(host, interface, transport, window, run_id, plain)
     if host is None:
-        return _on_interface("execute", interface, tuple(program), transport=transport, window=window)
+        return _on_interface(
+            "execute", interface, tuple(program), transport=transport, window=window, dlopen=dlopen
+        )
     require_root("`exec`")
     return call(
         "rocelab.live.commands", "execute", host, tuple(program), plain=plain, dlopen=dlopen, run_id=run_id
@@ -202,7 +211,7 @@ def env(
     run_id: Optional[str] = _RUN,
 ) -> int:
     """Print the variables with which programs run on a host, or on an interface, as lines for a shell."""
-    _one_of(host, interface, transport, window)
+    _one_of(host, interface, transport, window, run_id)
     if host is None:
         return _on_interface("env", interface, transport=transport, window=window)
     return call("rocelab.live.commands", "env", host, run_id=run_id)

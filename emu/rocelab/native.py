@@ -39,6 +39,12 @@ def preload(build: Path | None = None) -> str:
     return files
 
 
+def proxy_path() -> str:
+    """LD_LIBRARY_PATH of a program that dlopens libibverbs: ours (irn_provider/verbs/proxy) before anything else."""
+    proxy = hosts_build() / "irn_provider" / "verbs" / "proxy"
+    return ":".join(filter(None, (str(proxy), os.environ.get("LD_LIBRARY_PATH"))))
+
+
 def ovs_tree() -> Path:
     """The built Open vSwitch: $ROCELAB_OVS_TREE, for another one, or build/ovs/src."""
     return Path(os.environ.get("ROCELAB_OVS_TREE", paths.OVS_TREE)).resolve()

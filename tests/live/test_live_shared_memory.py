@@ -162,6 +162,15 @@ def test_the_command_line_shows_the_device(machine: End) -> None:
     assert "rocelab0" in output and "active_mtu:\t\t4096" in output and _ADDRESS in output, output
 
 
+def test_a_program_that_opens_libibverbs_itself(machine: End) -> None:
+    tool = Path(__file__).resolve().parents[2] / "rocelab"
+    probe = native.hosts_build() / "irn_provider" / "verbs" / "dlopen_probe"
+    output = finish(
+        machine.start([str(tool), "exec", "--dlopen", "--interface", "shm:test", "--", str(probe)])
+    )
+    assert output.splitlines()[-2:] == ["rocelab0", "arrived"], output
+
+
 @pytest.mark.parametrize("transport", ["roce", "irn"])
 def test_threads_may_be_cancelled(machine: End, transport: str, tmp_path: Path) -> None:
     program, source = tmp_path / "cancelled", Path(__file__).with_name("cancelled.c")

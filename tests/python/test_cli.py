@@ -35,6 +35,8 @@ def rocelab(*words: str, **variables: str) -> subprocess.CompletedProcess[str]:
         (["exec", "--host", "h1", "--interface", "eth0", "--", "ls"], "give either a host"),
         (["exec", "--host", "h1", "--transport", "irn", "--", "ls"], "are for --interface"),
         (["exec", "--interface", "eth0", "--transport", "tcp", "--", "ls"], "'tcp' is not one of"),
+        (["exec", "--interface", "eth0", "--plain", "--", "ls"], "--plain is for --host"),
+        (["exec", "--interface", "eth0", "--run", "abcdef", "--", "ls"], "--run is for --host"),
         (["env"], "give either a host"),
         (["test", "--label", "unti"], "no tests are labelled `unti`"),
         (["bench", "ns3"], "is not one of 'live', 'des', 'wall'"),

@@ -149,12 +149,6 @@ def _execute_in_guest(control: Path, program: tuple[str, ...]) -> int:
     return done.status
 
 
-def _proxy_path() -> str:
-    """Where programs that dlopen libibverbs find ours (irn_provider/verbs/proxy), before anything else."""
-    proxy = native.hosts_build() / "irn_provider" / "verbs" / "proxy"
-    return ":".join(filter(None, (str(proxy), os.environ.get("LD_LIBRARY_PATH"))))
-
-
 def on_host(
     kept: Kept, host: str, program: Sequence[str], dlopen: bool = False
 ) -> tuple[list[str], dict[str, str]]:
@@ -162,7 +156,7 @@ def on_host(
     environment = {**os.environ, **host_environment(kept.directory.run_id, kept.segment, host)}
     variables = [f"LD_PRELOAD={environment.pop('LD_PRELOAD')}"]
     if dlopen:
-        variables.append(f"LD_LIBRARY_PATH={_proxy_path()}")
+        variables.append(f"LD_LIBRARY_PATH={native.proxy_path()}")
     return ["mnexec", "-a", str(kept.host_pid(host)), "env", *variables, *program], environment
 
 

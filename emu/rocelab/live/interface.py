@@ -19,8 +19,13 @@ def environment(interface: str, transport: str = "roce", window: int | None = No
     return variables if window is None else {**variables, "ROCELAB_WINDOW": str(window)}
 
 
-def execute(interface: str, program: tuple[str, ...], transport: str, window: int | None) -> int:
+def execute(
+    interface: str, program: tuple[str, ...], transport: str, window: int | None, dlopen: bool = False
+) -> int:
+    """`dlopen`: for a program that opens libibverbs itself."""
     variables = {**os.environ, **environment(interface, transport, window)}
+    if dlopen:
+        variables["LD_LIBRARY_PATH"] = native.proxy_path()
     for name in ("ROCELAB_SEGMENT", "ROCELAB_HOST"):  # of a run, which would come first
         variables.pop(name, None)
     become(program, variables)

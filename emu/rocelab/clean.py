@@ -4,6 +4,7 @@ Everything outside of the work tree that a run makes is named by its run id:
     /dev/shm/rocelab.ID/   shared memory; `pids` (lines "pid starttime role"), `namespaces` (inodes), `interfaces` (names)
     /tmp/rocelab.ID/       sockets, logs and database of Open vSwitch, output of programs
     rlID...                network interfaces and named network namespaces of the machine itself
+Runs in virtual time have no id: what they leave when they are killed is in scratch.py.
 Contract: a process is ended only when it is recorded here and still is the same process (pid and start time), or when it
 lives in a network namespace recorded here *and* was started with ROCELAB_RUN=ID. Nothing is ever found by its name.
 """
@@ -22,6 +23,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
+from rocelab import scratch
 from rocelab.errors import RocelabError
 from rocelab.processes import ProcessId, all_pids, environment_value, kill_all, network_namespace
 
@@ -202,6 +204,7 @@ def clean(
             _ask_to_end(run)
             result.append(run.remove())
     _remove_unfinished(places)
+    scratch.remove_left(places.tmp)
     return result
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from rocelab import scratch
 from rocelab.clean import RUN_VARIABLE, LeftAlone, Places, Removed, RunDirectory, all_runs, clean
 from rocelab.errors import RocelabError
 from rocelab.processes import ProcessId, network_namespace
@@ -211,3 +213,22 @@ def test_orphans_in_a_namespace_of_the_run_are_ended_and_strangers_there_are_not
         for process in (shell, orphan, stranger, outside):
             process.kill()
             process.wait()
+
+
+def test_what_killed_runs_in_virtual_time_left_is_removed_and_what_is_in_use_stays(
+    places: Places, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(places.tmp))
+    left, fresh = places.tmp / "rocelab.des.left", places.tmp / "rocelab.des.fresh"
+    for folder in (left, fresh):
+        folder.mkdir()
+        (folder / "s1.events").touch()
+    (places.tmp / "rocelab.des.link").symlink_to(places.shm)
+    with scratch.scratch_folder() as used:
+        for folder in (left, used):
+            os.utime(folder, (0, 0))
+        clean(places=places)
+        assert sorted(path.name for path in places.tmp.iterdir()) == sorted(
+            ["rocelab.des.fresh", "rocelab.des.link", used.name]
+        )
+    assert not used.exists() and places.shm.exists()

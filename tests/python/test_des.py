@@ -95,6 +95,13 @@ def test_the_hash_needs_no_event_files() -> None:
         assert hashed.events == {} and hashed.flows == full.flows
 
 
+def test_without_event_files_no_folder_is_made_for_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process of a sweep is ended by a signal, and would leave it behind."""
+    monkeypatch.setattr(tempfile, "mkdtemp", lambda *_, **__: pytest.fail("made"))
+    plan = make_plans(read_scenario(QUICK))[0]
+    assert DesEngine(events=False).execute(plan).error is None
+
+
 def test_a_run_that_the_limit_ends_says_so() -> None:
     plan = make_plans(read_scenario(QUICK, ("engine.limit=3us",)))[0]
     outcome = DesEngine().execute(plan)

@@ -138,3 +138,10 @@ def test_a_session_whose_runner_was_killed_before_it_could_be_told_builds_nothin
     words = [sys.executable, "-m", "rocelab.live.session", str(folder), str(os.getppid())]
     done = subprocess.run(words, env={**os.environ, "PYTHONPATH": str(ROOT / "emu")}, timeout=30)
     assert done.returncode == 0 and not folder.exists()
+
+
+def test_a_client_may_be_stopped_again(served: Served) -> None:
+    """A second ^C ends the first one's wait for the session."""
+    client = SessionClient.connect(served.session.dir)
+    client.stop()
+    client.stop()

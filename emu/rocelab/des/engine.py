@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-import tempfile
 import time
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from rocelab.flow_status import incomplete
 from rocelab.model import TRACE_DTYPE, FidelityInputs, FlowRecord, RunOutcome, RunPlan, end_ps
 from rocelab.live.usage import process_peak_bytes
 from rocelab.progress import Progress, Report
+from rocelab.scratch import scratch_folder
 
 _REPORT_SECONDS = 0.1
 _FIRST_STEPS = 64  # windows between looks at the clock; adapted to how long they take
@@ -38,24 +39,23 @@ class DesEngine:
         if captures is not None:
             check_writable(captures, "free some space or say --out DIR, and repeat the command")
         begin, cpu = time.monotonic(), time.process_time()
-        with tempfile.TemporaryDirectory(prefix="rocelab.des.") as folder:
+        with scratch_folder() if self.trace and self.events else nullcontext() as folder:
             try:
                 run = native.module().DesRun(
                     plan.native,
                     trace=self.trace,
-                    trace_dir=folder if self.trace and self.events else "",
+                    trace_dir=str(folder or ""),
                     pcap_dir=str(captures.resolve()) if captures else "",
                 )
                 self._drive(run, plan)
             except RuntimeError as e:
-                _check_disks(captures, Path(folder))
+                _check_disks(captures, folder)
                 raise RocelabError(f"{plan.label}, seed {plan.seed}: {e}") from e
             cpu_s = time.process_time() - cpu
-            _check_disks(captures, Path(folder))  # of what was not written nothing else tells
+            _check_disks(captures, folder)  # of what was not written nothing else tells
             self.report(Progress(plan, "collect", run.now_ps))
-            events = {
-                p.stem: np.fromfile(p, dtype=TRACE_DTYPE) for p in sorted(Path(folder).glob("*.events"))
-            }
+            files = sorted(folder.glob("*.events")) if folder else []
+            events = {p.stem: np.fromfile(p, dtype=TRACE_DTYPE) for p in files}
         return _outcome(plan, run, events, time.monotonic() - begin, cpu_s)
 
     def _drive(self, run: Any, plan: RunPlan) -> None:
@@ -73,8 +73,9 @@ class DesEngine:
                 steps = max(1, steps // 2)
 
 
-def _check_disks(captures: Path | None, events: Path) -> None:
-    for folder, advice in ((captures, "say --out DIR"), (events.parent, "set TMPDIR to another folder")):
+def _check_disks(captures: Path | None, events: Path | None) -> None:
+    around = events.parent if events else None
+    for folder, advice in ((captures, "say --out DIR"), (around, "set TMPDIR to another folder")):
         if folder is not None:
             check_not_full(folder, f"free some space or {advice}, and repeat the command")
 

@@ -111,9 +111,11 @@ class SessionClient:
         return str(self.ask("appctl", argv=list(argv))["text"])
 
     def stop(self) -> None:
+        """Again, where ^C has ended it before the session's end."""
         with contextlib.suppress(OSError):  # it is gone already
-            self._stream.write(json.dumps({"op": "stop"}) + "\n")
-            self._stream.flush()
+            if not self._stream.closed:
+                self._stream.write(json.dumps({"op": "stop"}) + "\n")
+                self._stream.flush()
         with contextlib.suppress(OSError):  # what could not be sent is tried once more
             self._stream.close()
         self._socket.close()

@@ -125,6 +125,8 @@ def export(
 ) -> int:
     """Write fct.txt and pfc.txt of a result, or topology.txt and flow.txt of a scenario, for other simulators' scripts."""
     check_overrides(overrides)
+    if not 0 <= epoch <= 1e6:  # nor nan
+        raise UsageError("--epoch must be 0 to 1000000 seconds")
     if path.is_file():
         set_up(live=False)
     interchange = importlib.import_module("rocelab.interchange")

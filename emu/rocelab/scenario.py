@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 from rocelab import native
 from rocelab.errors import RocelabError
 from rocelab.model import (
+    METRICS,
     Comparison,
     FlowPlan,
     HostPlan,
@@ -38,6 +40,8 @@ def read_scenario(path: Path | str, overrides: Sequence[str] = ()) -> Scenario:
     except runner.ScenarioError as error:
         raise RocelabError(str(error)) from None
     comparisons = tuple(Comparison(**c) for c in scenario.comparisons)
+    for comparison in comparisons:
+        _check_metric(comparison.metric, scenario.file)
     return Scenario(
         name=scenario.name,
         title=scenario.title,
@@ -47,6 +51,14 @@ def read_scenario(path: Path | str, overrides: Sequence[str] = ()) -> Scenario:
         comparisons=comparisons,
         native=scenario,
     )
+
+
+def _check_metric(metric: str, file: str) -> None:
+    """Now, and not when all has run."""
+    if metric not in METRICS:
+        near = difflib.get_close_matches(metric, METRICS, n=1)
+        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(METRICS)}"
+        raise RocelabError(f"{file}: [[compare]] has the unknown metric {metric}; {hint}")
 
 
 def _check_text(word: str) -> None:

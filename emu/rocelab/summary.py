@@ -10,33 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from rocelab import __version__, frames, native, pauses
-from rocelab.model import RunOutcome, Scenario
-
-# Metrics of a run that are compared over seeds.
-METRICS = (
-    "goodput_bps",
-    "avg_slowdown",
-    "p99_slowdown",
-    "avg_fct_s",
-    "median_fct_s",
-    "p99_fct_s",
-    "rct_s",
-    "drops",
-    "data_drops",
-    "lossless_drops",
-    "retransmitted_packets",
-    "timeout_retransmissions",
-    "spurious_retransmissions",
-    "timeouts",
-    "pfc_pause_frames",
-    "pfc_paused_s",
-    "ecn_marks",
-    "cnps",
-    "escaped_frames",
-    "bottleneck_utilization",
-    "avg_rtt_s",
-    "p99_rtt_s",
-)
+from rocelab.model import METRICS, RunOutcome, Scenario
 
 Summary = dict[str, Any]
 

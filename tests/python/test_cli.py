@@ -38,6 +38,8 @@ def rocelab(*words: str, **variables: str) -> subprocess.CompletedProcess[str]:
         (["exec", "--interface", "eth0", "--plain", "--", "ls"], "--plain is for --host"),
         (["exec", "--interface", "eth0", "--run", "abcdef", "--", "ls"], "--run is for --host"),
         (["env"], "give either a host"),
+        (["export", "LICENSE", "--epoch", "nan"], "--epoch must be 0 to 1000000 seconds"),
+        (["export", "LICENSE", "--epoch", "1e300"], "--epoch must be 0 to 1000000 seconds"),
         (["test", "--label", "unti"], "no tests are labelled `unti`"),
         (["bench", "ns3"], "is not one of 'live', 'des', 'wall'"),
     ],

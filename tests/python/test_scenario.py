@@ -63,6 +63,13 @@ def test_mistakes_are_one_line_with_the_place(tmp_path: Path) -> None:
         read_scenario(tmp_path / "none.toml")
 
 
+def test_a_comparison_of_an_unknown_metric_is_refused_before_anything_runs(tmp_path: Path) -> None:
+    compare = '\n[[compare]]\nof = "irn"\nover = "roce"\nmetric = "avg_ftc_s"\n'
+    (tmp_path / "mine.toml").write_text((SCENARIOS / "quick.toml").read_text() + compare)
+    with pytest.raises(RocelabError, match=r"mine.toml: .* metric avg_ftc_s; did you mean avg_fct_s\?"):
+        read_scenario(tmp_path / "mine.toml")
+
+
 def test_words_that_are_no_text_are_one_line(tmp_path: Path) -> None:
     for path, override in (
         (SCENARIOS / "incast.toml", "topology.delay=\udcff"),

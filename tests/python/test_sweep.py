@@ -241,7 +241,7 @@ def _alive(pid: int) -> bool:
 
 def test_seeds_are_ranges_and_numbers() -> None:
     assert parse_seeds("1-3, 7") == (1, 2, 3, 7)
-    for wrong in ("", "a", "3-1", "1,1", "1-", "0-100000"):
+    for wrong in ("²", "", "a", "3-1", "1,1", "1-", "0-100000"):
         with pytest.raises(UsageError, match="--seeds"):
             parse_seeds(wrong)
 

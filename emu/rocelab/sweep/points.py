@@ -89,7 +89,7 @@ def parse_seeds(text: str) -> tuple[int, ...]:
     seeds: list[int] = []
     for part in filter(None, (p.strip() for p in text.split(","))):
         first, dash, last = part.partition("-")
-        if not first.isdigit() or (dash and not last.isdigit()):
+        if not first.isdecimal() or (dash and not last.isdecimal()):
             raise UsageError(f"--seeds {text}: write for example 1-5 or 1,2,7")
         low, high = int(first), int(last if dash else first)
         if high < low or high - low >= 10_000:

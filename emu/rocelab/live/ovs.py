@@ -112,7 +112,7 @@ class Ovs:
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,
                     stderr=stderr,
-                    preexec_fn=_end_with_parent,
+                    preexec_fn=end_with_parent,
                 )
             )
         self._names.append(name)
@@ -195,8 +195,8 @@ class Ovs:
                 daemon.wait()
 
 
-def _end_with_parent() -> None:
-    """Between fork and exec."""
+def end_with_parent() -> None:
+    """Between fork and exec: killed with its parent, however that ends."""
     _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 

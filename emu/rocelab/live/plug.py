@@ -25,6 +25,7 @@ from rocelab.guest import kernel as kernels
 from rocelab.guest.machine import Machine
 from rocelab.live.commands import Kept, find, guest_folder
 from rocelab.live.layout import HostLayout, Layout
+from rocelab.live.ovs import end_with_parent
 
 _KERNELS_TAP = "kernel0"
 _KERNELS_MTU = 1500  # its RoCE device then has a path MTU of 1024
@@ -103,8 +104,10 @@ def _start(kept: Kept, host: str, device: str, management: str, inside: list[str
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        preexec_fn=end_with_parent,  # or the host would stay taken after a `plug` that was killed
     )
-    signal.signal(signal.SIGTERM, lambda *_: gateway.terminate())
+    for number in (signal.SIGINT, signal.SIGTERM):  # also one that reaches this process only
+        signal.signal(number, lambda *_: gateway.terminate())
     kept.directory.record_pid(gateway.pid, f"plug {host}")
     return gateway
 
@@ -154,6 +157,10 @@ def _device(tap: str | None, interface: str | None, inside: list[str]) -> Iterat
         yield interface
         return
     assert tap is not None
+    if subprocess.run([*inside, "ip", "link", "show", tap], capture_output=True).returncode == 0:
+        other = f"take another --tap, or plug it in by --interface {tap}"
+        advice = "`./rocelab down` ends it" if tap == _KERNELS_TAP else other
+        raise RocelabError(f"{tap} is there already, of another `plug` or of one that was killed: {advice}")
     _run([*inside, "ip", "tuntap", "add", "dev", tap, "mode", "tap"])
     try:
         _run([*inside, "sh", "-c", _disable_ipv6(tap, True)])

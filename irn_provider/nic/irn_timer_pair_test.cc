@@ -102,6 +102,21 @@ TEST(IrnTimerTest, AReadWhoseResponsesNeverComeEndsAtBothSides) {
   EXPECT_GT(pair.b.nic.counters().read_responder_timeouts, 20u);
 }
 
+// What a program does when its READ is complete does not keep the responder waiting for the acknowledgement.
+TEST(IrnTimerTest, AReadThatIsCompleteIsAcknowledgedThoughTheQueuePairLeavesForErr) {
+  IrnPair pair;
+  pair.on_cqe = [](NicPair& p, Endpoint& e, const Cqe&) {
+    QpAttr attr = *e.nic.query_qp(e.qp);
+    attr.state = QpState::kErr;
+    ASSERT_TRUE(e.nic.modify_qp(e.qp, attr, p.now()));
+  };
+  pair.post_message(WrOpcode::kRead, 3000);
+  pair.run();
+  pair.expect_all_delivered();
+  EXPECT_EQ(pair.b.nic.counters().read_responder_timeouts, 0u);
+  EXPECT_EQ(pair.a.nic.counters().rx_packets, 4u);
+}
+
 // A responder need not know how patient its peer is: its own timeout is for what it sends as a requester.
 void bring_up_with_responder_timeout(IrnPair& pair, std::uint8_t timeout, std::uint8_t retry_cnt) {
   ASSERT_TRUE(pair.a.nic.modify_qp(pair.a.qp, QpAttr{}, pair.now()));

@@ -74,15 +74,22 @@ void Requester::start(Time now) {
 }
 
 void Requester::reset() {
+  end_work();
+  reads_.reset();
+  has_reads_ = false;
+}
+
+// All but the acknowledgements of READ responses that have come.
+void Requester::end_work() {
   queue_.start(0);
   window_.reset();
-  reads_.reset();
+  if (reads_) reads_->flush();
   limit_ = resent_by_timeout_ = 0;
   recoveries_seen_ = 0;
   fresh_ = 0;
   local_done_ = 0;
   since_ack_req_ = receive_wqe_sn_ = read_wqe_sn_ = 0;
-  credits_known_ = has_reads_ = false;
+  credits_known_ = false;
   verbs_deadline_ = rnr_until_ = Time::never();
 }
 
@@ -174,7 +181,7 @@ void Requester::refresh(Time now) { update_limit(now); }
 void Requester::flush(Time now) {
   for (; !queue_.empty(); queue_.pop_front())
     if (!queue_.front().continues) complete(queue_.front(), WcStatus::kWrFlushErr, now);
-  reset();
+  end_work();
 }
 
 // --- completion

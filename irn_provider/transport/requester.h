@@ -44,7 +44,7 @@ class Requester {
     return std::min(window_->next_timeout(), verbs_deadline_);
   }
   void refresh(Time now);  // after a change of state: SQD holds back what has not begun
-  void flush(Time now);    // ERR: everything completes with kWrFlushErr
+  void flush(Time now);    // ERR: everything completes with kWrFlushErr; READ_ACKs still leave
   void reset();            // RESET: everything is forgotten
 
   bool has_data() const { return sends() && window_->has_more(limit_); }
@@ -106,6 +106,7 @@ class Requester {
   void push(const SendWqe& wqe, std::uint32_t length);
   std::uint32_t read_piece(std::uint64_t length) const;
   void push_in_pieces(const SendWqe& read, std::uint32_t length, std::uint32_t piece);
+  void end_work();
   void on_verbs_timeout(Time now);
   void complete_in_order(Time now);
   void complete(const SendEntry& entry, WcStatus status, Time now);

@@ -16,6 +16,10 @@ constexpr std::size_t kIpv4InGrh = kGrhBytes - 20;  // IBTA annex A17.4.5.3
 constexpr std::uint8_t kDefaultHopLimit = 0xff;
 
 ibv_ah* create(ibv_pd* pd, const ibv_ah_attr& attr) {
+  if (inherited(pd->context)) {
+    errno = ENODEV;
+    return nullptr;
+  }
   PathAddress path;
   reach(*of(pd->context).process, attr);
   if (!resolve(of(pd->context), attr, 0, 0, path)) {
@@ -43,7 +47,7 @@ void await_departures(ibv_ah& ah) {
   const auto waits = [&] {
     return with_nic(ah.context, [&](Nic& nic, Time) { return nic.ah_in_use(of(&ah).ahn); });
   };
-  for (int i = 0; i < 10 && waits(); ++i) linger(*of(ah.context).process);
+  for (int i = 0; i < 10 && !inherited(ah.context) && waits(); ++i) linger(*of(ah.context).process);
 }
 
 // Source and destination of a datagram by its GRH; false: neither IPv4 nor IPv6.
@@ -103,7 +107,7 @@ RL_EXPORT ibv_ah* ibv_create_ah(ibv_pd* pd, ibv_ah_attr* attr) {
 RL_EXPORT int ibv_destroy_ah(ibv_ah* ah) {
   if (!in_experiment()) return REAL(ibv_destroy_ah)(ah);
   await_departures(*ah);
-  const bool destroyed = with_nic(ah->context, [&](Nic& nic, Time) {
+  const bool destroyed = end_in_nic(ah->context, [&](Nic& nic, Time) {
     if (!end(nic, of(ah))) return false;
     of(ah->context).belongings.ahs.remove(of(ah));
     return true;

@@ -127,6 +127,10 @@ using namespace rocelab::verbs;
 
 RL_EXPORT int ibv_get_async_event(ibv_context* context, ibv_async_event* event) {
   if (!in_experiment()) return REAL(ibv_get_async_event)(context, event);
+  if (inherited(context)) {
+    errno = ENODEV;
+    return -1;
+  }
   verbs::AsyncEvents& async = of(context).async;
   const auto fetch = [&](Nic&, Time) {
     if (!async.events.take()) return false;

@@ -81,7 +81,7 @@ RL_EXPORT ibv_comp_channel* ibv_create_comp_channel(ibv_context* context) {
 
 RL_EXPORT int ibv_destroy_comp_channel(ibv_comp_channel* channel) {
   if (!in_experiment()) return REAL(ibv_destroy_comp_channel)(channel);
-  const bool destroyed = with_nic(channel->context, [&](Nic& nic, Time) {
+  const bool destroyed = end_in_nic(channel->context, [&](Nic& nic, Time) {
     if (!end(nic, of(channel))) return false;
     of(channel->context).belongings.channels.remove(of(channel));
     return true;
@@ -93,6 +93,10 @@ RL_EXPORT int ibv_destroy_comp_channel(ibv_comp_channel* channel) {
 
 RL_EXPORT int ibv_get_cq_event(ibv_comp_channel* base, ibv_cq** cq, void** cq_context) {
   if (!in_experiment()) return REAL(ibv_get_cq_event)(base, cq, cq_context);
+  if (inherited(base->context)) {
+    errno = ENODEV;
+    return -1;
+  }
   Channel& channel = of(base);
   const auto fetch = [&](Nic&, Time) -> Cq* {
     if (!channel.events.take()) return nullptr;

@@ -140,7 +140,7 @@ RL_EXPORT int ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* addr, std::s
   if (moves || changes_access)
     if (const int error = check_bounds(bounds.addr, bounds.length, bounds.iova, rights); error != 0)
       return fail(error);
-  const int error = with_nic(mr->context, [&](Nic& nic, Time) {
+  const int error = ask_nic(mr->context, [&](Nic& nic, Time) {
     if (nic.mr_has_windows(RKey{mr->rkey})) return EBUSY;
     const std::uint64_t pages = pages_of(bounds.addr, bounds.length);
     if (const int refused = moves ? pin(pages) : 0; refused != 0) return refused;
@@ -159,13 +159,14 @@ RL_EXPORT int ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* addr, std::s
 
 RL_EXPORT int ibv_dereg_mr(ibv_mr* mr) {
   if (!in_experiment()) return REAL(ibv_dereg_mr)(mr);
-  const int error = with_nic(mr->context, [&](Nic& nic, Time) {
-    if (nic.mr_has_windows(RKey{mr->rkey})) return EBUSY;
-    if (!end(nic, verbs::of(mr))) return EINVAL;
+  int error = EINVAL;
+  const bool ended = end_in_nic(mr->context, [&](Nic& nic, Time) {
+    if (nic.mr_has_windows(RKey{mr->rkey})) return error = EBUSY, false;
+    if (!end(nic, verbs::of(mr))) return false;
     verbs::of(mr->context).belongings.mrs.remove(verbs::of(mr));
-    return 0;
+    return true;
   });
-  if (error != 0) return error;
+  if (!ended) return error;
   delete &verbs::of(mr);
   return 0;
 }

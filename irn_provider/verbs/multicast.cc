@@ -17,7 +17,7 @@ int change(ibv_qp& qp, const ibv_gid& gid, Nic::GroupResult (Nic::*how)(Qpn, con
   std::memcpy(group.data(), gid.raw, group.size());
   if (!is_multicast(group)) return EINVAL;
   LiveProcess& process = *of(qp.context).process;
-  return with_nic(qp.context, [&](Nic& nic, Time) {
+  return ask_nic(qp.context, [&](Nic& nic, Time) {
     const Qpn qpn{qp.qp_num};
     const std::size_t before = nic.group_memberships();
     const Nic::GroupResult result = (nic.*how)(qpn, group);

@@ -14,6 +14,7 @@ ibv_mw* alloc_mw(ibv_pd* pd, ibv_mw_type type) {
     return nullptr;
   };
   if (type != IBV_MW_TYPE_1 && type != IBV_MW_TYPE_2) return refuse(EINVAL);
+  if (inherited(pd->context)) return refuse(ENODEV);
   auto mw = std::make_unique<Mw>();
   const std::optional<RKey> key = with_nic(pd->context, [&](Nic& nic, Time) {
     const auto made = nic.alloc_mw(of(pd).pdn, static_cast<MwType>(type));  // same numbers
@@ -40,7 +41,7 @@ int bind_mw(ibv_qp* qp, ibv_mw* mw, ibv_mw_bind* bind) {
   wqe.fence = (bind->send_flags & IBV_SEND_FENCE) != 0;
   libc::end_spin();
   if (error == 0)
-    error = with_nic(qp->context, [&](Nic& nic, Time now) { return post(nic, now, of(qp), wqe); });
+    error = ask_nic(qp->context, [&](Nic& nic, Time now) { return post(nic, now, of(qp), wqe); });
   if (error == 0) mw->rkey = key;
   if (error != 0) errno = error;
   return error;
@@ -50,7 +51,7 @@ int bind_mw(ibv_qp* qp, ibv_mw* mw, ibv_mw_bind* bind) {
 bool end(Nic& nic, Mw& mw) { return nic.dealloc_mw(RKey{mw.base.handle}); }
 
 int dealloc_mw(ibv_mw* mw) {
-  const bool destroyed = with_nic(mw->context, [&](Nic& nic, Time) {
+  const bool destroyed = end_in_nic(mw->context, [&](Nic& nic, Time) {
     if (!end(nic, of(mw))) return false;
     of(mw->context).belongings.mws.remove(of(mw));
     return true;

@@ -181,8 +181,9 @@ inline Xrcd& of(ibv_xrcd* x) { return *reinterpret_cast<Xrcd*>(x); }
 inline Ah& of(ibv_ah* a) { return *reinterpret_cast<Ah*>(a); }
 inline Channel& of(ibv_comp_channel* c) { return *reinterpret_cast<Channel*>(c); }
 
-// A forked child has a copy of its parent's context, whose NIC is the parent's: nothing is made with it
-// (ENODEV). A child's own comes from ibv_open_device.
+// A forked child has a copy of its parent's context, whose NIC is the parent's: it can neither make anything
+// with it nor use or change what it has copies of (ENODEV), but destroy these. A child's own context comes
+// from ibv_open_device.
 inline bool inherited(ibv_context* context) { return of(context).process != LiveProcess::attached(); }
 
 // While one lives errno may change; after it, it is as before. Around what of ours makes system calls: a
@@ -205,6 +206,18 @@ auto with_nic(ibv_context* context, F&& f) {
   KeepsErrno keeps;
   real::RuntimeScope scope;
   return of(context).process->call(f);
+}
+
+// The same for calls with a result of errno that a forked child may make of what is its parent's.
+template <class F>
+int ask_nic(ibv_context* context, F&& f) {
+  return inherited(context) ? ENODEV : with_nic(context, f);
+}
+
+// The same for what ends an object. False: something uses it. A forked child ends its copy alone.
+template <class F>
+bool end_in_nic(ibv_context* context, F&& f) {
+  return inherited(context) || with_nic(context, f);
 }
 
 // The same for a poll: `look(Nic&, Time now)` says whether it has found nothing, and may wait

@@ -25,6 +25,7 @@ T* refuse(int error) {
 
 ibv_td* alloc_td(ibv_context* context, ibv_td_init_attr* attr) {
   if (attr->comp_mask != 0) return refuse<ibv_td>(EINVAL);
+  if (inherited(context)) return refuse<ibv_td>(ENODEV);
   auto td = std::make_unique<Td>();
   td->base.context = context;
   with_nic(context, [&](Nic&, Time) { verbs::of(context).belongings.tds.add(*td); });
@@ -34,7 +35,7 @@ ibv_td* alloc_td(ibv_context* context, ibv_td_init_attr* attr) {
 bool end(Nic& /*nic*/, Td& td) { return td.users == 0; }
 
 int dealloc_td(ibv_td* td) {
-  const bool ended = with_nic(td->context, [&](Nic& nic, Time) {
+  const bool ended = end_in_nic(td->context, [&](Nic& nic, Time) {
     if (!end(nic, verbs::of(td))) return false;
     verbs::of(td->context).belongings.tds.remove(verbs::of(td));
     return true;
@@ -47,6 +48,7 @@ int dealloc_td(ibv_td* td) {
 ibv_pd* alloc_parent_domain(ibv_context* context, ibv_parent_domain_init_attr* attr) {
   const unsigned allocators = unsigned{IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS};
   if (attr->pd == nullptr || (attr->comp_mask & ~kParentMask) != 0) return refuse<ibv_pd>(EINVAL);
+  if (inherited(context)) return refuse<ibv_pd>(ENODEV);
   if ((attr->comp_mask & allocators) != 0 && (attr->alloc == nullptr || attr->free == nullptr))
     return refuse<ibv_pd>(EINVAL);
   Pd& protection = verbs::of(attr->pd);
@@ -95,7 +97,7 @@ RL_EXPORT ibv_pd* ibv_alloc_pd(ibv_context* context) {
 RL_EXPORT int ibv_dealloc_pd(ibv_pd* pd) {
   if (!in_experiment()) return REAL(ibv_dealloc_pd)(pd);
   Pd& domain = verbs::of(pd);
-  const bool ended = with_nic(pd->context, [&](Nic& nic, Time) {
+  const bool ended = end_in_nic(pd->context, [&](Nic& nic, Time) {
     if (!end(nic, domain)) return false;
     verbs::of(pd->context).belongings.pds.remove(domain);
     return true;

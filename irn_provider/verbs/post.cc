@@ -45,6 +45,10 @@ int post_one(Nic& nic, Time now, Qp& qp, const ibv_recv_wr& wr) {
 template <class Wr>
 int post_chain(ibv_qp* qp, Wr* wr, Wr** bad) {
   libc::end_spin();
+  if (inherited(qp->context)) {
+    if (bad != nullptr) *bad = wr;
+    return ENODEV;
+  }
   return with_nic(qp->context, [&](Nic& nic, Time now) {
     for (; wr != nullptr; wr = wr->next) {
       const int error = post_one(nic, now, of(qp), *wr);

@@ -164,12 +164,12 @@ RL_EXPORT ibv_qp* ibv_create_qp(ibv_pd* pd, ibv_qp_init_attr* attr) {
 
 RL_EXPORT int ibv_query_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask, ibv_qp_init_attr* init) {
   if (!in_experiment()) return REAL(ibv_query_qp)(qp, attr, mask, init);
-  const bool known = with_nic(qp->context, [&](Nic& nic, Time) {
+  const int error = ask_nic(qp->context, [&](Nic& nic, Time) {
     const QpAttr* nic_attr = nic.query_qp(Qpn{qp->qp_num});
     if (nic_attr != nullptr) fill_query(of(qp), *nic_attr, *nic.progress_of(Qpn{qp->qp_num}), *attr);
-    return nic_attr != nullptr;
+    return nic_attr != nullptr ? 0 : EINVAL;
   });
-  if (!known) return EINVAL;
+  if (error != 0) return error;
   qp->state = attr->qp_state;
   if (init == nullptr) return 0;
   *init = {};
@@ -186,7 +186,7 @@ RL_EXPORT int ibv_query_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask, ibv_qp_init_
 RL_EXPORT int ibv_destroy_qp(ibv_qp* qp) {
   if (!in_experiment()) return REAL(ibv_destroy_qp)(qp);
   say_goodbye(*qp);
-  const bool destroyed = with_nic(qp->context, [&](Nic& nic, Time) {
+  const bool destroyed = end_in_nic(qp->context, [&](Nic& nic, Time) {
     if (nic.groups_of(Qpn{qp->qp_num}) != 0 || !end(nic, of(qp))) return false;  // to be detached first
     of(qp->context).belongings.qps.remove(of(qp));
     return true;

@@ -151,7 +151,7 @@ int post_all(Nic& nic, Time now, Qp& qp) {
 
 int wr_complete(ibv_qp_ex* base) {
   Qp& qp = of(base);
-  const int error = with_nic(qp.base.context, [&](Nic& nic, Time now) { return post_all(nic, now, qp); });
+  const int error = ask_nic(qp.base.context, [&](Nic& nic, Time now) { return post_all(nic, now, qp); });
   release(qp);
   return error;
 }

@@ -205,7 +205,7 @@ bool is_connected(const ibv_qp& qp) {
 }
 
 void say_goodbye(ibv_qp& qp) {
-  if (is_connected(qp)) linger(*of(qp.context).process);
+  if (is_connected(qp) && !inherited(qp.context)) linger(*of(qp.context).process);
 }
 
 }  // namespace rocelab::verbs
@@ -216,10 +216,10 @@ using namespace rocelab::verbs;
 RL_EXPORT int ibv_modify_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask) {
   if (!in_experiment()) return REAL(ibv_modify_qp)(qp, attr, mask);
   if (ends_connection(*attr, mask)) say_goodbye(*qp);
-  if ((mask & IBV_QP_AV) != 0) reach(*of(qp->context).process, attr->ah_attr);
+  if ((mask & IBV_QP_AV) != 0 && !inherited(qp->context)) reach(*of(qp->context).process, attr->ah_attr);
   const int heeded = heeded_mask(qp->qp_type, mask);
   const int error =
-      with_nic(qp->context, [&](Nic& nic, Time now) { return modify(nic, now, of(qp), *attr, heeded); });
+      ask_nic(qp->context, [&](Nic& nic, Time now) { return modify(nic, now, of(qp), *attr, heeded); });
   if (error != 0) errno = error;  // where the kernel leaves it with other devices
   return error;
 }

@@ -94,6 +94,10 @@ int get_srq_num(ibv_srq* srq, std::uint32_t* number) {
 
 int post_srq_recv(ibv_srq* base, ibv_recv_wr* wr, ibv_recv_wr** bad) {
   libc::end_spin();
+  if (inherited(base->context)) {
+    if (bad != nullptr) *bad = wr;
+    return ENODEV;
+  }
   return with_nic(base->context, [&](Nic& nic, Time) {
     for (; wr != nullptr; wr = wr->next) {
       const int error = post_one(nic, of(base), *wr);
@@ -125,12 +129,12 @@ RL_EXPORT ibv_srq* ibv_create_srq(ibv_pd* pd, ibv_srq_init_attr* init) {
 
 RL_EXPORT int ibv_modify_srq(ibv_srq* srq, ibv_srq_attr* attr, int mask) {
   if (!in_experiment()) return REAL(ibv_modify_srq)(srq, attr, mask);
-  return with_nic(srq->context, [&](Nic& nic, Time) { return modify(nic, of(srq).srqn, *attr, mask); });
+  return ask_nic(srq->context, [&](Nic& nic, Time) { return modify(nic, of(srq).srqn, *attr, mask); });
 }
 
 RL_EXPORT int ibv_query_srq(ibv_srq* srq, ibv_srq_attr* attr) {
   if (!in_experiment()) return REAL(ibv_query_srq)(srq, attr);
-  return with_nic(srq->context, [&](Nic& nic, Time) {
+  return ask_nic(srq->context, [&](Nic& nic, Time) {
     const SrqAttr* current = nic.query_srq(of(srq).srqn);
     if (current == nullptr) return EINVAL;
     *attr = {.max_wr = current->max_wr, .max_sge = current->max_sge, .srq_limit = current->limit};
@@ -140,7 +144,7 @@ RL_EXPORT int ibv_query_srq(ibv_srq* srq, ibv_srq_attr* attr) {
 
 RL_EXPORT int ibv_destroy_srq(ibv_srq* srq) {
   if (!in_experiment()) return REAL(ibv_destroy_srq)(srq);
-  const bool destroyed = with_nic(srq->context, [&](Nic& nic, Time) {
+  const bool destroyed = end_in_nic(srq->context, [&](Nic& nic, Time) {
     if (!end(nic, of(srq))) return false;
     of(srq->context).belongings.srqs.remove(of(srq));
     return true;

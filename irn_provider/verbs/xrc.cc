@@ -64,7 +64,7 @@ ibv_xrcd* open_xrcd(ibv_context* context, ibv_xrcd_init_attr* attr) {
   auto xrcd = std::make_unique<Xrcd>();
   const int error = (attr->comp_mask & ~kMask) != 0 ? unsupported("open_xrcd: these attributes")
                     : attr->comp_mask != kMask      ? EINVAL
-                                                    : with_nic(context, [&](Nic& nic, Time) {
+                                                    : ask_nic(context, [&](Nic& nic, Time) {
                                                    const int refused = open_domain(nic, *attr, xrcd->xrcdn);
                                                    if (refused == 0) of(context).belongings.xrcds.add(*xrcd);
                                                    return refused;
@@ -90,7 +90,7 @@ bool end(Nic& nic, Xrcd& xrcd) {
 
 int close_xrcd(ibv_xrcd* base) {
   Xrcd& xrcd = of(base);
-  const bool closed = with_nic(base->context, [&](Nic& nic, Time) {
+  const bool closed = end_in_nic(base->context, [&](Nic& nic, Time) {
     if (!end(nic, xrcd)) return false;
     of(base->context).belongings.xrcds.remove(xrcd);
     return true;
@@ -105,10 +105,10 @@ ibv_qp* open_qp(ibv_context* context, ibv_qp_open_attr* attr) {
   auto qp = std::make_unique<Qp>();
   const auto open = [&](Nic&, Time) {
     const auto found = registry().qps.find(attr->qp_num);
-    if (found == registry().qps.end()) return false;
+    if (found == registry().qps.end()) return EINVAL;
     const Qp& first = *found->second.front();
     Xrcd& xrcd = of(attr->xrcd);
-    if (first.init.type != QpType::kXrcTgt || first.init.xrcd != xrcd.xrcdn) return false;
+    if (first.init.type != QpType::kXrcTgt || first.init.xrcd != xrcd.xrcdn) return EINVAL;
     qp->init = first.init;
     qp->path = first.path;
     qp->xrcd = &xrcd;
@@ -118,12 +118,13 @@ ibv_qp* open_qp(ibv_context* context, ibv_qp_open_attr* attr) {
     qp->base.state = first.base.state;
     found->second.push_back(qp.get());
     of(context).belongings.qps.add(*qp);
-    return true;
+    return 0;
   };
   const bool complete = (attr->comp_mask & kNeeded) == kNeeded && attr->xrcd != nullptr &&
                         (attr->comp_mask & ~(kNeeded | IBV_QP_OPEN_ATTR_CONTEXT)) == 0;
-  if (!complete || attr->qp_type != IBV_QPT_XRC_RECV || !with_nic(context, open)) {
-    errno = EINVAL;
+  const bool valid = complete && attr->qp_type == IBV_QPT_XRC_RECV;
+  if (const int error = valid ? ask_nic(context, open) : EINVAL; error != 0) {
+    errno = error;
     return nullptr;
   }
   return &qp.release()->base;

@@ -111,6 +111,28 @@ void expect_that_its_context_is_refused(Loopback& l) {
   EXPECT_EQ(errno, ENODEV);
 }
 
+// A child that ends with exit() runs the destructors of what its parent has made, or it cleans up itself: the
+// device is the parent's, and goes on working.
+TEST(ForkProbe, AChildMayDestroyWhatItsParentHasMade) {
+  Loopback l;
+  l.connect();
+  ASSERT_EQ(ibv_req_notify_cq(l.recv_cq, 0), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    ibv_wc wc;
+    EXPECT_LE(ibv_poll_cq(l.recv_cq, 1, &wc), 0);
+    EXPECT_NE(l.send(IBV_WR_SEND, {l.sge(0, 8)}), 0);
+    EXPECT_NE(l.receive({l.sge(0, 8)}), 0);
+    ibv_qp_attr attr{};
+    attr.qp_state = IBV_QPS_ERR;
+    EXPECT_NE(ibv_modify_qp(l.a, &attr, IBV_QP_STATE), 0);
+    l.~Loopback();
+    _exit(HasFailure() ? 1 : 0);
+  }
+  EXPECT_EQ(status_of(child), 0);
+  expect_that_it_moves(l);
+}
+
 // A CQ of the child's has the number of the parent's that waits for a completion, if that is not too high.
 TEST(ForkProbe, WhatAChildCompletesIsNoEventOfItsParents) {
   if (kThreadSanitizer) GTEST_SKIP() << "it knows no threads of a forked child";

@@ -9,6 +9,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "base/check.h"
 #include "irn_provider/live/direct/direct_process.h"
 #include "irn_provider/live/direct/interface_host.h"
 #include "irn_provider/live/known_mutex.h"
@@ -80,10 +81,15 @@ LiveProcess* LiveProcess::attach() {
   if (g_attach_failed || !configured()) return nullptr;
   try {
     LiveProcess* process = join().release();
-    if (g_process == nullptr)  // else the one of the program that forked this: it registered
+    if (g_process == nullptr) {  // else the one of the program that forked this: it registered
       std::atexit([] {
         if (LiveProcess* p = attached()) p->end();
       });
+      const int error = pthread_atfork(nullptr, nullptr, [] {
+        if (g_process != nullptr) g_process->inherited_ = true;
+      });
+      RL_CHECK(error == 0);
+    }
     g_owner = getpid();
     g_keeps_time = process->keeps_time();
     g_process = process;

@@ -54,6 +54,8 @@ class LiveProcess {
   static lockstep::HostEntry configured_host();
   // The calling thread runs code of this class: what it calls is not the program's.
   static bool inside();
+  // It is a forked child's copy of its parent's: the NIC is the parent's, and nothing may be called.
+  bool inherited() const { return inherited_; }
 
   LiveProcess(const LiveProcess&) = delete;
   LiveProcess& operator=(const LiveProcess&) = delete;
@@ -173,6 +175,8 @@ class LiveProcess {
   virtual void abandon() {}  // the wait that the calling thread is in
 
  private:
+  bool inherited_ = false;
+
   struct Guard {
     explicit Guard(LiveProcess& p) : process(p), now(p.enter()) {}
     ~Guard() { process.leave(); }

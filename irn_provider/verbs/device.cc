@@ -206,8 +206,7 @@ RL_EXPORT ibv_context* ibv_open_device(ibv_device* device) {
 // goes on until the process ends.
 RL_EXPORT int ibv_close_device(ibv_context* context) {
   if (!in_experiment()) return REAL(ibv_close_device)(context);
-  const bool ours = LiveProcess::attached() == of(context).process;  // else a forked child's copy
-  if (ours) {
+  if (!inherited(context)) {
     end_belongings(of(context));
     with_nic(context, [&](Nic&, Time) { std::erase(registry().contexts, &of(context)); });
   }

@@ -184,7 +184,7 @@ inline Channel& of(ibv_comp_channel* c) { return *reinterpret_cast<Channel*>(c);
 // A forked child has a copy of its parent's context, whose NIC is the parent's: it can neither make anything
 // with it nor use or change what it has copies of (ENODEV), but destroy these. A child's own context comes
 // from ibv_open_device.
-inline bool inherited(ibv_context* context) { return of(context).process != LiveProcess::attached(); }
+inline bool inherited(ibv_context* context) { return of(context).process->inherited(); }
 
 // While one lives errno may change; after it, it is as before. Around what of ours makes system calls: a
 // verbs call that succeeds leaves errno alone, since programs clean up with such calls before they look why

@@ -100,9 +100,11 @@ class DirectProcess final : public LiveProcess {
   bool progress(Sees sees, Time now);
   bool receive(Time now);
   bool receive(direct::FramePort& port, Time now);
+  void answer(Time now);
   void take(const direct::FramePort::Arrival& arrival, Time now);
   void take_frame(std::span<std::byte> frame, std::span<const std::byte> shared, Time now);
-  void regulate(std::span<const direct::FramePort::Arrival> arrivals, Time now);
+  void note_senders(std::span<const direct::FramePort::Arrival> arrivals);
+  void regulate();
   void pause_senders(std::uint16_t quanta);  // 0: they may go on
   void depart(Time now);
   void none_waits();
@@ -174,10 +176,10 @@ class DirectProcess final : public LiveProcess {
   direct::PeerTable peers_;
   std::map<Gid, Time> reached_;  // when the kernel said so
   std::vector<Waiter*> waiters_;
-  std::uint32_t sent_since_receive_ = 0;  // frames
-  bool pausing_ = false;                  // those that send to us
-  std::vector<MacAddress> senders_;       // in batches that were full, since the last pause ended
-  Time last_pause_;
+  std::uint32_t sent_since_receive_ = 0, taken_since_departure_ = 0;  // frames
+  bool pausing_ = false;                                              // those that send to us
+  std::vector<MacAddress> senders_;  // in batches that were full, of this pause or the last such
+  Time last_regulation_;
   std::atomic<std::int64_t> acks_wait_since_ns_{0};  // for what the program does next; 0: none does
   // Calls that had frames to send: waiting for more, since the last poll, and between the two before.
   std::uint32_t posts_waiting_ = 0, posts_in_run_ = 0, last_run_ = 0;

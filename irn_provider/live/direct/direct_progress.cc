@@ -15,10 +15,12 @@ constexpr double kPauseAbove = 0.06,
                  kResumeBelow = 0.03;    // of the kernel's queue; the rest is for what is on its way
 constexpr Duration kPauseAgain = 40_us;  // a pause holds for 84 us at the link's 400 Gb/s
 constexpr std::size_t kMostSenders = 64;
-constexpr Duration kRunOfPosts = 2_us;   // between a post, or the end of a departure, and the next post
-constexpr Duration kRunPatience = 4_us;  // of posts, for those of the next poll or two
+constexpr std::size_t kFramesUnwatched = 16;  // by themselves; trains are as many
+constexpr Duration kRunOfPosts = 2_us;        // between a post, or the end of a departure, and the next post
+constexpr Duration kRunPatience = 4_us;       // of posts, for those of the next poll or two
 constexpr std::uint32_t kMostWaiting = 16;
 constexpr int kReceiveBatches = 16;
+constexpr std::uint32_t kMostTaken = 512;                       // frames, before what they have made leaves
 constexpr int kDepartBatch = 2 * direct::PacketSocket::kBatch;  // then what has come is looked at
 
 struct Sender {
@@ -90,8 +92,16 @@ bool DirectProcess::receive(direct::FramePort& port, Time now) {
   for (int i = 0; i < kReceiveBatches; ++i) {
     const std::span<const direct::FramePort::Arrival> arrivals = port.receive();
     const bool full = arrivals.size() == direct::FramePort::kReceiveBatch;
-    if (&port == wire_.get() && (full || pausing_)) regulate(arrivals, now);
-    for (const direct::FramePort::Arrival& arrival : arrivals) take(arrival, now);
+    const bool watches = &port == wire_.get() && (full || pausing_);
+    if (watches) {
+      note_senders(arrivals);
+      regulate();
+    }
+    for (std::size_t n = 0; n < arrivals.size(); ++n) {
+      take(arrivals[n], now);
+      if (watches && (n % kFramesUnwatched == 0 || arrivals[n].segment != 0)) regulate();
+      if (taken_since_departure_ >= kMostTaken) answer(now);
+    }
     if (!arrivals.empty()) {
       any = true;
       port_.run_inputs(now);  // no packet outlives the instant of its arrival
@@ -100,6 +110,13 @@ bool DirectProcess::receive(direct::FramePort& port, Time now) {
     if (!full) break;
   }
   return any;
+}
+
+// What is acknowledged late is sent again, for a receiver that is slow to take as well.
+void DirectProcess::answer(Time now) {
+  port_.run_inputs(now);
+  if (!blocked() && port_.wants_port() != Time::never()) depart(now);
+  taken_since_departure_ = 0;
 }
 
 void DirectProcess::take(const direct::FramePort::Arrival& arrival, Time now) {
@@ -111,22 +128,27 @@ void DirectProcess::take(const direct::FramePort::Arrival& arrival, Time now) {
 }
 
 // A wire without switches has no back-pressure but a receiver's own: one that does not keep up pauses those
-// that have sent to it (802.1Qbb), each by a frame to its own address, so that bridges pass it on.
-void DirectProcess::regulate(std::span<const direct::FramePort::Arrival> arrivals, Time now) {
+// that have sent to it (802.1Qbb), each by a frame to its own address, so that bridges pass it on. It looks
+// again while it works through a batch, which may take longer than a pause holds.
+void DirectProcess::regulate() {
+  const Time now = clock();
+  if (now - last_regulation_ < kPauseAgain) return;
+  last_regulation_ = now;
+  if (wire_->fuller_than(pausing_ ? kResumeBelow : kPauseAbove)) {
+    pausing_ = true;
+    pause_senders(0xffff);
+  } else if (std::exchange(pausing_, false)) {
+    pause_senders(0);
+  }
+}
+
+void DirectProcess::note_senders(std::span<const direct::FramePort::Arrival> arrivals) {
+  if (!pausing_) senders_.clear();
   for (const auto& arrival : arrivals) {
     if (arrival.bytes.size() < EthernetHeader::kSize || is_mac_control(arrival.bytes)) continue;
     const MacAddress mac = wire::load_array<6>(arrival.bytes, 6);
     if (senders_.size() < kMostSenders && std::find(senders_.begin(), senders_.end(), mac) == senders_.end())
       senders_.push_back(mac);
-  }
-  if (wire_->fuller_than(pausing_ ? kResumeBelow : kPauseAbove)) {
-    if (pausing_ && now - last_pause_ < kPauseAgain) return;
-    pause_senders(0xffff);
-    pausing_ = true;
-    last_pause_ = now;
-  } else if (std::exchange(pausing_, false)) {
-    pause_senders(0);
-    senders_.clear();
   }
 }
 
@@ -145,6 +167,7 @@ void DirectProcess::pause_senders(std::uint16_t quanta) {
 }
 
 void DirectProcess::take_frame(std::span<std::byte> frame, std::span<const std::byte> shared, Time now) {
+  ++taken_since_departure_;
   if (is_mac_control(frame)) {
     if (!is_for(host_.mac, frame)) return;
     if (PacketRef pause = edge_.parse(frame, PacketKind::kPfc, now)) port_.deliver(std::move(pause), now);
@@ -166,6 +189,7 @@ void DirectProcess::depart(Time now) {
   }
   flush();
   none_waits();
+  taken_since_departure_ = 0;
   last_departure_ = wire_ ? clock() : now;  // a call of the kernel takes a while
 }
 

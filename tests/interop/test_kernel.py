@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import shutil
 import subprocess
 import time
@@ -13,11 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from live_runs import ROCELAB, ROOT, background, command, live, topology, wait_for
+from kept_hosts import Hosts
+from live_runs import background, command, live, topology, wait_for
 from rocelab.errors import RocelabError
 from rocelab.guest import kernel
 from rocelab.guest.console import Console, Done
-from rocelab.live.commands import find, guest_folder
+from rocelab.live.commands import find, guest_folder, on_host
 
 HERE = Path(__file__).resolve().parent
 KERNEL = "10.0.0.2"
@@ -43,48 +45,68 @@ def patiently(talk: Callable[[], None]) -> None:
                 raise
 
 
+PORT = 18515  # of all programs that exchange their addresses by TCP
+NO_SERVER_YET = re.compile("Couldn't connect|RDMA_CM_EVENT_REJECTED")
+
+
+def exchanges_by_tcp(program: str) -> bool:
+    return not program.startswith("rping") and "-R" not in program.split()
+
+
 @dataclass(frozen=True)
 class World:
-    run_id: str
+    hosts: Hosts
     machine: Console
 
-    def ours(self, host: str, program: str) -> list[str]:
-        return [str(ROCELAB), "exec", "--run", self.run_id, "--host", host, "--", *program.split()]
+    def ours(self, host: str, program: str) -> subprocess.Popen[str]:
+        argv, environment = on_host(self.hosts.kept, host, shlex.split(program))
+        return subprocess.Popen(
+            argv,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
 
     def kernel_serves(self, host: str, server: str, client: str) -> tuple[Done, str]:
         """What the kernel's side and ours say; our client tries again until there is a server."""
         name = f"s{time.monotonic_ns()}"
         self.machine.start(server, name)
-        time.sleep(0.3)
-        for _ in range(20):
-            asked = subprocess.run(
-                self.ours(host, client), capture_output=True, text=True, timeout=60, cwd=ROOT
-            )
-            if asked.returncode == 0 or "Couldn't connect" not in asked.stdout + asked.stderr:
+        for _ in range(100):
+            asking = self.ours(host, client)
+            said = communicate(asking, 60)
+            if asking.returncode == 0 or not NO_SERVER_YET.search(said):
                 break
-            time.sleep(0.3)
+            time.sleep(0.1)
         served = self.machine.wait(name, 20)
-        assert asked.returncode == 0, asked.stdout + asked.stderr + served.output
-        return served, asked.stdout
+        assert asking.returncode == 0, said + served.output
+        return served, said
 
     def we_serve(self, host: str, server: str, client: str) -> tuple[str, Done]:
-        serving = subprocess.Popen(
-            self.ours(host, server), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=ROOT
-        )
+        serving = self.ours(host, server)
         try:
-            time.sleep(0.3)
-            for _ in range(20):
-                asked = self.machine.run(f"timeout 30 {client}")
-                if asked.status == 0 or serving.poll() is not None or "Couldn't connect" not in asked.output:
-                    break
+            if exchanges_by_tcp(server):
+                self.hosts.wait_for_listener(host, PORT, serving)
+            else:
                 time.sleep(0.3)
-            said = serving.communicate(timeout=30)[0]
+            asked = self.machine.run(f"timeout 30 {client}")
+            said = communicate(serving, 30)
         finally:
             if serving.poll() is None:
                 serving.kill()
                 serving.wait()
         assert serving.returncode == 0, said + asked.output
         return said, asked
+
+
+def communicate(program: subprocess.Popen[str], seconds: float) -> str:
+    try:
+        return program.communicate(timeout=seconds)[0]
+    finally:
+        if program.poll() is None:
+            program.kill()
+            program.wait()
 
 
 @pytest.fixture(scope="module")
@@ -109,7 +131,7 @@ def world(tmp_path_factory: pytest.TempPathFactory, operations: Path) -> Iterato
             wait_for(lambda: "rxe0" in log.read_text() or plug.poll() is not None, "the kernel", 150)
             assert plug.poll() is None, log.read_text()
             console = Console(guest_folder(find(run_id), "h2") / "control")
-            yield World(run_id, console)
+            yield World(Hosts(find(run_id), "roce"), console)
             console.close()
         report = json.loads(log.read_text().splitlines()[-1])
         assert report["from_device"] > 100 and report["to_device"] > 100, report
@@ -266,7 +288,8 @@ def test_perftest_connects_by_rdma_cm_from_a_kernel(world: World) -> None:
 
 
 def test_a_lossy_link_did_lose_frames(world: World) -> None:
-    ports = json.loads(command("stat", "s1", "--run", world.run_id, "--json").stdout)["ports"]
+    run_id = world.hosts.kept.directory.run_id
+    ports = json.loads(command("stat", "s1", "--run", run_id, "--json").stdout)["ports"]
     lossy = ports["s1-eth3"]
     assert lossy["link_in_lost_frames"] > 0 and lossy["link_out_lost_frames"] > 0
     assert ports["s1-eth1"]["link_in_lost_frames"] == 0

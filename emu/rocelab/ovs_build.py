@@ -12,10 +12,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 import shutil
 import subprocess
 import tarfile
+import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -146,7 +148,9 @@ class OvsBuild:
             *self.flags,
             f"CPPFLAGS=-iquote {paths.ROOT} -iquote {self.patches / 'netdev'}",
         ]
-        run_logged(argv, step, self.logs / f"configure-{self.home.name}.log", cwd=self.tree)
+        log = self.logs / f"configure-{self.home.name}.log"
+        with tempfile.TemporaryDirectory() as folder:  # make leaves a makefile there that configure pipes to it
+            run_logged(argv, step, log, cwd=self.tree, env={**os.environ, "TMPDIR": folder})
         (self.home / "generated.mk").write_text(_GENERATED)
         argv = ["make", "-f", "Makefile", "-f", "../generated.mk", "rocelab-generated"]
         run_logged(argv, step, self.logs / f"generate-{self.home.name}.log", cwd=self.tree)

@@ -100,7 +100,7 @@ class DirectProcess final : public LiveProcess {
   bool progress(Sees sees, Time now);
   bool receive(Time now);
   bool receive(direct::FramePort& port, Time now);
-  void answer(Time now);
+  void answer_meanwhile(Time now);
   void take(const direct::FramePort::Arrival& arrival, Time now);
   void take_frame(std::span<std::byte> frame, std::span<const std::byte> shared, Time now);
   void note_senders(std::span<const direct::FramePort::Arrival> arrivals);

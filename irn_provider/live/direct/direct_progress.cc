@@ -100,7 +100,7 @@ bool DirectProcess::receive(direct::FramePort& port, Time now) {
     for (std::size_t n = 0; n < arrivals.size(); ++n) {
       take(arrivals[n], now);
       if (watches && (n % kFramesUnwatched == 0 || arrivals[n].segment != 0)) regulate();
-      if (taken_since_departure_ >= kMostTaken) answer(now);
+      if (taken_since_departure_ >= kMostTaken) answer_meanwhile(now);
     }
     if (!arrivals.empty()) {
       any = true;
@@ -112,8 +112,8 @@ bool DirectProcess::receive(direct::FramePort& port, Time now) {
   return any;
 }
 
-// What is acknowledged late is sent again, for a receiver that is slow to take as well.
-void DirectProcess::answer(Time now) {
+// Who is slow to take what waits would acknowledge it late for that, and its peers send it again.
+void DirectProcess::answer_meanwhile(Time now) {
   port_.run_inputs(now);
   if (!blocked() && port_.wants_port() != Time::never()) depart(now);
   taken_since_departure_ = 0;

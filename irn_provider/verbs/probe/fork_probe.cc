@@ -120,12 +120,17 @@ TEST(ForkProbe, AChildMayDestroyWhatItsParentHasMade) {
   const pid_t child = fork();
   if (child == 0) {
     ibv_wc wc;
-    EXPECT_LE(ibv_poll_cq(l.recv_cq, 1, &wc), 0);
-    EXPECT_NE(l.send(IBV_WR_SEND, {l.sge(0, 8)}), 0);
-    EXPECT_NE(l.receive({l.sge(0, 8)}), 0);
+    EXPECT_EQ(ibv_poll_cq(l.recv_cq, 1, &wc), -1);
+    EXPECT_EQ(l.send(IBV_WR_SEND, {l.sge(0, 8)}), ENODEV);
+    EXPECT_EQ(l.receive({l.sge(0, 8)}), ENODEV);
+    EXPECT_EQ(ibv_req_notify_cq(l.recv_cq, 0), ENODEV);
+    ibv_cq* ready = nullptr;
+    void* cq_context = nullptr;
+    EXPECT_EQ(ibv_get_cq_event(l.channel, &ready, &cq_context), -1);
+    EXPECT_EQ(errno, ENODEV);
     ibv_qp_attr attr{};
     attr.qp_state = IBV_QPS_ERR;
-    EXPECT_NE(ibv_modify_qp(l.a, &attr, IBV_QP_STATE), 0);
+    EXPECT_EQ(ibv_modify_qp(l.a, &attr, IBV_QP_STATE), ENODEV);
     l.~Loopback();
     _exit(HasFailure() ? 1 : 0);
   }

@@ -63,6 +63,9 @@ PACKAGES: dict[str, tuple[str, ...]] = {
             "libaio1",  # of tgt's, which tests unpack: installed, it would start a server
             "libiscsi-bin",
             "python3-pyverbs",
+            "libucx-dev",
+            "libgloo-dev",
+            "librpma-dev",
         ),  # programs that run unmodified: docs/compatibility.md
         *("valgrind", "spin", "clang-14", "libclang-rt-14-dev", "clang-format", "clang-tidy"),
         *("black", "mypy", "pyflakes3"),

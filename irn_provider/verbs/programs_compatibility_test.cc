@@ -35,8 +35,8 @@ bool polls_memory(const Row& row) {
 bool is_ucx(const Row& row) { return row.command[0] == "ucx_perftest"; }
 
 // Whose rows need hosts with interfaces, or more than two programs: tests/live. By the first word.
-constexpr std::array<std::string_view, 7> kElsewhere = {"libfabric", "Open", "MPICH",   "fio",
-                                                        "DAPL",      "QEMU", "libiscsi"};
+constexpr std::array<std::string_view, 10> kElsewhere = {
+    "libfabric", "Open", "MPICH", "fio", "DAPL", "QEMU", "libiscsi", "UCX-example", "gloo", "librpma"};
 
 // | `program options` | RoCE | IRN | from | package version | rdma-core |; tests/live/program_table.py reads
 // the last two.

@@ -18,7 +18,18 @@ _ROW = re.compile(r"\| `([^`]+)` \| (yes|no) \| (yes|no) \| ([^|]+) \| (\S+) (\S
 _REASON = re.compile(r"\| `([^`]+)` \| perftest: \"([^\"]+)\" \|")
 _RDMA_CORE = "libibverbs1"
 # Rows that other tests run, which ask for more than two programs or two hosts: by the column `from`.
-ELSEWHERE = ("libfabric", "Open MPI", "MPICH", "fio", "DAPL", "QEMU", "libiscsi")
+ELSEWHERE = (
+    "libfabric",
+    "Open MPI",
+    "MPICH",
+    "fio",
+    "DAPL",
+    "QEMU",
+    "libiscsi",
+    "UCX-example",
+    "gloo",
+    "librpma",
+)
 
 
 @dataclass(frozen=True)

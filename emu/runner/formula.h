@@ -40,7 +40,7 @@ Duration ping_pong(TransportMode mode, Bytes size, std::uint32_t path_mtu, std::
 // A full data frame there and its ACK back.
 Duration round_trip(TransportMode mode, std::uint32_t path_mtu, const Path& path, const Path& back);
 inline constexpr std::uint32_t kMostBdpCap = 1 << 20;  // IRN's bitmaps are as long
-// ceil(round trip x rate of the path's slowest link / wire MTU): DESIGN.md, section 6. 2^32 - 1 stands for
+// ceil(round trip x rate of the path's slowest link / wire MTU): docs/architecture.md. 2^32 - 1 stands for
 // more, too.
 std::uint32_t bdp_packets(TransportMode mode, std::uint32_t path_mtu, const Path& path, const Path& back);
 

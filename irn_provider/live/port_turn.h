@@ -1,6 +1,6 @@
 // The arbiter between the virtual functions (VFs) of one host: whose event comes next, when several processes
 // share the host's port. Law only: no I/O. Each VF says when it has input to take and since when it has a
-// frame for the port; the port is free from `port_free` on. Order at one instant (DESIGN.md section 4):
+// frame for the port; the port is free from `port_free` on. Order at one instant (docs/architecture.md):
 // inputs of all VFs by VF index, then departures. A departure is one frame: round robin over the VFs that
 // want the port by then, beginning behind the one that had it last. So a VF never queues more than the frame
 // that it is about to send.

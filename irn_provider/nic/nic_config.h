@@ -49,7 +49,7 @@ struct NicConfig {
   bool pfc_enabled = true;     // obey PFC frames
   IrnConfig irn;
   CcConfig cc;  // congestion control of every QP; none by default
-  // Classes (DESIGN section 5): program data and its ACKs, CNP, the rest.
+  // Classes: program data and its ACKs, CNP, the rest.
   std::uint8_t roce_tc = 3, roce_dscp = 26, cnp_tc = 6, cnp_dscp = 48;
   bool ecn_capable = false;  // set ECT(0) on data; congestion control by marks needs it
   std::uint32_t max_qps = 4096, max_cqs = 4096, max_mrs = 65536;

@@ -1,5 +1,5 @@
 // NicPort: the node loop around one Nic that every driver shares (live process, test pair, virtual-time
-// host). It owns the order of events at a host (DESIGN.md section 4: arrivals, timers, posts by the program,
+// host). It owns the order of events at a host (docs/architecture.md: arrivals, timers, posts by the program,
 // departures), the serialisation of the port, and nothing else: no I/O. A frame that departs at d occupies
 // the port for wire_time(frame, rate) and is due at the link's other end one link delay after its last bit.
 // Contract:

@@ -1,6 +1,6 @@
 // Switch: a shared-memory, output-queued switch as a state machine: no I/O, no clock, no thread. OVS (live)
-// or a route table (virtual time) chose the outputs. It admits, marks, queues, pauses and schedules by the
-// laws of DESIGN section 7; each law is a file beside this one. Drivers use it through SwitchNode
+// or a route table (virtual time) chose the outputs. It admits, marks, queues, pauses and schedules; each
+// law is a file beside this one. Drivers use it through SwitchNode
 // (switch_node.h), which adds the order of events and the serialisation of the ports.
 // Contract for a driver that calls it directly:
 //  1. `now` never decreases; equal values are legal.

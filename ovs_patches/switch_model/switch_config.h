@@ -1,8 +1,7 @@
 // SwitchConfig and PortConfig: everything that one switch is told by the scenario. Plain data: the runner
 // also writes them into the shared segment of the live engine, one SwitchConfig per switch and one PortConfig
-// per port (PortId = index). Buffers count Packet::frame_length; units are in the types. Defaults are those
-// of DESIGN section 7: 240 KB per ingress port and lossless class, 240 KB per lossy egress queue, class 3
-// lossless.
+// per port (PortId = index). Buffers count Packet::frame_length; units are in the types. Defaults: 240 KB per
+// ingress port and lossless class, 240 KB per lossy egress queue, class 3 lossless.
 #pragma once
 
 #include <array>

@@ -57,7 +57,7 @@ def run_sweep(
 
 
 def summarise_sweep(scenario: Scenario, outcome: SweepOutcome, store: PointStore) -> Summary:
-    """As of a run (DESIGN section 8), with the file of each run's flows and the points that failed."""
+    """As of a run, with the file of each run's flows and the points that failed."""
     runs = [{**store.run(p), "flows_file": f"points/{p.key}.flows.npz"} for p in outcome.finished]
     summary = summarise_runs(scenario, runs, "des")
     summary["planned_runs"] = len(outcome.points)

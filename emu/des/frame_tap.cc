@@ -11,9 +11,11 @@ namespace rocelab::des {
 FrameTap::FrameTap(const RunPlan& plan, const std::string& folder)
     : plan_(plan), entries_{plan.segment.hosts, plan.segment.switches, plan.segment.ports}, frame_(1 << 14) {
   const std::span<const lockstep::PortEntry> ports = plan.segment.ports;
-  for (const lockstep::SwitchEntry& entry : plan.segment.switches)
-    captures_.push_back(
-        std::make_unique<SwitchCapture>(folder, entry.name, ports.subspan(entry.first_port, entry.ports)));
+  for (const lockstep::SwitchEntry& entry : plan.segment.switches) {
+    std::vector<const lockstep::PortEntry*> own;
+    for (const lockstep::PortEntry& port : ports.subspan(entry.first_port, entry.ports)) own.push_back(&port);
+    captures_.push_back(std::make_unique<SwitchCapture>(folder + "/" + entry.name + ".pcapng", own));
+  }
 }
 
 void FrameTap::on_frame(std::uint32_t port, Time time, const Packet& packet, bool arrives) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -39,15 +40,13 @@ Fabric::Node::Node(const lockstep::Segment& segment, const lockstep::SwitchEntry
                    FrameBank& bank)
     : entry(e),
       trace(segment.header().trace_dir, e.name),
-      node(e.config, port_configs(segment, e), Rng(segment.header().seed).fork(e.name), pool, trace, &bank) {
-  const std::string folder = segment.header().pcap_dir;
-  if (!folder.empty()) capture = std::make_unique<SwitchCapture>(folder, e.name, ports_of(segment, e));
-}
+      node(e.config, port_configs(segment, e), Rng(segment.header().seed).fork(e.name), pool, trace, &bank) {}
 
 Fabric::Fabric(lockstep::Segment& segment, lockstep::Coordinator& coordinator)
     : segment_(segment),
       coordinator_(coordinator),
       bank_(segment),
+      captures_(segment.ports()),
       schedules_(lockstep::link_schedules(segment.link_changes(), segment.ports().size())),
       arrivals_(segment.ports().size()),
       sample_interval_(Duration::from_ps(segment.header().sample_interval_ps)) {
@@ -55,6 +54,7 @@ Fabric::Fabric(lockstep::Segment& segment, lockstep::Coordinator& coordinator)
     nodes_.push_back(std::make_unique<Node>(segment, entry, pool_, bank_));
     nodes_.back()->next_sample = sample_interval_ > Duration() ? Time::zero() : Time::never();
   }
+  if (segment.header().pcap_dir[0] != 0) capture_all(segment.header().pcap_dir);
   for (std::uint32_t i = 0; i < segment.ports().size(); ++i) add_port(i);
   for (const lockstep::HostEntry& host : segment.hosts()) {
     nodes_by_ipv4_.emplace(host.ipv4, NodeId{host.node});
@@ -64,6 +64,15 @@ Fabric::Fabric(lockstep::Segment& segment, lockstep::Coordinator& coordinator)
 }
 
 Fabric::~Fabric() = default;
+
+// A file of each switch.
+void Fabric::capture_all(const std::string& folder) {
+  for (const lockstep::SwitchEntry& entry : segment_.switches()) {
+    std::vector<std::uint32_t> ports(entry.ports);
+    std::iota(ports.begin(), ports.end(), entry.first_port);
+    captures_.start(folder + "/" + entry.name + ".pcapng", ports, SwitchCapture::Owner::kRun);
+  }
+}
 
 void Fabric::add_port(std::uint32_t index) {
   PortEntry& e = segment_.ports()[index];
@@ -140,7 +149,6 @@ void Fabric::run(Node& node) {
   }
   node.node.run_until(end_, out);
   node.trace.settle(end_);
-  if (node.capture) node.capture->commit();
 }
 
 bool Fabric::finish_pass(bool last_try) {
@@ -149,6 +157,7 @@ bool Fabric::finish_pass(bool last_try) {
   for (Passing& passing : pass_) deliver(passing);
   pass_.clear();
   for (const auto& node : nodes_) run(*node);
+  captures_.commit();
   return true;
 }
 
@@ -165,9 +174,10 @@ void Fabric::save() {
     entry.records = node->trace.hashed_records();
     if (node->trace.failed())
       throw RunError(std::string("the event file of ") + node->entry.name + " could not be written");
-    if (node->capture && node->capture->failed())
-      throw RunError(std::string("the capture of ") + node->entry.name + " could not be written");
   }
+  captures_.flush();
+  if (const SwitchCapture* failed = captures_.failed())
+    throw RunError("the capture " + failed->path() + " could not be written");
 }
 
 }  // namespace rocelab

@@ -15,6 +15,7 @@
 #include <deque>
 #include <memory>
 #include <span>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -22,10 +23,10 @@
 #include "lockstep/coordinator.h"
 #include "lockstep/segment.h"
 #include "lockstep/switch_frames.h"
+#include "ovs_patches/netdev/captures.h"
 #include "ovs_patches/netdev/frame_bank.h"
 #include "ovs_patches/netdev/host_link.h"
 #include "ovs_patches/netdev/link_direction.h"
-#include "ovs_patches/netdev/switch_capture.h"
 #include "ovs_patches/netdev/switch_trace.h"
 #include "ovs_patches/switch_model/switch_node.h"
 #include "ovs_patches/switch_model/winner_tree.h"
@@ -80,6 +81,7 @@ class Fabric {
   SwitchPortCounters counters(std::uint32_t port) const {
     return ports_[port].node.node.model().counters(ports_[port].id, end_);
   }
+  Captures& captures() { return captures_; }  // between two steps
   std::uint64_t late_arrivals(std::size_t index) const { return nodes_[index]->node.late_arrivals(); }
   const FrameBank& bank() const { return bank_; }
   const lockstep::Segment& segment() const { return segment_; }
@@ -92,7 +94,6 @@ class Fabric {
     const lockstep::SwitchEntry& entry;
     SwitchTrace trace;
     SwitchNode node;
-    std::unique_ptr<SwitchCapture> capture;
     Time next_sample;
   };
   struct Port {
@@ -116,6 +117,7 @@ class Fabric {
     bool forwarded = false;
   };
 
+  void capture_all(const std::string& folder);
   void add_port(std::uint32_t index);
   void refresh(std::uint32_t port);
   void arrive_from_host(std::uint32_t port, HostLink::Arrival& arrival);
@@ -148,6 +150,7 @@ class Fabric {
   lockstep::Coordinator& coordinator_;
   PacketPool pool_;  // before everything that holds packets
   FrameBank bank_;
+  Captures captures_;
   std::vector<std::unique_ptr<Node>> nodes_;
   std::deque<Port> ports_;               // a deque: ports do not move
   std::vector<LinkSchedule> schedules_;  // by port; empty: no link ever fails

@@ -305,13 +305,14 @@ void Fabric::lose(Port& port, const Packet& packet, Time when, std::uint8_t why)
 }
 
 void Fabric::capture(Port& port, Time time, const Packet& packet, PcapngDirection direction) {
-  if (!port.node.capture) return;
+  const std::uint32_t index = index_of(port);
+  if (!captures_.wants(index)) return;
   if (is_link_local(packet.kind)) {
     std::array<std::byte, PfcFrame::kSize> bytes;
-    lockstep::write_control(entries(), index_of(port), direction == PcapngDirection::kInbound, packet, bytes);
-    port.node.capture->add(port.id.value, time, bytes, direction);
+    lockstep::write_control(entries(), index, direction == PcapngDirection::kInbound, packet, bytes);
+    captures_.add(index, time, bytes, direction);
   } else {
-    port.node.capture->add(port.id.value, time, bytes_of(packet), direction);
+    captures_.add(index, time, bytes_of(packet), direction);
   }
 }
 

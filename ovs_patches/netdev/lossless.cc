@@ -11,7 +11,9 @@
 #include <exception>
 #include <mutex>
 #include <optional>
+#include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "base/check.h"
 #include "lockstep/coordinator.h"
@@ -34,6 +36,9 @@ constexpr int kStepsPerTurn = 8;
 // A datapath that is being reconfigured may drop what it gets. Time stands meanwhile, so that trying again
 // changes nothing.
 constexpr auto kDatapathPatience = std::chrono::milliseconds(300);
+// Captures may be looked at while they are written: what is in them is at most this much older than what is
+// not.
+constexpr auto kFlushInterval = std::chrono::milliseconds(10);
 }  // namespace
 
 struct lossless_fabric {
@@ -74,6 +79,7 @@ struct lossless_fabric {
   bool pass_open = false;
   std::optional<std::chrono::steady_clock::time_point>
       missing_since;  // frames of this pass have not come out of the datapath
+  std::chrono::steady_clock::time_point next_flush;
   std::atomic<bool> failed{false};
   std::string error;
   lossless_state last = LOSSLESS_IDLE;
@@ -99,6 +105,23 @@ void finish_pass(lossless_fabric* f) {
     f->missing_since.reset();
   else if (!f->missing_since)
     f->missing_since = now;
+}
+
+// While others have something to do, or nobody has.
+void flush_captures(lossless_fabric* f) {
+  const auto now = std::chrono::steady_clock::now();
+  if (now < f->next_flush) return;
+  f->next_flush = now + kFlushInterval;
+  const std::lock_guard guard(f->mutex);
+  f->fabric.captures().flush();
+}
+
+std::uint32_t port_called(const lossless_fabric* f, const std::string& interface) {
+  const auto ports = f->segment.ports();
+  const auto found =
+      std::ranges::find_if(ports, [&](const PortEntry& p) { return interface == p.interface; });
+  if (found == ports.end()) throw std::runtime_error("no port of the run is called " + interface);
+  return static_cast<std::uint32_t>(found - ports.begin());
 }
 
 // One step: what the datapath returned is worked off; then it is the switches' turn again, or the hosts'.
@@ -173,6 +196,7 @@ lossless_state lossless_turn(lossless_fabric* f) {
 }
 
 void lossless_wait(lossless_fabric* f, int64_t wall_ns) {
+  flush_captures(f);
   if (f->last == LOSSLESS_WAITING && !f->failed)
     f->coordinator.wait_ready(wall_ns);
   else
@@ -232,4 +256,25 @@ char* lossless_show(lossless_fabric* f, const char* name) {
 
 char* lossless_counters_json(lossless_fabric* f) {
   return copy(f->visit([](Fabric& fabric) { return rocelab::counters_json(fabric); }));
+}
+
+bool lossless_capture(lossless_fabric* f, const char* file, const char* const interfaces[], size_t n,
+                      char* error, size_t error_size) {
+  try {
+    std::vector<std::uint32_t> ports;
+    for (size_t i = 0; i < n; ++i) ports.push_back(port_called(f, interfaces[i]));
+    f->visit([&](Fabric& fabric) {
+      fabric.captures().start(file, ports, rocelab::SwitchCapture::Owner::kLockHolder);
+    });
+    return true;
+  } catch (const std::exception& e) {
+    say(error, error_size, e.what());
+    return false;
+  }
+}
+
+bool lossless_capture_stop(lossless_fabric* f, const char* file, char* error, size_t error_size) {
+  const std::string problem = f->visit([&](Fabric& fabric) { return fabric.captures().stop(file); });
+  say(error, error_size, problem);
+  return problem.empty();
 }

@@ -16,6 +16,7 @@
 
 #include <config.h>
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -232,6 +233,39 @@ lossless_unixctl_counters(struct unixctl_conn *conn, int argc OVS_UNUSED,
     free(text);
 }
 
+static void
+lossless_unixctl_capture(struct unixctl_conn *conn, int argc,
+                         const char *argv[], void *aux OVS_UNUSED)
+{
+    struct lossless_fabric *fabric = attached_fabric();
+    char error[512];
+
+    if (!fabric) {
+        unixctl_command_reply_error(conn, "no run is attached");
+    } else if (!lossless_capture(fabric, argv[1], argv + 2, argc - 2, error,
+                                 sizeof error)) {
+        unixctl_command_reply_error(conn, error);
+    } else {
+        unixctl_command_reply(conn, NULL);
+    }
+}
+
+static void
+lossless_unixctl_capture_stop(struct unixctl_conn *conn, int argc OVS_UNUSED,
+                              const char *argv[], void *aux OVS_UNUSED)
+{
+    struct lossless_fabric *fabric = attached_fabric();
+    char error[512];
+
+    if (!fabric) {
+        unixctl_command_reply_error(conn, "no run is attached");
+    } else if (!lossless_capture_stop(fabric, argv[1], error, sizeof error)) {
+        unixctl_command_reply_error(conn, error);
+    } else {
+        unixctl_command_reply(conn, NULL);
+    }
+}
+
 void
 netdev_lossless_ctl_init(void)
 {
@@ -243,4 +277,8 @@ netdev_lossless_ctl_init(void)
                              lossless_unixctl_show, NULL);
     unixctl_command_register("lossless/counters", "", 0, 0,
                              lossless_unixctl_counters, NULL);
+    unixctl_command_register("lossless/capture", "file port...", 2, INT_MAX,
+                             lossless_unixctl_capture, NULL);
+    unixctl_command_register("lossless/capture-stop", "file", 1, 1,
+                             lossless_unixctl_capture_stop, NULL);
 }

@@ -1,6 +1,7 @@
 #include "ovs_patches/netdev/switch_capture.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,20 +14,32 @@ namespace {
 constexpr std::size_t kFlushBytes = 1 << 20;
 }
 
-SwitchCapture::SwitchCapture(const std::string& folder, const char* name,
-                             std::span<const lockstep::PortEntry> ports) {
-  const std::string path = folder + "/" + name + ".pcapng";
-  fd_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+SwitchCapture::SwitchCapture(const std::string& path, const std::vector<const lockstep::PortEntry*>& ports,
+                             Owner owner)
+    : path_(path), owner_(owner) {
+  const int create = owner == Owner::kRun ? O_CREAT : 0;
+  fd_ = ::open(path.c_str(), O_WRONLY | create | O_TRUNC | O_CLOEXEC, 0644);
   if (fd_ < 0) throw std::runtime_error(path + ": cannot create the capture: " + std::strerror(errno));
+  if (abandoned()) {
+    ::close(fd_);
+    throw std::runtime_error(path + ": nobody holds the lock that keeps the capture going");
+  }
   append_pcapng_header(out_, "rocelab");
-  for (const lockstep::PortEntry& port : ports)
-    append_pcapng_interface(out_, port.interface, port.config.rate);
+  for (const lockstep::PortEntry* port : ports)
+    append_pcapng_interface(out_, port->interface, port->config.rate);
 }
 
 SwitchCapture::~SwitchCapture() {
   commit();
   flush();
   ::close(fd_);
+}
+
+// A lock that can be had has no holder any more. It is given back at once: the file is still his.
+bool SwitchCapture::abandoned() const {
+  if (owner_ == Owner::kRun || ::flock(fd_, LOCK_SH | LOCK_NB) != 0) return false;
+  ::flock(fd_, LOCK_UN);
+  return true;
 }
 
 void SwitchCapture::add(std::uint32_t port, Time time, std::span<const std::byte> frame,

@@ -1,6 +1,9 @@
-// SwitchCapture: `<pcap_dir>/<switch>.pcapng`, everything that crosses one switch's ports, PFC included, in
-// experiment time and in its order. An inbound frame is stamped with the arrival of its last bit, an outbound
-// one with the departure of its first; an inbound frame looks as it arrived, after the link's faults.
+// SwitchCapture: a pcapng file of what crosses some of a switch's ports, PFC included, in experiment time and
+// in its order. An inbound frame is stamped with the arrival of its last bit, an outbound one with the
+// departure of its first; an inbound frame looks as it arrived, after the link's faults.
+//
+// A capture is the run's (`<pcap_dir>/<switch>.pcapng`) or somebody's who came later: he holds a lock on the
+// file (flock), and when that is gone, so is he, however he has ended.
 #pragma once
 
 #include <cstdint>
@@ -15,16 +18,26 @@ namespace rocelab {
 
 class SwitchCapture {
  public:
-  // Throws std::runtime_error when the file cannot be made.
-  SwitchCapture(const std::string& folder, const char* name, std::span<const lockstep::PortEntry> ports);
+  enum class Owner : std::uint8_t { kRun, kLockHolder };
+
+  // `ports`: the file's interfaces, in this order. Throws std::runtime_error when the file cannot be made, or
+  // when nobody holds the lock.
+  SwitchCapture(const std::string& path, const std::vector<const lockstep::PortEntry*>& ports,
+                Owner owner = Owner::kRun);
   ~SwitchCapture();
   SwitchCapture(const SwitchCapture&) = delete;
   SwitchCapture& operator=(const SwitchCapture&) = delete;
 
+  // `port`: by the order of the file's interfaces.
   void add(std::uint32_t port, Time time, std::span<const std::byte> frame, PcapngDirection direction);
-  // No frame before `until` will come any more: writes what is staged of that time, in order of time.
+  // No frame before `until` will come any more: takes what is staged of that time, in order of time, and
+  // writes it when there is much of it.
   void commit(Time until = Time::never());
+  void flush();  // writes what has been committed
   bool failed() const { return failed_; }
+  bool abandoned() const;  // its owner has gone
+  const std::string& path() const { return path_; }
+  Owner owner() const { return owner_; }
 
  private:
   struct Staged {
@@ -34,8 +47,9 @@ class SwitchCapture {
     std::uint32_t length;
     PcapngDirection direction;
   };
-  void flush();
 
+  const std::string path_;
+  const Owner owner_;
   int fd_ = -1;
   bool failed_ = false;
   std::vector<Staged> staged_;

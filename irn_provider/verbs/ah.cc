@@ -22,20 +22,16 @@ ibv_ah* create(ibv_pd* pd, const ibv_ah_attr& attr) {
   }
   PathAddress path;
   reach(*of(pd->context).process, attr);
-  if (!resolve(of(pd->context), attr, 0, 0, path)) {
-    errno = EINVAL;
-    return nullptr;
-  }
+  if (!resolve("ibv_create_ah", of(pd->context), attr, 0, 0, path)) return nullptr;
   auto ah = std::make_unique<Ah>();
   const std::optional<Ahn> ahn = with_nic(pd->context, [&](Nic& nic, Time) {
     const auto made = nic.create_ah(of(pd).pdn, path);
     if (made) of(pd->context).belongings.ahs.add(*ah);
     return made;
   });
-  if (!ahn) {
-    errno = ENOMEM;
-    return nullptr;
-  }
+  if (!ahn)
+    return refused("ibv_create_ah", ENOMEM, "none of the device's %u address handles is left", Nic::kMaxAhs),
+           nullptr;
   ah->ahn = *ahn;
   ah->base = {.context = pd->context, .pd = pd, .handle = ahn->value};
   return &ah.release()->base;
@@ -139,7 +135,7 @@ RL_EXPORT int ibv_resolve_eth_l2_from_gid(ibv_context* context, ibv_ah_attr* att
   constexpr std::uint16_t kNoVlan = 0xffff;
   PathAddress path;
   reach(*of(context).process, *attr);
-  if (!resolve(of(context), *attr, 0, 0, path)) return EINVAL;
+  if (!resolve("ibv_resolve_eth_l2_from_gid", of(context), *attr, 0, 0, path)) return EINVAL;
   std::memcpy(mac, path.dst_mac.data(), path.dst_mac.size());
   if (vlan != nullptr) *vlan = kNoVlan;
   return 0;

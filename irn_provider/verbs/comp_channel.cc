@@ -86,7 +86,7 @@ RL_EXPORT int ibv_destroy_comp_channel(ibv_comp_channel* channel) {
     of(channel->context).belongings.channels.remove(of(channel));
     return true;
   });
-  if (!destroyed) return EBUSY;
+  if (!destroyed) return refused("ibv_destroy_comp_channel", EBUSY, "completion queues still use it");
   delete &of(channel);
   return 0;
 }

@@ -28,7 +28,11 @@ void note_poll(Cq& cq, const Nic& nic, int found) {
   if (found == 0) cq.made_at_empty = nic.cq_made(cq.cqn);
 }
 
-bool size_allowed(int entries) { return entries >= 1 && static_cast<std::uint32_t>(entries) <= kMaxCqe; }
+bool size_allowed(const char* call, int entries) {
+  if (entries >= 1 && static_cast<std::uint32_t>(entries) <= kMaxCqe) return true;
+  refused(call, EINVAL, "cqe is %d; 1 to %u can be had", entries, kMaxCqe);
+  return false;
+}
 
 }  // namespace
 
@@ -79,10 +83,11 @@ ibv_cq* create_cq(ibv_context* context, int entries, void* cq_context, ibv_comp_
     errno = ENODEV;
     return nullptr;
   }
-  if (!size_allowed(entries) || comp_vector < 0 || comp_vector >= kCompVectors) {
-    errno = EINVAL;
-    return nullptr;
-  }
+  if (!size_allowed("ibv_create_cq", entries)) return nullptr;
+  if (comp_vector < 0 || comp_vector >= kCompVectors)
+    return refused("ibv_create_cq", EINVAL, "comp_vector is %d; the device has %d", comp_vector,
+                   kCompVectors),
+           nullptr;
   auto cq = std::make_unique<Cq>();
   const std::optional<Cqn> cqn = with_nic(context, [&](Nic& nic, Time) {
     const auto made = nic.create_cq(static_cast<std::uint32_t>(entries));
@@ -92,7 +97,8 @@ ibv_cq* create_cq(ibv_context* context, int entries, void* cq_context, ibv_comp_
     return made;
   });
   if (!cqn) {
-    errno = ENOMEM;
+    refused("ibv_create_cq", ENOMEM, "none of the device's %u completion queues is left",
+            of(context).device->host.nic.max_cqs);
     return nullptr;
   }
   cq->base.context = context;
@@ -127,9 +133,10 @@ RL_EXPORT ibv_cq* ibv_create_cq(ibv_context* context, int entries, void* cq_cont
 // EINVAL also when it holds more completions than that, as the kernel answers.
 RL_EXPORT int ibv_resize_cq(ibv_cq* cq, int entries) {
   if (!in_experiment()) return REAL(ibv_resize_cq)(cq, entries);
-  if (!size_allowed(entries)) return EINVAL;
+  if (!size_allowed("ibv_resize_cq", entries)) return EINVAL;
   return ask_nic(cq->context, [&](Nic& nic, Time) {
-    if (!nic.resize_cq(of(cq).cqn, static_cast<std::uint32_t>(entries))) return EINVAL;
+    if (!nic.resize_cq(of(cq).cqn, static_cast<std::uint32_t>(entries)))
+      return refused("ibv_resize_cq", EINVAL, "it holds more completions than %d", entries);
     cq->cqe = entries;
     return 0;
   });
@@ -143,7 +150,7 @@ RL_EXPORT int ibv_destroy_cq(ibv_cq* base) {
     of(base->context).belongings.cqs.remove(cq);
     return true;
   });
-  if (!destroyed) return EBUSY;
+  if (!destroyed) return refused("ibv_destroy_cq", EBUSY, "queue pairs still use it");
   wait_for_acks(base->mutex, base->cond, [&] {
     return base->comp_events_completed == cq.events_fetched &&
            base->async_events_completed == cq.async_fetched;

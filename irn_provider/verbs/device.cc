@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -131,17 +130,6 @@ LiveProcess* enter_experiment() {
   linger_at_exit();
   libc::serve_needs(*process);
   return process;
-}
-
-void debug(const char* format, ...) {
-  static const bool on = std::getenv("ROCELAB_DEBUG") != nullptr;
-  if (!on) return;
-  va_list arguments;
-  va_start(arguments, format);
-  std::fputs("rocelab: ", stderr);
-  std::vfprintf(stderr, format, arguments);
-  std::fputc('\n', stderr);
-  va_end(arguments);
 }
 
 }  // namespace rocelab::verbs

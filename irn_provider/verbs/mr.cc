@@ -3,6 +3,7 @@
 // unmaps registered memory and lets its peer write there gets a segmentation fault where hardware would write
 // to the pinned pages.
 #include <cerrno>
+#include <cinttypes>
 #include <cstdio>
 #include <memory>
 #include <utility>
@@ -46,17 +47,33 @@ ibv_mr* refuse(int error) {
 
 int check_access(unsigned access) {
   if ((access & ~kPlainAccess) != 0) {
-    debug("memory regions: access flags 0x%x are not offered", access & ~kPlainAccess);
+    debug("ibv_reg_mr: access flags 0x%x are not offered", access & ~kPlainAccess);
     return EOPNOTSUPP;
   }
   // IBTA 10.6.3.1: who lets a peer write lets itself write.
   const bool remote_write = (access & (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)) != 0;
-  return remote_write && (access & IBV_ACCESS_LOCAL_WRITE) == 0 ? EINVAL : 0;
+  if (!remote_write || (access & IBV_ACCESS_LOCAL_WRITE) != 0) return 0;
+  return refused("ibv_reg_mr", EINVAL, "access: REMOTE_WRITE and REMOTE_ATOMIC need LOCAL_WRITE");
 }
 
 int check_bounds(std::uintptr_t begin, std::size_t length, std::uint64_t iova, unsigned access) {
-  if (length == 0 || length > kMaxMrBytes || begin + length < begin || iova + length < iova) return EINVAL;
-  return mapped(begin, begin + length, (access & IBV_ACCESS_LOCAL_WRITE) != 0) ? 0 : EFAULT;
+  if (length == 0 || length > kMaxMrBytes || begin + length < begin || iova + length < iova)
+    return refused("ibv_reg_mr", EINVAL, "length is %zu; a region has 1 byte to %" PRIu64, length,
+                   kMaxMrBytes);
+  const bool writable = (access & IBV_ACCESS_LOCAL_WRITE) != 0;
+  if (mapped(begin, begin + length, writable)) return 0;
+  return refused("ibv_reg_mr", EFAULT, "not all of the %zu bytes at %#" PRIxPTR " are memory that may be %s",
+                 length, begin, writable ? "written" : "read");
+}
+
+// Under the lock; 0 or an errno.
+int pin_or_refuse(std::uint64_t pages) {
+  const int error = pin(pages);
+  if (error == 0) return 0;
+  return refused("ibv_reg_mr", error,
+                 "%" PRIu64
+                 " more pages are above the limit of locked memory: ulimit -l unlimited, or CAP_IPC_LOCK",
+                 pages);
 }
 
 ibv_mr* register_memory(ibv_pd* pd, void* addr, std::size_t length, std::uint64_t iova, unsigned access) {
@@ -69,9 +86,11 @@ ibv_mr* register_memory(ibv_pd* pd, void* addr, std::size_t length, std::uint64_
   std::optional<RKey> key;
   const int error = with_nic(pd->context, [&](Nic& nic, Time) {
     const std::uint64_t pages = pages_of(begin, length);
-    if (const int refused = pin(pages); refused != 0) return refused;
+    if (const int error = pin_or_refuse(pages); error != 0) return error;
     key = nic.reg_mr(of(pd).pdn, begin, length, iova, access);
-    if (!key) return unpin(pages), ENOMEM;
+    if (!key)
+      return unpin(pages), refused("ibv_reg_mr", ENOMEM, "none of the device's %u memory regions is left",
+                                   of(pd->context).device->host.nic.max_mrs);
     mr->pages = pages;
     of(pd->context).belongings.mrs.add(*mr);
     return 0;
@@ -143,7 +162,7 @@ RL_EXPORT int ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* addr, std::s
   const int error = ask_nic(mr->context, [&](Nic& nic, Time) {
     if (nic.mr_has_windows(RKey{mr->rkey})) return EBUSY;
     const std::uint64_t pages = pages_of(bounds.addr, bounds.length);
-    if (const int refused = moves ? pin(pages) : 0; refused != 0) return refused;
+    if (const int error = moves ? pin_or_refuse(pages) : 0; error != 0) return error;
     const bool done =
         nic.rereg_mr(RKey{mr->rkey}, changes_pd ? std::optional(verbs::of(pd).pdn) : std::nullopt,
                      moves ? std::optional(bounds) : std::nullopt, rights);
@@ -161,7 +180,8 @@ RL_EXPORT int ibv_dereg_mr(ibv_mr* mr) {
   if (!in_experiment()) return REAL(ibv_dereg_mr)(mr);
   int error = EINVAL;
   const bool ended = end_in_nic(mr->context, [&](Nic& nic, Time) {
-    if (nic.mr_has_windows(RKey{mr->rkey})) return error = EBUSY, false;
+    if (nic.mr_has_windows(RKey{mr->rkey}))
+      return error = refused("ibv_dereg_mr", EBUSY, "memory windows are bound to it"), false;
     if (!end(nic, verbs::of(mr))) return false;
     verbs::of(mr->context).belongings.mrs.remove(verbs::of(mr));
     return true;

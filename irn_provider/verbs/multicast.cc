@@ -12,10 +12,11 @@
 namespace rocelab::verbs {
 namespace {
 
-int change(ibv_qp& qp, const ibv_gid& gid, Nic::GroupResult (Nic::*how)(Qpn, const GroupAddress&)) {
+int change(const char* call, ibv_qp& qp, const ibv_gid& gid,
+           Nic::GroupResult (Nic::*how)(Qpn, const GroupAddress&)) {
   Gid group{};
   std::memcpy(group.data(), gid.raw, group.size());
-  if (!is_multicast(group)) return EINVAL;
+  if (!is_multicast(group)) return refused(call, EINVAL, "gid is of no multicast group");
   LiveProcess& process = *of(qp.context).process;
   return ask_nic(qp.context, [&](Nic& nic, Time) {
     const Qpn qpn{qp.qp_num};
@@ -26,7 +27,9 @@ int change(ibv_qp& qp, const ibv_gid& gid, Nic::GroupResult (Nic::*how)(Qpn, con
       if (joined) nic.leave_group(qpn, group);
       return error;
     }
-    if (result == Nic::GroupResult::kTooMany) return ENOMEM;
+    if (result == Nic::GroupResult::kTooMany)
+      return refused(call, ENOMEM, "the device's %zu groups are in use, or the group's %zu members",
+                     Nic::kMaxGroups, Nic::kMaxGroupMembers);
     return result == Nic::GroupResult::kOk ? 0 : EINVAL;
   });
 }
@@ -39,10 +42,10 @@ using namespace rocelab::verbs;
 
 RL_EXPORT int ibv_attach_mcast(ibv_qp* qp, const ibv_gid* gid, uint16_t lid) {
   if (!in_experiment()) return REAL(ibv_attach_mcast)(qp, gid, lid);
-  return change(*qp, *gid, &Nic::join_group);
+  return change("ibv_attach_mcast", *qp, *gid, &Nic::join_group);
 }
 
 RL_EXPORT int ibv_detach_mcast(ibv_qp* qp, const ibv_gid* gid, uint16_t lid) {
   if (!in_experiment()) return REAL(ibv_detach_mcast)(qp, gid, lid);
-  return change(*qp, *gid, &Nic::leave_group);
+  return change("ibv_detach_mcast", *qp, *gid, &Nic::leave_group);
 }

@@ -21,6 +21,7 @@
 #include "irn_provider/verbs/libc/event_fd.h"
 #include "irn_provider/verbs/libc/experiment.h"
 #include "irn_provider/verbs/libc/real.h"
+#include "irn_provider/verbs/refused.h"
 
 // verbs.h wraps these in macros that pick a variant by the flags; here they are what they are called.
 #undef ibv_reg_mr
@@ -141,7 +142,8 @@ struct InlineRing {
 // Work requests between wr_start and wr_complete.
 struct Builder {
   std::atomic_flag busy = ATOMIC_FLAG_INIT;  // a thread is building
-  int error = 0;                             // the first one that a call met
+  int error = 0;                             // the first one that a call met, and why
+  const char* why = "";
   std::vector<SendWqe> wqes;
   std::vector<std::byte> inline_bytes;
 };
@@ -238,15 +240,13 @@ void linger(LiveProcess& process);    // not before time has begun: nothing was 
 bool is_connected(const ibv_qp& qp);  // RTR, RTS or SQD
 void say_goodbye(ibv_qp& qp);         // lingers when the QP is connected
 
-// A line on stderr when $ROCELAB_DEBUG is set: says why a call is about to fail.
-void debug(const char* format, ...) __attribute__((format(printf, 1, 2)));
-
 // Finds out where the address is, for resolve(). May wait: not under the lock.
 void reach(LiveProcess& process, const ibv_ah_attr& ah);
 
 // Fills in where packets go. False: the address vector is not one of RoCE v2, or names no host of the run.
-bool resolve(const Context& context, const ibv_ah_attr& ah, std::uint32_t local_qpn, std::uint32_t remote_qpn,
-             PathAddress& path);
+// `call`: for whom, should it be refused (refused.h).
+bool resolve(const char* call, const Context& context, const ibv_ah_attr& ah, std::uint32_t local_qpn,
+             std::uint32_t remote_qpn, PathAddress& path);
 
 // Puts this process into the run, on first call. Null, with a line on stderr, when that is impossible.
 LiveProcess* enter_experiment();

@@ -89,7 +89,10 @@ RL_EXPORT ibv_pd* ibv_alloc_pd(ibv_context* context) {
     if (made != Pdn{}) verbs::of(context).belongings.pds.add(*pd);
     return made;
   });
-  if (pd->pdn == Pdn{}) return refuse<ibv_pd>(ENOMEM);
+  if (pd->pdn == Pdn{})
+    return refused("ibv_alloc_pd", ENOMEM, "none of the device's %u protection domains is left",
+                   Nic::kMaxPds),
+           nullptr;
   pd->base.handle = pd->pdn.value;
   return &pd.release()->base;
 }
@@ -102,7 +105,9 @@ RL_EXPORT int ibv_dealloc_pd(ibv_pd* pd) {
     verbs::of(pd->context).belongings.pds.remove(domain);
     return true;
   });
-  if (!ended) return EBUSY;
+  if (!ended)
+    return refused("ibv_dealloc_pd", EBUSY,
+                   "queue pairs, memory regions or others that were made with it are still there");
   delete &domain;
   return 0;
 }

@@ -31,22 +31,40 @@ const QpTypeRow* row_of(ibv_qp_type type) {
   return nullptr;
 }
 
+// 0 or EINVAL. Of the queues that it has.
+int check(const ibv_qp_cap& cap, bool sends, bool receives) {
+  const struct {
+    const char* name;
+    bool counts;
+    std::uint32_t value, most;
+  } limits[] = {{"max_send_wr", sends, cap.max_send_wr, kMaxQpWr},
+                {"max_send_sge", sends, cap.max_send_sge, kMaxSge},
+                {"max_recv_wr", receives, cap.max_recv_wr, kMaxQpWr},
+                {"max_recv_sge", receives, cap.max_recv_sge, kMaxSge}};
+  for (const auto& limit : limits)
+    if (limit.counts && limit.value > limit.most)
+      return refused("ibv_create_qp", EINVAL, "cap.%s is %u, and the device's limit is %u", limit.name,
+                     limit.value, limit.most);
+  if (!sends || cap.max_inline_data <= kMaxInline) return 0;
+  // Programs look for the limit by trying (libfabric), since ibv_query_device has none.
+  debug("ibv_create_qp: cap.max_inline_data is %u, and the device's limit is %u", cap.max_inline_data,
+        kMaxInline);
+  return EINVAL;
+}
+
 // 0, or why the device cannot make such a QP.
 int check(const ibv_qp_init_attr& attr) {
   const QpTypeRow* type = row_of(attr.qp_type);
   if (type == nullptr) {
-    debug("create_qp: RC, UC, UD and XRC are offered (type %d)", attr.qp_type);
+    debug("ibv_create_qp: RC, UC, UD and XRC are offered (type %d)", attr.qp_type);
     return EOPNOTSUPP;
   }
-  if (type->sends && attr.send_cq == nullptr) return EINVAL;
-  if (type->receives && attr.recv_cq == nullptr) return EINVAL;
-  if (attr.srq != nullptr && (!type->receives || of(attr.srq).xrcd != nullptr)) return EINVAL;
-  const ibv_qp_cap& cap = attr.cap;
-  const bool receives_fit =
-      attr.srq != nullptr || !type->receives || (cap.max_recv_wr <= kMaxQpWr && cap.max_recv_sge <= kMaxSge);
-  const bool sends_fit = !type->sends || (cap.max_send_wr <= kMaxQpWr && cap.max_send_sge <= kMaxSge &&
-                                          cap.max_inline_data <= kMaxInline);
-  return receives_fit && sends_fit ? 0 : EINVAL;
+  const auto refuse = [](const char* why) { return refused("ibv_create_qp", EINVAL, "%s", why); };
+  if (type->sends && attr.send_cq == nullptr) return refuse("send_cq is null");
+  if (type->receives && attr.recv_cq == nullptr) return refuse("recv_cq is null");
+  if (attr.srq != nullptr && !type->receives) return refuse("a queue pair of this type takes no srq");
+  if (attr.srq != nullptr && of(attr.srq).xrcd != nullptr) return refuse("srq is one of XRC");
+  return check(attr.cap, type->sends, type->receives && attr.srq == nullptr);
 }
 
 // What the type does not have (a target's CQs, say) is not looked at, as the kernel does not.
@@ -124,7 +142,10 @@ ibv_qp* create_qp(ibv_context* context, ibv_pd* pd, Xrcd* xrcd, const ibv_qp_ini
     return made;
   });
   if (!qpn) {
-    errno = ENOMEM;
+    refused("ibv_create_qp", ENOMEM,
+            "none of the device's %u queue pairs is left (nic.max_qps of a scenario), or a CQ, SRQ or PD is "
+            "not its own",
+            verbs::of(context).device->host.nic.max_qps);
     return nullptr;
   }
   init_qp(*qp, context, *qpn, attr.qp_type, attr.qp_context);
@@ -155,8 +176,7 @@ using namespace rocelab::verbs;
 RL_EXPORT ibv_qp* ibv_create_qp(ibv_pd* pd, ibv_qp_init_attr* attr) {
   if (!in_experiment()) return REAL(ibv_create_qp)(pd, attr);
   if (attr->qp_type == IBV_QPT_XRC_RECV) {
-    debug("create_qp: an XRC target needs its domain (ibv_create_qp_ex)");
-    errno = EINVAL;
+    refused("ibv_create_qp", EINVAL, "an XRC target needs its domain (ibv_create_qp_ex)");
     return nullptr;
   }
   return create_qp(pd->context, pd, nullptr, *attr);
@@ -191,7 +211,7 @@ RL_EXPORT int ibv_destroy_qp(ibv_qp* qp) {
     of(qp->context).belongings.qps.remove(of(qp));
     return true;
   });
-  if (!destroyed) return EBUSY;
+  if (!destroyed) return refused("ibv_destroy_qp", EBUSY, "it is still attached to multicast groups");
   wait_for_acks(qp->mutex, qp->cond, [&] { return qp->events_completed == of(qp).events_fetched; });
   pthread_cond_destroy(&qp->cond);
   pthread_mutex_destroy(&qp->mutex);

@@ -135,4 +135,57 @@ bool mask_allowed(ibv_qp_type type, ibv_qp_state from, ibv_qp_state to, int mask
          (mask & ~(t->required | t->optional | IBV_QP_STATE)) == 0;
 }
 
+const char* name_of(ibv_qp_state state) {
+  constexpr const char* kNames[] = {"RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR"};
+  return static_cast<std::size_t>(state) < std::size(kNames) ? kNames[state] : "no state";
+}
+
+namespace {
+
+// In the order of their bits, from IBV_QP_STATE.
+constexpr const char* kAttributes[] = {"STATE",
+                                       "CUR_STATE",
+                                       "EN_SQD_ASYNC_NOTIFY",
+                                       "ACCESS_FLAGS",
+                                       "PKEY_INDEX",
+                                       "PORT",
+                                       "QKEY",
+                                       "AV",
+                                       "PATH_MTU",
+                                       "TIMEOUT",
+                                       "RETRY_CNT",
+                                       "RNR_RETRY",
+                                       "RQ_PSN",
+                                       "MAX_QP_RD_ATOMIC",
+                                       "ALT_PATH",
+                                       "MIN_RNR_TIMER",
+                                       "SQ_PSN",
+                                       "MAX_DEST_RD_ATOMIC",
+                                       "PATH_MIG_STATE",
+                                       "CAP",
+                                       "DEST_QPN"};
+
+std::string names_of(int mask) {
+  std::string names;
+  for (std::size_t bit = 0; bit < 8 * sizeof mask; ++bit) {
+    if ((static_cast<unsigned>(mask) >> bit & 1) == 0) continue;
+    const bool known = bit < std::size(kAttributes);
+    names += (names.empty() ? "" : ", ") +
+             (known ? std::string("IBV_QP_") + kAttributes[bit] : "bit " + std::to_string(bit));
+  }
+  return names;
+}
+
+}  // namespace
+
+std::string why_not_allowed(ibv_qp_type type, ibv_qp_state from, ibv_qp_state to, int mask) {
+  const std::string move = std::string(name_of(from)) + " to " + name_of(to);
+  const QpTransition* t = find_transition(type, from, to);
+  if (t == nullptr)
+    return move + ": a queue pair goes by RESET, INIT, RTR, RTS, and from each to RESET or ERR";
+  if (const int missing = t->required & ~mask; missing != 0) return move + " also needs " + names_of(missing);
+  const int surplus = mask & ~(t->required | t->optional | IBV_QP_STATE);
+  return surplus != 0 ? move + " does not take " + names_of(surplus) : "";
+}
+
 }  // namespace rocelab::verbs

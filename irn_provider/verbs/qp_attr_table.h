@@ -6,6 +6,7 @@
 #include <infiniband/verbs.h>
 
 #include <span>
+#include <string>
 
 namespace rocelab::verbs {
 
@@ -28,5 +29,9 @@ int heeded_mask(ibv_qp_type type, int mask);
 // May `mask` be given for the move? As the kernel decides: the move exists, all required attributes are
 // there, and none but required and optional ones.
 bool mask_allowed(ibv_qp_type type, ibv_qp_state from, ibv_qp_state to, int mask);
+
+// Why not, in words; empty: it may.
+std::string why_not_allowed(ibv_qp_type type, ibv_qp_state from, ibv_qp_state to, int mask);
+const char* name_of(ibv_qp_state state);
 
 }  // namespace rocelab::verbs

@@ -104,6 +104,21 @@ TEST(QpAttrTableTest, EachXrcEndHasItsHalfOfWhatRcNeeds) {
   EXPECT_FALSE(mask_allowed(IBV_QPT_XRC_RECV, IBV_QPS_SQD, IBV_QPS_SQD, IBV_QP_RETRY_CNT));
 }
 
+TEST(QpAttrTableTest, SaysWhyAMoveIsNotAllowed) {
+  constexpr int kInit = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS;
+  const auto why = [](ibv_qp_state from, ibv_qp_state to, int mask) {
+    return why_not_allowed(IBV_QPT_RC, from, to, mask);
+  };
+  EXPECT_EQ(why(IBV_QPS_RESET, IBV_QPS_INIT, kInit), "");
+  EXPECT_EQ(why(IBV_QPS_RESET, IBV_QPS_INIT, kInit & ~IBV_QP_PORT), "RESET to INIT also needs IBV_QP_PORT");
+  EXPECT_EQ(why(IBV_QPS_RESET, IBV_QPS_INIT, IBV_QP_STATE | IBV_QP_PORT),
+            "RESET to INIT also needs IBV_QP_ACCESS_FLAGS, IBV_QP_PKEY_INDEX");
+  EXPECT_EQ(why(IBV_QPS_RESET, IBV_QPS_INIT, kInit | IBV_QP_TIMEOUT | IBV_QP_DEST_QPN | 1 << 25),
+            "RESET to INIT does not take IBV_QP_TIMEOUT, IBV_QP_DEST_QPN, bit 25");
+  EXPECT_EQ(why(IBV_QPS_RESET, IBV_QPS_RTR, kInit),
+            "RESET to RTR: a queue pair goes by RESET, INIT, RTR, RTS, and from each to RESET or ERR");
+}
+
 // INIT -> RTR and RTR -> RTS with the attributes of RC, for both ends of an XRC connection.
 TEST(QpAttrTableTest, EndsOfXrcIgnoreWhatOnlyTheOtherOneHas) {
   const int to_rtr = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |

@@ -24,15 +24,16 @@ constexpr std::uint64_t kRcOps = kUcOps | IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_W
 
 Qp& of(ibv_qp_ex* qp) { return verbs::of(&qp->qp_base); }
 
-void fail(Qp& qp, int error) {
-  if (qp.builder.error == 0) qp.builder.error = error;
+// `why`: outlives the batch.
+void fail(Qp& qp, int error, const char* why) {
+  if (qp.builder.error == 0) qp.builder.error = error, qp.builder.why = why;
 }
 
 // A new request of the batch, with what the program has set in wr_id and wr_flags.
 SendWqe& begin(ibv_qp_ex* base, WrOpcode opcode) {
   constexpr unsigned kFlags = IBV_SEND_FENCE | IBV_SEND_SIGNALED | IBV_SEND_SOLICITED | IBV_SEND_INLINE;
   Qp& qp = of(base);
-  if ((base->wr_flags & ~kFlags) != 0) fail(qp, EINVAL);
+  if ((base->wr_flags & ~kFlags) != 0) fail(qp, EINVAL, "wr_flags has bits that are not offered");
   SendWqe& wqe = qp.builder.wqes.emplace_back();
   wqe.wr_id = base->wr_id;
   wqe.opcode = opcode;
@@ -49,19 +50,19 @@ SendWqe& begin(ibv_qp_ex* base, WrOpcode opcode, std::uint32_t rkey, std::uint64
   return wqe;
 }
 
-void refuse(ibv_qp_ex* base, const char* what) { fail(of(base), unsupported(what)); }
+void refuse(ibv_qp_ex* base, const char* what) { fail(of(base), unsupported(what), what); }
 
 // The request that data is set for; null, and the batch fails: there is none.
 SendWqe* last(ibv_qp_ex* base) {
   Qp& qp = of(base);
-  if (qp.builder.wqes.empty()) return fail(qp, EINVAL), nullptr;
+  if (qp.builder.wqes.empty()) return fail(qp, EINVAL, "data is set before there is a request"), nullptr;
   return &qp.builder.wqes.back();
 }
 
 void set_sge_list(ibv_qp_ex* base, std::size_t count, const ibv_sge* list) {
   SendWqe* wqe = last(base);
   if (wqe == nullptr) return;
-  if (count > kMaxSge) return fail(of(base), EINVAL);
+  if (count > kMaxSge) return fail(of(base), EINVAL, "more SGEs than max_sge");
   wqe->inline_data = false;
   wqe->num_sge = static_cast<std::uint8_t>(count);
   for (std::size_t i = 0; i < count; ++i)
@@ -81,7 +82,8 @@ void set_inline_data_list(ibv_qp_ex* base, std::size_t count, const ibv_data_buf
   Qp& qp = of(base);
   std::size_t total = 0;
   for (std::size_t i = 0; i < count; ++i) {
-    if (list[i].length > qp.init.caps.max_inline - total) return fail(qp, EINVAL);
+    if (list[i].length > qp.init.caps.max_inline - total)
+      return fail(qp, EINVAL, "more inline data than max_inline_data");
     total += list[i].length;
   }
   std::vector<std::byte>& bytes = qp.builder.inline_bytes;
@@ -102,7 +104,7 @@ void set_inline_data(ibv_qp_ex* base, void* addr, std::size_t length) {
 void set_ud_addr(ibv_qp_ex* base, ibv_ah* ah, std::uint32_t qpn, std::uint32_t qkey) {
   SendWqe* wqe = last(base);
   if (wqe == nullptr) return;
-  if (ah == nullptr) return fail(of(base), EINVAL);
+  if (ah == nullptr) return fail(of(base), EINVAL, "the address handle is null");
   wqe->ah = verbs::of(ah).ahn;
   wqe->remote_qpn = Qpn{qpn & kMaxQpn};
   wqe->remote_qkey = qkey;
@@ -134,9 +136,9 @@ void wr_abort(ibv_qp_ex* base) { release(of(base)); }
 int post_all(Nic& nic, Time now, Qp& qp) {
   const Qpn qpn{qp.base.qp_num};
   Builder& batch = qp.builder;
-  if (batch.error != 0) return batch.error;
-  if (const PostResult refused = nic.check_sends(qpn, batch.wqes); refused != PostResult::kOk)
-    return to_errno(refused);
+  if (batch.error != 0) return refused("ibv_wr_complete", batch.error, "%s", batch.why);
+  if (const PostResult result = nic.check_sends(qpn, batch.wqes); result != PostResult::kOk)
+    return refused("ibv_wr_complete", to_errno(result), "%s", reason_of(result));
   for (SendWqe& wqe : batch.wqes) {
     if (wqe.inline_data) {
       std::byte* slot = inline_slot(qp);
@@ -188,8 +190,9 @@ void set_functions(ibv_qp_ex& qp) {
   qp.wr_local_inv = [](ibv_qp_ex* q, std::uint32_t rkey) { begin(q, WrOpcode::kLocalInvalidate).imm = rkey; };
   qp.wr_bind_mw = [](ibv_qp_ex* q, ibv_mw* mw, std::uint32_t rkey, const ibv_mw_bind_info* info) {
     SendWqe& wqe = begin(q, WrOpcode::kBindMw);
-    if (mw == nullptr || mw->type != IBV_MW_TYPE_2) return fail(of(q), EINVAL);
-    if (const int error = to_bind(mw, rkey, *info, wqe); error != 0) fail(of(q), error);
+    if (mw == nullptr || mw->type != IBV_MW_TYPE_2) return fail(of(q), EINVAL, "no window of type 2");
+    if (const int error = to_bind(mw, rkey, *info, wqe); error != 0)
+      fail(of(q), error, "what is to be bound");
   };
   qp.wr_send_tso = [](ibv_qp_ex* q, void*, std::uint16_t, std::uint16_t) { refuse(q, "wr_send_tso"); };
   qp.wr_set_xrc_srqn = set_xrc_srqn;

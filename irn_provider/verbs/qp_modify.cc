@@ -29,54 +29,53 @@ constexpr unsigned kAccess =
 // (libdaploscm always says so).
 constexpr unsigned kAccessWithoutEffect = IBV_ACCESS_MW_BIND;
 
-// One attribute whose bit is in the mask must hold what the device can do.
+// One attribute whose bit is in the mask must hold what the device can do: its value is from `least` to
+// `most`.
 struct Check {
   int bit;
   const char* name;
-  bool (*ok)(const ibv_qp_attr&, const NicConfig&);
+  std::uint32_t (*value)(const ibv_qp_attr&);
+  std::uint32_t least, most;  // most: kActiveMtu stands for the port's
 };
-constexpr Check kChecks[] = {
-    {IBV_QP_PORT, "port_num", [](const ibv_qp_attr& a, const NicConfig&) { return a.port_num == kPorts; }},
-    {IBV_QP_PKEY_INDEX, "pkey_index",
-     [](const ibv_qp_attr& a, const NicConfig&) { return a.pkey_index < kPkeys; }},
-    {IBV_QP_ACCESS_FLAGS, "qp_access_flags",
-     [](const ibv_qp_attr& a, const NicConfig&) {
-       return (a.qp_access_flags & ~(kAccess | kAccessWithoutEffect)) == 0;
-     }},
-    {IBV_QP_PATH_MTU, "path_mtu (above the port's active_mtu?)",
-     [](const ibv_qp_attr& a, const NicConfig& nic) {
-       const std::uint32_t bytes = mtu_bytes(a.path_mtu);
-       return bytes != 0 && bytes <= nic.active_mtu;
-     }},
-    {IBV_QP_DEST_QPN, "dest_qp_num",
-     [](const ibv_qp_attr& a, const NicConfig&) { return a.dest_qp_num <= kMaxQpn; }},
-    {IBV_QP_RQ_PSN, "rq_psn", [](const ibv_qp_attr& a, const NicConfig&) { return a.rq_psn <= kMaxPsn; }},
-    {IBV_QP_SQ_PSN, "sq_psn", [](const ibv_qp_attr& a, const NicConfig&) { return a.sq_psn <= kMaxPsn; }},
-    {IBV_QP_MAX_QP_RD_ATOMIC, "max_rd_atomic",
-     [](const ibv_qp_attr& a, const NicConfig&) { return a.max_rd_atomic <= kMaxRdAtomic; }},
-    {IBV_QP_MAX_DEST_RD_ATOMIC, "max_dest_rd_atomic",
-     [](const ibv_qp_attr& a, const NicConfig&) { return a.max_dest_rd_atomic <= kMaxRdAtomic; }},
-    {IBV_QP_MIN_RNR_TIMER, "min_rnr_timer",
-     [](const ibv_qp_attr& a, const NicConfig&) { return a.min_rnr_timer <= kMaxRnrTimerCode; }},
-    {IBV_QP_TIMEOUT, "timeout",
-     [](const ibv_qp_attr& a, const NicConfig&) { return a.timeout <= kMaxTimeoutCode; }},
-    {IBV_QP_RETRY_CNT, "retry_cnt",
-     [](const ibv_qp_attr& a, const NicConfig&) { return a.retry_cnt <= kMaxRetry; }},
-    {IBV_QP_RNR_RETRY, "rnr_retry",
-     [](const ibv_qp_attr& a, const NicConfig&) { return a.rnr_retry <= kMaxRetry; }},
-    {IBV_QP_PATH_MIG_STATE, "path_mig_state (no alternate paths here)",
-     [](const ibv_qp_attr& a, const NicConfig&) { return a.path_mig_state == IBV_MIG_MIGRATED; }},
-    {IBV_QP_ALT_PATH, "alt_ah_attr (no alternate paths here)",
-     [](const ibv_qp_attr&, const NicConfig&) { return false; }},
-};
-
-bool attributes_ok(const ibv_qp_attr& attr, int mask, const NicConfig& nic) {
-  for (const Check& check : kChecks) {
-    if ((mask & check.bit) == 0 || check.ok(attr, nic)) continue;
-    debug("modify_qp: %s is out of range", check.name);
-    return false;
+constexpr std::uint32_t kActiveMtu = UINT32_MAX;
+#define ATTRIBUTE(bit, member, least, most)                                                              \
+  {                                                                                                      \
+    bit, #member, [](const ibv_qp_attr& a) { return static_cast<std::uint32_t>(a.member); }, least, most \
   }
-  return true;
+constexpr Check kChecks[] = {
+    ATTRIBUTE(IBV_QP_PORT, port_num, kPorts, kPorts),
+    ATTRIBUTE(IBV_QP_PKEY_INDEX, pkey_index, 0, kPkeys - 1),
+    {IBV_QP_PATH_MTU, "path_mtu, in bytes,", [](const ibv_qp_attr& a) { return mtu_bytes(a.path_mtu); }, 256,
+     kActiveMtu},
+    ATTRIBUTE(IBV_QP_DEST_QPN, dest_qp_num, 0, kMaxQpn),
+    ATTRIBUTE(IBV_QP_RQ_PSN, rq_psn, 0, kMaxPsn),
+    ATTRIBUTE(IBV_QP_SQ_PSN, sq_psn, 0, kMaxPsn),
+    ATTRIBUTE(IBV_QP_MAX_QP_RD_ATOMIC, max_rd_atomic, 0, kMaxRdAtomic),
+    ATTRIBUTE(IBV_QP_MAX_DEST_RD_ATOMIC, max_dest_rd_atomic, 0, kMaxRdAtomic),
+    ATTRIBUTE(IBV_QP_MIN_RNR_TIMER, min_rnr_timer, 0, kMaxRnrTimerCode),
+    ATTRIBUTE(IBV_QP_TIMEOUT, timeout, 0, kMaxTimeoutCode),
+    ATTRIBUTE(IBV_QP_RETRY_CNT, retry_cnt, 0, kMaxRetry),
+    ATTRIBUTE(IBV_QP_RNR_RETRY, rnr_retry, 0, kMaxRetry),
+    ATTRIBUTE(IBV_QP_PATH_MIG_STATE, path_mig_state, IBV_MIG_MIGRATED, IBV_MIG_MIGRATED),
+};
+#undef ATTRIBUTE
+
+// 0 or EINVAL.
+int check_attributes(const ibv_qp_attr& attr, int mask, const NicConfig& nic) {
+  for (const Check& check : kChecks) {
+    if ((mask & check.bit) == 0) continue;
+    const bool mtu = check.most == kActiveMtu;
+    const std::uint32_t value = check.value(attr), most = mtu ? nic.active_mtu : check.most;
+    if (value >= check.least && value <= most) continue;
+    return refused("ibv_modify_qp", EINVAL, "%s is %u; %u to %u can be had%s", check.name, value, check.least,
+                   most, mtu ? " (the port's active_mtu; nic.path_mtu of the scenario)" : "");
+  }
+  if ((mask & IBV_QP_ACCESS_FLAGS) != 0 && (attr.qp_access_flags & ~(kAccess | kAccessWithoutEffect)) != 0)
+    return refused("ibv_modify_qp", EINVAL, "qp_access_flags has bits that are not offered: 0x%x",
+                   attr.qp_access_flags & ~(kAccess | kAccessWithoutEffect));
+  if ((mask & IBV_QP_ALT_PATH) != 0)
+    return refused("ibv_modify_qp", EINVAL, "alt_ah_attr: there are no alternate paths");
+  return 0;
 }
 
 }  // namespace
@@ -89,24 +88,25 @@ void reach(LiveProcess& process, const ibv_ah_attr& ah) {
   if (ah.is_global != 0 && !is_multicast(gid)) process.reach(gid);
 }
 
-bool resolve(const Context& context, const ibv_ah_attr& ah, std::uint32_t local_qpn, std::uint32_t remote_qpn,
-             PathAddress& path) {
-  if (ah.is_global == 0 || ah.port_num != kPorts || ah.grh.sgid_index >= kGids) {
-    debug(
-        "address: RoCE needs a global address (ah_attr.is_global, grh.dgid, grh.sgid_index 0 or 1; "
-        "ibv_rc_pingpong: -g 1)");
-    return false;
-  }
+bool resolve(const char* call, const Context& context, const ibv_ah_attr& ah, std::uint32_t local_qpn,
+             std::uint32_t remote_qpn, PathAddress& path) {
+  const auto refuse = [&](const char* why) { return refused(call, EINVAL, "ah_attr: %s", why), false; };
+  if (ah.is_global == 0)
+    return refuse(
+        "is_global is 0, an address by LID, and RoCE has none: set it and grh, with GID index 1 for IPv4 "
+        "(ibv_rc_pingpong -g 1, ib_write_bw -x 1)");
+  if (ah.port_num != kPorts) return refuse("port_num is not 1: the device has one port");
+  if (ah.grh.sgid_index >= kGids) return refuse("grh.sgid_index is beyond the GID table (0: IPv6, 1: IPv4)");
   std::memcpy(path.dst_gid.data(), ah.grh.dgid.raw, path.dst_gid.size());
   path.src_gid = gid_of(context.device->host, ah.grh.sgid_index);
   const std::optional<PathEnd> peer = is_multicast(path.dst_gid)
                                           ? PathEnd{multicast_mac(path.dst_gid), kNoNode}
                                           : context.process->find_peer(path.dst_gid);
-  if (!peer || is_ipv4_mapped(path.src_gid) != is_ipv4_mapped(path.dst_gid)) {
-    debug("address: %s", !peer ? "the destination GID belongs to no host of this run, or answers no ARP"
-                               : "source and destination GID are of different families (gid index?)");
-    return false;
-  }
+  if (!peer) return refuse("grh.dgid belongs to no host here, or the host answers no ARP");
+  if (is_ipv4_mapped(path.src_gid) != is_ipv4_mapped(path.dst_gid))
+    return refuse(
+        "grh.sgid_index and grh.dgid are one IPv4 and one IPv6: both ends take the same GID index (0: IPv6, "
+        "1: IPv4)");
   path.dst_mac = peer->mac;
   path.dst_node = peer->node;
   path.src_gid_index = ah.grh.sgid_index;
@@ -136,18 +136,13 @@ void merge(const ibv_qp_attr& from, int mask, QpAttr& to) {
   to.notify_drained = has(IBV_QP_EN_SQD_ASYNC_NOTIFY) && from.en_sqd_async_notify != 0;
 }
 
-bool move_allowed(ibv_qp_type type, const ibv_qp_attr& attr, int mask, ibv_qp_state current,
-                  ibv_qp_state next) {
-  if ((mask & IBV_QP_CUR_STATE) != 0 && attr.cur_qp_state != current) {
-    debug("modify_qp: cur_qp_state %d, but the QP is in state %d", attr.cur_qp_state, current);
-    return false;
-  }
-  if (mask_allowed(type, current, next, mask)) return true;
-  const QpTransition* t = find_transition(type, current, next);
-  debug("modify_qp: state %d -> %d %s (attribute mask 0x%x; required 0x%x, optional 0x%x)", current, next,
-        t == nullptr ? "does not exist" : "with these attributes is not allowed", mask,
-        t != nullptr ? t->required : 0, t != nullptr ? t->optional : 0);
-  return false;
+// 0 or EINVAL.
+int check_move(ibv_qp_type type, const ibv_qp_attr& attr, int mask, ibv_qp_state current, ibv_qp_state next) {
+  if ((mask & IBV_QP_CUR_STATE) != 0 && attr.cur_qp_state != current)
+    return refused("ibv_modify_qp", EINVAL, "cur_qp_state is %s, but the queue pair is in %s",
+                   name_of(attr.cur_qp_state), name_of(current));
+  if (mask_allowed(type, current, next, mask)) return 0;
+  return refused("ibv_modify_qp", EINVAL, "%s", why_not_allowed(type, current, next, mask).c_str());
 }
 
 // Where rdma_cm made the connection the two ends have agreed on its mode; otherwise it is the NIC's.
@@ -164,24 +159,23 @@ int modify(Nic& nic, Time now, Qp& qp, const ibv_qp_attr& attr, int mask) {
   const auto state = static_cast<ibv_qp_state>(current->state);
   const ibv_qp_state next = (mask & IBV_QP_STATE) != 0 ? attr.qp_state : state;
   const Context& context = of(qp.base.context);
-  if (!move_allowed(qp.base.qp_type, attr, mask, state, next) ||
-      !attributes_ok(attr, mask, context.device->host.nic))
-    return EINVAL;
+  if (const int error = check_move(qp.base.qp_type, attr, mask, state, next); error != 0) return error;
+  if (const int error = check_attributes(attr, mask, context.device->host.nic); error != 0) return error;
   QpAttr merged = *current;
   merge(attr, mask, merged);
   merged.state = static_cast<QpState>(next);  // same order
   if (qp.init.type == QpType::kUd) merged.path_mtu = context.device->host.nic.active_mtu;
   if ((mask & IBV_QP_AV) != 0) {
-    if (!resolve(context, attr.ah_attr, qpn.value, merged.dest_qpn.value, merged.path)) return EINVAL;
-    if (is_multicast(merged.path.dst_gid)) {
-      debug("modify_qp: a connection cannot go to a multicast group");
+    if (!resolve("ibv_modify_qp", context, attr.ah_attr, qpn.value, merged.dest_qpn.value, merged.path))
       return EINVAL;
-    }
+    if (is_multicast(merged.path.dst_gid))
+      return refused("ibv_modify_qp", EINVAL, "ah_attr: a connection cannot go to a multicast group");
     qp.path->ah = attr.ah_attr;
     qp.path->ah.grh.hop_limit = kHopLimit;
     if (next == IBV_QPS_RTR) merged.plain_roce = !agreed_on_irn(merged);
   }
-  if (!nic.modify_qp(qpn, merged, now)) return EINVAL;
+  if (!nic.modify_qp(qpn, merged, now))
+    return refused("ibv_modify_qp", EINVAL, "the device does not take these attributes together");
   if ((mask & IBV_QP_PORT) != 0) qp.path->port = attr.port_num;
   if (next == IBV_QPS_RESET) qp.path->ah = {};
   qp.base.state = next;

@@ -13,9 +13,11 @@ namespace rocelab::verbs {
 namespace {
 
 // As the kernel's providers refuse them: an empty queue, or more than the device reports. The limit means
-// nothing yet (ibv_create_srq(3)).
-bool fits(const ibv_srq_attr& attr) {
-  return attr.max_wr >= 1 && attr.max_wr <= kMaxSrqWr && attr.max_sge <= kMaxSge;
+// nothing yet (ibv_create_srq(3)). 0 or EINVAL.
+int check(const ibv_srq_attr& attr) {
+  if (attr.max_wr >= 1 && attr.max_wr <= kMaxSrqWr && attr.max_sge <= kMaxSge) return 0;
+  return refused("ibv_create_srq", EINVAL, "max_wr is %u and max_sge %u; 1 to %u and 0 to %d can be had",
+                 attr.max_wr, attr.max_sge, kMaxSrqWr, kMaxSge);
 }
 
 // Under the lock. The limit is checked against the size that the queue has afterwards, and nothing changes
@@ -27,16 +29,23 @@ int modify(Nic& nic, Srqn srqn, const ibv_srq_attr& attr, int mask) {
   const bool resizes = (mask & IBV_SRQ_MAX_WR) != 0, arms = (mask & IBV_SRQ_LIMIT) != 0;
   const std::uint32_t max_wr = resizes ? attr.max_wr : current->max_wr;
   const std::uint32_t limit = arms ? attr.srq_limit : current->limit;
-  if (max_wr < 1 || max_wr > kMaxSrqWr || limit > max_wr) return EINVAL;
-  if (resizes && !nic.resize_srq(srqn, max_wr)) return EINVAL;
+  if (max_wr < 1 || max_wr > kMaxSrqWr || limit > max_wr)
+    return refused("ibv_modify_srq", EINVAL,
+                   "max_wr is %u and srq_limit %u; 1 to %u and at most max_wr can be had", max_wr, limit,
+                   kMaxSrqWr);
+  if (resizes && !nic.resize_srq(srqn, max_wr))
+    return refused("ibv_modify_srq", EINVAL, "it holds more receives than %u", max_wr);
   if (arms) nic.arm_srq(srqn, limit);
   return 0;
 }
 
 int post_one(Nic& nic, Srq& srq, const ibv_recv_wr& wr) {
   RecvWqe wqe;
-  if (const int error = to_wqe(wr, kMaxSge, wqe); error != 0) return error;
-  return to_errno(nic.post_srq_recv(srq.srqn, wqe));
+  if (const int error = to_wqe(wr, kMaxSge, wqe); error != 0)
+    return refused("ibv_post_srq_recv", error, "num_sge is %d; 0 to %d can be had", wr.num_sge, kMaxSge);
+  const PostResult result = nic.post_srq_recv(srq.srqn, wqe);
+  if (result == PostResult::kOk) return 0;
+  return refused("ibv_post_srq_recv", to_errno(result), "%s", reason_of(result));
 }
 
 ibv_srq* refuse(int error) {
@@ -47,7 +56,7 @@ ibv_srq* refuse(int error) {
 // `xrcd` and `cq`: of an XRC SRQ, else null. `wanted` becomes what the SRQ has, as far as the man page says.
 ibv_srq* create_srq(ibv_pd* pd, ibv_srq_attr& wanted, void* srq_context, Xrcd* xrcd, Cq* cq) {
   if (inherited(pd->context)) return refuse(ENODEV);
-  if (!fits(wanted)) return refuse(EINVAL);
+  if (const int error = check(wanted); error != 0) return refuse(error);
   auto srq = std::make_unique<Srq>();
   const SrqAttr attr{wanted.max_wr, std::max(wanted.max_sge, 1u), 0};
   const std::optional<Srqn> srqn = with_nic(pd->context, [&](Nic& nic, Time) {
@@ -59,7 +68,10 @@ ibv_srq* create_srq(ibv_pd* pd, ibv_srq_attr& wanted, void* srq_context, Xrcd* x
     of(pd->context).belongings.srqs.add(*srq);
     return made;
   });
-  if (!srqn) return refuse(ENOMEM);
+  if (!srqn)
+    return refused("ibv_create_srq", ENOMEM, "none of the device's %u shared receive queues is left",
+                   Nic::kMaxSrqs),
+           nullptr;
   wanted.max_sge = attr.max_sge;
   srq->srqn = *srqn;
   srq->xrcd = xrcd;
@@ -149,7 +161,7 @@ RL_EXPORT int ibv_destroy_srq(ibv_srq* srq) {
     of(srq->context).belongings.srqs.remove(of(srq));
     return true;
   });
-  if (!destroyed) return EBUSY;
+  if (!destroyed) return refused("ibv_destroy_srq", EBUSY, "queue pairs still use it");
   wait_for_acks(srq->mutex, srq->cond, [&] { return srq->events_completed == of(srq).events_fetched; });
   pthread_cond_destroy(&srq->cond);
   pthread_mutex_destroy(&srq->mutex);

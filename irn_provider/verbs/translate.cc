@@ -150,6 +150,27 @@ int to_errno(PostResult result) {
   return EINVAL;
 }
 
+const char* reason_of(PostResult result) {
+  switch (result) {
+    case PostResult::kOk:
+      return "it is not refused";
+    case PostResult::kQueueFull:
+      return "the queue is full: as many requests as it was created for are under way, or not polled yet";
+    case PostResult::kBadState:
+      return "the queue pair's state: sends need RTS, receives INIT or later and no SRQ";
+    case PostResult::kBadSge:
+      return "more SGEs than the queue was created for";
+    case PostResult::kBadLength:
+      return "the message's length: at most 2 GiB, 8 bytes for atomics, max_inline_data inline, the path MTU "
+             "by UD";
+    case PostResult::kBadOpcode:
+      return "a queue pair of this type, or with max_rd_atomic 0, does not do this operation";
+    case PostResult::kBadHandle:
+      return "the queue pair or the address handle does not exist, or is of another protection domain";
+  }
+  return "";
+}
+
 std::uint32_t mtu_bytes(ibv_mtu mtu) {
   return mtu >= IBV_MTU_256 && mtu <= IBV_MTU_4096 ? 128u << static_cast<unsigned>(mtu) : 0;
 }

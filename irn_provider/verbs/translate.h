@@ -30,6 +30,7 @@ void to_wc(const Cqe& cqe, ibv_wc& wc);
 int to_bind(const ibv_mw* mw, std::uint32_t key, const ibv_mw_bind_info& info, SendWqe& out);
 
 int to_errno(PostResult result);  // 0 for kOk
+const char* reason_of(PostResult result);
 
 // Path MTU code to bytes; 0: no such code.
 std::uint32_t mtu_bytes(ibv_mtu mtu);

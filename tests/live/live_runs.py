@@ -196,6 +196,12 @@ def topology(scenario: Path, *arguments: str) -> Iterator[str]:
         assert down.returncode == 0, down.stderr
 
 
+def nothing_refused(*said: str) -> None:
+    """Programs that work ask what the device has, and are refused in passing: that is no line for their user (docs/my-program-fails.md)."""
+    lines = [line for text in said for line in text.splitlines() if "ROCELAB_QUIET=1" in line]
+    assert lines == []
+
+
 def server_and_client(
     run_id: str, server: Sequence[str], client: Sequence[str], refused: str = ""
 ) -> tuple[str, str]:
@@ -224,4 +230,5 @@ def server_and_client(
             serving.kill()
             serving.wait()
     assert asking.returncode == serving.returncode == 0, f"{said}\n{asking.stdout}{asking.stderr}"
+    nothing_refused(said, asking.stderr)
     return said, asking.stdout

@@ -20,6 +20,7 @@ from live_runs import (
     background,
     command,
     live,
+    nothing_refused,
     server_and_client,
     topology,
     wait_for,
@@ -96,6 +97,7 @@ def _mpi(run_id: str, words: list[str]) -> str:
         env={**os.environ, **_UCX},
     )
     assert said.returncode == 0, said.stdout + said.stderr
+    nothing_refused(said.stderr)
     return said.stdout
 
 
@@ -173,6 +175,7 @@ def _with_server(
         status = serving.wait(60)
     said = log.read_text()
     assert asking.returncode == status == 0, f"{said}\n{asking.stdout}{asking.stderr}"
+    nothing_refused(said, asking.stderr)
     return said, asking.stdout
 
 

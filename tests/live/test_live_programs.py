@@ -10,7 +10,7 @@ from pathlib import Path
 import program_table
 import pytest
 from kept_hosts import PATIENCE, Hosts, kept_hosts
-from live_runs import SCENARIOS, live
+from live_runs import SCENARIOS, live, nothing_refused
 from program_table import Row
 from sanitizer import THREAD_SANITIZER
 
@@ -51,6 +51,7 @@ def _check(hosts: Hosts, row: Row, folder: Path) -> None:
         None,
     ), f"{said.statuses}\n{said.server}\n{said.client}"
     assert program_table.is_result(row.words, said.client), said.client
+    nothing_refused(said.server, said.client)
 
 
 @pytest.mark.parametrize("row", [r for r in _ROWS if r.program != "qperf"], ids=lambda row: row.text)

@@ -150,6 +150,45 @@ TEST(RefusalProbe, ReportedLimitsAreTheOnesEnforced) {
   EXPECT_EQ(ibv_create_cq(l.context, 0, nullptr, nullptr, 0), nullptr);
 }
 
+// As UCX, libfabric and MPI ask what there is.
+TEST(RefusalProbe, WhatADeviceHasMayBeTried) {
+  Loopback l;
+  ibv_qp_init_attr init{};
+  init.send_cq = init.recv_cq = l.send_cq;
+  init.qp_type = IBV_QPT_RC;
+  init.cap = {.max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1, .max_inline_data = 1};
+  ibv_qp* qp = nullptr;
+  while ((qp = ibv_create_qp(l.pd, &init)) != nullptr) {
+    EXPECT_EQ(ibv_destroy_qp(qp), 0);
+    init.cap.max_inline_data *= 2;
+  }
+  EXPECT_EQ(errno, EINVAL);
+  EXPECT_EQ(init.cap.max_inline_data, 2'048u);
+  init.cap.max_inline_data = 0;
+  init.qp_type = IBV_QPT_DRIVER;
+  EXPECT_EQ(ibv_create_qp(l.pd, &init), nullptr);
+  EXPECT_EQ(errno, EOPNOTSUPP);
+  EXPECT_EQ(ibv_reg_mr(l.pd, l.memory.data(), 100, IBV_ACCESS_ON_DEMAND), nullptr);
+  EXPECT_EQ(errno, EOPNOTSUPP);
+  EXPECT_EQ(ibv_reg_mr(l.pd, nullptr, SIZE_MAX, IBV_ACCESS_ON_DEMAND), nullptr) << "implicit";
+  ibv_alloc_dm_attr memory{};
+  EXPECT_EQ(ibv_alloc_dm(l.context, &memory), nullptr);
+  ibv_cq_init_attr_ex cq{};
+  cq.cqe = 1;
+  cq.wc_flags = IBV_WC_EX_WITH_CVLAN;
+  EXPECT_EQ(ibv_create_cq_ex(l.context, &cq), nullptr);
+  ibv_gid gid{};
+  EXPECT_NE(ibv_query_gid(l.context, 1, 100, &gid), 0);
+  __be16 pkey = 0;
+  EXPECT_NE(ibv_query_pkey(l.context, 1, 100, &pkey), 0);
+  ibv_port_attr port{};
+  EXPECT_NE(ibv_query_port(l.context, 2, &port), 0);
+  ibv_device_attr_ex device{};
+  EXPECT_EQ(ibv_query_device_ex(l.context, nullptr, &device), 0);
+  ibv_ece ece{};
+  EXPECT_EQ(ibv_set_ece(l.a, &ece), EOPNOTSUPP);
+}
+
 TEST(RefusalProbe, MemoryMustBeThereWithTheRightsAskedFor) {
   Loopback l;
   const std::size_t page = 4'096;

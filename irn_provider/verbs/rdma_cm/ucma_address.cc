@@ -137,7 +137,8 @@ int Ucma::resolve_ip(Caller& c, const rdma_ucm_resolve_ip& cmd) {
   if (id->has_remote) {
     tell(*id, kAddrResolved, 0);
   } else {
-    debug("rdma_cm: the address belongs to no host of this run, or answers no ARP");
+    explain("rdma_resolve_addr", EHOSTUNREACH,
+            "the address belongs to no host here, or the host answers no ARP");
     tell(*id, kAddrError, -EHOSTUNREACH);
   }
   return 0;

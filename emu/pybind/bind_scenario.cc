@@ -169,6 +169,7 @@ void bind_scenario(py::module_& m) {
       .def_readonly("file", &Scenario::file)
       .def_readonly("seeds", &Scenario::seeds)
       .def_property_readonly("labels", labels)
+      .def_readonly("known_labels", &Scenario::known_labels)
       .def_property_readonly("settings", settings)
       .def_property_readonly("comparisons", comparisons);
   m.def(

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from rocelab.errors import RocelabError, UsageError
 from rocelab.files import write_all
-from rocelab.scenario import plan_of, read_scenario
+from rocelab.scenario import plan_of, read_label
 
 EPOCH_S = 2.0  # the generators' base time: what those files call experiment time 0
 _FIRST_SOURCE_PORT = 10000
@@ -116,9 +116,7 @@ def _scenario_files(
     warn: Callable[[str], object],
 ) -> dict[Path, str]:
     """Labels whose files are the same share them; where there are several sets, each has a folder, called as the first label that has it."""
-    scenario = read_scenario(path, overrides)
-    if label is not None and label not in scenario.labels:
-        raise UsageError(f"--label {label}: {path} has no such label; it has {', '.join(scenario.labels)}")
+    scenario = read_label(path, overrides, label)
     labels = [label] if label is not None else list(scenario.labels)
     sets: dict[tuple[tuple[str, str], ...], str] = {}
     left_out: dict[str, None] = {}

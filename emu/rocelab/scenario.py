@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from rocelab import native
-from rocelab.errors import RocelabError
+from rocelab.errors import RocelabError, UsageError
 from rocelab.model import (
     METRICS,
     Comparison,
@@ -68,6 +68,24 @@ def _check_text(word: str) -> None:
     except UnicodeEncodeError:
         shown = os.fsencode(word).decode(errors="replace")
         raise RocelabError(f"{shown}: is not UTF-8; write or rename it so") from None
+
+
+def read_label(path: Path | str, overrides: Sequence[str], label: str | None) -> Scenario:
+    """The scenario, with this label: one of those that it runs, or any other that its `transport` might have named."""
+    scenario = read_scenario(path, overrides)
+    if label is None or label in scenario.labels:
+        return scenario
+    known = list(scenario.native.known_labels)
+    own = {name.partition(",")[0] for name in scenario.labels}  # cases and axes are behind it
+    transport = label.partition(",")[0]
+    if transport in known and transport not in own:
+        scenario = read_scenario(path, (*overrides, f'transport="{transport}"'))
+        if label in scenario.labels:
+            return scenario
+    others = ", ".join(name for name in known if name not in own)
+    raise UsageError(
+        f"no label {label}: {path} has {', '.join(scenario.labels)}; other transports that may be named are {others}"
+    )
 
 
 def make_plans(scenario: Scenario) -> tuple[RunPlan, ...]:

@@ -310,6 +310,7 @@ Scenario parse_scenario(const std::string& text, const std::string& name,
   scenario.title = root.text("title", scenario.name);
   scenario.seeds = read_seeds(root);
   const std::vector<LabelDefinition> labels = read_labels(root);
+  scenario.known_labels = names_of(labels);
   std::vector<Variant> variants = apply_axes(root, apply_cases(root, choose_labels(root, tree, labels)));
   for (Variant& variant : variants) {
     for (const auto& [path, value] : last)

@@ -157,7 +157,8 @@ struct Comparison {  // a line of summary.json's comparisons
 struct Scenario {
   std::string name, title, file;
   std::vector<std::uint64_t> seeds;
-  std::vector<Settings> settings;  // one per label, in the file's order
+  std::vector<Settings> settings;         // one per label, in the file's order
+  std::vector<std::string> known_labels;  // what `transport` may name: presets, and the file's [[label]]s
   std::vector<Comparison> comparisons;
 };
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from rocelab import native
-from rocelab.errors import RocelabError
+from rocelab.errors import RocelabError, UsageError
 from rocelab.model import TRACE_DTYPE
-from rocelab.scenario import make_plans, read_scenario
+from rocelab.scenario import make_plans, plan_of, read_label, read_scenario
 
 SCENARIOS = Path(__file__).resolve().parents[2] / "scenarios"
 
@@ -112,3 +112,39 @@ def test_starts_are_the_same_for_all_labels_of_a_seed() -> None:
         assert len({starts[p.label, seed] for p in plans}) == 1
     assert len({starts["irn", seed] for seed in (1, 2, 3, 4, 5)}) == 5
     assert all(0 <= t < 1_000_000 for t in np.concatenate(list(starts.values())))
+
+
+def test_any_transport_may_be_asked_for_though_the_scenario_does_not_name_it() -> None:
+    path = SCENARIOS / "pingpong.toml"
+    assert read_label(path, (), None).labels == read_label(path, (), "irn").labels == ("roce", "irn")
+    for label, mode, pfc in (
+        ("roce+pfc", "roce", True),
+        ("irn+dcqcn", "irn", False),
+        ("iwarp", "irn", False),
+    ):
+        scenario = read_label(path, ("topology.hosts=3",), label)
+        assert scenario.labels == (label,)
+        plan = plan_of(scenario, label, scenario.seeds[0])
+        assert (plan.mode, plan.pfc, len(plan.hosts)) == (mode, pfc, 3)
+
+
+def test_a_label_behind_cases_and_axes_may_have_any_transport(tmp_path: Path) -> None:
+    text = (SCENARIOS / "pingpong.toml").read_text()
+    axes = '\n[axes]\n"topology.rate" = ["40Gb/s", "100Gb/s"]\n[[label]]\nname = "mine"\nmode = "irn"\npfc = true\n'
+    (tmp_path / "axes.toml").write_text(text + axes)
+    assert "irn+pfc,rate=100Gb_s" in read_label(tmp_path / "axes.toml", (), "irn+pfc,rate=100Gb_s").labels
+    assert "mine,rate=40Gb_s" in read_label(tmp_path / "axes.toml", (), "mine,rate=40Gb_s").labels
+    with pytest.raises(
+        UsageError, match=r"no label irn\+pfc: .* has irn\+pfc,rate=40Gb_s, irn\+pfc,rate=100Gb_s;"
+    ):
+        read_label(tmp_path / "axes.toml", (), "irn+pfc")
+
+
+def test_a_label_that_there_is_not_is_answered_with_those_that_there_are() -> None:
+    with pytest.raises(UsageError) as error:
+        read_label(SCENARIOS / "pingpong.toml", (), "roce+pcf")
+    said = str(error.value)
+    assert said.startswith("no label roce+pcf: ") and "pingpong.toml has roce, irn; " in said
+    for other in ("roce+pfc", "irn+pfc", "irn+dcqcn", "iwarp"):
+        assert f" {other}," in said or said.endswith(f" {other}")
+    assert "\n" not in said

@@ -64,6 +64,7 @@ def add(app: typer.Typer) -> None:
         context_settings={"allow_interspersed_args": False},
     )(rsh)
     app.command(epilog=example("plug --host h2 --kernel"))(plug)
+    app.command(epilog=example("capture h1 -w - | wireshark -k -i -"))(capture)
     app.command(epilog=example("env h1"))(env)
     app.command(epilog=example("stat h1"))(stat)
     app.command(epilog=example("down"))(down)
@@ -95,7 +96,9 @@ def _on_interface(
 def up(
     scenario: Path = SCENARIO,
     label: Optional[str] = typer.Option(
-        None, show_default=False, help="Which of the scenario's labels, e.g. irn; default: the first."
+        None,
+        show_default=False,
+        help="One of the scenario's labels or any other transport, e.g. roce+pfc; default: the first.",
     ),
     clock: Optional[Clock] = CLOCK,
     programs: int = typer.Option(
@@ -105,12 +108,20 @@ def up(
         metavar="N",
         help="Time begins when N programs have opened their device and wait: they start together.",
     ),
+    pcap: bool = typer.Option(
+        False, "--pcap", help="Capture all frames at all switches, in experiment time."
+    ),
     overrides: List[str] = SET,
+    out: Optional[Path] = typer.Option(
+        None, show_default=False, metavar="DIR", help="With --pcap: where captures go; default: out/NAME."
+    ),
     no_install: bool = NO_INSTALL,
 ) -> int:
-    """Build a scenario's topology and keep it, for `exec`, `stat`, `env` and `plug`, until `down`."""
+    """Build a scenario's topology and keep it, for `exec`, `stat`, `capture`, `env` and `plug`, until `down`."""
     check_scenario(scenario)
     check_overrides(overrides)
+    if out is not None and not pcap:
+        raise UsageError("--out is for --pcap: nothing else is written")
     require_root("`up`")
     set_up()
     if clock is not None:
@@ -120,6 +131,8 @@ def up(
         overrides=tuple(overrides),
         label=label,
         programs=programs,
+        pcap=pcap,
+        out=out,
     )
 
 
@@ -203,14 +216,35 @@ def plug(
     )
 
 
+def capture(
+    where: str = typer.Argument(
+        ...,
+        show_default=False,
+        metavar="HOST|SWITCH[:PORT]",
+        help="A host, a switch with all its ports, or one: s1:eth1, or s1:h1 by what is at its other end.",
+    ),
+    file: Optional[str] = typer.Option(
+        None,
+        *("-w", "--write"),
+        show_default=False,
+        metavar="FILE",
+        help="A pcapng file, or - for standard output; default: HOST.pcapng here.",
+    ),
+    run_id: Optional[str] = _RUN,
+) -> int:
+    """Capture frames of a kept topology in experiment time, RoCE and PFC, until ^C; for Wireshark, tshark and others."""
+    require_root("`capture`")
+    return call("rocelab.live.capture", "capture", where, file, run_id)
+
+
 def env(
-    host: Optional[str] = typer.Argument(None, show_default=False, metavar="HOST"),
+    host: Optional[str] = typer.Argument(None, show_default=False, metavar="HOST|SWITCH"),
     interface: Optional[str] = _INTERFACE,
     transport: Optional[Transport] = _TRANSPORT,
     window: Optional[int] = _WINDOW,
     run_id: Optional[str] = _RUN,
 ) -> int:
-    """Print the variables with which programs run on a host, or on an interface, as lines for a shell."""
+    """Print the variables with which programs run on a host or an interface, or Open vSwitch's tools for a switch, as lines for a shell."""
     _one_of(host, interface, transport, window, run_id)
     if host is None:
         return _on_interface("env", interface, transport=transport, window=window)

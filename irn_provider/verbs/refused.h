@@ -14,7 +14,8 @@ void debug(const char* format, ...) __attribute__((format(printf, 1, 2)));
 
 // `call`: as the program knows it; `error`: an errno. The rest says which argument, and what is possible.
 void explain(const char* call, int error, const char* format, ...) __attribute__((format(printf, 3, 4)));
-// The same where the call fails now: errno becomes `error`, which is also returned.
+// The same where the call fails now: returns `error`, and leaves it in errno, which with_nic() puts back at
+// its end.
 int refused(const char* call, int error, const char* format, ...) __attribute__((format(printf, 3, 4)));
 
 }  // namespace rocelab::verbs

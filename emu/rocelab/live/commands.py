@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shlex
@@ -16,14 +17,17 @@ from rich.table import Table
 from rocelab import native
 from rocelab.clean import RUN_VARIABLE, RUNNER, RunDirectory, all_runs
 from rocelab.errors import RocelabError
-from rocelab.files import write_whole
+from rocelab.files import check_not_full, check_writable, write_whole
 from rocelab.guest.console import Console as GuestConsole
 from rocelab.live.become import become
 from rocelab.live.client import SessionClient, SessionError
 from rocelab.live.engine import create_segment, host_environment, start_session
+from rocelab.live.layout import Layout
+from rocelab.live.ovs import Ovs
 from rocelab.live.plan_layout import layout_of
+from rocelab.live.programs import check_program, warn_of_captures
 from rocelab.model import RunPlan
-from rocelab.scenario import make_plans, read_scenario
+from rocelab.scenario import plan_of, read_label
 
 _STATE = "state.json"  # in the run's folder: what there is to know of a kept topology
 
@@ -45,21 +49,33 @@ class Kept:
             raise RocelabError(f"no host {host}: this topology has {', '.join(pids)}")
         return pids[host]
 
+    def layout(self) -> Layout:
+        return Layout.from_json((self.directory.tmp / "layout.json").read_text())
 
-def up(scenario: Path, overrides: tuple[str, ...], label: str | None = None, programs: int = 0) -> int:
-    """`programs`: how many begin together; time stands until they have opened their device and wait."""
-    plans = make_plans(read_scenario(scenario, overrides))
-    labels = list(dict.fromkeys(p.label for p in plans))
-    plan = next((p for p in plans if p.label == (label or labels[0])), None)
-    if plan is None:
-        raise RocelabError(f"no label {label}: {scenario} has {', '.join(labels)}")
+
+def up(
+    scenario: Path,
+    overrides: tuple[str, ...],
+    label: str | None = None,
+    programs: int = 0,
+    pcap: bool = False,
+    out: Path | None = None,
+) -> int:
+    """`programs`: how many begin together; time stands until they have opened their device and wait. `pcap`: everything is captured, into
+    files below `out` (default: out/NAME)."""
+    read = read_label(scenario, overrides, label)
+    plan = plan_of(read, label or read.labels[0], read.seeds[0])
     _check_programs(plan, programs)
     directory = RunDirectory.create()
+    captures = (out or Path("out") / read.name).absolute() / "pcap" / directory.run_id if pcap else None
     try:
         session = start_session(directory, layout_of(plan), stay=True)
         directory.record_pid(session.info["session"], RUNNER)  # its life is the topology's from here on
         segment = directory.shm / "segment"
-        create_segment(plan, segment, directory.run_id, participants=programs)
+        if captures is not None:
+            check_writable(captures, "say --out DIR")
+        pcap_dir = str(captures) if captures is not None else ""
+        create_segment(plan, segment, directory.run_id, pcap=pcap_dir, participants=programs)
         session.appctl("lossless/attach", str(segment))
         state = {
             "scenario": str(scenario),
@@ -68,6 +84,7 @@ def up(scenario: Path, overrides: tuple[str, ...], label: str | None = None, pro
             "hosts": session.info["hosts"],
             "base_rtt_ps": plan.base_rtt_ps,
             "addresses": {h.name: h.ipv4 for h in plan.hosts},
+            "captures": str(captures) if captures is not None else None,
         }
         write_whole(directory.tmp / _STATE, json.dumps(state).encode())  # others may read it meanwhile
     except BaseException:
@@ -78,6 +95,8 @@ def up(scenario: Path, overrides: tuple[str, ...], label: str | None = None, pro
         f"[bold]{directory.run_id}[/]: {scenario}, {plan.label} ({plan.mode}, PFC {'on' if plan.pfc else 'off'})"
     )
     console.print("  ".join(f"{h.name} {h.ipv4}" for h in plan.hosts))
+    if captures is not None:
+        console.print(f"captures: {captures}")
     console.print("./rocelab exec --host h1 -- PROGRAM ...    ./rocelab stat    ./rocelab down")
     return 0
 
@@ -170,6 +189,8 @@ def execute(
     control = guest_folder(kept, host) / "control"
     if control.exists() and not plain:
         return _execute_in_guest(control, program)
+    check_program(program)
+    warn_of_captures(program, host)
     if plain:
         argv, environment = [*inside, *program], {**os.environ, RUN_VARIABLE: kept.directory.run_id}
     else:
@@ -186,11 +207,24 @@ def remote_shell(host: str, line: str, run_id: str | None) -> int:
     return execute(name, ("sh", "-c", line), run_id)
 
 
-def env(host: str, run_id: str | None) -> int:
+def env(node: str, run_id: str | None) -> int:
+    """Lines for a shell, for programs on a host; of a switch: for Open vSwitch's tools."""
     kept = find(run_id)
-    kept.host_pid(host)
-    for name, value in host_environment(kept.directory.run_id, kept.segment, host).items():
+    if node in (s.name for s in kept.layout().switches):
+        return _env_of_tools(kept)
+    kept.host_pid(node)
+    for name, value in host_environment(kept.directory.run_id, kept.segment, node).items():
         print(f"export {name}={shlex.quote(value)}")
+    return 0
+
+
+def _env_of_tools(kept: Kept) -> int:
+    """The same whatever the switch: they are all of one Open vSwitch."""
+    build = Path((kept.directory.tmp / "ovs_build.txt").read_text().strip())
+    ovs = Ovs(build, kept.directory.tmp / "ovs")
+    for name, value in ovs.variables.items():
+        print(f"export {name}={shlex.quote(value)}")
+    print(f'export PATH={shlex.quote(ovs.tool_path())}:"$PATH"')
     return 0
 
 
@@ -200,12 +234,21 @@ def down(run_id: str | None) -> int:
     if up or not ended:
         kept = _only(run_id, up, ())
         try:
-            SessionClient.connect(kept.directory.tmp).stop()
+            session = SessionClient.connect(kept.directory.tmp)
+            if kept.state.get("captures"):
+                with contextlib.suppress(
+                    SessionError
+                ):  # the run had failed; the files are whole all the same
+                    session.appctl("lossless/detach")
+            session.stop()
             for process in kept.directory.processes("session"):
                 process.wait_gone(20)
         except SessionError:
             pass  # gone already: what it left is removed all the same
         _remove(kept)
+        captures = kept.state.get("captures")
+        if captures is not None and Path(captures).exists():
+            check_not_full(Path(captures), "frames are missing in the captures there")
     for kept in ended:
         _remove(kept)
         print(f"{kept.directory.run_id} had ended: what was left of it is removed")

@@ -7,6 +7,7 @@ import shlex
 
 from rocelab import native
 from rocelab.live.become import become
+from rocelab.live.programs import check_program
 
 
 def environment(interface: str, transport: str = "roce", window: int | None = None) -> dict[str, str]:
@@ -28,6 +29,7 @@ def execute(
         variables["LD_LIBRARY_PATH"] = native.proxy_path()
     for name in ("ROCELAB_SEGMENT", "ROCELAB_HOST"):  # of a run, which would come first
         variables.pop(name, None)
+    check_program(program)
     become(program, variables)
 
 

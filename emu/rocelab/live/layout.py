@@ -48,6 +48,12 @@ class Layout:
                 return host
         raise KeyError(name)
 
+    def neighbour(self, port: PortLayout) -> str:
+        """The host or switch at the other end of a port's link."""
+        if port.peer is None:
+            return next(h.name for h in self.hosts if h.peer == port.interface)
+        return next(s.name for s in self.switches if any(p.interface == port.peer for p in s.ports))
+
     def to_json(self) -> str:
         return json.dumps(dataclasses.asdict(self))
 

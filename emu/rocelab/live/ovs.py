@@ -14,6 +14,7 @@ from rocelab.live.layout import Layout, SwitchLayout
 
 
 _PR_SET_PDEATHSIG = 1
+_TOOL_FOLDERS = ("utilities", "vswitchd", "ovsdb")
 _LIBC = ctypes.CDLL(None)
 STDERR_VARIABLE = (
     "ROCELAB_OVS_STDERR"  # a folder where what the daemons say on stderr stays, e.g. findings of a sanitizer
@@ -30,22 +31,23 @@ class Ovs:
     def __init__(self, build: Path, directory: Path) -> None:
         self.build = build
         self.dir = directory
-        self.environment = {
-            **os.environ,
-            "OVS_RUNDIR": str(directory),
-            "OVS_DBDIR": str(directory),
-            "OVS_LOGDIR": str(directory),
-            "OVS_SYSCONFDIR": str(directory),
+        self.variables = {  # with which its tools find it
+            f"OVS_{what}": str(directory) for what in ("RUNDIR", "DBDIR", "LOGDIR", "SYSCONFDIR")
         }
+        self.environment = {**os.environ, **self.variables}
         self.daemons: list[subprocess.Popen[bytes]] = []
         self._names: list[str] = []  # theirs
 
     def tool(self, name: str) -> str:
         """Path of an OVS program of our build."""
-        for folder in ("utilities", "vswitchd", "ovsdb"):
+        for folder in _TOOL_FOLDERS:
             if (path := self.build / folder / name).exists():
                 return str(path)
         raise OvsError(f"{name} is not built; run ./rocelab setup")
+
+    def tool_path(self) -> str:
+        """For PATH."""
+        return ":".join(str(self.build / folder) for folder in _TOOL_FOLDERS)
 
     def run(self, *argv: str, stdin: str | None = None, timeout: float = 60) -> str:
         done = subprocess.run(
@@ -107,7 +109,7 @@ class Ovs:
         with open(self._stderr(name), "ab") as stderr:
             self.daemons.append(
                 subprocess.Popen(
-                    [self.tool(name), *argv],
+                    [self.tool(name), *argv, f"--pidfile={self.dir}/{name}.pid"],
                     env=self.environment,
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,
@@ -116,6 +118,8 @@ class Ovs:
                 )
             )
         self._names.append(name)
+        # Where ovs-appctl looks for it, by the pidfile.
+        (self.dir / f"{name}.{self.daemons[-1].pid}.ctl").symlink_to(f"{name}.ctl")
 
     def _stderr(self, name: str) -> Path:
         kept = os.environ.get(STDERR_VARIABLE)

@@ -24,7 +24,7 @@ from rocelab.guest import initramfs
 from rocelab.guest import kernel as kernels
 from rocelab.guest.machine import Machine
 from rocelab.live.commands import Kept, find, guest_folder
-from rocelab.live.layout import HostLayout, Layout
+from rocelab.live.layout import HostLayout
 from rocelab.live.ovs import end_with_parent
 
 _KERNELS_TAP = "kernel0"
@@ -44,7 +44,7 @@ def plug(
     programs to be more than the usual ones."""
     kept = find(run_id)
     inside = ["mnexec", "-a", str(kept.host_pid(host))]
-    me = Layout.from_json((kept.directory.tmp / "layout.json").read_text()).host(host)
+    me = kept.layout().host(host)
     console = Console(stderr=True)
     if kernel:
         tap = _KERNELS_TAP

@@ -234,9 +234,8 @@ void DirectProcess::send(PacketRef packet) {
 }
 
 void DirectProcess::send(const Packet& packet, direct::FramePort& port, const PathAddress& path) {
-  const direct::FramePort::Slot slot = port.place(
-      {&path, packet.roce.dest.value}, packet.frame_length,
-      packet.kind == PacketKind::kAck ? direct::FramePort::Kind::kAck : direct::FramePort::Kind::kData);
+  const direct::FramePort::Slot slot = port.place({&path, packet.roce.dest.value}, packet.frame_length,
+                                                  direct::kind_of(opcode_info(packet.roce.opcode)));
   if (edge_.write(nic_, packet, slot.bytes, slot.ip_id, port.icrc())) port.fill();
 }
 

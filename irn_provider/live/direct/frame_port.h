@@ -8,6 +8,7 @@
 #include <span>
 
 #include "base/wire/local_frame.h"
+#include "base/wire/opcode.h"
 
 namespace rocelab::direct {
 
@@ -44,7 +45,14 @@ class FramePort {
     std::uint32_t dest = 0;  // QPN
     bool operator==(const Flow&) const = default;
   };
-  enum class Kind : std::uint8_t { kData, kAck };
+  // What the order of a flow asks for. Answers leave in the order of their requests (IBTA 9.5), so that an
+  // acknowledgement never passes a READ response or an atomic's answer, nor one of those an acknowledgement;
+  // requests leave in the order of their PSNs. The two are independent of one another.
+  enum class Kind : std::uint8_t {
+    kData,    // may pass an acknowledgement: requests; IRN's responses, which are numbered by themselves
+    kAck,     // kData may pass it: what acknowledges or refuses requests, or IRN's responses
+    kAnswer,  // passes nothing, and nothing passes it: RoCE's READ responses and atomic acknowledgements
+  };
   struct Slot {
     std::span<std::byte> bytes;  // at least as many as were asked for
     std::uint16_t ip_id = 0;     // that the frame must have
@@ -57,5 +65,12 @@ class FramePort {
   virtual bool stuck() const = 0;    // the last fill() or flush() said so: no more is asked for
   virtual std::uint64_t lost() = 0;  // frames that came too fast for this process, or that nobody took
 };
+
+constexpr FramePort::Kind kind_of(const OpcodeInfo& info) {
+  using enum FramePort::Kind;
+  if (info.operation == Operation::kAck || info.operation == Operation::kNack || info.role == Role::kReadAck)
+    return kAck;
+  return info.is_response() && info.transport != TransportClass::kIrn ? kAnswer : kData;
+}
 
 }  // namespace rocelab::direct

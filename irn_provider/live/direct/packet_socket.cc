@@ -22,9 +22,6 @@ namespace {
 
 constexpr int kReceiveBuffer = 32 << 20, kSendBuffer = 8 << 20;
 constexpr std::uint16_t kRocePort = 4791;
-constexpr std::size_t kSmallestFrame = 60;
-
-constexpr std::uint16_t first_id(PacketSocket::Kind kind) { return kind == PacketSocket::Kind::kAck ? 1 : 0; }
 
 // What the kernel says of a train that neither it nor the adapter cuts.
 bool takes_no_trains(int error) {
@@ -51,7 +48,6 @@ PacketSocket::PacketSocket(const std::string& interface, const std::vector<sock_
     : name_(interface),
       slot_bytes_((longest + 63) / 64 * 64),
       slots_(std::make_unique<std::byte[]>((kFront + slot_bytes_) * kBatch)) {
-  trains_.reserve(kBatch);
   try {
     open(interface, filter);
   } catch (const std::exception& e) {
@@ -117,87 +113,37 @@ void PacketSocket::clear_error() {
 // --- sending
 
 FramePort::Slot PacketSocket::place(const Flow& flow, std::size_t length, Kind kind) {
-  return {slot_of(filled_), choose_train(flow, length, kind)};
-}
-
-std::uint16_t PacketSocket::choose_train(const Flow& flow, std::size_t length, Kind kind) {
-  lengths_[filled_] = static_cast<std::uint32_t>(length);
-  placed_flow_ = flow;
-  placed_kind_ = kind;
-  // Only the latest train of a flow: frames of a flow keep their order.
-  placed_ = trains_.size();
-  for (std::size_t i = trains_.size(); trains_work_ && i-- > next_;) {
-    const Train& train = trains_[i];
-    if (train.flow != flow) continue;
-    const std::size_t payload = length - train.headers;
-    if (!train.open || train.frames >= kMaxTrainFrames || train.payload + payload > kMaxTrainPayload) break;
-    if (payload <= train.segment) {
-      placed_ = i;
-      return static_cast<std::uint16_t>(first_id(train.kind) + train.frames);
-    }
-    if (kind == Kind::kData && train.kind == Kind::kAck && train.frames == 1) {
-      placed_ = i;
-      return 0;
-    }
-    break;
-  }
-  return first_id(kind);
+  return {slot_of(packer_.frames()), packer_.choose(flow, length, kind)};
 }
 
 void PacketSocket::fill() {
-  const std::size_t length = lengths_[filled_];
-  if (placed_ == trains_.size()) {
-    Train& train = trains_.emplace_back();
-    train.flow = placed_flow_;
-    train.kind = placed_kind_;
-    train.first = train.last = filled_;
-    train.headers = header_bytes_of(slot_of(filled_).first(length));
-    train.segment = train.payload = length - train.headers;
-    // A frame that Ethernet's smallest size has filled up is not UDP payload to its end.
-    train.open = train.headers != 0 && length > kSmallestFrame;
-    train.frames = 1;
-  } else {
-    Train& train = trains_[placed_];
-    const std::size_t payload = length - train.headers;
-    if (payload > train.segment) {  // the acknowledgement moves behind it
-      behind_[filled_] = train.first;
-      train.first = filled_;
-      train.kind = placed_kind_;
-      train.segment = payload;
-      train.open = false;
-    } else {
-      behind_[train.last] = filled_;
-      train.last = filled_;
-      train.open = payload == train.segment;
-    }
-    train.payload += payload;
-    ++train.frames;
-  }
-  ++filled_;
+  const std::uint32_t slot = packer_.frames();
+  packer_.add(slot_of(slot).first(packer_.length(slot)));
   built_ = false;
   if (room() == 0) flush();
 }
 
 // sendmmsg's arguments for all trains from next_ on.
 void PacketSocket::build() {
+  const std::vector<Train>& trains = packer_.trains();
   messages_.clear();
   parts_.clear();
-  parts_.reserve(2 * filled_ + 2 * trains_.size());  // messages point into it
-  for (std::size_t i = next_; i < trains_.size(); ++i) {
-    Train& train = trains_[i];
-    train.open = false;
-    const std::span<std::byte> first = slot_of(train.first).first(lengths_[train.first]);
+  parts_.reserve(2 * packer_.frames() + 2 * trains.size());  // messages point into it
+  const auto add = [&](std::span<const std::byte> bytes) {
+    parts_.push_back({const_cast<std::byte*>(bytes.data()), bytes.size()});
+  };
+  for (std::size_t i = next_; i < trains.size(); ++i) {
+    const Train& train = trains[i];
     const std::size_t begin = parts_.size();
     if (train.frames == 1) {
-      const std::span<const std::byte> whole = with_kernel_header(train.first);
-      parts_.push_back({const_cast<std::byte*>(whole.data()), whole.size()});
+      add(with_kernel_header(train.first));
     } else {
-      const std::size_t headers =
-          write_train_headers(first, train.payload, train.segment, train.kernel, train.head);
-      parts_.push_back({&train.kernel, sizeof train.kernel});
-      parts_.push_back({train.head.data(), headers});
-      for (std::uint32_t n = 0, slot = train.first; n < train.frames; ++n, slot = behind_[slot])
-        parts_.push_back({slot_of(slot).data() + headers, lengths_[slot] - headers});
+      auto& [kernel, head] = heads_[i];
+      const std::span<const std::byte> first = slot_of(train.first).first(packer_.length(train.first));
+      const std::size_t headers = write_train_headers(first, train.payload, train.segment, kernel, head);
+      add(std::as_bytes(std::span(&kernel, 1)));
+      add(std::span(head).first(headers));
+      packer_.each_frame(train, [&](std::uint32_t slot) { add(payload_of(slot, train)); });
     }
     mmsghdr message{};
     message.msg_hdr.msg_iov = &parts_[begin];
@@ -208,63 +154,54 @@ void PacketSocket::build() {
 }
 
 // What a train is to the kernel, if that is one piece of memory or small enough for a copy; else nothing.
-std::span<const std::byte> PacketSocket::in_one_piece(Train& train) {
+std::span<const std::byte> PacketSocket::in_one_piece(const Train& train) {
   if (train.frames == 1) return with_kernel_header(train.first);
   if (sizeof(KernelHeader) + train.headers + train.payload > kOnePiece) return {};
   std::byte* out = piece_.data() + sizeof(KernelHeader);
   KernelHeader kernel;
-  const std::span<const std::byte> first = slot_of(train.first).first(lengths_[train.first]);
+  const std::span<const std::byte> first = slot_of(train.first).first(packer_.length(train.first));
   out += write_train_headers(first, train.payload, train.segment, kernel,
                              std::span(piece_).subspan(sizeof kernel));
   std::memcpy(piece_.data(), &kernel, sizeof kernel);
-  for (std::uint32_t n = 0, slot = train.first; n < train.frames; ++n, slot = behind_[slot])
-    out = std::copy_n(slot_of(slot).data() + train.headers, lengths_[slot] - train.headers, out);
+  packer_.each_frame(train, [&](std::uint32_t slot) {
+    const std::span<const std::byte> payload = payload_of(slot, train);
+    out = std::copy(payload.begin(), payload.end(), out);
+  });
   return {piece_.data(), out};
 }
 
 // How many trains from next_ on the kernel has taken; -1 with errno: none. A call for one piece of memory
 // is the one that costs least.
 int PacketSocket::send_some() {
-  if (trains_.size() - next_ == 1) {
-    Train& train = trains_[next_];
-    train.open = false;
-    if (const std::span<const std::byte> piece = in_one_piece(train); !piece.empty())
+  const std::size_t left = packer_.trains().size() - next_;
+  if (left == 1)
+    if (const std::span<const std::byte> piece = in_one_piece(packer_.trains()[next_]); !piece.empty())
       return send(fd_, piece.data(), piece.size(), MSG_DONTWAIT) < 0 ? -1 : 1;
-  }
   if (!built_) build();
-  const std::size_t done = messages_.size() - (trains_.size() - next_);
-  return sendmmsg(fd_, &messages_[done], static_cast<unsigned>(messages_.size() - done), MSG_DONTWAIT);
-}
-
-// The kernel takes no trains: each frame goes by itself, complete as it is.
-void PacketSocket::split_trains() {
-  trains_work_ = false;
-  std::vector<Train> single;
-  for (std::size_t i = next_; i < trains_.size(); ++i)
-    for (std::uint32_t n = 0, slot = trains_[i].first; n < trains_[i].frames; ++n, slot = behind_[slot])
-      single.emplace_back().first = slot;
-  trains_ = std::move(single);
-  next_ = 0;
+  return sendmmsg(fd_, &messages_[messages_.size() - left], static_cast<unsigned>(left), MSG_DONTWAIT);
 }
 
 bool PacketSocket::flush() {
-  while (next_ < trains_.size()) {
+  while (next_ < packer_.trains().size()) {
     if (const int n = send_some(); n > 0) {
       next_ += static_cast<std::size_t>(n);
-    } else if (errno == EAGAIN || errno == ENOBUFS) {
+      continue;
+    }
+    const std::uint32_t frames = packer_.trains()[next_].frames;
+    if (errno == EAGAIN || errno == ENOBUFS) {
       stuck_ = true;
       return false;
-    } else if (trains_[next_].frames > 1 && takes_no_trains(errno)) {
-      split_trains();
+    } else if (frames > 1 && takes_no_trains(errno)) {
+      packer_.split(next_);  // each goes by itself, complete as it is
       built_ = false;
     } else if (errno != EINTR) {
-      refused_ += trains_[next_].frames;  // it is down ...: as if the network had lost them
+      refused_ += frames;  // it is down ...: as if the network had lost them
       ++next_;
     }
   }
   stuck_ = false;
-  trains_.clear();
-  next_ = filled_ = 0;
+  packer_.clear();
+  next_ = 0;
   return true;
 }
 

@@ -19,6 +19,7 @@
 #include "irn_provider/live/direct/frame_port.h"
 #include "irn_provider/live/direct/receive_ring.h"
 #include "irn_provider/live/direct/train.h"
+#include "irn_provider/live/direct/train_packer.h"
 
 namespace rocelab::direct {
 
@@ -48,9 +49,7 @@ class PacketSocket final : public FramePort {
   bool link_up() const;     // the interface is up and has a carrier; any thread
 
   static constexpr std::uint32_t kBatch = 128;  // frames: fill() flushes them when they are so many
-  std::uint32_t room() const { return kBatch - filled_; }  // frames of a batch that are still to come
-  // An acknowledgement that other frames follow travels behind the first of them, so IDs of acknowledgements
-  // begin with 1.
+  std::uint32_t room() const { return kBatch - packer_.frames(); }  // of a batch, still to come
   Slot place(const Flow& flow, std::size_t length, Kind kind) override;
   void fill() override;
   bool flush() override;
@@ -59,15 +58,7 @@ class PacketSocket final : public FramePort {
   std::uint64_t lost() override { return dropped() + refused_; }
 
  private:
-  struct Train {
-    Flow flow;
-    Kind kind = Kind::kData;                            // of its first frame
-    std::size_t headers = 0, segment = 0, payload = 0;  // bytes; a frame's UDP payload, and all of it
-    bool open = true;                                   // for another frame
-    std::uint32_t first = 0, last = 0, frames = 1;      // slots, chained by behind_
-    KernelHeader kernel{};
-    std::array<std::byte, kMaxHeaders> head{};
-  };
+  using Train = TrainPacker::Train;
 
   // In front of each frame its KernelHeader, which stays that of a single one: so it leaves as one piece.
   static constexpr std::size_t kFront = 64;
@@ -78,14 +69,15 @@ class PacketSocket final : public FramePort {
     return {slots_.get() + i * (kFront + slot_bytes_) + kFront, slot_bytes_};
   }
   std::span<const std::byte> with_kernel_header(std::uint32_t slot) {
-    return {slot_of(slot).data() - sizeof(KernelHeader), sizeof(KernelHeader) + lengths_[slot]};
+    return {slot_of(slot).data() - sizeof(KernelHeader), sizeof(KernelHeader) + packer_.length(slot)};
   }
-  std::uint16_t choose_train(const Flow& flow, std::size_t length, Kind kind);
+  std::span<const std::byte> payload_of(std::uint32_t slot, const Train& train) {
+    return slot_of(slot).subspan(train.headers, packer_.length(slot) - train.headers);
+  }
   void open(const std::string& interface, const std::vector<sock_filter>& filter);
   void build();
-  std::span<const std::byte> in_one_piece(Train& train);
+  std::span<const std::byte> in_one_piece(const Train& train);
   int send_some();
-  void split_trains();
 
   const std::string name_;
   int fd_ = -1, interface_ = 0;
@@ -95,17 +87,15 @@ class PacketSocket final : public FramePort {
 
   std::size_t slot_bytes_;
   std::unique_ptr<std::byte[]> slots_;
-  std::array<std::uint32_t, kBatch> lengths_{};  // of frames, by slot
-  std::array<std::uint32_t, kBatch> behind_{};   // the next slot of the same train
-  std::uint32_t filled_ = 0;
-  std::size_t placed_ = 0;  // the train that place() chose; trains_.size(): a new one, of
-  Flow placed_flow_;
-  Kind placed_kind_ = Kind::kData;
-  std::vector<Train> trains_;  // that have not all left
-  std::size_t next_ = 0;       // of them
-  bool built_ = false;         // messages_ says what trains_ says
+  TrainPacker packer_{kBatch};
+  std::size_t next_ = 0;  // train that has not left
+  bool built_ = false;    // messages_ says what the trains are
   bool stuck_ = false;
-  bool trains_work_ = true;  // until the kernel refuses one
+  struct Head {
+    KernelHeader kernel;
+    std::array<std::byte, kMaxHeaders> bytes;
+  };
+  std::array<Head, kBatch> heads_;  // of trains
   std::vector<iovec> parts_;
   std::vector<mmsghdr> messages_;  // one of each train
   std::array<std::byte, kOnePiece> piece_{};

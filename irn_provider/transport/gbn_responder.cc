@@ -13,16 +13,22 @@ void GbnResponder::start(Time /*now*/) {
   atomics_.clear();
   reads_pending_ = repeats_pending_ = msn_ = 0;
   expected_ = responses_sent_ = qp_.attr.rq_psn & Psn::kMask;
+  last_fetched_ = expected_ - 1;
   nak_sent_ = refused_ = false;
   message_ = Message::kNone;
 }
 
+// What stands behind a READ that is not answered any more would acknowledge it.
 void GbnResponder::flush(Time /*now*/) {
   if (refused_) return;
+  bool kept = true;
   for (std::size_t n = answers_.size(); n > 0; --n) {
     const Answer a = answers_.take_front();
-    if (a.read) count(a, -1);
-    if (!a.read) answers_.push_back(a);
+    kept = kept && !a.read;
+    if (kept)
+      answers_.push_back(a);
+    else if (a.read || a.atomic)
+      count(a, -1);
   }
 }
 
@@ -142,6 +148,7 @@ GbnResponder::Refusal GbnResponder::on_read(const Packet& packet) {
   count(fresh, 1);
   answers_.push_back(fresh);
   expected_ = end;
+  last_fetched_ = end - 1;
   return std::nullopt;
 }
 
@@ -158,6 +165,7 @@ GbnResponder::Refusal GbnResponder::on_atomic(const Packet& packet, const Opcode
   if (atomics_.size() >= qp_.attr.max_dest_rd_atomic) atomics_.pop_front();
   atomics_.push_back({expected_, msn_, original});
   answer_atomic(expected_, msn_, original, false);
+  last_fetched_ = expected_;
   return std::nullopt;
 }
 
@@ -167,7 +175,7 @@ void GbnResponder::answer_atomic(UnwrappedPsn psn, std::uint32_t msn, std::uint6
   a.repeated = repeated;
   a.syndrome = kAckNoCredits;
   a.msn = msn;
-  a.next = psn;
+  a.next = a.start = psn;
   a.va = original;
   count(a, 1);
   answers_.push_back(a);
@@ -208,7 +216,8 @@ void GbnResponder::answer(std::uint8_t syndrome, UnwrappedPsn psn) {
   if (answers_.size() >= kMaxAnswers && !answers_.back().read && !answers_.back().atomic &&
       is_ack(answers_.back().syndrome)) {
     Answer& last = answers_.back();
-    last.syndrome = syndrome, last.msn = msn_, last.next = psn;
+    if (is_ack(syndrome)) psn = std::max(psn, last.next);
+    last.syndrome = syndrome, last.msn = msn_, last.next = last.start = psn;
     return;
   }
   answers_.push_back(Answer{false, false, syndrome, msn_, psn, psn, psn, 0, 0, {}});

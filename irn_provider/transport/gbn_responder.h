@@ -54,9 +54,10 @@ class GbnResponder final : public Responder {
 
   void on_gap();
   void on_duplicate(const Packet& packet, const OpcodeInfo& info, UnwrappedPsn psn, Time now);
+  bool may_acknowledge_all(UnwrappedPsn psn) const;
   void repeat_read(const Packet& packet, UnwrappedPsn psn);
   std::size_t find_read(UnwrappedPsn psn) const;
-  bool earlier_read_behind(std::size_t place) const;
+  bool earlier_behind(std::size_t place) const;
   void take_out(std::size_t place);
   void repeat_atomic(UnwrappedPsn psn);
   bool turn_to_srq(const Packet& packet);
@@ -91,6 +92,7 @@ class GbnResponder final : public Responder {
   };
   Ring<AtomicResult> atomics_;
   UnwrappedPsn expected_ = 0;
+  UnwrappedPsn last_fetched_ = 0;    // last PSN of the latest READ or atomic executed
   UnwrappedPsn responses_sent_ = 0;  // one past the highest READ response that ever left
   std::uint32_t msn_ = 0;
   bool refused_ = false;   // the last answer is a fatal NAK; what was asked before it is still answered

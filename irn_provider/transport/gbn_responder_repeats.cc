@@ -12,13 +12,18 @@ void GbnResponder::on_duplicate(const Packet& packet, const OpcodeInfo& info, Un
   if (info.is_atomic()) return repeat_atomic(psn);
   ++qp_.counters().spurious_retransmissions;
   qp_.trace(TraceKind::kDuplicate, now, psn, packet.frame_length);
-  answer(kAckNoCredits, expected_ - 1);
+  answer(kAckNoCredits, may_acknowledge_all(psn) ? expected_ - 1 : psn);
 }
 
+// An ACK stands for all requests up to its PSN (IBTA 9.7.5.1.2, coalesced acknowledgements), but a READ or
+// an atomic is answered by data alone, which its requester may not have: Linux rxe takes an ACK of its PSN
+// for its answer. So where one was executed behind the duplicate, the ACK names the duplicate.
+bool GbnResponder::may_acknowledge_all(UnwrappedPsn psn) const { return psn > last_fetched_; }
+
 // IBTA 9.7.4.1.2: a duplicate READ, or its rest, is executed again. One that is still being answered starts
-// over where the requester now is; unless an earlier READ, asked for again before it, waits behind it: then
-// behind that one (IBTA 9.5: answers in the order of requests), or the requester would have to drop what
-// comes too early and to ask a third time.
+// over where the requester now is; unless the answer to an earlier request, repeated before it, waits behind
+// it: then behind that one (IBTA 9.5: answers in the order of requests), or the requester would have to drop
+// what comes too early and to ask a third time.
 void GbnResponder::repeat_read(const Packet& packet, UnwrappedPsn psn) {
   const RoceHeaders& h = packet.roce;
   const UnwrappedPsn end = psn + read_packets(h.dma_length);
@@ -35,7 +40,7 @@ void GbnResponder::repeat_read(const Packet& packet, UnwrappedPsn psn) {
   if (pending < answers_.size()) {
     again.repeated = answers_[pending].repeated;
     if (end != answers_[pending].end) return;
-    if (!earlier_read_behind(pending)) {
+    if (!earlier_behind(pending)) {
       answers_[pending] = again;
       return;
     }
@@ -54,9 +59,9 @@ std::size_t GbnResponder::find_read(UnwrappedPsn psn) const {
   return i;
 }
 
-bool GbnResponder::earlier_read_behind(std::size_t place) const {
+bool GbnResponder::earlier_behind(std::size_t place) const {
   for (std::size_t i = place + 1; i < answers_.size(); ++i)
-    if (answers_[i].read && answers_[i].start < answers_[place].start) return true;
+    if (answers_[i].start < answers_[place].start) return true;
   return false;
 }
 

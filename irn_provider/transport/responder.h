@@ -26,8 +26,8 @@ class Responder {
   virtual void on_request(const Packet& packet, const OpcodeInfo& info, Time now) = 0;
   virtual void on_read_ack(const Packet& packet, const OpcodeInfo& info,
                            Time now) = 0;  // Role::kReadAck, IRN only
-  // ERR: no new answers; receive WQEs are the queue pair's. READ responses are dropped, unless a NAK
-  // of its own stands behind them.
+  // ERR: no new answers; receive WQEs are the queue pair's. READ responses are dropped, and what would leave
+  // behind them, unless that is a NAK of its own.
   virtual void flush(Time now) = 0;
 
   virtual bool has_ack() const = 0;

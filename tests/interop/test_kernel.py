@@ -5,137 +5,17 @@ from __future__ import annotations
 
 import json
 import re
-import shlex
 import shutil
-import subprocess
-import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from kept_hosts import Hosts
-from live_runs import background, command, live, topology, wait_for
-from rocelab.errors import RocelabError
-from rocelab.guest import kernel
-from rocelab.guest.console import Console, Done
-from rocelab.live.commands import find, guest_folder, on_host
-
-HERE = Path(__file__).resolve().parent
-KERNEL = "10.0.0.2"
+from kernel_world import KERNEL, World, address_of, patiently
+from live_runs import command, live
 
 pytestmark = [
     live,
     pytest.mark.skipif(shutil.which("qemu-system-x86_64") is None, reason="qemu-system-x86 is not installed"),
 ]
-
-
-# The programs' queue pairs give up after half a second without an answer, and an emulated processor on a busy machine may stand still that long.
-ATTEMPTS = 3
-
-
-def patiently(talk: Callable[[], None]) -> None:
-    """Runs it again when it was a stall that broke it."""
-    for attempt in range(ATTEMPTS):
-        try:
-            return talk()
-        except (AssertionError, RocelabError, subprocess.TimeoutExpired) as e:
-            stalled = re.search(r"retry counter exceeded|Terminated|has not ended|timed out", str(e))
-            if not stalled or attempt == ATTEMPTS - 1:
-                raise
-
-
-PORT = 18515  # of all programs that exchange their addresses by TCP
-NO_SERVER_YET = re.compile("Couldn't connect|RDMA_CM_EVENT_REJECTED")
-
-
-def exchanges_by_tcp(program: str) -> bool:
-    return not program.startswith("rping") and "-R" not in program.split()
-
-
-@dataclass(frozen=True)
-class World:
-    hosts: Hosts
-    machine: Console
-
-    def ours(self, host: str, program: str) -> subprocess.Popen[str]:
-        argv, environment = on_host(self.hosts.kept, host, shlex.split(program))
-        return subprocess.Popen(
-            argv,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-
-    def kernel_serves(self, host: str, server: str, client: str) -> tuple[Done, str]:
-        """What the kernel's side and ours say; our client tries again until there is a server."""
-        name = f"s{time.monotonic_ns()}"
-        self.machine.start(server, name)
-        for _ in range(100):
-            asking = self.ours(host, client)
-            said = communicate(asking, 60)
-            if asking.returncode == 0 or not NO_SERVER_YET.search(said):
-                break
-            time.sleep(0.1)
-        served = self.machine.wait(name, 20)
-        assert asking.returncode == 0, said + served.output
-        return served, said
-
-    def we_serve(self, host: str, server: str, client: str) -> tuple[str, Done]:
-        serving = self.ours(host, server)
-        try:
-            if exchanges_by_tcp(server):
-                self.hosts.wait_for_listener(host, PORT, serving)
-            else:
-                time.sleep(0.3)
-            asked = self.machine.run(f"timeout 30 {client}")
-            said = communicate(serving, 30)
-        finally:
-            if serving.poll() is None:
-                serving.kill()
-                serving.wait()
-        assert serving.returncode == 0, said + asked.output
-        return said, asked
-
-
-def communicate(program: subprocess.Popen[str], seconds: float) -> str:
-    try:
-        return program.communicate(timeout=seconds)[0]
-    finally:
-        if program.poll() is None:
-            program.kill()
-            program.wait()
-
-
-@pytest.fixture(scope="module")
-def operations(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """operations.c, compiled; both ends run it."""
-    program = tmp_path_factory.mktemp("programs") / "operations"
-    options = ["-O2", "-Wall", "-Wextra", "-Werror"]
-    subprocess.run(["cc", *options, "-o", str(program), str(HERE / "operations.c"), "-libverbs"], check=True)
-    return program
-
-
-@pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory, operations: Path) -> Iterator[World]:
-    try:
-        kernel.ensure()
-    except kernel.NotOffered as e:
-        pytest.skip(str(e))  # a system that is not Debian
-    log = tmp_path_factory.mktemp("guest") / "plug"
-    with topology(HERE / "kernel.toml") as run_id:
-        words = ("plug", "--run", run_id, "--host", "h2", "--kernel", "--program", operations, "--json")
-        with background(*words, log=log) as plug:
-            wait_for(lambda: "rxe0" in log.read_text() or plug.poll() is not None, "the kernel", 150)
-            assert plug.poll() is None, log.read_text()
-            console = Console(guest_folder(find(run_id), "h2") / "control")
-            yield World(Hosts(find(run_id), "roce"), console)
-            console.close()
-        report = json.loads(log.read_text().splitlines()[-1])
-        assert report["from_device"] > 100 and report["to_device"] > 100, report
-        assert report["malformed"] == report["overruns"] == report["socket_drops"] == 0, report
 
 
 def test_the_kernel_has_a_device(world: World) -> None:
@@ -162,10 +42,6 @@ pingpong_runs = pytest.mark.parametrize(
     ("name", "host"), _PINGPONG_RUNS, ids=[f"{name}-{_LINKS[host]}" for name, host in _PINGPONG_RUNS]
 )
 on_both_links = pytest.mark.parametrize("host", list(_LINKS), ids=list(_LINKS.values()))
-
-
-def address_of(host: str) -> str:
-    return f"10.0.0.{host[1:]}"
 
 
 @pingpong_runs
@@ -215,6 +91,22 @@ def test_operations_with_a_kernel_in_both_directions(world: World, operations: P
         served, said = world.kernel_serves(host, f"{operations} rxe0 1", f"{operations} rocelab0 1 {KERNEL}")
         assert served.output.splitlines() == turns("served", "asked"), served.output
         assert said.splitlines() == turns("asked", "served"), said
+
+    patiently(talk)
+
+
+@on_both_links
+@pytest.mark.parametrize("seed", [1, 2])
+def test_both_ends_ask_at_once(world: World, mixed: Path, host: str, seed: int) -> None:
+    """All operations in a random order, each end of the other: each compares all completions, bytes and values that it gets."""
+
+    def talk() -> None:
+        what = "200 20000 siwxrfc"
+        served, said = world.kernel_serves(
+            host, f"{mixed} rxe0 1 {seed} {what}", f"{mixed} rocelab0 1 {100 + seed} {what} {KERNEL}"
+        )
+        assert served.output.splitlines() == ["all right"], served.output
+        assert said.splitlines() == ["all right"], said
 
     patiently(talk)
 

@@ -1,4 +1,5 @@
-/* Two ends of a reliable connection on plain libibverbs, for programs that run on a kernel's device and on ours alike. */
+/* Two ends of a reliable connection on plain libibverbs, for programs that run on a kernel's device and on
+ * ours alike. */
 #pragma once
 
 #include <arpa/inet.h>
@@ -11,8 +12,9 @@
 #include <unistd.h>
 
 enum { PORT = 18600, MTU = 1024, FIRST_PSN = 0xfffff8 };
-#define ACCESS \
-  (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND)
+#define ACCESS                                                                                            \
+  (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC | \
+   IBV_ACCESS_MW_BIND)
 
 struct address { /* what a peer has to know */
   uint32_t qpn, rkey, seed, unused;
@@ -83,28 +85,50 @@ static void open_device(struct side* s, const char* name, size_t memory, int com
 }
 
 static void to_ready(struct side* s) {
-  struct ibv_qp_attr a = {.qp_state = IBV_QPS_INIT, .port_num = 1, .qp_access_flags = ACCESS & ~IBV_ACCESS_MW_BIND};
-  must(ibv_modify_qp(s->qp, &a, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS) == 0, "INIT");
-  struct address mine = {.qpn = s->qp->qp_num, .rkey = s->mr->rkey, .seed = s->seed, .memory = (uintptr_t)s->memory};
+  struct ibv_qp_attr a = {
+      .qp_state = IBV_QPS_INIT, .port_num = 1, .qp_access_flags = ACCESS & ~IBV_ACCESS_MW_BIND};
+  must(ibv_modify_qp(s->qp, &a, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS) == 0,
+       "INIT");
+  struct address mine = {
+      .qpn = s->qp->qp_num, .rkey = s->mr->rkey, .seed = s->seed, .memory = (uintptr_t)s->memory};
   ibv_query_gid(s->context, 1, s->gid_index, &mine.gid);
   tell(s, &mine, sizeof mine);
   hear(s, &s->peer, sizeof s->peer);
-  a = (struct ibv_qp_attr){.qp_state = IBV_QPS_RTR, .path_mtu = IBV_MTU_1024, .dest_qp_num = s->peer.qpn,
-                           .rq_psn = FIRST_PSN, .max_dest_rd_atomic = 4, .min_rnr_timer = 12};
-  a.ah_attr = (struct ibv_ah_attr){.is_global = 1, .port_num = 1,
+  a = (struct ibv_qp_attr){.qp_state = IBV_QPS_RTR,
+                           .path_mtu = IBV_MTU_1024,
+                           .dest_qp_num = s->peer.qpn,
+                           .rq_psn = FIRST_PSN,
+                           .max_dest_rd_atomic = 4,
+                           .min_rnr_timer = 12};
+  a.ah_attr = (struct ibv_ah_attr){.is_global = 1,
+                                   .port_num = 1,
                                    .grh = {.dgid = s->peer.gid, .sgid_index = s->gid_index, .hop_limit = 64}};
-  must(ibv_modify_qp(s->qp, &a, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-                                    IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER) == 0, "RTR");
-  a = (struct ibv_qp_attr){.qp_state = IBV_QPS_RTS, .timeout = 15, .retry_cnt = 7, .rnr_retry = 7,
-                           .sq_psn = FIRST_PSN, .max_rd_atomic = 4};
-  must(ibv_modify_qp(s->qp, &a, IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
-                                    IBV_QP_MAX_QP_RD_ATOMIC) == 0, "RTS");
+  must(ibv_modify_qp(s->qp, &a,
+                     IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+                         IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER) == 0,
+       "RTR");
+  a = (struct ibv_qp_attr){.qp_state = IBV_QPS_RTS,
+                           .timeout = 15,
+                           .retry_cnt = 7,
+                           .rnr_retry = 7,
+                           .sq_psn = FIRST_PSN,
+                           .max_rd_atomic = 4};
+  must(ibv_modify_qp(s->qp, &a,
+                     IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
+                         IBV_QP_MAX_QP_RD_ATOMIC) == 0,
+       "RTS");
 }
 
 static void connect_pair(struct side* s, uint32_t requests, uint32_t inline_bytes) {
-  struct ibv_qp_init_attr init = {.send_cq = s->cq, .recv_cq = s->cq, .qp_type = IBV_QPT_RC, .sq_sig_all = 1,
-                                  .cap = {.max_send_wr = requests, .max_recv_wr = requests, .max_send_sge = 1,
-                                          .max_recv_sge = 1, .max_inline_data = inline_bytes}};
+  struct ibv_qp_init_attr init = {.send_cq = s->cq,
+                                  .recv_cq = s->cq,
+                                  .qp_type = IBV_QPT_RC,
+                                  .sq_sig_all = 1,
+                                  .cap = {.max_send_wr = requests,
+                                          .max_recv_wr = requests,
+                                          .max_send_sge = 1,
+                                          .max_recv_sge = 1,
+                                          .max_inline_data = inline_bytes}};
   s->qp = ibv_create_qp(s->pd, &init);
   must(s->qp != NULL, "a queue pair");
   to_ready(s);

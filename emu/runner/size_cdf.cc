@@ -2,33 +2,65 @@
 
 #include <algorithm>
 
+#include "emu/runner/config_tree.h"
 #include "emu/runner/text_file.h"
 
 namespace rocelab {
 
-SizeCdf SizeCdf::parse(const std::string& text, const std::string& name) {
-  SizeCdf cdf;
-  TextLines lines(text, name);
-  while (lines.next()) {
-    if (lines.words().size() != 2)
-      lines.fail("a line of a CDF has two numbers: bytes and percent, for example \"10000 15\"");
-    const CdfPoint point{lines.integer(0, "the size in bytes"), lines.real(1, "the percentage")};
-    if (point.bytes < 0) lines.fail("a size cannot be negative");
-    if (point.bytes > kMaxFlow.count())
-      lines.fail("a flow of " + lines.words()[0] + " bytes is more than " + to_string(kMaxFlow));
-    if (point.percent < 0 || point.percent > 100)
-      lines.fail("the percentage " + lines.words()[1] + " is outside 0..100");
-    if (cdf.points_.empty()) {
-      if (point.percent != 0) lines.fail("a CDF begins at 0 percent, not at " + lines.words()[1]);
-    } else if (point.bytes <= cdf.points_.back().bytes || point.percent <= cdf.points_.back().percent) {
-      lines.fail("a CDF rises from line to line, in bytes and in percent");
-    }
-    cdf.points_.push_back(point);
+namespace {
+
+struct Line {
+  std::int64_t bytes = 0;
+  double share = 0, percent = 0;  // as it stands there, and if it is a fraction
+};
+
+Line parse_line(const TextLines& lines) {
+  if (lines.words().size() != 2)
+    lines.fail("a line of a CDF has two numbers: bytes and percent, for example \"10000 15\"");
+  const double bytes = lines.real(0, "the size in bytes");
+  if (bytes < 0) lines.fail("a size cannot be negative");
+  if (bytes > static_cast<double>(kMaxFlow.count()))
+    lines.fail("a flow of " + lines.words()[0] + " bytes is more than " + to_string(kMaxFlow));
+  const Line line{static_cast<std::int64_t>(bytes), lines.real(1, "the percentage"),
+                  lines.percent(1, "the percentage")};
+  if (static_cast<double>(line.bytes) != bytes)
+    lines.fail("the size in bytes must be a whole number, not \"" + lines.words()[0] + "\"");
+  if (line.share < 0 || line.share > 100)
+    lines.fail("the percentage " + lines.words()[1] + " is outside 0..100");
+  return line;
+}
+
+// One point of 0 and one of 100: what comes before or behind these has no flows.
+std::vector<CdfPoint> points_of(const std::vector<Line>& lines, bool fractions) {
+  std::vector<CdfPoint> points;
+  for (const Line& line : lines) {
+    const double percent = fractions ? line.percent : line.share;
+    if (points.empty() && percent > 0) points.push_back({line.bytes, 0});  // so many have the first size
+    if (percent == 0) points.clear();
+    points.push_back({line.bytes, percent});
+    if (percent == 100) break;
   }
-  if (cdf.points_.size() < 2) lines.fail("a CDF needs at least two lines");
-  const double last = cdf.points_.back().percent;
-  if (last == 1) lines.fail("the CDF ends at 1: write percent, not fractions");
-  if (last != 100) lines.fail("the CDF ends before 100 percent");
+  return points;
+}
+
+}  // namespace
+
+SizeCdf SizeCdf::parse(const std::string& text, const std::string& name) {
+  TextLines lines(text, name, ",");
+  std::vector<Line> read;
+  while (lines.next()) {
+    const Line line = parse_line(lines);
+    if (!read.empty() && (line.bytes < read.back().bytes || line.share < read.back().share))
+      lines.fail("a CDF falls neither in bytes nor in percent from line to line");
+    read.push_back(line);
+  }
+  if (read.empty()) lines.fail("a CDF has a line for each of its points: bytes and percent");
+  const double last = read.back().share;
+  if (last != 1 && last != 100)
+    lines.fail("the CDF ends at " + shortest(last) + ", and not at 100 percent, nor at 1 in fractions");
+  SizeCdf cdf;
+  cdf.points_ = points_of(read, last == 1);
+  if (cdf.largest() == 0_B) lines.fail("all sizes of the CDF are 0");
   return cdf;
 }
 
@@ -38,7 +70,8 @@ Bytes SizeCdf::at(double percent) const {
   const CdfPoint &to = *above, &from = *(above - 1);
   const double share = (percent - from.percent) / (to.percent - from.percent);
   const double bytes = static_cast<double>(from.bytes) + share * static_cast<double>(to.bytes - from.bytes);
-  return Bytes::from_count(std::clamp<std::int64_t>(static_cast<std::int64_t>(bytes), 1, to.bytes));
+  return Bytes::from_count(
+      std::clamp<std::int64_t>(static_cast<std::int64_t>(bytes), 1, std::max<std::int64_t>(to.bytes, 1)));
 }
 
 double SizeCdf::mean() const {

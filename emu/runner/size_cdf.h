@@ -1,5 +1,7 @@
-// SizeCdf: flow sizes of a workload as other simulators' generators write them: lines "<bytes> <percent>",
-// rising in both from 0 to 100 percent, linear in between. '#' begins a comment. docs/scenarios.md shows one.
+// SizeCdf: flow sizes of a workload as other simulators' generators write them: lines "<bytes> <share>", the
+// share of flows up to that size, in percent or in fractions, as the last line's 100 or 1 says. Neither falls
+// from line to line; linear in between. Lines of one share are a step without flows, lines of one size, and a
+// first line above 0, are a size that many have. '#' begins a comment. docs/scenarios.md shows one.
 #pragma once
 
 #include <string>
@@ -16,8 +18,8 @@ namespace rocelab {
 inline constexpr Bytes kMaxFlow = kMostBytes;
 
 struct CdfPoint {
-  std::int64_t bytes = 0;
-  double percent = 0;
+  std::int64_t bytes = 0;  // neither falls from point to point
+  double percent = 0;      // only the first has 0, only the last 100
   friend bool operator==(const CdfPoint&, const CdfPoint&) = default;
 };
 
@@ -26,13 +28,13 @@ class SizeCdf {
   SizeCdf() = default;
   // Uniform over [min, max].
   SizeCdf(Bytes min, Bytes max) : points_{{min.count(), 0}, {max.count(), 100}} {}
-  // Throws ScenarioError with "name:line: what is wrong".
+  // Words may be apart by commas, too. Throws ScenarioError with "name:line: what is wrong".
   static SizeCdf parse(const std::string& text, const std::string& name);
 
   bool empty() const { return points_.empty(); }
   const std::vector<CdfPoint>& points() const { return points_; }
   Bytes largest() const { return Bytes::from_count(points_.back().bytes); }
-  // The size below which `percent` of the flows are; at least one byte.
+  // The size up to which `percent` of the flows are; at least one byte.
   Bytes at(double percent) const;
   // Equal on every machine: additions, products and quotients of doubles only.
   Bytes draw(Rng& rng) const { return at(100 * rng.uniform()); }

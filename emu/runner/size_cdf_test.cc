@@ -47,22 +47,63 @@ TEST(SizeCdfTest, DrawsFollowTheDistribution) {
   EXPECT_NEAR(static_cast<double>(small) / kDraws, 0.5, 0.01);
 }
 
+TEST(SizeCdfTest, FractionsAreTheSameAsPercent) {
+  const std::string percent = "0 0\n1000 7\n2000 28.5\n20000 90\n300000 100\n";
+  const std::string fraction = "0 0\n1000 0.07\n2000 2.85e-1\n20000 .9\n300000 1.0\n";
+  EXPECT_EQ(SizeCdf::parse(fraction, "c.cdf").points(), SizeCdf::parse(percent, "c.cdf").points());
+  EXPECT_EQ(SizeCdf::parse("0,0\n1000, 0.07\n2000,\t0.285\n20000 ,0.9\r\n300000,1\n", "c.csv").points(),
+            SizeCdf::parse(percent, "c.cdf").points());
+  EXPECT_EQ(SizeCdf::parse("0.0 0\n1e3 100\n", "c.cdf").points(),
+            SizeCdf::parse("0 0\n1000 100\n", "c.cdf").points());
+}
+
+TEST(SizeCdfTest, StepsWithoutFlowsAreSkipped) {
+  for (const char* text : {"0 0\n1500 0\n6000 40\n20000 40\n90000 100\n",
+                           "0 0\n1500 0\n6000 0.4\n20000 0.4\n90000 1\n100000 1\n"}) {
+    const SizeCdf cdf = SizeCdf::parse(text, "c.cdf");
+    EXPECT_EQ(cdf.at(0), 1500_B);
+    EXPECT_EQ(cdf.at(20), 3750_B);
+    EXPECT_EQ(cdf.at(40), 20_KB);  // nobody is between 6000 and 20000
+    EXPECT_EQ(cdf.at(39.999), 5999_B);
+    EXPECT_EQ(cdf.at(100), 90_KB);
+    EXPECT_EQ(cdf.largest(), 90_KB);
+    EXPECT_DOUBLE_EQ(cdf.mean(), 0.4 * 3750 + 0.6 * 55'000);
+  }
+}
+
+TEST(SizeCdfTest, SizesMayHaveAShareOfTheirOwn) {
+  // 20 % have 100 bytes, 30 % have 1000, the others are up to 2000.
+  const SizeCdf cdf = SizeCdf::parse("100 20\n1000 20\n1000 50\n2000 100\n", "c.cdf");
+  EXPECT_EQ(cdf.at(0), 100_B);
+  EXPECT_EQ(cdf.at(19.9), 100_B);
+  EXPECT_EQ(cdf.at(20), 1_KB);
+  EXPECT_EQ(cdf.at(49.9), 1_KB);
+  EXPECT_EQ(cdf.at(75), 1500_B);
+  EXPECT_DOUBLE_EQ(cdf.mean(), 0.2 * 100 + 0.3 * 1000 + 0.5 * 1500);
+  EXPECT_EQ(SizeCdf::parse("4096 1\n", "c.cdf").at(50), 4096_B);
+  EXPECT_EQ(SizeCdf::parse("0 50\n10 100\n", "c.cdf").at(10), 1_B);  // nobody sends nothing
+}
+
 TEST(SizeCdfTest, ComplaintsNameTheLine) {
-  EXPECT_EQ(complaint("0 0\n10 50\n10 100\n"),
-            "c.cdf:3: a CDF rises from line to line, in bytes and in percent");
-  EXPECT_EQ(complaint("0 0\n10 50\n20 50\n30 100\n"),
-            "c.cdf:3: a CDF rises from line to line, in bytes and in percent");
-  EXPECT_EQ(complaint("0 0\n# only half\n10 50\n"), "c.cdf:3: the CDF ends before 100 percent");
-  EXPECT_EQ(complaint("0 0\n10 1\n"), "c.cdf:2: the CDF ends at 1: write percent, not fractions");
-  EXPECT_EQ(complaint("1 5\n10 100\n"), "c.cdf:1: a CDF begins at 0 percent, not at 5");
+  const std::string falls = "a CDF falls neither in bytes nor in percent from line to line";
+  EXPECT_EQ(complaint("0 0\n10 50\n9 100\n"), "c.cdf:3: " + falls);
+  EXPECT_EQ(complaint("0 0\n10 50\n20 40\n30 100\n"), "c.cdf:3: " + falls);
+  EXPECT_EQ(complaint("0 0\n10 50\n20 1\n"), "c.cdf:3: " + falls);
+  const std::string ends = ", and not at 100 percent, nor at 1 in fractions";
+  EXPECT_EQ(complaint("0 0\n# only half\n10 50\n"), "c.cdf:3: the CDF ends at 50" + ends);
+  EXPECT_EQ(complaint("0 0\n10 0.5\n"), "c.cdf:2: the CDF ends at 0.5" + ends);
+  EXPECT_EQ(complaint("0 0\n"), "c.cdf:1: the CDF ends at 0" + ends);
+  EXPECT_EQ(complaint("0 50\n0 100\n"), "c.cdf:2: all sizes of the CDF are 0");
+  EXPECT_EQ(complaint("-1 0\n10 100\n"), "c.cdf:1: a size cannot be negative");
   EXPECT_EQ(complaint("0 0\n10 101\n"), "c.cdf:2: the percentage 101 is outside 0..100");
   EXPECT_EQ(complaint("0 0\n10 nan\n"), "c.cdf:2: the percentage must be a number, not \"nan\"");
   EXPECT_EQ(complaint("0 0\n1.5 100\n"), "c.cdf:2: the size in bytes must be a whole number, not \"1.5\"");
   EXPECT_EQ(complaint("1 0\n9000000000000000000 100\n"),
             "c.cdf:2: a flow of 9000000000000000000 bytes is more than 1000GB");
   EXPECT_EQ(complaint("1 0\n1000000000000 100\n"), "none");
-  EXPECT_EQ(complaint("0\n"),
-            "c.cdf:1: a line of a CDF has two numbers: bytes and percent, for example \"10000 15\"");
+  const std::string two = "a line of a CDF has two numbers: bytes and percent, for example \"10000 15\"";
+  EXPECT_EQ(complaint("0\n"), "c.cdf:1: " + two);
+  EXPECT_EQ(complaint("0 0\n0,5 10\n"), "c.cdf:2: " + two);  // no decimal comma
   EXPECT_EQ(complaint("").substr(0, 8), "c.cdf:0:");
 }
 

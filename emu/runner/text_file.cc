@@ -29,7 +29,8 @@ std::string read_text(const std::filesystem::path& file) {
   return text.str();
 }
 
-TextLines::TextLines(std::string_view text, std::string name) : rest_(text), name_(std::move(name)) {}
+TextLines::TextLines(std::string_view text, std::string name, std::string_view more)
+    : rest_(text), name_(std::move(name)), separators_(" \t\r" + std::string(more)) {}
 
 bool TextLines::next() {
   while (!rest_.empty()) {
@@ -39,11 +40,10 @@ bool TextLines::next() {
     rest_ = end == std::string_view::npos ? std::string_view{} : rest_.substr(end + 1);
     line = line.substr(0, line.find('#'));
     words_.clear();
-    constexpr std::string_view kSpace = " \t\r";
-    for (std::size_t at = line.find_first_not_of(kSpace); at != std::string_view::npos;) {
-      const std::size_t stop = std::min(line.find_first_of(kSpace, at), line.size());
+    for (std::size_t at = line.find_first_not_of(separators_); at != std::string_view::npos;) {
+      const std::size_t stop = std::min(line.find_first_of(separators_, at), line.size());
       words_.emplace_back(line.substr(at, stop - at));
-      at = line.find_first_not_of(kSpace, stop);
+      at = line.find_first_not_of(separators_, stop);
     }
     if (!words_.empty()) return true;
   }
@@ -69,6 +69,17 @@ double TextLines::real(std::size_t word, const char* what) const {
   if (!parse_all(words_[word], value) || !std::isfinite(value))
     fail(std::string(what) + " must be a number, not \"" + words_[word] + "\"");
   return value;
+}
+
+double TextLines::percent(std::size_t word, const char* what) const {
+  const double number = real(word, what);
+  const std::string& text = words_[word];  // of which the decimal point is moved
+  const std::size_t e = std::min(text.find_first_of("eE"), text.size());
+  int exponent = 0;
+  double exact = 0;
+  const bool plain = e == text.size() || parse_all(std::string_view(text).substr(e + 1), exponent);
+  return plain && parse_all(text.substr(0, e) + "e" + std::to_string(exponent + 2), exact) ? exact
+                                                                                           : 100 * number;
 }
 
 std::int64_t TextLines::seconds_to_ps(std::size_t word, const char* what) const {

@@ -19,15 +19,30 @@ std::uint32_t find_node(ConfigSection& section, const char* key, const Topology&
   return node;
 }
 
+std::uint32_t find_link(ConfigSection& section, const char* key, const Topology& topology, std::uint32_t a,
+                        std::uint32_t b) {
+  const std::vector<std::uint32_t> found = topology.links_between(a, b);
+  if (found.empty())
+    section.fail_at(key, "names nodes that share no link: \"" + topology.nodes()[a].name + "\" and \"" +
+                             topology.nodes()[b].name + "\"");
+  if (found.size() > 1 && !section.has("link")) {
+    const std::string many = std::to_string(found.size());
+    section.fail_at(key, "names nodes that share " + many + " links: say which, link = 1 to " + many +
+                             " in the order of their ports");
+  }
+  if (!section.has("link")) return found.front();
+  return found[static_cast<std::size_t>(
+                   section.integer("link", 1, 1, static_cast<std::int64_t>(found.size()))) -
+               1];
+}
+
 void read_faults(std::vector<ConfigSection> sections, Topology& topology) {
   for (ConfigSection& section : sections) {
     section.require("from");
     section.require("to");
     const std::uint32_t from = find_node(section, "from", topology, section.text("from", "")),
                         to = find_node(section, "to", topology, section.text("to", ""));
-    const std::uint32_t index = topology.find_link(from, to);
-    if (index == Topology::kNoNode)
-      section.fail_at("to", "is no neighbour of \"" + topology.nodes()[from].name + "\"");
+    const std::uint32_t index = find_link(section, "to", topology, from, to);
     FaultConfig fault;
     fault.drop_rate = section.real("drop_rate", 0, 0, 1);
     fault.corrupt_rate = section.real("corrupt_rate", 0, 0, 1);
@@ -51,13 +66,11 @@ void read_faults(std::vector<ConfigSection> sections, Topology& topology) {
 
 namespace {
 
-std::uint32_t find_link(ConfigSection& section, const Topology& topology) {
+std::uint32_t link_between(ConfigSection& section, const Topology& topology) {
   const std::vector<std::string> ends = section.texts("between", {});
   if (ends.size() != 2) section.fail_at("between", "must name two nodes, for example [\"s1\", \"s2\"]");
-  const std::uint32_t link = topology.find_link(find_node(section, "between", topology, ends[0]),
-                                                find_node(section, "between", topology, ends[1]));
-  if (link == Topology::kNoNode) section.fail_at("between", "names nodes that share no link");
-  return link;
+  return find_link(section, "between", topology, find_node(section, "between", topology, ends[0]),
+                   find_node(section, "between", topology, ends[1]));
 }
 
 }  // namespace
@@ -69,7 +82,7 @@ std::vector<LinkEvent> read_link_events(std::vector<ConfigSection> sections, con
     LinkEvent event;
     event.at = section.duration("at", Duration{});
     if (event.at.ps() < 0) section.fail_at("at", "must not be negative");
-    event.link = find_link(section, topology);
+    event.link = link_between(section, topology);
     event.up = section.choice("state", {"down", "up"}, 0) == 1;
     event.reroute_after = section.duration("reroute_after", Duration{});
     if (event.reroute_after.ps() < 0) section.fail_at("reroute_after", "must not be negative");

@@ -22,6 +22,10 @@ Topology read_topology(ConfigSection section, const std::filesystem::path& folde
 // Complains at `key` when there is no such node.
 std::uint32_t find_node(ConfigSection& section, const char* key, const Topology& topology,
                         const std::string& name);
+// The link of two nodes that `key` names; of links side by side the one that the key `link` says, from 1 in
+// port order.
+std::uint32_t find_link(ConfigSection& section, const char* key, const Topology& topology, std::uint32_t a,
+                        std::uint32_t b);
 void read_faults(std::vector<ConfigSection> sections, Topology& topology);
 // The algorithm with its parameters, and the marking that goes with them where it needs marks.
 CcPreset read_congestion_control(ConfigSection section, TransportMode mode,

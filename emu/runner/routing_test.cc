@@ -55,6 +55,46 @@ TEST(RoutingTest, EveryPairIsJoinedByShortestPathsOnEveryBucket) {
   }
 }
 
+// Two switches with `links` between them, hosts h1 and h2.
+Topology side_by_side(int links) {
+  Topology t;
+  t.add_host("h1");
+  t.add_host("h2");
+  t.add_switch("s1");
+  t.add_switch("s2");
+  t.add_link(0, 2, 40_Gbps, 1_us);
+  t.add_link(1, 3, 40_Gbps, 1_us);
+  for (int i = 0; i < links; ++i) t.add_link(2, 3, 40_Gbps, 1_us);
+  return t;
+}
+
+TEST(RoutingTest, LinksSideBySideShareTheFlows) {
+  const Topology t = side_by_side(2);
+  const Routing routing(t);
+  const std::vector<Route> rules = routing.rules(Rng(1));
+  EXPECT_EQ(routing.next_ports(2, 1), (std::vector<std::uint32_t>{1, 2}));
+  EXPECT_EQ(routing.next_ports(3, 0), (std::vector<std::uint32_t>{1, 2}));
+  std::map<int, int> uses;
+  for (std::uint32_t port = 0xc000; port < 0xc400; ++port)
+    ++uses[forwarded(rules, 0, routing.address(1).ipv4, static_cast<std::uint16_t>(port))];
+  EXPECT_EQ(uses, (std::map<int, int>{{1, 512}, {2, 512}}));
+  int copies = 0;  // of a datagram to a group: it crosses one of the two
+  for (const Route& r : routing.group_rules())
+    if (r.switch_index == 0 && r.port_id == Route::kAnyPort) copies = static_cast<int>(r.group_ports.size());
+  EXPECT_EQ(copies, 2);  // the host, and the other switch once
+}
+
+TEST(RoutingTest, OfLinksSideBySideThoseAliveGoOn) {
+  const Topology t = side_by_side(3);
+  std::vector<bool> dead(t.links().size());
+  dead[3] = true;  // the second
+  const Routing routing(t, dead);
+  EXPECT_EQ(routing.next_ports(2, 1), (std::vector<std::uint32_t>{1, 3}));
+  EXPECT_EQ(routing.next_ports(3, 0), (std::vector<std::uint32_t>{1, 3}));
+  dead[2] = dead[4] = true;  // none is left: what goes on is lost there
+  EXPECT_EQ(Routing(t, dead).next_ports(2, 1), (std::vector<std::uint32_t>{1, 2, 3}));
+}
+
 TEST(RoutingTest, BucketsAreEvenAndFollowTheSeed) {
   const Topology t = make_leaf_spine(9, 6, 6, {}, {});
   const Routing routing(t);

@@ -354,7 +354,34 @@ TEST(ScenarioTest, FaultsStandOnOneDirection) {
   EXPECT_EQ(link.a_to_b.drop_rate, 0.5);
   EXPECT_EQ(link.b_to_a, FaultConfig{});
   EXPECT_COMPLAINT(kStar + fault + fault, "has a fault already");
-  EXPECT_COMPLAINT(kStar + "[[fault]]\nfrom = \"h1\"\nto = \"h2\"\n", "is no neighbour of \"h1\"");
+  EXPECT_COMPLAINT(kStar + "[[fault]]\nfrom = \"h1\"\nto = \"h2\"\n",
+                   "t.toml:14:6: fault.0.to names nodes that share no link: \"h1\" and \"h2\"");
+}
+
+TEST(ScenarioTest, OfLinksSideBySideOneIsNamed) {
+  const std::string link = "[[topology.link]]\nbetween = ";
+  const std::string pair =
+      "transport = \"irn\"\n[topology]\nkind = \"custom\"\nhosts = [\"a\", \"b\"]\nswitches = [\"s\", "
+      "\"t\"]\n" +
+      link + "[\"a\", \"s\"]\n" + link + "[\"b\", \"t\"]\n" + link + "[\"s\", \"t\"]\nrate = \"10Gb/s\"\n" +
+      link + "[\"t\", \"s\"]\nrate = \"20Gb/s\"\n";
+  const std::string fault = "[[fault]]\nfrom = \"t\"\nto = \"s\"\ndrop_rate = 0.5\n";
+  const std::string event = "[[link_event]]\nat = \"5us\"\nbetween = [\"s\", \"t\"]\nstate = \"down\"\n";
+  const Settings s = parse_scenario(pair + fault + "link = 2\n" + event + "link = 1\n", "t.toml").settings[0];
+  EXPECT_EQ(s.topology.links()[2].rate, 10_Gbps);
+  EXPECT_EQ(s.topology.links()[3].rate, 20_Gbps);
+  EXPECT_EQ(s.topology.links()[2].b_to_a, FaultConfig{});
+  EXPECT_EQ(s.topology.links()[3].a_to_b.drop_rate, 0.5);  // which names t first
+  EXPECT_EQ(s.link_events.at(0).link, 2u);
+  EXPECT_COMPLAINT(
+      pair + fault,
+      "fault.0.to names nodes that share 2 links: say which, link = 1 to 2 in the order of their "
+      "ports");
+  EXPECT_COMPLAINT(pair + event, "link_event.0.between names nodes that share 2 links: say which");
+  EXPECT_COMPLAINT(pair + fault + "link = 3\n", "fault.0.link = 3 is outside 1..2");
+  EXPECT_COMPLAINT(kStar + "[[fault]]\nfrom = \"h1\"\nto = \"s1\"\nlink = 2\n",
+                   "fault.0.link = 2 is outside 1..1");
+  EXPECT_COMPLAINT(pair + link + "[\"a\", \"t\"]\n", "hosts with several links are not supported yet");
 }
 
 TEST(ScenarioTest, SomeHostsMayRunInTheOtherMode) {

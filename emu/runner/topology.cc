@@ -47,7 +47,7 @@ std::uint32_t Topology::add_link(std::uint32_t node, std::uint32_t other, Rate r
                                 nodes_[other].name + "\" cannot be joined");
   if (is_host(node) && !nodes_[node].links.empty())
     throw std::invalid_argument("host \"" + nodes_[node].name +
-                                "\" has a link already; a host has exactly one");
+                                "\" has a link already: hosts with several links are not supported yet");
   Link link;
   link.a = node;
   link.b = other;
@@ -91,10 +91,16 @@ std::uint32_t Topology::find(std::string_view name) const {
   return kNoNode;
 }
 
+std::vector<std::uint32_t> Topology::links_between(std::uint32_t a, std::uint32_t b) const {
+  std::vector<std::uint32_t> found;
+  for (std::uint32_t port = 0; port < nodes_[a].links.size(); ++port)
+    if (neighbour(a, port) == b) found.push_back(nodes_[a].links[port]);
+  return found;
+}
+
 std::uint32_t Topology::find_link(std::uint32_t a, std::uint32_t b) const {
-  for (const std::uint32_t index : nodes_[a].links)
-    if (links_[index].a == b || links_[index].b == b) return index;
-  return kNoNode;
+  const std::vector<std::uint32_t> found = links_between(a, b);
+  return found.empty() ? kNoNode : found.front();
 }
 
 std::uint32_t Topology::neighbour(std::uint32_t node, std::uint32_t port) const {

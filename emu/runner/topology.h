@@ -41,7 +41,8 @@ class Topology {
   // Hosts before switches, names unique and at most 9 characters; throws std::invalid_argument.
   std::uint32_t add_host(const std::string& name);
   std::uint32_t add_switch(const std::string& name, std::uint32_t pod = kNoPod);
-  // A host has one link, and it leads to a switch; throws std::invalid_argument otherwise.
+  // A host has one link, and it leads to a switch; throws std::invalid_argument otherwise. Two switches may
+  // have several.
   std::uint32_t add_link(std::uint32_t node, std::uint32_t other, Rate rate, Duration delay);
   // Every host has its link and reaches every other.
   struct Problem {
@@ -57,8 +58,10 @@ class Topology {
   std::uint32_t hosts() const { return hosts_; }
   std::uint32_t switches() const { return static_cast<std::uint32_t>(nodes_.size()) - hosts_; }
   bool is_host(std::uint32_t node) const { return node < hosts_; }
-  std::uint32_t find(std::string_view name) const;                  // kNoNode: unknown
-  std::uint32_t find_link(std::uint32_t a, std::uint32_t b) const;  // kNoNode: none
+  std::uint32_t find(std::string_view name) const;  // kNoNode: unknown
+  // Side by side, in port order; the first of them, or kNoNode.
+  std::vector<std::uint32_t> links_between(std::uint32_t a, std::uint32_t b) const;
+  std::uint32_t find_link(std::uint32_t a, std::uint32_t b) const;
   std::uint32_t neighbour(std::uint32_t node, std::uint32_t port) const;
   std::uint32_t number_of(std::uint32_t node) const { return nodes_[node].number; }
   void set_number(std::uint32_t node, std::uint32_t number) { nodes_[node].number = number; }

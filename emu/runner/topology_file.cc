@@ -19,14 +19,15 @@ constexpr std::int64_t kMaxNodes = 8192;
 
 class Reader {
  public:
-  Reader(const std::string& text, const std::string& name) : lines_(text, name) {}
+  Reader(const std::string& text, const std::string& name, NvSwitches nv_switches)
+      : lines_(text, name), leave_out_(nv_switches == NvSwitches::kLeaveOut) {}
 
   Topology read() {
     read_header();
-    for (std::int64_t id = 0; id < nodes_; ++id)
-      if (!is_switch_[static_cast<std::size_t>(id)]) add(id, "h");
-    for (std::int64_t id = 0; id < nodes_; ++id)
-      if (is_switch_[static_cast<std::size_t>(id)]) add(id, "s");
+    read_switches();
+    for (const Kind kind : {Kind::kHost, Kind::kSwitch})
+      for (std::size_t id = 0; id < kinds_.size(); ++id)
+        if (kinds_[id] == kind) add(id);
     for (std::int64_t i = 0; i < links_; ++i) {
       if (!lines_.next())
         lines_.fail("the first line promises " + std::to_string(links_) + " links, but there are " +
@@ -40,27 +41,45 @@ class Reader {
   }
 
  private:
+  enum class Kind : std::uint8_t { kHost, kSwitch, kNvSwitch };
+
   void read_header() {
-    constexpr const char* kHeader = "the first line of a topology file is: nodes, switches, links";
+    constexpr const char* kHeader =
+        "the first line of a topology file is: nodes, switches, links; or SimAI's: nodes, GPUs of a server, "
+        "NVSwitches, switches, links, type of GPU";
     if (!lines_.next()) lines_.fail(std::string("is empty: ") + kHeader);
-    if (lines_.words().size() != 3) lines_.fail(kHeader);
-    const std::size_t header = lines_.line();  // which counts the hosts
+    header_ = lines_.line();
+    const bool simai = lines_.words().size() == 6;
+    if (!simai && lines_.words().size() != 3) lines_.fail(kHeader);
     nodes_ = lines_.integer(0, "the number of nodes");
-    const std::int64_t switches = lines_.integer(1, "the number of switches");
-    links_ = lines_.integer(2, "the number of links");
-    if (nodes_ < 2 || nodes_ > kMaxNodes || switches < 1 || switches >= nodes_ || links_ < 1)
+    if (simai) nv_switches_ = lines_.integer(2, "the number of NVSwitches");
+    switches_ = lines_.integer(simai ? 3 : 1, "the number of switches");
+    links_ = lines_.integer(simai ? 4 : 2, "the number of links");
+    if (switches_ == 0)
+      lines_.fail("the topology has no switch: hosts that are joined to one another are not supported");
+    if (nodes_ < 2 || nodes_ > kMaxNodes || switches_ < 1 || nv_switches_ < 0 ||
+        switches_ + nv_switches_ >= nodes_ || links_ < 1)
       lines_.fail("there must be 2.." + std::to_string(kMaxNodes) +
                   " nodes, at least one of them a switch and one a host, and links");
-    is_switch_.resize(static_cast<std::size_t>(nodes_));
-    if (!lines_.next() || static_cast<std::int64_t>(lines_.words().size()) != switches)
-      lines_.fail("the second line must name the " + std::to_string(switches) + " switches");
+    if (nv_switches_ > 0 && !leave_out_)
+      lines_.fail(
+          "NVSwitches are not supported: with one, a GPU has two links, and hosts with several links "
+          "are not supported yet; nvswitches = \"leave-out\" reads the network without them, which "
+          "then also carries what the GPUs of a server send to each other");
+  }
+
+  void read_switches() {
+    const std::int64_t named = nv_switches_ + switches_;
+    kinds_.resize(static_cast<std::size_t>(nodes_));
+    if (!lines_.next() || static_cast<std::int64_t>(lines_.words().size()) != named)
+      lines_.fail("the second line must name the " + std::to_string(named) + " switches");
     for (std::size_t w = 0; w < lines_.words().size(); ++w) {
       const std::size_t id = node(w, "the switch");
-      if (is_switch_[id]) lines_.fail("node " + std::to_string(id) + " is named twice");
-      is_switch_[id] = true;
+      if (kinds_[id] != Kind::kHost) lines_.fail("node " + std::to_string(id) + " is named twice");
+      kinds_[id] = static_cast<std::int64_t>(w) < nv_switches_ ? Kind::kNvSwitch : Kind::kSwitch;
     }
-    node_of_.resize(is_switch_.size());
-    for (const bool is_switch : is_switch_) line_of_.push_back(is_switch ? lines_.line() : header);
+    node_of_.resize(kinds_.size());
+    for (const Kind kind : kinds_) line_of_.push_back(kind == Kind::kHost ? header_ : lines_.line());
   }
 
   std::size_t node(std::size_t word, const char* what) const {
@@ -71,11 +90,11 @@ class Reader {
     return static_cast<std::size_t>(id);
   }
 
-  void add(std::int64_t id, const char* letter) {
-    const std::string name = letter + std::to_string(id);
-    const std::uint32_t node = letter[0] == 'h' ? topology_.add_host(name) : topology_.add_switch(name);
-    topology_.set_number(node, static_cast<std::uint32_t>(id));
-    node_of_[static_cast<std::size_t>(id)] = node;
+  void add(std::size_t id) {
+    const bool host = kinds_[id] == Kind::kHost;
+    const std::string name = (host ? "h" : "s") + std::to_string(id);
+    node_of_[id] = host ? topology_.add_host(name) : topology_.add_switch(name);
+    topology_.set_number(node_of_[id], static_cast<std::uint32_t>(id));
   }
 
   void read_link() {
@@ -88,11 +107,11 @@ class Reader {
     try {
       const Rate rate = parse_rate(lines_.words()[2]);
       const Duration delay = parse_duration(lines_.words()[3]);
-      refuse_parallel(a, b);
       if (rate.bps() <= 0) lines_.fail("the rate must be more than 0");
       if (delay.ps() <= 0)
         lines_.fail("the delay must be more than 0: time can only advance where links delay");
       if (delay > kLongestDelay) lines_.fail("the delay is more than " + to_string(kLongestDelay));
+      if (kinds_[a] == Kind::kNvSwitch || kinds_[b] == Kind::kNvSwitch) return;
       Link& link = topology_.link(topology_.add_link(node_of_[a], node_of_[b], rate, delay));
       link.a_to_b.drop_rate = link.b_to_a.drop_rate = error;
     } catch (const QuantityError& problem) {
@@ -100,25 +119,16 @@ class Reader {
     } catch (const std::invalid_argument& problem) {
       lines_.fail(problem.what());
     }
-  }
-
-  // As in topologies of the scenario's own: what crosses a link, and whom it pauses, is told by its two ends.
-  void refuse_parallel(std::size_t a, std::size_t b) {
-    const std::uint32_t link = topology_.find_link(node_of_[a], node_of_[b]);
-    if (is_switch_[a] && is_switch_[b] && a != b && link != Topology::kNoNode)
-      lines_.fail("nodes " + std::to_string(a) + " and " + std::to_string(b) +
-                  " have a link already, in line " + std::to_string(link_lines_[link]) +
-                  ": of links side by side make one, with the rate of both");
     for (const std::size_t end : {a, b})
-      if (topology_.nodes()[node_of_[end]].links.empty()) line_of_[end] = lines_.line();
-    link_lines_.push_back(lines_.line());
+      if (topology_.nodes()[node_of_[end]].links.size() == 1) line_of_[end] = lines_.line();
   }
 
   TextLines lines_;
-  std::vector<std::size_t> line_of_;     // [id]: of its first link; without one, where it is counted or named
-  std::vector<std::size_t> link_lines_;  // [link]
-  std::int64_t nodes_ = 0, links_ = 0;
-  std::vector<bool> is_switch_;
+  bool leave_out_;
+  std::size_t header_ = 0;            // its line
+  std::vector<std::size_t> line_of_;  // [id]: of its first link; without one, where it is counted or named
+  std::int64_t nodes_ = 0, switches_ = 0, nv_switches_ = 0, links_ = 0;
+  std::vector<Kind> kinds_;
   std::vector<std::uint32_t> node_of_;
   Topology topology_;
 };
@@ -155,8 +165,8 @@ std::string faults_left_out(const FaultConfig& fault, const FaultConfig& back) {
 
 }  // namespace
 
-Topology parse_topology_file(const std::string& text, const std::string& name) {
-  return Reader(text, name).read();
+Topology parse_topology_file(const std::string& text, const std::string& name, NvSwitches nv_switches) {
+  return Reader(text, name, nv_switches).read();
 }
 
 std::string topology_file(const Topology& t) {

@@ -1,6 +1,7 @@
 // [topology].
 #include <algorithm>
 #include <stdexcept>
+#include <utility>
 
 #include "emu/runner/readers.h"
 #include "emu/runner/routing.h"
@@ -36,17 +37,18 @@ std::uint32_t count(ConfigSection& section, const char* key, std::int64_t most) 
   return static_cast<std::uint32_t>(section.integer(key, 1, 1, most));
 }
 
-// [[topology.link]]: a link of a custom topology, or other numbers for one that a generated topology has.
-void read_link(ConfigSection section, Topology& topology, LinkSpeed otherwise, bool custom) {
+std::pair<std::uint32_t, std::uint32_t> read_ends(ConfigSection& section, const Topology& topology) {
   section.require("between");
   const std::vector<std::string> ends = section.texts("between", {});
   if (ends.size() != 2) section.fail_at("between", "must name two nodes, for example [\"h1\", \"s1\"]");
-  const std::uint32_t a = find_node(section, "between", topology, ends[0]),
-                      b = find_node(section, "between", topology, ends[1]);
-  const std::uint32_t found = topology.find_link(a, b);
-  if (!custom && found == Topology::kNoNode) section.fail_at("between", "names nodes that share no link");
-  if (custom && found != Topology::kNoNode) section.fail_at("between", "names a link that is there already");
-  if (found != Topology::kNoNode) otherwise = {topology.links()[found].rate, topology.links()[found].delay};
+  return {find_node(section, "between", topology, ends[0]), find_node(section, "between", topology, ends[1])};
+}
+
+// [[topology.link]]: a link of a custom topology, or other numbers for one that a generated topology has.
+void read_link(ConfigSection section, Topology& topology, LinkSpeed otherwise, bool custom) {
+  const auto [a, b] = read_ends(section, topology);
+  const std::uint32_t found = custom ? Topology::kNoNode : find_link(section, "between", topology, a, b);
+  if (!custom) otherwise = {topology.links()[found].rate, topology.links()[found].delay};
   const LinkSpeed speed = read_speed(section, "rate", "delay", otherwise);
   section.finish();
   if (custom) {
@@ -123,7 +125,8 @@ Topology read_line(ConfigSection& section, LinkSpeed link, bool ring) {
 Topology read_topology_file(ConfigSection& section, const std::filesystem::path& folder) {
   section.require("file");
   const std::filesystem::path file = section.file("file", folder);
-  Topology topology = parse_topology_file(section.content("file", file), file.string());
+  const auto nv_switches = static_cast<NvSwitches>(section.choice("nvswitches", {"refuse", "leave-out"}, 0));
+  Topology topology = parse_topology_file(section.content("file", file), file.string(), nv_switches);
   check_hosts(section, topology.hosts());
   return topology;
 }

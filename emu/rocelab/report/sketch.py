@@ -20,7 +20,10 @@ def graph_of(plan: RunPlan) -> nx.Graph:
         graph.add_node(switch.name, kind="switch")
     interface = {p.interface: p.switch for p in plan.ports}
     for port in plan.ports:
-        graph.add_edge(port.switch, port.peer if port.peer_is_host else interface[port.peer])
+        other = port.peer if port.peer_is_host else interface[port.peer]
+        if port.peer_is_host or port.interface < port.peer:  # each link once
+            links = graph.edges[port.switch, other]["links"] if graph.has_edge(port.switch, other) else 0
+            graph.add_edge(port.switch, other, links=links + 1)
     return graph
 
 
@@ -33,6 +36,8 @@ def topology(plan: RunPlan) -> str:
     fig.subplots_adjust(left=0.01, right=0.99, bottom=0.01, top=0.99)
     axes.axis("off")
     nx.draw_networkx_edges(graph, positions, ax=axes, edge_color=style.LINE, width=0.6 if many else 1.0)
+    several = {(a, b): f"{n} links" for a, b, n in graph.edges(data="links") if n > 1}
+    nx.draw_networkx_edge_labels(graph, positions, several, ax=axes, font_size=7)
     switches = [s.name for s in plan.switches]
     hosts = [h.name for h in plan.hosts]
     shade = ["#c8443c" if h in sinks and len(sinks) < len(hosts) else "#7b8794" for h in hosts]

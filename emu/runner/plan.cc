@@ -272,10 +272,21 @@ class Planner {
       const FlowShape shape{
           settings_.nic.config.mode,       flow.op,      flow.size, flow.message_size, flow.qps,
           settings_.nic.config.active_mtu, plan_.bdp_cap};
+      check_start(flow);
       check_duration(flow, wire_bytes_of(shape));
       flow.packets = data_packets(shape);
       flow.alone = fct_alone(shape, routing_.path(flow.src, flow.dst), routing_.path(flow.dst, flow.src));
     }
+  }
+
+  void check_start(const Flow& flow) const {
+    const Duration limit = settings_.engine.limit, start = flow.start - Time::zero();
+    if (start >= limit)
+      refuse(settings_.places.contains("engine.limit") ? "engine.limit" : "workload",
+             "flow " + std::to_string(flow.id) + " (\"" + flow.group + "\", from \"" +
+                 topology_.nodes()[flow.src].name + "\" to \"" + topology_.nodes()[flow.dst].name +
+                 "\") begins at " + to_string(start) + ", and engine.limit ends the run at " +
+                 to_string(limit) + ": raise it, or let no flow begin so late");
   }
 
   // Picoseconds in 64 bits end after 106 days.

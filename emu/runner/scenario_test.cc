@@ -384,6 +384,22 @@ TEST(ScenarioTest, OfLinksSideBySideOneIsNamed) {
   EXPECT_COMPLAINT(pair + link + "[\"a\", \"t\"]\n", "hosts with several links are not supported yet");
 }
 
+TEST(ScenarioTest, AFlowThatBeginsWhenTheRunIsOverIsRefused) {
+  const auto star = [](const std::string& flow, const std::string& limit) {
+    return "transport = \"irn\"\n[topology]\nkind = \"star\"\nhosts = 2\n[engine]\nlimit = \"" + limit +
+           "\"\n[[workload]]\nkind = \"list\"\njitter = \"0us\"\n[[workload.flow]]\nsrc = \"h1\"\ndst = "
+           "\"h2\"\n"
+           "size = \"1KB\"\n" +
+           flow;
+  };
+  EXPECT_COMPLAINT(star("start = \"999us\"\n", "1ms"), "none");
+  EXPECT_COMPLAINT(
+      star("start = \"1ms\"\n", "1ms"),
+      "t.toml:6:9: flow 1 (\"list\", from \"h1\" to \"h2\") begins at 1ms, and engine.limit ends the "
+      "run at 1ms: raise it, or let no flow begin so late");
+  EXPECT_COMPLAINT(kStar + "start = \"1s\"\n", ", and engine.limit ends the run at 1s: raise it");
+}
+
 TEST(ScenarioTest, SomeHostsMayRunInTheOtherMode) {
   const Scenario s = parse_scenario(kStar + "[nic]\nirn_hosts = [\"h2\"]\n", "t.toml");
   const RunPlan plan = make_plan(s, s.settings[0], 1);

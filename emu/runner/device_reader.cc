@@ -8,20 +8,43 @@
 namespace rocelab {
 namespace {
 
+void read_thresholds(ConfigSection& section, EcnConfig& ecn) {
+  ecn.k_min = section.bytes("kmin", ecn.k_min);
+  ecn.k_max = section.bytes("kmax", ecn.k_max);
+  ecn.p_max = section.real("pmax", ecn.p_max, 0, 1);
+  if (ecn.k_max < ecn.k_min) section.fail_at("kmax", "is less than kmin");
+}
+
+// [[switch.ecn.by_rate]]: of links of one rate, where they are not those of all others.
+std::vector<EcnOfRate> read_ecn_by_rate(ConfigSection& section, EcnConfig ecn) {
+  std::vector<EcnOfRate> all;
+  ecn.enabled = true;
+  for (ConfigSection& entry : section.tables("by_rate")) {
+    entry.require("rate");
+    EcnOfRate of{entry.rate("rate", {}), ecn};
+    for (const EcnOfRate& other : all)
+      if (other.rate == of.rate) entry.fail_at("rate", "= " + to_string(of.rate) + " has thresholds already");
+    read_thresholds(entry, of.ecn);
+    entry.finish();
+    all.push_back(of);
+  }
+  return all;
+}
+
 // Marking is on by itself where congestion control needs it, with the thresholds of its preset.
-void read_ecn(ConfigSection section, SwitchConfig& config, const CcPreset& congestion_control) {
+std::vector<EcnOfRate> read_ecn(ConfigSection section, SwitchConfig& config,
+                                const CcPreset& congestion_control) {
   EcnConfig ecn;
   if (congestion_control.config.needs_ecn())
     ecn = {true, congestion_control.marking.k_min, congestion_control.marking.k_max,
            congestion_control.marking.p_max};
   ecn.enabled = section.boolean("enabled", ecn.enabled);
-  ecn.k_min = section.bytes("kmin", ecn.k_min);
-  ecn.k_max = section.bytes("kmax", ecn.k_max);
-  ecn.p_max = section.real("pmax", ecn.p_max, 0, 1);
-  if (ecn.k_max < ecn.k_min) section.fail_at("kmax", "is less than kmin");
+  read_thresholds(section, ecn);
+  std::vector<EcnOfRate> by_rate = read_ecn_by_rate(section, ecn);
   for (const std::int64_t tc : section.integers("classes", {3}, 0, kTrafficClasses - 1))
     config.classes[static_cast<std::size_t>(tc)].ecn = ecn;
   section.finish();
+  return by_rate;
 }
 
 void read_classes(ConfigSection& section, SwitchConfig& config) {
@@ -128,7 +151,8 @@ void read_loop_breaker(ConfigSection section, LoopBreakerConfig& breaker) {
 
 }  // namespace
 
-SwitchConfig read_switch(ConfigSection section, bool pfc, const CcPreset& congestion_control) {
+SwitchConfig read_switch(ConfigSection section, bool pfc, const CcPreset& congestion_control,
+                         std::vector<EcnOfRate>& ecn_by_rate) {
   SwitchConfig config;
   config.pfc.enabled = pfc;
   config.ingress_buffer = section.bytes("lossless_buffer", config.ingress_buffer);
@@ -145,7 +169,7 @@ SwitchConfig read_switch(ConfigSection section, bool pfc, const CcPreset& conges
   config.classify = section.choice("classify", {"dscp", "pcp"}, 0) == 0 ? Classify::kDscp : Classify::kPcp;
   read_classes(section, config);
   read_pfc(section.table("pfc"), config.pfc);
-  read_ecn(section.table("ecn"), config, congestion_control);
+  ecn_by_rate = read_ecn(section.table("ecn"), config, congestion_control);
   read_escape(section.table("escape"), config, config.escape);
   if (config.escape.enabled && !pfc)
     section.fail_at("escape", "needs PFC: give the label a transport with it, such as \"roce+pfc\"");

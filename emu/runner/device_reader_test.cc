@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "emu/runner/plan.h"
 #include "emu/runner/scenario.h"
 
 namespace rocelab {
@@ -11,6 +12,8 @@ std::string text(const std::string& more) {
   return "transport = [\"roce+pfc\"]\n[topology]\nkind = \"star\"\nhosts = 3\n" + more;
 }
 Settings settings(const std::string& more) { return parse_scenario(text(more), "t.toml").settings[0]; }
+
+std::string complaint(const std::string& more);
 
 TEST(DeviceReaderTest, FixesOfEscapeAreChosenOneByOne) {
   EXPECT_EQ(settings("[switch.escape]\nenabled = true\n").switches.escape.fixes, kAllEscapeFixes);
@@ -31,7 +34,29 @@ TEST(DeviceReaderTest, FixesOfEscapeAreChosenOneByOne) {
   }
 }
 
-std::string complaint(const std::string& more);
+TEST(DeviceReaderTest, LinksOfARateMayHaveMarkingOfTheirOwn) {
+  const std::string ecn =
+      "rate = \"100Gb/s\"\n[switch.ecn]\nenabled = true\nkmin = \"10KB\"\nkmax = \"20KB\"\npmax = 0.5\n"
+      "[[switch.ecn.by_rate]]\nrate = \"25Gb/s\"\nkmin = \"1KB\"\nkmax = \"4KB\"\n"
+      "[[switch.ecn.by_rate]]\nrate = \"400Gb/s\"\nkmax = \"1600KB\"\npmax = 0.2\n"
+      "[[topology.link]]\nbetween = [\"h2\", \"s1\"]\nrate = \"25Gb/s\"\n"
+      "[[topology.link]]\nbetween = [\"h3\", \"s1\"]\nrate = \"400Gb/s\"\n";
+  const Scenario scenario = parse_scenario(text(ecn), "t.toml");
+  const RunPlan plan = make_plan(scenario, scenario.settings[0], 1);
+  const EcnConfig plain = plan.segment.switches[0].config.classes[3].ecn;
+  EXPECT_EQ(plain.k_min, 10_KB);
+  EXPECT_FALSE(plan.segment.ports[0].config.ecn.enabled);  // its class's
+  const EcnConfig slow = plan.segment.ports[1].config.ecn, fast = plan.segment.ports[2].config.ecn;
+  EXPECT_TRUE(slow.enabled && slow.k_min == 1_KB && slow.k_max == 4_KB && slow.p_max == 0.5);
+  EXPECT_TRUE(fast.enabled && fast.k_min == 10_KB && fast.k_max == 1600_KB && fast.p_max == 0.2);
+  const std::string again = "[[switch.ecn.by_rate]]\nrate = \"25Gb/s\"\n";
+  EXPECT_NE(complaint(again + again).find("switch.ecn.by_rate.1.rate = 25Gbps has thresholds already"),
+            std::string::npos);
+  EXPECT_NE(complaint(again + "kmax = \"1KB\"\n").find("by_rate.0.kmax is less than kmin"),
+            std::string::npos);
+  EXPECT_NE(complaint("[[switch.ecn.by_rate]]\nkmax = \"1KB\"\n").find("needs the key \"rate\""),
+            std::string::npos);
+}
 
 TEST(DeviceReaderTest, WhatEscapesChapterHasNotIsOffUnlessItIsAskedFor) {
   const EscapeConfig plain = settings("[switch.escape]\nenabled = true\n").switches.escape;

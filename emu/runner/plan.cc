@@ -227,6 +227,8 @@ class Planner {
     entry.port_id = port;
     entry.config = {link.rate, link.delay, topology_.is_host(peer) ? PeerKind::kHost : PeerKind::kSwitch};
     entry.config.rocc = settings_.rocc.params(link.rate);
+    for (const EcnOfRate& of : settings_.ecn_by_rate)
+      if (of.rate == link.rate) entry.config.ecn = of.ecn;
     entry.config.cp_address = kCpNetwork + static_cast<std::uint32_t>(plan_.segment.ports.size()) + 1;
     entry.to_peer = link.a == node ? link.a_to_b : link.b_to_a;
     PortLimits limits{topology_.nodes()[node].name,

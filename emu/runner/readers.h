@@ -33,7 +33,8 @@ CcPreset read_congestion_control(ConfigSection section, TransportMode mode,
 // [congestion_control.rocc]: both of its ends.
 void read_rocc(ConfigSection& section, std::string_view preset, RoccReading& rocc, RoccRpParams& rp);
 std::vector<LinkEvent> read_link_events(std::vector<ConfigSection> sections, const Topology& topology);
-SwitchConfig read_switch(ConfigSection section, bool pfc, const CcPreset& congestion_control);
+SwitchConfig read_switch(ConfigSection section, bool pfc, const CcPreset& congestion_control,
+                         std::vector<EcnOfRate>& ecn_by_rate);
 NicSettings read_nic(ConfigSection section, ConfigSection irn, TransportMode mode, bool pfc,
                      const CcConfig& congestion_control, const Topology& topology);
 TimerSettings read_timers(ConfigSection section, bool pfc);

@@ -227,7 +227,7 @@ Settings read_settings(const Variant& variant, const std::filesystem::path& fold
   RoccReading rocc;
   const CcPreset cc =
       read_congestion_control(root.table("congestion_control"), label.mode, &s.parameters, rocc);
-  s.switches = read_switch(root.table("switch"), label.pfc, cc);
+  s.switches = read_switch(root.table("switch"), label.pfc, cc, s.ecn_by_rate);
   s.switches.rocc = rocc.config;
   s.switches.telemetry.enabled = cc.config.needs_telemetry();
   s.rocc = rocc.points;

@@ -57,6 +57,11 @@ struct RoccSettings {
   RoccParams params(Rate link) const;
 };
 
+struct EcnOfRate {  // marking of links of one rate
+  Rate rate;
+  EcnConfig ecn;
+};
+
 struct LinkEvent {
   Duration at;
   std::uint32_t link = 0;  // of the topology
@@ -137,8 +142,9 @@ struct Settings {
   Topology topology;
   std::vector<LinkEvent> link_events;  // in the order of time
   SwitchConfig switches;               // max_frame is filled in with the wire MTU
-  NicSettings nic;                     // pfc_enabled and the timers are set
-  RoccSettings rocc;                   // where switches.rocc.enabled
+  std::vector<EcnOfRate> ecn_by_rate;
+  NicSettings nic;    // pfc_enabled and the timers are set
+  RoccSettings rocc;  // where switches.rocc.enabled
   TimerSettings timers;
   std::vector<WorkloadSettings> workloads;
   EngineSettings engine;

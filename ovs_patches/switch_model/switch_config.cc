@@ -9,16 +9,21 @@
 namespace rocelab {
 namespace {
 
+std::string problem_of_ecn(const EcnConfig& ecn) {
+  if (!ecn.enabled) return {};
+  if (ecn.k_min < 0_B || ecn.k_max < ecn.k_min) {
+    return "ECN K_min " + to_string(ecn.k_min) + " and K_max " + to_string(ecn.k_max) +
+           ", need 0 <= K_min <= K_max";
+  }
+  if (!(ecn.p_max >= 0 && ecn.p_max <= 1)) return "ECN P_max is not a probability";
+  return {};
+}
+
 std::string problem_of_class(int tc, const ClassConfig& c) {
   const std::string who = "class " + std::to_string(tc) + ": ";
   if (c.weight < 1) return who + "ETS weight 0, give at least 1";
-  if (!c.ecn.enabled) return {};
-  if (c.ecn.k_min < 0_B || c.ecn.k_max < c.ecn.k_min) {
-    return who + "ECN K_min " + to_string(c.ecn.k_min) + " and K_max " + to_string(c.ecn.k_max) +
-           ", need 0 <= K_min <= K_max";
-  }
-  if (!(c.ecn.p_max >= 0 && c.ecn.p_max <= 1)) return who + "ECN P_max is not a probability";
-  return {};
+  const std::string problem = problem_of_ecn(c.ecn);
+  return problem.empty() ? "" : who + problem;
 }
 
 // A refresh must reach the peer before the pause that it prolongs has run out, though it may wait for one
@@ -45,6 +50,7 @@ std::string problem_of_thresholds(const SwitchConfig& config, const PortConfig& 
 std::string problem_of_port(const SwitchConfig& config, const PortConfig& link) {
   if (link.rate <= 0_bps) return "rate " + to_string(link.rate) + ", need more than 0";
   if (link.delay < 0_ps) return "delay " + to_string(link.delay) + ", need at least 0";
+  if (const std::string problem = problem_of_ecn(link.ecn); !problem.empty()) return problem;
   if (config.telemetry.enabled && !telemetry_rate_code(link.rate))
     return "rate " + to_string(link.rate) + " has no code in HPCC's telemetry (base/wire/telemetry.h)";
   if (config.escape.enabled && config.escape.period == 0_ps && link.delay == 0_ps)

@@ -25,6 +25,13 @@ inline constexpr Duration kOneMaxFrame =
 
 enum class PeerKind : std::uint8_t { kHost, kSwitch };
 
+struct EcnConfig {  // marking at enqueue; defaults: DCQCN's switch settings
+  bool enabled = false;
+  Bytes k_min = 5_KB;    // K_min: up to this length nothing is marked
+  Bytes k_max = 200_KB;  // K_max: above this length everything is
+  double p_max = 0.01;   // P_max: probability at K_max
+};
+
 struct PortConfig {
   Rate rate = 40_Gbps;
   Duration delay = 2_us;            // propagation to the peer, one way
@@ -32,18 +39,12 @@ struct PortConfig {
                                     // sends tokens to switches only
   RoccParams rocc{};                // of this port's congestion points, where RoccConfig has any
   std::uint32_t cp_address = 0;     // their IPv4 address, host order: the origin of their feedback
+  EcnConfig ecn{};  // enabled: the thresholds of this port's queues, where their class has marking
 };
 
 // IEEE 802.1Qaz transmission selection: strict classes first, the highest number first; ETS classes share
 // what is left by weight (DWRR).
 enum class Selection : std::uint8_t { kStrict, kEts };
-
-struct EcnConfig {  // marking at enqueue; defaults: DCQCN's switch settings
-  bool enabled = false;
-  Bytes k_min = 5_KB;    // K_min: up to this length nothing is marked
-  Bytes k_max = 200_KB;  // K_max: above this length everything is
-  double p_max = 0.01;   // P_max: probability at K_max
-};
 
 struct ClassConfig {
   bool lossless = false;  // means something only while PFC is enabled

@@ -56,6 +56,7 @@ TEST(SwitchConfigTest, SaysWhatIsWrong) {
   expect_problem("refresh_percent", [](auto& c, auto&) { c.pfc.refresh_percent = 100; });
   expect_problem("class 2: ETS weight", [](auto& c, auto&) { c.classes[2].weight = 0; });
   expect_problem("class 3: ECN K_min", [](auto& c, auto&) { c.classes[3].ecn = {true, 2_KB, 1_KB, 0.5}; });
+  expect_problem("port 1: ECN K_min", [](auto&, auto& ports) { ports[1].ecn = {true, 2_KB, 1_KB, 0.5}; });
   expect_problem("class 3: ECN P_max", [](auto& c, auto&) { c.classes[3].ecn = {true, 1_KB, 2_KB, 1.5}; });
   expect_problem("DSCP map names class 8", [](auto& c, auto&) { c.dscp_to_tc[5] = 8; });
   expect_problem("max_frame", [](auto& c, auto&) { c.max_frame = 60_B; });

@@ -108,6 +108,7 @@ struct Switch::Impl {
   void receive(PortId in, std::span<const PortId> outs, PacketRef&& packet,
                Time now);  // drops: left to the caller
   bool pass(PortId in, PortId out, Packet& packet, Time now);
+  const EcnConfig& marking(const Port& port, Tc tc) const;
   bool egress_takes(PortId out, Tc tc, Bytes frame) const;
   void receive_copies(PortId in, std::span<const PortId> outs, PacketRef packet, Time now);
   PacketRef copy_of(const Packet& packet);

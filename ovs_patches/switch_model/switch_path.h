@@ -19,6 +19,11 @@ namespace rocelab {
   return lossless(tc) || config.input_buffered || buffer.egress_takes(queues.bytes(out, tc), frame);
 }
 
+[[gnu::always_inline]] inline const EcnConfig& Switch::Impl::marking(const Port& port, Tc tc) const {
+  const EcnConfig& of_class = config.classes[tc.value].ecn;
+  return of_class.enabled && port.config.ecn.enabled ? port.config.ecn : of_class;
+}
+
 [[gnu::always_inline]] inline void Switch::Impl::enqueue(PortId in, PortId out, PacketRef&& packet,
                                                          std::uint32_t share, Time now) {
   const Tc tc = packet->tc;
@@ -26,7 +31,7 @@ namespace rocelab {
   EgressQueues::Queue& queue = queues.at(out, tc);
   const Bytes length = queue.bytes;
   const Bytes frame = packet->frame();
-  if (ecn.marks(config.classes[tc.value].ecn, packet->ecn, length)) {
+  if (ecn.marks(marking(port, tc), packet->ecn, length)) {
     packet->ecn = Ecn::kCe;
     ++port.counters.ecn_marked;
     trace.record({.time = now,

@@ -177,6 +177,25 @@ TEST(SwitchTest, MarksEctFramesThatFindALongQueue) {
   EXPECT_EQ(bench.trace.count(TraceKind::kMark), 2);
 }
 
+TEST(SwitchTest, APortMayMarkByThresholdsOfItsOwn) {
+  SwitchConfig config = small();
+  config.classes[3].ecn = {.enabled = true, .k_min = 2_KB, .k_max = 2_KB, .p_max = 1};
+  std::vector<PortConfig> ports(kPorts.begin(), kPorts.end());
+  ports[2].ecn = {.enabled = true, .k_min = 1_KB, .k_max = 1_KB, .p_max = 1};
+  const auto marks = [&] {
+    Bench bench(config, ports);
+    for (std::uint32_t i = 0; i < 5; ++i) {
+      bench.send(0, 1, at(1_us), 1000_B, 3, 0, i);
+      bench.send(3, 2, at(1_us), 1000_B, 3, 0, i);
+    }
+    bench.run();
+    return std::pair{bench.counters(1).ecn_marked, bench.counters(2).ecn_marked};
+  };
+  EXPECT_EQ(marks(), (std::pair<std::uint64_t, std::uint64_t>{2, 3}));
+  config.classes[3].ecn.enabled = false;
+  EXPECT_EQ(marks(), (std::pair<std::uint64_t, std::uint64_t>{0, 0})) << "the class has no marking";
+}
+
 TEST(SwitchTest, OversizeFramesAreDropped) {
   Bench bench(small(), kPorts);
   bench.send(0, 1, at(1_us), 1098_B + SwitchConfig::kLongerOverIpv6 + 1_B);

@@ -165,6 +165,13 @@ void read_poisson(ConfigSection& section, WorkloadSettings& w, const Topology& t
   w.overload = section.boolean("overload", false);
 }
 
+// From one to many, from many to one, or between groups: somebody sends to somebody else.
+void check_pairs(ConfigSection& section, const WorkloadSettings& w, const Topology& topology) {
+  const bool one = w.senders.size() == 1 || (w.senders.empty() && topology.hosts() == 1);
+  if (one && w.receivers.size() == 1 && w.receivers[0] == (w.senders.empty() ? 0 : w.senders[0]))
+    section.fail_at("receivers", "is the only sender, too: it would send to itself");
+}
+
 void read_kind(ConfigSection& section, WorkloadSettings& w, const Topology& topology,
                const std::filesystem::path& folder) {
   if (w.kind == WorkloadKind::kList) return read_list(section, w, topology);
@@ -174,8 +181,8 @@ void read_kind(ConfigSection& section, WorkloadSettings& w, const Topology& topo
   if (w.kind == WorkloadKind::kIncast) return read_incast(section, w, topology, folder);
   if (w.kind != WorkloadKind::kPermutation) w.receivers = read_hosts(section, "receivers", topology);
   if (w.kind == WorkloadKind::kPoisson) return read_poisson(section, w, topology, folder);
-  if (w.receivers.size() == 1) section.fail_at("receivers", "is one host: that is an incast");
   w.size = read_sizes(section, folder);
+  if (w.kind == WorkloadKind::kAllToAll && !w.receivers.empty()) return check_pairs(section, w, topology);
   if ((w.senders.empty() ? topology.hosts() : w.senders.size()) < 2)
     section.fail_at("kind", "needs at least two hosts");
 }

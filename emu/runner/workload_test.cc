@@ -172,6 +172,25 @@ TEST(WorkloadTest, ReceiversCanBeOthersThanTheSenders) {
   EXPECT_NEAR(to[2], 200, 50);
 }
 
+TEST(WorkloadTest, OneHostSendsToMany) {
+  const auto pairs = [](const std::string& hosts) {
+    std::set<std::pair<std::uint32_t, std::uint32_t>> found;
+    const std::string all = "[[workload]]\nkind = \"all-to-all\"\nsize = \"1MB\"\n";
+    for (const Flow& f : draw_flows(settings_of(all + hosts, "kind = \"star\"\nhosts = 4\n"), Rng(1))) {
+      EXPECT_EQ(f.size, 1_MB);
+      found.emplace(f.src, f.dst);
+    }
+    return found;
+  };
+  using Pairs = std::set<std::pair<std::uint32_t, std::uint32_t>>;
+  EXPECT_EQ(pairs("senders = [\"h1\"]\nreceivers = [\"h2\", \"h3\", \"h4\"]\n"),
+            (Pairs{{0, 1}, {0, 2}, {0, 3}}));
+  EXPECT_EQ(pairs("senders = [\"h1\"]\nreceivers = [\"h1\", \"h3\"]\n"), (Pairs{{0, 2}}));
+  EXPECT_EQ(pairs("receivers = [\"h2\"]\n"), (Pairs{{0, 1}, {2, 1}, {3, 1}}));
+  EXPECT_THROW(pairs("senders = [\"h1\"]\nreceivers = [\"h1\"]\n"), ScenarioError);
+  EXPECT_THROW(pairs("senders = [\"h1\"]\n"), ScenarioError);
+}
+
 TEST(WorkloadTest, PoissonCanGoFromOneHostToAnother) {
   const auto flows_to = [](const std::string& receiver) {
     const Scenario s = parse_scenario(

@@ -125,14 +125,13 @@ void FlowProgram::connect(Transfer& t, const std::vector<Endpoint>& remote) {
     attr.max_rd_atomic = kRdAtomic;
     need(nic_.modify_qp(qpn, attr, Time::zero()), "RTS");
   }
-  if (t.script.is_requester()) starts_.push_back(&t);
+  if (t.script.is_requester())
+    starts_.add(t.script.flow(), static_cast<std::uint32_t>(&t - transfers_.data()));
   unfinished_ += t.script.is_requester() || t.script.flow().op != app::Op::kRead;
 }
 
 void FlowProgram::begin() {
-  std::stable_sort(starts_.begin(), starts_.end(), [](const Transfer* a, const Transfer* b) {
-    return a->script.flow().start_ns() < b->script.flow().start_ns();
-  });
+  starts_.begin();
   wake(Time::zero());
 }
 
@@ -186,9 +185,9 @@ void FlowProgram::wake(Time now) {
       return;
     }
     start_due(now);
-    if (next_start_ < starts_.size()) {
-      const std::int64_t due = starts_[next_start_]->script.flow().start_ns();
-      if (unfinished_ == starts_.size() - next_start_) {  // nothing is under way
+    if (starts_.timed_left() > 0) {
+      const std::int64_t due = starts_.next_ns();
+      if (unfinished_ == starts_.timed_left()) {  // nothing is under way
         waits_ = Waits::kStart;
         deadline_ = at_ns(due);
         return;
@@ -205,8 +204,8 @@ void FlowProgram::wake(Time now) {
 }
 
 void FlowProgram::start_due(Time now) {
-  while (next_start_ < starts_.size() && starts_[next_start_]->script.flow().start_ns() <= clock_ns(now)) {
-    Transfer& t = *starts_[next_start_++];
+  while (const std::optional<std::uint32_t> slot = starts_.take(clock_ns(now))) {
+    Transfer& t = transfers_[*slot];
     if (t.record.over) continue;
     t.record.posted = now;
     for (std::size_t lane = 0; lane < t.script.lanes(); ++lane) fill(t, lane, now);
@@ -229,6 +228,8 @@ void FlowProgram::fail(Transfer& t, int status) {
   t.record.over = any_failed_ = true;
   t.record.status = status;
   if (t.script.is_requester() || t.script.flow().op != app::Op::kRead) --unfinished_;
+  for (const std::uint32_t slot : starts_.failed(t.script.flow().id))
+    fail(transfers_[slot], TransferRecord::kGeneralError);
 }
 
 void FlowProgram::handle(const Cqe& cqe, Time now) {
@@ -249,6 +250,7 @@ void FlowProgram::handle(const Cqe& cqe, Time now) {
   if (!t.script.is_source()) t.record.placed = now;
   t.record.over = true;
   --unfinished_;
+  starts_.ended(flow.id);
 }
 
 }  // namespace rocelab::des

@@ -12,6 +12,7 @@
 #include "base/units.h"
 #include "emu/runner/plan.h"
 #include "irn_provider/nic/nic.h"
+#include "verbs_app/flows/start_list.h"
 #include "verbs_app/flows/transfer_script.h"
 
 namespace rocelab::des {
@@ -79,8 +80,7 @@ class FlowProgram {
   Cqn cq_;
   RKey key_;
   std::vector<Transfer> transfers_;
-  std::vector<Transfer*> starts_;  // requesters by start, then id
-  std::size_t next_start_ = 0;
+  app::StartList starts_;
   std::size_t unfinished_ = 0;  // transfers that will end with a completion of ours
   Waits waits_ = Waits::kPoll;
   Time deadline_ = Time::never();

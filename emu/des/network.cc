@@ -25,6 +25,8 @@ std::vector<app::Flow> program_flows(const RunPlan& plan) {
     flow.message_size = static_cast<std::uint64_t>(f.message_size.count());
     flow.start_ps = f.start.ps();
     flow.qps = f.qps;
+    flow.after = f.after;
+    flow.after_count = f.after_count;
     flows.push_back(flow);
   }
   return flows;

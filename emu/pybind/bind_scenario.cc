@@ -204,6 +204,7 @@ void bind_scenario(py::module_& m) {
           "topology_file_omissions",
           [](const RunPlan& plan) { return topology_file_omissions(plan.settings); },
           "What it cannot say of this plan, in words.")
+      .def("traffic_file_omissions", traffic_file_omissions, "What flow.txt cannot say of this plan.")
       .def(
           "traffic_file",
           [](const RunPlan& plan, const std::string& dialect, std::int64_t epoch_ps) {

@@ -119,14 +119,17 @@ def _scenario_files(
     scenario = read_label(path, overrides, label)
     labels = [label] if label is not None else list(scenario.labels)
     sets: dict[tuple[tuple[str, str], ...], str] = {}
-    left_out: dict[str, None] = {}
+    left_out: dict[tuple[str, str], None] = {}
     for one in labels:
         plans = [plan_of(scenario, one, seed) for seed in scenario.seeds]
         flows = [(f"flow-seed{p.seed}.txt", p.native.traffic_file(dialect, epoch_ps)) for p in plans]
         sets.setdefault((("topology.txt", plans[0].native.topology_file()), *flows), one)
-        left_out |= dict.fromkeys(plans[0].native.topology_file_omissions())
-    for what in left_out:
-        warn(f"topology.txt cannot say, and leaves out, {what}")
+        left_out |= dict.fromkeys(
+            ("topology.txt", what) for what in plans[0].native.topology_file_omissions()
+        )
+        left_out |= dict.fromkeys(("flow.txt", what) for what in plans[0].native.traffic_file_omissions())
+    for file, what in left_out:
+        warn(f"{file} cannot say, and leaves out, {what}")
     folder = to or Path("out") / scenario.name / "export"
     several = len(sets) > 1
     return {

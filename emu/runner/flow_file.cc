@@ -10,7 +10,7 @@ namespace rocelab {
 
 std::string flow_lines(const RunPlan& plan) {
   std::string text = "# " + plan.scenario + ", " + plan.label + ", seed " + std::to_string(plan.seed) +
-                     "\n# id src dst op size message_size start_ns qps label\n";
+                     "\n# id src dst op size message_size start_ns qps label after\n";
   for (const Flow& flow : plan.flows) {
     char start[40];
     std::snprintf(start, sizeof start, "%lld.%03lld", static_cast<long long>(flow.start.ps() / 1000),
@@ -18,7 +18,11 @@ std::string flow_lines(const RunPlan& plan) {
     text += std::to_string(flow.id) + " " + plan.segment.hosts[flow.src].name + " " +
             plan.segment.hosts[flow.dst].name + " " + to_string(flow.op) + " " +
             std::to_string(flow.size.count()) + " " + std::to_string(flow.message_size.count()) + " " +
-            start + " " + std::to_string(flow.qps) + " " + flow.group + "\n";
+            start + " " + std::to_string(flow.qps) + " " + flow.group;
+    if (flow.after_count > 0) text += " " + std::to_string(flow.after_count);
+    for (std::size_t i = 0; i < flow.after.size(); ++i)
+      text += (i == 0 ? "/" : ",") + std::to_string(flow.after[i]);
+    text += "\n";
   }
   return text;
 }

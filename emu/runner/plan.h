@@ -37,6 +37,9 @@ struct Flow {
   Bytes size, message_size;
   Time start;
   std::uint32_t qps = 1;
+  std::vector<std::uint32_t> after =
+      {};  // flows; it starts when after_count of them have ended; empty: at start
+  std::uint32_t after_count = 0;
   std::uint64_t packets = 0;  // with payload, without retransmissions
   Duration alone;             // completion time of this flow on an idle network (formula.h)
   std::uint32_t request = 0;  // of a periodic incast: which one, from 0

@@ -83,6 +83,9 @@ struct ListedFlow {
   Duration start;
   FlowOp op = FlowOp::kWrite;
   std::string group;  // empty: the workload's name
+  std::vector<std::uint32_t> after =
+      {};  // indices of others of the workload; it starts when after_count have ended
+  std::uint32_t after_count = 0;
 };
 
 // M senders, drawn for each request among the workload's, answer one receiver at once.

@@ -1,5 +1,6 @@
 #include "emu/runner/traffic_file.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <limits>
@@ -149,6 +150,13 @@ std::uint32_t destination_port(const RunPlan& plan, const Flow& flow) {
   for (const WorkloadSettings& w : plan.settings.workloads)
     if (w.name == flow.group && w.kind == WorkloadKind::kIncast) return 200;
   return 100;
+}
+
+std::vector<std::string> traffic_file_omissions(const RunPlan& plan) {
+  const auto waiting = std::ranges::count_if(plan.flows, [](const Flow& f) { return f.after_count > 0; });
+  if (waiting == 0) return {};
+  return {"that " + std::to_string(waiting) +
+          " flows begin when others have ended (they begin at the epoch there)"};
 }
 
 std::string traffic_file(const RunPlan& plan, TrafficDialect dialect, const TrafficFileOptions& options) {

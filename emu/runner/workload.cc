@@ -1,6 +1,7 @@
 #include "emu/runner/workload.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "emu/runner/arrivals.h"
 
@@ -103,6 +104,9 @@ class Draw {
       flow.size = listed.size;
       flow.op = listed.op;
       if (!listed.group.empty()) flow.group = listed.group;
+      flow.after = listed.after;
+      flow.after_count = listed.after_count;
+      if (flow.after_count > 0) flow.start = Time::zero();
     }
   }
 
@@ -128,6 +132,18 @@ class Draw {
   std::vector<Flow> flows_;
 };
 
+// In start order. `after` named flows by their place before.
+void number_flows(std::vector<Flow>& flows) {
+  for (std::size_t i = 0; i < flows.size(); ++i) flows[i].id = static_cast<std::uint32_t>(i);
+  std::stable_sort(flows.begin(), flows.end(),
+                   [](const Flow& a, const Flow& b) { return a.start < b.start; });
+  std::vector<std::uint32_t> id_of(flows.size());
+  for (std::size_t i = 0; i < flows.size(); ++i)
+    id_of[std::exchange(flows[i].id, static_cast<std::uint32_t>(i) + 1)] = static_cast<std::uint32_t>(i) + 1;
+  for (Flow& flow : flows)
+    for (std::uint32_t& other : flow.after) other = id_of[other];
+}
+
 }  // namespace
 
 Bytes message_size_of(Bytes flow, std::uint32_t qps, Bytes wanted) {
@@ -141,12 +157,13 @@ std::vector<Flow> draw_flows(const Settings& settings, Rng seed) {
   std::vector<Flow> flows;
   for (const WorkloadSettings& w : settings.workloads) {
     std::vector<Flow> drawn = Draw(settings, w, seed.fork("workload/" + w.name)).flows();
-    for (Flow& flow : drawn) flow.message_size = message_size_of(flow.size, flow.qps, w.message_size);
+    for (Flow& flow : drawn) {
+      flow.message_size = message_size_of(flow.size, flow.qps, w.message_size);
+      for (std::uint32_t& other : flow.after) other += static_cast<std::uint32_t>(flows.size());
+    }
     flows.insert(flows.end(), std::make_move_iterator(drawn.begin()), std::make_move_iterator(drawn.end()));
   }
-  std::stable_sort(flows.begin(), flows.end(),
-                   [](const Flow& a, const Flow& b) { return a.start < b.start; });
-  for (std::size_t i = 0; i < flows.size(); ++i) flows[i].id = static_cast<std::uint32_t>(i) + 1;
+  number_flows(flows);
   return flows;
 }
 

@@ -4,6 +4,7 @@
 #include <unordered_set>
 
 #include "emu/runner/arrivals.h"
+#include "emu/runner/connection_matrix.h"
 #include "emu/runner/offered_load.h"
 #include "emu/runner/quantity.h"
 #include "emu/runner/readers.h"
@@ -136,16 +137,17 @@ void read_file(ConfigSection& section, WorkloadSettings& w, const Topology& topo
                const std::filesystem::path& folder) {
   for (const char* key : {"file", "dialect"}) section.require(key);
   const std::filesystem::path file = section.file("file", folder);
-  const auto dialect =
-      static_cast<TrafficDialect>(section.choice("dialect", {"hpcc", "conweave", "ns3-rdma"}, 0));
+  const std::size_t dialect = section.choice("dialect", {"hpcc", "conweave", "ns3-rdma", "htsim"}, 0);
+  const bool htsim = dialect == 3, ns3_rdma = dialect == static_cast<std::size_t>(TrafficDialect::kNs3Rdma);
   TrafficFileOptions options;
-  options.epoch = section.duration("epoch", options.epoch);
-  if (dialect == TrafficDialect::kNs3Rdma)
-    options.packet_payload = section.bytes("packet_payload", options.packet_payload);
+  options.epoch = section.duration("epoch", htsim ? Duration{} : options.epoch);
+  if (ns3_rdma) options.packet_payload = section.bytes("packet_payload", options.packet_payload);
   if (options.packet_payload.count() <= 0) section.fail_at("packet_payload", "must be more than 0");
   w.op = read_op(section);
-  w.flows = listed_flows(parse_traffic(section.content("file", file), file.string(), dialect), file.string(),
-                         w, options, topology);
+  const std::string text = section.content("file", file);
+  w.flows = htsim ? parse_connection_matrix(text, file.string(), w.op, options.epoch, topology)
+                  : listed_flows(parse_traffic(text, file.string(), static_cast<TrafficDialect>(dialect)),
+                                 file.string(), w, options, topology);
 }
 
 void read_poisson(ConfigSection& section, WorkloadSettings& w, const Topology& topology,

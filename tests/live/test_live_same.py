@@ -39,6 +39,7 @@ _CASES: list[tuple[Path, tuple[str, ...]]] = [
     (_SMALL / "leaf_spine_16.toml", ()),
     (_SMALL / "controls.toml", ()),
     (_SMALL / "files.toml", ()),
+    (_SMALL / "side_by_side.toml", ()),
     (_SMALL / "operations.toml", ()),
     (_SMALL / "rocc.toml", ()),
     (_SMALL / "rocc.toml", ('congestion_control.rocc.rate_computation="host"',)),
@@ -83,7 +84,7 @@ _CASES: list[tuple[Path, tuple[str, ...]]] = [
     (_RING, ('transport=["irn+pfc+hpcc"]', "switch.escape.enabled=true", 'switch.lossless_buffer="60KB"')),
 ]
 _MOST_HOSTS = 32  # of a case: each is a namespace and a program
-_CROWDED = ("controls", "files")  # scenarios that are about losses, pauses and marks
+_CROWDED = ("controls", "files", "side_by_side")  # scenarios that are about losses, pauses and marks
 _TRIES = 4
 # Of a live run alone: programs compare payload, and lock step has its own clock.
 _APART = ("wall_s", "cpu_s", "max_rss_bytes", "verified", "fidelity")

@@ -49,9 +49,21 @@ Op parse_op(const std::string& word) {
   throw std::runtime_error("op must be send, write or read, not '" + word + "'");
 }
 
+// "2/0,1"
+void parse_after(const std::string& word, Flow& f) {
+  const std::size_t slash = word.find('/');
+  if (slash == std::string::npos)
+    throw std::runtime_error("after is N/IDS, for example 2/0,1, not '" + word + "'");
+  std::istringstream ids(word.substr(slash + 1));
+  for (std::string id; std::getline(ids, id, ',');)
+    f.after.push_back(static_cast<std::uint32_t>(number(id, "a flow of after", 0, 0xffffffff)));
+  f.after_count = static_cast<std::uint32_t>(number(word.substr(0, slash), "N of after", 1, f.after.size()));
+  if (f.start_ps != 0) throw std::runtime_error("a flow with after has no start_ns: write 0");
+}
+
 Flow parse_flow(const std::vector<std::string>& words) {
-  if (words.size() != 8 && words.size() != 9)
-    throw std::runtime_error("a flow is: id src dst op size message_size start_ns qps [label]");
+  if (words.size() < 8 || words.size() > 10)
+    throw std::runtime_error("a flow is: id src dst op size message_size start_ns qps [label [after]]");
   Flow f;
   f.id = static_cast<std::uint32_t>(number(words[0], "id", 0, 0xffffffff));
   f.src = words[1];
@@ -61,7 +73,8 @@ Flow parse_flow(const std::vector<std::string>& words) {
   f.message_size = number(words[5], "message_size", 1, kMaxMessage);
   f.start_ps = start_ps(words[6]);
   f.qps = static_cast<std::uint32_t>(number(words[7], "qps", 1, kMaxQps));
-  if (words.size() == 9) f.label = words[8];
+  if (words.size() > 8) f.label = words[8];
+  if (words.size() > 9) parse_after(words[9], f);
   if (f.src == f.dst) throw std::runtime_error("src and dst are the same host");
   if (f.messages() > 0xffffffff) throw std::runtime_error("more than 2^32 messages");
   return f;
@@ -80,6 +93,20 @@ void each_line(std::istream& in, const std::string& name,
       throw std::runtime_error(name + ":" + std::to_string(number) + ": " + e.what());
     }
   }
+}
+
+// `flows`: sorted by id.
+void check_after(const std::vector<Flow>& flows, const std::string& name) {
+  for (const Flow& f : flows)
+    for (const std::uint32_t id : f.after) {
+      const auto other = std::lower_bound(flows.begin(), flows.end(), id,
+                                          [](const Flow& a, std::uint32_t b) { return a.id < b; });
+      const std::string who =
+          name + ": flow " + std::to_string(f.id) + " waits for flow " + std::to_string(id);
+      if (other == flows.end() || other->id != id) throw std::runtime_error(who + ", which is none");
+      if (other->id == f.id || !other->end_known_to(f.requester()))
+        throw std::runtime_error(who + ", of whose end '" + f.requester() + "' does not learn");
+    }
 }
 
 }  // namespace
@@ -106,6 +133,7 @@ std::vector<Flow> read_flows(std::istream& in, const std::string& name) {
   });
   if (flows.empty()) throw std::runtime_error(name + ": no flows");
   std::sort(flows.begin(), flows.end(), [](const Flow& a, const Flow& b) { return a.id < b.id; });
+  check_after(flows, name);
   return flows;
 }
 

@@ -1,13 +1,16 @@
 // The flow list and the hosts file. Text, one entry a line; '#' begins a comment.
 //
-//   # id  src  dst  op     size     message_size  start_ns   qps  [label]
+//   # id  src  dst  op     size     message_size  start_ns   qps  [label  [after]]
 //   0     h1   h9   write  8000000  1048576       0          1    incast
 //   1     h2   h9   send   8000000  65536         1234.567   2
+//   2     h9   h3   write  4000000  65536         0          1    reply   2/0,1
 //
 // `op`: send, write or read. Data always flows from src to dst: of a READ flow dst is the requester. Sizes in
 // bytes. Start times are relative to the epoch that all processes agree on, in nanoseconds with up to three
 // digits after the point; programs can sleep to 1 ns, so a start is rounded up to one. `qps`: QPs of the
-// flow's own, over which its messages are dealt in turn.
+// flow's own, over which its messages are dealt in turn. `after`, N/IDS: the flow starts as soon as N of
+// these flows have ended at its requester, and has no time of its own (start_ns 0); the requester must be an
+// end of each, and learn of its end: any end of a SEND or WRITE flow, the requester of a READ.
 //
 //   # name  IPv4 address
 //   h1      10.0.0.1
@@ -31,7 +34,13 @@ struct Flow {
   std::int64_t start_ps = 0;
   std::uint32_t qps = 1;
   std::string label;
+  std::vector<std::uint32_t> after;  // flows; empty: it starts at its time
+  std::uint32_t after_count = 0;     // how many of them must have ended
 
+  const std::string& requester() const { return op == Op::kRead ? dst : src; }
+  bool end_known_to(const std::string& host) const {
+    return host == requester() || (op != Op::kRead && host == dst);
+  }
   std::uint64_t messages() const { return (size + message_size - 1) / message_size; }
   // QPs that carry anything: no more than there are messages.
   std::uint32_t lanes() const { return static_cast<std::uint32_t>(messages() < qps ? messages() : qps); }

@@ -62,12 +62,32 @@ TEST(FlowListTest, NamesFileLineAndFaultOfEveryBadEntry) {
   EXPECT_EQ(error_of("0 a b write 1 1 0.1234 1\n"),
             "flows.txt:1: start_ns has one to three digits after the point, not '0.1234'");
   EXPECT_EQ(error_of("\n0 a b write 1\n"),
-            "flows.txt:2: a flow is: id src dst op size message_size start_ns qps [label]");
+            "flows.txt:2: a flow is: id src dst op size message_size start_ns qps [label [after]]");
   for (const char* bad : {"-1 a b write 1 1 0 1", "0 a b write 0 1 0 1", "0 a b write 1 0 0 1",
                           "0 a b write 1 1 0 0", "0 a b write 1KB 1 0 1", "0 a b write 1 1 -5 1",
                           "0 a b write 1 1 5. 1", "0 a b write 1 1 1e3 1", "4294967296 a b write 1 1 0 1"})
     EXPECT_EQ(error_of(std::string(bad) + "\n").find("flows.txt:1: "), 0u) << bad;
   EXPECT_EQ(error_of("# nothing\n"), "flows.txt: no flows");
+}
+
+TEST(FlowListTest, AFlowMayWaitForOthersThatItsRequesterSeesEnd) {
+  const std::string two = "0 a b write 1 1 0 1 x\n1 c a read 1 1 0 1 x\n";
+  const auto list = flows(two + "2 a c send 1 1 0 1 x 2/0,1\n");
+  EXPECT_EQ(list[2].after, (std::vector<std::uint32_t>{0, 1}));
+  EXPECT_EQ(list[2].after_count, 2u);
+  EXPECT_TRUE(list[0].after.empty());
+  EXPECT_EQ(error_of(two + "2 b c send 1 1 0 1 x 1/0\n"), "accepted") << "b is the sink";
+  EXPECT_EQ(error_of(two + "2 c b send 1 1 0 1 x 1/0\n"),
+            "flows.txt: flow 2 waits for flow 0, of whose end 'c' does not learn");
+  EXPECT_EQ(error_of(two + "2 c b send 1 1 0 1 x 1/1\n"),
+            "flows.txt: flow 2 waits for flow 1, of whose end 'c' does not learn");
+  EXPECT_EQ(error_of(two + "2 a b send 1 1 0 1 x 1/5\n"),
+            "flows.txt: flow 2 waits for flow 5, which is none");
+  EXPECT_EQ(error_of("0 a b write 1 1 0 1 x 1/0\n").substr(0, 38), "flows.txt: flow 0 waits for flow 0, of");
+  EXPECT_EQ(error_of(two + "2 a b send 1 1 7 1 x 1/0\n"),
+            "flows.txt:3: a flow with after has no start_ns: write 0");
+  for (const char* bad : {"3/0,1", "0/1", "1/", "1", "1/0,,1", "1/x"})
+    EXPECT_EQ(error_of(two + "2 a b send 1 1 0 1 x " + bad + "\n").find("flows.txt:3: "), 0u) << bad;
 }
 
 TEST(FlowListTest, TakesPartWhoHasAFlowInTheOrderOfTheHostsFile) {

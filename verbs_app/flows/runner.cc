@@ -29,7 +29,8 @@ std::string digest_of(const std::vector<Flow>& flows) {
   for (const Flow& f : flows)
     for (const std::string& s :
          {std::to_string(f.id), f.src, f.dst, std::string(to_string(f.op)), std::to_string(f.size),
-          std::to_string(f.message_size), std::to_string(f.start_ps), std::to_string(f.qps)})
+          std::to_string(f.message_size), std::to_string(f.start_ps), std::to_string(f.qps),
+          std::to_string(f.after_count)})
       mix(s);
   return std::to_string(hash);
 }
@@ -129,13 +130,12 @@ void Runner::run() {
   open_device();
   connect_qps();
   agree_on_epoch();  // nobody goes on before everybody's QPs are ready
-  for (Transfer& t : transfers_) {
-    if (t.is_requester()) starts_.push_back(&t);
+  for (std::uint32_t slot = 0; slot < transfers_.size(); ++slot) {
+    const Transfer& t = transfers_[slot];
+    if (t.is_requester()) starts_.add(t.flow(), slot);
     unfinished_ += t.is_requester() || t.flow().op != Op::kRead;
   }
-  std::stable_sort(starts_.begin(), starts_.end(), [](const Transfer* a, const Transfer* b) {
-    return a->flow().start_ns() < b->flow().start_ns();
-  });
+  starts_.begin();
   run_flows();
   leave();
   verify();
@@ -144,7 +144,7 @@ void Runner::run() {
 void Runner::run_flows() {
   while (unfinished_ > 0) {
     start_due();
-    if (next_start_ < starts_.size()) {
+    if (starts_.timed_left() > 0) {
       wait_for_next_start();
     } else if (poll() == 0) {
       look_at_peers();
@@ -153,20 +153,19 @@ void Runner::run_flows() {
 }
 
 void Runner::start_due() {
-  while (next_start_ < starts_.size()) {
-    Transfer& t = *starts_[next_start_];
+  for (;;) {
     const std::int64_t now = monotonic_ns();
-    if (epoch_ + t.flow().start_ns() > now) return;
-    ++next_start_;
-    if (!t.record().over()) t.start(now);
+    const std::optional<std::uint32_t> slot = starts_.take(now - epoch_);
+    if (!slot) return;
+    if (Transfer& t = transfers_[*slot]; !t.record().over()) t.start(now);
   }
 }
 
 // Completions until the next start is due. Asking for an event before the last empty poll is what makes none
 // go unnoticed.
 void Runner::wait_for_next_start() {
-  const std::int64_t due = epoch_ + starts_[next_start_]->flow().start_ns();
-  if (unfinished_ == starts_.size() - next_start_) return sleep_until(due);  // nothing is under way
+  const std::int64_t due = epoch_ + starts_.next_ns();
+  if (unfinished_ == starts_.timed_left()) return sleep_until(due);  // nothing is under way
   if (ibv_req_notify_cq(rdma_->cq(), 0) != 0) throw std::runtime_error("ibv_req_notify_cq failed");
   if (poll() > 0) return;
   const std::int64_t left = due - monotonic_ns();
@@ -200,22 +199,27 @@ void Runner::handle(const ibv_wc* wc, int count) {
   }
 }
 
-// Counts a transfer that has just ended, and tells the other end if it went wrong.
+// Counts a transfer that has just ended, lets go those that wait for it, and tells the other end if it went
+// wrong.
 void Runner::settle(Transfer& t, bool was_over) {
   if (was_over || !t.record().over()) return;
   if (t.is_requester() || t.flow().op != Op::kRead) --unfinished_;
-  if (!t.record().ok()) mesh_->tell_failed(peer_of(t), t.flow().id, t.record().status);
+  if (t.record().ok()) return starts_.ended(t.flow().id);
+  mesh_->tell_failed(peer_of(t), t.flow().id, t.record().status);
+  for (const std::uint32_t slot : starts_.failed(t.flow().id))
+    fail(transfers_[slot], "waits for flow " + std::to_string(t.flow().id) + ", which failed");
+}
+
+void Runner::fail(Transfer& t, const std::string& why) {
+  const bool was_over = t.record().over();
+  t.fail(why);
+  settle(t, was_over);
 }
 
 void Runner::look_at_peers() {
   const std::int64_t now = monotonic_ns();
   if (now - last_look_ < kLookInterval) return;
   last_look_ = now;
-  const auto fail = [&](Transfer& t, const std::string& why) {
-    const bool was_over = t.record().over();
-    t.fail(why);
-    settle(t, was_over);
-  };
   mesh_->poll({.flow_failed =
                    [&](std::uint32_t id, const std::string& why) {
                      for (Transfer& t : transfers_)

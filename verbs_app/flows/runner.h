@@ -14,6 +14,7 @@
 #include "verbs_app/common/rdma.h"
 #include "verbs_app/flows/flow_list.h"
 #include "verbs_app/flows/mesh.h"
+#include "verbs_app/flows/start_list.h"
 #include "verbs_app/flows/transfer.h"
 
 namespace rocelab::app {
@@ -55,6 +56,7 @@ class Runner {
   int poll();
   void look_at_peers();
   void settle(Transfer& t, bool was_over);
+  void fail(Transfer& t, const std::string& why);
   void verify();
   void leave();
   std::size_t host_index(const std::string& name) const;
@@ -67,8 +69,7 @@ class Runner {
   std::unique_ptr<Mesh> mesh_;
   std::unique_ptr<Rdma> rdma_;
   std::vector<Transfer> transfers_;  // after rdma_: QPs go before CQ and PD
-  std::vector<Transfer*> starts_;    // requesters by start time, then id
-  std::size_t next_start_ = 0;
+  StartList starts_;
   std::size_t unfinished_ = 0;  // transfers that will end with a completion of ours
   std::int64_t epoch_ = 0;
   std::int64_t last_look_ = 0;

@@ -139,6 +139,31 @@ def export(
     return 0
 
 
+@app.command(name="import", epilog=example("import hpcc/mix --to scenarios/mine"))
+def import_(
+    path: Path = typer.Argument(
+        ...,
+        show_default=False,
+        metavar="PATH",
+        help="A folder with config.txt, topology and flow file, or such a config.txt.",
+    ),
+    to: Optional[Path] = typer.Option(
+        None, "--to", show_default=False, metavar="DIR", help="Where to write; default: out/NAME/import."
+    ),
+    no_install: bool = NO_INSTALL,
+) -> int:
+    """Make a scenario of the config.txt, topology and flows of a simulator of HPCC's family."""
+    set_up(live=False)
+    importing = importlib.import_module("rocelab.importing")
+
+    def warn(text: str) -> None:
+        print(f"rocelab: warning: {path}: {text}", file=sys.stderr)
+
+    for file in importing.import_folder(path, to, warn):
+        print(file)
+    return 0
+
+
 @app.command(epilog=example("test --fast --label unit --label python"))
 def test(
     fast: bool = typer.Option(False, "--fast", help="Without live runs, fuzzing and OVS's own tests."),

@@ -30,6 +30,7 @@ COMMANDS = (
     Command("stat", "show counters of NICs and switches"),
     Command("down", "end a kept topology"),
     Command("export", "write results or scenarios as other simulators' files", ("build", "results")),
+    Command("import", "make a scenario of another simulator's folder", ("build", "results")),
     Command("test", "run every test", (*_LIVE, "test", "cluster", "guest")),
     Command("bench", "measure rocelab itself", _LIVE),
     Command("clean", "remove what killed runs left behind"),

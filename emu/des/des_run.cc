@@ -18,7 +18,7 @@ DesRun::DesRun(RunPlan plan, const DesOptions& options)
       options_(options),
       network_(plan_, (open_traces(options), sinks())),
       engine_(network_, options.driver),
-      stop_(Time::zero() + plan_.settings.engine.limit) {
+      stop_(std::min(options.stop, Time::zero() + plan_.settings.engine.limit)) {
   plan_.routes = std::vector<Route>();  // the network has compiled them; with many switches they are large
 }
 

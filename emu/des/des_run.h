@@ -19,9 +19,10 @@ namespace rocelab::des {
 
 struct DesOptions {
   Driver driver = Driver::kWindows;
-  bool trace = true;      // false: no records, no trace_hash, at no cost
-  std::string trace_dir;  // event files; empty: none
-  std::string pcap_dir;   // captures; empty: none
+  bool trace = true;          // false: no records, no trace_hash, at no cost
+  std::string trace_dir;      // event files; empty: none
+  std::string pcap_dir;       // captures; empty: none
+  Time stop = Time::never();  // the run is over here, however long the plan lets it go on
 };
 
 // Of one flow, both ends.

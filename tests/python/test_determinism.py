@@ -71,20 +71,20 @@ class Ran:
 
 
 def run(short: Short, _: Any) -> Ran:
-    """The first run goes on until all that is expected has happened; where it stopped is the others' limit."""
+    """The first run goes on until all that is expected has happened; where it stopped the others stop, too."""
     awaited = expected(short)
     first, steps = native.module().DesRun(short.plan(short.seed).native), _FIRST_STEPS
     while not (over := first.advance(steps)) and first.records < _MOST:
         if first.records >= _FEWEST and awaited <= happened(totals(first)):
             break
         steps += steps // 4
-    limit = () if over else (f"engine.limit={first.now_ps}ps",)
-    plan, other = (short.plan(seed, *limit) for seed in (short.seed, short.seed + _OTHER_SEED))
+    stop = None if over else first.now_ps
+    plan, other = (short.plan(seed) for seed in (short.seed, short.seed + _OTHER_SEED))
     return Ran(
-        windows=_hash(plan),
-        again=_hash(plan),
-        global_order=_hash(plan, global_order=True),
-        other_seed=_hash(other),
+        windows=_hash(plan, stop_ps=stop),
+        again=_hash(plan, stop_ps=stop),
+        global_order=_hash(plan, stop_ps=stop, global_order=True),
+        other_seed=_hash(other, stop_ps=stop),
         records=first.records,
         late_frames=first.late_frames,
         counters=totals(first),

@@ -100,7 +100,6 @@ std::optional<FrameView> view_frame(std::span<const std::byte> frame) {
   std::size_t at = EthernetHeader::kSize;
   std::uint16_t type = load16(frame, EthernetHeader::kEtherType);
   if (type == kEtherTypeVlan) {
-    view.pcp = static_cast<std::uint8_t>(load16(frame, at) >> 13);
     type = load16(frame, at + VlanHeader::kEtherType);
     at += VlanHeader::kSize;
   }

@@ -17,7 +17,6 @@ struct FrameView {
   PacketKind kind = PacketKind::kOther;
   std::uint8_t dscp = 0;
   Ecn ecn = Ecn::kNotEct;
-  std::optional<std::uint8_t> pcp;  // of an 802.1Q tag
   std::uint8_t opcode = 0;
   Qpn dest;
   Psn psn;

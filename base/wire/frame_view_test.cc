@@ -39,7 +39,6 @@ TEST(FrameViewTest, ReadsWhatTheCodecWrites) {
         EXPECT_EQ(view->kind, PacketKind::kData);
         EXPECT_EQ(view->dscp, 26);
         EXPECT_EQ(view->ecn, Ecn::kEct0);
-        EXPECT_EQ(view->pcp, tagged ? std::optional<std::uint8_t>(5) : std::nullopt);
         EXPECT_EQ(view->dest, Qpn{0x123456});
         EXPECT_EQ(view->psn, Psn(0xfffffe));
         EXPECT_TRUE(view->ack_req);

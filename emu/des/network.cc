@@ -1,7 +1,6 @@
 #include "emu/des/network.h"
 
 #include <algorithm>
-#include <stdexcept>
 #include <string>
 
 #include "base/check.h"
@@ -79,18 +78,7 @@ Network::Network(const RunPlan& plan, const Sinks& sinks)
   schedules_ = lockstep::link_schedules(segment.link_changes, segment.ports.size());
   plain_ = schedules_.empty() && rerouted_.empty() && sinks.tap == nullptr &&
            std::ranges::none_of(port_edges_, [](const PortEdge& e) { return e.faults_in || e.faults_out; });
-  for (const lockstep::HostEntry& host : segment.hosts)
-    host_edges_.push_back({host.port, NodeId{host.node}, Tc{host.nic.cnp_tc}});
-  const NicConfig& nic = plan.settings.nic.config;
-  for (std::size_t s = 0; s < switches_.size(); ++s) {
-    const Classifier& classifier = switches_[s]->node.model().classifier();
-    const Tc roce = classifier.classify(nic.roce_dscp, std::nullopt),
-             cnp = classifier.classify(nic.cnp_dscp, std::nullopt);
-    if (s > 0 && (roce != roce_tc_ || cnp != cnp_tc_))
-      throw std::runtime_error("switches that classify differently are not known to the virtual-time engine");
-    roce_tc_ = roce;
-    cnp_tc_ = cnp;
-  }
+  for (const lockstep::HostEntry& host : segment.hosts) host_edges_.push_back({host.port, NodeId{host.node}});
   next_.resize(hosts_.size() + switches_.size(), Time::never());
   connect_programs();
 }

@@ -98,7 +98,6 @@ class Network {
   struct HostEdge {
     std::uint32_t port = 0;
     NodeId node;
-    Tc cnp_tc;
   };
   struct SwitchSlot {
     SwitchSlot(const RunPlan& plan, std::uint32_t index, PacketPool& pool, SwitchTrace* sink,
@@ -143,7 +142,6 @@ class Network {
   std::vector<HostEdge> host_edges_;
   std::vector<Time> next_;  // by node: flat, scanned once per window
   Duration lookahead_;
-  Tc roce_tc_, cnp_tc_;  // classes that the switches give to frames of the hosts' two kinds
   std::size_t programs_running_ = 0;
 };
 

@@ -28,7 +28,6 @@ namespace rocelab::des {
   packet->src = edge.node;
   packet->frame_slot = path.udp_src_port;
   packet->flow = packet->roce.dest.value;  // what switches can see of a frame
-  packet->tc = packet->tc == edge.cnp_tc ? cnp_tc_ : roce_tc_;
   if (!plain_) [[unlikely]] {
     const PortConfig& config = plan_.segment.ports[edge.port].config;
     const Time begin = due - config.delay - wire_time(packet->frame(), config.rate);

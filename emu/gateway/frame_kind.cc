@@ -43,7 +43,7 @@ ForeignFrameView look_at_foreign(std::span<const std::byte> frame, const NicConf
   if (!claims_to_be_roce(frame)) return {};
   const auto view = view_frame(frame);
   if (!view) return {ForeignFrame::kBroken, 0};
-  return {ForeignFrame::kRoce, view->dscp == nic.cnp_dscp ? nic.cnp_tc : nic.roce_tc};
+  return {ForeignFrame::kRoce, nic.class_map.of(view->dscp).value};
 }
 
 }  // namespace rocelab

@@ -31,8 +31,8 @@ TEST(ForeignFrame, RoceIsSortedAsANicSortsIt) {
   for (const bool ipv4 : {true, false}) {
     const auto data = look_at_foreign(roce(ipv4, 0), nic);
     EXPECT_EQ(data.kind, ForeignFrame::kRoce);
-    EXPECT_EQ(data.tc, nic.roce_tc);
-    EXPECT_EQ(look_at_foreign(roce(ipv4, nic.cnp_dscp), nic).tc, nic.cnp_tc);
+    EXPECT_EQ(data.tc, nic.roce_tc().value);
+    EXPECT_EQ(look_at_foreign(roce(ipv4, nic.cnp_dscp), nic).tc, nic.cnp_tc().value);
   }
 }
 

@@ -1,6 +1,7 @@
 // Scenarios and plans, read only.
 #include <pybind11/numpy.h>
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <vector>
@@ -140,6 +141,15 @@ py::list labels(const Scenario& scenario) {
   return list;
 }
 
+// Of all labels, each once.
+py::list warnings(const Scenario& scenario) {
+  std::vector<std::string> once;
+  for (const Settings& s : scenario.settings)
+    for (const std::string& text : s.warnings)
+      if (std::ranges::find(once, text) == once.end()) once.push_back(text);
+  return py::cast(once);
+}
+
 // What each label resolves to, without drawing flows: enough to tell runs apart.
 py::list settings(const Scenario& scenario) {
   py::list list;
@@ -171,6 +181,7 @@ void bind_scenario(py::module_& m) {
       .def_property_readonly("labels", labels)
       .def_readonly("known_labels", &Scenario::known_labels)
       .def_property_readonly("settings", settings)
+      .def_property_readonly("warnings", warnings)
       .def_property_readonly("comparisons", comparisons);
   m.def(
       "read_scenario",

@@ -173,6 +173,7 @@ class Scenario:
     labels: tuple[str, ...]
     seeds: tuple[int, ...]
     comparisons: tuple[Comparison, ...]
+    warnings: tuple[str, ...]  # what is allowed, and hardly meant, each with its place
     native: Any = field(repr=False, compare=False)
 
 

@@ -16,7 +16,7 @@ from rocelab.errors import RocelabError
 from rocelab.model import RunOutcome
 from rocelab.privileges import require_root
 from rocelab.result import Result
-from rocelab.scenario import make_plans, read_scenario
+from rocelab.scenario import make_plans, print_warnings, read_scenario
 
 # Rows of the table: title, field of summary.json's aggregates, factor, format.
 _ROWS = (
@@ -93,6 +93,7 @@ def run_scenario(
         require_root("the live engine")
     console = Console()
     read = read_scenario(scenario, overrides if seed is None else (*overrides, f"seeds=[{seed}]"))
+    print_warnings(read)
     display = _Display(console, len(make_plans(read)))
     begin = time.monotonic()
     signal.signal(signal.SIGTERM, _interrupt)  # the same way out as ^C: nothing stays behind

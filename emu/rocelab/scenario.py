@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -49,8 +50,15 @@ def read_scenario(path: Path | str, overrides: Sequence[str] = ()) -> Scenario:
         labels=tuple(scenario.labels),
         seeds=tuple(scenario.seeds),
         comparisons=comparisons,
+        warnings=tuple(scenario.warnings),
         native=scenario,
     )
+
+
+def print_warnings(scenario: Scenario) -> None:
+    """For a command that is about to run it."""
+    for text in scenario.warnings:
+        print(f"rocelab: warning: {text}", file=sys.stderr)
 
 
 def _check_metric(metric: str, file: str) -> None:

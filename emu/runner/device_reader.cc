@@ -166,7 +166,11 @@ SwitchConfig read_switch(ConfigSection section, bool pfc, const CcPreset& conges
       section.choice("queue_order", {"fifo", "round-robin"}, config.input_buffered ? 1 : 0) == 0
           ? QueueOrder::kFifo
           : QueueOrder::kRoundRobin;
-  config.classify = section.choice("classify", {"dscp", "pcp"}, 0) == 0 ? Classify::kDscp : Classify::kPcp;
+  if (section.choice("classify", {"dscp", "pcp"}, 0) == 1)
+    section.fail_at(
+        "classify",
+        "= \"pcp\" has nothing to go by: NICs send no VLAN tags here, and every frame would be of "
+        "class 0. Use \"dscp\", and [classes] for a map of your own");
   read_classes(section, config);
   read_pfc(section.table("pfc"), config.pfc);
   ecn_by_rate = read_ecn(section.table("ecn"), config, congestion_control);

@@ -35,6 +35,9 @@ void read_rocc(ConfigSection& section, std::string_view preset, RoccReading& roc
 std::vector<LinkEvent> read_link_events(std::vector<ConfigSection> sections, const Topology& topology);
 SwitchConfig read_switch(ConfigSection section, bool pfc, const CcPreset& congestion_control,
                          std::vector<EcnOfRate>& ecn_by_rate);
+ClassMap read_class_map(ConfigSection section);
+// What is allowed, and hardly what was meant: a line each, with its place.
+std::vector<std::string> class_warnings(const Settings& settings);
 NicSettings read_nic(ConfigSection section, ConfigSection irn, TransportMode mode, bool pfc,
                      const CcConfig& congestion_control, const Topology& topology);
 TimerSettings read_timers(ConfigSection section, bool pfc);

@@ -202,9 +202,9 @@ std::vector<Variant> apply_cases(ConfigSection& root, std::vector<Variant> varia
 
 // Top-level keys that are not settings of a run; asked for so that they count as known.
 void know_top_level(ConfigSection& root) {
-  for (const char* key :
-       {"name", "title", "seeds", "transport", "label", "axes", "case", "compare", "topology", "fault",
-        "link_event", "switch", "nic", "irn", "congestion_control", "timers", "workload", "engine"})
+  for (const char* key : {"name", "title", "seeds", "transport", "label", "axes", "case", "compare",
+                          "topology", "fault", "link_event", "classes", "switch", "nic", "irn",
+                          "congestion_control", "timers", "workload", "engine"})
     root.node(key);
 }
 
@@ -227,11 +227,15 @@ Settings read_settings(const Variant& variant, const std::filesystem::path& fold
   RoccReading rocc;
   const CcPreset cc =
       read_congestion_control(root.table("congestion_control"), label.mode, &s.parameters, rocc);
+  const ClassMap class_map = read_class_map(root.table("classes"));
   s.switches = read_switch(root.table("switch"), label.pfc, cc, s.ecn_by_rate);
+  s.switches.class_map = class_map;
   s.switches.rocc = rocc.config;
   s.switches.telemetry.enabled = cc.config.needs_telemetry();
   s.rocc = rocc.points;
   s.nic = read_nic(root.table("nic"), root.table("irn"), label.mode, label.pfc, cc.config, s.topology);
+  s.nic.config.class_map = class_map;
+  s.switches.rocc.classes = static_cast<std::uint8_t>(1u << s.nic.config.roce_tc().value);
   s.timers = read_timers(root.table("timers"), variant.definition.pfc);
   s.nic.config.recovery_timers = s.timers.recovery;
   s.nic.config.roce_rto = s.timers.rto_high;
@@ -240,6 +244,7 @@ Settings read_settings(const Variant& variant, const std::filesystem::path& fold
   s.nic.config.irn.rto_low_packets = s.timers.rto_low_packets;
   s.workloads = read_workloads(root.tables("workload"), s.topology, s.nic.config.active_mtu, folder);
   s.engine = read_engine(root.table("engine"));
+  s.warnings = class_warnings(s);
   return s;
 }
 

@@ -154,6 +154,7 @@ struct Settings {
   std::vector<Parameter> parameters;  // every key with its resolved value, in the order of docs/scenarios.md
   std::string lists;  // lists of tables (workloads, faults, links ..), which `parameters` have only in part
   std::vector<std::filesystem::path> files;  // that it names
+  std::vector<std::string> warnings;         // what is allowed, and hardly meant: a line each, with its place
   std::map<std::string, std::string>
       places;  // where its keys stand: of "switch.escape" for example "t.toml:12:1"
 };

@@ -55,7 +55,7 @@ PacketRef PacketEdge::parse_control(std::span<const std::byte> bytes, PacketKind
   put_fair_rate(*packet, {cnp->cp, cnp->rate, cnp->destination, cnp->dest, cnp->report});
   const auto destination = nodes_by_ipv4_.find(cnp->destination);
   packet->src = destination != nodes_by_ipv4_.end() ? destination->second : kNoNode;
-  packet->tc = Tc{host_.nic.cnp_tc};
+  packet->tc = host_.nic.class_map.of(cnp->dscp);
   return packet;
 }
 
@@ -88,7 +88,7 @@ PacketRef PacketEdge::parse_roce(std::span<std::byte> bytes, IcrcCheck check, Ti
   packet->payload = frame->payload.data();
   packet->payload_length = static_cast<std::uint32_t>(frame->payload.size());
   packet->ecn = frame->address.ecn;
-  packet->tc = Tc{frame->address.dscp == host_.nic.cnp_dscp ? host_.nic.cnp_tc : host_.nic.roce_tc};
+  packet->tc = host_.nic.class_map.of(frame->address.dscp);
   const std::uint8_t hops = packet->roce.telemetry_hops;
   packet->roce = frame->roce;
   packet->roce.telemetry_hops = hops;
@@ -128,9 +128,7 @@ FrameAddress PacketEdge::address_of(const Nic& nic, const Packet& packet, std::u
   a.is_ipv4 = path->is_ipv4();
   a.src_gid = path->src_gid;
   a.dst_gid = path->dst_gid;
-  const std::uint8_t class_dscp =
-      packet.tc.value == host_.nic.cnp_tc ? host_.nic.cnp_dscp : host_.nic.roce_dscp;
-  a.dscp = path->traffic_class != 0 ? static_cast<std::uint8_t>(path->traffic_class >> 2) : class_dscp;
+  a.dscp = packet.kind == PacketKind::kCnp ? host_.nic.cnp_dscp : host_.nic.dscp_of(path->traffic_class);
   a.ecn = packet.ecn;
   a.ip_id = ip_id;
   a.ttl = path->hop_limit != 0 ? path->hop_limit : 64;

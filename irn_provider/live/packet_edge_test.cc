@@ -6,6 +6,8 @@
 #include <cstring>
 
 #include "base/wire/frame.h"
+#include "base/wire/frame_view.h"
+#include "base/wire/roce_packet.h"
 #include "irn_provider/nic/memory.h"
 #include "irn_provider/nic/nic.h"
 
@@ -112,6 +114,28 @@ TEST_F(PacketEdgeTest, AFrameForAnotherHostWritesNothing) {
   EXPECT_FALSE(written());
   arrive_in_shared_memory(frame);
   EXPECT_TRUE(written());
+}
+
+// A queue pair's data is of the class that its program chose; its CNPs keep theirs.
+TEST_F(PacketEdgeTest, ATrafficClassIsOfDataAndNotOfCnps) {
+  Host a(kClient, kServer, Qpn{0x3000}), b(kServer, kClient, Qpn{0x4000});
+  a.path.traffic_class = 34 << 2;
+  a.connect(b), b.connect(a);
+  const auto arrives = [&](PacketKind kind, std::uint8_t opcode) {
+    PacketRef packet = a.pool.make();
+    packet->kind = kind, packet->flow = a.qp.value;
+    packet->roce.opcode = opcode, packet->roce.dest = b.qp;
+    constexpr std::uint32_t kAround = 14 + 20 + 8 + 4;
+    packet->frame_length = std::max(60u, kAround + opcode_info(opcode).header_bytes);
+    Bytes frame(packet->frame_length);
+    EXPECT_TRUE(a.edge.write(a.nic, *packet, frame));
+    const std::uint8_t dscp = view_frame(frame)->dscp;
+    const PacketRef back = b.edge.parse(frame, PacketKind::kData, Time::zero());
+    EXPECT_EQ(back->tc, Tc{static_cast<std::uint8_t>(dscp / 8)});
+    return int{dscp};
+  };
+  EXPECT_EQ(arrives(PacketKind::kAck, make_opcode(TransportClass::kRc, Operation::kAck)), 34);
+  EXPECT_EQ(arrives(PacketKind::kCnp, kCnpOpcode), 48);
 }
 
 }  // namespace

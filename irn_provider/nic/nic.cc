@@ -39,10 +39,12 @@ void Nic::Impl::touch(QueuePair& qp, Time now) {
   const unsigned kinds = cnp * QpScheduler::bit_of(Kind::kCnp) | ack * QpScheduler::bit_of(Kind::kAck) |
                          data * QpScheduler::bit_of(Kind::kData);
   if (kinds != scheduler.ready_kinds(slot)) {
-    scheduler.set_ready(slot, Tc{config.cnp_tc}, Kind::kCnp, cnp);
+    scheduler.set_ready(slot, config.cnp_tc(), Kind::kCnp, cnp);
     scheduler.set_ready(slot, qp.tc(), Kind::kAck, ack);
     scheduler.set_ready(slot, qp.tc(), Kind::kData, data);
   }
+  if (data && qp.is_datagram()) [[unlikely]]  // each goes to an address with a class of its own
+    scheduler.move(slot, qp.next_class(), Kind::kData);
   timers.wake_by(slot, qp.next_timeout(now));
 }
 

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "base/class_map.h"
 #include "base/units.h"
 #include "irn_provider/cc/cc_config.h"
 
@@ -49,8 +50,17 @@ struct NicConfig {
   bool pfc_enabled = true;     // obey PFC frames
   IrnConfig irn;
   CcConfig cc;  // congestion control of every QP; none by default
-  // Classes: program data and its ACKs, CNP, the rest.
-  std::uint8_t roce_tc = 3, roce_dscp = 26, cnp_tc = 6, cnp_dscp = 48;
+  // A frame's DSCP says its class, here and in the switches. roce_dscp: of programs that set no traffic
+  // class.
+  ClassMap class_map;
+  std::uint8_t roce_dscp = 26, cnp_dscp = 48;
+  Tc roce_tc() const { return class_map.of(roce_dscp); }
+  Tc cnp_tc() const { return class_map.of(cnp_dscp); }
+  // What a path's traffic class (the GRH's: DSCP and ECN) asks for. 0 is "not set"; 1 to 3, which differ from
+  // it in the ECN field alone, ask for DSCP 0. ECN is the NIC's own.
+  std::uint8_t dscp_of(std::uint8_t traffic_class) const {
+    return traffic_class == 0 ? roce_dscp : static_cast<std::uint8_t>(traffic_class >> 2);
+  }
   bool ecn_capable = false;  // set ECT(0) on data; congestion control by marks needs it
   std::uint32_t max_qps = 4096, max_cqs = 4096, max_mrs = 65536;
 };

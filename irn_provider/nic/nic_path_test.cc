@@ -65,7 +65,24 @@ TEST_P(NicPathTest, PacketsHaveThePathsClass) {
   change_path(pair, [](PathAddress& path) { path.traffic_class = 0; });
   exchange(pair);
   for (const Departure& d : pair.log)
-    EXPECT_EQ(d.packet.tc, Tc{pair.config.roce_tc}) << opcode_info(d.packet.roce.opcode).name;
+    EXPECT_EQ(d.packet.tc, pair.config.roce_tc()) << opcode_info(d.packet.roce.opcode).name;
+}
+
+// The network's map says of which class a DSCP is; what notifies of congestion keeps its own.
+TEST_P(NicPathTest, TheMapSaysTheClassOfAPathsDscp) {
+  NicConfig config = config_of(GetParam());
+  config.class_map.classes[34] = 2;
+  NicPair pair(config);
+  pair.connect(kPsn);
+  const auto expect_class = [&](std::uint8_t traffic_class, Tc tc) {
+    change_path(pair, [&](PathAddress& path) { path.traffic_class = traffic_class; });
+    exchange(pair);
+    for (const Departure& d : pair.log) EXPECT_EQ(d.packet.tc, tc) << int{traffic_class};
+  };
+  expect_class(34 << 2, Tc{2});
+  expect_class(24 << 2, Tc{3});
+  expect_class(0, Tc{3});       // not set: RoCE's DSCP, 26
+  expect_class(1 << 1, Tc{0});  // ECT(0) alone: DSCP 0
 }
 
 // DCQCN, slowed down by a notification: a long message takes as long as before, or as at line rate.

@@ -2,6 +2,7 @@
 // UC and UD are the same in either). IBTA Vol 1, 9.8; 10.3.1 (SQE).
 #include <gtest/gtest.h>
 
+#include "base/wire/pfc.h"
 #include "irn_provider/nic/pair_fixture.h"
 
 namespace rocelab {
@@ -63,6 +64,34 @@ TEST_P(NicUnreliableTest, UcCompletesWhenTheLastPacketLeaves) {
   pair.run();
   ASSERT_EQ(pair.a.cqes.size(), 1u);
   EXPECT_EQ(pair.a.cqes[0].time, pair.log.back().at);
+}
+
+// Datagrams of one queue pair go to addresses of several classes, in order: each waits for its own class
+// only.
+TEST_P(NicUnreliableTest, ADatagramIsOfTheClassOfItsAddress) {
+  UnreliablePair pair(GetParam(), QpType::kUd);
+  PathAddress other = pair.attr.path;
+  other.traffic_class = 34 << 2;
+  const Ahn fourth = *pair.a.nic.create_ah(pair.a.pd, other);
+  pair.post_receive(0, 4096, 50), pair.post_receive(0, 4096, 51), pair.post_receive(0, 4096, 52);
+  PfcFrame pause;
+  pause.class_enable = 1 << 4, pause.time[4] = 0xffff;
+  PacketRef frame = pair.a.pool.make();
+  put_pfc(*frame, pause);
+  pair.a.port.deliver(std::move(frame), pair.now());
+  pair.post(pair.datagram(100, 1));
+  SendWqe to_fourth = pair.datagram(100, 2);
+  to_fourth.ah = fourth;
+  pair.post(to_fourth);
+  pair.post(pair.datagram(100, 3));
+  pair.run();
+  ASSERT_EQ(pair.log.size(), 3u);
+  const Duration paused = pause_duration(0xffff, pair.config.link_rate);
+  EXPECT_EQ(pair.log[0].packet.tc, Tc{3});
+  EXPECT_LT(pair.log[0].at, Time::zero() + paused) << "class 3 is not paused";
+  EXPECT_EQ(pair.log[1].packet.tc, Tc{4});
+  EXPECT_GE(pair.log[1].at, Time::zero() + paused);
+  EXPECT_EQ(pair.log[2].packet.tc, Tc{3});
 }
 
 // Of 5 messages of 3 packets one packet is lost: that message never comes, the others do.

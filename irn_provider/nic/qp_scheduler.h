@@ -36,6 +36,13 @@ class QpScheduler {
     if (node < links_.size() && links_[node].linked == ready) return;  // mostly
     change(slot, tc, kind, ready);
   }
+  // The QP is ready for this kind, and what it would send is of class `tc` now.
+  void move(std::uint32_t slot, Tc tc, Kind kind) {
+    const std::uint32_t node = slot * kStride + static_cast<std::uint32_t>(kind);
+    if (links_[node].tc == tc.value) return;
+    unlink(node);
+    append(node, tc);
+  }
   // The kinds that the QP is listed for; bit n: Kind n.
   std::uint8_t ready_kinds(std::uint32_t slot) const { return slot < kinds_.size() ? kinds_[slot] : 0; }
   static constexpr std::uint8_t bit_of(Kind kind) {

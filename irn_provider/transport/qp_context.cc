@@ -30,10 +30,7 @@ Duration QpContext::verbs_timeout() const {
 
 void QpContext::follow_path() {
   overhead_ = overhead_of(attr.path);
-  // A traffic class that the program set counts by its class selector, the DSCP's upper three bits (RFC
-  // 2474, 4.2.2).
-  tc_ = Tc{attr.path.traffic_class == 0 ? nic.config.roce_tc
-                                        : static_cast<std::uint8_t>(attr.path.traffic_class >> 5)};
+  tc_ = class_of(attr.path);
 }
 
 void QpContext::connect(Time now) {
@@ -67,6 +64,7 @@ void QpContext::finish(Packet& packet, std::uint32_t payload_length) const {
 
 void QpContext::finish_datagram(Packet& packet, std::uint32_t payload_length, const PathAddress& path) const {
   packet.dst = path.dst_node;
+  packet.tc = class_of(path);
   finish(packet, payload_length, overhead_of(path));
 }
 
@@ -90,7 +88,7 @@ void QpContext::finish_ack(Packet& packet, std::uint8_t syndrome, std::uint32_t 
 void QpContext::begin_cnp(Packet& packet) const {
   packet.kind = PacketKind::kCnp;
   packet.flow = qpn.value;
-  packet.tc = Tc{nic.config.cnp_tc};
+  packet.tc = nic.config.cnp_tc();
   packet.ecn = Ecn::kNotEct;
   packet.dst = attr.path.dst_node;
   packet.roce.opcode = kCnpOpcode;

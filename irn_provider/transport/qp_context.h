@@ -97,6 +97,9 @@ class QpContext {
   // headers.
   Bytes wire_bytes_of(std::uint32_t length) const;
   Tc tc() const { return tc_; }
+  Tc class_of(const PathAddress& path) const {
+    return nic.config.class_map.of(nic.config.dscp_of(path.traffic_class));
+  }
 
   // --- completions
   enum class Queue : std::uint8_t { kSend, kRecv };

@@ -27,6 +27,8 @@ class QueuePair {
   const QpAttr& attr() const { return context_.attr; }
   const QpInit& init() const { return context_.init; }
   Tc tc() const { return context_.tc(); }
+  bool is_datagram() const { return context_.init.type == QpType::kUd; }
+  Tc next_class() const { return requester_.next_class(); }  // of the request that would leave next
   QpProgress progress() const;
 
   bool modify(const QpAttr& attr, Time now);  // false: no such transition, or an attribute that cannot be
@@ -48,7 +50,7 @@ class QueuePair {
   std::optional<std::uint32_t> on_switch_rate(const SwitchRate& rate, Time now) {
     return context_.cc ? context_.cc->on_switch_rate(rate, now) : std::nullopt;
   }
-  bool sends_by(Ahn ah) const { return context_.init.type == QpType::kUd && requester_.sends_by(ah); }
+  bool sends_by(Ahn ah) const { return is_datagram() && requester_.sends_by(ah); }
   void on_srq_destroyed(const SharedReceiveQueue& srq) { receive_queue_.forget(srq); }  // an XRC SRQ
   void on_timeout(Time now);
   // Timers, and when data that congestion control holds back may leave.

@@ -136,6 +136,13 @@ bool Requester::sends_by(Ahn ah) const {
   return false;
 }
 
+// What has left is complete: the oldest datagram is the next one.
+Tc Requester::next_class() const {
+  if (qp_.init.type != QpType::kUd || queue_.empty()) return qp_.tc();
+  const AddressHandle* ah = qp_.nic.address_handles.find(queue_.front().wqe.ah.value);
+  return ah != nullptr ? qp_.class_of(ah->path) : qp_.tc();
+}
+
 // An address handle that the program destroyed before its datagram left gives nothing to send: its payload
 // cannot be gathered.
 PayloadSource Requester::address_datagram(Packet& packet, const SendEntry& entry) const {

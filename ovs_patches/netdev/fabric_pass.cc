@@ -103,7 +103,7 @@ void Fabric::arrive_from_switch(std::uint32_t index, PacketRef packet) {
 void Fabric::hand_over(std::uint32_t index, PacketRef packet, const std::optional<FrameView>& view) {
   Port& port = ports_[index];
   capture(port, packet->due, *packet, PcapngDirection::kInbound);
-  if (view) packet->tc = port.node.node.model().classifier().classify(view->dscp, view->pcp);
+  if (view) packet->tc = port.node.node.model().config().class_map.of(view->dscp);
   wait(port, static_cast<std::uint32_t>(pass_.size()));
   Passing& passing = pass_.emplace_back();
   passing.packet = std::move(packet);

@@ -36,7 +36,6 @@ Switch::Impl::Port::Port(const SwitchConfig& switch_config, const PortConfig& po
 Switch::Impl::Impl(const SwitchConfig& c, std::span<const PortConfig> port_configs, Rng rng, PacketPool& p,
                    TraceSink& t, FrameOwner* f)
     : config(checked(c, port_configs)),
-      classifier(c),
       lossless_classes(lossless_classes_of(c)),
       pool(p),
       trace(t),

@@ -8,7 +8,8 @@
 //  has_more() of a port after each pull from it.
 //  3. Pull a frame only when the port can send it at once: no hidden queue in a driver.
 //  4. At next_timeout() call on_timeout(); it may be early, and early or repeated calls change nothing.
-//  5. Packet::tc is the class by this switch's map (classifier()), Packet::frame_length at least 60.
+//  5. Packet::tc is the class by the network's map (SwitchConfig::class_map), Packet::frame_length at
+//  least 60.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +20,6 @@
 #include "base/packet.h"
 #include "base/rng.h"
 #include "base/trace.h"
-#include "ovs_patches/switch_model/classifier.h"
 #include "ovs_patches/switch_model/counters.h"
 #include "ovs_patches/switch_model/switch_config.h"
 
@@ -82,7 +82,6 @@ class Switch {
   std::size_t ports() const;
   const PortConfig& port(PortId port) const;
   const SwitchConfig& config() const;
-  const Classifier& classifier() const;  // for the edge that parses bytes: DSCP or PCP -> class
   Bytes queue_bytes(PortId egress, Tc tc) const;
   Bytes ingress_bytes(PortId ingress, Tc tc) const;  // frames that came in there and still wait
   Bytes shared_pool_used() const;

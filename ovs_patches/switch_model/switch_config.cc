@@ -93,7 +93,7 @@ std::string problem_of_report(const RoccParams& p) {
 std::string problem_of_points(const SwitchConfig& config) {
   const RoccFlowTableParams& table = config.rocc.table;
   if (config.rocc.classes == 0 || config.rocc.dscp > 63) return "RoCC needs a class, and a DSCP of 6 bits";
-  const std::uint8_t cnp_tc = config.classify == Classify::kDscp ? config.dscp_to_tc[config.rocc.dscp] : 0;
+  const std::uint8_t cnp_tc = config.class_map.of(config.rocc.dscp).value;
   if (cnp_tc < kTrafficClasses && config.pfc.enabled && config.classes[cnp_tc].lossless)
     return "RoCC's CNPs would be of the lossless class " + std::to_string(cnp_tc) + ": give them a lossy one";
   if (!(table.sampling > 0 && table.sampling <= 1) || table.max_age <= 0_ps || table.entries > 1'000'000)
@@ -139,11 +139,8 @@ std::string problem_of_switch(const SwitchConfig& config) {
     if (config.loop_breaker.interval <= 0_ps || config.loop_breaker.period < 0_ps)
       return "Loop Breaker's interval must be more than 0, and its period not negative";
   }
-  for (const auto tc : config.dscp_to_tc) {
+  for (const auto tc : config.class_map.classes) {
     if (tc >= kTrafficClasses) return "the DSCP map names class " + std::to_string(tc) + ", there are 0 to 7";
-  }
-  for (const auto tc : config.pcp_to_tc) {
-    if (tc >= kTrafficClasses) return "the PCP map names class " + std::to_string(tc) + ", there are 0 to 7";
   }
   for (int tc = 0; tc < kTrafficClasses; ++tc) {
     if (std::string problem = problem_of_class(tc, config.classes[tc]); !problem.empty()) return problem;

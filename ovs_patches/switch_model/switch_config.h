@@ -10,6 +10,7 @@
 #include <string>
 #include <type_traits>
 
+#include "base/class_map.h"
 #include "base/ids.h"
 #include "base/rocc_law.h"
 #include "base/units.h"
@@ -138,8 +139,6 @@ enum class QueueOrder : std::uint8_t {
   kRoundRobin,  // packet by packet over the ingress ports: the papers' virtual output queues
 };
 
-enum class Classify : std::uint8_t { kDscp, kPcp };
-
 // Element by element: g++ 12 loses member defaults when a constexpr function changes some elements of a
 // value-initialised array.
 constexpr std::array<ClassConfig, kTrafficClasses> default_classes() {
@@ -148,13 +147,6 @@ constexpr std::array<ClassConfig, kTrafficClasses> default_classes() {
   roce.lossless = true;                     // RoCE data and its ACKs
   feedback.selection = Selection::kStrict;  // CNP and switch feedback
   return {plain, plain, plain, roce, plain, plain, feedback, feedback};
-}
-
-constexpr std::array<std::uint8_t, 64> default_dscp_map() {
-  std::array<std::uint8_t, 64> map{};  // everything else: class 0
-  map[26] = 3;
-  map[48] = 6;
-  return map;
 }
 
 struct SwitchConfig {
@@ -177,15 +169,13 @@ struct SwitchConfig {
   bool input_buffered = false;
   Bytes input_buffer = 240_KB;  // per input port, all lossy classes together
   QueueOrder queue_order = QueueOrder::kFifo;
-  Classify classify = Classify::kDscp;
   PfcConfig pfc;
   RoccConfig rocc;
   EscapeConfig escape;
   LoopBreakerConfig loop_breaker;
   TelemetryConfig telemetry;
   std::array<ClassConfig, kTrafficClasses> classes = default_classes();
-  std::array<std::uint8_t, 64> dscp_to_tc = default_dscp_map();
-  std::array<std::uint8_t, 8> pcp_to_tc = {0, 1, 2, 3, 4, 5, 6, 7};
+  ClassMap class_map;  // that of the NICs, too
 };
 static_assert(std::is_trivially_copyable_v<SwitchConfig> && std::is_trivially_copyable_v<PortConfig>);
 

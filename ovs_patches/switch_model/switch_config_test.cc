@@ -1,6 +1,5 @@
 #include "ovs_patches/switch_model/switch_config.h"
 
-#include "ovs_patches/switch_model/classifier.h"
 #include "ovs_patches/switch_model/test_support.h"
 
 namespace rocelab {
@@ -19,20 +18,6 @@ TEST(SwitchConfigTest, DefaultsAreLosslessClassThreeAndStrictFeedback) {
     EXPECT_FALSE(c.ecn.enabled) << tc;
     EXPECT_EQ(c.ecn.k_max, 200_KB) << tc;
   }
-}
-
-TEST(SwitchConfigTest, ClassifiesByDscpOrByPcp) {
-  SwitchConfig config;
-  const Classifier by_dscp(config);
-  EXPECT_EQ(by_dscp.classify(26, {}), Tc{3});
-  EXPECT_EQ(by_dscp.classify(48, 1), Tc{6});
-  EXPECT_EQ(by_dscp.classify(0, 3), Tc{0});
-  EXPECT_EQ(by_dscp.classify({}, 3), Tc{0}) << "no IP header";
-  config.classify = Classify::kPcp;
-  config.pcp_to_tc[5] = 3;
-  const Classifier by_pcp(config);
-  EXPECT_EQ(by_pcp.classify(48, 5), Tc{3});
-  EXPECT_EQ(by_pcp.classify(26, {}), Tc{0}) << "no VLAN tag";
 }
 
 // Changes one thing and expects a line that names it.
@@ -58,7 +43,7 @@ TEST(SwitchConfigTest, SaysWhatIsWrong) {
   expect_problem("class 3: ECN K_min", [](auto& c, auto&) { c.classes[3].ecn = {true, 2_KB, 1_KB, 0.5}; });
   expect_problem("port 1: ECN K_min", [](auto&, auto& ports) { ports[1].ecn = {true, 2_KB, 1_KB, 0.5}; });
   expect_problem("class 3: ECN P_max", [](auto& c, auto&) { c.classes[3].ecn = {true, 1_KB, 2_KB, 1.5}; });
-  expect_problem("DSCP map names class 8", [](auto& c, auto&) { c.dscp_to_tc[5] = 8; });
+  expect_problem("DSCP map names class 8", [](auto& c, auto&) { c.class_map.classes[5] = 8; });
   expect_problem("max_frame", [](auto& c, auto&) { c.max_frame = 60_B; });
   expect_problem("shared_pool", [](auto& c, auto&) {
     c.shared_pool = 1_MB;

@@ -189,7 +189,6 @@ struct Switch::Impl {
   void trace_class(TraceKind kind, PortId port, Tc tc, Bytes bytes, Time now);
 
   SwitchConfig config;
-  Classifier classifier;
   TcMask lossless_classes = 0;
   TcMask escape_classes = 0;  // those of them that Escape serves; 0: off
   PacketPool& pool;

@@ -7,7 +7,6 @@ namespace rocelab {
 std::size_t Switch::ports() const { return impl_->ports.size(); }
 const PortConfig& Switch::port(PortId port) const { return impl_->at(port).config; }
 const SwitchConfig& Switch::config() const { return impl_->config; }
-const Classifier& Switch::classifier() const { return impl_->classifier; }
 Bytes Switch::shared_pool_used() const { return impl_->buffer.pool_used(); }
 std::uint64_t Switch::queued_frames() const { return impl_->queues.frames() + impl_->escaping_frames; }
 

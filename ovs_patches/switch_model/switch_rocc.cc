@@ -109,7 +109,7 @@ void Switch::Impl::send_cnp(PortId port_id, const SwitchFlow& flow, FairRateFeed
   put_fair_rate(*packet, feedback);
   packet->src = flow.destination;
   packet->dst = flow.source;
-  packet->tc = classifier.classify(config.rocc.dscp, std::nullopt);
+  packet->tc = config.class_map.of(config.rocc.dscp);
   ++port.counters.rocc_cnps;
   const Tc tc = packet->tc;
   const Bytes frame = packet->frame();

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -9,7 +11,7 @@ from pathlib import Path
 import program_table
 import pytest
 from kept_hosts import PATIENCE, Hosts, kept_hosts
-from live_runs import SCENARIOS, live
+from live_runs import SCENARIOS, command, live
 
 pytestmark = live
 
@@ -85,12 +87,37 @@ def test_two_clients_share_their_receiver(label: str, tmp_path: Path) -> None:
     assert alone == pytest.approx(_GBPS * _MTU / (_MTU + _HEADERS[mode] + _WIRE), rel=0.01)
 
 
-def _both(hosts: Hosts, folder: Path) -> list[float]:
+@pytest.mark.parametrize("traffic_class", ["96", "136"])
+def test_two_clients_lose_nothing_in_a_lossless_class_of_their_choice(
+    traffic_class: str, tmp_path: Path
+) -> None:
+    """DSCP 24 is class 3 and 34 class 4, for the NIC that is paused and for the switch that pauses it."""
+    settings = ('transport=["roce+pfc"]', "topology.hosts=3", "switch.lossless_classes=[3, 4]")
+    words = [word for setting in settings for word in ("--set", setting)]
+    with kept_hosts(SCENARIOS / "pingpong.toml", "roce+pfc", "--programs", "4", *words) as hosts:
+        shares = _both(hosts, tmp_path, "-n", "300", "--tclass", traffic_class)
+        counters = _switch_counters(hosts)
+    expected = _GBPS * _MTU / (_MTU + _HEADERS["roce"] + _WIRE) / 2
+    assert shares == pytest.approx([expected] * 2, rel=0.01)
+    assert counters["drops"] == 0
+    assert {tc for tc in range(8) if counters[f"xoff_sent_prio{tc}"] > 0} == {int(traffic_class) // 32}
+
+
+def _switch_counters(hosts: Hosts) -> Counter[str]:
+    """Of all ports of all switches together."""
+    done = command("stat", "--run", hosts.kept.directory.run_id, "--json")
+    total: Counter[str] = Counter()
+    for port in json.loads(done.stdout)["ports"].values():
+        total.update(port)
+    return total
+
+
+def _both(hosts: Hosts, folder: Path, *options: str) -> list[float]:
     """The averages of clients on h2 and h3."""
     with ExitStack() as stack:
         running = []
         both = {
-            host: program_table.commands([*_BANDWIDTH, "-p", str(port)])
+            host: program_table.commands([*_BANDWIDTH, *options, "-p", str(port)])
             for host, port in (("h2", 18516), ("h3", 18517))
         }
         for host, commands in both.items():

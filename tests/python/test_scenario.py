@@ -10,7 +10,7 @@ import pytest
 from rocelab import native
 from rocelab.errors import RocelabError, UsageError
 from rocelab.model import TRACE_DTYPE
-from rocelab.scenario import make_plans, plan_of, read_label, read_scenario
+from rocelab.scenario import make_plans, plan_of, print_warnings, read_label, read_scenario
 
 SCENARIOS = Path(__file__).resolve().parents[2] / "scenarios"
 
@@ -38,6 +38,20 @@ def test_ports_name_hosts_or_each_other() -> None:
             assert by_name[port.peer].peer == port.interface
     assert sum(not p.peer_is_host for p in plan.ports) == 2
     assert all(plan.ports[i].switch == s.name for s in plan.switches for i in s.ports)
+
+
+def test_what_is_hardly_meant_is_a_warning_on_stderr(capsys: pytest.CaptureFixture[str]) -> None:
+    file = SCENARIOS / "incast.toml"
+    fine = read_scenario(file, ["switch.lossless_classes=[3, 4]"])
+    assert fine.warnings == ()
+    scenario = read_scenario(file, ["switch.lossless_classes=[4]"])
+    (warning,) = scenario.warnings  # of four labels, two of which have PFC
+    assert warning.startswith(
+        "--set switch.lossless_classes=[4]: class 3 (DSCP 26), of programs that set no traffic class"
+    )
+    assert make_plans(scenario)  # it runs all the same
+    print_warnings(scenario)
+    assert capsys.readouterr().err == f"rocelab: warning: {warning}\n"
 
 
 def test_lossless_limits_fill_the_buffer_exactly() -> None:

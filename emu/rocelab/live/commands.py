@@ -27,7 +27,7 @@ from rocelab.live.ovs import Ovs
 from rocelab.live.plan_layout import layout_of
 from rocelab.live.programs import check_program, warn_of_captures
 from rocelab.model import RunPlan
-from rocelab.scenario import plan_of, read_label
+from rocelab.scenario import plan_of, print_warnings, read_label
 
 _STATE = "state.json"  # in the run's folder: what there is to know of a kept topology
 
@@ -64,6 +64,7 @@ def up(
     """`programs`: how many begin together; time stands until they have opened their device and wait. `pcap`: everything is captured, into
     files below `out` (default: out/NAME)."""
     read = read_label(scenario, overrides, label)
+    print_warnings(read)
     plan = plan_of(read, label or read.labels[0], read.seeds[0])
     _check_programs(plan, programs)
     directory = RunDirectory.create()

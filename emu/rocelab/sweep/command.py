@@ -11,6 +11,7 @@ from rich.table import Table
 from rocelab.files import write_whole
 from rocelab.model import Scenario
 from rocelab.summary import Summary, summarise_runs
+from rocelab.scenario import print_warnings
 from rocelab.sweep.points import parse_seeds, points_of
 from rocelab.sweep.run import SweepOutcome, failures, make_console, run_points
 from rocelab.sweep.store import PointStore
@@ -38,6 +39,7 @@ def run_sweep(
     """Exit status 0 only if every point is there in the end."""
     console = make_console()
     read, points = points_of(scenario, overrides, parse_seeds(seeds) if seeds else ())
+    print_warnings(read)
     folder = out or Path("out") / f"sweep-{read.name}"
     store = PointStore(folder / "points")
     outcome = run_points(points, store, console, jobs, cluster)

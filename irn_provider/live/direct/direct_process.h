@@ -178,7 +178,11 @@ class DirectProcess final : public LiveProcess {
   std::vector<Waiter*> waiters_;
   std::uint32_t sent_since_receive_ = 0, taken_since_departure_ = 0;  // frames
   bool pausing_ = false;                                              // those that send to us
-  std::vector<MacAddress> senders_;  // in batches that were full, of this pause or the last such
+  struct Paused {
+    MacAddress mac;
+    std::uint8_t classes = 0;  // bit per class that frames came in
+  };
+  std::vector<Paused> senders_;  // in batches that were full, of this pause or the last such
   Time last_regulation_;
   std::atomic<std::int64_t> acks_wait_since_ns_{0};  // for what the program does next; 0: none does
   // Calls that had frames to send: waiting for more, since the last poll, and between the two before.

@@ -34,6 +34,14 @@ std::optional<Sender> ipv4_sender(std::span<const std::byte> frame) {
   return Sender{ipv4_mapped(wire::load_array<4>(frame, kSourceAt)), wire::load_array<6>(frame, kMacAt)};
 }
 
+// 0 of a frame that is not IP. Precondition: a whole Ethernet header, and 2 bytes.
+std::uint8_t dscp_of(std::span<const std::byte> frame) {
+  const std::uint16_t type = wire::load16(frame, EthernetHeader::kEtherType),
+                      first = wire::load16(frame, EthernetHeader::kSize);
+  if (type == kEtherTypeIpv4) return static_cast<std::uint8_t>(first >> 2 & 0x3f);
+  return type == kEtherTypeIpv6 ? static_cast<std::uint8_t>(first >> 6 & 0x3f) : std::uint8_t{0};
+}
+
 constexpr MacAddress kMacControl = {0x01, 0x80, 0xc2, 0x00, 0x00, 0x01};  // IEEE 802.3 annex 31B
 
 bool is_mac_control(std::span<const std::byte> frame) {
@@ -128,8 +136,9 @@ void DirectProcess::take(const direct::FramePort::Arrival& arrival, Time now) {
 }
 
 // A wire without switches has no back-pressure but a receiver's own: one that does not keep up pauses those
-// that have sent to it (802.1Qbb), each by a frame to its own address, so that bridges pass it on. It looks
-// again while it works through a batch, which may take longer than a pause holds.
+// that have sent to it (802.1Qbb), in the classes of what they sent, each by a frame to its own address, so
+// that bridges pass it on. It looks again while it works through a batch, which may take longer than a pause
+// holds.
 void DirectProcess::regulate() {
   const Time now = clock();
   if (now - last_regulation_ < kPauseAgain) return;
@@ -145,22 +154,25 @@ void DirectProcess::regulate() {
 void DirectProcess::note_senders(std::span<const direct::FramePort::Arrival> arrivals) {
   if (!pausing_) senders_.clear();
   for (const auto& arrival : arrivals) {
-    if (arrival.bytes.size() < EthernetHeader::kSize || is_mac_control(arrival.bytes)) continue;
+    if (arrival.bytes.size() < EthernetHeader::kSize + 2 || is_mac_control(arrival.bytes)) continue;
     const MacAddress mac = wire::load_array<6>(arrival.bytes, 6);
-    if (senders_.size() < kMostSenders && std::find(senders_.begin(), senders_.end(), mac) == senders_.end())
-      senders_.push_back(mac);
+    const auto found = std::ranges::find(senders_, mac, &Paused::mac);
+    if (found == senders_.end() && senders_.size() == kMostSenders) continue;
+    Paused& sender = found == senders_.end() ? senders_.emplace_back(Paused{mac}) : *found;
+    sender.classes |= static_cast<std::uint8_t>(1u << host_.nic.class_map.of(dscp_of(arrival.bytes)).value);
   }
 }
 
 void DirectProcess::pause_senders(std::uint16_t quanta) {
   PfcFrame pfc;
-  pfc.class_enable = static_cast<std::uint8_t>(1u << host_.nic.roce_tc);
-  pfc.time[host_.nic.roce_tc] = quanta;
-  for (const MacAddress& mac : senders_) {
+  for (const Paused& sender : senders_) {
     if (blocked()) break;  // a pause that is not ended ends by itself
     const std::span<std::byte> slot = wire_->place({}, PfcFrame::kSize, direct::FramePort::Kind::kData).bytes;
+    pfc.class_enable = sender.classes;
+    for (std::size_t tc = 0; tc < kTrafficClasses; ++tc)
+      pfc.time[tc] = (sender.classes >> tc & 1) != 0 ? quanta : std::uint16_t{0};
     pfc.write(slot.first<PfcFrame::kSize>(), host_.mac);
-    std::copy(mac.begin(), mac.end(), reinterpret_cast<std::uint8_t*>(slot.data()));
+    std::copy(sender.mac.begin(), sender.mac.end(), reinterpret_cast<std::uint8_t*>(slot.data()));
     wire_->fill();
   }
   flush();

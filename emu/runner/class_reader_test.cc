@@ -1,0 +1,91 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "emu/runner/plan.h"
+
+namespace rocelab {
+namespace {
+
+std::string text(const std::string& more, const std::string& transport = "roce+pfc") {
+  return "transport = [\"" + transport + "\"]\n[topology]\nkind = \"star\"\nhosts = 3\n" + more;
+}
+Settings settings(const std::string& more, const std::string& transport = "roce+pfc") {
+  return parse_scenario(text(more, transport), "t.toml").settings[0];
+}
+std::string complaint(const std::string& more) {
+  try {
+    settings(more);
+  } catch (const ScenarioError& error) {
+    return error.what();
+  }
+  return "none";
+}
+
+TEST(ClassReaderTest, NicsAndSwitchesHaveOneMap) {
+  const Scenario s = parse_scenario(text("[classes]\ndscp = { 34 = 3, 26 = 5 }\n"), "t.toml");
+  const RunPlan plan = make_plan(s, s.settings[0], 1);
+  const NicConfig& nic = plan.segment.hosts[0].nic;
+  const SwitchConfig& config = plan.segment.switches[0].config;
+  EXPECT_EQ(nic.class_map.classes, config.class_map.classes);
+  EXPECT_EQ(nic.class_map.of(34), Tc{3});
+  EXPECT_EQ(nic.class_map.of(24), Tc{3}) << "those that are not named keep theirs";
+  EXPECT_EQ(nic.roce_tc(), Tc{5});
+  EXPECT_EQ(nic.cnp_tc(), Tc{6});
+  const Parameter listed{"classes.dscp.34", "3"};
+  EXPECT_NE(std::ranges::find(s.settings[0].parameters, listed), s.settings[0].parameters.end());
+}
+
+TEST(ClassReaderTest, RoccsCongestionPointsAreThoseOfRocesClass) {
+  EXPECT_EQ(settings("", "roce+pfc+rocc").switches.rocc.classes, 1 << 3);
+  const std::string moved = "[classes]\ndscp = { 26 = 4 }\n[switch]\nlossless_classes = [4]\n";
+  EXPECT_EQ(settings(moved, "roce+pfc+rocc").switches.rocc.classes, 1 << 4);
+}
+
+TEST(ClassReaderTest, MistakesNameTheirPlace) {
+  const std::string head = "[classes]\n";
+  EXPECT_EQ(
+      complaint(head + "dscp = { 64 = 3 }\n"),
+      "t.toml:6:15: classes.dscp.64 is no DSCP: write for example classes.dscp = { 34 = 3 }, of 0 to 63");
+  EXPECT_NE(complaint(head + "dscp = { AF31 = 3 }\n").find("t.toml:6:17: classes.dscp.AF31 is no DSCP"),
+            std::string::npos);
+  EXPECT_NE(complaint(head + "dscp = { 026 = 3 }\n").find("026 is no DSCP"), std::string::npos);
+  EXPECT_EQ(complaint(head + "dscp = { 26 = 8 }\n"), "t.toml:6:15: classes.dscp.26 = 8 is outside 0..7");
+  EXPECT_NE(complaint(head + "dscp = { 26 = \"3\" }\n").find("must be a whole number"), std::string::npos);
+  EXPECT_NE(complaint(head + "dscp = [3]\n").find("classes.dscp is a table"), std::string::npos);
+  EXPECT_NE(complaint(head + "dcsp = { 26 = 3 }\n").find("did you mean \"dscp\"?"), std::string::npos);
+}
+
+TEST(ClassReaderTest, ClassesByVlanTagsAreRefused) {
+  EXPECT_EQ(complaint("[switch]\nclassify = \"dscp\"\n"), "none");
+  const std::string got = complaint("[switch]\nclassify = \"pcp\"\n");
+  EXPECT_EQ(got.rfind("t.toml:6:12: switch.classify = \"pcp\" has nothing to go by", 0), 0u) << got;
+}
+
+TEST(ClassReaderTest, ALosslessClassThatNoDscpReachesIsWorthAWarning) {
+  EXPECT_EQ(settings("[switch]\nlossless_classes = [3, 4]\n").warnings, std::vector<std::string>{});
+  std::string map;
+  for (int dscp = 32; dscp < 40; ++dscp) map += (map.empty() ? "" : ", ") + std::to_string(dscp) + " = 3";
+  const std::string moved = "[classes]\ndscp = { " + map + " }\n[switch]\nlossless_classes = [3, 4]\n";
+  EXPECT_EQ(settings(moved).warnings,
+            std::vector<std::string>{"t.toml:8:20: no DSCP reaches the lossless class 4: give it one in "
+                                     "classes.dscp"});
+  EXPECT_EQ(settings(moved, "roce").warnings, std::vector<std::string>{}) << "without PFC none is lossless";
+}
+
+TEST(ClassReaderTest, ProgramsWithoutATrafficClassThatAreNotProtectedAreWorthAWarning) {
+  const std::vector<std::string> lossy = settings("[switch]\nlossless_classes = [4]\n").warnings;
+  ASSERT_EQ(lossy.size(), 1u);
+  EXPECT_EQ(lossy[0].rfind("t.toml:6:20: class 3 (DSCP 26), of programs that set no traffic class, is not in "
+                           "switch.lossless_classes",
+                           0),
+            0u)
+      << lossy[0];
+  const std::string unmarked = "[classes]\ndscp = { 26 = 4 }\n[switch]\nlossless_classes = [4]\n";
+  const std::vector<std::string> marks = settings(unmarked, "roce+pfc+dcqcn").warnings;
+  ASSERT_EQ(marks.size(), 1u);
+  EXPECT_NE(marks[0].find("is not in switch.ecn.classes"), std::string::npos) << marks[0];
+}
+
+}  // namespace
+}  // namespace rocelab

@@ -75,6 +75,27 @@ TEST(LinkFailureTest, ALinkThatStaysDownEndsTheFlowWithAnError) {
   EXPECT_NE(cut.flows[0].status, 0);  // the verbs timeouts: 2 x 1 ms
 }
 
+// Where frames are lost on links, recovery timers run under PFC, too: otherwise each lost tail waits for 67
+// ms.
+TEST(LinkFailureTest, ALossyLinkIsNoSlowerUnderPfc) {
+  const auto completed = [](const std::string& transport, const std::string& fault) {
+    std::string text = kLine + fault;
+    text.replace(text.find("\"irn\""), 5, "\"" + transport + "\"");
+    text.replace(text.find("1MB"), 3, "5MB");
+    const Outcome outcome = run(text);
+    EXPECT_TRUE(outcome.completed()) << transport;
+    EXPECT_GT(outcome.lost, 0u) << transport;
+    return outcome.flows[0].placed - Time::zero();
+  };
+  const std::string tail = "[[fault]]\nfrom = \"s1\"\nto = \"s2\"\n";
+  for (const std::string& fault : {tail + "drop_list = [4883]\n", tail + "drop_rate = 0.01\n"})
+    for (const char* transport : {"roce", "irn"}) {
+      const Duration plain = completed(transport, fault),
+                     pfc = completed(transport + std::string("+pfc"), fault);
+      EXPECT_LT(pfc.seconds(), 1.5 * plain.seconds()) << transport << ": " << to_string(pfc);
+    }
+}
+
 TEST(LinkFailureTest, EventsBeforeAndAfterTheTrafficChangeNothing) {
   const Outcome calm = run(kLine),
                 cut = run(kLine + event("20ms", kTrunk, "down") + event("21ms", kTrunk, "up"));

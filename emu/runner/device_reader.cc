@@ -253,7 +253,18 @@ NicSettings read_nic(ConfigSection section, ConfigSection irn, TransportMode mod
   return nic;
 }
 
-TimerSettings read_timers(ConfigSection section, bool pfc) {
+// Under PFC a frame of a lossless class is lost on a link only, or where something drops it on purpose.
+bool may_lose_frames(const Settings& s) {
+  const SwitchConfig& config = s.switches;
+  const bool drops = config.loop_breaker.enabled || (config.pfc.watchdog.period > Duration{} &&
+                                                     config.pfc.watchdog.action == WatchdogAction::kDrop);
+  return !config.pfc.enabled || !config.classes[s.nic.config.roce_tc().value].lossless || drops ||
+         !s.link_events.empty() || std::ranges::any_of(s.topology.links(), [](const Link& link) {
+           return link.a_to_b != FaultConfig{} || link.b_to_a != FaultConfig{};
+         });
+}
+
+TimerSettings read_timers(ConfigSection section, bool lossy) {
   TimerSettings timers;
   timers.rto_high = section.duration("rto_high", timers.rto_high);
   timers.rto_low = section.duration("rto_low", timers.rto_low);
@@ -262,7 +273,7 @@ TimerSettings read_timers(ConfigSection section, bool pfc) {
   timers.rto_low_packets =
       static_cast<std::uint32_t>(section.integer("rto_low_packets", timers.rto_low_packets, 0, 1 << 20));
   const std::size_t timeouts = section.choice("timeouts", {"auto", "on", "off"}, 0);
-  timers.recovery = timeouts == 1 || (timeouts == 0 && !pfc);  // 4.3.1: off when PFC is on
+  timers.recovery = timeouts == 1 || (timeouts == 0 && lossy);  // 4.3.1: off when PFC is on
   section.resolve("timeouts", timers.recovery ? "\"on\"" : "\"off\"");
   timers.verbs_timeout =
       static_cast<std::uint8_t>(section.integer("verbs_timeout", timers.verbs_timeout, 1, 31));

@@ -130,5 +130,29 @@ TEST(DeviceReaderTest, WhatLoopBreakerCannotBeIsNamedWithItsKey) {
   }
 }
 
+// 4.3.1 of the IRN chapter: no timeouts under PFC, where nothing is lost. Where something is, they are on.
+TEST(DeviceReaderTest, RecoveryTimersAreOnUnderPfcWhereFramesCanBeLost) {
+  const auto on = [](const std::string& more, const std::string& transport = "roce+pfc") {
+    const Scenario s = parse_scenario(text(more), "t.toml", {{"transport", transport}});
+    return s.settings[0].nic.config.recovery_timers;
+  };
+  EXPECT_FALSE(on(""));
+  EXPECT_TRUE(on("", "roce"));
+  const std::string fault = "[[fault]]\nfrom = \"h1\"\nto = \"s1\"\n";
+  EXPECT_FALSE(on(fault)) << "one that does nothing";
+  for (const char* what : {"drop_rate = 0.01\n", "corrupt_rate = 0.01\n", "drop_list = [7]\n"}) {
+    EXPECT_TRUE(on(fault + what)) << what;
+    EXPECT_FALSE(on(fault + what + "[timers]\ntimeouts = \"off\"\n")) << what;
+  }
+  EXPECT_TRUE(on("[[link_event]]\nat = \"1ms\"\nbetween = [\"h1\", \"s1\"]\nstate = \"down\"\n"));
+  EXPECT_TRUE(on("[switch.loop_breaker]\nenabled = true\n"));
+  EXPECT_FALSE(on("[switch.pfc.watchdog]\nperiod = \"1ms\"\n"));
+  EXPECT_TRUE(on("[switch.pfc.watchdog]\nperiod = \"1ms\"\naction = \"drop\"\n"));
+  EXPECT_TRUE(on("[switch]\nlossless_classes = [4]\n")) << "RoCE's own class is lossy";
+  const Settings lossy = settings(fault + "drop_rate = 0.01\n");
+  const Parameter listed{"timers.timeouts", "\"on\""};
+  EXPECT_NE(std::ranges::find(lossy.parameters, listed), lossy.parameters.end());
+}
+
 }  // namespace
 }  // namespace rocelab

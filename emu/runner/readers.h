@@ -40,7 +40,9 @@ ClassMap read_class_map(ConfigSection section);
 std::vector<std::string> class_warnings(const Settings& settings);
 NicSettings read_nic(ConfigSection section, ConfigSection irn, TransportMode mode, bool pfc,
                      const CcConfig& congestion_control, const Topology& topology);
-TimerSettings read_timers(ConfigSection section, bool pfc);
+// `lossy`: frames of the hosts' flows may be lost, which is what "auto" asks.
+TimerSettings read_timers(ConfigSection section, bool lossy);
+bool may_lose_frames(const Settings& settings);
 EngineSettings read_engine(ConfigSection section);
 // Complains when together they offer a link more than it carries (offered_load.h).
 std::vector<WorkloadSettings> read_workloads(std::vector<ConfigSection> sections, const Topology& topology,

@@ -236,7 +236,7 @@ Settings read_settings(const Variant& variant, const std::filesystem::path& fold
   s.nic = read_nic(root.table("nic"), root.table("irn"), label.mode, label.pfc, cc.config, s.topology);
   s.nic.config.class_map = class_map;
   s.switches.rocc.classes = static_cast<std::uint8_t>(1u << s.nic.config.roce_tc().value);
-  s.timers = read_timers(root.table("timers"), variant.definition.pfc);
+  s.timers = read_timers(root.table("timers"), may_lose_frames(s));
   s.nic.config.recovery_timers = s.timers.recovery;
   s.nic.config.roce_rto = s.timers.rto_high;
   s.nic.config.irn.rto_high = s.timers.rto_high;

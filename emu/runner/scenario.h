@@ -32,7 +32,7 @@ const char* to_string(FlowOp op);
 struct TimerSettings {
   Duration rto_high = 320_us, rto_low = 100_us;  // 4.3.1 of the IRN chapter
   std::uint32_t rto_low_packets = 3;             // N
-  bool recovery = true;                          // `timeouts`: "auto" is off under PFC
+  bool recovery = true;                          // `timeouts`: "auto" is off where PFC keeps all frames
   std::uint8_t verbs_timeout =
       14;  // 4.096 us * 2^14 = 67 ms: the liveness guard of the traffic program's QPs
   std::uint8_t verbs_retry_cnt = 7;

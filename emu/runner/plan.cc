@@ -174,8 +174,14 @@ class Planner {
       entry.ports = static_cast<std::uint32_t>(topology_.nodes()[node].links.size());
       entry.config = plan_.settings.switches;
       plan_.segment.switches.push_back(entry);
+      for (std::uint32_t p = 0; p < entry.ports; ++p) add_port(s, p);
+    }
+    check_buffers();
+    for (const lockstep::SwitchEntry& entry : plan_.segment.switches) {
+      const std::uint32_t node = entry.node;
       std::vector<PortConfig> configs;
-      for (std::uint32_t p = 0; p < entry.ports; ++p) configs.push_back(add_port(s, p));
+      for (std::uint32_t p = 0; p < entry.ports; ++p)
+        configs.push_back(plan_.segment.ports[entry.first_port + p].config);
       const std::string who = "switch \"" + topology_.nodes()[node].name + "\": ";
       if (const std::string problem = problem_of_rocc(entry.config, configs); !problem.empty())
         refuse("congestion_control.rocc", who + problem);
@@ -184,6 +190,27 @@ class Planner {
       if (entry.config.escape.enabled && entry.config.escape.by_hosts) check_one_path(node);
     }
     check_reclaim();
+  }
+
+  // All ports have the same buffer for a lossless class: the least that is enough for each.
+  void check_buffers() const {
+    const SwitchConfig& config = plan_.settings.switches;
+    const bool lossless =
+        std::ranges::any_of(config.classes, [](const ClassConfig& c) { return c.lossless; });
+    if (!config.pfc.enabled || !lossless) return;
+    std::size_t most = 0;
+    Bytes least;
+    for (std::size_t p = 0; p < plan_.segment.ports.size(); ++p)
+      if (const Bytes need = least_ingress_buffer(config, plan_.segment.ports[p].config); need > least)
+        least = need, most = p;
+    if (least <= config.ingress_buffer) return;
+    const PortLimits& port = plan_.limits[most];
+    refuse("switch.lossless_buffer",
+           "switch.lossless_buffer = \"" + to_string(config.ingress_buffer) +
+               "\" is too small for PFC: port " + port.interface + " to " + port.peer + " (" +
+               to_string(port.rate) + ", " + to_string(port.delay) + ") needs " + to_string(least) +
+               ", of which " + to_string(port.headroom) + " are headroom. Write at least \"" +
+               to_string(least) + "\", which is enough for every port");
   }
 
   // A place that is free again while its token or its frame is on the way would be promised twice, and one of
@@ -214,7 +241,7 @@ class Planner {
                                          "\": use \"connection\"");
   }
 
-  PortConfig add_port(std::uint32_t switch_index, std::uint32_t port) {
+  void add_port(std::uint32_t switch_index, std::uint32_t port) {
     const std::uint32_t node = topology_.hosts() + switch_index, peer = topology_.neighbour(node, port);
     const Link& link = topology_.links()[topology_.nodes()[node].links[port]];
     lockstep::PortEntry entry;
@@ -257,7 +284,6 @@ class Planner {
     }
     plan_.limits.push_back(limits);
     plan_.segment.ports.push_back(entry);
-    return entry.config;
   }
 
   // Ports are numbered switch by switch.

@@ -83,6 +83,40 @@ TEST(PlanTest, ThresholdsComeFromTheSwitchModel) {
 }
 
 // Escape's tokens reserve places on one path.
+// The first port is satisfied with less: the value that is named must do for all.
+TEST(PlanTest, ABufferTooSmallForPfcNamesItsKeyAndTheLeastThatDoesForEveryPort) {
+  const auto star = [](const std::string& buffer, const std::string& more = "") {
+    return "transport = \"roce+pfc\"\n[topology]\nkind = \"star\"\nhosts = 4\nrate = \"200Gb/s\"\n"
+           "delay = \"1us\"\n[[topology.link]]\nbetween = [\"h4\", \"s1\"]\ndelay = \"12.5us\"\n[switch]\n" +
+           (buffer.empty() ? "" : "lossless_buffer = \"" + buffer + "\"\n") + more;
+  };
+  const auto complaint = [](const std::string& text) -> std::string {
+    try {
+      plan_of(text);
+    } catch (const ScenarioError& error) {
+      return error.what();
+    }
+    return "none";
+  };
+  const Bytes frame = plan_of(star("5MB")).wire_mtu;
+  const Bytes headroom = headroom_for({200_Gbps, 12'500_ns}, frame, wire_time(frame, 200_Gbps));
+  const Bytes least = headroom + 2 * frame;
+  EXPECT_EQ(
+      complaint(star("240KB")),
+      "t.toml:11:19: switch.lossless_buffer = \"240KB\" is too small for PFC: port s1-eth4 to h4 (200Gbps, "
+      "12500ns) needs " +
+          to_string(least) + ", of which " + to_string(headroom) + " are headroom. Write at least \"" +
+          to_string(least) + "\", which is enough for every port");
+  EXPECT_EQ(complaint(star("")).rfind("t.toml:10:1: switch.lossless_buffer = \"240KB\"", 0), 0u);
+  EXPECT_EQ(complaint(star(to_string(least))), "none");
+  EXPECT_NE(complaint(star(to_string(least - 1_B))).find("is too small"), std::string::npos);
+  const std::string given = "pfc.headroom = \"300KB\"\npfc.xon = \"5KB\"\n";
+  EXPECT_NE(complaint(star("240KB", given)).find("at least \"305KB\""), std::string::npos);
+  EXPECT_EQ(complaint(star("305KB", given)), "none");
+  const std::string low = "pfc.xoff = \"2KB\"\n";
+  EXPECT_NE(complaint(star("1MB", low)).find("raise pfc.xoff or lower pfc.xon"), std::string::npos);
+}
+
 TEST(PlanTest, EscapeByHostsIsRefusedWhereTwoHostsHaveSeveralPaths) {
   const auto problem = [](const std::string& topology) -> std::string {
     try {

@@ -119,7 +119,7 @@ TEST(ScenarioTest, ImpossibleValuesAreRefused) {
   EXPECT_COMPLAINT(replaced("seeds = [3, 4]", "seeds = [3, 3]"), "holds 3 twice");
   EXPECT_COMPLAINT(kStar + "[timers]\nrto_low = \"1ms\"\n", "timers.rto_high is less than rto_low");
   EXPECT_COMPLAINT(kStar + "[switch]\nlossless_buffer = \"2KB\"\n",
-                   "switch \"s1\":");  // no room for the headroom
+                   "switch.lossless_buffer = \"2KB\" is too small for PFC");
   EXPECT_COMPLAINT(kStar + "[engine]\nclock = \"sundial\"\n", "is none of lockstep");
 }
 

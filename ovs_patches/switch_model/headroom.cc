@@ -41,4 +41,11 @@ PfcThresholds thresholds_for(const SwitchConfig& config, const PortConfig& link)
   return t;
 }
 
+Bytes least_ingress_buffer(const SwitchConfig& config, const PortConfig& link) {
+  const PfcConfig& pfc = config.pfc;
+  if (pfc.xoff != kComputed) return pfc.xoff + (pfc.headroom != kComputed ? pfc.headroom : 0_B);
+  const Bytes least_xoff = pfc.xon != kComputed ? pfc.xon : config.max_frame * pfc.xon_frames;
+  return thresholds_for(config, link).headroom + least_xoff;
+}
+
 }  // namespace rocelab

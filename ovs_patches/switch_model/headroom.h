@@ -44,6 +44,9 @@ struct PfcThresholds {
 };
 PfcThresholds thresholds_for(const SwitchConfig& config, const PortConfig& link);
 
+// The least ingress buffer of a lossless class that holds headroom, XOFF and XON of this port.
+Bytes least_ingress_buffer(const SwitchConfig& config, const PortConfig& link);
+
 // Resolves kOneMaxFrame.
 Duration response_time_of(const SwitchConfig& config, const PortConfig& link);
 

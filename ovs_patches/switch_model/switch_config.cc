@@ -32,18 +32,19 @@ std::string problem_of_refresh(const SwitchConfig& config, const PortConfig& lin
   const Duration pause = pause_duration(config.pfc.quanta, link.rate);
   if (pause - pause * config.pfc.refresh_percent / 100 >= wire_time(config.max_frame, link.rate)) return {};
   return "PFC quanta " + std::to_string(config.pfc.quanta) +
-         " run out before a refresh can arrive, raise quanta or lower refresh_percent";
+         " run out before a refresh can arrive, raise pfc.quanta or lower pfc.refresh_percent";
 }
 
 std::string problem_of_thresholds(const SwitchConfig& config, const PortConfig& link) {
   const PfcThresholds t = thresholds_for(config, link);
   const std::string sum = "buffer " + to_string(config.ingress_buffer) + ", headroom " +
                           to_string(t.headroom) + ", XOFF " + to_string(t.xoff) + ", XON " + to_string(t.xon);
-  if (t.headroom < 0_B || t.xoff < 0_B || t.xoff + t.headroom > config.ingress_buffer) {
-    return sum + ": the ingress buffer is too small for XOFF and headroom of a " + to_string(link.rate) +
-           ", " + to_string(link.delay) + " link";
+  if (const Bytes least = least_ingress_buffer(config, link); config.ingress_buffer < least) {
+    return sum + ": the ingress buffer is too small for a " + to_string(link.rate) + ", " +
+           to_string(link.delay) + " link, need at least " + to_string(least);
   }
-  if (t.xon < 0_B || t.xon > t.xoff) return sum + ": need 0 <= XON <= XOFF, enlarge the ingress buffer";
+  if (t.xon < 0_B || t.xon > t.xoff)
+    return sum + ": need 0 <= XON <= XOFF, raise pfc.xoff or lower pfc.xon (pfc.xon_frames)";
   return problem_of_refresh(config, link);
 }
 

@@ -36,6 +36,9 @@ TEST(SwitchConfigTest, SaysWhatIsWrong) {
   expect_problem("port 1: rate", [](auto&, auto& ports) { ports[1].rate = 0_bps; });
   expect_problem("port 1: delay", [](auto&, auto& ports) { ports[1].delay = 0_us - 1_us; });
   expect_problem("ingress buffer is too small", [](auto& c, auto&) { c.ingress_buffer = 20_KB; });
+  expect_problem("need at least 70KB", [](auto& c, auto&) {
+    c.pfc.xoff = 50_KB, c.pfc.headroom = 20_KB, c.ingress_buffer = 60_KB;
+  });
   expect_problem("need 0 <= XON <= XOFF", [](auto& c, auto&) { c.pfc.xoff = 5_KB; });
   expect_problem("refresh", [](auto& c, auto&) { c.pfc.quanta = 100; });
   expect_problem("refresh_percent", [](auto& c, auto&) { c.pfc.refresh_percent = 100; });

@@ -29,9 +29,10 @@ std::vector<std::byte> roce(bool ipv4, std::uint8_t dscp) {
 TEST(ForeignFrame, RoceIsSortedAsANicSortsIt) {
   const NicConfig nic;
   for (const bool ipv4 : {true, false}) {
-    const auto data = look_at_foreign(roce(ipv4, 0), nic);
+    const auto data = look_at_foreign(roce(ipv4, nic.roce_dscp), nic);
     EXPECT_EQ(data.kind, ForeignFrame::kRoce);
     EXPECT_EQ(data.tc, nic.roce_tc().value);
+    EXPECT_EQ(look_at_foreign(roce(ipv4, 0), nic).tc, 0) << "Linux's own choice: the switch's class 0, too";
     EXPECT_EQ(look_at_foreign(roce(ipv4, nic.cnp_dscp), nic).tc, nic.cnp_tc().value);
   }
 }

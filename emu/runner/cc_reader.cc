@@ -136,10 +136,11 @@ CcPreset read_congestion_control(ConfigSection section, TransportMode mode,
     if (each == kind) chosen = preset;
   }
   rocc.config.enabled = kind == CcKind::kRocc;
-  if (chosen.config.needs_packet_acks() && mode != TransportMode::kIrn)
-    section.fail_at("name", "= \"" + std::string(kCcNames[static_cast<std::size_t>(kind)]) +
-                                "\" is a window over acknowledged packets, and RoCE does not acknowledge "
-                                "each packet: use it with mode \"irn\"");
+  if (chosen.config.needs_irn() && mode != TransportMode::kIrn)
+    section.fail_at("name",
+                    "= \"" + std::string(kCcNames[static_cast<std::size_t>(kind)]) +
+                        "\" is a window in units of the BDP over packets that are acknowledged one by "
+                        "one, which RoCE has not: use it with mode \"irn\"");
   const Bytes burst = chosen.config.burst();
   chosen.config.rtt_segment = section.bytes("rtt_segment", burst);
   if (burst > 0_B && chosen.config.rtt_segment != burst)

@@ -155,7 +155,42 @@ TEST(CcReaderTest, WhatTelemetryCannotSayIsRefused) {
   };
   EXPECT_NE(problem("rate = \"13Gb/s\"\n").find("rate 13Gbps has no code in HPCC's telemetry"),
             std::string::npos);
-  EXPECT_NE(complaint(R"("roce+pfc+hpcc")", "").find("use it with mode \"irn\""), std::string::npos);
+}
+
+TEST(CcReaderTest, HpccOverRoceHasEveryPacketAcknowledged) {
+  const auto hpcc = settings(R"("roce+pfc+hpcc")");
+  EXPECT_EQ(hpcc[0].nic.config.ack_interval, 1u);
+  EXPECT_TRUE(hpcc[0].switches.telemetry.enabled);
+  EXPECT_EQ(settings(R"("roce+pfc+dcqcn")")[0].nic.config.ack_interval, 66u);
+  EXPECT_EQ(settings(R"("irn+hpcc")")[0].nic.config.ack_interval, 66u) << "IRN acknowledges all anyway";
+  EXPECT_EQ(settings(R"("irn+hpcc")", "[nic]\nroce_hosts = [\"h1\"]\n")[0].nic.config.ack_interval, 1u);
+  EXPECT_NE(complaint(R"("roce+pfc+hpcc")", "[nic]\nack_interval = 66\n")
+                .find("nic.ack_interval = 66 leaves packets without an acknowledgement"),
+            std::string::npos);
+  for (const char* cc : {"aimd", "dctcp"}) {
+    EXPECT_NE(complaint("\"roce+" + std::string(cc) + "\"", "").find("use it with mode \"irn\""),
+              std::string::npos);
+    EXPECT_NE(complaint("\"irn+" + std::string(cc) + "\"", "[nic]\nroce_hosts = [\"h1\"]\n")
+                  .find("nic.roce_hosts run RoCE"),
+              std::string::npos);
+  }
+}
+
+// No READ response is acknowledged, so that none would bring INT back.
+TEST(CcReaderTest, ReadsOverRoceWithHpccAreRefused) {
+  const std::string reads = "[[workload]]\nkind = \"permutation\"\nsize = \"1MB\"\nop = \"read\"\n";
+  const auto problem = [&](const std::string& transport) -> std::string {
+    try {
+      const Scenario s = parse_scenario(text(transport, reads), "t.toml");
+      make_plan(s, s.settings[0], 1);
+    } catch (const ScenarioError& error) {
+      return error.what();
+    }
+    return "none";
+  };
+  EXPECT_NE(problem(R"("roce+pfc+hpcc")").find("READs over RoCE with HPCC"), std::string::npos);
+  EXPECT_EQ(problem(R"("irn+pfc+hpcc")"), "none");
+  EXPECT_EQ(problem(R"("roce+pfc+dcqcn")"), "none");
 }
 
 TEST(CcReaderTest, TheWatchdogOfPfcIsOffUnlessItHasAPeriod) {

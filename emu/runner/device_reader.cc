@@ -214,18 +214,28 @@ NicSettings read_nic(ConfigSection section, ConfigSection irn, TransportMode mod
   const std::size_t mtu = section.choice("path_mtu", {"256B", "512B", "1024B", "2048B", "4096B"}, 2);
   config.active_mtu = static_cast<std::uint32_t>(kMtus[mtu]);
   nic.vfs = static_cast<std::uint32_t>(section.integer("vfs", nic.vfs, 1, lockstep::kMaxVfsPerHost));
+  read_modes(section, "roce_hosts", TransportMode::kRoce, topology, nic);
+  read_modes(section, "irn_hosts", TransportMode::kIrn, topology, nic);
   config.max_qps = static_cast<std::uint32_t>(section.integer("max_qps", config.max_qps, 1, 1 << 18));
   if (config.max_qps > lockstep::kQpnsPerVf && nic.vfs > 1)
     section.fail_at("max_qps", "= " + std::to_string(config.max_qps) +
                                    " needs vfs = 1: the numbers of a host's queue pairs are dealt out to its "
                                    "programs, " +
                                    std::to_string(lockstep::kQpnsPerVf) + " each");
+  const bool has_roce = mode == TransportMode::kRoce || std::ranges::any_of(nic.modes, [](const auto& host) {
+                          return host.second == TransportMode::kRoce;
+                        });
+  if (congestion_control.needs_packet_acks() && has_roce) config.ack_interval = 1;
   config.ack_interval =
       static_cast<std::uint32_t>(section.integer("ack_interval", config.ack_interval, 1, 1 << 20));
   config.qp_burst = static_cast<std::uint32_t>(section.integer("qp_burst", config.qp_burst, 1, 1 << 16));
   config.ecn_capable = section.boolean("ecn_capable", config.ecn_capable);
-  read_modes(section, "roce_hosts", TransportMode::kRoce, topology, nic);
-  read_modes(section, "irn_hosts", TransportMode::kIrn, topology, nic);
+  if (congestion_control.needs_irn() && has_roce)
+    section.fail_at("roce_hosts", "run RoCE, and congestion_control.name is one of mode \"irn\" only");
+  if (congestion_control.needs_packet_acks() && has_roce && config.ack_interval != 1)
+    section.fail_at("ack_interval", "= " + std::to_string(config.ack_interval) +
+                                        " leaves packets without an acknowledgement, and congestion control "
+                                        "needs one of each: write 1, or use mode \"irn\"");
   section.finish();
 
   IrnConfig& c = config.irn;

@@ -302,6 +302,7 @@ class Planner {
           settings_.nic.config.active_mtu, plan_.bdp_cap};
       check_start(flow);
       check_duration(flow, wire_bytes_of(shape));
+      check_read(flow);
       flow.packets = data_packets(shape);
       flow.alone = fct_alone(shape, routing_.path(flow.src, flow.dst), routing_.path(flow.dst, flow.src));
     }
@@ -315,6 +316,15 @@ class Planner {
                  topology_.nodes()[flow.src].name + "\" to \"" + topology_.nodes()[flow.dst].name +
                  "\") begins at " + to_string(start) + ", and engine.limit ends the run at " +
                  to_string(limit) + ": raise it, or let no flow begin so late");
+  }
+
+  // HPCC goes by acknowledgements of data. RoCE acknowledges no READ response: its sender would hear nothing.
+  void check_read(const Flow& flow) const {
+    const NicConfig& sender = plan_.segment.hosts[flow.src].nic;
+    if (flow.op == FlowOp::kRead && sender.mode == TransportMode::kRoce && sender.cc.needs_telemetry())
+      refuse("workload",
+             "READs over RoCE with HPCC: RoCE acknowledges no READ response, so that none brings "
+             "INT back. Use op = \"write\", or mode \"irn\"");
   }
 
   // Picoseconds in 64 bits end after 106 days.

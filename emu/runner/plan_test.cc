@@ -107,7 +107,7 @@ TEST(PlanTest, ABufferTooSmallForPfcNamesItsKeyAndTheLeastThatDoesForEveryPort) 
       "12500ns) needs " +
           to_string(least) + ", of which " + to_string(headroom) + " are headroom. Write at least \"" +
           to_string(least) + "\", which is enough for every port");
-  EXPECT_EQ(complaint(star("")).rfind("t.toml:10:1: switch.lossless_buffer = \"240KB\"", 0), 0u);
+  EXPECT_EQ(complaint(star("")).rfind("t.toml:10:2: switch.lossless_buffer = \"240KB\"", 0), 0u);
   EXPECT_EQ(complaint(star(to_string(least))), "none");
   EXPECT_NE(complaint(star(to_string(least - 1_B))).find("is too small"), std::string::npos);
   const std::string given = "pfc.headroom = \"300KB\"\npfc.xon = \"5KB\"\n";

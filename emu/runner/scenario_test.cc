@@ -325,8 +325,10 @@ TEST(ScenarioTest, WhatOnlyAPlanCanRefuseNamesTheKeyToo) {
   EXPECT_COMPLAINT("transport = \"irn\"\n[topology]\nkind = \"custom\"\nhosts = [" + hosts +
                        "]\nswitches = [\"s1\"]\n" + links,
                    "t.toml:2:2: switch \"s1\" has more than 254 hosts");
-  EXPECT_COMPLAINT(kStar + "[switch]\nlossless_buffer = \"3KB\"\n", "t.toml:12:2: switch \"s1\": ");
-  EXPECT_COMPLAINT(replaced("delay = \"2us\"", "delay = \"200us\""), "t.toml:3:2: switch \"s1\": ");
+  EXPECT_COMPLAINT(kStar + "[switch]\nlossless_buffer = \"3KB\"\n",
+                   "t.toml:13:19: switch.lossless_buffer = \"3KB\" is too small");
+  EXPECT_COMPLAINT(replaced("delay = \"2us\"", "delay = \"200us\""),
+                   "t.toml:3:2: switch.lossless_buffer = \"240KB\" is too small");
   const std::string ring =
       "transport = \"irn\"\n[topology]\nkind = \"ring\"\nswitches = 4\n[[workload]]\nkind = "
       "\"permutation\"\nsize = \"1KB\"\n";

@@ -34,10 +34,10 @@ struct CcConfig {
   // Whether QPs have a CcFlow.
   bool in_use() const { return kind != CcKind::kNone || timed_segment() > 0_B; }
   bool needs_ecn() const { return kind == CcKind::kDcqcn || kind == CcKind::kDctcp; }
-  // Windows count acknowledged packets: only a transport that acknowledges every packet can have them.
-  bool needs_packet_acks() const {
-    return kind == CcKind::kAimd || kind == CcKind::kDctcp || needs_telemetry();
-  }
+  // Windows of BDPs and marks in acknowledgements: RoCE's transport has neither.
+  bool needs_irn() const { return kind == CcKind::kAimd || kind == CcKind::kDctcp; }
+  // RoCE acknowledges every packet if it is asked to on each (NicConfig::ack_interval).
+  bool needs_packet_acks() const { return needs_irn() || needs_telemetry(); }
   bool needs_telemetry() const { return kind == CcKind::kHpcc; }  // INT: of switches and in acknowledgements
   // Data that is paced as one burst, at least a packet; 0: each packet on its own.
   Bytes burst() const { return kind == CcKind::kTimely ? std::max(timely.segment, 1_B) : 0_B; }

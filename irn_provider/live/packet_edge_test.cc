@@ -7,7 +7,6 @@
 
 #include "base/wire/frame.h"
 #include "base/wire/frame_view.h"
-#include "base/wire/roce_packet.h"
 #include "irn_provider/nic/memory.h"
 #include "irn_provider/nic/nic.h"
 
@@ -20,8 +19,8 @@ const Gid kClient = ipv4_mapped({10, 0, 0, 1}), kServer = ipv4_mapped({10, 0, 0,
           kStranger = ipv4_mapped({10, 0, 0, 3});
 
 struct Host {
-  Host(const Gid& own, const Gid& peer, Qpn first)
-      : nic({}, first, Rng(1), pool, memory, trace), pd(nic.alloc_pd()), cq(*nic.create_cq(16)) {
+  Host(const Gid& own, const Gid& peer, Qpn first, const NicConfig& config = {})
+      : nic(config, first, Rng(1), pool, memory, trace), pd(nic.alloc_pd()), cq(*nic.create_cq(16)) {
     const auto addr = reinterpret_cast<std::uint64_t>(bytes.data());
     key = *nic.reg_mr(pd, addr, bytes.size(), addr, kAccessLocalWrite | kAccessRemoteWrite);
     QpInit init;
@@ -57,17 +56,23 @@ class PacketEdgeTest : public ::testing::Test {
     client.connect(server), server.connect(client);
     std::fill(client.bytes.begin(), client.bytes.end(), std::byte{0x33});
   }
-  // A WRITE to the server, as its bytes leave the client.
-  Bytes write() {
+  static void post(Host& from, Host& to) {
     SendWqe w;
     w.opcode = WrOpcode::kWrite, w.num_sge = 1;
-    w.sge[0] = {reinterpret_cast<std::uint64_t>(client.bytes.data()), kLength, client.key};
-    w.remote_addr = reinterpret_cast<std::uint64_t>(server.bytes.data()), w.rkey = server.key;
-    EXPECT_EQ(client.nic.post_send(client.qp, w, Time::zero()), PostResult::kOk);
-    const PacketRef packet = client.nic.poll_transmit(Time::zero());
+    w.sge[0] = {reinterpret_cast<std::uint64_t>(from.bytes.data()), kLength, from.key};
+    w.remote_addr = reinterpret_cast<std::uint64_t>(to.bytes.data()), w.rkey = to.key;
+    EXPECT_EQ(from.nic.post_send(from.qp, w, Time::zero()), PostResult::kOk);
+  }
+  static Bytes leaves(Host& from) {
+    const PacketRef packet = from.nic.poll_transmit(Time::zero());
     Bytes frame(packet->frame_length);
-    EXPECT_TRUE(client.edge.write(client.nic, *packet, frame));
+    EXPECT_TRUE(from.edge.write(from.nic, *packet, frame));
     return frame;
+  }
+  // A WRITE to the server, as its bytes leave the client.
+  Bytes write() {
+    post(client, server);
+    return leaves(client);
   }
   // The same, good ICRC included, between others.
   static Bytes moved(const Bytes& frame, const Gid& src, const Gid& dst) {
@@ -116,26 +121,28 @@ TEST_F(PacketEdgeTest, AFrameForAnotherHostWritesNothing) {
   EXPECT_TRUE(written());
 }
 
-// A queue pair's data is of the class that its program chose; its CNPs keep theirs.
+// A queue pair's packets are of the class that its program chose; its CNPs keep theirs.
 TEST_F(PacketEdgeTest, ATrafficClassIsOfDataAndNotOfCnps) {
-  Host a(kClient, kServer, Qpn{0x3000}), b(kServer, kClient, Qpn{0x4000});
-  a.path.traffic_class = 34 << 2;
+  NicConfig config;
+  config.cc.kind = CcKind::kDcqcn;
+  Host a(kClient, kServer, Qpn{0x3000}, config), b(kServer, kClient, Qpn{0x4000}, config);
+  a.path.traffic_class = b.path.traffic_class = 34 << 2;
   a.connect(b), b.connect(a);
-  const auto arrives = [&](PacketKind kind, std::uint8_t opcode) {
-    PacketRef packet = a.pool.make();
-    packet->kind = kind, packet->flow = a.qp.value;
-    packet->roce.opcode = opcode, packet->roce.dest = b.qp;
-    constexpr std::uint32_t kAround = 14 + 20 + 8 + 4;
-    packet->frame_length = std::max(60u, kAround + opcode_info(opcode).header_bytes);
-    Bytes frame(packet->frame_length);
-    EXPECT_TRUE(a.edge.write(a.nic, *packet, frame));
-    const std::uint8_t dscp = view_frame(frame)->dscp;
-    const PacketRef back = b.edge.parse(frame, PacketKind::kData, Time::zero());
-    EXPECT_EQ(back->tc, Tc{static_cast<std::uint8_t>(dscp / 8)});
-    return int{dscp};
-  };
-  EXPECT_EQ(arrives(PacketKind::kAck, make_opcode(TransportClass::kRc, Operation::kAck)), 34);
-  EXPECT_EQ(arrives(PacketKind::kCnp, kCnpOpcode), 48);
+  post(a, b);
+  const Bytes data = leaves(a);
+  EXPECT_EQ(view_frame(data)->dscp, 34);
+  Bytes marked = data;
+  write_ce(marked);
+  PacketRef packet = b.edge.parse(marked, PacketKind::kData, Time::zero());
+  EXPECT_EQ(packet->tc, Tc{4});
+  b.nic.on_packet(std::move(packet), Time::zero());
+  Bytes cnp = leaves(b);
+  EXPECT_EQ(view_frame(cnp)->kind, PacketKind::kCnp);
+  EXPECT_EQ(view_frame(cnp)->dscp, 48);
+  EXPECT_EQ(a.edge.parse(cnp, PacketKind::kData, Time::zero())->tc, Tc{6});
+  const Bytes ack = leaves(b);
+  EXPECT_EQ(view_frame(ack)->kind, PacketKind::kAck);
+  EXPECT_EQ(view_frame(ack)->dscp, 34);
 }
 
 }  // namespace

@@ -10,6 +10,7 @@ namespace rocelab {
 
 void GbnResponder::start(Time /*now*/) {
   answers_.clear();
+  echo_.clear();
   atomics_.clear();
   reads_pending_ = repeats_pending_ = msn_ = 0;
   expected_ = responses_sent_ = qp_.attr.rq_psn & Psn::kMask;
@@ -36,6 +37,7 @@ void GbnResponder::flush(Time /*now*/) {
 
 void GbnResponder::on_request(const Packet& packet, const OpcodeInfo& info, Time now) {
   const UnwrappedPsn psn = unwrap(packet.roce.psn, expected_);
+  echo_.on_packet(packet);
   if (psn > expected_) return on_gap();
   if (psn < expected_) return on_duplicate(packet, info, psn, now);
   nak_sent_ = false;
@@ -218,9 +220,11 @@ void GbnResponder::answer(std::uint8_t syndrome, UnwrappedPsn psn) {
     Answer& last = answers_.back();
     if (is_ack(syndrome)) psn = std::max(psn, last.next);
     last.syndrome = syndrome, last.msn = msn_, last.next = last.start = psn;
+    echo_.replace_newest();
     return;
   }
   answers_.push_back(Answer{false, false, syndrome, msn_, psn, psn, psn, 0, 0, {}});
+  echo_.on_answer();
 }
 
 void GbnResponder::pull_ack(Packet& packet, Time /*now*/) {
@@ -228,6 +232,7 @@ void GbnResponder::pull_ack(Packet& packet, Time /*now*/) {
   qp_.begin(packet, a.atomic ? Operation::kAtomicAck : Operation::kAck, a.next);
   if (a.atomic) packet.roce.swap_or_add = a.va, count(a, -1);
   qp_.finish_ack(packet, a.syndrome, a.msn);
+  if (!a.atomic) echo_.put(packet);
 }
 
 PayloadSource GbnResponder::pull_data(Packet& packet, Time now) {

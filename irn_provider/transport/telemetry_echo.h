@@ -20,6 +20,9 @@ class TelemetryEcho {
   void on_answer() {
     if (on_) waiting_.push_back(in_hand_);
   }
+  void replace_newest() {  // one acknowledgement stands for the newest and the one before it
+    if (on_) waiting_.back() = in_hand_;
+  }
   void drop_oldest() {
     if (on_) waiting_.pop_front();
   }

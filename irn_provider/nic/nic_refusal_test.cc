@@ -1,5 +1,5 @@
-// What a responder refuses is counted by what was wrong with it, once: in RoCE and IRN mode where it draws a
-// NAK, for UC where nothing is heard of it.
+// What a responder refuses is counted by what was wrong with it, once, and told to its program: in RoCE and
+// IRN mode where it draws a NAK, for UC where nothing is heard of it.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -23,10 +23,21 @@ void expect_one(const Endpoint& e, Counter expected) {
   for (const Counter each : {kAccess, kInvalid, kOperation}) EXPECT_EQ(c.*each, each == expected ? 1u : 0u);
 }
 
+using Event = AsyncEvent::Kind;
+std::vector<AsyncEvent> events_of(Endpoint& e) {
+  std::vector<AsyncEvent> all;
+  while (const auto event = e.nic.poll_event()) all.push_back(*event);
+  return all;
+}
+
+// Of a message that has a receive WQE its CQE tells, of others an event of the kind that the counter says.
+enum class Told : std::uint8_t { kByEvent, kByCqe };
+
 struct Case {
   const char* name;
   Counter counter;
   std::function<void(NicPair&)> ask;
+  Told told = Told::kByEvent;
 };
 
 SendWqe write_to(NicPair& pair, RKey key, std::uint64_t addr) {
@@ -90,14 +101,16 @@ const std::vector<Case>& cases() {
        [](NicPair& p) {
          p.post_receive(0, 99);
          p.post(p.wqe(WrOpcode::kSend, 0, 0, 100));
-       }},
+       },
+       Told::kByCqe},
       {"a receive WQE in memory that is not registered", kOperation,
        [](NicPair& p) {
          RecvWqe w;
          w.num_sge = 1, w.sge[0] = {p.b.addr(), 4096, RKey{p.b.key.value ^ 0x5500}};
          ASSERT_EQ(p.b.nic.post_recv(p.b.qp, w, p.now()), PostResult::kOk);
          p.post(p.wqe(WrOpcode::kSend, 0, 0, 100));
-       }},
+       },
+       Told::kByCqe},
   };
   return all;
 }
@@ -117,6 +130,24 @@ TEST_P(NicRefusalTest, ARefusedRequestIsCountedOnceByWhatIsWrongWithIt) {
     pair.run_until(pair.now() + 50_us);
     expect_one(pair.b, c.counter);
     EXPECT_EQ(pair.b.nic.query_qp(pair.b.qp)->state, QpState::kErr);
+  }
+}
+
+// IBTA 9.9.3.1.1, 9.9.3.1.3 and 11.6.3.
+TEST_P(NicRefusalTest, ARefusalIsToldByTheReceiveWqeOfItsMessageOrElseByOneEvent) {
+  for (const Case& c : cases()) {
+    SCOPED_TRACE(c.name);
+    NicPair pair(config_of(GetParam()));
+    pair.connect(kPsn);
+    c.ask(pair);
+    pair.run_until(pair.now() + 50_us);
+    const bool by_cqe = c.told == Told::kByCqe;
+    const Event kind = c.counter == kAccess ? Event::kQpAccessError : Event::kQpRequestError;
+    std::vector<AsyncEvent> expected;
+    if (!by_cqe) expected.push_back({kind, pair.b.qp.value});
+    EXPECT_EQ(events_of(pair.b), expected);
+    EXPECT_EQ(pair.b.cqes.size(), by_cqe ? 1u : 0u);
+    EXPECT_TRUE(events_of(pair.a).empty()) << "the requester has its CQE";
   }
 }
 
@@ -173,6 +204,19 @@ TEST_P(NicRefusalTest, WhatIsGrantedIsNotCounted) {
   pair.run_until(pair.now() + 50_us);
   expect_one(pair.b, nullptr);
   EXPECT_GT(pair.b.nic.counters().out_of_buffer, 0u);
+}
+
+// Until the request that drew it comes again: no other may draw a NAK (IBTA 9.7.5.2.8).
+TEST(NicRnrTest, WhatFollowsARequestThatDrewAnRnrNakDrawsNoAnswer) {
+  NicPair pair;
+  pair.connect(kPsn);
+  for (int i = 0; i < 3; ++i) pair.post(pair.wqe(WrOpcode::kSend, 0, 0, 100));
+  pair.run_until(pair.now() + 50_us);
+  EXPECT_EQ(pair.sent([](const Departure& d) { return d.side == 0; }).size(), 3u);
+  const auto answers = pair.sent([](const Departure& d) { return d.side == 1; });
+  ASSERT_EQ(answers.size(), 1u);
+  EXPECT_TRUE(is_rnr_nak(answers[0].packet.roce.syndrome));
+  EXPECT_EQ(answers[0].packet.roce.psn, Psn(kPsn));
 }
 
 // An old READ that asks for what is not granted draws no answer any more, but is counted.
@@ -316,6 +360,7 @@ TEST(UcRefusalTest, WhatIsNotAllowedIsCountedByWhatIsWrongWithIt) {
     step.go(pair);
     EXPECT_EQ(pair.counts(), step.counts);
     EXPECT_EQ(pair.b.nic.query_qp(pair.b.qp)->state, QpState::kRts);
+    EXPECT_TRUE(events_of(pair.b).empty()) << "IBTA 9.9.3.1.4, class D";
   }
 }
 

@@ -15,8 +15,8 @@ struct AsyncEvent {
     kQpFatal,    // a QP whose completion was lost so is in ERR, by Qpn
     kQpLastWqe,  // a QP with an SRQ is in ERR and takes no more WQEs from it, by Qpn
     kSrqLimit,   // fewer WQEs wait than the limit that was armed, by Srqn
-    // An XRC target, which has no CQ, refused a request and is in ERR, by Qpn: one that was wrong, or one
-    // that asked for what is not granted or named an SRQ that it may not.
+    // A QP refused a request that no receive WQE told of, and is in ERR, by Qpn: one that was wrong, or one
+    // that asked for what is not granted. XRC targets, which have no CQ, tell of all.
     kQpRequestError,
     kQpAccessError,
     kCommEstablished,  // the peer's first request has come while the QP was in RTR, by Qpn

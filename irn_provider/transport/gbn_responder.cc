@@ -41,16 +41,14 @@ void GbnResponder::on_request(const Packet& packet, const OpcodeInfo& info, Time
   if (psn > expected_) return on_gap();
   if (psn < expected_) return on_duplicate(packet, info, psn, now);
   nak_sent_ = false;
+  const std::uint64_t next_wqe = receive_queue_.head();
   const Refusal refusal = execute(packet, info, now);
   if (refusal) {
     nak_sent_ = true;
     answer(*refusal, psn);
     if (is_rnr_nak(*refusal)) return;
     refused_ = true;
-    count_refusal(qp_, *refusal);
-    tell_refusal(qp_, *refusal);
-    qp_.fail();  // IBTA 9.9.3: responder error classes B to F end the connection
-    return;
+    return refuse_for_good(qp_, *refusal, receive_queue_.head() != next_wqe);
   }
   if (info.operation == Operation::kReadRequest) return;  // the response answers it
   ++expected_;

@@ -159,7 +159,7 @@ bool IrnResponder::complete_in_order(std::uint32_t messages, Time now) {
 
 bool IrnResponder::complete_next(const LastPacket& last, Time now) {
   msn_ = (msn_ + 1) & Psn::kMask;
-  if (!complete(last, now)) return fail(kNakInvalidRequest, last.psn), false;
+  if (!complete(last, now)) return fail(kNakInvalidRequest, last.psn, false), false;
   // Acknowledged, but nothing behind it is (refuse_invalidate).
   if (qp_.failed()) return push_answer({.psn = last.psn + 1, .msn = msn_}), false;
   message_start_ = last.psn + 1;
@@ -201,10 +201,10 @@ void IrnResponder::refuse(Verdict verdict, UnwrappedPsn psn, Time now) {
     held_ = verdict;
     return;
   }
-  if (verdict == Verdict::kInvalidRequest) return fail(kNakInvalidRequest, psn);
-  if (verdict == Verdict::kRemoteAccess) return fail(kNakRemoteAccess, psn);
+  if (verdict == Verdict::kInvalidRequest) return fail(kNakInvalidRequest, psn, false);
+  if (verdict == Verdict::kRemoteAccess) return fail(kNakRemoteAccess, psn, false);
   const PlaceResult why = verdict == Verdict::kTooLong ? PlaceResult::kTooLong : PlaceResult::kProtection;
-  fail(fail_receive(qp_, receive_queue_, why, now), psn);
+  fail(fail_receive(qp_, receive_queue_, why, now), psn, true);
 }
 
 void IrnResponder::refuse_held(Time now) {
@@ -212,10 +212,9 @@ void IrnResponder::refuse_held(Time now) {
   refuse(std::exchange(held_, Verdict::kAccept), receiver_->expected(), now);
 }
 
-void IrnResponder::fail(std::uint8_t nak, UnwrappedPsn psn) {
-  count_refusal(qp_, nak);
+void IrnResponder::fail(std::uint8_t nak, UnwrappedPsn psn, bool by_cqe) {
   push_answer({.psn = psn, .syndrome = nak, .msn = msn_});
-  qp_.fail();
+  refuse_for_good(qp_, nak, by_cqe);
 }
 
 // Every packet draws its own answer with the cumulative value; out of order a NACK that names the packet as

@@ -93,7 +93,7 @@ class IrnResponder final : public Responder {
   bool complete(const LastPacket& last, Time now);
   void refuse(Verdict verdict, UnwrappedPsn psn, Time now);
   void refuse_held(Time now);
-  void fail(std::uint8_t nak, UnwrappedPsn psn);
+  void fail(std::uint8_t nak, UnwrappedPsn psn, bool by_cqe);
   void answer(UnwrappedPsn psn);
   void push_answer(const Answer& answer);
 

@@ -10,6 +10,16 @@ RefusalCounter refusal_counter(std::uint8_t syndrome) {
   return &NicCounters::resp_remote_invalid_request;
 }
 
+void refuse_for_good(QpContext& qp, std::uint8_t syndrome, bool by_cqe) {
+  count_refusal(qp, syndrome);
+  qp.fail();
+  // An XRC target's CQEs are those of the program that has the SRQ: its own program is told in any case.
+  if (by_cqe && qp.init.type != QpType::kXrcTgt) return;
+  const bool access = syndrome == kNakRemoteAccess;
+  qp.nic.events.raise(
+      {access ? AsyncEvent::Kind::kQpAccessError : AsyncEvent::Kind::kQpRequestError, qp.qpn.value});
+}
+
 PlaceResult place_received(const QpContext& qp, const ReceiveQueue& queue, std::uint64_t sn,
                            std::uint64_t offset, const std::byte* bytes, std::uint32_t length) {
   const RecvWqe& wqe = queue.at(sn);

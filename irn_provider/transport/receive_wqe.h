@@ -19,6 +19,12 @@ inline void count_refusal(const QpContext& qp, std::uint8_t syndrome) {
   ++(qp.counters().*refusal_counter(syndrome));
 }
 
+// A QP that answers refuses a request by this AETH syndrome: counts and reports it, and fails. IBTA 9.9.3.1.1
+// and 9.9.3.1.3 (classes A and C): where the message had a receive WQE, its CQE has told the program
+// (`by_cqe`); where it had none, an affiliated asynchronous error does (11.6.3). What UC and UD drop (class
+// D) is reported by neither.
+void refuse_for_good(QpContext& qp, std::uint8_t syndrome, bool by_cqe);
+
 // Places `length` bytes at `offset` of receive WQE `sn`, which is here.
 PlaceResult place_received(const QpContext& qp, const ReceiveQueue& queue, std::uint64_t sn,
                            std::uint64_t offset, const std::byte* bytes, std::uint32_t length);

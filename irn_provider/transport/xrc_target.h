@@ -10,8 +10,4 @@ namespace rocelab {
 // The SRQ that a request of class XRC names; null: there is none of that number in the QP's XRC domain.
 SharedReceiveQueue* named_srq(const QpContext& qp, const RoceHeaders& request);
 
-// The QP refused a request for good with this AETH syndrome. A target has no CQE to show it, so it tells its
-// program by an event; other types tell nothing.
-void tell_refusal(const QpContext& qp, std::uint8_t syndrome);
-
 }  // namespace rocelab

@@ -23,7 +23,8 @@ TEST_P(ProbeTest, SurfaceKeepsItsClaims) {
         "XrcProbe.*",      "DrainProbe.*",    "CloseProbe.*",   "ExhaustionProbe.*",     "NullProbe.*",
         "ExtendedProbe.*", "BuilderProbe.*",  "TimeProbe.*",    "TimeBeforeTheDevice.*", "TimerProbe.*",
         "TimerFdProbe.*",  "SignalProbe.*",   "ThreadProbe.*",  "BirthProbe.*",          "ForkProbe.*",
-        "LoaderProbe.*",   "StopProbe.*",     "SpinProbe.*",    "ForeignSignalProbe.*"}) {
+        "LoaderProbe.*",   "StopProbe.*",     "SpinProbe.*",    "ForeignSignalProbe.*",  "ErrnoProbe.*",
+        "HandleProbe.*",   "ResponderProbe.*"}) {
     NicConfig config = nic();
     // Enough of them to see that all is counted, few enough to make them all.
     if (std::string(filter) == "ExhaustionProbe.*")

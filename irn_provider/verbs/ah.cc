@@ -20,6 +20,7 @@ ibv_ah* create(ibv_pd* pd, const ibv_ah_attr& attr) {
     errno = ENODEV;
     return nullptr;
   }
+  if (forged(of(pd))) return errno = ENOENT, nullptr;
   PathAddress path;
   reach(*of(pd->context).process, attr);
   if (!resolve("ibv_create_ah", of(pd->context), attr, 0, 0, path)) return nullptr;
@@ -102,13 +103,14 @@ RL_EXPORT ibv_ah* ibv_create_ah(ibv_pd* pd, ibv_ah_attr* attr) {
 
 RL_EXPORT int ibv_destroy_ah(ibv_ah* ah) {
   if (!in_experiment()) return REAL(ibv_destroy_ah)(ah);
+  if (forged(of(ah))) return answer(ENOENT);
   await_departures(*ah);
   const bool destroyed = end_in_nic(ah->context, [&](Nic& nic, Time) {
     if (!end(nic, of(ah))) return false;
     of(ah->context).belongings.ahs.remove(of(ah));
     return true;
   });
-  if (!destroyed) return EINVAL;
+  if (!destroyed) return EBUSY;
   delete &of(ah);
   return 0;
 }
@@ -116,7 +118,7 @@ RL_EXPORT int ibv_destroy_ah(ibv_ah* ah) {
 RL_EXPORT int ibv_init_ah_from_wc(ibv_context* context, std::uint8_t port, ibv_wc* wc, ibv_grh* grh,
                                   ibv_ah_attr* attr) {
   if (!in_experiment()) return REAL(ibv_init_ah_from_wc)(context, port, wc, grh, attr);
-  return init_from_wc(of(context), port, *wc, *grh, *attr);
+  return answer(init_from_wc(of(context), port, *wc, *grh, *attr));
 }
 
 RL_EXPORT ibv_ah* ibv_create_ah_from_wc(ibv_pd* pd, ibv_wc* wc, ibv_grh* grh, std::uint8_t port) {

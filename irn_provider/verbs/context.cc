@@ -115,7 +115,7 @@ void fill_entry(const lockstep::HostEntry& host, std::uint32_t index, ibv_gid_en
 }  // namespace
 
 int query_port(ibv_context* context, std::uint8_t port, ibv_port_attr* attr, std::size_t size) {
-  if (port != kPorts) return EINVAL;
+  if (port != kPorts) return answer(EINVAL);
   const bool up = inherited(context) || with_nic(context, [](Nic& nic, Time) { return nic.link_up(); });
   const ibv_port_attr full = port_attr(of(context).device->host, up);
   std::memset(attr, 0, size);
@@ -125,7 +125,7 @@ int query_port(ibv_context* context, std::uint8_t port, ibv_port_attr* attr, std
 
 int query_device_ex(ibv_context* context, const ibv_query_device_ex_input* input, ibv_device_attr_ex* attr,
                     std::size_t size) {
-  if (input != nullptr && input->comp_mask != 0) return EINVAL;
+  if (input != nullptr && input->comp_mask != 0) return answer(EINVAL);
   ibv_device_attr_ex full{};
   fill_attr(of(context).device->host, full.orig_attr);
   full.device_cap_flags_ex = full.orig_attr.device_cap_flags;
@@ -169,7 +169,7 @@ RL_EXPORT int ibv_query_gid(ibv_context* context, std::uint8_t port, int index, 
 RL_EXPORT int _ibv_query_gid_ex(ibv_context* context, std::uint32_t port, std::uint32_t index,
                                 ibv_gid_entry* entry, std::uint32_t flags, std::size_t entry_size) {
   if (!in_experiment()) return REAL(_ibv_query_gid_ex)(context, port, index, entry, flags, entry_size);
-  if (flags != 0 || !gid_exists(port, index) || entry_size < sizeof *entry) return EINVAL;
+  if (flags != 0 || !gid_exists(port, index) || entry_size < sizeof *entry) return answer(EINVAL);
   fill_entry(of(context).device->host, index, *entry);
   return 0;
 }
@@ -177,7 +177,7 @@ RL_EXPORT int _ibv_query_gid_ex(ibv_context* context, std::uint32_t port, std::u
 RL_EXPORT ssize_t _ibv_query_gid_table(ibv_context* context, ibv_gid_entry* entries, std::size_t max_entries,
                                        std::uint32_t flags, std::size_t entry_size) {
   if (!in_experiment()) return REAL(_ibv_query_gid_table)(context, entries, max_entries, flags, entry_size);
-  if (flags != 0 || entry_size < sizeof *entries || max_entries < kGids) return -EINVAL;
+  if (flags != 0 || entry_size < sizeof *entries || max_entries < kGids) return -answer(EINVAL);
   for (std::uint32_t i = 0; i < kGids; ++i)
     fill_entry(of(context).device->host, i,
                *reinterpret_cast<ibv_gid_entry*>(reinterpret_cast<char*>(entries) + i * entry_size));

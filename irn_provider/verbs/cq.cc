@@ -40,7 +40,7 @@ bool size_allowed(const char* call, int entries) {
 // asking for an event does not: such a program is about to wait for that event, and the instant at which it
 // goes to sleep is its own.
 int poll_cq(ibv_cq* base, int count, ibv_wc* wc) {
-  if (inherited(base->context)) return -1;
+  if (inherited(base->context)) return errno = ENODEV, -1;
   libc::end_spin();
   Cq& cq = of(base);
   int n = 0;
@@ -55,7 +55,7 @@ int poll_cq(ibv_cq* base, int count, ibv_wc* wc) {
 
 int req_notify_cq(ibv_cq* base, int solicited_only) {
   if (base->channel == nullptr) return 0;
-  if (inherited(base->context)) return ENODEV;
+  if (inherited(base->context)) return answer(ENODEV);
   {
     KeepsErrno keeps;
     of(base->context).process->expect_wait();
@@ -134,7 +134,7 @@ RL_EXPORT ibv_cq* ibv_create_cq(ibv_context* context, int entries, void* cq_cont
 RL_EXPORT int ibv_resize_cq(ibv_cq* cq, int entries) {
   if (!in_experiment()) return REAL(ibv_resize_cq)(cq, entries);
   if (!size_allowed("ibv_resize_cq", entries)) return EINVAL;
-  return ask_nic(cq->context, [&](Nic& nic, Time) {
+  return ask_nic(of(cq), [&](Nic& nic, Time) {
     if (!nic.resize_cq(of(cq).cqn, static_cast<std::uint32_t>(entries)))
       return refused("ibv_resize_cq", EINVAL, "it holds more completions than %d", entries);
     cq->cqe = entries;
@@ -145,6 +145,7 @@ RL_EXPORT int ibv_resize_cq(ibv_cq* cq, int entries) {
 RL_EXPORT int ibv_destroy_cq(ibv_cq* base) {
   if (!in_experiment()) return REAL(ibv_destroy_cq)(base);
   Cq& cq = of(base);
+  if (forged(cq)) return answer(ENOENT);
   const bool destroyed = end_in_nic(base->context, [&](Nic& nic, Time) {
     if (!end(nic, cq)) return false;
     of(base->context).belongings.cqs.remove(cq);

@@ -32,14 +32,15 @@ int take_next(Nic& nic, Cq& cq) {
 }
 
 int next_poll(ibv_cq_ex* base) {
-  return ask_nic(base->context, [&](Nic& nic, Time) { return take_next(nic, of(base)); });
+  if (inherited(base->context)) return answer(ENODEV);
+  return with_nic(base->context, [&](Nic& nic, Time) { return take_next(nic, of(base)); });
 }
 
 void end_poll(ibv_cq_ex* base) { of(base).polling.clear(std::memory_order_release); }
 
 int start_poll(ibv_cq_ex* base, ibv_poll_cq_attr* attr) {
-  if (attr->comp_mask != 0) return EINVAL;
-  if (inherited(base->context)) return ENODEV;
+  if (attr->comp_mask != 0) return answer(EINVAL);
+  if (inherited(base->context)) return answer(ENODEV);
   libc::end_spin();
   Cq& cq = of(base);
   int error = ENOENT;
@@ -139,9 +140,9 @@ ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* attr) {
 
 // The device's clock counts experiment time, in units of 1 ns (kHcaClockKhz).
 int query_rt_values(ibv_context* context, ibv_values_ex* values) {
-  if ((values->comp_mask & ~unsigned{IBV_VALUES_MASK_RAW_CLOCK}) != 0) return EINVAL;
+  if ((values->comp_mask & ~unsigned{IBV_VALUES_MASK_RAW_CLOCK}) != 0) return answer(EINVAL);
   if (values->comp_mask == 0) return 0;
-  if (inherited(context)) return ENODEV;
+  if (inherited(context)) return answer(ENODEV);
   const std::uint64_t clock = with_nic(context, [](Nic&, Time now) { return hca_clock(now); });
   values->raw_clock = {.tv_sec = 0, .tv_nsec = static_cast<long>(clock)};
   return 0;

@@ -78,6 +78,7 @@ int pin_or_refuse(std::uint64_t pages) {
 
 ibv_mr* register_memory(ibv_pd* pd, void* addr, std::size_t length, std::uint64_t iova, unsigned access) {
   if (inherited(pd->context)) return refuse(ENODEV);
+  if (forged(of(pd))) return refuse(ENOENT);
   access &= ~kHints;
   if (const int error = check_access(access); error != 0) return refuse(error);
   const auto begin = reinterpret_cast<std::uintptr_t>(addr);
@@ -96,6 +97,7 @@ ibv_mr* register_memory(ibv_pd* pd, void* addr, std::size_t length, std::uint64_
     return 0;
   });
   if (error != 0) return refuse(error);
+  mr->key = *key;
   mr->base = {.context = pd->context,
               .pd = pd,
               .addr = addr,
@@ -110,7 +112,7 @@ ibv_mr* register_memory(ibv_pd* pd, void* addr, std::size_t length, std::uint64_
 }  // namespace
 
 bool end(Nic& nic, Mr& mr) {
-  if (!nic.dereg_mr(RKey{mr.base.rkey})) return false;
+  if (!nic.dereg_mr(mr.key)) return false;
   unpin(mr.pages);
   return true;
 }
@@ -149,10 +151,12 @@ RL_EXPORT int ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* addr, std::s
     errno = error;
     return int{IBV_REREG_MR_ERR_INPUT};
   };
+  Mr& region = verbs::of(mr);
+  if (forged(region) || (changes_pd && pd != nullptr && forged(verbs::of(pd)))) return fail(ENOENT);
   if (flags == 0 || (flags & ~int{IBV_REREG_MR_FLAGS_SUPPORTED}) != 0 || (access != 0 && !changes_access) ||
       (changes_pd && pd == nullptr))
     return fail(EINVAL);
-  const unsigned rights = changes_access ? static_cast<unsigned>(access) & ~kHints : verbs::of(mr).access;
+  const unsigned rights = changes_access ? static_cast<unsigned>(access) & ~kHints : region.access;
   if (const int error = check_access(rights); error != 0) return fail(error);
   const auto begin = reinterpret_cast<std::uintptr_t>(moves ? addr : mr->addr);
   const MrBounds bounds{begin, begin, moves ? length : mr->length};
@@ -170,7 +174,7 @@ RL_EXPORT int ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* addr, std::s
     return done ? 0 : EINVAL;
   });
   if (error != 0) return fail(error);
-  verbs::of(mr).access = rights;
+  region.access = rights;
   if (changes_pd) mr->pd = pd;
   if (moves) mr->addr = addr, mr->length = length;
   return 0;
@@ -178,6 +182,7 @@ RL_EXPORT int ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* addr, std::s
 
 RL_EXPORT int ibv_dereg_mr(ibv_mr* mr) {
   if (!in_experiment()) return REAL(ibv_dereg_mr)(mr);
+  if (forged(verbs::of(mr))) return answer(ENOENT);
   int error = EINVAL;
   const bool ended = end_in_nic(mr->context, [&](Nic& nic, Time) {
     if (nic.mr_has_windows(RKey{mr->rkey}))

@@ -18,7 +18,7 @@ int change(const char* call, ibv_qp& qp, const ibv_gid& gid,
   std::memcpy(group.data(), gid.raw, group.size());
   if (!is_multicast(group)) return refused(call, EINVAL, "gid is of no multicast group");
   LiveProcess& process = *of(qp.context).process;
-  return ask_nic(qp.context, [&](Nic& nic, Time) {
+  return ask_nic(of(&qp), [&](Nic& nic, Time) {
     const Qpn qpn{qp.qp_num};
     const std::size_t before = nic.group_memberships();
     const Nic::GroupResult result = (nic.*how)(qpn, group);

@@ -15,6 +15,7 @@ ibv_mw* alloc_mw(ibv_pd* pd, ibv_mw_type type) {
   };
   if (type != IBV_MW_TYPE_1 && type != IBV_MW_TYPE_2) return refuse(EINVAL);
   if (inherited(pd->context)) return refuse(ENODEV);
+  if (forged(of(pd))) return refuse(ENOENT);
   auto mw = std::make_unique<Mw>();
   const std::optional<RKey> key = with_nic(pd->context, [&](Nic& nic, Time) {
     const auto made = nic.alloc_mw(of(pd).pdn, static_cast<MwType>(type));  // same numbers
@@ -22,6 +23,7 @@ ibv_mw* alloc_mw(ibv_pd* pd, ibv_mw_type type) {
     return made;
   });
   if (!key) return refuse(ENOMEM);
+  mw->key = *key;
   mw->base = {.context = pd->context, .pd = pd, .rkey = key->value, .handle = key->value, .type = type};
   return &mw.release()->base;
 }
@@ -43,20 +45,19 @@ int bind_mw(ibv_qp* qp, ibv_mw* mw, ibv_mw_bind* bind) {
   if (error == 0)
     error = ask_nic(qp->context, [&](Nic& nic, Time now) { return post(nic, now, of(qp), wqe); });
   if (error == 0) mw->rkey = key;
-  if (error != 0) errno = error;
-  return error;
+  return answer(error);
 }
 
-// By the handle: the R_Key in `mw` is the program's to change.
-bool end(Nic& nic, Mw& mw) { return nic.dealloc_mw(RKey{mw.base.handle}); }
+bool end(Nic& nic, Mw& mw) { return nic.dealloc_mw(mw.key); }
 
 int dealloc_mw(ibv_mw* mw) {
+  if (forged(of(mw))) return answer(ENOENT);
   const bool destroyed = end_in_nic(mw->context, [&](Nic& nic, Time) {
     if (!end(nic, of(mw))) return false;
     of(mw->context).belongings.mws.remove(of(mw));
     return true;
   });
-  if (!destroyed) return EINVAL;
+  if (!destroyed) return EBUSY;
   delete &of(mw);
   return 0;
 }

@@ -78,6 +78,7 @@ struct Pd {
 
 struct Mr {
   ibv_mr base{};
+  RKey key;
   unsigned access = 0;      // IBV_ACCESS_*, without hints
   std::uint64_t pages = 0;  // that it keeps pinned (pinned.h)
   Kept<Mr>::Place place;
@@ -85,6 +86,7 @@ struct Mr {
 
 struct Mw {
   ibv_mw base{};
+  RKey key;  // when it was made: the one in `base` is the program's to change
   Kept<Mw>::Place place;
 };
 
@@ -158,6 +160,7 @@ struct QpPath {
 struct Qp {
   ibv_qp_ex ex{};  // its functions are set when it was created as an extended one
   ibv_qp& base = ex.qp_base;
+  Qpn qpn;
   QpInit init;
   Kept<Qp>::Place place;
   Builder builder;
@@ -182,6 +185,25 @@ inline Srq& of(ibv_srq* s) { return *reinterpret_cast<Srq*>(s); }
 inline Xrcd& of(ibv_xrcd* x) { return *reinterpret_cast<Xrcd*>(x); }
 inline Ah& of(ibv_ah* a) { return *reinterpret_cast<Ah*>(a); }
 inline Channel& of(ibv_comp_channel* c) { return *reinterpret_cast<Channel*>(c); }
+
+// The `handle` in an object is what the kernel knows it by. A program may change it, and then means an object
+// that does not exist (ENOENT) where other devices ask the kernel: when objects are made with it, changed,
+// asked about or destroyed, not where work is posted or completions are polled.
+inline bool forged(const Pd& pd) { return pd.base.handle != pd.pdn.value; }
+inline bool forged(const Mr& mr) { return mr.base.handle != mr.key.value; }
+inline bool forged(const Mw& mw) { return mw.base.handle != mw.key.value; }
+inline bool forged(const Ah& ah) { return ah.base.handle != ah.ahn.value; }
+inline bool forged(const Cq& cq) { return cq.base.handle != cq.cqn.value; }
+inline bool forged(const Srq& srq) { return srq.base.handle != srq.srqn.value; }
+inline bool forged(const Qp& qp) { return qp.base.handle != qp.qpn.value; }
+
+// What a call that returns an error number answers: errno holds the same, since behind other devices
+// libibverbs leaves there what the kernel refuses, and programs look at either. Not under the lock:
+// with_nic() puts errno back.
+[[nodiscard]] inline int answer(int error) {
+  if (error != 0) errno = error;
+  return error;
+}
 
 // A forked child has a copy of its parent's context, whose NIC is the parent's: it can neither make anything
 // with it nor use or change what it has copies of (ENODEV), but destroy these. A child's own context comes
@@ -210,16 +232,24 @@ auto with_nic(ibv_context* context, F&& f) {
   return of(context).process->call(f);
 }
 
-// The same for calls with a result of errno that a forked child may make of what is its parent's.
+// The same for calls that return an error number, and that a forked child may not make of what is its
+// parent's.
 template <class F>
 int ask_nic(ibv_context* context, F&& f) {
-  return inherited(context) ? ENODEV : with_nic(context, f);
+  return answer(inherited(context) ? ENODEV : with_nic(context, f));
+}
+// ... about an object of the program's.
+template <class T, class F>
+int ask_nic(T& object, F&& f) {
+  return forged(object) ? answer(ENOENT) : ask_nic(object.base.context, f);
 }
 
-// The same for what ends an object. False: something uses it. A forked child ends its copy alone.
+// The same for what ends an object. False: something uses it (EBUSY). A forked child ends its copy alone.
 template <class F>
 bool end_in_nic(ibv_context* context, F&& f) {
-  return inherited(context) || with_nic(context, f);
+  const bool ended = inherited(context) || with_nic(context, f);
+  if (!ended) errno = EBUSY;
+  return ended;
 }
 
 // The same for a poll: `look(Nic&, Time now)` says whether it has found nothing, and may wait

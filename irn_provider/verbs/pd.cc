@@ -52,6 +52,7 @@ ibv_pd* alloc_parent_domain(ibv_context* context, ibv_parent_domain_init_attr* a
   if ((attr->comp_mask & allocators) != 0 && (attr->alloc == nullptr || attr->free == nullptr))
     return refuse<ibv_pd>(EINVAL);
   Pd& protection = verbs::of(attr->pd);
+  if (forged(protection)) return refuse<ibv_pd>(ENOENT);
   if (protection.protection != nullptr) return refuse<ibv_pd>(EINVAL);  // a parent domain itself
   auto pd = std::make_unique<Pd>();
   pd->base.context = context;
@@ -100,6 +101,7 @@ RL_EXPORT ibv_pd* ibv_alloc_pd(ibv_context* context) {
 RL_EXPORT int ibv_dealloc_pd(ibv_pd* pd) {
   if (!in_experiment()) return REAL(ibv_dealloc_pd)(pd);
   Pd& domain = verbs::of(pd);
+  if (forged(domain)) return answer(ENOENT);
   const bool ended = end_in_nic(pd->context, [&](Nic& nic, Time) {
     if (!end(nic, domain)) return false;
     verbs::of(pd->context).belongings.pds.remove(domain);

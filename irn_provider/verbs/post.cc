@@ -58,7 +58,7 @@ int post_chain(const char* call, ibv_qp* qp, Wr* wr, Wr** bad) {
     if (bad != nullptr) *bad = wr;
     return refused(call, ENODEV, "the queue pair is of the process that has forked this one");
   }
-  return with_nic(qp->context, [&](Nic& nic, Time now) {
+  return ask_nic(qp->context, [&](Nic& nic, Time now) {
     for (; wr != nullptr; wr = wr->next) {
       const int error = post_one(nic, now, of(qp), *wr);
       if (error == 0) continue;

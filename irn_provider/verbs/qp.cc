@@ -62,19 +62,22 @@ int check(const ibv_qp_init_attr& attr) {
   const auto refuse = [](const char* why) { return refused("ibv_create_qp", EINVAL, "%s", why); };
   if (type->sends && attr.send_cq == nullptr) return refuse("send_cq is null");
   if (type->receives && attr.recv_cq == nullptr) return refuse("recv_cq is null");
+  if ((type->sends && forged(of(attr.send_cq))) || (type->receives && forged(of(attr.recv_cq))) ||
+      (attr.srq != nullptr && forged(of(attr.srq))))
+    return ENOENT;
   if (attr.srq != nullptr && !type->receives) return refuse("a queue pair of this type takes no srq");
   if (attr.srq != nullptr && of(attr.srq).xrcd != nullptr) return refuse("srq is one of XRC");
   return check(attr.cap, type->sends, type->receives && attr.srq == nullptr);
 }
 
 // What the type does not have (a target's CQs, say) is not looked at, as the kernel does not.
-QpInit to_init(const ibv_pd* pd, const Xrcd* xrcd, const ibv_qp_init_attr& attr) {
+QpInit to_init(ibv_pd* pd, const Xrcd* xrcd, const ibv_qp_init_attr& attr) {
   const QpTypeRow& type = *row_of(attr.qp_type);
   const bool own_receives = type.receives && attr.srq == nullptr;
   QpInit init;
   init.type = type.nic;
   if (xrcd != nullptr) init.xrcd = xrcd->xrcdn;
-  if (type.sends) init.pd = Pdn{pd->handle}, init.send_cq = of(attr.send_cq).cqn;
+  if (type.sends) init.pd = of(pd).pdn, init.send_cq = of(attr.send_cq).cqn;
   if (type.receives) init.recv_cq = of(attr.recv_cq).cqn;
   init.caps = {.max_send_wr = type.sends ? attr.cap.max_send_wr : 0,
                .max_recv_wr = own_receives ? attr.cap.max_recv_wr : 0,
@@ -120,6 +123,7 @@ void init_qp(Qp& qp, ibv_context* context, Qpn qpn, ibv_qp_type type, void* qp_c
   base.context = context;
   base.qp_context = qp_context;
   base.handle = base.qp_num = qpn.value;
+  qp.qpn = qpn;
   base.state = IBV_QPS_RESET;
   base.qp_type = type;
   pthread_mutex_init(&base.mutex, nullptr);
@@ -127,7 +131,8 @@ void init_qp(Qp& qp, ibv_context* context, Qpn qpn, ibv_qp_type type, void* qp_c
 }
 
 ibv_qp* create_qp(ibv_context* context, ibv_pd* pd, Xrcd* xrcd, const ibv_qp_init_attr& attr) {
-  if (const int error = inherited(context) ? ENODEV : check(attr); error != 0) {
+  const bool unknown = pd != nullptr && forged(verbs::of(pd));
+  if (const int error = inherited(context) ? ENODEV : unknown ? ENOENT : check(attr); error != 0) {
     errno = error;
     return nullptr;
   }
@@ -184,7 +189,7 @@ RL_EXPORT ibv_qp* ibv_create_qp(ibv_pd* pd, ibv_qp_init_attr* attr) {
 
 RL_EXPORT int ibv_query_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask, ibv_qp_init_attr* init) {
   if (!in_experiment()) return REAL(ibv_query_qp)(qp, attr, mask, init);
-  const int error = ask_nic(qp->context, [&](Nic& nic, Time) {
+  const int error = ask_nic(of(qp), [&](Nic& nic, Time) {
     const QpAttr* nic_attr = nic.query_qp(Qpn{qp->qp_num});
     if (nic_attr != nullptr) fill_query(of(qp), *nic_attr, *nic.progress_of(Qpn{qp->qp_num}), *attr);
     return nic_attr != nullptr ? 0 : EINVAL;
@@ -205,6 +210,7 @@ RL_EXPORT int ibv_query_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask, ibv_qp_init_
 
 RL_EXPORT int ibv_destroy_qp(ibv_qp* qp) {
   if (!in_experiment()) return REAL(ibv_destroy_qp)(qp);
+  if (forged(of(qp))) return answer(ENOENT);
   say_goodbye(*qp);
   const bool destroyed = end_in_nic(qp->context, [&](Nic& nic, Time) {
     if (nic.groups_of(Qpn{qp->qp_num}) != 0 || !end(nic, of(qp))) return false;  // to be detached first

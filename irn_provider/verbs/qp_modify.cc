@@ -212,8 +212,5 @@ RL_EXPORT int ibv_modify_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask) {
   if (ends_connection(*attr, mask)) say_goodbye(*qp);
   if ((mask & IBV_QP_AV) != 0 && !inherited(qp->context)) reach(*of(qp->context).process, attr->ah_attr);
   const int heeded = heeded_mask(qp->qp_type, mask);
-  const int error =
-      ask_nic(qp->context, [&](Nic& nic, Time now) { return modify(nic, now, of(qp), *attr, heeded); });
-  if (error != 0) errno = error;  // where the kernel leaves it with other devices
-  return error;
+  return ask_nic(of(qp), [&](Nic& nic, Time now) { return modify(nic, now, of(qp), *attr, heeded); });
 }

@@ -56,6 +56,7 @@ ibv_srq* refuse(int error) {
 // `xrcd` and `cq`: of an XRC SRQ, else null. `wanted` becomes what the SRQ has, as far as the man page says.
 ibv_srq* create_srq(ibv_pd* pd, ibv_srq_attr& wanted, void* srq_context, Xrcd* xrcd, Cq* cq) {
   if (inherited(pd->context)) return refuse(ENODEV);
+  if (forged(of(pd)) || (cq != nullptr && forged(*cq))) return refuse(ENOENT);
   if (const int error = check(wanted); error != 0) return refuse(error);
   auto srq = std::make_unique<Srq>();
   const SrqAttr attr{wanted.max_wr, std::max(wanted.max_sge, 1u), 0};
@@ -99,7 +100,7 @@ ibv_srq* create_srq_ex(ibv_context* /*context*/, ibv_srq_init_attr_ex* attr) {
 
 // As libibverbs' providers: only XRC SRQs have a number that peers may know.
 int get_srq_num(ibv_srq* srq, std::uint32_t* number) {
-  if (of(srq).xrcd == nullptr) return unsupported("get_srq_num of an SRQ that is not XRC");
+  if (of(srq).xrcd == nullptr) return answer(unsupported("get_srq_num of an SRQ that is not XRC"));
   *number = of(srq).srqn.value;
   return 0;
 }
@@ -108,9 +109,9 @@ int post_srq_recv(ibv_srq* base, ibv_recv_wr* wr, ibv_recv_wr** bad) {
   libc::end_spin();
   if (inherited(base->context)) {
     if (bad != nullptr) *bad = wr;
-    return ENODEV;
+    return answer(ENODEV);
   }
-  return with_nic(base->context, [&](Nic& nic, Time) {
+  return ask_nic(base->context, [&](Nic& nic, Time) {
     for (; wr != nullptr; wr = wr->next) {
       const int error = post_one(nic, of(base), *wr);
       if (error == 0) continue;
@@ -141,12 +142,12 @@ RL_EXPORT ibv_srq* ibv_create_srq(ibv_pd* pd, ibv_srq_init_attr* init) {
 
 RL_EXPORT int ibv_modify_srq(ibv_srq* srq, ibv_srq_attr* attr, int mask) {
   if (!in_experiment()) return REAL(ibv_modify_srq)(srq, attr, mask);
-  return ask_nic(srq->context, [&](Nic& nic, Time) { return modify(nic, of(srq).srqn, *attr, mask); });
+  return ask_nic(of(srq), [&](Nic& nic, Time) { return modify(nic, of(srq).srqn, *attr, mask); });
 }
 
 RL_EXPORT int ibv_query_srq(ibv_srq* srq, ibv_srq_attr* attr) {
   if (!in_experiment()) return REAL(ibv_query_srq)(srq, attr);
-  return ask_nic(srq->context, [&](Nic& nic, Time) {
+  return ask_nic(of(srq), [&](Nic& nic, Time) {
     const SrqAttr* current = nic.query_srq(of(srq).srqn);
     if (current == nullptr) return EINVAL;
     *attr = {.max_wr = current->max_wr, .max_sge = current->max_sge, .srq_limit = current->limit};
@@ -156,6 +157,7 @@ RL_EXPORT int ibv_query_srq(ibv_srq* srq, ibv_srq_attr* attr) {
 
 RL_EXPORT int ibv_destroy_srq(ibv_srq* srq) {
   if (!in_experiment()) return REAL(ibv_destroy_srq)(srq);
+  if (forged(of(srq))) return answer(ENOENT);
   const bool destroyed = end_in_nic(srq->context, [&](Nic& nic, Time) {
     if (!end(nic, of(srq))) return false;
     of(srq->context).belongings.srqs.remove(of(srq));

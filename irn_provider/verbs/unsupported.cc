@@ -1,6 +1,5 @@
 // Calls that this device does not offer. Each would crash in the real library, whose private part of our
-// context is not there, so each has its answer here: EOPNOTSUPP, by errno where the call returns a pointer,
-// else as its result.
+// context is not there, so each has its answer here: EOPNOTSUPP.
 #include <cerrno>
 
 #include "irn_provider/verbs/exports.h"
@@ -22,7 +21,7 @@ using namespace rocelab::verbs;
 #define UNSUPPORTED(name, parameters, arguments)       \
   RL_EXPORT int name parameters {                      \
     if (!in_experiment()) return REAL(name) arguments; \
-    return unsupported(#name);                         \
+    return answer(unsupported(#name));                 \
   }
 #define UNSUPPORTED_OBJECT(type, name, parameters, arguments) \
   RL_EXPORT type* name parameters {                           \
@@ -32,7 +31,7 @@ using namespace rocelab::verbs;
 #define UNSUPPORTED_VOID(name, parameters, arguments)  \
   RL_EXPORT void name parameters {                     \
     if (!in_experiment()) return REAL(name) arguments; \
-    unsupported(#name);                                \
+    errno = unsupported(#name);                        \
   }
 
 // Memory beyond plain regions

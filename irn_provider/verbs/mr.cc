@@ -18,7 +18,7 @@ namespace rocelab::verbs {
 namespace {
 
 constexpr unsigned kPlainAccess = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
-                                  IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND;
+                                  IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED;
 // Hints: they change how fast hardware is, not what it does.
 constexpr unsigned kHints = unsigned{IBV_ACCESS_HUGETLB} | unsigned{IBV_ACCESS_OPTIONAL_RANGE};
 
@@ -76,10 +76,17 @@ int pin_or_refuse(std::uint64_t pages) {
                  pages);
 }
 
+// What keys call the first byte of a region (ibv_reg_mr(3)): where it is, or what the program has said; of a
+// zero-based one 0.
+std::uint64_t first_address(std::uint64_t iova, unsigned access) {
+  return (access & IBV_ACCESS_ZERO_BASED) != 0 ? 0 : iova;
+}
+
 ibv_mr* register_memory(ibv_pd* pd, void* addr, std::size_t length, std::uint64_t iova, unsigned access) {
   if (inherited(pd->context)) return refuse(ENODEV);
   if (forged(of(pd))) return refuse(ENOENT);
   access &= ~kHints;
+  iova = first_address(iova, access);
   if (const int error = check_access(access); error != 0) return refuse(error);
   const auto begin = reinterpret_cast<std::uintptr_t>(addr);
   if (const int error = check_bounds(begin, length, iova, access); error != 0) return refuse(error);
@@ -159,7 +166,8 @@ RL_EXPORT int ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* addr, std::s
   const unsigned rights = changes_access ? static_cast<unsigned>(access) & ~kHints : region.access;
   if (const int error = check_access(rights); error != 0) return fail(error);
   const auto begin = reinterpret_cast<std::uintptr_t>(moves ? addr : mr->addr);
-  const MrBounds bounds{begin, begin, moves ? length : mr->length};
+  const MrBounds bounds{begin, first_address(begin, rights), moves ? length : mr->length};
+  const bool rebased = ((rights ^ region.access) & IBV_ACCESS_ZERO_BASED) != 0;
   if (moves || changes_access)
     if (const int error = check_bounds(bounds.addr, bounds.length, bounds.iova, rights); error != 0)
       return fail(error);
@@ -169,7 +177,7 @@ RL_EXPORT int ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* addr, std::s
     if (const int error = moves ? pin_or_refuse(pages) : 0; error != 0) return error;
     const bool done =
         nic.rereg_mr(RKey{mr->rkey}, changes_pd ? std::optional(verbs::of(pd).pdn) : std::nullopt,
-                     moves ? std::optional(bounds) : std::nullopt, rights);
+                     moves || rebased ? std::optional(bounds) : std::nullopt, rights);
     if (moves) unpin(done ? std::exchange(verbs::of(mr).pages, pages) : pages);
     return done ? 0 : EINVAL;
   });

@@ -124,5 +124,67 @@ TEST(DataProbe, AccessOutsideTheRegionFailsTheRequestAndTheRestIsFlushed) {
   EXPECT_EQ(attr.qp_state, IBV_QPS_ERR);
 }
 
+// As from Linux rxe: a longer list is taken, and only its first eight bytes are written.
+TEST(DataProbe, AnAtomicNeedsEightBytesAndWritesNoMore) {
+  Loopback l;
+  l.connect();
+  const auto add = [&](const std::vector<ibv_sge>& into) {
+    std::vector<ibv_sge> parts = into;
+    ibv_send_wr wr{}, *bad = nullptr;
+    wr.sg_list = parts.data(), wr.num_sge = static_cast<int>(parts.size());
+    wr.opcode = IBV_WR_ATOMIC_FETCH_AND_ADD, wr.send_flags = IBV_SEND_SIGNALED;
+    wr.wr.atomic = {.remote_addr = l.sge(4'096, 8).addr, .compare_add = 3, .swap = 0, .rkey = l.mr->rkey};
+    return ibv_post_send(l.a, &wr, &bad);
+  };
+  l.memory[4'096] = 5;
+  l.memory[8] = 0xee;
+  EXPECT_EQ(add({l.sge(0, 7)}), EINVAL);
+  ASSERT_EQ(add({l.sge(0, 9)}), 0);
+  EXPECT_EQ(l.wait(l.send_cq).status, IBV_WC_SUCCESS);
+  EXPECT_EQ(l.memory[0], 5) << "what was there";
+  EXPECT_EQ(l.memory[8], 0xee);
+  ASSERT_EQ(add({l.sge(100, 3), l.sge(200, 5)}), 0);
+  EXPECT_EQ(l.wait(l.send_cq).status, IBV_WC_SUCCESS);
+  EXPECT_EQ(l.memory[100], 8);
+  EXPECT_EQ(l.memory[4'096], 11);
+}
+
+// ibv_reg_mr(3): IBV_ACCESS_ZERO_BASED, at either end; an address of 0 given to ibv_reg_mr_iova is the same.
+TEST(DataProbe, AZeroBasedRegionIsAddressedFromItsFirstByte) {
+  constexpr int kRights = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
+  constexpr std::size_t kAt = 4'100, kLength = 1'000;
+  for (const bool by_flag : {true, false}) {
+    Loopback l;
+    l.connect();
+    number(l.memory, 8);
+    char* const at = reinterpret_cast<char*>(l.memory.data()) + kAt;
+    ibv_mr* mr = by_flag ? ibv_reg_mr(l.pd, at, kLength, kRights | IBV_ACCESS_ZERO_BASED)
+                         : ibv_reg_mr_iova(l.pd, at, kLength, 0, kRights);
+    ASSERT_NE(mr, nullptr);
+    EXPECT_EQ(mr->addr, at);
+    const auto post = [&](ibv_wr_opcode opcode, ibv_sge part, std::uint64_t to, std::uint32_t rkey) {
+      ibv_send_wr wr{}, *bad = nullptr;
+      wr.sg_list = &part, wr.num_sge = 1, wr.opcode = opcode, wr.send_flags = IBV_SEND_SIGNALED;
+      wr.wr.rdma = {.remote_addr = to, .rkey = rkey};
+      EXPECT_EQ(ibv_post_send(l.a, &wr, &bad), 0);
+      return l.wait(l.send_cq).status;
+    };
+    EXPECT_EQ(post(IBV_WR_RDMA_WRITE, l.sge(0, 8), kLength - 8, mr->rkey), IBV_WC_SUCCESS);
+    EXPECT_TRUE(std::equal(at + kLength - 8, at + kLength, reinterpret_cast<char*>(l.memory.data())));
+    const ibv_sge local{.addr = kLength - 8, .length = 8, .lkey = mr->lkey};
+    EXPECT_EQ(post(IBV_WR_RDMA_WRITE, local, l.sge(100, 8).addr, l.mr->rkey), IBV_WC_SUCCESS);
+    EXPECT_TRUE(std::equal(l.memory.begin(), l.memory.begin() + 8, l.memory.begin() + 100));
+    if (by_flag) {
+      EXPECT_EQ(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, nullptr, at + 8, kLength - 8, 0), 0);
+      EXPECT_EQ(post(IBV_WR_RDMA_READ, l.sge(200, 8), kLength - 16, mr->rkey), IBV_WC_SUCCESS);
+      EXPECT_TRUE(std::equal(l.memory.begin(), l.memory.begin() + 8, l.memory.begin() + 200));
+    }
+    EXPECT_EQ(post(IBV_WR_RDMA_WRITE, l.sge(0, 8), reinterpret_cast<std::uintptr_t>(at), mr->rkey),
+              IBV_WC_REM_ACCESS_ERR)
+        << "where the program has it";
+    EXPECT_EQ(ibv_dereg_mr(mr), 0);
+  }
+}
+
 }  // namespace
 }  // namespace rocelab::probe

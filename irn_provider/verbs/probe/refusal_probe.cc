@@ -204,7 +204,7 @@ TEST(RefusalProbe, MemoryMustBeThereWithTheRightsAskedFor) {
   EXPECT_EQ(ibv_reg_mr(l.pd, l.memory.data(), 100, IBV_ACCESS_REMOTE_WRITE), nullptr);
   EXPECT_EQ(errno, EINVAL);
   EXPECT_EQ(ibv_reg_mr(l.pd, l.memory.data(), 0, 0), nullptr);
-  EXPECT_EQ(ibv_reg_mr(l.pd, l.memory.data(), 100, IBV_ACCESS_ZERO_BASED | IBV_ACCESS_LOCAL_WRITE), nullptr);
+  EXPECT_EQ(ibv_reg_mr(l.pd, l.memory.data(), 100, IBV_ACCESS_ON_DEMAND | IBV_ACCESS_LOCAL_WRITE), nullptr);
   EXPECT_EQ(errno, EOPNOTSUPP);
   munmap(base, 2 * page);
 }

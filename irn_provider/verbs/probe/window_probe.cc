@@ -211,6 +211,22 @@ TEST(WindowProbe, WhatCannotBeIsRefusedWhenItIsPosted) {
   EXPECT_EQ(bad, &wr);
 }
 
+// IBTA 10.6.7.2.1: of type 2 only.
+TEST(WindowProbe, AZeroBasedWindowIsAddressedFromItsFirstByte) {
+  Loopback l;
+  Windows w(l);
+  l.connect();
+  l.memory[0] = 77;
+  ibv_mw_bind_info info = w.info();
+  info.mw_access_flags |= IBV_ACCESS_ZERO_BASED;
+  ASSERT_EQ(w.bind_second(info), 0);
+  ASSERT_EQ(l.wait(l.send_cq).status, IBV_WC_SUCCESS);
+  const std::size_t first = 0 - static_cast<std::size_t>(reinterpret_cast<std::uintptr_t>(l.memory.data()));
+  EXPECT_EQ(w.write(w.second->rkey, first + 8), IBV_WC_SUCCESS);
+  EXPECT_EQ(l.memory[kBegin + 8], 77);
+  EXPECT_EQ(w.write(w.second->rkey), IBV_WC_REM_ACCESS_ERR) << "where the program has it";
+}
+
 TEST(WindowProbe, RegionsAndDomainsInUseStay) {
   Loopback l;
   l.connect();

@@ -24,7 +24,7 @@ T* refuse(int error) {
 }  // namespace
 
 ibv_td* alloc_td(ibv_context* context, ibv_td_init_attr* attr) {
-  if (attr->comp_mask != 0) return refuse<ibv_td>(EINVAL);
+  if (attr->comp_mask != 0) return refuse<ibv_td>(unsupported("alloc_td: this comp_mask"));
   if (inherited(context)) return refuse<ibv_td>(ENODEV);
   auto td = std::make_unique<Td>();
   td->base.context = context;
@@ -47,7 +47,9 @@ int dealloc_td(ibv_td* td) {
 
 ibv_pd* alloc_parent_domain(ibv_context* context, ibv_parent_domain_init_attr* attr) {
   const unsigned allocators = unsigned{IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS};
-  if (attr->pd == nullptr || (attr->comp_mask & ~kParentMask) != 0) return refuse<ibv_pd>(EINVAL);
+  if (attr->pd == nullptr) return refuse<ibv_pd>(EINVAL);
+  if ((attr->comp_mask & ~kParentMask) != 0)  // later libraries' bits, which programs try
+    return refuse<ibv_pd>(unsupported("alloc_parent_domain: this comp_mask"));
   if (inherited(context)) return refuse<ibv_pd>(ENODEV);
   if ((attr->comp_mask & allocators) != 0 && (attr->alloc == nullptr || attr->free == nullptr))
     return refuse<ibv_pd>(EINVAL);

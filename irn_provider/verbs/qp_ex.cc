@@ -31,9 +31,7 @@ void fail(Qp& qp, int error, const char* why) {
 
 // A new request of the batch, with what the program has set in wr_id and wr_flags.
 SendWqe& begin(ibv_qp_ex* base, WrOpcode opcode) {
-  constexpr unsigned kFlags = IBV_SEND_FENCE | IBV_SEND_SIGNALED | IBV_SEND_SOLICITED | IBV_SEND_INLINE;
   Qp& qp = of(base);
-  if ((base->wr_flags & ~kFlags) != 0) fail(qp, EINVAL, "wr_flags has bits that are not offered");
   SendWqe& wqe = qp.builder.wqes.emplace_back();
   wqe.wr_id = base->wr_id;
   wqe.opcode = opcode;

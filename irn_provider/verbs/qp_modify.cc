@@ -22,12 +22,10 @@ using lockstep::udp_source_port;
 namespace {
 
 constexpr std::uint8_t kHopLimit = 64;  // Linux sets the route's, whatever the program wrote
+// Other rights are taken and without effect, as by Linux and its drivers: libdaploscm says that its QPs bind
+// windows, which they may in any case, and programs of later libraries that they flush.
 constexpr unsigned kAccess =
     IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
-
-// Taken and without effect, as by Linux: a QP may say that it binds windows, and binds them in any case
-// (libdaploscm always says so).
-constexpr unsigned kAccessWithoutEffect = IBV_ACCESS_MW_BIND;
 
 // One attribute whose bit is in the mask must hold what the device can do: its value is from `least` to
 // `most`.
@@ -70,9 +68,6 @@ int check_attributes(const ibv_qp_attr& attr, int mask, const NicConfig& nic) {
     return refused("ibv_modify_qp", EINVAL, "%s is %u; %u to %u can be had%s", check.name, value, check.least,
                    most, mtu ? " (the port's active_mtu; nic.path_mtu of the scenario)" : "");
   }
-  if ((mask & IBV_QP_ACCESS_FLAGS) != 0 && (attr.qp_access_flags & ~(kAccess | kAccessWithoutEffect)) != 0)
-    return refused("ibv_modify_qp", EINVAL, "qp_access_flags has bits that are not offered: 0x%x",
-                   attr.qp_access_flags & ~(kAccess | kAccessWithoutEffect));
   if ((mask & IBV_QP_ALT_PATH) != 0)
     return refused("ibv_modify_qp", EINVAL, "alt_ah_attr: there are no alternate paths");
   return 0;

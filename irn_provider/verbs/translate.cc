@@ -8,8 +8,6 @@
 namespace rocelab::verbs {
 namespace {
 
-constexpr unsigned kSendFlags = IBV_SEND_FENCE | IBV_SEND_SIGNALED | IBV_SEND_SOLICITED | IBV_SEND_INLINE;
-
 struct OpcodeRow {
   ibv_wr_opcode verbs;
   WrOpcode nic;
@@ -55,7 +53,6 @@ int copy_sges(const ibv_sge* list, int count, std::uint32_t limit, Wqe& out, std
 int to_wqe(const ibv_send_wr& wr, const QpInit& qp, SendWqe& out) {
   const OpcodeRow* opcode = find(wr.opcode);
   if (opcode == nullptr) return EOPNOTSUPP;
-  if ((wr.send_flags & ~kSendFlags) != 0) return EINVAL;
   out.wr_id = wr.wr_id;
   out.opcode = opcode->nic;
   out.signaled = qp.sq_sig_all || (wr.send_flags & IBV_SEND_SIGNALED) != 0;

@@ -120,10 +120,13 @@ ibv_qp* open_qp(ibv_context* context, ibv_qp_open_attr* attr) {
     of(context).belongings.qps.add(*qp);
     return 0;
   };
-  const bool complete = (attr->comp_mask & kNeeded) == kNeeded && attr->xrcd != nullptr &&
-                        (attr->comp_mask & ~(kNeeded | IBV_QP_OPEN_ATTR_CONTEXT)) == 0;
+  const bool known = (attr->comp_mask & ~(kNeeded | IBV_QP_OPEN_ATTR_CONTEXT)) == 0;
+  const bool complete = (attr->comp_mask & kNeeded) == kNeeded && attr->xrcd != nullptr;
   const bool valid = complete && attr->qp_type == IBV_QPT_XRC_RECV;
-  if (const int error = valid ? ask_nic(context, open) : EINVAL; error != 0) {
+  const int error = !known  ? unsupported("open_qp: these attributes")
+                    : valid ? ask_nic(context, open)
+                            : EINVAL;
+  if (error != 0) {
     errno = error;
     return nullptr;
   }

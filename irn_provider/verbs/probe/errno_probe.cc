@@ -155,9 +155,12 @@ TEST(ErrnoProbe, WorkThatIsPosted) {
 TEST(ErrnoProbe, ObjectsThatAreNotMade) {
   Loopback l;
   ibv_td_init_attr td{.comp_mask = 1u << 9};
-  expect_null(EINVAL, "alloc_td", [&] { return ibv_alloc_td(l.context, &td); });
+  expect_null(EOPNOTSUPP, "alloc_td", [&] { return ibv_alloc_td(l.context, &td); });
   ibv_parent_domain_init_attr domain{};
   expect_null(EINVAL, "alloc_parent_domain", [&] { return ibv_alloc_parent_domain(l.context, &domain); });
+  domain.pd = l.pd, domain.comp_mask = 1u << 2;
+  expect_null(EOPNOTSUPP, "alloc_parent_domain with a later library's bit",
+              [&] { return ibv_alloc_parent_domain(l.context, &domain); });
   expect_null(EINVAL, "reg_mr",
               [&] { return ibv_reg_mr(l.pd, l.memory.data(), 8, IBV_ACCESS_REMOTE_WRITE); });
   expect_null(EOPNOTSUPP, "reg_dmabuf_mr", [&] { return ibv_reg_dmabuf_mr(l.pd, 0, 8, 0, -1, 0); });
@@ -178,6 +181,8 @@ TEST(ErrnoProbe, ObjectsThatAreNotMade) {
   expect_null(EINVAL, "create_qp_ex", [&] { return ibv_create_qp_ex(l.context, &qp_ex); });
   ibv_qp_open_attr open{};
   expect_null(EINVAL, "open_qp", [&] { return ibv_open_qp(l.context, &open); });
+  open.comp_mask = 1u << 20;
+  expect_null(EOPNOTSUPP, "open_qp", [&] { return ibv_open_qp(l.context, &open); });
   ibv_srq_init_attr srq{};
   expect_null(EINVAL, "create_srq", [&] { return ibv_create_srq(l.pd, &srq); });
   ibv_srq_init_attr_ex srq_ex{};

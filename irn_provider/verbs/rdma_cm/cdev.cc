@@ -155,9 +155,11 @@ Command command(std::uint32_t number) {
       return make_with_result<rdma_ucm_destroy_id, rdma_ucm_destroy_id_resp, &Ucma::leave>();
     case RDMA_USER_CM_CMD_NOTIFY:
       return make<rdma_ucm_notify, &Ucma::notify>();
+    case kCmdWriteCmEvent:
+      return make<WriteCmEvent, &Ucma::write_event>();
     default:
       // BIND, RESOLVE_ADDR, QUERY: their absence makes librdmacm use the commands above. GET_OPTION does not
-      // exist in Linux either.
+      // exist in Linux either. RESOLVE_IB_SERVICE asks InfiniBand's subnet administration.
       return {};
   }
 }

@@ -58,6 +58,7 @@ class Ucma {
   int join_ip(Caller& c, const rdma_ucm_join_ip_mcast& cmd, rdma_ucm_create_id_resp& out);
   int join_address(Caller& c, const rdma_ucm_join_mcast& cmd, rdma_ucm_create_id_resp& out);
   int leave(Caller& c, const rdma_ucm_destroy_id& cmd, rdma_ucm_destroy_id_resp& out);
+  int write_event(Caller& c, const WriteCmEvent& cmd);
   int get_event(UcmaFile& file, rdma_ucm_event_resp& out);  // takes the lock itself
 
   // Whether the ends of the connection to that QP have agreed on IRN; null: no connection of ours goes there.

@@ -140,6 +140,18 @@ void Ucma::on_request(const cm::Event& e) {
   push(*listener.file, event);
 }
 
+// An event of the program's own, or of its library's: rdma_resolve_addrinfo() tells itself of its end so.
+int Ucma::write_event(Caller& c, const WriteCmEvent& cmd) {
+  if (cmd.event != kUser && cmd.event != kInternal) return EINVAL;
+  int error = 0;
+  UcmaId* id = find(c, cmd.id, error);
+  if (id == nullptr) return error;
+  UcmaEvent event = event_of(*id, cmd.event, static_cast<int>(cmd.status));
+  std::memcpy(&event.response.param, &cmd.arg, sizeof cmd.arg);
+  push(*id->file, event);
+  return 0;
+}
+
 int Ucma::get_event(UcmaFile& file, rdma_ucm_event_resp& out) {
   const auto fetch = [&](Nic&, Time) {
     if (!file.events.take()) return false;

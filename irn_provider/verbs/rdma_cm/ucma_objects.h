@@ -27,6 +27,15 @@ enum UcmaEventType : std::uint32_t {
   kDisconnected = 10,
   kMulticastJoin = 12,
   kTimewaitExit = 15,
+  kUser = 18,
+  kInternal = 19,
+};
+
+// rdma_ucm_write_cm_event of later kernels' rdma_user_cm.h, as far as its argument goes.
+inline constexpr std::uint32_t kCmdWriteCmEvent = 24;
+struct WriteCmEvent {
+  std::uint32_t id, reserved, event, status;
+  std::uint64_t arg;
 };
 
 struct UcmaFile;

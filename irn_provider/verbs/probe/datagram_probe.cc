@@ -100,5 +100,18 @@ TEST(DatagramProbe, OnlySendsOfAtMostAnMtuWithAnAddress) {
   EXPECT_EQ(d.send(d.ah, d.qp->qp_num, 0, mtu + 1), EINVAL);
 }
 
+// As adapters do it; the standard would let the datagram be dropped (DEVIATIONS.md).
+TEST(DatagramProbe, ADatagramThatDoesNotFitEndsItsReceiveWqeAndTheQueuePair) {
+  Datagrams d;
+  ASSERT_EQ(d.receive(4'096, kGrh + 99), 0);
+  ASSERT_EQ(d.send(d.ah, d.qp->qp_num, 0, 100), 0);
+  EXPECT_EQ(d.l.wait(d.l.recv_cq).status, IBV_WC_LOC_LEN_ERR);
+  EXPECT_EQ(d.l.wait(d.l.send_cq).status, IBV_WC_SUCCESS) << "the sender does not hear of it";
+  ibv_qp_attr attr{};
+  ibv_qp_init_attr init{};
+  ASSERT_EQ(ibv_query_qp(d.qp, &attr, IBV_QP_STATE, &init), 0);
+  EXPECT_EQ(attr.qp_state, IBV_QPS_ERR);
+}
+
 }  // namespace
 }  // namespace rocelab::probe

@@ -26,9 +26,18 @@ Guid guid_of(const Mac& mac) {
   return {static_cast<std::uint8_t>(mac[0] ^ 2), mac[1], mac[2], 0xff, 0xfe, mac[3], mac[4], mac[5]};
 }
 
+std::array<std::uint8_t, 16> ipv6_of(std::uint32_t ipv4) {
+  std::array<std::uint8_t, 16> address{0xfd};
+  for (int i = 0; i < 4; ++i) address[12 + i] = static_cast<std::uint8_t>(ipv4 >> (24 - 8 * i));
+  return address;
+}
+
+int gids_of(const HostEntry& host) { return host.ipv6 == Gid{} ? kIpv6Gid : kIpv6Gid + 1; }
+
 Gid gid_of(const HostEntry& host, int index) {
   Gid gid{};
-  if (index == 0) {
+  if (index == kIpv6Gid) return host.ipv6;
+  if (index == kLinkLocalGid) {
     gid[0] = 0xfe;
     gid[1] = 0x80;
     const Guid guid = guid_of(host.mac);
@@ -40,10 +49,15 @@ Gid gid_of(const HostEntry& host, int index) {
   return gid;
 }
 
+int index_of(const HostEntry& host, const Gid& gid) {
+  for (int i = 0; i < gids_of(host); ++i)
+    if (gid_of(host, i) == gid) return i;
+  return -1;
+}
+
 const HostEntry* find_host(std::span<const HostEntry> hosts, const Gid& gid) {
-  const int index = is_ipv4_mapped(gid) ? 1 : 0;
   for (const HostEntry& host : hosts)
-    if (gid_of(host, index) == gid) return &host;
+    if (index_of(host, gid) >= 0) return &host;
   return nullptr;
 }
 

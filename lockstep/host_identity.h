@@ -1,6 +1,6 @@
-// A host as RDMA sees it: GUID and GIDs, made from the MAC and IPv4 address that the scenario gave it, and
+// A host as RDMA sees it: GUID and GIDs, made from the MAC and the addresses that the scenario gave it, and
 // the way back from a GID to a host. As Linux does it: GUID = EUI-64 of the MAC; GID 0 = fe80::EUI-64, GID 1
-// = ::ffff:a.b.c.d, both RoCE v2.
+// = ::ffff:a.b.c.d, GID 2 = the other IPv6 address, if the host has one; all RoCE v2.
 #pragma once
 
 #include <array>
@@ -16,10 +16,16 @@ namespace rocelab::lockstep {
 using Guid = std::array<std::uint8_t, 8>;
 using Mac = std::array<std::uint8_t, 6>;
 
-inline constexpr int kGids = 2;
+// Where GIDs of each kind are in a host's table.
+inline constexpr int kLinkLocalGid = 0, kIpv4Gid = 1, kIpv6Gid = 2;
 
-Guid guid_of(const Mac& mac);                  // RFC 4291, appendix A
-Gid gid_of(const HostEntry& host, int index);  // index < kGids
+// Of a host of a scenario: fd00::a.b.c.d, a unique local address (RFC 4193) that names the IPv4 one.
+std::array<std::uint8_t, 16> ipv6_of(std::uint32_t ipv4);
+
+Guid guid_of(const Mac& mac);                         // RFC 4291, appendix A
+int gids_of(const HostEntry& host);                   // how many: 2 or 3
+Gid gid_of(const HostEntry& host, int index);         // index < gids_of(host)
+int index_of(const HostEntry& host, const Gid& gid);  // -1: the host has no such GID
 
 // The host that owns `gid`; null: none in this run.
 const HostEntry* find_host(std::span<const HostEntry> hosts, const Gid& gid);

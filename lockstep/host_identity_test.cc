@@ -11,6 +11,7 @@ namespace {
 HostEntry host(std::uint8_t n) {
   HostEntry h;
   h.ipv4 = 0x0a000100u + n;
+  h.ipv6 = ipv6_of(h.ipv4);
   h.mac = {0x02, 0x11, 0x22, 0x33, 0x44, n};
   return h;
 }
@@ -21,14 +22,29 @@ TEST(HostIdentityTest, GuidAndGidsAreThoseOfLinux) {
   EXPECT_EQ(gid_of(host(7), 0),
             (Gid{0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0x00, 0x11, 0x22, 0xff, 0xfe, 0x33, 0x44, 7}));
   EXPECT_EQ(gid_of(host(7), 1), (Gid{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 0, 1, 7}));
+  EXPECT_EQ(gid_of(host(7), 2), (Gid{0xfd, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 10, 0, 1, 7}));
+  EXPECT_EQ(gids_of(host(7)), 3);
 }
 
-TEST(HostIdentityTest, EitherGidFindsItsHostAndNoOtherDoes) {
+TEST(HostIdentityTest, AHostWithoutAnotherIpv6AddressHasTwoGids) {
+  HostEntry h = host(7);
+  h.ipv6 = {};
+  EXPECT_EQ(gids_of(h), 2);
+  EXPECT_EQ(index_of(h, Gid{}), -1);
+  EXPECT_EQ(index_of(h, gid_of(h, 1)), 1);
+  EXPECT_EQ(find_host(std::vector{h}, Gid{}), nullptr);
+}
+
+TEST(HostIdentityTest, EachGidFindsItsHostAndNoOtherDoes) {
   const std::vector<HostEntry> hosts = {host(1), host(2), host(3)};
   for (const auto& h : hosts)
-    for (int index = 0; index < kGids; ++index) EXPECT_EQ(find_host(hosts, gid_of(h, index)), &h);
+    for (int index = 0; index < gids_of(h); ++index) {
+      EXPECT_EQ(find_host(hosts, gid_of(h, index)), &h);
+      EXPECT_EQ(index_of(h, gid_of(h, index)), index);
+    }
   EXPECT_EQ(find_host(hosts, gid_of(host(4), 0)), nullptr);
   EXPECT_EQ(find_host(hosts, gid_of(host(4), 1)), nullptr);
+  EXPECT_EQ(find_host(hosts, gid_of(host(4), 2)), nullptr);
   EXPECT_EQ(find_host(hosts, Gid{}), nullptr);
 }
 

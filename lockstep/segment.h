@@ -104,7 +104,8 @@ struct Header {
 
 struct HostEntry {
   char name[32] = {};
-  std::uint32_t ipv4 = 0;  // host order
+  std::uint32_t ipv4 = 0;               // host order
+  std::array<std::uint8_t, 16> ipv6{};  // beside the link-local one; zeros: none
   std::array<std::uint8_t, 6> mac{};
   std::uint16_t node = 0;  // index in the topology (hosts first)
   std::uint32_t port = 0;  // index of the switch port that it hangs on

@@ -56,8 +56,9 @@ std::optional<Ip> view_ipv6(std::span<const std::byte> b, FrameView& view) {
   const auto traffic_class = static_cast<std::uint8_t>(load16(b, 0) >> 4);
   view.dscp = static_cast<std::uint8_t>(traffic_class >> 2);
   view.ecn = static_cast<Ecn>(traffic_class & 3);
-  constexpr std::uint64_t kLinkLocal = 0xfe80'0000'0000'0000;
-  if (wire::load64(b, H::kDst) == kLinkLocal) view.dst_interface = wire::load64(b, H::kDst + 8);
+  constexpr std::uint64_t kLinkLocal = 0xfe80'0000'0000'0000, kUniqueLocal = 0xfd00'0000'0000'0000;
+  const std::uint64_t prefix = wire::load64(b, H::kDst);
+  if (prefix == kLinkLocal || prefix == kUniqueLocal) view.dst_interface = wire::load64(b, H::kDst + 8);
   std::uint64_t addresses = 0;
   for (std::size_t at = H::kSrc; at < H::kSize; at += 8) addresses = mix(addresses ^ wire::load64(b, at));
   return Ip{H::kSize, length, addresses};

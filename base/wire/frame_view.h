@@ -26,8 +26,9 @@ struct FrameView {
   std::uint16_t transport = 0;               // offset of the UDP header
   std::uint16_t end = 0;                     // offset behind the ICRC; Ethernet padding may follow
   std::uint32_t src_ipv4 = 0, dst_ipv4 = 0;  // host order; zero for IPv6
-  std::uint64_t dst_interface = 0;  // interface identifier of a link-local IPv6 destination; zero otherwise
-  std::uint32_t flow_hash = 0;      // over addresses and UDP ports
+  std::uint64_t dst_interface =
+      0;  // of an IPv6 destination in fe80::/64 or fd00::/64, a host's: the lower half; else zero
+  std::uint32_t flow_hash = 0;  // over addresses and UDP ports
 };
 
 // Null: not Ethernet [802.1Q] IPv4|IPv6 UDP 4791 BTH, or lengths that contradict one another. A RoCC CNP has

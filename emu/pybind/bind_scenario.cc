@@ -1,4 +1,5 @@
 // Scenarios and plans, read only.
+#include <arpa/inet.h>
 #include <pybind11/numpy.h>
 
 #include <algorithm>
@@ -23,11 +24,17 @@ using namespace py::literals;
 namespace rocelab::python {
 namespace {
 
+std::string ipv6_text(const std::array<std::uint8_t, 16>& address) {
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  inet_ntop(AF_INET6, address.data(), text.data(), text.size());
+  return text.data();
+}
+
 py::list hosts(const RunPlan& plan) {
   py::list list;
   for (const lockstep::HostEntry& h : plan.segment.hosts)
-    list.append(py::dict("name"_a = h.name, "ipv4"_a = ipv4_text(h.ipv4), "mac"_a = mac_text(h.mac),
-                         "node"_a = h.node, "port"_a = h.port,
+    list.append(py::dict("name"_a = h.name, "ipv4"_a = ipv4_text(h.ipv4), "ipv6"_a = ipv6_text(h.ipv6),
+                         "mac"_a = mac_text(h.mac), "node"_a = h.node, "port"_a = h.port,
                          "number"_a = plan.settings.topology.number_of(h.node)));
   return list;
 }

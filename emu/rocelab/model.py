@@ -68,6 +68,7 @@ class Parameter:
 class HostPlan:
     name: str
     ipv4: str
+    ipv6: str
     mac: str
     node: int
     port: int  # index into RunPlan.ports: the switch port that the host hangs on

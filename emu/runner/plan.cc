@@ -15,6 +15,7 @@
 #include "emu/runner/rocc_loop.h"
 #include "emu/runner/routing.h"
 #include "emu/runner/workload.h"
+#include "lockstep/host_identity.h"
 #include "ovs_patches/switch_model/headroom.h"
 
 namespace rocelab {
@@ -143,6 +144,7 @@ class Planner {
       lockstep::HostEntry entry;
       put_text(entry.name, topology_.nodes()[h].name);
       entry.ipv4 = routing_.address(h).ipv4;
+      entry.ipv6 = lockstep::ipv6_of(entry.ipv4);
       entry.mac = routing_.address(h).mac;
       entry.node = static_cast<std::uint16_t>(h);
       entry.port = port_index(link.b, link.b_port);

@@ -79,12 +79,10 @@ int init_from_wc(const Context& context, std::uint8_t port, const ibv_wc& wc, co
   std::memcpy(attr.grh.dgid.raw, src.data(), src.size());
   attr.grh.hop_limit = kDefaultHopLimit;
   attr.grh.traffic_class = traffic_class;
-  for (int i = 0; i < lockstep::kGids; ++i)
-    if (lockstep::gid_of(context.device->host, i) == dst) {
-      attr.grh.sgid_index = static_cast<std::uint8_t>(i);
-      return 0;
-    }
-  return EINVAL;  // it was not sent to us
+  const int index = lockstep::index_of(context.device->host, dst);
+  if (index < 0) return EINVAL;  // it was not sent to us
+  attr.grh.sgid_index = static_cast<std::uint8_t>(index);
+  return 0;
 }
 
 }  // namespace

@@ -17,7 +17,7 @@
 namespace rocelab::verbs {
 
 using lockstep::gid_of;
-using lockstep::kGids;
+using lockstep::gids_of;
 using lockstep::udp_source_port;
 namespace {
 
@@ -91,7 +91,8 @@ bool resolve(const char* call, const Context& context, const ibv_ah_attr& ah, st
         "is_global is 0, an address by LID, and RoCE has none: set it and grh, with GID index 1 for IPv4 "
         "(ibv_rc_pingpong -g 1, ib_write_bw -x 1)");
   if (ah.port_num != kPorts) return refuse("port_num is not 1: the device has one port");
-  if (ah.grh.sgid_index >= kGids) return refuse("grh.sgid_index is beyond the GID table (0: IPv6, 1: IPv4)");
+  if (ah.grh.sgid_index >= gids_of(context.device->host))
+    return refuse("grh.sgid_index is beyond the GID table (0: link-local IPv6, 1: IPv4, 2: IPv6)");
   std::memcpy(path.dst_gid.data(), ah.grh.dgid.raw, path.dst_gid.size());
   path.src_gid = gid_of(context.device->host, ah.grh.sgid_index);
   const std::optional<PathEnd> peer = is_multicast(path.dst_gid)

@@ -15,6 +15,7 @@
 #include "base/check.h"
 #include "base/wire/cm/mad.h"
 #include "base/wire/multicast.h"
+#include "lockstep/host_identity.h"
 
 namespace rocelab::verbs {
 
@@ -40,6 +41,7 @@ SegmentPlan plan_of(std::size_t hosts, std::uint32_t programs, const NicConfig& 
     lockstep::HostEntry& h = plan.hosts[i];
     std::snprintf(h.name, sizeof h.name, "h%zu", i + 1);
     h.ipv4 = 0x0a000001 + static_cast<std::uint32_t>(i);
+    h.ipv6 = lockstep::ipv6_of(h.ipv4);
     h.mac = {2, 0, 0, 0, 0, static_cast<std::uint8_t>(i + 1)};
     h.node = static_cast<std::uint16_t>(i);
     h.port = static_cast<std::uint32_t>(i);

@@ -58,8 +58,11 @@ Fabric::Fabric(lockstep::Segment& segment, lockstep::Coordinator& coordinator)
   for (std::uint32_t i = 0; i < segment.ports().size(); ++i) add_port(i);
   for (const lockstep::HostEntry& host : segment.hosts()) {
     nodes_by_ipv4_.emplace(host.ipv4, NodeId{host.node});
-    const Gid gid = lockstep::gid_of(host, 0);
-    nodes_by_interface_.emplace(wire::load64(std::as_bytes(std::span(gid)), 8), NodeId{host.node});
+    for (const int index : {lockstep::kLinkLocalGid, lockstep::kIpv6Gid}) {
+      if (index >= lockstep::gids_of(host)) continue;
+      const Gid gid = lockstep::gid_of(host, index);
+      nodes_by_interface_.emplace(wire::load64(std::as_bytes(std::span(gid)), 8), NodeId{host.node});
+    }
   }
 }
 

@@ -156,7 +156,7 @@ class Fabric {
   std::vector<LinkSchedule> schedules_;  // by port; empty: no link ever fails
   WinnerTree arrivals_;                  // per port: due time of the next frame that comes in there
   std::unordered_map<std::uint32_t, NodeId> nodes_by_ipv4_;       // looked up, never walked
-  std::unordered_map<std::uint64_t, NodeId> nodes_by_interface_;  // by the identifier of GID 0
+  std::unordered_map<std::uint64_t, NodeId> nodes_by_interface_;  // by the lower half of an IPv6 address
   std::vector<std::uint32_t> ended_;  // VFs without a process, some of whose frames are still away
   std::vector<Passing> pass_;
   std::size_t pending_ = 0;

@@ -165,7 +165,7 @@ bool Fabric::belongs_to_run(const Packet& packet) const {
   return view && (packet.roce.dest == kMulticastQpn || destination_of(*view) != kNoNode);
 }
 
-// Hosts have an IPv4 address and a link-local IPv6 one.
+// Hosts have an IPv4 address and two IPv6 ones, whose lower halves differ.
 NodeId Fabric::destination_of(const FrameView& view) const {
   if (view.dst_interface != 0) {
     const auto found = nodes_by_interface_.find(view.dst_interface);

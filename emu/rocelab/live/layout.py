@@ -13,9 +13,14 @@ class HostLayout:
 
     name: str
     ip: str  # dotted IPv4
+    ipv6: str
     mac: str  # aa:bb:cc:dd:ee:ff
     interface: str  # inside the host
     peer: str  # the switch's end of the veth, which is also the OVS port's name
+
+    def ipv6_line(self) -> str:
+        """For `ip`. The host has the address at once, without asking whether anybody else has."""
+        return f"addr add {self.ipv6}/64 dev {self.interface} nodad"
 
 
 @dataclass(frozen=True)

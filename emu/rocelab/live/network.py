@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from pathlib import Path
 from typing import Any
 
 from mininet.link import Link
@@ -11,6 +12,9 @@ from mininet.node import Host, Switch
 
 from rocelab.live.layout import Layout
 from rocelab.live.ovs import Ovs
+
+
+_IPV6 = Path("/proc/sys/net/ipv6")  # where this machine's kernel has it
 
 
 class LosslessSwitch(Switch):  # type: ignore[misc]  # Mininet has no type hints
@@ -87,9 +91,14 @@ class Network:
             f"link set dev {me.interface} mtu {self.layout.mtu} up",
             f"addr add {me.ip}/8 dev {me.interface}",
         ]
+        if _IPV6.exists():
+            lines.append(me.ipv6_line())
         for other in self.layout.hosts:
             if other.name != name:
-                lines.append(f"neigh replace {other.ip} lladdr {other.mac} dev {me.interface} nud permanent")
+                lines += [
+                    f"neigh replace {address} lladdr {other.mac} dev {me.interface} nud permanent"
+                    for address in ([other.ip, other.ipv6] if _IPV6.exists() else [other.ip])
+                ]
         _ip_batch(lines, inside)
         _no_offloads(me.interface, inside)
 

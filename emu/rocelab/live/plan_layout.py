@@ -6,12 +6,14 @@ from rocelab.live.layout import HostLayout, Layout, PortLayout, SwitchLayout
 from rocelab.model import RunPlan
 
 _SHIM_AND_TRAILER = 128  # bytes beyond the wire MTU that a veth lets pass
+_IPV6_MTU = 1280  # RFC 8200, 5: an interface below has no IPv6
 
 
 def layout_of(plan: RunPlan) -> Layout:
     """Equal for plans that can share one topology: names, links, addresses and rules; not the parameters of NICs and switches."""
     hosts = tuple(
-        HostLayout(h.name, h.ipv4, h.mac, f"{h.name}-eth0", plan.ports[h.port].interface) for h in plan.hosts
+        HostLayout(h.name, h.ipv4, h.ipv6, h.mac, f"{h.name}-eth0", plan.ports[h.port].interface)
+        for h in plan.hosts
     )
     switches = []
     for s in plan.switches:
@@ -25,4 +27,4 @@ def layout_of(plan: RunPlan) -> Layout:
                 s.openflow,
             )
         )
-    return Layout(hosts, tuple(switches), plan.wire_mtu + _SHIM_AND_TRAILER)
+    return Layout(hosts, tuple(switches), max(plan.wire_mtu + _SHIM_AND_TRAILER, _IPV6_MTU))

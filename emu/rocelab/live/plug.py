@@ -138,7 +138,7 @@ def _silent(me: HostLayout, inside: list[str]) -> Iterator[None]:
                 *inside,
                 "sh",
                 "-c",
-                f"{_disable_ipv6(me.interface, False)}; ip addr add {me.ip}/8 dev {me.interface}",
+                f"{_disable_ipv6(me.interface, False)}; ip addr add {me.ip}/8 dev {me.interface}; ip {me.ipv6_line()}",
             ],
             capture_output=True,
             check=False,  # the topology may be gone by now

@@ -234,7 +234,7 @@ bool close_rdma_cm(int fd) {
 
 dev_t rdma_cm_number() {
   struct stat actual {};  // a machine with the device: librdmacm compares the number with the kernel's
-  const bool exists = ::stat(kPath.data(), &actual) == 0 && S_ISCHR(actual.st_mode);
+  const bool exists = real::stat(kPath.data(), &actual) == 0 && S_ISCHR(actual.st_mode);
   return exists ? actual.st_rdev : makedev(kMiscMajor, kMinor);
 }
 

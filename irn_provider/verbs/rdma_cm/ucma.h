@@ -80,7 +80,7 @@ class Ucma {
   static int set_reuse(UcmaId& id, bool on);
   static int set_family_only(UcmaId& id, bool on);
   int bind(UcmaId& id, const cm::Address& address);
-  bool take_source(UcmaId& id, const cm::Address& source, int& error);
+  bool take_source(UcmaId& id, const cm::Address& source, const cm::Address& peer, int& error);
   cm::ConnectParams connect_params(const UcmaId& id, const rdma_ucm_connect& cmd) const;
 
   int join(Caller& c, const Membership& wanted, const std::optional<cm::Address>& address,

@@ -19,12 +19,24 @@ namespace {
 
 constexpr std::uint8_t kExactly = 2, kHopLimit = 64, kLifetime = 18;  // as Linux: IB_SA_EQ, 1.07 s
 
-cm::Address own_address(const lockstep::HostEntry& host, std::uint8_t ip_version) {
-  const Gid gid = lockstep::gid_of(host, ip_version == 4 ? 1 : 0);
-  cm::Address a{ip_version, {}, 0};
-  std::copy(ip_version == 4 ? gid.begin() + 12 : gid.begin(), gid.end(),
-            ip_version == 4 ? a.ip.begin() + 12 : a.ip.begin());
+bool is_link_local(const cm::Address& a) {
+  return a.ip_version == 6 && a.ip[0] == 0xfe && (a.ip[1] & 0xc0) == 0x80;
+}
+
+// The host's own one, from which it speaks to `peer` (RFC 6724, rule 2: of the same scope).
+cm::Address own_address(const lockstep::HostEntry& host, const cm::Address& peer) {
+  const bool ipv4 = peer.ip_version == 4, link_local = is_link_local(peer);
+  const bool other = !link_local && lockstep::gids_of(host) > lockstep::kIpv6Gid;
+  const Gid gid = lockstep::gid_of(host, ipv4    ? lockstep::kIpv4Gid
+                                         : other ? lockstep::kIpv6Gid
+                                                 : lockstep::kLinkLocalGid);
+  cm::Address a{peer.ip_version, {}, 0};
+  std::copy(ipv4 ? gid.begin() + 12 : gid.begin(), gid.end(), ipv4 ? a.ip.begin() + 12 : a.ip.begin());
   return a;
+}
+
+bool is_own(const lockstep::HostEntry& host, const cm::Address& address) {
+  return lockstep::index_of(host, gid_of(address)) >= 0;
 }
 
 std::uint8_t rate_code(Rate rate) {  // as ibv_rate; the next lower one that exists
@@ -81,15 +93,15 @@ Gid gid_of(const cm::Address& a) {
 // The port, and with an address the device. 0 or an errno.
 int Ucma::bind(UcmaId& id, const cm::Address& address) {
   if (id.bound) return EINVAL;
-  const cm::Address own = own_address(process_.host(), address.ip_version);
-  if (!is_any(address) && !same_ip(address, own)) return EADDRNOTAVAIL;
+  const bool own = is_own(process_.host(), address);
+  if (!is_any(address) && !own) return EADDRNOTAVAIL;
   id.port.space = id.space;
   id.port.address = address;
   id.port.family_only = id.family_only.value_or(address.ip_version == 4);  // net.ipv6.bindv6only is 0
   if (const int error = ports_.bind(id.port); error != 0) return error;
   id.bound = true;
   id.local = id.port.address;
-  id.has_device = !is_any(address) || same_ip(address, own);  // loopback can be the device's
+  id.has_device = own;
   id.local_gid = gid_of(address);
   return 0;
 }
@@ -102,12 +114,12 @@ int Ucma::bind_ip(Caller& c, const rdma_ucm_bind_ip& cmd) {
   return address ? bind(*id, *address) : EAFNOSUPPORT;
 }
 
-// The source of an active identifier: what the program says, else the host's own address.
-bool Ucma::take_source(UcmaId& id, const cm::Address& source, int& error) {
+// The source of an active identifier: what the program says, else the host's own address for that peer.
+bool Ucma::take_source(UcmaId& id, const cm::Address& source, const cm::Address& peer, int& error) {
   error = id.bound ? 0 : bind(id, source);
   if (error != 0) return false;
   const std::uint16_t port = id.local.port;
-  id.local = own_address(process_.host(), source.ip_version);
+  if (is_any(id.local)) id.local = own_address(process_.host(), peer);
   id.local.port = port;
   id.port.address = id.local;
   id.local_gid = gid_of(id.local);
@@ -126,10 +138,10 @@ int Ucma::resolve_ip(Caller& c, const rdma_ucm_resolve_ip& cmd) {
   if (id->bound && id->local.ip_version != destination->ip_version) return EINVAL;
   cm::Address source = address_of(cmd.src_addr).value_or(cm::Address{destination->ip_version, {}, 0});
   if (source.ip_version != destination->ip_version) return EINVAL;
-  if (!take_source(*id, source, error)) return error;
+  if (!take_source(*id, source, *destination, error)) return error;
   id->remote = *destination;
   if (is_any(id->remote)) {  // the host itself
-    id->remote = own_address(process_.host(), destination->ip_version);
+    id->remote = id->local;
     id->remote.port = destination->port;
   }
   id->remote_gid = gid_of(id->remote);

@@ -8,6 +8,7 @@
 #include "irn_provider/verbs/objects.h"
 #include "irn_provider/verbs/rdma_cm/ucma.h"
 #include "irn_provider/verbs/translate.h"
+#include "lockstep/host_identity.h"
 
 namespace rocelab::verbs {
 namespace {
@@ -26,12 +27,12 @@ std::uint8_t mtu_of(const lockstep::HostEntry& host) {
 
 bool speaks_irn(const LiveProcess& process) { return process.host().nic.mode == TransportMode::kIrn; }
 
-void fill_address(const cm::QpSettings& s, ib_uverbs_ah_attr& ah) {
+void fill_address(const lockstep::HostEntry& host, const cm::QpSettings& s, ib_uverbs_ah_attr& ah) {
   ah.is_global = 1;
   ah.port_num = kPorts;
   std::copy(s.remote_gid.begin(), s.remote_gid.end(), ah.grh.dgid);
   ah.grh.flow_label = s.flow_label;
-  ah.grh.sgid_index = is_ipv4_mapped(s.local_gid) ? 1 : 0;
+  ah.grh.sgid_index = static_cast<std::uint8_t>(lockstep::index_of(host, s.local_gid));
   ah.grh.hop_limit = s.hop_limit;
   ah.grh.traffic_class = s.traffic_class;
 }
@@ -51,9 +52,10 @@ void fill_init(const UcmaId& id, const cm::QpSettings* s, ib_uverbs_qp_attr& a) 
   if (s->responder_resources > 0) a.qp_access_flags |= IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
 }
 
-void fill_rtr(const UcmaId& id, const cm::QpSettings& s, ib_uverbs_qp_attr& a) {
+void fill_rtr(const lockstep::HostEntry& host, const UcmaId& id, const cm::QpSettings& s,
+              ib_uverbs_qp_attr& a) {
   a.qp_attr_mask = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
-  fill_address(s, a.ah_attr);
+  fill_address(host, s, a.ah_attr);
   a.path_mtu = s.mtu;
   a.dest_qp_num = s.remote_qpn.value;
   a.rq_psn = s.receive_psn;
@@ -215,7 +217,7 @@ int Ucma::init_qp_attr(Caller& c, const rdma_ucm_init_qp_attr& cmd, ib_uverbs_qp
   }
   if (settings == nullptr || is_datagram(*id)) return EINVAL;
   if (cmd.qp_state == IBV_QPS_RTR) {
-    fill_rtr(*id, *settings, out);
+    fill_rtr(process_.host(), *id, *settings, out);
   } else if (cmd.qp_state == IBV_QPS_RTS) {
     fill_rts(*id, *settings, out);
   } else {

@@ -8,6 +8,7 @@
 #include "irn_provider/verbs/limits.h"
 #include "irn_provider/verbs/objects.h"
 #include "irn_provider/verbs/rdma_cm/ucma.h"
+#include "lockstep/host_identity.h"
 
 namespace rocelab::verbs {
 namespace {
@@ -29,7 +30,8 @@ void fill(const cm::Event& from, rdma_ucm_conn_param& to) {
   to.rnr_retry_count = from.rnr_retry_count;
 }
 
-void fill(const cm::Event& from, const cm::QpSettings& settings, rdma_ucm_ud_param& to) {
+void fill(const lockstep::HostEntry& host, const cm::Event& from, const cm::QpSettings& settings,
+          rdma_ucm_ud_param& to) {
   to.private_data_len = copy_private(from.private_data, to.private_data);
   to.qp_num = from.qpn.value;
   to.qkey = from.qkey;
@@ -37,7 +39,7 @@ void fill(const cm::Event& from, const cm::QpSettings& settings, rdma_ucm_ud_par
   to.ah_attr.port_num = kPorts;
   std::copy(settings.remote_gid.begin(), settings.remote_gid.end(), to.ah_attr.grh.dgid);
   to.ah_attr.grh.flow_label = settings.flow_label;
-  to.ah_attr.grh.sgid_index = is_ipv4_mapped(settings.local_gid) ? 1 : 0;
+  to.ah_attr.grh.sgid_index = static_cast<std::uint8_t>(lockstep::index_of(host, settings.local_gid));
   to.ah_attr.grh.hop_limit = settings.hop_limit;
   to.ah_attr.grh.traffic_class = settings.traffic_class;
 }
@@ -99,7 +101,7 @@ void Ucma::on_event(const cm::Event& e) {
   const Told what = told(e, datagram);
   UcmaEvent event = event_of(id, what.event, what.status);
   if (datagram) {
-    fill(e, *manager_.settings(e.handle), event.response.param.ud);
+    fill(process_.host(), e, *manager_.settings(e.handle), event.response.param.ud);
   } else {
     fill(e, event.response.param.conn);
   }
@@ -132,7 +134,7 @@ void Ucma::on_request(const cm::Event& e) {
   UcmaEvent event = event_of(listener, kConnectRequest, 0);
   event.created = event.response.id = id.number;
   if (id.space == cm::PortSpace::kUdp) {
-    fill(e, *manager_.settings(e.handle), event.response.param.ud);
+    fill(process_.host(), e, *manager_.settings(e.handle), event.response.param.ud);
   } else {
     fill(e, event.response.param.conn);
     if (e.ece.vendor_id != kEceVendor) event.response.ece = {e.ece.vendor_id, e.ece.options};

@@ -5,6 +5,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <mutex>
 #include <stdexcept>
 #include <utility>
@@ -12,6 +13,7 @@
 #include "base/check.h"
 #include "irn_provider/live/direct/direct_process.h"
 #include "irn_provider/live/direct/interface_host.h"
+#include "irn_provider/live/direct/interface_share.h"
 #include "irn_provider/live/known_mutex.h"
 #include "irn_provider/live/lockstep_process.h"
 
@@ -58,6 +60,27 @@ lockstep::HostEntry LiveProcess::configured_host() {
   const lockstep::HostEntry* host = segment.find_host(name);
   if (host == nullptr) throw std::runtime_error(std::string("the run has no host '") + name + "'");
   return *host;
+}
+
+LiveProcess::DeviceView LiveProcess::look() {
+  if (setting("ROCELAB_SEGMENT") == nullptr) {
+    const direct::Settings settings = direct::settings_from_environment();
+    const lockstep::HostEntry host = direct::host_of(settings);
+    const std::string key = direct::key_of(settings);
+    return {host, direct::link_up(settings), direct::InterfaceShare::counters(key),
+            "/dev/shm/rocelab-sysfs-" + direct::InterfaceShare::place(key) + "-" + std::to_string(getuid())};
+  }
+  DeviceView view;
+  view.host = configured_host();
+  view.folder =
+      std::filesystem::path(setting("ROCELAB_SEGMENT")).parent_path().string() + "/sysfs-" + view.host.name;
+  const lockstep::Segment segment = lockstep::Segment::open(setting("ROCELAB_SEGMENT"));
+  const Time now = Time::from_ps(segment.header().committed_ps.load());
+  for (const LinkChange& change : lockstep::link_changes_at(segment.link_changes(), view.host.port))
+    if (change.at <= now) view.link_up = change.up;
+  for (const lockstep::VfSlot& slot : segment.vfs())
+    if (segment.hosts()[slot.host].node == view.host.node) view.counters = view.counters + slot.counters;
+  return view;
 }
 
 LiveProcess* LiveProcess::attached() {

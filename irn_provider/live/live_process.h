@@ -52,6 +52,16 @@ class LiveProcess {
   // with a line that says what to do.
   static bool configured();
   static lockstep::HostEntry configured_host();
+  // The host's device as anybody on the host sees it, who need not have joined: the state of its port, and
+  // what all its virtual functions have counted: in lock step up to the last window, on an interface up to
+  // the last frames, since the first of the programs that use it now has begun. Throws as configured_host().
+  struct DeviceView {
+    lockstep::HostEntry host;
+    bool link_up = true;
+    NicCounters counters;
+    std::string folder;  // for files of the host's: the run's, or one in /dev/shm of the user's
+  };
+  static DeviceView look();
   // The calling thread runs code of this class: what it calls is not the program's.
   static bool inside();
   // It is a forked child's copy of its parent's: the NIC is the parent's, and nothing may be called.

@@ -46,11 +46,6 @@ std::uint64_t random_seed() {
 
 unsigned index_of(const direct::Settings& settings) { return if_nametoindex(settings.interface.c_str()); }
 
-// What programs on the same interface, or of the same name, have in common.
-std::string key_of(const direct::Settings& settings) {
-  return settings.on_interface() ? std::to_string(index_of(settings)) : settings.interface;
-}
-
 std::vector<sock_filter> filter_of(const lockstep::HostEntry& host, const lockstep::VfSlot& slot,
                                    bool groups) {
   return direct::frame_filter(
@@ -81,7 +76,8 @@ std::unique_ptr<DirectProcess> DirectProcess::join(const direct::Settings& setti
 DirectProcess::DirectProcess(const direct::Settings& settings)
     : host_(direct::host_of(settings)),
       epoch_ns_(monotonic_ns()),
-      share_(direct::InterfaceShare::join(host_, key_of(settings))),
+      share_(direct::InterfaceShare::join(host_, direct::key_of(settings))),
+      earlier_(share_->slot().counters),
       quiet_udp_(settings.on_interface() ? direct::quiet_udp_socket() : -1),
       rings_(*share_, host_.nic.active_mtu + kLongestHeaders),
       ports_{&rings_},
@@ -100,7 +96,7 @@ DirectProcess::DirectProcess(const direct::Settings& settings)
   }
   // Peers keep dead connections' QPNs for a while: a program does not begin where the last one did.
   nic_.begin_qps_at(static_cast<std::uint32_t>(random_seed() % lockstep::kQpnsPerVf));
-  for (int i = 0; i < lockstep::kGids; ++i) peers_.keep(lockstep::gid_of(host_, i), host_.mac);
+  for (int i = 0; i < lockstep::gids_of(host_); ++i) peers_.keep(lockstep::gid_of(host_, i), host_.mac);
 }
 
 // In a forked child: the VF is the parent's alone.
@@ -135,9 +131,9 @@ void DirectProcess::end() {
   progress();
   leaving_ = true;
   const NicCounters counters = nic_.counters() + edge_.counters();
+  share_->slot().counters = earlier_ + counters;
   std::uint64_t lost = 0;
   for (direct::FramePort* port : ports_) lost += port->lost();
-  share_->slot().counters = counters;
   if (std::getenv("ROCELAB_DEBUG") != nullptr) {
     std::string text;
     add_text(text, "", kNicCounterNames, counters);
@@ -145,6 +141,14 @@ void DirectProcess::end() {
     std::fprintf(stderr, "rocelab: %s: %lu frames lost here, counters:%s\n", host_.name, lost, text.c_str());
   }
   share_->leave();
+}
+
+// For those who look from outside (look()): whenever frames have left or come.
+void DirectProcess::publish_counters() {
+  if (leaving_) return;
+  const std::uint64_t frames = nic_.counters().tx_packets + nic_.counters().rx_packets;
+  if (std::exchange(frames_published_, frames) != frames)
+    share_->slot().counters = earlier_ + nic_.counters() + edge_.counters();
 }
 
 Time DirectProcess::clock() const { return Time::from_ps((monotonic_ns() - epoch_ns_) * 1'000); }
@@ -171,6 +175,7 @@ void DirectProcess::leave() {
     last_poll_ns_.store(last_.ps() / 1'000, std::memory_order_relaxed);
   }
   note_completions(last_);
+  publish_counters();
   hand_over();
   if (polls_memory_) {
     if (posted) interrupt_if_wanted();  // it may wait for an answer in memory

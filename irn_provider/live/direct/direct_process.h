@@ -135,6 +135,7 @@ class DirectProcess final : public LiveProcess {
   bool frames_wait() const;
   void nap(Time until);
   void hand_over();
+  void publish_counters();
   bool look(bool away);
   bool is_due();
   Time helper_looks_by(Time latest);
@@ -148,6 +149,7 @@ class DirectProcess final : public LiveProcess {
   const lockstep::HostEntry host_;
   const std::int64_t epoch_ns_;
   std::unique_ptr<direct::InterfaceShare> share_;
+  const NicCounters earlier_;                     // of programs that had this VF before
   std::optional<direct::Neighbours> neighbours_;  // none without an interface
   const int quiet_udp_;                           // its descriptor; -1: none
 
@@ -172,6 +174,7 @@ class DirectProcess final : public LiveProcess {
   PacketEdge edge_;
   Time last_;
   bool leaving_ = false;  // the process ends: nothing is touched any more
+  std::uint64_t frames_published_ = 0;
   std::uint64_t completions_seen_ = 0, posts_seen_ = 0;
   direct::PeerTable peers_;
   std::map<Gid, Time> reached_;  // when the kernel said so

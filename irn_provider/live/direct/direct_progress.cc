@@ -83,6 +83,7 @@ bool DirectProcess::progress(Sees sees, Time now) {
   } else if (leaves && !(sees != Sees::kNothing && run_goes_on)) {
     depart(now);
   }
+  publish_counters();
   return came || due || (leaves && !blocked());
 }
 

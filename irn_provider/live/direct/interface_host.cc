@@ -64,6 +64,35 @@ bool is_good_name(std::string_view name) {
   return !name.empty() && name.size() <= kLongestName && std::all_of(name.begin(), name.end(), good);
 }
 
+// By which programs here can reach one another: the kernel has it.
+bool is_local(std::uint32_t ipv4) {
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(ipv4);
+  const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  const bool bound = bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+  close(fd);
+  return bound;
+}
+
+// What follows the name of shared memory: `,address=10.1.2.3`.
+void take_address(Settings& s) {
+  constexpr std::string_view kKey = "address=";
+  const std::size_t comma = s.interface.find(',');
+  if (s.on_interface() || comma == std::string::npos) return;
+  const std::string option = s.interface.substr(comma + 1);
+  s.interface.resize(comma);
+  in_addr address{};
+  if (!option.starts_with(kKey) || inet_pton(AF_INET, option.c_str() + kKey.size(), &address) != 1)
+    throw std::runtime_error("'" + option + "' behind " + s.interface + ": it is address=IPV4, as 10.1.2.3");
+  s.address = ntohl(address.s_addr);
+  if (s.address == 0 || s.address >> 28 >= 0xe || !is_local(s.address))
+    throw std::runtime_error(
+        s.interface + ": " + option +
+        " is no address of this network namespace (ip address); one of an interface that "
+        "is up serves");
+}
+
 // Programs reach one another at the address that they use for TCP on one machine. QPNs tell them apart.
 lockstep::HostEntry shared_memory_host(const Settings& settings) {
   const std::string_view name = std::string_view(settings.interface).substr(kSharedMemory.size());
@@ -75,7 +104,7 @@ lockstep::HostEntry shared_memory_host(const Settings& settings) {
   for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
   host.mac = {0x02};  // locally administered
   for (std::size_t i = 1; i < host.mac.size(); ++i) host.mac[i] = static_cast<std::uint8_t>(hash >> (8 * i));
-  host.ipv4 = kLoopback;
+  host.ipv4 = settings.address != 0 ? settings.address : kLoopback;
   settings.interface.copy(host.name, sizeof host.name - 1);
   host.nic = nic_config_of(settings, kSharedMemoryMtu);
   return host;
@@ -86,6 +115,7 @@ lockstep::HostEntry shared_memory_host(const Settings& settings) {
 Settings settings_from_environment() {
   Settings s;
   s.interface = setting("ROCELAB_INTERFACE");
+  take_address(s);
   const std::string_view mode = setting("ROCELAB_TRANSPORT"), window = setting("ROCELAB_WINDOW");
   if (!mode.empty() && mode != "roce" && mode != "irn")
     throw std::runtime_error("ROCELAB_TRANSPORT is '" + std::string(mode) + "': it is roce or irn");
@@ -95,6 +125,17 @@ Settings settings_from_environment() {
   if (error != std::errc() || end != window.data() + window.size() || s.window == 0)
     throw std::runtime_error("ROCELAB_WINDOW is '" + std::string(window) + "': it is a number of packets");
   return s;
+}
+
+std::string key_of(const Settings& settings) {
+  return settings.on_interface() ? std::to_string(if_nametoindex(settings.interface.c_str()))
+                                 : settings.interface;
+}
+
+bool link_up(const Settings& settings) {
+  if (!settings.on_interface()) return true;
+  ifreq answer{};
+  return Query(settings.interface).ask(SIOCGIFFLAGS, answer) && (answer.ifr_flags & IFF_RUNNING) != 0;
 }
 
 std::uint32_t active_mtu_of(std::uint32_t interface_mtu) {

@@ -71,9 +71,7 @@ class Lock {
 };
 
 std::string segment_path(const std::string& key) {
-  struct stat ns {};
-  if (stat("/proc/self/ns/net", &ns) != 0) throw std::runtime_error("/proc is not mounted");
-  return std::string("/dev/shm/") + kFilePrefix + std::to_string(ns.st_ino) + "-" + key;
+  return std::string("/dev/shm/") + kFilePrefix + InterfaceShare::place(key);
 }
 
 bool others_in_use(const std::string& key, std::uint32_t self) {
@@ -125,7 +123,9 @@ Segment open_segment(const std::string& path, const lockstep::HostEntry& host) {
   const lockstep::HostEntry& theirs = segment.hosts()[0];
   if (theirs.mac != host.mac || theirs.ipv4 != host.ipv4)
     throw std::runtime_error(
-        "the interface's address has changed since other programs began to use it: end them");
+        std::string(host.name) +
+        ": its address is another one than that of the programs which use it already: end them, or give all "
+        "the same");
   return segment;
 }
 
@@ -177,7 +177,6 @@ void InterfaceShare::claim() {
   remove_stale();
   sweep();
   slot().cm.store(0);
-  slot().counters = {};
   slot().cm_counters = {};
   slot().tenure.fetch_add(1);
   slot().pid.store(static_cast<std::uint32_t>(getpid()));
@@ -210,6 +209,21 @@ void InterfaceShare::sweep() {
     } catch (const std::exception&) {
     }
   }
+}
+
+std::string InterfaceShare::place(const std::string& key) {
+  struct stat ns {};
+  if (stat("/proc/self/ns/net", &ns) != 0) throw std::runtime_error("/proc is not mounted");
+  return std::to_string(ns.st_ino) + "-" + key;
+}
+
+NicCounters InterfaceShare::counters(const std::string& key) {
+  const std::string path = segment_path(key);
+  NicCounters sum;
+  if (access(path.c_str(), F_OK) != 0) return sum;
+  const Segment segment = Segment::open(path);
+  for (const lockstep::VfSlot& slot : segment.vfs()) sum = sum + slot.counters;
+  return sum;
 }
 
 std::uint32_t InterfaceShare::vfs_in_use() const {

@@ -62,6 +62,11 @@ class InterfaceShare {
   }
   std::uint32_t vfs_in_use() const;  // bit per VF; without this one
 
+  // The network namespace and the key: part of file names, the same for all programs that share.
+  static std::string place(const std::string& key);
+  // What all programs of that key have counted; zeros where there is none.
+  static NicCounters counters(const std::string& key);
+
   // VFs whose processes have died: what they held is free. Any time, not under a lock that others wait for.
   void sweep();
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import functools
 import importlib.util
 import os
+import shlex
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +45,22 @@ def proxy_path() -> str:
     """LD_LIBRARY_PATH of a program that dlopens libibverbs: ours (irn_provider/verbs/proxy) before anything else."""
     proxy = hosts_build() / "irn_provider" / "verbs" / "proxy"
     return ":".join(filter(None, (str(proxy), os.environ.get("LD_LIBRARY_PATH"))))
+
+
+PROGRAMS = (
+    Path(__file__).resolve().parent / "live" / "programs"
+)  # that stand for the system's on hosts: `rdma`
+
+
+def programs_path() -> str:
+    """PATH of a program that is to have an RDMA device: ours before anything else."""
+    return ":".join(filter(None, (str(PROGRAMS), os.environ.get("PATH"))))
+
+
+def exports(variables: Mapping[str, str]) -> str:
+    """For a shell's `eval`: PATH is put before the shell's own."""
+    lines = [f"export {name}={shlex.quote(value)}" for name, value in variables.items() if name != "PATH"]
+    return "\n".join([*lines, f'export PATH={shlex.quote(str(PROGRAMS))}:"$PATH"'])
 
 
 def ovs_tree() -> Path:

@@ -1,36 +1,45 @@
-// The files by which programs look at an RDMA device without libibverbs: those of sysfs and the character
-// device that they test for. The device has none of them, so libc/files.cc and libc/directories.cc answer in
-// their place; only what a program is known to need, below.
+// The files by which programs look at an RDMA device without libibverbs (device_tree.h): the kernel has none
+// of this device. They are real ones, in a folder of /dev/shm, and libc/files.cc and libc/directories.cc give
+// the C library their paths instead of those that a program names: what it opens is a file or directory as
+// any other. All programs of a host share the folder; it is the run's, or on an interface goes with the last
+// program that looks at it.
+//
+// What changes is written anew when a program opens the file, or a directory above it, by a path; not when it
+// opens it by a descriptor of its directory.
 #pragma once
 
-#include <optional>
+#include <fcntl.h>
+
 #include <string>
-#include <string_view>
-#include <vector>
 
 #include "irn_provider/verbs/libc/unpromised.h"
 
 namespace rocelab::verbs {
 
-// What a program calls a file by. Null, for which the C library has an answer, names none of ours.
-inline std::string_view named(const char* path) {
-  return libc::unpromised(path) != nullptr ? std::string_view(path) : std::string_view();
-}
-
 // The interface with the host's address; empty: none (a test without namespaces).
 std::string own_interface();
 
-// What stands in the file; nothing: it is not one of the device's. Offered, N being an index of the GID
-// table:
-//   /sys/class/infiniband/rocelab0/ports/1/gid_attrs/types/N   the GID's type (UCX chooses its GID by it)
-//   /sys/class/infiniband/rocelab0/ports/1/gid_attrs/ndevs/N   the host's interface that has the address
-std::optional<std::string> device_file(std::string_view path);
+enum class Use : bool { kName, kOpen };  // kOpen: what is read must be up to date
 
-// The names in the directory; nothing: it is not one of the device's. Offered:
-//   /sys/class/infiniband/rocelab0/device/net   the host's interface (rdma-core's own tests)
-std::optional<std::vector<std::string>> device_directory(std::string_view path);
+// A path as the C library shall get it. Leaves errno alone.
+class DevicePath {
+ public:
+  explicit DevicePath(const char* path, Use use = Use::kName) : DevicePath(AT_FDCWD, path, use) {}
+  DevicePath(int folder, const char* path, Use use = Use::kName);  // of the calls with a folder's descriptor
+  operator const char*() const { return text_.empty() ? path_ : text_.c_str(); }
+  bool ours() const { return ours_; }
+  bool is_node() const { return is_node_; }  // a character device in /dev
 
-// /dev/infiniband/uverbs0, which UCX tests with stat and access and does not open.
-bool is_device_node(std::string_view path);
+ private:
+  const char* path_;
+  std::string text_;  // empty: as it is
+  bool ours_ = false, is_node_ = false;
+};
+
+// The C library has said where something is: if it is in the folder of our files, what programs call it, in
+// place.
+char* as_named(char* path);
+// The working directory has changed.
+void note_working_directory();
 
 }  // namespace rocelab::verbs

@@ -79,8 +79,8 @@ TEST(ExportedSymbolsTest, NothingElseIsExportedThanVerbsAndTheCLibrarysClocksWai
       "clock_gettime", "gettimeofday", "time", "nanosleep", "clock_nanosleep", "usleep", "sleep", "poll",
       "times", "setitimer", "getitimer", "alarm", "ualarm", "timer_create", "timer_settime",
       "timer_gettime", "timer_getoverrun", "timer_delete", "timerfd_create", "timerfd_gettime",
-      "timerfd_settime", "pause", "exit", "_exit", "_Exit", "opendir", "readdir", "readdir64", "rewinddir",
-      "closedir", "dirfd", "statx", "sigsuspend", "ppoll", "select", "pselect", "epoll_wait", "epoll_pwait",
+      "timerfd_settime", "pause", "exit", "_exit", "_Exit", "opendir", "scandir", "scandir64",
+      "statx", "sigsuspend", "ppoll", "select", "pselect", "epoll_wait", "epoll_pwait",
       "accept", "accept4", "connect", "read", "readv", "recv", "recvfrom", "recvmsg", "write", "writev",
       "send", "sendto", "sendmsg", "__read_chk", "__recv_chk", "__recvfrom_chk", "__poll_chk",
       "__ppoll_chk", "sem_wait", "sem_timedwait", "sem_clockwait", "sched_yield", "sem_post", "open",
@@ -94,7 +94,12 @@ TEST(ExportedSymbolsTest, NothingElseIsExportedThanVerbsAndTheCLibrarysClocksWai
       "pthread_rwlock_timedwrlock", "pthread_rwlock_clockrdlock", "pthread_rwlock_clockwrlock",
       "pthread_tryjoin_np", "pthread_timedjoin_np", "pthread_clockjoin_np", "timespec_get", "thrd_sleep",
       "thrd_yield", "epoll_pwait2", "sendmmsg", "recvmmsg", "eventfd_read", "eventfd_write", "dup", "dup2",
-      "dup3", "ucs_get_cpu_clocks_per_sec",  // the last: libc/ucx.h
+      "dup3", "openat", "openat64", "__open_2", "__open64_2", "__openat_2", "__openat64_2", "lstat",
+      "lstat64", "fstatat", "fstatat64", "__xstat", "__xstat64", "__lxstat", "__lxstat64", "__fxstatat",
+      "__fxstatat64", "eaccess", "euidaccess", "faccessat", "glob", "glob64", "readlink", "readlinkat",
+      "__readlink_chk", "__readlinkat_chk", "realpath", "__realpath_chk", "canonicalize_file_name", "chdir",
+      "fchdir", "getcwd", "__getcwd_chk", "getxattr", "lgetxattr", "listxattr", "llistxattr",
+      "ucs_get_cpu_clocks_per_sec",  // the last: libc/ucx.h
       // clang-format on
   };
   auto ours = functions(ROCELAB_LIBRARY);

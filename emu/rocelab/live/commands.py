@@ -214,8 +214,7 @@ def env(node: str, run_id: str | None) -> int:
     if node in (s.name for s in kept.layout().switches):
         return _env_of_tools(kept)
     kept.host_pid(node)
-    for name, value in host_environment(kept.directory.run_id, kept.segment, node).items():
-        print(f"export {name}={shlex.quote(value)}")
+    print(native.exports(host_environment(kept.directory.run_id, kept.segment, node)))
     return 0
 
 

@@ -142,6 +142,7 @@ def host_environment(run_id: str, segment: Path, host: str) -> dict[str, str]:
         "ROCELAB_SEGMENT": str(segment),
         "ROCELAB_HOST": host,
         "LD_PRELOAD": native.preload(),
+        "PATH": native.programs_path(),
     }
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 
 from rocelab import native
 from rocelab.live.become import become
@@ -16,6 +15,7 @@ def environment(interface: str, transport: str = "roce", window: int | None = No
         "ROCELAB_INTERFACE": interface,
         "ROCELAB_TRANSPORT": transport,
         "LD_PRELOAD": native.preload(),
+        "PATH": native.programs_path(),
     }
     return variables if window is None else {**variables, "ROCELAB_WINDOW": str(window)}
 
@@ -34,6 +34,5 @@ def execute(
 
 
 def env(interface: str, transport: str, window: int | None) -> int:
-    for name, value in environment(interface, transport, window).items():
-        print(f"export {name}={shlex.quote(value)}")
+    print(native.exports(environment(interface, transport, window)))
     return 0

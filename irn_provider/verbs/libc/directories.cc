@@ -1,15 +1,15 @@
-// Interposed: opendir, readdir, readdir64, rewinddir, dirfd, closedir, for the directories of the device
-// (device_files.h), whose entries are directories. Everything else goes to the C library.
+// Interposed: what opens or searches a directory by its path, follows links, or changes the working
+// directory, for the directories of the device (device_files.h); and the names under which programs built
+// with _FORTIFY_SOURCE, or before glibc 2.33, call these and those of files.cc. Everything else goes to the C
+// library.
 #include <dirent.h>
+#include <fcntl.h>
+#include <glob.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
 
-#include <atomic>
-#include <cerrno>
-#include <memory>
-#include <mutex>
-#include <optional>
-#include <string>
-#include <unordered_map>
-#include <vector>
+#include <cstdlib>
 
 #include "irn_provider/verbs/device_files.h"
 #include "irn_provider/verbs/exports.h"
@@ -20,97 +20,111 @@ using namespace rocelab::verbs;
 
 namespace {
 
-static_assert(sizeof(dirent) == sizeof(dirent64), "one entry serves both calls");
-
-struct Listing {
-  std::vector<std::string> names;
-  std::size_t next = 0;
-  dirent64 entry{};
-
-  dirent64* read() {
-    if (next == names.size()) return nullptr;
-    entry = {};
-    entry.d_ino = next + 1;
-    entry.d_off = static_cast<off64_t>(next + 1);
-    entry.d_reclen = sizeof entry;
-    entry.d_type = DT_DIR;
-    names[next++].copy(entry.d_name, sizeof entry.d_name - 1);
-    return &entry;
-  }
-};
-
-// Programs hold a DIR* that is our Listing's address.
-class Listings {
- public:
-  DIR* add(std::vector<std::string> names) {
-    auto listing = std::make_unique<Listing>();
-    listing->names = std::move(names);
-    auto* dir = reinterpret_cast<DIR*>(listing.get());
-    const std::lock_guard lock(mutex_);
-    open_.emplace(dir, std::move(listing));
-    ++count_;
-    return dir;
-  }
-  Listing* find(DIR* dir) {
-    if (count_ == 0) return nullptr;
-    const std::lock_guard lock(mutex_);
-    const auto found = open_.find(dir);
-    return found != open_.end() ? found->second.get() : nullptr;
-  }
-  bool remove(DIR* dir) {
-    if (count_ == 0) return false;
-    const std::lock_guard lock(mutex_);
-    if (open_.erase(dir) == 0) return false;
-    --count_;
-    return true;
-  }
-
- private:
-  std::mutex mutex_;
-  std::atomic<int> count_{0};
-  std::unordered_map<DIR*, std::unique_ptr<Listing>> open_;
-};
-
-Listings& listings() {
-  static Listings all;
-  return all;
+template <class Glob>
+int glob_any(const char* pattern, int flags, int (*failed)(const char*, int), Glob* found,
+             int (*really)(const char*, int, int (*)(const char*, int), Glob*)) {
+  const DevicePath at(pattern);
+  const int result = really(at, flags, failed, found);
+  if (result == 0 && at.ours())
+    for (std::size_t i = 0; i < found->gl_pathc; ++i)
+      as_named(found->gl_pathv[i + ((flags & GLOB_DOOFFS) != 0 ? found->gl_offs : 0)]);
+  return result;
 }
 
 }  // namespace
 
-RL_EXPORT DIR* opendir(const char* path) {
-  if (std::optional<std::vector<std::string>> names = device_directory(named(path)))
-    return listings().add(std::move(*names));
-  return real::opendir(path);
+RL_EXPORT DIR* opendir(const char* path) { return real::opendir(DevicePath(path, Use::kOpen)); }
+
+RL_EXPORT int scandir(const char* path, dirent*** list, int (*filter)(const dirent*),
+                      int (*compare)(const dirent**, const dirent**)) {
+  return real::scandir(DevicePath(path, Use::kOpen), list, filter, compare);
+}
+RL_EXPORT int scandir64(const char* path, dirent64*** list, int (*filter)(const dirent64*),
+                        int (*compare)(const dirent64**, const dirent64**)) {
+  return real::scandir64(DevicePath(path, Use::kOpen), list, filter, compare);
 }
 
-RL_EXPORT dirent* readdir(DIR* dir) {
-  if (Listing* ours = listings().find(dir)) return reinterpret_cast<dirent*>(ours->read());
-  return real::readdir(dir);
+RL_EXPORT int glob(const char* pattern, int flags, int (*failed)(const char*, int), glob_t* found) noexcept {
+  return glob_any(pattern, flags, failed, found, real::glob);
+}
+RL_EXPORT int glob64(const char* pattern, int flags, int (*failed)(const char*, int),
+                     glob64_t* found) noexcept {
+  return glob_any(pattern, flags, failed, found, real::glob64);
 }
 
-RL_EXPORT dirent64* readdir64(DIR* dir) {
-  if (Listing* ours = listings().find(dir)) return ours->read();
-  return real::readdir64(dir);
+RL_EXPORT ssize_t readlink(const char* path, char* text, size_t room) noexcept {
+  return real::readlink(DevicePath(path), text, room);
+}
+RL_EXPORT ssize_t readlinkat(int folder, const char* path, char* text, size_t room) noexcept {
+  return real::readlinkat(folder, DevicePath(folder, path), text, room);
 }
 
-RL_EXPORT void rewinddir(DIR* dir) noexcept {
-  if (Listing* ours = listings().find(dir)) {
-    ours->next = 0;
-    return;
-  }
-  real::rewinddir(dir);
+RL_EXPORT ssize_t getxattr(const char* path, const char* name, void* value, size_t room) noexcept {
+  return real::getxattr(DevicePath(path), name, value, room);
+}
+RL_EXPORT ssize_t lgetxattr(const char* path, const char* name, void* value, size_t room) noexcept {
+  return real::lgetxattr(DevicePath(path), name, value, room);
+}
+RL_EXPORT ssize_t listxattr(const char* path, char* names, size_t room) noexcept {
+  return real::listxattr(DevicePath(path), names, room);
+}
+RL_EXPORT ssize_t llistxattr(const char* path, char* names, size_t room) noexcept {
+  return real::llistxattr(DevicePath(path), names, room);
 }
 
-RL_EXPORT int dirfd(DIR* dir) noexcept {
-  if (listings().find(dir) != nullptr) {
-    errno = ENOTSUP;
-    return -1;
-  }
-  return real::dirfd(dir);
+RL_EXPORT char* realpath(const char* path, char* resolved) noexcept {
+  return as_named(real::realpath(DevicePath(path), resolved));
+}
+RL_EXPORT char* canonicalize_file_name(const char* path) noexcept { return ::realpath(path, nullptr); }
+
+RL_EXPORT int chdir(const char* path) noexcept {
+  const int result = real::chdir(DevicePath(path));
+  if (result == 0) note_working_directory();
+  return result;
+}
+RL_EXPORT int fchdir(int fd) noexcept {
+  const int result = real::fchdir(fd);
+  if (result == 0) note_working_directory();
+  return result;
+}
+RL_EXPORT char* getcwd(char* text, size_t room) noexcept { return as_named(real::getcwd(text, room)); }
+
+// --- _FORTIFY_SOURCE: the check is the C library's; then the plain name does the work
+
+extern "C" [[noreturn]] void __chk_fail() noexcept;
+
+RL_EXPORT int __open_2(const char* path, int flags) { return ::open(path, flags); }
+RL_EXPORT int __open64_2(const char* path, int flags) { return ::open64(path, flags); }
+RL_EXPORT int __openat_2(int folder, const char* path, int flags) { return ::openat(folder, path, flags); }
+RL_EXPORT int __openat64_2(int folder, const char* path, int flags) {
+  return ::openat64(folder, path, flags);
+}
+RL_EXPORT char* __realpath_chk(const char* path, char* resolved, size_t room) {
+  if (room < PATH_MAX) __chk_fail();
+  return ::realpath(path, resolved);
+}
+RL_EXPORT ssize_t __readlink_chk(const char* path, char* text, size_t length, size_t room) {
+  if (length > room) __chk_fail();
+  return ::readlink(path, text, length);
+}
+RL_EXPORT ssize_t __readlinkat_chk(int folder, const char* path, char* text, size_t length, size_t room) {
+  if (length > room) __chk_fail();
+  return ::readlinkat(folder, path, text, length);
+}
+RL_EXPORT char* __getcwd_chk(char* text, size_t length, size_t room) {
+  if (length > room) __chk_fail();
+  return ::getcwd(text, length);
 }
 
-RL_EXPORT int closedir(DIR* dir) {
-  if (listings().remove(dir)) return 0;
-  return real::closedir(dir);
+// --- before glibc 2.33 stat and its like were inline, and called these
+
+RL_EXPORT int __xstat(int, const char* path, struct stat* st) { return ::stat(path, st); }
+RL_EXPORT int __xstat64(int, const char* path, struct stat64* st) { return ::stat64(path, st); }
+RL_EXPORT int __lxstat(int, const char* path, struct stat* st) { return ::lstat(path, st); }
+RL_EXPORT int __lxstat64(int, const char* path, struct stat64* st) { return ::lstat64(path, st); }
+RL_EXPORT int __fxstatat(int, int folder, const char* path, struct stat* st, int flags) {
+  return ::fstatat(folder, path, st, flags);
+}
+RL_EXPORT int __fxstatat64(int, int folder, const char* path, struct stat64* st, int flags) {
+  return ::fstatat64(folder, path, st, flags);
 }

@@ -32,7 +32,9 @@ F resolve(std::atomic<F>& cell, const char* name) {
 ROCELAB_REAL_FUNCTIONS(X)
 #undef X
 using Open = int (*)(const char*, int, ...);
+using OpenAt = int (*)(int, const char*, int, ...);
 std::atomic<Open> cell_open, cell_open64;
+std::atomic<OpenAt> cell_openat, cell_openat64;
 
 // Before main, so that a signal handler never runs dlsym.
 __attribute__((constructor)) void resolve_all() {
@@ -41,6 +43,8 @@ __attribute__((constructor)) void resolve_all() {
 #undef X
   resolve(cell_open, "open");
   resolve(cell_open64, "open64");
+  resolve(cell_openat, "openat");
+  resolve(cell_openat64, "openat64");
 }
 
 }  // namespace
@@ -52,6 +56,13 @@ ROCELAB_REAL_FUNCTIONS(X)
 int open(const char* path, int flags, mode_t mode) { return resolve(cell_open, "open")(path, flags, mode); }
 int open64(const char* path, int flags, mode_t mode) {
   return resolve(cell_open64, "open64")(path, flags, mode);
+}
+
+int openat(int folder, const char* path, int flags, mode_t mode) {
+  return resolve(cell_openat, "openat")(folder, path, flags, mode);
+}
+int openat64(int folder, const char* path, int flags, mode_t mode) {
+  return resolve(cell_openat64, "openat64")(folder, path, flags, mode);
 }
 
 std::int64_t wall_ns() {

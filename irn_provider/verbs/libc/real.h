@@ -13,6 +13,7 @@
 #pragma once
 
 #include <dirent.h>
+#include <glob.h>
 #include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -25,6 +26,7 @@
 #include <sys/times.h>
 #include <sys/types.h>
 #include <sys/uio.h>
+#include <sys/xattr.h>
 #include <time.h>
 
 #include <cstdint>
@@ -104,8 +106,15 @@ namespace rocelab::real {
   X(void, _exit, (int status), (status))                                                                     \
   X(int, close, (int fd), (fd))                                                                              \
   X(int, access, (const char* path, int mode), (path, mode))                                                 \
+  X(int, eaccess, (const char* path, int mode), (path, mode))                                                \
+  X(int, faccessat, (int folder, const char* path, int mode, int flags), (folder, path, mode, flags))        \
   X(int, stat, (const char* path, struct ::stat* st), (path, st))                                            \
   X(int, stat64, (const char* path, struct ::stat64* st), (path, st))                                        \
+  X(int, lstat, (const char* path, struct ::stat* st), (path, st))                                           \
+  X(int, lstat64, (const char* path, struct ::stat64* st), (path, st))                                       \
+  X(int, fstatat, (int folder, const char* path, struct ::stat* st, int flags), (folder, path, st, flags))   \
+  X(int, fstatat64, (int folder, const char* path, struct ::stat64* st, int flags),                          \
+    (folder, path, st, flags))                                                                               \
   X(int, fstat, (int fd, struct ::stat* st), (fd, st))                                                       \
   X(int, fstat64, (int fd, struct ::stat64* st), (fd, st))                                                   \
   X(int, statx, (int folder, const char* path, int flags, unsigned mask, struct ::statx* st),                \
@@ -113,11 +122,31 @@ namespace rocelab::real {
   X(std::FILE*, fopen, (const char* path, const char* mode), (path, mode))                                   \
   X(std::FILE*, fopen64, (const char* path, const char* mode), (path, mode))                                 \
   X(DIR*, opendir, (const char* path), (path))                                                               \
-  X(dirent*, readdir, (DIR * dir), (dir))                                                                    \
-  X(dirent64*, readdir64, (DIR * dir), (dir))                                                                \
-  X(void, rewinddir, (DIR * dir), (dir))                                                                     \
-  X(int, dirfd, (DIR * dir), (dir))                                                                          \
-  X(int, closedir, (DIR * dir), (dir))                                                                       \
+  X(int, scandir,                                                                                            \
+    (const char* path, dirent*** list, int (*filter)(const dirent*),                                         \
+     int (*compare)(const dirent**, const dirent**)),                                                        \
+    (path, list, filter, compare))                                                                           \
+  X(int, scandir64,                                                                                          \
+    (const char* path, dirent64*** list, int (*filter)(const dirent64*),                                     \
+     int (*compare)(const dirent64**, const dirent64**)),                                                    \
+    (path, list, filter, compare))                                                                           \
+  X(int, glob, (const char* pattern, int flags, int (*failed)(const char*, int), glob_t* found),             \
+    (pattern, flags, failed, found))                                                                         \
+  X(int, glob64, (const char* pattern, int flags, int (*failed)(const char*, int), glob64_t* found),         \
+    (pattern, flags, failed, found))                                                                         \
+  X(ssize_t, readlink, (const char* path, char* text, size_t room), (path, text, room))                      \
+  X(ssize_t, readlinkat, (int folder, const char* path, char* text, size_t room),                            \
+    (folder, path, text, room))                                                                              \
+  X(ssize_t, getxattr, (const char* path, const char* name, void* value, size_t room),                       \
+    (path, name, value, room))                                                                               \
+  X(ssize_t, lgetxattr, (const char* path, const char* name, void* value, size_t room),                      \
+    (path, name, value, room))                                                                               \
+  X(ssize_t, listxattr, (const char* path, char* names, size_t room), (path, names, room))                   \
+  X(ssize_t, llistxattr, (const char* path, char* names, size_t room), (path, names, room))                  \
+  X(char*, realpath, (const char* path, char* resolved), (path, resolved))                                   \
+  X(int, chdir, (const char* path), (path))                                                                  \
+  X(int, fchdir, (int fd), (fd))                                                                             \
+  X(char*, getcwd, (char* text, size_t room), (text, room))                                                  \
   X(int, pipe, (int* fds), (fds))                                                                            \
   X(int, pipe2, (int* fds, int flags), (fds, flags))                                                         \
   X(int, socketpair, (int domain, int type, int protocol, int* fds), (domain, type, protocol, fds))          \
@@ -166,6 +195,8 @@ ROCELAB_REAL_FUNCTIONS(X)
 // `mode` is looked at where a file may be created.
 int open(const char* path, int flags, mode_t mode);
 int open64(const char* path, int flags, mode_t mode);
+int openat(int folder, const char* path, int flags, mode_t mode);
+int openat64(int folder, const char* path, int flags, mode_t mode);
 
 // CLOCK_MONOTONIC of the machine, in nanoseconds.
 std::int64_t wall_ns();

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from kept_hosts import Hosts, kept_hosts
 from live_runs import ROCELAB, SCENARIOS, live
+from rocelab.live.commands import on_host
 
 pytestmark = live
 
@@ -42,12 +43,8 @@ def hosts() -> Iterator[Hosts]:
 
 
 def _said(hosts: Hosts, host: str, *words: str) -> str:
-    done = subprocess.run(
-        [str(ROCELAB), "exec", "--run", hosts.kept.directory.run_id, "--host", host, "--", *words],
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
+    argv, environment = on_host(hosts.kept, host, words)
+    done = subprocess.run(argv, env=environment, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 

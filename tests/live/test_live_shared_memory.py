@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import os
 import re
+import shutil
 import subprocess
 import time
 from collections.abc import Iterator
@@ -23,6 +25,7 @@ pytestmark = [
 ]
 
 _ADDRESS = "127.0.0.1"
+_INTERFACE_ADDRESS = "10.99.0.1"  # of the namespace's veth
 _PERFTEST = ["-d", "rocelab0", "-x", "1", "-F"]
 _PINGPONG = ["ibv_rc_pingpong", "-d", "rocelab0", "-g", "1", "-n", "2000", "-c"]
 
@@ -35,7 +38,7 @@ def machine() -> Iterator[End]:
         here = dataclasses.replace(pair[0], ipv4=_ADDRESS)
         yield here
         # rping's threads may end it while it leaves, as if it were killed: the next program takes away what it left.
-        for name in ("test", "one", "two"):
+        for name in ("test", "one", "two", "files"):
             finish(here.start(["ibv_devinfo"], environment(f"shm:{name}")))
     assert shared_files() <= before, "programs took away what they shared"
 
@@ -153,6 +156,50 @@ def test_a_bad_name_is_one_line(machine: End, name: str) -> None:
     output = program.output()
     assert output.count("rocelab: ") == 1 and f"rocelab: 'shm:{name}': shm: is followed by" in output, output
     program.end()
+
+
+@pytest.mark.skipif(shutil.which("fi_pingpong") is None, reason="needs libfabric-bin")
+def test_libfabric_finds_the_address_that_the_user_has_chosen(machine: End) -> None:
+    """The namespace's veth has it; the loopback interface's is in no list of addresses."""
+    address = _INTERFACE_ADDRESS
+    variables = environment(f"shm:fabric,address={address}")
+    listed = finish(machine.start(["fi_info", "-p", "verbs", "-v", "-t", "FI_EP_MSG"], variables))
+    assert f"src_addr: fi_sockaddr_in://{address}:0" in listed, listed
+    argv = ["fi_pingpong", "-p", "verbs", "-e", "msg"]
+    _, output = run_pair((machine, machine), argv, [*argv, address], variables, port=47592)
+    assert [line.split()[0] for line in output.splitlines()[1:]] == ["64", "256", "1k", "4k", "64k", "1m"]
+
+
+@pytest.mark.parametrize(
+    "option, said",
+    [("address=10.1.2.3", "no address of this network namespace"), ("address=x", "it is address=IPV4")],
+)
+def test_an_address_that_is_not_there_is_one_line(machine: End, option: str, said: str) -> None:
+    program = machine.start(["ibv_devinfo"], environment(f"shm:test,{option}"))
+    program.wait(SECONDS)
+    (line,) = (line for line in program.output().splitlines() if line.startswith("rocelab: "))
+    assert said in line
+
+
+def test_a_shell_reads_the_device_and_its_counters(machine: End) -> None:
+    """Of all programs that have been there since the first one that is; the files go with the last program that looks at them."""
+    variables = environment("shm:files")
+    first = machine.start(["rping", "-s", "-P", "-V", "-a", _ADDRESS], variables)
+    try:
+        time.sleep(1.0)
+        argv = ["ibv_rc_pingpong", "-d", "rocelab0", "-g", "1", "-n", "200"]
+        run_pair((machine, machine), argv, [*argv, _ADDRESS], variables, port=18515)
+        script = "cd /sys/class/infiniband/rocelab0/ports/1; cat rate; for f in counters/port_*_packets; do cat $f; done"
+        said = finish(machine.start(["bash", "-c", script + "; rdma link show -j; true"], variables))
+    finally:
+        first.end()
+    rate, received, sent, link = said.splitlines()
+    assert rate == "400 Gb/sec (8X HDR)"
+    assert 400 <= int(received) <= int(sent) <= int(received) + 4, "the last answers reach nobody"
+    assert json.loads(link)[0]["netdev"] == "lo"
+    assert not [
+        path for path in Path("/dev/shm").glob("rocelab-sysfs-*") if path.name.endswith("shm:files-0")
+    ]
 
 
 def test_the_command_line_shows_the_device(machine: End) -> None:

@@ -47,9 +47,7 @@ def proxy_path() -> str:
     return ":".join(filter(None, (str(proxy), os.environ.get("LD_LIBRARY_PATH"))))
 
 
-PROGRAMS = (
-    Path(__file__).resolve().parent / "live" / "programs"
-)  # that stand for the system's on hosts: `rdma`
+PROGRAMS = Path(__file__).resolve().parent / "live" / "bin"  # that stand for the system's on hosts: `rdma`
 
 
 def programs_path() -> str:

@@ -120,8 +120,18 @@ def _chosen(words: list[str]) -> tuple[list[Path], int | None]:
     return found, int(port) if port else None
 
 
+def _single(words: Sequence[str]) -> list[str]:
+    """-jp is -j -p."""
+    cut = [
+        [f"-{letter}" for letter in word[1:]] if word.startswith("-") and word[1:2] != "-" else [word]
+        for word in words
+    ]
+    return [word for part in cut for word in part]
+
+
 def answer(words: Sequence[str]) -> str:
     """What `rdma WORDS` prints."""
+    words = _single(words)
     if unknown := [w for w in words if w.startswith("-") and w not in _OPTIONS]:
         raise ToolError(f"option {unknown[0]} is not known here: -j, -p, -d are")
     options = {_OPTIONS[w] for w in words if w in _OPTIONS}

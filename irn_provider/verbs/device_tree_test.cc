@@ -62,7 +62,9 @@ TEST(DeviceTreeTest, APortWithoutLinkIsDownAndOnlyStateAndCountersChange) {
   EXPECT_EQ(texts(down)[kPort + "phys_state"], "3: Disabled\n");
   auto before = texts(view()), after = texts(down);
   for (const DeviceFile& file : device_files(view(), "h1-eth0"))
-    if (!file.changes) EXPECT_EQ(before[file.path], after[file.path]) << file.path;
+    if (!file.changes) {
+      EXPECT_EQ(before[file.path], after[file.path]) << file.path;
+    }
 }
 
 TEST(DeviceTreeTest, PathsOfTheDeviceAreFoundAndOthersLeftAlone) {

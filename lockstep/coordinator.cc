@@ -26,15 +26,9 @@ std::int64_t wall_ns() {
   return ts.tv_sec * 1'000'000'000LL + ts.tv_nsec;
 }
 
-bool process_ended(int pidfd) {
+bool has_ended(int pidfd) {
   pollfd fd{pidfd, POLLIN, 0};
   return poll(&fd, 1, 0) == 1;
-}
-
-char process_state(std::uint32_t pid) {
-  char path[64];
-  std::snprintf(path, sizeof path, "/proc/%u/stat", pid);
-  return proc_state(path);
 }
 
 }  // namespace
@@ -268,14 +262,14 @@ void Coordinator::check_liveness(std::int64_t now_ns) {
   for (std::uint32_t vf = 0; vf < watches_.size(); ++vf) {
     Watch& w = watches_[vf];
     if (w.pid == 0 || w.ended) continue;
-    if (process_ended(w.pidfd)) {
+    if (has_ended(w.pidfd)) {
       w.ended = true;
       VfSlot& slot = segment_.vfs()[vf];
       if (slot.state.load() != VfState::kLeft) slot.state.store(VfState::kDead);
       abandon_turns(vf);
       ended_.push_back(vf);
     } else if (!owes(vf)) {
-      w.waiting_since_ns = -1;
+      w.waiting_since_ns = w.stopped_since_ns = -1;
     } else if (w.waiting_since_ns < 0) {
       w.waiting_since_ns = w.next_request_ns = now_ns;
     } else {
@@ -284,21 +278,40 @@ void Coordinator::check_liveness(std::int64_t now_ns) {
   }
 }
 
+// It is asked to go on without its threads that are blocked, later without those that compute. One that does
+// not answer, because the machine does not run it (a frozen control group), is left behind.
 void Coordinator::press(std::uint32_t vf, std::int64_t now_ns) {
   Watch& w = watches_[vf];
   VfSlot& slot = segment_.vfs()[vf];
-  if (now_ns - w.waiting_since_ns < header_.grace_wall_ns || now_ns < w.next_request_ns) return;
+  const std::int64_t waited = now_ns - w.waiting_since_ns;
+  if (waited < header_.grace_wall_ns || now_ns < w.next_request_ns) return;
   w.next_request_ns = now_ns + header_.grace_wall_ns;
-  const char state = process_state(w.pid);
-  if (gate_open_ && (state == 'T' || state == 't')) {
-    slot.excluded.store(1);
-    abandon_turns(vf);
-    note_detach(header_, now_);
-    return;
-  }
-  const bool stuck = gate_open_ && now_ns - w.waiting_since_ns >= header_.stuck_wall_ns;
+  const char state = state_of_process(w.pid);
+  if (state == 'T' || state == 't') return wait_for_stopped(vf, state == 't', now_ns);
+  w.stopped_since_ns = -1;
+  if (gate_open_ && waited >= 2 * header_.stuck_wall_ns) return leave_behind(vf);
+  const bool stuck = gate_open_ && waited >= header_.stuck_wall_ns;
   slot.detach_request.store(stuck ? 2 : 1);
   futex_wake_all(slot.detach_request);
+}
+
+// A stopped program stops the experiment: its peers see nothing of it, and the result is the same. Not for
+// ever, unless a debugger holds it, and not under the wall clock, where foreign peers go on. When it goes on
+// it has the whole grace again, and no request from before.
+void Coordinator::wait_for_stopped(std::uint32_t vf, bool by_debugger, std::int64_t now_ns) {
+  Watch& w = watches_[vf];
+  if (w.stopped_since_ns < 0) w.stopped_since_ns = w.waiting_since_ns;
+  const bool for_ever = !gate_open_ || (by_debugger && header_.dilation <= 0);
+  if (!for_ever && now_ns - w.stopped_since_ns >= header_.stopped_wall_ns) return leave_behind(vf);
+  w.waiting_since_ns = now_ns;
+  segment_.vfs()[vf].detach_request.store(0);
+}
+
+// Time goes on without the process.
+void Coordinator::leave_behind(std::uint32_t vf) {
+  segment_.vfs()[vf].excluded.store(1);
+  abandon_turns(vf);
+  note_detach(header_, now_);
 }
 
 std::vector<std::uint32_t> Coordinator::take_ended() { return std::exchange(ended_, {}); }

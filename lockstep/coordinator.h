@@ -90,12 +90,15 @@ class Coordinator {
     bool ended = false;
     std::int64_t waiting_since_ns = -1;  // wall time since when time stands because of it
     std::int64_t next_request_ns = 0;
+    std::int64_t stopped_since_ns = -1;  // time stands and it is stopped
   };
   bool owes(std::uint32_t vf) const;  // time must wait for this VF
   bool anyone_owes() const;
   void adopt_new_processes();
   void check_liveness(std::int64_t now_ns);
   void press(std::uint32_t vf, std::int64_t now_ns);  // grace is over
+  void wait_for_stopped(std::uint32_t vf, bool by_debugger, std::int64_t now_ns);
+  void leave_behind(std::uint32_t vf);
   Time earliest_host_event() const;
   Time switches_end(Time host_next, Time switch_next) const;
   bool publish(Time time);

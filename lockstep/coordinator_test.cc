@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/ptrace.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -181,23 +182,71 @@ TEST_F(CoordinatorTest, EndOfAProcessReleasesItsSlot) {
   waitpid(child, nullptr, 0);
 }
 
-TEST_F(CoordinatorTest, StoppedProcessIsLeftBehindAfterTheGrace) {
-  segment_->header().grace_wall_ns = 30'000'000;
-  const pid_t child = fork();
-  if (child == 0) {
-    raise(SIGSTOP);
-    _exit(0);
+// A child with VF 0, in a window that it does not finish.
+class SilentProcessTest : public CoordinatorTest {
+ protected:
+  SilentProcessTest() {
+    segment_->header().grace_wall_ns = 5'000'000;
+    child_ = fork();
+    if (child_ == 0) {
+      for (;;) pause();
+    }
+    claim(0, child_);
+    park(0, Time::zero() + 1_us);
+    EXPECT_TRUE(coordinator_->wait_ready(kNoWait));
+    EXPECT_EQ(coordinator_->next_step(Time::never()).turn, Turn::kHosts);
   }
-  waitpid(child, nullptr, WUNTRACED);
-  claim(0, child);
-  park(0, Time::zero() + 1_us);
-  ASSERT_TRUE(coordinator_->wait_ready(kNoWait));
-  ASSERT_EQ(coordinator_->next_step(Time::never()).turn, Turn::kHosts);
+  ~SilentProcessTest() override {
+    kill(child_, SIGKILL);
+    waitpid(child_, nullptr, 0);
+  }
+  void stop() {
+    ASSERT_EQ(kill(child_, SIGSTOP), 0);
+    ASSERT_EQ(waitpid(child_, nullptr, WUNTRACED), child_);
+  }
+  pid_t child_ = 0;
+};
+
+TEST_F(SilentProcessTest, AStoppedOneHoldsTimeAndHasTheWholeGraceWhenItGoesOn) {
+  stop();
+  EXPECT_FALSE(coordinator_->wait_ready(100'000'000));
+  EXPECT_EQ(slot(0).excluded.load(), 0u);
+  EXPECT_EQ(slot(0).detach_request.load(), 0u);
+  segment_->header().grace_wall_ns = 10'000'000'000;
+  kill(child_, SIGCONT);
+  EXPECT_FALSE(coordinator_->wait_ready(20'000'000));
+  EXPECT_EQ(slot(0).detach_request.load(), 0u);
+  EXPECT_EQ(segment_->header().detaches.load(), 0u);
+}
+
+TEST_F(SilentProcessTest, AStoppedOneIsLeftBehindAfterItsTime) {
+  segment_->header().stopped_wall_ns = 50'000'000;
+  stop();
+  EXPECT_FALSE(coordinator_->wait_ready(20'000'000));
   EXPECT_TRUE(coordinator_->wait_ready(kLong));
   EXPECT_EQ(slot(0).excluded.load(), 1u);
   EXPECT_EQ(segment_->header().detaches.load(), 1u);
-  kill(child, SIGKILL);
-  waitpid(child, nullptr, 0);
+}
+
+TEST_F(SilentProcessTest, OneThatADebuggerHoldsIsWaitedForAndUnderTheWallClockIsNot) {
+  segment_->header().stopped_wall_ns = 20'000'000;
+  ASSERT_EQ(ptrace(PTRACE_SEIZE, child_, nullptr, nullptr), 0);
+  ASSERT_EQ(ptrace(PTRACE_INTERRUPT, child_, nullptr, nullptr), 0);
+  ASSERT_EQ(waitpid(child_, nullptr, __WALL), child_);
+  EXPECT_FALSE(coordinator_->wait_ready(200'000'000));
+  EXPECT_EQ(slot(0).excluded.load(), 0u);
+  segment_->header().dilation = 1;
+  EXPECT_TRUE(coordinator_->wait_ready(kLong));
+  EXPECT_EQ(slot(0).excluded.load(), 1u);
+}
+
+// As in a frozen control group: it is not stopped, and does not do what it is asked for.
+TEST_F(SilentProcessTest, OneThatDoesNotAnswerIsLeftBehind) {
+  segment_->header().stuck_wall_ns = 50'000'000;
+  EXPECT_FALSE(coordinator_->wait_ready(80'000'000));
+  EXPECT_EQ(slot(0).detach_request.load(), 2u);
+  EXPECT_TRUE(coordinator_->wait_ready(kLong));
+  EXPECT_EQ(slot(0).excluded.load(), 1u);
 }
 
 TEST_F(CoordinatorTest, FailureIsReadableAndStopsTheClock) {

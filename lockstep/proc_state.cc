@@ -1,8 +1,14 @@
 #include "lockstep/proc_state.h"
 
+#include <poll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
 #include <cstddef>
 #include <cstdio>
 #include <cstring>
+#include <ctime>
 
 namespace rocelab::lockstep {
 
@@ -16,6 +22,22 @@ char proc_state(const char* path) {
   // The name before the letter may hold any character, so look behind the last ')'.
   const char* end = std::strrchr(text, ')');
   return end != nullptr && end[1] != 0 && end[2] != 0 ? end[2] : 'X';
+}
+
+char state_of_process(std::uint32_t pid) {
+  char path[32];
+  std::snprintf(path, sizeof path, "/proc/%u/stat", pid);
+  return proc_state(path);
+}
+
+bool process_ended(std::uint32_t pid) {
+  const auto fd = static_cast<int>(syscall(SYS_pidfd_open, static_cast<pid_t>(pid), 0));
+  if (fd < 0) return errno == ESRCH;
+  pollfd ended{fd, POLLIN, 0};
+  const timespec now{};
+  const bool is = syscall(SYS_ppoll, &ended, 1, &now, nullptr, 0) == 1 && (ended.revents & POLLIN) != 0;
+  syscall(SYS_close, fd);
+  return is;
 }
 
 }  // namespace rocelab::lockstep

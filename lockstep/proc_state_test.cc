@@ -1,6 +1,8 @@
 #include "lockstep/proc_state.h"
 
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -23,6 +25,25 @@ TEST(ProcStateTest, TheNameMayHoldParenthesesAndBlanks) {
     EXPECT_EQ(proc_state(path.c_str()), want) << text;
   }
   std::filesystem::remove(path);
+}
+
+// A parent that does not wait for its child: kill(2) finds the zombie.
+TEST(ProcStateTest, AZombieHasEnded) {
+  const pid_t child = fork();
+  if (child == 0) {
+    for (;;) pause();
+  }
+  const auto pid = static_cast<std::uint32_t>(child);
+  EXPECT_FALSE(process_ended(pid));
+  kill(child, SIGSTOP);
+  while (state_of_process(pid) != 'T') usleep(1'000);
+  EXPECT_FALSE(process_ended(pid));
+  kill(child, SIGKILL);
+  while (state_of_process(pid) != 'Z') usleep(1'000);
+  EXPECT_EQ(kill(child, 0), 0);
+  EXPECT_TRUE(process_ended(pid));
+  waitpid(child, nullptr, 0);
+  EXPECT_TRUE(process_ended(pid));
 }
 
 }  // namespace

@@ -148,7 +148,7 @@ Segment Segment::create(const std::filesystem::path& path, const SegmentPlan& pl
   h.pace = plan.pace;
   h.dilation = plan.dilation;
   if (plan.dilation > 0) {
-    h.grace_wall_ns = kWallGraceNs;
+    h.grace_wall_ns = h.stopped_wall_ns = kWallGraceNs;
     h.poll_interval_ps = std::max(h.poll_interval_ps, kWallPollInterval.ps());
   }
   h.expected_participants = plan.expected_participants;

@@ -63,7 +63,9 @@ struct Header {
   std::int64_t lookahead_ps = 0;  // smallest frame's serialisation + smallest link delay, over all links
   std::int64_t grace_wall_ns = 20'000'000;      // a blocked thread is detached after this long
   std::int64_t stuck_wall_ns = 10'000'000'000;  // one that computes, after this long
-  std::int64_t poll_interval_ps = 10'000'000;   // an empty poll_cq returns after this long at the latest
+  std::int64_t stopped_wall_ns =
+      10'000'000'000;                          // a stopped process (SIGSTOP) is left behind after this long
+  std::int64_t poll_interval_ps = 10'000'000;  // an empty poll_cq returns after this long at the latest
   double pace = 0;      // > 0: at least this many seconds of wall time per second of experiment
   double dilation = 0;  // > 0: the wall clock (wall_clock.h): so many seconds of it per second of experiment
   std::int64_t sample_interval_ps = 0;  // > 0: queues and flows are sampled
@@ -187,8 +189,8 @@ struct alignas(128) VfSlot {
   std::atomic<std::uint32_t> hold{0};  // 1: its program runs outside a window, time stands
   std::atomic<std::uint32_t> detach_request{
       0};  // futex of its helper thread. 1: go on without threads that are blocked; 2: or stuck
-  std::atomic<std::uint32_t> excluded{
-      0};  // set by the coordinator when the whole process is stopped; cleared by the VF when it is back
+  std::atomic<std::uint32_t> excluded{0};  // set by the coordinator: time goes on without the process, and
+                                           // what is sent to it is lost; cleared by the VF when it is back
   std::atomic<std::int64_t> input_ps{0},
       wants_port_ps{0};  // intent in a window shared with other VFs of the host
   RingCounters tx, rx, returns, refill;

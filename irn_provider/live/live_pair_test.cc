@@ -282,6 +282,7 @@ TEST_F(LivePairTest, WhoWaitsForWhoeverComesDoesNotKeepTimeFromBeginning) {
 TEST_F(LivePairTest, WhoStoodStillWhileTimeWentOnSendsItsDataThen) {
   constexpr std::uint32_t kSize = 1 << 20, kWrites = 16;
   make_segment(TransportMode::kRoce);
+  segment_->header().stopped_wall_ns = 20'000'000;
   auto* stopped = new (mmap(nullptr, sizeof(std::atomic<pid_t>), PROT_READ | PROT_WRITE,
                             MAP_SHARED | MAP_ANONYMOUS, -1, 0)) std::atomic<pid_t>(0);
   const auto body = [&](LiveProcess& p, std::uint32_t host) {

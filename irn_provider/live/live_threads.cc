@@ -226,7 +226,8 @@ void LockstepProcess::Impl::detach_blocked(Lock& lock, bool also_stuck) {
   for (Seen& s : seen) s.letter = thread_state(s.thread->tid);
   lock.lock();
   for (const Seen& s : seen) {
-    if (!holds_time(*s.thread) || s.thread->calls != s.calls || (s.letter == 'R' && !also_stuck)) continue;
+    const bool blocked = s.letter != 'R' && s.letter != 't';  // that one's debugger lets it go on
+    if (!holds_time(*s.thread) || s.thread->calls != s.calls || (!blocked && !also_stuck)) continue;
     if (s.letter != 'X' && begun) note_detach(segment.header(), nic.now());
     s.thread->mode = ThreadMode::kDetached;
     if (s.letter != 'R') stop_samples(*s.thread);

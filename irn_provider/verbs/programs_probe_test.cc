@@ -33,7 +33,10 @@ TEST_P(ProbeTest, SurfaceKeepsItsClaims) {
     const bool birth = std::string(filter) == "BirthProbe.*";
     const bool threads = birth || std::string(filter) == "ThreadProbe.*";
     if (threads) fabric.segment().header().grace_wall_ns = 3'600'000'000'000;  // none holds up time for it
-    if (std::string(filter) == "StopProbe.*") fabric.segment().header().grace_wall_ns = 200'000'000;
+    if (std::string(filter) == "StopProbe.*") {
+      fabric.segment().header().grace_wall_ns = 200'000'000;
+      fabric.segment().header().stopped_wall_ns = 300'000'000;
+    }
     const auto p =
         fabric.start(0, {ROCELAB_PROBE, std::string("--gtest_filter=") + filter},
                      birth ? std::vector<std::string>{"ROCELAB_MEMORY_POLL=1"} : std::vector<std::string>{});

@@ -261,6 +261,25 @@ TEST(FabricTest, FramesOfADeadProcessComeHomeAndItsSlotIsFreed) {
   EXPECT_EQ(w.away(), 0u);
 }
 
+// A stopped process that time goes on without: frames kept for it would be missing at those who sent them.
+TEST(FabricTest, WhatIsSentToAProcessLeftBehindIsLostAndItsFramesGoHome) {
+  constexpr int kFrames = 5'000;  // more than a VF has, and than the ring holds
+  TestWorld w(TestPlan::make({.vfs = 2}));
+  w.vf(1).slot().excluded.store(1);
+  for (int i = 0; i < kFrames; ++i) w.vf(0).send(at(0_us), w.host(1));
+  w.vf(0).send(at(0_us), w.host(1), 1000, lockstep::first_qpn_of(1));
+  w.run();
+  EXPECT_EQ(w.segment->ports()[1].link_out.undeliverable_frames, kFrames);
+  EXPECT_EQ(w.away(), 0u);
+  EXPECT_TRUE(w.vf(1).data().empty());
+  EXPECT_EQ(w.vf(1, 1).data_received(), 1u);  // the other process of the host
+  w.vf(1).slot().excluded.store(0);           // it goes on
+  w.vf(0).send(at(100_ms), w.host(1));
+  w.run();
+  EXPECT_EQ(w.vf(1).data_received(), 1u);
+  EXPECT_EQ(w.away(), 0u);
+}
+
 TEST(FabricTest, KeepsTheOrderOfALink) {
   TestWorld w(TestPlan::make({.switches = 2, .hosts_each = 2}));
   for (int i = 0; i < 300; ++i) w.vf(0).send(at(0_us), w.host(3));

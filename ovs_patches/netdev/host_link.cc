@@ -151,22 +151,19 @@ void HostLink::push(std::uint32_t vf, std::uint32_t frame, Time due, const Packe
                                    .length = static_cast<std::uint16_t>(packet.frame_length),
                                    .kind = static_cast<std::uint8_t>(packet.kind),
                                    .retransmission = packet.retransmission};
-  if (!alive(vf)) {
+  // The NIC of a process that time goes on without takes nothing. Kept for it, the frames would be missing at
+  // those who sent them.
+  if (!alive(vf) || segment_.vfs()[vf].excluded.load() != 0) {
     ++out_.undeliverable_frames;
     bank_.release(frame);
     return;
   }
   // Lent before it can be seen: the process may give it back at once.
   bank_.lend(vf, frame);
-  if (local(vf).rx.push(descriptor)) {
-    coordinator_.note_input(vf, due);
-    return;
-  }
-  bank_.give_back(vf, frame);
-  if (segment_.vfs()[vf].excluded.load() == 0)
+  if (!local(vf).rx.push(descriptor))
     throw RunError(std::string("the ring to host ") + host_.name +
                    " is full: its process does not take its frames");
-  ++out_.undeliverable_frames;  // a stopped process: time goes on without it
+  coordinator_.note_input(vf, due);
 }
 
 void HostLink::reopen(std::uint32_t vf) {

@@ -1,5 +1,5 @@
-// A program that is stopped for longer than the grace (SIGSTOP, ^Z, a debugger), while one of its threads
-// waits for the outside: time goes on without it, and it joins again when it goes on.
+// A program that is stopped for longer than time waits for it (SIGSTOP, ^Z), while one of its threads waits
+// for the outside: time goes on without it, and it joins again when it goes on.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <pthread.h>

@@ -13,6 +13,7 @@
 #include "base/wire/shim.h"
 #include "emu/gateway/frame_kind.h"
 #include "lockstep/futex.h"
+#include "lockstep/proc_state.h"
 #include "lockstep/wall_clock.h"
 
 namespace rocelab {
@@ -86,8 +87,15 @@ Gateway::~Gateway() {
 
 bool Gateway::run(int stop) {
   std::array<pollfd, 3> fds{{{stop, POLLIN, 0}, {device_.fd(), POLLIN, 0}, {management_.fd(), POLLIN, 0}}};
+  std::int64_t looked_ns = lockstep::monotonic_ns();
   while (run_goes_on()) {
-    if (poll(fds.data(), fds.size(), kLookAroundNs / 1'000'000) < 0) continue;
+    const int ready = poll(fds.data(), fds.size(), kLookAroundNs / 1'000'000);
+    if (const std::int64_t now_ns = lockstep::monotonic_ns(); now_ns - looked_ns >= kLookAroundNs) {
+      looked_ns = now_ns;
+      if (lockstep::process_ended(segment_.header().coordinator_pid.load()))
+        throw std::runtime_error("the switch process (ovs-vswitchd) is gone");
+    }
+    if (ready < 0) continue;
     if (fds[0].revents != 0) return true;
     if (fds[1].revents != 0) read_device();
     if (fds[2].revents != 0) read_management();
@@ -217,6 +225,7 @@ void Gateway::run_window() {
   slot_.counters = counters_;
   slot_.promise_ps.store(next_event().ps());
   lockstep::finish_window(segment_, vf_, seq_);
+  if (slot_.excluded.load() != 0) settle();  // time has gone on without this process, which was stopped
 }
 
 void Gateway::send_until(Time limit) {

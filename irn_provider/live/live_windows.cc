@@ -11,7 +11,9 @@
 
 #include "irn_provider/live/lockstep_process.h"
 #include "lockstep/futex.h"
+#include "lockstep/proc_state.h"
 #include "lockstep/vf_end.h"
+#include "lockstep/wall_clock.h"
 
 namespace rocelab {
 
@@ -159,6 +161,7 @@ void LockstepProcess::Impl::helper_loop() {
     if (helper_wake.load() == 0 && slot.detach_request.load() == 0)
       futex_wait(slot.detach_request, 0, kLookAroundNs);
     Lock lock(mutex);
+    look_after_switch();
     helper_wake.store(0);
     const std::uint32_t request = slot.detach_request.exchange(0);
     // Time has gone on without this process, which was stopped (it is not any more: this runs). Nobody asks
@@ -172,12 +175,28 @@ void LockstepProcess::Impl::helper_loop() {
   }
 }
 
+// The helper's look at the switch process, whatever the program's threads do: they may all wait for the
+// outside, to which the switch process belongs.
+void LockstepProcess::Impl::look_after_switch() {
+  const std::int64_t now_ns = lockstep::monotonic_ns(), committed = segment.header().committed_ps.load();
+  if (committed != switch_watch.committed_ps) switch_watch = {.committed_ps = committed, .since_ns = now_ns};
+  if (now_ns - switch_watch.since_ns < kLookAroundNs) return;
+  check_run(true);
+  if (switch_watch.told || now_ns - switch_watch.since_ns < 5 * kLookAroundNs) return;
+  const std::uint32_t pid = segment.header().coordinator_pid.load();
+  const char state = lockstep::state_of_process(pid);
+  if (state != 'T' && state != 't') return;
+  switch_watch.told = true;
+  std::fprintf(stderr, "rocelab: %s: time stands: the switch process (ovs-vswitchd, %u) is stopped\n",
+               host.name, pid);
+}
+
 // A run that is over, failed or without its switch process ends the program: its network is gone.
 void LockstepProcess::Impl::check_run(bool idle) {
   const lockstep::Header& header = segment.header();
   const RunState state = header.state.load();
-  const auto switch_pid = static_cast<pid_t>(header.coordinator_pid.load());
-  const bool switch_gone = idle && switch_pid != 0 && syscall(SYS_kill, switch_pid, 0) != 0 && errno == ESRCH;
+  const std::uint32_t switch_pid = header.coordinator_pid.load();
+  const bool switch_gone = idle && switch_pid != 0 && lockstep::process_ended(switch_pid);
   if (!switch_gone && (state == RunState::kSetup || state == RunState::kRunning)) return;
   std::fprintf(stderr, "rocelab: %s: %s; this program ends\n", host.name,
                switch_gone                  ? "the switch process (ovs-vswitchd) is gone"

@@ -130,6 +130,11 @@ struct LockstepProcess::Impl {
   std::atomic<std::uint32_t> helper_wake{0};
   std::atomic<bool> leaving{false};
   std::uint64_t completions_seen = 0;
+  struct {
+    std::int64_t committed_ps = -1;
+    std::int64_t since_ns = 0;  // wall time since when time stands there
+    bool told = false;          // that the switch process is stopped
+  } switch_watch;
   bool watching = false;  // for threads that poll memory
   std::function<void(Nic&)> completion_hook;
   LiveProcess::Resident resident;  // its functions are empty until there is one
@@ -167,6 +172,7 @@ struct LockstepProcess::Impl {
   void finish_window();
   void settle();
   void helper_loop();
+  void look_after_switch();
   void check_run(bool idle);
 
   // --- live_memory_poll.cc

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -96,14 +97,17 @@ void copy_text(char (&to)[N], const std::string& from, const char* what) {
 }
 
 // The pages of the tables, which every process writes: one for which there is no memory would be a bus error
-// later. Rings and frames are holes of the file: of the frames a VF uses few again and again, and all of them
-// would often be more than the machine has.
-bool reserve_tables(int fd, const Header& h) {
+// later. Rings and frames are holes of the file, unless the plan says otherwise: of the frames a VF uses few
+// again and again, and all of them would often be more than the machine has.
+bool reserve(int fd, const Header& h, bool all) {
   int error = EINTR;
-  while (error == EINTR) error = posix_fallocate(fd, 0, static_cast<off_t>(h.rings_offset));
+  while (error == EINTR)
+    error = posix_fallocate(fd, 0, static_cast<off_t>(all ? h.total_bytes : h.rings_offset));
   errno = error;
   return error == 0;
 }
+
+std::string megabytes(std::uint64_t bytes) { return std::to_string(bytes / 1'000'000 + 1) + " MB"; }
 
 std::byte* map(int fd, std::uint64_t size) {
   void* base = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -121,6 +125,14 @@ constexpr std::int64_t kWallGraceNs = 1'000'000;
 constexpr Duration kWallPollInterval = 1_ms;
 
 }  // namespace
+
+std::string cannot_map(std::uint64_t bytes, int error) {
+  const std::string what = "cannot map " + megabytes(bytes) + " of shared memory: " + std::strerror(error);
+  rlimit limit{};
+  if (error != ENOMEM || getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return what;
+  return what + "; this process may have " + megabytes(limit.rlim_cur) +
+         " of address space: raise the limit (ulimit -v)";
+}
 
 Segment::Segment(std::byte* base, std::size_t size)
     : base_(base), size_(size), header_(reinterpret_cast<Header*>(base)) {}
@@ -165,14 +177,16 @@ Segment Segment::create(const std::filesystem::path& path, const SegmentPlan& pl
 
   const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (fd < 0) fail(path, std::string("cannot create the run's shared memory: ") + std::strerror(errno));
-  const bool made = ftruncate(fd, static_cast<off_t>(h.total_bytes)) == 0 && reserve_tables(fd, h);
+  const bool made = ftruncate(fd, static_cast<off_t>(h.total_bytes)) == 0 && reserve(fd, h, plan.reserve);
   std::byte* base = made ? map(fd, h.total_bytes) : nullptr;
   const int error = errno;
   close(fd);
   if (base == nullptr) {
     unlink(path.c_str());
-    fail(path, std::string("cannot map ") + std::to_string(h.total_bytes) + " bytes of shared memory: " +
-                   std::strerror(error) + "; use fewer hosts or a larger /dev/shm");
+    fail(path, made ? cannot_map(h.total_bytes, error)
+                    : "no room for " + megabytes(h.total_bytes) + ": " + std::strerror(error) +
+                          "; make /dev/shm larger (mount -o remount,size=1G /dev/shm; docker run --shm-size "
+                          "1g), or use fewer hosts or a smaller nic.vfs");
   }
   Segment segment(base, h.total_bytes);
   auto* header = new (base) Header();
@@ -203,8 +217,10 @@ Segment Segment::open(const std::filesystem::path& path) {
   fstat(fd, &st);
   const auto size = static_cast<std::uint64_t>(st.st_size);
   std::byte* base = size >= sizeof(Header) ? map(fd, size) : nullptr;
+  const int error = errno;
   close(fd);
-  if (base == nullptr) fail(path, "too small for a segment, or cannot be mapped");
+  if (size < sizeof(Header)) fail(path, "too small for a segment");
+  if (base == nullptr) fail(path, cannot_map(size, error));
   Segment segment(base, size);
   const Header& h = segment.header();
   if (h.magic != kMagic) fail(path, "not a rocelab segment");

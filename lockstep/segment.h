@@ -232,6 +232,7 @@ struct SegmentPlan {
   std::uint32_t frames_per_vf = 16384;
   std::uint32_t max_frame_bytes = 1152;  // largest wire MTU of the run
   std::uint32_t expected_participants = 0;
+  bool reserve = false;  // memory for all of it is taken at once: nobody dies of a bus error later
   double pace = 0;
   double dilation = 0;
   Duration sample_interval;
@@ -239,6 +240,9 @@ struct SegmentPlan {
   std::string trace_dir;
   std::string pcap_dir;
 };
+
+// What mmap() said of so many bytes, and the limit of the process that it is due to.
+std::string cannot_map(std::uint64_t bytes, int error);
 
 class Segment {
  public:

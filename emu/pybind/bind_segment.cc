@@ -19,12 +19,13 @@ namespace {
 
 Segment create_segment(const RunPlan& plan, const std::string& path, const std::string& run_id,
                        const std::string& trace_dir, const std::string& pcap_dir,
-                       std::optional<std::uint32_t> expected_participants) {
+                       std::optional<std::uint32_t> expected_participants, bool reserve) {
   lockstep::SegmentPlan segment = plan.segment;
   segment.run_id = run_id;
   segment.trace_dir = trace_dir;
   segment.pcap_dir = pcap_dir;
   if (expected_participants) segment.expected_participants = *expected_participants;
+  segment.reserve = reserve;
   return Segment::create(path, segment);
 }
 
@@ -130,8 +131,8 @@ void bind_segment(py::module_& m) {
       .def_property_readonly("vfs", vfs)
       .def_property_readonly("ports", ports);
   m.def("create_segment", create_segment, "plan"_a, "path"_a, "run_id"_a, "trace_dir"_a = "",
-        "pcap_dir"_a = "", "expected_participants"_a = py::none(),
-        "Makes the run's shared memory; raises RuntimeError.");
+        "pcap_dir"_a = "", "expected_participants"_a = py::none(), "reserve"_a = false,
+        "Makes the run's shared memory, with `reserve` all of its pages; raises RuntimeError.");
   m.def(
       "open_segment", [](const std::string& path) { return Segment::open(path); }, "path"_a);
 }

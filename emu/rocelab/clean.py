@@ -25,6 +25,7 @@ from pathlib import Path
 
 from rocelab import scratch
 from rocelab.errors import RocelabError
+from rocelab.files import explained
 from rocelab.processes import ProcessId, all_pids, environment_value, kill_all, network_namespace
 
 RUN_VARIABLE = "ROCELAB_RUN"  # set to the run id in every program that a run starts
@@ -245,6 +246,8 @@ def _append(path: Path, line: str) -> None:
     finally:
         os.close(descriptor)
 
+    except OSError as e:
+        raise explained(e, path.parent, "what it needs does not fit there") from e
 
 def _lines(path: Path) -> list[str]:
     try:

@@ -76,7 +76,9 @@ def up(
         if captures is not None:
             check_writable(captures, "say --out DIR")
         pcap_dir = str(captures) if captures is not None else ""
-        create_segment(plan, segment, directory.run_id, pcap=pcap_dir, participants=programs)
+        create_segment(
+            plan, segment, directory.run_id, pcap=pcap_dir, participants=programs, reserve=True
+        )
         session.appctl("lossless/attach", str(segment))
         state = {
             "scenario": str(scenario),

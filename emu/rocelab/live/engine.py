@@ -125,12 +125,21 @@ def start_session(directory: RunDirectory, layout: Layout, stay: bool = False) -
 
 
 def create_segment(
-    plan: RunPlan, path: Path, run_id: str, traces: str = "", pcap: str = "", participants: int = 0
+    plan: RunPlan,
+    path: Path,
+    run_id: str,
+    traces: str = "",
+    pcap: str = "",
+    participants: int = 0,
+    reserve: bool = False,
 ) -> Any:
-    """The shared memory of one run. `traces`, `pcap`: folders, or none; `participants`: for whom time waits before it begins."""
+    """The shared memory of one run. `traces`, `pcap`: folders, or none; `participants`: for whom time waits before it begins. `reserve`: all
+    of it, for programs that nobody watches, which would die of a bus error where none is left later."""
     check_not_full(path.parent, _MORE_SHM)  # a page that is not there is a bus error
     try:
-        return native.module().create_segment(plan.native, str(path), run_id, traces, pcap, participants)
+        return native.module().create_segment(
+            plan.native, str(path), run_id, traces, pcap, participants, reserve
+        )
     except RuntimeError as e:
         raise RocelabError(str(e)) from e
 

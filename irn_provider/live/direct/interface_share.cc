@@ -110,6 +110,7 @@ Segment make_segment(const std::string& path, const lockstep::HostEntry& host) {
   plan.vfs_per_host = lockstep::kMaxVfsPerHost;
   plan.frames_per_vf = 1;
   plan.max_frame_bytes = 64;
+  plan.reserve = true;
   Segment segment = Segment::create(path, plan);
   segment.header().state.store(lockstep::RunState::kRunning);
   return segment;

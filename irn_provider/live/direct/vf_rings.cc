@@ -60,12 +60,15 @@ void VfRings::create(const std::filesystem::path& path) {
 VfRings::VfRings(const std::filesystem::path& path) : fd_(open(path.c_str(), O_RDWR | O_CLOEXEC)) {
   if (fd_ < 0) fail(path, errno);
   struct stat st {};
-  void* base = MAP_FAILED;
-  if (fstat(fd_, &st) == 0 && static_cast<std::size_t>(st.st_size) == kFileBytes)
-    base = mmap(nullptr, kFileBytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd_, 0);
-  if (base == MAP_FAILED) {
+  if (fstat(fd_, &st) != 0 || static_cast<std::size_t>(st.st_size) != kFileBytes) {
     close(fd_);
     throw std::runtime_error(path.string() + " is another build's of rocelab: end the programs that use it");
+  }
+  void* base = mmap(nullptr, kFileBytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd_, 0);
+  const int error = errno;
+  if (base == MAP_FAILED) {
+    close(fd_);
+    throw std::runtime_error(path.string() + ": " + lockstep::cannot_map(kFileBytes, error));
   }
   base_ = static_cast<std::byte*>(base);
 }

@@ -4,7 +4,7 @@ Everything outside of the work tree that a run makes is named by its run id:
     /dev/shm/rocelab.ID/   shared memory; `pids` (lines "pid starttime role"), `namespaces` (inodes), `interfaces` (names)
     /tmp/rocelab.ID/       sockets, logs and database of Open vSwitch, output of programs
     rlID...                network interfaces and named network namespaces of the machine itself
-Runs in virtual time have no id: what they leave when they are killed is in scratch.py.
+Runs in virtual time, and programs on interfaces, have no id: what they leave when they are killed is in scratch.py.
 Contract: a process is ended only when it is recorded here and still is the same process (pid and start time), or when it
 lives in a network namespace recorded here *and* was started with ROCELAB_RUN=ID. Nothing is ever found by its name.
 """
@@ -175,6 +175,7 @@ class Removed:
     processes: int
     interfaces: tuple[str, ...]
     left: tuple[str, ...]  # folders that could not be removed
+    files: int = 0  # of programs that were on interfaces, not of a run
 
 
 @dataclass(frozen=True)
@@ -200,12 +201,14 @@ def clean(
         if not run.owns():
             result.append(LeftAlone(run.run_id, "belongs to another user"))
         elif run.alive() and not everything:
-            result.append(LeftAlone(run.run_id, "still runs; ./rocelab clean --all ends it"))
+            result.append(LeftAlone(run.run_id, f"still runs; ./rocelab clean --all {run.run_id} ends it"))
         else:
             _ask_to_end(run)
             result.append(run.remove())
     _remove_unfinished(places)
     scratch.remove_left(places.tmp)
+    if not only and (files := scratch.remove_left_of_interfaces(places.shm)):
+        result.append(Removed("interfaces", 0, (), (), files))
     return result
 
 
@@ -243,11 +246,11 @@ def _append(path: Path, line: str) -> None:
     descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     try:
         os.write(descriptor, line.encode())
+    except OSError as e:
+        raise explained(e, path.parent, "what it needs does not fit there") from e
     finally:
         os.close(descriptor)
 
-    except OSError as e:
-        raise explained(e, path.parent, "what it needs does not fit there") from e
 
 def _lines(path: Path) -> list[str]:
     try:

@@ -218,8 +218,10 @@ def show_cleaned(results: list[cleaning.Removed | cleaning.LeftAlone], only: Lis
         if isinstance(result, cleaning.LeftAlone):
             table.add_row(result.run_id, f"left alone: {result.reason}")
         else:
-            what = f"removed ({result.processes} processes, {len(result.interfaces)} interfaces)"
-            table.add_row(result.run_id, what)
+            what = f"{result.processes} processes, {len(result.interfaces)} interfaces"
+            if result.files:
+                what = f"{result.files} files of killed programs"
+            table.add_row(result.run_id, f"removed ({what})")
             unremoved += result.left
     Console().print(table if results else "nothing to clean")
     if unknown := sorted(set(only) - {result.run_id for result in results}):

@@ -263,6 +263,6 @@ def stat(
 
 
 def down(run_id: Optional[str] = _RUN) -> int:
-    """End a kept topology."""
+    """End a kept topology, also one whose folder in /tmp is gone (--run ID)."""
     require_root("`down`")
     return call("rocelab.live.commands", "down", run_id=run_id)

@@ -66,6 +66,14 @@ def _stat_fields(pid: int) -> list[str]:
     return text[text.rindex(")") + 2 :].split()
 
 
+def is_stopped(pid: int) -> bool:
+    """By a signal (SIGSTOP, ^Z) or by a debugger."""
+    try:
+        return _stat_fields(pid)[0] in ("T", "t")
+    except OSError:
+        return False
+
+
 def network_namespace(pid: int) -> int | None:
     """Inode of the network namespace of a process."""
     try:

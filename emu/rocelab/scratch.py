@@ -1,13 +1,14 @@
-"""Folders for the event files of runs in virtual time: gone when the run ends, and after it was killed by `clean`."""
+"""Folders for the event files of runs in virtual time: gone when the run ends, and after it was killed by `clean`; and what else `clean` tells by its lock."""
 
 from __future__ import annotations
 
 import fcntl
 import os
 import shutil
+import stat
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -28,19 +29,35 @@ def scratch_folder() -> Iterator[Path]:
 
 
 def remove_left(around: Path) -> None:
-    """The caller's, no links, and only those that nobody uses."""
-    for path in around.glob(f"{_PREFIX}*"):
+    """Folders of runs that were killed."""
+    _remove_unused(around.glob(f"{_PREFIX}*"), _BEING_MADE_S)
+
+
+def remove_left_of_interfaces(shm: Path) -> int:
+    """What killed programs on interfaces left of their shared memory, which they hold locked while they live; how many files."""
+    return _remove_unused(shm.glob("rocelab-interface-*"), 10.0)
+
+
+def _remove_unused(paths: Iterable[Path], being_made_s: float) -> int:
+    """The caller's, no links, and only those that nobody uses. They are not locked yet when they are made."""
+    removed = 0
+    for path in paths:
         try:
-            lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-        except OSError:  # gone, no folder, another user's
+            lock = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        except OSError:  # gone, a link, another user's
             continue
         try:
             found = os.fstat(lock)
-            if found.st_uid != os.geteuid() or time.time() - found.st_mtime < _BEING_MADE_S:
+            if found.st_uid != os.geteuid() or time.time() - found.st_mtime < being_made_s:
                 continue
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            shutil.rmtree(path, ignore_errors=True)
+            if stat.S_ISDIR(found.st_mode):
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                path.unlink(missing_ok=True)
+            removed += 1
         except BlockingIOError:
             pass
         finally:
             os.close(lock)
+    return removed

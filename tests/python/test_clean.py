@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import subprocess
 import sys
@@ -82,7 +83,7 @@ def test_a_live_run_is_left_alone(places: Places, sleeper: subprocess.Popen[byte
     run = RunDirectory.create(places=places)
     run.record_pid(sleeper.pid, "program")
     (result,) = clean(places=places)
-    assert isinstance(result, LeftAlone) and "--all" in result.reason
+    assert isinstance(result, LeftAlone) and f"clean --all {run.run_id} ends it" in result.reason
     assert run.shm.exists() and run.tmp.exists() and sleeper.poll() is None
 
 
@@ -232,3 +233,21 @@ def test_what_killed_runs_in_virtual_time_left_is_removed_and_what_is_in_use_sta
             ["rocelab.des.fresh", "rocelab.des.link", used.name]
         )
     assert not used.exists() and places.shm.exists()
+
+
+def test_files_of_killed_programs_on_interfaces_are_removed_and_those_in_use_stay(places: Places) -> None:
+    left, used, fresh = (
+        places.shm / f"rocelab-interface-4026531840-{name}" for name in ("2", "3", "4.rings")
+    )
+    for path in (left, used, fresh):
+        path.touch()
+    for path in (left, used):
+        os.utime(path, (0, 0))
+    (places.shm / "rocelab-interface-link").symlink_to(places.tmp)
+    with used.open() as held:
+        fcntl.flock(held, fcntl.LOCK_SH)  # as each program does
+        assert clean(only=["abc123"], places=places) == []
+        assert clean(places=places) == [Removed("interfaces", 0, (), (), 1)]
+        assert clean(places=places) == []
+    assert not left.exists() and used.exists() and fresh.exists() and places.tmp.exists()
+    assert clean(places=places) == [Removed("interfaces", 0, (), (), 1)]

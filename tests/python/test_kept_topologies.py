@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+import signal
 import socket
+import subprocess
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -36,6 +39,7 @@ def keep(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Keep:
         if not up:
             pid, start, _ = (run.shm / "pids").read_text().split()
             (run.shm / "pids").write_text(f"{pid} {int(start) - 1} {RUNNER}\n")
+        run.record_pid(os.getpid(), "host h1")
         write_whole(
             run.tmp / "state.json", json.dumps({"segment": run_id, "hosts": {"h1": os.getpid()}}).encode()
         )
@@ -92,6 +96,47 @@ def test_a_run_that_is_no_topology_and_one_on_its_way_out_are_passed_over(keep: 
     gone.tmp.rmdir()
     keep("upup11")
     assert commands.find(None).directory.run_id == "upup11"
+
+
+def test_one_whose_folder_is_gone_is_ended_by_its_id_and_the_others_stay(keep: Keep) -> None:
+    lost, other = keep("lost11"), keep("upup11")
+    session = subprocess.Popen(["sleep", "60"])
+    try:
+        (lost.shm / "pids").unlink()
+        for role in (RUNNER, "session"):
+            lost.record_pid(session.pid, role)
+        shutil.rmtree(lost.tmp)
+        assert commands.find(None).directory.run_id == "upup11"  # the one that is of use
+        with pytest.raises(RocelabError, match="state.json is gone: ./rocelab down --run lost11 ends lost11"):
+            commands.find("lost11")
+        with pytest.raises(RocelabError, match=r"several .*--run lost11\|upup11"):
+            commands.down(None)
+        session.send_signal(signal.SIGSTOP)
+        assert commands.down("lost11") == 0
+        assert session.wait(5) != 0
+    finally:
+        session.kill()
+        session.wait()
+    assert not lost.shm.exists() and other.shm.exists() and other.tmp.exists()
+
+
+def test_down_does_not_end_a_run(keep: Keep) -> None:
+    run = keep("norun1")
+    (run.tmp / "state.json").unlink()
+    with pytest.raises(RocelabError, match="no topology norun1 is up"):
+        commands.down("norun1")
+    assert run.shm.exists() and run.tmp.exists()
+
+
+def test_a_host_whose_process_was_killed_is_not_entered(keep: Keep) -> None:
+    """Its number may be another process's."""
+    run = keep("upup11")
+    lines = (run.shm / "pids").read_text().splitlines()
+    (run.shm / "pids").write_text("\n".join(line for line in lines if "host h1" not in line) + "\n")
+    with pytest.raises(
+        RocelabError, match=f"h1 is gone, its process {os.getpid()} was killed: ./rocelab down"
+    ):
+        commands.execute("h1", ("true",), None)
 
 
 def test_another_topologys_down_does_not_disturb_the_search(keep: Keep) -> None:

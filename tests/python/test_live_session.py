@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -130,6 +131,34 @@ def test_half_an_answer_is_a_session_that_is_gone(tmp_path: Path) -> None:
         with pytest.raises(SessionError, match="the session is gone"):
             client.ask("echo", word="here")
         client.stop()
+
+
+def test_a_stopped_session_is_not_waited_for_without_end(tmp_path: Path) -> None:
+    sleeper = subprocess.Popen(["sleep", "60"])
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as server:
+            server.bind(str(tmp_path / "control.sock"))
+            server.listen()
+            (tmp_path / "ready.json").write_text(json.dumps({"session": sleeper.pid}))
+            client = SessionClient.connect(tmp_path, patience=0.1)
+            sleeper.send_signal(signal.SIGSTOP)
+            with pytest.raises(SessionError, match=f"process {sleeper.pid}.* is stopped: kill -CONT"):
+                client.ask("echo", word="anybody")
+            client.stop()
+    finally:
+        sleeper.kill()
+        sleeper.wait()
+
+
+def test_a_session_whose_record_was_removed_ends_by_itself(tmp_path: Path) -> None:
+    record = tmp_path / "record"
+    record.mkdir()
+    served = Served(tmp_path)
+    served.session.record = record
+    assert served.answers()
+    record.rmdir()
+    served.thread.join(10)
+    assert not served.thread.is_alive()
 
 
 def test_a_session_whose_runner_was_killed_before_it_could_be_told_builds_nothing(tmp_path: Path) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -17,7 +20,12 @@ class Waiting:
     def __init__(self, folder: Path) -> None:
         self.statuses: dict[str, int | None] = {"11": None, "12": None, "13": None}
         self.segment = SimpleNamespace(
-            state="setup", now_ps=0, error="", stop_due=False, vfs=[{"host": "h1", "pid": 11}]
+            state="setup",
+            now_ps=0,
+            error="",
+            stop_due=False,
+            vfs=[{"host": "h1", "pid": 11}],
+            coordinator_pid=0,
         )
         self.polls = 0
         run = _Run.__new__(_Run)
@@ -74,6 +82,22 @@ def test_when_time_stands_still_and_no_program_has_failed_that_is_said(waiting: 
     waiting.segment.now_ps = 5_000_000
     waiting.statuses["12"] = 0
     assert waiting.error() == "the clock has stood still for 1 s of wall time at 5.000 us"
+
+
+def test_when_time_stands_still_the_reason_is_who_is_stopped(waiting: Waiting) -> None:
+    sleeper = subprocess.Popen(["sleep", "60"])
+    try:
+        sleeper.send_signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, sleeper.pid, os.WSTOPPED | os.WNOWAIT)
+        waiting.segment.state = "running"
+        waiting.run.programs["h2"] = sleeper.pid
+        waiting.statuses[str(sleeper.pid)] = None
+        waiting.segment.coordinator_pid = sleeper.pid
+        error = waiting.error()
+    finally:
+        sleeper.kill()
+        sleeper.wait()
+    assert error is not None and error.endswith("at 0.000 us: h2's program, ovs-vswitchd stopped")
 
 
 def test_when_time_does_not_begin_the_hosts_without_a_device_are_named(waiting: Waiting) -> None:

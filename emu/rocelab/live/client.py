@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import select
 import socket
 import subprocess
 import time
@@ -14,6 +15,7 @@ from typing import Any
 
 from rocelab.errors import RocelabError
 from rocelab.live.layout import Layout
+from rocelab.processes import is_stopped
 
 
 class SessionError(RocelabError):
@@ -24,9 +26,15 @@ class SessionClient:
     """One live topology. Use as a context manager, or call stop()."""
 
     def __init__(
-        self, directory: Path, process: subprocess.Popen[bytes] | None, info: dict[str, Any]
+        self,
+        directory: Path,
+        process: subprocess.Popen[bytes] | None,
+        info: dict[str, Any],
+        patience: float = 60.0,
     ) -> None:
+        """`patience`: seconds for which a stopped session is waited for."""
         self.dir = directory
+        self.patience = patience
         self.process = process  # None: somebody else's (`up`)
         self.info = info
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -80,11 +88,11 @@ class SessionClient:
             raise
 
     @staticmethod
-    def connect(directory: Path) -> SessionClient:
+    def connect(directory: Path, patience: float = 60.0) -> SessionClient:
         """Joins a topology that `up` keeps."""
         try:
             info = json.loads((directory / "ready.json").read_text())
-            return SessionClient(directory, None, info)
+            return SessionClient(directory, None, info, patience)
         except OSError as e:
             raise SessionError(f"the topology is not up any more ({e.strerror}); run ./rocelab clean") from e
 
@@ -92,6 +100,7 @@ class SessionClient:
         try:
             self._stream.write(json.dumps({"op": op, **arguments}) + "\n")
             self._stream.flush()
+            self._wait_for_answer()
             line = self._stream.readline()
         except OSError:
             line = ""
@@ -101,6 +110,17 @@ class SessionClient:
         if "error" in answer:
             raise SessionError(answer["error"])
         return answer
+
+    def _wait_for_answer(self) -> None:
+        """As long as it takes, unless the session is stopped: then nothing would say why nothing happens."""
+        ready = select.poll()
+        ready.register(self._socket, select.POLLIN)
+        pid, since = int(self.info.get("session", 0)), time.monotonic()
+        while not ready.poll(500):
+            if not is_stopped(pid):
+                since = time.monotonic()
+            elif time.monotonic() - since > self.patience:
+                raise SessionError(f"the session (process {pid}) is stopped: kill -CONT {pid}")
 
     def spawn(self, host: str, argv: list[str], env: dict[str, str], stdout: Path, stderr: Path) -> int:
         return int(

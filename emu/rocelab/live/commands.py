@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import shlex
+import signal
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,6 +48,10 @@ class Kept:
         pids: dict[str, int] = self.state["hosts"]
         if host not in pids:
             raise RocelabError(f"no host {host}: this topology has {', '.join(pids)}")
+        if not self.directory.processes(f"host {host}"):  # its number may be another process's by now
+            raise RocelabError(
+                f"{host} is gone, its process {pids[host]} was killed: ./rocelab down, then up again"
+            )
         return pids[host]
 
     def layout(self) -> Layout:
@@ -76,9 +81,7 @@ def up(
         if captures is not None:
             check_writable(captures, "say --out DIR")
         pcap_dir = str(captures) if captures is not None else ""
-        create_segment(
-            plan, segment, directory.run_id, pcap=pcap_dir, participants=programs, reserve=True
-        )
+        create_segment(plan, segment, directory.run_id, pcap=pcap_dir, participants=programs, reserve=True)
         session.appctl("lossless/attach", str(segment))
         state = {
             "scenario": str(scenario),
@@ -114,7 +117,8 @@ def _check_programs(plan: RunPlan, programs: int) -> None:
 
 
 def _kept(run_id: str | None) -> tuple[list[Kept], list[Kept]]:
-    """The caller's topologies (with this id) that are up, and those whose session has ended without `down`."""
+    """The caller's topologies (with this id) that are up, and those whose session has ended without `down`. Without a state: its folder
+    in /tmp was removed under a session that lives."""
     up: list[Kept] = []
     ended: list[Kept] = []
     for directory in all_runs():
@@ -122,14 +126,21 @@ def _kept(run_id: str | None) -> tuple[list[Kept], list[Kept]]:
             continue
         try:
             state = json.loads((directory.tmp / _STATE).read_text())
-        except (FileNotFoundError, NotADirectoryError):
-            continue  # a run's, or taken down at this moment
+        except (FileNotFoundError, NotADirectoryError):  # or a run's, or taken down at this moment
+            if set(directory.processes("session")) & set(directory.processes(RUNNER)):
+                up.append(Kept(directory, {}))
+            continue
         (up if directory.alive() else ended).append(Kept(directory, state))
     return up, ended
 
 
 def find(run_id: str | None) -> Kept:
-    return _only(run_id, *_kept(run_id))
+    up, ended = _kept(run_id)
+    kept = _only(run_id, [k for k in up if k.state] or up, ended)
+    if not kept.state:
+        name = kept.directory.run_id
+        raise RocelabError(f"{kept.directory.tmp / _STATE} is gone: ./rocelab down --run {name} ends {name}")
+    return kept
 
 
 def _only(run_id: str | None, up: Sequence[Kept], ended: Sequence[Kept]) -> Kept:
@@ -231,30 +242,34 @@ def _env_of_tools(kept: Kept) -> int:
 
 
 def down(run_id: str | None) -> int:
-    """Also removes what is left of topologies whose session has ended."""
+    """Also ends what lives of a topology whose folder is gone, and removes what is left of those whose session has ended."""
     up, ended = _kept(run_id)
     if up or not ended:
-        kept = _only(run_id, up, ())
-        try:
-            session = SessionClient.connect(kept.directory.tmp)
-            if kept.state.get("captures"):
-                with contextlib.suppress(
-                    SessionError
-                ):  # the run had failed; the files are whole all the same
-                    session.appctl("lossless/detach")
-            session.stop()
-            for process in kept.directory.processes("session"):
-                process.wait_gone(20)
-        except SessionError:
-            pass  # gone already: what it left is removed all the same
-        _remove(kept)
-        captures = kept.state.get("captures")
-        if captures is not None and Path(captures).exists():
-            check_not_full(Path(captures), "frames are missing in the captures there")
+        _end(_only(run_id, up, ()))
     for kept in ended:
-        _remove(kept)
+        _end(kept)
         print(f"{kept.directory.run_id} had ended: what was left of it is removed")
     return 0
+
+
+def _end(kept: Kept) -> None:
+    sessions = kept.directory.processes("session")
+    for process in sessions:
+        process.send(signal.SIGCONT)  # a stopped one hears nothing
+    captures = kept.state.get("captures")
+    try:
+        session = SessionClient.connect(kept.directory.tmp)
+        if captures is not None:
+            with contextlib.suppress(SessionError):  # the run had failed; the files are whole all the same
+                session.appctl("lossless/detach")
+        session.stop()
+        for process in sessions:
+            process.wait_gone(20)
+    except SessionError:
+        pass  # gone already, or without its socket: what is there is removed all the same
+    _remove(kept)
+    if captures is not None and Path(captures).exists():
+        check_not_full(Path(captures), "frames are missing in the captures there")
 
 
 def _remove(kept: Kept) -> None:
@@ -295,7 +310,10 @@ def stat(node: str | None, run_id: str | None, as_json: bool) -> int:
 
 def _port_counters(kept: Kept, segment: Any) -> dict[str, dict[str, int]]:
     """By interface. Those of the models are the switch process's own while it runs; those of the links are in the segment."""
-    text = SessionClient.connect(kept.directory.tmp).appctl("lossless/counters")
+    try:
+        text = SessionClient.connect(kept.directory.tmp, patience=2.0).appctl("lossless/counters")
+    except SessionError as e:
+        raise RocelabError(f"{kept.directory.run_id}: {e}; ./rocelab down ends it") from e
     models = {
         interface: port["counters"]
         for switch in json.loads(text)["switches"].values()

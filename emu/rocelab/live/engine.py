@@ -29,6 +29,7 @@ from rocelab.live.plan_layout import layout_of
 from rocelab.live.reroutes import Reroutes
 from rocelab.live.usage import Usage
 from rocelab.model import TRACE_DTYPE, FidelityInputs, RunOutcome, RunPlan, end_ps
+from rocelab.processes import is_stopped
 from rocelab.progress import Progress, Report
 
 _POLL_SECONDS = 0.02
@@ -273,7 +274,10 @@ class _Run:
         missing = [host for host in self.programs if host not in there]
         if segment.state == "setup" and missing:
             return f"time has not begun after {seconds}: no device is open on {', '.join(missing)}"
-        return f"the clock has stood still for {seconds} at {now / 1e6:.3f} us"
+        stopped = [f"{host}'s program" for host, pid in self.programs.items() if is_stopped(pid)]
+        stopped += ["ovs-vswitchd"] if is_stopped(segment.coordinator_pid) else []
+        why = f": {', '.join(stopped)} stopped" if stopped else ""
+        return f"the clock has stood still for {seconds} at {now / 1e6:.3f} us{why}"
 
     def _failures(self, statuses: Mapping[str, int | None]) -> str | None:
         """Of the programs that have ended: how, and their last words."""

@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 from rocelab.live.layout import Layout, SwitchLayout
+from rocelab.processes import is_stopped
 
 
 _PR_SET_PDEATHSIG = 1
@@ -50,6 +51,8 @@ class Ovs:
         return ":".join(str(self.build / folder) for folder in _TOOL_FOLDERS)
 
     def run(self, *argv: str, stdin: str | None = None, timeout: float = 60) -> str:
+        if stopped := self._stopped(argv[0]):
+            raise OvsError(stopped)
         done = subprocess.run(
             [self.tool(argv[0]), *argv[1:]],
             env=self.environment,
@@ -59,7 +62,8 @@ class Ovs:
             timeout=timeout,
         )
         if done.returncode != 0:
-            raise OvsError(f"{' '.join(argv[:4])}: {(done.stderr or done.stdout).strip()}")
+            said = f"{' '.join(argv[:4])}: {(done.stderr or done.stdout).strip()}"
+            raise OvsError(self.ended() or said)
         return done.stdout
 
     def vsctl(self, *argv: str) -> str:
@@ -137,11 +141,19 @@ class Ovs:
         return " (it said nothing)"
 
     def ended(self) -> str | None:
-        """The first daemon that does not run any more: its name, how it ended, its last words."""
+        """The daemons that do not run any more: name, how it ended, its last words."""
+        told = []
         for name, daemon in zip(self._names, self.daemons):
             if (status := daemon.poll()) is not None:
                 how = f"killed by signal {-status}" if status < 0 else f"exit status {status}"
-                return f"{name} ended in the middle of the run: {how}{self._last_words(name)}"
+                told.append(f"{name} ended in the middle of the run: {how}{self._last_words(name)}")
+        return "; ".join(told) or None
+
+    def _stopped(self, tool: str) -> str | None:
+        """A daemon that would not answer."""
+        for name, daemon in zip(self._names, self.daemons):
+            if (name == "ovs-vswitchd" or tool == "ovs-vsctl") and is_stopped(daemon.pid):
+                return f"{name} (process {daemon.pid}) is stopped: kill -CONT {daemon.pid}"
         return None
 
     def _wait_for(self, path: Path, name: str, seconds: float = 15) -> None:
@@ -191,6 +203,7 @@ class Ovs:
         for daemon in reversed(self.daemons):
             if daemon.poll() is None:
                 daemon.terminate()
+                daemon.send_signal(signal.SIGCONT)  # a stopped one hears nothing
         for daemon in reversed(self.daemons):
             try:
                 daemon.wait(timeout=5)

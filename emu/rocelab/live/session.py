@@ -6,6 +6,7 @@ With RUNNER, its parent's process ID, the session ends when that one does, so th
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import json
 import os
@@ -44,6 +45,8 @@ def enter_namespaces() -> None:
 
 
 class Session:
+    record: Path | None = None  # the run's folder in /dev/shm, of a topology that stays
+
     def __init__(self, directory: Path) -> None:
         self.dir = directory
         self.layout = Layout.from_json((directory / "layout.json").read_text())
@@ -151,8 +154,15 @@ class Session:
         server.listen(4)
         (self.dir / "ready.tmp").write_text(json.dumps(self.info))
         (self.dir / "ready.tmp").rename(self.dir / "ready.json")
-        while not self.serve_client(server.accept()[0]):
-            pass
+        server.settimeout(1.0)
+        while not self.lost():
+            with contextlib.suppress(TimeoutError):
+                if self.serve_client(server.accept()[0]):
+                    return
+
+    def lost(self) -> bool:
+        """Its record and its programs' memory were removed: no command finds it any more, so it ends by itself."""
+        return self.record is not None and not self.record.exists()
 
     def serve_client(self, client: socket.socket) -> bool:
         """Until it goes away or says "stop" (True). It may go at any moment, or say what is no request: that ends the client, not the topology."""
@@ -216,7 +226,11 @@ def main() -> int:
             if os.getppid() != runner:  # killed before: of that no signal tells
                 return 0
         enter_namespaces()
-        Session(directory).run()
+        session = Session(directory)
+        session.record = Path("/dev/shm", directory.name) if runner is None else None
+        session.run()
+        if session.lost():
+            shutil.rmtree(directory, ignore_errors=True)
     except Exception as e:
         shown = traceback.format_exc() if os.environ.get("ROCELAB_DEBUG") else str(e)
         (directory / "error.tmp").write_text(shown)

@@ -46,6 +46,7 @@ std::unique_ptr<LockstepProcess> LockstepProcess::join(const char* path, const c
   std::unique_ptr<LockstepProcess> process(
       new LockstepProcess(std::make_unique<Impl>(std::move(segment), host_index, vf)));
   Impl& impl = *process->impl_;
+  remember_runtime_text();
   {
     Impl::Lock lock(impl.mutex);
     impl.me();

@@ -1,6 +1,10 @@
-// LockstepProcess: programs that poll memory. A timer of its own samples each thread that runs (spin_law.h
-// says what is looked for); one that spins parks here, in the handler of the timer's signal, until bytes have
-// come.
+// LockstepProcess: threads that wait in a loop on memory. A timer of its own samples a thread that runs
+// (spin_law.h says what is looked for); one that spins parks here, in the handler of the timer's signal,
+// until bytes have come or another thread of the program has run.
+//
+// A thread is sampled once it has held time for the grace, so a program that never does pays nothing, not
+// even a timer. One that was found to spin is sampled from then on whenever it runs. What spins is found at
+// the experiment time at which it began to, however long the machine took, so results stay exact.
 #include <signal.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -9,6 +13,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
 #include "irn_provider/live/lockstep_process.h"
 #include "irn_provider/live/program_signals.h"
@@ -26,8 +31,6 @@ namespace {
 // and less often: each look costs the samples that find out that it still spins.
 constexpr Duration kLookAgain = 100_us, kLookAgainAtMost = 10_ms;
 
-int spin_signal() { return SIGRTMAX - 5; }
-
 std::int64_t thread_cpu_ns() {
   timespec ts{};
   syscall(SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, &ts);  // the plain call may be interposed
@@ -39,17 +42,31 @@ void set_timer(timer_t timer, std::int64_t ns) {  // once
   timer_settime(timer, 0, &spec, nullptr);
 }
 
-SpinSample sample(const ucontext_t& context, const ThreadState& t) {
+// Variables of the function that runs, its red zone included. What lies on the stack's next page may be
+// nobody's.
+__attribute__((no_sanitize("address", "thread"))) void copy_stack(std::uint64_t top, SpinSample& s) {
+  constexpr std::uint64_t kRedZone = 128, kPage = 4'096, kWord = sizeof(std::uint64_t);
+  const std::uint64_t page_end = (top | (kPage - 1)) + 1;
+  std::uint64_t at = (top - kRedZone) & ~(kWord - 1);
+  for (std::size_t i = 0; i < SpinSample::kStack && at + kWord <= page_end; ++i, at += kWord)
+    s.words[SpinSample::kRegisters + i] = *reinterpret_cast<const std::uint64_t*>(at);  // NOLINT
+}
+
+SpinSample sample(const ucontext_t& context, const ThreadState& t, bool in_library) {
   SpinSample s;
-  static_assert(REG_RIP == 16, "registers 0 to 15 are the general ones");
-  for (std::size_t i = 0; i < s.registers.size(); ++i)
-    s.registers[i] = static_cast<std::uint64_t>(context.uc_mcontext.gregs[i]);
+  static_assert(REG_RIP == SpinSample::kRegisters, "registers 0 to 15 are the general ones");
+  for (std::size_t i = 0; i < SpinSample::kRegisters; ++i)
+    s.words[i] = static_cast<std::uint64_t>(context.uc_mcontext.gregs[i]);
+  s.at = static_cast<std::uint64_t>(context.uc_mcontext.gregs[REG_RIP]);
+  copy_stack(static_cast<std::uint64_t>(context.uc_mcontext.gregs[REG_RSP]), s);
   s.calls = t.calls;
   s.cpu_ns = t.program_cpu_ns;
+  s.in_library = in_library;
   return s;
 }
 
-// Made before the first sample, never destroyed: a late one may come while the process ends.
+// Made when the process joins, since it takes the loader's lock; never destroyed: a late sample may come
+// while the process ends.
 const RuntimeText* g_runtime = nullptr;
 
 // Runs on the thread that the timer belongs to, wherever that is. In code of ours it must not touch anything;
@@ -65,10 +82,13 @@ void on_sample(int, siginfo_t*, void* context) {
   t.program_cpu_ns += progress_ns;
   const auto& interrupted = *static_cast<const ucontext_t*>(context);
   const auto at = static_cast<std::uintptr_t>(interrupted.uc_mcontext.gregs[REG_RIP]);
-  const bool spins = t_inside == 0 && !g_runtime->has(at) && t.spin.observe(sample(interrupted, t));
+  SpinLaw::Finding found = SpinLaw::Finding::kNone;
+  if (t_inside == 0 && !g_runtime->has(at))
+    found = t.spin->observe(sample(interrupted, t, g_runtime->in_c_library(at)));
   const std::int64_t next_ns = t.samples.next(progress_ns, thread_cpu_ns() - begin_ns);
-  if (spins)
+  if (found != SpinLaw::Finding::kNone)
     if (LiveProcess* process = LiveProcess::attached()) {
+      t.counts = found == SpinLaw::Finding::kCounts;
       process->park_memory();
       LiveProcess::deliver_signals();
     }
@@ -79,16 +99,41 @@ void on_sample(int, siginfo_t*, void* context) {
 
 }  // namespace
 
-void LockstepProcess::Impl::watch(ThreadState& t) {
-  if (!watching || leaving || t.timer) return;
+void remember_runtime_text() {
+  if (g_runtime == nullptr) g_runtime = new RuntimeText;
+}
+
+// False: there is no timer, or the signal is the program's. The thread is detached when it is stuck, then.
+bool LockstepProcess::Impl::make_timer(ThreadState& t) {
+  static const bool handled = [] {
+    struct sigaction action {};
+    if (sigaction(spin_signal(), nullptr, &action) != 0 || action.sa_handler != SIG_DFL) return false;
+    action.sa_sigaction = on_sample;
+    action.sa_flags = SA_SIGINFO | SA_RESTART;
+    return sigaction(spin_signal(), &action, nullptr) == 0;
+  }();
+  if (t.timer || !handled) return handled;
   sigevent event{};
   event.sigev_notify = SIGEV_THREAD_ID;
   event.sigev_signo = spin_signal();
   event.sigev_notify_thread_id = t.tid;
   timer_t timer{};
-  if (timer_create(CLOCK_MONOTONIC, &event, &timer) != 0) return;  // it is detached after the grace, then
+  if (timer_create(CLOCK_MONOTONIC, &event, &timer) != 0) return false;
   t.timer = timer;
-  if (t.mode == ThreadMode::kRunning) start_samples(t);
+  t.spin = std::make_unique<SpinLaw>();
+  return true;
+}
+
+void LockstepProcess::Impl::watch(ThreadState& t) {
+  if (watch_memory != MemoryWatch::kAlways || leaving || t.timer) return;
+  if (make_timer(t) && t.mode == ThreadMode::kRunning) start_samples(t);
+}
+
+// The thread has held time for the grace. Any thread may call.
+void LockstepProcess::Impl::look_at(ThreadState& t) {
+  if (watch_memory == MemoryWatch::kNever || leaving || t.sampled || !make_timer(t)) return;
+  t.sampled = true;
+  set_timer(*t.timer, t.samples.first());
 }
 
 void LockstepProcess::Impl::unwatch(ThreadState& t) {
@@ -98,13 +143,13 @@ void LockstepProcess::Impl::unwatch(ThreadState& t) {
 }
 
 void LockstepProcess::Impl::start_samples(ThreadState& t) {
-  if (!t.timer) return;
+  if (!t.timer || (watch_memory != MemoryWatch::kAlways && !t.spun)) return;
   t.sampled = true;
   set_timer(*t.timer, t.samples.first());
 }
 
 void LockstepProcess::Impl::stop_samples(ThreadState& t) {
-  if (!t.timer) return;
+  if (!t.sampled) return;
   t.sampled = false;
   set_timer(*t.timer, 0);
 }
@@ -114,15 +159,11 @@ void LockstepProcess::Impl::wake_memory_pollers() {
     if (t->mode == ThreadMode::kParked && t->polls_memory) t->due = true;
 }
 
-void LockstepProcess::watch_memory() {
-  if (g_runtime == nullptr) g_runtime = new RuntimeText;
-  struct sigaction action {};
-  action.sa_sigaction = on_sample;
-  action.sa_flags = SA_SIGINFO | SA_RESTART;
-  sigaction(spin_signal(), &action, nullptr);
+void LockstepProcess::watch_memory(MemoryWatch wanted) {
   Inside inside;
   Impl::Lock lock(impl_->mutex);
-  impl_->watching = true;
+  impl_->watch_memory = wanted;
+  if (wanted != MemoryWatch::kAlways) return;
   impl_->nic.stop_at_messages();
   for (const auto& t : impl_->threads)
     if (t->mode != ThreadMode::kDetached) impl_->watch(*t);
@@ -133,6 +174,9 @@ void LockstepProcess::park_memory() {
   Impl::Lock lock(impl_->mutex);
   if (impl_->leaving) return;  // a sample that was on its way
   ThreadState& t = impl_->me();
+  if (!std::exchange(t.spun, true)) impl_->nic.stop_at_messages();
+  if (std::exchange(t.counts, false) && impl_->segment.header().state.load() != lockstep::RunState::kSetup)
+    note_detach(impl_->segment.header(), impl_->nic.now());  // it may have computed
   struct {
     const LiveNic& nic;
     std::uint64_t placed;

@@ -34,6 +34,8 @@ struct PathEnd {  // where frames for a GID go
   NodeId node;
 };
 
+enum class MemoryWatch : std::uint8_t { kNever, kOfHolders, kAlways };
+
 // Why a thread that waited in experiment time runs again. kSignal: a signal of Alarms awaits delivery.
 enum class Woken : std::uint8_t { kReady, kDeadline, kSignal };
 
@@ -123,11 +125,13 @@ class LiveProcess {
   // thread may call, also one that is not in experiment time.
   virtual void look_again() = 0;
 
-  // --- programs that poll memory for what a peer writes
-  // From now on a thread that spins on memory parks as if it had called park_memory(). Costs a timer per
-  // thread and some 100 us of wall time each time that a thread is found to spin; a thread that only computes
-  // is not taken for one (spin_law.h).
-  virtual void watch_memory() = 0;
+  // --- programs that wait in a loop on memory, for what a peer or another thread writes
+  // In lock step such a thread parks as if it had called park_memory(): kOfHolders, once it has held time for
+  // the grace; kAlways, whenever it is found; kNever, not at all: then it holds time until it is taken for
+  // stuck. Costs a timer for a thread that is looked at and some 100 us of wall time each time that it is
+  // found to spin; one that only computes is not taken for one (spin_law.h). On an interface kAlways lets
+  // frames interrupt the program.
+  virtual void watch_memory(MemoryWatch wanted) = 0;
   // Parks until all bytes of a message of a peer are in memory, another thread of the program has run, or 100
   // us have passed.
   virtual void park_memory() = 0;

@@ -112,6 +112,7 @@ void LockstepProcess::Impl::park(Lock& lock, ThreadState& t) {
   RL_CHECK(t.mode == ThreadMode::kRunning);
   t.mode = ThreadMode::kParked;
   stop_samples(t);
+  if (t.spin) t.spin->forget();
   if (!t.polls_memory) wake_memory_pollers();
   t.due = t.timed_out = t.signalled = false;
   take_interruption();  // of an earlier wait, which ended by it whatever it was
@@ -182,6 +183,7 @@ bool LockstepProcess::Impl::give_turn() {
 void LockstepProcess::Impl::leave_thread(ThreadState& t) {
   if (t.mode == ThreadMode::kRunning || t.mode == ThreadMode::kForeign) --running;
   t.mode = ThreadMode::kDetached;
+  wake_memory_pollers();
   if (running == 0 && leader == nullptr) {
     helper_wake.store(1);
     futex_wake_all(slot.detach_request);
@@ -202,10 +204,10 @@ void LockstepProcess::Impl::abandon_wait(ThreadState& t) {
 }
 
 // The grace is over: go on without threads that are blocked in the operating system, and, if told, without
-// those that compute. While the gate is closed a thread that talks to the outside keeps it closed, but for
-// one that waits for whoever comes beside one that waits for time; and nothing counts: time has not begun.
-// What the threads do is looked up without the lock, and only holds for those that have not called in
-// meanwhile: one that waits for the lock looks blocked, too.
+// those that compute; those that may wait in a loop are looked at. While the gate is closed a thread that
+// talks to the outside keeps it closed, but for one that waits for whoever comes beside one that waits for
+// time; and nothing counts: time has not begun. What the threads do is looked up without the lock, and only
+// holds for those that have not called in meanwhile: one that waits for the lock looks blocked, too.
 void LockstepProcess::Impl::detach_blocked(Lock& lock, bool also_stuck) {
   struct Seen {
     ThreadState* thread;
@@ -226,6 +228,10 @@ void LockstepProcess::Impl::detach_blocked(Lock& lock, bool also_stuck) {
   for (Seen& s : seen) s.letter = thread_state(s.thread->tid);
   lock.lock();
   for (const Seen& s : seen) {
+    if (s.letter == 'R' && s.thread->mode == ThreadMode::kRunning) {
+      look_at(*s.thread);
+      note_own_standstill(*s.thread);
+    }
     const bool blocked = s.letter != 'R' && s.letter != 't';  // that one's debugger lets it go on
     if (!holds_time(*s.thread) || s.thread->calls != s.calls || (!blocked && !also_stuck)) continue;
     if (s.letter != 'X' && begun) note_detach(segment.header(), nic.now());

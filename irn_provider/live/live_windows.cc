@@ -191,13 +191,14 @@ void LockstepProcess::Impl::look_after_switch() {
                host.name, pid);
 }
 
-// A run that is over, failed or without its switch process ends the program: its network is gone.
+// A run that is over, failed or without its switch process ends the program: its network is gone. One that
+// stands is told of.
 void LockstepProcess::Impl::check_run(bool idle) {
   const lockstep::Header& header = segment.header();
   const RunState state = header.state.load();
   const std::uint32_t switch_pid = header.coordinator_pid.load();
   const bool switch_gone = idle && switch_pid != 0 && lockstep::process_ended(switch_pid);
-  if (!switch_gone && (state == RunState::kSetup || state == RunState::kRunning)) return;
+  if (!switch_gone && (state == RunState::kSetup || state == RunState::kRunning)) return note_standstill();
   std::fprintf(stderr, "rocelab: %s: %s; this program ends\n", host.name,
                switch_gone                  ? "the switch process (ovs-vswitchd) is gone"
                : state == RunState::kFailed ? header.error

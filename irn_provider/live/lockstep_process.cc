@@ -118,6 +118,7 @@ void LockstepProcess::foreign_enter(bool for_anyone) {
   t_state->mode = ThreadMode::kForeign;
   t_state->for_anyone = for_anyone;
   impl_->stop_samples(*t_state);
+  impl_->wake_memory_pollers();
 }
 
 void LockstepProcess::foreign_leave() {

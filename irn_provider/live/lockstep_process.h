@@ -1,7 +1,7 @@
 // LockstepProcess: a LiveProcess in a run's lock step; private to this folder. One process's threads and
 // windows. Threads and whom an instant wakes: live_threads.cc; windows and turns: live_windows.cc; joining
-// and leaving a run: live_attach.cc; polling of memory: live_memory_poll.cc; signals: live_signals.cc; the
-// public functions: lockstep_process.cc.
+// and leaving a run: live_attach.cc; loops on memory: live_memory_poll.cc; who holds time for long:
+// live_standstill.cc; signals: live_signals.cc; the public functions: lockstep_process.cc.
 #pragma once
 
 #include <signal.h>
@@ -22,6 +22,7 @@
 #include "irn_provider/live/live_process.h"
 #include "irn_provider/live/shared_port.h"
 #include "irn_provider/live/spin_law.h"
+#include "irn_provider/live/standstill.h"
 
 namespace rocelab {
 
@@ -44,10 +45,12 @@ struct ThreadState {
   bool for_anyone = false;             // kForeign: it waits for whoever comes
   bool due = false;                    // an instant woke it; it runs when its turn comes
   std::atomic<std::uint32_t> turn{0};  // futex: 1 = run
-  std::optional<timer_t> timer;        // samples it while it runs; none: memory is not watched
+  std::optional<timer_t> timer;        // samples it while it runs
   std::atomic<bool> sampled{false};    // the timer goes on
+  bool spun = false;                   // was found to spin: sampled whenever it runs
+  bool counts = false;                 // parks because of SpinLaw::Finding::kCounts
   SampleClock samples;
-  SpinLaw spin;
+  std::unique_ptr<SpinLaw> spin;  // made with the timer
   std::int64_t program_cpu_ns = 0,
                cpu_after_sample_ns = 0;  // the program's progress; all of its processor time
 };
@@ -74,7 +77,7 @@ class LockstepProcess final : public LiveProcess {
   Woken park_until(const std::function<bool()>& ready, Time deadline) override;
   void let_leave(Duration longest) override;
   void look_again() override;
-  void watch_memory() override;
+  void watch_memory(MemoryWatch wanted) override;
   void park_memory() override;
   void foreign_enter(bool for_anyone) override;
   void foreign_leave() override;
@@ -135,7 +138,8 @@ struct LockstepProcess::Impl {
     std::int64_t since_ns = 0;  // wall time since when time stands there
     bool told = false;          // that the switch process is stopped
   } switch_watch;
-  bool watching = false;  // for threads that poll memory
+  MemoryWatch watch_memory = MemoryWatch::kOfHolders;
+  Standstill standstill, others_standstill;
   std::function<void(Nic&)> completion_hook;
   LiveProcess::Resident resident;  // its functions are empty until there is one
   LiveProcess::Alarms alarms;      // so are these
@@ -176,11 +180,17 @@ struct LockstepProcess::Impl {
   void check_run(bool idle);
 
   // --- live_memory_poll.cc
+  bool make_timer(ThreadState& t);
   void watch(ThreadState& t);
+  void look_at(ThreadState& t);
   void unwatch(ThreadState& t);
   void start_samples(ThreadState& t);
   void stop_samples(ThreadState& t);
   void wake_memory_pollers();
+
+  // --- live_standstill.cc
+  void note_own_standstill(const ThreadState& t);
+  void note_standstill();
 
   // --- live_signals.cc
   void sleep_on(std::atomic<std::uint32_t>& word, std::uint32_t expected, Lock& lock, ThreadState& t);
@@ -190,6 +200,7 @@ struct LockstepProcess::Impl {
   void leave();  // live_attach.cc
 };
 
+void remember_runtime_text();                        // before the first sample
 extern constinit thread_local ThreadState* t_state;  // of the calling thread; null: it has not called in
 
 }  // namespace rocelab

@@ -10,10 +10,10 @@ namespace rocelab {
 namespace {
 
 constexpr std::array<std::string_view, 2> kRuntime = {"ld-", "librocelab_"};
+constexpr std::string_view kCLibrary = "libc.so";
 
-bool is_runtime(std::string_view path) {
-  const std::string_view name = path.substr(path.rfind('/') + 1);  // all of it, when there is no slash
-  return std::ranges::any_of(kRuntime, [&](std::string_view prefix) { return name.starts_with(prefix); });
+std::string_view name_of(std::string_view path) {
+  return path.substr(path.rfind('/') + 1);  // all of it, when there is no slash
 }
 
 }  // namespace
@@ -21,12 +21,16 @@ bool is_runtime(std::string_view path) {
 RuntimeText::RuntimeText() {
   dl_iterate_phdr(
       [](dl_phdr_info* object, std::size_t, void* self) {
-        if (!is_runtime(object->dlpi_name)) return 0;
+        const std::string_view name = name_of(object->dlpi_name);
+        const bool runtime = std::ranges::any_of(
+            kRuntime, [name](std::string_view prefix) { return name.starts_with(prefix); });
+        if (!runtime && !name.starts_with(kCLibrary)) return 0;
+        auto& text = *static_cast<RuntimeText*>(self);
         for (int i = 0; i < object->dlpi_phnum; ++i) {
           const auto& part = object->dlpi_phdr[i];
           const std::uintptr_t begin = object->dlpi_addr + part.p_vaddr;
           if (part.p_type == PT_LOAD && (part.p_flags & PF_X) != 0)
-            static_cast<RuntimeText*>(self)->ranges_.push_back({begin, begin + part.p_memsz});
+            (runtime ? text.ranges_ : text.c_library_).push_back({begin, begin + part.p_memsz});
         }
         return 0;
       },

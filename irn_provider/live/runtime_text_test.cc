@@ -9,8 +9,12 @@ namespace {
 
 int of_the_program() { return 1; }
 
-TEST(RuntimeTextTest, KnowsTheLoaderAndNotTheProgram) {
+TEST(RuntimeTextTest, KnowsTheLoaderAndTheCLibraryAndNotTheProgram) {
   const RuntimeText text;
+  const auto in_c_library = reinterpret_cast<std::uintptr_t>(dlsym(RTLD_DEFAULT, "qsort"));
+  EXPECT_TRUE(text.in_c_library(in_c_library));
+  EXPECT_FALSE(text.has(in_c_library));
+  EXPECT_FALSE(text.in_c_library(reinterpret_cast<std::uintptr_t>(&of_the_program)));
   EXPECT_TRUE(text.has(reinterpret_cast<std::uintptr_t>(dlsym(RTLD_DEFAULT, "_dl_allocate_tls"))));
   EXPECT_FALSE(text.has(reinterpret_cast<std::uintptr_t>(&of_the_program)));
   int on_the_stack = 0;

@@ -7,7 +7,8 @@
 #include <cerrno>
 #include <cstdlib>
 
-#include "irn_provider/verbs/libc/experiment.h"
+#include "irn_provider/verbs/libc/program_clocks.h"
+#include "irn_provider/verbs/libc/real.h"
 #include "irn_provider/verbs/objects.h"
 #include "irn_provider/verbs/translate.h"
 
@@ -82,7 +83,7 @@ std::int64_t realtime_lead_ns() {
 std::uint64_t wallclock_ns(Time t) {
   if (LiveProcess::timekeeper() == nullptr)  // the clock is real, and so is its time of day
     return static_cast<std::uint64_t>(realtime_lead_ns() + t.ps() / 1'000);
-  const timespec ts = libc::to_timespec(t, libc::kRealtimeEpochSeconds);
+  const timespec ts = libc::shown(*LiveProcess::timekeeper(), CLOCK_REALTIME, t);
   return static_cast<std::uint64_t>(ts.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(ts.tv_nsec);
 }
 

@@ -18,13 +18,36 @@ class ProbeTest : public ::testing::TestWithParam<TransportMode> {
 };
 
 TEST_P(ProbeTest, SurfaceKeepsItsClaims) {
-  for (const char* filter :
-       {"DataProbe.*",     "DatagramProbe.*", "RefusalProbe.*", "EventProbe.*",          "SrqProbe.*",
-        "XrcProbe.*",      "DrainProbe.*",    "CloseProbe.*",   "ExhaustionProbe.*",     "NullProbe.*",
-        "ExtendedProbe.*", "BuilderProbe.*",  "TimeProbe.*",    "TimeBeforeTheDevice.*", "TimerProbe.*",
-        "TimerFdProbe.*",  "SignalProbe.*",   "ThreadProbe.*",  "BirthProbe.*",          "ForkProbe.*",
-        "LoaderProbe.*",   "StopProbe.*",     "SpinProbe.*",    "ForeignSignalProbe.*",  "ErrnoProbe.*",
-        "HandleProbe.*",   "ResponderProbe.*"}) {
+  for (const char* filter : {"DataProbe.*",
+                             "DatagramProbe.*",
+                             "RefusalProbe.*",
+                             "EventProbe.*",
+                             "SrqProbe.*",
+                             "XrcProbe.*",
+                             "DrainProbe.*",
+                             "CloseProbe.*",
+                             "ExhaustionProbe.*",
+                             "NullProbe.*",
+                             "ExtendedProbe.*",
+                             "BuilderProbe.*",
+                             "TimeProbe.*",
+                             "TimeBeforeTheDevice.*",
+                             "TimerProbe.*",
+                             "TimerFdProbe.*",
+                             "SignalProbe.*",
+                             "ThreadProbe.*",
+                             "BirthProbe.*",
+                             "ForkProbe.*",
+                             "LoaderProbe.*",
+                             "StopProbe.*",
+                             "SpinProbe.*",
+                             "ForeignSignalProbe.*",
+                             "ErrnoProbe.*",
+                             "HandleProbe.*",
+                             "ResponderProbe.*",
+                             "HolderProbe.*",
+                             "OpeningProbe.ClocksGoOn*",
+                             "OpeningProbe.ClocksOfChildren*"}) {
     NicConfig config = nic();
     // Enough of them to see that all is counted, few enough to make them all.
     if (std::string(filter) == "ExhaustionProbe.*")
@@ -37,6 +60,7 @@ TEST_P(ProbeTest, SurfaceKeepsItsClaims) {
       fabric.segment().header().grace_wall_ns = 200'000'000;
       fabric.segment().header().stopped_wall_ns = 300'000'000;
     }
+    if (std::string(filter) == "HolderProbe.*") fabric.segment().header().grace_wall_ns = 20'000'000;
     const auto p =
         fabric.start(0, {ROCELAB_PROBE, std::string("--gtest_filter=") + filter},
                      birth ? std::vector<std::string>{"ROCELAB_MEMORY_POLL=1"} : std::vector<std::string>{});
@@ -93,13 +117,14 @@ TEST_P(ProbeTest, ALinkThatFailsIsAnEvent) {
 TEST_P(ProbeTest, SurfaceKeepsItsClaimsOverSharedMemory) {
   TestFabric fabric(1, 1, nic());
   const std::string transport = GetParam() == TransportMode::kRoce ? "roce" : "irn";
-  const auto p = fabric.start(0, {"env", "-u", "ROCELAB_SEGMENT", "ROCELAB_TRANSPORT=" + transport,
-                                  "ROCELAB_INTERFACE=shm:probe." + std::to_string(getpid()), ROCELAB_PROBE,
-                                  "--gtest_filter=-Time*:ThreadProbe.*:ExhaustionProbe.*:InterfaceProbe.*:"
-                                  "StopProbe.*:ExitWhile*:BirthProbe.*:LinkProbe.*:SpinProbe.*:"
-                                  "EventProbe.GetCqEventWaitsInExperimentTime:"
-                                  "ExtendedProbe.TimestampsAreExperimentTime:"
-                                  "DatagramProbe.TellsTheMacOfAnAddressAndRefusesStrangers"});
+  const auto p = fabric.start(
+      0, {"env", "-u", "ROCELAB_SEGMENT", "ROCELAB_TRANSPORT=" + transport,
+          "ROCELAB_INTERFACE=shm:probe." + std::to_string(getpid()), ROCELAB_PROBE,
+          "--gtest_filter=-Time*:ThreadProbe.*:ExhaustionProbe.*:InterfaceProbe.*:"
+          "StopProbe.*:HolderProbe.*:OpeningProbe.*:ExitWhile*:BirthProbe.*:LinkProbe.*:SpinProbe.*:"
+          "EventProbe.GetCqEventWaitsInExperimentTime:"
+          "ExtendedProbe.TimestampsAreExperimentTime:"
+          "DatagramProbe.TellsTheMacOfAnAddressAndRefusesStrangers"});
   EXPECT_TRUE(fabric.run());
   EXPECT_EQ(fabric.program(p).exit_code(), 0) << fabric.program(p).output();
   EXPECT_NE(fabric.program(p).output().find("ForkProbe"), std::string::npos);

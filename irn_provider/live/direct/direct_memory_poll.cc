@@ -80,7 +80,8 @@ void on_frame(int, siginfo_t*, void* context) {
 
 }  // namespace
 
-void DirectProcess::watch_memory() {
+void DirectProcess::watch_memory(MemoryWatch wanted) {
+  if (wanted != MemoryWatch::kAlways) return;
   dl_iterate_phdr(add_code, nullptr);
   struct sigaction action {};
   action.sa_sigaction = on_frame;

@@ -63,7 +63,7 @@ class DirectProcess final : public LiveProcess {
   void let_leave(Duration longest) override;
   void expect_wait() override;
   void look_again() override;
-  void watch_memory() override;
+  void watch_memory(MemoryWatch wanted) override;
   void park_memory() override;
   void foreign_enter(bool) override {}
   void foreign_leave() override {}

@@ -14,6 +14,7 @@
 
 #include "irn_provider/verbs/exports.h"
 #include "irn_provider/verbs/libc/experiment.h"
+#include "irn_provider/verbs/libc/program_clocks.h"
 #include "irn_provider/verbs/libc/real.h"
 
 namespace rocelab::libc {
@@ -98,17 +99,21 @@ RL_EXPORT int pthread_cond_wait(pthread_cond_t* cond, pthread_mutex_t* mutex) {
 
 RL_EXPORT int pthread_cond_timedwait(pthread_cond_t* cond, pthread_mutex_t* mutex, const timespec* deadline) {
   LiveProcess* process = parks_on(cond);
-  if (process == nullptr) return real::pthread_cond_timedwait(cond, mutex, deadline);
+  timespec buffer;
+  if (process == nullptr)
+    return real::pthread_cond_timedwait(cond, mutex, machine_deadline(clock_of(cond), deadline, buffer));
   if (!valid(*deadline)) return EINVAL;
-  return wait_until(*process, cond, mutex, to_time(*deadline, epoch_seconds(clock_of(cond))));
+  return wait_until(*process, cond, mutex, instant_of(*process, clock_of(cond), *deadline));
 }
 
 RL_EXPORT int pthread_cond_clockwait(pthread_cond_t* cond, pthread_mutex_t* mutex, clockid_t clock,
                                      const timespec* deadline) {
   LiveProcess* process = parks_on(cond);
-  if (process == nullptr) return real::pthread_cond_clockwait(cond, mutex, clock, deadline);
+  timespec buffer;
+  if (process == nullptr)
+    return real::pthread_cond_clockwait(cond, mutex, clock, machine_deadline(clock, deadline, buffer));
   if (!valid(*deadline) || (clock != CLOCK_MONOTONIC && clock != CLOCK_REALTIME)) return EINVAL;
-  return wait_until(*process, cond, mutex, to_time(*deadline, epoch_seconds(clock)));
+  return wait_until(*process, cond, mutex, instant_of(*process, clock, *deadline));
 }
 
 RL_EXPORT int pthread_cond_signal(pthread_cond_t* cond) noexcept {

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <limits>
 
+#include "irn_provider/verbs/libc/program_clocks.h"
 #include "irn_provider/verbs/libc/real.h"
 
 namespace rocelab::libc {
@@ -27,27 +28,9 @@ LiveProcess* experiment() {
   return real::in_runtime() || LiveProcess::inside() ? nullptr : LiveProcess::timekeeper();
 }
 
-std::int64_t epoch_seconds(clockid_t clock) {
-  switch (clock) {
-    case CLOCK_REALTIME:
-    case CLOCK_REALTIME_COARSE:
-    case CLOCK_REALTIME_ALARM:
-    case CLOCK_TAI:
-      return kRealtimeEpochSeconds;
-    case CLOCK_MONOTONIC:
-    case CLOCK_MONOTONIC_RAW:
-    case CLOCK_MONOTONIC_COARSE:
-    case CLOCK_BOOTTIME:
-    case CLOCK_BOOTTIME_ALARM:
-      return kMonotonicEpochSeconds;
-    default:
-      return -1;
-  }
-}
-
-timespec to_timespec(Time t, std::int64_t epoch) {
-  const std::int64_t ns = t.ps() / kPsPerNs;
-  return {.tv_sec = epoch + ns / kNsPerSecond, .tv_nsec = ns % kNsPerSecond};
+timespec to_timespec(Duration d) {
+  const std::int64_t ns = d.ps() / kPsPerNs;
+  return {.tv_sec = ns / kNsPerSecond, .tv_nsec = ns % kNsPerSecond};
 }
 
 bool valid(const timespec& ts) { return ts.tv_sec >= 0 && ts.tv_nsec >= 0 && ts.tv_nsec < kNsPerSecond; }
@@ -57,14 +40,9 @@ Duration to_duration(const timespec& ts) {
   return Duration::from_ps((std::int64_t{ts.tv_sec} * kNsPerSecond + ts.tv_nsec) * kPsPerNs);
 }
 
-Time to_time(const timespec& ts, std::int64_t epoch) {
-  if (ts.tv_sec < epoch) return Time::zero();
-  return Time::zero() + to_duration({.tv_sec = ts.tv_sec - epoch, .tv_nsec = ts.tv_nsec});
-}
-
 timespec outside_deadline(LiveProcess& process, clockid_t clock, const timespec& deadline) {
   real::RuntimeScope scope;
-  const Time until = to_time(deadline, epoch_seconds(clock)), now = process.now();
+  const Time until = instant_of(process, clock, deadline), now = process.now();
   timespec end{};
   real::clock_gettime(clock, &end);
   if (until == Time::never()) return {.tv_sec = std::numeric_limits<time_t>::max(), .tv_nsec = 0};

@@ -1,5 +1,4 @@
-// What the interposed functions share: whether this thread is in experiment time, how experiment time reads
-// on the program's clocks, and waiting in it.
+// What the interposed functions share: whether this thread is in experiment time, and waiting in it.
 #pragma once
 
 #include <errno.h>
@@ -15,23 +14,13 @@
 
 namespace rocelab::libc {
 
-// What the program's clocks show at experiment time 0. CLOCK_REALTIME starts at 2026-01-01T00:00:00Z, so that
-// two runs print the same dates; CLOCK_MONOTONIC at 1000 s, because programs take 0 for "not set".
-inline constexpr std::int64_t kRealtimeEpochSeconds = 1'767'225'600;
-inline constexpr std::int64_t kMonotonicEpochSeconds = 1'000;
-
 // The process whose time the caller lives in. Null: the real function is meant (device not opened, a forked
 // child, or code of the runtime itself).
 LiveProcess* experiment();
 
-// Seconds that `clock` shows at experiment time 0; -1: not a clock of experiment time (CPU-time clocks,
-// unknown ones).
-std::int64_t epoch_seconds(clockid_t clock);
-
-timespec to_timespec(Time t, std::int64_t epoch);      // rounded down to 1 ns
-Time to_time(const timespec& ts, std::int64_t epoch);  // saturates at never()
-bool valid(const timespec& ts);                        // POSIX: 0 <= tv_nsec < 1e9, tv_sec >= 0
-Duration to_duration(const timespec& ts);              // of a valid one; saturates at infinite()
+timespec to_timespec(Duration d);          // rounded down to 1 ns
+bool valid(const timespec& ts);            // POSIX: 0 <= tv_nsec < 1e9, tv_sec >= 0
+Duration to_duration(const timespec& ts);  // of a valid one; saturates at infinite()
 // Where as much of the machine's clock will have passed as of experiment time until `deadline`, which is of a
 // clock of experiment time. Not inside of a RuntimeScope.
 timespec outside_deadline(LiveProcess& process, clockid_t clock, const timespec& deadline);

@@ -12,6 +12,7 @@
 
 #include "irn_provider/verbs/exports.h"
 #include "irn_provider/verbs/libc/experiment.h"
+#include "irn_provider/verbs/libc/program_clocks.h"
 #include "irn_provider/verbs/libc/real.h"
 
 namespace rocelab::libc {
@@ -45,13 +46,15 @@ template <class Free, class Try, class Lock>
 int lock_or_park_until(clockid_t clock, const timespec* deadline, bool may_park, Free&& looks_free,
                        Try&& try_lock, Lock&& really_lock) {
   LiveProcess* process = experiment();
-  const std::int64_t epoch = epoch_seconds(clock);
-  if (process == nullptr || epoch < 0) return really_lock(*deadline);
+  if (process == nullptr || !is_of_experiment(clock)) {
+    timespec buffer;
+    return really_lock(*machine_deadline(clock, deadline, buffer));
+  }
   const int result = try_lock();
   if (result != EBUSY) return result;
   if (!valid(*deadline)) return EINVAL;
   if (!may_park) return really_lock(outside_deadline(*process, clock, *deadline));
-  return park_for_lock(*process, looks_free, try_lock, to_time(*deadline, epoch));
+  return park_for_lock(*process, looks_free, try_lock, instant_of(*process, clock, *deadline));
 }
 
 // Of a call that does not wait.

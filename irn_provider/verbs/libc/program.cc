@@ -11,7 +11,9 @@
 
 #include "irn_provider/verbs/libc/cpu_info.h"
 #include "irn_provider/verbs/libc/experiment.h"
+#include "irn_provider/verbs/libc/program_clocks.h"
 #include "irn_provider/verbs/libc/real.h"
+#include "irn_provider/verbs/libc/timers.h"
 #include "irn_provider/verbs/libc/tsc.h"
 #include "irn_provider/verbs/libc/ucx.h"
 
@@ -30,6 +32,12 @@ bool choose(const char* setting, bool by_name) {
   return setting != nullptr && setting[0] != 0 ? setting[0] != '0' : by_name;
 }
 
+MemoryWatch memory_watch(std::string_view program, const char* setting) {
+  if (setting != nullptr && setting[0] == '0') return MemoryWatch::kNever;
+  const bool always = choose(setting, program == "ib_write_lat" || program == "riostream");
+  return always ? MemoryWatch::kAlways : MemoryWatch::kOfHolders;
+}
+
 // "code": by changing the code, also where the processor could do it.
 bool wants_code_trap(const char* setting) {
   return setting != nullptr && std::string_view(setting) == "code";
@@ -41,12 +49,18 @@ ProgramNeeds needs_of(std::string_view program, bool ucx, const char* tsc, const
   const bool known = std::find(kPerftest.begin(), kPerftest.end(), program) != kPerftest.end();
   return {.tsc = choose(tsc, known || ucx),
           .calibrates = choose(tsc, known) && !ucx,
-          .memory_poll = choose(memory_poll, program == "ib_write_lat" || program == "riostream")};
+          .memory = memory_watch(program, memory_poll)};
 }
 
 void serve_needs(LiveProcess& process) {
   static std::atomic<bool> served = false;
+  static std::atomic<LiveProcess*> begun = nullptr;  // a forked child begins anew
   real::RuntimeScope scope;
+  if (LiveProcess::timekeeper() != nullptr && begun.exchange(&process) != &process) {
+    begin_clocks(process);
+    adopt_timers(process);
+    adopt_timer_fds(process);
+  }
   if (served.exchange(true)) {
     // A program that loads its transports one by one opens the device anew in each.
     if (g_trap == TscTrap::kCode) trap_tsc(true);
@@ -54,7 +68,7 @@ void serve_needs(LiveProcess& process) {
   }
   const ProgramNeeds needs = needs_of(program_invocation_short_name, has_ucx(), std::getenv("ROCELAB_TSC"),
                                       std::getenv("ROCELAB_MEMORY_POLL"));
-  if (needs.memory_poll) process.watch_memory();
+  process.watch_memory(needs.memory);
   if (!needs.tsc || LiveProcess::timekeeper() == nullptr) return;
   if (needs.calibrates) expect_clock_spins();
   g_trap = trap_tsc(wants_code_trap(std::getenv("ROCELAB_TSC")));

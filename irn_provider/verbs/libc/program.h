@@ -9,9 +9,9 @@
 namespace rocelab::libc {
 
 struct ProgramNeeds {
-  bool tsc = false;          // reads the time stamp counter (tsc.h)
-  bool calibrates = false;   // and asks gettimeofday over and over to find out its rate (experiment.h)
-  bool memory_poll = false;  // waits for a peer by polling memory (LiveProcess::watch_memory)
+  bool tsc = false;         // reads the time stamp counter (tsc.h)
+  bool calibrates = false;  // and asks gettimeofday over and over to find out its rate (experiment.h)
+  MemoryWatch memory = MemoryWatch::kOfHolders;  // kAlways: waits for a peer by polling memory
   friend bool operator==(const ProgramNeeds&, const ProgramNeeds&) = default;
 };
 

@@ -49,6 +49,7 @@ namespace rocelab::real {
   X(int, setitimer, (__itimer_which_t which, const itimerval* value, itimerval* old), (which, value, old))   \
   X(int, pause, (), ())                                                                                      \
   X(int, sigsuspend, (const sigset_t* mask), (mask))                                                         \
+  X(int, pthread_sigmask, (int how, const sigset_t* set, sigset_t* old), (how, set, old))                    \
   X(int, poll, (pollfd * fds, nfds_t count, int timeout_ms), (fds, count, timeout_ms))                       \
   X(int, ppoll, (pollfd * fds, nfds_t count, const timespec* timeout, const sigset_t* mask),                 \
     (fds, count, timeout, mask))                                                                             \

@@ -11,6 +11,7 @@
 
 #include "irn_provider/verbs/exports.h"
 #include "irn_provider/verbs/libc/experiment.h"
+#include "irn_provider/verbs/libc/program_clocks.h"
 #include "irn_provider/verbs/libc/real.h"
 #include "irn_provider/verbs/libc/wait.h"
 
@@ -88,14 +89,17 @@ RL_EXPORT int sem_trywait(sem_t* semaphore) noexcept {
 RL_EXPORT int sem_timedwait(sem_t* semaphore, const timespec* deadline) {
   LiveProcess* process = experiment();
   if (process != nullptr)
-    return wait_until(*process, semaphore, to_time(*deadline, epoch_seconds(CLOCK_REALTIME)));
-  return real::sem_timedwait(semaphore, deadline);
+    return wait_until(*process, semaphore, instant_of(*process, CLOCK_REALTIME, *deadline));
+  timespec buffer;
+  return real::sem_timedwait(semaphore, machine_deadline(CLOCK_REALTIME, deadline, buffer));
 }
 
 RL_EXPORT int sem_clockwait(sem_t* semaphore, clockid_t clock, const timespec* deadline) {
   LiveProcess* process = experiment();
-  if (process != nullptr) return wait_until(*process, semaphore, to_time(*deadline, epoch_seconds(clock)));
-  return real::sem_clockwait(semaphore, clock, deadline);
+  if (process != nullptr && is_of_experiment(clock))
+    return wait_until(*process, semaphore, instant_of(*process, clock, *deadline));
+  timespec buffer;
+  return real::sem_clockwait(semaphore, clock, machine_deadline(clock, deadline, buffer));
 }
 
 // Async-signal-safe in the C library, and here as long as the handler's thread is not inside of ours.

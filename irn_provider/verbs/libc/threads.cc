@@ -12,6 +12,7 @@
 #include "base/check.h"
 #include "irn_provider/verbs/exports.h"
 #include "irn_provider/verbs/libc/experiment.h"
+#include "irn_provider/verbs/libc/program_clocks.h"
 #include "irn_provider/verbs/libc/real.h"
 #include "irn_provider/verbs/real_verbs.h"
 
@@ -131,15 +132,15 @@ RL_EXPORT int pthread_tryjoin_np(pthread_t thread, void** result) noexcept {
 RL_EXPORT int pthread_clockjoin_np(pthread_t thread, void** result, clockid_t clock,
                                    const timespec* deadline) {
   LiveProcess* process = experiment();
-  const std::int64_t epoch = epoch_seconds(clock);
-  if (process == nullptr || epoch < 0 || deadline == nullptr || !valid(*deadline))
-    return real::pthread_clockjoin_np(thread, result, clock, deadline);
+  timespec buffer;
+  if (process == nullptr || !is_of_experiment(clock) || deadline == nullptr || !valid(*deadline))
+    return real::pthread_clockjoin_np(thread, result, clock, machine_deadline(clock, deadline, buffer));
   if (!is_known(thread)) {
     const timespec end = outside_deadline(*process, clock, *deadline);
     ForeignScope foreign(*process);
     return real::pthread_clockjoin_np(thread, result, clock, &end);
   }
-  const Time until = to_time(*deadline, epoch);
+  const Time until = instant_of(*process, clock, *deadline);
   begin_wait(*process, until);
   if (!park_through_signals(
           *process, [=] { return has_ended(thread); }, until))

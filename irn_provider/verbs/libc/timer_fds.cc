@@ -1,7 +1,7 @@
-// Interposed: timerfd_create, timerfd_settime, timerfd_gettime. A timer on a clock of experiment time that is
-// made after the device was opened is an eventfd, to which its expirations are added at their instants of
-// experiment time: it reads as the kernel's does, and waits know it (event_fd.h). The kernel's: those made
-// before. From a fork on the child reads what its parent's timers add.
+// Interposed: timerfd_create, timerfd_settime, timerfd_gettime. A timer on a clock of experiment time is an
+// eventfd, to which its expirations are added at their instants of experiment time: it reads as the kernel's
+// does, and waits know it (event_fd.h). One of the kernel's from before the device was opened becomes such a
+// one then (kernel_timer_fds.h). From a fork on the child reads what its parent's timers add.
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/eventfd.h>
@@ -17,6 +17,7 @@
 
 #include "irn_provider/verbs/exports.h"
 #include "irn_provider/verbs/libc/event_fd.h"
+#include "irn_provider/verbs/libc/kernel_timer_fds.h"
 #include "irn_provider/verbs/libc/real.h"
 #include "irn_provider/verbs/libc/timers.h"
 #include "irn_provider/verbs/libc/timers_state.h"
@@ -29,8 +30,8 @@ namespace {
 
 struct TimerFd {
   ProgramTimers::Id id = 0;
-  std::int64_t epoch = 0;  // what its clock shows at 0
-  int own = -1;            // the same eventfd: whatever the program does with its number, we write to this
+  clockid_t clock = CLOCK_MONOTONIC;
+  int own = -1;  // the same eventfd: whatever the program does with its number, we write to this
   std::shared_ptr<std::atomic<std::uint64_t>> raised;
 };
 
@@ -52,14 +53,26 @@ std::optional<TimerFd> find(int fd) {
   return found != timer_fds().by_fd.end() ? std::optional(found->second) : std::nullopt;
 }
 
+void add(LiveProcess& process, int fd, TimerFd timer, const itimerspec& value) {
+  timer.raised = watch_event_fd(fd);
+  timer.id = with_timers(process, [&](Timers& t, Time now) {
+    const ProgramTimers::Id id = t.timers.create(ProgramTimers::Readable{});
+    t.timers.set(id, setting_of(process, value, false, now, timer.clock));
+    return id;
+  });
+  std::lock_guard lock(timer_fds().mutex);
+  timer_fds().by_fd[fd] = timer;
+  timer_fds().count = timer_fds().by_fd.size();
+}
+
 // A descriptor, or -1 with errno.
-int make(LiveProcess& process, std::int64_t epoch, int flags) {
+int make(LiveProcess& process, clockid_t clock, int flags) {
   if ((flags & ~(TFD_NONBLOCK | TFD_CLOEXEC)) != 0) {
     errno = EINVAL;
     return -1;
   }
   TimerFd timer;
-  timer.epoch = epoch;
+  timer.clock = clock;
   int fd = -1;
   {
     real::RuntimeScope scope;  // not an eventfd of the program's
@@ -71,12 +84,7 @@ int make(LiveProcess& process, std::int64_t epoch, int flags) {
       fd = -1;
     }
   }
-  if (fd < 0) return -1;
-  timer.raised = watch_event_fd(fd);
-  timer.id = with_timers(process, [](Timers& t, Time) { return t.timers.create(ProgramTimers::Readable{}); });
-  std::lock_guard lock(timer_fds().mutex);
-  timer_fds().by_fd[fd] = timer;
-  timer_fds().count = timer_fds().by_fd.size();
+  if (fd >= 0) add(process, fd, timer, {});
   return fd;
 }
 
@@ -88,6 +96,16 @@ void take_back(const TimerFd& timer) {
 }
 
 }  // namespace
+
+void adopt_timer_fds(LiveProcess& process) {
+  real::RuntimeScope scope;
+  for (const KernelTimerFd& kernels : kernel_timer_fds()) {
+    if (!is_of_experiment(kernels.clock) || !replace_by_event_fd(kernels)) continue;
+    const TimerFd timer{
+        .id = 0, .clock = kernels.clock, .own = ::fcntl(kernels.fd, F_DUPFD_CLOEXEC, 0), .raised = {}};
+    add(process, kernels.fd, timer, kernels.left);
+  }
+}
 
 void make_readable(ProgramTimers::Id timer, std::int64_t expirations) {
   std::lock_guard lock(timer_fds().mutex);
@@ -121,24 +139,22 @@ using namespace rocelab::libc;
 
 RL_EXPORT int timerfd_create(clockid_t clock, int flags) noexcept {
   LiveProcess* process = experiment();
-  const std::int64_t epoch = process != nullptr ? epoch_seconds(clock) : -1;
-  if (epoch >= 0) return make(*process, epoch, flags);
+  if (process != nullptr && is_of_experiment(clock)) return make(*process, clock, flags);
   return real::timerfd_create(clock, flags);
 }
 
 RL_EXPORT int timerfd_settime(int fd, int flags, const itimerspec* value, itimerspec* old) noexcept {
   const std::optional<TimerFd> timer = find(fd);
-  if (!timer) {
-    return real::timerfd_settime(fd, flags, value, old);
-  }
+  if (!timer) return set_kernel_timer_fd(fd, flags, value, old);
   if ((flags & ~(TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET)) != 0 || value == nullptr || !valid(*value)) {
     errno = value == nullptr ? EFAULT : EINVAL;
     return -1;
   }
-  with_timers(*experiment(), [&](Timers& t, Time now) {
+  LiveProcess& process = *experiment();
+  with_timers(process, [&](Timers& t, Time now) {
     if (old != nullptr) *old = read_timer(t.timers.setting(timer->id), now);
     take_back(*timer);
-    t.timers.set(timer->id, setting_of(*value, (flags & TFD_TIMER_ABSTIME) != 0, now, timer->epoch));
+    t.timers.set(timer->id, setting_of(process, *value, (flags & TFD_TIMER_ABSTIME) != 0, now, timer->clock));
     if (t.timers.setting(timer->id).due <= now) make_readable(timer->id, t.timers.take(timer->id, now).count);
   });
   return 0;

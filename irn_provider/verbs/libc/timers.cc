@@ -1,9 +1,9 @@
 // Interposed: setitimer and getitimer of ITIMER_REAL, alarm, ualarm; timer_create and its family, of timers
 // on a clock of experiment time that signal the process, or call a function in a thread (timer_threads.h).
 // What such a timer sends arrives at its instant of experiment time, and the thread that takes it is known
-// (LiveProcess::Alarms): the same in every run. The C library's: timers that were armed before the device was
-// opened (until they are set anew), ITIMER_VIRTUAL and ITIMER_PROF, CPU-time clocks, SIGEV_THREAD_ID. exec
-// ends ours; the kernel keeps ITIMER_REAL.
+// (LiveProcess::Alarms): the same in every run. Those from before the device was opened expire in experiment
+// time from then on, by what was left of them. The C library's: ITIMER_VIRTUAL and ITIMER_PROF, CPU-time
+// clocks, SIGEV_THREAD_ID, and SIGEV_THREAD from before. exec ends ours; the kernel keeps ITIMER_REAL.
 #include "irn_provider/verbs/libc/timers.h"
 
 #include <errno.h>
@@ -12,6 +12,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <map>
+#include <mutex>
 #include <optional>
 
 #include "irn_provider/verbs/exports.h"
@@ -46,18 +48,14 @@ itimerval read_interval_timer(const Timers& t, Time now) {
 
 bool armed(const itimerval& value) { return value.it_value.tv_sec != 0 || value.it_value.tv_usec != 0; }
 
-// What it was set to; one that runs by the wall's clock since before the device was opened ends.
+// What it was set to.
 itimerval exchange_interval_timer(LiveProcess& process, const itimerval& value) {
-  const itimerval none{};
-  itimerval before{};
-  real::setitimer(ITIMER_REAL, &none, &before);
-  const itimerval ours = with_timers(process, [&](Timers& t, Time now) {
+  return with_timers(process, [&](Timers& t, Time now) {
     const itimerval old = read_interval_timer(t, now);
     t.timers.set(t.interval_timer,
                  setting_of(now, to_duration(value.it_value), to_duration(value.it_interval)));
     return old;
   });
-  return armed(ours) ? ours : before;
 }
 
 // --- timer_create: a handle that the C library, whose handles are small numbers or addresses, does not give
@@ -66,17 +64,42 @@ timer_t handle_of(ProgramTimers::Id id) {
   return reinterpret_cast<timer_t>(kHandles + id);  // NOLINT(performance-no-int-to-ptr)
 }
 
-bool ours(timer_t timer) {
+// The kernel's, made before the device was opened or outside of an experiment. Never destroyed: programs
+// delete timers in exit handlers.
+struct KernelTimer {
+  clockid_t clock;
+  std::optional<sigevent> event;         // nullopt: none was given
+  std::optional<ProgramTimers::Id> now;  // it is this one of ours by now
+};
+struct KernelTimers {
+  real::Mutex mutex;
+  std::map<timer_t, KernelTimer> by_handle;
+};
+KernelTimers& kernel_timers() {
+  static auto* k = new KernelTimers;
+  return *k;
+}
+std::optional<KernelTimer> find_kernel_timer(timer_t timer) {
+  std::lock_guard lock(kernel_timers().mutex);
+  const auto found = kernel_timers().by_handle.find(timer);
+  return found != kernel_timers().by_handle.end() ? std::optional(found->second) : std::nullopt;
+}
+
+std::optional<ProgramTimers::Id> ours(timer_t timer) {
+  if (!have_timers()) return std::nullopt;
   const auto handle = reinterpret_cast<std::uintptr_t>(timer);
-  return have_timers() && handle > kHandles && handle < kHandles + 0x100'0000;
+  if (handle >= kHandles && handle < kHandles + 0x100'0000)
+    return static_cast<ProgramTimers::Id>(handle - kHandles);
+  const std::optional<KernelTimer> adopted = find_kernel_timer(timer);
+  return adopted ? adopted->now : std::nullopt;
 }
 
 // 0, or -1 with EINVAL: `f(Timers&, Id, Time now)` of a timer that there is.
 template <class F>
-int of_timer(timer_t timer, F&& f) {
-  const auto id = static_cast<ProgramTimers::Id>(reinterpret_cast<std::uintptr_t>(timer) - kHandles);
-  const int result = with_timers(
-      *experiment(), [&](Timers& t, Time now) { return t.epoch.contains(id) ? f(t, id, now) : -1; });
+int of_timer(ProgramTimers::Id id, F&& f) {
+  LiveProcess& process = *experiment();
+  const int result =
+      with_timers(process, [&](Timers& t, Time now) { return t.clock.contains(id) ? f(t, id, now) : -1; });
   if (result < 0) errno = EINVAL;
   return result;
 }
@@ -99,7 +122,56 @@ std::optional<ProgramTimers::Action> action_of(const sigevent* event, ProgramTim
   return info;
 }
 
+// A timer of the kernel's goes on by what is left of it, in experiment time.
+void adopt(LiveProcess& process, timer_t handle, KernelTimer& timer) {
+  itimerspec left{};
+  const itimerspec none{};
+  if (timer.now || !is_of_experiment(timer.clock) || real::timer_gettime(handle, &left) != 0) return;
+  const sigevent* event = timer.event ? &*timer.event : nullptr;
+  if (!action_of(event, 0) || real::timer_settime(handle, 0, &none, nullptr) != 0) return;
+  timer.now = with_timers(process, [&](Timers& t, Time now) {
+    const ProgramTimers::Id id = t.timers.create(*action_of(event, t.timers.next_id()));
+    t.clock[id] = timer.clock;
+    t.timers.set(id, setting_of(process, left, false, now, timer.clock));
+    return id;
+  });
+}
+
+// As timer_create: one of the kernel's that may be adopted later.
+int create_kernel_timer(clockid_t clock, sigevent* event, timer_t* timer) {
+  const int result = real::timer_create(clock, event, timer);
+  if (result != 0 || real::in_runtime() || LiveProcess::inside()) return result;
+  std::lock_guard lock(kernel_timers().mutex);
+  kernel_timers().by_handle[*timer] = {
+      .clock = clock, .event = event != nullptr ? std::optional(*event) : std::nullopt, .now = std::nullopt};
+  return result;
+}
+
+// As timer_settime, of one of the kernel's: deadlines of the program's clocks are translated.
+int set_kernel_timer(timer_t timer, int flags, const itimerspec* value, itimerspec* old) {
+  const std::optional<KernelTimer> known =
+      (flags & TIMER_ABSTIME) != 0 && value != nullptr ? find_kernel_timer(timer) : std::nullopt;
+  if (!known || !is_of_experiment(known->clock)) return real::timer_settime(timer, flags, value, old);
+  itimerspec translated = *value;
+  timespec buffer;
+  LiveProcess* process = experiment();
+  const bool armed = value->it_value.tv_sec != 0 || value->it_value.tv_nsec != 0;
+  if (armed && libc::valid(value->it_value))
+    translated.it_value = process != nullptr ? outside_deadline(*process, known->clock, value->it_value)
+                                             : *machine_deadline(known->clock, &value->it_value, buffer);
+  return real::timer_settime(timer, flags, &translated, old);
+}
+
 }  // namespace
+
+void adopt_timers(LiveProcess& process) {
+  const itimerval none{};
+  itimerval left{};
+  real::setitimer(ITIMER_REAL, &none, &left);
+  if (armed(left)) exchange_interval_timer(process, left);
+  std::lock_guard lock(kernel_timers().mutex);
+  for (auto& [handle, timer] : kernel_timers().by_handle) adopt(process, handle, timer);
+}
 
 sigset_t timer_signals() {
   if (LiveProcess* process = experiment())
@@ -128,7 +200,7 @@ RL_EXPORT int setitimer(__itimer_which_t which, const itimerval* value, itimerva
 RL_EXPORT int getitimer(__itimer_which_t which, itimerval* value) noexcept {
   const int result = real::getitimer(which, value);
   LiveProcess* process = which == ITIMER_REAL ? experiment() : nullptr;
-  if (result != 0 || process == nullptr || armed(*value)) return result;
+  if (result != 0 || process == nullptr) return result;
   *value = with_timers(*process, [](const Timers& t, Time now) { return read_interval_timer(t, now); });
   return 0;
 }
@@ -154,16 +226,14 @@ RL_EXPORT useconds_t ualarm(useconds_t value_us, useconds_t interval_us) noexcep
 
 RL_EXPORT int timer_create(clockid_t clock, sigevent* event, timer_t* timer) noexcept {
   LiveProcess* process = experiment();
-  const std::int64_t epoch = process != nullptr ? epoch_seconds(clock) : -1;
-  if (epoch >= 0 && event != nullptr && event->sigev_notify == SIGEV_THREAD)
+  const bool of_experiment = process != nullptr && is_of_experiment(clock);
+  if (of_experiment && event != nullptr && event->sigev_notify == SIGEV_THREAD)
     return TimerThreads::create(clock, *event, timer);
-  if (epoch < 0 || !action_of(event, 0)) {
-    return real::timer_create(clock, event, timer);
-  }
+  if (!of_experiment || !action_of(event, 0)) return create_kernel_timer(clock, event, timer);
   *timer = with_timers(*process, [&](Timers& t, Time) {
     const ProgramTimers::Id id = t.timers.next_id();
     t.timers.create(*action_of(event, id));
-    t.epoch[id] = epoch;
+    t.clock[id] = clock;
     return handle_of(id);
   });
   return 0;
@@ -171,27 +241,26 @@ RL_EXPORT int timer_create(clockid_t clock, sigevent* event, timer_t* timer) noe
 
 RL_EXPORT int timer_settime(timer_t timer, int flags, const itimerspec* value, itimerspec* old) noexcept {
   if (TimerThreads::has(timer)) return TimerThreads::set(timer, flags, value, old);
-  if (!ours(timer)) {
-    return real::timer_settime(timer, flags, value, old);
-  }
-  return of_timer(timer, [&](Timers& t, ProgramTimers::Id id, Time now) {
+  const std::optional<ProgramTimers::Id> of_ours = ours(timer);
+  if (!of_ours) return set_kernel_timer(timer, flags, value, old);
+  LiveProcess& process = *experiment();
+  return of_timer(*of_ours, [&](Timers& t, ProgramTimers::Id id, Time now) {
     if (value == nullptr || !valid(*value)) return -1;
     if (old != nullptr) *old = read_timer(t.timers.setting(id), now);
-    t.timers.set(id, setting_of(*value, (flags & TIMER_ABSTIME) != 0, now, t.epoch[id]));
+    t.timers.set(id, setting_of(process, *value, (flags & TIMER_ABSTIME) != 0, now, t.clock[id]));
     return 0;
   });
 }
 
 RL_EXPORT int timer_gettime(timer_t timer, itimerspec* value) noexcept {
   if (TimerThreads::has(timer)) return TimerThreads::get(timer, value);
-  if (!ours(timer)) {
-    return real::timer_gettime(timer, value);
-  }
+  const std::optional<ProgramTimers::Id> of_ours = ours(timer);
+  if (!of_ours) return real::timer_gettime(timer, value);
   if (unpromised(value) == nullptr) {
     errno = EFAULT;
     return -1;
   }
-  return of_timer(timer, [&](Timers& t, ProgramTimers::Id id, Time now) {
+  return of_timer(*of_ours, [&](Timers& t, ProgramTimers::Id id, Time now) {
     *value = read_timer(t.timers.setting(id), now);
     return 0;
   });
@@ -199,19 +268,23 @@ RL_EXPORT int timer_gettime(timer_t timer, itimerspec* value) noexcept {
 
 RL_EXPORT int timer_getoverrun(timer_t timer) noexcept {
   if (TimerThreads::has(timer)) return TimerThreads::overrun(timer);
-  if (!ours(timer)) {
-    return real::timer_getoverrun(timer);
-  }
-  return of_timer(timer, [](Timers& t, ProgramTimers::Id id, Time) { return t.timers.overrun(id); });
+  const std::optional<ProgramTimers::Id> of_ours = ours(timer);
+  if (!of_ours) return real::timer_getoverrun(timer);
+  return of_timer(*of_ours, [](Timers& t, ProgramTimers::Id id, Time) { return t.timers.overrun(id); });
 }
 
 RL_EXPORT int timer_delete(timer_t timer) noexcept {
   if (TimerThreads::has(timer)) return TimerThreads::erase(timer);
-  if (!ours(timer)) {
-    return real::timer_delete(timer);
+  const std::optional<ProgramTimers::Id> of_ours = ours(timer);
+  const bool kernels = find_kernel_timer(timer).has_value();
+  if (kernels) {
+    std::lock_guard lock(kernel_timers().mutex);
+    kernel_timers().by_handle.erase(timer);
   }
-  return of_timer(timer, [](Timers& t, ProgramTimers::Id id, Time) {
-    t.epoch.erase(id);
+  const int result = kernels || !of_ours ? real::timer_delete(timer) : 0;
+  if (!of_ours) return result;
+  return of_timer(*of_ours, [](Timers& t, ProgramTimers::Id id, Time) {
+    t.clock.erase(id);
     return t.timers.erase(id) ? 0 : -1;
   });
 }

@@ -55,15 +55,15 @@ ProgramTimers::Setting setting_of(Time from, Duration value, Duration interval) 
 }
 
 itimerspec read_timer(const ProgramTimers::Setting& s, Time now) {
-  return {.it_interval = to_timespec(Time::zero() + s.interval, 0),
-          .it_value = to_timespec(Time::zero() + left(s, now), 0)};
+  return {.it_interval = to_timespec(s.interval), .it_value = to_timespec(left(s, now))};
 }
 
-ProgramTimers::Setting setting_of(const itimerspec& value, bool absolute, Time now, std::int64_t epoch) {
+ProgramTimers::Setting setting_of(LiveProcess& process, const itimerspec& value, bool absolute, Time now,
+                                  clockid_t clock) {
   const bool disarm = value.it_value.tv_sec == 0 && value.it_value.tv_nsec == 0;
   ProgramTimers::Setting setting =
       setting_of(now, to_duration(value.it_value), to_duration(value.it_interval));
-  if (!disarm && absolute) setting.due = to_time(value.it_value, epoch);
+  if (!disarm && absolute) setting.due = instant_of(process, clock, value.it_value);
   return setting;
 }
 

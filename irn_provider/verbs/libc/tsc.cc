@@ -30,6 +30,7 @@ struct sigaction g_ill_before {};
 std::atomic<const std::vector<TscSite>*> g_disabled = nullptr;
 thread_local bool t_probing = false;
 std::atomic<bool> g_processor_traps = false;
+std::atomic<std::uint64_t> g_zero = 0;    // what the counter shows at experiment time 0; 0: not settled
 std::atomic<std::uint64_t> g_probed = 0;  // reads that were trapped while t_probing
 std::uintptr_t g_vdso_begin = 0, g_vdso_end = 0;
 
@@ -73,7 +74,7 @@ std::uint64_t answer(std::uintptr_t at) {
   if (process == nullptr || (at >= g_vdso_begin && at < g_vdso_end)) return real_tsc();
   count_spin(*process);
   real::RuntimeScope scope;
-  return tsc_at(process->now());
+  return tsc_at(process->now(), g_zero);
 }
 
 void pass_on(const struct sigaction& before, int signal, siginfo_t* info, void* context) {
@@ -168,6 +169,7 @@ bool code_traps() {
 TscTrap trap_tsc(bool by_code) {
   static real::Mutex mutex;  // threads open devices at the same time
   const std::lock_guard lock(mutex);
+  if (g_zero == 0) g_zero = tsc_zero(real_tsc());
   if (!by_code && processor_traps()) return TscTrap::kProcessor;
   return code_traps() ? TscTrap::kCode : TscTrap::kNone;
 }

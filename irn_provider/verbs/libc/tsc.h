@@ -11,13 +11,20 @@
 
 namespace rocelab::libc {
 
-// What the counter shows: 100 ps a tick, 1000 s at experiment time 0. No processor runs at 10 GHz, so a
-// program that compares the processor's rate with what it measures itself believes what it has measured; one
-// that reads the rate in /proc/cpuinfo finds this one there (cpu_info.h).
+// What the counter shows: 100 ps a tick. No processor runs at 10 GHz, so a program that compares the
+// processor's rate with what it measures itself believes what it has measured; one that reads the rate in
+// /proc/cpuinfo finds this one there (cpu_info.h). At experiment time 0 it shows kTscAtZero, which a machine
+// of 3 GHz comes to after a year; if the machine's is higher, that in whole hundredths of a second: it does
+// not go back when the device is opened.
 inline constexpr std::int64_t kTscTickPs = 100;
 inline constexpr double kTscHz = 1e12 / kTscTickPs;
-constexpr std::uint64_t tsc_at(Time t) {
-  return static_cast<std::uint64_t>((t.ps() + std::int64_t{1'000} * 1'000'000'000'000) / kTscTickPs);
+inline constexpr std::uint64_t kTscAtZero = 100'000'000'000'000'000;
+constexpr std::uint64_t tsc_zero(std::uint64_t machine) {
+  constexpr std::uint64_t kStep = 100'000'000;
+  return machine < kTscAtZero ? kTscAtZero : (machine / kStep + 1) * kStep;
+}
+constexpr std::uint64_t tsc_at(Time t, std::uint64_t zero) {
+  return zero + static_cast<std::uint64_t>(t.ps() / kTscTickPs);
 }
 
 enum class TscTrap : std::uint8_t { kNone, kProcessor, kCode };

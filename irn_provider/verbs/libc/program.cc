@@ -1,9 +1,8 @@
 #include "irn_provider/verbs/libc/program.h"
 
 #include <errno.h>
+#include <link.h>
 
-#include <algorithm>
-#include <array>
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
@@ -20,11 +19,8 @@
 namespace rocelab::libc {
 namespace {
 
-// perftest measures with get_cycles(), and its WRITE latency test polls the buffer's last byte, as
-// librdmacm's riostream does.
-constexpr std::array<std::string_view, 8> kPerftest = {"ib_write_bw",  "ib_write_lat", "ib_read_bw",
-                                                       "ib_read_lat",  "ib_send_bw",   "ib_send_lat",
-                                                       "ib_atomic_bw", "ib_atomic_lat"};
+// What get_clock.c says when the two do not agree.
+constexpr std::string_view kOfGetClock = "Correlation coefficient r^2: %g < 0.9";
 
 std::atomic<TscTrap> g_trap = TscTrap::kNone;
 
@@ -34,6 +30,7 @@ bool choose(const char* setting, bool by_name) {
 
 MemoryWatch memory_watch(std::string_view program, const char* setting) {
   if (setting != nullptr && setting[0] == '0') return MemoryWatch::kNever;
+  // The one polls a buffer's last byte, as the other does.
   const bool always = choose(setting, program == "ib_write_lat" || program == "riostream");
   return always ? MemoryWatch::kAlways : MemoryWatch::kOfHolders;
 }
@@ -45,11 +42,28 @@ bool wants_code_trap(const char* setting) {
 
 }  // namespace
 
-ProgramNeeds needs_of(std::string_view program, bool ucx, const char* tsc, const char* memory_poll) {
-  const bool known = std::find(kPerftest.begin(), kPerftest.end(), program) != kPerftest.end();
-  return {.tsc = choose(tsc, known || ucx),
-          .calibrates = choose(tsc, known) && !ucx,
-          .memory = memory_watch(program, memory_poll)};
+ProgramNeeds needs_of(const ProgramTraits& program, const char* tsc, const char* memory_poll) {
+  return {.tsc = choose(tsc, program.measures_clock || program.ucx),
+          .calibrates = choose(tsc, program.measures_clock) && !program.ucx,
+          .memory = memory_watch(program.name, memory_poll)};
+}
+
+bool measures_clock() {
+  const auto of_the_program = [](dl_phdr_info* info, std::size_t, void* found) {
+    for (int i = 0; i < info->dlpi_phnum; ++i) {
+      const auto& segment = info->dlpi_phdr[i];
+      if (segment.p_type != PT_LOAD || (segment.p_flags & PF_R) == 0 || (segment.p_flags & PF_W) != 0)
+        continue;
+      const std::string_view bytes(
+          reinterpret_cast<const char*>(info->dlpi_addr + segment.p_vaddr),  // NOLINT
+          segment.p_filesz);
+      if (bytes.find(kOfGetClock) != std::string_view::npos) *static_cast<bool*>(found) = true;
+    }
+    return 1;  // the first object is the program itself
+  };
+  bool found = false;
+  dl_iterate_phdr(of_the_program, &found);
+  return found;
 }
 
 void serve_needs(LiveProcess& process) {
@@ -66,8 +80,9 @@ void serve_needs(LiveProcess& process) {
     if (g_trap == TscTrap::kCode) trap_tsc(true);
     return;
   }
-  const ProgramNeeds needs = needs_of(program_invocation_short_name, has_ucx(), std::getenv("ROCELAB_TSC"),
-                                      std::getenv("ROCELAB_MEMORY_POLL"));
+  const ProgramNeeds needs =
+      needs_of({.name = program_invocation_short_name, .ucx = has_ucx(), .measures_clock = measures_clock()},
+               std::getenv("ROCELAB_TSC"), std::getenv("ROCELAB_MEMORY_POLL"));
   process.watch_memory(needs.memory);
   if (!needs.tsc || LiveProcess::timekeeper() == nullptr) return;
   if (needs.calibrates) expect_clock_spins();

@@ -7,24 +7,29 @@
 namespace rocelab::libc {
 namespace {
 
-TEST(ProgramNeedsTest, ProgramsAreKnownByName) {
-  EXPECT_EQ(needs_of("ib_send_bw", false, nullptr, nullptr), (ProgramNeeds{.tsc = true, .calibrates = true}));
-  EXPECT_EQ(needs_of("ib_write_lat", false, nullptr, nullptr),
-            (ProgramNeeds{.tsc = true, .calibrates = true, .memory = MemoryWatch::kAlways}));
-  EXPECT_EQ(needs_of("ibv_rc_pingpong", false, nullptr, nullptr), ProgramNeeds{});
-  EXPECT_EQ(needs_of("riostream", false, nullptr, nullptr), (ProgramNeeds{.memory = MemoryWatch::kAlways}));
+TEST(ProgramNeedsTest, TheCounterIsForThoseThatMeasureWithIt) {
+  EXPECT_EQ(needs_of({.name = "my_latency", .measures_clock = true}, nullptr, nullptr),
+            (ProgramNeeds{.tsc = true, .calibrates = true}));
+  EXPECT_EQ(needs_of({.name = "ibv_rc_pingpong"}, nullptr, nullptr), ProgramNeeds{});
+  EXPECT_FALSE(measures_clock()) << "this program";
+}
+
+TEST(ProgramNeedsTest, ThoseThatPollMemoryAreFoundAndTwoAreKnown) {
+  EXPECT_EQ(needs_of({.name = "my_program"}, nullptr, nullptr).memory, MemoryWatch::kOfHolders);
+  EXPECT_EQ(needs_of({.name = "ib_write_lat"}, nullptr, nullptr).memory, MemoryWatch::kAlways);
+  EXPECT_EQ(needs_of({.name = "riostream"}, nullptr, nullptr).memory, MemoryWatch::kAlways);
 }
 
 TEST(ProgramNeedsTest, TheEnvironmentDecidesWhereItSaysSomething) {
-  EXPECT_EQ(needs_of("my_program", false, "1", "1"),
+  EXPECT_EQ(needs_of({.name = "my_program"}, "1", "1"),
             (ProgramNeeds{.tsc = true, .calibrates = true, .memory = MemoryWatch::kAlways}));
-  EXPECT_EQ(needs_of("ib_write_lat", true, "0", "0"), ProgramNeeds{.memory = MemoryWatch::kNever});
-  EXPECT_EQ(needs_of("ib_write_lat", false, "", ""),
-            (ProgramNeeds{.tsc = true, .calibrates = true, .memory = MemoryWatch::kAlways}));
+  const ProgramTraits known{.name = "ib_write_lat", .measures_clock = true};
+  EXPECT_EQ(needs_of(known, "0", "0"), ProgramNeeds{.memory = MemoryWatch::kNever});
+  EXPECT_EQ(needs_of(known, "", ""), needs_of(known, nullptr, nullptr));
 }
 
 TEST(ProgramNeedsTest, UcxReadsTheCounterAndFindsItsRateByItself) {
-  EXPECT_EQ(needs_of("any_program", true, nullptr, nullptr), ProgramNeeds{.tsc = true});
+  EXPECT_EQ(needs_of({.name = "any_program", .ucx = true}, nullptr, nullptr), ProgramNeeds{.tsc = true});
 }
 
 TEST(TscTest, CountsTenthsOfNanosecondsFromWhatIsHigherThanTheMachines) {

@@ -40,7 +40,7 @@ RL_EXPORT double ucs_get_cpu_clocks_per_sec() {
     const double real = libc::real_rate();
     const char* segment = std::getenv("ROCELAB_SEGMENT");  // on an interface the counter is the real one
     if (segment == nullptr || segment[0] == 0 || real == libc::kWithoutCounter) return real;
-    return libc::needs_of("", true, std::getenv("ROCELAB_TSC"), nullptr).tsc ? libc::kTscHz : real;
+    return libc::needs_of({.ucx = true}, std::getenv("ROCELAB_TSC"), nullptr).tsc ? libc::kTscHz : real;
   }();
   return rate;
 }

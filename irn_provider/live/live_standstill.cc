@@ -40,11 +40,11 @@ std::string program_of(std::uint32_t pid) {
 void LockstepProcess::Impl::note_own_standstill(const ThreadState& t) {
   const Time at = nic.now();
   if (!standstill.observe(vf, at, lockstep::monotonic_ns())) return;
-  std::fprintf(
-      stderr,
-      "rocelab: %s (pid %d) on %s has held experiment time at %.9f s for a second: its thread %d "
-      "computes without a call that lets time pass (docs/compatibility.md, What \"unmodified\" asks)\n",
-      program_invocation_short_name, getpid(), host.name, at.seconds(), t.tid);
+  std::fprintf(stderr,
+               "rocelab: %s (pid %d) on %s has held experiment time at %.9f s for a second: its thread %d "
+               "computes without a call that lets time pass (docs/compatibility.md, What \"unmodified\" asks "
+               "of a program)\n",
+               program_invocation_short_name, getpid(), host.name, at.seconds(), t.tid);
 }
 
 // Of others, while a thread of this process waits.

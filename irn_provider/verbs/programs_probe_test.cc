@@ -104,6 +104,26 @@ TEST_P(ProbeTest, CallsThatSucceedLeaveErrnoAloneOnAnInterface) {
   EXPECT_NE(fabric.program(p).output().find("AnAnswerWhose"), std::string::npos);
 }
 
+// Once by itself, and once by who waits for it.
+TEST_P(ProbeTest, AProgramThatHoldsTimeForASecondIsNamed) {
+  TestFabric fabric(2, 2, nic());
+  fabric.segment().header().grace_wall_ns = 20'000'000;
+  const auto holder =
+      fabric.start(0, {ROCELAB_PROBE, "--gtest_filter=StandstillProbe.HoldsTime"}, {"ROCELAB_MEMORY_POLL=0"});
+  const auto waiter = fabric.start(1, {ROCELAB_PROBE, "--gtest_filter=StandstillProbe.WaitsForIt"});
+  EXPECT_TRUE(fabric.run());
+  const auto count = [](const std::string& text, const std::string& what) {
+    int n = 0;
+    for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) ++n;
+    return n;
+  };
+  const std::string held = fabric.program(holder).output(), waited = fabric.program(waiter).output();
+  EXPECT_EQ(count(held, " on h1 has held experiment time at "), 1) << held;
+  EXPECT_EQ(count(waited, "h2: experiment time has stood at "), 1) << waited;
+  EXPECT_EQ(count(waited, "verbs_probe (pid "), 1) << waited;
+  EXPECT_EQ(count(waited, ") on h1 holds it"), 1) << waited;
+}
+
 TEST_P(ProbeTest, ALinkThatFailsIsAnEvent) {
   constexpr std::int64_t kFailsPs = 5'000'000'000, kRecoversPs = 8'000'000'000;
   TestFabric fabric(1, 1, nic(), {{kFailsPs, 0, 0}, {kRecoversPs, 0, 1}});
@@ -117,14 +137,14 @@ TEST_P(ProbeTest, ALinkThatFailsIsAnEvent) {
 TEST_P(ProbeTest, SurfaceKeepsItsClaimsOverSharedMemory) {
   TestFabric fabric(1, 1, nic());
   const std::string transport = GetParam() == TransportMode::kRoce ? "roce" : "irn";
-  const auto p = fabric.start(
-      0, {"env", "-u", "ROCELAB_SEGMENT", "ROCELAB_TRANSPORT=" + transport,
-          "ROCELAB_INTERFACE=shm:probe." + std::to_string(getpid()), ROCELAB_PROBE,
-          "--gtest_filter=-Time*:ThreadProbe.*:ExhaustionProbe.*:InterfaceProbe.*:"
-          "StopProbe.*:HolderProbe.*:OpeningProbe.*:ExitWhile*:BirthProbe.*:LinkProbe.*:SpinProbe.*:"
-          "EventProbe.GetCqEventWaitsInExperimentTime:"
-          "ExtendedProbe.TimestampsAreExperimentTime:"
-          "DatagramProbe.TellsTheMacOfAnAddressAndRefusesStrangers"});
+  const auto p = fabric.start(0, {"env", "-u", "ROCELAB_SEGMENT", "ROCELAB_TRANSPORT=" + transport,
+                                  "ROCELAB_INTERFACE=shm:probe." + std::to_string(getpid()), ROCELAB_PROBE,
+                                  "--gtest_filter=-Time*:ThreadProbe.*:ExhaustionProbe.*:InterfaceProbe.*:"
+                                  "StopProbe.*:HolderProbe.*:StandstillProbe.*:OpeningProbe.*:ExitWhile*:"
+                                  "BirthProbe.*:LinkProbe.*:SpinProbe.*:"
+                                  "EventProbe.GetCqEventWaitsInExperimentTime:"
+                                  "ExtendedProbe.TimestampsAreExperimentTime:"
+                                  "DatagramProbe.TellsTheMacOfAnAddressAndRefusesStrangers"});
   EXPECT_TRUE(fabric.run());
   EXPECT_EQ(fabric.program(p).exit_code(), 0) << fabric.program(p).output();
   EXPECT_NE(fabric.program(p).output().find("ForkProbe"), std::string::npos);

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 import program_table
@@ -62,6 +64,16 @@ def test_full_packets_over_ipv6_pass_the_switch(hosts: Hosts, tmp_path: Path) ->
 def test_latency_is_that_of_the_path(hosts: Hosts, tmp_path: Path) -> None:
     typical = float(_columns(hosts, tmp_path, "ib_write_lat", "-s", "8", "-n", "1000")[_TYPICAL])
     assert typical == pytest.approx(4.06, rel=0.02)
+
+
+def test_a_program_that_polls_memory_needs_no_name(hosts: Hosts, tmp_path: Path) -> None:
+    """It is found by what it does, and by what it contains."""
+    commands = program_table.commands(["ib_write_lat", "-s", "8", "-n", "200"])
+    copy = shutil.copy(str(shutil.which("ib_write_lat")), tmp_path / "my_latency")
+    server, client = ([copy, *words[1:]] for words in (commands.server, commands.client))
+    said = hosts.serve_and_ask(replace(commands, server=server, client=client), tmp_path)
+    assert said.statuses == (0, 0), said.server + said.client
+    assert float(_result(said.client)[_TYPICAL]) == pytest.approx(4.06, rel=0.02)
 
 
 @pytest.mark.parametrize(

@@ -184,7 +184,7 @@ void complain(const Runner& runner) {
 int run(const Command& c) {
   std::ifstream flows = open(c.flows), hosts = open(c.hosts);
   Runner runner(c.run, read_flows(flows, c.flows), read_hosts(hosts, c.hosts));
-  ReportHeader header{.me = c.run.me, .epoch_ns = 0, .missing = {}, .error = {}};
+  ReportHeader header{.me = c.run.me, .epoch_ns = 0, .epoch_date_ns = 0, .missing = {}, .error = {}};
   try {
     runner.run();
   } catch (const std::exception& e) {
@@ -192,6 +192,7 @@ int run(const Command& c) {
     std::fprintf(stderr, "rocelab_flows: %s\n", e.what());
   }
   header.epoch_ns = runner.epoch();
+  header.epoch_date_ns = runner.epoch_date();
   header.missing = runner.missing();
   write(c.out, to_json(header, runner.transfers()));
   complain(runner);

@@ -51,7 +51,7 @@ std::string to_json(const ReportHeader& header, const std::vector<Transfer>& tra
   JsonWriter json;
   json.begin_object();
   json.member("me", std::string_view(header.me));
-  json.member("epoch_monotonic_ns", header.epoch_ns);
+  json.member("epoch_realtime_ns", header.epoch_date_ns);
   json.member("clock_resolution_ps", kPsPerNs);
   if (!header.error.empty()) json.member("error", std::string_view(header.error));
   json.key("missing_peers");

@@ -123,7 +123,8 @@ void Runner::agree_on_epoch() {
       mesh_->exchange(std::vector<std::string>(hosts_.size(), std::to_string(mine)));
   std::int64_t latest = mine;
   for (const std::string& clock : all) latest = std::max<std::int64_t>(latest, std::stoll(clock));
-  epoch_ = latest + options_.epoch_delay_ns - realtime_ns() + monotonic_ns();
+  epoch_date_ = latest + options_.epoch_delay_ns;
+  epoch_ = epoch_date_ - realtime_ns() + monotonic_ns();
 }
 
 void Runner::run() {

@@ -37,6 +37,7 @@ class Runner {
 
   void run();                                    // throws std::runtime_error when not even the start worked
   std::int64_t epoch() const { return epoch_; }  // in CLOCK_MONOTONIC
+  std::int64_t epoch_date() const { return epoch_date_; }                // in CLOCK_REALTIME
   const std::vector<Transfer>& transfers() const { return transfers_; }  // by flow id
   const std::vector<std::string>& missing() const {
     return missing_;
@@ -71,7 +72,7 @@ class Runner {
   std::vector<Transfer> transfers_;  // after rdma_: QPs go before CQ and PD
   StartList starts_;
   std::size_t unfinished_ = 0;  // transfers that will end with a completion of ours
-  std::int64_t epoch_ = 0;
+  std::int64_t epoch_ = 0, epoch_date_ = 0;
   std::int64_t last_look_ = 0;
   std::vector<std::string> missing_;
 };

@@ -14,7 +14,8 @@ from typing import Any
 from rocelab.flow_status import OTHER_STATUS, TEXTS
 from rocelab.model import Array, FlowPlan, FlowRecord
 
-MONOTONIC_EPOCH_PS = 1000 * 10**12  # what CLOCK_MONOTONIC shows a program at experiment time 0
+# What CLOCK_REALTIME shows programs at experiment time 0 (irn_provider/verbs/libc/program_clocks.h): 2035-01-01T00:00:00Z.
+REALTIME_EPOCH_PS = 2_051_222_400 * 10**12
 _PLACED, _POSTED = 8, 13  # base/trace.h, TraceKind
 
 
@@ -27,7 +28,7 @@ def read_records(
         if not path.exists():
             continue
         document = json.loads(path.read_text())
-        epoch = int(document["epoch_monotonic_ns"]) * 1000 - MONOTONIC_EPOCH_PS
+        epoch = int(document["epoch_realtime_ns"]) * 1000 - REALTIME_EPOCH_PS
         for record in document["flows"]:
             for key in ("posted_ps", "placed_ps", "cqe_ps"):
                 if record[key] is not None:

@@ -94,7 +94,7 @@ ibv_mr* register_memory(ibv_pd* pd, void* addr, std::size_t length, std::uint64_
   std::optional<RKey> key;
   const int error = with_nic(pd->context, [&](Nic& nic, Time) {
     const std::uint64_t pages = pages_of(begin, length);
-    if (const int error = pin_or_refuse(pages); error != 0) return error;
+    if (const int refusal = pin_or_refuse(pages); refusal != 0) return refusal;
     key = nic.reg_mr(of(pd).pdn, begin, length, iova, access);
     if (!key)
       return unpin(pages), refused("ibv_reg_mr", ENOMEM, "none of the device's %u memory regions is left",
@@ -174,7 +174,7 @@ RL_EXPORT int ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* addr, std::s
   const int error = ask_nic(mr->context, [&](Nic& nic, Time) {
     if (nic.mr_has_windows(RKey{mr->rkey})) return EBUSY;
     const std::uint64_t pages = pages_of(bounds.addr, bounds.length);
-    if (const int error = moves ? pin_or_refuse(pages) : 0; error != 0) return error;
+    if (const int refusal = moves ? pin_or_refuse(pages) : 0; refusal != 0) return refusal;
     const bool done =
         nic.rereg_mr(RKey{mr->rkey}, changes_pd ? std::optional(verbs::of(pd).pdn) : std::nullopt,
                      moves || rebased ? std::optional(bounds) : std::nullopt, rights);

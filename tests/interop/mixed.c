@@ -1,10 +1,11 @@
-/* Both ends of a reliable connection ask of one another at once: all operations, in an order and with lengths drawn by a seed, DEPTH under way.
- * Each end knows from the peer's seed what comes, and compares every completion, every byte and every answer. Its last line is "all right".
+/* Both ends of a reliable connection ask of one another at once: all operations, in an order and with lengths
+ * drawn by a seed, DEPTH under way. Each end knows from the peer's seed what comes, and compares every
+ * completion, every byte and every answer. Its last line is "all right".
  *
  *     mixed DEVICE GID-INDEX SEED REQUESTS LONGEST OPERATIONS [SERVER]
  *
- * LONGEST: bytes of a message. OPERATIONS: letters of those to draw from: s SEND, i SEND with immediate, w WRITE, x WRITE with immediate, r READ,
- * f fetch-and-add, c compare-and-swap.
+ * LONGEST: bytes of a message. OPERATIONS: letters of those to draw from: s SEND, i SEND with immediate, w
+ * WRITE, x WRITE with immediate, r READ, f fetch-and-add, c compare-and-swap.
  */
 #include "connection.h"
 
@@ -41,7 +42,9 @@ static struct request next_request(struct sequence* s) {
 }
 
 static int is(const struct request* r, const char* any_of) { return strchr(any_of, r->operation) != NULL; }
-static uint8_t pattern(uint32_t number, uint32_t at) { return (uint8_t)(number * 31 + at * 7 + (at >> 8) + 1); }
+static uint8_t pattern(uint32_t number, uint32_t at) {
+  return (uint8_t)(number * 31 + at * 7 + (at >> 8) + 1);
+}
 static uint8_t source_pattern(uint32_t at) { return (uint8_t)(at * 5 + (at >> 8) * 3 + 3); }
 static int filled(const uint8_t* data, const struct request* r) {
   for (uint32_t i = 0; i < r->length; ++i)
@@ -79,7 +82,8 @@ static void ask(struct side* s, struct asking* a) {
   if (is(&r, "x")) wr.opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
   if (is(&r, "r")) wr.opcode = IBV_WR_RDMA_READ;
   if (is(&r, "fc")) {
-    const int adds = is(&r, "f"), swaps = !adds && r.number % 3 != 0; /* each third compares with what is not there */
+    const int adds = is(&r, "f"),
+              swaps = !adds && r.number % 3 != 0; /* each third compares with what is not there */
     wr.opcode = adds ? IBV_WR_ATOMIC_FETCH_AND_ADD : IBV_WR_ATOMIC_CMP_AND_SWP;
     wr.wr.atomic.remote_addr = there(s, adds ? &m->sum : &m->swapped);
     wr.wr.atomic.rkey = s->peer.rkey;
@@ -134,7 +138,8 @@ static void take_message(struct side* s, struct serving* v, const struct ibv_wc*
   ++v->receives;
   must_of(wc->status == IBV_WC_SUCCESS, ibv_wc_status_str(wc->status), &r);
   must_of(wc->byte_len == r.length, "the length", &r);
-  must_of(wc->opcode == (is(&r, "x") ? IBV_WC_RECV_RDMA_WITH_IMM : IBV_WC_RECV), "the completion's opcode", &r);
+  must_of(wc->opcode == (is(&r, "x") ? IBV_WC_RECV_RDMA_WITH_IMM : IBV_WC_RECV), "the completion's opcode",
+          &r);
   must_of(((wc->wc_flags & IBV_WC_WITH_IMM) != 0) == is(&r, "ix"), "IBV_WC_WITH_IMM", &r);
   if (is(&r, "ix")) must_of(ntohl(wc->imm_data) == r.number, "the immediate", &r);
   const uint64_t slot = wc->wr_id - RECEIVE;
@@ -156,7 +161,8 @@ static void look_at_memory(struct side* s, struct serving* v, uint32_t requests)
   struct memory* m = s->memory;
   while (v->known < requests) look_at_next(v);
   for (int i = 0; i < SLOTS; ++i)
-    if (v->last[i].operation != 0) must_of(filled(m->written[i], &v->last[i]), "what was written", &v->last[i]);
+    if (v->last[i].operation != 0)
+      must_of(filled(m->written[i], &v->last[i]), "what was written", &v->last[i]);
   must(m->sum == v->sum, "the word that is added to");
   must(m->swapped == v->swapped, "the word that is swapped");
 }

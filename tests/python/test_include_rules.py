@@ -54,14 +54,15 @@ EDGES: dict[str, tuple[str, ...]] = {
         ),  # should go: traces, captures, identities of hosts
     ),
     "irn_provider/verbs": (
-        *("base/wire", "irn_provider/cm", "irn_provider/live", "irn_provider/transport", "lockstep"),
-        *("irn_provider/verbs/libc", "irn_provider/verbs/rdma_cm"),
+        *(*_LAWS, "irn_provider/cm", "irn_provider/live", "irn_provider/nic", "irn_provider/transport"),
+        *("irn_provider/verbs/libc", "irn_provider/verbs/rdma_cm", "lockstep"),
     ),
     "irn_provider/verbs/libc": (
         "base",
         "irn_provider/live",
         "irn_provider/verbs",
         "irn_provider/verbs/rdma_cm",
+        "lockstep",
     ),
     "irn_provider/verbs/rdma_cm": (
         *("base/wire", "irn_provider/cm", "irn_provider/live", "irn_provider/nic", "lockstep"),

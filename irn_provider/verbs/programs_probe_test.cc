@@ -45,6 +45,7 @@ TEST_P(ProbeTest, SurfaceKeepsItsClaims) {
                              "ErrnoProbe.*",
                              "HandleProbe.*",
                              "ResponderProbe.*",
+                             "FileProbe.*",
                              "HolderProbe.*",
                              "OpeningProbe.ClocksGoOn*",
                              "OpeningProbe.ClocksOfChildren*"}) {

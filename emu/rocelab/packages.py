@@ -52,6 +52,7 @@ PACKAGES: dict[str, tuple[str, ...]] = {
             "ucx-utils",
             "qperf",
             "iperf3",
+            "infiniband-diags",
             "libfabric-bin",
             "openmpi-bin",
             "libopenmpi-dev",

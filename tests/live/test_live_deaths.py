@@ -144,8 +144,12 @@ def test_who_is_killed_takes_with_it_what_needs_it_and_no_more(tmp_path: Path) -
         processes = recorded(run_id)
         with _talk(hosts, tmp_path / "a program") as talk:
             talk.server.kill()
-            # By its retry count, if it was not its peer's turn: that waits for ever, as with any device.
-            wait_for(lambda: talk.client.poll() is not None or talk.stands(0.5), "the peer's end or wait", 20)
+            # Its peer waits for a message for ever, or for an acknowledgement as long as it tries again.
+            wait_for(
+                lambda: not any(v["pid"] for v in talk.segment().vfs if v["host"] == "h1"),
+                "that its virtual function is free",
+                20,
+            )
         with _talk(hosts, tmp_path / "the others") as talk:  # the virtual function is free
             os.kill(daemon(run_id, "ovsdb-server"), signal.SIGKILL)
             talk.goes_on()

@@ -80,7 +80,7 @@ TEST(ExportedSymbolsTest, NothingElseIsExportedThanVerbsAndTheCLibrarysClocksWai
       "times", "setitimer", "getitimer", "alarm", "ualarm", "timer_create", "timer_settime",
       "timer_gettime", "timer_getoverrun", "timer_delete", "timerfd_create", "timerfd_gettime",
       "timerfd_settime", "pause", "exit", "_exit", "_Exit", "opendir", "scandir", "scandir64",
-      "statx", "sigsuspend", "ppoll", "select", "pselect", "epoll_wait", "epoll_pwait",
+      "statx", "sigsuspend", "pthread_sigmask", "sigprocmask", "ppoll", "select", "pselect", "epoll_wait", "epoll_pwait",
       "accept", "accept4", "connect", "read", "readv", "recv", "recvfrom", "recvmsg", "write", "writev",
       "send", "sendto", "sendmsg", "__read_chk", "__recv_chk", "__recvfrom_chk", "__poll_chk",
       "__ppoll_chk", "sem_wait", "sem_timedwait", "sem_clockwait", "sched_yield", "sem_post", "open",

@@ -40,7 +40,9 @@ struct ClockMap {
       map.before_ns = map.zero_ns + opened_ns;
       return map;
     }
-    const std::int64_t goes_on = ((*before_ns - opened_ns) / kStepNs + 2) * kStepNs;
+    const std::int64_t zero_ns = *before_ns - opened_ns;
+    const std::int64_t steps = zero_ns / kStepNs - (zero_ns % kStepNs < 0 ? 1 : 0);  // rounded down
+    const std::int64_t goes_on = (steps + 2) * kStepNs;
     map.zero_ns = least_ns ? std::max(*least_ns, goes_on) : goes_on;
     map.before_ns = *before_ns;
     return map;

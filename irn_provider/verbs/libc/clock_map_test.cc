@@ -21,7 +21,7 @@ TEST(ClockMapTest, AClockGoesOnFromWhatItShowedByWholeHundredthsOfASecond) {
 
 TEST(ClockMapTest, ADateIsTheSameInEveryRunUnlessTheMachinesIsLater) {
   const std::int64_t date = 2'000'000'000 * kSecond;
-  EXPECT_EQ(ClockMap::at_opening(date - 1, date, Time::zero()).zero_ns, date);
+  EXPECT_EQ(ClockMap::at_opening(date - kSecond, date, Time::zero()).zero_ns, date);
   EXPECT_EQ(ClockMap::at_opening(std::nullopt, date, at(5_s)).zero_ns, date);
   const ClockMap late = ClockMap::at_opening(date + kSecond, date, at(5_ms));
   EXPECT_GE(late.shown_ns(at(5_ms)), date + kSecond);

@@ -101,8 +101,8 @@ bool resolve(const char* call, const Context& context, const ibv_ah_attr& ah, st
   if (!peer) return refuse("grh.dgid belongs to no host here, or the host answers no ARP");
   if (is_ipv4_mapped(path.src_gid) != is_ipv4_mapped(path.dst_gid))
     return refuse(
-        "grh.sgid_index and grh.dgid are one IPv4 and one IPv6: both ends take the same GID index (0: IPv6, "
-        "1: IPv4)");
+        "grh.sgid_index and grh.dgid are one IPv4 and one IPv6: both ends take the same GID index (0 and "
+        "2: IPv6, 1: IPv4)");
   path.dst_mac = peer->mac;
   path.dst_node = peer->node;
   path.src_gid_index = ah.grh.sgid_index;

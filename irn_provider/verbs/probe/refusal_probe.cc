@@ -53,7 +53,7 @@ TEST(RefusalProbe, AttributesOutOfRangeLeaveTheQueuePairAsItWas) {
   EXPECT_TRUE(refused([](ibv_qp_attr& a) { a.max_dest_rd_atomic = 17; }));
   EXPECT_TRUE(refused([](ibv_qp_attr& a) { a.min_rnr_timer = 32; }));
   EXPECT_TRUE(refused([](ibv_qp_attr& a) { a.ah_attr.is_global = 0; }));
-  EXPECT_TRUE(refused([](ibv_qp_attr& a) { a.ah_attr.grh.sgid_index = 2; }));
+  EXPECT_TRUE(refused([](ibv_qp_attr& a) { a.ah_attr.grh.sgid_index = 3; }));
   EXPECT_TRUE(refused([](ibv_qp_attr& a) { a.ah_attr.grh.sgid_index = 0; }))
       << "link-local source, IPv4 destination";
   EXPECT_TRUE(refused([](ibv_qp_attr& a) { a.ah_attr.grh.dgid.raw[15] = 250; })) << "no such host";

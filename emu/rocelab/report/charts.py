@@ -145,17 +145,17 @@ def _losses(axes: Axes, outcome: RunOutcome, factor: float) -> None:
     n = series.losses(outcome)
     if not (n.drops.any() or n.by_nack.any() or n.by_timeout.any()):
         axes.set(title="losses", yticks=[], ylabel="")
-        return _nothing(axes, "nothing lost, nothing sent again")
+        return _nothing(axes, "nothing dropped, nothing retransmitted")
     time, width = n.time_s * factor, n.width_s * factor
     axes.step(time, n.drops, where="mid", color=style.LOSS, linewidth=1.1, label=f"{n.drops.sum():,} dropped")
-    axes.bar(time, n.by_nack, width, color="#a9bbcd", label=f"{n.by_nack.sum():,} again")
+    axes.bar(time, n.by_nack, width, color="#a9bbcd", label=f"{n.by_nack.sum():,} by NACK")
     axes.bar(
         time,
         n.by_timeout,
         width,
         bottom=n.by_nack,
         color="#52667a",
-        label=f"{n.by_timeout.sum():,} by timeout",
+        label=f"{n.by_timeout.sum():,} after timeout",
     )
     axes.legend(
         loc="lower left",

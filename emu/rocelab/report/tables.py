@@ -36,22 +36,22 @@ COLUMNS = (
         1e2,
         "wire bytes of the busiest switch port over what it could carry in the completion time",
     ),
-    Column("data_drops", "lost", "packets", 1, "packets with payload that a switch or link dropped"),
-    Column("retransmitted_packets", "sent again", "packets", 1, "retransmitted packets"),
+    Column("data_drops", "dropped", "packets", 1, "packets with payload that a switch or link dropped"),
+    Column("retransmitted_packets", "retransmitted", "packets", 1, "packets that a sender retransmitted"),
     Column(
         "timeout_retransmissions",
-        "by timeout",
+        "after timeout",
         "packets",
         1,
-        "of these: in recovery that a timer began",
+        "retransmitted in recovery that a timer began",
         True,
     ),
     Column(
         "spurious_retransmissions",
-        "in vain",
+        "spurious",
         "packets",
         1,
-        "packets that arrived although they were there already",
+        "packets that the receiver already had",
         True,
     ),
     Column("pfc_pause_frames", "pauses", "frames", 1, "PFC frames that asked a neighbour to stop", True),
@@ -73,7 +73,7 @@ COLUMNS = (
         True,
     ),
     Column("p99_rtt_s", "99th % RTT", "us", 1e6, "nearest rank", True),
-    Column("lossless_drops", "lossless lost", "packets", 1, "drops in a lossless class: must be 0", True),
+    Column("lossless_drops", "lossless drops", "packets", 1, "drops in a lossless class: must be 0", True),
 )
 
 

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <mutex>
 #include <stdexcept>
+#include <string_view>
 #include <utility>
 
 #include "base/check.h"
@@ -30,9 +31,12 @@ bool g_keeps_time = false;
 std::mutex g_attach_mutex;
 bool g_attach_failed = false;
 
-const char* setting(const char* name) {  // null: not set, or empty
-  const char* value = std::getenv(name);
-  return value != nullptr && *value != 0 ? value : nullptr;
+// Null: not set, or empty. Not by getenv: bash has one of its own, of its variables.
+const char* setting(std::string_view name) {
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry)
+    if (const std::string_view text = *entry; text.starts_with(name) && text.substr(name.size(), 1) == "=")
+      return text.size() > name.size() + 1 ? *entry + name.size() + 1 : nullptr;
+  return nullptr;
 }
 
 std::unique_ptr<LiveProcess> join() {

@@ -12,7 +12,9 @@ from rocelab.live.capture import ports_at
 from rocelab.live.layout import HostLayout, Layout, PortLayout, SwitchLayout
 
 _LAYOUT = Layout(
-    hosts=tuple(HostLayout(f"h{n}", f"10.0.0.{n}", "", f"h{n}-eth0", f"s{n}-eth1") for n in (1, 2)),
+    hosts=tuple(
+        HostLayout(f"h{n}", f"10.0.0.{n}", f"fd00::{n}", "", f"h{n}-eth0", f"s{n}-eth1") for n in (1, 2)
+    ),
     switches=(
         SwitchLayout("s1", (PortLayout("s1-eth1", 1, None), PortLayout("s1-eth2", 2, "s2-eth2")), ()),
         SwitchLayout("s2", (PortLayout("s2-eth1", 1, None), PortLayout("s2-eth2", 2, "s1-eth2")), ()),

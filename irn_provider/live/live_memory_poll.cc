@@ -74,8 +74,10 @@ const RuntimeText* g_runtime = nullptr;
 void on_sample(int, siginfo_t*, void* context) {
   ++t_own_signals;
   if (t_state == nullptr) return;
-  const int error = errno;
   ThreadState& t = *t_state;
+  if (!t.sampled)
+    return;  // on its way when sampling ended; what another thread made for it is ours from here on
+  const int error = errno;
   // The handler's own time is not the program's.
   const std::int64_t begin_ns = thread_cpu_ns(),
                      progress_ns = t.samples.progress(begin_ns - t.cpu_after_sample_ns);
@@ -132,8 +134,9 @@ void LockstepProcess::Impl::watch(ThreadState& t) {
 // The thread has held time for the grace. Any thread may call.
 void LockstepProcess::Impl::look_at(ThreadState& t) {
   if (watch_memory == MemoryWatch::kNever || leaving || t.sampled || !make_timer(t)) return;
-  t.sampled = true;
-  set_timer(*t.timer, t.samples.first());
+  const std::int64_t first_ns = t.samples.first();
+  t.sampled = true;  // after all that the handler uses
+  set_timer(*t.timer, first_ns);
 }
 
 void LockstepProcess::Impl::unwatch(ThreadState& t) {
@@ -144,8 +147,9 @@ void LockstepProcess::Impl::unwatch(ThreadState& t) {
 
 void LockstepProcess::Impl::start_samples(ThreadState& t) {
   if (!t.timer || (watch_memory != MemoryWatch::kAlways && !t.spun)) return;
-  t.sampled = true;
-  set_timer(*t.timer, t.samples.first());
+  const std::int64_t first_ns = t.samples.first();
+  t.sampled = true;  // after all that the handler uses
+  set_timer(*t.timer, first_ns);
 }
 
 void LockstepProcess::Impl::stop_samples(ThreadState& t) {

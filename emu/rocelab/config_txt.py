@@ -13,7 +13,7 @@ PATH_MTUS = (256, 512, 1024, 2048, 4096)
 CC_MODES = {1: "dcqcn", 3: "hpcc", 7: "timely", 8: "dctcp", 10: "hpcc"}
 _MARKED = ("dcqcn", "dctcp")
 
-# What those simulators write, and when: `./rocelab run` has its own results, and `./rocelab export` their files.
+# Keys for output files and their times: `./rocelab run` has its own results, and `./rocelab export` their files.
 _OUTPUT = ("TRACE_FILE", "ENABLE_TRACE", "SW_MONITORING_INTERVAL")
 _OUTPUT_ENDS = ("_OUTPUT_FILE", "_MON_FILE", "_MON_DETAIL_FILE", "_MON_START", "_MON_END")
 _OUTPUT_INPUTS = ("FLOW_INPUT_FILE",)  # which ConWeave writes, too

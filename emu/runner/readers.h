@@ -36,7 +36,7 @@ std::vector<LinkEvent> read_link_events(std::vector<ConfigSection> sections, con
 SwitchConfig read_switch(ConfigSection section, bool pfc, const CcPreset& congestion_control,
                          std::vector<EcnOfRate>& ecn_by_rate);
 ClassMap read_class_map(ConfigSection section);
-// What is allowed, and hardly what was meant: a line each, with its place.
+// Warnings about settings that are allowed but probably not meant: one line each, with its place.
 std::vector<std::string> class_warnings(const Settings& settings);
 NicSettings read_nic(ConfigSection section, ConfigSection irn, TransportMode mode, bool pfc,
                      const CcConfig& congestion_control, const Topology& topology);

@@ -50,7 +50,7 @@ std::vector<ListedFlow> listed_flows(const std::vector<TrafficLine>& lines, cons
 // is told that a flow may last a second longer than it needs alone.
 std::string traffic_file(const RunPlan& plan, TrafficDialect dialect, const TrafficFileOptions& options);
 
-// What such a file cannot say of a plan's flows, in words.
+// Describes the properties of a plan's flows that such a file cannot express.
 std::vector<std::string> traffic_file_omissions(const RunPlan& plan);
 
 // What hpcc's analysis scripts tell apart by it: 200 the flows of an incast, 100 others; of a group NAME:PORT

@@ -14,7 +14,7 @@ from typing import Any
 from rocelab.flow_status import OTHER_STATUS, TEXTS
 from rocelab.model import Array, FlowPlan, FlowRecord
 
-# What CLOCK_REALTIME shows programs at experiment time 0 (irn_provider/verbs/libc/program_clocks.h): 2035-01-01T00:00:00Z.
+# CLOCK_REALTIME of programs at experiment time 0 (irn_provider/verbs/libc/program_clocks.h): 2035-01-01T00:00:00Z.
 REALTIME_EPOCH_PS = 2_051_222_400 * 10**12
 _PLACED, _POSTED = 8, 13  # base/trace.h, TraceKind
 

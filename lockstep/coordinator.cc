@@ -49,9 +49,7 @@ Coordinator::~Coordinator() {
 }
 
 bool Coordinator::owes(std::uint32_t vf) const {
-  const VfSlot& slot = segment_.vfs()[vf];
-  if (slot.state.load() != VfState::kClaimed || slot.excluded.load() != 0 || watches_[vf].ended) return false;
-  return slot.hold.load() != 0 || slot.done_seq.load() != slot.grant_seq.load();
+  return !watches_[vf].ended && holds_time(segment_.vfs()[vf]);
 }
 
 bool Coordinator::anyone_owes() const {

@@ -200,6 +200,13 @@ struct alignas(128) VfSlot {
   std::uint64_t records = 0;
 };
 
+// Time must wait for the VF: its program runs outside a window, or it has not finished the window it was
+// given.
+inline bool holds_time(const VfSlot& slot) {
+  return slot.state.load() == VfState::kClaimed && slot.excluded.load() == 0 &&
+         (slot.hold.load() != 0 || slot.done_seq.load() != slot.grant_seq.load());
+}
+
 inline constexpr std::uint32_t kQpnsPerVf = 1 << 12;
 inline constexpr std::uint32_t kFirstQpn = 1 << 12;  // QPNs 0 and 1 are special: the first VF starts here
 constexpr std::uint32_t first_qpn_of(std::uint32_t vf) { return kFirstQpn + vf * kQpnsPerVf; }

@@ -14,15 +14,8 @@
 namespace rocelab {
 
 using lockstep::VfSlot;
-using lockstep::VfState;
 
 namespace {
-
-// As lockstep::Coordinator::owes().
-bool holds_time(const VfSlot& slot) {
-  return slot.state.load() == VfState::kClaimed && slot.excluded.load() == 0 &&
-         (slot.hold.load() != 0 || slot.done_seq.load() != slot.grant_seq.load());
-}
 
 std::string program_of(std::uint32_t pid) {
   std::array<char, 64> path, name{};

@@ -172,12 +172,11 @@ RL_EXPORT int ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* addr, std::s
     if (const int error = check_bounds(bounds.addr, bounds.length, bounds.iova, rights); error != 0)
       return fail(error);
   const int error = ask_nic(mr->context, [&](Nic& nic, Time) {
-    if (nic.mr_has_windows(RKey{mr->rkey})) return EBUSY;
+    if (nic.mr_has_windows(region.key)) return EBUSY;
     const std::uint64_t pages = pages_of(bounds.addr, bounds.length);
     if (const int refusal = moves ? pin_or_refuse(pages) : 0; refusal != 0) return refusal;
-    const bool done =
-        nic.rereg_mr(RKey{mr->rkey}, changes_pd ? std::optional(verbs::of(pd).pdn) : std::nullopt,
-                     moves || rebased ? std::optional(bounds) : std::nullopt, rights);
+    const bool done = nic.rereg_mr(region.key, changes_pd ? std::optional(verbs::of(pd).pdn) : std::nullopt,
+                                   moves || rebased ? std::optional(bounds) : std::nullopt, rights);
     if (moves) unpin(done ? std::exchange(verbs::of(mr).pages, pages) : pages);
     return done ? 0 : EINVAL;
   });
@@ -193,7 +192,7 @@ RL_EXPORT int ibv_dereg_mr(ibv_mr* mr) {
   if (forged(verbs::of(mr))) return answer(ENOENT);
   int error = EINVAL;
   const bool ended = end_in_nic(mr->context, [&](Nic& nic, Time) {
-    if (nic.mr_has_windows(RKey{mr->rkey}))
+    if (nic.mr_has_windows(verbs::of(mr).key))
       return error = refused("ibv_dereg_mr", EBUSY, "memory windows are bound to it"), false;
     if (!end(nic, verbs::of(mr))) return false;
     verbs::of(mr->context).belongings.mrs.remove(verbs::of(mr));

@@ -34,8 +34,9 @@ def remove_left(around: Path) -> None:
 
 
 def remove_left_of_interfaces(shm: Path) -> int:
-    """What killed programs on interfaces left of their shared memory, which they hold locked while they live; how many files."""
-    return _remove_unused(shm.glob("rocelab-interface-*"), 10.0)
+    """Shared memory and folders of device files that killed programs on interfaces left; they hold both locked while they live. How many."""
+    found = [path for kind in ("interface", "sysfs") for path in shm.glob(f"rocelab-{kind}-*")]
+    return _remove_unused(found, 10.0)
 
 
 def _remove_unused(paths: Iterable[Path], being_made_s: float) -> int:

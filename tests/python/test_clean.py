@@ -241,13 +241,17 @@ def test_files_of_killed_programs_on_interfaces_are_removed_and_those_in_use_sta
     )
     for path in (left, used, fresh):
         path.touch()
-    for path in (left, used):
+    files = places.shm / "rocelab-sysfs-4026531840-2-0"  # of the device, a folder
+    (files / "sys").mkdir(parents=True)
+    for path in (left, used, files):
         os.utime(path, (0, 0))
     (places.shm / "rocelab-interface-link").symlink_to(places.tmp)
     with used.open() as held:
         fcntl.flock(held, fcntl.LOCK_SH)  # as each program does
         assert clean(only=["abc123"], places=places) == []
-        assert clean(places=places) == [Removed("interfaces", 0, (), (), 1)]
+        assert clean(places=places) == [Removed("interfaces", 0, (), (), 2)]
         assert clean(places=places) == []
-    assert not left.exists() and used.exists() and fresh.exists() and places.tmp.exists()
+    assert (
+        not left.exists() and not files.exists() and used.exists() and fresh.exists() and places.tmp.exists()
+    )
     assert clean(places=places) == [Removed("interfaces", 0, (), (), 1)]

@@ -94,8 +94,9 @@ char *lossless_show(struct lossless_fabric *, const char *name);
 char *lossless_counters_json(struct lossless_fabric *);
 
 /* From now on frames at the ports with these interface names go into 'file',
- * too, which is there, and on which somebody holds a lock (flock) as long as he
- * wants it so.  Returns false with a line in 'error' when that cannot be. */
+ * too.  The file exists, and the caller holds a lock on it (flock) for as long
+ * as the capture is to go on.  Returns false with a line in 'error' when that
+ * cannot be. */
 bool lossless_capture(struct lossless_fabric *, const char *file, const char *const interfaces[], size_t n,
                       char *error, size_t error_size);
 /* Ends a capture; the file is whole.  Returns false with a line in 'error' when

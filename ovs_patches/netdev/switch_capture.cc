@@ -35,7 +35,8 @@ SwitchCapture::~SwitchCapture() {
   ::close(fd_);
 }
 
-// A lock that can be had has no holder any more. It is given back at once: the file is still his.
+// A lock that can be taken has no holder any more. It is released at once: the file still belongs to its
+// maker.
 bool SwitchCapture::abandoned() const {
   if (owner_ == Owner::kRun || ::flock(fd_, LOCK_SH | LOCK_NB) != 0) return false;
   ::flock(fd_, LOCK_UN);

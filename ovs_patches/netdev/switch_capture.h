@@ -2,8 +2,8 @@
 // in its order. An inbound frame is stamped with the arrival of its last bit, an outbound one with the
 // departure of its first; an inbound frame looks as it arrived, after the link's faults.
 //
-// A capture is the run's (`<pcap_dir>/<switch>.pcapng`) or somebody's who came later: he holds a lock on the
-// file (flock), and when that is gone, so is he, however he has ended.
+// A capture belongs to the run (`<pcap_dir>/<switch>.pcapng`), or to a process that came later. That process
+// holds a lock on the file (flock); the capture ends with the lock, however the process has ended.
 #pragma once
 
 #include <cstdint>

@@ -54,6 +54,13 @@ _PAIRS = {
         ("producer", "{server}", "3000"),
         r"3000 records right",
     ),
+    "short_connections": Pair(
+        HERE / "wild/short_connections.c",
+        ("rdmacm", "ibverbs"),
+        ("server", "{server}", "50"),
+        ("client", "{server}", "50"),
+        r"50 connections right",
+    ),
     "datagram_rpc": Pair(
         HERE / "wild/datagram_rpc.c",
         ("rdmacm", "ibverbs"),

@@ -37,10 +37,10 @@ COLUMNS = (
         "wire bytes of the busiest switch port over what it could carry in the completion time",
     ),
     Column("data_drops", "dropped", "packets", 1, "packets with payload that a switch or link dropped"),
-    Column("retransmitted_packets", "retransmitted", "packets", 1, "packets that a sender retransmitted"),
+    Column("retransmitted_packets", "retx", "packets", 1, "packets that a sender retransmitted"),
     Column(
         "timeout_retransmissions",
-        "after timeout",
+        "timeout retx",
         "packets",
         1,
         "retransmitted in recovery that a timer began",

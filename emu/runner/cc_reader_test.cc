@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/wire/switch_shim.h"
+#include "emu/runner/complaint_fixture.h"
 #include "emu/runner/plan.h"
 #include "emu/runner/scenario.h"
 
@@ -23,12 +24,7 @@ std::vector<Settings> settings(const std::string& transport, const std::string& 
 }
 
 std::string complaint(const std::string& transport, const std::string& more) {
-  try {
-    settings(transport, more);
-  } catch (const ScenarioError& error) {
-    return error.what();
-  }
-  return "none";
+  return complaint_of([&] { settings(transport, more); });
 }
 
 std::string value_of(const Settings& s, const std::string& key) {
@@ -145,13 +141,10 @@ TEST(CcReaderTest, EscapeBesideHpccHasRoomForItsHopsToo) {
 
 TEST(CcReaderTest, WhatTelemetryCannotSayIsRefused) {
   const auto problem = [](const std::string& more) -> std::string {
-    try {
+    return complaint_of([&] {
       const Scenario s = parse_scenario(text(R"("irn+pfc+hpcc")", more), "t.toml");
       make_plan(s, s.settings[0], 1);
-    } catch (const ScenarioError& error) {
-      return error.what();
-    }
-    return "none";
+    });
   };
   EXPECT_NE(problem("rate = \"13Gb/s\"\n").find("rate 13Gbps has no code in HPCC's telemetry"),
             std::string::npos);
@@ -180,13 +173,10 @@ TEST(CcReaderTest, HpccOverRoceHasEveryPacketAcknowledged) {
 TEST(CcReaderTest, ReadsOverRoceWithHpccAreRefused) {
   const std::string reads = "[[workload]]\nkind = \"permutation\"\nsize = \"1MB\"\nop = \"read\"\n";
   const auto problem = [&](const std::string& transport) -> std::string {
-    try {
+    return complaint_of([&] {
       const Scenario s = parse_scenario(text(transport, reads), "t.toml");
       make_plan(s, s.settings[0], 1);
-    } catch (const ScenarioError& error) {
-      return error.what();
-    }
-    return "none";
+    });
   };
   EXPECT_NE(problem(R"("roce+pfc+hpcc")").find("READs over RoCE with HPCC"), std::string::npos);
   EXPECT_EQ(problem(R"("irn+pfc+hpcc")"), "none");

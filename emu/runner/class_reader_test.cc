@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "emu/runner/complaint_fixture.h"
 #include "emu/runner/plan.h"
 
 namespace rocelab {
@@ -14,12 +15,7 @@ Settings settings(const std::string& more, const std::string& transport = "roce+
   return parse_scenario(text(more, transport), "t.toml").settings[0];
 }
 std::string complaint(const std::string& more) {
-  try {
-    settings(more);
-  } catch (const ScenarioError& error) {
-    return error.what();
-  }
-  return "none";
+  return complaint_of([&] { settings(more); });
 }
 
 TEST(ClassReaderTest, NicsAndSwitchesHaveOneMap) {

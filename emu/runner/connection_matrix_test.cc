@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "emu/runner/complaint_fixture.h"
 #include "emu/runner/flow_file.h"
 #include "emu/runner/plan.h"
 
@@ -17,12 +18,7 @@ std::vector<ListedFlow> flows_of(const std::string& text, FlowOp op = FlowOp::kW
 }
 
 std::string complaint(const std::string& text, FlowOp op = FlowOp::kWrite) {
-  try {
-    flows_of(text, op);
-  } catch (const ScenarioError& error) {
-    return error.what();
-  }
-  return "none";
+  return complaint_of([&] { flows_of(text, op); });
 }
 
 std::string matrix(int connections, int triggers, const std::string& lines) {

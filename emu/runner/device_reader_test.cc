@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "emu/runner/complaint_fixture.h"
 #include "emu/runner/plan.h"
 #include "emu/runner/scenario.h"
 
@@ -78,12 +79,7 @@ TEST(DeviceReaderTest, EscapeServesTheLosslessClassesOrThoseThatAreNamed) {
 }
 
 std::string complaint(const std::string& more) {
-  try {
-    settings(more);
-  } catch (const ScenarioError& error) {
-    return error.what();
-  }
-  return "none";
+  return complaint_of([&] { settings(more); });
 }
 
 TEST(DeviceReaderTest, TheWallClocksDilationIsANumberBecauseNothingHasToBeCalibrated) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <fstream>
 
+#include "emu/runner/complaint_fixture.h"
 #include "emu/runner/plan.h"
 #include "emu/runner/scenario.h"
 
@@ -32,12 +33,7 @@ class ExtendsTest : public testing::Test {
     return folder_ / name;
   }
   std::string complaint(const std::filesystem::path& file) {
-    try {
-      read_scenario(file);
-    } catch (const ScenarioError& error) {
-      return error.what();
-    }
-    return "none";
+    return complaint_of([&] { read_scenario(file); });
   }
 
   std::filesystem::path folder_;

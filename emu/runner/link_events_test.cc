@@ -4,6 +4,8 @@
 
 #include <set>
 
+#include "emu/runner/complaint_fixture.h"
+
 namespace rocelab {
 namespace {
 
@@ -26,12 +28,7 @@ RunPlan plan_of(const std::string& events) {
 }
 
 std::string complaint(const std::string& events) {
-  try {
-    scenario_of(events);
-  } catch (const ScenarioError& error) {
-    return error.what();
-  }
-  return "none";
+  return complaint_of([&] { scenario_of(events); });
 }
 
 std::string event(const char* at, const char* between, const char* state, const char* more = "") {

@@ -4,6 +4,7 @@
 
 #include <numeric>
 
+#include "emu/runner/complaint_fixture.h"
 #include "emu/runner/plan.h"
 
 namespace rocelab {
@@ -19,12 +20,7 @@ std::string poisson(const std::string& name, const std::string& more) {
 }
 
 std::string complaint(const std::string& topology, const std::string& workloads) {
-  try {
-    parse_scenario(scenario(topology, workloads), "t.toml");
-  } catch (const ScenarioError& error) {
-    return error.what();
-  }
-  return "none";
+  return complaint_of([&] { parse_scenario(scenario(topology, workloads), "t.toml"); });
 }
 
 const std::string kStar = "kind = \"star\"\nhosts = 4\n";

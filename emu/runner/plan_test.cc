@@ -5,6 +5,7 @@
 
 #include <filesystem>
 
+#include "emu/runner/complaint_fixture.h"
 #include "emu/runner/flow_file.h"
 #include "ovs_patches/switch_model/headroom.h"
 
@@ -91,12 +92,7 @@ TEST(PlanTest, ABufferTooSmallForPfcNamesItsKeyAndTheLeastThatDoesForEveryPort) 
            (buffer.empty() ? "" : "lossless_buffer = \"" + buffer + "\"\n") + more;
   };
   const auto complaint = [](const std::string& text) -> std::string {
-    try {
-      plan_of(text);
-    } catch (const ScenarioError& error) {
-      return error.what();
-    }
-    return "none";
+    return complaint_of([&] { plan_of(text); });
   };
   const Bytes frame = plan_of(star("5MB")).wire_mtu;
   const Bytes headroom = headroom_for({200_Gbps, 12'500_ns}, frame, wire_time(frame, 200_Gbps));
@@ -119,13 +115,10 @@ TEST(PlanTest, ABufferTooSmallForPfcNamesItsKeyAndTheLeastThatDoesForEveryPort) 
 
 TEST(PlanTest, EscapeByHostsIsRefusedWhereTwoHostsHaveSeveralPaths) {
   const auto problem = [](const std::string& topology) -> std::string {
-    try {
+    return complaint_of([&] {
       plan_of("transport = \"roce+pfc\"\n[topology]\n" + topology +
               "[switch.escape]\nenabled = true\nflow = \"hosts\"\n");
-    } catch (const ScenarioError& error) {
-      return error.what();
-    }
-    return "none";
+    });
   };
   EXPECT_EQ(problem("kind = \"dumbbell\"\nleft = 2\nright = 2\n"), "none");
   EXPECT_NE(problem("kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 1\n")
@@ -136,12 +129,9 @@ TEST(PlanTest, EscapeByHostsIsRefusedWhereTwoHostsHaveSeveralPaths) {
 // A pool gets a token back when it is this old: not while it, or its frame, is on the way.
 TEST(PlanTest, EscapeReclaimsNoTokenThatMayBeOnItsWay) {
   const auto problem = [](const std::string& escape) -> std::string {
-    try {
+    return complaint_of([&] {
       plan_of("transport = \"roce+pfc\"\n" + kDumbbell + "[switch.escape]\nenabled = true\n" + escape);
-    } catch (const ScenarioError& error) {
-      return error.what();
-    }
-    return "none";
+    });
   };
   EXPECT_EQ(problem(""), "none");
   EXPECT_EQ(problem("reclaim = \"50us\"\n"), "none");

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <filesystem>
 
+#include "emu/runner/complaint_fixture.h"
 #include "emu/runner/plan.h"
 
 namespace rocelab {
@@ -33,13 +34,10 @@ std::string replaced(const std::string& from, const std::string& to) {
 }
 
 std::string complaint(const std::string& text, const std::vector<Override>& overrides = {}) {
-  try {
+  return complaint_of([&] {
     for (const RunPlan& plan : make_plans(parse_scenario(text, "t.toml", overrides)))
       EXPECT_FALSE(plan.flows.empty());
-  } catch (const ScenarioError& error) {
-    return error.what();
-  }
-  return "none";
+  });
 }
 
 #define EXPECT_COMPLAINT(text, want)                                \

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "emu/runner/complaint_fixture.h"
 #include "emu/runner/scenario.h"
 #include "emu/runner/text_file.h"
 
@@ -11,12 +12,7 @@ namespace rocelab {
 namespace {
 
 std::string complaint(const std::string& text) {
-  try {
-    SizeCdf::parse(text, "c.cdf");
-  } catch (const ScenarioError& error) {
-    return error.what();
-  }
-  return "none";
+  return complaint_of([&] { SizeCdf::parse(text, "c.cdf"); });
 }
 
 TEST(SizeCdfTest, InterpolatesBetweenLines) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "emu/runner/complaint_fixture.h"
 #include "emu/runner/scenario.h"
 #include "emu/runner/text_file.h"
 
@@ -11,12 +12,7 @@ namespace {
 const std::string kSamples = std::string(ROCELAB_SOURCE_DIR) + "/tests/data/interchange/";
 
 std::string complaint(const std::string& text) {
-  try {
-    parse_topology_file(text, "t.txt");
-  } catch (const ScenarioError& error) {
-    return error.what();
-  }
-  return "none";
+  return complaint_of([&] { parse_topology_file(text, "t.txt"); });
 }
 
 TEST(TopologyFileTest, FatTreeSampleComesBackByteForByte) {

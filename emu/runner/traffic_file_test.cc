@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "emu/runner/complaint_fixture.h"
 #include "emu/runner/text_file.h"
 
 namespace rocelab {
@@ -12,12 +13,7 @@ namespace {
 const std::string kSamples = std::string(ROCELAB_SOURCE_DIR) + "/tests/data/interchange/";
 
 std::string complaint(const std::string& text, TrafficDialect dialect) {
-  try {
-    parse_traffic(text, "f.txt", dialect);
-  } catch (const ScenarioError& error) {
-    return error.what();
-  }
-  return "none";
+  return complaint_of([&] { parse_traffic(text, "f.txt", dialect); });
 }
 
 // A scenario in the samples' folder: names of files are relative to it.

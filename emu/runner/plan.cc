@@ -9,8 +9,8 @@
 #include "base/wire/etf.h"
 #include "base/wire/rocc_cnp.h"
 #include "emu/runner/formula.h"
-#include "emu/runner/identity.h"
 #include "emu/runner/link_events.h"
+#include "emu/runner/plan_checks.h"
 #include "emu/runner/quantity.h"
 #include "emu/runner/rocc_loop.h"
 #include "emu/runner/routing.h"
@@ -88,8 +88,9 @@ class Planner {
     plan_.base_rtt = most.base_rtt;
     most_links_ = most.links;
     if (plan_.settings.switches.telemetry.enabled && most.links > Telemetry::kMaxHops + 1)
-      refuse("topology", "HPCC's telemetry has room for " + std::to_string(Telemetry::kMaxHops) +
-                             " switches, and the longest path has " + std::to_string(most.links - 1));
+      refuse(settings_, "topology",
+             "HPCC's telemetry has room for " + std::to_string(Telemetry::kMaxHops) +
+                 " switches, and the longest path has " + std::to_string(most.links - 1));
     if (nic.mode == TransportMode::kIrn && settings_.nic.compute_bdp_cap) nic.irn.bdp_cap = cap(most.bdp_cap);
     plan_.bdp_cap = nic.mode == TransportMode::kIrn ? nic.irn.bdp_cap : 0;
     for (const Link& link : topology_.links())
@@ -101,7 +102,7 @@ class Planner {
     plan_.route_changes = route_changes(settings_, plan_.routes, rng_);
     add_flows();
     if (const std::string problem = problem_of_loops(plan_); !problem.empty())
-      refuse("congestion_control.rocc", problem);
+      refuse(settings_, "congestion_control.rocc", problem);
     add_segment();
     plan_.measure_from = Time::zero() + settings_.engine.warmup;
     plan_.measure_until = plan_.measure_from + settings_.engine.measure;
@@ -109,14 +110,11 @@ class Planner {
   }
 
  private:
-  [[noreturn]] void refuse(const char* key, const std::string& why) const {
-    throw ScenarioError(place_of(settings_, key) + ": " + why);
-  }
-
   std::uint32_t cap(std::uint32_t packets) const {
     if (packets > kMostBdpCap)
-      refuse("topology", "a path holds " + std::to_string(packets) + " packets, and IRN's bitmaps at most " +
-                             std::to_string(kMostBdpCap) + ": give its links shorter delays or lower rates");
+      refuse(settings_, "topology",
+             "a path holds " + std::to_string(packets) + " packets, and IRN's bitmaps at most " +
+                 std::to_string(kMostBdpCap) + ": give its links shorter delays or lower rates");
     return packets;
   }
 
@@ -128,7 +126,7 @@ class Planner {
     std::set<Rate> rates;
     for (const Link& link : topology_.links()) rates.insert(link.rate);
     if (rates.size() > RoccRegistry::kMost)
-      refuse("congestion_control.rocc.rate_computation",
+      refuse(settings_, "congestion_control.rocc.rate_computation",
              "congestion_control.rocc.rate_computation = \"host-registry\" knows links of " +
                  std::to_string(RoccRegistry::kMost) + " rates, here are " + std::to_string(rates.size()) +
                  ": use \"host\"");
@@ -178,7 +176,7 @@ class Planner {
       plan_.segment.switches.push_back(entry);
       for (std::uint32_t p = 0; p < entry.ports; ++p) add_port(s, p);
     }
-    check_buffers();
+    check_buffers(plan_);
     for (const lockstep::SwitchEntry& entry : plan_.segment.switches) {
       const std::uint32_t node = entry.node;
       std::vector<PortConfig> configs;
@@ -186,61 +184,12 @@ class Planner {
         configs.push_back(plan_.segment.ports[entry.first_port + p].config);
       const std::string who = "switch \"" + topology_.nodes()[node].name + "\": ";
       if (const std::string problem = problem_of_rocc(entry.config, configs); !problem.empty())
-        refuse("congestion_control.rocc", who + problem);
+        refuse(settings_, "congestion_control.rocc", who + problem);
       if (const std::string problem = problem_of(entry.config, configs); !problem.empty())
-        refuse("switch", who + problem);
-      if (entry.config.escape.enabled && entry.config.escape.by_hosts) check_one_path(node);
+        refuse(settings_, "switch", who + problem);
+      if (entry.config.escape.enabled && entry.config.escape.by_hosts) check_one_path(plan_, routing_, node);
     }
-    check_reclaim();
-  }
-
-  // All ports have the same buffer for a lossless class: the least that is enough for each.
-  void check_buffers() const {
-    const SwitchConfig& config = plan_.settings.switches;
-    const bool lossless =
-        std::ranges::any_of(config.classes, [](const ClassConfig& c) { return c.lossless; });
-    if (!config.pfc.enabled || !lossless) return;
-    std::size_t most = 0;
-    Bytes least;
-    for (std::size_t p = 0; p < plan_.segment.ports.size(); ++p)
-      if (const Bytes need = least_ingress_buffer(config, plan_.segment.ports[p].config); need > least)
-        least = need, most = p;
-    if (least <= config.ingress_buffer) return;
-    const PortLimits& port = plan_.limits[most];
-    refuse("switch.lossless_buffer",
-           "switch.lossless_buffer = \"" + to_string(config.ingress_buffer) +
-               "\" is too small for PFC: port " + port.interface + " to " + port.peer + " (" +
-               to_string(port.rate) + ", " + to_string(port.delay) + ") needs " + to_string(least) +
-               ", of which " + to_string(port.headroom) + " are headroom. Write at least \"" +
-               to_string(least) + "\", which is enough for every port");
-  }
-
-  // A place that is free again while its token or its frame is on the way would be promised twice, and one of
-  // two frames dropped: not before it can have come, at the latest behind a full dedicated queue at each
-  // switch.
-  void check_reclaim() const {
-    const SwitchConfig& config = plan_.settings.switches;
-    const EscapeConfig& escape = config.escape;
-    if (!escape.enabled || !escape.has(EscapeFix::kReclaim)) return;
-    Rate slowest = topology_.links().front().rate;
-    for (const Link& link : topology_.links()) slowest = std::min(slowest, link.rate);
-    const auto frames = static_cast<std::int64_t>(escape.tokens) * static_cast<std::int64_t>(most_links_ - 1);
-    const Duration least = plan_.base_rtt + wire_time(config.longest_frame(), slowest) * frames;
-    const Duration shown = 1_us * ((least.ps() + (1_us).ps() - 1) / (1_us).ps());
-    if (escape.reclaim < least)
-      refuse("switch.escape.reclaim", "switch.escape.reclaim of " + to_string(escape.reclaim) +
-                                          " is shorter than a token and its frame can be on the way, " +
-                                          to_string(shown) +
-                                          ": places would be promised twice, and frames dropped");
-  }
-
-  // A token reserves places along the way of its flow: connections of two hosts must not go different ways.
-  void check_one_path(std::uint32_t node) const {
-    for (std::uint32_t h = 0; h < topology_.hosts(); ++h)
-      if (routing_.next_ports(node, h).size() > 1)
-        refuse("switch.escape.flow", "switch.escape.flow = \"hosts\", but \"" + topology_.nodes()[node].name +
-                                         "\" has several paths to \"" + topology_.nodes()[h].name +
-                                         "\": use \"connection\"");
+    check_reclaim(plan_, most_links_);
   }
 
   void add_port(std::uint32_t switch_index, std::uint32_t port) {
@@ -249,7 +198,7 @@ class Planner {
     lockstep::PortEntry entry;
     const std::string name = interface_name(topology_, node, port);
     if (name.size() > kMaxInterfaceName)
-      refuse("topology",
+      refuse(settings_, "topology",
              "interface name " + name + " is longer than 15 characters: shorten the switch's name");
     put_text(entry.interface, name);
     entry.switch_index = switch_index;
@@ -302,41 +251,10 @@ class Planner {
       const FlowShape shape{
           settings_.nic.config.mode,       flow.op,      flow.size, flow.message_size, flow.qps,
           settings_.nic.config.active_mtu, plan_.bdp_cap};
-      check_start(flow);
-      check_duration(flow, wire_bytes_of(shape));
-      check_read(flow);
+      check_flow(plan_, routing_, flow, wire_bytes_of(shape));
       flow.packets = data_packets(shape);
       flow.alone = fct_alone(shape, routing_.path(flow.src, flow.dst), routing_.path(flow.dst, flow.src));
     }
-  }
-
-  void check_start(const Flow& flow) const {
-    const Duration limit = settings_.engine.limit, start = flow.start - Time::zero();
-    if (start >= limit)
-      refuse(settings_.places.contains("engine.limit") ? "engine.limit" : "workload",
-             "flow " + std::to_string(flow.id) + " (\"" + flow.group + "\", from \"" +
-                 topology_.nodes()[flow.src].name + "\" to \"" + topology_.nodes()[flow.dst].name +
-                 "\") begins at " + to_string(start) + ", and engine.limit ends the run at " +
-                 to_string(limit) + ": raise it, or let no flow begin so late");
-  }
-
-  // HPCC goes by acknowledgements of data. RoCE acknowledges no READ response: its sender would hear nothing.
-  void check_read(const Flow& flow) const {
-    const NicConfig& sender = plan_.segment.hosts[flow.src].nic;
-    if (flow.op == FlowOp::kRead && sender.mode == TransportMode::kRoce && sender.cc.needs_telemetry())
-      refuse("workload",
-             "READs over RoCE with HPCC: RoCE acknowledges no READ response, so that none brings "
-             "INT back. Use op = \"write\", or mode \"irn\"");
-  }
-
-  // Picoseconds in 64 bits end after 106 days.
-  void check_duration(const Flow& flow, Bytes on_wire) const {
-    Rate slowest = fastest_link_;
-    for (const Hop& hop : routing_.path(flow.src, flow.dst)) slowest = std::min(slowest, hop.rate);
-    if (static_cast<double>(on_wire.count()) * 8 >
-        kLongestDuration.seconds() * static_cast<double>(slowest.bps()))
-      refuse("workload", "a flow of " + to_string(flow.size) + " would take more than " +
-                             to_string(kLongestDuration) + " at " + to_string(slowest));
   }
 
   void add_segment() {

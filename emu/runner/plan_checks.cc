@@ -1,0 +1,102 @@
+#include "emu/runner/plan_checks.h"
+
+#include <algorithm>
+
+#include "emu/runner/identity.h"
+#include "ovs_patches/switch_model/headroom.h"
+
+namespace rocelab {
+namespace {
+
+void check_start(const RunPlan& plan, const Flow& flow) {
+  const Topology& topology = plan.settings.topology;
+  const Duration limit = plan.settings.engine.limit, start = flow.start - Time::zero();
+  if (start >= limit)
+    refuse(plan.settings, plan.settings.places.contains("engine.limit") ? "engine.limit" : "workload",
+           "flow " + std::to_string(flow.id) + " (\"" + flow.group + "\", from \"" +
+               topology.nodes()[flow.src].name + "\" to \"" + topology.nodes()[flow.dst].name +
+               "\") begins at " + to_string(start) + ", and engine.limit ends the run at " +
+               to_string(limit) + ": raise it, or let no flow begin so late");
+}
+
+// HPCC goes by acknowledgements of data. RoCE acknowledges no READ response: its sender would hear nothing.
+void check_read(const RunPlan& plan, const Flow& flow) {
+  const NicConfig& sender = plan.segment.hosts[flow.src].nic;
+  if (flow.op == FlowOp::kRead && sender.mode == TransportMode::kRoce && sender.cc.needs_telemetry())
+    refuse(plan.settings, "workload",
+           "READs over RoCE with HPCC: RoCE acknowledges no READ response, so that none brings "
+           "INT back. Use op = \"write\", or mode \"irn\"");
+}
+
+// Picoseconds in 64 bits end after 106 days.
+void check_duration(const RunPlan& plan, const Routing& routing, const Flow& flow, Bytes on_wire) {
+  const Path path = routing.path(flow.src, flow.dst);
+  const Rate slowest = std::ranges::min_element(path, {}, &Hop::rate)->rate;
+  if (static_cast<double>(on_wire.count()) * 8 >
+      kLongestDuration.seconds() * static_cast<double>(slowest.bps()))
+    refuse(plan.settings, "workload",
+           "a flow of " + to_string(flow.size) + " would take more than " + to_string(kLongestDuration) +
+               " at " + to_string(slowest));
+}
+
+}  // namespace
+
+void refuse(const Settings& settings, const char* key, const std::string& why) {
+  throw ScenarioError(place_of(settings, key) + ": " + why);
+}
+
+void check_buffers(const RunPlan& plan) {
+  const SwitchConfig& config = plan.settings.switches;
+  const bool lossless = std::ranges::any_of(config.classes, [](const ClassConfig& c) { return c.lossless; });
+  if (!config.pfc.enabled || !lossless) return;
+  std::size_t most = 0;
+  Bytes least;
+  for (std::size_t p = 0; p < plan.segment.ports.size(); ++p)
+    if (const Bytes need = least_ingress_buffer(config, plan.segment.ports[p].config); need > least)
+      least = need, most = p;
+  if (least <= config.ingress_buffer) return;
+  const PortLimits& port = plan.limits[most];
+  refuse(plan.settings, "switch.lossless_buffer",
+         "switch.lossless_buffer = \"" + to_string(config.ingress_buffer) + "\" is too small for PFC: port " +
+             port.interface + " to " + port.peer + " (" + to_string(port.rate) + ", " +
+             to_string(port.delay) + ") needs " + to_string(least) + ", of which " +
+             to_string(port.headroom) + " are headroom. Write at least \"" + to_string(least) +
+             "\", which is enough for every port");
+}
+
+// A place that is free again while its token or its frame is on the way would be promised twice, and one of
+// two frames dropped: not before it can have come, at the latest behind a full dedicated queue at each
+// switch.
+void check_reclaim(const RunPlan& plan, std::size_t most_links) {
+  const Topology& topology = plan.settings.topology;
+  const SwitchConfig& config = plan.settings.switches;
+  const EscapeConfig& escape = config.escape;
+  if (!escape.enabled || !escape.has(EscapeFix::kReclaim)) return;
+  Rate slowest = topology.links().front().rate;
+  for (const Link& link : topology.links()) slowest = std::min(slowest, link.rate);
+  const auto frames = static_cast<std::int64_t>(escape.tokens) * static_cast<std::int64_t>(most_links - 1);
+  const Duration least = plan.base_rtt + wire_time(config.longest_frame(), slowest) * frames;
+  const Duration shown = 1_us * ((least.ps() + (1_us).ps() - 1) / (1_us).ps());
+  if (escape.reclaim < least)
+    refuse(plan.settings, "switch.escape.reclaim",
+           "switch.escape.reclaim of " + to_string(escape.reclaim) +
+               " is shorter than a token and its frame can be on the way, " + to_string(shown) +
+               ": places would be promised twice, and frames dropped");
+}
+
+void check_one_path(const RunPlan& plan, const Routing& routing, std::uint32_t node) {
+  const Topology& topology = plan.settings.topology;
+  for (std::uint32_t h = 0; h < topology.hosts(); ++h)
+    if (routing.next_ports(node, h).size() > 1)
+      refuse(plan.settings, "switch.escape.flow",
+             "switch.escape.flow = \"hosts\", but \"" + topology.nodes()[node].name +
+                 "\" has several paths to \"" + topology.nodes()[h].name + "\": use \"connection\"");
+}
+
+void check_flow(const RunPlan& plan, const Routing& routing, const Flow& flow, Bytes on_wire) {
+  check_start(plan, flow);
+  check_duration(plan, routing, flow, on_wire);
+  check_read(plan, flow);
+}
+
+}  // namespace rocelab

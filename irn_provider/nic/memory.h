@@ -34,8 +34,19 @@ class NullMemory final : public Memory {
 // The address space of this process.
 class ProcessMemory final : public Memory {
  public:
+  // The last aligned word becomes visible last. A program may poll the last bytes of a message on another
+  // processor and read the rest once they have changed, as adapters that write in order allow; memcpy() alone
+  // may store the end of a block first.
   void write(std::uint64_t addr, const std::byte* bytes, std::uint32_t length) override {
-    std::memcpy(reinterpret_cast<void*>(addr), bytes, length);
+    const std::uint64_t end = addr + length;
+    const std::uint64_t tail = (end - 1) & ~std::uint64_t{7};
+    if (length == 0 || tail <= addr) {
+      std::memcpy(reinterpret_cast<void*>(addr), bytes, length);
+      return;
+    }
+    std::memcpy(reinterpret_cast<void*>(addr), bytes, tail - addr);
+    std::atomic_thread_fence(std::memory_order_release);
+    std::memcpy(reinterpret_cast<void*>(tail), bytes + (tail - addr), end - tail);
   }
   void read(std::uint64_t addr, std::byte* bytes, std::uint32_t length) override {
     std::memcpy(bytes, reinterpret_cast<const void*>(addr), length);

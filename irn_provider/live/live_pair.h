@@ -20,6 +20,7 @@
 #include "base/wire/frame.h"
 #include "irn_provider/live/live_process.h"
 #include "lockstep/coordinator.h"
+#include "lockstep/futex.h"
 
 namespace rocelab::live_test {
 
@@ -78,6 +79,13 @@ class LivePairTest : public ::testing::Test {
       plan.ports[i].config.delay = kDelay;
     }
     segment_ = std::make_unique<Segment>(Segment::create(path_, plan));
+  }
+
+  // Where a test says at which instant its programs act: on a busy machine the exchange of their addresses
+  // may outlast the usual grace, after which time would begin without them.
+  void make_patient_segment(TransportMode mode) {
+    make_segment(mode);
+    segment_->header().grace_wall_ns = 10'000'000'000;
   }
 
   pid_t start(std::uint32_t host, const std::function<void(LiveProcess&, std::uint32_t)>& body) {
@@ -182,7 +190,8 @@ struct Endpoint {
       shared.rkey[host] = key.value;
     });
     shared.ready[host] = 1;
-    while (shared.ready[1 - host] == 0) std::this_thread::yield();
+    lockstep::futex_wake_all(shared.ready[host]);
+    while (shared.ready[1 - host] == 0) lockstep::futex_wait(shared.ready[1 - host], 0, 1'000'000'000);
   }
 
   Cqe wait() {

@@ -48,7 +48,7 @@ class LiveWriteTest : public LivePairTest, public ::testing::WithParamInterface<
 
 TEST_P(LiveWriteTest, LoneWriteArrivesWhenTheFormulaSays) {
   constexpr std::uint32_t kSize = 100 * 1024;
-  make_segment(GetParam());
+  make_patient_segment(GetParam());
   const auto body = [this](LiveProcess& p, std::uint32_t host) { write_once(p, host, *shared_, kSize); };
   const pid_t h1 = start(0, body), h2 = start(1, body);
   EXPECT_EQ(run({h1, h2}), (std::vector<int>{0, 0}));
@@ -68,7 +68,7 @@ TEST_P(LiveWriteTest, LoneWriteArrivesWhenTheFormulaSays) {
 TEST_P(LiveWriteTest, TwoRunsGiveTheSameDigests) {
   std::array<std::array<std::uint8_t, 32>, 2> digests[2];
   for (auto& run_digests : digests) {
-    make_segment(GetParam());
+    make_patient_segment(GetParam());
     const auto body = [this](LiveProcess& p, std::uint32_t host) { write_once(p, host, *shared_, 20'000); };
     const pid_t h1 = start(0, body), h2 = start(1, body);
     ASSERT_EQ(run({h1, h2}), (std::vector<int>{0, 0}));

@@ -38,9 +38,10 @@ class ProcessMemory final : public Memory {
   // processor and read the rest once they have changed, as adapters that write in order allow; memcpy() alone
   // may store the end of a block first.
   void write(std::uint64_t addr, const std::byte* bytes, std::uint32_t length) override {
+    if (length == 0) return;
     const std::uint64_t end = addr + length;
     const std::uint64_t tail = (end - 1) & ~std::uint64_t{7};
-    if (length == 0 || tail <= addr) {
+    if (tail <= addr) {
       std::memcpy(reinterpret_cast<void*>(addr), bytes, length);
       return;
     }

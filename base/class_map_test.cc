@@ -25,5 +25,23 @@ TEST(ClassMapTest, AClassThatNoDscpIsMappedToIsNotReached) {
   EXPECT_TRUE(map.reaches(Tc{5}));
 }
 
+TEST(ClassMapTest, AClassPrefersItsSelectorAndElseTheLowestDscp) {
+  ClassMap map;
+  EXPECT_EQ(map.dscp_of(Tc{3}), 24);
+  EXPECT_EQ(map.dscp_of(Tc{0}), 0);
+  map.classes[24] = 5;
+  EXPECT_EQ(map.dscp_of(Tc{3}), 25);
+  for (std::uint8_t dscp = 32; dscp < 40; ++dscp) map.classes[dscp] = 3;
+  EXPECT_EQ(map.dscp_of(Tc{4}), std::nullopt);
+}
+
+TEST(ClassMapTest, ADscpThatIsLeftOutIsOfClass0AndUnknown) {
+  ClassMap map;
+  map.classes[34] = ClassMap::kUnknown;
+  EXPECT_FALSE(map.knows(34));
+  EXPECT_TRUE(map.knows(35));
+  EXPECT_EQ(map.of(34), Tc{0});
+}
+
 }  // namespace
 }  // namespace rocelab

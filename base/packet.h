@@ -61,7 +61,7 @@ struct Packet {
   std::uint32_t frame_length = 0;  // Ethernet header to ICRC, at least 60; FCS and preamble not counted
   std::uint32_t flow = 0;          // label of the flow for traces: the sending QPN; drivers may use another
   PacketKind kind = PacketKind::kData;
-  Tc tc;
+  Tc tc;  // of roce.dscp, by the map of the node that holds it
   Ecn ecn = Ecn::kNotEct;
   bool retransmission = false;  // sent before; only for counters and traces, not on the wire
   NodeId src;                   // sending and final node

@@ -32,6 +32,7 @@ struct RoceHeaders {
       0;                  // of INT in the shim slot (base/wire/telemetry.h, PacketPool::telemetry())
   bool ipv6 = false;      // at switches: between link-local addresses, by which Escape's tokens name the flow
   bool has_gids = false;  // at NICs: it came as bytes, between the ends that PacketPool::gids_of() tells
+  std::uint8_t dscp = 0;  // of the IP header: what each node takes the class from (base/class_map.h)
   // RETH; AtomicETH shares va and rkey
   std::uint64_t va = 0;
   RKey rkey;

@@ -51,7 +51,7 @@ std::span<const std::byte> FrameTap::bytes_of(const Packet& packet) {
   address.src_mac = src.mac;
   address.src_gid = lockstep::gid_of(src, kGidIndex);
   address.dst_gid = lockstep::gid_of(dst, kGidIndex);
-  address.dscp = packet.kind == PacketKind::kCnp ? src.nic.cnp_dscp : src.nic.roce_dscp;
+  address.dscp = packet.roce.dscp;
   address.ecn = packet.ecn;
   address.udp_src_port = udp_src_port_of(packet);
   std::ranges::fill(frame_, std::byte{0});

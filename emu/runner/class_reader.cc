@@ -1,5 +1,6 @@
-// [classes]: which traffic class a DSCP is of, for NICs and switches alike; and what is worth a word about
+// [classes]: which traffic class a DSCP is of, for the whole network and for single nodes; and warnings about
 // classes that other tables name.
+#include <algorithm>
 #include <charconv>
 #include <optional>
 
@@ -19,10 +20,10 @@ std::optional<std::uint8_t> dscp_of(const std::string& key) {
   return dscp;
 }
 
-}  // namespace
-
-ClassMap read_class_map(ConfigSection section) {
-  ClassMap map;
+// `dscp` and `others` of one table. `map`: that of DSCPs which `dscp` does not name, unless they are left
+// out.
+ClassMap read_map(ConfigSection& section, ClassMap map, const char* others) {
+  if (section.choice("others", {others, "unknown"}, 0) == 1) map.classes.fill(ClassMap::kUnknown);
   const ConfigNode* node = section.node("dscp");
   ConfigSection dscps = section.table("dscp");
   if (node != nullptr)
@@ -32,6 +33,24 @@ ClassMap read_class_map(ConfigSection section) {
       map.classes[*dscp] = static_cast<std::uint8_t>(dscps.integer(key, 0, 0, kTrafficClasses - 1));
     }
   dscps.finish();
+  return map;
+}
+
+}  // namespace
+
+ClassMap read_class_map(ConfigSection section, const Topology& topology, std::vector<NodeClassMap>& at) {
+  const ClassMap map = read_map(section, {}, "selector");
+  for (ConfigSection& entry : section.tables("at")) {
+    entry.require("nodes");
+    const ClassMap own = read_map(entry, map, "network");
+    for (const std::string& name : entry.texts("nodes", {})) {
+      const std::uint32_t node = find_node(entry, "nodes", topology, name);
+      if (std::ranges::any_of(at, [&](const NodeClassMap& other) { return other.node == node; }))
+        entry.fail_at("nodes", "names \"" + name + "\" again: a node has one map");
+      at.push_back({node, own});
+    }
+    entry.finish();
+  }
   section.finish();
   return map;
 }
@@ -43,6 +62,13 @@ std::vector<std::string> class_warnings(const Settings& s) {
   const std::string programs = "class " + std::to_string(nic.roce_tc().value) + " (DSCP " +
                                std::to_string(nic.roce_dscp) +
                                "), of programs that set no traffic class, is not in switch.";
+  if (!config.class_map.knows(nic.roce_dscp))
+    warnings.push_back(
+        place_of(s, "classes.others") + ": DSCP " + std::to_string(nic.roce_dscp) +
+        ", of programs that set no traffic class, is unknown: give it a class in classes.dscp");
+  if (nic.cc.needs_ecn() && !config.class_map.knows(nic.cnp_dscp))
+    warnings.push_back(place_of(s, "classes.others") + ": DSCP " + std::to_string(nic.cnp_dscp) +
+                       ", of CNPs, is unknown: give it a class in classes.dscp");
   for (std::uint8_t tc = 0; tc < kTrafficClasses; ++tc)
     if (config.classes[tc].lossless && config.pfc.enabled && !config.class_map.reaches(Tc{tc}))
       warnings.push_back(place_of(s, "switch.lossless_classes") + ": no DSCP reaches the lossless class " +

@@ -32,6 +32,29 @@ TEST(ClassReaderTest, NicsAndSwitchesHaveOneMap) {
   EXPECT_NE(std::ranges::find(s.settings[0].parameters, listed), s.settings[0].parameters.end());
 }
 
+TEST(ClassReaderTest, SingleNodesMayHaveAMapOfTheirOwn) {
+  const Scenario s = parse_scenario(
+      text("[classes]\ndscp = { 34 = 3 }\n[[classes.at]]\nnodes = [\"s1\", \"h2\"]\ndscp = { 34 = 5 }\n"),
+      "t.toml");
+  const RunPlan plan = make_plan(s, s.settings[0], 1);
+  EXPECT_EQ(plan.segment.hosts[0].nic.class_map.of(34), Tc{3});
+  EXPECT_EQ(plan.segment.hosts[1].nic.class_map.of(34), Tc{5});
+  EXPECT_EQ(plan.segment.switches[0].config.class_map.of(34), Tc{5});
+  EXPECT_EQ(plan.segment.switches[0].config.class_map.of(26), Tc{3}) << "the others are the network's";
+}
+
+TEST(ClassReaderTest, ANarrowMapLeavesOutWhatItDoesNotName) {
+  const Settings s = settings("[classes]\nothers = \"unknown\"\ndscp = { 26 = 3, 48 = 6 }\n");
+  EXPECT_TRUE(s.switches.class_map.knows(26));
+  EXPECT_FALSE(s.switches.class_map.knows(34));
+  EXPECT_EQ(s.warnings, std::vector<std::string>{});
+  const Settings bare = settings("[classes]\nothers = \"unknown\"\ndscp = { 24 = 3 }\n");
+  ASSERT_FALSE(bare.warnings.empty());
+  EXPECT_NE(bare.warnings[0].find("DSCP 26, of programs that set no traffic class, is unknown"),
+            std::string::npos)
+      << bare.warnings[0];
+}
+
 TEST(ClassReaderTest, RoccsCongestionPointsAreThoseOfRocesClass) {
   EXPECT_EQ(settings("", "roce+pfc+rocc").switches.rocc.classes, 1 << 3);
   const std::string moved = "[classes]\ndscp = { 26 = 4 }\n[switch]\nlossless_classes = [4]\n";
@@ -50,6 +73,12 @@ TEST(ClassReaderTest, MistakesNameTheirPlace) {
   EXPECT_NE(complaint(head + "dscp = { 26 = \"3\" }\n").find("must be a whole number"), std::string::npos);
   EXPECT_NE(complaint(head + "dscp = [3]\n").find("classes.dscp is a table"), std::string::npos);
   EXPECT_NE(complaint(head + "dcsp = { 26 = 3 }\n").find("did you mean \"dscp\"?"), std::string::npos);
+  const std::string at = "[[classes.at]]\n";
+  EXPECT_EQ(complaint(at + "nodes = [\"s2\"]\n"),
+            "t.toml:6:9: classes.at.nodes names the unknown node \"s2\"; did you mean \"s1\"?");
+  EXPECT_EQ(complaint(at + "nodes = [\"s1\"]\n" + at + "nodes = [\"s1\"]\n"),
+            "t.toml:8:9: classes.at.nodes names \"s1\" again: a node has one map");
+  EXPECT_NE(complaint(head + "others = \"none\"\n").find("classes.others"), std::string::npos);
 }
 
 TEST(ClassReaderTest, ClassesByVlanTagsAreRefused) {

@@ -38,6 +38,12 @@ struct Extremes {
   std::size_t links = 0;  // of the path with most
 };
 
+// RoCC's congestion points are those of RoCE's class.
+void set_class_map(SwitchConfig& config, const ClassMap& map) {
+  config.class_map = map;
+  config.rocc.classes = static_cast<std::uint8_t>(1u << map.of(NicConfig{}.roce_dscp).value);
+}
+
 // One host for each switch, rate and delay: paths between others are equal to those between these.
 std::vector<std::uint32_t> representatives(const Topology& topology) {
   std::set<std::tuple<std::uint32_t, std::int64_t, std::int64_t, int>> seen;
@@ -152,6 +158,8 @@ class Planner {
       entry.nic.cc.rocc.max_feedback = fastest_link_;
       entry.nic.cc.rocc.registry = registry;
       if (entry.nic.cc.hpcc.base_rtt == 0_ps) entry.nic.cc.hpcc.base_rtt = plan_.base_rtt;
+      for (const NodeClassMap& own : settings_.class_maps)
+        if (own.node == h) entry.nic.class_map = own.map;
       entry.nic.link_rate = link.rate;
       entry.nic.link_delay = link.delay;
       entry.to_switch = link.a_to_b;
@@ -173,6 +181,8 @@ class Planner {
       entry.first_port = static_cast<std::uint32_t>(plan_.segment.ports.size());
       entry.ports = static_cast<std::uint32_t>(topology_.nodes()[node].links.size());
       entry.config = plan_.settings.switches;
+      for (const NodeClassMap& own : settings_.class_maps)
+        if (own.node == node) set_class_map(entry.config, own.map);
       plan_.segment.switches.push_back(entry);
       for (std::uint32_t p = 0; p < entry.ports; ++p) add_port(s, p);
     }

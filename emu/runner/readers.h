@@ -35,7 +35,8 @@ void read_rocc(ConfigSection& section, std::string_view preset, RoccReading& roc
 std::vector<LinkEvent> read_link_events(std::vector<ConfigSection> sections, const Topology& topology);
 SwitchConfig read_switch(ConfigSection section, bool pfc, const CcPreset& congestion_control,
                          std::vector<EcnOfRate>& ecn_by_rate);
-ClassMap read_class_map(ConfigSection section);
+// The network's map; `at` gets those of single nodes.
+ClassMap read_class_map(ConfigSection section, const Topology& topology, std::vector<NodeClassMap>& at);
 // Warnings about settings that are allowed but probably not meant: one line each, with its place.
 std::vector<std::string> class_warnings(const Settings& settings);
 NicSettings read_nic(ConfigSection section, ConfigSection irn, TransportMode mode, bool pfc,

@@ -227,7 +227,7 @@ Settings read_settings(const Variant& variant, const std::filesystem::path& fold
   RoccReading rocc;
   const CcPreset cc =
       read_congestion_control(root.table("congestion_control"), label.mode, &s.parameters, rocc);
-  const ClassMap class_map = read_class_map(root.table("classes"));
+  const ClassMap class_map = read_class_map(root.table("classes"), s.topology, s.class_maps);
   s.switches = read_switch(root.table("switch"), label.pfc, cc, s.ecn_by_rate);
   s.switches.class_map = class_map;
   s.switches.rocc = rocc.config;

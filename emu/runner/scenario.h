@@ -62,6 +62,11 @@ struct EcnOfRate {  // marking of links of one rate
   EcnConfig ecn;
 };
 
+struct NodeClassMap {  // of a node that does not go by the network's map
+  std::uint32_t node = 0;
+  ClassMap map;
+};
+
 struct LinkEvent {
   Duration at;
   std::uint32_t link = 0;  // of the topology
@@ -143,8 +148,9 @@ struct Parameter {
 struct Settings {
   std::string label;
   Topology topology;
-  std::vector<LinkEvent> link_events;  // in the order of time
-  SwitchConfig switches;               // max_frame is filled in with the wire MTU
+  std::vector<LinkEvent> link_events;    // in the order of time
+  std::vector<NodeClassMap> class_maps;  // of single nodes; of all others: switches.class_map
+  SwitchConfig switches;                 // max_frame is filled in with the wire MTU
   std::vector<EcnOfRate> ecn_by_rate;
   NicSettings nic;    // pfc_enabled and the timers are set
   RoccSettings rocc;  // where switches.rocc.enabled

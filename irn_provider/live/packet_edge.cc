@@ -55,7 +55,7 @@ PacketRef PacketEdge::parse_control(std::span<const std::byte> bytes, PacketKind
   put_fair_rate(*packet, {cnp->cp, cnp->rate, cnp->destination, cnp->dest, cnp->report});
   const auto destination = nodes_by_ipv4_.find(cnp->destination);
   packet->src = destination != nodes_by_ipv4_.end() ? destination->second : kNoNode;
-  packet->tc = host_.nic.class_map.of(cnp->dscp);
+  packet->roce.dscp = cnp->dscp;
   return packet;
 }
 
@@ -88,10 +88,11 @@ PacketRef PacketEdge::parse_roce(std::span<std::byte> bytes, IcrcCheck check, Ti
   packet->payload = frame->payload.data();
   packet->payload_length = static_cast<std::uint32_t>(frame->payload.size());
   packet->ecn = frame->address.ecn;
-  packet->tc = host_.nic.class_map.of(frame->address.dscp);
   const std::uint8_t hops = packet->roce.telemetry_hops;
   packet->roce = frame->roce;
   packet->roce.telemetry_hops = hops;
+  packet->roce.dscp = frame->address.dscp;
+  packet->tc = host_.nic.class_map.of(frame->address.dscp);
   PacketPool::put_gids(*packet, {frame->address.src_gid, frame->address.dst_gid});
   if (to_group) put_group(*packet, frame->address.dst_gid);
   packet->flow = frame->roce.dest.value;
@@ -128,7 +129,7 @@ FrameAddress PacketEdge::address_of(const Nic& nic, const Packet& packet, std::u
   a.is_ipv4 = path->is_ipv4();
   a.src_gid = path->src_gid;
   a.dst_gid = path->dst_gid;
-  a.dscp = packet.kind == PacketKind::kCnp ? host_.nic.cnp_dscp : host_.nic.dscp_of(path->traffic_class);
+  a.dscp = packet.roce.dscp;
   a.ecn = packet.ecn;
   a.ip_id = ip_id;
   a.ttl = path->hop_limit != 0 ? path->hop_limit : 64;

@@ -75,7 +75,8 @@ namespace rocelab {
   X(rx_escape_tokens) /* Escape's tokens that reached this host, where they end */                \
   X(rx_escape_announcements) /* and its announcements, which are for switches */                  \
   X(rx_not_in_group) /* multicast datagrams to a group without a member here */                   \
-  X(link_downed) /* how often the port's link has failed */
+  X(link_downed) /* how often the port's link has failed */                                       \
+  X(rx_unknown_dscp) /* of rx_packets: of a DSCP that the NIC's class map leaves out */
 // clang-format on
 
 ROCELAB_COUNTERS(NicCounter, ROCELAB_NIC_COUNTERS);

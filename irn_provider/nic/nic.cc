@@ -12,6 +12,7 @@ namespace rocelab {
 Nic::Impl::Impl(const NicConfig& configuration, Qpn first, PacketPool& packets, Memory& memory,
                 TraceSink& sink)
     : config(configuration),
+      cnp_tc(configuration.cnp_tc()),
       first_qpn(first),
       pool(packets),
       trace(sink),
@@ -39,7 +40,7 @@ void Nic::Impl::touch(QueuePair& qp, Time now) {
   const unsigned kinds = cnp * QpScheduler::bit_of(Kind::kCnp) | ack * QpScheduler::bit_of(Kind::kAck) |
                          data * QpScheduler::bit_of(Kind::kData);
   if (kinds != scheduler.ready_kinds(slot)) {
-    scheduler.set_ready(slot, config.cnp_tc(), Kind::kCnp, cnp);
+    scheduler.set_ready(slot, cnp_tc, Kind::kCnp, cnp);
     scheduler.set_ready(slot, qp.tc(), Kind::kAck, ack);
     scheduler.set_ready(slot, qp.tc(), Kind::kData, data);
   }
@@ -87,6 +88,8 @@ void Nic::Impl::accept(const Packet& packet, Time now) {
   ++counters.rx_packets;
   counters.rx_bytes += packet.frame_length;
   if (packet.ecn == Ecn::kCe) ++counters.np_ecn_marked_roce_packets;
+  if (!config.class_map.knows(packet.roce.dscp)) [[unlikely]]
+    ++counters.rx_unknown_dscp;
   if (!trace.wants(TraceKind::kDeliver)) return;
   TraceRecord record{now, TraceKind::kDeliver, static_cast<std::uint8_t>(packet.ecn)};
   record.flow = packet.flow;
@@ -113,6 +116,7 @@ void Nic::Impl::on_fair_rate(Packet& packet, Time now) {
   ++counters.rp_fair_rates_handled;
   QueuePair& qp = *qps[found->second];
   packet.flow = qp.context().qpn.value;  // it concerns this end of the flow
+  packet.tc = config.class_map.of(packet.roce.dscp);
   accept(packet, now);
   if (f.report.form != RoccForm::kRate)
     trace.record({.time = now,

@@ -50,8 +50,7 @@ struct NicConfig {
   bool pfc_enabled = true;     // obey PFC frames
   IrnConfig irn;
   CcConfig cc;  // congestion control of every QP; none by default
-  // A frame's DSCP says its class, here and in the switches. roce_dscp: of programs that set no traffic
-  // class.
+  // A frame's DSCP says its class. roce_dscp: of programs that set no traffic class.
   ClassMap class_map;
   std::uint8_t roce_dscp = 26, cnp_dscp = 48;
   Tc roce_tc() const { return class_map.of(roce_dscp); }

@@ -59,6 +59,7 @@ struct Nic::Impl {
   void count_users(const QpInit& init, int change);  // of what the QP was made from
 
   const NicConfig config;
+  const Tc cnp_tc;  // of the config
   const Qpn first_qpn;
   PacketPool& pool;
   TraceSink& trace;

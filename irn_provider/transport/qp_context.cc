@@ -30,7 +30,7 @@ Duration QpContext::verbs_timeout() const {
 
 void QpContext::follow_path() {
   overhead_ = overhead_of(attr.path);
-  tc_ = class_of(attr.path);
+  mark_ = mark_of(attr.path);
 }
 
 void QpContext::connect(Time now) {
@@ -50,7 +50,7 @@ void QpContext::path_changed(Time now) {
 void QpContext::begin(Packet& packet, Operation operation, UnwrappedPsn psn) const {
   packet.kind = PacketKind::kData;
   packet.flow = qpn.value;
-  packet.tc = tc_;
+  mark_.put(packet);
   packet.ecn = nic.config.ecn_capable ? Ecn::kEct0 : Ecn::kNotEct;
   packet.dst = attr.path.dst_node;
   packet.roce.opcode = make_opcode(transport_, operation);
@@ -64,7 +64,7 @@ void QpContext::finish(Packet& packet, std::uint32_t payload_length) const {
 
 void QpContext::finish_datagram(Packet& packet, std::uint32_t payload_length, const PathAddress& path) const {
   packet.dst = path.dst_node;
-  packet.tc = class_of(path);
+  mark_of(path).put(packet);
   finish(packet, payload_length, overhead_of(path));
 }
 
@@ -88,7 +88,7 @@ void QpContext::finish_ack(Packet& packet, std::uint8_t syndrome, std::uint32_t 
 void QpContext::begin_cnp(Packet& packet) const {
   packet.kind = PacketKind::kCnp;
   packet.flow = qpn.value;
-  packet.tc = nic.config.cnp_tc();
+  mark_of(nic.config.cnp_dscp).put(packet);
   packet.ecn = Ecn::kNotEct;
   packet.dst = attr.path.dst_node;
   packet.roce.opcode = kCnpOpcode;

@@ -96,10 +96,8 @@ class QpContext {
   // What a message of `length` bytes occupies on the wire as packets of the path MTU without extension
   // headers.
   Bytes wire_bytes_of(std::uint32_t length) const;
-  Tc tc() const { return tc_; }
-  Tc class_of(const PathAddress& path) const {
-    return nic.config.class_map.of(nic.config.dscp_of(path.traffic_class));
-  }
+  Tc tc() const { return mark_.tc; }
+  Tc class_of(const PathAddress& path) const { return mark_of(path).tc; }
 
   // --- completions
   enum class Queue : std::uint8_t { kSend, kRecv };
@@ -124,11 +122,22 @@ class QpContext {
 
  private:
   static TransportClass transport_of(QpType type, TransportMode mode);
+  // The DSCP that a packet leaves with, and its class here.
+  struct Mark {
+    std::uint8_t dscp = 0;
+    Tc tc;
+    void put(Packet& packet) const {
+      packet.roce.dscp = dscp;
+      packet.tc = tc;
+    }
+  };
+  Mark mark_of(std::uint8_t dscp) const { return {dscp, nic.config.class_map.of(dscp)}; }
+  Mark mark_of(const PathAddress& path) const { return mark_of(nic.config.dscp_of(path.traffic_class)); }
   void follow_path();
   void finish(Packet& packet, std::uint32_t payload_length, std::uint32_t overhead) const;
 
   TransportClass transport_;
-  Tc tc_;
+  Mark mark_;
   std::uint32_t overhead_ = 0;  // bytes of a frame around BTH, extension headers and payload
   Failure failure_ = Failure::kNone;
   bool completion_lost_ = false;

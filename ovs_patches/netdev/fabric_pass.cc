@@ -30,6 +30,7 @@ void read_headers(Packet& packet, const FrameView& view) {
   packet.roce.psn = view.psn;
   packet.roce.ack_req = view.ack_req;
   packet.roce.ipv6 = view.dst_interface != 0;
+  packet.roce.dscp = view.dscp;
   packet.flow = view.dest.value;
 }
 
@@ -103,7 +104,7 @@ void Fabric::arrive_from_switch(std::uint32_t index, PacketRef packet) {
 void Fabric::hand_over(std::uint32_t index, PacketRef packet, const std::optional<FrameView>& view) {
   Port& port = ports_[index];
   capture(port, packet->due, *packet, PcapngDirection::kInbound);
-  if (view) packet->tc = port.node.node.model().config().class_map.of(view->dscp);
+  if (view) packet->roce.dscp = view->dscp;
   wait(port, static_cast<std::uint32_t>(pass_.size()));
   Passing& passing = pass_.emplace_back();
   passing.packet = std::move(packet);

@@ -54,6 +54,7 @@ constexpr bool is_deliberate(SwitchDropReason reason) {
   X(lossless_drops) /* of the drops: frames of a lossless class */                          \
   X(ecn_marked)                                                                             \
   X(rx_pfc_ignored) /* PFC frames received while PFC is disabled */                         \
+  X(unknown_dscp) /* of rx_frames: of a DSCP that the switch's class map leaves out */      \
   X(drops_forged) /* feedback that only switches make, from a host */                       \
   X(drops_escape_queue) /* Escape: no place in the dedicated queue */                       \
   X(pfc_storms) /* PFC watchdog: classes that were paused for too long */                   \

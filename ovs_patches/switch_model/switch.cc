@@ -146,6 +146,7 @@ Switch::Switch(Switch&&) noexcept = default;
 
 void Switch::on_packet(PortId in, std::span<const PortId> outs, PacketRef packet, Time now) {
   // What is not kept goes back to its pool here.
+  impl_->classify(in, *packet);
   if (packet->kind == PacketKind::kFairRate)
     impl_->receive_feedback(in, outs, std::move(packet), now);
   else if (packet->kind == PacketKind::kEscaping)

@@ -8,8 +8,8 @@
 //  has_more() of a port after each pull from it.
 //  3. Pull a frame only when the port can send it at once: no hidden queue in a driver.
 //  4. At next_timeout() call on_timeout(); it may be early, and early or repeated calls change nothing.
-//  5. Packet::tc is the class by the network's map (SwitchConfig::class_map), Packet::frame_length at
-//  least 60.
+//  5. Packet::roce.dscp is that of the IP header, from which the switch takes the class
+//  (SwitchConfig::class_map); Packet::frame_length is at least 60.
 #pragma once
 
 #include <cstdint>

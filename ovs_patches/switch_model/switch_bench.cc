@@ -42,7 +42,7 @@ void run(benchmark::State& state, const SwitchConfig& config, Route route, doubl
       for (; due < limit; due = due + gap) {
         PacketRef packet = pool.make();
         packet->frame_length = static_cast<std::uint32_t>(kFrame.count());
-        packet->tc = Tc{3};
+        packet->roce.dscp = 24;
         const PortId outs[] = {PortId{static_cast<std::uint16_t>(route(in, frames++, ports))}};
         node.deliver(PortId{static_cast<std::uint16_t>(in)}, outs, std::move(packet), due);
       }
@@ -92,7 +92,7 @@ void BM_StandingQueue(benchmark::State& state) {
     PacketRef packet = pool.make();
     packet->frame_length = static_cast<std::uint32_t>(kFrame.count());
     packet->payload_length = 1024;
-    packet->tc = Tc{3};
+    packet->roce.dscp = 24;
     packet->src = NodeId{in};
     packet->dst = NodeId{kSenders};
     packet->roce.dest = Qpn{4096u + in};
@@ -120,7 +120,7 @@ void BM_Extract(benchmark::State& state) {
   const auto push = [&](std::uint32_t flow) {
     PacketRef packet = pool.make();
     packet->frame_length = static_cast<std::uint32_t>(kFrame.count());
-    packet->tc = Tc{3};
+    packet->roce.dscp = 24;
     packet->roce.dest = Qpn{flow};
     queues.push(PortId{0}, Tc{3}, {std::move(packet), PortId{0}});
   };

@@ -141,7 +141,8 @@ std::string problem_of_switch(const SwitchConfig& config) {
       return "Loop Breaker's interval must be more than 0, and its period not negative";
   }
   for (const auto tc : config.class_map.classes) {
-    if (tc >= kTrafficClasses) return "the DSCP map names class " + std::to_string(tc) + ", there are 0 to 7";
+    if (tc >= kTrafficClasses && tc != ClassMap::kUnknown)
+      return "the DSCP map names class " + std::to_string(tc) + ", there are 0 to 7";
   }
   for (int tc = 0; tc < kTrafficClasses; ++tc) {
     if (std::string problem = problem_of_class(tc, config.classes[tc]); !problem.empty()) return problem;

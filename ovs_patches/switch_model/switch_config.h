@@ -175,7 +175,7 @@ struct SwitchConfig {
   LoopBreakerConfig loop_breaker;
   TelemetryConfig telemetry;
   std::array<ClassConfig, kTrafficClasses> classes = default_classes();
-  ClassMap class_map;  // that of the NICs, too
+  ClassMap class_map;  // by which it classifies every frame
 };
 static_assert(std::is_trivially_copyable_v<SwitchConfig> && std::is_trivially_copyable_v<PortConfig>);
 

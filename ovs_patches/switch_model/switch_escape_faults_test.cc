@@ -179,7 +179,7 @@ TEST(SwitchEscapeFaultsTest, ForgedAnnouncementsAndReturnsLoseNothing) {
       if (announcement) {
         forged->kind = PacketKind::kEscapeAnnouncement;
         forged->frame_length = 64;
-        forged->tc = tc(any(8));
+        forged->roce.dscp = static_cast<std::uint8_t>(any(8) << 3);
         forged->src = NodeId{any(9)};
         forged->dst = NodeId{any(round.size)};
         forged->roce.shim_hops = static_cast<std::uint8_t>(any(256));

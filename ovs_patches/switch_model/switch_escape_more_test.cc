@@ -106,7 +106,7 @@ TEST(SwitchEscapeMoreTest, ForgedAnnouncementsAreIgnoredAndCounted) {
   b.node.deliver(port(0), both, b.announcement(7), at(1_us));
   b.announce_from(8, 0, 2, at(1_us), 0);
   PacketRef lossy = b.announcement(9);
-  lossy->tc = tc(0);
+  lossy->roce.dscp = 0;
   const PortId outs[] = {port(2)};
   b.node.deliver(port(0), outs, std::move(lossy), at(1_us));
   b.run_until(at(50_us));

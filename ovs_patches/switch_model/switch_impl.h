@@ -105,6 +105,7 @@ struct Switch::Impl {
   }
 
   // --- switch_input.cc: admission
+  void classify(PortId in, Packet& packet);
   void receive(PortId in, std::span<const PortId> outs, PacketRef&& packet,
                Time now);  // drops: left to the caller
   bool pass(PortId in, PortId out, Packet& packet, Time now);

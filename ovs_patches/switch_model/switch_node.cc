@@ -50,6 +50,7 @@ PacketRef SwitchNode::arrive(PortId& port, Time& due_at_peer) {
   if (is_from_switches(arrival.packet->kind)) [[unlikely]] {
     arrive_from_switches({std::move(arrival.packet), now, arrival.in, arrival.outs});
   } else {
+    impl.classify(arrival.in, *arrival.packet);
     if (arrival.outs.size() == 1 && leaves_at_once(arrival.outs[0], now) &&
         impl.pass(arrival.in, arrival.outs[0], *arrival.packet, now)) {
       port = arrival.outs[0];

@@ -75,12 +75,20 @@ namespace rocelab {
   if (lossless(tc) && buffer.above_xoff(in, tc)) request_pause(PauseOwner::kIngressBuffer, in, tc, true, now);
 }
 
+// The class of a frame that arrives. A DSCP that the map leaves out is not trusted: class 0.
+[[gnu::always_inline]] inline void Switch::Impl::classify(PortId in, Packet& packet) {
+  packet.tc.value = config.class_map.classes[packet.roce.dscp % kDscps];
+  if (packet.tc.value < kTrafficClasses) [[likely]]
+    return;
+  packet.tc = Tc{0};
+  ++at(in).counters.unknown_dscp;
+}
+
 [[gnu::always_inline]] inline void Switch::Impl::receive(PortId in, std::span<const PortId> outs,
                                                          PacketRef&& packet, Time now) {
   const Tc tc = packet->tc;
   const Bytes frame = packet->frame();
   Port& ingress = at(in);
-  RL_CHECK(tc.value < kTrafficClasses);
   ++ingress.counters.rx_frames;
   ingress.counters.rx_bytes += packet->frame_length;
   if (frame > config.longest_frame()) return drop(in, in, *packet, SwitchDropReason::kOversize, now);
@@ -113,7 +121,6 @@ namespace rocelab {
   const Tc tc = packet.tc;
   const Bytes frame = packet.frame();
   Port& egress = at(out);
-  RL_CHECK(tc.value < kTrafficClasses);
   if (!egress.is_idle_for(tc) || frame > config.longest_frame() || storming_ports != 0 ||
       config.telemetry.enabled)
     return false;

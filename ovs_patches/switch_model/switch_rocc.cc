@@ -109,6 +109,7 @@ void Switch::Impl::send_cnp(PortId port_id, const SwitchFlow& flow, FairRateFeed
   put_fair_rate(*packet, feedback);
   packet->src = flow.destination;
   packet->dst = flow.source;
+  packet->roce.dscp = config.rocc.dscp;
   packet->tc = config.class_map.of(config.rocc.dscp);
   ++port.counters.rocc_cnps;
   const Tc tc = packet->tc;

@@ -216,7 +216,7 @@ TEST(SwitchRoccTest, FeedbackFromAHostIsDroppedAndFromASwitchForwarded) {
   for (const int in : {0, 1}) {
     PacketRef packet = b.pool.make();
     put_fair_rate(*packet, {0xac100009, 10, 0x0a000001, Qpn{5}});
-    packet->tc = tc(6);
+    packet->roce.dscp = 48;
     const PortId outs[] = {port(2)};
     b.node.deliver(port(in), outs, std::move(packet), at(1_us));
   }

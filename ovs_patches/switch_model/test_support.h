@@ -26,6 +26,7 @@ inline PacketRef make_packet(PacketPool& pool, Bytes frame, int traffic_class = 
   PacketRef packet = pool.make();
   packet->frame_length = static_cast<std::uint32_t>(frame.count());
   packet->payload_length = packet->frame_length - 58;
+  packet->roce.dscp = static_cast<std::uint8_t>(traffic_class << 3);
   packet->tc = tc(traffic_class);
   packet->ecn = Ecn::kEct0;
   packet->flow = flow;

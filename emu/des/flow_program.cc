@@ -113,6 +113,7 @@ void FlowProgram::connect(Transfer& t, const std::vector<Endpoint>& remote) {
     attr.path.dst_mac = peer.mac;
     attr.path.dst_node = NodeId{peer.node};
     attr.path.src_gid_index = kGidIndex;
+    attr.path.traffic_class = t.script.flow().traffic_class().value_or(0);
     attr.path.udp_src_port =
         lockstep::udp_source_port(0, qpn.value, remote[lane].qpn.value, attr.path.src_gid, attr.path.dst_gid);
     need(nic_.modify_qp(qpn, attr, Time::zero()), "RTR");

@@ -26,6 +26,7 @@ std::vector<app::Flow> program_flows(const RunPlan& plan) {
     flow.qps = f.qps;
     flow.after = f.after;
     flow.after_count = f.after_count;
+    flow.dscp = f.dscp;
     flows.push_back(flow);
   }
   return flows;

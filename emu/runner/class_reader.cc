@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <optional>
+#include <set>
 
 #include "emu/runner/identity.h"
 #include "emu/runner/readers.h"
@@ -18,6 +19,15 @@ std::optional<std::uint8_t> dscp_of(const std::string& key) {
   if (error != std::errc() || behind != end || dscp >= kDscps || std::to_string(dscp) != key)
     return std::nullopt;
   return dscp;
+}
+
+// That a workload names, each once.
+std::set<std::uint8_t> dscps_of(const WorkloadSettings& w) {
+  std::set<std::uint8_t> dscps;
+  if (w.dscp) dscps.insert(*w.dscp);
+  for (const ListedFlow& flow : w.flows)
+    if (flow.dscp) dscps.insert(*flow.dscp);
+  return dscps;
 }
 
 // `dscp` and `others` of one table. `map`: that of DSCPs which `dscp` does not name, unless they are left
@@ -55,6 +65,25 @@ ClassMap read_class_map(ConfigSection section, const Topology& topology, std::ve
   return map;
 }
 
+std::optional<std::uint8_t> read_dscp(ConfigSection& section, const std::string& prefix,
+                                      const ClassMap& map) {
+  const std::string dscp_key = prefix + "dscp", class_key = prefix + "class";
+  const bool has_dscp = section.has(dscp_key), has_class = section.has(class_key);
+  if (has_dscp && has_class)
+    section.fail_at(class_key, "excludes " + dscp_key + ": the class follows from the DSCP");
+  if (has_dscp)
+    return static_cast<std::uint8_t>(section.integer(dscp_key, 0, 0, static_cast<std::int64_t>(kDscps) - 1));
+  if (!has_class) return std::nullopt;
+  const Tc tc{static_cast<std::uint8_t>(section.integer(class_key, 0, 0, kTrafficClasses - 1))};
+  const auto dscp = map.dscp_of(tc);
+  if (!dscp)
+    section.fail_at(class_key, "= " + std::to_string(tc.value) +
+                                   " is reached by no DSCP: give it one in classes.dscp, for example "
+                                   "classes.dscp = { " +
+                                   std::to_string(tc.value * 8) + " = " + std::to_string(tc.value) + " }");
+  return dscp;
+}
+
 std::vector<std::string> class_warnings(const Settings& s) {
   std::vector<std::string> warnings;
   const SwitchConfig& config = s.switches;
@@ -69,6 +98,12 @@ std::vector<std::string> class_warnings(const Settings& s) {
   if (nic.cc.needs_ecn() && !config.class_map.knows(nic.cnp_dscp))
     warnings.push_back(place_of(s, "classes.others") + ": DSCP " + std::to_string(nic.cnp_dscp) +
                        ", of CNPs, is unknown: give it a class in classes.dscp");
+  for (const WorkloadSettings& w : s.workloads)
+    for (const std::uint8_t dscp : dscps_of(w))
+      if (!config.class_map.knows(dscp))
+        warnings.push_back(
+            place_of(s, "workload") + ": DSCP " + std::to_string(dscp) + ", of workload \"" + w.name +
+            "\", is unknown: its frames are of class 0 and counted; give it a class in classes.dscp");
   for (std::uint8_t tc = 0; tc < kTrafficClasses; ++tc)
     if (config.classes[tc].lossless && config.pfc.enabled && !config.class_map.reaches(Tc{tc}))
       warnings.push_back(place_of(s, "switch.lossless_classes") + ": no DSCP reaches the lossless class " +

@@ -263,13 +263,33 @@ NicSettings read_nic(ConfigSection section, ConfigSection irn, TransportMode mod
   return nic;
 }
 
+namespace {
+
+// Whether all that hosts send, CNPs apart, is of lossless classes at every switch.
+bool all_lossless(const Settings& s) {
+  std::vector<std::uint8_t> dscps{s.nic.config.roce_dscp};
+  for (const WorkloadSettings& w : s.workloads) {
+    if (w.dscp) dscps.push_back(*w.dscp);
+    for (const ListedFlow& flow : w.flows)
+      if (flow.dscp) dscps.push_back(*flow.dscp);
+  }
+  const auto lossless = [&](const ClassMap& map) {
+    return std::ranges::all_of(
+        dscps, [&](std::uint8_t dscp) { return s.switches.classes[map.of(dscp).value].lossless; });
+  };
+  return lossless(s.switches.class_map) &&
+         std::ranges::all_of(s.class_maps, [&](const NodeClassMap& own) { return lossless(own.map); });
+}
+
+}  // namespace
+
 // Under PFC a frame of a lossless class is lost on a link only, or where something drops it on purpose.
 bool may_lose_frames(const Settings& s) {
   const SwitchConfig& config = s.switches;
   const bool drops = config.loop_breaker.enabled || (config.pfc.watchdog.period > Duration{} &&
                                                      config.pfc.watchdog.action == WatchdogAction::kDrop);
-  return !config.pfc.enabled || !config.classes[s.nic.config.roce_tc().value].lossless || drops ||
-         !s.link_events.empty() || std::ranges::any_of(s.topology.links(), [](const Link& link) {
+  return !config.pfc.enabled || !all_lossless(s) || drops || !s.link_events.empty() ||
+         std::ranges::any_of(s.topology.links(), [](const Link& link) {
            return link.a_to_b != FaultConfig{} || link.b_to_a != FaultConfig{};
          });
 }

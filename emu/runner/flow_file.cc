@@ -10,7 +10,7 @@ namespace rocelab {
 
 std::string flow_lines(const RunPlan& plan) {
   std::string text = "# " + plan.scenario + ", " + plan.label + ", seed " + std::to_string(plan.seed) +
-                     "\n# id src dst op size message_size start_ns qps label after\n";
+                     "\n# id src dst op size message_size start_ns qps label after dscp\n";
   for (const Flow& flow : plan.flows) {
     char start[40];
     std::snprintf(start, sizeof start, "%lld.%03lld", static_cast<long long>(flow.start.ps() / 1000),
@@ -22,6 +22,7 @@ std::string flow_lines(const RunPlan& plan) {
     if (flow.after_count > 0) text += " " + std::to_string(flow.after_count);
     for (std::size_t i = 0; i < flow.after.size(); ++i)
       text += (i == 0 ? "/" : ",") + std::to_string(flow.after[i]);
+    if (flow.dscp) text += " dscp=" + std::to_string(*flow.dscp);
     text += "\n";
   }
   return text;

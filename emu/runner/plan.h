@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,7 @@ struct Flow {
   Bytes size, message_size;
   Time start;
   std::uint32_t qps = 1;
+  std::optional<std::uint8_t> dscp;  // of its queue pairs; null: that of programs that set no traffic class
   std::vector<std::uint32_t> after =
       {};  // flows; it starts when after_count of them have ended; empty: at start
   std::uint32_t after_count = 0;

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "emu/runner/config_section.h"
@@ -37,6 +39,9 @@ SwitchConfig read_switch(ConfigSection section, bool pfc, const CcPreset& conges
                          std::vector<EcnOfRate>& ecn_by_rate);
 // The network's map; `at` gets those of single nodes.
 ClassMap read_class_map(ConfigSection section, const Topology& topology, std::vector<NodeClassMap>& at);
+// The DSCP that `dscp` says, or one of the class that `class` says; null: neither is there. The keys' names
+// begin with `prefix`.
+std::optional<std::uint8_t> read_dscp(ConfigSection& section, const std::string& prefix, const ClassMap& map);
 // Warnings about settings that are allowed but probably not meant: one line each, with its place.
 std::vector<std::string> class_warnings(const Settings& settings);
 NicSettings read_nic(ConfigSection section, ConfigSection irn, TransportMode mode, bool pfc,
@@ -47,6 +52,6 @@ bool may_lose_frames(const Settings& settings);
 EngineSettings read_engine(ConfigSection section);
 // Complains when together they offer a link more than it carries (offered_load.h).
 std::vector<WorkloadSettings> read_workloads(std::vector<ConfigSection> sections, const Topology& topology,
-                                             std::uint32_t path_mtu, const std::filesystem::path& folder);
+                                             const NicConfig& nic, const std::filesystem::path& folder);
 
 }  // namespace rocelab

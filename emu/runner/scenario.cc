@@ -236,13 +236,17 @@ Settings read_settings(const Variant& variant, const std::filesystem::path& fold
   s.nic = read_nic(root.table("nic"), root.table("irn"), label.mode, label.pfc, cc.config, s.topology);
   s.nic.config.class_map = class_map;
   s.switches.rocc.classes = static_cast<std::uint8_t>(1u << s.nic.config.roce_tc().value);
+  // Timers depend on the classes of the workloads, and are listed before them.
+  const auto nic_end = static_cast<std::ptrdiff_t>(s.parameters.size());
+  s.workloads = read_workloads(root.tables("workload"), s.topology, s.nic.config, folder);
+  const auto workloads_end = static_cast<std::ptrdiff_t>(s.parameters.size());
   s.timers = read_timers(root.table("timers"), may_lose_frames(s));
+  std::rotate(s.parameters.begin() + nic_end, s.parameters.begin() + workloads_end, s.parameters.end());
   s.nic.config.recovery_timers = s.timers.recovery;
   s.nic.config.roce_rto = s.timers.rto_high;
   s.nic.config.irn.rto_high = s.timers.rto_high;
   s.nic.config.irn.rto_low = s.timers.rto_low;
   s.nic.config.irn.rto_low_packets = s.timers.rto_low_packets;
-  s.workloads = read_workloads(root.tables("workload"), s.topology, s.nic.config.active_mtu, folder);
   s.engine = read_engine(root.table("engine"));
   s.warnings = class_warnings(s);
   return s;

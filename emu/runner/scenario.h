@@ -87,7 +87,8 @@ struct ListedFlow {
   Bytes size;
   Duration start;
   FlowOp op = FlowOp::kWrite;
-  std::string group;  // empty: the workload's name
+  std::string group;                 // empty: the workload's name
+  std::optional<std::uint8_t> dscp;  // null: the workload's
   std::vector<std::uint32_t> after =
       {};  // indices of others of the workload; it starts when after_count have ended
   std::uint32_t after_count = 0;
@@ -119,11 +120,12 @@ struct WorkloadSettings {
   std::vector<ListedFlow> flows;  // list, file
   SizeSettings size{1_MB, 1_MB};
   FlowOp op = FlowOp::kWrite;
-  Bytes message_size{};             // zero: one message per queue pair
-  std::uint32_t qps = 1;            // queue pairs that a flow's messages go over in turn
-  Duration start{}, jitter = 1_us;  // start + uniform over [0, jitter)
-  bool overload = false;            // its links may be offered more than they carry
-  std::string during;               // also report the goodput while this other group runs
+  std::optional<std::uint8_t> dscp;  // of its queue pairs; null: that of programs that set no traffic class
+  Bytes message_size{};              // zero: one message per queue pair
+  std::uint32_t qps = 1;             // queue pairs that a flow's messages go over in turn
+  Duration start{}, jitter = 1_us;   // start + uniform over [0, jitter)
+  bool overload = false;             // its links may be offered more than they carry
+  std::string during;                // also report the goodput while this other group runs
 };
 
 enum class ClockKind : std::uint8_t { kLockstep, kWall };

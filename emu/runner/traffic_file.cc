@@ -17,7 +17,6 @@ constexpr std::array<const char*, 3> kNames = {"hpcc", "conweave", "ns3-rdma"};
 constexpr std::array<const char*, 3> kColumns = {"src dst priority_group dst_port bytes start_s",
                                                  "src dst priority_group bytes start_s",
                                                  "src dst priority packets start_s end_s"};
-constexpr std::uint32_t kPriority = 3;  // the class of RoCE data
 
 std::string name_of(TrafficDialect d) { return kNames[static_cast<std::size_t>(d)]; }
 bool is_decimal(const std::string& word) { return word.find('.') != std::string::npos; }
@@ -123,9 +122,14 @@ std::vector<ListedFlow> listed_flows(const std::vector<TrafficLine>& lines, cons
         fail("node " + std::to_string(end) + " is no host of this topology, whose hosts are " +
              std::to_string(hosts.begin()->first) + ".." + std::to_string(hosts.rbegin()->first));
     if (line.src == line.dst) fail("the flow goes to its own source");
-    if (line.priority != kPriority)
-      fail("priority group " + std::to_string(line.priority) + " is not supported: RoCE data is in class 3");
     ListedFlow flow;
+    if (!w.dscp && line.priority != options.nic.roce_tc().value) {
+      flow.dscp = options.nic.class_map.dscp_of(Tc{static_cast<std::uint8_t>(line.priority)});
+      if (!flow.dscp)
+        fail("priority group " + std::to_string(line.priority) +
+             " is a class that no DSCP reaches: give it one in classes.dscp, or all flows a class of the "
+             "workload");
+    }
     flow.src = hosts[line.src];
     flow.dst = hosts[line.dst];
     const std::int64_t unit = line.end_ps != 0 ? options.packet_payload.count() : 1;
@@ -167,13 +171,14 @@ std::string traffic_file(const RunPlan& plan, TrafficDialect dialect, const Traf
                   static_cast<long long>(ns % 1'000'000'000));
     return std::string(text.data());
   };
+  const NicConfig& nic = plan.settings.nic.config;
   std::string text = std::to_string(plan.flows.size()) + "\n";
   for (const Flow& flow : plan.flows) {
     const std::int64_t start = (flow.start - Time::zero() + options.epoch).ps(),
                        unit = options.packet_payload.count();
     text += std::to_string(plan.settings.topology.number_of(flow.src)) + " " +
-            std::to_string(plan.settings.topology.number_of(flow.dst)) + " " + std::to_string(kPriority) +
-            " ";
+            std::to_string(plan.settings.topology.number_of(flow.dst)) + " " +
+            std::to_string(nic.class_map.of(flow.dscp.value_or(nic.roce_dscp)).value) + " ";
     if (dialect == TrafficDialect::kHpcc) text += std::to_string(destination_port(plan, flow)) + " ";
     if (dialect == TrafficDialect::kNs3Rdma)
       text += std::to_string((flow.size.count() + unit - 1) / unit) + " " + seconds(start) + " " +

@@ -38,10 +38,12 @@ std::vector<TrafficLine> parse_traffic(const std::string& text, const std::strin
 struct TrafficFileOptions {
   Duration epoch = 2_s;           // what the file calls experiment time 0: the generators' base time
   Bytes packet_payload = 1000_B;  // ns3-rdma
+  NicConfig nic{};                // priority groups are classes of its map
 };
 
-// Of an hpcc file with several destination ports each becomes a group, "NAME:PORT". Throws ScenarioError for
-// nodes that are no hosts, flows to themselves, empty flows, other priorities than 3.
+// Of an hpcc file with several destination ports each becomes a group, "NAME:PORT". A priority group is a
+// class, unless the workload has a DSCP of its own. Throws ScenarioError for nodes that are no hosts, flows
+// to themselves, empty flows, classes that no DSCP reaches.
 std::vector<ListedFlow> listed_flows(const std::vector<TrafficLine>& lines, const std::string& file,
                                      const WorkloadSettings& w, const TrafficFileOptions& options,
                                      const Topology& topology);

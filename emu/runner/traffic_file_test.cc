@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <fstream>
 
 #include "emu/runner/complaint_fixture.h"
 #include "emu/runner/text_file.h"
@@ -129,8 +130,12 @@ TEST(TrafficFileTest, ImpossibleFlowsAreRefusedWithTheirLine) {
   EXPECT_EQ(wrong("1 2 3 0 2.0"), "rocelab_traffic_test.txt:3: a flow needs at least one byte, not 0");
   EXPECT_EQ(wrong("1 2 3 2000000000000 2.0"),
             "rocelab_traffic_test.txt:3: a flow of 2000000000000 bytes is more than 1000GB");
-  EXPECT_EQ(wrong("1 2 1 1000 2.0"),
-            "rocelab_traffic_test.txt:3: priority group 1 is not supported: RoCE data is in class 3");
+  EXPECT_EQ(wrong("1 2 1 1000 2.0"), "none") << "a class of the default map";
+  const std::string narrow = "[classes]\nothers = \"unknown\"\ndscp = { 26 = 3, 48 = 6 }\n";
+  EXPECT_EQ(wrong("1 2 1 1000 2.0", narrow),
+            "rocelab_traffic_test.txt:3: priority group 1 is a class that no DSCP reaches: give it one in "
+            "classes.dscp, or all flows a class of the workload");
+  EXPECT_EQ(wrong("1 2 1 1000 2.0", "class = 3\n" + narrow), "none");
   EXPECT_EQ(
       wrong("1 2 3 1000 1.5"),
       "rocelab_traffic_test.txt:3: the flow starts before the epoch of 2s: set epoch to an earlier time");
@@ -138,6 +143,24 @@ TEST(TrafficFileTest, ImpossibleFlowsAreRefusedWithTheirLine) {
   EXPECT_EQ(wrong("1 2 3 1000"),
             "rocelab_traffic_test.txt:3: a flow has the columns src dst priority_group bytes start_s");
   EXPECT_EQ(wrong(""), "rocelab_traffic_test.txt:3: the first line promises 2 flows, but there are 1");
+}
+
+TEST(TrafficFileTest, APriorityGroupIsAClass) {
+  const std::filesystem::path file = std::filesystem::temp_directory_path() / "rocelab_priority_test.txt";
+  std::ofstream(file) << "2\n0 1 3 1000 2.0\n1 2 5 1000 2.0\n";
+  const auto plan = [&](const std::string& more) {
+    return plan_of("kind = \"star\"\nhosts = 4\n",
+                   "file = \"" + file.string() + "\"\ndialect = \"conweave\"\n" + more);
+  };
+  const RunPlan by_file = plan("");
+  EXPECT_EQ(by_file.flows[0].dscp, std::nullopt) << "class 3 is that of programs that set none";
+  EXPECT_EQ(by_file.flows[1].dscp, 40);
+  EXPECT_EQ(traffic_file(by_file, TrafficDialect::kConweave, {}),
+            "2\n0 1 3 1000 2.000000000\n1 2 5 1000 2.000000000\n");
+  const RunPlan by_workload = plan("dscp = 34\n");
+  EXPECT_EQ(by_workload.flows[0].dscp, 34);
+  EXPECT_EQ(by_workload.flows[1].dscp, 34);
+  std::filesystem::remove(file);
 }
 
 }  // namespace

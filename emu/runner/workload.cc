@@ -64,6 +64,7 @@ class Draw {
     flow.op = w_.op;
     flow.start = Time::zero() + start;
     flow.qps = w_.qps;
+    flow.dscp = w_.dscp;
     flows_.push_back(flow);
     return flows_.back();
   }
@@ -103,6 +104,7 @@ class Draw {
       flow.start = flow.start + draw_jitter(w_.jitter, rng_);
       flow.size = listed.size;
       flow.op = listed.op;
+      if (listed.dscp) flow.dscp = listed.dscp;
       if (!listed.group.empty()) flow.group = listed.group;
       flow.after = listed.after;
       flow.after_count = listed.after_count;

@@ -41,6 +41,13 @@ Bytes read_size(ConfigSection& section, const char* key) {
   return size;
 }
 
+// Which hosts there are, and what their NICs say.
+struct World {
+  const Topology& topology;
+  const NicConfig& nic;
+  const std::filesystem::path& folder;
+};
+
 // One of: size; size_min with size_max; cdf.
 SizeSettings read_sizes(ConfigSection& section, const std::filesystem::path& folder) {
   for (const char* key : {"size_min", "size_max", "cdf"})
@@ -75,8 +82,8 @@ std::vector<std::uint32_t> read_hosts(ConfigSection& section, const char* key, c
   return hosts;
 }
 
-void read_incast(ConfigSection& section, WorkloadSettings& w, const Topology& topology,
-                 const std::filesystem::path& folder) {
+void read_incast(ConfigSection& section, WorkloadSettings& w, const World& world) {
+  const Topology& topology = world.topology;
   IncastSettings& incast = w.incast;
   section.require("receiver");
   std::size_t eligible = w.senders.empty() ? topology.hosts() - 1 : w.senders.size();
@@ -102,7 +109,7 @@ void read_incast(ConfigSection& section, WorkloadSettings& w, const Topology& to
     const auto stripes = static_cast<std::int64_t>(incast.fan_in == 0 ? eligible : incast.fan_in);
     if (incast.total.count() < stripes) section.fail_at("total", "is less than a byte for each sender");
   } else {
-    w.size = read_sizes(section, folder);
+    w.size = read_sizes(section, world.folder);
   }
   incast.repeats = static_cast<std::uint32_t>(section.integer("repeats", 1, 1, 1'000'000));
   incast.period = section.duration("period", Duration{});
@@ -116,7 +123,8 @@ void read_incast(ConfigSection& section, WorkloadSettings& w, const Topology& to
   if (incast.repeats > 1) w.overload = section.boolean("overload", false);
 }
 
-void read_list(ConfigSection& section, WorkloadSettings& w, const Topology& topology) {
+void read_list(ConfigSection& section, WorkloadSettings& w, const World& world) {
+  const Topology& topology = world.topology;
   for (ConfigSection& entry : section.tables("flow")) {
     for (const char* key : {"src", "dst"}) entry.require(key);
     ListedFlow flow;
@@ -126,6 +134,7 @@ void read_list(ConfigSection& section, WorkloadSettings& w, const Topology& topo
     flow.size = read_size(entry, "size");
     flow.start = entry.duration("start", Duration{});
     flow.op = read_op(entry);
+    flow.dscp = read_dscp(entry, "", world.nic.class_map);
     entry.finish();
     w.flows.push_back(flow);
   }
@@ -133,13 +142,14 @@ void read_list(ConfigSection& section, WorkloadSettings& w, const Topology& topo
     section.fail("workload \"" + w.name + "\" of kind \"list\" needs [[workload.flow]] entries");
 }
 
-void read_file(ConfigSection& section, WorkloadSettings& w, const Topology& topology,
-               const std::filesystem::path& folder) {
+void read_file(ConfigSection& section, WorkloadSettings& w, const World& world) {
+  const Topology& topology = world.topology;
   for (const char* key : {"file", "dialect"}) section.require(key);
-  const std::filesystem::path file = section.file("file", folder);
+  const std::filesystem::path file = section.file("file", world.folder);
   const std::size_t dialect = section.choice("dialect", {"hpcc", "conweave", "ns3-rdma", "htsim"}, 0);
   const bool htsim = dialect == 3, ns3_rdma = dialect == static_cast<std::size_t>(TrafficDialect::kNs3Rdma);
   TrafficFileOptions options;
+  options.nic = world.nic;
   options.epoch = section.duration("epoch", htsim ? Duration{} : options.epoch);
   if (ns3_rdma) options.packet_payload = section.bytes("packet_payload", options.packet_payload);
   if (options.packet_payload.count() <= 0) section.fail_at("packet_payload", "must be more than 0");
@@ -150,12 +160,11 @@ void read_file(ConfigSection& section, WorkloadSettings& w, const Topology& topo
                                  file.string(), w, options, topology);
 }
 
-void read_poisson(ConfigSection& section, WorkloadSettings& w, const Topology& topology,
-                  const std::filesystem::path& folder) {
+void read_poisson(ConfigSection& section, WorkloadSettings& w, const World& world) {
   section.require("load");
   if (w.receivers.size() == 1 && (w.senders.empty() || std::ranges::count(w.senders, w.receivers[0]) > 0))
     section.fail_at("receivers", "is one host, which is among the senders: it would send to itself");
-  w.size = read_sizes(section, folder);
+  w.size = read_sizes(section, world.folder);
   w.poisson.load = section.real("load", 0, 1e-6, 1);
   if (!section.has("duration") && !section.has("flows"))
     section.fail("workload \"" + w.name + "\" of kind \"poisson\" needs a duration or a number of flows");
@@ -163,7 +172,7 @@ void read_poisson(ConfigSection& section, WorkloadSettings& w, const Topology& t
   if (w.poisson.duration.ps() <= 0) section.fail_at("duration", "must be more than 0");
   w.poisson.flows = static_cast<std::uint64_t>(section.integer("flows", 0, 0, kMaxFlows));
   if (w.poisson.flows == 0 && !section.has("duration")) section.fail_at("flows", "must be more than 0");
-  if (topology.hosts() < 2) section.fail_at("kind", "needs at least two hosts");
+  if (world.topology.hosts() < 2) section.fail_at("kind", "needs at least two hosts");
   w.overload = section.boolean("overload", false);
 }
 
@@ -174,16 +183,16 @@ void check_pairs(ConfigSection& section, const WorkloadSettings& w, const Topolo
     section.fail_at("receivers", "is the only sender, too: it would send to itself");
 }
 
-void read_kind(ConfigSection& section, WorkloadSettings& w, const Topology& topology,
-               const std::filesystem::path& folder) {
-  if (w.kind == WorkloadKind::kList) return read_list(section, w, topology);
-  if (w.kind == WorkloadKind::kFile) return read_file(section, w, topology, folder);
+void read_kind(ConfigSection& section, WorkloadSettings& w, const World& world) {
+  const Topology& topology = world.topology;
+  if (w.kind == WorkloadKind::kList) return read_list(section, w, world);
+  if (w.kind == WorkloadKind::kFile) return read_file(section, w, world);
   w.senders = read_hosts(section, "senders", topology);
   w.op = read_op(section);
-  if (w.kind == WorkloadKind::kIncast) return read_incast(section, w, topology, folder);
+  if (w.kind == WorkloadKind::kIncast) return read_incast(section, w, world);
   if (w.kind != WorkloadKind::kPermutation) w.receivers = read_hosts(section, "receivers", topology);
-  if (w.kind == WorkloadKind::kPoisson) return read_poisson(section, w, topology, folder);
-  w.size = read_sizes(section, folder);
+  if (w.kind == WorkloadKind::kPoisson) return read_poisson(section, w, world);
+  w.size = read_sizes(section, world.folder);
   if (w.kind == WorkloadKind::kAllToAll && !w.receivers.empty()) return check_pairs(section, w, topology);
   if ((w.senders.empty() ? topology.hosts() : w.senders.size()) < 2)
     section.fail_at("kind", "needs at least two hosts");
@@ -195,8 +204,7 @@ Bytes largest_flow(const WorkloadSettings& w) {
   return largest;
 }
 
-WorkloadSettings read_workload(ConfigSection& section, const Topology& topology,
-                               const std::filesystem::path& folder) {
+WorkloadSettings read_workload(ConfigSection& section, const World& world) {
   WorkloadSettings w;
   section.require("kind");
   w.kind = static_cast<WorkloadKind>(
@@ -206,7 +214,8 @@ WorkloadSettings read_workload(ConfigSection& section, const Topology& topology,
     section.fail_at("name", "must be a word without spaces");
   w.start = section.duration("start", Duration{});
   if (w.start.ps() < 0) section.fail_at("start", "must not be negative");
-  read_kind(section, w, topology, folder);
+  w.dscp = read_dscp(section, "", world.nic.class_map);
+  read_kind(section, w, world);
   if (w.kind == WorkloadKind::kFile) w.jitter = Duration{};
   if (w.kind != WorkloadKind::kPoisson) w.jitter = section.duration("jitter", w.jitter);
   w.message_size = section.bytes("message_size", Bytes{});
@@ -224,10 +233,11 @@ WorkloadSettings read_workload(ConfigSection& section, const Topology& topology,
 }  // namespace
 
 std::vector<WorkloadSettings> read_workloads(std::vector<ConfigSection> sections, const Topology& topology,
-                                             std::uint32_t path_mtu, const std::filesystem::path& folder) {
+                                             const NicConfig& nic, const std::filesystem::path& folder) {
+  const std::uint32_t path_mtu = nic.active_mtu;
   std::vector<WorkloadSettings> workloads;
   for (ConfigSection& section : sections) {
-    workloads.push_back(read_workload(section, topology, folder));
+    workloads.push_back(read_workload(section, {topology, nic, folder}));
     for (std::size_t i = 0; i + 1 < workloads.size(); ++i)
       if (workloads[i].name == workloads.back().name)
         section.fail("two workloads are called \"" + workloads[i].name + "\"; give them a name each");

@@ -103,7 +103,8 @@ Endpoint Rdma::endpoint(const ibv_qp& qp, std::uint32_t psn) const {
   return e;
 }
 
-void Rdma::connect(ibv_qp& qp, const Endpoint& local, const Endpoint& remote) {
+void Rdma::connect(ibv_qp& qp, const Endpoint& local, const Endpoint& remote,
+                   std::optional<std::uint8_t> traffic_class) {
   const auto rd_atomic =
       static_cast<std::uint8_t>(std::min<int>(kRdAtomic, device_rd_atomic(context_.get())));
   ibv_qp_attr attr{};
@@ -119,7 +120,7 @@ void Rdma::connect(ibv_qp& qp, const Endpoint& local, const Endpoint& remote) {
   std::memcpy(attr.ah_attr.grh.dgid.raw, remote.gid, sizeof remote.gid);
   attr.ah_attr.grh.sgid_index = static_cast<std::uint8_t>(path_.gid_index);
   attr.ah_attr.grh.hop_limit = 64;
-  attr.ah_attr.grh.traffic_class = static_cast<std::uint8_t>(path_.traffic_class);
+  attr.ah_attr.grh.traffic_class = traffic_class.value_or(static_cast<std::uint8_t>(path_.traffic_class));
   int mask = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
              IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
   if (const int error = ibv_modify_qp(&qp, &attr, mask); error != 0)

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace rocelab::app {
@@ -59,7 +60,9 @@ class Rdma {
 
   OwnedQp create_qp(const QueueDepths& depths);  // in INIT: receives may be posted
   Endpoint endpoint(const ibv_qp& qp, std::uint32_t psn) const;
-  void connect(ibv_qp& qp, const Endpoint& local, const Endpoint& remote);  // to RTS
+  // To RTS. `traffic_class`: null: that of the options.
+  void connect(ibv_qp& qp, const Endpoint& local, const Endpoint& remote,
+               std::optional<std::uint8_t> traffic_class = std::nullopt);
 
  private:
   PathOptions path_;

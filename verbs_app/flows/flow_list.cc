@@ -61,10 +61,18 @@ void parse_after(const std::string& word, Flow& f) {
   if (f.start_ps != 0) throw std::runtime_error("a flow with after has no start_ns: write 0");
 }
 
-Flow parse_flow(const std::vector<std::string>& words) {
-  if (words.size() < 8 || words.size() > 10)
-    throw std::runtime_error("a flow is: id src dst op size message_size start_ns qps [label [after]]");
+// "dscp=34"
+bool is_dscp(const std::string& word) { return word.rfind("dscp=", 0) == 0; }
+
+Flow parse_flow(std::vector<std::string> words) {
   Flow f;
+  if (words.size() > 9 && is_dscp(words.back())) {
+    f.dscp = static_cast<std::uint8_t>(number(words.back().substr(5), "dscp", 0, 63));
+    words.pop_back();
+  }
+  if (words.size() < 8 || words.size() > 10)
+    throw std::runtime_error(
+        "a flow is: id src dst op size message_size start_ns qps [label [after] [dscp=N]]");
   f.id = static_cast<std::uint32_t>(number(words[0], "id", 0, 0xffffffff));
   f.src = words[1];
   f.dst = words[2];

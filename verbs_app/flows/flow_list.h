@@ -1,16 +1,17 @@
 // The flow list and the hosts file. Text, one entry a line; '#' begins a comment.
 //
-//   # id  src  dst  op     size     message_size  start_ns   qps  [label  [after]]
+//   # id  src  dst  op     size     message_size  start_ns   qps  [label  [after] [dscp=N]]
 //   0     h1   h9   write  8000000  1048576       0          1    incast
 //   1     h2   h9   send   8000000  65536         1234.567   2
-//   2     h9   h3   write  4000000  65536         0          1    reply   2/0,1
+//   2     h9   h3   write  4000000  65536         0          1    reply   2/0,1  dscp=34
 //
 // `op`: send, write or read. Data always flows from src to dst: of a READ flow dst is the requester. Sizes in
 // bytes. Start times are relative to the epoch that all processes agree on, in nanoseconds with up to three
 // digits after the point; programs can sleep to 1 ns, so a start is rounded up to one. `qps`: QPs of the
 // flow's own, over which its messages are dealt in turn. `after`, N/IDS: the flow starts as soon as N of
 // these flows have ended at its requester, and has no time of its own (start_ns 0); the requester must be an
-// end of each, and learn of its end: any end of a SEND or WRITE flow, the requester of a READ.
+// end of each, and learn of its end: any end of a SEND or WRITE flow, the requester of a READ. `dscp`: that
+// of the flow's queue pairs at both ends.
 //
 //   # name  IPv4 address
 //   h1      10.0.0.1
@@ -18,6 +19,7 @@
 
 #include <cstdint>
 #include <istream>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -36,7 +38,13 @@ struct Flow {
   std::string label;
   std::vector<std::uint32_t> after;  // flows; empty: it starts at its time
   std::uint32_t after_count = 0;     // how many of them must have ended
+  std::optional<std::uint8_t> dscp;  // null: the program's traffic class
 
+  // Of an address: DSCP and ECN. 0 would say that none is set, and 1 differs from it in the ECN field alone.
+  std::optional<std::uint8_t> traffic_class() const {
+    if (!dscp) return std::nullopt;
+    return *dscp == 0 ? std::uint8_t{1} : static_cast<std::uint8_t>(*dscp << 2);
+  }
   const std::string& requester() const { return op == Op::kRead ? dst : src; }
   bool end_known_to(const std::string& host) const {
     return host == requester() || (op != Op::kRead && host == dst);

@@ -62,7 +62,7 @@ TEST(FlowListTest, NamesFileLineAndFaultOfEveryBadEntry) {
   EXPECT_EQ(error_of("0 a b write 1 1 0.1234 1\n"),
             "flows.txt:1: start_ns has one to three digits after the point, not '0.1234'");
   EXPECT_EQ(error_of("\n0 a b write 1\n"),
-            "flows.txt:2: a flow is: id src dst op size message_size start_ns qps [label [after]]");
+            "flows.txt:2: a flow is: id src dst op size message_size start_ns qps [label [after] [dscp=N]]");
   for (const char* bad : {"-1 a b write 1 1 0 1", "0 a b write 0 1 0 1", "0 a b write 1 0 0 1",
                           "0 a b write 1 1 0 0", "0 a b write 1KB 1 0 1", "0 a b write 1 1 -5 1",
                           "0 a b write 1 1 5. 1", "0 a b write 1 1 1e3 1", "4294967296 a b write 1 1 0 1"})
@@ -88,6 +88,23 @@ TEST(FlowListTest, AFlowMayWaitForOthersThatItsRequesterSeesEnd) {
             "flows.txt:3: a flow with after has no start_ns: write 0");
   for (const char* bad : {"3/0,1", "0/1", "1/", "1", "1/0,,1", "1/x"})
     EXPECT_EQ(error_of(two + "2 a b send 1 1 0 1 x " + bad + "\n").find("flows.txt:3: "), 0u) << bad;
+}
+
+TEST(FlowListTest, AFlowMayHaveADscp) {
+  const auto list = flows(
+      "0 a b write 1 1 0 1 x dscp=34\n"
+      "1 a b write 1 1 0 1 x 1/0 dscp=0\n"
+      "2 a b write 1 1 0 1 dscp=5\n");
+  EXPECT_EQ(list[0].dscp, 34);
+  EXPECT_EQ(list[0].traffic_class(), 136);
+  EXPECT_EQ(list[1].after_count, 1u);
+  EXPECT_EQ(list[1].traffic_class(), 1) << "0 would say that none is set";
+  EXPECT_EQ(list[2].label, "dscp=5") << "a label, by its place";
+  EXPECT_EQ(list[2].traffic_class(), std::nullopt);
+  for (const char* bad : {"dscp=64", "dscp=", "dscp=-1", "dscp=AF31"})
+    EXPECT_EQ(error_of(std::string("0 a b write 1 1 0 1 x ") + bad + "\n").find("flows.txt:1: dscp must be"),
+              0u)
+        << bad;
 }
 
 TEST(FlowListTest, TakesPartWhoHasAFlowInTheOrderOfTheHostsFile) {

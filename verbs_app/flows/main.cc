@@ -18,7 +18,8 @@ namespace {
 
 constexpr char kUsage[] =
     "usage: rocelab_flows --flows FILE --hosts FILE --me NAME [options]\n"
-    "  --flows FILE        id src dst op size message_size start_ns qps [label [after]], one a line\n"
+    "  --flows FILE        id src dst op size message_size start_ns qps [label [after] [dscp=N]], one a "
+    "line\n"
     "  --hosts FILE        name and IPv4 address, one a line\n"
     "  --me NAME           which of the hosts this process is\n"
     "  --out FILE          write the records there as JSON (default: standard output)\n"

@@ -30,7 +30,7 @@ std::string digest_of(const std::vector<Flow>& flows) {
     for (const std::string& s :
          {std::to_string(f.id), f.src, f.dst, std::string(to_string(f.op)), std::to_string(f.size),
           std::to_string(f.message_size), std::to_string(f.start_ps), std::to_string(f.qps),
-          std::to_string(f.after_count)})
+          std::to_string(f.after_count), f.dscp ? std::to_string(*f.dscp) : std::string()})
       mix(s);
   return std::to_string(hash);
 }

@@ -57,7 +57,7 @@ void Transfer::connect(Rdma& rdma, const std::string& remote_endpoints) {
   for (std::size_t i = 0; i < lanes_.size(); ++i) {
     std::memcpy(&lanes_[i].remote, remote_endpoints.data() + i * sizeof(Endpoint), sizeof(Endpoint));
     if (!is_requester()) fill(i);  // before the peer can send
-    rdma.connect(*lanes_[i].qp, lanes_[i].local, lanes_[i].remote);
+    rdma.connect(*lanes_[i].qp, lanes_[i].local, lanes_[i].remote, flow().traffic_class());
   }
 }
 

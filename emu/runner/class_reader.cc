@@ -11,6 +11,8 @@
 namespace rocelab {
 namespace {
 
+constexpr std::int64_t kMostWeight = 1000;
+
 // As it is written: "7" is one, "07" and "AF31" are none.
 std::optional<std::uint8_t> dscp_of(const std::string& key) {
   std::uint8_t dscp = 0;
@@ -82,6 +84,52 @@ std::optional<std::uint8_t> read_dscp(ConfigSection& section, const std::string&
                                    "classes.dscp = { " +
                                    std::to_string(tc.value * 8) + " = " + std::to_string(tc.value) + " }");
   return dscp;
+}
+
+namespace {
+
+void read_weight(ConfigSection& weights, const std::string& key, NicConfig& config, bool strict_given) {
+  if (key.size() != 1 || key[0] < '0' || key[0] > '7')
+    weights.fail_at(key, "is no class: write for example nic.ets_weights = { 3 = 3, 4 = 1 }, of 0 to 7");
+  const auto tc = static_cast<std::size_t>(key[0] - '0');
+  config.ets_weights[tc] = static_cast<std::uint16_t>(weights.integer(key, 1, 1, kMostWeight));
+  if (strict_given && (config.strict_classes >> tc & 1) != 0)
+    weights.fail_at(key, "is in strict_classes, whose classes have no weight");
+  config.strict_classes = static_cast<std::uint8_t>(config.strict_classes & ~(1u << tc));
+}
+
+// A table of classes, or a list of all eight.
+void read_weights(ConfigSection& section, NicConfig& config) {
+  const bool strict_given = section.has("strict_classes");
+  const ConfigNode* node = section.node("ets_weights");
+  if (node == nullptr) return;
+  if (node->kind == ConfigNode::Kind::kTable) {
+    ConfigSection weights = section.table("ets_weights");
+    for (const auto& [key, value] : node->members) read_weight(weights, key, config, strict_given);
+    return weights.finish();
+  }
+  const std::vector<std::int64_t> weights = section.integers("ets_weights", {}, 1, kMostWeight);
+  if (weights.size() != kTrafficClasses)
+    section.fail_at("ets_weights",
+                    "must have one weight for each of the 8 classes, or be a table such as { 3 = 3, "
+                    "4 = 1 }");
+  std::ranges::transform(weights, config.ets_weights.begin(),
+                         [](std::int64_t weight) { return static_cast<std::uint16_t>(weight); });
+  if (!strict_given) config.strict_classes = 0;
+}
+
+}  // namespace
+
+void read_nic_classes(ConfigSection& section, const ClassMap& map, NicConfig& config) {
+  config.class_map = map;
+  config.ack_dscp = read_dscp(section, "ack_", map).value_or(NicConfig::kOfQueuePair);
+  config.read_dscp = read_dscp(section, "read_", map).value_or(NicConfig::kOfQueuePair);
+  if (section.has("strict_classes")) {
+    config.strict_classes = 0;
+    for (const std::int64_t tc : section.integers("strict_classes", {}, 0, kTrafficClasses - 1))
+      config.strict_classes = static_cast<std::uint8_t>(config.strict_classes | 1u << tc);
+  }
+  read_weights(section, config);
 }
 
 std::vector<std::string> class_warnings(const Settings& s) {

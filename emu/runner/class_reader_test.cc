@@ -81,6 +81,82 @@ TEST(ClassReaderTest, MistakesNameTheirPlace) {
   EXPECT_NE(complaint(head + "others = \"none\"\n").find("classes.others"), std::string::npos);
 }
 
+std::string workload(const std::string& keys, const std::string& flow_keys = "") {
+  return "[[workload]]\nkind = \"list\"\n" + keys +
+         "  [[workload.flow]]\n  src = \"h1\"\n  dst = \"h2\"\n  size = \"1KB\"\n" + flow_keys;
+}
+
+TEST(ClassReaderTest, AWorkloadAndItsFlowsHaveADscpOrAClass) {
+  const auto dscp_of = [](const std::string& more) {
+    const Scenario s = parse_scenario(text(more), "t.toml");
+    return make_plan(s, s.settings[0], 1).flows.at(0).dscp;
+  };
+  EXPECT_EQ(dscp_of(workload("")), std::nullopt);
+  EXPECT_EQ(dscp_of(workload("dscp = 34\n")), 34);
+  EXPECT_EQ(dscp_of(workload("class = 4\n")), 32) << "the class's selector";
+  EXPECT_EQ(dscp_of(workload("dscp = 34\n", "  class = 5\n")), 40) << "a flow's own goes first";
+  EXPECT_EQ(dscp_of("[classes]\nothers = \"unknown\"\ndscp = { 26 = 3, 48 = 6, 11 = 4 }\n" +
+                    workload("class = 4\n")),
+            11);
+}
+
+TEST(ClassReaderTest, MistakesInAFlowsClassNameTheirPlace) {
+  EXPECT_EQ(complaint(workload("dscp = 34\nclass = 4\n")),
+            "t.toml:8:9: workload.0.class excludes workload.0.dscp: the class follows from the DSCP");
+  EXPECT_EQ(complaint(workload("dscp = 64\n")), "t.toml:7:8: workload.0.dscp = 64 is outside 0..63");
+  EXPECT_NE(complaint(workload("", "  class = 8\n")).find("class = 8 is outside 0..7"), std::string::npos);
+  EXPECT_EQ(
+      complaint("[classes]\nothers = \"unknown\"\ndscp = { 26 = 3, 48 = 6 }\n" + workload("class = 4\n")),
+      "t.toml:10:9: workload.0.class = 4 is reached by no DSCP: give it one in classes.dscp, for example "
+      "classes.dscp = { 32 = 4 }");
+}
+
+TEST(ClassReaderTest, ADscpThatTheMapLeavesOutIsWorthAWarning) {
+  const std::vector<std::string> warnings =
+      settings("[classes]\nothers = \"unknown\"\ndscp = { 26 = 3, 48 = 6 }\n" + workload("dscp = 34\n"))
+          .warnings;
+  ASSERT_EQ(warnings.size(), 1u);
+  EXPECT_NE(warnings[0].find("DSCP 34, of workload \"list\", is unknown"), std::string::npos) << warnings[0];
+}
+
+TEST(ClassReaderTest, TimersRunWhereAWorkloadsClassMayLoseFrames) {
+  EXPECT_FALSE(settings(workload("")).timers.recovery);
+  EXPECT_FALSE(settings("[switch]\nlossless_classes = [3, 4]\n" + workload("class = 4\n")).timers.recovery);
+  EXPECT_TRUE(settings(workload("class = 4\n")).timers.recovery);
+  EXPECT_TRUE(settings("[nic]\nack_class = 6\n" + workload("")).timers.recovery);
+}
+
+TEST(ClassReaderTest, NicsShareTheirPortBetweenClasses) {
+  const auto nic = [](const std::string& keys) { return settings("[nic]\n" + keys).nic.config; };
+  EXPECT_EQ(nic("").strict_classes, 0xff);
+  EXPECT_EQ(nic("strict_classes = [6, 7]\n").strict_classes, 0xc0);
+  const NicConfig table = nic("ets_weights = { 3 = 3, 4 = 1 }\n");
+  EXPECT_EQ(table.strict_classes, 0xe7);
+  EXPECT_EQ(table.ets_weights[3], 3);
+  const NicConfig list = nic("strict_classes = [7]\nets_weights = [1, 1, 1, 9, 1, 1, 1, 1]\n");
+  EXPECT_EQ(list.strict_classes, 0x80);
+  EXPECT_EQ(list.ets_weights[3], 9);
+  EXPECT_EQ(nic("ets_weights = [1, 1, 1, 9, 1, 1, 1, 1]\n").strict_classes, 0);
+  EXPECT_EQ(nic("ack_class = 6\nread_dscp = 10\n").ack_dscp, 48);
+  EXPECT_EQ(nic("ack_class = 6\nread_dscp = 10\n").read_dscp, 10);
+  EXPECT_EQ(nic("").ack_dscp, NicConfig::kOfQueuePair);
+}
+
+TEST(ClassReaderTest, MistakesInTheNicsClassesNameTheirPlace) {
+  const std::string head = "[nic]\n";
+  EXPECT_EQ(complaint(head + "strict_classes = [3]\nets_weights = { 3 = 2 }\n"),
+            "t.toml:7:17: nic.ets_weights.3 is in strict_classes, whose classes have no weight");
+  EXPECT_EQ(complaint(head + "ets_weights = { 8 = 2 }\n"),
+            "t.toml:6:17: nic.ets_weights.8 is no class: write for example nic.ets_weights = { 3 = 3, 4 = 1 "
+            "}, of 0 "
+            "to 7");
+  EXPECT_NE(complaint(head + "ets_weights = { 3 = 0 }\n").find("= 0 is outside 1..1000"), std::string::npos);
+  EXPECT_NE(complaint(head + "ets_weights = [1, 2]\n").find("one weight for each of the 8 classes"),
+            std::string::npos);
+  EXPECT_NE(complaint(head + "ack_dscp = 3\nack_class = 4\n").find("nic.ack_class excludes nic.ack_dscp"),
+            std::string::npos);
+}
+
 TEST(ClassReaderTest, ClassesByVlanTagsAreRefused) {
   EXPECT_EQ(complaint("[switch]\nclassify = \"dscp\"\n"), "none");
   const std::string got = complaint("[switch]\nclassify = \"pcp\"\n");

@@ -203,7 +203,8 @@ void read_modes(ConfigSection& section, const char* key, TransportMode mode, con
 }  // namespace
 
 NicSettings read_nic(ConfigSection section, ConfigSection irn, TransportMode mode, bool pfc,
-                     const CcConfig& congestion_control, const Topology& topology) {
+                     const CcConfig& congestion_control, const Topology& topology,
+                     const ClassMap& class_map) {
   NicSettings nic;
   NicConfig& config = nic.config;
   config.mode = mode;
@@ -230,6 +231,7 @@ NicSettings read_nic(ConfigSection section, ConfigSection irn, TransportMode mod
       static_cast<std::uint32_t>(section.integer("ack_interval", config.ack_interval, 1, 1 << 20));
   config.qp_burst = static_cast<std::uint32_t>(section.integer("qp_burst", config.qp_burst, 1, 1 << 16));
   config.ecn_capable = section.boolean("ecn_capable", config.ecn_capable);
+  read_nic_classes(section, class_map, config);
   if (congestion_control.needs_irn() && has_roce)
     section.fail_at("roce_hosts", "run RoCE, and congestion_control.name is one of mode \"irn\" only");
   if (congestion_control.needs_packet_acks() && has_roce && config.ack_interval != 1)
@@ -267,7 +269,10 @@ namespace {
 
 // Whether all that hosts send, CNPs apart, is of lossless classes at every switch.
 bool all_lossless(const Settings& s) {
-  std::vector<std::uint8_t> dscps{s.nic.config.roce_dscp};
+  const NicConfig& nic = s.nic.config;
+  std::vector<std::uint8_t> dscps{nic.roce_dscp};
+  for (const std::uint8_t dscp : {nic.ack_dscp, nic.read_dscp})
+    if (dscp != NicConfig::kOfQueuePair) dscps.push_back(dscp);
   for (const WorkloadSettings& w : s.workloads) {
     if (w.dscp) dscps.push_back(*w.dscp);
     for (const ListedFlow& flow : w.flows)

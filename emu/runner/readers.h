@@ -42,10 +42,12 @@ ClassMap read_class_map(ConfigSection section, const Topology& topology, std::ve
 // The DSCP that `dscp` says, or one of the class that `class` says; null: neither is there. The keys' names
 // begin with `prefix`.
 std::optional<std::uint8_t> read_dscp(ConfigSection& section, const std::string& prefix, const ClassMap& map);
+// nic.ack_dscp, nic.read_dscp, nic.strict_classes, nic.ets_weights.
+void read_nic_classes(ConfigSection& section, const ClassMap& map, NicConfig& config);
 // Warnings about settings that are allowed but probably not meant: one line each, with its place.
 std::vector<std::string> class_warnings(const Settings& settings);
 NicSettings read_nic(ConfigSection section, ConfigSection irn, TransportMode mode, bool pfc,
-                     const CcConfig& congestion_control, const Topology& topology);
+                     const CcConfig& congestion_control, const Topology& topology, const ClassMap& class_map);
 // `lossy`: frames of the hosts' flows may be lost, which is what "auto" asks.
 TimerSettings read_timers(ConfigSection section, bool lossy);
 bool may_lose_frames(const Settings& settings);

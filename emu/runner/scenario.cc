@@ -233,8 +233,8 @@ Settings read_settings(const Variant& variant, const std::filesystem::path& fold
   s.switches.rocc = rocc.config;
   s.switches.telemetry.enabled = cc.config.needs_telemetry();
   s.rocc = rocc.points;
-  s.nic = read_nic(root.table("nic"), root.table("irn"), label.mode, label.pfc, cc.config, s.topology);
-  s.nic.config.class_map = class_map;
+  s.nic =
+      read_nic(root.table("nic"), root.table("irn"), label.mode, label.pfc, cc.config, s.topology, class_map);
   s.switches.rocc.classes = static_cast<std::uint8_t>(1u << s.nic.config.roce_tc().value);
   // Timers depend on the classes of the workloads, and are listed before them.
   const auto nic_end = static_cast<std::ptrdiff_t>(s.parameters.size());

@@ -22,6 +22,7 @@ Nic::Impl::Impl(const NicConfig& configuration, Qpn first, PacketPool& packets, 
       services{config, counters, regions, windows, address_handles, srqs, memory, trace, completions, events},
       pause(configuration.link_rate, counters, sink),
       scheduler(configuration.qp_burst),
+      class_turns(ClassTurns::needed(configuration) ? std::make_unique<ClassTurns>(configuration) : nullptr),
       pds(kMaxPds),
       xrcds(kMaxXrcds),
       cqs(configuration.max_cqs),
@@ -41,11 +42,11 @@ void Nic::Impl::touch(QueuePair& qp, Time now) {
                          data * QpScheduler::bit_of(Kind::kData);
   if (kinds != scheduler.ready_kinds(slot)) {
     scheduler.set_ready(slot, cnp_tc, Kind::kCnp, cnp);
-    scheduler.set_ready(slot, qp.tc(), Kind::kAck, ack);
+    scheduler.set_ready(slot, qp.ack_tc(), Kind::kAck, ack);
     scheduler.set_ready(slot, qp.tc(), Kind::kData, data);
   }
-  if (data && qp.is_datagram()) [[unlikely]]  // each goes to an address with a class of its own
-    scheduler.move(slot, qp.next_class(), Kind::kData);
+  if (data && qp.data_class_varies()) [[unlikely]]
+    scheduler.move(slot, qp.next_class(now), Kind::kData);
   timers.wake_by(slot, qp.next_timeout(now));
 }
 
@@ -210,11 +211,17 @@ PacketRef Nic::Impl::poll(Time now) {
 }
 
 PacketRef Nic::Impl::transmit(Time now) {
-  const QpScheduler::Turn turn = scheduler.take_turn(pause.open_classes());
+  std::uint8_t open = pause.open_classes();
+  if (class_turns) [[unlikely]]
+    open = class_turns->take(static_cast<TcMask>(scheduler.ready_classes() & open));
+  const QpScheduler::Turn turn = scheduler.take_turn(open);
   QueuePair& qp = *qps[turn.slot];
-  // A rate that fell by itself since the last look may hold back data that could leave then.
-  if (turn.kind == QpScheduler::Kind::kData && config.cc.kind != CcKind::kNone && !qp.has_data(now)) {
+  // A rate that fell by itself since the last look may hold back data that could leave then, and another side
+  // of the QP may be the first to send.
+  if (turn.kind == QpScheduler::Kind::kData && (config.cc.kind != CcKind::kNone || qp.data_class_varies()) &&
+      !still_sends(qp, turn, now)) {
     touch(qp, now);
+    if (class_turns) class_turns->passed(scheduler.ready_classes());
     return poll(now);
   }
   PacketRef packet = pool.make();
@@ -235,7 +242,15 @@ PacketRef Nic::Impl::transmit(Time now) {
   ++counters.tx_packets;
   counters.tx_bytes += packet->frame_length;
   touch(qp, now);
+  if (class_turns) [[unlikely]]
+    class_turns->sent(packet->frame(), scheduler.ready_classes());
   return packet;
+}
+
+// Whether the data for which the QP was listed may leave now.
+bool Nic::Impl::still_sends(QueuePair& qp, const QpScheduler::Turn& turn, Time now) {
+  if (!qp.has_data(now)) return false;
+  return !qp.data_class_varies() || qp.next_class(now) == scheduler.class_of(turn.slot, turn.kind);
 }
 
 bool Nic::gather(const Packet& packet, std::span<std::byte> out) const {

@@ -53,6 +53,13 @@ struct NicConfig {
   // A frame's DSCP says its class. roce_dscp: of programs that set no traffic class.
   ClassMap class_map;
   std::uint8_t roce_dscp = 26, cnp_dscp = 48;
+  // DSCP of acknowledgements (ACK, NAK and IRN's), and of READ requests and responses.
+  static constexpr std::uint8_t kOfQueuePair = 0xff;
+  std::uint8_t ack_dscp = kOfQueuePair, read_dscp = kOfQueuePair;
+  // Between classes: those whose bit is set by strict priority, higher ones first; after them the others, by
+  // DWRR with these weights (base/class_scheduler.h).
+  std::uint8_t strict_classes = 0xff;
+  std::array<std::uint16_t, kTrafficClasses> ets_weights{1, 1, 1, 1, 1, 1, 1, 1};
   Tc roce_tc() const { return class_map.of(roce_dscp); }
   Tc cnp_tc() const { return class_map.of(cnp_dscp); }
   // What a path's traffic class (the GRH's: DSCP and ECN) asks for. 0 is "not set"; 1 to 3, which differ from

@@ -10,6 +10,7 @@
 
 #include "base/ring.h"
 #include "base/wire/cm/mad.h"
+#include "irn_provider/nic/class_turns.h"
 #include "irn_provider/nic/drop_reason.h"
 #include "irn_provider/nic/nic.h"
 #include "irn_provider/nic/pause_state.h"
@@ -53,6 +54,7 @@ struct Nic::Impl {
   SharedReceiveQueue* find(Srqn srq);
   PacketRef poll(Time now);  // null: nothing may leave
   PacketRef transmit(Time now);
+  bool still_sends(QueuePair& qp, const QpScheduler::Turn& turn, Time now);
 
   std::optional<std::uint32_t> free_qp_slot();
   bool has_what_its_type_needs(const QpInit& init);
@@ -73,6 +75,7 @@ struct Nic::Impl {
   NicPauseState pause;
   NicLinkState link{counters, events};
   QpScheduler scheduler;
+  std::unique_ptr<ClassTurns> class_turns;  // null: all classes by strict priority
   TimerHeap timers;
   std::map<GroupAddress, std::vector<std::uint32_t>>
       groups;  // slots of the members, in the order in which they joined

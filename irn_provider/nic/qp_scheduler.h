@@ -1,7 +1,7 @@
-// QpScheduler: which QP sends next. Classes by strict priority, highest first, paused ones skipped; within a
-// class CNPs ahead of answers ahead of data; within each the QPs in turn, one packet each, of data as many as
-// the constructor says. Lists hold only QPs that can send now, so that nothing scans idle QPs and "could
-// anything leave" is one test.
+// QpScheduler: which QP sends next. Classes by strict priority, highest first, paused ones skipped (where
+// they share in another way, class_turns.h opens one at a time); within a class CNPs ahead of answers ahead
+// of data; within each the QPs in turn, one packet each, of data as many as the constructor says. Lists hold
+// only QPs that can send now, so that nothing scans idle QPs and "could anything leave" is one test.
 #pragma once
 
 #include <array>
@@ -29,6 +29,7 @@ class QpScheduler {
     return ((ready_[0] | ready_[1] | ready_[2]) & open_classes) != 0;
   }
 
+  std::uint8_t ready_classes() const { return static_cast<std::uint8_t>(ready_[0] | ready_[1] | ready_[2]); }
   bool has_ready_data(std::uint8_t open_classes) const { return (ready_[2] & open_classes) != 0; }
 
   void set_ready(std::uint32_t slot, Tc tc, Kind kind, bool ready) {
@@ -42,6 +43,10 @@ class QpScheduler {
     if (links_[node].tc == tc.value) return;
     unlink(node);
     append(node, tc);
+  }
+  // Where the QP is listed; precondition: it is, for this kind.
+  Tc class_of(std::uint32_t slot, Kind kind) const {
+    return Tc{links_[slot * kStride + static_cast<std::uint32_t>(kind)].tc};
   }
   // The kinds that the QP is listed for; bit n: Kind n.
   std::uint8_t ready_kinds(std::uint32_t slot) const { return slot < kinds_.size() ? kinds_[slot] : 0; }

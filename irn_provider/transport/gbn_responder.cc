@@ -242,6 +242,7 @@ PayloadSource GbnResponder::pull_data(Packet& packet, Time now) {
                                             : Operation::kReadResponseMiddle;
   const std::uint32_t length = std::min(a.left, qp_.attr.path_mtu);
   qp_.begin(packet, operation, a.next);
+  qp_.mark_as_read(packet);
   if (opcode_info(packet.roce.opcode).has(Header::kAeth)) {
     packet.roce.syndrome = a.syndrome;
     packet.roce.msn = Msn{a.msn & Psn::kMask};

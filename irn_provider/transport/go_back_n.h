@@ -16,6 +16,7 @@ class GoBackN final : public SenderWindow {
   GoBackN(Duration rto, UnwrappedPsn first) : SenderWindow(first), rto_(rto), send_(first) {}
 
   bool has_more(UnwrappedPsn limit) const override { return send_ < limit; }
+  UnwrappedPsn peek(UnwrappedPsn) const override { return send_; }
   NextPacket pull(UnwrappedPsn limit, Time now) override;
   void extend(UnwrappedPsn end) override;
   void on_ack(UnwrappedPsn expected, Time now) override;

@@ -113,6 +113,7 @@ void IrnReadRequester::pull_ack(Packet& packet, Time /*now*/) {
   qp_.begin(packet, answer.sack ? Operation::kReadNack : Operation::kReadAck, answer.expected);
   packet.kind = PacketKind::kAck;
   packet.ecn = Ecn::kNotEct;
+  qp_.mark_as_ack(packet);
   if (answer.sack) packet.roce.sack = wrap(*answer.sack);
   packet.roce.becn = answer.marked;
   qp_.finish(packet, 0);

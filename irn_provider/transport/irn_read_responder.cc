@@ -147,8 +147,10 @@ void IrnReadResponder::build(Packet& packet, const Slot& s, UnwrappedPsn rpsn, s
   qp_.begin(packet, operation, rpsn);
   if (s.atomic) {
     packet.roce.swap_or_add = s.original;
-    return qp_.finish_ack(packet, syndrome, s.msn);
+    qp_.finish_ack(packet, syndrome, s.msn);
+    return qp_.mark_as_read(packet);  // it is one of the READ responses' stream
   }
+  qp_.mark_as_read(packet);
   if (first || last) {
     packet.roce.syndrome = syndrome;
     packet.roce.msn = Msn{s.msn & Psn::kMask};

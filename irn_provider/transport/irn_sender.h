@@ -25,6 +25,7 @@ class IrnSender final : public SenderWindow {
   IrnSender(const IrnConfig& config, bool timers, UnwrappedPsn first);
 
   bool has_more(UnwrappedPsn limit) const override;
+  UnwrappedPsn peek(UnwrappedPsn) const override { return lost_packet().value_or(next_); }
   NextPacket pull(UnwrappedPsn limit, Time now) override;
   void on_ack(UnwrappedPsn expected, Time now) override;
   void on_nack(UnwrappedPsn expected, std::optional<UnwrappedPsn> sack, Time now) override;

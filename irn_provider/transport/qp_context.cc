@@ -30,7 +30,13 @@ Duration QpContext::verbs_timeout() const {
 
 void QpContext::follow_path() {
   overhead_ = overhead_of(attr.path);
+  const auto chosen = [&](std::uint8_t dscp) {
+    return dscp == NicConfig::kOfQueuePair ? mark_ : mark_of(dscp);
+  };
   mark_ = mark_of(attr.path);
+  ack_mark_ = chosen(nic.config.ack_dscp);
+  read_mark_ = chosen(nic.config.read_dscp);
+  varies_ = init.type == QpType::kUd || read_mark_.tc != mark_.tc;
 }
 
 void QpContext::connect(Time now) {
@@ -79,6 +85,7 @@ void QpContext::finish(Packet& packet, std::uint32_t payload_length, std::uint32
 void QpContext::finish_ack(Packet& packet, std::uint8_t syndrome, std::uint32_t msn) const {
   packet.kind = PacketKind::kAck;
   packet.ecn = Ecn::kNotEct;
+  mark_as_ack(packet);
   packet.roce.syndrome = syndrome;
   packet.roce.msn = Msn{msn & Psn::kMask};
   finish(packet, 0);

@@ -91,12 +91,18 @@ class QpContext {
   void finish(Packet& packet, std::uint32_t payload_length) const;
   void finish_datagram(Packet& packet, std::uint32_t payload_length, const PathAddress& path) const;
   void finish_ack(Packet& packet, std::uint8_t syndrome,
-                  std::uint32_t msn) const;  // AETH; kind kAck, without ECT
+                  std::uint32_t msn) const;  // AETH; kind kAck, without ECT, of ack_tc()
   void begin_cnp(Packet& packet) const;      // a whole CNP: class and ECN are its own
   // What a message of `length` bytes occupies on the wire as packets of the path MTU without extension
   // headers.
   Bytes wire_bytes_of(std::uint32_t length) const;
+  void mark_as_ack(Packet& packet) const { ack_mark_.put(packet); }    // DSCP and class of
+  void mark_as_read(Packet& packet) const { read_mark_.put(packet); }  // nic.ack_dscp, nic.read_dscp
   Tc tc() const { return mark_.tc; }
+  Tc ack_tc() const { return ack_mark_.tc; }
+  Tc read_tc() const { return read_mark_.tc; }  // of READ requests and responses
+  // Whether not all data of the QP is of tc(): datagrams go to addresses with a class of their own.
+  bool data_class_varies() const { return varies_; }
   Tc class_of(const PathAddress& path) const { return mark_of(path).tc; }
 
   // --- completions
@@ -137,7 +143,8 @@ class QpContext {
   void finish(Packet& packet, std::uint32_t payload_length, std::uint32_t overhead) const;
 
   TransportClass transport_;
-  Mark mark_;
+  Mark mark_, ack_mark_, read_mark_;
+  bool varies_ = false;
   std::uint32_t overhead_ = 0;  // bytes of a frame around BTH, extension headers and payload
   Failure failure_ = Failure::kNone;
   bool completion_lost_ = false;

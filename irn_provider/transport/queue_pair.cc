@@ -295,7 +295,7 @@ void QueuePair::pull_ack(Packet& packet, Time now) {
 }
 
 PayloadSource QueuePair::pull_data(Packet& packet, Time now) {
-  const bool responder = responder_ready(now) && (responder_turn_ || !requester_ready(now));
+  const bool responder = responder_is_next(now);
   responder_turn_ = !responder;
   const PayloadSource source =
       responder ? responder_->pull_data(packet, now) : requester_.pull_data(packet, now);

@@ -27,8 +27,11 @@ class QueuePair {
   const QpAttr& attr() const { return context_.attr; }
   const QpInit& init() const { return context_.init; }
   Tc tc() const { return context_.tc(); }
+  Tc ack_tc() const { return context_.ack_tc(); }
   bool is_datagram() const { return context_.init.type == QpType::kUd; }
-  Tc next_class() const { return requester_.next_class(); }  // of the request that would leave next
+  bool data_class_varies() const { return context_.data_class_varies(); }
+  // Of the packet that pull_data(now) would give. Precondition: has_data(now).
+  Tc next_class(Time now) { return responder_is_next(now) ? context_.read_tc() : requester_.next_class(); }
   QpProgress progress() const;
 
   bool modify(const QpAttr& attr, Time now);  // false: no such transition, or an attribute that cannot be
@@ -86,6 +89,9 @@ class QueuePair {
   }
   bool responder_ready(Time now) const {
     return serves_reads_ && responder_->has_data() && (!holds_back_ || responder_not_before(now) <= now);
+  }
+  bool responder_is_next(Time now) const {
+    return responder_ready(now) && (responder_turn_ || !requester_ready(now));
   }
   Time next_of_all(Time now) const;
   Time requester_not_before(Time now) const;

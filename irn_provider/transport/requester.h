@@ -50,7 +50,7 @@ class Requester {
   bool has_data() const { return sends() && window_->has_more(limit_); }
   PayloadSource pull_data(Packet& packet, Time now);         // precondition: has_data()
   Time not_before() const { return window_->not_before(); }  // precondition: has_data()
-  Tc next_class() const;  // of the packet that pull_data() would give; UD: of its address handle
+  Tc next_class();  // of the packet that pull_data() would give; precondition: has_data()
   bool has_ack() const { return has_reads_ && reads_->has_ack(); }
   void pull_ack(Packet& packet, Time now) { reads_->pull_ack(packet, now); }
 

@@ -136,9 +136,11 @@ bool Requester::sends_by(Ahn ah) const {
   return false;
 }
 
-// What has left is complete: the oldest datagram is the next one.
-Tc Requester::next_class() const {
-  if (qp_.init.type != QpType::kUd || queue_.empty()) return qp_.tc();
+// Datagrams: what has left is complete, so that the oldest is the next one.
+Tc Requester::next_class() {
+  if (queue_.empty()) return qp_.tc();
+  if (qp_.init.type != QpType::kUd)
+    return queue_.find(window_->peek(limit_)).is_read() ? qp_.read_tc() : qp_.tc();
   const AddressHandle* ah = qp_.nic.address_handles.find(queue_.front().wqe.ah.value);
   return ah != nullptr ? qp_.class_of(ah->path) : qp_.tc();
 }
@@ -166,6 +168,7 @@ PayloadSource Requester::address_datagram(Packet& packet, const SendEntry& entry
 PayloadSource Requester::build_read(Packet& packet, SendEntry& entry, UnwrappedPsn psn) {
   const auto offset = static_cast<std::uint32_t>(psn - entry.first) * qp_.attr.path_mtu;
   qp_.begin(packet, Operation::kReadRequest, psn);
+  qp_.mark_as_read(packet);
   RoceHeaders& h = packet.roce;
   if (opcode_info(h.opcode).has(Header::kXrcEth)) name_srq(h, entry);
   h.ack_req = wants_ack(true);

@@ -34,6 +34,8 @@ class SenderWindow {
 
   // `limit` is one past the last PSN that exists: new packets come from [next, limit).
   virtual bool has_more(UnwrappedPsn limit) const = 0;
+  virtual UnwrappedPsn peek(
+      UnwrappedPsn limit) const = 0;  // that pull(limit) would give; precondition: as pull()
   virtual NextPacket pull(UnwrappedPsn limit,
                           Time now) = 0;  // precondition: has_more(limit); marks it sent, arms the timer
 

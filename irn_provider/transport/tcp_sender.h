@@ -23,6 +23,7 @@ class TcpSender final : public SenderWindow {
   TcpSender(const IrnConfig& config, bool timers, UnwrappedPsn first);
 
   bool has_more(UnwrappedPsn limit) const override;
+  UnwrappedPsn peek(UnwrappedPsn limit) const override { return next_segment(limit).value_or(next_); }
   NextPacket pull(UnwrappedPsn limit, Time now) override;
   void on_ack(UnwrappedPsn expected, Time now) override;
   void on_nack(UnwrappedPsn expected, std::optional<UnwrappedPsn> sack, Time now) override;

@@ -12,6 +12,7 @@ class Unacknowledged final : public SenderWindow {
   explicit Unacknowledged(UnwrappedPsn first) : SenderWindow(first) {}
 
   bool has_more(UnwrappedPsn limit) const override { return next_ < limit; }
+  UnwrappedPsn peek(UnwrappedPsn) const override { return next_; }
   NextPacket pull(UnwrappedPsn, Time) override {
     una_ = next_ + 1;
     return {next_++, false, false};

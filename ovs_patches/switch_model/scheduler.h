@@ -1,71 +1,15 @@
-// Scheduler: which class of one egress port sends next: strict priority, then enhanced transmission selection
-// by deficit weighted round robin. Source: IEEE 802.1Qaz (802.1Q clause 37) for what ETS means; Shreedhar and
-// Varghese (1996) for DWRR. Shares are of the wire: a frame costs its bytes and its overhead. A quantum is at
-// least one maximum frame, so that each turn sends something. A class that is alone pays nothing and saves
-// nothing: deficits matter only among classes that compete.
+// Scheduler: which class of one egress port sends next, by the classes of a switch's configuration
+// (base/class_scheduler.h).
 #pragma once
 
-#include <array>
-#include <bit>
-#include <cstdint>
-#include <memory>
-
-#include "base/ids.h"
-#include "base/units.h"
+#include "base/class_scheduler.h"
 #include "ovs_patches/switch_model/switch_config.h"
 
 namespace rocelab {
 
-using TcMask = std::uint8_t;  // bit n: class n
-constexpr TcMask bit_of(Tc tc) { return static_cast<TcMask>(1u << tc.value); }
-
-class Scheduler {
+class Scheduler : public ClassScheduler {
  public:
   explicit Scheduler(const SwitchConfig& config);
-
-  // `eligible`: classes that have a frame and are not paused; at least one. `head_length(tc)`: frame length
-  // at the head of the class.
-  template <class HeadLength>
-  Tc pick(TcMask eligible, HeadLength&& head_length) {
-    if (const TcMask strict = eligible & strict_; strict != 0)
-      return Tc{static_cast<std::uint8_t>(std::bit_width(strict) - 1u)};
-    if (const bool only_one = (eligible & (eligible - 1u)) == 0; only_one)
-      return Tc{static_cast<std::uint8_t>(std::countr_zero(eligible))};
-    return pick_ets(eligible, head_length);
-  }
-
-  // A class without frames keeps no deficit; a paused one keeps it.
-  void on_empty(Tc tc) {
-    if ((saved_ & bit_of(tc)) == 0) return;
-    saved_ = static_cast<TcMask>(saved_ & ~bit_of(tc));
-    dwrr_->deficit[tc.value] = 0_B;
-  }
-
- private:
-  template <class HeadLength>
-  Tc pick_ets(TcMask eligible, HeadLength& head_length) {
-    for (;;) {
-      const Tc tc{turn_};
-      if ((eligible & bit_of(tc)) != 0) {
-        const Bytes cost = wire_bytes(head_length(tc));
-        if (cost <= dwrr_->deficit[turn_]) {
-          dwrr_->deficit[turn_] -= cost;
-          return tc;
-        }
-      }
-      do turn_ = static_cast<std::uint8_t>((turn_ + 1) % kTrafficClasses);
-      while ((eligible & bit_of(Tc{turn_})) == 0);
-      dwrr_->deficit[turn_] += dwrr_->quantum[turn_];
-      saved_ |= bit_of(Tc{turn_});
-    }
-  }
-
-  struct Dwrr {
-    std::array<Bytes, kTrafficClasses> quantum{}, deficit{};
-  };
-  TcMask strict_ = 0, saved_ = 0;  // saved: classes whose deficit may not be zero
-  std::uint8_t turn_ = 0;
-  std::unique_ptr<Dwrr> dwrr_;  // looked at only when classes compete
 };
 
 }  // namespace rocelab

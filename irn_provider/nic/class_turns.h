@@ -1,0 +1,47 @@
+// ClassTurns: which class of a NIC may send next, where not all are served by strict priority: the switch's
+// law (base/class_scheduler.h). A NIC knows the length of a packet only when it has been pulled. So a class
+// pays for a maximum frame before, and gets back afterwards the part that was too much: over time the shares
+// are exact, and a turn ends before the first packet that might not fit.
+#pragma once
+
+#include <cstdint>
+
+#include "base/class_scheduler.h"
+#include "irn_provider/nic/nic_config.h"
+
+namespace rocelab {
+
+class ClassTurns {
+ public:
+  explicit ClassTurns(const NicConfig& config)
+      : max_frame_(Bytes::from_count(config.active_mtu) + kMostAround),
+        law_(config.strict_classes, config.ets_weights, max_frame_) {}
+
+  static bool needed(const NicConfig& config) { return config.strict_classes != 0xff; }
+
+  // `sendable`: classes that can send now, at least one. The bit of the one whose turn it is.
+  TcMask take(TcMask sendable) {
+    charged_ = law_.charges(sendable);
+    tc_ = law_.pick(sendable, [&](Tc) { return max_frame_; });
+    return bit_of(tc_);
+  }
+  // What became of the turn: a frame left, or none did. `ready`: classes that have something to send, paused
+  // ones included.
+  void sent(Bytes frame, TcMask ready) { end(wire_bytes(max_frame_) - wire_bytes(frame), ready); }
+  void passed(TcMask ready) { end(wire_bytes(max_frame_), ready); }
+
+ private:
+  static constexpr Bytes kMostAround = 256_B;  // headers, INT and ICRC around a payload
+  void end(Bytes too_much, TcMask ready) {
+    if (charged_) law_.give_back(tc_, too_much);
+    for (std::uint8_t tc = 0; tc < kTrafficClasses; ++tc)
+      if ((ready >> tc & 1) == 0) law_.on_empty(Tc{tc});
+  }
+
+  const Bytes max_frame_;
+  ClassScheduler law_;
+  Tc tc_;  // whose turn it is
+  bool charged_ = false;
+};
+
+}  // namespace rocelab

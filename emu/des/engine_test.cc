@@ -194,6 +194,39 @@ TEST(DesRunTest, FlowsThatCannotCompleteEndWithTheStatusOfTheirCqe) {
   EXPECT_GT(run.network().link_out(2).lost_frames, 0u);
 }
 
+// Of both bottlenecks of the scenario, a switch's port and a NIC, gold gets three quarters.
+TEST(DesRunTest, ClassesShareABottleneckByTheirWeights) {
+  const Scenario scenario = read_scenario(std::string(ROCELAB_SOURCE_DIR) + "/scenarios/classes.toml");
+  for (const Settings& settings : scenario.settings) {
+    const RunPlan plan = make_plan(scenario, settings, 1);
+    DesRun run(plan, {});
+    while (!run.advance(1000)) {
+    }
+    ASSERT_TRUE(run.complete()) << settings.label;
+    const std::vector<FlowOutcome> flows = run.flows();
+    ASSERT_EQ(flows.size(), 4u);
+    for (std::size_t i = 0; i < flows.size(); ++i) {
+      // 8 MB of both classes at line rate.
+      const double full = plan.flows[i].alone.seconds() * (plan.flows[i].group == "gold" ? 8.0 / 6 : 8.0 / 2);
+      EXPECT_NEAR((flows[i].placed - flows[i].posted).seconds() / full, 1, 0.02)
+          << settings.label << " flow " << i << " " << plan.flows[i].group;
+    }
+  }
+}
+
+TEST(DesRunTest, ADscpThatANodesMapLeavesOutIsCountedThere) {
+  const std::string text = std::string(kStar) + "[[classes.at]]\nnodes = [\"s1\"]\nothers = \"unknown\"\n";
+  DesRun run(plan_of(text), {});
+  while (!run.advance(1000)) {
+  }
+  ASSERT_TRUE(run.complete());
+  EXPECT_EQ(run.port_counters(0).unknown_dscp, run.port_counters(0).rx_frames);
+  EXPECT_GT(run.port_counters(0).rx_frames, 190u);
+  EXPECT_EQ(run.network().host(2).nic().counters().rx_unknown_dscp, 0u);
+  EXPECT_GT(run.port_counters(2).queue_peak_bytes[0], 0u);
+  EXPECT_EQ(run.port_counters(2).queue_peak_bytes[3], 0u);
+}
+
 TEST(DesRunTest, DamagedFramesAreDroppedByTheNicForTheirIcrc) {
   std::string text = kStar;
   text += "[[fault]]\nfrom = \"s1\"\nto = \"h3\"\ncorrupt_rate = 0.05\n";

@@ -41,6 +41,9 @@ _CASES: list[tuple[Path, tuple[str, ...]]] = [
     (_SMALL / "files.toml", ()),
     (_SMALL / "side_by_side.toml", ()),
     (_SMALL / "operations.toml", ()),
+    # Classes share a switch's port and a NIC; maps differ from node to node.
+    (SCENARIOS / "classes.toml", ()),
+    (_SMALL / "class_maps.toml", ()),
     (_SMALL / "rocc.toml", ()),
     (_SMALL / "rocc.toml", ('congestion_control.rocc.rate_computation="host"',)),
     (

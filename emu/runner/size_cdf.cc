@@ -43,9 +43,23 @@ std::vector<CdfPoint> points_of(const std::vector<Line>& lines, bool fractions) 
   return points;
 }
 
+// Each size that flows have, from the share of those below it to its own.
+std::vector<CdfPoint> steps_of(const std::vector<Line>& lines, bool fractions) {
+  std::vector<CdfPoint> points;
+  double before = 0;
+  for (const Line& line : lines) {
+    const double percent = fractions ? line.percent : line.share;
+    if (percent == before) continue;
+    points.push_back({line.bytes, before});
+    points.push_back({line.bytes, percent});
+    before = percent;
+  }
+  return points;
+}
+
 }  // namespace
 
-SizeCdf SizeCdf::parse(const std::string& text, const std::string& name) {
+SizeCdf SizeCdf::parse(const std::string& text, const std::string& name, CdfForm form) {
   TextLines lines(text, name, ",");
   std::vector<Line> read;
   while (lines.next()) {
@@ -59,7 +73,9 @@ SizeCdf SizeCdf::parse(const std::string& text, const std::string& name) {
   if (last != 1 && last != 100)
     lines.fail("the CDF ends at " + shortest(last) + ", and not at 100 percent, nor at 1 in fractions");
   SizeCdf cdf;
-  cdf.points_ = points_of(read, last == 1);
+  cdf.points_ = form == CdfForm::kSteps ? steps_of(read, last == 1) : points_of(read, last == 1);
+  if (form == CdfForm::kSteps && cdf.points_.front().bytes == 0)
+    lines.fail("flows of 0 bytes: the first size that has a share must be more than 0");
   if (cdf.largest() == 0_B) lines.fail("all sizes of the CDF are 0");
   return cdf;
 }

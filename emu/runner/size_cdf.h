@@ -1,9 +1,12 @@
 // SizeCdf: flow sizes of a workload as other simulators' generators write them: lines "<bytes> <share>", the
 // share of flows up to that size, in percent or in fractions, as the last line's 100 or 1 says. Neither falls
 // from line to line; linear in between. Lines of one share are a step without flows, lines of one size, and a
-// first line above 0, are a size that many have. '#' begins a comment. docs/scenarios.md shows one.
+// first line above 0, are a size that many have. In the form of steps there are no sizes but those of the
+// lines: a line's share more than the line before it has exactly its size. '#' begins a comment.
+// docs/scenarios.md shows one.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -23,13 +26,15 @@ struct CdfPoint {
   friend bool operator==(const CdfPoint&, const CdfPoint&) = default;
 };
 
+enum class CdfForm : std::uint8_t { kLinear, kSteps };
+
 class SizeCdf {
  public:
   SizeCdf() = default;
   // Uniform over [min, max].
   SizeCdf(Bytes min, Bytes max) : points_{{min.count(), 0}, {max.count(), 100}} {}
   // Words may be apart by commas, too. Throws ScenarioError with "name:line: what is wrong".
-  static SizeCdf parse(const std::string& text, const std::string& name);
+  static SizeCdf parse(const std::string& text, const std::string& name, CdfForm form = CdfForm::kLinear);
 
   bool empty() const { return points_.empty(); }
   const std::vector<CdfPoint>& points() const { return points_; }

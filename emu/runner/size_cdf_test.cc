@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <map>
 
 #include "emu/runner/complaint_fixture.h"
 #include "emu/runner/scenario.h"
@@ -41,6 +42,33 @@ TEST(SizeCdfTest, DrawsFollowTheDistribution) {
   }
   EXPECT_NEAR(sum / kDraws, cdf.mean(), 10);
   EXPECT_NEAR(static_cast<double>(small) / kDraws, 0.5, 0.01);
+}
+
+TEST(SizeCdfTest, StepsHaveNoSizesButTheirOwn) {
+  const SizeCdf cdf =
+      SizeCdf::parse("100 0.25\n5000 0.25\n1000000 0.75\n2000000 1\n", "c.cdf", CdfForm::kSteps);
+  Rng rng(5);
+  std::map<std::int64_t, int> drawn;
+  constexpr int kDraws = 40'000;
+  for (int i = 0; i < kDraws; ++i) ++drawn[cdf.draw(rng).count()];
+  ASSERT_EQ(drawn.size(), 3u) << "5000 has no share of its own";
+  EXPECT_NEAR(drawn[100] / double{kDraws}, 0.25, 0.01);
+  EXPECT_NEAR(drawn[1'000'000] / double{kDraws}, 0.5, 0.01);
+  EXPECT_NEAR(drawn[2'000'000] / double{kDraws}, 0.25, 0.01);
+  EXPECT_DOUBLE_EQ(cdf.mean(), 0.25 * 100 + 0.5 * 1'000'000 + 0.25 * 2'000'000);
+  EXPECT_EQ(cdf.largest(), 2_MB);
+}
+
+TEST(SizeCdfTest, AFirstStepOfShare0IsNoSize) {
+  const SizeCdf cdf = SizeCdf::parse("0 0\n64 50\n128 100\n", "c.cdf", CdfForm::kSteps);
+  EXPECT_EQ(cdf.at(0), 64_B);
+  EXPECT_EQ(cdf.at(49.9), 64_B);
+  EXPECT_EQ(cdf.at(50), 128_B);
+  EXPECT_EQ(cdf.at(100), 128_B);
+  EXPECT_NE(complaint_of([] {
+              SizeCdf::parse("0 10\n64 100\n", "c.cdf", CdfForm::kSteps);
+            }).find("flows of 0 bytes"),
+            std::string::npos);
 }
 
 TEST(SizeCdfTest, FractionsAreTheSameAsPercent) {

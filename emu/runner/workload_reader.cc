@@ -58,11 +58,13 @@ SizeSettings read_sizes(ConfigSection& section, const std::filesystem::path& fol
       section.fail_at("cdf", "excludes size_min and size_max");
     const std::filesystem::path file = section.file("cdf", folder);
     SizeSettings sizes;
-    sizes.cdf = SizeCdf::parse(section.content("cdf", file), file.string());
+    const auto form = static_cast<CdfForm>(section.choice("cdf_form", {"linear", "steps"}, 0));
+    sizes.cdf = SizeCdf::parse(section.content("cdf", file), file.string(), form);
     sizes.min = sizes.cdf.at(0);
     sizes.max = sizes.cdf.largest();
     return sizes;
   }
+  if (section.has("cdf_form")) section.fail_at("cdf_form", "needs a cdf: it says how its lines are meant");
   if (!section.has("size_min") && !section.has("size_max")) {
     const Bytes size = read_size(section, "size");
     return {size, size};

@@ -11,20 +11,16 @@ namespace {
 
 class Sender {
  public:
-  // `receivers`: empty stands for all hosts.
   Sender(const Settings& settings, std::uint32_t host, std::vector<std::uint32_t> receivers,
          double wire_bytes, double load, Rng rng)
       : host_(host), receivers_(std::move(receivers)), rng_(std::move(rng)) {
-    const bool all = receivers_.empty();
-    for (std::uint32_t h = 0; all && h < settings.topology.hosts(); ++h) receivers_.push_back(h);
-    std::erase(receivers_, host);
     const Link& link = settings.topology.links()[settings.topology.nodes()[host].links[0]];
     mean_gap_ps_ = wire_bytes * 8e12 / static_cast<double>(link.rate.bps()) / load;
     advance();
   }
   double at_ps() const { return at_ps_; }
   Arrival take() {
-    const std::uint32_t to = receivers_[rng_.below(receivers_.size())];  // anybody else
+    const std::uint32_t to = receivers_[rng_.below(receivers_.size())];
     const Arrival a{Duration::from_ps(static_cast<std::int64_t>(at_ps_)), host_, to};
     advance();
     return a;
@@ -39,6 +35,31 @@ class Sender {
 };
 
 }  // namespace
+
+std::vector<std::uint32_t> senders_of(const WorkloadSettings& w, const Topology& topology) {
+  std::vector<std::uint32_t> hosts = w.senders;
+  for (std::uint32_t h = 0; w.senders.empty() && h < topology.hosts(); ++h) hosts.push_back(h);
+  return hosts;
+}
+
+std::vector<std::uint32_t> receivers_of(const WorkloadSettings& w, const Topology& topology,
+                                        std::uint32_t sender) {
+  std::vector<std::uint32_t> hosts;
+  const auto add = [&](std::uint32_t host) {
+    const bool elsewhere = topology.neighbour(host, 0) != topology.neighbour(sender, 0);
+    if (host != sender && (elsewhere || !w.behind_other_switches)) hosts.push_back(host);
+  };
+  for (const std::uint32_t host : w.receivers) add(host);
+  for (std::uint32_t h = 0; w.receivers.empty() && h < topology.hosts(); ++h) add(h);
+  return hosts;
+}
+
+double bps_of(const Topology& topology, const std::vector<std::uint32_t>& hosts) {
+  double bps = 0;
+  for (const std::uint32_t host : hosts)
+    bps += static_cast<double>(topology.links()[topology.nodes()[host].links[0]].rate.bps());
+  return bps;
+}
 
 double mean_wire_bytes(const WorkloadSettings& w, std::uint32_t path_mtu) {
   const auto wire = [&](Bytes size) {
@@ -67,20 +88,42 @@ double mean_wire_bytes(const WorkloadSettings& w, std::uint32_t path_mtu) {
 
 double expected_flows(const WorkloadSettings& w, const Topology& topology, std::uint32_t path_mtu) {
   if (w.kind != WorkloadKind::kPoisson || w.poisson.flows != 0) return 0;
-  double bps = 0;
-  for (std::uint32_t h = 0; h < topology.hosts(); ++h)
-    if (w.senders.empty() || std::ranges::count(w.senders, h) > 0)
-      bps += static_cast<double>(topology.links()[topology.nodes()[h].links[0]].rate.bps());
-  return w.poisson.duration.seconds() * w.poisson.load * bps / (8 * mean_wire_bytes(w, path_mtu));
+  return w.poisson.duration.seconds() * w.poisson.load * bps_of(topology, senders_of(w, topology)) /
+         (8 * mean_wire_bytes(w, path_mtu));
 }
+
+namespace {
+
+bool full(const WorkloadSettings& w, const std::vector<Arrival>& arrivals) {
+  return w.poisson.flows != 0 && arrivals.size() >= w.poisson.flows;
+}
+
+// The rate is that of all senders together; who sends is drawn first, then to whom.
+std::vector<Arrival> draw_in_network(const Topology& topology, const std::vector<std::uint32_t>& hosts,
+                                     const WorkloadSettings& w, double bytes, Rng rng) {
+  std::vector<std::vector<std::uint32_t>> receivers;
+  for (const std::uint32_t host : hosts) receivers.push_back(receivers_of(w, topology, host));
+  const double mean_gap_ps = bytes * 8e12 / (w.poisson.load * bps_of(topology, hosts));
+  std::vector<Arrival> arrivals;
+  double at_ps = mean_gap_ps * draw_exponential(rng);
+  while (!full(w, arrivals) && at_ps < static_cast<double>(w.poisson.duration.ps())) {
+    const std::size_t from = rng.below(hosts.size());
+    const std::uint32_t to = receivers[from][rng.below(receivers[from].size())];
+    arrivals.push_back({Duration::from_ps(static_cast<std::int64_t>(at_ps)), hosts[from], to});
+    at_ps += mean_gap_ps * draw_exponential(rng);
+  }
+  return arrivals;
+}
+
+}  // namespace
 
 std::vector<Arrival> draw_arrivals(const Settings& settings, const WorkloadSettings& w, const Rng& seed) {
   const double bytes = mean_wire_bytes(w, settings.nic.config.active_mtu);
-  std::vector<std::uint32_t> hosts = w.senders;
-  for (std::uint32_t h = 0; w.senders.empty() && h < settings.topology.hosts(); ++h) hosts.push_back(h);
+  const std::vector<std::uint32_t> hosts = senders_of(w, settings.topology);
+  if (w.poisson.network) return draw_in_network(settings.topology, hosts, w, bytes, seed.fork("network"));
   std::vector<Sender> senders;
   for (const std::uint32_t host : hosts)
-    senders.emplace_back(settings, host, w.receivers, bytes, w.poisson.load,
+    senders.emplace_back(settings, host, receivers_of(w, settings.topology, host), bytes, w.poisson.load,
                          seed.fork("from/" + settings.topology.nodes()[host].name));
   const auto later = [&](std::size_t a, std::size_t b) {
     return senders[a].at_ps() > senders[b].at_ps() || (senders[a].at_ps() == senders[b].at_ps() && a > b);
@@ -88,7 +131,7 @@ std::vector<Arrival> draw_arrivals(const Settings& settings, const WorkloadSetti
   std::priority_queue<std::size_t, std::vector<std::size_t>, decltype(later)> next(later);
   for (std::size_t i = 0; i < senders.size(); ++i) next.push(i);
   std::vector<Arrival> arrivals;
-  while (w.poisson.flows == 0 || arrivals.size() < w.poisson.flows) {
+  while (!full(w, arrivals)) {
     const std::size_t i = next.top();
     if (senders[i].at_ps() >= static_cast<double>(w.poisson.duration.ps())) break;
     next.pop();

@@ -14,9 +14,15 @@ struct Arrival {
   std::uint32_t src = 0, dst = 0;  // hosts
 };
 
-// In the order of `at`. Each sender has a stream of its own, so that a limit on the number of flows cuts the
-// end and changes nothing before it.
+// In the order of `at`. A limit on the number of flows cuts the end and changes nothing before it: each
+// sender has a stream of its own, or all have one.
 std::vector<Arrival> draw_arrivals(const Settings& settings, const WorkloadSettings& w, const Rng& seed);
+
+// The senders of a workload; whom one of them may send to: without itself.
+std::vector<std::uint32_t> senders_of(const WorkloadSettings& w, const Topology& topology);
+std::vector<std::uint32_t> receivers_of(const WorkloadSettings& w, const Topology& topology,
+                                        std::uint32_t sender);
+double bps_of(const Topology& topology, const std::vector<std::uint32_t>& hosts);  // of their links together
 
 // Mean of a flow's bytes on the wire: all frames with headers, FCS, preamble and gap, counted as RoCE's
 // whatever the transport, so that all labels get the same flows.

@@ -92,19 +92,22 @@ void add_poisson(Traffic& traffic, const Topology& topology, const WorkloadSetti
   std::vector<std::uint32_t> senders = hosts_or_all(w.senders, topology),
                              targets = hosts_or_all(w.receivers, topology);
   for (auto* hosts : {&senders, &targets}) std::sort(hosts->begin(), hosts->end());
-  const auto share = [&](std::uint32_t host) {  // of what it sends, for each of the others
-    const double others = static_cast<double>(targets.size()) - (contains(targets, host) ? 1 : 0);
-    return others == 0 ? 0 : w.poisson.load * traffic.rate(host) / others;
-  };
+  const double mean_rate = bps_of(topology, senders) / static_cast<double>(senders.size());
   double to_each = 0;
-  std::map<std::uint32_t, double> from_edge;
+  std::map<std::uint32_t, double> from_edge, share;  // share: of what a host sends, for each of its receivers
   for (const std::uint32_t host : senders) {
-    to_each += share(host);
-    from_edge[traffic.edge(host)] += share(host);
-    if (share(host) > 0) traffic.leaves(host, w.poisson.load * traffic.rate(host));
+    const double others = static_cast<double>(receivers_of(w, topology, host).size());
+    const double bps = w.poisson.load * (w.poisson.network ? mean_rate : traffic.rate(host));
+    share[host] = others == 0 ? 0 : bps / others;
+    to_each += share[host];
+    from_edge[traffic.edge(host)] += share[host];
+    if (others > 0) traffic.leaves(host, bps);
   }
   for (const std::uint32_t to : targets) {
-    traffic.arrives(to, to_each - (contains(senders, to) ? share(to) : 0));
+    const double own = w.behind_other_switches ? from_edge[traffic.edge(to)]
+                       : contains(senders, to) ? share[to]
+                                               : 0;
+    traffic.arrives(to, to_each - own);
     for (const auto& [edge, bps] : from_edge)
       if (edge != traffic.edge(to)) traffic.crosses(edge, to, bps);
   }
@@ -152,9 +155,7 @@ double end_ps(const WorkloadSettings& w, const Topology& topology, std::uint32_t
     return start + static_cast<double>(w.incast.period.ps()) * w.incast.repeats;
   const double longest = static_cast<double>(w.poisson.duration.ps());
   if (w.poisson.flows == 0) return start + longest;
-  double bps = 0;
-  for (const std::uint32_t host : hosts_or_all(w.senders, topology))
-    bps += w.poisson.load * static_cast<double>(topology.links()[topology.nodes()[host].links[0]].rate.bps());
+  const double bps = w.poisson.load * bps_of(topology, senders_of(w, topology));
   const double bits = 8 * mean_wire_bytes(w, path_mtu) * static_cast<double>(w.poisson.flows);
   return start + std::min(longest, bits * 1e12 / bps);
 }

@@ -144,5 +144,23 @@ TEST(OfferedLoadTest, WhatIsOfferedArrives) {
   }
 }
 
+TEST(OfferedLoadTest, OneProcessOfTheNetworkLoadsAllSendersAlike) {
+  const std::string slow = kStar + "[[topology.link]]\nbetween = [\"h1\", \"s1\"]\nrate = \"10Gb/s\"\n";
+  EXPECT_EQ(complaint(slow, poisson("p", kLoad7 + "overload = true\n")), "none");
+  // Of 130 Gb/s in all a quarter of 0.7 each.
+  EXPECT_NE(complaint(slow, poisson("p", kLoad7 + "arrivals = \"network\"\n")).find("to 227.5 % of its rate"),
+            std::string::npos);
+}
+
+TEST(OfferedLoadTest, TrafficBetweenSwitchesLoadsTheirLinksInFull) {
+  const std::string leaves = "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 2\n";
+  const Settings s =
+      parse_scenario(scenario(leaves, poisson("p", kLoad7 + "receivers = \"other-switches\"\n")), "t.toml")
+          .settings[0];
+  const Routing routing(s.topology);
+  const std::vector<double> load = offered_load(s.topology, routing, s.workloads[0], 1024);
+  for (const double bps : load) EXPECT_NEAR(bps, 28e9, 1);
+}
+
 }  // namespace
 }  // namespace rocelab

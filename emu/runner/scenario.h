@@ -104,7 +104,9 @@ struct IncastSettings {
 };
 
 struct PoissonSettings {
-  double load = 0;                           // share of each sender's link, headers included
+  double load = 0;  // share of each sender's link, headers included
+  bool network =
+      false;  // one process of all senders together, each flow's pair drawn; else one of each sender
   Duration duration = Duration::infinite();  // flows start within it
   std::uint64_t flows = 0;                   // at most so many, the earliest ones; zero: no limit
 };
@@ -115,6 +117,7 @@ struct WorkloadSettings {
   std::vector<std::uint32_t> senders;  // hosts; empty: all, of an incast all but the receiver
   std::vector<std::uint32_t>
       receivers;  // poisson, all-to-all: hosts; empty: poisson all, all-to-all the senders
+  bool behind_other_switches = false;  // poisson, all-to-all: nobody sends to a host of its own switch
   IncastSettings incast;
   PoissonSettings poisson;
   std::vector<ListedFlow> flows;  // list, file

@@ -123,7 +123,8 @@ class Draw {
   void all_to_all() {
     const std::vector<std::uint32_t>& to = w_.receivers.empty() ? senders_ : w_.receivers;
     for (const std::uint32_t src : senders_)
-      for (const std::uint32_t dst : to)
+      for (const std::uint32_t dst :
+           w_.behind_other_switches ? receivers_of(w_, settings_.topology, src) : to)
         if (src != dst) add_jittered(src, dst, w_.start);
   }
 

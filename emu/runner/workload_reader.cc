@@ -168,6 +168,7 @@ void read_poisson(ConfigSection& section, WorkloadSettings& w, const World& worl
     section.fail_at("receivers", "is one host, which is among the senders: it would send to itself");
   w.size = read_sizes(section, world.folder);
   w.poisson.load = section.real("load", 0, 1e-6, 1);
+  w.poisson.network = section.choice("arrivals", {"senders", "network"}, 0) == 1;
   if (!section.has("duration") && !section.has("flows"))
     section.fail("workload \"" + w.name + "\" of kind \"poisson\" needs a duration or a number of flows");
   if (section.has("duration")) w.poisson.duration = section.duration("duration", Duration{});
@@ -176,6 +177,21 @@ void read_poisson(ConfigSection& section, WorkloadSettings& w, const World& worl
   if (w.poisson.flows == 0 && !section.has("duration")) section.fail_at("flows", "must be more than 0");
   if (world.topology.hosts() < 2) section.fail_at("kind", "needs at least two hosts");
   w.overload = section.boolean("overload", false);
+}
+
+// receivers = "other-switches", or names.
+void read_receivers(ConfigSection& section, WorkloadSettings& w, const Topology& topology) {
+  const ConfigNode* node = section.node("receivers");
+  w.behind_other_switches = node != nullptr && node->kind == ConfigNode::Kind::kString &&
+                            section.is_word("receivers", "other-switches", false);
+  if (!w.behind_other_switches) {
+    w.receivers = read_hosts(section, "receivers", topology);
+    return;
+  }
+  for (const std::uint32_t sender : senders_of(w, topology))
+    if (receivers_of(w, topology, sender).empty())
+      section.fail_at("receivers", "= \"other-switches\" leaves \"" + topology.nodes()[sender].name +
+                                       "\" nobody to send to: all hosts are behind its switch");
 }
 
 // From one to many, from many to one, or between groups: somebody sends to somebody else.
@@ -192,7 +208,7 @@ void read_kind(ConfigSection& section, WorkloadSettings& w, const World& world) 
   w.senders = read_hosts(section, "senders", topology);
   w.op = read_op(section);
   if (w.kind == WorkloadKind::kIncast) return read_incast(section, w, world);
-  if (w.kind != WorkloadKind::kPermutation) w.receivers = read_hosts(section, "receivers", topology);
+  if (w.kind != WorkloadKind::kPermutation) read_receivers(section, w, topology);
   if (w.kind == WorkloadKind::kPoisson) return read_poisson(section, w, world);
   w.size = read_sizes(section, world.folder);
   if (w.kind == WorkloadKind::kAllToAll && !w.receivers.empty()) return check_pairs(section, w, topology);

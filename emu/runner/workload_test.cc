@@ -2,9 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <set>
 
 #include "emu/runner/arrivals.h"
+#include "emu/runner/complaint_fixture.h"
 #include "emu/runner/formula.h"
 
 namespace rocelab {
@@ -250,6 +252,74 @@ TEST(WorkloadTest, MessagesDefaultToOnePerQueuePair) {
   EXPECT_EQ(draw_flows(settings_of(incast + "qps = 4\n"), Rng(1))[0].message_size, 250_KB);
   EXPECT_EQ(draw_flows(settings_of(incast + "message_size = \"64KB\"\n"), Rng(1))[0].message_size, 64_KB);
   EXPECT_EQ(draw_flows(settings_of(incast + "message_size = \"2MB\"\n"), Rng(1))[0].message_size, 1_MB);
+}
+
+std::string complaint(const std::string& workload,
+                      const std::string& topology = "kind = \"star\"\nhosts = 9\n") {
+  const std::string text = complaint_of([&] { settings_of(workload, topology); });
+  const std::size_t at = text.find(": ");
+  return at == std::string::npos ? text : text.substr(at + 2);
+}
+
+const std::string kTwoLeaves = "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 3\n";
+
+TEST(WorkloadTest, OneProcessOfTheNetworkDrawsItsPairs) {
+  const std::string poisson =
+      "[[workload]]\nkind = \"poisson\"\nload = 0.4\nsize = \"20KB\"\narrivals = \"network\"\n";
+  const Settings s = settings_of(poisson + "duration = \"50ms\"\n");
+  const std::vector<Flow> flows = draw_flows(s, Rng(3));
+  FlowShape shape;
+  shape.size = 20_KB;
+  const double bits = static_cast<double>(wire_bytes_of(shape).count()) * 8;
+  EXPECT_NEAR(static_cast<double>(flows.size()) * bits / 50e-3 / (9 * 40e9), 0.4, 0.01);
+  std::map<std::pair<std::uint32_t, std::uint32_t>, int> pairs;
+  double gaps = 0, squares = 0;
+  for (std::size_t i = 0; i < flows.size(); ++i) {
+    EXPECT_NE(flows[i].src, flows[i].dst);
+    ++pairs[{flows[i].src, flows[i].dst}];
+    const double gap = i == 0 ? 0 : (flows[i].start - flows[i - 1].start).seconds();
+    gaps += gap, squares += gap * gap;
+  }
+  ASSERT_EQ(pairs.size(), 72u);
+  for (const auto& [pair, count] : pairs) EXPECT_NEAR(count, static_cast<double>(flows.size()) / 72, 200);
+  const double n = static_cast<double>(flows.size() - 1);
+  EXPECT_NEAR(squares / n / (gaps / n * gaps / n), 2, 0.1) << "exponential";
+  const std::vector<Flow> first = draw_flows(settings_of(poisson + "flows = 100\n"), Rng(3));
+  ASSERT_EQ(first.size(), 100u);
+  for (std::size_t i = 0; i < first.size(); ++i) EXPECT_EQ(first[i].start, flows[i].start);
+}
+
+TEST(WorkloadTest, ReceiversMayBeBehindOtherSwitchesOnly) {
+  const auto leaf = [](std::uint32_t host) { return host / 3; };
+  for (const char* more :
+       {"kind = \"poisson\"\nload = 0.3\nflows = 500\n",
+        "kind = \"poisson\"\nload = 0.3\nflows = 500\narrivals = \"network\"\n", "kind = \"all-to-all\"\n"}) {
+    const std::vector<Flow> flows = draw_flows(
+        settings_of("[[workload]]\nsize = \"10KB\"\nreceivers = \"other-switches\"\n" + std::string(more),
+                    kTwoLeaves),
+        Rng(2));
+    std::set<std::pair<std::uint32_t, std::uint32_t>> pairs;
+    for (const Flow& f : flows) {
+      EXPECT_NE(leaf(f.src), leaf(f.dst));
+      pairs.emplace(f.src, f.dst);
+    }
+    EXPECT_EQ(pairs.size(), 18u) << more;
+  }
+  EXPECT_EQ(
+      complaint("[[workload]]\nkind = \"all-to-all\"\nsize = \"1KB\"\nreceivers = \"other-switches\"\n"),
+      "workload.all-to-all.receivers = \"other-switches\" leaves \"h1\" nobody to send to: all hosts are "
+      "behind "
+      "its switch");
+}
+
+TEST(WorkloadTest, MistakesInArrivalsNameTheirKey) {
+  EXPECT_NE(
+      complaint(
+          "[[workload]]\nkind = \"poisson\"\nload = 0.4\nflows = 1\nsize = \"1KB\"\narrivals = \"all\"\n")
+          .find("workload.poisson.arrivals"),
+      std::string::npos);
+  EXPECT_EQ(complaint("[[workload]]\nkind = \"permutation\"\nsize = \"1KB\"\ncdf_form = \"steps\"\n"),
+            "workload.permutation.cdf_form needs a cdf: it says how its lines are meant");
 }
 
 }  // namespace

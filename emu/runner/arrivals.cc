@@ -87,6 +87,10 @@ double mean_wire_bytes(const WorkloadSettings& w, std::uint32_t path_mtu) {
 }
 
 double expected_flows(const WorkloadSettings& w, const Topology& topology, std::uint32_t path_mtu) {
+  if (w.kind == WorkloadKind::kIncast && w.incast.every.ps() > 0) {
+    const std::size_t fan_in = w.incast.fan_in != 0 ? w.incast.fan_in : senders_of(w, topology).size();
+    return w.incast.duration.seconds() / w.incast.every.seconds() * static_cast<double>(fan_in);
+  }
   if (w.kind != WorkloadKind::kPoisson || w.poisson.flows != 0) return 0;
   return w.poisson.duration.seconds() * w.poisson.load * bps_of(topology, senders_of(w, topology)) /
          (8 * mean_wire_bytes(w, path_mtu));

@@ -28,7 +28,8 @@ double bps_of(const Topology& topology, const std::vector<std::uint32_t>& hosts)
 // whatever the transport, so that all labels get the same flows.
 double mean_wire_bytes(const WorkloadSettings& w, std::uint32_t path_mtu);
 
-// How many a Poisson workload makes that says only how long; 0 for others.
+// How many flows a workload makes whose number is drawn, Poisson or incasts with gaps that says only how
+// long; 0 for others.
 double expected_flows(const WorkloadSettings& w, const Topology& topology, std::uint32_t path_mtu);
 
 // Exponential with mean 1, in 2^-53 steps, from comparisons of uniform draws only (von Neumann 1951): equal

@@ -123,36 +123,45 @@ double bits_of_request(const WorkloadSettings& w, std::size_t stripes, std::uint
   return 8 * mean_wire_bytes(one, path_mtu) * static_cast<double>(stripes);
 }
 
+// Of one request after another, `bps` together.
+void add_requests(Traffic& traffic, const std::vector<std::uint32_t>& senders, std::uint32_t receiver,
+                  double bps) {
+  traffic.arrives(receiver, bps);
+  const auto own = static_cast<std::size_t>(std::ranges::count(senders, receiver));
+  const double share = bps / static_cast<double>(senders.size() - own);
+  for (const std::uint32_t from : senders) {
+    if (from == receiver) continue;
+    traffic.leaves(from, share);
+    if (traffic.edge(from) != traffic.edge(receiver)) traffic.crosses(traffic.edge(from), receiver, share);
+  }
+}
+
 void add_incast(Traffic& traffic, const Topology& topology, const WorkloadSettings& w,
                 std::uint32_t path_mtu) {
-  std::vector<std::uint32_t> senders = hosts_or_all(w.senders, topology);
-  std::erase(senders, w.incast.receiver);
+  const std::vector<std::uint32_t> senders = hosts_or_all(w.senders, topology);
   const bool drawn = w.incast.receiver == Topology::kNoNode;
-  const std::size_t stripes =
-      w.incast.fan_in != 0 ? w.incast.fan_in : senders.size() - (drawn && w.senders.empty() ? 1 : 0);
-  const double bps = bits_of_request(w, stripes, path_mtu) * 1e12 / static_cast<double>(w.incast.period.ps());
-  if (drawn) {
-    for (std::uint32_t h = 0; h < topology.hosts(); ++h) traffic.arrives(h, bps);
-    return;
-  }
-  traffic.arrives(w.incast.receiver, bps);
-  for (const std::uint32_t from : senders) {
-    const double share = bps / static_cast<double>(senders.size());
-    traffic.leaves(from, share);
-    if (traffic.edge(from) != traffic.edge(w.incast.receiver))
-      traffic.crosses(traffic.edge(from), w.incast.receiver, share);
+  const std::size_t eligible = senders.size() - (w.senders.empty() ? 1 : 0);
+  const std::size_t stripes = w.incast.fan_in != 0 ? w.incast.fan_in : eligible;
+  const double bps = bits_of_request(w, stripes, path_mtu) * 1e12 / static_cast<double>(w.incast.gap().ps());
+  if (!drawn) return add_requests(traffic, senders, w.incast.receiver, bps);
+  for (std::uint32_t h = 0; h < topology.hosts(); ++h) {
+    if (w.incast.each)
+      add_requests(traffic, senders, h, bps / topology.hosts());
+    else
+      traffic.arrives(h, bps);
   }
 }
 
 bool has_rate(const WorkloadSettings& w) {
-  return w.kind == WorkloadKind::kPoisson || (w.kind == WorkloadKind::kIncast && w.incast.repeats > 1);
+  return w.kind == WorkloadKind::kPoisson || (w.kind == WorkloadKind::kIncast && w.incast.has_rate());
 }
 
 // Until when flows start, about.
 double end_ps(const WorkloadSettings& w, const Topology& topology, std::uint32_t path_mtu) {
   const auto start = static_cast<double>(w.start.ps());
   if (w.kind == WorkloadKind::kIncast)
-    return start + static_cast<double>(w.incast.period.ps()) * w.incast.repeats;
+    return start + (w.incast.every.ps() > 0 ? static_cast<double>(w.incast.duration.ps())
+                                            : static_cast<double>(w.incast.period.ps()) * w.incast.repeats);
   const double longest = static_cast<double>(w.poisson.duration.ps());
   if (w.poisson.flows == 0) return start + longest;
   const double bps = w.poisson.load * bps_of(topology, senders_of(w, topology));

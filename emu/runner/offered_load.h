@@ -15,7 +15,7 @@
 namespace rocelab {
 
 // Bits per second by direction of a link: [2 * link] from its a to its b, [2 * link + 1] back. Empty: no
-// rate. Of an incast whose receiver is drawn only the last link is told, of each host: any may be it.
+// rate. Of an incast whose receiver is drawn once only the last link is told, of each host: any may be it.
 std::vector<double> offered_load(const Topology& topology, const Routing& routing, const WorkloadSettings& w,
                                  std::uint32_t path_mtu);
 

@@ -144,6 +144,20 @@ TEST(OfferedLoadTest, WhatIsOfferedArrives) {
   }
 }
 
+TEST(OfferedLoadTest, IncastsWithExponentialGapsHaveARate) {
+  const auto incast = [](const std::string& more) {
+    return "[[workload]]\nkind = \"incast\"\ntotal = \"1MB\"\nduration = \"3ms\"\n" + more;
+  };
+  EXPECT_EQ(complaint(kStar, incast("receiver = \"h1\"\nevery = \"300us\"\n")), "none");
+  EXPECT_NE(complaint(kStar, incast("receiver = \"h1\"\nevery = \"200us\"\n"))
+                .find("workload.incast.every brings the link from \"s1\" to \"h1\" to 10"),
+            std::string::npos);
+  // Four receivers share the requests, and all hosts send.
+  EXPECT_EQ(complaint(kStar, incast("receiver = \"random-each\"\nevery = \"60us\"\n")), "none");
+  EXPECT_NE(complaint(kStar, incast("receiver = \"random-each\"\nevery = \"50us\"\n")).find("to 10"),
+            std::string::npos);
+}
+
 TEST(OfferedLoadTest, OneProcessOfTheNetworkLoadsAllSendersAlike) {
   const std::string slow = kStar + "[[topology.link]]\nbetween = [\"h1\", \"s1\"]\nrate = \"10Gb/s\"\n";
   EXPECT_EQ(complaint(slow, poisson("p", kLoad7 + "overload = true\n")), "none");

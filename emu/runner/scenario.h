@@ -101,6 +101,12 @@ struct IncastSettings {
   Bytes total{};                               // > 0: striped over the senders, in place of a size for each
   std::uint32_t repeats = 1;
   Duration period{};  // from one request to the next
+  Duration every{},
+      duration;       // > 0, in place of both: mean of exponential gaps; requests begin within duration
+  bool each = false;  // a receiver that is drawn is drawn for each request
+
+  bool has_rate() const { return repeats > 1 || every.ps() > 0; }
+  Duration gap() const { return every.ps() > 0 ? every : period; }
 };
 
 struct PoissonSettings {

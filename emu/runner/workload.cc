@@ -76,21 +76,47 @@ class Draw {
   }
 
   void incasts() {
-    std::uint32_t receiver = w_.incast.receiver;
-    if (receiver == Topology::kNoNode)
-      receiver = static_cast<std::uint32_t>(rng_.below(settings_.topology.hosts()));
+    const auto draw_receiver = [&] {
+      return static_cast<std::uint32_t>(rng_.below(settings_.topology.hosts()));
+    };
+    const std::vector<Duration> starts = request_starts();
+    const bool drawn = w_.incast.receiver == Topology::kNoNode;
+    const std::vector<std::uint32_t> all = senders_;
+    std::uint32_t receiver = drawn && !w_.incast.each ? draw_receiver() : w_.incast.receiver;
     std::erase(senders_, receiver);
-    for (std::uint32_t request = 0; request < w_.incast.repeats; ++request) incast(receiver, request);
+    for (std::uint32_t request = 0; request < starts.size(); ++request) {
+      if (w_.incast.each) {
+        receiver = draw_receiver();
+        senders_ = all;
+        std::erase(senders_, receiver);
+      }
+      incast(receiver, request, starts[request]);
+    }
+  }
+
+  // Of the requests, from the workload's start on.
+  std::vector<Duration> request_starts() const {
+    std::vector<Duration> starts;
+    const IncastSettings& incast = w_.incast;
+    for (std::uint32_t i = 0; incast.every.ps() == 0 && i < incast.repeats; ++i)
+      starts.push_back(i * incast.period);
+    if (incast.every.ps() == 0) return starts;
+    Rng gaps = rng_.fork("gaps");
+    const auto mean_ps = static_cast<double>(incast.every.ps()),
+               end_ps = static_cast<double>(incast.duration.ps());
+    for (double at = mean_ps * draw_exponential(gaps); at < end_ps; at += mean_ps * draw_exponential(gaps))
+      starts.push_back(Duration::from_ps(static_cast<std::int64_t>(at)));
+    return starts;
   }
 
   // The first fan_in of a shuffle (Fisher-Yates); all senders in their order where all take part.
-  void incast(std::uint32_t receiver, std::uint32_t request) {
+  void incast(std::uint32_t receiver, std::uint32_t request, Duration start) {
     const std::size_t all = senders_.size(), many = w_.incast.fan_in == 0 ? all : w_.incast.fan_in;
     if (many < all)
       for (std::size_t i = 0; i < many; ++i) std::swap(senders_[i], senders_[i + rng_.below(all - i)]);
     const std::int64_t total = w_.incast.total.count(), stripes = static_cast<std::int64_t>(many);
     for (std::size_t i = 0; i < many; ++i) {
-      add_jittered(senders_[i], receiver, w_.start + static_cast<std::int64_t>(request) * w_.incast.period);
+      add_jittered(senders_[i], receiver, w_.start + start);
       flows_.back().request = request;
       if (total > 0)  // the bytes that do not divide go to the first
         flows_.back().size =

@@ -84,12 +84,39 @@ std::vector<std::uint32_t> read_hosts(ConfigSection& section, const char* key, c
   return hosts;
 }
 
+// When requests come: `repeats` of them, one `period` apart, or with exponential gaps of mean `every`.
+void read_requests(ConfigSection& section, WorkloadSettings& w, std::size_t fan_in) {
+  IncastSettings& incast = w.incast;
+  if (section.has("every")) {
+    for (const char* key : {"period", "repeats"})
+      if (section.has(key))
+        section.fail_at("every", std::string("excludes ") + key + ": requests come by one of them");
+    section.require("duration");
+    incast.every = section.duration("every", Duration{});
+    incast.duration = section.duration("duration", Duration{});
+    if (incast.every.ps() <= 0) section.fail_at("every", "must be more than 0");
+    if (incast.duration.ps() <= 0) section.fail_at("duration", "must be more than 0");
+  } else {
+    if (section.has("duration")) section.fail_at("duration", "needs every: the mean time between requests");
+    incast.repeats = static_cast<std::uint32_t>(section.integer("repeats", 1, 1, 1'000'000));
+    incast.period = section.duration("period", Duration{});
+    if (incast.repeats > 1 && incast.period.ps() <= 0)
+      section.fail_at("period", "must be more than 0 where an incast repeats");
+    if (incast.period > kLongestDuration / incast.repeats)
+      section.fail_at("period", "makes the last request begin after " + to_string(kLongestDuration));
+    if (static_cast<std::int64_t>(fan_in) * incast.repeats > kMaxFlows)
+      section.fail_at("repeats", "makes more than " + std::to_string(kMaxFlows) + " flows");
+  }
+  if (incast.has_rate()) w.overload = section.boolean("overload", false);
+}
+
 void read_incast(ConfigSection& section, WorkloadSettings& w, const World& world) {
   const Topology& topology = world.topology;
   IncastSettings& incast = w.incast;
   section.require("receiver");
   std::size_t eligible = w.senders.empty() ? topology.hosts() - 1 : w.senders.size();
-  if (section.is_word("receiver", "random", false)) {
+  incast.each = section.is_word("receiver", "random-each", false);
+  if (incast.each || section.is_word("receiver", "random", false)) {
     eligible = std::min<std::size_t>(eligible, topology.hosts() - 1);
     if (!w.senders.empty() && eligible == w.senders.size()) --eligible;  // it may be one of them
   } else {
@@ -113,16 +140,7 @@ void read_incast(ConfigSection& section, WorkloadSettings& w, const World& world
   } else {
     w.size = read_sizes(section, world.folder);
   }
-  incast.repeats = static_cast<std::uint32_t>(section.integer("repeats", 1, 1, 1'000'000));
-  incast.period = section.duration("period", Duration{});
-  if (incast.repeats > 1 && incast.period.ps() <= 0)
-    section.fail_at("period", "must be more than 0 where an incast repeats");
-  if (incast.period > kLongestDuration / incast.repeats)
-    section.fail_at("period", "makes the last request begin after " + to_string(kLongestDuration));
-  const std::size_t fan_in = incast.fan_in == 0 ? eligible : incast.fan_in;
-  if (static_cast<std::int64_t>(fan_in) * incast.repeats > kMaxFlows)
-    section.fail_at("repeats", "makes more than " + std::to_string(kMaxFlows) + " flows");
-  if (incast.repeats > 1) w.overload = section.boolean("overload", false);
+  read_requests(section, w, incast.fan_in == 0 ? eligible : incast.fan_in);
 }
 
 void read_list(ConfigSection& section, WorkloadSettings& w, const World& world) {
@@ -269,9 +287,10 @@ std::vector<WorkloadSettings> read_workloads(std::vector<ConfigSection> sections
       sections[i].fail_at("during", "names no workload: \"" + during + "\"");
   }
   if (const auto over = find_overload(workloads, topology, path_mtu))
-    sections[over->workload].fail_at(
-        workloads[over->workload].kind == WorkloadKind::kPoisson ? "load" : "period",
-        over->what + ": lower the load, or say overload = true");
+    sections[over->workload].fail_at(workloads[over->workload].kind == WorkloadKind::kPoisson ? "load"
+                                     : workloads[over->workload].incast.every.ps() > 0        ? "every"
+                                                                                              : "period",
+                                     over->what + ": lower the load, or say overload = true");
   return workloads;
 }
 

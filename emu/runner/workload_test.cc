@@ -312,7 +312,47 @@ TEST(WorkloadTest, ReceiversMayBeBehindOtherSwitchesOnly) {
       "its switch");
 }
 
+TEST(WorkloadTest, IncastsComeWithExponentialGaps) {
+  const std::string incast =
+      "[[workload]]\nkind = \"incast\"\nfan_in = 3\nsize = \"1KB\"\njitter = \"0us\"\n";
+  const std::vector<Flow> flows = draw_flows(
+      settings_of(incast + "receiver = \"random-each\"\nevery = \"20us\"\nduration = \"40ms\"\n"), Rng(1));
+  std::map<std::uint32_t, std::set<std::uint32_t>> receivers, senders;
+  std::map<std::uint32_t, Time> starts;
+  for (const Flow& f : flows) {
+    receivers[f.request].insert(f.dst);
+    senders[f.request].insert(f.src);
+    starts[f.request] = f.start;
+    EXPECT_NE(f.src, f.dst);
+    EXPECT_LT(f.start, Time::zero() + 40_ms);
+  }
+  EXPECT_NEAR(static_cast<double>(starts.size()), 2000, 150);
+  EXPECT_EQ(flows.size(), 3 * starts.size());
+  std::set<std::uint32_t> all;
+  for (const auto& [request, hosts] : receivers) {
+    ASSERT_EQ(hosts.size(), 1u);
+    EXPECT_EQ(senders[request].size(), 3u);
+    all.insert(*hosts.begin());
+  }
+  EXPECT_EQ(all.size(), 9u) << "each request draws its receiver";
+  double gaps = 0, squares = 0;
+  for (std::uint32_t i = 1; i < starts.size(); ++i) {
+    const double gap = (starts[i] - starts[i - 1]).seconds();
+    gaps += gap, squares += gap * gap;
+  }
+  const double n = static_cast<double>(starts.size() - 1);
+  EXPECT_NEAR(squares / n / (gaps / n * gaps / n), 2, 0.3);
+}
+
 TEST(WorkloadTest, MistakesInArrivalsNameTheirKey) {
+  const std::string incast = "[[workload]]\nkind = \"incast\"\nreceiver = \"random-each\"\nsize = \"1KB\"\n";
+  EXPECT_EQ(complaint(incast + "every = \"20us\"\nrepeats = 3\nduration = \"1ms\"\n"),
+            "workload.incast.every excludes repeats: requests come by one of them");
+  EXPECT_NE(complaint(incast + "every = \"20us\"\n").find("duration"), std::string::npos);
+  EXPECT_EQ(complaint(incast + "duration = \"1ms\"\n"),
+            "workload.incast.duration needs every: the mean time between requests");
+  EXPECT_NE(complaint(incast + "every = \"1ns\"\nduration = \"1s\"\n").find("makes more than 10000000 flows"),
+            std::string::npos);
   EXPECT_NE(
       complaint(
           "[[workload]]\nkind = \"poisson\"\nload = 0.4\nflows = 1\nsize = \"1KB\"\narrivals = \"all\"\n")

@@ -62,6 +62,9 @@ void read_faults(std::vector<ConfigSection> sections, Topology& topology) {
       section.fail("the link from \"" + topology.nodes()[from].name + "\" has a fault already");
     side = fault;
   }
+  for (std::uint32_t i = 0; i < topology.links().size(); ++i)
+    for (FaultConfig* side : {&topology.link(i).a_to_b, &topology.link(i).b_to_a})
+      if (*side == FaultConfig{}) *side = topology.everywhere;
 }
 
 namespace {

@@ -28,6 +28,7 @@ std::uint32_t find_node(ConfigSection& section, const char* key, const Topology&
 // port order.
 std::uint32_t find_link(ConfigSection& section, const char* key, const Topology& topology, std::uint32_t a,
                         std::uint32_t b);
+// [[fault]]s, then topology.drop_rate and corrupt_rate where a direction has none.
 void read_faults(std::vector<ConfigSection> sections, Topology& topology);
 // The algorithm with its parameters, and the marking that goes with them where it needs marks.
 CcPreset read_congestion_control(ConfigSection section, TransportMode mode,

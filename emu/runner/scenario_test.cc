@@ -436,5 +436,27 @@ TEST(ScenarioTest, EveryScenarioOfTheProjectMakesPlans) {
   EXPECT_GE(files, 7);
 }
 
+TEST(ScenarioTest, LossOnAllLinksSparesThoseThatHaveTheirOwn) {
+  const std::string text =
+      "transport = [\"roce+pfc\"]\n[topology]\nkind = \"star\"\nhosts = 3\ndrop_rate = 0.01\ncorrupt_rate = "
+      "0.002\n"
+      "[[fault]]\nfrom = \"h1\"\nto = \"s1\"\ndrop_list = [5]\n";
+  const Settings s = parse_scenario(text, "t.toml").settings[0];
+  const std::vector<Link>& links = s.topology.links();
+  EXPECT_EQ(links[0].a_to_b.drop_rate, 0);
+  EXPECT_EQ(links[0].a_to_b.listed, 1u);
+  for (const FaultConfig& side : {links[0].b_to_a, links[1].a_to_b, links[2].b_to_a}) {
+    EXPECT_EQ(side.drop_rate, 0.01);
+    EXPECT_EQ(side.corrupt_rate, 0.002);
+  }
+  EXPECT_TRUE(s.timers.recovery) << "frames are lost in spite of PFC";
+  const auto wrong = [](const std::string& key) {
+    return complaint_of([&] {
+      parse_scenario("transport = \"irn\"\n[topology]\nkind = \"star\"\nhosts = 3\n" + key, "t.toml");
+    });
+  };
+  EXPECT_EQ(wrong("drop_rate = 1.5\n"), "t.toml:5:13: topology.drop_rate = 1.5 is outside 0..1");
+}
+
 }  // namespace
 }  // namespace rocelab

@@ -38,6 +38,7 @@ struct Node {
 class Topology {
  public:
   std::string kind = "custom";
+  FaultConfig everywhere;  // of directions of links that have no fault of their own
   // Hosts before switches, names unique and at most 9 characters; throws std::invalid_argument.
   std::uint32_t add_host(const std::string& name);
   std::uint32_t add_switch(const std::string& name, std::uint32_t pod = kNoPod);

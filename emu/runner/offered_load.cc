@@ -36,17 +36,17 @@ class Traffic {
   void arrives(std::uint32_t host, double bps) { load_[2 * link_of(host) + 1] += bps; }
   // Between the switches of two hosts.
   void crosses(std::uint32_t from_edge, std::uint32_t to_host, double bps) {
-    Towards& towards = towards_[edge(to_host)];
+    Towards& towards = towards_[routing_.single_path() ? to_host : edge(to_host)];
     towards.host = to_host;
     towards.at.resize(topology_.nodes().size());
     towards.at[from_edge] += bps;
   }
 
   std::vector<double> load() && {
-    for (auto& [last, towards] : towards_) {
+    for (auto& [key, towards] : towards_) {
       std::vector<std::uint32_t> order;
       std::vector<bool> seen(topology_.nodes().size());
-      seen[last] = true;
+      seen[edge(towards.host)] = true;
       for (std::uint32_t node = topology_.hosts(); node < seen.size(); ++node)
         if (towards.at[node] > 0) visit(node, towards.host, seen, order);
       for (auto node = order.rbegin(); node != order.rend(); ++node) send(*node, towards);
@@ -55,7 +55,7 @@ class Traffic {
   }
 
  private:
-  struct Towards {  // one edge switch
+  struct Towards {  // one edge switch, or one host where each has its own way
     std::uint32_t host = 0;
     std::vector<double> at;  // [switch]: bits per second on their way
   };

@@ -176,5 +176,16 @@ TEST(OfferedLoadTest, TrafficBetweenSwitchesLoadsTheirLinksInFull) {
   for (const double bps : load) EXPECT_NEAR(bps, 28e9, 1);
 }
 
+TEST(OfferedLoadTest, SinglePathsCarryWhatTheirDestinationsGet) {
+  // Two senders to one host: their traffic meets on one of the two spines.
+  const std::string leaves =
+      "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 2\ntrunk_rate = \"20Gb/s\"\n";
+  const std::string to_h3 =
+      "senders = [\"h1\", \"h2\"]\nreceivers = [\"h3\"]\nduration = \"1ms\"\nload = 0.4\n";
+  EXPECT_EQ(complaint(leaves, poisson("p", to_h3)), "none");
+  EXPECT_NE(complaint(leaves + "paths = \"single\"\n", poisson("p", to_h3)).find("to 160 % of its rate"),
+            std::string::npos);
+}
+
 }  // namespace
 }  // namespace rocelab

@@ -166,7 +166,16 @@ std::vector<std::uint32_t> Routing::towards(std::uint32_t switch_node, std::uint
 
 std::vector<std::uint32_t> Routing::next_ports(std::uint32_t switch_node, std::uint32_t host) const {
   if (edge_switch(host) == switch_node) return {topology_.links()[topology_.nodes()[host].links[0]].b_port};
-  return towards(switch_node, edge_of_[edge_switch(host)]);
+  std::vector<std::uint32_t> ports = towards(switch_node, edge_of_[edge_switch(host)]);
+  if (single_path() && ports.size() > 1) ports = {chosen(ports, switch_node, host)};
+  return ports;
+}
+
+std::uint32_t Routing::chosen(const std::vector<std::uint32_t>& ports, std::uint32_t switch_node,
+                              std::uint32_t host) const {
+  std::size_t digit = host;
+  for (std::uint16_t tier = 0; tier < tier_[switch_node] && digit > 0; ++tier) digit /= ports.size();
+  return ports[digit % ports.size()];
 }
 
 Path Routing::path(std::uint32_t src, std::uint32_t dst) const {
@@ -184,7 +193,7 @@ Path Routing::path(std::uint32_t src, std::uint32_t dst) const {
       first = port;
       return false;
     });
-    node = cross(node, first);
+    node = cross(node, single_path() ? next_ports(node, dst).front() : first);
   }
   cross(dst, 0);
   return path;
@@ -196,11 +205,13 @@ void Routing::add_rules(std::uint32_t switch_node, const Rng& seed, std::vector<
     const std::uint32_t host = topology_.neighbour(switch_node, port);
     if (topology_.is_host(host)) rules.push_back({index, addresses_[host].ipv4, 32, 0, 0, port, true});
   }
+  if (single_path()) add_host_rules(switch_node, rules);
   std::vector<std::vector<std::uint32_t>> sets;
   std::vector<std::uint32_t> set_of_block(edges_.back().block + 1, kAnyValue);
   for (std::uint32_t e = 0; e < edges_.size(); ++e) {
     if (edges_[e].node == switch_node) continue;
     std::vector<std::uint32_t> ports = towards(switch_node, e);
+    if (single_path()) ports.resize(1);
     const auto found = std::find(sets.begin(), sets.end(), ports);
     set_of_block[edges_[e].block] = static_cast<std::uint32_t>(found - sets.begin());
     if (found == sets.end()) sets.push_back(std::move(ports));
@@ -211,6 +222,18 @@ void Routing::add_rules(std::uint32_t switch_node, const Rng& seed, std::vector<
     Route route{index, kNetwork | p.first << 8, kBlockLength - p.bits_free, 0, 0, 0};
     if (i + 1 == prefixes.size()) route = {index, kNetwork, kNetworkLength, 0, 0, 0};  // everything else
     add_rule_set(route, sets[p.value], tier_[switch_node], seed, rules);
+  }
+}
+
+// Of hosts that do not take the first port, which the rule of their switch's addresses says.
+void Routing::add_host_rules(std::uint32_t switch_node, std::vector<Route>& rules) const {
+  for (std::uint32_t host = 0; host < topology_.hosts(); ++host) {
+    if (edge_switch(host) == switch_node) continue;
+    const std::vector<std::uint32_t> ports = towards(switch_node, edge_of_[edge_switch(host)]);
+    if (ports.size() == 1) continue;
+    const std::uint32_t port = chosen(ports, switch_node, host);
+    if (port != ports.front())
+      rules.push_back({switch_node - topology_.hosts(), addresses_[host].ipv4, 32, 0, 0, port});
   }
 }
 

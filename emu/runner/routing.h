@@ -5,7 +5,9 @@
 // all hosts of a switch share a prefix and one rule serves them; in a fat-tree s begins at a multiple of a
 // power of two in each pod, so that one rule serves a pod. A switch has the fewest prefixes that say where to
 // (prefix_table.h). Equal-cost next hops: buckets of bits of the UDP source port, dealt out over the next
-// hops in an order drawn per switch from the seed.
+// hops in an order drawn per switch from the seed. With Topology::single_path each destination has one next
+// hop: host h (from 0) takes number h mod k of the k ports at a switch with hosts, h / k mod k in the tier
+// above, and so on, so that neighbouring hosts take different ways at each tier.
 #pragma once
 
 #include <array>
@@ -37,8 +39,10 @@ class Routing {
   explicit Routing(const Topology& topology, const std::vector<bool>& dead_links = {});
 
   const HostAddress& address(std::uint32_t host) const { return addresses_[host]; }
-  // Ports of `switch_node` on shortest paths to `host`, in port order.
+  // Ports of `switch_node` on shortest paths to `host`, in port order; with single_path the one that is
+  // taken.
   std::vector<std::uint32_t> next_ports(std::uint32_t switch_node, std::uint32_t host) const;
+  bool single_path() const { return topology_.single_path; }
   // From host to host; of equal-cost paths the one through the first ports.
   Path path(std::uint32_t src, std::uint32_t dst) const;
   // All rules of all switches, switch by switch, most specific first. The same seed deals the same buckets
@@ -67,6 +71,9 @@ class Routing {
   template <class Use>
   void for_next_ports(std::uint32_t node, std::uint32_t edge, Use&& use) const;
   std::vector<std::uint32_t> towards(std::uint32_t switch_node, std::uint32_t edge) const;
+  std::uint32_t chosen(const std::vector<std::uint32_t>& ports, std::uint32_t switch_node,
+                       std::uint32_t host) const;
+  void add_host_rules(std::uint32_t switch_node, std::vector<Route>& rules) const;
   void add_rules(std::uint32_t switch_node, const Rng& seed, std::vector<Route>& rules) const;
   std::vector<std::vector<std::uint32_t>> tree_ports() const;
 

@@ -308,5 +308,55 @@ TEST(RoutingTest, RefusesMoreHostsThanAPrefixHolds) {
   EXPECT_THROW(Routing{crowded}, std::invalid_argument);
 }
 
+// Hosts of one edge switch leave by different ports, and so do edge switches of a pod at the tier above.
+TEST(RoutingTest, WithSinglePathsEachDestinationHasOneWay) {
+  FatTreeShape shape;
+  shape.arity = 4, shape.hosts_per_edge = 2;
+  Topology topology = make_fat_tree(shape);
+  topology.single_path = true;
+  const Routing routing(topology);
+  const std::uint32_t edge = topology.find("edge1"), agg = topology.find("agg1");
+  std::set<std::uint32_t> at_edge, at_agg;
+  for (std::uint32_t h = 4; h < 8; ++h) {  // of the second pod
+    ASSERT_EQ(routing.next_ports(edge, h).size(), 1u);
+    ASSERT_EQ(routing.next_ports(agg, h).size(), 1u);
+    at_edge.insert(routing.next_ports(edge, h)[0]);
+    at_agg.insert(routing.next_ports(agg, h)[0]);
+  }
+  EXPECT_EQ(at_edge.size(), 2u);
+  EXPECT_EQ(at_agg.size(), 2u);
+  for (const Route& rule : routing.rules(Rng(1))) EXPECT_EQ(rule.src_port_mask, 0) << "a bucket";
+}
+
+TEST(RoutingTest, TheRulesOfSinglePathsAreThoseOfTheirRoutes) {
+  Topology topology = make_leaf_spine(3, 3, 4, {}, {});
+  topology.single_path = true;
+  const Routing routing(topology);
+  const std::vector<Route> rules = routing.rules(Rng(1));
+  for (std::uint32_t s = 0; s < topology.switches(); ++s)
+    for (std::uint32_t h = 0; h < topology.hosts(); ++h) {
+      const auto match =
+          std::ranges::find_if(rules, [&](const Route& rule) {  // the most specific comes first
+            const std::uint32_t mask = rule.prefix_length == 0 ? 0 : ~0u << (32 - rule.prefix_length);
+            return rule.switch_index == s && (routing.address(h).ipv4 & mask) == (rule.prefix & mask);
+          });
+      ASSERT_NE(match, rules.end());
+      EXPECT_EQ(match->port_id, routing.next_ports(topology.hosts() + s, h).at(0))
+          << "switch " << s << " host " << h;
+    }
+}
+
+TEST(RoutingTest, ASinglePathThatFailsMovesToAnother) {
+  Topology topology = make_leaf_spine(2, 2, 2, {}, {});
+  topology.single_path = true;
+  std::vector<bool> dead(topology.links().size());
+  const std::uint32_t leaf = topology.find("leaf1"), host = topology.find("h3");
+  const std::uint32_t port = Routing(topology).next_ports(leaf, host).at(0);
+  dead[topology.nodes()[leaf].links[port]] = true;
+  const std::vector<std::uint32_t> other = Routing(topology, dead).next_ports(leaf, host);
+  ASSERT_EQ(other.size(), 1u);
+  EXPECT_NE(other[0], port);
+}
+
 }  // namespace
 }  // namespace rocelab

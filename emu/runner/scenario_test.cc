@@ -456,6 +456,7 @@ TEST(ScenarioTest, LossOnAllLinksSparesThoseThatHaveTheirOwn) {
     });
   };
   EXPECT_EQ(wrong("drop_rate = 1.5\n"), "t.toml:5:13: topology.drop_rate = 1.5 is outside 0..1");
+  EXPECT_NE(wrong("paths = \"one\"\n").find("topology.paths"), std::string::npos);
 }
 
 }  // namespace

@@ -38,7 +38,8 @@ struct Node {
 class Topology {
  public:
   std::string kind = "custom";
-  FaultConfig everywhere;  // of directions of links that have no fault of their own
+  FaultConfig everywhere;    // of directions of links that have no fault of their own
+  bool single_path = false;  // routes take one of equal-cost paths for each host, in place of all
   // Hosts before switches, names unique and at most 9 characters; throws std::invalid_argument.
   std::uint32_t add_host(const std::string& name);
   std::uint32_t add_switch(const std::string& name, std::uint32_t pod = kNoPod);

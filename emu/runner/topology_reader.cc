@@ -172,6 +172,7 @@ Topology read_topology(ConfigSection section, const std::filesystem::path& folde
     topology =
         family == Family::kFile ? read_topology_file(section, folder) : generate(section, family, link);
     read_losses(section, topology);
+    topology.single_path = section.choice("paths", {"ecmp", "single"}, 0) == 1;
     for (ConfigSection& entry : section.tables("link"))
       read_link(std::move(entry), topology, link, family == Family::kCustom);
     section.finish();

@@ -4,13 +4,14 @@
 #include <string>
 
 #include "emu/runner/readers.h"
+#include "irn_provider/cc/algorithms.h"
 
 namespace rocelab {
 namespace {
 
 // The preset that a table names, or the first; `fail` names the others.
-CcPreset read_preset(ConfigSection& section, CcKind kind) {
-  const std::vector<CcPreset> presets = cc_presets(kind);
+CcPreset read_preset(ConfigSection& section, const CcAlgorithm& algorithm) {
+  const std::vector<CcPreset> presets = algorithm.presets();
   const std::string name = section.text("preset", presets.front().name);
   std::vector<std::string> names;
   for (const CcPreset& p : presets) {
@@ -107,45 +108,56 @@ void read_hpcc(ConfigSection& section, HpccParams& p) {
 
 // One algorithm's table. All tables are checked, so that a mistake shows whatever the label; those of the
 // algorithm in use are listed among the parameters.
-CcPreset read_algorithm(ConfigSection section, CcKind kind, RoccReading& rocc) {
-  CcPreset preset = read_preset(section, kind);
+CcPreset read_algorithm(ConfigSection section, const CcAlgorithm& algorithm, RoccReading& rocc) {
+  CcPreset preset = read_preset(section, algorithm);
   CcConfig& config = preset.config;
-  if (kind == CcKind::kDcqcn) read_dcqcn(section, config.dcqcn);
-  if (kind == CcKind::kTimely) read_timely(section, config.timely);
-  if (kind == CcKind::kAimd) read_aimd(section, config.aimd);
-  if (kind == CcKind::kDctcp) read_dctcp(section, config.dctcp);
-  if (kind == CcKind::kHpcc) read_hpcc(section, config.hpcc);
-  if (kind == CcKind::kRocc) read_rocc(section, preset.name, rocc, config.rocc);
+  if (auto* p = config.get<DcqcnRp>()) read_dcqcn(section, *p);
+  if (auto* p = config.get<Timely>()) read_timely(section, *p);
+  if (auto* p = config.get<Aimd>()) read_aimd(section, *p);
+  if (auto* p = config.get<Dctcp>()) read_dctcp(section, *p);
+  if (auto* p = config.get<Hpcc>()) read_hpcc(section, *p);
+  if (auto* p = config.get<RoccRp>()) read_rocc(section, preset.name, rocc, *p);
   section.finish();
   return preset;
+}
+
+void check_mode(ConfigSection& section, const CcConfig& config, TransportMode mode) {
+  if (config.needs().bdp && mode != TransportMode::kIrn)
+    section.fail_at("name",
+                    "= \"" + std::string(name_of(config)) +
+                        "\" is a window in units of the BDP over packets that are acknowledged one by "
+                        "one, which RoCE has not: use it with mode \"irn\"");
+}
+
+void read_rtt_segment(ConfigSection& section, CcConfig& config) {
+  const Bytes burst = config.burst().segment;
+  config.rtt_segment = section.bytes("rtt_segment", burst);
+  if (burst > 0_B && config.rtt_segment != burst) {
+    const std::string name(name_of(config));
+    section.fail_at("rtt_segment", "differs from " + name + ".segment, of which " + name + " takes RTTs");
+  }
+  if (config.rtt_segment > 1000_MB) section.fail_at("rtt_segment", "is more than 1000MB");
 }
 
 }  // namespace
 
 CcPreset read_congestion_control(ConfigSection section, TransportMode mode,
                                  std::vector<Parameter>* parameters, RoccReading& rocc) {
-  const auto kind = static_cast<CcKind>(
-      section.choice("name", {"none", "dcqcn", "timely", "aimd", "dctcp", "rocc", "hpcc"}, 0));
-  CcPreset chosen{"", "", {}, {}};
-  for (const CcKind each :
-       {CcKind::kDcqcn, CcKind::kTimely, CcKind::kAimd, CcKind::kDctcp, CcKind::kRocc, CcKind::kHpcc}) {
-    const std::string name(kCcNames[static_cast<std::size_t>(each)]);
-    const CcPreset preset = read_algorithm(
-        ConfigSection(section.node(name), section.path_of(name), each == kind ? parameters : nullptr), each,
-        rocc);
-    if (each == kind) chosen = preset;
+  std::vector<std::string_view> names{"none"};
+  for (const CcAlgorithm& algorithm : cc_algorithms()) names.push_back(algorithm.name);
+  const std::string_view name = names[section.choice("name", names, 0)];
+  CcPreset chosen{};
+  for (const CcAlgorithm& algorithm : cc_algorithms()) {
+    const bool in_use = algorithm.name == name;
+    const CcPreset preset =
+        read_algorithm(ConfigSection(section.node(algorithm.name), section.path_of(algorithm.name),
+                                     in_use ? parameters : nullptr),
+                       algorithm, rocc);
+    if (in_use) chosen = preset;
   }
-  rocc.config.enabled = kind == CcKind::kRocc;
-  if (chosen.config.needs_irn() && mode != TransportMode::kIrn)
-    section.fail_at("name",
-                    "= \"" + std::string(kCcNames[static_cast<std::size_t>(kind)]) +
-                        "\" is a window in units of the BDP over packets that are acknowledged one by "
-                        "one, which RoCE has not: use it with mode \"irn\"");
-  const Bytes burst = chosen.config.burst();
-  chosen.config.rtt_segment = section.bytes("rtt_segment", burst);
-  if (burst > 0_B && chosen.config.rtt_segment != burst)
-    section.fail_at("rtt_segment", "differs from timely.segment, of which TIMELY takes RTTs");
-  if (chosen.config.rtt_segment > 1000_MB) section.fail_at("rtt_segment", "is more than 1000MB");
+  rocc.config.enabled = chosen.config.needs().fair_rates;
+  check_mode(section, chosen.config, mode);
+  read_rtt_segment(section, chosen.config);
   section.finish();
   return chosen;
 }

@@ -6,6 +6,8 @@
 #include "emu/runner/complaint_fixture.h"
 #include "emu/runner/plan.h"
 #include "emu/runner/scenario.h"
+#include "irn_provider/cc/algorithms.h"
+#include "irn_provider/cc/cc_algorithm.h"
 
 namespace rocelab {
 namespace {
@@ -35,14 +37,14 @@ std::string value_of(const Settings& s, const std::string& key) {
 
 TEST(CcReaderTest, LabelsNameTheCongestionControl) {
   const auto s = settings(R"("irn", "irn+dcqcn", "roce+pfc+timely", "irn+pfc+dctcp")");
-  EXPECT_EQ(s[0].nic.config.cc.kind, CcKind::kNone);
-  EXPECT_EQ(s[1].nic.config.cc.kind, CcKind::kDcqcn);
+  EXPECT_EQ(name_of(s[0].nic.config.cc), "none");
+  EXPECT_EQ(name_of(s[1].nic.config.cc), "dcqcn");
   EXPECT_EQ(s[1].nic.config.mode, TransportMode::kIrn);
   EXPECT_FALSE(s[1].switches.pfc.enabled);
-  EXPECT_EQ(s[2].nic.config.cc.kind, CcKind::kTimely);
+  EXPECT_EQ(name_of(s[2].nic.config.cc), "timely");
   EXPECT_EQ(s[2].nic.config.mode, TransportMode::kRoce);
   EXPECT_TRUE(s[2].switches.pfc.enabled);
-  EXPECT_EQ(s[3].nic.config.cc.kind, CcKind::kDctcp);
+  EXPECT_EQ(name_of(s[3].nic.config.cc), "dctcp");
   EXPECT_EQ(value_of(s[1], "congestion_control.name"), "\"dcqcn\"");
 }
 
@@ -67,7 +69,7 @@ TEST(CcReaderTest, APresetIsTheBaseOfTheKeysBesideIt) {
 preset = "conweave-ns3"
 rate_ai = "20Mb/s"
 )");
-  const DcqcnParams& p = s[0].nic.config.cc.dcqcn;
+  const DcqcnParams& p = *s[0].nic.config.cc.get<DcqcnRp>();
   EXPECT_TRUE(p.periodic);
   EXPECT_EQ(p.rate_timer, 300_us);
   EXPECT_EQ(p.rate_ai, 20_Mbps);
@@ -77,13 +79,13 @@ rate_ai = "20Mb/s"
 }
 
 TEST(CcReaderTest, TheNameCanBeSetAndSweptLikeAnyKey) {
-  EXPECT_EQ(settings(R"("irn")", "", {{"congestion_control.name", "timely"}})[0].nic.config.cc.kind,
-            CcKind::kTimely);
+  EXPECT_EQ(name_of(settings(R"("irn")", "", {{"congestion_control.name", "timely"}})[0].nic.config.cc),
+            "timely");
   const auto s = settings(R"("irn")", "[axes]\n\"congestion_control.timely.t_low\" = [\"0us\", \"50us\"]\n",
                           {{"congestion_control.name", "timely"}});
   ASSERT_EQ(s.size(), 2u);
-  EXPECT_EQ(s[0].nic.config.cc.timely.t_low, 0_us);
-  EXPECT_EQ(s[1].nic.config.cc.timely.t_low, 50_us);
+  EXPECT_EQ(s[0].nic.config.cc.get<Timely>()->t_low, 0_us);
+  EXPECT_EQ(s[1].nic.config.cc.get<Timely>()->t_low, 50_us);
 }
 
 TEST(CcReaderTest, RttsCanBeTakenWithoutCongestionControl) {
@@ -101,9 +103,9 @@ TEST(CcReaderTest, IwarpIsTcpWithSlowStartAndWithoutBdpFc) {
   EXPECT_TRUE(nic.irn.tcp);
   EXPECT_EQ(nic.irn.bdp_cap, 0u);
   EXPECT_FALSE(s[0].nic.compute_bdp_cap);
-  EXPECT_EQ(nic.cc.kind, CcKind::kAimd);
-  EXPECT_TRUE(nic.cc.aimd.slow_start);
-  EXPECT_EQ(nic.cc.aimd.initial_window, 4u);
+  EXPECT_EQ(name_of(nic.cc), "aimd");
+  EXPECT_TRUE(nic.cc.get<Aimd>()->slow_start);
+  EXPECT_EQ(nic.cc.get<Aimd>()->initial_window, 4u);
   EXPECT_FALSE(s[1].nic.config.irn.tcp) << "other labels stay as they are";
 }
 
@@ -122,7 +124,7 @@ TEST(CcReaderTest, HpccBringsTelemetryAndTheNetworksRtt) {
             plan.wire_mtu + Bytes::from_count(Telemetry::kMaxShimBytes));
   EXPECT_EQ(plan.segment.max_frame_bytes,
             (plan.wire_mtu + SwitchConfig::kLongerOverIpv6).count() + Telemetry::kMaxShimBytes);
-  const HpccParams& p = plan.segment.hosts[0].nic.cc.hpcc;
+  const HpccParams& p = *plan.segment.hosts[0].nic.cc.get<Hpcc>();
   EXPECT_EQ(p.base_rtt, plan.base_rtt);
   EXPECT_EQ(p.w_ai, 80_B);
   EXPECT_EQ(p.flows, 10u);
@@ -178,7 +180,7 @@ TEST(CcReaderTest, ReadsOverRoceWithHpccAreRefused) {
       make_plan(s, s.settings[0], 1);
     });
   };
-  EXPECT_NE(problem(R"("roce+pfc+hpcc")").find("READs over RoCE with HPCC"), std::string::npos);
+  EXPECT_NE(problem(R"("roce+pfc+hpcc")").find("READs over RoCE with hpcc"), std::string::npos);
   EXPECT_EQ(problem(R"("irn+pfc+hpcc")"), "none");
   EXPECT_EQ(problem(R"("roce+pfc+dcqcn")"), "none");
 }

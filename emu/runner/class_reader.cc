@@ -143,7 +143,7 @@ std::vector<std::string> class_warnings(const Settings& s) {
     warnings.push_back(
         place_of(s, "classes.others") + ": DSCP " + std::to_string(nic.roce_dscp) +
         ", of programs that set no traffic class, is unknown: give it a class in classes.dscp");
-  if (nic.cc.needs_ecn() && !config.class_map.knows(nic.cnp_dscp))
+  if (nic.cc.needs().marks && !config.class_map.knows(nic.cnp_dscp))
     warnings.push_back(place_of(s, "classes.others") + ": DSCP " + std::to_string(nic.cnp_dscp) +
                        ", of CNPs, is unknown: give it a class in classes.dscp");
   for (const WorkloadSettings& w : s.workloads)
@@ -159,7 +159,7 @@ std::vector<std::string> class_warnings(const Settings& s) {
   if (config.pfc.enabled && !config.classes[nic.roce_tc().value].lossless)
     warnings.push_back(place_of(s, "switch.lossless_classes") + ": " + programs +
                        "lossless_classes: its frames may be dropped although PFC is on");
-  if (nic.cc.needs_ecn() && !config.classes[nic.roce_tc().value].ecn.enabled)
+  if (nic.cc.needs().marks && !config.classes[nic.roce_tc().value].ecn.enabled)
     warnings.push_back(place_of(s, "switch.ecn.classes") + ": " + programs +
                        "ecn.classes: its congestion control gets no marks");
   return warnings;

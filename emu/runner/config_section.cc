@@ -184,7 +184,7 @@ std::string ConfigSection::content(std::string_view key, const std::filesystem::
   }
 }
 
-std::size_t ConfigSection::choice(std::string_view key, std::initializer_list<std::string_view> names,
+std::size_t ConfigSection::choice(std::string_view key, std::span<const std::string_view> names,
                                   std::size_t otherwise) {
   const ConfigNode* value = node(key);
   const std::vector<std::string> all(names.begin(), names.end());

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <functional>
 #include <initializer_list>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,8 +35,11 @@ class ConfigSection {
   // named_file(); `folder` when the key is absent.
   std::filesystem::path file(std::string_view key, const std::filesystem::path& folder);
   std::string content(std::string_view key, const std::filesystem::path& file);  // complains at the key
+  std::size_t choice(std::string_view key, std::span<const std::string_view> names, std::size_t otherwise);
   std::size_t choice(std::string_view key, std::initializer_list<std::string_view> names,
-                     std::size_t otherwise);
+                     std::size_t otherwise) {
+    return choice(key, std::span(names.begin(), names.size()), otherwise);
+  }
   std::vector<std::int64_t> integers(std::string_view key, const std::vector<std::int64_t>& otherwise,
                                      std::int64_t least, std::int64_t most);
   std::vector<std::string> texts(std::string_view key,

@@ -35,7 +35,7 @@ std::vector<EcnOfRate> read_ecn_by_rate(ConfigSection& section, EcnConfig ecn) {
 std::vector<EcnOfRate> read_ecn(ConfigSection section, SwitchConfig& config,
                                 const CcPreset& congestion_control) {
   EcnConfig ecn;
-  if (congestion_control.config.needs_ecn())
+  if (congestion_control.config.needs().marks)
     ecn = {true, congestion_control.marking.k_min, congestion_control.marking.k_max,
            congestion_control.marking.p_max};
   ecn.enabled = section.boolean("enabled", ecn.enabled);
@@ -210,7 +210,8 @@ NicSettings read_nic(ConfigSection section, ConfigSection irn, TransportMode mod
   config.mode = mode;
   config.pfc_enabled = pfc;
   config.cc = congestion_control;
-  config.ecn_capable = congestion_control.needs_ecn();
+  const CcNeeds& needs = congestion_control.needs();
+  config.ecn_capable = needs.marks;
   static constexpr std::int64_t kMtus[] = {256, 512, 1024, 2048, 4096};
   const std::size_t mtu = section.choice("path_mtu", {"256B", "512B", "1024B", "2048B", "4096B"}, 2);
   config.active_mtu = static_cast<std::uint32_t>(kMtus[mtu]);
@@ -226,15 +227,15 @@ NicSettings read_nic(ConfigSection section, ConfigSection irn, TransportMode mod
   const bool has_roce = mode == TransportMode::kRoce || std::ranges::any_of(nic.modes, [](const auto& host) {
                           return host.second == TransportMode::kRoce;
                         });
-  if (congestion_control.needs_packet_acks() && has_roce) config.ack_interval = 1;
+  if (needs.packet_acks && has_roce) config.ack_interval = 1;
   config.ack_interval =
       static_cast<std::uint32_t>(section.integer("ack_interval", config.ack_interval, 1, 1 << 20));
   config.qp_burst = static_cast<std::uint32_t>(section.integer("qp_burst", config.qp_burst, 1, 1 << 16));
   config.ecn_capable = section.boolean("ecn_capable", config.ecn_capable);
   read_nic_classes(section, class_map, config);
-  if (congestion_control.needs_irn() && has_roce)
+  if (needs.bdp && has_roce)
     section.fail_at("roce_hosts", "run RoCE, and congestion_control.name is one of mode \"irn\" only");
-  if (congestion_control.needs_packet_acks() && has_roce && config.ack_interval != 1)
+  if (needs.packet_acks && has_roce && config.ack_interval != 1)
     section.fail_at("ack_interval", "= " + std::to_string(config.ack_interval) +
                                         " leaves packets without an acknowledgement, and congestion control "
                                         "needs one of each: write 1, or use mode \"irn\"");

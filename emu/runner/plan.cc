@@ -15,6 +15,8 @@
 #include "emu/runner/rocc_loop.h"
 #include "emu/runner/routing.h"
 #include "emu/runner/workload.h"
+#include "irn_provider/cc/cc_algorithm.h"
+#include "irn_provider/cc/rocc_rp.h"
 #include "lockstep/host_identity.h"
 #include "ovs_patches/switch_model/headroom.h"
 
@@ -155,9 +157,9 @@ class Planner {
       entry.nic = plan_.settings.nic.config;
       for (const auto& [name, mode] : settings_.nic.modes)
         if (name == topology_.nodes()[h].name) entry.nic.mode = mode;
-      entry.nic.cc.rocc.max_feedback = fastest_link_;
-      entry.nic.cc.rocc.registry = registry;
-      if (entry.nic.cc.hpcc.base_rtt == 0_ps) entry.nic.cc.hpcc.base_rtt = plan_.base_rtt;
+      if (const CcAlgorithm* algorithm = algorithm_of(entry.nic.cc))
+        algorithm->complete(entry.nic.cc, {plan_.base_rtt, fastest_link_});
+      if (RoccRpParams* rocc = entry.nic.cc.get<RoccRp>()) rocc->registry = registry;
       for (const NodeClassMap& own : settings_.class_maps)
         if (own.node == h) entry.nic.class_map = own.map;
       entry.nic.link_rate = link.rate;

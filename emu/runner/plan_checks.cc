@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "emu/runner/identity.h"
+#include "irn_provider/cc/cc_algorithm.h"
 #include "ovs_patches/switch_model/headroom.h"
 
 namespace rocelab {
@@ -19,13 +20,15 @@ void check_start(const RunPlan& plan, const Flow& flow) {
                to_string(limit) + ": raise it, or let no flow begin so late");
 }
 
-// HPCC goes by acknowledgements of data. RoCE acknowledges no READ response: its sender would hear nothing.
+// Telemetry comes back in acknowledgements of data. RoCE acknowledges no READ response: its sender would hear
+// nothing.
 void check_read(const RunPlan& plan, const Flow& flow) {
   const NicConfig& sender = plan.segment.hosts[flow.src].nic;
-  if (flow.op == FlowOp::kRead && sender.mode == TransportMode::kRoce && sender.cc.needs_telemetry())
+  if (flow.op == FlowOp::kRead && sender.mode == TransportMode::kRoce && sender.cc.needs().telemetry)
     refuse(plan.settings, "workload",
-           "READs over RoCE with HPCC: RoCE acknowledges no READ response, so that none brings "
-           "INT back. Use op = \"write\", or mode \"irn\"");
+           "READs over RoCE with " + std::string(name_of(sender.cc)) +
+               ": RoCE acknowledges no READ response, so that none brings "
+               "INT back. Use op = \"write\", or mode \"irn\"");
 }
 
 // Picoseconds in 64 bits end after 106 days.

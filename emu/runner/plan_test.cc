@@ -7,6 +7,7 @@
 
 #include "emu/runner/complaint_fixture.h"
 #include "emu/runner/flow_file.h"
+#include "irn_provider/cc/rocc_rp.h"
 #include "ovs_patches/switch_model/headroom.h"
 
 namespace rocelab {
@@ -147,10 +148,10 @@ TEST(PlanTest, WhereHostsComputeRoccTheyKnowItsFormAndTheSetsOfTheLinks) {
     const RunPlan plan = plan_of("transport = [\"roce+pfc+rocc\"]\n" + kDumbbell +
                                  "[congestion_control.rocc]\nq_ref = \"90KB\"\n" + table);
     const RoccConfig& rocc = plan.segment.switches[0].config.rocc;
-    EXPECT_EQ(rocc.form, plan.segment.hosts[0].nic.cc.rocc.form);
+    EXPECT_EQ(rocc.form, plan.segment.hosts[0].nic.cc.get<RoccRp>()->form);
     EXPECT_EQ(rocc.table.kind,
               rocc.form == RoccForm::kRate ? RoccFlowTableKind::kQueue : RoccFlowTableKind::kAge);
-    return plan.segment.hosts[0].nic.cc.rocc;
+    return *plan.segment.hosts[0].nic.cc.get<RoccRp>();
   };
   EXPECT_EQ(rocc_of("").form, RoccForm::kRate);
   EXPECT_EQ(rocc_of("rate_computation = \"host\"\n").form, RoccForm::kValues);

@@ -9,7 +9,8 @@
 
 #include "emu/runner/config_section.h"
 #include "emu/runner/scenario.h"
-#include "irn_provider/cc/cc_presets.h"
+#include "irn_provider/cc/cc_algorithm.h"
+#include "irn_provider/cc/rocc_rp.h"
 
 namespace rocelab {
 

@@ -6,6 +6,8 @@
 #include <numbers>
 #include <set>
 
+#include "irn_provider/cc/rocc_rp.h"
+
 namespace rocelab {
 namespace {
 
@@ -79,7 +81,7 @@ std::string problem_of_loops(const RunPlan& plan) {
   std::set<Rate> rates;
   for (const Link& link : settings.topology.links()) rates.insert(link.rate);
   for (const Rate rate : rates) {
-    const Duration reaction = settings.nic.config.cc.rocc.reaction_delay;
+    const Duration reaction = settings.nic.config.cc.get<RoccRp>()->reaction_delay;
     const std::string problem = problem_of_loop(settings.rocc.params(rate), plan.base_rtt, reaction, flows);
     if (!problem.empty()) return "links of " + to_string(rate) + ": " + problem;
   }

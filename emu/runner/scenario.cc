@@ -52,12 +52,11 @@ std::vector<LabelDefinition> presets() {
                                                    {"irn+pfc", TransportMode::kIrn, true, {}}};
   std::vector<LabelDefinition> labels = transports;
   for (const LabelDefinition& transport : transports)
-    for (const std::string_view cc : kCcNames) {
-      if (cc == kCcNames[0]) continue;
+    for (const CcAlgorithm& algorithm : cc_algorithms()) {
       LabelDefinition label = transport;
-      label.name += "+" + std::string(cc);
+      label.name += "+" + std::string(algorithm.name);
       label.changes.emplace_back("congestion_control.name",
-                                 parse_value(std::string(cc), "the label " + label.name));
+                                 parse_value(std::string(algorithm.name), "the label " + label.name));
       labels.push_back(std::move(label));
     }
   labels.push_back(iwarp());
@@ -231,7 +230,7 @@ Settings read_settings(const Variant& variant, const std::filesystem::path& fold
   s.switches = read_switch(root.table("switch"), label.pfc, cc, s.ecn_by_rate);
   s.switches.class_map = class_map;
   s.switches.rocc = rocc.config;
-  s.switches.telemetry.enabled = cc.config.needs_telemetry();
+  s.switches.telemetry.enabled = cc.config.needs().telemetry;
   s.rocc = rocc.points;
   s.nic =
       read_nic(root.table("nic"), root.table("irn"), label.mode, label.pfc, cc.config, s.topology, class_map);

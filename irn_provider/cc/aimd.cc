@@ -4,6 +4,18 @@
 #include <limits>
 
 namespace rocelab {
+namespace {
+
+constexpr CcPresetOf<AimdParams> kPresets[] = {{"rfc5681", "RFC 5681; begins with the BDP: Mittal, 4.3.1"},
+                                               // TCP as Mittal's own baseline (2.5: New Reno with SACK,
+                                               // initial window 4) sets it; 4.3.6 names no values.
+                                               {"tcp",
+                                                "RFC 5681; Mittal, chapter 2, baseline TCP: initial window 4",
+                                                {.initial_window = 4, .slow_start = true}}};
+
+}  // namespace
+
+std::span<const CcPresetOf<AimdParams>> Aimd::presets() { return kPresets; }
 
 double first_window(std::uint32_t configured, std::uint32_t bdp_cap) {
   constexpr std::uint32_t kWithoutBdp = 10;  // RFC 6928

@@ -5,6 +5,10 @@
 // path's BDP, as every flow of 4.3.1 begins at line rate, and a timeout halves; with it, RFC 5681 holds.
 #pragma once
 
+#include <span>
+#include <string_view>
+
+#include "irn_provider/cc/cc_needs.h"
 #include "irn_provider/cc/congestion_control.h"
 
 namespace rocelab {
@@ -29,11 +33,16 @@ inline bool grows(double window, double most, double was_out) {
 
 class Aimd final : public CongestionControl {
  public:
-  Aimd(const AimdParams& params, Rate line_rate, std::uint32_t bdp_cap)
+  using Params = AimdParams;
+  static constexpr std::string_view kName = "aimd";
+  static constexpr CcNeeds kNeeds{.bdp = true, .packet_acks = true};
+  static std::span<const CcPresetOf<Params>> presets();
+
+  Aimd(const AimdParams& params, const CcContext& context)
       : params_(params),
-        line_(line_rate),
-        first_(first_window(params.initial_window, bdp_cap)),
-        most_(largest_window(bdp_cap)) {
+        line_(context.line_rate),
+        first_(first_window(params.initial_window, context.bdp_cap)),
+        most_(largest_window(context.bdp_cap)) {
     start(Time::zero());
   }
 

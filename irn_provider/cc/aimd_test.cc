@@ -7,7 +7,9 @@ namespace {
 
 // A sender that keeps its window full; every packet is acknowledged alone.
 struct Bench {
-  explicit Bench(const AimdParams& params, std::uint32_t cap = 0) : aimd(params, 40_Gbps, cap) { fill(); }
+  explicit Bench(const AimdParams& params, std::uint32_t cap = 0) : aimd(params, {40_Gbps, 1024, cap}) {
+    fill();
+  }
   void fill() { next = std::max(next, una + aimd.window()); }
   void ack(int count) {
     for (int i = 0; i < count; ++i) {

@@ -3,41 +3,33 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "irn_provider/cc/cc_algorithm.h"
 #include "irn_provider/cc/unpaced.h"
 
 namespace rocelab {
 namespace {
 
-std::unique_ptr<CongestionControl> make_algorithm(const CcConfig& config, Rate line_rate,
-                                                  std::uint32_t path_mtu, std::uint32_t bdp_cap) {
-  switch (config.kind) {
-    case CcKind::kDcqcn:
-      return std::make_unique<DcqcnRp>(config.dcqcn, line_rate);
-    case CcKind::kTimely:
-      return std::make_unique<Timely>(config.timely, line_rate, path_mtu);
-    case CcKind::kAimd:
-      return std::make_unique<Aimd>(config.aimd, line_rate, bdp_cap);
-    case CcKind::kDctcp:
-      return std::make_unique<Dctcp>(config.dctcp, line_rate, bdp_cap);
-    case CcKind::kRocc:
-      return std::make_unique<RoccRp>(config.rocc, line_rate);
-    case CcKind::kHpcc:
-      return std::make_unique<Hpcc>(config.hpcc, line_rate, path_mtu);
-    case CcKind::kNone:
-      break;
-  }
+std::unique_ptr<CongestionControl> make_algorithm(const CcConfig& config, const CcContext& context) {
+  if (const CcAlgorithm* algorithm = algorithm_of(config)) return algorithm->make(config, context);
   RL_CHECK(config.in_use());
-  return std::make_unique<Unpaced>(line_rate);
+  return std::make_unique<Unpaced>(context.line_rate);
+}
+
+Rate inside_bursts(Rate configured, Rate line) {
+  return configured.bps() == 0 ? line : std::min(configured, line);
 }
 
 }  // namespace
 
-CcFlow::CcFlow(const CcConfig& config, Rate line_rate, std::uint32_t path_mtu, std::uint32_t bdp_cap)
-    : config_(config),
-      line_(line_rate),
-      algorithm_(make_algorithm(config, line_rate, path_mtu, bdp_cap)),
-      pacer_(line_rate, config.lazy_rate()),
-      path_mtu_(path_mtu) {}
+CcFlow::CcFlow(const CcConfig& config, const CcContext& context)
+    : needs_(config.needs()),
+      line_(context.line_rate),
+      algorithm_(make_algorithm(config, context)),
+      pacer_(context.line_rate, needs_.lazy_rate),
+      path_mtu_(context.path_mtu),
+      burst_rate_(inside_bursts(config.burst().rate, context.line_rate)),
+      burst_size_(config.burst().segment),
+      timed_size_(config.timed_segment()) {}
 
 CcFlow::Segments CcFlow::segments_of(Bytes size) const {
   return {size.count() == 0 ? 0 : static_cast<std::uint32_t>(std::max<std::int64_t>(size.count(), path_mtu_)),
@@ -45,15 +37,11 @@ CcFlow::Segments CcFlow::segments_of(Bytes size) const {
 }
 
 void CcFlow::start(Time now) {
-  burst_ = segments_of(config_.burst());
-  timed_ = segments_of(config_.timed_segment());
+  burst_ = segments_of(burst_size_);
+  timed_ = segments_of(timed_size_);
   algorithm_->start(now);
   pacer_.start();
   clock_.start();
-}
-
-Rate CcFlow::burst_rate() const {
-  return config_.burst_rate().bps() == 0 ? line_ : std::min(config_.burst_rate(), line_);
 }
 
 void CcFlow::on_sent(CcStream stream, const CcPacket& packet, Time now) {
@@ -71,7 +59,7 @@ void CcFlow::on_sent(CcStream stream, const CcPacket& packet, Time now) {
     timed_.add(packet.payload, ends);
   }
   burst_.add(packet.payload, ends_burst);
-  pacer_.on_sent(wire, ends_burst, algorithm_->rate(now), burst_rate(), now);
+  pacer_.on_sent(wire, ends_burst, algorithm_->rate(now), burst_rate_, now);
 }
 
 CcReadMark CcFlow::on_read_requested(Bytes frame, Bytes wire, bool retransmission, Time now) {
@@ -98,7 +86,7 @@ void CcFlow::on_ack(CcStream stream, const CcAck& ack, Time now) {
 
 std::optional<RttSample> CcFlow::next_rtt(UnwrappedPsn una, Time now) {
   if (!takes_rtts()) return std::nullopt;
-  const std::optional<RttSample> sample = clock_.take(una, total_, burst_rate(), now);
+  const std::optional<RttSample> sample = clock_.take(una, total_, burst_rate_, now);
   if (sample) algorithm_->on_rtt(*sample, now);
   return sample;
 }

@@ -8,6 +8,7 @@
 
 #include "base/psn.h"
 #include "irn_provider/cc/cc_config.h"
+#include "irn_provider/cc/cc_needs.h"
 #include "irn_provider/cc/congestion_control.h"
 #include "irn_provider/cc/pacer.h"
 #include "irn_provider/cc/segment_clock.h"
@@ -35,15 +36,14 @@ struct CcReadMark {
 
 class CcFlow {
  public:
-  // `path_mtu` of the QP; `bdp_cap`: packets that fill the longest path (IRN's cap); 0: unknown.
-  CcFlow(const CcConfig& config, Rate line_rate, std::uint32_t path_mtu, std::uint32_t bdp_cap);
+  CcFlow(const CcConfig& config, const CcContext& context);  // precondition: config.in_use()
 
   void start(Time now);  // the QP has been connected, or has another path: it may have READs under way
 
   // False: packets of this stream are neither paced nor windowed here.
   bool governs(CcStream stream) const { return stream == CcStream::kRequests || !reads_at_requester(); }
   // READs are governed where they are requested: requests are paced by the bytes that they ask for (3.4).
-  bool reads_at_requester() const { return config_.reads_at_requester(); }
+  bool reads_at_requester() const { return needs_.paces_reads; }
   // READs are requested in pieces of at most so many bytes; 0: whole.
   std::uint32_t read_segment() const { return reads_at_requester() ? burst_.payload : 0; }
 
@@ -52,7 +52,7 @@ class CcFlow {
   // wake_at().
   Time not_before(Time now) { return pacer_.not_before(algorithm_->rate(now), now); }
   Time wake_at(Time not_before) const {
-    return config_.lazy_rate() ? not_before : std::min(not_before, algorithm_->next_change());
+    return needs_.lazy_rate ? not_before : std::min(not_before, algorithm_->next_change());
   }
   // Packets in flight that a stream may have.
   std::int64_t window() const { return algorithm_->window(); }
@@ -74,7 +74,7 @@ class CcFlow {
   std::optional<RttSample> next_rtt(UnwrappedPsn una, Time now);
   void on_loss(CcLoss loss, Time now) { algorithm_->on_loss(loss, now); }
   void on_cnp(Time now) { algorithm_->on_cnp(now); }
-  std::optional<std::uint32_t> on_switch_rate(const SwitchRate& feedback, Time now) {
+  std::optional<Rate> on_switch_rate(const SwitchRate& feedback, Time now) {
     return algorithm_->on_switch_rate(feedback, now);
   }
 
@@ -95,15 +95,16 @@ class CcFlow {
 
   bool takes_rtts() const { return timed_.payload > 0; }
   Segments segments_of(Bytes size) const;
-  Rate burst_rate() const;
 
-  CcConfig config_;
+  CcNeeds needs_;
   Rate line_;
   std::unique_ptr<CongestionControl> algorithm_;
   Pacer pacer_;
   SegmentClock clock_;  // of the request stream
   Bytes total_;         // wire bytes that counted against the rate
   std::uint32_t path_mtu_;
+  Rate burst_rate_;  // at most line_
+  Bytes burst_size_, timed_size_;
   Segments burst_;  // paced as one
   Segments timed_;  // timed as one; no payload: no RTT is taken
 };

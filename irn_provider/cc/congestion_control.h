@@ -60,8 +60,8 @@ class CongestionControl {
   virtual void on_rtt(const RttSample& /*sample*/, Time /*now*/) {}
   virtual void on_loss(CcLoss /*loss*/, Time /*now*/) {}  // once for each recovery that begins
   virtual void on_cnp(Time /*now*/) {}
-  // The fair rate that it makes, in the unit of SwitchRate. Null: refused, it cannot be right.
-  virtual std::optional<std::uint32_t> on_switch_rate(const SwitchRate& /*feedback*/, Time /*now*/) {
+  // The fair rate that it makes. Null: refused, it cannot be right.
+  virtual std::optional<Rate> on_switch_rate(const SwitchRate& /*feedback*/, Time /*now*/) {
     return std::nullopt;
   }
 

@@ -6,6 +6,46 @@
 namespace rocelab {
 namespace {
 
+constexpr CcMarking kPaperMarking{5_KB, 200_KB, 0.01};
+
+constexpr CcPresetOf<DcqcnParams> kPresets[] = {
+    {"paper", "Zhu et al., SIGCOMM 2015, section 5 (used by Mittal, 4.3.1)", {}, kPaperMarking},
+    // Mittal, 4.3.1: "DCQCN as implemented in the ConnectX-4" with the parameters of SIGCOMM 2015.
+    {"irn-paper",
+     "Mittal, 4.3.1: the adapter's law with the values of SIGCOMM 2015",
+     {.clamp_target = false, .periodic = true},
+     kPaperMarking},
+    // The switch is as the paper's.
+    {"connectx",
+     "NVIDIA, DCQCN parameters of ConnectX-4 and later, defaults",
+     {.g = 5.0 / 1024,           // dce_tcp_g 1019
+      .alpha_interval = 1_us,    // dce_tcp_rtt
+      .rate_timer = 300_us,      // rpg_time_reset
+      .byte_counter = 32'767_B,  // rpg_byte_reset
+      .fast_recovery = 1,        // rpg_threshold
+      .rate_ai = 5_Mbps,         // rpg_ai_rate
+      .rate_hai = 50_Mbps,       // rpg_hai_rate
+      .clamp_target = false,     // clamp_tgt_rate
+      .periodic = true,
+      .decrease_interval = 4_us,  // rate_reduce_monitor_period
+      .cnp_interval = 4_us},      // min_time_between_cnps
+     kPaperMarking},
+    // The public ns-3 model as its run script sets it at 100 Gb/s.
+    {"conweave-ns3",
+     "conweave-ns3 run.py, 100 Gb/s",
+     {.alpha_interval = 1_us,  // ALPHA_RESUME_INTERVAL
+      .rate_timer = 300_us,    // RP_TIMER
+      .byte_counter = 0_B,
+      .fast_recovery = 1,     // FAST_RECOVERY_TIMES
+      .rate_ai = 40_Mbps,     // RATE_AI: 10 Mb/s per 25 Gb/s
+      .rate_hai = 100_Mbps,   // RATE_HAI: 25 Mb/s per 25 Gb/s
+      .min_rate = 100_Mbps,   // MIN_RATE
+      .clamp_target = false,  // CLAMP_TARGET_RATE
+      .periodic = true,
+      .decrease_interval = 4_us,  // RATE_DECREASE_INTERVAL; every ACK carries the mark there
+      .cnp_interval = 4_us},
+     {100_KB, 400_KB, 0.2}}};
+
 // base^n by squaring: only multiplications, so that every machine gets the same digits.
 double power(double base, std::int64_t n) {
   double result = 1;
@@ -18,6 +58,8 @@ constexpr double kSettled =
     1;  // bit/s from the line rate: R_C only halves its distance, so this counts as there
 
 }  // namespace
+
+std::span<const CcPresetOf<DcqcnParams>> DcqcnRp::presets() { return kPresets; }
 
 void DcqcnRp::start(Time now) {
   current_ = target_ = line();  // Mittal, 4.3.1: flows start at line rate

@@ -6,6 +6,10 @@
 // open: DEVIATIONS.md#congestion-control.
 #pragma once
 
+#include <span>
+#include <string_view>
+
+#include "irn_provider/cc/cc_needs.h"
 #include "irn_provider/cc/congestion_control.h"
 
 namespace rocelab {
@@ -30,7 +34,12 @@ struct DcqcnParams {                // the paper's, for 40 Gb/s
 
 class DcqcnRp final : public CongestionControl {
  public:
-  DcqcnRp(const DcqcnParams& params, Rate line_rate) : params_(params), line_(line_rate) {
+  using Params = DcqcnParams;
+  static constexpr std::string_view kName = "dcqcn";
+  static constexpr CcNeeds kNeeds{.marks = true, .cnps = true};
+  static std::span<const CcPresetOf<Params>> presets();
+
+  DcqcnRp(const DcqcnParams& params, const CcContext& context) : params_(params), line_(context.line_rate) {
     start(Time::zero());
   }
 

@@ -10,7 +10,7 @@ namespace {
 constexpr Time at(Duration d) { return Time::zero() + d; }
 constexpr Rate kbps(std::int64_t n) { return Rate::from_bps(n * 1'000); }
 
-DcqcnRp make(DcqcnParams params = {}) { return DcqcnRp(params, 40_Gbps); }
+DcqcnRp make(DcqcnParams params = {}) { return DcqcnRp(params, {40_Gbps}); }
 
 TEST(DcqcnRpTest, StartsAtLineRateAndStaysThereWithoutCnps) {
   DcqcnRp rp = make();

@@ -6,12 +6,26 @@
 #include "irn_provider/cc/aimd.h"
 
 namespace rocelab {
+namespace {
 
-Dctcp::Dctcp(const DctcpParams& params, Rate line_rate, std::uint32_t bdp_cap)
+constexpr CcPresetOf<DctcpParams> kPresets[] = {
+    // K = 65 packets of 1,500 bytes at 10 Gb/s.
+    {"paper",
+     "Alizadeh et al., SIGCOMM 2010, 3.4 and 4.1 (K for 10 Gb/s); Mittal, 3.5.1",
+     {},
+     {97'500_B, 97'500_B, 1}},
+    // 3.4: K > C x RTT / 7; 40 Gb/s and the 24 us of the default fat-tree are 17.1 KB.
+    {"irn-fat-tree", "SIGCOMM 2010, 3.4: K > C RTT / 7 for 40 Gb/s and 24 us", {}, {18_KB, 18_KB, 1}}};
+
+}  // namespace
+
+std::span<const CcPresetOf<DctcpParams>> Dctcp::presets() { return kPresets; }
+
+Dctcp::Dctcp(const DctcpParams& params, const CcContext& context)
     : params_(params),
-      line_(line_rate),
-      first_(first_window(params.initial_window, bdp_cap)),
-      most_(largest_window(bdp_cap)) {
+      line_(context.line_rate),
+      first_(first_window(params.initial_window, context.bdp_cap)),
+      most_(largest_window(context.bdp_cap)) {
   start(Time::zero());
 }
 

@@ -5,6 +5,10 @@
 // (aimd.h).
 #pragma once
 
+#include <span>
+#include <string_view>
+
+#include "irn_provider/cc/cc_needs.h"
 #include "irn_provider/cc/congestion_control.h"
 
 namespace rocelab {
@@ -18,7 +22,12 @@ struct DctcpParams {
 
 class Dctcp final : public CongestionControl {
  public:
-  Dctcp(const DctcpParams& params, Rate line_rate, std::uint32_t bdp_cap);
+  using Params = DctcpParams;
+  static constexpr std::string_view kName = "dctcp";
+  static constexpr CcNeeds kNeeds{.marks = true, .bdp = true, .packet_acks = true};
+  static std::span<const CcPresetOf<Params>> presets();
+
+  Dctcp(const DctcpParams& params, const CcContext& context);
 
   void start(Time now) override;
   void on_ack(const CcAck& ack, Time now) override;

@@ -6,7 +6,7 @@ namespace rocelab {
 namespace {
 
 struct Bench {
-  explicit Bench(std::uint32_t window) : dctcp(DctcpParams{.initial_window = window}, 40_Gbps, 0) {
+  explicit Bench(std::uint32_t window) : dctcp(DctcpParams{.initial_window = window}, {40_Gbps}) {
     next = window;
   }
   // `count` packets are acknowledged one by one, the first `marked` of them with a mark; the window stays

@@ -10,16 +10,21 @@ namespace {
 constexpr Duration kNoRtt = 10_us;  // T of a NIC that nobody has told one
 double bytes_per_second(Rate rate) { return static_cast<double>(rate.bps()) / 8; }
 
+constexpr CcPresetOf<HpccParams> kPresets[] = {
+    {"paper", "Li et al., SIGCOMM 2019, 5.1: eta 95 %, maxStage 5, W_AI for 100 flows"}};
+
 }  // namespace
 
-Hpcc::Hpcc(const HpccParams& params, Rate line_rate, std::uint32_t path_mtu)
+std::span<const CcPresetOf<HpccParams>> Hpcc::presets() { return kPresets; }
+
+Hpcc::Hpcc(const HpccParams& params, const CcContext& context)
     : params_(params),
-      line_(line_rate),
+      line_(context.line_rate),
       t_((params.base_rtt > 0_ps ? params.base_rtt : kNoRtt).seconds()),
-      w_init_(bytes_per_second(line_rate) * t_),
+      w_init_(bytes_per_second(line_) * t_),
       w_ai_(params.w_ai > 0_B ? static_cast<double>(params.w_ai.count())
                               : w_init_ * (1 - params.eta) / params.flows),
-      frame_(static_cast<double>(path_mtu)) {
+      frame_(static_cast<double>(context.path_mtu)) {
   start(Time::zero());
 }
 

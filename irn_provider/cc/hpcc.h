@@ -5,7 +5,11 @@
 // paper leaves open: DEVIATIONS.md#congestion-control. INT: base/wire/telemetry.h.
 #pragma once
 
+#include <span>
+#include <string_view>
+
 #include "base/wire/telemetry.h"
+#include "irn_provider/cc/cc_needs.h"
 #include "irn_provider/cc/congestion_control.h"
 
 namespace rocelab {
@@ -15,14 +19,21 @@ struct HpccParams {
   std::uint32_t max_stage = 5;  // maxStage: additive increases before a multiplicative one; 5.1
   Bytes w_ai{};                 // W_AI, bytes; 0: W_init (1 - eta) / flows, 3.3
   std::uint32_t flows = 100;    // N: flows expected on a link; gives 5.1's 80 B at 100 Gb/s and 13 us
-  Duration base_rtt{};          // T: 3.2, "the base RTT of the network"; the runner fills 0 in
+  Duration base_rtt{};          // T: 3.2, "the base RTT of the network"; 0: complete() fills it in
   Rate min_rate = 100_Mbps;     // as in the published simulation
 };
 
 class Hpcc final : public CongestionControl {
  public:
-  // `path_mtu` as CcFlow has it: windows count packets.
-  Hpcc(const HpccParams& params, Rate line_rate, std::uint32_t path_mtu);
+  using Params = HpccParams;
+  static constexpr std::string_view kName = "hpcc";
+  static constexpr CcNeeds kNeeds{.packet_acks = true, .telemetry = true};
+  static std::span<const CcPresetOf<Params>> presets();
+
+  Hpcc(const HpccParams& params, const CcContext& context);  // windows count packets of the path MTU
+  static void complete(Params& params, const CcNetwork& network) {
+    if (params.base_rtt == Duration{}) params.base_rtt = network.base_rtt;
+  }
 
   void start(Time now) override;
   void on_sent(Bytes frame, Time now) override;

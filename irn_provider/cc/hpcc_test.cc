@@ -28,7 +28,7 @@ struct Bench {
   std::uint16_t path = 7;
   TelemetryHop hop{
       .rate_code = *telemetry_rate_code(100_Gbps), .time = 0xfffff0, .sent = 0xffff0, .queue = 0};
-  Hpcc law{params(), 100_Gbps, 1024};
+  Hpcc law{params(), {100_Gbps}};
 };
 
 TEST(HpccTest, BeginsWithABdpAtLineRate) {
@@ -84,7 +84,7 @@ TEST(HpccTest, AfterFiveAdditiveRoundsTheWindowGoesToEta) {
 }
 
 TEST(HpccTest, TheMostUtilisedHopDecides) {
-  Hpcc law(params(), 100_Gbps, 1024);
+  Hpcc law(params(), {100_Gbps});
   const auto ack = [&](std::uint32_t us, std::uint32_t first, std::uint32_t second) {
     Telemetry telemetry;
     telemetry.push(1, {*telemetry_rate_code(100_Gbps), us * 1000, first / 128, 0});
@@ -117,7 +117,7 @@ TEST(HpccTest, RateAndWindowStayBetweenTheirBounds) {
 }
 
 TEST(HpccTest, AcknowledgementsWithoutTelemetryChangeNothing) {
-  Hpcc law(params(), 100_Gbps, 1024);
+  Hpcc law(params(), {100_Gbps});
   const Telemetry empty;
   law.on_ack({.packets = 1, .una = 5, .next = 9}, Time::zero());
   law.on_ack({.packets = 1, .una = 6, .next = 9, .telemetry = &empty}, Time::zero());

@@ -100,7 +100,7 @@ TEST(RoccHostTest, ForgetsThePointThatWasHeardLeastRecently) {
 
 // Through the reaction point: as RoccRpTest, 40 Gb/s, reaction delay 15 us, timer 80 us.
 struct RpBench {
-  explicit RpBench(RoccForm form, Rate line = 40_Gbps) : rp(params(form), line) {}
+  explicit RpBench(RoccForm form, Rate line = 40_Gbps) : rp(params(form), {line}) {}
   static RoccRpParams params(RoccForm form) {
     RoccRpParams p;
     p.form = form;
@@ -109,8 +109,10 @@ struct RpBench {
       p.registry.sets[p.registry.used++] = rocc_values(rocc_params_for(link));
     return p;
   }
+  // In Delta^F.
   std::optional<std::uint32_t> on(std::uint32_t f, const RoccReport& r, Duration when) {
-    return rp.on_switch_rate({kNear, f, r}, Time::zero() + when);
+    const std::optional<Rate> rate = rp.on_switch_rate({kNear, f, r}, Time::zero() + when);
+    return rate ? std::optional(static_cast<std::uint32_t>(rate->bps() / 10'000'000)) : std::nullopt;
   }
   RoccRp rp;
 };

@@ -5,6 +5,17 @@
 #include "base/wire/rocc_cnp.h"
 
 namespace rocelab {
+namespace {
+
+// The names stand for the congestion points' values, which the runner has (emu/runner/rocc_reader.cc); the
+// reaction points of all three are alike.
+constexpr CcPresetOf<RoccRpParams> kPresets[] = {{"paper", "Menikkumbura, 3.5, system parameters"},
+                                                 {"dpdk-testbed", "Menikkumbura, 3.5.2"},
+                                                 {"p4-testbed", "Menikkumbura, 3.5.3"}};
+
+}  // namespace
+
+std::span<const CcPresetOf<RoccRpParams>> RoccRp::presets() { return kPresets; }
 
 void RoccRp::start(Time /*now*/) {
   r_cur_ = r_max_;
@@ -61,7 +72,7 @@ const RoccValues* RoccRp::values_of(const SwitchRate& feedback) const {
   return sound ? &values : nullptr;
 }
 
-std::optional<std::uint32_t> RoccRp::on_switch_rate(const SwitchRate& feedback, Time now) {
+std::optional<Rate> RoccRp::on_switch_rate(const SwitchRate& feedback, Time now) {
   catch_up(now);
   const bool sound =
       is_cp_address(feedback.cp) && feedback.report.form == params_.form && feedback.rate > 0 &&
@@ -74,11 +85,11 @@ std::optional<std::uint32_t> RoccRp::on_switch_rate(const SwitchRate& feedback, 
     const RoccHost::Computed computed =
         host_.on_report(feedback.cp, feedback.rate, feedback.report, *values, now);
     rate = computed.rate;
-    if (!computed.news) return rate;
+    if (!computed.news) return params_.delta_f * static_cast<std::int64_t>(rate);
   }
   pending_.push_back({now + params_.reaction_delay, feedback.cp, rate});
   catch_up(now);
-  return rate;
+  return params_.delta_f * static_cast<std::int64_t>(rate);
 }
 
 Rate RoccRp::rate(Time now) {

@@ -8,8 +8,11 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
+#include <string_view>
 
 #include "base/ring.h"
+#include "irn_provider/cc/cc_needs.h"
 #include "irn_provider/cc/congestion_control.h"
 #include "irn_provider/cc/rocc_host.h"
 
@@ -26,12 +29,20 @@ struct RoccRpParams {
 
 class RoccRp final : public CongestionControl {
  public:
-  RoccRp(const RoccRpParams& params, Rate line_rate) : params_(params), r_max_(line_rate) {
+  using Params = RoccRpParams;
+  static constexpr std::string_view kName = "rocc";
+  static constexpr CcNeeds kNeeds{.fair_rates = true};
+  static std::span<const CcPresetOf<Params>> presets();
+
+  RoccRp(const RoccRpParams& params, const CcContext& context) : params_(params), r_max_(context.line_rate) {
     start(Time::zero());
+  }
+  static void complete(Params& params, const CcNetwork& network) {
+    params.max_feedback = network.fastest_link;
   }
 
   void start(Time now) override;
-  std::optional<std::uint32_t> on_switch_rate(const SwitchRate& feedback, Time now) override;
+  std::optional<Rate> on_switch_rate(const SwitchRate& feedback, Time now) override;
   Rate rate(Time now) override;
   Time next_change() const override;
 

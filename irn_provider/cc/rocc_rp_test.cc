@@ -18,7 +18,7 @@ struct Bench {
   }
   Rate rate(Duration when) { return rp.rate(at(when)); }
   static Time at(Duration when) { return Time::zero() + when; }
-  RoccRp rp{RoccRpParams{}, 40_Gbps};
+  RoccRp rp{RoccRpParams{}, {40_Gbps}};
 };
 
 TEST(RoccRpTest, BeginsAtLineRateWithoutALimiter) {
@@ -90,7 +90,7 @@ TEST(RoccRpTest, TimersThatNobodyLookedAtAreMadeUpFor) {
 TEST(RoccRpTest, WhatCannotBeRightIsRefusedAndChangesNothing) {
   RoccRpParams params;
   params.max_feedback = 100_Gbps;
-  RoccRp rp(params, 40_Gbps);
+  RoccRp rp(params, {40_Gbps});
   const Time now = Time::zero();
   EXPECT_FALSE(rp.on_switch_rate({kNear, 0}, now)) << "rate 0 would stop the flow for good";
   EXPECT_FALSE(rp.on_switch_rate({kNear, 10'001}, now)) << "above every link";

@@ -8,13 +8,30 @@ namespace {
 double ps(Duration d) { return static_cast<double>(d.ps()); }
 double bps(Rate r) { return static_cast<double>(r.bps()); }
 
+constexpr CcPresetOf<TimelyParams> kPresets[] = {
+    {"paper", "Mittal, 3.5; weight and minRTT: timely.h"},
+    {"paper-64KB",
+     "Mittal, figure 3.13: the T_low that 64 KB segments need",
+     {.segment = 64_KB, .t_low = 300_us}},
+    {"per-packet",
+     "the authors' published code: values for per-packet pacing, delta 10 Mb/s per 10 Gb/s at 40 Gb/s",
+     {.segment = 0_B, .t_low = 0_us, .t_high = 1_ms, .delta = 40_Mbps}},
+    {"conweave-ns3",
+     "conweave-ns3 rdma-hw.cc and run.py, 100 Gb/s",
+     {.segment = 0_B,
+      .delta = 40_Mbps,         // RATE_AI
+      .alpha = 0.875,           // TimelyAlpha
+      .min_rate = 100_Mbps}}};  // MIN_RATE
+
 }  // namespace
 
-Timely::Timely(const TimelyParams& params, Rate line_rate, std::uint32_t path_mtu)
-    : params_(params), line_(line_rate) {
+std::span<const CcPresetOf<TimelyParams>> Timely::presets() { return kPresets; }
+
+Timely::Timely(const TimelyParams& params, const CcContext& context)
+    : params_(params), line_(context.line_rate) {
   const Bytes cap =
-      params.max_outstanding.count() > 0 ? params.max_outstanding : bytes_in(params.t_high, line_rate);
-  window_ = std::max<std::int64_t>(1, cap.count() / path_mtu);
+      params.max_outstanding.count() > 0 ? params.max_outstanding : bytes_in(params.t_high, line_);
+  window_ = std::max<std::int64_t>(1, cap.count() / context.path_mtu);
   start(Time::zero());
 }
 

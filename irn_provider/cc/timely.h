@@ -7,6 +7,11 @@
 // DEVIATIONS.md#congestion-control.
 #pragma once
 
+#include <algorithm>
+#include <span>
+#include <string_view>
+
+#include "irn_provider/cc/cc_needs.h"
 #include "irn_provider/cc/congestion_control.h"
 
 namespace rocelab {
@@ -31,7 +36,13 @@ struct TimelyParams {
 
 class Timely final : public CongestionControl {
  public:
-  Timely(const TimelyParams& params, Rate line_rate, std::uint32_t path_mtu);
+  using Params = TimelyParams;
+  static constexpr std::string_view kName = "timely";
+  static constexpr CcNeeds kNeeds{.lazy_rate = true, .paces_reads = true};
+  static std::span<const CcPresetOf<Params>> presets();
+
+  Timely(const TimelyParams& params, const CcContext& context);
+  static CcBurst burst(const Params& params) { return {std::max(params.segment, 1_B), params.burst_rate}; }
 
   void start(Time now) override;
   void on_rtt(const RttSample& sample, Time now) override;

@@ -9,7 +9,7 @@ constexpr Time at(Duration d) { return Time::zero() + d; }
 
 // Samples far apart (each weighs fully) of an application that keeps up, unless a test says otherwise.
 struct Bench {
-  explicit Bench(TimelyParams params = {}, Rate line = 10_Gbps) : timely(params, line, 1024) {}
+  explicit Bench(TimelyParams params = {}, Rate line = 10_Gbps) : timely(params, {line}) {}
   Rate sample(Duration rtt, Duration gap = 100_us, Bytes sent = 1_MB) {
     now = now + gap;
     timely.on_rtt({rtt, rtt + 13_us, sent}, now);
@@ -106,19 +106,19 @@ TEST(TimelyTest, OneUpdateTakesAtMostHalfAndTheFloorHolds) {
 }
 
 TEST(TimelyTest, OutstandingDataIsCappedByWhatLineRateSendsInTHigh) {
-  EXPECT_EQ(Timely(TimelyParams{}, 10_Gbps, 1024).window(), 625'000 / 1024);
+  EXPECT_EQ(Timely(TimelyParams{}, {10_Gbps}).window(), 625'000 / 1024);
   TimelyParams params;
   params.max_outstanding = 100_KB;
-  EXPECT_EQ(Timely(params, 10_Gbps, 1024).window(), 97);
+  EXPECT_EQ(Timely(params, {10_Gbps}).window(), 97);
 }
 
 TEST(TimelyTest, ALossBacksOffOnlyWhenAskedTo) {
-  Timely without(TimelyParams{}, 10_Gbps, 1024);
+  Timely without(TimelyParams{}, {10_Gbps});
   without.on_loss(CcLoss::kRecovery, at(1_us));
   EXPECT_EQ(without.rate(at(1_us)), 10_Gbps);
   TimelyParams params;
   params.loss_backoff = 0.5;
-  Timely with(params, 10_Gbps, 1024);
+  Timely with(params, {10_Gbps});
   with.on_loss(CcLoss::kTimeout, at(1_us));
   EXPECT_EQ(with.rate(at(1_us)), 5_Gbps);
 }

@@ -102,7 +102,7 @@ PacketRef PacketEdge::parse_roce(std::span<std::byte> bytes, IcrcCheck check, Ti
 
 // INT leaves the frame before its ICRC is looked at, which does not cover it. Returns the bytes that it took.
 std::uint32_t PacketEdge::take_telemetry(std::span<std::byte> bytes, Packet& packet) const {
-  if (!host_.nic.cc.needs_telemetry()) return 0;
+  if (!host_.nic.cc.needs().telemetry) return 0;
   const auto place = find_shim(bytes);
   const auto found = place ? telemetry_of(bytes, *place) : std::nullopt;
   if (!found) return 0;

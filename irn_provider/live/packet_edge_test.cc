@@ -7,6 +7,7 @@
 
 #include "base/wire/frame.h"
 #include "base/wire/frame_view.h"
+#include "irn_provider/cc/dcqcn_rp.h"
 #include "irn_provider/nic/memory.h"
 #include "irn_provider/nic/nic.h"
 
@@ -124,7 +125,7 @@ TEST_F(PacketEdgeTest, AFrameForAnotherHostWritesNothing) {
 // A queue pair's packets are of the class that its program chose; its CNPs keep theirs.
 TEST_F(PacketEdgeTest, ATrafficClassIsOfDataAndNotOfCnps) {
   NicConfig config;
-  config.cc.kind = CcKind::kDcqcn;
+  config.cc.use<DcqcnRp>();
   Host a(kClient, kServer, Qpn{0x3000}, config), b(kServer, kClient, Qpn{0x4000}, config);
   a.path.traffic_class = b.path.traffic_class = 34 << 2;
   a.connect(b), b.connect(a);

@@ -104,7 +104,7 @@ void Nic::Impl::accept(const Packet& packet, Time now) {
 void Nic::Impl::on_fair_rate(Packet& packet, Time now) {
   const FairRateFeedback f = fair_rate_of(packet);
   const auto found = flows.find(flow_key(packet.src, f.dest));
-  if (config.cc.kind == CcKind::kRocc && found == flows.end()) {
+  if (config.cc.needs().fair_rates && found == flows.end()) {
     ++counters.rp_fair_rates_unknown_flow;
     return drop(packet, NicDropReason::kFairRateOfNoFlow, now);
   }
@@ -124,7 +124,7 @@ void Nic::Impl::on_fair_rate(Packet& packet, Time now) {
                   .kind = TraceKind::kFairRate,
                   .mark = packet.tc.value,
                   .flow = packet.flow,
-                  .bytes = static_cast<std::uint64_t>(config.cc.rocc.delta_f.bps()) * *rate,
+                  .bytes = static_cast<std::uint64_t>(rate->bps()),
                   .psn = f.report.q_cur,
                   .peer = f.cp});
   touch(qp, now);
@@ -218,7 +218,7 @@ PacketRef Nic::Impl::transmit(Time now) {
   QueuePair& qp = *qps[turn.slot];
   // A rate that fell by itself since the last look may hold back data that could leave then, and another side
   // of the QP may be the first to send.
-  if (turn.kind == QpScheduler::Kind::kData && (config.cc.kind != CcKind::kNone || qp.data_class_varies()) &&
+  if (turn.kind == QpScheduler::Kind::kData && (config.cc.chosen() || qp.data_class_varies()) &&
       !still_sends(qp, turn, now)) {
     touch(qp, now);
     if (class_turns) class_turns->passed(scheduler.ready_classes());

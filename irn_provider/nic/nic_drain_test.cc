@@ -2,6 +2,7 @@
 // of both (IBTA Vol 1, 10.3.1, 11.2.5.2, 11.6.3).
 #include <gtest/gtest.h>
 
+#include "irn_provider/cc/timely.h"
 #include "irn_provider/nic/pair_fixture.h"
 
 namespace rocelab {
@@ -72,7 +73,7 @@ TEST_P(NicDrainTest, NothingIsToldUnlessAskedForNorAfterAnError) {
 // It is one work request to the program.
 TEST_P(NicDrainTest, AReadThatIsRequestedInPiecesHasBegunWithItsFirst) {
   NicConfig config = config_of(GetParam());
-  config.cc.kind = CcKind::kTimely;
+  config.cc.use<Timely>();
   NicPair pair(config);
   pair.attr.max_rd_atomic = 1;
   pair.connect(kPsn);

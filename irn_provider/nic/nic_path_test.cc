@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/wire/frame.h"
+#include "irn_provider/cc/dcqcn_rp.h"
 #include "irn_provider/nic/pair_fixture.h"
 
 namespace rocelab {
@@ -88,7 +89,7 @@ TEST_P(NicPathTest, TheMapSaysTheClassOfAPathsDscp) {
 // DCQCN, slowed down by a notification: a long message takes as long as before, or as at line rate.
 TEST_P(NicPathTest, CongestionControlBeginsAnewOnAnotherPathOnly) {
   NicConfig config = config_of(GetParam());
-  config.cc.kind = CcKind::kDcqcn;
+  config.cc.use<DcqcnRp>();
   const auto duration = [&](const std::function<void(PathAddress&)>& change, bool notified) {
     NicPair pair(config);
     pair.connect(kPsn);

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/wire/frame.h"
+#include "irn_provider/cc/cc_algorithm.h"
 #include "irn_provider/nic/drop_reason.h"
 #include "irn_provider/nic/pair_fixture.h"
 
@@ -28,7 +29,7 @@ Gid address(std::uint8_t host, bool ipv6) {
 
 class PeerPair : public NicPair {
  public:
-  explicit PeerPair(const Kind& kind, CcKind cc = CcKind::kNone) : NicPair(config_with(kind.mode, cc)) {
+  explicit PeerPair(const Kind& kind, std::string_view cc = "none") : NicPair(config_with(kind.mode, cc)) {
     type = kind.type;
     here.src_gid = there.dst_gid = address(1, kind.ipv6);
     here.dst_gid = there.src_gid = address(2, kind.ipv6);
@@ -44,9 +45,9 @@ class PeerPair : public NicPair {
     lose = [](const Departure&) { return true; };
     a.fill(0, kLength, 5);
   }
-  static NicConfig config_with(TransportMode mode, CcKind cc) {
+  static NicConfig config_with(TransportMode mode, std::string_view cc) {
     NicConfig config = config_of(mode);
-    config.cc.kind = cc;
+    config.cc = cc_config(cc);
     return config;
   }
   void make_xrc() {
@@ -153,7 +154,7 @@ TEST_P(NicPeerTest, AnAnswerThatIsNotFromThePeerCompletesNothing) {
 
 TEST_P(NicPeerTest, ACnpThatIsNotFromThePeerSlowsNobody) {
   if (GetParam().type == QpType::kUc) GTEST_SKIP() << "nothing controls UC's rate";
-  PeerPair pair(GetParam(), CcKind::kDcqcn);
+  PeerPair pair(GetParam(), "dcqcn");
   Packet cnp;
   cnp.kind = PacketKind::kCnp;
   cnp.roce.opcode = kCnpOpcode;

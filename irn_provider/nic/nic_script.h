@@ -17,6 +17,7 @@
 #include "base/wire/frame.h"
 #include "base/wire/opcode.h"
 #include "base/wire/rocc_cnp.h"
+#include "irn_provider/cc/rocc_rp.h"
 #include "irn_provider/nic/nic.h"
 #include "irn_provider/nic/nic_port.h"
 
@@ -99,7 +100,7 @@ class NicScript {
     config.irn.go_back_n = (choice & 16) != 0;
     config.irn.bdp_cap = (choice & 32) != 0 ? 0 : 5;
     config.irn.bitmap_packets = 16;
-    if ((choice & 64) != 0) config.cc.kind = CcKind::kRocc;
+    if ((choice & 64) != 0) config.cc.use<RoccRp>();
     return config;
   }
   Qpn create_qp(Side& s) {

@@ -1,6 +1,7 @@
 // States of a queue pair, misuse of the interface, and resources.
 #include <gtest/gtest.h>
 
+#include "irn_provider/cc/dcqcn_rp.h"
 #include "irn_provider/nic/pair_fixture.h"
 
 namespace rocelab {
@@ -82,7 +83,7 @@ TEST(NicStateTest, ResetForgetsTheQueuePairsOwnCompletions) {
 // What it owed its old peer does not leave when it fails before it has a new one.
 TEST(NicStateTest, ResetForgetsAnswersAndNotificationsThatHaveNotLeft) {
   NicConfig config;
-  config.cc.kind = CcKind::kDcqcn;
+  config.cc.use<DcqcnRp>();
   NicPair pair(config);
   pair.connect(kPsn);
   PacketRef p = pair.b.pool.make();

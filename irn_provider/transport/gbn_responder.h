@@ -18,7 +18,7 @@ namespace rocelab {
 class GbnResponder final : public Responder {
  public:
   GbnResponder(QpContext& qp, ReceiveQueue& receive_queue)
-      : qp_(qp), receive_queue_(receive_queue), echo_(qp.nic.config.cc.needs_telemetry()) {}
+      : qp_(qp), receive_queue_(receive_queue), echo_(qp.nic.config.cc.needs().telemetry) {}
 
   void start(Time now) override;
   std::optional<UnwrappedPsn> expected_psn() const override { return expected_; }

@@ -20,7 +20,7 @@ class Requester;
 class IrnReadRequester final : public ReadRequester {
  public:
   IrnReadRequester(QpContext& qp, Requester& requester)
-      : qp_(qp), requester_(requester), echo_(qp.nic.config.cc.needs_telemetry()) {}
+      : qp_(qp), requester_(requester), echo_(qp.nic.config.cc.needs().telemetry) {}
 
   void start(UnwrappedPsn first) override;
   void on_posted(SendEntry& read) override;

@@ -10,7 +10,7 @@
 namespace rocelab {
 
 IrnResponder::IrnResponder(QpContext& qp, ReceiveQueue& receive_queue)
-    : qp_(qp), receive_queue_(receive_queue), reads_(qp), echo_(qp.nic.config.cc.needs_telemetry()) {}
+    : qp_(qp), receive_queue_(receive_queue), reads_(qp), echo_(qp.nic.config.cc.needs().telemetry) {}
 
 void IrnResponder::start(Time /*now*/) {
   const UnwrappedPsn first = qp_.attr.rq_psn & Psn::kMask;

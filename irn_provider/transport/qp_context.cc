@@ -43,7 +43,8 @@ void QpContext::connect(Time now) {
   follow_path();
   const NicConfig& config = nic.config;
   if (!config.cc.in_use() || !reliable()) return;
-  cc = std::make_unique<CcFlow>(config.cc, config.link_rate, attr.path_mtu, irn() ? config.irn.bdp_cap : 0);
+  cc = std::make_unique<CcFlow>(config.cc,
+                                CcContext{config.link_rate, attr.path_mtu, irn() ? config.irn.bdp_cap : 0});
   cc->start(now);
 }
 

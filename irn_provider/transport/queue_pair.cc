@@ -50,10 +50,9 @@ QueuePair::QueuePair(NicServices& services, Qpn qpn, const QpInit& init, Complet
       requester_(context_),
       responder_(make_responder(context_, receive_queue_)) {
   const CcConfig& cc = services.config.cc;
-  holds_back_ =
-      (cc.kind != CcKind::kNone && context_.reliable()) || services.config.irn.retransmit_fetch != Duration{};
+  holds_back_ = (cc.chosen() && context_.reliable()) || services.config.irn.retransmit_fetch != Duration{};
   if (!context_.reliable()) return;  // nothing controls its rate
-  if (cc.kind == CcKind::kDcqcn) notification_point_.emplace(cc.dcqcn.cnp_interval);
+  if (cc.needs().cnps) notification_point_.emplace(cc.cnp_interval());
 }
 
 // --- states
@@ -174,7 +173,7 @@ void QueuePair::enter_reset(Time now) {
   comm_est_due_ = awaits_drained_ = false;
   requester_.reset();
   responder_->start(now);  // what is still owed to the peer is forgotten, too
-  if (notification_point_) notification_point_.emplace(context_.nic.config.cc.dcqcn.cnp_interval);
+  if (notification_point_) notification_point_.emplace(context_.nic.config.cc.cnp_interval());
   if (other_mode) choose_mode(context_.nic.config.mode);
   receive_queue_.reset();
   context_.take_failure();

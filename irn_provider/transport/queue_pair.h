@@ -50,7 +50,7 @@ class QueuePair {
   }
   void on_packet(const Packet& packet, const OpcodeInfo& info, Time now);  // precondition: accepts(info.role)
   // A fair rate from a switch for what this QP sends, or what it is computed from: the rate. Null: refused.
-  std::optional<std::uint32_t> on_switch_rate(const SwitchRate& rate, Time now) {
+  std::optional<Rate> on_switch_rate(const SwitchRate& rate, Time now) {
     return context_.cc ? context_.cc->on_switch_rate(rate, now) : std::nullopt;
   }
   bool sends_by(Ahn ah) const { return is_datagram() && requester_.sends_by(ah); }

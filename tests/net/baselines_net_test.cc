@@ -1,5 +1,7 @@
 // The IRN chapter's baselines between NICs and a switch: Mittal, 4.3.3, 4.3.5, 4.3.6, 4.4.2.
 #include "base/wire/opcode.h"
+#include "irn_provider/cc/aimd.h"
+#include "irn_provider/cc/dcqcn_rp.h"
 #include "tests/net/star_net.h"
 
 namespace rocelab {
@@ -24,9 +26,7 @@ NicConfig iwarp() {
   NicConfig config = nic_config(TransportMode::kIrn);
   config.irn.tcp = true;
   config.irn.bdp_cap = 0;
-  config.cc.kind = CcKind::kAimd;
-  config.cc.aimd.slow_start = true;
-  config.cc.aimd.initial_window = 4;
+  config.cc.use<Aimd>() = {.initial_window = 4, .slow_start = true};
   return config;
 }
 
@@ -56,7 +56,7 @@ TEST(BaselinesNetTest, ResilientRoceLosesLessThanRoceAlone) {
     NicConfig config = nic_config(TransportMode::kRoce);
     SwitchConfig switches = switch_config(false);
     if (resilient) {
-      config.cc.kind = CcKind::kDcqcn;
+      config.cc.use<DcqcnRp>();
       config.ecn_capable = true;
       switches.classes[3].ecn.enabled = true;
     }

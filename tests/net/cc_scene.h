@@ -2,17 +2,18 @@
 // flow alone with and without it, feedback from nowhere.
 #pragma once
 
+#include "irn_provider/cc/cc_algorithm.h"
 #include "tests/net/star_net.h"
 
 namespace rocelab {
 
 // 40 Gb/s, packets of 1024 B; ECN-capable where the scheme needs marks.
-inline NicConfig cc_nic(CcKind kind, TransportMode mode = TransportMode::kRoce) {
+inline NicConfig cc_nic(std::string_view kind, TransportMode mode = TransportMode::kRoce) {
   NicConfig config;
   config.mode = mode;
   config.active_mtu = 1024;
-  config.cc.kind = kind;
-  config.ecn_capable = config.cc.needs_ecn();
+  config.cc = cc_config(kind);
+  config.ecn_capable = config.cc.needs().marks;
   return config;
 }
 
@@ -30,7 +31,7 @@ inline void post_incast(StarNet& net, std::size_t senders, std::uint32_t bytes,
 inline std::unique_ptr<StarNet> expect_lone_flow_at_line_rate(const NicConfig& nic,
                                                               const SwitchConfig& switches) {
   NicConfig none = nic;
-  none.cc.kind = CcKind::kNone;
+  none.cc.use_none();
   auto with = std::make_unique<StarNet>(2, nic, switches);
   StarNet without(2, none, switches);
   for (StarNet* net : {with.get(), &without}) {

@@ -4,7 +4,7 @@
 namespace rocelab {
 namespace {
 
-NicConfig nic_config(TransportMode mode = TransportMode::kRoce) { return cc_nic(CcKind::kDcqcn, mode); }
+NicConfig nic_config(TransportMode mode = TransportMode::kRoce) { return cc_nic("dcqcn", mode); }
 
 SwitchConfig switch_config(bool pfc = true) {
   SwitchConfig config;
@@ -25,7 +25,7 @@ TEST(DcqcnNetTest, ALoneFlowIsNeverMarkedAndKeepsTheLineRate) {
 TEST(DcqcnNetTest, AnIncastIsNotifiedSlowsDownAndPausesLess) {
   StarNet with(9, nic_config(), switch_config());
   NicConfig none = nic_config();
-  none.cc.kind = CcKind::kNone;
+  none.cc.use_none();
   StarNet without(9, none, switch_config());
   std::uint64_t xoff[2] = {0, 0}, handled = 0;
   for (StarNet* net : {&with, &without}) {

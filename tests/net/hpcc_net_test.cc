@@ -1,13 +1,14 @@
 // HPCC end to end: switches stamp, the receiver's NIC echoes, the sender's NIC sets its window.
+#include "irn_provider/cc/hpcc.h"
 #include "tests/net/cc_scene.h"
 
 namespace rocelab {
 namespace {
 
 NicConfig nic_config() {
-  NicConfig config = cc_nic(CcKind::kHpcc, TransportMode::kIrn);
+  NicConfig config = cc_nic("hpcc", TransportMode::kIrn);
   config.irn.bdp_cap = 200;
-  config.cc.hpcc.base_rtt = 9_us;  // of the star: 8 us of links and two serialisations
+  config.cc.get<Hpcc>()->base_rtt = 9_us;  // of the star: 8 us of links and two serialisations
   return config;
 }
 SwitchConfig switch_config() {
@@ -56,7 +57,7 @@ TEST(HpccNetTest, TwoFlowsConvergeAndTheQueueIsNearlyEmpty) {
 
 TEST(HpccNetTest, AnIncastPausesNobodyOnceItsFirstRoundIsOver) {
   NicConfig nic = nic_config();
-  nic.cc.hpcc.flows = 8;  // W_AI: how fast shares become equal
+  nic.cc.get<Hpcc>()->flows = 8;  // W_AI: how fast shares become equal
   StarNet net(9, nic, switch_config());
   post_incast(net, 8, 5'000'000);
   net.run_until(Time::zero() + 1_ms);
@@ -87,7 +88,7 @@ TEST(HpccNetTest, OverRoceItIsTheSameWhereEveryPacketIsAcknowledged) {
   EXPECT_GT(alone.flow(0).completed.seconds(), 0.95 * at_eta);
   EXPECT_LT(alone.flow(0).completed.seconds(), 1.05 * at_eta);
 
-  nic.cc.hpcc.flows = 4;
+  nic.cc.get<Hpcc>()->flows = 4;
   StarNet net(5, nic, switch_config());
   post_incast(net, 4, 5'000'000);
   net.run_until(Time::zero() + 1_ms);

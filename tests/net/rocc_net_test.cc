@@ -4,13 +4,14 @@
 #include <functional>
 #include <vector>
 
+#include "irn_provider/cc/rocc_rp.h"
 #include "tests/net/cc_scene.h"
 
 namespace rocelab {
 namespace {
 
 NicConfig nic_config(TransportMode mode = TransportMode::kRoce) {
-  NicConfig config = cc_nic(CcKind::kRocc, mode);
+  NicConfig config = cc_nic("rocc", mode);
   config.recovery_timers = mode == TransportMode::kIrn;
   return config;
 }
@@ -66,8 +67,9 @@ TEST(RoccNetTest, WhereHostsComputeFlowsShareTheLinkAsWhereTheSwitchDoes) {
   std::vector<Time> by_switch;
   for (const RoccForm form : {RoccForm::kRate, RoccForm::kQueue, RoccForm::kValues}) {
     NicConfig nic = nic_config();
-    nic.cc.rocc.form = form;
-    nic.cc.rocc.registry.sets[nic.cc.rocc.registry.used++] = rocc_values(RoccParams{});
+    RoccRpParams& rp = *nic.cc.get<RoccRp>();
+    rp.form = form;
+    rp.registry.sets[rp.registry.used++] = rocc_values(RoccParams{});
     SwitchConfig config = switch_config();
     config.rocc.form = form;
     config.rocc.table.kind = RoccFlowTableKind::kAge;
@@ -226,7 +228,7 @@ struct Forgery {
 // A NIC believes no rate that cannot be right, whoever brought it there.
 TEST(NicFairRateTest, WhatCannotBeRightIsCountedAndHoldsNobodyBack) {
   NicConfig config = nic_config();
-  config.cc.rocc.max_feedback = 100_Gbps;
+  config.cc.get<RoccRp>()->max_feedback = 100_Gbps;
   StarNet net(2, config, switch_config());
   const std::size_t flow = net.connect(0, 1);
   const std::uint32_t to = StarNet::address_of(1);
@@ -290,7 +292,7 @@ TEST(NicFairRateTest, AFlowOverIpv6IsFoundByItsDestinationHost) {
 
 TEST(NicFairRateTest, WithoutRoccFeedbackIsRefused) {
   NicConfig config = nic_config();
-  config.cc.kind = CcKind::kNone;
+  config.cc.use_none();
   StarNet net(2, config, switch_config());
   const std::size_t flow = net.connect(0, 1);
   inject(net, 0, {kCpNetwork + 1, 10, StarNet::address_of(1), net.flow(flow).peer});

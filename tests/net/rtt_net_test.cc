@@ -5,7 +5,7 @@
 namespace rocelab {
 namespace {
 
-NicConfig timed_nic(TransportMode mode, CcKind kind = CcKind::kNone) {
+NicConfig timed_nic(TransportMode mode, std::string_view kind = "none") {
   NicConfig config = cc_nic(kind, mode);
   config.cc.rtt_segment = 16_KB;
   config.link_delay = 2_us;
@@ -79,7 +79,7 @@ TEST(RttNetTest, ItIsTheQueueThatEightSendersMake) {
 
 // Taking RTTs changes nothing else where every packet is acknowledged anyhow.
 TEST(RttNetTest, TakingThemDoesNotMoveACompletion) {
-  for (const CcKind kind : {CcKind::kNone, CcKind::kDcqcn, CcKind::kAimd, CcKind::kDctcp}) {
+  for (const std::string_view kind : {"none", "dcqcn", "aimd", "dctcp"}) {
     std::vector<Time> ends[2];
     for (const bool timed : {false, true}) {
       NicConfig nic = timed_nic(TransportMode::kIrn, kind);
@@ -90,15 +90,15 @@ TEST(RttNetTest, TakingThemDoesNotMoveACompletion) {
       post_incast(net, 8, 300 * 1024);
       net.run();
       for (std::size_t f = 0; f < 8; ++f) ends[timed].push_back(net.flow(f).completed);
-      EXPECT_EQ(rtts, timed ? 160u : 0u) << kCcNames[static_cast<std::size_t>(kind)];
+      EXPECT_EQ(rtts, timed ? 160u : 0u) << kind;
     }
-    EXPECT_EQ(ends[0], ends[1]) << kCcNames[static_cast<std::size_t>(kind)];
+    EXPECT_EQ(ends[0], ends[1]) << kind;
   }
 }
 
 TEST(RttNetTest, TimelyReportsItsOwnSegmentsAndReads) {
   for (const WrOpcode opcode : {WrOpcode::kWrite, WrOpcode::kRead}) {
-    NicConfig nic = timed_nic(TransportMode::kRoce, CcKind::kTimely);
+    NicConfig nic = timed_nic(TransportMode::kRoce, "timely");
     nic.cc.rtt_segment = 0_B;
     const Seen seen = rtts_of(nic, 2, [&](StarNet& net) { net.post(net.connect(0, 1), opcode, 150 * 1024); });
     expect_strides(seen);

@@ -4,7 +4,7 @@
 namespace rocelab {
 namespace {
 
-NicConfig nic_config(CcKind kind) {
+NicConfig nic_config(std::string_view kind) {
   NicConfig config = cc_nic(kind, TransportMode::kIrn);
   config.irn.bdp_cap = 110;
   return config;
@@ -48,7 +48,7 @@ class DctcpNetTest : public testing::TestWithParam<WrOpcode> {};
 
 // A step at 20 KB of a 240 KB buffer: marks hold the queue near the step, nothing is lost, the flows share.
 TEST_P(DctcpNetTest, MarksKeepTheQueueAtTheStepAndTheFlowsFair) {
-  StarNet net(3, nic_config(CcKind::kDctcp), switch_config(240_KB, 20_KB));
+  StarNet net(3, nic_config("dctcp"), switch_config(240_KB, 20_KB));
   const auto bytes = shares(net, GetParam(), 20_ms, 20_ms);
   expect_busy(bytes, 20_ms);
   expect_fair(bytes);
@@ -69,7 +69,7 @@ TEST_P(AimdNetTest, DropsHalveTheWindowsSoThatFewAreDropped) {
   config.input_buffered = true;
   config.input_buffer = 30_KB;
   config.queue_order = QueueOrder::kRoundRobin;
-  StarNet net(3, nic_config(CcKind::kAimd), config), plain(3, nic_config(CcKind::kNone), config);
+  StarNet net(3, nic_config("aimd"), config), plain(3, nic_config("none"), config);
   expect_busy(shares(net, GetParam(), 20_ms, 20_ms), 20_ms);
   shares(plain, GetParam(), 20_ms, 20_ms);
   EXPECT_GT(net.port(2).drops + net.port(0).drops, 0u) << "losses are its signal";

@@ -1,0 +1,57 @@
+// What an algorithm asks of the NIC, the transport and the switches, and what they tell it about themselves.
+// Each algorithm states its CcNeeds as kNeeds.
+#pragma once
+
+#include <cstdint>
+
+#include "base/units.h"
+
+namespace rocelab {
+
+struct CcNeeds {
+  bool marks = false;  // data is ECN-capable, and switches mark it by the thresholds of the preset
+  // The receiver's NIC answers marks with CNPs, of each flow at most one in Params::cnp_interval.
+  bool cnps = false;
+  bool bdp = false;          // windows of BDPs and marks in acknowledgements: mode "irn" only
+  bool packet_acks = false;  // every packet is acknowledged: RoCE asks for it (NicConfig::ack_interval)
+  bool telemetry = false;    // INT: switches stamp it, acknowledgements bring it back (CcAck::telemetry)
+  bool fair_rates = false;   // switches send fair rates (CongestionControl::on_switch_rate)
+  bool lazy_rate = false;    // a waiting burst is never brought forward (pacer.h)
+  bool paces_reads = false;  // READ requests are paced by what they ask for: Mittal, 3.4
+};
+
+// The QP for which an algorithm is made.
+struct CcContext {
+  Rate line_rate;
+  std::uint32_t path_mtu = 1024;  // bytes of payload
+  std::uint32_t bdp_cap = 0;      // packets that fill the longest path (IRN's cap); 0: unknown
+};
+
+// The network of a run, by which an algorithm completes parameters that a scenario leaves open.
+struct CcNetwork {
+  Duration base_rtt;  // of a full packet and its ACK on the longest path, without queues
+  Rate fastest_link;
+};
+
+// Data that is paced as one burst and timed as one RTT sample.
+struct CcBurst {
+  Bytes segment;  // Params::segment, at least a byte; 0: each packet on its own, no RTTs are taken
+  Rate rate;      // inside the burst; 0: line rate
+};
+
+// Marking that goes with a set of parameters: as EcnConfig of the switch.
+struct CcMarking {
+  Bytes k_min, k_max;
+  double p_max = 1;
+};
+
+// A named set of parameters, where sources disagree. An algorithm's first one is its default.
+template <class Params>
+struct CcPresetOf {
+  const char* name;
+  const char* source;
+  Params params{};
+  CcMarking marking{};  // where kNeeds.marks
+};
+
+}  // namespace rocelab

@@ -216,5 +216,50 @@ TEST(CcReaderTest, MistakesNamePlaceAndRemedy) {
   expect(complaint(R"("irn")", "[congestion_control.dcqcn]\ng = 2\n"), "is outside");
 }
 
+TEST(CcReaderTest, AMistakeIsOneLineWithPlaceBoundsAndTheNearestName) {
+  const auto told = [](const std::string& table) {
+    return complaint(R"("irn")", "[congestion_control." + table + "\n");
+  };
+  EXPECT_EQ(told("dcqn]\ng = 1"),
+            "t.toml:5:21: unknown key \"congestion_control.dcqn\"; did you mean \"dcqcn\"?");
+  EXPECT_EQ(told("hpcc]\netta = 0.9"),
+            "t.toml:6:1: unknown key \"congestion_control.hpcc.etta\"; did you mean \"eta\"?");
+  EXPECT_EQ(
+      told("hpcc]\nbase_rtt = \"computd\""),
+      "t.toml:6:12: congestion_control.hpcc.base_rtt = \"computd\" is neither \"computed\" nor a duration "
+      "such as \"2us\"");
+  EXPECT_EQ(told("hpcc]\nbase_rtt = \"0us\""),
+            "t.toml:6:12: congestion_control.hpcc.base_rtt must be more than 0, or \"computed\"");
+  EXPECT_EQ(told("timely]\nsegment = \"2MB\""),
+            "t.toml:6:11: congestion_control.timely.segment = \"2MB\" is more than \"1MB\"");
+  EXPECT_EQ(told("timely]\nt_low = \"600us\"\nt_high = \"500us\""),
+            "t.toml:7:10: congestion_control.timely.t_high is less than t_low");
+  EXPECT_EQ(
+      told("aimd]\ninitial_window = \"bpd\""),
+      "t.toml:6:18: congestion_control.aimd.initial_window = \"bpd\" is neither \"bdp\" nor a whole number");
+  EXPECT_EQ(told("rocc]\nperiod = \"0us\""),
+            "t.toml:6:10: congestion_control.rocc.period must be more than 0, or \"by-link\"");
+  EXPECT_EQ(
+      told("rocc]\nflow_table = \"aged\""),
+      "t.toml:6:14: congestion_control.rocc.flow_table = \"aged\" is none of queue, age, elephant-trap; did "
+      "you mean \"age\"?");
+}
+
+// Values of a congestion point are those of each link unless the table or its preset says one for all.
+TEST(CcReaderTest, RoccsPresetsAreValuesOfItsCongestionPoints) {
+  const auto rocc = [](const std::string& table) {
+    return settings(R"("roce+pfc+rocc")", "[congestion_control.rocc]\n" + table)[0];
+  };
+  const Settings paper = rocc(""), testbed = rocc("preset = \"p4-testbed\"\n");
+  EXPECT_FALSE(paper.rocc.q_ref);
+  EXPECT_EQ(paper.rocc.params(10_Gbps).q_ref, 75_KB);
+  EXPECT_EQ(value_of(paper, "congestion_control.rocc.q_ref"), "\"by-link\"");
+  EXPECT_EQ(value_of(paper, "congestion_control.rocc.recovery_timer"), "\"2T\"");
+  EXPECT_EQ(paper.nic.config.cc.get<RoccRp>()->recovery_timer, 80_us);
+  EXPECT_EQ(testbed.rocc.delta_q, 80_B);
+  EXPECT_EQ(testbed.nic.config.cc.get<RoccRp>()->recovery_timer, 40_us) << "two periods of its own";
+  EXPECT_FALSE(rocc("preset = \"p4-testbed\"\nq_ref = \"by-link\"\n").rocc.q_ref);
+}
+
 }  // namespace
 }  // namespace rocelab

@@ -1,7 +1,6 @@
-// [switch], [nic], [irn], [timers] and [engine].
+// [switch], [nic] and [engine].
 #include <algorithm>
 
-#include "emu/runner/formula.h"
 #include "emu/runner/readers.h"
 #include "lockstep/segment.h"
 
@@ -241,28 +240,7 @@ NicSettings read_nic(ConfigSection section, ConfigSection irn, TransportMode mod
                                         "needs one of each: write 1, or use mode \"irn\"");
   section.finish();
 
-  IrnConfig& c = config.irn;
-  nic.compute_bdp_cap = irn.is_word("bdp_cap", "computed", !irn.has("bdp_cap"));
-  if (nic.compute_bdp_cap) {
-    c.bdp_cap = 0;
-  } else if (!irn.is_word("bdp_cap", "paper", false)) {  // 110, which c.bdp_cap holds already: 4.3.1
-    if (irn.node("bdp_cap")->kind == ConfigNode::Kind::kString)
-      irn.fail_at("bdp_cap", "is \"computed\", \"paper\" (110) or a number of packets, 0 for none");
-    c.bdp_cap = static_cast<std::uint32_t>(irn.integer("bdp_cap", 0, 0, kMostBdpCap));
-  }
-  c.sack = irn.boolean("sack", c.sack);
-  c.go_back_n = irn.boolean("go_back_n", c.go_back_n);
-  c.dynamic_rto = irn.choice("rto", {"static", "dynamic"}, 0) == 1;
-  c.tcp = irn.choice("loss_recovery", {"irn", "tcp"}, 0) == 1;
-  if (c.tcp && (c.go_back_n || !c.sack))
-    irn.fail_at("loss_recovery", "= \"tcp\" goes with neither go_back_n nor sack = false");
-  c.retransmit_fetch = irn.duration("retransmit_fetch", c.retransmit_fetch);
-  if (c.tcp && c.retransmit_fetch != Duration{})
-    irn.fail_at("retransmit_fetch",
-                "is a cost of IRN's recovery: it has no meaning with loss_recovery = \"tcp\"");
-  c.nack_threshold = static_cast<std::uint32_t>(irn.integer("nack_threshold", c.nack_threshold, 1, 1000));
-  c.bitmap_packets = static_cast<std::uint32_t>(irn.integer("bitmap_packets", c.bitmap_packets, 64, 1 << 20));
-  irn.finish();
+  read_irn(irn, nic);
   return nic;
 }
 
@@ -298,25 +276,6 @@ bool may_lose_frames(const Settings& s) {
          std::ranges::any_of(s.topology.links(), [](const Link& link) {
            return link.a_to_b != FaultConfig{} || link.b_to_a != FaultConfig{};
          });
-}
-
-TimerSettings read_timers(ConfigSection section, bool lossy) {
-  TimerSettings timers;
-  timers.rto_high = section.duration("rto_high", timers.rto_high);
-  timers.rto_low = section.duration("rto_low", timers.rto_low);
-  if (timers.rto_low.ps() <= 0) section.fail_at("rto_low", "must be more than 0");
-  if (timers.rto_high < timers.rto_low) section.fail_at("rto_high", "is less than rto_low");
-  timers.rto_low_packets =
-      static_cast<std::uint32_t>(section.integer("rto_low_packets", timers.rto_low_packets, 0, 1 << 20));
-  const std::size_t timeouts = section.choice("timeouts", {"auto", "on", "off"}, 0);
-  timers.recovery = timeouts == 1 || (timeouts == 0 && lossy);  // 4.3.1: off when PFC is on
-  section.resolve("timeouts", timers.recovery ? "\"on\"" : "\"off\"");
-  timers.verbs_timeout =
-      static_cast<std::uint8_t>(section.integer("verbs_timeout", timers.verbs_timeout, 1, 31));
-  timers.verbs_retry_cnt =
-      static_cast<std::uint8_t>(section.integer("verbs_retry_cnt", timers.verbs_retry_cnt, 0, 7));
-  section.finish();
-  return timers;
 }
 
 EngineSettings read_engine(ConfigSection section) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/schema.h"
 #include "emu/runner/config_section.h"
 #include "emu/runner/scenario.h"
 #include "irn_provider/cc/cc_algorithm.h"
@@ -34,8 +35,11 @@ void read_faults(std::vector<ConfigSection> sections, Topology& topology);
 // The algorithm with its parameters, and the marking that goes with them where it needs marks.
 CcPreset read_congestion_control(ConfigSection section, TransportMode mode,
                                  std::vector<Parameter>* parameters, RoccReading& rocc);
-// [congestion_control.rocc]: both of its ends.
-void read_rocc(ConfigSection& section, std::string_view preset, RoccReading& rocc, RoccRpParams& rp);
+// The switches' part of [congestion_control.rocc]; `rp` is the NICs', which has been read.
+void read_rocc_points(ConfigSection& section, std::string_view preset, RoccReading& rocc, RoccRpParams& rp);
+Schema<RoccSettings> rocc_point_schema();
+Schema<RoccFlowTableParams> rocc_table_schema();
+RoccSettings rocc_preset(std::string_view name);  // the testbeds of 3.5.2 and 3.5.3, and "paper"
 std::vector<LinkEvent> read_link_events(std::vector<ConfigSection> sections, const Topology& topology);
 SwitchConfig read_switch(ConfigSection section, bool pfc, const CcPreset& congestion_control,
                          std::vector<EcnOfRate>& ecn_by_rate);
@@ -50,6 +54,9 @@ void read_nic_classes(ConfigSection& section, const ClassMap& map, NicConfig& co
 std::vector<std::string> class_warnings(const Settings& settings);
 NicSettings read_nic(ConfigSection section, ConfigSection irn, TransportMode mode, bool pfc,
                      const CcConfig& congestion_control, const Topology& topology, const ClassMap& class_map);
+void read_irn(ConfigSection& section, NicSettings& nic);
+Schema<IrnConfig> irn_schema();
+Schema<TimerSettings> timer_schema();
 // `lossy`: frames of the hosts' flows may be lost, which is what "auto" asks.
 TimerSettings read_timers(ConfigSection section, bool lossy);
 bool may_lose_frames(const Settings& settings);

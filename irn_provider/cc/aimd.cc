@@ -13,9 +13,20 @@ constexpr CcPresetOf<AimdParams> kPresets[] = {{"rfc5681", "RFC 5681; begins wit
                                                 "RFC 5681; Mittal, chapter 2, baseline TCP: initial window 4",
                                                 {.initial_window = 4, .slow_start = true}}};
 
+constexpr auto kFields = fields(
+    field<&AimdParams::initial_window>("initial_window", "packets; bdp: the BDP cap")
+        .within(1, 1 << 20)
+        .or_word("bdp"),
+    field<&AimdParams::slow_start>("slow_start", "TCP's slow start, at the beginning and after a timeout"),
+    field<&AimdParams::increase>("increase", "packets per window acknowledged").within(1e-9, 1000),
+    field<&AimdParams::decrease>("decrease", "share of the window that a loss leaves").within(0, 1),
+    field<&AimdParams::min_window>("min_window", "packets that a loss leaves at least").within(1, 1 << 20));
+
 }  // namespace
 
 std::span<const CcPresetOf<AimdParams>> Aimd::presets() { return kPresets; }
+
+Schema<AimdParams> Aimd::schema() { return kFields; }
 
 double first_window(std::uint32_t configured, std::uint32_t bdp_cap) {
   constexpr std::uint32_t kWithoutBdp = 10;  // RFC 6928

@@ -8,6 +8,7 @@
 #include <span>
 #include <string_view>
 
+#include "base/schema.h"
 #include "irn_provider/cc/cc_needs.h"
 #include "irn_provider/cc/congestion_control.h"
 
@@ -37,6 +38,7 @@ class Aimd final : public CongestionControl {
   static constexpr std::string_view kName = "aimd";
   static constexpr CcNeeds kNeeds{.bdp = true, .packet_acks = true};
   static std::span<const CcPresetOf<Params>> presets();
+  static Schema<Params> schema();
 
   Aimd(const AimdParams& params, const CcContext& context)
       : params_(params),

@@ -38,6 +38,8 @@ constexpr CcAlgorithm entry() {
   static_assert(std::is_base_of_v<CongestionControl, A>);
   static_assert(std::is_constructible_v<A, const Params&, const CcContext&>);
   static_assert(
+      !A::kNeeds.marks || requires { A::presets(); }, "marks need a preset, which has their thresholds");
+  static_assert(
       !A::kNeeds.cnps || requires(Params p) { p.cnp_interval; }, "CNPs need Params::cnp_interval");
   static_assert(
       !requires { A::burst(Params{}); } || requires(Params p) { p.segment; }, "bursts need Params::segment");
@@ -50,6 +52,13 @@ constexpr CcAlgorithm entry() {
                 return config;
               },
           .presets = presets_of<A>,
+          .fields = []() -> std::span<const Field> { return Schema<Params>(A::schema()).fields; },
+          .params = [](CcConfig& config) -> void* { return config.get<A>(); },
+          .problem_of = [](const CcConfig& config) -> std::optional<SchemaProblem> {
+            if constexpr (requires(const Params& p) { A::problem_of(p); })
+              return A::problem_of(params_of<A>(config));
+            return std::nullopt;
+          },
           .make = [](const CcConfig& config, const CcContext& context) -> std::unique_ptr<CongestionControl> {
             return std::make_unique<A>(params_of<A>(config), context);
           },

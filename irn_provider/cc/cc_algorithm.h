@@ -3,11 +3,13 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/schema.h"
 #include "irn_provider/cc/cc_config.h"
 #include "irn_provider/cc/congestion_control.h"
 
@@ -24,6 +26,9 @@ struct CcAlgorithm {
   CcNeeds needs;
   CcConfig (*defaults)();              // this algorithm with a default-constructed Params
   std::vector<CcPreset> (*presets)();  // the default first
+  std::span<const Field> (*fields)();  // keys of its table
+  void* (*params)(CcConfig& config);   // the struct of these fields
+  std::optional<SchemaProblem> (*problem_of)(const CcConfig& config);
   std::unique_ptr<CongestionControl> (*make)(const CcConfig& config, const CcContext& context);
   // Fills in what a scenario has left open and the network decides.
   void (*complete)(CcConfig& config, const CcNetwork& network);

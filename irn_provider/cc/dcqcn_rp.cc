@@ -57,9 +57,39 @@ double power(double base, std::int64_t n) {
 constexpr double kSettled =
     1;  // bit/s from the line rate: R_C only halves its distance, so this counts as there
 
+constexpr auto kFields = fields(
+    field<&DcqcnParams::g>("g", "weight of a CNP in alpha").within(1e-9, 1),
+    field<&DcqcnParams::alpha_interval>("alpha_interval", "K: alpha decays after so long without a CNP")
+        .positive(),
+    field<&DcqcnParams::rate_timer>("rate_timer", "T: time between rate increases").positive(),
+    field<&DcqcnParams::byte_counter>("byte_counter", "B: bytes between rate increases; 0B: no byte counter"),
+    field<&DcqcnParams::fast_recovery>("fast_recovery",
+                                       "F: increases that only halve the way back to the target")
+        .within(0, 1000),
+    field<&DcqcnParams::rate_ai>("rate_ai", "R_AI: step of the target in additive increase"),
+    field<&DcqcnParams::rate_hai>("rate_hai", "step of the target in hyper increase"),
+    field<&DcqcnParams::min_rate>("min_rate", "floor"),
+    field<&DcqcnParams::max_decrease>("max_decrease", "share of the rate that one cut may take")
+        .within(1e-9, 1),
+    field<&DcqcnParams::clamp_target>(
+        "clamp_target",
+        "each CNP lowers the target to the rate; false: only one that an increase has preceded"),
+    field<&DcqcnParams::periodic>("periodic",
+                                  "adapters: alpha and cuts once per period instead of at each CNP"),
+    field<&DcqcnParams::decrease_interval>("decrease_interval", "time between cuts, with `periodic`")
+        .positive(),
+    field<&DcqcnParams::cnp_interval>("cnp_interval",
+                                      "N: the receiver's NIC sends at most one CNP of a flow in it"),
+    field<&DcqcnParams::loss_backoff>(
+        "loss_backoff",
+        "share of the rate that a loss takes (4.3.3 of the IRN chapter, go-back-N with explicit backoff)")
+        .within(0, 0.99));
+
 }  // namespace
 
 std::span<const CcPresetOf<DcqcnParams>> DcqcnRp::presets() { return kPresets; }
+
+Schema<DcqcnParams> DcqcnRp::schema() { return kFields; }
 
 void DcqcnRp::start(Time now) {
   current_ = target_ = line();  // Mittal, 4.3.1: flows start at line rate

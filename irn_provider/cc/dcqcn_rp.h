@@ -9,6 +9,7 @@
 #include <span>
 #include <string_view>
 
+#include "base/schema.h"
 #include "irn_provider/cc/cc_needs.h"
 #include "irn_provider/cc/congestion_control.h"
 
@@ -38,6 +39,7 @@ class DcqcnRp final : public CongestionControl {
   static constexpr std::string_view kName = "dcqcn";
   static constexpr CcNeeds kNeeds{.marks = true, .cnps = true};
   static std::span<const CcPresetOf<Params>> presets();
+  static Schema<Params> schema();
 
   DcqcnRp(const DcqcnParams& params, const CcContext& context) : params_(params), line_(context.line_rate) {
     start(Time::zero());

@@ -17,9 +17,20 @@ constexpr CcPresetOf<DctcpParams> kPresets[] = {
     // 3.4: K > C x RTT / 7; 40 Gb/s and the 24 us of the default fat-tree are 17.1 KB.
     {"irn-fat-tree", "SIGCOMM 2010, 3.4: K > C RTT / 7 for 40 Gb/s and 24 us", {}, {18_KB, 18_KB, 1}}};
 
+constexpr auto kFields =
+    fields(field<&DctcpParams::initial_window>("initial_window", "packets; bdp: the BDP cap")
+               .within(1, 1 << 20)
+               .or_word("bdp"),
+           field<&DctcpParams::g>("g", "weight of a window's share of marks in alpha").within(1e-9, 1),
+           field<&DctcpParams::increase>("increase", "packets per window acknowledged").within(1e-9, 1000),
+           field<&DctcpParams::min_window>("min_window", "packets that a loss or marks leave at least")
+               .within(1, 1 << 20));
+
 }  // namespace
 
 std::span<const CcPresetOf<DctcpParams>> Dctcp::presets() { return kPresets; }
+
+Schema<DctcpParams> Dctcp::schema() { return kFields; }
 
 Dctcp::Dctcp(const DctcpParams& params, const CcContext& context)
     : params_(params),

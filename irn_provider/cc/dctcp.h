@@ -8,6 +8,7 @@
 #include <span>
 #include <string_view>
 
+#include "base/schema.h"
 #include "irn_provider/cc/cc_needs.h"
 #include "irn_provider/cc/congestion_control.h"
 
@@ -26,6 +27,7 @@ class Dctcp final : public CongestionControl {
   static constexpr std::string_view kName = "dctcp";
   static constexpr CcNeeds kNeeds{.marks = true, .bdp = true, .packet_acks = true};
   static std::span<const CcPresetOf<Params>> presets();
+  static Schema<Params> schema();
 
   Dctcp(const DctcpParams& params, const CcContext& context);
 

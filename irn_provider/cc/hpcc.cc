@@ -13,9 +13,23 @@ double bytes_per_second(Rate rate) { return static_cast<double>(rate.bps()) / 8;
 constexpr CcPresetOf<HpccParams> kPresets[] = {
     {"paper", "Li et al., SIGCOMM 2019, 5.1: eta 95 %, maxStage 5, W_AI for 100 flows"}};
 
+constexpr auto kFields = fields(
+    field<&HpccParams::eta>("eta", "utilisation that is aimed at").within(0.01, 1),
+    field<&HpccParams::max_stage>("max_stage", "maxStage: additive steps before a multiplicative one")
+        .within(0, 1000),
+    field<&HpccParams::w_ai>("w_ai", "W_AI: additive step; computed: W_init (1 - `eta`) / `flows`")
+        .or_word("computed"),
+    field<&HpccParams::flows>("flows", "N: flows that a link is expected to have").within(1, 1'000'000),
+    field<&HpccParams::base_rtt>("base_rtt", "T; computed: of a full frame and its ACK on the longest path")
+        .positive()
+        .or_word("computed"),
+    field<&HpccParams::min_rate>("min_rate", "floor"));
+
 }  // namespace
 
 std::span<const CcPresetOf<HpccParams>> Hpcc::presets() { return kPresets; }
+
+Schema<HpccParams> Hpcc::schema() { return kFields; }
 
 Hpcc::Hpcc(const HpccParams& params, const CcContext& context)
     : params_(params),

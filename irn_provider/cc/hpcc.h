@@ -8,6 +8,7 @@
 #include <span>
 #include <string_view>
 
+#include "base/schema.h"
 #include "base/wire/telemetry.h"
 #include "irn_provider/cc/cc_needs.h"
 #include "irn_provider/cc/congestion_control.h"
@@ -29,6 +30,7 @@ class Hpcc final : public CongestionControl {
   static constexpr std::string_view kName = "hpcc";
   static constexpr CcNeeds kNeeds{.packet_acks = true, .telemetry = true};
   static std::span<const CcPresetOf<Params>> presets();
+  static Schema<Params> schema();
 
   Hpcc(const HpccParams& params, const CcContext& context);  // windows count packets of the path MTU
   static void complete(Params& params, const CcNetwork& network) {

@@ -9,13 +9,34 @@ namespace {
 
 // The names stand for the congestion points' values, which the runner has (emu/runner/rocc_reader.cc); the
 // reaction points of all three are alike.
-constexpr CcPresetOf<RoccRpParams> kPresets[] = {{"paper", "Menikkumbura, 3.5, system parameters"},
-                                                 {"dpdk-testbed", "Menikkumbura, 3.5.2"},
-                                                 {"p4-testbed", "Menikkumbura, 3.5.3"}};
+constexpr RoccRpParams kTwoPeriods{.recovery_timer = {}};
+constexpr CcPresetOf<RoccRpParams> kPresets[] = {
+    {"paper", "Menikkumbura, 3.5, system parameters", kTwoPeriods},
+    {"dpdk-testbed", "Menikkumbura, 3.5.2", kTwoPeriods},
+    {"p4-testbed", "Menikkumbura, 3.5.3", kTwoPeriods}};
+
+// Values of RoccForm.
+constexpr std::string_view kForms[] = {"switch", "host-registry", "host"};
+static_assert(std::size(kForms) == kRoccForms);
+
+constexpr auto kFields = fields(
+    choice<&RoccRpParams::form>(
+        "rate_computation", kForms,
+        "who computes the fair rate (3.3.6 of the paper): `switch`; `host`: CNPs say all values, and the "
+        "flow's host computes; `host-registry`: CNPs say the queue and F, the host looks up the rest, for "
+        "links of at most four rates. docs/paper-rocc.md says what it changes"),
+    field<&RoccRpParams::reaction_delay>("reaction_delay", "from a CNP's arrival until it takes effect"),
+    field<&RoccRpParams::recovery_timer>(
+        "recovery_timer",
+        "a flow that is told nothing doubles its rate so often, until line rate; 2T: two `period`")
+        .positive()
+        .or_word("2T"));
 
 }  // namespace
 
 std::span<const CcPresetOf<RoccRpParams>> RoccRp::presets() { return kPresets; }
+
+Schema<RoccRpParams> RoccRp::schema() { return kFields; }
 
 void RoccRp::start(Time /*now*/) {
   r_cur_ = r_max_;

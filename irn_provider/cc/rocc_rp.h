@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "base/ring.h"
+#include "base/schema.h"
 #include "irn_provider/cc/cc_needs.h"
 #include "irn_provider/cc/congestion_control.h"
 #include "irn_provider/cc/rocc_host.h"
@@ -33,6 +34,7 @@ class RoccRp final : public CongestionControl {
   static constexpr std::string_view kName = "rocc";
   static constexpr CcNeeds kNeeds{.fair_rates = true};
   static std::span<const CcPresetOf<Params>> presets();
+  static Schema<Params> schema();
 
   RoccRp(const RoccRpParams& params, const CcContext& context) : params_(params), r_max_(context.line_rate) {
     start(Time::zero());

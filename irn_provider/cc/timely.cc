@@ -23,9 +23,45 @@ constexpr CcPresetOf<TimelyParams> kPresets[] = {
       .alpha = 0.875,           // TimelyAlpha
       .min_rate = 100_Mbps}}};  // MIN_RATE
 
+constexpr auto kFields = fields(
+    field<&TimelyParams::segment>("segment", "burst, RTT sample and READ request; 0B: a packet")
+        .at_most(1_MB),
+    field<&TimelyParams::t_low>("t_low", "T_low: below, rates only rise"),
+    field<&TimelyParams::t_high>("t_high", "T_high: above, rates only fall").positive(),
+    field<&TimelyParams::delta>("delta", "additive increment"),
+    field<&TimelyParams::beta>("beta", "multiplicative decrement factor").within(1e-9, 1),
+    field<&TimelyParams::alpha>("alpha", "EWMA weight").within(1e-9, 1),
+    field<&TimelyParams::min_rtt>("min_rtt", "minRTT").positive(),
+    field<&TimelyParams::hai_events>("hai_events",
+                                     "completions with a falling RTT that begin hyperactive increase")
+        .within(1, 1'000'000),
+    field<&TimelyParams::hai_factor>("hai_factor", "N: increments of one update in hyperactive increase")
+        .within(1, 1'000'000),
+    field<&TimelyParams::app_share>("app_share", "share of the target that must be sent for it to rise")
+        .within(0, 1),
+    field<&TimelyParams::max_decrease>("max_decrease", "share of the rate that one update may take")
+        .within(1e-9, 1),
+    field<&TimelyParams::min_rate>("min_rate", "floor"),
+    field<&TimelyParams::burst_rate>("burst_rate", "of packets inside a segment: the line's, or NIC pacing")
+        .or_word("line"),
+    field<&TimelyParams::max_outstanding>(
+        "max_outstanding", "cap on unacknowledged data; computed: what line rate sends in t_high")
+        .or_word("computed"),
+    field<&TimelyParams::loss_backoff>(
+        "loss_backoff",
+        "share of the rate that a loss takes (4.3.3 of the IRN chapter, go-back-N with explicit backoff)")
+        .within(0, 0.99));
+
 }  // namespace
 
 std::span<const CcPresetOf<TimelyParams>> Timely::presets() { return kPresets; }
+
+Schema<TimelyParams> Timely::schema() { return kFields; }
+
+std::optional<SchemaProblem> Timely::problem_of(const TimelyParams& params) {
+  if (params.t_high < params.t_low) return SchemaProblem{"t_high", "is less than t_low"};
+  return std::nullopt;
+}
 
 Timely::Timely(const TimelyParams& params, const CcContext& context)
     : params_(params), line_(context.line_rate) {

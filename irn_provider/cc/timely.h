@@ -8,9 +8,11 @@
 #pragma once
 
 #include <algorithm>
+#include <optional>
 #include <span>
 #include <string_view>
 
+#include "base/schema.h"
 #include "irn_provider/cc/cc_needs.h"
 #include "irn_provider/cc/congestion_control.h"
 
@@ -40,6 +42,8 @@ class Timely final : public CongestionControl {
   static constexpr std::string_view kName = "timely";
   static constexpr CcNeeds kNeeds{.lazy_rate = true, .paces_reads = true};
   static std::span<const CcPresetOf<Params>> presets();
+  static Schema<Params> schema();
+  static std::optional<SchemaProblem> problem_of(const Params& params);
 
   Timely(const TimelyParams& params, const CcContext& context);
   static CcBurst burst(const Params& params) { return {std::max(params.segment, 1_B), params.burst_rate}; }

@@ -1,0 +1,110 @@
+#include "emu/runner/schema_tables.h"
+
+#include <algorithm>
+#include <span>
+
+#include "emu/runner/config_tree.h"
+#include "emu/runner/readers.h"
+#include "emu/runner/schema_reader.h"
+
+namespace rocelab {
+namespace {
+
+bool has(const FieldValue& value) { return !std::holds_alternative<std::monostate>(value); }
+
+std::string range_of(const Field& field) {
+  std::string range;
+  const auto add = [&](const std::string& text) { range += (range.empty() ? "" : ", ") + text; };
+  for (const std::string_view name : field.names) add("`" + std::string(name) + "`");
+  if (!field.word.empty()) add("`" + std::string(field.word) + "`");
+  const auto bound = [&](const FieldValue& value) {
+    std::string text = scenario_text(field, value);
+    std::erase(text, '"');
+    return text;
+  };
+  if (is_positive(field))
+    add("> 0");
+  else if (has(field.least) && has(field.most))
+    add(bound(field.least) + ".." + bound(field.most));
+  else if (has(field.least))
+    add(">= " + bound(field.least));
+  else if (has(field.most))
+    add("<= " + bound(field.most));
+  return range;
+}
+
+// One column of values: those of `params`, the struct of the fields.
+void add_column(std::vector<SchemaRow>& rows, std::size_t first, std::span<const Field> fields,
+                const void* params) {
+  rows.resize(std::max(rows.size(), first + fields.size()));
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    SchemaRow& row = rows[first + i];
+    if (row.key.empty())
+      row = {std::string(fields[i].key), {}, range_of(fields[i]), std::string(fields[i].text)};
+    row.values.push_back(scenario_text(fields[i], fields[i].get(params)));
+  }
+}
+
+template <class P>
+void add_column(std::vector<SchemaRow>& rows, std::size_t first, const Schema<P>& schema, const P& params) {
+  add_column(rows, first, schema.fields, &params);
+}
+
+void add_marking(SchemaTable& table, const std::vector<CcPreset>& presets) {
+  SchemaRow row{"[switch.ecn]", {}, "", "marking: `kmin`, `kmax`, `pmax`"};
+  for (const CcPreset& preset : presets)
+    row.values.push_back("\"" + to_string(preset.marking.k_min) + "\", \"" + to_string(preset.marking.k_max) +
+                         "\", " + shortest(preset.marking.p_max));
+  table.rows.push_back(std::move(row));
+}
+
+SchemaTable table_of(const CcAlgorithm& algorithm) {
+  SchemaTable table{"congestion_control." + std::string(algorithm.name), {}, {}};
+  std::vector<CcPreset> presets = algorithm.presets();
+  for (CcPreset& preset : presets) {
+    table.columns.emplace_back(preset.name, preset.source);
+    add_column(table.rows, 0, algorithm.fields(), algorithm.params(preset.config));
+    if (preset.config.get<RoccRp>() == nullptr) continue;
+    const std::size_t first = algorithm.fields().size();
+    add_column(table.rows, first, rocc_point_schema(), rocc_preset(preset.name));
+    add_column(table.rows, first + rocc_point_schema().fields.size(), rocc_table_schema(), {});
+  }
+  if (algorithm.needs.marks) add_marking(table, presets);
+  return table;
+}
+
+// A section without presets: its defaults.
+template <class P>
+SchemaTable table_of(const char* section, const Schema<P>& schema) {
+  SchemaTable table{section, {{"default", ""}}, {}};
+  add_column(table.rows, 0, schema, P{});
+  return table;
+}
+
+// Values of RoCC's congestion points that are "by-link".
+SchemaTable rocc_links() {
+  SchemaTable table{"congestion_control.rocc, by-link", {}, {}};
+  for (const Rate link : {10_Gbps, 40_Gbps, 100_Gbps}) {
+    const RoccParams p = rocc_params_for(link);
+    const RoccSettings set{p.period, p.q_ref,   p.q_mid, p.q_max, p.delta_q,
+                           p.f_min,  p.delta_f, p.alpha, p.beta};
+    table.columns.emplace_back(to_string(link), "");
+    add_column(table.rows, 0, rocc_point_schema(), set);
+  }
+  std::erase_if(table.rows,
+                [](const SchemaRow& row) { return row.range.find("by-link") == std::string::npos; });
+  return table;
+}
+
+}  // namespace
+
+std::vector<SchemaTable> schema_tables() {
+  std::vector<SchemaTable> tables;
+  for (const CcAlgorithm& algorithm : cc_algorithms()) tables.push_back(table_of(algorithm));
+  tables.push_back(rocc_links());
+  tables.push_back(table_of("irn", irn_schema()));
+  tables.push_back(table_of("timers", timer_schema()));
+  return tables;
+}
+
+}  // namespace rocelab

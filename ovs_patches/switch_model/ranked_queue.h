@@ -1,0 +1,71 @@
+// RankedQueue: the frames of a queue whose order is not that of arrival (QueueOrder), and which of them gives
+// way where the queue is full (FullRule). It knows nodes, flows and lengths, no frames. EgressQueues has one
+// for each queue that needs it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "base/rng.h"
+#include "base/units.h"
+#include "ovs_patches/switch_model/queue_rules.h"
+#include "ovs_patches/switch_model/ranked_order.h"
+
+namespace rocelab {
+
+// Ranks by start-time fair queueing (Goyal, Vin, Cheng, 1996) with the finish tag as rank: flows with frames
+// share the queue's departures by bytes, one weight for all. A flow that was away comes back at the tag of
+// the frame that left last.
+class FairRanks {
+ public:
+  std::int64_t next(std::uint64_t flow, Bytes length);
+  void left(std::int64_t rank, std::size_t frames_left);
+  void dropped(std::uint64_t flow, std::int64_t rank, Bytes length);  // its last frame costs it nothing
+
+ private:
+  std::int64_t served_ = 0;                       // tag of the last frame that left
+  std::map<std::uint64_t, std::int64_t> finish_;  // of flows that may have frames
+};
+
+class RankedQueue {
+ public:
+  RankedQueue(QueueOrder order, FullRule rule, Rng rng)
+      : order_(order), rule_(rule), heap_(rule == FullRule::kPushOutLast), rng_(rng) {}
+
+  // `rank`: for QueueOrder::kRanked; the other orders have their own.
+  void push(std::vector<RankedOrder::Places>& places, std::uint32_t node, std::uint64_t flow, Bytes length,
+            std::int64_t rank);
+  std::uint32_t first() const { return heap_.first(); }
+  // The frame that gives way by the rule: the last in the order, or the last of the flow with most bytes (of
+  // equals, the one with the largest key). Must not be empty; the rule must push out.
+  std::uint32_t victim() const;
+  // The node leaves; `served`: as the first, in its turn.
+  void erase(std::vector<RankedOrder::Places>& places, std::uint32_t node, std::uint64_t flow, Bytes length,
+             bool served);
+  template <class F>
+  void for_each(F&& f) const {
+    heap_.for_each(f);
+  }
+
+ private:
+  struct Flow {
+    std::int64_t bytes = 0;
+    std::set<std::pair<RankedOrder::Key, std::uint32_t>> nodes;
+  };
+  void change_length(std::uint64_t flow, Flow& at, std::int64_t bytes);
+
+  QueueOrder order_;
+  FullRule rule_;
+  RankedOrder heap_;
+  Rng rng_;
+  FairRanks fair_;
+  std::int64_t pushed_ = 0;
+  std::map<std::uint64_t, Flow> flows_;                       // FullRule::kPushOutLongest
+  std::set<std::pair<std::int64_t, std::uint64_t>> lengths_;  // (bytes, flow) of these
+};
+
+}  // namespace rocelab

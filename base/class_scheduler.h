@@ -12,12 +12,10 @@
 #include <memory>
 
 #include "base/ids.h"
+#include "base/tc_mask.h"
 #include "base/units.h"
 
 namespace rocelab {
-
-using TcMask = std::uint8_t;  // bit n: class n
-constexpr TcMask bit_of(Tc tc) { return static_cast<TcMask>(1u << tc.value); }
 
 class ClassScheduler {
  public:

@@ -31,7 +31,8 @@ LinkCounters link_counters(const Counts& counts, const std::string& prefix) {
 
 PortInput port_input(const Counts& counts) {
   std::array<std::uint64_t, kSwitchPortCounterCount> values{};
-  for (std::size_t i = 0; i < values.size(); ++i) values[i] = count_of(counts, kSwitchPortCounterNames[i]);
+  for (std::size_t i = 0; i < switch_port_counters(); ++i)
+    values[i] = count_of(counts, switch_port_counter_name(i));
   return {std::bit_cast<SwitchPortCounters>(values), link_counters(counts, "link_in_"),
           link_counters(counts, "link_out_")};
 }

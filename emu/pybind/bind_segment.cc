@@ -95,7 +95,7 @@ Counts counts(const cm::CmCounters& counters) {
 Counts counts(const SwitchPortCounters& counters) {
   Counts result;
   const auto values = values_of(counters);
-  for (std::size_t i = 0; i < values.size(); ++i) result[kSwitchPortCounterNames[i]] = values[i];
+  for (std::size_t i = 0; i < switch_port_counters(); ++i) result[switch_port_counter_name(i)] = values[i];
   return result;
 }
 

@@ -239,13 +239,13 @@ void lossless_get_stats(lossless_fabric* f, size_t port, lossless_port_stats* st
             e.link_out.undeliverable_frames};
 }
 
-size_t lossless_n_counters(void) { return rocelab::kSwitchPortCounterCount; }
-const char* lossless_counter_name(size_t counter) { return rocelab::kSwitchPortCounterNames[counter]; }
+size_t lossless_n_counters(void) { return rocelab::switch_port_counters(); }
+const char* lossless_counter_name(size_t counter) { return rocelab::switch_port_counter_name(counter); }
 
 void lossless_get_counters(lossless_fabric* f, size_t port, uint64_t* values) {
   const auto index = static_cast<std::uint32_t>(port);
   const auto all = rocelab::values_of(f->visit([&](Fabric& fabric) { return fabric.counters(index); }));
-  std::ranges::copy(all, values);
+  std::copy_n(all.begin(), rocelab::switch_port_counters(), values);
 }
 
 char* lossless_show(lossless_fabric* f, const char* name) {

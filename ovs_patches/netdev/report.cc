@@ -78,8 +78,8 @@ void add_port(std::string& text, const Fabric& fabric, std::uint32_t index) {
   const lockstep::PortEntry& port = fabric.segment().ports()[index];
   add(text, "\"%s\": {\"counters\": {", port.interface);
   const auto values = values_of(fabric.counters(index));
-  for (std::size_t i = 0; i < values.size(); ++i)
-    add(text, "%s\"%s\": %lu", i > 0 ? ", " : "", kSwitchPortCounterNames[i], values[i]);
+  for (std::size_t i = 0; i < switch_port_counters(); ++i)
+    add(text, "%s\"%s\": %lu", i > 0 ? ", " : "", switch_port_counter_name(i), values[i]);
   text += "}, ";
   add_link(text, "link_in", port.link_in);
   text += ", ";

@@ -12,6 +12,7 @@
 #include <type_traits>
 
 #include "base/ids.h"
+#include "ovs_patches/switch_model/mechanism_table.h"
 
 namespace rocelab {
 
@@ -27,10 +28,14 @@ enum class SwitchDropReason : std::uint8_t {
   kEscapeQueue = 7,  // Escape: the dedicated queue's places are taken
   kWatchdog = 8,     // lossless: its egress queue is in a PFC storm, and the watchdog drops
   kLoopBreaker = 9,  // lossless: its egress queue is the master of a loop of queues that wait for one another
+  kEgressMax = 10,   // lossless: its egress queue is at the limit that the scenario declares (egress_max)
+  kPushedOut = 12,   // lossy: it gave way in a full queue (FullRule)
+  kMechanism = 11,   // a mechanism without a reason of its own
 };
 // What a mechanism drops on purpose is not lost by mistake: it is in its own counter.
 constexpr bool is_deliberate(SwitchDropReason reason) {
-  return reason == SwitchDropReason::kWatchdog || reason == SwitchDropReason::kLoopBreaker;
+  return reason == SwitchDropReason::kWatchdog || reason == SwitchDropReason::kLoopBreaker ||
+         reason == SwitchDropReason::kEgressMax || reason == SwitchDropReason::kMechanism;
 }
 
 // One name per line: the formatter would fill lines.
@@ -70,7 +75,10 @@ constexpr bool is_deliberate(SwitchDropReason reason) {
   X(clcms_sent) /* Loop Breaker: its messages, own and passed on */                         \
   X(clcms_ignored) /* received where they end, or too many at a time */                     \
   X(loops_broken) /* how often a queue of this port was a loop's master */                  \
-  X(drops_loop_breaker) /* frames that it then dropped */
+  X(drops_loop_breaker) /* frames that it then dropped */                                   \
+  X(drops_egress_max) /* lossless frames beyond a declared egress_max */                    \
+  X(drops_pushed_out) /* lossy frames that gave way in a full queue */                      \
+  X(drops_mechanism) /* by a mechanism without a reason of its own */
 
 #define ROCELAB_SWITCH_CLASS_COUNTERS(X)                                              \
   X(xoff_sent) /* PFC frames that paused the class at the peer, refreshes included */ \
@@ -90,6 +98,7 @@ struct SwitchPortCounters {
 #define X(name) std::array<std::uint64_t, kTrafficClasses> name{};
   ROCELAB_SWITCH_CLASS_COUNTERS(X)
 #undef X
+  std::array<std::uint64_t, kMostMechanismCounters> of_mechanisms{};  // in use: mechanism_counter_names()
 };
 static_assert(std::is_trivially_copyable_v<SwitchPortCounters>);
 
@@ -97,12 +106,14 @@ static_assert(std::is_trivially_copyable_v<SwitchPortCounters>);
 inline constexpr int kSwitchPortScalars = 0 ROCELAB_SWITCH_PORT_COUNTERS(X);
 inline constexpr int kSwitchClassCounters = 0 ROCELAB_SWITCH_CLASS_COUNTERS(X);
 #undef X
-inline constexpr int kSwitchPortCounterCount = kSwitchPortScalars + kTrafficClasses * kSwitchClassCounters;
+inline constexpr std::size_t kOwnSwitchPortCounters =
+    kSwitchPortScalars + kTrafficClasses * kSwitchClassCounters;
+inline constexpr std::size_t kSwitchPortCounterCount = kOwnSwitchPortCounters + kMostMechanismCounters;
 static_assert(sizeof(SwitchPortCounters) == kSwitchPortCounterCount * sizeof(std::uint64_t));
 
 // "rx_frames", ..., "xoff_sent_prio0", ...: in the order of the struct.
 // clang-format off
-inline constexpr std::array<const char*, kSwitchPortCounterCount> kSwitchPortCounterNames = {
+inline constexpr std::array<const char*, kOwnSwitchPortCounters> kOwnSwitchPortCounterNames = {
 #define X(name) #name,
     ROCELAB_SWITCH_PORT_COUNTERS(X)
 #undef X
@@ -114,7 +125,16 @@ inline constexpr std::array<const char*, kSwitchPortCounterCount> kSwitchPortCou
 };
 // clang-format on
 
-// All values in the order of the names.
+// Of this build: those of its mechanisms are the last.
+inline std::size_t switch_port_counters() {
+  return kOwnSwitchPortCounters + mechanism_counter_names().size();
+}
+inline const char* switch_port_counter_name(std::size_t number) {  // below switch_port_counters()
+  return number < kOwnSwitchPortCounters ? kOwnSwitchPortCounterNames[number]
+                                         : mechanism_counter_names()[number - kOwnSwitchPortCounters];
+}
+
+// All values in the order of the names; behind switch_port_counters() they are 0.
 inline std::array<std::uint64_t, kSwitchPortCounterCount> values_of(const SwitchPortCounters& counters) {
   return std::bit_cast<std::array<std::uint64_t, kSwitchPortCounterCount>>(counters);
 }

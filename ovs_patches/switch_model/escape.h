@@ -1,6 +1,6 @@
 // Escape: what one egress port keeps for it: its token pool and the flows that went through. Source:
-// Menikkumbura, chapter 4, algorithm 3 and 4.3.1; the steps themselves are in switch_escape.cc. No clock, no
-// frames.
+// Menikkumbura, chapter 4, algorithm 3 and 4.3.1; the steps themselves are in mechanisms/escape.cc. No clock,
+// no frames.
 //
 // What the printed algorithm lacks is in EscapeFix, a bit each; DEVIATIONS.md#escape.
 #pragma once
@@ -13,7 +13,6 @@
 #include "base/rng.h"
 #include "base/units.h"
 #include "base/wire/etf_mark.h"
-#include "ovs_patches/switch_model/switch_config.h"
 #include "ovs_patches/switch_model/switch_flow.h"
 
 namespace rocelab {

@@ -4,7 +4,7 @@
 // and sends messages with its identifier (CLCM, base/wire/clcm.h) periodically; suspected ports behind it
 // pass them on; whoever gets its own back is on a loop and its master. What the claim leaves open:
 // DEVIATIONS.md#loop-breaker. What a master does, and which ports a message is for, is in
-// switch_loop_breaker.cc. No queue, no frame, no clock here.
+// mechanisms/loop_breaker.cc. No queue, no frame, no clock here.
 #pragma once
 
 #include <algorithm>
@@ -15,9 +15,9 @@
 
 #include "base/ids.h"
 #include "base/rng.h"
+#include "base/tc_mask.h"
 #include "base/units.h"
 #include "base/wire/clcm.h"
-#include "ovs_patches/switch_model/scheduler.h"
 
 namespace rocelab {
 

@@ -11,9 +11,9 @@
 #include <memory>
 
 #include "base/ids.h"
+#include "base/tc_mask.h"
 #include "base/units.h"
 #include "base/wire/pfc.h"
-#include "ovs_patches/switch_model/scheduler.h"
 
 namespace rocelab {
 

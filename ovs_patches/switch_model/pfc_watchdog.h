@@ -9,8 +9,8 @@
 #include <array>
 
 #include "base/ids.h"
+#include "base/tc_mask.h"
 #include "base/units.h"
-#include "ovs_patches/switch_model/scheduler.h"
 
 namespace rocelab {
 

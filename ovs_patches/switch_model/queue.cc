@@ -1,6 +1,7 @@
 #include "ovs_patches/switch_model/queue.h"
 
 #include <bit>
+#include <string>
 
 #include "base/check.h"
 #include "ovs_patches/switch_model/slab.h"
@@ -13,6 +14,34 @@ EgressQueues::EgressQueues(std::size_t ports, QueueOrder order, std::uint64_t fl
       flow_bits_(flow_bits),
       queues_(ports * kTrafficClasses),
       rotations_(order == QueueOrder::kRoundRobin ? ports * kTrafficClasses : 0) {}
+
+void EgressQueues::set_rules(Tc tc, Rules rules, const Rng& rng) {
+  if (rules.order == QueueOrder::kFifo && rules.full == FullRule::kRefuse) return;
+  RL_CHECK(rotations_.empty() && rules.order != QueueOrder::kRoundRobin);
+  for (std::uint16_t port = 0; port < ports_; ++port)
+    at(PortId{port}, tc).ranked =
+        std::make_unique<RankedQueue>(rules.order, rules.full, rng.fork(std::to_string(port)));
+}
+
+std::uint64_t EgressQueues::flow_of_node(std::uint32_t number) const {
+  return flow_of(*nodes_[number].frame.packet, PortId{0}).key() & flow_bits_;
+}
+
+void EgressQueues::rank_node(Queue& queue, std::uint32_t number, std::int64_t rank) {
+  if (places_.size() < nodes_.size()) places_.resize(nodes_.capacity());
+  queue.ranked->push(places_, number, flow_of_node(number), Bytes::from_count(nodes_[number].length), rank);
+}
+
+void EgressQueues::unrank_node(Queue& queue, std::uint32_t number, bool served) {
+  queue.ranked->erase(places_, number, flow_of_node(number), Bytes::from_count(nodes_[number].length),
+                      served);
+}
+
+EgressQueues::Frame EgressQueues::push_out(Queue& queue) {
+  const std::uint32_t number = queue.ranked->victim();
+  unrank_node(queue, number, false);
+  return take_out(queue, number);
+}
 
 std::uint16_t EgressQueues::Rotation::next_of_many() const {
   const unsigned start = (last + 1u) % kMaxSwitchPorts;
@@ -111,6 +140,7 @@ void EgressQueues::forget(Fifo& fifo, std::uint32_t head) {
 
 Bytes EgressQueues::head_length(PortId out, Tc tc) const {
   const std::size_t at = index(out, tc);
+  if (queues_[at].ranked != nullptr) return Bytes::from_count(nodes_[queues_[at].ranked->first()].length);
   const std::uint32_t node =
       rotations_.empty() ? queues_[at].fifo.head : rotations_[at].by_ingress[rotations_[at].next()].head;
   return Bytes::from_count(nodes_[node].length);

@@ -1,6 +1,7 @@
 // EgressQueues: the frames that wait in a switch, one queue per (egress port, class): FIFO, or round robin,
-// packet by packet, over the ingress ports inside it (the papers' virtual output queues). Lengths count
-// Packet::frame_length. Nodes live in one slab with a free list; nothing is allocated per frame.
+// packet by packet, over the ingress ports inside it (the papers' virtual output queues), or in the order of
+// ranks (ranked_queue.h). Lengths count Packet::frame_length. Nodes live in one slab with a free list; FIFO
+// and round robin allocate nothing per frame.
 #pragma once
 
 #include <algorithm>
@@ -14,22 +15,25 @@
 
 #include "base/packet.h"
 #include "ovs_patches/switch_model/flow_index.h"
+#include "ovs_patches/switch_model/queued_frame.h"
+#include "ovs_patches/switch_model/ranked_queue.h"
 #include "ovs_patches/switch_model/switch_config.h"
 
 namespace rocelab {
 
 class EgressQueues {
  public:
-  static constexpr std::uint32_t kNoShare = 0xffffffff;  // the frame has this one output
   static constexpr std::uint32_t kNil = FlowIndex::kNil;
-  struct Frame {
-    PacketRef packet;
-    PortId in;
-    std::uint32_t share = kNoShare;  // the caller's handle for frames with several outputs
-  };
+  using Frame = QueuedFrame;
 
-  // `flow_bits`: of SwitchFlow::key(), those by which extract() tells flows apart.
+  struct Rules {
+    QueueOrder order = QueueOrder::kFifo;
+    FullRule full = FullRule::kRefuse;
+  };
+  // `flow_bits`: of SwitchFlow::key(), those by which flows are told apart.
   EgressQueues(std::size_t ports, QueueOrder order, std::uint64_t flow_bits = ~std::uint64_t{0});
+  // The rules of one class, before its first frame. Not with round robin, which holds for all queues.
+  void set_rules(Tc tc, Rules rules, const Rng& rng);
 
   // A queue, for what a frame asks of it in one go.
   struct Fifo {
@@ -40,10 +44,11 @@ class EgressQueues {
     Fifo fifo;
     Bytes bytes, peak;
     std::uint64_t frames = 0;
+    std::unique_ptr<RankedQueue> ranked;  // null: FIFO or round robin
   };
   Queue& at(PortId out, Tc tc) { return queues_[index(out, tc)]; }
   [[gnu::always_inline]] void push(Queue& queue, PortId in, std::uint32_t share, Bytes length,
-                                   PacketRef&& packet) {
+                                   PacketRef&& packet, std::int64_t rank = 0) {
     queue.bytes += length;
     queue.peak = std::max(queue.peak, queue.bytes);
     ++queue.frames;
@@ -55,6 +60,8 @@ class EgressQueues {
     node.frame.share = share;
     node.next = kNil;
     node.length = static_cast<std::uint32_t>(length.count());
+    if (queue.ranked != nullptr) [[unlikely]]
+      return rank_node(queue, number, rank);
     append(rotations_.empty() ? queue.fifo : turn_of(queue, in), number);
   }
   // push() and pop() of a frame that is alone in its queue and stays no time there.
@@ -69,7 +76,10 @@ class EgressQueues {
   Frame pop(PortId out, Tc tc) { return pop(at(out, tc)); }
   [[gnu::always_inline]] Frame pop(Queue& queue) {  // must not be empty
     std::uint32_t number;
-    if (rotations_.empty()) {
+    if (queue.ranked != nullptr) [[unlikely]] {
+      number = queue.ranked->first();
+      unrank_node(queue, number, true);
+    } else if (rotations_.empty()) {
       number = take_head(queue.fifo);
       if (queue.fifo.head != kNil) fetch_ahead(queue.fifo.head);
     } else {
@@ -77,6 +87,8 @@ class EgressQueues {
     }
     return take_out(queue, number);
   }
+  // The frame that gives way where the queue is full, which its rule must allow; must not be empty.
+  Frame push_out(Queue& queue);
   Bytes head_length(PortId out, Tc tc) const;  // of the frame that pop() would return
   Bytes bytes(PortId out, Tc tc) const { return queues_[index(out, tc)].bytes; }
   Bytes peak_bytes(PortId out, Tc tc) const { return queues_[index(out, tc)].peak; }  // so far
@@ -88,10 +100,15 @@ class EgressQueues {
   // The first data frame of the flow whose turn it is among those that wait (FlowIndex::next_turn()); round
   // robin: ingress by ingress. Null: none waits. Valid until the queue changes.
   const Packet* next_in_turn(PortId out, Tc tc);
-  // f(const Packet&, PortId in) of every frame that waits, from the head; round robin: ingress by ingress.
+  // f(const Packet&, PortId in) of every frame that waits, from the head; round robin: ingress by ingress;
+  // by rank: in no order.
   template <class F>
   void for_each(PortId out, Tc tc, F&& f) const {
     const std::size_t at = index(out, tc);
+    if (queues_[at].ranked != nullptr)
+      return queues_[at].ranked->for_each([&](std::uint32_t n) {
+        f(static_cast<const Packet&>(*nodes_[n].frame.packet), nodes_[n].frame.in);
+      });
     const auto walk = [&](const Fifo& fifo) {
       for (std::uint32_t n = fifo.head; n != kNil; n = nodes_[n].next)
         f(static_cast<const Packet&>(*nodes_[n].frame.packet), nodes_[n].frame.in);
@@ -144,6 +161,9 @@ class EgressQueues {
     free_ = number;
     return std::move(node.frame);
   }
+  void rank_node(Queue& queue, std::uint32_t number, std::int64_t rank);
+  void unrank_node(Queue& queue, std::uint32_t number, bool served);
+  std::uint64_t flow_of_node(std::uint32_t number) const;
   static std::size_t index(PortId out, Tc tc) { return out.value * std::size_t{kTrafficClasses} + tc.value; }
   std::uint32_t new_node() {
     if (free_ == kNil) [[unlikely]]
@@ -205,7 +225,8 @@ class EgressQueues {
   std::vector<Queue> queues_;
   std::vector<Rotation> rotations_;  // empty with FIFO order
   std::vector<Node> nodes_;
-  std::vector<FlowIndex::Links> links_;  // by node; empty until somebody extracts
+  std::vector<FlowIndex::Links> links_;      // by node; empty until somebody extracts
+  std::vector<RankedOrder::Places> places_;  // by node; empty without queues by rank
   std::uint32_t free_ = kNil;
   std::uint64_t frames_ = 0;
 };

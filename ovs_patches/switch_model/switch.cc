@@ -18,6 +18,20 @@ TcMask lossless_classes_of(const SwitchConfig& config) {
   return mask;
 }
 
+TcMask limited_classes_of(const SwitchConfig& config) {
+  TcMask mask = 0;
+  for (std::uint8_t tc = 0; tc < kTrafficClasses; ++tc)
+    if (config.classes[tc].egress_max > 0_B) mask |= bit_of(Tc{tc});
+  return static_cast<TcMask>(mask & lossless_classes_of(config));
+}
+
+TcMask ranked_classes_of(const SwitchConfig& config) {
+  TcMask mask = 0;
+  for (std::uint8_t tc = 0; tc < kTrafficClasses; ++tc)
+    if (config.classes[tc].order == QueueOrder::kRanked) mask |= bit_of(Tc{tc});
+  return mask;
+}
+
 const SwitchConfig& checked(const SwitchConfig& config, std::span<const PortConfig> ports) {
   const std::string problem = problem_of(config, ports);
   if (!problem.empty()) std::fprintf(stderr, "switch: %s\n", problem.c_str());
@@ -27,16 +41,18 @@ const SwitchConfig& checked(const SwitchConfig& config, std::span<const PortConf
 
 }  // namespace
 
-Switch::Impl::Port::Port(const SwitchConfig& switch_config, const PortConfig& port_config)
+SwitchCore::Port::Port(const SwitchConfig& switch_config, const PortConfig& port_config)
     : requests(switch_config.pfc.quanta, switch_config.pfc.refresh_percent, port_config.rate),
       pauses(port_config.rate),
       scheduler(switch_config),
       config(port_config) {}
 
-Switch::Impl::Impl(const SwitchConfig& c, std::span<const PortConfig> port_configs, Rng rng, PacketPool& p,
-                   TraceSink& t, FrameOwner* f)
+SwitchCore::SwitchCore(const SwitchConfig& c, std::span<const PortConfig> port_configs, Rng rng,
+                       PacketPool& p, TraceSink& t, FrameOwner* f)
     : config(checked(c, port_configs)),
       lossless_classes(lossless_classes_of(c)),
+      ranked_classes(ranked_classes_of(c)),
+      limited_classes(limited_classes_of(c)),
       pool(p),
       trace(t),
       frames(f),
@@ -47,28 +63,27 @@ Switch::Impl::Impl(const SwitchConfig& c, std::span<const PortConfig> port_confi
       timers(port_configs.size()) {
   ports.reserve(port_configs.size());
   for (const PortConfig& port_config : port_configs) ports.emplace_back(c, port_config);
-  if (c.rocc.enabled) add_congestion_points(rng.fork("rocc"));
-  if (c.escape.enabled) add_escape(rng.fork("escape"));
-  if (c.pfc.watchdog.period > 0_ps) add_watchdogs();
-  if (c.loop_breaker.enabled) add_loop_breakers(rng.fork("loop_breaker"));
+  for (std::uint8_t tc = 0; tc < kTrafficClasses; ++tc)
+    queues.set_rules(Tc{tc}, {c.classes[tc].order, c.classes[tc].full},
+                     rng.fork("queues").fork(std::to_string(tc)));
+  mechanisms.make(*this, config, rng);
+  sees_transmit = mechanisms.any_transmit();
+  no_short_cut = sees_transmit;
 }
 
-// Link-local frames of mechanisms: never paused, ahead of all data, behind PFC.
-void Switch::Impl::send_control(PortId port_id, Port& port, PacketRef packet) {
-  const bool idle = !port.has_more();
-  port.control.push_back(std::move(packet));
-  port.urgent = true;
-  if (idle) list_ready(port_id, port);
-}
-
-PacketRef Switch::Impl::transmit_urgent(PortId port_id, Port& port, Time now) {
-  if (port.control.empty()) return transmit_escaping(port_id, port, now);
-  PacketRef packet = port.control.take_front();
-  port.urgent = !port.control.empty() || (port.escape && !port.escape->queue.empty());
+// Control frames, then frames that mechanisms send ahead of all queues.
+PacketRef SwitchCore::transmit_urgent(PortId port_id, Port& port, Time now) {
+  const bool control = !port.control.empty();
+  PacketRef packet = control ? port.control.take_front() : mechanisms.poll_ahead(port_id, now);
+  port.urgent = !port.control.empty() || mechanisms.has_ahead(port_id);
+  if (control || !packet) return packet;
+  ++port.counters.tx_frames;
+  port.counters.tx_bytes += packet->frame_length;
+  if (sees_transmit) mechanisms.on_transmit(port_id, *packet, now);
   return packet;
 }
 
-PacketRef Switch::Impl::make_pfc(Port& port, Time now) {
+PacketRef SwitchCore::make_pfc(Port& port, Time now) {
   const PfcFrame frame = port.requests.make_frame(now);
   for (int tc = 0; tc < kTrafficClasses; ++tc) {
     if ((frame.class_enable >> tc & 1) == 0) continue;
@@ -79,39 +94,42 @@ PacketRef Switch::Impl::make_pfc(Port& port, Time now) {
   return packet;
 }
 
-void Switch::Impl::request_pause(PauseOwner owner, PortId ingress, Tc tc, bool on, Time now) {
+void SwitchCore::request_pause(unsigned owner, PortId ingress, Tc tc, bool on, Time now) {
   Port& port = at(ingress);
   const bool idle = !port.has_more();
-  if (!port.requests.request(static_cast<unsigned>(owner), tc, on)) return;
+  if (!port.requests.request(owner, tc, on)) return;
   trace_class(on ? TraceKind::kXoff : TraceKind::kXon, ingress, tc, buffer.held(ingress, tc), now);
   if (idle && port.has_more()) list_ready(ingress, port);
-  if (on && escapes(tc)) escape_asked(ingress, port, now);
+  if (on) mechanisms.on_asked(ingress, tc, now);
 }
 
-// Mechanisms that see frames join; each says in Port::watched whether it still needs to.
-void Switch::Impl::joined(PortId out, PortId in, const Packet& packet, Time now) {
-  Port& port = at(out);
-  if (((port.cp_wants | port.escape_more) & bit_of(packet.tc)) != 0) return joined_more(out, in, packet, now);
-  if (escapes(packet.tc)) escape_joined(port, in, packet);
+// A frame that this switch has made at `at_port` joins the queues of `out`: charged and limited as a lossy
+// one.
+void SwitchCore::store_made(PortId at_port, PortId out, PacketRef&& packet, Time now) {
+  const Tc tc = packet->tc;
+  const Bytes frame = packet->frame();
+  if (!egress_takes(out, tc, frame))
+    return note_drop(out, at_port, *packet, SwitchDropReason::kEgressLimit, now);
+  buffer.charge_lossy(at_port, tc, frame);
+  enqueue(at_port, out, std::move(packet), kNoShare, now);
 }
 
-// Those that ask for more than a place in a table.
-void Switch::Impl::joined_more(PortId out, PortId in, const Packet& packet, Time now) {
-  Port& port = at(out);
-  if ((port.cp_wants & bit_of(packet.tc)) != 0) cp_enqueued(out, in, packet, now);
-  if (!escapes(packet.tc)) return;
-  escape_joined(port, in, packet);
-  if (port.escape_more != 0) escape_joined_more(out, port, packet, now);
-}
-
-void Switch::Impl::trace_changes(PortId port, PauseState::Change change, Time now) {
-  if (config.escape.announce && (change.paused & escape_classes) != 0)
-    wait_to_announce(port, at(port), at(port).waiting, now);
-  if (at(port).watchdog && (change.paused | change.resumed) != 0) watch_pauses(at(port), change, now);
-  if (LoopBreaker* breaker = at(port).loop_breaker.get()) {
-    if (change.paused != 0) breaker->on_paused(change.paused, at(port).waiting, now);
-    if (change.resumed != 0) breaker->on_resumed(change.resumed);
+// Frames of a lossless class leave the switch by its own decision: their ingress ports get their room back.
+void SwitchCore::drop_queue(PortId port_id, Tc tc, SwitchDropReason reason, std::optional<PortId> until_open,
+                            Time now) {
+  Port& port = at(port_id);
+  EgressQueues::Queue& queue = queues.at(port_id, tc);
+  while (queue.frames != 0 && (!until_open || at(*until_open).requests.asks(tc))) {
+    const QueuedFrame frame = queues.pop(queue);
+    left(port_id, port, queue, tc, frame, now);
+    give_back(frame.in, tc, frame.packet->frame(), frame.share, now);
+    drop(port_id, frame.in, *frame.packet, reason, now);
   }
+  mechanisms.on_dropped(port_id, tc, now);
+}
+
+void SwitchCore::note_changes(PortId port, PauseState::Change change, Time now) {
+  if ((change.paused | change.resumed) != 0) mechanisms.on_pauses(port, change, now);
   for (std::uint8_t n = 0; n < kTrafficClasses; ++n) {
     const Tc tc{n};
     if ((change.paused & bit_of(tc)) != 0)
@@ -121,16 +139,13 @@ void Switch::Impl::trace_changes(PortId port, PauseState::Change change, Time no
   }
 }
 
-void Switch::Impl::set_timer(PortId port_id, const Port& port) {
-  Time next = std::min({port.requests.next_timeout(), port.pauses.next_timeout(), port.cp_next});
-  if (port.watchdog) next = std::min(next, port.watchdog->next_timeout());
-  if (port.loop_breaker) next = std::min(next, port.loop_breaker->next_timeout());
-  if (const EscapePort* escape = port.escape.get())
-    next = std::min({next, escape->next, escape->announce_next, escape->pool.next_reclaim()});
+void SwitchCore::set_timer(PortId port_id, const Port& port) {
+  const Time next =
+      std::min({port.requests.next_timeout(), port.pauses.next_timeout(), mechanisms.next_timeout(port_id)});
   if (next != timers.time_of(port_id.value)) timers.set(port_id.value, next);
 }
 
-void Switch::Impl::trace_class(TraceKind kind, PortId port, Tc tc, Bytes bytes, Time now) {
+void SwitchCore::trace_class(TraceKind kind, PortId port, Tc tc, Bytes bytes, Time now) {
   trace.record({.time = now,
                 .kind = kind,
                 .mark = tc.value,
@@ -140,29 +155,29 @@ void Switch::Impl::trace_class(TraceKind kind, PortId port, Tc tc, Bytes bytes, 
 
 Switch::Switch(const SwitchConfig& config, std::span<const PortConfig> ports, Rng rng, PacketPool& pool,
                TraceSink& trace, FrameOwner* frames)
-    : impl_(std::make_unique<Impl>(config, ports, rng, pool, trace, frames)) {}
+    : core_(std::make_unique<SwitchCore>(config, ports, rng, pool, trace, frames)) {}
 Switch::~Switch() = default;
 Switch::Switch(Switch&&) noexcept = default;
 
 void Switch::on_packet(PortId in, std::span<const PortId> outs, PacketRef packet, Time now) {
-  // What is not kept goes back to its pool here.
-  impl_->classify(in, *packet);
-  if (packet->kind == PacketKind::kFairRate)
-    impl_->receive_feedback(in, outs, std::move(packet), now);
-  else if (packet->kind == PacketKind::kEscaping)
-    impl_->receive_escaping(in, outs, std::move(packet), now);
-  else if (packet->kind == PacketKind::kEscapeAnnouncement)
-    impl_->receive_announcement(in, outs, std::move(packet));
-  else
-    impl_->receive(in, outs, std::move(packet), now);
+  // A packet that is not kept goes back to its pool here. RoCC's feedback is forwarded by every switch.
+  core_->classify(in, *packet);
+  if (!is_from_switches(packet->kind) ||
+      (packet->kind == PacketKind::kFairRate && core_->at(in).config.peer != PeerKind::kHost))
+    return core_->receive(in, outs, std::move(packet), now);
+  if (!core_->mechanisms.on_message(core_->at(in).counters, in, outs, packet, now))
+    return core_->refuse(in, *packet, now);
+  if (packet) core_->release_frame(*packet);
 }
 
-void Switch::on_control(PortId port_id, const Packet& pfc, Time now) {
-  if (pfc.kind == PacketKind::kEscapeToken) return impl_->receive_token(port_id, pfc, now);
-  if (pfc.kind == PacketKind::kClcm) return impl_->receive_clcm(port_id, pfc, now);
-  Impl::Port& port = impl_->at(port_id);
-  PfcFrame frame = pfc_of(pfc);
-  frame.class_enable &= impl_->lossless_classes;
+void Switch::on_control(PortId port_id, PacketRef packet, Time now) {
+  if (packet->kind != PacketKind::kPfc) {
+    core_->mechanisms.on_message(core_->at(port_id).counters, port_id, {}, packet, now);
+    return;
+  }
+  SwitchCore::Port& port = core_->at(port_id);
+  PfcFrame frame = pfc_of(*packet);
+  frame.class_enable &= core_->lossless_classes;
   if (frame.class_enable == 0) {
     ++port.counters.rx_pfc_ignored;
     return;
@@ -172,44 +187,41 @@ void Switch::on_control(PortId port_id, const Packet& pfc, Time now) {
       ++(frame.time[tc] != 0 ? port.counters.xoff_received : port.counters.xon_received)[tc];
   }
   const bool idle = !port.has_more();
-  impl_->trace_changes(port_id, port.pauses.on_frame(frame, now), now);
-  if (idle && port.has_more()) impl_->list_ready(port_id, port);
-  impl_->set_timer(port_id, port);
+  core_->note_changes(port_id, port.pauses.on_frame(frame, now), now);
+  if (idle && port.has_more()) core_->list_ready(port_id, port);
+  core_->set_timer(port_id, port);
 }
 
 void Switch::on_timeout(Time now) {
-  while (impl_->timers.min_time() <= now) {
-    const PortId port_id{static_cast<std::uint16_t>(impl_->timers.winner())};
-    Impl::Port& port = impl_->at(port_id);
+  while (core_->timers.min_time() <= now) {
+    const PortId port_id{static_cast<std::uint16_t>(core_->timers.winner())};
+    SwitchCore::Port& port = core_->at(port_id);
     const bool idle = !port.has_more();
     port.requests.on_timeout(now);
-    impl_->trace_changes(port_id, port.pauses.on_timeout(now), now);
-    if (idle && port.has_more()) impl_->list_ready(port_id, port);
-    if (port.cp_next <= now) impl_->cp_timeout(port_id, port, now);
-    if (port.watchdog && port.watchdog->next_timeout() <= now) impl_->watchdog_timeout(port_id, port, now);
-    if (port.loop_breaker) impl_->loop_breaker_timeout(port_id, port, now);
-    if (port.escape) impl_->escape_timeout(port_id, port, now);
-    impl_->set_timer(port_id, port);
+    core_->note_changes(port_id, port.pauses.on_timeout(now), now);
+    if (idle && port.has_more()) core_->list_ready(port_id, port);
+    core_->mechanisms.on_timeout(port_id, now);
+    core_->set_timer(port_id, port);
   }
 }
 
 void Switch::request_pause(PauseOwner owner, PortId ingress, Tc tc, bool on, Time now) {
-  if (impl_->lossless(tc)) impl_->request_pause(owner, ingress, tc, on, now);
+  if (core_->lossless(tc)) core_->request_pause(static_cast<unsigned>(owner), ingress, tc, on, now);
 }
 
 PacketRef Switch::poll_transmit(PortId port_id, Time now) {
-  return impl_->transmit(port_id, impl_->at(port_id), now);
+  return core_->transmit(port_id, core_->at(port_id), now);
 }
 
-bool Switch::has_more(PortId port) const { return impl_->at(port).has_more(); }
+bool Switch::has_more(PortId port) const { return core_->at(port).has_more(); }
 
 std::span<const PortId> Switch::take_ready() {
-  impl_->taken.swap(impl_->ready);
-  impl_->ready.clear();
-  for (const PortId port : impl_->taken) impl_->at(port).in_ready = false;
-  return impl_->taken;
+  core_->taken.swap(core_->ready);
+  core_->ready.clear();
+  for (const PortId port : core_->taken) core_->at(port).in_ready = false;
+  return core_->taken;
 }
 
-Time Switch::next_timeout() const { return impl_->timers.min_time(); }
+Time Switch::next_timeout() const { return core_->timers.min_time(); }
 
 }  // namespace rocelab

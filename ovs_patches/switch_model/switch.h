@@ -41,6 +41,7 @@ class FrameOwner {
 enum class PauseOwner : std::uint8_t {
   kIngressBuffer = 0,  // the ingress accounting: XOFF and XON
   kOperator = 1,       // a driver, by hand
+  kMechanisms = 2,     // and on: mechanisms, by their place in the list (SwitchActions::pause)
 };
 
 // What the switch decided for one port and class: for `lossless/show` and the report at a run's start.
@@ -57,6 +58,8 @@ struct ClassReport {
   std::uint16_t weight = 0;
 };
 
+struct SwitchCore;
+
 class Switch {
  public:
   // `pool`, `trace` and `frames` outlive the Switch. problem_of(config, ports) must be empty.
@@ -67,9 +70,9 @@ class Switch {
 
   // --- inputs
   void on_packet(PortId in, std::span<const PortId> outs, PacketRef packet,
-                 Time now);                                   // admit, mark or drop; may cause XOFF
-  void on_control(PortId port, const Packet& pfc, Time now);  // PFC, a token, a CLCM from the link peer
-  void on_timeout(Time now);                                  // pauses that expire, refreshes
+                 Time now);                                  // admit, mark or drop; may cause XOFF
+  void on_control(PortId port, PacketRef packet, Time now);  // a link-local frame from the link peer
+  void on_timeout(Time now);                                 // pauses that expire, refreshes
   void request_pause(PauseOwner owner, PortId ingress, Tc tc, bool on, Time now);
 
   // --- outputs
@@ -85,17 +88,17 @@ class Switch {
   Bytes queue_bytes(PortId egress, Tc tc) const;
   Bytes ingress_bytes(PortId ingress, Tc tc) const;  // frames that came in there and still wait
   Bytes shared_pool_used() const;
-  std::uint64_t queued_frames() const;                       // over all ports; PFC frames not included
-  bool is_paused(PortId egress, Tc tc) const;                // by the peer
-  std::uint32_t escape_tokens(PortId egress) const;          // in its pool; 0 without Escape
+  std::uint64_t queued_frames() const;         // over all ports; PFC frames not included
+  bool is_paused(PortId egress, Tc tc) const;  // by the peer
+  template <class Mechanism>
+  const Mechanism* mechanism() const;                        // null: off; defined in switch_core.h
   bool is_pausing(PortId ingress, Tc tc) const;              // asks the peer to pause
   SwitchPortCounters counters(PortId port, Time now) const;  // `now`: pauses that last are counted up to it
   std::vector<ClassReport> describe() const;                 // port by port, class by class
 
  private:
   friend class SwitchNode;  // works on the state itself: it is the hot path of every driver
-  struct Impl;
-  std::unique_ptr<Impl> impl_;
+  std::unique_ptr<SwitchCore> core_;
 };
 
 }  // namespace rocelab

@@ -19,9 +19,12 @@ std::string problem_of_ecn(const EcnConfig& ecn) {
   return {};
 }
 
-std::string problem_of_class(int tc, const ClassConfig& c) {
+std::string problem_of_class(int tc, const ClassConfig& c, Bytes max_frame) {
   const std::string who = "class " + std::to_string(tc) + ": ";
   if (c.weight < 1) return who + "ETS weight 0, give at least 1";
+  if (c.order == QueueOrder::kRoundRobin) return who + "round robin holds for all classes: set queue_order";
+  if (c.egress_max < 0_B || (c.egress_max > 0_B && c.egress_max < max_frame))
+    return who + "egress_max " + to_string(c.egress_max) + " holds no frame of " + to_string(max_frame);
   const std::string problem = problem_of_ecn(c.ecn);
   return problem.empty() ? "" : who + problem;
 }
@@ -102,6 +105,25 @@ std::string problem_of_points(const SwitchConfig& config) {
   return {};
 }
 
+std::string problem_of_orders(const SwitchConfig& config) {
+  if (config.queue_order != QueueOrder::kFifo && config.queue_order != QueueOrder::kRoundRobin)
+    return "queue_order is FIFO or round robin: other orders are of a class";
+  for (int tc = 0; tc < kTrafficClasses; ++tc) {
+    const ClassConfig& c = config.classes[tc];
+    if (c.order == QueueOrder::kFifo && c.full == FullRule::kRefuse) continue;
+    const std::string who = "class " + std::to_string(tc) + ": ";
+    if (config.queue_order == QueueOrder::kRoundRobin)
+      return who + "its order excludes the switch's round robin";
+    if (config.escape.enabled && (config.escape.classes >> tc & 1) != 0)
+      return who + "Escape takes frames out of FIFO queues only";
+    if (c.full == FullRule::kRefuse) continue;
+    if (config.pfc.enabled && c.lossless) return who + "a lossless frame is never pushed out";
+    if (config.input_buffered || (config.shared_pool > 0_B && config.alpha_lossy > 0))
+      return who + "frames are pushed out by the limit of a queue: no input_buffered, and alpha_lossy = 0";
+  }
+  return {};
+}
+
 std::string problem_of_switch(const SwitchConfig& config) {
   if (config.max_frame < 128_B || config.max_frame > 65535_B)
     return "max_frame " + to_string(config.max_frame) + ", need 128 B to 65535 B";
@@ -134,6 +156,7 @@ std::string problem_of_switch(const SwitchConfig& config) {
     if (escape.return_tokens && !(escape.has(EscapeFix::kPool) && escape.has(EscapeFix::kReclaim)))
       return "Escape's tokens can be returned only with the fixes pool and reclaim, which know who is away";
   }
+  if (std::string problem = problem_of_orders(config); !problem.empty()) return problem;
   if (config.loop_breaker.enabled) {
     if (!config.pfc.enabled) return "Loop Breaker needs PFC";
     if (config.escape.enabled) return "Escape and Loop Breaker are for the same deadlocks: use one of them";
@@ -145,7 +168,9 @@ std::string problem_of_switch(const SwitchConfig& config) {
       return "the DSCP map names class " + std::to_string(tc) + ", there are 0 to 7";
   }
   for (int tc = 0; tc < kTrafficClasses; ++tc) {
-    if (std::string problem = problem_of_class(tc, config.classes[tc]); !problem.empty()) return problem;
+    if (std::string problem = problem_of_class(tc, config.classes[tc], config.longest_frame());
+        !problem.empty())
+      return problem;
   }
   return {};
 }

@@ -14,6 +14,8 @@
 #include "base/ids.h"
 #include "base/rocc_law.h"
 #include "base/units.h"
+#include "ovs_patches/switch_model/mechanism_table.h"
+#include "ovs_patches/switch_model/queue_rules.h"
 #include "ovs_patches/switch_model/rocc_flow_table.h"
 #include "ovs_patches/switch_model/switch_flow.h"
 
@@ -53,6 +55,10 @@ struct ClassConfig {
   std::uint16_t weight =
       1;  // ETS: share of what strict classes leave, relative to the other ETS classes; >= 1
   EcnConfig ecn;
+  // Lossless: what exceeds this in an egress queue is dropped, which a scenario has to declare (may_drop).
+  Bytes egress_max = 0_B;  // 0: no limit
+  QueueOrder order = QueueOrder::kFifo;
+  FullRule full = FullRule::kRefuse;
 };
 
 // What happens to a queue that its peer keeps paused for longer than `period` (pfc_watchdog.h).
@@ -103,7 +109,7 @@ enum class EscapeFix : std::uint8_t {
 };
 inline constexpr std::uint8_t kAllEscapeFixes = 0x1f;
 
-// Escape (escape.h, switch_escape.cc): frames of flows that are blocked behind a paused queue and could go on
+// Escape (mechanisms/escape.h): frames of flows that are blocked behind a paused queue and could go on
 // leave it by tokens.
 struct EscapeConfig {
   bool enabled = false;
@@ -125,18 +131,13 @@ struct EscapeConfig {
 // ingress port asks for no pause any more.
 enum class LoopBreakerDrop : std::uint8_t { kQueue, kToXon };
 
-// Loop Breaker (loop_breaker.h, switch_loop_breaker.cc): queues that wait for one another in a loop find it
+// Loop Breaker (mechanisms/loop_breaker.h): queues that wait for one another in a loop find it
 // by messages, and one of them drops.
 struct LoopBreakerConfig {
   bool enabled = false;
   LoopBreakerDrop drop = LoopBreakerDrop::kQueue;
   Duration interval = 1_ms;  // paused, with frames, without a departure: suspected. The paper's is not known
   Duration period{};         // between the messages of a suspected queue; 0: the interval
-};
-
-enum class QueueOrder : std::uint8_t {
-  kFifo,
-  kRoundRobin,  // packet by packet over the ingress ports: the papers' virtual output queues
 };
 
 // Element by element: g++ 12 loses member defaults when a constexpr function changes some elements of a
@@ -168,12 +169,14 @@ struct SwitchConfig {
   // egress; use with QueueOrder::kRoundRobin.
   bool input_buffered = false;
   Bytes input_buffer = 240_KB;  // per input port, all lossy classes together
+  // FIFO or round robin, for all classes; the other orders are of a class (ClassConfig::order).
   QueueOrder queue_order = QueueOrder::kFifo;
   PfcConfig pfc;
   RoccConfig rocc;
   EscapeConfig escape;
   LoopBreakerConfig loop_breaker;
   TelemetryConfig telemetry;
+  MechanismParams mechanisms;  // of those that bring their own
   std::array<ClassConfig, kTrafficClasses> classes = default_classes();
   ClassMap class_map;  // by which it classifies every frame
 };

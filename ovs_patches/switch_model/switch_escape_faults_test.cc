@@ -4,6 +4,7 @@
 // failure prints.
 #include <string>
 
+#include "ovs_patches/switch_model/switch_core.h"
 #include "ovs_patches/switch_model/test_mesh.h"
 #include "ovs_patches/switch_model/test_ring.h"
 
@@ -52,7 +53,8 @@ void expect_all_at_home(const Net& ring, const Round& round) {
     const auto& node = ring.net.nodes[i];
     EXPECT_EQ(node->model().queued_frames(), 0u) << round.what;
     for (int p = 0; p < ring.ports(i); ++p) {
-      EXPECT_EQ(node->model().escape_tokens(port(p)), round.config.escape.tokens)
+      EXPECT_EQ(node->model().template mechanism<EscapeMechanism>()->tokens(port(p)),
+                round.config.escape.tokens)
           << round.what << ", port " << p;
       EXPECT_EQ(node->model().ingress_bytes(port(p), tc(3)), 0_B) << round.what;
     }
@@ -132,7 +134,7 @@ TEST(SwitchEscapeFaultsTest, AHostIsNotBelievedThatATokenOrAFrameEscapes) {
   EXPECT_TRUE(b.sent_by(1).empty());
   EXPECT_EQ(b.counters(1).escape_tokens_ignored, 1u);
   EXPECT_EQ(b.counters(0).drops_forged, 1u);
-  EXPECT_EQ(b.node.model().escape_tokens(port(1)), config_of(kFixed).escape.tokens);
+  EXPECT_EQ(b.node.model().mechanism<EscapeMechanism>()->tokens(port(1)), config_of(kFixed).escape.tokens);
 }
 
 // What the switch had is lost, and its neighbours' pauses run out by themselves. It does not know who has
@@ -146,7 +148,9 @@ TEST(SwitchEscapeFaultsTest, ASwitchMayRestartWhileTokensAreOut) {
     ring.net.run(2_us, Time::zero() + static_cast<int>(150 + round.rng.below(400)) * 1_us);
     std::uint64_t away = 0;
     for (const auto& node : ring.net.nodes)
-      for (int p = 0; p < 3; ++p) away += round.config.escape.tokens - node->model().escape_tokens(port(p));
+      for (int p = 0; p < 3; ++p)
+        away +=
+            round.config.escape.tokens - node->model().template mechanism<EscapeMechanism>()->tokens(port(p));
     out += away > 0;
     const auto victim = static_cast<int>(round.rng.below(static_cast<std::uint64_t>(round.size)));
     std::uint64_t counted = ring.total(&SwitchPortCounters::drops);

@@ -1,4 +1,5 @@
 // Escape's extensions: tokens that nobody can use come back, and free their places.
+#include "ovs_patches/switch_model/switch_core.h"
 #include "ovs_patches/switch_model/test_escape_more.h"
 
 namespace rocelab {
@@ -33,7 +34,7 @@ TEST(SwitchEscapeReturnedTest, APlaceIsFreeAtOnceAndOnce) {
   const std::vector<Departure> tokens = b.of_kind(PacketKind::kEscapeToken);
   ASSERT_EQ(tokens.size(), 1u);
   const EscapeToken token = tokens[0].token;
-  const auto places = [&] { return b.node.model().escape_tokens(port(1)); };
+  const auto places = [&] { return b.node.model().mechanism<EscapeMechanism>()->tokens(port(1)); };
   EXPECT_EQ(places(), 7u);
   std::vector<EscapeToken> forged(6, back(token));
   forged[0].number ^= 1;
@@ -63,10 +64,10 @@ TEST(SwitchEscapeReturnedTest, ATokenThatComesBackTooLateFreesNothing) {
   b.run_until(at(5_us));
   const EscapeToken token = b.of_kind(PacketKind::kEscapeToken).at(0).token;
   b.run_until(at(1005_us));  // one more each time it is served: they are all away
-  const std::uint32_t then = b.node.model().escape_tokens(port(1));
+  const std::uint32_t then = b.node.model().mechanism<EscapeMechanism>()->tokens(port(1));
   b.send_token(0, back(token), at(1006_us));
   b.run_until(at(1006_us) + 1_ns);
-  EXPECT_EQ(b.node.model().escape_tokens(port(1)), then);
+  EXPECT_EQ(b.node.model().mechanism<EscapeMechanism>()->tokens(port(1)), then);
   EXPECT_EQ(b.counters(0).escape_tokens_returned, 0u);
 }
 
@@ -83,7 +84,7 @@ TEST(SwitchEscapeReturnedTest, ATokenComesBackOverEverySwitchThatPassedItOn) {
   EXPECT_EQ(passed[0].port, port(0));
   EXPECT_EQ(passed[0].token.hops, 4u);
   EXPECT_NE(passed[0].token.number, 0x00050001u);
-  EXPECT_EQ(b.node.model().escape_tokens(port(1)), 7u);
+  EXPECT_EQ(b.node.model().mechanism<EscapeMechanism>()->tokens(port(1)), 7u);
   b.send_token(0, back(passed[0].token, EscapeTokenMark::kNoPlace), at(2_us));
   b.run_until(at(3_us));
   const std::vector<Departure> all = b.of_kind(PacketKind::kEscapeToken);
@@ -92,7 +93,7 @@ TEST(SwitchEscapeReturnedTest, ATokenComesBackOverEverySwitchThatPassedItOn) {
   EXPECT_EQ(all[1].token.hops, 3u);
   EXPECT_EQ(all[1].token.number, 0x00050001u);
   EXPECT_EQ(all[1].token.mark, EscapeTokenMark::kNoPlace);
-  EXPECT_EQ(b.node.model().escape_tokens(port(1)), 8u);
+  EXPECT_EQ(b.node.model().mechanism<EscapeMechanism>()->tokens(port(1)), 8u);
 }
 
 // Delta^esc, then twice as long each time, the reclaim interval at most; a frame or an announcement ends it.

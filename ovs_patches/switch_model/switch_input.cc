@@ -7,10 +7,42 @@
 
 namespace rocelab {
 
+void SwitchCore::mark(PortId out, PortId in, Packet& packet, Bytes queue, Time now) {
+  packet.ecn = Ecn::kCe;
+  ++at(out).counters.ecn_marked;
+  trace.record({.time = now,
+                .kind = TraceKind::kMark,
+                .mark = packet.tc.value,
+                .port = out.value,
+                .flow = packet.flow,
+                .bytes = static_cast<std::uint64_t>(queue.count()),
+                .psn = packet.roce.psn.value(),
+                .peer = in.value});
+}
+
+// A lossy frame for a queue at its limit: the queue's rule says which frame is dropped.
+void SwitchCore::receive_full(PortId in, PortId out, PacketRef&& packet, Time now) {
+  const Tc tc = packet->tc;
+  EgressQueues::Queue& queue = queues.at(out, tc);
+  const bool pushes_out = config.classes[tc.value].full != FullRule::kRefuse && queue.ranked != nullptr;
+  if (!pushes_out) return drop(out, in, *packet, SwitchDropReason::kEgressLimit, now);
+  buffer.charge_lossy(in, tc, packet->frame());
+  note_delivered(in, out, *packet, now);
+  enqueue(in, out, std::move(packet), kNoShare, now);
+  Port& port = at(out);
+  while (!buffer.egress_takes(queue.bytes, 0_B)) {
+    const QueuedFrame victim = queues.push_out(queue);
+    left(out, port, queue, tc, victim, now);
+    give_back(victim.in, tc, victim.packet->frame(), victim.share, now);
+    note_drop(out, victim.in, *victim.packet, SwitchDropReason::kPushedOut, now);
+    release_frame(*victim.packet);
+  }
+}
+
 // The frame is charged once, and each output decides for itself. The last that takes it gets the original, so
 // that copies are made before it is marked. An output may be named twice: its queue is asked again for each
 // copy.
-void Switch::Impl::receive_copies(PortId in, std::span<const PortId> outs, PacketRef packet, Time now) {
+void SwitchCore::receive_copies(PortId in, std::span<const PortId> outs, PacketRef packet, Time now) {
   const Tc tc = packet->tc;
   const Bytes frame = packet->frame();
   SwitchPortCounters& counters = at(in).counters;
@@ -24,7 +56,8 @@ void Switch::Impl::receive_copies(PortId in, std::span<const PortId> outs, Packe
   const std::uint32_t share = new_share();
   for (std::size_t i = 0; i < outs.size(); ++i) {
     if (!egress_takes(outs[i], tc, frame)) {
-      note_drop(outs[i], in, original, SwitchDropReason::kEgressLimit, now);
+      note_drop(outs[i], in, original,
+                lossless(tc) ? SwitchDropReason::kEgressMax : SwitchDropReason::kEgressLimit, now);
     } else if (PacketRef copy = i == last ? std::move(packet) : copy_of(original)) {
       enqueue(in, outs[i], std::move(copy), share, now);
     } else {
@@ -33,22 +66,24 @@ void Switch::Impl::receive_copies(PortId in, std::span<const PortId> outs, Packe
   }
   const bool stored = shares[share].copies > 0;
   if (stored && !lossless(tc)) buffer.charge_lossy(in, tc, frame);
+  if (!stored && lossless(tc)) buffer.release_lossless(in, tc, frame);  // all outputs were at their limits
   if (stored) note_stored(in, outs[last], original, now);
   if (!stored) free_shares.push_back(share);
   if (packet) release_frame(*packet);
 }
 
-// Feedback slows a host down: it is believed because only switches can make it.
-void Switch::Impl::receive_feedback(PortId in, std::span<const PortId> outs, PacketRef&& packet, Time now) {
-  if (at(in).config.peer != PeerKind::kHost) return receive(in, outs, std::move(packet), now);
+// Frames that only switches make are believed because hosts cannot send them. One that no mechanism takes has
+// no way on.
+void SwitchCore::refuse(PortId in, const Packet& packet, Time now) {
   SwitchPortCounters& counters = at(in).counters;
   ++counters.rx_frames;
-  counters.rx_bytes += packet->frame_length;
-  drop(in, in, *packet, SwitchDropReason::kForged, now);
+  counters.rx_bytes += packet.frame_length;
+  const bool forged = at(in).config.peer == PeerKind::kHost;
+  drop(in, in, packet, forged ? SwitchDropReason::kForged : SwitchDropReason::kNoRoute, now);
 }
 
 // Null: the frame's owner has no place for one more.
-PacketRef Switch::Impl::copy_of(const Packet& packet) {
+PacketRef SwitchCore::copy_of(const Packet& packet) {
   std::uint32_t slot = packet.frame_slot;
   if (slot != kNoFrame && frames != nullptr) {
     slot = frames->share(slot);
@@ -59,18 +94,17 @@ PacketRef Switch::Impl::copy_of(const Packet& packet) {
   return copy;
 }
 
-void Switch::Impl::drop(PortId at_port, PortId peer, const Packet& packet, SwitchDropReason reason,
-                        Time now) {
+void SwitchCore::drop(PortId at_port, PortId peer, const Packet& packet, SwitchDropReason reason, Time now) {
   note_drop(at_port, peer, packet, reason, now);
   release_frame(packet);
 }
 
-void Switch::Impl::release_frame(const Packet& packet) {
+void SwitchCore::release_frame(const Packet& packet) {
   if (frames != nullptr && packet.frame_slot != kNoFrame) frames->release(packet.frame_slot);
 }
 
-void Switch::Impl::note_drop(PortId at_port, PortId peer, const Packet& packet, SwitchDropReason reason,
-                             Time now) {
+void SwitchCore::note_drop(PortId at_port, PortId peer, const Packet& packet, SwitchDropReason reason,
+                           Time now) {
   SwitchPortCounters& counters = at(at_port).counters;
   ++counters.drops;
   counters.dropped_bytes += packet.frame_length;
@@ -107,6 +141,15 @@ void Switch::Impl::note_drop(PortId at_port, PortId peer, const Packet& packet, 
     case SwitchDropReason::kLoopBreaker:
       ++counters.drops_loop_breaker;
       break;
+    case SwitchDropReason::kEgressMax:
+      ++counters.drops_egress_max;
+      break;
+    case SwitchDropReason::kPushedOut:
+      ++counters.drops_pushed_out;
+      break;
+    case SwitchDropReason::kMechanism:
+      ++counters.drops_mechanism;
+      break;
   }
   trace.record({.time = now,
                 .kind = TraceKind::kDrop,
@@ -118,7 +161,7 @@ void Switch::Impl::note_drop(PortId at_port, PortId peer, const Packet& packet, 
                 .peer = peer.value});
 }
 
-std::uint32_t Switch::Impl::new_share() {
+std::uint32_t SwitchCore::new_share() {
   if (free_shares.empty()) {
     free_shares.push_back(static_cast<std::uint32_t>(shares.size()));
     shares.emplace_back();

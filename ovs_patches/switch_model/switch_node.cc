@@ -7,7 +7,7 @@ namespace rocelab {
 SwitchNode::SwitchNode(const SwitchConfig& config, std::span<const PortConfig> ports, Rng rng,
                        PacketPool& pool, TraceSink& trace, FrameOwner* frames)
     : switch_(config, ports, rng, pool, trace, frames),
-      timers_(switch_.impl_->timers),
+      timers_(switch_.core_->timers),
       frames_(frames),
       arrivals_(ports.size()),
       departures_(ports.size()) {
@@ -18,10 +18,10 @@ SwitchNode::SwitchNode(const SwitchConfig& config, std::span<const PortConfig> p
 // Only ports that had nothing to send are in the list, so none of these has a departure ahead that could be
 // undone.
 [[gnu::always_inline]] inline void SwitchNode::schedule(Time now) {
-  std::vector<PortId>& ready = switch_.impl_->ready;
+  std::vector<PortId>& ready = switch_.core_->ready;
   if (ready.empty()) return;
   for (const PortId port : ready) {
-    switch_.impl_->at(port).in_ready = false;
+    switch_.core_->at(port).in_ready = false;
     if (departures_.time_of(port.value).is_never())
       departures_.set(port.value, std::max(now, wires_[port.value].free_at));
   }
@@ -46,29 +46,29 @@ void SwitchNode::request_pause(PauseOwner owner, PortId ingress, Tc tc, bool on,
 PacketRef SwitchNode::arrive(PortId& port, Time& due_at_peer) {
   ArrivalQueue::Arrival arrival = arrivals_.pop();
   const Time now = arrival.due;
-  Switch::Impl& impl = *switch_.impl_;
+  SwitchCore& core = *switch_.core_;
   if (is_from_switches(arrival.packet->kind)) [[unlikely]] {
     arrive_from_switches({std::move(arrival.packet), now, arrival.in, arrival.outs});
   } else {
-    impl.classify(arrival.in, *arrival.packet);
+    core.classify(arrival.in, *arrival.packet);
     if (arrival.outs.size() == 1 && leaves_at_once(arrival.outs[0], now) &&
-        impl.pass(arrival.in, arrival.outs[0], *arrival.packet, now)) {
+        core.pass(arrival.in, arrival.outs[0], *arrival.packet, now)) {
       port = arrival.outs[0];
       due_at_peer = put_on_wire(port, *arrival.packet, now);
       return std::move(arrival.packet);
     }
-    impl.receive(arrival.in, arrival.outs, std::move(arrival.packet), now);
+    core.receive(arrival.in, arrival.outs, std::move(arrival.packet), now);
   }
-  if (!impl.ready.empty()) schedule(now);
+  if (!core.ready.empty()) schedule(now);
   return {};
 }
 
 void SwitchNode::arrive_from_switches(ArrivalQueue::Arrival arrival) {
   const Time now = arrival.due;
   if (is_link_local(arrival.packet->kind)) {
-    switch_.on_control(arrival.in, *arrival.packet, now);
-    if (frames_ != nullptr && arrival.packet->frame_slot != kNoFrame)
-      frames_->release(arrival.packet->frame_slot);
+    const std::uint32_t slot = arrival.packet->frame_slot;
+    switch_.on_control(arrival.in, std::move(arrival.packet), now);
+    if (frames_ != nullptr && slot != kNoFrame) frames_->release(slot);
   } else {
     switch_.on_packet(arrival.in, arrival.outs, std::move(arrival.packet), now);
   }
@@ -82,8 +82,8 @@ void SwitchNode::arrive_from_switches(ArrivalQueue::Arrival arrival) {
 }
 
 [[gnu::always_inline]] inline PacketRef SwitchNode::send(PortId port_id, Time now, Time& due_at_peer) {
-  Switch::Impl& impl = *switch_.impl_;
-  PacketRef packet = impl.transmit(port_id, impl.at(port_id), now);
+  SwitchCore& core = *switch_.core_;
+  PacketRef packet = core.transmit(port_id, core.at(port_id), now);
   if (!packet) [[unlikely]]
     return packet;
   due_at_peer = put_on_wire(port_id, *packet, now);
@@ -92,7 +92,7 @@ void SwitchNode::arrive_from_switches(ArrivalQueue::Arrival arrival) {
 
 PacketRef SwitchNode::depart(PortId port, Time now, Time& due_at_peer) {
   PacketRef packet = send(port, now, due_at_peer);
-  const bool more = packet && switch_.impl_->at(port).has_more();
+  const bool more = packet && switch_.core_->at(port).has_more();
   departures_.replace_winner(more ? wires_[port.value].free_at : Time::never());
   schedule(now);
   return packet;

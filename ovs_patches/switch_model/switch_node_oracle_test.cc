@@ -30,7 +30,7 @@ struct PlainDriver {
   void arrive(Arrival& arrival) {
     if (!is_link_local(arrival.packet->kind))
       return model.on_packet(arrival.in, arrival.outs, std::move(arrival.packet), arrival.due);
-    model.on_control(arrival.in, *arrival.packet, arrival.due);
+    model.on_control(arrival.in, std::move(arrival.packet), arrival.due);
   }
   void depart(PortId port, Time now) {
     PacketRef packet = model.poll_transmit(port, now);

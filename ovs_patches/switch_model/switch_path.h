@@ -6,55 +6,47 @@
 #include <algorithm>
 #include <utility>
 
-#include "ovs_patches/switch_model/switch_impl.h"
+#include "ovs_patches/switch_model/switch_core.h"
 
 namespace rocelab {
 
-[[gnu::always_inline]] inline void Switch::Impl::list_ready(PortId port_id, Port& port) {
+[[gnu::always_inline]] inline void SwitchCore::list_ready(PortId port_id, Port& port) {
   if (std::exchange(port.in_ready, true)) return;
   ready.push_back(port_id);
 }
 
-[[gnu::always_inline]] inline bool Switch::Impl::egress_takes(PortId out, Tc tc, Bytes frame) const {
+[[gnu::always_inline]] inline bool SwitchCore::egress_takes(PortId out, Tc tc, Bytes frame) const {
+  if ((limited_classes & bit_of(tc)) != 0) [[unlikely]]
+    return queues.bytes(out, tc) + frame <= config.classes[tc.value].egress_max;
   return lossless(tc) || config.input_buffered || buffer.egress_takes(queues.bytes(out, tc), frame);
 }
 
-[[gnu::always_inline]] inline const EcnConfig& Switch::Impl::marking(const Port& port, Tc tc) const {
+[[gnu::always_inline]] inline const EcnConfig& SwitchCore::marking(const Port& port, Tc tc) const {
   const EcnConfig& of_class = config.classes[tc.value].ecn;
   return of_class.enabled && port.config.ecn.enabled ? port.config.ecn : of_class;
 }
 
-[[gnu::always_inline]] inline void Switch::Impl::enqueue(PortId in, PortId out, PacketRef&& packet,
-                                                         std::uint32_t share, Time now) {
+[[gnu::always_inline]] inline void SwitchCore::enqueue(PortId in, PortId out, PacketRef&& packet,
+                                                       std::uint32_t share, Time now) {
   const Tc tc = packet->tc;
   Port& port = at(out);
   EgressQueues::Queue& queue = queues.at(out, tc);
   const Bytes length = queue.bytes;
   const Bytes frame = packet->frame();
-  if (ecn.marks(marking(port, tc), packet->ecn, length)) {
-    packet->ecn = Ecn::kCe;
-    ++port.counters.ecn_marked;
-    trace.record({.time = now,
-                  .kind = TraceKind::kMark,
-                  .mark = tc.value,
-                  .port = out.value,
-                  .flow = packet->flow,
-                  .bytes = static_cast<std::uint64_t>(length.count()),
-                  .psn = packet->roce.psn.value(),
-                  .peer = in.value});
-  }
+  if (ecn.marks(marking(port, tc), packet->ecn, length)) mark(out, in, *packet, length, now);
   if ((port.watched & bit_of(tc)) != 0) [[unlikely]]
-    joined(out, in, *packet, now);
-  if (share != EgressQueues::kNoShare) ++shares[share].copies;
-  queues.push(queue, in, share, frame, std::move(packet));
+    mechanisms.on_enqueue(port.watch, out, in, *packet, now);
+  if (share != kNoShare) ++shares[share].copies;
+  const std::int64_t rank = (ranked_classes & bit_of(tc)) == 0 ? 0 : mechanisms.rank(out, *packet, now);
+  queues.push(queue, in, share, frame, std::move(packet), rank);
   if ((port.waiting & bit_of(tc)) != 0) return;  // the port has had this class to send, or may not send it
   const bool idle = !port.has_more();
   port.waiting |= bit_of(tc);
   if (idle && port.has_more()) list_ready(out, port);
 }
 
-[[gnu::always_inline]] inline void Switch::Impl::note_delivered(PortId in, PortId out, const Packet& packet,
-                                                                Time now) {
+[[gnu::always_inline]] inline void SwitchCore::note_delivered(PortId in, PortId out, const Packet& packet,
+                                                              Time now) {
   if (trace.wants(TraceKind::kDeliver)) {
     trace.record({.time = now,
                   .kind = TraceKind::kDeliver,
@@ -68,15 +60,15 @@ namespace rocelab {
 }
 
 // After a frame was charged and queued.
-[[gnu::always_inline]] inline void Switch::Impl::note_stored(PortId in, PortId out, const Packet& packet,
-                                                             Time now) {
+[[gnu::always_inline]] inline void SwitchCore::note_stored(PortId in, PortId out, const Packet& packet,
+                                                           Time now) {
   note_delivered(in, out, packet, now);
   const Tc tc = packet.tc;
-  if (lossless(tc) && buffer.above_xoff(in, tc)) request_pause(PauseOwner::kIngressBuffer, in, tc, true, now);
+  if (lossless(tc) && buffer.above_xoff(in, tc)) request_pause(kBufferOwner, in, tc, true, now);
 }
 
 // The class of a frame that arrives. A DSCP that the map leaves out is not trusted: class 0.
-[[gnu::always_inline]] inline void Switch::Impl::classify(PortId in, Packet& packet) {
+[[gnu::always_inline]] inline void SwitchCore::classify(PortId in, Packet& packet) {
   packet.tc.value = config.class_map.classes[packet.roce.dscp % kDscps];
   if (packet.tc.value < kTrafficClasses) [[likely]]
     return;
@@ -84,8 +76,8 @@ namespace rocelab {
   ++at(in).counters.unknown_dscp;
 }
 
-[[gnu::always_inline]] inline void Switch::Impl::receive(PortId in, std::span<const PortId> outs,
-                                                         PacketRef&& packet, Time now) {
+[[gnu::always_inline]] inline void SwitchCore::receive(PortId in, std::span<const PortId> outs,
+                                                       PacketRef&& packet, Time now) {
   const Tc tc = packet->tc;
   const Bytes frame = packet->frame();
   Port& ingress = at(in);
@@ -93,10 +85,14 @@ namespace rocelab {
   ingress.counters.rx_bytes += packet->frame_length;
   if (frame > config.longest_frame()) return drop(in, in, *packet, SwitchDropReason::kOversize, now);
   if (outs.empty()) return drop(in, in, *packet, SwitchDropReason::kNoRoute, now);
-  if (storming_ports != 0 && outs.size() == 1 && storms(outs[0], tc)) [[unlikely]]
-    return drop(outs[0], in, *packet, SwitchDropReason::kWatchdog, now);
+  if (admission_watchers != 0 && outs.size() == 1) [[unlikely]] {
+    if (const auto reason = mechanisms.admit(in, outs[0], *packet, now))
+      return drop(outs[0], in, *packet, *reason, now);
+  }
   const bool is_lossless = lossless(tc);
   if (is_lossless) {
+    if (outs.size() == 1 && !egress_takes(outs[0], tc, frame)) [[unlikely]]
+      return drop(outs[0], in, *packet, SwitchDropReason::kEgressMax, now);
     if (!buffer.admit_lossless(in, tc, frame))
       return drop(in, outs[0], *packet, SwitchDropReason::kHeadroom, now);
   } else if (config.input_buffered && !buffer.input_takes(in, frame)) {
@@ -106,24 +102,22 @@ namespace rocelab {
 
   const PortId out = outs[0];
   if (!is_lossless) {
-    if (!egress_takes(out, tc, frame)) return drop(out, in, *packet, SwitchDropReason::kEgressLimit, now);
+    if (!egress_takes(out, tc, frame)) return receive_full(in, out, std::move(packet), now);
     buffer.charge_lossy(in, tc, frame);
   }
   Packet& stored = *packet;  // stays where it is while the queue holds it
-  enqueue(in, out, std::move(packet), EgressQueues::kNoShare, now);
+  enqueue(in, out, std::move(packet), kNoShare, now);
   note_stored(in, out, stored, now);
 }
 
 // In and out at one instant: what receive() and transmit() come to where the port has nothing to send, the
 // class is open and the frame fits without PFC. About half of all frames find it so. False, and nothing has
 // changed: another case. The caller knows that the wire is free and that no other event has this instant.
-[[gnu::always_inline]] inline bool Switch::Impl::pass(PortId in, PortId out, Packet& packet, Time now) {
+[[gnu::always_inline]] inline bool SwitchCore::pass(PortId in, PortId out, Packet& packet, Time now) {
   const Tc tc = packet.tc;
   const Bytes frame = packet.frame();
   Port& egress = at(out);
-  if (!egress.is_idle_for(tc) || frame > config.longest_frame() || storming_ports != 0 ||
-      config.telemetry.enabled)
-    return false;
+  if (!egress.is_idle_for(tc) || frame > config.longest_frame() || no_short_cut != 0) return false;
   if (lossless(tc)) {
     if (!buffer.pass_lossless(in, tc, frame)) return false;
   } else {
@@ -132,7 +126,9 @@ namespace rocelab {
     buffer.pass_lossy(in, tc, frame);
   }
   if ((egress.watched & bit_of(tc)) != 0) [[unlikely]]
-    joined(out, in, packet, now);
+    mechanisms.on_enqueue(egress.watch, out, in, packet, now);
+  if ((egress.watched_out & bit_of(tc)) != 0) [[unlikely]]
+    mechanisms.on_dequeue(egress.watch_out, out, in, packet, now);
   queues.pass(queues.at(out, tc), in, frame);
   SwitchPortCounters& received = at(in).counters;
   ++received.rx_frames;
@@ -145,41 +141,49 @@ namespace rocelab {
 
 // --- the way out
 
-[[gnu::always_inline]] inline void Switch::Impl::give_back(PortId in, Tc tc, Bytes frame, std::uint32_t share,
-                                                           Time now) {
-  if (share != EgressQueues::kNoShare) {
+[[gnu::always_inline]] inline void SwitchCore::give_back(PortId in, Tc tc, Bytes frame, std::uint32_t share,
+                                                         Time now) {
+  if (share != kNoShare) {
     if (--shares[share].copies > 0) return;
     free_shares.push_back(share);
   }
   if (!lossless(tc)) return buffer.release_lossy(in, tc, frame);
   buffer.release_lossless(in, tc, frame);
-  if (at(in).requests.asks(tc) && buffer.below_xon(in, tc))
-    request_pause(PauseOwner::kIngressBuffer, in, tc, false, now);
+  if (at(in).requests.asks(tc) && buffer.below_xon(in, tc)) request_pause(kBufferOwner, in, tc, false, now);
 }
 
-[[gnu::always_inline]] inline PacketRef Switch::Impl::dequeue(PortId port_id, Port& port, Time now) {
+// The one way out of a queue, whatever takes the frame: it has been taken out of `queue`, of class `tc`.
+[[gnu::always_inline]] inline void SwitchCore::left(PortId port_id, Port& port,
+                                                    const EgressQueues::Queue& queue, Tc tc,
+                                                    const QueuedFrame& frame, Time now) {
+  if (queue.frames == 0) {
+    port.waiting = static_cast<TcMask>(port.waiting & ~bit_of(tc));
+    port.scheduler.on_empty(tc);
+  }
+  if ((port.watched_out & bit_of(tc)) != 0) [[unlikely]]
+    mechanisms.on_dequeue(port.watch_out, port_id, frame.in, *frame.packet, now);
+}
+
+[[gnu::always_inline]] inline PacketRef SwitchCore::dequeue(PortId port_id, Port& port, Time now) {
   const TcMask sendable = port.sendable();
   if (sendable == 0) return {};
   const Tc tc = port.scheduler.pick(sendable, [&](Tc c) { return queues.head_length(port_id, c); });
   EgressQueues::Queue& queue = queues.at(port_id, tc);
   EgressQueues::Frame frame = queues.pop(queue);
-  if (queue.frames == 0) {
-    port.waiting = static_cast<TcMask>(port.waiting & ~bit_of(tc));
-    port.scheduler.on_empty(tc);
-  }
+  left(port_id, port, queue, tc, frame, now);
   ++port.counters.tx_frames;
   port.counters.tx_bytes += frame.packet->frame_length;
   give_back(frame.in, tc, frame.packet->frame(), frame.share, now);
   return std::move(frame.packet);
 }
 
-[[gnu::always_inline]] inline PacketRef Switch::Impl::transmit(PortId port_id, Port& port, Time now) {
+[[gnu::always_inline]] inline PacketRef SwitchCore::transmit(PortId port_id, Port& port, Time now) {
   if (!port.requests.frame_due()) {
     if (port.urgent) [[unlikely]]
       return transmit_urgent(port_id, port, now);
     PacketRef packet = dequeue(port_id, port, now);
-    if (config.telemetry.enabled && packet) [[unlikely]]
-      stamp(port_id, port, *packet, now);
+    if (sees_transmit && packet) [[unlikely]]
+      mechanisms.on_transmit(port_id, *packet, now);
     return packet;
   }
   PacketRef packet = make_pfc(port, now);

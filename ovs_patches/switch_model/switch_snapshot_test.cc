@@ -28,9 +28,9 @@ std::string table_of(const char* label, const SwitchConfig& config) {
   out << "# " << label << '\n';
   for (int p = 0; p < 5; ++p) {
     const auto values = values_of(net.counters(0, p));
-    for (std::size_t i = 0; i < values.size(); ++i) {
+    for (std::size_t i = 0; i < switch_port_counters(); ++i) {
       if (values[i] != 0)
-        out << "port " << p << ' ' << kSwitchPortCounterNames[i] << ' ' << values[i] << '\n';
+        out << "port " << p << ' ' << switch_port_counter_name(i) << ' ' << values[i] << '\n';
     }
   }
   out << "received " << net.hosts[4].received << " by " << net.hosts[4].last_received.ps() << " ps\n";

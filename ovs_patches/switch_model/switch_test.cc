@@ -219,8 +219,7 @@ TEST(SwitchTest, ReadyPortsAreNamedOnceWhenTheyBeginToHaveSomething) {
   EXPECT_TRUE(model.take_ready().empty());
   EXPECT_TRUE(model.poll_transmit(port(2), at(1_us)));
   EXPECT_TRUE(model.has_more(port(2)));
-  PacketRef pause = make_pfc(pool, 3, 100);
-  model.on_control(port(2), *pause, at(2_us));
+  model.on_control(port(2), make_pfc(pool, 3, 100), at(2_us));
   EXPECT_FALSE(model.has_more(port(2)));
   EXPECT_FALSE(model.poll_transmit(port(2), at(2_us)));
   EXPECT_TRUE(model.take_ready().empty());

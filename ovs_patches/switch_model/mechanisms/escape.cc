@@ -1,0 +1,245 @@
+#include "ovs_patches/switch_model/mechanisms/escape.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/wire/etf.h"
+#include "ovs_patches/switch_model/counters.h"
+#include "ovs_patches/switch_model/switch_config.h"
+
+namespace rocelab {
+namespace {
+
+// The frame is data again.
+void end_escape(Packet& packet) {
+  packet.kind = PacketKind::kData;
+  packet.roce.shim_hops = kShimToRemove;
+  packet.frame_length -= static_cast<std::uint32_t>(kEscapeShimBytes);
+}
+
+}  // namespace
+
+bool EscapeMechanism::is_on(const SwitchConfig& config) { return config.escape.enabled; }
+
+EscapeMechanism::Port::Port(const EscapeConfig& c)
+    : pool(c.tokens, c.reclaim, c.has(EscapeFix::kReclaim)),
+      flows(c.flows > 0 ? c.flows : c.tokens, c.flow_bits(), c.return_tokens),
+      issued(c.tokens, c.reclaim, c.flow_bits()) {}
+
+EscapeMechanism::EscapeMechanism(SwitchActions actions, Rng rng)
+    : actions_(actions),
+      config_(actions.config().escape),
+      classes_(static_cast<TcMask>(config_.classes & actions.lossless())),
+      rng_(rng) {
+  ports_.reserve(actions_.ports());
+  for (std::uint16_t p = 0; p < actions_.ports(); ++p) {
+    ports_.emplace_back(config_);
+    actions_.watch(PortId{p}, classes_);
+  }
+}
+
+// A frame joins a queue that Escape looks after: its flow traverses the port.
+void EscapeMechanism::on_enqueue(PortId out, PortId in, const Packet& packet, Time now) {
+  if (packet.kind != PacketKind::kData || packet.dst == kNoNode) return;
+  at(out).flows.note(flow_of(packet, in));
+  if (config_.announce || config_.return_tokens) joined_more(out, packet, now);
+}
+
+void EscapeMechanism::on_message(PortId in, std::span<const PortId> outs, PacketRef packet, Time now) {
+  if (packet->kind == PacketKind::kEscapeToken) return receive_token(in, *packet, now);
+  if (packet->kind == PacketKind::kEscaping) return receive_frame(in, outs, std::move(packet), now);
+  receive_announcement(in, outs, std::move(packet));
+}
+
+bool EscapeMechanism::ignore(SwitchPortCounters& counters, const Packet& packet) {
+  if (packet.kind == PacketKind::kEscaping) return false;
+  ++(packet.kind == PacketKind::kEscapeToken ? counters.escape_tokens_ignored
+                                             : counters.escape_announcements_ignored);
+  return true;
+}
+
+bool EscapeMechanism::between_switches(PortId port) const {
+  return actions_.port(port).peer == PeerKind::kSwitch;
+}
+
+Duration EscapeMechanism::period_of(PortId port) const {
+  return config_.period > 0_ps ? config_.period : actions_.port(port).delay * 2;  // 4.3.2
+}
+
+// --- event e1: while a port asks its peer switch to pause, every Delta^esc
+
+void EscapeMechanism::on_asked(PortId ingress, Tc tc, Time now) {
+  Port& port = at(ingress);
+  if (!serves(tc) || !takes_tokens(ingress) || !port.next.is_never()) return;
+  port.period = period_of(ingress);
+  port.next = Time::zero() + port.period * ((now - Time::zero()) / port.period + 1);
+  actions_.set_timer(ingress);
+}
+
+void EscapeMechanism::on_pauses(PortId egress, PauseState::Change change, Time now) {
+  if (config_.announce && (change.paused & classes_) != 0)
+    wait_to_announce(egress, actions_.waiting(egress), now);
+}
+
+Time EscapeMechanism::next_timeout(PortId port) const {
+  const Port& at = ports_[port.value];
+  return std::min({at.next, at.announce_next, at.pool.next_reclaim()});
+}
+
+void EscapeMechanism::on_timeout(PortId port, Time now) {
+  Port& escape = at(port);
+  if (escape.next <= now) {
+    bool asks = false;
+    for (std::uint8_t tc = 0; tc < kTrafficClasses; ++tc) {
+      if (!serves(Tc{tc}) || !actions_.asks(port, Tc{tc})) continue;
+      asks = true;
+      clear_hol_block(port, Tc{tc}, now);
+    }
+    escape.next = asks ? escape.next + escape.period : Time::never();
+  }
+  if (escape.pool.next_reclaim() <= now) escape.pool.reclaim(now);
+  if (escape.announce_next <= now) announce(port, now);
+}
+
+// Line 13: "to upstream switch". Without the fix hosts get them, too, where they end (4.4.5, 3).
+bool EscapeMechanism::takes_tokens(PortId port) const {
+  return between_switches(port) || !config_.has(EscapeFix::kHosts);
+}
+
+// Lines 5 to 14.
+void EscapeMechanism::clear_hol_block(PortId ingress, Tc tc, Time now) {
+  for (std::uint16_t p = 0; p < ports_.size(); ++p) {
+    if ((actions_.paused(PortId{p}) & bit_of(tc)) != 0) continue;
+    Port& escape = ports_[p];
+    std::size_t left = escape.flows.all().size();
+    while (escape.pool.size() > 0) {
+      const SwitchFlow* flow = escape.flows.next_from(ingress, left, now);
+      if (flow == nullptr) break;
+      const std::uint32_t number = take_token(PortId{p}, {*flow, tc, 1, 0, now});
+      send_token(ingress, *flow, tc, 1, number);
+    }
+  }
+}
+
+// The number that the token carries, if it is to come back unused: whose place it took, and which token of
+// that port it is.
+std::uint32_t EscapeMechanism::take_token(PortId port_id, const EscapeIssued::Token& token) {
+  Port& port = at(port_id);
+  const bool set = port.pool.next_reclaim().is_never();
+  port.pool.take(token.sent);
+  if (set) actions_.set_timer(port_id);
+  return config_.return_tokens ? (port_id.value + 1u) << 16 | port.issued.add(token) : 0;
+}
+
+void EscapeMechanism::send_token(PortId ingress, const SwitchFlow& flow, Tc tc, std::uint16_t hops,
+                                 std::uint32_t number) {
+  PacketRef token = actions_.make_packet();
+  put_escape_token(*token, {.tc = tc,
+                            .hops = hops,
+                            .source = flow.source,
+                            .destination = flow.destination,
+                            .dest = flow.dest,
+                            .ipv6 = flow.ipv6,
+                            .number = number});
+  ++actions_.counters(ingress).escape_tokens_sent;
+  actions_.send_control(ingress, std::move(token));
+}
+
+// --- event e2, lines 15 to 28: a token from the switch behind this egress port
+
+void EscapeMechanism::receive_token(PortId egress, const Packet& packet, Time now) {
+  Port& port = at(egress);
+  const EscapeToken token = escape_token_of(packet);  // a host's is not believed: nothing is blocked there
+  if (token.mark != EscapeTokenMark::kAsks) return receive_returned(egress, token, now);
+  const std::uint64_t key = SwitchFlow{token.source, token.destination, token.dest, PortId{0}}.key();
+  if (!between_switches(egress) || !serves(token.tc) || token.hops >= kMostEscapeHops)
+    return refuse_token(egress, token, EscapeTokenMark::kNothingWaits);
+  if (port.pool.size() == 0) return refuse_token(egress, token, EscapeTokenMark::kNoPlace);
+  if (auto frame = actions_.extract(egress, token.tc, key, now))
+    return let_escape(egress, std::move(*frame), static_cast<std::uint8_t>(token.hops), false);
+  const SwitchFlow* flow = port.flows.find(key);
+  if (flow == nullptr || !takes_tokens(flow->in) || !actions_.asks(flow->in, token.tc))
+    return refuse_token(egress, token, EscapeTokenMark::kNothingWaits);
+  const SwitchFlow next = *flow;
+  const auto hops = static_cast<std::uint16_t>(token.hops + 1);
+  const std::uint32_t number = take_token(egress, {next, token.tc, hops, token.number, now});
+  send_token(next.in, next, token.tc, hops, number);
+}
+
+// Without a reserved place the frame keeps its own in the ingress accounting until it has left.
+void EscapeMechanism::let_escape(PortId egress, QueuedFrame frame, std::uint8_t hops, bool reserved) {
+  const Bytes charged = reserved ? 0_B : frame.packet->frame();
+  frame.packet->kind = PacketKind::kEscaping;
+  frame.packet->roce.shim_hops = hops;
+  frame.packet->frame_length += static_cast<std::uint32_t>(kEscapeShimBytes);
+  ++actions_.counters(egress).escaped_frames;
+  queue_frame(egress, {std::move(frame.packet), frame.in, frame.share, charged, reserved});
+}
+
+// EscapeFix::kOrder. Earlier frames of the flow wait here, on their way when the token passed: the first of
+// them and the newcomer change places, in the queues and in the buffer. So in each port the dedicated queue
+// has the flow's earlier frames and the own queue its later ones, and order holds.
+void EscapeMechanism::exchange(PortId in, PortId out, QueuedFrame older, PacketRef packet, Time now) {
+  const Tc tc = packet->tc;
+  const PortId older_in = older.in;
+  const Bytes freed = older.packet->frame();
+  const std::uint32_t share = std::exchange(older.share, kNoShare);
+  const std::uint8_t hops = packet->roce.shim_hops;
+  end_escape(*packet);
+  actions_.store_reserved(in, out, std::move(packet), now);
+  let_escape(out, std::move(older), hops, true);
+  actions_.give_back(older_in, tc, freed, share, now);
+  actions_.check_xoff(in, tc, now);
+}
+
+void EscapeMechanism::queue_frame(PortId egress, Frame frame) {
+  at(egress).reserved += frame.reserved;
+  at(egress).queue.push_back(std::move(frame));
+  ++held_frames_;
+  actions_.send_ahead(egress);
+}
+
+// An escaping frame from the switch upstream: into the dedicated queue, whose place its token has reserved.
+void EscapeMechanism::receive_frame(PortId in, std::span<const PortId> outs, PacketRef packet, Time now) {
+  actions_.count_received(in, *packet);
+  if (!between_switches(in))  // only switches let frames escape
+    return actions_.drop(in, in, *packet, SwitchDropReason::kForged, now);
+  if (outs.empty() || !serves(packet->tc) || packet->roce.shim_hops == 0)
+    return actions_.drop(in, in, *packet, SwitchDropReason::kNoRoute, now);
+  if (at(outs[0]).reserved == config_.tokens)
+    return actions_.drop(outs[0], in, *packet, SwitchDropReason::kEscapeQueue, now);
+  if (config_.return_tokens) at(outs[0]).flows.served(flow_of(*packet, in).key());
+  actions_.trace({.time = now,
+                  .kind = TraceKind::kDeliver,
+                  .mark = static_cast<std::uint8_t>(packet->ecn),
+                  .port = in.value,
+                  .flow = packet->flow,
+                  .bytes = packet->frame_length,
+                  .psn = packet->roce.psn.value(),
+                  .peer = outs[0].value});
+  if (config_.has(EscapeFix::kOrder)) {
+    if (auto older = actions_.extract(outs[0], packet->tc, flow_of(*packet, in).key(), now))
+      return exchange(in, outs[0], std::move(*older), std::move(packet), now);
+  }
+  queue_frame(outs[0], {std::move(packet), in, kNoShare, 0_B, true});
+}
+
+// --- event e3, lines 29 to 32
+
+PacketRef EscapeMechanism::poll_ahead(PortId egress, Time now) {
+  Port& escape = at(egress);
+  if (escape.queue.empty()) return {};
+  Frame frame = escape.queue.take_front();
+  --held_frames_;
+  Packet& packet = *frame.packet;
+  escape.reserved -= frame.reserved;
+  if (frame.reserved || !config_.has(EscapeFix::kPool)) {
+    escape.pool.give();
+    --packet.roce.shim_hops;
+  }
+  if (packet.roce.shim_hops == 0 || !between_switches(egress)) end_escape(packet);
+  if (frame.charged > 0_B) actions_.give_back(frame.in, packet.tc, frame.charged, frame.share, now);
+  return std::move(frame.packet);
+}
+
+}  // namespace rocelab

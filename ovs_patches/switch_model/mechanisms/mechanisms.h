@@ -1,0 +1,22 @@
+// The mechanisms of this build, in the order in which their hooks are called. A new one is its own files, an
+// include and a line here.
+#pragma once
+
+#include "ovs_patches/switch_model/mechanism.h"
+#include "ovs_patches/switch_model/mechanisms/escape.h"
+#include "ovs_patches/switch_model/mechanisms/loop_breaker.h"
+#include "ovs_patches/switch_model/mechanisms/rocc.h"
+#include "ovs_patches/switch_model/mechanisms/telemetry.h"
+#include "ovs_patches/switch_model/mechanisms/watchdog.h"
+
+namespace rocelab {
+
+using Mechanisms = MechanismTypes<  //
+    RoccMechanism,                  //
+    WatchdogMechanism,              //
+    LoopBreakerMechanism,           //
+    EscapeMechanism,                //
+    TelemetryMechanism              //
+    >;
+
+}  // namespace rocelab

@@ -1,0 +1,40 @@
+#include "ovs_patches/switch_model/mechanisms/telemetry.h"
+
+#include <algorithm>
+
+#include "base/wire/switch_shim.h"
+#include "base/wire_clock.h"
+#include "ovs_patches/switch_model/switch_config.h"
+
+namespace rocelab {
+
+bool TelemetryMechanism::is_on(const SwitchConfig& config) { return config.telemetry.enabled; }
+
+void TelemetryMechanism::on_transmit(PortId egress, Packet& packet, Time now) {
+  const PortConfig& port = actions_.port(egress);
+  std::uint8_t& hops = packet.roce.telemetry_hops;
+  const bool escapes = packet.kind == PacketKind::kEscaping;
+  const std::uint32_t grown =
+      packet.frame_length + SwitchShim::bytes(hops + 1u, escapes) - shim_bytes_of(packet);
+  const std::int64_t most = actions_.config().longest_frame().count() +
+                            SwitchShim::bytes(0, escapes);  // what drivers have room for
+  if ((escapes || packet.kind == PacketKind::kData) && packet.payload_length > 0 &&
+      hops < Telemetry::kMaxHops && grown <= most) {
+    Telemetry& telemetry = PacketPool::telemetry(packet);
+    if (hops == 0) telemetry = {};
+    constexpr std::int64_t kPsPerNs = 1000, kMostQueue = (1 << TelemetryHop::kQueueBits) - 1;
+    const std::int64_t queue = actions_.queued(egress, packet.tc).count() / TelemetryHop::kQueueUnit;
+    TelemetryHop hop;
+    hop.rate_code = telemetry_rate_code(port.rate).value_or(0);  // problem_of() refuses others
+    hop.time = static_cast<std::uint32_t>(now.ps() / kPsPerNs) & ((1u << TelemetryHop::kTimeBits) - 1);
+    hop.sent = static_cast<std::uint32_t>(sent_[egress.value].count() / TelemetryHop::kBytesUnit) &
+               ((1u << TelemetryHop::kBytesBits) - 1);
+    hop.queue = static_cast<std::uint32_t>(std::min(queue, kMostQueue));
+    telemetry.push(static_cast<std::uint16_t>(port.cp_address), hop);
+    hops = telemetry.hops;
+    packet.frame_length = grown;
+  }
+  sent_[egress.value] += wire_bytes(packet.frame());
+}
+
+}  // namespace rocelab

@@ -1,0 +1,29 @@
+// INT in the switch: what a port says in the data frames that leave through it. Source: HPCC, SIGCOMM
+// 2019, 4.1: rate, time, bytes sent and queue length "when a packet traverses a switch", at its departure;
+// the format is base/wire/telemetry.h. A frame grows on the wire only: buffers count it as it was stored. An
+// escaping frame is stamped, too (a switch left out would be another path to its sender, and its bytes would
+// be missing); the queue that it tells of is the one that it went past.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "base/rng.h"
+#include "ovs_patches/switch_model/actions.h"
+
+namespace rocelab {
+
+class TelemetryMechanism {
+ public:
+  static constexpr std::string_view kName = "telemetry";
+  static bool is_on(const SwitchConfig& config);
+  TelemetryMechanism(SwitchActions actions, Rng) : actions_(actions), sent_(actions.ports()) {}
+
+  void on_transmit(PortId egress, Packet& packet, Time now);
+
+ private:
+  SwitchActions actions_;
+  std::vector<Bytes> sent_;  // wire bytes, by port
+};
+
+}  // namespace rocelab

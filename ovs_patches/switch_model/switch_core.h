@@ -1,0 +1,133 @@
+// SwitchCore: the state of a switch and the steps that its inputs and outputs are made of: admission, queues,
+// pauses, the way out. It names no mechanism: those see it by SwitchActions. Private to switch*.cc and
+// actions.cc.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/check.h"
+#include "base/packet.h"
+#include "base/ring.h"
+#include "base/trace.h"
+#include "ovs_patches/switch_model/mechanisms/mechanisms.h"
+#include "ovs_patches/switch_model/pfc.h"
+#include "ovs_patches/switch_model/queue.h"
+#include "ovs_patches/switch_model/red_ecn.h"
+#include "ovs_patches/switch_model/scheduler.h"
+#include "ovs_patches/switch_model/shared_buffer.h"
+#include "ovs_patches/switch_model/switch.h"
+#include "ovs_patches/switch_model/winner_tree.h"
+
+namespace rocelab {
+
+static_assert(static_cast<unsigned>(PauseOwner::kMechanisms) + Mechanisms::Set::kCount <= 8,
+              "PauseRequests keeps a bit per owner in a byte");
+
+struct SwitchCore {
+  using MechanismSets = Mechanisms::Set;
+  static constexpr auto kBufferOwner = static_cast<unsigned>(PauseOwner::kIngressBuffer);
+  // What every frame looks at comes first, in two cache lines.
+  struct alignas(64) Port {
+    Port(const SwitchConfig& config, const PortConfig& port_config);
+    TcMask waiting = 0;      // classes with frames queued for this port
+    bool in_ready = false;   // listed in `ready`
+    bool urgent = false;     // control frames or escaping frames wait: they leave before data
+    TcMask watched = 0;      // classes of which a mechanism is to see the frames that join a queue
+    TcMask watched_out = 0;  // classes of which a mechanism is to see the frames that leave a queue
+    PauseRequests requests;  // as ingress: what we ask of the peer
+    PauseState pauses;       // as egress: what the peer asked of us
+    Scheduler scheduler;
+    SwitchPortCounters counters;  // all but the peaks, which queues and buffer keep
+    PortConfig config;
+    Ring<PacketRef> control;  // link-local frames of mechanisms that wait to leave
+    std::array<TcMask, MechanismSets::kCount> watch{}, watch_out{};  // of each mechanism; their unions above
+
+    TcMask sendable() const { return static_cast<TcMask>(waiting & ~pauses.paused()); }
+    // A frame of the class would be the only one, and may leave.
+    bool is_idle_for(Tc tc) const {
+      return waiting == 0 && !urgent && !requests.frame_due() && (pauses.paused() & bit_of(tc)) == 0;
+    }
+    bool has_more() const { return requests.frame_due() || urgent || sendable() != 0; }
+  };
+  // A frame with several outputs: stored and charged once, given back with its last copy.
+  struct Share {
+    std::uint32_t copies = 0;
+  };
+
+  SwitchCore(const SwitchConfig& c, std::span<const PortConfig> port_configs, Rng rng, PacketPool& p,
+             TraceSink& t, FrameOwner* f);
+
+  bool lossless(Tc tc) const { return (lossless_classes & bit_of(tc)) != 0; }
+  Port& at(PortId port) {
+    RL_CHECK(port.value < port_count);
+    return ports[port.value];
+  }
+
+  // --- switch_input.cc: admission
+  void classify(PortId in, Packet& packet);
+  void receive(PortId in, std::span<const PortId> outs, PacketRef&& packet,
+               Time now);  // drops: left to the caller
+  bool pass(PortId in, PortId out, Packet& packet, Time now);
+  const EcnConfig& marking(const Port& port, Tc tc) const;
+  bool egress_takes(PortId out, Tc tc, Bytes frame) const;
+  void receive_full(PortId in, PortId out, PacketRef&& packet, Time now);
+  void receive_copies(PortId in, std::span<const PortId> outs, PacketRef packet, Time now);
+  PacketRef copy_of(const Packet& packet);
+  void enqueue(PortId in, PortId out, PacketRef&& packet, std::uint32_t share, Time now);
+  void mark(PortId out, PortId in, Packet& packet, Bytes queue, Time now);
+  void note_delivered(PortId in, PortId out, const Packet& packet, Time now);
+  void note_stored(PortId in, PortId out, const Packet& packet, Time now);
+  void drop(PortId at_port, PortId peer, const Packet& packet, SwitchDropReason reason, Time now);
+  void note_drop(PortId at_port, PortId peer, const Packet& packet, SwitchDropReason reason, Time now);
+  void release_frame(const Packet& packet);
+  std::uint32_t new_share();
+  void refuse(PortId in, const Packet& packet, Time now);  // a frame that no mechanism takes
+
+  // --- switch.cc: the way out, pauses
+  PacketRef transmit(PortId port_id, Port& port, Time now);
+  PacketRef transmit_urgent(PortId port_id, Port& port, Time now);
+  PacketRef make_pfc(Port& port, Time now);
+  PacketRef dequeue(PortId port_id, Port& port, Time now);
+  void left(PortId port_id, Port& port, const EgressQueues::Queue& queue, Tc tc, const QueuedFrame& frame,
+            Time now);
+  void store_made(PortId at_port, PortId out, PacketRef&& packet, Time now);
+  void drop_queue(PortId port_id, Tc tc, SwitchDropReason reason, std::optional<PortId> until_open, Time now);
+  void give_back(PortId in, Tc tc, Bytes frame, std::uint32_t share, Time now);
+  void request_pause(unsigned owner, PortId ingress, Tc tc, bool on, Time now);
+  void note_changes(PortId port, PauseState::Change change, Time now);
+  void list_ready(PortId port_id, Port& port);
+  void set_timer(PortId port_id, const Port& port);
+  void trace_class(TraceKind kind, PortId port, Tc tc, Bytes bytes, Time now);
+
+  SwitchConfig config;
+  TcMask lossless_classes = 0;
+  TcMask ranked_classes = 0;   // whose queues are ordered by a mechanism's rank
+  TcMask limited_classes = 0;  // lossless, with an egress_max
+  PacketPool& pool;
+  TraceSink& trace;
+  FrameOwner* frames;
+  SharedBuffer buffer;
+  EgressQueues queues;
+  RedEcn ecn;
+  std::vector<Port> ports;
+  std::size_t port_count;  // ports.size()
+  WinnerTree timers;       // per port: pause expiry, PFC refresh, what mechanisms want
+  std::vector<PortId> ready, taken;
+  std::vector<Share> shares;
+  std::vector<std::uint32_t> free_shares;
+  MechanismSets mechanisms;
+  bool sees_transmit = false;          // a mechanism has on_transmit()
+  std::size_t admission_watchers = 0;  // mechanisms whose admit() is to be asked
+  std::size_t no_short_cut = 0;        // reasons for which no frame may pass(): these two
+};
+
+template <class Mechanism>
+const Mechanism* Switch::mechanism() const {
+  return core_->mechanisms.get<Mechanism>();
+}
+
+}  // namespace rocelab

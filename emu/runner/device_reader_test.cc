@@ -93,6 +93,39 @@ TEST(DeviceReaderTest, TheWallClocksDilationIsANumberBecauseNothingHasToBeCalibr
   EXPECT_NE(other.find("must be a number, not \"slow\""), std::string::npos) << other;
 }
 
+TEST(DeviceReaderTest, QueuesHaveAnOrderAndAFullRuleByClass) {
+  const SwitchConfig config =
+      settings(
+          "[switch]\nqueue_order = \"fair\"\n[switch.class.1]\norder = \"lifo\"\n"
+          "when_full = \"push-out-longest\"\n[switch.class.3]\negress_max = \"100KB\"\nmay_drop = true\n")
+          .switches;
+  EXPECT_EQ(config.queue_order, QueueOrder::kFifo);
+  EXPECT_EQ(config.classes[0].order, QueueOrder::kFair);
+  EXPECT_EQ(config.classes[1].order, QueueOrder::kLifo);
+  EXPECT_EQ(config.classes[1].full, FullRule::kPushOutLongest);
+  EXPECT_EQ(config.classes[3].egress_max, 100_KB);
+  EXPECT_EQ(settings("[switch]\ninput_buffered = true\n").switches.queue_order, QueueOrder::kRoundRobin);
+}
+
+TEST(DeviceReaderTest, RulesThatAQueueCannotHaveAreNamedWithTheirKey) {
+  const std::pair<const char*, const char*> wrong[] = {
+      {"[switch.class.8]\norder = \"lifo\"\n", "switch.class.8 is no class"},
+      {"[switch.class.0]\norder = \"lifi\"\n", "did you mean \"lifo\""},
+      {"[switch]\ninput_buffered = true\n[switch.class.0]\norder = \"lifo\"\n",
+       "order excludes switch.queue_order"},
+      {"[switch.class.3]\nwhen_full = \"push-out\"\n", "would drop frames of class 3"},
+      {"[switch.class.3]\negress_max = \"100KB\"\n", "write may_drop = true beside it"},
+      {"[switch.class.0]\negress_max = \"100KB\"\nmay_drop = true\n", "is of lossless classes"},
+      {"[switch.class.3]\nmay_drop = true\n", "only with egress_max"},
+      {"[switch]\nshared_pool = \"1MB\"\n[switch.class.0]\nwhen_full = \"push-out\"\n",
+       "set switch.alpha_lossy = 0"},
+      {"[switch]\nqueue_order = \"fair\"\n[switch.escape]\nenabled = true\n", "FIFO queues only"},
+      {"[switch.class.0]\nordr = \"lifo\"\n", "ordr"},
+  };
+  for (const auto& [text, want] : wrong)
+    EXPECT_NE(complaint(text).find(want), std::string::npos) << text << complaint(text);
+}
+
 TEST(DeviceReaderTest, LoopBreakerIsOffUnlessItIsAskedFor) {
   EXPECT_FALSE(settings("").switches.loop_breaker.enabled);
   const LoopBreakerConfig on = settings("[switch.loop_breaker]\nenabled = true\n").switches.loop_breaker;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "emu/runner/complaint_fixture.h"
+#include "emu/runner/flow_file.h"
 #include "emu/runner/plan.h"
 
 namespace rocelab {
@@ -75,9 +76,9 @@ TEST(ClassReaderTest, MistakesNameTheirPlace) {
   EXPECT_NE(complaint(head + "dcsp = { 26 = 3 }\n").find("did you mean \"dscp\"?"), std::string::npos);
   const std::string at = "[[classes.at]]\n";
   EXPECT_EQ(complaint(at + "nodes = [\"s2\"]\n"),
-            "t.toml:6:9: classes.at.nodes names the unknown node \"s2\"; did you mean \"s1\"?");
+            "t.toml:6:9: classes.at.0.nodes names the unknown node \"s2\"; did you mean \"h2\"?");
   EXPECT_EQ(complaint(at + "nodes = [\"s1\"]\n" + at + "nodes = [\"s1\"]\n"),
-            "t.toml:8:9: classes.at.nodes names \"s1\" again: a node has one map");
+            "t.toml:8:9: classes.at.1.nodes names \"s1\" again: a node has one map");
   EXPECT_NE(complaint(head + "others = \"none\"\n").find("classes.others"), std::string::npos);
 }
 
@@ -100,14 +101,19 @@ TEST(ClassReaderTest, AWorkloadAndItsFlowsHaveADscpOrAClass) {
             11);
 }
 
+TEST(ClassReaderTest, TheFlowListOfTheTrafficProgramCarriesTheDscp) {
+  const Scenario s = parse_scenario(text(workload("class = 4\n")), "t.toml");
+  EXPECT_TRUE(flow_lines(make_plan(s, s.settings[0], 1)).ends_with(" list dscp=32\n"));
+}
+
 TEST(ClassReaderTest, MistakesInAFlowsClassNameTheirPlace) {
   EXPECT_EQ(complaint(workload("dscp = 34\nclass = 4\n")),
-            "t.toml:8:9: workload.0.class excludes workload.0.dscp: the class follows from the DSCP");
-  EXPECT_EQ(complaint(workload("dscp = 64\n")), "t.toml:7:8: workload.0.dscp = 64 is outside 0..63");
+            "t.toml:8:9: workload.list.class excludes dscp: the class follows from the DSCP");
+  EXPECT_EQ(complaint(workload("dscp = 64\n")), "t.toml:7:8: workload.list.dscp = 64 is outside 0..63");
   EXPECT_NE(complaint(workload("", "  class = 8\n")).find("class = 8 is outside 0..7"), std::string::npos);
   EXPECT_EQ(
       complaint("[classes]\nothers = \"unknown\"\ndscp = { 26 = 3, 48 = 6 }\n" + workload("class = 4\n")),
-      "t.toml:10:9: workload.0.class = 4 is reached by no DSCP: give it one in classes.dscp, for example "
+      "t.toml:10:9: workload.list.class = 4 is reached by no DSCP: give it one in classes.dscp, for example "
       "classes.dscp = { 32 = 4 }");
 }
 
@@ -145,15 +151,15 @@ TEST(ClassReaderTest, NicsShareTheirPortBetweenClasses) {
 TEST(ClassReaderTest, MistakesInTheNicsClassesNameTheirPlace) {
   const std::string head = "[nic]\n";
   EXPECT_EQ(complaint(head + "strict_classes = [3]\nets_weights = { 3 = 2 }\n"),
-            "t.toml:7:17: nic.ets_weights.3 is in strict_classes, whose classes have no weight");
+            "t.toml:7:21: nic.ets_weights.3 is in strict_classes, whose classes have no weight");
   EXPECT_EQ(complaint(head + "ets_weights = { 8 = 2 }\n"),
-            "t.toml:6:17: nic.ets_weights.8 is no class: write for example nic.ets_weights = { 3 = 3, 4 = 1 "
+            "t.toml:6:21: nic.ets_weights.8 is no class: write for example nic.ets_weights = { 3 = 3, 4 = 1 "
             "}, of 0 "
             "to 7");
   EXPECT_NE(complaint(head + "ets_weights = { 3 = 0 }\n").find("= 0 is outside 1..1000"), std::string::npos);
   EXPECT_NE(complaint(head + "ets_weights = [1, 2]\n").find("one weight for each of the 8 classes"),
             std::string::npos);
-  EXPECT_NE(complaint(head + "ack_dscp = 3\nack_class = 4\n").find("nic.ack_class excludes nic.ack_dscp"),
+  EXPECT_NE(complaint(head + "ack_dscp = 3\nack_class = 4\n").find("nic.ack_class excludes ack_dscp"),
             std::string::npos);
 }
 

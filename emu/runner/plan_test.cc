@@ -188,9 +188,10 @@ TEST(PlanTest, EqualInputsGiveEqualPlans) {
 
 TEST(PlanTest, FilesForTheTrafficProgram) {
   const RunPlan plan = plan_of("transport = \"irn\"\n" + kDumbbell);
-  EXPECT_EQ(flow_lines(plan),
-            "# t, irn, seed 1\n# id src dst op size message_size start_ns qps label after\n1 h1 h4 send 1000 "
-            "1000 1.500 1 list\n");
+  EXPECT_EQ(
+      flow_lines(plan),
+      "# t, irn, seed 1\n# id src dst op size message_size start_ns qps label after dscp\n1 h1 h4 send 1000 "
+      "1000 1.500 1 list\n");
   EXPECT_EQ(host_lines(plan), "h1 10.0.0.1\nh2 10.0.0.2\nh3 10.0.1.1\nh4 10.0.1.2\nh5 10.0.1.3\n");
 }
 

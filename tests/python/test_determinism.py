@@ -31,6 +31,12 @@ _NEVER: tuple[tuple[str, str, set[str], str], ...] = (
     ("*/quick.toml", "roce", {"timeouts"}, "too short: later frames tell of all losses"),
     ("*/quick.toml", "irn+pfc", {"pauses"}, "two windows of a BDP fit into the buffer"),
     (
+        "*/classes.toml",
+        "irn",
+        {"drops", "retransmissions", "timeouts"},
+        "each class has a queue that holds a BDP",
+    ),
+    (
         "*/incast_input_buffered.toml",
         "irn",
         {"drops", "retransmissions", "timeouts"},

@@ -15,6 +15,7 @@
 #include "emu/runner/rocc_loop.h"
 #include "emu/runner/routing.h"
 #include "emu/runner/scenario.h"
+#include "emu/runner/schema_tables.h"
 #include "emu/runner/topology_file.h"
 #include "emu/runner/traffic_file.h"
 
@@ -177,6 +178,18 @@ RunPlan plan_of(const Scenario& scenario, const std::string& label, std::uint64_
   throw py::key_error("no label is called " + label);
 }
 
+// For rocelab.generated.
+py::list tables_of_schemas() {
+  py::list list;
+  for (const SchemaTable& table : schema_tables()) {
+    py::list rows;
+    for (const SchemaRow& row : table.rows)
+      rows.append(py::make_tuple(row.key, row.values, row.range, row.text));
+    list.append(py::make_tuple(table.section, table.columns, rows));
+  }
+  return list;
+}
+
 }  // namespace
 
 void bind_scenario(py::module_& m) {
@@ -245,6 +258,8 @@ void bind_scenario(py::module_& m) {
       "parse_duration_ps", [](const std::string& text) { return parse_duration(text).ps(); }, "text"_a);
   m.def(
       "parse_bytes", [](const std::string& text) { return parse_bytes(text).count(); }, "text"_a);
+  m.def("schema_tables", tables_of_schemas,
+        "Tables of docs/scenarios.md: (section, [(column, source)], [(key, values, range, text)]).");
   m.def("make_plan", plan_of, "scenario"_a, "label"_a, "seed"_a);
   m.def("make_plans", make_plans, "scenario"_a, "One plan per label and seed, label by label.");
 }

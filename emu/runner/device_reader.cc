@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "emu/runner/readers.h"
+#include "emu/runner/schema_reader.h"
 #include "lockstep/segment.h"
 
 namespace rocelab {
@@ -209,6 +210,17 @@ void read_loop_breaker(ConfigSection section, LoopBreakerConfig& breaker) {
   section.finish();
 }
 
+// [switch.<name>] of the mechanisms that bring their own parameters.
+void read_mechanisms(ConfigSection& section, SwitchConfig& config) {
+  for (const MechanismType& type : mechanism_types()) {
+    void* params = config.mechanisms.bytes.data() + type.offset;
+    ConfigSection table = section.table(type.name);
+    read_fields(table, type.fields(), params);
+    refuse_problem(table, type.problem_of(params));
+    table.finish();
+  }
+}
+
 }  // namespace
 
 SwitchConfig read_switch(ConfigSection section, bool pfc, const CcPreset& congestion_control,
@@ -239,6 +251,7 @@ SwitchConfig read_switch(ConfigSection section, bool pfc, const CcPreset& conges
     if (config.classes[tc].lossless && config.classes[tc].order != QueueOrder::kFifo)
       section.fail_at("escape", "takes frames out of FIFO queues only, and class " + std::to_string(tc) +
                                     " has another order");
+  read_mechanisms(section, config);
   read_loop_breaker(section.table("loop_breaker"), config.loop_breaker);
   if (config.loop_breaker.enabled && !pfc)
     section.fail_at("loop_breaker", "needs PFC: give the label a transport with it, such as \"roce+pfc\"");

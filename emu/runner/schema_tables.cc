@@ -6,6 +6,7 @@
 #include "emu/runner/config_tree.h"
 #include "emu/runner/readers.h"
 #include "emu/runner/schema_reader.h"
+#include "ovs_patches/switch_model/mechanism_table.h"
 
 namespace rocelab {
 namespace {
@@ -104,6 +105,12 @@ std::vector<SchemaTable> schema_tables() {
   tables.push_back(rocc_links());
   tables.push_back(table_of("irn", irn_schema()));
   tables.push_back(table_of("timers", timer_schema()));
+  const MechanismParams defaults;
+  for (const MechanismType& type : mechanism_types()) {
+    SchemaTable table{"switch." + std::string(type.name), {{"default", ""}}, {}};
+    add_column(table.rows, 0, type.fields(), defaults.bytes.data() + type.offset);
+    tables.push_back(std::move(table));
+  }
   return tables;
 }
 

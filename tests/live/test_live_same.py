@@ -44,6 +44,8 @@ _CASES: list[tuple[Path, tuple[str, ...]]] = [
     # Classes share a switch's port and a NIC; maps differ from node to node.
     (SCENARIOS / "classes.toml", ()),
     (_SMALL / "class_maps.toml", ()),
+    # Queues in the order of arrival, fair among flows, with push-out.
+    (SCENARIOS / "queues.toml", ()),
     (_SMALL / "rocc.toml", ()),
     (_SMALL / "rocc.toml", ('congestion_control.rocc.rate_computation="host"',)),
     (

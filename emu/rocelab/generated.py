@@ -1,0 +1,125 @@
+"""Tables of docs/scenarios.md that the C++ schemas give (base/schema.h): `PYTHONPATH=emu python3 -m rocelab.generated` rewrites what stands between
+
+    <!-- generated: congestion_control -->
+    <!-- end -->
+
+and says whether anything changed. Another file can be named. tests/python/test_generated.py fails while the file is behind the sources.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rocelab import native, paths
+from rocelab.errors import RocelabError
+
+PAGE = paths.ROOT / "docs" / "scenarios.md"
+_BLOCK = re.compile(r"(<!-- generated: (?P<name>[\w.]+) -->\n).*?(<!-- end -->)", re.S)
+_CC = "congestion_control."
+
+
+@dataclass(frozen=True)
+class Row:
+    key: str
+    values: tuple[str, ...]  # one for each column
+    range: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Table:
+    section: str
+    columns: tuple[tuple[str, str], ...]  # name, source
+    rows: tuple[Row, ...]
+
+
+def tables() -> tuple[Table, ...]:
+    return tuple(
+        Table(
+            section,
+            tuple((name, source) for name, source in columns),
+            tuple(Row(key, tuple(values), range_, text) for key, values, range_, text in rows),
+        )
+        for section, columns, rows in native.module().schema_tables()
+    )
+
+
+def _shown(value: str) -> str:
+    """ "55us" of a scenario is `55us` of a document; numbers stay as they are."""
+    return re.sub(r'"([^"]*)"', r"`\1`", value)
+
+
+def _line(cells: Iterable[str]) -> str:
+    return "| " + " | ".join(cells) + " |"
+
+
+def _values(row: Row) -> list[str]:
+    first = row.values[0]
+    return [_shown(first), *("same" if value == first else _shown(value) for value in row.values[1:])]
+
+
+def _markdown(head: str, table: Table) -> list[str]:
+    names = [f"`{name}`" for name, _ in table.columns]
+    lines = [
+        _line([head, *names, "range", "meaning"]),
+        "|---" * (len(names) + 3) + "|",
+        *(_line([f"`{row.key}`", *_values(row), row.range, row.text]) for row in table.rows),
+    ]
+    sources = [f"`{name}`: {source}." for name, source in table.columns if source]
+    return [*lines, "", *(["Presets. " + " ".join(sources), ""] if sources else [])]
+
+
+def _congestion_controls(all_tables: Sequence[Table]) -> list[str]:
+    mine = [table for table in all_tables if table.section.startswith(_CC)]
+    names = [table.section.removeprefix(_CC) for table in mine if "," not in table.section]
+    listed = ", ".join(f"`{name}`" for name in names[:-1]) + f" or `{names[-1]}`"
+    lines = [f"`name` is `none` (the default), {listed}; a label such as `irn+{names[0]}` sets it.", ""]
+    for table in mine:
+        name, _, part = table.section.removeprefix(_CC).partition(", ")
+        lines += _markdown(f"`{name}.`" + (f" {part}" if part else ""), table)
+    return lines
+
+
+def _mechanisms(all_tables: Sequence[Table]) -> list[str]:
+    """Tables of switch mechanisms that bring their own parameters, `[switch.<name>]`; there may be none."""
+    mine = [table for table in all_tables if table.section.startswith("switch.")]
+    return [line for table in mine for line in _markdown(f"`{table.section.removeprefix('switch.')}.`", table)]
+
+
+def _section(name: str, all_tables: Sequence[Table]) -> list[str]:
+    found = [table for table in all_tables if table.section == name]
+    if not found:
+        raise RocelabError(f"there is no schema of [{name}]")
+    return _markdown(f"`{name}.`", found[0])
+
+
+def rewritten(text: str, all_tables: Sequence[Table]) -> str:
+    """The page with its generated blocks as the sources have them."""
+
+    def block(match: re.Match[str]) -> str:
+        name = match["name"]
+        if name == _CC[:-1]:
+            lines = _congestion_controls(all_tables)
+        else:
+            lines = _mechanisms(all_tables) if name == "switch" else _section(name, all_tables)
+        return match[1] + "\n".join(lines).rstrip("\n") + "\n" + match[3]
+
+    return _BLOCK.sub(block, text)
+
+
+def main(arguments: Sequence[str]) -> int:
+    page = Path(arguments[0]) if arguments else PAGE
+    before = page.read_text()
+    after = rewritten(before, tables())
+    if after != before:
+        page.write_text(after)
+    print(f"{page}: {'rewritten' if after != before else 'up to date'}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

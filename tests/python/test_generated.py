@@ -1,0 +1,37 @@
+"""docs/scenarios.md has the tables that the schemas give."""
+
+from __future__ import annotations
+
+from rocelab import generated
+
+PAGE = generated.PAGE.read_text()
+
+
+def test_the_page_is_up_to_date() -> None:
+    assert (
+        generated.rewritten(PAGE, generated.tables()) == PAGE
+    ), "run: PYTHONPATH=emu python3 -m rocelab.generated"
+
+
+def test_every_table_is_on_the_page() -> None:
+    for table in generated.tables():
+        head = table.section.removeprefix("congestion_control.").removeprefix("switch.").split(",")[0]
+        assert f"| `{head}.`" in PAGE, table.section
+
+
+def test_a_stale_block_is_rewritten_and_the_rest_of_the_page_is_not() -> None:
+    table = generated.Table("irn", (("default", ""),), (generated.Row("sack", ("true",), "", "a switch"),))
+    page = "before\n<!-- generated: irn -->\nold\n<!-- end -->\nbehind\n"
+    new = generated.rewritten(page, [table])
+    assert new.startswith("before\n<!-- generated: irn -->\n| `irn.` | `default` | range | meaning |\n")
+    assert new.endswith("| `sack` | true |  | a switch |\n<!-- end -->\nbehind\n")
+    assert generated.rewritten(new, [table]) == new
+
+
+def test_values_are_written_as_documents_write_them() -> None:
+    columns = (("paper", "a paper"), ("other", ""))
+    row = generated.Row("rate", ('"40Mbps"', '"40Mbps"'), "> 0", "a rate")
+    page = "<!-- generated: x -->\n<!-- end -->"
+    text = generated.rewritten(page, [generated.Table("x", columns, (row,))])
+    assert "| `rate` | `40Mbps` | same | > 0 | a rate |" in text
+    assert "Presets. `paper`: a paper." in text

@@ -87,7 +87,9 @@ def _congestion_controls(all_tables: Sequence[Table]) -> list[str]:
 def _mechanisms(all_tables: Sequence[Table]) -> list[str]:
     """Tables of switch mechanisms that bring their own parameters, `[switch.<name>]`; there may be none."""
     mine = [table for table in all_tables if table.section.startswith("switch.")]
-    return [line for table in mine for line in _markdown(f"`{table.section.removeprefix('switch.')}.`", table)]
+    return [
+        line for table in mine for line in _markdown(f"`{table.section.removeprefix('switch.')}.`", table)
+    ]
 
 
 def _section(name: str, all_tables: Sequence[Table]) -> list[str]:

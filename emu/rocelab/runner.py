@@ -34,6 +34,9 @@ _ROWS = (
 )
 # Those that are 0 for every label are left out.
 _ROWS_IF_TAKEN = (
+    ("dropped by a declared limit", "declared_drops", 1, "{:.0f}"),
+    ("pushed out of full queues", "pushed_out", 1, "{:.0f}"),
+    ("frames with an unknown DSCP", "unknown_dscp", 1, "{:.0f}"),
     ("CNPs", "cnps", 1, "{:.0f}"),
     ("round trip, mean (us)", "avg_rtt_s", 1e6, "{:.1f}"),
     ("  99th percentile", "p99_rtt_s", 1e6, "{:.1f}"),

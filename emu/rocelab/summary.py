@@ -64,7 +64,11 @@ def run_summary(outcome: RunOutcome) -> Summary:
         **metrics,
         **_pauses(outcome),
         **_round_trips(outcome),
-        "escaped_frames": sum(c.get("escaped_frames", 0) for c in outcome.port_counters.values()),
+        "declared_drops": _over_ports(outcome, "drops_egress_max"),
+        "pushed_out": _over_ports(outcome, "drops_pushed_out"),
+        "unknown_dscp": _over_ports(outcome, "unknown_dscp")
+        + sum(c.get("rx_unknown_dscp", 0) for c in outcome.nic_counters.values()),
+        "escaped_frames": _over_ports(outcome, "escaped_frames"),
         "escape_tokens_at_hosts": sum(c.get("rx_escape_tokens", 0) for c in outcome.nic_counters.values()),
         "verified": sum(r.verified for r in outcome.flows),
         "bdp_cap": plan.bdp_cap,
@@ -74,6 +78,10 @@ def run_summary(outcome: RunOutcome) -> Summary:
         "events": outcome.records,
         "end_s": outcome.end_ps / 1e12,
     }
+
+
+def _over_ports(outcome: RunOutcome, counter: str) -> int:
+    return sum(counters.get(counter, 0) for counters in outcome.port_counters.values())
 
 
 def _pauses(outcome: RunOutcome) -> Summary:
@@ -88,8 +96,8 @@ def _pauses(outcome: RunOutcome) -> Summary:
     return {
         "pfc_longest_pause_s": max(longest, default=0) / 1e12,
         "pfc_depth": None if spread is None else spread.depth,
-        "pfc_storms": sum(c.get("pfc_storms", 0) for c in outcome.port_counters.values()),
-        "loops_broken": sum(c.get("loops_broken", 0) for c in outcome.port_counters.values()),
+        "pfc_storms": _over_ports(outcome, "pfc_storms"),
+        "loops_broken": _over_ports(outcome, "loops_broken"),
     }
 
 

@@ -73,6 +73,9 @@ COLUMNS = (
         True,
     ),
     Column("p99_rtt_s", "99th % RTT", "us", 1e6, "nearest rank", True),
+    Column("declared_drops", "declared drops", "packets", 1, "lossless frames beyond egress_max", True),
+    Column("pushed_out", "pushed out", "packets", 1, "frames that gave way in full queues", True),
+    Column("unknown_dscp", "unknown DSCP", "packets", 1, "frames that a node could not classify", True),
     Column("lossless_drops", "lossless drops", "packets", 1, "drops in a lossless class: must be 0", True),
 )
 

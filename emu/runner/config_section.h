@@ -63,6 +63,8 @@ class ConfigSection {
   [[noreturn]] void fail_at(std::string_view key,
                             const std::string& why);  // at the value, or at the table when absent
   std::string path_of(std::string_view key) const;
+  const std::string& path() const { return path_; }
+  const ConfigNode* whole() const { return node_; }  // null: an absent table
   std::string place() const { return node_ == nullptr ? "" : node_->place; }
 
  private:

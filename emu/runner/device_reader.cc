@@ -334,23 +334,28 @@ bool all_lossless(const Settings& s) {
       if (flow.dscp) dscps.push_back(*flow.dscp);
   }
   const auto lossless = [&](const ClassMap& map) {
-    return std::ranges::all_of(
-        dscps, [&](std::uint8_t dscp) { return s.switches.classes[map.of(dscp).value].lossless; });
+    return std::ranges::all_of(switch_configs(s), [&](const SwitchConfig* config) {
+      return std::ranges::all_of(
+          dscps, [&](std::uint8_t dscp) { return config->classes[map.of(dscp).value].lossless; });
+    });
   };
   return lossless(s.switches.class_map) &&
          std::ranges::all_of(s.class_maps, [&](const NodeClassMap& own) { return lossless(own.map); });
+}
+
+bool drops_on_purpose(const SwitchConfig& config) {
+  return config.loop_breaker.enabled ||
+         std::ranges::any_of(config.classes, [](const ClassConfig& c) { return c.egress_max > Bytes{}; }) ||
+         (config.pfc.watchdog.period > Duration{} && config.pfc.watchdog.action == WatchdogAction::kDrop);
 }
 
 }  // namespace
 
 // Under PFC a frame of a lossless class is lost on a link only, or where something drops it on purpose.
 bool may_lose_frames(const Settings& s) {
-  const SwitchConfig& config = s.switches;
-  const bool drops =
-      config.loop_breaker.enabled ||
-      std::ranges::any_of(config.classes, [](const ClassConfig& c) { return c.egress_max > Bytes{}; }) ||
-      (config.pfc.watchdog.period > Duration{} && config.pfc.watchdog.action == WatchdogAction::kDrop);
-  return !config.pfc.enabled || !all_lossless(s) || drops || !s.link_events.empty() ||
+  const auto configs = switch_configs(s);
+  return !s.switches.pfc.enabled || !all_lossless(s) || !s.link_events.empty() ||
+         std::ranges::any_of(configs, [](const SwitchConfig* config) { return drops_on_purpose(*config); }) ||
          std::ranges::any_of(s.topology.links(), [](const Link& link) {
            return link.a_to_b != FaultConfig{} || link.b_to_a != FaultConfig{};
          });

@@ -8,7 +8,6 @@
 #include "emu/runner/text_file.h"
 
 namespace rocelab {
-namespace {
 
 // What only `base` has comes first, in its order, so that resolved parameters stand in the base's order.
 ConfigNode merged(ConfigNode base, ConfigNode over) {
@@ -24,6 +23,8 @@ ConfigNode merged(ConfigNode base, ConfigNode over) {
   }
   return base;
 }
+
+namespace {
 
 void fill(ConfigNode& tree, const std::filesystem::path& name, std::vector<std::filesystem::path> seen) {
   const auto own = std::find_if(tree.members.begin(), tree.members.end(),

@@ -14,4 +14,7 @@ namespace rocelab {
 // itself.
 void apply_extends(ConfigNode& tree, const std::filesystem::path& name);
 
+// `over` laid over `base`, in the same way.
+ConfigNode merged(ConfigNode base, ConfigNode over);
+
 }  // namespace rocelab

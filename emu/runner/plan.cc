@@ -89,9 +89,12 @@ class Planner {
   RunPlan make() {
     NicConfig& nic = plan_.settings.nic.config;
     plan_.wire_mtu = largest_data_frame(nic.mode, nic.active_mtu);
-    plan_.settings.switches.max_frame = plan_.wire_mtu;
-    if (plan_.settings.switches.telemetry.enabled)
-      plan_.settings.switches.max_frame += Bytes::from_count(Telemetry::kMaxShimBytes);
+    const auto set_max_frame = [&](SwitchConfig& config) {
+      config.max_frame = plan_.wire_mtu;
+      if (config.telemetry.enabled) config.max_frame += Bytes::from_count(Telemetry::kMaxShimBytes);
+    };
+    set_max_frame(plan_.settings.switches);
+    for (SwitchGroup& group : plan_.settings.switch_groups) set_max_frame(group.config);
     const Extremes most = longest_paths(topology_, routing_, nic.mode, nic.active_mtu);
     plan_.base_rtt = most.base_rtt;
     most_links_ = most.links;
@@ -182,7 +185,8 @@ class Planner {
       entry.node = static_cast<std::uint16_t>(node);
       entry.first_port = static_cast<std::uint32_t>(plan_.segment.ports.size());
       entry.ports = static_cast<std::uint32_t>(topology_.nodes()[node].links.size());
-      entry.config = plan_.settings.switches;
+      const SwitchGroup* group = group_of(plan_.settings, node);
+      entry.config = group != nullptr ? group->config : plan_.settings.switches;
       for (const NodeClassMap& own : settings_.class_maps)
         if (own.node == node) set_class_map(entry.config, own.map);
       plan_.segment.switches.push_back(entry);
@@ -201,7 +205,8 @@ class Planner {
         refuse(settings_, "switch", who + problem);
       if (entry.config.escape.enabled && entry.config.escape.by_hosts) check_one_path(plan_, routing_, node);
     }
-    check_reclaim(plan_, most_links_);
+    for (const SwitchConfig* config : switch_configs(plan_.settings))
+      check_reclaim(plan_, *config, most_links_);
   }
 
   void add_port(std::uint32_t switch_index, std::uint32_t port) {
@@ -217,7 +222,8 @@ class Planner {
     entry.port_id = port;
     entry.config = {link.rate, link.delay, topology_.is_host(peer) ? PeerKind::kHost : PeerKind::kSwitch};
     entry.config.rocc = settings_.rocc.params(link.rate);
-    for (const EcnOfRate& of : settings_.ecn_by_rate)
+    const SwitchGroup* group = group_of(plan_.settings, node);
+    for (const EcnOfRate& of : group != nullptr ? group->ecn_by_rate : settings_.ecn_by_rate)
       if (of.rate == link.rate) entry.config.ecn = of.ecn;
     entry.config.cp_address = kCpNetwork + static_cast<std::uint32_t>(plan_.segment.ports.size()) + 1;
     entry.to_peer = link.a == node ? link.a_to_b : link.b_to_a;
@@ -237,7 +243,7 @@ class Planner {
       entry.peer_port = port_index(peer, peer_port);
       limits.peer = interface_name(topology_, peer, peer_port);
     }
-    const SwitchConfig& config = plan_.settings.switches;
+    const SwitchConfig& config = group != nullptr ? group->config : plan_.settings.switches;
     if (config.pfc.enabled) {
       const PfcThresholds thresholds = thresholds_for(config, entry.config);
       limits.buffer = config.ingress_buffer;
@@ -274,7 +280,8 @@ class Planner {
     segment.seed = plan_.seed;
     segment.vfs_per_host = settings_.nic.vfs;
     segment.max_frame_bytes = static_cast<std::uint32_t>(plan_.settings.switches.longest_frame().count());
-    if (plan_.settings.switches.escape.enabled)
+    const auto configs = switch_configs(plan_.settings);
+    if (std::ranges::any_of(configs, [](const SwitchConfig* config) { return config->escape.enabled; }))
       segment.max_frame_bytes += static_cast<std::uint32_t>(kEscapeShimBytes);
     segment.pace = settings_.engine.pace;
     segment.dilation = settings_.engine.clock == ClockKind::kWall ? settings_.engine.dilation : 0;
@@ -296,15 +303,17 @@ class Planner {
   // sends one small one; or, where messages are many, frames as small as the smallest. Without a workload
   // anything may come.
   std::uint32_t enough_frames() const {
-    const SwitchConfig& config = plan_.settings.switches;
     Bytes smallest = kMinFrameBytes;
     if (!plan_.flows.empty()) {
       smallest = plan_.wire_mtu;
       for (const Flow& flow : plan_.flows)
         smallest = std::min(smallest, std::max(kMinFrameBytes, std::min(flow.size, flow.message_size)));
     }
-    const Bytes buffers =
-        std::max({config.ingress_buffer, config.egress_limit, config.input_buffer}) + config.shared_pool;
+    Bytes buffers;
+    for (const SwitchConfig* config : switch_configs(plan_.settings))
+      buffers =
+          std::max(buffers, std::max({config->ingress_buffer, config->egress_limit, config->input_buffer}) +
+                                config->shared_pool);
     Bytes links;
     for (const Link& link : topology_.links()) links = std::max(links, bytes_in(2 * link.delay, link.rate));
     const auto hops = static_cast<std::int64_t>(most_links_);

@@ -48,15 +48,21 @@ void refuse(const Settings& settings, const char* key, const std::string& why) {
   throw ScenarioError(place_of(settings, key) + ": " + why);
 }
 
-void check_buffers(const RunPlan& plan) {
-  const SwitchConfig& config = plan.settings.switches;
+namespace {
+
+// Of the ports of one group's switches, or of those in no group (null).
+void check_buffer(const RunPlan& plan, const SwitchGroup* group) {
+  const SwitchConfig& config = group != nullptr ? group->config : plan.settings.switches;
   const bool lossless = std::ranges::any_of(config.classes, [](const ClassConfig& c) { return c.lossless; });
   if (!config.pfc.enabled || !lossless) return;
   std::size_t most = 0;
   Bytes least;
-  for (std::size_t p = 0; p < plan.segment.ports.size(); ++p)
+  for (std::size_t p = 0; p < plan.segment.ports.size(); ++p) {
+    const std::uint32_t node = plan.segment.switches[plan.segment.ports[p].switch_index].node;
+    if (group_of(plan.settings, node) != group) continue;
     if (const Bytes need = least_ingress_buffer(config, plan.segment.ports[p].config); need > least)
       least = need, most = p;
+  }
   if (least <= config.ingress_buffer) return;
   const PortLimits& port = plan.limits[most];
   refuse(plan.settings, "switch.lossless_buffer",
@@ -67,12 +73,18 @@ void check_buffers(const RunPlan& plan) {
              "\", which is enough for every port");
 }
 
+}  // namespace
+
+void check_buffers(const RunPlan& plan) {
+  check_buffer(plan, nullptr);
+  for (const SwitchGroup& group : plan.settings.switch_groups) check_buffer(plan, &group);
+}
+
 // A place that is free again while its token or its frame is on the way would be promised twice, and one of
 // two frames dropped: not before it can have come, at the latest behind a full dedicated queue at each
 // switch.
-void check_reclaim(const RunPlan& plan, std::size_t most_links) {
+void check_reclaim(const RunPlan& plan, const SwitchConfig& config, std::size_t most_links) {
   const Topology& topology = plan.settings.topology;
-  const SwitchConfig& config = plan.settings.switches;
   const EscapeConfig& escape = config.escape;
   if (!escape.enabled || !escape.has(EscapeFix::kReclaim)) return;
   Rate slowest = topology.links().front().rate;

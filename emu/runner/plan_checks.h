@@ -18,7 +18,7 @@ namespace rocelab {
 void check_buffers(const RunPlan& plan);
 
 // Escape's places that are free again after a while (EscapeFix::kReclaim). `most_links`: of the longest path.
-void check_reclaim(const RunPlan& plan, std::size_t most_links);
+void check_reclaim(const RunPlan& plan, const SwitchConfig& config, std::size_t most_links);
 
 // Escape's flows by hosts: a token reserves places along the way of its flow, so that connections of two
 // hosts must not go different ways from the switch `node` on.

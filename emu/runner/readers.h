@@ -52,6 +52,11 @@ std::optional<std::uint8_t> read_dscp(ConfigSection& section, const std::string&
 void read_nic_classes(ConfigSection& section, const ClassMap& map, NicConfig& config);
 // Warnings about settings that are allowed but probably not meant: one line each, with its place.
 std::vector<std::string> class_warnings(const Settings& settings);
+// [[switch_group]]: [switch] with some keys changed, for some switches. Without its class map, RoCC and
+// telemetry, which are a network's.
+std::vector<SwitchGroup> read_switch_groups(std::vector<ConfigSection> sections, const ConfigNode* base,
+                                            const Topology& topology, bool pfc, const CcPreset& cc,
+                                            std::vector<Parameter>& parameters);
 NicSettings read_nic(ConfigSection section, ConfigSection irn, TransportMode mode, bool pfc,
                      const CcConfig& congestion_control, const Topology& topology, const ClassMap& class_map);
 void read_irn(ConfigSection& section, NicSettings& nic);

@@ -201,9 +201,26 @@ std::vector<Variant> apply_cases(ConfigSection& root, std::vector<Variant> varia
 
 // Top-level keys that are not settings of a run; asked for so that they count as known.
 void know_top_level(ConfigSection& root) {
-  for (const char* key : {"name", "title", "seeds", "transport", "label", "axes", "case", "compare",
-                          "topology", "fault", "link_event", "classes", "switch", "nic", "irn",
-                          "congestion_control", "timers", "workload", "engine"})
+  for (const char* key : {"name",
+                          "title",
+                          "seeds",
+                          "transport",
+                          "label",
+                          "axes",
+                          "case",
+                          "compare",
+                          "topology",
+                          "fault",
+                          "link_event",
+                          "classes",
+                          "switch",
+                          "switch_group",
+                          "nic",
+                          "irn",
+                          "congestion_control",
+                          "timers",
+                          "workload",
+                          "engine"})
     root.node(key);
 }
 
@@ -228,13 +245,19 @@ Settings read_settings(const Variant& variant, const std::filesystem::path& fold
       read_congestion_control(root.table("congestion_control"), label.mode, &s.parameters, rocc);
   const ClassMap class_map = read_class_map(root.table("classes"), s.topology, s.class_maps);
   s.switches = read_switch(root.table("switch"), label.pfc, cc, s.ecn_by_rate);
-  s.switches.class_map = class_map;
-  s.switches.rocc = rocc.config;
-  s.switches.telemetry.enabled = cc.config.needs().telemetry;
+  s.switch_groups = read_switch_groups(root.tables("switch_group"), root.node("switch"), s.topology,
+                                       label.pfc, cc, s.parameters);
   s.rocc = rocc.points;
   s.nic =
       read_nic(root.table("nic"), root.table("irn"), label.mode, label.pfc, cc.config, s.topology, class_map);
-  s.switches.rocc.classes = static_cast<std::uint8_t>(1u << s.nic.config.roce_tc().value);
+  rocc.config.classes = static_cast<std::uint8_t>(1u << s.nic.config.roce_tc().value);
+  const auto complete = [&](SwitchConfig& config) {
+    config.class_map = class_map;
+    config.rocc = rocc.config;
+    config.telemetry.enabled = cc.config.needs().telemetry;
+  };
+  complete(s.switches);
+  for (SwitchGroup& group : s.switch_groups) complete(group.config);
   // Timers depend on the classes of the workloads, and are listed before them.
   const auto nic_end = static_cast<std::ptrdiff_t>(s.parameters.size());
   s.workloads = read_workloads(root.tables("workload"), s.topology, s.nic.config, folder);

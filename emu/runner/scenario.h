@@ -62,6 +62,13 @@ struct EcnOfRate {  // marking of links of one rate
   EcnConfig ecn;
 };
 
+// Switches that differ from the others: [[switch_group]].
+struct SwitchGroup {
+  std::vector<std::uint32_t> nodes;
+  SwitchConfig config;
+  std::vector<EcnOfRate> ecn_by_rate;
+};
+
 struct NodeClassMap {  // of a node that does not go by the network's map
   std::uint32_t node = 0;
   ClassMap map;
@@ -161,10 +168,11 @@ struct Settings {
   Topology topology;
   std::vector<LinkEvent> link_events;    // in the order of time
   std::vector<NodeClassMap> class_maps;  // of single nodes; of all others: switches.class_map
-  SwitchConfig switches;                 // max_frame is filled in with the wire MTU
+  SwitchConfig switches;                 // of those in no group; max_frame is filled in with the wire MTU
   std::vector<EcnOfRate> ecn_by_rate;
-  NicSettings nic;    // pfc_enabled and the timers are set
-  RoccSettings rocc;  // where switches.rocc.enabled
+  std::vector<SwitchGroup> switch_groups;  // disjoint
+  NicSettings nic;                         // pfc_enabled and the timers are set
+  RoccSettings rocc;                       // where switches.rocc.enabled
   TimerSettings timers;
   std::vector<WorkloadSettings> workloads;
   EngineSettings engine;
@@ -180,6 +188,11 @@ struct Comparison {  // a line of summary.json's comparisons
   std::string of, over, metric;
   double paper = 0;  // the paper's number; NaN: none
 };
+
+// The group that a switch is in; null: it goes by [switch].
+const SwitchGroup* group_of(const Settings& settings, std::uint32_t node);
+// The configurations that switches have: that of [switch], then those of the groups.
+std::vector<const SwitchConfig*> switch_configs(const Settings& settings);
 
 struct Scenario {
   std::string name, title, file;

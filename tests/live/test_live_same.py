@@ -46,6 +46,7 @@ _CASES: list[tuple[Path, tuple[str, ...]]] = [
     (_SMALL / "class_maps.toml", ()),
     # Queues in the order of arrival, fair among flows, with push-out.
     (SCENARIOS / "queues.toml", ()),
+    (_SMALL / "switch_groups.toml", ()),
     (_SMALL / "rocc.toml", ()),
     (_SMALL / "rocc.toml", ('congestion_control.rocc.rate_computation="host"',)),
     (

@@ -37,6 +37,8 @@ _CASES: list[tuple[Path, tuple[str, ...]]] = [
     # A periodic incast whose senders are drawn, over Poisson arrivals.
     (SCENARIOS / "incast_background.toml", ('transport=["irn"]',)),
     (_SMALL / "leaf_spine_16.toml", ()),
+    # One path for each pair, and losses on every link.
+    (_SMALL / "leaf_spine_16.toml", ('topology.paths="single"', "topology.drop_rate=0.0005")),
     (_SMALL / "controls.toml", ()),
     (_SMALL / "files.toml", ()),
     (_SMALL / "side_by_side.toml", ()),

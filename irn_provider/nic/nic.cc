@@ -13,6 +13,7 @@ Nic::Impl::Impl(const NicConfig& configuration, Qpn first, PacketPool& packets, 
                 TraceSink& sink)
     : config(configuration),
       cnp_tc(configuration.cnp_tc()),
+      knows_all(std::ranges::count(configuration.class_map.classes, ClassMap::kUnknown) == 0),
       first_qpn(first),
       pool(packets),
       trace(sink),
@@ -89,8 +90,8 @@ void Nic::Impl::accept(const Packet& packet, Time now) {
   ++counters.rx_packets;
   counters.rx_bytes += packet.frame_length;
   if (packet.ecn == Ecn::kCe) ++counters.np_ecn_marked_roce_packets;
-  if (!config.class_map.knows(packet.roce.dscp)) [[unlikely]]
-    ++counters.rx_unknown_dscp;
+  if (!knows_all) [[unlikely]]
+    counters.rx_unknown_dscp += !config.class_map.knows(packet.roce.dscp);
   if (!trace.wants(TraceKind::kDeliver)) return;
   TraceRecord record{now, TraceKind::kDeliver, static_cast<std::uint8_t>(packet.ecn)};
   record.flow = packet.flow;

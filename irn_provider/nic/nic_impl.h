@@ -61,7 +61,8 @@ struct Nic::Impl {
   void count_users(const QpInit& init, int change);  // of what the QP was made from
 
   const NicConfig config;
-  const Tc cnp_tc;  // of the config
+  const Tc cnp_tc;       // of the config
+  const bool knows_all;  // every DSCP has a class
   const Qpn first_qpn;
   PacketPool& pool;
   TraceSink& trace;

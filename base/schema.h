@@ -89,19 +89,13 @@ struct FieldOf {
   Field field;
 
   constexpr FieldOf within(Value least, Value most) const {
-    FieldOf f = *this;
-    f.field.least = least, f.field.most = most;
-    return f;
+    return with(FieldValue(least), FieldValue(most), field.word, field.word_value);
   }
   constexpr FieldOf at_least(Value least) const {
-    FieldOf f = *this;
-    f.field.least = least;
-    return f;
+    return with(FieldValue(least), field.most, field.word, field.word_value);
   }
   constexpr FieldOf at_most(Value most) const {
-    FieldOf f = *this;
-    f.field.most = most;
-    return f;
+    return with(field.least, FieldValue(most), field.word, field.word_value);
   }
   constexpr FieldOf positive() const {  // of quantities: more than 0
     if constexpr (std::is_same_v<Value, Duration>) return at_least(1_ps);
@@ -110,10 +104,13 @@ struct FieldOf {
   }
   // `word` stands for this value, or for the empty optional, in place of a number.
   constexpr FieldOf or_word(std::string_view word, T value = T{}) const {
-    FieldOf f = *this;
-    f.field.word = word;
-    f.field.word_value = value_of(value);
-    return f;
+    return with(field.least, field.most, word, value_of(value));
+  }
+  // A copy: in constant expressions some compilers cannot assign another alternative to a variant.
+  constexpr FieldOf with(FieldValue least, FieldValue most, std::string_view word,
+                         FieldValue word_value) const {
+    return {{field.key, field.text, field.kind, least, most, word, word_value, field.names, field.get,
+             field.set}};
   }
 
   static constexpr FieldValue value_of(const T& member) {

@@ -1,5 +1,5 @@
-// What an algorithm asks of the NIC, the transport and the switches, and what they tell it about themselves.
-// Each algorithm states its CcNeeds as kNeeds.
+// The needs of an algorithm, which it states as kNeeds: what the NIC, the transport and the switches must do
+// for it. And the facts of the NIC and the network by which an algorithm is made.
 #pragma once
 
 #include <cstdint>

@@ -25,8 +25,8 @@ class ClassTurns {
     tc_ = law_.pick(sendable, [&](Tc) { return max_frame_; });
     return bit_of(tc_);
   }
-  // What became of the turn: a frame left, or none did. `ready`: classes that have something to send, paused
-  // ones included.
+  // The turn has ended: a frame left (sent), or none did (passed). `ready`: classes that have something to
+  // send, paused ones included.
   void sent(Bytes frame, TcMask ready) { end(wire_bytes(max_frame_) - wire_bytes(frame), ready); }
   void passed(TcMask ready) { end(wire_bytes(max_frame_), ready); }
 

@@ -33,13 +33,13 @@ class SwitchActions {
   std::uint16_t ports() const;
   const SwitchConfig& config() const;
   const PortConfig& port(PortId port) const;
-  SwitchPortCounters& counters(PortId port) const;  // a mechanism counts in its own fields
+  SwitchPortCounters& counters(PortId port) const;  // of mechanisms without Counters of their own
   TcMask lossless() const;                          // lossless classes; 0 without PFC
   bool lossless(Tc tc) const { return (lossless() & bit_of(tc)) != 0; }
   TcMask waiting(PortId egress) const;            // classes with frames queued for this port
   TcMask paused(PortId egress) const;             // classes that the link peer has paused
   bool asks(PortId ingress, Tc tc) const;         // the switch asks the link peer to pause the class
-  Bytes queued(PortId egress, Tc tc) const;       // bytes of frames
+  Bytes queued(PortId egress, Tc tc) const;       // length of the queue
   const EgressQueues& queues() const;             // to walk through waiting frames
   std::size_t controls(PortId port) const;        // frames of send_control() that have not left yet
   const Packet* next_in_turn(PortId egress, Tc);  // EgressQueues::next_in_turn()
@@ -49,8 +49,8 @@ class SwitchActions {
   void watch(PortId egress, TcMask classes);
   // on_dequeue() is called for frames of these classes that leave a queue of the port, by whatever way.
   void watch_departures(PortId egress, TcMask classes);
-  // admit() is called for each frame while `on`. Calls with the value that holds already are refused
-  // (RL_CHECK).
+  // admit() is called for each frame with one output from the call with true on, until that with false. The
+  // calls alternate.
   void watch_admission(bool on);
   void set_timer(PortId port);  // next_timeout(port) has another value than before
 

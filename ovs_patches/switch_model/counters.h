@@ -29,8 +29,8 @@ enum class SwitchDropReason : std::uint8_t {
   kWatchdog = 8,     // lossless: its egress queue is in a PFC storm, and the watchdog drops
   kLoopBreaker = 9,  // lossless: its egress queue is the master of a loop of queues that wait for one another
   kEgressMax = 10,   // lossless: its egress queue is at the limit that the scenario declares (egress_max)
-  kPushedOut = 12,   // lossy: it gave way in a full queue (FullRule)
   kMechanism = 11,   // a mechanism without a reason of its own
+  kPushedOut = 12,   // lossy: it gave way in a full queue (FullRule)
 };
 // What a mechanism drops on purpose is not lost by mistake: it is in its own counter.
 constexpr bool is_deliberate(SwitchDropReason reason) {

@@ -1,29 +1,35 @@
-// How a mechanism comes into a switch. A mechanism is a class with
+// clang-format off
+// How a mechanism comes into a switch. It is a class with
 //
-//   static constexpr std::string_view kName;      // its random stream, and its scenario section
-//   switch.<name> static bool is_on(const SwitchConfig&); Mechanism(SwitchActions actions, Rng rng);    //
-//   only where is_on()
+//   static constexpr std::string_view kName;       // its random stream, and its section [switch.<name>]
+//   struct Params;                                 // plain data
+//   static Schema<Params> schema();                // the keys of the section (base/schema.h)
+//   static bool is_on(const Params&);
+//   Mechanism(const Params&, SwitchActions, Rng);  // only where is_on()
 //
-// and those of the following hooks that it needs; all are optional and found by their signatures. A switch in
-// which a mechanism is off has a null pointer in its place. The order of calls is the order of the list
+// and any of the following members, which are found by their signatures. (Mechanisms whose parameters are members
+// of SwitchConfig have no Params: is_on(const SwitchConfig&) and Mechanism(SwitchActions, Rng).) A switch in which
+// a mechanism is off has a null pointer in its place. Hooks are called in the order of the list
 // (mechanisms/mechanisms.h).
 //
-//   struct Counters;                              // of a port: uint64 only, with kNames in their order
+//   static std::optional<SchemaProblem> problem_of(const Params&);  // contradictions between keys
+//   struct Counters;                               // of a port: uint64 only, with kNames in their order
 //   const Counters& counters(PortId) const;
-//   void on_enqueue(PortId out, PortId in, Packet&, Time);     // before it joins a watched queue
-//   void on_dequeue(PortId out, PortId in, const Packet&, Time);  // it has left a watched queue
-//   void on_transmit(PortId out, Packet&, Time);               // a data frame begins to leave
-//   std::int64_t rank(PortId out, const Packet&, Time);        // for queues of QueueOrder::kRanked
-//   std::optional<SwitchDropReason> admit(PortId in, PortId out, const Packet&, Time);  // while watched
-//   void on_pauses(PortId egress, PauseState::Change, Time);   // the peer's pauses began or ended
-//   void on_asked(PortId ingress, Tc, Time);                   // this switch begins to ask for a pause
-//   void on_dropped(PortId egress, Tc, Time);                  // drop_queue() of some mechanism
+//   void on_enqueue(PortId out, PortId in, Packet&, Time);        // a frame is about to join a watched queue
+//   void on_dequeue(PortId out, PortId in, const Packet&, Time);  // a frame has left a watched queue
+//   void on_transmit(PortId out, Packet&, Time);   // a frame begins to leave, control frames apart
+//   std::int64_t rank(PortId out, const Packet&, Time);           // for queues of QueueOrder::kRanked
+//   std::optional<SwitchDropReason> admit(PortId in, PortId out, const Packet&, Time);  // watch_admission()
+//   void on_pauses(PortId egress, PauseState::Change, Time);      // pauses by the peer began or ended
+//   void on_asked(PortId ingress, Tc, Time);       // this switch begins to ask for a pause
+//   void on_dropped(PortId egress, Tc, Time);      // drop_queue() of any mechanism is done
 //   Time next_timeout(PortId) const; void on_timeout(PortId, Time);
 //   PacketRef poll_ahead(PortId egress, Time); bool has_ahead(PortId egress) const;     // send_ahead()
-//   std::uint64_t held_frames() const;                         // frames that are in no queue
-//   static constexpr bool takes(PacketKind);                   // kinds that only switches make; with it:
-//   void on_message(PortId in, std::span<const PortId> outs, PacketRef, Time);
-//   static bool ignore(SwitchPortCounters&, const Packet&);    // is off: counted; false: a frame to drop
+//   std::uint64_t held_frames() const;             // frames that are in no queue
+//   static constexpr bool takes(PacketKind);       // kinds of frames that only switches make; with it
+//   void on_message(PortId in, std::span<const PortId> outs, PacketRef, Time);  // and
+//   static bool ignore(SwitchPortCounters&, const Packet&);  // off: counts the frame; false: it is to be dropped
+// clang-format on
 #pragma once
 
 #include <algorithm>

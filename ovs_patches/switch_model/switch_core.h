@@ -1,6 +1,5 @@
 // SwitchCore: the state of a switch and the steps that its inputs and outputs are made of: admission, queues,
-// pauses, the way out. It names no mechanism: those see it by SwitchActions. Private to switch*.cc and
-// actions.cc.
+// pauses, the way out. Mechanisms see it by SwitchActions only. Private to switch*.cc and actions.cc.
 #pragma once
 
 #include <array>
@@ -30,12 +29,12 @@ static_assert(static_cast<unsigned>(PauseOwner::kMechanisms) + Mechanisms::Set::
 struct SwitchCore {
   using MechanismSets = Mechanisms::Set;
   static constexpr auto kBufferOwner = static_cast<unsigned>(PauseOwner::kIngressBuffer);
-  // What every frame looks at comes first, in two cache lines.
+  // The members that every frame looks at come first, in two cache lines.
   struct alignas(64) Port {
     Port(const SwitchConfig& config, const PortConfig& port_config);
     TcMask waiting = 0;      // classes with frames queued for this port
     bool in_ready = false;   // listed in `ready`
-    bool urgent = false;     // control frames or escaping frames wait: they leave before data
+    bool urgent = false;     // control frames, or frames of send_ahead(), wait: they leave before data
     TcMask watched = 0;      // classes of which a mechanism is to see the frames that join a queue
     TcMask watched_out = 0;  // classes of which a mechanism is to see the frames that leave a queue
     PauseRequests requests;  // as ingress: what we ask of the peer

@@ -23,8 +23,9 @@
 
 namespace rocelab {
 
-static_assert(static_cast<unsigned>(PauseOwner::kMechanisms) + Mechanisms::Set::kCount <= 8,
-              "PauseRequests keeps a bit per owner in a byte");
+static_assert(static_cast<unsigned>(PauseOwner::kMechanisms) + Mechanisms::Set::kCount <=
+                  PauseRequests::kMostOwners,
+              "each mechanism can ask for pauses: raise PauseRequests::kMostOwners and its owners' type");
 
 struct SwitchCore {
   using MechanismSets = Mechanisms::Set;

@@ -2,7 +2,6 @@
 #include <algorithm>
 
 #include "emu/runner/readers.h"
-#include "emu/runner/schema_reader.h"
 #include "lockstep/segment.h"
 
 namespace rocelab {
@@ -62,67 +61,6 @@ void read_classes(ConfigSection& section, SwitchConfig& config) {
     section.fail_at("ets_weights", "must have one weight for each of the 8 classes");
   for (std::size_t tc = 0; tc < weights.size(); ++tc)
     config.classes[tc].weight = static_cast<std::uint16_t>(weights[tc]);
-}
-
-constexpr std::array<QueueOrder, 5> kOrders = {QueueOrder::kFifo, QueueOrder::kRoundRobin, QueueOrder::kLifo,
-                                               QueueOrder::kRandom, QueueOrder::kFair};
-
-// Of all classes: those of one class can differ, but for round robin.
-void read_queue_order(ConfigSection& section, SwitchConfig& config) {
-  const QueueOrder order = kOrders[section.choice(
-      "queue_order", {"fifo", "round-robin", "lifo", "random", "fair"}, config.input_buffered ? 1 : 0)];
-  if (order == QueueOrder::kRoundRobin) {
-    config.queue_order = order;
-    return;
-  }
-  for (ClassConfig& c : config.classes) c.order = order;
-}
-
-void read_class(ConfigSection section, const std::string& number, const SwitchConfig& config,
-                ClassConfig& c) {
-  const bool lossless = config.pfc.enabled && c.lossless;
-  const bool rotates = config.queue_order == QueueOrder::kRoundRobin;
-  const bool has_order = section.has("order");
-  const std::size_t order = section.choice("order", {"fifo", "lifo", "random", "fair"}, 0);
-  if (has_order && rotates)
-    section.fail_at("order",
-                    "excludes switch.queue_order = \"round-robin\" (the default with "
-                    "input_buffered), which holds for all classes");
-  if (has_order) c.order = kOrders[order == 0 ? 0 : order + 1];
-  c.full = static_cast<FullRule>(section.choice("when_full", {"refuse", "push-out", "push-out-longest"}, 0));
-  if (c.full != FullRule::kRefuse && lossless)
-    section.fail_at("when_full", "= \"push-out\" would drop frames of class " + number +
-                                     ", which is in lossless_classes: use \"refuse\"");
-  if (c.full != FullRule::kRefuse && (rotates || config.input_buffered))
-    section.fail_at("when_full", "goes with neither round-robin queues nor input_buffered");
-  if (c.full != FullRule::kRefuse && config.shared_pool > Bytes{} && config.alpha_lossy > 0)
-    section.fail_at("when_full", "needs queues with a limit of their own: set switch.alpha_lossy = 0");
-  const bool may_drop = section.boolean("may_drop", false);
-  if (section.has("egress_max")) {
-    c.egress_max = section.bytes("egress_max", c.egress_max);
-    if (c.egress_max <= Bytes{}) section.fail_at("egress_max", "must be more than 0");
-    if (!c.lossless)
-      section.fail_at("egress_max", "is of lossless classes, and class " + number +
-                                        " is not in lossless_classes: switch.lossy_buffer limits it");
-    if (!may_drop)
-      section.fail_at("egress_max", "makes a lossless class drop frames: write may_drop = true beside it");
-  } else if (may_drop) {
-    section.fail_at("may_drop", "means something only with egress_max");
-  }
-  section.finish();
-}
-
-// [switch.class.N]
-void read_each_class(ConfigSection& section, SwitchConfig& config) {
-  const ConfigNode* node = section.node("class");
-  ConfigSection classes = section.table("class");
-  if (node != nullptr)
-    for (const auto& [key, value] : node->members) {
-      if (key.size() != 1 || key[0] < '0' || key[0] > '7')
-        classes.fail_at(key, "is no class: write [switch.class.3], of 0 to 7");
-      read_class(classes.table(key), key, config, config.classes[static_cast<std::size_t>(key[0] - '0')]);
-    }
-  classes.finish();
 }
 
 // A size that the switch can also derive itself.
@@ -210,17 +148,6 @@ void read_loop_breaker(ConfigSection section, LoopBreakerConfig& breaker) {
   section.finish();
 }
 
-// [switch.<name>] of the mechanisms that bring their own parameters.
-void read_mechanisms(ConfigSection& section, SwitchConfig& config) {
-  for (const MechanismType& type : mechanism_types()) {
-    void* params = config.mechanisms.bytes.data() + type.offset;
-    ConfigSection table = section.table(type.name);
-    read_fields(table, type.fields(), params);
-    refuse_problem(table, type.problem_of(params));
-    table.finish();
-  }
-}
-
 }  // namespace
 
 SwitchConfig read_switch(ConfigSection section, bool pfc, const CcPreset& congestion_control,
@@ -252,6 +179,7 @@ SwitchConfig read_switch(ConfigSection section, bool pfc, const CcPreset& conges
       section.fail_at("escape", "takes frames out of FIFO queues only, and class " + std::to_string(tc) +
                                     " has another order");
   read_mechanisms(section, config);
+  check_ranks(section, config);
   read_loop_breaker(section.table("loop_breaker"), config.loop_breaker);
   if (config.loop_breaker.enabled && !pfc)
     section.fail_at("loop_breaker", "needs PFC: give the label a transport with it, such as \"roce+pfc\"");

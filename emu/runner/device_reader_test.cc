@@ -121,6 +121,8 @@ TEST(DeviceReaderTest, RulesThatAQueueCannotHaveAreNamedWithTheirKey) {
        "set switch.alpha_lossy = 0"},
       {"[switch]\nqueue_order = \"fair\"\n[switch.escape]\nenabled = true\n", "FIFO queues only"},
       {"[switch.class.0]\nordr = \"lifo\"\n", "ordr"},
+      {"[switch.class.0]\norder = \"ranked\"\n",
+       "class 0.order = \"ranked\" needs a mechanism that gives ranks"},
   };
   for (const auto& [text, want] : wrong)
     EXPECT_NE(complaint(text).find(want), std::string::npos) << text << complaint(text);

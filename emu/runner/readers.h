@@ -52,6 +52,12 @@ std::optional<std::uint8_t> read_dscp(ConfigSection& section, const std::string&
 void read_nic_classes(ConfigSection& section, const ClassMap& map, NicConfig& config);
 // Warnings about settings that are allowed but probably not meant: one line each, with its place.
 std::vector<std::string> class_warnings(const Settings& settings);
+// The parts of [switch] that are about queues and mechanisms, in this order. `section` is [switch].
+void read_queue_order(ConfigSection& section, SwitchConfig& config);
+void read_each_class(ConfigSection& section,
+                     SwitchConfig& config);  // behind lossless_classes and pfc.enabled
+void read_mechanisms(ConfigSection& section, SwitchConfig& config);
+void check_ranks(ConfigSection& section, const SwitchConfig& config);
 // [[switch_group]]: [switch] with some keys changed, for some switches. Without its class map, RoCC and
 // telemetry, which are a network's.
 std::vector<SwitchGroup> read_switch_groups(std::vector<ConfigSection> sections, const ConfigNode* base,

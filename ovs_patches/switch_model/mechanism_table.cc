@@ -33,9 +33,18 @@ std::optional<SchemaProblem> problem_in(const void* params) {
 }
 
 template <class M>
+concept GivesRanks = requires(M& m, const Packet& packet) {
+  m.rank(PortId{}, packet, Time{});
+};
+
+template <class M>
 constexpr MechanismType type_of() {
-  return {M::kName, [] { return std::span<const Field>(M::schema().fields); }, Set::params_before<M>(),
-          &problem_in<M>};
+  return {M::kName,
+          [] { return std::span<const Field>(M::schema().fields); },
+          Set::params_before<M>(),
+          &problem_in<M>,
+          [](const void* params) { return M::is_on(*static_cast<const typename M::Params*>(params)); },
+          GivesRanks<M>};
 }
 
 constexpr auto kTypes = [] {

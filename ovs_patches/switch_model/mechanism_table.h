@@ -26,6 +26,8 @@ struct MechanismType {
   std::span<const Field> (*fields)();  // of its parameters
   std::size_t offset;                  // of its parameters in MechanismParams::bytes
   std::optional<SchemaProblem> (*problem_of)(const void* params);
+  bool (*is_on)(const void* params);
+  bool ranks;  // has rank(), for queues of QueueOrder::kRanked
 };
 std::span<const MechanismType> mechanism_types();
 

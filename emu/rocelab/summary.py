@@ -65,7 +65,8 @@ def run_summary(outcome: RunOutcome) -> Summary:
         **_pauses(outcome),
         **_round_trips(outcome),
         "declared_drops": _over_ports(outcome, "drops_egress_max"),
-        "pushed_out": _over_ports(outcome, "drops_pushed_out"),
+        "pushed_out": _over_ports(outcome, "drops_pushed_out")
+        + _over_ports(outcome, "drops_displaced"),
         "unknown_dscp": _over_ports(outcome, "unknown_dscp")
         + sum(c.get("rx_unknown_dscp", 0) for c in outcome.nic_counters.values()),
         "escaped_frames": _over_ports(outcome, "escaped_frames"),

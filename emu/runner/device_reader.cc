@@ -162,6 +162,7 @@ SwitchConfig read_switch(ConfigSection section, bool pfc, const CcPreset& conges
   config.alpha_lossless = section.real("alpha_lossless", config.alpha_lossless, 1e-6, 1e6);
   config.alpha_lossy = section.real("alpha_lossy", config.alpha_lossy, 0, 1e6);
   read_queue_order(section, config);
+  read_port_buffer(section, config);
   if (section.choice("classify", {"dscp", "pcp"}, 0) == 1)
     section.fail_at(
         "classify",

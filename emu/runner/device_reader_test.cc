@@ -107,6 +107,15 @@ TEST(DeviceReaderTest, QueuesHaveAnOrderAndAFullRuleByClass) {
   EXPECT_EQ(settings("[switch]\ninput_buffered = true\n").switches.queue_order, QueueOrder::kRoundRobin);
 }
 
+TEST(DeviceReaderTest, AQueueMayHoldWhatItsPortMayUnlessItHasALimitOfItsOwn) {
+  const std::string port = "[switch]\nport_buffer = \"1MB\"\nport_when_full = \"push-out-lower\"\n";
+  const SwitchConfig config = settings(port).switches;
+  EXPECT_EQ(config.port_buffer, 1_MB);
+  EXPECT_EQ(config.egress_limit, 1_MB);
+  EXPECT_EQ(config.port_rule, PortRule::kPushOutLower);
+  EXPECT_EQ(settings(port + "lossy_buffer = \"60KB\"\n").switches.egress_limit, 60_KB);
+}
+
 TEST(DeviceReaderTest, RulesThatAQueueCannotHaveAreNamedWithTheirKey) {
   const std::pair<const char*, const char*> wrong[] = {
       {"[switch.class.8]\norder = \"lifo\"\n", "switch.class.8 is no class"},
@@ -123,6 +132,12 @@ TEST(DeviceReaderTest, RulesThatAQueueCannotHaveAreNamedWithTheirKey) {
       {"[switch.class.0]\nordr = \"lifo\"\n", "ordr"},
       {"[switch.class.0]\norder = \"ranked\"\n",
        "class 0.order = \"ranked\" needs a mechanism that gives ranks"},
+      {"[switch.class.0]\norder = \"levels\"\n",
+       "class 0.order = \"levels\" needs a mechanism that gives ranks"},
+      {"[switch]\nport_when_full = \"push-out-lower\"\n", "only with port_buffer"},
+      {"[switch]\nport_buffer = \"1MB\"\nport_when_full = \"push-out\"\n", "did you mean \"push-out-lower\""},
+      {"[switch]\nport_buffer = \"1MB\"\ninput_buffered = true\n", "goes with neither input_buffered"},
+      {"[switch]\nport_buffer = 1000\n", "has no unit"},
   };
   for (const auto& [text, want] : wrong)
     EXPECT_NE(complaint(text).find(want), std::string::npos) << text << complaint(text);

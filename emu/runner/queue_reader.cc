@@ -10,16 +10,17 @@
 namespace rocelab {
 namespace {
 
-constexpr std::array<QueueOrder, 6> kOrders = {QueueOrder::kFifo, QueueOrder::kRoundRobin,
-                                               QueueOrder::kLifo, QueueOrder::kRandom,
-                                               QueueOrder::kFair, QueueOrder::kRanked};
+constexpr std::array<QueueOrder, 7> kOrders = {
+    QueueOrder::kFifo, QueueOrder::kRoundRobin, QueueOrder::kLifo,  QueueOrder::kRandom,
+    QueueOrder::kFair, QueueOrder::kRanked,     QueueOrder::kLevels};
 
 void read_class(ConfigSection section, const std::string& number, const SwitchConfig& config,
                 ClassConfig& c) {
   const bool lossless = config.pfc.enabled && c.lossless;
   const bool rotates = config.queue_order == QueueOrder::kRoundRobin;
   const bool has_order = section.has("order");
-  const std::size_t order = section.choice("order", {"fifo", "lifo", "random", "fair", "ranked"}, 0);
+  const std::size_t order =
+      section.choice("order", {"fifo", "lifo", "random", "fair", "ranked", "levels"}, 0);
   if (has_order && rotates)
     section.fail_at("order",
                     "excludes switch.queue_order = \"round-robin\" (the default with "
@@ -61,6 +62,23 @@ void read_queue_order(ConfigSection& section, SwitchConfig& config) {
   for (ClassConfig& c : config.classes) c.order = order;
 }
 
+// Of an egress port, over all lossy queues. A queue may then hold what its port may.
+void read_port_buffer(ConfigSection& section, SwitchConfig& config) {
+  config.port_buffer = section.bytes("port_buffer", config.port_buffer);
+  if (config.port_buffer > Bytes{} && !section.has("lossy_buffer")) config.egress_limit = config.port_buffer;
+  if (config.port_buffer > Bytes{} &&
+      (config.input_buffered || (config.shared_pool > Bytes{} && config.alpha_lossy > 0)))
+    section.fail_at("port_buffer",
+                    "limits lossy frames at egress: it goes with neither input_buffered nor a "
+                    "shared_pool for them (set switch.alpha_lossy = 0)");
+  config.port_rule = static_cast<PortRule>(section.choice("port_when_full", {"refuse", "push-out-lower"}, 0));
+  if (config.port_rule == PortRule::kRefuse) return;
+  if (config.port_buffer == Bytes{})
+    section.fail_at("port_when_full", "means something only with port_buffer");
+  if (config.queue_order == QueueOrder::kRoundRobin)
+    section.fail_at("port_when_full", "= \"push-out-lower\" does not go with round-robin queues");
+}
+
 // [switch.class.N]
 void read_each_class(ConfigSection& section, SwitchConfig& config) {
   const ConfigNode* node = section.node("class");
@@ -91,10 +109,11 @@ void check_ranks(ConfigSection& section, const SwitchConfig& config) {
     return type.ranks && type.is_on(config.mechanisms.bytes.data() + type.offset);
   });
   for (std::size_t tc = 0; !ranks && tc < config.classes.size(); ++tc)
-    if (config.classes[tc].order == QueueOrder::kRanked)
-      section.fail_at("class", std::to_string(tc) +
-                                   ".order = \"ranked\" needs a mechanism that gives ranks "
-                                   "(docs/extending.md), and none is on");
+    if (is_by_rank(config.classes[tc].order))
+      section.fail_at("class",
+                      std::to_string(tc) + ".order = \"" +
+                          (config.classes[tc].order == QueueOrder::kRanked ? "ranked" : "levels") +
+                          "\" needs a mechanism that gives ranks (docs/extending.md), and none is on");
 }
 
 }  // namespace rocelab

@@ -54,6 +54,7 @@ void read_nic_classes(ConfigSection& section, const ClassMap& map, NicConfig& co
 std::vector<std::string> class_warnings(const Settings& settings);
 // The parts of [switch] that are about queues and mechanisms, in this order. `section` is [switch].
 void read_queue_order(ConfigSection& section, SwitchConfig& config);
+void read_port_buffer(ConfigSection& section, SwitchConfig& config);  // behind the buffers and the order
 void read_each_class(ConfigSection& section,
                      SwitchConfig& config);  // behind lossless_classes and pfc.enabled
 void read_mechanisms(ConfigSection& section, SwitchConfig& config);

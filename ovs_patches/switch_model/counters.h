@@ -31,6 +31,8 @@ enum class SwitchDropReason : std::uint8_t {
   kEgressMax = 10,   // lossless: its egress queue is at the limit that the scenario declares (egress_max)
   kMechanism = 11,   // a mechanism without a reason of its own
   kPushedOut = 12,   // lossy: it gave way in a full queue (FullRule)
+  kPortBuffer = 13,  // lossy: the lossy classes of its egress port hold port_buffer
+  kDisplaced = 14,   // lossy: it gave way to a frame of a higher class (PortRule)
 };
 // What a mechanism drops on purpose is not lost by mistake: it is in its own counter.
 constexpr bool is_deliberate(SwitchDropReason reason) {
@@ -78,6 +80,8 @@ constexpr bool is_deliberate(SwitchDropReason reason) {
   X(drops_loop_breaker) /* frames that it then dropped */                                   \
   X(drops_egress_max) /* lossless frames beyond a declared egress_max */                    \
   X(drops_pushed_out) /* lossy frames that gave way in a full queue */                      \
+  X(drops_port_buffer) /* lossy frames for a port whose classes hold its port_buffer */     \
+  X(drops_displaced) /* lossy frames that gave way to a higher class at such a port */      \
   X(drops_mechanism) /* by a mechanism without a reason of its own */
 
 #define ROCELAB_SWITCH_CLASS_COUNTERS(X)                                              \

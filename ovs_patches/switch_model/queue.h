@@ -101,12 +101,12 @@ class EgressQueues {
   // robin: ingress by ingress. Null: none waits. Valid until the queue changes.
   const Packet* next_in_turn(PortId out, Tc tc);
   // f(const Packet&, PortId in) of every frame that waits, from the head; round robin: ingress by ingress;
-  // by rank: in no order.
+  // by rank: in no order (by level in its order).
   template <class F>
   void for_each(PortId out, Tc tc, F&& f) const {
     const std::size_t at = index(out, tc);
     if (queues_[at].ranked != nullptr)
-      return queues_[at].ranked->for_each([&](std::uint32_t n) {
+      return queues_[at].ranked->for_each(places_, [&](std::uint32_t n) {
         f(static_cast<const Packet&>(*nodes_[n].frame.packet), nodes_[n].frame.in);
       });
     const auto walk = [&](const Fifo& fifo) {

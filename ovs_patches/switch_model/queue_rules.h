@@ -12,13 +12,24 @@ enum class QueueOrder : std::uint8_t {
   kRandom,      // each waiting frame has a rank by lot
   kFair,        // flows share the departures by bytes (ranked_queue.h)
   kRanked,      // the smallest rank first: a mechanism's rank() gives it
+  kLevels,      // the same for ranks 0 to 63, in O(1); a rank beyond is taken for the nearest
 };
+constexpr bool is_by_rank(QueueOrder order) {
+  return order == QueueOrder::kRanked || order == QueueOrder::kLevels;
+}
 
 // Lossy queues at egress_limit.
 enum class FullRule : std::uint8_t {
   kRefuse,          // the arriving frame is dropped
   kPushOutLast,     // the frame that would leave last is dropped, be it the arriving one
   kPushOutLongest,  // the last frame of the flow with most bytes in the queue is dropped
+};
+
+// The lossy classes of an egress port that hold port_buffer together.
+enum class PortRule : std::uint8_t {
+  kRefuse,        // the arriving frame is dropped
+  kPushOutLower,  // the last frames of classes that are served strictly after the arriving frame's, the
+                  // lowest first. Where those hold too little, the arriving frame is dropped alone
 };
 
 }  // namespace rocelab

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <map>
 #include <span>
@@ -17,10 +18,12 @@ namespace rocelab {
 
 class QueueScript {
  public:
+  static constexpr std::array kOrders = {QueueOrder::kFifo,   QueueOrder::kRoundRobin, QueueOrder::kLifo,
+                                         QueueOrder::kRandom, QueueOrder::kFair,       QueueOrder::kRanked,
+                                         QueueOrder::kLevels};
+
   explicit QueueScript(std::span<const std::uint8_t> bytes) : bytes_(bytes) {
-    constexpr QueueOrder kOrders[] = {QueueOrder::kFifo,   QueueOrder::kRoundRobin, QueueOrder::kLifo,
-                                      QueueOrder::kRandom, QueueOrder::kFair,       QueueOrder::kRanked};
-    order_ = kOrders[take() % 6];
+    order_ = kOrders[take() % kOrders.size()];
     rule_ = static_cast<FullRule>(take() % 3);
     const bool rotates = order_ == QueueOrder::kRoundRobin;
     if (rotates) rule_ = FullRule::kRefuse;
@@ -70,7 +73,7 @@ class QueueScript {
 
   void push(std::uint32_t flow, PortId in) {
     const std::uint32_t length = 60 + take() * 8u;
-    const std::int64_t rank = order_ == QueueOrder::kRanked ? take() % 16 - 8 : 0;
+    const std::int64_t rank = is_by_rank(order_) ? take() % 16 - (order_ == QueueOrder::kRanked ? 8 : 0) : 0;
     PacketRef packet = pool_.make();
     packet->frame_length = length;
     packet->tc = kClass;
@@ -101,8 +104,7 @@ class QueueScript {
     if (order_ == QueueOrder::kFifo) RL_CHECK(left.number == before.front().number);
     if (order_ == QueueOrder::kLifo) RL_CHECK(left.number == before.back().number);
     if (order_ == QueueOrder::kFair) RL_CHECK(is_first_of_its_flow(left));
-    if (order_ == QueueOrder::kRanked)
-      RL_CHECK(left.number == std::ranges::min_element(before, {}, rank_of)->number);
+    if (is_by_rank(order_)) RL_CHECK(left.number == std::ranges::min_element(before, {}, rank_of)->number);
     if (order_ != QueueOrder::kRoundRobin) return;
     RL_CHECK(left.in == next_port(before));
     const auto first = std::ranges::find(before, left.in, &Waiting::in);
@@ -129,8 +131,7 @@ class QueueScript {
     }
     if (order_ == QueueOrder::kFifo) RL_CHECK(left.number == before.back().number);
     if (order_ == QueueOrder::kLifo) RL_CHECK(left.number == before.front().number);
-    if (order_ == QueueOrder::kRanked)
-      RL_CHECK(left.number == std::ranges::max_element(before, {}, rank_of)->number);
+    if (is_by_rank(order_)) RL_CHECK(left.number == std::ranges::max_element(before, {}, rank_of)->number);
   }
 
   void extract(std::uint32_t flow) {

@@ -9,7 +9,7 @@ namespace {
 
 TEST(QueueScriptTest, RandomWorkOnEveryOrderAndRuleAgreesWithAList) {
   Rng rng(1);
-  for (std::uint8_t order = 0; order < 6; ++order) {
+  for (std::uint8_t order = 0; order < QueueScript::kOrders.size(); ++order) {
     for (std::uint8_t rule = 0; rule < 3; ++rule) {
       for (int round = 0; round < 40; ++round) {
         std::vector<std::uint8_t> bytes = {order, rule};

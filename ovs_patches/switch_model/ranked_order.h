@@ -13,9 +13,9 @@ namespace rocelab {
 
 class RankedOrder {
  public:
-  // The place of a node in the two heaps.
+  // The place of a node in the two heaps. LevelOrder keeps a node's neighbours and level in it.
   struct Places {
-    std::uint32_t first = 0, last = 0;
+    std::uint32_t first = 0, last = 0, level = 0;
   };
   struct Key {
     std::int64_t rank = 0;

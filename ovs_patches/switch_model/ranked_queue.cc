@@ -24,8 +24,10 @@ void FairRanks::dropped(std::uint64_t flow, std::int64_t rank, Bytes length) {
 
 void RankedQueue::push(std::vector<RankedOrder::Places>& places, std::uint32_t node, std::uint64_t flow,
                        Bytes length, std::int64_t rank) {
+  if (by_level_) return levels_.push(places, node, rank);
   ++pushed_;
   if (order_ == QueueOrder::kFifo) rank = 0;
+  if (order_ == QueueOrder::kLevels) rank = std::clamp<std::int64_t>(rank, 0, LevelOrder::kMostLevels - 1);
   if (order_ == QueueOrder::kLifo) rank = -pushed_;
   if (order_ == QueueOrder::kRandom) rank = static_cast<std::int64_t>(rng_.next() >> 1);
   if (order_ == QueueOrder::kFair) rank = fair_.next(flow, length);
@@ -37,12 +39,13 @@ void RankedQueue::push(std::vector<RankedOrder::Places>& places, std::uint32_t n
 }
 
 std::uint32_t RankedQueue::victim() const {
-  if (rule_ == FullRule::kPushOutLast) return heap_.last();
+  if (rule_ == FullRule::kPushOutLast) return by_level_ ? levels_.last() : heap_.last();
   return flows_.at(lengths_.rbegin()->second).nodes.rbegin()->second;
 }
 
 void RankedQueue::erase(std::vector<RankedOrder::Places>& places, std::uint32_t node, std::uint64_t flow,
                         Bytes length, bool served) {
+  if (by_level_) return levels_.erase(places, node);
   const RankedOrder::Key key = heap_.key_of(places, node);
   heap_.erase(places, node);
   if (order_ == QueueOrder::kFair)

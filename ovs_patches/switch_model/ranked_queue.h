@@ -12,6 +12,7 @@
 
 #include "base/rng.h"
 #include "base/units.h"
+#include "ovs_patches/switch_model/level_order.h"
 #include "ovs_patches/switch_model/queue_rules.h"
 #include "ovs_patches/switch_model/ranked_order.h"
 
@@ -34,12 +35,18 @@ class FairRanks {
 class RankedQueue {
  public:
   RankedQueue(QueueOrder order, FullRule rule, Rng rng)
-      : order_(order), rule_(rule), heap_(rule == FullRule::kPushOutLast), rng_(rng) {}
+      : order_(order),
+        rule_(rule),
+        by_level_((order == QueueOrder::kFifo || order == QueueOrder::kLevels) &&
+                  rule != FullRule::kPushOutLongest),
+        levels_(order == QueueOrder::kLevels ? LevelOrder::kMostLevels : 1),
+        heap_(rule == FullRule::kPushOutLast),
+        rng_(rng) {}
 
-  // `rank`: for QueueOrder::kRanked; the other orders have their own.
+  // `rank`: for the orders by rank; the others have their own.
   void push(std::vector<RankedOrder::Places>& places, std::uint32_t node, std::uint64_t flow, Bytes length,
             std::int64_t rank);
-  std::uint32_t first() const { return heap_.first(); }
+  std::uint32_t first() const { return by_level_ ? levels_.first() : heap_.first(); }
   // The frame that gives way by the rule: the last in the order, or the last of the flow with most bytes (of
   // equals, the one with the largest key). Must not be empty; the rule must push out.
   std::uint32_t victim() const;
@@ -47,8 +54,8 @@ class RankedQueue {
   void erase(std::vector<RankedOrder::Places>& places, std::uint32_t node, std::uint64_t flow, Bytes length,
              bool served);
   template <class F>
-  void for_each(F&& f) const {
-    heap_.for_each(f);
+  void for_each(const std::vector<RankedOrder::Places>& places, F&& f) const {
+    by_level_ ? levels_.for_each(places, f) : heap_.for_each(f);
   }
 
  private:
@@ -60,6 +67,8 @@ class RankedQueue {
 
   QueueOrder order_;
   FullRule rule_;
+  bool by_level_;  // the frames are in levels_, else in heap_
+  LevelOrder levels_;
   RankedOrder heap_;
   Rng rng_;
   FairRanks fair_;

@@ -22,14 +22,24 @@ TcMask limited_classes_of(const SwitchConfig& config) {
   TcMask mask = 0;
   for (std::uint8_t tc = 0; tc < kTrafficClasses; ++tc)
     if (config.classes[tc].egress_max > 0_B) mask |= bit_of(Tc{tc});
-  return static_cast<TcMask>(mask & lossless_classes_of(config));
+  const TcMask lossless = lossless_classes_of(config);
+  const TcMask lossy = config.port_buffer > 0_B ? 0xff : 0;
+  return static_cast<TcMask>((mask & lossless) | (lossy & ~lossless));
 }
 
 TcMask ranked_classes_of(const SwitchConfig& config) {
   TcMask mask = 0;
   for (std::uint8_t tc = 0; tc < kTrafficClasses; ++tc)
-    if (config.classes[tc].order == QueueOrder::kRanked) mask |= bit_of(Tc{tc});
+    if (is_by_rank(config.classes[tc].order)) mask |= bit_of(Tc{tc});
   return mask;
+}
+
+// Frames give way by the class's rule, or by the port's, which needs to find the last of a queue.
+EgressQueues::Rules rules_of(const SwitchConfig& config, std::uint8_t tc) {
+  const ClassConfig& c = config.classes[tc];
+  const bool displaced =
+      config.port_rule == PortRule::kPushOutLower && (lossless_classes_of(config) & bit_of(Tc{tc})) == 0;
+  return {c.order, displaced && c.full == FullRule::kRefuse ? FullRule::kPushOutLast : c.full};
 }
 
 const SwitchConfig& checked(const SwitchConfig& config, std::span<const PortConfig> ports) {
@@ -64,8 +74,7 @@ SwitchCore::SwitchCore(const SwitchConfig& c, std::span<const PortConfig> port_c
   ports.reserve(port_configs.size());
   for (const PortConfig& port_config : port_configs) ports.emplace_back(c, port_config);
   for (std::uint8_t tc = 0; tc < kTrafficClasses; ++tc)
-    queues.set_rules(Tc{tc}, {c.classes[tc].order, c.classes[tc].full},
-                     rng.fork("queues").fork(std::to_string(tc)));
+    queues.set_rules(Tc{tc}, rules_of(c, tc), rng.fork("queues").fork(std::to_string(tc)));
   mechanisms.make(*this, config, rng);
   sees_transmit = mechanisms.any_transmit();
   no_short_cut = sees_transmit;
@@ -109,7 +118,7 @@ void SwitchCore::store_made(PortId at_port, PortId out, PacketRef&& packet, Time
   const Tc tc = packet->tc;
   const Bytes frame = packet->frame();
   if (!egress_takes(out, tc, frame))
-    return note_drop(out, at_port, *packet, SwitchDropReason::kEgressLimit, now);
+    return note_drop(out, at_port, *packet, full_reason(out, tc, frame), now);
   buffer.charge_lossy(at_port, tc, frame);
   enqueue(at_port, out, std::move(packet), kNoShare, now);
 }

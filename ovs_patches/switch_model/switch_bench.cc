@@ -135,6 +135,43 @@ void BM_Extract(benchmark::State& state) {
   state.counters["hops"] = static_cast<double>(taken);
 }
 BENCHMARK(BM_Extract)->Arg(16)->Arg(128)->Arg(1024)->Iterations(20000);
+// One frame in, one out, of a queue in which so many wait, by order (QueueOrder): what a rank costs as the
+// queue grows. With FullRule::kPushOutLast a queue can also find its last frame.
+void BM_Order(benchmark::State& state) {
+  constexpr std::uint32_t kFlows = 64;
+  PacketPool pool;  // outlives the queues
+  EgressQueues queues(1, QueueOrder::kFifo);
+  queues.set_rules(Tc{0}, {static_cast<QueueOrder>(state.range(0)), static_cast<FullRule>(state.range(1))},
+                   Rng(1));
+  EgressQueues::Queue& queue = queues.at(PortId{0}, Tc{0});
+  Rng rng(2);
+  const auto push = [&] {
+    PacketRef packet = pool.make();
+    packet->frame_length = static_cast<std::uint32_t>(kFrame.count());
+    packet->roce.dest = Qpn{static_cast<std::uint32_t>(rng.below(kFlows))};
+    queues.push(queue, PortId{0}, kNoShare, kFrame, std::move(packet),
+                static_cast<std::int64_t>(rng.below(64)));
+  };
+  for (std::int64_t i = 0; i < state.range(2); ++i) push();
+  std::uint64_t left = 0;
+  for (auto _ : state) {
+    push();
+    left += queues.pop(queue).packet->frame_length > 0;
+  }
+  state.counters["per_hop"] = benchmark::Counter(static_cast<double>(left),
+                                                 benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
+  state.counters["hops"] = static_cast<double>(left);
+}
+void orders_and_depths(benchmark::internal::Benchmark* bench) {
+  bench->ArgNames({"order", "full", "depth"})->Iterations(500'000);
+  for (const QueueOrder order :
+       {QueueOrder::kFifo, QueueOrder::kLifo, QueueOrder::kFair, QueueOrder::kRanked, QueueOrder::kLevels})
+    for (const FullRule full : {FullRule::kRefuse, FullRule::kPushOutLast})
+      for (const std::int64_t depth : {16, 128, 1024, 16384})
+        bench->Args({static_cast<std::int64_t>(order), static_cast<std::int64_t>(full), depth});
+}
+BENCHMARK(BM_Order)->Apply(orders_and_depths);
+
 BENCHMARK(BM_PermutationLossless)->Arg(8)->Arg(64)->Arg(256);
 BENCHMARK(BM_SpreadLossless)->Arg(8)->Arg(64)->Arg(256);
 BENCHMARK(BM_SpreadVoqEcn)->Arg(8)->Arg(64);

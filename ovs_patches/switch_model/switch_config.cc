@@ -124,6 +124,19 @@ std::string problem_of_orders(const SwitchConfig& config) {
   return {};
 }
 
+std::string problem_of_port_buffer(const SwitchConfig& config) {
+  if (config.port_buffer == 0_B)
+    return config.port_rule == PortRule::kRefuse ? "" : "pushing out lower classes needs a port_buffer";
+  if (config.port_buffer < config.longest_frame())
+    return "port_buffer " + to_string(config.port_buffer) + " holds no frame of " +
+           to_string(config.longest_frame());
+  if (config.input_buffered || (config.shared_pool > 0_B && config.alpha_lossy > 0))
+    return "port_buffer limits lossy frames at egress: no input_buffered, and alpha_lossy = 0";
+  if (config.port_rule != PortRule::kRefuse && config.queue_order == QueueOrder::kRoundRobin)
+    return "frames of a round-robin queue are not pushed out: use another queue_order or refuse them";
+  return {};
+}
+
 std::string problem_of_switch(const SwitchConfig& config) {
   if (config.max_frame < 128_B || config.max_frame > 65535_B)
     return "max_frame " + to_string(config.max_frame) + ", need 128 B to 65535 B";
@@ -157,6 +170,7 @@ std::string problem_of_switch(const SwitchConfig& config) {
       return "Escape's tokens can be returned only with the fixes pool and reclaim, which know who is away";
   }
   if (std::string problem = problem_of_orders(config); !problem.empty()) return problem;
+  if (std::string problem = problem_of_port_buffer(config); !problem.empty()) return problem;
   if (config.loop_breaker.enabled) {
     if (!config.pfc.enabled) return "Loop Breaker needs PFC";
     if (config.escape.enabled) return "Escape and Loop Breaker are for the same deadlocks: use one of them";

@@ -157,8 +157,10 @@ struct SwitchConfig {
   // Wire MTU: the longest frame over IPv4, from which headroom is computed. Frames of the same payload over
   // IPv6 pass, too.
   Bytes max_frame = 4200_B;
-  Bytes ingress_buffer = 240_KB;  // per ingress port and lossless class, headroom included
-  Bytes egress_limit = 240_KB;    // lossy: per egress queue
+  Bytes ingress_buffer = 240_KB;           // per ingress port and lossless class, headroom included
+  Bytes egress_limit = 240_KB;             // lossy: per egress queue
+  Bytes port_buffer = 0_B;                 // lossy: per egress port, over all its queues; 0: no limit
+  PortRule port_rule = PortRule::kRefuse;  // what a port at port_buffer does
   // > 0: a pool shared by the whole switch. Lossless classes may hold alpha * (free pool) beyond their XOFF
   // threshold before they pause; a lossy egress queue is limited by alpha * (free pool) instead of
   // egress_limit (Choudhury and Hahne's dynamic threshold).

@@ -74,6 +74,11 @@ struct SwitchCore {
   bool pass(PortId in, PortId out, Packet& packet, Time now);
   const EcnConfig& marking(const Port& port, Tc tc) const;
   bool egress_takes(PortId out, Tc tc, Bytes frame) const;
+  bool limited_takes(PortId out, Tc tc, Bytes frame) const;
+  Bytes beyond_port_buffer(PortId out, Bytes frame) const;
+  bool displace(PortId out, Tc tc, Bytes bytes, Time now);
+  void push_out(PortId out, Tc tc, SwitchDropReason reason, Time now);
+  SwitchDropReason full_reason(PortId out, Tc tc, Bytes frame) const;
   void receive_full(PortId in, PortId out, PacketRef&& packet, Time now);
   void receive_copies(PortId in, std::span<const PortId> outs, PacketRef packet, Time now);
   PacketRef copy_of(const Packet& packet);
@@ -106,7 +111,7 @@ struct SwitchCore {
   SwitchConfig config;
   TcMask lossless_classes = 0;
   TcMask ranked_classes = 0;   // whose queues are ordered by a mechanism's rank
-  TcMask limited_classes = 0;  // lossless, with an egress_max
+  TcMask limited_classes = 0;  // lossless with an egress_max, or lossy with a port_buffer
   PacketPool& pool;
   TraceSink& trace;
   FrameOwner* frames;

@@ -1,5 +1,6 @@
 // The way in: admission, copies, marking, drops.
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 #include "base/check.h"
@@ -20,23 +21,76 @@ void SwitchCore::mark(PortId out, PortId in, Packet& packet, Bytes queue, Time n
                 .peer = in.value});
 }
 
-// A lossy frame for a queue at its limit: the queue's rule says which frame is dropped.
+bool SwitchCore::limited_takes(PortId out, Tc tc, Bytes frame) const {
+  if (lossless(tc)) return queues.bytes(out, tc) + frame <= config.classes[tc.value].egress_max;
+  return buffer.egress_takes(queues.bytes(out, tc), frame) && beyond_port_buffer(out, frame) == 0_B;
+}
+
+// The part of a lossy frame for which the port's classes leave no room.
+Bytes SwitchCore::beyond_port_buffer(PortId out, Bytes frame) const {
+  if (config.port_buffer == 0_B) return 0_B;
+  Bytes held = frame;
+  for (auto left = static_cast<TcMask>(ports[out.value].waiting & ~lossless_classes); left != 0;
+       left &= static_cast<TcMask>(left - 1))
+    held += queues.bytes(out, Tc{static_cast<std::uint8_t>(std::countr_zero(left))});
+  return std::max(0_B, held - config.port_buffer);
+}
+
+SwitchDropReason SwitchCore::full_reason(PortId out, Tc tc, Bytes frame) const {
+  if (lossless(tc)) return SwitchDropReason::kEgressMax;
+  return beyond_port_buffer(out, frame) > 0_B ? SwitchDropReason::kPortBuffer
+                                              : SwitchDropReason::kEgressLimit;
+}
+
+void SwitchCore::push_out(PortId out, Tc tc, SwitchDropReason reason, Time now) {
+  EgressQueues::Queue& queue = queues.at(out, tc);
+  const QueuedFrame victim = queues.push_out(queue);
+  left(out, at(out), queue, tc, victim, now);
+  give_back(victim.in, tc, victim.packet->frame(), victim.share, now);
+  note_drop(out, victim.in, *victim.packet, reason, now);
+  release_frame(*victim.packet);
+}
+
+// PortRule::kPushOutLower: frees so many bytes of the lossy classes that are served strictly after `tc`.
+// False, and nothing has changed: they hold less. ETS classes come after the strict ones, and are equal.
+bool SwitchCore::displace(PortId out, Tc tc, Bytes bytes, Time now) {
+  const auto precedence = [&](std::uint8_t n) {
+    return config.classes[n].selection == Selection::kStrict ? n + 1 : 0;
+  };
+  const auto lower = [&](std::uint8_t n) { return precedence(n) < precedence(tc.value) && !lossless(Tc{n}); };
+  Bytes held;
+  for (std::uint8_t n = 0; n < kTrafficClasses; ++n)
+    if (lower(n)) held += queues.bytes(out, Tc{n});
+  if (held < bytes) return false;
+  const bool after_strict[] = {false, true};
+  for (const bool strict : after_strict)
+    for (std::uint8_t n = 0; n < kTrafficClasses; ++n)
+      while (lower(n) && (precedence(n) > 0) == strict && bytes > 0_B && !queues.empty(out, Tc{n})) {
+        const Bytes before = queues.bytes(out, Tc{n});
+        push_out(out, Tc{n}, SwitchDropReason::kDisplaced, now);
+        bytes -= before - queues.bytes(out, Tc{n});
+      }
+  return true;
+}
+
+// A lossy frame for a queue or a port at its limit: their rules say which frames are dropped.
 void SwitchCore::receive_full(PortId in, PortId out, PacketRef&& packet, Time now) {
   const Tc tc = packet->tc;
-  EgressQueues::Queue& queue = queues.at(out, tc);
-  const bool pushes_out = config.classes[tc.value].full != FullRule::kRefuse && queue.ranked != nullptr;
-  if (!pushes_out) return drop(out, in, *packet, SwitchDropReason::kEgressLimit, now);
-  buffer.charge_lossy(in, tc, packet->frame());
+  const EgressQueues::Queue& queue = queues.at(out, tc);
+  const Bytes frame = packet->frame();
+  const bool pushes_out = config.classes[tc.value].full != FullRule::kRefuse;
+  const bool displaces = config.port_rule == PortRule::kPushOutLower;
+  if (!pushes_out && !buffer.egress_takes(queue.bytes, frame))
+    return drop(out, in, *packet, full_reason(out, tc, frame), now);
+  if (const Bytes beyond = beyond_port_buffer(out, frame); beyond > 0_B) {
+    const bool has_room = displaces && displace(out, tc, beyond, now);
+    if (!has_room && !pushes_out) return drop(out, in, *packet, SwitchDropReason::kPortBuffer, now);
+  }
+  buffer.charge_lossy(in, tc, frame);
   note_delivered(in, out, *packet, now);
   enqueue(in, out, std::move(packet), kNoShare, now);
-  Port& port = at(out);
-  while (!buffer.egress_takes(queue.bytes, 0_B)) {
-    const QueuedFrame victim = queues.push_out(queue);
-    left(out, port, queue, tc, victim, now);
-    give_back(victim.in, tc, victim.packet->frame(), victim.share, now);
-    note_drop(out, victim.in, *victim.packet, SwitchDropReason::kPushedOut, now);
-    release_frame(*victim.packet);
-  }
+  while (pushes_out && (!buffer.egress_takes(queue.bytes, 0_B) || beyond_port_buffer(out, 0_B) > 0_B))
+    push_out(out, tc, SwitchDropReason::kPushedOut, now);
 }
 
 // The frame is charged once, and each output decides for itself. The last that takes it gets the original, so
@@ -56,8 +110,7 @@ void SwitchCore::receive_copies(PortId in, std::span<const PortId> outs, PacketR
   const std::uint32_t share = new_share();
   for (std::size_t i = 0; i < outs.size(); ++i) {
     if (!egress_takes(outs[i], tc, frame)) {
-      note_drop(outs[i], in, original,
-                lossless(tc) ? SwitchDropReason::kEgressMax : SwitchDropReason::kEgressLimit, now);
+      note_drop(outs[i], in, original, full_reason(outs[i], tc, frame), now);
     } else if (PacketRef copy = i == last ? std::move(packet) : copy_of(original)) {
       enqueue(in, outs[i], std::move(copy), share, now);
     } else {
@@ -146,6 +199,12 @@ void SwitchCore::note_drop(PortId at_port, PortId peer, const Packet& packet, Sw
       break;
     case SwitchDropReason::kPushedOut:
       ++counters.drops_pushed_out;
+      break;
+    case SwitchDropReason::kPortBuffer:
+      ++counters.drops_port_buffer;
+      break;
+    case SwitchDropReason::kDisplaced:
+      ++counters.drops_displaced;
       break;
     case SwitchDropReason::kMechanism:
       ++counters.drops_mechanism;

@@ -17,7 +17,7 @@ namespace rocelab {
 
 [[gnu::always_inline]] inline bool SwitchCore::egress_takes(PortId out, Tc tc, Bytes frame) const {
   if ((limited_classes & bit_of(tc)) != 0) [[unlikely]]
-    return queues.bytes(out, tc) + frame <= config.classes[tc.value].egress_max;
+    return limited_takes(out, tc, frame);
   return lossless(tc) || config.input_buffered || buffer.egress_takes(queues.bytes(out, tc), frame);
 }
 

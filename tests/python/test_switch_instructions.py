@@ -54,6 +54,14 @@ def test_a_mechanism_costs_at_most_15_percent_more_than_pfc_alone(mechanism: str
     assert alone < with_it <= _LIMIT * alone, f"{with_it:.0f} instructions per hop, {alone:.0f} without"
 
 
+def test_levels_do_not_depend_on_the_queues_length_and_ranks_by_its_logarithm() -> None:
+    """Orders 5 (ranked) and 6 (levels) of QueueOrder, each able to push out its last frame."""
+    few, many = (instructions(f"BM_Order/order:6/full:1/depth:{depth}") for depth in (16, 16384))
+    assert many <= 1.05 * few, f"{many:.0f} instructions with 16,384 frames, {few:.0f} with 16"
+    few, many = (instructions(f"BM_Order/order:5/full:1/depth:{depth}") for depth in (128, 16384))
+    assert many <= 2.2 * few, f"{many:.0f} instructions with 2^14 frames, {few:.0f} with 2^7"
+
+
 def test_extraction_does_not_depend_on_what_stands_ahead() -> None:
     few, many = instructions("BM_Extract/16"), instructions("BM_Extract/1024")
     assert many <= 1.05 * few, f"{many:.0f} instructions behind 1,024 frames, {few:.0f} behind 16"

@@ -34,35 +34,6 @@ SEEN = {
 BLOCK = re.compile(r"^`(?P<file>[\w./]+)`\n```(?P<kind>\w+)\n(?P<text>.*?)^```$", re.M | re.S)
 
 
-# Not on the page: a mechanism whose rank makes of an ordered queue the LIFO that the switch has, too.
-NEWEST = MECHANISMS.parent / "newest.h"
-NEWEST_TEXT = """
-#pragma once
-#include <cstdint>
-#include <string_view>
-#include "base/rng.h"
-#include "base/schema.h"
-#include "ovs_patches/switch_model/actions.h"
-namespace rocelab {
-struct NewestParams {
-  bool enabled = false;
-};
-class Newest {
- public:
-  using Params = NewestParams;
-  static constexpr std::string_view kName = "newest";
-  static constexpr auto kFields = fields(field<&NewestParams::enabled>("enabled", "the newest frame first"));
-  static Schema<Params> schema() { return kFields; }
-  static bool is_on(const Params& params) { return params.enabled; }
-  Newest(const Params&, SwitchActions, Rng) {}
-  std::int64_t rank(PortId, const Packet&, Time) { return --last_; }
-
- private:
-  std::int64_t last_ = 0;
-};
-}  // namespace rocelab
-"""
-
 READ = """
 import sys
 from rocelab.errors import RocelabError
@@ -75,9 +46,9 @@ except RocelabError as error:
 RUN = "import sys, pathlib; from rocelab import results; results.run(sys.argv[1], 'des', out=pathlib.Path(sys.argv[2]))"
 
 
-def blocks() -> dict[Path, tuple[str, str]]:
-    """Kind and text of each named block of the page."""
-    return {Path(m["file"]): (m["kind"], m["text"]) for m in BLOCK.finditer(PAGE.read_text())}
+def blocks() -> list[tuple[Path, str, str]]:
+    """File, kind and text of each named block of the page."""
+    return [(Path(m["file"]), m["kind"], m["text"]) for m in BLOCK.finditer(PAGE.read_text())]
 
 
 def patched(text: str, diff: str) -> str:
@@ -130,13 +101,13 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for source in sources:
         (scratch / source).parent.mkdir(parents=True, exist_ok=True)
         (scratch / source).write_text((ROOT / source).read_text())
-    for file, (kind, text) in blocks().items():
+    for file, kind, text in blocks():
         (scratch / file).parent.mkdir(parents=True, exist_ok=True)
-        (scratch / file).write_text(patched((ROOT / file).read_text(), text) if kind == "diff" else text)
+        if kind == "diff":
+            before = scratch / file if (scratch / file).exists() else ROOT / file
+            text = patched(before.read_text(), text)
+        (scratch / file).write_text(text)
         sources += [file] if file.suffix == ".cc" else []
-    (scratch / NEWEST).write_text(NEWEST_TEXT)
-    text = (scratch / MECHANISMS).read_text().replace("    NthMark, ", "    NthMark, Newest, ")
-    (scratch / MECHANISMS).write_text(text.replace("#pragma once\n", f'#pragma once\n#include "{NEWEST}"\n'))
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         done = pool.map(
             lambda s: subprocess.run(compile_command(s, scratch), cwd=paths.RELEASE).returncode, sources
@@ -174,11 +145,11 @@ def run(build: Path, scenario: str) -> tuple[list[dict[str, Any]], Path]:
 
 
 def test_each_extension_is_new_files_and_two_edited_lines() -> None:
-    new = [file for file, (kind, _) in blocks().items() if kind == "cpp"]
+    new = [file for file, kind, _ in blocks() if kind == "cpp"]
     assert new and not any((ROOT / file).exists() for file in new)
-    edits = {file: text for file, (kind, text) in blocks().items() if kind == "diff"}
-    assert set(edits) == set(SEEN)
-    for text in edits.values():
+    edits = [(file, text) for file, kind, text in blocks() if kind == "diff"]
+    assert {file for file, _ in edits} == set(SEEN)
+    for _, text in edits:
         assert sum(line.startswith("+") for line in text.splitlines()) <= 2
 
 
@@ -208,19 +179,14 @@ def test_a_mechanism_acts_counts_and_is_read(build: Path) -> None:
     assert sorted(found) == [(port, name, count) for name, count in counts.items()]
 
 
-def test_a_mechanism_that_ranks_the_newest_frame_first_makes_a_lifo(build: Path) -> None:
+def test_ranks_by_which_the_newest_frame_leaves_first_make_a_lifo(build: Path) -> None:
     """Equal to the picosecond to the order that the switch has."""
-    scenario = (ROOT / "scenarios" / "queues.toml").read_text()
-    scenario = re.sub(r"\n\[\[case\]\].*?(?=\n\[\[workload)", "\n", scenario, flags=re.S)
-    hashes = []
-    for name, order in (("lifo", "lifo"), ("newest", "ranked")):
-        ranks = "[switch.newest]\nenabled = true\n" if order == "ranked" else ""
-        (build.parent / f"{name}.toml").write_text(
-            f'{scenario}\n{ranks}[switch.class.3]\norder = "{order}"\n'
-        )
-        ((done,), _) = run(build, f"{name}.toml")
-        hashes.append(done["trace_hash"])
-    assert hashes[0] == hashes[1]
+    ranked = (build.parent / "newest.toml").read_text()
+    lifo = ranked.replace("[switch.newest]\nenabled = true\n", "").replace('"ranked"', '"lifo"')
+    (build.parent / "lifo.toml").write_text(lifo)
+    found = [run(build, name)[0][0] for name in ("newest.toml", "lifo.toml")]
+    assert found[0]["trace_hash"] == found[1]["trace_hash"]
+    assert found[0]["pushed_out"] == found[0]["drops"] > 0
 
 
 def test_mistakes_in_a_mechanisms_table_are_told_with_their_place(build: Path) -> None:

@@ -21,11 +21,11 @@
 
 namespace rocelab {
 
-// Value of a key. Whole numbers and choices (index of the name) are std::int64_t. monostate: an optional that
-// holds nothing.
+// Value of a key. Whole numbers, choices (index of the name) and sets (a bit per name) are std::int64_t.
+// monostate: an optional that holds nothing.
 using FieldValue = std::variant<std::monostate, bool, std::int64_t, double, Duration, Rate, Bytes>;
 
-enum class FieldKind : std::uint8_t { kFlag, kInteger, kReal, kDuration, kRate, kBytes, kChoice };
+enum class FieldKind : std::uint8_t { kFlag, kInteger, kReal, kDuration, kRate, kBytes, kChoice, kSet };
 
 struct Field {
   std::string_view key, text;
@@ -33,7 +33,7 @@ struct Field {
   FieldValue least, most;                   // inclusive; monostate: as far as the unit goes
   std::string_view word;                    // stands for word_value in a scenario; empty: there is none
   FieldValue word_value;                    // a value that no number of a scenario gives
-  std::span<const std::string_view> names;  // kChoice: of the enumeration's values, from 0
+  std::span<const std::string_view> names;  // kChoice: of the enumeration's values, from 0; kSet: of its bits
   FieldValue (*get)(const void* params) = nullptr;
   void (*set)(void* params, const FieldValue& value) = nullptr;
 };
@@ -165,6 +165,16 @@ constexpr auto choice(std::string_view key, std::span<const std::string_view> na
   made.field.set = [](void* params, const FieldValue& value) {
     static_cast<P*>(params)->*kMember = static_cast<T>(std::get<std::int64_t>(value));
   };
+  return made;
+}
+
+// A key that lists names: those of the bits that are set in an integer member, the lowest first.
+template <auto kMember>
+constexpr auto set_of(std::string_view key, std::span<const std::string_view> names, std::string_view text) {
+  static_assert(std::is_unsigned_v<typename MemberOf<decltype(kMember)>::Type>);
+  auto made = field<kMember>(key, text);
+  made.field.kind = FieldKind::kSet;
+  made.field.names = names;
   return made;
 }
 

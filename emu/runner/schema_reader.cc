@@ -1,5 +1,6 @@
 #include "emu/runner/schema_reader.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "base/check.h"
@@ -16,7 +17,8 @@ const char* noun_of(FieldKind kind) {
                                            "a duration such as \"2us\"",
                                            "a rate such as \"40Gb/s\"",
                                            "a size such as \"240KB\"",
-                                           "a name"};
+                                           "a name",
+                                           "a list of names"};
   return kNouns[static_cast<std::size_t>(kind)];
 }
 
@@ -59,6 +61,21 @@ double bound(const FieldValue& value, double otherwise) {
   return std::holds_alternative<double>(value) ? std::get<double>(value) : otherwise;
 }
 
+std::int64_t read_set(ConfigSection& section, const Field& field, std::int64_t otherwise) {
+  if (!section.has(field.key)) return otherwise;
+  std::int64_t set = 0;
+  for (const std::string& name : section.texts(field.key, {})) {
+    const auto found = std::ranges::find(field.names, name);
+    if (found == field.names.end()) {
+      std::string all;
+      for (const std::string_view known : field.names) all += (all.empty() ? "" : ", ") + quote(known);
+      section.fail_at(field.key, "names " + quote(name) + "; there are " + all);
+    }
+    set |= std::int64_t{1} << (found - field.names.begin());
+  }
+  return set;
+}
+
 FieldValue read_value(ConfigSection& section, const Field& field, const FieldValue& otherwise) {
   switch (field.kind) {
     case FieldKind::kFlag:
@@ -79,6 +96,8 @@ FieldValue read_value(ConfigSection& section, const Field& field, const FieldVal
     case FieldKind::kChoice:
       return static_cast<std::int64_t>(
           section.choice(field.key, field.names, static_cast<std::size_t>(or_zero<std::int64_t>(otherwise))));
+    case FieldKind::kSet:
+      return read_set(section, field, or_zero<std::int64_t>(otherwise));
   }
   RL_CHECK(false);
 }
@@ -116,6 +135,13 @@ std::string scenario_text(const Field& field, const FieldValue& value) {
   if (!field.word.empty() && value == field.word_value) return quote(field.word);
   if (field.kind == FieldKind::kChoice)
     return quote(field.names[static_cast<std::size_t>(std::get<std::int64_t>(value))]);
+  if (field.kind == FieldKind::kSet) {
+    std::string text;
+    for (std::size_t bit = 0; bit < field.names.size(); ++bit)
+      if ((std::get<std::int64_t>(value) >> bit & 1) != 0)
+        text += (text.empty() ? "" : ", ") + quote(field.names[bit]);
+    return "[" + text + "]";
+  }
   struct Text {
     std::string operator()(std::monostate) const { return ""; }
     std::string operator()(bool flag) const { return flag ? "true" : "false"; }

@@ -13,6 +13,8 @@
 // (mechanisms/mechanisms.h).
 //
 //   static std::optional<SchemaProblem> problem_of(const Params&);  // contradictions between keys
+//   static std::string problem_in(const Params&, const SwitchConfig&, std::span<const PortConfig>);  // on: with the
+//                                                  // rest of a switch; empty: none
 //   struct Counters;                               // of a port: uint64 only, with kNames in their order
 //   const Counters& counters(PortId) const;
 //   void on_enqueue(PortId out, PortId in, Packet&, Time);        // a frame is about to join a watched queue

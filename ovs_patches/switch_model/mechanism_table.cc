@@ -33,6 +33,15 @@ std::optional<SchemaProblem> problem_in(const void* params) {
 }
 
 template <class M>
+std::string problem_beside(const void* params, const SwitchConfig& config,
+                           std::span<const PortConfig> ports) {
+  const auto& own = *static_cast<const typename M::Params*>(params);
+  if constexpr (requires { M::problem_in(own, config, ports); })
+    if (M::is_on(own)) return M::problem_in(own, config, ports);
+  return {};
+}
+
+template <class M>
 concept GivesRanks = requires(M& m, const Packet& packet) {
   m.rank(PortId{}, packet, Time{});
 };
@@ -43,6 +52,7 @@ constexpr MechanismType type_of() {
           [] { return std::span<const Field>(M::schema().fields); },
           Set::params_before<M>(),
           &problem_in<M>,
+          &problem_beside<M>,
           [](const void* params) { return M::is_on(*static_cast<const typename M::Params*>(params)); },
           GivesRanks<M>};
 }

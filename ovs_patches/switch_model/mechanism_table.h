@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "base/schema.h"
@@ -21,11 +22,15 @@ struct MechanismParams {
   alignas(8) std::array<std::byte, kSize> bytes;
 };
 
+struct PortConfig;
+struct SwitchConfig;
+
 struct MechanismType {
   std::string_view name;               // [switch.<name>]
   std::span<const Field> (*fields)();  // of its parameters
   std::size_t offset;                  // of its parameters in MechanismParams::bytes
   std::optional<SchemaProblem> (*problem_of)(const void* params);
+  std::string (*problem_in)(const void* params, const SwitchConfig&, std::span<const PortConfig>);
   bool (*is_on)(const void* params);
   bool ranks;  // has rank(), for queues of QueueOrder::kRanked
 };

@@ -212,6 +212,10 @@ std::string problem_of(const SwitchConfig& config, std::span<const PortConfig> p
     if (std::string problem = problem_of_port(config, ports[i]); !problem.empty())
       return "port " + std::to_string(i) + ": " + problem;
   }
+  for (const MechanismType& type : mechanism_types()) {
+    std::string problem = type.problem_in(config.mechanisms.bytes.data() + type.offset, config, ports);
+    if (!problem.empty()) return problem;
+  }
   return {};
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "ovs_patches/switch_model/mechanism.h"
+#include "ovs_patches/switch_model/mechanisms/capfc.h"
 #include "ovs_patches/switch_model/mechanisms/escape.h"
 #include "ovs_patches/switch_model/mechanisms/loop_breaker.h"
 #include "ovs_patches/switch_model/mechanisms/rocc.h"
@@ -16,6 +17,7 @@ using Mechanisms = MechanismTypes<  //
     WatchdogMechanism,              //
     LoopBreakerMechanism,           //
     EscapeMechanism,                //
+    CapfcMechanism,                 //
     TelemetryMechanism              //
     >;
 

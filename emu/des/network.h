@@ -19,7 +19,6 @@
 #include "emu/des/virtual_link.h"
 #include "emu/port/link_schedule.h"
 #include "emu/runner/plan.h"
-#include "irn_provider/nic/memory.h"
 #include "ovs_patches/netdev/switch_trace.h"
 #include "ovs_patches/switch_model/switch_node.h"
 

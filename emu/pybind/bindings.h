@@ -12,7 +12,7 @@
 #include "base/units.h"
 #include "emu/port/link_counters.h"
 #include "irn_provider/cm/cm_counters.h"
-#include "irn_provider/nic/counters.h"
+#include "irn_provider/transport/counters.h"
 #include "ovs_patches/switch_model/counters.h"
 
 namespace rocelab::python {

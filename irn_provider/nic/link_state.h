@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "base/units.h"
-#include "irn_provider/nic/counters.h"
 #include "irn_provider/transport/async_events.h"
+#include "irn_provider/transport/counters.h"
 
 namespace rocelab {
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/units.h"
-#include "irn_provider/nic/nic_config.h"
+#include "irn_provider/transport/nic_config.h"
 #include "lockstep/coordinator.h"
 #include "lockstep/segment.h"
 

@@ -25,17 +25,20 @@ EDGES: dict[str, tuple[str, ...]] = {
     "base/wire": ("base",),
     "irn_provider/cc": _LAWS,
     "irn_provider/cm": _LAWS,
-    "irn_provider/transport": (*_LAWS, "irn_provider/cc", "irn_provider/nic"),  # nic should go
+    "irn_provider/transport": (*_LAWS, "irn_provider/cc"),
     "irn_provider/nic": (*_LAWS, "irn_provider/cc", "irn_provider/transport"),
     "ovs_patches/switch_model": _LAWS,
     "emu/port": ("base",),
     # Should go but for base: the layout of the segment belongs to the live engine.
-    "lockstep": (*_LAWS, "emu/port", "irn_provider/cm", "irn_provider/nic", "ovs_patches/switch_model"),
+    "lockstep": (
+        *(*_LAWS, "emu/port", "irn_provider/cm", "irn_provider/nic", "irn_provider/transport"),
+        "ovs_patches/switch_model",
+    ),
     "irn_provider/live": (*_LAWS, "irn_provider/live/direct", "irn_provider/nic", "lockstep"),
     "irn_provider/live/direct": (*_LAWS, "irn_provider/live", "irn_provider/nic", "lockstep"),
     "ovs_patches/netdev": (*_LAWS, "emu/port", "lockstep", "ovs_patches/switch_model"),
     "emu/runner": (
-        *(*_LAWS, "emu/port", "irn_provider/cc", "irn_provider/nic", "ovs_patches/switch_model"),
+        *(*_LAWS, "emu/port", "irn_provider/cc", "irn_provider/transport", "ovs_patches/switch_model"),
         "lockstep",  # should go: a plan contains the layout of the segment
     ),
     "emu/des": (
@@ -70,9 +73,9 @@ EDGES: dict[str, tuple[str, ...]] = {
     ),
     "emu/pybind": (
         *("base", "emu/des", "emu/port", "emu/runner"),
-        *("irn_provider/cm", "irn_provider/nic", "lockstep", "ovs_patches/switch_model"),
+        *("irn_provider/cm", "irn_provider/transport", "lockstep", "ovs_patches/switch_model"),
     ),
-    "emu/gateway": (*_LAWS, "irn_provider/nic", "lockstep"),
+    "emu/gateway": (*_LAWS, "irn_provider/nic", "irn_provider/transport", "lockstep"),
 }
 IO_HEADER = re.compile(r"<(?:chrono|thread|random|iostream|sys/[^>]*|unistd\.h|time\.h|ctime|mutex|fstream)>")
 INCLUDE = re.compile(r'^\s*#\s*include\s*(<[^>]+>|"[^"]+")', re.M)

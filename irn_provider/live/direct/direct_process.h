@@ -37,7 +37,6 @@
 #include "irn_provider/live/known_mutex.h"
 #include "irn_provider/live/live_process.h"
 #include "irn_provider/live/packet_edge.h"
-#include "irn_provider/nic/memory.h"
 #include "irn_provider/nic/nic_port.h"
 
 namespace rocelab {

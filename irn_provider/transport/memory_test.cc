@@ -1,5 +1,5 @@
 // The order in which ProcessMemory makes a packet's payload visible.
-#include "irn_provider/nic/memory.h"
+#include "irn_provider/transport/memory.h"
 
 #include <gtest/gtest.h>
 #include <signal.h>

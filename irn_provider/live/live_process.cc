@@ -12,11 +12,11 @@
 #include <utility>
 
 #include "base/check.h"
-#include "irn_provider/live/direct/direct_process.h"
-#include "irn_provider/live/direct/interface_host.h"
-#include "irn_provider/live/direct/interface_share.h"
 #include "irn_provider/live/known_mutex.h"
 #include "irn_provider/live/lockstep_process.h"
+#include "irn_provider/realtime/direct_process.h"
+#include "irn_provider/realtime/interface_host.h"
+#include "irn_provider/realtime/interface_share.h"
 
 namespace rocelab {
 

@@ -1,6 +1,6 @@
 // LiveProcess: this process's part in a live experiment: one virtual function of its host's NIC, the clock,
 // and its threads in experiment time. There are two: in a run's lock step (lockstep_process.h), and on a
-// network interface by the machine's own clock (direct/direct_process.h), where experiment time is real time
+// network interface by the machine's own clock (irn_provider/realtime), where experiment time is real time
 // and all that is said of threads below is the operating system's affair.
 //
 // Threads in lock step. A thread is *running* (its program computes: time stands), *parked* (it waits for

@@ -34,8 +34,8 @@ EDGES: dict[str, tuple[str, ...]] = {
         *(*_LAWS, "emu/port", "irn_provider/cm", "irn_provider/nic", "irn_provider/transport"),
         "ovs_patches/switch_model",
     ),
-    "irn_provider/live": (*_LAWS, "irn_provider/live/direct", "irn_provider/nic", "lockstep"),
-    "irn_provider/live/direct": (*_LAWS, "irn_provider/live", "irn_provider/nic", "lockstep"),
+    "irn_provider/live": (*_LAWS, "irn_provider/realtime", "irn_provider/nic", "lockstep"),
+    "irn_provider/realtime": (*_LAWS, "irn_provider/live", "irn_provider/nic", "lockstep"),
     "ovs_patches/netdev": (*_LAWS, "emu/port", "lockstep", "ovs_patches/switch_model"),
     "emu/runner": (
         *(*_LAWS, "emu/port", "irn_provider/cc", "irn_provider/transport", "ovs_patches/switch_model"),

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "base/wire/frame.h"
+#include "irn_provider/live/join_run.h"
 #include "irn_provider/live/live_process.h"
 #include "lockstep/coordinator.h"
 #include "lockstep/futex.h"
@@ -91,9 +92,8 @@ class LivePairTest : public ::testing::Test {
   pid_t start(std::uint32_t host, const std::function<void(LiveProcess&, std::uint32_t)>& body) {
     const pid_t child = fork();
     if (child != 0) return child;
-    setenv("ROCELAB_SEGMENT", path_.c_str(), 1);
-    setenv("ROCELAB_HOST", host == 0 ? "h1" : "h2", 1);
-    LiveProcess* process = LiveProcess::attach();
+    LiveProcess* process =
+        LiveProcess::attach([&] { return join_run(path_.c_str(), host == 0 ? "h1" : "h2"); });
     if (process == nullptr) _exit(2);
     body(*process, host);
     exit(::testing::Test::HasFailure() ? 1 : 0);

@@ -12,6 +12,7 @@
 #include <string>
 #include <utility>
 
+#include "irn_provider/verbs/engine.h"
 #include "irn_provider/verbs/exports.h"
 #include "irn_provider/verbs/libc/program.h"
 #include "irn_provider/verbs/limits.h"
@@ -33,7 +34,7 @@ std::unique_ptr<Device> make_device() {
   auto device = std::make_unique<Device>();
   KeepsErrno keeps;
   real::RuntimeScope scope;
-  device->host = LiveProcess::configured_host();
+  device->host = configured_host();
   ibv_device& base = device->base;
   base.node_type = IBV_NODE_CA;
   base.transport_type = IBV_TRANSPORT_IB;
@@ -123,7 +124,7 @@ const lockstep::HostEntry* this_host() {
 LiveProcess* enter_experiment() {
   KeepsErrno keeps;
   real::RuntimeScope scope;
-  LiveProcess* process = LiveProcess::attach();
+  LiveProcess* process = attach_engine();
   if (process == nullptr) return nullptr;
   process->call([&](Nic&, Time) { forget_parents_objects(*process); });
   process->set_completion_hook(on_completions);

@@ -84,7 +84,7 @@ void add_gids(std::vector<DeviceFile>& files, const lockstep::HostEntry& host, s
   }
 }
 
-void add_port(std::vector<DeviceFile>& files, const LiveProcess::DeviceView& view) {
+void add_port(std::vector<DeviceFile>& files, const DeviceView& view) {
   const ibv_port_attr port = port_attr(view.host, view.link_up);
   const auto add = [&](const char* name, std::string text, bool changes = false) {
     files.push_back({in(kPort, name), std::move(text), changes});
@@ -139,7 +139,7 @@ bool is_below(std::string_view path, std::string_view folder) {
 
 }  // namespace
 
-std::vector<DeviceFile> device_files(const LiveProcess::DeviceView& view, std::string_view interface) {
+std::vector<DeviceFile> device_files(const DeviceView& view, std::string_view interface) {
   std::vector<DeviceFile> files;
   add_hca(files, view.host);
   add_port(files, view);

@@ -34,7 +34,7 @@ EDGES: dict[str, tuple[str, ...]] = {
         *(*_LAWS, "emu/port", "irn_provider/cm", "irn_provider/nic", "irn_provider/transport"),
         "ovs_patches/switch_model",
     ),
-    "irn_provider/live": (*_LAWS, "irn_provider/realtime", "irn_provider/nic", "lockstep"),
+    "irn_provider/live": (*_LAWS, "irn_provider/nic", "lockstep"),
     "irn_provider/realtime": (*_LAWS, "irn_provider/live", "irn_provider/nic", "lockstep"),
     "ovs_patches/netdev": (*_LAWS, "emu/port", "lockstep", "ovs_patches/switch_model"),
     "emu/runner": (
@@ -57,8 +57,8 @@ EDGES: dict[str, tuple[str, ...]] = {
         ),  # should go: traces, captures, identities of hosts
     ),
     "irn_provider/verbs": (
-        *(*_LAWS, "irn_provider/cm", "irn_provider/live", "irn_provider/nic", "irn_provider/transport"),
-        *("irn_provider/verbs/libc", "irn_provider/verbs/rdma_cm", "lockstep"),
+        *(*_LAWS, "irn_provider/cm", "irn_provider/live", "irn_provider/nic", "irn_provider/realtime"),
+        *("irn_provider/transport", "irn_provider/verbs/libc", "irn_provider/verbs/rdma_cm", "lockstep"),
     ),
     "irn_provider/verbs/libc": (
         "base",

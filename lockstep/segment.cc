@@ -29,8 +29,8 @@ constexpr std::uint64_t layout_hash() {
   std::uint64_t hash = ROCELAB_LAYOUT_TEXT_HASH;
   for (const std::uint64_t size :
        {sizeof(Header), sizeof(HostEntry), sizeof(SwitchEntry), sizeof(PortEntry), sizeof(LinkChangeEntry),
-        sizeof(VfSlot), sizeof(HostPort), sizeof(FrameDescriptor), sizeof(NicConfig), sizeof(SwitchConfig),
-        sizeof(PortConfig)})
+        sizeof(PortResult), sizeof(VfSlot), sizeof(HostPort), sizeof(FrameDescriptor), sizeof(NicConfig),
+        sizeof(SwitchConfig), sizeof(PortConfig)})
     hash = (hash ^ size) * 0x100000001b3;
   return hash;
 }
@@ -51,7 +51,8 @@ void lay_out(Header& h) {
   h.switch_offset = h.host_port_offset + h.hosts * sizeof(HostPort);
   h.port_offset = align(h.switch_offset + h.switches * sizeof(SwitchEntry), 128);
   h.link_change_offset = h.port_offset + h.ports * sizeof(PortEntry);
-  h.vf_offset = align(h.link_change_offset + h.link_changes * sizeof(LinkChangeEntry), 128);
+  h.port_result_offset = align(h.link_change_offset + h.link_changes * sizeof(LinkChangeEntry), 128);
+  h.vf_offset = align(h.port_result_offset + h.ports * sizeof(PortResult), 128);
   h.rings_offset = align(h.vf_offset + vfs * sizeof(VfSlot), 4096);
   h.frames_offset = align(h.rings_offset + vfs * ring_bytes(h), 4096);
   h.service_port_offset =
@@ -198,6 +199,7 @@ Segment Segment::create(const std::filesystem::path& path, const SegmentPlan& pl
   std::ranges::uninitialized_copy(
       plan.link_changes,
       std::span(reinterpret_cast<LinkChangeEntry*>(base + h.link_change_offset), h.link_changes));
+  std::ranges::uninitialized_value_construct(segment.port_results());
   for (HostPort& port : segment.host_ports()) new (&port) HostPort();
   for (std::uint32_t i = 0; i < header->hosts * header->vfs_per_host; ++i) {
     auto* slot = new (&segment.vfs()[i]) VfSlot();
@@ -245,6 +247,9 @@ std::span<PortEntry> Segment::ports() const {
 std::span<const LinkChangeEntry> Segment::link_changes() const {
   return {reinterpret_cast<const LinkChangeEntry*>(base_ + header_->link_change_offset),
           header_->link_changes};
+}
+std::span<PortResult> Segment::port_results() const {
+  return {reinterpret_cast<PortResult*>(base_ + header_->port_result_offset), header_->ports};
 }
 std::span<std::atomic<std::uint64_t>> Segment::service_ports(std::uint32_t host) const {
   RL_CHECK(host < header_->hosts);

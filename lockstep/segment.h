@@ -3,7 +3,7 @@
 // clock's words, the rings between each NIC and its switch port, the frames, counters and verdicts.
 //
 //   Header | HostEntry[hosts] | HostPort[hosts] | SwitchEntry[switches] | PortEntry[ports] |
-//   LinkChangeEntry[link_changes] | VfSlot[hosts * vfs] | rings | frames
+//   LinkChangeEntry[link_changes] | PortResult[ports] | VfSlot[hosts * vfs] | rings | frames
 //
 // Frames never move: a descriptor names one by index. Each VF (virtual function: one process's share of a
 // host's NIC) owns a range of frames, fills them, and gets each back once whoever dropped or consumed it has
@@ -77,7 +77,8 @@ struct Header {
   std::uint32_t expected_participants =
       0;  // time stays at 0 until so many VFs are claimed and all their threads are parked
   std::uint64_t vf_offset = 0, rings_offset = 0, frames_offset = 0, host_offset = 0, host_port_offset = 0,
-                switch_offset = 0, port_offset = 0, link_change_offset = 0, service_port_offset = 0;
+                switch_offset = 0, port_offset = 0, link_change_offset = 0, port_result_offset = 0,
+                service_port_offset = 0;
   char trace_dir[128] = {};  // where event files go; empty: none
   char pcap_dir[128] = {};   // where the switches write their pcapng files; empty: none
   // --- the clock
@@ -137,8 +138,6 @@ struct SwitchEntry {
   std::uint16_t node = 0;
   std::uint32_t first_port = 0, ports = 0;  // PortEntry range; PortId = index within it
   SwitchConfig config;
-  std::array<std::uint8_t, 32> digest{};  // of its hashed trace records, written at the end
-  std::uint64_t records = 0;
 };
 
 struct PortEntry {
@@ -149,9 +148,13 @@ struct PortEntry {
   std::uint32_t peer_port = kNoSlot;  // a PortEntry of another switch
   PortConfig config;                  // rate, delay ...
   FaultConfig to_peer;                // what the link does to frames on their way from this port
-  SwitchPortCounters counters;        // these three are written by the switch process between windows
-  LinkCounters link_in;               // frames on their way to this port
-  LinkCounters link_out;              // frames on their way from it
+};
+
+// Written by the switch process between windows.
+struct PortResult {
+  SwitchPortCounters counters;
+  LinkCounters link_in;   // frames on their way to this port
+  LinkCounters link_out;  // frames on their way from it
 };
 
 // The link at a switch port fails or recovers, in both directions (emu/port/link_schedule.h). A link between
@@ -268,6 +271,7 @@ class Segment {
   std::span<SwitchEntry> switches() const;
   std::span<PortEntry> ports() const;
   std::span<const LinkChangeEntry> link_changes() const;
+  std::span<PortResult> port_results() const;
   std::span<std::atomic<std::uint64_t>> service_ports(std::uint32_t host) const;  // port_registry.h
   std::span<VfSlot> vfs() const;              // index = host * vfs_per_host + vf
   FrameRing tx(std::uint32_t vf) const;       // NIC -> switch

@@ -58,10 +58,12 @@ py::list vfs(const Segment& segment) {
 
 py::list ports(const Segment& segment) {
   py::list list;
-  for (const lockstep::PortEntry& port : segment.ports()) {
-    Counts all = counts(port.counters);
-    add_link(all, "link_in_", port.link_in);
-    add_link(all, "link_out_", port.link_out);
+  for (std::size_t i = 0; i < segment.ports().size(); ++i) {
+    const lockstep::PortEntry& port = segment.ports()[i];
+    const lockstep::PortResult& result = segment.port_results()[i];
+    Counts all = counts(result.counters);
+    add_link(all, "link_in_", result.link_in);
+    add_link(all, "link_out_", result.link_out);
     list.append(py::dict("interface"_a = port.interface,
                          "switch"_a = segment.switches()[port.switch_index].name, "counters"_a = all));
   }

@@ -1,7 +1,6 @@
 #include "ovs_patches/netdev/fabric.h"
 
 #include <algorithm>
-#include <cstring>
 #include <numeric>
 #include <span>
 #include <stdexcept>
@@ -78,17 +77,19 @@ void Fabric::capture_all(const std::string& folder) {
 }
 
 void Fabric::add_port(std::uint32_t index) {
-  PortEntry& e = segment_.ports()[index];
+  const PortEntry& e = segment_.ports()[index];
+  lockstep::PortResult& result = segment_.port_results()[index];
   if (e.switch_index >= nodes_.size() || segment_.switches()[e.switch_index].first_port + e.port_id != index)
     throw std::runtime_error(std::string("port ") + e.interface + " is not where its switch has it");
   const Rng faults = Rng(segment_.header().seed).fork("fault").fork(e.interface);
   ports_.push_back({.entry = e,
+                    .result = result,
                     .node = *nodes_[e.switch_index],
                     .id = PortId{static_cast<std::uint16_t>(e.port_id)},
                     .host = nullptr,
                     .peer = e.peer_port,
-                    .in = LinkDirection(faults_from_host(segment_, e), faults.fork("in"), e.link_in),
-                    .out = LinkDirection(e.to_peer, faults.fork("out"), e.link_out),
+                    .in = LinkDirection(faults_from_host(segment_, e), faults.fork("in"), result.link_in),
+                    .out = LinkDirection(e.to_peer, faults.fork("out"), result.link_out),
                     .inbox = {},
                     .waiting = {}});
   if (e.peer_port != kNoSlot &&
@@ -98,7 +99,7 @@ void Fabric::add_port(std::uint32_t index) {
   if (e.peer_host >= segment_.hosts().size() || segment_.hosts()[e.peer_host].port != index)
     throw std::runtime_error(std::string("port ") + e.interface + " and its host do not agree");
   ports_.back().host =
-      std::make_unique<HostLink>(segment_, e.peer_host, bank_, coordinator_, e.link_in, e.link_out);
+      std::make_unique<HostLink>(segment_, e.peer_host, bank_, coordinator_, result.link_in, result.link_out);
 }
 
 void Fabric::set_ready_byte(std::uint32_t port, std::uint8_t* byte) {
@@ -165,16 +166,13 @@ bool Fabric::finish_pass(bool last_try) {
 }
 
 void Fabric::publish_counters() {
-  for (Port& port : ports_) port.entry.counters = port.node.node.model().counters(port.id, end_);
+  for (Port& port : ports_) port.result.counters = port.node.node.model().counters(port.id, end_);
 }
 
 void Fabric::save() {
   publish_counters();
   for (const auto& node : nodes_) {
     node->trace.save();
-    lockstep::SwitchEntry& entry = segment_.switches()[static_cast<std::size_t>(&node - nodes_.data())];
-    std::memcpy(entry.digest.data(), node->trace.digest().data(), entry.digest.size());
-    entry.records = node->trace.hashed_records();
     if (node->trace.failed())
       throw RunError(std::string("the event file of ") + node->entry.name + " could not be written");
   }

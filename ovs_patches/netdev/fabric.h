@@ -73,7 +73,7 @@ class Fabric {
   void set_ready_byte(std::uint32_t port, std::uint8_t* byte);
 
   // --- results
-  void publish_counters();  // into the segment's PortEntries
+  void publish_counters();  // into the segment's PortResults
   void save();  // counters, event files, digests, captures. Throws RunError when one could not be written
   std::size_t switches() const { return nodes_.size(); }
   const Switch& model(std::size_t index) const { return nodes_[index]->node.model(); }
@@ -97,7 +97,8 @@ class Fabric {
     Time next_sample;
   };
   struct Port {
-    lockstep::PortEntry& entry;
+    const lockstep::PortEntry& entry;
+    lockstep::PortResult& result;
     Node& node;
     PortId id;
     std::unique_ptr<HostLink> host;          // or

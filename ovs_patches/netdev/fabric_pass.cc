@@ -72,7 +72,7 @@ void Fabric::arrive_from_host(std::uint32_t index, HostLink::Arrival& a) {
     return;
   }
   if (!a.view) {
-    ++port.entry.link_in.malformed_frames;
+    ++port.result.link_in.malformed_frames;
     port.node.trace.record_at({.time = a.due,
                                .kind = TraceKind::kDrop,
                                .mark = kMalformed,
@@ -227,7 +227,7 @@ void Fabric::depart(Port& port, PacketRef packet, Time departure, Time due) {
     if (port.host) return port.host->deliver(*packet, due);
   }
   if (port.peer == lockstep::kNoSlot) {
-    ++port.entry.link_out.undeliverable_frames;
+    ++port.result.link_out.undeliverable_frames;
     if (packet->frame_slot != kNoFrame) bank_.release(packet->frame_slot);
     return;
   }
@@ -289,7 +289,7 @@ lockstep::RunEntries Fabric::entries() const {
 // Between `begin`, when its first bit leaves, and `due` the link is down.
 bool Fabric::dies(Port& port, bool to_switch, const Packet& packet, Time begin, Time due) {
   if (schedules_.empty() || !schedules_[index_of(port)].down_within(begin, due)) return false;
-  count_down(to_switch ? port.entry.link_in : port.entry.link_out, packet.payload_length > 0);
+  count_down(to_switch ? port.result.link_in : port.result.link_out, packet.payload_length > 0);
   lose(port, packet, to_switch ? due : begin, kLinkDown);
   return true;
 }

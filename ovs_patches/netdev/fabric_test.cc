@@ -89,8 +89,8 @@ TEST(FabricTest, LinksLoseByListAndLossesAreTraced) {
   for (int i = 0; i < 5; ++i) w.vf(0).send(at(0_us), w.host(1));
   w.run();
   EXPECT_EQ(psns(w.vf(1).received()), (std::vector<std::uint32_t>{1, 3, 5}));
-  EXPECT_EQ(w.segment->ports()[0].link_in.lost_data_frames, 1u);
-  EXPECT_EQ(w.segment->ports()[1].link_out.lost_data_frames, 1u);
+  EXPECT_EQ(w.segment->port_results()[0].link_in.lost_data_frames, 1u);
+  EXPECT_EQ(w.segment->port_results()[1].link_out.lost_data_frames, 1u);
   EXPECT_EQ(w.away(), 0u);
 
   TestWorld lossless(TestPlan::make({}));
@@ -105,7 +105,7 @@ TEST(FabricTest, CorruptedFrameArrivesAndItsIcrcTells) {
   TestWorld w(plan);
   for (int i = 0; i < 50; ++i) w.vf(0).send(at(0_us), w.host(1));
   w.run();
-  EXPECT_EQ(w.segment->ports()[1].link_out.corrupted_frames, 50u);
+  EXPECT_EQ(w.segment->port_results()[1].link_out.corrupted_frames, 50u);
   std::size_t intact = 0;
   for (const auto& r : w.vf(1).received()) intact += r.intact ? 1 : 0;
   EXPECT_EQ(intact, 0u);
@@ -186,7 +186,7 @@ TEST(FabricTest, NonsenseInTheRingsIsRefused) {
       {.due_ps = std::int64_t{1} << 62, .frame = v.take_frame(), .length = 100});  // in a distant future
   v.send(at(1_us), w.host(1));
   w.run();
-  EXPECT_EQ(w.segment->ports()[0].link_in.malformed_frames, 6u);
+  EXPECT_EQ(w.segment->port_results()[0].link_in.malformed_frames, 6u);
   EXPECT_EQ(psns(w.vf(1).received()), (std::vector<std::uint32_t>{1}));
   EXPECT_EQ(w.away(), 0u);
 }
@@ -257,7 +257,7 @@ TEST(FabricTest, FramesOfADeadProcessComeHomeAndItsSlotIsFreed) {
   EXPECT_EQ(w.segment->vfs()[1].state.load(), lockstep::VfState::kFree);
   w.vf(0).send(at(500_us), w.host(1));  // to nobody now
   w.run();
-  EXPECT_EQ(w.segment->ports()[1].link_out.undeliverable_frames, 1u);
+  EXPECT_EQ(w.segment->port_results()[1].link_out.undeliverable_frames, 1u);
   EXPECT_EQ(w.away(), 0u);
 }
 
@@ -269,7 +269,7 @@ TEST(FabricTest, WhatIsSentToAProcessLeftBehindIsLostAndItsFramesGoHome) {
   for (int i = 0; i < kFrames; ++i) w.vf(0).send(at(0_us), w.host(1));
   w.vf(0).send(at(0_us), w.host(1), 1000, lockstep::first_qpn_of(1));
   w.run();
-  EXPECT_EQ(w.segment->ports()[1].link_out.undeliverable_frames, kFrames);
+  EXPECT_EQ(w.segment->port_results()[1].link_out.undeliverable_frames, kFrames);
   EXPECT_EQ(w.away(), 0u);
   EXPECT_TRUE(w.vf(1).data().empty());
   EXPECT_EQ(w.vf(1, 1).data_received(), 1u);  // the other process of the host

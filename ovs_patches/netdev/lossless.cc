@@ -230,13 +230,13 @@ void lossless_fail(lossless_fabric* f, const char* why) {
 void lossless_get_stats(lossless_fabric* f, size_t port, lossless_port_stats* stats) {
   const auto index = static_cast<std::uint32_t>(port);
   const rocelab::SwitchPortCounters c = f->visit([&](Fabric& fabric) { return fabric.counters(index); });
-  const PortEntry& e = port_entry(f, port);
+  const rocelab::lockstep::PortResult& r = f->fabric.segment().port_results()[port];
   *stats = {c.rx_frames,
             c.rx_bytes,
             c.tx_frames,
             c.tx_bytes,
-            c.drops + e.link_in.malformed_frames,
-            e.link_out.undeliverable_frames};
+            c.drops + r.link_in.malformed_frames,
+            r.link_out.undeliverable_frames};
 }
 
 size_t lossless_n_counters(void) { return rocelab::switch_port_counters(); }

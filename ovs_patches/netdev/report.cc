@@ -28,11 +28,12 @@ void show_ports(std::string& text, const Fabric& fabric, const lockstep::SwitchE
       "tx frames", "drops", "lossless", "marked", "lost");
   for (std::uint32_t i = entry.first_port; i < entry.first_port + entry.ports; ++i) {
     const lockstep::PortEntry& port = fabric.segment().ports()[i];
+    const lockstep::PortResult& result = fabric.segment().port_results()[i];
     const SwitchPortCounters c = fabric.counters(i);
     add(text, "  %-15s %-15s %9s %8s %12lu %12lu %8lu %8lu %8lu %8lu\n", port.interface,
         peer_of(fabric, port).c_str(), to_string(port.config.rate).c_str(),
         to_string(port.config.delay).c_str(), c.rx_frames, c.tx_frames, c.drops, c.lossless_drops,
-        c.ecn_marked, port.link_in.lost_frames + port.link_out.lost_frames);
+        c.ecn_marked, result.link_in.lost_frames + result.link_out.lost_frames);
   }
 }
 
@@ -75,15 +76,15 @@ void add_link(std::string& text, const char* name, const LinkCounters& c) {
 }
 
 void add_port(std::string& text, const Fabric& fabric, std::uint32_t index) {
-  const lockstep::PortEntry& port = fabric.segment().ports()[index];
-  add(text, "\"%s\": {\"counters\": {", port.interface);
+  const lockstep::PortResult& result = fabric.segment().port_results()[index];
+  add(text, "\"%s\": {\"counters\": {", fabric.segment().ports()[index].interface);
   const auto values = values_of(fabric.counters(index));
   for (std::size_t i = 0; i < switch_port_counters(); ++i)
     add(text, "%s\"%s\": %lu", i > 0 ? ", " : "", switch_port_counter_name(i), values[i]);
   text += "}, ";
-  add_link(text, "link_in", port.link_in);
+  add_link(text, "link_in", result.link_in);
   text += ", ";
-  add_link(text, "link_out", port.link_out);
+  add_link(text, "link_out", result.link_out);
   text += "}";
 }
 

@@ -46,10 +46,7 @@ void SwitchTrace::on_record(const TraceRecord& r) {
 }
 
 void SwitchTrace::take(const TraceRecord& r) {
-  if ((kHashedKinds & bit(r.kind)) != 0) {
-    hash_.add(r);
-    ++hashed_;
-  }
+  if ((kHashedKinds & bit(r.kind)) != 0) hash_.add(r);
   if (fd_ >= 0 && r.kind != TraceKind::kDeliver) write(r);
 }
 

@@ -33,7 +33,6 @@ class SwitchTrace final : public TraceSink {
   // The state of `model` as it stands at `now`.
   void sample(const Switch& model, Time now);
   Digest digest() { return hash_.digest(); }
-  std::uint64_t hashed_records() const { return hashed_; }
   // Event file up to here, and the digest in hex beside it.
   void save();
   bool failed() const { return failed_; }  // a write did not succeed
@@ -51,7 +50,6 @@ class SwitchTrace final : public TraceSink {
 
   std::string folder_, name_;
   TraceHash hash_;
-  std::uint64_t hashed_ = 0;
   int fd_ = -1;
   bool failed_ = false;
   std::vector<TraceRecord> buffer_;

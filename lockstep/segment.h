@@ -1,6 +1,7 @@
 // Segment: the one piece of shared memory of a live run. The runner creates it (with every parameter of the
-// run in it, as plain data); the switch process and the programs' NICs map it. It holds configuration, the
-// clock's words, the rings between each NIC and its switch port, the frames, counters and verdicts.
+// run in it, as plain data: emu/world); the switch process and the programs' NICs map it. It holds
+// configuration, the clock's words, the rings between each NIC and its switch port, the frames, counters and
+// verdicts.
 //
 //   Header | HostEntry[hosts] | HostPort[hosts] | SwitchEntry[switches] | PortEntry[ports] |
 //   LinkChangeEntry[link_changes] | PortResult[ports] | VfSlot[hosts * vfs] | rings | frames
@@ -23,24 +24,16 @@
 #include <string_view>
 #include <vector>
 
-#include "base/ids.h"
 #include "base/units.h"
-#include "emu/port/fault_config.h"
-#include "emu/port/link_counters.h"
-#include "emu/port/link_schedule.h"
-#include "irn_provider/cm/cm_counters.h"
-#include "irn_provider/nic/link_state.h"
-#include "irn_provider/transport/counters.h"
-#include "irn_provider/transport/nic_config.h"
+#include "emu/world/live_settings.h"
+#include "emu/world/results.h"
+#include "emu/world/world.h"
 #include "lockstep/spsc_ring.h"
-#include "ovs_patches/switch_model/counters.h"
-#include "ovs_patches/switch_model/switch_config.h"
 
 namespace rocelab::lockstep {
 
 inline constexpr std::uint64_t kMagic = 0x31626c6c65636f72;  // "rocellb1"
 inline constexpr std::uint32_t kNoSlot = 0xffffffff;
-inline constexpr std::uint32_t kMaxVfsPerHost = 32;
 
 // One frame on its way between a NIC and a switch port.
 struct FrameDescriptor {
@@ -105,17 +98,6 @@ struct Header {
   char error[256] = {};                                               // why state == kFailed
 };
 
-struct HostEntry {
-  char name[32] = {};
-  std::uint32_t ipv4 = 0;               // host order
-  std::array<std::uint8_t, 16> ipv6{};  // beside the link-local one; zeros: none
-  std::array<std::uint8_t, 6> mac{};
-  std::uint16_t node = 0;  // index in the topology (hosts first)
-  std::uint32_t port = 0;  // index of the switch port that it hangs on
-  NicConfig nic;
-  FaultConfig to_switch;  // what the link does to frames on their way to the switch
-};
-
 // The port that the VFs of one host share. While several of them take part in a window, they run event by
 // event, in the order of irn_provider/live/port_turn.h: `turn` says whose event is next. With one participant
 // nobody else touches it.
@@ -132,44 +114,6 @@ struct alignas(128) HostPort {
   std::atomic<std::uint32_t> departure{0};   // of the turn: 1 a departure, 0 inputs
   std::atomic<std::int64_t> at_ps{0};        // and its instant
 };
-
-struct SwitchEntry {
-  char name[32] = {};
-  std::uint16_t node = 0;
-  std::uint32_t first_port = 0, ports = 0;  // PortEntry range; PortId = index within it
-  SwitchConfig config;
-};
-
-struct PortEntry {
-  char interface[16] = {};  // OVS name of the port
-  std::uint32_t switch_index = 0;
-  std::uint32_t port_id = 0;          // within its switch
-  std::uint32_t peer_host = kNoSlot;  // a host, or
-  std::uint32_t peer_port = kNoSlot;  // a PortEntry of another switch
-  PortConfig config;                  // rate, delay ...
-  FaultConfig to_peer;                // what the link does to frames on their way from this port
-};
-
-// Written by the switch process between windows.
-struct PortResult {
-  SwitchPortCounters counters;
-  LinkCounters link_in;   // frames on their way to this port
-  LinkCounters link_out;  // frames on their way from it
-};
-
-// The link at a switch port fails or recovers, in both directions (emu/port/link_schedule.h). A link between
-// switches has an entry for each of its ends.
-struct LinkChangeEntry {
-  std::int64_t at_ps = 0;
-  std::uint32_t port = 0;  // index of a PortEntry
-  std::uint32_t up = 0;
-};
-
-// Of the link at one port, in the order of time: what the NIC at its other end sees.
-std::vector<LinkChange> link_changes_at(std::span<const LinkChangeEntry> changes, std::uint32_t port);
-
-// Schedules by port; empty when no link ever changes.
-std::vector<LinkSchedule> link_schedules(std::span<const LinkChangeEntry> changes, std::size_t ports);
 
 // kLeft: its process ended in order (digest and counters are final); kDead: it did not.
 enum class VfState : std::uint32_t { kFree, kClaimed, kLeft, kDead };
@@ -197,10 +141,7 @@ struct alignas(128) VfSlot {
   std::atomic<std::int64_t> input_ps{0},
       wants_port_ps{0};  // intent in a window shared with other VFs of the host
   RingCounters tx, rx, returns, refill;
-  NicCounters counters;                   // written by the VF at the end of a window
-  cm::CmCounters cm_counters;             // and these by its connection manager, if it has one
-  std::array<std::uint8_t, 32> digest{};  // of its hashed trace records, written when it leaves
-  std::uint64_t records = 0;
+  NicResult result;  // counters are written by the VF at the end of a window, the digest when it leaves
 };
 
 // Time must wait for the VF: its program runs outside a window, or it has not finished the window it was
@@ -209,13 +150,6 @@ inline bool holds_time(const VfSlot& slot) {
   return slot.state.load() == VfState::kClaimed && slot.excluded.load() == 0 &&
          (slot.hold.load() != 0 || slot.done_seq.load() != slot.grant_seq.load());
 }
-
-inline constexpr std::uint32_t kQpnsPerVf = 1 << 12;
-inline constexpr std::uint32_t kFirstQpn = 1 << 12;  // QPNs 0 and 1 are special: the first VF starts here
-constexpr std::uint32_t first_qpn_of(std::uint32_t vf) { return kFirstQpn + vf * kQpnsPerVf; }
-constexpr std::uint32_t vf_of_qpn(std::uint32_t qpn) {
-  return (qpn - kFirstQpn) / kQpnsPerVf;
-}  // qpn >= kFirstQpn
 
 // Ports of the RDMA IP CM service of one host: who has bound them. A hole of the file until used.
 inline constexpr std::uint32_t kServiceSpaces = 2, kPortsPerSpace = 1 << 16;
@@ -230,25 +164,13 @@ void note_detach(Header& header, Time now);
 // A VF began or ceased to hold time: wakes an idle coordinator.
 void announce(Header& header);
 
-// What the runner decides; everything else of the layout follows.
-struct SegmentPlan {
+// What a segment is made of; its layout follows.
+struct SegmentPlan : LiveSettings {
+  World world;
   std::string run_id;
-  std::uint64_t seed = 0;
-  std::vector<HostEntry> hosts;
-  std::vector<SwitchEntry> switches;
-  std::vector<PortEntry> ports;
-  std::vector<LinkChangeEntry> link_changes;  // in the order of time
-  std::uint32_t vfs_per_host = 2;
-  std::uint32_t frames_per_vf = 16384;
-  std::uint32_t max_frame_bytes = 1152;  // largest wire MTU of the run
-  std::uint32_t expected_participants = 0;
-  bool reserve = false;  // memory for all of it is taken at once: nobody dies of a bus error later
-  double pace = 0;
-  double dilation = 0;
-  Duration sample_interval;
-  Duration poll_interval = 10_us;
   std::string trace_dir;
   std::string pcap_dir;
+  bool reserve = false;  // memory for all of it is taken at once: nobody dies of a bus error later
 };
 
 // What mmap() said of so many bytes, and the limit of the process that it is due to.
@@ -271,7 +193,7 @@ class Segment {
   std::span<SwitchEntry> switches() const;
   std::span<PortEntry> ports() const;
   std::span<const LinkChangeEntry> link_changes() const;
-  std::span<PortResult> port_results() const;
+  std::span<PortResult> port_results() const;  // written by the switch process between windows
   std::span<std::atomic<std::uint64_t>> service_ports(std::uint32_t host) const;  // port_registry.h
   std::span<VfSlot> vfs() const;              // index = host * vfs_per_host + vf
   FrameRing tx(std::uint32_t vf) const;       // NIC -> switch

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "emu/des/network.h"
-#include "lockstep/switch_frames.h"
+#include "emu/world/switch_frames.h"
 #include "ovs_patches/netdev/switch_capture.h"
 
 namespace rocelab::des {
@@ -27,7 +27,7 @@ class FrameTap final : public PortTap {
   std::span<const std::byte> bytes_of_control(std::uint32_t port, const Packet& packet, bool arrives);
 
   const RunPlan& plan_;
-  lockstep::RunEntries entries_;
+  WorldView entries_;
   std::vector<std::unique_ptr<SwitchCapture>> captures_;  // by switch
   std::vector<std::byte> frame_;
 };

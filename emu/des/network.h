@@ -101,7 +101,7 @@ class Network {
   struct SwitchSlot {
     SwitchSlot(const RunPlan& plan, std::uint32_t index, PacketPool& pool, SwitchTrace* sink,
                TraceSink& none);
-    const lockstep::SwitchEntry& entry;
+    const SwitchEntry& entry;
     SwitchTrace* trace;
     SwitchNode node;
     Time next_sample = Time::never();

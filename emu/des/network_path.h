@@ -29,7 +29,7 @@ namespace rocelab::des {
   packet->frame_slot = path.udp_src_port;
   packet->flow = packet->roce.dest.value;  // what switches can see of a frame
   if (!plain_) [[unlikely]] {
-    const PortConfig& config = plan_.segment.ports[edge.port].config;
+    const PortConfig& config = plan_.world.ports[edge.port].config;
     const Time begin = due - config.delay - wire_time(packet->frame(), config.rate);
     if (dies(edge.port, true, *packet, begin, due)) return;
     if (port_edges_[edge.port].faults_in && !link(edge.port).in.cross(*packet))
@@ -49,7 +49,7 @@ namespace rocelab::des {
     if (edge.faults_out && !is_link_local(packet->kind) && !link(port).out.cross(*packet))
       return lose(port, *packet, departure, kLinkLoss);
   }
-  if (edge.peer_port != lockstep::kNoSlot) {
+  if (edge.peer_port != kNoPeer) {
     arrive_at_switch(edge.peer_port, std::move(packet), due);
   } else if (edge.peer_host != nullptr) {
     edge.peer_host->deliver(std::move(packet), due);

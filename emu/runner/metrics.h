@@ -40,7 +40,7 @@ struct Progress {
 struct RunInput {
   std::vector<FlowRecord> flows;
   std::vector<NicCounters> nics;   // of every VF that took part
-  std::vector<PortInput> ports;    // in the order of RunPlan::segment.ports
+  std::vector<PortInput> ports;    // in the order of RunPlan::world.ports
   std::vector<Progress> progress;  // only needed for workloads that say `during`
 };
 

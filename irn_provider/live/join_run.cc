@@ -12,9 +12,9 @@ std::unique_ptr<LiveProcess> join_run(const char* segment, const char* name) {
   return LockstepProcess::join(segment, name);
 }
 
-lockstep::HostEntry host_of_run(const char* segment, const char* name) {
+HostEntry host_of_run(const char* segment, const char* name) {
   const lockstep::Segment run = lockstep::Segment::open(segment);
-  const lockstep::HostEntry* host = run.find_host(name);
+  const HostEntry* host = run.find_host(name);
   if (host == nullptr) throw std::runtime_error(std::string("the run has no host '") + name + "'");
   return *host;
 }
@@ -25,10 +25,10 @@ DeviceView look_at_run(const char* segment, const char* name) {
   view.folder = std::filesystem::path(segment).parent_path().string() + "/sysfs-" + view.host.name;
   const lockstep::Segment run = lockstep::Segment::open(segment);
   const Time now = Time::from_ps(run.header().committed_ps.load());
-  for (const LinkChange& change : lockstep::link_changes_at(run.link_changes(), view.host.port))
+  for (const LinkChange& change : link_changes_at(run.link_changes(), view.host.port))
     if (change.at <= now) view.link_up = change.up;
   for (const lockstep::VfSlot& slot : run.vfs())
-    if (run.hosts()[slot.host].node == view.host.node) view.counters = view.counters + slot.counters;
+    if (run.hosts()[slot.host].node == view.host.node) view.counters = view.counters + slot.result.counters;
   return view;
 }
 

@@ -9,7 +9,7 @@
 namespace rocelab {
 
 std::unique_ptr<LiveProcess> join_run(const char* segment, const char* name);
-lockstep::HostEntry host_of_run(const char* segment, const char* name);
+HostEntry host_of_run(const char* segment, const char* name);
 DeviceView look_at_run(const char* segment, const char* name);
 
 }  // namespace rocelab

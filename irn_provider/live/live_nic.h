@@ -60,7 +60,7 @@ class LiveNic {
   std::uint32_t allocate_frame();
 
   const lockstep::Segment& segment_;
-  const lockstep::HostEntry& host_;
+  const HostEntry& host_;
   lockstep::VfSlot& slot_;
   lockstep::FrameRing tx_, rx_;
   lockstep::IndexRing returns_;

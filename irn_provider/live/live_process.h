@@ -43,7 +43,7 @@ enum class Woken : std::uint8_t { kReady, kDeadline, kSignal };
 // all its virtual functions have counted: in lock step up to the last window, on an interface up to the last
 // frames, since the first of the programs that use it now has begun.
 struct DeviceView {
-  lockstep::HostEntry host;
+  HostEntry host;
   bool link_up = true;
   NicCounters counters;
   std::string folder;  // for files of the host's: the run's, or one in /dev/shm of the user's
@@ -67,7 +67,7 @@ class LiveProcess {
   LiveProcess& operator=(const LiveProcess&) = delete;
   virtual ~LiveProcess() = default;
 
-  virtual const lockstep::HostEntry& host() const = 0;
+  virtual const HostEntry& host() const = 0;
   virtual const lockstep::Segment& segment() const = 0;
   virtual std::uint32_t vf() const = 0;
 

@@ -2,15 +2,15 @@
 // files.
 #include "irn_provider/live/lockstep_process.h"
 
+#include "emu/world/host_identity.h"
 #include "lockstep/futex.h"
-#include "lockstep/host_identity.h"
 
 namespace rocelab {
 
 LockstepProcess::LockstepProcess(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 LockstepProcess::~LockstepProcess() = default;
 
-const lockstep::HostEntry& LockstepProcess::host() const { return impl_->host; }
+const HostEntry& LockstepProcess::host() const { return impl_->host; }
 const lockstep::Segment& LockstepProcess::segment() const { return impl_->segment; }
 std::uint32_t LockstepProcess::vf() const { return impl_->vf; }
 Nic& LockstepProcess::nic() { return impl_->nic.nic(); }
@@ -51,7 +51,7 @@ int LockstepProcess::listen_to_groups(std::size_t memberships) {
 }
 
 std::optional<PathEnd> LockstepProcess::find_peer(const std::array<std::uint8_t, 16>& gid) {
-  const lockstep::HostEntry* peer = lockstep::find_host(impl_->segment.hosts(), gid);
+  const HostEntry* peer = find_host(impl_->segment.hosts(), gid);
   if (peer == nullptr) return std::nullopt;
   return PathEnd{peer->mac, NodeId{peer->node}};
 }

@@ -64,7 +64,7 @@ class LockstepProcess final : public LiveProcess {
   static std::unique_ptr<LockstepProcess> join(const char* segment_path, const char* host_name);
   ~LockstepProcess() override;
 
-  const lockstep::HostEntry& host() const override;
+  const HostEntry& host() const override;
   const lockstep::Segment& segment() const override;
   std::uint32_t vf() const override;
   std::optional<PathEnd> find_peer(const std::array<std::uint8_t, 16>& gid) override;
@@ -110,7 +110,7 @@ struct LockstepProcess::Impl {
 
   // --- set once
   lockstep::Segment segment;
-  const lockstep::HostEntry& host;
+  const HostEntry& host;
   const std::uint32_t vf;
   lockstep::VfSlot& slot;
 

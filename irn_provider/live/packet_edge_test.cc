@@ -47,7 +47,7 @@ struct Host {
   RKey key;
   Qpn qp;
   PathAddress path;
-  lockstep::HostEntry entry;
+  HostEntry entry;
   PacketEdge edge{entry, pool, trace};
 };
 

@@ -18,8 +18,8 @@
 #include <utility>
 
 #include "base/wire/frame.h"
+#include "emu/world/host_identity.h"
 #include "irn_provider/realtime/frame_filter.h"
-#include "lockstep/host_identity.h"
 
 namespace rocelab {
 
@@ -46,10 +46,8 @@ std::uint64_t random_seed() {
 
 unsigned index_of(const direct::Settings& settings) { return if_nametoindex(settings.interface.c_str()); }
 
-std::vector<sock_filter> filter_of(const lockstep::HostEntry& host, const lockstep::VfSlot& slot,
-                                   bool groups) {
-  return direct::frame_filter(
-      {host.ipv4, lockstep::gid_of(host, 0), slot.first_qpn, lockstep::kQpnsPerVf, groups});
+std::vector<sock_filter> filter_of(const HostEntry& host, const lockstep::VfSlot& slot, bool groups) {
+  return direct::frame_filter({host.ipv4, gid_of(host, 0), slot.first_qpn, kQpnsPerVf, groups});
 }
 
 }  // namespace
@@ -77,7 +75,7 @@ DirectProcess::DirectProcess(const direct::Settings& settings)
     : host_(direct::host_of(settings)),
       epoch_ns_(monotonic_ns()),
       share_(direct::InterfaceShare::join(host_, direct::key_of(settings))),
-      earlier_(share_->slot().counters),
+      earlier_(share_->slot().result.counters),
       quiet_udp_(settings.on_interface() ? direct::quiet_udp_socket() : -1),
       rings_(*share_, host_.nic.active_mtu + kLongestHeaders),
       ports_{&rings_},
@@ -95,8 +93,8 @@ DirectProcess::DirectProcess(const direct::Settings& settings)
     nic_.on_link(wire_->link_up(), Time::zero());
   }
   // Peers keep dead connections' QPNs for a while: a program does not begin where the last one did.
-  nic_.begin_qps_at(static_cast<std::uint32_t>(random_seed() % lockstep::kQpnsPerVf));
-  for (int i = 0; i < lockstep::gids_of(host_); ++i) peers_.keep(lockstep::gid_of(host_, i), host_.mac);
+  nic_.begin_qps_at(static_cast<std::uint32_t>(random_seed() % kQpnsPerVf));
+  for (int i = 0; i < gids_of(host_); ++i) peers_.keep(gid_of(host_, i), host_.mac);
 }
 
 // In a forked child: the VF is the parent's alone.
@@ -131,13 +129,13 @@ void DirectProcess::end() {
   progress();
   leaving_ = true;
   const NicCounters counters = nic_.counters() + edge_.counters();
-  share_->slot().counters = earlier_ + counters;
+  share_->slot().result.counters = earlier_ + counters;
   std::uint64_t lost = 0;
   for (direct::FramePort* port : ports_) lost += port->lost();
   if (std::getenv("ROCELAB_DEBUG") != nullptr) {
     std::string text;
     add_text(text, "", kNicCounterNames, counters);
-    add_text(text, "cm.", cm::kCmCounterNames, share_->slot().cm_counters);
+    add_text(text, "cm.", cm::kCmCounterNames, share_->slot().result.cm_counters);
     std::fprintf(stderr, "rocelab: %s: %lu frames lost here, counters:%s\n", host_.name, lost, text.c_str());
   }
   share_->leave();
@@ -148,7 +146,7 @@ void DirectProcess::publish_counters() {
   if (leaving_) return;
   const std::uint64_t frames = nic_.counters().tx_packets + nic_.counters().rx_packets;
   if (std::exchange(frames_published_, frames) != frames)
-    share_->slot().counters = earlier_ + nic_.counters() + edge_.counters();
+    share_->slot().result.counters = earlier_ + nic_.counters() + edge_.counters();
 }
 
 Time DirectProcess::clock() const { return Time::from_ps((monotonic_ns() - epoch_ns_) * 1'000); }

@@ -47,7 +47,7 @@ class DirectProcess final : public LiveProcess {
   static std::unique_ptr<DirectProcess> join(const direct::Settings& settings);
   ~DirectProcess() override;
 
-  const lockstep::HostEntry& host() const override { return host_; }
+  const HostEntry& host() const override { return host_; }
   const lockstep::Segment& segment() const override { return share_->segment(); }
   std::uint32_t vf() const override { return share_->vf(); }
   int listen_to_groups(std::size_t memberships) override;
@@ -145,7 +145,7 @@ class DirectProcess final : public LiveProcess {
   void watch_link();
   void helper_loop();
 
-  const lockstep::HostEntry host_;
+  const HostEntry host_;
   const std::int64_t epoch_ns_;
   std::unique_ptr<direct::InterfaceShare> share_;
   const NicCounters earlier_;                     // of programs that had this VF before

@@ -5,8 +5,8 @@
 #include "base/check.h"
 #include "base/wire/multicast.h"
 #include "base/wire/pfc.h"
+#include "emu/world/host_identity.h"
 #include "irn_provider/realtime/direct_process.h"
-#include "lockstep/host_identity.h"
 
 namespace rocelab {
 namespace {

@@ -94,12 +94,12 @@ void take_address(Settings& s) {
 }
 
 // Programs reach one another at the address that they use for TCP on one machine. QPNs tell them apart.
-lockstep::HostEntry shared_memory_host(const Settings& settings) {
+HostEntry shared_memory_host(const Settings& settings) {
   const std::string_view name = std::string_view(settings.interface).substr(kSharedMemory.size());
   if (!is_good_name(name))
     throw std::runtime_error("'" + settings.interface + "': shm: is followed by a name of 1 to " +
                              std::to_string(kLongestName) + " letters, digits, '.', '_' or '-'");
-  lockstep::HostEntry host;
+  HostEntry host;
   std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
   for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
   host.mac = {0x02};  // locally administered
@@ -156,7 +156,7 @@ NicConfig nic_config_of(const Settings& settings, std::uint32_t active_mtu) {
   return nic;
 }
 
-lockstep::HostEntry host_of(const Settings& settings) {
+HostEntry host_of(const Settings& settings) {
   if (!settings.on_interface()) return shared_memory_host(settings);
   const std::string& name = settings.interface;
   if (name.size() >= IFNAMSIZ || if_nametoindex(name.c_str()) == 0)
@@ -167,7 +167,7 @@ lockstep::HostEntry host_of(const Settings& settings) {
     fail(name, "it is down (ip link set " + name + " up)");
   if (!query.ask(SIOCGIFHWADDR, answer) || answer.ifr_hwaddr.sa_family != ARPHRD_ETHER)
     fail(name, "it is not Ethernet; RoCE needs an Ethernet, veth, bridge or macvlan interface");
-  lockstep::HostEntry host;
+  HostEntry host;
   std::memcpy(host.mac.data(), answer.ifr_hwaddr.sa_data, host.mac.size());
   if (!query.ask(SIOCGIFADDR, answer) || answer.ifr_addr.sa_family != AF_INET)
     fail(name, "it has no IPv4 address (ip address add 10.0.0.1/24 dev " + name + ")");

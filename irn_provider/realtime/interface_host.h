@@ -36,7 +36,7 @@ Settings settings_from_environment();
 // Throws std::runtime_error: no such interface, it is down, no Ethernet, no IPv4 address, MTU below 1 KB; or
 // a name of shared memory that is empty, too long, or has other characters than letters, digits, '.', '_',
 // '-'.
-lockstep::HostEntry host_of(const Settings& settings);
+HostEntry host_of(const Settings& settings);
 
 // The largest path MTU (IBTA 11.2.2) whose frames fit an interface of this MTU, as Linux chooses it; 0: none.
 std::uint32_t active_mtu_of(std::uint32_t interface_mtu);

@@ -75,7 +75,7 @@ std::string segment_path(const std::string& key) {
 }
 
 bool others_in_use(const std::string& key, std::uint32_t self) {
-  for (std::uint32_t vf = 0; vf < lockstep::kMaxVfsPerHost; ++vf)
+  for (std::uint32_t vf = 0; vf < kMaxVfsPerHost; ++vf)
     if (vf != self && !bind_name(key, std::to_string(vf))) return true;
   return false;
 }
@@ -101,13 +101,13 @@ void remove_files(const std::string& path) {
   unlink(rings_path(path).c_str());
 }
 
-Segment make_segment(const std::string& path, const lockstep::HostEntry& host) {
+Segment make_segment(const std::string& path, const HostEntry& host) {
   unlink(path.c_str());
   VfRings::create(rings_path(path));
   lockstep::SegmentPlan plan;
   plan.run_id = "interface";
-  plan.hosts = {host};
-  plan.vfs_per_host = lockstep::kMaxVfsPerHost;
+  plan.world.hosts = {host};
+  plan.vfs_per_host = kMaxVfsPerHost;
   plan.frames_per_vf = 1;
   plan.max_frame_bytes = 64;
   plan.reserve = true;
@@ -116,12 +116,12 @@ Segment make_segment(const std::string& path, const lockstep::HostEntry& host) {
   return segment;
 }
 
-Segment open_segment(const std::string& path, const lockstep::HostEntry& host) {
+Segment open_segment(const std::string& path, const HostEntry& host) {
   if (access(path.c_str(), F_OK) != 0)
     throw std::runtime_error("other programs of rocelab are on this interface, but their " + path +
                              " is not here: programs in one network namespace need the same /dev/shm");
   Segment segment = Segment::open(path);
-  const lockstep::HostEntry& theirs = segment.hosts()[0];
+  const HostEntry& theirs = segment.hosts()[0];
   if (theirs.mac != host.mac || theirs.ipv4 != host.ipv4)
     throw std::runtime_error(
         std::string(host.name) +
@@ -132,10 +132,9 @@ Segment open_segment(const std::string& path, const lockstep::HostEntry& host) {
 
 }  // namespace
 
-std::unique_ptr<InterfaceShare> InterfaceShare::join(const lockstep::HostEntry& host,
-                                                     const std::string& key) {
+std::unique_ptr<InterfaceShare> InterfaceShare::join(const HostEntry& host, const std::string& key) {
   const Lock lock(key);
-  for (std::uint32_t vf = 0; vf < lockstep::kMaxVfsPerHost; ++vf) {
+  for (std::uint32_t vf = 0; vf < kMaxVfsPerHost; ++vf) {
     BoundSocket socket = bind_name(key, std::to_string(vf));
     if (!socket) continue;
     const std::string path = segment_path(key);
@@ -151,7 +150,7 @@ std::unique_ptr<InterfaceShare> InterfaceShare::join(const lockstep::HostEntry& 
       throw;
     }
   }
-  throw std::runtime_error("all " + std::to_string(lockstep::kMaxVfsPerHost) +
+  throw std::runtime_error("all " + std::to_string(kMaxVfsPerHost) +
                            " virtual functions of the interface are in use by other programs");
 }
 
@@ -178,7 +177,7 @@ void InterfaceShare::claim() {
   remove_stale();
   sweep();
   slot().cm.store(0);
-  slot().cm_counters = {};
+  slot().result.cm_counters = {};
   slot().tenure.fetch_add(1);
   slot().pid.store(static_cast<std::uint32_t>(getpid()));
   slot().state.store(VfState::kClaimed);
@@ -200,7 +199,7 @@ void InterfaceShare::leave() {
 // While the name of a dead one is held here, nobody else can become that VF. Where none can be had, because
 // the process has no descriptor left, the next sweep looks again.
 void InterfaceShare::sweep() {
-  for (std::uint32_t vf = 0; vf < lockstep::kMaxVfsPerHost; ++vf) {
+  for (std::uint32_t vf = 0; vf < kMaxVfsPerHost; ++vf) {
     std::atomic<VfState>& state = segment_.vfs()[vf].state;
     if (vf == vf_ || state.load() != VfState::kClaimed) continue;
     try {
@@ -223,13 +222,13 @@ NicCounters InterfaceShare::counters(const std::string& key) {
   NicCounters sum;
   if (access(path.c_str(), F_OK) != 0) return sum;
   const Segment segment = Segment::open(path);
-  for (const lockstep::VfSlot& slot : segment.vfs()) sum = sum + slot.counters;
+  for (const lockstep::VfSlot& slot : segment.vfs()) sum = sum + slot.result.counters;
   return sum;
 }
 
 std::uint32_t InterfaceShare::vfs_in_use() const {
   std::uint32_t bits = 0;
-  for (std::uint32_t vf = 0; vf < lockstep::kMaxVfsPerHost; ++vf)
+  for (std::uint32_t vf = 0; vf < kMaxVfsPerHost; ++vf)
     if (vf != vf_ && segment_.vfs()[vf].state.load() == VfState::kClaimed) bits |= 1u << vf;
   return bits;
 }

@@ -42,7 +42,7 @@ class InterfaceShare {
   // Takes a free VF. Throws std::runtime_error: all are in use, or the shared state is out of reach or
   // another build's. `key`: what the processes have in common: an interface's index, or a name; part of file
   // names.
-  static std::unique_ptr<InterfaceShare> join(const lockstep::HostEntry& host, const std::string& key);
+  static std::unique_ptr<InterfaceShare> join(const HostEntry& host, const std::string& key);
   ~InterfaceShare();
   InterfaceShare(const InterfaceShare&) = delete;
   InterfaceShare& operator=(const InterfaceShare&) = delete;

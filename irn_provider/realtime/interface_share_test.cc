@@ -61,7 +61,7 @@ class InterfaceShareTest : public ::testing::Test {
     waitpid(pid, nullptr, 0);
   }
 
-  lockstep::HostEntry host_;
+  HostEntry host_;
   const std::string key_ = std::to_string(1'000'000'000u + static_cast<unsigned>(getpid()));
 };
 
@@ -80,7 +80,7 @@ TEST_F(InterfaceShareTest, EachGetsAVfAndTheLastTakesTheFileAway) {
 
 TEST_F(InterfaceShareTest, AllInUseIsAnError) {
   std::vector<std::unique_ptr<InterfaceShare>> all;
-  for (std::uint32_t i = 0; i < lockstep::kMaxVfsPerHost; ++i) all.push_back(join());
+  for (std::uint32_t i = 0; i < kMaxVfsPerHost; ++i) all.push_back(join());
   EXPECT_THROW(join(), std::runtime_error);
 }
 
@@ -201,7 +201,7 @@ TEST(InterfaceHostTest, TheMtuIsTheLargestWhoseFramesFit) {
 
 TEST(InterfaceHostTest, SharedMemoryOfANameIsAHostByItself) {
   const auto host = [](const char* interface) { return host_of({.interface = interface}); };
-  const lockstep::HostEntry a = host("shm:a");
+  const HostEntry a = host("shm:a");
   EXPECT_EQ(a.ipv4, 0x7f000001u);
   EXPECT_EQ(a.nic.active_mtu, 4096u);
   EXPECT_EQ(a.mac, host("shm:a").mac);

@@ -30,7 +30,7 @@ std::optional<std::uint32_t> next_hop(std::span<const std::byte> answer, unsigne
 
 class Neighbours {
  public:
-  Neighbours(const lockstep::HostEntry& host, unsigned interface) : host_(host), interface_(interface) {}
+  Neighbours(const HostEntry& host, unsigned interface) : host_(host), interface_(interface) {}
 
   // Asks the kernel, and the network if need be: up to `kPatience`. Not under a lock that others wait for.
   std::optional<MacAddress> resolve(const Gid& gid) const;
@@ -41,7 +41,7 @@ class Neighbours {
   std::optional<MacAddress> lookup(std::uint32_t ipv4) const;
   void probe(std::uint32_t ipv4) const;
 
-  const lockstep::HostEntry& host_;
+  const HostEntry& host_;
   const unsigned interface_;
 };
 

@@ -12,11 +12,11 @@ namespace rocelab::direct {
 
 std::unique_ptr<LiveProcess> join() { return DirectProcess::join(settings_from_environment()); }
 
-lockstep::HostEntry host() { return host_of(settings_from_environment()); }
+HostEntry host() { return host_of(settings_from_environment()); }
 
 DeviceView look() {
   const Settings settings = settings_from_environment();
-  const lockstep::HostEntry host = host_of(settings);
+  const HostEntry host = host_of(settings);
   const std::string key = key_of(settings);
   return {host, link_up(settings), InterfaceShare::counters(key),
           "/dev/shm/rocelab-sysfs-" + InterfaceShare::place(key) + "-" + std::to_string(getuid())};

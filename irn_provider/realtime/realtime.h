@@ -9,7 +9,7 @@
 namespace rocelab::direct {
 
 std::unique_ptr<LiveProcess> join();
-lockstep::HostEntry host();
+HostEntry host();
 DeviceView look();
 
 }  // namespace rocelab::direct

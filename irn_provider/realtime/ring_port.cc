@@ -41,7 +41,7 @@ RingPort::RingPort(InterfaceShare& share, std::uint32_t longest)
   // What the rings hold is for the VF's last process.
   bell().pending.store(0);
   bell().sleeps.store(0);
-  for (std::uint32_t vf = 0; vf < lockstep::kMaxVfsPerHost; ++vf) consumer(vf);
+  for (std::uint32_t vf = 0; vf < kMaxVfsPerHost; ++vf) consumer(vf);
 }
 
 FrameConsumer& RingPort::consumer(std::uint32_t vf) {
@@ -53,7 +53,7 @@ FrameConsumer& RingPort::consumer(std::uint32_t vf) {
 }
 
 FrameProducer* RingPort::producer(std::uint32_t vf) {
-  if (vf >= lockstep::kMaxVfsPerHost || !share_.in_use(vf)) return nullptr;
+  if (vf >= kMaxVfsPerHost || !share_.in_use(vf)) return nullptr;
   Peer& peer = peers_[vf];
   if (!peer.has_to && monotonic_ns() >= peer.try_again_ns) {
     peer.has_to = share_.rings().take_memory(share_.vf(), vf);
@@ -126,8 +126,8 @@ FramePort::Slot RingPort::place(const Flow& flow, std::size_t length, Kind) {
   if (flow.dest == kGsiQpn.value || flow.dest == kMulticastQpn.value) {
     // To all, as filters on a wire would let it.
     placed_vfs_ = share_.vfs_in_use() | bit(share_.vf());
-  } else if (flow.dest >= lockstep::kFirstQpn && lockstep::vf_of_qpn(flow.dest) < peers_.size()) {
-    const std::uint32_t vf = lockstep::vf_of_qpn(flow.dest);
+  } else if (flow.dest >= kFirstQpn && vf_of_qpn(flow.dest) < peers_.size()) {
+    const std::uint32_t vf = vf_of_qpn(flow.dest);
     placed_vfs_ = bit(vf);
     FrameProducer* ring = waiting_.empty() ? producer(vf) : nullptr;
     const std::span<std::byte> slot = ring != nullptr ? ring->reserve(length) : std::span<std::byte>();

@@ -62,7 +62,7 @@ class RingPort final : public FramePort {
   Bell& bell() const { return share_.rings().bell(share_.vf()); }
 
   InterfaceShare& share_;
-  std::array<Peer, lockstep::kMaxVfsPerHost> peers_;
+  std::array<Peer, kMaxVfsPerHost> peers_;
 
   // --- receiving
   const std::uint32_t longest_;

@@ -26,9 +26,9 @@ constexpr std::uint32_t kLongest = 4300;
 using Bytes = std::vector<std::byte>;
 
 struct End {
-  explicit End(const lockstep::HostEntry& host, const std::string& key)
+  explicit End(const HostEntry& host, const std::string& key)
       : share(InterfaceShare::join(host, key)), port(*share, kLongest) {}
-  std::uint32_t qpn() const { return lockstep::first_qpn_of(share->vf()); }
+  std::uint32_t qpn() const { return first_qpn_of(share->vf()); }
   void send(std::uint32_t dest, const Bytes& frame) {
     const FramePort::Slot slot = port.place({nullptr, dest}, frame.size(), FramePort::Kind::kData);
     std::copy(frame.begin(), frame.end(), slot.bytes.begin());
@@ -55,7 +55,7 @@ class RingPortTest : public ::testing::Test {
     host_.ipv4 = 0x7f000001;
     host_.mac = {2, 0, 0, 0, 0, 1};
   }
-  lockstep::HostEntry host_;
+  HostEntry host_;
   const std::string key_ = "shm:test" + std::to_string(getpid());
 };
 
@@ -84,7 +84,7 @@ TEST_F(RingPortTest, FramesToQp1GoToAll) {
 
 TEST_F(RingPortTest, FramesToNobodyAreLost) {
   End a(host_, key_);
-  for (const std::uint32_t dest : {lockstep::first_qpn_of(1), lockstep::first_qpn_of(40), 0u, 0xfffffeu})
+  for (const std::uint32_t dest : {first_qpn_of(1), first_qpn_of(40), 0u, 0xfffffeu})
     a.send(dest, Bytes(100));
   EXPECT_TRUE(a.port.flush());
   EXPECT_FALSE(a.port.stuck());
@@ -167,13 +167,13 @@ TEST_F(RingPortTest, AKilledProcessLosesItsFramesAndTheNextOneHearsNothingOfIt) 
   close(ready[1]);
   End mine(host_, key_);
   ASSERT_EQ(mine.share->vf(), 1u);
-  mine.send(lockstep::first_qpn_of(0), Bytes(100, std::byte{1}));
+  mine.send(first_qpn_of(0), Bytes(100, std::byte{1}));
   mine.port.flush();
   EXPECT_EQ(mine.port.lost(), 0u);
   kill(other, SIGKILL);
   waitpid(other, nullptr, 0);
   mine.share->sweep();
-  mine.send(lockstep::first_qpn_of(0), Bytes(100, std::byte{2}));
+  mine.send(first_qpn_of(0), Bytes(100, std::byte{2}));
   mine.port.flush();
   EXPECT_EQ(mine.port.lost(), 1u);
   End next(host_, key_);
@@ -236,8 +236,7 @@ TEST_F(RingPortTest, SignalsDoNotKeepMemoryAway) {
   const itimerval often{.it_interval = {0, 20}, .it_value = {0, 20}}, never{};
   setitimer(ITIMER_REAL, &often, nullptr);
   const auto share = InterfaceShare::join(host_, key_);
-  for (std::uint32_t to = 0; to < lockstep::kMaxVfsPerHost; ++to)
-    EXPECT_TRUE(share->rings().take_memory(0, to)) << to;
+  for (std::uint32_t to = 0; to < kMaxVfsPerHost; ++to) EXPECT_TRUE(share->rings().take_memory(0, to)) << to;
   setitimer(ITIMER_REAL, &never, nullptr);
   sigaction(SIGALRM, &before, nullptr);
 }
@@ -260,7 +259,7 @@ Bytes make_frame(std::uint8_t opcode, std::size_t payload) {
 
 class SharedFrameTest : public ::testing::Test {
  protected:
-  lockstep::HostEntry host_;
+  HostEntry host_;
   PacketPool pool_;
   NullTrace trace_;
   PacketEdge edge_{host_, pool_, trace_};

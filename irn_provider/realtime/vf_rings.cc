@@ -17,7 +17,7 @@ namespace {
 
 using lockstep::RingCounters;
 
-constexpr std::size_t kVfs = lockstep::kMaxVfsPerHost;
+constexpr std::size_t kVfs = kMaxVfsPerHost;
 constexpr std::size_t kCountersAt = kVfs * sizeof(VfRings::Bell);
 constexpr std::size_t kPage = 4096;
 constexpr std::size_t kRingsAt =

@@ -12,6 +12,7 @@
 #include <string>
 #include <utility>
 
+#include "emu/world/host_identity.h"
 #include "irn_provider/verbs/engine.h"
 #include "irn_provider/verbs/exports.h"
 #include "irn_provider/verbs/libc/program.h"
@@ -19,12 +20,9 @@
 #include "irn_provider/verbs/objects.h"
 #include "irn_provider/verbs/rdma_cm/cdev.h"
 #include "irn_provider/verbs/real_verbs.h"
-#include "lockstep/host_identity.h"
 
 namespace rocelab::verbs {
 
-using lockstep::Guid;
-using lockstep::guid_of;
 namespace {
 
 constexpr char kDeviceName[] = "rocelab0";
@@ -116,7 +114,7 @@ void leave_experiment() {
   linger(*process);
 }
 
-const lockstep::HostEntry* this_host() {
+const HostEntry* this_host() {
   const Device* device = the_device();
   return device != nullptr ? &device->host : nullptr;
 }

@@ -231,7 +231,7 @@ bool may_be_of_net(std::string_view path) {
 }  // namespace
 
 std::string own_interface() {
-  const lockstep::HostEntry* host = this_host();
+  const HostEntry* host = this_host();
   if (host == nullptr) return "";
   real::RuntimeScope scope;
   return interface_of(host->ipv4);

@@ -5,8 +5,8 @@
 #include <map>
 #include <set>
 
+#include "emu/world/host_identity.h"
 #include "irn_provider/verbs/device_attributes.h"
-#include "lockstep/host_identity.h"
 
 namespace rocelab::verbs {
 namespace {
@@ -14,7 +14,7 @@ namespace {
 DeviceView view() {
   DeviceView v;
   v.host.ipv4 = 0x0a000001;
-  v.host.ipv6 = lockstep::ipv6_of(v.host.ipv4);
+  v.host.ipv6 = ipv6_of(v.host.ipv4);
   v.host.mac = {0x02, 0x11, 0x22, 0x33, 0x44, 0x55};
   v.host.name[0] = 'h';
   v.host.nic.link_rate = 40_Gbps;

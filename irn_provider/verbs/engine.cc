@@ -31,13 +31,9 @@ const char* host_in_run() {
 
 bool engine_is_configured() { return run() != nullptr || setting("ROCELAB_INTERFACE") != nullptr; }
 
-lockstep::HostEntry configured_host() {
-  return run() != nullptr ? host_of_run(run(), host_in_run()) : direct::host();
-}
+HostEntry configured_host() { return run() != nullptr ? host_of_run(run(), host_in_run()) : direct::host(); }
 
-DeviceView look_at_device() {
-  return run() != nullptr ? look_at_run(run(), host_in_run()) : direct::look();
-}
+DeviceView look_at_device() { return run() != nullptr ? look_at_run(run(), host_in_run()) : direct::look(); }
 
 LiveProcess* attach_engine() {
   if (!engine_is_configured()) return LiveProcess::attached();

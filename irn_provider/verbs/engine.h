@@ -9,7 +9,7 @@ namespace rocelab::verbs {
 // The environment names one.
 bool engine_is_configured();
 // Throw std::runtime_error with a line that says what to do.
-lockstep::HostEntry configured_host();
+HostEntry configured_host();
 DeviceView look_at_device();
 // LiveProcess::attach() to it; null without a line, too, where the environment names none.
 LiveProcess* attach_engine();

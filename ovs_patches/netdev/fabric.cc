@@ -8,20 +8,17 @@
 
 #include "base/check.h"
 #include "base/wire/bytes.h"
-#include "lockstep/host_identity.h"
+#include "emu/world/host_identity.h"
 
 namespace rocelab {
 
-using lockstep::kNoSlot;
-using lockstep::PortEntry;
-
 namespace {
 
-std::span<const PortEntry> ports_of(const lockstep::Segment& segment, const lockstep::SwitchEntry& entry) {
+std::span<const PortEntry> ports_of(const lockstep::Segment& segment, const SwitchEntry& entry) {
   return std::span<const PortEntry>(segment.ports()).subspan(entry.first_port, entry.ports);
 }
 
-std::vector<PortConfig> port_configs(const lockstep::Segment& segment, const lockstep::SwitchEntry& entry) {
+std::vector<PortConfig> port_configs(const lockstep::Segment& segment, const SwitchEntry& entry) {
   std::vector<PortConfig> configs;
   for (const PortEntry& port : ports_of(segment, entry)) configs.push_back(port.config);
   const std::string problem = problem_of(entry.config, configs);
@@ -30,13 +27,12 @@ std::vector<PortConfig> port_configs(const lockstep::Segment& segment, const loc
 }
 
 FaultConfig faults_from_host(const lockstep::Segment& segment, const PortEntry& port) {
-  return port.peer_host == kNoSlot ? FaultConfig{} : segment.hosts()[port.peer_host].to_switch;
+  return port.peer_host == kNoPeer ? FaultConfig{} : segment.hosts()[port.peer_host].to_switch;
 }
 
 }  // namespace
 
-Fabric::Node::Node(const lockstep::Segment& segment, const lockstep::SwitchEntry& e, PacketPool& pool,
-                   FrameBank& bank)
+Fabric::Node::Node(const lockstep::Segment& segment, const SwitchEntry& e, PacketPool& pool, FrameBank& bank)
     : entry(e),
       trace(segment.header().trace_dir, e.name),
       node(e.config, port_configs(segment, e), Rng(segment.header().seed).fork(e.name), pool, trace, &bank) {}
@@ -46,20 +42,20 @@ Fabric::Fabric(lockstep::Segment& segment, lockstep::Coordinator& coordinator)
       coordinator_(coordinator),
       bank_(segment),
       captures_(segment.ports()),
-      schedules_(lockstep::link_schedules(segment.link_changes(), segment.ports().size())),
+      schedules_(link_schedules(segment.link_changes(), segment.ports().size())),
       arrivals_(segment.ports().size()),
       sample_interval_(Duration::from_ps(segment.header().sample_interval_ps)) {
-  for (const lockstep::SwitchEntry& entry : segment.switches()) {
+  for (const SwitchEntry& entry : segment.switches()) {
     nodes_.push_back(std::make_unique<Node>(segment, entry, pool_, bank_));
     nodes_.back()->next_sample = sample_interval_ > Duration() ? Time::zero() : Time::never();
   }
   if (segment.header().pcap_dir[0] != 0) capture_all(segment.header().pcap_dir);
   for (std::uint32_t i = 0; i < segment.ports().size(); ++i) add_port(i);
-  for (const lockstep::HostEntry& host : segment.hosts()) {
+  for (const HostEntry& host : segment.hosts()) {
     nodes_by_ipv4_.emplace(host.ipv4, NodeId{host.node});
-    for (const int index : {lockstep::kLinkLocalGid, lockstep::kIpv6Gid}) {
-      if (index >= lockstep::gids_of(host)) continue;
-      const Gid gid = lockstep::gid_of(host, index);
+    for (const int index : {kLinkLocalGid, kIpv6Gid}) {
+      if (index >= gids_of(host)) continue;
+      const Gid gid = gid_of(host, index);
       nodes_by_interface_.emplace(wire::load64(std::as_bytes(std::span(gid)), 8), NodeId{host.node});
     }
   }
@@ -69,7 +65,7 @@ Fabric::~Fabric() = default;
 
 // A file of each switch.
 void Fabric::capture_all(const std::string& folder) {
-  for (const lockstep::SwitchEntry& entry : segment_.switches()) {
+  for (const SwitchEntry& entry : segment_.switches()) {
     std::vector<std::uint32_t> ports(entry.ports);
     std::iota(ports.begin(), ports.end(), entry.first_port);
     captures_.start(folder + "/" + entry.name + ".pcapng", ports, SwitchCapture::Owner::kRun);
@@ -78,7 +74,7 @@ void Fabric::capture_all(const std::string& folder) {
 
 void Fabric::add_port(std::uint32_t index) {
   const PortEntry& e = segment_.ports()[index];
-  lockstep::PortResult& result = segment_.port_results()[index];
+  PortResult& result = segment_.port_results()[index];
   if (e.switch_index >= nodes_.size() || segment_.switches()[e.switch_index].first_port + e.port_id != index)
     throw std::runtime_error(std::string("port ") + e.interface + " is not where its switch has it");
   const Rng faults = Rng(segment_.header().seed).fork("fault").fork(e.interface);
@@ -92,10 +88,10 @@ void Fabric::add_port(std::uint32_t index) {
                     .out = LinkDirection(e.to_peer, faults.fork("out"), result.link_out),
                     .inbox = {},
                     .waiting = {}});
-  if (e.peer_port != kNoSlot &&
+  if (e.peer_port != kNoPeer &&
       (e.peer_port >= segment_.ports().size() || segment_.ports()[e.peer_port].peer_port != index))
     throw std::runtime_error(std::string("port ") + e.interface + " and its peer do not agree");
-  if (e.peer_host == kNoSlot) return;
+  if (e.peer_host == kNoPeer) return;
   if (e.peer_host >= segment_.hosts().size() || segment_.hosts()[e.peer_host].port != index)
     throw std::runtime_error(std::string("port ") + e.interface + " and its host do not agree");
   ports_.back().host =

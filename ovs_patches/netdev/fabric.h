@@ -20,9 +20,9 @@
 #include <vector>
 
 #include "base/packet.h"
+#include "emu/world/switch_frames.h"
 #include "lockstep/coordinator.h"
 #include "lockstep/segment.h"
-#include "lockstep/switch_frames.h"
 #include "ovs_patches/netdev/captures.h"
 #include "ovs_patches/netdev/frame_bank.h"
 #include "ovs_patches/netdev/host_link.h"
@@ -89,21 +89,20 @@ class Fabric {
 
  private:
   struct Node {
-    Node(const lockstep::Segment& segment, const lockstep::SwitchEntry& entry, PacketPool& pool,
-         FrameBank& bank);
-    const lockstep::SwitchEntry& entry;
+    Node(const lockstep::Segment& segment, const SwitchEntry& entry, PacketPool& pool, FrameBank& bank);
+    const SwitchEntry& entry;
     SwitchTrace trace;
     SwitchNode node;
     Time next_sample;
   };
   struct Port {
-    const lockstep::PortEntry& entry;
-    lockstep::PortResult& result;
+    const PortEntry& entry;
+    PortResult& result;
     Node& node;
     PortId id;
-    std::unique_ptr<HostLink> host;          // or
-    std::uint32_t peer = lockstep::kNoSlot;  // a port of another switch; or neither
-    LinkDirection in;  // from a host; a peer switch's port has the faults of its own output
+    std::unique_ptr<HostLink> host;  // or
+    std::uint32_t peer = kNoPeer;    // a port of another switch; or neither
+    LinkDirection in;                // from a host; a peer switch's port has the faults of its own output
     LinkDirection out;
     std::deque<PacketRef> inbox;        // from the peer switch, by due
     std::deque<std::uint32_t> waiting;  // slots of this pass
@@ -134,7 +133,7 @@ class Fabric {
   bool dies(Port& port, bool to_switch, const Packet& packet, Time begin, Time due);
   void give_bytes(Packet& cnp);
   void leave_headers(Packet& announcement);
-  lockstep::RunEntries entries() const;
+  WorldView entries() const;
   std::uint32_t index_of(const Port& port) const {
     return static_cast<std::uint32_t>(&port.entry - segment_.ports().data());
   }

@@ -11,11 +11,10 @@
 #include "base/wire/multicast.h"
 #include "base/wire/shim.h"
 #include "base/wire/switch_shim.h"
-#include "lockstep/host_identity.h"
+#include "emu/world/host_identity.h"
 #include "ovs_patches/netdev/fabric.h"
 
 namespace rocelab {
-using lockstep::mac_of;
 
 namespace {
 
@@ -206,7 +205,7 @@ void Fabric::deliver(Passing& passing) {
 // PFC concerns all VFs of a host; a token, which ends there, is one frame for whoever is first.
 void Fabric::tell_host(Port& port, const Packet& packet, Time due) {
   std::array<std::byte, PfcFrame::kSize> bytes;
-  lockstep::write_control(entries(), index_of(port), false, packet, bytes);
+  write_control(entries(), index_of(port), false, packet, bytes);
   port.host->deliver_control(packet, bytes, due, packet.kind == PacketKind::kPfc);
 }
 
@@ -226,7 +225,7 @@ void Fabric::depart(Port& port, PacketRef packet, Time departure, Time due) {
     if (port.host && packet->kind == PacketKind::kFairRate) return port.host->deliver_to_all(*packet, due);
     if (port.host) return port.host->deliver(*packet, due);
   }
-  if (port.peer == lockstep::kNoSlot) {
+  if (port.peer == kNoPeer) {
     ++port.result.link_out.undeliverable_frames;
     if (packet->frame_slot != kNoFrame) bank_.release(packet->frame_slot);
     return;
@@ -260,7 +259,7 @@ void Fabric::write_shim(Packet& packet) {
 void Fabric::give_bytes(Packet& cnp) {
   cnp.frame_slot = bank_.make();
   if (cnp.frame_slot == kNoFrame) throw RunError("no frame left for a CNP: raise engine.frames_per_vf");
-  lockstep::write_cnp(entries(), cnp, segment_.frame(cnp.frame_slot).first<RoccCnp::kMaxSize>());
+  write_cnp(entries(), cnp, segment_.frame(cnp.frame_slot).first<RoccCnp::kMaxSize>());
 }
 
 // An announcement leaves the switch that made it: its bytes are a copy of a frame that waits there. What is
@@ -282,9 +281,7 @@ void Fabric::leave_headers(Packet& announcement) {
   std::ranges::copy(std::span(headers).first(length), room.begin());
 }
 
-lockstep::RunEntries Fabric::entries() const {
-  return {segment_.hosts(), segment_.switches(), segment_.ports()};
-}
+WorldView Fabric::entries() const { return {segment_.hosts(), segment_.switches(), segment_.ports()}; }
 
 // Between `begin`, when its first bit leaves, and `due` the link is down.
 bool Fabric::dies(Port& port, bool to_switch, const Packet& packet, Time begin, Time due) {
@@ -310,7 +307,7 @@ void Fabric::capture(Port& port, Time time, const Packet& packet, PcapngDirectio
   if (!captures_.wants(index)) return;
   if (is_link_local(packet.kind)) {
     std::array<std::byte, PfcFrame::kSize> bytes;
-    lockstep::write_control(entries(), index, direction == PcapngDirection::kInbound, packet, bytes);
+    write_control(entries(), index, direction == PcapngDirection::kInbound, packet, bytes);
     captures_.add(index, time, bytes, direction);
   } else {
     captures_.add(index, time, bytes_of(packet), direction);

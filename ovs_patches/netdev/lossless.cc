@@ -22,9 +22,9 @@
 #include "ovs_patches/netdev/report.h"
 
 using rocelab::Fabric;
+using rocelab::PortEntry;
 using rocelab::RunError;
 using rocelab::Time;
-using rocelab::lockstep::PortEntry;
 using rocelab::lockstep::Segment;
 using rocelab::lockstep::Step;
 using rocelab::lockstep::Turn;
@@ -179,7 +179,7 @@ const char* lossless_port_switch(const lossless_fabric* f, size_t port) {
 }
 const char* lossless_port_peer(const lossless_fabric* f, size_t port) {
   const std::uint32_t peer = port_entry(f, port).peer_port;
-  return peer == rocelab::lockstep::kNoSlot ? nullptr : port_entry(f, peer).interface;
+  return peer == rocelab::kNoPeer ? nullptr : port_entry(f, peer).interface;
 }
 
 void lossless_set_ready_byte(lossless_fabric* f, size_t port, uint8_t* byte) {
@@ -230,7 +230,7 @@ void lossless_fail(lossless_fabric* f, const char* why) {
 void lossless_get_stats(lossless_fabric* f, size_t port, lossless_port_stats* stats) {
   const auto index = static_cast<std::uint32_t>(port);
   const rocelab::SwitchPortCounters c = f->visit([&](Fabric& fabric) { return fabric.counters(index); });
-  const rocelab::lockstep::PortResult& r = f->fabric.segment().port_results()[port];
+  const rocelab::PortResult& r = f->fabric.segment().port_results()[port];
   *stats = {c.rx_frames,
             c.rx_bytes,
             c.tx_frames,

@@ -14,8 +14,7 @@ namespace {
 constexpr std::size_t kFlushBytes = 1 << 20;
 }
 
-SwitchCapture::SwitchCapture(const std::string& path, const std::vector<const lockstep::PortEntry*>& ports,
-                             Owner owner)
+SwitchCapture::SwitchCapture(const std::string& path, const std::vector<const PortEntry*>& ports, Owner owner)
     : path_(path), owner_(owner) {
   const int create = owner == Owner::kRun ? O_CREAT : 0;
   fd_ = ::open(path.c_str(), O_WRONLY | create | O_TRUNC | O_CLOEXEC, 0644);
@@ -25,8 +24,7 @@ SwitchCapture::SwitchCapture(const std::string& path, const std::vector<const lo
     throw std::runtime_error(path + ": nobody holds the lock that keeps the capture going");
   }
   append_pcapng_header(out_, "rocelab");
-  for (const lockstep::PortEntry* port : ports)
-    append_pcapng_interface(out_, port->interface, port->config.rate);
+  for (const PortEntry* port : ports) append_pcapng_interface(out_, port->interface, port->config.rate);
 }
 
 SwitchCapture::~SwitchCapture() {

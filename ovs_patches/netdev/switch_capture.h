@@ -22,7 +22,7 @@ class SwitchCapture {
 
   // `ports`: the file's interfaces, in this order. Throws std::runtime_error when the file cannot be made, or
   // when nobody holds the lock.
-  SwitchCapture(const std::string& path, const std::vector<const lockstep::PortEntry*>& ports,
+  SwitchCapture(const std::string& path, const std::vector<const PortEntry*>& ports,
                 Owner owner = Owner::kRun);
   ~SwitchCapture();
   SwitchCapture(const SwitchCapture&) = delete;

@@ -11,6 +11,8 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 NO_IO = (
     "base",
+    "emu/port",
+    "emu/world",
     "irn_provider/cm",
     "irn_provider/transport",
     "irn_provider/cc",
@@ -29,36 +31,39 @@ EDGES: dict[str, tuple[str, ...]] = {
     "irn_provider/nic": (*_LAWS, "irn_provider/cc", "irn_provider/transport"),
     "ovs_patches/switch_model": _LAWS,
     "emu/port": ("base",),
-    # Should go but for base: the layout of the segment belongs to the live engine.
-    "lockstep": (
-        *(*_LAWS, "emu/port", "irn_provider/cm", "irn_provider/nic", "irn_provider/transport"),
+    "emu/world": (
+        *_LAWS,
+        "emu/port",
+        "irn_provider/cm",
+        "irn_provider/transport",
         "ovs_patches/switch_model",
     ),
-    "irn_provider/live": (*_LAWS, "irn_provider/nic", "lockstep"),
-    "irn_provider/realtime": (*_LAWS, "irn_provider/live", "irn_provider/nic", "lockstep"),
-    "ovs_patches/netdev": (*_LAWS, "emu/port", "lockstep", "ovs_patches/switch_model"),
+    "lockstep": ("base", "emu/world"),
+    "irn_provider/live": (*_LAWS, "emu/world", "irn_provider/nic", "lockstep"),
+    "irn_provider/realtime": (*_LAWS, "emu/world", "irn_provider/live", "irn_provider/nic", "lockstep"),
+    "ovs_patches/netdev": (*_LAWS, "emu/port", "emu/world", "lockstep", "ovs_patches/switch_model"),
     "emu/runner": (
-        *(*_LAWS, "emu/port", "irn_provider/cc", "irn_provider/transport", "ovs_patches/switch_model"),
-        "lockstep",  # should go: a plan contains the layout of the segment
+        *(*_LAWS, "emu/port", "emu/world", "irn_provider/cc", "irn_provider/transport"),
+        "ovs_patches/switch_model",
     ),
     "emu/des": (
         *(
             *_LAWS,
             "emu/port",
             "emu/runner",
+            "emu/world",
             "irn_provider/nic",
             "ovs_patches/switch_model",
             "verbs_app/flows",
         ),
         *(
             "irn_provider/live",
-            "lockstep",
             "ovs_patches/netdev",
-        ),  # should go: traces, captures, identities of hosts
+        ),  # should go: traces, captures
     ),
     "irn_provider/verbs": (
         *(*_LAWS, "irn_provider/cm", "irn_provider/live", "irn_provider/nic", "irn_provider/realtime"),
-        *("irn_provider/transport", "irn_provider/verbs/libc", "irn_provider/verbs/rdma_cm", "lockstep"),
+        *("emu/world", "irn_provider/transport", "irn_provider/verbs/libc", "irn_provider/verbs/rdma_cm"),
     ),
     "irn_provider/verbs/libc": (
         "base",
@@ -68,13 +73,10 @@ EDGES: dict[str, tuple[str, ...]] = {
         "lockstep",
     ),
     "irn_provider/verbs/rdma_cm": (
-        *("base/wire", "irn_provider/cm", "irn_provider/live", "irn_provider/nic", "lockstep"),
-        *("irn_provider/verbs", "irn_provider/verbs/libc"),
+        *("base/wire", "emu/world", "irn_provider/cm", "irn_provider/live", "irn_provider/nic"),
+        *("irn_provider/verbs", "irn_provider/verbs/libc", "lockstep"),
     ),
-    "emu/pybind": (
-        *("base", "emu/des", "emu/port", "emu/runner"),
-        *("irn_provider/cm", "irn_provider/transport", "lockstep", "ovs_patches/switch_model"),
-    ),
+    "emu/pybind": ("base", "emu/des", "emu/runner", "emu/world", "lockstep"),
     "emu/gateway": (*_LAWS, "irn_provider/nic", "irn_provider/transport", "lockstep"),
 }
 IO_HEADER = re.compile(r"<(?:chrono|thread|random|iostream|sys/[^>]*|unistd\.h|time\.h|ctime|mutex|fstream)>")

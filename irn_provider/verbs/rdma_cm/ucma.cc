@@ -9,10 +9,10 @@
 #include <cstring>
 #include <string>
 
+#include "emu/world/host_identity.h"
 #include "irn_provider/cm/port_share.h"
 #include "irn_provider/verbs/objects.h"
 #include "irn_provider/verbs/translate.h"
-#include "lockstep/host_identity.h"
 
 namespace rocelab::verbs {
 namespace {
@@ -24,7 +24,7 @@ Ucma* g_ucma = nullptr;
 cm::CmConfig config_of(const LiveProcess& process) {
   const auto& segment = process.segment();
   cm::CmConfig c;
-  for (const std::uint8_t byte : lockstep::guid_of(process.host().mac)) c.ca_guid = c.ca_guid << 8 | byte;
+  for (const std::uint8_t byte : guid_of(process.host().mac)) c.ca_guid = c.ca_guid << 8 | byte;
   c.id_bits = cm::kIdBits;
   c.first_id = cm::first_id_of(segment.vfs()[process.vf()].vf);
   c.max_mtu = static_cast<std::uint8_t>(mtu_code(process.host().nic.active_mtu));
@@ -48,7 +48,7 @@ Ucma::Ucma(LiveProcess& process, Nic& nic, Time now)
       registry_(process.segment(), process.vf()),
       ports_(registry_),
       manager_(config_of(process), rng_of(process, now)),
-      earlier_(slot_of(process).cm_counters),
+      earlier_(slot_of(process).result.cm_counters),
       gsi_(Gsi::open(process, nic, now)) {}
 
 Ucma* Ucma::open(LiveProcess& process) {
@@ -101,7 +101,7 @@ void Ucma::settle(Nic& nic, Time now) {
 void Ucma::publish_counters() {
   cm::CmCounters counters = earlier_ + manager_.counters();
   counters.tx_dropped += gsi_->dropped();
-  slot_of(process_).cm_counters = counters;
+  slot_of(process_).result.cm_counters = counters;
 }
 
 // --- files

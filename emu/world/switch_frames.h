@@ -11,25 +11,18 @@
 #include "base/wire/etf.h"
 #include "base/wire/pfc.h"
 #include "base/wire/rocc_cnp.h"
-#include "lockstep/segment.h"
+#include "emu/world/world.h"
 
-namespace rocelab::lockstep {
-
-// Whose addresses the frames carry.
-struct RunEntries {
-  std::span<const HostEntry> hosts;
-  std::span<const SwitchEntry> switches;
-  std::span<const PortEntry> ports;
-};
+namespace rocelab {
 
 // A packet of kind kFairRate. Its source MAC and DSCP are those of the port that is the congestion point,
 // wherever it is seen. Its src and dst are hosts of the run.
-void write_cnp(const RunEntries& run, const Packet& packet, std::span<std::byte, RoccCnp::kMaxSize> out);
+void write_cnp(const WorldView& run, const Packet& packet, std::span<std::byte, RoccCnp::kMaxSize> out);
 
 // A packet of kind kPfc, kEscapeToken or kClcm on the link of `port` (an index of run.ports): from that
 // port's peer when `inbound`, else from the port itself.
 static_assert(PfcFrame::kSize == EscapeTokenFrame::kSize && PfcFrame::kSize == Clcm::kSize);
-void write_control(const RunEntries& run, std::uint32_t port, bool inbound, const Packet& packet,
+void write_control(const WorldView& run, std::uint32_t port, bool inbound, const Packet& packet,
                    std::span<std::byte, PfcFrame::kSize> out);
 
-}  // namespace rocelab::lockstep
+}  // namespace rocelab

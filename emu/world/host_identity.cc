@@ -1,8 +1,8 @@
-#include "lockstep/host_identity.h"
+#include "emu/world/host_identity.h"
 
 #include <algorithm>
 
-namespace rocelab::lockstep {
+namespace rocelab {
 namespace {
 
 // FNV-1a: short keys, spread over all bits, the same everywhere.
@@ -85,4 +85,4 @@ Mac mac_of(const PortEntry& port) {
           static_cast<std::uint8_t>(port.port_id)};
 }
 
-}  // namespace rocelab::lockstep
+}  // namespace rocelab

@@ -1,9 +1,9 @@
-#include "lockstep/switch_frames.h"
+#include "emu/world/switch_frames.h"
 
 #include "base/check.h"
-#include "lockstep/host_identity.h"
+#include "emu/world/host_identity.h"
 
-namespace rocelab::lockstep {
+namespace rocelab {
 namespace {
 
 // Congestion points are numbered as the run's ports are (emu/runner/plan.cc).
@@ -13,16 +13,16 @@ const PortEntry& congestion_point(std::span<const PortEntry> ports, std::uint32_
   return ports[index];
 }
 
-Mac sender_of(const RunEntries& run, const PortEntry& port, bool inbound) {
+Mac sender_of(const WorldView& run, const PortEntry& port, bool inbound) {
   if (!inbound) return mac_of(port);
-  if (port.peer_port != kNoSlot) return mac_of(run.ports[port.peer_port]);
+  if (port.peer_port != kNoPeer) return mac_of(run.ports[port.peer_port]);
   RL_CHECK(port.peer_host < run.hosts.size());
   return run.hosts[port.peer_host].mac;
 }
 
 }  // namespace
 
-void write_cnp(const RunEntries& run, const Packet& packet, std::span<std::byte, RoccCnp::kMaxSize> out) {
+void write_cnp(const WorldView& run, const Packet& packet, std::span<std::byte, RoccCnp::kMaxSize> out) {
   RL_CHECK(packet.src.value < run.hosts.size() && packet.dst.value < run.hosts.size());
   const FairRateFeedback feedback = fair_rate_of(packet);
   const PortEntry& maker = congestion_point(run.ports, feedback.cp);
@@ -40,7 +40,7 @@ void write_cnp(const RunEntries& run, const Packet& packet, std::span<std::byte,
   cnp.write(out);
 }
 
-void write_control(const RunEntries& run, std::uint32_t port, bool inbound, const Packet& packet,
+void write_control(const WorldView& run, std::uint32_t port, bool inbound, const Packet& packet,
                    std::span<std::byte, PfcFrame::kSize> out) {
   const Mac sender = sender_of(run, run.ports[port], inbound);
   if (packet.kind == PacketKind::kPfc) return pfc_of(packet).write(out, sender);
@@ -55,4 +55,4 @@ void write_control(const RunEntries& run, std::uint32_t port, bool inbound, cons
   frame.write(out, sender);
 }
 
-}  // namespace rocelab::lockstep
+}  // namespace rocelab

@@ -1,38 +1,30 @@
-#include "lockstep/switch_frames.h"
+#include "emu/world/switch_frames.h"
 
 #include <gtest/gtest.h>
 
 #include <array>
 #include <vector>
 
-#include "lockstep/host_identity.h"
+#include "emu/world/host_identity.h"
+#include "emu/world/test_worlds.h"
 
-namespace rocelab::lockstep {
+namespace rocelab {
 namespace {
 
 // h0 - s0 - s1 - h1; ports 0 (to h0) and 1 of s0, 2 and 3 (to h1) of s1.
-struct Line {
+struct Line : World {
   Line() {
-    for (std::uint8_t h = 0; h < 2; ++h) {
-      hosts[h].mac = {2, 0, 0, 0, 0, h};
-      hosts[h].ipv4 = 0x0a000001u + h;
-    }
-    for (std::uint32_t p = 0; p < 4; ++p) {
-      ports[p].switch_index = p / 2;
-      ports[p].port_id = p % 2;
-      ports[p].config.cp_address = kCpNetwork + p + 1;
-    }
-    ports[0].peer_host = 0;
-    ports[1].peer_port = 2;
-    ports[2].peer_port = 1;
-    ports[3].peer_host = 1;
+    WorldBuilder w;
+    const std::uint32_t h0 = w.add_host(), h1 = w.add_host(), s0 = w.add_switch(), s1 = w.add_switch();
+    w.link_host(h0, s0);
+    w.link_switches(s0, s1);
+    w.link_host(h1, s1);
+    static_cast<World&>(*this) = w.make();
+    for (std::uint32_t p = 0; p < 4; ++p) ports[p].config.cp_address = kCpNetwork + p + 1;
     switches[0].config.rocc.dscp = 11;
     switches[1].config.rocc.dscp = 22;
   }
-  RunEntries entries() const { return {hosts, switches, ports}; }
-  std::vector<HostEntry> hosts = std::vector<HostEntry>(2);
-  std::vector<SwitchEntry> switches = std::vector<SwitchEntry>(2);
-  std::vector<PortEntry> ports = std::vector<PortEntry>(4);
+  WorldView entries() const { return {hosts, switches, ports}; }
 };
 
 TEST(SwitchFramesTest, FeedbackNamesItsCongestionPointAndTheFlowItIsAbout) {
@@ -111,4 +103,4 @@ TEST(SwitchFramesTest, ATokenNamesItsFlowByAddresses) {
 }
 
 }  // namespace
-}  // namespace rocelab::lockstep
+}  // namespace rocelab

@@ -1,11 +1,11 @@
-#include "lockstep/host_identity.h"
+#include "emu/world/host_identity.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <vector>
 
-namespace rocelab::lockstep {
+namespace rocelab {
 namespace {
 
 HostEntry host(std::uint8_t n) {
@@ -81,4 +81,4 @@ TEST(HostIdentityTest, AFlowLabelChoosesThePortAsInLinux) {
 }
 
 }  // namespace
-}  // namespace rocelab::lockstep
+}  // namespace rocelab

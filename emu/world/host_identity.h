@@ -9,9 +9,9 @@
 #include <span>
 
 #include "base/wire/frame.h"
-#include "lockstep/segment.h"
+#include "emu/world/world.h"
 
-namespace rocelab::lockstep {
+namespace rocelab {
 
 using Guid = std::array<std::uint8_t, 8>;
 using Mac = std::array<std::uint8_t, 6>;
@@ -40,4 +40,4 @@ std::uint16_t udp_source_port(std::uint32_t flow_label, std::uint32_t local_qpn,
 // Of a switch port, for the PFC frames that it sends: locally administered; the port's place in the run.
 Mac mac_of(const PortEntry& port);
 
-}  // namespace rocelab::lockstep
+}  // namespace rocelab

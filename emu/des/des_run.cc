@@ -27,7 +27,7 @@ void DesRun::open_traces(const DesOptions& options) {
   if (!options.trace) return;
   const std::string& folder = options.trace_dir;
   for (const HostEntry& host : plan_.world.hosts)
-    host_traces_.push_back(std::make_unique<LiveTrace>(
+    host_traces_.push_back(std::make_unique<HostTrace>(
         folder.empty() ? "" : folder + "/" + host.name + ".0.events", plan_.settings.engine.sample_interval));
   for (const SwitchEntry& entry : plan_.world.switches)
     switch_traces_.push_back(std::make_unique<SwitchTrace>(folder, entry.name));

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "ovs_patches/netdev/switch_capture.h"
+#include "emu/record/switch_capture.h"
 
 namespace rocelab {
 

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "base/packet.h"
+#include "emu/record/switch_trace.h"
 #include "emu/world/switch_frames.h"
 #include "lockstep/coordinator.h"
 #include "lockstep/segment.h"
@@ -27,7 +28,6 @@
 #include "ovs_patches/netdev/frame_bank.h"
 #include "ovs_patches/netdev/host_link.h"
 #include "ovs_patches/netdev/link_direction.h"
-#include "ovs_patches/netdev/switch_trace.h"
 #include "ovs_patches/switch_model/switch_node.h"
 #include "ovs_patches/switch_model/winner_tree.h"
 

@@ -38,28 +38,21 @@ EDGES: dict[str, tuple[str, ...]] = {
         "irn_provider/transport",
         "ovs_patches/switch_model",
     ),
+    "emu/record": (*_LAWS, "emu/world", "ovs_patches/switch_model"),
     "lockstep": ("base", "emu/world"),
-    "irn_provider/live": (*_LAWS, "emu/world", "irn_provider/nic", "lockstep"),
+    "irn_provider/live": (*_LAWS, "emu/record", "emu/world", "irn_provider/nic", "lockstep"),
     "irn_provider/realtime": (*_LAWS, "emu/world", "irn_provider/live", "irn_provider/nic", "lockstep"),
-    "ovs_patches/netdev": (*_LAWS, "emu/port", "emu/world", "lockstep", "ovs_patches/switch_model"),
+    "ovs_patches/netdev": (
+        *(*_LAWS, "emu/port", "emu/record", "emu/world", "lockstep"),
+        "ovs_patches/switch_model",
+    ),
     "emu/runner": (
         *(*_LAWS, "emu/port", "emu/world", "irn_provider/cc", "irn_provider/transport"),
         "ovs_patches/switch_model",
     ),
     "emu/des": (
-        *(
-            *_LAWS,
-            "emu/port",
-            "emu/runner",
-            "emu/world",
-            "irn_provider/nic",
-            "ovs_patches/switch_model",
-            "verbs_app/flows",
-        ),
-        *(
-            "irn_provider/live",
-            "ovs_patches/netdev",
-        ),  # should go: traces, captures
+        *(*_LAWS, "emu/port", "emu/record", "emu/runner", "emu/world", "irn_provider/nic"),
+        *("ovs_patches/switch_model", "verbs_app/flows"),
     ),
     "irn_provider/verbs": (
         *(*_LAWS, "irn_provider/cm", "irn_provider/live", "irn_provider/nic", "irn_provider/realtime"),

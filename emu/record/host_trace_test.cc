@@ -1,4 +1,4 @@
-#include "irn_provider/live/live_trace.h"
+#include "emu/record/host_trace.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -15,11 +15,11 @@ TraceRecord sent(std::int64_t ns) {
   return {.time = Time::from_ps(ns * 1'000), .kind = TraceKind::kComplete, .flow = 1, .bytes = 1'024};
 }
 
-TEST(LiveTraceTest, EveryRecordIsInTheFile) {
-  const auto path = std::filesystem::temp_directory_path() / ("live_trace_test." + std::to_string(getpid()));
+TEST(HostTraceTest, EveryRecordIsInTheFile) {
+  const auto path = std::filesystem::temp_directory_path() / ("host_trace_test." + std::to_string(getpid()));
   constexpr int kRecords = 10'000;  // more than are kept in memory
   {
-    LiveTrace trace(path, Duration());
+    HostTrace trace(path, Duration());
     for (int i = 0; i < kRecords; ++i) trace.record(sent(i));
     trace.flush();
     EXPECT_EQ(std::filesystem::file_size(path), kRecords * sizeof(TraceRecord));
@@ -28,9 +28,9 @@ TEST(LiveTraceTest, EveryRecordIsInTheFile) {
   std::filesystem::remove(path);
 }
 
-TEST(LiveTraceTest, AFullDiskIsSaid) {
+TEST(HostTraceTest, AFullDiskIsSaid) {
   if (access("/dev/full", W_OK) != 0) GTEST_SKIP() << "no /dev/full here";
-  LiveTrace trace("/dev/full", Duration());
+  HostTrace trace("/dev/full", Duration());
   trace.record(sent(1));
   try {
     trace.flush();
@@ -40,9 +40,9 @@ TEST(LiveTraceTest, AFullDiskIsSaid) {
   }
 }
 
-TEST(LiveTraceTest, WhoeverWantsToIsToldInsteadOfAnException) {
+TEST(HostTraceTest, WhoeverWantsToIsToldInsteadOfAnException) {
   if (access("/dev/full", W_OK) != 0) GTEST_SKIP() << "no /dev/full here";
-  LiveTrace trace("/dev/full", Duration());
+  HostTrace trace("/dev/full", Duration());
   struct Told {
     std::string line;
   };
@@ -56,8 +56,8 @@ TEST(LiveTraceTest, WhoeverWantsToIsToldInsteadOfAnException) {
   }
 }
 
-TEST(LiveTraceTest, AFileThatCannotBeMadeIsSaid) {
-  EXPECT_THROW(LiveTrace("/nowhere/at/all", Duration()), std::runtime_error);
+TEST(HostTraceTest, AFileThatCannotBeMadeIsSaid) {
+  EXPECT_THROW(HostTrace("/nowhere/at/all", Duration()), std::runtime_error);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "ovs_patches/netdev/switch_capture.h"
+#include "emu/record/switch_capture.h"
 
 #include <fcntl.h>
 #include <sys/file.h>

@@ -1,4 +1,4 @@
-#include "irn_provider/live/live_trace.h"
+#include "emu/record/host_trace.h"
 
 #include <fcntl.h>
 #include <sys/syscall.h>
@@ -16,7 +16,7 @@ constexpr std::size_t kBufferRecords = 4096;
 constexpr std::uint32_t kAllKinds = (1u << static_cast<unsigned>(TraceKind::kCount)) - 1;
 }  // namespace
 
-LiveTrace::LiveTrace(std::string path, Duration sample_interval)
+HostTrace::HostTrace(std::string path, Duration sample_interval)
     : TraceSink(path.empty() ? kHashedKinds | bit(TraceKind::kPlaced) : kAllKinds),
       path_(std::move(path)),
       sample_interval_(sample_interval),
@@ -28,7 +28,7 @@ LiveTrace::LiveTrace(std::string path, Duration sample_interval)
   buffer_.reserve(kBufferRecords);
 }
 
-LiveTrace::~LiveTrace() {
+HostTrace::~HostTrace() {
   try {
     on_failure_ = nullptr;
     flush();  // of a program that has not come to its end; one that has did so
@@ -37,7 +37,7 @@ LiveTrace::~LiveTrace() {
   if (fd_ >= 0) ::close(fd_);
 }
 
-void LiveTrace::on_record(const TraceRecord& r) {
+void HostTrace::on_record(const TraceRecord& r) {
   if ((kHashedKinds & bit(r.kind)) != 0) {
     hash_.add(r);
     ++records_;
@@ -57,7 +57,7 @@ void LiveTrace::on_record(const TraceRecord& r) {
 
 // State between the last record and this one did not change: it is what holds at each multiple of the
 // interval in between.
-void LiveTrace::sample(Time now) {
+void HostTrace::sample(Time now) {
   for (auto& [flow, f] : flows_) {
     if (f.bytes == f.sampled) continue;
     f.sampled = f.bytes;
@@ -67,12 +67,12 @@ void LiveTrace::sample(Time now) {
   next_sample_ = next_sample_ + sample_interval_ * passed;
 }
 
-void LiveTrace::write(const TraceRecord& r) {
+void HostTrace::write(const TraceRecord& r) {
   buffer_.push_back(r);
   if (buffer_.size() == kBufferRecords) flush();
 }
 
-void LiveTrace::flush() {
+void HostTrace::flush() {
   const auto bytes = std::as_bytes(std::span(buffer_));
   for (std::size_t done = 0; fd_ >= 0 && done < bytes.size();) {
     // The raw call: the program's own write() may be interposed.
@@ -85,7 +85,7 @@ void LiveTrace::flush() {
   buffer_.clear();
 }
 
-void LiveTrace::fail(const char* what) {
+void HostTrace::fail(const char* what) {
   const std::string line = std::string("cannot ") + what + " " + path_ + ": " + std::strerror(errno);
   buffer_.clear();  // not again
   if (on_failure_) on_failure_(line);

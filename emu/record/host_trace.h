@@ -1,4 +1,4 @@
-// LiveTrace: what becomes of a VF's trace records: the hash, and the event file that results and pictures are
+// HostTrace: what becomes of a VF's trace records: the hash, and the event file that results and pictures are
 // made from. Event file: TraceRecords as they lie in memory, without deliveries; instead, every sample
 // interval, one kSample record per flow that received data (flow = local QPN, bytes = frame bytes delivered
 // so far, psn = 0).
@@ -16,12 +16,12 @@
 
 namespace rocelab {
 
-class LiveTrace final : public TraceSink {
+class HostTrace final : public TraceSink {
  public:
   // `path` empty: no event file. `sample_interval` zero: no samples. Throws std::runtime_error: the file
   // cannot be made.
-  LiveTrace(std::string path, Duration sample_interval);
-  ~LiveTrace() override;
+  HostTrace(std::string path, Duration sample_interval);
+  ~HostTrace() override;
   Digest digest() { return hash_.digest(); }
   std::uint64_t records() const { return records_; }  // hashed so far
   void flush();

@@ -1,4 +1,4 @@
-#include "ovs_patches/netdev/switch_trace.h"
+#include "emu/record/switch_trace.h"
 
 #include <fcntl.h>
 #include <unistd.h>

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/wire/pcapng.h"
-#include "lockstep/segment.h"
+#include "emu/world/world.h"
 
 namespace rocelab {
 

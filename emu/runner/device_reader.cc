@@ -90,7 +90,7 @@ void read_pfc(ConfigSection section, PfcConfig& pfc) {
 
 // Bits of EscapeFix.
 std::uint8_t read_fixes(ConfigSection& section) {
-  static const std::vector<std::string> kNames = {"pool", "order", "reclaim", "headroom", "hosts"};
+  const std::vector<std::string> kNames = {"pool", "order", "reclaim", "headroom", "hosts"};
   std::uint8_t fixes = 0;
   for (const std::string& name : section.texts("fixes", kNames)) {
     const auto found = std::ranges::find(kNames, name);

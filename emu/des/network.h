@@ -17,7 +17,7 @@
 #include "emu/des/host_node.h"
 #include "emu/des/huge_pages.h"
 #include "emu/des/virtual_link.h"
-#include "emu/port/link_schedule.h"
+#include "emu/link/link_schedule.h"
 #include "emu/record/switch_trace.h"
 #include "emu/runner/plan.h"
 #include "ovs_patches/switch_model/switch_node.h"

@@ -1,5 +1,5 @@
 // VirtualLink: one direction of a link where frames are packets without bytes: the scenario's faults, with
-// the verdicts (emu/port/fault_port.h) and the counters of the live engine's links. A frame that a fault
+// the verdicts (emu/link/fault_port.h) and the counters of the live engine's links. A frame that a fault
 // damages goes on as kDamagedBit says and is dropped by the NIC at its end for its ICRC; which bit was
 // flipped is forgotten (DEVIATIONS.md). PFC frames are not passed in: they cross unharmed.
 #pragma once
@@ -10,8 +10,8 @@
 #include "base/wire/rocc_cnp.h"
 #include "base/wire/switch_shim.h"
 #include "base/wire/udp.h"
-#include "emu/port/fault_port.h"
-#include "emu/port/link_counters.h"
+#include "emu/link/fault_port.h"
+#include "emu/link/link_counters.h"
 
 namespace rocelab::des {
 

@@ -8,7 +8,7 @@
 
 #include "base/trace_hash.h"
 #include "base/units.h"
-#include "emu/port/link_counters.h"
+#include "emu/link/link_counters.h"
 #include "emu/runner/plan.h"
 #include "irn_provider/transport/counters.h"
 #include "ovs_patches/switch_model/counters.h"

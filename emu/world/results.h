@@ -5,7 +5,7 @@
 #include <array>
 #include <cstdint>
 
-#include "emu/port/link_counters.h"
+#include "emu/link/link_counters.h"
 #include "irn_provider/cm/cm_counters.h"
 #include "irn_provider/transport/counters.h"
 #include "ovs_patches/switch_model/counters.h"

@@ -12,8 +12,8 @@
 
 #include "base/link_change.h"
 #include "base/units.h"
-#include "emu/port/fault_config.h"
-#include "emu/port/link_schedule.h"
+#include "emu/link/fault_config.h"
+#include "emu/link/link_schedule.h"
 #include "irn_provider/transport/nic_config.h"
 #include "ovs_patches/switch_model/switch_config.h"
 
@@ -50,7 +50,7 @@ struct PortEntry {
   FaultConfig to_peer;                // what the link does to frames on their way from this port
 };
 
-// The link at a switch port fails or recovers, in both directions (emu/port/link_schedule.h). A link between
+// The link at a switch port fails or recovers, in both directions (emu/link/link_schedule.h). A link between
 // switches has an entry for each of its ends.
 struct LinkChangeEntry {
   std::int64_t at_ps = 0;

@@ -7,8 +7,8 @@
 #include <span>
 
 #include "base/packet.h"
-#include "emu/port/fault_port.h"
-#include "emu/port/link_counters.h"
+#include "emu/link/fault_port.h"
+#include "emu/link/link_counters.h"
 
 namespace rocelab {
 

@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parents[2]
 NO_IO = (
     "base",
     "emu/des",
-    "emu/port",
+    "emu/link",
     "emu/runner",
     "emu/world",
     "irn_provider/cm",
@@ -39,10 +39,10 @@ EDGES: dict[str, tuple[str, ...]] = {
     "irn_provider/transport": (*_LAWS, "irn_provider/cc"),
     "irn_provider/nic": (*_LAWS, "irn_provider/cc", "irn_provider/transport"),
     "ovs_patches/switch_model": _LAWS,
-    "emu/port": ("base",),
+    "emu/link": ("base",),
     "emu/world": (
         *_LAWS,
-        "emu/port",
+        "emu/link",
         "irn_provider/cm",
         "irn_provider/transport",
         "ovs_patches/switch_model",
@@ -52,15 +52,15 @@ EDGES: dict[str, tuple[str, ...]] = {
     "irn_provider/live": (*_LAWS, "emu/record", "emu/world", "irn_provider/nic", "lockstep"),
     "irn_provider/realtime": (*_LAWS, "emu/world", "irn_provider/live", "irn_provider/nic", "lockstep"),
     "ovs_patches/netdev": (
-        *(*_LAWS, "emu/port", "emu/record", "emu/world", "lockstep"),
+        *(*_LAWS, "emu/link", "emu/record", "emu/world", "lockstep"),
         "ovs_patches/switch_model",
     ),
     "emu/runner": (
-        *(*_LAWS, "emu/port", "emu/world", "irn_provider/cc", "irn_provider/transport"),
+        *(*_LAWS, "emu/link", "emu/world", "irn_provider/cc", "irn_provider/transport"),
         "ovs_patches/switch_model",
     ),
     "emu/des": (
-        *(*_LAWS, "emu/port", "emu/record", "emu/runner", "emu/world", "irn_provider/nic"),
+        *(*_LAWS, "emu/link", "emu/record", "emu/runner", "emu/world", "irn_provider/nic"),
         *("ovs_patches/switch_model", "verbs_app/flows"),
     ),
     "irn_provider/verbs": (

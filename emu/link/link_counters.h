@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "emu/port/fault_port.h"
+#include "emu/link/fault_port.h"
 
 namespace rocelab {
 

@@ -1,4 +1,4 @@
-#include "emu/port/fault_port.h"
+#include "emu/link/fault_port.h"
 
 #include <algorithm>
 

@@ -8,7 +8,7 @@
 #include <cstdint>
 
 #include "base/rng.h"
-#include "emu/port/fault_config.h"
+#include "emu/link/fault_config.h"
 
 namespace rocelab {
 

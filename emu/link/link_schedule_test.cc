@@ -1,4 +1,4 @@
-#include "emu/port/link_schedule.h"
+#include "emu/link/link_schedule.h"
 
 #include <gtest/gtest.h>
 

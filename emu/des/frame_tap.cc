@@ -9,7 +9,7 @@
 namespace rocelab::des {
 
 FrameTap::FrameTap(const RunPlan& plan, const std::string& folder)
-    : plan_(plan), entries_{plan.world.hosts, plan.world.switches, plan.world.ports}, frame_(1 << 14) {
+    : plan_(plan), world_(plan.world.view()), frame_(1 << 14) {
   const std::span<const PortEntry> ports = plan.world.ports;
   for (const SwitchEntry& entry : plan.world.switches) {
     std::vector<const PortEntry*> own;
@@ -37,7 +37,7 @@ bool FrameTap::failed() const {
 
 std::span<const std::byte> FrameTap::bytes_of_cnp(const Packet& packet) {
   const std::span<std::byte, RoccCnp::kMaxSize> bytes = std::span(frame_).first<RoccCnp::kMaxSize>();
-  write_cnp(entries_, packet, bytes);
+  write_cnp(world_, packet, bytes);
   if ((packet.frame_slot & kDamagedBit) != 0) bytes[RoccCnp::kIcmpAt] ^= std::byte{1};
   return bytes.first(packet.frame_length);
 }
@@ -68,7 +68,7 @@ std::span<const std::byte> FrameTap::bytes_of(const Packet& packet) {
 std::span<const std::byte> FrameTap::bytes_of_control(std::uint32_t port, const Packet& packet,
                                                       bool arrives) {
   const std::span<std::byte, PfcFrame::kSize> bytes = std::span(frame_).first<PfcFrame::kSize>();
-  write_control(entries_, port, arrives, packet, bytes);
+  write_control(world_, port, arrives, packet, bytes);
   return bytes;
 }
 

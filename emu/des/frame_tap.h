@@ -27,7 +27,7 @@ class FrameTap final : public PortTap {
   std::span<const std::byte> bytes_of_control(std::uint32_t port, const Packet& packet, bool arrives);
 
   const RunPlan& plan_;
-  WorldView entries_;
+  WorldView world_;
   std::vector<std::unique_ptr<SwitchCapture>> captures_;  // by switch
   std::vector<std::byte> frame_;
 };

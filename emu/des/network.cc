@@ -30,20 +30,13 @@ std::vector<app::Flow> program_flows(const RunPlan& plan) {
   return flows;
 }
 
-std::vector<PortConfig> port_configs(const RunPlan& plan, const SwitchEntry& entry) {
-  std::vector<PortConfig> configs;
-  for (std::uint32_t p = 0; p < entry.ports; ++p)
-    configs.push_back(plan.world.ports[entry.first_port + p].config);
-  return configs;
-}
-
 }  // namespace
 
 Network::SwitchSlot::SwitchSlot(const RunPlan& plan, std::uint32_t index, PacketPool& pool, SwitchTrace* sink,
                                 TraceSink& none)
     : entry(plan.world.switches[index]),
       trace(sink),
-      node(entry.config, port_configs(plan, entry), Rng(plan.seed).fork(entry.name), pool,
+      node(entry.config, port_configs(plan.world.ports, entry), Rng(plan.seed).fork(entry.name), pool,
            sink != nullptr ? static_cast<TraceSink&>(*sink) : none) {
   if (sink != nullptr && plan.settings.engine.sample_interval > Duration()) next_sample = Time::zero();
 }
@@ -63,9 +56,7 @@ Network::Network(const RunPlan& plan, const Sinks& sinks)
         plan, s, pool_, sinks.switches.empty() ? nullptr : sinks.switches[s], no_trace_));
   links_.resize(world.ports.size());
   for (const PortEntry& port : world.ports) {
-    const bool faults_in =
-        port.peer_host != kNoPeer && VirtualLink::has_faults(world.hosts[port.peer_host].to_switch);
-    const bool faults_out = VirtualLink::has_faults(port.to_peer);
+    const bool faults_in = rocelab::faults_in(world.view(), port).any(), faults_out = port.to_peer.any();
     port_edges_.push_back({&switches_[port.switch_index]->node,
                            port.peer_host == kNoPeer ? nullptr : hosts_[port.peer_host].get(), port.peer_port,
                            port.peer_host, port.switch_index,
@@ -83,13 +74,7 @@ Network::Network(const RunPlan& plan, const Sinks& sinks)
 }
 
 Network::Link& Network::link(std::uint32_t port) {
-  if (!links_[port]) {
-    const PortEntry& entry = plan_.world.ports[port];
-    const Rng faults = Rng(plan_.seed).fork("fault").fork(entry.interface);
-    const FaultConfig from_host =
-        entry.peer_host == kNoPeer ? FaultConfig{} : plan_.world.hosts[entry.peer_host].to_switch;
-    links_[port].reset(new Link{{from_host, faults.fork("in")}, {entry.to_peer, faults.fork("out")}});
-  }
+  if (!links_[port]) links_[port] = std::make_unique<Link>(plan_.world, plan_.world.ports[port]);
   return *links_[port];
 }
 
@@ -185,7 +170,7 @@ void Network::name_flow(Packet& packet) const {
 
 bool Network::dies(std::uint32_t port, bool to_switch, const Packet& packet, Time begin, Time due) {
   if (schedules_.empty() || !schedules_[port].down_within(begin, due)) return false;
-  count_down((to_switch ? link(port).in : link(port).out).counters(), packet.payload_length > 0);
+  count_down(to_switch ? link(port).in : link(port).out, packet.payload_length > 0);
   lose(port, packet, to_switch ? due : begin, kLinkDown);
   return true;
 }
@@ -197,16 +182,8 @@ const Forwarding& Network::forwarding_at(Time due) const {
 }
 
 void Network::lose(std::uint32_t port, const Packet& packet, Time when, std::uint8_t why) {
-  const PortEntry& entry = plan_.world.ports[port];
-  SwitchTrace* trace = switches_[entry.switch_index]->trace;
-  if (trace == nullptr) return;
-  trace->record_at({.time = when,
-                    .kind = TraceKind::kDrop,
-                    .mark = why,
-                    .port = static_cast<std::uint16_t>(entry.port_id),
-                    .flow = packet.flow,
-                    .bytes = packet.frame_length,
-                    .psn = packet.roce.psn.value()});
+  const PortEdge& edge = port_edges_[port];
+  if (SwitchTrace* trace = switches_[edge.switch_index]->trace) trace->lost_at(when, edge.id, packet, why);
 }
 
 // --- results

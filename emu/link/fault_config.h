@@ -15,6 +15,7 @@ struct FaultConfig {
   std::uint32_t listed = 0;  // entries of drop_list
   std::array<std::uint64_t, kMaxListed>
       drop_list{};  // ordinals, from 1, of data frames (with payload) that vanish; ascending
+  bool any() const { return drop_rate > 0 || corrupt_rate > 0 || listed > 0; }
   friend bool operator==(const FaultConfig&, const FaultConfig&) = default;
 };
 static_assert(std::is_trivially_copyable_v<FaultConfig>);

@@ -34,6 +34,16 @@ void SwitchTrace::record_at(const TraceRecord& r) {
   ahead_.insert(std::ranges::upper_bound(ahead_, r.time, {}, &TraceRecord::time), r);
 }
 
+void SwitchTrace::lost_at(Time when, PortId port, const Packet& packet, std::uint8_t why) {
+  record_at({.time = when,
+             .kind = TraceKind::kDrop,
+             .mark = why,
+             .port = port.value,
+             .flow = packet.flow,
+             .bytes = packet.frame_length,
+             .psn = packet.roce.psn.value()});
+}
+
 void SwitchTrace::settle(Time end) {
   const auto rest = std::ranges::lower_bound(ahead_, end, {}, &TraceRecord::time);
   for (auto r = ahead_.begin(); r != rest; ++r) take(*r);

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/packet.h"
 #include "base/trace.h"
 #include "base/trace_hash.h"
 #include "ovs_patches/switch_model/switch.h"
@@ -29,6 +30,8 @@ class SwitchTrace final : public TraceSink {
   // A record of something that happens at `r.time`, told ahead of time: it takes its place before the first
   // record that is not earlier. Not for kDeliver.
   void record_at(const TraceRecord& r);
+  // So for a frame that the link at `port` lost.
+  void lost_at(Time when, PortId port, const Packet& packet, std::uint8_t why);
   void settle(Time end);  // everything before `end` has been recorded
   // The state of `model` as it stands at `now`.
   void sample(const Switch& model, Time now);

@@ -196,9 +196,7 @@ class Planner {
     check_buffers(plan_);
     for (const SwitchEntry& entry : plan_.world.switches) {
       const std::uint32_t node = entry.node;
-      std::vector<PortConfig> configs;
-      for (std::uint32_t p = 0; p < entry.ports; ++p)
-        configs.push_back(plan_.world.ports[entry.first_port + p].config);
+      const std::vector<PortConfig> configs = port_configs(plan_.world.ports, entry);
       const std::string who = "switch \"" + topology_.nodes()[node].name + "\": ";
       if (const std::string problem = problem_of_rocc(entry.config, configs); !problem.empty())
         refuse(settings_, "congestion_control.rocc", who + problem);

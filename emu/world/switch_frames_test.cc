@@ -24,7 +24,6 @@ struct Line : World {
     switches[0].config.rocc.dscp = 11;
     switches[1].config.rocc.dscp = 22;
   }
-  WorldView entries() const { return {hosts, switches, ports}; }
 };
 
 TEST(SwitchFramesTest, FeedbackNamesItsCongestionPointAndTheFlowItIsAbout) {
@@ -34,7 +33,7 @@ TEST(SwitchFramesTest, FeedbackNamesItsCongestionPointAndTheFlowItIsAbout) {
   packet.dst = NodeId{0};
   put_fair_rate(packet, {line.ports[3].config.cp_address, 400, line.hosts[1].ipv4, Qpn{77}});
   std::array<std::byte, RoccCnp::kMaxSize> bytes;
-  write_cnp(line.entries(), packet, bytes);
+  write_cnp(line.view(), packet, bytes);
   const auto cnp = RoccCnp::parse(bytes);
   ASSERT_TRUE(cnp.has_value());
   const RoccCnp want{.dst_mac = line.hosts[0].mac,
@@ -62,7 +61,7 @@ TEST(SwitchFramesTest, ControlFramesCarryTheAddressOfTheEndThatSentThem) {
   for (const Packet* packet : {&pfc, &token, &message}) {
     const auto source_of = [&](std::uint32_t port, bool inbound) {
       std::array<std::byte, PfcFrame::kSize> bytes;
-      write_control(line.entries(), port, inbound, *packet, bytes);
+      write_control(line.view(), port, inbound, *packet, bytes);
       Mac mac;
       for (std::size_t i = 0; i < mac.size(); ++i) mac[i] = std::to_integer<std::uint8_t>(bytes[6 + i]);
       return mac;
@@ -79,7 +78,7 @@ TEST(SwitchFramesTest, AMessageOfLoopBreakerIsWrittenWhole) {
   Packet message;
   put_clcm(message, want);
   std::array<std::byte, Clcm::kSize> bytes;
-  write_control(line.entries(), 1, false, message, bytes);
+  write_control(line.view(), 1, false, message, bytes);
   EXPECT_EQ(Clcm::parse(bytes), want);
 }
 
@@ -90,7 +89,7 @@ TEST(SwitchFramesTest, ATokenNamesItsFlowByAddresses) {
     put_escape_token(token,
                      {Tc{3}, 2, NodeId{0}, NodeId{1}, Qpn{9}, ipv6, EscapeTokenMark::kNoPlace, 0x00020001});
     std::array<std::byte, EscapeTokenFrame::kSize> bytes;
-    write_control(line.entries(), 1, false, token, bytes);
+    write_control(line.view(), 1, false, token, bytes);
     const auto frame = EscapeTokenFrame::parse(bytes);
     ASSERT_TRUE(frame.has_value());
     EXPECT_EQ(frame->source, gid_of(line.hosts[0], ipv6 ? 0 : 1));

@@ -6,6 +6,12 @@
 
 namespace rocelab {
 
+std::vector<PortConfig> port_configs(std::span<const PortEntry> all, const SwitchEntry& of) {
+  std::vector<PortConfig> configs;
+  for (const PortEntry& port : all.subspan(of.first_port, of.ports)) configs.push_back(port.config);
+  return configs;
+}
+
 Duration lookahead_of(std::span<const PortEntry> ports) {
   Duration smallest = Duration::infinite();
   for (const PortEntry& p : ports)

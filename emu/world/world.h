@@ -61,20 +61,25 @@ struct LinkChangeEntry {
 static_assert(std::is_trivially_copyable_v<HostEntry> && std::is_trivially_copyable_v<SwitchEntry> &&
               std::is_trivially_copyable_v<PortEntry> && std::is_trivially_copyable_v<LinkChangeEntry>);
 
+// A world, wherever its tables lie.
+struct WorldView {
+  std::span<const HostEntry> hosts;
+  std::span<const SwitchEntry> switches;
+  std::span<const PortEntry> ports;
+  std::uint64_t seed = 0;
+};
+
 struct World {
   std::uint64_t seed = 0;
   std::vector<HostEntry> hosts;
   std::vector<SwitchEntry> switches;
   std::vector<PortEntry> ports;               // switch by switch
   std::vector<LinkChangeEntry> link_changes;  // in the order of time
+  WorldView view() const { return {hosts, switches, ports, seed}; }
 };
 
-// The same, wherever the tables lie.
-struct WorldView {
-  std::span<const HostEntry> hosts;
-  std::span<const SwitchEntry> switches;
-  std::span<const PortEntry> ports;
-};
+// Of the ports of a switch, in their order.
+std::vector<PortConfig> port_configs(std::span<const PortEntry> all, const SwitchEntry& of);
 
 // Smallest frame's serialisation + smallest link delay, over all links: nothing that is sent arrives earlier.
 Duration lookahead_of(std::span<const PortEntry> ports);

@@ -14,20 +14,11 @@ namespace rocelab {
 
 namespace {
 
-std::span<const PortEntry> ports_of(const lockstep::Segment& segment, const SwitchEntry& entry) {
-  return std::span<const PortEntry>(segment.ports()).subspan(entry.first_port, entry.ports);
-}
-
-std::vector<PortConfig> port_configs(const lockstep::Segment& segment, const SwitchEntry& entry) {
-  std::vector<PortConfig> configs;
-  for (const PortEntry& port : ports_of(segment, entry)) configs.push_back(port.config);
+std::vector<PortConfig> checked_ports(const lockstep::Segment& segment, const SwitchEntry& entry) {
+  std::vector<PortConfig> configs = port_configs(segment.ports(), entry);
   const std::string problem = problem_of(entry.config, configs);
   if (!problem.empty()) throw std::runtime_error(std::string(entry.name) + ": " + problem);
   return configs;
-}
-
-FaultConfig faults_from_host(const lockstep::Segment& segment, const PortEntry& port) {
-  return port.peer_host == kNoPeer ? FaultConfig{} : segment.hosts()[port.peer_host].to_switch;
 }
 
 }  // namespace
@@ -35,7 +26,8 @@ FaultConfig faults_from_host(const lockstep::Segment& segment, const PortEntry& 
 Fabric::Node::Node(const lockstep::Segment& segment, const SwitchEntry& e, PacketPool& pool, FrameBank& bank)
     : entry(e),
       trace(segment.header().trace_dir, e.name),
-      node(e.config, port_configs(segment, e), Rng(segment.header().seed).fork(e.name), pool, trace, &bank) {}
+      node(e.config, checked_ports(segment, e), Rng(segment.header().seed).fork(e.name), pool, trace, &bank) {
+}
 
 Fabric::Fabric(lockstep::Segment& segment, lockstep::Coordinator& coordinator)
     : segment_(segment),
@@ -77,15 +69,13 @@ void Fabric::add_port(std::uint32_t index) {
   PortResult& result = segment_.port_results()[index];
   if (e.switch_index >= nodes_.size() || segment_.switches()[e.switch_index].first_port + e.port_id != index)
     throw std::runtime_error(std::string("port ") + e.interface + " is not where its switch has it");
-  const Rng faults = Rng(segment_.header().seed).fork("fault").fork(e.interface);
   ports_.push_back({.entry = e,
                     .result = result,
                     .node = *nodes_[e.switch_index],
                     .id = PortId{static_cast<std::uint16_t>(e.port_id)},
                     .host = nullptr,
                     .peer = e.peer_port,
-                    .in = LinkDirection(faults_from_host(segment_, e), faults.fork("in"), result.link_in),
-                    .out = LinkDirection(e.to_peer, faults.fork("out"), result.link_out),
+                    .link = PortLink(world(), e, result.link_in, result.link_out),
                     .inbox = {},
                     .waiting = {}});
   if (e.peer_port != kNoPeer &&

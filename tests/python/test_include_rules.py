@@ -51,10 +51,7 @@ EDGES: dict[str, tuple[str, ...]] = {
     "lockstep": ("base", "emu/world"),
     "irn_provider/live": (*_LAWS, "emu/record", "emu/world", "irn_provider/nic", "lockstep"),
     "irn_provider/realtime": (*_LAWS, "emu/world", "irn_provider/live", "irn_provider/nic", "lockstep"),
-    "ovs_patches/netdev": (
-        *(*_LAWS, "emu/link", "emu/record", "emu/world", "lockstep"),
-        "ovs_patches/switch_model",
-    ),
+    "ovs_patches/netdev": (*_LAWS, "emu/record", "emu/world", "lockstep", "ovs_patches/switch_model"),
     "emu/runner": (
         *(*_LAWS, "emu/link", "emu/world", "irn_provider/cc", "irn_provider/transport"),
         "ovs_patches/switch_model",

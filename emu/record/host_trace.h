@@ -9,10 +9,10 @@
 #include <map>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "base/trace.h"
 #include "base/trace_hash.h"
+#include "emu/record/event_file.h"
 
 namespace rocelab {
 
@@ -39,15 +39,13 @@ class HostTrace final : public TraceSink {
   void on_record(const TraceRecord& r) override;
   void sample(Time now);
   void write(const TraceRecord& r);
-  [[noreturn]] void fail(const char* what);
+  [[noreturn]] void fail();
 
   TraceHash hash_;
   std::uint64_t records_ = 0, placed_ = 0;
   std::function<void()> on_placed_;
   std::function<void(const std::string&)> on_failure_;
-  const std::string path_;
-  int fd_ = -1;
-  std::vector<TraceRecord> buffer_;
+  EventFile file_;
   Duration sample_interval_;
   Time next_sample_;
   std::map<std::uint32_t, Flow> flows_;  // ordered: samples come out in the same order everywhere

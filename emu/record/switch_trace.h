@@ -12,6 +12,7 @@
 #include "base/packet.h"
 #include "base/trace.h"
 #include "base/trace_hash.h"
+#include "emu/record/event_file.h"
 #include "ovs_patches/switch_model/switch.h"
 
 namespace rocelab {
@@ -38,7 +39,7 @@ class SwitchTrace final : public TraceSink {
   Digest digest() { return hash_.digest(); }
   // Event file up to here, and the digest in hex beside it.
   void save();
-  bool failed() const { return failed_; }  // a write did not succeed
+  bool failed() const { return failed_ || !file_.error().empty(); }  // a write did not succeed
 
  private:
   struct State {
@@ -48,14 +49,11 @@ class SwitchTrace final : public TraceSink {
   };
   void on_record(const TraceRecord& r) override;
   void take(const TraceRecord& r);
-  void write(const TraceRecord& r);
-  void flush();
 
   std::string folder_, name_;
   TraceHash hash_;
-  int fd_ = -1;
-  bool failed_ = false;
-  std::vector<TraceRecord> buffer_;
+  EventFile file_;
+  bool failed_ = false;             // the digest's
   std::vector<State> sampled_;      // per port and class
   std::vector<TraceRecord> ahead_;  // by time, then as told
 };

@@ -23,18 +23,6 @@ constexpr std::int64_t kMostOnALink = 1 << 24;  // small frames
 
 constexpr std::uint64_t align(std::uint64_t n, std::uint64_t to) { return (n + to - 1) / to * to; }
 
-// Programs and switch must have been built from the same declarations: sizes, and the text of the headers
-// that hold them (CMakeLists.txt), so that a field which moves inside a struct is noticed too.
-constexpr std::uint64_t layout_hash() {
-  std::uint64_t hash = ROCELAB_LAYOUT_TEXT_HASH;
-  for (const std::uint64_t size :
-       {sizeof(Header), sizeof(HostEntry), sizeof(SwitchEntry), sizeof(PortEntry), sizeof(LinkChangeEntry),
-        sizeof(PortResult), sizeof(VfSlot), sizeof(HostPort), sizeof(FrameDescriptor), sizeof(NicConfig),
-        sizeof(SwitchConfig), sizeof(PortConfig)})
-    hash = (hash ^ size) * 0x100000001b3;
-  return hash;
-}
-
 enum RingIndex : std::uint32_t { kTx, kRx, kReturns, kRefill };
 
 // Bytes of one VF's four rings: two of descriptors, then returns (as long as rx) and refill (every frame may
@@ -119,6 +107,18 @@ constexpr std::int64_t kWallGraceNs = 1'000'000;
 constexpr Duration kWallPollInterval = 1_ms;
 
 }  // namespace
+
+// Programs and switch must have been built from the same declarations: sizes, and the text of the headers
+// that hold them (CMakeLists.txt), so that a field which moves inside a struct is noticed too.
+std::uint64_t layout_hash() {
+  std::uint64_t hash = ROCELAB_LAYOUT_TEXT_HASH;
+  for (const std::uint64_t size :
+       {sizeof(Header), sizeof(HostEntry), sizeof(SwitchEntry), sizeof(PortEntry), sizeof(LinkChangeEntry),
+        sizeof(PortResult), sizeof(VfSlot), sizeof(HostPort), sizeof(FrameDescriptor), sizeof(NicConfig),
+        sizeof(SwitchConfig), sizeof(PortConfig)})
+    hash = (hash ^ size) * 0x100000001b3;
+  return hash;
+}
 
 std::string cannot_map(std::uint64_t bytes, int error) {
   const std::string what = "cannot map " + megabytes(bytes) + " of shared memory: " + std::strerror(error);
@@ -244,11 +244,13 @@ std::span<const LinkChangeEntry> Segment::link_changes() const {
 std::span<PortResult> Segment::port_results() const {
   return {reinterpret_cast<PortResult*>(base_ + header_->port_result_offset), header_->ports};
 }
-std::span<std::atomic<std::uint64_t>> Segment::service_ports(std::uint32_t host) const {
+HostShare Segment::share_of(std::uint32_t host) const {
   RL_CHECK(host < header_->hosts);
-  return std::span(reinterpret_cast<std::atomic<std::uint64_t>*>(base_ + header_->service_port_offset),
-                   std::size_t{header_->hosts} * kServicePorts)
-      .subspan(std::size_t{host} * kServicePorts, kServicePorts);
+  const std::uint32_t vfs_each = header_->vfs_per_host;
+  return {vfs().subspan(std::size_t{host} * vfs_each, vfs_each),
+          std::span(reinterpret_cast<std::atomic<std::uint64_t>*>(base_ + header_->service_port_offset),
+                    std::size_t{header_->hosts} * kServicePorts)
+              .subspan(std::size_t{host} * kServicePorts, kServicePorts)};
 }
 std::span<VfSlot> Segment::vfs() const {
   return {reinterpret_cast<VfSlot*>(base_ + header_->vf_offset),

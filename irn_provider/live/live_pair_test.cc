@@ -291,7 +291,7 @@ TEST_F(LivePairTest, WhoStoodStillWhileTimeWentOnSendsItsDataThen) {
     if (host == 1) {
       p.sleep_until(Time::zero() + 100_ms);
       EXPECT_EQ(kill(*stopped, SIGCONT), 0);
-      while (p.segment().vfs()[0].excluded != 0) std::this_thread::yield();
+      while (segment_->vfs()[0].excluded != 0) std::this_thread::yield();
       p.sleep_until(Time::zero() + 300_ms);
       return;
     }

@@ -25,7 +25,7 @@
 #include "base/ids.h"
 #include "base/units.h"
 #include "irn_provider/nic/nic.h"
-#include "lockstep/segment.h"
+#include "lockstep/host_share.h"
 
 namespace rocelab {
 
@@ -68,8 +68,10 @@ class LiveProcess {
   virtual ~LiveProcess() = default;
 
   virtual const HostEntry& host() const = 0;
-  virtual const lockstep::Segment& segment() const = 0;
-  virtual std::uint32_t vf() const = 0;
+  virtual lockstep::HostShare share() const = 0;  // with the other processes of the host
+  virtual std::uint32_t vf() const = 0;  // within the host: whose slot of the share is this process's
+  lockstep::VfSlot& slot() const { return share().vfs[vf()]; }
+  virtual std::uint64_t seed() const = 0;
 
   // --- peers
   // What it takes to send to `gid`: null when no host of the run has it, or it was not reached so far.
@@ -136,6 +138,11 @@ class LiveProcess {
   virtual void foreign_enter(bool for_anyone) = 0;
   void foreign_enter() { foreign_enter(false); }
   virtual void foreign_leave() = 0;
+  // In lock step only. Time has begun; how long it stands for such a call, of wall time; something came from
+  // outside after time had passed in a wait, so that when depended on the wall: it is counted.
+  virtual bool time_has_begun() const { return true; }
+  virtual std::int64_t grace_wall_ns() const { return 0; }
+  virtual void count_detach() {}
 
   // A state machine beside the NIC, with timers of its own. Both are called under the lock: next_timeout when
   // the process says what comes next, run at that instant and whenever a completion was made, before the

@@ -65,8 +65,12 @@ class LockstepProcess final : public LiveProcess {
   ~LockstepProcess() override;
 
   const HostEntry& host() const override;
-  const lockstep::Segment& segment() const override;
+  lockstep::HostShare share() const override;
   std::uint32_t vf() const override;
+  std::uint64_t seed() const override;
+  bool time_has_begun() const override;
+  std::int64_t grace_wall_ns() const override;
+  void count_detach() override;
   std::optional<PathEnd> find_peer(const std::array<std::uint8_t, 16>& gid) override;
   int listen_to_groups(std::size_t memberships) override;
   Time now() override;

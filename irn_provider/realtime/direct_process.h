@@ -48,8 +48,9 @@ class DirectProcess final : public LiveProcess {
   ~DirectProcess() override;
 
   const HostEntry& host() const override { return host_; }
-  const lockstep::Segment& segment() const override { return share_->segment(); }
+  lockstep::HostShare share() const override { return share_->share(); }
   std::uint32_t vf() const override { return share_->vf(); }
+  std::uint64_t seed() const override { return 0; }
   int listen_to_groups(std::size_t memberships) override;
   std::optional<PathEnd> find_peer(const Gid& gid) override;
   void reach(const Gid& gid) override;

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "lockstep/segment.h"
+#include "emu/world/world.h"
 
 namespace rocelab::direct {
 

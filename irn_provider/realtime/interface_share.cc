@@ -16,7 +16,6 @@
 
 namespace rocelab::direct {
 
-using lockstep::Segment;
 using lockstep::VfState;
 
 BoundSocket::~BoundSocket() {
@@ -70,7 +69,7 @@ class Lock {
   BoundSocket name_;
 };
 
-std::string segment_path(const std::string& key) {
+std::string memory_path(const std::string& key) {
   return std::string("/dev/shm/") + kFilePrefix + InterfaceShare::place(key);
 }
 
@@ -101,33 +100,24 @@ void remove_files(const std::string& path) {
   unlink(rings_path(path).c_str());
 }
 
-Segment make_segment(const std::string& path, const HostEntry& host) {
+ShareMemory make_memory(const std::string& path, const HostEntry& host) {
   unlink(path.c_str());
   VfRings::create(rings_path(path));
-  lockstep::SegmentPlan plan;
-  plan.run_id = "interface";
-  plan.world.hosts = {host};
-  plan.vfs_per_host = kMaxVfsPerHost;
-  plan.frames_per_vf = 1;
-  plan.max_frame_bytes = 64;
-  plan.reserve = true;
-  Segment segment = Segment::create(path, plan);
-  segment.header().state.store(lockstep::RunState::kRunning);
-  return segment;
+  return ShareMemory::create(path, host);
 }
 
-Segment open_segment(const std::string& path, const HostEntry& host) {
+ShareMemory open_memory(const std::string& path, const HostEntry& host) {
   if (access(path.c_str(), F_OK) != 0)
     throw std::runtime_error("other programs of rocelab are on this interface, but their " + path +
                              " is not here: programs in one network namespace need the same /dev/shm");
-  Segment segment = Segment::open(path);
-  const HostEntry& theirs = segment.hosts()[0];
+  ShareMemory memory = ShareMemory::open(path);
+  const HostEntry& theirs = memory.host();
   if (theirs.mac != host.mac || theirs.ipv4 != host.ipv4)
     throw std::runtime_error(
         std::string(host.name) +
         ": its address is another one than that of the programs which use it already: end them, or give all "
         "the same");
-  return segment;
+  return memory;
 }
 
 }  // namespace
@@ -137,12 +127,12 @@ std::unique_ptr<InterfaceShare> InterfaceShare::join(const HostEntry& host, cons
   for (std::uint32_t vf = 0; vf < kMaxVfsPerHost; ++vf) {
     BoundSocket socket = bind_name(key, std::to_string(vf));
     if (!socket) continue;
-    const std::string path = segment_path(key);
+    const std::string path = memory_path(key);
     const bool first = !others_in_use(key, vf);
     try {
-      Segment segment = first ? make_segment(path, host) : open_segment(path, host);
+      ShareMemory memory = first ? make_memory(path, host) : open_memory(path, host);
       std::unique_ptr<InterfaceShare> share(
-          new InterfaceShare(std::move(segment), path, key, vf, std::move(socket)));
+          new InterfaceShare(std::move(memory), path, key, vf, std::move(socket)));
       share->claim();
       return share;
     } catch (...) {
@@ -154,9 +144,9 @@ std::unique_ptr<InterfaceShare> InterfaceShare::join(const HostEntry& host, cons
                            " virtual functions of the interface are in use by other programs");
 }
 
-InterfaceShare::InterfaceShare(Segment&& segment, std::string path, std::string key, std::uint32_t vf,
+InterfaceShare::InterfaceShare(ShareMemory&& memory, std::string path, std::string key, std::uint32_t vf,
                                BoundSocket socket)
-    : segment_(std::move(segment)),
+    : memory_(std::move(memory)),
       path_(std::move(path)),
       key_(std::move(key)),
       rings_(rings_path(path_)),
@@ -200,7 +190,7 @@ void InterfaceShare::leave() {
 // the process has no descriptor left, the next sweep looks again.
 void InterfaceShare::sweep() {
   for (std::uint32_t vf = 0; vf < kMaxVfsPerHost; ++vf) {
-    std::atomic<VfState>& state = segment_.vfs()[vf].state;
+    std::atomic<VfState>& state = memory_.slot(vf).state;
     if (vf == vf_ || state.load() != VfState::kClaimed) continue;
     try {
       const BoundSocket name = bind_name(key_, std::to_string(vf));
@@ -218,18 +208,18 @@ std::string InterfaceShare::place(const std::string& key) {
 }
 
 NicCounters InterfaceShare::counters(const std::string& key) {
-  const std::string path = segment_path(key);
+  const std::string path = memory_path(key);
   NicCounters sum;
   if (access(path.c_str(), F_OK) != 0) return sum;
-  const Segment segment = Segment::open(path);
-  for (const lockstep::VfSlot& slot : segment.vfs()) sum = sum + slot.result.counters;
+  const ShareMemory memory = ShareMemory::open(path);
+  for (const lockstep::VfSlot& slot : memory.share().vfs) sum = sum + slot.result.counters;
   return sum;
 }
 
 std::uint32_t InterfaceShare::vfs_in_use() const {
   std::uint32_t bits = 0;
   for (std::uint32_t vf = 0; vf < kMaxVfsPerHost; ++vf)
-    if (vf != vf_ && segment_.vfs()[vf].state.load() == VfState::kClaimed) bits |= 1u << vf;
+    if (vf != vf_ && memory_.slot(vf).state.load() == VfState::kClaimed) bits |= 1u << vf;
   return bits;
 }
 

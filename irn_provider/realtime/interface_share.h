@@ -1,10 +1,10 @@
 // InterfaceShare: what the processes on one interface of a network namespace share, without a server: which
-// virtual function (VF) each of them is, and a segment (lockstep/segment.h) of one host whose slots and
-// service ports they use as in a run; its rings are not used.
+// virtual function (VF) each of them is, and what those of a host share in a run, too
+// (lockstep/host_share.h).
 //
 // A VF is an abstract Unix socket: the kernel keeps such names per network namespace and frees one when its
 // process ends, however it ends. The same sockets wake a VF that waits for frames of another one of the
-// interface; the frames themselves go through shared memory (vf_rings.h). Segment and rings are files in
+// interface; the frames themselves go through shared memory (vf_rings.h). Memory and rings are files in
 // /dev/shm, made by the first process and removed by the last; each holds a lock on them (flock), so that
 // what killed ones left can be told, and the next one that begins anywhere on the machine takes it away.
 #pragma once
@@ -14,8 +14,8 @@
 #include <string>
 #include <utility>
 
+#include "irn_provider/realtime/share_memory.h"
 #include "irn_provider/realtime/vf_rings.h"
-#include "lockstep/segment.h"
 
 namespace rocelab::direct {
 
@@ -46,19 +46,20 @@ class InterfaceShare {
   ~InterfaceShare();
   InterfaceShare(const InterfaceShare&) = delete;
   InterfaceShare& operator=(const InterfaceShare&) = delete;
-  // Gives the VF back; the last one takes the segment away. The rest must not be called any more.
+  // Gives the VF back; the last one takes the files away. The rest must not be called any more.
   void leave();
 
-  const lockstep::Segment& segment() const { return segment_; }
+  const HostEntry& host() const { return memory_.host(); }
+  lockstep::HostShare share() const { return memory_.share(); }
   std::uint32_t vf() const { return vf_; }
-  lockstep::VfSlot& slot() const { return segment_.vfs()[vf_]; }
+  lockstep::VfSlot& slot() const { return memory_.slot(vf_); }
 
   const VfRings& rings() const { return rings_; }
   int fd() const { return socket_.fd(); }  // readable: somebody has called wake() for this VF
   void wake(std::uint32_t vf) const;
   void drain() const;  // fd() is not readable until the next one
   bool in_use(std::uint32_t vf) const {
-    return segment_.vfs()[vf].state.load(std::memory_order_relaxed) == lockstep::VfState::kClaimed;
+    return memory_.slot(vf).state.load(std::memory_order_relaxed) == lockstep::VfState::kClaimed;
   }
   std::uint32_t vfs_in_use() const;  // bit per VF; without this one
 
@@ -71,15 +72,15 @@ class InterfaceShare {
   void sweep();
 
  private:
-  InterfaceShare(lockstep::Segment&& segment, std::string path, std::string key, std::uint32_t vf,
+  InterfaceShare(ShareMemory&& memory, std::string path, std::string key, std::uint32_t vf,
                  BoundSocket socket);
   void claim();
-  lockstep::Segment segment_;
+  ShareMemory memory_;
   const std::string path_, key_;
   const VfRings rings_;
   const std::uint32_t vf_;
   BoundSocket socket_;
-  int file_ = -1;  // the segment's, locked as long as it is open
+  int file_ = -1;  // the memory's, locked as long as it is open
   bool is_claimed_ = false;
 };
 

@@ -42,7 +42,7 @@ class InterfaceShareTest : public ::testing::Test {
     const pid_t pid = fork();
     if (pid == 0) {
       const auto share = join();
-      PortRegistry registry(share->segment(), share->vf());
+      PortRegistry registry(share->share(), share->vf());
       registry.open();
       const char ok = registry.claim(0, 7471) ? 'y' : 'n';
       if (write(ready[1], &ok, 1) != 1) _exit(1);
@@ -88,12 +88,12 @@ TEST_F(InterfaceShareTest, AKilledProcessLosesItsVfAndPorts) {
   const pid_t other = start_other();
   const auto mine = join();
   EXPECT_EQ(mine->vf(), 1u);
-  PortRegistry registry(mine->segment(), mine->vf());
+  PortRegistry registry(mine->share(), mine->vf());
   EXPECT_EQ(registry.owner(0, 7471), 0u);
   EXPECT_FALSE(registry.claim(0, 7471));
   kill_and_wait(other);
   mine->sweep();
-  EXPECT_EQ(mine->segment().vfs()[0].state.load(), VfState::kDead);
+  EXPECT_EQ(mine->share().vfs[0].state.load(), VfState::kDead);
   EXPECT_EQ(mine->vfs_in_use(), 0u);
   EXPECT_EQ(registry.open_vfs(), 0u);
   EXPECT_TRUE(registry.claim(0, 7471));
@@ -105,8 +105,8 @@ TEST_F(InterfaceShareTest, WhatAKilledLastOneLeftIsMadeAnew) {
   host_.ipv4 = 0x0a000009;  // another interface got the number
   const auto share = join();
   EXPECT_EQ(share->vf(), 0u);
-  EXPECT_EQ(share->segment().hosts()[0].ipv4, 0x0a000009u);
-  EXPECT_TRUE(PortRegistry(share->segment(), 0).claim(0, 7471));
+  EXPECT_EQ(share->host().ipv4, 0x0a000009u);
+  EXPECT_TRUE(PortRegistry(share->share(), 0).claim(0, 7471));
 }
 
 TEST_F(InterfaceShareTest, AChangedAddressIsAnErrorWhileOthersUseTheOldOne) {
@@ -147,10 +147,10 @@ TEST_F(InterfaceShareTest, WithoutADescriptorASweepFindsNobodyDeadAndALaterOneDo
   {
     const Limit none(0);
     mine->sweep();
-    EXPECT_EQ(mine->segment().vfs()[0].state.load(), VfState::kClaimed);
+    EXPECT_EQ(mine->share().vfs[0].state.load(), VfState::kClaimed);
   }
   mine->sweep();
-  EXPECT_EQ(mine->segment().vfs()[0].state.load(), VfState::kDead);
+  EXPECT_EQ(mine->share().vfs[0].state.load(), VfState::kDead);
 }
 
 TEST_F(InterfaceShareTest, AJoinThatFailsForWantOfDescriptorsIsSoonOverAndLeavesNothing) {

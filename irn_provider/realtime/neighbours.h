@@ -11,7 +11,7 @@
 #include <span>
 
 #include "base/wire/frame.h"
-#include "lockstep/segment.h"
+#include "emu/world/world.h"
 
 namespace rocelab::direct {
 

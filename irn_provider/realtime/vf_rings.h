@@ -13,7 +13,7 @@
 #include <filesystem>
 
 #include "irn_provider/realtime/frame_ring.h"
-#include "lockstep/segment.h"
+#include "lockstep/host_share.h"
 
 namespace rocelab::direct {
 

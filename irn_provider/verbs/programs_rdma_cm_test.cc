@@ -26,7 +26,7 @@ class RdmaCmTest : public ::testing::TestWithParam<TransportMode> {
   }
   // The VF of h2 that has bound a TCP port of rdma_cm.
   std::optional<std::uint32_t> server_of(std::uint16_t port) {
-    return lockstep::PortRegistry(fabric.segment(), fabric.segment().header().vfs_per_host).owner(0, port);
+    return lockstep::PortRegistry(fabric.segment().share_of(1), 0).owner(0, port);
   }
   TestFabric fabric;
 };

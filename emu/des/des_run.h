@@ -11,9 +11,9 @@
 #include "emu/des/engine.h"
 #include "emu/des/frame_tap.h"
 #include "emu/des/network.h"
+#include "emu/record/host_trace.h"
+#include "emu/record/switch_trace.h"
 #include "emu/runner/plan.h"
-#include "irn_provider/live/live_trace.h"
-#include "ovs_patches/netdev/switch_trace.h"
 
 namespace rocelab::des {
 
@@ -61,7 +61,7 @@ class DesRun {
 
   RunPlan plan_;  // without its routes once the network has compiled them
   const DesOptions options_;
-  std::vector<std::unique_ptr<LiveTrace>> host_traces_;
+  std::vector<std::unique_ptr<HostTrace>> host_traces_;
   std::vector<std::unique_ptr<SwitchTrace>> switch_traces_;
   std::unique_ptr<FrameTap> tap_;
   Network network_;

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/check.h"
-#include "lockstep/host_identity.h"
+#include "emu/world/host_identity.h"
 
 namespace rocelab::des {
 namespace {
@@ -49,7 +49,7 @@ FlowProgram::FlowProgram(const RunPlan& plan, std::uint32_t host, const std::vec
     throw std::runtime_error("too many flows for one host");
   std::size_t lanes = 0;
   for (const Transfer& t : transfers_) lanes += t.script.lanes();
-  const lockstep::HostEntry& self = plan.segment.hosts[host];
+  const HostEntry& self = plan.world.hosts[host];
   if (lanes > self.nic.max_qps)
     throw std::runtime_error("the flows of host " + std::string(self.name) + " need " +
                              std::to_string(lanes) + " queue pairs, and its NIC has " +
@@ -94,8 +94,8 @@ void FlowProgram::create() {
 }
 
 void FlowProgram::connect(Transfer& t, const std::vector<Endpoint>& remote) {
-  const lockstep::HostEntry& self = plan_.segment.hosts[host_];
-  const lockstep::HostEntry& peer = plan_.segment.hosts[t.peer];
+  const HostEntry& self = plan_.world.hosts[host_];
+  const HostEntry& peer = plan_.world.hosts[t.peer];
   RL_CHECK(remote.size() == t.local.size());
   t.remote = remote;
   for (std::size_t lane = 0; lane < remote.size(); ++lane) {
@@ -108,14 +108,14 @@ void FlowProgram::connect(Transfer& t, const std::vector<Endpoint>& remote) {
     attr.rq_psn = remote[lane].psn;
     attr.max_dest_rd_atomic = kRdAtomic;
     attr.min_rnr_timer = kMinRnrTimer;
-    attr.path.src_gid = lockstep::gid_of(self, kGidIndex);
-    attr.path.dst_gid = lockstep::gid_of(peer, kGidIndex);
+    attr.path.src_gid = gid_of(self, kGidIndex);
+    attr.path.dst_gid = gid_of(peer, kGidIndex);
     attr.path.dst_mac = peer.mac;
     attr.path.dst_node = NodeId{peer.node};
     attr.path.src_gid_index = kGidIndex;
     attr.path.traffic_class = t.script.flow().traffic_class().value_or(0);
     attr.path.udp_src_port =
-        lockstep::udp_source_port(0, qpn.value, remote[lane].qpn.value, attr.path.src_gid, attr.path.dst_gid);
+        udp_source_port(0, qpn.value, remote[lane].qpn.value, attr.path.src_gid, attr.path.dst_gid);
     need(nic_.modify_qp(qpn, attr, Time::zero()), "RTR");
     attr = *nic_.query_qp(qpn);
     attr.state = QpState::kRts;

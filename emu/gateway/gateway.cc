@@ -19,7 +19,6 @@
 namespace rocelab {
 
 using lockstep::FrameDescriptor;
-using lockstep::HostEntry;
 using lockstep::RunState;
 using lockstep::Segment;
 
@@ -79,7 +78,7 @@ Gateway::~Gateway() {
   windows_.join();
   const std::lock_guard guard(mutex_);
   if (slot_.grant_seq.load() != seq_) run_window();
-  slot_.counters = counters_;
+  slot_.result.counters = counters_;
   slot_.promise_ps.store(Time::never().ps());
   slot_.state.store(lockstep::VfState::kLeft);
   lockstep::announce(segment_.header());
@@ -222,7 +221,7 @@ void Gateway::run_window() {
     arrive(descriptor);
   }
   send_until(limit);
-  slot_.counters = counters_;
+  slot_.result.counters = counters_;
   slot_.promise_ps.store(next_event().ps());
   lockstep::finish_window(segment_, vf_, seq_);
   if (slot_.excluded.load() != 0) settle();  // time has gone on without this process, which was stopped

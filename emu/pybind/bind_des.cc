@@ -33,19 +33,19 @@ py::list flows(const DesRun& run) {
 
 py::dict hosts(const DesRun& run) {
   py::dict result;
-  for (std::uint32_t h = 0; h < run.plan().segment.hosts.size(); ++h)
+  for (std::uint32_t h = 0; h < run.plan().world.hosts.size(); ++h)
     if (run.network().takes_part(h))
-      result[run.plan().segment.hosts[h].name] = counts(run.network().host(h).nic().counters());
+      result[run.plan().world.hosts[h].name] = counts(run.network().host(h).nic().counters());
   return result;
 }
 
 py::dict ports(const DesRun& run) {
   py::dict result;
-  for (std::uint32_t p = 0; p < run.plan().segment.ports.size(); ++p) {
+  for (std::uint32_t p = 0; p < run.plan().world.ports.size(); ++p) {
     Counts all = counts(run.port_counters(p));
     add_link(all, "link_in_", run.network().link_in(p));
     add_link(all, "link_out_", run.network().link_out(p));
-    result[run.plan().segment.ports[p].interface] = all;
+    result[run.plan().world.ports[p].interface] = all;
   }
   return result;
 }

@@ -227,7 +227,7 @@ class RunOutcome:
 
     plan: RunPlan
     flows: tuple[FlowRecord, ...] = ()
-    # NIC counters per (host name, VF index), names as in irn_provider/nic/counters.h
+    # NIC counters per (host name, VF index), names as in irn_provider/transport/counters.h
     nic_counters: Mapping[tuple[str, int], Mapping[str, int]] = field(default_factory=dict)
     # switch port counters per interface, names as in ovs_patches/switch_model/counters.h, and link_in_*, link_out_*
     port_counters: Mapping[str, Mapping[str, int]] = field(default_factory=dict)

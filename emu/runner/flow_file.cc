@@ -15,8 +15,8 @@ std::string flow_lines(const RunPlan& plan) {
     char start[40];
     std::snprintf(start, sizeof start, "%lld.%03lld", static_cast<long long>(flow.start.ps() / 1000),
                   static_cast<long long>(flow.start.ps() % 1000));
-    text += std::to_string(flow.id) + " " + plan.segment.hosts[flow.src].name + " " +
-            plan.segment.hosts[flow.dst].name + " " + to_string(flow.op) + " " +
+    text += std::to_string(flow.id) + " " + plan.world.hosts[flow.src].name + " " +
+            plan.world.hosts[flow.dst].name + " " + to_string(flow.op) + " " +
             std::to_string(flow.size.count()) + " " + std::to_string(flow.message_size.count()) + " " +
             start + " " + std::to_string(flow.qps) + " " + flow.group;
     if (flow.after_count > 0) text += " " + std::to_string(flow.after_count);
@@ -30,7 +30,7 @@ std::string flow_lines(const RunPlan& plan) {
 
 std::string host_lines(const RunPlan& plan) {
   std::string text;
-  for (const lockstep::HostEntry& host : plan.segment.hosts)
+  for (const HostEntry& host : plan.world.hosts)
     text += std::string(host.name) + " " + ipv4_text(host.ipv4) + "\n";
   return text;
 }

@@ -8,7 +8,7 @@
 
 #include "base/units.h"
 #include "emu/runner/routing.h"
-#include "irn_provider/nic/nic_config.h"
+#include "irn_provider/transport/nic_config.h"
 
 namespace rocelab {
 

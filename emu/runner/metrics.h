@@ -8,9 +8,9 @@
 
 #include "base/trace_hash.h"
 #include "base/units.h"
-#include "emu/port/link_counters.h"
+#include "emu/link/link_counters.h"
 #include "emu/runner/plan.h"
-#include "irn_provider/nic/counters.h"
+#include "irn_provider/transport/counters.h"
 #include "ovs_patches/switch_model/counters.h"
 
 namespace rocelab {
@@ -40,7 +40,7 @@ struct Progress {
 struct RunInput {
   std::vector<FlowRecord> flows;
   std::vector<NicCounters> nics;   // of every VF that took part
-  std::vector<PortInput> ports;    // in the order of RunPlan::segment.ports
+  std::vector<PortInput> ports;    // in the order of RunPlan::world.ports
   std::vector<Progress> progress;  // only needed for workloads that say `during`
 };
 

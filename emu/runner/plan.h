@@ -1,5 +1,5 @@
-// RunPlan: one run (a label with a seed) in full: the shared segment's contents, routes, flows, addresses and
-// the numbers derived from the topology. Everything random is drawn here or seeded from here, so two plans of
+// RunPlan: one run (a label with a seed) in full: the world that an engine is given, routes, flows and the
+// numbers derived from the topology. Everything random is drawn here or seeded from here, so two plans of
 // the same scenario, label and seed are equal.
 #pragma once
 
@@ -10,7 +10,8 @@
 
 #include "base/units.h"
 #include "emu/runner/scenario.h"
-#include "lockstep/segment.h"
+#include "emu/world/live_settings.h"
+#include "emu/world/world.h"
 
 namespace rocelab {
 
@@ -65,14 +66,15 @@ struct PortLimits {
 struct RunPlan {
   std::string scenario, label;
   std::uint64_t seed = 0;
-  lockstep::SegmentPlan segment;           // run_id and trace_dir are the caller's to set
+  World world;
+  LiveSettings live;
   std::vector<Route> routes;               // of the healthy network, with which a run begins
   std::vector<RouteChange> route_changes;  // in the order of time; a frame's route is that of its arrival
   std::vector<Flow> flows;
-  std::vector<PortLimits> limits;  // in the order of segment.ports
+  std::vector<PortLimits> limits;  // in the order of world.ports
   Settings settings;
   Bytes wire_mtu;                    // largest frame, Ethernet header to ICRC
-  Duration lookahead;                // as Segment::create computes it
+  Duration lookahead;                // of world.ports
   Duration base_rtt;                 // of a full frame and its ACK on the longest path, idle network
   std::uint32_t bdp_cap = 0;         // packets; 0 = off
   Time measure_from, measure_until;  // flows that start in [from, until) are measured

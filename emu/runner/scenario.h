@@ -15,7 +15,7 @@
 #include "base/units.h"
 #include "emu/runner/size_cdf.h"
 #include "emu/runner/topology.h"
-#include "irn_provider/nic/nic_config.h"
+#include "irn_provider/transport/nic_config.h"
 #include "ovs_patches/switch_model/switch_config.h"
 
 namespace rocelab {

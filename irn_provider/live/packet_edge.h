@@ -18,7 +18,7 @@ namespace rocelab {
 class PacketEdge {
  public:
   // All of them outlive it.
-  PacketEdge(const lockstep::HostEntry& host, PacketPool& pool, TraceSink& trace)
+  PacketEdge(const HostEntry& host, PacketPool& pool, TraceSink& trace)
       : host_(host), pool_(pool), trace_(trace) {}
 
   // Where a congestion point's feedback may name flows to (RoCC).
@@ -49,7 +49,7 @@ class PacketEdge {
   PacketRef bad_frame(std::size_t length, FrameError why, Time when);
   FrameAddress address_of(const Nic& nic, const Packet& packet, std::uint16_t ip_id) const;
 
-  const lockstep::HostEntry& host_;
+  const HostEntry& host_;
   PacketPool& pool_;
   TraceSink& trace_;
   NicCounters counters_;

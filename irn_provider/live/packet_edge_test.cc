@@ -8,8 +8,8 @@
 #include "base/wire/frame.h"
 #include "base/wire/frame_view.h"
 #include "irn_provider/cc/dcqcn_rp.h"
-#include "irn_provider/nic/memory.h"
 #include "irn_provider/nic/nic.h"
+#include "irn_provider/transport/memory.h"
 
 namespace rocelab {
 namespace {
@@ -47,7 +47,7 @@ struct Host {
   RKey key;
   Qpn qp;
   PathAddress path;
-  lockstep::HostEntry entry;
+  HostEntry entry;
   PacketEdge edge{entry, pool, trace};
 };
 

@@ -14,7 +14,7 @@ namespace {
 // out.
 TEST(FabricEscapeTest, FramesEscapeThroughALinkThatIsPausedAndArriveAsTheyWereSent) {
   lockstep::SegmentPlan plan = TestPlan::make({.switches = 3, .hosts_each = 2, .frames_per_vf = 2048});
-  for (lockstep::SwitchEntry& entry : plan.switches) {
+  for (SwitchEntry& entry : plan.world.switches) {
     entry.config.escape.enabled = true;
     entry.config.ingress_buffer = 90_KB;
   }
@@ -48,7 +48,7 @@ TEST(FabricEscapeTest, AnnouncementsAreHeadersOfTheirFlow) {
   for (const bool ipv6 : {false, true}) {
     lockstep::SegmentPlan plan = TestPlan::make({.switches = 3, .hosts_each = 2, .frames_per_vf = 2048});
     plan.max_frame_bytes += SwitchShim::bytes(Telemetry::kMaxHops, true);
-    for (lockstep::SwitchEntry& entry : plan.switches) {
+    for (SwitchEntry& entry : plan.world.switches) {
       entry.config.escape.enabled = entry.config.escape.announce = entry.config.escape.return_tokens = true;
       entry.config.telemetry.enabled = !ipv6;
       entry.config.ingress_buffer = 90_KB;
@@ -96,7 +96,7 @@ TEST(FabricEscapeTest, AnnouncementsAreHeadersOfTheirFlow) {
 TEST(FabricEscapeTest, ATokenThatReachesAHostNamesItsFlow) {
   for (const bool ipv6 : {false, true}) {
     lockstep::SegmentPlan plan = TestPlan::make({.switches = 2, .hosts_each = 2, .frames_per_vf = 2048});
-    for (lockstep::SwitchEntry& entry : plan.switches) {
+    for (SwitchEntry& entry : plan.world.switches) {
       entry.config.escape.enabled = true;
       entry.config.escape.fixes &= static_cast<std::uint8_t>(~static_cast<unsigned>(EscapeFix::kHosts));
       entry.config.ingress_buffer = 90_KB;
@@ -114,8 +114,8 @@ TEST(FabricEscapeTest, ATokenThatReachesAHostNamesItsFlow) {
         if (r.kind != PacketKind::kEscapeToken) continue;
         ++tokens;
         ASSERT_TRUE(r.token.has_value());
-        EXPECT_EQ(r.token->source, lockstep::gid_of(w.host(h), ipv6 ? 0 : 1));
-        EXPECT_EQ(r.token->destination, lockstep::gid_of(w.host(2), ipv6 ? 0 : 1));
+        EXPECT_EQ(r.token->source, gid_of(w.host(h), ipv6 ? 0 : 1));
+        EXPECT_EQ(r.token->destination, gid_of(w.host(2), ipv6 ? 0 : 1));
       }
     EXPECT_GT(tokens, 0u) << ipv6;
     EXPECT_EQ(w.away(), 0u);

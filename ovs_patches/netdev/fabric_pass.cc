@@ -11,11 +11,10 @@
 #include "base/wire/multicast.h"
 #include "base/wire/shim.h"
 #include "base/wire/switch_shim.h"
-#include "lockstep/host_identity.h"
+#include "emu/world/host_identity.h"
 #include "ovs_patches/netdev/fabric.h"
 
 namespace rocelab {
-using lockstep::mac_of;
 
 namespace {
 
@@ -72,7 +71,7 @@ void Fabric::arrive_from_host(std::uint32_t index, HostLink::Arrival& a) {
     return;
   }
   if (!a.view) {
-    ++port.entry.link_in.malformed_frames;
+    ++port.result.link_in.malformed_frames;
     port.node.trace.record_at({.time = a.due,
                                .kind = TraceKind::kDrop,
                                .mark = kMalformed,
@@ -83,7 +82,7 @@ void Fabric::arrive_from_host(std::uint32_t index, HostLink::Arrival& a) {
   }
   packet->src = NodeId{segment_.hosts()[port.entry.peer_host].node};
   packet->dst = destination_of(*a.view);
-  if (!port.in.cross(*packet, bytes_of(*packet))) return lose(port, *packet, a.due, kLinkLoss);
+  if (!cross(port.link.in, *packet)) return lose(port, *packet, a.due, kLinkLoss);
   hand_over(index, std::move(packet), a.view);
 }
 
@@ -206,7 +205,7 @@ void Fabric::deliver(Passing& passing) {
 // PFC concerns all VFs of a host; a token, which ends there, is one frame for whoever is first.
 void Fabric::tell_host(Port& port, const Packet& packet, Time due) {
   std::array<std::byte, PfcFrame::kSize> bytes;
-  lockstep::write_control(entries(), index_of(port), false, packet, bytes);
+  write_control(world(), index_of(port), false, packet, bytes);
   port.host->deliver_control(packet, bytes, due, packet.kind == PacketKind::kPfc);
 }
 
@@ -222,12 +221,12 @@ void Fabric::depart(Port& port, PacketRef packet, Time departure, Time due) {
   if (is_link_local(packet->kind)) {
     if (port.host) return tell_host(port, *packet, due);
   } else {
-    if (!port.out.cross(*packet, bytes_of(*packet))) return lose(port, *packet, departure, kLinkLoss);
+    if (!cross(port.link.out, *packet)) return lose(port, *packet, departure, kLinkLoss);
     if (port.host && packet->kind == PacketKind::kFairRate) return port.host->deliver_to_all(*packet, due);
     if (port.host) return port.host->deliver(*packet, due);
   }
-  if (port.peer == lockstep::kNoSlot) {
-    ++port.entry.link_out.undeliverable_frames;
+  if (port.peer == kNoPeer) {
+    ++port.result.link_out.undeliverable_frames;
     if (packet->frame_slot != kNoFrame) bank_.release(packet->frame_slot);
     return;
   }
@@ -260,7 +259,7 @@ void Fabric::write_shim(Packet& packet) {
 void Fabric::give_bytes(Packet& cnp) {
   cnp.frame_slot = bank_.make();
   if (cnp.frame_slot == kNoFrame) throw RunError("no frame left for a CNP: raise engine.frames_per_vf");
-  lockstep::write_cnp(entries(), cnp, segment_.frame(cnp.frame_slot).first<RoccCnp::kMaxSize>());
+  write_cnp(world(), cnp, segment_.frame(cnp.frame_slot).first<RoccCnp::kMaxSize>());
 }
 
 // An announcement leaves the switch that made it: its bytes are a copy of a frame that waits there. What is
@@ -282,26 +281,32 @@ void Fabric::leave_headers(Packet& announcement) {
   std::ranges::copy(std::span(headers).first(length), room.begin());
 }
 
-lockstep::RunEntries Fabric::entries() const {
-  return {segment_.hosts(), segment_.switches(), segment_.ports()};
+WorldView Fabric::world() const {
+  return {segment_.hosts(), segment_.switches(), segment_.ports(), segment_.header().seed};
+}
+
+// False: the frame is lost.
+bool Fabric::cross(LinkDirection& link, const Packet& packet) {
+  const std::span<std::byte> frame = bytes_of(packet);
+  std::optional<FrameView> view;
+  const FaultVerdict verdict = link.cross(packet.payload_length > 0, [&]() -> std::uint32_t {
+    view = view_frame(frame);
+    return view ? view->end - view->transport : 0;
+  });
+  if (verdict.kind == FaultVerdict::Kind::kCorrupt) flip_bit(frame, view->transport, verdict.bit);
+  return verdict.kind != FaultVerdict::Kind::kDrop;
 }
 
 // Between `begin`, when its first bit leaves, and `due` the link is down.
 bool Fabric::dies(Port& port, bool to_switch, const Packet& packet, Time begin, Time due) {
   if (schedules_.empty() || !schedules_[index_of(port)].down_within(begin, due)) return false;
-  count_down(to_switch ? port.entry.link_in : port.entry.link_out, packet.payload_length > 0);
+  count_down(to_switch ? port.result.link_in : port.result.link_out, packet.payload_length > 0);
   lose(port, packet, to_switch ? due : begin, kLinkDown);
   return true;
 }
 
 void Fabric::lose(Port& port, const Packet& packet, Time when, std::uint8_t why) {
-  port.node.trace.record_at({.time = when,
-                             .kind = TraceKind::kDrop,
-                             .mark = why,
-                             .port = port.id.value,
-                             .flow = packet.flow,
-                             .bytes = packet.frame_length,
-                             .psn = packet.roce.psn.value()});
+  port.node.trace.lost_at(when, port.id, packet, why);
   if (packet.frame_slot != kNoFrame) bank_.release(packet.frame_slot);
 }
 
@@ -310,7 +315,7 @@ void Fabric::capture(Port& port, Time time, const Packet& packet, PcapngDirectio
   if (!captures_.wants(index)) return;
   if (is_link_local(packet.kind)) {
     std::array<std::byte, PfcFrame::kSize> bytes;
-    lockstep::write_control(entries(), index, direction == PcapngDirection::kInbound, packet, bytes);
+    write_control(world(), index, direction == PcapngDirection::kInbound, packet, bytes);
     captures_.add(index, time, bytes, direction);
   } else {
     captures_.add(index, time, bytes_of(packet), direction);

@@ -74,7 +74,7 @@ class HostLink {
   void push(std::uint32_t vf, std::uint32_t frame, Time due, const Packet& packet);
 
   lockstep::Segment& segment_;
-  const lockstep::HostEntry& host_;
+  const HostEntry& host_;
   FrameBank& bank_;
   lockstep::Coordinator& coordinator_;
   LinkCounters &in_, &out_;

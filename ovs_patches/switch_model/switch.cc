@@ -44,8 +44,7 @@ EgressQueues::Rules rules_of(const SwitchConfig& config, std::uint8_t tc) {
 
 const SwitchConfig& checked(const SwitchConfig& config, std::span<const PortConfig> ports) {
   const std::string problem = problem_of(config, ports);
-  if (!problem.empty()) std::fprintf(stderr, "switch: %s\n", problem.c_str());
-  RL_CHECK(problem.empty());
+  if (!problem.empty()) internal::check_failed(__FILE__, __LINE__, problem.c_str());
   return config;
 }
 

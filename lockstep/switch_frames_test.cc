@@ -5,6 +5,7 @@
 #include <array>
 #include <vector>
 
+#include "base/wire/controls.h"
 #include "lockstep/host_identity.h"
 
 namespace rocelab::lockstep {
@@ -26,8 +27,6 @@ struct Line {
     ports[1].peer_port = 2;
     ports[2].peer_port = 1;
     ports[3].peer_host = 1;
-    switches[0].config.rocc.dscp = 11;
-    switches[1].config.rocc.dscp = 22;
   }
   RunEntries entries() const { return {hosts, switches, ports}; }
   std::vector<HostEntry> hosts = std::vector<HostEntry>(2);
@@ -40,9 +39,10 @@ TEST(SwitchFramesTest, FeedbackNamesItsCongestionPointAndTheFlowItIsAbout) {
   Packet packet;
   packet.src = NodeId{1};  // as an answer would: the flow goes from h0 to h1
   packet.dst = NodeId{0};
-  put_fair_rate(packet, {line.ports[3].config.cp_address, 400, line.hosts[1].ipv4, Qpn{77}});
-  std::array<std::byte, RoccCnp::kMaxSize> bytes;
-  write_cnp(line.entries(), packet, bytes);
+  packet.roce.dscp = 22;
+  put_control(packet, RoccFeedback(line.ports[3].config.cp_address, 400, Qpn{77}));
+  std::array<std::byte, kMaxControlFrame> bytes;
+  EXPECT_EQ(write_frame_of(line.entries(), 0, false, packet, bytes).size(), 60u);
   const auto cnp = RoccCnp::parse(bytes);
   ASSERT_TRUE(cnp.has_value());
   const RoccCnp want{.dst_mac = line.hosts[0].mac,
@@ -62,15 +62,15 @@ TEST(SwitchFramesTest, ControlFramesCarryTheAddressOfTheEndThatSentThem) {
   PfcFrame pause;
   pause.class_enable = 1 << 3;
   pause.time[3] = 0xffff;
-  put_pfc(pfc, pause);
+  put_control(pfc, pause);
   Packet token;
-  put_escape_token(token, {Tc{3}, 2, NodeId{0}, NodeId{1}, Qpn{9}});
+  put_control(token, EscapeToken{Tc{3}, 2, NodeId{0}, NodeId{1}, Qpn{9}});
   Packet message;
-  put_clcm(message, {Tc{3}, 2, 7, 0x0123456789abcdef});
+  put_control(message, Clcm{Tc{3}, 2, 7, 0x0123456789abcdef});
   for (const Packet* packet : {&pfc, &token, &message}) {
     const auto source_of = [&](std::uint32_t port, bool inbound) {
-      std::array<std::byte, PfcFrame::kSize> bytes;
-      write_control(line.entries(), port, inbound, *packet, bytes);
+      std::array<std::byte, kMaxControlFrame> bytes;
+      write_frame_of(line.entries(), port, inbound, *packet, bytes);
       Mac mac;
       for (std::size_t i = 0; i < mac.size(); ++i) mac[i] = std::to_integer<std::uint8_t>(bytes[6 + i]);
       return mac;
@@ -85,9 +85,9 @@ TEST(SwitchFramesTest, AMessageOfLoopBreakerIsWrittenWhole) {
   const Line line;
   const Clcm want{Tc{3}, 2, 7, 0x0123456789abcdef};
   Packet message;
-  put_clcm(message, want);
-  std::array<std::byte, Clcm::kSize> bytes;
-  write_control(line.entries(), 1, false, message, bytes);
+  put_control(message, want);
+  std::array<std::byte, kMaxControlFrame> bytes;
+  write_frame_of(line.entries(), 1, false, message, bytes);
   EXPECT_EQ(Clcm::parse(bytes), want);
 }
 
@@ -95,10 +95,10 @@ TEST(SwitchFramesTest, ATokenNamesItsFlowByAddresses) {
   const Line line;
   for (const bool ipv6 : {false, true}) {
     Packet token;
-    put_escape_token(token,
-                     {Tc{3}, 2, NodeId{0}, NodeId{1}, Qpn{9}, ipv6, EscapeTokenMark::kNoPlace, 0x00020001});
-    std::array<std::byte, EscapeTokenFrame::kSize> bytes;
-    write_control(line.entries(), 1, false, token, bytes);
+    put_control(token, EscapeToken{Tc{3}, 2, NodeId{0}, NodeId{1}, Qpn{9}, ipv6, EscapeTokenMark::kNoPlace,
+                                   0x00020001});
+    std::array<std::byte, kMaxControlFrame> bytes;
+    write_frame_of(line.entries(), 1, false, token, bytes);
     const auto frame = EscapeTokenFrame::parse(bytes);
     ASSERT_TRUE(frame.has_value());
     EXPECT_EQ(frame->source, gid_of(line.hosts[0], ipv6 ? 0 : 1));

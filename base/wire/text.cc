@@ -188,8 +188,9 @@ std::string to_string(FrameError error) {
                                            "bad pad",
                                            "bad payload",
                                            "bad ICRC",
-                                           "group address and QPN differ"};
-  static_assert(std::size(kNames) == static_cast<std::size_t>(FrameError::kGroup) + 1);
+                                           "group address and QPN differ",
+                                           "bad control frame"};
+  static_assert(std::size(kNames) == static_cast<std::size_t>(FrameError::kControl) + 1);
   return kNames[static_cast<std::size_t>(error)];
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/wire/controls.h"
 #include "base/wire/frame.h"
 #include "base/wire/switch_shim.h"
 #include "lockstep/host_identity.h"
@@ -20,9 +21,7 @@ FrameTap::FrameTap(const RunPlan& plan, const std::string& folder)
 
 void FrameTap::on_frame(std::uint32_t port, Time time, const Packet& packet, bool arrives) {
   const lockstep::PortEntry& entry = plan_.segment.ports[port];
-  const auto bytes = is_link_local(packet.kind)             ? bytes_of_control(port, packet, arrives)
-                     : packet.kind == PacketKind::kFairRate ? bytes_of_cnp(packet)
-                                                            : bytes_of(packet);
+  const auto bytes = is_control(packet.kind) ? bytes_of_control(port, packet, arrives) : bytes_of(packet);
   captures_[entry.switch_index]->add(entry.port_id, time, bytes,
                                      arrives ? PcapngDirection::kInbound : PcapngDirection::kOutbound);
 }
@@ -33,13 +32,6 @@ void FrameTap::commit(Time until) {
 
 bool FrameTap::failed() const {
   return std::ranges::any_of(captures_, [](const auto& capture) { return capture->failed(); });
-}
-
-std::span<const std::byte> FrameTap::bytes_of_cnp(const Packet& packet) {
-  const std::span<std::byte, RoccCnp::kMaxSize> bytes = std::span(frame_).first<RoccCnp::kMaxSize>();
-  lockstep::write_cnp(entries_, packet, bytes);
-  if ((packet.frame_slot & kDamagedBit) != 0) bytes[RoccCnp::kIcmpAt] ^= std::byte{1};
-  return bytes.first(packet.frame_length);
 }
 
 std::span<const std::byte> FrameTap::bytes_of(const Packet& packet) {
@@ -67,8 +59,10 @@ std::span<const std::byte> FrameTap::bytes_of(const Packet& packet) {
 
 std::span<const std::byte> FrameTap::bytes_of_control(std::uint32_t port, const Packet& packet,
                                                       bool arrives) {
-  const std::span<std::byte, PfcFrame::kSize> bytes = std::span(frame_).first<PfcFrame::kSize>();
-  lockstep::write_control(entries_, port, arrives, packet, bytes);
+  const auto bytes =
+      lockstep::write_frame_of(entries_, port, arrives, packet, std::span(frame_).first<kMaxControlFrame>());
+  if (is_feedback(packet.kind) && (packet.frame_slot & kDamagedBit) != 0)
+    frame_[transport_of(packet).at] ^= std::byte{1};
   return bytes;
 }
 

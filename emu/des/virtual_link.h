@@ -6,8 +6,8 @@
 
 #include "base/packet.h"
 #include "base/rng.h"
+#include "base/wire/controls.h"
 #include "base/wire/opcode.h"
-#include "base/wire/rocc_cnp.h"
 #include "base/wire/switch_shim.h"
 #include "base/wire/udp.h"
 #include "emu/port/fault_port.h"
@@ -45,8 +45,8 @@ class VirtualLink {
 inline bool VirtualLink::cross(Packet& packet) {
   constexpr std::uint32_t kIcrc = 4;
   const std::uint32_t behind_ip =
-      packet.kind == PacketKind::kFairRate
-          ? static_cast<std::uint32_t>(RoccCnp::icmp_bytes(fair_rate_of(packet).report.form))
+      is_feedback(packet.kind)
+          ? static_cast<std::uint32_t>(transport_of(packet).bytes)
           : static_cast<std::uint32_t>(UdpHeader::kSize) + opcode_info(packet.roce.opcode).header_bytes +
                 packet.payload_length + packet.roce.pad + kIcrc + shim_bytes_of(packet);
   const FaultVerdict verdict = faults_.on_frame(packet.payload_length > 0, corrupts_ ? behind_ip : 0);

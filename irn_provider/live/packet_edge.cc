@@ -4,9 +4,8 @@
 #include <array>
 
 #include "base/check.h"
-#include "base/wire/etf.h"
+#include "base/wire/controls.h"
 #include "base/wire/multicast.h"
-#include "base/wire/rocc_cnp.h"
 #include "base/wire/telemetry.h"
 
 namespace rocelab {
@@ -24,9 +23,12 @@ void put_grh(std::span<std::byte> frame, const FrameLayout& layout) {
 }  // namespace
 
 PacketRef PacketEdge::parse(std::span<std::byte> bytes, PacketKind kind, Time when) {
-  if (kind == PacketKind::kPfc || kind == PacketKind::kEscapeToken || kind == PacketKind::kFairRate ||
-      kind == PacketKind::kEscapeAnnouncement)
-    return parse_control(bytes, kind, when);
+  if (is_control(kind)) return parse_control(bytes, kind, when);
+  if (is_from_switches(kind)) {  // counted and no more, whatever it has
+    PacketRef packet = pool_.make();
+    packet->kind = kind;
+    return packet;
+  }
   FrameLayout layout;
   PacketRef packet = parse_roce(bytes, IcrcCheck::kVerify, when, layout);
   if (packet && opcode_info(packet->roce.opcode).has(Header::kDeth)) put_grh(bytes, layout);
@@ -35,28 +37,13 @@ PacketRef PacketEdge::parse(std::span<std::byte> bytes, PacketKind kind, Time wh
 
 PacketRef PacketEdge::parse_control(std::span<const std::byte> bytes, PacketKind kind, Time when) {
   PacketRef packet = pool_.make();
-  if (kind == PacketKind::kPfc) {
-    const auto pfc = PfcFrame::parse(bytes);
-    if (!pfc) return bad_frame(bytes.size(), FrameError::kTooShort, when);
-    put_pfc(*packet, *pfc);
-    return packet;
-  }
-  if (kind == PacketKind::kEscapeAnnouncement) {
-    packet->kind = kind;
-    return packet;
-  }
-  if (kind == PacketKind::kEscapeToken) {
-    if (!EscapeTokenFrame::parse(bytes)) return bad_frame(bytes.size(), FrameError::kTooShort, when);
-    packet->kind = PacketKind::kEscapeToken;
-    return packet;
-  }
-  const auto cnp = RoccCnp::parse(bytes);
-  if (!cnp) return bad_frame(bytes.size(), FrameError::kNotRoce, when);
-  put_fair_rate(*packet, {cnp->cp, cnp->rate, cnp->destination, cnp->dest, cnp->report});
-  const auto destination = nodes_by_ipv4_.find(cnp->destination);
-  packet->src = destination != nodes_by_ipv4_.end() ? destination->second : kNoNode;
-  packet->roce.dscp = cnp->dscp;
+  if (!read_control(bytes, kind, *packet, *this)) return bad_frame(bytes.size(), FrameError::kControl, when);
   return packet;
+}
+
+NodeId PacketEdge::node_of(std::uint32_t ipv4) const {
+  const auto found = nodes_by_ipv4_.find(ipv4);
+  return found != nodes_by_ipv4_.end() ? found->second : kNoNode;
 }
 
 PacketRef PacketEdge::parse_shared(std::span<std::byte> copy, std::span<const std::byte> shared, Time when) {

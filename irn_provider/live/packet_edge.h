@@ -9,13 +9,14 @@
 
 #include "base/packet.h"
 #include "base/trace.h"
+#include "base/wire/control.h"
 #include "base/wire/local_frame.h"
 #include "irn_provider/nic/nic.h"
 #include "lockstep/segment.h"
 
 namespace rocelab {
 
-class PacketEdge {
+class PacketEdge final : ControlNodes {
  public:
   // All of them outlive it.
   PacketEdge(const lockstep::HostEntry& host, PacketPool& pool, TraceSink& trace)
@@ -43,6 +44,7 @@ class PacketEdge {
   const NicCounters& counters() const { return counters_; }  // of frames that never became packets
 
  private:
+  NodeId node_of(std::uint32_t ipv4) const override;
   PacketRef parse_control(std::span<const std::byte> frame, PacketKind kind, Time when);
   PacketRef parse_roce(std::span<std::byte> frame, IcrcCheck check, Time when, FrameLayout& layout);
   std::uint32_t take_telemetry(std::span<std::byte> frame, Packet& packet) const;

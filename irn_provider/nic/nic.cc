@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/wire/controls.h"
 #include "base/wire/multicast.h"
+#include "irn_provider/nic/between_switches.h"
 #include "irn_provider/nic/nic_impl.h"
 
 namespace rocelab {
@@ -103,14 +105,15 @@ void Nic::Impl::accept(const Packet& packet, Time now) {
 
 // Menikkumbura, 3.3.3: "correctly match the feedback message to the relevant" flow.
 void Nic::Impl::on_fair_rate(Packet& packet, Time now) {
-  const FairRateFeedback f = fair_rate_of(packet);
+  const RoccFeedback f = control_of<RoccFeedback>(packet);
   const auto found = flows.find(flow_key(packet.src, f.dest));
   if (config.cc.needs().fair_rates && found == flows.end()) {
     ++counters.rp_fair_rates_unknown_flow;
     return drop(packet, NicDropReason::kFairRateOfNoFlow, now);
   }
+  const RoccReport report = f.report();
   const auto rate =
-      found == flows.end() ? std::nullopt : qps[found->second]->on_switch_rate({f.cp, f.rate, f.report}, now);
+      found == flows.end() ? std::nullopt : qps[found->second]->on_switch_rate({f.cp, f.rate, report}, now);
   if (!rate) {
     ++counters.rp_fair_rates_refused;
     return drop(packet, NicDropReason::kBadFairRate, now);
@@ -120,28 +123,21 @@ void Nic::Impl::on_fair_rate(Packet& packet, Time now) {
   packet.flow = qp.context().qpn.value;  // it concerns this end of the flow
   packet.tc = config.class_map.of(packet.roce.dscp);
   accept(packet, now);
-  if (f.report.form != RoccForm::kRate)
+  if (report.form != RoccForm::kRate)
     trace.record({.time = now,
                   .kind = TraceKind::kFairRate,
                   .mark = packet.tc.value,
                   .flow = packet.flow,
                   .bytes = static_cast<std::uint64_t>(rate->bps()),
-                  .psn = f.report.q_cur,
+                  .psn = report.q_cur,
                   .peer = f.cp});
   touch(qp, now);
 }
 
 void Nic::on_packet(PacketRef packet, Time now) {
-  if (packet->kind == PacketKind::kFairRate) [[unlikely]]
-    return impl_->on_fair_rate(*packet, now);
-  // A host has no queue that frames could escape from (Menikkumbura, 4.4.5, 3).
-  if (packet->kind == PacketKind::kEscapeToken) [[unlikely]] {
-    ++impl_->counters.rx_escape_tokens;
-    return;
-  }
-  if (packet->kind == PacketKind::kEscapeAnnouncement) [[unlikely]] {
-    ++impl_->counters.rx_escape_announcements;
-    return;
+  if (is_from_switches(packet->kind)) [[unlikely]] {
+    if (is_feedback(packet->kind)) return impl_->on_fair_rate(*packet, now);
+    return count_between_switches(impl_->counters, packet->kind);
   }
   const OpcodeInfo& info = opcode_info(packet->roce.opcode);
   QueuePair* qp = nullptr;

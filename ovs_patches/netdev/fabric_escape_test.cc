@@ -1,6 +1,7 @@
 // Escape through the fabric: the shim in the bytes of the frames.
 #include <gtest/gtest.h>
 
+#include "base/wire/controls.h"
 #include "base/wire/shim.h"
 #include "base/wire/switch_shim.h"
 #include "ovs_patches/netdev/fabric.h"
@@ -111,7 +112,7 @@ TEST(FabricEscapeTest, ATokenThatReachesAHostNamesItsFlow) {
     std::uint64_t tokens = 0;
     for (const std::uint32_t h : {0u, 1u})
       for (const FakeVf::Received& r : w.vf(h).received()) {
-        if (r.kind != PacketKind::kEscapeToken) continue;
+        if (r.kind != kind_of<EscapeToken>) continue;
         ++tokens;
         ASSERT_TRUE(r.token.has_value());
         EXPECT_EQ(r.token->source, lockstep::gid_of(w.host(h), ipv6 ? 0 : 1));

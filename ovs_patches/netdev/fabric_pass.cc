@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/check.h"
+#include "base/wire/controls.h"
 #include "base/wire/frame.h"
 #include "base/wire/multicast.h"
 #include "base/wire/shim.h"
@@ -66,7 +67,7 @@ void Fabric::arrive_from_host(std::uint32_t index, HostLink::Arrival& a) {
   const PortConfig& link = port.entry.config;
   if (dies(port, true, *packet, a.due - link.delay - wire_time(packet->frame(), link.rate), a.due)) return;
   if (a.pfc) {
-    put_pfc(*packet, *a.pfc);
+    put_control(*packet, *a.pfc);
     capture(port, a.due, *packet, PcapngDirection::kInbound);
     port.node.node.deliver(port.id, {}, std::move(packet), a.due);  // the model gives the frame back
     return;
@@ -205,15 +206,15 @@ void Fabric::deliver(Passing& passing) {
 
 // PFC concerns all VFs of a host; a token, which ends there, is one frame for whoever is first.
 void Fabric::tell_host(Port& port, const Packet& packet, Time due) {
-  std::array<std::byte, PfcFrame::kSize> bytes;
-  lockstep::write_control(entries(), index_of(port), false, packet, bytes);
-  port.host->deliver_control(packet, bytes, due, packet.kind == PacketKind::kPfc);
+  std::array<std::byte, kMaxControlFrame> room;
+  const auto bytes = lockstep::write_frame_of(entries(), index_of(port), false, packet, room);
+  port.host->deliver_control(packet, bytes, due, packet.kind == kind_of<PfcFrame>);
 }
 
 void Fabric::depart(Port& port, PacketRef packet, Time departure, Time due) {
   if (due < (port.host ? coordinator_.now() : end_))  // it would come too late
     throw RunError(std::string("the lookahead is larger than the link at ") + port.entry.interface);
-  if (packet->kind == PacketKind::kFairRate && packet->frame_slot == kNoFrame) give_bytes(*packet);
+  if (is_feedback(packet->kind) && packet->frame_slot == kNoFrame) give_bytes(port, *packet);
   if (packet->kind == PacketKind::kEscapeAnnouncement && packet->roce.shim_hops == 1) leave_headers(*packet);
   if (packet->roce.shim_hops != 0 || packet->roce.telemetry_hops != 0) write_shim(*packet);
   if (!is_link_local(packet->kind) && packet->ecn == Ecn::kCe) write_ce(bytes_of(*packet));
@@ -223,7 +224,7 @@ void Fabric::depart(Port& port, PacketRef packet, Time departure, Time due) {
     if (port.host) return tell_host(port, *packet, due);
   } else {
     if (!port.out.cross(*packet, bytes_of(*packet))) return lose(port, *packet, departure, kLinkLoss);
-    if (port.host && packet->kind == PacketKind::kFairRate) return port.host->deliver_to_all(*packet, due);
+    if (port.host && is_feedback(packet->kind)) return port.host->deliver_to_all(*packet, due);
     if (port.host) return port.host->deliver(*packet, due);
   }
   if (port.peer == lockstep::kNoSlot) {
@@ -257,10 +258,11 @@ void Fabric::write_shim(Packet& packet) {
 }
 
 // Feedback leaves the switch that made it: it gets its bytes.
-void Fabric::give_bytes(Packet& cnp) {
-  cnp.frame_slot = bank_.make();
-  if (cnp.frame_slot == kNoFrame) throw RunError("no frame left for a CNP: raise engine.frames_per_vf");
-  lockstep::write_cnp(entries(), cnp, segment_.frame(cnp.frame_slot).first<RoccCnp::kMaxSize>());
+void Fabric::give_bytes(Port& port, Packet& feedback) {
+  feedback.frame_slot = bank_.make();
+  if (feedback.frame_slot == kNoFrame) throw RunError("no frame left for a CNP: raise engine.frames_per_vf");
+  lockstep::write_frame_of(entries(), index_of(port), false, feedback,
+                           segment_.frame(feedback.frame_slot).first<kMaxControlFrame>());
 }
 
 // An announcement leaves the switch that made it: its bytes are a copy of a frame that waits there. What is
@@ -309,9 +311,9 @@ void Fabric::capture(Port& port, Time time, const Packet& packet, PcapngDirectio
   const std::uint32_t index = index_of(port);
   if (!captures_.wants(index)) return;
   if (is_link_local(packet.kind)) {
-    std::array<std::byte, PfcFrame::kSize> bytes;
-    lockstep::write_control(entries(), index, direction == PcapngDirection::kInbound, packet, bytes);
-    captures_.add(index, time, bytes, direction);
+    std::array<std::byte, kMaxControlFrame> room;
+    const bool inbound = direction == PcapngDirection::kInbound;
+    captures_.add(index, time, lockstep::write_frame_of(entries(), index, inbound, packet, room), direction);
   } else {
     captures_.add(index, time, bytes_of(packet), direction);
   }

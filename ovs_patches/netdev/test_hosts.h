@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "base/wire/controls.h"
 #include "base/wire/etf.h"
 #include "base/wire/frame.h"
 #include "base/wire/rocc_cnp.h"
@@ -91,7 +92,7 @@ class FakeVf {
   std::vector<RoccCnp> cnps() const {
     std::vector<RoccCnp> only;
     for (const Received& r : received_)
-      if (r.kind == PacketKind::kFairRate && r.cnp) only.push_back(*r.cnp);
+      if (r.kind == kind_of<RoccFeedback> && r.cnp) only.push_back(*r.cnp);
     return only;
   }
   std::uint64_t data_received() const { return data_received_; }

@@ -200,6 +200,37 @@ def test_a_message_of_loop_breaker_shows_its_fields_and_pfc_looks_as_without_the
     assert fields(capture, "macc.opcode")[1] == ["0x0101"]
 
 
+ROCC_HEADERS = "02000a000001" "02726c000002" "0800"
+ROCC_FRAMES = [  # the bytes of base/wire/rocc_cnp_test.cc
+    "45c000240000400040018405ac1000030a000001" "fd00e75b000001900a00000200001011",
+    "45c0002c00004000400183fdac1000030a000001" "fd01d84900000fa00a0000020000101100000007000000fa",
+    "45c0004c00004000400183ddac1000030a000001" "fd0229bd00000fa00a0000020000101100000007000000fa"
+    "000000fa000001f4000002580000000a00000fa000004ccccccd000180000000",
+]
+
+
+def test_feedback_of_rocc_shows_its_flow_its_rate_and_what_its_form_adds(tmp_path: Path) -> None:
+    frames = [bytes.fromhex(ROCC_HEADERS + rest).ljust(60, b"\0") for rest in ROCC_FRAMES]
+    capture = write_pcap(tmp_path / "c.pcap", frames)
+    names = ["form", "rate", "destination", "destqp", "period", "q_cur", "q_ref", "f_max", "alpha", "beta"]
+    found = fields(capture, "_ws.col.Protocol", *(f"rocc.{name}" for name in names))
+    assert found[0] == ["RoCC", "0", "400", "10.0.0.2", "0x001011", "", "", "", "", "", ""]
+    assert found[1] == ["RoCC", "1", "4000", "10.0.0.2", "0x001011", "7", "250", "", "", "", ""]
+    assert found[2][:9] == ["RoCC", "2", "4000", "10.0.0.2", "0x001011", "7", "250", "250", "4000"]
+    assert [float(x) for x in found[2][9:]] == pytest.approx([0.3, 1.5])
+
+
+def test_ping_and_control_frames_that_are_cut_short_look_as_without_the_script(tmp_path: Path) -> None:
+    ip = bytes.fromhex(ROCC_HEADERS + "45000024000040004001" "0000" "0a0000020a000001")
+    ping = (ip + bytes.fromhex("0800f7fa00010004") + bytes(8)).ljust(60, b"\0")
+    unknown = bytearray(bytes.fromhex(ROCC_HEADERS + ROCC_FRAMES[0]).ljust(60, b"\0"))
+    unknown[35] = 7
+    token = mac_control("0102" "0300" "0002" "0a000001")[:24]
+    capture = write_pcap(tmp_path / "c.pcap", [ping, bytes(unknown), token])
+    shown = ["_ws.col.Protocol", "_ws.col.Info", "icmp.type", "macc.opcode"]
+    assert fields(capture, *shown) == fields(capture, *shown, scripted=False)
+
+
 def test_rc_captures_of_the_kernel_look_as_without_it() -> None:
     names = ["infiniband.bth.opcode", "infiniband.bth.psn", "infiniband.aeth.msn", "_ws.col.Info"]
     capture = CAPTURES / "rc_write_imm.pcap"

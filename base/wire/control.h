@@ -1,10 +1,11 @@
+// clang-format off
 // What a control frame is: a codec, one type in a file of its own, registered by a line in
 // base/wire/controls.h. The type is the body that the frame's Packet carries: trivially copyable, at most
-// Packet::kControlBytes, with
+// Packet::kControlBytes, with == and
 //
-//   static constexpr bool kLinkLocal;  // it ends at the next node; else it is feedback, routed to a flow's
-//   source static constexpr std::size_t kSize;              // the longest frame, from the destination MAC
-//   on, without FCS std::string to_string(const T&);                 // one line
+//   static constexpr bool kLinkLocal;    // it ends at the next node; else it is feedback to a flow's source
+//   static constexpr std::size_t kSize;  // the longest frame, from the destination MAC on, without FCS
+//   std::string to_string(const T&);     // one line
 //
 // and its bytes. A body that has all that its frame says, but for the sender's MAC:
 //
@@ -13,14 +14,20 @@
 //
 // or, where the body names nodes and the frame their addresses (both ends of a routed frame do):
 //
-//   static bool read(std::span<const std::byte> frame, Packet& packet, const ControlNodes& nodes);  //
-//   put_control() static void write(const Packet& packet, const ControlAddresses& run, std::span<std::byte,
-//   kSize> out);
+//   static bool read(std::span<const std::byte> frame, Packet&, const ControlNodes&);  // by put_control()
+//   static void write(const Packet&, const ControlAddresses&, std::span<std::byte, kSize> out);
 //
-// Optional: `void label(Packet&) const` sets what a trace or a queue looks at (class, flow, ends);
-// `std::uint32_t frame_bytes() const` where frames differ in length. Feedback also says which of its bytes a
-// link's faults damage, and how a switch reads it: `static constexpr std::size_t kTransportAt`,
-// `std::uint32_t transport_bytes() const`, `static bool view(std::span<const std::byte> frame, FrameView&)`.
+// Optional:
+//
+//   void label(Packet&) const;           // sets what a trace or a queue looks at: class, flow, ends
+//   std::uint32_t frame_bytes() const;   // where frames differ in length
+//
+// Feedback also says which of its bytes a link's faults damage, and how a switch reads it:
+//
+//   static constexpr std::size_t kTransportAt;
+//   std::uint32_t transport_bytes() const;
+//   static bool view(std::span<const std::byte> frame, FrameView&);
+// clang-format on
 #pragma once
 
 #include <cstdint>

@@ -82,11 +82,4 @@ struct EscapeToken {
 };
 std::string to_string(const EscapeToken& token);
 
-// The shim that an escaping frame carries between switches (base/wire/shim.h): no value, its info is `hops`.
-inline constexpr std::uint8_t kEscapeShim = 1;
-inline constexpr std::size_t kEscapeShimBytes = 4;
-// The shim of an announcement (DEVIATIONS.md#escape), which is the headers of a frame that waits behind a
-// paused port, without payload: as long, and its info is how many switches have sent it on.
-inline constexpr std::uint8_t kEscapeAnnouncementShim = 5;
-
 }  // namespace rocelab

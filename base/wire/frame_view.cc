@@ -95,8 +95,9 @@ std::optional<FrameView> view_frame(std::span<const std::byte> frame) {
   view.ip = static_cast<std::uint16_t>(at);
   view.transport = static_cast<std::uint16_t>(at + ip->header);
   view.end = static_cast<std::uint16_t>(view.transport + udp_length);
-  std::size_t before_bth = UdpHeader::kSize;
-  if (const auto shim = ShimHeader::parse(udp.subspan(before_bth))) before_bth += shim->total_bytes();
+  const auto shim = shim_bytes_at(udp.subspan(UdpHeader::kSize, udp_length - UdpHeader::kSize));
+  if (!shim) return std::nullopt;
+  const std::size_t before_bth = UdpHeader::kSize + *shim;
   if (ip->payload < before_bth + kBthBytes + kIcrcBytes) return std::nullopt;
   view_bth(udp.subspan(before_bth), udp_length - before_bth, view);
   view.flow_hash =

@@ -170,7 +170,7 @@ std::string to_string(const UdpHeader& h) {
          std::to_string(h.length);
 }
 std::string to_string(const ShimHeader& h) {
-  return "shim type " + std::to_string(h.type) + " info " + hex(h.info) + " value " +
+  return "shim part " + std::to_string(h.id) + " info " + hex(h.info) + " value " +
          std::to_string(4 * h.value_words) + " B";
 }
 

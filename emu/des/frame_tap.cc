@@ -4,7 +4,7 @@
 
 #include "base/wire/controls.h"
 #include "base/wire/frame.h"
-#include "base/wire/switch_shim.h"
+#include "base/wire/shim_parts.h"
 #include "lockstep/host_identity.h"
 
 namespace rocelab::des {
@@ -50,10 +50,7 @@ std::span<const std::byte> FrameTap::bytes_of(const Packet& packet) {
   const FrameLayout layout = write_frame_headers(address, packet.roce, packet.payload_length, frame_);
   seal_frame(layout, frame_);
   if ((packet.frame_slot & kDamagedBit) != 0) frame_[layout.icrc] ^= std::byte{1};
-  const Telemetry* telemetry = PacketPool::telemetry_of(packet);
-  const auto grown = packet.kind == PacketKind::kAck && telemetry != nullptr
-                         ? insert_telemetry(frame_, layout.length, *telemetry, true)
-                         : insert_switch_shim(frame_, layout.length, switch_shim_of(packet));
+  const auto grown = insert_parts(frame_, layout.length, Shim::of(packet));
   return std::span(frame_).first(grown.value_or(layout.length));
 }
 

@@ -8,7 +8,7 @@
 #include "base/rng.h"
 #include "base/wire/controls.h"
 #include "base/wire/opcode.h"
-#include "base/wire/switch_shim.h"
+#include "base/wire/shim_parts.h"
 #include "base/wire/udp.h"
 #include "emu/port/fault_port.h"
 #include "emu/port/link_counters.h"

@@ -47,7 +47,7 @@ class PacketEdge final : ControlNodes {
   NodeId node_of(std::uint32_t ipv4) const override;
   PacketRef parse_control(std::span<const std::byte> frame, PacketKind kind, Time when);
   PacketRef parse_roce(std::span<std::byte> frame, IcrcCheck check, Time when, FrameLayout& layout);
-  std::uint32_t take_telemetry(std::span<std::byte> frame, Packet& packet) const;
+  std::uint32_t take_shim(std::span<std::byte> frame, Packet& packet) const;
   PacketRef bad_frame(std::size_t length, FrameError why, Time when);
   FrameAddress address_of(const Nic& nic, const Packet& packet, std::uint16_t ip_id) const;
 

@@ -3,7 +3,7 @@
 
 #include "base/wire/controls.h"
 #include "base/wire/shim.h"
-#include "base/wire/switch_shim.h"
+#include "base/wire/shim_parts.h"
 #include "ovs_patches/netdev/fabric.h"
 #include "ovs_patches/netdev/test_world.h"
 
@@ -48,7 +48,7 @@ TEST(FabricEscapeTest, FramesEscapeThroughALinkThatIsPausedAndArriveAsTheyWereSe
 TEST(FabricEscapeTest, AnnouncementsAreHeadersOfTheirFlow) {
   for (const bool ipv6 : {false, true}) {
     lockstep::SegmentPlan plan = TestPlan::make({.switches = 3, .hosts_each = 2, .frames_per_vf = 2048});
-    plan.max_frame_bytes += SwitchShim::bytes(Telemetry::kMaxHops, true);
+    plan.max_frame_bytes += Telemetry::kMaxShimBytes + kEscapeShimBytes;
     for (lockstep::SwitchEntry& entry : plan.switches) {
       entry.config.escape.enabled = entry.config.escape.announce = entry.config.escape.return_tokens = true;
       entry.config.telemetry.enabled = !ipv6;

@@ -11,7 +11,7 @@
 #include "base/wire/frame.h"
 #include "base/wire/multicast.h"
 #include "base/wire/shim.h"
-#include "base/wire/switch_shim.h"
+#include "base/wire/shim_parts.h"
 #include "lockstep/host_identity.h"
 #include "ovs_patches/netdev/fabric.h"
 
@@ -249,11 +249,10 @@ void Fabric::write_shim(Packet& packet) {
   std::optional<std::size_t> bare;
   if (before == 0) {
     bare = arrived;
-  } else if (const auto place = find_shim(room.first(arrived));
-             place && place->header.total_bytes() == before) {
+  } else if (const auto place = find_shim(room.first(arrived)); place && place->bytes == before) {
     bare = remove_shim(room.first(arrived));
   }
-  if (bare && insert_switch_shim(room, *bare, switch_shim_of(packet)) == packet.frame_length) return;
+  if (bare && insert_parts(room, *bare, Shim::of(packet)) == packet.frame_length) return;
   for (std::uint32_t at = arrived; at < packet.frame_length; ++at) room[at] = std::byte{0};
 }
 

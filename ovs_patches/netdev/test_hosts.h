@@ -14,7 +14,7 @@
 #include "base/wire/etf.h"
 #include "base/wire/frame.h"
 #include "base/wire/rocc_cnp.h"
-#include "base/wire/telemetry.h"
+#include "base/wire/shim_parts.h"
 #include "lockstep/host_identity.h"
 #include "lockstep/segment.h"
 
@@ -153,8 +153,8 @@ class FakeVf {
          d = rx_.front()) {
       auto bytes = segment_.frame(d->frame).first(d->length);
       Telemetry telemetry;
-      if (const auto place = find_shim(bytes)) {
-        telemetry = telemetry_of(bytes, *place).value_or(Telemetry{});
+      if (const auto shim = parts_in(bytes); shim && shim->part<Int>()) {
+        telemetry = shim->part<Int>()->telemetry;
         if (telemetry.hops > 0) bytes = bytes.first(remove_shim(bytes).value_or(bytes.size()));
       }
       const auto parsed = parse_frame(bytes);

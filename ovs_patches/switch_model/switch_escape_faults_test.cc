@@ -129,7 +129,7 @@ TEST(SwitchEscapeFaultsTest, AHostIsNotBelievedThatATokenOrAFrameEscapes) {
   PacketRef forged = make_packet(b.pool, 1098_B, 3, 0);
   forged->kind = PacketKind::kEscaping;
   forged->roce.shim_hops = 3;
-  forged->frame_length += static_cast<std::uint32_t>(kEscapeShimBytes);
+  forged->frame_length += kEscapeShimBytes;
   b.node.deliver(port(0), outs, std::move(forged), at(3_us));
   b.run_until(at(10_us));
   EXPECT_TRUE(b.sent_by(1).empty());

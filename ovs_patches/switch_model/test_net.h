@@ -8,7 +8,7 @@
 #include <memory>
 
 #include "base/wire/controls.h"
-#include "base/wire/switch_shim.h"
+#include "base/wire/shim_parts.h"
 #include "ovs_patches/switch_model/test_support.h"
 
 namespace rocelab::switch_test {

@@ -145,16 +145,8 @@ function irn.dissector(buffer, pinfo, root)
 end
 
 local shim = Proto("rocelab_shim", "rocelab shim slot")
-local ESCAPE, INT, INT_ECHO, ESCAPE_INT, ANNOUNCEMENT = 1, 2, 3, 4, 5
-local shim_names = {
-  [ESCAPE] = "Escape",
-  [INT] = "INT",
-  [INT_ECHO] = "INT, echoed",
-  [ESCAPE_INT] = "Escape and INT",
-  [ANNOUNCEMENT] = "Escape: a flow that waits",
-}
 local s = {
-  type = ProtoField.uint8("rocelab_shim.type", "Type", base.DEC, shim_names, 0x1f),
+  part = ProtoField.uint8("rocelab_shim.part", "Part", base.DEC, nil, 0x1f),
   words = ProtoField.uint8("rocelab_shim.words", "Value length in words of 4 bytes", base.DEC),
   info = ProtoField.uint16("rocelab_shim.info", "Info", base.HEX),
   value = ProtoField.bytes("rocelab_shim.value", "Value"),
@@ -166,11 +158,17 @@ local s = {
   queue = ProtoField.uint16("rocelab_shim.int.queue", "Queue, units of 80 B", base.DEC),
 }
 shim.fields = s
+local unknown_part = ProtoExpert.new("rocelab_shim.unknown", "Unknown part", expert.group.PROTOCOL, expert.severity.WARN)
+local part_twice = ProtoExpert.new("rocelab_shim.twice", "Part twice", expert.group.PROTOCOL, expert.severity.WARN)
+shim.experts = {unknown_part, part_twice}
+
+local function add_hops(tree, b) tree:add(s.hops, b(2, 2)) end
 
 -- Records of INT (base/wire/telemetry.h), 8 bytes each.
 local function add_int(tree, b)
-  for at = 0, b:len() - 8, 8 do
-    local record = tree:add(shim, b(at, 8), "INT record " .. (at / 8 + 1))
+  tree:add(s.path, b(2, 2))
+  for at = 4, b:len() - 8, 8 do
+    local record = tree:add(shim, b(at, 8), "INT record " .. ((at - 4) / 8 + 1))
     record:add(s.rate, b(at, 1), b(at, 1):bitfield(0, 4))
     record:add(s.time, b(at, 4), b(at, 4):bitfield(4, 24))
     record:add(s.sent, b(at + 3, 3), b(at + 3, 3):bitfield(4, 20))
@@ -178,14 +176,25 @@ local function add_int(tree, b)
   end
 end
 
--- What switches put there (base/wire/switch_shim.h), and acknowledgements.
-local function add_meaning(tree, b)
-  local kind = bit.band(b(0, 1):uint(), 0x1f)
-  if kind == ESCAPE or kind == ANNOUNCEMENT then tree:add(s.hops, b(2, 2)) end
-  if kind == INT or kind == INT_ECHO or kind == ESCAPE_INT then tree:add(s.path, b(2, 2)) end
-  if (kind == INT or kind == INT_ECHO) and b:len() > 4 then add_int(tree, b(4):tvb()) end
-  if kind == ESCAPE_INT and b:len() >= 8 then tree:add(s.hops, b(6, 2)) end
-  if kind == ESCAPE_INT and b:len() > 8 then add_int(tree, b(8):tvb()) end
+-- The parts of base/wire/shim_parts.h by their ids; each takes a whole part.
+local PARTS = {
+  [1] = {"Escape", add_hops},
+  [2] = {"INT", add_int},
+  [3] = {"INT, echoed", add_int},
+  [5] = {"Escape: a flow that waits", add_hops},
+}
+
+local function add_part(root, b, seen)
+  local id = bit.band(b(0, 1):uint(), 0x1f)
+  local known = PARTS[id]
+  local tree = root:add(shim, b(), known and known[1] or "Part " .. id)
+  tree:add(s.part, b(0, 1))
+  tree:add(s.words, b(1, 1))
+  tree:add(s.info, b(2, 2))
+  if b:len() > 4 then tree:add(s.value, b(4)) end
+  if known == nil then tree:add_proto_expert_info(unknown_part) else known[2](tree, b) end
+  if seen[id] then tree:add_proto_expert_info(part_twice) end
+  seen[id] = true
 end
 
 local ports = DissectorTable.get("udp.port")
@@ -198,18 +207,21 @@ local function dissect(buffer, pinfo, root)
   return original:call(buffer, pinfo, root)
 end
 
--- The entry: a shim, if there is one, then what stands behind it.
+-- The entry: the parts of the shim, if there is one, then what stands behind them.
 function shim.dissector(buffer, pinfo, root)
-  local with_shim = buffer:len() >= 4 and bit.band(buffer(0, 1):uint(), CLASS_MASK) == SHIM_CLASS
-  if not with_shim then return dissect(buffer:range():tvb(), pinfo, root) end
-  local size = 4 + 4 * buffer(1, 1):uint()
+  local size = 0
+  while buffer:len() >= size + 4 and bit.band(buffer(size, 1):uint(), CLASS_MASK) == SHIM_CLASS do
+    size = size + 4 + 4 * buffer(size + 1, 1):uint()
+  end
+  if size == 0 then return dissect(buffer:range():tvb(), pinfo, root) end
   if size >= buffer:len() then return original:call(buffer, pinfo, root) end
   local tree = root:add(shim, buffer(0, size))
-  tree:add(s.type, buffer(0, 1))
-  tree:add(s.words, buffer(1, 1))
-  tree:add(s.info, buffer(2, 2))
-  if size > 4 then tree:add(s.value, buffer(4, size - 4)) end
-  add_meaning(tree, buffer(0, size):tvb())
+  local at, seen = 0, {}
+  while at < size do
+    local bytes = 4 + 4 * buffer(at + 1, 1):uint()
+    add_part(tree, buffer(at, bytes):tvb(), seen)
+    at = at + bytes
+  end
   dissect(buffer(size):tvb(), pinfo, root)
   return buffer:len()
 end

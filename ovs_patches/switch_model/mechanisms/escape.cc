@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/wire/controls.h"
-#include "base/wire/etf.h"
+#include "base/wire/shim_escape.h"
 #include "ovs_patches/switch_model/counters.h"
 #include "ovs_patches/switch_model/switch_config.h"
 
@@ -15,7 +15,7 @@ namespace {
 void end_escape(Packet& packet) {
   packet.kind = PacketKind::kData;
   packet.roce.shim_hops = kShimToRemove;
-  packet.frame_length -= static_cast<std::uint32_t>(kEscapeShimBytes);
+  packet.frame_length -= kEscapeShimBytes;
 }
 
 }  // namespace
@@ -173,7 +173,7 @@ void EscapeMechanism::let_escape(PortId egress, QueuedFrame frame, std::uint8_t 
   const Bytes charged = reserved ? 0_B : frame.packet->frame();
   frame.packet->kind = PacketKind::kEscaping;
   frame.packet->roce.shim_hops = hops;
-  frame.packet->frame_length += static_cast<std::uint32_t>(kEscapeShimBytes);
+  frame.packet->frame_length += kEscapeShimBytes;
   ++actions_.counters(egress).escaped_frames;
   queue_frame(egress, {std::move(frame.packet), frame.in, frame.share, charged, reserved});
 }

@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "base/wire/controls.h"
-#include "base/wire/etf.h"
 #include "base/wire/roce_packet.h"
+#include "base/wire/shim_escape.h"
 #include "ovs_patches/switch_model/counters.h"
 #include "ovs_patches/switch_model/mechanisms/escape.h"
 #include "ovs_patches/switch_model/queue.h"

@@ -2,8 +2,9 @@
 
 #include <algorithm>
 
+#include "base/wire/controls.h"
 #include "base/wire/frame.h"
-#include "base/wire/switch_shim.h"
+#include "base/wire/shim_parts.h"
 #include "emu/world/host_identity.h"
 
 namespace rocelab::des {
@@ -20,9 +21,7 @@ FrameTap::FrameTap(const RunPlan& plan, const std::string& folder)
 
 void FrameTap::on_frame(std::uint32_t port, Time time, const Packet& packet, bool arrives) {
   const PortEntry& entry = plan_.world.ports[port];
-  const auto bytes = is_link_local(packet.kind)             ? bytes_of_control(port, packet, arrives)
-                     : packet.kind == PacketKind::kFairRate ? bytes_of_cnp(packet)
-                                                            : bytes_of(packet);
+  const auto bytes = is_control(packet.kind) ? bytes_of_control(port, packet, arrives) : bytes_of(packet);
   captures_[entry.switch_index]->add(entry.port_id, time, bytes,
                                      arrives ? PcapngDirection::kInbound : PcapngDirection::kOutbound);
 }
@@ -33,13 +32,6 @@ void FrameTap::commit(Time until) {
 
 bool FrameTap::failed() const {
   return std::ranges::any_of(captures_, [](const auto& capture) { return capture->failed(); });
-}
-
-std::span<const std::byte> FrameTap::bytes_of_cnp(const Packet& packet) {
-  const std::span<std::byte, RoccCnp::kMaxSize> bytes = std::span(frame_).first<RoccCnp::kMaxSize>();
-  write_cnp(world_, packet, bytes);
-  if ((packet.frame_slot & kDamagedBit) != 0) bytes[RoccCnp::kIcmpAt] ^= std::byte{1};
-  return bytes.first(packet.frame_length);
 }
 
 std::span<const std::byte> FrameTap::bytes_of(const Packet& packet) {
@@ -58,17 +50,16 @@ std::span<const std::byte> FrameTap::bytes_of(const Packet& packet) {
   const FrameLayout layout = write_frame_headers(address, packet.roce, packet.payload_length, frame_);
   seal_frame(layout, frame_);
   if ((packet.frame_slot & kDamagedBit) != 0) frame_[layout.icrc] ^= std::byte{1};
-  const Telemetry* telemetry = PacketPool::telemetry_of(packet);
-  const auto grown = packet.kind == PacketKind::kAck && telemetry != nullptr
-                         ? insert_telemetry(frame_, layout.length, *telemetry, true)
-                         : insert_switch_shim(frame_, layout.length, switch_shim_of(packet));
+  const auto grown = insert_parts(frame_, layout.length, Shim::of(packet));
   return std::span(frame_).first(grown.value_or(layout.length));
 }
 
 std::span<const std::byte> FrameTap::bytes_of_control(std::uint32_t port, const Packet& packet,
                                                       bool arrives) {
-  const std::span<std::byte, PfcFrame::kSize> bytes = std::span(frame_).first<PfcFrame::kSize>();
-  write_control(world_, port, arrives, packet, bytes);
+  const auto bytes =
+      write_frame_of(world_, port, arrives, packet, std::span(frame_).first<kMaxControlFrame>());
+  if (is_feedback(packet.kind) && (packet.frame_slot & kDamagedBit) != 0)
+    frame_[transport_of(packet).at] ^= std::byte{1};
   return bytes;
 }
 

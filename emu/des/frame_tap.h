@@ -23,7 +23,6 @@ class FrameTap final : public PortTap {
 
  private:
   std::span<const std::byte> bytes_of(const Packet& packet);
-  std::span<const std::byte> bytes_of_cnp(const Packet& packet);
   std::span<const std::byte> bytes_of_control(std::uint32_t port, const Packet& packet, bool arrives);
 
   const RunPlan& plan_;

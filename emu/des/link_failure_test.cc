@@ -1,6 +1,7 @@
 // Links that fail and recover in the middle of a run.
 #include <gtest/gtest.h>
 
+#include "base/wire/controls.h"
 #include "emu/des/des_run.h"
 #include "emu/runner/scenario.h"
 
@@ -139,7 +140,7 @@ class PauseCounter final : public PortTap {
 
  private:
   void on_frame(std::uint32_t port, Time time, const Packet& packet, bool arrives) override {
-    if (port != port_ || arrives || packet.kind != PacketKind::kPfc) return;
+    if (port != port_ || arrives || packet.kind != kind_of<PfcFrame>) return;
     ++(schedule_.down_within(time, time) ? lost : carried);
   }
   void commit(Time) override {}

@@ -155,17 +155,10 @@ void Network::settle(Time end) {
 void Network::arrive_from_switches(const PortEdge& edge, PacketRef&& packet, Time due) {
   if (is_link_local(packet->kind)) return edge.node->deliver(edge.id, {}, std::move(packet), due);
   const Forwarding& rules = rerouted_.empty() ? forwarding_ : forwarding_at(due);
-  const PortId* out = packet->kind == PacketKind::kFairRate
+  const PortId* out = is_feedback(packet->kind)
                           ? rules.out_unbucketed(edge.switch_index, packet->dst)
                           : rules.out(edge.switch_index, packet->dst, udp_src_port_of(*packet));
   edge.node->deliver(edge.id, {out, out != nullptr ? 1u : 0u}, std::move(packet), due);
-}
-
-// Feedback leaves the switch that made it: the live engine gives it its bytes here.
-void Network::name_flow(Packet& packet) const {
-  if (packet.frame_slot != kNoFrame) return;
-  packet.frame_slot = 0;
-  packet.roce.compare = plan_.world.hosts[packet.src.value].ipv4;
 }
 
 bool Network::dies(std::uint32_t port, bool to_switch, const Packet& packet, Time begin, Time due) {

@@ -118,7 +118,6 @@ class Network {
   void send_from_switch(std::uint32_t port, PacketRef&& packet, Time departure, Time due);
   void arrive_at_switch(std::uint32_t port, PacketRef&& packet, Time due);
   void arrive_from_switches(const PortEdge& edge, PacketRef&& packet, Time due);
-  void name_flow(Packet& packet) const;
   // Whether the link behind a switch's port is down while it carries the frame; counts and records it.
   bool dies(std::uint32_t port, bool to_switch, const Packet& packet, Time begin, Time due);
   const Forwarding& forwarding_at(Time due) const;

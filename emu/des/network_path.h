@@ -41,8 +41,8 @@ namespace rocelab::des {
 [[gnu::always_inline]] inline void Network::send_from_switch(std::uint32_t port, PacketRef&& packet,
                                                              Time departure, Time due) {
   const PortEdge& edge = port_edges_[port];
-  if (packet->kind == PacketKind::kFairRate) [[unlikely]]
-    name_flow(*packet);
+  if (is_feedback(packet->kind) && packet->frame_slot == kNoFrame) [[unlikely]]
+    packet->frame_slot = 0;  // it leaves the switch that made it
   if (!plain_) [[unlikely]] {
     if (sinks_.tap != nullptr) sinks_.tap->on_frame(port, departure, *packet, false);
     if (dies(port, false, *packet, departure, due)) return;

@@ -4,9 +4,9 @@
 #pragma once
 
 #include "base/packet.h"
+#include "base/wire/controls.h"
 #include "base/wire/opcode.h"
-#include "base/wire/rocc_cnp.h"
-#include "base/wire/switch_shim.h"
+#include "base/wire/shim_parts.h"
 #include "base/wire/udp.h"
 #include "emu/link/link_direction.h"
 
@@ -22,10 +22,10 @@ inline std::uint16_t udp_src_port_of(const Packet& packet) {
 inline bool cross(LinkDirection& link, Packet& packet) {
   const FaultVerdict verdict = link.cross(packet.payload_length > 0, [&] {
     constexpr std::uint32_t kIcrc = 4;
-    if (packet.kind == PacketKind::kFairRate)
-      return static_cast<std::uint32_t>(RoccCnp::icmp_bytes(fair_rate_of(packet).report.form));
-    return static_cast<std::uint32_t>(UdpHeader::kSize) + opcode_info(packet.roce.opcode).header_bytes +
-           packet.payload_length + packet.roce.pad + kIcrc + shim_bytes_of(packet);
+    return is_feedback(packet.kind)
+               ? static_cast<std::uint32_t>(transport_of(packet).bytes)
+               : static_cast<std::uint32_t>(UdpHeader::kSize) + opcode_info(packet.roce.opcode).header_bytes +
+                     packet.payload_length + packet.roce.pad + kIcrc + shim_bytes_of(packet);
   });
   if (verdict.kind == FaultVerdict::Kind::kCorrupt) packet.frame_slot |= kDamagedBit;
   return verdict.kind != FaultVerdict::Kind::kDrop;

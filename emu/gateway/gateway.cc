@@ -12,6 +12,7 @@
 #include "base/wire/pfc.h"
 #include "base/wire/shim.h"
 #include "emu/gateway/frame_kind.h"
+#include "irn_provider/nic/between_switches.h"
 #include "lockstep/futex.h"
 #include "lockstep/proc_state.h"
 #include "lockstep/wall_clock.h"
@@ -244,10 +245,8 @@ void Gateway::arrive(const FrameDescriptor& d) {
   const Time due = Time::from_ps(d.due_ps);
   if (const auto pfc = PfcFrame::parse(bytes))
     port_.on_pfc(*pfc, due);
-  else if (static_cast<PacketKind>(d.kind) == PacketKind::kEscapeToken)
-    ++counters_.rx_escape_tokens;  // a host is where they end
-  else if (static_cast<PacketKind>(d.kind) == PacketKind::kEscapeAnnouncement)
-    ++counters_.rx_escape_announcements;
+  else if (const auto kind = static_cast<PacketKind>(d.kind); is_from_switches(kind) && !is_feedback(kind))
+    count_between_switches(counters_, kind);
   else
     hand_over(bytes, due);
   RL_CHECK(returns_.push(d.frame));

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/wire/switch_shim.h"
+#include "base/wire/shim_parts.h"
 #include "emu/runner/complaint_fixture.h"
 #include "emu/runner/plan.h"
 #include "emu/runner/scenario.h"
@@ -138,7 +138,7 @@ TEST(CcReaderTest, EscapeBesideHpccHasRoomForItsHopsToo) {
   EXPECT_TRUE(config.telemetry.enabled && config.escape.enabled);
   EXPECT_EQ(config.max_frame, plan.wire_mtu + Bytes::from_count(Telemetry::kMaxShimBytes));
   EXPECT_EQ(plan.live.max_frame_bytes, (plan.wire_mtu + SwitchConfig::kLongerOverIpv6).count() +
-                                           SwitchShim::bytes(Telemetry::kMaxHops, true));
+                                           Telemetry::kMaxShimBytes + kEscapeShimBytes);
 }
 
 TEST(CcReaderTest, WhatTelemetryCannotSayIsRefused) {

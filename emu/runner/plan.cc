@@ -6,8 +6,8 @@
 #include <set>
 #include <tuple>
 
-#include "base/wire/etf.h"
 #include "base/wire/rocc_cnp.h"
+#include "base/wire/shim_escape.h"
 #include "emu/runner/formula.h"
 #include "emu/runner/link_events.h"
 #include "emu/runner/plan_checks.h"
@@ -280,7 +280,7 @@ class Planner {
     live.max_frame_bytes = static_cast<std::uint32_t>(plan_.settings.switches.longest_frame().count());
     const auto configs = switch_configs(plan_.settings);
     if (std::ranges::any_of(configs, [](const SwitchConfig* config) { return config->escape.enabled; }))
-      live.max_frame_bytes += static_cast<std::uint32_t>(kEscapeShimBytes);
+      live.max_frame_bytes += kEscapeShimBytes;
     live.pace = settings_.engine.pace;
     live.dilation = settings_.engine.clock == ClockKind::kWall ? settings_.engine.dilation : 0;
     live.sample_interval = settings_.engine.sample_interval;

@@ -6,53 +6,44 @@
 namespace rocelab {
 namespace {
 
-// Congestion points are numbered as the run's ports are (emu/runner/plan.cc).
-const PortEntry& congestion_point(std::span<const PortEntry> ports, std::uint32_t address) {
-  const std::uint32_t index = address - kCpNetwork - 1;
-  RL_CHECK(index < ports.size() && ports[index].config.cp_address == address);
-  return ports[index];
-}
+class LinkAddresses final : public ControlAddresses {
+ public:
+  LinkAddresses(const WorldView& run, const PortEntry& port, bool inbound)
+      : run_(run), port_(port), inbound_(inbound) {}
 
-Mac sender_of(const WorldView& run, const PortEntry& port, bool inbound) {
-  if (!inbound) return mac_of(port);
-  if (port.peer_port != kNoPeer) return mac_of(run.ports[port.peer_port]);
-  RL_CHECK(port.peer_host < run.hosts.size());
-  return run.hosts[port.peer_host].mac;
-}
+  MacAddress sender() const override {
+    if (!inbound_) return mac_of(port_);
+    if (port_.peer_port != kNoPeer) return mac_of(run_.ports[port_.peer_port]);
+    RL_CHECK(port_.peer_host < run_.hosts.size());
+    return run_.hosts[port_.peer_host].mac;
+  }
+  // Congestion points are numbered as the run's ports are (emu/runner/plan.cc).
+  MacAddress point(std::uint32_t address) const override {
+    const std::uint32_t index = address - kCpNetwork - 1;
+    RL_CHECK(index < run_.ports.size() && run_.ports[index].config.cp_address == address);
+    return mac_of(run_.ports[index]);
+  }
+  MacAddress mac(NodeId host) const override { return entry(host).mac; }
+  std::uint32_t ipv4(NodeId host) const override { return entry(host).ipv4; }
+  Gid gid(NodeId host, bool ipv6) const override {
+    return gid_of(entry(host), ipv6 ? kLinkLocalGid : kIpv4Gid);
+  }
+
+ private:
+  const HostEntry& entry(NodeId host) const {
+    RL_CHECK(host.value < run_.hosts.size());
+    return run_.hosts[host.value];
+  }
+  const WorldView& run_;
+  const PortEntry& port_;
+  bool inbound_;
+};
 
 }  // namespace
 
-void write_cnp(const WorldView& run, const Packet& packet, std::span<std::byte, RoccCnp::kMaxSize> out) {
-  RL_CHECK(packet.src.value < run.hosts.size() && packet.dst.value < run.hosts.size());
-  const FairRateFeedback feedback = fair_rate_of(packet);
-  const PortEntry& maker = congestion_point(run.ports, feedback.cp);
-  const HostEntry& source = run.hosts[packet.dst.value];  // the flow's: feedback goes back to it
-  RoccCnp cnp;
-  cnp.dst_mac = source.mac;
-  cnp.src_mac = mac_of(maker);
-  cnp.dscp = run.switches[maker.switch_index].config.rocc.dscp;
-  cnp.cp = feedback.cp;
-  cnp.source = source.ipv4;
-  cnp.destination = run.hosts[packet.src.value].ipv4;
-  cnp.dest = feedback.dest;
-  cnp.rate = feedback.rate;
-  cnp.report = feedback.report;
-  cnp.write(out);
-}
-
-void write_control(const WorldView& run, std::uint32_t port, bool inbound, const Packet& packet,
-                   std::span<std::byte, PfcFrame::kSize> out) {
-  const Mac sender = sender_of(run, run.ports[port], inbound);
-  if (packet.kind == PacketKind::kPfc) return pfc_of(packet).write(out, sender);
-  if (packet.kind == PacketKind::kClcm) return clcm_of(packet).write(out, sender);
-  RL_CHECK(packet.kind == PacketKind::kEscapeToken);
-  const EscapeToken token = escape_token_of(packet);
-  RL_CHECK(token.source.value < run.hosts.size() && token.destination.value < run.hosts.size());
-  const int gid_index = token.ipv6 ? 0 : 1;
-  EscapeTokenFrame frame{token.tc, token.hops, {}, {}, token.dest, token.mark, token.number};
-  frame.source = gid_of(run.hosts[token.source.value], gid_index);
-  frame.destination = gid_of(run.hosts[token.destination.value], gid_index);
-  frame.write(out, sender);
+std::span<const std::byte> write_frame_of(const WorldView& run, std::uint32_t port, bool inbound,
+                                          const Packet& packet, std::span<std::byte, kMaxControlFrame> out) {
+  return write_control(packet, LinkAddresses(run, run.ports[port], inbound), out);
 }
 
 }  // namespace rocelab

@@ -5,6 +5,7 @@
 #include <array>
 #include <vector>
 
+#include "base/wire/controls.h"
 #include "emu/world/host_identity.h"
 #include "emu/world/test_worlds.h"
 
@@ -21,8 +22,6 @@ struct Line : World {
     w.link_host(h1, s1);
     static_cast<World&>(*this) = w.make();
     for (std::uint32_t p = 0; p < 4; ++p) ports[p].config.cp_address = kCpNetwork + p + 1;
-    switches[0].config.rocc.dscp = 11;
-    switches[1].config.rocc.dscp = 22;
   }
 };
 
@@ -31,9 +30,10 @@ TEST(SwitchFramesTest, FeedbackNamesItsCongestionPointAndTheFlowItIsAbout) {
   Packet packet;
   packet.src = NodeId{1};  // as an answer would: the flow goes from h0 to h1
   packet.dst = NodeId{0};
-  put_fair_rate(packet, {line.ports[3].config.cp_address, 400, line.hosts[1].ipv4, Qpn{77}});
-  std::array<std::byte, RoccCnp::kMaxSize> bytes;
-  write_cnp(line.view(), packet, bytes);
+  packet.roce.dscp = 22;
+  put_control(packet, RoccFeedback(line.ports[3].config.cp_address, 400, Qpn{77}));
+  std::array<std::byte, kMaxControlFrame> bytes;
+  EXPECT_EQ(write_frame_of(line.view(), 0, false, packet, bytes).size(), 60u);
   const auto cnp = RoccCnp::parse(bytes);
   ASSERT_TRUE(cnp.has_value());
   const RoccCnp want{.dst_mac = line.hosts[0].mac,
@@ -53,15 +53,15 @@ TEST(SwitchFramesTest, ControlFramesCarryTheAddressOfTheEndThatSentThem) {
   PfcFrame pause;
   pause.class_enable = 1 << 3;
   pause.time[3] = 0xffff;
-  put_pfc(pfc, pause);
+  put_control(pfc, pause);
   Packet token;
-  put_escape_token(token, {Tc{3}, 2, NodeId{0}, NodeId{1}, Qpn{9}});
+  put_control(token, EscapeToken{Tc{3}, 2, NodeId{0}, NodeId{1}, Qpn{9}});
   Packet message;
-  put_clcm(message, {Tc{3}, 2, 7, 0x0123456789abcdef});
+  put_control(message, Clcm{Tc{3}, 2, 7, 0x0123456789abcdef});
   for (const Packet* packet : {&pfc, &token, &message}) {
     const auto source_of = [&](std::uint32_t port, bool inbound) {
-      std::array<std::byte, PfcFrame::kSize> bytes;
-      write_control(line.view(), port, inbound, *packet, bytes);
+      std::array<std::byte, kMaxControlFrame> bytes;
+      write_frame_of(line.view(), port, inbound, *packet, bytes);
       Mac mac;
       for (std::size_t i = 0; i < mac.size(); ++i) mac[i] = std::to_integer<std::uint8_t>(bytes[6 + i]);
       return mac;
@@ -76,9 +76,9 @@ TEST(SwitchFramesTest, AMessageOfLoopBreakerIsWrittenWhole) {
   const Line line;
   const Clcm want{Tc{3}, 2, 7, 0x0123456789abcdef};
   Packet message;
-  put_clcm(message, want);
-  std::array<std::byte, Clcm::kSize> bytes;
-  write_control(line.view(), 1, false, message, bytes);
+  put_control(message, want);
+  std::array<std::byte, kMaxControlFrame> bytes;
+  write_frame_of(line.view(), 1, false, message, bytes);
   EXPECT_EQ(Clcm::parse(bytes), want);
 }
 
@@ -86,10 +86,10 @@ TEST(SwitchFramesTest, ATokenNamesItsFlowByAddresses) {
   const Line line;
   for (const bool ipv6 : {false, true}) {
     Packet token;
-    put_escape_token(token,
-                     {Tc{3}, 2, NodeId{0}, NodeId{1}, Qpn{9}, ipv6, EscapeTokenMark::kNoPlace, 0x00020001});
-    std::array<std::byte, EscapeTokenFrame::kSize> bytes;
-    write_control(line.view(), 1, false, token, bytes);
+    put_control(token, EscapeToken{Tc{3}, 2, NodeId{0}, NodeId{1}, Qpn{9}, ipv6, EscapeTokenMark::kNoPlace,
+                                   0x00020001});
+    std::array<std::byte, kMaxControlFrame> bytes;
+    write_frame_of(line.view(), 1, false, token, bytes);
     const auto frame = EscapeTokenFrame::parse(bytes);
     ASSERT_TRUE(frame.has_value());
     EXPECT_EQ(frame->source, gid_of(line.hosts[0], ipv6 ? 0 : 1));

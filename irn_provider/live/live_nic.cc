@@ -48,7 +48,7 @@ LiveNic::LiveNic(const lockstep::Segment& segment, std::uint32_t host, std::uint
   nic_.begin_qps_at(slot_.next_qp);
   nic_.expect_link_changes(link_changes_at(segment.link_changes(), host_.port),
                            Time::from_ps(segment.header().committed_ps.load()));
-  if (host_.nic.cc.needs().fair_rates)
+  if (host_.nic.cc.needs().feedback)
     for (const HostEntry& each : segment.hosts()) edge_.know_node(each.ipv4, NodeId{each.node});
 }
 

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/wire/controls.h"
 #include "base/wire/multicast.h"
 #include "base/wire/pfc.h"
 #include "emu/world/host_identity.h"
@@ -183,7 +184,7 @@ void DirectProcess::take_frame(std::span<std::byte> frame, std::span<const std::
   ++taken_since_departure_;
   if (is_mac_control(frame)) {
     if (!is_for(host_.mac, frame)) return;
-    if (PacketRef pause = edge_.parse(frame, PacketKind::kPfc, now)) port_.deliver(std::move(pause), now);
+    if (PacketRef pause = edge_.parse(frame, kind_of<PfcFrame>, now)) port_.deliver(std::move(pause), now);
     return;
   }
   const auto sender = ipv4_sender(frame);  // before the frame's headers become a GRH

@@ -6,6 +6,8 @@
 
 #include <array>
 
+#include "base/wire/pfc.h"
+
 namespace rocelab::direct {
 namespace {
 

@@ -69,9 +69,9 @@ namespace rocelab {
   X(rx_prio6_pause)                                                                               \
   X(rx_prio7_pause)                                                                               \
   X(rx_pause_duration_ns) /* time in which at least one class was paused */                       \
-  X(rp_fair_rates_handled) /* RoCC: rates of congestion points that were taken in */              \
-  X(rp_fair_rates_refused) /* RoCC: of no congestion point, 0, above all links, not asked for */  \
-  X(rp_fair_rates_unknown_flow) /* RoCC: of no QP here */                                         \
+  X(rp_fair_rates_handled) /* feedback of switches (RoCC) that was taken in */                    \
+  X(rp_fair_rates_refused) /* and that cannot be right, or was not asked for */                   \
+  X(rp_fair_rates_unknown_flow) /* and of no QP here */                                           \
   X(rx_escape_tokens) /* Escape's tokens that reached this host, where they end */                \
   X(rx_escape_announcements) /* and its announcements, which are for switches */                  \
   X(rx_not_in_group) /* multicast datagrams to a group without a member here */                   \

@@ -131,7 +131,7 @@ class Fabric {
   void write_shim(Packet& packet);
   bool cross(LinkDirection& link, const Packet& packet);
   bool dies(Port& port, bool to_switch, const Packet& packet, Time begin, Time due);
-  void give_bytes(Packet& cnp);
+  void give_bytes(Port& port, Packet& feedback);
   void leave_headers(Packet& announcement);
   WorldView world() const;
   std::uint32_t index_of(const Port& port) const {

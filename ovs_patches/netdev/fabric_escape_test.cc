@@ -1,8 +1,9 @@
 // Escape through the fabric: the shim in the bytes of the frames.
 #include <gtest/gtest.h>
 
+#include "base/wire/controls.h"
 #include "base/wire/shim.h"
-#include "base/wire/switch_shim.h"
+#include "base/wire/shim_parts.h"
 #include "ovs_patches/netdev/fabric.h"
 #include "ovs_patches/netdev/test_world.h"
 
@@ -47,7 +48,7 @@ TEST(FabricEscapeTest, FramesEscapeThroughALinkThatIsPausedAndArriveAsTheyWereSe
 TEST(FabricEscapeTest, AnnouncementsAreHeadersOfTheirFlow) {
   for (const bool ipv6 : {false, true}) {
     lockstep::SegmentPlan plan = TestPlan::make({.switches = 3, .hosts_each = 2, .frames_per_vf = 2048});
-    plan.max_frame_bytes += SwitchShim::bytes(Telemetry::kMaxHops, true);
+    plan.max_frame_bytes += Telemetry::kMaxShimBytes + kEscapeShimBytes;
     for (SwitchEntry& entry : plan.world.switches) {
       entry.config.escape.enabled = entry.config.escape.announce = entry.config.escape.return_tokens = true;
       entry.config.telemetry.enabled = !ipv6;
@@ -111,7 +112,7 @@ TEST(FabricEscapeTest, ATokenThatReachesAHostNamesItsFlow) {
     std::uint64_t tokens = 0;
     for (const std::uint32_t h : {0u, 1u})
       for (const FakeVf::Received& r : w.vf(h).received()) {
-        if (r.kind != PacketKind::kEscapeToken) continue;
+        if (r.kind != kind_of<EscapeToken>) continue;
         ++tokens;
         ASSERT_TRUE(r.token.has_value());
         EXPECT_EQ(r.token->source, gid_of(w.host(h), ipv6 ? 0 : 1));

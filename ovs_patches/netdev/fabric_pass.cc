@@ -7,10 +7,11 @@
 #include <string>
 
 #include "base/check.h"
+#include "base/wire/controls.h"
 #include "base/wire/frame.h"
 #include "base/wire/multicast.h"
 #include "base/wire/shim.h"
-#include "base/wire/switch_shim.h"
+#include "base/wire/shim_parts.h"
 #include "emu/world/host_identity.h"
 #include "ovs_patches/netdev/fabric.h"
 
@@ -65,7 +66,7 @@ void Fabric::arrive_from_host(std::uint32_t index, HostLink::Arrival& a) {
   const PortConfig& link = port.entry.config;
   if (dies(port, true, *packet, a.due - link.delay - wire_time(packet->frame(), link.rate), a.due)) return;
   if (a.pfc) {
-    put_pfc(*packet, *a.pfc);
+    put_control(*packet, *a.pfc);
     capture(port, a.due, *packet, PcapngDirection::kInbound);
     port.node.node.deliver(port.id, {}, std::move(packet), a.due);  // the model gives the frame back
     return;
@@ -204,15 +205,15 @@ void Fabric::deliver(Passing& passing) {
 
 // PFC concerns all VFs of a host; a token, which ends there, is one frame for whoever is first.
 void Fabric::tell_host(Port& port, const Packet& packet, Time due) {
-  std::array<std::byte, PfcFrame::kSize> bytes;
-  write_control(world(), index_of(port), false, packet, bytes);
-  port.host->deliver_control(packet, bytes, due, packet.kind == PacketKind::kPfc);
+  std::array<std::byte, kMaxControlFrame> room;
+  const auto bytes = write_frame_of(world(), index_of(port), false, packet, room);
+  port.host->deliver_control(packet, bytes, due, packet.kind == kind_of<PfcFrame>);
 }
 
 void Fabric::depart(Port& port, PacketRef packet, Time departure, Time due) {
   if (due < (port.host ? coordinator_.now() : end_))  // it would come too late
     throw RunError(std::string("the lookahead is larger than the link at ") + port.entry.interface);
-  if (packet->kind == PacketKind::kFairRate && packet->frame_slot == kNoFrame) give_bytes(*packet);
+  if (is_feedback(packet->kind) && packet->frame_slot == kNoFrame) give_bytes(port, *packet);
   if (packet->kind == PacketKind::kEscapeAnnouncement && packet->roce.shim_hops == 1) leave_headers(*packet);
   if (packet->roce.shim_hops != 0 || packet->roce.telemetry_hops != 0) write_shim(*packet);
   if (!is_link_local(packet->kind) && packet->ecn == Ecn::kCe) write_ce(bytes_of(*packet));
@@ -222,7 +223,7 @@ void Fabric::depart(Port& port, PacketRef packet, Time departure, Time due) {
     if (port.host) return tell_host(port, *packet, due);
   } else {
     if (!cross(port.link.out, *packet)) return lose(port, *packet, departure, kLinkLoss);
-    if (port.host && packet->kind == PacketKind::kFairRate) return port.host->deliver_to_all(*packet, due);
+    if (port.host && is_feedback(packet->kind)) return port.host->deliver_to_all(*packet, due);
     if (port.host) return port.host->deliver(*packet, due);
   }
   if (port.peer == kNoPeer) {
@@ -247,19 +248,19 @@ void Fabric::write_shim(Packet& packet) {
   std::optional<std::size_t> bare;
   if (before == 0) {
     bare = arrived;
-  } else if (const auto place = find_shim(room.first(arrived));
-             place && place->header.total_bytes() == before) {
+  } else if (const auto place = find_shim(room.first(arrived)); place && place->bytes == before) {
     bare = remove_shim(room.first(arrived));
   }
-  if (bare && insert_switch_shim(room, *bare, switch_shim_of(packet)) == packet.frame_length) return;
+  if (bare && insert_parts(room, *bare, Shim::of(packet)) == packet.frame_length) return;
   for (std::uint32_t at = arrived; at < packet.frame_length; ++at) room[at] = std::byte{0};
 }
 
 // Feedback leaves the switch that made it: it gets its bytes.
-void Fabric::give_bytes(Packet& cnp) {
-  cnp.frame_slot = bank_.make();
-  if (cnp.frame_slot == kNoFrame) throw RunError("no frame left for a CNP: raise engine.frames_per_vf");
-  write_cnp(world(), cnp, segment_.frame(cnp.frame_slot).first<RoccCnp::kMaxSize>());
+void Fabric::give_bytes(Port& port, Packet& feedback) {
+  feedback.frame_slot = bank_.make();
+  if (feedback.frame_slot == kNoFrame) throw RunError("no frame left for a CNP: raise engine.frames_per_vf");
+  write_frame_of(world(), index_of(port), false, feedback,
+                 segment_.frame(feedback.frame_slot).first<kMaxControlFrame>());
 }
 
 // An announcement leaves the switch that made it: its bytes are a copy of a frame that waits there. What is
@@ -314,9 +315,9 @@ void Fabric::capture(Port& port, Time time, const Packet& packet, PcapngDirectio
   const std::uint32_t index = index_of(port);
   if (!captures_.wants(index)) return;
   if (is_link_local(packet.kind)) {
-    std::array<std::byte, PfcFrame::kSize> bytes;
-    write_control(world(), index, direction == PcapngDirection::kInbound, packet, bytes);
-    captures_.add(index, time, bytes, direction);
+    std::array<std::byte, kMaxControlFrame> room;
+    const bool inbound = direction == PcapngDirection::kInbound;
+    captures_.add(index, time, write_frame_of(world(), index, inbound, packet, room), direction);
   } else {
     captures_.add(index, time, bytes_of(packet), direction);
   }

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "base/wire/rocc_cnp.h"
-#include "base/wire/switch_shim.h"
+#include "base/wire/shim_parts.h"
 #include "ovs_patches/netdev/test_world.h"
 
 namespace rocelab {
@@ -13,7 +13,7 @@ constexpr std::uint32_t kFrame = 1058;  // what a FakeVf sends: 1000 bytes of pa
 // Three switches in a line, two hosts on each, with INT.
 lockstep::SegmentPlan plan_of_three(bool escape = false) {
   lockstep::SegmentPlan plan = TestPlan::make({.switches = 3, .hosts_each = 2, .frames_per_vf = 2048});
-  plan.max_frame_bytes += SwitchShim::bytes(Telemetry::kMaxHops, escape);
+  plan.max_frame_bytes += Telemetry::kMaxShimBytes + (escape ? kEscapeShimBytes : 0);
   for (SwitchEntry& entry : plan.world.switches) {
     entry.config.telemetry.enabled = true;
     entry.config.max_frame += Bytes::from_count(Telemetry::kMaxShimBytes);

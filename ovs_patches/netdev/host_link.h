@@ -14,6 +14,7 @@
 
 #include "base/packet.h"
 #include "base/wire/frame_view.h"
+#include "base/wire/pfc.h"
 #include "base/wire_clock.h"
 #include "lockstep/coordinator.h"
 #include "lockstep/segment.h"

@@ -10,10 +10,11 @@
 #include <string>
 #include <vector>
 
+#include "base/wire/controls.h"
 #include "base/wire/etf.h"
 #include "base/wire/frame.h"
 #include "base/wire/rocc_cnp.h"
-#include "base/wire/telemetry.h"
+#include "base/wire/shim_parts.h"
 #include "emu/world/host_identity.h"
 #include "emu/world/test_worlds.h"
 #include "lockstep/segment.h"
@@ -91,7 +92,7 @@ class FakeVf {
   std::vector<RoccCnp> cnps() const {
     std::vector<RoccCnp> only;
     for (const Received& r : received_)
-      if (r.kind == PacketKind::kFairRate && r.cnp) only.push_back(*r.cnp);
+      if (r.kind == kind_of<RoccFeedback> && r.cnp) only.push_back(*r.cnp);
     return only;
   }
   std::uint64_t data_received() const { return data_received_; }
@@ -152,8 +153,8 @@ class FakeVf {
          d = rx_.front()) {
       auto bytes = segment_.frame(d->frame).first(d->length);
       Telemetry telemetry;
-      if (const auto place = find_shim(bytes)) {
-        telemetry = telemetry_of(bytes, *place).value_or(Telemetry{});
+      if (const auto shim = parts_in(bytes); shim && shim->part<Int>()) {
+        telemetry = shim->part<Int>()->telemetry;
         if (telemetry.hops > 0) bytes = bytes.first(remove_shim(bytes).value_or(bytes.size()));
       }
       const auto parsed = parse_frame(bytes);

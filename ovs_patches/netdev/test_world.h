@@ -11,7 +11,7 @@
 
 #include "base/wire/etf.h"
 #include "base/wire/frame.h"
-#include "base/wire/shim.h"
+#include "base/wire/shim_parts.h"
 #include "lockstep/coordinator.h"
 #include "lockstep/segment.h"
 #include "ovs_patches/netdev/fabric.h"
@@ -109,7 +109,7 @@ class TestWorld {
       Fabric::Handed frame;
       while (fabric->receive(port, frame)) {
         const auto bytes = frame.bytes.first(frame.length);
-        if (const auto place = find_shim(bytes); place && place->header.type == kEscapeAnnouncementShim)
+        if (const auto shim = parts_in(bytes); shim && shim->part<EscapeAnnouncement>())
           announcements.emplace_back(bytes.begin(), bytes.end());
         if (swallow_every > 0 && ++handed_ % swallow_every == 0) continue;
         if (!flood.empty()) {

@@ -143,9 +143,10 @@ void FlowProgram::post_send(Transfer& t, std::size_t lane, const app::WorkReques
   const app::Flow& flow = t.script.flow();
   SendWqe wqe;
   wqe.wr_id = request.wr_id;
-  wqe.opcode = request.immediate ? WrOpcode::kWriteImm : kOpcodes[static_cast<std::size_t>(flow.op)];
+  wqe.opcode = kOpcodes[static_cast<std::size_t>(flow.op)];
+  if (request.immediate) wqe.opcode = flow.op == app::Op::kSend ? WrOpcode::kSendImm : WrOpcode::kWriteImm;
   wqe.signaled = request.signaled;
-  wqe.imm = request.immediate ? flow.id : 0;
+  wqe.imm = request.immediate ? request.imm : 0;
   if (flow.op != app::Op::kSend) {
     wqe.remote_addr = t.remote[lane].addr + request.offset;
     wqe.rkey = t.remote[lane].rkey;
@@ -165,7 +166,7 @@ void FlowProgram::post_recv(Transfer& t, std::size_t lane, const app::WorkReques
 }
 
 void FlowProgram::fill(Transfer& t, std::size_t lane, Time now) {
-  while (const auto request = t.script.next(lane)) {
+  while (const auto request = t.script.next(lane, clock_ns(now))) {
     if (t.script.is_requester()) {
       post_send(t, lane, *request, now);
     } else {
@@ -186,8 +187,7 @@ void FlowProgram::wake(Time now) {
       return;
     }
     start_due(now);
-    if (starts_.timed_left() > 0) {
-      const std::int64_t due = starts_.next_ns();
+    if (const std::int64_t due = next_ns(); due != app::kNever) {
       if (unfinished_ == starts_.timed_left()) {  // nothing is under way
         waits_ = Waits::kStart;
         deadline_ = at_ns(due);
@@ -205,12 +205,21 @@ void FlowProgram::wake(Time now) {
 }
 
 void FlowProgram::start_due(Time now) {
-  while (const std::optional<std::uint32_t> slot = starts_.take(clock_ns(now))) {
+  for (;;) {
+    const std::optional<std::uint32_t> starts = starts_.take(clock_ns(now)),
+                                       slot = starts ? starts : alarms_.take(clock_ns(now));
+    if (!slot) return;
     Transfer& t = transfers_[*slot];
     if (t.record.over) continue;
-    t.record.posted = now;
+    if (starts) t.record.posted = now;
     for (std::size_t lane = 0; lane < t.script.lanes(); ++lane) fill(t, lane, now);
+    arm(*slot);
   }
+}
+
+void FlowProgram::arm(std::uint32_t slot) {
+  const Transfer& t = transfers_[slot];
+  if (t.script.flow().is_stream()) alarms_.set(slot, t.record.over ? app::kNever : t.script.next_due_ns());
 }
 
 std::size_t FlowProgram::poll(Time now) {
@@ -220,6 +229,7 @@ std::size_t FlowProgram::poll(Time now) {
     if (!cqe) break;
     ++count;
     handle(*cqe, now);
+    arm(app::TransferScript::slot_of(cqe->wr_id));
   }
   return count;
 }
@@ -240,12 +250,12 @@ void FlowProgram::handle(const Cqe& cqe, Time now) {
   if (cqe.status != WcStatus::kSuccess) return fail(t, static_cast<int>(cqe.status));
   const bool over = t.script.on_completion(cqe.wr_id);
   if (!t.script.is_requester()) {
-    if (flow.op == app::Op::kWrite && (!cqe.has_imm || cqe.imm != flow.id))
-      return fail(t, TransferRecord::kGeneralError);
-    if (flow.op == app::Op::kSend) t.record.bytes += cqe.byte_len;
+    const auto imm = cqe.has_imm ? std::optional<std::uint32_t>(cqe.imm) : std::nullopt;
+    if (!t.script.on_arrival(imm, cqe.byte_len, clock_ns(now))) return fail(t, TransferRecord::kGeneralError);
+    if (flow.op == app::Op::kSend || flow.numbered()) t.record.bytes += cqe.byte_len;
   }
   if (!over) return fill(t, app::TransferScript::lane_of(cqe.wr_id), now);
-  if (flow.op != app::Op::kSend || t.script.is_requester()) t.record.bytes = flow.size;
+  if ((flow.op != app::Op::kSend && !flow.numbered()) || t.script.is_requester()) t.record.bytes = flow.size;
   if (t.record.bytes != flow.size) return fail(t, TransferRecord::kGeneralError);
   if (t.script.is_requester()) t.record.cqe = at_ns(clock_ns(now));
   if (!t.script.is_source()) t.record.placed = now;

@@ -6,12 +6,14 @@
 // the NIC made a completion while wants_completions(). Between calls it posts nothing.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
 #include "base/units.h"
 #include "emu/runner/plan.h"
 #include "irn_provider/nic/nic.h"
+#include "verbs_app/flows/alarms.h"
 #include "verbs_app/flows/start_list.h"
 #include "verbs_app/flows/transfer_script.h"
 
@@ -66,6 +68,8 @@ class FlowProgram {
  private:
   enum class Waits : std::uint8_t { kStart, kEvent, kPoll, kNothing };
   void start_due(Time now);
+  std::int64_t next_ns() const { return std::min(starts_.next_ns(), alarms_.next_ns()); }
+  void arm(std::uint32_t slot);  // with the time of the transfer's next request
   std::size_t poll(Time now);
   void handle(const Cqe& cqe, Time now);
   void fill(Transfer& transfer, std::size_t lane, Time now);
@@ -81,6 +85,7 @@ class FlowProgram {
   RKey key_;
   std::vector<Transfer> transfers_;
   app::StartList starts_;
+  app::Alarms alarms_;
   std::size_t unfinished_ = 0;  // transfers that will end with a completion of ours
   Waits waits_ = Waits::kPoll;
   Time deadline_ = Time::never();

@@ -27,6 +27,9 @@ std::vector<app::Flow> program_flows(const RunPlan& plan) {
     flow.after = f.after;
     flow.after_count = f.after_count;
     flow.dscp = f.dscp;
+    flow.rate_bps = static_cast<std::uint64_t>(f.stream.rate.bps());
+    flow.on_ps = f.stream.off.ps() == 0 ? 0 : f.stream.on.ps();
+    flow.off_ps = f.stream.off.ps();
     flows.push_back(flow);
   }
   return flows;

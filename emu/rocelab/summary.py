@@ -50,6 +50,11 @@ def run_summary(outcome: RunOutcome) -> Summary:
         [dict(c) for c in outcome.nic_counters.values()],
         [dict(outcome.port_counters.get(p.interface, {})) for p in plan.ports],
         frames.progress(outcome, _watched_groups(outcome)),
+        [
+            (r.id, r.sent, r.delivered, r.bytes, r.latency_sum_ps, r.latency_max_ps)
+            for r in outcome.flows
+            if r.sent
+        ],
     )
     return {
         "label": plan.label,
@@ -163,7 +168,7 @@ def aggregates(runs: Sequence[Summary]) -> list[Summary]:
     for label in dict.fromkeys(r["label"] for r in runs):
         mine = [r for r in runs if r["label"] == label and r["complete"]]
         for metric in METRICS:
-            taken = [float(r[metric]) for r in mine if r[metric] is not None]
+            taken = [float(r[metric]) for r in mine if r[metric] is not None and math.isfinite(r[metric])]
             estimate = native.module().estimate(taken)
             result.append({"label": label, "metric": metric, **estimate})
     return result

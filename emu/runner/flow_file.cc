@@ -8,22 +8,38 @@
 
 namespace rocelab {
 
+namespace {
+
+// Nanoseconds with three decimals.
+std::string ns_text(std::int64_t ps) {
+  char text[40];
+  std::snprintf(text, sizeof text, "%lld.%03lld", static_cast<long long>(ps / 1000),
+                static_cast<long long>(ps % 1000));
+  return text;
+}
+
+std::string stream_text(const StreamSettings& stream) {
+  if (stream.rate.bps() == 0) return "";
+  const std::string rate = " rate=" + std::to_string(stream.rate.bps());
+  return stream.off.ps() == 0 ? rate
+                              : rate + " on=" + ns_text(stream.on.ps()) + " off=" + ns_text(stream.off.ps());
+}
+
+}  // namespace
+
 std::string flow_lines(const RunPlan& plan) {
   std::string text = "# " + plan.scenario + ", " + plan.label + ", seed " + std::to_string(plan.seed) +
                      "\n# id src dst op size message_size start_ns qps label after dscp\n";
   for (const Flow& flow : plan.flows) {
-    char start[40];
-    std::snprintf(start, sizeof start, "%lld.%03lld", static_cast<long long>(flow.start.ps() / 1000),
-                  static_cast<long long>(flow.start.ps() % 1000));
     text += std::to_string(flow.id) + " " + plan.segment.hosts[flow.src].name + " " +
             plan.segment.hosts[flow.dst].name + " " + to_string(flow.op) + " " +
             std::to_string(flow.size.count()) + " " + std::to_string(flow.message_size.count()) + " " +
-            start + " " + std::to_string(flow.qps) + " " + flow.group;
+            ns_text(flow.start.ps()) + " " + std::to_string(flow.qps) + " " + flow.group;
     if (flow.after_count > 0) text += " " + std::to_string(flow.after_count);
     for (std::size_t i = 0; i < flow.after.size(); ++i)
       text += (i == 0 ? "/" : ",") + std::to_string(flow.after[i]);
     if (flow.dscp) text += " dscp=" + std::to_string(*flow.dscp);
-    text += "\n";
+    text += stream_text(flow.stream) + "\n";
   }
   return text;
 }

@@ -17,8 +17,12 @@ struct MessageOperations {
   Operation final_last, final_only;  // of a queue pair's last message
 };
 
-MessageOperations operations_of(FlowOp op) {
+MessageOperations operations_of(FlowOp op, bool numbered) {
   using enum Operation;
+  if (numbered && op == FlowOp::kSend)
+    return {kSendFirst, kSendMiddle, kSendLastImm, kSendOnlyImm, kSendLastImm, kSendOnlyImm};
+  if (numbered)
+    return {kWriteFirst, kWriteMiddle, kWriteLastImm, kWriteOnlyImm, kWriteLastImm, kWriteOnlyImm};
   switch (op) {
     case FlowOp::kSend:
       return {kSendFirst, kSendMiddle, kSendLast, kSendOnly, kSendLast, kSendOnly};
@@ -41,7 +45,7 @@ Bytes frame_bytes(TransportMode mode, Operation operation, std::int64_t payload)
 }
 
 FlowFrames::FlowFrames(const FlowShape& shape)
-    : middle_(frame_bytes(shape.mode, operations_of(shape.op).middle, shape.path_mtu)) {
+    : middle_(frame_bytes(shape.mode, operations_of(shape.op, shape.numbered).middle, shape.path_mtu)) {
   const std::int64_t size = shape.size.count(),
                      whole = shape.message_size.count() > 0 ? shape.message_size.count() : size,
                      messages = (size + whole - 1) / whole,
@@ -59,7 +63,7 @@ FlowFrames::FlowFrames(const FlowShape& shape)
 
 FlowFrames::Message FlowFrames::make_message(const FlowShape& shape, std::int64_t bytes,
                                              bool is_final) const {
-  const MessageOperations o = operations_of(shape.op);
+  const MessageOperations o = operations_of(shape.op, shape.numbered);
   const std::int64_t mtu = shape.path_mtu;
   Message m;
   m.packets = (bytes + mtu - 1) / mtu;

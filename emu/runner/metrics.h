@@ -37,11 +37,27 @@ struct Progress {
   Bytes bytes;  // of this step
 };
 
+// Of a flow whose messages are counted one by one (streams).
+struct MessageCounts {
+  std::uint32_t id = 0;               // Flow::id
+  std::uint64_t sent = 0;             // posted at the source
+  std::uint64_t delivered = 0;        // that came to the sink
+  Bytes bytes;                        // of these
+  Duration latency_sum, latency_max;  // from the time at which a message was due until it was in place
+};
+
 struct RunInput {
   std::vector<FlowRecord> flows;
   std::vector<NicCounters> nics;   // of every VF that took part
   std::vector<PortInput> ports;    // in the order of RunPlan::segment.ports
   std::vector<Progress> progress;  // only needed for workloads that say `during`
+  std::vector<MessageCounts> messages = {};
+};
+
+// Of all messages that are counted.
+struct MessageMetrics {
+  std::uint64_t sent = 0, delivered = 0, lost = 0;
+  double avg_latency_s = 0, max_latency_s = 0;  // NaN: none came
 };
 
 struct GroupMetrics {
@@ -52,6 +68,7 @@ struct GroupMetrics {
   double avg_request_s = 0;       // first start to last end of a request's flows, mean over requests
   std::string during;             // the other group, or empty
   double goodput_during_bps = 0;  // while the other group ran
+  MessageMetrics messages;
 };
 
 struct RunMetrics {
@@ -66,10 +83,11 @@ struct RunMetrics {
   double pfc_paused_s = 0;
   double bottleneck_utilization = 0;  // of the busiest switch port while flows lasted
   std::string bottleneck_port;
+  MessageMetrics messages;
   std::vector<GroupMetrics> groups;
 };
 
-RunMetrics measure(const RunPlan& plan, const RunInput& input);
+RunMetrics measure(const RunPlan& plan, RunInput input);
 
 // SHA-256 over the nodes' digests in index order: base/trace_hash.h.
 std::string trace_hash(const std::vector<Digest>& nodes);

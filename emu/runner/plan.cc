@@ -267,11 +267,12 @@ class Planner {
     plan_.flows = draw_flows(plan_.settings, rng_);
     for (Flow& flow : plan_.flows) {
       const FlowShape shape{
-          settings_.nic.config.mode,       flow.op,      flow.size, flow.message_size, flow.qps,
-          settings_.nic.config.active_mtu, plan_.bdp_cap};
+          settings_.nic.config.mode,       flow.op,       flow.size,       flow.message_size, flow.qps,
+          settings_.nic.config.active_mtu, plan_.bdp_cap, flow.is_stream()};
       check_flow(plan_, routing_, flow, wire_bytes_of(shape));
       flow.packets = data_packets(shape);
-      flow.alone = fct_alone(shape, routing_.path(flow.src, flow.dst), routing_.path(flow.dst, flow.src));
+      if (!flow.is_stream())
+        flow.alone = fct_alone(shape, routing_.path(flow.src, flow.dst), routing_.path(flow.dst, flow.src));
     }
   }
 

@@ -81,7 +81,7 @@ struct LinkEvent {
   Duration reroute_after;  // until the routes react
 };
 
-enum class WorkloadKind : std::uint8_t { kIncast, kList, kPermutation, kPoisson, kAllToAll, kFile };
+enum class WorkloadKind : std::uint8_t { kIncast, kList, kPermutation, kPoisson, kAllToAll, kFile, kStream };
 
 // Where a flow's size comes from: fixed (min == max), uniform over [min, max], or a distribution.
 struct SizeSettings {
@@ -124,6 +124,12 @@ struct PoissonSettings {
   std::uint64_t flows = 0;                   // at most so many, the earliest ones; zero: no limit
 };
 
+// Open loop: messages are posted by the clock, whether or not earlier ones are complete.
+struct StreamSettings {
+  Rate rate{};           // payload while it is on; zero: no stream
+  Duration on{}, off{};  // bursts; off zero: it is always on
+};
+
 struct WorkloadSettings {
   std::string name;  // group of flows in the results
   WorkloadKind kind = WorkloadKind::kIncast;
@@ -133,7 +139,9 @@ struct WorkloadSettings {
   bool behind_other_switches = false;  // poisson, all-to-all: nobody sends to a host of its own switch
   IncastSettings incast;
   PoissonSettings poisson;
-  std::vector<ListedFlow> flows;  // list, file
+  StreamSettings stream;
+  Duration stop = Duration::infinite();  // of streams: no message is due then or later
+  std::vector<ListedFlow> flows;         // list, file
   SizeSettings size{1_MB, 1_MB};
   FlowOp op = FlowOp::kWrite;
   std::optional<std::uint8_t> dscp;  // of its queue pairs; null: that of programs that set no traffic class

@@ -15,8 +15,8 @@ namespace {
 
 constexpr std::int64_t kMaxMessage = std::int64_t{1} << 31;  // IBTA 9.7.1
 constexpr std::int64_t kMaxFlows = 10'000'000, kMaxMessages = 10'000'000;
-constexpr std::array<std::string_view, 6> kKindNames = {"incast",  "list",       "permutation",
-                                                        "poisson", "all-to-all", "file"};
+constexpr std::array<std::string_view, 7> kKindNames = {"incast",     "list", "permutation", "poisson",
+                                                        "all-to-all", "file", "stream"};
 
 std::uint32_t find_host(ConfigSection& section, const char* key, const Topology& topology,
                         const std::string& name) {
@@ -228,8 +228,11 @@ void read_kind(ConfigSection& section, WorkloadSettings& w, const World& world) 
   if (w.kind == WorkloadKind::kIncast) return read_incast(section, w, world);
   if (w.kind != WorkloadKind::kPermutation) read_receivers(section, w, topology);
   if (w.kind == WorkloadKind::kPoisson) return read_poisson(section, w, world);
-  w.size = read_sizes(section, world.folder);
-  if (w.kind == WorkloadKind::kAllToAll && !w.receivers.empty()) return check_pairs(section, w, topology);
+  if (w.kind != WorkloadKind::kStream)
+    w.size = read_sizes(section, world.folder);
+  else if (w.receivers.empty() && !w.behind_other_switches)
+    w.receivers = w.senders;
+  if (w.kind != WorkloadKind::kPermutation && !w.receivers.empty()) return check_pairs(section, w, topology);
   if ((w.senders.empty() ? topology.hosts() : w.senders.size()) < 2)
     section.fail_at("kind", "needs at least two hosts");
 }
@@ -243,8 +246,7 @@ Bytes largest_flow(const WorkloadSettings& w) {
 WorkloadSettings read_workload(ConfigSection& section, const World& world) {
   WorkloadSettings w;
   section.require("kind");
-  w.kind = static_cast<WorkloadKind>(
-      section.choice("kind", {"incast", "list", "permutation", "poisson", "all-to-all", "file"}, 0));
+  w.kind = static_cast<WorkloadKind>(section.choice("kind", kKindNames, 0));
   w.name = section.text("name", kKindNames[static_cast<std::size_t>(w.kind)]);
   if (w.name.empty() || w.name.find_first_of(" \t\n#") != std::string::npos)
     section.fail_at("name", "must be a word without spaces");
@@ -257,6 +259,7 @@ WorkloadSettings read_workload(ConfigSection& section, const World& world) {
   w.message_size = section.bytes("message_size", Bytes{});
   if (w.message_size.count() < 0 || w.message_size.count() > kMaxMessage)
     section.fail_at("message_size", "must be at most 2147483648B");
+  if (w.kind == WorkloadKind::kStream) read_stream(section, w);
   if (w.message_size.count() > 0 && largest_flow(w).count() / w.message_size.count() >= kMaxMessages)
     section.fail_at("message_size", "makes more than " + std::to_string(kMaxMessages) +
                                         " messages of a flow of " + to_string(largest_flow(w)));
@@ -287,9 +290,10 @@ std::vector<WorkloadSettings> read_workloads(std::vector<ConfigSection> sections
       sections[i].fail_at("during", "names no workload: \"" + during + "\"");
   }
   if (const auto over = find_overload(workloads, topology, path_mtu))
-    sections[over->workload].fail_at(workloads[over->workload].kind == WorkloadKind::kPoisson ? "load"
-                                     : workloads[over->workload].incast.every.ps() > 0        ? "every"
-                                                                                              : "period",
+    sections[over->workload].fail_at(workloads[over->workload].kind == WorkloadKind::kPoisson  ? "load"
+                                     : workloads[over->workload].kind == WorkloadKind::kStream ? "rate"
+                                     : workloads[over->workload].incast.every.ps() > 0         ? "every"
+                                                                                               : "period",
                                      over->what + ": lower the load, or say overload = true");
   return workloads;
 }

@@ -1,17 +1,22 @@
 // The flow list and the hosts file. Text, one entry a line; '#' begins a comment.
 //
-//   # id  src  dst  op     size     message_size  start_ns   qps  [label  [after] [dscp=N]]
+//   # id  src  dst  op     size     message_size  start_ns   qps  [label  [after] [KEY=VALUE ..]]
 //   0     h1   h9   write  8000000  1048576       0          1    incast
 //   1     h2   h9   send   8000000  65536         1234.567   2
 //   2     h9   h3   write  4000000  65536         0          1    reply   2/0,1  dscp=34
+//   3     h4   h3   send   6400000  64000         0          1    stream  rate=5000000000 on=100000
+//   off=300000
 //
 // `op`: send, write or read. Data always flows from src to dst: of a READ flow dst is the requester. Sizes in
 // bytes. Start times are relative to the epoch that all processes agree on, in nanoseconds with up to three
 // digits after the point; programs can sleep to 1 ns, so a start is rounded up to one. `qps`: QPs of the
 // flow's own, over which its messages are dealt in turn. `after`, N/IDS: the flow starts as soon as N of
 // these flows have ended at its requester, and has no time of its own (start_ns 0); the requester must be an
-// end of each, and learn of its end: any end of a SEND or WRITE flow, the requester of a READ. `dscp`: that
-// of the flow's queue pairs at both ends.
+// end of each, and learn of its end: any end of a SEND or WRITE flow, the requester of a READ. Keys:
+// `dscp`: that of the flow's queue pairs at both ends. `rate`: the flow is a stream, open loop. Its message n
+// is due when a clock that begins with the flow shows n * message_size * 8 / rate, and is posted then,
+// whether or not earlier ones are complete. `rate` is in bits per second of payload. `on`, `off`: the
+// stream's clock runs for `on` and stands still for `off` in turn, both in nanoseconds as start times are.
 //
 //   # name  IPv4 address
 //   h1      10.0.0.1
@@ -36,9 +41,11 @@ struct Flow {
   std::int64_t start_ps = 0;
   std::uint32_t qps = 1;
   std::string label;
-  std::vector<std::uint32_t> after;  // flows; empty: it starts at its time
-  std::uint32_t after_count = 0;     // how many of them must have ended
-  std::optional<std::uint8_t> dscp;  // null: the program's traffic class
+  std::vector<std::uint32_t> after;    // flows; empty: it starts at its time
+  std::uint32_t after_count = 0;       // how many of them must have ended
+  std::optional<std::uint8_t> dscp;    // null: the program's traffic class
+  std::uint64_t rate_bps = 0;          // of a stream: payload while it is on; 0: the flow is none
+  std::int64_t on_ps = 0, off_ps = 0;  // of its bursts; 0: it is always on
 
   // Of an address: DSCP and ECN. 0 would say that none is set, and 1 differs from it in the ECN field alone.
   std::optional<std::uint8_t> traffic_class() const {
@@ -53,6 +60,12 @@ struct Flow {
   // QPs that carry anything: no more than there are messages.
   std::uint32_t lanes() const { return static_cast<std::uint32_t>(messages() < qps ? messages() : qps); }
   std::int64_t start_ns() const { return (start_ps + 999) / 1'000; }  // rounded up
+
+  bool is_stream() const { return rate_bps > 0; }
+  std::int64_t due_ns(std::uint64_t message) const;  // when it may be posted, rounded up
+  // Each message brings its number as immediate data, and the destination counts them. Otherwise the last
+  // WRITE of a queue pair brings the flow's id.
+  bool numbered() const { return is_stream(); }
 };
 
 struct Host {

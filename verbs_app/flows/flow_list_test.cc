@@ -61,8 +61,9 @@ TEST(FlowListTest, NamesFileLineAndFaultOfEveryBadEntry) {
   EXPECT_EQ(error_of("0 a b copy 1 1 0 1\n"), "flows.txt:1: op must be send, write or read, not 'copy'");
   EXPECT_EQ(error_of("0 a b write 1 1 0.1234 1\n"),
             "flows.txt:1: start_ns has one to three digits after the point, not '0.1234'");
-  EXPECT_EQ(error_of("\n0 a b write 1\n"),
-            "flows.txt:2: a flow is: id src dst op size message_size start_ns qps [label [after] [dscp=N]]");
+  EXPECT_EQ(
+      error_of("\n0 a b write 1\n"),
+      "flows.txt:2: a flow is: id src dst op size message_size start_ns qps [label [after] [KEY=VALUE ..]]");
   for (const char* bad : {"-1 a b write 1 1 0 1", "0 a b write 0 1 0 1", "0 a b write 1 0 0 1",
                           "0 a b write 1 1 0 0", "0 a b write 1KB 1 0 1", "0 a b write 1 1 -5 1",
                           "0 a b write 1 1 5. 1", "0 a b write 1 1 1e3 1", "4294967296 a b write 1 1 0 1"})
@@ -105,6 +106,36 @@ TEST(FlowListTest, AFlowMayHaveADscp) {
     EXPECT_EQ(error_of(std::string("0 a b write 1 1 0 1 x ") + bad + "\n").find("flows.txt:1: dscp must be"),
               0u)
         << bad;
+}
+
+TEST(FlowListTest, AStreamsMessagesAreDueByItsClock) {
+  const Flow steady = flows("0 a b send 640000 64000 10.5 1 x rate=5000000000\n")[0];
+  EXPECT_TRUE(steady.is_stream());
+  EXPECT_EQ(steady.due_ns(0), 11);
+  EXPECT_EQ(steady.due_ns(1), 102'411);  // 102.4 us each
+  EXPECT_EQ(steady.due_ns(9), 921'611);
+  EXPECT_EQ(flows("0 a b write 6 2 0 1 x rate=3000000000\n")[0].due_ns(1), 6) << "5.33 ns, rounded up";
+  // 16 KB each 6.4 us: 15.6 of them in 100 us.
+  const Flow bursts = flows("0 a b send 640000 16000 0 1 x rate=20000000000 on=100000 off=300000\n")[0];
+  EXPECT_EQ(bursts.due_ns(15), 96'000);
+  EXPECT_EQ(bursts.due_ns(16), 402'400) << "the clock shows 102.4 us, of which 100 are in the first burst";
+  EXPECT_EQ(bursts.due_ns(32), 804'800);
+  EXPECT_EQ(flows("0 a b send 9 3 7 1\n")[0].due_ns(2), 7) << "no stream";
+}
+
+TEST(FlowListTest, AStreamSaysWhatItNeeds) {
+  const auto stream = [](const std::string& keys) {
+    return error_of("0 a b send 64 8 0 1 x " + keys + "\n");
+  };
+  EXPECT_EQ(stream("rate=8 on=8000000000 off=1.5"), "accepted");
+  EXPECT_EQ(stream("on=5 off=5"), "flows.txt:1: on and off need a rate");
+  EXPECT_EQ(stream("rate=8 on=5"), "flows.txt:1: on and off are said together, above 0");
+  EXPECT_EQ(stream("rate=8 on=5 off=0"), "flows.txt:1: on and off are said together, above 0");
+  EXPECT_EQ(stream("rate=8 on=1 off=1000000"), "flows.txt:1: the stream lasts longer than 1,000,000 s");
+  EXPECT_EQ(stream("pace=8"), "flows.txt:1: a flow has the keys dscp, rate, on and off, not 'pace'");
+  EXPECT_EQ(error_of("0 a b read 64 8 0 1 x rate=8\n"), "flows.txt:1: a stream is of op send or write");
+  for (const char* bad : {"rate=0", "rate=5Gb/s", "rate=8 on=1us off=1"})
+    EXPECT_EQ(stream(bad).find("flows.txt:1: "), 0u) << bad;
 }
 
 TEST(FlowListTest, TakesPartWhoHasAFlowInTheOrderOfTheHostsFile) {

@@ -30,7 +30,8 @@ std::string digest_of(const std::vector<Flow>& flows) {
     for (const std::string& s :
          {std::to_string(f.id), f.src, f.dst, std::string(to_string(f.op)), std::to_string(f.size),
           std::to_string(f.message_size), std::to_string(f.start_ps), std::to_string(f.qps),
-          std::to_string(f.after_count), f.dscp ? std::to_string(*f.dscp) : std::string()})
+          std::to_string(f.after_count), f.dscp ? std::to_string(*f.dscp) : std::string(),
+          std::to_string(f.rate_bps), std::to_string(f.on_ps), std::to_string(f.off_ps)})
       mix(s);
   return std::to_string(hash);
 }
@@ -132,7 +133,8 @@ void Runner::run() {
   connect_qps();
   agree_on_epoch();  // nobody goes on before everybody's QPs are ready
   for (std::uint32_t slot = 0; slot < transfers_.size(); ++slot) {
-    const Transfer& t = transfers_[slot];
+    Transfer& t = transfers_[slot];
+    t.begin(epoch_);
     if (t.is_requester()) starts_.add(t.flow(), slot);
     unfinished_ += t.is_requester() || t.flow().op != Op::kRead;
   }
@@ -145,8 +147,8 @@ void Runner::run() {
 void Runner::run_flows() {
   while (unfinished_ > 0) {
     start_due();
-    if (starts_.timed_left() > 0) {
-      wait_for_next_start();
+    if (next_ns() != kNever) {
+      wait_for_clock();
     } else if (poll() == 0) {
       look_at_peers();
     }
@@ -156,16 +158,27 @@ void Runner::run_flows() {
 void Runner::start_due() {
   for (;;) {
     const std::int64_t now = monotonic_ns();
-    const std::optional<std::uint32_t> slot = starts_.take(now - epoch_);
-    if (!slot) return;
-    if (Transfer& t = transfers_[*slot]; !t.record().over()) t.start(now);
+    if (const std::optional<std::uint32_t> slot = starts_.take(now - epoch_)) {
+      if (Transfer& t = transfers_[*slot]; !t.record().over()) t.start(now);
+      arm(*slot);
+    } else if (const std::optional<std::uint32_t> due = alarms_.take(now - epoch_)) {
+      if (Transfer& t = transfers_[*due]; !t.record().over()) t.fill(now);
+      arm(*due);
+    } else {
+      return;
+    }
   }
 }
 
-// Completions until the next start is due. Asking for an event before the last empty poll is what makes none
-// go unnoticed.
-void Runner::wait_for_next_start() {
-  const std::int64_t due = epoch_ + starts_.next_ns();
+void Runner::arm(std::uint32_t slot) {
+  const Transfer& t = transfers_[slot];
+  if (t.flow().is_stream()) alarms_.set(slot, t.record().over() ? kNever : t.script().next_due_ns());
+}
+
+// Completions until the clock is waited for. Asking for an event before the last empty poll is what makes
+// none go unnoticed.
+void Runner::wait_for_clock() {
+  const std::int64_t due = epoch_ + next_ns();
   if (unfinished_ == starts_.timed_left()) return sleep_until(due);  // nothing is under way
   if (ibv_req_notify_cq(rdma_->cq(), 0) != 0) throw std::runtime_error("ibv_req_notify_cq failed");
   if (poll() > 0) return;
@@ -197,6 +210,7 @@ void Runner::handle(const ibv_wc* wc, int count) {
     const bool was_over = t.record().over();
     t.on_completion(wc[i], now);
     settle(t, was_over);
+    arm(Transfer::slot_of(wc[i]));
   }
 }
 

@@ -56,7 +56,7 @@ void Transfer::connect(Rdma& rdma, const std::string& remote_endpoints) {
     throw std::runtime_error("flow " + std::to_string(flow().id) + ": the peer has another number of QPs");
   for (std::size_t i = 0; i < lanes_.size(); ++i) {
     std::memcpy(&lanes_[i].remote, remote_endpoints.data() + i * sizeof(Endpoint), sizeof(Endpoint));
-    if (!is_requester()) fill(i);  // before the peer can send
+    if (!is_requester()) fill_lane(i, 0);  // before the peer can send
     rdma.connect(*lanes_[i].qp, lanes_[i].local, lanes_[i].remote, flow().traffic_class());
   }
 }
@@ -96,8 +96,8 @@ void Transfer::post_send(std::size_t index, const WorkRequest& request) {
     wr.wr.rdma.rkey = lane.remote.rkey;
   }
   if (request.immediate) {
-    wr.opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
-    wr.imm_data = htonl(flow().id);
+    wr.opcode = flow().op == Op::kSend ? IBV_WR_SEND_WITH_IMM : IBV_WR_RDMA_WRITE_WITH_IMM;
+    wr.imm_data = htonl(request.imm);
   }
   ibv_send_wr* bad = nullptr;
   if (const int error = ibv_post_send(lane.qp.get(), &wr, &bad); error != 0)
@@ -115,8 +115,8 @@ void Transfer::post_recv(std::size_t index, const WorkRequest& request) {
     refuse("ibv_post_recv", flow(), error);
 }
 
-void Transfer::fill(std::size_t index) {
-  while (const std::optional<WorkRequest> request = script_.next(index)) {
+void Transfer::fill_lane(std::size_t index, std::int64_t now) {
+  while (const std::optional<WorkRequest> request = script_.next(index, now - epoch_)) {
     if (is_requester()) {
       post_send(index, *request);
     } else {
@@ -129,11 +129,15 @@ void Transfer::fill(std::size_t index) {
 
 void Transfer::start(std::int64_t now) {
   record_.posted = now;
-  for (std::size_t i = 0; i < lanes_.size(); ++i) fill(i);
+  fill(now);
+}
+
+void Transfer::fill(std::int64_t now) {
+  for (std::size_t i = 0; i < lanes_.size(); ++i) fill_lane(i, now);
 }
 
 void Transfer::request_done(const ibv_wc& wc, std::int64_t now) {
-  if (!script_.on_completion(wc.wr_id)) return fill(TransferScript::lane_of(wc.wr_id));
+  if (!script_.on_completion(wc.wr_id)) return fill_lane(TransferScript::lane_of(wc.wr_id), now);
   record_.cqe = now;
   record_.bytes = flow().size;
   record_.status = "ok";
@@ -141,11 +145,12 @@ void Transfer::request_done(const ibv_wc& wc, std::int64_t now) {
 }
 
 void Transfer::receive_done(const ibv_wc& wc, std::int64_t now) {
-  const bool over = script_.on_completion(wc.wr_id);
-  if (flow().op == Op::kWrite && ((wc.wc_flags & IBV_WC_WITH_IMM) == 0 || ntohl(wc.imm_data) != flow().id))
-    return fail("the immediate data is not this flow's id");
-  if (flow().op == Op::kSend) record_.bytes += wc.byte_len;
-  if (!over) return fill(TransferScript::lane_of(wc.wr_id));
+  const bool over = script_.on_completion(wc.wr_id), has_imm = (wc.wc_flags & IBV_WC_WITH_IMM) != 0;
+  const auto imm = has_imm ? std::optional<std::uint32_t>(ntohl(wc.imm_data)) : std::nullopt;
+  if (!script_.on_arrival(imm, wc.byte_len, now - epoch_))
+    return fail("the immediate data is not this flow's");
+  if (flow().op == Op::kSend || flow().numbered()) record_.bytes += wc.byte_len;
+  if (!over) return fill_lane(TransferScript::lane_of(wc.wr_id), now);
   if (flow().op == Op::kWrite) record_.bytes = flow().size;
   record_.placed = now;
   record_.status = record_.bytes == flow().size ? "ok" : "short";

@@ -41,6 +41,7 @@ class Transfer {
   bool is_source() const { return script_.is_source(); }
   bool is_requester() const { return script_.is_requester(); }
   const FlowRecord& record() const { return record_; }
+  const TransferScript& script() const { return script_; }
   std::vector<std::uint32_t> local_qpns() const;
   std::vector<std::uint32_t> remote_qpns() const;
 
@@ -49,8 +50,10 @@ class Transfer {
   std::string local_endpoints() const;
   void connect(Rdma& rdma, const std::string& remote_endpoints);  // also posts the first receives
 
-  // --- running
+  // --- running; `epoch` and `now` in nanoseconds of CLOCK_MONOTONIC
+  void begin(std::int64_t epoch) { epoch_ = epoch; }
   void start(std::int64_t now);  // requester
+  void fill(std::int64_t now);   // a stream's requests that are due
   void on_completion(const ibv_wc& wc, std::int64_t now);
   void fail(const std::string& why);
   void finish_passive();  // source of a READ flow: the peer has finished
@@ -67,7 +70,8 @@ class Transfer {
   ibv_sge sge(const WorkRequest& request) const;
   void post_send(std::size_t lane, const WorkRequest& request);
   void post_recv(std::size_t lane, const WorkRequest& request);
-  void fill(std::size_t lane);  // send queue, or receive queue, as far as its depth allows
+  // Send queue, or receive queue, as far as its depth allows.
+  void fill_lane(std::size_t lane, std::int64_t now);
   void request_done(const ibv_wc& wc, std::int64_t now);
   void receive_done(const ibv_wc& wc, std::int64_t now);
 
@@ -76,6 +80,7 @@ class Transfer {
   std::uint64_t buffer_size_;
   std::uint32_t lkey_ = 0;
   std::vector<Lane> lanes_;
+  std::int64_t epoch_ = 0;
   FlowRecord record_;
 };
 

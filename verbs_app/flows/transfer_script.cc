@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "verbs_app/flows/alarms.h"
+
 namespace rocelab::app {
 namespace {
 
@@ -38,7 +40,7 @@ int TransferScript::cq_entries(const Flow& flow, const TransferOptions& options)
 }
 
 std::uint64_t TransferScript::wanted(const Lane& lane) const {
-  if (is_requester() || flow_.op == Op::kSend) return lane.messages;
+  if (is_requester() || flow_.op == Op::kSend || flow_.numbered()) return lane.messages;
   return flow_.op == Op::kWrite ? 1 : 0;
 }
 
@@ -51,20 +53,41 @@ LaneDepths TransferScript::depths(std::size_t index) const {
                         : LaneDepths{1, at_most(options_.recv_depth)};
 }
 
-std::optional<WorkRequest> TransferScript::next(std::size_t index) {
-  Lane& lane = lanes_[index];
+bool TransferScript::has_room(const Lane& lane) const {
   const auto depth = static_cast<std::uint64_t>(is_requester() ? options_.depth : options_.recv_depth);
-  if (lane.posted == wanted(lane) || lane.posted - lane.done >= depth) return std::nullopt;
+  return lane.posted != wanted(lane) && lane.posted - lane.done < depth;
+}
+
+std::int64_t TransferScript::next_due_ns() const {
+  std::int64_t due = kNever;
+  if (!flow_.is_stream() || !is_requester()) return due;
+  for (std::size_t i = 0; i < lanes_.size(); ++i)
+    if (has_room(lanes_[i])) due = std::min(due, flow_.due_ns(number(i)));
+  return due;
+}
+
+std::uint64_t TransferScript::posted() const {
+  std::uint64_t posted = 0;
+  for (const Lane& lane : lanes_) posted += lane.posted;
+  return posted;
+}
+
+std::optional<WorkRequest> TransferScript::next(std::size_t index, std::int64_t now_ns) {
+  Lane& lane = lanes_[index];
+  if (!has_room(lane)) return std::nullopt;
+  const std::uint64_t message = number(index);
+  if (flow_.is_stream() && is_requester() && flow_.due_ns(message) > now_ns) return std::nullopt;
   WorkRequest wr;
   wr.wr_id = (std::uint64_t{slot_} << (kOrdinalBits + kLaneBits)) | (std::uint64_t{index} << kOrdinalBits) |
              lane.posted;
-  wr.offset = (lane.posted * lanes_.size() + index) * flow_.message_size;
+  wr.offset = message * flow_.message_size;
   if (is_requester() || flow_.op == Op::kSend)
     wr.length = static_cast<std::uint32_t>(std::min(flow_.message_size, flow_.size - wr.offset));
   const bool last = ++lane.posted == lane.messages;
   const auto interval = static_cast<std::uint64_t>(std::max(1, options_.depth / kSignalsPerQueue));
   wr.signaled = last || lane.posted % interval == 0;
-  wr.immediate = is_requester() && flow_.op == Op::kWrite && last;
+  wr.immediate = is_requester() && (flow_.numbered() || (flow_.op == Op::kWrite && last));
+  wr.imm = flow_.numbered() ? static_cast<std::uint32_t>(message) : flow_.id;
   return wr;
 }
 
@@ -73,6 +96,17 @@ bool TransferScript::on_completion(std::uint64_t wr_id) {
   // RC completes in order: at a requester the unsignaled requests before it are done too.
   lane.done = is_requester() ? ordinal_of(wr_id) + 1 : lane.done + 1;
   return std::all_of(lanes_.begin(), lanes_.end(), [this](const Lane& l) { return l.done == wanted(l); });
+}
+
+bool TransferScript::on_arrival(std::optional<std::uint32_t> imm, std::uint32_t bytes, std::int64_t now_ns) {
+  if (!flow_.numbered()) return flow_.op != Op::kWrite || imm == flow_.id;
+  if (!imm || *imm >= flow_.messages()) return false;
+  const std::int64_t latency_ns = now_ns - flow_.due_ns(*imm);
+  ++arrivals_.messages;
+  arrivals_.bytes += bytes;
+  arrivals_.latency_sum_ns += latency_ns;
+  arrivals_.latency_max_ns = std::max(arrivals_.latency_max_ns, latency_ns);
+  return true;
 }
 
 }  // namespace rocelab::app

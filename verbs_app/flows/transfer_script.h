@@ -1,13 +1,15 @@
 // TransferScript: what one end of one flow asks of its queue pairs ("lanes"): how many there are and how
-// deep, which work requests in which order, which of them are signaled, and when the flow is over. No I/O, no
-// clock, no verbs: Transfer carries it out with libibverbs, the virtual-time engine (emu/des) with its own
-// NICs, so that both post the same requests.
+// deep, which work requests in which order and from when on, which of them are signaled, and when the flow is
+// over. No I/O, no clock, no verbs: Transfer carries it out with libibverbs, the virtual-time engine
+// (emu/des) with its own NICs, so that both post the same requests. Times are nanoseconds after the epoch.
 //
 // The *requester* posts to its send queues: the source of a SEND or WRITE flow, the destination of a READ
 // flow. It keeps up to `depth` messages posted per lane; every few of them, and the last, are signaled. The
 // last WRITE of a lane carries the flow id as immediate data: that is how the destination learns of the end
 // without another packet. The *responder* posts receives (SEND: one per message, in place; WRITE: one per
-// lane for the immediate) or nothing (READ).
+// lane for the immediate) or nothing (READ). Messages of a stream wait for their time; one whose time has
+// come while the lane is full is posted as soon as there is room. Each brings its number as immediate data,
+// and the destination, which posts a receive for each, takes its latency: from the time at which it was due.
 #pragma once
 
 #include <cstddef>
@@ -30,7 +32,14 @@ struct WorkRequest {
   std::uint64_t offset = 0;  // of the message in the flow
   std::uint32_t length = 0;  // of the message; 0: a receive without a buffer
   bool signaled = false;
-  bool immediate = false;  // carries the flow id
+  bool immediate = false;  // carries `imm`: the flow's id, or the message's number
+  std::uint32_t imm = 0;
+};
+
+// Messages of a numbered flow that have come to its destination.
+struct Arrivals {
+  std::uint64_t messages = 0, bytes = 0;
+  std::int64_t latency_sum_ns = 0, latency_max_ns = 0;
 };
 
 struct LaneDepths {
@@ -50,10 +59,17 @@ class TransferScript {
   std::uint32_t first_psn(std::size_t lane) const;  // of the packets that this end sends
   static int cq_entries(const Flow& flow, const TransferOptions& options);  // that the lanes may fill
 
-  // The next request that the lane's queue has room for, now counted as posted; null: none now.
-  std::optional<WorkRequest> next(std::size_t lane);
+  // The next request that is due and that the lane's queue has room for, now counted as posted; null: none
+  // now.
+  std::optional<WorkRequest> next(std::size_t lane, std::int64_t now_ns);
+  // When next() of some lane has a request whose time is yet to come; kNever: completions tell.
+  std::int64_t next_due_ns() const;
+  std::uint64_t posted() const;  // requests
   // A request completed with success. True: the flow is over at this end.
   bool on_completion(std::uint64_t wr_id);
+  // At a responder, of a completion with success: false: its immediate data is not this flow's.
+  bool on_arrival(std::optional<std::uint32_t> imm, std::uint32_t bytes, std::int64_t now_ns);
+  const Arrivals& arrivals() const { return arrivals_; }
 
   static std::uint32_t slot_of(std::uint64_t wr_id) { return static_cast<std::uint32_t>(wr_id >> 44); }
   static std::size_t lane_of(std::uint64_t wr_id);
@@ -65,12 +81,15 @@ class TransferScript {
     std::uint64_t posted = 0, done = 0;
   };
   std::uint64_t wanted(const Lane& lane) const;  // work requests in all
+  bool has_room(const Lane& lane) const;         // and something to post
+  std::uint64_t number(std::size_t index) const { return lanes_[index].posted * lanes_.size() + index; }
 
   Flow flow_;
   bool is_source_;
   std::uint32_t slot_;
   TransferOptions options_;
   std::vector<Lane> lanes_;
+  Arrivals arrivals_;
 };
 
 }  // namespace rocelab::app

@@ -61,6 +61,10 @@ def _join(
         dst_qpn=(sink.get("local_qpns") or [0])[0],
         src_qpns=tuple(source.get("local_qpns") or ()),
         dst_qpns=tuple(sink.get("local_qpns") or ()),
+        sent=source.get("sent", 0),
+        delivered=sink.get("delivered", 0),
+        latency_sum_ps=sink.get("latency_sum_ps", 0),
+        latency_max_ps=sink.get("latency_max_ps", 0),
     )
 
 

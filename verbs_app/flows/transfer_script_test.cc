@@ -1,0 +1,89 @@
+#include "verbs_app/flows/transfer_script.h"
+
+#include <gtest/gtest.h>
+
+#include "verbs_app/flows/alarms.h"
+
+namespace rocelab::app {
+namespace {
+
+// 10 messages of 1000 bytes, one every microsecond.
+Flow stream() {
+  Flow f;
+  f.id = 7;
+  f.src = "a";
+  f.dst = "b";
+  f.op = Op::kSend;
+  f.size = 10'000;
+  f.message_size = 1'000;
+  f.start_ps = 500'000;
+  f.rate_bps = 8'000'000'000;
+  return f;
+}
+
+TEST(TransferScriptTest, PostsAStreamsMessagesWhenTheyAreDue) {
+  TransferScript source(stream(), true, 0, {});
+  EXPECT_EQ(source.next_due_ns(), 500);
+  EXPECT_FALSE(source.next(0, 499));
+  const auto first = source.next(0, 500);
+  ASSERT_TRUE(first);
+  EXPECT_TRUE(first->immediate);
+  EXPECT_EQ(first->imm, 0u);
+  EXPECT_FALSE(source.next(0, 1'499));
+  EXPECT_EQ(source.next_due_ns(), 1'500);
+  for (std::uint32_t k = 1; k < 4; ++k) EXPECT_EQ(source.next(0, 3'600)->imm, k) << "those that were missed";
+  EXPECT_EQ(source.posted(), 4u);
+  EXPECT_EQ(source.next_due_ns(), 4'500);
+}
+
+TEST(TransferScriptTest, WaitsForRoomWithoutAClock) {
+  TransferScript source(stream(), true, 0, {.depth = 4});
+  std::uint64_t last = 0;
+  for (int k = 0; k < 4; ++k) last = source.next(0, 100'000)->wr_id;
+  EXPECT_FALSE(source.next(0, 100'000));
+  EXPECT_EQ(source.next_due_ns(), kNever) << "a completion tells";
+  EXPECT_FALSE(source.on_completion(last));
+  EXPECT_EQ(source.next(0, 100'000)->imm, 4u);
+}
+
+TEST(TransferScriptTest, TheLanesOfAStreamTakeItsMessagesInTurn) {
+  Flow flow = stream();
+  flow.qps = 3;
+  TransferScript source(flow, true, 0, {});
+  EXPECT_EQ(source.next(0, 500)->offset, 0u);
+  EXPECT_FALSE(source.next(0, 1'500)) << "message 3 is due at 3.5 us";
+  EXPECT_EQ(source.next_due_ns(), 1'500);
+  EXPECT_EQ(source.next(1, 1'500)->offset, 1'000u);
+  EXPECT_EQ(source.next(0, 3'500)->imm, 3u);
+}
+
+TEST(TransferScriptTest, TheSinkCountsMessagesAndTakesTheirLatency) {
+  TransferScript sink(stream(), false, 0, {});
+  EXPECT_TRUE(sink.on_arrival(0, 1'000, 1'000));
+  EXPECT_TRUE(sink.on_arrival(2, 1'000, 3'200));
+  EXPECT_FALSE(sink.on_arrival(10, 1'000, 20'000)) << "it has ten messages";
+  EXPECT_FALSE(sink.on_arrival(std::nullopt, 1'000, 20'000));
+  EXPECT_EQ(sink.arrivals().messages, 2u);
+  EXPECT_EQ(sink.arrivals().bytes, 2'000u);
+  EXPECT_EQ(sink.arrivals().latency_sum_ns, 500 + 700);
+  EXPECT_EQ(sink.arrivals().latency_max_ns, 700);
+}
+
+TEST(AlarmsTest, TheEarliestComesFirstAndOnce) {
+  Alarms alarms;
+  EXPECT_EQ(alarms.next_ns(), kNever);
+  alarms.set(5, 30);
+  alarms.set(3, 30);
+  alarms.set(4, 10);
+  EXPECT_EQ(alarms.take(9), std::nullopt);
+  EXPECT_EQ(alarms.take(40), 4u);
+  alarms.set(5, 50);
+  EXPECT_EQ(alarms.take(40), 3u);
+  EXPECT_EQ(alarms.take(40), std::nullopt);
+  EXPECT_EQ(alarms.next_ns(), 50);
+  alarms.set(5, kNever);
+  EXPECT_EQ(alarms.next_ns(), kNever);
+}
+
+}  // namespace
+}  // namespace rocelab::app

@@ -77,8 +77,9 @@ std::vector<FlowOutcome> DesRun::flows() const {
       if (t.script.is_requester()) {
         flow.posted = t.record.posted;
         flow.cqe = t.record.cqe;
-        if (t.script.flow().numbered()) flow.sent = t.script.posted();
+        if (t.script.flow().numbered()) flow.sent = t.script.done();
       }
+      (t.script.is_source() ? flow.stopped : flow.settled) = t.record.timed_out;
       (t.script.is_source() ? flow.status : sink_status[t.flow_index]) = t.record.status;
       if (!t.script.is_source()) {
         flow.placed = t.record.placed;

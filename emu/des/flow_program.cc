@@ -133,6 +133,7 @@ void FlowProgram::connect(Transfer& t, const std::vector<Endpoint>& remote) {
 
 void FlowProgram::begin() {
   starts_.begin();
+  for (std::uint32_t slot = 0; slot < transfers_.size(); ++slot) arm(slot);
   wake(Time::zero());
 }
 
@@ -212,14 +213,28 @@ void FlowProgram::start_due(Time now) {
     Transfer& t = transfers_[*slot];
     if (t.record.over) continue;
     if (starts) t.record.posted = now;
-    for (std::size_t lane = 0; lane < t.script.lanes(); ++lane) fill(t, lane, now);
+    if (t.script.time_is_up(clock_ns(now)))
+      stop(t, now);
+    else
+      for (std::size_t lane = 0; lane < t.script.lanes(); ++lane) fill(t, lane, now);
     arm(*slot);
   }
 }
 
 void FlowProgram::arm(std::uint32_t slot) {
   const Transfer& t = transfers_[slot];
-  if (t.script.flow().is_stream()) alarms_.set(slot, t.record.over ? app::kNever : t.script.next_due_ns());
+  if (t.script.flow().numbered()) alarms_.set(slot, t.record.over ? app::kNever : t.script.next_alarm_ns());
+}
+
+void FlowProgram::stop(Transfer& t, Time now) {
+  t.record.over = t.record.timed_out = true;
+  --unfinished_;
+  if (!t.script.is_source()) return;
+  for (const Endpoint& lane : t.local) {
+    QpAttr attr = *nic_.query_qp(lane.qpn);
+    attr.state = QpState::kErr;
+    need(nic_.modify_qp(lane.qpn, attr, now), "ERR");
+  }
 }
 
 std::size_t FlowProgram::poll(Time now) {

@@ -34,6 +34,7 @@ struct TransferRecord {
   int status = 0;            // ibv_wc_status; kGeneralError: not a completion's
   std::uint64_t bytes = 0;
   bool over = false;
+  bool timed_out = false;  // the source's is stopped by the flow's stop, the sink waits no longer
   static constexpr int kGeneralError = 21;  // IBV_WC_GENERAL_ERR
 };
 
@@ -69,7 +70,8 @@ class FlowProgram {
   enum class Waits : std::uint8_t { kStart, kEvent, kPoll, kNothing };
   void start_due(Time now);
   std::int64_t next_ns() const { return std::min(starts_.next_ns(), alarms_.next_ns()); }
-  void arm(std::uint32_t slot);  // with the time of the transfer's next request
+  void arm(std::uint32_t slot);  // with the time at which the transfer wants the clock
+  void stop(Transfer& transfer, Time now);
   std::size_t poll(Time now);
   void handle(const Cqe& cqe, Time now);
   void fill(Transfer& transfer, std::size_t lane, Time now);

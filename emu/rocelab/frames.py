@@ -141,6 +141,7 @@ def _flow_row(plan: FlowPlan, record: FlowRecord) -> dict[str, object]:
         "status": record.status,
         "bytes": record.bytes,
         "verified": record.verified,
+        "stopped": record.stopped and not completed,
         "sent": record.sent,
         "delivered": record.delivered,
         "fct_s": None if fct is None else fct / 1e12,

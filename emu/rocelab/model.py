@@ -55,6 +55,7 @@ METRICS = (
     "ecn_marks",
     "cnps",
     "escaped_frames",
+    "stopped",
     "lost_messages",
     "avg_message_latency_s",
     "max_message_latency_s",
@@ -200,6 +201,8 @@ class FlowRecord:
     dst_qpn: int = 0
     src_qpns: tuple[int, ...] = ()  # of all, when it has several
     dst_qpns: tuple[int, ...] = ()
+    stopped: bool = False  # its source was, by its stop
+    settled: bool = False  # its sink waits no longer for what has not come
     sent: int = 0  # messages, of flows whose messages are counted
     delivered: int = 0
     latency_sum_ps: int = 0  # from the time at which a message was due until it was in place

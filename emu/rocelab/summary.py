@@ -46,14 +46,14 @@ def run_summary(outcome: RunOutcome) -> Summary:
     plan = outcome.plan
     metrics = native.module().measure(
         plan.native,
-        [(r.id, r.posted_ps, r.placed_ps, r.cqe_ps, r.status) for r in outcome.flows],
+        [(r.id, r.posted_ps, r.placed_ps, r.cqe_ps, r.status, r.stopped, r.settled) for r in outcome.flows],
         [dict(c) for c in outcome.nic_counters.values()],
         [dict(outcome.port_counters.get(p.interface, {})) for p in plan.ports],
         frames.progress(outcome, _watched_groups(outcome)),
         [
             (r.id, r.sent, r.delivered, r.bytes, r.latency_sum_ps, r.latency_max_ps)
             for r in outcome.flows
-            if r.sent
+            if r.sent or r.delivered
         ],
     )
     return {

@@ -25,6 +25,11 @@ std::string stream_text(const StreamSettings& stream) {
                               : rate + " on=" + ns_text(stream.on.ps()) + " off=" + ns_text(stream.off.ps());
 }
 
+std::string stop_text(const Flow& flow) {
+  if (flow.stop.is_never()) return "";
+  return " stop=" + ns_text(flow.stop.ps()) + " settle=" + std::to_string(flow.settle.ps() / 1000);
+}
+
 }  // namespace
 
 std::string flow_lines(const RunPlan& plan) {
@@ -39,7 +44,7 @@ std::string flow_lines(const RunPlan& plan) {
     for (std::size_t i = 0; i < flow.after.size(); ++i)
       text += (i == 0 ? "/" : ",") + std::to_string(flow.after[i]);
     if (flow.dscp) text += " dscp=" + std::to_string(*flow.dscp);
-    text += stream_text(flow.stream) + "\n";
+    text += stream_text(flow.stream) + stop_text(flow) + "\n";
   }
   return text;
 }

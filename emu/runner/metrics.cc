@@ -18,9 +18,9 @@ struct Ended {
 
 struct Span {
   Time first = Time::never(), last;
-  void add(const Ended& e) {
-    first = std::min(first, e.record.posted);
-    last = std::max(last, e.record.placed);
+  void add(Time posted, Time end) {
+    first = std::min(first, posted);
+    last = std::max(last, end);
   }
   bool empty() const { return first.is_never(); }
   Duration length() const { return empty() ? Duration{} : last - first; }
@@ -41,15 +41,15 @@ bool measured(const RunPlan& plan, const Flow& flow, const FlowRecord* record) {
 
 // Over the flows of one group, or of all groups (null).
 struct FlowSums {
-  std::uint64_t flows = 0, completed = 0;
-  std::vector<Ended> ended;  // without streams, whose length says nothing of the network
+  std::uint64_t flows = 0, completed = 0, stopped = 0;
+  std::vector<Ended> ended;  // completed ones without streams, whose length says nothing of the network
   Span span;
   double bytes = 0;
   MessageMetrics messages;
 };
 
 void add_messages(const MessageCounts& counts, Duration& latency, MessageMetrics& m) {
-  m.sent += counts.sent;
+  m.sent += std::max(counts.sent, counts.delivered);
   m.delivered += counts.delivered;
   latency = latency + counts.latency_sum;
   if (counts.delivered > 0) m.max_latency_s = std::max(m.max_latency_s, counts.latency_max.seconds());
@@ -71,17 +71,20 @@ FlowSums sum_flows(const RunPlan& plan, const RunInput& input, const std::string
     const FlowRecord* record = find_by_id(input.flows, flow.id);
     if (!measured(plan, flow, record)) continue;
     ++sums.flows;
-    if (const MessageCounts* counts = find_by_id(input.messages, flow.id))
-      add_messages(*counts, latency, sums.messages);
-    if (record == nullptr || !record->completed() || record->posted.is_never()) continue;
-    ++sums.completed;
-    const Ended ended{&flow, *record};
-    sums.span.add(ended);
-    sums.bytes += static_cast<double>(flow.size.count());
-    if (!flow.is_stream()) sums.ended.push_back(ended);
+    const MessageCounts* counts = find_by_id(input.messages, flow.id);
+    if (counts != nullptr) add_messages(*counts, latency, sums.messages);
+    if (flow.numbered()) sums.messages.planned += static_cast<std::uint64_t>(flow.messages());
+    if (record == nullptr) continue;
+    sums.stopped += record->stopped && !record->completed();
+    if (record->posted.is_never() || !(record->completed() || record->settled)) continue;
+    const bool by_plan = flow.is_stream() || !record->completed();  // its end says nothing of the network
+    sums.completed += record->completed();
+    sums.span.add(record->posted, by_plan ? flow.stop : record->placed);
+    sums.bytes += static_cast<double>((counts != nullptr ? counts->bytes : flow.size).count());
+    if (!by_plan) sums.ended.push_back({&flow, *record});
   }
   MessageMetrics& m = sums.messages;
-  m.lost = m.sent - std::min(m.sent, m.delivered);
+  m.lost = m.sent - m.delivered;
   m.avg_latency_s = latency.seconds() / static_cast<double>(m.delivered);
   if (m.delivered == 0) m.max_latency_s = std::numeric_limits<double>::quiet_NaN();
   return sums;
@@ -96,6 +99,7 @@ void measure_flows(const FlowSums& sums, RunMetrics& m) {
   }
   m.flows = sums.flows;
   m.completed = sums.completed;
+  m.stopped = sums.stopped;
   m.messages = sums.messages;
   m.rct_s = sums.span.length().seconds();
   m.goodput_bps = rate_of(sums.bytes, sums.span.length());
@@ -191,6 +195,7 @@ GroupMetrics measure_group(const std::string& name, const FlowSums& sums) {
   g.name = name;
   g.flows = sums.flows;
   g.completed = sums.completed;
+  g.stopped = sums.stopped;
   g.messages = sums.messages;
   g.rct_s = sums.span.length().seconds();
   g.goodput_bps = rate_of(sums.bytes, sums.span.length());
@@ -199,7 +204,7 @@ GroupMetrics measure_group(const std::string& name, const FlowSums& sums) {
   for (const Ended& e : sums.ended) {
     fct.push_back(e.fct().seconds());
     slowdown.push_back(e.slowdown());
-    requests[e.flow->request].add(e);
+    requests[e.flow->request].add(e.record.posted, e.record.placed);
   }
   g.avg_fct_s = mean(fct);
   g.p99_fct_s = percentile(fct, 99);

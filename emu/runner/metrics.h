@@ -21,6 +21,8 @@ struct FlowRecord {
   Time placed = Time::never();  // last byte in place at the sink
   Time cqe = Time::never();     // the sender's last CQE
   std::int32_t status = 0;      // ibv_wc_status of the first CQE that was not a success
+  bool stopped = false;         // its source was, by its stop
+  bool settled = false;         // its sink waits no longer for what has not come
   bool completed() const { return status == 0 && !placed.is_never(); }
 };
 
@@ -37,10 +39,10 @@ struct Progress {
   Bytes bytes;  // of this step
 };
 
-// Of a flow whose messages are counted one by one (streams).
+// Of a flow whose messages are counted one by one: streams, and flows with a stop.
 struct MessageCounts {
   std::uint32_t id = 0;               // Flow::id
-  std::uint64_t sent = 0;             // posted at the source
+  std::uint64_t sent = 0;             // that the source knows to be sent; at least those that were delivered
   std::uint64_t delivered = 0;        // that came to the sink
   Bytes bytes;                        // of these
   Duration latency_sum, latency_max;  // from the time at which a message was due until it was in place
@@ -56,13 +58,13 @@ struct RunInput {
 
 // Of all messages that are counted.
 struct MessageMetrics {
-  std::uint64_t sent = 0, delivered = 0, lost = 0;
+  std::uint64_t planned = 0, sent = 0, delivered = 0, lost = 0;
   double avg_latency_s = 0, max_latency_s = 0;  // NaN: none came
 };
 
 struct GroupMetrics {
   std::string name;
-  std::uint64_t flows = 0, completed = 0;
+  std::uint64_t flows = 0, completed = 0, stopped = 0;
   double goodput_bps = 0, avg_fct_s = 0, p99_fct_s = 0, avg_slowdown = 0, p99_slowdown = 0, rct_s = 0;
   std::uint64_t requests = 0;     // of a periodic incast; else 1
   double avg_request_s = 0;       // first start to last end of a request's flows, mean over requests
@@ -72,7 +74,7 @@ struct GroupMetrics {
 };
 
 struct RunMetrics {
-  std::uint64_t flows = 0, completed = 0;
+  std::uint64_t flows = 0, completed = 0, stopped = 0;
   double goodput_bps = 0, avg_slowdown = 0, p99_slowdown = 0, avg_fct_s = 0, median_fct_s = 0, p99_fct_s = 0,
          rct_s = 0;
   std::uint64_t drops = 0, data_drops = 0, lossless_drops = 0;

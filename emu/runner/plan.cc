@@ -267,8 +267,8 @@ class Planner {
     plan_.flows = draw_flows(plan_.settings, rng_);
     for (Flow& flow : plan_.flows) {
       const FlowShape shape{
-          settings_.nic.config.mode,       flow.op,       flow.size,       flow.message_size, flow.qps,
-          settings_.nic.config.active_mtu, plan_.bdp_cap, flow.is_stream()};
+          settings_.nic.config.mode,       flow.op,       flow.size,      flow.message_size, flow.qps,
+          settings_.nic.config.active_mtu, plan_.bdp_cap, flow.numbered()};
       check_flow(plan_, routing_, flow, wire_bytes_of(shape));
       flow.packets = data_packets(shape);
       if (!flow.is_stream())

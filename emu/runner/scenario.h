@@ -94,6 +94,7 @@ struct ListedFlow {
   Bytes size;
   Duration start;
   FlowOp op = FlowOp::kWrite;
+  std::optional<Duration> stop;      // null: the workload's
   std::string group;                 // empty: the workload's name
   std::optional<std::uint8_t> dscp;  // null: the workload's
   std::vector<std::uint32_t> after =
@@ -140,7 +141,8 @@ struct WorkloadSettings {
   IncastSettings incast;
   PoissonSettings poisson;
   StreamSettings stream;
-  Duration stop = Duration::infinite();  // of streams: no message is due then or later
+  Duration stop = Duration::infinite();  // what is unsent then is not sent; no message of a stream is due
+  Duration settle = 10_ms;               // receivers wait so much longer for what is on its way
   std::vector<ListedFlow> flows;         // list, file
   SizeSettings size{1_MB, 1_MB};
   FlowOp op = FlowOp::kWrite;

@@ -1,4 +1,4 @@
-// [[workload]] of kind "stream": messages by the clock.
+// [[workload]]: when it stops; and of kind "stream": messages by the clock.
 #include <algorithm>
 #include <string>
 
@@ -25,13 +25,30 @@ void read_bursts(ConfigSection& section, StreamSettings& stream) {
 
 }  // namespace
 
+void read_stop(ConfigSection& section, WorkloadSettings& w) {
+  const bool any = section.has("stop") ||
+                   std::ranges::any_of(w.flows, [](const ListedFlow& f) { return f.stop.has_value(); });
+  if (section.has("stop")) {
+    w.stop = section.duration("stop", w.stop);
+    if (w.stop <= w.start) section.fail_at("stop", "must be after the start, " + to_string(w.start));
+    if (w.op == FlowOp::kRead ||
+        std::ranges::any_of(w.flows, [](const ListedFlow& f) { return f.op == FlowOp::kRead; }))
+      section.fail_at("stop",
+                      "needs op = \"send\" or \"write\": a READ's source does not know when it is over");
+  }
+  if (section.has("settle") && !any) section.fail_at("settle", "needs a stop: receivers wait so much longer");
+  if (!any) return;
+  w.settle = section.duration("settle", w.settle);
+  if (w.settle.ps() < 0 || w.settle > kLongestDuration)
+    section.fail_at("settle", "must be from 0us to " + to_string(kLongestDuration));
+}
+
 void read_stream(ConfigSection& section, WorkloadSettings& w) {
   for (const char* key : {"rate", "message_size", "stop"}) section.require(key);
+  read_stop(section, w);
   if (w.op == FlowOp::kRead) section.fail_at("op", "must be \"send\" or \"write\": a stream's source posts");
   if (w.message_size.count() == 0) section.fail_at("message_size", "must be more than 0");
   w.stream.rate = section.rate("rate", Rate{});
-  w.stop = section.duration("stop", w.stop);
-  if (w.stop <= w.start) section.fail_at("stop", "must be after the start, " + to_string(w.start));
   read_bursts(section, w.stream);
   w.overload = section.boolean("overload", false);
   const std::int64_t messages = stream_messages(w.stream, w.message_size, w.stop - w.start);

@@ -54,6 +54,8 @@ class Draw {
         all_to_all([&](std::uint32_t src, std::uint32_t dst) { add_stream(src, dst); });
         break;
     }
+    // Without those that would begin when it is over.
+    std::erase_if(flows_, [](const Flow& flow) { return flow.start >= flow.stop; });
     return std::move(flows_);
   }
 
@@ -68,6 +70,8 @@ class Draw {
     flow.start = Time::zero() + start;
     flow.qps = w_.qps;
     flow.dscp = w_.dscp;
+    flow.stop = w_.stop == Duration::infinite() ? Time::never() : Time::zero() + w_.stop;
+    flow.settle = w_.settle;
     flows_.push_back(flow);
     return flows_.back();
   }
@@ -134,6 +138,7 @@ class Draw {
       flow.size = listed.size;
       flow.op = listed.op;
       if (listed.dscp) flow.dscp = listed.dscp;
+      if (listed.stop) flow.stop = Time::zero() + *listed.stop;
       if (!listed.group.empty()) flow.group = listed.group;
       flow.after = listed.after;
       flow.after_count = listed.after_count;

@@ -155,6 +155,11 @@ void read_list(ConfigSection& section, WorkloadSettings& w, const World& world) 
     flow.start = entry.duration("start", Duration{});
     flow.op = read_op(entry);
     flow.dscp = read_dscp(entry, "", world.nic.class_map);
+    if (entry.has("stop")) {
+      if (flow.op == FlowOp::kRead) entry.fail_at("stop", "needs op = \"send\" or \"write\"");
+      flow.stop = entry.duration("stop", Duration{});
+      if (*flow.stop <= w.start + flow.start) entry.fail_at("stop", "must be after the flow's start");
+    }
     entry.finish();
     w.flows.push_back(flow);
   }
@@ -265,6 +270,7 @@ WorkloadSettings read_workload(ConfigSection& section, const World& world) {
                                         " messages of a flow of " + to_string(largest_flow(w)));
   w.qps = static_cast<std::uint32_t>(section.integer("qps", 1, 1, 1024));
   w.during = section.text("during", "");
+  if (w.kind != WorkloadKind::kStream) read_stop(section, w);
   section.finish();
   return w;
 }

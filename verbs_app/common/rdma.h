@@ -63,6 +63,8 @@ class Rdma {
   // To RTS. `traffic_class`: null: that of the options.
   void connect(ibv_qp& qp, const Endpoint& local, const Endpoint& remote,
                std::optional<std::uint8_t> traffic_class = std::nullopt);
+  static void disconnect(
+      ibv_qp& qp);  // to ERR: it sends nothing more, and completes what is posted as flushed
 
  private:
   PathOptions path_;

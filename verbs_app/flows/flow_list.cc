@@ -14,6 +14,7 @@ constexpr std::uint32_t kMaxQps = 256;
 constexpr std::uint64_t kMaxMessage = std::uint64_t{1} << 31;  // of RDMA
 constexpr std::uint64_t kMaxRate = 100'000'000'000'000;        // bits per second
 constexpr double kMaxStreamPs = 1e18;
+constexpr std::uint64_t kMaxSettleNs = 1'000'000'000'000'000;
 
 std::vector<std::string> words_of(std::string line) {
   line.erase(std::find(line.begin(), line.end(), '#'), line.end());
@@ -75,8 +76,12 @@ void parse_key(const std::string& word, Flow& f) {
     f.on_ps = picoseconds(value, "on");
   else if (key == "off")
     f.off_ps = picoseconds(value, "off");
+  else if (key == "stop")
+    f.stop_ps = picoseconds(value, "stop");
+  else if (key == "settle")
+    f.settle_ns = static_cast<std::int64_t>(number(value, "settle", 0, kMaxSettleNs));
   else
-    throw std::runtime_error("a flow has the keys dscp, rate, on and off, not '" + key + "'");
+    throw std::runtime_error("a flow has the keys dscp, rate, on, off, stop and settle, not '" + key + "'");
 }
 
 void check_stream(const Flow& f) {
@@ -112,6 +117,9 @@ Flow parse_flow(std::vector<std::string> words) {
   if (f.src == f.dst) throw std::runtime_error("src and dst are the same host");
   if (f.messages() > 0xffffffff) throw std::runtime_error("more than 2^32 messages");
   check_stream(f);
+  if (f.has_stop() && f.op == Op::kRead)
+    throw std::runtime_error("a flow with a stop is of op send or write");
+  if (f.stop_ps <= f.start_ps) throw std::runtime_error("the stop must be after the start");
   return f;
 }
 

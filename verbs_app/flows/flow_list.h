@@ -17,6 +17,9 @@
 // is due when a clock that begins with the flow shows n * message_size * 8 / rate, and is posted then,
 // whether or not earlier ones are complete. `rate` is in bits per second of payload. `on`, `off`: the
 // stream's clock runs for `on` and stands still for `off` in turn, both in nanoseconds as start times are.
+// `stop`: what the flow's source has not sent at this time, in nanoseconds after the epoch, is not sent; the
+// destination waits `settle` nanoseconds (10 ms) longer for what is on its way. Messages of a stream and of a
+// flow with a stop are numbered: each brings its number as immediate data, and its destination counts it.
 //
 //   # name  IPv4 address
 //   h1      10.0.0.1
@@ -24,6 +27,7 @@
 
 #include <cstdint>
 #include <istream>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -46,6 +50,8 @@ struct Flow {
   std::optional<std::uint8_t> dscp;    // null: the program's traffic class
   std::uint64_t rate_bps = 0;          // of a stream: payload while it is on; 0: the flow is none
   std::int64_t on_ps = 0, off_ps = 0;  // of its bursts; 0: it is always on
+  std::int64_t stop_ps = kNoStop;
+  std::int64_t settle_ns = 10'000'000;
 
   // Of an address: DSCP and ECN. 0 would say that none is set, and 1 differs from it in the ECN field alone.
   std::optional<std::uint8_t> traffic_class() const {
@@ -63,9 +69,11 @@ struct Flow {
 
   bool is_stream() const { return rate_bps > 0; }
   std::int64_t due_ns(std::uint64_t message) const;  // when it may be posted, rounded up
-  // Each message brings its number as immediate data, and the destination counts them. Otherwise the last
-  // WRITE of a queue pair brings the flow's id.
-  bool numbered() const { return is_stream(); }
+  static constexpr std::int64_t kNoStop = std::numeric_limits<std::int64_t>::max();
+  bool has_stop() const { return stop_ps != kNoStop; }
+  std::int64_t stop_ns() const { return has_stop() ? stop_ps / 1'000 + (stop_ps % 1'000 != 0) : kNoStop; }
+  // Of messages that are not numbered the last WRITE of a queue pair brings the flow's id.
+  bool numbered() const { return is_stream() || has_stop(); }
 };
 
 struct Host {

@@ -132,10 +132,22 @@ TEST(FlowListTest, AStreamSaysWhatItNeeds) {
   EXPECT_EQ(stream("rate=8 on=5"), "flows.txt:1: on and off are said together, above 0");
   EXPECT_EQ(stream("rate=8 on=5 off=0"), "flows.txt:1: on and off are said together, above 0");
   EXPECT_EQ(stream("rate=8 on=1 off=1000000"), "flows.txt:1: the stream lasts longer than 1,000,000 s");
-  EXPECT_EQ(stream("pace=8"), "flows.txt:1: a flow has the keys dscp, rate, on and off, not 'pace'");
+  EXPECT_EQ(stream("pace=8"),
+            "flows.txt:1: a flow has the keys dscp, rate, on, off, stop and settle, not 'pace'");
   EXPECT_EQ(error_of("0 a b read 64 8 0 1 x rate=8\n"), "flows.txt:1: a stream is of op send or write");
   for (const char* bad : {"rate=0", "rate=5Gb/s", "rate=8 on=1us off=1"})
     EXPECT_EQ(stream(bad).find("flows.txt:1: "), 0u) << bad;
+}
+
+TEST(FlowListTest, AFlowMayHaveAStop) {
+  const Flow flow = flows("0 a b write 64 8 1 1 x stop=20.5 settle=7\n")[0];
+  EXPECT_TRUE(flow.numbered());
+  EXPECT_EQ(flow.stop_ns(), 21);
+  EXPECT_EQ(flow.settle_ns, 7);
+  EXPECT_EQ(flows("0 a b write 64 8 1 1 x\n")[0].stop_ns(), Flow::kNoStop);
+  EXPECT_EQ(error_of("0 a b write 64 8 5 1 x stop=5\n"), "flows.txt:1: the stop must be after the start");
+  EXPECT_EQ(error_of("0 a b read 64 8 5 1 x stop=9\n"),
+            "flows.txt:1: a flow with a stop is of op send or write");
 }
 
 TEST(FlowListTest, TakesPartWhoHasAFlowInTheOrderOfTheHostsFile) {

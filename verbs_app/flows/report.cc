@@ -21,7 +21,7 @@ void write_qpns(JsonWriter& json, const char* name, const std::vector<std::uint3
 }
 
 void write_messages(JsonWriter& json, const Transfer& t) {
-  if (t.is_source()) return json.member("sent", t.script().posted());
+  if (t.is_source()) return json.member("sent", t.script().done());
   const Arrivals& a = t.script().arrivals();
   json.member("delivered", a.messages);
   json.member("latency_sum_ps", a.latency_sum_ns * kPsPerNs);

@@ -31,7 +31,8 @@ std::string digest_of(const std::vector<Flow>& flows) {
          {std::to_string(f.id), f.src, f.dst, std::string(to_string(f.op)), std::to_string(f.size),
           std::to_string(f.message_size), std::to_string(f.start_ps), std::to_string(f.qps),
           std::to_string(f.after_count), f.dscp ? std::to_string(*f.dscp) : std::string(),
-          std::to_string(f.rate_bps), std::to_string(f.on_ps), std::to_string(f.off_ps)})
+          std::to_string(f.rate_bps), std::to_string(f.on_ps), std::to_string(f.off_ps),
+          std::to_string(f.stop_ps), std::to_string(f.settle_ns)})
       mix(s);
   return std::to_string(hash);
 }
@@ -137,6 +138,7 @@ void Runner::run() {
     t.begin(epoch_);
     if (t.is_requester()) starts_.add(t.flow(), slot);
     unfinished_ += t.is_requester() || t.flow().op != Op::kRead;
+    arm(slot);
   }
   starts_.begin();
   run_flows();
@@ -162,7 +164,7 @@ void Runner::start_due() {
       if (Transfer& t = transfers_[*slot]; !t.record().over()) t.start(now);
       arm(*slot);
     } else if (const std::optional<std::uint32_t> due = alarms_.take(now - epoch_)) {
-      if (Transfer& t = transfers_[*due]; !t.record().over()) t.fill(now);
+      if (Transfer& t = transfers_[*due]; !t.record().over()) on_alarm(t, now);
       arm(*due);
     } else {
       return;
@@ -172,7 +174,13 @@ void Runner::start_due() {
 
 void Runner::arm(std::uint32_t slot) {
   const Transfer& t = transfers_[slot];
-  if (t.flow().is_stream()) alarms_.set(slot, t.record().over() ? kNever : t.script().next_due_ns());
+  if (t.flow().numbered()) alarms_.set(slot, t.record().over() ? kNever : t.script().next_alarm_ns());
+}
+
+void Runner::on_alarm(Transfer& t, std::int64_t now) {
+  if (!t.script().time_is_up(now - epoch_)) return t.fill(now);
+  t.stop();
+  settle(t, false);
 }
 
 // Completions until the clock is waited for. Asking for an event before the last empty poll is what makes
@@ -220,6 +228,7 @@ void Runner::settle(Transfer& t, bool was_over) {
   if (was_over || !t.record().over()) return;
   if (t.is_requester() || t.flow().op != Op::kRead) --unfinished_;
   if (t.record().ok()) return starts_.ended(t.flow().id);
+  if (t.record().timed_out()) return;
   mesh_->tell_failed(peer_of(t), t.flow().id, t.record().status);
   for (const std::uint32_t slot : starts_.failed(t.flow().id))
     fail(transfers_[slot], "waits for flow " + std::to_string(t.flow().id) + ", which failed");
@@ -274,8 +283,9 @@ void Runner::verify() {
 }
 
 bool Runner::all_ok() const {
-  return std::all_of(transfers_.begin(), transfers_.end(),
-                     [](const Transfer& t) { return t.record().ok() && t.record().verified.value_or(true); });
+  return std::all_of(transfers_.begin(), transfers_.end(), [](const Transfer& t) {
+    return t.record().over() && !t.record().failed() && t.record().verified.value_or(true);
+  });
 }
 
 }  // namespace rocelab::app

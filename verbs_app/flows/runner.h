@@ -56,7 +56,8 @@ class Runner {
   void start_due();
   std::int64_t next_ns() const { return std::min(starts_.next_ns(), alarms_.next_ns()); }
   void wait_for_clock();
-  void arm(std::uint32_t slot);  // with the time of the transfer's next request
+  void arm(std::uint32_t slot);  // with the time at which the transfer wants the clock
+  void on_alarm(Transfer& t, std::int64_t now);
   void handle(const ibv_wc* wc, int count);
   int poll();
   void look_at_peers();

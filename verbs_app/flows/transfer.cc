@@ -166,6 +166,11 @@ void Transfer::on_completion(const ibv_wc& wc, std::int64_t now) {
   }
 }
 
+void Transfer::stop() {
+  record_.status = is_source() ? "stopped" : "settled";
+  for (std::size_t i = 0; is_source() && i < lanes_.size(); ++i) Rdma::disconnect(*lanes_[i].qp);
+}
+
 void Transfer::fail(const std::string& why) {
   if (!record_.over()) record_.status = why;
 }

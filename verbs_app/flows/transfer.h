@@ -20,11 +20,15 @@ namespace rocelab::app {
 // What is known of a flow at this end. Times in nanoseconds of CLOCK_MONOTONIC.
 struct FlowRecord {
   std::optional<std::int64_t> posted, placed, cqe;
-  std::string status;  // empty: not over; "ok"; else why it failed
+  // Empty: not over; "ok"; "stopped": by its stop, at its source; "settled": its destination waits no longer;
+  // else why it failed.
+  std::string status;
   std::uint64_t bytes = 0;
   std::optional<bool> verified;
   bool over() const { return !status.empty(); }
   bool ok() const { return status == "ok"; }
+  bool timed_out() const { return status == "stopped" || status == "settled"; }
+  bool failed() const { return over() && !ok() && !timed_out(); }
 };
 
 // Bytes of a flow's buffer at either end. With `whole` it holds the flow; otherwise a long flow goes round in
@@ -54,6 +58,7 @@ class Transfer {
   void begin(std::int64_t epoch) { epoch_ = epoch; }
   void start(std::int64_t now);  // requester
   void fill(std::int64_t now);   // a stream's requests that are due
+  void stop();                   // its time is up; the source's queue pairs send nothing more
   void on_completion(const ibv_wc& wc, std::int64_t now);
   void fail(const std::string& why);
   void finish_passive();  // source of a READ flow: the peer has finished

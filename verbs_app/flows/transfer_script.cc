@@ -58,18 +58,22 @@ bool TransferScript::has_room(const Lane& lane) const {
   return lane.posted != wanted(lane) && lane.posted - lane.done < depth;
 }
 
-std::int64_t TransferScript::next_due_ns() const {
-  std::int64_t due = kNever;
-  if (!flow_.is_stream() || !is_requester()) return due;
-  for (std::size_t i = 0; i < lanes_.size(); ++i)
-    if (has_room(lanes_[i])) due = std::min(due, flow_.due_ns(number(i)));
-  return due;
+std::int64_t TransferScript::end_ns() const {
+  if (!flow_.has_stop()) return kNever;
+  return is_source_ ? flow_.stop_ns() : flow_.stop_ns() + flow_.settle_ns;
 }
 
-std::uint64_t TransferScript::posted() const {
-  std::uint64_t posted = 0;
-  for (const Lane& lane : lanes_) posted += lane.posted;
-  return posted;
+std::int64_t TransferScript::next_alarm_ns() const {
+  std::int64_t next = end_ns();
+  for (std::size_t i = 0; flow_.is_stream() && is_requester() && i < lanes_.size(); ++i)
+    if (has_room(lanes_[i])) next = std::min(next, flow_.due_ns(number(i)));
+  return next;
+}
+
+std::uint64_t TransferScript::done() const {
+  std::uint64_t done = 0;
+  for (const Lane& lane : lanes_) done += lane.done;
+  return done;
 }
 
 std::optional<WorkRequest> TransferScript::next(std::size_t index, std::int64_t now_ns) {

@@ -10,6 +10,8 @@
 // lane for the immediate) or nothing (READ). Messages of a stream wait for their time; one whose time has
 // come while the lane is full is posted as soon as there is room. Each brings its number as immediate data,
 // and the destination, which posts a receive for each, takes its latency: from the time at which it was due.
+// A flow with a stop is over then, whatever is left of it: at its source at that time, at its destination a
+// while later.
 #pragma once
 
 #include <cstddef>
@@ -62,9 +64,11 @@ class TransferScript {
   // The next request that is due and that the lane's queue has room for, now counted as posted; null: none
   // now.
   std::optional<WorkRequest> next(std::size_t lane, std::int64_t now_ns);
-  // When next() of some lane has a request whose time is yet to come; kNever: completions tell.
-  std::int64_t next_due_ns() const;
-  std::uint64_t posted() const;  // requests
+  // When to call again: next() of some lane has a request whose time is yet to come, or the flow's time is
+  // up. kNever: completions tell.
+  std::int64_t next_alarm_ns() const;
+  bool time_is_up(std::int64_t now_ns) const { return now_ns >= end_ns(); }
+  std::uint64_t done() const;  // requests that have completed
   // A request completed with success. True: the flow is over at this end.
   bool on_completion(std::uint64_t wr_id);
   // At a responder, of a completion with success: false: its immediate data is not this flow's.
@@ -82,6 +86,7 @@ class TransferScript {
   };
   std::uint64_t wanted(const Lane& lane) const;  // work requests in all
   bool has_room(const Lane& lane) const;         // and something to post
+  std::int64_t end_ns() const;                   // by the flow's stop, at this end
   std::uint64_t number(std::size_t index) const { return lanes_[index].posted * lanes_.size() + index; }
 
   Flow flow_;

@@ -23,17 +23,16 @@ Flow stream() {
 
 TEST(TransferScriptTest, PostsAStreamsMessagesWhenTheyAreDue) {
   TransferScript source(stream(), true, 0, {});
-  EXPECT_EQ(source.next_due_ns(), 500);
+  EXPECT_EQ(source.next_alarm_ns(), 500);
   EXPECT_FALSE(source.next(0, 499));
   const auto first = source.next(0, 500);
   ASSERT_TRUE(first);
   EXPECT_TRUE(first->immediate);
   EXPECT_EQ(first->imm, 0u);
   EXPECT_FALSE(source.next(0, 1'499));
-  EXPECT_EQ(source.next_due_ns(), 1'500);
+  EXPECT_EQ(source.next_alarm_ns(), 1'500);
   for (std::uint32_t k = 1; k < 4; ++k) EXPECT_EQ(source.next(0, 3'600)->imm, k) << "those that were missed";
-  EXPECT_EQ(source.posted(), 4u);
-  EXPECT_EQ(source.next_due_ns(), 4'500);
+  EXPECT_EQ(source.next_alarm_ns(), 4'500);
 }
 
 TEST(TransferScriptTest, WaitsForRoomWithoutAClock) {
@@ -41,7 +40,7 @@ TEST(TransferScriptTest, WaitsForRoomWithoutAClock) {
   std::uint64_t last = 0;
   for (int k = 0; k < 4; ++k) last = source.next(0, 100'000)->wr_id;
   EXPECT_FALSE(source.next(0, 100'000));
-  EXPECT_EQ(source.next_due_ns(), kNever) << "a completion tells";
+  EXPECT_EQ(source.next_alarm_ns(), kNever) << "a completion tells";
   EXPECT_FALSE(source.on_completion(last));
   EXPECT_EQ(source.next(0, 100'000)->imm, 4u);
 }
@@ -52,7 +51,7 @@ TEST(TransferScriptTest, TheLanesOfAStreamTakeItsMessagesInTurn) {
   TransferScript source(flow, true, 0, {});
   EXPECT_EQ(source.next(0, 500)->offset, 0u);
   EXPECT_FALSE(source.next(0, 1'500)) << "message 3 is due at 3.5 us";
-  EXPECT_EQ(source.next_due_ns(), 1'500);
+  EXPECT_EQ(source.next_alarm_ns(), 1'500);
   EXPECT_EQ(source.next(1, 1'500)->offset, 1'000u);
   EXPECT_EQ(source.next(0, 3'500)->imm, 3u);
 }
@@ -67,6 +66,24 @@ TEST(TransferScriptTest, TheSinkCountsMessagesAndTakesTheirLatency) {
   EXPECT_EQ(sink.arrivals().bytes, 2'000u);
   EXPECT_EQ(sink.arrivals().latency_sum_ns, 500 + 700);
   EXPECT_EQ(sink.arrivals().latency_max_ns, 700);
+}
+
+TEST(TransferScriptTest, AFlowWithAStopIsOverThenAndALittleLaterAtItsSink) {
+  Flow flow = stream();
+  flow.stop_ps = 2'200'500;
+  flow.settle_ns = 1'000;
+  TransferScript source(flow, true, 0, {}), sink(flow, false, 0, {});
+  EXPECT_EQ(sink.next_alarm_ns(), 3'201);
+  source.next(0, 500);
+  EXPECT_EQ(source.next_alarm_ns(), 1'500);
+  source.next(0, 1'500);
+  EXPECT_EQ(source.next_alarm_ns(), 2'201);
+  EXPECT_FALSE(source.time_is_up(2'200));
+  EXPECT_TRUE(source.time_is_up(2'201));
+  EXPECT_FALSE(sink.time_is_up(3'200));
+  EXPECT_TRUE(sink.time_is_up(3'201));
+  flow.rate_bps = 0;
+  EXPECT_EQ(TransferScript(flow, true, 0, {}).next_alarm_ns(), 2'201) << "no stream";
 }
 
 TEST(AlarmsTest, TheEarliestComesFirstAndOnce) {

@@ -61,6 +61,8 @@ def _join(
         dst_qpn=(sink.get("local_qpns") or [0])[0],
         src_qpns=tuple(source.get("local_qpns") or ()),
         dst_qpns=tuple(sink.get("local_qpns") or ()),
+        stopped=source.get("status") == "stopped",
+        settled=sink.get("status") == "settled",
         sent=source.get("sent", 0),
         delivered=sink.get("delivered", 0),
         latency_sum_ps=sink.get("latency_sum_ps", 0),
@@ -70,7 +72,7 @@ def _join(
 
 def _status(end: Mapping[str, Any]) -> int:
     text = end.get("status", "not finished")
-    if text in ("ok", "not finished"):
+    if text in ("ok", "stopped", "settled", "not finished"):
         return 0  # of the latter the times that are missing tell
     return TEXTS.index(text) if text in TEXTS else OTHER_STATUS
 

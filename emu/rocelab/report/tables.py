@@ -76,6 +76,7 @@ COLUMNS = (
     Column("declared_drops", "declared drops", "packets", 1, "lossless frames beyond egress_max", True),
     Column("pushed_out", "pushed out", "packets", 1, "frames that gave way in full queues", True),
     Column("unknown_dscp", "unknown DSCP", "packets", 1, "frames that a node could not classify", True),
+    Column("stopped", "stopped", "flows", 1, "flows that their stop ended before all was sent", True),
     Column("lost_messages", "lost", "messages", 1, "messages that were sent and did not arrive", True),
     Column(
         "avg_message_latency_s",

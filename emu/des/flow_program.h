@@ -51,6 +51,7 @@ class FlowProgram {
     std::uint64_t addr;                   // of its buffer, in an address space that nobody looks at
     std::vector<Endpoint> local, remote;  // by lane
     TransferRecord record;
+    Ahn address{};  // UD: of the peer
   };
   void create();
   void connect(Transfer& transfer, const std::vector<Endpoint>& remote);

@@ -30,6 +30,8 @@ py::list flows(const DesRun& run) {
         "settled"_a = f.settled, "sent"_a = f.sent, "delivered"_a = f.delivered.messages,
         "latency_sum_ps"_a = f.delivered.latency_sum_ns * 1'000,
         "latency_max_ps"_a = f.delivered.latency_max_ns * 1'000,
+        "last_ps"_a =
+            to_python(f.delivered.last_ns < 0 ? Time::never() : Time::from_ps(f.delivered.last_ns * 1'000)),
         "src_qpns"_a = py::tuple(py::cast(f.src_qpns)), "dst_qpns"_a = py::tuple(py::cast(f.dst_qpns))));
   return list;
 }

@@ -40,7 +40,8 @@ PortInput port_input(const Counts& counts) {
 using FlowTuple = std::tuple<std::uint32_t, py::object, py::object, py::object, std::int32_t, bool,
                              bool>;  // id, posted, placed, cqe, status, stopped, settled
 using MessageTuple = std::tuple<std::uint32_t, std::uint64_t, std::uint64_t, std::int64_t, std::int64_t,
-                                std::int64_t>;  // id, sent, delivered, bytes, latencies: sum, max
+                                std::int64_t, py::object>;  // id, sent, delivered, bytes, latencies: sum,
+                                                            // max, last arrival
 using ProgressTuple = std::tuple<std::uint32_t, std::int64_t, std::int64_t>;  // id, time, bytes
 
 py::dict as_dict(const MessageMetrics& m) {
@@ -84,9 +85,9 @@ py::dict measure_run(const RunPlan& plan, const std::vector<FlowTuple>& flows,
   for (const Counts& counts : ports) input.ports.push_back(port_input(counts));
   for (const auto& [id, at, bytes] : progress)
     input.progress.push_back({id, Time::from_ps(at), Bytes::from_count(bytes)});
-  for (const auto& [id, sent, delivered, bytes, latency_sum, latency_max] : messages)
+  for (const auto& [id, sent, delivered, bytes, latency_sum, latency_max, last] : messages)
     input.messages.push_back({id, sent, delivered, Bytes::from_count(bytes), Duration::from_ps(latency_sum),
-                              Duration::from_ps(latency_max)});
+                              Duration::from_ps(latency_max), time_of(last)});
   return as_dict(measure(plan, std::move(input)));
 }
 

@@ -128,6 +128,7 @@ class FlowPlan:
     packets: int
     alone_ps: int  # completion time on an idle network
     dst_port: int = 100  # in other simulators' files: 200 an incast's, 100 others
+    service: str = "rc"
     is_stream: bool = False  # open loop: it takes as long as it says, and has no FCT
 
 
@@ -207,6 +208,7 @@ class FlowRecord:
     delivered: int = 0
     latency_sum_ps: int = 0  # from the time at which a message was due until it was in place
     latency_max_ps: int = 0
+    last_ps: int | None = None  # when the last of them came
 
     def source_qpns(self) -> tuple[int, ...]:
         return self.src_qpns or (self.src_qpn,)

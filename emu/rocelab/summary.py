@@ -51,7 +51,7 @@ def run_summary(outcome: RunOutcome) -> Summary:
         [dict(outcome.port_counters.get(p.interface, {})) for p in plan.ports],
         frames.progress(outcome, _watched_groups(outcome)),
         [
-            (r.id, r.sent, r.delivered, r.bytes, r.latency_sum_ps, r.latency_max_ps)
+            (r.id, r.sent, r.delivered, r.bytes, r.latency_sum_ps, r.latency_max_ps, r.last_ps)
             for r in outcome.flows
             if r.sent or r.delivered
         ],

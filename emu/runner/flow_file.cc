@@ -25,9 +25,16 @@ std::string stream_text(const StreamSettings& stream) {
                               : rate + " on=" + ns_text(stream.on.ps()) + " off=" + ns_text(stream.off.ps());
 }
 
+std::string service_text(const Flow& flow, std::uint32_t path_mtu) {
+  if (flow.service == FlowService::kRc) return "";
+  const std::string text = std::string(" service=") + to_string(flow.service);
+  return flow.service == FlowService::kUd ? text + " datagram=" + std::to_string(path_mtu) : text;
+}
+
 std::string stop_text(const Flow& flow) {
-  if (flow.stop.is_never()) return "";
-  return " stop=" + ns_text(flow.stop.ps()) + " settle=" + std::to_string(flow.settle.ps() / 1000);
+  const std::string stop = flow.stop.is_never() ? "" : " stop=" + ns_text(flow.stop.ps());
+  const bool waits = !flow.stop.is_never() || flow.service != FlowService::kRc;
+  return waits ? stop + " settle=" + std::to_string(flow.settle.ps() / 1000) : stop;
 }
 
 }  // namespace
@@ -35,6 +42,7 @@ std::string stop_text(const Flow& flow) {
 std::string flow_lines(const RunPlan& plan) {
   std::string text = "# " + plan.scenario + ", " + plan.label + ", seed " + std::to_string(plan.seed) +
                      "\n# id src dst op size message_size start_ns qps label after dscp\n";
+  const NicConfig& nic = plan.settings.nic.config;
   for (const Flow& flow : plan.flows) {
     text += std::to_string(flow.id) + " " + plan.segment.hosts[flow.src].name + " " +
             plan.segment.hosts[flow.dst].name + " " + to_string(flow.op) + " " +
@@ -44,7 +52,7 @@ std::string flow_lines(const RunPlan& plan) {
     for (std::size_t i = 0; i < flow.after.size(); ++i)
       text += (i == 0 ? "/" : ",") + std::to_string(flow.after[i]);
     if (flow.dscp) text += " dscp=" + std::to_string(*flow.dscp);
-    text += stream_text(flow.stream) + stop_text(flow) + "\n";
+    text += stream_text(flow.stream) + service_text(flow, nic.active_mtu) + stop_text(flow) + "\n";
   }
   return text;
 }

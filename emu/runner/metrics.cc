@@ -63,6 +63,12 @@ const T* find_by_id(const std::vector<T>& records, std::uint32_t id) {
   return found != records.end() && found->id == id ? &*found : nullptr;
 }
 
+// Of a flow that did not complete, or a stream: its stop, or when the last of it came.
+Time end_of(const Flow& flow, const FlowRecord& record, const MessageCounts* counts) {
+  if (flow.is_stream() || record.stopped) return flow.stop;
+  return counts != nullptr && !counts->last.is_never() ? counts->last : record.posted;
+}
+
 FlowSums sum_flows(const RunPlan& plan, const RunInput& input, const std::string* group) {
   FlowSums sums;
   Duration latency;
@@ -79,7 +85,7 @@ FlowSums sum_flows(const RunPlan& plan, const RunInput& input, const std::string
     if (record->posted.is_never() || !(record->completed() || record->settled)) continue;
     const bool by_plan = flow.is_stream() || !record->completed();  // its end says nothing of the network
     sums.completed += record->completed();
-    sums.span.add(record->posted, by_plan ? flow.stop : record->placed);
+    sums.span.add(record->posted, !by_plan ? record->placed : end_of(flow, *record, counts));
     sums.bytes += static_cast<double>((counts != nullptr ? counts->bytes : flow.size).count());
     if (!by_plan) sums.ended.push_back({&flow, *record});
   }

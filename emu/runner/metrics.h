@@ -39,13 +39,14 @@ struct Progress {
   Bytes bytes;  // of this step
 };
 
-// Of a flow whose messages are counted one by one: streams, and flows with a stop.
+// Of a flow whose messages are counted one by one: streams, flows with a stop, UC and UD (datagrams).
 struct MessageCounts {
   std::uint32_t id = 0;               // Flow::id
   std::uint64_t sent = 0;             // that the source knows to be sent; at least those that were delivered
   std::uint64_t delivered = 0;        // that came to the sink
   Bytes bytes;                        // of these
   Duration latency_sum, latency_max;  // from the time at which a message was due until it was in place
+  Time last = Time::never();          // when the last of them came
 };
 
 struct RunInput {

@@ -29,6 +29,9 @@ class ScenarioError : public std::runtime_error {
 enum class FlowOp : std::uint8_t { kSend, kWrite, kRead };
 const char* to_string(FlowOp op);
 
+enum class FlowService : std::uint8_t { kRc, kUc, kUd };  // transport service of a flow's queue pairs
+const char* to_string(FlowService service);
+
 struct TimerSettings {
   Duration rto_high = 320_us, rto_low = 100_us;  // 4.3.1 of the IRN chapter
   std::uint32_t rto_low_packets = 3;             // N
@@ -145,6 +148,7 @@ struct WorkloadSettings {
   Duration settle = 10_ms;               // receivers wait so much longer for what is on its way
   std::vector<ListedFlow> flows;         // list, file
   SizeSettings size{1_MB, 1_MB};
+  FlowService service = FlowService::kRc;
   FlowOp op = FlowOp::kWrite;
   std::optional<std::uint8_t> dscp;  // of its queue pairs; null: that of programs that set no traffic class
   Bytes message_size{};              // zero: one message per queue pair

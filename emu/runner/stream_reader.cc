@@ -36,8 +36,11 @@ void read_stop(ConfigSection& section, WorkloadSettings& w) {
       section.fail_at("stop",
                       "needs op = \"send\" or \"write\": a READ's source does not know when it is over");
   }
-  if (section.has("settle") && !any) section.fail_at("settle", "needs a stop: receivers wait so much longer");
-  if (!any) return;
+  const bool waits = any || w.service != FlowService::kRc;
+  if (section.has("settle") && !waits)
+    section.fail_at("settle",
+                    "needs a stop, or service \"uc\" or \"ud\": receivers wait so long for the rest");
+  if (!waits) return;
   w.settle = section.duration("settle", w.settle);
   if (w.settle.ps() < 0 || w.settle > kLongestDuration)
     section.fail_at("settle", "must be from 0us to " + to_string(kLongestDuration));

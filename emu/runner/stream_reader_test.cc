@@ -2,6 +2,7 @@
 
 #include "emu/runner/complaint_fixture.h"
 #include "emu/runner/flow_file.h"
+#include "emu/runner/plan.h"
 #include "emu/runner/workload.h"
 
 namespace rocelab {
@@ -77,6 +78,51 @@ TEST(StreamReaderTest, NamesWhatIsWrong) {
   EXPECT_EQ(complaint("rate = \"90Gb/s\"\nmessage_size = \"1B\"\nstop = \"1ms\"\n"), "");
   EXPECT_EQ(complaint("rate = \"20Gb/s\"\n" + rest), "");
   EXPECT_EQ(complaint(rate + rest + "senders = [\"h1\"]\n"), "");
+}
+
+std::string list_text(const std::string& keys, const std::string& of_flow = "") {
+  return std::string(kTopology) + "[[workload]]\nkind = \"list\"\nname = \"w\"\n" + keys +
+         "[[workload.flow]]\nsrc = \"h1\"\ndst = \"h2\"\nsize = \"1MB\"\n" + of_flow;
+}
+
+TEST(StreamReaderTest, AFlowsStopStandsInPlaceOfItsWorkloads) {
+  const Scenario s = parse_scenario(
+      list_text("stop = \"2ms\"\njitter = \"0us\"\n",
+                "[[workload.flow]]\nsrc = \"h1\"\ndst = \"h3\"\nsize = \"1MB\"\nstop = \"1ms\"\n"
+                "[[workload.flow]]\nsrc = \"h1\"\ndst = \"h4\"\nsize = \"1MB\"\nstart = \"2ms\"\n"),
+      "t.toml");
+  const RunPlan plan = make_plan(s, s.settings[0], 1);
+  ASSERT_EQ(plan.flows.size(), 2u) << "the third would begin when it is over";
+  EXPECT_EQ(plan.flows[0].stop, Time::zero() + 2_ms);
+  EXPECT_EQ(plan.flows[1].stop, Time::zero() + 1_ms);
+  EXPECT_TRUE(flow_lines(plan).ends_with(" 1 w stop=1000000.000 settle=10000000\n"));
+}
+
+TEST(StreamReaderTest, TheFlowListSaysTheService) {
+  const auto lines = [](const std::string& keys) {
+    const Scenario s = parse_scenario(list_text(keys + "jitter = \"0us\"\n"), "t.toml");
+    return flow_lines(make_plan(s, s.settings[0], 1));
+  };
+  EXPECT_TRUE(lines("service = \"uc\"\nsettle = \"1us\"\n")
+                  .ends_with(" write 1000000 1000000 0.000 1 w service=uc settle=1000\n"));
+  EXPECT_TRUE(lines("service = \"ud\"\nmessage_size = \"8KB\"\n")
+                  .ends_with(" send 1000000 8000 0.000 1 w service=ud datagram=1024 settle=10000000\n"));
+  EXPECT_TRUE(lines("service = \"rc\"\n").ends_with(" 1 w\n"));
+}
+
+TEST(StreamReaderTest, NamesWhatIsWrongWithAStopOrAService) {
+  const auto complaint = [](const std::string& keys, const std::string& of_flow = "") {
+    return complaint_of([&] { parse_scenario(list_text(keys, of_flow), "t.toml"); });
+  };
+  EXPECT_EQ(complaint("stop = \"1ms\"\nstart = \"2ms\"\n"), "");
+  EXPECT_EQ(complaint("stop = \"1ms\"\n", "op = \"read\"\n"), "");
+  EXPECT_EQ(complaint("", "stop = \"1ms\"\nstart = \"1ms\"\n"), "");
+  EXPECT_EQ(complaint("", "stop = \"1ms\"\nop = \"read\"\n"), "");
+  EXPECT_EQ(complaint("settle = \"1ms\"\n"), "");
+  EXPECT_EQ(complaint("service = \"udp\"\n"), "");
+  EXPECT_EQ(complaint("service = \"ud\"\n", "op = \"write\"\n"), "");
+  EXPECT_EQ(complaint("service = \"uc\"\n", "op = \"read\"\n"), "");
+  EXPECT_EQ(complaint("service = \"ud\"\nqps = 2\n"), "");
 }
 
 }  // namespace

@@ -70,6 +70,7 @@ class Draw {
     flow.start = Time::zero() + start;
     flow.qps = w_.qps;
     flow.dscp = w_.dscp;
+    flow.service = w_.service;
     flow.stop = w_.stop == Duration::infinite() ? Time::never() : Time::zero() + w_.stop;
     flow.settle = w_.settle;
     flows_.push_back(flow);

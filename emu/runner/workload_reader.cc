@@ -29,9 +29,16 @@ std::uint32_t find_host(ConfigSection& section, const char* key, const Topology&
       key, "names no host: \"" + name + "\"" + (near.empty() ? "" : "; did you mean \"" + near + "\"?"));
 }
 
-FlowOp read_op(ConfigSection& section) {
-  return static_cast<FlowOp>(
-      section.choice("op", {"send", "write", "read"}, static_cast<std::size_t>(FlowOp::kWrite)));
+// Of datagrams SEND is what there is.
+FlowOp read_op(ConfigSection& section, FlowService service) {
+  const FlowOp usual = service == FlowService::kUd ? FlowOp::kSend : FlowOp::kWrite;
+  const auto op =
+      static_cast<FlowOp>(section.choice("op", {"send", "write", "read"}, static_cast<std::size_t>(usual)));
+  if (service == FlowService::kUd && op != FlowOp::kSend)
+    section.fail_at("op", "must be \"send\" over service \"ud\": it has nothing else");
+  if (service == FlowService::kUc && op == FlowOp::kRead)
+    section.fail_at("op", "must be \"send\" or \"write\" over service \"uc\": it has no READ");
+  return op;
 }
 
 Bytes read_size(ConfigSection& section, const char* key) {
@@ -153,7 +160,7 @@ void read_list(ConfigSection& section, WorkloadSettings& w, const World& world) 
     if (flow.src == flow.dst) entry.fail_at("dst", "is the flow's source too");
     flow.size = read_size(entry, "size");
     flow.start = entry.duration("start", Duration{});
-    flow.op = read_op(entry);
+    flow.op = read_op(entry, w.service);
     flow.dscp = read_dscp(entry, "", world.nic.class_map);
     if (entry.has("stop")) {
       if (flow.op == FlowOp::kRead) entry.fail_at("stop", "needs op = \"send\" or \"write\"");
@@ -178,7 +185,9 @@ void read_file(ConfigSection& section, WorkloadSettings& w, const World& world) 
   options.epoch = section.duration("epoch", htsim ? Duration{} : options.epoch);
   if (ns3_rdma) options.packet_payload = section.bytes("packet_payload", options.packet_payload);
   if (options.packet_payload.count() <= 0) section.fail_at("packet_payload", "must be more than 0");
-  w.op = read_op(section);
+  w.op = read_op(section, w.service);
+  if (htsim && w.service != FlowService::kRc)
+    section.fail_at("service", "must be \"rc\": flows of a connection matrix may wait for others' ends");
   const std::string text = section.content("file", file);
   w.flows = htsim ? parse_connection_matrix(text, file.string(), w.op, options.epoch, topology)
                   : listed_flows(parse_traffic(text, file.string(), static_cast<TrafficDialect>(dialect)),
@@ -229,7 +238,7 @@ void read_kind(ConfigSection& section, WorkloadSettings& w, const World& world) 
   if (w.kind == WorkloadKind::kList) return read_list(section, w, world);
   if (w.kind == WorkloadKind::kFile) return read_file(section, w, world);
   w.senders = read_hosts(section, "senders", topology);
-  w.op = read_op(section);
+  w.op = read_op(section, w.service);
   if (w.kind == WorkloadKind::kIncast) return read_incast(section, w, world);
   if (w.kind != WorkloadKind::kPermutation) read_receivers(section, w, topology);
   if (w.kind == WorkloadKind::kPoisson) return read_poisson(section, w, world);
@@ -258,6 +267,7 @@ WorkloadSettings read_workload(ConfigSection& section, const World& world) {
   w.start = section.duration("start", Duration{});
   if (w.start.ps() < 0) section.fail_at("start", "must not be negative");
   w.dscp = read_dscp(section, "", world.nic.class_map);
+  w.service = static_cast<FlowService>(section.choice("service", {"rc", "uc", "ud"}, 0));
   read_kind(section, w, world);
   if (w.kind == WorkloadKind::kFile) w.jitter = Duration{};
   if (w.kind != WorkloadKind::kPoisson) w.jitter = section.duration("jitter", w.jitter);
@@ -269,6 +279,8 @@ WorkloadSettings read_workload(ConfigSection& section, const World& world) {
     section.fail_at("message_size", "makes more than " + std::to_string(kMaxMessages) +
                                         " messages of a flow of " + to_string(largest_flow(w)));
   w.qps = static_cast<std::uint32_t>(section.integer("qps", 1, 1, 1024));
+  if (w.service == FlowService::kUd && w.qps > 1)
+    section.fail_at("qps", "must be 1 over service \"ud\": datagrams of a flow go over one queue pair");
   w.during = section.text("during", "");
   if (w.kind != WorkloadKind::kStream) read_stop(section, w);
   section.finish();

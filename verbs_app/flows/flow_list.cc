@@ -64,6 +64,12 @@ void parse_after(const std::string& word, Flow& f) {
   if (f.start_ps != 0) throw std::runtime_error("a flow with after has no start_ns: write 0");
 }
 
+Service parse_service(const std::string& word) {
+  for (const Service service : {Service::kRc, Service::kUc, Service::kUd})
+    if (word == to_string(service)) return service;
+  throw std::runtime_error("service must be rc, uc or ud, not '" + word + "'");
+}
+
 // "dscp=34"
 void parse_key(const std::string& word, Flow& f) {
   const std::size_t equals = word.find('=');
@@ -76,12 +82,17 @@ void parse_key(const std::string& word, Flow& f) {
     f.on_ps = picoseconds(value, "on");
   else if (key == "off")
     f.off_ps = picoseconds(value, "off");
+  else if (key == "service")
+    f.service = parse_service(value);
+  else if (key == "datagram")
+    f.datagram = number(value, "datagram", 1, 4'096);
   else if (key == "stop")
     f.stop_ps = picoseconds(value, "stop");
   else if (key == "settle")
     f.settle_ns = static_cast<std::int64_t>(number(value, "settle", 0, kMaxSettleNs));
   else
-    throw std::runtime_error("a flow has the keys dscp, rate, on, off, stop and settle, not '" + key + "'");
+    throw std::runtime_error(
+        "a flow has the keys dscp, rate, on, off, service, datagram, stop and settle, not '" + key + "'");
 }
 
 void check_stream(const Flow& f) {
@@ -93,6 +104,17 @@ void check_stream(const Flow& f) {
                share = f.on_ps == 0 ? 1 : 1 + static_cast<double>(f.off_ps) / static_cast<double>(f.on_ps);
   if (on_ps * share + static_cast<double>(f.off_ps) > kMaxStreamPs)
     throw std::runtime_error("the stream lasts longer than 1,000,000 s");
+}
+
+void check_service(const Flow& f) {
+  if (f.service == Service::kUc && f.op == Op::kRead) throw std::runtime_error("service uc has no read");
+  if (f.service == Service::kUd && f.op != Op::kSend)
+    throw std::runtime_error("service ud has op send alone");
+  if ((f.service == Service::kUd) != (f.datagram > 0))
+    throw std::runtime_error("service ud and a datagram's size are said together");
+  if (!f.reliable() && !f.after.empty())
+    throw std::runtime_error("a flow of service uc or ud starts at a time, not after others");
+  if (f.requests() > 0xffffffff) throw std::runtime_error("more than 2^32 datagrams");
 }
 
 Flow parse_flow(std::vector<std::string> words) {
@@ -117,6 +139,7 @@ Flow parse_flow(std::vector<std::string> words) {
   if (f.src == f.dst) throw std::runtime_error("src and dst are the same host");
   if (f.messages() > 0xffffffff) throw std::runtime_error("more than 2^32 messages");
   check_stream(f);
+  check_service(f);
   if (f.has_stop() && f.op == Op::kRead)
     throw std::runtime_error("a flow with a stop is of op send or write");
   if (f.stop_ps <= f.start_ps) throw std::runtime_error("the stop must be after the start");
@@ -172,6 +195,35 @@ std::int64_t Flow::due_ns(std::uint64_t message) const {
   auto after_ps = static_cast<std::int64_t>((bit_ps + rate_bps - 1) / rate_bps);
   if (on_ps > 0) after_ps += after_ps / on_ps * off_ps;
   return (start_ps + after_ps + 999) / 1'000;
+}
+
+const char* to_string(Service service) {
+  switch (service) {
+    case Service::kRc:
+      return "rc";
+    case Service::kUc:
+      return "uc";
+    case Service::kUd:
+      return "ud";
+  }
+  return "?";
+}
+
+std::uint64_t Flow::requests() const {
+  if (service != Service::kUd) return messages();
+  const auto datagrams = [this](std::uint64_t bytes) { return (bytes + datagram - 1) / datagram; };
+  return size / message_size * datagrams(message_size) + datagrams(size % message_size);
+}
+
+Part Flow::part(std::uint64_t request) const {
+  const bool cut = service == Service::kUd;
+  const std::uint64_t each = cut ? datagram : message_size, of_message = (message_size + each - 1) / each;
+  Part part;
+  part.message = request / of_message;
+  const std::uint64_t begin = request % of_message * each;
+  part.offset = part.message * message_size + begin;
+  part.length = static_cast<std::uint32_t>(std::min({each, message_size - begin, size - part.offset}));
+  return part;
 }
 
 std::vector<Flow> read_flows(std::istream& in, const std::string& name) {

@@ -20,6 +20,10 @@
 // `stop`: what the flow's source has not sent at this time, in nanoseconds after the epoch, is not sent; the
 // destination waits `settle` nanoseconds (10 ms) longer for what is on its way. Messages of a stream and of a
 // flow with a stop are numbered: each brings its number as immediate data, and its destination counts it.
+// `service`: rc, uc or ud. UC and UD do not repair losses: their messages are numbered, and the destination
+// is over when all have come, or nothing has for `settle` since the last one was due. With ud, which needs op
+// send, messages are cut into datagrams of at most `datagram` bytes, and these are what is numbered and
+// counted.
 //
 //   # name  IPv4 address
 //   h1      10.0.0.1
@@ -34,8 +38,17 @@
 
 namespace rocelab::app {
 
+enum class Service : std::uint8_t { kRc, kUc, kUd };
+const char* to_string(Service service);
+
 enum class Op : std::uint8_t { kSend, kWrite, kRead };
 const char* to_string(Op op);
+
+// What one work request carries of a flow.
+struct Part {
+  std::uint64_t message = 0, offset = 0;
+  std::uint32_t length = 0;
+};
 
 struct Flow {
   std::uint32_t id = 0;
@@ -50,6 +63,8 @@ struct Flow {
   std::optional<std::uint8_t> dscp;    // null: the program's traffic class
   std::uint64_t rate_bps = 0;          // of a stream: payload while it is on; 0: the flow is none
   std::int64_t on_ps = 0, off_ps = 0;  // of its bursts; 0: it is always on
+  Service service = Service::kRc;
+  std::uint64_t datagram = 0;  // UD: most bytes of one
   std::int64_t stop_ps = kNoStop;
   std::int64_t settle_ns = 10'000'000;
 
@@ -63,8 +78,11 @@ struct Flow {
     return host == requester() || (op != Op::kRead && host == dst);
   }
   std::uint64_t messages() const { return (size + message_size - 1) / message_size; }
-  // QPs that carry anything: no more than there are messages.
-  std::uint32_t lanes() const { return static_cast<std::uint32_t>(messages() < qps ? messages() : qps); }
+  // Work requests: messages, or with UD their datagrams.
+  std::uint64_t requests() const;
+  Part part(std::uint64_t request) const;
+  // QPs that carry anything: no more than there are requests.
+  std::uint32_t lanes() const { return static_cast<std::uint32_t>(requests() < qps ? requests() : qps); }
   std::int64_t start_ns() const { return (start_ps + 999) / 1'000; }  // rounded up
 
   bool is_stream() const { return rate_bps > 0; }
@@ -73,7 +91,8 @@ struct Flow {
   bool has_stop() const { return stop_ps != kNoStop; }
   std::int64_t stop_ns() const { return has_stop() ? stop_ps / 1'000 + (stop_ps % 1'000 != 0) : kNoStop; }
   // Of messages that are not numbered the last WRITE of a queue pair brings the flow's id.
-  bool numbered() const { return is_stream() || has_stop(); }
+  bool numbered() const { return is_stream() || has_stop() || !reliable(); }
+  bool reliable() const { return service == Service::kRc; }
 };
 
 struct Host {

@@ -132,8 +132,9 @@ TEST(FlowListTest, AStreamSaysWhatItNeeds) {
   EXPECT_EQ(stream("rate=8 on=5"), "flows.txt:1: on and off are said together, above 0");
   EXPECT_EQ(stream("rate=8 on=5 off=0"), "flows.txt:1: on and off are said together, above 0");
   EXPECT_EQ(stream("rate=8 on=1 off=1000000"), "flows.txt:1: the stream lasts longer than 1,000,000 s");
-  EXPECT_EQ(stream("pace=8"),
-            "flows.txt:1: a flow has the keys dscp, rate, on, off, stop and settle, not 'pace'");
+  EXPECT_EQ(
+      stream("pace=8"),
+      "flows.txt:1: a flow has the keys dscp, rate, on, off, service, datagram, stop and settle, not 'pace'");
   EXPECT_EQ(error_of("0 a b read 64 8 0 1 x rate=8\n"), "flows.txt:1: a stream is of op send or write");
   for (const char* bad : {"rate=0", "rate=5Gb/s", "rate=8 on=1us off=1"})
     EXPECT_EQ(stream(bad).find("flows.txt:1: "), 0u) << bad;
@@ -148,6 +149,43 @@ TEST(FlowListTest, AFlowMayHaveAStop) {
   EXPECT_EQ(error_of("0 a b write 64 8 5 1 x stop=5\n"), "flows.txt:1: the stop must be after the start");
   EXPECT_EQ(error_of("0 a b read 64 8 5 1 x stop=9\n"),
             "flows.txt:1: a flow with a stop is of op send or write");
+}
+
+TEST(FlowListTest, MessagesOverUdAreCutIntoDatagrams) {
+  const Flow flow = flows("0 a b send 5100 2000 0 1 x service=ud datagram=1024\n")[0];
+  EXPECT_EQ(flow.messages(), 3u);
+  EXPECT_EQ(flow.requests(), 2u + 2 + 2);
+  const auto part = [&](std::uint64_t request, std::uint64_t message, std::uint64_t offset,
+                        std::uint32_t length) {
+    const Part p = flow.part(request);
+    EXPECT_EQ(p.message, message) << request;
+    EXPECT_EQ(p.offset, offset) << request;
+    EXPECT_EQ(p.length, length) << request;
+  };
+  part(0, 0, 0, 1'024);
+  part(1, 0, 1'024, 976);
+  part(3, 1, 3'024, 976);
+  part(4, 2, 4'000, 1'024);
+  part(5, 2, 5'024, 76);
+  const Flow uc = flows("0 a b write 5100 2000 0 8 x service=uc\n")[0];
+  EXPECT_EQ(uc.requests(), 3u);
+  EXPECT_EQ(uc.lanes(), 3u);
+  EXPECT_EQ(uc.part(2).length, 1'100u);
+}
+
+TEST(FlowListTest, AServiceHasWhatItCanDo) {
+  const auto flow = [](const char* op, const std::string& keys) {
+    return error_of(std::string("0 a b ") + op + " 64 8 0 1 x " + keys + "\n");
+  };
+  EXPECT_EQ(flow("write", "service=uc"), "accepted");
+  EXPECT_EQ(flow("read", "service=uc"), "flows.txt:1: service uc has no read");
+  EXPECT_EQ(flow("write", "service=ud datagram=8"), "flows.txt:1: service ud has op send alone");
+  EXPECT_EQ(flow("send", "service=ud"), "flows.txt:1: service ud and a datagram's size are said together");
+  EXPECT_EQ(flow("send", "service=uc datagram=8"),
+            "flows.txt:1: service ud and a datagram's size are said together");
+  EXPECT_EQ(flow("send", "service=xrc"), "flows.txt:1: service must be rc, uc or ud, not 'xrc'");
+  EXPECT_EQ(error_of("0 a b send 1 1 0 1 x\n1 a b send 1 1 0 1 x 1/0 service=uc\n"),
+            "flows.txt:2: a flow of service uc or ud starts at a time, not after others");
 }
 
 TEST(FlowListTest, TakesPartWhoHasAFlowInTheOrderOfTheHostsFile) {

@@ -26,6 +26,7 @@ void write_messages(JsonWriter& json, const Transfer& t) {
   json.member("delivered", a.messages);
   json.member("latency_sum_ps", a.latency_sum_ns * kPsPerNs);
   json.member("latency_max_ps", a.latency_max_ns * kPsPerNs);
+  json.member("last_ps", a.last_ns < 0 ? std::nullopt : std::optional(a.last_ns * kPsPerNs));
 }
 
 void write_flow(JsonWriter& json, const Transfer& t, std::int64_t epoch) {

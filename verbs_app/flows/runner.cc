@@ -32,7 +32,8 @@ std::string digest_of(const std::vector<Flow>& flows) {
           std::to_string(f.message_size), std::to_string(f.start_ps), std::to_string(f.qps),
           std::to_string(f.after_count), f.dscp ? std::to_string(*f.dscp) : std::string(),
           std::to_string(f.rate_bps), std::to_string(f.on_ps), std::to_string(f.off_ps),
-          std::to_string(f.stop_ps), std::to_string(f.settle_ns)})
+          std::to_string(f.stop_ps), std::to_string(f.settle_ns), std::string(to_string(f.service)),
+          std::to_string(f.datagram)})
       mix(s);
   return std::to_string(hash);
 }
@@ -72,9 +73,11 @@ std::size_t Runner::peer_of(const Transfer& t) const {
 
 void Runner::make_transfers(const std::vector<Flow>& flows) {
   const auto mine = [&](const Flow& f) { return f.src == options_.me || f.dst == options_.me; };
-  const auto room = [&](const Flow& f) {
-    return (buffer_bytes(f, options_.verify) + kAlign - 1) / kAlign * kAlign;
+  options_.transfer.verify = options_.verify;
+  const auto bytes_of = [&](const Flow& f) {
+    return buffer_bytes({f, f.src == options_.me, 0, options_.transfer}, options_.verify);
   };
+  const auto room = [&](const Flow& f) { return (bytes_of(f) + kAlign - 1) / kAlign * kAlign; };
   std::size_t total = 0;
   for (const Flow& f : flows)
     if (mine(f)) total += room(f);
@@ -83,7 +86,7 @@ void Runner::make_transfers(const std::vector<Flow>& flows) {
   for (const Flow& f : flows) {
     if (!mine(f)) continue;
     const bool is_source = f.src == options_.me;
-    const std::uint64_t bytes = buffer_bytes(f, options_.verify);
+    const std::uint64_t bytes = bytes_of(f);
     std::byte* buffer = memory_->base + at;
     if (is_source && options_.verify) fill_pattern(f.id, {buffer, bytes});
     transfers_.emplace_back(f, is_source, static_cast<std::uint32_t>(transfers_.size()), options_.transfer,

@@ -33,7 +33,7 @@ struct FlowRecord {
 
 // Bytes of a flow's buffer at either end. With `whole` it holds the flow; otherwise a long flow goes round in
 // it.
-std::uint64_t buffer_bytes(const Flow& flow, bool whole);
+std::uint64_t buffer_bytes(const TransferScript& script, bool whole);
 
 class Transfer {
  public:
@@ -70,6 +70,7 @@ class Transfer {
  private:
   struct Lane {
     OwnedQp qp;
+    OwnedAh ah;  // UD
     Endpoint local, remote;
   };
   ibv_sge sge(const WorkRequest& request) const;
@@ -79,8 +80,10 @@ class Transfer {
   void fill_lane(std::size_t lane, std::int64_t now);
   void request_done(const ibv_wc& wc, std::int64_t now);
   void receive_done(const ibv_wc& wc, std::int64_t now);
+  void verify_message(const ibv_wc& wc, const Part& part);
 
   TransferScript script_;
+  const TransferOptions options_;
   std::byte* buffer_;
   std::uint64_t buffer_size_;
   std::uint32_t lkey_ = 0;

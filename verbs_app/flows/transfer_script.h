@@ -11,7 +11,9 @@
 // come while the lane is full is posted as soon as there is room. Each brings its number as immediate data,
 // and the destination, which posts a receive for each, takes its latency: from the time at which it was due.
 // A flow with a stop is over then, whatever is left of it: at its source at that time, at its destination a
-// while later.
+// while later. Over UC and UD a message that is lost is not repeated; its receive serves the next one.
+// Receives of SENDs lie in a ring of equal slots there, with room for a GRH in front (UD). The destination is
+// over when nothing has come for a while.
 #pragma once
 
 #include <cstddef>
@@ -26,12 +28,13 @@ namespace rocelab::app {
 struct TransferOptions {
   int depth = 64;        // messages in a lane's send queue
   int recv_depth = 256;  // receives posted ahead per lane, SEND flows
+  bool verify = false;   // payload of numbered messages is compared as they come
 };
 
 // One work request: for the send queue at a requester, for the receive queue at a responder.
 struct WorkRequest {
   std::uint64_t wr_id = 0;
-  std::uint64_t offset = 0;  // of the message in the flow
+  std::uint64_t offset = 0;  // in the buffer: of the message in the flow, or of a slot of the ring
   std::uint32_t length = 0;  // of the message; 0: a receive without a buffer
   bool signaled = false;
   bool immediate = false;  // carries `imm`: the flow's id, or the message's number
@@ -42,6 +45,7 @@ struct WorkRequest {
 struct Arrivals {
   std::uint64_t messages = 0, bytes = 0;
   std::int64_t latency_sum_ns = 0, latency_max_ns = 0;
+  std::int64_t last_ns = -1;  // when the last one came; negative: none has
 };
 
 struct LaneDepths {
@@ -74,6 +78,10 @@ class TransferScript {
   // At a responder, of a completion with success: false: its immediate data is not this flow's.
   bool on_arrival(std::optional<std::uint32_t> imm, std::uint32_t bytes, std::int64_t now_ns);
   const Arrivals& arrivals() const { return arrivals_; }
+  std::uint64_t receive_offset(std::uint64_t wr_id) const;  // of a SEND's payload in the buffer
+  std::uint64_t buffer_bytes() const;                       // that its requests name at this end
+
+  static constexpr std::uint32_t kGrhBytes = 40;  // in front of a received datagram
 
   static std::uint32_t slot_of(std::uint64_t wr_id) { return static_cast<std::uint32_t>(wr_id >> 44); }
   static std::size_t lane_of(std::uint64_t wr_id);
@@ -87,6 +95,9 @@ class TransferScript {
   std::uint64_t wanted(const Lane& lane) const;  // work requests in all
   bool has_room(const Lane& lane) const;         // and something to post
   std::int64_t end_ns() const;                   // by the flow's stop, at this end
+  std::uint64_t receive_slot(std::size_t lane, std::uint64_t ordinal) const;
+  bool has_ring() const { return !is_source_ && !flow_.reliable() && flow_.op == Op::kSend; }
+  std::uint64_t slot_bytes() const;  // of the ring
   std::uint64_t number(std::size_t index) const { return lanes_[index].posted * lanes_.size() + index; }
 
   Flow flow_;

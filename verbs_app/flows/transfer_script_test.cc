@@ -86,6 +86,45 @@ TEST(TransferScriptTest, AFlowWithAStopIsOverThenAndALittleLaterAtItsSink) {
   EXPECT_EQ(TransferScript(flow, true, 0, {}).next_alarm_ns(), 2'201) << "no stream";
 }
 
+TEST(TransferScriptTest, OverUcAndUdTheSinkWaitsAWhileAfterTheLastArrival) {
+  Flow flow = stream();
+  flow.service = Service::kUc;
+  flow.settle_ns = 5'000;
+  TransferScript sink(flow, false, 0, {});
+  EXPECT_EQ(sink.next_alarm_ns(), 9'500 + 5'000) << "the last message is due at 9.5 us";
+  EXPECT_TRUE(sink.on_arrival(3, 1'000, 4'000));
+  EXPECT_EQ(sink.next_alarm_ns(), 14'500);
+  EXPECT_TRUE(sink.on_arrival(7, 1'000, 12'000));
+  EXPECT_EQ(sink.next_alarm_ns(), 17'000);
+  flow.stop_ps = 10'000'000;
+  EXPECT_EQ(TransferScript(flow, false, 0, {}).next_alarm_ns(), 14'500);
+  flow.rate_bps = 0;
+  EXPECT_EQ(TransferScript(flow, false, 0, {}).next_alarm_ns(), 5'500) << "all are due at the start";
+}
+
+TEST(TransferScriptTest, ReceivesOfDatagramsAreARingOfSlots) {
+  Flow flow = stream();
+  flow.service = Service::kUd;
+  flow.datagram = 600;  // two for each message
+  TransferScript sink(flow, false, 0, {.recv_depth = 3}), source(flow, true, 0, {});
+  EXPECT_EQ(sink.buffer_bytes(), 3u * 640);
+  for (const std::uint64_t offset : {0u, 640u, 1'280u}) {
+    const auto receive = sink.next(0, 0);
+    ASSERT_TRUE(receive);
+    EXPECT_EQ(receive->offset, offset);
+    EXPECT_EQ(receive->length, 640u);
+  }
+  EXPECT_FALSE(sink.next(0, 0));
+  EXPECT_FALSE(sink.on_completion(0));
+  EXPECT_EQ(sink.next(0, 0)->offset, 0u);
+  EXPECT_EQ(source.next(0, 500)->length, 600u);
+  EXPECT_EQ(source.next(0, 500)->length, 400u) << "the rest of the message";
+  EXPECT_FALSE(source.next(0, 500));
+  EXPECT_TRUE(sink.on_arrival(1, 440, 900));
+  EXPECT_FALSE(sink.on_arrival(1, 400, 900)) << "its GRH is counted";
+  EXPECT_EQ(sink.arrivals().bytes, 400u);
+}
+
 TEST(AlarmsTest, TheEarliestComesFirstAndOnce) {
   Alarms alarms;
   EXPECT_EQ(alarms.next_ns(), kNever);

@@ -30,8 +30,8 @@ def read_records(
         document = json.loads(path.read_text())
         epoch = int(document["epoch_realtime_ns"]) * 1000 - REALTIME_EPOCH_PS
         for record in document["flows"]:
-            for key in ("posted_ps", "placed_ps", "cqe_ps"):
-                if record[key] is not None:
+            for key in ("posted_ps", "placed_ps", "cqe_ps", "last_ps"):
+                if record.get(key) is not None:
                     record[key] += epoch
             ends[(record["id"], record["role"])] = record
     return tuple(
@@ -67,6 +67,7 @@ def _join(
         delivered=sink.get("delivered", 0),
         latency_sum_ps=sink.get("latency_sum_ps", 0),
         latency_max_ps=sink.get("latency_max_ps", 0),
+        last_ps=sink.get("last_ps"),
     )
 
 

@@ -77,11 +77,14 @@ std::vector<FlowOutcome> DesRun::flows() const {
       if (t.script.is_requester()) {
         flow.posted = t.record.posted;
         flow.cqe = t.record.cqe;
+        if (t.script.flow().numbered()) flow.sent = t.script.done();
       }
+      (t.script.is_source() ? flow.stopped : flow.settled) = t.record.timed_out;
       (t.script.is_source() ? flow.status : sink_status[t.flow_index]) = t.record.status;
       if (!t.script.is_source()) {
         flow.placed = t.record.placed;
         flow.bytes = t.record.bytes;
+        flow.delivered = t.script.arrivals();
       }
       for (const Endpoint& end : t.local)
         (t.script.is_source() ? flow.src_qpns : flow.dst_qpns).push_back(end.qpn.value);

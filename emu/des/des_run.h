@@ -31,6 +31,9 @@ struct FlowOutcome {
   Time posted = Time::never(), placed = Time::never(), cqe = Time::never();
   int status = 0;
   std::uint64_t bytes = 0;
+  bool stopped = false, settled = false;  // its source was, by its stop; its sink waits no longer
+  std::uint64_t sent = 0;   // messages that its source has sent, of flows whose messages are counted
+  app::Arrivals delivered;  // of these
   std::vector<std::uint32_t> src_qpns, dst_qpns;
 };
 

@@ -25,6 +25,13 @@ std::vector<app::Flow> program_flows(const RunPlan& plan) {
     flow.after = f.after;
     flow.after_count = f.after_count;
     flow.dscp = f.dscp;
+    flow.rate_bps = static_cast<std::uint64_t>(f.stream.rate.bps());
+    flow.on_ps = f.stream.off.ps() == 0 ? 0 : f.stream.on.ps();
+    flow.off_ps = f.stream.off.ps();
+    flow.service = static_cast<app::Service>(f.service);
+    if (f.service == FlowService::kUd) flow.datagram = plan.settings.nic.config.active_mtu;
+    if (!f.stop.is_never()) flow.stop_ps = f.stop.ps();
+    flow.settle_ns = f.settle.ps() / 1'000;
     flows.push_back(flow);
   }
   return flows;

@@ -26,7 +26,12 @@ py::list flows(const DesRun& run) {
   for (const des::FlowOutcome& f : run.flows())
     list.append(py::dict(
         "id"_a = f.id, "posted_ps"_a = to_python(f.posted), "placed_ps"_a = to_python(f.placed),
-        "cqe_ps"_a = to_python(f.cqe), "status"_a = f.status, "bytes"_a = f.bytes,
+        "cqe_ps"_a = to_python(f.cqe), "status"_a = f.status, "bytes"_a = f.bytes, "stopped"_a = f.stopped,
+        "settled"_a = f.settled, "sent"_a = f.sent, "delivered"_a = f.delivered.messages,
+        "latency_sum_ps"_a = f.delivered.latency_sum_ns * 1'000,
+        "latency_max_ps"_a = f.delivered.latency_max_ns * 1'000,
+        "last_ps"_a =
+            to_python(f.delivered.last_ns < 0 ? Time::never() : Time::from_ps(f.delivered.last_ns * 1'000)),
         "src_qpns"_a = py::tuple(py::cast(f.src_qpns)), "dst_qpns"_a = py::tuple(py::cast(f.dst_qpns))));
   return list;
 }

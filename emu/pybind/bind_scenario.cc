@@ -93,9 +93,10 @@ py::list flows(const RunPlan& plan) {
   for (const Flow& f : plan.flows)
     list.append(py::dict("id"_a = f.id, "group"_a = f.group, "src"_a = plan.world.hosts[f.src].name,
                          "dst"_a = plan.world.hosts[f.dst].name, "op"_a = to_string(f.op),
-                         "size"_a = f.size.count(), "message_size"_a = f.message_size.count(),
-                         "dst_port"_a = destination_port(plan, f), "start_ps"_a = f.start.ps(),
-                         "qps"_a = f.qps, "packets"_a = f.packets, "alone_ps"_a = f.alone.ps()));
+                         "service"_a = to_string(f.service), "size"_a = f.size.count(),
+                         "message_size"_a = f.message_size.count(), "dst_port"_a = destination_port(plan, f),
+                         "start_ps"_a = f.start.ps(), "qps"_a = f.qps, "packets"_a = f.packets,
+                         "alone_ps"_a = f.alone.ps(), "is_stream"_a = f.is_stream()));
   return list;
 }
 

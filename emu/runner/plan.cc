@@ -265,12 +265,19 @@ class Planner {
   void add_flows() {
     plan_.flows = draw_flows(plan_.settings, rng_);
     for (Flow& flow : plan_.flows) {
-      const FlowShape shape{
-          settings_.nic.config.mode,       flow.op,      flow.size, flow.message_size, flow.qps,
-          settings_.nic.config.active_mtu, plan_.bdp_cap};
+      const FlowShape shape{settings_.nic.config.mode,
+                            flow.op,
+                            flow.size,
+                            flow.message_size,
+                            flow.qps,
+                            settings_.nic.config.active_mtu,
+                            flow.service == FlowService::kRc ? plan_.bdp_cap : 0,
+                            flow.numbered(),
+                            flow.service};
       check_flow(plan_, routing_, flow, wire_bytes_of(shape));
       flow.packets = data_packets(shape);
-      flow.alone = fct_alone(shape, routing_.path(flow.src, flow.dst), routing_.path(flow.dst, flow.src));
+      if (!flow.is_stream())
+        flow.alone = fct_alone(shape, routing_.path(flow.src, flow.dst), routing_.path(flow.dst, flow.src));
     }
   }
 

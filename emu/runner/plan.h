@@ -40,12 +40,25 @@ struct Flow {
   Time start;
   std::uint32_t qps = 1;
   std::optional<std::uint8_t> dscp;  // of its queue pairs; null: that of programs that set no traffic class
+  FlowService service = FlowService::kRc;
+  StreamSettings stream = {};  // its messages' times; size is that of all messages
+  Time stop = Time::never();   // what is unsent then is not sent
+  Duration settle = 10_ms;     // so long after it the receiver waits for what is on its way
   std::vector<std::uint32_t> after =
       {};  // flows; it starts when after_count of them have ended; empty: at start
   std::uint32_t after_count = 0;
   std::uint64_t packets = 0;  // with payload, without retransmissions
-  Duration alone;             // completion time of this flow on an idle network (formula.h)
+  Duration alone;             // completion time of this flow on an idle network (formula.h); no stream's
   std::uint32_t request = 0;  // of a periodic incast: which one, from 0
+
+  bool is_stream() const { return stream.rate.bps() > 0; }
+  // Its messages are counted.
+  bool numbered() const { return is_stream() || !stop.is_never() || service != FlowService::kRc; }
+  // As they are counted: with UD every packet is one.
+  std::int64_t messages() const {
+    return service == FlowService::kUd ? static_cast<std::int64_t>(packets)
+                                       : (size + message_size - Bytes::from_count(1)) / message_size;
+  }
 };
 
 // From `at` on the switches named have these rules and no others.

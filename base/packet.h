@@ -16,10 +16,6 @@
 
 #include "base/ids.h"
 #include "base/units.h"
-#include "base/wire/clcm.h"
-#include "base/wire/etf_mark.h"
-#include "base/wire/pfc.h"
-#include "base/wire/rocc_cnp.h"
 #include "base/wire/roce_headers.h"
 #include "base/wire/telemetry.h"
 
@@ -34,19 +30,18 @@ enum class PacketKind : std::uint8_t {
   kOther,    // anything else that occupies a link
   kDamaged,  // its ICRC is wrong, which a link says where there are no bytes to check: a NIC drops it
   // From here on: made by switches.
-  kPfc,                 // 802.1Qbb; only ever link-local
-  kFairRate,            // RoCC's feedback to a flow's source (base/wire/rocc_cnp.h)
-  kEscapeToken,         // Escape's token (base/wire/etf.h); only ever link-local
   kEscaping,            // a data frame with Escape's shim, between switches
-  kClcm,                // Loop Breaker's message (base/wire/clcm.h); only ever link-local, between switches
   kEscapeAnnouncement,  // Escape: headers of a frame that waits behind a paused port (base/wire/etf.h)
+  // Control frames: these plus the place of their codec in the list (base/wire/controls.h).
+  kLinkLocal = 0x80,  // end at the next node
+  kFeedback = 0xc0,   // routed to a flow's source, whose congestion control takes them
 };
-constexpr bool is_link_local(PacketKind kind) {
-  return kind == PacketKind::kPfc || kind == PacketKind::kEscapeToken || kind == PacketKind::kClcm;
-}
+constexpr bool is_from_switches(PacketKind kind) { return kind >= PacketKind::kEscaping; }
+constexpr bool is_control(PacketKind kind) { return kind >= PacketKind::kLinkLocal; }
+constexpr bool is_feedback(PacketKind kind) { return kind >= PacketKind::kFeedback; }
+constexpr bool is_link_local(PacketKind kind) { return is_control(kind) && !is_feedback(kind); }
 // RoceHeaders::shim_hops of a frame whose shim ends here: where there are bytes, they still have it.
 inline constexpr std::uint8_t kShimToRemove = 0xff;
-constexpr bool is_from_switches(PacketKind kind) { return kind >= PacketKind::kPfc; }
 
 inline constexpr std::uint32_t kNoFrame = 0xffffffff;
 inline constexpr NodeId kNoNode{0xffff};  // an address that no host of the run has
@@ -69,131 +64,18 @@ struct Packet {
   RoceHeaders roce;
 
   Bytes frame() const { return Bytes::from_count(frame_length); }
+
+  // The body of a control frame lies in the bytes of the extension headers, which such a frame does not have;
+  // the fields of the BTH and of the IP header keep their meaning. put_control() and control_of()
+  // (base/wire/controls.h) write and read it by type.
+  static constexpr std::size_t kControlBytes = sizeof(RoceHeaders) - offsetof(RoceHeaders, va);
+  std::byte* control_bytes() { return reinterpret_cast<std::byte*>(&roce) + offsetof(RoceHeaders, va); }
+  const std::byte* control_bytes() const {
+    return reinterpret_cast<const std::byte*>(&roce) + offsetof(RoceHeaders, va);
+  }
 };
 static_assert(std::is_trivially_copyable_v<Packet> && sizeof(Packet) <= 128);
-
-// A PFC frame as a Packet (kind kPfc): it rides in fields that a RoCE packet uses for atomics, so that a
-// Packet stays two cache lines.
-inline void put_pfc(Packet& packet, const PfcFrame& pfc) {
-  packet.kind = PacketKind::kPfc;
-  packet.frame_length = PfcFrame::kSize;
-  packet.roce.syndrome = pfc.class_enable;
-  packet.roce.swap_or_add = packet.roce.compare = 0;
-  for (int i = 0; i < 4; ++i) {
-    packet.roce.swap_or_add |= std::uint64_t{pfc.time[i]} << (16 * i);
-    packet.roce.compare |= std::uint64_t{pfc.time[4 + i]} << (16 * i);
-  }
-}
-inline PfcFrame pfc_of(const Packet& packet) {
-  PfcFrame pfc;
-  pfc.class_enable = packet.roce.syndrome;
-  for (int i = 0; i < 4; ++i) {
-    pfc.time[i] = static_cast<std::uint16_t>(packet.roce.swap_or_add >> (16 * i));
-    pfc.time[4 + i] = static_cast<std::uint16_t>(packet.roce.compare >> (16 * i));
-  }
-  return pfc;
-}
-
-// RoCC's feedback (base/wire/rocc_cnp.h) as a Packet of kind kFairRate, whose src and dst are the flow's
-// destination and source: the way back.
-struct FairRateFeedback {
-  std::uint32_t cp = 0;           // address of the congestion point, IPv4 in host order
-  std::uint32_t rate = 0;         // in multiples of Delta^F
-  std::uint32_t destination = 0;  // of the flow, IPv4 in host order; a switch leaves it to the edge (0)
-  Qpn dest;                       // the flow's destination QPN
-  RoccReport report{};            // values of kValues: those that fit_cnp()
-  friend bool operator==(const FairRateFeedback&, const FairRateFeedback&) = default;
-};
-inline void put_fair_rate(Packet& packet, const FairRateFeedback& feedback) {
-  const RoccReport& report = feedback.report;
-  packet.kind = PacketKind::kFairRate;
-  packet.frame_length = static_cast<std::uint32_t>(RoccCnp::size_of(report.form));
-  packet.flow = feedback.dest.value;
-  RoceHeaders& r = packet.roce;
-  r.dest = feedback.dest;
-  r.swap_or_add = std::uint64_t{feedback.cp} << 32 | feedback.rate;
-  r.compare = feedback.destination;
-  r.syndrome = static_cast<std::uint8_t>(report.form);
-  if (report.form == RoccForm::kRate) return;
-  r.msn.value = report.period;
-  r.dma_length = report.q_cur;
-  if (report.form == RoccForm::kQueue) return;
-  const RoccValues& v = report.values;
-  const auto units = [](std::int64_t f) {
-    return static_cast<std::uint32_t>(f >> RoccValues::kFractionBits);
-  };
-  r.imm = static_cast<std::uint32_t>(v.q_ref);
-  r.qkey = static_cast<std::uint32_t>(v.q_mid);
-  r.wqe_sn = static_cast<std::uint32_t>(v.q_max);
-  r.offset = units(v.f_min);
-  r.rkey.value = units(v.f_max);
-  r.va = static_cast<std::uint64_t>(v.alpha) << 16 | static_cast<std::uint64_t>(v.beta) >> 32;
-  r.src_qpn.value = static_cast<std::uint32_t>(v.beta);
-}
-inline FairRateFeedback fair_rate_of(const Packet& packet) {
-  const RoceHeaders& r = packet.roce;
-  FairRateFeedback f{static_cast<std::uint32_t>(r.swap_or_add >> 32),
-                     static_cast<std::uint32_t>(r.swap_or_add),
-                     static_cast<std::uint32_t>(r.compare),
-                     r.dest,
-                     {static_cast<RoccForm>(r.syndrome), r.msn.value, r.dma_length, {}}};
-  if (f.report.form != RoccForm::kValues) return f;
-  f.report.values = {r.imm,
-                     r.qkey,
-                     r.wqe_sn,
-                     RoccValues::whole(r.offset),
-                     RoccValues::whole(r.rkey.value),
-                     static_cast<std::int64_t>(r.va >> 16),
-                     static_cast<std::int64_t>((r.va & 0xffff) << 32 | r.src_qpn.value)};
-  return f;
-}
-
-// Escape's token (base/wire/etf.h) as a Packet.
-struct EscapeToken {
-  Tc tc;
-  std::uint16_t hops = 0;
-  NodeId source, destination;  // of the flow
-  Qpn dest;
-  bool ipv6 = false;
-  EscapeTokenMark mark = EscapeTokenMark::kAsks;
-  std::uint32_t number = 0;  // 0: none
-};
-inline void put_escape_token(Packet& packet, const EscapeToken& token) {
-  packet.kind = PacketKind::kEscapeToken;
-  packet.frame_length = static_cast<std::uint32_t>(kMinFrameBytes.count());
-  packet.tc = token.tc;
-  packet.flow = token.dest.value;
-  packet.src = token.source;
-  packet.dst = token.destination;
-  packet.roce.dest = token.dest;
-  packet.roce.swap_or_add = std::uint64_t{token.number} << 32 |
-                            std::uint64_t{static_cast<std::uint8_t>(token.mark)} << 16 | token.hops;
-  packet.roce.ipv6 = token.ipv6;
-}
-inline EscapeToken escape_token_of(const Packet& packet) {
-  const std::uint64_t more = packet.roce.swap_or_add;
-  return {packet.tc,
-          static_cast<std::uint16_t>(more),
-          packet.src,
-          packet.dst,
-          packet.roce.dest,
-          packet.roce.ipv6,
-          static_cast<EscapeTokenMark>(more >> 16 & 0xff),
-          static_cast<std::uint32_t>(more >> 32)};
-}
-
-// Loop Breaker's message (base/wire/clcm.h) as a Packet.
-inline void put_clcm(Packet& packet, const Clcm& message) {
-  packet.kind = PacketKind::kClcm;
-  packet.frame_length = Clcm::kSize;
-  packet.tc = message.tc;
-  packet.roce.swap_or_add = message.id;
-  packet.roce.compare = std::uint64_t{message.hops} << 32 | message.round;
-}
-inline Clcm clcm_of(const Packet& packet) {
-  return {packet.tc, static_cast<std::uint16_t>(packet.roce.compare >> 32),
-          static_cast<std::uint32_t>(packet.roce.compare), packet.roce.swap_or_add};
-}
+static_assert(std::is_standard_layout_v<RoceHeaders> && offsetof(Packet, roce) % alignof(RoceHeaders) == 0);
 
 // Where a frame says that it comes from, and whom it is for: GIDs, as its IP header has them. Only of frames
 // that came as bytes; virtual time has Packet::src and Packet::dst.

@@ -40,7 +40,7 @@ Coordinator::Coordinator(Segment& segment)
       input_(segment.vfs().size(), Time::never()),
       watches_(segment.vfs().size()) {
   header_.coordinator_pid.store(static_cast<std::uint32_t>(getpid()));
-  for (const PortEntry& port : segment.ports()) switches_linked_ |= port.peer_port != kNoSlot;
+  for (const PortEntry& port : segment.ports()) switches_linked_ |= port.peer_port != kNoPeer;
 }
 
 Coordinator::~Coordinator() {

@@ -11,31 +11,26 @@ std::uint64_t entry_of(const VfSlot& slot) { return std::uint64_t{slot.tenure.lo
 
 }  // namespace
 
-PortRegistry::PortRegistry(const Segment& segment, std::uint32_t vf)
-    : segment_(segment), slot_(segment.vfs()[vf]) {}
+PortRegistry::PortRegistry(HostShare host, std::uint32_t vf) : host_(host), slot_(host.vfs[vf]) {}
 
 void PortRegistry::open() { slot_.cm.store(1); }
 
 std::uint32_t PortRegistry::open_vfs() const {
-  const std::uint32_t vfs = segment_.header().vfs_per_host, first = slot_.host * vfs;
   std::uint32_t bits = 0;
-  for (std::uint32_t vf = 0; vf < vfs; ++vf) {
-    const VfSlot& slot = segment_.vfs()[first + vf];
-    if (slot.cm.load() != 0 && slot.state.load() == VfState::kClaimed) bits |= 1u << vf;
-  }
+  for (const VfSlot& slot : host_.vfs)
+    if (slot.cm.load() != 0 && slot.state.load() == VfState::kClaimed) bits |= 1u << slot.vf;
   return bits;
 }
 
 std::atomic<std::uint64_t>& PortRegistry::entry(std::uint32_t space, std::uint16_t port) const {
   RL_CHECK(space < kServiceSpaces);
-  return segment_.service_ports(slot_.host)[space * kPortsPerSpace + port];
+  return host_.service_ports[space * kPortsPerSpace + port];
 }
 
 const VfSlot* PortRegistry::holder(std::uint64_t entry) const {
-  const std::uint32_t vfs = segment_.header().vfs_per_host;
   const auto vf = static_cast<std::uint32_t>(entry & 0xffffffff) - 1;  // of 0: no VF
-  if (vf >= vfs) return nullptr;
-  const VfSlot& slot = segment_.vfs()[slot_.host * vfs + vf];
+  if (vf >= host_.vfs.size()) return nullptr;
+  const VfSlot& slot = host_.vfs[vf];
   return slot.state.load() == VfState::kClaimed && slot.tenure.load() == entry >> 32 ? &slot : nullptr;
 }
 

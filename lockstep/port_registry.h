@@ -6,14 +6,14 @@
 #include <cstdint>
 #include <optional>
 
-#include "lockstep/segment.h"
+#include "lockstep/host_share.h"
 
 namespace rocelab::lockstep {
 
 class PortRegistry {
  public:
-  // `vf`: index of the slot in the segment, which this process owns.
-  PortRegistry(const Segment& segment, std::uint32_t vf);
+  // `vf`: of the host, which this process owns.
+  PortRegistry(HostShare host, std::uint32_t vf);
 
   // This process takes datagrams to QP1 from now on, until its VF is given back.
   void open();
@@ -29,7 +29,7 @@ class PortRegistry {
   std::atomic<std::uint64_t>& entry(std::uint32_t space, std::uint16_t port) const;
   const VfSlot* holder(std::uint64_t entry) const;  // null: nobody
 
-  const Segment& segment_;
+  HostShare host_;
   VfSlot& slot_;
 };
 

@@ -14,7 +14,7 @@ class PortRegistryTest : public ::testing::Test {
     for (const std::uint32_t host : {0, 0, 1, 1}) claim_vf(*segment_, host);
   }
 
-  PortRegistry of(std::uint32_t vf) { return {*segment_, vf}; }
+  PortRegistry of(std::uint32_t vf) { return {segment_->share_of(vf / 2), vf % 2}; }
 
   TestSegment segment_{plain_plan(2, 2)};
 };
@@ -59,7 +59,7 @@ TEST_F(PortRegistryTest, NextOwnerOfTheVfHasNotItsPredecessorsPorts) {
 }
 
 TEST_F(PortRegistryTest, GarbageInAnEntryIsNobody) {
-  segment_->service_ports(0)[5].store(0xffffffffffffffff);
+  segment_->share_of(0).service_ports[5].store(0xffffffffffffffff);
   EXPECT_EQ(of(0).owner(0, 5), std::nullopt);
   EXPECT_TRUE(of(0).claim(0, 5));
 }

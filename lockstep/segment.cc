@@ -23,18 +23,6 @@ constexpr std::int64_t kMostOnALink = 1 << 24;  // small frames
 
 constexpr std::uint64_t align(std::uint64_t n, std::uint64_t to) { return (n + to - 1) / to * to; }
 
-// Programs and switch must have been built from the same declarations: sizes, and the text of the headers
-// that hold them (CMakeLists.txt), so that a field which moves inside a struct is noticed too.
-constexpr std::uint64_t layout_hash() {
-  std::uint64_t hash = ROCELAB_LAYOUT_TEXT_HASH;
-  for (const std::uint64_t size :
-       {sizeof(Header), sizeof(HostEntry), sizeof(SwitchEntry), sizeof(PortEntry), sizeof(LinkChangeEntry),
-        sizeof(VfSlot), sizeof(HostPort), sizeof(FrameDescriptor), sizeof(NicConfig), sizeof(SwitchConfig),
-        sizeof(PortConfig)})
-    hash = (hash ^ size) * 0x100000001b3;
-  return hash;
-}
-
 enum RingIndex : std::uint32_t { kTx, kRx, kReturns, kRefill };
 
 // Bytes of one VF's four rings: two of descriptors, then returns (as long as rx) and refill (every frame may
@@ -51,7 +39,8 @@ void lay_out(Header& h) {
   h.switch_offset = h.host_port_offset + h.hosts * sizeof(HostPort);
   h.port_offset = align(h.switch_offset + h.switches * sizeof(SwitchEntry), 128);
   h.link_change_offset = h.port_offset + h.ports * sizeof(PortEntry);
-  h.vf_offset = align(h.link_change_offset + h.link_changes * sizeof(LinkChangeEntry), 128);
+  h.port_result_offset = align(h.link_change_offset + h.link_changes * sizeof(LinkChangeEntry), 128);
+  h.vf_offset = align(h.port_result_offset + h.ports * sizeof(PortResult), 128);
   h.rings_offset = align(h.vf_offset + vfs * sizeof(VfSlot), 4096);
   h.frames_offset = align(h.rings_offset + vfs * ring_bytes(h), 4096);
   h.service_port_offset =
@@ -63,7 +52,7 @@ void lay_out(Header& h) {
 // directions of rounding.
 std::uint32_t ring_capacity(const SegmentPlan& plan, Duration lookahead) {
   std::int64_t most = 64;
-  for (const PortEntry& p : plan.ports)
+  for (const PortEntry& p : plan.world.ports)
     most = std::max(most, (p.config.delay + 4 * lookahead) / wire_time(kMinFrameBytes, p.config.rate) + 2);
   if (most > kMostOnALink)
     throw std::runtime_error("a link with room for " + std::to_string(most) +
@@ -79,13 +68,6 @@ void check_frames(const Header& h) {
     throw std::runtime_error("engine.frames_per_vf = " + std::to_string(h.frames_per_vf) +
                              " is too many for " + std::to_string(ranges - 1) +
                              " virtual functions, which may have 2^31 together");
-}
-
-Duration smallest_lookahead(const SegmentPlan& plan) {
-  Duration smallest = Duration::infinite();
-  for (const PortEntry& p : plan.ports)
-    smallest = std::min(smallest, wire_time(kMinFrameBytes, p.config.rate) + p.config.delay);
-  return smallest;
 }
 
 template <std::size_t N>
@@ -126,6 +108,18 @@ constexpr Duration kWallPollInterval = 1_ms;
 
 }  // namespace
 
+// Programs and switch must have been built from the same declarations: sizes, and the text of the headers
+// that hold them (CMakeLists.txt), so that a field which moves inside a struct is noticed too.
+std::uint64_t layout_hash() {
+  std::uint64_t hash = ROCELAB_LAYOUT_TEXT_HASH;
+  for (const std::uint64_t size :
+       {sizeof(Header), sizeof(HostEntry), sizeof(SwitchEntry), sizeof(PortEntry), sizeof(LinkChangeEntry),
+        sizeof(PortResult), sizeof(VfSlot), sizeof(HostPort), sizeof(FrameDescriptor), sizeof(NicConfig),
+        sizeof(SwitchConfig), sizeof(PortConfig)})
+    hash = (hash ^ size) * 0x100000001b3;
+  return hash;
+}
+
 std::string cannot_map(std::uint64_t bytes, int error) {
   const std::string what = "cannot map " + megabytes(bytes) + " of shared memory: " + std::strerror(error);
   rlimit limit{};
@@ -152,8 +146,8 @@ Segment Segment::create(const std::filesystem::path& path, const SegmentPlan& pl
   copy_text(h.run_id, plan.run_id, "run id");
   copy_text(h.trace_dir, plan.trace_dir, "trace folder");
   copy_text(h.pcap_dir, plan.pcap_dir, "pcap folder");
-  h.seed = plan.seed;
-  const Duration lookahead = smallest_lookahead(plan);
+  h.seed = plan.world.seed;
+  const Duration lookahead = lookahead_of(plan.world.ports);
   h.lookahead_ps = lookahead.ps();
   h.poll_interval_ps = plan.poll_interval.ps();
   h.sample_interval_ps = plan.sample_interval.ps();
@@ -164,11 +158,11 @@ Segment Segment::create(const std::filesystem::path& path, const SegmentPlan& pl
     h.poll_interval_ps = std::max(h.poll_interval_ps, kWallPollInterval.ps());
   }
   h.expected_participants = plan.expected_participants;
-  h.hosts = static_cast<std::uint32_t>(plan.hosts.size());
+  h.hosts = static_cast<std::uint32_t>(plan.world.hosts.size());
   h.vfs_per_host = plan.vfs_per_host;
-  h.switches = static_cast<std::uint32_t>(plan.switches.size());
-  h.ports = static_cast<std::uint32_t>(plan.ports.size());
-  h.link_changes = static_cast<std::uint32_t>(plan.link_changes.size());
+  h.switches = static_cast<std::uint32_t>(plan.world.switches.size());
+  h.ports = static_cast<std::uint32_t>(plan.world.ports.size());
+  h.link_changes = static_cast<std::uint32_t>(plan.world.link_changes.size());
   h.ring_capacity = ring_capacity(plan, lookahead);
   h.frames_per_vf = std::bit_ceil(plan.frames_per_vf);
   h.frame_stride = static_cast<std::uint32_t>(align(plan.max_frame_bytes, 64));
@@ -192,12 +186,13 @@ Segment Segment::create(const std::filesystem::path& path, const SegmentPlan& pl
   auto* header = new (base) Header();
   // The plain part ends where the clock begins; the atomics were constructed just now.
   std::memcpy(static_cast<void*>(base), &h, offsetof(Header, committed_ps));
-  std::uninitialized_copy(plan.hosts.begin(), plan.hosts.end(), segment.hosts().data());
-  std::uninitialized_copy(plan.switches.begin(), plan.switches.end(), segment.switches().data());
-  std::uninitialized_copy(plan.ports.begin(), plan.ports.end(), segment.ports().data());
+  std::uninitialized_copy(plan.world.hosts.begin(), plan.world.hosts.end(), segment.hosts().data());
+  std::uninitialized_copy(plan.world.switches.begin(), plan.world.switches.end(), segment.switches().data());
+  std::uninitialized_copy(plan.world.ports.begin(), plan.world.ports.end(), segment.ports().data());
   std::ranges::uninitialized_copy(
-      plan.link_changes,
+      plan.world.link_changes,
       std::span(reinterpret_cast<LinkChangeEntry*>(base + h.link_change_offset), h.link_changes));
+  std::ranges::uninitialized_value_construct(segment.port_results());
   for (HostPort& port : segment.host_ports()) new (&port) HostPort();
   for (std::uint32_t i = 0; i < header->hosts * header->vfs_per_host; ++i) {
     auto* slot = new (&segment.vfs()[i]) VfSlot();
@@ -246,11 +241,16 @@ std::span<const LinkChangeEntry> Segment::link_changes() const {
   return {reinterpret_cast<const LinkChangeEntry*>(base_ + header_->link_change_offset),
           header_->link_changes};
 }
-std::span<std::atomic<std::uint64_t>> Segment::service_ports(std::uint32_t host) const {
+std::span<PortResult> Segment::port_results() const {
+  return {reinterpret_cast<PortResult*>(base_ + header_->port_result_offset), header_->ports};
+}
+HostShare Segment::share_of(std::uint32_t host) const {
   RL_CHECK(host < header_->hosts);
-  return std::span(reinterpret_cast<std::atomic<std::uint64_t>*>(base_ + header_->service_port_offset),
-                   std::size_t{header_->hosts} * kServicePorts)
-      .subspan(std::size_t{host} * kServicePorts, kServicePorts);
+  const std::uint32_t vfs_each = header_->vfs_per_host;
+  return {vfs().subspan(std::size_t{host} * vfs_each, vfs_each),
+          std::span(reinterpret_cast<std::atomic<std::uint64_t>*>(base_ + header_->service_port_offset),
+                    std::size_t{header_->hosts} * kServicePorts)
+              .subspan(std::size_t{host} * kServicePorts, kServicePorts)};
 }
 std::span<VfSlot> Segment::vfs() const {
   return {reinterpret_cast<VfSlot*>(base_ + header_->vf_offset),
@@ -291,22 +291,6 @@ std::span<std::byte> Segment::frame(std::uint32_t index) const {
   RL_CHECK(valid_frame(index));
   return {base_ + header_->frames_offset + std::uint64_t{index} * header_->frame_stride,
           header_->frame_stride};
-}
-
-std::vector<LinkChange> link_changes_at(std::span<const LinkChangeEntry> changes, std::uint32_t port) {
-  std::vector<LinkChange> found;
-  for (const LinkChangeEntry& c : changes)
-    if (c.port == port) found.push_back({Time::from_ps(c.at_ps), c.up != 0});
-  return found;
-}
-
-std::vector<LinkSchedule> link_schedules(std::span<const LinkChangeEntry> changes, std::size_t ports) {
-  std::vector<LinkSchedule> schedules(changes.empty() ? 0 : ports);
-  for (const LinkChangeEntry& c : changes) {
-    RL_CHECK(c.port < ports);
-    schedules[c.port].change(Time::from_ps(c.at_ps), c.up != 0);
-  }
-  return schedules;
 }
 
 void note_detach(Header& header, Time now) {

@@ -1,9 +1,10 @@
 // Segment: the one piece of shared memory of a live run. The runner creates it (with every parameter of the
-// run in it, as plain data); the switch process and the programs' NICs map it. It holds configuration, the
-// clock's words, the rings between each NIC and its switch port, the frames, counters and verdicts.
+// run in it, as plain data: emu/world); the switch process and the programs' NICs map it. It holds
+// configuration, the clock's words, the rings between each NIC and its switch port, the frames, counters and
+// verdicts.
 //
 //   Header | HostEntry[hosts] | HostPort[hosts] | SwitchEntry[switches] | PortEntry[ports] |
-//   LinkChangeEntry[link_changes] | VfSlot[hosts * vfs] | rings | frames
+//   LinkChangeEntry[link_changes] | PortResult[ports] | VfSlot[hosts * vfs] | rings | frames
 //
 // Frames never move: a descriptor names one by index. Each VF (virtual function: one process's share of a
 // host's NIC) owns a range of frames, fills them, and gets each back once whoever dropped or consumed it has
@@ -23,24 +24,16 @@
 #include <string_view>
 #include <vector>
 
-#include "base/ids.h"
 #include "base/units.h"
-#include "emu/port/fault_config.h"
-#include "emu/port/link_counters.h"
-#include "emu/port/link_schedule.h"
-#include "irn_provider/cm/cm_counters.h"
-#include "irn_provider/nic/counters.h"
-#include "irn_provider/nic/link_state.h"
-#include "irn_provider/nic/nic_config.h"
+#include "emu/world/live_settings.h"
+#include "emu/world/results.h"
+#include "emu/world/world.h"
+#include "lockstep/host_share.h"
 #include "lockstep/spsc_ring.h"
-#include "ovs_patches/switch_model/counters.h"
-#include "ovs_patches/switch_model/switch_config.h"
 
 namespace rocelab::lockstep {
 
 inline constexpr std::uint64_t kMagic = 0x31626c6c65636f72;  // "rocellb1"
-inline constexpr std::uint32_t kNoSlot = 0xffffffff;
-inline constexpr std::uint32_t kMaxVfsPerHost = 32;
 
 // One frame on its way between a NIC and a switch port.
 struct FrameDescriptor {
@@ -77,7 +70,8 @@ struct Header {
   std::uint32_t expected_participants =
       0;  // time stays at 0 until so many VFs are claimed and all their threads are parked
   std::uint64_t vf_offset = 0, rings_offset = 0, frames_offset = 0, host_offset = 0, host_port_offset = 0,
-                switch_offset = 0, port_offset = 0, link_change_offset = 0, service_port_offset = 0;
+                switch_offset = 0, port_offset = 0, link_change_offset = 0, port_result_offset = 0,
+                service_port_offset = 0;
   char trace_dir[128] = {};  // where event files go; empty: none
   char pcap_dir[128] = {};   // where the switches write their pcapng files; empty: none
   // --- the clock
@@ -104,17 +98,6 @@ struct Header {
   char error[256] = {};                                               // why state == kFailed
 };
 
-struct HostEntry {
-  char name[32] = {};
-  std::uint32_t ipv4 = 0;               // host order
-  std::array<std::uint8_t, 16> ipv6{};  // beside the link-local one; zeros: none
-  std::array<std::uint8_t, 6> mac{};
-  std::uint16_t node = 0;  // index in the topology (hosts first)
-  std::uint32_t port = 0;  // index of the switch port that it hangs on
-  NicConfig nic;
-  FaultConfig to_switch;  // what the link does to frames on their way to the switch
-};
-
 // The port that the VFs of one host share. While several of them take part in a window, they run event by
 // event, in the order of irn_provider/live/port_turn.h: `turn` says whose event is next. With one participant
 // nobody else touches it.
@@ -132,92 +115,6 @@ struct alignas(128) HostPort {
   std::atomic<std::int64_t> at_ps{0};        // and its instant
 };
 
-struct SwitchEntry {
-  char name[32] = {};
-  std::uint16_t node = 0;
-  std::uint32_t first_port = 0, ports = 0;  // PortEntry range; PortId = index within it
-  SwitchConfig config;
-  std::array<std::uint8_t, 32> digest{};  // of its hashed trace records, written at the end
-  std::uint64_t records = 0;
-};
-
-struct PortEntry {
-  char interface[16] = {};  // OVS name of the port
-  std::uint32_t switch_index = 0;
-  std::uint32_t port_id = 0;          // within its switch
-  std::uint32_t peer_host = kNoSlot;  // a host, or
-  std::uint32_t peer_port = kNoSlot;  // a PortEntry of another switch
-  PortConfig config;                  // rate, delay ...
-  FaultConfig to_peer;                // what the link does to frames on their way from this port
-  SwitchPortCounters counters;        // these three are written by the switch process between windows
-  LinkCounters link_in;               // frames on their way to this port
-  LinkCounters link_out;              // frames on their way from it
-};
-
-// The link at a switch port fails or recovers, in both directions (emu/port/link_schedule.h). A link between
-// switches has an entry for each of its ends.
-struct LinkChangeEntry {
-  std::int64_t at_ps = 0;
-  std::uint32_t port = 0;  // index of a PortEntry
-  std::uint32_t up = 0;
-};
-
-// Of the link at one port, in the order of time: what the NIC at its other end sees.
-std::vector<LinkChange> link_changes_at(std::span<const LinkChangeEntry> changes, std::uint32_t port);
-
-// Schedules by port; empty when no link ever changes.
-std::vector<LinkSchedule> link_schedules(std::span<const LinkChangeEntry> changes, std::size_t ports);
-
-// kLeft: its process ended in order (digest and counters are final); kDead: it did not.
-enum class VfState : std::uint32_t { kFree, kClaimed, kLeft, kDead };
-
-struct alignas(128) VfSlot {
-  std::uint32_t host = 0, vf = 0;  // which host, which of its virtual functions
-  std::uint32_t first_qpn = 0;     // QPNs of this VF: first_qpn .. first_qpn + kQpnsPerVf - 1
-  std::uint32_t next_qp = 0;       // of its QPNs, for its next process: peers remember those of the last one
-  std::atomic<std::uint32_t> pid{0};      // owner; claimed by compare-exchange from 0
-  std::atomic<std::uint32_t> tenure{0};   // how many processes have claimed it: the owner's is this one
-  std::atomic<std::uint32_t> cm{0};       // 1: its process takes datagrams to QP1 (port_registry.h)
-  std::atomic<std::uint32_t> groups{0};   // memberships of its QPs: 0: no frames to multicast groups
-  std::atomic<std::uint32_t> gateway{0};  // 1: all frames to the host are its: a foreign device (emu/gateway)
-  std::atomic<VfState> state{VfState::kFree};
-  alignas(128) std::atomic<std::uint32_t> grant_seq{0};     // futex of the VF: a new window was granted
-  std::atomic<std::int64_t> grant_from_ps{0}, grant_ps{0};  // its begin and end
-  alignas(128) std::atomic<std::uint32_t> done_seq{0};      // last window finished
-  std::atomic<std::int64_t> promise_ps{
-      0};  // earliest own event (departure, timer, sleeping thread, input not yet consumed)
-  std::atomic<std::uint32_t> hold{0};  // 1: its program runs outside a window, time stands
-  std::atomic<std::uint32_t> detach_request{
-      0};  // futex of its helper thread. 1: go on without threads that are blocked; 2: or stuck
-  std::atomic<std::uint32_t> excluded{0};  // set by the coordinator: time goes on without the process, and
-                                           // what is sent to it is lost; cleared by the VF when it is back
-  std::atomic<std::int64_t> input_ps{0},
-      wants_port_ps{0};  // intent in a window shared with other VFs of the host
-  RingCounters tx, rx, returns, refill;
-  NicCounters counters;                   // written by the VF at the end of a window
-  cm::CmCounters cm_counters;             // and these by its connection manager, if it has one
-  std::array<std::uint8_t, 32> digest{};  // of its hashed trace records, written when it leaves
-  std::uint64_t records = 0;
-};
-
-// Time must wait for the VF: its program runs outside a window, or it has not finished the window it was
-// given.
-inline bool holds_time(const VfSlot& slot) {
-  return slot.state.load() == VfState::kClaimed && slot.excluded.load() == 0 &&
-         (slot.hold.load() != 0 || slot.done_seq.load() != slot.grant_seq.load());
-}
-
-inline constexpr std::uint32_t kQpnsPerVf = 1 << 12;
-inline constexpr std::uint32_t kFirstQpn = 1 << 12;  // QPNs 0 and 1 are special: the first VF starts here
-constexpr std::uint32_t first_qpn_of(std::uint32_t vf) { return kFirstQpn + vf * kQpnsPerVf; }
-constexpr std::uint32_t vf_of_qpn(std::uint32_t qpn) {
-  return (qpn - kFirstQpn) / kQpnsPerVf;
-}  // qpn >= kFirstQpn
-
-// Ports of the RDMA IP CM service of one host: who has bound them. A hole of the file until used.
-inline constexpr std::uint32_t kServiceSpaces = 2, kPortsPerSpace = 1 << 16;
-inline constexpr std::uint32_t kServicePorts = kServiceSpaces * kPortsPerSpace;
-
 using FrameRing = SpscRing<FrameDescriptor>;
 using IndexRing = SpscRing<std::uint32_t>;
 
@@ -227,29 +124,14 @@ void note_detach(Header& header, Time now);
 // A VF began or ceased to hold time: wakes an idle coordinator.
 void announce(Header& header);
 
-// What the runner decides; everything else of the layout follows.
-struct SegmentPlan {
+// What a segment is made of; its layout follows.
+struct SegmentPlan : LiveSettings {
+  World world;
   std::string run_id;
-  std::uint64_t seed = 0;
-  std::vector<HostEntry> hosts;
-  std::vector<SwitchEntry> switches;
-  std::vector<PortEntry> ports;
-  std::vector<LinkChangeEntry> link_changes;  // in the order of time
-  std::uint32_t vfs_per_host = 2;
-  std::uint32_t frames_per_vf = 16384;
-  std::uint32_t max_frame_bytes = 1152;  // largest wire MTU of the run
-  std::uint32_t expected_participants = 0;
-  bool reserve = false;  // memory for all of it is taken at once: nobody dies of a bus error later
-  double pace = 0;
-  double dilation = 0;
-  Duration sample_interval;
-  Duration poll_interval = 10_us;
   std::string trace_dir;
   std::string pcap_dir;
+  bool reserve = false;  // memory for all of it is taken at once: nobody dies of a bus error later
 };
-
-// What mmap() said of so many bytes, and the limit of the process that it is due to.
-std::string cannot_map(std::uint64_t bytes, int error);
 
 class Segment {
  public:
@@ -268,7 +150,8 @@ class Segment {
   std::span<SwitchEntry> switches() const;
   std::span<PortEntry> ports() const;
   std::span<const LinkChangeEntry> link_changes() const;
-  std::span<std::atomic<std::uint64_t>> service_ports(std::uint32_t host) const;  // port_registry.h
+  std::span<PortResult> port_results() const;  // written by the switch process between windows
+  HostShare share_of(std::uint32_t host) const;
   std::span<VfSlot> vfs() const;              // index = host * vfs_per_host + vf
   FrameRing tx(std::uint32_t vf) const;       // NIC -> switch
   FrameRing rx(std::uint32_t vf) const;       // switch -> NIC

@@ -14,6 +14,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "emu/world/test_worlds.h"
+
 namespace rocelab::lockstep {
 namespace {
 
@@ -23,18 +25,8 @@ class SegmentTest : public ::testing::Test {
       : path_(std::filesystem::temp_directory_path() / ("rocelab-segment-test-" + std::to_string(getpid()))) {
     std::filesystem::remove(path_);
     plan_.run_id = "test";
-    plan_.hosts.resize(2);
-    for (std::uint32_t i = 0; i < 2; ++i) {
-      std::snprintf(plan_.hosts[i].name, sizeof plan_.hosts[i].name, "h%u", i + 1);
-      plan_.hosts[i].ipv4 = 0x0a000001 + i;
-      plan_.hosts[i].port = i;
-      PortEntry port;
-      port.peer_host = i;
-      port.config.delay = i == 0 ? 2_us : 1_us;
-      plan_.ports.push_back(port);
-    }
-    plan_.switches.resize(1);
-    plan_.switches[0].ports = 2;
+    plan_.world = star(2);
+    plan_.world.ports[1].config.delay = 1_us;
     plan_.frames_per_vf = 100;
   }
   ~SegmentTest() override { std::filesystem::remove(path_); }
@@ -106,7 +98,7 @@ TEST_F(SegmentTest, RefusesLinksAndFramesThatItCannotNumber) {
   plan_.frames_per_vf = 1 << 30;  // of four VFs and the switch process
   EXPECT_THROW(Segment::create(path_, plan_), std::runtime_error);
   plan_.frames_per_vf = 100;
-  plan_.ports[0].config.delay = 10_s;
+  plan_.world.ports[0].config.delay = 10_s;
   EXPECT_THROW(Segment::create(path_, plan_), std::runtime_error);
   EXPECT_FALSE(std::filesystem::exists(path_));
 }

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <string>
 
+#include "emu/world/test_worlds.h"
 #include "lockstep/segment.h"
 
 namespace rocelab::lockstep {
@@ -18,9 +19,7 @@ inline SegmentPlan plain_plan(std::uint32_t hosts, std::uint32_t vfs_per_host = 
   plan.run_id = "test";
   plan.vfs_per_host = vfs_per_host;
   plan.frames_per_vf = frames_per_vf;
-  plan.hosts.resize(hosts);
-  plan.ports.resize(hosts);
-  plan.switches.resize(1);
+  plan.world = star(hosts);
   return plan;
 }
 

@@ -28,11 +28,12 @@
 #include <span>
 #include <string>
 
-#include "base/ids.h"
+#include "base/packet.h"
 
 namespace rocelab {
 
 struct Clcm {
+  static constexpr bool kLinkLocal = true;
   static constexpr std::size_t kSize = 60;
   static constexpr std::uint16_t kEtherType = 0x8808, kOpcode = 0x0103;
   Tc tc;                    // class whose queues wait for one another, 0 to 7
@@ -40,6 +41,8 @@ struct Clcm {
   std::uint32_t round = 0;  // counts what this origin has sent
   std::uint64_t id = 0;     // SPUID: drawn at random by the port that sent it first
   friend bool operator==(const Clcm&, const Clcm&) = default;
+
+  void label(Packet& packet) const { packet.tc = tc; }
 
   // `bytes` is a whole frame from the destination address on. Null: no CLCM, too short, no such class, or no
   // hops.

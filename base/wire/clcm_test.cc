@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/packet.h"
+#include "base/wire/controls.h"
 #include "base/wire/etf.h"
 #include "base/wire/pfc.h"
 #include "base/wire/test_frames.h"
@@ -39,17 +40,6 @@ TEST(ClcmTest, OtherFramesAndShortOnesAreNone) {
     EXPECT_FALSE(Clcm::parse(bytes)) << at;
   }
   for (const test::NamedFrame& frame : test::made_frames()) EXPECT_FALSE(Clcm::parse(frame.bytes));
-}
-
-TEST(ClcmTest, APacketHoldsItWhole) {
-  for (const Clcm& message :
-       {kFields, Clcm{Tc{7}, 0xffff, 0xffffffff, ~std::uint64_t{0}}, Clcm{Tc{0}, 1, 0, 0}}) {
-    Packet packet{};
-    put_clcm(packet, message);
-    EXPECT_EQ(clcm_of(packet), message);
-    EXPECT_TRUE(is_link_local(packet.kind) && is_from_switches(packet.kind));
-    EXPECT_EQ(packet.frame_length, 60u);
-  }
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "base/wire/bytes.h"
+#include "base/wire/controls.h"
 #include "base/wire/ethernet.h"
 
 namespace rocelab {
@@ -83,6 +84,43 @@ std::string to_string(const EscapeTokenFrame& token) {
          std::to_string(token.dest.value) +
          (token.number != 0 ? " number " + std::to_string(token.number) : "") +
          (token.mark != EscapeTokenMark::kAsks ? " comes back" : "");
+}
+
+void EscapeToken::label(Packet& packet) const {
+  packet.tc = tc;
+  packet.flow = dest.value;
+  packet.src = source;
+  packet.dst = destination;
+  packet.roce.dest = dest;
+  packet.roce.ipv6 = ipv6;
+}
+
+bool EscapeToken::read(std::span<const std::byte> frame, Packet& packet, const ControlNodes& /*nodes*/) {
+  const auto token = EscapeTokenFrame::parse(frame);
+  if (!token) return false;
+  put_control(packet, EscapeToken{.tc = token->tc,
+                                  .hops = token->hops,
+                                  .source = kNoNode,
+                                  .destination = kNoNode,
+                                  .dest = token->dest,
+                                  .ipv6 = !is_ipv4_mapped(token->source),
+                                  .mark = token->mark,
+                                  .number = token->number});
+  return true;
+}
+
+void EscapeToken::write(const Packet& packet, const ControlAddresses& run, std::span<std::byte, kSize> out) {
+  const auto token = control_of<EscapeToken>(packet);
+  EscapeTokenFrame frame{token.tc, token.hops, {}, {}, token.dest, token.mark, token.number};
+  frame.source = run.gid(token.source, token.ipv6);
+  frame.destination = run.gid(token.destination, token.ipv6);
+  frame.write(out, run.sender());
+}
+
+std::string to_string(const EscapeToken& token) {
+  return "Escape token TC" + std::to_string(token.tc.value) + " hops " + std::to_string(token.hops) +
+         " of nodes " + std::to_string(token.source.value) + " to " +
+         std::to_string(token.destination.value) + " QPN " + std::to_string(token.dest.value);
 }
 
 }  // namespace rocelab

@@ -36,10 +36,13 @@
 #include <string>
 
 #include "base/ids.h"
-#include "base/wire/etf_mark.h"
+#include "base/wire/control.h"
 #include "base/wire/frame.h"
 
 namespace rocelab {
+
+// It asks for a frame of its flow, or comes back: none waits for it, or a pool had no place left.
+enum class EscapeTokenMark : std::uint8_t { kAsks = 0, kNothingWaits = 1, kNoPlace = 2 };
 
 struct EscapeTokenFrame {
   static constexpr std::size_t kSize = 60;
@@ -59,11 +62,24 @@ struct EscapeTokenFrame {
 };
 std::string to_string(const EscapeTokenFrame& token);
 
-// The shim that an escaping frame carries between switches (base/wire/shim.h): no value, its info is `hops`.
-inline constexpr std::uint8_t kEscapeShim = 1;
-inline constexpr std::size_t kEscapeShimBytes = 4;
-// The shim of an announcement (DEVIATIONS.md#escape), which is the headers of a frame that waits behind a
-// paused port, without payload: as long, and its info is how many switches have sent it on.
-inline constexpr std::uint8_t kEscapeAnnouncementShim = 5;
+// The same as the body of a Packet: between switches a flow's ends are nodes of the run.
+struct EscapeToken {
+  static constexpr bool kLinkLocal = true;
+  static constexpr std::size_t kSize = EscapeTokenFrame::kSize;
+  Tc tc;
+  std::uint16_t hops = 0;
+  NodeId source, destination;  // of the flow
+  Qpn dest;
+  bool ipv6 = false;
+  EscapeTokenMark mark = EscapeTokenMark::kAsks;
+  std::uint32_t number = 0;  // 0: none
+  friend bool operator==(const EscapeToken&, const EscapeToken&) = default;
+
+  void label(Packet& packet) const;
+  // At a host, where a token ends: of which flow it is stays open.
+  static bool read(std::span<const std::byte> frame, Packet& packet, const ControlNodes& nodes);
+  static void write(const Packet& packet, const ControlAddresses& run, std::span<std::byte, kSize> out);
+};
+std::string to_string(const EscapeToken& token);
 
 }  // namespace rocelab

@@ -93,7 +93,8 @@ enum class FrameError : std::uint8_t {
   kBadPad,               // pad without its bytes, in a packet without payload, or in a first or middle packet
   kBadPayload,           // payload behind an opcode that has none, or not a multiple of 4 with its pad
   kBadIcrc,
-  kGroup,  // to a multicast address without its QPN, or the other way round (said by a NIC's edge)
+  kGroup,    // to a multicast address without its QPN, or the other way round (said by a NIC's edge)
+  kControl,  // another control frame than its link says, or a bad one (said by a NIC's edge)
 };
 std::string to_string(FrameError error);
 

@@ -1,12 +1,12 @@
 #include "base/wire/frame_view.h"
 
 #include "base/wire/bth.h"
+#include "base/wire/controls.h"
 #include "base/wire/ethernet.h"
 #include "base/wire/frame.h"
 #include "base/wire/ipv4.h"
 #include "base/wire/ipv6.h"
 #include "base/wire/opcode.h"
-#include "base/wire/rocc_cnp.h"
 #include "base/wire/shim.h"
 #include "base/wire/udp.h"
 #include "base/wire/vlan.h"
@@ -18,13 +18,6 @@ using wire::load16;
 using wire::load24;
 using wire::load32;
 using wire::load8;
-
-// A few multiplications that spread every input bit (splitmix64's finaliser).
-constexpr std::uint64_t mix(std::uint64_t x) {
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
-  return x ^ (x >> 31);
-}
 
 struct Ip {
   std::size_t header = 0;   // its bytes
@@ -60,7 +53,8 @@ std::optional<Ip> view_ipv6(std::span<const std::byte> b, FrameView& view) {
   const std::uint64_t prefix = wire::load64(b, H::kDst);
   if (prefix == kLinkLocal || prefix == kUniqueLocal) view.dst_interface = wire::load64(b, H::kDst + 8);
   std::uint64_t addresses = 0;
-  for (std::size_t at = H::kSrc; at < H::kSize; at += 8) addresses = mix(addresses ^ wire::load64(b, at));
+  for (std::size_t at = H::kSrc; at < H::kSize; at += 8)
+    addresses = mix_bits(addresses ^ wire::load64(b, at));
   return Ip{H::kSize, length, addresses};
 }
 
@@ -75,22 +69,6 @@ void view_bth(std::span<const std::byte> b, std::size_t behind_udp, FrameView& v
   const std::size_t around = info.header_bytes + pad + kIcrcBytes;
   if (info.known() && behind_udp >= around)
     view.payload_length = static_cast<std::uint32_t>(behind_udp - around);
-}
-
-std::optional<FrameView> view_cnp(std::span<const std::byte> frame) {
-  const auto cnp = RoccCnp::parse(frame);
-  if (!cnp) return std::nullopt;
-  FrameView view;
-  view.kind = PacketKind::kFairRate;
-  view.dscp = cnp->dscp;
-  view.dest = cnp->dest;
-  view.ip = EthernetHeader::kSize;
-  view.transport = EthernetHeader::kSize + Ipv4Header::kSize;
-  view.end = static_cast<std::uint16_t>(view.transport + RoccCnp::icmp_bytes(cnp->report.form));
-  view.src_ipv4 = cnp->cp;
-  view.dst_ipv4 = cnp->source;
-  view.flow_hash = static_cast<std::uint32_t>(mix(std::uint64_t{cnp->cp} << 32 | cnp->source));
-  return view;
 }
 
 }  // namespace
@@ -109,7 +87,7 @@ std::optional<FrameView> view_frame(std::span<const std::byte> frame) {
     ip = view_ipv4(frame.subspan(at), view);
   else if (type == kEtherTypeIpv6)
     ip = view_ipv6(frame.subspan(at), view);
-  if (!ip) return view_cnp(frame);
+  if (!ip) return view_feedback(frame);
   if (ip->payload < UdpHeader::kSize + kBthBytes + kIcrcBytes) return std::nullopt;
   const std::span<const std::byte> udp = frame.subspan(at + ip->header);
   const std::uint16_t udp_length = load16(udp, UdpHeader::kLength);
@@ -117,11 +95,13 @@ std::optional<FrameView> view_frame(std::span<const std::byte> frame) {
   view.ip = static_cast<std::uint16_t>(at);
   view.transport = static_cast<std::uint16_t>(at + ip->header);
   view.end = static_cast<std::uint16_t>(view.transport + udp_length);
-  std::size_t before_bth = UdpHeader::kSize;
-  if (const auto shim = ShimHeader::parse(udp.subspan(before_bth))) before_bth += shim->total_bytes();
+  const auto shim = shim_bytes_at(udp.subspan(UdpHeader::kSize, udp_length - UdpHeader::kSize));
+  if (!shim) return std::nullopt;
+  const std::size_t before_bth = UdpHeader::kSize + *shim;
   if (ip->payload < before_bth + kBthBytes + kIcrcBytes) return std::nullopt;
   view_bth(udp.subspan(before_bth), udp_length - before_bth, view);
-  view.flow_hash = static_cast<std::uint32_t>(mix(ip->addresses ^ mix(load32(udp, UdpHeader::kSrcPort))));
+  view.flow_hash =
+      static_cast<std::uint32_t>(mix_bits(ip->addresses ^ mix_bits(load32(udp, UdpHeader::kSrcPort))));
   return view;
 }
 

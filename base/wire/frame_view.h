@@ -13,6 +13,13 @@
 
 namespace rocelab {
 
+// A few multiplications that spread every input bit (splitmix64's finaliser), for flow_hash.
+constexpr std::uint64_t mix_bits(std::uint64_t x) {
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
+  return x ^ (x >> 31);
+}
+
 struct FrameView {
   PacketKind kind = PacketKind::kOther;
   std::uint8_t dscp = 0;
@@ -31,8 +38,8 @@ struct FrameView {
   std::uint32_t flow_hash = 0;  // over addresses and UDP ports
 };
 
-// Null: not Ethernet [802.1Q] IPv4|IPv6 UDP 4791 BTH, or lengths that contradict one another. A RoCC CNP has
-// a view too, of kind kFairRate: transport and end are those of its ICMP part.
+// Null: not Ethernet [802.1Q] IPv4|IPv6 UDP 4791 BTH, or lengths that contradict one another. Feedback
+// (base/wire/controls.h) has a view too: transport and end are those of the part behind its IP header.
 std::optional<FrameView> view_frame(std::span<const std::byte> frame);
 
 // Sets CE in the IP header and puts IPv4's checksum right. The ICRC does not cover the field (IBTA A17.3.3).

@@ -27,6 +27,7 @@
 namespace rocelab {
 
 struct PfcFrame {
+  static constexpr bool kLinkLocal = true;
   static constexpr std::size_t kSize = 60;
   static constexpr std::uint16_t kEtherType = 0x8808, kOpcode = 0x0101;
   std::uint8_t class_enable = 0;                      // bit n: time[n] is meant

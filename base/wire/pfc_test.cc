@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/packet.h"
+#include "base/wire/controls.h"
 #include "base/wire/test_frames.h"
 
 namespace rocelab {
@@ -50,17 +51,6 @@ TEST(PfcTest, AQuantumIs512BitTimes) {
   EXPECT_EQ(pause_duration(1, 40_Gbps), Duration::from_ps(12'800));
   EXPECT_EQ(pause_duration(0xffff, 40_Gbps), Duration::from_ps(12'800) * 65'535);
   EXPECT_EQ(pause_duration(0, 40_Gbps), 0_ps);
-}
-
-TEST(PfcTest, RidesInAPacketWithoutLoss) {
-  PfcFrame pfc;
-  pfc.class_enable = 0xa5;
-  for (std::size_t tc = 0; tc < 8; ++tc) pfc.time[tc] = static_cast<std::uint16_t>(0x1111 * (tc + 1));
-  Packet packet;
-  put_pfc(packet, pfc);
-  EXPECT_EQ(packet.kind, PacketKind::kPfc);
-  EXPECT_EQ(packet.frame(), 60_B);
-  EXPECT_EQ(pfc_of(packet), pfc);
 }
 
 }  // namespace

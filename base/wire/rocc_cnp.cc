@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "base/wire/bytes.h"
+#include "base/wire/controls.h"
 #include "base/wire/ethernet.h"
+#include "base/wire/frame_view.h"
 #include "base/wire/ipv4.h"
 
 namespace rocelab {
@@ -123,6 +125,78 @@ std::string to_string(const RoccCnp& cnp) {
                                              : ", period " + std::to_string(cnp.report.period) + ", queue " +
                                                    std::to_string(cnp.report.q_cur)) +
          (cnp.report.form == RoccForm::kValues ? ", with its values" : "");
+}
+
+RoccFeedback::RoccFeedback(std::uint32_t point, std::uint32_t units, Qpn flow, const RoccReport& report)
+    : cp(point), rate(units), dest(flow), form_(report.form) {
+  if (report.form == RoccForm::kRate) return;
+  period_ = report.period;
+  q_cur_ = report.q_cur;
+  if (report.form == RoccForm::kQueue) return;
+  const RoccValues& v = report.values;
+  q_ref_ = static_cast<std::uint32_t>(v.q_ref);
+  q_mid_ = static_cast<std::uint32_t>(v.q_mid);
+  q_max_ = static_cast<std::uint32_t>(v.q_max);
+  f_min_ = static_cast<std::uint32_t>(v.f_min >> RoccValues::kFractionBits);
+  f_max_ = static_cast<std::uint32_t>(v.f_max >> RoccValues::kFractionBits);
+  alpha_ = v.alpha;
+  beta_ = v.beta;
+}
+
+RoccReport RoccFeedback::report() const {
+  RoccReport report{form_, period_, q_cur_, {}};
+  if (form_ != RoccForm::kValues) return report;
+  report.values = {q_ref_, q_mid_, q_max_, RoccValues::whole(f_min_), RoccValues::whole(f_max_),
+                   alpha_, beta_};
+  return report;
+}
+
+void RoccFeedback::label(Packet& packet) const {
+  packet.flow = dest.value;
+  packet.roce.dest = dest;
+}
+
+bool RoccFeedback::read(std::span<const std::byte> frame, Packet& packet, const ControlNodes& nodes) {
+  const auto cnp = RoccCnp::parse(frame);
+  if (!cnp) return false;
+  put_control(packet, RoccFeedback(cnp->cp, cnp->rate, cnp->dest, cnp->report));
+  packet.src = nodes.node_of(cnp->destination);
+  packet.roce.dscp = cnp->dscp;
+  return true;
+}
+
+void RoccFeedback::write(const Packet& packet, const ControlAddresses& run, std::span<std::byte, kSize> out) {
+  const auto feedback = control_of<RoccFeedback>(packet);
+  RoccCnp cnp;
+  cnp.dst_mac = run.mac(packet.dst);
+  cnp.src_mac = run.point(feedback.cp);
+  cnp.dscp = packet.roce.dscp;
+  cnp.cp = feedback.cp;
+  cnp.source = run.ipv4(packet.dst);
+  cnp.destination = run.ipv4(packet.src);
+  cnp.dest = feedback.dest;
+  cnp.rate = feedback.rate;
+  cnp.report = feedback.report();
+  cnp.write(out);
+}
+
+bool RoccFeedback::view(std::span<const std::byte> frame, FrameView& view) {
+  const auto cnp = RoccCnp::parse(frame);
+  if (!cnp) return false;
+  view.dscp = cnp->dscp;
+  view.dest = cnp->dest;
+  view.ip = EthernetHeader::kSize;
+  view.transport = RoccCnp::kIcmpAt;
+  view.end = static_cast<std::uint16_t>(view.transport + RoccCnp::icmp_bytes(cnp->report.form));
+  view.src_ipv4 = cnp->cp;
+  view.dst_ipv4 = cnp->source;
+  view.flow_hash = static_cast<std::uint32_t>(mix_bits(std::uint64_t{cnp->cp} << 32 | cnp->source));
+  return true;
+}
+
+std::string to_string(const RoccFeedback& feedback) {
+  return "RoCC feedback of " + to_string(address_of(feedback.cp)) + " to QPN " +
+         std::to_string(feedback.dest.value) + ", rate " + std::to_string(feedback.rate);
 }
 
 }  // namespace rocelab

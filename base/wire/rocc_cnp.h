@@ -37,7 +37,9 @@
 #include <string>
 
 #include "base/ids.h"
+#include "base/packet.h"
 #include "base/rocc_law.h"
+#include "base/wire/control.h"
 
 namespace rocelab {
 
@@ -71,6 +73,37 @@ struct RoccCnp {
 static_assert(RoccCnp::kMaxSize == RoccCnp::size_of(RoccForm::kValues));
 std::string to_string(
     const RoccCnp& cnp);  // "RoCC CNP 172.16.0.1 -> 10.0.0.1: flow to 10.0.0.2 QPN 17, rate 400"
+
+// The same as the body of a Packet, whose src and dst are the flow's destination and source: the way back.
+// Its DSCP is the packet's.
+class RoccFeedback {
+ public:
+  static constexpr bool kLinkLocal = false;
+  static constexpr std::size_t kSize = RoccCnp::kMaxSize, kTransportAt = RoccCnp::kIcmpAt;
+  RoccFeedback() = default;
+  // `report`: values of kValues are those that fit_cnp().
+  RoccFeedback(std::uint32_t cp, std::uint32_t rate, Qpn dest, const RoccReport& report = {});
+
+  std::uint32_t cp = 0;    // address of the congestion point, IPv4 in host order
+  std::uint32_t rate = 0;  // in multiples of Delta^F
+  Qpn dest;                // the flow's destination QPN
+  RoccReport report() const;
+  friend bool operator==(const RoccFeedback&, const RoccFeedback&) = default;
+
+  void label(Packet& packet) const;
+  std::uint32_t frame_bytes() const { return static_cast<std::uint32_t>(RoccCnp::size_of(form_)); }
+  std::uint32_t transport_bytes() const { return static_cast<std::uint32_t>(RoccCnp::icmp_bytes(form_)); }
+  static bool read(std::span<const std::byte> frame, Packet& packet, const ControlNodes& nodes);
+  static void write(const Packet& packet, const ControlAddresses& run, std::span<std::byte, kSize> out);
+  static bool view(std::span<const std::byte> frame, FrameView& view);
+
+ private:
+  // RoccReport, as short as the CNP has it.
+  std::uint32_t period_ = 0, q_cur_ = 0, q_ref_ = 0, q_mid_ = 0, q_max_ = 0, f_min_ = 0, f_max_ = 0;
+  RoccForm form_ = RoccForm::kRate;
+  std::int64_t alpha_ = 0, beta_ = 0;
+};
+std::string to_string(const RoccFeedback& feedback);
 
 // Congestion points have addresses of a network of their own: nothing else in a run has one of it.
 inline constexpr std::uint32_t kCpNetwork = 0xac100000;  // 172.16.0.0/12

@@ -6,6 +6,7 @@
 
 #include "base/packet.h"
 #include "base/wire/bytes.h"
+#include "base/wire/controls.h"
 #include "base/wire/ipv4.h"
 #include "base/wire/test_frames.h"
 
@@ -131,9 +132,9 @@ TEST(RoccCnpTest, OtherFramesAndShortOnesAreNone) {
 
 TEST(RoccCnpTest, RidesInAPacketWithoutLoss) {
   Packet packet;
-  const FairRateFeedback feedback{0xac1fffff, 0xfedcba98, 0x0affff01, Qpn{0xabcdef}};
-  put_fair_rate(packet, feedback);
-  EXPECT_EQ(fair_rate_of(packet), feedback);
+  const RoccFeedback feedback{0xac1fffff, 0xfedcba98, Qpn{0xabcdef}};
+  put_control(packet, feedback);
+  EXPECT_EQ(control_of<RoccFeedback>(packet), feedback);
   EXPECT_TRUE(is_from_switches(packet.kind));
   EXPECT_EQ(packet.frame_length, 60u);
   RoccValues most = rocc_values(RoccParams{});
@@ -141,10 +142,11 @@ TEST(RoccCnpTest, RidesInAPacketWithoutLoss) {
   most.f_min = RoccValues::whole(0xfffffff0), most.f_max = RoccValues::whole(0xfffffff1);
   most.alpha = 0xfedcba987654, most.beta = 0xabcdef012345;
   for (const RoccForm form : {RoccForm::kQueue, RoccForm::kValues}) {
-    FairRateFeedback more = feedback;
-    more.report = {form, 0xfedcba97, 0xfedcba96, form == RoccForm::kValues ? most : RoccValues{}};
-    put_fair_rate(packet, more);
-    EXPECT_EQ(fair_rate_of(packet), more);
+    const RoccReport said{form, 0xfedcba97, 0xfedcba96, form == RoccForm::kValues ? most : RoccValues{}};
+    const RoccFeedback more(feedback.cp, feedback.rate, feedback.dest, said);
+    EXPECT_EQ(more.report(), said);
+    put_control(packet, more);
+    EXPECT_EQ(control_of<RoccFeedback>(packet), more);
     EXPECT_EQ(packet.frame_length, report(form).size());
   }
 }

@@ -67,10 +67,9 @@ void write_lengths(std::span<std::byte> frame, const UdpPlace& place, std::size_
 }
 
 std::optional<ShimPlace> shim_at(std::span<const std::byte> frame, const UdpPlace& udp) {
-  const auto header = ShimHeader::parse(frame.subspan(udp.payload));
-  if (!header || udp.payload + header->total_bytes() + kBthBytes + kIcrcBytes > udp.end) return std::nullopt;
-  return ShimPlace{*header, udp.payload, udp.payload + ShimHeader::kSize,
-                   header->total_bytes() - ShimHeader::kSize};
+  const auto bytes = shim_bytes_at(frame.subspan(udp.payload, udp.end - udp.payload));
+  if (!bytes || *bytes == 0 || udp.payload + *bytes + kBthBytes + kIcrcBytes > udp.end) return std::nullopt;
+  return ShimPlace{udp.payload, *bytes};
 }
 
 }  // namespace
@@ -81,22 +80,18 @@ std::optional<ShimPlace> find_shim(std::span<const std::byte> frame) {
 }
 
 std::optional<std::size_t> insert_shim(std::span<std::byte> buffer, std::size_t frame_length,
-                                       std::uint8_t type, std::uint16_t info,
-                                       std::span<const std::byte> value) {
-  if (frame_length > buffer.size() || value.size() % 4 != 0 || value.size() > 4 * 255) return std::nullopt;
+                                       std::span<const std::byte> parts) {
+  if (frame_length > buffer.size() || parts.empty() || shim_bytes_at(parts) != parts.size())
+    return std::nullopt;
   const auto udp = find_udp(buffer.first(frame_length));
   if (!udp) return std::nullopt;
-  const ShimHeader header{static_cast<std::uint8_t>(type & 0x1f), static_cast<std::uint8_t>(value.size() / 4),
-                          info};
-  const std::size_t grown = frame_length + header.total_bytes();
+  const std::size_t grown = frame_length + parts.size();
   const bool has_shim = (wire::load8(buffer, udp->payload) & kTransportClassMask) == kShimClass;
-  if (has_shim || grown > buffer.size() || udp->end - udp->ip + header.total_bytes() > 0xffff)
-    return std::nullopt;
+  if (has_shim || grown > buffer.size() || udp->end - udp->ip + parts.size() > 0xffff) return std::nullopt;
   const auto tail = buffer.subspan(udp->payload, frame_length - udp->payload);
   std::ranges::copy_backward(tail, buffer.begin() + static_cast<std::ptrdiff_t>(grown));
-  header.write(buffer.subspan(udp->payload).first<ShimHeader::kSize>());
-  std::ranges::copy(value, buffer.begin() + static_cast<std::ptrdiff_t>(udp->payload + ShimHeader::kSize));
-  write_lengths(buffer, *udp, udp->end + header.total_bytes());
+  std::ranges::copy(parts, buffer.begin() + static_cast<std::ptrdiff_t>(udp->payload));
+  write_lengths(buffer, *udp, udp->end + parts.size());
   return grown;
 }
 
@@ -105,11 +100,10 @@ std::optional<std::size_t> remove_shim(std::span<std::byte> frame) {
   if (!udp) return std::nullopt;
   const auto shim = shim_at(frame, *udp);
   if (!shim) return std::nullopt;
-  const std::size_t bytes = shim->header.total_bytes();
-  std::ranges::copy(frame.subspan(udp->payload + bytes),
+  std::ranges::copy(frame.subspan(udp->payload + shim->bytes),
                     frame.begin() + static_cast<std::ptrdiff_t>(udp->payload));
-  write_lengths(frame, *udp, udp->end - bytes);
-  return frame.size() - bytes;
+  write_lengths(frame, *udp, udp->end - shim->bytes);
+  return frame.size() - shim->bytes;
 }
 
 }  // namespace rocelab

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/wire/frame.h"
+#include "base/wire/frame_view.h"
 #include "base/wire/test_frames.h"
 
 namespace rocelab {
@@ -13,13 +14,23 @@ using test::NamedFrame;
 
 const ByteVector kValue = test::from_hex("0102030405060708");
 
-// The frame with a shim of type 5, or empty when insert_shim() refuses.
-ByteVector with_shim(const ByteVector& frame, std::span<const std::byte> value = kValue) {
+ByteVector part(std::uint8_t id, std::span<const std::byte> value) {
+  ByteVector bytes(ShimHeader::kSize);
+  ShimHeader{id, static_cast<std::uint8_t>(value.size() / 4), 0xbeef}.write(std::span(bytes).first<4>());
+  bytes.insert(bytes.end(), value.begin(), value.end());
+  return bytes;
+}
+
+// The frame with these parts, or empty when insert_shim() refuses.
+ByteVector with_parts(const ByteVector& frame, const ByteVector& parts) {
   ByteVector buffer = frame;
-  buffer.resize(frame.size() + ShimHeader::kSize + value.size());
-  const auto length = insert_shim(buffer, frame.size(), 5, 0xbeef, value);
+  buffer.resize(frame.size() + parts.size());
+  const auto length = insert_shim(buffer, frame.size(), parts);
   return length ? ByteVector(buffer.begin(), buffer.begin() + static_cast<std::ptrdiff_t>(*length))
                 : ByteVector();
+}
+ByteVector with_shim(const ByteVector& frame, std::span<const std::byte> value = kValue) {
+  return with_parts(frame, part(5, value));
 }
 
 TEST(ShimTest, StandsBetweenUdpAndBthWithLengthsPutRight) {
@@ -33,8 +44,10 @@ TEST(ShimTest, StandsBetweenUdpAndBthWithLengthsPutRight) {
   EXPECT_EQ(UdpHeader::parse(std::span(frame).subspan(34))->length, ip->total_length - 20);
   const auto place = find_shim(frame);
   ASSERT_TRUE(place);
-  EXPECT_EQ(*place, (ShimPlace{ShimHeader{5, 2, 0xbeef}, 42, 46, 8}));
-  EXPECT_EQ(to_string(place->header), "shim type 5 info 0xbeef value 8 B");
+  EXPECT_EQ(*place, (ShimPlace{42, 12}));
+  const auto header = ShimHeader::parse(std::span(frame).subspan(42));
+  EXPECT_EQ(header, (ShimHeader{5, 2, 0xbeef}));
+  EXPECT_EQ(to_string(*header), "shim part 5 info 0xbeef value 8 B");
 }
 
 TEST(ShimTest, TakenOutAgainTheFrameIsAsBeforeAndItsIcrcHolds) {
@@ -78,6 +91,24 @@ TEST(ShimTest, ATrailerMovesAlong) {
   EXPECT_EQ(frame, original);
 }
 
+TEST(ShimTest, PartsFollowOneAnotherAndLeaveTogether) {
+  const ByteVector frame = test::made_frames().front().bytes;
+  ByteVector parts = part(1, {});
+  for (const std::uint8_t id : {std::uint8_t{2}, std::uint8_t{31}}) {
+    const ByteVector next = part(id, kValue);
+    parts.insert(parts.end(), next.begin(), next.end());
+  }
+  ByteVector bytes = with_parts(frame, parts);
+  ASSERT_EQ(bytes.size(), frame.size() + 28);
+  EXPECT_EQ(find_shim(bytes), (ShimPlace{42, 28}));
+  const auto seen = view_frame(bytes), plain = view_frame(frame);
+  ASSERT_TRUE(seen && plain);
+  EXPECT_EQ(seen->psn, plain->psn) << "a switch sees what is behind them";
+  EXPECT_EQ(seen->payload_length, plain->payload_length);
+  bytes.resize(remove_shim(bytes).value());
+  EXPECT_EQ(bytes, frame);
+}
+
 TEST(ShimTest, RefusesASecondShimOddValuesAndTooLittleRoom) {
   const ByteVector frame = test::made_frames().front().bytes;
   EXPECT_TRUE(with_shim(with_shim(frame)).empty());
@@ -87,7 +118,9 @@ TEST(ShimTest, RefusesASecondShimOddValuesAndTooLittleRoom) {
   ByteVector buffer = frame;
   buffer.resize(frame.size() + 11);
   const ByteVector before = buffer;
-  EXPECT_FALSE(insert_shim(buffer, frame.size(), 5, 0, kValue));
+  EXPECT_FALSE(insert_shim(buffer, frame.size(), part(5, kValue)));
+  EXPECT_FALSE(insert_shim(buffer, frame.size(), {}));
+  EXPECT_FALSE(insert_shim(buffer, frame.size(), kValue)) << "no part";
   EXPECT_EQ(buffer, before);
 }
 

@@ -1,9 +1,7 @@
 // In-band network telemetry (INT) as HPCC has it: what each switch says of the port through which a packet
 // leaves. Source: Li et al., HPCC: High Precision Congestion Control, SIGCOMM 2019, 4.1 and figure 7: for
 // each hop the port's rate, a timestamp, the bytes that it has sent and the length of its queue, 64 bits
-// together. Here they are the value of a shim (base/wire/shim.h) of type kTelemetryShim on a data packet's
-// way to its receiver, and of type kTelemetryEchoShim on the way back in its acknowledgement; the shim's info
-// is the XOR of the ports' addresses, by which a sender sees that the path has changed (the paper's pathID).
+// together. In frames they are parts of the shim (base/wire/shim_int.h).
 //
 //  0                   1                   2                   3
 //  0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
@@ -14,20 +12,15 @@
 // +-------------------------------+-------------------------------+
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <span>
 
 #include "base/units.h"
-#include "base/wire/bytes.h"
 #include "base/wire/shim.h"
 
 namespace rocelab {
-
-inline constexpr std::uint8_t kTelemetryShim = 2, kTelemetryEchoShim = 3;  // types; 1 is Escape's
 
 // One hop. Times and bytes count modulo their width: only differences mean something.
 struct TelemetryHop {
@@ -82,38 +75,12 @@ struct Telemetry {
     path ^= address;
     words[hops++] = hop.packed();
   }
+  // With the header of its part.
   static constexpr std::uint32_t shim_bytes(std::size_t hops) {
     return hops == 0 ? 0 : static_cast<std::uint32_t>(ShimHeader::kSize + 8 * hops);
   }
   static constexpr std::uint32_t kMaxShimBytes = ShimHeader::kSize + 8 * kMaxHops;
-
-  // The shim's value and back; read() takes the first kMaxHops of what a frame claims.
-  std::size_t write(std::span<std::byte, 8 * kMaxHops> value) const {
-    for (std::size_t i = 0; i < hops; ++i) wire::store64(value, 8 * i, words[i]);
-    return std::size_t{8} * hops;
-  }
-  static Telemetry read(std::uint16_t path, std::span<const std::byte> value) {
-    Telemetry found;
-    found.path = path;
-    found.hops = static_cast<std::uint8_t>(std::min(kMaxHops, value.size() / 8));
-    for (std::size_t i = 0; i < found.hops; ++i) found.words[i] = wire::load64(value, 8 * i);
-    return found;
-  }
+  friend bool operator==(const Telemetry&, const Telemetry&) = default;  // words are zero from `hops` on
 };
-
-// As insert_shim(): puts `telemetry` into the frame's shim slot; an acknowledgement brings it back to the
-// sender.
-inline std::optional<std::size_t> insert_telemetry(std::span<std::byte> buffer, std::size_t frame_length,
-                                                   const Telemetry& telemetry, bool echo) {
-  std::array<std::byte, 8 * Telemetry::kMaxHops> value;
-  const std::size_t bytes = telemetry.write(value);
-  return insert_shim(buffer, frame_length, echo ? kTelemetryEchoShim : kTelemetryShim, telemetry.path,
-                     std::span(value).first(bytes));
-}
-// What the shim that find_shim() has found says; null: it is another's.
-inline std::optional<Telemetry> telemetry_of(std::span<const std::byte> frame, const ShimPlace& place) {
-  if (place.header.type != kTelemetryShim && place.header.type != kTelemetryEchoShim) return std::nullopt;
-  return Telemetry::read(place.header.info, frame.subspan(place.value_offset, place.value_bytes));
-}
 
 }  // namespace rocelab

@@ -35,34 +35,6 @@ Telemetry two_hops() {
   return t;
 }
 
-TEST(TelemetryTest, GoesIntoAFrameAndOutAndLeavesItAsItWas) {
-  for (const test::NamedFrame& frame : test::made_frames()) {
-    SCOPED_TRACE(frame.name);
-    std::vector<std::byte> bytes = frame.bytes;
-    bytes.resize(bytes.size() + Telemetry::kMaxShimBytes);
-    const auto grown = insert_telemetry(bytes, frame.bytes.size(), two_hops(), true);
-    if (!grown) continue;  // not a RoCEv2 frame, or it has a shim
-    ASSERT_EQ(*grown, frame.bytes.size() + Telemetry::shim_bytes(2));
-    const auto place = find_shim(std::span(bytes).first(*grown));
-    ASSERT_TRUE(place);
-    EXPECT_EQ(place->header.type, kTelemetryEchoShim);
-    const auto found = telemetry_of(bytes, *place);
-    ASSERT_TRUE(found);
-    EXPECT_EQ(found->path, 0x1234 ^ 0x00ff);
-    ASSERT_EQ(found->hops, 2);
-    EXPECT_EQ(found->hop(1), (TelemetryHop{10, 2000, 18, 4}));
-    EXPECT_EQ(remove_shim(std::span(bytes).first(*grown)), frame.bytes.size());
-    bytes.resize(frame.bytes.size());
-    EXPECT_EQ(bytes, frame.bytes);
-  }
-}
-
-TEST(TelemetryTest, AFrameThatClaimsMoreHopsThanThereIsRoomForIsCutOff) {
-  const std::vector<std::byte> value(8 * 60);
-  EXPECT_EQ(Telemetry::read(0, value).hops, Telemetry::kMaxHops);
-  EXPECT_EQ(Telemetry::read(0, std::span(value).first(12)).hops, 1);
-}
-
 TEST(TelemetryTest, APacketOfAPoolCarriesItBesideItself) {
   PacketPool pool;
   PacketRef plain = pool.make(), stamped = pool.make();

@@ -170,7 +170,7 @@ std::string to_string(const UdpHeader& h) {
          std::to_string(h.length);
 }
 std::string to_string(const ShimHeader& h) {
-  return "shim type " + std::to_string(h.type) + " info " + hex(h.info) + " value " +
+  return "shim part " + std::to_string(h.id) + " info " + hex(h.info) + " value " +
          std::to_string(4 * h.value_words) + " B";
 }
 
@@ -188,8 +188,9 @@ std::string to_string(FrameError error) {
                                            "bad pad",
                                            "bad payload",
                                            "bad ICRC",
-                                           "group address and QPN differ"};
-  static_assert(std::size(kNames) == static_cast<std::size_t>(FrameError::kGroup) + 1);
+                                           "group address and QPN differ",
+                                           "bad control frame"};
+  static_assert(std::size(kNames) == static_cast<std::size_t>(FrameError::kControl) + 1);
   return kNames[static_cast<std::size_t>(error)];
 }
 

@@ -32,15 +32,15 @@ std::uint64_t peak_bytes() {
 // Arrivals of frames at nodes, PFC frames not counted.
 std::uint64_t packet_hops(const DesRun& run) {
   std::uint64_t hops = 0;
-  for (std::uint32_t p = 0; p < run.plan().segment.ports.size(); ++p) hops += run.port_counters(p).rx_frames;
-  for (std::uint32_t h = 0; h < run.plan().segment.hosts.size(); ++h)
+  for (std::uint32_t p = 0; p < run.plan().world.ports.size(); ++p) hops += run.port_counters(p).rx_frames;
+  for (std::uint32_t h = 0; h < run.plan().world.hosts.size(); ++h)
     if (run.network().takes_part(h)) hops += run.network().host(h).nic().counters().rx_packets;
   return hops;
 }
 
 std::uint64_t drops(const DesRun& run) {
   std::uint64_t sum = 0;
-  for (std::uint32_t p = 0; p < run.plan().segment.ports.size(); ++p) sum += run.port_counters(p).drops;
+  for (std::uint32_t p = 0; p < run.plan().world.ports.size(); ++p) sum += run.port_counters(p).drops;
   return sum;
 }
 
@@ -72,9 +72,9 @@ int run(const std::string& file, const std::string& label, bool trace) {
               ", \"packet_hops\": %" PRIu64 ", \"drops\": %" PRIu64
               ", \"setup_cpu_s\": %.3f, \"cpu_s\": %.3f, \"delivered_data_packets_per_cpu_s\": %.0f, "
               "\"ns_per_packet_hop\": %.1f, \"peak_packets\": %zu, \"peak_bytes\": %" PRIu64 "}\n",
-              label.c_str(), run.plan().segment.hosts.size(), run.plan().segment.switches.size(),
-              flows.size(), completed, run.now().seconds(), run.windows(), delivered, packet_hops(run),
-              drops(run), ready - begin, end - ready, static_cast<double>(delivered) / (end - ready),
+              label.c_str(), run.plan().world.hosts.size(), run.plan().world.switches.size(), flows.size(),
+              completed, run.now().seconds(), run.windows(), delivered, packet_hops(run), drops(run),
+              ready - begin, end - ready, static_cast<double>(delivered) / (end - ready),
               (end - ready) * 1e9 / static_cast<double>(packet_hops(run)), run.network().peak_packets(),
               peak_bytes());
   return completed == flows.size() ? 0 : 1;

@@ -26,10 +26,10 @@ void DesRun::open_traces(const DesOptions& options) {
   if (!options.pcap_dir.empty()) tap_ = std::make_unique<FrameTap>(plan_, options.pcap_dir);
   if (!options.trace) return;
   const std::string& folder = options.trace_dir;
-  for (const lockstep::HostEntry& host : plan_.segment.hosts)
-    host_traces_.push_back(std::make_unique<LiveTrace>(
-        folder.empty() ? "" : folder + "/" + host.name + ".0.events", plan_.segment.sample_interval));
-  for (const lockstep::SwitchEntry& entry : plan_.segment.switches)
+  for (const HostEntry& host : plan_.world.hosts)
+    host_traces_.push_back(std::make_unique<HostTrace>(
+        folder.empty() ? "" : folder + "/" + host.name + ".0.events", plan_.settings.engine.sample_interval));
+  for (const SwitchEntry& entry : plan_.world.switches)
     switch_traces_.push_back(std::make_unique<SwitchTrace>(folder, entry.name));
 }
 
@@ -70,18 +70,21 @@ std::vector<FlowOutcome> DesRun::flows() const {
   std::vector<FlowOutcome> flows(plan_.flows.size());
   std::vector<int> sink_status(flows.size());
   for (std::size_t i = 0; i < flows.size(); ++i) flows[i].id = plan_.flows[i].id;
-  for (std::uint32_t h = 0; h < plan_.segment.hosts.size(); ++h) {
+  for (std::uint32_t h = 0; h < plan_.world.hosts.size(); ++h) {
     if (!network_.takes_part(h)) continue;
     for (const FlowProgram::Transfer& t : network_.host(h).program().transfers()) {
       FlowOutcome& flow = flows[t.flow_index];
       if (t.script.is_requester()) {
         flow.posted = t.record.posted;
         flow.cqe = t.record.cqe;
+        if (t.script.flow().numbered()) flow.sent = t.script.done();
       }
+      (t.script.is_source() ? flow.stopped : flow.settled) = t.record.timed_out;
       (t.script.is_source() ? flow.status : sink_status[t.flow_index]) = t.record.status;
       if (!t.script.is_source()) {
         flow.placed = t.record.placed;
         flow.bytes = t.record.bytes;
+        flow.delivered = t.script.arrivals();
       }
       for (const Endpoint& end : t.local)
         (t.script.is_source() ? flow.src_qpns : flow.dst_qpns).push_back(end.qpn.value);

@@ -11,9 +11,9 @@
 #include "emu/des/engine.h"
 #include "emu/des/frame_tap.h"
 #include "emu/des/network.h"
+#include "emu/record/host_trace.h"
+#include "emu/record/switch_trace.h"
 #include "emu/runner/plan.h"
-#include "irn_provider/live/live_trace.h"
-#include "ovs_patches/netdev/switch_trace.h"
 
 namespace rocelab::des {
 
@@ -31,6 +31,9 @@ struct FlowOutcome {
   Time posted = Time::never(), placed = Time::never(), cqe = Time::never();
   int status = 0;
   std::uint64_t bytes = 0;
+  bool stopped = false, settled = false;  // its source was, by its stop; its sink waits no longer
+  std::uint64_t sent = 0;   // messages that its source has sent, of flows whose messages are counted
+  app::Arrivals delivered;  // of these
   std::vector<std::uint32_t> src_qpns, dst_qpns;
 };
 
@@ -61,7 +64,7 @@ class DesRun {
 
   RunPlan plan_;  // without its routes once the network has compiled them
   const DesOptions options_;
-  std::vector<std::unique_ptr<LiveTrace>> host_traces_;
+  std::vector<std::unique_ptr<HostTrace>> host_traces_;
   std::vector<std::unique_ptr<SwitchTrace>> switch_traces_;
   std::unique_ptr<FrameTap> tap_;
   Network network_;

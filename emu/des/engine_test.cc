@@ -164,9 +164,9 @@ TEST(DesRunTest, ARunThatTheLimitEndsIsIncomplete) {
 
 TEST(DesRunTest, MoreQueuePairsThanANicHasAreRefusedByTheirNumber) {
   RunPlan plan = plan_of(kStar);
-  for (lockstep::HostEntry& host : plan.segment.hosts) host.nic.max_qps = 2;
+  for (HostEntry& host : plan.world.hosts) host.nic.max_qps = 2;
   EXPECT_NO_THROW(DesRun(plan, {}));
-  plan.segment.hosts[2].nic.max_qps = 1;  // the sink of both flows
+  plan.world.hosts[2].nic.max_qps = 1;  // the sink of both flows
   try {
     DesRun run(plan, {});
     FAIL() << "two queue pairs on a NIC that has one";

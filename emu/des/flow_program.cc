@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/check.h"
-#include "lockstep/host_identity.h"
+#include "emu/world/host_identity.h"
 
 namespace rocelab::des {
 namespace {
@@ -15,6 +15,8 @@ namespace {
 constexpr std::uint8_t kMinRnrTimer = 12, kRdAtomic = 16, kRnrRetry = 7;
 constexpr std::uint32_t kAccess = kAccessLocalWrite | kAccessRemoteWrite | kAccessRemoteRead;
 constexpr int kGidIndex = 1;
+constexpr std::uint32_t kQkey = 0x11111111;
+constexpr QpType kTypes[] = {QpType::kRc, QpType::kUc, QpType::kUd};  // by app::Service
 // Those of verbs_app/flows/runner.cc.
 constexpr int kPollBatch = 16;
 constexpr std::uint64_t kAlign = 4'096, kFirstAddress = 1 << 20;
@@ -43,13 +45,13 @@ FlowProgram::FlowProgram(const RunPlan& plan, std::uint32_t host, const std::vec
                           {},
                           {},
                           {}});
-    addr += (flows[i].size + kAlign - 1) / kAlign * kAlign;
+    addr += (transfers_.back().script.buffer_bytes() + kAlign - 1) / kAlign * kAlign;
   }
   if (transfers_.size() > app::TransferScript::kMaxSlots)
     throw std::runtime_error("too many flows for one host");
   std::size_t lanes = 0;
   for (const Transfer& t : transfers_) lanes += t.script.lanes();
-  const lockstep::HostEntry& self = plan.segment.hosts[host];
+  const HostEntry& self = plan.world.hosts[host];
   if (lanes > self.nic.max_qps)
     throw std::runtime_error("the flows of host " + std::string(self.name) + " need " +
                              std::to_string(lanes) + " queue pairs, and its NIC has " +
@@ -65,7 +67,7 @@ void FlowProgram::create() {
   std::uint64_t end = kFirstAddress + 1;
   for (const Transfer& t : transfers_) {
     entries += app::TransferScript::cq_entries(t.script.flow(), {});
-    end = t.addr + t.script.flow().size;
+    end = t.addr + t.script.buffer_bytes();
   }
   pd_ = nic_.alloc_pd();
   const auto cq = nic_.create_cq(static_cast<std::uint32_t>(std::max(entries, 1)));
@@ -83,19 +85,21 @@ void FlowProgram::create() {
       init.caps.max_send_wr = static_cast<std::uint32_t>(std::max(depths.send, 1));
       init.caps.max_recv_wr = static_cast<std::uint32_t>(std::max(depths.recv, 1));
       init.caps.max_send_sge = init.caps.max_recv_sge = 1;
+      init.type = kTypes[static_cast<std::size_t>(t.script.flow().service)];
       const auto qpn = nic_.create_qp(init);
       need(qpn.has_value(), "a queue pair");
       QpAttr attr = *nic_.query_qp(*qpn);
       attr.state = QpState::kInit;
       attr.access_flags = kAccess;
+      attr.qkey = kQkey;
       need(nic_.modify_qp(*qpn, attr, Time::zero()), "INIT");
       t.local.push_back({*qpn, t.script.first_psn(lane), t.addr, key_});
     }
 }
 
 void FlowProgram::connect(Transfer& t, const std::vector<Endpoint>& remote) {
-  const lockstep::HostEntry& self = plan_.segment.hosts[host_];
-  const lockstep::HostEntry& peer = plan_.segment.hosts[t.peer];
+  const HostEntry& self = plan_.world.hosts[host_];
+  const HostEntry& peer = plan_.world.hosts[t.peer];
   RL_CHECK(remote.size() == t.local.size());
   t.remote = remote;
   for (std::size_t lane = 0; lane < remote.size(); ++lane) {
@@ -108,14 +112,22 @@ void FlowProgram::connect(Transfer& t, const std::vector<Endpoint>& remote) {
     attr.rq_psn = remote[lane].psn;
     attr.max_dest_rd_atomic = kRdAtomic;
     attr.min_rnr_timer = kMinRnrTimer;
-    attr.path.src_gid = lockstep::gid_of(self, kGidIndex);
-    attr.path.dst_gid = lockstep::gid_of(peer, kGidIndex);
+    attr.path.src_gid = gid_of(self, kGidIndex);
+    attr.path.dst_gid = gid_of(peer, kGidIndex);
     attr.path.dst_mac = peer.mac;
     attr.path.dst_node = NodeId{peer.node};
     attr.path.src_gid_index = kGidIndex;
     attr.path.traffic_class = t.script.flow().traffic_class().value_or(0);
+    const bool datagrams =
+        t.script.flow().service == app::Service::kUd;  // their address names no queue pairs
     attr.path.udp_src_port =
-        lockstep::udp_source_port(0, qpn.value, remote[lane].qpn.value, attr.path.src_gid, attr.path.dst_gid);
+        udp_source_port(0, datagrams ? 0 : qpn.value, datagrams ? 0 : remote[lane].qpn.value,
+                        attr.path.src_gid, attr.path.dst_gid);
+    if (datagrams && t.script.is_requester()) {
+      const auto ah = nic_.create_ah(pd_, attr.path);
+      need(ah.has_value(), "an address handle");
+      t.address = *ah;
+    }
     need(nic_.modify_qp(qpn, attr, Time::zero()), "RTR");
     attr = *nic_.query_qp(qpn);
     attr.state = QpState::kRts;
@@ -133,6 +145,7 @@ void FlowProgram::connect(Transfer& t, const std::vector<Endpoint>& remote) {
 
 void FlowProgram::begin() {
   starts_.begin();
+  for (std::uint32_t slot = 0; slot < transfers_.size(); ++slot) arm(slot);
   wake(Time::zero());
 }
 
@@ -143,12 +156,18 @@ void FlowProgram::post_send(Transfer& t, std::size_t lane, const app::WorkReques
   const app::Flow& flow = t.script.flow();
   SendWqe wqe;
   wqe.wr_id = request.wr_id;
-  wqe.opcode = request.immediate ? WrOpcode::kWriteImm : kOpcodes[static_cast<std::size_t>(flow.op)];
+  wqe.opcode = kOpcodes[static_cast<std::size_t>(flow.op)];
+  if (request.immediate) wqe.opcode = flow.op == app::Op::kSend ? WrOpcode::kSendImm : WrOpcode::kWriteImm;
   wqe.signaled = request.signaled;
-  wqe.imm = request.immediate ? flow.id : 0;
+  wqe.imm = request.immediate ? request.imm : 0;
   if (flow.op != app::Op::kSend) {
     wqe.remote_addr = t.remote[lane].addr + request.offset;
     wqe.rkey = t.remote[lane].rkey;
+  }
+  if (flow.service == app::Service::kUd) {
+    wqe.ah = t.address;
+    wqe.remote_qpn = t.remote[lane].qpn;
+    wqe.remote_qkey = kQkey;
   }
   wqe.num_sge = 1;
   wqe.sge[0] = {t.addr + request.offset, request.length, key_};
@@ -165,7 +184,7 @@ void FlowProgram::post_recv(Transfer& t, std::size_t lane, const app::WorkReques
 }
 
 void FlowProgram::fill(Transfer& t, std::size_t lane, Time now) {
-  while (const auto request = t.script.next(lane)) {
+  while (const auto request = t.script.next(lane, clock_ns(now))) {
     if (t.script.is_requester()) {
       post_send(t, lane, *request, now);
     } else {
@@ -186,8 +205,7 @@ void FlowProgram::wake(Time now) {
       return;
     }
     start_due(now);
-    if (starts_.timed_left() > 0) {
-      const std::int64_t due = starts_.next_ns();
+    if (const std::int64_t due = next_ns(); due != app::kNever) {
       if (unfinished_ == starts_.timed_left()) {  // nothing is under way
         waits_ = Waits::kStart;
         deadline_ = at_ns(due);
@@ -205,11 +223,34 @@ void FlowProgram::wake(Time now) {
 }
 
 void FlowProgram::start_due(Time now) {
-  while (const std::optional<std::uint32_t> slot = starts_.take(clock_ns(now))) {
+  for (;;) {
+    const std::optional<std::uint32_t> starts = starts_.take(clock_ns(now)),
+                                       slot = starts ? starts : alarms_.take(clock_ns(now));
+    if (!slot) return;
     Transfer& t = transfers_[*slot];
     if (t.record.over) continue;
-    t.record.posted = now;
-    for (std::size_t lane = 0; lane < t.script.lanes(); ++lane) fill(t, lane, now);
+    if (starts) t.record.posted = now;
+    if (t.script.time_is_up(clock_ns(now)))
+      stop(t, now);
+    else
+      for (std::size_t lane = 0; lane < t.script.lanes(); ++lane) fill(t, lane, now);
+    arm(*slot);
+  }
+}
+
+void FlowProgram::arm(std::uint32_t slot) {
+  const Transfer& t = transfers_[slot];
+  if (t.script.flow().numbered()) alarms_.set(slot, t.record.over ? app::kNever : t.script.next_alarm_ns());
+}
+
+void FlowProgram::stop(Transfer& t, Time now) {
+  t.record.over = t.record.timed_out = true;
+  --unfinished_;
+  if (!t.script.is_source()) return;
+  for (const Endpoint& lane : t.local) {
+    QpAttr attr = *nic_.query_qp(lane.qpn);
+    attr.state = QpState::kErr;
+    need(nic_.modify_qp(lane.qpn, attr, now), "ERR");
   }
 }
 
@@ -220,6 +261,7 @@ std::size_t FlowProgram::poll(Time now) {
     if (!cqe) break;
     ++count;
     handle(*cqe, now);
+    arm(app::TransferScript::slot_of(cqe->wr_id));
   }
   return count;
 }
@@ -240,12 +282,15 @@ void FlowProgram::handle(const Cqe& cqe, Time now) {
   if (cqe.status != WcStatus::kSuccess) return fail(t, static_cast<int>(cqe.status));
   const bool over = t.script.on_completion(cqe.wr_id);
   if (!t.script.is_requester()) {
-    if (flow.op == app::Op::kWrite && (!cqe.has_imm || cqe.imm != flow.id))
-      return fail(t, TransferRecord::kGeneralError);
-    if (flow.op == app::Op::kSend) t.record.bytes += cqe.byte_len;
+    const auto imm = cqe.has_imm ? std::optional<std::uint32_t>(cqe.imm) : std::nullopt;
+    if (!t.script.on_arrival(imm, cqe.byte_len, clock_ns(now))) return fail(t, TransferRecord::kGeneralError);
+    if (flow.numbered())
+      t.record.bytes = t.script.arrivals().bytes;
+    else if (flow.op == app::Op::kSend)
+      t.record.bytes += cqe.byte_len;
   }
   if (!over) return fill(t, app::TransferScript::lane_of(cqe.wr_id), now);
-  if (flow.op != app::Op::kSend || t.script.is_requester()) t.record.bytes = flow.size;
+  if ((flow.op != app::Op::kSend && !flow.numbered()) || t.script.is_requester()) t.record.bytes = flow.size;
   if (t.record.bytes != flow.size) return fail(t, TransferRecord::kGeneralError);
   if (t.script.is_requester()) t.record.cqe = at_ns(clock_ns(now));
   if (!t.script.is_source()) t.record.placed = now;

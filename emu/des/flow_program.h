@@ -6,12 +6,14 @@
 // the NIC made a completion while wants_completions(). Between calls it posts nothing.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
 #include "base/units.h"
 #include "emu/runner/plan.h"
 #include "irn_provider/nic/nic.h"
+#include "verbs_app/flows/alarms.h"
 #include "verbs_app/flows/start_list.h"
 #include "verbs_app/flows/transfer_script.h"
 
@@ -32,6 +34,7 @@ struct TransferRecord {
   int status = 0;            // ibv_wc_status; kGeneralError: not a completion's
   std::uint64_t bytes = 0;
   bool over = false;
+  bool timed_out = false;  // the source's is stopped by the flow's stop, the sink waits no longer
   static constexpr int kGeneralError = 21;  // IBV_WC_GENERAL_ERR
 };
 
@@ -48,6 +51,7 @@ class FlowProgram {
     std::uint64_t addr;                   // of its buffer, in an address space that nobody looks at
     std::vector<Endpoint> local, remote;  // by lane
     TransferRecord record;
+    Ahn address{};  // UD: of the peer
   };
   void create();
   void connect(Transfer& transfer, const std::vector<Endpoint>& remote);
@@ -66,6 +70,9 @@ class FlowProgram {
  private:
   enum class Waits : std::uint8_t { kStart, kEvent, kPoll, kNothing };
   void start_due(Time now);
+  std::int64_t next_ns() const { return std::min(starts_.next_ns(), alarms_.next_ns()); }
+  void arm(std::uint32_t slot);  // with the time at which the transfer wants the clock
+  void stop(Transfer& transfer, Time now);
   std::size_t poll(Time now);
   void handle(const Cqe& cqe, Time now);
   void fill(Transfer& transfer, std::size_t lane, Time now);
@@ -81,6 +88,7 @@ class FlowProgram {
   RKey key_;
   std::vector<Transfer> transfers_;
   app::StartList starts_;
+  app::Alarms alarms_;
   std::size_t unfinished_ = 0;  // transfers that will end with a completion of ours
   Waits waits_ = Waits::kPoll;
   Time deadline_ = Time::never();

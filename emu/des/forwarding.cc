@@ -24,7 +24,7 @@ std::uint32_t masked(std::uint32_t address, std::uint32_t length) {
 }
 
 std::vector<SwitchRules> gather(const RunPlan& plan, const std::vector<Route>& routes) {
-  std::vector<SwitchRules> rules(plan.segment.switches.size());
+  std::vector<SwitchRules> rules(plan.world.switches.size());
   for (const Route& route : routes) {
     if (!route.group_ports.empty()) continue;  // no program of this engine sends to groups
     RuleSet& set =
@@ -44,12 +44,12 @@ std::vector<SwitchRules> gather(const RunPlan& plan, const std::vector<Route>& r
 }  // namespace
 
 Forwarding::Forwarding(const RunPlan& plan, const std::vector<Route>& routes)
-    : hosts_(static_cast<std::uint32_t>(plan.segment.hosts.size())) {
-  entries_.resize(plan.segment.switches.size() * hosts_);
+    : hosts_(static_cast<std::uint32_t>(plan.world.hosts.size())) {
+  entries_.resize(plan.world.switches.size() * hosts_);
   std::size_t at = 0;
   for (const SwitchRules& rules : gather(plan, routes)) {
     std::map<const RuleSet*, Entry> made;
-    for (const lockstep::HostEntry& host : plan.segment.hosts) {
+    for (const HostEntry& host : plan.world.hosts) {
       Entry& entry = entries_[at++];
       for (const auto& [length, by_prefix] : rules) {
         const auto found = by_prefix.find(masked(host.ipv4, length));

@@ -5,16 +5,16 @@
 namespace rocelab::des {
 namespace {
 
-lockstep::HostEntry host(std::uint32_t ipv4) {
-  lockstep::HostEntry entry;
+HostEntry host(std::uint32_t ipv4) {
+  HostEntry entry;
   entry.ipv4 = ipv4;
   return entry;
 }
 
 RunPlan two_hosts(std::vector<Route> routes) {
   RunPlan plan;
-  plan.segment.hosts = {host(0x0a000001), host(0x0a000101)};
-  plan.segment.switches.resize(1);
+  plan.world.hosts = {host(0x0a000001), host(0x0a000101)};
+  plan.world.switches.resize(1);
   plan.routes = std::move(routes);
   return plan;
 }

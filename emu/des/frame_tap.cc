@@ -2,27 +2,26 @@
 
 #include <algorithm>
 
+#include "base/wire/controls.h"
 #include "base/wire/frame.h"
-#include "base/wire/switch_shim.h"
-#include "lockstep/host_identity.h"
+#include "base/wire/shim_parts.h"
+#include "emu/world/host_identity.h"
 
 namespace rocelab::des {
 
 FrameTap::FrameTap(const RunPlan& plan, const std::string& folder)
-    : plan_(plan), entries_{plan.segment.hosts, plan.segment.switches, plan.segment.ports}, frame_(1 << 14) {
-  const std::span<const lockstep::PortEntry> ports = plan.segment.ports;
-  for (const lockstep::SwitchEntry& entry : plan.segment.switches) {
-    std::vector<const lockstep::PortEntry*> own;
-    for (const lockstep::PortEntry& port : ports.subspan(entry.first_port, entry.ports)) own.push_back(&port);
+    : plan_(plan), world_(plan.world.view()), frame_(1 << 14) {
+  const std::span<const PortEntry> ports = plan.world.ports;
+  for (const SwitchEntry& entry : plan.world.switches) {
+    std::vector<const PortEntry*> own;
+    for (const PortEntry& port : ports.subspan(entry.first_port, entry.ports)) own.push_back(&port);
     captures_.push_back(std::make_unique<SwitchCapture>(folder + "/" + entry.name + ".pcapng", own));
   }
 }
 
 void FrameTap::on_frame(std::uint32_t port, Time time, const Packet& packet, bool arrives) {
-  const lockstep::PortEntry& entry = plan_.segment.ports[port];
-  const auto bytes = is_link_local(packet.kind)             ? bytes_of_control(port, packet, arrives)
-                     : packet.kind == PacketKind::kFairRate ? bytes_of_cnp(packet)
-                                                            : bytes_of(packet);
+  const PortEntry& entry = plan_.world.ports[port];
+  const auto bytes = is_control(packet.kind) ? bytes_of_control(port, packet, arrives) : bytes_of(packet);
   captures_[entry.switch_index]->add(entry.port_id, time, bytes,
                                      arrives ? PcapngDirection::kInbound : PcapngDirection::kOutbound);
 }
@@ -35,22 +34,15 @@ bool FrameTap::failed() const {
   return std::ranges::any_of(captures_, [](const auto& capture) { return capture->failed(); });
 }
 
-std::span<const std::byte> FrameTap::bytes_of_cnp(const Packet& packet) {
-  const std::span<std::byte, RoccCnp::kMaxSize> bytes = std::span(frame_).first<RoccCnp::kMaxSize>();
-  lockstep::write_cnp(entries_, packet, bytes);
-  if ((packet.frame_slot & kDamagedBit) != 0) bytes[RoccCnp::kIcmpAt] ^= std::byte{1};
-  return bytes.first(packet.frame_length);
-}
-
 std::span<const std::byte> FrameTap::bytes_of(const Packet& packet) {
-  const lockstep::HostEntry& src = plan_.segment.hosts[packet.src.value];
-  const lockstep::HostEntry& dst = plan_.segment.hosts[packet.dst.value];
+  const HostEntry& src = plan_.world.hosts[packet.src.value];
+  const HostEntry& dst = plan_.world.hosts[packet.dst.value];
   constexpr int kGidIndex = 1;
   FrameAddress address;
   address.dst_mac = dst.mac;
   address.src_mac = src.mac;
-  address.src_gid = lockstep::gid_of(src, kGidIndex);
-  address.dst_gid = lockstep::gid_of(dst, kGidIndex);
+  address.src_gid = gid_of(src, kGidIndex);
+  address.dst_gid = gid_of(dst, kGidIndex);
   address.dscp = packet.roce.dscp;
   address.ecn = packet.ecn;
   address.udp_src_port = udp_src_port_of(packet);
@@ -58,17 +50,16 @@ std::span<const std::byte> FrameTap::bytes_of(const Packet& packet) {
   const FrameLayout layout = write_frame_headers(address, packet.roce, packet.payload_length, frame_);
   seal_frame(layout, frame_);
   if ((packet.frame_slot & kDamagedBit) != 0) frame_[layout.icrc] ^= std::byte{1};
-  const Telemetry* telemetry = PacketPool::telemetry_of(packet);
-  const auto grown = packet.kind == PacketKind::kAck && telemetry != nullptr
-                         ? insert_telemetry(frame_, layout.length, *telemetry, true)
-                         : insert_switch_shim(frame_, layout.length, switch_shim_of(packet));
+  const auto grown = insert_parts(frame_, layout.length, Shim::of(packet));
   return std::span(frame_).first(grown.value_or(layout.length));
 }
 
 std::span<const std::byte> FrameTap::bytes_of_control(std::uint32_t port, const Packet& packet,
                                                       bool arrives) {
-  const std::span<std::byte, PfcFrame::kSize> bytes = std::span(frame_).first<PfcFrame::kSize>();
-  lockstep::write_control(entries_, port, arrives, packet, bytes);
+  const auto bytes =
+      write_frame_of(world_, port, arrives, packet, std::span(frame_).first<kMaxControlFrame>());
+  if (is_feedback(packet.kind) && (packet.frame_slot & kDamagedBit) != 0)
+    frame_[transport_of(packet).at] ^= std::byte{1};
   return bytes;
 }
 

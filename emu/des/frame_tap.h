@@ -1,5 +1,5 @@
 // FrameTap: captures of a run in virtual time, in the files and with the order and stamps of the live engine
-// (ovs_patches/netdev/switch_capture.h). Packets have no bytes here: headers, lengths and ICRC are made anew,
+// (emu/record/switch_capture.h). Packets have no bytes here: headers, lengths and ICRC are made anew,
 // payload is zeros (DEVIATIONS.md).
 #pragma once
 
@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "emu/des/network.h"
-#include "lockstep/switch_frames.h"
-#include "ovs_patches/netdev/switch_capture.h"
+#include "emu/record/switch_capture.h"
+#include "emu/world/switch_frames.h"
 
 namespace rocelab::des {
 
@@ -23,11 +23,10 @@ class FrameTap final : public PortTap {
 
  private:
   std::span<const std::byte> bytes_of(const Packet& packet);
-  std::span<const std::byte> bytes_of_cnp(const Packet& packet);
   std::span<const std::byte> bytes_of_control(std::uint32_t port, const Packet& packet, bool arrives);
 
   const RunPlan& plan_;
-  lockstep::RunEntries entries_;
+  WorldView world_;
   std::vector<std::unique_ptr<SwitchCapture>> captures_;  // by switch
   std::vector<std::byte> frame_;
 };

@@ -19,12 +19,11 @@ class HostNode {
  public:
   HostNode(const RunPlan& plan, std::uint32_t host, const std::vector<app::Flow>& flows, PacketPool& pool,
            Memory& memory, TraceSink& trace)
-      : nic_(entry(plan, host).nic, Qpn{lockstep::first_qpn_of(0)},
+      : nic_(entry(plan, host).nic, Qpn{first_qpn_of(0)},
              Rng(plan.seed).fork(entry(plan, host).name).fork("0"), pool, memory, trace),
         port_(nic_, entry(plan, host).nic.link_rate, entry(plan, host).nic.link_delay),
         program_(plan, host, flows, nic_) {
-    nic_.expect_link_changes(lockstep::link_changes_at(plan.segment.link_changes, entry(plan, host).port),
-                             Time::zero());
+    nic_.expect_link_changes(link_changes_at(plan.world.link_changes, entry(plan, host).port), Time::zero());
   }
 
   FlowProgram& program() { return program_; }
@@ -60,9 +59,7 @@ class HostNode {
   }
 
  private:
-  static const lockstep::HostEntry& entry(const RunPlan& plan, std::uint32_t host) {
-    return plan.segment.hosts[host];
-  }
+  static const HostEntry& entry(const RunPlan& plan, std::uint32_t host) { return plan.world.hosts[host]; }
 
   Nic nic_;
   NicPort port_;

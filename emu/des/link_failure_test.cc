@@ -1,6 +1,7 @@
 // Links that fail and recover in the middle of a run.
 #include <gtest/gtest.h>
 
+#include "base/wire/controls.h"
 #include "emu/des/des_run.h"
 #include "emu/runner/scenario.h"
 
@@ -24,7 +25,7 @@ Outcome run(const std::string& text) {
   while (!run.advance(1 << 10)) {
   }
   Outcome outcome{run.flows()};
-  for (std::uint32_t port = 0; port < plan.segment.ports.size(); ++port)
+  for (std::uint32_t port = 0; port < plan.world.ports.size(); ++port)
     for (const LinkCounters& c : {run.network().link_in(port), run.network().link_out(port)}) {
       outcome.lost += c.lost_frames;
       outcome.down += c.down_frames;
@@ -131,15 +132,15 @@ TEST(LinkFailureTest, RoutesLeadAroundADeadLink) {
 // Departures of PFC frames to a host, by whether its link is down.
 class PauseCounter final : public PortTap {
  public:
-  PauseCounter(const RunPlan& plan, std::uint32_t host) : port_(plan.segment.hosts[host].port) {
-    for (const lockstep::LinkChangeEntry& change : plan.segment.link_changes)
+  PauseCounter(const RunPlan& plan, std::uint32_t host) : port_(plan.world.hosts[host].port) {
+    for (const LinkChangeEntry& change : plan.world.link_changes)
       if (change.port == port_) schedule_.change(Time::from_ps(change.at_ps), change.up != 0);
   }
   std::uint64_t carried = 0, lost = 0;
 
  private:
   void on_frame(std::uint32_t port, Time time, const Packet& packet, bool arrives) override {
-    if (port != port_ || arrives || packet.kind != PacketKind::kPfc) return;
+    if (port != port_ || arrives || packet.kind != kind_of<PfcFrame>) return;
     ++(schedule_.down_within(time, time) ? lost : carried);
   }
   void commit(Time) override {}

@@ -10,8 +10,6 @@
 namespace rocelab::des {
 namespace {
 
-using lockstep::kNoSlot;
-
 std::vector<app::Flow> program_flows(const RunPlan& plan) {
   std::vector<app::Flow> flows;
   for (const Flow& f : plan.flows) {
@@ -27,71 +25,63 @@ std::vector<app::Flow> program_flows(const RunPlan& plan) {
     flow.after = f.after;
     flow.after_count = f.after_count;
     flow.dscp = f.dscp;
+    flow.rate_bps = static_cast<std::uint64_t>(f.stream.rate.bps());
+    flow.on_ps = f.stream.off.ps() == 0 ? 0 : f.stream.on.ps();
+    flow.off_ps = f.stream.off.ps();
+    flow.service = static_cast<app::Service>(f.service);
+    if (f.service == FlowService::kUd) flow.datagram = plan.settings.nic.config.active_mtu;
+    if (!f.stop.is_never()) flow.stop_ps = f.stop.ps();
+    flow.settle_ns = f.settle.ps() / 1'000;
     flows.push_back(flow);
   }
   return flows;
-}
-
-std::vector<PortConfig> port_configs(const RunPlan& plan, const lockstep::SwitchEntry& entry) {
-  std::vector<PortConfig> configs;
-  for (std::uint32_t p = 0; p < entry.ports; ++p)
-    configs.push_back(plan.segment.ports[entry.first_port + p].config);
-  return configs;
 }
 
 }  // namespace
 
 Network::SwitchSlot::SwitchSlot(const RunPlan& plan, std::uint32_t index, PacketPool& pool, SwitchTrace* sink,
                                 TraceSink& none)
-    : entry(plan.segment.switches[index]),
+    : entry(plan.world.switches[index]),
       trace(sink),
-      node(entry.config, port_configs(plan, entry), Rng(plan.seed).fork(entry.name), pool,
+      node(entry.config, port_configs(plan.world.ports, entry), Rng(plan.seed).fork(entry.name), pool,
            sink != nullptr ? static_cast<TraceSink&>(*sink) : none) {
-  if (sink != nullptr && plan.segment.sample_interval > Duration()) next_sample = Time::zero();
+  if (sink != nullptr && plan.settings.engine.sample_interval > Duration()) next_sample = Time::zero();
 }
 
 Network::Network(const RunPlan& plan, const Sinks& sinks)
     : plan_(plan), sinks_(sinks), forwarding_(plan), flows_(program_flows(plan)), lookahead_(plan.lookahead) {
-  const lockstep::SegmentPlan& segment = plan.segment;
-  std::vector<bool> active(segment.hosts.size());
+  const World& world = plan.world;
+  std::vector<bool> active(world.hosts.size());
   for (const Flow& flow : plan.flows) active[flow.src] = active[flow.dst] = true;
-  for (std::uint32_t h = 0; h < segment.hosts.size(); ++h)
+  for (std::uint32_t h = 0; h < world.hosts.size(); ++h)
     hosts_.push_back(!active[h]
                          ? nullptr
                          : std::make_unique<HostNode>(plan, h, flows_, pool_, memory_,
                                                       sinks.hosts.empty() ? no_trace_ : *sinks.hosts[h]));
-  for (std::uint32_t s = 0; s < segment.switches.size(); ++s)
+  for (std::uint32_t s = 0; s < world.switches.size(); ++s)
     switches_.push_back(std::make_unique<SwitchSlot>(
         plan, s, pool_, sinks.switches.empty() ? nullptr : sinks.switches[s], no_trace_));
-  links_.resize(segment.ports.size());
-  for (const lockstep::PortEntry& port : segment.ports) {
-    const bool faults_in =
-        port.peer_host != kNoSlot && VirtualLink::has_faults(segment.hosts[port.peer_host].to_switch);
-    const bool faults_out = VirtualLink::has_faults(port.to_peer);
+  links_.resize(world.ports.size());
+  for (const PortEntry& port : world.ports) {
+    const bool faults_in = rocelab::faults_in(world.view(), port).any(), faults_out = port.to_peer.any();
     port_edges_.push_back({&switches_[port.switch_index]->node,
-                           port.peer_host == kNoSlot ? nullptr : hosts_[port.peer_host].get(), port.peer_port,
+                           port.peer_host == kNoPeer ? nullptr : hosts_[port.peer_host].get(), port.peer_port,
                            port.peer_host, port.switch_index,
                            static_cast<std::uint32_t>(hosts_.size()) + port.switch_index,
                            PortId{static_cast<std::uint16_t>(port.port_id)}, faults_in, faults_out});
   }
   for (std::size_t i = 1; i <= plan.route_changes.size(); ++i)
     rerouted_.emplace_back(plan, routes_after(plan, i));
-  schedules_ = lockstep::link_schedules(segment.link_changes, segment.ports.size());
+  schedules_ = link_schedules(world.link_changes, world.ports.size());
   plain_ = schedules_.empty() && rerouted_.empty() && sinks.tap == nullptr &&
            std::ranges::none_of(port_edges_, [](const PortEdge& e) { return e.faults_in || e.faults_out; });
-  for (const lockstep::HostEntry& host : segment.hosts) host_edges_.push_back({host.port, NodeId{host.node}});
+  for (const HostEntry& host : world.hosts) host_edges_.push_back({host.port, NodeId{host.node}});
   next_.resize(hosts_.size() + switches_.size(), Time::never());
   connect_programs();
 }
 
 Network::Link& Network::link(std::uint32_t port) {
-  if (!links_[port]) {
-    const lockstep::PortEntry& entry = plan_.segment.ports[port];
-    const Rng faults = Rng(plan_.seed).fork("fault").fork(entry.interface);
-    const FaultConfig from_host =
-        entry.peer_host == kNoSlot ? FaultConfig{} : plan_.segment.hosts[entry.peer_host].to_switch;
-    links_[port].reset(new Link{{from_host, faults.fork("in")}, {entry.to_peer, faults.fork("out")}});
-  }
+  if (!links_[port]) links_[port] = std::make_unique<Link>(plan_.world, plan_.world.ports[port]);
   return *links_[port];
 }
 
@@ -148,7 +138,7 @@ void Network::run_until(SwitchSlot& slot, Time end) {
 // The state as it stands at each multiple of the interval. While nothing happens it does not change, and
 // multiples within such a time are left out.
 void Network::sample_before(SwitchSlot& slot, Time end) {
-  const Duration interval = plan_.segment.sample_interval;
+  const Duration interval = plan_.settings.engine.sample_interval;
   while (slot.next_sample < end) {
     run_until(slot, slot.next_sample);
     slot.trace->sample(slot.node.model(), slot.next_sample);
@@ -172,22 +162,15 @@ void Network::settle(Time end) {
 void Network::arrive_from_switches(const PortEdge& edge, PacketRef&& packet, Time due) {
   if (is_link_local(packet->kind)) return edge.node->deliver(edge.id, {}, std::move(packet), due);
   const Forwarding& rules = rerouted_.empty() ? forwarding_ : forwarding_at(due);
-  const PortId* out = packet->kind == PacketKind::kFairRate
+  const PortId* out = is_feedback(packet->kind)
                           ? rules.out_unbucketed(edge.switch_index, packet->dst)
                           : rules.out(edge.switch_index, packet->dst, udp_src_port_of(*packet));
   edge.node->deliver(edge.id, {out, out != nullptr ? 1u : 0u}, std::move(packet), due);
 }
 
-// Feedback leaves the switch that made it: the live engine gives it its bytes here.
-void Network::name_flow(Packet& packet) const {
-  if (packet.frame_slot != kNoFrame) return;
-  packet.frame_slot = 0;
-  packet.roce.compare = plan_.segment.hosts[packet.src.value].ipv4;
-}
-
 bool Network::dies(std::uint32_t port, bool to_switch, const Packet& packet, Time begin, Time due) {
   if (schedules_.empty() || !schedules_[port].down_within(begin, due)) return false;
-  count_down((to_switch ? link(port).in : link(port).out).counters(), packet.payload_length > 0);
+  count_down(to_switch ? link(port).in : link(port).out, packet.payload_length > 0);
   lose(port, packet, to_switch ? due : begin, kLinkDown);
   return true;
 }
@@ -199,16 +182,8 @@ const Forwarding& Network::forwarding_at(Time due) const {
 }
 
 void Network::lose(std::uint32_t port, const Packet& packet, Time when, std::uint8_t why) {
-  const lockstep::PortEntry& entry = plan_.segment.ports[port];
-  SwitchTrace* trace = switches_[entry.switch_index]->trace;
-  if (trace == nullptr) return;
-  trace->record_at({.time = when,
-                    .kind = TraceKind::kDrop,
-                    .mark = why,
-                    .port = static_cast<std::uint16_t>(entry.port_id),
-                    .flow = packet.flow,
-                    .bytes = packet.frame_length,
-                    .psn = packet.roce.psn.value()});
+  const PortEdge& edge = port_edges_[port];
+  if (SwitchTrace* trace = switches_[edge.switch_index]->trace) trace->lost_at(when, edge.id, packet, why);
 }
 
 // --- results
@@ -241,7 +216,7 @@ Time Network::programs_over_since() const {
 }
 
 SwitchPortCounters Network::port_counters(std::uint32_t port, Time now) const {
-  const lockstep::PortEntry& entry = plan_.segment.ports[port];
+  const PortEntry& entry = plan_.world.ports[port];
   return switches_[entry.switch_index]->node.model().counters(
       PortId{static_cast<std::uint16_t>(entry.port_id)}, now);
 }

@@ -17,10 +17,10 @@
 #include "emu/des/host_node.h"
 #include "emu/des/huge_pages.h"
 #include "emu/des/virtual_link.h"
-#include "emu/port/link_schedule.h"
+#include "emu/link/link_schedule.h"
+#include "emu/record/switch_trace.h"
 #include "emu/runner/plan.h"
-#include "irn_provider/nic/memory.h"
-#include "ovs_patches/netdev/switch_trace.h"
+#include "emu/world/port_link.h"
 #include "ovs_patches/switch_model/switch_node.h"
 
 namespace rocelab::des {
@@ -73,18 +73,18 @@ class Network {
   Time programs_over_since() const;  // the latest end of a program; never() while one runs
   std::size_t programs_running() const { return programs_running_; }
   SwitchPortCounters port_counters(std::uint32_t port, Time now) const;
-  LinkCounters link_in(std::uint32_t port) const {
-    return links_[port] ? links_[port]->in.counters() : LinkCounters{};
-  }
+  LinkCounters link_in(std::uint32_t port) const { return links_[port] ? links_[port]->in : LinkCounters{}; }
   LinkCounters link_out(std::uint32_t port) const {
-    return links_[port] ? links_[port]->out.counters() : LinkCounters{};
+    return links_[port] ? links_[port]->out : LinkCounters{};
   }
   std::uint64_t late_arrivals() const;
   std::size_t peak_packets() const { return pool_.capacity(); }  // that were in the network at once
 
  private:
-  struct Link {  // the two directions at one switch port: a switch's peer has the faults of its own output
-    VirtualLink in, out;
+  struct Link {  // at one switch port
+    Link(const World& world, const PortEntry& port) : faults(world.view(), port, in, out) {}
+    LinkCounters in, out;
+    PortLink faults;
   };
   // What the way of a frame asks of a port, out of the plan's large entries.
   struct PortEdge {
@@ -102,7 +102,7 @@ class Network {
   struct SwitchSlot {
     SwitchSlot(const RunPlan& plan, std::uint32_t index, PacketPool& pool, SwitchTrace* sink,
                TraceSink& none);
-    const lockstep::SwitchEntry& entry;
+    const SwitchEntry& entry;
     SwitchTrace* trace;
     SwitchNode node;
     Time next_sample = Time::never();
@@ -118,7 +118,6 @@ class Network {
   void send_from_switch(std::uint32_t port, PacketRef&& packet, Time departure, Time due);
   void arrive_at_switch(std::uint32_t port, PacketRef&& packet, Time due);
   void arrive_from_switches(const PortEdge& edge, PacketRef&& packet, Time due);
-  void name_flow(Packet& packet) const;
   // Whether the link behind a switch's port is down while it carries the frame; counts and records it.
   bool dies(std::uint32_t port, bool to_switch, const Packet& packet, Time begin, Time due);
   const Forwarding& forwarding_at(Time due) const;

@@ -29,10 +29,10 @@ namespace rocelab::des {
   packet->frame_slot = path.udp_src_port;
   packet->flow = packet->roce.dest.value;  // what switches can see of a frame
   if (!plain_) [[unlikely]] {
-    const PortConfig& config = plan_.segment.ports[edge.port].config;
+    const PortConfig& config = plan_.world.ports[edge.port].config;
     const Time begin = due - config.delay - wire_time(packet->frame(), config.rate);
     if (dies(edge.port, true, *packet, begin, due)) return;
-    if (port_edges_[edge.port].faults_in && !link(edge.port).in.cross(*packet))
+    if (port_edges_[edge.port].faults_in && !cross(link(edge.port).faults.in, *packet))
       return lose(edge.port, *packet, due, kLinkLoss);
   }
   arrive_at_switch(edge.port, std::move(packet), due);
@@ -41,21 +41,21 @@ namespace rocelab::des {
 [[gnu::always_inline]] inline void Network::send_from_switch(std::uint32_t port, PacketRef&& packet,
                                                              Time departure, Time due) {
   const PortEdge& edge = port_edges_[port];
-  if (packet->kind == PacketKind::kFairRate) [[unlikely]]
-    name_flow(*packet);
+  if (is_feedback(packet->kind) && packet->frame_slot == kNoFrame) [[unlikely]]
+    packet->frame_slot = 0;  // it leaves the switch that made it
   if (!plain_) [[unlikely]] {
     if (sinks_.tap != nullptr) sinks_.tap->on_frame(port, departure, *packet, false);
     if (dies(port, false, *packet, departure, due)) return;
-    if (edge.faults_out && !is_link_local(packet->kind) && !link(port).out.cross(*packet))
+    if (edge.faults_out && !is_link_local(packet->kind) && !cross(link(port).faults.out, *packet))
       return lose(port, *packet, departure, kLinkLoss);
   }
-  if (edge.peer_port != lockstep::kNoSlot) {
+  if (edge.peer_port != kNoPeer) {
     arrive_at_switch(edge.peer_port, std::move(packet), due);
   } else if (edge.peer_host != nullptr) {
     edge.peer_host->deliver(std::move(packet), due);
     note(edge.peer_index, due);
   } else if (!is_link_local(packet->kind)) {
-    ++link(port).out.counters().undeliverable_frames;
+    ++link(port).out.undeliverable_frames;
   }
 }
 

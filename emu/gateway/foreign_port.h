@@ -17,8 +17,8 @@
 #include "base/units.h"
 #include "base/wire/pfc.h"
 #include "base/wire_clock.h"
-#include "irn_provider/nic/counters.h"
 #include "irn_provider/nic/pause_state.h"
+#include "irn_provider/transport/counters.h"
 
 namespace rocelab {
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <span>
 
-#include "irn_provider/nic/nic_config.h"
+#include "irn_provider/transport/nic_config.h"
 
 namespace rocelab {
 

@@ -12,6 +12,7 @@
 #include "base/wire/pfc.h"
 #include "base/wire/shim.h"
 #include "emu/gateway/frame_kind.h"
+#include "irn_provider/nic/between_switches.h"
 #include "lockstep/futex.h"
 #include "lockstep/proc_state.h"
 #include "lockstep/wall_clock.h"
@@ -19,7 +20,6 @@
 namespace rocelab {
 
 using lockstep::FrameDescriptor;
-using lockstep::HostEntry;
 using lockstep::RunState;
 using lockstep::Segment;
 
@@ -79,7 +79,7 @@ Gateway::~Gateway() {
   windows_.join();
   const std::lock_guard guard(mutex_);
   if (slot_.grant_seq.load() != seq_) run_window();
-  slot_.counters = counters_;
+  slot_.result.counters = counters_;
   slot_.promise_ps.store(Time::never().ps());
   slot_.state.store(lockstep::VfState::kLeft);
   lockstep::announce(segment_.header());
@@ -222,7 +222,7 @@ void Gateway::run_window() {
     arrive(descriptor);
   }
   send_until(limit);
-  slot_.counters = counters_;
+  slot_.result.counters = counters_;
   slot_.promise_ps.store(next_event().ps());
   lockstep::finish_window(segment_, vf_, seq_);
   if (slot_.excluded.load() != 0) settle();  // time has gone on without this process, which was stopped
@@ -245,10 +245,8 @@ void Gateway::arrive(const FrameDescriptor& d) {
   const Time due = Time::from_ps(d.due_ps);
   if (const auto pfc = PfcFrame::parse(bytes))
     port_.on_pfc(*pfc, due);
-  else if (static_cast<PacketKind>(d.kind) == PacketKind::kEscapeToken)
-    ++counters_.rx_escape_tokens;  // a host is where they end
-  else if (static_cast<PacketKind>(d.kind) == PacketKind::kEscapeAnnouncement)
-    ++counters_.rx_escape_announcements;
+  else if (const auto kind = static_cast<PacketKind>(d.kind); is_from_switches(kind) && !is_feedback(kind))
+    count_between_switches(counters_, kind);
   else
     hand_over(bytes, due);
   RL_CHECK(returns_.push(d.frame));

@@ -78,7 +78,7 @@ class Gateway {
   bool run_goes_on() const;
 
   const lockstep::Segment& segment_;
-  const lockstep::HostEntry& host_;
+  const HostEntry& host_;
   const std::uint32_t vf_;
   lockstep::VfSlot& slot_;
   Interface& device_;

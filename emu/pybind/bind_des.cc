@@ -26,26 +26,31 @@ py::list flows(const DesRun& run) {
   for (const des::FlowOutcome& f : run.flows())
     list.append(py::dict(
         "id"_a = f.id, "posted_ps"_a = to_python(f.posted), "placed_ps"_a = to_python(f.placed),
-        "cqe_ps"_a = to_python(f.cqe), "status"_a = f.status, "bytes"_a = f.bytes,
+        "cqe_ps"_a = to_python(f.cqe), "status"_a = f.status, "bytes"_a = f.bytes, "stopped"_a = f.stopped,
+        "settled"_a = f.settled, "sent"_a = f.sent, "delivered"_a = f.delivered.messages,
+        "latency_sum_ps"_a = f.delivered.latency_sum_ns * 1'000,
+        "latency_max_ps"_a = f.delivered.latency_max_ns * 1'000,
+        "last_ps"_a =
+            to_python(f.delivered.last_ns < 0 ? Time::never() : Time::from_ps(f.delivered.last_ns * 1'000)),
         "src_qpns"_a = py::tuple(py::cast(f.src_qpns)), "dst_qpns"_a = py::tuple(py::cast(f.dst_qpns))));
   return list;
 }
 
 py::dict hosts(const DesRun& run) {
   py::dict result;
-  for (std::uint32_t h = 0; h < run.plan().segment.hosts.size(); ++h)
+  for (std::uint32_t h = 0; h < run.plan().world.hosts.size(); ++h)
     if (run.network().takes_part(h))
-      result[run.plan().segment.hosts[h].name] = counts(run.network().host(h).nic().counters());
+      result[run.plan().world.hosts[h].name] = counts(run.network().host(h).nic().counters());
   return result;
 }
 
 py::dict ports(const DesRun& run) {
   py::dict result;
-  for (std::uint32_t p = 0; p < run.plan().segment.ports.size(); ++p) {
+  for (std::uint32_t p = 0; p < run.plan().world.ports.size(); ++p) {
     Counts all = counts(run.port_counters(p));
     add_link(all, "link_in_", run.network().link_in(p));
     add_link(all, "link_out_", run.network().link_out(p));
-    result[run.plan().segment.ports[p].interface] = all;
+    result[run.plan().world.ports[p].interface] = all;
   }
   return result;
 }

@@ -37,46 +37,58 @@ PortInput port_input(const Counts& counts) {
           link_counters(counts, "link_out_")};
 }
 
-using FlowTuple = std::tuple<std::uint32_t, py::object, py::object, py::object,
-                             std::int32_t>;  // id, posted, placed, cqe, status
+using FlowTuple = std::tuple<std::uint32_t, py::object, py::object, py::object, std::int32_t, bool,
+                             bool>;  // id, posted, placed, cqe, status, stopped, settled
+using MessageTuple = std::tuple<std::uint32_t, std::uint64_t, std::uint64_t, std::int64_t, std::int64_t,
+                                std::int64_t, py::object>;  // id, sent, delivered, bytes, latencies: sum,
+                                                            // max, last arrival
 using ProgressTuple = std::tuple<std::uint32_t, std::int64_t, std::int64_t>;  // id, time, bytes
+
+py::dict as_dict(const MessageMetrics& m) {
+  return py::dict("planned"_a = m.planned, "sent"_a = m.sent, "delivered"_a = m.delivered, "lost"_a = m.lost,
+                  "avg_latency_s"_a = m.avg_latency_s, "max_latency_s"_a = m.max_latency_s);
+}
 
 py::dict as_dict(const RunMetrics& m) {
   py::list groups;
   for (const GroupMetrics& g : m.groups)
-    groups.append(py::dict("name"_a = g.name, "flows"_a = g.flows, "completed"_a = g.completed,
-                           "goodput_bps"_a = g.goodput_bps, "avg_fct_s"_a = g.avg_fct_s,
-                           "p99_fct_s"_a = g.p99_fct_s, "avg_slowdown"_a = g.avg_slowdown,
-                           "p99_slowdown"_a = g.p99_slowdown, "rct_s"_a = g.rct_s, "requests"_a = g.requests,
-                           "avg_request_s"_a = g.avg_request_s, "during"_a = g.during,
-                           "goodput_during_bps"_a = g.goodput_during_bps));
-  return py::dict("flows"_a = m.flows, "completed"_a = m.completed, "goodput_bps"_a = m.goodput_bps,
-                  "avg_slowdown"_a = m.avg_slowdown, "p99_slowdown"_a = m.p99_slowdown,
-                  "avg_fct_s"_a = m.avg_fct_s, "median_fct_s"_a = m.median_fct_s, "p99_fct_s"_a = m.p99_fct_s,
-                  "rct_s"_a = m.rct_s, "drops"_a = m.drops, "data_drops"_a = m.data_drops,
-                  "lossless_drops"_a = m.lossless_drops, "retransmitted_packets"_a = m.retransmitted_packets,
-                  "timeout_retransmissions"_a = m.timeout_retransmissions,
-                  "spurious_retransmissions"_a = m.spurious_retransmissions, "timeouts"_a = m.timeouts,
-                  "pfc_pause_frames"_a = m.pfc_pause_frames, "pfc_paused_s"_a = m.pfc_paused_s,
-                  "ecn_marks"_a = m.ecn_marks, "cnps"_a = m.cnps,
-                  "delivered_data_packets"_a = m.delivered_data_packets,
-                  "down_link_drops"_a = m.down_link_drops, "corrupted_frames"_a = m.corrupted_frames,
-                  "undeliverable_frames"_a = m.undeliverable_frames,
-                  "bottleneck_utilization"_a = m.bottleneck_utilization,
-                  "bottleneck_port"_a = m.bottleneck_port, "groups"_a = groups);
+    groups.append(
+        py::dict("name"_a = g.name, "flows"_a = g.flows, "completed"_a = g.completed, "stopped"_a = g.stopped,
+                 "goodput_bps"_a = g.goodput_bps, "avg_fct_s"_a = g.avg_fct_s, "p99_fct_s"_a = g.p99_fct_s,
+                 "avg_slowdown"_a = g.avg_slowdown, "p99_slowdown"_a = g.p99_slowdown, "rct_s"_a = g.rct_s,
+                 "requests"_a = g.requests, "avg_request_s"_a = g.avg_request_s, "during"_a = g.during,
+                 "goodput_during_bps"_a = g.goodput_during_bps, "messages"_a = as_dict(g.messages)));
+  return py::dict(
+      "flows"_a = m.flows, "completed"_a = m.completed, "stopped"_a = m.stopped,
+      "goodput_bps"_a = m.goodput_bps, "avg_slowdown"_a = m.avg_slowdown, "p99_slowdown"_a = m.p99_slowdown,
+      "avg_fct_s"_a = m.avg_fct_s, "median_fct_s"_a = m.median_fct_s, "p99_fct_s"_a = m.p99_fct_s,
+      "rct_s"_a = m.rct_s, "drops"_a = m.drops, "data_drops"_a = m.data_drops,
+      "lossless_drops"_a = m.lossless_drops, "retransmitted_packets"_a = m.retransmitted_packets,
+      "timeout_retransmissions"_a = m.timeout_retransmissions,
+      "spurious_retransmissions"_a = m.spurious_retransmissions, "timeouts"_a = m.timeouts,
+      "pfc_pause_frames"_a = m.pfc_pause_frames, "pfc_paused_s"_a = m.pfc_paused_s,
+      "ecn_marks"_a = m.ecn_marks, "cnps"_a = m.cnps, "delivered_data_packets"_a = m.delivered_data_packets,
+      "down_link_drops"_a = m.down_link_drops, "corrupted_frames"_a = m.corrupted_frames,
+      "undeliverable_frames"_a = m.undeliverable_frames,
+      "bottleneck_utilization"_a = m.bottleneck_utilization, "bottleneck_port"_a = m.bottleneck_port,
+      "lost_messages"_a = m.messages.lost, "avg_message_latency_s"_a = m.messages.avg_latency_s,
+      "max_message_latency_s"_a = m.messages.max_latency_s, "groups"_a = groups);
 }
 
 py::dict measure_run(const RunPlan& plan, const std::vector<FlowTuple>& flows,
                      const std::vector<Counts>& nics, const std::vector<Counts>& ports,
-                     const std::vector<ProgressTuple>& progress) {
+                     const std::vector<ProgressTuple>& progress, const std::vector<MessageTuple>& messages) {
   RunInput input;
-  for (const auto& [id, posted, placed, cqe, status] : flows)
-    input.flows.push_back({id, time_of(posted), time_of(placed), time_of(cqe), status});
+  for (const auto& [id, posted, placed, cqe, status, stopped, settled] : flows)
+    input.flows.push_back({id, time_of(posted), time_of(placed), time_of(cqe), status, stopped, settled});
   for (const Counts& counts : nics) input.nics.push_back(nic_counters(counts));
   for (const Counts& counts : ports) input.ports.push_back(port_input(counts));
   for (const auto& [id, at, bytes] : progress)
     input.progress.push_back({id, Time::from_ps(at), Bytes::from_count(bytes)});
-  return as_dict(measure(plan, input));
+  for (const auto& [id, sent, delivered, bytes, latency_sum, latency_max, last] : messages)
+    input.messages.push_back({id, sent, delivered, Bytes::from_count(bytes), Duration::from_ps(latency_sum),
+                              Duration::from_ps(latency_max), time_of(last)});
+  return as_dict(measure(plan, std::move(input)));
 }
 
 std::string hash_of(const std::vector<std::string>& digests) {
@@ -92,7 +104,7 @@ std::string hash_of(const std::vector<std::string>& digests) {
 
 void bind_metrics(py::module_& m) {
   m.def("measure", measure_run, "plan"_a, "flows"_a, "nics"_a, "ports"_a,
-        "progress"_a = std::vector<ProgressTuple>{});
+        "progress"_a = std::vector<ProgressTuple>{}, "messages"_a = std::vector<MessageTuple>{});
   m.def(
       "trace_hash",
       [](const std::vector<py::bytes>& digests) {

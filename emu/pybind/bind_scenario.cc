@@ -33,7 +33,7 @@ std::string ipv6_text(const std::array<std::uint8_t, 16>& address) {
 
 py::list hosts(const RunPlan& plan) {
   py::list list;
-  for (const lockstep::HostEntry& h : plan.segment.hosts)
+  for (const HostEntry& h : plan.world.hosts)
     list.append(py::dict("name"_a = h.name, "ipv4"_a = ipv4_text(h.ipv4), "ipv6"_a = ipv6_text(h.ipv6),
                          "mac"_a = mac_text(h.mac), "node"_a = h.node, "port"_a = h.port,
                          "number"_a = plan.settings.topology.number_of(h.node)));
@@ -42,11 +42,11 @@ py::list hosts(const RunPlan& plan) {
 
 py::list ports(const RunPlan& plan) {
   py::list list;
-  for (std::size_t i = 0; i < plan.segment.ports.size(); ++i) {
-    const lockstep::PortEntry& p = plan.segment.ports[i];
+  for (std::size_t i = 0; i < plan.world.ports.size(); ++i) {
+    const PortEntry& p = plan.world.ports[i];
     const PortLimits& l = plan.limits[i];
     list.append(py::dict("interface"_a = p.interface, "switch"_a = l.switch_name, "port_id"_a = p.port_id,
-                         "peer"_a = l.peer, "peer_is_host"_a = p.peer_host != lockstep::kNoSlot,
+                         "peer"_a = l.peer, "peer_is_host"_a = p.peer_host != kNoPeer,
                          "rate_bps"_a = l.rate.bps(), "delay_ps"_a = l.delay.ps(),
                          "buffer"_a = l.buffer.count(), "headroom"_a = l.headroom.count(),
                          "xoff"_a = l.xoff.count(), "xon"_a = l.xon.count()));
@@ -63,7 +63,7 @@ py::dict rules(const RunPlan& plan, const Indices& indices, const std::vector<Ro
     if (const auto list = lines.find(route.switch_index); list != lines.end())
       for (const std::string& line : openflow(route, back)) list->second.append(line);
   py::dict result;
-  for (const auto& [s, list] : lines) result[plan.segment.switches[s].name] = py::tuple(list);
+  for (const auto& [s, list] : lines) result[plan.world.switches[s].name] = py::tuple(list);
   return result;
 }
 
@@ -77,8 +77,8 @@ py::list route_changes(const RunPlan& plan) {
 
 py::list switches(const RunPlan& plan) {
   py::list list;
-  for (std::uint32_t s = 0; s < plan.segment.switches.size(); ++s) {
-    const lockstep::SwitchEntry& entry = plan.segment.switches[s];
+  for (std::uint32_t s = 0; s < plan.world.switches.size(); ++s) {
+    const SwitchEntry& entry = plan.world.switches[s];
     py::list indices;
     for (std::uint32_t p = 0; p < entry.ports; ++p) indices.append(entry.first_port + p);
     list.append(py::dict("name"_a = entry.name, "node"_a = entry.node, "ports"_a = py::tuple(indices),
@@ -91,11 +91,12 @@ py::list switches(const RunPlan& plan) {
 py::list flows(const RunPlan& plan) {
   py::list list;
   for (const Flow& f : plan.flows)
-    list.append(py::dict("id"_a = f.id, "group"_a = f.group, "src"_a = plan.segment.hosts[f.src].name,
-                         "dst"_a = plan.segment.hosts[f.dst].name, "op"_a = to_string(f.op),
-                         "size"_a = f.size.count(), "message_size"_a = f.message_size.count(),
-                         "dst_port"_a = destination_port(plan, f), "start_ps"_a = f.start.ps(),
-                         "qps"_a = f.qps, "packets"_a = f.packets, "alone_ps"_a = f.alone.ps()));
+    list.append(py::dict("id"_a = f.id, "group"_a = f.group, "src"_a = plan.world.hosts[f.src].name,
+                         "dst"_a = plan.world.hosts[f.dst].name, "op"_a = to_string(f.op),
+                         "service"_a = to_string(f.service), "size"_a = f.size.count(),
+                         "message_size"_a = f.message_size.count(), "dst_port"_a = destination_port(plan, f),
+                         "start_ps"_a = f.start.ps(), "qps"_a = f.qps, "packets"_a = f.packets,
+                         "alone_ps"_a = f.alone.ps(), "is_stream"_a = f.is_stream()));
   return list;
 }
 
@@ -112,7 +113,7 @@ py::dict scalars(const RunPlan& plan) {
   return py::dict(
       "scenario"_a = plan.scenario, "label"_a = plan.label, "seed"_a = plan.seed,
       "mode"_a = irn ? "irn" : "roce", "pfc"_a = s.switches.pfc.enabled,
-      "expected_participants"_a = plan.segment.expected_participants, "path_mtu"_a = s.nic.config.active_mtu,
+      "expected_participants"_a = plan.live.expected_participants, "path_mtu"_a = s.nic.config.active_mtu,
       "wire_mtu"_a = plan.wire_mtu.count(), "verbs_timeout"_a = s.timers.verbs_timeout,
       "verbs_retry_cnt"_a = s.timers.verbs_retry_cnt, "lookahead_ps"_a = plan.lookahead.ps(),
       "base_rtt_ps"_a = plan.base_rtt.ps(), "bdp_cap"_a = plan.bdp_cap, "limit_ps"_a = s.engine.limit.ps(),
@@ -121,8 +122,8 @@ py::dict scalars(const RunPlan& plan) {
 }
 
 std::uint32_t host_index(const RunPlan& plan, const std::string& name) {
-  for (std::uint32_t h = 0; h < plan.segment.hosts.size(); ++h)
-    if (name == plan.segment.hosts[h].name) return h;
+  for (std::uint32_t h = 0; h < plan.world.hosts.size(); ++h)
+    if (name == plan.world.hosts[h].name) return h;
   throw py::key_error("no host is called " + name);
 }
 

@@ -20,7 +20,9 @@ namespace {
 Segment create_segment(const RunPlan& plan, const std::string& path, const std::string& run_id,
                        const std::string& trace_dir, const std::string& pcap_dir,
                        std::optional<std::uint32_t> expected_participants, bool reserve) {
-  lockstep::SegmentPlan segment = plan.segment;
+  lockstep::SegmentPlan segment;
+  static_cast<LiveSettings&>(segment) = plan.live;
+  segment.world = plan.world;
   segment.run_id = run_id;
   segment.trace_dir = trace_dir;
   segment.pcap_dir = pcap_dir;
@@ -44,13 +46,13 @@ py::list vfs(const Segment& segment) {
   const std::uint32_t per_host = segment.header().vfs_per_host;
   std::uint32_t index = 0;
   for (const lockstep::VfSlot& vf : segment.vfs()) {
-    const py::bytes digest(reinterpret_cast<const char*>(vf.digest.data()), vf.digest.size());
+    const py::bytes digest(reinterpret_cast<const char*>(vf.result.digest.data()), vf.result.digest.size());
     list.append(py::dict("host"_a = segment.hosts()[index / per_host].name, "vf"_a = index % per_host,
                          "pid"_a = vf.pid.load(), "state"_a = name_of(vf.state.load()),
                          "first_qpn"_a = vf.first_qpn, "promise_ps"_a = vf.promise_ps.load(),
                          "hold"_a = vf.hold.load(), "excluded"_a = vf.excluded.load(),
-                         "counters"_a = counts(vf.counters), "cm"_a = counts(vf.cm_counters),
-                         "digest"_a = digest, "records"_a = vf.records));
+                         "counters"_a = counts(vf.result.counters), "cm"_a = counts(vf.result.cm_counters),
+                         "digest"_a = digest, "records"_a = vf.result.records));
     ++index;
   }
   return list;
@@ -58,10 +60,12 @@ py::list vfs(const Segment& segment) {
 
 py::list ports(const Segment& segment) {
   py::list list;
-  for (const lockstep::PortEntry& port : segment.ports()) {
-    Counts all = counts(port.counters);
-    add_link(all, "link_in_", port.link_in);
-    add_link(all, "link_out_", port.link_out);
+  for (std::size_t i = 0; i < segment.ports().size(); ++i) {
+    const PortEntry& port = segment.ports()[i];
+    const PortResult& result = segment.port_results()[i];
+    Counts all = counts(result.counters);
+    add_link(all, "link_in_", result.link_in);
+    add_link(all, "link_out_", result.link_out);
     list.append(py::dict("interface"_a = port.interface,
                          "switch"_a = segment.switches()[port.switch_index].name, "counters"_a = all));
   }

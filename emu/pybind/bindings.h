@@ -10,10 +10,7 @@
 #include <string>
 
 #include "base/units.h"
-#include "emu/port/link_counters.h"
-#include "irn_provider/cm/cm_counters.h"
-#include "irn_provider/nic/counters.h"
-#include "ovs_patches/switch_model/counters.h"
+#include "emu/world/results.h"
 
 namespace rocelab::python {
 

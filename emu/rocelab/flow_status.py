@@ -35,9 +35,9 @@ def text_of(status: int) -> str:
 
 
 def incomplete(plans: Sequence[FlowPlan], records: Sequence[FlowRecord]) -> str | None:
-    """One line that names the flows that did not complete and why; None: all of them did."""
+    """One line that names the flows that did not complete and why; None: all of them did, or stopped when they were to."""
     ends = {f.id: f"flow {f.id} ({f.src} -> {f.dst})" for f in plans}
-    missing = [r for r in records if r.placed_ps is None or r.status != 0]
+    missing = [r for r in records if r.status != 0 or (r.placed_ps is None and not r.settled)]
     if not missing:
         return None
     lines = [f"{ends[r.id]}: {text_of(r.status)}" for r in missing[:_NAMED]]

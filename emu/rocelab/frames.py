@@ -128,17 +128,22 @@ def _flow_row(plan: FlowPlan, record: FlowRecord) -> dict[str, object]:
     fct: int | None = None
     if record.posted_ps is not None and record.placed_ps is not None and record.status == 0:
         fct = record.placed_ps - record.posted_ps
-    planned = {k: v for k, v in dataclasses.asdict(plan).items() if k not in ("id", "alone_ps")}
+    completed = fct is not None
+    fct = None if plan.is_stream else fct
+    planned = {k: v for k, v in dataclasses.asdict(plan).items() if k not in ("id", "alone_ps", "is_stream")}
     return {
         "flow": plan.id,
         **planned,
         "posted_ps": record.posted_ps,
         "placed_ps": record.placed_ps,
         "cqe_ps": record.cqe_ps,
-        "completed": fct is not None,
+        "completed": completed,
         "status": record.status,
         "bytes": record.bytes,
         "verified": record.verified,
+        "stopped": record.stopped and not completed,
+        "sent": record.sent,
+        "delivered": record.delivered,
         "fct_s": None if fct is None else fct / 1e12,
         "alone_s": plan.alone_ps / 1e12,
         "slowdown": None if fct is None else fct / plan.alone_ps,

@@ -19,7 +19,7 @@ EPOCH_S = 2.0  # the generators' base time: what those files call experiment tim
 _FIRST_SOURCE_PORT = 10000
 _FLOWS = """SELECT s.number, d.number, f.dst_port, f.size, f.posted_ps, f.placed_ps - f.posted_ps, f.alone_s
   FROM flows f JOIN nodes s ON s.run = f.run AND s.node = f.src JOIN nodes d ON d.run = f.run AND d.node = f.dst
-  WHERE f.run = ? AND f.completed ORDER BY f.posted_ps, f.flow"""
+  WHERE f.run = ? AND f.fct_s IS NOT NULL ORDER BY f.posted_ps, f.flow"""
 _PAUSES = """SELECT e.time_ps, n.number, NOT n.is_host, e.port, e.kind = 'paused' FROM events e JOIN nodes n ON n.run = e.run AND n.node = e.node
   WHERE e.run = ? AND e.kind IN ('paused', 'resumed') ORDER BY e.time_ps, n.number, e.port"""
 

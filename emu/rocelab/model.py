@@ -55,6 +55,10 @@ METRICS = (
     "ecn_marks",
     "cnps",
     "escaped_frames",
+    "stopped",
+    "lost_messages",
+    "avg_message_latency_s",
+    "max_message_latency_s",
     "bottleneck_utilization",
     "avg_rtt_s",
     "p99_rtt_s",
@@ -124,6 +128,8 @@ class FlowPlan:
     packets: int
     alone_ps: int  # completion time on an idle network
     dst_port: int = 100  # in other simulators' files: 200 an incast's, 100 others
+    service: str = "rc"
+    is_stream: bool = False  # open loop: it takes as long as it says, and has no FCT
 
 
 @dataclass(frozen=True)
@@ -196,6 +202,13 @@ class FlowRecord:
     dst_qpn: int = 0
     src_qpns: tuple[int, ...] = ()  # of all, when it has several
     dst_qpns: tuple[int, ...] = ()
+    stopped: bool = False  # its source was, by its stop
+    settled: bool = False  # its sink waits no longer for what has not come
+    sent: int = 0  # messages, of flows whose messages are counted
+    delivered: int = 0
+    latency_sum_ps: int = 0  # from the time at which a message was due until it was in place
+    latency_max_ps: int = 0
+    last_ps: int | None = None  # when the last of them came
 
     def source_qpns(self) -> tuple[int, ...]:
         return self.src_qpns or (self.src_qpn,)
@@ -227,7 +240,7 @@ class RunOutcome:
 
     plan: RunPlan
     flows: tuple[FlowRecord, ...] = ()
-    # NIC counters per (host name, VF index), names as in irn_provider/nic/counters.h
+    # NIC counters per (host name, VF index), names as in irn_provider/transport/counters.h
     nic_counters: Mapping[tuple[str, int], Mapping[str, int]] = field(default_factory=dict)
     # switch port counters per interface, names as in ovs_patches/switch_model/counters.h, and link_in_*, link_out_*
     port_counters: Mapping[str, Mapping[str, int]] = field(default_factory=dict)

@@ -41,6 +41,10 @@ _ROWS_IF_TAKEN = (
     ("round trip, mean (us)", "avg_rtt_s", 1e6, "{:.1f}"),
     ("  99th percentile", "p99_rtt_s", 1e6, "{:.1f}"),
     ("frames that escaped", "escaped_frames", 1, "{:.0f}"),
+    ("flows that were stopped", "stopped", 1, "{:.0f}"),
+    ("lost messages", "lost_messages", 1, "{:.0f}"),
+    ("message latency, mean (us)", "avg_message_latency_s", 1e6, "{:.1f}"),
+    ("  longest", "max_message_latency_s", 1e6, "{:.1f}"),
 )
 
 

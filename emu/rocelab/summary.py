@@ -46,10 +46,15 @@ def run_summary(outcome: RunOutcome) -> Summary:
     plan = outcome.plan
     metrics = native.module().measure(
         plan.native,
-        [(r.id, r.posted_ps, r.placed_ps, r.cqe_ps, r.status) for r in outcome.flows],
+        [(r.id, r.posted_ps, r.placed_ps, r.cqe_ps, r.status, r.stopped, r.settled) for r in outcome.flows],
         [dict(c) for c in outcome.nic_counters.values()],
         [dict(outcome.port_counters.get(p.interface, {})) for p in plan.ports],
         frames.progress(outcome, _watched_groups(outcome)),
+        [
+            (r.id, r.sent, r.delivered, r.bytes, r.latency_sum_ps, r.latency_max_ps, r.last_ps)
+            for r in outcome.flows
+            if r.sent or r.delivered
+        ],
     )
     return {
         "label": plan.label,
@@ -164,7 +169,7 @@ def aggregates(runs: Sequence[Summary]) -> list[Summary]:
     for label in dict.fromkeys(r["label"] for r in runs):
         mine = [r for r in runs if r["label"] == label and r["complete"]]
         for metric in METRICS:
-            taken = [float(r[metric]) for r in mine if r[metric] is not None]
+            taken = [float(r[metric]) for r in mine if r[metric] is not None and math.isfinite(r[metric])]
             estimate = native.module().estimate(taken)
             result.append({"label": label, "metric": metric, **estimate})
     return result

@@ -72,7 +72,7 @@ CcPreset read_congestion_control(ConfigSection section, TransportMode mode,
                        algorithm, rocc);
     if (in_use) chosen = preset;
   }
-  rocc.config.enabled = chosen.config.needs().fair_rates;
+  rocc.config.enabled = chosen.config.get<RoccRp>() != nullptr;
   check_mode(section, chosen.config, mode);
   read_rtt_segment(section, chosen.config);
   section.finish();

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/wire/switch_shim.h"
+#include "base/wire/shim_parts.h"
 #include "emu/runner/complaint_fixture.h"
 #include "emu/runner/plan.h"
 #include "emu/runner/scenario.h"
@@ -119,26 +119,26 @@ TEST(CcReaderTest, HpccBringsTelemetryAndTheNetworksRtt) {
   const Scenario s = parse_scenario(
       text(R"("irn+pfc+hpcc", "irn")", "[congestion_control.hpcc]\nflows = 10\nw_ai = \"80B\"\n"), "t.toml");
   const RunPlan plan = make_plan(s, s.settings[0], 1);
-  EXPECT_TRUE(plan.segment.switches[0].config.telemetry.enabled);
-  EXPECT_EQ(plan.segment.switches[0].config.max_frame,
+  EXPECT_TRUE(plan.world.switches[0].config.telemetry.enabled);
+  EXPECT_EQ(plan.world.switches[0].config.max_frame,
             plan.wire_mtu + Bytes::from_count(Telemetry::kMaxShimBytes));
-  EXPECT_EQ(plan.segment.max_frame_bytes,
+  EXPECT_EQ(plan.live.max_frame_bytes,
             (plan.wire_mtu + SwitchConfig::kLongerOverIpv6).count() + Telemetry::kMaxShimBytes);
-  const HpccParams& p = *plan.segment.hosts[0].nic.cc.get<Hpcc>();
+  const HpccParams& p = *plan.world.hosts[0].nic.cc.get<Hpcc>();
   EXPECT_EQ(p.base_rtt, plan.base_rtt);
   EXPECT_EQ(p.w_ai, 80_B);
   EXPECT_EQ(p.flows, 10u);
-  EXPECT_FALSE(make_plan(s, s.settings[1], 1).segment.switches[0].config.telemetry.enabled);
+  EXPECT_FALSE(make_plan(s, s.settings[1], 1).world.switches[0].config.telemetry.enabled);
 }
 
 TEST(CcReaderTest, EscapeBesideHpccHasRoomForItsHopsToo) {
   const Scenario s = parse_scenario(text(R"("irn+pfc+hpcc")", "[switch.escape]\nenabled = true\n"), "t.toml");
   const RunPlan plan = make_plan(s, s.settings[0], 1);
-  const SwitchConfig& config = plan.segment.switches[0].config;
+  const SwitchConfig& config = plan.world.switches[0].config;
   EXPECT_TRUE(config.telemetry.enabled && config.escape.enabled);
   EXPECT_EQ(config.max_frame, plan.wire_mtu + Bytes::from_count(Telemetry::kMaxShimBytes));
-  EXPECT_EQ(plan.segment.max_frame_bytes, (plan.wire_mtu + SwitchConfig::kLongerOverIpv6).count() +
-                                              SwitchShim::bytes(Telemetry::kMaxHops, true));
+  EXPECT_EQ(plan.live.max_frame_bytes, (plan.wire_mtu + SwitchConfig::kLongerOverIpv6).count() +
+                                           Telemetry::kMaxShimBytes + kEscapeShimBytes);
 }
 
 TEST(CcReaderTest, WhatTelemetryCannotSayIsRefused) {

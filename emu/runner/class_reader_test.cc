@@ -22,8 +22,8 @@ std::string complaint(const std::string& more) {
 TEST(ClassReaderTest, NicsAndSwitchesHaveOneMap) {
   const Scenario s = parse_scenario(text("[classes]\ndscp = { 34 = 3, 26 = 5 }\n"), "t.toml");
   const RunPlan plan = make_plan(s, s.settings[0], 1);
-  const NicConfig& nic = plan.segment.hosts[0].nic;
-  const SwitchConfig& config = plan.segment.switches[0].config;
+  const NicConfig& nic = plan.world.hosts[0].nic;
+  const SwitchConfig& config = plan.world.switches[0].config;
   EXPECT_EQ(nic.class_map.classes, config.class_map.classes);
   EXPECT_EQ(nic.class_map.of(34), Tc{3});
   EXPECT_EQ(nic.class_map.of(24), Tc{3}) << "those that are not named keep theirs";
@@ -38,10 +38,10 @@ TEST(ClassReaderTest, SingleNodesMayHaveAMapOfTheirOwn) {
       text("[classes]\ndscp = { 34 = 3 }\n[[classes.at]]\nnodes = [\"s1\", \"h2\"]\ndscp = { 34 = 5 }\n"),
       "t.toml");
   const RunPlan plan = make_plan(s, s.settings[0], 1);
-  EXPECT_EQ(plan.segment.hosts[0].nic.class_map.of(34), Tc{3});
-  EXPECT_EQ(plan.segment.hosts[1].nic.class_map.of(34), Tc{5});
-  EXPECT_EQ(plan.segment.switches[0].config.class_map.of(34), Tc{5});
-  EXPECT_EQ(plan.segment.switches[0].config.class_map.of(26), Tc{3}) << "the others are the network's";
+  EXPECT_EQ(plan.world.hosts[0].nic.class_map.of(34), Tc{3});
+  EXPECT_EQ(plan.world.hosts[1].nic.class_map.of(34), Tc{5});
+  EXPECT_EQ(plan.world.switches[0].config.class_map.of(34), Tc{5});
+  EXPECT_EQ(plan.world.switches[0].config.class_map.of(26), Tc{3}) << "the others are the network's";
 }
 
 TEST(ClassReaderTest, ANarrowMapLeavesOutWhatItDoesNotName) {

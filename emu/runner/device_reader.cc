@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "emu/runner/readers.h"
-#include "lockstep/segment.h"
+#include "emu/world/world.h"
 
 namespace rocelab {
 namespace {
@@ -90,7 +90,7 @@ void read_pfc(ConfigSection section, PfcConfig& pfc) {
 
 // Bits of EscapeFix.
 std::uint8_t read_fixes(ConfigSection& section) {
-  static const std::vector<std::string> kNames = {"pool", "order", "reclaim", "headroom", "hosts"};
+  const std::vector<std::string> kNames = {"pool", "order", "reclaim", "headroom", "hosts"};
   std::uint8_t fixes = 0;
   for (const std::string& name : section.texts("fixes", kNames)) {
     const auto found = std::ranges::find(kNames, name);
@@ -219,15 +219,15 @@ NicSettings read_nic(ConfigSection section, ConfigSection irn, TransportMode mod
   static constexpr std::int64_t kMtus[] = {256, 512, 1024, 2048, 4096};
   const std::size_t mtu = section.choice("path_mtu", {"256B", "512B", "1024B", "2048B", "4096B"}, 2);
   config.active_mtu = static_cast<std::uint32_t>(kMtus[mtu]);
-  nic.vfs = static_cast<std::uint32_t>(section.integer("vfs", nic.vfs, 1, lockstep::kMaxVfsPerHost));
+  nic.vfs = static_cast<std::uint32_t>(section.integer("vfs", nic.vfs, 1, kMaxVfsPerHost));
   read_modes(section, "roce_hosts", TransportMode::kRoce, topology, nic);
   read_modes(section, "irn_hosts", TransportMode::kIrn, topology, nic);
   config.max_qps = static_cast<std::uint32_t>(section.integer("max_qps", config.max_qps, 1, 1 << 18));
-  if (config.max_qps > lockstep::kQpnsPerVf && nic.vfs > 1)
+  if (config.max_qps > kQpnsPerVf && nic.vfs > 1)
     section.fail_at("max_qps", "= " + std::to_string(config.max_qps) +
                                    " needs vfs = 1: the numbers of a host's queue pairs are dealt out to its "
                                    "programs, " +
-                                   std::to_string(lockstep::kQpnsPerVf) + " each");
+                                   std::to_string(kQpnsPerVf) + " each");
   const bool has_roce = mode == TransportMode::kRoce || std::ranges::any_of(nic.modes, [](const auto& host) {
                           return host.second == TransportMode::kRoce;
                         });

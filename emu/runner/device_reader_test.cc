@@ -44,10 +44,10 @@ TEST(DeviceReaderTest, LinksOfARateMayHaveMarkingOfTheirOwn) {
       "[[topology.link]]\nbetween = [\"h3\", \"s1\"]\nrate = \"400Gb/s\"\n";
   const Scenario scenario = parse_scenario(text(ecn), "t.toml");
   const RunPlan plan = make_plan(scenario, scenario.settings[0], 1);
-  const EcnConfig plain = plan.segment.switches[0].config.classes[3].ecn;
+  const EcnConfig plain = plan.world.switches[0].config.classes[3].ecn;
   EXPECT_EQ(plain.k_min, 10_KB);
-  EXPECT_FALSE(plan.segment.ports[0].config.ecn.enabled);  // its class's
-  const EcnConfig slow = plan.segment.ports[1].config.ecn, fast = plan.segment.ports[2].config.ecn;
+  EXPECT_FALSE(plan.world.ports[0].config.ecn.enabled);  // its class's
+  const EcnConfig slow = plan.world.ports[1].config.ecn, fast = plan.world.ports[2].config.ecn;
   EXPECT_TRUE(slow.enabled && slow.k_min == 1_KB && slow.k_max == 4_KB && slow.p_max == 0.5);
   EXPECT_TRUE(fast.enabled && fast.k_min == 10_KB && fast.k_max == 1600_KB && fast.p_max == 0.2);
   const std::string again = "[[switch.ecn.by_rate]]\nrate = \"25Gb/s\"\n";

@@ -1,5 +1,6 @@
 // Files that the traffic program reads. Flows, one a line: `id src dst op size message_size start_ns qps
-// label [after]`, op one of send, write, read, sizes in bytes, the start in nanoseconds with three decimals;
+// label [after] [KEY=VALUE ..]`, op one of send, write, read, sizes in bytes, the start in nanoseconds with
+// three decimals;
 // `#` begins a comment. Hosts, one a line: `name ip`.
 #pragma once
 

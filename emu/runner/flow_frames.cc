@@ -1,6 +1,7 @@
 #include "emu/runner/flow_frames.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/wire/frame.h"
 #include "base/wire/opcode.h"
@@ -8,8 +9,21 @@
 namespace rocelab {
 namespace {
 
-TransportClass transport_class(TransportMode mode) {
+TransportClass transport_class(TransportMode mode, FlowService service) {
+  if (service == FlowService::kUc) return TransportClass::kUc;
+  if (service == FlowService::kUd) return TransportClass::kUd;
   return mode == TransportMode::kIrn ? TransportClass::kIrn : TransportClass::kRc;
+}
+
+Bytes frame_bytes(TransportClass transport, Operation operation, std::int64_t payload) {
+  RoceHeaders headers;
+  headers.opcode = make_opcode(transport, operation);
+  return Bytes::from_count(
+      static_cast<std::int64_t>(frame_length(headers, static_cast<std::size_t>(payload), true)));
+}
+
+Bytes frame_of(const FlowShape& shape, Operation operation, std::int64_t payload) {
+  return frame_bytes(transport_class(shape.mode, shape.service), operation, payload);
 }
 
 struct MessageOperations {
@@ -17,8 +31,15 @@ struct MessageOperations {
   Operation final_last, final_only;  // of a queue pair's last message
 };
 
-MessageOperations operations_of(FlowOp op) {
+MessageOperations operations_of(const FlowShape& shape) {
   using enum Operation;
+  const auto [op, numbered] = std::pair(shape.op, shape.numbered);
+  if (shape.service == FlowService::kUd)  // each packet is a datagram
+    return {kSendOnlyImm, kSendOnlyImm, kSendOnlyImm, kSendOnlyImm, kSendOnlyImm, kSendOnlyImm};
+  if (numbered && op == FlowOp::kSend)
+    return {kSendFirst, kSendMiddle, kSendLastImm, kSendOnlyImm, kSendLastImm, kSendOnlyImm};
+  if (numbered)
+    return {kWriteFirst, kWriteMiddle, kWriteLastImm, kWriteOnlyImm, kWriteLastImm, kWriteOnlyImm};
   switch (op) {
     case FlowOp::kSend:
       return {kSendFirst, kSendMiddle, kSendLast, kSendOnly, kSendLast, kSendOnly};
@@ -34,14 +55,11 @@ MessageOperations operations_of(FlowOp op) {
 }  // namespace
 
 Bytes frame_bytes(TransportMode mode, Operation operation, std::int64_t payload) {
-  RoceHeaders headers;
-  headers.opcode = make_opcode(transport_class(mode), operation);
-  return Bytes::from_count(
-      static_cast<std::int64_t>(frame_length(headers, static_cast<std::size_t>(payload), true)));
+  return frame_bytes(transport_class(mode, FlowService::kRc), operation, payload);
 }
 
 FlowFrames::FlowFrames(const FlowShape& shape)
-    : middle_(frame_bytes(shape.mode, operations_of(shape.op).middle, shape.path_mtu)) {
+    : middle_(frame_of(shape, operations_of(shape).middle, shape.path_mtu)) {
   const std::int64_t size = shape.size.count(),
                      whole = shape.message_size.count() > 0 ? shape.message_size.count() : size,
                      messages = (size + whole - 1) / whole,
@@ -59,16 +77,16 @@ FlowFrames::FlowFrames(const FlowShape& shape)
 
 FlowFrames::Message FlowFrames::make_message(const FlowShape& shape, std::int64_t bytes,
                                              bool is_final) const {
-  const MessageOperations o = operations_of(shape.op);
+  const MessageOperations o = operations_of(shape);
   const std::int64_t mtu = shape.path_mtu;
   Message m;
   m.packets = (bytes + mtu - 1) / mtu;
   const std::int64_t rest = bytes - (m.packets - 1) * mtu;
-  m.first = frame_bytes(shape.mode, o.first, mtu);
+  m.first = frame_of(shape, o.first, mtu);
   if (m.packets == 1)
-    m.last = frame_bytes(shape.mode, is_final ? o.final_only : o.only, rest);
+    m.last = frame_of(shape, is_final ? o.final_only : o.only, rest);
   else
-    m.last = frame_bytes(shape.mode, is_final ? o.final_last : o.last, rest);
+    m.last = frame_of(shape, is_final ? o.final_last : o.last, rest);
   return m;
 }
 

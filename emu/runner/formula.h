@@ -8,7 +8,7 @@
 
 #include "base/units.h"
 #include "emu/runner/routing.h"
-#include "irn_provider/nic/nic_config.h"
+#include "irn_provider/transport/nic_config.h"
 
 namespace rocelab {
 
@@ -19,6 +19,8 @@ struct FlowShape {
   std::uint32_t qps = 1;
   std::uint32_t path_mtu = 1024;
   std::uint32_t bdp_cap = 0;  // packets in flight per QP; 0 = no limit
+  bool numbered = false;      // every message has an immediate; every datagram
+  FlowService service = FlowService::kRc;
 };
 
 // Ethernet header to ICRC, without VLAN, over IPv4.

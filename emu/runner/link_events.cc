@@ -31,20 +31,19 @@ RouteChange difference(Time at, const BySwitch& before, const BySwitch& after) {
 
 }  // namespace
 
-std::vector<lockstep::LinkChangeEntry> link_changes(const Settings& settings,
-                                                    const lockstep::SegmentPlan& segment) {
-  std::vector<lockstep::LinkChangeEntry> changes;
+std::vector<LinkChangeEntry> link_changes(const Settings& settings, const World& world) {
+  std::vector<LinkChangeEntry> changes;
   const Topology& t = settings.topology;
   const auto add = [&](const LinkEvent& event, std::uint32_t node, std::uint32_t port) {
     if (!t.is_host(node))
-      changes.push_back({event.at.ps(), segment.switches[node - t.hosts()].first_port + port, event.up});
+      changes.push_back({event.at.ps(), world.switches[node - t.hosts()].first_port + port, event.up});
   };
   for (const LinkEvent& event : settings.link_events) {
     const Link& link = t.links()[event.link];
     add(event, link.b, link.b_port);
     add(event, link.a, link.a_port);
   }
-  std::ranges::stable_sort(changes, {}, &lockstep::LinkChangeEntry::at_ps);
+  std::ranges::stable_sort(changes, {}, &LinkChangeEntry::at_ps);
   return changes;
 }
 

@@ -10,8 +10,7 @@
 namespace rocelab {
 
 // In the order of time; a link between switches by the port at its end b, then that at a.
-std::vector<lockstep::LinkChangeEntry> link_changes(const Settings& settings,
-                                                    const lockstep::SegmentPlan& segment);
+std::vector<LinkChangeEntry> link_changes(const Settings& settings, const World& world);
 
 // In the order of time. `before`: the rules of the healthy network, made from the same `seed`.
 std::vector<RouteChange> route_changes(const Settings& settings, const std::vector<Route>& before, Rng seed);

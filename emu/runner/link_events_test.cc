@@ -41,16 +41,16 @@ const char* const kUplink = R"(["leaf1", "spine1"])";
 TEST(LinkEventsTest, PlansNameBothEndsInTheOrderOfTime) {
   const RunPlan plan = plan_of(event("30us", kUplink, "up") + event("10us", kUplink, "down") +
                                event("20us", R"(["leaf2", "h3"])", "down"));
-  const std::vector<lockstep::LinkChangeEntry>& changes = plan.segment.link_changes;
+  const std::vector<LinkChangeEntry>& changes = plan.world.link_changes;
   ASSERT_EQ(changes.size(), 5u);  // both ends of the uplink, twice; the switch's end of h3's link
   const auto interface_of = [&](std::size_t i) {
-    return std::string(plan.segment.ports[changes[i].port].interface);
+    return std::string(plan.world.ports[changes[i].port].interface);
   };
   for (const std::size_t i : {0u, 1u}) {
     EXPECT_EQ(Time::from_ps(changes[i].at_ps), Time::zero() + 10_us);
     EXPECT_EQ(changes[i].up, 0u);
   }
-  EXPECT_EQ(plan.segment.ports[changes[0].port].peer_port, changes[1].port);
+  EXPECT_EQ(plan.world.ports[changes[0].port].peer_port, changes[1].port);
   EXPECT_EQ((std::set<std::string>{interface_of(0), interface_of(1)}),
             (std::set<std::string>{"leaf1-eth3", "spine1-eth1"}));
   EXPECT_EQ(Time::from_ps(changes[2].at_ps), Time::zero() + 20_us);
@@ -82,7 +82,7 @@ TEST(LinkEventsTest, RoutesReactAfterTheirDelayAndComeBack) {
 TEST(LinkEventsTest, EventsOfOneInstantAreOneChange) {
   const RunPlan plan =
       plan_of(event("10us", kUplink, "down") + event("10us", R"(["leaf2", "spine1"])", "down"));
-  EXPECT_EQ(plan.segment.link_changes.size(), 4u);
+  EXPECT_EQ(plan.world.link_changes.size(), 4u);
   EXPECT_EQ(plan.route_changes.size(), 1u);
 }
 

@@ -18,9 +18,9 @@ struct Ended {
 
 struct Span {
   Time first = Time::never(), last;
-  void add(const Ended& e) {
-    first = std::min(first, e.record.posted);
-    last = std::max(last, e.record.placed);
+  void add(Time posted, Time end) {
+    first = std::min(first, posted);
+    last = std::max(last, end);
   }
   bool empty() const { return first.is_never(); }
   Duration length() const { return empty() ? Duration{} : last - first; }
@@ -34,12 +34,6 @@ double mean(const std::vector<double>& values) {
   return values.empty() ? std::numeric_limits<double>::quiet_NaN() : sum / static_cast<double>(values.size());
 }
 
-const FlowRecord* find_record(const std::vector<FlowRecord>& records, std::uint32_t id) {
-  const auto found = std::lower_bound(records.begin(), records.end(), id,
-                                      [](const FlowRecord& r, std::uint32_t i) { return r.id < i; });
-  return found != records.end() && found->id == id ? &*found : nullptr;
-}
-
 bool measured(const RunPlan& plan, const Flow& flow, const FlowRecord* record) {
   const Time start = record != nullptr && !record->posted.is_never() ? record->posted : flow.start;
   return start >= plan.measure_from && start < plan.measure_until;
@@ -47,24 +41,58 @@ bool measured(const RunPlan& plan, const Flow& flow, const FlowRecord* record) {
 
 // Over the flows of one group, or of all groups (null).
 struct FlowSums {
-  std::uint64_t flows = 0;
-  std::vector<Ended> ended;
+  std::uint64_t flows = 0, completed = 0, stopped = 0;
+  std::vector<Ended> ended;  // completed ones without streams, whose length says nothing of the network
   Span span;
   double bytes = 0;
+  MessageMetrics messages;
 };
 
-FlowSums sum_flows(const RunPlan& plan, const std::vector<FlowRecord>& records, const std::string* group) {
+void add_messages(const MessageCounts& counts, Duration& latency, MessageMetrics& m) {
+  m.sent += std::max(counts.sent, counts.delivered);
+  m.delivered += counts.delivered;
+  latency = latency + counts.latency_sum;
+  if (counts.delivered > 0) m.max_latency_s = std::max(m.max_latency_s, counts.latency_max.seconds());
+}
+
+// By id, both.
+template <class T>
+const T* find_by_id(const std::vector<T>& records, std::uint32_t id) {
+  const auto found = std::lower_bound(records.begin(), records.end(), id,
+                                      [](const T& r, std::uint32_t i) { return r.id < i; });
+  return found != records.end() && found->id == id ? &*found : nullptr;
+}
+
+// Of a flow that did not complete, or a stream: its stop, or when the last of it came.
+Time end_of(const Flow& flow, const FlowRecord& record, const MessageCounts* counts) {
+  if (flow.is_stream() || record.stopped) return flow.stop;
+  return counts != nullptr && !counts->last.is_never() ? counts->last : record.posted;
+}
+
+FlowSums sum_flows(const RunPlan& plan, const RunInput& input, const std::string* group) {
   FlowSums sums;
+  Duration latency;
   for (const Flow& flow : plan.flows) {
     if (group != nullptr && flow.group != *group) continue;
-    const FlowRecord* record = find_record(records, flow.id);
+    const FlowRecord* record = find_by_id(input.flows, flow.id);
     if (!measured(plan, flow, record)) continue;
     ++sums.flows;
-    if (record == nullptr || !record->completed() || record->posted.is_never()) continue;
-    sums.ended.push_back({&flow, *record});
-    sums.span.add(sums.ended.back());
-    sums.bytes += static_cast<double>(flow.size.count());
+    const MessageCounts* counts = find_by_id(input.messages, flow.id);
+    if (counts != nullptr) add_messages(*counts, latency, sums.messages);
+    if (flow.numbered()) sums.messages.planned += static_cast<std::uint64_t>(flow.messages());
+    if (record == nullptr) continue;
+    sums.stopped += record->stopped && !record->completed();
+    if (record->posted.is_never() || !(record->completed() || record->settled)) continue;
+    const bool by_plan = flow.is_stream() || !record->completed();  // its end says nothing of the network
+    sums.completed += record->completed();
+    sums.span.add(record->posted, !by_plan ? record->placed : end_of(flow, *record, counts));
+    sums.bytes += static_cast<double>((counts != nullptr ? counts->bytes : flow.size).count());
+    if (!by_plan) sums.ended.push_back({&flow, *record});
   }
+  MessageMetrics& m = sums.messages;
+  m.lost = m.sent - m.delivered;
+  m.avg_latency_s = latency.seconds() / static_cast<double>(m.delivered);
+  if (m.delivered == 0) m.max_latency_s = std::numeric_limits<double>::quiet_NaN();
   return sums;
 }
 
@@ -76,7 +104,9 @@ void measure_flows(const FlowSums& sums, RunMetrics& m) {
     m.delivered_data_packets += e.flow->packets;
   }
   m.flows = sums.flows;
-  m.completed = sums.ended.size();
+  m.completed = sums.completed;
+  m.stopped = sums.stopped;
+  m.messages = sums.messages;
   m.rct_s = sums.span.length().seconds();
   m.goodput_bps = rate_of(sums.bytes, sums.span.length());
   m.avg_fct_s = mean(fct);
@@ -170,7 +200,9 @@ GroupMetrics measure_group(const std::string& name, const FlowSums& sums) {
   GroupMetrics g;
   g.name = name;
   g.flows = sums.flows;
-  g.completed = sums.ended.size();
+  g.completed = sums.completed;
+  g.stopped = sums.stopped;
+  g.messages = sums.messages;
   g.rct_s = sums.span.length().seconds();
   g.goodput_bps = rate_of(sums.bytes, sums.span.length());
   std::vector<double> fct, slowdown;
@@ -178,7 +210,7 @@ GroupMetrics measure_group(const std::string& name, const FlowSums& sums) {
   for (const Ended& e : sums.ended) {
     fct.push_back(e.fct().seconds());
     slowdown.push_back(e.slowdown());
-    requests[e.flow->request].add(e);
+    requests[e.flow->request].add(e.record.posted, e.record.placed);
   }
   g.avg_fct_s = mean(fct);
   g.p99_fct_s = percentile(fct, 99);
@@ -191,15 +223,14 @@ GroupMetrics measure_group(const std::string& name, const FlowSums& sums) {
   return g;
 }
 
-std::vector<GroupMetrics> measure_groups(const RunPlan& plan, const RunInput& input,
-                                         const std::vector<FlowRecord>& records) {
+std::vector<GroupMetrics> measure_groups(const RunPlan& plan, const RunInput& input) {
   std::vector<GroupMetrics> groups;
   for (const auto& [name, w] : groups_of(plan)) {
-    GroupMetrics g = measure_group(name, sum_flows(plan, records, &name));
+    GroupMetrics g = measure_group(name, sum_flows(plan, input, &name));
     g.during = w->during;
     if (!w->during.empty())
       g.goodput_during_bps =
-          goodput_during(plan, input.progress, name, sum_flows(plan, records, &w->during).span);
+          goodput_during(plan, input.progress, name, sum_flows(plan, input, &w->during).span);
     groups.push_back(g);
   }
   return groups;
@@ -207,17 +238,16 @@ std::vector<GroupMetrics> measure_groups(const RunPlan& plan, const RunInput& in
 
 }  // namespace
 
-RunMetrics measure(const RunPlan& plan, const RunInput& input) {
-  std::vector<FlowRecord> records = input.flows;
-  std::sort(records.begin(), records.end(),
-            [](const FlowRecord& a, const FlowRecord& b) { return a.id < b.id; });
+RunMetrics measure(const RunPlan& plan, RunInput input) {
+  std::ranges::sort(input.flows, {}, &FlowRecord::id);
+  std::ranges::sort(input.messages, {}, &MessageCounts::id);
   RunMetrics m;
-  const FlowSums sums = sum_flows(plan, records, nullptr);
+  const FlowSums sums = sum_flows(plan, input, nullptr);
   measure_flows(sums, m);
   count_nics(input.nics, m);
   count_ports(input.ports, m);
   find_bottleneck(plan, input.ports, sums.span.length(), m);
-  m.groups = measure_groups(plan, input, records);
+  m.groups = measure_groups(plan, input);
   return m;
 }
 

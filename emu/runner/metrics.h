@@ -8,9 +8,9 @@
 
 #include "base/trace_hash.h"
 #include "base/units.h"
-#include "emu/port/link_counters.h"
+#include "emu/link/link_counters.h"
 #include "emu/runner/plan.h"
-#include "irn_provider/nic/counters.h"
+#include "irn_provider/transport/counters.h"
 #include "ovs_patches/switch_model/counters.h"
 
 namespace rocelab {
@@ -21,6 +21,8 @@ struct FlowRecord {
   Time placed = Time::never();  // last byte in place at the sink
   Time cqe = Time::never();     // the sender's last CQE
   std::int32_t status = 0;      // ibv_wc_status of the first CQE that was not a success
+  bool stopped = false;         // its source was, by its stop
+  bool settled = false;         // its sink waits no longer for what has not come
   bool completed() const { return status == 0 && !placed.is_never(); }
 };
 
@@ -37,25 +39,43 @@ struct Progress {
   Bytes bytes;  // of this step
 };
 
+// Of a flow whose messages are counted one by one: streams, flows with a stop, UC and UD (datagrams).
+struct MessageCounts {
+  std::uint32_t id = 0;               // Flow::id
+  std::uint64_t sent = 0;             // that the source knows to be sent; at least those that were delivered
+  std::uint64_t delivered = 0;        // that came to the sink
+  Bytes bytes;                        // of these
+  Duration latency_sum, latency_max;  // from the time at which a message was due until it was in place
+  Time last = Time::never();          // when the last of them came
+};
+
 struct RunInput {
   std::vector<FlowRecord> flows;
   std::vector<NicCounters> nics;   // of every VF that took part
-  std::vector<PortInput> ports;    // in the order of RunPlan::segment.ports
+  std::vector<PortInput> ports;    // in the order of RunPlan::world.ports
   std::vector<Progress> progress;  // only needed for workloads that say `during`
+  std::vector<MessageCounts> messages = {};
+};
+
+// Of all messages that are counted.
+struct MessageMetrics {
+  std::uint64_t planned = 0, sent = 0, delivered = 0, lost = 0;
+  double avg_latency_s = 0, max_latency_s = 0;  // NaN: none came
 };
 
 struct GroupMetrics {
   std::string name;
-  std::uint64_t flows = 0, completed = 0;
+  std::uint64_t flows = 0, completed = 0, stopped = 0;
   double goodput_bps = 0, avg_fct_s = 0, p99_fct_s = 0, avg_slowdown = 0, p99_slowdown = 0, rct_s = 0;
   std::uint64_t requests = 0;     // of a periodic incast; else 1
   double avg_request_s = 0;       // first start to last end of a request's flows, mean over requests
   std::string during;             // the other group, or empty
   double goodput_during_bps = 0;  // while the other group ran
+  MessageMetrics messages;
 };
 
 struct RunMetrics {
-  std::uint64_t flows = 0, completed = 0;
+  std::uint64_t flows = 0, completed = 0, stopped = 0;
   double goodput_bps = 0, avg_slowdown = 0, p99_slowdown = 0, avg_fct_s = 0, median_fct_s = 0, p99_fct_s = 0,
          rct_s = 0;
   std::uint64_t drops = 0, data_drops = 0, lossless_drops = 0;
@@ -66,10 +86,11 @@ struct RunMetrics {
   double pfc_paused_s = 0;
   double bottleneck_utilization = 0;  // of the busiest switch port while flows lasted
   std::string bottleneck_port;
+  MessageMetrics messages;
   std::vector<GroupMetrics> groups;
 };
 
-RunMetrics measure(const RunPlan& plan, const RunInput& input);
+RunMetrics measure(const RunPlan& plan, RunInput input);
 
 // SHA-256 over the nodes' digests in index order: base/trace_hash.h.
 std::string trace_hash(const std::vector<Digest>& nodes);

@@ -169,5 +169,40 @@ TEST(TraceHashTest, DependsOnTheOrderOfNodes) {
   EXPECT_NE(trace_hash({a, b}), trace_hash({b, a}));
 }
 
+TEST(MetricsTest, StreamsCountMessagesAndHaveNoCompletionTime) {
+  const Scenario s = parse_scenario(R"(transport = "roce+pfc"
+[topology]
+kind = "star"
+hosts = 4
+[[workload]]
+kind = "stream"
+senders = ["h1", "h2"]
+receivers = ["h3"]
+jitter = "0us"
+rate = "8Gb/s"
+message_size = "100KB"
+stop = "1ms"
+)",
+                                    "t.toml");
+  const RunPlan plan = make_plan(s, s.settings[0], 1);
+  RunInput input;
+  input.flows = {{1, at(0_us), at(1000_us), at(1000_us), 0}, {2, at(0_us), Time::never(), Time::never(), 0}};
+  input.messages = {{2, 10, 7, 700_KB, 70_us, 20_us}, {1, 10, 10, 1_MB, 32_us, 5_us}};
+  input.ports.resize(4);
+  const RunMetrics m = measure(plan, input);
+  EXPECT_EQ(m.flows, 2u);
+  EXPECT_EQ(m.completed, 1u);
+  EXPECT_TRUE(std::isnan(m.avg_fct_s));
+  EXPECT_DOUBLE_EQ(m.goodput_bps, 1e6 * 8 / 1e-3);
+  ASSERT_EQ(m.groups.size(), 1u);
+  const MessageMetrics& messages = m.groups[0].messages;
+  EXPECT_EQ(messages.sent, 20u);
+  EXPECT_EQ(messages.delivered, 17u);
+  EXPECT_EQ(messages.lost, 3u);
+  EXPECT_DOUBLE_EQ(messages.avg_latency_s, 6e-6);
+  EXPECT_DOUBLE_EQ(messages.max_latency_s, 20e-6);
+  EXPECT_TRUE(std::isnan(measure(small_plan(), small_input()).messages.avg_latency_s));
+}
+
 }  // namespace
 }  // namespace rocelab

@@ -152,12 +152,32 @@ void add_incast(Traffic& traffic, const Topology& topology, const WorkloadSettin
   }
 }
 
+// Each pair has a stream.
+void add_streams(Traffic& traffic, const Topology& topology, const WorkloadSettings& w,
+                 std::uint32_t path_mtu) {
+  WorkloadSettings one = w;
+  one.size = {w.message_size, w.message_size};
+  const StreamSettings& stream = w.stream;
+  const double on = stream.off.ps() == 0 ? 1 : stream.on.seconds() / (stream.on + stream.off).seconds();
+  const double bps = static_cast<double>(stream.rate.bps()) * on * mean_wire_bytes(one, path_mtu) /
+                     static_cast<double>(w.message_size.count());
+  const std::vector<std::uint32_t> senders = senders_of(w, topology);
+  for (const std::uint32_t from : senders)
+    for (const std::uint32_t to : receivers_of(w, topology, from)) {
+      traffic.leaves(from, bps);
+      traffic.arrives(to, bps);
+      if (traffic.edge(from) != traffic.edge(to)) traffic.crosses(traffic.edge(from), to, bps);
+    }
+}
+
 bool has_rate(const WorkloadSettings& w) {
-  return w.kind == WorkloadKind::kPoisson || (w.kind == WorkloadKind::kIncast && w.incast.has_rate());
+  return w.kind == WorkloadKind::kStream || w.kind == WorkloadKind::kPoisson ||
+         (w.kind == WorkloadKind::kIncast && w.incast.has_rate());
 }
 
 // Until when flows start, about.
 double end_ps(const WorkloadSettings& w, const Topology& topology, std::uint32_t path_mtu) {
+  if (w.kind == WorkloadKind::kStream) return static_cast<double>(w.stop.ps());
   const auto start = static_cast<double>(w.start.ps());
   if (w.kind == WorkloadKind::kIncast)
     return start + (w.incast.every.ps() > 0 ? static_cast<double>(w.incast.duration.ps())
@@ -216,7 +236,9 @@ std::vector<double> offered_load(const Topology& topology, const Routing& routin
                                  std::uint32_t path_mtu) {
   if (!has_rate(w)) return {};
   Traffic traffic(topology, routing);
-  if (w.kind == WorkloadKind::kPoisson)
+  if (w.kind == WorkloadKind::kStream)
+    add_streams(traffic, topology, w, path_mtu);
+  else if (w.kind == WorkloadKind::kPoisson)
     add_poisson(traffic, topology, w);
   else
     add_incast(traffic, topology, w, path_mtu);

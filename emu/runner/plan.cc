@@ -6,8 +6,8 @@
 #include <set>
 #include <tuple>
 
-#include "base/wire/etf.h"
 #include "base/wire/rocc_cnp.h"
+#include "base/wire/shim_escape.h"
 #include "emu/runner/formula.h"
 #include "emu/runner/link_events.h"
 #include "emu/runner/plan_checks.h"
@@ -15,9 +15,9 @@
 #include "emu/runner/rocc_loop.h"
 #include "emu/runner/routing.h"
 #include "emu/runner/workload.h"
+#include "emu/world/host_identity.h"
 #include "irn_provider/cc/cc_algorithm.h"
 #include "irn_provider/cc/rocc_rp.h"
-#include "lockstep/host_identity.h"
 #include "ovs_patches/switch_model/headroom.h"
 
 namespace rocelab {
@@ -82,7 +82,7 @@ class Planner {
       : settings_(settings), topology_(settings.topology), routing_(settings.topology), rng_(seed) {
     plan_.scenario = scenario.name;
     plan_.label = settings.label;
-    plan_.seed = seed;
+    plan_.seed = plan_.world.seed = seed;
     plan_.settings = settings;
   }
 
@@ -109,12 +109,13 @@ class Planner {
     add_hosts();
     add_switches();
     plan_.routes = routing_.all_rules(rng_);
-    plan_.segment.link_changes = link_changes(settings_, plan_.segment);
+    plan_.world.link_changes = link_changes(settings_, plan_.world);
     plan_.route_changes = route_changes(settings_, plan_.routes, rng_);
     add_flows();
     if (const std::string problem = problem_of_loops(plan_); !problem.empty())
       refuse(settings_, "congestion_control.rocc", problem);
-    add_segment();
+    add_live_settings();
+    plan_.lookahead = lookahead_of(plan_.world.ports);
     plan_.measure_from = Time::zero() + settings_.engine.warmup;
     plan_.measure_until = plan_.measure_from + settings_.engine.measure;
     return std::move(plan_);
@@ -147,13 +148,13 @@ class Planner {
 
   void add_hosts() {
     const RoccRegistry registry = rocc_registry();
-    plan_.segment.hosts.reserve(topology_.hosts());
+    plan_.world.hosts.reserve(topology_.hosts());
     for (std::uint32_t h = 0; h < topology_.hosts(); ++h) {
       const Link& link = topology_.links()[topology_.nodes()[h].links[0]];
-      lockstep::HostEntry entry;
+      HostEntry entry;
       put_text(entry.name, topology_.nodes()[h].name);
       entry.ipv4 = routing_.address(h).ipv4;
-      entry.ipv6 = lockstep::ipv6_of(entry.ipv4);
+      entry.ipv6 = ipv6_of(entry.ipv4);
       entry.mac = routing_.address(h).mac;
       entry.node = static_cast<std::uint16_t>(h);
       entry.port = port_index(link.b, link.b_port);
@@ -168,7 +169,7 @@ class Planner {
       entry.nic.link_rate = link.rate;
       entry.nic.link_delay = link.delay;
       entry.to_switch = link.a_to_b;
-      plan_.segment.hosts.push_back(entry);
+      plan_.world.hosts.push_back(entry);
     }
   }
 
@@ -176,28 +177,26 @@ class Planner {
     std::size_t ports = 0;
     for (std::uint32_t s = 0; s < topology_.switches(); ++s)
       ports += topology_.nodes()[topology_.hosts() + s].links.size();
-    plan_.segment.ports.reserve(ports);  // its entries are large
+    plan_.world.ports.reserve(ports);  // its entries are large
     plan_.limits.reserve(ports);
     for (std::uint32_t s = 0; s < topology_.switches(); ++s) {
       const std::uint32_t node = topology_.hosts() + s;
-      lockstep::SwitchEntry entry;
+      SwitchEntry entry;
       put_text(entry.name, topology_.nodes()[node].name);
       entry.node = static_cast<std::uint16_t>(node);
-      entry.first_port = static_cast<std::uint32_t>(plan_.segment.ports.size());
+      entry.first_port = static_cast<std::uint32_t>(plan_.world.ports.size());
       entry.ports = static_cast<std::uint32_t>(topology_.nodes()[node].links.size());
       const SwitchGroup* group = group_of(plan_.settings, node);
       entry.config = group != nullptr ? group->config : plan_.settings.switches;
       for (const NodeClassMap& own : settings_.class_maps)
         if (own.node == node) set_class_map(entry.config, own.map);
-      plan_.segment.switches.push_back(entry);
+      plan_.world.switches.push_back(entry);
       for (std::uint32_t p = 0; p < entry.ports; ++p) add_port(s, p);
     }
     check_buffers(plan_);
-    for (const lockstep::SwitchEntry& entry : plan_.segment.switches) {
+    for (const SwitchEntry& entry : plan_.world.switches) {
       const std::uint32_t node = entry.node;
-      std::vector<PortConfig> configs;
-      for (std::uint32_t p = 0; p < entry.ports; ++p)
-        configs.push_back(plan_.segment.ports[entry.first_port + p].config);
+      const std::vector<PortConfig> configs = port_configs(plan_.world.ports, entry);
       const std::string who = "switch \"" + topology_.nodes()[node].name + "\": ";
       if (const std::string problem = problem_of_rocc(entry.config, configs); !problem.empty())
         refuse(settings_, "congestion_control.rocc", who + problem);
@@ -212,7 +211,7 @@ class Planner {
   void add_port(std::uint32_t switch_index, std::uint32_t port) {
     const std::uint32_t node = topology_.hosts() + switch_index, peer = topology_.neighbour(node, port);
     const Link& link = topology_.links()[topology_.nodes()[node].links[port]];
-    lockstep::PortEntry entry;
+    PortEntry entry;
     const std::string name = interface_name(topology_, node, port);
     if (name.size() > kMaxInterfaceName)
       refuse(settings_, "topology",
@@ -225,7 +224,7 @@ class Planner {
     const SwitchGroup* group = group_of(plan_.settings, node);
     for (const EcnOfRate& of : group != nullptr ? group->ecn_by_rate : settings_.ecn_by_rate)
       if (of.rate == link.rate) entry.config.ecn = of.ecn;
-    entry.config.cp_address = kCpNetwork + static_cast<std::uint32_t>(plan_.segment.ports.size()) + 1;
+    entry.config.cp_address = kCpNetwork + static_cast<std::uint32_t>(plan_.world.ports.size()) + 1;
     entry.to_peer = link.a == node ? link.a_to_b : link.b_to_a;
     PortLimits limits{topology_.nodes()[node].name,
                       name,
@@ -252,7 +251,7 @@ class Planner {
       limits.xon = thresholds.xon;
     }
     plan_.limits.push_back(limits);
-    plan_.segment.ports.push_back(entry);
+    plan_.world.ports.push_back(entry);
   }
 
   // Ports are numbered switch by switch.
@@ -266,36 +265,38 @@ class Planner {
   void add_flows() {
     plan_.flows = draw_flows(plan_.settings, rng_);
     for (Flow& flow : plan_.flows) {
-      const FlowShape shape{
-          settings_.nic.config.mode,       flow.op,      flow.size, flow.message_size, flow.qps,
-          settings_.nic.config.active_mtu, plan_.bdp_cap};
+      const FlowShape shape{settings_.nic.config.mode,
+                            flow.op,
+                            flow.size,
+                            flow.message_size,
+                            flow.qps,
+                            settings_.nic.config.active_mtu,
+                            flow.service == FlowService::kRc ? plan_.bdp_cap : 0,
+                            flow.numbered(),
+                            flow.service};
       check_flow(plan_, routing_, flow, wire_bytes_of(shape));
       flow.packets = data_packets(shape);
-      flow.alone = fct_alone(shape, routing_.path(flow.src, flow.dst), routing_.path(flow.dst, flow.src));
+      if (!flow.is_stream())
+        flow.alone = fct_alone(shape, routing_.path(flow.src, flow.dst), routing_.path(flow.dst, flow.src));
     }
   }
 
-  void add_segment() {
-    lockstep::SegmentPlan& segment = plan_.segment;
-    segment.seed = plan_.seed;
-    segment.vfs_per_host = settings_.nic.vfs;
-    segment.max_frame_bytes = static_cast<std::uint32_t>(plan_.settings.switches.longest_frame().count());
+  void add_live_settings() {
+    LiveSettings& live = plan_.live;
+    live.vfs_per_host = settings_.nic.vfs;
+    live.max_frame_bytes = static_cast<std::uint32_t>(plan_.settings.switches.longest_frame().count());
     const auto configs = switch_configs(plan_.settings);
     if (std::ranges::any_of(configs, [](const SwitchConfig* config) { return config->escape.enabled; }))
-      segment.max_frame_bytes += static_cast<std::uint32_t>(kEscapeShimBytes);
-    segment.pace = settings_.engine.pace;
-    segment.dilation = settings_.engine.clock == ClockKind::kWall ? settings_.engine.dilation : 0;
-    segment.sample_interval = settings_.engine.sample_interval;
-    segment.poll_interval = settings_.engine.poll_interval;
+      live.max_frame_bytes += kEscapeShimBytes;
+    live.pace = settings_.engine.pace;
+    live.dilation = settings_.engine.clock == ClockKind::kWall ? settings_.engine.dilation : 0;
+    live.sample_interval = settings_.engine.sample_interval;
+    live.poll_interval = settings_.engine.poll_interval;
     std::set<std::uint32_t> taking_part;
     for (const Flow& flow : plan_.flows) taking_part.insert({flow.src, flow.dst});
-    segment.expected_participants = static_cast<std::uint32_t>(taking_part.size());
-    segment.frames_per_vf =
+    live.expected_participants = static_cast<std::uint32_t>(taking_part.size());
+    live.frames_per_vf =
         settings_.engine.frames_per_vf != 0 ? settings_.engine.frames_per_vf : enough_frames();
-    plan_.lookahead = Duration::infinite();
-    for (const lockstep::PortEntry& port : segment.ports)
-      plan_.lookahead =
-          std::min(plan_.lookahead, wire_time(kMinFrameBytes, port.config.rate) + port.config.delay);
   }
 
   // Frames that one VF can have outside at once: all buffers on its path full of its frames, links full in

@@ -1,5 +1,5 @@
-// RunPlan: one run (a label with a seed) in full: the shared segment's contents, routes, flows, addresses and
-// the numbers derived from the topology. Everything random is drawn here or seeded from here, so two plans of
+// RunPlan: one run (a label with a seed) in full: the world that an engine is given, routes, flows and the
+// numbers derived from the topology. Everything random is drawn here or seeded from here, so two plans of
 // the same scenario, label and seed are equal.
 #pragma once
 
@@ -10,7 +10,8 @@
 
 #include "base/units.h"
 #include "emu/runner/scenario.h"
-#include "lockstep/segment.h"
+#include "emu/world/live_settings.h"
+#include "emu/world/world.h"
 
 namespace rocelab {
 
@@ -39,12 +40,25 @@ struct Flow {
   Time start;
   std::uint32_t qps = 1;
   std::optional<std::uint8_t> dscp;  // of its queue pairs; null: that of programs that set no traffic class
+  FlowService service = FlowService::kRc;
+  StreamSettings stream = {};  // its messages' times; size is that of all messages
+  Time stop = Time::never();   // what is unsent then is not sent
+  Duration settle = 10_ms;     // so long after it the receiver waits for what is on its way
   std::vector<std::uint32_t> after =
       {};  // flows; it starts when after_count of them have ended; empty: at start
   std::uint32_t after_count = 0;
   std::uint64_t packets = 0;  // with payload, without retransmissions
-  Duration alone;             // completion time of this flow on an idle network (formula.h)
+  Duration alone;             // completion time of this flow on an idle network (formula.h); no stream's
   std::uint32_t request = 0;  // of a periodic incast: which one, from 0
+
+  bool is_stream() const { return stream.rate.bps() > 0; }
+  // Its messages are counted.
+  bool numbered() const { return is_stream() || !stop.is_never() || service != FlowService::kRc; }
+  // As they are counted: with UD every packet is one.
+  std::int64_t messages() const {
+    return service == FlowService::kUd ? static_cast<std::int64_t>(packets)
+                                       : (size + message_size - Bytes::from_count(1)) / message_size;
+  }
 };
 
 // From `at` on the switches named have these rules and no others.
@@ -65,14 +79,15 @@ struct PortLimits {
 struct RunPlan {
   std::string scenario, label;
   std::uint64_t seed = 0;
-  lockstep::SegmentPlan segment;           // run_id and trace_dir are the caller's to set
+  World world;
+  LiveSettings live;
   std::vector<Route> routes;               // of the healthy network, with which a run begins
   std::vector<RouteChange> route_changes;  // in the order of time; a frame's route is that of its arrival
   std::vector<Flow> flows;
-  std::vector<PortLimits> limits;  // in the order of segment.ports
+  std::vector<PortLimits> limits;  // in the order of world.ports
   Settings settings;
   Bytes wire_mtu;                    // largest frame, Ethernet header to ICRC
-  Duration lookahead;                // as Segment::create computes it
+  Duration lookahead;                // of world.ports
   Duration base_rtt;                 // of a full frame and its ACK on the longest path, idle network
   std::uint32_t bdp_cap = 0;         // packets; 0 = off
   Time measure_from, measure_until;  // flows that start in [from, until) are measured

@@ -20,10 +20,20 @@ void check_start(const RunPlan& plan, const Flow& flow) {
                to_string(limit) + ": raise it, or let no flow begin so late");
 }
 
+// A stream lasts as long as it says.
+void check_stop(const RunPlan& plan) {
+  for (const WorkloadSettings& w : plan.settings.workloads)
+    if (w.stop != Duration::infinite() && w.stop > plan.settings.engine.limit)
+      refuse(plan.settings, plan.settings.places.contains("engine.limit") ? "engine.limit" : "workload",
+             "workload \"" + w.name + "\" stops at " + to_string(w.stop) +
+                 ", and engine.limit ends the run at " + to_string(plan.settings.engine.limit) +
+                 ": raise it, or stop earlier");
+}
+
 // Telemetry comes back in acknowledgements of data. RoCE acknowledges no READ response: its sender would hear
 // nothing.
 void check_read(const RunPlan& plan, const Flow& flow) {
-  const NicConfig& sender = plan.segment.hosts[flow.src].nic;
+  const NicConfig& sender = plan.world.hosts[flow.src].nic;
   if (flow.op == FlowOp::kRead && sender.mode == TransportMode::kRoce && sender.cc.needs().telemetry)
     refuse(plan.settings, "workload",
            "READs over RoCE with " + std::string(name_of(sender.cc)) +
@@ -57,10 +67,10 @@ void check_buffer(const RunPlan& plan, const SwitchGroup* group) {
   if (!config.pfc.enabled || !lossless) return;
   std::size_t most = 0;
   Bytes least;
-  for (std::size_t p = 0; p < plan.segment.ports.size(); ++p) {
-    const std::uint32_t node = plan.segment.switches[plan.segment.ports[p].switch_index].node;
+  for (std::size_t p = 0; p < plan.world.ports.size(); ++p) {
+    const std::uint32_t node = plan.world.switches[plan.world.ports[p].switch_index].node;
     if (group_of(plan.settings, node) != group) continue;
-    if (const Bytes need = least_ingress_buffer(config, plan.segment.ports[p].config); need > least)
+    if (const Bytes need = least_ingress_buffer(config, plan.world.ports[p].config); need > least)
       least = need, most = p;
   }
   if (least <= config.ingress_buffer) return;
@@ -110,6 +120,7 @@ void check_one_path(const RunPlan& plan, const Routing& routing, std::uint32_t n
 
 void check_flow(const RunPlan& plan, const Routing& routing, const Flow& flow, Bytes on_wire) {
   check_start(plan, flow);
+  check_stop(plan);
   check_duration(plan, routing, flow, on_wire);
   check_read(plan, flow);
 }

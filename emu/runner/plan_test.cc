@@ -8,6 +8,7 @@
 #include "emu/runner/complaint_fixture.h"
 #include "emu/runner/flow_file.h"
 #include "irn_provider/cc/rocc_rp.h"
+#include "lockstep/segment.h"
 #include "ovs_patches/switch_model/headroom.h"
 
 namespace rocelab {
@@ -46,11 +47,11 @@ op = "send"
 
 TEST(PlanTest, PortsNameTheirPeersBothWays) {
   const RunPlan plan = plan_of("transport = \"roce+pfc\"\n" + kDumbbell);
-  const auto& ports = plan.segment.ports;
+  const auto& ports = plan.world.ports;
   ASSERT_EQ(ports.size(), 7u);
   for (std::size_t i = 0; i < ports.size(); ++i) {
-    if (ports[i].peer_host != lockstep::kNoSlot) {
-      EXPECT_EQ(plan.segment.hosts[ports[i].peer_host].port, i);
+    if (ports[i].peer_host != kNoPeer) {
+      EXPECT_EQ(plan.world.hosts[ports[i].peer_host].port, i);
       EXPECT_EQ(ports[i].config.peer, PeerKind::kHost);
     } else {
       EXPECT_EQ(ports[ports[i].peer_port].peer_port, i);
@@ -59,14 +60,14 @@ TEST(PlanTest, PortsNameTheirPeersBothWays) {
     }
   }
   EXPECT_STREQ(ports[3].interface, "s2-eth1");
-  EXPECT_EQ(plan.segment.switches[1].first_port, 3u);
-  EXPECT_EQ(plan.segment.switches[1].ports, 4u);
+  EXPECT_EQ(plan.world.switches[1].first_port, 3u);
+  EXPECT_EQ(plan.world.switches[1].ports, 4u);
 }
 
 TEST(PlanTest, FaultsStandAtTheSendingEnd) {
   const RunPlan plan = plan_of("transport = \"irn\"\n" + kDumbbell);
-  EXPECT_EQ(plan.segment.hosts[3].to_switch.drop_rate, 0.5);
-  for (const lockstep::PortEntry& port : plan.segment.ports)
+  EXPECT_EQ(plan.world.hosts[3].to_switch.drop_rate, 0.5);
+  for (const PortEntry& port : plan.world.ports)
     EXPECT_EQ(port.to_peer.drop_rate, std::string(port.interface) == "s2-eth4" ? 0.25 : 0);
 }
 
@@ -147,11 +148,11 @@ TEST(PlanTest, WhereHostsComputeRoccTheyKnowItsFormAndTheSetsOfTheLinks) {
   const auto rocc_of = [](const std::string& table) {
     const RunPlan plan = plan_of("transport = [\"roce+pfc+rocc\"]\n" + kDumbbell +
                                  "[congestion_control.rocc]\nq_ref = \"90KB\"\n" + table);
-    const RoccConfig& rocc = plan.segment.switches[0].config.rocc;
-    EXPECT_EQ(rocc.form, plan.segment.hosts[0].nic.cc.get<RoccRp>()->form);
+    const RoccConfig& rocc = plan.world.switches[0].config.rocc;
+    EXPECT_EQ(rocc.form, plan.world.hosts[0].nic.cc.get<RoccRp>()->form);
     EXPECT_EQ(rocc.table.kind,
               rocc.form == RoccForm::kRate ? RoccFlowTableKind::kQueue : RoccFlowTableKind::kAge);
-    return *plan.segment.hosts[0].nic.cc.get<RoccRp>();
+    return *plan.world.hosts[0].nic.cc.get<RoccRp>();
   };
   EXPECT_EQ(rocc_of("").form, RoccForm::kRate);
   EXPECT_EQ(rocc_of("rate_computation = \"host\"\n").form, RoccForm::kValues);
@@ -170,14 +171,14 @@ TEST(PlanTest, WhereHostsComputeRoccTheyKnowItsFormAndTheSetsOfTheLinks) {
 TEST(PlanTest, NicsKnowTheirLinkAndTheCap) {
   const RunPlan irn = plan_of("transport = \"irn\"\n" + kDumbbell),
                 roce = plan_of("transport = \"roce\"\n" + kDumbbell);
-  EXPECT_EQ(irn.segment.hosts[0].nic.link_delay, 3_us);
-  EXPECT_EQ(irn.segment.hosts[0].nic.irn.bdp_cap, irn.bdp_cap);
+  EXPECT_EQ(irn.world.hosts[0].nic.link_delay, 3_us);
+  EXPECT_EQ(irn.world.hosts[0].nic.irn.bdp_cap, irn.bdp_cap);
   EXPECT_GT(irn.bdp_cap, 60u);
   EXPECT_EQ(roce.bdp_cap, 0u);
   EXPECT_EQ(roce.wire_mtu, 1102_B);  // WRITE ONLY with immediate: 58 + 16 + 4 + 1024
   EXPECT_EQ(irn.wire_mtu, 1106_B);   // and IRN's 4
-  EXPECT_EQ(irn.segment.switches[0].config.max_frame, irn.wire_mtu);
-  EXPECT_EQ(irn.segment.expected_participants, 2u);
+  EXPECT_EQ(irn.world.switches[0].config.max_frame, irn.wire_mtu);
+  EXPECT_EQ(irn.live.expected_participants, 2u);
 }
 
 TEST(PlanTest, EqualInputsGiveEqualPlans) {
@@ -196,12 +197,14 @@ TEST(PlanTest, FilesForTheTrafficProgram) {
 }
 
 TEST(PlanTest, SegmentOfEveryPlanCanBeCreated) {
-  RunPlan plan = plan_of("transport = \"roce+pfc\"\n" + kDumbbell);
-  plan.segment.run_id = "plan_test";
+  const RunPlan plan = plan_of("transport = \"roce+pfc\"\n" + kDumbbell);
+  lockstep::SegmentPlan layout;
+  static_cast<LiveSettings&>(layout) = plan.live;
+  layout.world = plan.world;
   const std::filesystem::path path =
       std::filesystem::temp_directory_path() / ("rocelab_plan_test." + std::to_string(getpid()));
   {
-    const lockstep::Segment segment = lockstep::Segment::create(path, plan.segment);
+    const lockstep::Segment segment = lockstep::Segment::create(path, layout);
     EXPECT_EQ(segment.header().lookahead_ps, plan.lookahead.ps());
     EXPECT_NE(segment.find_host("h5"), nullptr);
   }

@@ -73,6 +73,10 @@ Schema<TimerSettings> timer_schema();
 TimerSettings read_timers(ConfigSection section, bool lossy);
 bool may_lose_frames(const Settings& settings);
 EngineSettings read_engine(ConfigSection section);
+// A workload's stop, and how long its receivers wait for what is on its way.
+void read_stop(ConfigSection& section, WorkloadSettings& w);
+// What a workload of streams says of them, behind its hosts, op, start and message_size.
+void read_stream(ConfigSection& section, WorkloadSettings& w);
 // Complains when together they offer a link more than it carries (offered_load.h).
 std::vector<WorkloadSettings> read_workloads(std::vector<ConfigSection> sections, const Topology& topology,
                                              const NicConfig& nic, const std::filesystem::path& folder);

@@ -314,6 +314,10 @@ std::vector<std::uint64_t> read_seeds(ConfigSection& root) {
 
 }  // namespace
 
+const char* to_string(FlowService service) {
+  return service == FlowService::kRc ? "rc" : service == FlowService::kUc ? "uc" : "ud";
+}
+
 const char* to_string(FlowOp op) {
   static constexpr const char* kNames[] = {"send", "write", "read"};
   return kNames[static_cast<std::size_t>(op)];

@@ -15,7 +15,7 @@
 #include "base/units.h"
 #include "emu/runner/size_cdf.h"
 #include "emu/runner/topology.h"
-#include "irn_provider/nic/nic_config.h"
+#include "irn_provider/transport/nic_config.h"
 #include "ovs_patches/switch_model/switch_config.h"
 
 namespace rocelab {
@@ -28,6 +28,9 @@ class ScenarioError : public std::runtime_error {
 
 enum class FlowOp : std::uint8_t { kSend, kWrite, kRead };
 const char* to_string(FlowOp op);
+
+enum class FlowService : std::uint8_t { kRc, kUc, kUd };  // transport service of a flow's queue pairs
+const char* to_string(FlowService service);
 
 struct TimerSettings {
   Duration rto_high = 320_us, rto_low = 100_us;  // 4.3.1 of the IRN chapter
@@ -81,7 +84,7 @@ struct LinkEvent {
   Duration reroute_after;  // until the routes react
 };
 
-enum class WorkloadKind : std::uint8_t { kIncast, kList, kPermutation, kPoisson, kAllToAll, kFile };
+enum class WorkloadKind : std::uint8_t { kIncast, kList, kPermutation, kPoisson, kAllToAll, kFile, kStream };
 
 // Where a flow's size comes from: fixed (min == max), uniform over [min, max], or a distribution.
 struct SizeSettings {
@@ -94,6 +97,7 @@ struct ListedFlow {
   Bytes size;
   Duration start;
   FlowOp op = FlowOp::kWrite;
+  std::optional<Duration> stop;      // null: the workload's
   std::string group;                 // empty: the workload's name
   std::optional<std::uint8_t> dscp;  // null: the workload's
   std::vector<std::uint32_t> after =
@@ -124,6 +128,12 @@ struct PoissonSettings {
   std::uint64_t flows = 0;                   // at most so many, the earliest ones; zero: no limit
 };
 
+// Open loop: messages are posted by the clock, whether or not earlier ones are complete.
+struct StreamSettings {
+  Rate rate{};           // payload while it is on; zero: no stream
+  Duration on{}, off{};  // bursts; off zero: it is always on
+};
+
 struct WorkloadSettings {
   std::string name;  // group of flows in the results
   WorkloadKind kind = WorkloadKind::kIncast;
@@ -133,8 +143,12 @@ struct WorkloadSettings {
   bool behind_other_switches = false;  // poisson, all-to-all: nobody sends to a host of its own switch
   IncastSettings incast;
   PoissonSettings poisson;
-  std::vector<ListedFlow> flows;  // list, file
+  StreamSettings stream;
+  Duration stop = Duration::infinite();  // what is unsent then is not sent; no message of a stream is due
+  Duration settle = 10_ms;               // receivers wait so much longer for what is on its way
+  std::vector<ListedFlow> flows;         // list, file
   SizeSettings size{1_MB, 1_MB};
+  FlowService service = FlowService::kRc;
   FlowOp op = FlowOp::kWrite;
   std::optional<std::uint8_t> dscp;  // of its queue pairs; null: that of programs that set no traffic class
   Bytes message_size{};              // zero: one message per queue pair

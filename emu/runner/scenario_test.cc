@@ -403,8 +403,8 @@ TEST(ScenarioTest, AFlowThatBeginsWhenTheRunIsOverIsRefused) {
 TEST(ScenarioTest, SomeHostsMayRunInTheOtherMode) {
   const Scenario s = parse_scenario(kStar + "[nic]\nirn_hosts = [\"h2\"]\n", "t.toml");
   const RunPlan plan = make_plan(s, s.settings[0], 1);
-  EXPECT_EQ(plan.segment.hosts[0].nic.mode, TransportMode::kRoce);
-  EXPECT_EQ(plan.segment.hosts[1].nic.mode, TransportMode::kIrn);
+  EXPECT_EQ(plan.world.hosts[0].nic.mode, TransportMode::kRoce);
+  EXPECT_EQ(plan.world.hosts[1].nic.mode, TransportMode::kIrn);
   EXPECT_COMPLAINT(kStar + "[nic]\nirn_hosts = [\"s1\"]\n", "names \"s1\", which is no host");
   EXPECT_COMPLAINT(kStar + "[nic]\nmax_qps = 5000\n", "needs vfs = 1");
   EXPECT_EQ(

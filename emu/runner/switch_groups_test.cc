@@ -28,8 +28,8 @@ TEST(SwitchGroupsTest, AGroupSaysOnlyWhatDiffersFromTheOthers) {
       "[[switch_group]]\nswitches = [\"s2\"]\nlossy_buffer = \"60KB\"\necn.kmax = \"90KB\"\n"
       "class.0.order = \"fair\"\n";
   const RunPlan p = plan(groups);
-  const SwitchConfig& s1 = p.segment.switches[0].config;
-  const SwitchConfig& s2 = p.segment.switches[1].config;
+  const SwitchConfig& s1 = p.world.switches[0].config;
+  const SwitchConfig& s2 = p.world.switches[1].config;
   EXPECT_EQ(s1.egress_limit, 100_KB);
   EXPECT_EQ(s2.egress_limit, 60_KB);
   EXPECT_EQ(s1.classes[0].order, QueueOrder::kFifo);
@@ -48,17 +48,16 @@ TEST(SwitchGroupsTest, MarkingByRateIsOfTheGroupsPorts) {
       "[switch.ecn]\nenabled = true\n[[switch_group]]\nswitches = [\"s1\"]\n"
       "ecn.by_rate = [{ rate = \"40Gb/s\", kmin = \"1KB\", kmax = \"4KB\" }]\n";
   const RunPlan p = plan(groups);
-  for (const lockstep::PortEntry& port : p.segment.ports)
-    EXPECT_EQ(port.config.ecn.enabled, port.switch_index == 0);
+  for (const PortEntry& port : p.world.ports) EXPECT_EQ(port.config.ecn.enabled, port.switch_index == 0);
 }
 
 TEST(SwitchGroupsTest, PropertiesOfTheNetworkHoldInAGroupToo) {
   const std::string groups =
       "[classes]\ndscp = { 34 = 6 }\n[[switch_group]]\nswitches = [\"s1\"]\nlossy_buffer = \"60KB\"\n";
   const RunPlan p = plan(groups, "roce+pfc+rocc");
-  EXPECT_EQ(p.segment.switches[0].config.class_map, p.segment.switches[1].config.class_map);
-  EXPECT_TRUE(p.segment.switches[0].config.rocc.enabled);
-  EXPECT_EQ(p.segment.switches[0].config.rocc.classes, p.segment.switches[1].config.rocc.classes);
+  EXPECT_EQ(p.world.switches[0].config.class_map, p.world.switches[1].config.class_map);
+  EXPECT_TRUE(p.world.switches[0].config.rocc.enabled);
+  EXPECT_EQ(p.world.switches[0].config.rocc.classes, p.world.switches[1].config.rocc.classes);
 }
 
 TEST(SwitchGroupsTest, FramesMayBeLostWhereOneGroupMayDropThem) {

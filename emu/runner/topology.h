@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/units.h"
-#include "emu/port/fault_config.h"
+#include "emu/link/fault_config.h"
 
 namespace rocelab {
 

@@ -48,9 +48,14 @@ class Draw {
           add(a.src, a.dst, w_.start + a.at).size = draw_size(w_.size, rng_);
         break;
       case WorkloadKind::kAllToAll:
-        all_to_all();
+        all_to_all([&](std::uint32_t src, std::uint32_t dst) { add_jittered(src, dst, w_.start); });
+        break;
+      case WorkloadKind::kStream:
+        all_to_all([&](std::uint32_t src, std::uint32_t dst) { add_stream(src, dst); });
         break;
     }
+    // Without those that would begin when it is over.
+    std::erase_if(flows_, [](const Flow& flow) { return flow.start >= flow.stop; });
     return std::move(flows_);
   }
 
@@ -65,6 +70,9 @@ class Draw {
     flow.start = Time::zero() + start;
     flow.qps = w_.qps;
     flow.dscp = w_.dscp;
+    flow.service = w_.service;
+    flow.stop = w_.stop == Duration::infinite() ? Time::never() : Time::zero() + w_.stop;
+    flow.settle = w_.settle;
     flows_.push_back(flow);
     return flows_.back();
   }
@@ -131,6 +139,7 @@ class Draw {
       flow.size = listed.size;
       flow.op = listed.op;
       if (listed.dscp) flow.dscp = listed.dscp;
+      if (listed.stop) flow.stop = Time::zero() + *listed.stop;
       if (!listed.group.empty()) flow.group = listed.group;
       flow.after = listed.after;
       flow.after_count = listed.after_count;
@@ -146,12 +155,23 @@ class Draw {
       if (to[i] != senders_[i]) add_jittered(senders_[i], to[i], w_.start);
   }
 
-  void all_to_all() {
+  template <class Add>
+  void all_to_all(Add&& add_pair) {
     const std::vector<std::uint32_t>& to = w_.receivers.empty() ? senders_ : w_.receivers;
     for (const std::uint32_t src : senders_)
       for (const std::uint32_t dst :
            w_.behind_other_switches ? receivers_of(w_, settings_.topology, src) : to)
-        if (src != dst) add_jittered(src, dst, w_.start);
+        if (src != dst) add_pair(src, dst);
+  }
+
+  // None where the jitter leaves no message.
+  void add_stream(std::uint32_t src, std::uint32_t dst) {
+    const Duration start = w_.start + draw_jitter(w_.jitter, rng_);
+    const std::int64_t messages = stream_messages(w_.stream, w_.message_size, w_.stop - start);
+    if (messages == 0) return;
+    Flow& flow = add(src, dst, start);
+    flow.size = messages * w_.message_size;
+    flow.stream = w_.stream;
   }
 
   const Settings& settings_;
@@ -174,6 +194,22 @@ void number_flows(std::vector<Flow>& flows) {
 }
 
 }  // namespace
+
+// The first message that is not due: its time on the stream's own clock, which runs in bursts only, is the
+// end.
+std::int64_t stream_messages(const StreamSettings& stream, Bytes message, Duration length) {
+  if (length.ps() <= 0) return 0;
+  Duration on = length;
+  if (stream.off.ps() > 0) {
+    const Duration cycle = stream.on + stream.off;
+    const std::int64_t bursts = length / cycle;
+    on = bursts * stream.on + std::min(stream.on, length - bursts * cycle);
+  }
+  const __int128 message_bit_ps = static_cast<__int128>(message.count()) * 8'000'000'000'000;
+  const __int128 bit_ps = static_cast<__int128>(on.ps()) * stream.rate.bps();
+  constexpr __int128 kMost = 1'000'000'000'000'000'000;
+  return static_cast<std::int64_t>(std::min(kMost, (bit_ps - stream.rate.bps()) / message_bit_ps)) + 1;
+}
 
 Bytes message_size_of(Bytes flow, std::uint32_t qps, Bytes wanted) {
   constexpr std::int64_t kMost = std::int64_t{1} << 31;  // IBTA 9.7.1

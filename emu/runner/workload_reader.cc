@@ -15,8 +15,8 @@ namespace {
 
 constexpr std::int64_t kMaxMessage = std::int64_t{1} << 31;  // IBTA 9.7.1
 constexpr std::int64_t kMaxFlows = 10'000'000, kMaxMessages = 10'000'000;
-constexpr std::array<std::string_view, 6> kKindNames = {"incast",  "list",       "permutation",
-                                                        "poisson", "all-to-all", "file"};
+constexpr std::array<std::string_view, 7> kKindNames = {"incast",     "list", "permutation", "poisson",
+                                                        "all-to-all", "file", "stream"};
 
 std::uint32_t find_host(ConfigSection& section, const char* key, const Topology& topology,
                         const std::string& name) {
@@ -29,9 +29,16 @@ std::uint32_t find_host(ConfigSection& section, const char* key, const Topology&
       key, "names no host: \"" + name + "\"" + (near.empty() ? "" : "; did you mean \"" + near + "\"?"));
 }
 
-FlowOp read_op(ConfigSection& section) {
-  return static_cast<FlowOp>(
-      section.choice("op", {"send", "write", "read"}, static_cast<std::size_t>(FlowOp::kWrite)));
+// Of datagrams SEND is what there is.
+FlowOp read_op(ConfigSection& section, FlowService service) {
+  const FlowOp usual = service == FlowService::kUd ? FlowOp::kSend : FlowOp::kWrite;
+  const auto op =
+      static_cast<FlowOp>(section.choice("op", {"send", "write", "read"}, static_cast<std::size_t>(usual)));
+  if (service == FlowService::kUd && op != FlowOp::kSend)
+    section.fail_at("op", "must be \"send\" over service \"ud\": it has nothing else");
+  if (service == FlowService::kUc && op == FlowOp::kRead)
+    section.fail_at("op", "must be \"send\" or \"write\" over service \"uc\": it has no READ");
+  return op;
 }
 
 Bytes read_size(ConfigSection& section, const char* key) {
@@ -153,8 +160,13 @@ void read_list(ConfigSection& section, WorkloadSettings& w, const World& world) 
     if (flow.src == flow.dst) entry.fail_at("dst", "is the flow's source too");
     flow.size = read_size(entry, "size");
     flow.start = entry.duration("start", Duration{});
-    flow.op = read_op(entry);
+    flow.op = read_op(entry, w.service);
     flow.dscp = read_dscp(entry, "", world.nic.class_map);
+    if (entry.has("stop")) {
+      if (flow.op == FlowOp::kRead) entry.fail_at("stop", "needs op = \"send\" or \"write\"");
+      flow.stop = entry.duration("stop", Duration{});
+      if (*flow.stop <= w.start + flow.start) entry.fail_at("stop", "must be after the flow's start");
+    }
     entry.finish();
     w.flows.push_back(flow);
   }
@@ -173,7 +185,9 @@ void read_file(ConfigSection& section, WorkloadSettings& w, const World& world) 
   options.epoch = section.duration("epoch", htsim ? Duration{} : options.epoch);
   if (ns3_rdma) options.packet_payload = section.bytes("packet_payload", options.packet_payload);
   if (options.packet_payload.count() <= 0) section.fail_at("packet_payload", "must be more than 0");
-  w.op = read_op(section);
+  w.op = read_op(section, w.service);
+  if (htsim && w.service != FlowService::kRc)
+    section.fail_at("service", "must be \"rc\": flows of a connection matrix may wait for others' ends");
   const std::string text = section.content("file", file);
   w.flows = htsim ? parse_connection_matrix(text, file.string(), w.op, options.epoch, topology)
                   : listed_flows(parse_traffic(text, file.string(), static_cast<TrafficDialect>(dialect)),
@@ -224,12 +238,15 @@ void read_kind(ConfigSection& section, WorkloadSettings& w, const World& world) 
   if (w.kind == WorkloadKind::kList) return read_list(section, w, world);
   if (w.kind == WorkloadKind::kFile) return read_file(section, w, world);
   w.senders = read_hosts(section, "senders", topology);
-  w.op = read_op(section);
+  w.op = read_op(section, w.service);
   if (w.kind == WorkloadKind::kIncast) return read_incast(section, w, world);
   if (w.kind != WorkloadKind::kPermutation) read_receivers(section, w, topology);
   if (w.kind == WorkloadKind::kPoisson) return read_poisson(section, w, world);
-  w.size = read_sizes(section, world.folder);
-  if (w.kind == WorkloadKind::kAllToAll && !w.receivers.empty()) return check_pairs(section, w, topology);
+  if (w.kind != WorkloadKind::kStream)
+    w.size = read_sizes(section, world.folder);
+  else if (w.receivers.empty() && !w.behind_other_switches)
+    w.receivers = w.senders;
+  if (w.kind != WorkloadKind::kPermutation && !w.receivers.empty()) return check_pairs(section, w, topology);
   if ((w.senders.empty() ? topology.hosts() : w.senders.size()) < 2)
     section.fail_at("kind", "needs at least two hosts");
 }
@@ -243,25 +260,29 @@ Bytes largest_flow(const WorkloadSettings& w) {
 WorkloadSettings read_workload(ConfigSection& section, const World& world) {
   WorkloadSettings w;
   section.require("kind");
-  w.kind = static_cast<WorkloadKind>(
-      section.choice("kind", {"incast", "list", "permutation", "poisson", "all-to-all", "file"}, 0));
+  w.kind = static_cast<WorkloadKind>(section.choice("kind", kKindNames, 0));
   w.name = section.text("name", kKindNames[static_cast<std::size_t>(w.kind)]);
   if (w.name.empty() || w.name.find_first_of(" \t\n#") != std::string::npos)
     section.fail_at("name", "must be a word without spaces");
   w.start = section.duration("start", Duration{});
   if (w.start.ps() < 0) section.fail_at("start", "must not be negative");
   w.dscp = read_dscp(section, "", world.nic.class_map);
+  w.service = static_cast<FlowService>(section.choice("service", {"rc", "uc", "ud"}, 0));
   read_kind(section, w, world);
   if (w.kind == WorkloadKind::kFile) w.jitter = Duration{};
   if (w.kind != WorkloadKind::kPoisson) w.jitter = section.duration("jitter", w.jitter);
   w.message_size = section.bytes("message_size", Bytes{});
   if (w.message_size.count() < 0 || w.message_size.count() > kMaxMessage)
     section.fail_at("message_size", "must be at most 2147483648B");
+  if (w.kind == WorkloadKind::kStream) read_stream(section, w);
   if (w.message_size.count() > 0 && largest_flow(w).count() / w.message_size.count() >= kMaxMessages)
     section.fail_at("message_size", "makes more than " + std::to_string(kMaxMessages) +
                                         " messages of a flow of " + to_string(largest_flow(w)));
   w.qps = static_cast<std::uint32_t>(section.integer("qps", 1, 1, 1024));
+  if (w.service == FlowService::kUd && w.qps > 1)
+    section.fail_at("qps", "must be 1 over service \"ud\": datagrams of a flow go over one queue pair");
   w.during = section.text("during", "");
+  if (w.kind != WorkloadKind::kStream) read_stop(section, w);
   section.finish();
   return w;
 }
@@ -287,9 +308,10 @@ std::vector<WorkloadSettings> read_workloads(std::vector<ConfigSection> sections
       sections[i].fail_at("during", "names no workload: \"" + during + "\"");
   }
   if (const auto over = find_overload(workloads, topology, path_mtu))
-    sections[over->workload].fail_at(workloads[over->workload].kind == WorkloadKind::kPoisson ? "load"
-                                     : workloads[over->workload].incast.every.ps() > 0        ? "every"
-                                                                                              : "period",
+    sections[over->workload].fail_at(workloads[over->workload].kind == WorkloadKind::kPoisson  ? "load"
+                                     : workloads[over->workload].kind == WorkloadKind::kStream ? "rate"
+                                     : workloads[over->workload].incast.every.ps() > 0         ? "every"
+                                                                                               : "period",
                                      over->what + ": lower the load, or say overload = true");
   return workloads;
 }

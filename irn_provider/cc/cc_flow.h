@@ -74,8 +74,8 @@ class CcFlow {
   std::optional<RttSample> next_rtt(UnwrappedPsn una, Time now);
   void on_loss(CcLoss loss, Time now) { algorithm_->on_loss(loss, now); }
   void on_cnp(Time now) { algorithm_->on_cnp(now); }
-  std::optional<Rate> on_switch_rate(const SwitchRate& feedback, Time now) {
-    return algorithm_->on_switch_rate(feedback, now);
+  FeedbackResult on_feedback(const Packet& feedback, Time now) {
+    return algorithm_->on_feedback(feedback, now);
   }
 
   const CongestionControl& algorithm() const { return *algorithm_; }

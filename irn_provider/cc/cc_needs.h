@@ -15,7 +15,7 @@ struct CcNeeds {
   bool bdp = false;          // windows of BDPs and marks in acknowledgements: mode "irn" only
   bool packet_acks = false;  // every packet is acknowledged: RoCE asks for it (NicConfig::ack_interval)
   bool telemetry = false;    // INT: switches stamp it, acknowledgements bring it back (CcAck::telemetry)
-  bool fair_rates = false;   // switches send fair rates (CongestionControl::on_switch_rate)
+  bool feedback = false;     // switches send feedback to a flow's source (CongestionControl::on_feedback)
   bool lazy_rate = false;    // a waiting burst is never brought forward (pacer.h)
   bool paces_reads = false;  // READ requests are paced by what they ask for: Mittal, 3.4
 };

@@ -15,11 +15,12 @@
 #include <optional>
 
 #include "base/psn.h"
-#include "base/rocc_law.h"
 #include "base/units.h"
 #include "base/wire/telemetry.h"
 
 namespace rocelab {
+
+struct Packet;
 
 // One acknowledgement, positive or negative, that concerns what the flow has sent.
 struct CcAck {
@@ -38,12 +39,13 @@ struct RttSample {
   UnwrappedPsn last = 0;  // PSN of its last packet; of a READ: of the last response
 };
 
-// A fair rate that a switch has sent to this flow, or what it is computed from (RoCC, base/wire/rocc_cnp.h).
-// Untrusted.
-struct SwitchRate {
-  std::uint32_t cp = 0;    // the congestion point's address, IPv4 in host order
-  std::uint32_t rate = 0;  // in multiples of the algorithm's rate unit
-  RoccReport report{};
+// What has become of a switch's feedback.
+struct FeedbackResult {
+  bool accepted = false;    // false: it cannot be right, or is not for this algorithm
+  bool computed = false;    // the host has computed `rate` from what the switch says, which is traced
+  Rate rate;                // that the feedback makes
+  std::uint32_t queue = 0;  // as the switch gives its length
+  std::uint32_t point = 0;  // the congestion point
 };
 
 enum class CcLoss : std::uint8_t { kRecovery, kTimeout };  // what showed a loss: a (N)ACK, or a timer
@@ -60,10 +62,8 @@ class CongestionControl {
   virtual void on_rtt(const RttSample& /*sample*/, Time /*now*/) {}
   virtual void on_loss(CcLoss /*loss*/, Time /*now*/) {}  // once for each recovery that begins
   virtual void on_cnp(Time /*now*/) {}
-  // The fair rate that it makes. Null: refused, it cannot be right.
-  virtual std::optional<Rate> on_switch_rate(const SwitchRate& /*feedback*/, Time /*now*/) {
-    return std::nullopt;
-  }
+  // A switch's feedback to this flow, of any form (base/wire/controls.h). Untrusted.
+  virtual FeedbackResult on_feedback(const Packet& /*feedback*/, Time /*now*/) { return {}; }
 
   virtual Rate rate(Time now) = 0;
   virtual Time next_change() const { return Time::never(); }

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/wire/rocc_cnp.h"
+#include "base/wire/controls.h"
 
 namespace rocelab {
 namespace {
@@ -111,6 +111,15 @@ std::optional<Rate> RoccRp::on_switch_rate(const SwitchRate& feedback, Time now)
   pending_.push_back({now + params_.reaction_delay, feedback.cp, rate});
   catch_up(now);
   return params_.delta_f * static_cast<std::int64_t>(rate);
+}
+
+FeedbackResult RoccRp::on_feedback(const Packet& feedback, Time now) {
+  if (feedback.kind != kind_of<RoccFeedback>) return {};
+  const auto cnp = control_of<RoccFeedback>(feedback);
+  const RoccReport report = cnp.report();
+  const std::optional<Rate> rate = on_switch_rate({cnp.cp, cnp.rate, report}, now);
+  if (!rate) return {};
+  return {true, report.form != RoccForm::kRate, *rate, report.q_cur, cnp.cp};
 }
 
 Rate RoccRp::rate(Time now) {

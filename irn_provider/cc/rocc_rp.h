@@ -19,6 +19,13 @@
 
 namespace rocelab {
 
+// What a CNP says to a flow (base/wire/rocc_cnp.h).
+struct SwitchRate {
+  std::uint32_t cp = 0;    // the congestion point's address, IPv4 in host order
+  std::uint32_t rate = 0;  // in multiples of Delta^F
+  RoccReport report{};
+};
+
 struct RoccRpParams {
   Rate delta_f = 10_Mbps;           // Delta^F: unit of the rates in CNPs; 3.5
   Duration reaction_delay = 15_us;  // 3.5
@@ -32,7 +39,7 @@ class RoccRp final : public CongestionControl {
  public:
   using Params = RoccRpParams;
   static constexpr std::string_view kName = "rocc";
-  static constexpr CcNeeds kNeeds{.fair_rates = true};
+  static constexpr CcNeeds kNeeds{.feedback = true};
   static std::span<const CcPresetOf<Params>> presets();
   static Schema<Params> schema();
 
@@ -44,9 +51,12 @@ class RoccRp final : public CongestionControl {
   }
 
   void start(Time now) override;
-  std::optional<Rate> on_switch_rate(const SwitchRate& feedback, Time now) override;
+  FeedbackResult on_feedback(const Packet& feedback, Time now) override;
   Rate rate(Time now) override;
   Time next_change() const override;
+
+  // The fair rate that a CNP makes. Null: refused, it cannot be right.
+  std::optional<Rate> on_switch_rate(const SwitchRate& feedback, Time now);
 
   // For tests and traces.
   bool limited() const { return !timer_at_.is_never(); }  // a limiter is installed

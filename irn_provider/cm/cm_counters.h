@@ -1,6 +1,6 @@
 // CmCounters: what a connection manager counts: datagrams to QP1 that changed nothing, by reason, and what
-// was sent. Frames that are no good datagrams to QP1 are the NIC's to count (irn_provider/nic/counters.h).
-// All since the start.
+// was sent. Frames that are no good datagrams to QP1 are the NIC's to count
+// (irn_provider/transport/counters.h). All since the start.
 #pragma once
 
 #include "base/counter_list.h"

@@ -32,7 +32,7 @@ void LockstepProcess::Impl::leave() {
 
 std::unique_ptr<LockstepProcess> LockstepProcess::join(const char* path, const char* host_name) {
   Segment segment = Segment::open(path);
-  const lockstep::HostEntry* host = segment.find_host(host_name);
+  const HostEntry* host = segment.find_host(host_name);
   if (host == nullptr) throw std::runtime_error(std::string("the run has no host '") + host_name + "'");
   const auto host_index = static_cast<std::uint32_t>(host - segment.hosts().data());
   const std::uint32_t vf = lockstep::claim_vf(segment, host_index);

@@ -14,7 +14,7 @@ using lockstep::FrameDescriptor;
 
 namespace {
 
-std::string event_path(const lockstep::Segment& segment, const lockstep::HostEntry& host, std::uint32_t vf) {
+std::string event_path(const lockstep::Segment& segment, const HostEntry& host, std::uint32_t vf) {
   const std::string folder = segment.header().trace_dir;
   if (folder.empty()) return {};
   return folder + "/" + host.name + "." + std::to_string(vf % segment.header().vfs_per_host) + ".events";
@@ -22,7 +22,7 @@ std::string event_path(const lockstep::Segment& segment, const lockstep::HostEnt
 
 // What cannot happen in a run of this build ends the program with a line: the alternative would be a silent
 // loss.
-[[noreturn]] void give_up(const lockstep::HostEntry& host, const char* why) {
+[[noreturn]] void give_up(const HostEntry& host, const char* why) {
   std::fprintf(stderr, "rocelab: %s: %s\n", host.name, why);
   _exit(1);
 }
@@ -43,13 +43,13 @@ LiveNic::LiveNic(const lockstep::Segment& segment, std::uint32_t host, std::uint
            trace_),
       port_(nic_, host_.nic.link_rate, host_.nic.link_delay),
       edge_(host_, pool_, trace_),
-      earlier_(slot_.counters) {
+      earlier_(slot_.result.counters) {
   trace_.set_on_failure([this](const std::string& why) { give_up(host_, why.c_str()); });
   nic_.begin_qps_at(slot_.next_qp);
-  nic_.expect_link_changes(lockstep::link_changes_at(segment.link_changes(), host_.port),
+  nic_.expect_link_changes(link_changes_at(segment.link_changes(), host_.port),
                            Time::from_ps(segment.header().committed_ps.load()));
-  if (host_.nic.cc.needs().fair_rates)
-    for (const lockstep::HostEntry& each : segment.hosts()) edge_.know_node(each.ipv4, NodeId{each.node});
+  if (host_.nic.cc.needs().feedback)
+    for (const HostEntry& each : segment.hosts()) edge_.know_node(each.ipv4, NodeId{each.node});
 }
 
 // Events before `t` are those of a process that time has gone on without: they come late, but nothing has
@@ -156,14 +156,14 @@ void LiveNic::send(PacketRef packet, Time due) {
 }
 
 void LiveNic::publish_counters() {
-  slot_.counters = earlier_ + nic_.counters() + edge_.counters();
+  slot_.result.counters = earlier_ + nic_.counters() + edge_.counters();
   slot_.next_qp = nic_.next_qp();
 }
 
 void LiveNic::finish() {
   const Digest digest = trace_.digest();
-  std::memcpy(slot_.digest.data(), digest.data(), digest.size());
-  slot_.records = trace_.records();
+  std::memcpy(slot_.result.digest.data(), digest.data(), digest.size());
+  slot_.result.records = trace_.records();
   trace_.flush();
 }
 

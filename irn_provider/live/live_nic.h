@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/packet.h"
-#include "irn_provider/live/live_trace.h"
+#include "emu/record/host_trace.h"
 #include "irn_provider/live/packet_edge.h"
 #include "irn_provider/live/port_turn.h"
 #include "irn_provider/nic/nic.h"
@@ -60,7 +60,7 @@ class LiveNic {
   std::uint32_t allocate_frame();
 
   const lockstep::Segment& segment_;
-  const lockstep::HostEntry& host_;
+  const HostEntry& host_;
   lockstep::VfSlot& slot_;
   lockstep::FrameRing tx_, rx_;
   lockstep::IndexRing returns_;
@@ -68,7 +68,7 @@ class LiveNic {
   std::deque<std::pair<Time, std::uint32_t>> held_;  // frames whose packets the port has not consumed yet
   PacketPool pool_;
   ProcessMemory memory_;
-  LiveTrace trace_;
+  HostTrace trace_;
   Nic nic_;
   NicPort port_;
   PacketEdge edge_;

@@ -18,6 +18,8 @@
 #include <vector>
 
 #include "base/wire/frame.h"
+#include "emu/world/test_worlds.h"
+#include "irn_provider/live/join_run.h"
 #include "irn_provider/live/live_process.h"
 #include "lockstep/coordinator.h"
 #include "lockstep/futex.h"
@@ -26,7 +28,6 @@ namespace rocelab::live_test {
 
 using lockstep::Coordinator;
 using lockstep::FrameDescriptor;
-using lockstep::PortEntry;
 using lockstep::Segment;
 using lockstep::SegmentPlan;
 
@@ -61,23 +62,14 @@ class LivePairTest : public ::testing::Test {
     new (shared_) Shared();
     SegmentPlan plan;
     plan.run_id = "pair";
-    plan.hosts.resize(2);
-    plan.ports.resize(2);
-    plan.switches.resize(1);
+    NicConfig nic;
+    nic.mode = mode;
+    nic.link_rate = kRate;
+    nic.link_delay = kDelay;
+    plan.world = star(2, nic);
     plan.vfs_per_host = vfs_per_host;
     plan.frames_per_vf = 4096;
     plan.expected_participants = processes;
-    for (std::uint32_t i = 0; i < 2; ++i) {
-      auto& h = plan.hosts[i];
-      std::snprintf(h.name, sizeof h.name, "h%u", i + 1);
-      h.ipv4 = 0x0a000001 + i;
-      h.mac = {2, 0, 0, 0, 0, static_cast<std::uint8_t>(i + 1)};
-      h.nic.mode = mode;
-      h.nic.link_rate = kRate;
-      h.nic.link_delay = kDelay;
-      plan.ports[i].config.rate = kRate;
-      plan.ports[i].config.delay = kDelay;
-    }
     segment_ = std::make_unique<Segment>(Segment::create(path_, plan));
   }
 
@@ -91,9 +83,8 @@ class LivePairTest : public ::testing::Test {
   pid_t start(std::uint32_t host, const std::function<void(LiveProcess&, std::uint32_t)>& body) {
     const pid_t child = fork();
     if (child != 0) return child;
-    setenv("ROCELAB_SEGMENT", path_.c_str(), 1);
-    setenv("ROCELAB_HOST", host == 0 ? "h1" : "h2", 1);
-    LiveProcess* process = LiveProcess::attach();
+    LiveProcess* process =
+        LiveProcess::attach([&] { return join_run(path_.c_str(), host == 0 ? "h1" : "h2"); });
     if (process == nullptr) _exit(2);
     body(*process, host);
     exit(::testing::Test::HasFailure() ? 1 : 0);
@@ -146,7 +137,7 @@ class LivePairTest : public ::testing::Test {
       senders_.push_back(segment_->owner_of(d.frame));
       const auto parsed = parse_frame(segment_->frame(d.frame).first(d.length));
       ASSERT_TRUE(parsed.has_value());
-      const std::uint32_t to = (1 - host) * per_host + lockstep::vf_of_qpn(parsed->roce.dest.value);
+      const std::uint32_t to = (1 - host) * per_host + vf_of_qpn(parsed->roce.dest.value);
       d.due_ps += (serialisation + kDelay).ps();
       EXPECT_TRUE(rx[to].push(d));
       coordinator.note_input(to, Time::from_ps(d.due_ps));
@@ -175,7 +166,7 @@ struct Endpoint {
            .recv_cq = cq,
            .caps = {.max_send_wr = 16, .max_recv_wr = 16, .max_send_sge = 1, .max_recv_sge = 1}});
       QpAttr attr;
-      attr.dest_qpn = Qpn{lockstep::first_qpn_of(0)};
+      attr.dest_qpn = Qpn{first_qpn_of(0)};
       attr.access_flags = kAccessLocalWrite | kAccessRemoteWrite | kAccessRemoteRead;
       attr.path.dst_mac = {2, 0, 0, 0, 0, static_cast<std::uint8_t>(2 - host)};
       attr.path.src_gid = gid_of(host);
@@ -185,7 +176,7 @@ struct Endpoint {
         attr.state = state;
         EXPECT_TRUE(nic.modify_qp(qpn, attr, now));
       }
-      EXPECT_EQ(qpn.value, lockstep::first_qpn_of(0));
+      EXPECT_EQ(qpn.value, first_qpn_of(0));
       shared.addr[host] = addr;
       shared.rkey[host] = key.value;
     });

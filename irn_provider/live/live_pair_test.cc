@@ -72,8 +72,8 @@ TEST_P(LiveWriteTest, TwoRunsGiveTheSameDigests) {
     const auto body = [this](LiveProcess& p, std::uint32_t host) { write_once(p, host, *shared_, 20'000); };
     const pid_t h1 = start(0, body), h2 = start(1, body);
     ASSERT_EQ(run({h1, h2}), (std::vector<int>{0, 0}));
-    for (std::size_t i = 0; i < 2; ++i) run_digests[i] = segment_->vfs()[i].digest;
-    EXPECT_GT(segment_->vfs()[0].records, 0u);
+    for (std::size_t i = 0; i < 2; ++i) run_digests[i] = segment_->vfs()[i].result.digest;
+    EXPECT_GT(segment_->vfs()[0].result.records, 0u);
   }
   EXPECT_EQ(digests[0], digests[1]);
   EXPECT_NE(digests[0][0], digests[0][1]);
@@ -126,7 +126,7 @@ TEST_F(LivePairTest, TwoProgramsOfOneHostShareItsPortFrameByFrame) {
     peer->qpn[me] = qpn.value;
     peer->ready[me] = 1;
     while (peer->ready[me] != 2) std::this_thread::yield();
-    p.with_nic([&](Nic& nic, Time now) { connect(nic, qpn, 0, lockstep::first_qpn_of(0) + me, now); });
+    p.with_nic([&](Nic& nic, Time now) { connect(nic, qpn, 0, first_qpn_of(0) + me, now); });
     p.sleep_until(Time::zero() + 10_us);
     p.with_nic([&](Nic& nic, Time now) {
       SendWqe wqe{.opcode = WrOpcode::kWrite,
@@ -291,7 +291,7 @@ TEST_F(LivePairTest, WhoStoodStillWhileTimeWentOnSendsItsDataThen) {
     if (host == 1) {
       p.sleep_until(Time::zero() + 100_ms);
       EXPECT_EQ(kill(*stopped, SIGCONT), 0);
-      while (p.segment().vfs()[0].excluded != 0) std::this_thread::yield();
+      while (segment_->vfs()[0].excluded != 0) std::this_thread::yield();
       p.sleep_until(Time::zero() + 300_ms);
       return;
     }

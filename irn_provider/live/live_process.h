@@ -1,7 +1,7 @@
 // LiveProcess: this process's part in a live experiment: one virtual function of its host's NIC, the clock,
-// and its threads in experiment time. There are two: in a run's lock step (lockstep_process.h), and on a
-// network interface by the machine's own clock (direct/direct_process.h), where experiment time is real time
-// and all that is said of threads below is the operating system's affair.
+// and its threads in experiment time. There are two: in a run's lock step (join_run.h), and on a network
+// interface by the machine's own clock (irn_provider/realtime), where experiment time is real time and all
+// that is said of threads below is the operating system's affair. Whoever attaches decides which.
 //
 // Threads in lock step. A thread is *running* (its program computes: time stands), *parked* (it waits for
 // experiment time, or for a completion: time may pass), *foreign* (inside a system call that waits for the
@@ -25,7 +25,7 @@
 #include "base/ids.h"
 #include "base/units.h"
 #include "irn_provider/nic/nic.h"
-#include "lockstep/segment.h"
+#include "lockstep/host_share.h"
 
 namespace rocelab {
 
@@ -39,31 +39,25 @@ enum class MemoryWatch : std::uint8_t { kNever, kOfHolders, kAlways };
 // Why a thread that waited in experiment time runs again. kSignal: a signal of Alarms awaits delivery.
 enum class Woken : std::uint8_t { kReady, kDeadline, kSignal };
 
+// A host's device as anybody on the host sees it, who need not have joined: the state of its port, and what
+// all its virtual functions have counted: in lock step up to the last window, on an interface up to the last
+// frames, since the first of the programs that use it now has begun.
+struct DeviceView {
+  HostEntry host;
+  bool link_up = true;
+  NicCounters counters;
+  std::string folder;  // for files of the host's: the run's, or one in /dev/shm of the user's
+};
+
 class LiveProcess {
  public:
-  // The process's instance: on first call joins what the environment names: host $ROCELAB_HOST of the run
-  // $ROCELAB_SEGMENT, or the network interface $ROCELAB_INTERFACE. Null with a line on stderr (once) when
-  // that is impossible (no such file or interface, another build, all VFs taken). attached() tells without
-  // trying.
-  static LiveProcess* attach();
+  // The process's instance: on first call `join` makes it. Null with a line on stderr (once) when that throws
+  // (no such file or interface, another build, all VFs taken). attached() tells without trying.
+  static LiveProcess* attach(const std::function<std::unique_ptr<LiveProcess>()>& join);
   static LiveProcess* attached();
   // The same where the program's clocks and waits are in experiment time; null on an interface, where they
   // are the real ones.
   static LiveProcess* timekeeper();
-  // Whether the environment names anything to join, and the host that it names. Throws std::runtime_error
-  // with a line that says what to do.
-  static bool configured();
-  static lockstep::HostEntry configured_host();
-  // The host's device as anybody on the host sees it, who need not have joined: the state of its port, and
-  // what all its virtual functions have counted: in lock step up to the last window, on an interface up to
-  // the last frames, since the first of the programs that use it now has begun. Throws as configured_host().
-  struct DeviceView {
-    lockstep::HostEntry host;
-    bool link_up = true;
-    NicCounters counters;
-    std::string folder;  // for files of the host's: the run's, or one in /dev/shm of the user's
-  };
-  static DeviceView look();
   // The calling thread runs code of this class: what it calls is not the program's.
   static bool inside();
   // It is a forked child's copy of its parent's: the NIC is the parent's, and nothing may be called.
@@ -73,9 +67,11 @@ class LiveProcess {
   LiveProcess& operator=(const LiveProcess&) = delete;
   virtual ~LiveProcess() = default;
 
-  virtual const lockstep::HostEntry& host() const = 0;
-  virtual const lockstep::Segment& segment() const = 0;
-  virtual std::uint32_t vf() const = 0;
+  virtual const HostEntry& host() const = 0;
+  virtual lockstep::HostShare share() const = 0;  // with the other processes of the host
+  virtual std::uint32_t vf() const = 0;  // within the host: whose slot of the share is this process's
+  lockstep::VfSlot& slot() const { return share().vfs[vf()]; }
+  virtual std::uint64_t seed() const = 0;
 
   // --- peers
   // What it takes to send to `gid`: null when no host of the run has it, or it was not reached so far.
@@ -142,6 +138,11 @@ class LiveProcess {
   virtual void foreign_enter(bool for_anyone) = 0;
   void foreign_enter() { foreign_enter(false); }
   virtual void foreign_leave() = 0;
+  // In lock step only. Time has begun; how long it stands for such a call, of wall time; something came from
+  // outside after time had passed in a wait, so that when depended on the wall: it is counted.
+  virtual bool time_has_begun() const { return true; }
+  virtual std::int64_t grace_wall_ns() const { return 0; }
+  virtual void count_detach() {}
 
   // A state machine beside the NIC, with timers of its own. Both are called under the lock: next_timeout when
   // the process says what comes next, run at that instant and whenever a completion was made, before the

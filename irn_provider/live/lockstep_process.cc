@@ -2,17 +2,18 @@
 // files.
 #include "irn_provider/live/lockstep_process.h"
 
+#include "emu/world/host_identity.h"
 #include "lockstep/futex.h"
-#include "lockstep/host_identity.h"
 
 namespace rocelab {
 
 LockstepProcess::LockstepProcess(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 LockstepProcess::~LockstepProcess() = default;
 
-const lockstep::HostEntry& LockstepProcess::host() const { return impl_->host; }
-const lockstep::Segment& LockstepProcess::segment() const { return impl_->segment; }
-std::uint32_t LockstepProcess::vf() const { return impl_->vf; }
+const HostEntry& LockstepProcess::host() const { return impl_->host; }
+lockstep::HostShare LockstepProcess::share() const { return impl_->segment.share_of(impl_->slot.host); }
+std::uint32_t LockstepProcess::vf() const { return impl_->slot.vf; }
+std::uint64_t LockstepProcess::seed() const { return impl_->segment.header().seed; }
 Nic& LockstepProcess::nic() { return impl_->nic.nic(); }
 
 Time LockstepProcess::now() {
@@ -21,6 +22,17 @@ Time LockstepProcess::now() {
   Impl::Lock lock(impl_->mutex);
   impl_->me();
   return impl_->nic.now();
+}
+
+bool LockstepProcess::time_has_begun() const {
+  return impl_->segment.header().state.load() != lockstep::RunState::kSetup;
+}
+
+std::int64_t LockstepProcess::grace_wall_ns() const { return impl_->segment.header().grace_wall_ns; }
+
+void LockstepProcess::count_detach() {
+  lockstep::Header& header = impl_->segment.header();
+  if (header.state.load() == lockstep::RunState::kRunning) note_detach(header, now());
 }
 
 Time LockstepProcess::enter() {
@@ -46,12 +58,12 @@ void LockstepProcess::abandon() {
 }
 
 int LockstepProcess::listen_to_groups(std::size_t memberships) {
-  segment().vfs()[vf()].groups.store(static_cast<std::uint32_t>(memberships));
+  impl_->slot.groups.store(static_cast<std::uint32_t>(memberships));
   return 0;
 }
 
 std::optional<PathEnd> LockstepProcess::find_peer(const std::array<std::uint8_t, 16>& gid) {
-  const lockstep::HostEntry* peer = lockstep::find_host(impl_->segment.hosts(), gid);
+  const HostEntry* peer = find_host(impl_->segment.hosts(), gid);
   if (peer == nullptr) return std::nullopt;
   return PathEnd{peer->mac, NodeId{peer->node}};
 }

@@ -64,9 +64,13 @@ class LockstepProcess final : public LiveProcess {
   static std::unique_ptr<LockstepProcess> join(const char* segment_path, const char* host_name);
   ~LockstepProcess() override;
 
-  const lockstep::HostEntry& host() const override;
-  const lockstep::Segment& segment() const override;
+  const HostEntry& host() const override;
+  lockstep::HostShare share() const override;
   std::uint32_t vf() const override;
+  std::uint64_t seed() const override;
+  bool time_has_begun() const override;
+  std::int64_t grace_wall_ns() const override;
+  void count_detach() override;
   std::optional<PathEnd> find_peer(const std::array<std::uint8_t, 16>& gid) override;
   int listen_to_groups(std::size_t memberships) override;
   Time now() override;
@@ -110,7 +114,7 @@ struct LockstepProcess::Impl {
 
   // --- set once
   lockstep::Segment segment;
-  const lockstep::HostEntry& host;
+  const HostEntry& host;
   const std::uint32_t vf;
   lockstep::VfSlot& slot;
 

@@ -4,10 +4,9 @@
 #include <array>
 
 #include "base/check.h"
-#include "base/wire/etf.h"
+#include "base/wire/controls.h"
 #include "base/wire/multicast.h"
-#include "base/wire/rocc_cnp.h"
-#include "base/wire/telemetry.h"
+#include "base/wire/shim_parts.h"
 
 namespace rocelab {
 namespace {
@@ -24,9 +23,12 @@ void put_grh(std::span<std::byte> frame, const FrameLayout& layout) {
 }  // namespace
 
 PacketRef PacketEdge::parse(std::span<std::byte> bytes, PacketKind kind, Time when) {
-  if (kind == PacketKind::kPfc || kind == PacketKind::kEscapeToken || kind == PacketKind::kFairRate ||
-      kind == PacketKind::kEscapeAnnouncement)
-    return parse_control(bytes, kind, when);
+  if (is_control(kind)) return parse_control(bytes, kind, when);
+  if (is_from_switches(kind)) {  // counted and no more, whatever it has
+    PacketRef packet = pool_.make();
+    packet->kind = kind;
+    return packet;
+  }
   FrameLayout layout;
   PacketRef packet = parse_roce(bytes, IcrcCheck::kVerify, when, layout);
   if (packet && opcode_info(packet->roce.opcode).has(Header::kDeth)) put_grh(bytes, layout);
@@ -35,28 +37,13 @@ PacketRef PacketEdge::parse(std::span<std::byte> bytes, PacketKind kind, Time wh
 
 PacketRef PacketEdge::parse_control(std::span<const std::byte> bytes, PacketKind kind, Time when) {
   PacketRef packet = pool_.make();
-  if (kind == PacketKind::kPfc) {
-    const auto pfc = PfcFrame::parse(bytes);
-    if (!pfc) return bad_frame(bytes.size(), FrameError::kTooShort, when);
-    put_pfc(*packet, *pfc);
-    return packet;
-  }
-  if (kind == PacketKind::kEscapeAnnouncement) {
-    packet->kind = kind;
-    return packet;
-  }
-  if (kind == PacketKind::kEscapeToken) {
-    if (!EscapeTokenFrame::parse(bytes)) return bad_frame(bytes.size(), FrameError::kTooShort, when);
-    packet->kind = PacketKind::kEscapeToken;
-    return packet;
-  }
-  const auto cnp = RoccCnp::parse(bytes);
-  if (!cnp) return bad_frame(bytes.size(), FrameError::kNotRoce, when);
-  put_fair_rate(*packet, {cnp->cp, cnp->rate, cnp->destination, cnp->dest, cnp->report});
-  const auto destination = nodes_by_ipv4_.find(cnp->destination);
-  packet->src = destination != nodes_by_ipv4_.end() ? destination->second : kNoNode;
-  packet->roce.dscp = cnp->dscp;
+  if (!read_control(bytes, kind, *packet, *this)) return bad_frame(bytes.size(), FrameError::kControl, when);
   return packet;
+}
+
+NodeId PacketEdge::node_of(std::uint32_t ipv4) const {
+  const auto found = nodes_by_ipv4_.find(ipv4);
+  return found != nodes_by_ipv4_.end() ? found->second : kNoNode;
 }
 
 PacketRef PacketEdge::parse_shared(std::span<std::byte> copy, std::span<const std::byte> shared, Time when) {
@@ -77,7 +64,7 @@ PacketRef PacketEdge::parse_roce(std::span<std::byte> bytes, IcrcCheck check, Ti
                                  FrameLayout& layout) {
   PacketRef packet = pool_.make();
   FrameError why{};
-  const std::uint32_t shim = take_telemetry(bytes, *packet);
+  const std::uint32_t shim = take_shim(bytes, *packet);
   const auto frame = parse_frame(bytes.first(bytes.size() - shim), check, &why);
   if (!frame) return bad_frame(bytes.size(), why, when);
   const bool to_group = frame->roce.dest == kMulticastQpn;
@@ -100,14 +87,15 @@ PacketRef PacketEdge::parse_roce(std::span<std::byte> bytes, IcrcCheck check, Ti
   return packet;
 }
 
-// INT leaves the frame before its ICRC is looked at, which does not cover it. Returns the bytes that it took.
-std::uint32_t PacketEdge::take_telemetry(std::span<std::byte> bytes, Packet& packet) const {
+// The shim leaves the frame before its ICRC is looked at, which does not cover it. Returns the bytes that it
+// took.
+std::uint32_t PacketEdge::take_shim(std::span<std::byte> bytes, Packet& packet) const {
   if (!host_.nic.cc.needs().telemetry) return 0;
   const auto place = find_shim(bytes);
-  const auto found = place ? telemetry_of(bytes, *place) : std::nullopt;
-  if (!found) return 0;
-  PacketPool::telemetry(packet) = *found;
-  packet.roce.telemetry_hops = found->hops;
+  if (!place) return 0;
+  const auto shim = Shim::read(bytes.subspan(place->offset, place->bytes));
+  if (!shim || !shim->for_hosts()) return 0;  // parse_frame() refuses what is left in
+  shim->put(packet);
   return static_cast<std::uint32_t>(bytes.size() - remove_shim(bytes).value_or(bytes.size()));
 }
 
@@ -141,13 +129,11 @@ bool PacketEdge::write(const Nic& nic, const Packet& packet, std::span<std::byte
                        Icrc icrc) const {
   const FrameLayout layout =
       write_frame_headers(address_of(nic, packet, ip_id), packet.roce, packet.payload_length, out);
-  RL_CHECK(layout.length + Telemetry::shim_bytes(packet.roce.telemetry_hops) == packet.frame_length &&
-           packet.frame_length <= out.size());
+  RL_CHECK(layout.length + shim_bytes_of(packet) == packet.frame_length && packet.frame_length <= out.size());
   if (packet.payload_length > 0 && !nic.gather(packet, out.subspan(layout.payload, packet.payload_length)))
     return false;
   seal_frame(layout, out, icrc);
-  if (const Telemetry* telemetry = PacketPool::telemetry_of(packet))
-    RL_CHECK(insert_telemetry(out, layout.length, *telemetry, true) == packet.frame_length);
+  RL_CHECK(insert_parts(out, layout.length, Shim::of(packet)) == packet.frame_length);
   return true;
 }
 

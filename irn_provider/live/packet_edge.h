@@ -9,16 +9,17 @@
 
 #include "base/packet.h"
 #include "base/trace.h"
+#include "base/wire/control.h"
 #include "base/wire/local_frame.h"
 #include "irn_provider/nic/nic.h"
 #include "lockstep/segment.h"
 
 namespace rocelab {
 
-class PacketEdge {
+class PacketEdge final : ControlNodes {
  public:
   // All of them outlive it.
-  PacketEdge(const lockstep::HostEntry& host, PacketPool& pool, TraceSink& trace)
+  PacketEdge(const HostEntry& host, PacketPool& pool, TraceSink& trace)
       : host_(host), pool_(pool), trace_(trace) {}
 
   // Where a congestion point's feedback may name flows to (RoCC).
@@ -43,13 +44,14 @@ class PacketEdge {
   const NicCounters& counters() const { return counters_; }  // of frames that never became packets
 
  private:
+  NodeId node_of(std::uint32_t ipv4) const override;
   PacketRef parse_control(std::span<const std::byte> frame, PacketKind kind, Time when);
   PacketRef parse_roce(std::span<std::byte> frame, IcrcCheck check, Time when, FrameLayout& layout);
-  std::uint32_t take_telemetry(std::span<std::byte> frame, Packet& packet) const;
+  std::uint32_t take_shim(std::span<std::byte> frame, Packet& packet) const;
   PacketRef bad_frame(std::size_t length, FrameError why, Time when);
   FrameAddress address_of(const Nic& nic, const Packet& packet, std::uint16_t ip_id) const;
 
-  const lockstep::HostEntry& host_;
+  const HostEntry& host_;
   PacketPool& pool_;
   TraceSink& trace_;
   NicCounters counters_;

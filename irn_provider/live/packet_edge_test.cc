@@ -5,11 +5,14 @@
 
 #include <cstring>
 
+#include "base/wire/controls.h"
 #include "base/wire/frame.h"
 #include "base/wire/frame_view.h"
+#include "base/wire/shim_parts.h"
 #include "irn_provider/cc/dcqcn_rp.h"
-#include "irn_provider/nic/memory.h"
+#include "irn_provider/cc/hpcc.h"
 #include "irn_provider/nic/nic.h"
+#include "irn_provider/transport/memory.h"
 
 namespace rocelab {
 namespace {
@@ -47,7 +50,7 @@ struct Host {
   RKey key;
   Qpn qp;
   PathAddress path;
-  lockstep::HostEntry entry;
+  HostEntry entry;
   PacketEdge edge{entry, pool, trace};
 };
 
@@ -144,6 +147,53 @@ TEST_F(PacketEdgeTest, ATrafficClassIsOfDataAndNotOfCnps) {
   const Bytes ack = leaves(b);
   EXPECT_EQ(view_frame(ack)->kind, PacketKind::kAck);
   EXPECT_EQ(view_frame(ack)->dscp, 34);
+}
+
+TEST_F(PacketEdgeTest, AControlFrameOfAnotherKindThanItsLinkSaysIsCountedAndDropped) {
+  Bytes frame(Clcm::kSize);
+  Clcm{Tc{3}, 1, 7, 9}.write(std::span(frame).first<Clcm::kSize>(), {2, 0, 0, 0, 0, 9});
+  EXPECT_TRUE(server.edge.parse(frame, kind_of<Clcm>, Time::zero()));
+  std::uint64_t bad = 0;
+  for (const PacketKind kind : {kind_of<PfcFrame>, kind_of<EscapeToken>, kind_of<RoccFeedback>,
+                                static_cast<PacketKind>(0xbf), static_cast<PacketKind>(0xff)}) {
+    EXPECT_FALSE(server.edge.parse(frame, kind, Time::zero()));
+    EXPECT_EQ(server.edge.counters().rx_malformed, ++bad);
+  }
+}
+
+Bytes part(const Shim& shim) {
+  std::array<std::byte, Shim::kMaxBytes> bytes;
+  const std::size_t length = shim.write(bytes);
+  return {bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(length)};
+}
+Bytes operator+(Bytes front, const Bytes& back) {
+  front.insert(front.end(), back.begin(), back.end());
+  return front;
+}
+
+TEST_F(PacketEdgeTest, OnlyAShimWhosePartsAreKnownAndForHostsIsTakenOut) {
+  server.entry.nic.cc.use<Hpcc>();
+  const Bytes plain = write();
+  Shim stamped, escaping;
+  stamped.part<Int>().emplace().telemetry.push(0x1234, {8, 1000, 17, 3});
+  escaping.part<EscapeHops>() = EscapeHops{1};
+  const Bytes records = part(stamped), hops = part(escaping), unknown{std::byte{0xff}, {}, {}, {}};
+  Bytes arriving;  // outlives its packet
+  const auto arrive_with = [&](const Bytes& parts) {
+    arriving = plain;
+    arriving.resize(plain.size() + parts.size());
+    EXPECT_TRUE(insert_shim(arriving, plain.size(), parts));
+    return server.edge.parse(arriving, PacketKind::kData, Time::zero());
+  };
+  const PacketRef good = arrive_with(records);
+  ASSERT_TRUE(good);
+  EXPECT_EQ(*PacketPool::telemetry_of(*good), stamped.part<Int>()->telemetry);
+  EXPECT_EQ(good->frame_length, plain.size() + records.size());
+  std::uint64_t bad = 0;
+  for (const Bytes& parts : {hops, records + records, records + unknown, unknown + records, hops + records}) {
+    EXPECT_FALSE(arrive_with(parts));
+    EXPECT_EQ(server.edge.counters().rx_malformed, ++bad);
+  }
 }
 
 }  // namespace

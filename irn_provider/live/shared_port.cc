@@ -52,7 +52,7 @@ void SharedPort::leave(bool in_turn, bool sent) {
 
 // Only ever called by the VF whose turn it was, or by the last to check in: nobody else writes.
 void SharedPort::decide() {
-  std::array<VfIntent, lockstep::kMaxVfsPerHost> intents;
+  std::array<VfIntent, kMaxVfsPerHost> intents;
   const std::uint32_t vfs = segment_.header().vfs_per_host, first = slot_.host * vfs;
   for (std::uint32_t vf = 0; vf < vfs; ++vf) {
     if ((port_.members.load() & (1u << vf)) == 0) continue;

@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #include "base/class_scheduler.h"
-#include "irn_provider/nic/nic_config.h"
+#include "irn_provider/transport/nic_config.h"
 
 namespace rocelab {
 

@@ -14,8 +14,8 @@ enum class NicDropReason : std::uint8_t {
   kWrongMode = 3,  // RoCE against IRN, or a transport class that the NIC does not have: rx_wrong_mode
   kWrongState = 4,        // the QP does not take such packets in its state: rx_wrong_state
   kBadIcrc = 5,           // rx_icrc_encapsulated
-  kBadFairRate = 6,       // RoCC feedback that cannot be right: rp_fair_rates_refused
-  kFairRateOfNoFlow = 7,  // rp_fair_rates_unknown_flow
+  kBadFeedback = 6,       // of a switch, that cannot be right: rp_fair_rates_refused
+  kFeedbackOfNoFlow = 7,  // rp_fair_rates_unknown_flow
   kNotInGroup = 8,        // multicast of which no QP here is a member: rx_not_in_group
   kWrongPeer = 9,  // for a connected QP, but not from its peer's address or not to its own: rx_wrong_peer
 };

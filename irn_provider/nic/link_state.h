@@ -7,16 +7,12 @@
 #include <utility>
 #include <vector>
 
+#include "base/link_change.h"
 #include "base/units.h"
-#include "irn_provider/nic/counters.h"
 #include "irn_provider/transport/async_events.h"
+#include "irn_provider/transport/counters.h"
 
 namespace rocelab {
-
-struct LinkChange {
-  Time at;
-  bool up = false;
-};
 
 class NicLinkState {
  public:

@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/wire/controls.h"
 #include "base/wire/multicast.h"
+#include "irn_provider/nic/between_switches.h"
 #include "irn_provider/nic/nic_impl.h"
 
 namespace rocelab {
@@ -102,46 +104,38 @@ void Nic::Impl::accept(const Packet& packet, Time now) {
 }
 
 // Menikkumbura, 3.3.3: "correctly match the feedback message to the relevant" flow.
-void Nic::Impl::on_fair_rate(Packet& packet, Time now) {
-  const FairRateFeedback f = fair_rate_of(packet);
-  const auto found = flows.find(flow_key(packet.src, f.dest));
-  if (config.cc.needs().fair_rates && found == flows.end()) {
+void Nic::Impl::on_feedback(Packet& packet, Time now) {
+  const auto found = flows.find(flow_key(packet.src, packet.roce.dest));
+  if (config.cc.needs().feedback && found == flows.end()) {
     ++counters.rp_fair_rates_unknown_flow;
-    return drop(packet, NicDropReason::kFairRateOfNoFlow, now);
+    return drop(packet, NicDropReason::kFeedbackOfNoFlow, now);
   }
-  const auto rate =
-      found == flows.end() ? std::nullopt : qps[found->second]->on_switch_rate({f.cp, f.rate, f.report}, now);
-  if (!rate) {
+  const FeedbackResult result =
+      found == flows.end() ? FeedbackResult{} : qps[found->second]->on_feedback(packet, now);
+  if (!result.accepted) {
     ++counters.rp_fair_rates_refused;
-    return drop(packet, NicDropReason::kBadFairRate, now);
+    return drop(packet, NicDropReason::kBadFeedback, now);
   }
   ++counters.rp_fair_rates_handled;
   QueuePair& qp = *qps[found->second];
   packet.flow = qp.context().qpn.value;  // it concerns this end of the flow
   packet.tc = config.class_map.of(packet.roce.dscp);
   accept(packet, now);
-  if (f.report.form != RoccForm::kRate)
+  if (result.computed)
     trace.record({.time = now,
                   .kind = TraceKind::kFairRate,
                   .mark = packet.tc.value,
                   .flow = packet.flow,
-                  .bytes = static_cast<std::uint64_t>(rate->bps()),
-                  .psn = f.report.q_cur,
-                  .peer = f.cp});
+                  .bytes = static_cast<std::uint64_t>(result.rate.bps()),
+                  .psn = result.queue,
+                  .peer = result.point});
   touch(qp, now);
 }
 
 void Nic::on_packet(PacketRef packet, Time now) {
-  if (packet->kind == PacketKind::kFairRate) [[unlikely]]
-    return impl_->on_fair_rate(*packet, now);
-  // A host has no queue that frames could escape from (Menikkumbura, 4.4.5, 3).
-  if (packet->kind == PacketKind::kEscapeToken) [[unlikely]] {
-    ++impl_->counters.rx_escape_tokens;
-    return;
-  }
-  if (packet->kind == PacketKind::kEscapeAnnouncement) [[unlikely]] {
-    ++impl_->counters.rx_escape_announcements;
-    return;
+  if (is_from_switches(packet->kind)) [[unlikely]] {
+    if (is_feedback(packet->kind)) return impl_->on_feedback(*packet, now);
+    return count_between_switches(impl_->counters, packet->kind);
   }
   const OpcodeInfo& info = opcode_info(packet->roce.opcode);
   QueuePair* qp = nullptr;

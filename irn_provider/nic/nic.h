@@ -21,20 +21,20 @@
 #include "base/rng.h"
 #include "base/trace.h"
 #include "base/wire/pfc.h"
-#include "irn_provider/nic/counters.h"
 #include "irn_provider/nic/link_state.h"
-#include "irn_provider/nic/memory.h"
-#include "irn_provider/nic/nic_config.h"
 #include "irn_provider/transport/async_events.h"
+#include "irn_provider/transport/counters.h"
+#include "irn_provider/transport/memory.h"
+#include "irn_provider/transport/nic_config.h"
 #include "irn_provider/transport/verbs_types.h"
 
 namespace rocelab {
 
 class Nic {
  public:
-  // `memory` places and gathers payload (irn_provider/nic/memory.h); a null one in virtual time. `first_qpn`:
-  // QPNs of this engine are first_qpn .. first_qpn + max_qps - 1 (virtual functions of one host get disjoint
-  // ranges). `pool`, `memory` and `trace` outlive the Nic.
+  // `memory` places and gathers payload (irn_provider/transport/memory.h); a null one in virtual time.
+  // `first_qpn`: QPNs of this engine are first_qpn .. first_qpn + max_qps - 1 (virtual functions of one host
+  // get disjoint ranges). `pool`, `memory` and `trace` outlive the Nic.
   Nic(const NicConfig& config, Qpn first_qpn, Rng rng, PacketPool& pool, Memory& memory, TraceSink& trace);
   ~Nic();
 

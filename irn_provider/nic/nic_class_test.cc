@@ -3,6 +3,7 @@
 
 #include <map>
 
+#include "base/wire/controls.h"
 #include "irn_provider/nic/pair_fixture.h"
 
 namespace rocelab {
@@ -17,7 +18,7 @@ class NicClassTest : public ::testing::TestWithParam<TransportMode> {
     pause.class_enable = static_cast<std::uint8_t>(1u << tc);
     pause.time[static_cast<std::size_t>(tc)] = 0xffff;
     PacketRef frame = e.pool.make();
-    put_pfc(*frame, pause);
+    put_control(*frame, pause);
     return frame;
   }
 };

@@ -47,7 +47,7 @@ struct Nic::Impl {
   void accept(const Packet& packet, Time now);
   void on_group(const Packet& packet, const OpcodeInfo& info, Time now);
   void leave_groups(std::uint32_t slot);
-  void on_fair_rate(Packet& packet, Time now);
+  void on_feedback(Packet& packet, Time now);
   // A QP's peer was set, or is gone: keeps `flows` right.
   void note_peer(std::uint32_t slot);
   CompletionQueue* find(Cqn cq);  // null: unknown

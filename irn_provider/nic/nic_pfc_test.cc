@@ -3,6 +3,7 @@
 
 #include <map>
 
+#include "base/wire/controls.h"
 #include "irn_provider/nic/pair_fixture.h"
 
 namespace rocelab {
@@ -49,7 +50,7 @@ TEST(NicPfcTest, AFrameOnTheWireIsFinishedAndXonOpensAtOnce) {
   const Duration packet = wire_time(Bytes::from_count(1098), pair.config.link_rate);
   auto deliver_pfc = [&](std::uint16_t quanta, Time due) {
     PacketRef frame = pair.a.pool.make();
-    put_pfc(*frame, pfc(3, quanta));
+    put_control(*frame, pfc(3, quanta));
     pair.a.port.deliver(std::move(frame), due);
   };
   const Time xoff = Time::zero() + packet - 1_ps, xon = Time::zero() + 50_us;
@@ -67,7 +68,7 @@ TEST(NicPfcTest, APauseDueAtTheInstantOfADepartureComesFirst) {
   pair.post(pair.wqe(WrOpcode::kWrite, 0, 0, 10 * kMtu));
   const Time second = Time::zero() + wire_time(Bytes::from_count(1098), pair.config.link_rate);
   PacketRef frame = pair.a.pool.make();
-  put_pfc(*frame, pfc(3, 1000));
+  put_control(*frame, pfc(3, 1000));
   pair.a.port.deliver(std::move(frame), second);
   pair.run();
   EXPECT_EQ(pair.log[1].at, second + pause_duration(1000, pair.config.link_rate));
@@ -79,7 +80,7 @@ TEST(NicPfcTest, AnEscapeTokenEndsAtTheHostAndIsCounted) {
   pair.connect();
   pair.post(pair.wqe(WrOpcode::kWrite, 0, 0, 2 * kMtu));
   PacketRef token = pair.a.pool.make();
-  put_escape_token(*token, {Tc{3}, 1, NodeId{0}, NodeId{1}, Qpn{17}});
+  put_control(*token, EscapeToken{Tc{3}, 1, NodeId{0}, NodeId{1}, Qpn{17}});
   pair.a.port.deliver(std::move(token), Time::zero());
   pair.run();
   EXPECT_EQ(pair.a.nic.counters().rx_escape_tokens, 1u);

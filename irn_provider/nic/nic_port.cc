@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/wire/controls.h"
 
 namespace rocelab {
 
@@ -22,8 +23,8 @@ void NicPort::take_inputs(Time t) {
       arrivals_[1].prefetch();
       arrivals_[1].prefetch_headers();
     }
-    if (packet->kind == PacketKind::kPfc)
-      nic_.on_pfc(pfc_of(*packet), t);
+    if (packet->kind == kind_of<PfcFrame>)
+      nic_.on_pfc(control_of<PfcFrame>(*packet), t);
     else
       nic_.on_packet(std::move(packet), t);
   }

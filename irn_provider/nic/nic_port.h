@@ -37,7 +37,7 @@ class NicPort {
   NicPort(Nic& nic, Rate rate, Duration link_delay)
       : nic_(nic), state_(*nic.impl_), wire_(rate), link_delay_(link_delay) {}
 
-  void deliver(PacketRef&& packet, Time due) {  // PFC frames (PacketKind::kPfc) included
+  void deliver(PacketRef&& packet, Time due) {  // PFC frames (base/wire/pfc.h) included
     RL_CHECK(due >= now_ && due >= last_due_);
     packet->due = last_due_ = due;
     arrivals_.push_slot() = std::move(packet);

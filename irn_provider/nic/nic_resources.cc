@@ -164,7 +164,7 @@ std::optional<Qpn> Nic::create_qp(const QpInit& init) {
 }
 
 void Nic::Impl::note_peer(std::uint32_t slot) {
-  if (!config.cc.needs().fair_rates) return;
+  if (!config.cc.needs().feedback) return;
   flow_of_slot.resize(qps.size());
   std::uint64_t& key = flow_of_slot[slot];
   if (const auto old = flows.find(key); old != flows.end() && old->second == slot) flows.erase(old);

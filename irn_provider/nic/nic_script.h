@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "base/wire/controls.h"
 #include "base/wire/frame.h"
 #include "base/wire/opcode.h"
 #include "base/wire/rocc_cnp.h"
@@ -317,10 +318,10 @@ class NicScript {
   void forge_fair_rate(Side& s, std::size_t qp, std::uint8_t how) {
     const Side& peer = &s == &sides_[0] ? sides_[1] : sides_[0];
     PacketRef p = s.pool.make();
-    FairRateFeedback f{kCpNetwork + (how & 3), 10 + word(), 0x01010101, peer.qps[qp]};
+    RoccFeedback f{kCpNetwork + (how & 3), 10 + word(), peer.qps[qp]};
     if ((how & 4) != 0) f.cp = word() << 16 | word(), f.rate = word() << 16 | word();
     if ((how & 8) != 0) f.dest = Qpn{word()}, p->src = NodeId{static_cast<std::uint16_t>(word())};
-    put_fair_rate(*p, f);
+    put_control(*p, f);
     deliver(s, std::move(p));
   }
   void repeat(std::size_t side) {  // the network sends a copy
@@ -331,7 +332,7 @@ class NicScript {
     deliver(sides_[side], std::move(p));
   }
   void deliver(Side& s, PacketRef p) {
-    if (p->kind != PacketKind::kFairRate && foreign_) return deliver_foreign(s, std::move(p));
+    if (!is_feedback(p->kind) && foreign_) return deliver_foreign(s, std::move(p));
     s.nic.on_packet(std::move(p), now_);
     drain(s);
   }

@@ -2,6 +2,7 @@
 // UC and UD are the same in either). IBTA Vol 1, 9.8; 10.3.1 (SQE).
 #include <gtest/gtest.h>
 
+#include "base/wire/controls.h"
 #include "base/wire/pfc.h"
 #include "irn_provider/nic/pair_fixture.h"
 
@@ -77,7 +78,7 @@ TEST_P(NicUnreliableTest, ADatagramIsOfTheClassOfItsAddress) {
   PfcFrame pause;
   pause.class_enable = 1 << 4, pause.time[4] = 0xffff;
   PacketRef frame = pair.a.pool.make();
-  put_pfc(*frame, pause);
+  put_control(*frame, pause);
   pair.a.port.deliver(std::move(frame), pair.now());
   pair.post(pair.datagram(100, 1));
   SendWqe to_fourth = pair.datagram(100, 2);

@@ -9,7 +9,7 @@
 
 #include "base/trace.h"
 #include "base/wire/pfc.h"
-#include "irn_provider/nic/counters.h"
+#include "irn_provider/transport/counters.h"
 
 namespace rocelab {
 

@@ -8,7 +8,7 @@
 
 #include <cstdint>
 
-#include "irn_provider/nic/nic_config.h"
+#include "irn_provider/transport/nic_config.h"
 #include "irn_provider/transport/psn_bitmap.h"
 
 namespace rocelab {

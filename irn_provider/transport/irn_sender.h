@@ -12,7 +12,7 @@
 
 #include <optional>
 
-#include "irn_provider/nic/nic_config.h"
+#include "irn_provider/transport/nic_config.h"
 #include "irn_provider/transport/psn_bitmap.h"
 #include "irn_provider/transport/rto.h"
 #include "irn_provider/transport/sender_window.h"

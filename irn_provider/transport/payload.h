@@ -9,7 +9,7 @@
 
 #include "base/wire/opcode.h"
 #include "base/wire/roce_headers.h"
-#include "irn_provider/nic/memory.h"
+#include "irn_provider/transport/memory.h"
 #include "irn_provider/transport/memory_regions.h"
 #include "irn_provider/transport/verbs_types.h"
 

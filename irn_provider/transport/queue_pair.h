@@ -49,9 +49,9 @@ class QueuePair {
     return (same_node && !packet.roce.has_gids) || may_be_from_peer(packet);
   }
   void on_packet(const Packet& packet, const OpcodeInfo& info, Time now);  // precondition: accepts(info.role)
-  // A fair rate from a switch for what this QP sends, or what it is computed from: the rate. Null: refused.
-  std::optional<Rate> on_switch_rate(const SwitchRate& rate, Time now) {
-    return context_.cc ? context_.cc->on_switch_rate(rate, now) : std::nullopt;
+  // Feedback from a switch for what this QP sends.
+  FeedbackResult on_feedback(const Packet& feedback, Time now) {
+    return context_.cc ? context_.cc->on_feedback(feedback, now) : FeedbackResult{};
   }
   bool sends_by(Ahn ah) const { return is_datagram() && requester_.sends_by(ah); }
   void on_srq_destroyed(const SharedReceiveQueue& srq) { receive_queue_.forget(srq); }  // an XRC SRQ

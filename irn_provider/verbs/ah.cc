@@ -3,11 +3,11 @@
 #include <cstring>
 #include <memory>
 
+#include "emu/world/host_identity.h"
 #include "irn_provider/verbs/exports.h"
 #include "irn_provider/verbs/limits.h"
 #include "irn_provider/verbs/objects.h"
 #include "irn_provider/verbs/real_verbs.h"
-#include "lockstep/host_identity.h"
 
 namespace rocelab::verbs {
 namespace {
@@ -79,7 +79,7 @@ int init_from_wc(const Context& context, std::uint8_t port, const ibv_wc& wc, co
   std::memcpy(attr.grh.dgid.raw, src.data(), src.size());
   attr.grh.hop_limit = kDefaultHopLimit;
   attr.grh.traffic_class = traffic_class;
-  const int index = lockstep::index_of(context.device->host, dst);
+  const int index = index_of(context.device->host, dst);
   if (index < 0) return EINVAL;  // it was not sent to us
   attr.grh.sgid_index = static_cast<std::uint8_t>(index);
   return 0;

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "emu/world/host_identity.h"
 #include "irn_provider/verbs/device_attributes.h"
 #include "irn_provider/verbs/device_files.h"
 #include "irn_provider/verbs/exports.h"
@@ -13,12 +14,9 @@
 #include "irn_provider/verbs/objects.h"
 #include "irn_provider/verbs/real_verbs.h"
 #include "irn_provider/verbs/translate.h"
-#include "lockstep/host_identity.h"
 
 namespace rocelab::verbs {
 
-using lockstep::gid_of;
-using lockstep::gids_of;
 namespace {
 
 // ibv_port_attr::active_speed_ex (rdma-core 57), behind port_cap_flags2.
@@ -29,7 +27,7 @@ bool gid_exists(ibv_context* context, std::uint32_t port, std::uint32_t index) {
   return port == kPorts && index < static_cast<std::uint32_t>(gids_of(of(context).device->host));
 }
 
-void fill_entry(const lockstep::HostEntry& host, std::uint32_t index, ibv_gid_entry& e) {
+void fill_entry(const HostEntry& host, std::uint32_t index, ibv_gid_entry& e) {
   e = {};
   const Gid gid = gid_of(host, static_cast<int>(index));
   std::memcpy(e.gid.raw, gid.data(), gid.size());
@@ -44,7 +42,7 @@ void fill_entry(const lockstep::HostEntry& host, std::uint32_t index, ibv_gid_en
 int query_port(ibv_context* context, std::uint8_t port, ibv_port_attr* attr, std::size_t size) {
   if (port != kPorts) return answer(EINVAL);
   const bool up = inherited(context) || with_nic(context, [](Nic& nic, Time) { return nic.link_up(); });
-  const lockstep::HostEntry& host = of(context).device->host;
+  const HostEntry& host = of(context).device->host;
   const ibv_port_attr full = port_attr(host, up);
   std::memset(attr, 0, size);
   std::memcpy(attr, &full, std::min(size, sizeof full));
@@ -108,7 +106,7 @@ RL_EXPORT int _ibv_query_gid_ex(ibv_context* context, std::uint32_t port, std::u
 RL_EXPORT ssize_t _ibv_query_gid_table(ibv_context* context, ibv_gid_entry* entries, std::size_t max_entries,
                                        std::uint32_t flags, std::size_t entry_size) {
   if (!in_experiment()) return REAL(_ibv_query_gid_table)(context, entries, max_entries, flags, entry_size);
-  const lockstep::HostEntry& host = of(context).device->host;
+  const HostEntry& host = of(context).device->host;
   const auto gids = static_cast<std::uint32_t>(gids_of(host));
   if (flags != 0 || entry_size < sizeof *entries || max_entries < gids) return -answer(EINVAL);
   for (std::uint32_t i = 0; i < gids; ++i)

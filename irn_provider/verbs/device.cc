@@ -12,18 +12,17 @@
 #include <string>
 #include <utility>
 
+#include "emu/world/host_identity.h"
+#include "irn_provider/verbs/engine.h"
 #include "irn_provider/verbs/exports.h"
 #include "irn_provider/verbs/libc/program.h"
 #include "irn_provider/verbs/limits.h"
 #include "irn_provider/verbs/objects.h"
 #include "irn_provider/verbs/rdma_cm/cdev.h"
 #include "irn_provider/verbs/real_verbs.h"
-#include "lockstep/host_identity.h"
 
 namespace rocelab::verbs {
 
-using lockstep::Guid;
-using lockstep::guid_of;
 namespace {
 
 constexpr char kDeviceName[] = "rocelab0";
@@ -33,7 +32,7 @@ std::unique_ptr<Device> make_device() {
   auto device = std::make_unique<Device>();
   KeepsErrno keeps;
   real::RuntimeScope scope;
-  device->host = LiveProcess::configured_host();
+  device->host = configured_host();
   ibv_device& base = device->base;
   base.node_type = IBV_NODE_CA;
   base.transport_type = IBV_TRANSPORT_IB;
@@ -115,7 +114,7 @@ void leave_experiment() {
   linger(*process);
 }
 
-const lockstep::HostEntry* this_host() {
+const HostEntry* this_host() {
   const Device* device = the_device();
   return device != nullptr ? &device->host : nullptr;
 }
@@ -123,7 +122,7 @@ const lockstep::HostEntry* this_host() {
 LiveProcess* enter_experiment() {
   KeepsErrno keeps;
   real::RuntimeScope scope;
-  LiveProcess* process = LiveProcess::attach();
+  LiveProcess* process = attach_engine();
   if (process == nullptr) return nullptr;
   process->call([&](Nic&, Time) { forget_parents_objects(*process); });
   process->set_completion_hook(on_completions);

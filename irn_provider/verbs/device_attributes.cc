@@ -2,11 +2,11 @@
 
 #include <cstring>
 
+#include "emu/world/host_identity.h"
 #include "irn_provider/cm/cm_types.h"
 #include "irn_provider/nic/nic.h"
 #include "irn_provider/verbs/limits.h"
 #include "irn_provider/verbs/translate.h"
-#include "lockstep/host_identity.h"
 
 namespace rocelab::verbs {
 namespace {
@@ -65,9 +65,9 @@ SpeedName speed_name(std::uint32_t code) {
   return kSpeeds[0].name;
 }
 
-void fill_attr(const lockstep::HostEntry& host, ibv_device_attr& a) {
+void fill_attr(const HostEntry& host, ibv_device_attr& a) {
   a = {};
-  const lockstep::Guid guid = lockstep::guid_of(host.mac);
+  const Guid guid = guid_of(host.mac);
   std::strcpy(a.fw_ver, ROCELAB_VERSION);
   std::memcpy(&a.node_guid, guid.data(), sizeof a.node_guid);
   a.sys_image_guid = a.node_guid;
@@ -99,12 +99,12 @@ void fill_attr(const lockstep::HostEntry& host, ibv_device_attr& a) {
   a.phys_port_cnt = kPorts;
 }
 
-ibv_port_attr port_attr(const lockstep::HostEntry& host, bool up) {
+ibv_port_attr port_attr(const HostEntry& host, bool up) {
   ibv_port_attr a{};
   a.state = up ? IBV_PORT_ACTIVE : IBV_PORT_DOWN;
   a.max_mtu = IBV_MTU_4096;
   a.active_mtu = mtu_code(host.nic.active_mtu);
-  a.gid_tbl_len = lockstep::gids_of(host);
+  a.gid_tbl_len = gids_of(host);
   a.port_cap_flags = IBV_PORT_CM_SUP | IBV_PORT_IP_BASED_GIDS;
   a.max_msg_sz = kMaxMessageBytes;
   a.pkey_tbl_len = kPkeys;

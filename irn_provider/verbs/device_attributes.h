@@ -7,14 +7,14 @@
 #include <cstdint>
 
 #include "base/units.h"
-#include "lockstep/segment.h"
+#include "emu/world/world.h"
 
 namespace rocelab::verbs {
 
 inline constexpr std::uint32_t kNoVendor = 0xffffff;
 
-void fill_attr(const lockstep::HostEntry& host, ibv_device_attr& a);
-ibv_port_attr port_attr(const lockstep::HostEntry& host, bool up);
+void fill_attr(const HostEntry& host, ibv_device_attr& a);
+ibv_port_attr port_attr(const HostEntry& host, bool up);
 
 // A link's rate in IBTA's codes (PortInfo, 14.2.5.6): lanes times speed per lane. `speed` is one that
 // programs of any year know (SDR 1, DDR 2, QDR 4, FDR10 8, FDR 16, EDR 32, HDR 64), and so is `width` (1X,

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "irn_provider/verbs/device_tree.h"
+#include "irn_provider/verbs/engine.h"
 #include "irn_provider/verbs/libc/real.h"
 #include "irn_provider/verbs/objects.h"
 #include "irn_provider/verbs/real_verbs.h"
@@ -95,7 +96,7 @@ void remove_stale(const std::string& but) {
 class Tree {
  public:
   // Throws: what the environment names is not there, or nothing can be written.
-  Tree() : view_(LiveProcess::look()), interface_(interface_of(view_.host.ipv4)), root_(view_.folder) {
+  Tree() : view_(look_at_device()), interface_(interface_of(view_.host.ipv4)), root_(view_.folder) {
     const bool own = root_.starts_with(std::string(kShared) + std::string(kPrefix));
     if (own) remove_stale(root_);
     for (int tries = 0; fd_ < 0; ++tries) {
@@ -115,7 +116,7 @@ class Tree {
   void refresh(const std::string& path) {
     const std::lock_guard lock(mutex_);
     try {
-      view_ = LiveProcess::look();
+      view_ = look_at_device();
     } catch (const std::exception&) {
       view_.link_up = false;  // the interface is down or gone
     }
@@ -156,7 +157,7 @@ class Tree {
   }
 
   real::Mutex mutex_;
-  LiveProcess::DeviceView view_;
+  DeviceView view_;
   const std::string interface_;
   const std::string root_;
   int fd_ = -1;  // of the folder, locked
@@ -230,7 +231,7 @@ bool may_be_of_net(std::string_view path) {
 }  // namespace
 
 std::string own_interface() {
-  const lockstep::HostEntry* host = this_host();
+  const HostEntry* host = this_host();
   if (host == nullptr) return "";
   real::RuntimeScope scope;
   return interface_of(host->ipv4);

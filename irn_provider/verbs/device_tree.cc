@@ -8,9 +8,9 @@
 #include <span>
 #include <utility>
 
+#include "emu/world/host_identity.h"
 #include "irn_provider/verbs/device_attributes.h"
 #include "irn_provider/verbs/limits.h"
-#include "lockstep/host_identity.h"
 
 namespace rocelab::verbs {
 namespace {
@@ -74,17 +74,17 @@ void add_hw_counters(std::vector<DeviceFile>& files, const NicCounters& c) {
         {in(in(kPort, "hw_counters"), kNicCounterNames[i]), std::to_string(values[i]) + "\n", true});
 }
 
-void add_gids(std::vector<DeviceFile>& files, const lockstep::HostEntry& host, std::string_view interface) {
-  for (int i = 0; i < lockstep::gids_of(host); ++i) {
+void add_gids(std::vector<DeviceFile>& files, const HostEntry& host, std::string_view interface) {
+  for (int i = 0; i < gids_of(host); ++i) {
     const std::string n = std::to_string(i);
-    files.push_back({in(kPort, "gids/" + n), groups(lockstep::gid_of(host, i))});
+    files.push_back({in(kPort, "gids/" + n), groups(gid_of(host, i))});
     files.push_back({in(kPort, "gid_attrs/types/" + n), "RoCE v2\n"});
     if (!interface.empty())
       files.push_back({in(kPort, "gid_attrs/ndevs/" + n), std::string(interface) + "\n"});
   }
 }
 
-void add_port(std::vector<DeviceFile>& files, const LiveProcess::DeviceView& view) {
+void add_port(std::vector<DeviceFile>& files, const DeviceView& view) {
   const ibv_port_attr port = port_attr(view.host, view.link_up);
   const auto add = [&](const char* name, std::string text, bool changes = false) {
     files.push_back({in(kPort, name), std::move(text), changes});
@@ -101,7 +101,7 @@ void add_port(std::vector<DeviceFile>& files, const LiveProcess::DeviceView& vie
   for (int i = 0; i < kPkeys; ++i) add(("pkeys/" + std::to_string(i)).c_str(), format("0x%04x\n", kPkey));
 }
 
-void add_hca(std::vector<DeviceFile>& files, const lockstep::HostEntry& host) {
+void add_hca(std::vector<DeviceFile>& files, const HostEntry& host) {
   ibv_device_attr attr;
   fill_attr(host, attr);
   const std::string guid =
@@ -139,7 +139,7 @@ bool is_below(std::string_view path, std::string_view folder) {
 
 }  // namespace
 
-std::vector<DeviceFile> device_files(const LiveProcess::DeviceView& view, std::string_view interface) {
+std::vector<DeviceFile> device_files(const DeviceView& view, std::string_view interface) {
   std::vector<DeviceFile> files;
   add_hca(files, view.host);
   add_port(files, view);

@@ -22,7 +22,7 @@ struct DeviceLink {
 };
 
 // `interface`: the one with the host's address; empty: none.
-std::vector<DeviceFile> device_files(const LiveProcess::DeviceView& view, std::string_view interface);
+std::vector<DeviceFile> device_files(const DeviceView& view, std::string_view interface);
 std::vector<DeviceLink> device_links(std::string_view interface);
 
 // What `path`, absolute, is called in this tree, whether it is there or not; empty: it is none of the

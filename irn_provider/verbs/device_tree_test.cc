@@ -5,16 +5,16 @@
 #include <map>
 #include <set>
 
+#include "emu/world/host_identity.h"
 #include "irn_provider/verbs/device_attributes.h"
-#include "lockstep/host_identity.h"
 
 namespace rocelab::verbs {
 namespace {
 
-LiveProcess::DeviceView view() {
-  LiveProcess::DeviceView v;
+DeviceView view() {
+  DeviceView v;
   v.host.ipv4 = 0x0a000001;
-  v.host.ipv6 = lockstep::ipv6_of(v.host.ipv4);
+  v.host.ipv6 = ipv6_of(v.host.ipv4);
   v.host.mac = {0x02, 0x11, 0x22, 0x33, 0x44, 0x55};
   v.host.name[0] = 'h';
   v.host.nic.link_rate = 40_Gbps;
@@ -24,7 +24,7 @@ LiveProcess::DeviceView view() {
   return v;
 }
 
-std::map<std::string, std::string> texts(const LiveProcess::DeviceView& v) {
+std::map<std::string, std::string> texts(const DeviceView& v) {
   std::map<std::string, std::string> all;
   for (const DeviceFile& file : device_files(v, "h1-eth0")) all[file.path] = file.text;
   return all;
@@ -55,7 +55,7 @@ TEST(DeviceTreeTest, FilesHaveTheKernelsNamesAndForms) {
 }
 
 TEST(DeviceTreeTest, APortWithoutLinkIsDownAndOnlyStateAndCountersChange) {
-  LiveProcess::DeviceView down = view();
+  DeviceView down = view();
   down.link_up = false;
   down.counters.rx_packets = 1;
   EXPECT_EQ(texts(down)[kPort + "state"], "1: DOWN\n");

@@ -36,7 +36,7 @@ struct Device {
   ibv_device base{};
   char beyond[256] =
       {};  // other libraries' direct-verbs entry points look behind ibv_device for their own marks
-  lockstep::HostEntry host;
+  HostEntry host;
 };
 
 struct Channel {
@@ -283,7 +283,7 @@ LiveProcess* enter_experiment();
 // The process ends: its connections do, and what is due leaves. Nothing in a process that opened no device.
 void leave_experiment();
 // The host that the process runs on; null: the run cannot be read.
-const lockstep::HostEntry* this_host();
+const HostEntry* this_host();
 
 // Answers of calls that are not offered.
 int unsupported(const char* what);  // EOPNOTSUPP

@@ -1,4 +1,4 @@
-// Programs of claims about the surface (probe/*.cc, probe_cm/*.cc), preloaded, on a host of a TestFabric.
+// Programs of claims about the surface (tests/probes), preloaded, on a host of a TestFabric.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -7,7 +7,7 @@
 namespace rocelab::verbs {
 namespace {
 
-// The claims of probe/*.cc, each a test of its own in there; its output is shown when one fails.
+// The claims of tests/probes/verbs, each a test of its own in there; its output is shown when one fails.
 class ProbeTest : public ::testing::TestWithParam<TransportMode> {
  protected:
   static NicConfig nic() {
@@ -151,7 +151,7 @@ TEST_P(ProbeTest, SurfaceKeepsItsClaimsOverSharedMemory) {
   EXPECT_NE(fabric.program(p).output().find("ForkProbe"), std::string::npos);
 }
 
-// The same of probe_cm/*.cc, over the unmodified librdmacm.
+// The same of tests/probes/rdma_cm, over the unmodified librdmacm.
 TEST_P(ProbeTest, ConnectionManagerKeepsItsClaims) {
   NicConfig config = nic();
   config.active_mtu = 1'024;

@@ -26,7 +26,7 @@ class RdmaCmTest : public ::testing::TestWithParam<TransportMode> {
   }
   // The VF of h2 that has bound a TCP port of rdma_cm.
   std::optional<std::uint32_t> server_of(std::uint16_t port) {
-    return lockstep::PortRegistry(fabric.segment(), fabric.segment().header().vfs_per_host).owner(0, port);
+    return lockstep::PortRegistry(fabric.segment().share_of(1), 0).owner(0, port);
   }
   TestFabric fabric;
 };
@@ -77,7 +77,7 @@ TEST_P(RdmaCmTest, WhatConnectionManagersDropIsCountedInTheirSlots) {
     const std::uint32_t vfs = fabric.segment().header().vfs_per_host;
     std::uint64_t sum = 0;
     for (const lockstep::VfSlot& slot : fabric.segment().vfs().subspan(host * vfs, vfs))
-      sum += slot.cm_counters.*counter;
+      sum += slot.result.cm_counters.*counter;
     return sum;
   };
   fabric.start(1, {"rping", "-s", "-a", "10.0.0.2", "-C", "1"});

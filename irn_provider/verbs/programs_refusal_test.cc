@@ -1,5 +1,5 @@
 // What a program's user is told of a refused call: the lines of refused.h, by claims of
-// probe/refusal_probe.cc.
+// tests/probes/verbs/refusal_probe.cc.
 #include <gtest/gtest.h>
 
 #include <algorithm>

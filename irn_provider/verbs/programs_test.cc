@@ -113,7 +113,8 @@ INSTANTIATE_TEST_SUITE_P(Modes, PingPongTest, ::testing::Values(TransportMode::k
                            return mode.param == TransportMode::kRoce ? "Roce" : "Irn";
                          });
 
-// probe/exit_probe.cc: a signal's handler calls exit() while threads wait. Nothing is left to wait for.
+// tests/probes/verbs/exit_probe.cc: a signal's handler calls exit() while threads wait. Nothing is left to
+// wait for.
 TEST(ProgramsTest, ExitInASignalsHandlerEndsTheProgramInOrder) {
   if (kThreadSanitizer) GTEST_SKIP() << "signals come late: sanitizer.h";
   for (const char* filter : {"ExitWhileParked.*", "ExitWhileOutside.*"}) {

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/wire/multicast.h"
+#include "emu/world/host_identity.h"
 #include "irn_provider/verbs/exports.h"
 #include "irn_provider/verbs/limits.h"
 #include "irn_provider/verbs/objects.h"
@@ -12,13 +13,9 @@
 #include "irn_provider/verbs/rdma_cm/ucma.h"
 #include "irn_provider/verbs/real_verbs.h"
 #include "irn_provider/verbs/translate.h"
-#include "lockstep/host_identity.h"
 
 namespace rocelab::verbs {
 
-using lockstep::gid_of;
-using lockstep::gids_of;
-using lockstep::udp_source_port;
 namespace {
 
 constexpr std::uint8_t kHopLimit = 64;  // Linux sets the route's, whatever the program wrote

@@ -5,12 +5,12 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "irn_provider/live/live_process.h"
+#include "irn_provider/verbs/engine.h"
 
 namespace rocelab::verbs {
 
 bool in_experiment() {
-  static const bool is = LiveProcess::configured();
+  static const bool is = engine_is_configured();
   return is;
 }
 

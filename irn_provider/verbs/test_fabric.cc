@@ -15,7 +15,8 @@
 #include "base/check.h"
 #include "base/wire/cm/mad.h"
 #include "base/wire/multicast.h"
-#include "lockstep/host_identity.h"
+#include "emu/world/host_identity.h"
+#include "emu/world/test_worlds.h"
 
 namespace rocelab::verbs {
 
@@ -30,25 +31,12 @@ constexpr std::size_t kPortFrames = kFramesPerVf / 2;
 SegmentPlan plan_of(std::size_t hosts, std::uint32_t programs, const NicConfig& nic) {
   SegmentPlan plan;
   plan.run_id = "fabric";
-  plan.hosts.resize(hosts);
-  plan.ports.resize(hosts);
-  plan.switches.resize(1);
+  plan.world = star(static_cast<std::uint32_t>(hosts), nic);
+  for (HostEntry& host : plan.world.hosts) host.ipv6 = ipv6_of(host.ipv4);
   plan.vfs_per_host = 8;  // of ended programs none is used again, and probes fork
   plan.frames_per_vf = kFramesPerVf;
   plan.max_frame_bytes = nic.active_mtu + 128;
   plan.expected_participants = programs;
-  for (std::size_t i = 0; i < hosts; ++i) {
-    lockstep::HostEntry& h = plan.hosts[i];
-    std::snprintf(h.name, sizeof h.name, "h%zu", i + 1);
-    h.ipv4 = 0x0a000001 + static_cast<std::uint32_t>(i);
-    h.ipv6 = lockstep::ipv6_of(h.ipv4);
-    h.mac = {2, 0, 0, 0, 0, static_cast<std::uint8_t>(i + 1)};
-    h.node = static_cast<std::uint16_t>(i);
-    h.port = static_cast<std::uint32_t>(i);
-    h.nic = nic;
-    plan.ports[i].config.rate = nic.link_rate;
-    plan.ports[i].config.delay = nic.link_delay;
-  }
   return plan;
 }
 
@@ -70,13 +58,13 @@ std::string TestFabric::Program::output() const {
 }
 
 TestFabric::TestFabric(std::size_t hosts, std::uint32_t programs, const NicConfig& nic,
-                       std::vector<lockstep::LinkChangeEntry> link_changes)
+                       std::vector<LinkChangeEntry> link_changes)
     : nic_(nic), queues_(hosts), port_free_(hosts) {
   std::string name = (std::filesystem::temp_directory_path() / "rocelab-fabric-XXXXXX").string();
   RL_CHECK(mkdtemp(name.data()) != nullptr);
   folder_ = name;
   SegmentPlan plan = plan_of(hosts, programs, nic);
-  plan.link_changes = std::move(link_changes);
+  plan.world.link_changes = std::move(link_changes);
   segment_ = std::make_unique<Segment>(Segment::create(folder_ / "segment", plan));
   // What is tested must not depend on how loaded the machine is.
   segment_->header().grace_wall_ns = 2'000'000'000;
@@ -151,7 +139,7 @@ void TestFabric::collect() {
       RL_CHECK(to != hosts.end());
       const auto host = static_cast<std::uint32_t>(to - hosts.begin());
       const bool gsi = parsed->roce.dest == kGsiQpn;
-      const std::uint32_t vf = gsi ? 0 : lockstep::vf_of_qpn(parsed->roce.dest.value);
+      const std::uint32_t vf = gsi ? 0 : vf_of_qpn(parsed->roce.dest.value);
       if (vf >= per_host) {  // of no program that there could be
         drop(d);
         continue;

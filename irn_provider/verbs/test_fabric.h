@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/units.h"
-#include "irn_provider/nic/nic_config.h"
+#include "irn_provider/transport/nic_config.h"
 #include "lockstep/coordinator.h"
 #include "lockstep/segment.h"
 
@@ -25,7 +25,7 @@ class TestFabric {
   // and delay. Time begins when `programs` processes have opened the device. `link_changes`: what NICs see of
   // their links, by host; its switch forwards all the same.
   TestFabric(std::size_t hosts, std::uint32_t programs, const NicConfig& nic,
-             std::vector<lockstep::LinkChangeEntry> link_changes = {});
+             std::vector<LinkChangeEntry> link_changes = {});
   ~TestFabric();
   TestFabric(const TestFabric&) = delete;
   TestFabric& operator=(const TestFabric&) = delete;

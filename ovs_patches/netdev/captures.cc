@@ -9,7 +9,7 @@ void Captures::start(const std::string& path, std::span<const std::uint32_t> por
                      SwitchCapture::Owner owner) {
   if (std::ranges::any_of(all_, [&](const auto& c) { return c->path() == path; }))
     throw std::runtime_error(path + ": a capture goes there already");
-  std::vector<const lockstep::PortEntry*> entries;
+  std::vector<const PortEntry*> entries;
   for (const std::uint32_t port : ports) entries.push_back(&ports_[port]);
   all_.push_back(std::make_unique<SwitchCapture>(path, entries, owner));
   for (std::uint32_t i = 0; i < ports.size(); ++i) taps_[ports[i]].push_back({all_.back().get(), i});

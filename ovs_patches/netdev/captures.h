@@ -8,14 +8,14 @@
 #include <string>
 #include <vector>
 
-#include "ovs_patches/netdev/switch_capture.h"
+#include "emu/record/switch_capture.h"
 
 namespace rocelab {
 
 class Captures {
  public:
   // `ports`: all of the run's, which outlive it.
-  explicit Captures(std::span<const lockstep::PortEntry> ports) : ports_(ports), taps_(ports.size()) {}
+  explicit Captures(std::span<const PortEntry> ports) : ports_(ports), taps_(ports.size()) {}
 
   // Captures frames at `ports`, indices of the run's, in a file from now on. Throws std::runtime_error when
   // it cannot be written (SwitchCapture), or when there is a capture in a file of this name.
@@ -37,7 +37,7 @@ class Captures {
   };
   void drop(const SwitchCapture& capture);
 
-  std::span<const lockstep::PortEntry> ports_;
+  std::span<const PortEntry> ports_;
   std::vector<std::unique_ptr<SwitchCapture>> all_;
   std::vector<std::vector<Tap>> taps_;  // by port
 };

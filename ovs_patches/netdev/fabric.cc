@@ -1,7 +1,6 @@
 #include "ovs_patches/netdev/fabric.h"
 
 #include <algorithm>
-#include <cstring>
 #include <numeric>
 #include <span>
 #include <stdexcept>
@@ -9,58 +8,46 @@
 
 #include "base/check.h"
 #include "base/wire/bytes.h"
-#include "lockstep/host_identity.h"
+#include "emu/world/host_identity.h"
 
 namespace rocelab {
 
-using lockstep::kNoSlot;
-using lockstep::PortEntry;
-
 namespace {
 
-std::span<const PortEntry> ports_of(const lockstep::Segment& segment, const lockstep::SwitchEntry& entry) {
-  return std::span<const PortEntry>(segment.ports()).subspan(entry.first_port, entry.ports);
-}
-
-std::vector<PortConfig> port_configs(const lockstep::Segment& segment, const lockstep::SwitchEntry& entry) {
-  std::vector<PortConfig> configs;
-  for (const PortEntry& port : ports_of(segment, entry)) configs.push_back(port.config);
+std::vector<PortConfig> checked_ports(const lockstep::Segment& segment, const SwitchEntry& entry) {
+  std::vector<PortConfig> configs = port_configs(segment.ports(), entry);
   const std::string problem = problem_of(entry.config, configs);
   if (!problem.empty()) throw std::runtime_error(std::string(entry.name) + ": " + problem);
   return configs;
 }
 
-FaultConfig faults_from_host(const lockstep::Segment& segment, const PortEntry& port) {
-  return port.peer_host == kNoSlot ? FaultConfig{} : segment.hosts()[port.peer_host].to_switch;
-}
-
 }  // namespace
 
-Fabric::Node::Node(const lockstep::Segment& segment, const lockstep::SwitchEntry& e, PacketPool& pool,
-                   FrameBank& bank)
+Fabric::Node::Node(const lockstep::Segment& segment, const SwitchEntry& e, PacketPool& pool, FrameBank& bank)
     : entry(e),
       trace(segment.header().trace_dir, e.name),
-      node(e.config, port_configs(segment, e), Rng(segment.header().seed).fork(e.name), pool, trace, &bank) {}
+      node(e.config, checked_ports(segment, e), Rng(segment.header().seed).fork(e.name), pool, trace, &bank) {
+}
 
 Fabric::Fabric(lockstep::Segment& segment, lockstep::Coordinator& coordinator)
     : segment_(segment),
       coordinator_(coordinator),
       bank_(segment),
       captures_(segment.ports()),
-      schedules_(lockstep::link_schedules(segment.link_changes(), segment.ports().size())),
+      schedules_(link_schedules(segment.link_changes(), segment.ports().size())),
       arrivals_(segment.ports().size()),
       sample_interval_(Duration::from_ps(segment.header().sample_interval_ps)) {
-  for (const lockstep::SwitchEntry& entry : segment.switches()) {
+  for (const SwitchEntry& entry : segment.switches()) {
     nodes_.push_back(std::make_unique<Node>(segment, entry, pool_, bank_));
     nodes_.back()->next_sample = sample_interval_ > Duration() ? Time::zero() : Time::never();
   }
   if (segment.header().pcap_dir[0] != 0) capture_all(segment.header().pcap_dir);
   for (std::uint32_t i = 0; i < segment.ports().size(); ++i) add_port(i);
-  for (const lockstep::HostEntry& host : segment.hosts()) {
+  for (const HostEntry& host : segment.hosts()) {
     nodes_by_ipv4_.emplace(host.ipv4, NodeId{host.node});
-    for (const int index : {lockstep::kLinkLocalGid, lockstep::kIpv6Gid}) {
-      if (index >= lockstep::gids_of(host)) continue;
-      const Gid gid = lockstep::gid_of(host, index);
+    for (const int index : {kLinkLocalGid, kIpv6Gid}) {
+      if (index >= gids_of(host)) continue;
+      const Gid gid = gid_of(host, index);
       nodes_by_interface_.emplace(wire::load64(std::as_bytes(std::span(gid)), 8), NodeId{host.node});
     }
   }
@@ -70,7 +57,7 @@ Fabric::~Fabric() = default;
 
 // A file of each switch.
 void Fabric::capture_all(const std::string& folder) {
-  for (const lockstep::SwitchEntry& entry : segment_.switches()) {
+  for (const SwitchEntry& entry : segment_.switches()) {
     std::vector<std::uint32_t> ports(entry.ports);
     std::iota(ports.begin(), ports.end(), entry.first_port);
     captures_.start(folder + "/" + entry.name + ".pcapng", ports, SwitchCapture::Owner::kRun);
@@ -78,27 +65,27 @@ void Fabric::capture_all(const std::string& folder) {
 }
 
 void Fabric::add_port(std::uint32_t index) {
-  PortEntry& e = segment_.ports()[index];
+  const PortEntry& e = segment_.ports()[index];
+  PortResult& result = segment_.port_results()[index];
   if (e.switch_index >= nodes_.size() || segment_.switches()[e.switch_index].first_port + e.port_id != index)
     throw std::runtime_error(std::string("port ") + e.interface + " is not where its switch has it");
-  const Rng faults = Rng(segment_.header().seed).fork("fault").fork(e.interface);
   ports_.push_back({.entry = e,
+                    .result = result,
                     .node = *nodes_[e.switch_index],
                     .id = PortId{static_cast<std::uint16_t>(e.port_id)},
                     .host = nullptr,
                     .peer = e.peer_port,
-                    .in = LinkDirection(faults_from_host(segment_, e), faults.fork("in"), e.link_in),
-                    .out = LinkDirection(e.to_peer, faults.fork("out"), e.link_out),
+                    .link = PortLink(world(), e, result.link_in, result.link_out),
                     .inbox = {},
                     .waiting = {}});
-  if (e.peer_port != kNoSlot &&
+  if (e.peer_port != kNoPeer &&
       (e.peer_port >= segment_.ports().size() || segment_.ports()[e.peer_port].peer_port != index))
     throw std::runtime_error(std::string("port ") + e.interface + " and its peer do not agree");
-  if (e.peer_host == kNoSlot) return;
+  if (e.peer_host == kNoPeer) return;
   if (e.peer_host >= segment_.hosts().size() || segment_.hosts()[e.peer_host].port != index)
     throw std::runtime_error(std::string("port ") + e.interface + " and its host do not agree");
   ports_.back().host =
-      std::make_unique<HostLink>(segment_, e.peer_host, bank_, coordinator_, e.link_in, e.link_out);
+      std::make_unique<HostLink>(segment_, e.peer_host, bank_, coordinator_, result.link_in, result.link_out);
 }
 
 void Fabric::set_ready_byte(std::uint32_t port, std::uint8_t* byte) {
@@ -165,16 +152,13 @@ bool Fabric::finish_pass(bool last_try) {
 }
 
 void Fabric::publish_counters() {
-  for (Port& port : ports_) port.entry.counters = port.node.node.model().counters(port.id, end_);
+  for (Port& port : ports_) port.result.counters = port.node.node.model().counters(port.id, end_);
 }
 
 void Fabric::save() {
   publish_counters();
   for (const auto& node : nodes_) {
     node->trace.save();
-    lockstep::SwitchEntry& entry = segment_.switches()[static_cast<std::size_t>(&node - nodes_.data())];
-    std::memcpy(entry.digest.data(), node->trace.digest().data(), entry.digest.size());
-    entry.records = node->trace.hashed_records();
     if (node->trace.failed())
       throw RunError(std::string("the event file of ") + node->entry.name + " could not be written");
   }

@@ -20,14 +20,14 @@
 #include <vector>
 
 #include "base/packet.h"
+#include "emu/record/switch_trace.h"
+#include "emu/world/port_link.h"
+#include "emu/world/switch_frames.h"
 #include "lockstep/coordinator.h"
 #include "lockstep/segment.h"
-#include "lockstep/switch_frames.h"
 #include "ovs_patches/netdev/captures.h"
 #include "ovs_patches/netdev/frame_bank.h"
 #include "ovs_patches/netdev/host_link.h"
-#include "ovs_patches/netdev/link_direction.h"
-#include "ovs_patches/netdev/switch_trace.h"
 #include "ovs_patches/switch_model/switch_node.h"
 #include "ovs_patches/switch_model/winner_tree.h"
 
@@ -73,7 +73,7 @@ class Fabric {
   void set_ready_byte(std::uint32_t port, std::uint8_t* byte);
 
   // --- results
-  void publish_counters();  // into the segment's PortEntries
+  void publish_counters();  // into the segment's PortResults
   void save();  // counters, event files, digests, captures. Throws RunError when one could not be written
   std::size_t switches() const { return nodes_.size(); }
   const Switch& model(std::size_t index) const { return nodes_[index]->node.model(); }
@@ -89,21 +89,20 @@ class Fabric {
 
  private:
   struct Node {
-    Node(const lockstep::Segment& segment, const lockstep::SwitchEntry& entry, PacketPool& pool,
-         FrameBank& bank);
-    const lockstep::SwitchEntry& entry;
+    Node(const lockstep::Segment& segment, const SwitchEntry& entry, PacketPool& pool, FrameBank& bank);
+    const SwitchEntry& entry;
     SwitchTrace trace;
     SwitchNode node;
     Time next_sample;
   };
   struct Port {
-    lockstep::PortEntry& entry;
+    const PortEntry& entry;
+    PortResult& result;
     Node& node;
     PortId id;
-    std::unique_ptr<HostLink> host;          // or
-    std::uint32_t peer = lockstep::kNoSlot;  // a port of another switch; or neither
-    LinkDirection in;  // from a host; a peer switch's port has the faults of its own output
-    LinkDirection out;
+    std::unique_ptr<HostLink> host;  // or
+    std::uint32_t peer = kNoPeer;    // a port of another switch; or neither
+    PortLink link;
     std::deque<PacketRef> inbox;        // from the peer switch, by due
     std::deque<std::uint32_t> waiting;  // slots of this pass
     std::uint8_t* ready = nullptr;
@@ -130,10 +129,11 @@ class Fabric {
   void tell_host(Port& port, const Packet& packet, Time due);
   void depart(Port& port, PacketRef packet, Time departure, Time due);
   void write_shim(Packet& packet);
+  bool cross(LinkDirection& link, const Packet& packet);
   bool dies(Port& port, bool to_switch, const Packet& packet, Time begin, Time due);
-  void give_bytes(Packet& cnp);
+  void give_bytes(Port& port, Packet& feedback);
   void leave_headers(Packet& announcement);
-  lockstep::RunEntries entries() const;
+  WorldView world() const;
   std::uint32_t index_of(const Port& port) const {
     return static_cast<std::uint32_t>(&port.entry - segment_.ports().data());
   }

@@ -1,8 +1,9 @@
 // Escape through the fabric: the shim in the bytes of the frames.
 #include <gtest/gtest.h>
 
+#include "base/wire/controls.h"
 #include "base/wire/shim.h"
-#include "base/wire/switch_shim.h"
+#include "base/wire/shim_parts.h"
 #include "ovs_patches/netdev/fabric.h"
 #include "ovs_patches/netdev/test_world.h"
 
@@ -14,7 +15,7 @@ namespace {
 // out.
 TEST(FabricEscapeTest, FramesEscapeThroughALinkThatIsPausedAndArriveAsTheyWereSent) {
   lockstep::SegmentPlan plan = TestPlan::make({.switches = 3, .hosts_each = 2, .frames_per_vf = 2048});
-  for (lockstep::SwitchEntry& entry : plan.switches) {
+  for (SwitchEntry& entry : plan.world.switches) {
     entry.config.escape.enabled = true;
     entry.config.ingress_buffer = 90_KB;
   }
@@ -47,8 +48,8 @@ TEST(FabricEscapeTest, FramesEscapeThroughALinkThatIsPausedAndArriveAsTheyWereSe
 TEST(FabricEscapeTest, AnnouncementsAreHeadersOfTheirFlow) {
   for (const bool ipv6 : {false, true}) {
     lockstep::SegmentPlan plan = TestPlan::make({.switches = 3, .hosts_each = 2, .frames_per_vf = 2048});
-    plan.max_frame_bytes += SwitchShim::bytes(Telemetry::kMaxHops, true);
-    for (lockstep::SwitchEntry& entry : plan.switches) {
+    plan.max_frame_bytes += Telemetry::kMaxShimBytes + kEscapeShimBytes;
+    for (SwitchEntry& entry : plan.world.switches) {
       entry.config.escape.enabled = entry.config.escape.announce = entry.config.escape.return_tokens = true;
       entry.config.telemetry.enabled = !ipv6;
       entry.config.ingress_buffer = 90_KB;
@@ -96,7 +97,7 @@ TEST(FabricEscapeTest, AnnouncementsAreHeadersOfTheirFlow) {
 TEST(FabricEscapeTest, ATokenThatReachesAHostNamesItsFlow) {
   for (const bool ipv6 : {false, true}) {
     lockstep::SegmentPlan plan = TestPlan::make({.switches = 2, .hosts_each = 2, .frames_per_vf = 2048});
-    for (lockstep::SwitchEntry& entry : plan.switches) {
+    for (SwitchEntry& entry : plan.world.switches) {
       entry.config.escape.enabled = true;
       entry.config.escape.fixes &= static_cast<std::uint8_t>(~static_cast<unsigned>(EscapeFix::kHosts));
       entry.config.ingress_buffer = 90_KB;
@@ -111,11 +112,11 @@ TEST(FabricEscapeTest, ATokenThatReachesAHostNamesItsFlow) {
     std::uint64_t tokens = 0;
     for (const std::uint32_t h : {0u, 1u})
       for (const FakeVf::Received& r : w.vf(h).received()) {
-        if (r.kind != PacketKind::kEscapeToken) continue;
+        if (r.kind != kind_of<EscapeToken>) continue;
         ++tokens;
         ASSERT_TRUE(r.token.has_value());
-        EXPECT_EQ(r.token->source, lockstep::gid_of(w.host(h), ipv6 ? 0 : 1));
-        EXPECT_EQ(r.token->destination, lockstep::gid_of(w.host(2), ipv6 ? 0 : 1));
+        EXPECT_EQ(r.token->source, gid_of(w.host(h), ipv6 ? 0 : 1));
+        EXPECT_EQ(r.token->destination, gid_of(w.host(2), ipv6 ? 0 : 1));
       }
     EXPECT_GT(tokens, 0u) << ipv6;
     EXPECT_EQ(w.away(), 0u);

@@ -7,15 +7,15 @@
 #include <string>
 
 #include "base/check.h"
+#include "base/wire/controls.h"
 #include "base/wire/frame.h"
 #include "base/wire/multicast.h"
 #include "base/wire/shim.h"
-#include "base/wire/switch_shim.h"
-#include "lockstep/host_identity.h"
+#include "base/wire/shim_parts.h"
+#include "emu/world/host_identity.h"
 #include "ovs_patches/netdev/fabric.h"
 
 namespace rocelab {
-using lockstep::mac_of;
 
 namespace {
 
@@ -66,13 +66,13 @@ void Fabric::arrive_from_host(std::uint32_t index, HostLink::Arrival& a) {
   const PortConfig& link = port.entry.config;
   if (dies(port, true, *packet, a.due - link.delay - wire_time(packet->frame(), link.rate), a.due)) return;
   if (a.pfc) {
-    put_pfc(*packet, *a.pfc);
+    put_control(*packet, *a.pfc);
     capture(port, a.due, *packet, PcapngDirection::kInbound);
     port.node.node.deliver(port.id, {}, std::move(packet), a.due);  // the model gives the frame back
     return;
   }
   if (!a.view) {
-    ++port.entry.link_in.malformed_frames;
+    ++port.result.link_in.malformed_frames;
     port.node.trace.record_at({.time = a.due,
                                .kind = TraceKind::kDrop,
                                .mark = kMalformed,
@@ -83,7 +83,7 @@ void Fabric::arrive_from_host(std::uint32_t index, HostLink::Arrival& a) {
   }
   packet->src = NodeId{segment_.hosts()[port.entry.peer_host].node};
   packet->dst = destination_of(*a.view);
-  if (!port.in.cross(*packet, bytes_of(*packet))) return lose(port, *packet, a.due, kLinkLoss);
+  if (!cross(port.link.in, *packet)) return lose(port, *packet, a.due, kLinkLoss);
   hand_over(index, std::move(packet), a.view);
 }
 
@@ -205,15 +205,15 @@ void Fabric::deliver(Passing& passing) {
 
 // PFC concerns all VFs of a host; a token, which ends there, is one frame for whoever is first.
 void Fabric::tell_host(Port& port, const Packet& packet, Time due) {
-  std::array<std::byte, PfcFrame::kSize> bytes;
-  lockstep::write_control(entries(), index_of(port), false, packet, bytes);
-  port.host->deliver_control(packet, bytes, due, packet.kind == PacketKind::kPfc);
+  std::array<std::byte, kMaxControlFrame> room;
+  const auto bytes = write_frame_of(world(), index_of(port), false, packet, room);
+  port.host->deliver_control(packet, bytes, due, packet.kind == kind_of<PfcFrame>);
 }
 
 void Fabric::depart(Port& port, PacketRef packet, Time departure, Time due) {
   if (due < (port.host ? coordinator_.now() : end_))  // it would come too late
     throw RunError(std::string("the lookahead is larger than the link at ") + port.entry.interface);
-  if (packet->kind == PacketKind::kFairRate && packet->frame_slot == kNoFrame) give_bytes(*packet);
+  if (is_feedback(packet->kind) && packet->frame_slot == kNoFrame) give_bytes(port, *packet);
   if (packet->kind == PacketKind::kEscapeAnnouncement && packet->roce.shim_hops == 1) leave_headers(*packet);
   if (packet->roce.shim_hops != 0 || packet->roce.telemetry_hops != 0) write_shim(*packet);
   if (!is_link_local(packet->kind) && packet->ecn == Ecn::kCe) write_ce(bytes_of(*packet));
@@ -222,12 +222,12 @@ void Fabric::depart(Port& port, PacketRef packet, Time departure, Time due) {
   if (is_link_local(packet->kind)) {
     if (port.host) return tell_host(port, *packet, due);
   } else {
-    if (!port.out.cross(*packet, bytes_of(*packet))) return lose(port, *packet, departure, kLinkLoss);
-    if (port.host && packet->kind == PacketKind::kFairRate) return port.host->deliver_to_all(*packet, due);
+    if (!cross(port.link.out, *packet)) return lose(port, *packet, departure, kLinkLoss);
+    if (port.host && is_feedback(packet->kind)) return port.host->deliver_to_all(*packet, due);
     if (port.host) return port.host->deliver(*packet, due);
   }
-  if (port.peer == lockstep::kNoSlot) {
-    ++port.entry.link_out.undeliverable_frames;
+  if (port.peer == kNoPeer) {
+    ++port.result.link_out.undeliverable_frames;
     if (packet->frame_slot != kNoFrame) bank_.release(packet->frame_slot);
     return;
   }
@@ -248,19 +248,19 @@ void Fabric::write_shim(Packet& packet) {
   std::optional<std::size_t> bare;
   if (before == 0) {
     bare = arrived;
-  } else if (const auto place = find_shim(room.first(arrived));
-             place && place->header.total_bytes() == before) {
+  } else if (const auto place = find_shim(room.first(arrived)); place && place->bytes == before) {
     bare = remove_shim(room.first(arrived));
   }
-  if (bare && insert_switch_shim(room, *bare, switch_shim_of(packet)) == packet.frame_length) return;
+  if (bare && insert_parts(room, *bare, Shim::of(packet)) == packet.frame_length) return;
   for (std::uint32_t at = arrived; at < packet.frame_length; ++at) room[at] = std::byte{0};
 }
 
 // Feedback leaves the switch that made it: it gets its bytes.
-void Fabric::give_bytes(Packet& cnp) {
-  cnp.frame_slot = bank_.make();
-  if (cnp.frame_slot == kNoFrame) throw RunError("no frame left for a CNP: raise engine.frames_per_vf");
-  lockstep::write_cnp(entries(), cnp, segment_.frame(cnp.frame_slot).first<RoccCnp::kMaxSize>());
+void Fabric::give_bytes(Port& port, Packet& feedback) {
+  feedback.frame_slot = bank_.make();
+  if (feedback.frame_slot == kNoFrame) throw RunError("no frame left for a CNP: raise engine.frames_per_vf");
+  write_frame_of(world(), index_of(port), false, feedback,
+                 segment_.frame(feedback.frame_slot).first<kMaxControlFrame>());
 }
 
 // An announcement leaves the switch that made it: its bytes are a copy of a frame that waits there. What is
@@ -282,26 +282,32 @@ void Fabric::leave_headers(Packet& announcement) {
   std::ranges::copy(std::span(headers).first(length), room.begin());
 }
 
-lockstep::RunEntries Fabric::entries() const {
-  return {segment_.hosts(), segment_.switches(), segment_.ports()};
+WorldView Fabric::world() const {
+  return {segment_.hosts(), segment_.switches(), segment_.ports(), segment_.header().seed};
+}
+
+// False: the frame is lost.
+bool Fabric::cross(LinkDirection& link, const Packet& packet) {
+  const std::span<std::byte> frame = bytes_of(packet);
+  std::optional<FrameView> view;
+  const FaultVerdict verdict = link.cross(packet.payload_length > 0, [&]() -> std::uint32_t {
+    view = view_frame(frame);
+    return view ? view->end - view->transport : 0;
+  });
+  if (verdict.kind == FaultVerdict::Kind::kCorrupt) flip_bit(frame, view->transport, verdict.bit);
+  return verdict.kind != FaultVerdict::Kind::kDrop;
 }
 
 // Between `begin`, when its first bit leaves, and `due` the link is down.
 bool Fabric::dies(Port& port, bool to_switch, const Packet& packet, Time begin, Time due) {
   if (schedules_.empty() || !schedules_[index_of(port)].down_within(begin, due)) return false;
-  count_down(to_switch ? port.entry.link_in : port.entry.link_out, packet.payload_length > 0);
+  count_down(to_switch ? port.result.link_in : port.result.link_out, packet.payload_length > 0);
   lose(port, packet, to_switch ? due : begin, kLinkDown);
   return true;
 }
 
 void Fabric::lose(Port& port, const Packet& packet, Time when, std::uint8_t why) {
-  port.node.trace.record_at({.time = when,
-                             .kind = TraceKind::kDrop,
-                             .mark = why,
-                             .port = port.id.value,
-                             .flow = packet.flow,
-                             .bytes = packet.frame_length,
-                             .psn = packet.roce.psn.value()});
+  port.node.trace.lost_at(when, port.id, packet, why);
   if (packet.frame_slot != kNoFrame) bank_.release(packet.frame_slot);
 }
 
@@ -309,9 +315,9 @@ void Fabric::capture(Port& port, Time time, const Packet& packet, PcapngDirectio
   const std::uint32_t index = index_of(port);
   if (!captures_.wants(index)) return;
   if (is_link_local(packet.kind)) {
-    std::array<std::byte, PfcFrame::kSize> bytes;
-    lockstep::write_control(entries(), index, direction == PcapngDirection::kInbound, packet, bytes);
-    captures_.add(index, time, bytes, direction);
+    std::array<std::byte, kMaxControlFrame> room;
+    const bool inbound = direction == PcapngDirection::kInbound;
+    captures_.add(index, time, write_frame_of(world(), index, inbound, packet, room), direction);
   } else {
     captures_.add(index, time, bytes_of(packet), direction);
   }

@@ -12,12 +12,12 @@ namespace {
 
 lockstep::SegmentPlan rocc_plan(const TestPlan::Shape& shape) {
   lockstep::SegmentPlan plan = TestPlan::make(shape);
-  for (lockstep::SwitchEntry& entry : plan.switches) {
+  for (SwitchEntry& entry : plan.world.switches) {
     entry.config.rocc.enabled = true;
     entry.config.ingress_buffer = 900_KB;
   }
-  for (std::size_t p = 0; p < plan.ports.size(); ++p)
-    plan.ports[p].config.cp_address = kCpNetwork + static_cast<std::uint32_t>(p) + 1;
+  for (std::size_t p = 0; p < plan.world.ports.size(); ++p)
+    plan.world.ports[p].config.cp_address = kCpNetwork + static_cast<std::uint32_t>(p) + 1;
   return plan;
 }
 
@@ -35,7 +35,7 @@ TEST(FabricRoccTest, ACnpReachesTheSourceAsAnIcmpFrameThroughTheSwitchesBetween)
       EXPECT_EQ(cnp.source, w.host(h).ipv4);
       EXPECT_EQ(cnp.dst_mac, w.host(h).mac);
       EXPECT_EQ(cnp.destination, w.host(4).ipv4);
-      EXPECT_EQ(cnp.dest, Qpn{lockstep::kFirstQpn});
+      EXPECT_EQ(cnp.dest, Qpn{kFirstQpn});
       EXPECT_EQ(cnp.dscp, 48);
       EXPECT_GE(cnp.rate, 10u);
       EXPECT_LT(cnp.rate, 4000u);
@@ -53,7 +53,7 @@ TEST(FabricRoccTest, ACnpReachesTheSourceAsAnIcmpFrameThroughTheSwitchesBetween)
 TEST(FabricRoccTest, WhereHostsComputeTheFrameHasWhatTheyNeed) {
   for (const RoccForm form : {RoccForm::kQueue, RoccForm::kValues}) {
     lockstep::SegmentPlan plan = rocc_plan({.switches = 2, .hosts_each = 2, .frames_per_vf = 2048});
-    for (lockstep::SwitchEntry& entry : plan.switches) entry.config.rocc.form = form;
+    for (SwitchEntry& entry : plan.world.switches) entry.config.rocc.form = form;
     TestWorld w(plan);
     for (const std::uint32_t h : {0u, 3u})
       for (int i = 0; i < 600; ++i) w.vf(h).send(at(0_us), w.host(2));
@@ -90,7 +90,7 @@ TEST(FabricRoccTest, FlowsOverIpv6AreToldAsWell) {
     for (const RoccCnp& cnp : cnps) {
       EXPECT_EQ(cnp.source, w.host(h).ipv4);
       EXPECT_EQ(cnp.destination, w.host(2).ipv4);
-      EXPECT_EQ(cnp.dest, Qpn{lockstep::kFirstQpn});
+      EXPECT_EQ(cnp.dest, Qpn{kFirstQpn});
     }
   }
   EXPECT_EQ(w.away(), 0u);
@@ -128,7 +128,7 @@ TEST(FabricRoccTest, ACnpFromAHostIsDroppedAndCounted) {
   forged.cp = kCpNetwork + 3;
   forged.source = w.host(1).ipv4;
   forged.destination = w.host(2).ipv4;
-  forged.dest = Qpn{lockstep::kFirstQpn};
+  forged.dest = Qpn{kFirstQpn};
   forged.rate = 10;
   forged.write(w.segment->frame(frame).first<RoccCnp::kMaxSize>());
   w.vf(0).send(at(1_us), w.host(1));  // so that the window opens

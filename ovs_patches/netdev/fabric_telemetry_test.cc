@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "base/wire/rocc_cnp.h"
-#include "base/wire/switch_shim.h"
+#include "base/wire/shim_parts.h"
 #include "ovs_patches/netdev/test_world.h"
 
 namespace rocelab {
@@ -13,15 +13,15 @@ constexpr std::uint32_t kFrame = 1058;  // what a FakeVf sends: 1000 bytes of pa
 // Three switches in a line, two hosts on each, with INT.
 lockstep::SegmentPlan plan_of_three(bool escape = false) {
   lockstep::SegmentPlan plan = TestPlan::make({.switches = 3, .hosts_each = 2, .frames_per_vf = 2048});
-  plan.max_frame_bytes += SwitchShim::bytes(Telemetry::kMaxHops, escape);
-  for (lockstep::SwitchEntry& entry : plan.switches) {
+  plan.max_frame_bytes += Telemetry::kMaxShimBytes + (escape ? kEscapeShimBytes : 0);
+  for (SwitchEntry& entry : plan.world.switches) {
     entry.config.telemetry.enabled = true;
     entry.config.max_frame += Bytes::from_count(Telemetry::kMaxShimBytes);
     entry.config.escape.enabled = escape;
     if (escape) entry.config.ingress_buffer = 90_KB;
   }
-  for (std::size_t p = 0; p < plan.ports.size(); ++p)
-    plan.ports[p].config.cp_address = kCpNetwork + static_cast<std::uint32_t>(p) + 1;
+  for (std::size_t p = 0; p < plan.world.ports.size(); ++p)
+    plan.world.ports[p].config.cp_address = kCpNetwork + static_cast<std::uint32_t>(p) + 1;
   return plan;
 }
 
@@ -86,7 +86,7 @@ TEST(FabricTelemetryTest, FramesThatEscapeHaveTheirHopsBesideIt) {
 // as it would have been, so that both engines agree on when.
 TEST(FabricTelemetryTest, DamagedFramesHaveTheLengthOfWholeOnes) {
   lockstep::SegmentPlan plan = plan_of_three(true);
-  for (lockstep::PortEntry& port : plan.ports)
+  for (PortEntry& port : plan.world.ports)
     if (port.config.peer == PeerKind::kSwitch) port.to_peer.corrupt_rate = 1;
   TestWorld w(plan);
   constexpr std::uint32_t kShort = 300, kShortFrame = 62;  // of whose bits more lie there

@@ -81,16 +81,16 @@ TEST(FabricTest, ResultDoesNotDependOnTheOrderOfPolling) {
 
 TEST(FabricTest, LinksLoseByListAndLossesAreTraced) {
   lockstep::SegmentPlan plan = TestPlan::make({});
-  plan.hosts[0].to_switch.drop_list = {2};
-  plan.hosts[0].to_switch.listed = 1;
-  plan.ports[1].to_peer.drop_list = {3};  // third frame that gets that far
-  plan.ports[1].to_peer.listed = 1;
+  plan.world.hosts[0].to_switch.drop_list = {2};
+  plan.world.hosts[0].to_switch.listed = 1;
+  plan.world.ports[1].to_peer.drop_list = {3};  // third frame that gets that far
+  plan.world.ports[1].to_peer.listed = 1;
   TestWorld w(plan);
   for (int i = 0; i < 5; ++i) w.vf(0).send(at(0_us), w.host(1));
   w.run();
   EXPECT_EQ(psns(w.vf(1).received()), (std::vector<std::uint32_t>{1, 3, 5}));
-  EXPECT_EQ(w.segment->ports()[0].link_in.lost_data_frames, 1u);
-  EXPECT_EQ(w.segment->ports()[1].link_out.lost_data_frames, 1u);
+  EXPECT_EQ(w.segment->port_results()[0].link_in.lost_data_frames, 1u);
+  EXPECT_EQ(w.segment->port_results()[1].link_out.lost_data_frames, 1u);
   EXPECT_EQ(w.away(), 0u);
 
   TestWorld lossless(TestPlan::make({}));
@@ -101,11 +101,11 @@ TEST(FabricTest, LinksLoseByListAndLossesAreTraced) {
 
 TEST(FabricTest, CorruptedFrameArrivesAndItsIcrcTells) {
   lockstep::SegmentPlan plan = TestPlan::make({.switches = 2, .hosts_each = 1});
-  plan.ports[1].to_peer.corrupt_rate = 1;  // between the switches
+  plan.world.ports[1].to_peer.corrupt_rate = 1;  // between the switches
   TestWorld w(plan);
   for (int i = 0; i < 50; ++i) w.vf(0).send(at(0_us), w.host(1));
   w.run();
-  EXPECT_EQ(w.segment->ports()[1].link_out.corrupted_frames, 50u);
+  EXPECT_EQ(w.segment->port_results()[1].link_out.corrupted_frames, 50u);
   std::size_t intact = 0;
   for (const auto& r : w.vf(1).received()) intact += r.intact ? 1 : 0;
   EXPECT_EQ(intact, 0u);
@@ -115,7 +115,7 @@ TEST(FabricTest, CorruptedFrameArrivesAndItsIcrcTells) {
 
 TEST(FabricTest, MarkIsWrittenIntoTheFrameAndLeavesItIntact) {
   lockstep::SegmentPlan plan = TestPlan::make({.hosts_each = 3});
-  EcnConfig& ecn = plan.switches[0].config.classes[3].ecn;
+  EcnConfig& ecn = plan.world.switches[0].config.classes[3].ecn;
   ecn = {.enabled = true, .k_min = 2_KB, .k_max = 2_KB, .p_max = 1};
   TestWorld w(plan);
   for (std::uint32_t h = 1; h < 3; ++h)
@@ -163,7 +163,7 @@ TEST(FabricTest, DropsOfThePipelineAreTriedAgainAndChangeNothing) {
 
 TEST(FabricTest, FrameToNobodyIsCountedAndDropped) {
   TestWorld w(TestPlan::make({}));
-  lockstep::HostEntry stranger = w.host(1);
+  HostEntry stranger = w.host(1);
   stranger.ipv4 = 0x0b000001;
   w.vf(0).send(at(0_us), stranger);
   w.run();
@@ -186,7 +186,7 @@ TEST(FabricTest, NonsenseInTheRingsIsRefused) {
       {.due_ps = std::int64_t{1} << 62, .frame = v.take_frame(), .length = 100});  // in a distant future
   v.send(at(1_us), w.host(1));
   w.run();
-  EXPECT_EQ(w.segment->ports()[0].link_in.malformed_frames, 6u);
+  EXPECT_EQ(w.segment->port_results()[0].link_in.malformed_frames, 6u);
   EXPECT_EQ(psns(w.vf(1).received()), (std::vector<std::uint32_t>{1}));
   EXPECT_EQ(w.away(), 0u);
 }
@@ -203,8 +203,8 @@ TEST(FabricTest, RingCountersThatLieCostBoundedWork) {
 
 TEST(FabricTest, QpnChoosesTheVirtualFunction) {
   TestWorld w(TestPlan::make({.vfs = 2}));
-  w.vf(0, 0).send(at(0_us), w.host(1), 100, lockstep::first_qpn_of(0) + 17);
-  w.vf(0, 0).send(at(1_us), w.host(1), 100, lockstep::first_qpn_of(1) + 17);
+  w.vf(0, 0).send(at(0_us), w.host(1), 100, first_qpn_of(0) + 17);
+  w.vf(0, 0).send(at(1_us), w.host(1), 100, first_qpn_of(1) + 17);
   w.vf(0, 0).send(at(2_us), w.host(1), 100, 1);  // not of anybody: the first
   w.run();
   EXPECT_EQ(psns(w.vf(1, 0).received()), (std::vector<std::uint32_t>{1, 3}));
@@ -214,7 +214,7 @@ TEST(FabricTest, QpnChoosesTheVirtualFunction) {
 TEST(FabricTest, AForeignDeviceGetsWhateverItsHostGets) {
   TestWorld w(TestPlan::make({.vfs = 2}));
   w.vf(1, 0).slot().gateway.store(1);
-  for (const std::uint32_t qpn : {1u, 17u, lockstep::first_qpn_of(1) + 17})
+  for (const std::uint32_t qpn : {1u, 17u, first_qpn_of(1) + 17})
     w.vf(0, 0).send(at(0_us), w.host(1), 100, qpn);
   w.run();
   EXPECT_EQ(psns(w.vf(1, 0).received()), (std::vector<std::uint32_t>{1, 2, 3}));
@@ -257,7 +257,7 @@ TEST(FabricTest, FramesOfADeadProcessComeHomeAndItsSlotIsFreed) {
   EXPECT_EQ(w.segment->vfs()[1].state.load(), lockstep::VfState::kFree);
   w.vf(0).send(at(500_us), w.host(1));  // to nobody now
   w.run();
-  EXPECT_EQ(w.segment->ports()[1].link_out.undeliverable_frames, 1u);
+  EXPECT_EQ(w.segment->port_results()[1].link_out.undeliverable_frames, 1u);
   EXPECT_EQ(w.away(), 0u);
 }
 
@@ -267,9 +267,9 @@ TEST(FabricTest, WhatIsSentToAProcessLeftBehindIsLostAndItsFramesGoHome) {
   TestWorld w(TestPlan::make({.vfs = 2}));
   w.vf(1).slot().excluded.store(1);
   for (int i = 0; i < kFrames; ++i) w.vf(0).send(at(0_us), w.host(1));
-  w.vf(0).send(at(0_us), w.host(1), 1000, lockstep::first_qpn_of(1));
+  w.vf(0).send(at(0_us), w.host(1), 1000, first_qpn_of(1));
   w.run();
-  EXPECT_EQ(w.segment->ports()[1].link_out.undeliverable_frames, kFrames);
+  EXPECT_EQ(w.segment->port_results()[1].link_out.undeliverable_frames, kFrames);
   EXPECT_EQ(w.away(), 0u);
   EXPECT_TRUE(w.vf(1).data().empty());
   EXPECT_EQ(w.vf(1, 1).data_received(), 1u);  // the other process of the host

@@ -106,7 +106,7 @@ void HostLink::deliver(const Packet& packet, Time due) {
     return push(first_vf_, packet.frame_slot, due, packet);  // a foreign device has QPNs of its own
   if (packet.roce.dest == kGsiQpn) return deliver_to_each(packet, due, &HostLink::takes_mads);
   if (packet.roce.dest == kMulticastQpn) return deliver_to_each(packet, due, &HostLink::in_groups);
-  std::uint32_t vf = qpn >= lockstep::kFirstQpn ? lockstep::vf_of_qpn(qpn) : 0;
+  std::uint32_t vf = qpn >= kFirstQpn ? vf_of_qpn(qpn) : 0;
   if (vf >= vfs_.size()) vf = 0;
   push(first_vf_ + vf, packet.frame_slot, due, packet);
 }

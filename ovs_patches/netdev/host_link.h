@@ -14,6 +14,7 @@
 
 #include "base/packet.h"
 #include "base/wire/frame_view.h"
+#include "base/wire/pfc.h"
 #include "base/wire_clock.h"
 #include "lockstep/coordinator.h"
 #include "lockstep/segment.h"
@@ -74,7 +75,7 @@ class HostLink {
   void push(std::uint32_t vf, std::uint32_t frame, Time due, const Packet& packet);
 
   lockstep::Segment& segment_;
-  const lockstep::HostEntry& host_;
+  const HostEntry& host_;
   FrameBank& bank_;
   lockstep::Coordinator& coordinator_;
   LinkCounters &in_, &out_;

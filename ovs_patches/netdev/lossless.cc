@@ -22,9 +22,9 @@
 #include "ovs_patches/netdev/report.h"
 
 using rocelab::Fabric;
+using rocelab::PortEntry;
 using rocelab::RunError;
 using rocelab::Time;
-using rocelab::lockstep::PortEntry;
 using rocelab::lockstep::Segment;
 using rocelab::lockstep::Step;
 using rocelab::lockstep::Turn;
@@ -179,7 +179,7 @@ const char* lossless_port_switch(const lossless_fabric* f, size_t port) {
 }
 const char* lossless_port_peer(const lossless_fabric* f, size_t port) {
   const std::uint32_t peer = port_entry(f, port).peer_port;
-  return peer == rocelab::lockstep::kNoSlot ? nullptr : port_entry(f, peer).interface;
+  return peer == rocelab::kNoPeer ? nullptr : port_entry(f, peer).interface;
 }
 
 void lossless_set_ready_byte(lossless_fabric* f, size_t port, uint8_t* byte) {
@@ -230,13 +230,13 @@ void lossless_fail(lossless_fabric* f, const char* why) {
 void lossless_get_stats(lossless_fabric* f, size_t port, lossless_port_stats* stats) {
   const auto index = static_cast<std::uint32_t>(port);
   const rocelab::SwitchPortCounters c = f->visit([&](Fabric& fabric) { return fabric.counters(index); });
-  const PortEntry& e = port_entry(f, port);
+  const rocelab::PortResult& r = f->fabric.segment().port_results()[port];
   *stats = {c.rx_frames,
             c.rx_bytes,
             c.tx_frames,
             c.tx_bytes,
-            c.drops + e.link_in.malformed_frames,
-            e.link_out.undeliverable_frames};
+            c.drops + r.link_in.malformed_frames,
+            r.link_out.undeliverable_frames};
 }
 
 size_t lossless_n_counters(void) { return rocelab::switch_port_counters(); }

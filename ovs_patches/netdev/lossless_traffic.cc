@@ -57,7 +57,7 @@ lockstep::SegmentPlan plan_of(const Options& o) {
       TestPlan::make({.switches = static_cast<std::uint32_t>(o.number("switches", 1)),
                       .hosts_each = static_cast<std::uint32_t>(o.number("hosts", 2)),
                       .frames_per_vf = 16384});
-  plan.expected_participants = static_cast<std::uint32_t>(plan.hosts.size());
+  plan.expected_participants = static_cast<std::uint32_t>(plan.world.hosts.size());
   plan.trace_dir = o.text("trace-dir");
   plan.pcap_dir = o.text("pcap-dir");
   if (!plan.trace_dir.empty()) plan.sample_interval = 10_us;

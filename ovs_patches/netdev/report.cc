@@ -17,22 +17,23 @@ __attribute__((format(printf, 2, 3))) void add(std::string& text, const char* fo
 
 std::string or_dash(Bytes b, bool meaningful) { return meaningful ? to_string(b) : "-"; }
 
-std::string peer_of(const Fabric& fabric, const lockstep::PortEntry& port) {
+std::string peer_of(const Fabric& fabric, const PortEntry& port) {
   const auto& segment = fabric.segment();
-  if (port.peer_host != lockstep::kNoSlot) return segment.hosts()[port.peer_host].name;
-  return port.peer_port != lockstep::kNoSlot ? segment.ports()[port.peer_port].interface : "-";
+  if (port.peer_host != kNoPeer) return segment.hosts()[port.peer_host].name;
+  return port.peer_port != kNoPeer ? segment.ports()[port.peer_port].interface : "-";
 }
 
-void show_ports(std::string& text, const Fabric& fabric, const lockstep::SwitchEntry& entry) {
+void show_ports(std::string& text, const Fabric& fabric, const SwitchEntry& entry) {
   add(text, "  %-15s %-15s %9s %8s %12s %12s %8s %8s %8s %8s\n", "port", "peer", "rate", "delay", "rx frames",
       "tx frames", "drops", "lossless", "marked", "lost");
   for (std::uint32_t i = entry.first_port; i < entry.first_port + entry.ports; ++i) {
-    const lockstep::PortEntry& port = fabric.segment().ports()[i];
+    const PortEntry& port = fabric.segment().ports()[i];
+    const PortResult& result = fabric.segment().port_results()[i];
     const SwitchPortCounters c = fabric.counters(i);
     add(text, "  %-15s %-15s %9s %8s %12lu %12lu %8lu %8lu %8lu %8lu\n", port.interface,
         peer_of(fabric, port).c_str(), to_string(port.config.rate).c_str(),
         to_string(port.config.delay).c_str(), c.rx_frames, c.tx_frames, c.drops, c.lossless_drops,
-        c.ecn_marked, port.link_in.lost_frames + port.link_out.lost_frames);
+        c.ecn_marked, result.link_in.lost_frames + result.link_out.lost_frames);
   }
 }
 
@@ -42,8 +43,7 @@ bool worth_a_row(const ClassReport& row, const SwitchPortCounters& c) {
   return row.lossless || c.queue_peak_bytes[tc] > 0 || c.ingress_peak_bytes[tc] > 0;
 }
 
-void show_classes(std::string& text, const Fabric& fabric, const Switch& model,
-                  const lockstep::SwitchEntry& entry) {
+void show_classes(std::string& text, const Fabric& fabric, const Switch& model, const SwitchEntry& entry) {
   add(text, "  %-15s %2s %-8s %8s %8s %8s %8s %8s %8s %8s %8s %-7s %7s %7s %10s\n", "port", "tc", "kind",
       "buffer", "headroom", "xoff", "xon", "limit", "queue", "peak", "ingress", "pause", "xoff tx", "xoff rx",
       "paused us");
@@ -75,15 +75,15 @@ void add_link(std::string& text, const char* name, const LinkCounters& c) {
 }
 
 void add_port(std::string& text, const Fabric& fabric, std::uint32_t index) {
-  const lockstep::PortEntry& port = fabric.segment().ports()[index];
-  add(text, "\"%s\": {\"counters\": {", port.interface);
+  const PortResult& result = fabric.segment().port_results()[index];
+  add(text, "\"%s\": {\"counters\": {", fabric.segment().ports()[index].interface);
   const auto values = values_of(fabric.counters(index));
   for (std::size_t i = 0; i < switch_port_counters(); ++i)
     add(text, "%s\"%s\": %lu", i > 0 ? ", " : "", switch_port_counter_name(i), values[i]);
   text += "}, ";
-  add_link(text, "link_in", port.link_in);
+  add_link(text, "link_in", result.link_in);
   text += ", ";
-  add_link(text, "link_out", port.link_out);
+  add_link(text, "link_out", result.link_out);
   text += "}";
 }
 
@@ -92,7 +92,7 @@ void add_port(std::string& text, const Fabric& fabric, std::uint32_t index) {
 std::string show(Fabric& fabric, const std::string& name) {
   std::string text;
   for (std::size_t i = 0; i < fabric.switches(); ++i) {
-    const lockstep::SwitchEntry& entry = fabric.segment().switches()[i];
+    const SwitchEntry& entry = fabric.segment().switches()[i];
     if (!name.empty() && name != entry.name) continue;
     const Switch& model = fabric.model(i);
     add(text, "%s at %s: %lu frames wait\n", entry.name, to_string(fabric.now()).c_str(),
@@ -107,7 +107,7 @@ std::string counters_json(Fabric& fabric) {
   std::string text;
   add(text, "{\"time_ps\": %ld, \"switches\": {", fabric.now().ps());
   for (std::size_t i = 0; i < fabric.switches(); ++i) {
-    const lockstep::SwitchEntry& entry = fabric.segment().switches()[i];
+    const SwitchEntry& entry = fabric.segment().switches()[i];
     add(text, "%s\"%s\": {\"digest\": \"%s\", \"late_arrivals\": %lu, \"ports\": {", i > 0 ? ", " : "",
         entry.name, to_hex(fabric.trace(i).digest()).c_str(), fabric.late_arrivals(i));
     for (std::uint32_t port = 0; port < entry.ports; ++port) {

@@ -10,11 +10,13 @@
 #include <string>
 #include <vector>
 
+#include "base/wire/controls.h"
 #include "base/wire/etf.h"
 #include "base/wire/frame.h"
 #include "base/wire/rocc_cnp.h"
-#include "base/wire/telemetry.h"
-#include "lockstep/host_identity.h"
+#include "base/wire/shim_parts.h"
+#include "emu/world/host_identity.h"
+#include "emu/world/test_worlds.h"
 #include "lockstep/segment.h"
 
 namespace rocelab {
@@ -50,11 +52,10 @@ class FakeVf {
     publish();
   }
   lockstep::VfSlot& slot() { return segment_.vfs()[vf_]; }
-  const lockstep::HostEntry& host() { return segment_.hosts()[slot().host]; }
+  const HostEntry& host() { return segment_.hosts()[slot().host]; }
 
   // A write of `payload` bytes to the QPN of another host, ready to leave at `when`.
-  void send(Time when, const lockstep::HostEntry& to, std::uint32_t payload = 1000,
-            std::uint32_t qpn = lockstep::kFirstQpn) {
+  void send(Time when, const HostEntry& to, std::uint32_t payload = 1000, std::uint32_t qpn = kFirstQpn) {
     queue_.push_back({when, &to, payload, qpn, next_psn_++});
     publish();
   }
@@ -91,7 +92,7 @@ class FakeVf {
   std::vector<RoccCnp> cnps() const {
     std::vector<RoccCnp> only;
     for (const Received& r : received_)
-      if (r.kind == PacketKind::kFairRate && r.cnp) only.push_back(*r.cnp);
+      if (r.kind == kind_of<RoccFeedback> && r.cnp) only.push_back(*r.cnp);
     return only;
   }
   std::uint64_t data_received() const { return data_received_; }
@@ -101,7 +102,7 @@ class FakeVf {
  private:
   struct Work {
     Time when;
-    const lockstep::HostEntry* to;
+    const HostEntry* to;
     std::uint32_t payload, qpn, psn;
   };
   Time start_of(const Work& w) const { return std::max(w.when, port_free_); }
@@ -128,8 +129,8 @@ class FakeVf {
     FrameAddress address;
     address.dst_mac = w.to->mac;
     address.src_mac = host().mac;
-    address.src_gid = lockstep::gid_of(host(), link_local ? 0 : 1);
-    address.dst_gid = lockstep::gid_of(*w.to, link_local ? 0 : 1);
+    address.src_gid = gid_of(host(), link_local ? 0 : 1);
+    address.dst_gid = gid_of(*w.to, link_local ? 0 : 1);
     address.is_ipv4 = !link_local;
     address.dscp = host().nic.roce_dscp;
     address.ecn = Ecn::kEct0;
@@ -152,8 +153,8 @@ class FakeVf {
          d = rx_.front()) {
       auto bytes = segment_.frame(d->frame).first(d->length);
       Telemetry telemetry;
-      if (const auto place = find_shim(bytes)) {
-        telemetry = telemetry_of(bytes, *place).value_or(Telemetry{});
+      if (const auto shim = parts_in(bytes); shim && shim->part<Int>()) {
+        telemetry = shim->part<Int>()->telemetry;
         if (telemetry.hops > 0) bytes = bytes.first(remove_shim(bytes).value_or(bytes.size()));
       }
       const auto parsed = parse_frame(bytes);
@@ -188,66 +189,21 @@ class TestPlan {
   };
 
   static lockstep::SegmentPlan make(const Shape& shape) {
+    WorldBuilder w;
+    SwitchConfig config;
+    config.max_frame = 1152_B;
+    for (std::uint32_t s = 0; s < shape.switches; ++s) {
+      w.add_switch(config);
+      for (std::uint32_t h = 0; h < shape.hosts_each; ++h) w.link_host(w.add_host(), s);
+    }
+    for (std::uint32_t s = 0; s + 1 < shape.switches; ++s) w.link_switches(s, s + 1);
     lockstep::SegmentPlan plan;
+    plan.world = w.make();
+    plan.world.seed = 7;
     plan.run_id = "fabric-test";
-    plan.seed = 7;
     plan.vfs_per_host = shape.vfs;
     plan.frames_per_vf = shape.frames_per_vf;
-    for (std::uint32_t s = 0; s < shape.switches; ++s) {
-      lockstep::SwitchEntry& entry = plan.switches.emplace_back();
-      set(entry.name, "s" + std::to_string(s + 1));
-      entry.node = static_cast<std::uint16_t>(shape.switches * shape.hosts_each + s);
-      entry.first_port = static_cast<std::uint32_t>(plan.ports.size());
-      entry.config.max_frame = 1152_B;
-      for (std::uint32_t h = 0; h < shape.hosts_each; ++h) add_host(plan, s);
-      for (const std::int64_t neighbour : {std::int64_t{s} - 1, std::int64_t{s} + 1})
-        if (neighbour >= 0 && neighbour < shape.switches)
-          add_trunk(plan, s, static_cast<std::uint32_t>(neighbour));
-    }
-    for (std::uint32_t s = 0; s + 1 < shape.switches; ++s) join(plan, s, s + 1);
     return plan;
-  }
-
- private:
-  template <std::size_t N>
-  static void set(char (&to)[N], const std::string& from) {
-    from.copy(to, N - 1);
-  }
-  static lockstep::PortEntry& add_port(lockstep::SegmentPlan& plan, std::uint32_t s) {
-    lockstep::PortEntry& port = plan.ports.emplace_back();
-    port.switch_index = s;
-    port.port_id = plan.switches[s].ports++;
-    set(port.interface, std::string(plan.switches[s].name) + "-eth" + std::to_string(port.port_id + 1));
-    return port;
-  }
-  static void add_host(lockstep::SegmentPlan& plan, std::uint32_t s) {
-    const auto index = static_cast<std::uint32_t>(plan.hosts.size());
-    lockstep::HostEntry& host = plan.hosts.emplace_back();
-    set(host.name, "h" + std::to_string(index + 1));
-    host.ipv4 = 0x0a000001 + index;
-    host.mac = {2, 0, 0, 0, 0, static_cast<std::uint8_t>(index + 1)};
-    host.node = static_cast<std::uint16_t>(index);
-    host.port = static_cast<std::uint32_t>(plan.ports.size());
-    add_port(plan, s).peer_host = index;
-  }
-  static void add_trunk(lockstep::SegmentPlan& plan, std::uint32_t s, std::uint32_t neighbour) {
-    lockstep::PortEntry& port = add_port(plan, s);
-    port.config.peer = PeerKind::kSwitch;
-    port.peer_port = neighbour;  // for join(): the switch, until all ports are there
-  }
-  static void join(lockstep::SegmentPlan& plan, std::uint32_t left, std::uint32_t right) {
-    std::uint32_t a = 0, b = 0;
-    for (std::uint32_t i = 0; i < plan.ports.size(); ++i) {
-      const lockstep::PortEntry& p = plan.ports[i];
-      if (p.config.peer != PeerKind::kSwitch) continue;
-      if (p.switch_index == left && i + 1 == plan.switches[left].first_port + plan.switches[left].ports)
-        a = i;
-      if (p.switch_index == right && i == plan.switches[right].first_port + plan.switches[right].ports -
-                                              (right + 1 < plan.switches.size() ? 2 : 1))
-        b = i;
-    }
-    plan.ports[a].peer_port = b;
-    plan.ports[b].peer_port = a;
   }
 };
 

@@ -11,7 +11,7 @@
 
 #include "base/wire/etf.h"
 #include "base/wire/frame.h"
-#include "base/wire/shim.h"
+#include "base/wire/shim_parts.h"
 #include "lockstep/coordinator.h"
 #include "lockstep/segment.h"
 #include "ovs_patches/netdev/fabric.h"
@@ -35,7 +35,7 @@ class TestWorld {
   FakeVf& vf(std::uint32_t host, std::uint32_t index = 0) {
     return *vfs[host * segment->header().vfs_per_host + index];
   }
-  const lockstep::HostEntry& host(std::uint32_t index) { return segment->hosts()[index]; }
+  const HostEntry& host(std::uint32_t index) { return segment->hosts()[index]; }
 
   // One step. False: nothing to do.
   bool step() {
@@ -86,21 +86,20 @@ class TestWorld {
   // Towards the destination's switch along the line, then its port.
   std::uint32_t route(std::uint32_t in, std::span<const std::byte> bytes) {
     const auto view = view_frame(bytes);
-    const lockstep::HostEntry* to = view ? segment->find_host_by_ipv4(view->dst_ipv4) : nullptr;
+    const HostEntry* to = view ? segment->find_host_by_ipv4(view->dst_ipv4) : nullptr;
     if (view && view->dst_interface != 0)
-      for (const lockstep::HostEntry& host : segment->hosts())
+      for (const HostEntry& host : segment->hosts())
         if (std::ranges::equal(std::as_bytes(std::span(host.mac)), bytes.first(host.mac.size()))) to = &host;
-    if (to == nullptr) return lockstep::kNoSlot;
+    if (to == nullptr) return kNoPeer;
     const std::uint32_t here = segment->ports()[in].switch_index,
                         there = segment->ports()[to->port].switch_index;
     if (here == there) return to->port;
-    const lockstep::SwitchEntry& entry = segment->switches()[here];
+    const SwitchEntry& entry = segment->switches()[here];
     for (std::uint32_t p = entry.first_port; p < entry.first_port + entry.ports; ++p) {
       const std::uint32_t peer = segment->ports()[p].peer_port;
-      if (peer != lockstep::kNoSlot && (segment->ports()[peer].switch_index > here) == (there > here))
-        return p;
+      if (peer != kNoPeer && (segment->ports()[peer].switch_index > here) == (there > here)) return p;
     }
-    return lockstep::kNoSlot;
+    return kNoPeer;
   }
 
   void forward_all() {
@@ -110,13 +109,13 @@ class TestWorld {
       Fabric::Handed frame;
       while (fabric->receive(port, frame)) {
         const auto bytes = frame.bytes.first(frame.length);
-        if (const auto place = find_shim(bytes); place && place->header.type == kEscapeAnnouncementShim)
+        if (const auto shim = parts_in(bytes); shim && shim->part<EscapeAnnouncement>())
           announcements.emplace_back(bytes.begin(), bytes.end());
         if (swallow_every > 0 && ++handed_ % swallow_every == 0) continue;
         if (!flood.empty()) {
           for (const std::uint32_t out : flood)
             if (out != port) fabric->on_forwarded(frame.slot, out, bytes);
-        } else if (const std::uint32_t out = route(port, bytes); out != lockstep::kNoSlot && !table_empty) {
+        } else if (const std::uint32_t out = route(port, bytes); out != kNoPeer && !table_empty) {
           fabric->on_forwarded(frame.slot, out, bytes);
         }
       }

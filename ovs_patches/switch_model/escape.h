@@ -12,7 +12,7 @@
 #include "base/ring.h"
 #include "base/rng.h"
 #include "base/units.h"
-#include "base/wire/etf_mark.h"
+#include "base/wire/etf.h"
 #include "ovs_patches/switch_model/switch_flow.h"
 
 namespace rocelab {

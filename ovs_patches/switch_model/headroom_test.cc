@@ -1,6 +1,7 @@
 // The headroom formula against hand-computed numbers and against an adversary on the link.
 #include "ovs_patches/switch_model/headroom.h"
 
+#include "base/wire/controls.h"
 #include "ovs_patches/switch_model/test_support.h"
 
 namespace rocelab {
@@ -101,7 +102,7 @@ class Adversary {
   }
   Time stop_time() const {
     for (const Departure& d : bench_.sent) {
-      if (d.kind == PacketKind::kPfc && d.pfc.time[3] != 0) return d.due + link_.response;
+      if (d.kind == kind_of<PfcFrame> && d.pfc.time[3] != 0) return d.due + link_.response;
     }
     return Time::never();
   }

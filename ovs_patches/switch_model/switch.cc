@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/wire/controls.h"
 #include "ovs_patches/switch_model/switch_path.h"
 
 namespace rocelab {
@@ -44,8 +45,7 @@ EgressQueues::Rules rules_of(const SwitchConfig& config, std::uint8_t tc) {
 
 const SwitchConfig& checked(const SwitchConfig& config, std::span<const PortConfig> ports) {
   const std::string problem = problem_of(config, ports);
-  if (!problem.empty()) std::fprintf(stderr, "switch: %s\n", problem.c_str());
-  RL_CHECK(problem.empty());
+  if (!problem.empty()) internal::check_failed(__FILE__, __LINE__, problem.c_str());
   return config;
 }
 
@@ -99,7 +99,7 @@ PacketRef SwitchCore::make_pfc(Port& port, Time now) {
     ++(frame.time[tc] != 0 ? port.counters.xoff_sent : port.counters.xon_sent)[tc];
   }
   PacketRef packet = pool.make();
-  put_pfc(*packet, frame);
+  put_control(*packet, frame);
   return packet;
 }
 
@@ -169,10 +169,10 @@ Switch::~Switch() = default;
 Switch::Switch(Switch&&) noexcept = default;
 
 void Switch::on_packet(PortId in, std::span<const PortId> outs, PacketRef packet, Time now) {
-  // A packet that is not kept goes back to its pool here. RoCC's feedback is forwarded by every switch.
+  // A packet that is not kept goes back to its pool here. Feedback is forwarded by every switch.
   core_->classify(in, *packet);
   if (!is_from_switches(packet->kind) ||
-      (packet->kind == PacketKind::kFairRate && core_->at(in).config.peer != PeerKind::kHost))
+      (is_feedback(packet->kind) && core_->at(in).config.peer != PeerKind::kHost))
     return core_->receive(in, outs, std::move(packet), now);
   if (!core_->mechanisms.on_message(core_->at(in).counters, in, outs, packet, now))
     return core_->refuse(in, *packet, now);
@@ -180,12 +180,12 @@ void Switch::on_packet(PortId in, std::span<const PortId> outs, PacketRef packet
 }
 
 void Switch::on_control(PortId port_id, PacketRef packet, Time now) {
-  if (packet->kind != PacketKind::kPfc) {
+  if (packet->kind != kind_of<PfcFrame>) {
     core_->mechanisms.on_message(core_->at(port_id).counters, port_id, {}, packet, now);
     return;
   }
   SwitchCore::Port& port = core_->at(port_id);
-  PfcFrame frame = pfc_of(*packet);
+  PfcFrame frame = control_of<PfcFrame>(*packet);
   frame.class_enable &= core_->lossless_classes;
   if (frame.class_enable == 0) {
     ++port.counters.rx_pfc_ignored;

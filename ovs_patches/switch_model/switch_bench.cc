@@ -5,6 +5,7 @@
 
 #include <vector>
 
+#include "base/wire/controls.h"
 #include "ovs_patches/switch_model/queue.h"
 #include "ovs_patches/switch_model/switch_flow.h"
 #include "ovs_patches/switch_model/switch_node.h"
@@ -48,7 +49,7 @@ void run(benchmark::State& state, const SwitchConfig& config, Route route, doubl
       }
     }
     node.run_until(limit,
-                   [&](PortId, PacketRef packet, Time, Time) { left += packet->kind != PacketKind::kPfc; });
+                   [&](PortId, PacketRef packet, Time, Time) { left += packet->kind != kind_of<PfcFrame>; });
   }
   state.counters["per_hop"] = benchmark::Counter(static_cast<double>(left),
                                                  benchmark::Counter::kIsRate | benchmark::Counter::kInvert);

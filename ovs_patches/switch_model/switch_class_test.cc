@@ -1,4 +1,5 @@
 // A switch classifies the frames that reach it by its own map.
+#include "base/wire/controls.h"
 #include "ovs_patches/switch_model/switch.h"
 #include "ovs_patches/switch_model/test_support.h"
 
@@ -50,7 +51,7 @@ TEST(SwitchClassTest, FramesThatSwitchesMakeAreClassifiedToo) {
   ports[0].peer = PeerKind::kSwitch;
   Bench bench(config, ports);
   PacketRef packet = bench.pool.make();
-  put_fair_rate(*packet, {0xac100009, 10, 0x0a000001, Qpn{5}});
+  put_control(*packet, RoccFeedback{0xac100009, 10, Qpn{5}});
   packet->roce.dscp = 48;
   const PortId outs[] = {port(1)};
   bench.node.deliver(port(0), outs, std::move(packet), at(1_us));

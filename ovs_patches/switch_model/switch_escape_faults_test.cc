@@ -4,6 +4,7 @@
 // failure prints.
 #include <string>
 
+#include "base/wire/controls.h"
 #include "ovs_patches/switch_model/switch_core.h"
 #include "ovs_patches/switch_model/test_mesh.h"
 #include "ovs_patches/switch_model/test_ring.h"
@@ -101,8 +102,8 @@ TEST(SwitchEscapeFaultsTest, TokensOfUnknownFlowsAreIgnored) {
     for (int i = 0; i < 300; ++i) {
       PacketRef token = ring.net.pool.make();
       const auto any = [&](int below) { return NodeId{static_cast<std::uint16_t>(dice.below(below))}; };
-      put_escape_token(*token,
-                       {tc(3), static_cast<std::uint16_t>(1 + dice.below(65'535)), any(9), any(9), Qpn{}});
+      put_control(*token, EscapeToken{tc(3), static_cast<std::uint16_t>(1 + dice.below(65'535)), any(9),
+                                      any(9), Qpn{}});
       const auto node = static_cast<std::size_t>(dice.below(static_cast<std::uint64_t>(round.size)));
       ring.net.nodes[node]->deliver(port(1), {}, std::move(token),
                                     Time::zero() + static_cast<int>(dice.below(2000)) * 1_us);
@@ -123,12 +124,12 @@ TEST(SwitchEscapeFaultsTest, AHostIsNotBelievedThatATokenOrAFrameEscapes) {
   packet->src = NodeId{1}, packet->dst = NodeId{2};
   b.node.deliver(port(0), outs, std::move(packet), at(1_us));
   PacketRef token = b.pool.make();
-  put_escape_token(*token, {tc(3), 1, NodeId{1}, NodeId{2}, Qpn{}});
+  put_control(*token, EscapeToken{tc(3), 1, NodeId{1}, NodeId{2}, Qpn{}});
   b.node.deliver(port(1), {}, std::move(token), at(2_us));
   PacketRef forged = make_packet(b.pool, 1098_B, 3, 0);
   forged->kind = PacketKind::kEscaping;
   forged->roce.shim_hops = 3;
-  forged->frame_length += static_cast<std::uint32_t>(kEscapeShimBytes);
+  forged->frame_length += kEscapeShimBytes;
   b.node.deliver(port(0), outs, std::move(forged), at(3_us));
   b.run_until(at(10_us));
   EXPECT_TRUE(b.sent_by(1).empty());
@@ -188,13 +189,13 @@ TEST(SwitchEscapeFaultsTest, ForgedAnnouncementsAndReturnsLoseNothing) {
         forged->dst = NodeId{any(round.size)};
         forged->roce.shim_hops = static_cast<std::uint8_t>(any(256));
       } else {
-        put_escape_token(*forged, {.tc = tc(3),
-                                   .hops = static_cast<std::uint16_t>(1 + any(4)),
-                                   .source = NodeId{any(9)},
-                                   .destination = NodeId{any(9)},
-                                   .dest = Qpn{},
-                                   .mark = static_cast<EscapeTokenMark>(1 + any(2)),
-                                   .number = (1u + any(4)) << 16 | any(100)});
+        put_control(*forged, EscapeToken{.tc = tc(3),
+                                         .hops = static_cast<std::uint16_t>(1 + any(4)),
+                                         .source = NodeId{any(9)},
+                                         .destination = NodeId{any(9)},
+                                         .dest = Qpn{},
+                                         .mark = static_cast<EscapeTokenMark>(1 + any(2)),
+                                         .number = (1u + any(4)) << 16 | any(100)});
       }
       const auto node = any(round.size);
       ring.net.nodes[node]->deliver(in, {outs, announcement ? 1u : 0u}, std::move(forged),

@@ -90,7 +90,7 @@ TEST(SwitchEscapeFixesTest, AFrameForWhichTheDedicatedQueueHasNoPlaceIsDroppedAn
     packet->src = NodeId{static_cast<std::uint16_t>(i)};
     packet->kind = PacketKind::kEscaping;
     packet->roce.shim_hops = 2;
-    packet->frame_length += static_cast<std::uint32_t>(kEscapeShimBytes);
+    packet->frame_length += kEscapeShimBytes;
     b.node.deliver(port(i), outs, std::move(packet), at(1_us));
   }
   b.run_until(at(10_us));

@@ -1,4 +1,5 @@
 // Escape's extensions: flows that wait behind a paused port are announced; and what only both clear.
+#include "base/wire/controls.h"
 #include "ovs_patches/switch_model/test_escape_more.h"
 
 namespace rocelab {
@@ -70,7 +71,7 @@ TEST(SwitchEscapeMoreTest, AnAnnouncedFlowGetsATokenWhereItsWayOnIsOpen) {
   b.ask(at(0_us));
   b.announce_from(5, 0, 2, at(1_us));
   b.run_until(at(6_us));
-  const std::vector<Departure> tokens = b.of_kind(PacketKind::kEscapeToken);
+  const std::vector<Departure> tokens = b.of_kind(kind_of<EscapeToken>);
   ASSERT_EQ(tokens.size(), 1u);
   EXPECT_EQ(tokens[0].port, port(0));
   EXPECT_EQ(tokens[0].token.source, NodeId{5});
@@ -110,7 +111,7 @@ TEST(SwitchEscapeMoreTest, ForgedAnnouncementsAreIgnoredAndCounted) {
   const PortId outs[] = {port(2)};
   b.node.deliver(port(0), outs, std::move(lossy), at(1_us));
   b.run_until(at(50_us));
-  EXPECT_TRUE(b.of_kind(PacketKind::kEscapeToken).empty());
+  EXPECT_TRUE(b.of_kind(kind_of<EscapeToken>).empty());
   EXPECT_EQ(b.counters(3).escape_announcements_ignored, 1u);
   EXPECT_EQ(b.counters(0).escape_announcements_ignored, 4u);
   EXPECT_EQ(b.counters(0).drops, 0u);

@@ -1,4 +1,5 @@
 // Escape's extensions: tokens that nobody can use come back, and free their places.
+#include "base/wire/controls.h"
 #include "ovs_patches/switch_model/switch_core.h"
 #include "ovs_patches/switch_model/test_escape_more.h"
 
@@ -17,7 +18,7 @@ TEST(SwitchEscapeReturnedTest, ATokenThatNobodyCanUseGoesBackTheWayItCame) {
   b.send_token(1, token_of(7, 1), at(1_us));          // its sender does not want it back
   b.send_token(3, token_of(5, 2, 0xabcd), at(1_us));  // from a host
   b.run_until(at(3_us));
-  std::vector<Departure> tokens = b.of_kind(PacketKind::kEscapeToken);
+  std::vector<Departure> tokens = b.of_kind(kind_of<EscapeToken>);
   ASSERT_EQ(tokens.size(), 1u);
   EXPECT_EQ(tokens[0].port, port(1));
   EXPECT_EQ(tokens[0].token.mark, EscapeTokenMark::kNothingWaits);
@@ -31,7 +32,7 @@ TEST(SwitchEscapeReturnedTest, APlaceIsFreeAtOnceAndOnce) {
   b.announce_from(5, 0, 1, at(0_us));
   b.ask(at(0_us));
   b.run_until(at(7_us));
-  const std::vector<Departure> tokens = b.of_kind(PacketKind::kEscapeToken);
+  const std::vector<Departure> tokens = b.of_kind(kind_of<EscapeToken>);
   ASSERT_EQ(tokens.size(), 1u);
   const EscapeToken token = tokens[0].token;
   const auto places = [&] { return b.node.model().mechanism<EscapeMechanism>()->tokens(port(1)); };
@@ -62,7 +63,7 @@ TEST(SwitchEscapeReturnedTest, ATokenThatComesBackTooLateFreesNothing) {
   b.announce_from(5, 0, 1, at(0_us));
   b.ask(at(0_us));
   b.run_until(at(5_us));
-  const EscapeToken token = b.of_kind(PacketKind::kEscapeToken).at(0).token;
+  const EscapeToken token = b.of_kind(kind_of<EscapeToken>).at(0).token;
   b.run_until(at(1005_us));  // one more each time it is served: they are all away
   const std::uint32_t then = b.node.model().mechanism<EscapeMechanism>()->tokens(port(1));
   b.send_token(0, back(token), at(1006_us));
@@ -79,7 +80,7 @@ TEST(SwitchEscapeReturnedTest, ATokenComesBackOverEverySwitchThatPassedItOn) {
   b.announce_from(5, 0, 1, at(0_us));
   b.send_token(1, token_of(5, 3, 0x00050001), at(1_us));
   b.run_until(at(2_us));
-  const std::vector<Departure> passed = b.of_kind(PacketKind::kEscapeToken);
+  const std::vector<Departure> passed = b.of_kind(kind_of<EscapeToken>);
   ASSERT_EQ(passed.size(), 1u);
   EXPECT_EQ(passed[0].port, port(0));
   EXPECT_EQ(passed[0].token.hops, 4u);
@@ -87,7 +88,7 @@ TEST(SwitchEscapeReturnedTest, ATokenComesBackOverEverySwitchThatPassedItOn) {
   EXPECT_EQ(b.node.model().mechanism<EscapeMechanism>()->tokens(port(1)), 7u);
   b.send_token(0, back(passed[0].token, EscapeTokenMark::kNoPlace), at(2_us));
   b.run_until(at(3_us));
-  const std::vector<Departure> all = b.of_kind(PacketKind::kEscapeToken);
+  const std::vector<Departure> all = b.of_kind(kind_of<EscapeToken>);
   ASSERT_EQ(all.size(), 2u);
   EXPECT_EQ(all[1].port, port(1));
   EXPECT_EQ(all[1].token.hops, 3u);
@@ -104,9 +105,9 @@ TEST(SwitchEscapeReturnedTest, AFlowWhoseTokensComeBackRests) {
   std::vector<std::int64_t> sent;  // Delta^esc's
   const auto answer_until = [&](Time end) {
     for (Time t = at(1_us); t < end; t = t + 1_us) {
-      const std::size_t before = b.of_kind(PacketKind::kEscapeToken).size();
+      const std::size_t before = b.of_kind(kind_of<EscapeToken>).size();
       b.run_until(t);
-      const std::vector<Departure> tokens = b.of_kind(PacketKind::kEscapeToken);
+      const std::vector<Departure> tokens = b.of_kind(kind_of<EscapeToken>);
       for (std::size_t i = before; i < tokens.size(); ++i) {
         sent.push_back((tokens[i].time - Time::zero()) / 4_us);
         b.send_token(0, back(tokens[i].token), t);

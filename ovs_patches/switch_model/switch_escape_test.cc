@@ -2,6 +2,7 @@
 // escapes, nothing is lost, order holds, tokens come back.
 #include <cstring>
 
+#include "base/wire/controls.h"
 #include "ovs_patches/switch_model/test_ring.h"
 
 namespace rocelab {
@@ -148,14 +149,14 @@ TEST(SwitchEscapeTest, ATokenIsSentForAnOpenPortOnlyAndTakesAPlace) {
   b.run_until(at(8_us));  // Delta^esc is 4 us: at 4 us; flow 2 is open
   int tokens = 0;
   for (const Departure& d : b.sent)
-    if (d.kind == PacketKind::kEscapeToken) {
+    if (d.kind == kind_of<EscapeToken>) {
       ++tokens;
       EXPECT_EQ(d.port, port(0)) << "towards the sender";
     }
   EXPECT_EQ(tokens, 1);
   b.run_until(at(40_us));
   tokens = 0;
-  for (const Departure& d : b.sent) tokens += d.kind == PacketKind::kEscapeToken;
+  for (const Departure& d : b.sent) tokens += d.kind == kind_of<EscapeToken>;
   EXPECT_EQ(tokens, 2) << "no frame came for them, and the pool has two";
   EXPECT_EQ(b.counters(0).escape_tokens_sent, 2u);
 }
@@ -178,7 +179,7 @@ TEST(SwitchEscapeTest, OnlyTheClassesThatItServesGetTokens) {
     b.run_until(at(8_us));
     EXPECT_EQ(b.counters(0).escape_tokens_sent, 1u);
     for (const Departure& d : b.sent) {
-      EXPECT_TRUE(d.kind != PacketKind::kEscapeToken || d.token.tc == tc(served));
+      EXPECT_TRUE(d.kind != kind_of<EscapeToken> || d.token.tc == tc(served));
     }
     // And a token for a class that is not served takes nothing out.
     const PortId blocked[] = {port(2)};
@@ -188,7 +189,7 @@ TEST(SwitchEscapeTest, OnlyTheClassesThatItServesGetTokens) {
       packet->src = NodeId{1}, packet->dst = NodeId{7};
       b.node.deliver(port(0), blocked, std::move(packet), at(9_us));
       PacketRef token = b.pool.make();
-      put_escape_token(*token, {tc(n), 1, NodeId{1}, NodeId{7}, Qpn{}});
+      put_control(*token, EscapeToken{tc(n), 1, NodeId{1}, NodeId{7}, Qpn{}});
       b.node.deliver(port(2), {}, std::move(token), at(10_us));
     }
     b.run_until(at(20_us));
@@ -215,7 +216,8 @@ TEST(SwitchEscapeTest, ATokenTakesOutTheFirstFrameOfItsFlow) {
   }
   const auto token = [&](int source, std::uint16_t hops, Time due) {
     PacketRef packet = b.pool.make();
-    put_escape_token(*packet, {tc(3), hops, NodeId{static_cast<std::uint16_t>(source)}, NodeId{7}, Qpn{5}});
+    put_control(*packet,
+                EscapeToken{tc(3), hops, NodeId{static_cast<std::uint16_t>(source)}, NodeId{7}, Qpn{5}});
     b.node.deliver(port(2), {}, std::move(packet), due);
   };
   token(2, 3, at(2_us));

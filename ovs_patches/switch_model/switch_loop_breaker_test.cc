@@ -4,6 +4,7 @@
 #include <limits>
 #include <string>
 
+#include "base/wire/controls.h"
 #include "ovs_patches/switch_model/test_ring.h"
 
 namespace rocelab {
@@ -185,7 +186,7 @@ struct Middle {
   std::vector<Clcm> messages(int p) const {
     std::vector<Clcm> found;
     for (const Departure& d : bench.sent_by(p))
-      if (d.kind == PacketKind::kClcm) found.push_back(d.clcm);
+      if (d.kind == kind_of<Clcm>) found.push_back(d.clcm);
     return found;
   }
   Bench bench;

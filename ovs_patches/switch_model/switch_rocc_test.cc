@@ -1,4 +1,5 @@
 // RoCC in the switch: when congestion points work, whom they tell, and what is refused.
+#include "base/wire/controls.h"
 #include "ovs_patches/switch_model/rocc_cp.h"
 #include "ovs_patches/switch_model/test_support.h"
 
@@ -31,7 +32,7 @@ struct Cnp {
   int port;
   Time time;
   NodeId to;
-  FairRateFeedback feedback;
+  RoccFeedback feedback;
 };
 
 struct RoccBench {
@@ -50,8 +51,8 @@ struct RoccBench {
   }
   void run_until(Time limit) {
     node.run_until(limit, [&](PortId p, PacketRef packet, Time departed, Time) {
-      if (packet->kind == PacketKind::kFairRate)
-        cnps.push_back({p.value, departed, packet->dst, fair_rate_of(*packet)});
+      if (packet->kind == kind_of<RoccFeedback>)
+        cnps.push_back({p.value, departed, packet->dst, control_of<RoccFeedback>(*packet)});
       else
         ++others;
     });
@@ -124,12 +125,13 @@ TEST(SwitchRoccTest, WhereHostsComputeEveryPeriodSaysTheQueueAndWhatItIsToBeHeld
       const TraceRecord& period = *periods[i / 3];
       EXPECT_EQ(period.bytes, 0u) << "no rate";
       EXPECT_EQ(period.flow, 3u);
-      const FairRateFeedback& f = b.cnps[i].feedback;
+      const RoccFeedback& f = b.cnps[i].feedback;
       EXPECT_EQ(f.rate, 4000u) << "F: where the law begins";
-      EXPECT_EQ(f.report.form, form);
-      EXPECT_EQ(f.report.period, i / 3 + 1);
-      EXPECT_EQ(f.report.q_cur, period.psn / 600);
-      EXPECT_EQ(f.report.values, form == RoccForm::kValues ? rocc_values(RoccParams{}) : RoccValues{});
+      const RoccReport report = f.report();
+      EXPECT_EQ(report.form, form);
+      EXPECT_EQ(report.period, i / 3 + 1);
+      EXPECT_EQ(report.q_cur, period.psn / 600);
+      EXPECT_EQ(report.values, form == RoccForm::kValues ? rocc_values(RoccParams{}) : RoccValues{});
     }
     b.run_until(at(2_ms));
     EXPECT_TRUE(b.node.next_event().is_never()) << "with nobody to tell the point rests";
@@ -144,7 +146,7 @@ TEST(SwitchRoccTest, AFlowByAgeIsToldOfAnEmptyQueueUntilItIsTooOld) {
   b.stream(0, 1, at(0_us));
   b.run_until(at(1_ms));
   ASSERT_EQ(b.cnps.size(), 3u) << "120 us: at 40, 80 and 120 us";
-  for (const Cnp& cnp : b.cnps) EXPECT_EQ(cnp.feedback.report.q_cur, 0u);
+  for (const Cnp& cnp : b.cnps) EXPECT_EQ(cnp.feedback.report().q_cur, 0u);
   EXPECT_TRUE(b.node.next_event().is_never());
 }
 
@@ -215,7 +217,7 @@ TEST(SwitchRoccTest, FeedbackFromAHostIsDroppedAndFromASwitchForwarded) {
   RoccBench b(rocc_config(), ports);
   for (const int in : {0, 1}) {
     PacketRef packet = b.pool.make();
-    put_fair_rate(*packet, {0xac100009, 10, 0x0a000001, Qpn{5}});
+    put_control(*packet, RoccFeedback{0xac100009, 10, Qpn{5}});
     packet->roce.dscp = 48;
     const PortId outs[] = {port(2)};
     b.node.deliver(port(in), outs, std::move(packet), at(1_us));

@@ -1,4 +1,5 @@
 // INT: which frames are stamped, with what, and what it costs on the wire.
+#include "base/wire/controls.h"
 #include "base/wire/telemetry.h"
 #include "ovs_patches/switch_model/test_support.h"
 
@@ -142,7 +143,7 @@ TEST(SwitchTelemetryTest, EscapingFramesAreStampedAndCounted) {
   }
   for (int i = 0; i < 2; ++i) {
     PacketRef token = b.pool.make();
-    put_escape_token(*token, {tc(3), 1, NodeId{1}, NodeId{7}, Qpn{5}});
+    put_control(*token, EscapeToken{tc(3), 1, NodeId{1}, NodeId{7}, Qpn{5}});
     b.node.deliver(port(2), {}, std::move(token), at(2_us) + 1_us * i);
   }
   std::vector<Stamped> left;

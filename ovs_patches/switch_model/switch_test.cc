@@ -1,6 +1,7 @@
 // The laws as the whole switch shows them: admission, drops, pauses, marks, copies.
 #include "ovs_patches/switch_model/switch.h"
 
+#include "base/wire/controls.h"
 #include "ovs_patches/switch_model/test_support.h"
 
 namespace rocelab {
@@ -97,7 +98,7 @@ TEST(SwitchTest, ControlFramesLeaveAheadOfData) {
   const std::vector<Departure> sent = bench.sent_by(0);
   ASSERT_GE(sent.size(), 3u);
   EXPECT_EQ(sent[0].kind, PacketKind::kData) << "it had begun";
-  EXPECT_EQ(sent[1].kind, PacketKind::kPfc);
+  EXPECT_EQ(sent[1].kind, kind_of<PfcFrame>);
   EXPECT_EQ(sent[1].time, at(1_us + 204'800_ps));
   EXPECT_EQ(sent[2].time, at(1_us + 204'800_ps + 16'800_ps)) << "it occupies the wire";
 }

@@ -5,6 +5,7 @@
 #include <iterator>
 #include <vector>
 
+#include "base/wire/controls.h"
 #include "ovs_patches/switch_model/escape.h"
 #include "ovs_patches/switch_model/test_ring.h"
 
@@ -46,7 +47,7 @@ struct More : Bench {
   }
   void send_token(int in, const EscapeToken& token, Time due) {
     PacketRef packet = pool.make();
-    put_escape_token(*packet, token);
+    put_control(*packet, token);
     node.deliver(port(in), {}, std::move(packet), due);
   }
   void ask(Time now, bool on = true) { node.request_pause(PauseOwner::kOperator, port(0), tc(3), on, now); }

@@ -7,7 +7,8 @@
 #include <functional>
 #include <memory>
 
-#include "base/wire/switch_shim.h"
+#include "base/wire/controls.h"
+#include "base/wire/shim_parts.h"
 #include "ovs_patches/switch_model/test_support.h"
 
 namespace rocelab::switch_test {
@@ -127,7 +128,7 @@ class TestNet {
     }
   }
   void deliver(int node, int port_id, PacketRef packet, Time due) {
-    if (is_link_local(packet->kind) && packet->kind != PacketKind::kPfc && fault) {
+    if (is_link_local(packet->kind) && packet->kind != kind_of<PfcFrame> && fault) {
       for (const Duration later : fault(*packet))
         nodes[static_cast<std::size_t>(node)]->deliver(port(port_id), {}, pool.clone(*packet), due + later);
       return;
@@ -149,8 +150,8 @@ class TestNet {
       const Peer& peer = peers[node][p.value];
       if (peer.host < 0) return deliver(peer.node, peer.port_id, std::move(packet), due);
       TestHost& host = hosts[static_cast<std::size_t>(peer.host)];
-      if (packet->kind == PacketKind::kPfc) {
-        host.control.emplace_back(due, pfc_of(*packet));
+      if (packet->kind == kind_of<PfcFrame>) {
+        host.control.emplace_back(due, control_of<PfcFrame>(*packet));
       } else if (is_link_local(packet->kind)) {
         ++host.tokens;
       } else {

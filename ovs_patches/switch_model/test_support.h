@@ -11,6 +11,7 @@
 
 #include "base/packet.h"
 #include "base/trace.h"
+#include "base/wire/controls.h"
 #include "ovs_patches/switch_model/pfc.h"
 #include "ovs_patches/switch_model/switch_node.h"
 
@@ -39,13 +40,13 @@ inline PacketRef make_pfc(PacketPool& pool, int traffic_class, std::uint16_t qua
   frame.class_enable = bit_of(tc(traffic_class));
   frame.time[traffic_class] = quanta;
   PacketRef packet = pool.make();
-  put_pfc(*packet, frame);
+  put_control(*packet, frame);
   return packet;
 }
 
 inline PacketRef make_clcm(PacketPool& pool, const Clcm& message) {
   PacketRef packet = pool.make();
-  put_clcm(*packet, message);
+  put_control(*packet, message);
   return packet;
 }
 
@@ -118,11 +119,11 @@ struct Bench {
   void run_until(Time limit) {
     node.run_until(limit, [&](PortId p, PacketRef packet, Time departed, Time due) {
       EXPECT_EQ(packet->due, due);
-      const bool is_pfc = packet->kind == PacketKind::kPfc;
+      const bool is_pfc = packet->kind == kind_of<PfcFrame>;
       sent.push_back({p, departed, due, packet->kind, packet->flow, packet->roce.psn.value(),
-                      packet->frame_length, packet->ecn, is_pfc ? pfc_of(*packet) : PfcFrame{},
-                      packet->kind == PacketKind::kClcm ? clcm_of(*packet) : Clcm{},
-                      packet->kind == PacketKind::kEscapeToken ? escape_token_of(*packet) : EscapeToken{},
+                      packet->frame_length, packet->ecn, is_pfc ? control_of<PfcFrame>(*packet) : PfcFrame{},
+                      packet->kind == kind_of<Clcm> ? control_of<Clcm>(*packet) : Clcm{},
+                      packet->kind == kind_of<EscapeToken> ? control_of<EscapeToken>(*packet) : EscapeToken{},
                       packet->roce.shim_hops});
     });
   }

@@ -74,7 +74,7 @@ class Replay {
   const End ours_;
   const EndSpec& mine_;
   const EndSpec& peer_;
-  lockstep::HostEntry host_;
+  HostEntry host_;
   PacketPool pool_;
   ProcessMemory memory_;
   NullTrace trace_;

@@ -81,7 +81,7 @@ def test_fi_pingpong(kept: tuple[str, str], row: Row) -> None:
 
 
 def test_a_program_that_opens_libibverbs_itself(kept: tuple[str, str]) -> None:
-    probe = native.hosts_build() / "irn_provider" / "verbs" / "dlopen_probe"
+    probe = native.hosts_build() / "tests" / "probes" / "dlopen_probe"
     words = [str(ROCELAB), "exec", "--run", kept[0], "--host", "h1"]
     ours = subprocess.run([*words, "--dlopen", "--", str(probe)], capture_output=True, text=True, timeout=60)
     assert (ours.returncode, ours.stdout) == (0, "rocelab0\narrived\n"), ours.stderr

@@ -43,6 +43,10 @@ _CASES: list[tuple[Path, tuple[str, ...]]] = [
     (_SMALL / "files.toml", ()),
     (_SMALL / "side_by_side.toml", ()),
     (_SMALL / "operations.toml", ()),
+    # Messages by the clock, in bursts, and more than a link carries.
+    (SCENARIOS / "streams.toml", ()),
+    (_SMALL / "streams.toml", ()),
+    (_SMALL / "datagrams.toml", ()),
     # Classes share a switch's port and a NIC; maps differ from node to node.
     (SCENARIOS / "classes.toml", ()),
     (_SMALL / "class_maps.toml", ()),

@@ -211,7 +211,7 @@ def test_the_command_line_shows_the_device(machine: End) -> None:
 
 def test_a_program_that_opens_libibverbs_itself(machine: End) -> None:
     tool = Path(__file__).resolve().parents[2] / "rocelab"
-    probe = native.hosts_build() / "irn_provider" / "verbs" / "dlopen_probe"
+    probe = native.hosts_build() / "tests" / "probes" / "dlopen_probe"
     output = finish(
         machine.start([str(tool), "exec", "--dlopen", "--interface", "shm:test", "--", str(probe)])
     )

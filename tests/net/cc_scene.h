@@ -2,6 +2,7 @@
 // flow alone with and without it, feedback from nowhere.
 #pragma once
 
+#include "base/wire/controls.h"
 #include "irn_provider/cc/cc_algorithm.h"
 #include "tests/net/star_net.h"
 
@@ -42,13 +43,13 @@ inline std::unique_ptr<StarNet> expect_lone_flow_at_line_rate(const NicConfig& n
   return with;
 }
 
-// A CNP of RoCC at a host's NIC, whoever brought it there. The edge knows the flow's destination by its
-// address.
-inline void inject(StarNet& net, std::size_t host, const FairRateFeedback& feedback) {
+// A CNP of RoCC at a host's NIC, whoever brought it there, for a flow to host `destination`.
+inline void inject(StarNet& net, std::size_t host, const RoccFeedback& feedback,
+                   std::uint16_t destination = 1) {
   PacketPool pool;
   PacketRef packet = pool.make();
-  put_fair_rate(*packet, feedback);
-  packet->src = NodeId{static_cast<std::uint16_t>(feedback.destination - StarNet::address_of(0))};
+  put_control(*packet, feedback);
+  packet->src = NodeId{destination};
   net.host(host).nic.on_packet(std::move(packet), net.now());
 }
 

@@ -4,6 +4,7 @@
 #include <functional>
 #include <vector>
 
+#include "base/wire/controls.h"
 #include "irn_provider/cc/rocc_rp.h"
 #include "tests/net/cc_scene.h"
 
@@ -102,11 +103,11 @@ TEST(RoccNetTest, EachCnpIsTakenInOnceAndNoneIsLost) {
   StarNet net(5, nic_config(), switch_config());
   std::uint64_t seen = 0;
   net.on_delivery = [&](std::size_t, const Packet& packet, Time) {
-    if (packet.kind != PacketKind::kFairRate) return;
+    if (!is_feedback(packet.kind)) return;
     ++seen;
     EXPECT_EQ(packet.tc, Tc{6});
     EXPECT_EQ(packet.frame_length, 60u);
-    EXPECT_EQ(fair_rate_of(packet).cp, kCpNetwork + 5);
+    EXPECT_EQ(control_of<RoccFeedback>(packet).cp, kCpNetwork + 5);
   };
   post_incast(net, 4, 5'000'000);
   net.run();
@@ -191,7 +192,7 @@ Outcome incast_with(const Mishap& mishap) {
     mishap.act(std::move(cnp), deliver, later, number++, copies);
   };
   net.on_delivery = [&](std::size_t, const Packet& packet, Time) {
-    outcome.delivered += packet.kind == PacketKind::kFairRate;
+    outcome.delivered += is_feedback(packet.kind);
   };
   post_incast(net, 4, 10'000'000);
   net.run();
@@ -222,7 +223,7 @@ TEST(RoccNetTest, LostDoubledAndReorderedFeedbackIsHarmless) {
 
 struct Forgery {
   const char* what;
-  FairRateFeedback feedback;
+  RoccFeedback feedback;
 };
 
 // A NIC believes no rate that cannot be right, whoever brought it there.
@@ -231,17 +232,16 @@ TEST(NicFairRateTest, WhatCannotBeRightIsCountedAndHoldsNobodyBack) {
   config.cc.get<RoccRp>()->max_feedback = 100_Gbps;
   StarNet net(2, config, switch_config());
   const std::size_t flow = net.connect(0, 1);
-  const std::uint32_t to = StarNet::address_of(1);
   const Qpn peer = net.flow(flow).peer;
-  for (const Forgery& f : {Forgery{"a host's address", {0x0a000001, 10, to, peer}},
-                           Forgery{"rate 0", {kCpNetwork + 1, 0, to, peer}},
-                           Forgery{"above every link", {kCpNetwork + 1, 10'001, to, peer}}}) {
+  for (const Forgery& f :
+       {Forgery{"a host's address", {0x0a000001, 10, peer}}, Forgery{"rate 0", {kCpNetwork + 1, 0, peer}},
+        Forgery{"above every link", {kCpNetwork + 1, 10'001, peer}}}) {
     const std::uint64_t before = net.counters(0).rp_fair_rates_refused;
     inject(net, 0, f.feedback);
     EXPECT_EQ(net.counters(0).rp_fair_rates_refused, before + 1) << f.what;
   }
-  inject(net, 0, {kCpNetwork + 1, 10, to + 1, peer});
-  inject(net, 0, {kCpNetwork + 1, 10, to, Qpn{peer.value + 1}});
+  inject(net, 0, {kCpNetwork + 1, 10, peer}, 2);
+  inject(net, 0, {kCpNetwork + 1, 10, Qpn{peer.value + 1}});
   EXPECT_EQ(net.counters(0).rp_fair_rates_unknown_flow, 2u);
   EXPECT_EQ(net.counters(0).rp_fair_rates_handled, 0u);
   net.post(flow, WrOpcode::kWrite, 1'000'000);
@@ -252,7 +252,7 @@ TEST(NicFairRateTest, WhatCannotBeRightIsCountedAndHoldsNobodyBack) {
 TEST(NicFairRateTest, AQueuePairThatIsGoneIsNoFlowAndItsSuccessorIsOne) {
   StarNet net(2, nic_config(), switch_config());
   const std::size_t flow = net.connect(0, 1);
-  const FairRateFeedback feedback{kCpNetwork + 1, 10, StarNet::address_of(1), net.flow(flow).peer};
+  const RoccFeedback feedback{kCpNetwork + 1, 10, net.flow(flow).peer};
   inject(net, 0, feedback);
   EXPECT_EQ(net.counters(0).rp_fair_rates_handled, 1u);
   Nic& nic = net.host(0).nic;
@@ -286,7 +286,7 @@ TEST(NicFairRateTest, AFlowOverIpv6IsFoundByItsDestinationHost) {
     attr.state = state;
     ASSERT_TRUE(nic.modify_qp(net.flow(flow).qp, attr, net.now()));
   }
-  inject(net, 0, {kCpNetwork + 1, 10, StarNet::address_of(1), net.flow(flow).peer});
+  inject(net, 0, {kCpNetwork + 1, 10, net.flow(flow).peer});
   EXPECT_EQ(net.counters(0).rp_fair_rates_handled, 1u);
 }
 
@@ -295,7 +295,7 @@ TEST(NicFairRateTest, WithoutRoccFeedbackIsRefused) {
   config.cc.use_none();
   StarNet net(2, config, switch_config());
   const std::size_t flow = net.connect(0, 1);
-  inject(net, 0, {kCpNetwork + 1, 10, StarNet::address_of(1), net.flow(flow).peer});
+  inject(net, 0, {kCpNetwork + 1, 10, net.flow(flow).peer});
   EXPECT_EQ(net.counters(0).rp_fair_rates_refused, 1u);
 }
 

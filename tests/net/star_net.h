@@ -89,12 +89,11 @@ class StarNet {
       const Time limit = std::min(end, next + config_.link_delay);
       for (std::size_t h = 0; h < hosts_.size(); ++h) run_host(h, limit);
       switch_->run_until(limit, [&](PortId p, PacketRef packet, Time, Time due) {
-        if (packet->kind == PacketKind::kFairRate) packet->roce.compare = address_of(packet->src.value);
         const auto deliver = [&](PacketRef arriving) {
           if (on_delivery) on_delivery(p.value, *arriving, due);
           hosts_[p.value]->port.deliver(std::move(arriving), due);
         };
-        if (on_feedback && packet->kind == PacketKind::kFairRate)
+        if (on_feedback && is_feedback(packet->kind))
           on_feedback(std::move(packet), deliver);
         else
           deliver(std::move(packet));

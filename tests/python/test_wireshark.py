@@ -129,7 +129,7 @@ def test_a_shim_is_shown_and_what_stands_behind_it_too(tmp_path: Path, inner: st
     psn = "irn.psn" if inner == "irn" else "infiniband.bth.psn"
     ((kind, words, info, value, number),) = fields(
         capture,
-        "rocelab_shim.type",
+        "rocelab_shim.part",
         "rocelab_shim.words",
         "rocelab_shim.info",
         "rocelab_shim.value",
@@ -138,29 +138,58 @@ def test_a_shim_is_shown_and_what_stands_behind_it_too(tmp_path: Path, inner: st
     assert (kind, words, info, value, number) == ("9", "2", "0x1234", b"12345678".hex(), "99")
 
 
+RECORDS = [(8, 0x123456, 0xABCDE, 0x9876), (10, 1, 2, 3)]
+
+
+def part(number: int, info: int, value: bytes = b"") -> bytes:
+    return struct.pack(">BBH", 0xE0 | number, len(value) // 4, info) + value
+
+
+def records() -> bytes:
+    return b"".join(
+        struct.pack(">Q", rate << 60 | time << 36 | sent << 16 | queue) for rate, time, sent, queue in RECORDS
+    )
+
+
 @pytest.mark.parametrize(
-    ("kind", "head", "hops"),
-    [(1, None, "5"), (2, b"", ""), (3, b"", ""), (4, b"\0\0\0\5", "5"), (5, None, "5")],
-    ids=["escape", "int", "echo", "both", "announcement"],
+    ("parts", "hops", "stamped"),
+    [
+        (part(1, 5), "5", 0),
+        (part(2, 0x1234, records()), "", 1),
+        (part(3, 0x1234, records()), "", 1),
+        (part(5, 5), "5", 0),
+        (part(1, 5) + part(2, 0x1234, records()), "5", 1),
+        (part(2, 0x1234, records()) + part(1, 5), "5", 1),
+        (part(1, 5) + part(2, 0x1234, records()) + part(3, 0x1234, records()) + part(5, 6), "5,6", 2),
+    ],
+    ids=["escape", "int", "echo", "announcement", "escape and int", "int and escape", "all"],
 )
-def test_what_switches_put_into_a_shim_is_shown(
-    tmp_path: Path, kind: int, head: bytes | None, hops: str
+def test_parts_that_switches_put_into_a_shim_are_shown(
+    tmp_path: Path, parts: bytes, hops: str, stamped: int
 ) -> None:
-    records = [(8, 0x123456, 0xABCDE, 0x9876), (10, 1, 2, 3)]
-    value = b""
-    if head is not None:
-        value = head + b"".join(
-            struct.pack(">Q", rate << 60 | time << 36 | sent << 16 | queue)
-            for rate, time, sent, queue in records
-        )
-    info = 5 if head is None else 0x1234
-    shim = bytes([0xE0 | kind, len(value) // 4]) + struct.pack(">H", info) + value
-    capture = write_pcap(tmp_path / "c.pcap", [frame(shim + bth(0xC1, 99) + bytes(8))])
+    capture = write_pcap(tmp_path / "c.pcap", [frame(parts + bth(0xC1, 99) + bytes(8))])
     names = ("escape_hops", "int.path", "int.rate", "int.time", "int.sent", "int.queue")
     ((*found, psn),) = fields(capture, *(f"rocelab_shim.{name}" for name in names), "irn.psn")
     assert psn == "99" and found[0] == hops
-    columns = ["0x1234", *(",".join(str(r[i]) for r in records) for i in range(4))]
-    assert found[1:] == (columns if head is not None else [""] * 5)
+    columns = [["0x1234"], *([str(r[i]) for r in RECORDS] for i in range(4))]
+    assert found[1:] == [",".join(column * stamped) for column in columns]
+
+
+def test_unknown_parts_and_parts_twice_are_marked_and_the_packet_behind_them_is_shown(tmp_path: Path) -> None:
+    shims = [part(9, 1), part(1, 5) + part(1, 6), part(4, 1) + part(1, 5), part(1, 5)]
+    capture = write_pcap(tmp_path / "c.pcap", [frame(shim + bth(0xC1, 99) + bytes(8)) for shim in shims])
+    found = fields(capture, "rocelab_shim.unknown", "rocelab_shim.twice", "irn.psn")
+    assert [[bool(unknown), bool(twice), psn] for unknown, twice, psn in found] == [
+        [True, False, "99"],
+        [False, True, "99"],
+        [True, False, "99"],
+        [False, False, "99"],
+    ]
+
+
+def test_a_part_that_is_cut_short_is_no_shim(tmp_path: Path) -> None:
+    capture = write_pcap(tmp_path / "c.pcap", [frame(part(1, 5) + b"\xe2\xff\0\0" + bytes(20))])
+    assert fields(capture, "rocelab_shim.part") == [[""]]
 
 
 def mac_control(rest: str) -> bytes:
@@ -198,6 +227,38 @@ def test_a_message_of_loop_breaker_shows_its_fields_and_pfc_looks_as_without_the
     shown = ["macc.opcode", "macc.cbfc.pause_time.c3", "_ws.col.Info"]
     assert fields(capture, *shown)[1] == fields(capture, *shown, scripted=False)[1]
     assert fields(capture, "macc.opcode")[1] == ["0x0101"]
+
+
+ROCC_HEADERS = "02000a000001" "02726c000002" "0800"
+ROCC_FRAMES = [  # the bytes of base/wire/rocc_cnp_test.cc
+    "45c000240000400040018405ac1000030a000001" "fd00e75b000001900a00000200001011",
+    "45c0002c00004000400183fdac1000030a000001" "fd01d84900000fa00a0000020000101100000007000000fa",
+    "45c0004c00004000400183ddac1000030a000001"
+    "fd0229bd00000fa00a0000020000101100000007000000fa"
+    "000000fa000001f4000002580000000a00000fa000004ccccccd000180000000",
+]
+
+
+def test_feedback_of_rocc_shows_its_flow_its_rate_and_what_its_form_adds(tmp_path: Path) -> None:
+    frames = [bytes.fromhex(ROCC_HEADERS + rest).ljust(60, b"\0") for rest in ROCC_FRAMES]
+    capture = write_pcap(tmp_path / "c.pcap", frames)
+    names = ["form", "rate", "destination", "destqp", "period", "q_cur", "q_ref", "f_max", "alpha", "beta"]
+    found = fields(capture, "_ws.col.Protocol", *(f"rocc.{name}" for name in names))
+    assert found[0] == ["RoCC", "0", "400", "10.0.0.2", "0x001011", "", "", "", "", "", ""]
+    assert found[1] == ["RoCC", "1", "4000", "10.0.0.2", "0x001011", "7", "250", "", "", "", ""]
+    assert found[2][:9] == ["RoCC", "2", "4000", "10.0.0.2", "0x001011", "7", "250", "250", "4000"]
+    assert [float(x) for x in found[2][9:]] == pytest.approx([0.3, 1.5])
+
+
+def test_ping_and_control_frames_that_are_cut_short_look_as_without_the_script(tmp_path: Path) -> None:
+    ip = bytes.fromhex(ROCC_HEADERS + "45000024000040004001" "0000" "0a0000020a000001")
+    ping = (ip + bytes.fromhex("0800f7fa00010004") + bytes(8)).ljust(60, b"\0")
+    unknown = bytearray(bytes.fromhex(ROCC_HEADERS + ROCC_FRAMES[0]).ljust(60, b"\0"))
+    unknown[35] = 7
+    token = mac_control("0102" "0300" "0002" "0a000001")[:24]
+    capture = write_pcap(tmp_path / "c.pcap", [ping, bytes(unknown), token])
+    shown = ["_ws.col.Protocol", "_ws.col.Info", "icmp.type", "macc.opcode"]
+    assert fields(capture, *shown) == fields(capture, *shown, scripted=False)
 
 
 def test_rc_captures_of_the_kernel_look_as_without_it() -> None:

@@ -75,7 +75,7 @@ void Rdma::register_memory(void* addr, std::size_t length) {
                  "ibv_reg_mr of " + std::to_string(length) + " bytes"));
 }
 
-OwnedQp Rdma::create_qp(const QueueDepths& depths) {
+OwnedQp Rdma::create_qp(const QueueDepths& depths, ibv_qp_type type) {
   ibv_qp_init_attr init{};
   init.send_cq = init.recv_cq = cq_.get();
   init.cap = {.max_send_wr = static_cast<std::uint32_t>(std::max(depths.send, 1)),
@@ -83,13 +83,15 @@ OwnedQp Rdma::create_qp(const QueueDepths& depths) {
               .max_send_sge = static_cast<std::uint32_t>(depths.send_sge),
               .max_recv_sge = static_cast<std::uint32_t>(depths.recv_sge),
               .max_inline_data = static_cast<std::uint32_t>(depths.inline_bytes)};
-  init.qp_type = IBV_QPT_RC;
+  init.qp_type = type;
   OwnedQp qp(need(ibv_create_qp(pd_.get(), &init), "ibv_create_qp"));
   ibv_qp_attr attr{};
   attr.qp_state = IBV_QPS_INIT;
   attr.port_num = kPort;
   attr.qp_access_flags = kAccess;
-  const int mask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS;
+  attr.qkey = kQkey;
+  const int mask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+                   (type == IBV_QPT_UD ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS);
   if (const int error = ibv_modify_qp(qp.get(), &attr, mask); error != 0) fail("QP to INIT", error);
   return qp;
 }
@@ -103,6 +105,23 @@ Endpoint Rdma::endpoint(const ibv_qp& qp, std::uint32_t psn) const {
   return e;
 }
 
+ibv_ah_attr Rdma::address(const Endpoint& remote, std::optional<std::uint8_t> traffic_class) const {
+  ibv_ah_attr attr{};
+  attr.is_global = 1;
+  attr.dlid = remote.lid;
+  attr.port_num = kPort;
+  std::memcpy(attr.grh.dgid.raw, remote.gid, sizeof remote.gid);
+  attr.grh.sgid_index = static_cast<std::uint8_t>(path_.gid_index);
+  attr.grh.hop_limit = 64;
+  attr.grh.traffic_class = traffic_class.value_or(static_cast<std::uint8_t>(path_.traffic_class));
+  return attr;
+}
+
+OwnedAh Rdma::create_ah(const Endpoint& remote, std::optional<std::uint8_t> traffic_class) {
+  ibv_ah_attr attr = address(remote, traffic_class);
+  return OwnedAh(need(ibv_create_ah(pd_.get(), &attr), "ibv_create_ah"));
+}
+
 void Rdma::connect(ibv_qp& qp, const Endpoint& local, const Endpoint& remote,
                    std::optional<std::uint8_t> traffic_class) {
   const auto rd_atomic =
@@ -114,15 +133,10 @@ void Rdma::connect(ibv_qp& qp, const Endpoint& local, const Endpoint& remote,
   attr.rq_psn = remote.psn;
   attr.max_dest_rd_atomic = rd_atomic;
   attr.min_rnr_timer = kMinRnrTimer;
-  attr.ah_attr.is_global = 1;
-  attr.ah_attr.dlid = remote.lid;
-  attr.ah_attr.port_num = kPort;
-  std::memcpy(attr.ah_attr.grh.dgid.raw, remote.gid, sizeof remote.gid);
-  attr.ah_attr.grh.sgid_index = static_cast<std::uint8_t>(path_.gid_index);
-  attr.ah_attr.grh.hop_limit = 64;
-  attr.ah_attr.grh.traffic_class = traffic_class.value_or(static_cast<std::uint8_t>(path_.traffic_class));
-  int mask = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-             IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+  attr.ah_attr = address(remote, traffic_class);
+  int mask = IBV_QP_STATE;
+  if (qp.qp_type != IBV_QPT_UD) mask |= IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
+  if (qp.qp_type == IBV_QPT_RC) mask |= IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
   if (const int error = ibv_modify_qp(&qp, &attr, mask); error != 0)
     fail("QP to RTR (path MTU " + std::to_string(path_.mtu) + ", GID index " +
              std::to_string(path_.gid_index) + ")",
@@ -133,9 +147,16 @@ void Rdma::connect(ibv_qp& qp, const Endpoint& local, const Endpoint& remote,
   attr.rnr_retry = static_cast<std::uint8_t>(path_.rnr_retry);
   attr.sq_psn = local.psn;
   attr.max_rd_atomic = rd_atomic;
-  mask = IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
-         IBV_QP_MAX_QP_RD_ATOMIC;
+  mask = IBV_QP_STATE | IBV_QP_SQ_PSN;
+  if (qp.qp_type == IBV_QPT_RC)
+    mask |= IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
   if (const int error = ibv_modify_qp(&qp, &attr, mask); error != 0) fail("QP to RTS", error);
+}
+
+void Rdma::disconnect(ibv_qp& qp) {
+  ibv_qp_attr attr{};
+  attr.qp_state = IBV_QPS_ERR;
+  if (const int error = ibv_modify_qp(&qp, &attr, IBV_QP_STATE); error != 0) fail("QP to ERR", error);
 }
 
 }  // namespace rocelab::app

@@ -1,6 +1,6 @@
-// One RDMA device as these programs use it: a protection domain, one CQ with its channel, memory, and RC
-// queue pairs. Owners close in the order that verbs want. All failures throw std::runtime_error that names
-// the call, its errno and what it was for.
+// One RDMA device as these programs use it: a protection domain, one CQ with its channel, memory, and queue
+// pairs, RC but where another type is said. Owners close in the order that verbs want. All failures throw
+// std::runtime_error that names the call, its errno and what it was for.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -44,6 +44,7 @@ template <class T, int (*destroy)(T*)>
 using Owned = std::unique_ptr<T, Destroyer<T, destroy>>;
 
 using OwnedQp = Owned<ibv_qp, ibv_destroy_qp>;
+using OwnedAh = Owned<ibv_ah, ibv_destroy_ah>;
 
 class Rdma {
  public:
@@ -58,13 +59,22 @@ class Rdma {
   ibv_cq* cq() const { return cq_.get(); }
   ibv_comp_channel* channel() const { return channel_.get(); }
 
-  OwnedQp create_qp(const QueueDepths& depths);  // in INIT: receives may be posted
+  static constexpr std::uint32_t kQkey = 0x11111111;  // of UD queue pairs
+  // In INIT: receives may be posted.
+  OwnedQp create_qp(const QueueDepths& depths, ibv_qp_type type = IBV_QPT_RC);
+  // Where datagrams to the endpoint go.
+  OwnedAh create_ah(const Endpoint& remote, std::optional<std::uint8_t> traffic_class);
   Endpoint endpoint(const ibv_qp& qp, std::uint32_t psn) const;
-  // To RTS. `traffic_class`: null: that of the options.
+  // To RTS; a UD queue pair needs neither an address nor a traffic class. `traffic_class`: null: that of the
+  // options.
   void connect(ibv_qp& qp, const Endpoint& local, const Endpoint& remote,
                std::optional<std::uint8_t> traffic_class = std::nullopt);
+  static void disconnect(
+      ibv_qp& qp);  // to ERR: it sends nothing more, and completes what is posted as flushed
 
  private:
+  ibv_ah_attr address(const Endpoint& remote, std::optional<std::uint8_t> traffic_class) const;
+
   PathOptions path_;
   Owned<ibv_context, ibv_close_device> context_;
   Owned<ibv_pd, ibv_dealloc_pd> pd_;

@@ -12,6 +12,9 @@ namespace {
 
 constexpr std::uint32_t kMaxQps = 256;
 constexpr std::uint64_t kMaxMessage = std::uint64_t{1} << 31;  // of RDMA
+constexpr std::uint64_t kMaxRate = 100'000'000'000'000;        // bits per second
+constexpr double kMaxStreamPs = 1e18;
+constexpr std::uint64_t kMaxSettleNs = 1'000'000'000'000'000;
 
 std::vector<std::string> words_of(std::string line) {
   line.erase(std::find(line.begin(), line.end(), '#'), line.end());
@@ -31,16 +34,16 @@ std::uint64_t number(const std::string& word, const char* what, std::uint64_t mi
 }
 
 // Decimal nanoseconds to picoseconds, exactly.
-std::int64_t start_ps(const std::string& word) {
+std::int64_t picoseconds(const std::string& word, const char* what) {
   const std::size_t point = word.find('.');
   const std::string whole = word.substr(0, point);
   std::string fraction = point == std::string::npos ? "" : word.substr(point + 1);
   constexpr std::uint64_t kMaxNs = 1'000'000'000'000'000;
   if (fraction.size() > 3 || (point != std::string::npos && fraction.empty()))
-    throw std::runtime_error("start_ns has one to three digits after the point, not '" + word + "'");
+    throw std::runtime_error(std::string(what) + " has one to three digits after the point, not '" + word +
+                             "'");
   fraction.resize(3, '0');
-  return static_cast<std::int64_t>(number(whole, "start_ns", 0, kMaxNs) * 1'000 +
-                                   number(fraction, "start_ns", 0, 999));
+  return static_cast<std::int64_t>(number(whole, what, 0, kMaxNs) * 1'000 + number(fraction, what, 0, 999));
 }
 
 Op parse_op(const std::string& word) {
@@ -61,30 +64,85 @@ void parse_after(const std::string& word, Flow& f) {
   if (f.start_ps != 0) throw std::runtime_error("a flow with after has no start_ns: write 0");
 }
 
+Service parse_service(const std::string& word) {
+  for (const Service service : {Service::kRc, Service::kUc, Service::kUd})
+    if (word == to_string(service)) return service;
+  throw std::runtime_error("service must be rc, uc or ud, not '" + word + "'");
+}
+
 // "dscp=34"
-bool is_dscp(const std::string& word) { return word.rfind("dscp=", 0) == 0; }
+void parse_key(const std::string& word, Flow& f) {
+  const std::size_t equals = word.find('=');
+  const std::string key = word.substr(0, equals), value = word.substr(equals + 1);
+  if (key == "dscp")
+    f.dscp = static_cast<std::uint8_t>(number(value, "dscp", 0, 63));
+  else if (key == "rate")
+    f.rate_bps = number(value, "rate", 1, kMaxRate);
+  else if (key == "on")
+    f.on_ps = picoseconds(value, "on");
+  else if (key == "off")
+    f.off_ps = picoseconds(value, "off");
+  else if (key == "service")
+    f.service = parse_service(value);
+  else if (key == "datagram")
+    f.datagram = number(value, "datagram", 1, 4'096);
+  else if (key == "stop")
+    f.stop_ps = picoseconds(value, "stop");
+  else if (key == "settle")
+    f.settle_ns = static_cast<std::int64_t>(number(value, "settle", 0, kMaxSettleNs));
+  else
+    throw std::runtime_error(
+        "a flow has the keys dscp, rate, on, off, service, datagram, stop and settle, not '" + key + "'");
+}
+
+void check_stream(const Flow& f) {
+  if (!f.is_stream() && (f.on_ps > 0 || f.off_ps > 0)) throw std::runtime_error("on and off need a rate");
+  if ((f.on_ps > 0) != (f.off_ps > 0)) throw std::runtime_error("on and off are said together, above 0");
+  if (!f.is_stream()) return;
+  if (f.op == Op::kRead) throw std::runtime_error("a stream is of op send or write");
+  const double on_ps = static_cast<double>(f.size) * 8e12 / static_cast<double>(f.rate_bps),
+               share = f.on_ps == 0 ? 1 : 1 + static_cast<double>(f.off_ps) / static_cast<double>(f.on_ps);
+  if (on_ps * share + static_cast<double>(f.off_ps) > kMaxStreamPs)
+    throw std::runtime_error("the stream lasts longer than 1,000,000 s");
+}
+
+void check_service(const Flow& f) {
+  if (f.service == Service::kUc && f.op == Op::kRead) throw std::runtime_error("service uc has no read");
+  if (f.service == Service::kUd && f.op != Op::kSend)
+    throw std::runtime_error("service ud has op send alone");
+  if ((f.service == Service::kUd) != (f.datagram > 0))
+    throw std::runtime_error("service ud and a datagram's size are said together");
+  if (!f.reliable() && !f.after.empty())
+    throw std::runtime_error("a flow of service uc or ud starts at a time, not after others");
+  if (f.requests() > 0xffffffff) throw std::runtime_error("more than 2^32 datagrams");
+}
 
 Flow parse_flow(std::vector<std::string> words) {
   Flow f;
-  if (words.size() > 9 && is_dscp(words.back())) {
-    f.dscp = static_cast<std::uint8_t>(number(words.back().substr(5), "dscp", 0, 63));
+  while (words.size() > 9 && words.back().find('=') != std::string::npos) {
+    parse_key(words.back(), f);
     words.pop_back();
   }
   if (words.size() < 8 || words.size() > 10)
     throw std::runtime_error(
-        "a flow is: id src dst op size message_size start_ns qps [label [after] [dscp=N]]");
+        "a flow is: id src dst op size message_size start_ns qps [label [after] [KEY=VALUE ..]]");
   f.id = static_cast<std::uint32_t>(number(words[0], "id", 0, 0xffffffff));
   f.src = words[1];
   f.dst = words[2];
   f.op = parse_op(words[3]);
   f.size = number(words[4], "size", 1, std::uint64_t{1} << 40);
   f.message_size = number(words[5], "message_size", 1, kMaxMessage);
-  f.start_ps = start_ps(words[6]);
+  f.start_ps = picoseconds(words[6], "start_ns");
   f.qps = static_cast<std::uint32_t>(number(words[7], "qps", 1, kMaxQps));
   if (words.size() > 8) f.label = words[8];
   if (words.size() > 9) parse_after(words[9], f);
   if (f.src == f.dst) throw std::runtime_error("src and dst are the same host");
   if (f.messages() > 0xffffffff) throw std::runtime_error("more than 2^32 messages");
+  check_stream(f);
+  check_service(f);
+  if (f.has_stop() && f.op == Op::kRead)
+    throw std::runtime_error("a flow with a stop is of op send or write");
+  if (f.stop_ps <= f.start_ps) throw std::runtime_error("the stop must be after the start");
   return f;
 }
 
@@ -129,6 +187,43 @@ const char* to_string(Op op) {
       return "read";
   }
   return "?";
+}
+
+std::int64_t Flow::due_ns(std::uint64_t message) const {
+  if (!is_stream()) return start_ns();
+  const unsigned __int128 bit_ps = static_cast<unsigned __int128>(message) * message_size * 8'000'000'000'000;
+  auto after_ps = static_cast<std::int64_t>((bit_ps + rate_bps - 1) / rate_bps);
+  if (on_ps > 0) after_ps += after_ps / on_ps * off_ps;
+  return (start_ps + after_ps + 999) / 1'000;
+}
+
+const char* to_string(Service service) {
+  switch (service) {
+    case Service::kRc:
+      return "rc";
+    case Service::kUc:
+      return "uc";
+    case Service::kUd:
+      return "ud";
+  }
+  return "?";
+}
+
+std::uint64_t Flow::requests() const {
+  if (service != Service::kUd) return messages();
+  const auto datagrams = [this](std::uint64_t bytes) { return (bytes + datagram - 1) / datagram; };
+  return size / message_size * datagrams(message_size) + datagrams(size % message_size);
+}
+
+Part Flow::part(std::uint64_t request) const {
+  const bool cut = service == Service::kUd;
+  const std::uint64_t each = cut ? datagram : message_size, of_message = (message_size + each - 1) / each;
+  Part part;
+  part.message = request / of_message;
+  const std::uint64_t begin = request % of_message * each;
+  part.offset = part.message * message_size + begin;
+  part.length = static_cast<std::uint32_t>(std::min({each, message_size - begin, size - part.offset}));
+  return part;
 }
 
 std::vector<Flow> read_flows(std::istream& in, const std::string& name) {

@@ -61,8 +61,9 @@ TEST(FlowListTest, NamesFileLineAndFaultOfEveryBadEntry) {
   EXPECT_EQ(error_of("0 a b copy 1 1 0 1\n"), "flows.txt:1: op must be send, write or read, not 'copy'");
   EXPECT_EQ(error_of("0 a b write 1 1 0.1234 1\n"),
             "flows.txt:1: start_ns has one to three digits after the point, not '0.1234'");
-  EXPECT_EQ(error_of("\n0 a b write 1\n"),
-            "flows.txt:2: a flow is: id src dst op size message_size start_ns qps [label [after] [dscp=N]]");
+  EXPECT_EQ(
+      error_of("\n0 a b write 1\n"),
+      "flows.txt:2: a flow is: id src dst op size message_size start_ns qps [label [after] [KEY=VALUE ..]]");
   for (const char* bad : {"-1 a b write 1 1 0 1", "0 a b write 0 1 0 1", "0 a b write 1 0 0 1",
                           "0 a b write 1 1 0 0", "0 a b write 1KB 1 0 1", "0 a b write 1 1 -5 1",
                           "0 a b write 1 1 5. 1", "0 a b write 1 1 1e3 1", "4294967296 a b write 1 1 0 1"})
@@ -105,6 +106,86 @@ TEST(FlowListTest, AFlowMayHaveADscp) {
     EXPECT_EQ(error_of(std::string("0 a b write 1 1 0 1 x ") + bad + "\n").find("flows.txt:1: dscp must be"),
               0u)
         << bad;
+}
+
+TEST(FlowListTest, AStreamsMessagesAreDueByItsClock) {
+  const Flow steady = flows("0 a b send 640000 64000 10.5 1 x rate=5000000000\n")[0];
+  EXPECT_TRUE(steady.is_stream());
+  EXPECT_EQ(steady.due_ns(0), 11);
+  EXPECT_EQ(steady.due_ns(1), 102'411);  // 102.4 us each
+  EXPECT_EQ(steady.due_ns(9), 921'611);
+  EXPECT_EQ(flows("0 a b write 6 2 0 1 x rate=3000000000\n")[0].due_ns(1), 6) << "5.33 ns, rounded up";
+  // 16 KB each 6.4 us: 15.6 of them in 100 us.
+  const Flow bursts = flows("0 a b send 640000 16000 0 1 x rate=20000000000 on=100000 off=300000\n")[0];
+  EXPECT_EQ(bursts.due_ns(15), 96'000);
+  EXPECT_EQ(bursts.due_ns(16), 402'400) << "the clock shows 102.4 us, of which 100 are in the first burst";
+  EXPECT_EQ(bursts.due_ns(32), 804'800);
+  EXPECT_EQ(flows("0 a b send 9 3 7 1\n")[0].due_ns(2), 7) << "no stream";
+}
+
+TEST(FlowListTest, AStreamSaysWhatItNeeds) {
+  const auto stream = [](const std::string& keys) {
+    return error_of("0 a b send 64 8 0 1 x " + keys + "\n");
+  };
+  EXPECT_EQ(stream("rate=8 on=8000000000 off=1.5"), "accepted");
+  EXPECT_EQ(stream("on=5 off=5"), "flows.txt:1: on and off need a rate");
+  EXPECT_EQ(stream("rate=8 on=5"), "flows.txt:1: on and off are said together, above 0");
+  EXPECT_EQ(stream("rate=8 on=5 off=0"), "flows.txt:1: on and off are said together, above 0");
+  EXPECT_EQ(stream("rate=8 on=1 off=1000000"), "flows.txt:1: the stream lasts longer than 1,000,000 s");
+  EXPECT_EQ(
+      stream("pace=8"),
+      "flows.txt:1: a flow has the keys dscp, rate, on, off, service, datagram, stop and settle, not 'pace'");
+  EXPECT_EQ(error_of("0 a b read 64 8 0 1 x rate=8\n"), "flows.txt:1: a stream is of op send or write");
+  for (const char* bad : {"rate=0", "rate=5Gb/s", "rate=8 on=1us off=1"})
+    EXPECT_EQ(stream(bad).find("flows.txt:1: "), 0u) << bad;
+}
+
+TEST(FlowListTest, AFlowMayHaveAStop) {
+  const Flow flow = flows("0 a b write 64 8 1 1 x stop=20.5 settle=7\n")[0];
+  EXPECT_TRUE(flow.numbered());
+  EXPECT_EQ(flow.stop_ns(), 21);
+  EXPECT_EQ(flow.settle_ns, 7);
+  EXPECT_EQ(flows("0 a b write 64 8 1 1 x\n")[0].stop_ns(), Flow::kNoStop);
+  EXPECT_EQ(error_of("0 a b write 64 8 5 1 x stop=5\n"), "flows.txt:1: the stop must be after the start");
+  EXPECT_EQ(error_of("0 a b read 64 8 5 1 x stop=9\n"),
+            "flows.txt:1: a flow with a stop is of op send or write");
+}
+
+TEST(FlowListTest, MessagesOverUdAreCutIntoDatagrams) {
+  const Flow flow = flows("0 a b send 5100 2000 0 1 x service=ud datagram=1024\n")[0];
+  EXPECT_EQ(flow.messages(), 3u);
+  EXPECT_EQ(flow.requests(), 2u + 2 + 2);
+  const auto part = [&](std::uint64_t request, std::uint64_t message, std::uint64_t offset,
+                        std::uint32_t length) {
+    const Part p = flow.part(request);
+    EXPECT_EQ(p.message, message) << request;
+    EXPECT_EQ(p.offset, offset) << request;
+    EXPECT_EQ(p.length, length) << request;
+  };
+  part(0, 0, 0, 1'024);
+  part(1, 0, 1'024, 976);
+  part(3, 1, 3'024, 976);
+  part(4, 2, 4'000, 1'024);
+  part(5, 2, 5'024, 76);
+  const Flow uc = flows("0 a b write 5100 2000 0 8 x service=uc\n")[0];
+  EXPECT_EQ(uc.requests(), 3u);
+  EXPECT_EQ(uc.lanes(), 3u);
+  EXPECT_EQ(uc.part(2).length, 1'100u);
+}
+
+TEST(FlowListTest, AServiceHasWhatItCanDo) {
+  const auto flow = [](const char* op, const std::string& keys) {
+    return error_of(std::string("0 a b ") + op + " 64 8 0 1 x " + keys + "\n");
+  };
+  EXPECT_EQ(flow("write", "service=uc"), "accepted");
+  EXPECT_EQ(flow("read", "service=uc"), "flows.txt:1: service uc has no read");
+  EXPECT_EQ(flow("write", "service=ud datagram=8"), "flows.txt:1: service ud has op send alone");
+  EXPECT_EQ(flow("send", "service=ud"), "flows.txt:1: service ud and a datagram's size are said together");
+  EXPECT_EQ(flow("send", "service=uc datagram=8"),
+            "flows.txt:1: service ud and a datagram's size are said together");
+  EXPECT_EQ(flow("send", "service=xrc"), "flows.txt:1: service must be rc, uc or ud, not 'xrc'");
+  EXPECT_EQ(error_of("0 a b send 1 1 0 1 x\n1 a b send 1 1 0 1 x 1/0 service=uc\n"),
+            "flows.txt:2: a flow of service uc or ud starts at a time, not after others");
 }
 
 TEST(FlowListTest, TakesPartWhoHasAFlowInTheOrderOfTheHostsFile) {

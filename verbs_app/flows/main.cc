@@ -177,7 +177,7 @@ void write(const std::string& path, const std::string& json) {
 
 void complain(const Runner& runner) {
   for (const Transfer& t : runner.transfers())
-    if (!t.record().ok())
+    if (!t.record().over() || t.record().failed())
       std::fprintf(stderr, "rocelab_flows: flow %u (%s -> %s): %s\n", t.flow().id, t.flow().src.c_str(),
                    t.flow().dst.c_str(), t.record().over() ? t.record().status.c_str() : "not finished");
 }

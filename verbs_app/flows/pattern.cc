@@ -25,14 +25,18 @@ void fill_pattern(std::uint32_t flow, std::span<std::byte> data) {
   }
 }
 
-std::optional<std::uint64_t> find_mismatch(std::uint32_t flow, std::span<const std::byte> data) {
-  for (std::size_t at = 0; at < data.size(); at += kWord) {
-    const std::uint64_t word = word_at(flow, at / kWord);
-    const std::size_t n = std::min(kWord, data.size() - at);
-    if (std::memcmp(data.data() + at, &word, n) == 0) continue;
+std::optional<std::uint64_t> find_mismatch(std::uint32_t flow, std::span<const std::byte> data,
+                                           std::uint64_t from) {
+  for (std::size_t at = 0; at < data.size();) {
+    const std::uint64_t word = word_at(flow, (from + at) / kWord);
     std::byte want[kWord];
-    std::memcpy(want, &word, n);
-    return at + static_cast<std::size_t>(std::mismatch(want, want + n, data.data() + at).first - want);
+    std::memcpy(want, &word, kWord);
+    const std::size_t skip = (from + at) % kWord, n = std::min(kWord - skip, data.size() - at);
+    const std::byte* const begin = want + skip;
+    if (std::memcmp(data.data() + at, begin, n) != 0)
+      return from + at +
+             static_cast<std::size_t>(std::mismatch(begin, begin + n, data.data() + at).first - begin);
+    at += n;
   }
   return std::nullopt;
 }

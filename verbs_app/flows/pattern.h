@@ -11,7 +11,9 @@ namespace rocelab::app {
 
 void fill_pattern(std::uint32_t flow, std::span<std::byte> data);
 
-// Offset of the first byte that is not the pattern's; null: all are.
-std::optional<std::uint64_t> find_mismatch(std::uint32_t flow, std::span<const std::byte> data);
+// Offset in the flow of the first byte that is not the pattern's; null: all are. `from`: of data's first
+// byte.
+std::optional<std::uint64_t> find_mismatch(std::uint32_t flow, std::span<const std::byte> data,
+                                           std::uint64_t from = 0);
 
 }  // namespace rocelab::app

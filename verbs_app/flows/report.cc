@@ -20,6 +20,15 @@ void write_qpns(JsonWriter& json, const char* name, const std::vector<std::uint3
   json.end_array();
 }
 
+void write_messages(JsonWriter& json, const Transfer& t) {
+  if (t.is_source()) return json.member("sent", t.script().done());
+  const Arrivals& a = t.script().arrivals();
+  json.member("delivered", a.messages);
+  json.member("latency_sum_ps", a.latency_sum_ns * kPsPerNs);
+  json.member("latency_max_ps", a.latency_max_ns * kPsPerNs);
+  json.member("last_ps", a.last_ns < 0 ? std::nullopt : std::optional(a.last_ns * kPsPerNs));
+}
+
 void write_flow(JsonWriter& json, const Transfer& t, std::int64_t epoch) {
   const Flow& f = t.flow();
   const FlowRecord& r = t.record();
@@ -39,6 +48,7 @@ void write_flow(JsonWriter& json, const Transfer& t, std::int64_t epoch) {
   json.member("cqe_ps", since(epoch, r.cqe));
   json.member("status", r.over() ? std::string_view(r.status) : std::string_view("not finished"));
   json.member("bytes", r.bytes);
+  if (f.numbered()) write_messages(json, t);
   json.member("verified", r.verified);
   write_qpns(json, "local_qpns", t.local_qpns());
   write_qpns(json, "remote_qpns", t.remote_qpns());

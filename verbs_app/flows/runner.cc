@@ -30,7 +30,10 @@ std::string digest_of(const std::vector<Flow>& flows) {
     for (const std::string& s :
          {std::to_string(f.id), f.src, f.dst, std::string(to_string(f.op)), std::to_string(f.size),
           std::to_string(f.message_size), std::to_string(f.start_ps), std::to_string(f.qps),
-          std::to_string(f.after_count), f.dscp ? std::to_string(*f.dscp) : std::string()})
+          std::to_string(f.after_count), f.dscp ? std::to_string(*f.dscp) : std::string(),
+          std::to_string(f.rate_bps), std::to_string(f.on_ps), std::to_string(f.off_ps),
+          std::to_string(f.stop_ps), std::to_string(f.settle_ns), std::string(to_string(f.service)),
+          std::to_string(f.datagram)})
       mix(s);
   return std::to_string(hash);
 }
@@ -70,9 +73,11 @@ std::size_t Runner::peer_of(const Transfer& t) const {
 
 void Runner::make_transfers(const std::vector<Flow>& flows) {
   const auto mine = [&](const Flow& f) { return f.src == options_.me || f.dst == options_.me; };
-  const auto room = [&](const Flow& f) {
-    return (buffer_bytes(f, options_.verify) + kAlign - 1) / kAlign * kAlign;
+  options_.transfer.verify = options_.verify;
+  const auto bytes_of = [&](const Flow& f) {
+    return buffer_bytes({f, f.src == options_.me, 0, options_.transfer}, options_.verify);
   };
+  const auto room = [&](const Flow& f) { return (bytes_of(f) + kAlign - 1) / kAlign * kAlign; };
   std::size_t total = 0;
   for (const Flow& f : flows)
     if (mine(f)) total += room(f);
@@ -81,7 +86,7 @@ void Runner::make_transfers(const std::vector<Flow>& flows) {
   for (const Flow& f : flows) {
     if (!mine(f)) continue;
     const bool is_source = f.src == options_.me;
-    const std::uint64_t bytes = buffer_bytes(f, options_.verify);
+    const std::uint64_t bytes = bytes_of(f);
     std::byte* buffer = memory_->base + at;
     if (is_source && options_.verify) fill_pattern(f.id, {buffer, bytes});
     transfers_.emplace_back(f, is_source, static_cast<std::uint32_t>(transfers_.size()), options_.transfer,
@@ -132,9 +137,11 @@ void Runner::run() {
   connect_qps();
   agree_on_epoch();  // nobody goes on before everybody's QPs are ready
   for (std::uint32_t slot = 0; slot < transfers_.size(); ++slot) {
-    const Transfer& t = transfers_[slot];
+    Transfer& t = transfers_[slot];
+    t.begin(epoch_);
     if (t.is_requester()) starts_.add(t.flow(), slot);
     unfinished_ += t.is_requester() || t.flow().op != Op::kRead;
+    arm(slot);
   }
   starts_.begin();
   run_flows();
@@ -145,8 +152,8 @@ void Runner::run() {
 void Runner::run_flows() {
   while (unfinished_ > 0) {
     start_due();
-    if (starts_.timed_left() > 0) {
-      wait_for_next_start();
+    if (next_ns() != kNever) {
+      wait_for_clock();
     } else if (poll() == 0) {
       look_at_peers();
     }
@@ -156,16 +163,33 @@ void Runner::run_flows() {
 void Runner::start_due() {
   for (;;) {
     const std::int64_t now = monotonic_ns();
-    const std::optional<std::uint32_t> slot = starts_.take(now - epoch_);
-    if (!slot) return;
-    if (Transfer& t = transfers_[*slot]; !t.record().over()) t.start(now);
+    if (const std::optional<std::uint32_t> slot = starts_.take(now - epoch_)) {
+      if (Transfer& t = transfers_[*slot]; !t.record().over()) t.start(now);
+      arm(*slot);
+    } else if (const std::optional<std::uint32_t> due = alarms_.take(now - epoch_)) {
+      if (Transfer& t = transfers_[*due]; !t.record().over()) on_alarm(t, now);
+      arm(*due);
+    } else {
+      return;
+    }
   }
 }
 
-// Completions until the next start is due. Asking for an event before the last empty poll is what makes none
-// go unnoticed.
-void Runner::wait_for_next_start() {
-  const std::int64_t due = epoch_ + starts_.next_ns();
+void Runner::arm(std::uint32_t slot) {
+  const Transfer& t = transfers_[slot];
+  if (t.flow().numbered()) alarms_.set(slot, t.record().over() ? kNever : t.script().next_alarm_ns());
+}
+
+void Runner::on_alarm(Transfer& t, std::int64_t now) {
+  if (!t.script().time_is_up(now - epoch_)) return t.fill(now);
+  t.stop();
+  settle(t, false);
+}
+
+// Completions until the clock is waited for. Asking for an event before the last empty poll is what makes
+// none go unnoticed.
+void Runner::wait_for_clock() {
+  const std::int64_t due = epoch_ + next_ns();
   if (unfinished_ == starts_.timed_left()) return sleep_until(due);  // nothing is under way
   if (ibv_req_notify_cq(rdma_->cq(), 0) != 0) throw std::runtime_error("ibv_req_notify_cq failed");
   if (poll() > 0) return;
@@ -197,6 +221,7 @@ void Runner::handle(const ibv_wc* wc, int count) {
     const bool was_over = t.record().over();
     t.on_completion(wc[i], now);
     settle(t, was_over);
+    arm(Transfer::slot_of(wc[i]));
   }
 }
 
@@ -206,6 +231,7 @@ void Runner::settle(Transfer& t, bool was_over) {
   if (was_over || !t.record().over()) return;
   if (t.is_requester() || t.flow().op != Op::kRead) --unfinished_;
   if (t.record().ok()) return starts_.ended(t.flow().id);
+  if (t.record().timed_out()) return;
   mesh_->tell_failed(peer_of(t), t.flow().id, t.record().status);
   for (const std::uint32_t slot : starts_.failed(t.flow().id))
     fail(transfers_[slot], "waits for flow " + std::to_string(t.flow().id) + ", which failed");
@@ -260,8 +286,9 @@ void Runner::verify() {
 }
 
 bool Runner::all_ok() const {
-  return std::all_of(transfers_.begin(), transfers_.end(),
-                     [](const Transfer& t) { return t.record().ok() && t.record().verified.value_or(true); });
+  return std::all_of(transfers_.begin(), transfers_.end(), [](const Transfer& t) {
+    return t.record().over() && !t.record().failed() && t.record().verified.value_or(true);
+  });
 }
 
 }  // namespace rocelab::app

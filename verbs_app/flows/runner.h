@@ -1,17 +1,19 @@
 // Runner: the whole of one process's part: connect over TCP, open the device, connect QPs, agree on the
 // epoch, run the flows, report.
 //
-// One thread. While flows of its own are yet to start it waits for completions with a deadline (completion
-// channel and ppoll), so that no start is late; after the last start it polls its CQ. TCP is only looked at
-// without waiting once the flows run.
+// One thread. While flows of its own are yet to start, or messages of its streams yet to be posted, it waits
+// for completions with a deadline (completion channel and ppoll), so that none is late; after that it polls
+// its CQ. TCP is only looked at without waiting once the flows run.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "verbs_app/common/rdma.h"
+#include "verbs_app/flows/alarms.h"
 #include "verbs_app/flows/flow_list.h"
 #include "verbs_app/flows/mesh.h"
 #include "verbs_app/flows/start_list.h"
@@ -52,7 +54,10 @@ class Runner {
   void agree_on_epoch();
   void run_flows();
   void start_due();
-  void wait_for_next_start();
+  std::int64_t next_ns() const { return std::min(starts_.next_ns(), alarms_.next_ns()); }
+  void wait_for_clock();
+  void arm(std::uint32_t slot);  // with the time at which the transfer wants the clock
+  void on_alarm(Transfer& t, std::int64_t now);
   void handle(const ibv_wc* wc, int count);
   int poll();
   void look_at_peers();
@@ -71,6 +76,7 @@ class Runner {
   std::unique_ptr<Rdma> rdma_;
   std::vector<Transfer> transfers_;  // after rdma_: QPs go before CQ and PD
   StartList starts_;
+  Alarms alarms_;
   std::size_t unfinished_ = 0;  // transfers that will end with a completion of ours
   std::int64_t epoch_ = 0, epoch_date_ = 0;
   std::int64_t last_look_ = 0;

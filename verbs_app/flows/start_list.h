@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "verbs_app/flows/alarms.h"
 #include "verbs_app/flows/flow_list.h"
 
 namespace rocelab::app {
@@ -25,7 +26,8 @@ class StartList {
   std::optional<std::uint32_t> take(std::int64_t now_ns);
 
   std::size_t timed_left() const { return timed_.size() - next_; }
-  std::int64_t next_ns() const { return timed_[next_].ns; }  // of the first of them
+  // Of the first of them; kNever: none is left.
+  std::int64_t next_ns() const { return timed_left() == 0 ? kNever : timed_[next_].ns; }
 
  private:
   struct Timed {

@@ -13,22 +13,29 @@ namespace {
 
 constexpr std::uint64_t kWindowBytes = 16u << 20;  // a buffer that does not hold the whole flow
 
+ibv_qp_type qp_type(Service service) {
+  return service == Service::kRc ? IBV_QPT_RC : service == Service::kUc ? IBV_QPT_UC : IBV_QPT_UD;
+}
+
 [[noreturn]] void refuse(const char* call, const Flow& flow, int error) {
   throw std::runtime_error("flow " + std::to_string(flow.id) + ": " + call + ": " + std::strerror(error));
 }
 
 }  // namespace
 
-std::uint64_t buffer_bytes(const Flow& flow, bool whole) {
-  if (whole) return flow.size;
-  const std::uint64_t window =
-      std::max<std::uint64_t>(1, kWindowBytes / flow.message_size) * flow.message_size;
-  return std::min(flow.size, window);
+std::uint64_t buffer_bytes(const TransferScript& script, bool whole) {
+  const std::uint64_t all = script.buffer_bytes(), message = script.flow().message_size;
+  if (whole || all != script.flow().size) return all;
+  const std::uint64_t window = std::max<std::uint64_t>(1, kWindowBytes / message) * message;
+  return std::min(all, window);
 }
 
 Transfer::Transfer(const Flow& flow, bool is_source, std::uint32_t slot, const TransferOptions& options,
                    std::byte* buffer, std::uint64_t buffer_size)
-    : script_(flow, is_source, slot, options), buffer_(buffer), buffer_size_(buffer_size) {}
+    : script_(flow, is_source, slot, options),
+      options_(options),
+      buffer_(buffer),
+      buffer_size_(buffer_size) {}
 
 // --- setting up
 
@@ -37,7 +44,7 @@ void Transfer::create_lanes(Rdma& rdma) {
   for (std::size_t i = 0; i < script_.lanes(); ++i) {
     Lane lane;
     const LaneDepths depths = script_.depths(i);
-    lane.qp = rdma.create_qp({.send = depths.send, .recv = depths.recv});
+    lane.qp = rdma.create_qp({.send = depths.send, .recv = depths.recv}, qp_type(flow().service));
     lane.local = rdma.endpoint(*lane.qp, script_.first_psn(i));
     lane.local.addr = reinterpret_cast<std::uintptr_t>(buffer_);
     lane.local.rkey = rdma.rkey();
@@ -56,8 +63,10 @@ void Transfer::connect(Rdma& rdma, const std::string& remote_endpoints) {
     throw std::runtime_error("flow " + std::to_string(flow().id) + ": the peer has another number of QPs");
   for (std::size_t i = 0; i < lanes_.size(); ++i) {
     std::memcpy(&lanes_[i].remote, remote_endpoints.data() + i * sizeof(Endpoint), sizeof(Endpoint));
-    if (!is_requester()) fill(i);  // before the peer can send
+    if (!is_requester()) fill_lane(i, 0);  // before the peer can send
     rdma.connect(*lanes_[i].qp, lanes_[i].local, lanes_[i].remote, flow().traffic_class());
+    if (flow().service == Service::kUd && is_requester())
+      lanes_[i].ah = rdma.create_ah(lanes_[i].remote, flow().traffic_class());
   }
 }
 
@@ -95,9 +104,10 @@ void Transfer::post_send(std::size_t index, const WorkRequest& request) {
     wr.wr.rdma.remote_addr = lane.remote.addr + request.offset % buffer_size_;
     wr.wr.rdma.rkey = lane.remote.rkey;
   }
+  if (lane.ah) wr.wr.ud = {.ah = lane.ah.get(), .remote_qpn = lane.remote.qpn, .remote_qkey = Rdma::kQkey};
   if (request.immediate) {
-    wr.opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
-    wr.imm_data = htonl(flow().id);
+    wr.opcode = flow().op == Op::kSend ? IBV_WR_SEND_WITH_IMM : IBV_WR_RDMA_WRITE_WITH_IMM;
+    wr.imm_data = htonl(request.imm);
   }
   ibv_send_wr* bad = nullptr;
   if (const int error = ibv_post_send(lane.qp.get(), &wr, &bad); error != 0)
@@ -115,8 +125,8 @@ void Transfer::post_recv(std::size_t index, const WorkRequest& request) {
     refuse("ibv_post_recv", flow(), error);
 }
 
-void Transfer::fill(std::size_t index) {
-  while (const std::optional<WorkRequest> request = script_.next(index)) {
+void Transfer::fill_lane(std::size_t index, std::int64_t now) {
+  while (const std::optional<WorkRequest> request = script_.next(index, now - epoch_)) {
     if (is_requester()) {
       post_send(index, *request);
     } else {
@@ -129,11 +139,15 @@ void Transfer::fill(std::size_t index) {
 
 void Transfer::start(std::int64_t now) {
   record_.posted = now;
-  for (std::size_t i = 0; i < lanes_.size(); ++i) fill(i);
+  fill(now);
+}
+
+void Transfer::fill(std::int64_t now) {
+  for (std::size_t i = 0; i < lanes_.size(); ++i) fill_lane(i, now);
 }
 
 void Transfer::request_done(const ibv_wc& wc, std::int64_t now) {
-  if (!script_.on_completion(wc.wr_id)) return fill(TransferScript::lane_of(wc.wr_id));
+  if (!script_.on_completion(wc.wr_id)) return fill_lane(TransferScript::lane_of(wc.wr_id), now);
   record_.cqe = now;
   record_.bytes = flow().size;
   record_.status = "ok";
@@ -141,11 +155,16 @@ void Transfer::request_done(const ibv_wc& wc, std::int64_t now) {
 }
 
 void Transfer::receive_done(const ibv_wc& wc, std::int64_t now) {
-  const bool over = script_.on_completion(wc.wr_id);
-  if (flow().op == Op::kWrite && ((wc.wc_flags & IBV_WC_WITH_IMM) == 0 || ntohl(wc.imm_data) != flow().id))
-    return fail("the immediate data is not this flow's id");
-  if (flow().op == Op::kSend) record_.bytes += wc.byte_len;
-  if (!over) return fill(TransferScript::lane_of(wc.wr_id));
+  const bool over = script_.on_completion(wc.wr_id), has_imm = (wc.wc_flags & IBV_WC_WITH_IMM) != 0;
+  const auto imm = has_imm ? std::optional<std::uint32_t>(ntohl(wc.imm_data)) : std::nullopt;
+  if (!script_.on_arrival(imm, wc.byte_len, now - epoch_)) return fail("what has come is not this flow's");
+  if (flow().numbered())
+    record_.bytes = script_.arrivals().bytes;
+  else if (flow().op == Op::kSend)
+    record_.bytes += wc.byte_len;
+  if (flow().numbered() && options_.verify) verify_message(wc, flow().part(*imm));
+  if (record_.over()) return;
+  if (!over) return fill_lane(TransferScript::lane_of(wc.wr_id), now);
   if (flow().op == Op::kWrite) record_.bytes = flow().size;
   record_.placed = now;
   record_.status = record_.bytes == flow().size ? "ok" : "short";
@@ -161,6 +180,11 @@ void Transfer::on_completion(const ibv_wc& wc, std::int64_t now) {
   }
 }
 
+void Transfer::stop() {
+  record_.status = is_source() ? "stopped" : "settled";
+  for (std::size_t i = 0; is_source() && i < lanes_.size(); ++i) Rdma::disconnect(*lanes_[i].qp);
+}
+
 void Transfer::fail(const std::string& why) {
   if (!record_.over()) record_.status = why;
 }
@@ -171,7 +195,16 @@ void Transfer::finish_passive() {
   record_.bytes = flow().size;
 }
 
+// A WRITE's bytes are in their place; a SEND's where its receive was.
+void Transfer::verify_message(const ibv_wc& wc, const Part& part) {
+  const std::uint64_t begin = flow().op == Op::kWrite ? part.offset : script_.receive_offset(wc.wr_id);
+  const auto wrong = find_mismatch(flow().id, {buffer_ + begin, part.length}, part.offset);
+  record_.verified = !wrong;
+  if (wrong) fail("payload of a message differs at byte " + std::to_string(*wrong));
+}
+
 void Transfer::verify() {
+  if (flow().numbered()) return;  // its messages were, as they came
   const std::optional<std::uint64_t> wrong = find_mismatch(flow().id, {buffer_, flow().size});
   record_.verified = !wrong;
   if (wrong) record_.status = "payload differs at byte " + std::to_string(*wrong);

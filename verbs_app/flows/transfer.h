@@ -20,16 +20,20 @@ namespace rocelab::app {
 // What is known of a flow at this end. Times in nanoseconds of CLOCK_MONOTONIC.
 struct FlowRecord {
   std::optional<std::int64_t> posted, placed, cqe;
-  std::string status;  // empty: not over; "ok"; else why it failed
+  // Empty: not over; "ok"; "stopped": by its stop, at its source; "settled": its destination waits no longer;
+  // else why it failed.
+  std::string status;
   std::uint64_t bytes = 0;
   std::optional<bool> verified;
   bool over() const { return !status.empty(); }
   bool ok() const { return status == "ok"; }
+  bool timed_out() const { return status == "stopped" || status == "settled"; }
+  bool failed() const { return over() && !ok() && !timed_out(); }
 };
 
 // Bytes of a flow's buffer at either end. With `whole` it holds the flow; otherwise a long flow goes round in
 // it.
-std::uint64_t buffer_bytes(const Flow& flow, bool whole);
+std::uint64_t buffer_bytes(const TransferScript& script, bool whole);
 
 class Transfer {
  public:
@@ -41,6 +45,7 @@ class Transfer {
   bool is_source() const { return script_.is_source(); }
   bool is_requester() const { return script_.is_requester(); }
   const FlowRecord& record() const { return record_; }
+  const TransferScript& script() const { return script_; }
   std::vector<std::uint32_t> local_qpns() const;
   std::vector<std::uint32_t> remote_qpns() const;
 
@@ -49,8 +54,11 @@ class Transfer {
   std::string local_endpoints() const;
   void connect(Rdma& rdma, const std::string& remote_endpoints);  // also posts the first receives
 
-  // --- running
+  // --- running; `epoch` and `now` in nanoseconds of CLOCK_MONOTONIC
+  void begin(std::int64_t epoch) { epoch_ = epoch; }
   void start(std::int64_t now);  // requester
+  void fill(std::int64_t now);   // a stream's requests that are due
+  void stop();                   // its time is up; the source's queue pairs send nothing more
   void on_completion(const ibv_wc& wc, std::int64_t now);
   void fail(const std::string& why);
   void finish_passive();  // source of a READ flow: the peer has finished
@@ -62,20 +70,25 @@ class Transfer {
  private:
   struct Lane {
     OwnedQp qp;
+    OwnedAh ah;  // UD
     Endpoint local, remote;
   };
   ibv_sge sge(const WorkRequest& request) const;
   void post_send(std::size_t lane, const WorkRequest& request);
   void post_recv(std::size_t lane, const WorkRequest& request);
-  void fill(std::size_t lane);  // send queue, or receive queue, as far as its depth allows
+  // Send queue, or receive queue, as far as its depth allows.
+  void fill_lane(std::size_t lane, std::int64_t now);
   void request_done(const ibv_wc& wc, std::int64_t now);
   void receive_done(const ibv_wc& wc, std::int64_t now);
+  void verify_message(const ibv_wc& wc, const Part& part);
 
   TransferScript script_;
+  const TransferOptions options_;
   std::byte* buffer_;
   std::uint64_t buffer_size_;
   std::uint32_t lkey_ = 0;
   std::vector<Lane> lanes_;
+  std::int64_t epoch_ = 0;
   FlowRecord record_;
 };
 

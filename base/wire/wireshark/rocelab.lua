@@ -1,5 +1,5 @@
--- Wireshark and tshark: the IRN class of BTH opcodes (base/wire/irn.h), the shim slot (base/wire/shim.h) and Loop
--- Breaker's messages (MAC control, base/wire/clcm.h) of rocelab. Everything else on UDP port 4791 goes to Wireshark's own RoCEv2 dissector, as without this file.
+-- Wireshark and tshark: the IRN class of BTH opcodes (base/wire/irn.h), the shim slot (base/wire/shim.h) and the control
+-- frames (base/wire/controls.h) of rocelab. Everything else goes to Wireshark's own dissectors, as without this file.
 --
 --   wireshark -X lua_script:base/wire/wireshark/rocelab.lua out/pcap/irn/s1.pcapng
 --   tshark    -X lua_script:base/wire/wireshark/rocelab.lua -r FILE -Y 'irn.opcode == 0xd8' -T fields -e irn.psn -e irn.sack
@@ -145,16 +145,8 @@ function irn.dissector(buffer, pinfo, root)
 end
 
 local shim = Proto("rocelab_shim", "rocelab shim slot")
-local ESCAPE, INT, INT_ECHO, ESCAPE_INT, ANNOUNCEMENT = 1, 2, 3, 4, 5
-local shim_names = {
-  [ESCAPE] = "Escape",
-  [INT] = "INT",
-  [INT_ECHO] = "INT, echoed",
-  [ESCAPE_INT] = "Escape and INT",
-  [ANNOUNCEMENT] = "Escape: a flow that waits",
-}
 local s = {
-  type = ProtoField.uint8("rocelab_shim.type", "Type", base.DEC, shim_names, 0x1f),
+  part = ProtoField.uint8("rocelab_shim.part", "Part", base.DEC, nil, 0x1f),
   words = ProtoField.uint8("rocelab_shim.words", "Value length in words of 4 bytes", base.DEC),
   info = ProtoField.uint16("rocelab_shim.info", "Info", base.HEX),
   value = ProtoField.bytes("rocelab_shim.value", "Value"),
@@ -166,11 +158,17 @@ local s = {
   queue = ProtoField.uint16("rocelab_shim.int.queue", "Queue, units of 80 B", base.DEC),
 }
 shim.fields = s
+local unknown_part = ProtoExpert.new("rocelab_shim.unknown", "Unknown part", expert.group.PROTOCOL, expert.severity.WARN)
+local part_twice = ProtoExpert.new("rocelab_shim.twice", "Part twice", expert.group.PROTOCOL, expert.severity.WARN)
+shim.experts = {unknown_part, part_twice}
+
+local function add_hops(tree, b) tree:add(s.hops, b(2, 2)) end
 
 -- Records of INT (base/wire/telemetry.h), 8 bytes each.
 local function add_int(tree, b)
-  for at = 0, b:len() - 8, 8 do
-    local record = tree:add(shim, b(at, 8), "INT record " .. (at / 8 + 1))
+  tree:add(s.path, b(2, 2))
+  for at = 4, b:len() - 8, 8 do
+    local record = tree:add(shim, b(at, 8), "INT record " .. ((at - 4) / 8 + 1))
     record:add(s.rate, b(at, 1), b(at, 1):bitfield(0, 4))
     record:add(s.time, b(at, 4), b(at, 4):bitfield(4, 24))
     record:add(s.sent, b(at + 3, 3), b(at + 3, 3):bitfield(4, 20))
@@ -178,14 +176,25 @@ local function add_int(tree, b)
   end
 end
 
--- What switches put there (base/wire/switch_shim.h), and acknowledgements.
-local function add_meaning(tree, b)
-  local kind = bit.band(b(0, 1):uint(), 0x1f)
-  if kind == ESCAPE or kind == ANNOUNCEMENT then tree:add(s.hops, b(2, 2)) end
-  if kind == INT or kind == INT_ECHO or kind == ESCAPE_INT then tree:add(s.path, b(2, 2)) end
-  if (kind == INT or kind == INT_ECHO) and b:len() > 4 then add_int(tree, b(4):tvb()) end
-  if kind == ESCAPE_INT and b:len() >= 8 then tree:add(s.hops, b(6, 2)) end
-  if kind == ESCAPE_INT and b:len() > 8 then add_int(tree, b(8):tvb()) end
+-- The parts of base/wire/shim_parts.h by their ids; each takes a whole part.
+local PARTS = {
+  [1] = {"Escape", add_hops},
+  [2] = {"INT", add_int},
+  [3] = {"INT, echoed", add_int},
+  [5] = {"Escape: a flow that waits", add_hops},
+}
+
+local function add_part(root, b, seen)
+  local id = bit.band(b(0, 1):uint(), 0x1f)
+  local known = PARTS[id]
+  local tree = root:add(shim, b(), known and known[1] or "Part " .. id)
+  tree:add(s.part, b(0, 1))
+  tree:add(s.words, b(1, 1))
+  tree:add(s.info, b(2, 2))
+  if b:len() > 4 then tree:add(s.value, b(4)) end
+  if known == nil then tree:add_proto_expert_info(unknown_part) else known[2](tree, b) end
+  if seen[id] then tree:add_proto_expert_info(part_twice) end
+  seen[id] = true
 end
 
 local ports = DissectorTable.get("udp.port")
@@ -198,37 +207,33 @@ local function dissect(buffer, pinfo, root)
   return original:call(buffer, pinfo, root)
 end
 
--- The entry: a shim, if there is one, then what stands behind it.
+-- The entry: the parts of the shim, if there is one, then what stands behind them.
 function shim.dissector(buffer, pinfo, root)
-  local with_shim = buffer:len() >= 4 and bit.band(buffer(0, 1):uint(), CLASS_MASK) == SHIM_CLASS
-  if not with_shim then return dissect(buffer:range():tvb(), pinfo, root) end
-  local size = 4 + 4 * buffer(1, 1):uint()
+  local size = 0
+  while buffer:len() >= size + 4 and bit.band(buffer(size, 1):uint(), CLASS_MASK) == SHIM_CLASS do
+    size = size + 4 + 4 * buffer(size + 1, 1):uint()
+  end
+  if size == 0 then return dissect(buffer:range():tvb(), pinfo, root) end
   if size >= buffer:len() then return original:call(buffer, pinfo, root) end
   local tree = root:add(shim, buffer(0, size))
-  tree:add(s.type, buffer(0, 1))
-  tree:add(s.words, buffer(1, 1))
-  tree:add(s.info, buffer(2, 2))
-  if size > 4 then tree:add(s.value, buffer(4, size - 4)) end
-  add_meaning(tree, buffer(0, size):tvb())
+  local at, seen = 0, {}
+  while at < size do
+    local bytes = 4 + 4 * buffer(at + 1, 1):uint()
+    add_part(tree, buffer(at, bytes):tvb(), seen)
+    at = at + bytes
+  end
   dissect(buffer(size):tvb(), pinfo, root)
   return buffer:len()
 end
 
 ports:add(ROCE_PORT, shim)
 
--- Escape's tokens (base/wire/etf.h) and Loop Breaker's messages. Every other MAC control frame (PAUSE, PFC) goes to Wireshark's own dissector.
-local MAC_CONTROL, CLCM_OPCODE, CLCM_BYTES = 0x8808, 0x0103, 18
-local clcm = Proto("clcm", "rocelab Loop Breaker (credit loop control message)")
-local c = {
-  opcode = ProtoField.uint16("clcm.opcode", "Opcode", base.HEX),
-  class = ProtoField.uint8("clcm.class", "Class", base.DEC),
-  hops = ProtoField.uint16("clcm.hops", "Hops", base.DEC),
-  round = ProtoField.uint32("clcm.round", "Round", base.DEC),
-  id = ProtoField.uint64("clcm.id", "Identifier (SPUID)", base.HEX),
-}
-clcm.fields = c
+-- Control frames, one entry for each codec of base/wire/controls.h. Under MAC control an opcode tells them, as feedback
+-- an ICMP type. An entry takes the bytes from there on and returns how many it has used, 0 if it is not one; the others
+-- (PAUSE, PFC, ICMP itself) go to Wireshark's own dissectors.
+local MAC_CONTROL = 0x8808
+local mac_controls, icmp_types = {}, {}
 
-local ETF_OPCODE = 0x0102
 local etf = Proto("etf", "rocelab Escape token (ETF)")
 local marks = { [0] = "asks for a frame", [1] = "comes back: nothing waits", [2] = "comes back: no place" }
 local e = {
@@ -246,7 +251,7 @@ local e = {
 }
 etf.fields = e
 
-function etf.dissector(buffer, pinfo, root)
+mac_controls[0x0102] = function(buffer, pinfo, root)
   local address = buffer:len() > 3 and buffer(3, 1):uint() == 1 and 16 or 4
   local size = 6 + 2 * address + 8
   if buffer:len() < size then return 0 end
@@ -267,17 +272,19 @@ function etf.dissector(buffer, pinfo, root)
   return buffer:len()
 end
 
-local ethertypes = DissectorTable.get("ethertype")
-local mac_control = ethertypes:get_dissector(MAC_CONTROL)
+local CLCM_BYTES = 18
+local clcm = Proto("clcm", "rocelab Loop Breaker (credit loop control message)")
+local c = {
+  opcode = ProtoField.uint16("clcm.opcode", "Opcode", base.HEX),
+  class = ProtoField.uint8("clcm.class", "Class", base.DEC),
+  hops = ProtoField.uint16("clcm.hops", "Hops", base.DEC),
+  round = ProtoField.uint32("clcm.round", "Round", base.DEC),
+  id = ProtoField.uint64("clcm.id", "Identifier (SPUID)", base.HEX),
+}
+clcm.fields = c
 
-function clcm.dissector(buffer, pinfo, root)
-  if buffer:len() >= 2 and buffer(0, 2):uint() == ETF_OPCODE then
-    local used = etf.dissector(buffer, pinfo, root)
-    if used > 0 then return used end
-  end
-  if buffer:len() < CLCM_BYTES or buffer(0, 2):uint() ~= CLCM_OPCODE then
-    return mac_control:call(buffer, pinfo, root)
-  end
+mac_controls[0x0103] = function(buffer, pinfo, root)
+  if buffer:len() < CLCM_BYTES then return 0 end
   local tree = root:add(clcm, buffer(0, CLCM_BYTES))
   tree:add(c.opcode, buffer(0, 2))
   tree:add(c.class, buffer(2, 1))
@@ -289,4 +296,67 @@ function clcm.dissector(buffer, pinfo, root)
   return buffer:len()
 end
 
-ethertypes:add(MAC_CONTROL, clcm)
+local rocc = Proto("rocc", "rocelab RoCC feedback")
+local r = {
+  form = ProtoField.uint8("rocc.form", "Form", base.DEC, { [0] = "rate", [1] = "queue", [2] = "all values" }),
+  rate = ProtoField.uint32("rocc.rate", "Fair rate, multiples of Delta^F", base.DEC),
+  destination = ProtoField.ipv4("rocc.destination", "Flow's destination"),
+  qp = ProtoField.uint24("rocc.destqp", "Flow's destination QPN", base.HEX),
+  period = ProtoField.uint32("rocc.period", "Period", base.DEC),
+  q_cur = ProtoField.uint32("rocc.q_cur", "Q_cur, multiples of Delta^Q", base.DEC),
+  q_ref = ProtoField.uint32("rocc.q_ref", "Q_ref, multiples of Delta^Q", base.DEC),
+  q_mid = ProtoField.uint32("rocc.q_mid", "Q_mid, multiples of Delta^Q", base.DEC),
+  q_max = ProtoField.uint32("rocc.q_max", "Q_max, multiples of Delta^Q", base.DEC),
+  f_min = ProtoField.uint32("rocc.f_min", "F_min, multiples of Delta^F", base.DEC),
+  f_max = ProtoField.uint32("rocc.f_max", "F_max, multiples of Delta^F", base.DEC),
+  alpha = ProtoField.double("rocc.alpha", "alpha~, Delta^F per Delta^Q"),
+  beta = ProtoField.double("rocc.beta", "beta~, Delta^F per Delta^Q"),
+}
+rocc.fields = r
+
+local function gain(b) return b(0, 2):uint() + b(2, 4):uint() / 2 ^ 32 end
+
+icmp_types[253] = function(buffer, pinfo, root)
+  local form = buffer(1, 1):uint()
+  local size = ({ [0] = 16, [1] = 24, [2] = 56 })[form]
+  if size == nil or buffer:len() < size then return 0 end
+  local tree = root:add(rocc, buffer(0, size))
+  tree:add(r.form, buffer(1, 1))
+  tree:add(r.rate, buffer(4, 4))
+  tree:add(r.destination, buffer(8, 4))
+  tree:add(r.qp, buffer(13, 3))
+  if form > 0 then
+    tree:add(r.period, buffer(16, 4))
+    tree:add(r.q_cur, buffer(20, 4))
+  end
+  if form == 2 then
+    for i, name in ipairs({ "q_ref", "q_mid", "q_max", "f_min", "f_max" }) do tree:add(r[name], buffer(20 + 4 * i, 4)) end
+    tree:add(r.alpha, buffer(44, 6), gain(buffer(44, 6)))
+    tree:add(r.beta, buffer(50, 6), gain(buffer(50, 6)))
+  end
+  pinfo.cols.protocol = "RoCC"
+  pinfo.cols.info = string.format("rate=%d QP=0x%06x", buffer(4, 4):uint(), buffer(13, 3):uint())
+  return buffer:len()
+end
+
+local mac_control = Proto("rocelab_mac_control", "rocelab MAC control")
+local ethertypes = DissectorTable.get("ethertype")
+local own_mac_control = ethertypes:get_dissector(MAC_CONTROL)
+
+function mac_control.dissector(buffer, pinfo, root)
+  local one = buffer:len() >= 2 and mac_controls[buffer(0, 2):uint()]
+  local used = one and one(buffer, pinfo, root) or 0
+  return used > 0 and used or own_mac_control:call(buffer, pinfo, root)
+end
+ethertypes:add(MAC_CONTROL, mac_control)
+
+-- ICMP has no table of types: what it makes of an unknown one stays, and the entry follows.
+local icmp_feedback = Proto("rocelab_feedback", "rocelab feedback")
+local icmp_type = Field.new("icmp.type")
+
+function icmp_feedback.dissector(buffer, pinfo, root)
+  local kind = icmp_type()
+  local one = kind and icmp_types[kind.value]
+  if one and buffer:len() >= kind.offset + 4 then one(buffer(kind.offset):tvb(), pinfo, root) end
+end
+register_postdissector(icmp_feedback)

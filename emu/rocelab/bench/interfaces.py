@@ -148,7 +148,7 @@ def shared_memory(step: Step) -> dict[str, Any]:
 
 
 def _packet_bench() -> Path:
-    path = paths.RELEASE / "irn_provider" / "live" / "packet_bench"
+    path = paths.RELEASE / "irn_provider" / "realtime" / "packet_bench"
     if not path.exists():
         with setup_lock(), Step("packet_bench") as step:
             setup_build.build("release", step, [path.name])

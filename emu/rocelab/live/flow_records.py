@@ -30,8 +30,8 @@ def read_records(
         document = json.loads(path.read_text())
         epoch = int(document["epoch_realtime_ns"]) * 1000 - REALTIME_EPOCH_PS
         for record in document["flows"]:
-            for key in ("posted_ps", "placed_ps", "cqe_ps"):
-                if record[key] is not None:
+            for key in ("posted_ps", "placed_ps", "cqe_ps", "last_ps"):
+                if record.get(key) is not None:
                     record[key] += epoch
             ends[(record["id"], record["role"])] = record
     return tuple(
@@ -61,12 +61,19 @@ def _join(
         dst_qpn=(sink.get("local_qpns") or [0])[0],
         src_qpns=tuple(source.get("local_qpns") or ()),
         dst_qpns=tuple(sink.get("local_qpns") or ()),
+        stopped=source.get("status") == "stopped",
+        settled=sink.get("status") == "settled",
+        sent=source.get("sent", 0),
+        delivered=sink.get("delivered", 0),
+        latency_sum_ps=sink.get("latency_sum_ps", 0),
+        latency_max_ps=sink.get("latency_max_ps", 0),
+        last_ps=sink.get("last_ps"),
     )
 
 
 def _status(end: Mapping[str, Any]) -> int:
     text = end.get("status", "not finished")
-    if text in ("ok", "not finished"):
+    if text in ("ok", "stopped", "settled", "not finished"):
         return 0  # of the latter the times that are missing tell
     return TEXTS.index(text) if text in TEXTS else OTHER_STATUS
 

@@ -24,7 +24,7 @@ def completion(flows: pd.DataFrame, runs: pd.DataFrame) -> str:
     fig, ((left, right),) = style.figure(
         1, 2, 10.6, 3.1, gridspec_kw={"width_ratios": [1.55, 1], "wspace": between}
     )
-    done = flows[flows["completed"]]
+    done = flows[flows["completed"] & flows["fct_s"].notna()]  # a stream has no FCT
     factor, unit = style.time_scale(float(done["fct_s"].max()) if len(done) else 0.0)
     for label in labels:
         values = np.sort(done[done["label"] == label]["fct_s"].to_numpy(dtype=float)) * factor
@@ -176,7 +176,7 @@ def _nothing(axes: Axes, text: str) -> None:
 
 def slowdown_by_size(flows: pd.DataFrame) -> str | None:
     """Median and 99th percentile of slowdown in ten classes of flow size with equally many flows; None when sizes do not differ."""
-    done = flows[flows["completed"]]
+    done = flows[flows["completed"] & flows["fct_s"].notna()]  # a stream has no FCT
     if done["size"].nunique() < 10:
         return None
     labels = list(dict.fromkeys(done["label"]))

@@ -76,6 +76,17 @@ COLUMNS = (
     Column("declared_drops", "declared drops", "packets", 1, "lossless frames beyond egress_max", True),
     Column("pushed_out", "pushed out", "packets", 1, "frames that gave way in full queues", True),
     Column("unknown_dscp", "unknown DSCP", "packets", 1, "frames that a node could not classify", True),
+    Column("stopped", "stopped", "flows", 1, "flows that their stop ended before all was sent", True),
+    Column("lost_messages", "lost", "messages", 1, "messages that were sent and did not arrive", True),
+    Column(
+        "avg_message_latency_s",
+        "message latency",
+        "us",
+        1e6,
+        "of streams: mean from the time of a message until it was in place",
+        True,
+    ),
+    Column("max_message_latency_s", "longest", "us", 1e6, "of all messages of streams", True),
     Column("lossless_drops", "lossless drops", "packets", 1, "drops in a lossless class: must be 0", True),
 )
 
@@ -231,11 +242,13 @@ def group_rows(summary: dict[str, Any], mean: Callable[[list[float]], float]) ->
         runs = [r for r in summary["runs"] if r["label"] == label and r["complete"]]
         for i, group in enumerate(runs[0]["groups"] if runs else []):
             each = [r["groups"][i] for r in runs]
-            during = (
-                f"{number(mean([g['goodput_during_bps'] for g in each]) / 1e9, 2)} Gb/s"
-                if group["during"]
-                else ""
-            )
+            notes = []
+            if group["during"]:
+                during = number(mean([g["goodput_during_bps"] for g in each]) / 1e9, 2)
+                notes.append(f"{during} Gb/s while {group['during']} ran")
+            if group["messages"]["sent"]:
+                sent, lost = (mean([g["messages"][key] for g in each]) for key in ("sent", "lost"))
+                notes.append(f"{number(sent, 0)} messages, {number(lost, 0)} lost")
             rows.append(
                 (
                     label,
@@ -243,7 +256,7 @@ def group_rows(summary: dict[str, Any], mean: Callable[[list[float]], float]) ->
                     str(group["flows"]),
                     number(mean([g["rct_s"] for g in each]) * 1e3, 3),
                     number(mean([g["goodput_bps"] for g in each]) / 1e9, 2),
-                    f"{during} while {group['during']} ran" if during else "",
+                    "; ".join(notes),
                 )
             )
     return rows if any(r[5] for r in rows) or len({r[1] for r in rows}) > 1 else []

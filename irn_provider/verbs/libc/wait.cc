@@ -17,10 +17,6 @@ constexpr int kSetupSliceMs = 5;
 constexpr std::int64_t kBeyondGraceNs =
     10'000'000;  // the coordinator has surely seen the end of the grace by then
 
-bool time_has_begun(const LiveProcess& process) {
-  return process.segment().header().state.load() != lockstep::RunState::kSetup;
-}
-
 // This thread's last wait for the outside outlasted the grace, and nothing has come since: a loop of short
 // waits, as ucx_perftest's server makes while its client measures, does not get the grace each time.
 thread_local bool t_left_behind = false;
@@ -34,22 +30,15 @@ struct Foreign {
 Foreign wait_foreign(LiveProcess& process, bool with_grace, Duration timeout, const Attempt& attempt) {
   ForeignScope foreign(process);
   const std::int64_t begin = real::wall_ns();
-  const std::int64_t grace = with_grace ? process.segment().header().grace_wall_ns + kBeyondGraceNs : 0;
+  const std::int64_t grace = with_grace ? process.grace_wall_ns() + kBeyondGraceNs : 0;
   std::int64_t running_since = -1;
   while (true) {
     const std::int64_t now = real::wall_ns();
-    if (running_since < 0 && time_has_begun(process)) running_since = now;
+    if (running_since < 0 && process.time_has_begun()) running_since = now;
     if (running_since >= 0 && now - running_since >= grace) return {};
     if (running_since < 0 && (now - begin) >= timeout.ps() / 1'000) return {.result = 0, .timed_out = true};
     if (const int r = attempt(kSetupSliceMs); r != 0) return {.result = r, .timed_out = false};
   }
-}
-
-// Something from outside arrived after time had passed in a wait: when, depended on the wall.
-void count_detach(LiveProcess& process) {
-  lockstep::Header& header = process.segment().header();
-  if (header.state.load() != lockstep::RunState::kRunning) return;
-  note_detach(header, process.now());
 }
 
 // Parks until something inside may be ready, the deadline, or a signal.
@@ -86,7 +75,7 @@ int wait_with_outside(LiveProcess& process, const WaitSet& set, std::uint64_t se
       r = attempt(static_cast<int>(kOutsideSliceNs / 1'000'000));
     }
     if (r == 0) continue;
-    if (r > 0 && !ours) count_detach(process), t_left_behind = false;
+    if (r > 0 && !ours) process.count_detach(), t_left_behind = false;
     return r;
   }
 }
@@ -124,7 +113,7 @@ int wait_for(LiveProcess& process, const WaitSet& set, Duration timeout, const A
   const Time deadline = process.now() + timeout;
   if (set.outside) {
     const bool with_grace = !set.inside() && !t_left_behind;
-    if (with_grace || !time_has_begun(process)) {
+    if (with_grace || !process.time_has_begun()) {
       const Foreign f = wait_foreign(process, with_grace, timeout, attempt);
       if (f.result != 0 || f.timed_out) return f.result;
       t_left_behind = with_grace;

@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "base/wire/ipv4.h"
-#include "lockstep/host_identity.h"
+#include "emu/world/host_identity.h"
 
 namespace rocelab::verbs {
 namespace {
@@ -84,7 +84,7 @@ std::optional<Ahn> Gsi::route(Nic& nic, const Gid& from, const Gid& to) {
   path.src_gid = from;
   path.dst_gid = to;
   path.src_gid_index = is_ipv4_mapped(from) ? 1 : 0;
-  path.udp_src_port = lockstep::udp_source_port(0, kGsiQpn.value, kGsiQpn.value, from, to);
+  path.udp_src_port = udp_source_port(0, kGsiQpn.value, kGsiQpn.value, from, to);
   return routes_.add(nic, pd_, path);
 }
 

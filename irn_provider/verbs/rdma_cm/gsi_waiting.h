@@ -9,15 +9,15 @@
 #include <deque>
 #include <optional>
 
+#include "emu/world/world.h"
 #include "irn_provider/cm/cm_types.h"
-#include "lockstep/segment.h"
 
 namespace rocelab::verbs {
 
 class GsiWaiting {
  public:
-  static constexpr std::size_t kMostAnswers = 1'024;              // from here on no dispensable ones
-  static constexpr std::size_t kMost = 2 * lockstep::kQpnsPerVf;  // two for each QP that the process may have
+  static constexpr std::size_t kMostAnswers = 1'024;    // from here on no dispensable ones
+  static constexpr std::size_t kMost = 2 * kQpnsPerVf;  // two for each QP that the process may have
 
   void push(const cm::OutgoingMad& mad) {
     if (waiting_.size() >= (mad.dispensable ? kMostAnswers : kMost)) {

@@ -44,7 +44,7 @@ bool PortBindings::claim(PortOwner& who, std::uint16_t port) {
 
 int PortBindings::bind(PortOwner& who) {
   if (who.address.port == 0) {
-    const std::uint32_t begin = registry_.self() * (kEphemerals / lockstep::kMaxVfsPerHost);
+    const std::uint32_t begin = registry_.self() * (kEphemerals / kMaxVfsPerHost);
     for (std::uint32_t tries = 0; tries < kEphemerals; ++tries)
       if (claim(who, static_cast<std::uint16_t>(kFirstEphemeral + (begin + next_ephemeral_++) % kEphemerals)))
         return 0;

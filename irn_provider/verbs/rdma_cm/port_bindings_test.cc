@@ -54,13 +54,13 @@ class PortBindingsTest : public ::testing::Test {
     if (told == 0) ports_.unbind(b);
     ports_.unbind(a);
     EXPECT_EQ(told, other_way);
-    EXPECT_FALSE(lockstep::PortRegistry(*segment_, 0).owner(0, kPort));
+    EXPECT_FALSE(lockstep::PortRegistry(segment_->share_of(0), 0).owner(0, kPort));
     return told;
   }
 
   lockstep::TestSegment segment_{lockstep::plain_plan(2, 2)};
-  PortBindings ports_{lockstep::PortRegistry(*segment_, 0)};
-  PortBindings neighbour_{lockstep::PortRegistry(*segment_, 1)};
+  PortBindings ports_{lockstep::PortRegistry(segment_->share_of(0), 0)};
+  PortBindings neighbour_{lockstep::PortRegistry(segment_->share_of(0), 1)};
 };
 
 TEST_F(PortBindingsTest, BothFamiliesAnyAddressGoTogetherIfIpv6IsToldToKeepToItself) {

@@ -8,11 +8,11 @@
 #include <cstring>
 
 #include "base/wire/multicast.h"
+#include "emu/world/host_identity.h"
 #include "irn_provider/verbs/limits.h"
 #include "irn_provider/verbs/objects.h"
 #include "irn_provider/verbs/rdma_cm/ucma.h"
 #include "irn_provider/verbs/translate.h"
-#include "lockstep/host_identity.h"
 
 namespace rocelab::verbs {
 namespace {
@@ -24,19 +24,17 @@ bool is_link_local(const cm::Address& a) {
 }
 
 // The host's own one, from which it speaks to `peer` (RFC 6724, rule 2: of the same scope).
-cm::Address own_address(const lockstep::HostEntry& host, const cm::Address& peer) {
+cm::Address own_address(const HostEntry& host, const cm::Address& peer) {
   const bool ipv4 = peer.ip_version == 4, link_local = is_link_local(peer);
-  const bool other = !link_local && lockstep::gids_of(host) > lockstep::kIpv6Gid;
-  const Gid gid = lockstep::gid_of(host, ipv4    ? lockstep::kIpv4Gid
-                                         : other ? lockstep::kIpv6Gid
-                                                 : lockstep::kLinkLocalGid);
+  const bool other = !link_local && gids_of(host) > kIpv6Gid;
+  const Gid gid = gid_of(host, ipv4 ? kIpv4Gid : other ? kIpv6Gid : kLinkLocalGid);
   cm::Address a{peer.ip_version, {}, 0};
   std::copy(ipv4 ? gid.begin() + 12 : gid.begin(), gid.end(), ipv4 ? a.ip.begin() + 12 : a.ip.begin());
   return a;
 }
 
-bool is_own(const lockstep::HostEntry& host, const cm::Address& address) {
-  return lockstep::index_of(host, gid_of(address)) >= 0;
+bool is_own(const HostEntry& host, const cm::Address& address) {
+  return index_of(host, gid_of(address)) >= 0;
 }
 
 std::uint8_t rate_code(Rate rate) {  // as ibv_rate; the next lower one that exists
@@ -174,7 +172,7 @@ int Ucma::query_route(Caller& c, const rdma_ucm_query& cmd, rdma_ucm_query_route
   if (id->has_remote) out.dst_addr = sockaddr_of(id->remote);
   out.ibdev_index = 0xffffffff;  // what ibv_get_device_index says, too
   if (!id->has_device) return 0;
-  const lockstep::Guid guid = lockstep::guid_of(process_.host().mac);
+  const Guid guid = guid_of(process_.host().mac);
   std::memcpy(&out.node_guid, guid.data(), sizeof out.node_guid);
   out.port_num = kPorts;
   ib_user_path_rec& path = out.ib_route[0];

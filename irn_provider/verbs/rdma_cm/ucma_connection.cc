@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "emu/world/host_identity.h"
 #include "irn_provider/verbs/limits.h"
 #include "irn_provider/verbs/objects.h"
 #include "irn_provider/verbs/rdma_cm/ucma.h"
 #include "irn_provider/verbs/translate.h"
-#include "lockstep/host_identity.h"
 
 namespace rocelab::verbs {
 namespace {
@@ -21,18 +21,18 @@ std::span<const std::uint8_t> private_data(const rdma_ucm_conn_param& p) {
   return {p.private_data, p.private_data_len};
 }
 
-std::uint8_t mtu_of(const lockstep::HostEntry& host) {
+std::uint8_t mtu_of(const HostEntry& host) {
   return static_cast<std::uint8_t>(mtu_code(host.nic.active_mtu));
 }
 
 bool speaks_irn(const LiveProcess& process) { return process.host().nic.mode == TransportMode::kIrn; }
 
-void fill_address(const lockstep::HostEntry& host, const cm::QpSettings& s, ib_uverbs_ah_attr& ah) {
+void fill_address(const HostEntry& host, const cm::QpSettings& s, ib_uverbs_ah_attr& ah) {
   ah.is_global = 1;
   ah.port_num = kPorts;
   std::copy(s.remote_gid.begin(), s.remote_gid.end(), ah.grh.dgid);
   ah.grh.flow_label = s.flow_label;
-  ah.grh.sgid_index = static_cast<std::uint8_t>(lockstep::index_of(host, s.local_gid));
+  ah.grh.sgid_index = static_cast<std::uint8_t>(index_of(host, s.local_gid));
   ah.grh.hop_limit = s.hop_limit;
   ah.grh.traffic_class = s.traffic_class;
 }
@@ -52,8 +52,7 @@ void fill_init(const UcmaId& id, const cm::QpSettings* s, ib_uverbs_qp_attr& a) 
   if (s->responder_resources > 0) a.qp_access_flags |= IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
 }
 
-void fill_rtr(const lockstep::HostEntry& host, const UcmaId& id, const cm::QpSettings& s,
-              ib_uverbs_qp_attr& a) {
+void fill_rtr(const HostEntry& host, const UcmaId& id, const cm::QpSettings& s, ib_uverbs_qp_attr& a) {
   a.qp_attr_mask = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
   fill_address(host, s, a.ah_attr);
   a.path_mtu = s.mtu;

@@ -5,10 +5,10 @@
 #include <cerrno>
 #include <cstring>
 
+#include "emu/world/host_identity.h"
 #include "irn_provider/verbs/limits.h"
 #include "irn_provider/verbs/objects.h"
 #include "irn_provider/verbs/rdma_cm/ucma.h"
-#include "lockstep/host_identity.h"
 
 namespace rocelab::verbs {
 namespace {
@@ -30,7 +30,7 @@ void fill(const cm::Event& from, rdma_ucm_conn_param& to) {
   to.rnr_retry_count = from.rnr_retry_count;
 }
 
-void fill(const lockstep::HostEntry& host, const cm::Event& from, const cm::QpSettings& settings,
+void fill(const HostEntry& host, const cm::Event& from, const cm::QpSettings& settings,
           rdma_ucm_ud_param& to) {
   to.private_data_len = copy_private(from.private_data, to.private_data);
   to.qp_num = from.qpn.value;
@@ -39,7 +39,7 @@ void fill(const lockstep::HostEntry& host, const cm::Event& from, const cm::QpSe
   to.ah_attr.port_num = kPorts;
   std::copy(settings.remote_gid.begin(), settings.remote_gid.end(), to.ah_attr.grh.dgid);
   to.ah_attr.grh.flow_label = settings.flow_label;
-  to.ah_attr.grh.sgid_index = static_cast<std::uint8_t>(lockstep::index_of(host, settings.local_gid));
+  to.ah_attr.grh.sgid_index = static_cast<std::uint8_t>(index_of(host, settings.local_gid));
   to.ah_attr.grh.hop_limit = settings.hop_limit;
   to.ah_attr.grh.traffic_class = settings.traffic_class;
 }

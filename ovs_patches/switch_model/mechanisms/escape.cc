@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/wire/etf.h"
+#include "base/wire/controls.h"
+#include "base/wire/shim_escape.h"
 #include "ovs_patches/switch_model/counters.h"
 #include "ovs_patches/switch_model/switch_config.h"
 
@@ -14,7 +15,7 @@ namespace {
 void end_escape(Packet& packet) {
   packet.kind = PacketKind::kData;
   packet.roce.shim_hops = kShimToRemove;
-  packet.frame_length -= static_cast<std::uint32_t>(kEscapeShimBytes);
+  packet.frame_length -= kEscapeShimBytes;
 }
 
 }  // namespace
@@ -46,15 +47,15 @@ void EscapeMechanism::on_enqueue(PortId out, PortId in, const Packet& packet, Ti
 }
 
 void EscapeMechanism::on_message(PortId in, std::span<const PortId> outs, PacketRef packet, Time now) {
-  if (packet->kind == PacketKind::kEscapeToken) return receive_token(in, *packet, now);
+  if (packet->kind == kind_of<EscapeToken>) return receive_token(in, *packet, now);
   if (packet->kind == PacketKind::kEscaping) return receive_frame(in, outs, std::move(packet), now);
   receive_announcement(in, outs, std::move(packet));
 }
 
 bool EscapeMechanism::ignore(SwitchPortCounters& counters, const Packet& packet) {
   if (packet.kind == PacketKind::kEscaping) return false;
-  ++(packet.kind == PacketKind::kEscapeToken ? counters.escape_tokens_ignored
-                                             : counters.escape_announcements_ignored);
+  ++(packet.kind == kind_of<EscapeToken> ? counters.escape_tokens_ignored
+                                         : counters.escape_announcements_ignored);
   return true;
 }
 
@@ -134,13 +135,13 @@ std::uint32_t EscapeMechanism::take_token(PortId port_id, const EscapeIssued::To
 void EscapeMechanism::send_token(PortId ingress, const SwitchFlow& flow, Tc tc, std::uint16_t hops,
                                  std::uint32_t number) {
   PacketRef token = actions_.make_packet();
-  put_escape_token(*token, {.tc = tc,
-                            .hops = hops,
-                            .source = flow.source,
-                            .destination = flow.destination,
-                            .dest = flow.dest,
-                            .ipv6 = flow.ipv6,
-                            .number = number});
+  put_control(*token, EscapeToken{.tc = tc,
+                                  .hops = hops,
+                                  .source = flow.source,
+                                  .destination = flow.destination,
+                                  .dest = flow.dest,
+                                  .ipv6 = flow.ipv6,
+                                  .number = number});
   ++actions_.counters(ingress).escape_tokens_sent;
   actions_.send_control(ingress, std::move(token));
 }
@@ -149,7 +150,8 @@ void EscapeMechanism::send_token(PortId ingress, const SwitchFlow& flow, Tc tc, 
 
 void EscapeMechanism::receive_token(PortId egress, const Packet& packet, Time now) {
   Port& port = at(egress);
-  const EscapeToken token = escape_token_of(packet);  // a host's is not believed: nothing is blocked there
+  const EscapeToken token =
+      control_of<EscapeToken>(packet);  // a host's is not believed: nothing is blocked there
   if (token.mark != EscapeTokenMark::kAsks) return receive_returned(egress, token, now);
   const std::uint64_t key = SwitchFlow{token.source, token.destination, token.dest, PortId{0}}.key();
   if (!between_switches(egress) || !serves(token.tc) || token.hops >= kMostEscapeHops)
@@ -171,7 +173,7 @@ void EscapeMechanism::let_escape(PortId egress, QueuedFrame frame, std::uint8_t 
   const Bytes charged = reserved ? 0_B : frame.packet->frame();
   frame.packet->kind = PacketKind::kEscaping;
   frame.packet->roce.shim_hops = hops;
-  frame.packet->frame_length += static_cast<std::uint32_t>(kEscapeShimBytes);
+  frame.packet->frame_length += kEscapeShimBytes;
   ++actions_.counters(egress).escaped_frames;
   queue_frame(egress, {std::move(frame.packet), frame.in, frame.share, charged, reserved});
 }

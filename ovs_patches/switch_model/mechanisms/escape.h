@@ -11,7 +11,8 @@
 
 #include "base/ring.h"
 #include "base/rng.h"
-#include "base/wire/etf_mark.h"
+#include "base/wire/controls.h"
+#include "base/wire/etf.h"
 #include "ovs_patches/switch_model/actions.h"
 #include "ovs_patches/switch_model/escape.h"
 #include "ovs_patches/switch_model/pfc.h"
@@ -36,7 +37,7 @@ class EscapeMechanism {
   std::uint64_t held_frames() const { return held_frames_; }
 
   static constexpr bool takes(PacketKind kind) {
-    return kind == PacketKind::kEscapeToken || kind == PacketKind::kEscaping ||
+    return kind == kind_of<EscapeToken> || kind == PacketKind::kEscaping ||
            kind == PacketKind::kEscapeAnnouncement;
   }
   void on_message(PortId in, std::span<const PortId> outs, PacketRef packet, Time now);

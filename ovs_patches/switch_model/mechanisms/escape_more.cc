@@ -9,8 +9,9 @@
 // port is paused as well. Nobody answers: each flow's turn comes again.
 #include <utility>
 
-#include "base/wire/etf.h"
+#include "base/wire/controls.h"
 #include "base/wire/roce_packet.h"
+#include "base/wire/shim_escape.h"
 #include "ovs_patches/switch_model/counters.h"
 #include "ovs_patches/switch_model/mechanisms/escape.h"
 #include "ovs_patches/switch_model/queue.h"
@@ -31,7 +32,7 @@ void EscapeMechanism::refuse_token(PortId egress, EscapeToken token, EscapeToken
   if (!config_.return_tokens || token.number == 0 || !between_switches(egress)) return;
   token.mark = why;
   PacketRef back = actions_.make_packet();
-  put_escape_token(*back, token);
+  put_control(*back, token);
   actions_.send_control(egress, std::move(back));
 }
 
@@ -57,7 +58,7 @@ void EscapeMechanism::receive_returned(PortId ingress, const EscapeToken& token,
     EscapeToken next = token;
     next.hops = static_cast<std::uint16_t>(mine->hops - 1);
     next.number = mine->before;
-    put_escape_token(*back, next);
+    put_control(*back, next);
     actions_.send_control(PortId{static_cast<std::uint16_t>(egress)}, std::move(back));
   }
 }

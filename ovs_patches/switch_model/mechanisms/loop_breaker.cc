@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "base/wire/controls.h"
 #include "ovs_patches/switch_model/counters.h"
 #include "ovs_patches/switch_model/queue.h"
 #include "ovs_patches/switch_model/switch_config.h"
@@ -52,7 +53,7 @@ void LoopBreakerMechanism::send(PortId port, const Clcm& message) {
     return;
   }
   PacketRef packet = actions_.make_packet();
-  put_clcm(*packet, message);
+  put_control(*packet, message);
   ++counters.clcms_sent;
   actions_.send_control(port, std::move(packet));
 }
@@ -65,7 +66,7 @@ bool LoopBreakerMechanism::ignore(SwitchPortCounters& counters, const Packet&) {
 // A message from the switch that has sent what this ingress port stores. Its sender waits for the port while
 // that asks for a pause, and so for the queues that hold the port's frames.
 void LoopBreakerMechanism::on_message(PortId in, std::span<const PortId>, PacketRef packet, Time now) {
-  const Clcm message = clcm_of(*packet);
+  const Clcm message = control_of<Clcm>(*packet);
   const EgressQueues& queues = actions_.queues();
   const bool blocked = ports_[in.value] && actions_.lossless(message.tc) && actions_.asks(in, message.tc);
   bool used = false;

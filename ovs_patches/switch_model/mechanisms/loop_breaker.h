@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/rng.h"
+#include "base/wire/controls.h"
 #include "ovs_patches/switch_model/actions.h"
 #include "ovs_patches/switch_model/loop_breaker.h"
 #include "ovs_patches/switch_model/pfc.h"
@@ -27,7 +28,7 @@ class LoopBreakerMechanism {
   }
   void on_timeout(PortId port, Time now);
 
-  static constexpr bool takes(PacketKind kind) { return kind == PacketKind::kClcm; }
+  static constexpr bool takes(PacketKind kind) { return kind == kind_of<Clcm>; }
   void on_message(PortId in, std::span<const PortId> outs, PacketRef message, Time now);
   static bool ignore(SwitchPortCounters& counters, const Packet& message);
 

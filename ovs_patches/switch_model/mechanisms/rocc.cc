@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "base/wire/controls.h"
 #include "ovs_patches/switch_model/counters.h"
 #include "ovs_patches/switch_model/queue.h"
 #include "ovs_patches/switch_model/switch_config.h"
@@ -97,26 +98,24 @@ std::size_t RoccMechanism::notify_flows(PortId port, CongestionPoint& point, Byt
     });
   }
   const RoccForm form = actions_.config().rocc.form;
-  FairRateFeedback feedback;
-  feedback.cp = actions_.port(port).cp_address;
-  feedback.rate = point.cp.units();
-  feedback.report.form = form;
+  RoccReport report{form, 0, 0, {}};
   if (form != RoccForm::kRate) {
     const std::int64_t units = std::min<std::int64_t>(point.cp.units_of(length), 0xffffffff);
-    feedback.report.q_cur = static_cast<std::uint32_t>(units);
-    feedback.report.period = static_cast<std::uint32_t>((now - Time::zero()) / point.cp.params().period);
-    feedback.report.values = point.cp.values();
+    report.q_cur = static_cast<std::uint32_t>(units);
+    report.period = static_cast<std::uint32_t>((now - Time::zero()) / point.cp.params().period);
+    report.values = point.cp.values();
   }
+  const RoccFeedback feedback(actions_.port(port).cp_address, point.cp.units(), Qpn{}, report);
   const std::vector<SwitchFlow>& flows = point.flows->take(now);
   for (const SwitchFlow& flow : flows) send_cnp(port, flow, feedback, now);
   return flows.size();
 }
 
 // The paper lets CNPs be lost (3.3.5).
-void RoccMechanism::send_cnp(PortId port, const SwitchFlow& flow, FairRateFeedback feedback, Time now) {
+void RoccMechanism::send_cnp(PortId port, const SwitchFlow& flow, RoccFeedback feedback, Time now) {
   PacketRef packet = actions_.make_packet();
   feedback.dest = flow.dest;
-  put_fair_rate(*packet, feedback);
+  put_control(*packet, feedback);
   packet->src = flow.destination;
   packet->dst = flow.source;
   packet->roce.dscp = actions_.config().rocc.dscp;

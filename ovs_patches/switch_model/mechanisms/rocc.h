@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/rng.h"
+#include "base/wire/controls.h"
 #include "ovs_patches/switch_model/actions.h"
 #include "ovs_patches/switch_model/rocc_cp.h"
 #include "ovs_patches/switch_model/rocc_flow_table.h"
@@ -40,7 +41,7 @@ class RoccMechanism {
   void run_period(PortId port_id, CongestionPoint& point, Time now);
   bool updates(CongestionPoint& point, Bytes length);
   std::size_t notify_flows(PortId port, CongestionPoint& point, Bytes length, Time now);
-  void send_cnp(PortId port, const SwitchFlow& flow, FairRateFeedback feedback, Time now);
+  void send_cnp(PortId port, const SwitchFlow& flow, RoccFeedback feedback, Time now);
 
   SwitchActions actions_;
   std::vector<Port> ports_;

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/wire/switch_shim.h"
+#include "base/wire/shim_parts.h"
 #include "base/wire_clock.h"
 #include "ovs_patches/switch_model/switch_config.h"
 
@@ -14,10 +14,10 @@ void TelemetryMechanism::on_transmit(PortId egress, Packet& packet, Time now) {
   const PortConfig& port = actions_.port(egress);
   std::uint8_t& hops = packet.roce.telemetry_hops;
   const bool escapes = packet.kind == PacketKind::kEscaping;
-  const std::uint32_t grown =
-      packet.frame_length + SwitchShim::bytes(hops + 1u, escapes) - shim_bytes_of(packet);
-  const std::int64_t most = actions_.config().longest_frame().count() +
-                            SwitchShim::bytes(0, escapes);  // what drivers have room for
+  const std::uint32_t own = Telemetry::shim_bytes(hops);
+  const std::uint32_t grown = packet.frame_length + Telemetry::shim_bytes(hops + 1u) - own;
+  const std::int64_t most = actions_.config().longest_frame().count() + shim_bytes_of(packet) -
+                            own;  // what drivers have room for: other parts come on top
   if ((escapes || packet.kind == PacketKind::kData) && packet.payload_length > 0 &&
       hops < Telemetry::kMaxHops && grown <= most) {
     Telemetry& telemetry = PacketPool::telemetry(packet);

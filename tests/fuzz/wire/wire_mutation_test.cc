@@ -16,8 +16,7 @@
 #include "base/wire/pcapng.h"
 #include "base/wire/pfc.h"
 #include "base/wire/rocc_cnp.h"
-#include "base/wire/shim.h"
-#include "base/wire/switch_shim.h"
+#include "base/wire/shim_parts.h"
 #include "base/wire/test_frames.h"
 #include "tests/fuzz/wire/wire_properties.h"
 
@@ -27,23 +26,30 @@ namespace {
 using test::ByteVector;
 using test::NamedFrame;
 
+Shim shim_of(unsigned parts) {
+  Shim shim;
+  Telemetry stamped;
+  stamped.push(0x1234, {8, 1000, 17, 3});
+  stamped.push(0x00ff, {10, 2000, 18, 4});
+  if ((parts & 1) != 0) shim.part<EscapeHops>() = EscapeHops{3};
+  if ((parts & 2) != 0) shim.part<EscapeAnnouncement>() = EscapeAnnouncement{2};
+  if ((parts & 4) != 0) shim.part<Int>() = Int{stamped};
+  if ((parts & 8) != 0) shim.part<IntEcho>() = IntEcho{stamped};
+  return shim;
+}
+
 std::vector<NamedFrame> seeds() {
   std::vector<NamedFrame> all = test::load_captures(test::own_captures());
   for (NamedFrame& made : test::made_frames()) {
-    ByteVector shimmed = made.bytes;
-    shimmed.resize(made.bytes.size() + 12);
-    if (insert_shim(shimmed, made.bytes.size(), 1, 2, ByteVector(8)))
-      all.push_back({made.name + " with shim", shimmed});
-    SwitchShim both{3, {}};
-    both.telemetry.push(0x1234, {8, 1000, 17, 3});
-    shimmed = made.bytes;
-    shimmed.resize(made.bytes.size() + both.bytes());
-    if (insert_switch_shim(shimmed, made.bytes.size(), both))
-      all.push_back({made.name + " with hops and INT", shimmed});
-    shimmed = made.bytes;
-    shimmed.resize(made.bytes.size() + kEscapeShimBytes);
-    if (insert_switch_shim(shimmed, made.bytes.size(), SwitchShim{2, {}, true}))
-      all.push_back({made.name + ", an announcement", shimmed});
+    for (unsigned parts = 1; parts < 16; ++parts) {  // every subset
+      const Shim shim = shim_of(parts);
+      ByteVector shimmed = made.bytes;
+      shimmed.resize(made.bytes.size() + Shim::kMaxBytes);
+      const auto length = insert_parts(shimmed, made.bytes.size(), shim);
+      if (!length) break;
+      shimmed.resize(*length);
+      all.push_back({made.name + " with parts " + std::to_string(parts), shimmed});
+    }
     all.push_back(std::move(made));
   }
   ByteVector pfc(PfcFrame::kSize);

@@ -4,15 +4,11 @@
 #include <array>
 #include <vector>
 
-#include "base/wire/clcm.h"
-#include "base/wire/etf.h"
+#include "base/wire/controls.h"
 #include "base/wire/frame.h"
 #include "base/wire/pcap.h"
 #include "base/wire/pcapng.h"
-#include "base/wire/pfc.h"
-#include "base/wire/rocc_cnp.h"
-#include "base/wire/shim.h"
-#include "base/wire/switch_shim.h"
+#include "base/wire/shim_parts.h"
 
 namespace rocelab::fuzz {
 namespace {
@@ -54,13 +50,37 @@ std::string check_headers(std::span<const std::byte> bytes) {
              : "headers change: " + to_string(*headers);
 }
 
-std::string check_pfc(std::span<const std::byte> bytes) {
-  const auto pfc = PfcFrame::parse(bytes);
-  if (!pfc) return "";
-  std::array<std::byte, PfcFrame::kSize> written;
-  pfc->write(written, {2, 0, 0, 0, 0, 1});
-  return PfcFrame::parse(written) == pfc ? "" : "PFC changes: " + to_string(*pfc);
+// Any node has addresses, and any address is a node's.
+class AnyRun final : public ControlAddresses, public ControlNodes {
+ public:
+  MacAddress sender() const override { return {2, 0, 0, 0, 0, 1}; }
+  MacAddress point(std::uint32_t /*address*/) const override { return sender(); }
+  MacAddress mac(NodeId /*host*/) const override { return sender(); }
+  std::uint32_t ipv4(NodeId host) const override { return 0x0a000000u | host.value; }
+  Gid gid(NodeId /*host*/, bool ipv6) const override {
+    return ipv6 ? Gid{0xfe, 0x80} : ipv4_mapped({10, 0, 0, 1});
+  }
+  NodeId node_of(std::uint32_t ipv4) const override { return NodeId{static_cast<std::uint16_t>(ipv4)}; }
+};
+
+template <class T>
+std::string check_control(std::span<const std::byte> bytes) {
+  const AnyRun run;
+  Packet packet, again;
+  if (!read_control(bytes, kind_of<T>, packet, run)) return "";
+  std::array<std::byte, kMaxControlFrame> room;
+  const auto written = write_control(packet, run, room);
+  const std::string text = to_string(control_of<T>(packet));
+  if (!read_control(written, kind_of<T>, again, run)) return "a written control frame is refused: " + text;
+  return control_of<T>(again) == control_of<T>(packet) ? "" : "a control frame changes: " + text;
 }
+template <class... T>
+std::string check_each(std::span<const std::byte> bytes, TypeList<T...> /*list*/) {
+  std::string complaint;
+  static_cast<void>(((complaint = check_control<T>(bytes), !complaint.empty()) || ...));
+  return complaint;
+}
+std::string check_controls(std::span<const std::byte> bytes) { return check_each(bytes, Controls()); }
 
 std::string check_cnp(std::span<const std::byte> bytes) {
   const auto cnp = RoccCnp::parse(bytes);
@@ -78,37 +98,29 @@ std::string check_etf(std::span<const std::byte> bytes) {
   return EscapeTokenFrame::parse(written) == token ? "" : "an ETF changes: " + to_string(*token);
 }
 
-std::string check_clcm(std::span<const std::byte> bytes) {
-  const auto message = Clcm::parse(bytes);
-  if (!message) return "";
-  std::array<std::byte, Clcm::kSize> written;
-  message->write(written, {2, 0, 0, 0, 0, 1});
-  return Clcm::parse(written) == message ? "" : "a CLCM changes: " + to_string(*message);
-}
-
-// What a shim of a switch says is said again by the one that a switch would write.
-std::string check_switch_shim(std::span<const std::byte> bytes, const ShimPlace& place) {
-  const auto shim = switch_shim_of(bytes, place);
-  if (!shim || shim->bytes() == 0) return "";
+// What a shim says is said again by the one that a switch would write.
+std::string check_parts(std::span<const std::byte> bytes, const ShimPlace& place) {
+  const auto shim = Shim::read(bytes.subspan(place.offset, place.bytes));
+  if (!shim) return "";
   ByteVector buffer(bytes.begin(), bytes.end());
   const auto bare = remove_shim(buffer);
-  buffer.resize(bytes.size() + SwitchShim::bytes(Telemetry::kMaxHops, true));
-  if (!bare) return "a switch's shim stays";
-  if (ShimHeader::parse(std::span(buffer).subspan(place.offset))) return "";  // another one behind it
-  const auto length = insert_switch_shim(buffer, *bare, *shim);
-  if (!length || *length != *bare + shim->bytes()) return "a switch's shim does not go in again";
-  const auto again = find_shim(std::span(buffer).first(*length));
-  return again && switch_shim_of(buffer, *again) == shim ? "" : "a switch's shim changes";
+  if (!bare) return "a shim stays";
+  const auto length = insert_parts(buffer, *bare, *shim);
+  if (length != bytes.size()) return "a shim does not go in again";
+  return parts_in(buffer) == shim ? "" : "a shim changes";
 }
 
 std::string check_shim(std::span<const std::byte> bytes) {
   ByteVector buffer(bytes.begin(), bytes.end());
   buffer.resize(bytes.size() + 64, std::byte{0x5a});
-  const std::array<std::byte, 8> value{};
-  if (const auto length = insert_shim(buffer, bytes.size(), 9, 77, value)) {
+  std::array<std::byte, 16> parts{};  // two of them
+  ShimHeader{9, 2, 77}.write(std::span(parts).first<4>());
+  ShimHeader{30, 0, 78}.write(std::span(parts).last<4>());
+  if (const auto length = insert_shim(buffer, bytes.size(), parts)) {
     const auto frame = std::span(buffer).first(*length);
     const auto place = find_shim(frame);
-    if (!place || place->header != ShimHeader{9, 2, 77}) return "an inserted shim is not found";
+    if (!place || place->bytes != parts.size()) return "an inserted shim is not found";
+    if (parts_in(frame)) return "a shim of unknown parts is taken for one";
     const std::size_t ip = place->offset - UdpHeader::kSize - Ipv4Header::kSize;
     if (remove_shim(frame) != bytes.size()) return "a shim cannot be taken out";
     const bool v4 = (std::to_integer<unsigned>(bytes[ip]) == 0x45);
@@ -118,12 +130,10 @@ std::string check_shim(std::span<const std::byte> bytes) {
   }
   const auto place = find_shim(bytes);
   if (!place) return "";
-  if (place->value_offset + place->value_bytes > bytes.size()) return "a shim leaves the frame";
-  if (std::string complaint = check_switch_shim(bytes, *place); !complaint.empty()) return complaint;
+  if (place->offset + place->bytes > bytes.size()) return "a shim leaves the frame";
+  if (std::string complaint = check_parts(bytes, *place); !complaint.empty()) return complaint;
   const auto length = remove_shim(std::span(buffer).first(bytes.size()));
-  return length == bytes.size() - place->header.total_bytes()
-             ? ""
-             : "a shim of " + to_string(place->header) + " stays";
+  return length == bytes.size() - place->bytes ? "" : "a shim stays";
 }
 
 // Readers of files: they end, and stay inside.
@@ -140,7 +150,7 @@ std::string check_captures(std::span<const std::byte> bytes) {
 
 std::string violated_property(std::span<const std::byte> bytes) {
   for (const auto check :
-       {check_frame, check_headers, check_pfc, check_cnp, check_etf, check_clcm, check_shim, check_captures})
+       {check_frame, check_headers, check_controls, check_cnp, check_etf, check_shim, check_captures})
     if (std::string complaint = check(bytes); !complaint.empty()) return complaint;
   return "";
 }

@@ -1,0 +1,38 @@
+#include "emu/world/world.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+
+namespace rocelab {
+
+std::vector<PortConfig> port_configs(std::span<const PortEntry> all, const SwitchEntry& of) {
+  std::vector<PortConfig> configs;
+  for (const PortEntry& port : all.subspan(of.first_port, of.ports)) configs.push_back(port.config);
+  return configs;
+}
+
+Duration lookahead_of(std::span<const PortEntry> ports) {
+  Duration smallest = Duration::infinite();
+  for (const PortEntry& p : ports)
+    smallest = std::min(smallest, wire_time(kMinFrameBytes, p.config.rate) + p.config.delay);
+  return smallest;
+}
+
+std::vector<LinkChange> link_changes_at(std::span<const LinkChangeEntry> changes, std::uint32_t port) {
+  std::vector<LinkChange> found;
+  for (const LinkChangeEntry& c : changes)
+    if (c.port == port) found.push_back({Time::from_ps(c.at_ps), c.up != 0});
+  return found;
+}
+
+std::vector<LinkSchedule> link_schedules(std::span<const LinkChangeEntry> changes, std::size_t ports) {
+  std::vector<LinkSchedule> schedules(changes.empty() ? 0 : ports);
+  for (const LinkChangeEntry& c : changes) {
+    RL_CHECK(c.port < ports);
+    schedules[c.port].change(Time::from_ps(c.at_ps), c.up != 0);
+  }
+  return schedules;
+}
+
+}  // namespace rocelab

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "base/wire/controls.h"
-#include "irn_provider/nic/counters.h"
+#include "irn_provider/transport/counters.h"
 
 namespace rocelab {
 

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "base/wire/frame.h"
 #include "base/wire/frame_view.h"
 #include "base/wire/test_frames.h"
@@ -15,9 +17,9 @@ using test::NamedFrame;
 const ByteVector kValue = test::from_hex("0102030405060708");
 
 ByteVector part(std::uint8_t id, std::span<const std::byte> value) {
-  ByteVector bytes(ShimHeader::kSize);
+  ByteVector bytes(ShimHeader::kSize + value.size());
   ShimHeader{id, static_cast<std::uint8_t>(value.size() / 4), 0xbeef}.write(std::span(bytes).first<4>());
-  bytes.insert(bytes.end(), value.begin(), value.end());
+  std::ranges::copy(value, bytes.begin() + ShimHeader::kSize);
   return bytes;
 }
 

@@ -76,8 +76,11 @@ TEST(StreamReaderTest, NamesWhatIsWrong) {
   EXPECT_EQ(complaint(rate + rest + "size = \"1MB\"\n"), "");
   EXPECT_EQ(complaint("rate = \"5Gb\"\n" + rest), "");
   EXPECT_EQ(complaint("rate = \"90Gb/s\"\nmessage_size = \"1B\"\nstop = \"1ms\"\n"), "");
-  EXPECT_EQ(complaint("rate = \"20Gb/s\"\n" + rest), "");
-  EXPECT_EQ(complaint(rate + rest + "senders = [\"h1\"]\n"), "");
+  EXPECT_EQ(complaint("rate = \"20Gb/s\"\n" + rest),
+            "t.toml:9:8: workload.stream.rate brings the link from \"h1\" to \"s1\" to 165.3 % of its rate "
+            "(66.12 of 40 Gb/s): lower the load, or say overload = true");
+  EXPECT_EQ(complaint(rate + rest + "senders = [\"h1\"]\n"),
+            "t.toml:6:1: workload.stream.receivers is the only sender, too: it would send to itself");
 }
 
 std::string list_text(const std::string& keys, const std::string& of_flow = "") {
@@ -114,15 +117,28 @@ TEST(StreamReaderTest, NamesWhatIsWrongWithAStopOrAService) {
   const auto complaint = [](const std::string& keys, const std::string& of_flow = "") {
     return complaint_of([&] { parse_scenario(list_text(keys, of_flow), "t.toml"); });
   };
-  EXPECT_EQ(complaint("stop = \"1ms\"\nstart = \"2ms\"\n"), "");
-  EXPECT_EQ(complaint("stop = \"1ms\"\n", "op = \"read\"\n"), "");
-  EXPECT_EQ(complaint("", "stop = \"1ms\"\nstart = \"1ms\"\n"), "");
-  EXPECT_EQ(complaint("", "stop = \"1ms\"\nop = \"read\"\n"), "");
-  EXPECT_EQ(complaint("settle = \"1ms\"\n"), "");
-  EXPECT_EQ(complaint("service = \"udp\"\n"), "");
-  EXPECT_EQ(complaint("service = \"ud\"\n", "op = \"write\"\n"), "");
-  EXPECT_EQ(complaint("service = \"uc\"\n", "op = \"read\"\n"), "");
-  EXPECT_EQ(complaint("service = \"ud\"\nqps = 2\n"), "");
+  EXPECT_EQ(complaint("stop = \"1ms\"\nstart = \"2ms\"\n"),
+            "t.toml:9:8: workload.w.stop must be after the start, 2ms");
+  EXPECT_EQ(complaint("stop = \"1ms\"\n", "op = \"read\"\n"),
+            "t.toml:9:8: workload.w.stop needs op = \"send\" or \"write\": a READ's source does not know "
+            "when it is over");
+  EXPECT_EQ(complaint("", "stop = \"1ms\"\nstart = \"1ms\"\n"),
+            "t.toml:13:8: workload.w.flow.0.stop must be after the flow's start");
+  EXPECT_EQ(complaint("", "stop = \"1ms\"\nop = \"read\"\n"),
+            "t.toml:13:8: workload.w.flow.0.stop needs op = \"send\" or \"write\"");
+  EXPECT_EQ(complaint("settle = \"1ms\"\n"),
+            "t.toml:9:10: workload.w.settle needs a stop, or service \"uc\" or \"ud\": receivers wait so "
+            "long for the rest");
+  EXPECT_EQ(complaint("service = \"udp\"\n"),
+            "t.toml:9:11: workload.w.service = \"udp\" is none of rc, uc, ud; did you mean \"ud\"?");
+  EXPECT_EQ(complaint("service = \"ud\"\n", "op = \"write\"\n"),
+            "t.toml:14:6: workload.w.flow.0.op must be \"send\" over service \"ud\": it has nothing else");
+  EXPECT_EQ(
+      complaint("service = \"uc\"\n", "op = \"read\"\n"),
+      "t.toml:14:6: workload.w.flow.0.op must be \"send\" or \"write\" over service \"uc\": it has no READ");
+  EXPECT_EQ(complaint("service = \"ud\"\nqps = 2\n"),
+            "t.toml:10:7: workload.w.qps must be 1 over service \"ud\": datagrams of a flow go over one "
+            "queue pair");
 }
 
 }  // namespace

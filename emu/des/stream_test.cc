@@ -61,7 +61,7 @@ TEST(StreamTest, ABurstBeginsWhenTheClockSays) {
       plan_of("rate = \"8Gb/s\"\nmessage_size = \"1KB\"\nstop = \"39us\"\non = \"3us\"\noff = \"7us\"\n"),
       {});
   const FlowOutcome flow = first_flow(run);
-  EXPECT_EQ(flow.sent, 12u);
+  EXPECT_EQ(flow.delivered.messages, 12u);
   const std::int64_t latency_ns = flow.delivered.latency_max_ns;
   EXPECT_NEAR(flow.delivered.latency_sum_ns, 12 * latency_ns, 12);
   EXPECT_NEAR((flow.placed - Time::zero()).ps() / 1'000, 32'000 + latency_ns, 1)

@@ -205,6 +205,7 @@ void FlowProgram::wake(Time now) {
       return;
     }
     start_due(now);
+    if (unfinished_ == 0) continue;
     if (const std::int64_t due = next_ns(); due != app::kNever) {
       if (unfinished_ == starts_.timed_left()) {  // nothing is under way
         waits_ = Waits::kStart;

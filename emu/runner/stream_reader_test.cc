@@ -55,9 +55,9 @@ TEST(StreamReaderTest, TheFlowListSaysTheClock) {
       parse_scenario(stream_text("senders = [\"h1\"]\nreceivers = [\"h2\"]\nrate = \"8Gb/s\"\nmessage_size = "
                                  "\"1KB\"\nstop = \"12us\"\non = \"3us\"\noff = \"7us\"\nop = \"send\"\n"),
                      "t.toml");
-  EXPECT_TRUE(
-      flow_lines(make_plan(s, s.settings[0], 1))
-          .ends_with("1 h1 h2 send 5000 1000 0.000 1 stream rate=8000000000 on=3000.000 off=7000.000\n"));
+  EXPECT_TRUE(flow_lines(make_plan(s, s.settings[0], 1))
+                  .ends_with("1 h1 h2 send 5000 1000 0.000 1 stream rate=8000000000 on=3000.000 off=7000.000 "
+                             "stop=12000.000 settle=10000000\n"));
 }
 
 TEST(StreamReaderTest, NamesWhatIsWrong) {
@@ -65,19 +65,35 @@ TEST(StreamReaderTest, NamesWhatIsWrong) {
     return complaint_of([&] { parse_scenario(stream_text(keys), "t.toml"); });
   };
   const std::string rest = "message_size = \"1KB\"\nstop = \"1ms\"\n", rate = "rate = \"1Gb/s\"\n";
-  EXPECT_EQ(complaint(rest), "t.toml:6:1: workload.stream.rate is missing");
-  EXPECT_EQ(complaint(rate + "message_size = \"1KB\"\n"), "t.toml:6:1: workload.stream.stop is missing");
-  EXPECT_EQ(complaint(rate + "stop = \"1ms\"\n"), "t.toml:6:1: workload.stream.message_size is missing");
+  EXPECT_EQ(complaint(rest), "t.toml:6:1: [workload.stream] needs the key \"rate\"");
+  EXPECT_EQ(complaint(rate + "message_size = \"1KB\"\n"),
+            "t.toml:6:1: [workload.stream] needs the key \"stop\"");
+  EXPECT_EQ(complaint(rate + "stop = \"1ms\"\n"),
+            "t.toml:6:1: [workload.stream] needs the key \"message_size\"");
   EXPECT_EQ(complaint(rate + rest + "start = \"1ms\"\n"),
-            "t.toml:10:8: workload.stream.stop must be after the start, 1ms");
-  EXPECT_EQ(complaint(rate + rest + "on = \"1us\"\n"), "");
-  EXPECT_EQ(complaint(rate + rest + "on = \"1us\"\noff = \"0us\"\n"), "");
-  EXPECT_EQ(complaint(rate + rest + "op = \"read\"\n"), "");
-  EXPECT_EQ(complaint(rate + rest + "size = \"1MB\"\n"), "");
-  EXPECT_EQ(complaint("rate = \"5Gb\"\n" + rest), "");
-  EXPECT_EQ(complaint("rate = \"90Gb/s\"\nmessage_size = \"1B\"\nstop = \"1ms\"\n"), "");
-  EXPECT_EQ(complaint("rate = \"20Gb/s\"\n" + rest), "");
-  EXPECT_EQ(complaint(rate + rest + "senders = [\"h1\"]\n"), "");
+            "t.toml:11:8: workload.stream.stop must be after the start, 1ms");
+  EXPECT_EQ(complaint(rate + rest + "on = \"1us\"\n"),
+            "t.toml:6:1: has on without off: bursts need both, for example on = \"100us\", off = \"300us\"");
+  EXPECT_EQ(complaint(rate + rest + "on = \"1us\"\noff = \"0us\"\n"),
+            "t.toml:13:7: workload.stream.off must be more than 0");
+  EXPECT_EQ(complaint(rate + rest + "op = \"read\"\n"),
+            "t.toml:11:8: workload.stream.stop needs op = \"send\" or \"write\": a READ's source does not "
+            "know when it is over");
+  EXPECT_EQ(complaint(rate + rest + "size = \"1MB\"\n"),
+            "t.toml:12:1: unknown key \"workload.stream.size\"; known here: kind, name, start, dscp, class, "
+            "service, senders, op, receivers, jitter, message_size, rate, stop, settle, on, off, overload, "
+            "qps, during");
+  EXPECT_EQ(complaint("rate = \"5Gb\"\n" + rest),
+            "t.toml:9:8: workload.stream.rate = \"5Gb\" has the unknown unit \"Gb\"; known: b/s, kb/s, Mb/s, "
+            "Gb/s, Tb/s, bps, kbps, Mbps, Gbps, Tbps, bit/s, kbit/s, Mbit/s, Gbit/s, Tbit/s");
+  EXPECT_EQ(
+      complaint("rate = \"90Gb/s\"\nmessage_size = \"1B\"\nstop = \"1ms\"\n"),
+      "t.toml:11:8: workload.stream.stop makes a stream of 11250000 messages, more than 10000000 or 1000GB");
+  EXPECT_EQ(complaint("rate = \"20Gb/s\"\n" + rest),
+            "t.toml:9:8: workload.stream.rate brings the link from \"h1\" to \"s1\" to 165.3 % of its rate "
+            "(66.12 of 40 Gb/s): lower the load, or say overload = true");
+  EXPECT_EQ(complaint(rate + rest + "senders = [\"h1\"]\n"),
+            "t.toml:6:1: workload.stream.receivers is the only sender, too: it would send to itself");
 }
 
 std::string list_text(const std::string& keys, const std::string& of_flow = "") {
@@ -114,15 +130,28 @@ TEST(StreamReaderTest, NamesWhatIsWrongWithAStopOrAService) {
   const auto complaint = [](const std::string& keys, const std::string& of_flow = "") {
     return complaint_of([&] { parse_scenario(list_text(keys, of_flow), "t.toml"); });
   };
-  EXPECT_EQ(complaint("stop = \"1ms\"\nstart = \"2ms\"\n"), "");
-  EXPECT_EQ(complaint("stop = \"1ms\"\n", "op = \"read\"\n"), "");
-  EXPECT_EQ(complaint("", "stop = \"1ms\"\nstart = \"1ms\"\n"), "");
-  EXPECT_EQ(complaint("", "stop = \"1ms\"\nop = \"read\"\n"), "");
-  EXPECT_EQ(complaint("settle = \"1ms\"\n"), "");
-  EXPECT_EQ(complaint("service = \"udp\"\n"), "");
-  EXPECT_EQ(complaint("service = \"ud\"\n", "op = \"write\"\n"), "");
-  EXPECT_EQ(complaint("service = \"uc\"\n", "op = \"read\"\n"), "");
-  EXPECT_EQ(complaint("service = \"ud\"\nqps = 2\n"), "");
+  EXPECT_EQ(complaint("stop = \"1ms\"\nstart = \"2ms\"\n"),
+            "t.toml:9:8: workload.w.stop must be after the start, 2ms");
+  EXPECT_EQ(complaint("stop = \"1ms\"\n", "op = \"read\"\n"),
+            "t.toml:9:8: workload.w.stop needs op = \"send\" or \"write\": a READ's source does not know "
+            "when it is over");
+  EXPECT_EQ(complaint("", "stop = \"1ms\"\nstart = \"1ms\"\n"),
+            "t.toml:13:8: workload.w.flow.0.stop must be after the flow's start");
+  EXPECT_EQ(complaint("", "stop = \"1ms\"\nop = \"read\"\n"),
+            "t.toml:13:8: workload.w.flow.0.stop needs op = \"send\" or \"write\"");
+  EXPECT_EQ(complaint("settle = \"1ms\"\n"),
+            "t.toml:9:10: workload.w.settle needs a stop, or service \"uc\" or \"ud\": receivers wait so "
+            "long for the rest");
+  EXPECT_EQ(complaint("service = \"udp\"\n"),
+            "t.toml:9:11: workload.w.service = \"udp\" is none of rc, uc, ud; did you mean \"ud\"?");
+  EXPECT_EQ(complaint("service = \"ud\"\n", "op = \"write\"\n"),
+            "t.toml:14:6: workload.w.flow.0.op must be \"send\" over service \"ud\": it has nothing else");
+  EXPECT_EQ(
+      complaint("service = \"uc\"\n", "op = \"read\"\n"),
+      "t.toml:14:6: workload.w.flow.0.op must be \"send\" or \"write\" over service \"uc\": it has no READ");
+  EXPECT_EQ(complaint("service = \"ud\"\nqps = 2\n"),
+            "t.toml:10:7: workload.w.qps must be 1 over service \"ud\": datagrams of a flow go over one "
+            "queue pair");
 }
 
 }  // namespace

@@ -152,6 +152,7 @@ void Runner::run() {
 void Runner::run_flows() {
   while (unfinished_ > 0) {
     start_due();
+    if (unfinished_ == 0) return;
     if (next_ns() != kNever) {
       wait_for_clock();
     } else if (poll() == 0) {

@@ -109,7 +109,7 @@ class Network {
   };
 
   void connect_programs();
-  Link& link(std::uint32_t port);
+  [[gnu::cold]] Link& link(std::uint32_t port);
   void run_host(std::uint32_t host, Time end);
   void run_switch(std::uint32_t index, Time end);
   void run_until(SwitchSlot& slot, Time end);
@@ -119,9 +119,9 @@ class Network {
   void arrive_at_switch(std::uint32_t port, PacketRef&& packet, Time due);
   void arrive_from_switches(const PortEdge& edge, PacketRef&& packet, Time due);
   // Whether the link behind a switch's port is down while it carries the frame; counts and records it.
-  bool dies(std::uint32_t port, bool to_switch, const Packet& packet, Time begin, Time due);
+  [[gnu::cold]] bool dies(std::uint32_t port, bool to_switch, const Packet& packet, Time begin, Time due);
   const Forwarding& forwarding_at(Time due) const;
-  void lose(std::uint32_t port, const Packet& packet, Time when, std::uint8_t why);
+  [[gnu::cold]] void lose(std::uint32_t port, const Packet& packet, Time when, std::uint8_t why);
   void note(std::size_t node, Time due) { next_[node] = std::min(next_[node], due); }
 
   const RunPlan& plan_;

@@ -19,7 +19,7 @@ inline std::uint16_t udp_src_port_of(const Packet& packet) {
 }
 
 // The next frame, in the order of the link. False: it is lost.
-inline bool cross(LinkDirection& link, Packet& packet) {
+[[gnu::cold]] inline bool cross(LinkDirection& link, Packet& packet) {
   const FaultVerdict verdict = link.cross(packet.payload_length > 0, [&] {
     constexpr std::uint32_t kIcrc = 4;
     return is_feedback(packet.kind)

@@ -3,40 +3,69 @@
 // are sinks of the live and virtual-time drivers; base/trace_hash.h holds the one that makes trace_hash.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
+#include <string_view>
 #include <type_traits>
 
 #include "base/units.h"
 
 namespace rocelab {
 
+// The kinds of records, in the order of their numbers: X(enumerator, name, text). The enumeration, the names
+// in run.sqlite and the table of docs/metrics.md follow. `mark`, `port`, ... are fields of TraceRecord.
+// clang-format off
+#define ROCELAB_TRACE_KINDS(X)                                                                              \
+  X(Deliver, deliver, "a node accepted a frame; `port`, `flow`, `psn`, `bytes`: frame, `mark`: ECN")        \
+  X(Drop, drop, "a frame was dropped; `mark`: reason, of the component that dropped it")                    \
+  X(Mark, mark, "ECN CE was set; `bytes`: queue length")                                                    \
+  X(Xoff, xoff,                                                                                             \
+    "the node asked its link peer on `port` to pause class `mark`; `bytes`: ingress occupancy")             \
+  X(Xon, xon, "it allowed class `mark` again")                                                              \
+  X(Paused, paused, "the node's transmission on `port` of class `mark` stopped")                            \
+  X(Resumed, resumed, "it may go on")                                                                       \
+  X(Complete, complete,                                                                                     \
+    "a CQE was made; `flow`: QPN, `psn`: low 24 bits of wr_id, `bytes`: byte_len, `mark`: status")          \
+  X(Placed, placed,                                                                                         \
+    "responder or READ requester: all bytes of a message are in order in memory; `psn`: its last "          \
+    "packet, `bytes`: length")                                                                              \
+  X(Retransmit, retransmit, "a packet left again; `mark`: 0 by NAK or NACK, 1 by a timeout")                \
+  X(Timeout, timeout,                                                                                       \
+    "a retransmission timer fired; `mark`: 0 RTO_high or the verbs timeout, 1 RTO_low, 2 READ "             \
+    "responder")                                                                                            \
+  X(Duplicate, duplicate, "a data packet arrived that was here already: a spurious retransmission")         \
+  X(Sample, sample, "periodic, of a flow or port; `psn`: class, `bytes`: queue length, or bytes so far")    \
+  X(Posted, posted, "the first WQE of a message was posted; `flow`: QPN, `bytes`: length")                  \
+  X(FairRate, fair_rate,                                                                                    \
+    "RoCC: a congestion point's period; `mark`: class, `bytes`: fair rate in bit/s, `psn`: queue "          \
+    "length in bytes, `flow`: CNPs sent. At a host that computes the rate `flow`: QPN, `psn`: queue "       \
+    "in Delta^Q, `peer`: the point's address; the switch then says 0 `bytes`")                              \
+  X(Storm, storm,                                                                                           \
+    "PFC watchdog: class `mark` of this port has been paused for too long; `bytes`: queue length")          \
+  X(Rtt, rtt,                                                                                               \
+    "a segment's round trip; `flow`: QPN, `psn`: the segment's last packet, `bytes`: picoseconds "          \
+    "without its serialisation")                                                                            \
+  X(Loop, loop,                                                                                             \
+    "Loop Breaker: the queue of class `mark` is a loop's master; `psn`: its links, `bytes`: queue "         \
+    "length, `peer`: ingress port of the frames that wait for themselves")
+// clang-format on
+
 enum class TraceKind : std::uint8_t {
-  kDeliver = 0,  // a frame was accepted by this node; port, flow, psn, bytes = frame, mark = ECN
-  kDrop = 1,     // a frame was dropped; mark = DropReason of the dropping component
-  kMark = 2,     // ECN CE set; bytes = queue length
-  kXoff = 3,     // this node asked its link peer on `port` to pause class `mark`; bytes = ingress occupancy
-  kXon = 4,
-  kPaused = 5,  // this node's transmission on `port` of class `mark` stopped; kResumed: may go on
-  kResumed = 6,
-  kComplete = 7,  // a CQE was made; flow = QPN, psn = low 24 bits of wr_id, bytes = byte_len, mark = status
-  kPlaced = 8,  // responder or READ requester: all bytes of a message are in order in memory; psn = its last
-                // packet, bytes = length
-  kRetransmit = 9,  // a packet left again; mark = RetransmitCause
-  kTimeout = 10,  // a retransmission timer fired; mark = 0 RTO_high or attribute, 1 RTO_low, 2 read responder
-  kDuplicate = 11,  // a data packet arrived that was already here (the sender's retransmission was spurious)
-  kSample =
-      12,  // periodic: flow or port, psn = class, bytes = queue length or bytes so far (see the sampler)
-  kPosted = 13,    // first packet-bearing WQE of a message posted; flow = QPN, bytes = length
-  kFairRate = 14,  // RoCC: a congestion point's period; mark = class, bytes = fair rate in bit/s, psn = queue
-                   // length in bytes, flow = CNPs sent. At a host that computes it (3.3.6): flow = QPN, psn =
-                   // queue in Delta^Q, peer = the point's address; the switch then says 0 bytes
-  kStorm = 15,  // PFC watchdog: class `mark` of this port has been paused for too long; bytes = queue length
-  kRtt = 16,    // a segment's round trip; flow = QPN, psn = the segment's last packet, bytes = picoseconds
-                // without its serialisation (irn_provider/cc/segment_clock.h)
-  kLoop = 17,   // Loop Breaker: the queue of class `mark` is a loop's master; psn = its links,
-                // bytes = queue length, peer = ingress port of the frames that wait for themselves
-  kCount = 18,
+#define X(enumerator, name, text) k##enumerator,
+  ROCELAB_TRACE_KINDS(X)
+#undef X
+      kCount
 };
+
+struct TraceKindInfo {
+  std::string_view name, text;
+};
+inline constexpr std::array<TraceKindInfo, static_cast<std::size_t>(TraceKind::kCount)> kTraceKinds = {{
+#define X(enumerator, name, text) {#name, text},
+    ROCELAB_TRACE_KINDS(X)
+#undef X
+}};
 
 // Flat and without padding: hashed and written as it stands (little-endian machines only, which the build
 // checks).

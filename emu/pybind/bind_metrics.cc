@@ -41,29 +41,40 @@ using FlowTuple = std::tuple<std::uint32_t, py::object, py::object, py::object,
                              std::int32_t>;  // id, posted, placed, cqe, status
 using ProgressTuple = std::tuple<std::uint32_t, std::int64_t, std::int64_t>;  // id, time, bytes
 
+py::dict as_dict(const std::vector<NamedValue>& values) {
+  py::dict result;
+  for (const NamedValue& v : values) result[py::str(v.name)] = py::cast(v.value);
+  return result;
+}
+
 py::dict as_dict(const RunMetrics& m) {
+  py::dict result = as_dict(m.values);
   py::list groups;
-  for (const GroupMetrics& g : m.groups)
-    groups.append(py::dict("name"_a = g.name, "flows"_a = g.flows, "completed"_a = g.completed,
-                           "goodput_bps"_a = g.goodput_bps, "avg_fct_s"_a = g.avg_fct_s,
-                           "p99_fct_s"_a = g.p99_fct_s, "avg_slowdown"_a = g.avg_slowdown,
-                           "p99_slowdown"_a = g.p99_slowdown, "rct_s"_a = g.rct_s, "requests"_a = g.requests,
-                           "avg_request_s"_a = g.avg_request_s, "during"_a = g.during,
-                           "goodput_during_bps"_a = g.goodput_during_bps));
-  return py::dict("flows"_a = m.flows, "completed"_a = m.completed, "goodput_bps"_a = m.goodput_bps,
-                  "avg_slowdown"_a = m.avg_slowdown, "p99_slowdown"_a = m.p99_slowdown,
-                  "avg_fct_s"_a = m.avg_fct_s, "median_fct_s"_a = m.median_fct_s, "p99_fct_s"_a = m.p99_fct_s,
-                  "rct_s"_a = m.rct_s, "drops"_a = m.drops, "data_drops"_a = m.data_drops,
-                  "lossless_drops"_a = m.lossless_drops, "retransmitted_packets"_a = m.retransmitted_packets,
-                  "timeout_retransmissions"_a = m.timeout_retransmissions,
-                  "spurious_retransmissions"_a = m.spurious_retransmissions, "timeouts"_a = m.timeouts,
-                  "pfc_pause_frames"_a = m.pfc_pause_frames, "pfc_paused_s"_a = m.pfc_paused_s,
-                  "ecn_marks"_a = m.ecn_marks, "cnps"_a = m.cnps,
-                  "delivered_data_packets"_a = m.delivered_data_packets,
-                  "down_link_drops"_a = m.down_link_drops, "corrupted_frames"_a = m.corrupted_frames,
-                  "undeliverable_frames"_a = m.undeliverable_frames,
-                  "bottleneck_utilization"_a = m.bottleneck_utilization,
-                  "bottleneck_port"_a = m.bottleneck_port, "groups"_a = groups);
+  for (const GroupMetrics& g : m.groups) {
+    py::dict group = as_dict(g.values);
+    group["name"] = g.name;
+    group["requests"] = g.requests;
+    group["avg_request_s"] = g.avg_request_s;
+    group["during"] = g.during;
+    group["goodput_during_bps"] = g.goodput_during_bps;
+    groups.append(group);
+  }
+  result["bottleneck_port"] = m.bottleneck_port;
+  result["groups"] = groups;
+  return result;
+}
+
+py::list as_list(std::span<const Metric> table) {
+  constexpr std::array kBetter = {"", "lower", "higher"};
+  constexpr std::array kShown = {"always", "if any", "never"};
+  py::list result;
+  for (const Metric& m : table)
+    result.append(py::dict("name"_a = m.name, "title"_a = m.title, "unit"_a = m.unit.name,
+                           "scale"_a = m.unit.scale, "better"_a = kBetter[static_cast<std::size_t>(m.better)],
+                           "shown"_a = kShown[static_cast<std::size_t>(m.shown)],
+                           "from_traces"_a = m.of_flows == nullptr && m.of_run == nullptr,
+                           "text"_a = m.text));
+  return result;
 }
 
 py::dict measure_run(const RunPlan& plan, const std::vector<FlowTuple>& flows,
@@ -91,6 +102,7 @@ std::string hash_of(const std::vector<std::string>& digests) {
 }  // namespace
 
 void bind_metrics(py::module_& m) {
+  m.def("metric_table", [] { return as_list(metric_table()); });
   m.def("measure", measure_run, "plan"_a, "flows"_a, "nics"_a, "ports"_a,
         "progress"_a = std::vector<ProgressTuple>{});
   m.def(

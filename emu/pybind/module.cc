@@ -18,6 +18,10 @@ PYBIND11_MODULE(_rocelab, m) {
       py::arg("mark") = offsetof(TraceRecord, mark), py::arg("port") = offsetof(TraceRecord, port),
       py::arg("flow") = offsetof(TraceRecord, flow), py::arg("bytes") = offsetof(TraceRecord, bytes),
       py::arg("psn") = offsetof(TraceRecord, psn), py::arg("peer") = offsetof(TraceRecord, peer));
+  py::list kinds;
+  for (const rocelab::TraceKindInfo& kind : rocelab::kTraceKinds)
+    kinds.append(py::make_tuple(kind.name, kind.text));
+  m.attr("TRACE_KINDS") = kinds;
   rocelab::python::bind_scenario(m);
   rocelab::python::bind_segment(m);
   rocelab::python::bind_metrics(m);

@@ -11,29 +11,10 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import pandas as pd
 
+from rocelab import native
 from rocelab.model import Array, FlowPlan, FlowRecord, RunOutcome, RunPlan
 
-# base/trace.h, TraceKind
-KINDS = (
-    "deliver",
-    "drop",
-    "mark",
-    "xoff",
-    "xon",
-    "paused",
-    "resumed",
-    "complete",
-    "placed",
-    "retransmit",
-    "timeout",
-    "duplicate",
-    "sample",
-    "posted",
-    "fair_rate",
-    "storm",
-    "rtt",
-    "loop",
-)
+KINDS: tuple[str, ...] = tuple(name for name, _ in native.module().TRACE_KINDS)  # base/trace.h
 DROP, PLACED, RETRANSMIT, SAMPLE, FAIR_RATE, RTT = (
     KINDS.index(k) for k in ("drop", "placed", "retransmit", "sample", "fair_rate", "rtt")
 )

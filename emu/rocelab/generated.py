@@ -1,9 +1,10 @@
-"""Tables of docs/scenarios.md that the C++ schemas give (base/schema.h): `PYTHONPATH=emu python3 -m rocelab.generated` rewrites what stands between
+"""Tables of documents that the C++ sources give (parameters: base/schema.h; metrics: emu/runner/metric_table.h; trace kinds: base/trace.h):
+`PYTHONPATH=emu python3 -m rocelab.generated` rewrites what stands in docs/scenarios.md and docs/metrics.md between
 
     <!-- generated: congestion_control -->
     <!-- end -->
 
-and says whether anything changed. Another file can be named. tests/python/test_generated.py fails while the file is behind the sources.
+and says whether anything changed. Other files can be named. tests/python/test_generated.py fails while a file is behind the sources.
 """
 
 from __future__ import annotations
@@ -14,10 +15,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rocelab import native, paths
+from rocelab import metrics, native, paths
 from rocelab.errors import RocelabError
 
-PAGE = paths.ROOT / "docs" / "scenarios.md"
+PAGES = tuple(paths.ROOT / "docs" / name for name in ("scenarios.md", "metrics.md"))
 _BLOCK = re.compile(r"(<!-- generated: (?P<name>[\w.]+) -->\n).*?(<!-- end -->)", re.S)
 _CC = "congestion_control."
 
@@ -99,27 +100,46 @@ def _section(name: str, all_tables: Sequence[Table]) -> list[str]:
     return _markdown(f"`{name}.`", found[0])
 
 
+def _metrics() -> list[str]:
+    rows = (
+        (f"`{m.name}`", f"{m.title}, {m.unit}" if m.unit else m.title, m.better, m.text)
+        for m in metrics.table()
+    )
+    return [_line(("field", "shown as", "better", "meaning")), "|---" * 4 + "|", *map(_line, rows)]
+
+
+def _trace_kinds() -> list[str]:
+    rows = ((f"`{name}`", text) for name, text in native.module().TRACE_KINDS)
+    return [_line(("kind", "meaning")), "|---" * 2 + "|", *map(_line, rows)]
+
+
+def _block(name: str, all_tables: Sequence[Table]) -> list[str]:
+    if name == _CC[:-1]:
+        return _congestion_controls(all_tables)
+    if name == "switch":
+        return _mechanisms(all_tables)
+    if name == "metrics":
+        return _metrics()
+    return _trace_kinds() if name == "trace_kinds" else _section(name, all_tables)
+
+
 def rewritten(text: str, all_tables: Sequence[Table]) -> str:
     """The page with its generated blocks as the sources have them."""
 
     def block(match: re.Match[str]) -> str:
-        name = match["name"]
-        if name == _CC[:-1]:
-            lines = _congestion_controls(all_tables)
-        else:
-            lines = _mechanisms(all_tables) if name == "switch" else _section(name, all_tables)
+        lines = _block(match["name"], all_tables)
         return match[1] + "\n".join(lines).rstrip("\n") + "\n" + match[3]
 
     return _BLOCK.sub(block, text)
 
 
 def main(arguments: Sequence[str]) -> int:
-    page = Path(arguments[0]) if arguments else PAGE
-    before = page.read_text()
-    after = rewritten(before, tables())
-    if after != before:
-        page.write_text(after)
-    print(f"{page}: {'rewritten' if after != before else 'up to date'}")
+    for page in map(Path, arguments or PAGES):
+        before = page.read_text()
+        after = rewritten(before, tables())
+        if after != before:
+            page.write_text(after)
+        print(f"{page}: {'rewritten' if after != before else 'up to date'}")
     return 0
 
 

@@ -31,36 +31,6 @@ TRACE_DTYPE = np.dtype(
 )
 
 
-# Metrics of a run that are compared over seeds.
-METRICS = (
-    "goodput_bps",
-    "avg_slowdown",
-    "p99_slowdown",
-    "avg_fct_s",
-    "median_fct_s",
-    "p99_fct_s",
-    "rct_s",
-    "drops",
-    "data_drops",
-    "lossless_drops",
-    "declared_drops",
-    "pushed_out",
-    "unknown_dscp",
-    "retransmitted_packets",
-    "timeout_retransmissions",
-    "spurious_retransmissions",
-    "timeouts",
-    "pfc_pause_frames",
-    "pfc_paused_s",
-    "ecn_marks",
-    "cnps",
-    "escaped_frames",
-    "bottleneck_utilization",
-    "avg_rtt_s",
-    "p99_rtt_s",
-)
-
-
 @dataclass(frozen=True)
 class Parameter:
     key: str

@@ -13,35 +13,11 @@ from rich.table import Table
 
 from rocelab import results
 from rocelab.errors import RocelabError
+from rocelab.headline import headline
 from rocelab.model import RunOutcome
 from rocelab.privileges import require_root
 from rocelab.result import Result
 from rocelab.scenario import make_plans, print_warnings, read_scenario
-
-# Rows of the table: title, field of summary.json's aggregates, factor, format.
-_ROWS = (
-    ("FCT, mean (ms)", "avg_fct_s", 1e3, "{:.3f}"),
-    ("FCT, 99th percentile (ms)", "p99_fct_s", 1e3, "{:.3f}"),
-    ("request completion (ms)", "rct_s", 1e3, "{:.3f}"),
-    ("goodput (Gb/s)", "goodput_bps", 1e-9, "{:.2f}"),
-    ("bottleneck busy (%)", "bottleneck_utilization", 100, "{:.1f}"),
-    ("drops", "drops", 1, "{:.0f}"),
-    ("  of a lossless class", "lossless_drops", 1, "{:.0f}"),
-    ("retransmitted packets", "retransmitted_packets", 1, "{:.0f}"),
-    ("  after a timeout", "timeout_retransmissions", 1, "{:.0f}"),
-    ("  spurious", "spurious_retransmissions", 1, "{:.0f}"),
-    ("pause frames", "pfc_pause_frames", 1, "{:.0f}"),
-)
-# Those that are 0 for every label are left out.
-_ROWS_IF_TAKEN = (
-    ("dropped by a declared limit", "declared_drops", 1, "{:.0f}"),
-    ("pushed out of full queues", "pushed_out", 1, "{:.0f}"),
-    ("frames with an unknown DSCP", "unknown_dscp", 1, "{:.0f}"),
-    ("CNPs", "cnps", 1, "{:.0f}"),
-    ("round trip, mean (us)", "avg_rtt_s", 1e6, "{:.1f}"),
-    ("  99th percentile", "p99_rtt_s", 1e6, "{:.1f}"),
-    ("frames that escaped", "escaped_frames", 1, "{:.0f}"),
-)
 
 
 class _Display:
@@ -124,29 +100,18 @@ def _interrupt(*_: object) -> None:
 
 
 def _table(result: Result) -> Table:
-    by_label: dict[str, dict[str, dict[str, float]]] = {}
-    for row in result.summary["aggregates"]:
-        by_label.setdefault(row["label"], {})[row["metric"]] = row
+    found = headline(result.summary)
     seeds = len(result.scenario.seeds)
     table = Table(
         title=f"{result.scenario.name}: mean{f' of {seeds} seeds, ± 95 % confidence' if seeds > 1 else ''}",
         box=None,
     )
     table.add_column("")
-    for label in by_label:
+    for label, *_ in found.rows:
         table.add_column(label, justify="right")
-    taken = [r for r in _ROWS_IF_TAKEN if any(m[r[1]]["mean"] for m in by_label.values())]
-    for title, field, factor, form in (*_ROWS, *taken):
-        table.add_row(title, *(_cell(metrics.get(field), factor, form) for metrics in by_label.values()))
+    for number, metric in enumerate(found.columns):
+        table.add_row(metric.heading, *(cell.line for cell in found.column(number)))
     return table
-
-
-def _cell(row: dict[str, float] | None, factor: float, form: str) -> str:
-    if row is None or row["mean"] is None:
-        return "-"
-    text = form.format(row["mean"] * factor)
-    spread = form.format(row["ci95"] * factor) if row.get("ci95") else ""
-    return f"{text} ± {spread}" if float(spread or 0) else text
 
 
 def _fidelity(result: Result) -> str:

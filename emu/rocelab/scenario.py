@@ -9,10 +9,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from rocelab import native
+from rocelab import metrics, native
 from rocelab.errors import RocelabError, UsageError
 from rocelab.model import (
-    METRICS,
     Comparison,
     FlowPlan,
     HostPlan,
@@ -63,9 +62,10 @@ def print_warnings(scenario: Scenario) -> None:
 
 def _check_metric(metric: str, file: str) -> None:
     """Now, and not when all has run."""
-    if metric not in METRICS:
-        near = difflib.get_close_matches(metric, METRICS, n=1)
-        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(METRICS)}"
+    known = metrics.by_name()
+    if metric not in known:
+        near = difflib.get_close_matches(metric, known, n=1)
+        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
         raise RocelabError(f"{file}: [[compare]] has the unknown metric {metric}; {hint}")
 
 

@@ -9,8 +9,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from rocelab import __version__, frames, native, pauses
-from rocelab.model import METRICS, RunOutcome, Scenario
+from rocelab import __version__, frames, metrics, native, pauses
+from rocelab.model import RunOutcome, Scenario
 
 Summary = dict[str, Any]
 
@@ -44,7 +44,7 @@ def summarise_runs(scenario: Scenario, runs: Sequence[Summary], engine: str) -> 
 
 def run_summary(outcome: RunOutcome) -> Summary:
     plan = outcome.plan
-    metrics = native.module().measure(
+    measured = native.module().measure(
         plan.native,
         [(r.id, r.posted_ps, r.placed_ps, r.cqe_ps, r.status) for r in outcome.flows],
         [dict(c) for c in outcome.nic_counters.values()],
@@ -61,15 +61,8 @@ def run_summary(outcome: RunOutcome) -> Summary:
         "trace_hash": native.module().trace_hash(list(outcome.node_digests))
         if outcome.node_digests
         else None,
-        **metrics,
-        **_pauses(outcome),
-        **_round_trips(outcome),
-        "declared_drops": _over_ports(outcome, "drops_egress_max"),
-        "pushed_out": _over_ports(outcome, "drops_pushed_out"),
-        "unknown_dscp": _over_ports(outcome, "unknown_dscp")
-        + sum(c.get("rx_unknown_dscp", 0) for c in outcome.nic_counters.values()),
-        "escaped_frames": _over_ports(outcome, "escaped_frames"),
-        "escape_tokens_at_hosts": sum(c.get("rx_escape_tokens", 0) for c in outcome.nic_counters.values()),
+        **measured,
+        **_from_traces(outcome),
         "verified": sum(r.verified for r in outcome.flows),
         "bdp_cap": plan.bdp_cap,
         "wall_s": outcome.wall_s,
@@ -80,36 +73,17 @@ def run_summary(outcome: RunOutcome) -> Summary:
     }
 
 
-def _over_ports(outcome: RunOutcome, counter: str) -> int:
-    return sum(counters.get(counter, 0) for counters in outcome.port_counters.values())
-
-
-def _pauses(outcome: RunOutcome) -> Summary:
-    """`pfc_depth`: None without traces."""
+def _from_traces(outcome: RunOutcome) -> Summary:
+    """The metrics that emu/runner leaves to Python; None where there are no traces, and of round trips where no NIC took any."""
     spread = pauses.spread(outcome)
-    longest = (
-        v
-        for counters in outcome.port_counters.values()
-        for name, v in counters.items()
-        if name.startswith("longest_pause_ps")
-    )
-    return {
-        "pfc_longest_pause_s": max(longest, default=0) / 1e12,
-        "pfc_depth": None if spread is None else spread.depth,
-        "pfc_storms": _over_ports(outcome, "pfc_storms"),
-        "loops_broken": _over_ports(outcome, "loops_broken"),
-    }
-
-
-def _round_trips(outcome: RunOutcome) -> Summary:
-    """None where no NIC took any (`congestion_control.rtt_segment`), or without traces."""
     picoseconds = frames.rtts(outcome)["bytes"].astype(float)
-    if len(picoseconds) == 0:
-        return {"avg_rtt_s": None, "p99_rtt_s": None}
-    return {
-        "avg_rtt_s": float(picoseconds.mean()) / 1e12,
-        "p99_rtt_s": float(native.module().percentile(list(picoseconds), 99)) / 1e12,
+    taken = len(picoseconds) > 0
+    values = {
+        "pfc_depth": None if spread is None else spread.depth,
+        "avg_rtt_s": float(picoseconds.mean()) / 1e12 if taken else None,
+        "p99_rtt_s": native.module().percentile(list(picoseconds), 99) / 1e12 if taken else None,
     }
+    return {m.name: values[m.name] for m in metrics.table() if m.from_traces}
 
 
 def _watched_groups(outcome: RunOutcome) -> list[str]:
@@ -162,7 +136,7 @@ def aggregates(runs: Sequence[Summary]) -> list[Summary]:
     result = []
     for label in dict.fromkeys(r["label"] for r in runs):
         mine = [r for r in runs if r["label"] == label and r["complete"]]
-        for metric in METRICS:
+        for metric in metrics.by_name():
             taken = [float(r[metric]) for r in mine if r[metric] is not None]
             estimate = native.module().estimate(taken)
             result.append({"label": label, "metric": metric, **estimate})

@@ -1,37 +1,22 @@
 #include "emu/runner/metrics.h"
 
 #include <algorithm>
-#include <limits>
-#include <map>
+#include <array>
+#include <bit>
 #include <set>
+#include <utility>
 
 namespace rocelab {
 namespace {
 
-// A flow that ended, with what its record says.
-struct Ended {
-  const Flow* flow;
-  FlowRecord record;
-  Duration fct() const { return record.placed - record.posted; }
-  double slowdown() const { return static_cast<double>(fct().ps()) / static_cast<double>(flow->alone.ps()); }
-};
-
-struct Span {
-  Time first = Time::never(), last;
-  void add(const Ended& e) {
-    first = std::min(first, e.record.posted);
-    last = std::max(last, e.record.placed);
-  }
-  bool empty() const { return first.is_never(); }
-  Duration length() const { return empty() ? Duration{} : last - first; }
-};
-
-double rate_of(double bytes, Duration d) { return d.ps() > 0 ? bytes * 8 / d.seconds() : 0; }
-
-double mean(const std::vector<double>& values) {
-  double sum = 0;
-  for (const double v : values) sum += v;
-  return values.empty() ? std::numeric_limits<double>::quiet_NaN() : sum / static_cast<double>(values.size());
+// Adds to each counter of `sum` that of `each`: both are made of std::uint64_t.
+template <class Counters>
+void add(Counters& sum, const Counters& each) {
+  using Values = std::array<std::uint64_t, sizeof(Counters) / sizeof(std::uint64_t)>;
+  Values values = std::bit_cast<Values>(sum);
+  const Values more = std::bit_cast<Values>(each);
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] += more[i];
+  sum = std::bit_cast<Counters>(values);
 }
 
 const FlowRecord* find_record(const std::vector<FlowRecord>& records, std::uint32_t id) {
@@ -46,13 +31,6 @@ bool measured(const RunPlan& plan, const Flow& flow, const FlowRecord* record) {
 }
 
 // Over the flows of one group, or of all groups (null).
-struct FlowSums {
-  std::uint64_t flows = 0;
-  std::vector<Ended> ended;
-  Span span;
-  double bytes = 0;
-};
-
 FlowSums sum_flows(const RunPlan& plan, const std::vector<FlowRecord>& records, const std::string* group) {
   FlowSums sums;
   for (const Flow& flow : plan.flows) {
@@ -61,84 +39,46 @@ FlowSums sum_flows(const RunPlan& plan, const std::vector<FlowRecord>& records, 
     if (!measured(plan, flow, record)) continue;
     ++sums.flows;
     if (record == nullptr || !record->completed() || record->posted.is_never()) continue;
-    sums.ended.push_back({&flow, *record});
-    sums.span.add(sums.ended.back());
+    const Duration fct = record->placed - record->posted;
+    ++sums.completed;
+    sums.packets += flow.packets;
     sums.bytes += static_cast<double>(flow.size.count());
+    sums.span.add(record->posted, record->placed);
+    sums.fct_s.push_back(fct.seconds());
+    sums.slowdown.push_back(static_cast<double>(fct.ps()) / static_cast<double>(flow.alone.ps()));
+    sums.requests[flow.request].add(record->posted, record->placed);
   }
   return sums;
 }
 
-void measure_flows(const FlowSums& sums, RunMetrics& m) {
-  std::vector<double> fct, slowdown;
-  for (const Ended& e : sums.ended) {
-    fct.push_back(e.fct().seconds());
-    slowdown.push_back(e.slowdown());
-    m.delivered_data_packets += e.flow->packets;
-  }
-  m.flows = sums.flows;
-  m.completed = sums.ended.size();
-  m.rct_s = sums.span.length().seconds();
-  m.goodput_bps = rate_of(sums.bytes, sums.span.length());
-  m.avg_fct_s = mean(fct);
-  m.median_fct_s = percentile(fct, 50);
-  m.p99_fct_s = percentile(fct, 99);
-  m.avg_slowdown = mean(slowdown);
-  m.p99_slowdown = percentile(slowdown, 99);
-}
-
-void count_nics(const std::vector<NicCounters>& nics, RunMetrics& m) {
-  for (const NicCounters& c : nics) {
-    m.retransmitted_packets += c.retransmitted_packets;
-    m.timeout_retransmissions += c.timeout_retransmissions;
-    m.spurious_retransmissions += c.spurious_retransmissions;
-    m.timeouts +=
-        c.rto_low_timeouts + c.rto_high_timeouts + c.read_responder_timeouts + c.local_ack_timeout_err;
-    m.cnps += c.np_cnp_sent;
-    m.pfc_paused_s += static_cast<double>(c.rx_pause_duration_ns) * 1e-9;
-    m.drops += c.rx_icrc_encapsulated;
-    m.corrupted_frames += c.rx_icrc_encapsulated;
+// A direction of a link counts at one of its ports.
+void sum_counters(const RunInput& input, RunSums& sums) {
+  for (const NicCounters& nic : input.nics) add(sums.nics, nic);
+  for (const PortInput& at : input.ports) {
+    add(sums.ports, at.port);
+    add(sums.links, at.in);
+    add(sums.links, at.out);
+    for (const std::uint64_t ps : at.port.longest_pause_ps)
+      sums.longest_pause = std::max(sums.longest_pause, Duration::from_ps(static_cast<std::int64_t>(ps)));
   }
 }
 
-// Frames that a link lost, that were none, or that nobody was there to take. A direction of a link counts at
-// one of its ports.
-void count_link(const LinkCounters& link, RunMetrics& m) {
-  m.drops += link.lost_frames + link.malformed_frames + link.undeliverable_frames;
-  m.data_drops += link.lost_data_frames;
-  m.undeliverable_frames += link.undeliverable_frames;
-  m.down_link_drops += link.down_frames;
-}
-
-void count_ports(const std::vector<PortInput>& ports, RunMetrics& m) {
-  for (const PortInput& input : ports) {
-    const SwitchPortCounters& c = input.port;
-    m.drops += c.drops;
-    m.data_drops += c.data_drops;
-    m.lossless_drops += c.lossless_drops;
-    m.ecn_marks += c.ecn_marked;
-    m.cnps += c.rocc_cnps;
-    for (int tc = 0; tc < kTrafficClasses; ++tc) {
-      m.pfc_pause_frames += c.xoff_sent[static_cast<std::size_t>(tc)];
-      m.pfc_paused_s += static_cast<double>(c.paused_ps[static_cast<std::size_t>(tc)]) * 1e-12;
-    }
-    count_link(input.in, m);
-    count_link(input.out, m);
-  }
-}
-
-void find_bottleneck(const RunPlan& plan, const std::vector<PortInput>& ports, Duration lasted,
-                     RunMetrics& m) {
-  if (lasted.ps() <= 0) return;
+// Sets the utilization of the busiest switch port, whose name it returns.
+std::string find_bottleneck(const RunPlan& plan, const std::vector<PortInput>& ports, RunSums& sums) {
+  std::string busiest;
+  const Duration lasted = sums.flows.span.length();
+  if (lasted.ps() <= 0) return busiest;
   for (std::size_t i = 0; i < std::min(ports.size(), plan.limits.size()); ++i) {
     const SwitchPortCounters& c = ports[i].port;
     const std::int64_t overhead = wire_bytes(Bytes{}).count();
     const double wire =
         static_cast<double>(c.tx_bytes) + static_cast<double>(c.tx_frames) * static_cast<double>(overhead);
     const double busy = rate_of(wire, lasted) / static_cast<double>(plan.limits[i].rate.bps());
-    if (busy <= m.bottleneck_utilization) continue;
-    m.bottleneck_utilization = busy;
-    m.bottleneck_port = plan.limits[i].interface;
+    if (busy <= sums.bottleneck_utilization) continue;
+    sums.bottleneck_utilization = busy;
+    busiest = plan.limits[i].interface;
   }
+  return busiest;
 }
 
 double goodput_during(const RunPlan& plan, const std::vector<Progress>& progress, const std::string& group,
@@ -169,24 +109,11 @@ std::vector<std::pair<std::string, const WorkloadSettings*>> groups_of(const Run
 GroupMetrics measure_group(const std::string& name, const FlowSums& sums) {
   GroupMetrics g;
   g.name = name;
-  g.flows = sums.flows;
-  g.completed = sums.ended.size();
-  g.rct_s = sums.span.length().seconds();
-  g.goodput_bps = rate_of(sums.bytes, sums.span.length());
-  std::vector<double> fct, slowdown;
-  std::map<std::uint32_t, Span> requests;
-  for (const Ended& e : sums.ended) {
-    fct.push_back(e.fct().seconds());
-    slowdown.push_back(e.slowdown());
-    requests[e.flow->request].add(e);
-  }
-  g.avg_fct_s = mean(fct);
-  g.p99_fct_s = percentile(fct, 99);
-  g.avg_slowdown = mean(slowdown);
-  g.p99_slowdown = percentile(slowdown, 99);
-  g.requests = requests.size();
+  for (const Metric& metric : metric_table())
+    if (metric.of_flows != nullptr) g.values.push_back({metric.name, metric.of_flows(sums)});
+  g.requests = sums.requests.size();
   std::vector<double> lengths;
-  for (const auto& [request, span] : requests) lengths.push_back(span.length().seconds());
+  for (const auto& [request, span] : sums.requests) lengths.push_back(span.length().seconds());
   g.avg_request_s = mean(lengths);
   return g;
 }
@@ -211,12 +138,15 @@ RunMetrics measure(const RunPlan& plan, const RunInput& input) {
   std::vector<FlowRecord> records = input.flows;
   std::sort(records.begin(), records.end(),
             [](const FlowRecord& a, const FlowRecord& b) { return a.id < b.id; });
+  RunSums sums;
+  sums.flows = sum_flows(plan, records, nullptr);
+  sum_counters(input, sums);
   RunMetrics m;
-  const FlowSums sums = sum_flows(plan, records, nullptr);
-  measure_flows(sums, m);
-  count_nics(input.nics, m);
-  count_ports(input.ports, m);
-  find_bottleneck(plan, input.ports, sums.span.length(), m);
+  m.bottleneck_port = find_bottleneck(plan, input.ports, sums);
+  for (const Metric& metric : metric_table()) {
+    if (metric.of_flows != nullptr) m.values.push_back({metric.name, metric.of_flows(sums.flows)});
+    if (metric.of_run != nullptr) m.values.push_back({metric.name, metric.of_run(sums)});
+  }
   m.groups = measure_groups(plan, input, records);
   return m;
 }

@@ -1,14 +1,15 @@
-// Metrics: from what a run recorded to the fields of summary.json. docs/metrics.md holds the definitions; the
-// names here are the file's.
+// Metrics: from what a run recorded to the values of metric_table() for the run and each of its workloads.
 #pragma once
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/trace_hash.h"
 #include "base/units.h"
 #include "emu/port/link_counters.h"
+#include "emu/runner/metric_table.h"
 #include "emu/runner/plan.h"
 #include "irn_provider/nic/counters.h"
 #include "ovs_patches/switch_model/counters.h"
@@ -44,28 +45,24 @@ struct RunInput {
   std::vector<Progress> progress;  // only needed for workloads that say `during`
 };
 
+// Values of metric_table(), in its order.
+struct NamedValue {
+  std::string_view name;
+  MetricValue value;
+};
+
 struct GroupMetrics {
   std::string name;
-  std::uint64_t flows = 0, completed = 0;
-  double goodput_bps = 0, avg_fct_s = 0, p99_fct_s = 0, avg_slowdown = 0, p99_slowdown = 0, rct_s = 0;
-  std::uint64_t requests = 0;     // of a periodic incast; else 1
-  double avg_request_s = 0;       // first start to last end of a request's flows, mean over requests
-  std::string during;             // the other group, or empty
-  double goodput_during_bps = 0;  // while the other group ran
+  std::vector<NamedValue> values;  // of metrics of flows
+  std::uint64_t requests = 0;      // of a periodic incast; else 1
+  double avg_request_s = 0;        // first start to last end of a request's flows, mean over requests
+  std::string during;              // the other group, or empty
+  double goodput_during_bps = 0;   // while the other group ran
 };
 
 struct RunMetrics {
-  std::uint64_t flows = 0, completed = 0;
-  double goodput_bps = 0, avg_slowdown = 0, p99_slowdown = 0, avg_fct_s = 0, median_fct_s = 0, p99_fct_s = 0,
-         rct_s = 0;
-  std::uint64_t drops = 0, data_drops = 0, lossless_drops = 0;
-  std::uint64_t retransmitted_packets = 0, timeout_retransmissions = 0, spurious_retransmissions = 0,
-                timeouts = 0;
-  std::uint64_t pfc_pause_frames = 0, ecn_marks = 0, cnps = 0, delivered_data_packets = 0;
-  std::uint64_t corrupted_frames = 0, undeliverable_frames = 0, down_link_drops = 0;
-  double pfc_paused_s = 0;
-  double bottleneck_utilization = 0;  // of the busiest switch port while flows lasted
-  std::string bottleneck_port;
+  std::vector<NamedValue> values;  // without those that traces give
+  std::string bottleneck_port;     // the busiest switch port while flows lasted
   std::vector<GroupMetrics> groups;
 };
 
@@ -77,6 +74,8 @@ std::string trace_hash(const std::vector<Digest>& nodes);
 // Nearest-rank percentile: the smallest value such that at least `percent` % of the values are at most it.
 // NaN when empty.
 double percentile(std::vector<double> values, double percent);
+double mean(const std::vector<double>& values);   // NaN when empty
+double rate_of(double bytes, Duration duration);  // bit/s; 0 over no time
 
 struct Estimate {
   double mean = 0, median = 0, ci95 = 0;  // ci95: half width, Student's t; NaN for a single value

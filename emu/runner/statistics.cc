@@ -1,4 +1,4 @@
-// Percentiles and confidence intervals of metrics.h.
+// Means, percentiles and confidence intervals of metrics.h.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -26,6 +26,16 @@ double two_sided(double t, std::uint64_t n) {
 }
 
 }  // namespace
+
+double rate_of(double bytes, Duration duration) {
+  return duration.ps() > 0 ? bytes * 8 / duration.seconds() : 0;
+}
+
+double mean(const std::vector<double>& values) {
+  double sum = 0;
+  for (const double v : values) sum += v;
+  return values.empty() ? kNan : sum / static_cast<double>(values.size());
+}
 
 double percentile(std::vector<double> values, double percent) {
   if (values.empty()) return kNan;

@@ -1,22 +1,35 @@
-"""docs/scenarios.md has the tables that the schemas give."""
+"""docs/scenarios.md and docs/metrics.md have the tables that the sources give."""
 
 from __future__ import annotations
 
-from rocelab import generated
+from pathlib import Path
 
-PAGE = generated.PAGE.read_text()
+import pytest
+from rocelab import generated, metrics
+from rocelab.frames import KINDS
+
+SCENARIOS, METRICS = generated.PAGES
 
 
-def test_the_page_is_up_to_date() -> None:
+@pytest.mark.parametrize("page", generated.PAGES, ids=lambda page: str(page.name))
+def test_the_page_is_up_to_date(page: Path) -> None:
+    text = page.read_text()
     assert (
-        generated.rewritten(PAGE, generated.tables()) == PAGE
+        generated.rewritten(text, generated.tables()) == text
     ), "run: PYTHONPATH=emu python3 -m rocelab.generated"
+
+
+def test_every_metric_and_trace_kind_has_its_line() -> None:
+    text = METRICS.read_text()
+    assert len(metrics.table()) == len(metrics.by_name()) > 30
+    for name in (*metrics.by_name(), *KINDS):
+        assert f"\n| `{name}` |" in text, name
 
 
 def test_every_table_is_on_the_page() -> None:
     for table in generated.tables():
         head = table.section.removeprefix("congestion_control.").removeprefix("switch.").split(",")[0]
-        assert f"| `{head}.`" in PAGE, table.section
+        assert f"| `{head}.`" in SCENARIOS.read_text(), table.section
 
 
 def test_a_stale_block_is_rewritten_and_the_rest_of_the_page_is_not() -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import synthetic
 from rocelab import results
-from rocelab.report import tables
+from rocelab.headline import number
 
 SCENARIOS = Path(__file__).resolve().parents[2] / "scenarios"
 
@@ -109,4 +109,4 @@ def test_text_from_scenarios_is_escaped(tmp_path: Path) -> None:
     ],
 )
 def test_numbers_are_readable(value: float | None, digits: int, want: str) -> None:
-    assert tables.number(value, digits) == want
+    assert number(value, digits) == want

@@ -181,7 +181,7 @@ def test_the_table_has_rows_of_mechanisms_only_where_they_did_something(tmp_path
         return [str(cell).strip() for cell in runner._table(result).columns[0].cells]
 
     plain = rows(QUICK)
-    assert "drops" in plain and "CNPs" not in plain and "frames that escaped" not in plain
-    assert "CNPs" in rows(ROOT / "tests" / "same" / "scenarios" / "rocc.toml")
+    assert "dropped (packets)" in plain and "CNPs (frames)" not in plain and "escaped (frames)" not in plain
+    assert "CNPs (frames)" in rows(ROOT / "tests" / "same" / "scenarios" / "rocc.toml")
     ring = rows(ROOT / "scenarios" / "escape" / "ring_deadlock.toml", 'transport=["roce+pfc+escape"]')
-    assert "frames that escaped" in ring and "CNPs" not in ring
+    assert "escaped (frames)" in ring and "CNPs (frames)" not in ring

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from rocelab import __version__
+from rocelab.headline import headline, number
 from rocelab.model import RunOutcome
 from rocelab.report import charts, sketch, style, tables
 from rocelab.report.templates import templates
@@ -18,7 +19,7 @@ _HERE = Path(__file__).parent
 
 def render(result: Result) -> str:
     environment = templates(_HERE)
-    environment.filters["number"] = tables.number
+    environment.filters["number"] = number
     return environment.get_template("report.html.j2").render(_values(result))
 
 
@@ -36,7 +37,7 @@ def _values(result: Result) -> dict[str, Any]:
         "errors": result.errors(),
         "verdict": _verdict(summary),
         "colours": style.colours(labels),
-        "headline": tables.headline(summary),
+        "headline": headline(summary),
         "groups": tables.group_rows(summary, statistics.fmean),
         "completion": charts.completion(result.flows, result.runs),
         "sizes": charts.slowdown_by_size(result.flows),

@@ -2,137 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from rocelab import pauses
+from rocelab.headline import number
 from rocelab.model import PortPlan, RunOutcome, RunPlan
-
-Number = float | int | None
-
-
-@dataclass(frozen=True)
-class Column:
-    metric: str
-    title: str
-    unit: str
-    scale: float
-    why: str  # shown on hover
-    only_if_any: bool = False  # left out when zero everywhere
-
-
-COLUMNS = (
-    Column("rct_s", "completion", "ms", 1e3, "first start to last end of all flows"),
-    Column("goodput_bps", "goodput", "Gb/s", 1e-9, "payload of all flows over that time"),
-    Column("avg_fct_s", "mean FCT", "ms", 1e3, "mean over flows of first work request to last byte in place"),
-    Column("p99_fct_s", "99th % FCT", "ms", 1e3, "nearest rank"),
-    Column("avg_slowdown", "slowdown", "", 1, "mean over flows of FCT over FCT alone on an idle network"),
-    Column(
-        "bottleneck_utilization",
-        "port busy",
-        "%",
-        1e2,
-        "wire bytes of the busiest switch port over what it could carry in the completion time",
-    ),
-    Column("data_drops", "dropped", "packets", 1, "packets with payload that a switch or link dropped"),
-    Column("retransmitted_packets", "retx", "packets", 1, "packets that a sender retransmitted"),
-    Column(
-        "timeout_retransmissions",
-        "timeout retx",
-        "packets",
-        1,
-        "retransmitted in recovery that a timer began",
-        True,
-    ),
-    Column(
-        "spurious_retransmissions",
-        "spurious",
-        "packets",
-        1,
-        "packets that the receiver already had",
-        True,
-    ),
-    Column("pfc_pause_frames", "pauses", "frames", 1, "PFC frames that asked a neighbour to stop", True),
-    Column(
-        "pfc_paused_s",
-        "paused",
-        "ms",
-        1e3,
-        "time in which NICs and switch ports might not send a class, summed",
-        True,
-    ),
-    Column("ecn_marks", "ECN marks", "packets", 1, "packets marked CE", True),
-    Column(
-        "avg_rtt_s",
-        "mean RTT",
-        "us",
-        1e6,
-        "mean over segments of first packet out to ACK, without their serialisation",
-        True,
-    ),
-    Column("p99_rtt_s", "99th % RTT", "us", 1e6, "nearest rank", True),
-    Column("declared_drops", "declared drops", "packets", 1, "lossless frames beyond egress_max", True),
-    Column("pushed_out", "pushed out", "packets", 1, "frames that gave way in full queues", True),
-    Column("unknown_dscp", "unknown DSCP", "packets", 1, "frames that a node could not classify", True),
-    Column("lossless_drops", "lossless drops", "packets", 1, "drops in a lossless class: must be 0", True),
-)
-
-
-@dataclass(frozen=True)
-class Cell:
-    text: str
-    spread: str = ""  # half width of the confidence interval
-    bar: float = 0.0  # share of the largest value of the column
-
-
-@dataclass(frozen=True)
-class Headline:
-    columns: tuple[Column, ...]
-    rows: tuple[tuple[str, str, tuple[Cell, ...]], ...]  # label, number of seeds, cells
-
-
-def headline(summary: dict[str, Any]) -> Headline:
-    labels = list(dict.fromkeys(r["label"] for r in summary["runs"]))
-    values = {(a["label"], a["metric"]): a for a in summary["aggregates"]}
-    columns = tuple(
-        c for c in COLUMNS if not c.only_if_any or any(values[label, c.metric]["mean"] for label in labels)
-    )
-    rows = []
-    for label in labels:
-        runs = [r for r in summary["runs"] if r["label"] == label]
-        complete = sum(r["complete"] for r in runs)
-        seeds = f"{complete}" if complete == len(runs) else f"{complete} of {len(runs)}"
-        rows.append((label, seeds, tuple(_cell(values, labels, label, c) for c in columns)))
-    return Headline(columns, tuple(rows))
-
-
-def _cell(values: dict[tuple[str, str], Any], labels: Sequence[str], label: str, column: Column) -> Cell:
-    estimate = values[label, column.metric]
-    if estimate["mean"] is None:
-        return Cell("–")
-    largest = max((values[other, column.metric]["mean"] or 0.0) for other in labels)
-    spread = estimate["ci95"]
-    digits = _digits(largest * column.scale, column.scale == 1 and bool(column.unit))
-    return Cell(
-        number(estimate["mean"] * column.scale, digits),
-        "" if spread is None else "±" + (number(spread * column.scale, digits) if spread else "0"),
-        estimate["mean"] / largest if largest else 0.0,
-    )
-
-
-def _digits(largest: float, counted: bool) -> int:
-    """Decimals that leave about four figures in the column; counts are shown whole once they are no longer small."""
-    if largest == 0 or largest >= 1000 or (counted and largest >= 50):
-        return 0
-    return 1 if counted else max(0, 3 - math.floor(math.log10(largest)))
-
-
-def number(value: Number, digits: int = 0) -> str:
-    if value is None or not math.isfinite(value):
-        return "–"
-    return f"{value:,.{digits}f}".replace(",", "\u2009")
 
 
 def bytes_text(value: int) -> str:

@@ -4,28 +4,17 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 from rich.table import Table
 
 from rocelab.files import write_whole
+from rocelab.headline import headline
 from rocelab.model import Scenario
 from rocelab.summary import Summary, summarise_runs
 from rocelab.scenario import print_warnings
 from rocelab.sweep.points import parse_seeds, points_of
 from rocelab.sweep.run import SweepOutcome, failures, make_console, run_points
 from rocelab.sweep.store import PointStore
-
-# Columns of the table: title, metric, factor, format.
-_COLUMNS = (
-    ("slowdown", "avg_slowdown", 1.0, "{:.2f}"),
-    ("FCT (ms)", "avg_fct_s", 1e3, "{:.3f}"),
-    ("99% FCT (ms)", "p99_fct_s", 1e3, "{:.3f}"),
-    ("RCT (ms)", "rct_s", 1e3, "{:.3f}"),
-    ("drops", "data_drops", 1.0, "{:.0f}"),
-    ("resent", "retransmitted_packets", 1.0, "{:.0f}"),
-    ("pauses", "pfc_pause_frames", 1.0, "{:.0f}"),
-)
 
 
 def run_sweep(
@@ -71,24 +60,15 @@ def summarise_sweep(scenario: Scenario, outcome: SweepOutcome, store: PointStore
 
 
 def _table(scenario: Scenario, summary: Summary) -> Table:
-    rows: dict[str, dict[str, dict[str, Any]]] = {}
-    for row in summary["aggregates"]:
-        rows.setdefault(row["label"], {})[row["metric"]] = row
+    found = headline(summary, always_only=True)
     spread = f", mean of {len(scenario.seeds)} seeds ± 95 % confidence" if len(scenario.seeds) > 1 else ""
     table = Table(title=f"{scenario.name}{spread}", box=None)
     table.add_column("label")
-    for title, *_ in _COLUMNS:
-        table.add_column(title, justify="right")
-    for label, metrics in rows.items():
-        table.add_row(label, *(cell(metrics.get(m), factor, form) for _, m, factor, form in _COLUMNS))
+    for metric in found.columns:
+        table.add_column(metric.heading, justify="right")
+    for label, _, cells in found.rows:
+        table.add_row(label, *(cell.line for cell in cells))
     return table
-
-
-def cell(row: dict[str, Any] | None, factor: float, form: str) -> str:
-    if row is None or row["mean"] is None:
-        return "-"
-    text = form.format(row["mean"] * factor)
-    return f"{text} ± {form.format(row['ci95'] * factor)}" if row["n"] > 1 and row["ci95"] else text
 
 
 def _comparisons(summary: Summary) -> Table:

@@ -1,0 +1,168 @@
+#include "emu/runner/metric_table.h"
+
+#include "emu/runner/metrics.h"
+
+namespace rocelab {
+namespace {
+
+constexpr ShownUnit kPlain{"", 1}, kMs{"ms", 1e3}, kUs{"us", 1e6}, kGbps{"Gb/s", 1e-9}, kPercent{"%", 100},
+    kFlows{"flows", 1}, kPackets{"packets", 1}, kFrames{"frames", 1}, kTimes{"times", 1};
+
+template <auto kMember>
+MetricValue flows(const FlowSums& sums) {
+  return sums.*kMember;
+}
+template <auto kMember>
+MetricValue nics(const RunSums& sums) {
+  return sums.nics.*kMember;
+}
+template <auto kMember>
+MetricValue ports(const RunSums& sums) {
+  return sums.ports.*kMember;
+}
+
+template <auto kMember>
+MetricValue mean_of(const FlowSums& sums) {
+  return mean(sums.*kMember);
+}
+template <auto kMember, int kPercentile>
+MetricValue percentile_of(const FlowSums& sums) {
+  return percentile(sums.*kMember, kPercentile);
+}
+
+MetricValue completion(const FlowSums& sums) { return sums.span.length().seconds(); }
+MetricValue goodput(const FlowSums& sums) { return rate_of(sums.bytes, sums.span.length()); }
+MetricValue bottleneck(const RunSums& sums) { return sums.bottleneck_utilization; }
+
+MetricValue drops(const RunSums& s) {
+  return s.ports.drops + s.links.lost_frames + s.links.malformed_frames + s.links.undeliverable_frames +
+         s.nics.rx_icrc_encapsulated;
+}
+MetricValue data_drops(const RunSums& s) { return s.ports.data_drops + s.links.lost_data_frames; }
+MetricValue down_drops(const RunSums& s) { return s.links.down_frames; }
+MetricValue undeliverable(const RunSums& s) { return s.links.undeliverable_frames; }
+
+MetricValue timeouts(const RunSums& s) {
+  return s.nics.rto_low_timeouts + s.nics.rto_high_timeouts + s.nics.read_responder_timeouts +
+         s.nics.local_ack_timeout_err;
+}
+MetricValue cnps(const RunSums& s) { return s.nics.np_cnp_sent + s.ports.rocc_cnps; }
+MetricValue unknown_dscp(const RunSums& s) { return s.ports.unknown_dscp + s.nics.rx_unknown_dscp; }
+
+MetricValue pause_frames(const RunSums& s) {
+  std::uint64_t frames = 0;
+  for (const std::uint64_t of_class : s.ports.xoff_sent) frames += of_class;
+  return frames;
+}
+MetricValue paused(const RunSums& s) {
+  double seconds = static_cast<double>(s.nics.rx_pause_duration_ns) * 1e-9;
+  for (const std::uint64_t ps : s.ports.paused_ps) seconds += static_cast<double>(ps) * 1e-12;
+  return seconds;
+}
+MetricValue longest_pause(const RunSums& s) { return s.longest_pause.seconds(); }
+
+using enum Better;
+using enum Shown;
+using Nic = NicCounters;
+using Port = SwitchPortCounters;
+
+// Name, title, unit, direction, where it is shown, of flows, of a run, text.
+constexpr Metric kTable[] = {
+    {"flows", "flows", kFlows, kNeither, kNever, flows<&FlowSums::flows>, nullptr,
+     "flows that started in the measuring window"},
+    {"completed", "completed", kFlows, kHigher, kNever, flows<&FlowSums::completed>, nullptr,
+     "of these, flows that completed"},
+    {"rct_s", "completion", kMs, kLower, kAlways, completion, nullptr,
+     "first start to last end of the completed flows"},
+    {"goodput_bps", "goodput", kGbps, kHigher, kAlways, goodput, nullptr,
+     "payload of the completed flows / `rct_s`"},
+    {"avg_fct_s", "mean FCT", kMs, kLower, kAlways, mean_of<&FlowSums::fct_s>, nullptr,
+     "mean over completed flows of first work request to last byte in place"},
+    {"median_fct_s", "median FCT", kMs, kLower, kNever, percentile_of<&FlowSums::fct_s, 50>, nullptr,
+     "median of FCT"},
+    {"p99_fct_s", "99th % FCT", kMs, kLower, kAlways, percentile_of<&FlowSums::fct_s, 99>, nullptr,
+     "99th percentile of FCT, nearest rank: the smallest value that at least 99 % do not exceed"},
+    {"avg_slowdown", "slowdown", kPlain, kLower, kAlways, mean_of<&FlowSums::slowdown>, nullptr,
+     "mean over completed flows of FCT / FCT alone on an idle network"},
+    {"p99_slowdown", "99th % slowdown", kPlain, kLower, kNever, percentile_of<&FlowSums::slowdown, 99>,
+     nullptr, "99th percentile of slowdown, nearest rank"},
+    {"delivered_data_packets", "delivered", kPackets, kHigher, kNever, flows<&FlowSums::packets>, nullptr,
+     "packets with payload of completed flows, without retransmissions"},
+    {"bottleneck_utilization", "port busy", kPercent, kHigher, kAlways, nullptr, bottleneck,
+     "the largest over switch ports (`bottleneck_port`) of wire bytes sent, 24 a frame added / (rate x "
+     "`rct_s`)"},
+    {"data_drops", "dropped", kPackets, kLower, kAlways, nullptr, data_drops,
+     "packets with payload that a switch or a link's fault dropped; a corrupted one counts in "
+     "`corrupted_frames`"},
+    {"retransmitted_packets", "retransmitted", kPackets, kLower, kAlways, nullptr,
+     nics<&Nic::retransmitted_packets>, "packets that a sender retransmitted"},
+    {"timeout_retransmissions", "after a timeout", kPackets, kLower, kIfAny, nullptr,
+     nics<&Nic::timeout_retransmissions>, "retransmitted in recovery that a timer began"},
+    {"spurious_retransmissions", "spurious", kPackets, kLower, kIfAny, nullptr,
+     nics<&Nic::spurious_retransmissions>,
+     "data packets that arrived although they were there, counted at the receiver"},
+    {"timeouts", "timeouts", kTimes, kLower, kNever, nullptr, timeouts,
+     "expiries of RTO_low, RTO_high, the READ responder's timer, and periods of the verbs timeout"},
+    {"pfc_pause_frames", "pauses", kFrames, kLower, kAlways, nullptr, pause_frames,
+     "XOFF frames sent by switches, refreshes included"},
+    {"pfc_paused_s", "paused", kMs, kLower, kIfAny, nullptr, paused,
+     "time in which NICs and switch ports might not send a class, summed"},
+    {"pfc_longest_pause_s", "longest pause", kMs, kLower, kNever, nullptr, longest_pause,
+     "the longest time without a break in which a switch port might not send a class"},
+    {"pfc_depth", "depth of pauses", kPlain, kLower, kNever, nullptr, nullptr,
+     "how far pauses spread: a port's XOFF is one deeper than the pause of another port of its switch, in "
+     "the "
+     "same class, within which it is sent, else its depth is 1; a chain that comes back to a link that it "
+     "has "
+     "passed gets no deeper; the largest. Switches have no record of which frame waits for which port, so "
+     "that "
+     "it is an upper bound. null without traces"},
+    {"pfc_storms", "PFC storms", kTimes, kLower, kNever, nullptr, ports<&Port::pfc_storms>,
+     "queues that the watchdog (`switch.pfc.watchdog`) found paused for too long"},
+    {"loops_broken", "loops broken", kTimes, kNeither, kNever, nullptr, ports<&Port::loops_broken>,
+     "how often a queue found by Loop Breaker (`switch.loop_breaker`) that it was the master of a loop, and "
+     "dropped; messages are in the ports' `clcms_sent` and `clcms_ignored`"},
+    {"ecn_marks", "ECN marks", kPackets, kNeither, kIfAny, nullptr, ports<&Port::ecn_marked>,
+     "packets marked CE"},
+    {"cnps", "CNPs", kFrames, kNeither, kIfAny, nullptr, cnps, "CNPs sent by NICs and by RoCC's switches"},
+    {"avg_rtt_s", "mean RTT", kUs, kLower, kIfAny, nullptr, nullptr,
+     "mean over all segments whose round trip was taken (`congestion_control.rtt_segment`, and TIMELY's "
+     "own): "
+     "first packet out to the ACK of the last, without their serialisation at the NIC's rate; a segment of "
+     "which a packet was retransmitted gives none. null where nobody took any, or without traces"},
+    {"p99_rtt_s", "99th % RTT", kUs, kLower, kIfAny, nullptr, nullptr,
+     "99th percentile of these round trips, nearest rank"},
+    {"escaped_frames", "escaped", kFrames, kNeither, kIfAny, nullptr, ports<&Port::escaped_frames>,
+     "frames that left paused queues by Escape's tokens, counted where they were taken out"},
+    {"escape_tokens_at_hosts", "tokens at hosts", kFrames, kLower, kNever, nullptr,
+     nics<&Nic::rx_escape_tokens>,
+     "Escape's tokens that reached a host, where they end; 0 unless the fix `hosts` is off. Of a switch's "
+     "port: `escape_tokens_sent`, `_ignored` (could not be used there), `_returned` (came back and freed a "
+     "place), `escape_announcements_sent`, `_received`, `_ignored` (forged, or without one way on)"},
+    {"drops", "dropped frames", kFrames, kLower, kIfAny, nullptr, drops,
+     "frames lost anywhere: dropped by switches, lost by links' faults, malformed, with a wrong ICRC, "
+     "without "
+     "a receiver"},
+    {"declared_drops", "declared drops", kFrames, kLower, kIfAny, nullptr, ports<&Port::drops_egress_max>,
+     "of `drops`: lossless frames beyond a declared limit (`switch.class.N.egress_max`)"},
+    {"pushed_out", "pushed out", kFrames, kLower, kIfAny, nullptr, ports<&Port::drops_pushed_out>,
+     "of `drops`: lossy frames that gave way in a full queue (`switch.class.N.when_full`)"},
+    {"down_link_drops", "down links", kFrames, kLower, kNever, nullptr, down_drops,
+     "of `drops`: frames that a link carried, or began to carry, while it was down (`[[link_event]]`)"},
+    {"corrupted_frames", "corrupted", kFrames, kLower, kNever, nullptr, nics<&Nic::rx_icrc_encapsulated>,
+     "of `drops`: frames that arrived with a wrong ICRC"},
+    {"undeliverable_frames", "undeliverable", kFrames, kLower, kNever, nullptr, undeliverable,
+     "of `drops`: frames to a host on which nobody was there to receive them"},
+    {"unknown_dscp", "unknown DSCP", kFrames, kLower, kIfAny, nullptr, unknown_dscp,
+     "frames that reached a switch or NIC whose class map leaves their DSCP out: they were of class 0 there"},
+    {"lossless_drops", "lossless drops", kFrames, kLower, kIfAny, nullptr, ports<&Port::lossless_drops>,
+     "drops in a lossless class: an error, always. Frames that a PFC watchdog, Loop Breaker, a declared "
+     "`egress_max` or a mechanism drops on purpose are not among them: counters `drops_watchdog`, "
+     "`drops_loop_breaker`, `drops_egress_max`, `drops_mechanism`"},
+};
+
+}  // namespace
+
+std::span<const Metric> metric_table() { return kTable; }
+
+}  // namespace rocelab

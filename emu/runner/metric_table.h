@@ -1,0 +1,78 @@
+// The metrics of a run, in one table. Name, title, unit, direction, text and computation of a metric are an
+// entry of metric_table.cc; summary.json, the tables of run, sweep and report.html, comparisons, and the
+// table of docs/metrics.md follow. The order of the entries is that of columns.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "emu/port/link_counters.h"
+#include "emu/runner/plan.h"
+#include "irn_provider/nic/counters.h"
+#include "ovs_patches/switch_model/counters.h"
+
+namespace rocelab {
+
+// Experiment time from the first start to the last end of some flows.
+struct Span {
+  Time first = Time::never(), last;
+  void add(Time posted, Time placed) {
+    first = std::min(first, posted);
+    last = std::max(last, placed);
+  }
+  bool empty() const { return first.is_never(); }
+  Duration length() const { return empty() ? Duration{} : last - first; }
+};
+
+// Sums over the flows that started in the measuring window; all but `flows` are over those that completed.
+struct FlowSums {
+  std::uint64_t flows = 0, completed = 0, packets = 0;
+  double bytes = 0;
+  Span span;
+  std::vector<double> fct_s, slowdown;     // of each flow
+  std::map<std::uint32_t, Span> requests;  // of a periodic incast; else one
+};
+
+// Sums over a whole run.
+struct RunSums {
+  FlowSums flows;
+  NicCounters nics;          // of every VF that took part
+  SwitchPortCounters ports;  // but longest_pause
+  LinkCounters links;        // both directions
+  Duration longest_pause;
+  double bottleneck_utilization = 0;
+};
+
+using MetricValue = std::variant<std::uint64_t, double>;  // NaN: not defined
+
+enum class Better : std::uint8_t { kNeither, kLower, kHigher };
+// Where a metric is shown beside summary.json: in all tables; in those of run and report.html where any run
+// has more than 0; in none.
+enum class Shown : std::uint8_t { kAlways, kIfAny, kNever };
+
+struct ShownUnit {
+  std::string_view name;  // empty: a ratio or plain number
+  double scale = 1;       // what is shown is the value in summary.json times this
+};
+
+struct Metric {
+  std::string_view name;  // in summary.json
+  std::string_view title;
+  ShownUnit unit;
+  Better better = Better::kNeither;
+  Shown shown = Shown::kNever;
+  // One of these; `of_flows` makes it a metric of each workload, too. Neither: Python computes it from traces
+  // (emu/rocelab/summary.py).
+  MetricValue (*of_flows)(const FlowSums& sums) = nullptr;
+  MetricValue (*of_run)(const RunSums& sums) = nullptr;
+  std::string_view text;  // for docs/metrics.md and the hints of report.html
+};
+
+std::span<const Metric> metric_table();
+
+}  // namespace rocelab

@@ -21,9 +21,7 @@ struct EscapePart {
   std::uint16_t hops = 0;
   friend bool operator==(const EscapePart&, const EscapePart&) = default;
 
-  static std::uint32_t bytes_of(const Packet& packet) {
-    return packet.kind == kind ? kEscapeShimBytes : 0;
-  }
+  static std::uint32_t bytes_of(const Packet& packet) { return packet.kind == kind ? kEscapeShimBytes : 0; }
   static EscapePart of(const Packet& packet) { return {packet.roce.shim_hops}; }
   static std::optional<EscapePart> read(std::uint16_t info, std::span<const std::byte> value) {
     if (!value.empty()) return std::nullopt;

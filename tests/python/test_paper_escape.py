@@ -3,72 +3,80 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import json
 from pathlib import Path
 
 import pytest
 from rocelab.errors import UsageError
-from rocelab.paper import escape, escape_measures
-from rocelab.paper.escape_chart import picture
+from rocelab.paper import escape_measures, harness
+from rocelab.paper.chart import numbers_chart
+from rocelab.paper.claims import AT_LEAST, NEAR, OURS, Claim, Rule, Spread, Values, number, numbers
 from rocelab.paper.escape_measures import Run
-from rocelab.paper.numbers import Row
+from rocelab.paper.results import Results
+from rocelab.papers import escape
 from rocelab.report import style
+from rocelab.sweep.store import PointStore
 
 
 def test_every_number_has_its_source_and_every_scenario_its_experiment() -> None:
-    with escape.NUMBERS.open(newline="") as file:
+    with escape.FILE.open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert all(r["source"].startswith("thesis 4.") and "page" in r["source"] for r in rows)
     assert len({(r["experiment"], r["case"], r["quantity"]) for r in rows}) == len(rows)
-    assert {f.stem for f in escape.SCENARIOS.glob("*.toml")} - {"ring_deadlock"} == set(escape.EXPERIMENTS)
-    assert len(escape.rows_of({})) == len(rows), "what is not run has its row, and no number"
-    assert all(row.ours is None and row.holds is None for row in escape.rows_of({}))
+    experiments = {e.name for e in escape.PAPER.experiments}
+    assert {f.stem for f in (harness.SCENARIOS / "escape").glob("*.toml")} - {"ring_deadlock"} == experiments
+    assert {r["experiment"] for r in rows} <= experiments
+    found = numbers(escape.FILE, {}, escape.NAMES, only_run=False)
+    assert len(found) == len(rows) and all(c.only is None and c.holds is None for c in found)
 
 
-def row(paper: float | None, ours: float | None) -> Row:
-    return Row("ring", "escape", "utilization", "%", paper, "", ours)
+def claim(paper: float | None, ours: float | None, rule: Rule = NEAR) -> Claim:
+    return number("ring", "escape", "utilization", "links busy", "%", paper, ours, rule=rule)
 
 
 def test_numbers_are_judged_by_distance_and_a_zero_is_a_zero() -> None:
-    assert row(91, 99).holds and not row(91, 80).holds
-    assert row(0, 0).holds and not row(0, 1).holds
-    assert row(91, None).holds is None and row(None, 50).holds is None
-    bound = [Row("innocent", "web_search", "fct_without_over_with", "ratio", 1.1, "", x) for x in (1.2, 1.01)]
-    assert bound[0].holds and not bound[1].holds, "the paper says at least"
+    assert claim(91, 99).holds and not claim(91, 80).holds
+    assert claim(0, 0).holds and claim(0, 1).holds is False
+    assert claim(91, None).holds is None and claim(None, 50).holds is None
+    assert claim(1.1, 1.2, AT_LEAST).holds and not claim(1.1, 1.01, AT_LEAST).holds
 
 
-def test_a_picture_has_what_was_measured_and_nothing_else() -> None:
+def test_a_figure_has_what_was_measured_and_nothing_else() -> None:
     names = {"utilization": "links busy", "drops": "drops"}
-    zero = Row("ring", "escape", "drops", "frames", 0, "", 0)
-    assert picture([row(91, None), zero], names) == ""
-    both, ours_alone = picture([row(91, 12)], names), picture([row(None, 12)], names)
+    zero = number("ring", "escape", "drops", "drops", "frames", 0, 0.0)
+    assert numbers_chart([claim(91, None), zero], names) == ""
+    both, ours_alone = numbers_chart([claim(91, 12), zero], names), numbers_chart([claim(None, 12)], names)
     assert "links busy" in both and style.LOSS in both, "far from the paper's"
+    assert ">drops</text>" not in both
     ring = "fill-opacity: 0"
     assert style.LOSS not in ours_alone and ring in both and ring not in ours_alone
+    spread = dataclasses.replace(claim(None, 12), spreads={OURS: Spread(3, 2.0)})
+    assert numbers_chart([spread], names).count("<path") > ours_alone.count("<path"), "its interval is drawn"
 
 
 def test_pfc_alone_deadlocks_on_every_seed_and_escape_on_none(tmp_path: Path) -> None:
-    assert escape.run_escape("ring", tmp_path) == 0
-    report = json.loads((tmp_path / "report.json").read_text())
-    ours = {(n["case"], n["quantity"]): n["ours"] for n in report["numbers"] if n["experiment"] == "ring"}
+    assert harness.run("escape", False, "ring", None, 0, tmp_path) == 0
+    report = json.loads((tmp_path / "report-ring.json").read_text())
+    found = {(c["case"], c["quantity"]): c["numbers"]["ours"] for c in report["claims"]}
+    ours = {key: value["ours"] for key, value in found.items()}
     assert ours["pfc", "deadlocks"] == 100 and ours["escape", "deadlocks"] == 0
     assert ours["loopbreaker", "deadlocks"] == 0 < ours["loopbreaker", "drops"]
     for case in ("pfc", "escape", "ideal"):
         assert ours[case, "drops"] == 0 and ours[case, "out_of_order"] == 0, case
     assert ours["ideal", "utilization"] > 96
-    runs = report["runs"]["ring"]
-    assert len({r["seed"] for r in runs}) >= 3 and len(runs) == 4 * len({r["seed"] for r in runs})
-    for run in runs:
-        assert (run["values"]["tokens"] > 0) == (run["label"] == "roce+pfc+escape")
-        assert (run["values"]["loops"] > 0) == (run["label"] == "roce+pfc+loopbreaker")
-    page = (tmp_path / "report.html").read_text()
-    assert "figure 4.8a" in page and "flows left" in page
-    assert (
-        page.count("<svg") == 1 and ">links busy</text>" in page
-    ), "a picture of the one experiment that ran"
-    assert page.count(": deadlock since 0.1") == sum(
-        r["values"]["deadlocks"] > 0 for r in report["runs"]["ring"]
-    )
+    assert all(value["seeds"] >= 3 and value["ci95"] is not None for value in found.values())
+    assert found["escape", "utilization"]["ci95"] > 0 == found["pfc", "deadlocks"]["ci95"]
+    (table,) = report["tables"]
+    assert len(table["rows"]) == 4
+    column = {name: i for i, name in enumerate(table["columns"])}
+    for label, row in table["rows"].items():
+        assert (row[column["tokens"]]["ours"] > 0) == (label == "roce+pfc+escape")
+        assert (row[column["loops broken"]]["ours"] > 0) == (label == "roce+pfc+loopbreaker")
+    assert table["rows"]["roce+pfc"][column["since, ms"]]["ours"] < 0.2
+    page = (tmp_path / "report-ring.html").read_text()
+    assert "figure 4.8a" in page and "flows left" in page and "±" in page
+    assert page.count("<svg") == 1 and ">links busy</text>" in page, "of the one experiment that ran"
 
 
 def test_schemes_are_laid_side_by_side_case_by_case() -> None:
@@ -97,8 +105,15 @@ def test_schemes_are_laid_side_by_side_case_by_case() -> None:
     )
 
 
-def test_innocent_flows_are_compared_with_and_without_escape() -> None:
-    values = escape.values_of("innocent", escape.measure("innocent"))
+def values_of(name: str, out: Path) -> Values:
+    assert harness.run("escape", False, name, None, 0, out) == 0
+    (experiment,) = escape.PAPER.chosen(name)
+    results = Results({name: experiment.points(False)}, PointStore(out / "points"))
+    return escape.values_of(name, escape.runs_of(results, name))
+
+
+def test_innocent_flows_are_compared_with_and_without_escape(tmp_path: Path) -> None:
+    values = values_of("innocent", tmp_path)
     for case in ("web_search", "fb_hadoop"):
         ratio = values[case, "fct_without_over_with"]
         bound = values[case, "fct_bound"]
@@ -113,8 +128,8 @@ def test_innocent_flows_are_compared_with_and_without_escape() -> None:
             )
 
 
-def test_with_announcements_every_flow_of_two_levels_ends() -> None:
-    values = escape.values_of("two_level", escape.measure("two_level"))
+def test_with_announcements_every_flow_of_two_levels_ends(tmp_path: Path) -> None:
+    values = values_of("two_level", tmp_path)
     for case in ("web_search", "fb_hadoop"):
         assert values[f"escape,{case}", "unfinished"] != 0, "the chapter's form"
         found = {
@@ -128,4 +143,4 @@ def test_with_announcements_every_flow_of_two_levels_ends() -> None:
 
 def test_an_unknown_experiment_is_refused() -> None:
     with pytest.raises(UsageError, match="did you mean ring"):
-        escape.choose("rings")
+        escape.PAPER.chosen("rings")

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import csv
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from rocelab import paths
-from rocelab.paper.measured import Measured, with_cc
+from rocelab.paper.claims import Claim, together
+from rocelab.paper.harness import NUMBERS as FOLDER
+from rocelab.paper.irn_labels import CCS, METRICS, with_cc
+from rocelab.paper.results import Results
+from rocelab.paper.tables import Cell as Shown
+from rocelab.paper.tables import Table
 
-NUMBERS = paths.ROOT / "results" / "paper" / "irn_tables.csv"
+NUMBERS = FOLDER / "irn_tables.csv"
 OFF_BY = 0.1  # a ratio of the paper's that is further from 1 than this has a side
 CLOSENESS = 0.25  # the median of |ours / paper - 1| over all ratio cells
 
@@ -26,7 +30,17 @@ _CASES = {
 }
 TABLES = tuple(_CASES)
 _WORKLOADS = {"heavy-tailed 32B-3MB": "heavy-tailed", "uniform 500KB-5MB": "uniform"}
-_OVER = {"irn_over_roce_pfc": "roce+pfc", "irn_over_irn_pfc": "irn+pfc"}
+OVER = {"irn_over_roce_pfc": "roce+pfc", "irn_over_irn_pfc": "irn+pfc"}
+_ROWS = (("irn", "IRN"), ("irn_over_roce_pfc", "IRN / RoCE+PFC"), ("irn_over_irn_pfc", "IRN / IRN+PFC"))
+_TITLES = {
+    "4.2": "link utilization",
+    "4.3": "link rate",
+    "4.4": "scale of the topology",
+    "4.5": "workload",
+    "4.6": "buffer per input port",
+    "4.7": "RTO_high",
+    "4.8": "N for RTO_low",
+}
 
 
 @dataclass(frozen=True)
@@ -44,8 +58,12 @@ class Cell:
     ours: float | None
 
     @property
+    def name(self) -> str:
+        return f"{self.table} {self.value}, {self.cc}, {self.metric}, {self.quantity}"
+
+    @property
     def is_ratio(self) -> bool:
-        return self.quantity in _OVER
+        return self.quantity in OVER
 
     @property
     def ratio(self) -> float | None:
@@ -59,35 +77,18 @@ class Cell:
         return (self.ours < 1) == (self.paper < 1)
 
 
-@dataclass(frozen=True)
-class TableVerdict:
-    ratio_cells: int
-    empty: int
-    with_side: int
-    wrong_side: tuple[Cell, ...]
-    median_distance: float | None
-
-    @property
-    def sides_hold(self) -> bool:
-        return self.with_side > 0 and not self.wrong_side
-
-    @property
-    def closeness_holds(self) -> bool:
-        return self.median_distance is not None and self.median_distance <= CLOSENESS
-
-
-def cells(measured: Measured, tables: Iterable[str]) -> list[Cell]:
+def cells(measured: Results, tables: Iterable[str]) -> list[Cell]:
     wanted = set(tables)
     with NUMBERS.open(newline="") as file:
         return [_cell(measured, row) for row in csv.DictReader(file) if row["table"] in wanted]
 
 
-def _cell(measured: Measured, row: dict[str, str]) -> Cell:
+def _cell(measured: Results, row: dict[str, str]) -> Cell:
     experiment = f"table{row['table']}"
     case = _CASES[row["table"]].format(_WORKLOADS.get(row["value"], row["value"]))
     irn = f"{with_cc('irn', row['cc'])},{case}"
-    if row["quantity"] in _OVER:
-        over = f"{with_cc(_OVER[row['quantity']], row['cc'])},{case}"
+    if row["quantity"] in OVER:
+        over = f"{with_cc(OVER[row['quantity']], row['cc'])},{case}"
         ours = measured.ratio(experiment, irn, over, row["metric"])
     else:
         ours = measured.mean(experiment, irn, row["metric"])
@@ -95,14 +96,68 @@ def _cell(measured: Measured, row: dict[str, str]) -> Cell:
     return Cell(**fields, paper=float(row["number"]), ours=ours)
 
 
-def judge(all_cells: Sequence[Cell]) -> TableVerdict:
-    ratios = [c for c in all_cells if c.is_ratio]
+def tables_of(results: Results) -> list[str]:
+    """Numbers of the tables that were asked for."""
+    return [name.removeprefix("table") for name in results.points if name.startswith("table")]
+
+
+def claims(results: Results) -> list[Claim]:
+    """About all ratios of the tables together."""
+    ratios = [c for c in cells(results, tables_of(results)) if c.is_ratio]
+    if not ratios:
+        return []
+    sided = [c for c in ratios if abs(c.paper - 1) > OFF_BY]
+    wrong = tuple(c.name for c in sided if c.same_side is False)
+    sides = all(c.same_side is not None for c in sided) and bool(sided)
     distances = [abs(c.ratio - 1) for c in ratios if c.ratio is not None]
-    sides = [c for c in ratios if c.same_side is not None]
-    return TableVerdict(
-        ratio_cells=len(ratios),
-        empty=len(ratios) - len(distances),
-        with_side=len(sides),
-        wrong_side=tuple(c for c in sides if not c.same_side),
-        median_distance=statistics.median(distances) if distances else None,
-    )
+    median = statistics.median(distances) if distances else None
+    near = median is not None and median <= CLOSENESS
+    where = "tables 4.2-4.8"
+    return [
+        Claim(
+            experiment=where,
+            source=where,
+            text=f"{len(sided)} ratios of IRN over RoCE+PFC and IRN+PFC",
+            paper="",
+            demand=f"on the same side of 1 wherever the paper's ratio is off 1 by more than {OFF_BY:.0%}",
+            ours={c.name: c.ours for c in sided},
+            holds=False if wrong else sides or None,
+            missed=wrong,
+        ),
+        together(
+            where,
+            where,
+            f"median of |ours / paper - 1| over {len(ratios)} ratios",
+            "",
+            f"<= {CLOSENESS:g}",
+            {"median": median},
+            None if median is None else near,
+        ),
+    ]
+
+
+def tables(results: Results) -> list[Table]:
+    """Rows as the paper prints them: for each value IRN, over RoCE+PFC, over IRN+PFC; nine columns. Seconds but for slowdowns."""
+    found = []
+    columns = tuple(f"{title}\n{'no CC' if cc == 'none' else cc}" for cc in CCS for title in METRICS.values())
+    everything = cells(results, tables_of(results))
+    for number in dict.fromkeys(c.table for c in everything):
+        mine = {(c.value, c.quantity, c.cc, c.metric): c for c in everything if c.table == number}
+        unit = next(iter(mine.values())).unit
+        rows = {}
+        for value in dict.fromkeys(c.value for c in mine.values()):
+            shown = f"{value} {unit if unit != 'fraction' else ''}".strip()
+            for quantity, title in _ROWS:
+                rows[f"{shown} {title}"] = [
+                    _shown(mine[value, quantity, cc, metric]) for cc in CCS for metric in METRICS
+                ]
+        title = f"Table {number}: {_TITLES[number]}"
+        found.append(Table(title, columns, rows, f"table{number}", _NOTE, on_terminal=True))
+    return found
+
+
+_NOTE = "Each cell: ours, the paper's in brackets, and ours / the paper's. Red: on the other side of 1."
+
+
+def _shown(cell: Cell) -> Shown:
+    return Shown(cell.ours, cell.paper, cell.same_side is False)

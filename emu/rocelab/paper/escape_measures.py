@@ -10,6 +10,7 @@ import numpy as np
 from rocelab import deadlock
 from rocelab.model import RunOutcome
 from rocelab.paper import rocc_traces as traces
+from rocelab.sweep.work import Found
 
 LEAST_PS = 10_000_000_000  # a circle of paused links for so long is a deadlock: 10 ms
 _FCS_PREAMBLE_GAP = 24
@@ -184,3 +185,9 @@ EXPERIMENTS: Mapping[str, Experiment] = {
     "two_level": Experiment(tails, tail_ratios),
     "innocent": Experiment(innocent, innocent_ratios),
 }
+
+
+def measure(outcome: RunOutcome) -> Found:
+    """By the scenario's name, as EXPERIMENTS has it. A run that ends at its limit is a finding: deadlocks do."""
+    values = EXPERIMENTS[outcome.plan.scenario].of_run(outcome)
+    return Found({(outcome.plan.label, quantity): value for quantity, value in values.items()})

@@ -1,187 +1,184 @@
-"""The report of `./rocelab paper irn`: as JSON, as a page, and as tables in the terminal. All three show the same numbers."""
+"""The report of `./rocelab paper`: as JSON, as a page, and as tables in the terminal. All three show the same numbers, each with its 95 % interval over seeds."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from rich.table import Table
+from rich.table import Table as Drawn
 
 from rocelab import __version__
-from rocelab.paper.cells import CLOSENESS, OFF_BY, Cell, TableVerdict
-from rocelab.paper.measured import CCS, METRICS
-from rocelab.paper.sentence import Judged
+from rocelab.paper.chart import numbers_chart
+from rocelab.paper.claims import Claim, Spread
+from rocelab.paper.harness import Findings
+from rocelab.paper.tables import Cell, Figure, Table
 from rocelab.report.templates import templates
 
 _HERE = Path(__file__).parent
-_TITLES = {
-    "4.2": "link utilization",
-    "4.3": "link rate",
-    "4.4": "scale of the topology",
-    "4.5": "workload",
-    "4.6": "buffer per input port",
-    "4.7": "RTO_high",
-    "4.8": "N for RTO_low",
-}
-_MANY = 18  # numbers of a sentence that the page shows; of more, the range and those that miss
-_ROWS = (("irn", "IRN"), ("irn_over_roce_pfc", "IRN / RoCE+PFC"), ("irn_over_irn_pfc", "IRN / IRN+PFC"))
+_FEW = 4  # numbers of a claim that the terminal shows; of more, the range and those that miss
+_MANY = 18  # the page
+_VERDICTS = {True: "holds", False: "missed", None: "not run"}
+_COLOURS = {"holds": "[green]holds[/]", "missed": "[red]missed[/]", "not run": "[yellow]not run[/]", "": ""}
 
 
-@dataclass(frozen=True)
-class Findings:
-    full: bool
-    cells: Sequence[Cell]
-    verdict: TableVerdict
-    sentences: Sequence[Judged]
-    tails: Mapping[str, Mapping[str, float]]  # figure 4.8: percentile -> FCT in seconds, by label
-    diagnostics: Mapping[str, Sequence[Mapping[str, Any]]]  # by experiment
-    failed: Sequence[str]  # points that did not finish, each with its reason
-
-    @property
-    def variant(self) -> str:
-        return "full" if self.full else "fast"
+def verdict(claim: Claim) -> str:
+    """Empty where nothing is demanded."""
+    if claim.holds is None and not claim.demand:
+        return ""
+    return _VERDICTS[claim.holds]
 
 
 def as_json(findings: Findings) -> dict[str, Any]:
-    v = findings.verdict
     return {
-        "paper": "IRN (R. Mittal's thesis, chapter 4)",
-        "variant": findings.variant,
+        "paper": findings.paper.title,
+        "variant": "full" if findings.full or not findings.paper.has_full else "fast",
         "version": __version__,
-        "checks": {
-            "sides": {
-                "demand": f"same side of 1 wherever the paper's ratio is off 1 by more than {OFF_BY:g}",
-                "cells": v.with_side,
-                "wrong": len(v.wrong_side),
-                "holds": v.sides_hold,
-            },
-            "closeness": {
-                "demand": f"median of |ours / paper - 1| over all ratio cells <= {CLOSENESS:g}",
-                "cells": v.ratio_cells - v.empty,
-                "empty": v.empty,
-                "median": v.median_distance,
-                "holds": v.closeness_holds,
-            },
-        },
-        "cells": [
-            {**asdict(c), "ratio": c.ratio, "same_side": c.same_side, "distance": _distance(c)}
-            for c in findings.cells
-        ],
-        "sentences": [
+        "claims": [claim_json(c) for c in findings.claims],
+        "tables": [
             {
-                "experiment": j.sentence.experiment,
-                "text": j.sentence.text,
-                "demand": j.sentence.demand,
-                "holds": j.holds,
-                "numbers": dict(j.numbers),
-                "missed": j.missed,
+                "experiment": t.experiment,
+                "title": t.title,
+                "columns": list(t.columns),
+                "rows": {
+                    name: [_with_spread(c.ours, c.spread) | _beside(c) for c in row]
+                    for name, row in t.rows.items()
+                },
             }
-            for j in findings.sentences
+            for t in findings.tables
         ],
-        "figure4.8": findings.tails,
-        "runs": findings.diagnostics,
         "failed": list(findings.failed),
     }
 
 
-def _distance(cell: Cell) -> float | None:
-    return abs(cell.ratio - 1) if cell.is_ratio and cell.ratio is not None else None
+def claim_json(claim: Claim) -> dict[str, Any]:
+    return {
+        **{key: getattr(claim, key) for key in ("experiment", "source", "text", "paper", "demand", "unit")},
+        **({"case": claim.case, "quantity": claim.quantity} if claim.quantity else {}),
+        "holds": claim.holds,
+        "missed": list(claim.missed),
+        "numbers": {
+            name: _with_spread(value, claim.spreads.get(name, Spread(0)))
+            for name, value in claim.ours.items()
+        },
+    }
+
+
+def _with_spread(value: float | str | None, spread: Spread) -> dict[str, Any]:
+    return {"ours": value, "ci95": spread.ci95, "seeds": spread.n}
+
+
+def _beside(cell: Cell) -> dict[str, Any]:
+    return {} if cell.paper is None else {"paper": cell.paper, "ratio": cell.ratio, "off": cell.off}
 
 
 def page(findings: Findings) -> str:
     environment = templates(_HERE)
-    environment.filters["shown"] = shown
+    environment.filters |= {"shown": shown, "verdict": verdict, "spread": spread_text}
     return environment.get_template("paper.html.j2").render(
         css=(_HERE.parent / "report" / "report.css").read_text(),
         version=__version__,
         findings=findings,
-        verdict=findings.verdict,
-        tables=_tables(findings.cells),
-        ccs=CCS,
-        metrics=METRICS,
-        off_by=OFF_BY,
-        closeness=CLOSENESS,
+        paper=findings.paper,
+        figures=[*findings.figures, *_charts(findings)],
         many=_MANY,
     )
 
 
-def _tables(cells: Sequence[Cell]) -> list[dict[str, Any]]:
-    """Rows as the paper prints them: for each value IRN, over RoCE+PFC, over IRN+PFC; nine columns."""
-    tables = []
-    for number in dict.fromkeys(c.table for c in cells):
-        mine = {(c.value, c.quantity, c.cc, c.metric): c for c in cells if c.table == number}
-        values = dict.fromkeys(c.value for c in mine.values())
-        unit = next(iter(mine.values())).unit
-        rows = [
-            {
-                "value": f"{value} {unit if unit != 'fraction' else ''}".strip(),
-                "what": title,
-                "cells": [mine[value, quantity, cc, metric] for cc in CCS for metric in METRICS],
-            }
-            for value in values
-            for quantity, title in _ROWS
-        ]
-        tables.append({"number": number, "title": _TITLES[number], "rows": rows})
-    return tables
+def _charts(findings: Findings) -> Iterable[Figure]:
+    for name in findings.experiments:
+        mine = [c for c in findings.claims if c.experiment == name and c.quantity]
+        if svg := numbers_chart(mine, findings.paper.names):
+            yield Figure(
+                svg,
+                name,
+                note="A ring is the paper's number, a dot ours with its interval, red where it misses.",
+            )
 
 
-def shown(number: float | None, digits: int = 3) -> str:
+def shown(number: float | str | None, digits: int = 3) -> str:
     """Significant digits; "-" where there is nothing."""
-    if number is None:
-        return "-"
+    if number is None or isinstance(number, str):
+        return number or "-"
     text = f"{number:.{digits}g}"
     return f"{number:.0f}" if "e+" in text else text
 
 
-def terminal_tables(cells: Sequence[Cell]) -> list[Table]:
-    tables = []
-    for table in _tables(cells):
-        drawn = Table(title=f"table {table['number']}: {table['title']}, ours (the paper's)", box=None)
-        drawn.add_column("")
-        for cc in CCS:
-            for metric in ("slowdown", "FCT", "99%"):
-                drawn.add_column(f"{metric}\n{'no CC' if cc == 'none' else cc}", justify="right")
-        for row in table["rows"]:
-            drawn.add_row(f"{row['value']} {row['what']}", *(_terminal_cell(c) for c in row["cells"]))
-        tables.append(drawn)
+def spread_text(spread: Spread | None) -> str:
+    """Nothing for one seed, of which the page says so once."""
+    return "" if spread is None or spread.ci95 is None else f"± {shown(spread.ci95, 2)}"
+
+
+def terminal(findings: Findings) -> list[Drawn]:
+    tables = [_terminal_table(table) for table in findings.tables if table.on_terminal]
+    numbers = [c for c in findings.claims if c.quantity]
+    others = [c for c in findings.claims if not c.quantity]
+    name = findings.paper.title
+    variant = "" if not findings.paper.has_full else ", full length" if findings.full else ", fast variant"
+    spread = "± 95 % interval over seeds; one seed has none"
+    if numbers:
+        tables.append(_terminal_numbers(numbers, f"{name}: the paper's numbers and ours{variant} ({spread})"))
+    if others:
+        tables.append(claims_table(others, f"{name}: what the paper says{variant} ({spread})"))
     return tables
 
 
-def _terminal_cell(cell: Cell) -> str:
-    scale = 1e3 if cell.quantity == "irn" and cell.metric.endswith("_s") else 1.0
-    ours = None if cell.ours is None else cell.ours * scale
-    text = f"{shown(ours, 2 if cell.is_ratio else 3)} ({shown(cell.paper * scale)})"
-    return f"[red]{text}[/]" if cell.same_side is False else text
-
-
-def terminal_checks(findings: Findings) -> Table:
-    v = findings.verdict
-    table = Table(title=f"checks, {findings.variant} variant", box=None)
+def _terminal_numbers(claims: list[Claim], title: str) -> Drawn:
+    table = Drawn(title=title, box=None)
+    for column in ("", "experiment", "what"):
+        table.add_column(column)
+    for column in ("paper", "ours", "ours / paper"):
+        table.add_column(column, justify="right")
     table.add_column("")
-    table.add_column("what the paper says", ratio=3, overflow="fold")
-    table.add_column("ours", ratio=2, overflow="fold")
-    if v.ratio_cells:
+    for c in claims:
+        ratio = c.only / c.expected if c.only is not None and c.expected else None
+        bound = {"at most": "<= ", "at least": ">= "}.get(c.demand, "")
         table.add_row(
-            _mark(v.sides_hold if v.with_side else None),
-            f"tables 4.2-4.8: same side of 1 in the {v.with_side} cells off 1 by more than {OFF_BY:.0%}",
-            f"{len(v.wrong_side)} on the other side",
+            *(_COLOURS[verdict(c)], c.experiment, c.text, bound + c.paper if c.paper else "-"),
+            *(_number(c, "ours"), shown(ratio), c.unit),
         )
-        table.add_row(
-            _mark(v.closeness_holds if v.median_distance is not None else None),
-            f"tables 4.2-4.8: median |ours / paper - 1| of {v.ratio_cells} ratio cells <= {CLOSENESS:g}",
-            f"{shown(v.median_distance)}; {v.empty} empty",
-        )
-    for judged in findings.sentences:
-        known = [n for n in judged.numbers.values() if n is not None]
-        span = f"{shown(min(known))} .. {shown(max(known))}" if known else "not run"
-        if judged.missed:
-            span += f"; missed by {len(judged.missed)} of {len(known)}"
-        text = f"{judged.sentence.experiment}: {judged.sentence.text} [{judged.sentence.demand}]"
-        table.add_row(_mark(judged.holds), text.replace("[", "\\["), span)
     return table
 
 
-def _mark(holds: bool | None) -> str:
-    return {True: "[green]holds[/]", False: "[red]missed[/]", None: "[yellow]not run[/]"}[holds]
+def _number(claim: Claim, name: str) -> str:
+    return f"{shown(claim.ours[name])} {spread_text(claim.spreads.get(name))}".rstrip()
+
+
+def claims_table(claims: Sequence[Claim], title: str) -> Drawn:
+    table = Drawn(title=title, box=None)
+    table.add_column("")
+    for column, ratio in (("what the paper says", 3), ("paper", 1), ("ours", 2)):
+        table.add_column(column, ratio=ratio, overflow="fold")
+    for c in claims:
+        text = f"{c.source}: {c.text}" + (f" [{c.demand}]" if c.demand else "")
+        table.add_row(_COLOURS[verdict(c)], text.replace("[", "\\["), c.paper, _ours(c))
+    return table
+
+
+def _ours(claim: Claim) -> str:
+    known = {name: value for name, value in claim.ours.items() if value is not None}
+    if not known:
+        return "not run"
+    if len(known) == 1:
+        return _number(claim, next(iter(known)))
+    if len(known) <= _FEW:
+        return ", ".join(f"{name} {_number(claim, name)}" for name in known)
+    text = f"{shown(min(known.values()))} .. {shown(max(known.values()))}"
+    missed = [name for name in claim.missed if name in known]
+    return f"{text}; missed by {len(missed)} of {len(known)}" if missed else text
+
+
+def _terminal_table(table: Table) -> Drawn:
+    drawn = Drawn(title=f"{table.title}, ours (the paper's)", box=None)
+    drawn.add_column("")
+    for column in table.columns:
+        drawn.add_column(column, justify="right")
+    for name, row in table.rows.items():
+        drawn.add_row(name, *(_terminal_cell(cell) for cell in row))
+    return drawn
+
+
+def _terminal_cell(cell: Cell) -> str:
+    text = f"{shown(cell.ours)} {spread_text(cell.spread)}".rstrip()
+    text += "" if cell.paper is None else f" ({shown(cell.paper)})"
+    return f"[red]{text}[/]" if cell.off else text

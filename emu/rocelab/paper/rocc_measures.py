@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rocelab.model import RunOutcome
+from rocelab.model import Array, RunOutcome
 from rocelab.paper import rocc_traces as traces
-from rocelab.paper.numbers import Values
+from rocelab.paper.claims import Values
 from rocelab.summary import run_summary
+from rocelab.sweep.work import Found, check_complete
 
 _FCS_PREAMBLE_GAP = 24
 _CNP_BYTES = {"host": 90}  # base/wire/rocc_cnp.h, all values; the other forms fit the shortest frame
@@ -28,12 +29,26 @@ class Picture:
     title: str
     points: Sequence[traces.Point]
 
+    def arrays(self) -> dict[str, Array]:
+        """By "title|interface|what"."""
+        return {
+            f"{self.title}|{p.interface}|{what}": values
+            for p in self.points
+            for what, values in (("time_s", p.time_s), ("rate_gbps", p.rate_gbps), ("queue_kb", p.queue_kb))
+        }
+
 
 @dataclass(frozen=True)
 class Measured:
+    """`notes`, by run, explain its numbers."""
+
     values: Values
     pictures: Sequence[Picture]
-    notes: Mapping[str, Mapping[str, float]]  # by run: what explains its numbers
+    notes: Mapping[str, Mapping[str, float]]
+
+    def found(self) -> Found:
+        arrays = {name: array for picture in self.pictures for name, array in picture.arrays().items()}
+        return Found(self.values, self.notes, arrays)
 
 
 def case_of(label: str) -> str:
@@ -236,3 +251,9 @@ EXPERIMENTS: Mapping[str, Callable[[RunOutcome], Measured]] = {
     "testbed_p4": _testbed,
     "testbed_p4_mix": _testbed,
 }
+
+
+def measure(outcome: RunOutcome) -> Found:
+    """By the scenario's name, as EXPERIMENTS has it."""
+    check_complete(outcome)
+    return EXPERIMENTS[outcome.plan.scenario](outcome).found()

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from rocelab.paper.rocc_measures import Measured
+from rocelab.paper.claims import OURS, Claim, Values, together
+from rocelab.paper.results import Results
 
 _IDEAL_MBPS = 100_000 / 300  # table 3.3: a link of 100 Gb/s, 300 flows
 _SCHEMES = ("dcqcn", "hpcc", "rocc")
@@ -18,39 +19,49 @@ _CLOSE = 0.1
 
 
 @dataclass(frozen=True)
-class Statement:
-    source: str
-    text: str
-    paper: str
-    ours: str
-    holds: bool
+class Means:
+    """Of an experiment's runs, over the seeds."""
+
+    values: Values
+    notes: Mapping[str, Mapping[str, float]]
 
 
-def statements(measured: Mapping[str, Measured]) -> list[Statement]:
+def claims(results: Results) -> list[Claim]:
     """Of the experiments that were run."""
+    means = {
+        name: Means(results.values(name), results.notes(name))
+        for name in ("rates", "comparison", "fct", "unlimited")
+        if results.complete(name)
+    }
+    return statements(means)
+
+
+def statements(means: Mapping[str, Means]) -> list[Claim]:
     found = []
-    if "rates" in measured:
-        found += _rates(measured["rates"])
-    if "comparison" in measured:
-        found += _comparison(measured["comparison"])
-    if "fct" in measured:
-        found += _completion(measured["fct"])
-    if "unlimited" in measured:
-        found += _unlimited(measured["unlimited"], measured.get("fct"))
+    if "rates" in means:
+        found += _rates(means["rates"])
+    if "comparison" in means:
+        found += _comparison(means["comparison"])
+    if "fct" in means:
+        found += _completion(means["fct"])
+    if "unlimited" in means:
+        found += _unlimited(means["unlimited"], means.get("fct"))
     return found
 
 
-def _cases(m: Measured) -> list[str]:
+def _cases(m: Means) -> list[str]:
     return list(dict.fromkeys(key.partition(", ")[0] for key in m.notes))
 
 
-def _queues(notes: Mapping[str, Mapping[str, float]]) -> str:
-    return ", ".join(
-        f"{s} {n['pfc_pause_frames']:.0f}, {n['longest_queue_kb']:.0f} KB" for s, n in notes.items()
-    )
+def _queues(notes: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
+    found = {}
+    for scheme, values in notes.items():
+        found[f"{scheme}, XOFF"] = values["pfc_pause_frames"]
+        found[f"{scheme}, KB"] = values["longest_queue_kb"]
+    return found
 
 
-def _unlimited(m: Measured, limited: Measured | None) -> list[Statement]:
+def _unlimited(m: Means, limited: Means | None) -> list[Claim]:
     """What becomes of each scheme's mean FCT, size by size, without PFC and with buffers that never fill: over its own with PFC, which is in `limited`."""
     found = []
     for case in _cases(m):
@@ -65,19 +76,23 @@ def _unlimited(m: Measured, limited: Measured | None) -> list[Statement]:
             }
             most = max(ratios.values())
             found.append(
-                Statement(
+                together(
+                    "unlimited",
                     "figure 3.15",
                     f"{case}: {s}'s mean FCT without PFC over its own with it, by size",
                     paper,
-                    ", ".join(f"{size} {ratio:.2f}" for size, ratio in ratios.items()),
+                    f"within {_CLOSE:g} of 1" if s == "rocc" else f"the most > {1 + _CLOSE:g}",
+                    ratios,
                     abs(most - 1) <= _CLOSE if s == "rocc" else most > 1 + _CLOSE,
                 )
             )
         found.append(
-            Statement(
+            together(
+                "unlimited",
                 "figure 3.15",
                 f"unlimited, {case}: XOFF frames and longest queue",
                 "80 and 20 times RoCC's",
+                "RoCC's longest queue is shorter than DCQCN's",
                 _queues(notes),
                 notes["rocc"]["longest_queue_kb"] < notes["dcqcn"]["longest_queue_kb"],
             )
@@ -85,7 +100,7 @@ def _unlimited(m: Measured, limited: Measured | None) -> list[Statement]:
     return found
 
 
-def _completion(m: Measured) -> list[Statement]:
+def _completion(m: Means) -> list[Claim]:
     """The tails of DCQCN and HPCC over RoCC's, the pauses, and the longest queue."""
     found = []
     for case in _cases(m):
@@ -94,20 +109,24 @@ def _completion(m: Measured) -> list[Statement]:
         tail = {s: m.values[f"{case}, {s}", "p99_fct"] or 0.0 for s in _SCHEMES}
         notes = {s: m.notes[f"{case}, {s}"] for s in _SCHEMES}
         found += [
-            Statement(
+            together(
+                "fct",
                 "figure 3.13",
                 f"fct, {case}: 99th percentile of FCT, {s}'s over RoCC's",
                 _TAILS[case][s],
-                f"{tail[s] / tail['rocc']:.2f}",
+                "> 1",
+                {OURS: tail[s] / tail["rocc"]},
                 bool(tail[s] > tail["rocc"]),
             )
             for s in ("dcqcn", "hpcc")
         ]
         found.append(
-            Statement(
+            together(
+                "fct",
                 "figure 3.14",
                 f"fct, {case}: XOFF frames and longest queue",
                 "RoCC a seventh of DCQCN's",
+                "RoCC's XOFF frames at most a third of DCQCN's",
                 _queues(notes),
                 3 * notes["rocc"]["pfc_pause_frames"] <= notes["dcqcn"]["pfc_pause_frames"],
             )
@@ -115,59 +134,72 @@ def _completion(m: Measured) -> list[Statement]:
     return found
 
 
-def _rates(m: Measured) -> list[Statement]:
+def _rates(m: Means) -> list[Claim]:
     deviation = {s: m.values[s, "deviation"] or 0.0 for s in ("dcqcn", "hpcc", "rocc")}
     mean = m.values["rocc", "flow_rate"] or 0.0
     pauses = {s: m.notes[s]["pfc_pause_frames"] for s in deviation}
     share = m.notes["rocc"]["feedback_percent"]
     return [
-        Statement(
+        together(
+            "rates",
             "table 3.3",
             "standard deviation of the flows' rates: DCQCN > HPCC > RoCC, Mb/s",
             "2636 > 1459 > 233",
-            " , ".join(f"{s} {d:.0f}" for s, d in deviation.items()),
+            "in this order",
+            deviation,
             bool(deviation["dcqcn"] > deviation["hpcc"] > deviation["rocc"]),
         ),
-        Statement(
+        together(
+            "rates",
             "table 3.3",
             "RoCC's mean rate is within 5 % of the ideal 333 Mb/s",
             "335.86",
-            f"{mean:.1f}",
+            "within 5 %",
+            {OURS: mean},
             abs(mean / _IDEAL_MBPS - 1) <= 0.05,
         ),
-        Statement(
+        together(
+            "rates",
             "figure 3.14b",
             "RoCC's pauses are at most a third of DCQCN's, XOFF frames",
             "up to 1/7",
-            f"rocc {pauses['rocc']:.0f}, dcqcn {pauses['dcqcn']:.0f}",
+            "at most a third",
+            {s: pauses[s] for s in ("rocc", "dcqcn")},
             3 * pauses["rocc"] <= pauses["dcqcn"],
         ),
-        Statement(
+        together(
+            "rates",
             "3.3.3",
             "feedback beside the bytes that congested ports sent",
             "not given",
-            f"{share:.2g} %",
-            True,
+            "",
+            {OURS: share},
+            None,
+            "%",
         ),
     ]
 
 
-def _comparison(m: Measured) -> list[Statement]:
+def _comparison(m: Means) -> list[Claim]:
     busy = {s: m.values[s, "busy"] or 0.0 for s in ("timely", "dcqcn", "hpcc", "rocc")}
     spread = {s: m.values[s, "deviation"] or 0.0 for s in busy}
     return [
-        Statement(
+        together(
+            "comparison",
             "figure 3.8c",
             "HPCC leaves its headroom unused, RoCC fills the link, %",
             "about 95, 100",
-            ", ".join(f"{s} {b:.1f}" for s, b in busy.items()),
+            "HPCC less than RoCC, RoCC more than 99",
+            busy,
             bool(busy["hpcc"] < busy["rocc"] and busy["rocc"] > 99),
         ),
-        Statement(
+        together(
+            "comparison",
             "figure 3.8a",
             "flows deviate from their 4 Gb/s with TIMELY and not with RoCC, Mb/s",
             "significant",
-            ", ".join(f"{s} {d:.0f}" for s, d in spread.items()),
+            "TIMELY's more than ten times RoCC's",
+            spread,
             bool(spread["timely"] > 10 * spread["rocc"]),
         ),
     ]

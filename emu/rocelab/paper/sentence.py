@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from rocelab.paper.measured import CCS, METRICS, Measured, with_cc
+from rocelab import native
+from rocelab.paper.claims import Claim, Numbers, each
+from rocelab.paper.irn_labels import CCS, METRICS, with_cc
+from rocelab.paper.results import Results
 
-Numbers = Mapping[str, float | None]
 WITH_CC = ("timely", "dcqcn")
 FCT = ("avg_fct_s",)
 BETTER, WORSE, NOT_NEEDED = "every ratio < 1", "every ratio > 1", "every ratio < 1.1"
@@ -20,35 +22,15 @@ class Sentence:
     experiment: str
     text: str
     demand: str
-    numbers: Callable[[Measured], Numbers]
+    numbers: Callable[[Results], Numbers]
     holds: Callable[[float], bool]
     needs: tuple[str, ...] = ()
 
     def was_run(self, experiments: Iterable[str]) -> bool:
         return set(self.needs or (self.experiment,)) <= set(experiments)
 
-
-@dataclass(frozen=True)
-class Judged:
-    sentence: Sentence
-    numbers: Numbers
-    holds: bool | None  # None: runs are missing
-
-    @property
-    def missed(self) -> dict[str, float]:
-        return {k: v for k, v in self.numbers.items() if v is not None and not self.sentence.holds(v)}
-
-
-def below(limit: float) -> Callable[[float], bool]:
-    return lambda value: value < limit
-
-
-def above(limit: float) -> Callable[[float], bool]:
-    return lambda value: value > limit
-
-
-def within(least: float, most: float) -> Callable[[float], bool]:
-    return lambda value: least <= value <= most
+    def claim(self, results: Results) -> Claim:
+        return each(self.experiment, self.text, self.demand, self.numbers(results), self.holds)
 
 
 def pairs(of: str, over: str, ccs: tuple[str, ...]) -> list[tuple[str, str]]:
@@ -60,17 +42,17 @@ def ratios(
     of: str,
     over: str,
     ccs: tuple[str, ...] = ("none",),
-    metrics: tuple[str, ...] = METRICS,
-) -> Callable[[Measured], Numbers]:
+    metrics: Iterable[str] = METRICS,
+) -> Callable[[Results], Numbers]:
     return lambda measured: measured.ratios(experiment, pairs(of, over, ccs), metrics)
 
 
-def by_case(experiment: str, of: str, over: str, cases: tuple[str, ...]) -> Callable[[Measured], Numbers]:
+def by_case(experiment: str, of: str, over: str, cases: tuple[str, ...]) -> Callable[[Results], Numbers]:
     chosen = [(f"{a},{case}", f"{b},{case}") for a, b in pairs(of, over, CCS) for case in cases]
     return lambda measured: measured.ratios(experiment, chosen, ("rct_s",))
 
 
-def group(name: str, of: str, over: str, metrics: tuple[str, ...]) -> Callable[[Measured], Numbers]:
+def group(name: str, of: str, over: str, metrics: Iterable[str]) -> Callable[[Results], Numbers]:
     """Of one workload of the incast with cross traffic."""
     experiment = "incast_cross_traffic"
     return lambda measured: {
@@ -80,14 +62,14 @@ def group(name: str, of: str, over: str, metrics: tuple[str, ...]) -> Callable[[
     }
 
 
-def merged(*parts: Callable[[Measured], Numbers]) -> Callable[[Measured], Numbers]:
+def merged(*parts: Callable[[Results], Numbers]) -> Callable[[Results], Numbers]:
     return lambda measured: {key: value for part in parts for key, value in part(measured).items()}
 
 
-def tail(of: str, over: str, percent: float = 99) -> Callable[[Measured], Numbers]:
+def tail(of: str, over: str, percent: float = 99) -> Callable[[Results], Numbers]:
     """Of single-packet messages."""
 
-    def numbers(measured: Measured) -> Numbers:
+    def numbers(measured: Results) -> Numbers:
         return {
             f"{a} / {b}, {percent:g}th percentile": _tail_ratio(measured, a, b, percent)
             for a, b in pairs(of, over, CCS)
@@ -96,9 +78,7 @@ def tail(of: str, over: str, percent: float = 99) -> Callable[[Measured], Number
     return numbers
 
 
-def _tail_ratio(measured: Measured, of: str, over: str, percent: float) -> float | None:
-    from rocelab import native
-
+def _tail_ratio(measured: Results, of: str, over: str, percent: float) -> float | None:
     tails = []
     for label in (of, over):
         fct = measured.fct("figure4.8", label, most_packets=1)
@@ -108,11 +88,11 @@ def _tail_ratio(measured: Measured, of: str, over: str, percent: float) -> float
     return tails[0] / tails[1]
 
 
-def by_size(experiment: str, of: str, over: str) -> Callable[[Measured], Numbers]:
+def by_size(experiment: str, of: str, over: str) -> Callable[[Results], Numbers]:
     """Mean FCT by ranges of sizes: single packets, the middle, the chapter's large flows (from 200 KB on)."""
     ranges = {"1 packet": (1, 1), "2 to 195 packets": (2, 195), "above": (196, None)}
 
-    def numbers(measured: Measured) -> Numbers:
+    def numbers(measured: Results) -> Numbers:
         found: dict[str, float | None] = {}
         for a, b in pairs(of, over, CCS):
             for name, (least, most) in ranges.items():
@@ -124,10 +104,10 @@ def by_size(experiment: str, of: str, over: str) -> Callable[[Measured], Numbers
     return numbers
 
 
-def drop_percent(experiment: str, label: str) -> Callable[[Measured], Numbers]:
+def drop_percent(experiment: str, label: str) -> Callable[[Results], Numbers]:
     """Of the data packets that are sent, copies included."""
 
-    def numbers(measured: Measured) -> Numbers:
+    def numbers(measured: Results) -> Numbers:
         names = ("data_drops", "delivered_data_packets", "retransmitted_packets")
         dropped, delivered, again = (measured.mean(experiment, label, name) for name in names)
         if dropped is None or delivered is None or again is None:

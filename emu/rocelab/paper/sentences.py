@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from rocelab.paper.measured import Measured
-from rocelab.paper.sentence import Judged
+from rocelab.paper.claims import Claim
+from rocelab.paper.results import Results
 from rocelab.paper.sentences_basic import BASIC
 from rocelab.paper.sentences_robust import ROBUST
 from rocelab.paper.sentences_tables import TABLES
@@ -11,19 +11,6 @@ from rocelab.paper.sentences_tables import TABLES
 SENTENCES = (*BASIC, *ROBUST, *TABLES)
 
 
-def judge(measured: Measured) -> list[Judged]:
+def claims(results: Results) -> list[Claim]:
     """Those whose experiments were run."""
-    judged = []
-    for sentence in SENTENCES:
-        if not sentence.was_run(measured.points):
-            continue
-        numbers = sentence.numbers(measured)
-        known = [v for v in numbers.values() if v is not None]
-        complete = len(known) == len(numbers)
-        verdict = (
-            all(map(sentence.holds, known))
-            if known and (complete or not all(map(sentence.holds, known)))
-            else None
-        )
-        judged.append(Judged(sentence, numbers, verdict))
-    return judged
+    return [sentence.claim(results) for sentence in SENTENCES if sentence.was_run(results.points)]

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from rocelab.paper.measured import CCS
+from rocelab.paper.claims import above, below, within
+from rocelab.paper.irn_labels import CCS, METRICS
 from rocelab.paper.sentence import (
     BETTER,
     FCT,
     WITH_CC,
     WORSE,
     Sentence,
-    above,
-    below,
     drop_percent,
     ratios,
-    within,
 )
 
 BASIC = (
@@ -126,7 +124,7 @@ BASIC = (
         "figure4.7",
         "4.3.3 (3): timeouts computed dynamically do not help",
         "every ratio > 0.99",
-        lambda m: m.ratios("figure4.7", [("irn-dynamic-rto", "irn")]),
+        lambda m: m.ratios("figure4.7", [("irn-dynamic-rto", "irn")], METRICS),
         above(0.99),
     ),
 )

@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-from rocelab.paper.measured import METRICS, Measured
+from rocelab.paper.claims import Numbers, above, below, within
+from rocelab.paper.irn_labels import METRICS
+from rocelab.paper.results import Results
 from rocelab.paper.sentence import (
     BETTER,
     NOT_NEEDED,
     WORSE,
-    Numbers,
     Sentence,
-    above,
-    below,
     by_case,
     by_size,
     group,
     merged,
     ratios,
     tail,
-    within,
 )
 
 _MS = tuple(f"m={m}" for m in (10, 20, 30, 40, 50))
 _VARIANTS = ("rate=10G", "rate=100G", "connections=4")
 
 
-def _aimd_over_none(measured: Measured) -> Numbers:
+def _aimd_over_none(measured: Results) -> Numbers:
     found: dict[str, float | None] = {}
     for metric in METRICS:
         aimd = measured.ratio("window_based", "irn+aimd", "irn+pfc+aimd", metric)
@@ -156,7 +154,7 @@ ROBUST = (
         "figure4.10",
         "IRN without congestion control is significantly better than Resilient RoCE",
         BETTER,
-        lambda m: m.ratios("figure4.10", [("irn", "roce+dcqcn")]),
+        lambda m: m.ratios("figure4.10", [("irn", "roce+dcqcn")], METRICS),
         below(1),
     ),
     Sentence(
@@ -184,14 +182,14 @@ ROBUST = (
         "figure4.12",
         "Worst-case overheads degrade IRN by 4-7 %",
         "every ratio <= 1.07",
-        lambda m: m.ratios("figure4.12", [("irn-overheads", "irn")]),
+        lambda m: m.ratios("figure4.12", [("irn-overheads", "irn")], METRICS),
         within(0, 1.07),
     ),
     Sentence(
         "figure4.12",
         "... which stays 35-63 % better than RoCE (with PFC)",
         BETTER,
-        lambda m: m.ratios("figure4.12", [("irn-overheads", "roce+pfc")]),
+        lambda m: m.ratios("figure4.12", [("irn-overheads", "roce+pfc")], METRICS),
         below(1),
     ),
 )

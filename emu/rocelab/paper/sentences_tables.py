@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable
 
 from rocelab.paper.cells import TABLES as ALL_TABLES
 from rocelab.paper.cells import Cell, cells
-from rocelab.paper.measured import Measured
-from rocelab.paper.sentence import BETTER, WITH_CC, Numbers, Sentence, above, below, within
+from rocelab.paper.claims import Numbers, above, below, within
+from rocelab.paper.results import Results
+from rocelab.paper.sentence import BETTER, WITH_CC, Sentence
 
 _EXPERIMENTS = tuple(f"table{number}" for number in ALL_TABLES)
 _PFC, _ROCE = "irn_over_irn_pfc", "irn_over_roce_pfc"
@@ -18,20 +19,20 @@ def _name(cell: Cell) -> str:
     return f"{cell.table} {cell.value}, {cell.cc}, {cell.metric}"
 
 
-def _all_cells(quantity: str, ccs: Iterable[str]) -> Callable[[Measured], Numbers]:
+def _all_cells(quantity: str, ccs: Iterable[str]) -> Callable[[Results], Numbers]:
     chosen = set(ccs)
 
-    def numbers(measured: Measured) -> Numbers:
+    def numbers(measured: Results) -> Numbers:
         found = cells(measured, ALL_TABLES)
         return {_name(c): c.ours for c in found if c.quantity == quantity and c.cc in chosen}
 
     return numbers
 
 
-def _trend(table: str, low: str, high: str, quantities: tuple[str, ...]) -> Callable[[Measured], Numbers]:
+def _trend(table: str, low: str, high: str, quantities: tuple[str, ...]) -> Callable[[Results], Numbers]:
     """What each number is at `high`, over what it is at `low`, where the paper's own goes the way that most of its numbers go."""
 
-    def numbers(measured: Measured) -> Numbers:
+    def numbers(measured: Results) -> Numbers:
         mine = [c for c in cells(measured, [table]) if c.quantity in quantities]
         at = {(c.value, c.quantity, c.cc, c.metric): c for c in mine}
         found: dict[str, float | None] = {}
@@ -46,10 +47,10 @@ def _trend(table: str, low: str, high: str, quantities: tuple[str, ...]) -> Call
     return numbers
 
 
-def _of_values(table: str, values: tuple[str, ...], default: str) -> Callable[[Measured], Numbers]:
+def _of_values(table: str, values: tuple[str, ...], default: str) -> Callable[[Results], Numbers]:
     """IRN's own metrics over those of the default."""
 
-    def numbers(measured: Measured) -> Numbers:
+    def numbers(measured: Results) -> Numbers:
         mine = [c for c in cells(measured, [table]) if c.quantity == "irn"]
         at = {(c.value, c.cc, c.metric): c.ours for c in mine}
         found: dict[str, float | None] = {}

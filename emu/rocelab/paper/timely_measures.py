@@ -2,30 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 import numpy as np
 
 from rocelab import frames
 from rocelab.errors import RocelabError
-from rocelab.model import Array, RunOutcome
+from rocelab.model import RunOutcome
 from rocelab.paper import rocc_traces as traces
-from rocelab.paper.numbers import Values
 from rocelab.summary import run_summary
+from rocelab.sweep.work import Found, check_complete
 
 # The paper's name of a label.
 CASES = {"dctcp": "DCTCP", "roce+pfc": "PFC", "roce+pfc+timely": "TIMELY"}
-
-
-@dataclass(frozen=True)
-class Run:
-    """`rtts_us`: of segments acknowledged in the measured half, sorted."""
-
-    case: str
-    seed: int
-    values: Mapping[str, float]
-    rtts_us: Array
+PERCENTILES = (1.0, 10.0, 25.0, 50.0, 75.0, 90.0, 99.0, 99.9)
 
 
 def jain(rates: Sequence[float]) -> float:
@@ -51,7 +41,9 @@ def xoffs_within(outcome: RunOutcome, span: traces.Span) -> int:
     return count
 
 
-def run_of(outcome: RunOutcome) -> Run:
+def measure(outcome: RunOutcome) -> Found:
+    """`rtts_us`: of segments acknowledged in the measured half, sorted."""
+    check_complete(outcome)
     half = measured_half(outcome)
     rates = traces.flow_rates(outcome, half.begin_s, half.end_s)
     rtts = frames.rtts(outcome)
@@ -67,13 +59,7 @@ def run_of(outcome: RunOutcome) -> Run:
         "pauses": float(xoffs_within(outcome, half)),
         "drops": float(run_summary(outcome)["drops"]),
     }
-    return Run(CASES[outcome.plan.label], outcome.plan.seed, values, micros)
-
-
-def values_of(runs: Sequence[Run]) -> Values:
-    """Means over the seeds."""
-    found: dict[tuple[str, str], list[float]] = {}
-    for run in runs:
-        for quantity, value in run.values.items():
-            found.setdefault((run.case, quantity), []).append(value)
-    return {key: float(np.mean(values)) for key, values in found.items()}
+    case = CASES[outcome.plan.label]
+    percentiles = {f"{p:g} %": float(np.percentile(micros, p)) for p in PERCENTILES}
+    notes = {case: {"rtts": float(len(micros))} | percentiles}
+    return Found({(case, name): value for name, value in values.items()}, notes, {"rtts_us": micros})

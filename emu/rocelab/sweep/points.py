@@ -28,6 +28,9 @@ class Point:
     label: str
     seed: int
     key: str
+    measure: str = (
+        ""  # "module:function" that makes a Found (work.py) of the run with its traces; empty: none
+    )
 
     @property
     def name(self) -> str:
@@ -35,7 +38,7 @@ class Point:
 
 
 def points_of(
-    path: Path, overrides: Sequence[str] = (), seeds: Iterable[int] = ()
+    path: Path, overrides: Sequence[str] = (), seeds: Iterable[int] = (), measure: str = ""
 ) -> tuple[Scenario, list[Point]]:
     """Seeds of the first label, then of the next. `seeds` stand in place of the scenario's."""
     chosen = ",".join(map(str, seeds))
@@ -45,8 +48,10 @@ def points_of(
     for settings in scenario.native.settings:
         text = _canonical(settings)
         for seed in scenario.seeds:
-            key = hashlib.sha256(f"{text}\n{seed}\n{version()}".encode()).hexdigest()[:32]
-            found.append(Point(str(path.resolve()), all_overrides, settings["label"], seed, key))
+            parts = (text, str(seed), version(), *((measure, scenario.name) if measure else ()))
+            key = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]
+            label = settings["label"]
+            found.append(Point(str(path.resolve()), all_overrides, label, seed, key, measure))
     return scenario, found
 
 
@@ -102,7 +107,7 @@ def parse_seeds(text: str) -> tuple[int, ...]:
 
 def check_same(point: Point) -> None:
     """Of a point that another machine has sent: raises when this one would compute something else."""
-    _, here = points_of(Path(point.scenario), point.overrides)
+    _, here = points_of(Path(point.scenario), point.overrides, measure=point.measure)
     if point.key not in {p.key for p in here if (p.label, p.seed) == (point.label, point.seed)}:
         raise RocelabError(
             f"this worker has another build of rocelab or another {point.scenario}; give all machines the same work tree"

@@ -14,7 +14,7 @@ from rocelab.errors import RocelabError
 from rocelab.files import explained, remove_parts, write_whole
 from rocelab.model import Array
 from rocelab.sweep.points import Point
-from rocelab.sweep.work import PointResult
+from rocelab.sweep.work import ARRAYS, PointResult
 
 
 class PointStore:
@@ -40,7 +40,13 @@ class PointStore:
 
     def flows(self, point: Point) -> dict[str, Array]:
         with np.load(self._flows_file(point.key), allow_pickle=False) as columns:
-            return {name: columns[name] for name in columns.files}
+            return {name: columns[name] for name in columns.files if not name.startswith(ARRAYS)}
+
+    def arrays(self, point: Point) -> dict[str, Array]:
+        """What the point's measure kept for figures."""
+        with np.load(self._flows_file(point.key), allow_pickle=False) as columns:
+            kept = [name for name in columns.files if name.startswith(ARRAYS)]
+            return {name.removeprefix(ARRAYS): columns[name] for name in kept}
 
     def put(self, point: Point, result: PointResult) -> None:
         columns = io.BytesIO()

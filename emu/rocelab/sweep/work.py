@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import importlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,30 @@ from rocelab.sweep.points import Point
 
 
 @dataclass(frozen=True)
+class Found:
+    """What a point's measure makes of its run: numbers by (case, quantity), of which None never came about; what explains them, by the name of a run; arrays for
+    figures."""
+
+    values: Mapping[tuple[str, str], float | None]
+    notes: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    arrays: Mapping[str, Array] = field(default_factory=dict)
+
+    def as_json(self) -> dict[str, Any]:
+        return {"values": [[*key, value] for key, value in self.values.items()], "notes": self.notes}
+
+
+Measure = Callable[[RunOutcome], Found]
+ARRAYS = "found/"  # before the names of a Found's arrays in the columns of a PointResult
+_AT_LIMIT = "not finished after"
+
+
+def check_complete(outcome: RunOutcome) -> None:
+    """For a measure that makes nothing of a run that ended at its limit."""
+    if outcome.error is not None:
+        raise RocelabError(outcome.error)
+
+
+@dataclass(frozen=True)
 class PointResult:
     """`run` is the point's entry in summary.json's `runs`; `flows` has a column per key, a row per flow (docs/sweeps.md)."""
 
@@ -26,13 +52,23 @@ class PointResult:
 
 
 def execute(point: Point, report: Report = lambda _: None) -> PointResult:
-    """In virtual time, with its trace_hash and without events or samples. A run that does not complete is a RocelabError."""
+    """In virtual time, with its trace_hash; events and samples are there for a measure alone. A run that does not complete is a RocelabError, but for a measure that
+    takes one that ended at its limit."""
     scenario = read_scenario(Path(point.scenario), point.overrides)
     plan = plan_of(scenario, point.label, point.seed)
-    outcome = DesEngine(report, events=False).execute(plan)
-    if outcome.error is not None:
-        raise RocelabError(outcome.error)
-    return PointResult(run_summary(outcome), _flows(outcome))
+    outcome = DesEngine(report, events=bool(point.measure)).execute(plan)
+    if not point.measure or outcome.error is not None and _AT_LIMIT not in outcome.error:
+        check_complete(outcome)
+        return PointResult(run_summary(outcome), _flows(outcome))
+    found = _measure(point.measure)(outcome)
+    arrays = {f"{ARRAYS}{name}": array for name, array in found.arrays.items()}
+    return PointResult(run_summary(outcome) | {"found": found.as_json()}, _flows(outcome) | arrays)
+
+
+def _measure(name: str) -> Measure:
+    module, _, function = name.partition(":")
+    measure: Measure = getattr(importlib.import_module(module), function)
+    return measure
 
 
 def _flows(outcome: RunOutcome) -> dict[str, Array]:

@@ -1,0 +1,170 @@
+"""One kind of claim: what a paper says, what that asks of our numbers, and the numbers. Papers make them by number(), each() and together()."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+CLOSENESS = 0.1  # |ours / paper - 1|
+OURS = "ours"  # the name of a claim's only number
+Values = Mapping[tuple[str, str], float | None]  # (case, quantity) -> ours; None: it never came about
+Numbers = Mapping[str, float | None]  # by name; None: not run
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Over the seeds that gave a number. `ci95`: half width of the 95 % confidence interval of the mean; None: one seed has no interval."""
+
+    n: int
+    ci95: float | None = None
+
+
+@dataclass(frozen=True)
+class Claim:
+    experiment: str
+    source: str  # where the paper says so
+    text: str
+    paper: str  # its number, in words where it is none
+    demand: str  # what `holds` asks, in words
+    ours: Numbers
+    holds: bool | None  # None: runs or the paper's number are missing
+    missed: tuple[str, ...] = ()  # names of numbers that miss
+    unit: str = ""
+    # Of a number beside a paper's, for the figure of its experiment:
+    case: str = ""
+    quantity: str = ""
+    expected: float | None = None
+    spreads: Mapping[str, Spread] = field(default_factory=dict)
+
+    @property
+    def only(self) -> float | None:
+        """The number of a claim that has one."""
+        return self.ours.get(OURS)
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        return self.experiment, self.source, self.text
+
+
+@dataclass(frozen=True)
+class Rule:
+    """How a quantity is held against the paper's number."""
+
+    demand: str
+    holds: Callable[[float, float], bool]  # ours, the paper's
+    never: bool | None = None  # the verdict where it never came about
+
+
+NEAR = Rule(f"within {CLOSENESS:.0%}", lambda ours, paper: abs(ours / paper - 1) <= CLOSENESS)
+AT_MOST = Rule("at most", lambda ours, paper: ours <= paper)
+AT_LEAST = Rule("at least", lambda ours, paper: ours >= paper)
+_ZERO = Rule("none", lambda ours, paper: ours == 0)
+
+
+def number(
+    experiment: str,
+    case: str,
+    quantity: str,
+    name: str,
+    unit: str,
+    paper: float | None,
+    ours: float | None,
+    *,
+    source: str = "",
+    rule: Rule = NEAR,
+    was_run: bool = True,
+) -> Claim:
+    """A number of ours beside a paper's. Without one of the two there is nothing to judge; a paper's 0 is 0."""
+    applied = _ZERO if paper == 0 and rule is NEAR else rule
+    holds: bool | None = None
+    if paper is not None and ours is not None:
+        holds = applied.holds(ours, paper)
+    elif paper is not None and was_run:
+        holds = applied.never
+    return Claim(
+        experiment=experiment,
+        source=source,
+        text=f"{case}: {name}",
+        paper="" if paper is None else f"{paper:g}",
+        demand="" if paper is None else applied.demand,
+        ours={OURS: ours},
+        holds=holds,
+        missed=(OURS,) if holds is False else (),
+        unit=unit,
+        case=case,
+        quantity=quantity,
+        expected=paper,
+    )
+
+
+def numbers(
+    file: Path,
+    measured: Mapping[str, Values],
+    names: Mapping[str, str],
+    rules: Mapping[str, Rule] | None = None,
+    only_run: bool = True,
+) -> list[Claim]:
+    """Every number of a paper's file (results/paper/*.csv), in its order; of experiments in `measured`, or of all."""
+    found = []
+    with file.open(newline="") as opened:
+        for row in csv.DictReader(opened):
+            experiment, case, quantity = row["experiment"], row["case"], row["quantity"]
+            if experiment in measured or not only_run:
+                values = measured.get(experiment, {})
+                found.append(
+                    number(
+                        *(experiment, case, quantity, names[quantity], row["unit"], float(row["number"])),
+                        values.get((case, quantity)),
+                        source=row["source"],
+                        rule=(rules or {}).get(quantity, NEAR),
+                        was_run=(case, quantity) in values,
+                    )
+                )
+    return found
+
+
+def each(
+    experiment: str,
+    text: str,
+    demand: str,
+    ours: Numbers,
+    test: Callable[[float], bool],
+    *,
+    source: str = "",
+    paper: str = "",
+) -> Claim:
+    """What every one of several numbers is asked. One that misses decides; one that is missing leaves it open."""
+    missed = tuple(name for name, value in ours.items() if value is not None and not test(value))
+    complete = bool(ours) and all(value is not None for value in ours.values())
+    holds = False if missed else True if complete else None
+    return Claim(experiment, source or experiment, text, paper, demand, ours, holds, missed)
+
+
+def together(
+    experiment: str,
+    source: str,
+    text: str,
+    paper: str,
+    demand: str,
+    ours: Numbers,
+    holds: bool | None,
+    unit: str = "",
+) -> Claim:
+    """What several numbers show beside one another, or one number with a condition of its own."""
+    return Claim(
+        experiment, source, text, paper, demand, ours, holds, tuple(ours) if holds is False else (), unit
+    )
+
+
+def below(limit: float) -> Callable[[float], bool]:
+    return lambda value: value < limit
+
+
+def above(limit: float) -> Callable[[float], bool]:
+    return lambda value: value > limit
+
+
+def within(least: float, most: float) -> Callable[[float], bool]:
+    return lambda value: least <= value <= most

@@ -1,0 +1,163 @@
+"""`./rocelab paper NAME`: runs what a paper's report needs and lacks, on all cores, judges, writes, prints. A paper is a module of rocelab.papers with a PAPER."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rocelab import native, paths
+from rocelab.errors import UsageError
+from rocelab.files import write_whole
+from rocelab.paper.choice import choose
+from rocelab.paper.claims import Claim, Spread
+from rocelab.paper.results import Results
+from rocelab.sweep.points import Point, points_of
+
+if TYPE_CHECKING:
+    from rocelab.paper.tables import Figure, Table
+
+
+SCENARIOS = paths.ROOT / "scenarios"
+NUMBERS = paths.ROOT / "results" / "paper"
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A scenario of a paper. `measure`: "module:function" that makes a rocelab.sweep.work.Found of a run with its traces; empty: the metrics of summary.json are
+    all that is asked. `fast` and `fast_seeds`: what the default variant sets, `full`: what --full sets."""
+
+    name: str
+    file: Path
+    measure: str = ""
+    fast: tuple[str, ...] = ()
+    fast_seeds: tuple[int, ...] = ()
+    full: tuple[str, ...] = ()
+
+    def points(self, full: bool) -> list[Point]:
+        overrides, seeds = (self.full, ()) if full else (self.fast, self.fast_seeds)
+        return points_of(self.file, overrides, seeds, self.measure)[1]
+
+
+def _nothing(results: Results) -> list[Table]:
+    return []
+
+
+def _no_figures(results: Results) -> list[Figure]:
+    return []
+
+
+@dataclass(frozen=True)
+class Paper:
+    """`claims` and `tables` are asked once for all seeds, and once for each seed alone: that gives the intervals."""
+
+    title: str  # for example "RoCC (D. Menikkumbura's thesis, chapter 3)"
+    note: str  # what is measured and how it is judged
+    experiments: tuple[Experiment, ...]
+    claims: Callable[[Results], list[Claim]]
+    names: Mapping[str, str] = field(default_factory=dict)  # of quantities, for figures
+    tables: Callable[[Results], list[Table]] = _nothing
+    figures: Callable[[Results], list[Figure]] = _no_figures
+
+    @property
+    def has_full(self) -> bool:
+        return any(e.fast or e.fast_seeds or e.full for e in self.experiments)
+
+    def chosen(self, only: str | None) -> list[Experiment]:
+        """ "table4.2,figure4.9": those; None: all."""
+        known = {e.name: e for e in self.experiments}
+        return [known[name] for name in choose(only, list(known), "experiment", ",".join([*known][:2]))]
+
+
+@dataclass(frozen=True)
+class Findings:
+    paper: Paper
+    full: bool
+    claims: Sequence[Claim]
+    tables: Sequence[Table]
+    figures: Sequence[Figure]
+    experiments: Sequence[str]
+    failed: Sequence[str]  # points that did not finish, each with its reason
+
+
+def find(name: str) -> Paper:
+    paper: Paper = importlib.import_module(f"rocelab.papers.{name}").PAPER
+    return paper
+
+
+def spread_of(samples: Sequence[float]) -> Spread:
+    if len(samples) < 2:
+        return Spread(len(samples))
+    return Spread(len(samples), float(native.module().estimate(list(samples))["ci95"]))
+
+
+def claims_of(paper: Paper, results: Results, seeds: Sequence[Results]) -> list[Claim]:
+    """With the interval of each number over `seeds`, results of one seed each."""
+    alone = [{claim.key: claim for claim in paper.claims(part)} for part in seeds]
+
+    def spread(claim: Claim, name: str) -> Spread:
+        values = [part[claim.key].ours.get(name) for part in alone if claim.key in part]
+        return spread_of([value for value in values if value is not None])
+
+    return [
+        replace(claim, spreads={n: spread(claim, n) for n, value in claim.ours.items() if value is not None})
+        for claim in paper.claims(results)
+    ]
+
+
+def tables_of(paper: Paper, results: Results, seeds: Sequence[Results]) -> list[Table]:
+    """As claims_of()."""
+    alone = [table.cells() for part in seeds for table in paper.tables(part)]
+
+    def spread(key: tuple[str, str, int]) -> Spread:
+        values = [cells[key].ours for cells in alone if key in cells]
+        return spread_of([value for value in values if isinstance(value, float)])
+
+    return [table.with_spreads(spread) for table in paper.tables(results)]
+
+
+def evaluate(
+    paper: Paper, chosen: Sequence[Experiment], results: Results, full: bool, failed: Sequence[str]
+) -> Findings:
+    seeds = [results.only(seed) for seed in results.seeds]
+    return Findings(
+        paper=paper,
+        full=full,
+        claims=claims_of(paper, results, seeds),
+        tables=tables_of(paper, results, seeds),
+        figures=paper.figures(results),
+        experiments=[e.name for e in chosen],
+        failed=failed,
+    )
+
+
+def run(name: str, full: bool, only: str | None, cluster: str | None, jobs: int, out: Path | None) -> int:
+    """Exit status 0 when all runs could be made; a claim that is missed is a finding, and no error."""
+    from rocelab.paper import report
+    from rocelab.sweep.run import failures, make_console, run_points
+    from rocelab.sweep.store import PointStore
+
+    paper = find(name)
+    if full and not paper.has_full:
+        raise UsageError(f"paper {name} is run at full length always: it has no --full")
+    console = make_console()
+    chosen = paper.chosen(only)
+    folder = out or Path("out") / f"paper-{name}"
+    store = PointStore(folder / "points")
+    points = {e.name: e.points(full) for e in chosen}
+    outcome = run_points([p for mine in points.values() for p in mine], store, console, jobs, cluster)
+    failed = [f"{e.point.name}: {e.error}" for e in outcome.failed]
+    findings = evaluate(paper, chosen, Results(points, store), full, failed)
+    stem = "report" + ("-full" if full else "") + (f"-{'-'.join(e.name for e in chosen)}" if only else "")
+    text = json.dumps(report.as_json(findings), indent=1, allow_nan=False) + "\n"
+    write_whole(folder / f"{stem}.json", text.encode())
+    write_whole(folder / f"{stem}.html", report.page(findings).encode())
+    for table in report.terminal(findings):
+        console.print(table)
+    console.print(f"report: [bold]{folder / stem}.html[/], .json", soft_wrap=True)
+    if outcome.failed:
+        raise failures(outcome)
+    return 0

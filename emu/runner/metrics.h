@@ -64,12 +64,6 @@ struct NamedValue {
   MetricValue value;
 };
 
-// Values of metric_table(), in its order.
-struct NamedValue {
-  std::string_view name;
-  MetricValue value;
-};
-
 struct GroupMetrics {
   std::string name;
   std::vector<NamedValue> values;  // of metrics of flows

@@ -255,8 +255,8 @@ void FlowProgram::stop(Transfer& t, Time now) {
   if (!t.script.is_source()) return;
   for (const Endpoint& lane : t.local) {
     QpAttr attr = *nic_.query_qp(lane.qpn);
-    attr.state = QpState::kErr;
-    need(nic_.modify_qp(lane.qpn, attr, now), "ERR");
+    attr.state = QpState::kSqd;
+    need(nic_.modify_qp(lane.qpn, attr, now), "SQD");
   }
 }
 

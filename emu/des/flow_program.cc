@@ -128,6 +128,11 @@ void FlowProgram::connect(Transfer& t, const std::vector<Endpoint>& remote) {
       need(ah.has_value(), "an address handle");
       t.address = *ah;
     }
+    if (datagrams) {  // the queue pair is connected to nobody
+      attr.path = {};
+      attr.dest_qpn = {};
+      attr.rq_psn = 0;
+    }
     need(nic_.modify_qp(qpn, attr, Time::zero()), "RTR");
     attr = *nic_.query_qp(qpn);
     attr.state = QpState::kRts;
@@ -250,8 +255,8 @@ void FlowProgram::stop(Transfer& t, Time now) {
   if (!t.script.is_source()) return;
   for (const Endpoint& lane : t.local) {
     QpAttr attr = *nic_.query_qp(lane.qpn);
-    attr.state = QpState::kErr;
-    need(nic_.modify_qp(lane.qpn, attr, now), "ERR");
+    attr.state = QpState::kSqd;
+    need(nic_.modify_qp(lane.qpn, attr, now), "SQD");
   }
 }
 

@@ -8,6 +8,8 @@
 namespace rocelab {
 namespace {
 
+constexpr Bytes kCutMessage = 64_KB;  // of flows with a stop that say none: a message that has begun is sent
+
 Bytes draw_size(const SizeSettings& sizes, Rng& rng) {
   if (!sizes.cdf.empty()) return sizes.cdf.draw(rng);
   const std::int64_t span = sizes.max.count() - sizes.min.count();
@@ -223,7 +225,8 @@ std::vector<Flow> draw_flows(const Settings& settings, Rng seed) {
   for (const WorkloadSettings& w : settings.workloads) {
     std::vector<Flow> drawn = Draw(settings, w, seed.fork("workload/" + w.name)).flows();
     for (Flow& flow : drawn) {
-      flow.message_size = message_size_of(flow.size, flow.qps, w.message_size);
+      const bool cut = !flow.stop.is_never() && w.message_size.count() == 0;
+      flow.message_size = message_size_of(flow.size, flow.qps, cut ? kCutMessage : w.message_size);
       for (std::uint32_t& other : flow.after) other += static_cast<std::uint32_t>(flows.size());
     }
     flows.insert(flows.end(), std::make_move_iterator(drawn.begin()), std::make_move_iterator(drawn.end()));

@@ -183,5 +183,7 @@ def _compare(plan: RunPlan, real: RunOutcome, virtual: RunOutcome) -> None:
     assert _flows(real) == _flows(virtual), name
     assert _counters(real) == _counters(virtual), name
     assert real.node_digests == virtual.node_digests, name
-    assert _summary(real) == _summary(virtual), name
+    assert repr(_summary(real)) == repr(
+        _summary(virtual)
+    ), name  # a group of streams has no FCT, and NaN equals nothing
     assert run_summary(virtual)["fidelity"]["verdict"] == "exact"

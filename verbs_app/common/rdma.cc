@@ -153,10 +153,10 @@ void Rdma::connect(ibv_qp& qp, const Endpoint& local, const Endpoint& remote,
   if (const int error = ibv_modify_qp(&qp, &attr, mask); error != 0) fail("QP to RTS", error);
 }
 
-void Rdma::disconnect(ibv_qp& qp) {
+void Rdma::drain(ibv_qp& qp) {
   ibv_qp_attr attr{};
-  attr.qp_state = IBV_QPS_ERR;
-  if (const int error = ibv_modify_qp(&qp, &attr, IBV_QP_STATE); error != 0) fail("QP to ERR", error);
+  attr.qp_state = IBV_QPS_SQD;
+  if (const int error = ibv_modify_qp(&qp, &attr, IBV_QP_STATE); error != 0) fail("QP to SQD", error);
 }
 
 }  // namespace rocelab::app

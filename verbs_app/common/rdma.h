@@ -69,8 +69,7 @@ class Rdma {
   // options.
   void connect(ibv_qp& qp, const Endpoint& local, const Endpoint& remote,
                std::optional<std::uint8_t> traffic_class = std::nullopt);
-  static void disconnect(
-      ibv_qp& qp);  // to ERR: it sends nothing more, and completes what is posted as flushed
+  static void drain(ibv_qp& qp);  // to SQD: it ends the message that it is sending, and begins no other
 
  private:
   ibv_ah_attr address(const Endpoint& remote, std::optional<std::uint8_t> traffic_class) const;

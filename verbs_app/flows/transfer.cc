@@ -182,7 +182,7 @@ void Transfer::on_completion(const ibv_wc& wc, std::int64_t now) {
 
 void Transfer::stop() {
   record_.status = is_source() ? "stopped" : "settled";
-  for (std::size_t i = 0; is_source() && i < lanes_.size(); ++i) Rdma::disconnect(*lanes_[i].qp);
+  for (std::size_t i = 0; is_source() && i < lanes_.size(); ++i) Rdma::drain(*lanes_[i].qp);
 }
 
 void Transfer::fail(const std::string& why) {

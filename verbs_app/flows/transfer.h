@@ -58,7 +58,7 @@ class Transfer {
   void begin(std::int64_t epoch) { epoch_ = epoch; }
   void start(std::int64_t now);  // requester
   void fill(std::int64_t now);   // a stream's requests that are due
-  void stop();                   // its time is up; the source's queue pairs send nothing more
+  void stop();                   // its time is up; the source's queue pairs begin no other message
   void on_completion(const ibv_wc& wc, std::int64_t now);
   void fail(const std::string& why);
   void finish_passive();  // source of a READ flow: the peer has finished

@@ -42,7 +42,7 @@ struct Flow {
   std::optional<std::uint8_t> dscp;  // of its queue pairs; null: that of programs that set no traffic class
   FlowService service = FlowService::kRc;
   StreamSettings stream = {};  // its messages' times; size is that of all messages
-  Time stop = Time::never();   // what is unsent then is not sent
+  Time stop = Time::never();   // no message begins behind it
   Duration settle = 10_ms;     // so long after it the receiver waits for what is on its way
   std::vector<std::uint32_t> after =
       {};  // flows; it starts when after_count of them have ended; empty: at start

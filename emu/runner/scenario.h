@@ -144,7 +144,7 @@ struct WorkloadSettings {
   IncastSettings incast;
   PoissonSettings poisson;
   StreamSettings stream;
-  Duration stop = Duration::infinite();  // what is unsent then is not sent; no message of a stream is due
+  Duration stop = Duration::infinite();  // no message begins behind it, and none of a stream is due
   Duration settle = 10_ms;               // receivers wait so much longer for what is on its way
   std::vector<ListedFlow> flows;         // list, file
   SizeSettings size{1_MB, 1_MB};

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from rocelab.des.engine import DesEngine
-from rocelab.paper import escape
+from rocelab.paper.harness import SCENARIOS
 from rocelab.scenario import plan_of, read_scenario
 from rocelab.summary import run_summary
 
@@ -14,7 +14,7 @@ from rocelab.summary import run_summary
 )
 def test_a_token_that_reaches_a_host_ends_there_and_is_counted(fixes: str) -> None:
     scenario = read_scenario(
-        escape.SCENARIOS / "ring.toml",
+        SCENARIOS / "escape" / "ring.toml",
         ('transport = ["roce+pfc+escape"]', f"switch.escape.fixes = {fixes}", 'engine.limit = "5ms"'),
     )
     outcome = DesEngine().execute(plan_of(scenario, scenario.labels[0], 1))

@@ -53,6 +53,8 @@ _CASES: list[tuple[Path, tuple[str, ...]]] = [
     # Queues in the order of arrival, fair among flows, with push-out.
     (SCENARIOS / "queues.toml", ()),
     (_SMALL / "switch_groups.toml", ()),
+    # Egress queues pause the links that fill them, and drop to the letter.
+    (_SMALL / "capfc.toml", ()),
     (_SMALL / "rocc.toml", ()),
     (_SMALL / "rocc.toml", ('congestion_control.rocc.rate_computation="host"',)),
     (

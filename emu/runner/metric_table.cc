@@ -101,9 +101,9 @@ constexpr Metric kTable[] = {
     {"data_drops", "dropped", kPackets, kLower, kAlways, nullptr, data_drops,
      "packets with payload that a switch or a link's fault dropped; a corrupted one counts in "
      "`corrupted_frames`"},
-    {"retransmitted_packets", "retransmitted", kPackets, kLower, kAlways, nullptr,
-     nics<&Nic::retransmitted_packets>, "packets that a sender retransmitted"},
-    {"timeout_retransmissions", "after a timeout", kPackets, kLower, kIfAny, nullptr,
+    {"retransmitted_packets", "retx", kPackets, kLower, kAlways, nullptr, nics<&Nic::retransmitted_packets>,
+     "packets that a sender retransmitted"},
+    {"timeout_retransmissions", "timeout retx", kPackets, kLower, kIfAny, nullptr,
      nics<&Nic::timeout_retransmissions>, "retransmitted in recovery that a timer began"},
     {"spurious_retransmissions", "spurious", kPackets, kLower, kIfAny, nullptr,
      nics<&Nic::spurious_retransmissions>,

@@ -135,7 +135,8 @@ TEST(DeviceReaderTest, RulesThatAQueueCannotHaveAreNamedWithTheirKey) {
       {"[switch.class.0]\norder = \"levels\"\n",
        "class 0.order = \"levels\" needs a mechanism that gives ranks"},
       {"[switch]\nport_when_full = \"push-out-lower\"\n", "only with port_buffer"},
-      {"[switch]\nport_buffer = \"1MB\"\nport_when_full = \"push-out\"\n", "did you mean \"push-out-lower\""},
+      {"[switch]\nport_buffer = \"1MB\"\nport_when_full = \"push-out\"\n",
+       "is none of refuse, push-out-lower"},
       {"[switch]\nport_buffer = \"1MB\"\ninput_buffered = true\n", "goes with neither input_buffered"},
       {"[switch]\nport_buffer = 1000\n", "has no unit"},
   };

@@ -1,6 +1,6 @@
 // clang-format off
-// What a control frame is: a codec, one type in a file of its own, registered by a line in
-// base/wire/controls.h. The type is the body that the frame's Packet carries: trivially copyable, at most
+// A control frame is a codec: one type in a file of its own, registered by a line in base/wire/controls.h. The
+// type is the body that the frame's Packet carries: trivially copyable, at most
 // Packet::kControlBytes, with == and
 //
 //   static constexpr bool kLinkLocal;    // it ends at the next node; else it is feedback to a flow's source

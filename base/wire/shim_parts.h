@@ -110,7 +110,7 @@ template <class... P>
 ShimOf<P...> shim_of_parts(TypeList<P...>);
 using Shim = decltype(shim_of_parts(ShimParts()));
 
-// What its shim adds to a packet's length.
+// Bytes that its shim adds to a packet's length.
 inline std::uint32_t shim_bytes_of(const Packet& packet) { return Shim::bytes_of(packet); }
 
 // As insert_shim(); a frame without any part stays as it is.

@@ -173,7 +173,7 @@ TEST(ShimPartsTest, IntOfNoRecordOrOfMoreThanThereIsRoomForIsNone) {
   }
 }
 
-// What the engines count is what the bytes have.
+// The engines count bytes that the frame has.
 TEST(ShimPartsTest, APacketCountsWhatItCarries) {
   PacketPool pool;
   PacketRef packet = pool.make();

@@ -1,4 +1,4 @@
-// What a link's faults do to frames that are packets without bytes. A frame that is damaged goes on as
+// The faults of a link, done to frames that are packets without bytes. A frame that is damaged goes on as
 // kDamagedBit says and is dropped by the NIC at its end for its ICRC; which bit was flipped is forgotten
 // (DEVIATIONS.md). PFC frames are not passed in: they cross unharmed.
 #pragma once

@@ -1,4 +1,4 @@
-// What a run counts, node by node, under the same names in both engines. Plain data: it lies in the live
+// The counts of a run, node by node, under the same names in both engines. Plain data: it lies in the live
 // engine's shared memory.
 #pragma once
 

@@ -1,5 +1,5 @@
-// What switches say for themselves, as bytes on a link of the run: control frames of any kind
-// (base/wire/controls.h). Live frames and captures of both engines are written here.
+// Control frames of any kind (base/wire/controls.h) as bytes on a link of the run. Live frames and captures
+// of both engines are written here.
 #pragma once
 
 #include <cstddef>

@@ -39,7 +39,7 @@ struct RttSample {
   UnwrappedPsn last = 0;  // PSN of its last packet; of a READ: of the last response
 };
 
-// What has become of a switch's feedback.
+// The answer of an algorithm to a switch's feedback.
 struct FeedbackResult {
   bool accepted = false;    // false: it cannot be right, or is not for this algorithm
   bool computed = false;    // the host has computed `rate` from what the switch says, which is traced

@@ -17,7 +17,7 @@
 // is due when a clock that begins with the flow shows n * message_size * 8 / rate, and is posted then,
 // whether or not earlier ones are complete. `rate` is in bits per second of payload. `on`, `off`: the
 // stream's clock runs for `on` and stands still for `off` in turn, both in nanoseconds as start times are.
-// `stop`: what the flow's source has not sent at this time, in nanoseconds after the epoch, is not sent; the
+// `stop`: at this time, in nanoseconds after the epoch, the flow's source begins no further message; the
 // destination waits `settle` nanoseconds (10 ms) longer for what is on its way. Messages of a stream and of a
 // flow with a stop are numbered: each brings its number as immediate data, and its destination counts it.
 // `service`: rc, uc or ud. UC and UD do not repair losses: their messages are numbered, and the destination

@@ -34,7 +34,7 @@ NAMES = {
     "fct_bound": "its bound: mean FCT without Escape / without heavy flows",
     "of_ideal": "links busy, of buffers that never fill",
 }
-# What the paper has no number of.
+# Quantities for which the paper has no number.
 _UNITS = {"p99_fct_ms": "ms", "unfinished": "flows", "fct_bound": "ratio", "p99_over_announced": "ratio"}
 _NOTE = """Numbers hold within 10 % of the paper's, and where the paper's is 0 ours must be. The tables have means over the runs of a label: how busy the links that carry the
 experiment's data are, from its start to its end; XOFF frames sent, refreshes included; tokens sent and frames that left paused queues by them; flows that had not ended

@@ -98,7 +98,7 @@ std::string check_etf(std::span<const std::byte> bytes) {
   return EscapeTokenFrame::parse(written) == token ? "" : "an ETF changes: " + to_string(*token);
 }
 
-// What a shim says is said again by the one that a switch would write.
+// A shim that a switch writes from what it has read says the same.
 std::string check_parts(std::span<const std::byte> bytes, const ShimPlace& place) {
   const auto shim = Shim::read(bytes.subspan(place.offset, place.bytes));
   if (!shim) return "";

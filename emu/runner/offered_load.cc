@@ -176,8 +176,7 @@ bool has_rate(const WorkloadSettings& w) {
 }
 
 // Until when flows start, about.
-double end_ps(const WorkloadSettings& w, const Topology& topology, std::uint32_t path_mtu) {
-  if (w.kind == WorkloadKind::kStream) return static_cast<double>(w.stop.ps());
+double arrivals_end_ps(const WorkloadSettings& w, const Topology& topology, std::uint32_t path_mtu) {
   const auto start = static_cast<double>(w.start.ps());
   if (w.kind == WorkloadKind::kIncast)
     return start + (w.incast.every.ps() > 0 ? static_cast<double>(w.incast.duration.ps())
@@ -187,6 +186,12 @@ double end_ps(const WorkloadSettings& w, const Topology& topology, std::uint32_t
   const double bps = w.poisson.load * bps_of(topology, senders_of(w, topology));
   const double bits = 8 * mean_wire_bytes(w, path_mtu) * static_cast<double>(w.poisson.flows);
   return start + std::min(longest, bits * 1e12 / bps);
+}
+
+// A stream has no end but its stop.
+double end_ps(const WorkloadSettings& w, const Topology& topology, std::uint32_t path_mtu) {
+  const auto stop = static_cast<double>(w.stop.ps());
+  return w.kind == WorkloadKind::kStream ? stop : std::min(stop, arrivals_end_ps(w, topology, path_mtu));
 }
 
 struct Rated {

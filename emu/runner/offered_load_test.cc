@@ -88,6 +88,10 @@ TEST(OfferedLoadTest, OnlyThoseAtTheSameTimeAddUp) {
   const std::string few = "flows = 100\nload = 0.7\n";
   EXPECT_EQ(complaint(kStar, poisson("a", few) + poisson("b", kLoad7 + "start = \"90us\"\n")), "none");
   EXPECT_NE(complaint(kStar, poisson("a", few) + poisson("b", kLoad7 + "start = \"70us\"\n")), "none");
+  // A stop ends it, too.
+  const std::string stopped = poisson("a", kLoad7 + "stop = \"500us\"\n");
+  EXPECT_EQ(complaint(kStar, stopped + poisson("b", kLoad7 + "start = \"500us\"\n")), "none");
+  EXPECT_NE(complaint(kStar, stopped + poisson("b", kLoad7 + "start = \"499us\"\n")), "none");
 }
 
 TEST(OfferedLoadTest, AnIncastThatRepeatsHasARate) {

@@ -157,10 +157,17 @@ std::uint32_t destination_port(const RunPlan& plan, const Flow& flow) {
 }
 
 std::vector<std::string> traffic_file_omissions(const RunPlan& plan) {
-  const auto waiting = std::ranges::count_if(plan.flows, [](const Flow& f) { return f.after_count > 0; });
-  if (waiting == 0) return {};
-  return {"that " + std::to_string(waiting) +
-          " flows begin when others have ended (they begin at the epoch there)"};
+  std::vector<std::string> omissions;
+  const auto omit = [&](auto&& has, const char* what) {
+    if (const auto count = std::ranges::count_if(plan.flows, has); count > 0)
+      omissions.push_back("that " + std::to_string(count) + " flows " + what);
+  };
+  omit([](const Flow& f) { return f.after_count > 0; },
+       "begin when others have ended (they begin at the epoch there)");
+  omit([](const Flow& f) { return f.is_stream(); }, "are streams (they send all their bytes at once there)");
+  omit([](const Flow& f) { return !f.is_stream() && !f.stop.is_never(); }, "have a stop");
+  omit([](const Flow& f) { return f.service != FlowService::kRc; }, "are of service UC or UD");
+  return omissions;
 }
 
 std::string traffic_file(const RunPlan& plan, TrafficDialect dialect, const TrafficFileOptions& options) {

@@ -163,5 +163,21 @@ TEST(TrafficFileTest, APriorityGroupIsAClass) {
   std::filesystem::remove(file);
 }
 
+TEST(TrafficFileTest, WhatItCannotSayIsNamed) {
+  const auto omissions = [](const std::string& workload) {
+    const Scenario s = parse_scenario(
+        "transport = \"irn\"\n[topology]\nkind = \"star\"\nhosts = 3\n[[workload]]\n" + workload, "t.toml");
+    return traffic_file_omissions(make_plan(s, s.settings.at(0), 1));
+  };
+  using Texts = std::vector<std::string>;
+  const std::string incast = "kind = \"incast\"\nreceiver = \"h3\"\nsize = \"1MB\"\n";
+  EXPECT_EQ(omissions(incast), Texts{});
+  EXPECT_EQ(omissions(incast + "stop = \"1ms\"\n"), Texts{"that 2 flows have a stop"});
+  EXPECT_EQ(omissions(incast + "service = \"uc\"\n"), Texts{"that 2 flows are of service UC or UD"});
+  EXPECT_EQ(omissions("kind = \"stream\"\nreceivers = [\"h3\"]\nrate = \"1Gb/s\"\nmessage_size = \"8KB\"\n"
+                      "stop = \"1ms\"\n"),
+            Texts{"that 2 flows are streams (they send all their bytes at once there)"});
+}
+
 }  // namespace
 }  // namespace rocelab

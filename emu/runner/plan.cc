@@ -263,6 +263,7 @@ class Planner {
   }
 
   void add_flows() {
+    check_stops(plan_);
     plan_.flows = draw_flows(plan_.settings, rng_);
     for (Flow& flow : plan_.flows) {
       const FlowShape shape{settings_.nic.config.mode,

@@ -20,16 +20,6 @@ void check_start(const RunPlan& plan, const Flow& flow) {
                to_string(limit) + ": raise it, or let no flow begin so late");
 }
 
-// A stream lasts as long as it says.
-void check_stop(const RunPlan& plan) {
-  for (const WorkloadSettings& w : plan.settings.workloads)
-    if (w.stop != Duration::infinite() && w.stop > plan.settings.engine.limit)
-      refuse(plan.settings, plan.settings.places.contains("engine.limit") ? "engine.limit" : "workload",
-             "workload \"" + w.name + "\" stops at " + to_string(w.stop) +
-                 ", and engine.limit ends the run at " + to_string(plan.settings.engine.limit) +
-                 ": raise it, or stop earlier");
-}
-
 // Telemetry comes back in acknowledgements of data. RoCE acknowledges no READ response: its sender would hear
 // nothing.
 void check_read(const RunPlan& plan, const Flow& flow) {
@@ -118,9 +108,18 @@ void check_one_path(const RunPlan& plan, const Routing& routing, std::uint32_t n
                  "\" has several paths to \"" + topology.nodes()[h].name + "\": use \"connection\"");
 }
 
+// A stream lasts as long as it says.
+void check_stops(const RunPlan& plan) {
+  for (const WorkloadSettings& w : plan.settings.workloads)
+    if (w.stop != Duration::infinite() && w.stop > plan.settings.engine.limit)
+      refuse(plan.settings, plan.settings.places.contains("engine.limit") ? "engine.limit" : "workload",
+             "workload \"" + w.name + "\" stops at " + to_string(w.stop) +
+                 ", and engine.limit ends the run at " + to_string(plan.settings.engine.limit) +
+                 ": raise it, or stop earlier");
+}
+
 void check_flow(const RunPlan& plan, const Routing& routing, const Flow& flow, Bytes on_wire) {
   check_start(plan, flow);
-  check_stop(plan);
   check_duration(plan, routing, flow, on_wire);
   check_read(plan, flow);
 }

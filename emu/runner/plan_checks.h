@@ -24,6 +24,9 @@ void check_reclaim(const RunPlan& plan, const SwitchConfig& config, std::size_t 
 // hosts must not go different ways from the switch `node` on.
 void check_one_path(const RunPlan& plan, const Routing& routing, std::uint32_t node);
 
+// No workload stops behind the run's limit.
+void check_stops(const RunPlan& plan);
+
 // When it starts, how long it takes at least, and what its sender's congestion control asks for. Hosts are in
 // the plan; `on_wire`: all its frames.
 void check_flow(const RunPlan& plan, const Routing& routing, const Flow& flow, Bytes on_wire);

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "emu/runner/readers.h"
+#include "emu/runner/schema_reader.h"
 #include "emu/world/world.h"
 
 namespace rocelab {
@@ -88,19 +89,7 @@ void read_pfc(ConfigSection section, PfcConfig& pfc) {
   section.finish();
 }
 
-// Bits of EscapeFix.
-std::uint8_t read_fixes(ConfigSection& section) {
-  const std::vector<std::string> kNames = {"pool", "order", "reclaim", "headroom", "hosts"};
-  std::uint8_t fixes = 0;
-  for (const std::string& name : section.texts("fixes", kNames)) {
-    const auto found = std::ranges::find(kNames, name);
-    if (found == kNames.end())
-      section.fail_at("fixes", "names \"" + name +
-                                   "\": it has \"pool\", \"order\", \"reclaim\", \"headroom\" and \"hosts\"");
-    fixes = static_cast<std::uint8_t>(fixes | 1 << (found - kNames.begin()));
-  }
-  return fixes;
-}
+constexpr std::string_view kEscapeFixes[] = {"pool", "order", "reclaim", "headroom", "hosts"};  // by bit
 
 // All that are lossless, or some of them.
 std::uint8_t read_escape_classes(ConfigSection& section, const SwitchConfig& config) {
@@ -118,7 +107,7 @@ std::uint8_t read_escape_classes(ConfigSection& section, const SwitchConfig& con
 void read_escape(ConfigSection section, const SwitchConfig& config, EscapeConfig& escape) {
   escape.enabled = section.boolean("enabled", escape.enabled);
   escape.classes = read_escape_classes(section, config);
-  escape.fixes = read_fixes(section);
+  escape.fixes = static_cast<std::uint8_t>(read_set(section, "fixes", kEscapeFixes, kAllEscapeFixes));
   escape.tokens = static_cast<std::uint16_t>(section.integer("tokens", escape.tokens, 1, 1024));
   if (!section.is_word("flows", "by-pool", !section.has("flows")))
     escape.flows = static_cast<std::uint16_t>(section.integer("flows", 0, 1, 4096));

@@ -75,7 +75,7 @@ bool may_lose_frames(const Settings& settings);
 EngineSettings read_engine(ConfigSection section);
 // A workload's stop, and how long its receivers wait for what is on its way.
 void read_stop(ConfigSection& section, WorkloadSettings& w);
-// What a workload of streams says of them, behind its hosts, op, start and message_size.
+// The keys of a workload's streams that come behind its hosts, op, start and message_size.
 void read_stream(ConfigSection& section, WorkloadSettings& w);
 // Complains when together they offer a link more than it carries (offered_load.h).
 std::vector<WorkloadSettings> read_workloads(std::vector<ConfigSection> sections, const Topology& topology,

@@ -61,21 +61,6 @@ double bound(const FieldValue& value, double otherwise) {
   return std::holds_alternative<double>(value) ? std::get<double>(value) : otherwise;
 }
 
-std::int64_t read_set(ConfigSection& section, const Field& field, std::int64_t otherwise) {
-  if (!section.has(field.key)) return otherwise;
-  std::int64_t set = 0;
-  for (const std::string& name : section.texts(field.key, {})) {
-    const auto found = std::ranges::find(field.names, name);
-    if (found == field.names.end()) {
-      std::string all;
-      for (const std::string_view known : field.names) all += (all.empty() ? "" : ", ") + quote(known);
-      section.fail_at(field.key, "names " + quote(name) + "; there are " + all);
-    }
-    set |= std::int64_t{1} << (found - field.names.begin());
-  }
-  return set;
-}
-
 FieldValue read_value(ConfigSection& section, const Field& field, const FieldValue& otherwise) {
   switch (field.kind) {
     case FieldKind::kFlag:
@@ -97,7 +82,7 @@ FieldValue read_value(ConfigSection& section, const Field& field, const FieldVal
       return static_cast<std::int64_t>(
           section.choice(field.key, field.names, static_cast<std::size_t>(or_zero<std::int64_t>(otherwise))));
     case FieldKind::kSet:
-      return read_set(section, field, or_zero<std::int64_t>(otherwise));
+      return read_set(section, field.key, field.names, or_zero<std::int64_t>(otherwise));
   }
   RL_CHECK(false);
 }
@@ -116,6 +101,22 @@ void read_field(ConfigSection& section, const Field& field, void* params) {
 }
 
 }  // namespace
+
+std::int64_t read_set(ConfigSection& section, std::string_view key, std::span<const std::string_view> names,
+                      std::int64_t otherwise) {
+  if (!section.has(key)) return otherwise;
+  std::int64_t set = 0;
+  for (const std::string& name : section.texts(key, {})) {
+    const auto found = std::ranges::find(names, name);
+    if (found == names.end()) {
+      std::string all;
+      for (const std::string_view known : names) all += (all.empty() ? "" : ", ") + quote(known);
+      section.fail_at(key, "names " + quote(name) + "; there are " + all);
+    }
+    set |= std::int64_t{1} << (found - names.begin());
+  }
+  return set;
+}
 
 void read_fields(ConfigSection& section, std::span<const Field> fields, void* params) {
   for (const Field& field : fields) read_field(section, field, params);

@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <span>
+#include <string_view>
 
 #include "base/schema.h"
 #include "emu/runner/config_section.h"
@@ -17,6 +18,10 @@ template <class P>
 void read_schema(ConfigSection& section, const Schema<P>& schema, P& params) {
   read_fields(section, schema.fields, &params);
 }
+
+// A key that lists some of `names`: a bit for each of them; without the key `otherwise`.
+std::int64_t read_set(ConfigSection& section, std::string_view key, std::span<const std::string_view> names,
+                      std::int64_t otherwise);
 
 // Complains at the key that a contradiction names.
 void refuse_problem(ConfigSection& section, const std::optional<SchemaProblem>& problem);

@@ -1,7 +1,7 @@
 // Flows over UC and UD in virtual time.
 #include <gtest/gtest.h>
 
-#include "emu/des/des_run.h"
+#include "emu/des/test_runs.h"
 #include "emu/runner/scenario.h"
 
 namespace rocelab::des {
@@ -37,12 +37,6 @@ RunPlan plan_of(std::string service, std::string op, std::string message,
   return make_plan(scenario, scenario.settings.front(), 1);
 }
 
-FlowOutcome flow_of(DesRun& run) {
-  while (!run.advance(1000)) {
-  }
-  return run.flows().at(0);
-}
-
 struct Case {
   const char *service, *op, *message;
   std::uint64_t messages;
@@ -60,7 +54,7 @@ TEST(ServiceTest, AloneAFlowIsCompleteAndTakesTheTimeOfTheClosedFormula) {
       const RunPlan plan =
           plan_of(c.service, c.op, c.message, {{"transport", std::string("[\"") + label + "\"]"}});
       DesRun run(plan, {});
-      const FlowOutcome flow = flow_of(run);
+      const FlowOutcome flow = first_flow(run);
       ASSERT_TRUE(run.complete()) << name;
       EXPECT_EQ(flow.delivered.messages, c.messages) << name;
       EXPECT_EQ(flow.sent, c.messages) << name;
@@ -82,7 +76,7 @@ TEST(ServiceTest, ALostFrameTakesItsMessageAlong) {
     text += "[[fault]]\nfrom = \"h1\"\nto = \"s1\"\ndrop_list = [3]\n";
     const Scenario scenario = parse_scenario(text, "test.toml", {{"workload.w.flow.0.op", c.op}});
     DesRun run(make_plan(scenario, scenario.settings.front(), 1), {});
-    const FlowOutcome flow = flow_of(run);
+    const FlowOutcome flow = first_flow(run);
     ASSERT_TRUE(run.complete()) << name;
     EXPECT_EQ(flow.sent, c.messages) << name;
     EXPECT_EQ(flow.delivered.messages, c.messages - 1) << name;

@@ -1,7 +1,7 @@
 // Streams and planned stops in virtual time, with exact numbers.
 #include <gtest/gtest.h>
 
-#include "emu/des/des_run.h"
+#include "emu/des/test_runs.h"
 #include "emu/runner/formula.h"
 #include "emu/runner/scenario.h"
 
@@ -27,12 +27,6 @@ jitter = "0us"
 RunPlan plan_of(const std::string& keys, const std::vector<Override>& overrides = {}) {
   const Scenario scenario = parse_scenario(kStar + keys, "test.toml", overrides);
   return make_plan(scenario, scenario.settings.front(), scenario.seeds.front());
-}
-
-FlowOutcome first_flow(DesRun& run) {
-  while (!run.advance(1000)) {
-  }
-  return run.flows().at(0);
 }
 
 TEST(StreamTest, OnAnIdleLinkAllMessagesArriveAndTakeTheTimeOfOneAlone) {

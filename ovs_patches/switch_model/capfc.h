@@ -129,7 +129,7 @@ class CapfcQueue {
   CapfcParams params_;
   CapfcThresholds at_;
   std::uint16_t own_;
-  std::uint16_t last_ = 0;                            // chosen last
+  std::uint16_t last_;                                // chosen last
   std::vector<std::uint32_t> counts_;                 // by ingress port, saturating
   std::vector<std::uint16_t> contributing_, places_;  // ports with a count, in no order; their places there
   std::vector<std::uint16_t> sorted_;

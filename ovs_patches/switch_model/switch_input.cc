@@ -62,8 +62,7 @@ bool SwitchCore::displace(PortId out, Tc tc, Bytes bytes, Time now) {
   for (std::uint8_t n = 0; n < kTrafficClasses; ++n)
     if (lower(n)) held += queues.bytes(out, Tc{n});
   if (held < bytes) return false;
-  const bool after_strict[] = {false, true};
-  for (const bool strict : after_strict)
+  for (const bool strict : {false, true})
     for (std::uint8_t n = 0; n < kTrafficClasses; ++n)
       while (lower(n) && (precedence(n) > 0) == strict && bytes > 0_B && !queues.empty(out, Tc{n})) {
         const Bytes before = queues.bytes(out, Tc{n});

@@ -44,6 +44,13 @@ try:
 except RocelabError as error:
     print(error)
 """
+PAPER = """
+import pathlib, sys
+import rocelab.papers
+from rocelab.paper import harness
+rocelab.papers.__path__.append(sys.argv[1])
+harness.run(sys.argv[2], False, None, None, 0, pathlib.Path(sys.argv[3]))
+"""
 RUN = "import sys, pathlib; from rocelab import results; results.run(sys.argv[1], 'des', out=pathlib.Path(sys.argv[2]))"
 
 
@@ -146,7 +153,7 @@ def run(build: Path, scenario: str) -> tuple[list[dict[str, Any]], Path]:
 
 
 def test_each_extension_is_new_files_and_two_edited_lines() -> None:
-    new = [file for file, kind, _ in blocks() if kind == "cpp"]
+    new = [file for file, kind, _ in blocks() if kind in ("cpp", "python")]
     assert new and not any((ROOT / file).exists() for file in new)
     edits = [(file, text) for file, kind, text in blocks() if kind == "diff"]
     assert {file for file, _ in edits} == {*SEEN, METRICS}
@@ -190,6 +197,17 @@ def test_ranks_by_which_the_newest_frame_leaves_first_make_a_lifo(build: Path) -
     found = [run(build, name)[0][0] for name in ("newest.toml", "lifo.toml")]
     assert found[0]["trace_hash"] == found[1]["trace_hash"]
     assert found[0]["pushed_out"] == found[0]["drops"] > 0
+
+
+def test_a_paper_is_run_and_judged_with_intervals(build: Path) -> None:
+    papers, out = build.parent / "emu" / "rocelab" / "papers", build / "out-paper"
+    done = rocelab(build, "-c", PAPER, papers, "small_buffers", out)
+    assert done.returncode == 0, done.stderr
+    report = json.loads((out / "report.json").read_text())
+    assert [claim["holds"] for claim in report["claims"]] == [True, True]
+    (ratio,) = report["claims"][0]["numbers"].values()
+    assert ratio["seeds"] == 3 and 0 < ratio["ours"] < 1 and ratio["ci95"] > 0
+    assert "Small buffers" in (out / "report.html").read_text()
 
 
 def test_mistakes_in_a_mechanisms_table_are_told_with_their_place(build: Path) -> None:

@@ -56,11 +56,13 @@ class RunDirectory:
         if run_id is not None and not _ID.fullmatch(run_id):
             raise RocelabError(f"run id {run_id!r}: six characters of a-z and 0-9 are needed")
         run = RunDirectory(run_id or _random_id(), places)
+        me = ProcessId.of(os.getpid())
+        assert me is not None  # a process that runs has not ended
         fresh = places.shm / f".rocelab.{run.run_id}.{os.getpid()}.new"
         unfinished = [fresh]
         try:
             fresh.mkdir(mode=0o700)
-            _append(fresh / "pids", _pid_line(os.getpid(), RUNNER))
+            _append(fresh / "pids", _pid_line(me, RUNNER))
             fresh.rename(run.shm)  # fails on a folder that holds anything
             unfinished = [run.shm]
             run.tmp.mkdir(mode=0o700)
@@ -92,8 +94,9 @@ class RunDirectory:
 
     def record_pid(self, pid: int, role: str) -> None:
         """Call it right after the start. A process that has ended already needs no record."""
-        if ProcessId.of(pid) is not None:
-            _append(self.shm / "pids", _pid_line(pid, role))
+        process = ProcessId.of(pid)
+        if process is not None:
+            _append(self.shm / "pids", _pid_line(process, role))
             self.record_namespace(pid)
 
     def record_namespace(self, pid: int) -> None:
@@ -234,10 +237,7 @@ def _random_id() -> str:
     return "".join(secrets.choice("abcdefghijklmnopqrstuvwxyz0123456789") for _ in range(6))
 
 
-def _pid_line(pid: int, role: str) -> str:
-    process = ProcessId.of(pid)
-    if process is None:
-        raise ProcessLookupError(pid)
+def _pid_line(process: ProcessId, role: str) -> str:
     return f"{process.pid} {process.starttime} {role}\n"
 
 

@@ -57,6 +57,25 @@ def test_a_killed_run_loses_its_processes_and_folders(
     assert not run.shm.exists() and not run.tmp.exists()
 
 
+def test_a_process_that_ends_while_it_is_recorded_is_no_error(
+    places: Places, sleeper: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between any two looks at it; its line stays, and is nobody's."""
+    run = RunDirectory.create(places=places)
+    seen = ProcessId.of
+
+    def ends_after_the_first_look(pid: int) -> ProcessId | None:
+        found = seen(pid)
+        sleeper.kill()
+        sleeper.wait()
+        return found
+
+    monkeypatch.setattr(ProcessId, "of", ends_after_the_first_look)
+    run.record_pid(sleeper.pid, "gateway")
+    assert (run.shm / "pids").read_text().splitlines()[1].endswith(" gateway")
+    assert not run.processes("gateway")
+
+
 def test_a_stopped_process_is_ended_too(places: Places, sleeper: subprocess.Popen[bytes]) -> None:
     run = RunDirectory.create(places=places)
     run.record_pid(sleeper.pid, "program")

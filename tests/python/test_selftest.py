@@ -110,6 +110,26 @@ def test_a_crash_a_collection_error_and_an_empty_suite_are_failures(root: Path, 
     assert kinds(suites.pytest("tests/python", step)) == ["Passed"]
 
 
+def test_files_run_side_by_side_and_a_crash_of_one_hides_no_other(root: Path, step: Step) -> None:
+    tests = root / "tests" / "python"
+    tests.mkdir(parents=True)
+    meeting = """
+import pathlib, time
+def test_meets_the_other():
+    pathlib.Path({mine!r}).touch()
+    end = time.monotonic() + 60
+    while not pathlib.Path({other!r}).exists():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+"""
+    a, b = str(root / "a"), str(root / "b")
+    (tests / "test_a.py").write_text(meeting.format(mine=a, other=b))
+    (tests / "test_b.py").write_text(meeting.format(mine=b, other=a))
+    assert kinds(suites.pytest("tests/python", step, at_once=2)) == ["Passed", "Passed"]
+    (tests / "test_c.py").write_text("import os\ndef test_c():\n    os._exit(3)\n")
+    assert sorted(kinds(suites.pytest("tests/python", step, at_once=2))) == ["Failed", "Passed", "Passed"]
+
+
 def test_a_label_without_tests_is_a_failure(root: Path, step: Step) -> None:
     (root / "build/dev").mkdir(parents=True)
     (root / "build/dev/CTestTestfile.cmake").write_text("")

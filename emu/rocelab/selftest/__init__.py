@@ -59,9 +59,7 @@ def plan(labels: Sequence[str], fast: bool, fuzz_seconds: int) -> list[Part]:
     if {"live", "interop", "ovs", "tsan"} & set(labels):
         parts.append(Part("build Open vSwitch", _build_ovs(OvsBuild()), ("build release",)))
     if "python" in labels:
-        parts.append(
-            Part("Python tests", lambda step: suites.pytest("tests/python", step), ("build release",))
-        )
+        parts.append(Part("Python tests", suites.python, ("build release",)))
     if "live" in labels:
         parts.append(Part("live tests", suites.live, ("build Open vSwitch",)))
     if "interop" in labels:

@@ -81,16 +81,49 @@ def pytest(
     suffix: str = "",
     variables: Mapping[str, str] | None = None,
     only: Sequence[str] = (),
+    at_once: int = 1,
 ) -> list[Result]:
-    """`suffix`: of the names of its report and log, where the same tests run in another way. `only`: files of the folder."""
+    """`at_once` above 1: each file by a pytest of its own, so many side by side. `suffix`: of the names of reports and log, where the same tests run in another way.
+    `only`: files of the folder."""
     name = folder.replace("/", "-") + suffix
-    report, log = paths.LOGS / f"{name}.xml", paths.LOGS / f"{name}.log"
-    report.unlink(missing_ok=True)
-    files = [f"{folder}/{name}" for name in only] or [folder]
-    argv = [sys.executable, "-m", "pytest", *files, "-v", "--color=no", f"--junitxml={report}"]
+    reports, log = paths.LOGS / name, paths.LOGS / f"{name}.log"
+    shutil.rmtree(reports, ignore_errors=True)
+    reports.mkdir(parents=True)
+    files = [paths.ROOT / folder / file for file in only] or sorted((paths.ROOT / folder).glob("test_*.py"))
+    if at_once > 1:
+        files.sort(key=lambda file: file.stat().st_size, reverse=True)  # what may take longest begins first
+    listed = reports / "files"
+    listed.write_text("".join(f"{folder}/{file.name}\0" for file in files))
+    each = 1 if at_once > 1 else max(1, len(files))
+    command = f'exec "$0" -m pytest "$@" -v --color=no --junitxml="{reports}/$(basename "$1").xml"'
+    argv = [
+        "xargs",
+        "-0",
+        "-r",
+        "-a",
+        listed,
+        f"-P{at_once}",
+        f"-n{each}",
+        "sh",
+        "-c",
+        command,
+        sys.executable,
+    ]
     environment = {**os.environ, **(variables or {})}
-    status = run_to_end(argv, step, log, _pytest_line, cwd=paths.ROOT, env=environment, limit=limit)
-    return _complete(f"pytest {folder}", junit.read(report), status, log)
+    progress = _Progress(len(files) // each)
+    status = run_to_end(argv, step, log, progress.line, cwd=paths.ROOT, env=environment, limit=limit)
+    results: list[Result] = []
+    for file in files[::each]:  # the first of each pytest
+        # Without a report: a crash of the tool, or out of time.
+        found = junit.read(reports / f"{file.name}.xml")
+        results += found or [
+            Result(f"pytest {folder}/{file.name}", Failed(f"no test has run; the log is {log}"))
+        ]
+    return _complete(f"pytest {folder}", results, status, log)
+
+
+def python(step: Step) -> list[Result]:
+    return pytest("tests/python", step, at_once=jobs())
 
 
 def live(step: Step) -> list[Result]:
@@ -165,6 +198,16 @@ def _ctest_line(line: str) -> tuple[float | None, str] | None:
     return (int(found[1]) / int(found[2]), found[3]) if found else None
 
 
-def _pytest_line(line: str) -> tuple[float | None, str] | None:
-    found = re.match(r"(\S+::\S+).*\[ *(\d+)%\]$", line)
-    return (int(found[2]) / 100, found[1].split("::")[-1]) if found else None
+class _Progress:
+    """Over several pytests that run side by side, a file each; or over one with all files."""
+
+    def __init__(self, processes: int) -> None:
+        self._processes = processes
+        self._percents: dict[str, int] = {}
+
+    def line(self, line: str) -> tuple[float | None, str] | None:
+        found = re.match(r"(\S+)::(\S+).*\[ *(\d+)%\]$", line)
+        if found is None:
+            return None
+        self._percents[found[1] if self._processes > 1 else ""] = int(found[3])
+        return sum(self._percents.values()) / 100 / self._processes, found[2].split("::")[-1]

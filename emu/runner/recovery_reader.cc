@@ -7,6 +7,7 @@ namespace rocelab {
 namespace {
 
 constexpr std::string_view kTimerKinds[] = {"static", "dynamic"};
+constexpr std::string_view kRestarts[] = {"progress", "any-ack"};
 constexpr std::string_view kRecoveries[] = {"irn", "tcp"};
 constexpr auto kIrn = fields(
     field<&IrnConfig::sack>(
@@ -35,6 +36,10 @@ constexpr auto kTimers = fields(
     field<&TimerSettings::rto_low_packets>("rto_low_packets",
                                            "RTO_low holds while at most so many packets are in flight")
         .within(0, 1 << 20),
+    choice<&TimerSettings::restart_on_any_ack>(
+        "rto_restart", kRestarts,
+        "what restarts the timers of IRN and go-back-N: cumulative progress, or any ACK or NACK, as in the "
+        "IRN chapter's simulator (DEVIATIONS.md#irn)"),
     field<&TimerSettings::verbs_timeout>(
         "verbs_timeout",
         "attribute of the traffic program's queue pairs: 4.096 us x 2^14 = 67 ms. With recovery by the "

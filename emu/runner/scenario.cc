@@ -269,6 +269,7 @@ Settings read_settings(const Variant& variant, const std::filesystem::path& fold
   s.nic.config.irn.rto_high = s.timers.rto_high;
   s.nic.config.irn.rto_low = s.timers.rto_low;
   s.nic.config.irn.rto_low_packets = s.timers.rto_low_packets;
+  s.nic.config.irn.restart_on_any_ack = s.nic.config.roce_restart_on_any_ack = s.timers.restart_on_any_ack;
   s.engine = read_engine(root.table("engine"));
   s.warnings = class_warnings(s);
   return s;

@@ -35,6 +35,7 @@ const char* to_string(FlowService service);
 struct TimerSettings {
   Duration rto_high = 320_us, rto_low = 100_us;  // 4.3.1 of the IRN chapter
   std::uint32_t rto_low_packets = 3;             // N
+  bool restart_on_any_ack = false;               // or only at cumulative progress
   bool recovery = true;                          // `timeouts`: "auto" is off where PFC keeps all frames
   std::uint8_t verbs_timeout =
       14;  // 4.096 us * 2^14 = 67 ms: the liveness guard of the traffic program's QPs

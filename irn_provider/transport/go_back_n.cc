@@ -19,6 +19,7 @@ void GoBackN::extend(UnwrappedPsn end) {
 }
 
 void GoBackN::on_ack(UnwrappedPsn expected, Time now) {
+  if (expected == una_ && restart_on_any_ack_) restart_timer(now);
   if (expected <= una_) return;
   RL_CHECK(expected <= next_);
   una_ = expected;

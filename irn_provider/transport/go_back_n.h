@@ -11,9 +11,11 @@ namespace rocelab {
 
 class GoBackN final : public SenderWindow {
  public:
-  // `rto` infinite: no timer of its own (the requester's verbs timeout then goes back). `first` is the first
-  // PSN to be sent.
-  GoBackN(Duration rto, UnwrappedPsn first) : SenderWindow(first), rto_(rto), send_(first) {}
+  // `rto` infinite: no timer of its own (the requester's verbs timeout then goes back).
+  // `restart_on_any_ack`: at each ACK and NAK that is not an old one, not only at progress. `first` is the
+  // first PSN to be sent.
+  GoBackN(Duration rto, bool restart_on_any_ack, UnwrappedPsn first)
+      : SenderWindow(first), rto_(rto), restart_on_any_ack_(restart_on_any_ack), send_(first) {}
 
   bool has_more(UnwrappedPsn limit) const override { return send_ < limit; }
   UnwrappedPsn peek(UnwrappedPsn) const override { return send_; }
@@ -30,6 +32,7 @@ class GoBackN final : public SenderWindow {
   void restart_timer(Time now) { deadline_ = una_ < next_ ? now + rto_ : Time::never(); }
 
   Duration rto_;
+  bool restart_on_any_ack_;
   UnwrappedPsn send_;  // what leaves next: una <= send <= next
   Time deadline_ = Time::never();
   std::optional<UnwrappedPsn> followed_nak_;  // repeated without progress it is a copy, not news

@@ -15,7 +15,7 @@ std::vector<UnwrappedPsn> pull_all(GoBackN& window, UnwrappedPsn limit, Time now
 }
 
 TEST(GoBackNTest, SendsEachPacketOnceWithoutLoss) {
-  GoBackN window(100_us, kFirst);
+  GoBackN window(100_us, false, kFirst);
   EXPECT_EQ(pull_all(window, kFirst + 3, kStart), (std::vector<UnwrappedPsn>{0, 1, 2}));
   window.on_ack(kFirst + 3, kStart);
   EXPECT_FALSE(window.has_more(kFirst + 3));
@@ -24,7 +24,7 @@ TEST(GoBackNTest, SendsEachPacketOnceWithoutLoss) {
 }
 
 TEST(GoBackNTest, NakResendsFromExactlyItsPsnOnce) {
-  GoBackN window(100_us, kFirst);
+  GoBackN window(100_us, false, kFirst);
   pull_all(window, kFirst + 6, kStart);
   window.on_nack(kFirst + 2, std::nullopt, kStart);
   EXPECT_EQ(window.una(), kFirst + 2);
@@ -38,7 +38,7 @@ TEST(GoBackNTest, NakResendsFromExactlyItsPsnOnce) {
 }
 
 TEST(GoBackNTest, TimerFiresAtItsDeadlineAndNotBefore) {
-  GoBackN window(100_us, kFirst);
+  GoBackN window(100_us, false, kFirst);
   pull_all(window, kFirst + 2, kStart);
   const Time deadline = kStart + 100_us;
   EXPECT_EQ(window.next_timeout(), deadline);
@@ -52,7 +52,7 @@ TEST(GoBackNTest, TimerFiresAtItsDeadlineAndNotBefore) {
 }
 
 TEST(GoBackNTest, ProgressRestartsTheTimerAndAStaleAckDoesNot) {
-  GoBackN window(100_us, kFirst);
+  GoBackN window(100_us, false, kFirst);
   pull_all(window, kFirst + 3, kStart);
   window.on_ack(kFirst + 1, kStart + 50_us);
   EXPECT_EQ(window.next_timeout(), kStart + 150_us);
@@ -60,8 +60,21 @@ TEST(GoBackNTest, ProgressRestartsTheTimerAndAStaleAckDoesNot) {
   EXPECT_EQ(window.next_timeout(), kStart + 150_us);
 }
 
+TEST(GoBackNTest, ACopyOfAnAckOrNakRestartsTheTimerWhereAnyAckDoesAndAnOlderOneDoesNot) {
+  GoBackN window(100_us, true, kFirst);
+  pull_all(window, kFirst + 4, kStart);
+  window.on_ack(kFirst + 2, kStart + 50_us);
+  window.on_ack(kFirst + 2, kStart + 60_us);
+  EXPECT_EQ(window.next_timeout(), kStart + 160_us);
+  window.on_nack(kFirst + 2, std::nullopt, kStart + 70_us);
+  window.on_nack(kFirst + 2, std::nullopt, kStart + 80_us);
+  EXPECT_EQ(window.next_timeout(), kStart + 180_us);
+  window.on_ack(kFirst + 1, kStart + 90_us);
+  EXPECT_EQ(window.next_timeout(), kStart + 180_us);
+}
+
 TEST(GoBackNTest, AckBeyondTheResendPointSkipsWhatItCovers) {
-  GoBackN window(100_us, kFirst);
+  GoBackN window(100_us, false, kFirst);
   pull_all(window, kFirst + 5, kStart);
   window.on_go_back(kFirst, kStart);
   window.pull(kFirst + 5, kStart);
@@ -70,7 +83,7 @@ TEST(GoBackNTest, AckBeyondTheResendPointSkipsWhatItCovers) {
 }
 
 TEST(GoBackNTest, OneReadRequestStandsForManyPsns) {
-  GoBackN window(100_us, kFirst);
+  GoBackN window(100_us, false, kFirst);
   window.pull(kFirst + 10, kStart);
   window.extend(kFirst + 8);
   EXPECT_EQ(window.next(), kFirst + 8);
@@ -82,7 +95,7 @@ TEST(GoBackNTest, OneReadRequestStandsForManyPsns) {
 }
 
 TEST(GoBackNTest, WithoutARtoNothingEverFires) {
-  GoBackN window(Duration::infinite(), kFirst);
+  GoBackN window(Duration::infinite(), false, kFirst);
   pull_all(window, kFirst + 1, kStart);
   EXPECT_TRUE(window.next_timeout().is_never());
 }

@@ -3,6 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <map>
+#include <string>
 #include <vector>
 
 #include "base/rng.h"
@@ -84,6 +88,42 @@ TEST(IrnReceiverTest, AnyArrivalOrderWithinTheCapCompletesAllMessagesOnce) {
     EXPECT_EQ(accepted, kPackets);
     EXPECT_FALSE(receiver.holds_packets());
   }
+}
+
+// The receiver of the IRN chapter's own simulator (github.com/NetSys/irn-vivado-hls, irn_receiver/traces):
+// each arrival of a 40 Gb/s incast of 50 senders, and the answer to it. ROCELAB_IRN_TRACE names the folder
+// with recvInput-40Gbps-incast.txt (number of lines; queue pair, opcode, PSN) and
+// recvOutput-40Gbps-incast.txt (syndrome, expected PSN, selectively acknowledged PSN, MSN, CQEs).
+TEST(IrnReceiverTest, AnswersEachArrivalOfTheAuthorsTraceAsTheirSimulatorDoes) {
+  const char* folder = std::getenv("ROCELAB_IRN_TRACE");
+  if (folder == nullptr) GTEST_SKIP() << "ROCELAB_IRN_TRACE does not name a folder with the authors' traces";
+  std::ifstream in(std::string(folder) + "/recvInput-40Gbps-incast.txt");
+  std::ifstream out(std::string(folder) + "/recvOutput-40Gbps-incast.txt");
+  std::size_t lines = 0, copies = 0, out_of_order = 0;
+  ASSERT_TRUE(in >> lines);
+  std::map<int, IrnReceiver> receivers;
+  for (std::size_t line = 0; line < lines; ++line) {
+    int queue_pair = 0, opcode = 0, nack = 0, msn = 0, cqes = 0;
+    UnwrappedPsn psn = 0, expected = 0, sack = 0;
+    ASSERT_TRUE(in >> queue_pair >> opcode >> psn);
+    ASSERT_TRUE(out >> nack >> expected >> sack >> msn >> cqes);
+    IrnReceiver& receiver =
+        receivers.try_emplace(queue_pair, IrnConfig{.bdp_cap = 128}, UnwrappedPsn{0}).first->second;
+    const Arrival arrival = receiver.classify(psn);
+    ASSERT_NE(arrival, Arrival::kBeyondBitmap) << line;
+    if (arrival == Arrival::kDuplicate) {
+      ++copies;
+    } else {
+      receiver.accept(psn, false);
+    }
+    out_of_order += arrival == Arrival::kOutOfOrder;
+    const bool hole = psn > receiver.expected();
+    ASSERT_EQ(hole, nack == 1) << line;
+    ASSERT_EQ(receiver.expected(), expected) << line;
+    ASSERT_EQ(psn, sack) << line << ": of an ACK it means nothing";
+  }
+  RecordProperty("copies", static_cast<int>(copies));
+  RecordProperty("out_of_order", static_cast<int>(out_of_order));
 }
 
 }  // namespace

@@ -129,14 +129,21 @@ void IrnSender::look_ahead(Time now) {
   fetched_at_ = lost ? now + config_.retransmit_fetch : Time::zero();
 }
 
+// The 4.2.1 chapter does not say what restarts the timer; its simulator restarts it here (DEVIATIONS.md#irn).
+void IrnSender::heard_from_peer(Time now) {
+  if (config_.restart_on_any_ack && rto_.running()) rto_.restart(now);
+}
+
 void IrnSender::on_ack(UnwrappedPsn expected, Time now) {
   advance(expected, now);
+  if (expected == una_) heard_from_peer(now);
   look_ahead(now);
 }
 
 void IrnSender::on_nack(UnwrappedPsn expected, std::optional<UnwrappedPsn> sack, Time now) {
   if (expected < una_) return;
   take_nack(expected, sack, now);
+  heard_from_peer(now);
   look_ahead(now);
 }
 

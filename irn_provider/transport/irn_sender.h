@@ -43,6 +43,7 @@ class IrnSender final : public SenderWindow {
   std::optional<UnwrappedPsn> lost_packet() const;  // the next packet to resend
   bool knows_of_hole() const;                       // the bitmap shows a lost packet that has not been resent
   void advance(UnwrappedPsn expected, Time now);
+  void heard_from_peer(Time now);
   void take_nack(UnwrappedPsn expected, std::optional<UnwrappedPsn> sack, Time now);
   void look_ahead(Time now);  // after every event: the fetch of the next packet to resend begins
   void begin(Recovery recovery);

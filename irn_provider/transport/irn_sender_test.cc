@@ -253,5 +253,20 @@ TEST(IrnSenderTest, WithoutBdpFcTheBitmapBoundsWhatIsInFlight) {
   EXPECT_EQ(drain(sender).fresh.size(), 500u);
 }
 
+TEST(IrnSenderTest, ANackWithoutProgressRestartsTheTimerOnlyWhereAnyAckDoes) {
+  for (const bool any : {false, true}) {
+    IrnSender sender(IrnConfig{.restart_on_any_ack = any}, true, kStart);
+    drain(sender);  // 0 is lost
+    sender.on_nack(kStart, kStart + 1, kT0 + 50_us);
+    EXPECT_EQ(sender.next_timeout(), kT0 + (any ? 150_us : 100_us));
+    sender.on_ack(kStart, kT0 + 60_us);  // the answer to a copy of the packet before
+    EXPECT_EQ(sender.next_timeout(), kT0 + (any ? 160_us : 100_us));
+    sender.on_nack(kStart - 1, kStart + 2, kT0 + 70_us);
+    EXPECT_EQ(sender.next_timeout(), kT0 + (any ? 160_us : 100_us)) << "overtaken: it says nothing new";
+    sender.on_ack(sender.next(), kT0 + 80_us);
+    EXPECT_TRUE(sender.next_timeout().is_never());
+  }
+}
+
 }  // namespace
 }  // namespace rocelab

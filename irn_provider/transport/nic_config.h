@@ -23,6 +23,8 @@ struct IrnConfig {
   std::uint32_t bdp_cap = 110;        // packets in flight, 4.2.2; 0 = no BDP-FC (factor switch)
   bool sack = true;        // false: selective retransmit without the sender bitmap (factor switch "no SACK")
   bool go_back_n = false;  // true: go-back-N with BDP-FC (factor switch)
+  bool restart_on_any_ack =
+      false;  // recovery timers restart at every (N)ACK, not only at cumulative progress
   // Other recoveries and costs that the chapter compares with.
   bool dynamic_rto =
       false;         // 4.3.3 (3): one computed RTO (RFC 6298) that begins with rto_high, at least rto_low
@@ -44,6 +46,7 @@ struct NicConfig {
   bool recovery_timers = true;
   Duration roce_rto =
       Duration::infinite();  // go-back-N's timer (RTO_high in the paper's runs without PFC, 4.3.1)
+  bool roce_restart_on_any_ack = false;  // as IRN's
   std::uint32_t ack_interval =
       66;  // RoCE: AckReq on a message's last packet and on every n-th packet of a long one (Linux rxe)
   std::uint32_t qp_burst = 1;  // data packets that a QP may send in a row while others wait

@@ -62,7 +62,7 @@ void Requester::start(Time now) {
     window_has_timer_ = config.recovery_timers;
   } else {
     const Duration rto = config.recovery_timers ? config.roce_rto : Duration::infinite();
-    window_ = std::make_unique<GoBackN>(rto, first);
+    window_ = std::make_unique<GoBackN>(rto, config.roce_restart_on_any_ack, first);
     reads_ = std::make_unique<GbnReads>(qp_, *this);
     window_has_timer_ = rto != Duration::infinite();
   }

@@ -1,12 +1,11 @@
 // Rto: the retransmission timer of one IRN sender, with RTO_low and RTO_high, or computed from RTTs.
 // Source: Mittal, 4.2.1 (RTO_low only while at most N packets are in flight) and 4.5.2 (4) (the timer
 // always starts with RTO_low; at expiry the condition is checked, and where it does not hold the timer is
-// extended to RTO_high instead of firing). Contract: the owner restarts it on cumulative progress, when a
-// packet leaves while none was in flight, and stops it when nothing is in flight. A firing restarts it.
-// Dynamic (4.3.3 (3), RFC 6298): SRTT + 4 RTTVAR, at first RTO_high and never below RTO_low, doubled by every
-// firing until the next sample.
-// Restarting only moves a deadline in this object: a driver that keeps an earlier one asks early, which
-// changes nothing.
+// extended to RTO_high instead of firing). Contract: the owner restarts it on cumulative progress or, where
+// the configuration says so, at every (N)ACK, and when a packet leaves while none was in flight; it stops it
+// when nothing is in flight. A firing restarts it. Dynamic (4.3.3 (3), RFC 6298): SRTT + 4 RTTVAR, at first
+// RTO_high and never below RTO_low, doubled by every firing until the next sample. Restarting only moves a
+// deadline in this object: a driver that keeps an earlier one asks early, which changes nothing.
 #pragma once
 
 #include <cstdint>

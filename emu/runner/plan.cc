@@ -10,6 +10,7 @@
 #include "base/wire/shim_escape.h"
 #include "emu/runner/formula.h"
 #include "emu/runner/link_events.h"
+#include "emu/runner/mechanism_checks.h"
 #include "emu/runner/plan_checks.h"
 #include "emu/runner/quantity.h"
 #include "emu/runner/rocc_loop.h"
@@ -108,6 +109,8 @@ class Planner {
       fastest_link_ = std::max(fastest_link_, link.rate);  // no congestion point names a higher rate
     add_hosts();
     add_switches();
+    number_equal_cost_ports(plan_, routing_);
+    check_mechanisms(plan_);
     plan_.routes = routing_.all_rules(rng_);
     plan_.world.link_changes = link_changes(settings_, plan_.world);
     plan_.route_changes = route_changes(settings_, plan_.routes, rng_);

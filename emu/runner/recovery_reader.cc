@@ -25,7 +25,7 @@ constexpr auto kIrn = fields(
         "other one, 16 bytes more in every packet, is what IRN's WRITEs have: a RETH each; READ responses "
         "have none"),
     field<&IrnConfig::nack_threshold>("nack_threshold",
-                                      "NACKs that start recovery; more for networks that reorder")
+                                      "NACKs that start recovery; more for networks that reorder. TCP: at least 3")
         .within(1, 1000),
     field<&IrnConfig::bitmap_packets>("bitmap_packets", "bitmaps where there is no cap").within(64, 1 << 20));
 

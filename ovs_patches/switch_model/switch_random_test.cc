@@ -3,6 +3,7 @@
 #include <cstring>
 #include <string>
 
+#include "ovs_patches/switch_model/switch_core.h"
 #include "ovs_patches/switch_model/test_traffic.h"
 
 namespace rocelab {

@@ -61,3 +61,19 @@ def test_the_report_shows_who_was_held_responsible_and_when(tmp_path: Path) -> N
     html = (tmp_path / "report.html").read_text()
     assert "Held responsible" in html and "s1-eth1 for s1-eth8" in html
     assert "roce+pfc,pfc</h3>" not in html, "PFC alone holds nobody responsible"
+
+
+def test_a_link_that_fails_and_comes_back_leaves_nobody_paused(tmp_path: Path) -> None:
+    """What the queue sends into the dead link is lost, and its ports are released as by any departure."""
+    file = tmp_path / "down.toml"
+    file.write_text(
+        f'extends = "{SCENARIO}"\n'
+        '[[link_event]]\nat = "500us"\nbetween = ["s1", "h8"]\nstate = "down"\n'
+        '[[link_event]]\nat = "900us"\nbetween = ["s1", "h8"]\nstate = "up"\n'
+    )
+    run = DesEngine(events=True).execute(plan_of(read_scenario(file), "roce+pfc,stop-calibrate", 1))
+    assert run.error is None
+    found = culprits.find(run)
+    assert any(500 * _US < s.end_ps < 900 * _US for c in found for s in c.spans)
+    for counters in run.port_counters.values():
+        assert counters["capfc_released"] == counters["capfc_held_responsible"]

@@ -315,10 +315,13 @@ class Planner {
         smallest = std::min(smallest, std::max(kMinFrameBytes, std::min(flow.size, flow.message_size)));
     }
     Bytes buffers;
-    for (const SwitchConfig* config : switch_configs(plan_.settings))
+    for (const SwitchConfig* config : switch_configs(plan_.settings)) {
+      Bytes behind;  // a pipeline, in a memory of its own
+      for (const ClassConfig& c : config->classes) behind = std::max(behind, c.egress_max);
       buffers =
           std::max(buffers, std::max({config->ingress_buffer, config->egress_limit, config->input_buffer}) +
-                                config->shared_pool);
+                                config->shared_pool + behind);
+    }
     Bytes links;
     for (const Link& link : topology_.links()) links = std::max(links, bytes_in(2 * link.delay, link.rate));
     const auto hops = static_cast<std::int64_t>(most_links_);

@@ -29,7 +29,7 @@ Schema<AimdParams> AimdEcn::schema() { return kFields; }
 
 void AimdEcn::on_ack(const CcAck& ack, Time now) {
   aimd_.on_ack(ack, now);
-  if (!ack.marked || ack.una < answered_) return;
+  if (!ack.marked || ack.una <= answered_) return;
   aimd_.on_loss(CcLoss::kRecovery, now);
   answered_ = ack.next;
 }

@@ -71,7 +71,8 @@ struct SwitchCore {
   void classify(PortId in, Packet& packet);
   void receive(PortId in, std::span<const PortId> outs, PacketRef&& packet,
                Time now);  // drops: left to the caller
-  bool intercept(PortId in, std::span<const PortId> outs, PacketRef& packet, Time now);
+  void intercept(PortId in, std::span<const PortId> outs, PacketRef&& packet, Time now);
+  void store_apart(PortId in, std::span<const PortId> outs, PacketRef packet, Time now);
   void store(PortId in, std::span<const PortId> outs, PacketRef&& packet, Time now);
   void place(PortId in, std::span<const PortId> outs, PacketRef packet, Time now);
   bool pass(PortId in, PortId out, Packet& packet, Time now);

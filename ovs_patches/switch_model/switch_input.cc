@@ -126,19 +126,20 @@ void SwitchCore::receive_copies(PortId in, std::span<const PortId> outs, PacketR
   if (packet) release_frame(*packet);
 }
 
+// store(), not inline: for frames that mechanisms look at first.
+void SwitchCore::store_apart(PortId in, std::span<const PortId> outs, PacketRef packet, Time now) {
+  store(in, outs, std::move(packet), now);
+}
+
 // A frame that has its outputs may be taken by a mechanism, which places it later, get another output from
-// one, or be refused. False: nothing of this.
-bool SwitchCore::intercept(PortId in, std::span<const PortId> outs, PacketRef& packet, Time now) {
-  if (mechanisms.on_arrival(in, outs, packet, now)) return true;
-  if (outs.size() != 1) return false;
+// one, or be refused.
+void SwitchCore::intercept(PortId in, std::span<const PortId> outs, PacketRef&& packet, Time now) {
+  if (mechanisms.on_arrival(in, outs, packet, now)) return;
+  if (outs.size() != 1) return store_apart(in, outs, std::move(packet), now);
   const PortId out = mechanisms.choose(in, outs[0], *packet);
-  if (const auto reason = mechanisms.admit(in, out, *packet, now)) {
-    drop(out, in, *packet, *reason, now);
-    return true;
-  }
-  if (out == outs[0]) return false;
-  store(in, {&out, 1}, std::move(packet), now);
-  return true;
+  if (const auto reason = mechanisms.admit(in, out, *packet, now))
+    return drop(out, in, *packet, *reason, now);
+  store_apart(in, {&out, 1}, std::move(packet), now);
 }
 
 // A frame that on_arrival() took. A lossless one was charged to its ingress port then, and is not charged for
@@ -147,12 +148,12 @@ void SwitchCore::place(PortId in, std::span<const PortId> outs, PacketRef packet
   const Tc tc = packet->tc;
   const Bytes frame = packet->frame();
   if (lossless(tc)) give_back(in, tc, frame, kNoShare, now);
-  if (outs.size() > 1 && !lossless(tc)) return store(in, outs, std::move(packet), now);
+  if (outs.size() > 1 && !lossless(tc)) return store_apart(in, outs, std::move(packet), now);
   if (outs.size() > 1) return receive_copies(in, outs, std::move(packet), false, now);
   const PortId out = mechanisms.choose(in, outs[0], *packet);
   if (const auto reason = mechanisms.admit(in, out, *packet, now))
     return drop(out, in, *packet, *reason, now);
-  if (!lossless(tc)) return store(in, {&out, 1}, std::move(packet), now);
+  if (!lossless(tc)) return store_apart(in, {&out, 1}, std::move(packet), now);
   if (!egress_takes(out, tc, frame)) return drop(out, in, *packet, SwitchDropReason::kEgressMax, now);
   note_delivered(in, out, *packet, now);
   enqueue(in, out, std::move(packet), kPlaced, now);

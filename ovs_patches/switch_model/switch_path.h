@@ -110,8 +110,8 @@ namespace rocelab {
   ingress.counters.rx_bytes += packet->frame_length;
   if (frame > config.longest_frame()) return drop(in, in, *packet, SwitchDropReason::kOversize, now);
   if (outs.empty()) return drop(in, in, *packet, SwitchDropReason::kNoRoute, now);
-  if (arrival_watchers != 0 && intercept(in, outs, packet, now)) [[unlikely]]
-    return;
+  if (arrival_watchers != 0) [[unlikely]]
+    return intercept(in, outs, std::move(packet), now);
   store(in, outs, std::move(packet), now);
 }
 

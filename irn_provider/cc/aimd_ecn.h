@@ -33,7 +33,8 @@ class AimdEcn final : public CongestionControl {
 
  private:
   Aimd aimd_;
-  UnwrappedPsn answered_ = std::numeric_limits<UnwrappedPsn>::min();  // marks of packets below have had their answer
+  UnwrappedPsn answered_ =
+      std::numeric_limits<UnwrappedPsn>::min();  // marks of packets below have had their answer
 };
 
 }  // namespace rocelab

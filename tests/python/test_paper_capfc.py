@@ -47,7 +47,9 @@ def test_table_three_and_its_quotients_are_the_papers() -> None:
 
 @pytest.mark.parametrize("name", GRID)
 def test_scenarios_have_the_cases_and_differ_as_table_one_says(name: str) -> None:
-    labels = {s["label"]: dict(s["parameters"]) for s in read_scenario(FOLDER / f"{name}.toml").native.settings}
+    labels = {
+        s["label"]: dict(s["parameters"]) for s in read_scenario(FOLDER / f"{name}.toml").native.settings
+    }
     assert list(labels) == [capfc.label(case) for case in CASES]
     at = labels["tcp+pfc,wdrop"]
     assert at["switch.pipeline.service"] == ('"1448ns"' if name == "scenario6" else '"724ns"')

@@ -48,7 +48,14 @@ namespace rocelab {
     "without its serialisation")                                                                            \
   X(Loop, loop,                                                                                             \
     "Loop Breaker: the queue of class `mark` is a loop's master; `psn`: its links, `bytes`: queue "         \
-    "length, `peer`: ingress port of the frames that wait for themselves")
+    "length, `peer`: ingress port of the frames that wait for themselves")                                  \
+  X(Culprit, culprit,                                                                                       \
+    "CaPFC: the queue of class `mark` at `port` holds ingress port `peer` responsible (`flow` 1), or no "   \
+    "longer (`flow` 0); `bytes`: queue length, `psn`: the port's contribution, in the unit of "             \
+    "`capfc.count`")                                                                                        \
+  X(Feedback, feedback,                                                                                     \
+    "the switch sent feedback of class `mark` towards a flow's source, by way of port `peer`; `port`: "     \
+    "where it saw congestion, `bytes`: frame")
 // clang-format on
 
 enum class TraceKind : std::uint8_t {

@@ -89,6 +89,8 @@ constexpr Metric kTable[] = {
      "median of FCT"},
     {"p99_fct_s", "99th % FCT", kMs, kLower, kAlways, percentile_of<&FlowSums::fct_s, 99>, nullptr,
      "99th percentile of FCT, nearest rank: the smallest value that at least 99 % do not exceed"},
+    {"max_fct_s", "longest FCT", kMs, kLower, kNever, percentile_of<&FlowSums::fct_s, 100>, nullptr,
+     "the largest FCT"},
     {"avg_slowdown", "slowdown", kPlain, kLower, kAlways, mean_of<&FlowSums::slowdown>, nullptr,
      "mean over completed flows of FCT / FCT alone on an idle network"},
     {"p99_slowdown", "99th % slowdown", kPlain, kLower, kNever, percentile_of<&FlowSums::slowdown, 99>,

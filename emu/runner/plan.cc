@@ -10,6 +10,7 @@
 #include "base/wire/shim_escape.h"
 #include "emu/runner/formula.h"
 #include "emu/runner/link_events.h"
+#include "emu/runner/mechanism_checks.h"
 #include "emu/runner/plan_checks.h"
 #include "emu/runner/quantity.h"
 #include "emu/runner/rocc_loop.h"
@@ -108,6 +109,8 @@ class Planner {
       fastest_link_ = std::max(fastest_link_, link.rate);  // no congestion point names a higher rate
     add_hosts();
     add_switches();
+    number_equal_cost_ports(plan_, routing_);
+    check_mechanisms(plan_);
     plan_.routes = routing_.all_rules(rng_);
     plan_.world.link_changes = link_changes(settings_, plan_.world);
     plan_.route_changes = route_changes(settings_, plan_.routes, rng_);
@@ -312,10 +315,13 @@ class Planner {
         smallest = std::min(smallest, std::max(kMinFrameBytes, std::min(flow.size, flow.message_size)));
     }
     Bytes buffers;
-    for (const SwitchConfig* config : switch_configs(plan_.settings))
+    for (const SwitchConfig* config : switch_configs(plan_.settings)) {
+      Bytes behind;  // a pipeline, in a memory of its own
+      for (const ClassConfig& c : config->classes) behind = std::max(behind, c.egress_max);
       buffers =
           std::max(buffers, std::max({config->ingress_buffer, config->egress_limit, config->input_buffer}) +
-                                config->shared_pool);
+                                config->shared_pool + behind);
+    }
     Bytes links;
     for (const Link& link : topology_.links()) links = std::max(links, bytes_in(2 * link.delay, link.rate));
     const auto hops = static_cast<std::int64_t>(most_links_);

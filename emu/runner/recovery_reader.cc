@@ -25,8 +25,8 @@ constexpr auto kIrn = fields(
         "worst-case overhead of 4.5.3: a resent packet leaves so long after it was found to be lost. The "
         "other one, 16 bytes more in every packet, is what IRN's WRITEs have: a RETH each; READ responses "
         "have none"),
-    field<&IrnConfig::nack_threshold>("nack_threshold",
-                                      "NACKs that start recovery; more for networks that reorder")
+    field<&IrnConfig::nack_threshold>(
+        "nack_threshold", "NACKs that start recovery; more for networks that reorder. TCP: at least 3")
         .within(1, 1000),
     field<&IrnConfig::bitmap_packets>("bitmap_packets", "bitmaps where there is no cap").within(64, 1 << 20));
 

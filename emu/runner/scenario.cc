@@ -43,6 +43,18 @@ LabelDefinition iwarp() {
   return label;
 }
 
+// TCP over a lossless network: the same with ECN, and with PFC.
+LabelDefinition tcp_pfc() {
+  LabelDefinition label{"tcp+pfc", TransportMode::kIrn, true, {}};
+  const std::pair<const char*, const char*> changes[] = {{"irn.loss_recovery", "tcp"},
+                                                         {"irn.bdp_cap", "0"},
+                                                         {"congestion_control.name", "aimd_ecn"},
+                                                         {"congestion_control.aimd_ecn.preset", "tcp"}};
+  for (const auto& [key, value] : changes)
+    label.changes.emplace_back(key, parse_value(value, "the label tcp+pfc"));
+  return label;
+}
+
 // The IRN chapter compares these four (Mittal, 4.3), each alone and with a congestion control: "irn+dcqcn",
 // "roce+pfc+timely".
 std::vector<LabelDefinition> presets() {
@@ -60,6 +72,7 @@ std::vector<LabelDefinition> presets() {
       labels.push_back(std::move(label));
     }
   labels.push_back(iwarp());
+  labels.push_back(tcp_pfc());
   return labels;
 }
 

@@ -124,7 +124,8 @@ struct IncastSettings {
 struct PoissonSettings {
   double load = 0;  // share of each sender's link, headers included
   bool network =
-      false;  // one process of all senders together, each flow's pair drawn; else one of each sender
+      false;         // one process of all senders together, each flow's pair drawn; else one of each sender
+  Duration every{};  // mean time between flows of the network; 0: `load` says it
   Duration duration = Duration::infinite();  // flows start within it
   std::uint64_t flows = 0;                   // at most so many, the earliest ones; zero: no limit
 };

@@ -194,13 +194,27 @@ void read_file(ConfigSection& section, WorkloadSettings& w, const World& world) 
                                  file.string(), w, options, topology);
 }
 
+// Poisson: by the load of the senders' links, or by the mean time between flows of the whole network.
+void read_rate(ConfigSection& section, PoissonSettings& poisson) {
+  if (!section.has("every")) {
+    section.require("load");
+    poisson.load = section.real("load", 0, 1e-6, 1);
+    poisson.network = section.choice("arrivals", {"senders", "network"}, 0) == 1;
+    return;
+  }
+  if (section.has("load")) section.fail_at("every", "excludes load: flows come by one of them");
+  poisson.every = section.duration("every", Duration{});
+  if (poisson.every.ps() <= 0) section.fail_at("every", "must be more than 0");
+  poisson.network = section.choice("arrivals", {"senders", "network"}, 1) == 1;
+  if (!poisson.network)
+    section.fail_at("arrivals", "must be \"network\" with every: load is of single senders");
+}
+
 void read_poisson(ConfigSection& section, WorkloadSettings& w, const World& world) {
-  section.require("load");
   if (w.receivers.size() == 1 && (w.senders.empty() || std::ranges::count(w.senders, w.receivers[0]) > 0))
     section.fail_at("receivers", "is one host, which is among the senders: it would send to itself");
   w.size = read_sizes(section, world.folder);
-  w.poisson.load = section.real("load", 0, 1e-6, 1);
-  w.poisson.network = section.choice("arrivals", {"senders", "network"}, 0) == 1;
+  read_rate(section, w.poisson);
   if (!section.has("duration") && !section.has("flows"))
     section.fail("workload \"" + w.name + "\" of kind \"poisson\" needs a duration or a number of flows");
   if (section.has("duration")) w.poisson.duration = section.duration("duration", Duration{});
@@ -283,6 +297,9 @@ WorkloadSettings read_workload(ConfigSection& section, const World& world) {
     section.fail_at("qps", "must be 1 over service \"ud\": datagrams of a flow go over one queue pair");
   w.during = section.text("during", "");
   if (w.kind != WorkloadKind::kStream) read_stop(section, w);
+  if (w.poisson.every > Duration{})
+    w.poisson.load = 8 * mean_wire_bytes(w, world.nic.active_mtu) /
+                     (w.poisson.every.seconds() * bps_of(world.topology, senders_of(w, world.topology)));
   section.finish();
   return w;
 }
@@ -308,10 +325,11 @@ std::vector<WorkloadSettings> read_workloads(std::vector<ConfigSection> sections
       sections[i].fail_at("during", "names no workload: \"" + during + "\"");
   }
   if (const auto over = find_overload(workloads, topology, path_mtu))
-    sections[over->workload].fail_at(workloads[over->workload].kind == WorkloadKind::kPoisson  ? "load"
-                                     : workloads[over->workload].kind == WorkloadKind::kStream ? "rate"
-                                     : workloads[over->workload].incast.every.ps() > 0         ? "every"
-                                                                                               : "period",
+    sections[over->workload].fail_at(workloads[over->workload].poisson.every > Duration{}       ? "every"
+                                     : workloads[over->workload].kind == WorkloadKind::kPoisson ? "load"
+                                     : workloads[over->workload].kind == WorkloadKind::kStream  ? "rate"
+                                     : workloads[over->workload].incast.every.ps() > 0          ? "every"
+                                                                                                : "period",
                                      over->what + ": lower the load, or say overload = true");
   return workloads;
 }

@@ -101,6 +101,20 @@ TEST(WorkloadTest, PoissonLoadHoldsForSmallFlowsToo) {
   EXPECT_NEAR(bytes * 8 / (flows.back().start - Time::zero()).seconds() / 9 / 40e9, 0.5, 0.01);
 }
 
+TEST(WorkloadTest, PoissonByTheTimeBetweenFlowsIsOneProcessOfTheNetwork) {
+  const std::string of = "[[workload]]\nkind = \"poisson\"\nsize = \"10KB\"\nflows = 20000\n";
+  const std::vector<Flow> flows = draw_flows(settings_of(of + "every = \"5us\"\n"), Rng(3));
+  EXPECT_NEAR((flows.back().start - Time::zero()).seconds() / 20000, 5e-6, 1e-7);
+  const Settings s = settings_of(of + "every = \"5us\"\n");
+  const Settings same = settings_of(
+      of + "arrivals = \"network\"\nload = " + std::to_string(s.workloads[0].poisson.load) + "\n");
+  EXPECT_EQ(draw_flows(same, Rng(3))[0].dst, flows[0].dst) << "the same draws";
+  EXPECT_THROW(settings_of(of + "every = \"5us\"\nload = 0.1\n"), ScenarioError);
+  EXPECT_THROW(settings_of(of + "every = \"5us\"\narrivals = \"senders\"\n"), ScenarioError);
+  EXPECT_THROW(settings_of(of + "every = \"0us\"\n"), ScenarioError);
+  EXPECT_THROW(settings_of(of), ScenarioError);
+}
+
 TEST(WorkloadTest, ALimitOfFlowsCutsTheEndOnly) {
   const std::string poisson = "[[workload]]\nkind = \"poisson\"\nload = 0.5\nsize = \"10KB\"\n";
   const std::vector<Flow> some = draw_flows(settings_of(poisson + "flows = 100\n"), Rng(5)),

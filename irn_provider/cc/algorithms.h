@@ -5,6 +5,7 @@
 
 #include "base/type_list.h"
 #include "irn_provider/cc/aimd.h"
+#include "irn_provider/cc/aimd_ecn.h"
 #include "irn_provider/cc/dcqcn_rp.h"
 #include "irn_provider/cc/dctcp.h"
 #include "irn_provider/cc/hpcc.h"
@@ -13,6 +14,6 @@
 
 namespace rocelab {
 
-using Algorithms = TypeList<DcqcnRp, Timely, Aimd, Dctcp, RoccRp, Hpcc>;
+using Algorithms = TypeList<DcqcnRp, Timely, Aimd, Dctcp, RoccRp, Hpcc, AimdEcn>;
 
 }  // namespace rocelab

@@ -6,19 +6,22 @@
 
 namespace rocelab {
 
+namespace {
+constexpr std::uint32_t kLeastDupThresh = 3;
+}  // namespace
+
 // At least RTO_high, the longest round trip of 4.3.1: finding a loss and repairing it takes two round trips
 // without cumulative progress, which a shorter timer would not wait for.
 TcpSender::TcpSender(const IrnConfig& config, bool timers, UnwrappedPsn first)
     : SenderWindow(first),
       rto_(RtoParams{config.rto_high, config.rto_high, 0, true, timers}),
       sacked_(config.bdp_cap > 0 ? config.bdp_cap : config.bitmap_packets, first),
+      highest_(std::max(kLeastDupThresh, config.nack_threshold), first - 1),
       resent_end_(first),
       timeout_end_(first),
-      recovery_end_(first) {
-  highest_.fill(first - 1);
-}
+      recovery_end_(first) {}
 
-// RFC 6675, 4, IsLost: kDupThresh packets above it have arrived; or a timeout has passed over it.
+// RFC 6675, 4, IsLost: DupThresh packets above it have arrived; or a timeout has passed over it.
 UnwrappedPsn TcpSender::lost_end() const { return std::max({una_, highest_.back(), timeout_end_}); }
 
 std::int64_t TcpSender::unacknowledged(UnwrappedPsn from, UnwrappedPsn to) const {

@@ -4,11 +4,12 @@
 // lost). The window is congestion control's (aimd.h with slow start), given by take_window(); there is no
 // BDP-FC, only the receiver's bitmap. The peer is IRN's receiver: it acknowledges every packet and names
 // those that come out of order, as a TCP receiver with SACK does. Connection set-up, byte streams and delayed
-// ACKs are not modelled.
+// ACKs are not modelled. DupThresh is RFC 6675's 3, or nack_threshold where that is more: TCP for networks
+// that reorder.
 #pragma once
 
-#include <array>
 #include <optional>
+#include <vector>
 
 #include "irn_provider/cc/congestion_control.h"
 #include "irn_provider/transport/nic_config.h"
@@ -38,8 +39,6 @@ class TcpSender final : public SenderWindow {
   std::int64_t pipe() const;  // packets that are believed to be in the network
 
  private:
-  static constexpr std::size_t kDupThresh = 3;
-
   UnwrappedPsn lost_end() const;  // packets below it that are not acknowledged count as lost
   std::optional<UnwrappedPsn> next_segment(UnwrappedPsn limit) const;
   std::int64_t unacknowledged(UnwrappedPsn from, UnwrappedPsn to) const;
@@ -50,14 +49,14 @@ class TcpSender final : public SenderWindow {
 
   Rto rto_;
   RttTimer rtt_;
-  std::int64_t window_ = kNoWindow;                 // cwnd
-  PsnBitmap sacked_;                                // head is una
-  std::array<UnwrappedPsn, kDupThresh> highest_{};  // the highest ones selectively acknowledged, falling
-  UnwrappedPsn resent_end_;                         // HighRxt + 1: below it lost packets have been resent
-  UnwrappedPsn timeout_end_;                        // after a timeout: everything below counts as lost
-  UnwrappedPsn recovery_end_;                       // RecoveryPoint + 1
-  bool resend_at_once_ = false;  // RFC 6675, 5 (4.3): the first one needs no room in the window
-  bool by_timeout_ = false;      // the present recovery
+  std::int64_t window_ = kNoWindow;    // cwnd
+  PsnBitmap sacked_;                   // head is una
+  std::vector<UnwrappedPsn> highest_;  // the DupThresh highest ones selectively acknowledged, falling
+  UnwrappedPsn resent_end_;            // HighRxt + 1: below it lost packets have been resent
+  UnwrappedPsn timeout_end_;           // after a timeout: everything below counts as lost
+  UnwrappedPsn recovery_end_;          // RecoveryPoint + 1
+  bool resend_at_once_ = false;        // RFC 6675, 5 (4.3): the first one needs no room in the window
+  bool by_timeout_ = false;            // the present recovery
 };
 
 }  // namespace rocelab

@@ -14,6 +14,12 @@ SwitchPortCounters& SwitchActions::counters(PortId port) const { return core_->a
 TcMask SwitchActions::lossless() const { return core_->lossless_classes; }
 TcMask SwitchActions::waiting(PortId egress) const { return core_->at(egress).waiting; }
 TcMask SwitchActions::paused(PortId egress) const { return core_->at(egress).pauses.paused(); }
+bool SwitchActions::has_own_room(PortId egress, Tc tc, Bytes frame) const {
+  return core_->egress_takes(egress, tc, frame);
+}
+bool SwitchActions::has_room(PortId egress, Tc tc, Bytes frame) const {
+  return has_own_room(egress, tc, frame) || core_->mechanisms.has_room(egress, tc, frame);
+}
 bool SwitchActions::asks(PortId ingress, Tc tc) const { return core_->at(ingress).requests.asks(tc); }
 Bytes SwitchActions::queued(PortId egress, Tc tc) const { return core_->queues.bytes(egress, tc); }
 const EgressQueues& SwitchActions::queues() const { return core_->queues; }
@@ -45,10 +51,12 @@ void SwitchActions::watch_departures(PortId egress, TcMask classes) {
 }
 
 void SwitchActions::watch_admission(bool on) {
-  RL_CHECK(on || core_->admission_watchers > 0);
-  core_->admission_watchers += on ? 1 : -std::size_t{1};
+  RL_CHECK(on || core_->arrival_watchers > 0);
+  core_->arrival_watchers += on ? 1 : -std::size_t{1};
   core_->no_short_cut += on ? 1 : -std::size_t{1};
 }
+
+void SwitchActions::watch_arrivals() { watch_admission(true); }
 
 void SwitchActions::set_timer(PortId port) { core_->set_timer(port, core_->at(port)); }
 
@@ -68,6 +76,12 @@ void SwitchActions::send_ahead(PortId egress) {
 }
 
 void SwitchActions::send_back(PortId egress, PortId by, PacketRef packet, Time now) {
+  core_->trace.record({.time = now,
+                       .kind = TraceKind::kFeedback,
+                       .mark = packet->tc.value,
+                       .port = egress.value,
+                       .bytes = packet->frame_length,
+                       .peer = by.value});
   core_->store_made(egress, by, std::move(packet), now);
 }
 
@@ -89,6 +103,14 @@ std::optional<QueuedFrame> SwitchActions::extract(PortId egress, Tc tc, std::uin
 
 void SwitchActions::give_back(PortId ingress, Tc tc, Bytes frame, std::uint32_t share, Time now) {
   core_->give_back(ingress, tc, frame, share, now);
+}
+
+bool SwitchActions::charge(PortId ingress, Tc tc, Bytes frame) {
+  return core_->buffer.admit_lossless(ingress, tc, frame);
+}
+
+void SwitchActions::place(PortId ingress, std::span<const PortId> outs, PacketRef packet, Time now) {
+  core_->place(ingress, outs, std::move(packet), now);
 }
 
 void SwitchActions::store_reserved(PortId ingress, PortId egress, PacketRef packet, Time now) {

@@ -36,10 +36,14 @@ class SwitchActions {
   SwitchPortCounters& counters(PortId port) const;  // of mechanisms without Counters of their own
   TcMask lossless() const;                          // lossless classes; 0 without PFC
   bool lossless(Tc tc) const { return (lossless() & bit_of(tc)) != 0; }
-  TcMask waiting(PortId egress) const;            // classes with frames queued for this port
-  TcMask paused(PortId egress) const;             // classes that the link peer has paused
-  bool asks(PortId ingress, Tc tc) const;         // the switch asks the link peer to pause the class
-  Bytes queued(PortId egress, Tc tc) const;       // length of the queue
+  TcMask waiting(PortId egress) const;       // classes with frames queued for this port
+  TcMask paused(PortId egress) const;        // classes that the link peer has paused
+  bool asks(PortId ingress, Tc tc) const;    // the switch asks the link peer to pause the class
+  Bytes queued(PortId egress, Tc tc) const;  // length of the queue
+  // The queue takes one more frame of this length; has_room(): or that of a port which the frame may take
+  // in place of this one.
+  bool has_own_room(PortId egress, Tc tc, Bytes frame) const;
+  bool has_room(PortId egress, Tc tc, Bytes frame) const;
   const EgressQueues& queues() const;             // to walk through waiting frames
   std::size_t controls(PortId port) const;        // frames of send_control() that have not left yet
   const Packet* next_in_turn(PortId egress, Tc);  // EgressQueues::next_in_turn()
@@ -52,6 +56,8 @@ class SwitchActions {
   // admit() is called for each frame with one output from the call with true on, until that with false. The
   // calls alternate.
   void watch_admission(bool on);
+  // on_arrival() is called for each frame that has an output, from now on.
+  void watch_arrivals();
   void set_timer(PortId port);  // next_timeout(port) has another value than before
 
   // --- what it may do
@@ -70,6 +76,12 @@ class SwitchActions {
   // port until give_back().
   std::optional<QueuedFrame> extract(PortId egress, Tc tc, std::uint64_t flow, Time now);
   void give_back(PortId ingress, Tc tc, Bytes frame, std::uint32_t share, Time now);
+  // Charges a frame of a lossless class to its ingress port, which has its place until place(). False: the
+  // port's memory is full, and nothing has changed. check_xoff() is to follow.
+  bool charge(PortId ingress, Tc tc, Bytes frame);
+  // A frame that on_arrival() took joins the queues of its outputs, which drop what they have no room for. A
+  // lossless one has been charged, and its ingress port gets the place back.
+  void place(PortId ingress, std::span<const PortId> outs, PacketRef packet, Time now);
   // Charges a frame beyond all limits and queues it: its place has been reserved. check_xoff() is to follow.
   void store_reserved(PortId ingress, PortId egress, PacketRef packet, Time now);
   void check_xoff(PortId ingress, Tc tc, Time now);  // asks for a pause above XOFF; lossless classes only

@@ -21,6 +21,10 @@
 //   void on_dequeue(PortId out, PortId in, const Packet&, Time);  // a frame has left a watched queue
 //   void on_transmit(PortId out, Packet&, Time);   // a frame begins to leave, control frames apart
 //   std::int64_t rank(PortId out, const Packet&, Time);           // for queues of QueueOrder::kRanked
+//   bool on_arrival(PortId in, std::span<const PortId> outs, PacketRef&, Time);  // watch_arrivals(); true: it has
+//                                                  // taken the frame, and will place() it, or has dropped it
+//   PortId choose(PortId in, PortId out, const Packet&);  // watch_arrivals(); the output, or another that is as good
+//   bool has_room(PortId out, Tc, Bytes frame) const;     // one of these takes the frame
 //   std::optional<SwitchDropReason> admit(PortId in, PortId out, const Packet&, Time);  // watch_admission()
 //   void on_pauses(PortId egress, PauseState::Change, Time);      // pauses by the peer began or ended
 //   void on_asked(PortId ingress, Tc, Time);       // this switch begins to ask for a pause
@@ -143,6 +147,28 @@ class MechanismSet {
     each([&](auto& m, std::size_t) {
       if constexpr (requires { m.on_transmit(out, packet, now); }) m.on_transmit(out, packet, now);
     });
+  }
+  // True: a mechanism has taken the frame.
+  bool on_arrival(PortId in, std::span<const PortId> outs, PacketRef& packet, Time now) {
+    bool taken = false;
+    each([&](auto& m, std::size_t) {
+      if constexpr (requires { m.on_arrival(in, outs, packet, now); })
+        if (!taken) taken = m.on_arrival(in, outs, packet, now);
+    });
+    return taken;
+  }
+  PortId choose(PortId in, PortId out, const Packet& packet) {
+    each([&](auto& m, std::size_t) {
+      if constexpr (requires { m.choose(in, out, packet); }) out = m.choose(in, out, packet);
+    });
+    return out;
+  }
+  bool has_room(PortId out, Tc tc, Bytes frame) const {
+    bool found = false;
+    each([&](auto& m, std::size_t) {
+      if constexpr (requires { m.has_room(out, tc, frame); }) found = found || m.has_room(out, tc, frame);
+    });
+    return found;
   }
   std::optional<SwitchDropReason> admit(PortId in, PortId out, const Packet& packet, Time now) {
     std::optional<SwitchDropReason> reason;

@@ -77,7 +77,7 @@ SwitchCore::SwitchCore(const SwitchConfig& c, std::span<const PortConfig> port_c
     queues.set_rules(Tc{tc}, rules_of(c, tc), rng.fork("queues").fork(std::to_string(tc)));
   mechanisms.make(*this, config, rng);
   sees_transmit = mechanisms.any_transmit();
-  no_short_cut = sees_transmit;
+  no_short_cut += sees_transmit;
 }
 
 // Control frames, then frames that mechanisms send ahead of all queues.

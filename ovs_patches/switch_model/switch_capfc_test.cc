@@ -10,14 +10,8 @@ namespace {
 
 using namespace switch_test;
 
-// Parameters of a mechanism in a switch's configuration.
 void set_capfc(SwitchConfig& config, const CapfcParams& params) {
-  for (const MechanismType& type : mechanism_types()) {
-    if (type.name != CapfcMechanism::kName) continue;
-    std::memcpy(config.mechanisms.bytes.data() + type.offset, &params, sizeof params);
-    return;
-  }
-  FAIL() << "no such mechanism";
+  set_params<CapfcMechanism>(config, params);
 }
 
 CapfcParams letter(CapfcPolicy policy) {  // thresholds: table II

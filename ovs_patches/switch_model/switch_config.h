@@ -42,6 +42,7 @@ struct PortConfig {
                                     // sends tokens to switches only
   RoccParams rocc{};                // of this port's congestion points, where RoccConfig has any
   std::uint32_t cp_address = 0;     // their IPv4 address, host order: the origin of their feedback
+  std::uint16_t equal_cost = 0;  // ports of one number, not 0, lead to the same hosts over equal-cost paths
   EcnConfig ecn{};  // enabled: the thresholds of this port's queues, where their class has marking
 };
 

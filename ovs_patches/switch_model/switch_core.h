@@ -71,6 +71,10 @@ struct SwitchCore {
   void classify(PortId in, Packet& packet);
   void receive(PortId in, std::span<const PortId> outs, PacketRef&& packet,
                Time now);  // drops: left to the caller
+  void intercept(PortId in, std::span<const PortId> outs, PacketRef&& packet, Time now);
+  void store_apart(PortId in, std::span<const PortId> outs, PacketRef packet, Time now);
+  void store(PortId in, std::span<const PortId> outs, PacketRef&& packet, Time now);
+  void place(PortId in, std::span<const PortId> outs, PacketRef packet, Time now);
   bool pass(PortId in, PortId out, Packet& packet, Time now);
   const EcnConfig& marking(const Port& port, Tc tc) const;
   bool egress_takes(PortId out, Tc tc, Bytes frame) const;
@@ -80,7 +84,7 @@ struct SwitchCore {
   void push_out(PortId out, Tc tc, SwitchDropReason reason, Time now);
   SwitchDropReason full_reason(PortId out, Tc tc, Bytes frame) const;
   void receive_full(PortId in, PortId out, PacketRef&& packet, Time now);
-  void receive_copies(PortId in, std::span<const PortId> outs, PacketRef packet, Time now);
+  void receive_copies(PortId in, std::span<const PortId> outs, PacketRef packet, bool charged, Time now);
   PacketRef copy_of(const Packet& packet);
   void enqueue(PortId in, PortId out, PacketRef&& packet, std::uint32_t share, Time now);
   void mark(PortId out, PortId in, Packet& packet, Bytes queue, Time now);
@@ -125,9 +129,9 @@ struct SwitchCore {
   std::vector<Share> shares;
   std::vector<std::uint32_t> free_shares;
   MechanismSets mechanisms;
-  bool sees_transmit = false;          // a mechanism has on_transmit()
-  std::size_t admission_watchers = 0;  // mechanisms whose admit() is to be asked
-  std::size_t no_short_cut = 0;        // reasons for which no frame may pass(): these two
+  bool sees_transmit = false;        // a mechanism has on_transmit()
+  std::size_t arrival_watchers = 0;  // mechanisms whose on_arrival() or admit() is to be asked
+  std::size_t no_short_cut = 0;      // reasons for which no frame may pass(): these two
 };
 
 template <class Mechanism>

@@ -94,8 +94,9 @@ void SwitchCore::receive_full(PortId in, PortId out, PacketRef&& packet, Time no
 
 // The frame is charged once, and each output decides for itself. The last that takes it gets the original, so
 // that copies are made before it is marked. An output may be named twice: its queue is asked again for each
-// copy.
-void SwitchCore::receive_copies(PortId in, std::span<const PortId> outs, PacketRef packet, Time now) {
+// copy. `charged`: lossless frames have been charged; else place() has given their place back.
+void SwitchCore::receive_copies(PortId in, std::span<const PortId> outs, PacketRef packet, bool charged,
+                                Time now) {
   const Tc tc = packet->tc;
   const Bytes frame = packet->frame();
   SwitchPortCounters& counters = at(in).counters;
@@ -106,22 +107,56 @@ void SwitchCore::receive_copies(PortId in, std::span<const PortId> outs, PacketR
     if (egress_takes(outs[i], tc, frame)) last = i;
   }
   const Packet& original = *packet;  // stays where it is while the queue holds it
-  const std::uint32_t share = new_share();
+  const std::uint32_t share = charged ? new_share() : kPlaced;
+  bool stored = false;
   for (std::size_t i = 0; i < outs.size(); ++i) {
     if (!egress_takes(outs[i], tc, frame)) {
       note_drop(outs[i], in, original, full_reason(outs[i], tc, frame), now);
     } else if (PacketRef copy = i == last ? std::move(packet) : copy_of(original)) {
       enqueue(in, outs[i], std::move(copy), share, now);
+      stored = true;
     } else {
       note_drop(outs[i], in, original, SwitchDropReason::kNoCopy, now);
     }
   }
-  const bool stored = shares[share].copies > 0;
   if (stored && !lossless(tc)) buffer.charge_lossy(in, tc, frame);
-  if (!stored && lossless(tc)) buffer.release_lossless(in, tc, frame);  // all outputs were at their limits
+  if (!stored && charged && lossless(tc)) buffer.release_lossless(in, tc, frame);  // outputs at their limits
   if (stored) note_stored(in, outs[last], original, now);
-  if (!stored) free_shares.push_back(share);
+  if (!stored && charged) free_shares.push_back(share);
   if (packet) release_frame(*packet);
+}
+
+// store(), not inline: for frames that mechanisms look at first.
+void SwitchCore::store_apart(PortId in, std::span<const PortId> outs, PacketRef packet, Time now) {
+  store(in, outs, std::move(packet), now);
+}
+
+// A frame that has its outputs may be taken by a mechanism, which places it later, get another output from
+// one, or be refused.
+void SwitchCore::intercept(PortId in, std::span<const PortId> outs, PacketRef&& packet, Time now) {
+  if (mechanisms.on_arrival(in, outs, packet, now)) return;
+  if (outs.size() != 1) return store_apart(in, outs, std::move(packet), now);
+  const PortId out = mechanisms.choose(in, outs[0], *packet);
+  if (const auto reason = mechanisms.admit(in, out, *packet, now))
+    return drop(out, in, *packet, *reason, now);
+  store_apart(in, {&out, 1}, std::move(packet), now);
+}
+
+// A frame that on_arrival() took. A lossless one was charged to its ingress port then, and is not charged for
+// the time in its queues.
+void SwitchCore::place(PortId in, std::span<const PortId> outs, PacketRef packet, Time now) {
+  const Tc tc = packet->tc;
+  const Bytes frame = packet->frame();
+  if (lossless(tc)) give_back(in, tc, frame, kNoShare, now);
+  if (outs.size() > 1 && !lossless(tc)) return store_apart(in, outs, std::move(packet), now);
+  if (outs.size() > 1) return receive_copies(in, outs, std::move(packet), false, now);
+  const PortId out = mechanisms.choose(in, outs[0], *packet);
+  if (const auto reason = mechanisms.admit(in, out, *packet, now))
+    return drop(out, in, *packet, *reason, now);
+  if (!lossless(tc)) return store_apart(in, {&out, 1}, std::move(packet), now);
+  if (!egress_takes(out, tc, frame)) return drop(out, in, *packet, SwitchDropReason::kEgressMax, now);
+  note_delivered(in, out, *packet, now);
+  enqueue(in, out, std::move(packet), kPlaced, now);
 }
 
 // Frames that only switches make are believed because hosts cannot send them. One that no mechanism takes has

@@ -36,7 +36,7 @@ namespace rocelab {
   if (ecn.marks(marking(port, tc), packet->ecn, length)) mark(out, in, *packet, length, now);
   if ((port.watched & bit_of(tc)) != 0) [[unlikely]]
     mechanisms.on_enqueue(port.watch, out, in, *packet, now);
-  if (share != kNoShare) ++shares[share].copies;
+  if (share < kPlaced) ++shares[share].copies;
   const std::int64_t rank = (ranked_classes & bit_of(tc)) == 0 ? 0 : mechanisms.rank(out, *packet, now);
   queues.push(queue, in, share, frame, std::move(packet), rank);
   if ((port.waiting & bit_of(tc)) != 0) return;  // the port has had this class to send, or may not send it
@@ -76,19 +76,11 @@ namespace rocelab {
   ++at(in).counters.unknown_dscp;
 }
 
-[[gnu::always_inline]] inline void SwitchCore::receive(PortId in, std::span<const PortId> outs,
-                                                       PacketRef&& packet, Time now) {
+// Charges a frame to its ingress port and queues it.
+[[gnu::always_inline]] inline void SwitchCore::store(PortId in, std::span<const PortId> outs,
+                                                     PacketRef&& packet, Time now) {
   const Tc tc = packet->tc;
   const Bytes frame = packet->frame();
-  Port& ingress = at(in);
-  ++ingress.counters.rx_frames;
-  ingress.counters.rx_bytes += packet->frame_length;
-  if (frame > config.longest_frame()) return drop(in, in, *packet, SwitchDropReason::kOversize, now);
-  if (outs.empty()) return drop(in, in, *packet, SwitchDropReason::kNoRoute, now);
-  if (admission_watchers != 0 && outs.size() == 1) [[unlikely]] {
-    if (const auto reason = mechanisms.admit(in, outs[0], *packet, now))
-      return drop(outs[0], in, *packet, *reason, now);
-  }
   const bool is_lossless = lossless(tc);
   if (is_lossless) {
     if (outs.size() == 1 && !egress_takes(outs[0], tc, frame)) [[unlikely]]
@@ -98,7 +90,7 @@ namespace rocelab {
   } else if (config.input_buffered && !buffer.input_takes(in, frame)) {
     return drop(in, outs[0], *packet, SwitchDropReason::kInputBuffer, now);
   }
-  if (outs.size() > 1) return receive_copies(in, outs, std::move(packet), now);
+  if (outs.size() > 1) return receive_copies(in, outs, std::move(packet), true, now);
 
   const PortId out = outs[0];
   if (!is_lossless) {
@@ -108,6 +100,19 @@ namespace rocelab {
   Packet& stored = *packet;  // stays where it is while the queue holds it
   enqueue(in, out, std::move(packet), kNoShare, now);
   note_stored(in, out, stored, now);
+}
+
+[[gnu::always_inline]] inline void SwitchCore::receive(PortId in, std::span<const PortId> outs,
+                                                       PacketRef&& packet, Time now) {
+  const Bytes frame = packet->frame();
+  Port& ingress = at(in);
+  ++ingress.counters.rx_frames;
+  ingress.counters.rx_bytes += packet->frame_length;
+  if (frame > config.longest_frame()) return drop(in, in, *packet, SwitchDropReason::kOversize, now);
+  if (outs.empty()) return drop(in, in, *packet, SwitchDropReason::kNoRoute, now);
+  if (arrival_watchers != 0) [[unlikely]]
+    return intercept(in, outs, std::move(packet), now);
+  store(in, outs, std::move(packet), now);
 }
 
 // In and out at one instant: what receive() and transmit() come to where the port has nothing to send, the
@@ -144,6 +149,7 @@ namespace rocelab {
 [[gnu::always_inline]] inline void SwitchCore::give_back(PortId in, Tc tc, Bytes frame, std::uint32_t share,
                                                          Time now) {
   if (share != kNoShare) {
+    if (share == kPlaced) return;
     if (--shares[share].copies > 0) return;
     free_shares.push_back(share);
   }

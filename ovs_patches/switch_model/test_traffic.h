@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "base/rng.h"
+#include "ovs_patches/switch_model/mechanisms/capfc.h"
+#include "ovs_patches/switch_model/mechanisms/pipeline.h"
 #include "ovs_patches/switch_model/test_support.h"
 
 namespace rocelab::switch_test {
@@ -71,6 +73,32 @@ inline SwitchConfig random_config(const std::string& name) {
   if (name == "escape" || name == "escape_more") config.escape.enabled = true;
   if (name == "escape_more") config.escape.announce = config.escape.return_tokens = true;
   if (name == "watchdog") config.pfc.watchdog = {5_us, WatchdogAction::kDrop};
+  if (name == "capfc" || name == "capfc_letter") {
+    CapfcParams params;
+    params.enabled = true;
+    params.xoff = 9_KB;
+    params.xon = params.warn = 6_KB;
+    if (name == "capfc_letter") {
+      params.policy = CapfcPolicy::kStopMax;
+      params.count = CapfcCount::kFrames;
+      params.contributors = CapfcContributors::kArrivals;
+      params.fixes = 0;
+    }
+    config.classes[3].egress_max = 14_KB;
+    config.pfc.watchdog = {20_us, WatchdogAction::kDrop};
+    set_params<CapfcMechanism>(config, params);
+  }
+  if (name.starts_with("pipeline")) {
+    PipelineParams params;
+    params.enabled = true;
+    params.service = 40_ns;
+    params.latency = 300_ns;
+    params.full = name == "pipeline_stop"   ? PipelineFull::kStop
+                  : name == "pipeline_skip" ? PipelineFull::kSkipPort
+                                            : PipelineFull::kDrop;
+    config.classes[2].egress_max = config.classes[3].egress_max = 14_KB;
+    set_params<PipelineMechanism>(config, params);
+  }
   if (name == "telemetry") config.telemetry.enabled = true;
   if (name == "input_buffered") {
     config.input_buffered = true;

@@ -55,6 +55,8 @@ _CASES: list[tuple[Path, tuple[str, ...]]] = [
     (_SMALL / "switch_groups.toml", ()),
     # Egress queues pause the links that fill them, and drop to the letter.
     (_SMALL / "capfc.toml", ()),
+    (_SMALL / "pipeline.toml", ()),
+    (_SMALL / "alb.toml", ()),
     (_SMALL / "rocc.toml", ()),
     (_SMALL / "rocc.toml", ('congestion_control.rocc.rate_computation="host"',)),
     (

@@ -45,6 +45,9 @@ _NEVER: tuple[tuple[str, str, set[str], str], ...] = (
         {"drops", "retransmissions", "timeouts"},
         "each input holds a BDP",
     ),
+    ("*/capfc/*", "tcp+pfc,wdrop", {"pauses"}, "a pipeline that drops never fills its ingress memories"),
+    ("*/same/scenarios/pipeline.toml", "*,drop", {"pauses"}, "it drops before it pauses"),
+    ("*/same/scenarios/alb.toml", "irn+pfc,pipeline", {"pauses"}, "the memory behind the pipeline suffices"),
     ("*/escape/*", "ideal*", {"drops", "retransmissions", "timeouts"}, "its buffers never fill"),
     ("*/rocc/unlimited.toml", "*", {"drops", "retransmissions", "timeouts"}, "its buffers never fill"),
     ("*/escape/ring_congestion.toml", "irn+pfc+hpcc", {"pauses"}, _SHORT),
@@ -65,7 +68,7 @@ _ALIKE: tuple[tuple[str, str, str, str], ...] = (
     ("*/rocc/rate_at_host.toml", "*", "*", "two flows, always in the queue: all tell them the same"),
 )
 # One flow that starts at 0 on links that lose nothing.
-_NOT_RANDOM = ("scenarios/pingpong.toml",)
+_NOT_RANDOM = ("scenarios/pingpong.toml", "scenarios/capfc/stale.toml")
 
 
 @dataclass(frozen=True)

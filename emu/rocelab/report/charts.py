@@ -9,6 +9,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
+from rocelab.culprits import Culprit
 from rocelab.model import RunOutcome
 from rocelab.report import series, style
 
@@ -172,6 +173,22 @@ def _nothing(axes: Axes, text: str) -> None:
     axes.text(
         0.5, 0.5, text, transform=axes.transAxes, ha="center", va="center", color=style.SOFT, fontsize=8.5
     )
+
+
+def held_responsible(found: Sequence[Culprit], end_s: float) -> str:
+    """One row per egress queue and ingress port: a bar while the queue held the port responsible."""
+    factor, unit = style.time_scale(end_s)
+    fig, ((axes,),) = style.figure(1, 1, 10.6, 0.75 + 0.2 * len(found))
+    for row, culprit in enumerate(found):
+        bars = [(s.begin_ps / 1e12 * factor, (s.end_ps - s.begin_ps) / 1e12 * factor) for s in culprit.spans]
+        axes.broken_barh(bars, (row - 0.38, 0.76), color=style.PAUSE, linewidth=0)
+    several = len({c.tc for c in found}) > 1
+    names = [f"{c.port} for {c.queue}" + (f", class {c.tc}" if several else "") for c in found]
+    axes.set_yticks(range(len(found)), names, fontsize=7.5)
+    axes.set(xlabel=f"time [{unit}]", ylim=(len(found) - 0.5, -0.5), xlim=(0, end_s * factor * 1.01))
+    axes.grid(axis="y", visible=False)
+    fig.subplots_adjust(left=0.06 + 0.0065 * max(map(len, names)))
+    return style.svg(fig, "Ports held responsible over time")
 
 
 def slowdown_by_size(flows: pd.DataFrame) -> str | None:

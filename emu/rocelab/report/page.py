@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from rocelab import __version__
+from rocelab import __version__, culprits
 from rocelab.headline import headline, number
 from rocelab.model import RunOutcome
-from rocelab.report import charts, sketch, style, tables
+from rocelab.report import charts, series, sketch, style, tables
 from rocelab.report.templates import templates
 from rocelab.result import Result
 
@@ -47,6 +47,7 @@ def _values(result: Result) -> dict[str, Any]:
         "plan": plan,
         "limits": tables.limits(plan),
         "pauses": [(o.plan.label, tables.pause_rows(o)) for _, o in first if o.plan.pfc],
+        "culprits": [entry for _, o in first if (entry := _culprits(o))],
         "labels": labels,
         "differing": differing,
         "parameters": tables.grouped_parameters(summary["parameters"]),
@@ -55,6 +56,20 @@ def _values(result: Result) -> dict[str, Any]:
         "caps": {o.plan.label: o.plan.bdp_cap for _, o in first if o.plan.bdp_cap},
         "verified": sum(r["verified"] for r in summary["runs"]),
         "payload_flows": sum(len(o.plan.flows) for o in result.outcomes),
+    }
+
+
+def _culprits(outcome: RunOutcome, most: int = 16) -> dict[str, Any] | None:
+    """Whom the run's queues held responsible; None: nobody."""
+    found = culprits.find(outcome)
+    if not found:
+        return None
+    shown = found[:most]
+    return {
+        "label": outcome.plan.label,
+        "chart": charts.held_responsible(shown, series.end_of(outcome)),
+        "rows": tables.culprit_rows(shown),
+        "others": len(found) - len(shown),
     }
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rocelab import pauses
+from rocelab import culprits, pauses
 from rocelab.headline import number
 from rocelab.model import PortPlan, RunOutcome, RunPlan
 
@@ -75,6 +75,34 @@ def pause_rows(outcome: RunOutcome, most: int = 12) -> list[PauseRow]:
             str(row.depth or "–"),
         )
         for row in pauses.by_port(outcome)[:most]
+    ]
+
+
+@dataclass(frozen=True)
+class CulpritRow:
+    queue: str
+    tc: int
+    port: str
+    times: str
+    held: str
+    longest: str
+    first: str
+    queue_bytes: str
+
+
+def culprit_rows(found: Sequence[culprits.Culprit]) -> list[CulpritRow]:
+    return [
+        CulpritRow(
+            c.queue,
+            c.tc,
+            c.port,
+            number(len(c.spans)),
+            duration_text(c.held_ps),
+            duration_text(max(s.end_ps - s.begin_ps for s in c.spans)),
+            duration_text(c.spans[0].begin_ps),
+            bytes_text(c.longest_queue),
+        )
+        for c in found
     ]
 
 

@@ -128,12 +128,24 @@ CapfcQueue& CapfcMechanism::queue(PortId out, Tc tc) {
   return *queue;
 }
 
+void CapfcMechanism::trace(PortId out, std::uint16_t culprit, Tc tc, bool on, Bytes length, Time now) {
+  actions_.trace({.time = now,
+                  .kind = TraceKind::kCulprit,
+                  .mark = tc.value,
+                  .port = out.value,
+                  .flow = on,
+                  .bytes = static_cast<std::uint64_t>(length.count()),
+                  .psn = queue(out, tc).count(culprit),
+                  .peer = culprit});
+}
+
 // The frame is about to join the queue.
 void CapfcMechanism::on_enqueue(PortId out, PortId in, const Packet& packet, Time now) {
   const Tc tc = packet.tc;
   const Bytes length = actions_.queued(out, tc) + packet.frame();
   queue(out, tc).on_joined(in.value, packet.frame(), length, [&](std::uint16_t port) {
     ++counters_[port].held_responsible;
+    trace(out, port, tc, true, length, now);
     if (asking_[index(PortId{port}, tc)]++ > 0) return;
     ++counters_[port].pauses;
     actions_.pause(PortId{port}, tc, true, now);
@@ -142,7 +154,10 @@ void CapfcMechanism::on_enqueue(PortId out, PortId in, const Packet& packet, Tim
 
 void CapfcMechanism::on_dequeue(PortId out, PortId in, const Packet& packet, Time now) {
   const Tc tc = packet.tc;
-  queue(out, tc).on_left(in.value, packet.frame(), actions_.queued(out, tc), [&](std::uint16_t port) {
+  const Bytes length = actions_.queued(out, tc);
+  queue(out, tc).on_left(in.value, packet.frame(), length, [&](std::uint16_t port) {
+    ++counters_[port].released;
+    trace(out, port, tc, false, length, now);
     if (--asking_[index(PortId{port}, tc)] == 0) actions_.pause(PortId{port}, tc, false, now);
   });
 }

@@ -23,8 +23,9 @@ class CapfcMechanism {
  public:
   using Params = CapfcParams;
   struct Counters {  // of an ingress port
-    static constexpr std::array kNames = {"capfc_held_responsible", "capfc_pauses"};
+    static constexpr std::array kNames = {"capfc_held_responsible", "capfc_released", "capfc_pauses"};
     std::uint64_t held_responsible = 0;  // how often an egress queue began to
+    std::uint64_t released = 0;          // how often one no longer did
     std::uint64_t pauses = 0;            // how often the link began to be paused by that
   };
   static constexpr std::string_view kName = "capfc";
@@ -38,6 +39,9 @@ class CapfcMechanism {
   void on_enqueue(PortId out, PortId in, const Packet& packet, Time now);
   void on_dequeue(PortId out, PortId in, const Packet& packet, Time now);
   const Counters& counters(PortId port) const { return counters_[port.value]; }
+  // Null: no frame has come to that queue yet.
+  const CapfcQueue* queue_of(PortId out, Tc tc) const { return queues_[index(out, tc)].get(); }
+  std::uint16_t asking(PortId in, Tc tc) const { return asking_[index(in, tc)]; }  // queues that hold it
 
   // Those of an egress queue. Computed ones: with an egress_max so that no frame comes beyond it, though all
   // other ports send at line rate; else half of the ingress XOFF of the port, the paper's ratio (table II).
@@ -46,6 +50,7 @@ class CapfcMechanism {
 
  private:
   CapfcQueue& queue(PortId out, Tc tc);
+  void trace(PortId out, std::uint16_t culprit, Tc tc, bool on, Bytes length, Time now);
   static std::size_t index(PortId port, Tc tc) {
     return port.value * std::size_t{kTrafficClasses} + tc.value;
   }

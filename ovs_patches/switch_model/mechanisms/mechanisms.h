@@ -5,7 +5,9 @@
 #include "ovs_patches/switch_model/mechanism.h"
 #include "ovs_patches/switch_model/mechanisms/capfc.h"
 #include "ovs_patches/switch_model/mechanisms/escape.h"
+#include "ovs_patches/switch_model/mechanisms/load_balance.h"
 #include "ovs_patches/switch_model/mechanisms/loop_breaker.h"
+#include "ovs_patches/switch_model/mechanisms/pipeline.h"
 #include "ovs_patches/switch_model/mechanisms/rocc.h"
 #include "ovs_patches/switch_model/mechanisms/telemetry.h"
 #include "ovs_patches/switch_model/mechanisms/watchdog.h"
@@ -18,7 +20,9 @@ using Mechanisms = MechanismTypes<  //
     LoopBreakerMechanism,           //
     EscapeMechanism,                //
     CapfcMechanism,                 //
-    TelemetryMechanism              //
+    TelemetryMechanism,             //
+    PipelineMechanism,              //
+    LoadBalanceMechanism            //
     >;
 
 }  // namespace rocelab

@@ -1,0 +1,15 @@
+// What mechanisms of switches need to know of a network, and what they cannot be run with.
+#pragma once
+
+#include "emu/runner/plan.h"
+#include "emu/runner/routing.h"
+
+namespace rocelab {
+
+// Gives ports of equal-cost paths their numbers (PortConfig::equal_cost) where switches balance load.
+void number_equal_cost_ports(RunPlan& plan, const Routing& routing);
+
+// Throws ScenarioError, which names the key to change and where it stands.
+void check_mechanisms(const RunPlan& plan);
+
+}  // namespace rocelab

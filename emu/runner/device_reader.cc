@@ -125,18 +125,6 @@ void read_escape(ConfigSection section, const SwitchConfig& config, EscapeConfig
   section.finish();
 }
 
-void read_loop_breaker(ConfigSection section, LoopBreakerConfig& breaker) {
-  breaker.enabled = section.boolean("enabled", breaker.enabled);
-  breaker.drop = static_cast<LoopBreakerDrop>(section.choice("drop", {"queue", "to-xon"}, 0));
-  breaker.interval = section.duration("interval", breaker.interval);
-  if (breaker.interval.ps() <= 0) section.fail_at("interval", "must be more than 0");
-  if (!section.is_word("period", "by-interval", !section.has("period"))) {
-    breaker.period = section.duration("period", breaker.period);
-    if (breaker.period.ps() <= 0) section.fail_at("period", "must be more than 0");
-  }
-  section.finish();
-}
-
 }  // namespace
 
 SwitchConfig read_switch(ConfigSection section, bool pfc, const CcPreset& congestion_control,
@@ -168,13 +156,9 @@ SwitchConfig read_switch(ConfigSection section, bool pfc, const CcPreset& conges
     if (config.classes[tc].lossless && config.classes[tc].order != QueueOrder::kFifo)
       section.fail_at("escape", "takes frames out of FIFO queues only, and class " + std::to_string(tc) +
                                     " has another order");
-  read_mechanisms(section, config);
+  read_mechanisms(section, "switch", config);
+  check_mechanisms(section, config);
   check_ranks(section, config);
-  read_loop_breaker(section.table("loop_breaker"), config.loop_breaker);
-  if (config.loop_breaker.enabled && !pfc)
-    section.fail_at("loop_breaker", "needs PFC: give the label a transport with it, such as \"roce+pfc\"");
-  if (config.loop_breaker.enabled && config.escape.enabled)
-    section.fail_at("loop_breaker", "and escape are for the same deadlocks: use one of them");
   section.finish();
   return config;
 }
@@ -262,7 +246,9 @@ bool all_lossless(const Settings& s) {
 }
 
 bool drops_on_purpose(const SwitchConfig& config) {
-  return config.loop_breaker.enabled ||
+  return std::ranges::any_of(
+             mechanism_types(),
+             [&](const MechanismType& type) { return type.drops(config.mechanisms.of(type)); }) ||
          std::ranges::any_of(config.classes, [](const ClassConfig& c) { return c.egress_max > Bytes{}; }) ||
          (config.pfc.watchdog.period > Duration{} && config.pfc.watchdog.action == WatchdogAction::kDrop);
 }

@@ -5,6 +5,7 @@
 #include "emu/runner/complaint_fixture.h"
 #include "emu/runner/plan.h"
 #include "emu/runner/scenario.h"
+#include "ovs_patches/switch_model/mechanisms/loop_breaker.h"
 
 namespace rocelab {
 namespace {
@@ -145,15 +146,17 @@ TEST(DeviceReaderTest, RulesThatAQueueCannotHaveAreNamedWithTheirKey) {
 }
 
 TEST(DeviceReaderTest, LoopBreakerIsOffUnlessItIsAskedFor) {
-  EXPECT_FALSE(settings("").switches.loop_breaker.enabled);
-  const LoopBreakerConfig on = settings("[switch.loop_breaker]\nenabled = true\n").switches.loop_breaker;
+  const auto params = [](const std::string& more) {
+    return settings(more).switches.mechanisms.of<LoopBreakerMechanism>();
+  };
+  EXPECT_FALSE(params("").enabled);
+  const LoopBreakerParams on = params("[switch.loop_breaker]\nenabled = true\n");
   EXPECT_TRUE(on.enabled);
   EXPECT_EQ(on.interval, 1_ms);
   EXPECT_EQ(on.period, 0_ps) << "the interval";
   EXPECT_EQ(on.drop, LoopBreakerDrop::kQueue);
-  const LoopBreakerConfig all =
-      settings("[switch.loop_breaker]\ninterval = \"2ms\"\nperiod = \"50us\"\ndrop = \"to-xon\"\n")
-          .switches.loop_breaker;
+  const LoopBreakerParams all =
+      params("[switch.loop_breaker]\ninterval = \"2ms\"\nperiod = \"50us\"\ndrop = \"to-xon\"\n");
   EXPECT_EQ(all.interval, 2_ms);
   EXPECT_EQ(all.period, 50_us);
   EXPECT_EQ(all.drop, LoopBreakerDrop::kToXon);

@@ -57,7 +57,8 @@ void read_queue_order(ConfigSection& section, SwitchConfig& config);
 void read_port_buffer(ConfigSection& section, SwitchConfig& config);  // behind the buffers and the order
 void read_each_class(ConfigSection& section,
                      SwitchConfig& config);  // behind lossless_classes and pfc.enabled
-void read_mechanisms(ConfigSection& section, SwitchConfig& config);
+void read_mechanisms(ConfigSection& section, const std::string& path, SwitchConfig& config);
+void check_mechanisms(ConfigSection& section, const SwitchConfig& config);
 void check_ranks(ConfigSection& section, const SwitchConfig& config);
 // [[switch_group]]: [switch] with some keys changed, for some switches. Without its class map, RoCC and
 // telemetry, which are a network's.

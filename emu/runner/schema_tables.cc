@@ -110,8 +110,9 @@ std::vector<SchemaTable> schema_tables() {
   tables.push_back(table_of("timers", timer_schema()));
   const MechanismParams defaults;
   for (const MechanismType& type : mechanism_types()) {
-    SchemaTable table{"switch." + std::string(type.name), {{"default", ""}}, {}};
-    add_column(table.rows, 0, type.fields(), defaults.bytes.data() + type.offset);
+    if (type.fields().empty()) continue;
+    SchemaTable table{section_of(type), {{"default", ""}}, {}};
+    add_column(table.rows, 0, type.fields(), defaults.of(type));
     tables.push_back(std::move(table));
   }
   return tables;

@@ -3,7 +3,7 @@
 //
 //   static constexpr std::string_view kName;       // its random stream, and its section [switch.<name>]
 //   struct Params;                                 // plain data
-//   static Schema<Params> schema();                // the keys of the section (base/schema.h)
+//   static Schema<Params> schema();                // the keys of the section (base/schema.h); none: others set them
 //   static bool is_on(const Params&);
 //   Mechanism(const Params&, SwitchActions, Rng);  // only where is_on()
 //
@@ -12,9 +12,13 @@
 // a mechanism is off has a null pointer in its place. Hooks are called in the order of the list
 // (mechanisms/mechanisms.h).
 //
+//   static constexpr std::string_view kSection;    // where its keys stand, if that is not [switch.<kName>]
 //   static std::optional<SchemaProblem> problem_of(const Params&);  // contradictions between keys
-//   static std::string problem_in(const Params&, const SwitchConfig&, std::span<const PortConfig>);  // on: with the
-//                                                  // rest of a switch; empty: none
+//   static std::optional<SchemaProblem> problem_beside(const Params&, const SwitchConfig&);  // on: with the rest of
+//                                                  // [switch]; an empty key: the mechanism as a whole
+//   static std::string problem_in(const Params&, const SwitchConfig&, std::span<const PortConfig>);  // on: with a
+//                                                  // switch and its ports; empty: none
+//   static bool drops(const Params&);              // on: frames of lossless classes, on purpose
 //   struct Counters;                               // of a port: uint64 only, with kNames in their order
 //   const Counters& counters(PortId) const;
 //   void on_enqueue(PortId out, PortId in, Packet&, Time);        // a frame is about to join a watched queue
@@ -104,12 +108,6 @@ class MechanismSet {
     bool found = false;
     (add_params<Which, M>(bytes, found), ...);
     return bytes;
-  }
-  template <class Which>
-  static typename Which::Params params_of(const MechanismParams& params) {
-    typename Which::Params own;
-    std::memcpy(&own, params.bytes.data() + params_before<Which>(), sizeof own);
-    return own;
   }
   // Counters that mechanisms bring, in the order of the list; those of mechanisms that are off are 0.
   static constexpr std::size_t kCounters = (std::size_t{0} + ... + counters_of<M>());
@@ -230,7 +228,7 @@ class MechanismSet {
     std::unique_ptr<Which>& slot = std::get<std::unique_ptr<Which>>(all_);
     const Rng own = rng.fork(std::string(Which::kName));
     if constexpr (HasParams<Which>) {
-      const auto params = params_of<Which>(config.mechanisms);
+      const typename Which::Params& params = config.mechanisms.of<Which>();
       if (Which::is_on(params)) slot = std::make_unique<Which>(params, SwitchActions(core, place), own);
     } else if (Which::is_on(config)) {
       slot = std::make_unique<Which>(SwitchActions(core, place), own);

@@ -171,12 +171,6 @@ std::string problem_of_switch(const SwitchConfig& config) {
   }
   if (std::string problem = problem_of_orders(config); !problem.empty()) return problem;
   if (std::string problem = problem_of_port_buffer(config); !problem.empty()) return problem;
-  if (config.loop_breaker.enabled) {
-    if (!config.pfc.enabled) return "Loop Breaker needs PFC";
-    if (config.escape.enabled) return "Escape and Loop Breaker are for the same deadlocks: use one of them";
-    if (config.loop_breaker.interval <= 0_ps || config.loop_breaker.period < 0_ps)
-      return "Loop Breaker's interval must be more than 0, and its period not negative";
-  }
   for (const auto tc : config.class_map.classes) {
     if (tc >= kTrafficClasses && tc != ClassMap::kUnknown)
       return "the DSCP map names class " + std::to_string(tc) + ", there are 0 to 7";
@@ -187,6 +181,20 @@ std::string problem_of_switch(const SwitchConfig& config) {
       return problem;
   }
   return {};
+}
+
+std::string problem_of(const MechanismType& type, const SwitchConfig& config,
+                       std::span<const PortConfig> ports) {
+  const void* params = config.mechanisms.of(type);
+  const auto text = [&](const SchemaProblem& problem) {
+    return section_of(type) + (problem.key.empty() ? "" : ".") + std::string(problem.key) + " " + problem.why;
+  };
+  for (const Field& field : type.fields())
+    if (!in_bounds(field, field.get(params)) && (field.word.empty() || field.get(params) != field.word_value))
+      return text({field.key, "is out of bounds"});
+  if (const auto problem = type.problem_of(params)) return text(*problem);
+  if (const auto problem = type.problem_beside(params, config)) return text(*problem);
+  return type.problem_in(params, config, ports);
 }
 
 }  // namespace
@@ -212,10 +220,8 @@ std::string problem_of(const SwitchConfig& config, std::span<const PortConfig> p
     if (std::string problem = problem_of_port(config, ports[i]); !problem.empty())
       return "port " + std::to_string(i) + ": " + problem;
   }
-  for (const MechanismType& type : mechanism_types()) {
-    std::string problem = type.problem_in(config.mechanisms.bytes.data() + type.offset, config, ports);
-    if (!problem.empty()) return problem;
-  }
+  for (const MechanismType& type : mechanism_types())
+    if (std::string problem = problem_of(type, config, ports); !problem.empty()) return problem;
   return {};
 }
 

@@ -127,19 +127,6 @@ struct EscapeConfig {
   bool return_tokens = false;  // tokens that nobody can use come back; needs the fixes pool and reclaim
 };
 
-// What the master of a loop drops: all that its queue holds, or from the queue's head on until the loop's
-// ingress port asks for no pause any more.
-enum class LoopBreakerDrop : std::uint8_t { kQueue, kToXon };
-
-// Loop Breaker (mechanisms/loop_breaker.h): queues that wait for one another in a loop find it
-// by messages, and one of them drops.
-struct LoopBreakerConfig {
-  bool enabled = false;
-  LoopBreakerDrop drop = LoopBreakerDrop::kQueue;
-  Duration interval = 1_ms;  // paused, with frames, without a departure: suspected. The paper's is not known
-  Duration period{};         // between the messages of a suspected queue; 0: the interval
-};
-
 // Element by element: g++ 12 loses member defaults when a constexpr function changes some elements of a
 // value-initialised array.
 constexpr std::array<ClassConfig, kTrafficClasses> default_classes() {
@@ -176,9 +163,8 @@ struct SwitchConfig {
   PfcConfig pfc;
   RoccConfig rocc;
   EscapeConfig escape;
-  LoopBreakerConfig loop_breaker;
   TelemetryConfig telemetry;
-  MechanismParams mechanisms;  // of those that bring their own
+  MechanismParams mechanisms;
   std::array<ClassConfig, kTrafficClasses> classes = default_classes();
   ClassMap class_map;  // by which it classifies every frame
 };

@@ -8,6 +8,7 @@
 #include "emu/runner/scenario.h"
 #include "irn_provider/cc/algorithms.h"
 #include "irn_provider/cc/cc_algorithm.h"
+#include "ovs_patches/switch_model/mechanisms/watchdog.h"
 
 namespace rocelab {
 namespace {
@@ -187,10 +188,11 @@ TEST(CcReaderTest, ReadsOverRoceWithHpccAreRefused) {
 
 TEST(CcReaderTest, TheWatchdogOfPfcIsOffUnlessItHasAPeriod) {
   const auto off = settings(R"("roce+pfc")");
-  EXPECT_EQ(off[0].switches.pfc.watchdog.period, 0_ps);
+  EXPECT_EQ(off[0].switches.mechanisms.of<WatchdogMechanism>().period, 0_ps);
   const auto on = settings(R"("roce+pfc")", "[switch.pfc.watchdog]\nperiod = \"1ms\"\naction = \"drop\"\n");
-  EXPECT_EQ(on[0].switches.pfc.watchdog.period, 1_ms);
-  EXPECT_EQ(on[0].switches.pfc.watchdog.action, WatchdogAction::kDrop);
+  const PfcWatchdogParams& params = on[0].switches.mechanisms.of<WatchdogMechanism>();
+  EXPECT_EQ(params.period, 1_ms);
+  EXPECT_EQ(params.action, WatchdogAction::kDrop);
   EXPECT_EQ(value_of(on[0], "switch.pfc.watchdog.action"), "\"drop\"");
   EXPECT_NE(complaint(R"("roce+pfc")", "[switch.pfc.watchdog]\nperiod = \"0us\"\n").find("more than 0"),
             std::string::npos);

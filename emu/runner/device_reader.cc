@@ -69,7 +69,8 @@ Bytes computed_or_bytes(ConfigSection& section, const char* key) {
   return section.is_word(key, "computed", !section.has(key)) ? kComputed : section.bytes(key, Bytes{});
 }
 
-void read_pfc(ConfigSection section, PfcConfig& pfc) {
+void read_pfc(ConfigSection section, SwitchConfig& config) {
+  PfcConfig& pfc = config.pfc;
   pfc.headroom = computed_or_bytes(section, "headroom");
   pfc.xoff = computed_or_bytes(section, "xoff");
   pfc.xon = computed_or_bytes(section, "xon");
@@ -79,13 +80,7 @@ void read_pfc(ConfigSection section, PfcConfig& pfc) {
       static_cast<std::uint16_t>(section.integer("refresh_percent", pfc.refresh_percent, 1, 99));
   if (!section.is_word("response_time", "one-frame", !section.has("response_time")))
     pfc.response_time = section.duration("response_time", Duration{});
-  ConfigSection watchdog = section.table("watchdog");
-  if (!watchdog.is_word("period", "off", !watchdog.has("period"))) {
-    pfc.watchdog.period = watchdog.duration("period", pfc.watchdog.period);
-    if (pfc.watchdog.period.ps() <= 0) watchdog.fail_at("period", "must be more than 0, or \"off\"");
-  }
-  pfc.watchdog.action = static_cast<WatchdogAction>(watchdog.choice("action", {"report", "drop"}, 0));
-  watchdog.finish();
+  read_mechanisms(section, "switch.pfc", config);
   section.finish();
 }
 
@@ -147,7 +142,7 @@ SwitchConfig read_switch(ConfigSection section, bool pfc, const CcPreset& conges
         "class 0. Use \"dscp\", and [classes] for a map of your own");
   read_classes(section, config);
   read_each_class(section, config);
-  read_pfc(section.table("pfc"), config.pfc);
+  read_pfc(section.table("pfc"), config);
   ecn_by_rate = read_ecn(section.table("ecn"), config, congestion_control);
   read_escape(section.table("escape"), config, config.escape);
   if (config.escape.enabled && !pfc)
@@ -246,11 +241,9 @@ bool all_lossless(const Settings& s) {
 }
 
 bool drops_on_purpose(const SwitchConfig& config) {
-  return std::ranges::any_of(
-             mechanism_types(),
-             [&](const MechanismType& type) { return type.drops(config.mechanisms.of(type)); }) ||
-         std::ranges::any_of(config.classes, [](const ClassConfig& c) { return c.egress_max > Bytes{}; }) ||
-         (config.pfc.watchdog.period > Duration{} && config.pfc.watchdog.action == WatchdogAction::kDrop);
+  const auto drops = [&](const MechanismType& type) { return type.drops(config.mechanisms.of(type)); };
+  return std::ranges::any_of(mechanism_types(), drops) ||
+         std::ranges::any_of(config.classes, [](const ClassConfig& c) { return c.egress_max > Bytes{}; });
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <tuple>
 
 #include "ovs_patches/switch_model/mechanisms/capfc.h"
+#include "ovs_patches/switch_model/mechanisms/watchdog.h"
 #include "ovs_patches/switch_model/test_net.h"
 
 namespace rocelab {
@@ -154,7 +155,7 @@ TEST(SwitchCapfcTest, AQueueThatIsFlushedHoldsNobodyResponsible) {
   SwitchConfig config;
   config.max_frame = 1514_B;
   config.ingress_buffer = 240_KB;
-  config.pfc.watchdog = {20_us, WatchdogAction::kDrop};
+  config.mechanisms.of<WatchdogMechanism>() = {20_us, WatchdogAction::kDrop};
   config.mechanisms.of<CapfcMechanism>() = ours(CapfcPolicy::kStopMax);
   Bench bench(config, std::vector<PortConfig>(3));
   bench.send_pfc(1, at(1_us), 3, 0xffff);

@@ -153,7 +153,6 @@ std::string problem_of_switch(const SwitchConfig& config) {
       (config.pfc.quanta == 0 || config.pfc.refresh_percent < 1 || config.pfc.refresh_percent > 99)) {
     return "PFC quanta must be at least 1 and refresh_percent 1 to 99";
   }
-  if (config.pfc.watchdog.period < 0_ps) return "the PFC watchdog's period is negative";
   if (config.pfc.response_time < 0_ps && config.pfc.response_time != kOneMaxFrame)
     return "PFC response time is negative";
   if (config.escape.enabled) {

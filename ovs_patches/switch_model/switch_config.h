@@ -61,13 +61,6 @@ struct ClassConfig {
   FullRule full = FullRule::kRefuse;
 };
 
-// What happens to a queue that its peer keeps paused for longer than `period` (pfc_watchdog.h).
-enum class WatchdogAction : std::uint8_t { kReport, kDrop };
-struct PfcWatchdogConfig {
-  Duration period{};  // 0: off
-  WatchdogAction action = WatchdogAction::kReport;
-};
-
 struct PfcConfig {
   bool enabled = true;  // false: no PFC frame is sent, those received are ignored, every class is lossy
   std::uint16_t quanta = 0xffff;  // pause time in an XOFF
@@ -79,7 +72,6 @@ struct PfcConfig {
   Bytes headroom = kComputed;  // computed: exactly enough for each link, see headroom.h
   Bytes xoff = kComputed;  // computed: buffer - headroom. Given: headroom is what the buffer leaves above it
   Bytes xon = kComputed;
-  PfcWatchdogConfig watchdog;
 };
 
 // In-band network telemetry for HPCC (base/wire/telemetry.h): ports say what they are doing in the data

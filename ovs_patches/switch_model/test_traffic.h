@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/rng.h"
+#include "ovs_patches/switch_model/mechanisms/mechanisms.h"
 #include "ovs_patches/switch_model/test_support.h"
 
 namespace rocelab::switch_test {
@@ -70,7 +71,7 @@ inline SwitchConfig random_config(const std::string& name) {
   if (name == "rocc") config.rocc.enabled = true;
   if (name == "escape" || name == "escape_more") config.escape.enabled = true;
   if (name == "escape_more") config.escape.announce = config.escape.return_tokens = true;
-  if (name == "watchdog") config.pfc.watchdog = {5_us, WatchdogAction::kDrop};
+  if (name == "watchdog") config.mechanisms.of<WatchdogMechanism>() = {5_us, WatchdogAction::kDrop};
   if (name == "telemetry") config.telemetry.enabled = true;
   if (name == "input_buffered") {
     config.input_buffered = true;

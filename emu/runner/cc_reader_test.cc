@@ -8,6 +8,7 @@
 #include "emu/runner/scenario.h"
 #include "irn_provider/cc/algorithms.h"
 #include "irn_provider/cc/cc_algorithm.h"
+#include "ovs_patches/switch_model/mechanisms/telemetry.h"
 #include "ovs_patches/switch_model/mechanisms/watchdog.h"
 
 namespace rocelab {
@@ -120,7 +121,7 @@ TEST(CcReaderTest, HpccBringsTelemetryAndTheNetworksRtt) {
   const Scenario s = parse_scenario(
       text(R"("irn+pfc+hpcc", "irn")", "[congestion_control.hpcc]\nflows = 10\nw_ai = \"80B\"\n"), "t.toml");
   const RunPlan plan = make_plan(s, s.settings[0], 1);
-  EXPECT_TRUE(plan.world.switches[0].config.telemetry.enabled);
+  EXPECT_TRUE(plan.world.switches[0].config.mechanisms.of<TelemetryMechanism>().enabled);
   EXPECT_EQ(plan.world.switches[0].config.max_frame,
             plan.wire_mtu + Bytes::from_count(Telemetry::kMaxShimBytes));
   EXPECT_EQ(plan.live.max_frame_bytes,
@@ -129,14 +130,15 @@ TEST(CcReaderTest, HpccBringsTelemetryAndTheNetworksRtt) {
   EXPECT_EQ(p.base_rtt, plan.base_rtt);
   EXPECT_EQ(p.w_ai, 80_B);
   EXPECT_EQ(p.flows, 10u);
-  EXPECT_FALSE(make_plan(s, s.settings[1], 1).world.switches[0].config.telemetry.enabled);
+  EXPECT_FALSE(
+      make_plan(s, s.settings[1], 1).world.switches[0].config.mechanisms.of<TelemetryMechanism>().enabled);
 }
 
 TEST(CcReaderTest, EscapeBesideHpccHasRoomForItsHopsToo) {
   const Scenario s = parse_scenario(text(R"("irn+pfc+hpcc")", "[switch.escape]\nenabled = true\n"), "t.toml");
   const RunPlan plan = make_plan(s, s.settings[0], 1);
   const SwitchConfig& config = plan.world.switches[0].config;
-  EXPECT_TRUE(config.telemetry.enabled && config.escape.enabled);
+  EXPECT_TRUE(config.mechanisms.of<TelemetryMechanism>().enabled && config.escape.enabled);
   EXPECT_EQ(config.max_frame, plan.wire_mtu + Bytes::from_count(Telemetry::kMaxShimBytes));
   EXPECT_EQ(plan.live.max_frame_bytes, (plan.wire_mtu + SwitchConfig::kLongerOverIpv6).count() +
                                            Telemetry::kMaxShimBytes + kEscapeShimBytes);
@@ -156,7 +158,7 @@ TEST(CcReaderTest, WhatTelemetryCannotSayIsRefused) {
 TEST(CcReaderTest, HpccOverRoceHasEveryPacketAcknowledged) {
   const auto hpcc = settings(R"("roce+pfc+hpcc")");
   EXPECT_EQ(hpcc[0].nic.config.ack_interval, 1u);
-  EXPECT_TRUE(hpcc[0].switches.telemetry.enabled);
+  EXPECT_TRUE(hpcc[0].switches.mechanisms.of<TelemetryMechanism>().enabled);
   EXPECT_EQ(settings(R"("roce+pfc+dcqcn")")[0].nic.config.ack_interval, 66u);
   EXPECT_EQ(settings(R"("irn+hpcc")")[0].nic.config.ack_interval, 66u) << "IRN acknowledges all anyway";
   EXPECT_EQ(settings(R"("irn+hpcc")", "[nic]\nroce_hosts = [\"h1\"]\n")[0].nic.config.ack_interval, 1u);

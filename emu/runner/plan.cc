@@ -89,16 +89,14 @@ class Planner {
   RunPlan make() {
     NicConfig& nic = plan_.settings.nic.config;
     plan_.wire_mtu = largest_data_frame(nic.mode, nic.active_mtu);
-    const auto set_max_frame = [&](SwitchConfig& config) {
-      config.max_frame = plan_.wire_mtu;
-      if (config.telemetry.enabled) config.max_frame += Bytes::from_count(Telemetry::kMaxShimBytes);
-    };
-    set_max_frame(plan_.settings.switches);
-    for (SwitchGroup& group : plan_.settings.switch_groups) set_max_frame(group.config);
+    const bool stamps = nic.cc.needs().telemetry;
+    const Bytes max_frame = plan_.wire_mtu + Bytes::from_count(stamps ? Telemetry::kMaxShimBytes : 0);
+    plan_.settings.switches.max_frame = max_frame;
+    for (SwitchGroup& group : plan_.settings.switch_groups) group.config.max_frame = max_frame;
     const Extremes most = longest_paths(topology_, routing_, nic.mode, nic.active_mtu);
     plan_.base_rtt = most.base_rtt;
     most_links_ = most.links;
-    if (plan_.settings.switches.telemetry.enabled && most.links > Telemetry::kMaxHops + 1)
+    if (stamps && most.links > Telemetry::kMaxHops + 1)
       refuse(settings_, "topology",
              "HPCC's telemetry has room for " + std::to_string(Telemetry::kMaxHops) +
                  " switches, and the longest path has " + std::to_string(most.links - 1));

@@ -12,6 +12,7 @@
 #include "emu/runner/identity.h"
 #include "emu/runner/readers.h"
 #include "emu/runner/text_file.h"
+#include "ovs_patches/switch_model/mechanisms/telemetry.h"
 
 namespace rocelab {
 namespace {
@@ -254,7 +255,7 @@ Settings read_settings(const Variant& variant, const std::filesystem::path& fold
   const auto complete = [&](SwitchConfig& config) {
     config.class_map = class_map;
     config.rocc = rocc.config;
-    config.telemetry.enabled = cc.config.needs().telemetry;
+    config.mechanisms.of<TelemetryMechanism>().enabled = cc.config.needs().telemetry;
   };
   complete(s.switches);
   for (SwitchGroup& group : s.switch_groups) complete(group.config);

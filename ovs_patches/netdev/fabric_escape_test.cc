@@ -6,6 +6,7 @@
 #include "base/wire/shim_parts.h"
 #include "ovs_patches/netdev/fabric.h"
 #include "ovs_patches/netdev/test_world.h"
+#include "ovs_patches/switch_model/mechanisms/telemetry.h"
 
 namespace rocelab {
 namespace {
@@ -51,7 +52,7 @@ TEST(FabricEscapeTest, AnnouncementsAreHeadersOfTheirFlow) {
     plan.max_frame_bytes += Telemetry::kMaxShimBytes + kEscapeShimBytes;
     for (SwitchEntry& entry : plan.world.switches) {
       entry.config.escape.enabled = entry.config.escape.announce = entry.config.escape.return_tokens = true;
-      entry.config.telemetry.enabled = !ipv6;
+      entry.config.mechanisms.of<TelemetryMechanism>().enabled = !ipv6;
       entry.config.ingress_buffer = 90_KB;
     }
     TestWorld w(plan);

@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include "base/wire/pfc.h"
-#include "base/wire/telemetry.h"
 #include "ovs_patches/switch_model/headroom.h"
 
 namespace rocelab {
@@ -55,8 +54,6 @@ std::string problem_of_port(const SwitchConfig& config, const PortConfig& link) 
   if (link.rate <= 0_bps) return "rate " + to_string(link.rate) + ", need more than 0";
   if (link.delay < 0_ps) return "delay " + to_string(link.delay) + ", need at least 0";
   if (const std::string problem = problem_of_ecn(link.ecn); !problem.empty()) return problem;
-  if (config.telemetry.enabled && !telemetry_rate_code(link.rate))
-    return "rate " + to_string(link.rate) + " has no code in HPCC's telemetry (base/wire/telemetry.h)";
   if (config.escape.enabled && config.escape.period == 0_ps && link.delay == 0_ps)
     return "delay 0, of which Escape's period is twice: give a period";
   if (!config.pfc.enabled) return {};

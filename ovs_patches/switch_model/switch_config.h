@@ -74,12 +74,6 @@ struct PfcConfig {
   Bytes xon = kComputed;
 };
 
-// In-band network telemetry for HPCC (base/wire/telemetry.h): ports say what they are doing in the data
-// frames that leave through them.
-struct TelemetryConfig {
-  bool enabled = false;
-};
-
 // RoCC (rocc_cp.h): the queues of these classes are congestion points, on every port.
 struct RoccConfig {
   bool enabled = false;
@@ -155,7 +149,6 @@ struct SwitchConfig {
   PfcConfig pfc;
   RoccConfig rocc;
   EscapeConfig escape;
-  TelemetryConfig telemetry;
   MechanismParams mechanisms;
   std::array<ClassConfig, kTrafficClasses> classes = default_classes();
   ClassMap class_map;  // by which it classifies every frame

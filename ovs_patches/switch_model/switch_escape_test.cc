@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "base/wire/controls.h"
+#include "ovs_patches/switch_model/mechanisms/telemetry.h"
 #include "ovs_patches/switch_model/test_ring.h"
 
 namespace rocelab {
@@ -42,7 +43,7 @@ TEST(SwitchEscapeTest, WithEscapeItFinishesInOrderAndLosesNothing) {
 // there, and Escape's own part of the shim ends before the host.
 TEST(SwitchEscapeTest, WithTelemetryEveryFrameIsStampedAtEverySwitch) {
   SwitchConfig config = config_of(kFixed);
-  config.telemetry.enabled = true;
+  config.mechanisms.of<TelemetryMechanism>().enabled = true;
   config.max_frame = Bytes::from_count(1098 + Telemetry::kMaxShimBytes);
   RingNet ring(config, 3, 2, 3000);
   ring.net.run(2_us, at(1_s));

@@ -1,6 +1,7 @@
 // INT: which frames are stamped, with what, and what it costs on the wire.
 #include "base/wire/controls.h"
 #include "base/wire/telemetry.h"
+#include "ovs_patches/switch_model/mechanisms/telemetry.h"
 #include "ovs_patches/switch_model/test_support.h"
 
 namespace rocelab {
@@ -13,7 +14,7 @@ constexpr Bytes kFrame = 1098_B;
 SwitchConfig config_on() {
   SwitchConfig config;
   config.max_frame = kFrame + Bytes::from_count(Telemetry::kMaxShimBytes);
-  config.telemetry.enabled = true;
+  config.mechanisms.of<TelemetryMechanism>().enabled = true;
   return config;
 }
 std::vector<PortConfig> ports() {

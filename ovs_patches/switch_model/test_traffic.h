@@ -72,7 +72,7 @@ inline SwitchConfig random_config(const std::string& name) {
   if (name == "escape" || name == "escape_more") config.escape.enabled = true;
   if (name == "escape_more") config.escape.announce = config.escape.return_tokens = true;
   if (name == "watchdog") config.mechanisms.of<WatchdogMechanism>() = {5_us, WatchdogAction::kDrop};
-  if (name == "telemetry") config.telemetry.enabled = true;
+  if (name == "telemetry") config.mechanisms.of<TelemetryMechanism>().enabled = true;
   if (name == "input_buffered") {
     config.input_buffered = true;
     config.input_buffer = 30_KB;

@@ -8,6 +8,7 @@
 #include "emu/runner/scenario.h"
 #include "irn_provider/cc/algorithms.h"
 #include "irn_provider/cc/cc_algorithm.h"
+#include "ovs_patches/switch_model/mechanisms/rocc.h"
 #include "ovs_patches/switch_model/mechanisms/telemetry.h"
 #include "ovs_patches/switch_model/mechanisms/watchdog.h"
 
@@ -254,15 +255,16 @@ TEST(CcReaderTest, RoccsPresetsAreValuesOfItsCongestionPoints) {
   const auto rocc = [](const std::string& table) {
     return settings(R"("roce+pfc+rocc")", "[congestion_control.rocc]\n" + table)[0];
   };
+  const auto points = [](const Settings& s) { return s.switches.mechanisms.of<RoccMechanism>().points; };
   const Settings paper = rocc(""), testbed = rocc("preset = \"p4-testbed\"\n");
-  EXPECT_FALSE(paper.rocc.q_ref);
-  EXPECT_EQ(paper.rocc.params(10_Gbps).q_ref, 75_KB);
+  EXPECT_FALSE(points(paper).q_ref);
+  EXPECT_EQ(points(paper).params(10_Gbps).q_ref, 75_KB);
   EXPECT_EQ(value_of(paper, "congestion_control.rocc.q_ref"), "\"by-link\"");
   EXPECT_EQ(value_of(paper, "congestion_control.rocc.recovery_timer"), "\"2T\"");
   EXPECT_EQ(paper.nic.config.cc.get<RoccRp>()->recovery_timer, 80_us);
-  EXPECT_EQ(testbed.rocc.delta_q, 80_B);
+  EXPECT_EQ(points(testbed).delta_q, 80_B);
   EXPECT_EQ(testbed.nic.config.cc.get<RoccRp>()->recovery_timer, 40_us) << "two periods of its own";
-  EXPECT_FALSE(rocc("preset = \"p4-testbed\"\nq_ref = \"by-link\"\n").rocc.q_ref);
+  EXPECT_FALSE(points(rocc("preset = \"p4-testbed\"\nq_ref = \"by-link\"\n")).q_ref);
 }
 
 }  // namespace

@@ -19,6 +19,7 @@
 #include "irn_provider/cc/cc_algorithm.h"
 #include "irn_provider/cc/rocc_rp.h"
 #include "ovs_patches/switch_model/headroom.h"
+#include "ovs_patches/switch_model/mechanisms/rocc.h"
 
 namespace rocelab {
 namespace {
@@ -43,7 +44,8 @@ struct Extremes {
 // RoCC's congestion points are those of RoCE's class.
 void set_class_map(SwitchConfig& config, const ClassMap& map) {
   config.class_map = map;
-  config.rocc.classes = static_cast<std::uint8_t>(1u << map.of(NicConfig{}.roce_dscp).value);
+  config.mechanisms.of<RoccMechanism>().classes =
+      static_cast<std::uint8_t>(1u << map.of(NicConfig{}.roce_dscp).value);
 }
 
 // One host for each switch, rate and delay: paths between others are equal to those between these.
@@ -131,7 +133,7 @@ class Planner {
   // Menikkumbura, 3.3.6, (2): the hosts know the sets of the network's links.
   RoccRegistry rocc_registry() const {
     RoccRegistry registry;
-    const RoccConfig& rocc = settings_.switches.rocc;
+    const RoccSwitchParams& rocc = settings_.switches.mechanisms.of<RoccMechanism>();
     if (!rocc.enabled || rocc.form != RoccForm::kQueue) return registry;
     std::set<Rate> rates;
     for (const Link& link : topology_.links()) rates.insert(link.rate);
@@ -140,7 +142,7 @@ class Planner {
              "congestion_control.rocc.rate_computation = \"host-registry\" knows links of " +
                  std::to_string(RoccRegistry::kMost) + " rates, here are " + std::to_string(rates.size()) +
                  ": use \"host\"");
-    for (const Rate rate : rates) registry.sets[registry.used++] = rocc_values(settings_.rocc.params(rate));
+    for (const Rate rate : rates) registry.sets[registry.used++] = rocc_values(rocc.points.params(rate));
     return registry;
   }
 
@@ -196,8 +198,9 @@ class Planner {
       const std::uint32_t node = entry.node;
       const std::vector<PortConfig> configs = port_configs(plan_.world.ports, entry);
       const std::string who = "switch \"" + topology_.nodes()[node].name + "\": ";
-      if (const std::string problem = problem_of_rocc(entry.config, configs); !problem.empty())
-        refuse(settings_, "congestion_control.rocc", who + problem);
+      for (const MechanismType& type : mechanism_types())
+        if (const std::string problem = problem_of(type, entry.config, configs); !problem.empty())
+          refuse(settings_, section_of(type), who + problem);
       if (const std::string problem = problem_of(entry.config, configs); !problem.empty())
         refuse(settings_, "switch", who + problem);
       if (entry.config.escape.enabled && entry.config.escape.by_hosts) check_one_path(plan_, routing_, node);
@@ -218,7 +221,6 @@ class Planner {
     entry.switch_index = switch_index;
     entry.port_id = port;
     entry.config = {link.rate, link.delay, topology_.is_host(peer) ? PeerKind::kHost : PeerKind::kSwitch};
-    entry.config.rocc = settings_.rocc.params(link.rate);
     const SwitchGroup* group = group_of(plan_.settings, node);
     for (const EcnOfRate& of : group != nullptr ? group->ecn_by_rate : settings_.ecn_by_rate)
       if (of.rate == link.rate) entry.config.ecn = of.ecn;

@@ -44,7 +44,7 @@ void check_duration(const RunPlan& plan, const Routing& routing, const Flow& flo
 
 }  // namespace
 
-void refuse(const Settings& settings, const char* key, const std::string& why) {
+void refuse(const Settings& settings, const std::string& key, const std::string& why) {
   throw ScenarioError(place_of(settings, key) + ": " + why);
 }
 

@@ -12,14 +12,9 @@
 #include "emu/runner/scenario.h"
 #include "irn_provider/cc/cc_algorithm.h"
 #include "irn_provider/cc/rocc_rp.h"
+#include "ovs_patches/switch_model/mechanisms/rocc.h"
 
 namespace rocelab {
-
-// What [congestion_control.rocc] says of the switches.
-struct RoccReading {
-  RoccSettings points;
-  RoccConfig config;  // enabled: the label runs RoCC
-};
 
 // `folder`: of the scenario; files named in it are relative to it.
 Topology read_topology(ConfigSection section, const std::filesystem::path& folder);
@@ -34,11 +29,10 @@ std::uint32_t find_link(ConfigSection& section, const char* key, const Topology&
 void read_faults(std::vector<ConfigSection> sections, Topology& topology);
 // The algorithm with its parameters, and the marking that goes with them where it needs marks.
 CcPreset read_congestion_control(ConfigSection section, TransportMode mode,
-                                 std::vector<Parameter>* parameters, RoccReading& rocc);
+                                 std::vector<Parameter>* parameters, RoccSwitchParams& rocc);
 // The switches' part of [congestion_control.rocc]; `rp` is the NICs', which has been read.
-void read_rocc_points(ConfigSection& section, std::string_view preset, RoccReading& rocc, RoccRpParams& rp);
-Schema<RoccSettings> rocc_point_schema();
-Schema<RoccFlowTableParams> rocc_table_schema();
+void read_rocc_points(ConfigSection& section, std::string_view preset, RoccSwitchParams& rocc,
+                      RoccRpParams& rp);
 RoccSettings rocc_preset(std::string_view name);  // the testbeds of 3.5.2 and 3.5.3, and "paper"
 std::vector<LinkEvent> read_link_events(std::vector<ConfigSection> sections, const Topology& topology);
 SwitchConfig read_switch(ConfigSection section, bool pfc, const CcPreset& congestion_control,

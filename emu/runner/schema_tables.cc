@@ -70,8 +70,9 @@ SchemaTable table_of(const CcAlgorithm& algorithm) {
     add_column(table.rows, 0, algorithm.fields(), algorithm.params(preset.config));
     if (preset.config.get<RoccRp>() == nullptr) continue;
     const std::size_t first = algorithm.fields().size();
-    add_column(table.rows, first, rocc_point_schema(), rocc_preset(preset.name));
-    add_column(table.rows, first + rocc_point_schema().fields.size(), rocc_table_schema(), {});
+    add_column(table.rows, first, RoccMechanism::point_schema(), rocc_preset(preset.name));
+    add_column(table.rows, first + RoccMechanism::point_schema().fields.size(), RoccMechanism::table_schema(),
+               {});
   }
   if (algorithm.needs.marks) add_marking(table, presets);
   return table;
@@ -93,7 +94,7 @@ SchemaTable rocc_links() {
     const RoccSettings set{p.period, p.q_ref,   p.q_mid, p.q_max, p.delta_q,
                            p.f_min,  p.delta_f, p.alpha, p.beta};
     table.columns.emplace_back(to_string(link), "");
-    add_column(table.rows, 0, rocc_point_schema(), set);
+    add_column(table.rows, 0, RoccMechanism::point_schema(), set);
   }
   std::erase_if(table.rows,
                 [](const SchemaRow& row) { return row.range.find("by-link") == std::string::npos; });

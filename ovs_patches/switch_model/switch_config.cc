@@ -63,45 +63,6 @@ std::string problem_of_port(const SwitchConfig& config, const PortConfig& link) 
   return {};
 }
 
-std::string problem_of_law(const RoccParams& p) {
-  if (p.period <= 0_ps) return "RoCC period T " + to_string(p.period) + ", need more than 0";
-  if (p.delta_q <= 0_B || p.delta_f <= 0_bps) return "RoCC Delta^Q and Delta^F must be more than 0";
-  if (!(0_B < p.q_ref && p.q_ref < p.q_mid && p.q_mid < p.q_max)) {  // 3.3.2, I
-    return "RoCC Q_ref " + to_string(p.q_ref) + ", Q_mid " + to_string(p.q_mid) + ", Q_max " +
-           to_string(p.q_max) + ", need 0 < Q_ref < Q_mid < Q_max";
-  }
-  if (p.f_min < p.delta_f || p.f_max < p.f_min) {
-    return "RoCC F_min " + to_string(p.f_min) + " and F_max " + to_string(p.f_max) +
-           ", need Delta^F <= F_min <= F_max";
-  }
-  constexpr double kMostGain = 1e6;
-  constexpr std::int64_t kMostUnits = std::int64_t{1} << 30;  // of F, beside its fraction in 64 bits
-  if (p.f_max.bps() / p.delta_f.bps() > kMostUnits) return "RoCC Delta^F is too small for its F_max";
-  if (!(p.alpha >= 0 && p.alpha <= kMostGain && p.beta >= 0 && p.beta <= kMostGain))
-    return "RoCC alpha and beta must be 0 to 1e6";
-  return {};
-}
-
-// 3.3.6: what the CNPs of the hosts' forms can name.
-std::string problem_of_report(const RoccParams& p) {
-  if (rocc_values(p).fit_cnp()) return {};
-  return "RoCC's rates are computed at the host, and a CNP cannot name these values: F_min " +
-         to_string(p.f_min) + " and F_max " + to_string(p.f_max) + " must be multiples of Delta^F " +
-         to_string(p.delta_f) + ", the gains below 65536";
-}
-
-// What all congestion points of a switch have in common.
-std::string problem_of_points(const SwitchConfig& config) {
-  const RoccFlowTableParams& table = config.rocc.table;
-  if (config.rocc.classes == 0 || config.rocc.dscp > 63) return "RoCC needs a class, and a DSCP of 6 bits";
-  const std::uint8_t cnp_tc = config.class_map.of(config.rocc.dscp).value;
-  if (cnp_tc < kTrafficClasses && config.pfc.enabled && config.classes[cnp_tc].lossless)
-    return "RoCC's CNPs would be of the lossless class " + std::to_string(cnp_tc) + ": give them a lossy one";
-  if (!(table.sampling > 0 && table.sampling <= 1) || table.max_age <= 0_ps || table.entries > 1'000'000)
-    return "RoCC's flow table: sampling must be above 0 up to 1, the age more than 0, at most 1e6 entries";
-  return {};
-}
-
 std::string problem_of_orders(const SwitchConfig& config) {
   if (config.queue_order != QueueOrder::kFifo && config.queue_order != QueueOrder::kRoundRobin)
     return "queue_order is FIFO or round robin: other orders are of a class";
@@ -179,6 +140,8 @@ std::string problem_of_switch(const SwitchConfig& config) {
   return {};
 }
 
+}  // namespace
+
 std::string problem_of(const MechanismType& type, const SwitchConfig& config,
                        std::span<const PortConfig> ports) {
   const void* params = config.mechanisms.of(type);
@@ -193,25 +156,11 @@ std::string problem_of(const MechanismType& type, const SwitchConfig& config,
   return type.problem_in(params, config, ports);
 }
 
-}  // namespace
-
-std::string problem_of_rocc(const SwitchConfig& config, std::span<const PortConfig> ports) {
-  if (!config.rocc.enabled) return {};
-  if (std::string problem = problem_of_points(config); !problem.empty()) return problem;
-  for (std::size_t i = 0; i < ports.size(); ++i) {
-    std::string problem = problem_of_law(ports[i].rocc);
-    if (problem.empty() && config.rocc.form != RoccForm::kRate) problem = problem_of_report(ports[i].rocc);
-    if (!problem.empty()) return "port " + std::to_string(i) + ": " + problem;
-  }
-  return {};
-}
-
 std::string problem_of(const SwitchConfig& config, std::span<const PortConfig> ports) {
   if (ports.empty() || ports.size() > kMaxSwitchPorts) {
     return std::to_string(ports.size()) + " ports, a switch has 1 to " + std::to_string(kMaxSwitchPorts);
   }
   if (std::string problem = problem_of_switch(config); !problem.empty()) return problem;
-  if (std::string problem = problem_of_rocc(config, ports); !problem.empty()) return problem;
   for (std::size_t i = 0; i < ports.size(); ++i) {
     if (std::string problem = problem_of_port(config, ports[i]); !problem.empty())
       return "port " + std::to_string(i) + ": " + problem;

@@ -12,11 +12,9 @@
 
 #include "base/class_map.h"
 #include "base/ids.h"
-#include "base/rocc_law.h"
 #include "base/units.h"
 #include "ovs_patches/switch_model/mechanism_table.h"
 #include "ovs_patches/switch_model/queue_rules.h"
-#include "ovs_patches/switch_model/rocc_flow_table.h"
 #include "ovs_patches/switch_model/switch_flow.h"
 
 namespace rocelab {
@@ -40,8 +38,7 @@ struct PortConfig {
   Duration delay = 2_us;            // propagation to the peer, one way
   PeerKind peer = PeerKind::kHost;  // hosts may not send what only switches do (RoCC's feedback); Escape
                                     // sends tokens to switches only
-  RoccParams rocc{};                // of this port's congestion points, where RoccConfig has any
-  std::uint32_t cp_address = 0;     // their IPv4 address, host order: the origin of their feedback
+  std::uint32_t cp_address = 0;     // IPv4, host order: the origin of feedback that mechanisms send
   EcnConfig ecn{};  // enabled: the thresholds of this port's queues, where their class has marking
 };
 
@@ -72,15 +69,6 @@ struct PfcConfig {
   Bytes headroom = kComputed;  // computed: exactly enough for each link, see headroom.h
   Bytes xoff = kComputed;  // computed: buffer - headroom. Given: headroom is what the buffer leaves above it
   Bytes xon = kComputed;
-};
-
-// RoCC (rocc_cp.h): the queues of these classes are congestion points, on every port.
-struct RoccConfig {
-  bool enabled = false;
-  std::uint8_t classes = 1 << 3;    // bit per class
-  std::uint8_t dscp = 48;           // of the CNPs: their class, here and further on
-  RoccForm form = RoccForm::kRate;  // who computes the fair rate: this switch, or (3.3.6) the hosts
-  RoccFlowTableParams table{};
 };
 
 // What algorithm 3 lacks, each by itself (FIX_* of tests/models/escape.pml; DEVIATIONS.md#escape). None: the
@@ -147,7 +135,6 @@ struct SwitchConfig {
   // FIFO or round robin, for all classes; the other orders are of a class (ClassConfig::order).
   QueueOrder queue_order = QueueOrder::kFifo;
   PfcConfig pfc;
-  RoccConfig rocc;
   EscapeConfig escape;
   MechanismParams mechanisms;
   std::array<ClassConfig, kTrafficClasses> classes = default_classes();
@@ -158,7 +145,8 @@ static_assert(std::is_trivially_copyable_v<SwitchConfig> && std::is_trivially_co
 // Empty when a switch can be built from these; otherwise one line that says what is wrong and what to do.
 // Switch's constructor aborts on it.
 std::string problem_of(const SwitchConfig& config, std::span<const PortConfig> ports);
-// The part of it that is RoCC's.
-std::string problem_of_rocc(const SwitchConfig& config, std::span<const PortConfig> ports);
+// The part of it that one mechanism says.
+std::string problem_of(const MechanismType& type, const SwitchConfig& config,
+                       std::span<const PortConfig> ports);
 
 }  // namespace rocelab

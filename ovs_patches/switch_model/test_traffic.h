@@ -68,7 +68,7 @@ inline SwitchConfig random_config(const std::string& name) {
   if (name == "voq") config.queue_order = QueueOrder::kRoundRobin;
   if (name == "pool") config.shared_pool = 100_KB;
   if (name == "lossy") config.pfc.enabled = false;
-  if (name == "rocc") config.rocc.enabled = true;
+  if (name == "rocc") config.mechanisms.of<RoccMechanism>().enabled = true;
   if (name == "escape" || name == "escape_more") config.escape.enabled = true;
   if (name == "escape_more") config.escape.announce = config.escape.return_tokens = true;
   if (name == "watchdog") config.mechanisms.of<WatchdogMechanism>() = {5_us, WatchdogAction::kDrop};

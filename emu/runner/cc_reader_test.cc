@@ -8,6 +8,7 @@
 #include "emu/runner/scenario.h"
 #include "irn_provider/cc/algorithms.h"
 #include "irn_provider/cc/cc_algorithm.h"
+#include "ovs_patches/switch_model/mechanisms/escape.h"
 #include "ovs_patches/switch_model/mechanisms/rocc.h"
 #include "ovs_patches/switch_model/mechanisms/telemetry.h"
 #include "ovs_patches/switch_model/mechanisms/watchdog.h"
@@ -139,7 +140,8 @@ TEST(CcReaderTest, EscapeBesideHpccHasRoomForItsHopsToo) {
   const Scenario s = parse_scenario(text(R"("irn+pfc+hpcc")", "[switch.escape]\nenabled = true\n"), "t.toml");
   const RunPlan plan = make_plan(s, s.settings[0], 1);
   const SwitchConfig& config = plan.world.switches[0].config;
-  EXPECT_TRUE(config.mechanisms.of<TelemetryMechanism>().enabled && config.escape.enabled);
+  EXPECT_TRUE(config.mechanisms.of<TelemetryMechanism>().enabled &&
+              config.mechanisms.of<EscapeMechanism>().enabled);
   EXPECT_EQ(config.max_frame, plan.wire_mtu + Bytes::from_count(Telemetry::kMaxShimBytes));
   EXPECT_EQ(plan.live.max_frame_bytes, (plan.wire_mtu + SwitchConfig::kLongerOverIpv6).count() +
                                            Telemetry::kMaxShimBytes + kEscapeShimBytes);

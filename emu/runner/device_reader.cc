@@ -84,42 +84,6 @@ void read_pfc(ConfigSection section, SwitchConfig& config) {
   section.finish();
 }
 
-constexpr std::string_view kEscapeFixes[] = {"pool", "order", "reclaim", "headroom", "hosts"};  // by bit
-
-// All that are lossless, or some of them.
-std::uint8_t read_escape_classes(ConfigSection& section, const SwitchConfig& config) {
-  if (section.is_word("classes", "lossless", !section.has("classes"))) return EscapeConfig{}.classes;
-  std::uint8_t classes = 0;
-  for (const std::int64_t tc : section.integers("classes", {}, 0, kTrafficClasses - 1)) {
-    if (!config.classes[static_cast<std::size_t>(tc)].lossless)
-      section.fail_at("classes", "names class " + std::to_string(tc) + ", which is not in lossless_classes");
-    classes = static_cast<std::uint8_t>(classes | 1 << tc);
-  }
-  if (classes == 0) section.fail_at("classes", "names none; \"lossless\" is all that are");
-  return classes;
-}
-
-void read_escape(ConfigSection section, const SwitchConfig& config, EscapeConfig& escape) {
-  escape.enabled = section.boolean("enabled", escape.enabled);
-  escape.classes = read_escape_classes(section, config);
-  escape.fixes = static_cast<std::uint8_t>(read_set(section, "fixes", kEscapeFixes, kAllEscapeFixes));
-  escape.tokens = static_cast<std::uint16_t>(section.integer("tokens", escape.tokens, 1, 1024));
-  if (!section.is_word("flows", "by-pool", !section.has("flows")))
-    escape.flows = static_cast<std::uint16_t>(section.integer("flows", 0, 1, 4096));
-  escape.by_hosts = section.choice("flow", {"connection", "hosts"}, 0) == 1;
-  if (!section.is_word("period", "2-link-delays", !section.has("period"))) {
-    escape.period = section.duration("period", escape.period);
-    if (escape.period.ps() <= 0) section.fail_at("period", "must be more than 0");
-  }
-  escape.reclaim = section.duration("reclaim", escape.reclaim);
-  if (escape.reclaim.ps() <= 0) section.fail_at("reclaim", "must be more than 0");
-  escape.announce = section.boolean("announce", escape.announce);
-  escape.return_tokens = section.boolean("return_tokens", escape.return_tokens);
-  if (escape.return_tokens && !(escape.has(EscapeFix::kPool) && escape.has(EscapeFix::kReclaim)))
-    section.fail_at("return_tokens", "needs the fixes \"pool\" and \"reclaim\"");
-  section.finish();
-}
-
 }  // namespace
 
 SwitchConfig read_switch(ConfigSection section, bool pfc, const CcPreset& congestion_control,
@@ -144,13 +108,6 @@ SwitchConfig read_switch(ConfigSection section, bool pfc, const CcPreset& conges
   read_each_class(section, config);
   read_pfc(section.table("pfc"), config);
   ecn_by_rate = read_ecn(section.table("ecn"), config, congestion_control);
-  read_escape(section.table("escape"), config, config.escape);
-  if (config.escape.enabled && !pfc)
-    section.fail_at("escape", "needs PFC: give the label a transport with it, such as \"roce+pfc\"");
-  for (std::size_t tc = 0; config.escape.enabled && tc < config.classes.size(); ++tc)
-    if (config.classes[tc].lossless && config.classes[tc].order != QueueOrder::kFifo)
-      section.fail_at("escape", "takes frames out of FIFO queues only, and class " + std::to_string(tc) +
-                                    " has another order");
   read_mechanisms(section, "switch", config);
   check_mechanisms(section, config);
   check_ranks(section, config);

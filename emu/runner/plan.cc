@@ -19,6 +19,7 @@
 #include "irn_provider/cc/cc_algorithm.h"
 #include "irn_provider/cc/rocc_rp.h"
 #include "ovs_patches/switch_model/headroom.h"
+#include "ovs_patches/switch_model/mechanisms/escape.h"
 #include "ovs_patches/switch_model/mechanisms/rocc.h"
 
 namespace rocelab {
@@ -203,7 +204,8 @@ class Planner {
           refuse(settings_, section_of(type), who + problem);
       if (const std::string problem = problem_of(entry.config, configs); !problem.empty())
         refuse(settings_, "switch", who + problem);
-      if (entry.config.escape.enabled && entry.config.escape.by_hosts) check_one_path(plan_, routing_, node);
+      const EscapeParams& escape = entry.config.mechanisms.of<EscapeMechanism>();
+      if (escape.enabled && escape.by_hosts) check_one_path(plan_, routing_, node);
     }
     for (const SwitchConfig* config : switch_configs(plan_.settings))
       check_reclaim(plan_, *config, most_links_);
@@ -287,7 +289,8 @@ class Planner {
     live.vfs_per_host = settings_.nic.vfs;
     live.max_frame_bytes = static_cast<std::uint32_t>(plan_.settings.switches.longest_frame().count());
     const auto configs = switch_configs(plan_.settings);
-    if (std::ranges::any_of(configs, [](const SwitchConfig* config) { return config->escape.enabled; }))
+    if (std::ranges::any_of(configs,
+                            [](const SwitchConfig* config) { return config->mechanisms.is_on("escape"); }))
       live.max_frame_bytes += kEscapeShimBytes;
     live.pace = settings_.engine.pace;
     live.dilation = settings_.engine.clock == ClockKind::kWall ? settings_.engine.dilation : 0;

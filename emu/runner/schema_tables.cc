@@ -23,7 +23,8 @@ std::string range_of(const Field& field) {
     std::erase(text, '"');
     return text;
   };
-  static constexpr const char* kOr[] = {"", "a number", "a number", "a time", "a rate", "a size", "", ""};
+  static constexpr const char* kOr[] = {"",       "a number", "a number", "a time",        "a rate",
+                                        "a size", "",         "",         "a list of 0..7"};
   const bool bounded = has(field.least) || has(field.most);
   if (!field.word.empty() && !bounded) add(kOr[static_cast<std::size_t>(field.kind)]);
   if (is_positive(field))

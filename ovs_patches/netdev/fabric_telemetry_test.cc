@@ -4,6 +4,7 @@
 #include "base/wire/rocc_cnp.h"
 #include "base/wire/shim_parts.h"
 #include "ovs_patches/netdev/test_world.h"
+#include "ovs_patches/switch_model/mechanisms/escape.h"
 #include "ovs_patches/switch_model/mechanisms/telemetry.h"
 
 namespace rocelab {
@@ -18,7 +19,7 @@ lockstep::SegmentPlan plan_of_three(bool escape = false) {
   for (SwitchEntry& entry : plan.world.switches) {
     entry.config.mechanisms.of<TelemetryMechanism>().enabled = true;
     entry.config.max_frame += Bytes::from_count(Telemetry::kMaxShimBytes);
-    entry.config.escape.enabled = escape;
+    entry.config.mechanisms.of<EscapeMechanism>().enabled = escape;
     if (escape) entry.config.ingress_buffer = 90_KB;
   }
   for (std::size_t p = 0; p < plan.world.ports.size(); ++p)

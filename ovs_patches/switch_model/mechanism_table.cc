@@ -20,12 +20,6 @@ constexpr void for_each(MechanismTypes<M...>, F&& f) {
   (f(std::type_identity<M>()), ...);
 }
 
-constexpr std::size_t count_with_params() {
-  std::size_t count = 0;
-  for_each(Mechanisms{}, [&]<class M>(std::type_identity<M>) { count += HasParams<M>; });
-  return count;
-}
-
 template <class M>
 const typename M::Params& own(const void* params) {
   return *static_cast<const typename M::Params*>(params);
@@ -65,6 +59,13 @@ bool drops(const void* params) {
 }
 
 template <class M>
+Bytes headroom(const void* params, const SwitchConfig& config, const PortConfig& link) {
+  if constexpr (requires { M::headroom(own<M>(params), config, link); })
+    if (M::is_on(own<M>(params))) return M::headroom(own<M>(params), config, link);
+  return 0_B;
+}
+
+template <class M>
 constexpr std::string_view section() {
   if constexpr (requires { M::kSection; }) return M::kSection;
   return {};
@@ -87,15 +88,14 @@ constexpr MechanismType type_of() {
           &problem_beside<M>,
           &problem_in<M>,
           &drops<M>,
+          &headroom<M>,
           GivesRanks<M>};
 }
 
 constexpr auto kTypes = [] {
-  std::array<MechanismType, count_with_params()> types{};
+  std::array<MechanismType, Set::kCount> types{};
   std::size_t next = 0;
-  for_each(Mechanisms{}, [&]<class M>(std::type_identity<M>) {
-    if constexpr (HasParams<M>) types[next++] = type_of<M>();
-  });
+  for_each(Mechanisms{}, [&]<class M>(std::type_identity<M>) { types[next++] = type_of<M>(); });
   return types;
 }();
 
@@ -113,10 +113,8 @@ constexpr auto kCounterNames = [] {
 
 MechanismParams::MechanismParams() : bytes_{} {
   for_each(Mechanisms{}, [&]<class M>(std::type_identity<M>) {
-    if constexpr (HasParams<M>) {
-      static_assert(std::is_trivially_copyable_v<typename M::Params>);
-      new (bytes_.data() + Set::params_before<M>()) typename M::Params{};
-    }
+    static_assert(std::is_trivially_copyable_v<typename M::Params>);
+    new (bytes_.data() + Set::params_before<M>()) typename M::Params{};
   });
 }
 

@@ -53,7 +53,8 @@ struct MechanismType {
   std::optional<SchemaProblem> (*problem_beside)(const void* params, const SwitchConfig&);
   std::string (*problem_in)(const void* params, const SwitchConfig&, std::span<const PortConfig>);
   bool (*drops)(const void* params);  // frames of lossless classes, on purpose
-  bool ranks;                         // has rank(), for queues of QueueOrder::kRanked
+  Bytes (*headroom)(const void* params, const SwitchConfig&, const PortConfig& link);
+  bool ranks;  // has rank(), for queues of QueueOrder::kRanked
 };
 std::span<const MechanismType> mechanism_types();
 std::string section_of(const MechanismType& type);

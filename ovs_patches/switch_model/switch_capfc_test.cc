@@ -3,6 +3,7 @@
 #include <tuple>
 
 #include "ovs_patches/switch_model/mechanisms/capfc.h"
+#include "ovs_patches/switch_model/mechanisms/escape.h"
 #include "ovs_patches/switch_model/mechanisms/watchdog.h"
 #include "ovs_patches/switch_model/test_net.h"
 
@@ -181,7 +182,9 @@ TEST(SwitchCapfcTest, WhatItCannotStandBesideIsNamed) {
   EXPECT_EQ(problem([](SwitchConfig&, CapfcParams&) {}), "");
   EXPECT_NE(problem([](SwitchConfig& c, CapfcParams&) { c.pfc.enabled = false; }).find("needs PFC"),
             std::string::npos);
-  EXPECT_NE(problem([](SwitchConfig& c, CapfcParams&) { c.escape.enabled = true; }).find("Escape"),
+  EXPECT_NE(problem([](SwitchConfig& c, CapfcParams&) {
+              c.mechanisms.of<EscapeMechanism>().enabled = true;
+            }).find("Escape"),
             std::string::npos);
   EXPECT_NE(problem([](SwitchConfig& c, CapfcParams&) {
               c.classes[3].egress_max = 25_KB;

@@ -54,8 +54,6 @@ std::string problem_of_port(const SwitchConfig& config, const PortConfig& link) 
   if (link.rate <= 0_bps) return "rate " + to_string(link.rate) + ", need more than 0";
   if (link.delay < 0_ps) return "delay " + to_string(link.delay) + ", need at least 0";
   if (const std::string problem = problem_of_ecn(link.ecn); !problem.empty()) return problem;
-  if (config.escape.enabled && config.escape.period == 0_ps && link.delay == 0_ps)
-    return "delay 0, of which Escape's period is twice: give a period";
   if (!config.pfc.enabled) return {};
   for (const ClassConfig& c : config.classes) {
     if (c.lossless) return problem_of_thresholds(config, link);
@@ -72,8 +70,6 @@ std::string problem_of_orders(const SwitchConfig& config) {
     const std::string who = "class " + std::to_string(tc) + ": ";
     if (config.queue_order == QueueOrder::kRoundRobin)
       return who + "its order excludes the switch's round robin";
-    if (config.escape.enabled && (config.escape.classes >> tc & 1) != 0)
-      return who + "Escape takes frames out of FIFO queues only";
     if (c.full == FullRule::kRefuse) continue;
     if (config.pfc.enabled && c.lossless) return who + "a lossless frame is never pushed out";
     if (config.input_buffered || (config.shared_pool > 0_B && config.alpha_lossy > 0))
@@ -113,19 +109,6 @@ std::string problem_of_switch(const SwitchConfig& config) {
   }
   if (config.pfc.response_time < 0_ps && config.pfc.response_time != kOneMaxFrame)
     return "PFC response time is negative";
-  if (config.escape.enabled) {
-    const EscapeConfig& escape = config.escape;
-    if (!config.pfc.enabled) return "Escape needs PFC";
-    bool serves = false;
-    for (int tc = 0; tc < kTrafficClasses; ++tc)
-      serves |= config.classes[tc].lossless && (escape.classes >> tc & 1) != 0;
-    if (!serves) return "Escape serves no lossless class";
-    if (escape.tokens < 1 || escape.tokens > 1024) return "Escape's pool must have 1 to 1024 tokens";
-    if (escape.period < 0_ps || escape.reclaim <= 0_ps)
-      return "Escape's period must not be negative, and its reclaim interval more than 0";
-    if (escape.return_tokens && !(escape.has(EscapeFix::kPool) && escape.has(EscapeFix::kReclaim)))
-      return "Escape's tokens can be returned only with the fixes pool and reclaim, which know who is away";
-  }
   if (std::string problem = problem_of_orders(config); !problem.empty()) return problem;
   if (std::string problem = problem_of_port_buffer(config); !problem.empty()) return problem;
   for (const auto tc : config.class_map.classes) {

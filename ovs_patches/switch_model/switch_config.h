@@ -36,8 +36,7 @@ struct EcnConfig {  // marking at enqueue; defaults: DCQCN's switch settings
 struct PortConfig {
   Rate rate = 40_Gbps;
   Duration delay = 2_us;            // propagation to the peer, one way
-  PeerKind peer = PeerKind::kHost;  // hosts may not send what only switches do (RoCC's feedback); Escape
-                                    // sends tokens to switches only
+  PeerKind peer = PeerKind::kHost;  // hosts may not send what only switches do
   std::uint32_t cp_address = 0;     // IPv4, host order: the origin of feedback that mechanisms send
   EcnConfig ecn{};  // enabled: the thresholds of this port's queues, where their class has marking
 };
@@ -69,36 +68,6 @@ struct PfcConfig {
   Bytes headroom = kComputed;  // computed: exactly enough for each link, see headroom.h
   Bytes xoff = kComputed;  // computed: buffer - headroom. Given: headroom is what the buffer leaves above it
   Bytes xon = kComputed;
-};
-
-// What algorithm 3 lacks, each by itself (FIX_* of tests/models/escape.pml; DEVIATIONS.md#escape). None: the
-// algorithm to the letter.
-enum class EscapeFix : std::uint8_t {
-  kPool = 1 << 0,   // event e3 counts where a token reserved a place, not where the frame was extracted
-  kOrder = 1 << 1,  // an escaping frame does not overtake earlier ones of its flow that wait for its port
-  kReclaim =
-      1 << 2,  // tokens come back by their own age, and a pool never holds more than its queue has places
-  kHeadroom = 1 << 3,  // room behind XOFF for what leaves a paused port
-  kHosts = 1 << 4,     // no token goes to a host, which has no queue to take a frame from
-};
-inline constexpr std::uint8_t kAllEscapeFixes = 0x1f;
-
-// Escape (mechanisms/escape.h): frames of flows that are blocked behind a paused queue and could go on
-// leave it by tokens.
-struct EscapeConfig {
-  bool enabled = false;
-  std::uint8_t fixes = kAllEscapeFixes;  // bits of EscapeFix
-  bool has(EscapeFix fix) const { return (fixes & static_cast<std::uint8_t>(fix)) != 0; }
-  std::uint8_t classes = 0xff;  // bit per class: those that are lossless among them are served
-  std::uint16_t tokens = 8;     // places in a port's dedicated queue: its pool; the paper gives no number
-  std::uint16_t flows = 0;      // in a port's table; 0: as many as tokens (4.3.1, 7)
-  bool by_hosts = false;        // a flow is all that one host sends to another, by whatever queue pairs
-  std::uint64_t flow_bits() const { return by_hosts ? kHostsOfFlow : ~std::uint64_t{0}; }
-  Duration period{};        // Delta^esc; 0: twice the link's delay (4.3.2)
-  Duration reclaim = 1_ms;  // 4.3.3, 5: how long tokens that are not used are missed
-  // Ours, not the chapter's: DEVIATIONS.md#escape.
-  bool announce = false;  // flows that wait behind a paused port are made known to the switches behind it
-  bool return_tokens = false;  // tokens that nobody can use come back; needs the fixes pool and reclaim
 };
 
 // Element by element: g++ 12 loses member defaults when a constexpr function changes some elements of a
@@ -135,7 +104,6 @@ struct SwitchConfig {
   // FIFO or round robin, for all classes; the other orders are of a class (ClassConfig::order).
   QueueOrder queue_order = QueueOrder::kFifo;
   PfcConfig pfc;
-  EscapeConfig escape;
   MechanismParams mechanisms;
   std::array<ClassConfig, kTrafficClasses> classes = default_classes();
   ClassMap class_map;  // by which it classifies every frame

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/wire/controls.h"
+#include "ovs_patches/switch_model/mechanisms/escape.h"
 #include "ovs_patches/switch_model/mechanisms/loop_breaker.h"
 #include "ovs_patches/switch_model/test_ring.h"
 
@@ -282,7 +283,9 @@ TEST(SwitchLoopBreakerTest, BadSettingsAreNamed) {
   };
   EXPECT_EQ(problem([](SwitchConfig&) {}), "");
   EXPECT_NE(problem([](SwitchConfig& c) { c.pfc.enabled = false; }).find("needs PFC"), std::string::npos);
-  EXPECT_NE(problem([](SwitchConfig& c) { c.escape.enabled = true; }).find("one of them"), std::string::npos);
+  EXPECT_NE(
+      problem([](SwitchConfig& c) { c.mechanisms.of<EscapeMechanism>().enabled = true; }).find("one of them"),
+      std::string::npos);
   for (const bool interval : {true, false})
     EXPECT_EQ(problem([&](SwitchConfig& c) {
                 LoopBreakerParams& params = c.mechanisms.of<LoopBreakerMechanism>();

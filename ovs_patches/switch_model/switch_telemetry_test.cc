@@ -1,6 +1,7 @@
 // INT: which frames are stamped, with what, and what it costs on the wire.
 #include "base/wire/controls.h"
 #include "base/wire/telemetry.h"
+#include "ovs_patches/switch_model/mechanisms/escape.h"
 #include "ovs_patches/switch_model/mechanisms/telemetry.h"
 #include "ovs_patches/switch_model/test_support.h"
 
@@ -130,7 +131,7 @@ TEST(SwitchTelemetryTest, EscapingFramesAreStampedAndCounted) {
   std::vector<PortConfig> three = ports();
   three[2].peer = PeerKind::kSwitch;
   SwitchConfig config = config_on();
-  config.escape.enabled = true;
+  config.mechanisms.of<EscapeMechanism>().enabled = true;
   ASSERT_EQ(problem_of(config, three), "");
   Bench b(config, three);
   b.send_pfc(2, at(0_us), 3, 0xffff);

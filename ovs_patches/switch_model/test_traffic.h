@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/rng.h"
+#include "ovs_patches/switch_model/mechanisms/escape.h"
 #include "ovs_patches/switch_model/mechanisms/mechanisms.h"
 #include "ovs_patches/switch_model/test_support.h"
 
@@ -69,8 +70,10 @@ inline SwitchConfig random_config(const std::string& name) {
   if (name == "pool") config.shared_pool = 100_KB;
   if (name == "lossy") config.pfc.enabled = false;
   if (name == "rocc") config.mechanisms.of<RoccMechanism>().enabled = true;
-  if (name == "escape" || name == "escape_more") config.escape.enabled = true;
-  if (name == "escape_more") config.escape.announce = config.escape.return_tokens = true;
+  if (name == "escape" || name == "escape_more") config.mechanisms.of<EscapeMechanism>().enabled = true;
+  if (name == "escape_more")
+    config.mechanisms.of<EscapeMechanism>().announce = config.mechanisms.of<EscapeMechanism>().return_tokens =
+        true;
   if (name == "watchdog") config.mechanisms.of<WatchdogMechanism>() = {5_us, WatchdogAction::kDrop};
   if (name == "telemetry") config.mechanisms.of<TelemetryMechanism>().enabled = true;
   if (name == "input_buffered") {

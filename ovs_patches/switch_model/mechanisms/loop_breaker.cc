@@ -38,7 +38,7 @@ Schema<LoopBreakerParams> LoopBreakerMechanism::schema() { return kFields; }
 std::optional<SchemaProblem> LoopBreakerMechanism::problem_beside(const Params&, const SwitchConfig& config) {
   if (!config.pfc.enabled)
     return SchemaProblem{{}, "needs PFC: give the label a transport with it, such as \"roce+pfc\""};
-  if (config.escape.enabled)
+  if (config.mechanisms.is_on("escape"))
     return SchemaProblem{{}, "and escape are for the same deadlocks: use one of them"};
   return std::nullopt;
 }

@@ -62,6 +62,13 @@ std::vector<SwitchGroup> read_switch_groups(std::vector<ConfigSection> sections,
 NicSettings read_nic(ConfigSection section, ConfigSection irn, TransportMode mode, bool pfc,
                      const CcConfig& congestion_control, const Topology& topology, const ClassMap& class_map);
 void read_irn(ConfigSection& section, NicSettings& nic);
+Schema<SwitchConfig> switch_schema();
+Schema<PfcConfig> pfc_schema();
+Schema<EcnConfig> ecn_schema();
+Schema<NicSettings> vf_schema();
+Schema<NicConfig> nic_schema();
+Schema<EngineSettings> engine_schema();
+Schema<FaultConfig> fault_schema();
 Schema<IrnConfig> irn_schema();
 Schema<TimerSettings> timer_schema();
 // `lossy`: frames of the hosts' flows may be lost, which is what "auto" asks.

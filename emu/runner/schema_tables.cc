@@ -108,8 +108,15 @@ std::vector<SchemaTable> schema_tables() {
   std::vector<SchemaTable> tables;
   for (const CcAlgorithm& algorithm : cc_algorithms()) tables.push_back(table_of(algorithm));
   tables.push_back(rocc_links());
+  tables.push_back(table_of("topology", fault_schema()));
+  tables.push_back(table_of("engine", engine_schema()));
+  tables.push_back(table_of("nic", vf_schema()));
+  add_column(tables.back().rows, vf_schema().fields.size(), nic_schema(), {});
   tables.push_back(table_of("irn", irn_schema()));
   tables.push_back(table_of("timers", timer_schema()));
+  tables.push_back(table_of("switch", switch_schema()));
+  tables.push_back(table_of("switch.ecn", ecn_schema()));
+  tables.push_back(table_of("switch.pfc", pfc_schema()));
   const MechanismParams defaults;
   for (const MechanismType& type : mechanism_types()) {
     if (type.fields().empty()) continue;

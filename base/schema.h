@@ -21,11 +21,22 @@
 
 namespace rocelab {
 
-// Value of a key. Whole numbers, choices (index of the name) and sets (a bit per name) are std::int64_t.
+// Value of a key. Whole numbers, choices (index of the name), sets (a bit per name) and lists of traffic
+// classes (a bit per class) are std::int64_t.
 // monostate: an optional that holds nothing.
 using FieldValue = std::variant<std::monostate, bool, std::int64_t, double, Duration, Rate, Bytes>;
 
-enum class FieldKind : std::uint8_t { kFlag, kInteger, kReal, kDuration, kRate, kBytes, kChoice, kSet };
+enum class FieldKind : std::uint8_t {
+  kFlag,
+  kInteger,
+  kReal,
+  kDuration,
+  kRate,
+  kBytes,
+  kChoice,
+  kSet,
+  kClasses
+};
 
 struct Field {
   std::string_view key, text;
@@ -175,6 +186,15 @@ constexpr auto set_of(std::string_view key, std::span<const std::string_view> na
   auto made = field<kMember>(key, text);
   made.field.kind = FieldKind::kSet;
   made.field.names = names;
+  return made;
+}
+
+// A key that lists traffic classes, 0 to 7: a bit of each in an integer member.
+template <auto kMember>
+constexpr auto classes(std::string_view key, std::string_view text) {
+  static_assert(std::is_unsigned_v<typename MemberOf<decltype(kMember)>::Type>);
+  auto made = field<kMember>(key, text);
+  made.field.kind = FieldKind::kClasses;
   return made;
 }
 

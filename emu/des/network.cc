@@ -44,9 +44,8 @@ Network::SwitchSlot::SwitchSlot(const RunPlan& plan, std::uint32_t index, Packet
     : entry(plan.world.switches[index]),
       trace(sink),
       node(entry.config, port_configs(plan.world.ports, entry), Rng(plan.seed).fork(entry.name), pool,
-           sink != nullptr ? static_cast<TraceSink&>(*sink) : none) {
-  if (sink != nullptr && plan.settings.engine.sample_interval > Duration()) next_sample = Time::zero();
-}
+           sink != nullptr ? static_cast<TraceSink&>(*sink) : none),
+      samples(sink != nullptr ? plan.settings.engine.sample_interval : Duration()) {}
 
 Network::Network(const RunPlan& plan, const Sinks& sinks)
     : plan_(plan), sinks_(sinks), forwarding_(plan), flows_(program_flows(plan)), lookahead_(plan.lookahead) {
@@ -63,7 +62,9 @@ Network::Network(const RunPlan& plan, const Sinks& sinks)
         plan, s, pool_, sinks.switches.empty() ? nullptr : sinks.switches[s], no_trace_));
   links_.resize(world.ports.size());
   for (const PortEntry& port : world.ports) {
-    const bool faults_in = rocelab::faults_in(world.view(), port).any(), faults_out = port.to_peer.any();
+    const bool fails = std::ranges::count(world.link_changes, port_edges_.size(), &LinkChangeEntry::port) > 0;
+    const bool faults_in = fails || rocelab::faults_in(world.view(), port).any(),
+               faults_out = fails || port.to_peer.any();
     port_edges_.push_back({&switches_[port.switch_index]->node,
                            port.peer_host == kNoPeer ? nullptr : hosts_[port.peer_host].get(), port.peer_port,
                            port.peer_host, port.switch_index,
@@ -72,8 +73,7 @@ Network::Network(const RunPlan& plan, const Sinks& sinks)
   }
   for (std::size_t i = 1; i <= plan.route_changes.size(); ++i)
     rerouted_.emplace_back(plan, routes_after(plan, i));
-  schedules_ = link_schedules(world.link_changes, world.ports.size());
-  plain_ = schedules_.empty() && rerouted_.empty() && sinks.tap == nullptr &&
+  plain_ = rerouted_.empty() && sinks.tap == nullptr &&
            std::ranges::none_of(port_edges_, [](const PortEdge& e) { return e.faults_in || e.faults_out; });
   for (const HostEntry& host : world.hosts) host_edges_.push_back({host.port, NodeId{host.node}});
   next_.resize(hosts_.size() + switches_.size(), Time::never());
@@ -123,7 +123,7 @@ void Network::run_host(std::uint32_t index, Time end) {
 
 void Network::run_switch(std::uint32_t index, Time end) {
   SwitchSlot& slot = *switches_[index];
-  if (slot.next_sample < end) sample_before(slot, end);
+  slot.samples.take_before(end, slot.node, slot.trace, [&](Time until) { run_until(slot, until); });
   run_until(slot, end);
   next_[hosts_.size() + index] = slot.node.next_event();
 }
@@ -133,20 +133,6 @@ void Network::run_until(SwitchSlot& slot, Time end) {
   slot.node.run_until(end, [this, first_port](PortId port, PacketRef&& packet, Time departure, Time due) {
     send_from_switch(first_port + port.value, std::move(packet), departure, due);
   });
-}
-
-// The state as it stands at each multiple of the interval. While nothing happens it does not change, and
-// multiples within such a time are left out.
-void Network::sample_before(SwitchSlot& slot, Time end) {
-  const Duration interval = plan_.settings.engine.sample_interval;
-  while (slot.next_sample < end) {
-    run_until(slot, slot.next_sample);
-    slot.trace->sample(slot.node.model(), slot.next_sample);
-    slot.next_sample = slot.next_sample + interval;
-    const Time next = std::min(slot.node.next_event(), end);
-    if (next > slot.next_sample)
-      slot.next_sample = slot.next_sample + interval * ((next - slot.next_sample) / interval);
-  }
 }
 
 void Network::settle(Time end) {
@@ -166,13 +152,6 @@ void Network::arrive_from_switches(const PortEdge& edge, PacketRef&& packet, Tim
                           ? rules.out_unbucketed(edge.switch_index, packet->dst)
                           : rules.out(edge.switch_index, packet->dst, udp_src_port_of(*packet));
   edge.node->deliver(edge.id, {out, out != nullptr ? 1u : 0u}, std::move(packet), due);
-}
-
-bool Network::dies(std::uint32_t port, bool to_switch, const Packet& packet, Time begin, Time due) {
-  if (schedules_.empty() || !schedules_[port].down_within(begin, due)) return false;
-  count_down(to_switch ? link(port).in : link(port).out, packet.payload_length > 0);
-  lose(port, packet, to_switch ? due : begin, kLinkDown);
-  return true;
 }
 
 const Forwarding& Network::forwarding_at(Time due) const {

@@ -17,7 +17,7 @@
 #include "emu/des/host_node.h"
 #include "emu/des/huge_pages.h"
 #include "emu/des/virtual_link.h"
-#include "emu/link/link_schedule.h"
+#include "emu/record/sample_clock.h"
 #include "emu/record/switch_trace.h"
 #include "emu/runner/plan.h"
 #include "emu/world/port_link.h"
@@ -93,7 +93,7 @@ class Network {
     std::uint32_t peer_port, peer_index;     // of a switch: its port; of a host: its index
     std::uint32_t switch_index, node_index;  // of the switch, among switches and among nodes
     PortId id;
-    bool faults_in, faults_out;
+    bool faults_in, faults_out;  // failures among them
   };
   struct HostEdge {
     std::uint32_t port = 0;
@@ -105,7 +105,7 @@ class Network {
     const SwitchEntry& entry;
     SwitchTrace* trace;
     SwitchNode node;
-    Time next_sample = Time::never();
+    SampleClock samples;
   };
 
   void connect_programs();
@@ -113,13 +113,10 @@ class Network {
   void run_host(std::uint32_t host, Time end);
   void run_switch(std::uint32_t index, Time end);
   void run_until(SwitchSlot& slot, Time end);
-  void sample_before(SwitchSlot& slot, Time end);
   void send_from_host(std::uint32_t host, PacketRef&& packet, const PathAddress& path, Time due);
   void send_from_switch(std::uint32_t port, PacketRef&& packet, Time departure, Time due);
   void arrive_at_switch(std::uint32_t port, PacketRef&& packet, Time due);
   void arrive_from_switches(const PortEdge& edge, PacketRef&& packet, Time due);
-  // Whether the link behind a switch's port is down while it carries the frame; counts and records it.
-  [[gnu::cold]] bool dies(std::uint32_t port, bool to_switch, const Packet& packet, Time begin, Time due);
   const Forwarding& forwarding_at(Time due) const;
   [[gnu::cold]] void lose(std::uint32_t port, const Packet& packet, Time when, std::uint8_t why);
   void note(std::size_t node, Time due) { next_[node] = std::min(next_[node], due); }
@@ -130,8 +127,7 @@ class Network {
   NullMemory memory_;
   NullTrace no_trace_;
   Forwarding forwarding_;
-  std::vector<Forwarding> rerouted_;     // after each of the plan's route changes
-  std::vector<LinkSchedule> schedules_;  // by port; empty: no link ever fails
+  std::vector<Forwarding> rerouted_;  // after each of the plan's route changes
   bool plain_;  // no link fails or has faults, no rule changes, nothing is captured: frames just go on
   std::vector<app::Flow> flows_;
   std::vector<std::unique_ptr<HostNode>> hosts_;  // null: takes no part

@@ -29,11 +29,13 @@ namespace rocelab::des {
   packet->frame_slot = path.udp_src_port;
   packet->flow = packet->roce.dest.value;  // what switches can see of a frame
   if (!plain_) [[unlikely]] {
-    const PortConfig& config = plan_.world.ports[edge.port].config;
-    const Time begin = due - config.delay - wire_time(packet->frame(), config.rate);
-    if (dies(edge.port, true, *packet, begin, due)) return;
-    if (port_edges_[edge.port].faults_in && !cross(link(edge.port).faults.in, *packet))
-      return lose(edge.port, *packet, due, kLinkLoss);
+    if (port_edges_[edge.port].faults_in) {
+      LinkDirection& in = link(edge.port).faults.in;
+      const PortConfig& config = plan_.world.ports[edge.port].config;
+      const Time begin = due - config.delay - wire_time(packet->frame(), config.rate);
+      if (in.fails(packet->payload_length > 0, begin, due)) return lose(edge.port, *packet, due, kLinkDown);
+      if (!cross(in, *packet)) return lose(edge.port, *packet, due, kLinkLoss);
+    }
   }
   arrive_at_switch(edge.port, std::move(packet), due);
 }
@@ -45,9 +47,13 @@ namespace rocelab::des {
     packet->frame_slot = 0;  // it leaves the switch that made it
   if (!plain_) [[unlikely]] {
     if (sinks_.tap != nullptr) sinks_.tap->on_frame(port, departure, *packet, false);
-    if (dies(port, false, *packet, departure, due)) return;
-    if (edge.faults_out && !is_link_local(packet->kind) && !cross(link(port).faults.out, *packet))
-      return lose(port, *packet, departure, kLinkLoss);
+    if (edge.faults_out) {
+      LinkDirection& out = link(port).faults.out;
+      if (out.fails(packet->payload_length > 0, departure, due))
+        return lose(port, *packet, departure, kLinkDown);
+      if (!is_link_local(packet->kind) && !cross(out, *packet))
+        return lose(port, *packet, departure, kLinkLoss);
+    }
   }
   if (edge.peer_port != kNoPeer) {
     arrive_at_switch(edge.peer_port, std::move(packet), due);

@@ -85,9 +85,9 @@ def _congestion_controls(all_tables: Sequence[Table]) -> list[str]:
     return lines
 
 
-def _mechanisms(all_tables: Sequence[Table]) -> list[str]:
-    """Tables of switch mechanisms that bring their own parameters, `[switch.<name>]`; there may be none."""
-    mine = [table for table in all_tables if table.section.startswith("switch.")]
+def _switch(all_tables: Sequence[Table]) -> list[str]:
+    """`[switch]`, and the tables in it: those of mechanisms among them."""
+    mine = [table for table in all_tables if f"{table.section}.".startswith("switch.")]
     return [
         line for table in mine for line in _markdown(f"`{table.section.removeprefix('switch.')}.`", table)
     ]
@@ -117,7 +117,7 @@ def _block(name: str, all_tables: Sequence[Table]) -> list[str]:
     if name == _CC[:-1]:
         return _congestion_controls(all_tables)
     if name == "switch":
-        return _mechanisms(all_tables)
+        return _switch(all_tables)
     if name == "metrics":
         return _metrics()
     return _trace_kinds() if name == "trace_kinds" else _section(name, all_tables)

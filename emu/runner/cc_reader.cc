@@ -28,7 +28,7 @@ CcPreset read_preset(ConfigSection& section, const CcAlgorithm& algorithm) {
 
 // One algorithm's table. All tables are checked, so that a mistake shows whatever the label; those of the
 // algorithm in use are listed among the parameters.
-CcPreset read_algorithm(ConfigSection section, const CcAlgorithm& algorithm, RoccReading& rocc) {
+CcPreset read_algorithm(ConfigSection section, const CcAlgorithm& algorithm, RoccSwitchParams& rocc) {
   CcPreset preset = read_preset(section, algorithm);
   CcConfig& config = preset.config;
   read_fields(section, algorithm.fields(), algorithm.params(config));
@@ -59,7 +59,7 @@ void read_rtt_segment(ConfigSection& section, CcConfig& config) {
 }  // namespace
 
 CcPreset read_congestion_control(ConfigSection section, TransportMode mode,
-                                 std::vector<Parameter>* parameters, RoccReading& rocc) {
+                                 std::vector<Parameter>* parameters, RoccSwitchParams& rocc) {
   std::vector<std::string_view> names{"none"};
   for (const CcAlgorithm& algorithm : cc_algorithms()) names.push_back(algorithm.name);
   const std::string_view name = names[section.choice("name", names, 0)];
@@ -72,7 +72,7 @@ CcPreset read_congestion_control(ConfigSection section, TransportMode mode,
                        algorithm, rocc);
     if (in_use) chosen = preset;
   }
-  rocc.config.enabled = chosen.config.get<RoccRp>() != nullptr;
+  rocc.enabled = chosen.config.get<RoccRp>() != nullptr;
   check_mode(section, chosen.config, mode);
   read_rtt_segment(section, chosen.config);
   section.finish();

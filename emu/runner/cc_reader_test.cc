@@ -8,6 +8,10 @@
 #include "emu/runner/scenario.h"
 #include "irn_provider/cc/algorithms.h"
 #include "irn_provider/cc/cc_algorithm.h"
+#include "ovs_patches/switch_model/mechanisms/escape.h"
+#include "ovs_patches/switch_model/mechanisms/rocc.h"
+#include "ovs_patches/switch_model/mechanisms/telemetry.h"
+#include "ovs_patches/switch_model/mechanisms/watchdog.h"
 
 namespace rocelab {
 namespace {
@@ -119,7 +123,7 @@ TEST(CcReaderTest, HpccBringsTelemetryAndTheNetworksRtt) {
   const Scenario s = parse_scenario(
       text(R"("irn+pfc+hpcc", "irn")", "[congestion_control.hpcc]\nflows = 10\nw_ai = \"80B\"\n"), "t.toml");
   const RunPlan plan = make_plan(s, s.settings[0], 1);
-  EXPECT_TRUE(plan.world.switches[0].config.telemetry.enabled);
+  EXPECT_TRUE(plan.world.switches[0].config.mechanisms.of<TelemetryMechanism>().enabled);
   EXPECT_EQ(plan.world.switches[0].config.max_frame,
             plan.wire_mtu + Bytes::from_count(Telemetry::kMaxShimBytes));
   EXPECT_EQ(plan.live.max_frame_bytes,
@@ -128,14 +132,16 @@ TEST(CcReaderTest, HpccBringsTelemetryAndTheNetworksRtt) {
   EXPECT_EQ(p.base_rtt, plan.base_rtt);
   EXPECT_EQ(p.w_ai, 80_B);
   EXPECT_EQ(p.flows, 10u);
-  EXPECT_FALSE(make_plan(s, s.settings[1], 1).world.switches[0].config.telemetry.enabled);
+  EXPECT_FALSE(
+      make_plan(s, s.settings[1], 1).world.switches[0].config.mechanisms.of<TelemetryMechanism>().enabled);
 }
 
 TEST(CcReaderTest, EscapeBesideHpccHasRoomForItsHopsToo) {
   const Scenario s = parse_scenario(text(R"("irn+pfc+hpcc")", "[switch.escape]\nenabled = true\n"), "t.toml");
   const RunPlan plan = make_plan(s, s.settings[0], 1);
   const SwitchConfig& config = plan.world.switches[0].config;
-  EXPECT_TRUE(config.telemetry.enabled && config.escape.enabled);
+  EXPECT_TRUE(config.mechanisms.of<TelemetryMechanism>().enabled &&
+              config.mechanisms.of<EscapeMechanism>().enabled);
   EXPECT_EQ(config.max_frame, plan.wire_mtu + Bytes::from_count(Telemetry::kMaxShimBytes));
   EXPECT_EQ(plan.live.max_frame_bytes, (plan.wire_mtu + SwitchConfig::kLongerOverIpv6).count() +
                                            Telemetry::kMaxShimBytes + kEscapeShimBytes);
@@ -155,7 +161,7 @@ TEST(CcReaderTest, WhatTelemetryCannotSayIsRefused) {
 TEST(CcReaderTest, HpccOverRoceHasEveryPacketAcknowledged) {
   const auto hpcc = settings(R"("roce+pfc+hpcc")");
   EXPECT_EQ(hpcc[0].nic.config.ack_interval, 1u);
-  EXPECT_TRUE(hpcc[0].switches.telemetry.enabled);
+  EXPECT_TRUE(hpcc[0].switches.mechanisms.of<TelemetryMechanism>().enabled);
   EXPECT_EQ(settings(R"("roce+pfc+dcqcn")")[0].nic.config.ack_interval, 66u);
   EXPECT_EQ(settings(R"("irn+hpcc")")[0].nic.config.ack_interval, 66u) << "IRN acknowledges all anyway";
   EXPECT_EQ(settings(R"("irn+hpcc")", "[nic]\nroce_hosts = [\"h1\"]\n")[0].nic.config.ack_interval, 1u);
@@ -187,10 +193,11 @@ TEST(CcReaderTest, ReadsOverRoceWithHpccAreRefused) {
 
 TEST(CcReaderTest, TheWatchdogOfPfcIsOffUnlessItHasAPeriod) {
   const auto off = settings(R"("roce+pfc")");
-  EXPECT_EQ(off[0].switches.pfc.watchdog.period, 0_ps);
+  EXPECT_EQ(off[0].switches.mechanisms.of<WatchdogMechanism>().period, 0_ps);
   const auto on = settings(R"("roce+pfc")", "[switch.pfc.watchdog]\nperiod = \"1ms\"\naction = \"drop\"\n");
-  EXPECT_EQ(on[0].switches.pfc.watchdog.period, 1_ms);
-  EXPECT_EQ(on[0].switches.pfc.watchdog.action, WatchdogAction::kDrop);
+  const PfcWatchdogParams& params = on[0].switches.mechanisms.of<WatchdogMechanism>();
+  EXPECT_EQ(params.period, 1_ms);
+  EXPECT_EQ(params.action, WatchdogAction::kDrop);
   EXPECT_EQ(value_of(on[0], "switch.pfc.watchdog.action"), "\"drop\"");
   EXPECT_NE(complaint(R"("roce+pfc")", "[switch.pfc.watchdog]\nperiod = \"0us\"\n").find("more than 0"),
             std::string::npos);
@@ -250,15 +257,16 @@ TEST(CcReaderTest, RoccsPresetsAreValuesOfItsCongestionPoints) {
   const auto rocc = [](const std::string& table) {
     return settings(R"("roce+pfc+rocc")", "[congestion_control.rocc]\n" + table)[0];
   };
+  const auto points = [](const Settings& s) { return s.switches.mechanisms.of<RoccMechanism>().points; };
   const Settings paper = rocc(""), testbed = rocc("preset = \"p4-testbed\"\n");
-  EXPECT_FALSE(paper.rocc.q_ref);
-  EXPECT_EQ(paper.rocc.params(10_Gbps).q_ref, 75_KB);
+  EXPECT_FALSE(points(paper).q_ref);
+  EXPECT_EQ(points(paper).params(10_Gbps).q_ref, 75_KB);
   EXPECT_EQ(value_of(paper, "congestion_control.rocc.q_ref"), "\"by-link\"");
   EXPECT_EQ(value_of(paper, "congestion_control.rocc.recovery_timer"), "\"2T\"");
   EXPECT_EQ(paper.nic.config.cc.get<RoccRp>()->recovery_timer, 80_us);
-  EXPECT_EQ(testbed.rocc.delta_q, 80_B);
+  EXPECT_EQ(points(testbed).delta_q, 80_B);
   EXPECT_EQ(testbed.nic.config.cc.get<RoccRp>()->recovery_timer, 40_us) << "two periods of its own";
-  EXPECT_FALSE(rocc("preset = \"p4-testbed\"\nq_ref = \"by-link\"\n").rocc.q_ref);
+  EXPECT_FALSE(points(rocc("preset = \"p4-testbed\"\nq_ref = \"by-link\"\n")).q_ref);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include "emu/runner/complaint_fixture.h"
 #include "emu/runner/flow_file.h"
 #include "emu/runner/plan.h"
+#include "ovs_patches/switch_model/mechanisms/rocc.h"
 
 namespace rocelab {
 namespace {
@@ -57,9 +58,9 @@ TEST(ClassReaderTest, ANarrowMapLeavesOutWhatItDoesNotName) {
 }
 
 TEST(ClassReaderTest, RoccsCongestionPointsAreThoseOfRocesClass) {
-  EXPECT_EQ(settings("", "roce+pfc+rocc").switches.rocc.classes, 1 << 3);
+  EXPECT_EQ(settings("", "roce+pfc+rocc").switches.mechanisms.of<RoccMechanism>().classes, 1 << 3);
   const std::string moved = "[classes]\ndscp = { 26 = 4 }\n[switch]\nlossless_classes = [4]\n";
-  EXPECT_EQ(settings(moved, "roce+pfc+rocc").switches.rocc.classes, 1 << 4);
+  EXPECT_EQ(settings(moved, "roce+pfc+rocc").switches.mechanisms.of<RoccMechanism>().classes, 1 << 4);
 }
 
 TEST(ClassReaderTest, MistakesNameTheirPlace) {

@@ -8,10 +8,52 @@
 namespace rocelab {
 namespace {
 
+constexpr auto kSwitch = fields(
+    field<&SwitchConfig::ingress_buffer>("lossless_buffer",
+                                         "with PFC: per ingress port and lossless class, headroom included"),
+    field<&SwitchConfig::egress_limit>("lossy_buffer", "per egress queue of a lossy class"),
+    field<&SwitchConfig::input_buffered>("input_buffered",
+                                         "the IRN paper's switch: lossy frames are admitted by input port, "
+                                         "outputs serve inputs round robin"),
+    field<&SwitchConfig::input_buffer>("input_buffer", "per input port, with `input_buffered`"),
+    field<&SwitchConfig::shared_pool>("shared_pool", "shared memory with a dynamic threshold; 0B: none"),
+    field<&SwitchConfig::alpha_lossless>(
+        "alpha_lossless", "a lossless class may hold so many times the free pool beyond its XOFF threshold")
+        .within(1e-6, 1e6),
+    field<&SwitchConfig::alpha_lossy>("alpha_lossy",
+                                      "a lossy queue may hold so many times the free pool; 0: it has "
+                                      "`lossy_buffer` and no part of the pool")
+        .within(0, 1e6));
+
+constexpr auto kPfc = fields(
+    field<&PfcConfig::headroom>("headroom",
+                                "room above XOFF; `computed`: exactly enough for each link, or what `xoff` "
+                                "leaves of the buffer")
+        .or_word("computed", kComputed),
+    field<&PfcConfig::xoff>("xoff", "`computed`: the buffer less the headroom")
+        .or_word("computed", kComputed),
+    field<&PfcConfig::xon>("xon", "`computed`: XOFF less `xon_frames` maximum frames")
+        .or_word("computed", kComputed),
+    field<&PfcConfig::xon_frames>("xon_frames", "maximum frames from XON to XOFF").within(0, 1000),
+    field<&PfcConfig::quanta>("quanta", "pause time in an XOFF").within(1, 0xffff),
+    field<&PfcConfig::refresh_percent>("refresh_percent",
+                                       "an XOFF that still holds is sent again after this part of its time")
+        .within(1, 99),
+    field<&PfcConfig::response_time>("response_time",
+                                     "from the arrival of an XOFF until the neighbour starts no frame: one "
+                                     "maximum frame, or a time")
+        .or_word("one-frame", kOneMaxFrame));
+
+constexpr auto kEcn = fields(
+    field<&EcnConfig::enabled>("enabled",
+                               "marking at enqueue. With a congestion control that needs marks: true, and "
+                               "the thresholds of its preset"),
+    field<&EcnConfig::k_min>("kmin", "queue length up to which nothing is marked"),
+    field<&EcnConfig::k_max>("kmax", "queue length above which everything is marked"),
+    field<&EcnConfig::p_max>("pmax", "share of frames that is marked at `kmax`").within(0, 1));
+
 void read_thresholds(ConfigSection& section, EcnConfig& ecn) {
-  ecn.k_min = section.bytes("kmin", ecn.k_min);
-  ecn.k_max = section.bytes("kmax", ecn.k_max);
-  ecn.p_max = section.real("pmax", ecn.p_max, 0, 1);
+  read_fields(section, std::span(kEcn.all).subspan(1), &ecn);
   if (ecn.k_max < ecn.k_min) section.fail_at("kmax", "is less than kmin");
 }
 
@@ -64,92 +106,23 @@ void read_classes(ConfigSection& section, SwitchConfig& config) {
     config.classes[tc].weight = static_cast<std::uint16_t>(weights[tc]);
 }
 
-// A size that the switch can also derive itself.
-Bytes computed_or_bytes(ConfigSection& section, const char* key) {
-  return section.is_word(key, "computed", !section.has(key)) ? kComputed : section.bytes(key, Bytes{});
-}
-
-void read_pfc(ConfigSection section, PfcConfig& pfc) {
-  pfc.headroom = computed_or_bytes(section, "headroom");
-  pfc.xoff = computed_or_bytes(section, "xoff");
-  pfc.xon = computed_or_bytes(section, "xon");
-  pfc.xon_frames = static_cast<std::uint16_t>(section.integer("xon_frames", pfc.xon_frames, 0, 1000));
-  pfc.quanta = static_cast<std::uint16_t>(section.integer("quanta", pfc.quanta, 1, 0xffff));
-  pfc.refresh_percent =
-      static_cast<std::uint16_t>(section.integer("refresh_percent", pfc.refresh_percent, 1, 99));
-  if (!section.is_word("response_time", "one-frame", !section.has("response_time")))
-    pfc.response_time = section.duration("response_time", Duration{});
-  ConfigSection watchdog = section.table("watchdog");
-  if (!watchdog.is_word("period", "off", !watchdog.has("period"))) {
-    pfc.watchdog.period = watchdog.duration("period", pfc.watchdog.period);
-    if (pfc.watchdog.period.ps() <= 0) watchdog.fail_at("period", "must be more than 0, or \"off\"");
-  }
-  pfc.watchdog.action = static_cast<WatchdogAction>(watchdog.choice("action", {"report", "drop"}, 0));
-  watchdog.finish();
-  section.finish();
-}
-
-constexpr std::string_view kEscapeFixes[] = {"pool", "order", "reclaim", "headroom", "hosts"};  // by bit
-
-// All that are lossless, or some of them.
-std::uint8_t read_escape_classes(ConfigSection& section, const SwitchConfig& config) {
-  if (section.is_word("classes", "lossless", !section.has("classes"))) return EscapeConfig{}.classes;
-  std::uint8_t classes = 0;
-  for (const std::int64_t tc : section.integers("classes", {}, 0, kTrafficClasses - 1)) {
-    if (!config.classes[static_cast<std::size_t>(tc)].lossless)
-      section.fail_at("classes", "names class " + std::to_string(tc) + ", which is not in lossless_classes");
-    classes = static_cast<std::uint8_t>(classes | 1 << tc);
-  }
-  if (classes == 0) section.fail_at("classes", "names none; \"lossless\" is all that are");
-  return classes;
-}
-
-void read_escape(ConfigSection section, const SwitchConfig& config, EscapeConfig& escape) {
-  escape.enabled = section.boolean("enabled", escape.enabled);
-  escape.classes = read_escape_classes(section, config);
-  escape.fixes = static_cast<std::uint8_t>(read_set(section, "fixes", kEscapeFixes, kAllEscapeFixes));
-  escape.tokens = static_cast<std::uint16_t>(section.integer("tokens", escape.tokens, 1, 1024));
-  if (!section.is_word("flows", "by-pool", !section.has("flows")))
-    escape.flows = static_cast<std::uint16_t>(section.integer("flows", 0, 1, 4096));
-  escape.by_hosts = section.choice("flow", {"connection", "hosts"}, 0) == 1;
-  if (!section.is_word("period", "2-link-delays", !section.has("period"))) {
-    escape.period = section.duration("period", escape.period);
-    if (escape.period.ps() <= 0) section.fail_at("period", "must be more than 0");
-  }
-  escape.reclaim = section.duration("reclaim", escape.reclaim);
-  if (escape.reclaim.ps() <= 0) section.fail_at("reclaim", "must be more than 0");
-  escape.announce = section.boolean("announce", escape.announce);
-  escape.return_tokens = section.boolean("return_tokens", escape.return_tokens);
-  if (escape.return_tokens && !(escape.has(EscapeFix::kPool) && escape.has(EscapeFix::kReclaim)))
-    section.fail_at("return_tokens", "needs the fixes \"pool\" and \"reclaim\"");
-  section.finish();
-}
-
-void read_loop_breaker(ConfigSection section, LoopBreakerConfig& breaker) {
-  breaker.enabled = section.boolean("enabled", breaker.enabled);
-  breaker.drop = static_cast<LoopBreakerDrop>(section.choice("drop", {"queue", "to-xon"}, 0));
-  breaker.interval = section.duration("interval", breaker.interval);
-  if (breaker.interval.ps() <= 0) section.fail_at("interval", "must be more than 0");
-  if (!section.is_word("period", "by-interval", !section.has("period"))) {
-    breaker.period = section.duration("period", breaker.period);
-    if (breaker.period.ps() <= 0) section.fail_at("period", "must be more than 0");
-  }
+void read_pfc(ConfigSection section, SwitchConfig& config) {
+  read_schema(section, pfc_schema(), config.pfc);
+  read_mechanisms(section, "switch.pfc", config);
   section.finish();
 }
 
 }  // namespace
 
+Schema<SwitchConfig> switch_schema() { return kSwitch; }
+Schema<PfcConfig> pfc_schema() { return kPfc; }
+Schema<EcnConfig> ecn_schema() { return kEcn; }
+
 SwitchConfig read_switch(ConfigSection section, bool pfc, const CcPreset& congestion_control,
                          std::vector<EcnOfRate>& ecn_by_rate) {
   SwitchConfig config;
   config.pfc.enabled = pfc;
-  config.ingress_buffer = section.bytes("lossless_buffer", config.ingress_buffer);
-  config.egress_limit = section.bytes("lossy_buffer", config.egress_limit);
-  config.input_buffered = section.boolean("input_buffered", config.input_buffered);
-  config.input_buffer = section.bytes("input_buffer", config.input_buffer);
-  config.shared_pool = section.bytes("shared_pool", config.shared_pool);
-  config.alpha_lossless = section.real("alpha_lossless", config.alpha_lossless, 1e-6, 1e6);
-  config.alpha_lossy = section.real("alpha_lossy", config.alpha_lossy, 0, 1e6);
+  read_schema(section, switch_schema(), config);
   read_queue_order(section, config);
   read_port_buffer(section, config);
   if (section.choice("classify", {"dscp", "pcp"}, 0) == 1)
@@ -159,27 +132,33 @@ SwitchConfig read_switch(ConfigSection section, bool pfc, const CcPreset& conges
         "class 0. Use \"dscp\", and [classes] for a map of your own");
   read_classes(section, config);
   read_each_class(section, config);
-  read_pfc(section.table("pfc"), config.pfc);
+  read_pfc(section.table("pfc"), config);
   ecn_by_rate = read_ecn(section.table("ecn"), config, congestion_control);
-  read_escape(section.table("escape"), config, config.escape);
-  if (config.escape.enabled && !pfc)
-    section.fail_at("escape", "needs PFC: give the label a transport with it, such as \"roce+pfc\"");
-  for (std::size_t tc = 0; config.escape.enabled && tc < config.classes.size(); ++tc)
-    if (config.classes[tc].lossless && config.classes[tc].order != QueueOrder::kFifo)
-      section.fail_at("escape", "takes frames out of FIFO queues only, and class " + std::to_string(tc) +
-                                    " has another order");
-  read_mechanisms(section, config);
+  read_mechanisms(section, "switch", config);
+  check_mechanisms(section, config);
   check_ranks(section, config);
-  read_loop_breaker(section.table("loop_breaker"), config.loop_breaker);
-  if (config.loop_breaker.enabled && !pfc)
-    section.fail_at("loop_breaker", "needs PFC: give the label a transport with it, such as \"roce+pfc\"");
-  if (config.loop_breaker.enabled && config.escape.enabled)
-    section.fail_at("loop_breaker", "and escape are for the same deadlocks: use one of them");
   section.finish();
   return config;
 }
 
 namespace {
+
+constexpr auto kVfs = fields(
+    field<&NicSettings::vfs>("vfs", "programs that one host can run at once").within(1, kMaxVfsPerHost));
+
+constexpr auto kNic = fields(
+    field<&NicConfig::max_qps>("max_qps", "queue pairs of a host; more with `vfs = 1` only")
+        .within(1, 1 << 18),
+    field<&NicConfig::ack_interval>("ack_interval",
+                                    "RoCE asks for an ACK on every n-th packet of a message and on its last; "
+                                    "1 with `hpcc`, which needs one of each")
+        .within(1, 1 << 20),
+    field<&NicConfig::qp_burst>("qp_burst",
+                                "data packets that a queue pair sends in a row while others of its host "
+                                "wait: 1 is round robin by packets")
+        .within(1, 1 << 16),
+    field<&NicConfig::ecn_capable>(
+        "ecn_capable", "data is sent as ECT(0); true with a congestion control that needs marks"));
 
 void read_modes(ConfigSection& section, const char* key, TransportMode mode, const Topology& topology,
                 NicSettings& nic) {
@@ -195,6 +174,9 @@ void read_modes(ConfigSection& section, const char* key, TransportMode mode, con
 
 }  // namespace
 
+Schema<NicSettings> vf_schema() { return kVfs; }
+Schema<NicConfig> nic_schema() { return kNic; }
+
 NicSettings read_nic(ConfigSection section, ConfigSection irn, TransportMode mode, bool pfc,
                      const CcConfig& congestion_control, const Topology& topology,
                      const ClassMap& class_map) {
@@ -208,23 +190,19 @@ NicSettings read_nic(ConfigSection section, ConfigSection irn, TransportMode mod
   static constexpr std::int64_t kMtus[] = {256, 512, 1024, 2048, 4096};
   const std::size_t mtu = section.choice("path_mtu", {"256B", "512B", "1024B", "2048B", "4096B"}, 2);
   config.active_mtu = static_cast<std::uint32_t>(kMtus[mtu]);
-  nic.vfs = static_cast<std::uint32_t>(section.integer("vfs", nic.vfs, 1, kMaxVfsPerHost));
+  read_schema(section, vf_schema(), nic);
   read_modes(section, "roce_hosts", TransportMode::kRoce, topology, nic);
   read_modes(section, "irn_hosts", TransportMode::kIrn, topology, nic);
-  config.max_qps = static_cast<std::uint32_t>(section.integer("max_qps", config.max_qps, 1, 1 << 18));
+  const bool has_roce = mode == TransportMode::kRoce || std::ranges::any_of(nic.modes, [](const auto& host) {
+                          return host.second == TransportMode::kRoce;
+                        });
+  if (needs.packet_acks && has_roce) config.ack_interval = 1;
+  read_schema(section, nic_schema(), config);
   if (config.max_qps > kQpnsPerVf && nic.vfs > 1)
     section.fail_at("max_qps", "= " + std::to_string(config.max_qps) +
                                    " needs vfs = 1: the numbers of a host's queue pairs are dealt out to its "
                                    "programs, " +
                                    std::to_string(kQpnsPerVf) + " each");
-  const bool has_roce = mode == TransportMode::kRoce || std::ranges::any_of(nic.modes, [](const auto& host) {
-                          return host.second == TransportMode::kRoce;
-                        });
-  if (needs.packet_acks && has_roce) config.ack_interval = 1;
-  config.ack_interval =
-      static_cast<std::uint32_t>(section.integer("ack_interval", config.ack_interval, 1, 1 << 20));
-  config.qp_burst = static_cast<std::uint32_t>(section.integer("qp_burst", config.qp_burst, 1, 1 << 16));
-  config.ecn_capable = section.boolean("ecn_capable", config.ecn_capable);
   read_nic_classes(section, class_map, config);
   if (needs.bdp && has_roce)
     section.fail_at("roce_hosts", "run RoCE, and congestion_control.name is one of mode \"irn\" only");
@@ -262,9 +240,9 @@ bool all_lossless(const Settings& s) {
 }
 
 bool drops_on_purpose(const SwitchConfig& config) {
-  return config.loop_breaker.enabled ||
-         std::ranges::any_of(config.classes, [](const ClassConfig& c) { return c.egress_max > Bytes{}; }) ||
-         (config.pfc.watchdog.period > Duration{} && config.pfc.watchdog.action == WatchdogAction::kDrop);
+  const auto drops = [&](const MechanismType& type) { return type.drops(config.mechanisms.of(type)); };
+  return std::ranges::any_of(mechanism_types(), drops) ||
+         std::ranges::any_of(config.classes, [](const ClassConfig& c) { return c.egress_max > Bytes{}; });
 }
 
 }  // namespace
@@ -279,11 +257,40 @@ bool may_lose_frames(const Settings& s) {
          });
 }
 
+namespace {
+
+constexpr std::string_view kClocks[] = {"lockstep", "wall"};
+constexpr auto kEngine = fields(
+    choice<&EngineSettings::clock>("clock", kClocks,
+                                   "experiment time advances with the slowest process; `wall`: with the "
+                                   "machine's clock, for foreign devices (docs/wall-clock.md)"),
+    field<&EngineSettings::pace>("pace", "lockstep: N: at least N times slower than real time, for watching")
+        .within(0, 1e9),
+    field<&EngineSettings::poll_interval>("poll_interval",
+                                          "an empty poll_cq returns after this at the latest")
+        .positive(),
+    field<&EngineSettings::sample_interval>("sample_interval", "of queues and rates; 0: none"),
+    field<&EngineSettings::warmup>("warmup", "flows that start earlier do not count"),
+    field<&EngineSettings::measure>("measure", "flows that start within so long after `warmup` count")
+        .positive()
+        .or_word("all", Duration::infinite()),
+    field<&EngineSettings::limit>("limit",
+                                  "experiment time at which the clock of an unfinished run stops; a flow "
+                                  "that would begin then or later is an error")
+        .positive(),
+    field<&EngineSettings::frames_per_vf>("frames_per_vf",
+                                          "frame buffers of one program; `computed`: from buffers, links and "
+                                          "the smallest message")
+        .within(64, 1 << 22)
+        .or_word("computed"));
+
+}  // namespace
+
+Schema<EngineSettings> engine_schema() { return kEngine; }
+
 EngineSettings read_engine(ConfigSection section) {
   EngineSettings engine;
-  engine.clock =
-      section.choice("clock", {"lockstep", "wall"}, 0) == 1 ? ClockKind::kWall : ClockKind::kLockstep;
-  engine.pace = section.real("pace", engine.pace, 0, 1e9);
+  read_schema(section, engine_schema(), engine);
   if (engine.clock == ClockKind::kWall) {
     if (engine.pace != 0) section.fail_at("pace", "is of the lockstep clock; the wall clock has `dilation`");
     if (section.is_word("dilation", "auto", false))
@@ -293,16 +300,6 @@ EngineSettings read_engine(ConfigSection section) {
                       "1, unless its timers are as slow");
     engine.dilation = section.real("dilation", engine.dilation, 1e-3, 1e9);
   }
-  engine.poll_interval = section.duration("poll_interval", engine.poll_interval);
-  if (engine.poll_interval.ps() <= 0) section.fail_at("poll_interval", "must be more than 0");
-  engine.sample_interval = section.duration("sample_interval", engine.sample_interval);
-  engine.warmup = section.duration("warmup", engine.warmup);
-  if (section.has("measure")) engine.measure = section.duration("measure", engine.measure);
-  if (engine.measure.ps() <= 0) section.fail_at("measure", "must be more than 0");
-  engine.limit = section.duration("limit", engine.limit);
-  if (engine.limit.ps() <= 0) section.fail_at("limit", "must be more than 0");
-  if (!section.is_word("frames_per_vf", "computed", !section.has("frames_per_vf")))
-    engine.frames_per_vf = static_cast<std::uint32_t>(section.integer("frames_per_vf", 0, 64, 1 << 22));
   section.finish();
   return engine;
 }

@@ -5,6 +5,8 @@
 #include "emu/runner/complaint_fixture.h"
 #include "emu/runner/plan.h"
 #include "emu/runner/scenario.h"
+#include "ovs_patches/switch_model/mechanisms/escape.h"
+#include "ovs_patches/switch_model/mechanisms/loop_breaker.h"
 
 namespace rocelab {
 namespace {
@@ -17,16 +19,19 @@ Settings settings(const std::string& more) { return parse_scenario(text(more), "
 std::string complaint(const std::string& more);
 
 TEST(DeviceReaderTest, FixesOfEscapeAreChosenOneByOne) {
-  EXPECT_EQ(settings("[switch.escape]\nenabled = true\n").switches.escape.fixes, kAllEscapeFixes);
+  EXPECT_EQ(settings("[switch.escape]\nenabled = true\n").switches.mechanisms.of<EscapeMechanism>().fixes,
+            kAllEscapeFixes);
   const Settings letter = settings("[switch.escape]\nfixes = []\n");
-  EXPECT_EQ(letter.switches.escape.fixes, 0);
+  EXPECT_EQ(letter.switches.mechanisms.of<EscapeMechanism>().fixes, 0);
   const Parameter listed{"switch.escape.fixes", "[]"};
   EXPECT_NE(std::ranges::find(letter.parameters, listed), letter.parameters.end());
-  const EscapeConfig two = settings("[switch.escape]\nfixes = [\"headroom\", \"order\"]\n").switches.escape;
+  const EscapeParams two = settings("[switch.escape]\nfixes = [\"headroom\", \"order\"]\n")
+                               .switches.mechanisms.of<EscapeMechanism>();
   EXPECT_TRUE(two.has(EscapeFix::kHeadroom) && two.has(EscapeFix::kOrder));
   EXPECT_FALSE(two.has(EscapeFix::kPool) || two.has(EscapeFix::kReclaim));
   EXPECT_FALSE(two.by_hosts);
-  EXPECT_TRUE(settings("[switch.escape]\nflow = \"hosts\"\n").switches.escape.by_hosts);
+  EXPECT_TRUE(
+      settings("[switch.escape]\nflow = \"hosts\"\n").switches.mechanisms.of<EscapeMechanism>().by_hosts);
   try {
     settings("[switch.escape]\nfixes = [\"pool\", \"bounds\"]\n");
     FAIL() << "an unknown fix was accepted";
@@ -60,16 +65,19 @@ TEST(DeviceReaderTest, LinksOfARateMayHaveMarkingOfTheirOwn) {
 }
 
 TEST(DeviceReaderTest, WhatEscapesChapterHasNotIsOffUnlessItIsAskedFor) {
-  const EscapeConfig plain = settings("[switch.escape]\nenabled = true\n").switches.escape;
+  const EscapeParams plain =
+      settings("[switch.escape]\nenabled = true\n").switches.mechanisms.of<EscapeMechanism>();
   EXPECT_FALSE(plain.announce || plain.return_tokens);
   const std::string both = "[switch.escape]\nannounce = true\nreturn_tokens = true\n";
-  const EscapeConfig escape = settings(both).switches.escape;
+  const EscapeParams escape = settings(both).switches.mechanisms.of<EscapeMechanism>();
   EXPECT_TRUE(escape.announce && escape.return_tokens);
   EXPECT_NE(complaint(both + "fixes = [\"pool\", \"order\"]\n").find("needs the fixes"), std::string::npos);
 }
 
 TEST(DeviceReaderTest, EscapeServesTheLosslessClassesOrThoseThatAreNamed) {
-  const auto classes = [](const std::string& more) { return settings(more).switches.escape.classes; };
+  const auto classes = [](const std::string& more) {
+    return settings(more).switches.mechanisms.of<EscapeMechanism>().classes;
+  };
   EXPECT_EQ(classes("[switch.escape]\nenabled = true\n"), 0xff);
   const std::string two = "[switch]\nlossless_classes = [3, 4]\n[switch.escape]\nenabled = true\nclasses = ";
   EXPECT_EQ(classes(two + "\"lossless\"\n"), 0xff);
@@ -145,15 +153,17 @@ TEST(DeviceReaderTest, RulesThatAQueueCannotHaveAreNamedWithTheirKey) {
 }
 
 TEST(DeviceReaderTest, LoopBreakerIsOffUnlessItIsAskedFor) {
-  EXPECT_FALSE(settings("").switches.loop_breaker.enabled);
-  const LoopBreakerConfig on = settings("[switch.loop_breaker]\nenabled = true\n").switches.loop_breaker;
+  const auto params = [](const std::string& more) {
+    return settings(more).switches.mechanisms.of<LoopBreakerMechanism>();
+  };
+  EXPECT_FALSE(params("").enabled);
+  const LoopBreakerParams on = params("[switch.loop_breaker]\nenabled = true\n");
   EXPECT_TRUE(on.enabled);
   EXPECT_EQ(on.interval, 1_ms);
   EXPECT_EQ(on.period, 0_ps) << "the interval";
   EXPECT_EQ(on.drop, LoopBreakerDrop::kQueue);
-  const LoopBreakerConfig all =
-      settings("[switch.loop_breaker]\ninterval = \"2ms\"\nperiod = \"50us\"\ndrop = \"to-xon\"\n")
-          .switches.loop_breaker;
+  const LoopBreakerParams all =
+      params("[switch.loop_breaker]\ninterval = \"2ms\"\nperiod = \"50us\"\ndrop = \"to-xon\"\n");
   EXPECT_EQ(all.interval, 2_ms);
   EXPECT_EQ(all.period, 50_us);
   EXPECT_EQ(all.drop, LoopBreakerDrop::kToXon);

@@ -3,6 +3,7 @@
 #include <map>
 
 #include "emu/runner/readers.h"
+#include "emu/runner/schema_reader.h"
 
 namespace rocelab {
 
@@ -36,6 +37,19 @@ std::uint32_t find_link(ConfigSection& section, const char* key, const Topology&
                1];
 }
 
+namespace {
+
+constexpr auto kFault =
+    fields(field<&FaultConfig::drop_rate>("drop_rate", "share of all RoCE frames that vanish").within(0, 1),
+           field<&FaultConfig::corrupt_rate>(
+               "corrupt_rate",
+               "share of them of which one bit behind the IP header flips; the receiver's ICRC finds it")
+               .within(0, 1));
+
+}  // namespace
+
+Schema<FaultConfig> fault_schema() { return kFault; }
+
 void read_faults(std::vector<ConfigSection> sections, Topology& topology) {
   for (ConfigSection& section : sections) {
     section.require("from");
@@ -44,8 +58,7 @@ void read_faults(std::vector<ConfigSection> sections, Topology& topology) {
                         to = find_node(section, "to", topology, section.text("to", ""));
     const std::uint32_t index = find_link(section, "to", topology, from, to);
     FaultConfig fault;
-    fault.drop_rate = section.real("drop_rate", 0, 0, 1);
-    fault.corrupt_rate = section.real("corrupt_rate", 0, 0, 1);
+    read_schema(section, fault_schema(), fault);
     std::vector<std::int64_t> list = section.integers("drop_list", {}, 1, std::int64_t{1} << 62);
     if (list.size() > FaultConfig::kMaxListed)
       section.fail_at("drop_list", "holds more than " + std::to_string(FaultConfig::kMaxListed) +

@@ -20,6 +20,8 @@
 #include "irn_provider/cc/cc_algorithm.h"
 #include "irn_provider/cc/rocc_rp.h"
 #include "ovs_patches/switch_model/headroom.h"
+#include "ovs_patches/switch_model/mechanisms/escape.h"
+#include "ovs_patches/switch_model/mechanisms/rocc.h"
 
 namespace rocelab {
 namespace {
@@ -44,7 +46,8 @@ struct Extremes {
 // RoCC's congestion points are those of RoCE's class.
 void set_class_map(SwitchConfig& config, const ClassMap& map) {
   config.class_map = map;
-  config.rocc.classes = static_cast<std::uint8_t>(1u << map.of(NicConfig{}.roce_dscp).value);
+  config.mechanisms.of<RoccMechanism>().classes =
+      static_cast<std::uint8_t>(1u << map.of(NicConfig{}.roce_dscp).value);
 }
 
 // One host for each switch, rate and delay: paths between others are equal to those between these.
@@ -90,16 +93,14 @@ class Planner {
   RunPlan make() {
     NicConfig& nic = plan_.settings.nic.config;
     plan_.wire_mtu = largest_data_frame(nic.mode, nic.active_mtu);
-    const auto set_max_frame = [&](SwitchConfig& config) {
-      config.max_frame = plan_.wire_mtu;
-      if (config.telemetry.enabled) config.max_frame += Bytes::from_count(Telemetry::kMaxShimBytes);
-    };
-    set_max_frame(plan_.settings.switches);
-    for (SwitchGroup& group : plan_.settings.switch_groups) set_max_frame(group.config);
+    const bool stamps = nic.cc.needs().telemetry;
+    const Bytes max_frame = plan_.wire_mtu + Bytes::from_count(stamps ? Telemetry::kMaxShimBytes : 0);
+    plan_.settings.switches.max_frame = max_frame;
+    for (SwitchGroup& group : plan_.settings.switch_groups) group.config.max_frame = max_frame;
     const Extremes most = longest_paths(topology_, routing_, nic.mode, nic.active_mtu);
     plan_.base_rtt = most.base_rtt;
     most_links_ = most.links;
-    if (plan_.settings.switches.telemetry.enabled && most.links > Telemetry::kMaxHops + 1)
+    if (stamps && most.links > Telemetry::kMaxHops + 1)
       refuse(settings_, "topology",
              "HPCC's telemetry has room for " + std::to_string(Telemetry::kMaxHops) +
                  " switches, and the longest path has " + std::to_string(most.links - 1));
@@ -136,7 +137,7 @@ class Planner {
   // Menikkumbura, 3.3.6, (2): the hosts know the sets of the network's links.
   RoccRegistry rocc_registry() const {
     RoccRegistry registry;
-    const RoccConfig& rocc = settings_.switches.rocc;
+    const RoccSwitchParams& rocc = settings_.switches.mechanisms.of<RoccMechanism>();
     if (!rocc.enabled || rocc.form != RoccForm::kQueue) return registry;
     std::set<Rate> rates;
     for (const Link& link : topology_.links()) rates.insert(link.rate);
@@ -145,7 +146,7 @@ class Planner {
              "congestion_control.rocc.rate_computation = \"host-registry\" knows links of " +
                  std::to_string(RoccRegistry::kMost) + " rates, here are " + std::to_string(rates.size()) +
                  ": use \"host\"");
-    for (const Rate rate : rates) registry.sets[registry.used++] = rocc_values(settings_.rocc.params(rate));
+    for (const Rate rate : rates) registry.sets[registry.used++] = rocc_values(rocc.points.params(rate));
     return registry;
   }
 
@@ -201,11 +202,13 @@ class Planner {
       const std::uint32_t node = entry.node;
       const std::vector<PortConfig> configs = port_configs(plan_.world.ports, entry);
       const std::string who = "switch \"" + topology_.nodes()[node].name + "\": ";
-      if (const std::string problem = problem_of_rocc(entry.config, configs); !problem.empty())
-        refuse(settings_, "congestion_control.rocc", who + problem);
+      for (const MechanismType& type : mechanism_types())
+        if (const std::string problem = problem_of(type, entry.config, configs); !problem.empty())
+          refuse(settings_, section_of(type), who + problem);
       if (const std::string problem = problem_of(entry.config, configs); !problem.empty())
         refuse(settings_, "switch", who + problem);
-      if (entry.config.escape.enabled && entry.config.escape.by_hosts) check_one_path(plan_, routing_, node);
+      const EscapeParams& escape = entry.config.mechanisms.of<EscapeMechanism>();
+      if (escape.enabled && escape.by_hosts) check_one_path(plan_, routing_, node);
     }
     for (const SwitchConfig* config : switch_configs(plan_.settings))
       check_reclaim(plan_, *config, most_links_);
@@ -223,7 +226,6 @@ class Planner {
     entry.switch_index = switch_index;
     entry.port_id = port;
     entry.config = {link.rate, link.delay, topology_.is_host(peer) ? PeerKind::kHost : PeerKind::kSwitch};
-    entry.config.rocc = settings_.rocc.params(link.rate);
     const SwitchGroup* group = group_of(plan_.settings, node);
     for (const EcnOfRate& of : group != nullptr ? group->ecn_by_rate : settings_.ecn_by_rate)
       if (of.rate == link.rate) entry.config.ecn = of.ecn;
@@ -290,7 +292,8 @@ class Planner {
     live.vfs_per_host = settings_.nic.vfs;
     live.max_frame_bytes = static_cast<std::uint32_t>(plan_.settings.switches.longest_frame().count());
     const auto configs = switch_configs(plan_.settings);
-    if (std::ranges::any_of(configs, [](const SwitchConfig* config) { return config->escape.enabled; }))
+    if (std::ranges::any_of(configs,
+                            [](const SwitchConfig* config) { return config->mechanisms.is_on("escape"); }))
       live.max_frame_bytes += kEscapeShimBytes;
     live.pace = settings_.engine.pace;
     live.dilation = settings_.engine.clock == ClockKind::kWall ? settings_.engine.dilation : 0;

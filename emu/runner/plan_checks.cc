@@ -5,6 +5,7 @@
 #include "emu/runner/identity.h"
 #include "irn_provider/cc/cc_algorithm.h"
 #include "ovs_patches/switch_model/headroom.h"
+#include "ovs_patches/switch_model/mechanisms/escape.h"
 
 namespace rocelab {
 namespace {
@@ -44,7 +45,7 @@ void check_duration(const RunPlan& plan, const Routing& routing, const Flow& flo
 
 }  // namespace
 
-void refuse(const Settings& settings, const char* key, const std::string& why) {
+void refuse(const Settings& settings, const std::string& key, const std::string& why) {
   throw ScenarioError(place_of(settings, key) + ": " + why);
 }
 
@@ -85,7 +86,7 @@ void check_buffers(const RunPlan& plan) {
 // switch.
 void check_reclaim(const RunPlan& plan, const SwitchConfig& config, std::size_t most_links) {
   const Topology& topology = plan.settings.topology;
-  const EscapeConfig& escape = config.escape;
+  const EscapeParams& escape = config.mechanisms.of<EscapeMechanism>();
   if (!escape.enabled || !escape.has(EscapeFix::kReclaim)) return;
   Rate slowest = topology.links().front().rate;
   for (const Link& link : topology.links()) slowest = std::min(slowest, link.rate);

@@ -11,7 +11,7 @@
 
 namespace rocelab {
 
-[[noreturn]] void refuse(const Settings& settings, const char* key, const std::string& why);
+[[noreturn]] void refuse(const Settings& settings, const std::string& key, const std::string& why);
 
 // All ports have the same buffer for a lossless class: the least that is enough for each. Ports and their
 // limits are in the plan.

@@ -10,6 +10,7 @@
 #include "irn_provider/cc/rocc_rp.h"
 #include "lockstep/segment.h"
 #include "ovs_patches/switch_model/headroom.h"
+#include "ovs_patches/switch_model/mechanisms/rocc.h"
 
 namespace rocelab {
 namespace {
@@ -148,7 +149,7 @@ TEST(PlanTest, WhereHostsComputeRoccTheyKnowItsFormAndTheSetsOfTheLinks) {
   const auto rocc_of = [](const std::string& table) {
     const RunPlan plan = plan_of("transport = [\"roce+pfc+rocc\"]\n" + kDumbbell +
                                  "[congestion_control.rocc]\nq_ref = \"90KB\"\n" + table);
-    const RoccConfig& rocc = plan.world.switches[0].config.rocc;
+    const RoccSwitchParams& rocc = plan.world.switches[0].config.mechanisms.of<RoccMechanism>();
     EXPECT_EQ(rocc.form, plan.world.hosts[0].nic.cc.get<RoccRp>()->form);
     EXPECT_EQ(rocc.table.kind,
               rocc.form == RoccForm::kRate ? RoccFlowTableKind::kQueue : RoccFlowTableKind::kAge);

@@ -1,5 +1,5 @@
 // The part of [switch] that is about queues: orders, full rules, limits of classes; and the sections of
-// mechanisms that bring their own parameters.
+// mechanisms.
 #include <algorithm>
 #include <array>
 #include <string>
@@ -92,21 +92,34 @@ void read_each_class(ConfigSection& section, SwitchConfig& config) {
   classes.finish();
 }
 
-// [switch.<name>] of the mechanisms that bring their own parameters.
-void read_mechanisms(ConfigSection& section, SwitchConfig& config) {
+// Tables of mechanisms right below `section`, whose path in a scenario is `path`: "switch" or one of its
+// tables.
+void read_mechanisms(ConfigSection& section, const std::string& path, SwitchConfig& config) {
   for (const MechanismType& type : mechanism_types()) {
-    void* params = config.mechanisms.bytes.data() + type.offset;
-    ConfigSection table = section.table(type.name);
+    const std::string place = section_of(type);
+    if (type.fields().empty() || place.substr(0, place.rfind('.')) != path) continue;
+    void* params = config.mechanisms.of(type);
+    ConfigSection table = section.table(place.substr(path.size() + 1));
     read_fields(table, type.fields(), params);
     refuse_problem(table, type.problem_of(params));
     table.finish();
   }
 }
 
+// What mechanisms ask of the rest of [switch]. Behind all of it.
+void check_mechanisms(ConfigSection& section, const SwitchConfig& config) {
+  for (const MechanismType& type : mechanism_types())
+    if (const auto problem = type.problem_beside(config.mechanisms.of(type), config)) {
+      const std::string name = section_of(type).substr(std::string("switch.").size());
+      if (problem->key.empty()) section.fail_at(name, problem->why);
+      section.table(name).fail_at(problem->key, problem->why);
+    }
+}
+
 // Without a mechanism that gives ranks all would be equal.
 void check_ranks(ConfigSection& section, const SwitchConfig& config) {
   const bool ranks = std::ranges::any_of(mechanism_types(), [&](const MechanismType& type) {
-    return type.ranks && type.is_on(config.mechanisms.bytes.data() + type.offset);
+    return type.ranks && type.is_on(config.mechanisms.of(type));
   });
   for (std::size_t tc = 0; !ranks && tc < config.classes.size(); ++tc)
     if (is_by_rank(config.classes[tc].order))

@@ -12,14 +12,9 @@
 #include "emu/runner/scenario.h"
 #include "irn_provider/cc/cc_algorithm.h"
 #include "irn_provider/cc/rocc_rp.h"
+#include "ovs_patches/switch_model/mechanisms/rocc.h"
 
 namespace rocelab {
-
-// What [congestion_control.rocc] says of the switches.
-struct RoccReading {
-  RoccSettings points;
-  RoccConfig config;  // enabled: the label runs RoCC
-};
 
 // `folder`: of the scenario; files named in it are relative to it.
 Topology read_topology(ConfigSection section, const std::filesystem::path& folder);
@@ -34,11 +29,10 @@ std::uint32_t find_link(ConfigSection& section, const char* key, const Topology&
 void read_faults(std::vector<ConfigSection> sections, Topology& topology);
 // The algorithm with its parameters, and the marking that goes with them where it needs marks.
 CcPreset read_congestion_control(ConfigSection section, TransportMode mode,
-                                 std::vector<Parameter>* parameters, RoccReading& rocc);
+                                 std::vector<Parameter>* parameters, RoccSwitchParams& rocc);
 // The switches' part of [congestion_control.rocc]; `rp` is the NICs', which has been read.
-void read_rocc_points(ConfigSection& section, std::string_view preset, RoccReading& rocc, RoccRpParams& rp);
-Schema<RoccSettings> rocc_point_schema();
-Schema<RoccFlowTableParams> rocc_table_schema();
+void read_rocc_points(ConfigSection& section, std::string_view preset, RoccSwitchParams& rocc,
+                      RoccRpParams& rp);
 RoccSettings rocc_preset(std::string_view name);  // the testbeds of 3.5.2 and 3.5.3, and "paper"
 std::vector<LinkEvent> read_link_events(std::vector<ConfigSection> sections, const Topology& topology);
 SwitchConfig read_switch(ConfigSection section, bool pfc, const CcPreset& congestion_control,
@@ -57,7 +51,8 @@ void read_queue_order(ConfigSection& section, SwitchConfig& config);
 void read_port_buffer(ConfigSection& section, SwitchConfig& config);  // behind the buffers and the order
 void read_each_class(ConfigSection& section,
                      SwitchConfig& config);  // behind lossless_classes and pfc.enabled
-void read_mechanisms(ConfigSection& section, SwitchConfig& config);
+void read_mechanisms(ConfigSection& section, const std::string& path, SwitchConfig& config);
+void check_mechanisms(ConfigSection& section, const SwitchConfig& config);
 void check_ranks(ConfigSection& section, const SwitchConfig& config);
 // [[switch_group]]: [switch] with some keys changed, for some switches. Without its class map, RoCC and
 // telemetry, which are a network's.
@@ -67,6 +62,13 @@ std::vector<SwitchGroup> read_switch_groups(std::vector<ConfigSection> sections,
 NicSettings read_nic(ConfigSection section, ConfigSection irn, TransportMode mode, bool pfc,
                      const CcConfig& congestion_control, const Topology& topology, const ClassMap& class_map);
 void read_irn(ConfigSection& section, NicSettings& nic);
+Schema<SwitchConfig> switch_schema();
+Schema<PfcConfig> pfc_schema();
+Schema<EcnConfig> ecn_schema();
+Schema<NicSettings> vf_schema();
+Schema<NicConfig> nic_schema();
+Schema<EngineSettings> engine_schema();
+Schema<FaultConfig> fault_schema();
 Schema<IrnConfig> irn_schema();
 Schema<TimerSettings> timer_schema();
 // `lossy`: frames of the hosts' flows may be lost, which is what "auto" asks.

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "irn_provider/cc/rocc_rp.h"
+#include "ovs_patches/switch_model/mechanisms/rocc.h"
 
 namespace rocelab {
 namespace {
@@ -75,14 +76,15 @@ std::string problem_of_loop(const RoccParams& p, Duration round_trip, Duration r
 
 std::string problem_of_loops(const RunPlan& plan) {
   const Settings& settings = plan.settings;
-  if (!settings.switches.rocc.enabled || settings.rocc.allow_unstable) return {};
+  const RoccSwitchParams& rocc = settings.switches.mechanisms.of<RoccMechanism>();
+  if (!rocc.enabled || rocc.points.allow_unstable) return {};
   std::uint64_t flows = plan.flows.empty() ? kMostFlows : 0;
   for (const Flow& flow : plan.flows) flows += flow.qps;
   std::set<Rate> rates;
   for (const Link& link : settings.topology.links()) rates.insert(link.rate);
   for (const Rate rate : rates) {
     const Duration reaction = settings.nic.config.cc.get<RoccRp>()->reaction_delay;
-    const std::string problem = problem_of_loop(settings.rocc.params(rate), plan.base_rtt, reaction, flows);
+    const std::string problem = problem_of_loop(rocc.points.params(rate), plan.base_rtt, reaction, flows);
     if (!problem.empty()) return "links of " + to_string(rate) + ": " + problem;
   }
   return {};

@@ -12,6 +12,8 @@
 #include "emu/runner/identity.h"
 #include "emu/runner/readers.h"
 #include "emu/runner/text_file.h"
+#include "ovs_patches/switch_model/mechanisms/rocc.h"
+#include "ovs_patches/switch_model/mechanisms/telemetry.h"
 
 namespace rocelab {
 namespace {
@@ -253,21 +255,20 @@ Settings read_settings(const Variant& variant, const std::filesystem::path& fold
   read_faults(root.tables("fault"), s.topology);
   s.link_events = read_link_events(root.tables("link_event"), s.topology);
   const LabelDefinition& label = variant.definition;
-  RoccReading rocc;
+  RoccSwitchParams rocc;
   const CcPreset cc =
       read_congestion_control(root.table("congestion_control"), label.mode, &s.parameters, rocc);
   const ClassMap class_map = read_class_map(root.table("classes"), s.topology, s.class_maps);
   s.switches = read_switch(root.table("switch"), label.pfc, cc, s.ecn_by_rate);
   s.switch_groups = read_switch_groups(root.tables("switch_group"), root.node("switch"), s.topology,
                                        label.pfc, cc, s.parameters);
-  s.rocc = rocc.points;
   s.nic =
       read_nic(root.table("nic"), root.table("irn"), label.mode, label.pfc, cc.config, s.topology, class_map);
-  rocc.config.classes = static_cast<std::uint8_t>(1u << s.nic.config.roce_tc().value);
+  rocc.classes = static_cast<std::uint8_t>(1u << s.nic.config.roce_tc().value);
   const auto complete = [&](SwitchConfig& config) {
     config.class_map = class_map;
-    config.rocc = rocc.config;
-    config.telemetry.enabled = cc.config.needs().telemetry;
+    config.mechanisms.of<RoccMechanism>() = rocc;
+    config.mechanisms.of<TelemetryMechanism>().enabled = cc.config.needs().telemetry;
   };
   complete(s.switches);
   for (SwitchGroup& group : s.switch_groups) complete(group.config);

@@ -50,17 +50,6 @@ struct NicSettings {
   std::vector<std::pair<std::string, TransportMode>> modes;
 };
 
-// RoCC's congestion points: what the scenario sets; the rest is the set of each link (rocc_params_for).
-struct RoccSettings {
-  std::optional<Duration> period;
-  std::optional<Bytes> q_ref, q_mid, q_max, delta_q;
-  std::optional<Rate> f_min, delta_f;
-  std::optional<double> alpha, beta;
-  bool allow_unstable = false;  // T and phase margin (rocc_loop.h) are not checked
-
-  RoccParams params(Rate link) const;
-};
-
 struct EcnOfRate {  // marking of links of one rate
   Rate rate;
   EcnConfig ecn;
@@ -188,7 +177,6 @@ struct Settings {
   std::vector<EcnOfRate> ecn_by_rate;
   std::vector<SwitchGroup> switch_groups;  // disjoint
   NicSettings nic;                         // pfc_enabled and the timers are set
-  RoccSettings rocc;                       // where switches.rocc.enabled
   TimerSettings timers;
   std::vector<WorkloadSettings> workloads;
   EngineSettings engine;

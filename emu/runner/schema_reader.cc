@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "base/check.h"
+#include "base/ids.h"
 
 namespace rocelab {
 namespace {
@@ -18,7 +19,8 @@ const char* noun_of(FieldKind kind) {
                                            "a rate such as \"40Gb/s\"",
                                            "a size such as \"240KB\"",
                                            "a name",
-                                           "a list of names"};
+                                           "a list of names",
+                                           "a list of classes such as [3]"};
   return kNouns[static_cast<std::size_t>(kind)];
 }
 
@@ -81,6 +83,14 @@ FieldValue read_value(ConfigSection& section, const Field& field, const FieldVal
     case FieldKind::kChoice:
       return static_cast<std::int64_t>(
           section.choice(field.key, field.names, static_cast<std::size_t>(or_zero<std::int64_t>(otherwise))));
+    case FieldKind::kClasses: {
+      std::vector<std::int64_t> list;
+      for (std::int64_t tc = 0; tc < kTrafficClasses; ++tc)
+        if ((or_zero<std::int64_t>(otherwise) >> tc & 1) != 0) list.push_back(tc);
+      std::int64_t bits = 0;
+      for (const std::int64_t tc : section.integers(field.key, list, 0, kTrafficClasses - 1)) bits |= 1 << tc;
+      return bits;
+    }
     case FieldKind::kSet:
       return read_set(section, field.key, field.names, or_zero<std::int64_t>(otherwise));
   }
@@ -136,11 +146,12 @@ std::string scenario_text(const Field& field, const FieldValue& value) {
   if (!field.word.empty() && value == field.word_value) return quote(field.word);
   if (field.kind == FieldKind::kChoice)
     return quote(field.names[static_cast<std::size_t>(std::get<std::int64_t>(value))]);
-  if (field.kind == FieldKind::kSet) {
+  if (field.kind == FieldKind::kSet || field.kind == FieldKind::kClasses) {
     std::string text;
-    for (std::size_t bit = 0; bit < field.names.size(); ++bit)
+    for (std::size_t bit = 0; bit < 64; ++bit)
       if ((std::get<std::int64_t>(value) >> bit & 1) != 0)
-        text += (text.empty() ? "" : ", ") + quote(field.names[bit]);
+        text += (text.empty() ? "" : ", ") +
+                (field.kind == FieldKind::kSet ? quote(field.names[bit]) : std::to_string(bit));
     return "[" + text + "]";
   }
   struct Text {

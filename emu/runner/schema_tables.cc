@@ -23,7 +23,8 @@ std::string range_of(const Field& field) {
     std::erase(text, '"');
     return text;
   };
-  static constexpr const char* kOr[] = {"", "a number", "a number", "a time", "a rate", "a size", "", ""};
+  static constexpr const char* kOr[] = {"",       "a number", "a number", "a time",        "a rate",
+                                        "a size", "",         "",         "a list of 0..7"};
   const bool bounded = has(field.least) || has(field.most);
   if (!field.word.empty() && !bounded) add(kOr[static_cast<std::size_t>(field.kind)]);
   if (is_positive(field))
@@ -70,8 +71,9 @@ SchemaTable table_of(const CcAlgorithm& algorithm) {
     add_column(table.rows, 0, algorithm.fields(), algorithm.params(preset.config));
     if (preset.config.get<RoccRp>() == nullptr) continue;
     const std::size_t first = algorithm.fields().size();
-    add_column(table.rows, first, rocc_point_schema(), rocc_preset(preset.name));
-    add_column(table.rows, first + rocc_point_schema().fields.size(), rocc_table_schema(), {});
+    add_column(table.rows, first, RoccMechanism::point_schema(), rocc_preset(preset.name));
+    add_column(table.rows, first + RoccMechanism::point_schema().fields.size(), RoccMechanism::table_schema(),
+               {});
   }
   if (algorithm.needs.marks) add_marking(table, presets);
   return table;
@@ -93,7 +95,7 @@ SchemaTable rocc_links() {
     const RoccSettings set{p.period, p.q_ref,   p.q_mid, p.q_max, p.delta_q,
                            p.f_min,  p.delta_f, p.alpha, p.beta};
     table.columns.emplace_back(to_string(link), "");
-    add_column(table.rows, 0, rocc_point_schema(), set);
+    add_column(table.rows, 0, RoccMechanism::point_schema(), set);
   }
   std::erase_if(table.rows,
                 [](const SchemaRow& row) { return row.range.find("by-link") == std::string::npos; });
@@ -106,12 +108,20 @@ std::vector<SchemaTable> schema_tables() {
   std::vector<SchemaTable> tables;
   for (const CcAlgorithm& algorithm : cc_algorithms()) tables.push_back(table_of(algorithm));
   tables.push_back(rocc_links());
+  tables.push_back(table_of("topology", fault_schema()));
+  tables.push_back(table_of("engine", engine_schema()));
+  tables.push_back(table_of("nic", vf_schema()));
+  add_column(tables.back().rows, vf_schema().fields.size(), nic_schema(), {});
   tables.push_back(table_of("irn", irn_schema()));
   tables.push_back(table_of("timers", timer_schema()));
+  tables.push_back(table_of("switch", switch_schema()));
+  tables.push_back(table_of("switch.ecn", ecn_schema()));
+  tables.push_back(table_of("switch.pfc", pfc_schema()));
   const MechanismParams defaults;
   for (const MechanismType& type : mechanism_types()) {
-    SchemaTable table{"switch." + std::string(type.name), {{"default", ""}}, {}};
-    add_column(table.rows, 0, type.fields(), defaults.bytes.data() + type.offset);
+    if (type.fields().empty()) continue;
+    SchemaTable table{section_of(type), {{"default", ""}}, {}};
+    add_column(table.rows, 0, type.fields(), defaults.of(type));
     tables.push_back(std::move(table));
   }
   return tables;

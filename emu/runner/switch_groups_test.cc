@@ -5,6 +5,7 @@
 #include "emu/runner/complaint_fixture.h"
 #include "emu/runner/plan.h"
 #include "emu/runner/scenario.h"
+#include "ovs_patches/switch_model/mechanisms/rocc.h"
 
 namespace rocelab {
 namespace {
@@ -56,8 +57,9 @@ TEST(SwitchGroupsTest, PropertiesOfTheNetworkHoldInAGroupToo) {
       "[classes]\ndscp = { 34 = 6 }\n[[switch_group]]\nswitches = [\"s1\"]\nlossy_buffer = \"60KB\"\n";
   const RunPlan p = plan(groups, "roce+pfc+rocc");
   EXPECT_EQ(p.world.switches[0].config.class_map, p.world.switches[1].config.class_map);
-  EXPECT_TRUE(p.world.switches[0].config.rocc.enabled);
-  EXPECT_EQ(p.world.switches[0].config.rocc.classes, p.world.switches[1].config.rocc.classes);
+  EXPECT_TRUE(p.world.switches[0].config.mechanisms.of<RoccMechanism>().enabled);
+  EXPECT_EQ(p.world.switches[0].config.mechanisms.of<RoccMechanism>().classes,
+            p.world.switches[1].config.mechanisms.of<RoccMechanism>().classes);
 }
 
 TEST(SwitchGroupsTest, FramesMayBeLostWhereOneGroupMayDropThem) {

@@ -5,6 +5,7 @@
 
 #include "emu/runner/readers.h"
 #include "emu/runner/routing.h"
+#include "emu/runner/schema_reader.h"
 #include "emu/runner/topology_file.h"
 
 namespace rocelab {
@@ -156,12 +157,6 @@ Topology generate(ConfigSection& section, Family family, LinkSpeed link) {
 
 }  // namespace
 
-// Of all links in both directions; one of a link's own, in a [[fault]] or the topology's file, goes first.
-void read_losses(ConfigSection& section, Topology& topology) {
-  topology.everywhere.drop_rate = section.real("drop_rate", 0, 0, 1);
-  topology.everywhere.corrupt_rate = section.real("corrupt_rate", 0, 0, 1);
-}
-
 Topology read_topology(ConfigSection section, const std::filesystem::path& folder) {
   section.require("kind");
   const auto family = static_cast<Family>(section.choice(
@@ -171,7 +166,9 @@ Topology read_topology(ConfigSection section, const std::filesystem::path& folde
   try {
     topology =
         family == Family::kFile ? read_topology_file(section, folder) : generate(section, family, link);
-    read_losses(section, topology);
+    // Of all links in both directions; one of a link's own, in a [[fault]] or the topology's file, goes
+    // first.
+    read_schema(section, fault_schema(), topology.everywhere);
     topology.single_path = section.choice("paths", {"ecmp", "single"}, 0) == 1;
     for (ConfigSection& entry : section.tables("link"))
       read_link(std::move(entry), topology, link, family == Family::kCustom);

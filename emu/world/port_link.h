@@ -1,4 +1,4 @@
-// PortLink: the faults of the link at a switch port of a world, in both directions.
+// PortLink: the faults and failures of the link at a switch port of a world, in both directions.
 #pragma once
 
 #include "emu/link/link_direction.h"

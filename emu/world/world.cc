@@ -26,13 +26,4 @@ std::vector<LinkChange> link_changes_at(std::span<const LinkChangeEntry> changes
   return found;
 }
 
-std::vector<LinkSchedule> link_schedules(std::span<const LinkChangeEntry> changes, std::size_t ports) {
-  std::vector<LinkSchedule> schedules(changes.empty() ? 0 : ports);
-  for (const LinkChangeEntry& c : changes) {
-    RL_CHECK(c.port < ports);
-    schedules[c.port].change(Time::from_ps(c.at_ps), c.up != 0);
-  }
-  return schedules;
-}
-
 }  // namespace rocelab

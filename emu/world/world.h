@@ -13,7 +13,6 @@
 #include "base/link_change.h"
 #include "base/units.h"
 #include "emu/link/fault_config.h"
-#include "emu/link/link_schedule.h"
 #include "irn_provider/transport/nic_config.h"
 #include "ovs_patches/switch_model/switch_config.h"
 
@@ -66,6 +65,7 @@ struct WorldView {
   std::span<const HostEntry> hosts;
   std::span<const SwitchEntry> switches;
   std::span<const PortEntry> ports;
+  std::span<const LinkChangeEntry> link_changes;
   std::uint64_t seed = 0;
 };
 
@@ -75,7 +75,7 @@ struct World {
   std::vector<SwitchEntry> switches;
   std::vector<PortEntry> ports;               // switch by switch
   std::vector<LinkChangeEntry> link_changes;  // in the order of time
-  WorldView view() const { return {hosts, switches, ports, seed}; }
+  WorldView view() const { return {hosts, switches, ports, link_changes, seed}; }
 };
 
 // Of the ports of a switch, in their order.
@@ -93,8 +93,5 @@ constexpr std::uint32_t vf_of_qpn(std::uint32_t qpn) {
 
 // Of the link at one port, in the order of time: what the NIC at its other end sees.
 std::vector<LinkChange> link_changes_at(std::span<const LinkChangeEntry> changes, std::uint32_t port);
-
-// Schedules by port; empty when no link ever changes.
-std::vector<LinkSchedule> link_schedules(std::span<const LinkChangeEntry> changes, std::size_t ports);
 
 }  // namespace rocelab

@@ -26,21 +26,17 @@ std::vector<PortConfig> checked_ports(const lockstep::Segment& segment, const Sw
 Fabric::Node::Node(const lockstep::Segment& segment, const SwitchEntry& e, PacketPool& pool, FrameBank& bank)
     : entry(e),
       trace(segment.header().trace_dir, e.name),
-      node(e.config, checked_ports(segment, e), Rng(segment.header().seed).fork(e.name), pool, trace, &bank) {
-}
+      node(e.config, checked_ports(segment, e), Rng(segment.header().seed).fork(e.name), pool, trace, &bank),
+      samples(Duration::from_ps(segment.header().sample_interval_ps)) {}
 
 Fabric::Fabric(lockstep::Segment& segment, lockstep::Coordinator& coordinator)
     : segment_(segment),
       coordinator_(coordinator),
       bank_(segment),
       captures_(segment.ports()),
-      schedules_(link_schedules(segment.link_changes(), segment.ports().size())),
-      arrivals_(segment.ports().size()),
-      sample_interval_(Duration::from_ps(segment.header().sample_interval_ps)) {
-  for (const SwitchEntry& entry : segment.switches()) {
+      arrivals_(segment.ports().size()) {
+  for (const SwitchEntry& entry : segment.switches())
     nodes_.push_back(std::make_unique<Node>(segment, entry, pool_, bank_));
-    nodes_.back()->next_sample = sample_interval_ > Duration() ? Time::zero() : Time::never();
-  }
   if (segment.header().pcap_dir[0] != 0) capture_all(segment.header().pcap_dir);
   for (std::uint32_t i = 0; i < segment.ports().size(); ++i) add_port(i);
   for (const HostEntry& host : segment.hosts()) {
@@ -130,13 +126,8 @@ void Fabric::run(Node& node) {
   const auto out = [&](PortId port, PacketRef packet, Time departure, Time due) {
     depart(ports_[node.entry.first_port + port.value], std::move(packet), departure, due);
   };
-  while (node.next_sample < end_) {
-    node.node.run_until(node.next_sample, out);
-    node.trace.sample(node.node.model(), node.next_sample);
-    node.next_sample = node.next_sample + sample_interval_;
-    if (node.node.next_event() >= end_ && node.next_sample < end_)  // nothing changes before the window ends
-      node.next_sample = node.next_sample + sample_interval_ * ((end_ - node.next_sample) / sample_interval_);
-  }
+  node.samples.take_before(end_, node.node, &node.trace,
+                           [&](Time until) { node.node.run_until(until, out); });
   node.node.run_until(end_, out);
   node.trace.settle(end_);
 }

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "base/packet.h"
+#include "emu/record/sample_clock.h"
 #include "emu/record/switch_trace.h"
 #include "emu/world/port_link.h"
 #include "emu/world/switch_frames.h"
@@ -93,7 +94,7 @@ class Fabric {
     const SwitchEntry& entry;
     SwitchTrace trace;
     SwitchNode node;
-    Time next_sample;
+    SampleClock samples;
   };
   struct Port {
     const PortEntry& entry;
@@ -130,7 +131,6 @@ class Fabric {
   void depart(Port& port, PacketRef packet, Time departure, Time due);
   void write_shim(Packet& packet);
   bool cross(LinkDirection& link, const Packet& packet);
-  bool dies(Port& port, bool to_switch, const Packet& packet, Time begin, Time due);
   void give_bytes(Port& port, Packet& feedback);
   void leave_headers(Packet& announcement);
   WorldView world() const;
@@ -152,16 +152,14 @@ class Fabric {
   FrameBank bank_;
   Captures captures_;
   std::vector<std::unique_ptr<Node>> nodes_;
-  std::deque<Port> ports_;               // a deque: ports do not move
-  std::vector<LinkSchedule> schedules_;  // by port; empty: no link ever fails
-  WinnerTree arrivals_;                  // per port: due time of the next frame that comes in there
+  std::deque<Port> ports_;  // a deque: ports do not move
+  WinnerTree arrivals_;     // per port: due time of the next frame that comes in there
   std::unordered_map<std::uint32_t, NodeId> nodes_by_ipv4_;       // looked up, never walked
   std::unordered_map<std::uint64_t, NodeId> nodes_by_interface_;  // by the lower half of an IPv6 address
   std::vector<std::uint32_t> ended_;  // VFs without a process, some of whose frames are still away
   std::vector<Passing> pass_;
   std::size_t pending_ = 0;
   Time end_ = Time::zero();
-  Duration sample_interval_;
 };
 
 }  // namespace rocelab

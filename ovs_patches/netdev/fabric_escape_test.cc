@@ -6,6 +6,8 @@
 #include "base/wire/shim_parts.h"
 #include "ovs_patches/netdev/fabric.h"
 #include "ovs_patches/netdev/test_world.h"
+#include "ovs_patches/switch_model/mechanisms/escape.h"
+#include "ovs_patches/switch_model/mechanisms/telemetry.h"
 
 namespace rocelab {
 namespace {
@@ -16,7 +18,7 @@ namespace {
 TEST(FabricEscapeTest, FramesEscapeThroughALinkThatIsPausedAndArriveAsTheyWereSent) {
   lockstep::SegmentPlan plan = TestPlan::make({.switches = 3, .hosts_each = 2, .frames_per_vf = 2048});
   for (SwitchEntry& entry : plan.world.switches) {
-    entry.config.escape.enabled = true;
+    entry.config.mechanisms.of<EscapeMechanism>().enabled = true;
     entry.config.ingress_buffer = 90_KB;
   }
   TestWorld w(plan);
@@ -50,8 +52,10 @@ TEST(FabricEscapeTest, AnnouncementsAreHeadersOfTheirFlow) {
     lockstep::SegmentPlan plan = TestPlan::make({.switches = 3, .hosts_each = 2, .frames_per_vf = 2048});
     plan.max_frame_bytes += Telemetry::kMaxShimBytes + kEscapeShimBytes;
     for (SwitchEntry& entry : plan.world.switches) {
-      entry.config.escape.enabled = entry.config.escape.announce = entry.config.escape.return_tokens = true;
-      entry.config.telemetry.enabled = !ipv6;
+      entry.config.mechanisms.of<EscapeMechanism>().enabled =
+          entry.config.mechanisms.of<EscapeMechanism>().announce =
+              entry.config.mechanisms.of<EscapeMechanism>().return_tokens = true;
+      entry.config.mechanisms.of<TelemetryMechanism>().enabled = !ipv6;
       entry.config.ingress_buffer = 90_KB;
     }
     TestWorld w(plan);
@@ -98,8 +102,9 @@ TEST(FabricEscapeTest, ATokenThatReachesAHostNamesItsFlow) {
   for (const bool ipv6 : {false, true}) {
     lockstep::SegmentPlan plan = TestPlan::make({.switches = 2, .hosts_each = 2, .frames_per_vf = 2048});
     for (SwitchEntry& entry : plan.world.switches) {
-      entry.config.escape.enabled = true;
-      entry.config.escape.fixes &= static_cast<std::uint8_t>(~static_cast<unsigned>(EscapeFix::kHosts));
+      entry.config.mechanisms.of<EscapeMechanism>().enabled = true;
+      entry.config.mechanisms.of<EscapeMechanism>().fixes &=
+          static_cast<std::uint8_t>(~static_cast<unsigned>(EscapeFix::kHosts));
       entry.config.ingress_buffer = 90_KB;
     }
     TestWorld w(plan);

@@ -64,7 +64,9 @@ void Fabric::arrive_from_host(std::uint32_t index, HostLink::Arrival& a) {
   packet->retransmission = a.retransmission;
   if (a.view) read_headers(*packet, *a.view);
   const PortConfig& link = port.entry.config;
-  if (dies(port, true, *packet, a.due - link.delay - wire_time(packet->frame(), link.rate), a.due)) return;
+  const Time begin = a.due - link.delay - wire_time(packet->frame(), link.rate);
+  if (port.link.in.fails(packet->payload_length > 0, begin, a.due))
+    return lose(port, *packet, a.due, kLinkDown);
   if (a.pfc) {
     put_control(*packet, *a.pfc);
     capture(port, a.due, *packet, PcapngDirection::kInbound);
@@ -218,7 +220,8 @@ void Fabric::depart(Port& port, PacketRef packet, Time departure, Time due) {
   if (packet->roce.shim_hops != 0 || packet->roce.telemetry_hops != 0) write_shim(*packet);
   if (!is_link_local(packet->kind) && packet->ecn == Ecn::kCe) write_ce(bytes_of(*packet));
   capture(port, departure, *packet, PcapngDirection::kOutbound);
-  if (dies(port, false, *packet, departure, due)) return;
+  if (port.link.out.fails(packet->payload_length > 0, departure, due))
+    return lose(port, *packet, departure, kLinkDown);
   if (is_link_local(packet->kind)) {
     if (port.host) return tell_host(port, *packet, due);
   } else {
@@ -283,7 +286,8 @@ void Fabric::leave_headers(Packet& announcement) {
 }
 
 WorldView Fabric::world() const {
-  return {segment_.hosts(), segment_.switches(), segment_.ports(), segment_.header().seed};
+  return {segment_.hosts(), segment_.switches(), segment_.ports(), segment_.link_changes(),
+          segment_.header().seed};
 }
 
 // False: the frame is lost.
@@ -296,14 +300,6 @@ bool Fabric::cross(LinkDirection& link, const Packet& packet) {
   });
   if (verdict.kind == FaultVerdict::Kind::kCorrupt) flip_bit(frame, view->transport, verdict.bit);
   return verdict.kind != FaultVerdict::Kind::kDrop;
-}
-
-// Between `begin`, when its first bit leaves, and `due` the link is down.
-bool Fabric::dies(Port& port, bool to_switch, const Packet& packet, Time begin, Time due) {
-  if (schedules_.empty() || !schedules_[index_of(port)].down_within(begin, due)) return false;
-  count_down(to_switch ? port.result.link_in : port.result.link_out, packet.payload_length > 0);
-  lose(port, packet, to_switch ? due : begin, kLinkDown);
-  return true;
 }
 
 void Fabric::lose(Port& port, const Packet& packet, Time when, std::uint8_t why) {

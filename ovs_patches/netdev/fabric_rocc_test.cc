@@ -6,6 +6,7 @@
 
 #include "ovs_patches/netdev/fabric.h"
 #include "ovs_patches/netdev/test_world.h"
+#include "ovs_patches/switch_model/mechanisms/rocc.h"
 
 namespace rocelab {
 namespace {
@@ -13,7 +14,7 @@ namespace {
 lockstep::SegmentPlan rocc_plan(const TestPlan::Shape& shape) {
   lockstep::SegmentPlan plan = TestPlan::make(shape);
   for (SwitchEntry& entry : plan.world.switches) {
-    entry.config.rocc.enabled = true;
+    entry.config.mechanisms.of<RoccMechanism>().enabled = true;
     entry.config.ingress_buffer = 900_KB;
   }
   for (std::size_t p = 0; p < plan.world.ports.size(); ++p)
@@ -53,7 +54,7 @@ TEST(FabricRoccTest, ACnpReachesTheSourceAsAnIcmpFrameThroughTheSwitchesBetween)
 TEST(FabricRoccTest, WhereHostsComputeTheFrameHasWhatTheyNeed) {
   for (const RoccForm form : {RoccForm::kQueue, RoccForm::kValues}) {
     lockstep::SegmentPlan plan = rocc_plan({.switches = 2, .hosts_each = 2, .frames_per_vf = 2048});
-    for (SwitchEntry& entry : plan.world.switches) entry.config.rocc.form = form;
+    for (SwitchEntry& entry : plan.world.switches) entry.config.mechanisms.of<RoccMechanism>().form = form;
     TestWorld w(plan);
     for (const std::uint32_t h : {0u, 3u})
       for (int i = 0; i < 600; ++i) w.vf(h).send(at(0_us), w.host(2));

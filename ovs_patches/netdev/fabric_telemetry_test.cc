@@ -4,6 +4,8 @@
 #include "base/wire/rocc_cnp.h"
 #include "base/wire/shim_parts.h"
 #include "ovs_patches/netdev/test_world.h"
+#include "ovs_patches/switch_model/mechanisms/escape.h"
+#include "ovs_patches/switch_model/mechanisms/telemetry.h"
 
 namespace rocelab {
 namespace {
@@ -15,9 +17,9 @@ lockstep::SegmentPlan plan_of_three(bool escape = false) {
   lockstep::SegmentPlan plan = TestPlan::make({.switches = 3, .hosts_each = 2, .frames_per_vf = 2048});
   plan.max_frame_bytes += Telemetry::kMaxShimBytes + (escape ? kEscapeShimBytes : 0);
   for (SwitchEntry& entry : plan.world.switches) {
-    entry.config.telemetry.enabled = true;
+    entry.config.mechanisms.of<TelemetryMechanism>().enabled = true;
     entry.config.max_frame += Bytes::from_count(Telemetry::kMaxShimBytes);
-    entry.config.escape.enabled = escape;
+    entry.config.mechanisms.of<EscapeMechanism>().enabled = escape;
     if (escape) entry.config.ingress_buffer = 90_KB;
   }
   for (std::size_t p = 0; p < plan.world.ports.size(); ++p)

@@ -95,6 +95,8 @@ void SwitchActions::mark(PortId egress, PortId ingress, Packet& packet, Bytes qu
   core_->mark(egress, ingress, packet, queue, now);
 }
 
+void SwitchActions::tell_flows_by(std::uint64_t bits) { core_->queues.tell_flows_by(bits); }
+
 std::optional<QueuedFrame> SwitchActions::extract(PortId egress, Tc tc, std::uint64_t flow, Time now) {
   std::optional<QueuedFrame> frame = core_->queues.extract(egress, tc, flow);
   if (frame) core_->left(egress, core_->at(egress), core_->queues.at(egress, tc), tc, *frame, now);

@@ -72,6 +72,8 @@ class SwitchActions {
   void pause(PortId ingress, Tc tc, bool on, Time now);
   // Sets CE, counts and traces the mark. `queue`: the length that caused it.
   void mark(PortId egress, PortId ingress, Packet& packet, Bytes queue, Time now);
+  // extract() tells flows apart by these bits of SwitchFlow::key(): all, unless a constructor says others.
+  void tell_flows_by(std::uint64_t bits);
   // The first data frame of the flow (SwitchFlow::key()) leaves its queue. It stays charged to its ingress
   // port until give_back().
   std::optional<QueuedFrame> extract(PortId egress, Tc tc, std::uint64_t flow, Time now);

@@ -106,6 +106,42 @@ struct SwitchPortCounters {
 };
 static_assert(std::is_trivially_copyable_v<SwitchPortCounters>);
 
+constexpr std::uint64_t SwitchPortCounters::*counter_of(SwitchDropReason reason) {
+  switch (reason) {
+    case SwitchDropReason::kEgressLimit:
+      return &SwitchPortCounters::drops_egress_limit;
+    case SwitchDropReason::kInputBuffer:
+      return &SwitchPortCounters::drops_input_buffer;
+    case SwitchDropReason::kHeadroom:
+      return &SwitchPortCounters::drops_headroom;
+    case SwitchDropReason::kOversize:
+      return &SwitchPortCounters::drops_oversize;
+    case SwitchDropReason::kNoRoute:
+      return &SwitchPortCounters::drops_no_route;
+    case SwitchDropReason::kNoCopy:
+      return &SwitchPortCounters::drops_no_copy;
+    case SwitchDropReason::kForged:
+      return &SwitchPortCounters::drops_forged;
+    case SwitchDropReason::kEscapeQueue:
+      return &SwitchPortCounters::drops_escape_queue;
+    case SwitchDropReason::kWatchdog:
+      return &SwitchPortCounters::drops_watchdog;
+    case SwitchDropReason::kLoopBreaker:
+      return &SwitchPortCounters::drops_loop_breaker;
+    case SwitchDropReason::kEgressMax:
+      return &SwitchPortCounters::drops_egress_max;
+    case SwitchDropReason::kMechanism:
+      return &SwitchPortCounters::drops_mechanism;
+    case SwitchDropReason::kPushedOut:
+      return &SwitchPortCounters::drops_pushed_out;
+    case SwitchDropReason::kPortBuffer:
+      return &SwitchPortCounters::drops_port_buffer;
+    case SwitchDropReason::kDisplaced:
+      return &SwitchPortCounters::drops_displaced;
+  }
+  return &SwitchPortCounters::drops;  // none of them
+}
+
 #define X(name) +1
 inline constexpr int kSwitchPortScalars = 0 ROCELAB_SWITCH_PORT_COUNTERS(X);
 inline constexpr int kSwitchClassCounters = 0 ROCELAB_SWITCH_CLASS_COUNTERS(X);

@@ -17,11 +17,40 @@
 
 namespace rocelab {
 
+// What algorithm 3 lacks, each by itself (FIX_* of tests/models/escape.pml; DEVIATIONS.md#escape). None: the
+// algorithm to the letter.
+enum class EscapeFix : std::uint8_t {
+  kPool = 1 << 0,   // event e3 counts where a token reserved a place, not where the frame was extracted
+  kOrder = 1 << 1,  // an escaping frame does not overtake earlier ones of its flow that wait for its port
+  kReclaim =
+      1 << 2,  // tokens come back by their own age, and a pool never holds more than its queue has places
+  kHeadroom = 1 << 3,  // room behind XOFF for what leaves a paused port
+  kHosts = 1 << 4,     // no token goes to a host, which has no queue to take a frame from
+};
+inline constexpr std::uint8_t kAllEscapeFixes = 0x1f;
+
+struct EscapeParams {
+  bool enabled = false;
+  std::uint8_t fixes = kAllEscapeFixes;  // bits of EscapeFix
+  bool has(EscapeFix fix) const { return (fixes & static_cast<std::uint8_t>(fix)) != 0; }
+  static constexpr std::uint8_t kLossless = 0xff;
+  std::uint8_t classes = kLossless;  // bit per class: those that are lossless among them are served
+  std::uint16_t tokens = 8;  // places in a port's dedicated queue: its pool; the paper gives no number
+  std::uint16_t flows = 0;   // in a port's table; 0: as many as tokens (4.3.1, 7)
+  bool by_hosts = false;     // a flow is all that one host sends to another, by whatever queue pairs
+  std::uint64_t flow_bits() const { return by_hosts ? kHostsOfFlow : ~std::uint64_t{0}; }
+  Duration period{};        // Delta^esc; 0: twice the link's delay (4.3.2)
+  Duration reclaim = 1_ms;  // 4.3.3, 5: how long tokens that are not used are missed
+  // Ours, not the chapter's: DEVIATIONS.md#escape.
+  bool announce = false;  // flows that wait behind a paused port are made known to the switches behind it
+  bool return_tokens = false;  // tokens that nobody can use come back; needs the fixes pool and reclaim
+};
+
 // A token goes up one switch at a time on the way of its flow; one that has come this far goes round in a
 // circle of flow tables. Its frame carries the number in one byte. An announcement goes down as far.
 inline constexpr std::uint8_t kMostEscapeHops = 200;
 
-// EscapeConfig::return_tokens: the tokens that a port has sent, by number, so that one that comes back frees
+// EscapeParams::return_tokens: the tokens that a port has sent, by number, so that one that comes back frees
 // its place, and frees it once. A token is known for an interval: then its place has come back by its age, at
 // the latest. What is not known, any more or at all, changes nothing.
 class EscapeIssued {

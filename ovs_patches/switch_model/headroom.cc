@@ -33,8 +33,8 @@ PfcThresholds thresholds_for(const SwitchConfig& config, const PortConfig& link)
     t.headroom = config.ingress_buffer - pfc.xoff;
   } else {
     t.headroom = headroom_for(link, config.max_frame, response_time_of(config, link));
-    if (config.escape.enabled && config.escape.has(EscapeFix::kHeadroom) && link.peer == PeerKind::kSwitch)
-      t.headroom += config.max_frame * config.escape.tokens;
+    for (const MechanismType& type : mechanism_types())
+      t.headroom += type.headroom(config.mechanisms.of(type), config, link);
   }
   t.xoff = pfc.xoff != kComputed ? pfc.xoff : config.ingress_buffer - t.headroom;
   t.xon = pfc.xon != kComputed ? pfc.xon : t.xoff - config.max_frame * pfc.xon_frames;

@@ -22,9 +22,9 @@
 //
 //        headroom = M + M floor(B / (M + 24)) + max(0, B mod (M + 24) - 24) + M
 //
-// With Escape a switch's port sends what stands in its dedicated queue although it is paused, up to a pool of
-// frames that are data again at the next switch: so many maximum frames more behind a switch
-// (Menikkumbura, 4.4.3, case 2: "a sufficiently large headroom").
+// Mechanisms may need more. With Escape a switch's port sends what stands in its dedicated queue although it
+// is paused, up to a pool of frames that are data again at the next switch: so many maximum frames more
+// behind a switch (Menikkumbura, 4.4.3, case 2: "a sufficiently large headroom").
 //
 // At rates where a byte takes whole picoseconds this is attained to the byte; otherwise it is a few bytes
 // above.

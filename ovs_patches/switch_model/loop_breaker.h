@@ -21,6 +21,17 @@
 
 namespace rocelab {
 
+// What the master of a loop drops: all that its queue holds, or from the queue's head on until the loop's
+// ingress port asks for no pause any more.
+enum class LoopBreakerDrop : std::uint8_t { kQueue, kToXon };
+
+struct LoopBreakerParams {
+  bool enabled = false;
+  LoopBreakerDrop drop = LoopBreakerDrop::kQueue;
+  Duration interval = 1_ms;  // paused, with frames, without a departure: suspected. The paper's is not known
+  Duration period{};         // between the messages of a suspected queue; 0: the interval
+};
+
 class LoopBreaker {
  public:
   // A message that has come this far goes round without its origin.

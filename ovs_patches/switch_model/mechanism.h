@@ -3,18 +3,22 @@
 //
 //   static constexpr std::string_view kName;       // its random stream, and its section [switch.<name>]
 //   struct Params;                                 // plain data
-//   static Schema<Params> schema();                // the keys of the section (base/schema.h)
+//   static Schema<Params> schema();                // the keys of the section (base/schema.h); none: others set them
 //   static bool is_on(const Params&);
 //   Mechanism(const Params&, SwitchActions, Rng);  // only where is_on()
 //
-// and any of the following members, which are found by their signatures. (Mechanisms whose parameters are members
-// of SwitchConfig have no Params: is_on(const SwitchConfig&) and Mechanism(SwitchActions, Rng).) A switch in which
-// a mechanism is off has a null pointer in its place. Hooks are called in the order of the list
-// (mechanisms/mechanisms.h).
+// and any of the following members, which are found by their signatures. A switch in which a mechanism is off has a
+// null pointer in its place. Hooks are called in the order of the list (mechanisms/mechanisms.h).
 //
+//   static constexpr std::string_view kSection;    // where its keys stand, if that is not [switch.<kName>]
 //   static std::optional<SchemaProblem> problem_of(const Params&);  // contradictions between keys
-//   static std::string problem_in(const Params&, const SwitchConfig&, std::span<const PortConfig>);  // on: with the
-//                                                  // rest of a switch; empty: none
+//   static std::optional<SchemaProblem> problem_beside(const Params&, const SwitchConfig&);  // on: with the rest of
+//                                                  // [switch]; an empty key: the mechanism as a whole
+//   static std::string problem_in(const Params&, const SwitchConfig&, std::span<const PortConfig>);  // on: with a
+//                                                  // switch and its ports; empty: none
+//   static bool drops(const Params&);              // on: frames of lossless classes, on purpose
+//   static Bytes headroom(const Params&, const SwitchConfig&, const PortConfig& link);  // on: that PFC needs for a
+//                                                  // link beyond its own
 //   struct Counters;                               // of a port: uint64 only, with kNames in their order
 //   const Counters& counters(PortId) const;
 //   void on_enqueue(PortId out, PortId in, Packet&, Time);        // a frame is about to join a watched queue
@@ -62,10 +66,6 @@
 namespace rocelab {
 
 template <class M>
-concept HasParams = requires {
-  typename M::Params;
-};
-template <class M>
 concept HasCounters = requires {
   typename M::Counters;
 };
@@ -108,12 +108,6 @@ class MechanismSet {
     bool found = false;
     (add_params<Which, M>(bytes, found), ...);
     return bytes;
-  }
-  template <class Which>
-  static typename Which::Params params_of(const MechanismParams& params) {
-    typename Which::Params own;
-    std::memcpy(&own, params.bytes.data() + params_before<Which>(), sizeof own);
-    return own;
   }
   // Counters that mechanisms bring, in the order of the list; those of mechanisms that are off are 0.
   static constexpr std::size_t kCounters = (std::size_t{0} + ... + counters_of<M>());
@@ -239,8 +233,7 @@ class MechanismSet {
   template <class Which, class Next>
   static constexpr void add_params(std::size_t& bytes, bool& found) {
     found = found || std::is_same_v<Which, Next>;
-    if constexpr (HasParams<Next>)
-      if (!found) bytes += (sizeof(typename Next::Params) + 7) / 8 * 8;
+    if (!found) bytes += (sizeof(typename Next::Params) + 7) / 8 * 8;
   }
   template <class Which>
   void write_counters_of(PortId port, std::uint64_t*& values) const {
@@ -255,12 +248,8 @@ class MechanismSet {
   void make_one(SwitchCore& core, const SwitchConfig& config, const Rng& rng, std::size_t place) {
     std::unique_ptr<Which>& slot = std::get<std::unique_ptr<Which>>(all_);
     const Rng own = rng.fork(std::string(Which::kName));
-    if constexpr (HasParams<Which>) {
-      const auto params = params_of<Which>(config.mechanisms);
-      if (Which::is_on(params)) slot = std::make_unique<Which>(params, SwitchActions(core, place), own);
-    } else if (Which::is_on(config)) {
-      slot = std::make_unique<Which>(SwitchActions(core, place), own);
-    }
+    const typename Which::Params& params = config.mechanisms.of<Which>();
+    if (Which::is_on(params)) slot = std::make_unique<Which>(params, SwitchActions(core, place), own);
   }
   template <class Which>
   bool offer(SwitchPortCounters& counters, PortId in, std::span<const PortId> outs, PacketRef& packet,

@@ -1,9 +1,10 @@
 #include "ovs_patches/switch_model/mechanism_table.h"
 
-#include <cstring>
-#include <tuple>
+#include <algorithm>
+#include <new>
 #include <type_traits>
 
+#include "base/check.h"
 #include "ovs_patches/switch_model/mechanisms/mechanisms.h"
 
 namespace rocelab {
@@ -19,25 +20,54 @@ constexpr void for_each(MechanismTypes<M...>, F&& f) {
   (f(std::type_identity<M>()), ...);
 }
 
-constexpr std::size_t count_with_params() {
-  std::size_t count = 0;
-  for_each(Mechanisms{}, [&]<class M>(std::type_identity<M>) { count += HasParams<M>; });
-  return count;
+template <class M>
+const typename M::Params& own(const void* params) {
+  return *static_cast<const typename M::Params*>(params);
 }
 
 template <class M>
-std::optional<SchemaProblem> problem_in(const void* params) {
-  if constexpr (requires(const typename M::Params& own) { M::problem_of(own); })
-    return M::problem_of(*static_cast<const typename M::Params*>(params));
+std::span<const Field> fields_of() {
+  if constexpr (requires { M::schema(); }) return M::schema().fields;
+  return {};
+}
+
+template <class M>
+std::optional<SchemaProblem> problem_of(const void* params) {
+  if constexpr (requires { M::problem_of(own<M>(params)); }) return M::problem_of(own<M>(params));
   return std::nullopt;
 }
 
 template <class M>
-std::string problem_beside(const void* params, const SwitchConfig& config,
-                           std::span<const PortConfig> ports) {
-  const auto& own = *static_cast<const typename M::Params*>(params);
-  if constexpr (requires { M::problem_in(own, config, ports); })
-    if (M::is_on(own)) return M::problem_in(own, config, ports);
+std::optional<SchemaProblem> problem_beside(const void* params, const SwitchConfig& config) {
+  if constexpr (requires { M::problem_beside(own<M>(params), config); })
+    if (M::is_on(own<M>(params))) return M::problem_beside(own<M>(params), config);
+  return std::nullopt;
+}
+
+template <class M>
+std::string problem_in(const void* params, const SwitchConfig& config, std::span<const PortConfig> ports) {
+  if constexpr (requires { M::problem_in(own<M>(params), config, ports); })
+    if (M::is_on(own<M>(params))) return M::problem_in(own<M>(params), config, ports);
+  return {};
+}
+
+template <class M>
+bool drops(const void* params) {
+  if constexpr (requires { M::drops(own<M>(params)); })
+    return M::is_on(own<M>(params)) && M::drops(own<M>(params));
+  return false;
+}
+
+template <class M>
+Bytes headroom(const void* params, const SwitchConfig& config, const PortConfig& link) {
+  if constexpr (requires { M::headroom(own<M>(params), config, link); })
+    if (M::is_on(own<M>(params))) return M::headroom(own<M>(params), config, link);
+  return 0_B;
+}
+
+template <class M>
+constexpr std::string_view section() {
+  if constexpr (requires { M::kSection; }) return M::kSection;
   return {};
 }
 
@@ -49,20 +79,23 @@ concept GivesRanks = requires(M& m, const Packet& packet) {
 template <class M>
 constexpr MechanismType type_of() {
   return {M::kName,
-          [] { return std::span<const Field>(M::schema().fields); },
+          section<M>(),
+          &fields_of<M>,
           Set::params_before<M>(),
-          &problem_in<M>,
+          sizeof(typename M::Params),
+          [](const void* params) { return M::is_on(own<M>(params)); },
+          &problem_of<M>,
           &problem_beside<M>,
-          [](const void* params) { return M::is_on(*static_cast<const typename M::Params*>(params)); },
+          &problem_in<M>,
+          &drops<M>,
+          &headroom<M>,
           GivesRanks<M>};
 }
 
 constexpr auto kTypes = [] {
-  std::array<MechanismType, count_with_params()> types{};
+  std::array<MechanismType, Set::kCount> types{};
   std::size_t next = 0;
-  for_each(Mechanisms{}, [&]<class M>(std::type_identity<M>) {
-    if constexpr (HasParams<M>) types[next++] = type_of<M>();
-  });
+  for_each(Mechanisms{}, [&]<class M>(std::type_identity<M>) { types[next++] = type_of<M>(); });
   return types;
 }();
 
@@ -78,17 +111,30 @@ constexpr auto kCounterNames = [] {
 
 }  // namespace
 
-MechanismParams::MechanismParams() : bytes{} {
+MechanismParams::MechanismParams() : bytes_{} {
   for_each(Mechanisms{}, [&]<class M>(std::type_identity<M>) {
-    if constexpr (HasParams<M>) {
-      static_assert(std::is_trivially_copyable_v<typename M::Params>);
-      const typename M::Params defaults{};
-      std::memcpy(bytes.data() + Set::params_before<M>(), &defaults, sizeof defaults);
-    }
+    static_assert(std::is_trivially_copyable_v<typename M::Params>);
+    new (bytes_.data() + Set::params_before<M>()) typename M::Params{};
   });
 }
 
+void* MechanismParams::of(const MechanismType& type) { return bytes_.data() + type.offset; }
+
+void* MechanismParams::at(std::string_view name, std::size_t size) {
+  const MechanismType* type = std::ranges::find(kTypes, name, &MechanismType::name);
+  RL_CHECK(type != kTypes.end() && type->size == size);
+  return of(*type);
+}
+
+bool MechanismParams::is_on(std::string_view name) const {
+  return std::ranges::any_of(
+      kTypes, [&](const MechanismType& type) { return type.name == name && type.is_on(of(type)); });
+}
+
 std::span<const MechanismType> mechanism_types() { return kTypes; }
+std::string section_of(const MechanismType& type) {
+  return type.section.empty() ? "switch." + std::string(type.name) : std::string(type.section);
+}
 std::span<const char* const> mechanism_counter_names() { return kCounterNames; }
 
 }  // namespace rocelab

@@ -7,12 +7,20 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 
 #include "base/ids.h"
 #include "base/tc_mask.h"
 #include "base/units.h"
 
 namespace rocelab {
+
+enum class WatchdogAction : std::uint8_t { kReport, kDrop };
+
+struct PfcWatchdogParams {
+  Duration period{};  // a queue that its peer keeps paused for longer is in a storm; 0: off
+  WatchdogAction action = WatchdogAction::kReport;
+};
 
 class PfcWatchdog {
  public:

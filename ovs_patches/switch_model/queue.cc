@@ -9,9 +9,8 @@
 
 namespace rocelab {
 
-EgressQueues::EgressQueues(std::size_t ports, QueueOrder order, std::uint64_t flow_bits)
+EgressQueues::EgressQueues(std::size_t ports, QueueOrder order)
     : ports_(ports),
-      flow_bits_(flow_bits),
       queues_(ports * kTrafficClasses),
       rotations_(order == QueueOrder::kRoundRobin ? ports * kTrafficClasses : 0) {}
 

@@ -30,8 +30,10 @@ class EgressQueues {
     QueueOrder order = QueueOrder::kFifo;
     FullRule full = FullRule::kRefuse;
   };
-  // `flow_bits`: of SwitchFlow::key(), those by which flows are told apart.
-  EgressQueues(std::size_t ports, QueueOrder order, std::uint64_t flow_bits = ~std::uint64_t{0});
+  EgressQueues(std::size_t ports, QueueOrder order);
+  // Bits of SwitchFlow::key() by which flows are told apart: all, unless said otherwise before the first
+  // frame.
+  void tell_flows_by(std::uint64_t bits) { flow_bits_ = bits; }
   // The rules of one class, before its first frame. Not with round robin, which holds for all queues.
   void set_rules(Tc tc, Rules rules, const Rng& rng);
 
@@ -221,7 +223,7 @@ class EgressQueues {
   }
 
   std::size_t ports_;
-  std::uint64_t flow_bits_;
+  std::uint64_t flow_bits_ = ~std::uint64_t{0};
   std::vector<Queue> queues_;
   std::vector<Rotation> rotations_;  // empty with FIFO order
   std::vector<Node> nodes_;

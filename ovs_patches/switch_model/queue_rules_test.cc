@@ -3,6 +3,7 @@
 #include <map>
 #include <numeric>
 
+#include "ovs_patches/switch_model/mechanisms/escape.h"
 #include "ovs_patches/switch_model/queue.h"
 #include "ovs_patches/switch_model/switch_flow.h"
 #include "ovs_patches/switch_model/test_support.h"
@@ -201,8 +202,9 @@ TEST(QueueRulesTest, OrdersThatAClassCannotHaveAreNamed) {
   EXPECT_NE(problem_of(config, ports).find("class 0: its order excludes"), std::string::npos);
   config = {};
   config.classes[3].order = QueueOrder::kFair;
-  config.escape.enabled = true;
-  EXPECT_NE(problem_of(config, ports).find("class 3: Escape takes frames out of FIFO"), std::string::npos);
+  config.mechanisms.of<EscapeMechanism>().enabled = true;
+  EXPECT_NE(problem_of(config, ports).find("takes frames out of FIFO queues only, and class 3"),
+            std::string::npos);
   config = {};
   config.classes[3].egress_max = 100_B;
   EXPECT_NE(problem_of(config, ports).find("holds no frame of"), std::string::npos);

@@ -3,11 +3,23 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "base/rocc_law.h"
 #include "base/units.h"
 
 namespace rocelab {
+
+// Congestion points: what a scenario sets; the rest is the set of each link (rocc_params_for).
+struct RoccSettings {
+  std::optional<Duration> period;
+  std::optional<Bytes> q_ref, q_mid, q_max, delta_q;
+  std::optional<Rate> f_min, delta_f;
+  std::optional<double> alpha, beta;
+  bool allow_unstable = false;  // T and phase margin are not checked (emu/runner/rocc_loop.h)
+
+  RoccParams params(Rate link) const;
+};
 
 class RoccCp {
  public:

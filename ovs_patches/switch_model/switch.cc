@@ -67,7 +67,7 @@ SwitchCore::SwitchCore(const SwitchConfig& c, std::span<const PortConfig> port_c
       trace(t),
       frames(f),
       buffer(c, port_configs),
-      queues(port_configs.size(), c.queue_order, c.escape.flow_bits()),
+      queues(port_configs.size(), c.queue_order),
       ecn(rng.fork("red_ecn")),
       port_count(port_configs.size()),
       timers(port_configs.size()) {

@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "base/wire/controls.h"
+#include "ovs_patches/switch_model/mechanisms/escape.h"
+#include "ovs_patches/switch_model/mechanisms/rocc.h"
 #include "ovs_patches/switch_model/queue.h"
 #include "ovs_patches/switch_model/switch_flow.h"
 #include "ovs_patches/switch_model/switch_node.h"
@@ -78,8 +80,8 @@ enum Mechanism { kPfcAlone, kRocc, kEscape };
 void BM_StandingQueue(benchmark::State& state) {
   SwitchConfig config = base_config();
   config.ingress_buffer = 1_MB;
-  config.rocc.enabled = state.range(0) == kRocc;
-  config.escape.enabled = state.range(0) == kEscape;
+  config.mechanisms.of<RoccMechanism>().enabled = state.range(0) == kRocc;
+  config.mechanisms.of<EscapeMechanism>().enabled = state.range(0) == kEscape;
   constexpr int kSenders = 8;
   std::vector<PortConfig> ports(kSenders + 1);
   PacketPool pool;

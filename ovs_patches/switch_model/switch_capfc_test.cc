@@ -3,16 +3,14 @@
 #include <tuple>
 
 #include "ovs_patches/switch_model/mechanisms/capfc.h"
+#include "ovs_patches/switch_model/mechanisms/escape.h"
+#include "ovs_patches/switch_model/mechanisms/watchdog.h"
 #include "ovs_patches/switch_model/test_net.h"
 
 namespace rocelab {
 namespace {
 
 using namespace switch_test;
-
-void set_capfc(SwitchConfig& config, const CapfcParams& params) {
-  set_params<CapfcMechanism>(config, params);
-}
 
 CapfcParams letter(CapfcPolicy policy) {  // thresholds: table II
   CapfcParams p;
@@ -42,7 +40,7 @@ struct Incast {
     config.max_frame = 1514_B;
     config.ingress_buffer = 60_KB;
     config.classes[3].egress_max = egress_max;
-    set_capfc(config, params);
+    config.mechanisms.of<CapfcMechanism>() = params;
     PortConfig link;
     link.rate = rate;
     link.delay = 1_us;
@@ -131,7 +129,7 @@ TEST(SwitchCapfcTest, APortThatDoesNotContributeIsNotPaused) {
   SwitchConfig config;
   config.max_frame = 1514_B;
   config.ingress_buffer = 240_KB;
-  set_capfc(config, ours(CapfcPolicy::kStopCalibrate));
+  config.mechanisms.of<CapfcMechanism>() = ours(CapfcPolicy::kStopCalibrate);
   TestNet net;
   PortConfig link;
   link.rate = 1_Gbps;
@@ -158,8 +156,8 @@ TEST(SwitchCapfcTest, AQueueThatIsFlushedHoldsNobodyResponsible) {
   SwitchConfig config;
   config.max_frame = 1514_B;
   config.ingress_buffer = 240_KB;
-  config.pfc.watchdog = {20_us, WatchdogAction::kDrop};
-  set_capfc(config, ours(CapfcPolicy::kStopMax));
+  config.mechanisms.of<WatchdogMechanism>() = {20_us, WatchdogAction::kDrop};
+  config.mechanisms.of<CapfcMechanism>() = ours(CapfcPolicy::kStopMax);
   Bench bench(config, std::vector<PortConfig>(3));
   bench.send_pfc(1, at(1_us), 3, 0xffff);
   for (std::uint32_t i = 0; i < 30; ++i) bench.send(0, 1, at(2_us) + 1_ns * i, 1000_B, 3, 7, i);
@@ -178,13 +176,15 @@ TEST(SwitchCapfcTest, WhatItCannotStandBesideIsNamed) {
     config.max_frame = 1514_B;
     CapfcParams params = ours(CapfcPolicy::kStopMax);
     change(config, params);
-    set_capfc(config, params);
+    config.mechanisms.of<CapfcMechanism>() = params;
     return problem_of(config, ports);
   };
   EXPECT_EQ(problem([](SwitchConfig&, CapfcParams&) {}), "");
   EXPECT_NE(problem([](SwitchConfig& c, CapfcParams&) { c.pfc.enabled = false; }).find("needs PFC"),
             std::string::npos);
-  EXPECT_NE(problem([](SwitchConfig& c, CapfcParams&) { c.escape.enabled = true; }).find("Escape"),
+  EXPECT_NE(problem([](SwitchConfig& c, CapfcParams&) {
+              c.mechanisms.of<EscapeMechanism>().enabled = true;
+            }).find("Escape"),
             std::string::npos);
   EXPECT_NE(problem([](SwitchConfig& c, CapfcParams&) {
               c.classes[3].egress_max = 25_KB;
@@ -195,7 +195,7 @@ TEST(SwitchCapfcTest, WhatItCannotStandBesideIsNamed) {
               p.xoff = kComputed;
             }).find("cannot be kept"),
             std::string::npos);
-  EXPECT_NE(problem([](SwitchConfig&, CapfcParams& p) { p.xon = 30_KB; }).find("xon <= warn <= xoff"),
+  EXPECT_NE(problem([](SwitchConfig&, CapfcParams& p) { p.xon = 30_KB; }).find("xon is more than warn"),
             std::string::npos);
 }
 

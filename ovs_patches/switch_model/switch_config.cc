@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include "base/wire/pfc.h"
-#include "base/wire/telemetry.h"
 #include "ovs_patches/switch_model/headroom.h"
 
 namespace rocelab {
@@ -55,53 +54,10 @@ std::string problem_of_port(const SwitchConfig& config, const PortConfig& link) 
   if (link.rate <= 0_bps) return "rate " + to_string(link.rate) + ", need more than 0";
   if (link.delay < 0_ps) return "delay " + to_string(link.delay) + ", need at least 0";
   if (const std::string problem = problem_of_ecn(link.ecn); !problem.empty()) return problem;
-  if (config.telemetry.enabled && !telemetry_rate_code(link.rate))
-    return "rate " + to_string(link.rate) + " has no code in HPCC's telemetry (base/wire/telemetry.h)";
-  if (config.escape.enabled && config.escape.period == 0_ps && link.delay == 0_ps)
-    return "delay 0, of which Escape's period is twice: give a period";
   if (!config.pfc.enabled) return {};
   for (const ClassConfig& c : config.classes) {
     if (c.lossless) return problem_of_thresholds(config, link);
   }
-  return {};
-}
-
-std::string problem_of_law(const RoccParams& p) {
-  if (p.period <= 0_ps) return "RoCC period T " + to_string(p.period) + ", need more than 0";
-  if (p.delta_q <= 0_B || p.delta_f <= 0_bps) return "RoCC Delta^Q and Delta^F must be more than 0";
-  if (!(0_B < p.q_ref && p.q_ref < p.q_mid && p.q_mid < p.q_max)) {  // 3.3.2, I
-    return "RoCC Q_ref " + to_string(p.q_ref) + ", Q_mid " + to_string(p.q_mid) + ", Q_max " +
-           to_string(p.q_max) + ", need 0 < Q_ref < Q_mid < Q_max";
-  }
-  if (p.f_min < p.delta_f || p.f_max < p.f_min) {
-    return "RoCC F_min " + to_string(p.f_min) + " and F_max " + to_string(p.f_max) +
-           ", need Delta^F <= F_min <= F_max";
-  }
-  constexpr double kMostGain = 1e6;
-  constexpr std::int64_t kMostUnits = std::int64_t{1} << 30;  // of F, beside its fraction in 64 bits
-  if (p.f_max.bps() / p.delta_f.bps() > kMostUnits) return "RoCC Delta^F is too small for its F_max";
-  if (!(p.alpha >= 0 && p.alpha <= kMostGain && p.beta >= 0 && p.beta <= kMostGain))
-    return "RoCC alpha and beta must be 0 to 1e6";
-  return {};
-}
-
-// 3.3.6: what the CNPs of the hosts' forms can name.
-std::string problem_of_report(const RoccParams& p) {
-  if (rocc_values(p).fit_cnp()) return {};
-  return "RoCC's rates are computed at the host, and a CNP cannot name these values: F_min " +
-         to_string(p.f_min) + " and F_max " + to_string(p.f_max) + " must be multiples of Delta^F " +
-         to_string(p.delta_f) + ", the gains below 65536";
-}
-
-// What all congestion points of a switch have in common.
-std::string problem_of_points(const SwitchConfig& config) {
-  const RoccFlowTableParams& table = config.rocc.table;
-  if (config.rocc.classes == 0 || config.rocc.dscp > 63) return "RoCC needs a class, and a DSCP of 6 bits";
-  const std::uint8_t cnp_tc = config.class_map.of(config.rocc.dscp).value;
-  if (cnp_tc < kTrafficClasses && config.pfc.enabled && config.classes[cnp_tc].lossless)
-    return "RoCC's CNPs would be of the lossless class " + std::to_string(cnp_tc) + ": give them a lossy one";
-  if (!(table.sampling > 0 && table.sampling <= 1) || table.max_age <= 0_ps || table.entries > 1'000'000)
-    return "RoCC's flow table: sampling must be above 0 up to 1, the age more than 0, at most 1e6 entries";
   return {};
 }
 
@@ -114,8 +70,6 @@ std::string problem_of_orders(const SwitchConfig& config) {
     const std::string who = "class " + std::to_string(tc) + ": ";
     if (config.queue_order == QueueOrder::kRoundRobin)
       return who + "its order excludes the switch's round robin";
-    if (config.escape.enabled && (config.escape.classes >> tc & 1) != 0)
-      return who + "Escape takes frames out of FIFO queues only";
     if (c.full == FullRule::kRefuse) continue;
     if (config.pfc.enabled && c.lossless) return who + "a lossless frame is never pushed out";
     if (config.input_buffered || (config.shared_pool > 0_B && config.alpha_lossy > 0))
@@ -153,30 +107,10 @@ std::string problem_of_switch(const SwitchConfig& config) {
       (config.pfc.quanta == 0 || config.pfc.refresh_percent < 1 || config.pfc.refresh_percent > 99)) {
     return "PFC quanta must be at least 1 and refresh_percent 1 to 99";
   }
-  if (config.pfc.watchdog.period < 0_ps) return "the PFC watchdog's period is negative";
   if (config.pfc.response_time < 0_ps && config.pfc.response_time != kOneMaxFrame)
     return "PFC response time is negative";
-  if (config.escape.enabled) {
-    const EscapeConfig& escape = config.escape;
-    if (!config.pfc.enabled) return "Escape needs PFC";
-    bool serves = false;
-    for (int tc = 0; tc < kTrafficClasses; ++tc)
-      serves |= config.classes[tc].lossless && (escape.classes >> tc & 1) != 0;
-    if (!serves) return "Escape serves no lossless class";
-    if (escape.tokens < 1 || escape.tokens > 1024) return "Escape's pool must have 1 to 1024 tokens";
-    if (escape.period < 0_ps || escape.reclaim <= 0_ps)
-      return "Escape's period must not be negative, and its reclaim interval more than 0";
-    if (escape.return_tokens && !(escape.has(EscapeFix::kPool) && escape.has(EscapeFix::kReclaim)))
-      return "Escape's tokens can be returned only with the fixes pool and reclaim, which know who is away";
-  }
   if (std::string problem = problem_of_orders(config); !problem.empty()) return problem;
   if (std::string problem = problem_of_port_buffer(config); !problem.empty()) return problem;
-  if (config.loop_breaker.enabled) {
-    if (!config.pfc.enabled) return "Loop Breaker needs PFC";
-    if (config.escape.enabled) return "Escape and Loop Breaker are for the same deadlocks: use one of them";
-    if (config.loop_breaker.interval <= 0_ps || config.loop_breaker.period < 0_ps)
-      return "Loop Breaker's interval must be more than 0, and its period not negative";
-  }
   for (const auto tc : config.class_map.classes) {
     if (tc >= kTrafficClasses && tc != ClassMap::kUnknown)
       return "the DSCP map names class " + std::to_string(tc) + ", there are 0 to 7";
@@ -191,15 +125,18 @@ std::string problem_of_switch(const SwitchConfig& config) {
 
 }  // namespace
 
-std::string problem_of_rocc(const SwitchConfig& config, std::span<const PortConfig> ports) {
-  if (!config.rocc.enabled) return {};
-  if (std::string problem = problem_of_points(config); !problem.empty()) return problem;
-  for (std::size_t i = 0; i < ports.size(); ++i) {
-    std::string problem = problem_of_law(ports[i].rocc);
-    if (problem.empty() && config.rocc.form != RoccForm::kRate) problem = problem_of_report(ports[i].rocc);
-    if (!problem.empty()) return "port " + std::to_string(i) + ": " + problem;
-  }
-  return {};
+std::string problem_of(const MechanismType& type, const SwitchConfig& config,
+                       std::span<const PortConfig> ports) {
+  const void* params = config.mechanisms.of(type);
+  const auto text = [&](const SchemaProblem& problem) {
+    return section_of(type) + (problem.key.empty() ? "" : ".") + std::string(problem.key) + " " + problem.why;
+  };
+  for (const Field& field : type.fields())
+    if (!in_bounds(field, field.get(params)) && (field.word.empty() || field.get(params) != field.word_value))
+      return text({field.key, "is out of bounds"});
+  if (const auto problem = type.problem_of(params)) return text(*problem);
+  if (const auto problem = type.problem_beside(params, config)) return text(*problem);
+  return type.problem_in(params, config, ports);
 }
 
 std::string problem_of(const SwitchConfig& config, std::span<const PortConfig> ports) {
@@ -207,15 +144,12 @@ std::string problem_of(const SwitchConfig& config, std::span<const PortConfig> p
     return std::to_string(ports.size()) + " ports, a switch has 1 to " + std::to_string(kMaxSwitchPorts);
   }
   if (std::string problem = problem_of_switch(config); !problem.empty()) return problem;
-  if (std::string problem = problem_of_rocc(config, ports); !problem.empty()) return problem;
   for (std::size_t i = 0; i < ports.size(); ++i) {
     if (std::string problem = problem_of_port(config, ports[i]); !problem.empty())
       return "port " + std::to_string(i) + ": " + problem;
   }
-  for (const MechanismType& type : mechanism_types()) {
-    std::string problem = type.problem_in(config.mechanisms.bytes.data() + type.offset, config, ports);
-    if (!problem.empty()) return problem;
-  }
+  for (const MechanismType& type : mechanism_types())
+    if (std::string problem = problem_of(type, config, ports); !problem.empty()) return problem;
   return {};
 }
 

@@ -12,11 +12,9 @@
 
 #include "base/class_map.h"
 #include "base/ids.h"
-#include "base/rocc_law.h"
 #include "base/units.h"
 #include "ovs_patches/switch_model/mechanism_table.h"
 #include "ovs_patches/switch_model/queue_rules.h"
-#include "ovs_patches/switch_model/rocc_flow_table.h"
 #include "ovs_patches/switch_model/switch_flow.h"
 
 namespace rocelab {
@@ -38,10 +36,8 @@ struct EcnConfig {  // marking at enqueue; defaults: DCQCN's switch settings
 struct PortConfig {
   Rate rate = 40_Gbps;
   Duration delay = 2_us;            // propagation to the peer, one way
-  PeerKind peer = PeerKind::kHost;  // hosts may not send what only switches do (RoCC's feedback); Escape
-                                    // sends tokens to switches only
-  RoccParams rocc{};                // of this port's congestion points, where RoccConfig has any
-  std::uint32_t cp_address = 0;     // their IPv4 address, host order: the origin of their feedback
+  PeerKind peer = PeerKind::kHost;  // hosts may not send what only switches do
+  std::uint32_t cp_address = 0;     // IPv4, host order: the origin of feedback that mechanisms send
   std::uint16_t equal_cost = 0;  // ports of one number, not 0, lead to the same hosts over equal-cost paths
   EcnConfig ecn{};  // enabled: the thresholds of this port's queues, where their class has marking
 };
@@ -62,13 +58,6 @@ struct ClassConfig {
   FullRule full = FullRule::kRefuse;
 };
 
-// What happens to a queue that its peer keeps paused for longer than `period` (pfc_watchdog.h).
-enum class WatchdogAction : std::uint8_t { kReport, kDrop };
-struct PfcWatchdogConfig {
-  Duration period{};  // 0: off
-  WatchdogAction action = WatchdogAction::kReport;
-};
-
 struct PfcConfig {
   bool enabled = true;  // false: no PFC frame is sent, those received are ignored, every class is lossy
   std::uint16_t quanta = 0xffff;  // pause time in an XOFF
@@ -80,65 +69,6 @@ struct PfcConfig {
   Bytes headroom = kComputed;  // computed: exactly enough for each link, see headroom.h
   Bytes xoff = kComputed;  // computed: buffer - headroom. Given: headroom is what the buffer leaves above it
   Bytes xon = kComputed;
-  PfcWatchdogConfig watchdog;
-};
-
-// In-band network telemetry for HPCC (base/wire/telemetry.h): ports say what they are doing in the data
-// frames that leave through them.
-struct TelemetryConfig {
-  bool enabled = false;
-};
-
-// RoCC (rocc_cp.h): the queues of these classes are congestion points, on every port.
-struct RoccConfig {
-  bool enabled = false;
-  std::uint8_t classes = 1 << 3;    // bit per class
-  std::uint8_t dscp = 48;           // of the CNPs: their class, here and further on
-  RoccForm form = RoccForm::kRate;  // who computes the fair rate: this switch, or (3.3.6) the hosts
-  RoccFlowTableParams table{};
-};
-
-// What algorithm 3 lacks, each by itself (FIX_* of tests/models/escape.pml; DEVIATIONS.md#escape). None: the
-// algorithm to the letter.
-enum class EscapeFix : std::uint8_t {
-  kPool = 1 << 0,   // event e3 counts where a token reserved a place, not where the frame was extracted
-  kOrder = 1 << 1,  // an escaping frame does not overtake earlier ones of its flow that wait for its port
-  kReclaim =
-      1 << 2,  // tokens come back by their own age, and a pool never holds more than its queue has places
-  kHeadroom = 1 << 3,  // room behind XOFF for what leaves a paused port
-  kHosts = 1 << 4,     // no token goes to a host, which has no queue to take a frame from
-};
-inline constexpr std::uint8_t kAllEscapeFixes = 0x1f;
-
-// Escape (mechanisms/escape.h): frames of flows that are blocked behind a paused queue and could go on
-// leave it by tokens.
-struct EscapeConfig {
-  bool enabled = false;
-  std::uint8_t fixes = kAllEscapeFixes;  // bits of EscapeFix
-  bool has(EscapeFix fix) const { return (fixes & static_cast<std::uint8_t>(fix)) != 0; }
-  std::uint8_t classes = 0xff;  // bit per class: those that are lossless among them are served
-  std::uint16_t tokens = 8;     // places in a port's dedicated queue: its pool; the paper gives no number
-  std::uint16_t flows = 0;      // in a port's table; 0: as many as tokens (4.3.1, 7)
-  bool by_hosts = false;        // a flow is all that one host sends to another, by whatever queue pairs
-  std::uint64_t flow_bits() const { return by_hosts ? kHostsOfFlow : ~std::uint64_t{0}; }
-  Duration period{};        // Delta^esc; 0: twice the link's delay (4.3.2)
-  Duration reclaim = 1_ms;  // 4.3.3, 5: how long tokens that are not used are missed
-  // Ours, not the chapter's: DEVIATIONS.md#escape.
-  bool announce = false;  // flows that wait behind a paused port are made known to the switches behind it
-  bool return_tokens = false;  // tokens that nobody can use come back; needs the fixes pool and reclaim
-};
-
-// What the master of a loop drops: all that its queue holds, or from the queue's head on until the loop's
-// ingress port asks for no pause any more.
-enum class LoopBreakerDrop : std::uint8_t { kQueue, kToXon };
-
-// Loop Breaker (mechanisms/loop_breaker.h): queues that wait for one another in a loop find it
-// by messages, and one of them drops.
-struct LoopBreakerConfig {
-  bool enabled = false;
-  LoopBreakerDrop drop = LoopBreakerDrop::kQueue;
-  Duration interval = 1_ms;  // paused, with frames, without a departure: suspected. The paper's is not known
-  Duration period{};         // between the messages of a suspected queue; 0: the interval
 };
 
 // Element by element: g++ 12 loses member defaults when a constexpr function changes some elements of a
@@ -175,11 +105,7 @@ struct SwitchConfig {
   // FIFO or round robin, for all classes; the other orders are of a class (ClassConfig::order).
   QueueOrder queue_order = QueueOrder::kFifo;
   PfcConfig pfc;
-  RoccConfig rocc;
-  EscapeConfig escape;
-  LoopBreakerConfig loop_breaker;
-  TelemetryConfig telemetry;
-  MechanismParams mechanisms;  // of those that bring their own
+  MechanismParams mechanisms;
   std::array<ClassConfig, kTrafficClasses> classes = default_classes();
   ClassMap class_map;  // by which it classifies every frame
 };
@@ -188,7 +114,8 @@ static_assert(std::is_trivially_copyable_v<SwitchConfig> && std::is_trivially_co
 // Empty when a switch can be built from these; otherwise one line that says what is wrong and what to do.
 // Switch's constructor aborts on it.
 std::string problem_of(const SwitchConfig& config, std::span<const PortConfig> ports);
-// The part of it that is RoCC's.
-std::string problem_of_rocc(const SwitchConfig& config, std::span<const PortConfig> ports);
+// The part of it that one mechanism says.
+std::string problem_of(const MechanismType& type, const SwitchConfig& config,
+                       std::span<const PortConfig> ports);
 
 }  // namespace rocelab

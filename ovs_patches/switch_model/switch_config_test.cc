@@ -1,5 +1,6 @@
 #include "ovs_patches/switch_model/switch_config.h"
 
+#include "ovs_patches/switch_model/mechanisms/escape.h"
 #include "ovs_patches/switch_model/test_support.h"
 
 namespace rocelab {
@@ -55,12 +56,13 @@ TEST(SwitchConfigTest, SaysWhatIsWrong) {
 }
 
 TEST(SwitchConfigTest, EscapeNeedsAClassAndAPeriod) {
-  expect_problem("serves no lossless class", [](auto& c, auto&) {
-    c.escape.enabled = true;
-    c.escape.classes = 1 << 4;
-  });
-  expect_problem("port 1: delay 0, of which Escape's period", [](auto& c, auto& ports) {
-    c.escape.enabled = true;
+  expect_problem("switch.escape.classes names class 4, which is not in lossless_classes",
+                 [](SwitchConfig& c, auto&) {
+                   c.mechanisms.of<EscapeMechanism>().enabled = true;
+                   c.mechanisms.of<EscapeMechanism>().classes = 1 << 4;
+                 });
+  expect_problem("port 1: delay 0, of which Escape's period", [](SwitchConfig& c, auto& ports) {
+    c.mechanisms.of<EscapeMechanism>().enabled = true;
     ports[1].delay = 0_us;
   });
 }

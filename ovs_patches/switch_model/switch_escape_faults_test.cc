@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/wire/controls.h"
+#include "ovs_patches/switch_model/mechanisms/escape.h"
 #include "ovs_patches/switch_model/switch_core.h"
 #include "ovs_patches/switch_model/test_mesh.h"
 #include "ovs_patches/switch_model/test_ring.h"
@@ -21,13 +22,14 @@ struct Round {
     size = 3 + static_cast<int>(rng.below(4));
     distance = 1 + static_cast<int>(rng.below(2));
     config = config_of(kFixed, Bytes::from_count(60'000 + 1000 * static_cast<int>(rng.below(60))));
-    config.escape.tokens = static_cast<std::uint16_t>(1 + rng.below(12));
-    config.escape.reclaim = (100 + static_cast<int>(rng.below(900))) * 1_us;
+    config.mechanisms.of<EscapeMechanism>().tokens = static_cast<std::uint16_t>(1 + rng.below(12));
+    config.mechanisms.of<EscapeMechanism>().reclaim = (100 + static_cast<int>(rng.below(900))) * 1_us;
     config.queue_order = rng.bernoulli(0.5) ? QueueOrder::kRoundRobin : QueueOrder::kFifo;
-    config.escape.announce = config.escape.return_tokens = extended;
+    config.mechanisms.of<EscapeMechanism>().announce = config.mechanisms.of<EscapeMechanism>().return_tokens =
+        extended;
     what = (extended ? "extended, round " : "round ") + std::to_string(number) + ": " + std::to_string(size) +
-           " switches, distance " + std::to_string(distance) + ", " + std::to_string(config.escape.tokens) +
-           " tokens";
+           " switches, distance " + std::to_string(distance) + ", " +
+           std::to_string(config.mechanisms.of<EscapeMechanism>().tokens) + " tokens";
   }
   Rng rng;
   int size, distance;
@@ -55,7 +57,7 @@ void expect_all_at_home(const Net& ring, const Round& round) {
     EXPECT_EQ(node->model().queued_frames(), 0u) << round.what;
     for (int p = 0; p < ring.ports(i); ++p) {
       EXPECT_EQ(node->model().template mechanism<EscapeMechanism>()->tokens(port(p)),
-                round.config.escape.tokens)
+                round.config.mechanisms.of<EscapeMechanism>().tokens)
           << round.what << ", port " << p;
       EXPECT_EQ(node->model().ingress_bytes(port(p), tc(3)), 0_B) << round.what;
     }
@@ -135,7 +137,8 @@ TEST(SwitchEscapeFaultsTest, AHostIsNotBelievedThatATokenOrAFrameEscapes) {
   EXPECT_TRUE(b.sent_by(1).empty());
   EXPECT_EQ(b.counters(1).escape_tokens_ignored, 1u);
   EXPECT_EQ(b.counters(0).drops_forged, 1u);
-  EXPECT_EQ(b.node.model().mechanism<EscapeMechanism>()->tokens(port(1)), config_of(kFixed).escape.tokens);
+  EXPECT_EQ(b.node.model().mechanism<EscapeMechanism>()->tokens(port(1)),
+            config_of(kFixed).mechanisms.of<EscapeMechanism>().tokens);
 }
 
 // What the switch had is lost, and its neighbours' pauses run out by themselves. It does not know who has
@@ -150,8 +153,8 @@ TEST(SwitchEscapeFaultsTest, ASwitchMayRestartWhileTokensAreOut) {
     std::uint64_t away = 0;
     for (const auto& node : ring.net.nodes)
       for (int p = 0; p < 3; ++p)
-        away +=
-            round.config.escape.tokens - node->model().template mechanism<EscapeMechanism>()->tokens(port(p));
+        away += round.config.mechanisms.of<EscapeMechanism>().tokens -
+                node->model().template mechanism<EscapeMechanism>()->tokens(port(p));
     out += away > 0;
     const auto victim = static_cast<int>(round.rng.below(static_cast<std::uint64_t>(round.size)));
     std::uint64_t counted = ring.total(&SwitchPortCounters::drops);

@@ -1,6 +1,7 @@
 // Each fix of Escape by itself: what breaks without it, in the code that runs (tests/models/escape.pml has
 // every interleaving of a small ring).
 #include "base/wire/etf.h"
+#include "ovs_patches/switch_model/mechanisms/escape.h"
 #include "ovs_patches/switch_model/test_ring.h"
 
 namespace rocelab {
@@ -20,7 +21,7 @@ struct Outcome {
 // What has not arrived by `end`, which leaves the fixed form ten times the time that it needs.
 Outcome run(int fixes, const Ring& r, Time end) {
   SwitchConfig config = config_of(fixes, r.buffer);
-  config.escape.tokens = static_cast<std::uint16_t>(r.tokens);
+  config.mechanisms.of<EscapeMechanism>().tokens = static_cast<std::uint16_t>(r.tokens);
   RingNet ring(config, r.size, r.distance, 1500, r.rng);
   ring.net.run(2_us, end);
   Outcome outcome;
@@ -82,7 +83,7 @@ TEST(SwitchEscapeFixesTest, AFrameForWhichTheDedicatedQueueHasNoPlaceIsDroppedAn
   std::vector<PortConfig> ports(4);
   for (PortConfig& p : ports) p.peer = PeerKind::kSwitch;
   SwitchConfig config = config_of(kFixed);
-  config.escape.tokens = 2;
+  config.mechanisms.of<EscapeMechanism>().tokens = 2;
   Bench b(config, ports);
   const PortId outs[] = {port(3)};
   for (int i = 0; i < 3; ++i) {

@@ -1,5 +1,6 @@
 // Escape's extensions: flows that wait behind a paused port are announced; and what only both clear.
 #include "base/wire/controls.h"
+#include "ovs_patches/switch_model/mechanisms/escape.h"
 #include "ovs_patches/switch_model/test_escape_more.h"
 
 namespace rocelab {
@@ -53,7 +54,7 @@ TEST(SwitchEscapeMoreTest, WhatWaitsWhenThePauseBeginsIsAnnounced) {
 TEST(SwitchEscapeMoreTest, NothingIsAnnouncedToHostsNorWithoutTheExtension) {
   for (const bool on : {true, false}) {
     SwitchConfig config = extended_config_of();
-    config.escape.announce = on;
+    config.mechanisms.of<EscapeMechanism>().announce = on;
     More b(config);
     for (const int out : {1, 3}) {
       b.send_pfc(out, at(0_us), 3, 0xffff);
@@ -162,7 +163,7 @@ TEST(SwitchEscapeMoreTest, ACircleOfNewFlowsOnlyIsCleared) {
        {std::tuple{6, 5, 50_KB, 300u}, {6, 5, 60_KB, 300u}, {7, 6, 50_KB, 300u}}) {
     for (const bool announce : {false, true}) {
       SwitchConfig config = extended_config_of(buffer);
-      config.escape.announce = announce;
+      config.mechanisms.of<EscapeMechanism>().announce = announce;
       RingNet ring(config, size, distance, frames);
       ring.net.run(2_us, at(400_ms));
       EXPECT_EQ(ring.received() == frames * static_cast<unsigned>(size), announce)
@@ -184,8 +185,8 @@ TEST(SwitchEscapeMoreTest, ACircleOfNewFlowsOnlyIsCleared) {
 TEST(SwitchEscapeMoreTest, FlowsThatContendForPlacesAllGetThem) {
   for (const std::uint16_t tokens : {std::uint16_t{1}, std::uint16_t{4}, std::uint16_t{8}}) {
     SwitchConfig config = extended_config_of(50_KB);
-    config.escape.tokens = tokens;
-    config.escape.flows = 8;
+    config.mechanisms.of<EscapeMechanism>().tokens = tokens;
+    config.mechanisms.of<EscapeMechanism>().flows = 8;
     RingNet ring(config, 7, 6, 150);
     ring.net.run(2_us, at(200_ms));
     EXPECT_EQ(ring.received(), 1050u) << tokens;
@@ -195,7 +196,7 @@ TEST(SwitchEscapeMoreTest, FlowsThatContendForPlacesAllGetThem) {
 
 TEST(SwitchEscapeMoreTest, ATableWithFewerPlacesThanFlowsStrandsNobody) {
   SwitchConfig config = extended_config_of(90_KB);
-  config.escape.tokens = 2;
+  config.mechanisms.of<EscapeMechanism>().tokens = 2;
   RingNet ring(config, 5, 4, 500, Rng(5));
   ring.net.run(2_us, at(1_s));
   EXPECT_EQ(ring.received(), 2500u);
@@ -211,14 +212,14 @@ TEST(SwitchEscapeMoreTest, RandomRingsEndLoseNothingAndKeepOrder) {
     const int distance = 1 + static_cast<int>(rng.below(static_cast<std::uint64_t>(size - 1)));
     SwitchConfig config =
         extended_config_of(Bytes::from_count(45'000 + 1000 * static_cast<int>(rng.below(60))));
-    config.escape.tokens = static_cast<std::uint16_t>(1 + rng.below(12));
-    config.escape.flows = static_cast<std::uint16_t>(1 + rng.below(12));
-    config.escape.return_tokens = rng.bernoulli(0.7);
+    config.mechanisms.of<EscapeMechanism>().tokens = static_cast<std::uint16_t>(1 + rng.below(12));
+    config.mechanisms.of<EscapeMechanism>().flows = static_cast<std::uint16_t>(1 + rng.below(12));
+    config.mechanisms.of<EscapeMechanism>().return_tokens = rng.bernoulli(0.7);
     config.queue_order = rng.bernoulli(0.3) ? QueueOrder::kRoundRobin : QueueOrder::kFifo;
     const std::string what = "round " + std::to_string(round) + ": " + std::to_string(size) +
                              " switches, distance " + std::to_string(distance) + ", " +
-                             std::to_string(config.escape.tokens) + " tokens, " +
-                             std::to_string(config.escape.flows) + " flows";
+                             std::to_string(config.mechanisms.of<EscapeMechanism>().tokens) + " tokens, " +
+                             std::to_string(config.mechanisms.of<EscapeMechanism>().flows) + " flows";
     RingNet ring(config, size, distance, 300, rng.fork(std::to_string(round)));
     ring.net.run(2_us, at(10_s));
     EXPECT_EQ(ring.received(), 300u * static_cast<unsigned>(size)) << what;

@@ -1,5 +1,6 @@
 // Escape's extensions: tokens that nobody can use come back, and free their places.
 #include "base/wire/controls.h"
+#include "ovs_patches/switch_model/mechanisms/escape.h"
 #include "ovs_patches/switch_model/switch_core.h"
 #include "ovs_patches/switch_model/test_escape_more.h"
 
@@ -10,7 +11,7 @@ using namespace switch_test;
 
 TEST(SwitchEscapeReturnedTest, ATokenThatNobodyCanUseGoesBackTheWayItCame) {
   SwitchConfig config = extended_config_of();
-  config.escape.tokens = 1;
+  config.mechanisms.of<EscapeMechanism>().tokens = 1;
   More b(config);
   b.send_pfc(1, at(0_us), 3, 0xffff);
   b.send_from(6, 0, 1, at(0_us));                     // known here, and port 0 does not ask

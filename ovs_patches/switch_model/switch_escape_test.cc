@@ -3,6 +3,8 @@
 #include <cstring>
 
 #include "base/wire/controls.h"
+#include "ovs_patches/switch_model/mechanisms/escape.h"
+#include "ovs_patches/switch_model/mechanisms/telemetry.h"
 #include "ovs_patches/switch_model/test_ring.h"
 
 namespace rocelab {
@@ -42,7 +44,7 @@ TEST(SwitchEscapeTest, WithEscapeItFinishesInOrderAndLosesNothing) {
 // there, and Escape's own part of the shim ends before the host.
 TEST(SwitchEscapeTest, WithTelemetryEveryFrameIsStampedAtEverySwitch) {
   SwitchConfig config = config_of(kFixed);
-  config.telemetry.enabled = true;
+  config.mechanisms.of<TelemetryMechanism>().enabled = true;
   config.max_frame = Bytes::from_count(1098 + Telemetry::kMaxShimBytes);
   RingNet ring(config, 3, 2, 3000);
   ring.net.run(2_us, at(1_s));
@@ -81,11 +83,11 @@ TEST(SwitchEscapeTest, RandomRingsLoseNothingAndKeepOrder) {
     const int distance = 1 + static_cast<int>(rng.below(2));
     SwitchConfig config =
         config_of(kFixed, Bytes::from_count(60'000 + 1000 * static_cast<int>(rng.below(60))));
-    config.escape.tokens = static_cast<std::uint16_t>(1 + rng.below(12));
+    config.mechanisms.of<EscapeMechanism>().tokens = static_cast<std::uint16_t>(1 + rng.below(12));
     config.queue_order = rng.bernoulli(0.5) ? QueueOrder::kRoundRobin : QueueOrder::kFifo;
     const std::string what = "round " + std::to_string(round) + ": " + std::to_string(size) +
                              " switches, distance " + std::to_string(distance) + ", " +
-                             std::to_string(config.escape.tokens) + " tokens";
+                             std::to_string(config.mechanisms.of<EscapeMechanism>().tokens) + " tokens";
     RingNet ring(config, size, distance, 1500, rng.fork(std::to_string(round)));
     ring.net.run(2_us, at(2_s));
     EXPECT_EQ(ring.received(), 1500u * static_cast<unsigned>(size)) << what;
@@ -115,8 +117,8 @@ TEST(SwitchEscapeTest, ADeadlockInWhichNoFrameHasGotThroughYetIsNotCleared) {
 TEST(SwitchEscapeTest, ATableWithFewerPlacesThanFlowsStrandsThem) {
   for (const std::uint16_t flows : {std::uint16_t{0}, std::uint16_t{8}}) {
     SwitchConfig config = config_of(kFixed, 90_KB);
-    config.escape.tokens = 2;
-    config.escape.flows = flows;
+    config.mechanisms.of<EscapeMechanism>().tokens = 2;
+    config.mechanisms.of<EscapeMechanism>().flows = flows;
     RingNet ring(config, 5, 4, 1500, Rng(5));  // every link has four flows
     ring.net.run(2_us, at(50_ms));
     const std::uint64_t then = ring.received();
@@ -136,7 +138,7 @@ TEST(SwitchEscapeTest, ATokenIsSentForAnOpenPortOnlyAndTakesAPlace) {
   std::vector<PortConfig> ports(3);
   ports[0].peer = PeerKind::kSwitch;  // upstream
   SwitchConfig config = config_of(kFixed, 60_KB);
-  config.escape.tokens = 2;
+  config.mechanisms.of<EscapeMechanism>().tokens = 2;
   Bench b(config, ports);
   for (int i = 0; i < 12; ++i) {  // flow 1 to port 1, flow 2 to port 2
     const PortId outs[] = {port(1 + i % 2)};
@@ -161,7 +163,7 @@ TEST(SwitchEscapeTest, ATokenIsSentForAnOpenPortOnlyAndTakesAPlace) {
   EXPECT_EQ(b.counters(0).escape_tokens_sent, 2u);
 }
 
-// EscapeConfig::classes: two lossless classes wait in the same way, and one of them is served.
+// EscapeParams::classes: two lossless classes wait in the same way, and one of them is served.
 TEST(SwitchEscapeTest, OnlyTheClassesThatItServesGetTokens) {
   std::vector<PortConfig> ports(3);
   ports[0].peer = PeerKind::kSwitch;  // upstream
@@ -169,7 +171,7 @@ TEST(SwitchEscapeTest, OnlyTheClassesThatItServesGetTokens) {
   for (const int served : {3, 4}) {
     SwitchConfig config = config_of(kFixed, 60_KB);
     config.classes[4].lossless = true;
-    config.escape.classes = static_cast<std::uint8_t>(1 << served);
+    config.mechanisms.of<EscapeMechanism>().classes = static_cast<std::uint8_t>(1 << served);
     Bench b(config, ports);
     const PortId outs[] = {port(1)};
     for (const int n : {3, 4}) {

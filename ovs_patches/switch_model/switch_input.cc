@@ -197,53 +197,7 @@ void SwitchCore::note_drop(PortId at_port, PortId peer, const Packet& packet, Sw
   counters.dropped_bytes += packet.frame_length;
   counters.data_drops += packet.kind == PacketKind::kData && packet.payload_length > 0;
   counters.lossless_drops += lossless(packet.tc) && !is_deliberate(reason);
-  switch (reason) {
-    case SwitchDropReason::kEgressLimit:
-      ++counters.drops_egress_limit;
-      break;
-    case SwitchDropReason::kInputBuffer:
-      ++counters.drops_input_buffer;
-      break;
-    case SwitchDropReason::kHeadroom:
-      ++counters.drops_headroom;
-      break;
-    case SwitchDropReason::kOversize:
-      ++counters.drops_oversize;
-      break;
-    case SwitchDropReason::kNoRoute:
-      ++counters.drops_no_route;
-      break;
-    case SwitchDropReason::kNoCopy:
-      ++counters.drops_no_copy;
-      break;
-    case SwitchDropReason::kForged:
-      ++counters.drops_forged;
-      break;
-    case SwitchDropReason::kEscapeQueue:
-      ++counters.drops_escape_queue;
-      break;
-    case SwitchDropReason::kWatchdog:
-      ++counters.drops_watchdog;
-      break;
-    case SwitchDropReason::kLoopBreaker:
-      ++counters.drops_loop_breaker;
-      break;
-    case SwitchDropReason::kEgressMax:
-      ++counters.drops_egress_max;
-      break;
-    case SwitchDropReason::kPushedOut:
-      ++counters.drops_pushed_out;
-      break;
-    case SwitchDropReason::kPortBuffer:
-      ++counters.drops_port_buffer;
-      break;
-    case SwitchDropReason::kDisplaced:
-      ++counters.drops_displaced;
-      break;
-    case SwitchDropReason::kMechanism:
-      ++counters.drops_mechanism;
-      break;
-  }
+  ++(counters.*counter_of(reason));
   trace.record({.time = now,
                 .kind = TraceKind::kDrop,
                 .mark = static_cast<std::uint8_t>(reason),

@@ -5,6 +5,8 @@
 #include <string>
 
 #include "base/wire/controls.h"
+#include "ovs_patches/switch_model/mechanisms/escape.h"
+#include "ovs_patches/switch_model/mechanisms/loop_breaker.h"
 #include "ovs_patches/switch_model/test_ring.h"
 
 namespace rocelab {
@@ -16,7 +18,8 @@ constexpr Duration kInterval = 100_us;
 
 SwitchConfig breaking(LoopBreakerDrop drop = LoopBreakerDrop::kQueue, Bytes buffer = 120_KB) {
   SwitchConfig config = config_of(kOff, buffer);
-  config.loop_breaker = {.enabled = true, .drop = drop, .interval = kInterval, .period = 20_us};
+  config.mechanisms.of<LoopBreakerMechanism>() = {
+      .enabled = true, .drop = drop, .interval = kInterval, .period = 20_us};
   return config;
 }
 template <class Net>
@@ -280,12 +283,15 @@ TEST(SwitchLoopBreakerTest, BadSettingsAreNamed) {
   };
   EXPECT_EQ(problem([](SwitchConfig&) {}), "");
   EXPECT_NE(problem([](SwitchConfig& c) { c.pfc.enabled = false; }).find("needs PFC"), std::string::npos);
-  EXPECT_NE(problem([](SwitchConfig& c) { c.escape.enabled = true; }).find("one of them"), std::string::npos);
+  EXPECT_NE(
+      problem([](SwitchConfig& c) { c.mechanisms.of<EscapeMechanism>().enabled = true; }).find("one of them"),
+      std::string::npos);
   for (const bool interval : {true, false})
-    EXPECT_NE(problem([&](SwitchConfig& c) {
-                (interval ? c.loop_breaker.interval : c.loop_breaker.period) = Duration::from_ps(-1);
-              }).find("Loop Breaker's interval"),
-              std::string::npos);
+    EXPECT_EQ(problem([&](SwitchConfig& c) {
+                LoopBreakerParams& params = c.mechanisms.of<LoopBreakerMechanism>();
+                (interval ? params.interval : params.period) = Duration::from_ps(-1);
+              }),
+              std::string("switch.loop_breaker.") + (interval ? "interval" : "period") + " is out of bounds");
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // RoCC in the switch: when congestion points work, whom they tell, and what is refused.
 #include "base/wire/controls.h"
+#include "ovs_patches/switch_model/mechanisms/rocc.h"
 #include "ovs_patches/switch_model/rocc_cp.h"
 #include "ovs_patches/switch_model/test_support.h"
 
@@ -14,7 +15,7 @@ SwitchConfig rocc_config() {
   SwitchConfig config;
   config.max_frame = 1098_B;
   config.ingress_buffer = 900_KB;
-  config.rocc.enabled = true;
+  config.mechanisms.of<RoccMechanism>().enabled = true;
   return config;
 }
 
@@ -112,7 +113,7 @@ TEST(SwitchRoccTest, FollowsTheLawPeriodByPeriod) {
 TEST(SwitchRoccTest, WhereHostsComputeEveryPeriodSaysTheQueueAndWhatItIsToBeHeldAgainst) {
   for (const RoccForm form : {RoccForm::kQueue, RoccForm::kValues}) {
     SwitchConfig config = rocc_config();
-    config.rocc.form = form;
+    config.mechanisms.of<RoccMechanism>().form = form;
     RoccBench b(config);
     for (const int in : {0, 1, 2}) b.stream(in, 300, at(0_us));
     b.run_until(at(200_us));
@@ -140,8 +141,8 @@ TEST(SwitchRoccTest, WhereHostsComputeEveryPeriodSaysTheQueueAndWhatItIsToBeHeld
 
 TEST(SwitchRoccTest, AFlowByAgeIsToldOfAnEmptyQueueUntilItIsTooOld) {
   SwitchConfig config = rocc_config();
-  config.rocc.form = RoccForm::kQueue;
-  config.rocc.table.kind = RoccFlowTableKind::kAge;
+  config.mechanisms.of<RoccMechanism>().form = RoccForm::kQueue;
+  config.mechanisms.of<RoccMechanism>().table.kind = RoccFlowTableKind::kAge;
   RoccBench b(config);
   b.stream(0, 1, at(0_us));
   b.run_until(at(1_ms));
@@ -153,9 +154,9 @@ TEST(SwitchRoccTest, AFlowByAgeIsToldOfAnEmptyQueueUntilItIsTooOld) {
 TEST(SwitchRoccTest, ValuesThatACnpCannotNameAreRefusedWhereHostsCompute) {
   SwitchConfig config = rocc_config();
   std::vector<PortConfig> ports = ports_of(2);
-  ports[0].rocc.f_max = 40'005_Mbps;
+  ports[0].rate = 40'005_Mbps;  // F_max
   EXPECT_EQ(problem_of(config, ports), "");
-  config.rocc.form = RoccForm::kValues;
+  config.mechanisms.of<RoccMechanism>().form = RoccForm::kValues;
   EXPECT_NE(problem_of(config, ports).find("multiples of Delta^F"), std::string::npos);
 }
 
@@ -232,7 +233,7 @@ TEST(SwitchRoccTest, FeedbackFromAHostIsDroppedAndFromASwitchForwarded) {
 
 TEST(SwitchRoccTest, WithoutRoccFramesPassAsEver) {
   SwitchConfig config = rocc_config();
-  config.rocc.enabled = false;
+  config.mechanisms.of<RoccMechanism>().enabled = false;
   RoccBench b(config);
   for (const int in : {0, 1, 2}) b.stream(in, 150, at(0_us));
   b.run_until(at(1_ms));
@@ -244,8 +245,8 @@ TEST(SwitchRoccTest, WithoutRoccFramesPassAsEver) {
 TEST(SwitchRoccTest, TablesThatCountFramesTellTheSameFlows) {
   for (const RoccFlowTableKind kind : {RoccFlowTableKind::kAge, RoccFlowTableKind::kElephantTrap}) {
     SwitchConfig config = rocc_config();
-    config.rocc.table.kind = kind;
-    config.rocc.table.sampling = 0.5;
+    config.mechanisms.of<RoccMechanism>().table.kind = kind;
+    config.mechanisms.of<RoccMechanism>().table.sampling = 0.5;
     RoccBench b(config);
     for (const int in : {0, 1, 2}) b.stream(in, 150, at(0_us));
     b.run_until(at(41_us));
@@ -286,19 +287,20 @@ TEST(SwitchRoccTest, ConfigurationsThatCannotWorkAreNamed) {
   std::vector<PortConfig> ports = ports_of(1);
   SwitchConfig config = rocc_config();
   EXPECT_EQ(problem_of(config, ports), "");
-  ports[0].rocc.q_mid = ports[0].rocc.q_max;
+  RoccSettings& points = config.mechanisms.of<RoccMechanism>().points;
+  points.q_mid = 360_KB;
   EXPECT_NE(problem_of(config, ports).find("need 0 < Q_ref < Q_mid < Q_max"), std::string::npos);
-  ports[0].rocc = {};
-  ports[0].rocc.f_min = 1_Mbps;
+  points = {};
+  points.f_min = 1_Mbps;
   EXPECT_NE(problem_of(config, ports).find("Delta^F <= F_min"), std::string::npos);
-  ports[0].rocc = {};
-  ports[0].rocc.period = 0_ps;
+  points = {};
+  points.period = 0_ps;
   EXPECT_NE(problem_of(config, ports).find("period"), std::string::npos);
-  ports[0].rocc = {};
+  points = {};
   config.classes[6].lossless = true;
   EXPECT_NE(problem_of(config, ports).find("lossy"), std::string::npos);
   config = rocc_config();
-  config.rocc.table.sampling = 0;
+  config.mechanisms.of<RoccMechanism>().table.sampling = 0;
   EXPECT_NE(problem_of(config, ports).find("sampling"), std::string::npos);
 }
 

@@ -1,6 +1,8 @@
 // INT: which frames are stamped, with what, and what it costs on the wire.
 #include "base/wire/controls.h"
 #include "base/wire/telemetry.h"
+#include "ovs_patches/switch_model/mechanisms/escape.h"
+#include "ovs_patches/switch_model/mechanisms/telemetry.h"
 #include "ovs_patches/switch_model/test_support.h"
 
 namespace rocelab {
@@ -13,7 +15,7 @@ constexpr Bytes kFrame = 1098_B;
 SwitchConfig config_on() {
   SwitchConfig config;
   config.max_frame = kFrame + Bytes::from_count(Telemetry::kMaxShimBytes);
-  config.telemetry.enabled = true;
+  config.mechanisms.of<TelemetryMechanism>().enabled = true;
   return config;
 }
 std::vector<PortConfig> ports() {
@@ -129,7 +131,7 @@ TEST(SwitchTelemetryTest, EscapingFramesAreStampedAndCounted) {
   std::vector<PortConfig> three = ports();
   three[2].peer = PeerKind::kSwitch;
   SwitchConfig config = config_on();
-  config.escape.enabled = true;
+  config.mechanisms.of<EscapeMechanism>().enabled = true;
   ASSERT_EQ(problem_of(config, three), "");
   Bench b(config, three);
   b.send_pfc(2, at(0_us), 3, 0xffff);

@@ -1,5 +1,6 @@
 // The PFC watchdog: what is a storm, what happens to its queue, and when it is over. And how long pauses
 // were.
+#include "ovs_patches/switch_model/mechanisms/watchdog.h"
 #include "ovs_patches/switch_model/pfc_watchdog.h"
 #include "ovs_patches/switch_model/test_support.h"
 
@@ -15,7 +16,7 @@ constexpr Duration kTick = Duration::from_ps(1);
 SwitchConfig config_with(WatchdogAction action, Duration period = 200_us) {
   SwitchConfig config;
   config.max_frame = kFrame;
-  config.pfc.watchdog = {period, action};
+  config.mechanisms.of<WatchdogMechanism>() = {period, action};
   return config;
 }
 Bench bench_with(WatchdogAction action) { return Bench(config_with(action), std::vector<PortConfig>(3)); }
@@ -126,8 +127,8 @@ TEST(SwitchWatchdogTest, TheLongestPauseIsKeptBesideTheirSum) {
 
 TEST(SwitchWatchdogTest, ANegativePeriodIsNamed) {
   const std::vector<PortConfig> ports(1);
-  EXPECT_NE(problem_of(config_with(WatchdogAction::kDrop, Duration::from_ps(-1)), ports).find("watchdog"),
-            std::string::npos);
+  EXPECT_EQ(problem_of(config_with(WatchdogAction::kDrop, Duration::from_ps(-1)), ports),
+            "switch.pfc.watchdog.period is out of bounds");
 }
 
 }  // namespace

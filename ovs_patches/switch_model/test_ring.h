@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "ovs_patches/switch_model/mechanisms/escape.h"
 #include "ovs_patches/switch_model/test_net.h"
 
 namespace rocelab::switch_test {
@@ -17,15 +18,16 @@ inline SwitchConfig config_of(int fixes, Bytes buffer = 120_KB) {
   SwitchConfig config;
   config.max_frame = 1098_B;
   config.ingress_buffer = buffer;
-  config.escape.enabled = fixes != kOff;
-  config.escape.fixes = static_cast<std::uint8_t>(std::max(fixes, 0));
+  config.mechanisms.of<EscapeMechanism>().enabled = fixes != kOff;
+  config.mechanisms.of<EscapeMechanism>().fixes = static_cast<std::uint8_t>(std::max(fixes, 0));
   return config;
 }
 
 // With both extensions that are ours.
 inline SwitchConfig extended_config_of(Bytes buffer = 120_KB) {
   SwitchConfig config = config_of(kFixed, buffer);
-  config.escape.announce = config.escape.return_tokens = true;
+  config.mechanisms.of<EscapeMechanism>().announce = config.mechanisms.of<EscapeMechanism>().return_tokens =
+      true;
   return config;
 }
 

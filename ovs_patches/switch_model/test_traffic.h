@@ -7,6 +7,8 @@
 
 #include "base/rng.h"
 #include "ovs_patches/switch_model/mechanisms/capfc.h"
+#include "ovs_patches/switch_model/mechanisms/escape.h"
+#include "ovs_patches/switch_model/mechanisms/mechanisms.h"
 #include "ovs_patches/switch_model/mechanisms/pipeline.h"
 #include "ovs_patches/switch_model/test_support.h"
 
@@ -69,10 +71,13 @@ inline SwitchConfig random_config(const std::string& name) {
   if (name == "voq") config.queue_order = QueueOrder::kRoundRobin;
   if (name == "pool") config.shared_pool = 100_KB;
   if (name == "lossy") config.pfc.enabled = false;
-  if (name == "rocc") config.rocc.enabled = true;
-  if (name == "escape" || name == "escape_more") config.escape.enabled = true;
-  if (name == "escape_more") config.escape.announce = config.escape.return_tokens = true;
-  if (name == "watchdog") config.pfc.watchdog = {5_us, WatchdogAction::kDrop};
+  if (name == "rocc") config.mechanisms.of<RoccMechanism>().enabled = true;
+  if (name == "escape" || name == "escape_more") config.mechanisms.of<EscapeMechanism>().enabled = true;
+  if (name == "escape_more")
+    config.mechanisms.of<EscapeMechanism>().announce = config.mechanisms.of<EscapeMechanism>().return_tokens =
+        true;
+  if (name == "watchdog") config.mechanisms.of<WatchdogMechanism>() = {5_us, WatchdogAction::kDrop};
+  if (name == "telemetry") config.mechanisms.of<TelemetryMechanism>().enabled = true;
   if (name == "capfc" || name == "capfc_letter") {
     CapfcParams params;
     params.enabled = true;
@@ -85,8 +90,8 @@ inline SwitchConfig random_config(const std::string& name) {
       params.fixes = 0;
     }
     config.classes[3].egress_max = 14_KB;
-    config.pfc.watchdog = {20_us, WatchdogAction::kDrop};
-    set_params<CapfcMechanism>(config, params);
+    config.mechanisms.of<WatchdogMechanism>() = {20_us, WatchdogAction::kDrop};
+    config.mechanisms.of<CapfcMechanism>() = params;
   }
   if (name.starts_with("pipeline")) {
     PipelineParams params;
@@ -97,9 +102,8 @@ inline SwitchConfig random_config(const std::string& name) {
                   : name == "pipeline_skip" ? PipelineFull::kSkipPort
                                             : PipelineFull::kDrop;
     config.classes[2].egress_max = config.classes[3].egress_max = 14_KB;
-    set_params<PipelineMechanism>(config, params);
+    config.mechanisms.of<PipelineMechanism>() = params;
   }
-  if (name == "telemetry") config.telemetry.enabled = true;
   if (name == "input_buffered") {
     config.input_buffered = true;
     config.input_buffer = 30_KB;

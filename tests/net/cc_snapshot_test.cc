@@ -7,6 +7,7 @@
 
 #include "irn_provider/cc/aimd.h"
 #include "irn_provider/cc/cc_algorithm.h"
+#include "ovs_patches/switch_model/mechanisms/rocc.h"
 #include "tests/net/star_net.h"
 
 namespace rocelab {
@@ -35,7 +36,7 @@ std::string table_of(const Scheme& scheme) {
   config.pfc.enabled = scheme.mode == TransportMode::kRoce;
   config.classes[3].ecn = {nic.ecn_capable, 20_KB, 100_KB, 0.2};
   config.input_buffered = scheme.mode == TransportMode::kIrn;
-  config.rocc.enabled = scheme.kind == "rocc";
+  config.mechanisms.of<RoccMechanism>().enabled = scheme.kind == "rocc";
   config.queue_order = config.input_buffered ? QueueOrder::kRoundRobin : QueueOrder::kFifo;
 
   StarNet net(5, nic, config);

@@ -1,5 +1,6 @@
 // HPCC end to end: switches stamp, the receiver's NIC echoes, the sender's NIC sets its window.
 #include "irn_provider/cc/hpcc.h"
+#include "ovs_patches/switch_model/mechanisms/telemetry.h"
 #include "tests/net/cc_scene.h"
 
 namespace rocelab {
@@ -13,7 +14,7 @@ NicConfig nic_config() {
 }
 SwitchConfig switch_config() {
   SwitchConfig config;
-  config.telemetry.enabled = true;
+  config.mechanisms.of<TelemetryMechanism>().enabled = true;
   return config;
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/wire/controls.h"
 #include "irn_provider/cc/rocc_rp.h"
+#include "ovs_patches/switch_model/mechanisms/rocc.h"
 #include "tests/net/cc_scene.h"
 
 namespace rocelab {
@@ -24,7 +25,7 @@ SwitchConfig switch_config(bool pfc = true) {
   config.shared_pool = 500_KB;
   config.alpha_lossless = 1e6;
   config.alpha_lossy = 0;
-  config.rocc.enabled = true;
+  config.mechanisms.of<RoccMechanism>().enabled = true;
   return config;
 }
 
@@ -72,8 +73,8 @@ TEST(RoccNetTest, WhereHostsComputeFlowsShareTheLinkAsWhereTheSwitchDoes) {
     rp.form = form;
     rp.registry.sets[rp.registry.used++] = rocc_values(RoccParams{});
     SwitchConfig config = switch_config();
-    config.rocc.form = form;
-    config.rocc.table.kind = RoccFlowTableKind::kAge;
+    config.mechanisms.of<RoccMechanism>().form = form;
+    config.mechanisms.of<RoccMechanism>().table.kind = RoccFlowTableKind::kAge;
     StarNet net(9, nic, config);
     post_incast(net, 8, 10'000'000);
     const Bytes mean = mean_queue(net, 8);
@@ -91,7 +92,7 @@ TEST(RoccNetTest, WhereHostsComputeFlowsShareTheLinkAsWhereTheSwitchDoes) {
 
 TEST(RoccNetTest, AFormThatTheHostDoesNotExpectIsRefusedAndCounted) {
   SwitchConfig config = switch_config();
-  config.rocc.form = RoccForm::kValues;
+  config.mechanisms.of<RoccMechanism>().form = RoccForm::kValues;
   StarNet net(5, nic_config(), config);
   post_incast(net, 4, 1'000'000);
   net.run();

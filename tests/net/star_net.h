@@ -43,10 +43,8 @@ class StarNet {
   StarNet(std::size_t hosts, const NicConfig& nic, SwitchConfig switches) : config_(nic) {
     switches.max_frame = Bytes::from_count(nic.active_mtu + 200);  // HPCC's shim included
     std::vector<PortConfig> ports(hosts, PortConfig{nic.link_rate, nic.link_delay, PeerKind::kHost});
-    for (std::size_t p = 0; p < ports.size(); ++p) {
-      ports[p].rocc = rocc_params_for(nic.link_rate);
+    for (std::size_t p = 0; p < ports.size(); ++p)
       ports[p].cp_address = kCpNetwork + static_cast<std::uint32_t>(p) + 1;
-    }
     switch_ = std::make_unique<SwitchNode>(switches, ports, Rng(7), pool_, quiet_);
     for (std::size_t h = 0; h < hosts; ++h)
       hosts_.push_back(std::make_unique<Host>(nic, Qpn{static_cast<std::uint32_t>(0x1000 * (h + 1))}, pool_,

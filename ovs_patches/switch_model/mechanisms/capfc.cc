@@ -85,7 +85,8 @@ std::string CapfcMechanism::problem_in(const CapfcParams& params, const SwitchCo
   const auto lossless = [](const ClassConfig& c) { return c.lossless; };
   if (!config.pfc.enabled || std::ranges::none_of(config.classes, lossless))
     return "CaPFC pauses links: it needs PFC and a lossless class";
-  if (config.escape.enabled) return "CaPFC and Escape have not been brought together: use one of them";
+  if (config.mechanisms.is_on("escape"))
+    return "CaPFC and Escape have not been brought together: use one of them";
   for (std::size_t port = 0; port < ports.size(); ++port) {
     for (std::uint8_t n = 0; n < kTrafficClasses; ++n) {
       if (!config.classes[n].lossless) continue;

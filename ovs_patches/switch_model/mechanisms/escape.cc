@@ -18,23 +18,104 @@ void end_escape(Packet& packet) {
   packet.frame_length -= kEscapeShimBytes;
 }
 
+constexpr std::string_view kFixes[] = {"pool", "order", "reclaim", "headroom", "hosts"};  // by bit
+constexpr std::string_view kFlows[] = {"connection", "hosts"};
+
+constexpr auto kFields = fields(
+    field<&EscapeParams::enabled>(
+        "enabled",
+        "Escape: frames of flows whose way on is open leave paused queues by tokens (docs/escape.md)"),
+    classes<&EscapeParams::classes>("classes",
+                                    "which classes it serves: all that are lossless, or some of them, such "
+                                    "as `[3]`. They share a port's pool and its dedicated queue")
+        .or_word("lossless", EscapeParams::kLossless),
+    set_of<&EscapeParams::fixes>("fixes", kFixes,
+                                 "what the printed algorithm lacks, each by itself; `[]` is its letter "
+                                 "(DEVIATIONS.md, escape)"),
+    field<&EscapeParams::tokens>("tokens", "pool of a port: so many frames escape at once").within(1, 1024),
+    field<&EscapeParams::flows>(
+        "flows",
+        "flows in a port's table: as many as tokens (the paper's), or a number. With fewer than go through a "
+        "port, flows may be left in a deadlock (docs/escape.md)")
+        .within(1, 4096)
+        .or_word("by-pool"),
+    choice<&EscapeParams::by_hosts>(
+        "flow", kFlows,
+        "what tokens are for: a connection, or all that one host sends to another, which also moves "
+        "connections of which no frame has got through yet. Refused where two hosts have several paths"),
+    field<&EscapeParams::period>("period", "how often tokens are sent while a port asks for a pause")
+        .positive()
+        .or_word("2-link-delays"),
+    field<&EscapeParams::reclaim>("reclaim",
+                                  "after which unused tokens are missed, at least as long as a token and its "
+                                  "frame can be on the way")
+        .positive(),
+    field<&EscapeParams::announce>(
+        "announce",
+        "ours, not the chapter's: flows that wait behind a paused port are made known to the switches behind "
+        "it, so that tokens come for new ones, too (docs/escape.md)"),
+    field<&EscapeParams::return_tokens>("return_tokens",
+                                        "ours: tokens that nobody can use come back, and their places are "
+                                        "free at once. Needs the fixes `pool` and `reclaim`"));
+
 }  // namespace
 
-bool EscapeMechanism::is_on(const SwitchConfig& config) { return config.escape.enabled; }
+Schema<EscapeParams> EscapeMechanism::schema() { return kFields; }
 
-EscapeMechanism::Port::Port(const EscapeConfig& c)
+std::optional<SchemaProblem> EscapeMechanism::problem_of(const Params& p) {
+  if (p.classes == 0) return SchemaProblem{"classes", "names none; \"lossless\" is all that are"};
+  if (p.return_tokens && !(p.has(EscapeFix::kPool) && p.has(EscapeFix::kReclaim)))
+    return SchemaProblem{"return_tokens", "needs the fixes \"pool\" and \"reclaim\", which know who is away"};
+  return std::nullopt;
+}
+
+std::optional<SchemaProblem> EscapeMechanism::problem_beside(const Params& p, const SwitchConfig& config) {
+  if (!config.pfc.enabled)
+    return SchemaProblem{{}, "needs PFC: give the label a transport with it, such as \"roce+pfc\""};
+  bool serves = false;
+  for (std::size_t tc = 0; tc < config.classes.size(); ++tc) {
+    if ((p.classes >> tc & 1) == 0) continue;
+    const ClassConfig& c = config.classes[tc];
+    serves |= c.lossless;
+    if (p.classes != EscapeParams::kLossless && !c.lossless)
+      return SchemaProblem{"classes",
+                           "names class " + std::to_string(tc) + ", which is not in lossless_classes"};
+    if (c.order != QueueOrder::kFifo || c.full != FullRule::kRefuse)
+      return SchemaProblem{{},
+                           "takes frames out of FIFO queues only, and class " + std::to_string(tc) +
+                               " has another order or full rule"};
+  }
+  if (!serves) return SchemaProblem{"classes", "has no lossless class"};
+  return std::nullopt;
+}
+
+std::string EscapeMechanism::problem_in(const Params& p, const SwitchConfig&,
+                                        std::span<const PortConfig> ports) {
+  for (std::size_t i = 0; i < ports.size() && p.period == 0_ps; ++i)
+    if (ports[i].delay == 0_ps)
+      return "port " + std::to_string(i) + ": delay 0, of which Escape's period is twice: give a period";
+  return {};
+}
+
+Bytes EscapeMechanism::headroom(const Params& p, const SwitchConfig& config, const PortConfig& link) {
+  const bool more = p.has(EscapeFix::kHeadroom) && link.peer == PeerKind::kSwitch;
+  return more ? config.max_frame * p.tokens : 0_B;
+}
+
+EscapeMechanism::Port::Port(const Params& c)
     : pool(c.tokens, c.reclaim, c.has(EscapeFix::kReclaim)),
       flows(c.flows > 0 ? c.flows : c.tokens, c.flow_bits(), c.return_tokens),
       issued(c.tokens, c.reclaim, c.flow_bits()) {}
 
-EscapeMechanism::EscapeMechanism(SwitchActions actions, Rng rng)
+EscapeMechanism::EscapeMechanism(const Params& params, SwitchActions actions, Rng rng)
     : actions_(actions),
-      config_(actions.config().escape),
-      classes_(static_cast<TcMask>(config_.classes & actions.lossless())),
+      params_(params),
+      classes_(static_cast<TcMask>(params_.classes & actions.lossless())),
       rng_(rng) {
+  actions_.tell_flows_by(params_.flow_bits());
   ports_.reserve(actions_.ports());
   for (std::uint16_t p = 0; p < actions_.ports(); ++p) {
-    ports_.emplace_back(config_);
+    ports_.emplace_back(params_);
     actions_.watch(PortId{p}, classes_);
   }
 }
@@ -43,7 +124,7 @@ EscapeMechanism::EscapeMechanism(SwitchActions actions, Rng rng)
 void EscapeMechanism::on_enqueue(PortId out, PortId in, const Packet& packet, Time now) {
   if (packet.kind != PacketKind::kData || packet.dst == kNoNode) return;
   at(out).flows.note(flow_of(packet, in));
-  if (config_.announce || config_.return_tokens) joined_more(out, packet, now);
+  if (params_.announce || params_.return_tokens) joined_more(out, packet, now);
 }
 
 void EscapeMechanism::on_message(PortId in, std::span<const PortId> outs, PacketRef packet, Time now) {
@@ -64,7 +145,7 @@ bool EscapeMechanism::between_switches(PortId port) const {
 }
 
 Duration EscapeMechanism::period_of(PortId port) const {
-  return config_.period > 0_ps ? config_.period : actions_.port(port).delay * 2;  // 4.3.2
+  return params_.period > 0_ps ? params_.period : actions_.port(port).delay * 2;  // 4.3.2
 }
 
 // --- event e1: while a port asks its peer switch to pause, every Delta^esc
@@ -78,7 +159,7 @@ void EscapeMechanism::on_asked(PortId ingress, Tc tc, Time now) {
 }
 
 void EscapeMechanism::on_pauses(PortId egress, PauseState::Change change, Time now) {
-  if (config_.announce && (change.paused & classes_) != 0)
+  if (params_.announce && (change.paused & classes_) != 0)
     wait_to_announce(egress, actions_.waiting(egress), now);
 }
 
@@ -104,7 +185,7 @@ void EscapeMechanism::on_timeout(PortId port, Time now) {
 
 // Line 13: "to upstream switch". Without the fix hosts get them, too, where they end (4.4.5, 3).
 bool EscapeMechanism::takes_tokens(PortId port) const {
-  return between_switches(port) || !config_.has(EscapeFix::kHosts);
+  return between_switches(port) || !params_.has(EscapeFix::kHosts);
 }
 
 // Lines 5 to 14.
@@ -129,7 +210,7 @@ std::uint32_t EscapeMechanism::take_token(PortId port_id, const EscapeIssued::To
   const bool set = port.pool.next_reclaim().is_never();
   port.pool.take(token.sent);
   if (set) actions_.set_timer(port_id);
-  return config_.return_tokens ? (port_id.value + 1u) << 16 | port.issued.add(token) : 0;
+  return params_.return_tokens ? (port_id.value + 1u) << 16 | port.issued.add(token) : 0;
 }
 
 void EscapeMechanism::send_token(PortId ingress, const SwitchFlow& flow, Tc tc, std::uint16_t hops,
@@ -208,9 +289,9 @@ void EscapeMechanism::receive_frame(PortId in, std::span<const PortId> outs, Pac
     return actions_.drop(in, in, *packet, SwitchDropReason::kForged, now);
   if (outs.empty() || !serves(packet->tc) || packet->roce.shim_hops == 0)
     return actions_.drop(in, in, *packet, SwitchDropReason::kNoRoute, now);
-  if (at(outs[0]).reserved == config_.tokens)
+  if (at(outs[0]).reserved == params_.tokens)
     return actions_.drop(outs[0], in, *packet, SwitchDropReason::kEscapeQueue, now);
-  if (config_.return_tokens) at(outs[0]).flows.served(flow_of(*packet, in).key());
+  if (params_.return_tokens) at(outs[0]).flows.served(flow_of(*packet, in).key());
   actions_.trace({.time = now,
                   .kind = TraceKind::kDeliver,
                   .mark = static_cast<std::uint8_t>(packet->ecn),
@@ -219,7 +300,7 @@ void EscapeMechanism::receive_frame(PortId in, std::span<const PortId> outs, Pac
                   .bytes = packet->frame_length,
                   .psn = packet->roce.psn.value(),
                   .peer = outs[0].value});
-  if (config_.has(EscapeFix::kOrder)) {
+  if (params_.has(EscapeFix::kOrder)) {
     if (auto older = actions_.extract(outs[0], packet->tc, flow_of(*packet, in).key(), now))
       return exchange(in, outs[0], std::move(*older), std::move(packet), now);
   }
@@ -235,7 +316,7 @@ PacketRef EscapeMechanism::poll_ahead(PortId egress, Time now) {
   --held_frames_;
   Packet& packet = *frame.packet;
   escape.reserved -= frame.reserved;
-  if (frame.reserved || !config_.has(EscapeFix::kPool)) {
+  if (frame.reserved || !params_.has(EscapeFix::kPool)) {
     escape.pool.give();
     --packet.roce.shim_hops;
   }

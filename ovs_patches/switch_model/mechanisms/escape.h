@@ -5,12 +5,15 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/ring.h"
 #include "base/rng.h"
+#include "base/schema.h"
 #include "base/wire/controls.h"
 #include "base/wire/etf.h"
 #include "ovs_patches/switch_model/actions.h"
@@ -19,13 +22,18 @@
 
 namespace rocelab {
 
-struct EscapeConfig;
-
 class EscapeMechanism {
  public:
+  using Params = EscapeParams;
   static constexpr std::string_view kName = "escape";
-  static bool is_on(const SwitchConfig& config);
-  EscapeMechanism(SwitchActions actions, Rng rng);
+  static Schema<Params> schema();
+  static bool is_on(const Params& params) { return params.enabled; }
+  static std::optional<SchemaProblem> problem_of(const Params& params);
+  static std::optional<SchemaProblem> problem_beside(const Params& params, const SwitchConfig& config);
+  static std::string problem_in(const Params& params, const SwitchConfig& config,
+                                std::span<const PortConfig> ports);
+  static Bytes headroom(const Params& params, const SwitchConfig& config, const PortConfig& link);
+  EscapeMechanism(const Params& params, SwitchActions actions, Rng rng);
 
   void on_enqueue(PortId out, PortId in, const Packet& packet, Time now);
   void on_pauses(PortId egress, PauseState::Change change, Time now);
@@ -56,7 +64,7 @@ class EscapeMechanism {
     bool reserved = false;
   };
   struct Port {
-    explicit Port(const EscapeConfig& config);
+    explicit Port(const Params& params);
     EscapePool pool;
     EscapeFlows flows;                   // that traversed the port
     EscapeIssued issued;                 // tokens that may come back
@@ -89,7 +97,7 @@ class EscapeMechanism {
   void receive_announcement(PortId in, std::span<const PortId> outs, PacketRef packet);
 
   SwitchActions actions_;
-  const EscapeConfig& config_;
+  Params params_;
   TcMask classes_;  // lossless classes that Escape serves
   Rng rng_;         // how long flows rest that contend for places
   std::vector<Port> ports_;

@@ -21,15 +21,15 @@ namespace rocelab {
 
 // The flow of the frame has been noted.
 void EscapeMechanism::joined_more(PortId out, const Packet& packet, Time now) {
-  if (config_.return_tokens) at(out).flows.wake_last();
-  if (config_.announce) wait_to_announce(out, bit_of(packet.tc), now);
+  if (params_.return_tokens) at(out).flows.wake_last();
+  if (params_.announce) wait_to_announce(out, bit_of(packet.tc), now);
 }
 
 // --- return_tokens
 
 void EscapeMechanism::refuse_token(PortId egress, EscapeToken token, EscapeTokenMark why) {
   ++actions_.counters(egress).escape_tokens_ignored;
-  if (!config_.return_tokens || token.number == 0 || !between_switches(egress)) return;
+  if (!params_.return_tokens || token.number == 0 || !between_switches(egress)) return;
   token.mark = why;
   PacketRef back = actions_.make_packet();
   put_control(*back, token);
@@ -41,7 +41,7 @@ void EscapeMechanism::receive_returned(PortId ingress, const EscapeToken& token,
   const SwitchFlow flow{token.source, token.destination, token.dest, ingress, token.ipv6};
   const std::uint32_t egress = (token.number >> 16) - 1;  // whose place it took
   const EscapeIssued::Token* mine = nullptr;
-  if (config_.return_tokens && egress < ports_.size())
+  if (params_.return_tokens && egress < ports_.size())
     mine = ports_[egress].issued.take_back(static_cast<std::uint16_t>(token.number), flow, token.tc,
                                            token.hops, now);
   if (mine == nullptr) {
@@ -52,7 +52,7 @@ void EscapeMechanism::receive_returned(PortId ingress, const EscapeToken& token,
   Port& port = ports_[egress];
   port.pool.give();
   if (mine->hops == 1) {
-    port.flows.rest(flow.key(), token.mark, period_of(ingress), config_.reclaim, rng_, now);
+    port.flows.rest(flow.key(), token.mark, period_of(ingress), params_.reclaim, rng_, now);
   } else if (mine->before != 0) {
     PacketRef back = actions_.make_packet();
     EscapeToken next = token;
@@ -97,7 +97,7 @@ void EscapeMechanism::announce(PortId port, Time now) {
 }
 
 void EscapeMechanism::receive_announcement(PortId in, std::span<const PortId> outs, PacketRef packet) {
-  const bool good = config_.announce && between_switches(in) && outs.size() == 1 && serves(packet->tc) &&
+  const bool good = params_.announce && between_switches(in) && outs.size() == 1 && serves(packet->tc) &&
                     packet->dst != kNoNode && packet->roce.shim_hops != 0 &&
                     packet->roce.shim_hops < kMostEscapeHops;
   if (!good) {
@@ -108,7 +108,7 @@ void EscapeMechanism::receive_announcement(PortId in, std::span<const PortId> ou
   const PortId egress = outs[0];
   EscapeFlows& flows = at(egress).flows;
   flows.note(flow_of(*packet, in));
-  if (config_.return_tokens) flows.wake_last();
+  if (params_.return_tokens) flows.wake_last();
   // As many wait to be sent on as the table has places; others will come again.
   if (!between_switches(egress) || (actions_.paused(egress) & bit_of(packet->tc)) == 0 ||
       actions_.controls(egress) >= flows.most())

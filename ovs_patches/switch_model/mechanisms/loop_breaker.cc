@@ -13,18 +13,43 @@ namespace {
 
 constexpr std::size_t kMostWaiting = 64;  // messages at a port: what is more is not passed on
 
+constexpr std::string_view kDrops[] = {"queue", "to-xon"};
+constexpr auto kFields = fields(
+    field<&LoopBreakerParams::enabled>(
+        "enabled",
+        "Loop Breaker: queues that wait for one another in a loop find it by messages, and one of them, the "
+        "master, drops (docs/escape.md). Needs PFC, and no Escape"),
+    choice<&LoopBreakerParams::drop>(
+        "drop", kDrops,
+        "what the master drops: all that its queue holds, or `to-xon`: from its head on until the ingress "
+        "port of the loop asks for no pause any more"),
+    field<&LoopBreakerParams::interval>(
+        "interval", "a queue that is paused for so long, with frames and without a departure, is suspected")
+        .positive(),
+    field<&LoopBreakerParams::period>("period",
+                                      "how often a suspected queue asks; `by-interval`: each interval")
+        .positive()
+        .or_word("by-interval"));
+
 }  // namespace
 
-bool LoopBreakerMechanism::is_on(const SwitchConfig& config) { return config.loop_breaker.enabled; }
+Schema<LoopBreakerParams> LoopBreakerMechanism::schema() { return kFields; }
+
+std::optional<SchemaProblem> LoopBreakerMechanism::problem_beside(const Params&, const SwitchConfig& config) {
+  if (!config.pfc.enabled)
+    return SchemaProblem{{}, "needs PFC: give the label a transport with it, such as \"roce+pfc\""};
+  if (config.mechanisms.is_on("escape"))
+    return SchemaProblem{{}, "and escape are for the same deadlocks: use one of them"};
+  return std::nullopt;
+}
 
 // A host passes nothing on, so that no loop goes over one: its port neither asks nor answers.
-LoopBreakerMechanism::LoopBreakerMechanism(SwitchActions actions, Rng rng)
-    : actions_(actions), ports_(actions.ports()) {
-  const LoopBreakerConfig& c = actions_.config().loop_breaker;
-  const Duration period = c.period > 0_ps ? c.period : c.interval;
+LoopBreakerMechanism::LoopBreakerMechanism(const Params& params, SwitchActions actions, Rng rng)
+    : params_(params), actions_(actions), ports_(actions.ports()) {
+  const Duration period = params.period > 0_ps ? params.period : params.interval;
   for (std::uint16_t p = 0; p < ports_.size(); ++p) {
     if (actions_.port(PortId{p}).peer != PeerKind::kSwitch) continue;
-    ports_[p] = std::make_unique<LoopBreaker>(c.interval, period, rng.fork(std::to_string(p)));
+    ports_[p] = std::make_unique<LoopBreaker>(params.interval, period, rng.fork(std::to_string(p)));
   }
 }
 
@@ -95,7 +120,7 @@ void LoopBreakerMechanism::break_loop(PortId port, PortId in, const Clcm& messag
                   .bytes = static_cast<std::uint64_t>(actions_.queued(port, message.tc).count()),
                   .psn = message.hops,
                   .peer = in.value});
-  const bool whole = actions_.config().loop_breaker.drop == LoopBreakerDrop::kQueue;
+  const bool whole = params_.drop == LoopBreakerDrop::kQueue;
   actions_.drop_queue(port, message.tc, SwitchDropReason::kLoopBreaker,
                       whole ? std::nullopt : std::optional(in), now);
   actions_.set_timer(port);

@@ -3,11 +3,13 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
 
 #include "base/rng.h"
+#include "base/schema.h"
 #include "base/wire/controls.h"
 #include "ovs_patches/switch_model/actions.h"
 #include "ovs_patches/switch_model/loop_breaker.h"
@@ -17,9 +19,13 @@ namespace rocelab {
 
 class LoopBreakerMechanism {
  public:
+  using Params = LoopBreakerParams;
   static constexpr std::string_view kName = "loop_breaker";
-  static bool is_on(const SwitchConfig& config);
-  LoopBreakerMechanism(SwitchActions actions, Rng rng);
+  static Schema<Params> schema();
+  static bool is_on(const Params& params) { return params.enabled; }
+  static std::optional<SchemaProblem> problem_beside(const Params& params, const SwitchConfig& config);
+  static bool drops(const Params&) { return true; }
+  LoopBreakerMechanism(const Params& params, SwitchActions actions, Rng rng);
 
   void on_pauses(PortId egress, PauseState::Change change, Time now);
   void on_dropped(PortId egress, Tc tc, Time now);
@@ -36,6 +42,7 @@ class LoopBreakerMechanism {
   void send(PortId port, const Clcm& message);
   void break_loop(PortId port, PortId in, const Clcm& message, Time now);
 
+  Params params_;
   SwitchActions actions_;
   std::vector<std::unique_ptr<LoopBreaker>> ports_;  // null: a host's port
 };

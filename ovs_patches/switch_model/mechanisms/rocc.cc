@@ -10,13 +10,110 @@
 #include "ovs_patches/switch_model/switch_config.h"
 
 namespace rocelab {
+namespace {
 
-bool RoccMechanism::is_on(const SwitchConfig& config) { return config.rocc.enabled; }
+constexpr auto kPoints = fields(
+    field<&RoccSettings::period>("period", "T").positive().or_word("by-link"),
+    field<&RoccSettings::q_ref>("q_ref", "Q_ref: length at which the fair rate rests").or_word("by-link"),
+    field<&RoccSettings::q_mid>("q_mid", "Q_mid: growth in one T that halves it").or_word("by-link"),
+    field<&RoccSettings::q_max>("q_max", "Q_max: length that forces `f_min`").or_word("by-link"),
+    field<&RoccSettings::delta_q>("delta_q", "unit of lengths").or_word("by-link"),
+    field<&RoccSettings::delta_f>("delta_f", "unit of rates").or_word("by-link"),
+    field<&RoccSettings::f_min>("f_min", "least rate; the highest is the link's").or_word("by-link"),
+    field<&RoccSettings::alpha>("alpha", "gain on the distance to `q_ref`, in `delta_f` per `delta_q`")
+        .within(0, 1e6)
+        .or_word("by-link"),
+    field<&RoccSettings::beta>("beta", "gain on the growth").within(0, 1e6).or_word("by-link"),
+    field<&RoccSettings::allow_unstable>("allow_unstable", "run parameters that the checks below refuse"));
 
-RoccMechanism::RoccMechanism(SwitchActions actions, Rng rng) : actions_(actions), ports_(actions.ports()) {
-  const RoccConfig& rocc = actions_.config().rocc;
+constexpr std::string_view kTables[] = {"queue", "age", "elephant-trap"};  // RoccFlowTableKind
+constexpr auto kTable = fields(
+    choice<&RoccFlowTableParams::kind>(
+        "flow_table", kTables,
+        "who is told: flows in the queue; `age`, the default where hosts compute: flows of the last "
+        "`table_age`; `elephant-trap`: sampled ones"),
+    field<&RoccFlowTableParams::entries>("table_entries",
+                                         "0: highest over least rate for `age`, 64 for the trap")
+        .within(0, 1'000'000),
+    field<&RoccFlowTableParams::max_age>("table_age", "`age`: a flow leaves after so long without a frame")
+        .positive(),
+    field<&RoccFlowTableParams::sampling>("table_sampling", "share of frames that the trap looks at")
+        .within(1e-9, 1));
+
+std::string problem_of_law(const RoccParams& p) {
+  if (p.period <= 0_ps) return "RoCC period T " + to_string(p.period) + ", need more than 0";
+  if (p.delta_q <= 0_B || p.delta_f <= 0_bps) return "RoCC Delta^Q and Delta^F must be more than 0";
+  if (!(0_B < p.q_ref && p.q_ref < p.q_mid && p.q_mid < p.q_max)) {  // 3.3.2, I
+    return "RoCC Q_ref " + to_string(p.q_ref) + ", Q_mid " + to_string(p.q_mid) + ", Q_max " +
+           to_string(p.q_max) + ", need 0 < Q_ref < Q_mid < Q_max";
+  }
+  if (p.f_min < p.delta_f || p.f_max < p.f_min) {
+    return "RoCC F_min " + to_string(p.f_min) + " and F_max " + to_string(p.f_max) +
+           ", need Delta^F <= F_min <= F_max";
+  }
+  constexpr double kMostGain = 1e6;
+  constexpr std::int64_t kMostUnits = std::int64_t{1} << 30;  // of F, beside its fraction in 64 bits
+  if (p.f_max.bps() / p.delta_f.bps() > kMostUnits) return "RoCC Delta^F is too small for its F_max";
+  if (!(p.alpha >= 0 && p.alpha <= kMostGain && p.beta >= 0 && p.beta <= kMostGain))
+    return "RoCC alpha and beta must be 0 to 1e6";
+  return {};
+}
+
+// 3.3.6: what the CNPs of the hosts' forms can name.
+std::string problem_of_report(const RoccParams& p) {
+  if (rocc_values(p).fit_cnp()) return {};
+  return "RoCC's rates are computed at the host, and a CNP cannot name these values: F_min " +
+         to_string(p.f_min) + " and F_max " + to_string(p.f_max) + " must be multiples of Delta^F " +
+         to_string(p.delta_f) + ", the gains below 65536";
+}
+
+// What all congestion points of a switch have in common.
+std::string problem_of_points(const RoccSwitchParams& rocc, const SwitchConfig& config) {
+  const RoccFlowTableParams& table = rocc.table;
+  if (rocc.classes == 0 || rocc.dscp > 63) return "RoCC needs a class, and a DSCP of 6 bits";
+  const std::uint8_t cnp_tc = config.class_map.of(rocc.dscp).value;
+  if (cnp_tc < kTrafficClasses && config.pfc.enabled && config.classes[cnp_tc].lossless)
+    return "RoCC's CNPs would be of the lossless class " + std::to_string(cnp_tc) + ": give them a lossy one";
+  if (!(table.sampling > 0 && table.sampling <= 1) || table.max_age <= 0_ps || table.entries > 1'000'000)
+    return "RoCC's flow table: sampling must be above 0 up to 1, the age more than 0, at most 1e6 entries";
+  return {};
+}
+
+}  // namespace
+
+RoccParams RoccSettings::params(Rate link) const {
+  RoccParams p = rocc_params_for(link);
+  p.period = period.value_or(p.period);
+  p.q_ref = q_ref.value_or(p.q_ref);
+  p.q_mid = q_mid.value_or(p.q_mid);
+  p.q_max = q_max.value_or(p.q_max);
+  p.delta_q = delta_q.value_or(p.delta_q);
+  p.delta_f = delta_f.value_or(p.delta_f);
+  p.f_min = f_min.value_or(p.f_min);
+  p.alpha = alpha.value_or(p.alpha);
+  p.beta = beta.value_or(p.beta);
+  return p;
+}
+
+Schema<RoccSettings> RoccMechanism::point_schema() { return kPoints; }
+Schema<RoccFlowTableParams> RoccMechanism::table_schema() { return kTable; }
+
+std::string RoccMechanism::problem_in(const Params& rocc, const SwitchConfig& config,
+                                      std::span<const PortConfig> ports) {
+  if (std::string problem = problem_of_points(rocc, config); !problem.empty()) return problem;
+  for (std::size_t i = 0; i < ports.size(); ++i) {
+    const RoccParams params = rocc.points.params(ports[i].rate);
+    std::string problem = problem_of_law(params);
+    if (problem.empty() && rocc.form != RoccForm::kRate) problem = problem_of_report(params);
+    if (!problem.empty()) return "port " + std::to_string(i) + ": " + problem;
+  }
+  return {};
+}
+
+RoccMechanism::RoccMechanism(const Params& rocc, SwitchActions actions, Rng rng)
+    : params_(rocc), actions_(actions), ports_(actions.ports()) {
   for (std::uint16_t p = 0; p < ports_.size(); ++p) {
-    const RoccParams& params = actions_.port(PortId{p}).rocc;
+    const RoccParams params = rocc.points.params(actions_.port(PortId{p}).rate);
     const auto most = static_cast<std::uint32_t>(params.f_max.bps() / params.f_min.bps());
     for (std::uint8_t tc = 0; tc < kTrafficClasses; ++tc) {
       if ((rocc.classes >> tc & 1) == 0) continue;
@@ -59,10 +156,9 @@ void RoccMechanism::on_timeout(PortId port_id, Time now) {
 }
 
 void RoccMechanism::run_period(PortId port_id, CongestionPoint& point, Time now) {
-  const RoccConfig& rocc = actions_.config().rocc;
   SwitchPortCounters& counters = actions_.counters(port_id);
   const Bytes length = actions_.queued(port_id, point.tc);
-  const bool computes = rocc.form == RoccForm::kRate;
+  const bool computes = params_.form == RoccForm::kRate;
   const bool tells = !computes || updates(point, length);
   const std::uint64_t before = counters.rocc_cnps;
   const std::size_t told = tells ? notify_flows(port_id, point, length, now) : 0;
@@ -74,7 +170,7 @@ void RoccMechanism::run_period(PortId port_id, CongestionPoint& point, Time now)
                   .bytes = computes ? static_cast<std::uint64_t>(point.cp.rate().bps()) : 0,
                   .psn = static_cast<std::uint32_t>(length.count())});
   // A point that does not know F works as long as there is somebody to tell; ElephantTrap never forgets.
-  const bool nobody = told == 0 || rocc.table.kind == RoccFlowTableKind::kElephantTrap;
+  const bool nobody = told == 0 || params_.table.kind == RoccFlowTableKind::kElephantTrap;
   const bool rests = length == 0_B && (computes ? point.cp.unlimited() : nobody);
   point.next = rests ? Time::never() : point.next + point.cp.params().period;
   if (!rests) return;
@@ -97,7 +193,7 @@ std::size_t RoccMechanism::notify_flows(PortId port, CongestionPoint& point, Byt
       if (rocc_counts(packet)) point.flows->on_queued(flow_of(packet, in));
     });
   }
-  const RoccForm form = actions_.config().rocc.form;
+  const RoccForm form = params_.form;
   RoccReport report{form, 0, 0, {}};
   if (form != RoccForm::kRate) {
     const std::int64_t units = std::min<std::int64_t>(point.cp.units_of(length), 0xffffffff);
@@ -118,8 +214,8 @@ void RoccMechanism::send_cnp(PortId port, const SwitchFlow& flow, RoccFeedback f
   put_control(*packet, feedback);
   packet->src = flow.destination;
   packet->dst = flow.source;
-  packet->roce.dscp = actions_.config().rocc.dscp;
-  packet->tc = actions_.config().class_map.of(actions_.config().rocc.dscp);
+  packet->roce.dscp = params_.dscp;
+  packet->tc = actions_.config().class_map.of(params_.dscp);
   ++actions_.counters(port).rocc_cnps;
   actions_.send_back(port, flow.in, std::move(packet), now);
 }

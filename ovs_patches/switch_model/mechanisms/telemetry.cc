@@ -8,7 +8,14 @@
 
 namespace rocelab {
 
-bool TelemetryMechanism::is_on(const SwitchConfig& config) { return config.telemetry.enabled; }
+std::string TelemetryMechanism::problem_in(const Params&, const SwitchConfig&,
+                                           std::span<const PortConfig> ports) {
+  for (std::size_t i = 0; i < ports.size(); ++i)
+    if (!telemetry_rate_code(ports[i].rate))
+      return "port " + std::to_string(i) + ": rate " + to_string(ports[i].rate) +
+             " has no code in HPCC's telemetry (base/wire/telemetry.h)";
+  return {};
+}
 
 void TelemetryMechanism::on_transmit(PortId egress, Packet& packet, Time now) {
   const PortConfig& port = actions_.port(egress);

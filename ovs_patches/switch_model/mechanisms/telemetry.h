@@ -5,6 +5,8 @@
 // be missing); the queue that it tells of is the one that it went past.
 #pragma once
 
+#include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -13,11 +15,18 @@
 
 namespace rocelab {
 
+struct TelemetryParams {
+  bool enabled = false;  // by the hosts' congestion control, which asks for it
+};
+
 class TelemetryMechanism {
  public:
+  using Params = TelemetryParams;
   static constexpr std::string_view kName = "telemetry";
-  static bool is_on(const SwitchConfig& config);
-  TelemetryMechanism(SwitchActions actions, Rng) : actions_(actions), sent_(actions.ports()) {}
+  static bool is_on(const Params& params) { return params.enabled; }
+  static std::string problem_in(const Params& params, const SwitchConfig& config,
+                                std::span<const PortConfig> ports);
+  TelemetryMechanism(const Params&, SwitchActions actions, Rng) : actions_(actions), sent_(actions.ports()) {}
 
   void on_transmit(PortId egress, Packet& packet, Time now);
 

@@ -1,16 +1,27 @@
 #include "ovs_patches/switch_model/mechanisms/watchdog.h"
 
 #include "ovs_patches/switch_model/counters.h"
-#include "ovs_patches/switch_model/switch_config.h"
 
 namespace rocelab {
+namespace {
 
-bool WatchdogMechanism::is_on(const SwitchConfig& config) { return config.pfc.watchdog.period > 0_ps; }
+constexpr std::string_view kActions[] = {"report", "drop"};
+constexpr auto kFields = fields(
+    field<&PfcWatchdogParams::period>("period",
+                                      "a queue that its neighbour keeps paused for so long, with frames in "
+                                      "it, is in a storm: it is counted and traced")
+        .positive()
+        .or_word("off"),
+    choice<&PfcWatchdogParams::action>("action", kActions,
+                                       "`drop`: what waits in it and what comes for it is dropped until the "
+                                       "pause ends"));
 
-WatchdogMechanism::WatchdogMechanism(SwitchActions actions, Rng)
-    : actions_(actions),
-      drops_(actions.config().pfc.watchdog.action == WatchdogAction::kDrop),
-      ports_(actions.ports(), PfcWatchdog(actions.config().pfc.watchdog.period)) {}
+}  // namespace
+
+Schema<PfcWatchdogParams> WatchdogMechanism::schema() { return kFields; }
+
+WatchdogMechanism::WatchdogMechanism(const Params& params, SwitchActions actions, Rng)
+    : actions_(actions), drops_(drops(params)), ports_(actions.ports(), PfcWatchdog(params.period)) {}
 
 // Frames for a queue in a storm are dropped; those with several outputs are let in.
 std::optional<SwitchDropReason> WatchdogMechanism::admit(PortId, PortId out, const Packet& packet, Time) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/rng.h"
+#include "base/schema.h"
 #include "ovs_patches/switch_model/actions.h"
 #include "ovs_patches/switch_model/pfc.h"
 #include "ovs_patches/switch_model/pfc_watchdog.h"
@@ -14,9 +15,12 @@ namespace rocelab {
 
 class WatchdogMechanism {
  public:
-  static constexpr std::string_view kName = "watchdog";
-  static bool is_on(const SwitchConfig& config);
-  WatchdogMechanism(SwitchActions actions, Rng rng);
+  using Params = PfcWatchdogParams;
+  static constexpr std::string_view kName = "watchdog", kSection = "switch.pfc.watchdog";
+  static Schema<Params> schema();
+  static bool is_on(const Params& params) { return params.period > 0_ps; }
+  static bool drops(const Params& params) { return params.action == WatchdogAction::kDrop; }
+  WatchdogMechanism(const Params& params, SwitchActions actions, Rng rng);
 
   std::optional<SwitchDropReason> admit(PortId in, PortId out, const Packet& packet, Time now);
   void on_pauses(PortId egress, PauseState::Change change, Time now);

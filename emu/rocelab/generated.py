@@ -93,6 +93,16 @@ def _mechanisms(all_tables: Sequence[Table]) -> list[str]:
     ]
 
 
+def _workloads(all_tables: Sequence[Table]) -> list[str]:
+    """The keys that kinds of workloads share, then those of each kind that has some."""
+    lines = []
+    for table in all_tables:
+        name, _, kind = table.section.partition(".")
+        if name == "workload":
+            lines += _markdown(f"`{kind}`" if kind else "key", table)
+    return lines
+
+
 def _section(name: str, all_tables: Sequence[Table]) -> list[str]:
     found = [table for table in all_tables if table.section == name]
     if not found:
@@ -118,6 +128,8 @@ def _block(name: str, all_tables: Sequence[Table]) -> list[str]:
         return _congestion_controls(all_tables)
     if name == "switch":
         return _mechanisms(all_tables)
+    if name == "workload":
+        return _workloads(all_tables)
     if name == "metrics":
         return _metrics()
     return _trace_kinds() if name == "trace_kinds" else _section(name, all_tables)

@@ -1,3 +1,5 @@
+#include "emu/runner/workloads/stream.h"
+
 #include <gtest/gtest.h>
 
 #include "emu/runner/complaint_fixture.h"

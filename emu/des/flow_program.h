@@ -8,12 +8,14 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <vector>
 
 #include "base/units.h"
 #include "emu/runner/plan.h"
 #include "irn_provider/nic/nic.h"
 #include "verbs_app/flows/alarms.h"
+#include "verbs_app/flows/shared_lanes.h"
 #include "verbs_app/flows/start_list.h"
 #include "verbs_app/flows/transfer_script.h"
 
@@ -76,6 +78,14 @@ class FlowProgram {
   std::size_t poll(Time now);
   void handle(const Cqe& cqe, Time now);
   void fill(Transfer& transfer, std::size_t lane, Time now);
+  bool post_next(Transfer& transfer, std::size_t lane, Time now);  // false: nothing to post now
+  std::uint32_t slot_of(const Transfer& t) const {
+    return static_cast<std::uint32_t>(&t - transfers_.data());
+  }
+  app::SharedLanes* shared_by(const Transfer& transfer);  // null: it has queue pairs of its own
+  std::size_t lanes_of(const Transfer& transfer);         // that it creates
+  void create_lane(Transfer& transfer, std::size_t lane);
+  void connect_lane(Transfer& transfer, std::size_t lane);
   void post_send(Transfer& transfer, std::size_t lane, const app::WorkRequest& request, Time now);
   void post_recv(Transfer& transfer, std::size_t lane, const app::WorkRequest& request);
   void fail(Transfer& transfer, int status);
@@ -89,6 +99,7 @@ class FlowProgram {
   std::vector<Transfer> transfers_;
   app::StartList starts_;
   app::Alarms alarms_;
+  std::map<std::uint32_t, app::SharedLanes> connections_;  // by the number that flows have
   std::size_t unfinished_ = 0;  // transfers that will end with a completion of ours
   Waits waits_ = Waits::kPoll;
   Time deadline_ = Time::never();

@@ -22,6 +22,7 @@ std::vector<app::Flow> program_flows(const RunPlan& plan) {
     flow.message_size = static_cast<std::uint64_t>(f.message_size.count());
     flow.start_ps = f.start.ps();
     flow.qps = f.qps;
+    flow.connection = f.connection;
     flow.after = f.after;
     flow.after_count = f.after_count;
     flow.dscp = f.dscp;

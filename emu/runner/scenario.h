@@ -34,6 +34,12 @@ const char* to_string(FlowOp op);
 enum class FlowService : std::uint8_t { kRc, kUc, kUd };  // transport service of a flow's queue pairs
 const char* to_string(FlowService service);
 
+// When a flow's queue pairs are connected, and how long they live.
+enum class QueuePairs : std::uint8_t {
+  kAhead,      // each flow has its own, all connected before the run
+  kPersistent  // flows of one workload, source, destination, operation and DSCP share them
+};
+
 struct TimerSettings {
   Duration rto_high = 320_us, rto_low = 100_us;  // 4.3.1 of the IRN chapter
   std::uint32_t rto_low_packets = 3;             // N
@@ -129,6 +135,7 @@ struct WorkloadSettings {
   std::optional<std::uint8_t> dscp;  // of its queue pairs; null: that of programs that set no traffic class
   Bytes message_size{};              // zero: one message per queue pair
   std::uint32_t qps = 1;             // queue pairs that a flow's messages go over in turn
+  QueuePairs queue_pairs = QueuePairs::kAhead;
   Duration start{}, jitter = 1_us;  // start + uniform over [0, jitter)
   bool overload = false;            // its links may be offered more than they carry
   std::string during;               // also report the goodput while this other group runs

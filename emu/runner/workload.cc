@@ -1,6 +1,8 @@
 #include "emu/runner/workload.h"
 
 #include <algorithm>
+#include <map>
+#include <tuple>
 #include <utility>
 
 #include "emu/runner/workload_parts.h"
@@ -23,6 +25,18 @@ void number_flows(std::vector<Flow>& flows) {
     for (std::uint32_t& other : flow.after) other = id_of[other];
 }
 
+// Flows that share queue pairs have `connection` set.
+void number_connections(std::vector<Flow>& flows) {
+  std::map<std::tuple<std::string, std::uint32_t, std::uint32_t, FlowOp, int>, std::uint32_t> known;
+  for (Flow& flow : flows)
+    if (flow.connection != 0)
+      flow.connection =
+          known
+              .try_emplace({flow.group, flow.src, flow.dst, flow.op, flow.dscp ? *flow.dscp : -1},
+                           static_cast<std::uint32_t>(known.size()) + 1)
+              .first->second;
+}
+
 }  // namespace
 
 std::vector<Flow> draw_flows(const Settings& settings, Rng seed) {
@@ -39,6 +53,7 @@ std::vector<Flow> draw_flows(const Settings& settings, Rng seed) {
     flows.insert(flows.end(), std::make_move_iterator(drawn.begin()), std::make_move_iterator(drawn.end()));
   }
   number_flows(flows);
+  number_connections(flows);
   return flows;
 }
 

@@ -146,6 +146,20 @@ void read_messages(ConfigSection& section, WorkloadSettings& w, Bytes largest_fl
     section.fail_at("qps", "must be 1 over service \"ud\": datagrams of a flow go over one queue pair");
 }
 
+// Messages that are counted have their number as immediate data, which cannot say of which flow they are.
+void read_queue_pairs(ConfigSection& section, WorkloadSettings& w) {
+  w.queue_pairs = static_cast<QueuePairs>(section.choice("queue_pairs", {"ahead", "persistent"}, 0));
+  if (w.queue_pairs != QueuePairs::kPersistent) return;
+  const char* key = "queue_pairs";
+  if (w.service != FlowService::kRc || w.stop != Duration::infinite() ||
+      std::ranges::any_of(w.flows, [](const ListedFlow& f) { return f.stop.has_value(); }))
+    section.fail_at(key, "= \"persistent\" needs service \"rc\" and flows without a stop");
+  if (std::ranges::any_of(w.flows, [](const ListedFlow& f) { return f.after_count > 0; }))
+    section.fail_at(key,
+                    "= \"persistent\" needs flows that start at a time: a receiver does not know the "
+                    "order of those that wait for others");
+}
+
 const WorkloadType& read_kind(ConfigSection& section) {
   section.require("kind");
   std::vector<std::string_view> names;
@@ -174,6 +188,7 @@ WorkloadSettings read_workload(ConfigSection& section, const WorkloadContext& co
   read_messages(section, w, workload->largest_flow(w));
   read_stop(section, w);
   w.during = section.text("during", "");
+  read_queue_pairs(section, w);
   workload->check(section, w, context.topology);
   if (workload->rate(w, context.topology, context.nic.active_mtu))
     w.overload = section.boolean("overload", false);
@@ -197,6 +212,10 @@ std::span<const KeyText> shared_workload_keys() {
        "or `cdf`: a file of sizes (below), with `cdf_form` `linear` or `steps`"},
       {"message_size", "one per queue pair", "at most 2 GiB", ""},
       {"qps", "1", "1..1024", "queue pairs (connections) of a flow, over which its messages go in turn"},
+      {"queue_pairs", "`ahead`", "`ahead`, `persistent`",
+       "each flow has its own, all connected before the run; or flows of the workload with one source and "
+       "one "
+       "destination share them (below)"},
       {"start", "`0us`", ">= 0", "experiment time at which it begins"},
       {"jitter", "`1us`", "",
        "flows start at start + uniform in [0, jitter); a `file`'s without jitter; `poisson` has none"},

@@ -13,6 +13,8 @@
 // flow's own, over which its messages are dealt in turn. `after`, N/IDS: the flow starts as soon as N of
 // these flows have ended at its requester, and has no time of its own (start_ns 0); the requester must be an
 // end of each, and learn of its end: any end of a SEND or WRITE flow, the requester of a READ. Keys:
+// `connection`: flows with the same number, source, destination, op, qps and DSCP share their queue pairs, in
+// the order in which they start; they are of service rc, are no streams, and have no `after` and no `stop`.
 // `dscp`: that of the flow's queue pairs at both ends. `rate`: the flow is a stream, open loop. Its message n
 // is due when a clock that begins with the flow shows n * message_size * 8 / rate, and is posted then,
 // whether or not earlier ones are complete. `rate` is in bits per second of payload. `on`, `off`: the
@@ -57,6 +59,7 @@ struct Flow {
   std::uint64_t size = 0, message_size = 0;
   std::int64_t start_ps = 0;
   std::uint32_t qps = 1;
+  std::uint32_t connection = 0;  // flows of one number share their queue pairs; 0: it has its own
   std::string label;
   std::vector<std::uint32_t> after;    // flows; empty: it starts at its time
   std::uint32_t after_count = 0;       // how many of them must have ended

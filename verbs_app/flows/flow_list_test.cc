@@ -108,6 +108,20 @@ TEST(FlowListTest, AFlowMayHaveADscp) {
         << bad;
 }
 
+TEST(FlowListTest, FlowsOfAConnectionAgreeOnIt) {
+  const auto list = flows("0 a b write 1 1 0 2 x connection=5\n1 a b write 9 1 7 2 x connection=5\n");
+  EXPECT_EQ(list[1].connection, 5u);
+  EXPECT_EQ(flows("0 a b write 1 1 0 1\n")[0].connection, 0u) << "its own queue pairs";
+  for (const char* other :
+       {"a c write 9 1 7 2", "b a write 9 1 7 2", "a b send 9 1 7 2", "a b write 9 1 7 1"})
+    EXPECT_EQ(
+        error_of(std::string("0 a b write 1 1 0 2 x connection=5\n1 ") + other + " x connection=5\n"),
+        "flows.txt: flows 0 and 1 are of one connection, and differ in source, destination, op, qps or dscp");
+  for (const char* bad : {"stop=100", "rate=8", "service=uc"})
+    EXPECT_EQ(error_of(std::string("0 a b write 1 1 0 1 x connection=5 ") + bad + "\n"),
+              "flows.txt:1: a flow of a connection is of service rc, without rate, after and stop");
+}
+
 TEST(FlowListTest, AStreamsMessagesAreDueByItsClock) {
   const Flow steady = flows("0 a b send 640000 64000 10.5 1 x rate=5000000000\n")[0];
   EXPECT_TRUE(steady.is_stream());

@@ -30,10 +30,10 @@ std::string digest_of(const std::vector<Flow>& flows) {
     for (const std::string& s :
          {std::to_string(f.id), f.src, f.dst, std::string(to_string(f.op)), std::to_string(f.size),
           std::to_string(f.message_size), std::to_string(f.start_ps), std::to_string(f.qps),
-          std::to_string(f.after_count), f.dscp ? std::to_string(*f.dscp) : std::string(),
-          std::to_string(f.rate_bps), std::to_string(f.on_ps), std::to_string(f.off_ps),
-          std::to_string(f.stop_ps), std::to_string(f.settle_ns), std::string(to_string(f.service)),
-          std::to_string(f.datagram)})
+          std::to_string(f.connection), std::to_string(f.after_count),
+          f.dscp ? std::to_string(*f.dscp) : std::string(), std::to_string(f.rate_bps),
+          std::to_string(f.on_ps), std::to_string(f.off_ps), std::to_string(f.stop_ps),
+          std::to_string(f.settle_ns), std::string(to_string(f.service)), std::to_string(f.datagram)})
       mix(s);
   return std::to_string(hash);
 }
@@ -93,13 +93,17 @@ void Runner::make_transfers(const std::vector<Flow>& flows) {
                             buffer, bytes);
     at += room(f);
   }
+  for (Transfer& t : transfers_)
+    if (const std::uint32_t number = t.flow().connection; number != 0)
+      t.share(connections_.try_emplace(number, t.script().depth()).first->second, transfers_);
   if (transfers_.size() > TransferScript::kMaxSlots)
     throw std::runtime_error("too many flows for one process");
 }
 
 void Runner::open_device() {
   int entries = 0;
-  for (const Transfer& t : transfers_) entries += TransferScript::cq_entries(t.flow(), options_.transfer);
+  for (const Transfer& t : transfers_)
+    entries += TransferScript::cq_entries(t.own_lanes(), options_.transfer);
   rdma_ = std::make_unique<Rdma>(options_.device, options_.path, entries);
   rdma_->register_memory(memory_->base, memory_->size);
 }
@@ -109,12 +113,13 @@ void Runner::connect_qps() {
   std::vector<std::string> out(hosts_.size());
   for (Transfer& t : transfers_) {
     t.create_lanes(*rdma_);
+    t.borrow_lanes();
     out[peer_of(t)] += t.local_endpoints();
   }
   const std::vector<std::string> in = mesh_->exchange(out);
   std::vector<std::size_t> used(hosts_.size());
   for (Transfer& t : transfers_) {
-    const std::size_t peer = peer_of(t), size = t.flow().lanes() * sizeof(Endpoint);
+    const std::size_t peer = peer_of(t), size = t.endpoint_bytes();
     t.connect(*rdma_, in[peer].substr(std::min(used[peer], in[peer].size()), size));
     used[peer] += size;
   }
@@ -236,6 +241,8 @@ void Runner::settle(Transfer& t, bool was_over) {
   mesh_->tell_failed(peer_of(t), t.flow().id, t.record().status);
   for (const std::uint32_t slot : starts_.failed(t.flow().id))
     fail(transfers_[slot], "waits for flow " + std::to_string(t.flow().id) + ", which failed");
+  if (t.shared() != nullptr)
+    for (const std::uint32_t slot : t.shared()->members()) fail(transfers_[slot], t.record().status);
 }
 
 void Runner::fail(Transfer& t, const std::string& why) {

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -74,7 +75,8 @@ class Runner {
   std::unique_ptr<Memory> memory_;
   std::unique_ptr<Mesh> mesh_;
   std::unique_ptr<Rdma> rdma_;
-  std::vector<Transfer> transfers_;  // after rdma_: QPs go before CQ and PD
+  std::map<std::uint32_t, SharedLanes> connections_;  // by the number that flows have
+  std::vector<Transfer> transfers_;                   // after rdma_: QPs go before CQ and PD
   StartList starts_;
   Alarms alarms_;
   std::size_t unfinished_ = 0;  // transfers that will end with a completion of ours

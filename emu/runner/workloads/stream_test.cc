@@ -77,14 +77,14 @@ TEST(StreamReaderTest, NamesWhatIsWrong) {
   EXPECT_EQ(complaint(rate + rest + "on = \"1us\"\n"),
             "t.toml:6:1: has on without off: bursts need both, for example on = \"100us\", off = \"300us\"");
   EXPECT_EQ(complaint(rate + rest + "on = \"1us\"\noff = \"0us\"\n"),
-            "t.toml:13:7: workload.stream.off must be more than 0");
+            "t.toml:13:7: workload.stream.off must be more than 0, or \"never\"");
   EXPECT_EQ(complaint(rate + rest + "op = \"read\"\n"),
             "t.toml:11:8: workload.stream.stop needs op = \"send\" or \"write\": a READ's source does not "
             "know when it is over");
   EXPECT_EQ(complaint(rate + rest + "size = \"1MB\"\n"),
             "t.toml:12:1: unknown key \"workload.stream.size\"; known here: kind, name, start, dscp, class, "
-            "service, senders, op, receivers, jitter, message_size, rate, stop, settle, on, off, overload, "
-            "qps, during");
+            "service, rate, message_size, stop, senders, op, receivers, jitter, on, off, qps, settle, during, queue_pairs, "
+            "overload");
   EXPECT_EQ(complaint("rate = \"5Gb\"\n" + rest),
             "t.toml:9:8: workload.stream.rate = \"5Gb\" has the unknown unit \"Gb\"; known: b/s, kb/s, Mb/s, "
             "Gb/s, Tb/s, bps, kbps, Mbps, Gbps, Tbps, bit/s, kbit/s, Mbit/s, Gbit/s, Tbit/s");
@@ -95,7 +95,7 @@ TEST(StreamReaderTest, NamesWhatIsWrong) {
             "t.toml:9:8: workload.stream.rate brings the link from \"h1\" to \"s1\" to 165.3 % of its rate "
             "(66.12 of 40 Gb/s): lower the load, or say overload = true");
   EXPECT_EQ(complaint(rate + rest + "senders = [\"h1\"]\n"),
-            "t.toml:6:1: workload.stream.receivers is the only sender, too: it would send to itself");
+            "t.toml:7:8: workload.stream.kind needs at least two hosts");
 }
 
 std::string list_text(const std::string& keys, const std::string& of_flow = "") {

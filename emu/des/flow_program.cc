@@ -31,8 +31,8 @@ void need(bool done, const char* what) {
 }  // namespace
 
 FlowProgram::FlowProgram(const RunPlan& plan, std::uint32_t host, const std::vector<app::Flow>& flows,
-                         Nic& nic)
-    : plan_(plan), host_(host), nic_(nic) {
+                         std::vector<FlowEndpoints>& endpoints, Nic& nic)
+    : plan_(plan), host_(host), endpoints_(endpoints), nic_(nic) {
   std::uint64_t addr = kFirstAddress;
   for (std::uint32_t i = 0; i < flows.size(); ++i) {
     const Flow& planned = plan.flows[i];
@@ -54,7 +54,7 @@ FlowProgram::FlowProgram(const RunPlan& plan, std::uint32_t host, const std::vec
   if (transfers_.size() > app::TransferScript::kMaxSlots)
     throw std::runtime_error("too many flows for one host");
   std::size_t lanes = 0;
-  for (const Transfer& t : transfers_) lanes += lanes_of(t);
+  for (const Transfer& t : transfers_) lanes += t.script.flow().destroys() ? 0 : lanes_of(t);
   const HostEntry& self = plan.world.hosts[host];
   if (lanes > self.nic.max_qps)
     throw std::runtime_error("the flows of host " + std::string(self.name) + " need " +
@@ -92,16 +92,24 @@ void FlowProgram::create() {
   need(key.has_value(), "memory");
   key_ = *key;
   for (Transfer& t : transfers_)
-    for (std::size_t lane = 0; lane < lanes_of(t); ++lane) create_lane(t, lane);
-  for (Transfer& t : transfers_) {
-    const app::SharedLanes* shared = shared_by(t);
-    if (shared == nullptr || shared->owner() == slot_of(t)) continue;
+    if (!t.script.flow().connects_late()) create_lanes(t, Time::zero());
+}
+
+void FlowProgram::create_lanes(Transfer& t, Time now) {
+  const app::SharedLanes* shared = shared_by(t);
+  if (shared != nullptr && shared->owner() != slot_of(t)) {
     t.local = transfers_[shared->owner()].local;
     for (Endpoint& lane : t.local) lane.addr = t.addr;
   }
+  for (std::size_t lane = 0; lane < lanes_of(t); ++lane) create_lane(t, lane, now);
+  FlowEndpoints& both = endpoints_[t.flow_index];
+  (t.script.is_source() ? both.source : both.sink) = t.local;
 }
 
-void FlowProgram::create_lane(Transfer& t, std::size_t lane) {
+void FlowProgram::destroy_lanes(Transfer& t) {
+  for (const Endpoint& lane : t.local) need(nic_.destroy_qp(lane.qpn), "ibv_destroy_qp");
+}
+void FlowProgram::create_lane(Transfer& t, std::size_t lane, Time now) {
   const app::LaneDepths depths = shared_by(t) != nullptr ? t.script.shared_depths() : t.script.depths(lane);
   QpInit init;
   init.pd = pd_;
@@ -111,30 +119,41 @@ void FlowProgram::create_lane(Transfer& t, std::size_t lane) {
   init.caps.max_send_sge = init.caps.max_recv_sge = 1;
   init.type = kTypes[static_cast<std::size_t>(t.script.flow().service)];
   const auto qpn = nic_.create_qp(init);
-  need(qpn.has_value(), "a queue pair");
+  if (!qpn)
+    throw std::runtime_error("host " + std::string(plan_.world.hosts[host_].name) +
+                             " needs more queue pairs at once than its NIC has: raise nic.max_qps, or give "
+                             "the workload fewer flows at a time");
   QpAttr attr = *nic_.query_qp(*qpn);
   attr.state = QpState::kInit;
   attr.access_flags = kAccess;
   attr.qkey = kQkey;
-  need(nic_.modify_qp(*qpn, attr, Time::zero()), "INIT");
+  need(nic_.modify_qp(*qpn, attr, now), "INIT");
   t.local.push_back({*qpn, t.script.first_psn(lane), t.addr, key_});
 }
 
-void FlowProgram::connect(Transfer& t, const std::vector<Endpoint>& remote) {
-  RL_CHECK(remote.size() == t.local.size());
-  t.remote = remote;
+void FlowProgram::connect() {
+  for (Transfer& t : transfers_) {
+    if (!t.script.flow().connects_late()) connect_lanes(t, Time::zero());
+    if (t.script.is_requester()) starts_.add(t.script.flow(), slot_of(t));
+    unfinished_ += t.script.is_requester() || t.script.flow().op != app::Op::kRead;
+    lifetimes_.add(t.script.flow(), slot_of(t));
+  }
+}
+
+void FlowProgram::connect_lanes(Transfer& t, Time now) {
+  const FlowEndpoints& both = endpoints_[t.flow_index];
+  t.remote = t.script.is_source() ? both.sink : both.source;
+  RL_CHECK(t.remote.size() == t.local.size());
   app::SharedLanes* shared = shared_by(t);
   if (shared != nullptr && shared->owner() == slot_of(t) && !t.script.is_requester())
     for (const std::uint32_t slot : shared->members()) shared->join(slot, transfers_[slot].script.lanes());
   for (std::size_t lane = 0; lane < lanes_of(t); ++lane) {
-    if (!t.script.is_requester()) fill(t, lane, Time::zero());  // before the peer can send
-    connect_lane(t, lane);
+    if (!t.script.is_requester()) fill(t, lane, now);  // before the peer can send
+    connect_lane(t, lane, now);
   }
-  if (t.script.is_requester()) starts_.add(t.script.flow(), slot_of(t));
-  unfinished_ += t.script.is_requester() || t.script.flow().op != app::Op::kRead;
 }
 
-void FlowProgram::connect_lane(Transfer& t, std::size_t lane) {
+void FlowProgram::connect_lane(Transfer& t, std::size_t lane, Time now) {
   const HostEntry& self = plan_.world.hosts[host_];
   const HostEntry& peer = plan_.world.hosts[t.peer];
   const Qpn qpn = t.local[lane].qpn;
@@ -165,7 +184,7 @@ void FlowProgram::connect_lane(Transfer& t, std::size_t lane) {
     attr.dest_qpn = {};
     attr.rq_psn = 0;
   }
-  need(nic_.modify_qp(qpn, attr, Time::zero()), "RTR");
+  need(nic_.modify_qp(qpn, attr, now), "RTR");
   attr = *nic_.query_qp(qpn);
   attr.state = QpState::kRts;
   attr.timeout = plan_.settings.timers.verbs_timeout;
@@ -173,7 +192,7 @@ void FlowProgram::connect_lane(Transfer& t, std::size_t lane) {
   attr.rnr_retry = kRnrRetry;
   attr.sq_psn = t.local[lane].psn;
   attr.max_rd_atomic = kRdAtomic;
-  need(nic_.modify_qp(qpn, attr, Time::zero()), "RTS");
+  need(nic_.modify_qp(qpn, attr, now), "RTS");
 }
 
 void FlowProgram::begin() {
@@ -266,6 +285,10 @@ void FlowProgram::wake(Time now) {
 
 void FlowProgram::start_due(Time now) {
   for (;;) {
+    if (const auto due = lifetimes_.take(clock_ns(now))) {
+      live_on(*due, now);
+      continue;
+    }
     const std::optional<std::uint32_t> starts = starts_.take(clock_ns(now)),
                                        slot = starts ? starts : alarms_.take(clock_ns(now));
     if (!slot) return;
@@ -278,6 +301,18 @@ void FlowProgram::start_due(Time now) {
     else
       for (std::size_t lane = 0; lane < t.script.lanes(); ++lane) fill(t, lane, now);
     arm(*slot);
+  }
+}
+
+void FlowProgram::live_on(const app::Lifetimes::Due& due, Time now) {
+  Transfer& t = transfers_[due.slot];
+  switch (due.step) {
+    case app::Lifetimes::Step::kCreate:
+      return create_lanes(t, now);
+    case app::Lifetimes::Step::kConnect:
+      return connect_lanes(t, now);
+    case app::Lifetimes::Step::kDestroy:
+      return destroy_lanes(t);
   }
 }
 
@@ -348,6 +383,10 @@ void FlowProgram::handle(const Cqe& cqe, Time now) {
   t.record.over = true;
   --unfinished_;
   starts_.ended(flow.id);
+  if (!flow.destroys()) return;
+  if (t.script.is_source())
+    destroy_lanes(t);
+  else
+    lifetimes_.destroy_at(slot_of(t), clock_ns(now) + flow.settle_ns);
 }
-
 }  // namespace rocelab::des

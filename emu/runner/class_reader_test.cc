@@ -135,7 +135,7 @@ TEST(ClassReaderTest, EndsOfALinkThatMapADscpToTwoClassesAreWorthAWarning) {
   ASSERT_EQ(one.size(), 1u);
   EXPECT_EQ(
       one[0],
-      "t.toml:7:3: DSCP 34 is of class 5 at \"h2\" and of class 4 at \"s1\", the other end of the link: "
+      "t.toml:6:11: DSCP 34 is of class 5 at \"h2\" and of class 4 at \"s1\", the other end of the link: "
       "a pause for one of them does not stop these frames; give both nodes one class for it");
   const std::vector<std::string> all = warnings("\"s1\"", uses);
   ASSERT_EQ(all.size(), 1u) << "one line for the DSCP";

@@ -34,6 +34,7 @@ Flow& FlowDraw::add_plain(std::uint32_t src, std::uint32_t dst, Duration after) 
   flow.op = w_.op;
   flow.start = Time::zero() + w_.start + after;
   flow.qps = w_.qps;
+  flow.queue_pairs = w_.queue_pairs;
   flow.connection = w_.queue_pairs == QueuePairs::kPersistent ? 1 : 0;
   flow.dscp = w_.dscp;
   flow.service = w_.service;

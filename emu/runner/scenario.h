@@ -37,6 +37,7 @@ const char* to_string(FlowService service);
 // When a flow's queue pairs are connected, and how long they live.
 enum class QueuePairs : std::uint8_t {
   kAhead,      // each flow has its own, all connected before the run
+  kPerFlow,    // each flow has its own, created for its start and destroyed behind its end
   kPersistent  // flows of one workload, source, destination, operation and DSCP share them
 };
 

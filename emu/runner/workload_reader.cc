@@ -112,10 +112,12 @@ void read_stop(ConfigSection& section, WorkloadSettings& w) {
       section.fail_at("stop",
                       "needs op = \"send\" or \"write\": a READ's source does not know when it is over");
   }
-  const bool waits = any || w.service != FlowService::kRc;
+  const bool waits = any || w.service != FlowService::kRc || w.queue_pairs == QueuePairs::kPerFlow;
   if (section.has("settle") && !waits)
-    section.fail_at("settle",
-                    "needs a stop, or service \"uc\" or \"ud\": receivers wait so long for the rest");
+    section.fail_at(
+        "settle",
+        "needs a stop, service \"uc\" or \"ud\", or queue_pairs = \"per-flow\": receivers wait so "
+        "long for the rest");
   if (!waits) return;
   w.settle = section.duration("settle", w.settle);
   if (w.settle.ps() < 0 || w.settle > kLongestDuration)
@@ -147,17 +149,23 @@ void read_messages(ConfigSection& section, WorkloadSettings& w, Bytes largest_fl
 }
 
 // Messages that are counted have their number as immediate data, which cannot say of which flow they are.
-void read_queue_pairs(ConfigSection& section, WorkloadSettings& w) {
-  w.queue_pairs = static_cast<QueuePairs>(section.choice("queue_pairs", {"ahead", "persistent"}, 0));
-  if (w.queue_pairs != QueuePairs::kPersistent) return;
+void check_queue_pairs(ConfigSection& section, const WorkloadSettings& w) {
+  if (w.queue_pairs == QueuePairs::kAhead) return;
   const char* key = "queue_pairs";
+  const std::string value = w.queue_pairs == QueuePairs::kPerFlow ? "= \"per-flow\"" : "= \"persistent\"";
+  const auto any = [&](auto&& is) { return std::ranges::any_of(w.flows, is); };
   if (w.service != FlowService::kRc || w.stop != Duration::infinite() ||
-      std::ranges::any_of(w.flows, [](const ListedFlow& f) { return f.stop.has_value(); }))
-    section.fail_at(key, "= \"persistent\" needs service \"rc\" and flows without a stop");
-  if (std::ranges::any_of(w.flows, [](const ListedFlow& f) { return f.after_count > 0; }))
-    section.fail_at(key,
-                    "= \"persistent\" needs flows that start at a time: a receiver does not know the "
-                    "order of those that wait for others");
+      any([](const ListedFlow& f) { return f.stop.has_value(); }))
+    section.fail_at(key, value + " needs service \"rc\" and flows without a stop");
+  if (any([](const ListedFlow& f) { return f.after_count > 0; }))
+    section.fail_at(key, value +
+                             " needs flows that start at a time: a receiver does not know when those "
+                             "start that wait for others");
+  if (w.queue_pairs == QueuePairs::kPerFlow &&
+      (w.op == FlowOp::kRead || any([](const ListedFlow& f) { return f.op == FlowOp::kRead; })))
+    section.fail_at(key, value +
+                             " needs op = \"send\" or \"write\": a READ's source does not know when it is "
+                             "over");
 }
 
 const WorkloadType& read_kind(ConfigSection& section) {
@@ -186,9 +194,11 @@ WorkloadSettings read_workload(ConfigSection& section, const WorkloadContext& co
   refuse_problem(section, type.problem_of(*workload));
   workload->read(section, w, context);
   read_messages(section, w, workload->largest_flow(w));
+  w.queue_pairs =
+      static_cast<QueuePairs>(section.choice("queue_pairs", {"ahead", "per-flow", "persistent"}, 0));
   read_stop(section, w);
   w.during = section.text("during", "");
-  read_queue_pairs(section, w);
+  check_queue_pairs(section, w);
   workload->check(section, w, context.topology);
   if (workload->rate(w, context.topology, context.nic.active_mtu))
     w.overload = section.boolean("overload", false);
@@ -212,10 +222,9 @@ std::span<const KeyText> shared_workload_keys() {
        "or `cdf`: a file of sizes (below), with `cdf_form` `linear` or `steps`"},
       {"message_size", "one per queue pair", "at most 2 GiB", ""},
       {"qps", "1", "1..1024", "queue pairs (connections) of a flow, over which its messages go in turn"},
-      {"queue_pairs", "`ahead`", "`ahead`, `persistent`",
-       "each flow has its own, all connected before the run; or flows of the workload with one source and "
-       "one "
-       "destination share them (below)"},
+      {"queue_pairs", "`ahead`", "`ahead`, `per-flow`, `persistent`",
+       "each flow has its own, all connected before the run; or created for its start and destroyed behind "
+       "its end; or flows of the workload with one source and one destination share them (below)"},
       {"start", "`0us`", ">= 0", "experiment time at which it begins"},
       {"jitter", "`1us`", "",
        "flows start at start + uniform in [0, jitter); a `file`'s without jitter; `poisson` has none"},

@@ -78,6 +78,8 @@ void parse_key(const std::string& word, Flow& f) {
   const std::string key = word.substr(0, equals), value = word.substr(equals + 1);
   if (key == "dscp")
     f.dscp = static_cast<std::uint8_t>(number(value, "dscp", 0, 63));
+  else if (key == "connect")
+    f.connect_ps = picoseconds(value, "connect");
   else if (key == "connection")
     f.connection = static_cast<std::uint32_t>(number(value, "connection", 1, 0xffffffff));
   else if (key == "rate")
@@ -96,7 +98,8 @@ void parse_key(const std::string& word, Flow& f) {
     f.settle_ns = static_cast<std::int64_t>(number(value, "settle", 0, kMaxSettleNs));
   else
     throw std::runtime_error(
-        "a flow has the keys connection, dscp, rate, on, off, service, datagram, stop and settle, not '" +
+        "a flow has the keys connect, connection, dscp, rate, on, off, service, datagram, stop and settle, "
+        "not '" +
         key + "'");
 }
 
@@ -149,6 +152,12 @@ Flow parse_flow(std::vector<std::string> words) {
     throw std::runtime_error("a flow with a stop is of op send or write");
   if (f.connection != 0 && (f.numbered() || !f.after.empty()))
     throw std::runtime_error("a flow of a connection is of service rc, without rate, after and stop");
+  if (f.destroys() && (f.numbered() || !f.after.empty() || f.op == Op::kRead || f.connection != 0))
+    throw std::runtime_error(
+        "a flow with connect is of service rc and op send or write, without rate, after, stop and "
+        "connection");
+  if (f.connects_late() && f.connect_ns() >= f.start_ns())
+    throw std::runtime_error("connect must be before the start, or 0");
   if (f.stop_ps <= f.start_ps) throw std::runtime_error("the stop must be after the start");
   return f;
 }

@@ -30,7 +30,7 @@ std::string digest_of(const std::vector<Flow>& flows) {
     for (const std::string& s :
          {std::to_string(f.id), f.src, f.dst, std::string(to_string(f.op)), std::to_string(f.size),
           std::to_string(f.message_size), std::to_string(f.start_ps), std::to_string(f.qps),
-          std::to_string(f.connection), std::to_string(f.after_count),
+          std::to_string(f.connect_ps), std::to_string(f.connection), std::to_string(f.after_count),
           f.dscp ? std::to_string(*f.dscp) : std::string(), std::to_string(f.rate_bps),
           std::to_string(f.on_ps), std::to_string(f.off_ps), std::to_string(f.stop_ps),
           std::to_string(f.settle_ns), std::string(to_string(f.service)), std::to_string(f.datagram)})
@@ -112,6 +112,7 @@ void Runner::open_device() {
 void Runner::connect_qps() {
   std::vector<std::string> out(hosts_.size());
   for (Transfer& t : transfers_) {
+    if (t.flow().connects_late()) continue;
     t.create_lanes(*rdma_);
     t.borrow_lanes();
     out[peer_of(t)] += t.local_endpoints();
@@ -146,6 +147,7 @@ void Runner::run() {
     t.begin(epoch_);
     if (t.is_requester()) starts_.add(t.flow(), slot);
     unfinished_ += t.is_requester() || t.flow().op != Op::kRead;
+    lifetimes_.add(t.flow(), slot);
     arm(slot);
   }
   starts_.begin();
@@ -169,7 +171,9 @@ void Runner::run_flows() {
 void Runner::start_due() {
   for (;;) {
     const std::int64_t now = monotonic_ns();
-    if (const std::optional<std::uint32_t> slot = starts_.take(now - epoch_)) {
+    if (const auto step = lifetimes_.take(now - epoch_)) {
+      live_on(*step);
+    } else if (const std::optional<std::uint32_t> slot = starts_.take(now - epoch_)) {
       if (Transfer& t = transfers_[*slot]; !t.record().over()) t.start(now);
       arm(*slot);
     } else if (const std::optional<std::uint32_t> due = alarms_.take(now - epoch_)) {
@@ -178,6 +182,20 @@ void Runner::start_due() {
     } else {
       return;
     }
+  }
+}
+
+// A peer sends its endpoints before anybody's clock shows the flow's start.
+void Runner::live_on(const Lifetimes::Due& due) {
+  Transfer& t = transfers_[due.slot];
+  switch (due.step) {
+    case Lifetimes::Step::kCreate:
+      t.create_lanes(*rdma_);
+      return mesh_->tell_endpoints(peer_of(t), t.flow().id, t.local_endpoints());
+    case Lifetimes::Step::kConnect:
+      return t.connect(*rdma_, mesh_->await_endpoints(peer_of(t), t.flow().id));
+    case Lifetimes::Step::kDestroy:
+      return t.destroy_lanes();
   }
 }
 
@@ -236,7 +254,13 @@ void Runner::handle(const ibv_wc* wc, int count) {
 void Runner::settle(Transfer& t, bool was_over) {
   if (was_over || !t.record().over()) return;
   if (t.is_requester() || t.flow().op != Op::kRead) --unfinished_;
-  if (t.record().ok()) return starts_.ended(t.flow().id);
+  if (t.record().ok()) {
+    starts_.ended(t.flow().id);
+    if (t.flow().destroys() && t.is_source()) t.destroy_lanes();
+    if (t.flow().destroys() && !t.is_source())
+      lifetimes_.destroy_at(t.script().slot(), *t.record().placed - epoch_ + t.flow().settle_ns);
+    return;
+  }
   if (t.record().timed_out()) return;
   mesh_->tell_failed(peer_of(t), t.flow().id, t.record().status);
   for (const std::uint32_t slot : starts_.failed(t.flow().id))

@@ -61,6 +61,10 @@ void Transfer::borrow_lanes() {
   }
 }
 
+void Transfer::destroy_lanes() {
+  for (Lane& lane : lanes_) lane.qp = nullptr, lane.owned.reset();
+}
+
 void Transfer::create_lanes(Rdma& rdma) {
   lkey_ = rdma.lkey();
   for (std::size_t i = 0; i < own_lanes(); ++i) {

@@ -56,6 +56,7 @@ class Transfer {
   std::size_t own_lanes() const;  // queue pairs that it creates
   void create_lanes(Rdma& rdma);
   void borrow_lanes();  // of its connection, once they are there
+  void destroy_lanes();
   std::string local_endpoints() const;
   std::size_t endpoint_bytes() const { return lanes_.size() * sizeof(Endpoint); }
   void connect(Rdma& rdma, const std::string& remote_endpoints);  // also posts the first receives

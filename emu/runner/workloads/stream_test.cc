@@ -83,7 +83,8 @@ TEST(StreamReaderTest, NamesWhatIsWrong) {
             "know when it is over");
   EXPECT_EQ(complaint(rate + rest + "size = \"1MB\"\n"),
             "t.toml:12:1: unknown key \"workload.stream.size\"; known here: kind, name, start, dscp, class, "
-            "service, rate, message_size, stop, senders, op, receivers, jitter, on, off, qps, settle, during, queue_pairs, "
+            "service, rate, message_size, stop, senders, op, receivers, jitter, on, off, qps, queue_pairs, "
+            "settle, during, "
             "overload");
   EXPECT_EQ(complaint("rate = \"5Gb\"\n" + rest),
             "t.toml:9:8: workload.stream.rate = \"5Gb\" has the unknown unit \"Gb\"; known: b/s, kb/s, Mb/s, "
@@ -141,9 +142,10 @@ TEST(StreamReaderTest, NamesWhatIsWrongWithAStopOrAService) {
             "t.toml:13:8: workload.w.flow.0.stop must be after the flow's start");
   EXPECT_EQ(complaint("", "stop = \"1ms\"\nop = \"read\"\n"),
             "t.toml:13:8: workload.w.flow.0.stop needs op = \"send\" or \"write\"");
-  EXPECT_EQ(complaint("settle = \"1ms\"\n"),
-            "t.toml:9:10: workload.w.settle needs a stop, or service \"uc\" or \"ud\": receivers wait so "
-            "long for the rest");
+  EXPECT_EQ(
+      complaint("settle = \"1ms\"\n"),
+      "t.toml:9:10: workload.w.settle needs a stop, service \"uc\" or \"ud\", or queue_pairs = \"per-flow\": "
+      "receivers wait so long for the rest");
   EXPECT_EQ(complaint("service = \"udp\"\n"),
             "t.toml:9:11: workload.w.service = \"udp\" is none of rc, uc, ud; did you mean \"ud\"?");
   EXPECT_EQ(complaint("service = \"ud\"\n", "op = \"write\"\n"),
@@ -154,6 +156,41 @@ TEST(StreamReaderTest, NamesWhatIsWrongWithAStopOrAService) {
   EXPECT_EQ(complaint("service = \"ud\"\nqps = 2\n"),
             "t.toml:10:7: workload.w.qps must be 1 over service \"ud\": datagrams of a flow go over one "
             "queue pair");
+}
+
+TEST(StreamReaderTest, NamesWhatIsWrongWithQueuePairs) {
+  const auto complaint = [](const std::string& keys, const std::string& of_flow = "") {
+    return complaint_of([&] { parse_scenario(list_text(keys, of_flow), "t.toml"); });
+  };
+  const std::string shared = "queue_pairs = \"persistent\"\n", made = "queue_pairs = \"per-flow\"\n";
+  EXPECT_EQ(complaint("queue_pairs = \"shared\"\n"),
+            "t.toml:9:15: workload.w.queue_pairs = \"shared\" is none of ahead, per-flow, persistent");
+  for (const std::string& other : {std::string("service = \"uc\"\n"), std::string("stop = \"1ms\"\n")})
+    EXPECT_EQ(
+        complaint(shared + other),
+        "t.toml:9:15: workload.w.queue_pairs = \"persistent\" needs service \"rc\" and flows without a stop");
+  EXPECT_EQ(
+      complaint(made, "stop = \"1ms\"\n"),
+      "t.toml:9:15: workload.w.queue_pairs = \"per-flow\" needs service \"rc\" and flows without a stop");
+  EXPECT_EQ(
+      complaint(made, "op = \"read\"\n"),
+      "t.toml:9:15: workload.w.queue_pairs = \"per-flow\" needs op = \"send\" or \"write\": a READ's source "
+      "does not know when it is over");
+  EXPECT_EQ(complaint(shared, "op = \"read\"\n"), "none");
+  EXPECT_EQ(complaint(made + "settle = \"1ms\"\n"), "none");
+}
+
+TEST(StreamReaderTest, TheFlowListSaysHowQueuePairsLive) {
+  const auto lines = [](const std::string& keys) {
+    const Scenario s = parse_scenario(list_text(keys + "jitter = \"0us\"\nstart = \"1ms\"\n"), "t.toml");
+    return flow_lines(make_plan(s, s.settings[0], 1));
+  };
+  EXPECT_TRUE(lines("").ends_with(" 1000000.000 1 w\n"));
+  EXPECT_TRUE(lines("queue_pairs = \"persistent\"\n").ends_with(" 1 w connection=1\n"));
+  const std::string made = lines("queue_pairs = \"per-flow\"\nsettle = \"1us\"\n");
+  const std::size_t at = made.find(" connect=99");
+  EXPECT_NE(at, std::string::npos) << "some microseconds ahead: " << made;
+  EXPECT_TRUE(made.ends_with(" settle=1000\n"));
 }
 
 }  // namespace

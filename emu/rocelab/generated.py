@@ -95,12 +95,8 @@ def _mechanisms(all_tables: Sequence[Table]) -> list[str]:
 
 def _workloads(all_tables: Sequence[Table]) -> list[str]:
     """The keys that kinds of workloads share, then those of each kind that has some."""
-    lines = []
-    for table in all_tables:
-        name, _, kind = table.section.partition(".")
-        if name == "workload":
-            lines += _markdown(f"`{kind}`" if kind else "key", table)
-    return lines
+    mine = [table for table in all_tables if table.section.partition(".")[0] == "workload"]
+    return [line for table in mine for line in _markdown(f"`{table.section}.`", table)]
 
 
 def _section(name: str, all_tables: Sequence[Table]) -> list[str]:

@@ -120,6 +120,7 @@ void Runner::connect_qps() {
   const std::vector<std::string> in = mesh_->exchange(out);
   std::vector<std::size_t> used(hosts_.size());
   for (Transfer& t : transfers_) {
+    if (t.flow().connects_late()) continue;
     const std::size_t peer = peer_of(t), size = t.endpoint_bytes();
     t.connect(*rdma_, in[peer].substr(std::min(used[peer], in[peer].size()), size));
     used[peer] += size;

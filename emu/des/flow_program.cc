@@ -109,6 +109,7 @@ void FlowProgram::create_lanes(Transfer& t, Time now) {
 void FlowProgram::destroy_lanes(Transfer& t) {
   for (const Endpoint& lane : t.local) need(nic_.destroy_qp(lane.qpn), "ibv_destroy_qp");
 }
+
 void FlowProgram::create_lane(Transfer& t, std::size_t lane, Time now) {
   const app::LaneDepths depths = shared_by(t) != nullptr ? t.script.shared_depths() : t.script.depths(lane);
   QpInit init;
@@ -389,4 +390,5 @@ void FlowProgram::handle(const Cqe& cqe, Time now) {
   else
     lifetimes_.destroy_at(slot_of(t), clock_ns(now) + flow.settle_ns);
 }
+
 }  // namespace rocelab::des

@@ -52,6 +52,7 @@ class FlowProgram {
   // programs. All four outlive it.
   FlowProgram(const RunPlan& plan, std::uint32_t host, const std::vector<app::Flow>& flows,
               std::vector<FlowEndpoints>& endpoints, Nic& nic);
+
   // --- setting up
   struct Transfer {
     app::TransferScript script;

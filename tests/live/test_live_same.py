@@ -46,7 +46,7 @@ _CASES: list[tuple[Path, tuple[str, ...]]] = [
     # Flows that share the queue pairs of their hosts, and flows with which they come and go.
     (_SMALL / "connections.toml", ()),
     (_SMALL / "flow_lifetimes.toml", ()),
-# Messages by the clock, in bursts, and more than a link carries.
+    # Messages by the clock, in bursts, and more than a link carries.
     (SCENARIOS / "streams.toml", ()),
     (_SMALL / "streams.toml", ()),
     (_SMALL / "datagrams.toml", ()),

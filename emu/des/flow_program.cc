@@ -31,8 +31,8 @@ void need(bool done, const char* what) {
 }  // namespace
 
 FlowProgram::FlowProgram(const RunPlan& plan, std::uint32_t host, const std::vector<app::Flow>& flows,
-                         Nic& nic)
-    : plan_(plan), host_(host), nic_(nic) {
+                         std::vector<FlowEndpoints>& endpoints, Nic& nic)
+    : plan_(plan), host_(host), endpoints_(endpoints), nic_(nic) {
   std::uint64_t addr = kFirstAddress;
   for (std::uint32_t i = 0; i < flows.size(); ++i) {
     const Flow& planned = plan.flows[i];
@@ -46,11 +46,15 @@ FlowProgram::FlowProgram(const RunPlan& plan, std::uint32_t host, const std::vec
                           {},
                           {}});
     addr += (transfers_.back().script.buffer_bytes() + kAlign - 1) / kAlign * kAlign;
+    const app::TransferScript& script = transfers_.back().script;
+    if (script.flow().connection != 0)
+      connections_.try_emplace(script.flow().connection, script.depth())
+          .first->second.add(slot_of(transfers_.back()), script.flow().start_ns(), script.lanes());
   }
   if (transfers_.size() > app::TransferScript::kMaxSlots)
     throw std::runtime_error("too many flows for one host");
   std::size_t lanes = 0;
-  for (const Transfer& t : transfers_) lanes += t.script.lanes();
+  for (const Transfer& t : transfers_) lanes += t.script.flow().destroys() ? 0 : lanes_of(t);
   const HostEntry& self = plan.world.hosts[host];
   if (lanes > self.nic.max_qps)
     throw std::runtime_error("the flows of host " + std::string(self.name) + " need " +
@@ -60,13 +64,24 @@ FlowProgram::FlowProgram(const RunPlan& plan, std::uint32_t host, const std::vec
                              "duration, give it fewer flows or qps, or raise nic.max_qps");
 }
 
+app::SharedLanes* FlowProgram::shared_by(const Transfer& t) {
+  const auto found = connections_.find(t.script.flow().connection);
+  return found == connections_.end() ? nullptr : &found->second;
+}
+
+std::size_t FlowProgram::lanes_of(const Transfer& t) {
+  const app::SharedLanes* shared = shared_by(t);
+  if (shared == nullptr) return t.script.lanes();
+  return shared->owner() == slot_of(t) ? shared->lanes() : 0;
+}
+
 // --- setting up, as Runner, Transfer and Rdma of the program do it
 
 void FlowProgram::create() {
   int entries = 0;
   std::uint64_t end = kFirstAddress + 1;
   for (const Transfer& t : transfers_) {
-    entries += app::TransferScript::cq_entries(t.script.flow(), {});
+    entries += app::TransferScript::cq_entries(lanes_of(t), {});
     end = t.addr + t.script.buffer_bytes();
   }
   pd_ = nic_.alloc_pd();
@@ -77,75 +92,108 @@ void FlowProgram::create() {
   need(key.has_value(), "memory");
   key_ = *key;
   for (Transfer& t : transfers_)
-    for (std::size_t lane = 0; lane < t.script.lanes(); ++lane) {
-      const app::LaneDepths depths = t.script.depths(lane);
-      QpInit init;
-      init.pd = pd_;
-      init.send_cq = init.recv_cq = cq_;
-      init.caps.max_send_wr = static_cast<std::uint32_t>(std::max(depths.send, 1));
-      init.caps.max_recv_wr = static_cast<std::uint32_t>(std::max(depths.recv, 1));
-      init.caps.max_send_sge = init.caps.max_recv_sge = 1;
-      init.type = kTypes[static_cast<std::size_t>(t.script.flow().service)];
-      const auto qpn = nic_.create_qp(init);
-      need(qpn.has_value(), "a queue pair");
-      QpAttr attr = *nic_.query_qp(*qpn);
-      attr.state = QpState::kInit;
-      attr.access_flags = kAccess;
-      attr.qkey = kQkey;
-      need(nic_.modify_qp(*qpn, attr, Time::zero()), "INIT");
-      t.local.push_back({*qpn, t.script.first_psn(lane), t.addr, key_});
-    }
+    if (!t.script.flow().connects_late()) create_lanes(t, Time::zero());
 }
 
-void FlowProgram::connect(Transfer& t, const std::vector<Endpoint>& remote) {
+void FlowProgram::create_lanes(Transfer& t, Time now) {
+  const app::SharedLanes* shared = shared_by(t);
+  if (shared != nullptr && shared->owner() != slot_of(t)) {
+    t.local = transfers_[shared->owner()].local;
+    for (Endpoint& lane : t.local) lane.addr = t.addr;
+  }
+  for (std::size_t lane = 0; lane < lanes_of(t); ++lane) create_lane(t, lane, now);
+  FlowEndpoints& both = endpoints_[t.flow_index];
+  (t.script.is_source() ? both.source : both.sink) = t.local;
+}
+
+void FlowProgram::destroy_lanes(Transfer& t) {
+  for (const Endpoint& lane : t.local) need(nic_.destroy_qp(lane.qpn), "ibv_destroy_qp");
+}
+
+void FlowProgram::create_lane(Transfer& t, std::size_t lane, Time now) {
+  const app::LaneDepths depths = shared_by(t) != nullptr ? t.script.shared_depths() : t.script.depths(lane);
+  QpInit init;
+  init.pd = pd_;
+  init.send_cq = init.recv_cq = cq_;
+  init.caps.max_send_wr = static_cast<std::uint32_t>(std::max(depths.send, 1));
+  init.caps.max_recv_wr = static_cast<std::uint32_t>(std::max(depths.recv, 1));
+  init.caps.max_send_sge = init.caps.max_recv_sge = 1;
+  init.type = kTypes[static_cast<std::size_t>(t.script.flow().service)];
+  const auto qpn = nic_.create_qp(init);
+  if (!qpn)
+    throw std::runtime_error("host " + std::string(plan_.world.hosts[host_].name) +
+                             " needs more queue pairs at once than its NIC has: raise nic.max_qps, or give "
+                             "the workload fewer flows at a time");
+  QpAttr attr = *nic_.query_qp(*qpn);
+  attr.state = QpState::kInit;
+  attr.access_flags = kAccess;
+  attr.qkey = kQkey;
+  need(nic_.modify_qp(*qpn, attr, now), "INIT");
+  t.local.push_back({*qpn, t.script.first_psn(lane), t.addr, key_});
+}
+
+void FlowProgram::connect() {
+  for (Transfer& t : transfers_) {
+    if (!t.script.flow().connects_late()) connect_lanes(t, Time::zero());
+    if (t.script.is_requester()) starts_.add(t.script.flow(), slot_of(t));
+    unfinished_ += t.script.is_requester() || t.script.flow().op != app::Op::kRead;
+    lifetimes_.add(t.script.flow(), slot_of(t));
+  }
+}
+
+void FlowProgram::connect_lanes(Transfer& t, Time now) {
+  const FlowEndpoints& both = endpoints_[t.flow_index];
+  t.remote = t.script.is_source() ? both.sink : both.source;
+  RL_CHECK(t.remote.size() == t.local.size());
+  app::SharedLanes* shared = shared_by(t);
+  if (shared != nullptr && shared->owner() == slot_of(t) && !t.script.is_requester())
+    for (const std::uint32_t slot : shared->members()) shared->join(slot, transfers_[slot].script.lanes());
+  for (std::size_t lane = 0; lane < lanes_of(t); ++lane) {
+    if (!t.script.is_requester()) fill(t, lane, now);  // before the peer can send
+    connect_lane(t, lane, now);
+  }
+}
+
+void FlowProgram::connect_lane(Transfer& t, std::size_t lane, Time now) {
   const HostEntry& self = plan_.world.hosts[host_];
   const HostEntry& peer = plan_.world.hosts[t.peer];
-  RL_CHECK(remote.size() == t.local.size());
-  t.remote = remote;
-  for (std::size_t lane = 0; lane < remote.size(); ++lane) {
-    if (!t.script.is_requester()) fill(t, lane, Time::zero());  // before the peer can send
-    const Qpn qpn = t.local[lane].qpn;
-    QpAttr attr = *nic_.query_qp(qpn);
-    attr.state = QpState::kRtr;
-    attr.path_mtu = plan_.settings.nic.config.active_mtu;
-    attr.dest_qpn = remote[lane].qpn;
-    attr.rq_psn = remote[lane].psn;
-    attr.max_dest_rd_atomic = kRdAtomic;
-    attr.min_rnr_timer = kMinRnrTimer;
-    attr.path.src_gid = gid_of(self, kGidIndex);
-    attr.path.dst_gid = gid_of(peer, kGidIndex);
-    attr.path.dst_mac = peer.mac;
-    attr.path.dst_node = NodeId{peer.node};
-    attr.path.src_gid_index = kGidIndex;
-    attr.path.traffic_class = t.script.flow().traffic_class().value_or(0);
-    const bool datagrams =
-        t.script.flow().service == app::Service::kUd;  // their address names no queue pairs
-    attr.path.udp_src_port =
-        udp_source_port(0, datagrams ? 0 : qpn.value, datagrams ? 0 : remote[lane].qpn.value,
-                        attr.path.src_gid, attr.path.dst_gid);
-    if (datagrams && t.script.is_requester()) {
-      const auto ah = nic_.create_ah(pd_, attr.path);
-      need(ah.has_value(), "an address handle");
-      t.address = *ah;
-    }
-    if (datagrams) {  // the queue pair is connected to nobody
-      attr.path = {};
-      attr.dest_qpn = {};
-      attr.rq_psn = 0;
-    }
-    need(nic_.modify_qp(qpn, attr, Time::zero()), "RTR");
-    attr = *nic_.query_qp(qpn);
-    attr.state = QpState::kRts;
-    attr.timeout = plan_.settings.timers.verbs_timeout;
-    attr.retry_cnt = plan_.settings.timers.verbs_retry_cnt;
-    attr.rnr_retry = kRnrRetry;
-    attr.sq_psn = t.local[lane].psn;
-    attr.max_rd_atomic = kRdAtomic;
-    need(nic_.modify_qp(qpn, attr, Time::zero()), "RTS");
+  const Qpn qpn = t.local[lane].qpn;
+  const Endpoint& remote = t.remote[lane];
+  QpAttr attr = *nic_.query_qp(qpn);
+  attr.state = QpState::kRtr;
+  attr.path_mtu = plan_.settings.nic.config.active_mtu;
+  attr.dest_qpn = remote.qpn;
+  attr.rq_psn = remote.psn;
+  attr.max_dest_rd_atomic = kRdAtomic;
+  attr.min_rnr_timer = kMinRnrTimer;
+  attr.path.src_gid = gid_of(self, kGidIndex);
+  attr.path.dst_gid = gid_of(peer, kGidIndex);
+  attr.path.dst_mac = peer.mac;
+  attr.path.dst_node = NodeId{peer.node};
+  attr.path.src_gid_index = kGidIndex;
+  attr.path.traffic_class = t.script.flow().traffic_class().value_or(0);
+  const bool datagrams = t.script.flow().service == app::Service::kUd;  // their address names no queue pairs
+  attr.path.udp_src_port = udp_source_port(0, datagrams ? 0 : qpn.value, datagrams ? 0 : remote.qpn.value,
+                                           attr.path.src_gid, attr.path.dst_gid);
+  if (datagrams && t.script.is_requester()) {
+    const auto ah = nic_.create_ah(pd_, attr.path);
+    need(ah.has_value(), "an address handle");
+    t.address = *ah;
   }
-  if (t.script.is_requester())
-    starts_.add(t.script.flow(), static_cast<std::uint32_t>(&t - transfers_.data()));
-  unfinished_ += t.script.is_requester() || t.script.flow().op != app::Op::kRead;
+  if (datagrams) {  // the queue pair is connected to nobody
+    attr.path = {};
+    attr.dest_qpn = {};
+    attr.rq_psn = 0;
+  }
+  need(nic_.modify_qp(qpn, attr, now), "RTR");
+  attr = *nic_.query_qp(qpn);
+  attr.state = QpState::kRts;
+  attr.timeout = plan_.settings.timers.verbs_timeout;
+  attr.retry_cnt = plan_.settings.timers.verbs_retry_cnt;
+  attr.rnr_retry = kRnrRetry;
+  attr.sq_psn = t.local[lane].psn;
+  attr.max_rd_atomic = kRdAtomic;
+  need(nic_.modify_qp(qpn, attr, now), "RTS");
 }
 
 void FlowProgram::begin() {
@@ -188,13 +236,21 @@ void FlowProgram::post_recv(Transfer& t, std::size_t lane, const app::WorkReques
     fail(t, TransferRecord::kGeneralError);
 }
 
+bool FlowProgram::post_next(Transfer& t, std::size_t lane, Time now) {
+  const auto request = t.script.next(lane, clock_ns(now));
+  if (!request) return false;
+  if (t.script.is_requester()) {
+    post_send(t, lane, *request, now);
+  } else {
+    post_recv(t, lane, *request);
+  }
+  return true;
+}
+
 void FlowProgram::fill(Transfer& t, std::size_t lane, Time now) {
-  while (const auto request = t.script.next(lane, clock_ns(now))) {
-    if (t.script.is_requester()) {
-      post_send(t, lane, *request, now);
-    } else {
-      post_recv(t, lane, *request);
-    }
+  if (app::SharedLanes* shared = shared_by(t))
+    return shared->fill(lane, [&](std::uint32_t slot) { return post_next(transfers_[slot], lane, now); });
+  while (post_next(t, lane, now)) {
   }
 }
 
@@ -230,17 +286,34 @@ void FlowProgram::wake(Time now) {
 
 void FlowProgram::start_due(Time now) {
   for (;;) {
+    if (const auto due = lifetimes_.take(clock_ns(now))) {
+      live_on(*due, now);
+      continue;
+    }
     const std::optional<std::uint32_t> starts = starts_.take(clock_ns(now)),
                                        slot = starts ? starts : alarms_.take(clock_ns(now));
     if (!slot) return;
     Transfer& t = transfers_[*slot];
     if (t.record.over) continue;
     if (starts) t.record.posted = now;
+    if (app::SharedLanes* shared = shared_by(t)) shared->join(*slot, t.script.lanes());
     if (t.script.time_is_up(clock_ns(now)))
       stop(t, now);
     else
       for (std::size_t lane = 0; lane < t.script.lanes(); ++lane) fill(t, lane, now);
     arm(*slot);
+  }
+}
+
+void FlowProgram::live_on(const app::Lifetimes::Due& due, Time now) {
+  Transfer& t = transfers_[due.slot];
+  switch (due.step) {
+    case app::Lifetimes::Step::kCreate:
+      return create_lanes(t, now);
+    case app::Lifetimes::Step::kConnect:
+      return connect_lanes(t, now);
+    case app::Lifetimes::Step::kDestroy:
+      return destroy_lanes(t);
   }
 }
 
@@ -279,6 +352,8 @@ void FlowProgram::fail(Transfer& t, int status) {
   if (t.script.is_requester() || t.script.flow().op != app::Op::kRead) --unfinished_;
   for (const std::uint32_t slot : starts_.failed(t.script.flow().id))
     fail(transfers_[slot], TransferRecord::kGeneralError);
+  if (const app::SharedLanes* shared = shared_by(t))
+    for (const std::uint32_t slot : shared->members()) fail(transfers_[slot], status);
 }
 
 void FlowProgram::handle(const Cqe& cqe, Time now) {
@@ -286,7 +361,13 @@ void FlowProgram::handle(const Cqe& cqe, Time now) {
   const app::Flow& flow = t.script.flow();
   if (t.record.over) return;  // what is flushed after a failure
   if (cqe.status != WcStatus::kSuccess) return fail(t, static_cast<int>(cqe.status));
+  const std::size_t lane = app::TransferScript::lane_of(cqe.wr_id);
+  const std::uint64_t before = t.script.outstanding(lane);
   const bool over = t.script.on_completion(cqe.wr_id);
+  if (app::SharedLanes* shared = shared_by(t)) {
+    shared->completed(lane, before - t.script.outstanding(lane));
+    fill(t, lane, now);  // the next flow's, too
+  }
   if (!t.script.is_requester()) {
     const auto imm = cqe.has_imm ? std::optional<std::uint32_t>(cqe.imm) : std::nullopt;
     if (!t.script.on_arrival(imm, cqe.byte_len, clock_ns(now))) return fail(t, TransferRecord::kGeneralError);
@@ -295,7 +376,7 @@ void FlowProgram::handle(const Cqe& cqe, Time now) {
     else if (flow.op == app::Op::kSend)
       t.record.bytes += cqe.byte_len;
   }
-  if (!over) return fill(t, app::TransferScript::lane_of(cqe.wr_id), now);
+  if (!over) return fill(t, lane, now);
   if ((flow.op != app::Op::kSend && !flow.numbered()) || t.script.is_requester()) t.record.bytes = flow.size;
   if (t.record.bytes != flow.size) return fail(t, TransferRecord::kGeneralError);
   if (t.script.is_requester()) t.record.cqe = at_ns(clock_ns(now));
@@ -303,6 +384,11 @@ void FlowProgram::handle(const Cqe& cqe, Time now) {
   t.record.over = true;
   --unfinished_;
   starts_.ended(flow.id);
+  if (!flow.destroys()) return;
+  if (t.script.is_source())
+    destroy_lanes(t);
+  else
+    lifetimes_.destroy_at(slot_of(t), clock_ns(now) + flow.settle_ns);
 }
 
 }  // namespace rocelab::des

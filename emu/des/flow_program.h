@@ -2,18 +2,21 @@
 // pairs, numbers, receives and requests (verbs_app/flows/transfer_script.h), posted at the same instants.
 // Like a program in lock step it computes in no time, waits for completions or for its next start, and reads
 // a clock of 1 ns. What it has no need of here: connections, payload, epoch (all clocks begin at 0).
-// Contract: create(), connect() for every transfer, begin(); then wake(t) at deadline(), and when
+// Contract: create() and then connect() of all programs, begin(); then wake(t) at deadline(), and when
 // the NIC made a completion while wants_completions(). Between calls it posts nothing.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <vector>
 
 #include "base/units.h"
 #include "emu/runner/plan.h"
 #include "irn_provider/nic/nic.h"
 #include "verbs_app/flows/alarms.h"
+#include "verbs_app/flows/lifetimes.h"
+#include "verbs_app/flows/shared_lanes.h"
 #include "verbs_app/flows/start_list.h"
 #include "verbs_app/flows/transfer_script.h"
 
@@ -25,6 +28,11 @@ struct Endpoint {
   std::uint32_t psn = 0;
   std::uint64_t addr = 0;
   RKey rkey;
+};
+
+// What both ends of a flow have created: where programs that run apart tell each other over TCP.
+struct FlowEndpoints {
+  std::vector<Endpoint> source, sink;  // by lane
 };
 
 // One end of a flow. Times are never() until they happen.
@@ -40,8 +48,10 @@ struct TransferRecord {
 
 class FlowProgram {
  public:
-  // `flows`: all of the run, by id; those of this host are taken. All three outlive it.
-  FlowProgram(const RunPlan& plan, std::uint32_t host, const std::vector<app::Flow>& flows, Nic& nic);
+  // `flows`: all of the run, by id; those of this host are taken. `endpoints`: of each of them, of all
+  // programs. All four outlive it.
+  FlowProgram(const RunPlan& plan, std::uint32_t host, const std::vector<app::Flow>& flows,
+              std::vector<FlowEndpoints>& endpoints, Nic& nic);
 
   // --- setting up
   struct Transfer {
@@ -54,7 +64,7 @@ class FlowProgram {
     Ahn address{};  // UD: of the peer
   };
   void create();
-  void connect(Transfer& transfer, const std::vector<Endpoint>& remote);
+  void connect();
   std::vector<Transfer>& transfers() { return transfers_; }
   const std::vector<Transfer>& transfers() const { return transfers_; }
 
@@ -70,18 +80,33 @@ class FlowProgram {
  private:
   enum class Waits : std::uint8_t { kStart, kEvent, kPoll, kNothing };
   void start_due(Time now);
-  std::int64_t next_ns() const { return std::min(starts_.next_ns(), alarms_.next_ns()); }
+  std::int64_t next_ns() const {
+    return std::min({starts_.next_ns(), alarms_.next_ns(), lifetimes_.next_ns()});
+  }
   void arm(std::uint32_t slot);  // with the time at which the transfer wants the clock
   void stop(Transfer& transfer, Time now);
   std::size_t poll(Time now);
   void handle(const Cqe& cqe, Time now);
   void fill(Transfer& transfer, std::size_t lane, Time now);
+  bool post_next(Transfer& transfer, std::size_t lane, Time now);  // false: nothing to post now
+  std::uint32_t slot_of(const Transfer& t) const {
+    return static_cast<std::uint32_t>(&t - transfers_.data());
+  }
+  app::SharedLanes* shared_by(const Transfer& transfer);  // null: it has queue pairs of its own
+  std::size_t lanes_of(const Transfer& transfer);         // that it creates
+  void create_lanes(Transfer& transfer, Time now);
+  void create_lane(Transfer& transfer, std::size_t lane, Time now);
+  void connect_lanes(Transfer& transfer, Time now);
+  void connect_lane(Transfer& transfer, std::size_t lane, Time now);
+  void destroy_lanes(Transfer& transfer);
+  void live_on(const app::Lifetimes::Due& due, Time now);
   void post_send(Transfer& transfer, std::size_t lane, const app::WorkRequest& request, Time now);
   void post_recv(Transfer& transfer, std::size_t lane, const app::WorkRequest& request);
   void fail(Transfer& transfer, int status);
 
   const RunPlan& plan_;
   const std::uint32_t host_;
+  std::vector<FlowEndpoints>& endpoints_;
   Nic& nic_;
   Pdn pd_;
   Cqn cq_;
@@ -89,6 +114,8 @@ class FlowProgram {
   std::vector<Transfer> transfers_;
   app::StartList starts_;
   app::Alarms alarms_;
+  app::Lifetimes lifetimes_;
+  std::map<std::uint32_t, app::SharedLanes> connections_;  // by the number that flows have
   std::size_t unfinished_ = 0;  // transfers that will end with a completion of ours
   Waits waits_ = Waits::kPoll;
   Time deadline_ = Time::never();

@@ -22,6 +22,8 @@ std::vector<app::Flow> program_flows(const RunPlan& plan) {
     flow.message_size = static_cast<std::uint64_t>(f.message_size.count());
     flow.start_ps = f.start.ps();
     flow.qps = f.qps;
+    flow.connection = f.connection;
+    if (f.queue_pairs == QueuePairs::kPerFlow) flow.connect_ps = f.connect.ps();
     flow.after = f.after;
     flow.after_count = f.after_count;
     flow.dscp = f.dscp;
@@ -49,13 +51,14 @@ Network::SwitchSlot::SwitchSlot(const RunPlan& plan, std::uint32_t index, Packet
 
 Network::Network(const RunPlan& plan, const Sinks& sinks)
     : plan_(plan), sinks_(sinks), forwarding_(plan), flows_(program_flows(plan)), lookahead_(plan.lookahead) {
+  endpoints_.resize(flows_.size());
   const World& world = plan.world;
   std::vector<bool> active(world.hosts.size());
   for (const Flow& flow : plan.flows) active[flow.src] = active[flow.dst] = true;
   for (std::uint32_t h = 0; h < world.hosts.size(); ++h)
     hosts_.push_back(!active[h]
                          ? nullptr
-                         : std::make_unique<HostNode>(plan, h, flows_, pool_, memory_,
+                         : std::make_unique<HostNode>(plan, h, flows_, endpoints_, pool_, memory_,
                                                       sinks.hosts.empty() ? no_trace_ : *sinks.hosts[h]));
   for (std::uint32_t s = 0; s < world.switches.size(); ++s)
     switches_.push_back(std::make_unique<SwitchSlot>(
@@ -88,17 +91,8 @@ Network::Link& Network::link(std::uint32_t port) {
 void Network::connect_programs() {
   for (const auto& host : hosts_)
     if (host) host->program().create();
-  std::vector<std::vector<Endpoint>> at_source(flows_.size()), at_sink(flows_.size());
-  for (const auto& host : hosts_) {
-    if (!host) continue;
-    for (const FlowProgram::Transfer& t : host->program().transfers())
-      (t.script.is_source() ? at_source : at_sink)[t.flow_index] = t.local;
-  }
-  for (const auto& host : hosts_) {
-    if (!host) continue;
-    for (FlowProgram::Transfer& t : host->program().transfers())
-      host->program().connect(t, (t.script.is_source() ? at_sink : at_source)[t.flow_index]);
-  }
+  for (const auto& host : hosts_)
+    if (host) host->program().connect();
   for (std::size_t h = 0; h < hosts_.size(); ++h) {
     if (!hosts_[h]) continue;
     hosts_[h]->program().begin();

@@ -130,6 +130,7 @@ class Network {
   std::vector<Forwarding> rerouted_;  // after each of the plan's route changes
   bool plain_;  // no link fails or has faults, no rule changes, nothing is captured: frames just go on
   std::vector<app::Flow> flows_;
+  std::vector<FlowEndpoints> endpoints_;          // by flow
   std::vector<std::unique_ptr<HostNode>> hosts_;  // null: takes no part
   std::vector<std::unique_ptr<SwitchSlot>> switches_;
   std::vector<std::unique_ptr<Link>> links_;  // by port; null: has no faults and nothing to count yet

@@ -93,6 +93,12 @@ def _switch(all_tables: Sequence[Table]) -> list[str]:
     ]
 
 
+def _workloads(all_tables: Sequence[Table]) -> list[str]:
+    """The keys that kinds of workloads share, then those of each kind that has some."""
+    mine = [table for table in all_tables if table.section.partition(".")[0] == "workload"]
+    return [line for table in mine for line in _markdown(f"`{table.section}.`", table)]
+
+
 def _section(name: str, all_tables: Sequence[Table]) -> list[str]:
     found = [table for table in all_tables if table.section == name]
     if not found:
@@ -118,6 +124,8 @@ def _block(name: str, all_tables: Sequence[Table]) -> list[str]:
         return _congestion_controls(all_tables)
     if name == "switch":
         return _switch(all_tables)
+    if name == "workload":
+        return _workloads(all_tables)
     if name == "metrics":
         return _metrics()
     return _trace_kinds() if name == "trace_kinds" else _section(name, all_tables)

@@ -132,6 +132,47 @@ void read_nic_classes(ConfigSection& section, const ClassMap& map, NicConfig& co
   read_weights(section, config);
 }
 
+namespace {
+
+// DSCPs of the frames of a run; of one without workloads, whose programs may set any, all.
+std::set<std::uint8_t> dscps_in_use(const Settings& s) {
+  const NicConfig& nic = s.nic.config;
+  std::set<std::uint8_t> dscps = {nic.roce_dscp};
+  for (const std::uint8_t answer : {nic.ack_dscp, nic.read_dscp})
+    if (answer != NicConfig::kOfQueuePair) dscps.insert(answer);
+  if (nic.cc.needs().cnps) dscps.insert(nic.cnp_dscp);
+  for (const WorkloadSettings& w : s.workloads) dscps.merge(dscps_of(w));
+  for (std::uint8_t dscp = 0; s.workloads.empty() && dscp < kDscps; ++dscp) dscps.insert(dscp);
+  return dscps;
+}
+
+// A pause names a class of the node that asks for it, and holds that class of the other one. One line for the
+// first link of each DSCP.
+void add_link_warnings(const Settings& s, std::vector<std::string>& warnings) {
+  if (s.class_maps.empty()) return;
+  const auto map_of = [&](std::uint32_t node) -> const ClassMap& {
+    const auto own = std::ranges::find(s.class_maps, node, &NodeClassMap::node);
+    return own != s.class_maps.end() ? own->map : s.nic.config.class_map;
+  };
+  const auto& nodes = s.topology.nodes();
+  for (const std::uint8_t dscp : dscps_in_use(s)) {
+    const auto differs = [&](const Link& l) { return map_of(l.a).of(dscp) != map_of(l.b).of(dscp); };
+    const auto& links = s.topology.links();
+    const auto first = std::ranges::find_if(links, differs);
+    if (first == links.end()) continue;
+    const auto others = std::count_if(first + 1, links.end(), differs);
+    warnings.push_back(
+        place_of(s, "classes.at") + ": DSCP " + std::to_string(dscp) + " is of class " +
+        std::to_string(map_of(first->a).of(dscp).value) + " at \"" + nodes[first->a].name +
+        "\" and of class " + std::to_string(map_of(first->b).of(dscp).value) + " at \"" +
+        nodes[first->b].name + "\", the other end of the link" +
+        (others > 0 ? " (so it is on " + std::to_string(others) + " other links)" : "") +
+        ": a pause for one of them does not stop these frames; give both nodes one class for it");
+  }
+}
+
+}  // namespace
+
 std::vector<std::string> class_warnings(const Settings& s) {
   std::vector<std::string> warnings;
   const SwitchConfig& config = s.switches;
@@ -162,6 +203,7 @@ std::vector<std::string> class_warnings(const Settings& s) {
   if (nic.cc.needs().marks && !config.classes[nic.roce_tc().value].ecn.enabled)
     warnings.push_back(place_of(s, "switch.ecn.classes") + ": " + programs +
                        "ecn.classes: its congestion control gets no marks");
+  add_link_warnings(s, warnings);
   return warnings;
 }
 

@@ -126,6 +126,29 @@ TEST(ClassReaderTest, ADscpThatTheMapLeavesOutIsWorthAWarning) {
   EXPECT_NE(warnings[0].find("DSCP 34, of workload \"list\", is unknown"), std::string::npos) << warnings[0];
 }
 
+TEST(ClassReaderTest, EndsOfALinkThatMapADscpToTwoClassesAreWorthAWarning) {
+  const auto warnings = [](const std::string& nodes, const std::string& rest) {
+    return settings("[classes]\n[[classes.at]]\nnodes = [" + nodes + "]\ndscp = { 34 = 5 }\n" + rest)
+        .warnings;
+  };
+  const std::string uses = workload("dscp = 34\n");
+  const std::vector<std::string> one = warnings("\"h2\"", uses);
+  ASSERT_EQ(one.size(), 1u);
+  EXPECT_EQ(
+      one[0],
+      "t.toml:6:11: DSCP 34 is of class 5 at \"h2\" and of class 4 at \"s1\", the other end of the link: "
+      "a pause for one of them does not stop these frames; give both nodes one class for it");
+  const std::vector<std::string> all = warnings("\"s1\"", uses);
+  ASSERT_EQ(all.size(), 1u) << "one line for the DSCP";
+  EXPECT_NE(all[0].find("at \"h1\" and of class 5 at \"s1\", the other end of the link (so it is on 2 other "
+                        "links)"),
+            std::string::npos)
+      << all[0];
+  EXPECT_EQ(warnings("\"h2\"", workload("")), std::vector<std::string>{}) << "nobody sends it";
+  EXPECT_EQ(warnings("\"h2\"", "").size(), 1u) << "without a workload programs may send any";
+  EXPECT_EQ(warnings("\"s1\", \"h1\", \"h2\", \"h3\"", uses), std::vector<std::string>{});
+}
+
 TEST(ClassReaderTest, TimersRunWhereAWorkloadsClassMayLoseFrames) {
   EXPECT_FALSE(settings(workload("")).timers.recovery);
   EXPECT_FALSE(settings("[switch]\nlossless_classes = [3, 4]\n" + workload("class = 4\n")).timers.recovery);

@@ -77,7 +77,7 @@ TEST_F(ExtendsTest, TablesAreMergedAndListsReplaced) {
                                            "extends = \"base.toml\"\n[[workload]]\nkind = \"permutation\"\n"
                                            "size = \"1MB\"\n"));
   ASSERT_EQ(own.settings[0].workloads.size(), 1u);
-  EXPECT_EQ(own.settings[0].workloads[0].kind, WorkloadKind::kPermutation);
+  EXPECT_EQ(own.settings[0].workloads[0].kind, "permutation");
 }
 
 TEST_F(ExtendsTest, ComplaintsNameTheFileOfTheMistake) {

@@ -51,6 +51,9 @@ std::string flow_lines(const RunPlan& plan) {
     if (flow.after_count > 0) text += " " + std::to_string(flow.after_count);
     for (std::size_t i = 0; i < flow.after.size(); ++i)
       text += (i == 0 ? "/" : ",") + std::to_string(flow.after[i]);
+    if (flow.queue_pairs == QueuePairs::kPerFlow)
+      text += " connect=" + ns_text(flow.connect.ps()) + " settle=" + std::to_string(flow.settle.ps() / 1000);
+    if (flow.connection != 0) text += " connection=" + std::to_string(flow.connection);
     if (flow.dscp) text += " dscp=" + std::to_string(*flow.dscp);
     text += stream_text(flow.stream) + service_text(flow, nic.active_mtu) + stop_text(flow) + "\n";
   }

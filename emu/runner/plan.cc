@@ -115,11 +115,11 @@ class Planner {
     plan_.routes = routing_.all_rules(rng_);
     plan_.world.link_changes = link_changes(settings_, plan_.world);
     plan_.route_changes = route_changes(settings_, plan_.routes, rng_);
+    plan_.lookahead = lookahead_of(plan_.world.ports);
     add_flows();
     if (const std::string problem = problem_of_loops(plan_); !problem.empty())
       refuse(settings_, "congestion_control.rocc", problem);
     add_live_settings();
-    plan_.lookahead = lookahead_of(plan_.world.ports);
     plan_.measure_from = Time::zero() + settings_.engine.warmup;
     plan_.measure_until = plan_.measure_from + settings_.engine.measure;
     return std::move(plan_);
@@ -282,10 +282,15 @@ class Planner {
                             flow.service};
       check_flow(plan_, routing_, flow, wire_bytes_of(shape));
       flow.packets = data_packets(shape);
+      if (flow.queue_pairs == QueuePairs::kPerFlow && flow.start - Time::zero() > connect_ahead())
+        flow.connect = flow.start - connect_ahead();
       if (!flow.is_stream())
         flow.alone = fct_alone(shape, routing_.path(flow.src, flow.dst), routing_.path(flow.dst, flow.src));
     }
   }
+
+  // What a peer has created is known a lookahead later; programs act at whole nanoseconds.
+  Duration connect_ahead() const { return plan_.lookahead + 1_ns; }
 
   void add_live_settings() {
     LiveSettings& live = plan_.live;

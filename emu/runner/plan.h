@@ -39,6 +39,9 @@ struct Flow {
   Bytes size, message_size;
   Time start;
   std::uint32_t qps = 1;
+  std::uint32_t connection = 0;  // flows of one number share their queue pairs; 0: it has its own
+  QueuePairs queue_pairs = QueuePairs::kAhead;
+  Time connect;                      // kPerFlow: when they are created; zero: before the run
   std::optional<std::uint8_t> dscp;  // of its queue pairs; null: that of programs that set no traffic class
   FlowService service = FlowService::kRc;
   StreamSettings stream = {};  // its messages' times; size is that of all messages

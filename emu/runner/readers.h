@@ -16,6 +16,13 @@
 
 namespace rocelab {
 
+// Which hosts there are, what their NICs say, and where the scenario stands.
+struct WorkloadContext {
+  const Topology& topology;
+  const NicConfig& nic;
+  const std::filesystem::path& folder;
+};
+
 // `folder`: of the scenario; files named in it are relative to it.
 Topology read_topology(ConfigSection section, const std::filesystem::path& folder);
 // Complains at `key` when there is no such node.
@@ -75,10 +82,17 @@ Schema<TimerSettings> timer_schema();
 TimerSettings read_timers(ConfigSection section, bool lossy);
 bool may_lose_frames(const Settings& settings);
 EngineSettings read_engine(ConfigSection section);
-// A workload's stop, and how long its receivers wait for what is on its way.
-void read_stop(ConfigSection& section, WorkloadSettings& w);
-// The keys of a workload's streams that come behind its hosts, op, start and message_size.
-void read_stream(ConfigSection& section, WorkloadSettings& w);
+// Parts of a workload that its kind may read: a host that `key` names; the operation, which depends on the
+// service; one size; the size keys; and its list of hosts.
+std::uint32_t find_host(ConfigSection& section, const char* key, const Topology& topology,
+                        const std::string& name);
+FlowOp read_op(ConfigSection& section, FlowService service);
+Bytes read_size(ConfigSection& section, const char* key);
+SizeSettings read_sizes(ConfigSection& section, const std::filesystem::path& folder);
+std::vector<std::uint32_t> read_hosts(ConfigSection& section, const char* key, const Topology& topology);
+// Complains when nobody sends to anybody else.
+void check_pairs(ConfigSection& section, const WorkloadSettings& w, const Topology& topology);
+constexpr std::int64_t kMostFlows = 10'000'000;  // of a workload
 // Complains when together they offer a link more than it carries (offered_load.h).
 std::vector<WorkloadSettings> read_workloads(std::vector<ConfigSection> sections, const Topology& topology,
                                              const NicConfig& nic, const std::filesystem::path& folder);

@@ -6,9 +6,11 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -31,6 +33,13 @@ const char* to_string(FlowOp op);
 
 enum class FlowService : std::uint8_t { kRc, kUc, kUd };  // transport service of a flow's queue pairs
 const char* to_string(FlowService service);
+
+// When a flow's queue pairs are connected, and how long they live.
+enum class QueuePairs : std::uint8_t {
+  kAhead,      // each flow has its own, all connected before the run
+  kPerFlow,    // each flow has its own, created for its start and destroyed behind its end
+  kPersistent  // flows of one workload, source, destination, operation and DSCP share them
+};
 
 struct TimerSettings {
   Duration rto_high = 320_us, rto_low = 100_us;  // 4.3.1 of the IRN chapter
@@ -74,8 +83,6 @@ struct LinkEvent {
   Duration reroute_after;  // until the routes react
 };
 
-enum class WorkloadKind : std::uint8_t { kIncast, kList, kPermutation, kPoisson, kAllToAll, kFile, kStream };
-
 // Where a flow's size comes from: fixed (min == max), uniform over [min, max], or a distribution.
 struct SizeSettings {
   Bytes min, max;
@@ -95,58 +102,34 @@ struct ListedFlow {
   std::uint32_t after_count = 0;
 };
 
-// M senders, drawn for each request among the workload's, answer one receiver at once.
-struct IncastSettings {
-  std::uint32_t receiver = Topology::kNoNode;  // kNoNode: drawn from the seed
-  std::uint32_t fan_in = 0;                    // M; zero: all senders
-  Bytes total{};                               // > 0: striped over the senders, in place of a size for each
-  std::uint32_t repeats = 1;
-  Duration period{};  // from one request to the next
-  Duration every{},
-      duration;       // > 0, in place of both: mean of exponential gaps; requests begin within duration
-  bool each = false;  // a receiver that is drawn is drawn for each request
-
-  bool has_rate() const { return repeats > 1 || every.ps() > 0; }
-  Duration gap() const { return every.ps() > 0 ? every : period; }
-};
-
-struct PoissonSettings {
-  double load = 0;  // share of each sender's link, headers included
-  bool network =
-      false;         // one process of all senders together, each flow's pair drawn; else one of each sender
-  Duration every{};  // mean time between flows of the network; 0: `load` says it
-  Duration duration = Duration::infinite();  // flows start within it
-  std::uint64_t flows = 0;                   // at most so many, the earliest ones; zero: no limit
-};
-
 // Open loop: messages are posted by the clock, whether or not earlier ones are complete.
 struct StreamSettings {
   Rate rate{};           // payload while it is on; zero: no stream
   Duration on{}, off{};  // bursts; off zero: it is always on
 };
 
+class Workload;
+
 struct WorkloadSettings {
-  std::string name;  // group of flows in the results
-  WorkloadKind kind = WorkloadKind::kIncast;
-  std::vector<std::uint32_t> senders;  // hosts; empty: all, of an incast all but the receiver
-  std::vector<std::uint32_t>
-      receivers;  // poisson, all-to-all: hosts; empty: poisson all, all-to-all the senders
-  bool behind_other_switches = false;  // poisson, all-to-all: nobody sends to a host of its own switch
-  IncastSettings incast;
-  PoissonSettings poisson;
-  StreamSettings stream;
-  Duration stop = Duration::infinite();  // no message begins behind it, and none of a stream is due
-  Duration settle = 10_ms;               // receivers wait so much longer for what is on its way
-  std::vector<ListedFlow> flows;         // list, file
+  std::string name;                          // group of flows in the results
+  std::string_view kind;                     // "incast": the name of its WorkloadType
+  std::shared_ptr<const Workload> workload;  // what the kind knows (workload_type.h)
+  std::vector<std::uint32_t> senders;        // hosts; empty: all, of an incast all but the receiver
+  std::vector<std::uint32_t> receivers;      // hosts; empty: poisson all, all-to-all and stream the senders
+  bool behind_other_switches = false;        // nobody sends to a host of its own switch
+  Duration stop = Duration::infinite();      // no message begins behind it, and none of a stream is due
+  Duration settle = 10_ms;                   // receivers wait so much longer for what is on its way
+  std::vector<ListedFlow> flows;             // list, file
   SizeSettings size{1_MB, 1_MB};
   FlowService service = FlowService::kRc;
   FlowOp op = FlowOp::kWrite;
   std::optional<std::uint8_t> dscp;  // of its queue pairs; null: that of programs that set no traffic class
   Bytes message_size{};              // zero: one message per queue pair
   std::uint32_t qps = 1;             // queue pairs that a flow's messages go over in turn
-  Duration start{}, jitter = 1_us;   // start + uniform over [0, jitter)
-  bool overload = false;             // its links may be offered more than they carry
-  std::string during;                // also report the goodput while this other group runs
+  QueuePairs queue_pairs = QueuePairs::kAhead;
+  Duration start{}, jitter = 1_us;  // start + uniform over [0, jitter)
+  bool overload = false;            // its links may be offered more than they carry
+  std::string during;               // also report the goodput while this other group runs
 };
 
 enum class ClockKind : std::uint8_t { kLockstep, kWall };

@@ -6,6 +6,7 @@
 #include "emu/runner/config_tree.h"
 #include "emu/runner/readers.h"
 #include "emu/runner/schema_reader.h"
+#include "emu/runner/workload_type.h"
 #include "ovs_patches/switch_model/mechanism_table.h"
 
 namespace rocelab {
@@ -102,6 +103,30 @@ SchemaTable rocc_links() {
   return table;
 }
 
+SchemaRow row_of(const KeyText& text) {
+  return {
+      std::string(text.key), {std::string(text.otherwise)}, std::string(text.range), std::string(text.text)};
+}
+
+SchemaTable shared_workload_table() {
+  SchemaTable table{"workload", {{"default", ""}}, {{"kind", {"required"}, "", ""}}};
+  for (const WorkloadType& type : workload_types())
+    table.rows[0].range += (table.rows[0].range.empty() ? "`" : ", `") + std::string(type.name) + "`";
+  for (const KeyText& text : shared_workload_keys()) table.rows.push_back(row_of(text));
+  return table;
+}
+
+// The keys that only this kind has.
+SchemaTable table_of(const WorkloadType& type) {
+  SchemaTable table{"workload." + std::string(type.name), {{"default", ""}}, {}};
+  for (const KeyText& text : type.own_keys) table.rows.push_back(row_of(text));
+  const std::unique_ptr<Workload> workload = type.make();
+  add_column(table.rows, table.rows.size(), type.fields(), type.params(*workload));
+  for (SchemaRow& row : table.rows)
+    if (std::ranges::count(type.required, row.key) > 0) row.values = {"required"};
+  return table;
+}
+
 }  // namespace
 
 std::vector<SchemaTable> schema_tables() {
@@ -124,6 +149,9 @@ std::vector<SchemaTable> schema_tables() {
     add_column(table.rows, 0, type.fields(), defaults.of(type));
     tables.push_back(std::move(table));
   }
+  tables.push_back(shared_workload_table());
+  for (const WorkloadType& type : workload_types())
+    if (SchemaTable table = table_of(type); !table.rows.empty()) tables.push_back(std::move(table));
   return tables;
 }
 

@@ -152,7 +152,7 @@ std::uint32_t destination_port(const RunPlan& plan, const Flow& flow) {
   const std::size_t colon = flow.group.rfind(':');
   if (colon != std::string::npos) return static_cast<std::uint32_t>(std::stoul(flow.group.substr(colon + 1)));
   for (const WorkloadSettings& w : plan.settings.workloads)
-    if (w.name == flow.group && w.kind == WorkloadKind::kIncast) return 200;
+    if (w.name == flow.group && w.kind == "incast") return 200;
   return 100;
 }
 

@@ -5,9 +5,9 @@
 #include <map>
 #include <set>
 
-#include "emu/runner/arrivals.h"
 #include "emu/runner/complaint_fixture.h"
 #include "emu/runner/formula.h"
+#include "emu/runner/workload_parts.h"
 
 namespace rocelab {
 namespace {

@@ -22,11 +22,13 @@ ROOT = paths.ROOT
 PAGE = ROOT / "docs" / "extending.md"
 ALGORITHMS = Path("irn_provider/cc/algorithms.h")
 MECHANISMS = Path("ovs_patches/switch_model/mechanisms/mechanisms.h")
+WORKLOADS = Path("emu/runner/workloads/workloads.h")
 METRICS = Path("emu/runner/metric_table.cc")
 SWITCH = MECHANISMS.parents[1]
 # The sources that see a list, by themselves or by the switch's private headers.
 SEEN = {
     ALGORITHMS: [Path("irn_provider/cc/cc_algorithm.cc")],
+    WORKLOADS: [Path("emu/runner/workload_type.cc")],
     MECHANISMS: [
         SWITCH / f"{name}.cc"
         for name in ("actions", "mechanism_table", "switch", "switch_input", "switch_node", "switch_report")
@@ -161,15 +163,15 @@ def test_each_extension_is_new_files_and_two_edited_lines() -> None:
         assert sum(line.startswith("+") for line in text.splitlines()) <= 2
 
 
-@pytest.mark.parametrize("header, list_", [(ALGORITHMS, ALGORITHMS), (MECHANISMS, MECHANISMS)])
-def test_few_sources_see_a_list(header: Path, list_: Path) -> None:
+@pytest.mark.parametrize("header", [ALGORITHMS, MECHANISMS, WORKLOADS])
+def test_few_sources_see_a_list(header: Path) -> None:
     """So that neither the segment's layout nor a built Open vSwitch changes with it, and little is compiled."""
     private = ["switch_core.h", "switch_path.h", str(header)] if header == MECHANISMS else [str(header)]
     found = subprocess.run(
         ["grep", "-rlE", "--include=*.cc", f"include .*({'|'.join(private)})", "base", "emu", "irn_provider", "lockstep", "ovs_patches"],
         cwd=ROOT, capture_output=True, text=True, check=True,
     ).stdout.split()  # fmt: skip
-    assert {Path(file) for file in found if not file.endswith("_test.cc")} == set(SEEN[list_])
+    assert {Path(file) for file in found if not file.endswith("_test.cc")} == set(SEEN[header])
 
 
 def test_a_mechanism_acts_counts_and_is_read(build: Path) -> None:
@@ -197,6 +199,29 @@ def test_ranks_by_which_the_newest_frame_leaves_first_make_a_lifo(build: Path) -
     found = [run(build, name)[0][0] for name in ("newest.toml", "lifo.toml")]
     assert found[0]["trace_hash"] == found[1]["trace_hash"]
     assert found[0]["pushed_out"] == found[0]["drops"] > 0
+
+
+def test_a_workload_is_drawn_as_its_flows_one_by_one(build: Path) -> None:
+    """Equal to the picosecond to a list of the same flows."""
+    shift = (build.parent / "shift.toml").read_text()
+    flow = '[[workload.flow]]\nsrc = "h{}"\ndst = "h{}"\nsize = "500KB"\n'
+    flows = "".join(flow.format(1 + i, 1 + (i + 2) % 4) for i in range(4))
+    listed = shift.replace('kind = "shift"\nby = 2\nsize = "500KB"', 'kind = "list"\nname = "shift"') + flows
+    (build.parent / "listed.toml").write_text(listed)
+    found = [run(build, name)[0][0] for name in ("shift.toml", "listed.toml")]
+    assert found[0]["completed"] == 4
+    assert found[0]["trace_hash"] == found[1]["trace_hash"]
+    assert found[0]["parameters"]["workload.shift.by"] == "2"
+
+
+def test_mistakes_in_a_workload_are_told_with_their_place(build: Path) -> None:
+    line = 1 + (build.parent / "shift.toml").read_text().splitlines().index("by = 2")
+    for wrong, told in {
+        "by = 0": "6: workload.shift.by = 0 is outside 1..1023",
+        "by = 8": "6: workload.shift.by is a multiple of the 4 senders: each would send to itself",
+        "bye = 2": '1: unknown key "workload.shift.bye"; did you mean "by"?',
+    }.items():
+        assert f"bad.toml:{line}:{told}" in complaint(build, wrong, "shift.toml", "by = 2")
 
 
 def test_a_paper_is_run_and_judged_with_intervals(build: Path) -> None:
@@ -259,4 +284,6 @@ def test_its_keys_are_documented(build: Path) -> None:
     assert "`hpcc` or `halving`" in text
     assert "| `nth_mark.` | `default` | range | meaning |" in text
     assert "| `every` | 100 | 1..1000000 | frames of a port from one mark to the next |" in text
+    assert "| `by` | 1 | 1..1023 | places from a sender to its receiver |" in text
+    assert "`permutation`, `shift`, `all-to-all`" in text
     assert native.module().schema_tables(), "the module of the release build is another"

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <charconv>
 #include <functional>
+#include <map>
 #include <set>
 #include <sstream>
 #include <stdexcept>
+#include <tuple>
 
 namespace rocelab::app {
 namespace {
@@ -76,6 +78,10 @@ void parse_key(const std::string& word, Flow& f) {
   const std::string key = word.substr(0, equals), value = word.substr(equals + 1);
   if (key == "dscp")
     f.dscp = static_cast<std::uint8_t>(number(value, "dscp", 0, 63));
+  else if (key == "connect")
+    f.connect_ps = picoseconds(value, "connect");
+  else if (key == "connection")
+    f.connection = static_cast<std::uint32_t>(number(value, "connection", 1, 0xffffffff));
   else if (key == "rate")
     f.rate_bps = number(value, "rate", 1, kMaxRate);
   else if (key == "on")
@@ -92,7 +98,9 @@ void parse_key(const std::string& word, Flow& f) {
     f.settle_ns = static_cast<std::int64_t>(number(value, "settle", 0, kMaxSettleNs));
   else
     throw std::runtime_error(
-        "a flow has the keys dscp, rate, on, off, service, datagram, stop and settle, not '" + key + "'");
+        "a flow has the keys connect, connection, dscp, rate, on, off, service, datagram, stop and settle, "
+        "not '" +
+        key + "'");
 }
 
 void check_stream(const Flow& f) {
@@ -142,6 +150,14 @@ Flow parse_flow(std::vector<std::string> words) {
   check_service(f);
   if (f.has_stop() && f.op == Op::kRead)
     throw std::runtime_error("a flow with a stop is of op send or write");
+  if (f.connection != 0 && (f.numbered() || !f.after.empty()))
+    throw std::runtime_error("a flow of a connection is of service rc, without rate, after and stop");
+  if (f.destroys() && (f.numbered() || !f.after.empty() || f.op == Op::kRead || f.connection != 0))
+    throw std::runtime_error(
+        "a flow with connect is of service rc and op send or write, without rate, after, stop and "
+        "connection");
+  if (f.connects_late() && f.connect_ns() >= f.start_ns())
+    throw std::runtime_error("connect must be before the start, or 0");
   if (f.stop_ps <= f.start_ps) throw std::runtime_error("the stop must be after the start");
   return f;
 }
@@ -173,6 +189,18 @@ void check_after(const std::vector<Flow>& flows, const std::string& name) {
       if (other->id == f.id || !other->end_known_to(f.requester()))
         throw std::runtime_error(who + ", of whose end '" + f.requester() + "' does not learn");
     }
+}
+
+void check_connections(const std::vector<Flow>& flows, const std::string& name) {
+  std::map<std::uint32_t, const Flow*> first;
+  for (const Flow& f : flows) {
+    if (f.connection == 0) continue;
+    const Flow& other = *first.try_emplace(f.connection, &f).first->second;
+    if (std::tie(f.src, f.dst, f.op, f.qps, f.dscp) !=
+        std::tie(other.src, other.dst, other.op, other.qps, other.dscp))
+      throw std::runtime_error(name + ": flows " + std::to_string(other.id) + " and " + std::to_string(f.id) +
+                               " are of one connection, and differ in source, destination, op, qps or dscp");
+  }
 }
 
 }  // namespace
@@ -237,6 +265,7 @@ std::vector<Flow> read_flows(std::istream& in, const std::string& name) {
   if (flows.empty()) throw std::runtime_error(name + ": no flows");
   std::sort(flows.begin(), flows.end(), [](const Flow& a, const Flow& b) { return a.id < b.id; });
   check_after(flows, name);
+  check_connections(flows, name);
   return flows;
 }
 

@@ -13,6 +13,12 @@
 // flow's own, over which its messages are dealt in turn. `after`, N/IDS: the flow starts as soon as N of
 // these flows have ended at its requester, and has no time of its own (start_ns 0); the requester must be an
 // end of each, and learn of its end: any end of a SEND or WRITE flow, the requester of a READ. Keys:
+// `connection`: flows with the same number, source, destination, op, qps and DSCP share their queue pairs, in
+// the order in which they start; they are of service rc, are no streams, and have no `after` and no `stop`.
+// `connect`: the flow's queue pairs are created at this time, connected at its start, and destroyed when it
+// is over: at its source at once, at its destination `settle` nanoseconds later. 0: they are connected before
+// the run, as those of flows without the key, and destroyed so. Such flows are of service rc and op send or
+// write, are no streams, and have no `after` and no `stop`.
 // `dscp`: that of the flow's queue pairs at both ends. `rate`: the flow is a stream, open loop. Its message n
 // is due when a clock that begins with the flow shows n * message_size * 8 / rate, and is posted then,
 // whether or not earlier ones are complete. `rate` is in bits per second of payload. `on`, `off`: the
@@ -51,16 +57,19 @@ struct Part {
 };
 
 struct Flow {
+  static constexpr std::int64_t kNoStop = std::numeric_limits<std::int64_t>::max();
   std::uint32_t id = 0;
   std::string src, dst;
   Op op = Op::kWrite;
   std::uint64_t size = 0, message_size = 0;
   std::int64_t start_ps = 0;
   std::uint32_t qps = 1;
+  std::uint32_t connection = 0;  // flows of one number share their queue pairs; 0: it has its own
   std::string label;
   std::vector<std::uint32_t> after;    // flows; empty: it starts at its time
   std::uint32_t after_count = 0;       // how many of them must have ended
   std::optional<std::uint8_t> dscp;    // null: the program's traffic class
+  std::int64_t connect_ps = kNoStop;   // when its queue pairs are created; kNoStop: they outlive it
   std::uint64_t rate_bps = 0;          // of a stream: payload while it is on; 0: the flow is none
   std::int64_t on_ps = 0, off_ps = 0;  // of its bursts; 0: it is always on
   Service service = Service::kRc;
@@ -85,9 +94,12 @@ struct Flow {
   std::uint32_t lanes() const { return static_cast<std::uint32_t>(requests() < qps ? requests() : qps); }
   std::int64_t start_ns() const { return (start_ps + 999) / 1'000; }  // rounded up
 
+  bool destroys() const { return connect_ps != kNoStop; }
+  bool connects_late() const { return destroys() && connect_ps > 0; }
+  std::int64_t connect_ns() const { return (connect_ps + 999) / 1'000; }
+
   bool is_stream() const { return rate_bps > 0; }
   std::int64_t due_ns(std::uint64_t message) const;  // when it may be posted, rounded up
-  static constexpr std::int64_t kNoStop = std::numeric_limits<std::int64_t>::max();
   bool has_stop() const { return stop_ps != kNoStop; }
   std::int64_t stop_ns() const { return has_stop() ? stop_ps / 1'000 + (stop_ps % 1'000 != 0) : kNoStop; }
   // Of messages that are not numbered the last WRITE of a queue pair brings the flow's id.

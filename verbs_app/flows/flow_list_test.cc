@@ -108,6 +108,36 @@ TEST(FlowListTest, AFlowMayHaveADscp) {
         << bad;
 }
 
+TEST(FlowListTest, FlowsOfAConnectionAgreeOnIt) {
+  const auto list = flows("0 a b write 1 1 0 2 x connection=5\n1 a b write 9 1 7 2 x connection=5\n");
+  EXPECT_EQ(list[1].connection, 5u);
+  EXPECT_EQ(flows("0 a b write 1 1 0 1\n")[0].connection, 0u) << "its own queue pairs";
+  for (const char* other :
+       {"a c write 9 1 7 2", "b a write 9 1 7 2", "a b send 9 1 7 2", "a b write 9 1 7 1"})
+    EXPECT_EQ(
+        error_of(std::string("0 a b write 1 1 0 2 x connection=5\n1 ") + other + " x connection=5\n"),
+        "flows.txt: flows 0 and 1 are of one connection, and differ in source, destination, op, qps or dscp");
+  for (const char* bad : {"stop=100", "rate=8", "service=uc"})
+    EXPECT_EQ(error_of(std::string("0 a b write 1 1 0 1 x connection=5 ") + bad + "\n"),
+              "flows.txt:1: a flow of a connection is of service rc, without rate, after and stop");
+}
+
+TEST(FlowListTest, AFlowMaySayWhenItsQueuePairsAreCreated) {
+  const auto list = flows("0 a b write 1 1 9.5 1 x connect=7.001\n1 a b send 1 1 0 1 x connect=0 settle=5\n");
+  EXPECT_TRUE(list[0].connects_late());
+  EXPECT_EQ(list[0].connect_ns(), 8);
+  EXPECT_TRUE(list[1].destroys());
+  EXPECT_FALSE(list[1].connects_late()) << "before the run";
+  EXPECT_FALSE(flows("0 a b write 1 1 9.5 1\n")[0].destroys());
+  EXPECT_EQ(error_of("0 a b write 1 1 9.5 1 x connect=9.2\n"),
+            "flows.txt:1: connect must be before the start, or 0");
+  for (const char* bad : {"read 1 1 9 1 x connect=1", "send 1 1 9 1 x connect=1 stop=100",
+                          "send 1 1 9 1 x connect=1 connection=4"})
+    EXPECT_EQ(error_of(std::string("0 a b ") + bad + "\n"),
+              "flows.txt:1: a flow with connect is of service rc and op send or write, without rate, after, "
+              "stop and connection");
+}
+
 TEST(FlowListTest, AStreamsMessagesAreDueByItsClock) {
   const Flow steady = flows("0 a b send 640000 64000 10.5 1 x rate=5000000000\n")[0];
   EXPECT_TRUE(steady.is_stream());
@@ -132,9 +162,9 @@ TEST(FlowListTest, AStreamSaysWhatItNeeds) {
   EXPECT_EQ(stream("rate=8 on=5"), "flows.txt:1: on and off are said together, above 0");
   EXPECT_EQ(stream("rate=8 on=5 off=0"), "flows.txt:1: on and off are said together, above 0");
   EXPECT_EQ(stream("rate=8 on=1 off=1000000"), "flows.txt:1: the stream lasts longer than 1,000,000 s");
-  EXPECT_EQ(
-      stream("pace=8"),
-      "flows.txt:1: a flow has the keys dscp, rate, on, off, service, datagram, stop and settle, not 'pace'");
+  EXPECT_EQ(stream("pace=8"),
+            "flows.txt:1: a flow has the keys connect, connection, dscp, rate, on, off, service, datagram, "
+            "stop and settle, not 'pace'");
   EXPECT_EQ(error_of("0 a b read 64 8 0 1 x rate=8\n"), "flows.txt:1: a stream is of op send or write");
   for (const char* bad : {"rate=0", "rate=5Gb/s", "rate=8 on=1us off=1"})
     EXPECT_EQ(stream(bad).find("flows.txt:1: "), 0u) << bad;

@@ -5,11 +5,12 @@
 #include <algorithm>
 #include <cstring>
 #include <stdexcept>
+#include <utility>
 
 namespace rocelab::app {
 namespace {
 
-enum FrameType : std::uint32_t { kHello = 1, kExchange, kFlowFailed, kDone };
+enum FrameType : std::uint32_t { kHello = 1, kExchange, kFlowFailed, kDone, kEndpoints };
 
 std::string hello_of(const std::string& name, const std::string& digest) { return name + '\n' + digest; }
 
@@ -86,6 +87,22 @@ void Mesh::send_to(Peer& peer, std::uint32_t type, const std::string& bytes) {
   }
 }
 
+void Mesh::tell_endpoints(std::size_t host, std::uint32_t flow, const std::string& endpoints) {
+  send_to(peers_[host], kEndpoints, encode(flow, endpoints));
+}
+
+std::string Mesh::await_endpoints(std::size_t host, std::uint32_t flow) {
+  Peer& peer = peers_[host];
+  while (!peer.endpoints.contains(flow)) {
+    const Frame frame = peer.connection.receive();
+    if (frame.type == kEndpoints)
+      take(host, frame, {});
+    else
+      peer.news.push_back(frame);
+  }
+  return peer.endpoints.extract(flow).mapped();
+}
+
 void Mesh::tell_failed(std::size_t host, std::uint32_t flow, const std::string& why) {
   send_to(peers_[host], kFlowFailed, encode(flow, why));
 }
@@ -94,16 +111,22 @@ void Mesh::tell_done() {
   for (Peer& peer : peers_) send_to(peer, kDone, "");
 }
 
+void Mesh::take(std::size_t host, const Frame& frame, const Handlers& handlers) {
+  Peer& peer = peers_[host];
+  if (frame.type == kDone) peer.done = true;
+  if (frame.bytes.size() < sizeof(std::uint32_t)) return;
+  std::uint32_t id = 0;
+  std::memcpy(&id, frame.bytes.data(), sizeof id);
+  const std::string rest = frame.bytes.substr(sizeof id);
+  if (frame.type == kEndpoints) peer.endpoints[ntohl(id)] = rest;
+  if (frame.type == kFlowFailed) handlers.flow_failed(ntohl(id), rest);
+}
+
 void Mesh::poll_peer(std::size_t host, const Handlers& handlers) {
   Peer& peer = peers_[host];
+  for (const Frame& frame : std::exchange(peer.news, {})) take(host, frame, handlers);
   try {
-    while (const std::optional<Frame> frame = peer.connection.try_receive()) {
-      if (frame->type == kDone) peer.done = true;
-      if (frame->type != kFlowFailed || frame->bytes.size() < sizeof(std::uint32_t)) continue;
-      std::uint32_t id = 0;
-      std::memcpy(&id, frame->bytes.data(), sizeof id);
-      handlers.flow_failed(ntohl(id), frame->bytes.substr(sizeof id));
-    }
+    while (const std::optional<Frame> frame = peer.connection.try_receive()) take(host, *frame, handlers);
   } catch (const std::runtime_error&) {
     peer.connection.close();
     if (!peer.done) handlers.gone(host);

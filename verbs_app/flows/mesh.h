@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,9 @@ class Mesh {
     std::function<void(std::uint32_t flow, const std::string& why)> flow_failed;
     std::function<void(std::size_t host)> gone;  // its connection has ended before it said that it is done
   };
+  // What a peer needs to connect the flow's queue pairs while the run is under way: sent, and waited for.
+  void tell_endpoints(std::size_t host, std::uint32_t flow, const std::string& endpoints);
+  std::string await_endpoints(std::size_t host, std::uint32_t flow);
   void tell_failed(std::size_t host, std::uint32_t flow, const std::string& why);
   void tell_done();
   void poll(const Handlers& handlers);
@@ -37,9 +41,12 @@ class Mesh {
     std::string name;
     Connection connection;
     bool done = false;
+    std::map<std::uint32_t, std::string> endpoints;  // that have come, by flow
+    std::vector<Frame> news;                         // that came while something else was waited for
   };
   void greet(const std::vector<Host>& hosts, Connection connection, const std::string& digest);
   void send_to(Peer& peer, std::uint32_t type, const std::string& bytes);
+  void take(std::size_t host, const Frame& frame, const Handlers& handlers);
   void poll_peer(std::size_t host, const Handlers& handlers);
 
   std::vector<Peer> peers_;  // by host; our own has no connection

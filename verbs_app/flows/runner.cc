@@ -30,10 +30,10 @@ std::string digest_of(const std::vector<Flow>& flows) {
     for (const std::string& s :
          {std::to_string(f.id), f.src, f.dst, std::string(to_string(f.op)), std::to_string(f.size),
           std::to_string(f.message_size), std::to_string(f.start_ps), std::to_string(f.qps),
-          std::to_string(f.after_count), f.dscp ? std::to_string(*f.dscp) : std::string(),
-          std::to_string(f.rate_bps), std::to_string(f.on_ps), std::to_string(f.off_ps),
-          std::to_string(f.stop_ps), std::to_string(f.settle_ns), std::string(to_string(f.service)),
-          std::to_string(f.datagram)})
+          std::to_string(f.connect_ps), std::to_string(f.connection), std::to_string(f.after_count),
+          f.dscp ? std::to_string(*f.dscp) : std::string(), std::to_string(f.rate_bps),
+          std::to_string(f.on_ps), std::to_string(f.off_ps), std::to_string(f.stop_ps),
+          std::to_string(f.settle_ns), std::string(to_string(f.service)), std::to_string(f.datagram)})
       mix(s);
   return std::to_string(hash);
 }
@@ -93,13 +93,17 @@ void Runner::make_transfers(const std::vector<Flow>& flows) {
                             buffer, bytes);
     at += room(f);
   }
+  for (Transfer& t : transfers_)
+    if (const std::uint32_t number = t.flow().connection; number != 0)
+      t.share(connections_.try_emplace(number, t.script().depth()).first->second, transfers_);
   if (transfers_.size() > TransferScript::kMaxSlots)
     throw std::runtime_error("too many flows for one process");
 }
 
 void Runner::open_device() {
   int entries = 0;
-  for (const Transfer& t : transfers_) entries += TransferScript::cq_entries(t.flow(), options_.transfer);
+  for (const Transfer& t : transfers_)
+    entries += TransferScript::cq_entries(t.own_lanes(), options_.transfer);
   rdma_ = std::make_unique<Rdma>(options_.device, options_.path, entries);
   rdma_->register_memory(memory_->base, memory_->size);
 }
@@ -108,13 +112,16 @@ void Runner::open_device() {
 void Runner::connect_qps() {
   std::vector<std::string> out(hosts_.size());
   for (Transfer& t : transfers_) {
+    if (t.flow().connects_late()) continue;
     t.create_lanes(*rdma_);
+    t.borrow_lanes();
     out[peer_of(t)] += t.local_endpoints();
   }
   const std::vector<std::string> in = mesh_->exchange(out);
   std::vector<std::size_t> used(hosts_.size());
   for (Transfer& t : transfers_) {
-    const std::size_t peer = peer_of(t), size = t.flow().lanes() * sizeof(Endpoint);
+    if (t.flow().connects_late()) continue;
+    const std::size_t peer = peer_of(t), size = t.endpoint_bytes();
     t.connect(*rdma_, in[peer].substr(std::min(used[peer], in[peer].size()), size));
     used[peer] += size;
   }
@@ -141,6 +148,7 @@ void Runner::run() {
     t.begin(epoch_);
     if (t.is_requester()) starts_.add(t.flow(), slot);
     unfinished_ += t.is_requester() || t.flow().op != Op::kRead;
+    lifetimes_.add(t.flow(), slot);
     arm(slot);
   }
   starts_.begin();
@@ -164,7 +172,9 @@ void Runner::run_flows() {
 void Runner::start_due() {
   for (;;) {
     const std::int64_t now = monotonic_ns();
-    if (const std::optional<std::uint32_t> slot = starts_.take(now - epoch_)) {
+    if (const auto step = lifetimes_.take(now - epoch_)) {
+      live_on(*step);
+    } else if (const std::optional<std::uint32_t> slot = starts_.take(now - epoch_)) {
       if (Transfer& t = transfers_[*slot]; !t.record().over()) t.start(now);
       arm(*slot);
     } else if (const std::optional<std::uint32_t> due = alarms_.take(now - epoch_)) {
@@ -173,6 +183,20 @@ void Runner::start_due() {
     } else {
       return;
     }
+  }
+}
+
+// A peer sends its endpoints before anybody's clock shows the flow's start.
+void Runner::live_on(const Lifetimes::Due& due) {
+  Transfer& t = transfers_[due.slot];
+  switch (due.step) {
+    case Lifetimes::Step::kCreate:
+      t.create_lanes(*rdma_);
+      return mesh_->tell_endpoints(peer_of(t), t.flow().id, t.local_endpoints());
+    case Lifetimes::Step::kConnect:
+      return t.connect(*rdma_, mesh_->await_endpoints(peer_of(t), t.flow().id));
+    case Lifetimes::Step::kDestroy:
+      return t.destroy_lanes();
   }
 }
 
@@ -231,11 +255,19 @@ void Runner::handle(const ibv_wc* wc, int count) {
 void Runner::settle(Transfer& t, bool was_over) {
   if (was_over || !t.record().over()) return;
   if (t.is_requester() || t.flow().op != Op::kRead) --unfinished_;
-  if (t.record().ok()) return starts_.ended(t.flow().id);
+  if (t.record().ok()) {
+    starts_.ended(t.flow().id);
+    if (t.flow().destroys() && t.is_source()) t.destroy_lanes();
+    if (t.flow().destroys() && !t.is_source())
+      lifetimes_.destroy_at(t.script().slot(), *t.record().placed - epoch_ + t.flow().settle_ns);
+    return;
+  }
   if (t.record().timed_out()) return;
   mesh_->tell_failed(peer_of(t), t.flow().id, t.record().status);
   for (const std::uint32_t slot : starts_.failed(t.flow().id))
     fail(transfers_[slot], "waits for flow " + std::to_string(t.flow().id) + ", which failed");
+  if (t.shared() != nullptr)
+    for (const std::uint32_t slot : t.shared()->members()) fail(transfers_[slot], t.record().status);
 }
 
 void Runner::fail(Transfer& t, const std::string& why) {

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "verbs_app/common/rdma.h"
 #include "verbs_app/flows/alarms.h"
 #include "verbs_app/flows/flow_list.h"
+#include "verbs_app/flows/lifetimes.h"
 #include "verbs_app/flows/mesh.h"
 #include "verbs_app/flows/start_list.h"
 #include "verbs_app/flows/transfer.h"
@@ -54,7 +56,10 @@ class Runner {
   void agree_on_epoch();
   void run_flows();
   void start_due();
-  std::int64_t next_ns() const { return std::min(starts_.next_ns(), alarms_.next_ns()); }
+  std::int64_t next_ns() const {
+    return std::min({starts_.next_ns(), alarms_.next_ns(), lifetimes_.next_ns()});
+  }
+  void live_on(const Lifetimes::Due& due);
   void wait_for_clock();
   void arm(std::uint32_t slot);  // with the time at which the transfer wants the clock
   void on_alarm(Transfer& t, std::int64_t now);
@@ -74,9 +79,11 @@ class Runner {
   std::unique_ptr<Memory> memory_;
   std::unique_ptr<Mesh> mesh_;
   std::unique_ptr<Rdma> rdma_;
-  std::vector<Transfer> transfers_;  // after rdma_: QPs go before CQ and PD
+  std::map<std::uint32_t, SharedLanes> connections_;  // by the number that flows have
+  std::vector<Transfer> transfers_;                   // after rdma_: QPs go before CQ and PD
   StartList starts_;
   Alarms alarms_;
+  Lifetimes lifetimes_;
   std::size_t unfinished_ = 0;  // transfers that will end with a completion of ours
   std::int64_t epoch_ = 0, epoch_date_ = 0;
   std::int64_t last_look_ = 0;

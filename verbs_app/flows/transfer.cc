@@ -39,12 +39,39 @@ Transfer::Transfer(const Flow& flow, bool is_source, std::uint32_t slot, const T
 
 // --- setting up
 
+void Transfer::share(SharedLanes& shared, std::vector<Transfer>& all) {
+  shared_ = &shared;
+  all_ = &all;
+  shared.add(script_.slot(), flow().start_ns(), script_.lanes());
+}
+
+std::size_t Transfer::own_lanes() const {
+  if (!owns_lanes()) return 0;
+  return shared_ != nullptr ? shared_->lanes() : script_.lanes();
+}
+
+void Transfer::borrow_lanes() {
+  if (owns_lanes()) return;
+  for (const Lane& of : (*all_)[shared_->owner()].lanes_) {
+    Lane lane;
+    lane.qp = of.qp;
+    lane.local = of.local;
+    lane.local.addr = reinterpret_cast<std::uintptr_t>(buffer_);
+    lanes_.push_back(std::move(lane));
+  }
+}
+
+void Transfer::destroy_lanes() {
+  for (Lane& lane : lanes_) lane.qp = nullptr, lane.owned.reset();
+}
+
 void Transfer::create_lanes(Rdma& rdma) {
   lkey_ = rdma.lkey();
-  for (std::size_t i = 0; i < script_.lanes(); ++i) {
+  for (std::size_t i = 0; i < own_lanes(); ++i) {
     Lane lane;
-    const LaneDepths depths = script_.depths(i);
-    lane.qp = rdma.create_qp({.send = depths.send, .recv = depths.recv}, qp_type(flow().service));
+    const LaneDepths depths = shared_ != nullptr ? script_.shared_depths() : script_.depths(i);
+    lane.owned = rdma.create_qp({.send = depths.send, .recv = depths.recv}, qp_type(flow().service));
+    lane.qp = lane.owned.get();
     lane.local = rdma.endpoint(*lane.qp, script_.first_psn(i));
     lane.local.addr = reinterpret_cast<std::uintptr_t>(buffer_);
     lane.local.rkey = rdma.rkey();
@@ -61,8 +88,11 @@ std::string Transfer::local_endpoints() const {
 void Transfer::connect(Rdma& rdma, const std::string& remote_endpoints) {
   if (remote_endpoints.size() != lanes_.size() * sizeof(Endpoint))
     throw std::runtime_error("flow " + std::to_string(flow().id) + ": the peer has another number of QPs");
-  for (std::size_t i = 0; i < lanes_.size(); ++i) {
+  for (std::size_t i = 0; i < lanes_.size(); ++i)
     std::memcpy(&lanes_[i].remote, remote_endpoints.data() + i * sizeof(Endpoint), sizeof(Endpoint));
+  if (shared_ != nullptr && owns_lanes() && !is_requester())
+    for (const std::uint32_t slot : shared_->members()) shared_->join(slot, (*all_)[slot].script_.lanes());
+  for (std::size_t i = 0; i < own_lanes(); ++i) {
     if (!is_requester()) fill_lane(i, 0);  // before the peer can send
     rdma.connect(*lanes_[i].qp, lanes_[i].local, lanes_[i].remote, flow().traffic_class());
     if (flow().service == Service::kUd && is_requester())
@@ -110,8 +140,7 @@ void Transfer::post_send(std::size_t index, const WorkRequest& request) {
     wr.imm_data = htonl(request.imm);
   }
   ibv_send_wr* bad = nullptr;
-  if (const int error = ibv_post_send(lane.qp.get(), &wr, &bad); error != 0)
-    refuse("ibv_post_send", flow(), error);
+  if (const int error = ibv_post_send(lane.qp, &wr, &bad); error != 0) refuse("ibv_post_send", flow(), error);
 }
 
 void Transfer::post_recv(std::size_t index, const WorkRequest& request) {
@@ -121,17 +150,25 @@ void Transfer::post_recv(std::size_t index, const WorkRequest& request) {
   wr.sg_list = &part;
   wr.num_sge = request.length > 0 ? 1 : 0;
   ibv_recv_wr* bad = nullptr;
-  if (const int error = ibv_post_recv(lanes_[index].qp.get(), &wr, &bad); error != 0)
+  if (const int error = ibv_post_recv(lanes_[index].qp, &wr, &bad); error != 0)
     refuse("ibv_post_recv", flow(), error);
 }
 
+bool Transfer::post_next(std::size_t index, std::int64_t now) {
+  const std::optional<WorkRequest> request = script_.next(index, now - epoch_);
+  if (!request) return false;
+  if (is_requester()) {
+    post_send(index, *request);
+  } else {
+    post_recv(index, *request);
+  }
+  return true;
+}
+
 void Transfer::fill_lane(std::size_t index, std::int64_t now) {
-  while (const std::optional<WorkRequest> request = script_.next(index, now - epoch_)) {
-    if (is_requester()) {
-      post_send(index, *request);
-    } else {
-      post_recv(index, *request);
-    }
+  if (shared_ != nullptr)
+    return shared_->fill(index, [&](std::uint32_t slot) { return (*all_)[slot].post_next(index, now); });
+  while (post_next(index, now)) {
   }
 }
 
@@ -139,15 +176,27 @@ void Transfer::fill_lane(std::size_t index, std::int64_t now) {
 
 void Transfer::start(std::int64_t now) {
   record_.posted = now;
+  if (shared_ != nullptr) shared_->join(script_.slot(), script_.lanes());
   fill(now);
 }
 
 void Transfer::fill(std::int64_t now) {
-  for (std::size_t i = 0; i < lanes_.size(); ++i) fill_lane(i, now);
+  for (std::size_t i = 0; i < script_.lanes(); ++i) fill_lane(i, now);
+}
+
+bool Transfer::completed(const ibv_wc& wc, std::int64_t now) {
+  const std::size_t lane = TransferScript::lane_of(wc.wr_id);
+  const std::uint64_t before = script_.outstanding(lane);
+  const bool over = script_.on_completion(wc.wr_id);
+  if (shared_ != nullptr) {
+    shared_->completed(lane, before - script_.outstanding(lane));
+    fill_lane(lane, now);  // the next flow's, too
+  }
+  return over;
 }
 
 void Transfer::request_done(const ibv_wc& wc, std::int64_t now) {
-  if (!script_.on_completion(wc.wr_id)) return fill_lane(TransferScript::lane_of(wc.wr_id), now);
+  if (!completed(wc, now)) return fill_lane(TransferScript::lane_of(wc.wr_id), now);
   record_.cqe = now;
   record_.bytes = flow().size;
   record_.status = "ok";
@@ -155,7 +204,7 @@ void Transfer::request_done(const ibv_wc& wc, std::int64_t now) {
 }
 
 void Transfer::receive_done(const ibv_wc& wc, std::int64_t now) {
-  const bool over = script_.on_completion(wc.wr_id), has_imm = (wc.wc_flags & IBV_WC_WITH_IMM) != 0;
+  const bool over = completed(wc, now), has_imm = (wc.wc_flags & IBV_WC_WITH_IMM) != 0;
   const auto imm = has_imm ? std::optional<std::uint32_t>(ntohl(wc.imm_data)) : std::nullopt;
   if (!script_.on_arrival(imm, wc.byte_len, now - epoch_)) return fail("what has come is not this flow's");
   if (flow().numbered())

@@ -13,6 +13,7 @@
 
 #include "verbs_app/common/rdma.h"
 #include "verbs_app/flows/flow_list.h"
+#include "verbs_app/flows/shared_lanes.h"
 #include "verbs_app/flows/transfer_script.h"
 
 namespace rocelab::app {
@@ -50,15 +51,22 @@ class Transfer {
   std::vector<std::uint32_t> remote_qpns() const;
 
   // --- setting up, in this order
+  // Its queue pairs are those of `shared`; transfers of the same connection are in `all`, by slot.
+  void share(SharedLanes& shared, std::vector<Transfer>& all);
+  std::size_t own_lanes() const;  // queue pairs that it creates
   void create_lanes(Rdma& rdma);
+  void borrow_lanes();  // of its connection, once they are there
+  void destroy_lanes();
   std::string local_endpoints() const;
+  std::size_t endpoint_bytes() const { return lanes_.size() * sizeof(Endpoint); }
   void connect(Rdma& rdma, const std::string& remote_endpoints);  // also posts the first receives
 
   // --- running; `epoch` and `now` in nanoseconds of CLOCK_MONOTONIC
   void begin(std::int64_t epoch) { epoch_ = epoch; }
   void start(std::int64_t now);  // requester
-  void fill(std::int64_t now);   // a stream's requests that are due
-  void stop();                   // its time is up; the source's queue pairs begin no other message
+  const SharedLanes* shared() const { return shared_; }
+  void fill(std::int64_t now);  // a stream's requests that are due
+  void stop();                  // its time is up; the source's queue pairs begin no other message
   void on_completion(const ibv_wc& wc, std::int64_t now);
   void fail(const std::string& why);
   void finish_passive();  // source of a READ flow: the peer has finished
@@ -69,15 +77,19 @@ class Transfer {
 
  private:
   struct Lane {
-    OwnedQp qp;
-    OwnedAh ah;  // UD
+    ibv_qp* qp = nullptr;
+    OwnedQp owned;  // null: the queue pair is another transfer's
+    OwnedAh ah;     // UD
     Endpoint local, remote;
   };
   ibv_sge sge(const WorkRequest& request) const;
   void post_send(std::size_t lane, const WorkRequest& request);
   void post_recv(std::size_t lane, const WorkRequest& request);
+  bool owns_lanes() const { return shared_ == nullptr || shared_->owner() == script_.slot(); }
+  bool post_next(std::size_t lane, std::int64_t now);  // false: nothing to post now
   // Send queue, or receive queue, as far as its depth allows.
   void fill_lane(std::size_t lane, std::int64_t now);
+  bool completed(const ibv_wc& wc, std::int64_t now);  // true: the flow is over at this end
   void request_done(const ibv_wc& wc, std::int64_t now);
   void receive_done(const ibv_wc& wc, std::int64_t now);
   void verify_message(const ibv_wc& wc, const Part& part);
@@ -88,6 +100,8 @@ class Transfer {
   std::uint64_t buffer_size_;
   std::uint32_t lkey_ = 0;
   std::vector<Lane> lanes_;
+  SharedLanes* shared_ = nullptr;  // null: it has queue pairs of its own
+  std::vector<Transfer>* all_ = nullptr;
   std::int64_t epoch_ = 0;
   FlowRecord record_;
 };

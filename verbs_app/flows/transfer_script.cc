@@ -35,8 +35,8 @@ std::uint32_t TransferScript::first_psn(std::size_t lane) const {
   return (x >> 8) & 0xffffff;
 }
 
-int TransferScript::cq_entries(const Flow& flow, const TransferOptions& options) {
-  return static_cast<int>(flow.lanes()) * std::max(options.depth, options.recv_depth);
+int TransferScript::cq_entries(std::size_t lanes, const TransferOptions& options) {
+  return static_cast<int>(lanes) * std::max(options.depth, options.recv_depth);
 }
 
 std::uint64_t TransferScript::wanted(const Lane& lane) const {
@@ -53,9 +53,12 @@ LaneDepths TransferScript::depths(std::size_t index) const {
                         : LaneDepths{1, at_most(options_.recv_depth)};
 }
 
+LaneDepths TransferScript::shared_depths() const {
+  return is_requester() ? LaneDepths{options_.depth, 1} : LaneDepths{1, options_.recv_depth};
+}
+
 bool TransferScript::has_room(const Lane& lane) const {
-  const auto depth = static_cast<std::uint64_t>(is_requester() ? options_.depth : options_.recv_depth);
-  return lane.posted != wanted(lane) && lane.posted - lane.done < depth;
+  return lane.posted != wanted(lane) && lane.posted - lane.done < static_cast<std::uint64_t>(depth());
 }
 
 std::uint64_t TransferScript::slot_bytes() const {

@@ -59,11 +59,13 @@ class TransferScript {
 
   const Flow& flow() const { return flow_; }
   bool is_source() const { return is_source_; }
+  std::uint32_t slot() const { return slot_; }
   bool is_requester() const { return is_source_ != (flow_.op == Op::kRead); }
   std::size_t lanes() const { return lanes_.size(); }
   LaneDepths depths(std::size_t lane) const;
+  LaneDepths shared_depths() const;                 // of a lane that several flows share
   std::uint32_t first_psn(std::size_t lane) const;  // of the packets that this end sends
-  static int cq_entries(const Flow& flow, const TransferOptions& options);  // that the lanes may fill
+  static int cq_entries(std::size_t lanes, const TransferOptions& options);  // that they may fill
 
   // The next request that is due and that the lane's queue has room for, now counted as posted; null: none
   // now.
@@ -73,6 +75,8 @@ class TransferScript {
   std::int64_t next_alarm_ns() const;
   bool time_is_up(std::int64_t now_ns) const { return now_ns >= end_ns(); }
   std::uint64_t done() const;  // requests that have completed
+  std::uint64_t outstanding(std::size_t lane) const { return lanes_[lane].posted - lanes_[lane].done; }
+  int depth() const { return is_requester() ? options_.depth : options_.recv_depth; }  // of a lane, at most
   // A request completed with success. True: the flow is over at this end.
   bool on_completion(std::uint64_t wr_id);
   // At a responder, of a completion with success: false: its immediate data is not this flow's.

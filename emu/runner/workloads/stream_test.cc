@@ -1,3 +1,5 @@
+#include "emu/runner/workloads/stream.h"
+
 #include <gtest/gtest.h>
 
 #include "emu/runner/complaint_fixture.h"
@@ -75,14 +77,15 @@ TEST(StreamReaderTest, NamesWhatIsWrong) {
   EXPECT_EQ(complaint(rate + rest + "on = \"1us\"\n"),
             "t.toml:6:1: has on without off: bursts need both, for example on = \"100us\", off = \"300us\"");
   EXPECT_EQ(complaint(rate + rest + "on = \"1us\"\noff = \"0us\"\n"),
-            "t.toml:13:7: workload.stream.off must be more than 0");
+            "t.toml:13:7: workload.stream.off must be more than 0, or \"never\"");
   EXPECT_EQ(complaint(rate + rest + "op = \"read\"\n"),
             "t.toml:11:8: workload.stream.stop needs op = \"send\" or \"write\": a READ's source does not "
             "know when it is over");
   EXPECT_EQ(complaint(rate + rest + "size = \"1MB\"\n"),
             "t.toml:12:1: unknown key \"workload.stream.size\"; known here: kind, name, start, dscp, class, "
-            "service, senders, op, receivers, jitter, message_size, rate, stop, settle, on, off, overload, "
-            "qps, during");
+            "service, rate, message_size, stop, senders, op, receivers, jitter, on, off, qps, queue_pairs, "
+            "settle, during, "
+            "overload");
   EXPECT_EQ(complaint("rate = \"5Gb\"\n" + rest),
             "t.toml:9:8: workload.stream.rate = \"5Gb\" has the unknown unit \"Gb\"; known: b/s, kb/s, Mb/s, "
             "Gb/s, Tb/s, bps, kbps, Mbps, Gbps, Tbps, bit/s, kbit/s, Mbit/s, Gbit/s, Tbit/s");
@@ -93,7 +96,7 @@ TEST(StreamReaderTest, NamesWhatIsWrong) {
             "t.toml:9:8: workload.stream.rate brings the link from \"h1\" to \"s1\" to 165.3 % of its rate "
             "(66.12 of 40 Gb/s): lower the load, or say overload = true");
   EXPECT_EQ(complaint(rate + rest + "senders = [\"h1\"]\n"),
-            "t.toml:6:1: workload.stream.receivers is the only sender, too: it would send to itself");
+            "t.toml:7:8: workload.stream.kind needs at least two hosts");
 }
 
 std::string list_text(const std::string& keys, const std::string& of_flow = "") {
@@ -139,9 +142,10 @@ TEST(StreamReaderTest, NamesWhatIsWrongWithAStopOrAService) {
             "t.toml:13:8: workload.w.flow.0.stop must be after the flow's start");
   EXPECT_EQ(complaint("", "stop = \"1ms\"\nop = \"read\"\n"),
             "t.toml:13:8: workload.w.flow.0.stop needs op = \"send\" or \"write\"");
-  EXPECT_EQ(complaint("settle = \"1ms\"\n"),
-            "t.toml:9:10: workload.w.settle needs a stop, or service \"uc\" or \"ud\": receivers wait so "
-            "long for the rest");
+  EXPECT_EQ(
+      complaint("settle = \"1ms\"\n"),
+      "t.toml:9:10: workload.w.settle needs a stop, service \"uc\" or \"ud\", or queue_pairs = \"per-flow\": "
+      "receivers wait so long for the rest");
   EXPECT_EQ(complaint("service = \"udp\"\n"),
             "t.toml:9:11: workload.w.service = \"udp\" is none of rc, uc, ud; did you mean \"ud\"?");
   EXPECT_EQ(complaint("service = \"ud\"\n", "op = \"write\"\n"),
@@ -152,6 +156,41 @@ TEST(StreamReaderTest, NamesWhatIsWrongWithAStopOrAService) {
   EXPECT_EQ(complaint("service = \"ud\"\nqps = 2\n"),
             "t.toml:10:7: workload.w.qps must be 1 over service \"ud\": datagrams of a flow go over one "
             "queue pair");
+}
+
+TEST(StreamReaderTest, NamesWhatIsWrongWithQueuePairs) {
+  const auto complaint = [](const std::string& keys, const std::string& of_flow = "") {
+    return complaint_of([&] { parse_scenario(list_text(keys, of_flow), "t.toml"); });
+  };
+  const std::string shared = "queue_pairs = \"persistent\"\n", made = "queue_pairs = \"per-flow\"\n";
+  EXPECT_EQ(complaint("queue_pairs = \"shared\"\n"),
+            "t.toml:9:15: workload.w.queue_pairs = \"shared\" is none of ahead, per-flow, persistent");
+  for (const std::string& other : {std::string("service = \"uc\"\n"), std::string("stop = \"1ms\"\n")})
+    EXPECT_EQ(
+        complaint(shared + other),
+        "t.toml:9:15: workload.w.queue_pairs = \"persistent\" needs service \"rc\" and flows without a stop");
+  EXPECT_EQ(
+      complaint(made, "stop = \"1ms\"\n"),
+      "t.toml:9:15: workload.w.queue_pairs = \"per-flow\" needs service \"rc\" and flows without a stop");
+  EXPECT_EQ(
+      complaint(made, "op = \"read\"\n"),
+      "t.toml:9:15: workload.w.queue_pairs = \"per-flow\" needs op = \"send\" or \"write\": a READ's source "
+      "does not know when it is over");
+  EXPECT_EQ(complaint(shared, "op = \"read\"\n"), "none");
+  EXPECT_EQ(complaint(made + "settle = \"1ms\"\n"), "none");
+}
+
+TEST(StreamReaderTest, TheFlowListSaysHowQueuePairsLive) {
+  const auto lines = [](const std::string& keys) {
+    const Scenario s = parse_scenario(list_text(keys + "jitter = \"0us\"\nstart = \"1ms\"\n"), "t.toml");
+    return flow_lines(make_plan(s, s.settings[0], 1));
+  };
+  EXPECT_TRUE(lines("").ends_with(" 1000000.000 1 w\n"));
+  EXPECT_TRUE(lines("queue_pairs = \"persistent\"\n").ends_with(" 1 w connection=1\n"));
+  const std::string made = lines("queue_pairs = \"per-flow\"\nsettle = \"1us\"\n");
+  const std::size_t at = made.find(" connect=99");
+  EXPECT_NE(at, std::string::npos) << "some microseconds ahead: " << made;
+  EXPECT_TRUE(made.ends_with(" settle=1000\n"));
 }
 
 }  // namespace

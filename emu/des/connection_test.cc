@@ -1,0 +1,158 @@
+// Queue pairs that flows share, and that come and go with them, in virtual time.
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+
+#include "emu/des/des_run.h"
+#include "emu/runner/scenario.h"
+
+namespace rocelab::des {
+namespace {
+
+// The second flow begins while the first one is under way, the third one when both are over.
+constexpr char kList[] = R"(
+transport = ["roce"]
+[topology]
+kind = "star"
+hosts = 3
+rate = "40Gb/s"
+delay = "2us"
+[[workload]]
+name = "w"
+kind = "list"
+jitter = "0us"
+message_size = "30KB"
+  [[workload.flow]]
+  src = "h1"
+  dst = "h3"
+  size = "200KB"
+  [[workload.flow]]
+  src = "h1"
+  dst = "h3"
+  size = "90KB"
+  start = "10us"
+  [[workload.flow]]
+  src = "h1"
+  dst = "h3"
+  size = "90KB"
+  start = "500us"
+  [[workload.flow]]
+  src = "h1"
+  dst = "h2"
+  size = "1KB"
+  start = "500us"
+)";
+
+struct Result {
+  RunPlan plan;
+  std::vector<FlowOutcome> flows;
+  bool complete = false;
+  std::vector<bool> left = {},
+                    left_at_sinks = {};  // by flow: its first queue pair exists when the run is over
+  Duration fct(std::size_t flow) const { return flows[flow].placed - flows[flow].posted; }
+};
+
+Result run_of(const std::string& queue_pairs, const std::string& label, std::vector<Override> overrides = {},
+              const std::string& more = "") {
+  overrides.push_back({"transport", "[\"" + label + "\"]"});
+  overrides.push_back({"workload.w.queue_pairs", queue_pairs});
+  const Scenario scenario = parse_scenario(kList + more, "test.toml", overrides);
+  Result result{make_plan(scenario, scenario.settings.front(), 1), {}};
+  DesRun run(result.plan, {});
+  while (!run.advance(1000)) {
+  }
+  result.flows = run.flows();
+  result.complete = run.complete();
+  for (const Flow& flow : result.plan.flows) {
+    const FlowOutcome& outcome = result.flows[result.left.size()];
+    const auto exists = [&](std::uint32_t host, std::uint32_t qpn) {
+      return run.network().host(host).nic().query_qp(Qpn{qpn}) != nullptr;
+    };
+    result.left.push_back(exists(flow.src, outcome.src_qpns.at(0)));
+    result.left_at_sinks.push_back(exists(flow.dst, outcome.dst_qpns.at(0)));
+  }
+  return result;
+}
+
+std::vector<Override> all_of(const std::string& op) {
+  std::vector<Override> overrides;
+  for (int flow = 0; flow < 4; ++flow)
+    overrides.push_back({"workload.w.flow." + std::to_string(flow) + ".op", op});
+  return overrides;
+}
+
+TEST(ConnectionTest, FlowsOfAPairShareQueuePairsAndAreServedInTheOrderOfTheirStarts) {
+  for (const char* label : {"roce", "roce+pfc", "irn"})
+    for (const char* op : {"send", "write", "read"})
+      for (const char* qps : {"1", "3"}) {
+        const std::string name = std::string(label) + " " + op + " " + qps;
+        std::vector<Override> overrides = all_of(op);
+        overrides.push_back({"workload.w.qps", qps});
+        const Result ahead = run_of("ahead", label, overrides),
+                     shared = run_of("persistent", label, overrides);
+        ASSERT_TRUE(ahead.complete && shared.complete) << name;
+        EXPECT_NE(ahead.flows[0].src_qpns, ahead.flows[1].src_qpns) << name;
+        EXPECT_EQ(shared.flows[0].src_qpns, shared.flows[1].src_qpns) << name;
+        EXPECT_EQ(shared.flows[0].dst_qpns, shared.flows[2].dst_qpns) << name;
+        EXPECT_NE(shared.flows[0].src_qpns, shared.flows[3].src_qpns) << name << ": another pair";
+        if (std::string(qps) == "1" && std::string(op) != "read")
+          EXPECT_EQ(shared.fct(0), shared.plan.flows[0].alone) << name << ": nobody overtakes the first";
+        EXPECT_GT(ahead.fct(0), shared.fct(0)) << name;
+        EXPECT_GT(shared.flows[1].placed, shared.flows[0].placed) << name;
+        EXPECT_LT(ahead.flows[1].placed, ahead.flows[0].placed) << name << ": with its own it overtakes";
+        EXPECT_EQ(shared.flows[1].bytes, 90'000u) << name;
+      }
+}
+
+// TCP's slow start is over when the third flow begins.
+TEST(ConnectionTest, CongestionControlGoesOnFromFlowToFlow) {
+  const Result ahead = run_of("ahead", "iwarp"), shared = run_of("persistent", "iwarp");
+  ASSERT_TRUE(ahead.complete && shared.complete);
+  EXPECT_LT(shared.fct(2), ahead.fct(2));
+  EXPECT_EQ(shared.fct(3), ahead.fct(3)) << "the first flow of its connection";
+}
+
+TEST(ConnectionTest, AQueuePairThatFailsTakesAllItsFlowsAlong) {
+  const std::string fault =
+      "[[fault]]\nfrom = \"h1\"\nto = \"s1\"\ndrop_rate = 1.0\n[timers]\nverbs_timeout = 1\n";
+  const Result shared = run_of("persistent", "roce", {{"timers.timeouts", "off"}}, fault);
+  EXPECT_FALSE(shared.complete);
+  for (std::size_t flow = 0; flow < 3; ++flow)
+    EXPECT_EQ(shared.flows[flow].status, 12) << "IBV_WC_RETRY_EXC_ERR of flow " << flow;
+}
+
+// Each flow's queue pairs are there for its time only, and nothing else differs: not even their numbers.
+TEST(ConnectionTest, QueuePairsMayBeCreatedForAFlowAndDestroyedBehindItsEnd) {
+  for (const char* label : {"roce", "irn", "irn+aimd"})
+    for (const char* op : {"send", "write"}) {
+      std::vector<Override> overrides = all_of(op);
+      overrides.push_back({"workload.w.qps", "2"});
+      const Result ahead = run_of("ahead", label, overrides);
+      overrides.push_back({"workload.w.settle", "100us"});
+      const Result made = run_of("per-flow", label, overrides);
+      ASSERT_TRUE(made.complete) << label << " " << op;
+      for (std::size_t flow = 0; flow < 4; ++flow) {
+        EXPECT_EQ(made.flows[flow].posted, ahead.flows[flow].posted);
+        EXPECT_EQ(made.flows[flow].placed, ahead.flows[flow].placed);
+        EXPECT_EQ(made.flows[flow].cqe, ahead.flows[flow].cqe);
+        EXPECT_EQ(made.flows[flow].src_qpns, ahead.flows[flow].src_qpns);
+        EXPECT_EQ(made.flows[flow].dst_qpns, ahead.flows[flow].dst_qpns);
+      }
+      EXPECT_EQ(made.left, (std::vector<bool>{false, false, false, false})) << "sources destroy at once";
+      EXPECT_EQ(made.left_at_sinks, (std::vector<bool>{false, false, true, true}))
+          << "after settle, which is not over when the run is";
+      EXPECT_EQ(ahead.left, (std::vector<bool>{true, true, true, true}));
+    }
+}
+
+TEST(ConnectionTest, OnlyFlowsOfATimeNeedQueuePairs) {
+  const std::vector<Override> few = {{"nic.max_qps", "2"}, {"workload.w.settle", "100us"}};
+  EXPECT_TRUE(run_of("per-flow", "roce", few).complete);
+  EXPECT_THROW(run_of("ahead", "roce", {{"nic.max_qps", "2"}}), std::runtime_error);
+  EXPECT_THROW(run_of("per-flow", "roce", {{"nic.max_qps", "1"}, {"workload.w.settle", "100us"}}),
+               std::runtime_error)
+      << "the first two overlap";
+}
+
+}  // namespace
+}  // namespace rocelab::des

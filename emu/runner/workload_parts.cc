@@ -1,0 +1,95 @@
+#include "emu/runner/workload_parts.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "emu/runner/formula.h"
+
+namespace rocelab {
+
+std::vector<std::uint32_t> hosts_or_all(const std::vector<std::uint32_t>& named, const Topology& topology) {
+  if (!named.empty()) return named;
+  std::vector<std::uint32_t> all(topology.hosts());
+  std::iota(all.begin(), all.end(), 0u);
+  return all;
+}
+
+std::vector<std::uint32_t> senders_of(const WorkloadSettings& w, const Topology& topology) {
+  return hosts_or_all(w.senders, topology);
+}
+
+std::vector<std::uint32_t> receivers_of(const WorkloadSettings& w, const Topology& topology,
+                                        std::uint32_t sender) {
+  std::vector<std::uint32_t> hosts;
+  const auto add = [&](std::uint32_t host) {
+    const bool elsewhere = topology.neighbour(host, 0) != topology.neighbour(sender, 0);
+    if (host != sender && (elsewhere || !w.behind_other_switches)) hosts.push_back(host);
+  };
+  for (const std::uint32_t host : w.receivers) add(host);
+  for (std::uint32_t h = 0; w.receivers.empty() && h < topology.hosts(); ++h) add(h);
+  return hosts;
+}
+
+void for_each_pair(const WorkloadSettings& w, const Topology& topology,
+                   const std::function<void(std::uint32_t, std::uint32_t)>& pair) {
+  const std::vector<std::uint32_t> senders = senders_of(w, topology);
+  for (const std::uint32_t src : senders)
+    for (const std::uint32_t dst : w.behind_other_switches ? receivers_of(w, topology, src)
+                                   : w.receivers.empty()   ? senders
+                                                           : w.receivers)
+      if (src != dst) pair(src, dst);
+}
+
+double bps_of(const Topology& topology, const std::vector<std::uint32_t>& hosts) {
+  double bps = 0;
+  for (const std::uint32_t host : hosts)
+    bps += static_cast<double>(topology.links()[topology.nodes()[host].links[0]].rate.bps());
+  return bps;
+}
+
+double mean_wire_bytes(const WorkloadSettings& w, std::uint32_t path_mtu) {
+  const auto wire = [&](Bytes size) {
+    FlowShape shape;
+    shape.op = w.op;
+    shape.size = size;
+    shape.message_size = message_size_of(size, w.qps, w.message_size);
+    shape.qps = w.qps;
+    shape.path_mtu = path_mtu;
+    return static_cast<double>(wire_bytes_of(shape).count());
+  };
+  if (w.size.min == w.size.max) return wire(w.size.min);
+  const SizeCdf cdf = w.size.cdf.empty() ? SizeCdf(w.size.min, w.size.max) : w.size.cdf;
+  // Means of equal parts of each of the distribution's lines.
+  const std::size_t lines = cdf.points().size() - 1, parts = std::max<std::size_t>(8, 512 / lines);
+  double sum = 0;
+  for (std::size_t i = 1; i <= lines; ++i) {
+    const double from = cdf.points()[i - 1].percent, width = cdf.points()[i].percent - from;
+    for (std::size_t k = 0; k < parts; ++k) {
+      const double middle = (static_cast<double>(k) + 0.5) / static_cast<double>(parts);
+      sum += wire(cdf.at(from + width * middle)) * width / 100 / static_cast<double>(parts);
+    }
+  }
+  return sum;
+}
+
+Bytes message_size_of(Bytes flow, std::uint32_t qps, Bytes wanted) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 31;  // IBTA 9.7.1
+  const std::int64_t size = flow.count(),
+                     message = wanted.count() > 0 ? wanted.count() : (size + qps - 1) / qps;
+  return Bytes::from_count(std::min({message, kMost, size}));
+}
+
+double draw_exponential(Rng& rng) {
+  for (int whole = 0;; ++whole) {
+    const double first = rng.uniform();
+    double last = first;
+    bool odd = true;  // length of the decreasing run that starts with `first`
+    for (double next = rng.uniform(); next < last; next = rng.uniform()) {
+      last = next;
+      odd = !odd;
+    }
+    if (odd) return whole + first;
+  }
+}
+
+}  // namespace rocelab

@@ -1,0 +1,73 @@
+#include "emu/runner/workloads/listed.h"
+
+#include <algorithm>
+#include <string>
+
+#include "emu/runner/connection_matrix.h"
+#include "emu/runner/traffic_file.h"
+
+namespace rocelab {
+
+void ListedWorkload::draw(FlowDraw& draw) const {
+  for (const ListedFlow& listed : draw.workload().flows) {
+    Flow& flow = draw.add_plain(listed.src, listed.dst, listed.start);
+    flow.start = flow.start + draw.jitter();
+    flow.size = listed.size;
+    flow.op = listed.op;
+    if (listed.dscp) flow.dscp = listed.dscp;
+    if (listed.stop) flow.stop = Time::zero() + *listed.stop;
+    if (!listed.group.empty()) flow.group = listed.group;
+    flow.after = listed.after;
+    flow.after_count = listed.after_count;
+    if (flow.after_count > 0) flow.start = Time::zero();
+  }
+}
+
+Bytes ListedWorkload::largest_flow(const WorkloadSettings& w) const {
+  Bytes largest;
+  for (const ListedFlow& flow : w.flows) largest = std::max(largest, flow.size);
+  return largest;
+}
+
+void FlowList::read(ConfigSection& section, WorkloadSettings& w, const WorkloadContext& context) {
+  for (ConfigSection& entry : section.tables("flow")) {
+    for (const char* key : {"src", "dst"}) entry.require(key);
+    ListedFlow flow;
+    flow.src = find_host(entry, "src", context.topology, entry.text("src", ""));
+    flow.dst = find_host(entry, "dst", context.topology, entry.text("dst", ""));
+    if (flow.src == flow.dst) entry.fail_at("dst", "is the flow's source too");
+    flow.size = read_size(entry, "size");
+    flow.start = entry.duration("start", Duration{});
+    flow.op = read_op(entry, w.service);
+    flow.dscp = read_dscp(entry, "", context.nic.class_map);
+    if (entry.has("stop")) {
+      if (flow.op == FlowOp::kRead) entry.fail_at("stop", "needs op = \"send\" or \"write\"");
+      flow.stop = entry.duration("stop", Duration{});
+      if (*flow.stop <= w.start + flow.start) entry.fail_at("stop", "must be after the flow's start");
+    }
+    entry.finish();
+    w.flows.push_back(flow);
+  }
+  if (w.flows.empty())
+    section.fail("workload \"" + w.name + "\" of kind \"list\" needs [[workload.flow]] entries");
+}
+
+void FlowFile::read(ConfigSection& section, WorkloadSettings& w, const WorkloadContext& context) {
+  const std::filesystem::path file = section.file("file", context.folder);
+  const std::size_t dialect = section.choice("dialect", {"hpcc", "conweave", "ns3-rdma", "htsim"}, 0);
+  const bool htsim = dialect == 3, ns3_rdma = dialect == static_cast<std::size_t>(TrafficDialect::kNs3Rdma);
+  TrafficFileOptions options;
+  options.nic = context.nic;
+  options.epoch = section.duration("epoch", htsim ? Duration{} : options.epoch);
+  if (ns3_rdma) options.packet_payload = section.bytes("packet_payload", options.packet_payload);
+  if (options.packet_payload.count() <= 0) section.fail_at("packet_payload", "must be more than 0");
+  w.op = read_op(section, w.service);
+  if (htsim && w.service != FlowService::kRc)
+    section.fail_at("service", "must be \"rc\": flows of a connection matrix may wait for others' ends");
+  const std::string text = section.content("file", file);
+  w.flows = htsim ? parse_connection_matrix(text, file.string(), w.op, options.epoch, context.topology)
+                  : listed_flows(parse_traffic(text, file.string(), static_cast<TrafficDialect>(dialect)),
+                                 file.string(), w, options, context.topology);
+}
+
+}  // namespace rocelab

@@ -1,0 +1,169 @@
+#include "emu/runner/workloads/poisson.h"
+
+#include <algorithm>
+#include <map>
+#include <queue>
+
+#include "emu/runner/workload_parts.h"
+
+namespace rocelab {
+namespace {
+
+constexpr std::string_view kArrivals[] = {"senders", "network"};
+
+constexpr auto kFields = fields(
+    field<&PoissonParams::load>("load",
+                                "share of each sender's link, headers included (counted as RoCE's for every "
+                                "label); receivers are drawn among all other hosts")
+        .within(1e-6, 1),
+    choice<&PoissonParams::network>(
+        "arrivals", kArrivals,
+        "`senders`: each sender has a Poisson process of its own, of `load` of its link; `network`: one "
+        "process of the `load` of all senders' links together, each flow of which draws its sender, then its "
+        "receiver among the others"),
+    field<&PoissonParams::duration>("duration", "flows start within it; this or `flows` is needed")
+        .positive()
+        .or_word("unlimited", Duration::infinite()),
+    field<&PoissonParams::flows>("flows", "at most so many, the earliest")
+        .within(1, kMostFlows)
+        .or_word("unlimited"));
+
+struct Arrival {
+  Duration at;
+  std::uint32_t src = 0, dst = 0;  // hosts
+};
+
+class Sender {
+ public:
+  Sender(const Topology& topology, std::uint32_t host, std::vector<std::uint32_t> receivers,
+         double wire_bytes, double load, Rng rng)
+      : host_(host), receivers_(std::move(receivers)), rng_(std::move(rng)) {
+    mean_gap_ps_ = wire_bytes * 8e12 / bps_of(topology, {host}) / load;
+    advance();
+  }
+  double at_ps() const { return at_ps_; }
+  Arrival take() {
+    const std::uint32_t to = receivers_[rng_.below(receivers_.size())];
+    const Arrival a{Duration::from_ps(static_cast<std::int64_t>(at_ps_)), host_, to};
+    advance();
+    return a;
+  }
+
+ private:
+  void advance() { at_ps_ += mean_gap_ps_ * draw_exponential(rng_); }
+  std::uint32_t host_;
+  std::vector<std::uint32_t> receivers_;
+  Rng rng_;
+  double mean_gap_ps_ = 0, at_ps_ = 0;
+};
+
+bool full(const PoissonParams& params, const std::vector<Arrival>& arrivals) {
+  return params.flows != 0 && arrivals.size() >= params.flows;
+}
+
+// The rate is that of all senders together; who sends is drawn first, then to whom.
+std::vector<Arrival> draw_in_network(const PoissonParams& params, const FlowDraw& draw, double bytes,
+                                     Rng rng) {
+  const std::vector<std::uint32_t>& hosts = draw.senders();
+  std::vector<std::vector<std::uint32_t>> receivers;
+  for (const std::uint32_t host : hosts)
+    receivers.push_back(receivers_of(draw.workload(), draw.topology(), host));
+  const double mean_gap_ps = bytes * 8e12 / (params.load * bps_of(draw.topology(), hosts));
+  std::vector<Arrival> arrivals;
+  double at_ps = mean_gap_ps * draw_exponential(rng);
+  while (!full(params, arrivals) && at_ps < static_cast<double>(params.duration.ps())) {
+    const std::size_t from = rng.below(hosts.size());
+    const std::uint32_t to = receivers[from][rng.below(receivers[from].size())];
+    arrivals.push_back({Duration::from_ps(static_cast<std::int64_t>(at_ps)), hosts[from], to});
+    at_ps += mean_gap_ps * draw_exponential(rng);
+  }
+  return arrivals;
+}
+
+// In the order of `at`. A limit on the number of flows cuts the end and changes nothing before it: each
+// sender has a stream of random numbers of its own.
+std::vector<Arrival> draw_of_senders(const PoissonParams& params, FlowDraw& draw, double bytes) {
+  std::vector<Sender> senders;
+  for (const std::uint32_t host : draw.senders())
+    senders.emplace_back(draw.topology(), host, receivers_of(draw.workload(), draw.topology(), host), bytes,
+                         params.load, draw.rng().fork("from/" + draw.topology().nodes()[host].name));
+  const auto later = [&](std::size_t a, std::size_t b) {
+    return senders[a].at_ps() > senders[b].at_ps() || (senders[a].at_ps() == senders[b].at_ps() && a > b);
+  };
+  std::priority_queue<std::size_t, std::vector<std::size_t>, decltype(later)> next(later);
+  for (std::size_t i = 0; i < senders.size(); ++i) next.push(i);
+  std::vector<Arrival> arrivals;
+  while (!full(params, arrivals)) {
+    const std::size_t i = next.top();
+    if (senders[i].at_ps() >= static_cast<double>(params.duration.ps())) break;
+    next.pop();
+    arrivals.push_back(senders[i].take());
+    next.push(i);
+  }
+  return arrivals;
+}
+
+}  // namespace
+
+Schema<PoissonParams> Poisson::schema() { return kFields; }
+
+void Poisson::read(ConfigSection& section, WorkloadSettings& w, const WorkloadContext&) {
+  if (params.duration == Duration::infinite() && params.flows == 0)
+    section.fail("workload \"" + w.name + "\" of kind \"poisson\" needs a duration or a number of flows");
+}
+
+void Poisson::check(ConfigSection& section, const WorkloadSettings& w, const Topology& topology) const {
+  if (w.receivers.size() == 1 && (w.senders.empty() || std::ranges::count(w.senders, w.receivers[0]) > 0))
+    section.fail_at("receivers", "is one host, which is among the senders: it would send to itself");
+  if (topology.hosts() < 2) section.fail_at("kind", "needs at least two hosts");
+}
+
+void Poisson::draw(FlowDraw& draw) const {
+  const double bytes = mean_wire_bytes(draw.workload(), draw.path_mtu());
+  for (const Arrival& a : params.network ? draw_in_network(params, draw, bytes, draw.rng().fork("network"))
+                                         : draw_of_senders(params, draw, bytes))
+    draw.add_plain(a.src, a.dst, a.at).size = draw.size();
+}
+
+std::optional<WorkloadRate> Poisson::rate(const WorkloadSettings& w, const Topology& topology,
+                                          std::uint32_t path_mtu) const {
+  const auto longest = static_cast<double>(params.duration.ps());
+  if (params.flows == 0) return WorkloadRate{"load", longest};
+  const double bps = params.load * bps_of(topology, senders_of(w, topology));
+  const double bits = 8 * mean_wire_bytes(w, path_mtu) * static_cast<double>(params.flows);
+  return WorkloadRate{"load", std::min(longest, bits * 1e12 / bps)};
+}
+
+void Poisson::offer(const WorkloadSettings& w, std::uint32_t, OfferedTraffic& traffic) const {
+  const Topology& topology = traffic.topology();
+  std::vector<std::uint32_t> senders = senders_of(w, topology), targets = hosts_or_all(w.receivers, topology);
+  for (auto* hosts : {&senders, &targets}) std::sort(hosts->begin(), hosts->end());
+  const double mean_rate = bps_of(topology, senders) / static_cast<double>(senders.size());
+  double to_each = 0;
+  std::map<std::uint32_t, double> from_edge, share;  // share: of what a host sends, for each of its receivers
+  for (const std::uint32_t host : senders) {
+    const double others = static_cast<double>(receivers_of(w, topology, host).size());
+    const double bps = params.load * (params.network ? mean_rate : bps_of(topology, {host}));
+    share[host] = others == 0 ? 0 : bps / others;
+    to_each += share[host];
+    from_edge[traffic.edge(host)] += share[host];
+    if (others > 0) traffic.leaves(host, bps);
+  }
+  for (const std::uint32_t to : targets) {
+    const double own = w.behind_other_switches                   ? from_edge[traffic.edge(to)]
+                       : std::ranges::binary_search(senders, to) ? share[to]
+                                                                 : 0;
+    traffic.arrives(to, to_each - own);
+    for (const auto& [edge, bps] : from_edge)
+      if (edge != traffic.edge(to)) traffic.crosses(edge, to, bps);
+  }
+}
+
+double Poisson::expected_flows(const WorkloadSettings& w, const Topology& topology,
+                               std::uint32_t path_mtu) const {
+  if (params.flows != 0) return 0;
+  return params.duration.seconds() * params.load * bps_of(topology, senders_of(w, topology)) /
+         (8 * mean_wire_bytes(w, path_mtu));
+}
+
+}  // namespace rocelab

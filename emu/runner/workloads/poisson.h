@@ -1,0 +1,38 @@
+// Poisson: flows arrive at random, so that they offer a share of the senders' links.
+#pragma once
+
+#include <array>
+#include <string_view>
+
+#include "emu/runner/workload_type.h"
+
+namespace rocelab {
+
+struct PoissonParams {
+  double load = 0;       // share of each sender's link, headers included
+  bool network = false;  // one process of all senders together, each flow's pair drawn; else one of each
+  Duration duration = Duration::infinite();  // flows start within it
+  std::uint64_t flows = 0;                   // at most so many, the earliest ones; zero: no limit
+};
+
+class Poisson final : public Workload {
+ public:
+  using Params = PoissonParams;
+  static constexpr std::string_view kName = "poisson";
+  static constexpr WorkloadKeys kKeys{.receivers = true, .jitter = false};
+  static constexpr std::array<std::string_view, 1> kRequired = {"load"};
+  static Schema<Params> schema();
+
+  void read(ConfigSection& section, WorkloadSettings& w, const WorkloadContext& context) override;
+  void check(ConfigSection& section, const WorkloadSettings& w, const Topology& topology) const override;
+  void draw(FlowDraw& draw) const override;
+  std::optional<WorkloadRate> rate(const WorkloadSettings& w, const Topology& topology,
+                                   std::uint32_t path_mtu) const override;
+  void offer(const WorkloadSettings& w, std::uint32_t path_mtu, OfferedTraffic& traffic) const override;
+  double expected_flows(const WorkloadSettings& w, const Topology& topology,
+                        std::uint32_t path_mtu) const override;
+
+  Params params;
+};
+
+}  // namespace rocelab

@@ -106,8 +106,10 @@ TEST(WorkloadTest, PoissonByTheTimeBetweenFlowsIsOneProcessOfTheNetwork) {
   const std::vector<Flow> flows = draw_flows(settings_of(of + "every = \"5us\"\n"), Rng(3));
   EXPECT_NEAR((flows.back().start - Time::zero()).seconds() / 20000, 5e-6, 1e-7);
   const Settings s = settings_of(of + "every = \"5us\"\n");
-  const Settings same = settings_of(
-      of + "arrivals = \"network\"\nload = " + std::to_string(s.workloads[0].poisson.load) + "\n");
+  const WorkloadSettings& w = s.workloads[0];
+  const double load = 8 * mean_wire_bytes(w, s.nic.config.active_mtu) /
+                      (5e-6 * bps_of(s.topology, senders_of(w, s.topology)));
+  const Settings same = settings_of(of + "arrivals = \"network\"\nload = " + std::to_string(load) + "\n");
   EXPECT_EQ(draw_flows(same, Rng(3))[0].dst, flows[0].dst) << "the same draws";
   EXPECT_THROW(settings_of(of + "every = \"5us\"\nload = 0.1\n"), ScenarioError);
   EXPECT_THROW(settings_of(of + "every = \"5us\"\narrivals = \"senders\"\n"), ScenarioError);

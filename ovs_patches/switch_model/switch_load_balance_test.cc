@@ -19,7 +19,7 @@ SwitchConfig balanced() {
   SwitchConfig config;
   LoadBalanceParams params;
   params.enabled = true;
-  set_params<LoadBalanceMechanism>(config, params);
+  config.mechanisms.of<LoadBalanceMechanism>() = params;
   return config;
 }
 
@@ -77,7 +77,7 @@ TEST(SwitchLoadBalanceTest, APipelineWaitsOnlyWhileAllEqualPortsAreFull) {
   pipeline.enabled = true;
   pipeline.service = 100_ns;
   pipeline.full = PipelineFull::kStop;
-  set_params<PipelineMechanism>(config, pipeline);
+  config.mechanisms.of<PipelineMechanism>() = pipeline;
   Bench bench(config, uplinks());
   for (const int p : {2, 3, 4}) bench.send_pfc(p, at(0_ps), 3, 0xffff);
   for (int i = 0; i < 70; ++i) bench.send(0, 2, at(1_us + 500_ns * i), 1000_B);

@@ -21,7 +21,7 @@ SwitchConfig table_two(PipelineFull full, Duration service = 1_us) {
   params.enabled = true;
   params.service = service;
   params.full = full;
-  set_params<PipelineMechanism>(config, params);
+  config.mechanisms.of<PipelineMechanism>() = params;
   return config;
 }
 
@@ -169,7 +169,7 @@ TEST(SwitchPipelineTest, CapfcCompletesTheDumbbellThatStopDeadlocks) {
   capfc.enabled = true;
   capfc.xoff = 25_KB;
   capfc.xon = capfc.warn = 20_KB;
-  set_params<CapfcMechanism>(config, capfc);
+  config.mechanisms.of<CapfcMechanism>() = capfc;
   Dumbbell d(config, 3, true);
   EXPECT_EQ(d.received(), 6000u);
   expect_at_rest(d.net);
@@ -196,7 +196,7 @@ TEST(SwitchPipelineTest, IngressMemoryIsThatOfFramesBeforeTheQueue) {
 // A queue that the PFC watchdog empties lets the processor go on, and nobody stays paused.
 TEST(SwitchPipelineTest, AWatchdogThatEmptiesTheQueueEndsTheStop) {
   SwitchConfig config = table_two(PipelineFull::kStop, 100_ns);
-  config.pfc.watchdog = {100_us, WatchdogAction::kDrop};
+  config.mechanisms.of<WatchdogMechanism>() = {100_us, WatchdogAction::kDrop};
   Bench bench(config, std::vector<PortConfig>(3));
   bench.send_pfc(1, at(0_ps), 3, 0xffff);
   for (std::uint32_t i = 0; i < 115; ++i) bench.send(0, 1, at(1_us) + 300_ns * i, 1000_B, 3, 7, i);
@@ -223,7 +223,9 @@ TEST(SwitchPipelineTest, WhatItCannotStandBesideIsNamed) {
             std::string::npos);
   EXPECT_NE(problem([](SwitchConfig& c) { c.classes[3].egress_max = 0_B; }).find("class 3 has no egress_max"),
             std::string::npos);
-  EXPECT_NE(problem([](SwitchConfig& c) { c.loop_breaker.enabled = true; }).find("Loop Breaker"),
+  EXPECT_NE(problem([](SwitchConfig& c) {
+              c.mechanisms.of<LoopBreakerMechanism>().enabled = true;
+            }).find("Loop Breaker"),
             std::string::npos);
 }
 

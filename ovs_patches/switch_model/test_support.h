@@ -22,14 +22,6 @@ inline PortId port(int n) { return PortId{static_cast<std::uint16_t>(n)}; }
 inline Tc tc(int n) { return Tc{static_cast<std::uint8_t>(n)}; }
 inline Time at(Duration since_start) { return Time::zero() + since_start; }
 
-// Parameters of a mechanism in a switch's configuration.
-template <class Mechanism>
-void set_params(SwitchConfig& config, const typename Mechanism::Params& params) {
-  for (const MechanismType& type : mechanism_types())
-    if (type.name == Mechanism::kName)
-      std::memcpy(config.mechanisms.bytes.data() + type.offset, &params, sizeof params);
-}
-
 // A data packet of `frame` bytes in `tc`, ECN-capable, with payload.
 inline PacketRef make_packet(PacketPool& pool, Bytes frame, int traffic_class = 3, std::uint32_t flow = 0,
                              std::uint32_t psn = 0) {

@@ -12,10 +12,16 @@ namespace {
 constexpr std::string_view kArrivals[] = {"senders", "network"};
 
 constexpr auto kFields = fields(
-    field<&PoissonParams::load>("load",
-                                "share of each sender's link, headers included (counted as RoCE's for every "
-                                "label); receivers are drawn among all other hosts")
-        .within(1e-6, 1),
+    field<&PoissonParams::load>(
+        "load",
+        "share of each sender's link, headers included (counted as RoCE's for every "
+        "label); receivers are drawn among all other hosts. This or `every` is needed")
+        .within(1e-6, 1)
+        .or_word("none"),
+    field<&PoissonParams::every>("every",
+                                 "in place of `load`: the mean time between flows of the whole network")
+        .positive()
+        .or_word("none"),
     choice<&PoissonParams::network>(
         "arrivals", kArrivals,
         "`senders`: each sender has a Poisson process of its own, of `load` of its link; `network`: one "
@@ -32,6 +38,11 @@ struct Arrival {
   Duration at;
   std::uint32_t src = 0, dst = 0;  // hosts
 };
+
+// Of the senders' links. `bytes`: mean of a flow on the wire.
+double load_of(const PoissonParams& params, double bytes, double links_bps) {
+  return params.every == Duration{} ? params.load : 8 * bytes / (params.every.seconds() * links_bps);
+}
 
 class Sender {
  public:
@@ -68,7 +79,8 @@ std::vector<Arrival> draw_in_network(const PoissonParams& params, const FlowDraw
   std::vector<std::vector<std::uint32_t>> receivers;
   for (const std::uint32_t host : hosts)
     receivers.push_back(receivers_of(draw.workload(), draw.topology(), host));
-  const double mean_gap_ps = bytes * 8e12 / (params.load * bps_of(draw.topology(), hosts));
+  const double links_bps = bps_of(draw.topology(), hosts);
+  const double mean_gap_ps = bytes * 8e12 / (load_of(params, bytes, links_bps) * links_bps);
   std::vector<Arrival> arrivals;
   double at_ps = mean_gap_ps * draw_exponential(rng);
   while (!full(params, arrivals) && at_ps < static_cast<double>(params.duration.ps())) {
@@ -108,6 +120,14 @@ std::vector<Arrival> draw_of_senders(const PoissonParams& params, FlowDraw& draw
 Schema<PoissonParams> Poisson::schema() { return kFields; }
 
 void Poisson::read(ConfigSection& section, WorkloadSettings& w, const WorkloadContext&) {
+  if (params.every == Duration{}) {
+    section.require("load");
+  } else {
+    if (section.has("load")) section.fail_at("every", "excludes load: flows come by one of them");
+    if (section.has("arrivals") && !params.network)
+      section.fail_at("arrivals", "must be \"network\" with every: load is of single senders");
+    params.network = true;
+  }
   if (params.duration == Duration::infinite() && params.flows == 0)
     section.fail("workload \"" + w.name + "\" of kind \"poisson\" needs a duration or a number of flows");
 }
@@ -128,22 +148,24 @@ void Poisson::draw(FlowDraw& draw) const {
 std::optional<WorkloadRate> Poisson::rate(const WorkloadSettings& w, const Topology& topology,
                                           std::uint32_t path_mtu) const {
   const auto longest = static_cast<double>(params.duration.ps());
-  if (params.flows == 0) return WorkloadRate{"load", longest};
-  const double bps = params.load * bps_of(topology, senders_of(w, topology));
-  const double bits = 8 * mean_wire_bytes(w, path_mtu) * static_cast<double>(params.flows);
-  return WorkloadRate{"load", std::min(longest, bits * 1e12 / bps)};
+  const std::string_view key = params.every == Duration{} ? "load" : "every";
+  if (params.flows == 0) return WorkloadRate{key, longest};
+  const double flows_per_ps = expected_rate(w, topology, path_mtu) / 1e12;
+  return WorkloadRate{key, std::min(longest, static_cast<double>(params.flows) / flows_per_ps)};
 }
 
-void Poisson::offer(const WorkloadSettings& w, std::uint32_t, OfferedTraffic& traffic) const {
+void Poisson::offer(const WorkloadSettings& w, std::uint32_t path_mtu, OfferedTraffic& traffic) const {
   const Topology& topology = traffic.topology();
   std::vector<std::uint32_t> senders = senders_of(w, topology), targets = hosts_or_all(w.receivers, topology);
   for (auto* hosts : {&senders, &targets}) std::sort(hosts->begin(), hosts->end());
-  const double mean_rate = bps_of(topology, senders) / static_cast<double>(senders.size());
+  const double links_bps = bps_of(topology, senders);
+  const double mean_rate = links_bps / static_cast<double>(senders.size());
+  const double load = load_of(params, mean_wire_bytes(w, path_mtu), links_bps);
   double to_each = 0;
   std::map<std::uint32_t, double> from_edge, share;  // share: of what a host sends, for each of its receivers
   for (const std::uint32_t host : senders) {
     const double others = static_cast<double>(receivers_of(w, topology, host).size());
-    const double bps = params.load * (params.network ? mean_rate : bps_of(topology, {host}));
+    const double bps = load * (params.network ? mean_rate : bps_of(topology, {host}));
     share[host] = others == 0 ? 0 : bps / others;
     to_each += share[host];
     from_edge[traffic.edge(host)] += share[host];
@@ -161,9 +183,14 @@ void Poisson::offer(const WorkloadSettings& w, std::uint32_t, OfferedTraffic& tr
 
 double Poisson::expected_flows(const WorkloadSettings& w, const Topology& topology,
                                std::uint32_t path_mtu) const {
-  if (params.flows != 0) return 0;
-  return params.duration.seconds() * params.load * bps_of(topology, senders_of(w, topology)) /
-         (8 * mean_wire_bytes(w, path_mtu));
+  return params.flows != 0 ? 0 : params.duration.seconds() * expected_rate(w, topology, path_mtu);
+}
+
+// Flows a second.
+double Poisson::expected_rate(const WorkloadSettings& w, const Topology& topology,
+                              std::uint32_t path_mtu) const {
+  const double bytes = mean_wire_bytes(w, path_mtu), links_bps = bps_of(topology, senders_of(w, topology));
+  return load_of(params, bytes, links_bps) * links_bps / (8 * bytes);
 }
 
 }  // namespace rocelab

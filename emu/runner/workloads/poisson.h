@@ -1,7 +1,6 @@
 // Poisson: flows arrive at random, so that they offer a share of the senders' links.
 #pragma once
 
-#include <array>
 #include <string_view>
 
 #include "emu/runner/workload_type.h"
@@ -11,6 +10,7 @@ namespace rocelab {
 struct PoissonParams {
   double load = 0;       // share of each sender's link, headers included
   bool network = false;  // one process of all senders together, each flow's pair drawn; else one of each
+  Duration every{};      // in place of a load: mean time between flows of the whole network
   Duration duration = Duration::infinite();  // flows start within it
   std::uint64_t flows = 0;                   // at most so many, the earliest ones; zero: no limit
 };
@@ -20,7 +20,6 @@ class Poisson final : public Workload {
   using Params = PoissonParams;
   static constexpr std::string_view kName = "poisson";
   static constexpr WorkloadKeys kKeys{.receivers = true, .jitter = false};
-  static constexpr std::array<std::string_view, 1> kRequired = {"load"};
   static Schema<Params> schema();
 
   void read(ConfigSection& section, WorkloadSettings& w, const WorkloadContext& context) override;
@@ -33,6 +32,9 @@ class Poisson final : public Workload {
                         std::uint32_t path_mtu) const override;
 
   Params params;
+
+ private:
+  double expected_rate(const WorkloadSettings& w, const Topology& topology, std::uint32_t path_mtu) const;
 };
 
 }  // namespace rocelab

@@ -26,7 +26,8 @@ std::optional<SchemaProblem> LoadBalanceMechanism::problem_of(const LoadBalanceP
 
 std::string LoadBalanceMechanism::problem_in(const LoadBalanceParams&, const SwitchConfig& config,
                                              std::span<const PortConfig>) {
-  if (config.escape.enabled) return "load balancing by frames excludes Escape, whose flows have one path";
+  if (config.mechanisms.is_on("escape"))
+    return "load balancing by frames excludes Escape, whose flows have one path";
   return {};
 }
 

@@ -34,7 +34,7 @@ Schema<PipelineParams> PipelineMechanism::schema() { return kFields; }
 
 std::string PipelineMechanism::problem_in(const PipelineParams&, const SwitchConfig& config,
                                           std::span<const PortConfig>) {
-  if (config.escape.enabled || config.loop_breaker.enabled)
+  if (config.mechanisms.is_on("escape") || config.mechanisms.is_on("loop_breaker"))
     return "a pipeline goes with neither Escape nor Loop Breaker: both look for the frames of an ingress "
            "port in egress queues";
   if (config.input_buffered || config.shared_pool > 0_B)

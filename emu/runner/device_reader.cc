@@ -4,6 +4,7 @@
 #include "emu/runner/readers.h"
 #include "emu/runner/schema_reader.h"
 #include "emu/world/world.h"
+#include "ovs_patches/switch_model/mechanism_follow.h"
 
 namespace rocelab {
 namespace {
@@ -168,6 +169,7 @@ SwitchConfig read_switch(ConfigSection section, bool pfc, const CcPreset& conges
     if (config.classes[tc].lossless && config.classes[tc].order != QueueOrder::kFifo)
       section.fail_at("escape", "takes frames out of FIFO queues only, and class " + std::to_string(tc) +
                                     " has another order");
+  follow_label(config.mechanisms, name_of(congestion_control.config), congestion_control.name);
   read_mechanisms(section, config);
   check_ranks(section, config);
   read_loop_breaker(section.table("loop_breaker"), config.loop_breaker);

@@ -6,7 +6,7 @@
 #include "emu/runner/config_tree.h"
 #include "emu/runner/readers.h"
 #include "emu/runner/schema_reader.h"
-#include "ovs_patches/switch_model/mechanism_table.h"
+#include "ovs_patches/switch_model/mechanism_follow.h"
 
 namespace rocelab {
 namespace {
@@ -85,6 +85,22 @@ SchemaTable table_of(const char* section, const Schema<P>& schema) {
   return table;
 }
 
+// The switches' part of a congestion control follows its presets.
+SchemaTable table_of(const MechanismType& type) {
+  SchemaTable table{"switch." + std::string(type.name), {}, {}};
+  const auto add = [&](std::string_view preset, std::string_view source) {
+    MechanismParams all;
+    follow_label(all, type.name, preset);
+    table.columns.emplace_back(preset, source);
+    add_column(table.rows, 0, type.fields(), all.bytes.data() + type.offset);
+  };
+  for (const CcAlgorithm& algorithm : cc_algorithms())
+    if (algorithm.name == type.name)
+      for (const CcPreset& preset : algorithm.presets()) add(preset.name, preset.source);
+  if (table.columns.empty()) add("default", "");
+  return table;
+}
+
 // Values of RoCC's congestion points that are "by-link".
 SchemaTable rocc_links() {
   SchemaTable table{"congestion_control.rocc, by-link", {}, {}};
@@ -108,12 +124,7 @@ std::vector<SchemaTable> schema_tables() {
   tables.push_back(rocc_links());
   tables.push_back(table_of("irn", irn_schema()));
   tables.push_back(table_of("timers", timer_schema()));
-  const MechanismParams defaults;
-  for (const MechanismType& type : mechanism_types()) {
-    SchemaTable table{"switch." + std::string(type.name), {{"default", ""}}, {}};
-    add_column(table.rows, 0, type.fields(), defaults.bytes.data() + type.offset);
-    tables.push_back(std::move(table));
-  }
+  for (const MechanismType& type : mechanism_types()) tables.push_back(table_of(type));
   return tables;
 }
 

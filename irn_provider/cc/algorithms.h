@@ -8,11 +8,12 @@
 #include "irn_provider/cc/dcqcn_rp.h"
 #include "irn_provider/cc/dctcp.h"
 #include "irn_provider/cc/hpcc.h"
+#include "irn_provider/cc/p4qcn_rp.h"
 #include "irn_provider/cc/rocc_rp.h"
 #include "irn_provider/cc/timely.h"
 
 namespace rocelab {
 
-using Algorithms = TypeList<DcqcnRp, Timely, Aimd, Dctcp, RoccRp, Hpcc>;
+using Algorithms = TypeList<DcqcnRp, Timely, Aimd, Dctcp, RoccRp, Hpcc, P4qcnRp>;
 
 }  // namespace rocelab

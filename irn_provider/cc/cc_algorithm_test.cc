@@ -13,7 +13,7 @@ namespace {
 TEST(CcAlgorithmTest, TheOrderOfTheListIsThatOfTheTable) {
   std::vector<std::string_view> names;
   for (const CcAlgorithm& a : cc_algorithms()) names.push_back(a.name);
-  EXPECT_EQ(names, (std::vector<std::string_view>{"dcqcn", "timely", "aimd", "dctcp", "rocc", "hpcc"}));
+  EXPECT_EQ(names, (std::vector<std::string_view>{"dcqcn", "timely", "aimd", "dctcp", "rocc", "hpcc", "p4qcn"}));
 }
 
 TEST(CcAlgorithmTest, AConfigBelongsToTheAlgorithmThatWasChosenLast) {

@@ -12,10 +12,13 @@
 // a mechanism is off has a null pointer in its place. Hooks are called in the order of the list
 // (mechanisms/mechanisms.h).
 //
+//   static void follow(Params&, std::string_view congestion_control, std::string_view preset);  // of the label: before
+//                                                  // the section's keys are read
 //   static std::optional<SchemaProblem> problem_of(const Params&);  // contradictions between keys
 //   static std::string problem_in(const Params&, const SwitchConfig&, std::span<const PortConfig>);  // on: with the
 //                                                  // rest of a switch; empty: none
-//   struct Counters;                               // of a port: uint64 only, with kNames in their order
+//   struct Counters;                               // of a port: uint64 only, with kNames in their order; those whose
+//                                                  // names end in _feedback are part of the metric cnps
 //   const Counters& counters(PortId) const;
 //   void on_enqueue(PortId out, PortId in, Packet&, Time);        // a frame is about to join a watched queue
 //   void on_dequeue(PortId out, PortId in, const Packet&, Time);  // a frame has left a watched queue

@@ -4,6 +4,7 @@
 #include <tuple>
 #include <type_traits>
 
+#include "ovs_patches/switch_model/mechanism_follow.h"
 #include "ovs_patches/switch_model/mechanisms/mechanisms.h"
 
 namespace rocelab {
@@ -84,6 +85,16 @@ MechanismParams::MechanismParams() : bytes{} {
       static_assert(std::is_trivially_copyable_v<typename M::Params>);
       const typename M::Params defaults{};
       std::memcpy(bytes.data() + Set::params_before<M>(), &defaults, sizeof defaults);
+    }
+  });
+}
+
+void follow_label(MechanismParams& params, std::string_view congestion_control, std::string_view preset) {
+  for_each(Mechanisms{}, [&]<class M>(std::type_identity<M>) {
+    if constexpr (requires(typename M::Params & own) { M::follow(own, congestion_control, preset); }) {
+      auto own = Set::params_of<M>(params);
+      M::follow(own, congestion_control, preset);
+      std::memcpy(params.bytes.data() + Set::params_before<M>(), &own, sizeof own);
     }
   });
 }

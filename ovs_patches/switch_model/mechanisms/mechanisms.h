@@ -6,6 +6,7 @@
 #include "ovs_patches/switch_model/mechanisms/capfc.h"
 #include "ovs_patches/switch_model/mechanisms/escape.h"
 #include "ovs_patches/switch_model/mechanisms/loop_breaker.h"
+#include "ovs_patches/switch_model/mechanisms/p4qcn.h"
 #include "ovs_patches/switch_model/mechanisms/rocc.h"
 #include "ovs_patches/switch_model/mechanisms/telemetry.h"
 #include "ovs_patches/switch_model/mechanisms/watchdog.h"
@@ -18,6 +19,7 @@ using Mechanisms = MechanismTypes<  //
     LoopBreakerMechanism,           //
     EscapeMechanism,                //
     CapfcMechanism,                 //
+    P4qcnMechanism,                 //
     TelemetryMechanism              //
     >;
 

@@ -13,7 +13,8 @@ namespace {
 TEST(CcAlgorithmTest, TheOrderOfTheListIsThatOfTheTable) {
   std::vector<std::string_view> names;
   for (const CcAlgorithm& a : cc_algorithms()) names.push_back(a.name);
-  EXPECT_EQ(names, (std::vector<std::string_view>{"dcqcn", "timely", "aimd", "dctcp", "rocc", "hpcc", "p4qcn"}));
+  EXPECT_EQ(names, (std::vector<std::string_view>{"dcqcn", "timely", "aimd", "dctcp", "rocc", "hpcc", "p4qcn",
+                                                  "qcn"}));
 }
 
 TEST(CcAlgorithmTest, AConfigBelongsToTheAlgorithmThatWasChosenLast) {

@@ -56,6 +56,8 @@ _CASES: list[tuple[Path, tuple[str, ...]]] = [
     # Egress queues pause the links that fill them, and drop to the letter.
     (_SMALL / "capfc.toml", ()),
     (_SMALL / "rocc.toml", ()),
+    (_SMALL / "p4qcn.toml", ()),
+    (_SMALL / "qcn.toml", ()),
     (_SMALL / "rocc.toml", ('congestion_control.rocc.rate_computation="host"',)),
     (
         _SMALL / "rocc.toml",

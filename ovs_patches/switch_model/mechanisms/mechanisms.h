@@ -7,6 +7,7 @@
 #include "ovs_patches/switch_model/mechanisms/escape.h"
 #include "ovs_patches/switch_model/mechanisms/loop_breaker.h"
 #include "ovs_patches/switch_model/mechanisms/p4qcn.h"
+#include "ovs_patches/switch_model/mechanisms/qcn.h"
 #include "ovs_patches/switch_model/mechanisms/rocc.h"
 #include "ovs_patches/switch_model/mechanisms/telemetry.h"
 #include "ovs_patches/switch_model/mechanisms/watchdog.h"
@@ -20,6 +21,7 @@ using Mechanisms = MechanismTypes<  //
     EscapeMechanism,                //
     CapfcMechanism,                 //
     P4qcnMechanism,                 //
+    QcnMechanism,                   //
     TelemetryMechanism              //
     >;
 

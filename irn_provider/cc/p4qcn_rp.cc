@@ -23,9 +23,8 @@ constexpr auto kFields = fields(
                                          "N: cycles that only halve the way back to the target")
         .within(0, 1000),
     field<&P4qcnRpParams::rate_ai>("rate_ai", "R_AI: step of the target in each later cycle"),
-    field<&P4qcnRpParams::timer>("timer", "ours: so much time makes a cycle, too; `0s`: it makes none")
-        .at_least(Duration{}),
-    field<&P4qcnRpParams::min_rate>("min_rate", "ours: floor; `0b/s`: none"));
+    field<&P4qcnRpParams::timer>("timer", "ours: so much time makes a cycle, too").positive().or_word("off"),
+    field<&P4qcnRpParams::min_rate>("min_rate", "ours: floor").positive().or_word("none"));
 
 constexpr double kLeast = 1;  // bit/s: below it there is no rate
 

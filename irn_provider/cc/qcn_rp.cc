@@ -29,9 +29,10 @@ constexpr auto kFields = fields(
     field<&QcnRpParams::min_rate>("min_rate", "rpgMinRate: floor").positive(),
     field<&QcnRpParams::jitter>("jitter", "share of `byte_counter` and `timer` by which each stage differs")
         .within(0, 0.99),
-    field<&QcnRpParams::scale_from>(
-        "scale_from",
-        "bytes and rates are those of such a link, and grow with the NIC's; 0b/s: they do not"));
+    field<&QcnRpParams::scale_from>("scale_from",
+                                    "bytes and rates are those of such a link, and grow with the NIC's")
+        .positive()
+        .or_word("off"));
 
 QcnRpParams scaled(QcnRpParams p, Rate line) {
   if (p.scale_from == Rate{}) return p;

@@ -17,8 +17,9 @@ constexpr auto kFields = fields(
         .within(1_KB, 1000_MB),
     field<&QcnParams::jitter_percent>("jitter_percent", "by which each interval between samples differs")
         .within(0, 99),
-    field<&QcnParams::scale_from>(
-        "scale_from", "lengths are those of such a link, and grow with the port's; 0b/s: they do not"));
+    field<&QcnParams::scale_from>("scale_from", "lengths are those of such a link, and grow with the port's")
+        .positive()
+        .or_word("off"));
 
 // In units of cnmQOffset and cnmQDelta, as far as they go.
 std::int16_t units(std::int64_t bytes) {

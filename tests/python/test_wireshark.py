@@ -251,7 +251,9 @@ def test_feedback_of_rocc_shows_its_flow_its_rate_and_what_its_form_adds(tmp_pat
 
 
 def test_feedback_of_p4qcn_shows_its_flow_and_the_queue(tmp_path: Path) -> None:
-    fbp = "45c300240000400040018402ac1000030a000001" "fd03e8dc0000000c0a00000200001011"  # of p4qcn_fbp_test.cc
+    fbp = (
+        "45c300240000400040018402ac1000030a000001" "fd03e8dc0000000c0a00000200001011"
+    )  # of p4qcn_fbp_test.cc
     capture = write_pcap(tmp_path / "c.pcap", [bytes.fromhex(ROCC_HEADERS + fbp).ljust(60, b"\0")])
     names = ["_ws.col.Protocol", "p4qcn.depth", "p4qcn.destination", "p4qcn.destqp", "ip.dsfield.ecn"]
     assert fields(capture, *names) == [["P4QCN", "12", "10.0.0.2", "0x001011", "3"]]

@@ -13,14 +13,16 @@
 #include "base/packet.h"
 #include "base/type_list.h"
 #include "base/wire/clcm.h"
+#include "base/wire/cnm.h"
 #include "base/wire/control.h"
 #include "base/wire/etf.h"
+#include "base/wire/p4qcn_fbp.h"
 #include "base/wire/pfc.h"
 #include "base/wire/rocc_cnp.h"
 
 namespace rocelab {
 
-using Controls = TypeList<PfcFrame, EscapeToken, Clcm, RoccFeedback>;
+using Controls = TypeList<PfcFrame, EscapeToken, Clcm, RoccFeedback, P4qcnFbp, Cnm>;
 
 template <class T>
 constexpr PacketKind control_kind() {

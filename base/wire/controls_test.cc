@@ -21,7 +21,7 @@ class TwoHosts final : public ControlAddresses, public ControlNodes {
     return {2, 'r', 'l', 0, 0, static_cast<std::uint8_t>(address)};
   }
   MacAddress mac(NodeId host) const override {
-    return {2, 0, 0, 0, 1, static_cast<std::uint8_t>(host.value)};
+    return {2, 0, 10, 0, 0, static_cast<std::uint8_t>(host.value + 1)};
   }
   std::uint32_t ipv4(NodeId host) const override { return 0x0a000001u + host.value; }
   Gid gid(NodeId host, bool ipv6) const override {
@@ -54,6 +54,16 @@ std::vector<RoccFeedback> samples(std::type_identity<RoccFeedback> /*codec*/) {
   return {{kCpNetwork + 1, 400, Qpn{17}},
           {kCpNetwork + 1, 400, Qpn{17}, {RoccForm::kQueue, 7, 250, {}}},
           {0xac1fffff, 0xffffffff, Qpn{0xffffff}, {RoccForm::kValues, 0xffffffff, 0xffffffff, most}}};
+}
+
+std::vector<P4qcnFbp> samples(std::type_identity<P4qcnFbp> /*codec*/) {
+  return {{kCpNetwork + 1, 12, Qpn{17}}, {0xac1fffff, 0xffffffff, Qpn{0xffffff}}};
+}
+
+std::vector<Cnm> samples(std::type_identity<Cnm> /*codec*/) {
+  return {{kCpNetwork + 1, Tc{3}, 20, 406, -3, false, 24, 0x0a, Ecn::kEct0, false, 1084, Qpn{17}, Psn(5)},
+          {0xac1fffff, Tc{7}, 63, 32767, -32768, true, 63, 0xc1, Ecn::kCe, true, 0xffff, Qpn{0xffffff},
+           Psn(0xffffff)}};
 }
 
 Packet packed(const auto& body) {

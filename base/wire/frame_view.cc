@@ -107,7 +107,7 @@ std::optional<FrameView> view_frame(std::span<const std::byte> frame) {
 
 void write_ce(std::span<std::byte> frame) {
   const std::optional<FrameView> view = view_frame(frame);
-  if (!view || view->ecn == Ecn::kCe) return;
+  if (!view || view->ip == 0 || view->ecn == Ecn::kCe) return;
   const auto ce = static_cast<std::uint8_t>(Ecn::kCe);
   if (load8(frame, view->ip) >> 4 == 6) {
     frame[view->ip + 1] |= std::byte{static_cast<std::uint8_t>(ce << 4)};

@@ -28,7 +28,6 @@
 // +---------------------------------------------------------------+
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -40,19 +39,17 @@
 #include "base/packet.h"
 #include "base/rocc_law.h"
 #include "base/wire/control.h"
+#include "base/wire/icmp_feedback.h"
 
 namespace rocelab {
 
 struct RoccCnp {
-  static constexpr std::uint8_t kIcmp = 1, kType = 253;
-  static constexpr std::size_t kIcmpAt = 34;
+  static constexpr std::size_t kIcmpAt = IcmpFeedback::kIcmpAt;
   static constexpr std::size_t icmp_bytes(RoccForm form) {
-    return form == RoccForm::kRate ? 16 : form == RoccForm::kQueue ? 24 : 56;
+    return form == RoccForm::kRate ? IcmpFeedback::kSize : form == RoccForm::kQueue ? 24 : 56;
   }
   // A whole frame, without FCS, padding included.
-  static constexpr std::size_t size_of(RoccForm form) {
-    return std::max(static_cast<std::size_t>(kMinFrameBytes.count()), kIcmpAt + icmp_bytes(form));
-  }
+  static constexpr std::size_t size_of(RoccForm form) { return IcmpFeedback::frame_bytes(icmp_bytes(form)); }
   static constexpr std::size_t kMaxSize = 90;  // size_of() the longest form
   std::array<std::uint8_t, 6> dst_mac{}, src_mac{};
   std::uint8_t dscp = 0;
@@ -104,10 +101,5 @@ class RoccFeedback {
   std::int64_t alpha_ = 0, beta_ = 0;
 };
 std::string to_string(const RoccFeedback& feedback);
-
-// Congestion points have addresses of a network of their own: nothing else in a run has one of it.
-inline constexpr std::uint32_t kCpNetwork = 0xac100000;  // 172.16.0.0/12
-inline constexpr std::uint32_t kCpNetworkMask = 0xfff00000;
-constexpr bool is_cp_address(std::uint32_t ipv4) { return (ipv4 & kCpNetworkMask) == kCpNetwork; }
 
 }  // namespace rocelab

@@ -4,6 +4,7 @@
 #include "emu/runner/readers.h"
 #include "emu/runner/schema_reader.h"
 #include "emu/world/world.h"
+#include "ovs_patches/switch_model/mechanism_table.h"
 
 namespace rocelab {
 namespace {
@@ -134,6 +135,7 @@ SwitchConfig read_switch(ConfigSection section, bool pfc, const CcPreset& conges
   read_each_class(section, config);
   read_pfc(section.table("pfc"), config);
   ecn_by_rate = read_ecn(section.table("ecn"), config, congestion_control);
+  follow_label(config.mechanisms, name_of(congestion_control.config), congestion_control.name);
   read_mechanisms(section, "switch", config);
   check_mechanisms(section, config);
   check_ranks(section, config);

@@ -51,7 +51,13 @@ MetricValue timeouts(const RunSums& s) {
   return s.nics.rto_low_timeouts + s.nics.rto_high_timeouts + s.nics.read_responder_timeouts +
          s.nics.local_ack_timeout_err;
 }
-MetricValue cnps(const RunSums& s) { return s.nics.np_cnp_sent + s.ports.rocc_cnps; }
+MetricValue cnps(const RunSums& s) {
+  std::uint64_t sent = s.nics.np_cnp_sent + s.ports.rocc_cnps;
+  const auto names = mechanism_counter_names();
+  for (std::size_t i = 0; i < names.size(); ++i)
+    if (std::string_view(names[i]).ends_with("_feedback")) sent += s.ports.of_mechanisms[i];
+  return sent;
+}
 MetricValue unknown_dscp(const RunSums& s) { return s.ports.unknown_dscp + s.nics.rx_unknown_dscp; }
 
 MetricValue pause_frames(const RunSums& s) {
@@ -133,7 +139,8 @@ constexpr Metric kTable[] = {
      "dropped; messages are in the ports' `clcms_sent` and `clcms_ignored`"},
     {"ecn_marks", "ECN marks", kPackets, kNeither, kIfAny, nullptr, ports<&Port::ecn_marked>,
      "packets marked CE"},
-    {"cnps", "CNPs", kFrames, kNeither, kIfAny, nullptr, cnps, "CNPs sent by NICs and by RoCC's switches"},
+    {"cnps", "CNPs", kFrames, kNeither, kIfAny, nullptr, cnps,
+     "CNPs sent by NICs, and feedback to flows' sources by switches"},
     {"avg_rtt_s", "mean RTT", kUs, kLower, kIfAny, nullptr, nullptr,
      "mean over all segments whose round trip was taken (`congestion_control.rtt_segment`, and TIMELY's "
      "own): "

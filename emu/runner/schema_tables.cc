@@ -88,6 +88,22 @@ SchemaTable table_of(const char* section, const Schema<P>& schema) {
   return table;
 }
 
+// The switches' part of a congestion control follows its presets.
+SchemaTable table_of(const MechanismType& type) {
+  SchemaTable table{section_of(type), {}, {}};
+  const auto add = [&](std::string_view preset, std::string_view source) {
+    MechanismParams all;
+    follow_label(all, type.name, preset);
+    table.columns.emplace_back(preset, source);
+    add_column(table.rows, 0, type.fields(), all.of(type));
+  };
+  for (const CcAlgorithm& algorithm : cc_algorithms())
+    if (type.follow != nullptr && algorithm.name == type.name)
+      for (const CcPreset& preset : algorithm.presets()) add(preset.name, preset.source);
+  if (table.columns.empty()) add("default", "");
+  return table;
+}
+
 // Values of RoCC's congestion points that are "by-link".
 SchemaTable rocc_links() {
   SchemaTable table{"congestion_control.rocc, by-link", {}, {}};
@@ -142,13 +158,8 @@ std::vector<SchemaTable> schema_tables() {
   tables.push_back(table_of("switch", switch_schema()));
   tables.push_back(table_of("switch.ecn", ecn_schema()));
   tables.push_back(table_of("switch.pfc", pfc_schema()));
-  const MechanismParams defaults;
-  for (const MechanismType& type : mechanism_types()) {
-    if (type.fields().empty()) continue;
-    SchemaTable table{section_of(type), {{"default", ""}}, {}};
-    add_column(table.rows, 0, type.fields(), defaults.of(type));
-    tables.push_back(std::move(table));
-  }
+  for (const MechanismType& type : mechanism_types())
+    if (!type.fields().empty()) tables.push_back(table_of(type));
   tables.push_back(shared_workload_table());
   for (const WorkloadType& type : workload_types())
     if (SchemaTable table = table_of(type); !table.rows.empty()) tables.push_back(std::move(table));

@@ -38,6 +38,7 @@ class CcFlow {
  public:
   CcFlow(const CcConfig& config, const CcContext& context);  // precondition: config.in_use()
 
+  void seed(const Rng& rng) { algorithm_->seed(rng); }  // before start()
   void start(Time now);  // the QP has been connected, or has another path: it may have READs under way
 
   // False: packets of this stream are neither paced nor windowed here.

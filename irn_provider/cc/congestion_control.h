@@ -15,6 +15,7 @@
 #include <optional>
 
 #include "base/psn.h"
+#include "base/rng.h"
 #include "base/units.h"
 #include "base/wire/telemetry.h"
 
@@ -56,6 +57,8 @@ class CongestionControl {
  public:
   virtual ~CongestionControl() = default;
 
+  // A stream of the QP's own, for what an algorithm draws; before start().
+  virtual void seed(const Rng& /*rng*/) {}
   virtual void start(Time now) = 0;
   virtual void on_sent(Bytes /*frame*/, Time /*now*/) {}  // one data packet has left
   virtual void on_ack(const CcAck& /*ack*/, Time /*now*/) {}

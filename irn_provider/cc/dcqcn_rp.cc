@@ -54,9 +54,6 @@ double power(double base, std::int64_t n) {
   return result;
 }
 
-constexpr double kSettled =
-    1;  // bit/s from the line rate: R_C only halves its distance, so this counts as there
-
 constexpr auto kFields = fields(
     field<&DcqcnParams::g>("g", "weight of a CNP in alpha").within(1e-9, 1),
     field<&DcqcnParams::alpha_interval>("alpha_interval", "K: alpha decays after so long without a CNP")
@@ -85,29 +82,38 @@ constexpr auto kFields = fields(
         "share of the rate that a loss takes (4.3.3 of the IRN chapter, go-back-N with explicit backoff)")
         .within(0, 0.99));
 
+RateStagesLaw law_of(const DcqcnParams& p) {
+  return {.byte_counter = p.byte_counter,
+          .timer = p.rate_timer,
+          .fast_recovery = p.fast_recovery,
+          .ai = p.rate_ai,
+          .hai = p.rate_hai};
+}
+
 }  // namespace
 
 std::span<const CcPresetOf<DcqcnParams>> DcqcnRp::presets() { return kPresets; }
 
 Schema<DcqcnParams> DcqcnRp::schema() { return kFields; }
 
+DcqcnRp::DcqcnRp(const DcqcnParams& params, const CcContext& context)
+    : params_(params), stages_(law_of(params), context.line_rate) {
+  start(Time::zero());
+}
+
 void DcqcnRp::start(Time now) {
-  current_ = target_ = line();  // Mittal, 4.3.1: flows start at line rate
+  stages_.start();  // Mittal, 4.3.1: flows start at line rate
   alpha_ = 1;
   notified_ = cnp_in_period_ = false;
   alpha_at_ = cuts_again_ = now;
-  timer_at_ = cut_at_ = Time::never();
-  since_increase_ = {};
-  timer_increases_ = byte_increases_ = 0;
+  cut_at_ = Time::never();
 }
 
 // Figure 7: both counters start anew with every cut.
 void DcqcnRp::cut(double share, Time at) {
-  if (params_.clamp_target || timer_increases_ + byte_increases_ > 0) target_ = current_;
-  current_ = std::max(current_ * (1 - share), static_cast<double>(params_.min_rate.bps()));
-  timer_increases_ = byte_increases_ = 0;
-  since_increase_ = {};
-  timer_at_ = at + params_.rate_timer;
+  const bool clamps = params_.clamp_target || stages_.increased();
+  stages_.cut(std::max(stages_.current() * (1 - share), static_cast<double>(params_.min_rate.bps())), !clamps,
+              at);
 }
 
 // Equation 2, once for each K that has passed; periodic: raised instead for the period that had a CNP.
@@ -123,46 +129,23 @@ void DcqcnRp::update_alpha(Time now) {
   alpha_ *= power(1 - params_.g, periods);
 }
 
-// One rate increase event: fast recovery, additive or hyper increase of the target, then half the way to it.
-void DcqcnRp::increase() {
-  const std::uint32_t most = std::max(timer_increases_, byte_increases_);
-  const std::uint32_t least =
-      params_.byte_counter.count() == 0 ? timer_increases_ : std::min(timer_increases_, byte_increases_);
-  if (least > params_.fast_recovery)
-    target_ += static_cast<double>(params_.rate_hai.bps());
-  else if (most > params_.fast_recovery)
-    target_ += static_cast<double>(params_.rate_ai.bps());
-  target_ = std::min(target_, line());
-  current_ = (current_ + target_) / 2;
-  if (target_ >= line() && line() - current_ <= kSettled) {
-    current_ = line();
-    timer_at_ = Time::never();
-  }
-}
-
 void DcqcnRp::catch_up(Time now) {
-  while (std::min(timer_at_, cut_at_) <= now) {
-    if (cut_at_ <= timer_at_) {
+  while (std::min(stages_.timer_at(), cut_at_) <= now) {
+    if (cut_at_ <= stages_.timer_at()) {
       const Time at = std::exchange(cut_at_, Time::never());
       update_alpha(at);
       cut(std::min(alpha_ / 2, params_.max_decrease), at);
       cuts_again_ = at + params_.decrease_interval;
     } else {
-      timer_at_ = timer_at_ + params_.rate_timer;
-      ++timer_increases_;
-      increase();
+      stages_.on_timer();
     }
   }
 }
 
 void DcqcnRp::on_sent(Bytes frame, Time now) {
-  if (!limited() || params_.byte_counter.count() == 0) return;
+  if (!stages_.limited() || params_.byte_counter == 0_B) return;
   catch_up(now);
-  since_increase_ += frame;
-  if (since_increase_ < params_.byte_counter || !limited()) return;
-  since_increase_ -= params_.byte_counter;
-  ++byte_increases_;
-  increase();
+  stages_.on_sent(frame);
 }
 
 void DcqcnRp::on_cnp(Time now) {
@@ -191,9 +174,9 @@ void DcqcnRp::on_loss(CcLoss /*loss*/, Time now) {
 
 Rate DcqcnRp::rate(Time now) {
   catch_up(now);
-  return Rate::from_bps(static_cast<std::int64_t>(current_ + 0.5));
+  return stages_.rate();
 }
 
-Time DcqcnRp::next_change() const { return std::min(timer_at_, cut_at_); }
+Time DcqcnRp::next_change() const { return std::min(stages_.timer_at(), cut_at_); }
 
 }  // namespace rocelab

@@ -12,6 +12,7 @@
 #include "base/schema.h"
 #include "irn_provider/cc/cc_needs.h"
 #include "irn_provider/cc/congestion_control.h"
+#include "irn_provider/cc/rate_stages.h"
 
 namespace rocelab {
 
@@ -41,9 +42,7 @@ class DcqcnRp final : public CongestionControl {
   static std::span<const CcPresetOf<Params>> presets();
   static Schema<Params> schema();
 
-  DcqcnRp(const DcqcnParams& params, const CcContext& context) : params_(params), line_(context.line_rate) {
-    start(Time::zero());
-  }
+  DcqcnRp(const DcqcnParams& params, const CcContext& context);
 
   void start(Time now) override;
   void on_sent(Bytes frame, Time now) override;
@@ -53,29 +52,22 @@ class DcqcnRp final : public CongestionControl {
   Time next_change() const override;
 
   // For tests and traces.
-  Rate target() const { return Rate::from_bps(static_cast<std::int64_t>(target_ + 0.5)); }
+  Rate target() const { return stages_.target_rate(); }
   double alpha() const { return alpha_; }
 
  private:
   void catch_up(Time now);
   void update_alpha(Time now);
   void cut(double share, Time at);
-  void increase();
-  double line() const { return static_cast<double>(line_.bps()); }
-  bool limited() const { return current_ < line() || target_ < line(); }
 
   DcqcnParams params_;
-  Rate line_;
-  double current_ = 0, target_ = 0;  // R_C, R_T in bit/s; they keep their fractions
+  RateStages stages_;  // R_C, R_T
   double alpha_ = 1;
-  bool notified_ = false;                                   // a CNP has come since start()
-  bool cnp_in_period_ = false;                              // periodic: of alpha
-  Time alpha_at_;                                           // alpha is as of then
-  Time timer_at_ = Time::never();                           // next timer increase; never: not limited
-  Time cut_at_ = Time::never();                             // periodic: a cut that waits for the period's end
-  Time cuts_again_;                                         // periodic: no cut before
-  Bytes since_increase_;                                    // counted against byte_counter
-  std::uint32_t timer_increases_ = 0, byte_increases_ = 0;  // since the last cut
+  bool notified_ = false;        // a CNP has come since start()
+  bool cnp_in_period_ = false;   // periodic: of alpha
+  Time alpha_at_;                // alpha is as of then
+  Time cut_at_ = Time::never();  // periodic: a cut that waits for the period's end
+  Time cuts_again_;              // periodic: no cut before
 };
 
 }  // namespace rocelab

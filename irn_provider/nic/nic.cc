@@ -31,10 +31,11 @@ Nic::Impl::Impl(const NicConfig& configuration, Qpn first, PacketPool& packets, 
       cqs(configuration.max_cqs),
       srqs(kMaxSrqs) {}
 
-// The Rng is for what is random in a NIC later on; recovery, scheduling and congestion control draw nothing.
-Nic::Nic(const NicConfig& config, Qpn first_qpn, Rng /*rng*/, PacketPool& pool, Memory& memory,
-         TraceSink& trace)
-    : impl_(std::make_unique<Impl>(config, first_qpn, pool, memory, trace)) {}
+// Recovery and scheduling draw nothing: the Rng is for congestion control.
+Nic::Nic(const NicConfig& config, Qpn first_qpn, Rng rng, PacketPool& pool, Memory& memory, TraceSink& trace)
+    : impl_(std::make_unique<Impl>(config, first_qpn, pool, memory, trace)) {
+  impl_->services.rng = rng;
+}
 Nic::~Nic() = default;
 
 void Nic::Impl::touch(QueuePair& qp, Time now) {

@@ -18,6 +18,8 @@
 #include "base/wire/frame.h"
 #include "base/wire/opcode.h"
 #include "base/wire/rocc_cnp.h"
+#include "irn_provider/cc/p4qcn_rp.h"
+#include "irn_provider/cc/qcn_rp.h"
 #include "irn_provider/cc/rocc_rp.h"
 #include "irn_provider/nic/nic.h"
 #include "irn_provider/nic/nic_port.h"
@@ -92,6 +94,14 @@ class NicScript {
     for (std::size_t i = 0; i < kQps; ++i) bring_up(0, i), bring_up(1, i);
   }
 
+  static void use_feedback(CcConfig& cc, std::uint8_t choice) {
+    if ((choice & 128) == 0)
+      cc.use<RoccRp>();
+    else if ((choice & 2) == 0)
+      cc.use<P4qcnRp>();
+    else
+      cc.use<QcnRp>();
+  }
   static NicConfig make_config(std::uint8_t choice) {
     NicConfig config;
     config.mode = (choice & 1) != 0 ? TransportMode::kIrn : TransportMode::kRoce;
@@ -101,7 +111,7 @@ class NicScript {
     config.irn.go_back_n = (choice & 16) != 0;
     config.irn.bdp_cap = (choice & 32) != 0 ? 0 : 5;
     config.irn.bitmap_packets = 16;
-    if ((choice & 64) != 0) config.cc.use<RoccRp>();
+    if ((choice & 64) != 0) use_feedback(config.cc, choice);
     return config;
   }
   Qpn create_qp(Side& s) {
@@ -293,7 +303,7 @@ class NicScript {
     PacketRef p = s.pool.clone(peer.last);
     RoceHeaders& h = p->roce;
     const std::uint8_t how = byte();
-    if (how >= 0xf0) return forge_fair_rate(s, qp, how);
+    if (how >= 0xf0) return forge_feedback(s, qp, how);
     if ((how & 1) != 0)
       h.opcode = static_cast<std::uint8_t>((config_.mode == TransportMode::kIrn ? 0xc0 : 0) | byte() % 27);
     if ((how & 2) != 0)
@@ -315,6 +325,22 @@ class NicScript {
     deliver(s, std::move(p));
   }
   // Feedback of a switch, with fields that are sometimes right.
+  void forge_feedback(Side& s, std::size_t qp, std::uint8_t how) {
+    const Side& peer = &s == &sides_[0] ? sides_[1] : sides_[0];
+    if (!config_.cc.chosen() || config_.cc.get<RoccRp>() != nullptr) return forge_fair_rate(s, qp, how);
+    PacketRef p = s.pool.make();
+    const std::uint32_t cp = (how & 4) != 0 ? word() << 16 : kCpNetwork + (how & 3);
+    const bool is_cnm = (byte() & 1) != 0;
+    Cnm cnm;
+    cnm.cp = cp, cnm.feedback = byte() & 63, cnm.dest = peer.qps[qp];
+    P4qcnFbp fbp{cp, word(), peer.qps[qp]};
+    if ((how & 8) != 0) {
+      cnm.dest = fbp.dest = Qpn{word()};
+      p->src = NodeId{static_cast<std::uint16_t>(word())};
+    }
+    is_cnm ? put_control(*p, cnm) : put_control(*p, fbp);
+    deliver(s, std::move(p));
+  }
   void forge_fair_rate(Side& s, std::size_t qp, std::uint8_t how) {
     const Side& peer = &s == &sides_[0] ? sides_[1] : sides_[0];
     PacketRef p = s.pool.make();

@@ -1,6 +1,7 @@
 #include "irn_provider/transport/qp_context.h"
 
 #include <algorithm>
+#include <string>
 
 #include "base/check.h"
 #include "base/wire/roce_packet.h"
@@ -42,9 +43,12 @@ void QpContext::follow_path() {
 void QpContext::connect(Time now) {
   follow_path();
   const NicConfig& config = nic.config;
-  if (!config.cc.in_use() || !reliable()) return;
-  cc = std::make_unique<CcFlow>(config.cc,
+  if (!config.cc.in_use() || !controlled()) return;
+  CcConfig own = config.cc;
+  if (!reliable()) own.rtt_segment = {};  // of what nobody acknowledges there are no RTTs
+  cc = std::make_unique<CcFlow>(own,
                                 CcContext{config.link_rate, attr.path_mtu, irn() ? config.irn.bdp_cap : 0});
+  cc->seed(nic.rng.fork(std::to_string(qpn.value)));
   cc->start(now);
 }
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/packet.h"
+#include "base/rng.h"
 #include "base/trace.h"
 #include "base/wire/opcode.h"
 #include "irn_provider/cc/cc_flow.h"
@@ -41,6 +42,7 @@ struct NicServices {
   TraceSink& trace;
   std::uint64_t& completions;  // CQEs made, over all CQs
   AsyncEvents& events;
+  Rng rng{0};  // a QP's own stream is forked by its number
 };
 
 enum class RetransmitCause : std::uint8_t { kNak = 0, kTimeout = 1 };  // TraceRecord.mark of kRetransmit
@@ -70,6 +72,11 @@ class QpContext {
   void use_transport_of(TransportMode mode) { transport_ = transport_of(init.type, mode); }
   bool irn() const { return transport_ == TransportClass::kIrn; }
   bool reliable() const { return init.type != QpType::kUc && init.type != QpType::kUd; }
+  // Without acknowledgements a rate is controlled by CNPs and switches' feedback alone.
+  bool controlled() const {
+    const CcNeeds& needs = nic.config.cc.needs();
+    return reliable() || (init.type == QpType::kUc && (needs.cnps || needs.feedback));
+  }
   NicCounters& counters() const { return nic.counters; }
   Duration verbs_timeout()
       const;  // one period of the local ACK timeout (IBTA 9.7.6.1.3); infinite when it is off

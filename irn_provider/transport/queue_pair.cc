@@ -50,9 +50,8 @@ QueuePair::QueuePair(NicServices& services, Qpn qpn, const QpInit& init, Complet
       requester_(context_),
       responder_(make_responder(context_, receive_queue_)) {
   const CcConfig& cc = services.config.cc;
-  holds_back_ = (cc.chosen() && context_.reliable()) || services.config.irn.retransmit_fetch != Duration{};
-  if (!context_.reliable()) return;  // nothing controls its rate
-  if (cc.needs().cnps) notification_point_.emplace(cc.cnp_interval());
+  holds_back_ = (cc.chosen() && context_.controlled()) || services.config.irn.retransmit_fetch != Duration{};
+  if (cc.needs().cnps && context_.controlled()) notification_point_.emplace(cc.cnp_interval());
 }
 
 // --- states

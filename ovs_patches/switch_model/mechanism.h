@@ -11,6 +11,8 @@
 // null pointer in its place. Hooks are called in the order of the list (mechanisms/mechanisms.h).
 //
 //   static constexpr std::string_view kSection;    // where its keys stand, if that is not [switch.<kName>]
+//   static void follow(Params&, std::string_view congestion_control, std::string_view preset);  // of the label: before
+//                                                  // the section's keys are read
 //   static std::optional<SchemaProblem> problem_of(const Params&);  // contradictions between keys
 //   static std::optional<SchemaProblem> problem_beside(const Params&, const SwitchConfig&);  // on: with the rest of
 //                                                  // [switch]; an empty key: the mechanism as a whole
@@ -19,7 +21,8 @@
 //   static bool drops(const Params&);              // on: frames of lossless classes, on purpose
 //   static Bytes headroom(const Params&, const SwitchConfig&, const PortConfig& link);  // on: that PFC needs for a
 //                                                  // link beyond its own
-//   struct Counters;                               // of a port: uint64 only, with kNames in their order
+//   struct Counters;                               // of a port: uint64 only, with kNames in their order; those whose
+//                                                  // names end in _feedback are part of the metric cnps
 //   const Counters& counters(PortId) const;
 //   void on_enqueue(PortId out, PortId in, Packet&, Time);        // a frame is about to join a watched queue
 //   void on_dequeue(PortId out, PortId in, const Packet&, Time);  // a frame has left a watched queue

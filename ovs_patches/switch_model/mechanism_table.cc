@@ -66,6 +66,24 @@ Bytes headroom(const void* params, const SwitchConfig& config, const PortConfig&
 }
 
 template <class M>
+constexpr auto follow_of() -> decltype(MechanismType::follow) {
+  if constexpr (requires(typename M::Params & p) { M::follow(p, "", ""); })
+    return [](void* params, std::string_view congestion_control, std::string_view preset) {
+      M::follow(*static_cast<typename M::Params*>(params), congestion_control, preset);
+    };
+  return nullptr;
+}
+
+template <class M>
+constexpr auto follow_of() -> decltype(MechanismType::follow) {
+  if constexpr (requires(typename M::Params & p) { M::follow(p, "", ""); })
+    return [](void* params, std::string_view congestion_control, std::string_view preset) {
+      M::follow(*static_cast<typename M::Params*>(params), congestion_control, preset);
+    };
+  return nullptr;
+}
+
+template <class M>
 constexpr std::string_view section() {
   if constexpr (requires { M::kSection; }) return M::kSection;
   return {};
@@ -84,6 +102,8 @@ constexpr MechanismType type_of() {
           Set::params_before<M>(),
           sizeof(typename M::Params),
           [](const void* params) { return M::is_on(own<M>(params)); },
+          follow_of<M>(),
+          follow_of<M>(),
           &problem_of<M>,
           &problem_beside<M>,
           &problem_in<M>,
@@ -129,6 +149,11 @@ void* MechanismParams::at(std::string_view name, std::size_t size) {
 bool MechanismParams::is_on(std::string_view name) const {
   return std::ranges::any_of(
       kTypes, [&](const MechanismType& type) { return type.name == name && type.is_on(of(type)); });
+}
+
+void follow_label(MechanismParams& params, std::string_view congestion_control, std::string_view preset) {
+  for (const MechanismType& type : kTypes)
+    if (type.follow != nullptr) type.follow(params.of(type), congestion_control, preset);
 }
 
 std::span<const MechanismType> mechanism_types() { return kTypes; }

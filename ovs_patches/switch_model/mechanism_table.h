@@ -49,6 +49,7 @@ struct MechanismType {
   std::span<const Field> (*fields)();  // of its parameters
   std::size_t offset, size;            // of its parameters in MechanismParams
   bool (*is_on)(const void* params);
+  void (*follow)(void* params, std::string_view congestion_control, std::string_view preset);  // or null
   std::optional<SchemaProblem> (*problem_of)(const void* params);
   std::optional<SchemaProblem> (*problem_beside)(const void* params, const SwitchConfig&);
   std::string (*problem_in)(const void* params, const SwitchConfig&, std::span<const PortConfig>);
@@ -58,6 +59,11 @@ struct MechanismType {
 };
 std::span<const MechanismType> mechanism_types();
 std::string section_of(const MechanismType& type);
+
+// Mechanisms that are the switches' part of a congestion control, such as P4QCN's congestion points, are on
+// where a label runs it, with the values of its preset; "none": no congestion control. Called before the keys
+// of a scenario are read, which change these values.
+void follow_label(MechanismParams& params, std::string_view congestion_control, std::string_view preset);
 
 // Counters of a port that mechanisms bring; at most this many.
 inline constexpr std::size_t kMostMechanismCounters = 32;

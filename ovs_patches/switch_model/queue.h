@@ -94,7 +94,8 @@ class EgressQueues {
   Bytes head_length(PortId out, Tc tc) const;  // of the frame that pop() would return
   Bytes bytes(PortId out, Tc tc) const { return queues_[index(out, tc)].bytes; }
   Bytes peak_bytes(PortId out, Tc tc) const { return queues_[index(out, tc)].peak; }  // so far
-  bool empty(PortId out, Tc tc) const { return queues_[index(out, tc)].frames == 0; }
+  std::uint64_t frames(PortId out, Tc tc) const { return queues_[index(out, tc)].frames; }
+  bool empty(PortId out, Tc tc) const { return frames(out, tc) == 0; }
   // Takes out the first data frame of a flow (SwitchFlow::key()); round robin: ingress by ingress. Null:
   // there is none. O(1) amortised: each frame is looked at once, by whoever first asks for something behind
   // it.

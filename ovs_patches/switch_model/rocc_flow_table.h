@@ -25,10 +25,6 @@ struct RoccFlowTableParams {
   double sampling = 1.0 / 32;  // kElephantTrap: share of frames that are looked at
 };
 
-// Feedback concerns what a source paces, frames with payload, and goes between IPv4 addresses of the run.
-inline bool rocc_counts(const Packet& packet) {
-  return packet.kind == PacketKind::kData && packet.payload_length > 0 && packet.dst != kNoNode;
-}
 // A set of keys that is emptied often: open addressing, a stamp per slot.
 class RoccFlowSet {
  public:

@@ -61,6 +61,8 @@ _CASES: list[tuple[Path, tuple[str, ...]]] = [
     (_SMALL / "pipeline.toml", ()),
     (_SMALL / "alb.toml", ()),
     (_SMALL / "rocc.toml", ()),
+    (_SMALL / "p4qcn.toml", ()),
+    (_SMALL / "qcn.toml", ()),
     (_SMALL / "rocc.toml", ('congestion_control.rocc.rate_computation="host"',)),
     (
         _SMALL / "rocc.toml",

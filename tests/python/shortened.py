@@ -132,6 +132,8 @@ def wanted(short: Short) -> set[str]:
         "dcqcn": {"marks", "cuts"},
         "dctcp": {"marks"},
         "rocc": {"fair rates"},
+        "p4qcn": {"fair rates"},
+        "qcn": {"fair rates"},
     }.get(control, set())
     for key, word in (
         ("switch.escape.enabled", "escapes"),

@@ -250,6 +250,27 @@ def test_feedback_of_rocc_shows_its_flow_its_rate_and_what_its_form_adds(tmp_pat
     assert [float(x) for x in found[2][9:]] == pytest.approx([0.3, 1.5])
 
 
+def test_feedback_of_p4qcn_shows_its_flow_and_the_queue(tmp_path: Path) -> None:
+    fbp = (
+        "45c300240000400040018402ac1000030a000001" "fd03e8dc0000000c0a00000200001011"
+    )  # of p4qcn_fbp_test.cc
+    capture = write_pcap(tmp_path / "c.pcap", [bytes.fromhex(ROCC_HEADERS + fbp).ljust(60, b"\0")])
+    names = ["_ws.col.Protocol", "p4qcn.depth", "p4qcn.destination", "p4qcn.destqp", "ip.dsfield.ecn"]
+    assert fields(capture, *names) == [["P4QCN", "12", "10.0.0.2", "0x001011", "3"]]
+
+
+def test_a_cnm_shows_its_feedback_and_the_frame_that_it_is_about(tmp_path: Path) -> None:
+    frame = bytes.fromhex(  # of base/wire/cnm_test.cc
+        "02000a00000102726c00000222e7"
+        "0014ac100003000000030041fffd600002000a000002002a"
+        "08004562043c000040004011224d0a0000010a000002000012b7042800000740ffff0000101180000005"
+    )
+    capture = write_pcap(tmp_path / "c.pcap", [frame])
+    names = ["feedback", "cpid", "qoffset", "qdelta", "priority", "destination", "length"]
+    found = fields(capture, "_ws.col.Protocol", *(f"qcn_cnm.{name}" for name in names))
+    assert found == [["CNM", "20", "0xac10000300000003", "65", "-3", "3", "02:00:0a:00:00:02", "42"]]
+
+
 def test_ping_and_control_frames_that_are_cut_short_look_as_without_the_script(tmp_path: Path) -> None:
     ip = bytes.fromhex(ROCC_HEADERS + "45000024000040004001" "0000" "0a0000020a000001")
     ping = (ip + bytes.fromhex("0800f7fa00010004") + bytes(8)).ljust(60, b"\0")

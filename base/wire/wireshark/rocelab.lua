@@ -339,6 +339,62 @@ icmp_types[253] = function(buffer, pinfo, root)
   return buffer:len()
 end
 
+local FBP_CODE, FBP_BYTES = 3, 16
+local fbp = Proto("p4qcn", "rocelab P4QCN feedback packet (FBP)")
+local p = {
+  depth = ProtoField.uint32("p4qcn.depth", "Queue that was found", base.DEC),
+  destination = ProtoField.ipv4("p4qcn.destination", "Flow's destination"),
+  qp = ProtoField.uint24("p4qcn.destqp", "Flow's destination QPN", base.HEX),
+}
+fbp.fields = p
+
+local rocc_feedback = icmp_types[253]
+icmp_types[253] = function(buffer, pinfo, root)
+  if buffer(1, 1):uint() ~= FBP_CODE then return rocc_feedback(buffer, pinfo, root) end
+  if buffer:len() < FBP_BYTES then return 0 end
+  local tree = root:add(fbp, buffer(0, FBP_BYTES))
+  tree:add(p.depth, buffer(4, 4))
+  tree:add(p.destination, buffer(8, 4))
+  tree:add(p.qp, buffer(13, 3))
+  pinfo.cols.protocol = "P4QCN"
+  pinfo.cols.info = string.format("queue=%d QP=0x%06x", buffer(4, 4):uint(), buffer(13, 3):uint())
+  return buffer:len()
+end
+
+-- QCN's congestion notification message, IEEE 802.1Q.
+local CNM_ETHERTYPE, CNM_BYTES = 0x22e7, 24
+local cnm = Proto("qcn_cnm", "QCN congestion notification message (CNM)")
+local n = {
+  version = ProtoField.uint8("qcn_cnm.version", "Version", base.DEC, nil, 0xf0),
+  feedback = ProtoField.uint8("qcn_cnm.feedback", "Quantised feedback", base.DEC, nil, 0x3f),
+  cpid = ProtoField.uint64("qcn_cnm.cpid", "CPID", base.HEX),
+  offset = ProtoField.int16("qcn_cnm.qoffset", "cnmQOffset, units of 64 octets", base.DEC),
+  delta = ProtoField.int16("qcn_cnm.qdelta", "cnmQDelta, units of 64 octets", base.DEC),
+  priority = ProtoField.uint16("qcn_cnm.priority", "Encapsulated priority", base.DEC, nil, 0xe000),
+  destination = ProtoField.ether("qcn_cnm.destination", "Encapsulated destination MAC"),
+  length = ProtoField.uint16("qcn_cnm.length", "Encapsulated MSDU length", base.DEC),
+  msdu = ProtoField.bytes("qcn_cnm.msdu", "Encapsulated MSDU"),
+}
+cnm.fields = n
+
+function cnm.dissector(buffer, pinfo, root)
+  if buffer:len() < CNM_BYTES then return 0 end
+  local length = math.min(buffer(22, 2):uint(), buffer:len() - CNM_BYTES)
+  local tree = root:add(cnm, buffer(0, CNM_BYTES + length))
+  tree:add(n.version, buffer(0, 1))
+  tree:add(n.feedback, buffer(1, 1))
+  tree:add(n.cpid, buffer(2, 8))
+  tree:add(n.offset, buffer(10, 2))
+  tree:add(n.delta, buffer(12, 2))
+  tree:add(n.priority, buffer(14, 2))
+  tree:add(n.destination, buffer(16, 6))
+  tree:add(n.length, buffer(22, 2))
+  if length > 0 then tree:add(n.msdu, buffer(24, length)) end
+  pinfo.cols.protocol = "CNM"
+  pinfo.cols.info = string.format("feedback=%d", buffer(1, 1):bitfield(2, 6))
+  return buffer:len()
+end
+
 local mac_control = Proto("rocelab_mac_control", "rocelab MAC control")
 local ethertypes = DissectorTable.get("ethertype")
 local own_mac_control = ethertypes:get_dissector(MAC_CONTROL)
@@ -349,6 +405,7 @@ function mac_control.dissector(buffer, pinfo, root)
   return used > 0 and used or own_mac_control:call(buffer, pinfo, root)
 end
 ethertypes:add(MAC_CONTROL, mac_control)
+ethertypes:add(CNM_ETHERTYPE, cnm)
 
 -- ICMP has no table of types: what it makes of an unknown one stays, and the entry follows.
 local icmp_feedback = Proto("rocelab_feedback", "rocelab feedback")

@@ -7,7 +7,9 @@
 #include "ovs_patches/switch_model/mechanisms/escape.h"
 #include "ovs_patches/switch_model/mechanisms/load_balance.h"
 #include "ovs_patches/switch_model/mechanisms/loop_breaker.h"
+#include "ovs_patches/switch_model/mechanisms/p4qcn.h"
 #include "ovs_patches/switch_model/mechanisms/pipeline.h"
+#include "ovs_patches/switch_model/mechanisms/qcn.h"
 #include "ovs_patches/switch_model/mechanisms/rocc.h"
 #include "ovs_patches/switch_model/mechanisms/telemetry.h"
 #include "ovs_patches/switch_model/mechanisms/watchdog.h"
@@ -20,6 +22,8 @@ using Mechanisms = MechanismTypes<  //
     LoopBreakerMechanism,           //
     EscapeMechanism,                //
     CapfcMechanism,                 //
+    P4qcnMechanism,                 //
+    QcnMechanism,                   //
     TelemetryMechanism,             //
     PipelineMechanism,              //
     LoadBalanceMechanism            //

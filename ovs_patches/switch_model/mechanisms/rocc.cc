@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <string>
-#include <utility>
 
 #include "base/wire/controls.h"
 #include "ovs_patches/switch_model/counters.h"
+#include "ovs_patches/switch_model/mechanisms/feedback.h"
 #include "ovs_patches/switch_model/queue.h"
 #include "ovs_patches/switch_model/switch_config.h"
 
@@ -132,7 +132,7 @@ void RoccMechanism::on_enqueue(PortId out, PortId in, const Packet& packet, Time
   for (CongestionPoint& point : port.points) {
     if (point.tc != packet.tc) continue;
     if (point.flows->wants_frames()) {
-      if (rocc_counts(packet)) point.flows->on_frame(flow_of(packet, in), now);
+      if (draws_feedback(packet)) point.flows->on_frame(flow_of(packet, in), now);
     } else {
       port.wants = static_cast<TcMask>(port.wants & ~bit_of(packet.tc));
       actions_.watch(out, port.wants);
@@ -190,7 +190,7 @@ bool RoccMechanism::updates(CongestionPoint& point, Bytes length) {
 std::size_t RoccMechanism::notify_flows(PortId port, CongestionPoint& point, Bytes length, Time now) {
   if (point.flows->wants_queue()) {
     actions_.queues().for_each(port, point.tc, [&](const Packet& packet, PortId in) {
-      if (rocc_counts(packet)) point.flows->on_queued(flow_of(packet, in));
+      if (draws_feedback(packet)) point.flows->on_queued(flow_of(packet, in));
     });
   }
   const RoccForm form = params_.form;
@@ -209,15 +209,9 @@ std::size_t RoccMechanism::notify_flows(PortId port, CongestionPoint& point, Byt
 
 // The paper lets CNPs be lost (3.3.5).
 void RoccMechanism::send_cnp(PortId port, const SwitchFlow& flow, RoccFeedback feedback, Time now) {
-  PacketRef packet = actions_.make_packet();
   feedback.dest = flow.dest;
-  put_control(*packet, feedback);
-  packet->src = flow.destination;
-  packet->dst = flow.source;
-  packet->roce.dscp = params_.dscp;
-  packet->tc = actions_.config().class_map.of(params_.dscp);
   ++actions_.counters(port).rocc_cnps;
-  actions_.send_back(port, flow.in, std::move(packet), now);
+  send_feedback(actions_, port, flow, feedback, params_.dscp, now);
 }
 
 }  // namespace rocelab

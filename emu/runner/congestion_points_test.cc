@@ -1,0 +1,93 @@
+// [switch.p4qcn] and [switch.qcn]: the switches' part of a congestion control follows the label that runs it.
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "emu/runner/complaint_fixture.h"
+#include "emu/runner/plan.h"
+#include "emu/runner/scenario.h"
+#include "ovs_patches/switch_model/mechanisms/mechanisms.h"
+
+namespace rocelab {
+namespace {
+
+std::string text(const std::string& transport, const std::string& more) {
+  return "transport = [" + transport + R"(]
+[topology]
+kind = "star"
+hosts = 3
+)" + more;
+}
+std::vector<Settings> settings(const std::string& transport, const std::string& more = "") {
+  return parse_scenario(text(transport, more), "t.toml", {}).settings;
+}
+std::string complaint(const std::string& more, const std::string& transport = R"("roce+pfc")") {
+  return complaint_of([&] {
+    const Scenario scenario = parse_scenario(text(transport, more), "t.toml", {});
+    make_plan(scenario, scenario.settings[0], 1);
+  });
+}
+
+template <class M>
+typename M::Params params_of(const SwitchConfig& config) {
+  return Mechanisms::Set::params_of<M>(config.mechanisms);
+}
+
+TEST(CongestionPointsTest, AreOnWhereALabelRunsThemAndNowhereElse) {
+  for (const Settings& s : settings(R"("roce+pfc", "roce+pfc+rocc", "irn+p4qcn", "roce+pfc+qcn")")) {
+    EXPECT_EQ(params_of<P4qcnMechanism>(s.switches).enabled, s.label == "irn+p4qcn") << s.label;
+    EXPECT_EQ(params_of<QcnMechanism>(s.switches).enabled, s.label == "roce+pfc+qcn") << s.label;
+  }
+}
+
+TEST(CongestionPointsTest, BeginWithThePresetOfTheReactionPointAndKeysChangeIt) {
+  const auto p4qcn = [](const std::string& more) {
+    return params_of<P4qcnMechanism>(settings(R"("roce+pfc+p4qcn")", more)[0].switches);
+  };
+  EXPECT_EQ(p4qcn("").count, P4qcnCount::kFrames);
+  EXPECT_EQ(p4qcn("").frames_max, 11u);
+  const std::string rdma = "[congestion_control.p4qcn]\npreset = \"rdma\"\n";
+  EXPECT_EQ(p4qcn(rdma).count, P4qcnCount::kBytes);
+  EXPECT_EQ(p4qcn(rdma).q_max, kComputed);
+  EXPECT_EQ(p4qcn(rdma + "[switch.p4qcn]\nq_max = \"100KB\"\ncount = \"frames\"\n").count,
+            P4qcnCount::kFrames);
+  const Settings scaled = settings(R"("roce+pfc+qcn")", "[congestion_control.qcn]\npreset = \"scaled\"\n")[0];
+  EXPECT_EQ(params_of<QcnMechanism>(scaled.switches).scale_from, 10_Gbps);
+}
+
+TEST(CongestionPointsTest, AGroupOfSwitchesMayHaveOthers) {
+  const Settings s = settings(
+      R"("roce+pfc+qcn")", "[[switch_group]]\nswitches = [\"s1\"]\n[switch_group.qcn]\nq_eq = \"50KB\"\n")[0];
+  EXPECT_EQ(params_of<QcnMechanism>(s.switches).q_eq, 26_KB);
+  EXPECT_EQ(params_of<QcnMechanism>(s.switch_groups[0].config).q_eq, 50_KB);
+  EXPECT_TRUE(params_of<QcnMechanism>(s.switch_groups[0].config).enabled);
+}
+
+TEST(CongestionPointsTest, AMistakeIsOneLineWithPlaceBoundsAndTheNearestName) {
+  const auto expect = [](const std::string& told, const char* want) {
+    EXPECT_NE(told.find(want), std::string::npos) << told;
+  };
+  expect(complaint("[switch.p4qcn]\nframe_min = 5\n"), "did you mean \"frames_min\"?");
+  expect(complaint("[switch.p4qcn]\nframes_min = 12\n"), "switch.p4qcn.frames_min is more than frames_max");
+  expect(complaint("[switch.p4qcn]\nq_min = \"2KB\"\nq_max = \"1KB\"\n"),
+         "switch.p4qcn.q_min is more than q_max");
+  expect(complaint("[switch.p4qcn]\np_max = 1.5\n"), "outside");
+  expect(complaint("[switch.p4qcn]\nflows = 0\n"), "outside");
+  expect(complaint("[switch.p4qcn]\ndepth = \"ports\"\n"), "did you mean \"port\"?");
+  expect(complaint("[switch.p4qcn]\ngap = 50\n"), "has no unit");
+  expect(complaint("[switch.p4qcn]\ndscp = 26\n", R"("roce+pfc+p4qcn")"),
+         "P4QCN's feedback would be of the lossless class 3");
+  expect(complaint("[switch.p4qcn]\ncount = \"bytes\"\nq_min = \"900KB\"\n", R"("roce+pfc+p4qcn")"),
+         "P4QCN's q_min is more than its q_max");
+  expect(complaint("[congestion_control.p4qcn]\nbeta = 2\n"), "outside");
+  expect(complaint("[congestion_control.p4qcn]\npreset = \"rmda\"\n"), "did you mean \"rdma\"?");
+  expect(complaint("[switch.qcn]\nq_eq = \"10B\"\n"), "outside");
+  expect(complaint("[switch.qcn]\njitter_percent = 100\n"), "outside");
+  expect(complaint("[switch]\nlossless_classes = [3, 6]\n", R"("roce+pfc+qcn")"),
+         "would be of the lossless class 6");
+  expect(complaint("[congestion_control.qcn]\ntimer = \"0s\"\n"), "must be more than 0");
+  expect(complaint("[congestion_control.qcn]\ngain = 0\n"), "outside");
+}
+
+}  // namespace
+}  // namespace rocelab

@@ -28,21 +28,16 @@ std::string complaint(const std::string& more, const std::string& transport = R"
   });
 }
 
-template <class M>
-typename M::Params params_of(const SwitchConfig& config) {
-  return Mechanisms::Set::params_of<M>(config.mechanisms);
-}
-
 TEST(CongestionPointsTest, AreOnWhereALabelRunsThemAndNowhereElse) {
   for (const Settings& s : settings(R"("roce+pfc", "roce+pfc+rocc", "irn+p4qcn", "roce+pfc+qcn")")) {
-    EXPECT_EQ(params_of<P4qcnMechanism>(s.switches).enabled, s.label == "irn+p4qcn") << s.label;
-    EXPECT_EQ(params_of<QcnMechanism>(s.switches).enabled, s.label == "roce+pfc+qcn") << s.label;
+    EXPECT_EQ(s.switches.mechanisms.of<P4qcnMechanism>().enabled, s.label == "irn+p4qcn") << s.label;
+    EXPECT_EQ(s.switches.mechanisms.of<QcnMechanism>().enabled, s.label == "roce+pfc+qcn") << s.label;
   }
 }
 
 TEST(CongestionPointsTest, BeginWithThePresetOfTheReactionPointAndKeysChangeIt) {
   const auto p4qcn = [](const std::string& more) {
-    return params_of<P4qcnMechanism>(settings(R"("roce+pfc+p4qcn")", more)[0].switches);
+    return settings(R"("roce+pfc+p4qcn")", more)[0].switches.mechanisms.of<P4qcnMechanism>();
   };
   EXPECT_EQ(p4qcn("").count, P4qcnCount::kFrames);
   EXPECT_EQ(p4qcn("").frames_max, 11u);
@@ -52,15 +47,15 @@ TEST(CongestionPointsTest, BeginWithThePresetOfTheReactionPointAndKeysChangeIt) 
   EXPECT_EQ(p4qcn(rdma + "[switch.p4qcn]\nq_max = \"100KB\"\ncount = \"frames\"\n").count,
             P4qcnCount::kFrames);
   const Settings scaled = settings(R"("roce+pfc+qcn")", "[congestion_control.qcn]\npreset = \"scaled\"\n")[0];
-  EXPECT_EQ(params_of<QcnMechanism>(scaled.switches).scale_from, 10_Gbps);
+  EXPECT_EQ(scaled.switches.mechanisms.of<QcnMechanism>().scale_from, 10_Gbps);
 }
 
 TEST(CongestionPointsTest, AGroupOfSwitchesMayHaveOthers) {
   const Settings s = settings(
       R"("roce+pfc+qcn")", "[[switch_group]]\nswitches = [\"s1\"]\n[switch_group.qcn]\nq_eq = \"50KB\"\n")[0];
-  EXPECT_EQ(params_of<QcnMechanism>(s.switches).q_eq, 26_KB);
-  EXPECT_EQ(params_of<QcnMechanism>(s.switch_groups[0].config).q_eq, 50_KB);
-  EXPECT_TRUE(params_of<QcnMechanism>(s.switch_groups[0].config).enabled);
+  EXPECT_EQ(s.switches.mechanisms.of<QcnMechanism>().q_eq, 26_KB);
+  EXPECT_EQ(s.switch_groups[0].config.mechanisms.of<QcnMechanism>().q_eq, 50_KB);
+  EXPECT_TRUE(s.switch_groups[0].config.mechanisms.of<QcnMechanism>().enabled);
 }
 
 TEST(CongestionPointsTest, AMistakeIsOneLineWithPlaceBoundsAndTheNearestName) {

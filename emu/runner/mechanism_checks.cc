@@ -10,12 +10,7 @@
 namespace rocelab {
 namespace {
 
-template <class Mechanism>
-typename Mechanism::Params params_of(const SwitchConfig& config) {
-  return Mechanisms::Set::params_of<Mechanism>(config.mechanisms);
-}
-
-bool balances(const SwitchConfig& config) { return params_of<LoadBalanceMechanism>(config).enabled; }
+bool balances(const SwitchConfig& config) { return config.mechanisms.of<LoadBalanceMechanism>().enabled; }
 
 // Go-back-N takes a frame that has been overtaken for a lost one.
 void check_transports(const RunPlan& plan) {
@@ -54,8 +49,8 @@ void number_equal_cost_ports(RunPlan& plan, const Routing& routing) {
 
 void check_mechanisms(const RunPlan& plan) {
   for (const SwitchEntry& entry : plan.world.switches) {
-    const auto pipeline = params_of<PipelineMechanism>(entry.config);
-    const auto capfc = params_of<CapfcMechanism>(entry.config);
+    const auto pipeline = entry.config.mechanisms.of<PipelineMechanism>();
+    const auto capfc = entry.config.mechanisms.of<CapfcMechanism>();
     if (pipeline.enabled && pipeline.full == PipelineFull::kStop &&
         plan.settings.engine.clock == ClockKind::kWall)
       refuse(plan.settings, "switch.pipeline.full",

@@ -7,7 +7,7 @@
 #include "base/wire/controls.h"
 #include "ovs_patches/netdev/fabric.h"
 #include "ovs_patches/netdev/test_world.h"
-#include "ovs_patches/switch_model/mechanism_follow.h"
+#include "ovs_patches/switch_model/mechanism_table.h"
 
 namespace rocelab {
 namespace {

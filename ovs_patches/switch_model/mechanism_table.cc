@@ -75,15 +75,6 @@ constexpr auto follow_of() -> decltype(MechanismType::follow) {
 }
 
 template <class M>
-constexpr auto follow_of() -> decltype(MechanismType::follow) {
-  if constexpr (requires(typename M::Params & p) { M::follow(p, "", ""); })
-    return [](void* params, std::string_view congestion_control, std::string_view preset) {
-      M::follow(*static_cast<typename M::Params*>(params), congestion_control, preset);
-    };
-  return nullptr;
-}
-
-template <class M>
 constexpr std::string_view section() {
   if constexpr (requires { M::kSection; }) return M::kSection;
   return {};
@@ -102,7 +93,6 @@ constexpr MechanismType type_of() {
           Set::params_before<M>(),
           sizeof(typename M::Params),
           [](const void* params) { return M::is_on(own<M>(params)); },
-          follow_of<M>(),
           follow_of<M>(),
           &problem_of<M>,
           &problem_beside<M>,

@@ -13,7 +13,7 @@ using FbpBench = FeedbackBench<P4qcnFbp>;
 SwitchConfig config_of(P4qcnParams params = {}) {
   params.enabled = true;
   SwitchConfig config = feedback_config();
-  set_mechanism<P4qcnMechanism>(config, params);
+  config.mechanisms.of<P4qcnMechanism>() = params;
   return config;
 }
 

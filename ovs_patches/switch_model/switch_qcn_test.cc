@@ -12,7 +12,7 @@ using CnmBench = FeedbackBench<Cnm>;
 SwitchConfig config_of(QcnParams params = {}) {
   params.enabled = true;
   SwitchConfig config = feedback_config();
-  set_mechanism<QcnMechanism>(config, params);
+  config.mechanisms.of<QcnMechanism>() = params;
   return config;
 }
 

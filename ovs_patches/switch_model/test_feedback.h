@@ -2,24 +2,11 @@
 // points share.
 #pragma once
 
-#include <cstring>
 #include <vector>
 
-#include "ovs_patches/switch_model/mechanism_table.h"
 #include "ovs_patches/switch_model/test_support.h"
 
 namespace rocelab::switch_test {
-
-// The parameters of mechanism M in a switch's configuration.
-template <class M>
-void set_mechanism(SwitchConfig& config, const typename M::Params& params) {
-  for (const MechanismType& type : mechanism_types()) {
-    if (type.name != M::kName) continue;
-    std::memcpy(config.mechanisms.bytes.data() + type.offset, &params, sizeof params);
-    return;
-  }
-  FAIL() << "no such mechanism";
-}
 
 inline SwitchConfig feedback_config() {
   SwitchConfig config;

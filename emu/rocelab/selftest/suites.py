@@ -96,7 +96,7 @@ def pytest(
     listed.write_text("".join(f"{folder}/{file.name}\0" for file in files))
     each = 1 if at_once > 1 else max(1, len(files))
     command = f'exec "$0" -m pytest "$@" -v --color=no --junitxml="{reports}/$(basename "$1").xml"'
-    argv = [
+    argv: list[str | Path] = [
         "xargs",
         "-0",
         "-r",

@@ -1,16 +1,19 @@
 """Joins what both ends of each flow recorded, and what their NICs did, into one record per flow.
 
 The traffic program reads a clock of 1 ns; the NICs' event files hold the same instants to the picosecond: the first message posted at the requester and
-the last one placed at the sink. Where there is an event file its times are taken. All times are experiment time.
+the last one placed at the sink. Where there is an event file its times are taken; of queue pairs that flows share those that the program's clock may mean. All
+times are experiment time.
 """
 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from rocelab.flow_status import OTHER_STATUS, TEXTS
 from rocelab.model import Array, FlowPlan, FlowRecord
 
@@ -34,21 +37,46 @@ def read_records(
                 if record.get(key) is not None:
                     record[key] += epoch
             ends[(record["id"], record["role"])] = record
+    users = Counter(
+        (r["role"], f.src, f.dst, q) for f in flows for r in _ends(ends, f) for q in r["local_qpns"]
+    )
+    shared = {
+        f.id
+        for f in flows
+        for r in _ends(ends, f)
+        for q in r["local_qpns"]
+        if users[r["role"], f.src, f.dst, q] > 1
+    }
     return tuple(
-        _join(f, ends.get((f.id, "source"), {}), ends.get((f.id, "sink"), {}), events) for f in flows
+        _join(f, ends.get((f.id, "source"), {}), ends.get((f.id, "sink"), {}), events, f.id in shared)
+        for f in flows
     )
 
 
+def _ends(ends: Mapping[tuple[int, str], dict[str, Any]], flow: FlowPlan) -> list[dict[str, Any]]:
+    return [ends[flow.id, role] for role in ("source", "sink") if (flow.id, role) in ends]
+
+
 def _join(
-    flow: FlowPlan, source: Mapping[str, Any], sink: Mapping[str, Any], events: Mapping[str, Array]
+    flow: FlowPlan,
+    source: Mapping[str, Any],
+    sink: Mapping[str, Any],
+    events: Mapping[str, Array],
+    shared: bool,
 ) -> FlowRecord:
     status = next((s for s in map(_status, (source, sink)) if s != 0), 0)
     requester, requester_host = (sink, flow.dst) if flow.op == "read" else (source, flow.src)
     posted, placed = requester.get("posted_ps"), sink.get("placed_ps")
     if posted is not None:
-        posted = _instant(events, requester_host, _POSTED, requester["local_qpns"], last=False) or posted
+        found = _instants(events, requester_host, _POSTED, requester["local_qpns"])
+        if shared:  # it is posted when its time comes, perhaps behind requests of other flows
+            found = [t for t in found if abs(t - posted) < 1000]
+        posted = min(found, default=posted)
     if placed is not None:
-        placed = _instant(events, flow.dst, _PLACED, sink["local_qpns"], last=True) or placed
+        found = _instants(events, flow.dst, _PLACED, sink["local_qpns"])
+        if shared:
+            found = [t for t in found if t < placed + 1000]
+        placed = max(found, default=placed)
     return FlowRecord(
         id=flow.id,
         posted_ps=posted,
@@ -78,16 +106,10 @@ def _status(end: Mapping[str, Any]) -> int:
     return TEXTS.index(text) if text in TEXTS else OTHER_STATUS
 
 
-def _instant(events: Mapping[str, Array], host: str, kind: int, qpns: list[int], last: bool) -> int | None:
-    """Time of the first or last record of `kind` for these local QPNs, over all VFs of the host."""
+def _instants(events: Mapping[str, Array], host: str, kind: int, qpns: list[int]) -> list[int]:
+    """Times of the records of `kind` for these local QPNs, over all VFs of the host."""
     found: list[int] = []
     for name, array in events.items():
-        if name.rpartition(".")[0] != host:
-            continue
-        mine = array[(array["kind"] == kind)]
-        mine = mine[[int(q) in qpns for q in mine["flow"]]] if len(mine) else mine
-        if len(mine):
-            found.append(int(mine["time_ps"].max() if last else mine["time_ps"].min()))
-    if not found:
-        return None
-    return max(found) if last else min(found)
+        if name.rpartition(".")[0] == host and len(array):
+            found += array["time_ps"][(array["kind"] == kind) & np.isin(array["flow"], qpns)].tolist()
+    return found

@@ -5,7 +5,9 @@
 #include <vector>
 
 #include "emu/runner/plan_checks.h"
-#include "ovs_patches/switch_model/mechanisms/mechanisms.h"
+#include "ovs_patches/switch_model/mechanisms/capfc.h"
+#include "ovs_patches/switch_model/mechanisms/load_balance.h"
+#include "ovs_patches/switch_model/mechanisms/pipeline.h"
 
 namespace rocelab {
 namespace {

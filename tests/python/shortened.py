@@ -19,6 +19,7 @@ _FOLDERS = ("scenarios", "tests/same/scenarios")
 _SEED = 1
 _LOAD = "0.9"  # of Poisson arrivals, and so many of them
 _FLOWS = 1200
+_EVERY = "20us"  # between flows of the network, where a scenario says that in place of a load
 _LATEST_PS = 10**9  # starts and link events that are later come earlier, in proportion
 _BUFFERS = ("switch.lossless_buffer", "switch.lossy_buffer", "switch.input_buffer", "switch.shared_pool")
 _SMALLEST_BUFFER = 60_000  # some frames above the headroom of a link of 40 Gb/s and 2 us
@@ -94,7 +95,8 @@ def _crowded(parameters: dict[str, str]) -> Iterator[str]:
             late[key] = native.module().parse_duration_ps(_text(value))
         elif re.fullmatch(r"workload\.[^.]+\.load", key):
             group = key.removesuffix(".load")
-            yield from (f"{key}={_LOAD}", f"{group}.overload=true", f"{group}.flows={_FLOWS}")
+            rate = f"{group}.every={_EVERY}" if _text(value) == "none" else f"{key}={_LOAD}"
+            yield from (rate, f"{group}.overload=true", f"{group}.flows={_FLOWS}")
     latest = max(late.values(), default=0)
     if latest > _LATEST_PS:
         yield from (f"{key}={at * _LATEST_PS // latest}ps" for key, at in late.items() if at)

@@ -43,9 +43,8 @@ _CASES: list[tuple[Path, tuple[str, ...]]] = [
     (_SMALL / "files.toml", ()),
     (_SMALL / "side_by_side.toml", ()),
     (_SMALL / "operations.toml", ()),
-    # Flows that share the queue pairs of their hosts, and flows with which they come and go.
+    # Flows that share the queue pairs of their hosts.
     (_SMALL / "connections.toml", ()),
-    (_SMALL / "flow_lifetimes.toml", ()),
     # Messages by the clock, in bursts, and more than a link carries.
     (SCENARIOS / "streams.toml", ()),
     (_SMALL / "streams.toml", ()),

@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 from rocelab.errors import RocelabError
 from rocelab.live.client import SessionClient, SessionError
-from rocelab.live.engine import LiveEngine
+from rocelab.live.engine import LiveEngine, refuse_virtual_only
 from rocelab.live.ovs import STDERR_VARIABLE, Ovs, OvsError
 from rocelab.scenario import make_plans, read_scenario
 
-QUICK = Path(__file__).resolve().parents[2] / "scenarios" / "quick.toml"
+ROOT = Path(__file__).resolve().parents[2]
+QUICK = ROOT / "scenarios" / "quick.toml"
 
 # Between the two calls the socket is there and refuses whoever connects.
 _DAEMON = """
@@ -116,3 +117,11 @@ def test_a_start_that_fails_leaves_nothing_for_the_next_to_stumble_over(
             with pytest.raises(RocelabError, match="the topology could not be built: no database"):
                 engine.execute(plan)
     assert found == [[], []]
+
+
+def test_queue_pairs_that_come_and_go_with_their_flows_are_for_virtual_time() -> None:
+    for plan in make_plans(read_scenario(ROOT / "tests/same/scenarios/flow_lifetimes.toml")):
+        with pytest.raises(RocelabError, match='requests.queue_pairs = "per-flow" is for virtual time'):
+            refuse_virtual_only(plan)
+    for plan in make_plans(read_scenario(ROOT / "tests/same/scenarios/connections.toml")):
+        refuse_virtual_only(plan)

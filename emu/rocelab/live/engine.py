@@ -63,6 +63,7 @@ class LiveEngine:
 
     def execute(self, plan: RunPlan, out: Path | None = None, pcap: bool = False) -> RunOutcome:
         """One run. What goes wrong in it is in the outcome's `error`, with what there is; a topology that cannot be built raises."""
+        refuse_virtual_only(plan)
         self.report(Progress(plan, "start"))
         session = self._session_for(plan)
         self.runs += 1
@@ -107,6 +108,15 @@ class LiveEngine:
     def _empty_directory(self) -> None:
         shutil.rmtree(self.directory.tmp, ignore_errors=True)
         self.directory.tmp.mkdir(mode=0o700)
+
+
+def refuse_virtual_only(plan: RunPlan) -> None:
+    """Queue pairs of a flow that begins later are told over TCP: a program that waits there stands still with the clock of its peers, or lets time pass without them."""
+    for parameter in plan.parameters:
+        if parameter.key.endswith(".queue_pairs") and parameter.value == '"per-flow"':
+            raise RocelabError(
+                f'{parameter.key} = "per-flow" is for virtual time: run it with --engine des, or take "persistent" or "ahead"'
+            )
 
 
 def start_session(directory: RunDirectory, layout: Layout, stay: bool = False) -> SessionClient:

@@ -8,8 +8,8 @@
 
 namespace rocelab {
 
-inline constexpr std::uint32_t kNoShare = 0xffffffff;  // the frame has this one output
-inline constexpr std::uint32_t kPlaced = 0xfffffffe;   // its ingress port has had its place back already
+inline constexpr std::uint32_t kNoShare = 0xffffffff;    // the frame has this one output
+inline constexpr std::uint32_t kGivenBack = 0xfffffffe;  // its ingress port has had its place back already
 
 struct QueuedFrame {
   PacketRef packet;

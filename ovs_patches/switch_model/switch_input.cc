@@ -107,7 +107,7 @@ void SwitchCore::receive_copies(PortId in, std::span<const PortId> outs, PacketR
     if (egress_takes(outs[i], tc, frame)) last = i;
   }
   const Packet& original = *packet;  // stays where it is while the queue holds it
-  const std::uint32_t share = charged ? new_share() : kPlaced;
+  const std::uint32_t share = charged ? new_share() : kGivenBack;
   bool stored = false;
   for (std::size_t i = 0; i < outs.size(); ++i) {
     if (!egress_takes(outs[i], tc, frame)) {
@@ -156,7 +156,7 @@ void SwitchCore::place(PortId in, std::span<const PortId> outs, PacketRef packet
   if (!lossless(tc)) return store_apart(in, {&out, 1}, std::move(packet), now);
   if (!egress_takes(out, tc, frame)) return drop(out, in, *packet, SwitchDropReason::kEgressMax, now);
   note_delivered(in, out, *packet, now);
-  enqueue(in, out, std::move(packet), kPlaced, now);
+  enqueue(in, out, std::move(packet), kGivenBack, now);
 }
 
 // Frames that only switches make are believed because hosts cannot send them. One that no mechanism takes has

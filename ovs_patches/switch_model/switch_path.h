@@ -36,7 +36,7 @@ namespace rocelab {
   if (ecn.marks(marking(port, tc), packet->ecn, length)) mark(out, in, *packet, length, now);
   if ((port.watched & bit_of(tc)) != 0) [[unlikely]]
     mechanisms.on_enqueue(port.watch, out, in, *packet, now);
-  if (share < kPlaced) ++shares[share].copies;
+  if (share < kGivenBack) ++shares[share].copies;
   const std::int64_t rank = (ranked_classes & bit_of(tc)) == 0 ? 0 : mechanisms.rank(out, *packet, now);
   queues.push(queue, in, share, frame, std::move(packet), rank);
   if ((port.waiting & bit_of(tc)) != 0) return;  // the port has had this class to send, or may not send it
@@ -149,7 +149,7 @@ namespace rocelab {
 [[gnu::always_inline]] inline void SwitchCore::give_back(PortId in, Tc tc, Bytes frame, std::uint32_t share,
                                                          Time now) {
   if (share != kNoShare) {
-    if (share == kPlaced) return;
+    if (share == kGivenBack) return;
     if (--shares[share].copies > 0) return;
     free_shares.push_back(share);
   }

@@ -95,8 +95,9 @@ TEST(ConnectionTest, FlowsOfAPairShareQueuePairsAndAreServedInTheOrderOfTheirSta
         EXPECT_EQ(shared.flows[0].src_qpns, shared.flows[1].src_qpns) << name;
         EXPECT_EQ(shared.flows[0].dst_qpns, shared.flows[2].dst_qpns) << name;
         EXPECT_NE(shared.flows[0].src_qpns, shared.flows[3].src_qpns) << name << ": another pair";
-        if (std::string(qps) == "1" && std::string(op) != "read")
+        if (std::string(qps) == "1" && std::string(op) != "read") {
           EXPECT_EQ(shared.fct(0), shared.plan.flows[0].alone) << name << ": nobody overtakes the first";
+        }
         EXPECT_GT(ahead.fct(0), shared.fct(0)) << name;
         EXPECT_GT(shared.flows[1].placed, shared.flows[0].placed) << name;
         EXPECT_LT(ahead.flows[1].placed, ahead.flows[0].placed) << name << ": with its own it overtakes";

@@ -31,6 +31,8 @@ _NEVER: tuple[tuple[str, str, set[str], str], ...] = (
     ("scenarios/streams.toml", "irn+dcqcn", {"timeouts"}, "later frames tell of all losses"),
     ("*/same/scenarios/streams.toml", "irn", {"timeouts"}, "later frames tell of all losses"),
     ("*/same/scenarios/datagrams.toml", "irn", {"timeouts"}, "later frames tell of all losses"),
+    ("*/p4qcn_testbed.toml", "*", {"retransmissions", "timeouts"}, "UC and UD repair no loss"),
+    ("*/p4qcn_testbed.toml", "irn+p4qcn", {"drops"}, "the flow that is controlled makes way and starves"),
     ("*/quick.toml", "roce", {"timeouts"}, "too short: later frames tell of all losses"),
     ("*/quick.toml", "irn+pfc", {"pauses"}, "two windows of a BDP fit into the buffer"),
     (

@@ -19,8 +19,10 @@ constexpr auto kFields = fields(
         .or_word("bdp"),
     field<&AimdParams::slow_start>("slow_start", "TCP's slow start, at the beginning and after a timeout"),
     field<&AimdParams::increase>("increase", "packets per window acknowledged").within(1e-9, 1000),
-    field<&AimdParams::decrease>("decrease", "share of the window that a loss leaves").within(0, 1),
-    field<&AimdParams::min_window>("min_window", "packets that a loss leaves at least").within(1, 1 << 20));
+    field<&AimdParams::decrease>("decrease",
+                                 "share of the window that a loss leaves, and with `aimd_ecn` a mark")
+        .within(0, 1),
+    field<&AimdParams::min_window>("min_window", "packets that it leaves at least").within(1, 1 << 20));
 
 }  // namespace
 

@@ -13,19 +13,10 @@ constexpr CcPresetOf<AimdParams> kPresets[] = {
      {.initial_window = 4, .slow_start = true},
      kMarking}};
 
-constexpr auto kFields = fields(
-    field<&AimdParams::initial_window>("initial_window", "packets; bdp: the BDP cap")
-        .within(1, 1 << 20)
-        .or_word("bdp"),
-    field<&AimdParams::slow_start>("slow_start", "TCP's slow start, at the beginning and after a timeout"),
-    field<&AimdParams::increase>("increase", "packets per window acknowledged").within(1e-9, 1000),
-    field<&AimdParams::decrease>("decrease", "share of the window that a loss or a mark leaves").within(0, 1),
-    field<&AimdParams::min_window>("min_window", "packets that they leave at least").within(1, 1 << 20));
-
 }  // namespace
 
 std::span<const CcPresetOf<AimdParams>> AimdEcn::presets() { return kPresets; }
-Schema<AimdParams> AimdEcn::schema() { return kFields; }
+Schema<AimdParams> AimdEcn::schema() { return Aimd::schema(); }
 
 void AimdEcn::on_ack(const CcAck& ack, Time now) {
   aimd_.on_ack(ack, now);

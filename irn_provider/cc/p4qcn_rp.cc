@@ -47,12 +47,8 @@ P4qcnRp::P4qcnRp(const P4qcnRpParams& params, const CcContext& context)
   params_.min_rate = std::min(params_.min_rate, context.line_rate);
 }
 
-void P4qcnRp::catch_up(Time now) {
-  while (stages_.timer_at() <= now) stages_.on_timer();
-}
-
 void P4qcnRp::on_sent(Bytes frame, Time now) {
-  catch_up(now);
+  stages_.catch_up(now);
   stages_.on_sent(frame);
 }
 
@@ -61,14 +57,14 @@ FeedbackResult P4qcnRp::on_feedback(const Packet& feedback, Time now) {
   if (feedback.kind != kind_of<P4qcnFbp>) return {};
   const auto fbp = control_of<P4qcnFbp>(feedback);
   if (!is_cp_address(fbp.cp)) return {};
-  catch_up(now);
+  stages_.catch_up(now);
   const double floor = std::max(static_cast<double>(params_.min_rate.bps()), kLeast);
   stages_.cut(std::max(stages_.current() * (1 - params_.beta / 2), floor), false, now);
   return {true, false, stages_.rate(), fbp.depth, fbp.cp};
 }
 
 Rate P4qcnRp::rate(Time now) {
-  catch_up(now);
+  stages_.catch_up(now);
   return stages_.rate();
 }
 

@@ -44,8 +44,6 @@ class P4qcnRp final : public CongestionControl {
   Rate target() const { return stages_.target_rate(); }  // R_t, for tests
 
  private:
-  void catch_up(Time now);
-
   P4qcnRpParams params_;
   RateStages stages_;
 };

@@ -69,12 +69,8 @@ QcnRp::QcnRp(const QcnRpParams& params, const CcContext& context)
   params_.min_rate = std::min(params_.min_rate, context.line_rate);
 }
 
-void QcnRp::catch_up(Time now) {
-  while (stages_.timer_at() <= now) stages_.on_timer();
-}
-
 void QcnRp::on_sent(Bytes frame, Time now) {
-  catch_up(now);
+  stages_.catch_up(now);
   stages_.on_sent(frame);
 }
 
@@ -83,7 +79,7 @@ FeedbackResult QcnRp::on_feedback(const Packet& feedback, Time now) {
   if (feedback.kind != kind_of<Cnm>) return {};
   const auto cnm = control_of<Cnm>(feedback);
   if (!is_cp_address(cnm.cp) || cnm.feedback == 0) return {};
-  catch_up(now);
+  stages_.catch_up(now);
   const double share = std::min(params_.gain * cnm.feedback, params_.max_decrease);
   const double least = static_cast<double>(params_.min_rate.bps());
   const bool in_a_row = stages_.limited() && !stages_.increased();
@@ -93,7 +89,7 @@ FeedbackResult QcnRp::on_feedback(const Packet& feedback, Time now) {
 }
 
 Rate QcnRp::rate(Time now) {
-  catch_up(now);
+  stages_.catch_up(now);
   return stages_.rate();
 }
 

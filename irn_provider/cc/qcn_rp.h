@@ -48,8 +48,6 @@ class QcnRp final : public CongestionControl {
   Rate target() const { return stages_.target_rate(); }  // rpTargetRate, for tests
 
  private:
-  void catch_up(Time now);
-
   QcnRpParams params_;
   RateStages stages_;
 };

@@ -62,6 +62,9 @@ class RateStages {
     timer_at_ = timer_at_ + time_limit();
     increase();
   }
+  void catch_up(Time now) {
+    while (timer_at_ <= now) on_timer();
+  }
   // Precondition: timers up to now have been served.
   void on_sent(Bytes frame) {
     if (!limited() || law_.byte_counter == Bytes{}) return;

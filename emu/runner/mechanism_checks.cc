@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "emu/runner/plan_checks.h"
-#include "ovs_patches/switch_model/mechanisms/capfc.h"
 #include "ovs_patches/switch_model/mechanisms/load_balance.h"
 #include "ovs_patches/switch_model/mechanisms/pipeline.h"
 
@@ -49,19 +48,14 @@ void number_equal_cost_ports(RunPlan& plan, const Routing& routing) {
   }
 }
 
-void check_mechanisms(const RunPlan& plan) {
+void refuse_unfit_networks(const RunPlan& plan) {
   for (const SwitchEntry& entry : plan.world.switches) {
     const auto pipeline = entry.config.mechanisms.of<PipelineMechanism>();
-    const auto capfc = entry.config.mechanisms.of<CapfcMechanism>();
     if (pipeline.enabled && pipeline.full == PipelineFull::kStop &&
         plan.settings.engine.clock == ClockKind::kWall)
       refuse(plan.settings, "switch.pipeline.full",
              "switch.pipeline.full = \"stop\" may deadlock, and foreign devices would wait for ever: use "
-             "clock = "
-             "\"lockstep\" or \"skip-port\"");
-    if (pipeline.enabled && capfc.enabled && capfc.xoff == kComputed)
-      refuse(plan.settings, "switch.capfc.xoff",
-             "switch.capfc.xoff = \"computed\" knows nothing of frames before a pipeline: give a size");
+             "clock = \"lockstep\" or \"skip-port\"");
     if (!balances(entry.config)) continue;
     check_transports(plan);
     if (!plan.settings.link_events.empty())

@@ -1,4 +1,4 @@
-// What mechanisms of switches need to know of a network, and what they cannot be run with.
+// Facts of a network that mechanisms of switches need, and networks that they refuse.
 #pragma once
 
 #include "emu/runner/plan.h"
@@ -10,6 +10,6 @@ namespace rocelab {
 void number_equal_cost_ports(RunPlan& plan, const Routing& routing);
 
 // Throws ScenarioError, which names the key to change and where it stands.
-void check_mechanisms(const RunPlan& plan);
+void refuse_unfit_networks(const RunPlan& plan);
 
 }  // namespace rocelab

@@ -111,7 +111,7 @@ class Planner {
     add_hosts();
     add_switches();
     number_equal_cost_ports(plan_, routing_);
-    check_mechanisms(plan_);
+    refuse_unfit_networks(plan_);
     plan_.routes = routing_.all_rules(rng_);
     plan_.world.link_changes = link_changes(settings_, plan_.world);
     plan_.route_changes = route_changes(settings_, plan_.routes, rng_);
@@ -289,7 +289,7 @@ class Planner {
     }
   }
 
-  // What a peer has created is known a lookahead later; programs act at whole nanoseconds.
+  // A host learns of its peer's queue pairs a lookahead later, and programs act at whole nanoseconds.
   Duration connect_ahead() const { return plan_.lookahead + 1_ns; }
 
   void add_live_settings() {

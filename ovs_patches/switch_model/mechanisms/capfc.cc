@@ -80,6 +80,13 @@ CapfcThresholds CapfcMechanism::thresholds(const CapfcParams& params, const Swit
   return at;
 }
 
+std::optional<SchemaProblem> CapfcMechanism::problem_beside(const CapfcParams& params,
+                                                            const SwitchConfig& config) {
+  if (params.xoff == kComputed && config.mechanisms.is_on("pipeline"))
+    return SchemaProblem{"xoff", "= \"computed\" knows nothing of frames before a pipeline: give a size"};
+  return std::nullopt;
+}
+
 std::string CapfcMechanism::problem_in(const CapfcParams& params, const SwitchConfig& config,
                                        std::span<const PortConfig> ports) {
   const auto lossless = [](const ClassConfig& c) { return c.lossless; };

@@ -32,6 +32,7 @@ class CapfcMechanism {
   static Schema<Params> schema();
   static bool is_on(const Params& params) { return params.enabled; }
   static std::optional<SchemaProblem> problem_of(const Params& params);
+  static std::optional<SchemaProblem> problem_beside(const Params& params, const SwitchConfig& config);
   static std::string problem_in(const Params& params, const SwitchConfig& config,
                                 std::span<const PortConfig> ports);
 

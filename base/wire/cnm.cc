@@ -27,7 +27,7 @@ std::uint32_t ipv4_of(std::span<const std::byte> mac) {
   return wire::load16(mac, 0) == 0x0200 ? wire::load32(mac, 2) : 0;
 }
 
-// What the encapsulated frame says of itself, in `cnm`. False: it is not RoCEv2 over plain IP.
+// Reads the fields of the encapsulated frame into `cnm`. False: the frame is not RoCEv2 over plain IP.
 bool read_msdu(std::span<const std::byte> msdu, Cnm& cnm) {
   const std::uint16_t type = msdu.size() >= 2 ? wire::load16(msdu, 0) : 0;
   cnm.ipv6 = type == kEtherTypeIpv6;

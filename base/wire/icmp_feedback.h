@@ -56,7 +56,7 @@ struct IcmpFeedback {
 
   // `frame` begins at the destination MAC. Null: anything else, or one with a wrong checksum or length.
   static std::optional<IcmpFeedback> parse(std::span<const std::byte> frame);
-  // What comes behind the common part is in `out` already; the checksum covers it.
+  // The caller has written the fields behind the common part into `out`: the checksum covers them.
   void write(std::span<std::byte> out) const;
   void show(FrameView& view) const;
 };

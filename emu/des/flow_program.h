@@ -30,7 +30,7 @@ struct Endpoint {
   RKey rkey;
 };
 
-// What both ends of a flow have created: where programs that run apart tell each other over TCP.
+// The queue pairs that both ends of a flow have created. Programs that run apart tell each other over TCP.
 struct FlowEndpoints {
   std::vector<Endpoint> source, sink;  // by lane
 };

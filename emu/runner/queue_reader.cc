@@ -106,7 +106,7 @@ void read_mechanisms(ConfigSection& section, const std::string& path, SwitchConf
   }
 }
 
-// What mechanisms ask of the rest of [switch]. Behind all of it.
+// Mechanisms may make demands on the rest of [switch]: called when all of it is read.
 void check_mechanisms(ConfigSection& section, const SwitchConfig& config) {
   for (const MechanismType& type : mechanism_types())
     if (const auto problem = type.problem_beside(config.mechanisms.of(type), config)) {

@@ -129,7 +129,8 @@ void IrnSender::look_ahead(Time now) {
   fetched_at_ = lost ? now + config_.retransmit_fetch : Time::zero();
 }
 
-// The 4.2.1 chapter does not say what restarts the timer; its simulator restarts it here (DEVIATIONS.md#irn).
+// Mittal, 4.2.1, does not say what restarts the timer; the simulator of the chapter restarts it here, too
+// (DEVIATIONS.md#irn).
 void IrnSender::heard_from_peer(Time now) {
   if (config_.restart_on_any_ack && rto_.running()) rto_.restart(now);
 }

@@ -17,8 +17,8 @@
 
 namespace rocelab {
 
-// What algorithm 3 lacks, each by itself (FIX_* of tests/models/escape.pml; DEVIATIONS.md#escape). None: the
-// algorithm to the letter.
+// Corrections of algorithm 3, each by itself (FIX_* of tests/models/escape.pml; DEVIATIONS.md#escape). None:
+// the algorithm to the letter.
 enum class EscapeFix : std::uint8_t {
   kPool = 1 << 0,   // event e3 counts where a token reserved a place, not where the frame was extracted
   kOrder = 1 << 1,  // an escaping frame does not overtake earlier ones of its flow that wait for its port

@@ -21,8 +21,8 @@
 
 namespace rocelab {
 
-// What the master of a loop drops: all that its queue holds, or from the queue's head on until the loop's
-// ingress port asks for no pause any more.
+// The frames that the master of a loop drops: all that its queue holds, or from the queue's head on until the
+// loop's ingress port asks for no pause any more.
 enum class LoopBreakerDrop : std::uint8_t { kQueue, kToXon };
 
 struct LoopBreakerParams {

@@ -1,4 +1,5 @@
-// What mechanisms share that send feedback to the sources of flows: which frames draw it, and how it leaves.
+// Shared by the mechanisms that send feedback to the sources of flows: which frames draw feedback, and how it
+// leaves.
 #pragma once
 
 #include <cstdint>

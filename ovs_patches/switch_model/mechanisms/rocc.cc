@@ -67,7 +67,7 @@ std::string problem_of_report(const RoccParams& p) {
          to_string(p.delta_f) + ", the gains below 65536";
 }
 
-// What all congestion points of a switch have in common.
+// Checks the parameters that all congestion points of a switch have in common.
 std::string problem_of_points(const RoccSwitchParams& rocc, const SwitchConfig& config) {
   const RoccFlowTableParams& table = rocc.table;
   if (rocc.classes == 0 || rocc.dscp > 63) return "RoCC needs a class, and a DSCP of 6 bits";

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 import synthetic
-from rocelab import results
+from rocelab import metrics, results
 from rocelab.headline import number
+from rocelab.report import tables
 
 SCENARIOS = Path(__file__).resolve().parents[2] / "scenarios"
 
@@ -77,6 +78,29 @@ def test_says_what_a_stranger_needs(html: str) -> None:
         assert words in text
     for words in ("headroom", "XOFF", "lossless_buffer", "240KB", "trace hash", "./rocelab run"):
         assert words in text
+
+
+def test_of_mechanisms_that_are_off_only_that_is_shown(tmp_path: Path) -> None:
+    """On for one label is on for all: the page has the values that labels share once."""
+
+    def switch(*overrides: str) -> list[str]:
+        result = results.run(SCENARIOS / "quick.toml", "des", overrides=overrides, out=tmp_path)
+        return [key for key, _ in dict(tables.grouped_parameters(result.summary))["switch"]]
+
+    plain = switch('transport=["roce+pfc"]')
+    assert "capfc.enabled" in plain and "pfc.xoff" in plain
+    assert not [key for key in plain if key.startswith(("p4qcn.", "qcn.")) or key == "capfc.xoff"]
+    some = switch('transport=["roce+pfc", "roce+pfc+qcn"]', "switch.capfc.enabled=true")
+    assert {"capfc.xoff", "qcn.q_eq"} <= set(some) and "p4qcn.gap" not in some
+
+
+def test_frames_dropped_have_a_column_where_they_are_not_all_packets(tmp_path: Path) -> None:
+    result = results.run(SCENARIOS / "quick.toml", "des", out=tmp_path)
+    lossy = next(a for a in result.summary["aggregates"] if (a["label"], a["metric"]) == ("roce", "drops"))
+    assert lossy["mean"] > 0
+    assert "drops" not in {m.name for m in metrics.shown_of(result.summary)}
+    lossy["mean"] += 1
+    assert "drops" in {m.name for m in metrics.shown_of(result.summary)}
 
 
 def test_victim_is_shown_with_the_group_it_suffers_from(tmp_path: Path) -> None:

@@ -50,7 +50,7 @@ def _values(result: Result) -> dict[str, Any]:
         "culprits": [entry for _, o in first if (entry := _culprits(o))],
         "labels": labels,
         "differing": differing,
-        "parameters": tables.grouped_parameters(summary["parameters"]),
+        "parameters": tables.grouped_parameters(summary),
         "some_receive": len({f.dst for f in plan.flows}) < len(plan.hosts),
         "base_rtt": tables.duration_text(plan.base_rtt_ps),
         "caps": {o.plan.label: o.plan.bdp_cap for _, o in first if o.plan.bdp_cap},

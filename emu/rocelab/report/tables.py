@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rocelab import culprits, pauses
+from rocelab import culprits, native, pauses
 from rocelab.headline import number
 from rocelab.model import PortPlan, RunOutcome, RunPlan
 
@@ -111,13 +111,29 @@ def _port_names(ports: Sequence[PortPlan]) -> str:
     return ", ".join(names) if len(names) <= 3 else f"{names[0]} … {names[-1]} ({len(names)} ports)"
 
 
-def grouped_parameters(parameters: dict[str, str]) -> list[tuple[str, list[tuple[str, str]]]]:
-    """By the first word of the key, in the file's order."""
+def grouped_parameters(summary: dict[str, Any]) -> list[tuple[str, list[tuple[str, str]]]]:
+    """By the first word of the key, in the file's order; of what is off for all labels nothing but that."""
+    parameters = summary["parameters"]
+    off = _unused(summary)
     groups: dict[str, list[tuple[str, str]]] = {}
     for key, value in parameters.items():
+        if key.rpartition(".")[0] in off and not key.endswith(".enabled"):
+            continue
         head, dot, rest = key.partition(".")
         groups.setdefault(head if dot else "label", []).append((rest or head, value.strip('"')))
     return list(groups.items())
+
+
+def _unused(summary: dict[str, Any]) -> set[str]:
+    """Sections of mechanisms that no label has on, and of switches' parts of congestion controls that none runs."""
+    labels = [summary["parameters"] | run["parameters"] for run in summary["runs"]]
+    switched = {key.removesuffix(".enabled") for p in labels for key in p if key.endswith(".enabled")}
+    on = {key.removesuffix(".enabled") for p in labels for key, value in p.items() if value == "true"}
+    controls = {
+        name for name, _, _ in native.module().schema_tables() if name.startswith("congestion_control.")
+    }
+    running = {"congestion_control." + p["congestion_control.name"].strip('"') for p in labels}
+    return (switched - on) | {name.replace("congestion_control.", "switch.") for name in controls - running}
 
 
 def differing_parameters(summary: dict[str, Any]) -> tuple[list[str], list[tuple[str, list[str]]]]:

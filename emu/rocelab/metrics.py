@@ -45,8 +45,13 @@ def by_name() -> Mapping[str, Metric]:
 
 
 def shown_of(summary: Mapping[str, Any], always_only: bool = False) -> tuple[Metric, ...]:
-    """Metrics for a table of this summary.json: those that are always shown, and others that are not 0 for some label."""
+    """Metrics for a table of this summary.json: those that are always shown, and others that are not 0 for some label and say something of their own."""
     taken = {a["metric"] for a in summary["aggregates"] if a["mean"] and math.isfinite(a["mean"])}
+    means = {(a["label"], a["metric"]): a["mean"] for a in summary["aggregates"]}
+    if all(
+        means[label, "data_drops"] == mean for (label, metric), mean in means.items() if metric == "drops"
+    ):
+        taken.discard("drops")  # all that was lost were packets with payload, a column further left
     return tuple(
         m
         for m in table()

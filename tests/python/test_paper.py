@@ -15,7 +15,7 @@ import pytest
 from rich.console import Console
 from rocelab.errors import UsageError
 from rocelab.paper import cells, harness, report, sentences, sentences_tables
-from rocelab.paper.claims import Claim, each
+from rocelab.paper.claims import Claim, Spread, each, number, together
 from rocelab.paper.harness import Findings, Paper
 from rocelab.paper.results import Results
 from rocelab.paper.sentence import by_size, drop_percent
@@ -257,6 +257,9 @@ def test_of_many_numbers_the_page_shows_the_range_and_those_that_miss() -> None:
     assert "0.5 to 1.09, 60 numbers; missed by 10:" in page
     assert "cell 59: 1.09" in page and "cell 49:" not in page
     assert "of few: 0.5" in page and "not run: -" in page
+    spreads = {name: Spread(3, 0.02) for name in many.ours}
+    page = report.page(findings(many.with_spreads(spreads)))
+    assert "missed by 10; open for 4:" in page and "cell 49: 0.99 ± 0.02" in page and ">missed</td>" in page
 
 
 def test_unknown_tables_are_refused_with_the_nearest() -> None:
@@ -276,3 +279,27 @@ def test_the_numbers_are_the_papers() -> None:
     assert rows["4.2", "0.7", "none", "avg_slowdown", "irn"] == 8.24
     assert rows["4.2", "0.7", "none", "p99_fct_s", "irn_over_roce_pfc"] == 0.301
     assert rows["4.6", "60", "dcqcn", "avg_fct_s", "irn_over_irn_pfc"] == 0.829
+
+
+def test_an_interval_that_does_not_decide_leaves_a_claim_open() -> None:
+    def verdict(
+        ours: Mapping[str, float | None], half: Mapping[str, float | None]
+    ) -> tuple[str, tuple[str, ...]]:
+        claim = each("e", "t", "< 1", ours, lambda value: value < 1)
+        claim = claim.with_spreads({name: Spread(3, half[name]) for name, v in ours.items() if v is not None})
+        return claim.verdict, claim.unsettled
+
+    assert verdict({"a": 0.8}, {"a": 0.1}) == ("holds", ())
+    assert verdict({"a": 0.8}, {"a": 0.3}) == ("open", ("a",))
+    assert verdict({"a": 1.2}, {"a": 0.3}) == ("open", ("a",))
+    assert verdict({"a": 1.2}, {"a": 0.1}) == ("missed", ())
+    assert verdict({"a": 1.2, "b": 0.9}, {"a": 0.1, "b": 0.3}) == ("missed", ("b",))
+    assert verdict({"a": 1.2, "b": 0.8}, {"a": 0.3, "b": 0.1}) == ("open", ("a",))
+    assert verdict({"a": 1.2}, {"a": None}) == ("missed", ())  # one seed
+    assert verdict({"a": 0.5, "b": None}, {"a": 0.9}) == ("not run", ())
+    near = number("e", "c", "q", "q", "ms", 10, 10.5)
+    assert near.with_spreads({"ours": Spread(3, 0.4)}).verdict == "holds"
+    assert near.with_spreads({"ours": Spread(3, 0.6)}).verdict == "open"
+    assert number("e", "c", "q", "q", "ms", None, 10.5).with_spreads({"ours": Spread(3, 9)}).verdict == ""
+    both = together("e", "s", "t", "", "a < b", {"a": 1, "b": 2}, True)
+    assert both.with_spreads({"a": Spread(3, 9), "b": Spread(3, 9)}).verdict == "holds"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 CLOSENESS = 0.1  # |ours / paper - 1|
@@ -29,14 +29,39 @@ class Claim:
     paper: str  # its number, in words where it is none
     demand: str  # what `holds` asks, in words
     ours: Numbers
-    holds: bool | None  # None: runs or the paper's number are missing
+    holds: bool | None  # by the means alone; None: runs or the paper's number are missing
     missed: tuple[str, ...] = ()  # names of numbers that miss
+    test: Callable[[float], bool] | None = None  # of each number; None: they are judged together
     unit: str = ""
     # Of a number beside a paper's, for the figure of its experiment:
     case: str = ""
     quantity: str = ""
     expected: float | None = None
     spreads: Mapping[str, Spread] = field(default_factory=dict)
+    unsettled: tuple[
+        str, ...
+    ] = ()  # names of numbers whose interval has values that pass and values that miss
+
+    @property
+    def verdict(self) -> str:
+        """`holds`, `missed`, `open` (its intervals do not decide), `not run`; empty where nothing is demanded."""
+        if self.holds is None:
+            return "not run" if self.demand else ""
+        if set(self.missed) - set(self.unsettled):
+            return "missed"
+        return "open" if self.unsettled else "holds" if self.holds else "missed"
+
+    def with_spreads(self, spreads: Mapping[str, Spread]) -> Claim:
+        """The claim with an interval for each of its numbers, some of which may not decide it."""
+
+        def settled(name: str) -> bool:
+            ours, half = self.ours[name], spreads[name].ci95
+            if self.test is None or ours is None or half is None:
+                return True
+            return self.test(ours - half) == self.test(ours) == self.test(ours + half)
+
+        unsettled = tuple(name for name in spreads if self.holds is not None and not settled(name))
+        return replace(self, spreads=spreads, unsettled=unsettled)
 
     @property
     def only(self) -> float | None:
@@ -55,6 +80,9 @@ class Rule:
     demand: str
     holds: Callable[[float, float], bool]  # ours, the paper's
     never: bool | None = None  # the verdict where it never came about
+
+    def against(self, paper: float) -> Callable[[float], bool]:
+        return lambda ours: self.holds(ours, paper)
 
 
 NEAR = Rule(f"within {CLOSENESS:.0%}", lambda ours, paper: abs(ours / paper - 1) <= CLOSENESS)
@@ -79,10 +107,9 @@ def number(
     """A number of ours beside a paper's. Without one of the two there is nothing to judge; a paper's 0 is 0."""
     applied = _ZERO if paper == 0 and rule is NEAR else rule
     holds: bool | None = None
-    if paper is not None and ours is not None:
-        holds = applied.holds(ours, paper)
-    elif paper is not None and was_run:
-        holds = applied.never
+    test = None if paper is None else applied.against(paper)
+    if test is not None:
+        holds = test(ours) if ours is not None else applied.never if was_run else None
     return Claim(
         experiment=experiment,
         source=source,
@@ -92,6 +119,7 @@ def number(
         ours={OURS: ours},
         holds=holds,
         missed=(OURS,) if holds is False else (),
+        test=test,
         unit=unit,
         case=case,
         quantity=quantity,
@@ -139,7 +167,7 @@ def each(
     missed = tuple(name for name, value in ours.items() if value is not None and not test(value))
     complete = bool(ours) and all(value is not None for value in ours.values())
     holds = False if missed else True if complete else None
-    return Claim(experiment, source or experiment, text, paper, demand, ours, holds, missed)
+    return Claim(experiment, source or experiment, text, paper, demand, ours, holds, missed, test)
 
 
 def together(
@@ -153,9 +181,8 @@ def together(
     unit: str = "",
 ) -> Claim:
     """What several numbers show beside one another, or one number with a condition of its own."""
-    return Claim(
-        experiment, source, text, paper, demand, ours, holds, tuple(ours) if holds is False else (), unit
-    )
+    missed = tuple(ours) if holds is False else ()
+    return Claim(experiment, source, text, paper, demand, ours, holds, missed, unit=unit)
 
 
 def below(limit: float) -> Callable[[float], bool]:

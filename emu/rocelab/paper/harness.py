@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -103,7 +103,7 @@ def claims_of(paper: Paper, results: Results, seeds: Sequence[Results]) -> list[
         return spread_of([value for value in values if value is not None])
 
     return [
-        replace(claim, spreads={n: spread(claim, n) for n, value in claim.ours.items() if value is not None})
+        claim.with_spreads({n: spread(claim, n) for n, value in claim.ours.items() if value is not None})
         for claim in paper.claims(results)
     ]
 

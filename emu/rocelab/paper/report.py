@@ -18,15 +18,12 @@ from rocelab.report.templates import templates
 _HERE = Path(__file__).parent
 _FEW = 4  # numbers of a claim that the terminal shows; of more, the range and those that miss
 _MANY = 18  # the page
-_VERDICTS = {True: "holds", False: "missed", None: "not run"}
-_COLOURS = {"holds": "[green]holds[/]", "missed": "[red]missed[/]", "not run": "[yellow]not run[/]", "": ""}
+_COLOURS = {"holds": "green", "missed": "red", "open": "yellow", "not run": "yellow"}
 
 
-def verdict(claim: Claim) -> str:
-    """Empty where nothing is demanded."""
-    if claim.holds is None and not claim.demand:
-        return ""
-    return _VERDICTS[claim.holds]
+def _verdict(claim: Claim) -> str:
+    colour = _COLOURS.get(claim.verdict)
+    return f"[{colour}]{claim.verdict}[/]" if colour else claim.verdict
 
 
 def as_json(findings: Findings) -> dict[str, Any]:
@@ -55,8 +52,10 @@ def claim_json(claim: Claim) -> dict[str, Any]:
     return {
         **{key: getattr(claim, key) for key in ("experiment", "source", "text", "paper", "demand", "unit")},
         **({"case": claim.case, "quantity": claim.quantity} if claim.quantity else {}),
+        "verdict": claim.verdict,
         "holds": claim.holds,
         "missed": list(claim.missed),
+        "open": list(claim.unsettled),
         "numbers": {
             name: _with_spread(value, claim.spreads.get(name, Spread(0)))
             for name, value in claim.ours.items()
@@ -74,7 +73,7 @@ def _beside(cell: Cell) -> dict[str, Any]:
 
 def page(findings: Findings) -> str:
     environment = templates(_HERE)
-    environment.filters |= {"shown": shown, "verdict": verdict, "spread": spread_text}
+    environment.filters |= {"shown": shown, "spread": spread_text}
     return environment.get_template("paper.html.j2").render(
         css=(_HERE.parent / "report" / "report.css").read_text(),
         version=__version__,
@@ -115,7 +114,7 @@ def terminal(findings: Findings) -> list[Drawn]:
     others = [c for c in findings.claims if not c.quantity]
     name = findings.paper.title
     variant = "" if not findings.paper.has_full else ", full length" if findings.full else ", fast variant"
-    spread = "± 95 % interval over seeds; one seed has none"
+    spread = "± 95 % interval over seeds; open: it does not decide; one seed has none"
     if numbers:
         tables.append(_terminal_numbers(numbers, f"{name}: the paper's numbers and ours{variant} ({spread})"))
     if others:
@@ -134,7 +133,7 @@ def _terminal_numbers(claims: list[Claim], title: str) -> Drawn:
         ratio = c.only / c.expected if c.only is not None and c.expected else None
         bound = {"at most": "<= ", "at least": ">= "}.get(c.demand, "")
         table.add_row(
-            *(_COLOURS[verdict(c)], c.experiment, c.text, bound + c.paper if c.paper else "-"),
+            *(_verdict(c), c.experiment, c.text, bound + c.paper if c.paper else "-"),
             *(_number(c, "ours"), shown(ratio), c.unit),
         )
     return table
@@ -151,7 +150,7 @@ def claims_table(claims: Sequence[Claim], title: str) -> Drawn:
         table.add_column(column, ratio=ratio, overflow="fold")
     for c in claims:
         text = f"{c.source}: {c.text}" + (f" [{c.demand}]" if c.demand else "")
-        table.add_row(_COLOURS[verdict(c)], text.replace("[", "\\["), c.paper, _ours(c))
+        table.add_row(_verdict(c), text.replace("[", "\\["), c.paper, _ours(c))
     return table
 
 
@@ -165,7 +164,8 @@ def _ours(claim: Claim) -> str:
         return ", ".join(f"{name} {_number(claim, name)}" for name in known)
     text = f"{shown(min(known.values()))} .. {shown(max(known.values()))}"
     missed = [name for name in claim.missed if name in known]
-    return f"{text}; missed by {len(missed)} of {len(known)}" if missed else text
+    text += f"; missed by {len(missed)} of {len(known)}" if missed else ""
+    return text + (f"; open for {len(claim.unsettled)}" if claim.unsettled else "")
 
 
 def _terminal_table(table: Table) -> Drawn:

@@ -15,6 +15,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <variant>
 
 #include "base/units.h"
@@ -206,6 +207,15 @@ struct FieldList {
 template <class P, class... T>
 constexpr FieldList<P, sizeof...(T)> fields(const FieldOf<P, T>&... each) {
   return {{each.field...}};
+}
+
+// Those of a list, then `more`.
+template <class P, std::size_t N, class... T>
+constexpr FieldList<P, N + sizeof...(T)> fields(const FieldList<P, N>& list, const FieldOf<P, T>&... more) {
+  return [&]<std::size_t... I>(std::index_sequence<I...>) {
+    return FieldList<P, N + sizeof...(T)>{{list.all[I]..., more.field...}};
+  }
+  (std::make_index_sequence<N>());
 }
 
 // Fields that belong to P, whatever their number.

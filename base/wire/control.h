@@ -20,7 +20,8 @@
 // Optional:
 //
 //   void label(Packet&) const;           // sets what a trace or a queue looks at: class, flow, ends
-//   std::uint32_t frame_bytes() const;   // where frames differ in length
+//   std::uint32_t frame_bytes() const;   // where frames differ in length; feedback may be longer than kSize, if its
+//                                        // write() takes a span of any size: that of frame_bytes()
 //
 // Feedback also says which of its bytes a link's faults damage, and how a switch reads it:
 //

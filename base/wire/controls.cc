@@ -17,11 +17,14 @@ bool read(std::span<const std::byte> frame, Packet& packet, const ControlNodes& 
 }
 
 template <class T>
-void write(const Packet& packet, const ControlAddresses& run, std::span<std::byte, T::kSize> out) {
+void write(const Packet& packet, const ControlAddresses& run, std::span<std::byte> out) {
+  const auto longest = out.first<T::kSize>();
   if constexpr (requires { T::write(packet, run, out); })
-    T::write(packet, run, out);
+    T::write(packet, run, out.first(packet.frame_length));
+  else if constexpr (requires { T::write(packet, run, longest); })
+    T::write(packet, run, longest);
   else
-    control_of<T>(packet).write(out, run.sender());
+    control_of<T>(packet).write(longest, run.sender());
 }
 
 template <class... T>
@@ -45,10 +48,10 @@ bool read_control(std::span<const std::byte> frame, PacketKind kind, Packet& pac
 }
 
 std::span<const std::byte> write_control(const Packet& packet, const ControlAddresses& run,
-                                         std::span<std::byte, kMaxControlFrame> out) {
-  const bool written = for_control(packet.kind, [&]<class T>(std::type_identity<T>) {
-    write<T>(packet, run, out.template first<T::kSize>());
-  });
+                                         std::span<std::byte> out) {
+  RL_CHECK(out.size() >= std::max<std::size_t>(kMaxControlFrame, packet.frame_length));
+  const bool written =
+      for_control(packet.kind, [&]<class T>(std::type_identity<T>) { write<T>(packet, run, out); });
   RL_CHECK(written);
   return out.first(packet.frame_length);
 }

@@ -66,15 +66,16 @@ template <class... T>
 constexpr std::size_t longest_of(TypeList<T...> /*list*/) {
   return std::max({T::kSize...});
 }
-inline constexpr std::size_t kMaxControlFrame = longest_of(Controls());
+inline constexpr std::size_t kMaxControlFrame = longest_of(Controls());  // link-local ones are no longer
 
 // Reads untrusted bytes as a frame of `kind` into `packet`. False: they are none.
 bool read_control(std::span<const std::byte> frame, PacketKind kind, Packet& packet,
                   const ControlNodes& nodes);
 
-// Writes the frame of a control packet: packet.frame_length bytes, which are returned.
+// Writes the frame of a control packet: packet.frame_length bytes, which are returned. RL_CHECK: `out` has
+// room for it, and for kMaxControlFrame.
 std::span<const std::byte> write_control(const Packet& packet, const ControlAddresses& run,
-                                         std::span<std::byte, kMaxControlFrame> out);
+                                         std::span<std::byte> out);
 
 // Bytes of a feedback packet that a link's faults damage, and where they begin.
 struct DamagedPart {

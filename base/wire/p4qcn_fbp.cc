@@ -8,15 +8,27 @@
 namespace rocelab {
 namespace {
 
+constexpr std::size_t kZerosAt = IcmpFeedback::kIcmpAt + IcmpFeedback::kSize;
+
 std::optional<IcmpFeedback> parse(std::span<const std::byte> frame) {
-  auto feedback = IcmpFeedback::parse(frame);
-  if (feedback && (feedback->code != P4qcnFbp::kCode || feedback->icmp_bytes != IcmpFeedback::kSize ||
-                   feedback->ecn != Ecn::kCe))
-    feedback.reset();
-  return feedback;
+  const auto feedback = IcmpFeedback::parse(frame);
+  if (!feedback || feedback->code != P4qcnFbp::kCode || feedback->ecn != Ecn::kCe) return std::nullopt;
+  const auto zeros = frame.subspan(kZerosAt, feedback->icmp_bytes - IcmpFeedback::kSize);
+  return std::ranges::all_of(zeros, [](std::byte b) { return b == std::byte{0}; }) ? feedback : std::nullopt;
 }
 
 }  // namespace
+
+P4qcnFbp P4qcnFbp::as_long_as(Bytes length) const {
+  constexpr auto kBare = static_cast<std::int64_t>(kZerosAt);
+  P4qcnFbp fbp = *this;
+  fbp.zeros = static_cast<std::uint16_t>(std::max<std::int64_t>(0, length.count() - kBare) & ~1);
+  return fbp;
+}
+
+std::uint32_t P4qcnFbp::frame_bytes() const {
+  return static_cast<std::uint32_t>(IcmpFeedback::frame_bytes(IcmpFeedback::kSize + zeros));
+}
 
 void P4qcnFbp::label(Packet& packet) const {
   packet.flow = dest.value;
@@ -26,13 +38,14 @@ void P4qcnFbp::label(Packet& packet) const {
 bool P4qcnFbp::read(std::span<const std::byte> frame, Packet& packet, const ControlNodes& nodes) {
   const auto feedback = parse(frame);
   if (!feedback) return false;
-  put_control(packet, P4qcnFbp{feedback->cp, feedback->number, feedback->dest});
+  const auto zeros = static_cast<std::uint16_t>(feedback->icmp_bytes - IcmpFeedback::kSize);
+  put_control(packet, P4qcnFbp{feedback->cp, feedback->number, feedback->dest, zeros});
   packet.src = nodes.node_of(feedback->destination);
   packet.roce.dscp = feedback->dscp;
   return true;
 }
 
-void P4qcnFbp::write(const Packet& packet, const ControlAddresses& run, std::span<std::byte, kSize> out) {
+void P4qcnFbp::write(const Packet& packet, const ControlAddresses& run, std::span<std::byte> out) {
   const auto fbp = control_of<P4qcnFbp>(packet);
   std::ranges::fill(out, std::byte{0});
   IcmpFeedback{run.mac(packet.dst),
@@ -45,7 +58,7 @@ void P4qcnFbp::write(const Packet& packet, const ControlAddresses& run, std::spa
                fbp.depth,
                run.ipv4(packet.src),
                fbp.dest,
-               IcmpFeedback::kSize}
+               fbp.transport_bytes()}
       .write(out);
 }
 

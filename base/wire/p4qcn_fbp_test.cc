@@ -57,6 +57,39 @@ TEST(P4qcnFbpTest, FieldsStandAsTheDiagramSays) {
   EXPECT_EQ(to_string(control_of<P4qcnFbp>(made)), "P4QCN FBP of 172.16.0.3 to QPN 4113, queue 12");
 }
 
+// `feedback_size = "frame"`: as long as the data, and of the same meaning.
+TEST(P4qcnFbpTest, ZerosMakeItAsLongAsAnEvenFrame) {
+  const P4qcnFbp bare{0xac100003, 12, Qpn{0x1011}};
+  for (const int length : {0, 50, 60, 61, 62, 1098, 1099, 4170}) {
+    const P4qcnFbp fbp = bare.as_long_as(Bytes::from_count(length));
+    const auto frame = std::max<std::uint32_t>(60, static_cast<std::uint32_t>(length) & ~1u);
+    EXPECT_EQ(fbp.frame_bytes(), frame);
+    Packet packet;
+    put_control(packet, fbp);
+    EXPECT_EQ(packet.frame_length, frame);
+    EXPECT_EQ(transport_of(packet).bytes, fbp.transport_bytes());
+    packet.src = NodeId{2}, packet.dst = NodeId{1};
+    packet.roce.dscp = 48;
+    std::vector<std::byte> room(5000, std::byte{0xee});
+    const auto written = write_control(packet, OneFlow(), room);
+    ASSERT_EQ(written.size(), frame);
+    EXPECT_EQ(room[frame], std::byte{0xee}) << "writes no more";
+    const auto again = read(written);
+    ASSERT_TRUE(again) << length;
+    EXPECT_EQ(control_of<P4qcnFbp>(*again), fbp);
+    EXPECT_EQ(again->frame_length, frame);
+    if (fbp.zeros > 0) {
+      EXPECT_FALSE(read(written.first(frame - 2))) << "cut off";
+    }
+  }
+  std::vector<std::byte> room(5000);
+  Packet packet;
+  put_control(packet, bare.as_long_as(100_B));
+  write_control(packet, OneFlow(), room);
+  room[61] = std::byte{1}, room[62] = std::byte{0xff}, room[63] = std::byte{0xfe};
+  EXPECT_FALSE(read(std::span(room).first(100))) << "the checksum holds, but they are no zeros";
+}
+
 // Both checksums together cover all behind the Ethernet header.
 TEST(P4qcnFbpTest, NoFlippedBitPasses) {
   const auto good = test::from_hex(kFbp);

@@ -56,8 +56,7 @@ std::span<const std::byte> FrameTap::bytes_of(const Packet& packet) {
 
 std::span<const std::byte> FrameTap::bytes_of_control(std::uint32_t port, const Packet& packet,
                                                       bool arrives) {
-  const auto bytes =
-      write_frame_of(world_, port, arrives, packet, std::span(frame_).first<kMaxControlFrame>());
+  const auto bytes = write_frame_of(world_, port, arrives, packet, frame_);
   if (is_feedback(packet.kind) && (packet.frame_slot & kDamagedBit) != 0)
     frame_[transport_of(packet).at] ^= std::byte{1};
   return bytes;

@@ -200,7 +200,7 @@ std::vector<std::string> class_warnings(const Settings& s) {
   if (config.pfc.enabled && !config.classes[nic.roce_tc().value].lossless)
     warnings.push_back(place_of(s, "switch.lossless_classes") + ": " + programs +
                        "lossless_classes: its frames may be dropped although PFC is on");
-  if (nic.cc.needs().marks && !config.classes[nic.roce_tc().value].ecn.enabled)
+  if (nic.cc.needs().marks && !nic.cc.needs().own_marks && !config.classes[nic.roce_tc().value].ecn.enabled)
     warnings.push_back(place_of(s, "switch.ecn.classes") + ": " + programs +
                        "ecn.classes: its congestion control gets no marks");
   add_link_warnings(s, warnings);

@@ -35,6 +35,23 @@ TEST(CongestionPointsTest, AreOnWhereALabelRunsThemAndNowhereElse) {
   }
 }
 
+// The mechanism marks, and no thresholds of the switch do.
+TEST(CongestionPointsTest, OfP4qcnWithThreePointsMarkAndTheReceiverAnswers) {
+  for (const Settings& s : settings(R"("roce+pfc+p4qcn", "roce+pfc+p4qcn3")")) {
+    const bool three = s.label == "roce+pfc+p4qcn3";
+    EXPECT_TRUE(s.switches.mechanisms.of<P4qcnMechanism>().enabled);
+    EXPECT_EQ(s.switches.mechanisms.of<P4qcnMechanism>().marks, three);
+    EXPECT_EQ(s.nic.config.ecn_capable, three);
+    EXPECT_FALSE(s.switches.classes[3].ecn.enabled);
+    EXPECT_EQ(s.nic.config.cc.needs().cnps, three);
+    EXPECT_TRUE(s.warnings.empty());
+  }
+  const std::string rdma = "[congestion_control.p4qcn3]\npreset = \"rdma\"\ncnp_interval = \"20us\"\n";
+  const Settings s = settings(R"("irn+p4qcn3")", rdma)[0];
+  EXPECT_EQ(s.switches.mechanisms.of<P4qcnMechanism>().count, P4qcnCount::kBytes);
+  EXPECT_EQ(s.nic.config.cc.cnp_interval(), 20_us);
+}
+
 TEST(CongestionPointsTest, BeginWithThePresetOfTheReactionPointAndKeysChangeIt) {
   const auto p4qcn = [](const std::string& more) {
     return settings(R"("roce+pfc+p4qcn")", more)[0].switches.mechanisms.of<P4qcnMechanism>();

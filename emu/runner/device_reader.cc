@@ -78,7 +78,7 @@ std::vector<EcnOfRate> read_ecn_by_rate(ConfigSection& section, EcnConfig ecn) {
 std::vector<EcnOfRate> read_ecn(ConfigSection section, SwitchConfig& config,
                                 const CcPreset& congestion_control) {
   EcnConfig ecn;
-  if (congestion_control.config.needs().marks)
+  if (congestion_control.config.needs().marks && !congestion_control.config.needs().own_marks)
     ecn = {true, congestion_control.marking.k_min, congestion_control.marking.k_max,
            congestion_control.marking.p_max};
   ecn.enabled = section.boolean("enabled", ecn.enabled);

@@ -76,7 +76,7 @@ SchemaTable table_of(const CcAlgorithm& algorithm) {
     add_column(table.rows, first + RoccMechanism::point_schema().fields.size(), RoccMechanism::table_schema(),
                {});
   }
-  if (algorithm.needs.marks) add_marking(table, presets);
+  if (algorithm.needs.marks && !algorithm.needs.own_marks) add_marking(table, presets);
   return table;
 }
 

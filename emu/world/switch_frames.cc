@@ -42,7 +42,7 @@ class LinkAddresses final : public ControlAddresses {
 }  // namespace
 
 std::span<const std::byte> write_frame_of(const WorldView& run, std::uint32_t port, bool inbound,
-                                          const Packet& packet, std::span<std::byte, kMaxControlFrame> out) {
+                                          const Packet& packet, std::span<std::byte> out) {
   return write_control(packet, LinkAddresses(run, run.ports[port], inbound), out);
 }
 

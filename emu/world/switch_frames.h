@@ -14,8 +14,9 @@ namespace rocelab {
 
 // A control packet on the link of `port` (an index of run.ports): from that port's peer when `inbound`, else
 // from the port itself. Feedback has the source MAC of the port that is the congestion point, wherever it is
-// seen. Hosts that the packet names are of the run. Returns the part of `out` that the frame takes.
+// seen. Hosts that the packet names are of the run. Returns the part of `out` that the frame takes
+// (write_control()).
 std::span<const std::byte> write_frame_of(const WorldView& run, std::uint32_t port, bool inbound,
-                                          const Packet& packet, std::span<std::byte, kMaxControlFrame> out);
+                                          const Packet& packet, std::span<std::byte> out);
 
 }  // namespace rocelab

@@ -16,6 +16,6 @@
 
 namespace rocelab {
 
-using Algorithms = TypeList<DcqcnRp, Timely, Aimd, Dctcp, RoccRp, Hpcc, P4qcnRp, QcnRp, AimdEcn>;
+using Algorithms = TypeList<DcqcnRp, Timely, Aimd, Dctcp, RoccRp, Hpcc, P4qcnRp, QcnRp, AimdEcn, P4qcn3Rp>;
 
 }  // namespace rocelab

@@ -25,6 +25,8 @@ constexpr auto kFields = fields(
     field<&P4qcnRpParams::rate_ai>("rate_ai", "R_AI: step of the target in each later cycle"),
     field<&P4qcnRpParams::timer>("timer", "ours: so much time makes a cycle, too").positive().or_word("off"),
     field<&P4qcnRpParams::min_rate>("min_rate", "ours: floor").positive().or_word("none"));
+constexpr auto kFieldsOfThree =
+    fields(kFields, field<&P4qcnRpParams::cnp_interval>("cnp_interval", "least time between CNPs of a flow"));
 
 constexpr double kLeast = 1;  // bit/s: below it there is no rate
 
@@ -41,6 +43,7 @@ RateStagesLaw law_of(const P4qcnRpParams& p) {
 std::span<const CcPresetOf<P4qcnRpParams>> P4qcnRp::presets() { return kPresets; }
 
 Schema<P4qcnRpParams> P4qcnRp::schema() { return kFields; }
+Schema<P4qcnRpParams> P4qcn3Rp::schema() { return kFieldsOfThree; }
 
 P4qcnRp::P4qcnRp(const P4qcnRpParams& params, const CcContext& context)
     : params_(params), stages_(law_of(params), context.line_rate) {
@@ -52,15 +55,18 @@ void P4qcnRp::on_sent(Bytes frame, Time now) {
   stages_.on_sent(frame);
 }
 
-// Equation 2.
 FeedbackResult P4qcnRp::on_feedback(const Packet& feedback, Time now) {
   if (feedback.kind != kind_of<P4qcnFbp>) return {};
   const auto fbp = control_of<P4qcnFbp>(feedback);
   if (!is_cp_address(fbp.cp)) return {};
+  cut(now);
+  return {true, false, stages_.rate(), fbp.depth, fbp.cp};
+}
+
+void P4qcnRp::cut(Time now) {
   stages_.catch_up(now);
   const double floor = std::max(static_cast<double>(params_.min_rate.bps()), kLeast);
   stages_.cut(std::max(stages_.current() * (1 - params_.beta / 2), floor), false, now);
-  return {true, false, stages_.rate(), fbp.depth, fbp.cp};
 }
 
 Rate P4qcnRp::rate(Time now) {

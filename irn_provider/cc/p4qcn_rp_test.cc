@@ -95,6 +95,33 @@ TEST(P4qcnRpTest, BetaIsTwiceTheShareThatOneTakes) {
   EXPECT_EQ(rp.rate(at(0_us)), 48_Mbps);
 }
 
+// 4.2.4: one law in two forms.
+TEST(P4qcnRpTest, WithThreePointsACnpDoesWhatAFeedbackPacketDoes) {
+  P4qcnRpParams params;
+  params.timer = 55_us;
+  params.min_rate = 1_Mbps;
+  P4qcnRp two = make(params);
+  P4qcn3Rp three(params, {64_Mbps});
+  for (int i = 0; i < 40; ++i) {
+    const Time now = at(20_us * i);
+    if (i % 9 < 2) {
+      fbp(two, now);
+      three.on_cnp(now);
+    }
+    for (CongestionControl* each :
+         {static_cast<CongestionControl*>(&two), static_cast<CongestionControl*>(&three)})
+      each->on_sent(40_KB, now);
+    EXPECT_EQ(three.rate(now), two.rate(now)) << i;
+    EXPECT_EQ(three.next_change(), two.next_change()) << i;
+  }
+  EXPECT_LT(two.rate(at(800_us)), 64_Mbps);
+  Packet packet;
+  put_control(packet, P4qcnFbp{kCpNetwork + 1, 12, Qpn{1}});
+  EXPECT_FALSE(three.on_feedback(packet, at(1_ms)).accepted) << "it has its feedback from the receiver";
+  const CcConfig config = cc_config("p4qcn3");
+  EXPECT_EQ(config.cnp_interval(), 50_us);
+}
+
 TEST(P4qcnRpTest, FeedbackOfOthersIsRefused) {
   P4qcnRp rp = make();
   EXPECT_FALSE(fbp(rp, at(0_us), 0x0a000001).accepted) << "not a congestion point's address";

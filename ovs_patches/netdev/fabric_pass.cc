@@ -262,8 +262,7 @@ void Fabric::write_shim(Packet& packet) {
 void Fabric::give_bytes(Port& port, Packet& feedback) {
   feedback.frame_slot = bank_.make();
   if (feedback.frame_slot == kNoFrame) throw RunError("no frame left for a CNP: raise engine.frames_per_vf");
-  write_frame_of(world(), index_of(port), false, feedback,
-                 segment_.frame(feedback.frame_slot).first<kMaxControlFrame>());
+  write_frame_of(world(), index_of(port), false, feedback, segment_.frame(feedback.frame_slot));
 }
 
 // An announcement leaves the switch that made it: its bytes are a copy of a frame that waits there. What is

@@ -62,19 +62,20 @@ class P4qcnCp {
 
   // `q`: what a frame of `flow` finds in the queue.
   P4qcnVerdict on_frame(std::int64_t q, std::uint64_t flow, Time now) {
-    if (q < point_.q_min || !draws(q)) return P4qcnVerdict::kNone;
+    if (!draws(q)) return P4qcnVerdict::kNone;
     return gap_.take(flow, now) ? P4qcnVerdict::kSend : P4qcnVerdict::kWithinGap;
   }
-  std::uint64_t evicted() const { return gap_.evicted(); }
-
- private:
-  // With Q_min = Q_max a step, as in the paper's experiments.
+  // Whether it draws feedback, whatever its flow has had. With Q_min = Q_max a step, as in the paper's
+  // experiments.
   bool draws(std::int64_t q) {
+    if (q < point_.q_min) return false;
     if (q >= point_.q_max) return true;
     const auto above = static_cast<double>(q - point_.q_min);
     return rng_.bernoulli(point_.p_max * above / static_cast<double>(point_.q_max - point_.q_min));
   }
+  std::uint64_t evicted() const { return gap_.evicted(); }
 
+ private:
   P4qcnPoint point_;
   Rng rng_;
   FeedbackGap gap_;

@@ -102,6 +102,40 @@ TEST(SwitchP4qcnTest, FeedbackOfAHostIsDropped) {
   EXPECT_TRUE(b.sent.empty());
 }
 
+// 4.2.4: the congestion point marks the frames for which it would send feedback, whatever the gap.
+TEST(SwitchP4qcnTest, WithThreePointsTheSameFramesAreMarked) {
+  const auto run = [](bool marks, Ecn ecn) {
+    FbpBench b(config_of({.marks = marks, .gap = 0_us}));
+    for (int i = 1; i <= 40; ++i)
+      for (const int in : {0, 1}) {
+        PacketRef packet = b.frame(in);
+        packet->ecn = ecn;
+        b.arrive(std::move(packet), in, at(1_ns * in) + FbpBench::gap() * i);
+      }
+    b.run_until(at(1_ms));
+    return std::pair(b.sent.size(), b.counters(FbpBench::kSink).ecn_marked);
+  };
+  const auto [sent, unmarked] = run(false, Ecn::kEct0);
+  EXPECT_GT(sent, 10u);
+  EXPECT_EQ(unmarked, 0u);
+  EXPECT_EQ(run(true, Ecn::kEct0), std::pair(std::size_t{0}, std::uint64_t{sent}));
+  EXPECT_EQ(run(true, Ecn::kNotEct), std::pair(std::size_t{0}, std::uint64_t{0}))
+      << "of no transport with ECN";
+}
+
+TEST(SwitchP4qcnTest, FeedbackMayBeAsLongAsTheFrameThatDrewIt) {
+  for (const P4qcnSize size : {P4qcnSize::kHeaders, P4qcnSize::kFrame}) {
+    FbpBench b(config_of({.gap = 0_us, .feedback_size = size}));
+    b.stream(0, 40, at(0_us));
+    b.stream(1, 40, at(1_ns));
+    b.run_until(at(1_ms));
+    ASSERT_FALSE(b.sent.empty());
+    const std::uint32_t bytes = b.frame(0)->frame_length;
+    for (const FbpBench::Sent& each : b.sent)
+      EXPECT_EQ(each.body.frame_bytes(), size == P4qcnSize::kFrame ? bytes & ~1u : 60u);
+  }
+}
+
 // `depth = "port"`: a frame of an idle class meets what other classes have left.
 TEST(SwitchP4qcnTest, ThePortsDepthIsThatOfAllItsQueues) {
   for (const P4qcnDepth depth : {P4qcnDepth::kQueue, P4qcnDepth::kPort}) {

@@ -135,6 +135,7 @@ def wanted(short: Short) -> set[str]:
         "dctcp": {"marks"},
         "rocc": {"fair rates"},
         "p4qcn": {"fair rates"},
+        "p4qcn3": {"marks", "cuts"},
         "qcn": {"fair rates"},
     }.get(control, set())
     for key, word in (

@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::string_view kCounts[] = {"frames", "bytes"};
 constexpr std::string_view kDepths[] = {"queue", "port"};
+constexpr std::string_view kSizes[] = {"headers", "frame"};
 
 constexpr auto kFields = fields(
     choice<&P4qcnParams::count>("count", kCounts,
@@ -29,11 +30,17 @@ constexpr auto kFields = fields(
         .at_least(0_B)
         .or_word("by-link", kComputed),
     field<&P4qcnParams::p_max>("p_max", "probability just below Q_max").within(0, 1),
-    field<&P4qcnParams::gap>("gap", "N: a flow has feedback at most once in it; `0s`: with every frame")
+    field<&P4qcnParams::gap>(
+        "gap",
+        "N: a flow has feedback at most once in it; `0s`: with every frame. With `p4qcn3`: `cnp_interval`")
         .at_least(Duration{}),
     field<&P4qcnParams::flows>("flows", "flows that a queue remembers for `gap`").within(1, 1'000'000),
     choice<&P4qcnParams::depth>("depth", kDepths,
                                 "what a frame finds: its queue's length, or that of all queues of the port"),
+    choice<&P4qcnParams::feedback_size>(
+        "feedback_size", kSizes,
+        "of a feedback packet: 60 bytes, or as long as the frame that drew it, of which it is a clone in the "
+        "paper"),
     field<&P4qcnParams::dscp>("dscp", "of the feedback: its class").within(0, 63));
 
 }  // namespace
@@ -41,7 +48,8 @@ constexpr auto kFields = fields(
 Schema<P4qcnParams> P4qcnMechanism::schema() { return kFields; }
 
 void P4qcnMechanism::follow(Params& params, std::string_view congestion_control, std::string_view preset) {
-  params.enabled = congestion_control == kName;
+  params.marks = congestion_control == "p4qcn3";
+  params.enabled = params.marks || congestion_control == kName;
   if (preset == "rdma") params.count = P4qcnCount::kBytes;
 }
 
@@ -103,14 +111,17 @@ P4qcnCp& P4qcnMechanism::point_of(PortId out, Tc tc) {
   return *cp;
 }
 
-void P4qcnMechanism::on_enqueue(PortId out, PortId in, const Packet& packet, Time now) {
+void P4qcnMechanism::on_enqueue(PortId out, PortId in, Packet& packet, Time now) {
   if (!draws_feedback(packet)) return;
   const std::int64_t found = depth(out, packet.tc);
   P4qcnCp& cp = point_of(out, packet.tc);
-  const SwitchFlow flow = flow_of(packet, in);
+  if (params_.marks) {
+    if (packet.ecn == Ecn::kNotEct || packet.ecn == Ecn::kCe || !cp.draws(found)) return;
+    return actions_.mark(out, in, packet, actions_.queued(out, packet.tc), now);
+  }
   Counters& counters = ports_[out.value].counters;
   const std::uint64_t evicted = cp.evicted();
-  switch (cp.on_frame(found, flow.key(), now)) {
+  switch (cp.on_frame(found, flow_of(packet, in).key(), now)) {
     case P4qcnVerdict::kNone:
       return;
     case P4qcnVerdict::kWithinGap:
@@ -121,9 +132,15 @@ void P4qcnMechanism::on_enqueue(PortId out, PortId in, const Packet& packet, Tim
   }
   ++counters.feedback;
   counters.evicted += cp.evicted() - evicted;
+  send(out, in, packet, found, now);
+}
+
+void P4qcnMechanism::send(PortId out, PortId in, const Packet& packet, std::int64_t found, Time now) {
+  const SwitchFlow flow = flow_of(packet, in);
   const auto depth_said = static_cast<std::uint32_t>(std::min<std::int64_t>(found, 0xffffffff));
-  send_feedback(actions_, out, flow, P4qcnFbp{actions_.port(out).cp_address, depth_said, flow.dest},
-                params_.dscp, now);
+  P4qcnFbp fbp{actions_.port(out).cp_address, depth_said, flow.dest};
+  if (params_.feedback_size == P4qcnSize::kFrame) fbp = fbp.as_long_as(packet.frame());
+  send_feedback(actions_, out, flow, fbp, params_.dscp, now);
 }
 
 }  // namespace rocelab

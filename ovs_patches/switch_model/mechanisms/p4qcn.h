@@ -1,6 +1,6 @@
 // P4QCN in the switch: every queue with data is a congestion point (../p4qcn_cp.h), whose feedback (FBP) goes
-// back to the flow's source by the way that its frames came. On where a label runs P4QCN
-// (irn_provider/cc/p4qcn_rp.h).
+// back to the flow's source by the way that its frames came; or, with three points, which marks the frame. On
+// where a label runs P4QCN in one of its two forms (irn_provider/cc/p4qcn_rp.h).
 #pragma once
 
 #include <array>
@@ -22,9 +22,11 @@ namespace rocelab {
 
 enum class P4qcnCount : std::uint8_t { kFrames, kBytes };
 enum class P4qcnDepth : std::uint8_t { kQueue, kPort };
+enum class P4qcnSize : std::uint8_t { kHeaders, kFrame };
 
 struct P4qcnParams {  // preset "paper": Geng et al., section 4
   bool enabled = false;
+  bool marks = false;                      // three points: the receiver tells the source
   P4qcnCount count = P4qcnCount::kFrames;  // unit of the queue's length
   std::uint32_t frames_min = 11, frames_max = 11;
   Bytes q_min = kComputed, q_max = kComputed;
@@ -32,6 +34,7 @@ struct P4qcnParams {  // preset "paper": Geng et al., section 4
   Duration gap = 50_us;
   std::uint32_t flows = 4096;
   P4qcnDepth depth = P4qcnDepth::kQueue;
+  P4qcnSize feedback_size = P4qcnSize::kHeaders;
   std::uint8_t dscp = 48;
 };
 
@@ -53,7 +56,7 @@ class P4qcnMechanism {
                                 std::span<const PortConfig> ports);
 
   P4qcnMechanism(const Params& params, SwitchActions actions, Rng rng);
-  void on_enqueue(PortId out, PortId in, const Packet& packet, Time now);
+  void on_enqueue(PortId out, PortId in, Packet& packet, Time now);
   const Counters& counters(PortId port) const { return ports_[port.value].counters; }
 
   // Of the queues of a port. Computed: Q_max is what a link can bring before PFC stops it, less what is in
@@ -67,6 +70,7 @@ class P4qcnMechanism {
   };
   std::int64_t depth(PortId out, Tc tc) const;
   P4qcnCp& point_of(PortId out, Tc tc);
+  void send(PortId out, PortId in, const Packet& packet, std::int64_t found, Time now);
 
   Params params_;
   SwitchActions actions_;

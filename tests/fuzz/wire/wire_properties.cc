@@ -68,7 +68,7 @@ std::string check_control(std::span<const std::byte> bytes) {
   const AnyRun run;
   Packet packet, again;
   if (!read_control(bytes, kind_of<T>, packet, run)) return "";
-  std::array<std::byte, kMaxControlFrame> room;
+  std::vector<std::byte> room(std::max<std::size_t>(kMaxControlFrame, packet.frame_length));
   const auto written = write_control(packet, run, room);
   const std::string text = to_string(control_of<T>(packet));
   if (!read_control(written, kind_of<T>, again, run)) return "a written control frame is refused: " + text;

@@ -32,6 +32,12 @@ _NEVER: tuple[tuple[str, str, set[str], str], ...] = (
     ("*/same/scenarios/streams.toml", "irn", {"timeouts"}, "later frames tell of all losses"),
     ("*/same/scenarios/datagrams.toml", "irn", {"timeouts"}, "later frames tell of all losses"),
     ("*/p4qcn_testbed.toml", "*", {"retransmissions", "timeouts"}, "UC and UD repair no loss"),
+    ("*/p4qcn/*.toml", "[!t]*", {"retransmissions", "timeouts"}, "UC and UD repair no loss"),
+    ("*/p4qcn/starvation.toml", "timer", {"retransmissions", "timeouts"}, "UC and UD repair no loss"),
+    ("*/p4qcn/*.toml", "p4qcn", {"drops"}, "sources slow down in time"),
+    ("*/p4qcn/*.toml", "p4qcn,*", {"drops"}, "sources slow down in time"),
+    ("*/p4qcn/*.toml", "p4qcn+pfc,*", {"pauses"}, "sources slow down in time"),
+    ("*/same/scenarios/p4qcn.toml", "clones", {"timeouts"}, "later frames tell of all losses"),
     ("*/p4qcn_testbed.toml", "irn+p4qcn", {"drops"}, "the flow that is controlled makes way and starves"),
     ("*/quick.toml", "roce", {"timeouts"}, "too short: later frames tell of all losses"),
     ("*/quick.toml", "irn+pfc", {"pauses"}, "two windows of a BDP fit into the buffer"),
@@ -67,6 +73,7 @@ _NEVER: tuple[tuple[str, str, set[str], str], ...] = (
 _ALIKE: tuple[tuple[str, str, str, str], ...] = (
     ("*/escape/ring_congestion.toml", "irn+pfc+hpcc", "irn+pfc+hpcc+escape", "no pause, nothing escapes"),
     ("*/irn/window_based.toml", "irn+pfc", "irn+pfc+aimd", "no loss tells AIMD anything"),
+    ("*/p4qcn/with_pfc.toml", "p4qcn,*", "p4qcn+pfc,*", "no pause and no loss"),
     ("*/rocc/rate_at_host.toml", "*", "*", "two flows, always in the queue: all tell them the same"),
 )
 # One flow that starts at 0 on links that lose nothing.

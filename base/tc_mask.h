@@ -8,6 +8,7 @@
 namespace rocelab {
 
 using TcMask = std::uint8_t;  // bit n: class n
+inline constexpr TcMask kAllClasses = 0xff;
 constexpr TcMask bit_of(Tc tc) { return static_cast<TcMask>(1u << tc.value); }
 
 }  // namespace rocelab

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 
+#include "base/tc_mask.h"
 #include "emu/world/results.h"
 #include "emu/world/world.h"
 #include "lockstep/spsc_ring.h"
@@ -40,6 +41,7 @@ struct alignas(128) VfSlot {
                                            // what is sent to it is lost; cleared by the VF when it is back
   std::atomic<std::int64_t> input_ps{0},
       wants_port_ps{0};  // intent in a window shared with other VFs of the host
+  std::atomic<TcMask> sendable_classes{0}, ready_classes{0};  // likewise; ready ones between windows, too
   RingCounters tx, rx, returns, refill;
   NicResult result;  // counters are written by the VF at the end of a window, the digest when it leaves
 };

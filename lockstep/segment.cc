@@ -193,7 +193,8 @@ Segment Segment::create(const std::filesystem::path& path, const SegmentPlan& pl
       plan.world.link_changes,
       std::span(reinterpret_cast<LinkChangeEntry*>(base + h.link_change_offset), h.link_changes));
   std::ranges::uninitialized_value_construct(segment.port_results());
-  for (HostPort& port : segment.host_ports()) new (&port) HostPort();
+  for (std::uint32_t i = 0; i < header->hosts; ++i)
+    new (&segment.host_ports()[i]) HostPort{.classes = plan.world.hosts[i].nic.class_turns()};
   for (std::uint32_t i = 0; i < header->hosts * header->vfs_per_host; ++i) {
     auto* slot = new (&segment.vfs()[i]) VfSlot();
     slot->host = i / header->vfs_per_host;

@@ -22,8 +22,10 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
+#include "base/class_turns.h"
 #include "base/units.h"
 #include "emu/world/live_settings.h"
 #include "emu/world/results.h"
@@ -105,15 +107,17 @@ struct alignas(128) HostPort {
   static constexpr std::uint32_t kNobody = 0xffffffff;  // not all have checked in yet
   static constexpr std::uint32_t kOver = 0xfffffffe;    // nothing more before the window's end
   static constexpr std::uint32_t kAbandoned =
-      0xfffffffd;                             // one of them is gone: everybody finishes the window alone
-  std::atomic<std::int64_t> free_ps{0};       // the port has sent everything so far
-  std::atomic<std::uint32_t> last_sender{0};  // VF within the host
+      0xfffffffd;      // one of them is gone: everybody finishes the window alone
+  ClassTurns classes;  // of all VFs together; of whose turn it is to look at
+  std::array<std::uint32_t, kTrafficClasses> last_sender{};  // of each class: VF within the host; likewise
+  std::atomic<std::int64_t> free_ps{0};                      // the port has sent everything so far
   std::atomic<std::uint32_t> members{0};  // bit per VF: takes part in this window; written by the coordinator
   std::atomic<std::uint32_t> checked_in{0};  // how many of them have said what they intend
   std::atomic<std::uint32_t> turn{kNobody};  // VF within the host, or one of the above; futex
-  std::atomic<std::uint32_t> departure{0};   // of the turn: 1 a departure, 0 inputs
+  std::atomic<TcMask> departure{0};          // of the turn: the bit of the frame's class; 0: inputs
   std::atomic<std::int64_t> at_ps{0};        // and its instant
 };
+static_assert(std::is_trivially_copyable_v<ClassTurns>);
 
 using FrameRing = SpscRing<FrameDescriptor>;
 using IndexRing = SpscRing<std::uint32_t>;

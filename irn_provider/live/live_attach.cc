@@ -23,6 +23,7 @@ void LockstepProcess::Impl::leave() {
   nic.finish();
   slot.state.store(VfState::kLeft);
   slot.promise_ps.store(Time::never().ps());
+  port.note_ready(0);
   if (granted) {
     port.leave(in_turn, sent);
     lockstep::finish_window(segment, vf, seq);

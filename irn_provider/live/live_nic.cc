@@ -86,7 +86,7 @@ Time LiveNic::next_event() {
 VfIntent LiveNic::intent() {
   const FrameDescriptor* head = rx_.front();
   return {std::min(port_.next_input(), head != nullptr ? Time::from_ps(head->due_ps) : Time::never()),
-          port_.wants_port()};
+          port_.wants_port(), port_.sendable_classes(), port_.ready_classes()};
 }
 
 bool LiveNic::run_inputs(Time t) {
@@ -96,11 +96,12 @@ bool LiveNic::run_inputs(Time t) {
   return why == StopReason::kCompletion;
 }
 
-bool LiveNic::depart(Time t, bool& sent) {
-  const StopReason why = port_.depart_at(t, [&](PacketRef p, Time, Time due) {
+bool LiveNic::depart(Time t, TcMask of, Bytes& sent) {
+  const auto out = [&](PacketRef p, Time, Time due) {
+    sent = p->frame();
     send(std::move(p), due);
-    sent = true;
-  });
+  };
+  const StopReason why = port_.depart_at(t, out, of);
   return why == StopReason::kCompletion;
 }
 

@@ -36,11 +36,13 @@ class LiveNic {
   Time next_event();  // own or input; Time::never() when idle
 
   // --- event by event, while other VFs share the port (shared_port.h)
-  VfIntent intent();                // own events and input; threads are the caller's to add
-  bool run_inputs(Time t);          // arrivals and timers at `t`; true: a completion was made
-  bool depart(Time t, bool& sent);  // one frame at `t`; true: a completion was made
+  VfIntent intent();        // own events and input; threads are the caller's to add
+  bool run_inputs(Time t);  // arrivals and timers at `t`; true: a completion was made
+  // One frame at `t`, of this class; `sent`: its length, 0: there was none. True: a completion was made.
+  bool depart(Time t, TcMask of, Bytes& sent);
   Time port_free() const { return port_.port_free(); }
   void set_port_free(Time t) { port_.set_port_free(t); }
+  TcMask ready_classes() const { return port_.ready_classes(); }
 
   // Messages of peers whose bytes are all in the program's memory. After stop_at_messages() the instant in
   // which one comes to be is one in which run_until() and the others stop, as for a completion.

@@ -56,14 +56,17 @@ class LivePairTest : public ::testing::Test {
   }
 
   void make_segment(TransportMode mode, std::uint32_t vfs_per_host = 1, std::uint32_t processes = 2) {
+    NicConfig nic;
+    nic.mode = mode;
+    make_segment(nic, vfs_per_host, processes);
+  }
+  void make_segment(NicConfig nic, std::uint32_t vfs_per_host, std::uint32_t processes) {
     last_due_ = {};
-    senders_.clear();
+    sent_.clear();
     std::filesystem::remove(path_);
     new (shared_) Shared();
     SegmentPlan plan;
     plan.run_id = "pair";
-    NicConfig nic;
-    nic.mode = mode;
     nic.link_rate = kRate;
     nic.link_delay = kDelay;
     plan.world = star(2, nic);
@@ -134,9 +137,9 @@ class LivePairTest : public ::testing::Test {
       const Duration serialisation = wire_time(Bytes::from_count(d.length), kRate);
       EXPECT_GE(Time::from_ps(d.due_ps), last_due_[host] + serialisation) << "two frames on the link at once";
       last_due_[host] = Time::from_ps(d.due_ps);
-      senders_.push_back(segment_->owner_of(d.frame));
       const auto parsed = parse_frame(segment_->frame(d.frame).first(d.length));
       ASSERT_TRUE(parsed.has_value());
+      sent_.push_back({segment_->owner_of(d.frame), last_due_[host], parsed->address.dscp, parsed->roce.psn});
       const std::uint32_t to = (1 - host) * per_host + vf_of_qpn(parsed->roce.dest.value);
       d.due_ps += (serialisation + kDelay).ps();
       EXPECT_TRUE(rx[to].push(d));
@@ -144,8 +147,14 @@ class LivePairTest : public ::testing::Test {
     }
   }
 
-  std::array<Time, 2> last_due_{};      // of each host's link to the switch
-  std::vector<std::uint32_t> senders_;  // VF slots, in the order in which their frames reached the switch
+  struct Sent {
+    std::uint32_t vf = 0;  // slot
+    Time due;              // at the switch
+    std::uint8_t dscp = 0;
+    Psn psn;
+  };
+  std::array<Time, 2> last_due_{};  // of each host's link to the switch
+  std::vector<Sent> sent_;          // of both, each's in the order in which they reached the switch
   std::filesystem::path path_;
   std::unique_ptr<Segment> segment_;
   Shared* shared_;

@@ -53,6 +53,7 @@ void LockstepProcess::Impl::accept_window() {
   limit = Time::from_ps(slot.grant_ps.load());
   nic.advance(Time::from_ps(slot.grant_from_ps.load()));
   nic.set_port_free(port.port_free());
+  nic.nic().share_port(port.classes(), port.ready_elsewhere());
   by_turns = port.begin(limit);
   in_turn = false;
   if (by_turns) {
@@ -101,10 +102,10 @@ void LockstepProcess::Impl::run_turn(Lock& lock) {
     finish_turn();
   } else if (const Turn turn = port.my_turn(); turn.what != Turn::What::kNone) {
     in_turn = true;
-    sent = false;
+    sent = 0_B;
     nic.set_port_free(port.port_free());
     if (turn.what == Turn::What::kDeparture) {
-      nic.depart(turn.at, sent);
+      nic.depart(turn.at, turn.of, sent);
       port.set_port_free(nic.port_free());
     } else {
       nic.run_inputs(turn.at);
@@ -144,6 +145,7 @@ void LockstepProcess::Impl::end_window() {
 void LockstepProcess::Impl::finish_window() {
   granted = false;
   nic.publish_counters();
+  port.note_ready(nic.ready_classes());
   slot.promise_ps.store(std::min(nic.next_event(), earliest_deadline()).ps());
   if (slot.excluded.load() !=
       0) {  // time went on without us: whatever we sent was late; stand still once, to join again

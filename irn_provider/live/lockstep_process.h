@@ -124,7 +124,7 @@ struct LockstepProcess::Impl {
   SharedPort port;
   bool by_turns = false;                              // other VFs of the host take part in this window
   bool in_turn = false;                               // an event of ours ran; the turn is still ours
-  bool sent = false;                                  // ... and a frame left
+  Bytes sent;                                         // ... and a frame of so many left
   std::vector<std::unique_ptr<ThreadState>> threads;  // in the order in which they first called in
   int running = 0;                                    // threads in kRunning or kForeign
   const std::uint32_t owner;

@@ -1,22 +1,28 @@
 #include "irn_provider/live/port_turn.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace rocelab {
 
-Turn next_turn(std::span<const VfIntent> vfs, Time port_free, std::uint32_t last_sender, Time limit) {
-  Turn input, departure;
-  input.at = departure.at = limit;
+Turn next_turn(std::span<const VfIntent> vfs, Time port_free, ClassTurns& classes,
+               std::span<const std::uint32_t, kTrafficClasses> last_sender, Time limit) {
+  const auto leaves = [&](std::uint32_t vf) { return std::max(vfs[vf].wants_port, port_free); };
   const auto n = static_cast<std::uint32_t>(vfs.size());
-  for (std::uint32_t vf = 0; vf < n; ++vf)
+  Turn input;
+  Time departure = input.at = limit;
+  TcMask sendable = 0;
+  for (std::uint32_t vf = 0; vf < n; ++vf) {
     if (vfs[vf].input < input.at) input = {Turn::What::kInputs, vf, vfs[vf].input};
-  for (std::uint32_t i = 1; i <= n; ++i) {
-    const std::uint32_t vf = (last_sender + i) % n;
-    const Time leaves = std::max(vfs[vf].wants_port, port_free);
-    if (leaves < departure.at) departure = {Turn::What::kDeparture, vf, leaves};
+    if (leaves(vf) < departure) departure = leaves(vf), sendable = 0;
+    if (leaves(vf) == departure) sendable |= vfs[vf].sendable;
   }
-  if (departure.what != Turn::What::kNone && departure.at < input.at) return departure;
-  return input.what != Turn::What::kNone ? input : Turn{};
+  if (departure >= input.at) return input.what != Turn::What::kNone ? input : Turn{};
+  const TcMask of = classes.take(sendable);
+  std::uint32_t vf = last_sender[static_cast<std::size_t>(std::countr_zero(of))];
+  do vf = (vf + 1) % n;
+  while (leaves(vf) != departure || (vfs[vf].sendable & of) == 0);
+  return {Turn::What::kDeparture, vf, departure, of};
 }
 
 }  // namespace rocelab

@@ -17,30 +17,51 @@ bool SharedPort::begin(Time limit) {
   return std::popcount(port_.members.load()) > 1;
 }
 
-void SharedPort::check_in(const VfIntent& intent) {
+TcMask SharedPort::ready_elsewhere() const {
+  TcMask ready = 0;
+  for (const lockstep::VfSlot& slot : segment_.share_of(slot_.host).vfs)
+    if (slot.vf != slot_.vf) ready |= slot.ready_classes.load();
+  return ready;
+}
+
+void SharedPort::publish(const VfIntent& intent) {
   slot_.input_ps.store(intent.input.ps());
   slot_.wants_port_ps.store(intent.wants_port.ps());
+  slot_.sendable_classes.store(intent.sendable);
+  slot_.ready_classes.store(intent.ready);
+}
+
+void SharedPort::check_in(const VfIntent& intent) {
+  publish(intent);
   if (port_.checked_in.fetch_add(1) + 1 == static_cast<std::uint32_t>(std::popcount(port_.members.load())))
     decide();
 }
 
 Turn SharedPort::my_turn() const {
   if (port_.turn.load() != slot_.vf) return {};
-  return {port_.departure.load() != 0 ? Turn::What::kDeparture : Turn::What::kInputs, slot_.vf,
-          Time::from_ps(port_.at_ps.load())};
+  const TcMask of = port_.departure.load();
+  return {of != 0 ? Turn::What::kDeparture : Turn::What::kInputs, slot_.vf, Time::from_ps(port_.at_ps.load()),
+          of};
 }
 
 bool SharedPort::over() const { return port_.turn.load() == HostPort::kOver; }
 bool SharedPort::abandoned() const { return port_.turn.load() == HostPort::kAbandoned; }
 
-void SharedPort::hand_on(const VfIntent& intent, bool sent) {
-  slot_.input_ps.store(intent.input.ps());
-  slot_.wants_port_ps.store(intent.wants_port.ps());
-  if (sent) port_.last_sender.store(slot_.vf);
+void SharedPort::hand_on(const VfIntent& intent, Bytes sent) {
+  publish(intent);
+  if (const TcMask of = port_.departure.load(); of != 0) {
+    const auto ready = static_cast<TcMask>(intent.ready | ready_elsewhere());
+    if (sent == 0_B) {
+      port_.classes.passed(ready);
+    } else {
+      port_.classes.sent(sent, ready);
+      port_.last_sender[static_cast<std::size_t>(std::countr_zero(of))] = slot_.vf;
+    }
+  }
   decide();
 }
 
-void SharedPort::leave(bool in_turn, bool sent) {
+void SharedPort::leave(bool in_turn, Bytes sent) {
   if (std::popcount(port_.members.load()) < 2) return;
   if (in_turn) {
     hand_on({}, sent);  // programs end in their turn: what follows is as good as any other window
@@ -57,10 +78,12 @@ void SharedPort::decide() {
   for (std::uint32_t vf = 0; vf < vfs; ++vf) {
     if ((port_.members.load() & (1u << vf)) == 0) continue;
     const lockstep::VfSlot& slot = segment_.vfs()[first + vf];
-    intents[vf] = {Time::from_ps(slot.input_ps.load()), Time::from_ps(slot.wants_port_ps.load())};
+    intents[vf] = {Time::from_ps(slot.input_ps.load()), Time::from_ps(slot.wants_port_ps.load()),
+                   slot.sendable_classes.load(), slot.ready_classes.load()};
   }
-  const Turn turn = next_turn(std::span(intents).first(vfs), port_free(), port_.last_sender.load(), limit_);
-  port_.departure.store(turn.what == Turn::What::kDeparture ? 1 : 0);
+  const Turn turn =
+      next_turn(std::span(intents).first(vfs), port_free(), port_.classes, port_.last_sender, limit_);
+  port_.departure.store(turn.of);
   port_.at_ps.store(turn.at.ps());
   std::uint32_t before = port_.turn.load();
   const std::uint32_t next = turn.what == Turn::What::kNone ? HostPort::kOver : turn.vf;

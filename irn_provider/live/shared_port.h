@@ -19,17 +19,23 @@ class SharedPort {
   bool begin(Time limit);
   Time port_free() const { return Time::from_ps(port_.free_ps.load()); }
   void set_port_free(Time t) { port_.free_ps.store(t.ps()); }
+  ClassTurns& classes() { return port_.classes; }
+  TcMask ready_elsewhere() const;  // classes of which the host's other VFs have something to send
+  void note_ready(TcMask classes) {
+    slot_.ready_classes.store(classes);
+  }  // at a window's end, and at the process's
 
   // --- in a shared window
-  void check_in(const VfIntent& intent);            // once, before the first turn
-  Turn my_turn() const;                             // kNone: somebody else's, or none is left
-  bool over() const;                                // no more turns before the end
-  bool abandoned() const;                           // finish alone
-  void hand_on(const VfIntent& intent, bool sent);  // after a turn; `sent`: a frame left
-  void leave(bool in_turn, bool sent);              // the process ends in mid-window: the others go on
-  void wait(std::int64_t wall_ns) const;            // until the turn changes; may return early
+  void check_in(const VfIntent& intent);             // once, before the first turn
+  Turn my_turn() const;                              // kNone: somebody else's, or none is left
+  bool over() const;                                 // no more turns before the end
+  bool abandoned() const;                            // finish alone
+  void hand_on(const VfIntent& intent, Bytes sent);  // after a turn; `sent`: of the frame that left, else 0
+  void leave(bool in_turn, Bytes sent);              // the process ends in mid-window: the others go on
+  void wait(std::int64_t wall_ns) const;             // until the turn changes; may return early
 
  private:
+  void publish(const VfIntent& intent);
   void decide();
   const lockstep::Segment& segment_;
   lockstep::VfSlot& slot_;

@@ -25,7 +25,8 @@ Nic::Impl::Impl(const NicConfig& configuration, Qpn first, PacketPool& packets, 
       services{config, counters, regions, windows, address_handles, srqs, memory, trace, completions, events},
       pause(configuration.link_rate, counters, sink),
       scheduler(configuration.qp_burst),
-      class_turns(ClassTurns::needed(configuration) ? std::make_unique<ClassTurns>(configuration) : nullptr),
+      own_turns(configuration.class_turns()),
+      class_turns(configuration.strict_classes != kAllClasses ? &own_turns : nullptr),
       pds(kMaxPds),
       xrcds(kMaxXrcds),
       cqs(configuration.max_cqs),
@@ -200,16 +201,22 @@ PostResult Nic::post_recv(Qpn qpn, const RecvWqe& wqe, Time now) {
 
 bool Nic::has_more() const { return impl_->scheduler.has_ready(impl_->pause.open_classes()); }
 
-PacketRef Nic::poll_transmit(Time now) { return impl_->poll(now); }
+PacketRef Nic::poll_transmit(Time now, TcMask of) { return impl_->poll(now, of); }
 
-PacketRef Nic::Impl::poll(Time now) {
-  return scheduler.has_ready(pause.open_classes()) ? transmit(now) : PacketRef();
+void Nic::share_port(ClassTurns& turns, TcMask ready_elsewhere) {
+  if (impl_->class_turns != nullptr) impl_->class_turns = &turns;
+  impl_->ready_elsewhere = ready_elsewhere;
 }
 
-PacketRef Nic::Impl::transmit(Time now) {
-  std::uint8_t open = pause.open_classes();
-  if (class_turns) [[unlikely]]
-    open = class_turns->take(static_cast<TcMask>(scheduler.ready_classes() & open));
+PacketRef Nic::Impl::poll(Time now, TcMask of) {
+  const auto open = static_cast<TcMask>(pause.open_classes() & of);
+  return scheduler.has_ready(open) ? transmit(now, open, of) : PacketRef();
+}
+
+PacketRef Nic::Impl::transmit(Time now, TcMask open, TcMask of) {
+  ClassTurns* const turns = of == kAllClasses ? class_turns : nullptr;
+  if (turns) [[unlikely]]
+    open = turns->take(static_cast<TcMask>(scheduler.ready_classes() & open));
   const QpScheduler::Turn turn = scheduler.take_turn(open);
   QueuePair& qp = *qps[turn.slot];
   // A rate that fell by itself since the last look may hold back data that could leave then, and another side
@@ -217,8 +224,8 @@ PacketRef Nic::Impl::transmit(Time now) {
   if (turn.kind == QpScheduler::Kind::kData && (config.cc.chosen() || qp.data_class_varies()) &&
       !still_sends(qp, turn, now)) {
     touch(qp, now);
-    if (class_turns) class_turns->passed(scheduler.ready_classes());
-    return poll(now);
+    if (turns) turns->passed(scheduler.ready_classes() | ready_elsewhere);
+    return poll(now, of);
   }
   PacketRef packet = pool.make();
   if (turn.kind != QpScheduler::Kind::kData) pulled_source = PayloadSource{};
@@ -238,8 +245,8 @@ PacketRef Nic::Impl::transmit(Time now) {
   ++counters.tx_packets;
   counters.tx_bytes += packet->frame_length;
   touch(qp, now);
-  if (class_turns) [[unlikely]]
-    class_turns->sent(packet->frame(), scheduler.ready_classes());
+  if (turns) [[unlikely]]
+    turns->sent(packet->frame(), scheduler.ready_classes() | ready_elsewhere);
   return packet;
 }
 

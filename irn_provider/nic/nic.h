@@ -108,8 +108,13 @@ class Nic {
   PostResult check_sends(Qpn qpn, std::span<const SendWqe> wqes) const;
 
   // --- outputs
-  PacketRef poll_transmit(Time now);  // null: nothing may leave before next_timeout() or an input
-  bool has_more() const;              // something could leave now
+  // Null: nothing may leave before next_timeout() or an input. `of`: other classes than these may not, since
+  // whoever arbitrates between the NICs of a port has chosen; the turn is theirs to end.
+  PacketRef poll_transmit(Time now, TcMask of = kAllClasses);
+  // Other NICs send through the same port (virtual functions of a host): from now on its classes take these
+  // turns, which must outlive the NIC. `ready_elsewhere`: classes of which the others have something to send.
+  void share_port(ClassTurns& turns, TcMask ready_elsewhere);
+  bool has_more() const;  // something could leave now
   // Copies the payload of a packet just pulled into `out` (payload_length bytes). False: the program's memory
   // is gone; send nothing.
   bool gather(const Packet& packet, std::span<std::byte> out) const;

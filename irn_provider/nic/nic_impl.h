@@ -10,7 +10,6 @@
 
 #include "base/ring.h"
 #include "base/wire/cm/mad.h"
-#include "irn_provider/nic/class_turns.h"
 #include "irn_provider/nic/drop_reason.h"
 #include "irn_provider/nic/nic.h"
 #include "irn_provider/nic/pause_state.h"
@@ -52,8 +51,8 @@ struct Nic::Impl {
   void note_peer(std::uint32_t slot);
   CompletionQueue* find(Cqn cq);  // null: unknown
   SharedReceiveQueue* find(Srqn srq);
-  PacketRef poll(Time now);  // null: nothing may leave
-  PacketRef transmit(Time now);
+  PacketRef poll(Time now, TcMask of);  // null: nothing may leave
+  PacketRef transmit(Time now, TcMask open, TcMask of);
   bool still_sends(QueuePair& qp, const QpScheduler::Turn& turn, Time now);
 
   std::optional<std::uint32_t> free_qp_slot();
@@ -76,7 +75,9 @@ struct Nic::Impl {
   NicPauseState pause;
   NicLinkState link{counters, events};
   QpScheduler scheduler;
-  std::unique_ptr<ClassTurns> class_turns;  // null: all classes by strict priority
+  ClassTurns own_turns;        // of a port that no other NIC shares
+  ClassTurns* class_turns;     // null: all classes by strict priority
+  TcMask ready_elsewhere = 0;  // classes that NICs which share the port have something of
   TimerHeap timers;
   std::map<GroupAddress, std::vector<std::uint32_t>>
       groups;  // slots of the members, in the order in which they joined

@@ -81,6 +81,10 @@ class NicPort {
   Time wants_port() const {
     return has_more() ? now_ : Time::never();
   }  // since when a frame could leave, were the port free
+  TcMask ready_classes() const { return state_.scheduler.ready_classes(); }  // paused ones included
+  TcMask sendable_classes() const {
+    return static_cast<TcMask>(ready_classes() & state_.pause.open_classes());
+  }
   // Whether what could leave is more than acknowledgements and CNPs.
   bool wants_to_send_data() const { return state_.scheduler.has_ready_data(state_.pause.open_classes()); }
   Time port_free() const { return port_free_; }
@@ -89,11 +93,11 @@ class NicPort {
     take_inputs(t);
     return completed() ? StopReason::kCompletion : StopReason::kLimit;
   }
-  // At most one frame, at `t` (not before now() nor before the port is free).
+  // At most one frame, of one of these classes, at `t` (not before now() nor before the port is free).
   template <class Out>
-  StopReason depart_at(Time t, Out&& out) {
+  StopReason depart_at(Time t, Out&& out, TcMask of = kAllClasses) {
     now_ = t;
-    depart(t, out);
+    depart(t, out, of);
     return completed() ? StopReason::kCompletion : StopReason::kLimit;
   }
 
@@ -107,9 +111,9 @@ class NicPort {
   bool completed() { return std::exchange(completions_seen_, state_.completions) != state_.completions; }
 
   template <class Out>
-  void depart(Time t, Out&& out) {
+  void depart(Time t, Out&& out, TcMask of = kAllClasses) {
     if (next_departure() > t) return;
-    PacketRef packet = nic_.poll_transmit(t);
+    PacketRef packet = nic_.poll_transmit(t, of);
     if (!packet) return;
     port_free_ = t + wire_.wire_time(packet->frame());
     const Time due = port_free_ + link_delay_;

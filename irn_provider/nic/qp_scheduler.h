@@ -1,7 +1,7 @@
 // QpScheduler: which QP sends next. Classes by strict priority, highest first, paused ones skipped (where
-// they share in another way, class_turns.h opens one at a time); within a class CNPs ahead of answers ahead
-// of data; within each the QPs in turn, one packet each, of data as many as the constructor says. Lists hold
-// only QPs that can send now, so that nothing scans idle QPs and "could anything leave" is one test.
+// they share in another way, base/class_turns.h opens one at a time); within a class CNPs ahead of answers
+// ahead of data; within each the QPs in turn, one packet each, of data as many as the constructor says. Lists
+// hold only QPs that can send now, so that nothing scans idle QPs and "could anything leave" is one test.
 #pragma once
 
 #include <array>

@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "base/class_map.h"
+#include "base/class_turns.h"
 #include "base/units.h"
 #include "irn_provider/cc/cc_config.h"
 
@@ -63,6 +64,7 @@ struct NicConfig {
   // DWRR with these weights (base/class_scheduler.h).
   std::uint8_t strict_classes = 0xff;
   std::array<std::uint16_t, kTrafficClasses> ets_weights{1, 1, 1, 1, 1, 1, 1, 1};
+  ClassTurns class_turns() const { return {strict_classes, ets_weights, Bytes::from_count(active_mtu)}; }
   Tc roce_tc() const { return class_map.of(roce_dscp); }
   Tc cnp_tc() const { return class_map.of(cnp_dscp); }
   // What a path's traffic class (the GRH's: DSCP and ECN) asks for. 0 is "not set"; 1 to 3, which differ from

@@ -10,8 +10,8 @@ TcMask strict_classes(const SwitchConfig& config) {
   return strict;
 }
 
-ClassScheduler::Weights weights(const SwitchConfig& config) {
-  ClassScheduler::Weights weights{};
+Scheduler::Weights weights(const SwitchConfig& config) {
+  Scheduler::Weights weights{};
   for (std::size_t tc = 0; tc < weights.size(); ++tc) weights[tc] = config.classes[tc].weight;
   return weights;
 }
@@ -19,6 +19,7 @@ ClassScheduler::Weights weights(const SwitchConfig& config) {
 }  // namespace
 
 Scheduler::Scheduler(const SwitchConfig& config)
-    : ClassScheduler(strict_classes(config), weights(config), config.max_frame) {}
+    : ClassScheduler(strict_classes(config), weights(config), config.max_frame,
+                     std::make_unique<ClassShares>()) {}
 
 }  // namespace rocelab

@@ -2,12 +2,14 @@
 // (base/class_scheduler.h).
 #pragma once
 
+#include <memory>
+
 #include "base/class_scheduler.h"
 #include "ovs_patches/switch_model/switch_config.h"
 
 namespace rocelab {
 
-class Scheduler : public ClassScheduler {
+class Scheduler : public ClassScheduler<std::unique_ptr<ClassShares>> {
  public:
   explicit Scheduler(const SwitchConfig& config);
 };

@@ -1,23 +1,19 @@
-// ClassTurns: which class of a NIC may send next, where not all are served by strict priority: the switch's
-// law (base/class_scheduler.h). A NIC knows the length of a packet only when it has been pulled. So a class
-// pays for a maximum frame before, and gets back afterwards the part that was too much: over time the shares
-// are exact, and a turn ends before the first packet that might not fit.
+// ClassTurns: which class of a NIC's port may send next, by the switch's law (class_scheduler.h). Plain data:
+// the programs of one host share a port's. A NIC knows the length of a packet only when it has been pulled.
+// So a class pays for a maximum frame before, and gets back afterwards the part that was too much: over time
+// the shares are exact, and a turn ends before the first packet that might not fit.
 #pragma once
 
 #include <cstdint>
 
 #include "base/class_scheduler.h"
-#include "irn_provider/transport/nic_config.h"
 
 namespace rocelab {
 
 class ClassTurns {
  public:
-  explicit ClassTurns(const NicConfig& config)
-      : max_frame_(Bytes::from_count(config.active_mtu) + kMostAround),
-        law_(config.strict_classes, config.ets_weights, max_frame_) {}
-
-  static bool needed(const NicConfig& config) { return config.strict_classes != 0xff; }
+  ClassTurns(TcMask strict, const ClassScheduler<>::Weights& weights, Bytes max_payload)
+      : max_frame_(max_payload + kMostAround), law_(strict, weights, max_frame_) {}
 
   // `sendable`: classes that can send now, at least one. The bit of the one whose turn it is.
   TcMask take(TcMask sendable) {
@@ -38,8 +34,8 @@ class ClassTurns {
       if ((ready >> tc & 1) == 0) law_.on_empty(Tc{tc});
   }
 
-  const Bytes max_frame_;
-  ClassScheduler law_;
+  Bytes max_frame_;
+  ClassScheduler<> law_;
   Tc tc_;  // whose turn it is
   bool charged_ = false;
 };

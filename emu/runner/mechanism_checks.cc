@@ -5,63 +5,59 @@
 #include <vector>
 
 #include "emu/runner/plan_checks.h"
-#include "ovs_patches/switch_model/mechanisms/load_balance.h"
-#include "ovs_patches/switch_model/mechanisms/pipeline.h"
+#include "ovs_patches/switch_model/mechanism_table.h"
+#include "ovs_patches/switch_model/network_facts.h"
 
 namespace rocelab {
 namespace {
 
-bool balances(const SwitchConfig& config) { return config.mechanisms.of<LoadBalanceMechanism>().enabled; }
+bool asks(const MechanismType& type, const SwitchEntry& entry) {
+  return type.problem_of_network != nullptr && type.is_on(entry.config.mechanisms.of(type));
+}
 
-// Go-back-N takes a frame that has been overtaken for a lost one.
-void check_transports(const RunPlan& plan) {
-  const std::string what = "switch.load_balance lets frames of a flow overtake one another, which ";
-  for (const HostEntry& host : plan.world.hosts)
-    if (host.nic.mode == TransportMode::kRoce)
-      refuse(plan.settings, "switch.load_balance.enabled",
-             what + "RoCE's go-back-N takes for loss: use mode \"irn\"");
-  if (plan.settings.nic.config.irn.go_back_n)
-    refuse(plan.settings, "switch.load_balance.enabled", what + "irn.go_back_n takes for loss");
+NetworkFacts facts_of(const RunPlan& plan, std::size_t most_links) {
+  NetworkFacts facts;
+  facts.most_links = most_links;
+  facts.base_rtt = plan.base_rtt;
+  facts.slowest_link = std::ranges::min_element(plan.settings.topology.links(), {}, &Link::rate)->rate;
+  facts.roce_hosts = std::ranges::any_of(
+      plan.world.hosts, [](const HostEntry& host) { return host.nic.mode == TransportMode::kRoce; });
+  facts.irn_go_back_n = plan.settings.nic.config.irn.go_back_n;
+  facts.link_events = !plan.settings.link_events.empty();
+  facts.wall_clock = plan.settings.engine.clock == ClockKind::kWall;
+  return facts;
+}
+
+void look_at_paths(RunPlan& plan, const Routing& routing, const SwitchEntry& entry, NetworkFacts& facts) {
+  std::map<std::uint32_t, std::vector<std::uint32_t>> set_of;
+  std::map<std::vector<std::uint32_t>, std::uint16_t> numbers;
+  for (std::uint32_t host = 0; host < plan.world.hosts.size(); ++host) {
+    const std::vector<std::uint32_t> ports = routing.next_ports(entry.node, host);
+    for (const std::uint32_t port : ports)
+      facts.path_sets_overlap |= set_of.try_emplace(port, ports).first->second != ports;
+    if (ports.size() < 2) continue;
+    if (facts.several_paths_to.empty()) facts.several_paths_to = plan.world.hosts[host].name;
+    const auto number = static_cast<std::uint16_t>(numbers.size() + 1);
+    const std::uint16_t own = numbers.try_emplace(ports, number).first->second;
+    for (const std::uint32_t port : ports) plan.world.ports[entry.first_port + port].config.equal_cost = own;
+  }
 }
 
 }  // namespace
 
-void number_equal_cost_ports(RunPlan& plan, const Routing& routing) {
+void fit_mechanisms(RunPlan& plan, const Routing& routing, std::size_t most_links) {
+  const NetworkFacts of_all = facts_of(plan, most_links);
   for (const SwitchEntry& entry : plan.world.switches) {
-    if (!balances(entry.config)) continue;
-    std::map<std::uint32_t, std::vector<std::uint32_t>> set_of;
-    std::map<std::vector<std::uint32_t>, std::uint16_t> numbers;
-    for (std::uint32_t host = 0; host < plan.world.hosts.size(); ++host) {
-      const std::vector<std::uint32_t> ports = routing.next_ports(entry.node, host);
-      for (const std::uint32_t port : ports)
-        if (set_of.try_emplace(port, ports).first->second != ports)
-          refuse(plan.settings, "switch.load_balance.enabled",
-                 "switch.load_balance: a port of \"" + std::string(entry.name) +
-                     "\" is of two sets of equal-cost paths; it needs a topology whose sets do not overlap, "
-                     "as leaf-spine and fat-tree");
-      if (ports.size() < 2) continue;
-      const auto number = static_cast<std::uint16_t>(numbers.size() + 1);
-      const std::uint16_t own = numbers.try_emplace(ports, number).first->second;
-      for (const std::uint32_t port : ports)
-        plan.world.ports[entry.first_port + port].config.equal_cost = own;
-    }
-  }
-}
-
-void refuse_unfit_networks(const RunPlan& plan) {
-  for (const SwitchEntry& entry : plan.world.switches) {
-    const auto pipeline = entry.config.mechanisms.of<PipelineMechanism>();
-    if (pipeline.enabled && pipeline.full == PipelineFull::kStop &&
-        plan.settings.engine.clock == ClockKind::kWall)
-      refuse(plan.settings, "switch.pipeline.full",
-             "switch.pipeline.full = \"stop\" may deadlock, and foreign devices would wait for ever: use "
-             "clock = \"lockstep\" or \"skip-port\"");
-    if (!balances(entry.config)) continue;
-    check_transports(plan);
-    if (!plan.settings.link_events.empty())
-      refuse(
-          plan.settings, "switch.load_balance.enabled",
-          "switch.load_balance keeps the sets of paths of the healthy network: use it without link events");
+    if (std::ranges::none_of(mechanism_types(), [&](const auto& type) { return asks(type, entry); }))
+      continue;
+    NetworkFacts facts = of_all;
+    facts.name = entry.name;
+    look_at_paths(plan, routing, entry, facts);
+    for (const MechanismType& type : mechanism_types())
+      if (asks(type, entry))
+        if (const auto problem =
+                type.problem_of_network(entry.config.mechanisms.of(type), entry.config, facts))
+          refuse(plan.settings, section_of(type) + "." + std::string(problem->key), problem->why);
   }
 }
 

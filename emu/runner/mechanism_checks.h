@@ -1,15 +1,16 @@
-// Facts of a network that mechanisms of switches need, and networks that they refuse.
+// What mechanisms of switches ask about the network around them.
 #pragma once
+
+#include <cstddef>
 
 #include "emu/runner/plan.h"
 #include "emu/runner/routing.h"
 
 namespace rocelab {
 
-// Gives ports of equal-cost paths their numbers (PortConfig::equal_cost) where switches balance load.
-void number_equal_cost_ports(RunPlan& plan, const Routing& routing);
-
-// Throws ScenarioError, which names the key to change and where it stands.
-void refuse_unfit_networks(const RunPlan& plan);
+// Gives ports of equal-cost paths their numbers (PortConfig::equal_cost) at switches with a mechanism that
+// asks (problem_of_network()), and refuses networks as it says: throws ScenarioError, which names the key to
+// change and where it stands. Hosts and switches are in the plan; `most_links`: of the longest path.
+void fit_mechanisms(RunPlan& plan, const Routing& routing, std::size_t most_links);
 
 }  // namespace rocelab

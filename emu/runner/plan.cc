@@ -20,7 +20,6 @@
 #include "irn_provider/cc/cc_algorithm.h"
 #include "irn_provider/cc/rocc_rp.h"
 #include "ovs_patches/switch_model/headroom.h"
-#include "ovs_patches/switch_model/mechanisms/escape.h"
 #include "ovs_patches/switch_model/mechanisms/rocc.h"
 
 namespace rocelab {
@@ -110,8 +109,7 @@ class Planner {
       fastest_link_ = std::max(fastest_link_, link.rate);  // no congestion point names a higher rate
     add_hosts();
     add_switches();
-    number_equal_cost_ports(plan_, routing_);
-    refuse_unfit_networks(plan_);
+    fit_mechanisms(plan_, routing_, most.links);
     plan_.routes = routing_.all_rules(rng_);
     plan_.world.link_changes = link_changes(settings_, plan_.world);
     plan_.route_changes = route_changes(settings_, plan_.routes, rng_);
@@ -207,11 +205,7 @@ class Planner {
           refuse(settings_, section_of(type), who + problem);
       if (const std::string problem = problem_of(entry.config, configs); !problem.empty())
         refuse(settings_, "switch", who + problem);
-      const EscapeParams& escape = entry.config.mechanisms.of<EscapeMechanism>();
-      if (escape.enabled && escape.by_hosts) check_one_path(plan_, routing_, node);
     }
-    for (const SwitchConfig* config : switch_configs(plan_.settings))
-      check_reclaim(plan_, *config, most_links_);
   }
 
   void add_port(std::uint32_t switch_index, std::uint32_t port) {

@@ -5,7 +5,6 @@
 #include "emu/runner/identity.h"
 #include "irn_provider/cc/cc_algorithm.h"
 #include "ovs_patches/switch_model/headroom.h"
-#include "ovs_patches/switch_model/mechanisms/escape.h"
 
 namespace rocelab {
 namespace {
@@ -79,34 +78,6 @@ void check_buffer(const RunPlan& plan, const SwitchGroup* group) {
 void check_buffers(const RunPlan& plan) {
   check_buffer(plan, nullptr);
   for (const SwitchGroup& group : plan.settings.switch_groups) check_buffer(plan, &group);
-}
-
-// A place that is free again while its token or its frame is on the way would be promised twice, and one of
-// two frames dropped: not before it can have come, at the latest behind a full dedicated queue at each
-// switch.
-void check_reclaim(const RunPlan& plan, const SwitchConfig& config, std::size_t most_links) {
-  const Topology& topology = plan.settings.topology;
-  const EscapeParams& escape = config.mechanisms.of<EscapeMechanism>();
-  if (!escape.enabled || !escape.has(EscapeFix::kReclaim)) return;
-  Rate slowest = topology.links().front().rate;
-  for (const Link& link : topology.links()) slowest = std::min(slowest, link.rate);
-  const auto frames = static_cast<std::int64_t>(escape.tokens) * static_cast<std::int64_t>(most_links - 1);
-  const Duration least = plan.base_rtt + wire_time(config.longest_frame(), slowest) * frames;
-  const Duration shown = 1_us * ((least.ps() + (1_us).ps() - 1) / (1_us).ps());
-  if (escape.reclaim < least)
-    refuse(plan.settings, "switch.escape.reclaim",
-           "switch.escape.reclaim of " + to_string(escape.reclaim) +
-               " is shorter than a token and its frame can be on the way, " + to_string(shown) +
-               ": places would be promised twice, and frames dropped");
-}
-
-void check_one_path(const RunPlan& plan, const Routing& routing, std::uint32_t node) {
-  const Topology& topology = plan.settings.topology;
-  for (std::uint32_t h = 0; h < topology.hosts(); ++h)
-    if (routing.next_ports(node, h).size() > 1)
-      refuse(plan.settings, "switch.escape.flow",
-             "switch.escape.flow = \"hosts\", but \"" + topology.nodes()[node].name +
-                 "\" has several paths to \"" + topology.nodes()[h].name + "\": use \"connection\"");
 }
 
 // A stream lasts as long as it says.

@@ -17,13 +17,6 @@ namespace rocelab {
 // limits are in the plan.
 void check_buffers(const RunPlan& plan);
 
-// Escape's places that are free again after a while (EscapeFix::kReclaim). `most_links`: of the longest path.
-void check_reclaim(const RunPlan& plan, const SwitchConfig& config, std::size_t most_links);
-
-// Escape's flows by hosts: a token reserves places along the way of its flow, so that connections of two
-// hosts must not go different ways from the switch `node` on.
-void check_one_path(const RunPlan& plan, const Routing& routing, std::uint32_t node);
-
 // No workload stops behind the run's limit.
 void check_stops(const RunPlan& plan);
 

@@ -20,6 +20,7 @@ namespace rocelab {
 
 class EgressQueues;
 enum class SwitchDropReason : std::uint8_t;
+struct NetworkFacts;
 struct PortConfig;
 struct SwitchConfig;
 struct SwitchCore;

@@ -18,6 +18,9 @@
 //                                                  // [switch]; an empty key: the mechanism as a whole
 //   static std::string problem_in(const Params&, const SwitchConfig&, std::span<const PortConfig>);  // on: with a
 //                                                  // switch and its ports; empty: none
+//   static std::optional<SchemaProblem> problem_of_network(const Params&, const SwitchConfig&, const NetworkFacts&);
+//                                                  // on: with the network around the switch (network_facts.h); `why`
+//                                                  // is a whole sentence
 //   static bool drops(const Params&);              // on: frames of lossless classes, on purpose
 //   static Bytes headroom(const Params&, const SwitchConfig&, const PortConfig& link);  // on: that PFC needs for a
 //                                                  // link beyond its own

@@ -52,6 +52,17 @@ std::string problem_in(const void* params, const SwitchConfig& config, std::span
 }
 
 template <class M>
+constexpr auto problem_of_network() -> decltype(MechanismType::problem_of_network) {
+  if constexpr (requires(const typename M::Params& p, const SwitchConfig& config, const NetworkFacts& facts) {
+                  M::problem_of_network(p, config, facts);
+                })
+    return [](const void* params, const SwitchConfig& config, const NetworkFacts& facts) {
+      return M::problem_of_network(own<M>(params), config, facts);
+    };
+  return nullptr;
+}
+
+template <class M>
 bool drops(const void* params) {
   if constexpr (requires { M::drops(own<M>(params)); })
     return M::is_on(own<M>(params)) && M::drops(own<M>(params));
@@ -97,6 +108,7 @@ constexpr MechanismType type_of() {
           &problem_of<M>,
           &problem_beside<M>,
           &problem_in<M>,
+          problem_of_network<M>(),
           &drops<M>,
           &headroom<M>,
           GivesRanks<M>};

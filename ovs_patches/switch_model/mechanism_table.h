@@ -39,6 +39,7 @@ class MechanismParams {
   alignas(8) std::array<std::byte, kSize> bytes_;
 };
 
+struct NetworkFacts;
 struct PortConfig;
 struct SwitchConfig;
 
@@ -53,6 +54,8 @@ struct MechanismType {
   std::optional<SchemaProblem> (*problem_of)(const void* params);
   std::optional<SchemaProblem> (*problem_beside)(const void* params, const SwitchConfig&);
   std::string (*problem_in)(const void* params, const SwitchConfig&, std::span<const PortConfig>);
+  std::optional<SchemaProblem> (*problem_of_network)(const void* params, const SwitchConfig&,
+                                                     const NetworkFacts&);  // or null
   bool (*drops)(const void* params);  // frames of lossless classes, on purpose
   Bytes (*headroom)(const void* params, const SwitchConfig&, const PortConfig& link);
   bool ranks;  // has rank(), for queues of QueueOrder::kRanked

@@ -6,6 +6,7 @@
 #include "base/wire/controls.h"
 #include "base/wire/shim_escape.h"
 #include "ovs_patches/switch_model/counters.h"
+#include "ovs_patches/switch_model/network_facts.h"
 #include "ovs_patches/switch_model/switch_config.h"
 
 namespace rocelab {
@@ -95,6 +96,27 @@ std::string EscapeMechanism::problem_in(const Params& p, const SwitchConfig&,
     if (ports[i].delay == 0_ps)
       return "port " + std::to_string(i) + ": delay 0, of which Escape's period is twice: give a period";
   return {};
+}
+
+// A place that is free again while its token or its frame is on the way would be promised twice, and one of
+// two frames dropped: not before it can have come, at the latest behind a full dedicated queue at each
+// switch. A token reserves places along the way of its flow, so that connections of two hosts must not go
+// different ways.
+std::optional<SchemaProblem> EscapeMechanism::problem_of_network(const Params& p, const SwitchConfig& config,
+                                                                 const NetworkFacts& network) {
+  if (p.by_hosts && !network.several_paths_to.empty())
+    return SchemaProblem{"flow", "switch.escape.flow = \"hosts\", but \"" + std::string(network.name) +
+                                     "\" has several paths to \"" + std::string(network.several_paths_to) +
+                                     "\": use \"connection\""};
+  if (!p.has(EscapeFix::kReclaim)) return std::nullopt;
+  const auto frames = static_cast<std::int64_t>(p.tokens) * static_cast<std::int64_t>(network.most_links - 1);
+  const Duration least = network.base_rtt + wire_time(config.longest_frame(), network.slowest_link) * frames;
+  if (p.reclaim >= least) return std::nullopt;
+  const Duration shown = 1_us * ((least.ps() + (1_us).ps() - 1) / (1_us).ps());
+  return SchemaProblem{"reclaim", "switch.escape.reclaim of " + to_string(p.reclaim) +
+                                      " is shorter than a token and its frame can be on the way, " +
+                                      to_string(shown) +
+                                      ": places would be promised twice, and frames dropped"};
 }
 
 Bytes EscapeMechanism::headroom(const Params& p, const SwitchConfig& config, const PortConfig& link) {

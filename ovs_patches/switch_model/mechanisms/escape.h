@@ -32,6 +32,8 @@ class EscapeMechanism {
   static std::optional<SchemaProblem> problem_beside(const Params& params, const SwitchConfig& config);
   static std::string problem_in(const Params& params, const SwitchConfig& config,
                                 std::span<const PortConfig> ports);
+  static std::optional<SchemaProblem> problem_of_network(const Params& params, const SwitchConfig& config,
+                                                         const NetworkFacts& network);
   static Bytes headroom(const Params& params, const SwitchConfig& config, const PortConfig& link);
   EscapeMechanism(const Params& params, SwitchActions actions, Rng rng);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "ovs_patches/switch_model/network_facts.h"
 #include "ovs_patches/switch_model/switch_config.h"
 
 namespace rocelab {
@@ -29,6 +30,25 @@ std::string LoadBalanceMechanism::problem_in(const LoadBalanceParams&, const Swi
   if (config.mechanisms.is_on("escape"))
     return "load balancing by frames excludes Escape, whose flows have one path";
   return {};
+}
+
+// Go-back-N takes a frame that has been overtaken for a lost one.
+std::optional<SchemaProblem> LoadBalanceMechanism::problem_of_network(const Params&, const SwitchConfig&,
+                                                                      const NetworkFacts& network) {
+  const std::string what = "switch.load_balance lets frames of a flow overtake one another, which ";
+  if (network.path_sets_overlap)
+    return SchemaProblem{"enabled",
+                         "switch.load_balance: a port of \"" + std::string(network.name) +
+                             "\" is of two sets of equal-cost paths; it needs a topology whose sets do not "
+                             "overlap, as leaf-spine and fat-tree"};
+  if (network.roce_hosts)
+    return SchemaProblem{"enabled", what + "RoCE's go-back-N takes for loss: use mode \"irn\""};
+  if (network.irn_go_back_n) return SchemaProblem{"enabled", what + "irn.go_back_n takes for loss"};
+  if (network.link_events)
+    return SchemaProblem{"enabled",
+                         "switch.load_balance keeps the sets of paths of the healthy network: use it without "
+                         "link events"};
+  return std::nullopt;
 }
 
 LoadBalanceMechanism::LoadBalanceMechanism(const LoadBalanceParams& params, SwitchActions actions, Rng rng)

@@ -39,6 +39,8 @@ class LoadBalanceMechanism {
   static std::optional<SchemaProblem> problem_of(const Params& params);
   static std::string problem_in(const Params& params, const SwitchConfig& config,
                                 std::span<const PortConfig> ports);
+  static std::optional<SchemaProblem> problem_of_network(const Params& params, const SwitchConfig& config,
+                                                         const NetworkFacts& network);
 
   LoadBalanceMechanism(const Params& params, SwitchActions actions, Rng rng);
   PortId choose(PortId in, PortId out, const Packet& packet);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "ovs_patches/switch_model/counters.h"
+#include "ovs_patches/switch_model/network_facts.h"
 #include "ovs_patches/switch_model/switch_config.h"
 
 namespace rocelab {
@@ -46,6 +47,15 @@ std::string PipelineMechanism::problem_in(const PipelineParams&, const SwitchCon
              "give switch.class." +
              std::to_string(n) + ".egress_max";
   return {};
+}
+
+std::optional<SchemaProblem> PipelineMechanism::problem_of_network(const Params& params, const SwitchConfig&,
+                                                                   const NetworkFacts& network) {
+  if (params.full == PipelineFull::kStop && network.wall_clock)
+    return SchemaProblem{"full",
+                         "switch.pipeline.full = \"stop\" may deadlock, and foreign devices would wait for "
+                         "ever: use clock = \"lockstep\" or \"skip-port\""};
+  return std::nullopt;
 }
 
 PipelineMechanism::PipelineMechanism(const PipelineParams& params, SwitchActions actions, Rng)

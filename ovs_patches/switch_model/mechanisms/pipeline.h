@@ -40,6 +40,8 @@ class PipelineMechanism {
   static bool is_on(const Params& params) { return params.enabled; }
   static std::string problem_in(const Params& params, const SwitchConfig& config,
                                 std::span<const PortConfig> ports);
+  static std::optional<SchemaProblem> problem_of_network(const Params& params, const SwitchConfig& config,
+                                                         const NetworkFacts& network);
 
   PipelineMechanism(const Params& params, SwitchActions actions, Rng rng);
   bool on_arrival(PortId in, std::span<const PortId> outs, PacketRef& packet, Time now);

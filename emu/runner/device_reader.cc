@@ -53,6 +53,13 @@ constexpr auto kEcn = fields(
     field<&EcnConfig::k_max>("kmax", "queue length above which everything is marked"),
     field<&EcnConfig::p_max>("pmax", "share of frames that is marked at `kmax`").within(0, 1));
 
+constexpr auto kClassLists =
+    fields(classes<&ClassLists::lossless>(
+               "lossless_classes", "RoCE is class 3, unless `[classes]` or the program says otherwise"),
+           classes<&ClassLists::strict>(
+               "strict_classes", "served first, the higher before the lower; CNPs are class 6, likewise"));
+constexpr auto kMarked = fields(classes<&ClassLists::marked>("classes", "classes whose frames are marked"));
+
 void read_thresholds(ConfigSection& section, EcnConfig& ecn) {
   read_fields(section, std::span(kEcn.all).subspan(1), &ecn);
   if (ecn.k_max < ecn.k_min) section.fail_at("kmax", "is less than kmin");
@@ -84,21 +91,21 @@ std::vector<EcnOfRate> read_ecn(ConfigSection section, SwitchConfig& config,
   ecn.enabled = section.boolean("enabled", ecn.enabled);
   read_thresholds(section, ecn);
   std::vector<EcnOfRate> by_rate = read_ecn_by_rate(section, ecn);
-  for (const std::int64_t tc : section.integers("classes", {3}, 0, kTrafficClasses - 1))
-    config.classes[static_cast<std::size_t>(tc)].ecn = ecn;
+  ClassLists lists;
+  read_schema(section, marked_schema(), lists);
+  for (std::size_t tc = 0; tc < kTrafficClasses; ++tc)
+    if ((lists.marked >> tc & 1) != 0) config.classes[tc].ecn = ecn;
   section.finish();
   return by_rate;
 }
 
 void read_classes(ConfigSection& section, SwitchConfig& config) {
-  for (ClassConfig& c : config.classes) {
-    c.lossless = false;
-    c.selection = Selection::kEts;
+  ClassLists lists;
+  read_schema(section, class_schema(), lists);
+  for (std::size_t tc = 0; tc < kTrafficClasses; ++tc) {
+    config.classes[tc].lossless = (lists.lossless >> tc & 1) != 0;
+    config.classes[tc].selection = (lists.strict >> tc & 1) != 0 ? Selection::kStrict : Selection::kEts;
   }
-  for (const std::int64_t tc : section.integers("lossless_classes", {3}, 0, kTrafficClasses - 1))
-    config.classes[static_cast<std::size_t>(tc)].lossless = true;
-  for (const std::int64_t tc : section.integers("strict_classes", {6, 7}, 0, kTrafficClasses - 1))
-    config.classes[static_cast<std::size_t>(tc)].selection = Selection::kStrict;
   const std::vector<std::int64_t> weights =
       section.integers("ets_weights", {1, 1, 1, 1, 1, 1, 1, 1}, 1, 1000);
   if (weights.size() != kTrafficClasses)
@@ -118,6 +125,8 @@ void read_pfc(ConfigSection section, SwitchConfig& config) {
 Schema<SwitchConfig> switch_schema() { return kSwitch; }
 Schema<PfcConfig> pfc_schema() { return kPfc; }
 Schema<EcnConfig> ecn_schema() { return kEcn; }
+Schema<ClassLists> class_schema() { return kClassLists; }
+Schema<ClassLists> marked_schema() { return kMarked; }
 
 SwitchConfig read_switch(ConfigSection section, bool pfc, const CcPreset& congestion_control,
                          std::vector<EcnOfRate>& ecn_by_rate) {
@@ -145,7 +154,9 @@ SwitchConfig read_switch(ConfigSection section, bool pfc, const CcPreset& conges
 
 namespace {
 
-constexpr auto kVfs = fields(
+constexpr std::string_view kMtus[] = {"256B", "512B", "1024B", "2048B", "4096B"};
+constexpr auto kNicSettings = fields(
+    choice<&NicSettings::path_mtu>("path_mtu", kMtus, "payload of a packet"),
     field<&NicSettings::vfs>("vfs", "programs that one host can run at once").within(1, kMaxVfsPerHost));
 
 constexpr auto kNic = fields(
@@ -176,7 +187,7 @@ void read_modes(ConfigSection& section, const char* key, TransportMode mode, con
 
 }  // namespace
 
-Schema<NicSettings> vf_schema() { return kVfs; }
+Schema<NicSettings> nic_settings_schema() { return kNicSettings; }
 Schema<NicConfig> nic_schema() { return kNic; }
 
 NicSettings read_nic(ConfigSection section, ConfigSection irn, TransportMode mode, bool pfc,
@@ -189,10 +200,8 @@ NicSettings read_nic(ConfigSection section, ConfigSection irn, TransportMode mod
   config.cc = congestion_control;
   const CcNeeds& needs = congestion_control.needs();
   config.ecn_capable = needs.marks;
-  static constexpr std::int64_t kMtus[] = {256, 512, 1024, 2048, 4096};
-  const std::size_t mtu = section.choice("path_mtu", {"256B", "512B", "1024B", "2048B", "4096B"}, 2);
-  config.active_mtu = static_cast<std::uint32_t>(kMtus[mtu]);
-  read_schema(section, vf_schema(), nic);
+  read_schema(section, nic_settings_schema(), nic);
+  config.active_mtu = 256u << static_cast<unsigned>(nic.path_mtu);
   read_modes(section, "roce_hosts", TransportMode::kRoce, topology, nic);
   read_modes(section, "irn_hosts", TransportMode::kIrn, topology, nic);
   const bool has_roce = mode == TransportMode::kRoce || std::ranges::any_of(nic.modes, [](const auto& host) {
@@ -285,10 +294,15 @@ constexpr auto kEngine = fields(
                                           "the smallest message")
         .within(64, 1 << 22)
         .or_word("computed"));
+constexpr auto kWallClock =
+    fields(field<&EngineSettings::dilation>(
+               "dilation", "of the wall clock: seconds of the machine's clock per second of experiment")
+               .within(1e-3, 1e9));
 
 }  // namespace
 
 Schema<EngineSettings> engine_schema() { return kEngine; }
+Schema<EngineSettings> wall_clock_schema() { return kWallClock; }
 
 EngineSettings read_engine(ConfigSection section) {
   EngineSettings engine;
@@ -300,7 +314,7 @@ EngineSettings read_engine(ConfigSection section) {
                       "= \"auto\" has nothing to calibrate: programs and switches advance in lock step under "
                       "the wall clock, too, and nothing among them is ever late; with a foreign device it is "
                       "1, unless its timers are as slow");
-    engine.dilation = section.real("dilation", engine.dilation, 1e-3, 1e9);
+    read_schema(section, wall_clock_schema(), engine);
   }
   section.finish();
   return engine;

@@ -82,6 +82,14 @@ void read_faults(std::vector<ConfigSection> sections, Topology& topology) {
 
 namespace {
 
+constexpr std::string_view kStates[] = {"down", "up"};
+constexpr auto kLinkEvent = fields(
+    field<&LinkEvent::at>("at", "experiment time").at_least(0_ps),
+    choice<&LinkEvent::up>("state", kStates, "of the link from then on"),
+    field<&LinkEvent::reroute_after>(
+        "reroute_after", "until the switches' rules react; events of one instant are one change of rules")
+        .at_least(0_ps));
+
 std::uint32_t link_between(ConfigSection& section, const Topology& topology) {
   const std::vector<std::string> ends = section.texts("between", {});
   if (ends.size() != 2) section.fail_at("between", "must name two nodes, for example [\"s1\", \"s2\"]");
@@ -91,17 +99,15 @@ std::uint32_t link_between(ConfigSection& section, const Topology& topology) {
 
 }  // namespace
 
+Schema<LinkEvent> link_event_schema() { return kLinkEvent; }
+
 std::vector<LinkEvent> read_link_events(std::vector<ConfigSection> sections, const Topology& topology) {
   std::vector<std::pair<LinkEvent, ConfigSection*>> read;
   for (ConfigSection& section : sections) {
-    for (const char* key : {"at", "between", "state"}) section.require(key);
+    for (const std::string_view key : kLinkEventRequires) section.require(key);
     LinkEvent event;
-    event.at = section.duration("at", Duration{});
-    if (event.at.ps() < 0) section.fail_at("at", "must not be negative");
     event.link = link_between(section, topology);
-    event.up = section.choice("state", {"down", "up"}, 0) == 1;
-    event.reroute_after = section.duration("reroute_after", Duration{});
-    if (event.reroute_after.ps() < 0) section.fail_at("reroute_after", "must not be negative");
+    read_schema(section, link_event_schema(), event);
     section.finish();
     read.emplace_back(event, &section);
   }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/schema.h"
+#include "base/tc_mask.h"
 #include "emu/runner/config_section.h"
 #include "emu/runner/scenario.h"
 #include "irn_provider/cc/cc_algorithm.h"
@@ -41,6 +42,7 @@ CcPreset read_congestion_control(ConfigSection section, TransportMode mode,
 void read_rocc_points(ConfigSection& section, std::string_view preset, RoccSwitchParams& rocc,
                       RoccRpParams& rp);
 RoccSettings rocc_preset(std::string_view name);  // the testbeds of 3.5.2 and 3.5.3, and "paper"
+inline constexpr std::string_view kLinkEventRequires[] = {"at", "between", "state"};
 std::vector<LinkEvent> read_link_events(std::vector<ConfigSection> sections, const Topology& topology);
 SwitchConfig read_switch(ConfigSection section, bool pfc, const CcPreset& congestion_control,
                          std::vector<EcnOfRate>& ecn_by_rate);
@@ -72,10 +74,19 @@ void read_irn(ConfigSection& section, NicSettings& nic);
 Schema<SwitchConfig> switch_schema();
 Schema<PfcConfig> pfc_schema();
 Schema<EcnConfig> ecn_schema();
-Schema<NicSettings> vf_schema();
+// Keys that list classes; each class has the property in its ClassConfig.
+struct ClassLists {
+  TcMask lossless = 1 << 3, strict = 1 << 6 | 1 << 7, marked = 1 << 3;
+};
+Schema<ClassLists> class_schema();   // of [switch]
+Schema<ClassLists> marked_schema();  // of [switch.ecn]
+Schema<NicSettings> nic_settings_schema();
 Schema<NicConfig> nic_schema();
 Schema<EngineSettings> engine_schema();
+Schema<EngineSettings> wall_clock_schema();  // of engine.clock = "wall" alone
 Schema<FaultConfig> fault_schema();
+Schema<LinkEvent> link_event_schema();
+Schema<Topology> path_schema();
 Schema<IrnConfig> irn_schema();
 Schema<TimerSettings> timer_schema();
 // `lossy`: frames of the hosts' flows may be lost, which is what "auto" asks.

@@ -7,6 +7,7 @@ namespace rocelab {
 namespace {
 
 constexpr std::string_view kTimerKinds[] = {"static", "dynamic"};
+constexpr std::string_view kTimeouts[] = {"auto", "on", "off"};
 constexpr std::string_view kRestarts[] = {"progress", "any-ack"};
 constexpr std::string_view kRecoveries[] = {"irn", "tcp"};
 constexpr auto kIrn = fields(
@@ -45,7 +46,15 @@ constexpr auto kTimers = fields(
         "attribute of the traffic program's queue pairs: 4.096 us x 2^14 = 67 ms. With recovery by the "
         "timers above it only ends a queue pair whose peer is gone")
         .within(1, 31),
-    field<&TimerSettings::verbs_retry_cnt>("verbs_retry_cnt", "likewise: 7 are eight tries").within(0, 7));
+    field<&TimerSettings::verbs_retry_cnt>("verbs_retry_cnt", "likewise: 7 are eight tries").within(0, 7),
+    choice<&TimerSettings::timeouts>(
+        "timeouts", kTimeouts,
+        "`auto` is off where PFC keeps every frame. It is on without PFC, and with PFC where frames are lost "
+        "all the same: a link drops or damages them (`[[fault]]`, `topology.drop_rate`, the error rate of a "
+        "topology file) or fails (`[[link_event]]`), Loop Breaker, the watchdog's `drop` or an `egress_max` "
+        "drops them, or DSCP 26, a workload, acknowledgements or READs are of a class that is not lossless. "
+        "Without these timers only the verbs timeout finds that a message's last packets were lost, 67 ms "
+        "later"));
 
 std::optional<SchemaProblem> problem_of(const IrnConfig& irn) {
   if (irn.tcp && (irn.go_back_n || !irn.sack))
@@ -88,8 +97,8 @@ void read_irn(ConfigSection& section, NicSettings& nic) {
 TimerSettings read_timers(ConfigSection section, bool lossy) {
   TimerSettings timers;
   read_schema(section, timer_schema(), timers);
-  const std::size_t timeouts = section.choice("timeouts", {"auto", "on", "off"}, 0);
-  timers.recovery = timeouts == 1 || (timeouts == 0 && lossy);  // 4.3.1: off when PFC is on
+  timers.recovery = timers.timeouts == Timeouts::kOn ||
+                    (timers.timeouts == Timeouts::kAuto && lossy);  // 4.3.1: off when PFC is on
   section.resolve("timeouts", timers.recovery ? "\"on\"" : "\"off\"");
   section.finish();
   refuse_problem(section, problem_of(timers));

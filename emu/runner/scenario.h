@@ -41,17 +41,23 @@ enum class QueuePairs : std::uint8_t {
   kPersistent  // flows of one workload, source, destination, operation and DSCP share them
 };
 
+enum class Timeouts : std::uint8_t { kAuto, kOn, kOff };
+
 struct TimerSettings {
   Duration rto_high = 320_us, rto_low = 100_us;  // 4.3.1 of the IRN chapter
   std::uint32_t rto_low_packets = 3;             // N
   bool restart_on_any_ack = false;               // or only at cumulative progress
-  bool recovery = true;                          // `timeouts`: "auto" is off where PFC keeps all frames
+  Timeouts timeouts = Timeouts::kAuto;
+  bool recovery = true;  // what `timeouts` comes to: "auto" is off where PFC keeps all frames
   std::uint8_t verbs_timeout =
       14;  // 4.096 us * 2^14 = 67 ms: the liveness guard of the traffic program's QPs
   std::uint8_t verbs_retry_cnt = 7;
 };
 
+enum class PathMtu : std::uint8_t { k256, k512, k1024, k2048, k4096 };
+
 struct NicSettings {
+  PathMtu path_mtu = PathMtu::k1024;
   NicConfig config;             // link rate and delay are filled in per host
   bool compute_bdp_cap = true;  // bdp_cap = "computed"
   std::uint32_t vfs = 2;        // processes that one host can run at once

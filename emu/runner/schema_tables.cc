@@ -88,6 +88,17 @@ SchemaTable table_of(const char* section, const Schema<P>& schema) {
   return table;
 }
 
+// More keys of the same section, of another struct.
+template <class P>
+void append(SchemaTable& table, const Schema<P>& schema) {
+  add_column(table.rows, table.rows.size(), schema, P{});
+}
+
+void mark_required(SchemaTable& table, std::span<const std::string_view> keys) {
+  for (SchemaRow& row : table.rows)
+    if (std::ranges::count(keys, row.key) > 0) row.values = {"required"};
+}
+
 // The switches' part of a congestion control follows its presets.
 SchemaTable table_of(const MechanismType& type) {
   SchemaTable table{section_of(type), {}, {}};
@@ -138,8 +149,7 @@ SchemaTable table_of(const WorkloadType& type) {
   for (const KeyText& text : type.own_keys) table.rows.push_back(row_of(text));
   const std::unique_ptr<Workload> workload = type.make();
   add_column(table.rows, table.rows.size(), type.fields(), type.params(*workload));
-  for (SchemaRow& row : table.rows)
-    if (std::ranges::count(type.required, row.key) > 0) row.values = {"required"};
+  mark_required(table, type.required);
   return table;
 }
 
@@ -149,14 +159,20 @@ std::vector<SchemaTable> schema_tables() {
   std::vector<SchemaTable> tables;
   for (const CcAlgorithm& algorithm : cc_algorithms()) tables.push_back(table_of(algorithm));
   tables.push_back(rocc_links());
-  tables.push_back(table_of("topology", fault_schema()));
+  tables.push_back(table_of("topology", path_schema()));
+  append(tables.back(), fault_schema());
+  tables.push_back(table_of("link_event", link_event_schema()));
+  mark_required(tables.back(), kLinkEventRequires);
   tables.push_back(table_of("engine", engine_schema()));
-  tables.push_back(table_of("nic", vf_schema()));
-  add_column(tables.back().rows, vf_schema().fields.size(), nic_schema(), {});
+  append(tables.back(), wall_clock_schema());
+  tables.push_back(table_of("nic", nic_settings_schema()));
+  append(tables.back(), nic_schema());
   tables.push_back(table_of("irn", irn_schema()));
   tables.push_back(table_of("timers", timer_schema()));
   tables.push_back(table_of("switch", switch_schema()));
+  append(tables.back(), class_schema());
   tables.push_back(table_of("switch.ecn", ecn_schema()));
+  append(tables.back(), marked_schema());
   tables.push_back(table_of("switch.pfc", pfc_schema()));
   for (const MechanismType& type : mechanism_types())
     if (!type.fields().empty()) tables.push_back(table_of(type));

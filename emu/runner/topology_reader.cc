@@ -13,6 +13,14 @@ namespace {
 
 constexpr std::uint32_t kMaxHosts = 1024;
 
+constexpr std::string_view kPaths[] = {"ecmp", "single"};
+constexpr auto kPathChoice =
+    fields(choice<&Topology::single_path>("paths", kPaths,
+                                          "`single`: one path for each pair of hosts. A switch takes one of "
+                                          "its equal-cost ports for each destination: "
+                                          "host h (h1 is 0) the port h mod k of k at a switch with hosts, h "
+                                          "/ k mod k in the tier above, and so on"));
+
 enum class Family { kStar, kDumbbell, kParkingLot, kRing, kLeafSpine, kFatTree, kCustom, kFile };
 
 void check_hosts(ConfigSection& section, std::uint32_t hosts) {
@@ -157,6 +165,8 @@ Topology generate(ConfigSection& section, Family family, LinkSpeed link) {
 
 }  // namespace
 
+Schema<Topology> path_schema() { return kPathChoice; }
+
 Topology read_topology(ConfigSection section, const std::filesystem::path& folder) {
   section.require("kind");
   const auto family = static_cast<Family>(section.choice(
@@ -169,7 +179,7 @@ Topology read_topology(ConfigSection section, const std::filesystem::path& folde
     // Of all links in both directions; one of a link's own, in a [[fault]] or the topology's file, goes
     // first.
     read_schema(section, fault_schema(), topology.everywhere);
-    topology.single_path = section.choice("paths", {"ecmp", "single"}, 0) == 1;
+    read_schema(section, path_schema(), topology);
     for (ConfigSection& entry : section.tables("link"))
       read_link(std::move(entry), topology, link, family == Family::kCustom);
     section.finish();

@@ -53,7 +53,7 @@ void LockstepProcess::Impl::accept_window() {
   limit = Time::from_ps(slot.grant_ps.load());
   nic.advance(Time::from_ps(slot.grant_from_ps.load()));
   nic.set_port_free(port.port_free());
-  nic.nic().share_port(port.classes(), port.ready_elsewhere());
+  if (host.nic.strict_classes != kAllClasses) nic.nic().share_port(port.classes(), port.ready_elsewhere());
   by_turns = port.begin(limit);
   in_turn = false;
   if (by_turns) {

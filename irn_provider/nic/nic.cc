@@ -204,7 +204,7 @@ bool Nic::has_more() const { return impl_->scheduler.has_ready(impl_->pause.open
 PacketRef Nic::poll_transmit(Time now, TcMask of) { return impl_->poll(now, of); }
 
 void Nic::share_port(ClassTurns& turns, TcMask ready_elsewhere) {
-  if (impl_->class_turns != nullptr) impl_->class_turns = &turns;
+  impl_->class_turns = &turns;
   impl_->ready_elsewhere = ready_elsewhere;
 }
 

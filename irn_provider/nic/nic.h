@@ -108,8 +108,8 @@ class Nic {
   PostResult check_sends(Qpn qpn, std::span<const SendWqe> wqes) const;
 
   // --- outputs
-  // Null: nothing may leave before next_timeout() or an input. `of`: other classes than these may not, since
-  // whoever arbitrates between the NICs of a port has chosen; the turn is theirs to end.
+  // Null: nothing may leave before next_timeout() or an input. `of`: only frames of these classes; an arbiter
+  // between the NICs of a port has chosen them, and ends the turn itself.
   PacketRef poll_transmit(Time now, TcMask of = kAllClasses);
   // Other NICs send through the same port (virtual functions of a host): from now on its classes take these
   // turns, which must outlive the NIC. `ready_elsewhere`: classes of which the others have something to send.

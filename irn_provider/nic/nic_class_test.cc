@@ -182,6 +182,23 @@ TEST_P(NicClassTest, AStrictClassGoesBeforeThoseThatShare) {
   EXPECT_EQ(bytes.count(4), 0u) << "class 3 is strict, the higher class 4 is not";
 }
 
+// An arbiter between NICs of one port has chosen the class.
+TEST_P(NicClassTest, OnlyFramesOfTheClassesThatAreAskedForLeave) {
+  NicPair pair(config_of(GetParam()));
+  pair.connect(0);
+  pair.post(pair.wqe(WrOpcode::kWrite, 0, 0, 2 * kMtu));
+  pair.attr.path.traffic_class = 34 << 2;
+  const auto [qa, qb] = pair.connect(5000);
+  pair.a.nic.post_send(qa, pair.wqe(WrOpcode::kWrite, 0, 0, kMtu), pair.now());
+  EXPECT_EQ(pair.a.port.ready_classes(), 1 << 3 | 1 << 4);
+  std::vector<int> left;
+  for (const int of : {1 << 5, 1 << 3, 1 << 4, 1 << 4, 1 << 3}) {
+    const PacketRef packet = pair.a.nic.poll_transmit(pair.now(), static_cast<TcMask>(of));
+    left.push_back(packet ? packet->tc.value : -1);
+  }
+  EXPECT_EQ(left, (std::vector<int>{-1, 3, 4, -1, 3}));
+}
+
 INSTANTIATE_TEST_SUITE_P(Modes, NicClassTest, ::testing::Values(TransportMode::kRoce, TransportMode::kIrn),
                          [](const auto& mode) {
                            return mode.param == TransportMode::kRoce ? "Roce" : "Irn";

@@ -132,7 +132,8 @@ TEST_F(LivePairTest, ThreadsOfOneProcessWakeInTheirOrderAndEachAtItsTime) {
 
 TEST_F(LivePairTest, BlockedSystemCallHoldsTimeForTheGraceOnly) {
   make_segment(TransportMode::kRoce);
-  const auto body = [](LiveProcess& p, std::uint32_t host) {
+  segment_->header().grace_wall_ns = 500'000'000;
+  const auto body = [this](LiveProcess& p, std::uint32_t host) {
     p.sleep_until(Time::zero() + 10_us);
     if (host == 0) {
       p.foreign_enter();
@@ -140,12 +141,12 @@ TEST_F(LivePairTest, BlockedSystemCallHoldsTimeForTheGraceOnly) {
       p.foreign_leave();
       ASSERT_EQ(p.now(), Time::zero() + 10_us);
       p.foreign_enter();
-      usleep(200'000);  // longer: the others go on
+      for (int i = 0; i < 10'000 && segment_->header().committed_ps.load() < (1_s).ps(); ++i)
+        usleep(1'000);  // longer: the others go on
       p.foreign_leave();
       ASSERT_GE(p.now(), Time::zero() + 1_s);
     } else {
       p.sleep_until(Time::zero() + 1_s);
-      usleep(300'000);  // computing, as far as the clock can tell: it waits
     }
   };
   const pid_t h1 = start(0, body), h2 = start(1, body);
@@ -182,7 +183,7 @@ TEST_F(LivePairTest, WhoWaitsForWhoeverComesDoesNotKeepTimeFromBeginning) {
 TEST_F(LivePairTest, WhoStoodStillWhileTimeWentOnSendsItsDataThen) {
   constexpr std::uint32_t kSize = 1 << 20, kWrites = 16;
   make_segment(TransportMode::kRoce);
-  segment_->header().stopped_wall_ns = 20'000'000;
+  segment_->header().grace_wall_ns = segment_->header().stopped_wall_ns = 500'000'000;
   auto* stopped = new (mmap(nullptr, sizeof(std::atomic<pid_t>), PROT_READ | PROT_WRITE,
                             MAP_SHARED | MAP_ANONYMOUS, -1, 0)) std::atomic<pid_t>(0);
   const auto body = [&](LiveProcess& p, std::uint32_t host) {

@@ -6,25 +6,13 @@ import csv
 from pathlib import Path
 
 import pytest
+from first_seed import measured
 from rocelab.paper import harness
 from rocelab.papers import capfc
 from rocelab.papers.capfc import CASES, GRID, PAPER
 from rocelab.scenario import read_scenario
-from rocelab.sweep.store import PointStore
-from rocelab.sweep.work import execute
-from rocelab.paper.results import Results
 
 FOLDER = harness.SCENARIOS / "capfc"
-
-
-def measured(name: str, folder: Path) -> Results:
-    """Results of an experiment's first seed."""
-    experiment = next(e for e in PAPER.experiments if e.name == name)
-    points = [p for p in experiment.points(full=True) if p.seed == 1]
-    store = PointStore(folder)
-    for point in points:
-        store.put(point, execute(point))
-    return Results({name: points}, store)
 
 
 def test_every_scenario_of_the_folder_belongs_to_an_experiment() -> None:
@@ -64,5 +52,5 @@ def test_the_floor_of_a_query_is_that_of_its_frames() -> None:
 
 @pytest.mark.parametrize("name", ["wstop", "stale"])
 def test_what_the_letter_does_and_the_fixes_do_not(name: str, tmp_path: Path) -> None:
-    claims = PAPER.claims(measured(name, tmp_path))
+    claims = PAPER.claims(measured(PAPER, name, tmp_path))
     assert claims and all(c.holds for c in claims), [(c.text, dict(c.ours)) for c in claims]

@@ -6,27 +6,15 @@ import csv
 from pathlib import Path
 
 import pytest
+from first_seed import measured
 from rocelab.des.engine import DesEngine
 from rocelab.paper import harness
-from rocelab.paper.results import Results
 from rocelab.papers import p4qcn
 from rocelab.papers.p4qcn import BACKGROUND, PAPER, THRESHOLDS, label
 from rocelab.scenario import make_plans, read_scenario
 from rocelab.summary import run_summary
-from rocelab.sweep.store import PointStore
-from rocelab.sweep.work import execute
 
 FOLDER = harness.SCENARIOS / "p4qcn"
-
-
-def measured(name: str, folder: Path, *labels: str) -> Results:
-    """Results of an experiment's first seed, of these labels or of all."""
-    experiment = next(e for e in PAPER.experiments if e.name == name)
-    points = [p for p in experiment.points(full=True) if p.seed == 1 and (not labels or p.label in labels)]
-    store = PointStore(folder)
-    for point in points:
-        store.put(point, execute(point))
-    return Results({name: points}, store)
 
 
 def test_every_scenario_of_the_folder_belongs_to_an_experiment() -> None:
@@ -76,14 +64,14 @@ def test_without_congestion_all_schemes_run_alike() -> None:
 
 
 def test_udp_loses_what_is_beyond_the_link_and_pfc_nothing(tmp_path: Path) -> None:
-    v = measured("udp_tcp", tmp_path, label("udp", 5), label("udp", 4)).values("udp_tcp")
+    v = measured(PAPER, "udp_tcp", tmp_path, label("udp", 5), label("udp", 4)).values("udp_tcp")
     for rate in (4, 5):
         assert v[label("udp", rate), "loss"] == pytest.approx(p4qcn.expected_loss(rate), abs=0.3)
     assert p4qcn.expected_loss(5) == pytest.approx(28.3, abs=0.1) and p4qcn.expected_loss(2) == 0
-    v = measured("pfc", tmp_path, label("pfc", 5)).values("pfc")
+    v = measured(PAPER, "pfc", tmp_path, label("pfc", 5)).values("pfc")
     assert v[label("pfc", 5), "loss"] == 0 < (v[label("pfc", 5), "xoff"] or 0)
 
 
 def test_a_sources_gaps_are_the_laws(tmp_path: Path) -> None:
-    claims = PAPER.claims(measured("behaviour", tmp_path))
+    claims = PAPER.claims(measured(PAPER, "behaviour", tmp_path))
     assert len(claims) == 3 and all(c.holds for c in claims), [(c.text, dict(c.ours)) for c in claims]

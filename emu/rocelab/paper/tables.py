@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from rocelab.paper.claims import Spread
+from rocelab.paper.claims import Spread, Values
 
 Key = tuple[str, str, int]  # title of the table, name of the row, number of the column
 
@@ -62,3 +62,14 @@ def plain(
     """Of what explains the numbers of runs: `columns` are headings by the name of a value."""
     filled = {name: [Cell(row.get(key)) for key in columns] for name, row in rows.items()}
     return Table(title, tuple(columns.values()), filled, experiment, note)
+
+
+def of_values(title: str, values: Values, experiment: str, names: Mapping[str, str] | None = None) -> Table:
+    """A row for each case and a column for each quantity that came about; `names`: headings of quantities, which else are their words."""
+    rows: dict[str, dict[str, float]] = {}
+    for (case, quantity), value in values.items():
+        if value is not None:
+            rows.setdefault(case, {})[quantity] = value
+    quantities = dict.fromkeys(quantity for row in rows.values() for quantity in row)
+    columns = {quantity: (names or {}).get(quantity, quantity.replace("_", " ")) for quantity in quantities}
+    return plain(title, columns, rows, experiment)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rocelab.paper.claims import Claim, Rule, Values, each, numbers
 from rocelab.paper.harness import NUMBERS, SCENARIOS, Experiment, Paper
 from rocelab.paper.results import Results
-from rocelab.paper.tables import Table, plain
+from rocelab.paper.tables import Table, of_values, plain
 
 FILE = NUMBERS / "capfc.csv"
 FOLDER = SCENARIOS / "capfc"
@@ -204,16 +204,10 @@ _METRICS = {
 def tables(results: Results) -> list[Table]:
     found = []
     for name in results.points:
-        rows: dict[str, dict[str, float]] = {}
         if name not in GRID:
-            for (case, quantity), value in results.values(name).items():
-                if value is not None:
-                    rows.setdefault(case, {})[quantity] = value
-            columns = {
-                key: key.replace("_", " ") for key in dict.fromkeys(q for r in rows.values() for q in r)
-            }
-            found.append(plain(f"{name}: what happened", columns, rows, name))
+            found.append(of_values(f"{name}: what happened", results.values(name), name))
             continue
+        rows: dict[str, dict[str, float]] = {}
         for case in CASES:
             row = {f"{group}_tail": tail(results, name, case, group) for group in GROUPS}
             row |= {metric: results.mean(name, label(case), metric) for metric in _METRICS}

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from rocelab.paper.claims import Claim, Values, above, each, numbers, within
 from rocelab.paper.harness import NUMBERS, SCENARIOS, Experiment, Paper
 from rocelab.paper.results import Results
-from rocelab.paper.tables import Table, plain
+from rocelab.paper.tables import Table, of_values
 
 FILE = NUMBERS / "p4qcn.csv"
 FOLDER = SCENARIOS / "p4qcn"
@@ -324,16 +324,9 @@ _TITLES = {
 
 
 def tables(results: Results) -> list[Table]:
-    found = []
-    for name in results.points:
-        rows: dict[str, dict[str, float]] = {}
-        for (case, quantity), value in results.values(name).items():
-            if value is not None:
-                rows.setdefault(case, {})[quantity] = value
-        keys = dict.fromkeys(q for row in rows.values() for q in row)
-        columns = {key: _TITLES.get(key, key.replace("_", " ")) for key in keys}
-        found.append(plain(f"{name}: what happened", columns, rows, name))
-    return found
+    return [
+        of_values(f"{name}: what happened", results.values(name), name, _TITLES) for name in results.points
+    ]
 
 
 def _experiment(name: str) -> Experiment:

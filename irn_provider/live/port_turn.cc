@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "base/check.h"
+
 namespace rocelab {
 
 Turn next_turn(std::span<const VfIntent> vfs, Time port_free, ClassTurns& classes,
@@ -18,6 +20,7 @@ Turn next_turn(std::span<const VfIntent> vfs, Time port_free, ClassTurns& classe
     if (leaves(vf) == departure) sendable |= vfs[vf].sendable;
   }
   if (departure >= input.at) return input.what != Turn::What::kNone ? input : Turn{};
+  RL_CHECK(sendable != 0);  // a VF that wants the port says of which classes
   const TcMask of = classes.take(sendable);
   std::uint32_t vf = last_sender[static_cast<std::size_t>(std::countr_zero(of))];
   do vf = (vf + 1) % n;

@@ -18,7 +18,7 @@
 
 namespace rocelab {
 
-// What is looked at only when classes compete.
+// DWRR's part, which is looked at only when classes compete.
 struct ClassShares {
   std::array<Bytes, kTrafficClasses> quantum{}, deficit{};
   ClassShares* operator->() { return this; }

@@ -1,4 +1,4 @@
-// What mechanisms of switches ask about the network around them.
+// Checks that mechanisms of switches make of the network around them.
 #pragma once
 
 #include <cstddef>

@@ -9,9 +9,8 @@
 namespace rocelab {
 
 struct CcNeeds {
-  bool marks = false;  // data is ECN-capable, and switches mark it by the thresholds of the preset
-  bool own_marks =
-      false;  // with `marks`: a mechanism of the switches sets them, by no thresholds of a preset
+  bool marks = false;      // data is ECN-capable, and switches mark it by the thresholds of the preset
+  bool own_marks = false;  // with `marks`: a mechanism of the switches sets them, not thresholds of a preset
   // The receiver's NIC answers marks with CNPs, of each flow at most one in Params::cnp_interval.
   bool cnps = false;
   bool bdp = false;          // windows of BDPs and marks in acknowledgements: mode "irn" only

@@ -34,7 +34,7 @@ using lockstep::SegmentPlan;
 inline constexpr Rate kRate = 40_Gbps;
 inline constexpr Duration kDelay = 2_us;
 
-// What the two children tell each other outside of experiment time.
+// The two children tell each other this outside of experiment time.
 struct Shared {
   std::atomic<std::uint64_t> addr[2];
   std::atomic<std::uint32_t> rkey[2], ready[2];

@@ -21,9 +21,8 @@ class SharedPort {
   void set_port_free(Time t) { port_.free_ps.store(t.ps()); }
   ClassTurns& classes() { return port_.classes; }
   TcMask ready_elsewhere() const;  // classes of which the host's other VFs have something to send
-  void note_ready(TcMask classes) {
-    slot_.ready_classes.store(classes);
-  }  // at a window's end, and at the process's
+  // At a window's end, and at the process's.
+  void note_ready(TcMask classes) { slot_.ready_classes.store(classes); }
 
   // --- in a shared window
   void check_in(const VfIntent& intent);             // once, before the first turn

@@ -20,7 +20,7 @@ using Flows = std::vector<std::uint8_t>;  // a DSCP each
 class SharedPortPairTest : public LivePairTest {
  protected:
   static constexpr std::size_t kMostFlows = 2;
-  // What the programs tell each other outside of experiment time.
+  // The programs tell each other this outside of experiment time.
   struct Peers {
     std::atomic<std::uint64_t> addr{0};
     std::atomic<std::uint32_t> rkey{0}, qpn[kMostFlows]{}, connected{0};

@@ -1,4 +1,4 @@
-// NetworkFacts: what mechanisms may ask about the network around their switch, before a run is made.
+// NetworkFacts: the network around a switch, for checks of its mechanisms before a run is made.
 #pragma once
 
 #include <cstddef>

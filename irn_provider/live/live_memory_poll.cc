@@ -31,6 +31,10 @@ namespace {
 // and less often: each look costs the samples that find out that it still spins.
 constexpr Duration kLookAgain = 100_us, kLookAgainAtMost = 10_ms;
 
+// The processor's resume flag (RF, Intel SDM volume 3, 17.3.1.1): it is restored with the flags when a
+// handler returns, and cleared when an instruction has been executed. A program neither sees nor sets it.
+constexpr greg_t kResumeFlag = 1 << 16;
+
 std::int64_t thread_cpu_ns() {
   timespec ts{};
   syscall(SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, &ts);  // the plain call may be interposed
@@ -52,7 +56,7 @@ __attribute__((no_sanitize("address", "thread"))) void copy_stack(std::uint64_t 
     s.words[SpinSample::kRegisters + i] = *reinterpret_cast<const std::uint64_t*>(at);  // NOLINT
 }
 
-SpinSample sample(const ucontext_t& context, const ThreadState& t, bool in_library) {
+SpinSample sample(const ucontext_t& context, const ThreadState& t, bool in_library, bool moved) {
   SpinSample s;
   static_assert(REG_RIP == SpinSample::kRegisters, "registers 0 to 15 are the general ones");
   for (std::size_t i = 0; i < SpinSample::kRegisters; ++i)
@@ -62,6 +66,7 @@ SpinSample sample(const ucontext_t& context, const ThreadState& t, bool in_libra
   s.calls = t.calls;
   s.cpu_ns = t.program_cpu_ns;
   s.in_library = in_library;
+  s.moved = moved;
   return s;
 }
 
@@ -78,16 +83,19 @@ void on_sample(int, siginfo_t*, void* context) {
   if (!t.sampled)
     return;  // on its way when sampling ended; what another thread made for it is ours from here on
   const int error = errno;
+  auto& interrupted = *static_cast<ucontext_t*>(context);
+  greg_t& flags = interrupted.uc_mcontext.gregs[REG_EFL];
+  const bool moved = (std::exchange(flags, flags | kResumeFlag) & kResumeFlag) == 0;
   // The handler's own time is not the program's.
   const std::int64_t begin_ns = thread_cpu_ns(),
                      progress_ns = t.samples.progress(begin_ns - t.cpu_after_sample_ns);
   t.program_cpu_ns += progress_ns;
-  const auto& interrupted = *static_cast<const ucontext_t*>(context);
   const auto at = static_cast<std::uintptr_t>(interrupted.uc_mcontext.gregs[REG_RIP]);
   SpinLaw::Finding found = SpinLaw::Finding::kNone;
   if (t_inside == 0 && !g_runtime->has(at))
-    found = t.spin->observe(sample(interrupted, t, g_runtime->in_c_library(at)));
-  const std::int64_t next_ns = t.samples.next(progress_ns, thread_cpu_ns() - begin_ns);
+    found = t.spin->observe(sample(interrupted, t, g_runtime->in_c_library(at), moved));
+  const std::int64_t next_ns =
+      t.samples.next(progress_ns, thread_cpu_ns() - begin_ns, !moved || t.spin->stands());
   if (found != SpinLaw::Finding::kNone)
     if (LiveProcess* process = LiveProcess::attached()) {
       t.counts = found == SpinLaw::Finding::kCounts;

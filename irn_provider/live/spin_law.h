@@ -4,10 +4,14 @@
 // The thread is sampled while it runs: its instruction pointer, its general registers, the top of its stack.
 // There are two findings.
 //
-// kSpins: found three times in one state, without a call in between, and it has used the processor. Such a
-// loop computes nothing: only memory that somebody else changes can end it. A loop that counts, copies or
-// searches has a register, or a variable on its stack, that differs, however long it takes. (Twice is not
-// enough: an instruction that waits for its page is found where it was, too.)
+// kSpins: found three times in one state, of these once after it had been found in another one, without a
+// call in between, and it has used the processor. Such a loop computes nothing: only memory that somebody
+// else changes can end it. A loop that counts, copies or searches has a register, or a variable on its stack,
+// that differs, however long it takes. A loop that is always found in the same state, because its
+// instructions are executed as one, has to be found there six times. Fewer are not enough: an instruction
+// that waits for its page is found where it was, and on a busy machine the next interruption is due before
+// the way out of the last one has ended, several times in a row, so that a thread whose memory has changed
+// has had no chance to see it.
 //
 // kCounts: a loop that may wait and may compute: it counts, or asks the time stamp counter, as one does that
 // gives up after a while. For a quarter of a second of its own processor time it was found at a few
@@ -22,6 +26,7 @@
 #include <bitset>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 namespace rocelab {
 
@@ -33,6 +38,7 @@ struct SpinSample {
   std::uint64_t calls = 0;  // how often the thread has called in
   std::int64_t cpu_ns = 0;  // processor time that it has used, without that of taking samples
   bool in_library = false;  // in the C library, which computes
+  bool moved = true;        // false: it is known to have executed no instruction since the sample before
 };
 
 class SpinLaw {
@@ -47,13 +53,16 @@ class SpinLaw {
   // After a finding the samples are forgotten.
   Finding observe(const SpinSample& sample) {
     if (sample.calls != calls_) begin_stretch(sample);
-    if (sample.in_library) return Finding::kNone;
+    stands_ = !sample.moved;
+    if (sample.in_library || !sample.moved) return Finding::kNone;
     if (in_a_seen_state(sample)) {
       forget();
       return Finding::kSpins;
     }
     return note(sample, at_a_loops_place(sample));
   }
+  // The last sample does not tell whether the thread got on: it is in the state of the one before.
+  bool stands() const { return stands_; }
   // The thread has parked: what comes next is another stretch.
   void forget() {
     forget_states();
@@ -62,7 +71,8 @@ class SpinLaw {
 
  private:
   static constexpr std::size_t kStates = 512, kPlaces = 64;
-  static constexpr int kTimes = 3;          // in one state
+  static constexpr int kTimes = 3;          // in one state, which it came back to
+  static constexpr int kTimesAlone = 6;     // in the only state that it was found in
   static constexpr int kTimesAtPlace = 4;   // before a place tells anything
   static constexpr int kLeastSamples = 16;  // in a window
   static constexpr std::int64_t kNoWindow = -1;
@@ -70,6 +80,7 @@ class SpinLaw {
     std::uint64_t hash = 0;  // 0: free
     std::int64_t cpu_ns = 0;
     int times = 0;
+    bool came_back = false;  // from another state
   };
   struct Place {
     std::uint64_t at = 0;
@@ -94,22 +105,25 @@ class SpinLaw {
   void forget_states() {
     if (kept_ > 0) states_ = {};
     kept_ = 0;
+    last_ = 0;
   }
 
   bool in_a_seen_state(const SpinSample& sample) {
     if (kept_ > kStates * 3 / 4) forget_states();
     const std::uint64_t hash = hash_of(sample);
+    stands_ = std::exchange(last_, hash) == hash;
     std::size_t i = hash % kStates;
     while (states_[i].hash != 0 && states_[i].hash != hash) i = (i + 1) % kStates;
     State& state = states_[i];
     if (state.hash == 0) {
-      state = {hash, sample.cpu_ns, 1};
+      state = {hash, sample.cpu_ns, 1, false};
       ++kept_;
       return false;
     }
     if (sample.cpu_ns - state.cpu_ns < kMinCpuNs) return false;
     state.cpu_ns = sample.cpu_ns;
-    return ++state.times >= kTimes;
+    state.came_back |= !stands_;
+    return ++state.times >= (state.came_back ? kTimes : kTimesAlone);
   }
 
   bool at_a_loops_place(const SpinSample& sample) {
@@ -170,6 +184,8 @@ class SpinLaw {
   std::uint64_t calls_ = 0;
   std::array<State, kStates> states_;  // of one stretch between two calls
   std::size_t kept_ = 0;
+  std::uint64_t last_ = 0;  // hash of the last sample's state; 0: none
+  bool stands_ = false;
   std::array<Place, kPlaces> places_;  // of one window
   std::size_t used_ = 0;
   std::int64_t window_ns_ = kNoWindow;
@@ -183,8 +199,8 @@ class SpinLaw {
 // When a thread's next sample is due, and how far it has got on since the last one. Where interrupting a
 // thread takes as long as the time between two samples, because the machine is slow or busy, it would be
 // interrupted again at the instruction where it was, for ever: samples take a fifth of its time at most. One
-// that has not got on at all, because it is blocked in the operating system, is looked at less and less
-// often; so is one that was looked at often and only computes.
+// that has not got on at all, because it is blocked in the operating system, or that may not have (`stands`),
+// is looked at less and less often; so is one that was looked at often and only computes.
 class SampleClock {
  public:
   static constexpr std::int64_t kLeastNs = 20'000, kMostNs = 1'280'000;  // of wall time
@@ -197,10 +213,10 @@ class SampleClock {
     return used_ns - interruption_ns_;
   }
   // `taking_ns`: processor time of taking a sample.
-  std::int64_t next(std::int64_t progress_ns, std::int64_t taking_ns) {
+  std::int64_t next(std::int64_t progress_ns, std::int64_t taking_ns, bool stands = false) {
     const std::int64_t least =
         ++taken_ > kOften ? kMostNs : std::max(kLeastNs, 4 * (interruption_ns_ + taking_ns));
-    ns_ = std::min(progress_ns < SpinLaw::kMinCpuNs ? std::max(2 * ns_, least) : least, kMostNs);
+    ns_ = std::min(stands || progress_ns < SpinLaw::kMinCpuNs ? std::max(2 * ns_, least) : least, kMostNs);
     return ns_;
   }
   // After a wait, in which the thread was not looked at.

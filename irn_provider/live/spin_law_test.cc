@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <initializer_list>
+#include <utility>
+
 namespace rocelab {
 namespace {
 
@@ -15,11 +18,44 @@ SpinSample at(std::uint64_t instruction, std::uint64_t counter, std::int64_t cpu
 
 using Finding = SpinLaw::Finding;
 
-TEST(SpinLawTest, TheSameStateThreeTimesIsASpin) {
+// Observes samples at the given instructions, 20 us after one another, and says what the last one led to; the
+// ones before lead to nothing.
+Finding observed(SpinLaw& law, std::initializer_list<std::uint64_t> instructions) {
+  Finding found = Finding::kNone;
+  std::int64_t us = 0;
+  for (const std::uint64_t instruction : instructions) {
+    EXPECT_EQ(found, Finding::kNone) << "before the sample at " << us << " us";
+    found = law.observe(at(instruction, 7, us));
+    us += 20;
+  }
+  return found;
+}
+
+TEST(SpinLawTest, AStateThreeTimesIsASpinIfTheThreadCameBackToIt) {
+  SpinLaw first, last, late;
+  EXPECT_EQ(observed(first, {0x1000, 0x1004, 0x1000, 0x1000}), Finding::kSpins);
+  EXPECT_EQ(observed(last, {0x1000, 0x1000, 0x1004, 0x1000}), Finding::kSpins);
+  EXPECT_EQ(observed(late, {0x1000, 0x1000, 0x1000, 0x1004, 0x1008, 0x1000}), Finding::kSpins);
+}
+
+TEST(SpinLawTest, TheOnlyStateSixTimesIsASpin) {
+  SpinLaw law, other;
+  EXPECT_EQ(observed(law, {0x1000, 0x1000, 0x1000, 0x1000, 0x1000, 0x1000}), Finding::kSpins);
+  EXPECT_EQ(observed(other, {0x0ff0, 0x1000, 0x1000, 0x1000, 0x1000, 0x1000, 0x1000}), Finding::kSpins)
+      << "one that it did not come back to tells nothing";
+}
+
+TEST(SpinLawTest, ASampleInTheStateOfTheOneBeforeDoesNotTellThatTheThreadGotOn) {
   SpinLaw law;
-  EXPECT_EQ(law.observe(at(0x1000, 7, 0)), Finding::kNone);
-  EXPECT_EQ(law.observe(at(0x1000, 7, 20)), Finding::kNone) << "it may have waited for its page";
-  EXPECT_EQ(law.observe(at(0x1000, 7, 40)), Finding::kSpins);
+  SpinSample held = at(0x1004, 7, 60);
+  held.moved = false;
+  for (const auto& [sample, stands] : {std::pair{at(0x1000, 7, 0), false},
+                                       {at(0x1000, 7, 20), true},
+                                       {at(0x1004, 7, 40), false},
+                                       {held, true}}) {
+    law.observe(sample);
+    EXPECT_EQ(law.stands(), stands) << sample.cpu_ns;
+  }
 }
 
 TEST(SpinLawTest, ALoopOfManyInstructionsIsFoundWhereverTheSamplesFall) {
@@ -59,13 +95,20 @@ TEST(SpinLawTest, AThreadThatUsesNoProcessorIsBlockedAndDoesNotSpin) {
   for (int i = 0; i < 100; ++i) EXPECT_EQ(law.observe(at(0x1000, 7, 4)), Finding::kNone);
 }
 
+TEST(SpinLawTest, AThreadThatExecutedNoInstructionBetweenTwoSamplesIsNotFoundToSpin) {
+  SpinLaw law;
+  SpinSample s = at(0x1000, 7, 0);
+  EXPECT_EQ(law.observe(s), Finding::kNone);
+  s.moved = false;  // processor time passes all the same: interruptions take it
+  for (int i = 1; i < 100'000; ++i, s.cpu_ns += 20'000) ASSERT_EQ(law.observe(s), Finding::kNone);
+  s.moved = true;
+  for (int i = 0; i < 4; ++i, s.cpu_ns += 20'000) EXPECT_EQ(law.observe(s), Finding::kNone);
+  EXPECT_EQ(law.observe(s), Finding::kSpins);
+}
+
 TEST(SpinLawTest, AfterASpinTheNextOneIsFoundByNewSamplesOnly) {
   SpinLaw law;
-  for (int i = 0; i < 2; ++i) law.observe(at(0x1000, 7, 20 * i));
-  ASSERT_EQ(law.observe(at(0x1000, 7, 40)), Finding::kSpins);
-  EXPECT_EQ(law.observe(at(0x1000, 7, 60)), Finding::kNone);
-  EXPECT_EQ(law.observe(at(0x1000, 7, 80)), Finding::kNone);
-  EXPECT_EQ(law.observe(at(0x1000, 7, 100)), Finding::kSpins);
+  for (int i = 0; i < 2; ++i) ASSERT_EQ(observed(law, {0x1000, 0x1004, 0x1000, 0x1000}), Finding::kSpins);
 }
 
 TEST(SpinLawTest, TheCLibraryComputes) {
@@ -156,6 +199,9 @@ TEST(SampleClockTest, OneThatDoesNotGetOnIsLookedAtLessAndLessOften) {
   EXPECT_EQ(clock.next(SpinLaw::kMinCpuNs - 1, 0), 80'000);
   for (int i = 0; i < 10; ++i) clock.next(100, 0);
   EXPECT_EQ(clock.next(100, 0), SampleClock::kMostNs);
+  EXPECT_EQ(clock.next(SpinLaw::kMinCpuNs, 0), 20'000);
+  EXPECT_EQ(clock.next(SpinLaw::kMinCpuNs, 0, /*stands=*/true), 40'000) << "it may not have got on";
+  EXPECT_EQ(clock.next(SpinLaw::kMinCpuNs, 0, /*stands=*/true), 80'000);
   EXPECT_EQ(clock.next(SpinLaw::kMinCpuNs, 0), 20'000);
   clock.next(0, 0);
   EXPECT_EQ(clock.first(), 20'000) << "one that goes on after a wait begins anew";

@@ -277,7 +277,9 @@ void Coordinator::check_liveness(std::int64_t now_ns) {
 }
 
 // It is asked to go on without its threads that are blocked, later without those that compute. One that does
-// not answer, because the machine does not run it (a frozen control group), is left behind.
+// not answer, because the machine does not run it (a frozen control group), is left behind. While another
+// process computes, time stands anyhow: what a thread is blocked for may well come from there, after which
+// time would run on before the machine has let the thread go on.
 void Coordinator::press(std::uint32_t vf, std::int64_t now_ns) {
   Watch& w = watches_[vf];
   VfSlot& slot = segment_.vfs()[vf];
@@ -289,8 +291,17 @@ void Coordinator::press(std::uint32_t vf, std::int64_t now_ns) {
   w.stopped_since_ns = -1;
   if (gate_open_ && waited >= 2 * header_.stuck_wall_ns) return leave_behind(vf);
   const bool stuck = gate_open_ && waited >= header_.stuck_wall_ns;
+  if (!stuck && header_.dilation <= 0 && another_runs(vf) && !has_running_thread(w.pid)) return;
   slot.detach_request.store(stuck ? 2 : 1);
   futex_wake_all(slot.detach_request);
+}
+
+bool Coordinator::another_runs(std::uint32_t vf) const {
+  for (std::uint32_t other = 0; other < watches_.size(); ++other)
+    if (other != vf && owes(other) && watches_[other].pid != watches_[vf].pid &&
+        has_running_thread(watches_[other].pid))
+      return true;
+  return false;
 }
 
 // A stopped program stops the experiment: its peers see nothing of it, and the result is the same. Not for

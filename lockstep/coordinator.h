@@ -97,6 +97,7 @@ class Coordinator {
   void adopt_new_processes();
   void check_liveness(std::int64_t now_ns);
   void press(std::uint32_t vf, std::int64_t now_ns);  // grace is over
+  bool another_runs(std::uint32_t vf) const;
   void wait_for_stopped(std::uint32_t vf, bool by_debugger, std::int64_t now_ns);
   void leave_behind(std::uint32_t vf);
   Time earliest_host_event() const;

@@ -240,6 +240,22 @@ TEST_F(SilentProcessTest, OneThatADebuggerHoldsIsWaitedForAndUnderTheWallClockIs
   EXPECT_EQ(slot(0).excluded.load(), 1u);
 }
 
+// Time stands for the other one anyhow, and an answer may come from it.
+TEST_F(SilentProcessTest, ABlockedOneIsNotAskedToGoWhileAnotherOneComputes) {
+  const pid_t busy = fork();
+  if (busy == 0) {
+    for (std::uint32_t turns = 0;; ++turns) asm volatile("" : "+r"(turns));
+  }
+  claim(1, busy);
+  EXPECT_FALSE(coordinator_->wait_ready(100'000'000));
+  EXPECT_EQ(slot(0).detach_request.load(), 0u);
+  EXPECT_EQ(slot(1).detach_request.load(), 1u) << "it may wait in a loop";
+  kill(busy, SIGKILL);
+  waitpid(busy, nullptr, 0);
+  EXPECT_FALSE(coordinator_->wait_ready(100'000'000));
+  EXPECT_EQ(slot(0).detach_request.load(), 1u);
+}
+
 // As in a frozen control group: it is not stopped, and does not do what it is asked for.
 TEST_F(SilentProcessTest, OneThatDoesNotAnswerIsLeftBehind) {
   segment_->header().stuck_wall_ns = 50'000'000;

@@ -1,5 +1,6 @@
 #include "lockstep/proc_state.h"
 
+#include <dirent.h>
 #include <poll.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -28,6 +29,21 @@ char state_of_process(std::uint32_t pid) {
   char path[32];
   std::snprintf(path, sizeof path, "/proc/%u/stat", pid);
   return proc_state(path);
+}
+
+bool has_running_thread(std::uint32_t pid) {
+  char path[320];
+  std::snprintf(path, sizeof path, "/proc/%u/task", pid);
+  DIR* const tasks = opendir(path);
+  if (tasks == nullptr) return false;
+  bool runs = false;
+  while (const dirent* task = runs ? nullptr : readdir(tasks)) {
+    if (task->d_name[0] == '.') continue;
+    std::snprintf(path, sizeof path, "/proc/%u/task/%s/stat", pid, task->d_name);
+    runs = proc_state(path) == 'R';
+  }
+  closedir(tasks);
+  return runs;
 }
 
 bool process_ended(std::uint32_t pid) {

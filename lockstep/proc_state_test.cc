@@ -5,9 +5,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <thread>
 
 namespace rocelab::lockstep {
 namespace {
@@ -25,6 +27,27 @@ TEST(ProcStateTest, TheNameMayHoldParenthesesAndBlanks) {
     EXPECT_EQ(proc_state(path.c_str()), want) << text;
   }
   std::filesystem::remove(path);
+}
+
+TEST(ProcStateTest, AnyThreadThatRunsIsFound) {
+  EXPECT_FALSE(has_running_thread(0));
+  const pid_t child = fork();
+  if (child == 0) {
+    std::thread([] { pause(); }).join();
+    _exit(0);
+  }
+  const auto pid = static_cast<std::uint32_t>(child);
+  while (has_running_thread(pid)) usleep(1'000);
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+  std::atomic<bool> ends = false;
+  std::thread busy([&] {
+    while (!ends) continue;
+  });
+  const auto me = static_cast<std::uint32_t>(getpid());
+  EXPECT_TRUE(has_running_thread(me));
+  ends = true;
+  busy.join();
 }
 
 // A parent that does not wait for its child: kill(2) finds the zombie.

@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <mutex>
 #include <thread>
 
@@ -152,6 +153,67 @@ TEST_F(LivePairTest, BlockedSystemCallHoldsTimeForTheGraceOnly) {
   const pid_t h1 = start(0, body), h2 = start(1, body);
   EXPECT_EQ(run({h1, h2}), (std::vector<int>{0, 0}));
   EXPECT_GE(segment_->header().detaches.load(), 1u);
+}
+
+void compute_for(std::chrono::milliseconds time) {
+  const auto end = std::chrono::steady_clock::now() + time;
+  while (std::chrono::steady_clock::now() < end) {
+  }
+}
+
+// Computes for five times the grace, then answers who waits at the pipe.
+void answer_late(int pipe) {
+  compute_for(std::chrono::milliseconds(100));
+  EXPECT_EQ(write(pipe, "x", 1), 1);
+}
+
+// What it is blocked for comes from one that the machine runs late: time must not run on to a timeout first.
+TEST_F(LivePairTest, ABlockedThreadHoldsTimeForLongerThanTheGraceBesideOneThatComputes) {
+  make_segment(TransportMode::kRoce);
+  int other_process[2], other_thread[2];
+  ASSERT_EQ(pipe(other_process), 0);
+  ASSERT_EQ(pipe(other_thread), 0);
+  const auto wait_at = [](LiveProcess& p, int pipe) {
+    p.foreign_enter();
+    char byte = 0;
+    EXPECT_EQ(read(pipe, &byte, 1), 1);
+    p.foreign_leave();
+    EXPECT_LT(p.now(), Time::zero() + 1_ms) << "time ran on to the timeout";
+  };
+  const auto body = [&](LiveProcess& p, std::uint32_t host) {
+    p.sleep_until(Time::zero() + 10_us);
+    if (host == 0) return wait_at(p, other_process[0]);
+    std::thread waits([&] { wait_at(p, other_thread[0]); });
+    answer_late(other_thread[1]);
+    answer_late(other_process[1]);
+    p.sleep_until(Time::zero() + 1_s);
+    waits.join();
+  };
+  const pid_t h1 = start(0, body), h2 = start(1, body);
+  EXPECT_EQ(run({h1, h2}), (std::vector<int>{0, 0}));
+  EXPECT_EQ(segment_->header().detaches.load(), 0u);
+  for (const int end : {other_process[0], other_process[1], other_thread[0], other_thread[1]}) close(end);
+}
+
+// What the thread computed before does not count: its program has held time for longer by then, and was asked
+// to go.
+TEST_F(LivePairTest, TheGraceBeginsWhenAThreadBlocks) {
+  make_segment(TransportMode::kRoce);
+  segment_->header().grace_wall_ns = 100'000'000;
+  const auto body = [](LiveProcess& p, std::uint32_t host) {
+    p.sleep_until(Time::zero() + 10_us);
+    for (int i = 0; host == 0 && i < 20; ++i) {
+      compute_for(std::chrono::milliseconds(20));
+      p.foreign_enter();
+      usleep(20'000);
+      p.foreign_leave();
+      EXPECT_EQ(p.now(), Time::zero() + 10_us);
+    }
+    p.sleep_until(Time::zero() + 1_s);
+  };
+  const pid_t h1 = start(0, body), h2 = start(1, body);
+  EXPECT_EQ(run({h1, h2}), (std::vector<int>{0, 0}));
+  EXPECT_EQ(segment_->header().detaches.load(), 0u);
 }
 
 // A name server's thread in accept(2), as libfabric's: nobody may ever come.

@@ -6,12 +6,14 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <utility>
 
 #include "base/check.h"
 #include "irn_provider/live/lockstep_process.h"
 #include "irn_provider/live/program_signals.h"
 #include "lockstep/futex.h"
 #include "lockstep/proc_state.h"
+#include "lockstep/wall_clock.h"
 
 namespace rocelab {
 
@@ -206,8 +208,10 @@ void LockstepProcess::Impl::abandon_wait(ThreadState& t) {
 // The grace is over: go on without threads that are blocked in the operating system, and, if told, without
 // those that compute; those that may wait in a loop are looked at. While the gate is closed a thread that
 // talks to the outside keeps it closed, but for one that waits for whoever comes beside one that waits for
-// time; and nothing counts: time has not begun. What the threads do is looked up without the lock, and only
-// holds for those that have not called in meanwhile: one that waits for the lock looks blocked, too.
+// time; and nothing counts: time has not begun. Beside one that computes nobody has to go: time stands for
+// that one anyhow. The grace is a blocked thread's own: its process may have held time by computing before,
+// and have been asked for that. What the threads do is looked up without the lock, and only holds for those
+// that have not called in meanwhile: one that waits for the lock looks blocked, too.
 void LockstepProcess::Impl::detach_blocked(Lock& lock, bool also_stuck) {
   struct Seen {
     ThreadState* thread;
@@ -227,13 +231,25 @@ void LockstepProcess::Impl::detach_blocked(Lock& lock, bool also_stuck) {
   lock.unlock();
   for (Seen& s : seen) s.letter = thread_state(s.thread->tid);
   lock.lock();
+  const std::int64_t now_ns = lockstep::monotonic_ns();
+  const auto has_grace = [&](ThreadState& t) {
+    if (!begun || also_stuck || slot.excluded.load() != 0) return false;
+    if (std::exchange(t.blocked_calls, t.calls) != t.calls) t.blocked_since_ns = now_ns;
+    return now_ns - t.blocked_since_ns < segment.header().grace_wall_ns;
+  };
+  const bool computes =
+      begun && !also_stuck && std::ranges::any_of(seen, [](const Seen& s) {
+        return s.letter == 'R' && s.thread->mode == ThreadMode::kRunning && s.thread->calls == s.calls;
+      });
   for (const Seen& s : seen) {
     if (s.letter == 'R' && s.thread->mode == ThreadMode::kRunning) {
       look_at(*s.thread);
       note_own_standstill(*s.thread);
     }
     const bool blocked = s.letter != 'R' && s.letter != 't';  // that one's debugger lets it go on
-    if (!holds_time(*s.thread) || s.thread->calls != s.calls || (!blocked && !also_stuck)) continue;
+    if (!holds_time(*s.thread) || s.thread->calls != s.calls || computes || (!blocked && !also_stuck))
+      continue;
+    if (s.letter != 'X' && s.letter != 'R' && has_grace(*s.thread)) continue;
     if (s.letter != 'X' && begun) note_detach(segment.header(), nic.now());
     s.thread->mode = ThreadMode::kDetached;
     if (s.letter != 'R') stop_samples(*s.thread);

@@ -40,6 +40,8 @@ struct ThreadState {
   bool signalled = false;              // a signal woke it
   std::vector<siginfo_t> signals;      // to be delivered by the thread itself
   std::uint64_t calls = 0;             // how often it has called in
+  std::uint64_t blocked_calls = 0;     // then, when it was last found blocked
+  std::int64_t blocked_since_ns = 0;   // wall time of the first look that found it so
   std::uint64_t memory_calls = 0;      // then, when it was last found polling memory
   Duration look_again;                 // after which it was to look, then
   bool for_anyone = false;             // kForeign: it waits for whoever comes

@@ -5,7 +5,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -29,25 +28,25 @@ TEST(ProcStateTest, TheNameMayHoldParenthesesAndBlanks) {
   std::filesystem::remove(path);
 }
 
-TEST(ProcStateTest, AnyThreadThatRunsIsFound) {
+TEST(ProcStateTest, AThreadThatRunsBesideAMainThreadThatWaitsIsFound) {
   EXPECT_FALSE(has_running_thread(0));
-  const pid_t child = fork();
-  if (child == 0) {
-    std::thread([] { pause(); }).join();
-    _exit(0);
+  for (const bool runs : {false, true}) {
+    const pid_t child = fork();
+    if (child == 0) {
+      std::thread([runs] {
+        while (runs) asm volatile("");
+        pause();
+      }).join();
+      _exit(0);
+    }
+    const auto pid = static_cast<std::uint32_t>(child);
+    for (int ms = 0; ms < 10'000 && (state_of_process(pid) != 'S' || has_running_thread(pid) != runs); ++ms)
+      usleep(1'000);
+    EXPECT_EQ(state_of_process(pid), 'S');
+    EXPECT_EQ(has_running_thread(pid), runs);
+    kill(child, SIGKILL);
+    waitpid(child, nullptr, 0);
   }
-  const auto pid = static_cast<std::uint32_t>(child);
-  while (has_running_thread(pid)) usleep(1'000);
-  kill(child, SIGKILL);
-  waitpid(child, nullptr, 0);
-  std::atomic<bool> ends = false;
-  std::thread busy([&] {
-    while (!ends) continue;
-  });
-  const auto me = static_cast<std::uint32_t>(getpid());
-  EXPECT_TRUE(has_running_thread(me));
-  ends = true;
-  busy.join();
 }
 
 // A parent that does not wait for its child: kill(2) finds the zombie.

@@ -33,6 +33,7 @@ constexpr Duration kLookAgain = 100_us, kLookAgainAtMost = 10_ms;
 
 // The processor's resume flag (RF, Intel SDM volume 3, 17.3.1.1): it is restored with the flags when a
 // handler returns, and cleared when an instruction has been executed. A program neither sees nor sets it.
+// If it is set, none was; on AMD machines it was found clear although none was, too.
 constexpr greg_t kResumeFlag = 1 << 16;
 
 std::int64_t thread_cpu_ns() {
@@ -92,10 +93,12 @@ void on_sample(int, siginfo_t*, void* context) {
   t.program_cpu_ns += progress_ns;
   const auto at = static_cast<std::uintptr_t>(interrupted.uc_mcontext.gregs[REG_RIP]);
   SpinLaw::Finding found = SpinLaw::Finding::kNone;
-  if (t_inside == 0 && !g_runtime->has(at))
+  bool stands = !moved;
+  if (t_inside == 0 && !g_runtime->has(at)) {
     found = t.spin->observe(sample(interrupted, t, g_runtime->in_c_library(at), moved));
-  const std::int64_t next_ns =
-      t.samples.next(progress_ns, thread_cpu_ns() - begin_ns, !moved || t.spin->stands());
+    stands = t.spin->stands();
+  }
+  const std::int64_t next_ns = t.samples.next(progress_ns, thread_cpu_ns() - begin_ns, stands);
   if (found != SpinLaw::Finding::kNone)
     if (LiveProcess* process = LiveProcess::attached()) {
       t.counts = found == SpinLaw::Finding::kCounts;

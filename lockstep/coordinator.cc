@@ -278,8 +278,8 @@ void Coordinator::check_liveness(std::int64_t now_ns) {
 
 // It is asked to go on without its threads that are blocked, later without those that compute. One that does
 // not answer, because the machine does not run it (a frozen control group), is left behind. While another
-// process computes, time stands anyhow: what a thread is blocked for may well come from there, after which
-// time would run on before the machine has let the thread go on.
+// process computes, time stands anyhow, and the answer that a blocked thread waits for may come from there: a
+// thread that had gone would be passed by time before the machine lets it go on.
 void Coordinator::press(std::uint32_t vf, std::int64_t now_ns) {
   Watch& w = watches_[vf];
   VfSlot& slot = segment_.vfs()[vf];

@@ -167,7 +167,7 @@ void answer_late(int pipe) {
   EXPECT_EQ(write(pipe, "x", 1), 1);
 }
 
-// What it is blocked for comes from one that the machine runs late: time must not run on to a timeout first.
+// The answer comes from a thread that the machine runs late: time must not run on to a timeout first.
 TEST_F(LivePairTest, ABlockedThreadHoldsTimeForLongerThanTheGraceBesideOneThatComputes) {
   make_segment(TransportMode::kRoce);
   int other_process[2], other_thread[2];
@@ -195,8 +195,8 @@ TEST_F(LivePairTest, ABlockedThreadHoldsTimeForLongerThanTheGraceBesideOneThatCo
   for (const int end : {other_process[0], other_process[1], other_thread[0], other_thread[1]}) close(end);
 }
 
-// What the thread computed before does not count: its program has held time for longer by then, and was asked
-// to go.
+// The time for which the thread computed before does not count, although its program has held time all along,
+// and was asked to go.
 TEST_F(LivePairTest, TheGraceBeginsWhenAThreadBlocks) {
   make_segment(TransportMode::kRoce);
   segment_->header().grace_wall_ns = 100'000'000;

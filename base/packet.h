@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/ids.h"
+#include "base/slack.h"
 #include "base/units.h"
 #include "base/wire/roce_headers.h"
 #include "base/wire/telemetry.h"
@@ -150,6 +151,8 @@ class PacketPool {
     if (original.roce.telemetry_hops != 0) telemetry(*copy) = *telemetry_of(original);
     if (original.roce.has_gids) [[unlikely]]
       put_gids(*copy, *gids_of(original));
+    if (original.roce.has_slack) [[unlikely]]
+      put_slack(*copy, slack(original));
     return copy;
   }
   // What switches have written into a packet for HPCC, beside it: few runs have any. Of a packet of a pool.
@@ -176,6 +179,19 @@ class PacketPool {
     const Chunk& chunk = chunk_of(&packet);
     return packet.roce.has_gids ? &chunk.gids[chunk.index_of(packet)] : nullptr;
   }
+  // What a frame may still wait, beside the packet likewise. Of a packet of a pool.
+  static void put_slack(Packet& packet, const Slack& slack) {
+    Chunk& chunk = chunk_of(&packet);
+    if (!chunk.slack) [[unlikely]]
+      chunk.slack = std::make_unique<Slack[]>(kSlots);
+    chunk.slack[chunk.index_of(packet)] = slack;
+    packet.roce.has_slack = true;
+  }
+  static Slack& slack(Packet& packet) {  // has_slack
+    Chunk& chunk = chunk_of(&packet);
+    return chunk.slack[chunk.index_of(packet)];
+  }
+  static const Slack& slack(const Packet& packet) { return slack(const_cast<Packet&>(packet)); }
   std::size_t in_use() const { return in_use_; }
   std::size_t capacity() const { return chunks_ * kSlots; }  // the most ever in use, rounded up
 
@@ -193,6 +209,7 @@ class PacketPool {
     PacketPool* pool;
     std::unique_ptr<Telemetry[]> telemetry;  // of each slot, from the first that has any
     std::unique_ptr<FrameGids[]> gids;       // and so are these
+    std::unique_ptr<Slack[]> slack;
     std::size_t index_of(const Packet& packet) const {
       return static_cast<std::size_t>(reinterpret_cast<const Slot*>(&packet) - slots);
     }

@@ -29,10 +29,11 @@ struct RoceHeaders {
   Qpn dest;
   Psn psn;
   std::uint8_t telemetry_hops =
-      0;                  // of INT in the shim slot (base/wire/telemetry.h, PacketPool::telemetry())
-  bool ipv6 = false;      // at switches: between link-local addresses, by which Escape's tokens name the flow
-  bool has_gids = false;  // at NICs: it came as bytes, between the ends that PacketPool::gids_of() tells
-  std::uint8_t dscp = 0;  // of the IP header: what each node takes the class from (base/class_map.h)
+      0;              // of INT in the shim slot (base/wire/telemetry.h, PacketPool::telemetry())
+  bool ipv6 = false;  // at switches: between link-local addresses, by which Escape's tokens name the flow
+  bool has_gids : 1 = false;   // at NICs: it came as bytes, between the ends that PacketPool::gids_of() tells
+  bool has_slack : 1 = false;  // in the shim slot (base/slack.h, PacketPool::slack())
+  std::uint8_t dscp = 0;       // of the IP header: what each node takes the class from (base/class_map.h)
   // RETH; AtomicETH shares va and rkey
   std::uint64_t va = 0;
   RKey rkey;

@@ -30,10 +30,11 @@
 #include "base/wire/shim.h"
 #include "base/wire/shim_escape.h"
 #include "base/wire/shim_int.h"
+#include "base/wire/shim_slack.h"
 
 namespace rocelab {
 
-using ShimParts = TypeList<EscapeHops, EscapeAnnouncement, Int, IntEcho>;
+using ShimParts = TypeList<EscapeHops, EscapeAnnouncement, Int, IntEcho, SlackPart>;
 
 template <class... P>
 class ShimOf {

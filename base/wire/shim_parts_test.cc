@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <vector>
 
 #include "base/rng.h"
@@ -28,6 +29,10 @@ std::vector<EscapePart<id, kind>> samples(std::type_identity<EscapePart<id, kind
 template <std::uint8_t id, bool echo>
 std::vector<IntPart<id, echo>> samples(std::type_identity<IntPart<id, echo>> /*part*/) {
   return {{stamped(1)}, {stamped(3)}, {stamped(Telemetry::kMaxHops)}};
+}
+
+std::vector<SlackPart> samples(std::type_identity<SlackPart> /*part*/) {
+  return {{{0, 0, 0}}, {{1'000'000'000'000, -5, 3}}, {{Slack::kMost, -Slack::kMost, 0xffff}}};
 }
 
 ByteVector bytes_of(const Shim& shim) {
@@ -123,6 +128,7 @@ Shim subset(unsigned bits, std::size_t hops) {
   if ((bits & 2) != 0) shim.part<EscapeAnnouncement>() = EscapeAnnouncement{7};
   if ((bits & 4) != 0) shim.part<Int>() = Int{stamped(hops)};
   if ((bits & 8) != 0) shim.part<IntEcho>() = IntEcho{stamped(hops)};
+  if ((bits & 16) != 0) shim.part<SlackPart>() = SlackPart{{7'000, -3'000, 2}};
   return shim;
 }
 
@@ -132,11 +138,12 @@ TEST(ShimPartsTest, AnySubsetGoesIntoAFrameAndOutAndLeavesItAsItWas) {
     if (with(subset(1, 0), frame.bytes).empty()) continue;
     ++frames;
     const auto plain = view_frame(frame.bytes);
-    for (unsigned bits = 0; bits < 16; ++bits) {
+    for (unsigned bits = 0; bits < 32; ++bits) {
       SCOPED_TRACE(frame.name + ", parts " + std::to_string(bits));
       const Shim shim = subset(bits, 3);
       ByteVector bytes = with(shim, frame.bytes);
-      const unsigned words = (bits & 1) + (bits >> 1 & 1) + 7 * (bits >> 2 & 1) + 7 * (bits >> 3 & 1);
+      const unsigned words =
+          (bits & 1) + (bits >> 1 & 1) + 7 * (bits >> 2 & 1) + 7 * (bits >> 3 & 1) + 5 * (bits >> 4 & 1);
       ASSERT_EQ(bytes.size(), frame.bytes.size() + 4 * words) << "lengths add up";
       EXPECT_EQ(parts_in(bytes), shim);
       const auto seen = view_frame(bytes);
@@ -173,6 +180,20 @@ TEST(ShimPartsTest, IntOfNoRecordOrOfMoreThanThereIsRoomForIsNone) {
   }
 }
 
+TEST(ShimPartsTest, SlackIsWrittenInPicoseconds) {
+  const Shim shim = subset(16, 0);
+  EXPECT_EQ(test::to_hex(bytes_of(shim)), "e60400020000000000001b58fffffffffffff448");
+}
+
+TEST(ShimPartsTest, SlackBeyondWhatATimeCanHoldIsNone) {
+  for (const std::int64_t bad :
+       {Slack::kMost + 1, -Slack::kMost - 1, std::numeric_limits<std::int64_t>::min(),
+        std::numeric_limits<std::int64_t>::max()}) {
+    EXPECT_FALSE(Shim::read(bytes_of_part(SlackPart{{bad, 0, 0}}))) << bad;
+    EXPECT_FALSE(Shim::read(bytes_of_part(SlackPart{{0, bad, 0}}))) << bad;
+  }
+}
+
 // The engines count bytes that the frame has.
 TEST(ShimPartsTest, APacketCountsWhatItCarries) {
   PacketPool pool;
@@ -192,6 +213,11 @@ TEST(ShimPartsTest, APacketCountsWhatItCarries) {
   packet->kind = PacketKind::kData;
   packet->roce.shim_hops = kShimToRemove;
   EXPECT_EQ(Shim::of(*packet), subset(4, 2));
+  PacketPool::put_slack(*packet, {7'000, -3'000, 2});
+  EXPECT_EQ(shim_bytes_of(*packet), 40u);
+  EXPECT_EQ(Shim::of(*packet), subset(20, 2));
+  EXPECT_EQ(Shim::of(*pool.clone(*packet)), subset(20, 2)) << "and so does a copy";
+  packet->roce.has_slack = false;
   packet->kind = PacketKind::kEscapeAnnouncement;
   packet->roce.shim_hops = 7;
   packet->roce.telemetry_hops = 0;

@@ -156,6 +156,9 @@ local s = {
   time = ProtoField.uint24("rocelab_shim.int.time", "Time, ns", base.DEC),
   sent = ProtoField.uint24("rocelab_shim.int.sent", "Sent, units of 128 B", base.DEC),
   queue = ProtoField.uint16("rocelab_shim.int.queue", "Queue, units of 80 B", base.DEC),
+  slack_initial = ProtoField.int64("rocelab_shim.slack.initial", "Slack at the sender, ps", base.DEC),
+  slack_current = ProtoField.int64("rocelab_shim.slack.current", "Slack left, ps", base.DEC),
+  slack_waits = ProtoField.uint16("rocelab_shim.slack.waits", "Congestion points", base.DEC),
 }
 shim.fields = s
 local unknown_part = ProtoExpert.new("rocelab_shim.unknown", "Unknown part", expert.group.PROTOCOL, expert.severity.WARN)
@@ -176,12 +179,20 @@ local function add_int(tree, b)
   end
 end
 
+local function add_slack(tree, b)
+  tree:add(s.slack_waits, b(2, 2))
+  if b:len() < 20 then return end
+  tree:add(s.slack_initial, b(4, 8))
+  tree:add(s.slack_current, b(12, 8))
+end
+
 -- The parts of base/wire/shim_parts.h by their ids; each takes a whole part.
 local PARTS = {
   [1] = {"Escape", add_hops},
   [2] = {"INT", add_int},
   [3] = {"INT, echoed", add_int},
   [5] = {"Escape: a flow that waits", add_hops},
+  [6] = {"Slack", add_slack},
 }
 
 local function add_part(root, b, seen)

@@ -55,7 +55,10 @@ namespace rocelab {
     "`capfc.count`")                                                                                        \
   X(Feedback, feedback,                                                                                     \
     "the switch sent feedback of class `mark` towards a flow's source, by way of port `peer`; `port`: "     \
-    "where it saw congestion, `bytes`: frame")
+    "where it saw congestion, `bytes`: frame")                                                              \
+  X(Slack, slack,                                                                                           \
+    "a NIC received data with slack; `bytes`: picoseconds that it could have waited longer, or with "       \
+    "`mark` 1 that it waited too long; `port`: congestion points, `peer`: time waited in ns")
 // clang-format on
 
 enum class TraceKind : std::uint8_t {

@@ -76,6 +76,8 @@ namespace rocelab {
   X(rx_escape_announcements) /* and its announcements, which are for switches */                  \
   X(rx_not_in_group) /* multicast datagrams to a group without a member here */                   \
   X(link_downed) /* how often the port's link has failed */                                       \
+  X(rx_slack_packets) /* data packets with slack (LSTF) that were received */                     \
+  X(rx_overdue_packets) /* of these: that waited longer than their slack allowed */               \
   X(rx_unknown_dscp) /* of rx_packets: of a DSCP that the NIC's class map leaves out */
 // clang-format on
 

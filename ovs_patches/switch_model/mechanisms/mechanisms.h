@@ -11,6 +11,7 @@
 #include "ovs_patches/switch_model/mechanisms/pipeline.h"
 #include "ovs_patches/switch_model/mechanisms/qcn.h"
 #include "ovs_patches/switch_model/mechanisms/rocc.h"
+#include "ovs_patches/switch_model/mechanisms/slack.h"
 #include "ovs_patches/switch_model/mechanisms/telemetry.h"
 #include "ovs_patches/switch_model/mechanisms/watchdog.h"
 
@@ -25,6 +26,7 @@ using Mechanisms = MechanismTypes<  //
     P4qcnMechanism,                 //
     QcnMechanism,                   //
     TelemetryMechanism,             //
+    SlackMechanism,                 //
     PipelineMechanism,              //
     LoadBalanceMechanism            //
     >;

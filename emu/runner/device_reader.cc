@@ -5,6 +5,7 @@
 #include "emu/runner/schema_reader.h"
 #include "emu/world/world.h"
 #include "ovs_patches/switch_model/mechanism_table.h"
+#include "ovs_patches/switch_model/mechanisms/slack.h"
 
 namespace rocelab {
 namespace {
@@ -128,10 +129,11 @@ Schema<EcnConfig> ecn_schema() { return kEcn; }
 Schema<ClassLists> class_schema() { return kClassLists; }
 Schema<ClassLists> marked_schema() { return kMarked; }
 
-SwitchConfig read_switch(ConfigSection section, bool pfc, const CcPreset& congestion_control,
+SwitchConfig read_switch(ConfigSection section, bool pfc, const CcPreset& congestion_control, bool slack,
                          std::vector<EcnOfRate>& ecn_by_rate) {
   SwitchConfig config;
   config.pfc.enabled = pfc;
+  config.mechanisms.of<SlackMechanism>().enabled = slack;
   read_schema(section, switch_schema(), config);
   read_queue_order(section, config);
   read_port_buffer(section, config);

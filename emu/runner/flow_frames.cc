@@ -23,7 +23,7 @@ Bytes frame_bytes(TransportClass transport, Operation operation, std::int64_t pa
 }
 
 Bytes frame_of(const FlowShape& shape, Operation operation, std::int64_t payload) {
-  return frame_bytes(transport_class(shape.mode, shape.service), operation, payload);
+  return frame_bytes(transport_class(shape.mode, shape.service), operation, payload) + shape.shim;
 }
 
 struct MessageOperations {

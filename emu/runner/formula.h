@@ -21,6 +21,7 @@ struct FlowShape {
   std::uint32_t bdp_cap = 0;  // packets in flight per QP; 0 = no limit
   bool numbered = false;      // every message has an immediate; every datagram
   FlowService service = FlowService::kRc;
+  Bytes shim{};  // that the NIC puts into every frame: slack
 };
 
 // Ethernet header to ICRC, without VLAN, over IPv4.
@@ -39,11 +40,13 @@ Duration fct_alone(const FlowShape& shape, const Path& path, const Path& back);
 Duration ping_pong(TransportMode mode, Bytes size, std::uint32_t path_mtu, std::uint32_t bdp_cap,
                    const Path& path, const Path& back);
 
-// A full data frame there and its ACK back.
-Duration round_trip(TransportMode mode, std::uint32_t path_mtu, const Path& path, const Path& back);
+// A full data frame there and its ACK back, each with `shim`.
+Duration round_trip(TransportMode mode, std::uint32_t path_mtu, const Path& path, const Path& back,
+                    Bytes shim = {});
 inline constexpr std::uint32_t kMostBdpCap = 1 << 20;  // IRN's bitmaps are as long
 // ceil(round trip x rate of the path's slowest link / wire MTU): docs/architecture.md. 2^32 - 1 stands for
 // more, too.
-std::uint32_t bdp_packets(TransportMode mode, std::uint32_t path_mtu, const Path& path, const Path& back);
+std::uint32_t bdp_packets(TransportMode mode, std::uint32_t path_mtu, const Path& path, const Path& back,
+                          Bytes shim = {});
 
 }  // namespace rocelab

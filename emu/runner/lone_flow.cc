@@ -123,8 +123,8 @@ class LoneFlow {
   LoneFlow(const FlowShape& shape, const Path& data, const Path& control)
       : shape_(shape),
         frames_(shape),
-        ack_(ack_frame(shape.mode)),
-        request_(frame_bytes(shape.mode, Operation::kReadRequest, 0)),
+        ack_(ack_frame(shape.mode) + shape.shim),
+        request_(frame_bytes(shape.mode, Operation::kReadRequest, 0) + shape.shim),
         data_(data),
         control_(control),
         requests_(control),

@@ -137,6 +137,8 @@ constexpr Metric kTable[] = {
     {"loops_broken", "loops broken", kTimes, kNeither, kNever, nullptr, ports<&Port::loops_broken>,
      "how often a queue found by Loop Breaker (`switch.loop_breaker`) that it was the master of a loop, and "
      "dropped; messages are in the ports' `clcms_sent` and `clcms_ignored`"},
+    {"overdue_packets", "overdue", kPackets, kLower, kIfAny, nullptr, nics<&Nic::rx_overdue_packets>,
+     "data packets that had waited longer than their slack allowed when they arrived (`[slack]`)"},
     {"ecn_marks", "ECN marks", kPackets, kNeither, kIfAny, nullptr, ports<&Port::ecn_marked>,
      "packets marked CE"},
     {"cnps", "CNPs", kFrames, kNeither, kIfAny, nullptr, cnps,

@@ -8,6 +8,7 @@
 
 #include "base/wire/rocc_cnp.h"
 #include "base/wire/shim_escape.h"
+#include "base/wire/shim_slack.h"
 #include "emu/runner/formula.h"
 #include "emu/runner/link_events.h"
 #include "emu/runner/mechanism_checks.h"
@@ -64,17 +65,20 @@ std::vector<std::uint32_t> representatives(const Topology& topology) {
   return hosts;
 }
 
-Extremes longest_paths(const Topology& topology, const Routing& routing, TransportMode mode,
-                       std::uint32_t path_mtu) {
+// That the NIC puts into all that it sends.
+Bytes shim_of(const NicConfig& nic) { return Bytes::from_count(nic.slack.on() ? kSlackShimBytes : 0); }
+
+Extremes longest_paths(const Topology& topology, const Routing& routing, const NicConfig& nic) {
   Extremes most;
+  const Bytes shim = shim_of(nic);
   const std::vector<std::uint32_t> hosts = representatives(topology);
   for (const std::uint32_t src : hosts)
     for (const std::uint32_t dst : hosts) {
       if (src == dst) continue;
       const Path there = routing.path(src, dst), back = routing.path(dst, src);
       most.links = std::max({most.links, there.size(), back.size()});
-      most.base_rtt = std::max(most.base_rtt, round_trip(mode, path_mtu, there, back));
-      most.bdp_cap = std::max(most.bdp_cap, bdp_packets(mode, path_mtu, there, back));
+      most.base_rtt = std::max(most.base_rtt, round_trip(nic.mode, nic.active_mtu, there, back, shim));
+      most.bdp_cap = std::max(most.bdp_cap, bdp_packets(nic.mode, nic.active_mtu, there, back, shim));
     }
   return most;
 }
@@ -91,12 +95,12 @@ class Planner {
 
   RunPlan make() {
     NicConfig& nic = plan_.settings.nic.config;
-    plan_.wire_mtu = largest_data_frame(nic.mode, nic.active_mtu);
+    plan_.wire_mtu = largest_data_frame(nic.mode, nic.active_mtu) + shim_of(nic);
     const bool stamps = nic.cc.needs().telemetry;
     const Bytes max_frame = plan_.wire_mtu + Bytes::from_count(stamps ? Telemetry::kMaxShimBytes : 0);
     plan_.settings.switches.max_frame = max_frame;
     for (SwitchGroup& group : plan_.settings.switch_groups) group.config.max_frame = max_frame;
-    const Extremes most = longest_paths(topology_, routing_, nic.mode, nic.active_mtu);
+    const Extremes most = longest_paths(topology_, routing_, nic);
     plan_.base_rtt = most.base_rtt;
     most_links_ = most.links;
     if (stamps && most.links > Telemetry::kMaxHops + 1)
@@ -273,7 +277,8 @@ class Planner {
                             settings_.nic.config.active_mtu,
                             flow.service == FlowService::kRc ? plan_.bdp_cap : 0,
                             flow.numbered(),
-                            flow.service};
+                            flow.service,
+                            shim_of(settings_.nic.config)};
       check_flow(plan_, routing_, flow, wire_bytes_of(shape));
       flow.packets = data_packets(shape);
       if (flow.queue_pairs == QueuePairs::kPerFlow && flow.start - Time::zero() > connect_ahead())

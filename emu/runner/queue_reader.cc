@@ -126,7 +126,8 @@ void check_ranks(ConfigSection& section, const SwitchConfig& config) {
       section.fail_at("class",
                       std::to_string(tc) + ".order = \"" +
                           (config.classes[tc].order == QueueOrder::kRanked ? "ranked" : "levels") +
-                          "\" needs a mechanism that gives ranks (docs/extending.md), and none is on");
+                          "\" needs something that gives ranks, and nothing does: a slack law ([slack]), "
+                          "or a mechanism of your own (docs/extending.md)");
 }
 
 }  // namespace rocelab

@@ -44,7 +44,10 @@ void read_rocc_points(ConfigSection& section, std::string_view preset, RoccSwitc
 RoccSettings rocc_preset(std::string_view name);  // the testbeds of 3.5.2 and 3.5.3, and "paper"
 inline constexpr std::string_view kLinkEventRequires[] = {"at", "between", "state"};
 std::vector<LinkEvent> read_link_events(std::vector<ConfigSection> sections, const Topology& topology);
-SwitchConfig read_switch(ConfigSection section, bool pfc, const CcPreset& congestion_control,
+// [slack]: what NICs write into frames; switches keep it up to date wherever there is a law.
+SlackConfig read_slack(ConfigSection section);
+Schema<SlackConfig> slack_schema();
+SwitchConfig read_switch(ConfigSection section, bool pfc, const CcPreset& congestion_control, bool slack,
                          std::vector<EcnOfRate>& ecn_by_rate);
 // The network's map; `at` gets those of single nodes.
 ClassMap read_class_map(ConfigSection section, const Topology& topology, std::vector<NodeClassMap>& at);
@@ -67,7 +70,7 @@ void check_ranks(ConfigSection& section, const SwitchConfig& config);
 // telemetry, which are a network's.
 std::vector<SwitchGroup> read_switch_groups(std::vector<ConfigSection> sections, const ConfigNode* base,
                                             const Topology& topology, bool pfc, const CcPreset& cc,
-                                            std::vector<Parameter>& parameters);
+                                            bool slack, std::vector<Parameter>& parameters);
 NicSettings read_nic(ConfigSection section, ConfigSection irn, TransportMode mode, bool pfc,
                      const CcConfig& congestion_control, const Topology& topology, const ClassMap& class_map);
 void read_irn(ConfigSection& section, NicSettings& nic);

@@ -216,26 +216,10 @@ std::vector<Variant> apply_cases(ConfigSection& root, std::vector<Variant> varia
 
 // Top-level keys that are not settings of a run; asked for so that they count as known.
 void know_top_level(ConfigSection& root) {
-  for (const char* key : {"name",
-                          "title",
-                          "seeds",
-                          "transport",
-                          "label",
-                          "axes",
-                          "case",
-                          "compare",
-                          "topology",
-                          "fault",
-                          "link_event",
-                          "classes",
-                          "switch",
-                          "switch_group",
-                          "nic",
-                          "irn",
-                          "congestion_control",
-                          "timers",
-                          "workload",
-                          "engine"})
+  for (const char* key :
+       {"name",    "title",    "seeds", "transport",          "label",   "axes",     "case",
+        "compare", "topology", "fault", "link_event",         "classes", "switch",   "switch_group",
+        "nic",     "slack",    "irn",   "congestion_control", "timers",  "workload", "engine"})
     root.node(key);
 }
 
@@ -259,11 +243,13 @@ Settings read_settings(const Variant& variant, const std::filesystem::path& fold
   const CcPreset cc =
       read_congestion_control(root.table("congestion_control"), label.mode, &s.parameters, rocc);
   const ClassMap class_map = read_class_map(root.table("classes"), s.topology, s.class_maps);
-  s.switches = read_switch(root.table("switch"), label.pfc, cc, s.ecn_by_rate);
+  const SlackConfig slack = read_slack(root.table("slack"));
+  s.switches = read_switch(root.table("switch"), label.pfc, cc, slack.on(), s.ecn_by_rate);
   s.switch_groups = read_switch_groups(root.tables("switch_group"), root.node("switch"), s.topology,
-                                       label.pfc, cc, s.parameters);
+                                       label.pfc, cc, slack.on(), s.parameters);
   s.nic =
       read_nic(root.table("nic"), root.table("irn"), label.mode, label.pfc, cc.config, s.topology, class_map);
+  s.nic.config.slack = slack;
   rocc.classes = static_cast<std::uint8_t>(1u << s.nic.config.roce_tc().value);
   const auto complete = [&](SwitchConfig& config) {
     config.class_map = class_map;

@@ -167,6 +167,7 @@ std::vector<SchemaTable> schema_tables() {
   append(tables.back(), wall_clock_schema());
   tables.push_back(table_of("nic", nic_settings_schema()));
   append(tables.back(), nic_schema());
+  tables.push_back(table_of("slack", slack_schema()));
   tables.push_back(table_of("irn", irn_schema()));
   tables.push_back(table_of("timers", timer_schema()));
   tables.push_back(table_of("switch", switch_schema()));

@@ -31,7 +31,7 @@ std::vector<std::uint32_t> read_switches(ConfigSection& section, const Topology&
 
 std::vector<SwitchGroup> read_switch_groups(std::vector<ConfigSection> sections, const ConfigNode* base,
                                             const Topology& topology, bool pfc, const CcPreset& cc,
-                                            std::vector<Parameter>& parameters) {
+                                            bool slack, std::vector<Parameter>& parameters) {
   std::vector<SwitchGroup> groups;
   for (ConfigSection& section : sections) {
     SwitchGroup group;
@@ -43,7 +43,8 @@ std::vector<SwitchGroup> read_switch_groups(std::vector<ConfigSection> sections,
     });
     for (const auto& [key, value] : own.members) parameters.push_back({section.path_of(key), render(value)});
     const ConfigNode all = base != nullptr ? merged(*base, std::move(own)) : std::move(own);
-    group.config = read_switch(ConfigSection(&all, section.path(), nullptr), pfc, cc, group.ecn_by_rate);
+    group.config =
+        read_switch(ConfigSection(&all, section.path(), nullptr), pfc, cc, slack, group.ecn_by_rate);
     groups.push_back(std::move(group));
   }
   return groups;

@@ -76,8 +76,10 @@ PacketRef PacketEdge::parse_roce(std::span<std::byte> bytes, IcrcCheck check, Ti
   packet->payload_length = static_cast<std::uint32_t>(frame->payload.size());
   packet->ecn = frame->address.ecn;
   const std::uint8_t hops = packet->roce.telemetry_hops;
+  const bool has_slack = packet->roce.has_slack;
   packet->roce = frame->roce;
   packet->roce.telemetry_hops = hops;
+  packet->roce.has_slack = has_slack;
   packet->roce.dscp = frame->address.dscp;
   packet->tc = host_.nic.class_map.of(frame->address.dscp);
   PacketPool::put_gids(*packet, {frame->address.src_gid, frame->address.dst_gid});
@@ -90,7 +92,7 @@ PacketRef PacketEdge::parse_roce(std::span<std::byte> bytes, IcrcCheck check, Ti
 // The shim leaves the frame before its ICRC is looked at, which does not cover it. Returns the bytes that it
 // took.
 std::uint32_t PacketEdge::take_shim(std::span<std::byte> bytes, Packet& packet) const {
-  if (!host_.nic.cc.needs().telemetry) return 0;
+  if (!host_.nic.cc.needs().telemetry && !host_.nic.slack.on()) return 0;
   const auto place = find_shim(bytes);
   if (!place) return 0;
   const auto shim = Shim::read(bytes.subspan(place->offset, place->bytes));

@@ -2,6 +2,8 @@
 #include "irn_provider/nic/nic.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <limits>
 #include <utility>
 
 #include "base/wire/controls.h"
@@ -27,6 +29,7 @@ Nic::Impl::Impl(const NicConfig& configuration, Qpn first, PacketPool& packets, 
       scheduler(configuration.qp_burst),
       own_turns(configuration.class_turns()),
       class_turns(configuration.strict_classes != kAllClasses ? &own_turns : nullptr),
+      slacks(configuration.slack),
       pds(kMaxPds),
       xrcds(kMaxXrcds),
       cqs(configuration.max_cqs),
@@ -96,6 +99,8 @@ void Nic::Impl::accept(const Packet& packet, Time now) {
   if (packet.ecn == Ecn::kCe) ++counters.np_ecn_marked_roce_packets;
   if (!knows_all) [[unlikely]]
     counters.rx_unknown_dscp += !config.class_map.knows(packet.roce.dscp);
+  if (packet.roce.has_slack) [[unlikely]]
+    note_slack(packet, now);
   if (!trace.wants(TraceKind::kDeliver)) return;
   TraceRecord record{now, TraceKind::kDeliver, static_cast<std::uint8_t>(packet.ecn)};
   record.flow = packet.flow;
@@ -240,6 +245,8 @@ PacketRef Nic::Impl::transmit(Time now, TcMask open, TcMask of) {
       pulled_source = qp.pull_data(*packet, now);
       break;
   }
+  if (config.slack.on()) [[unlikely]]
+    write_slack(qp, turn, *packet, now);
   pulled = &*packet;
   pulled_qp = &qp;
   ++counters.tx_packets;
@@ -248,6 +255,33 @@ PacketRef Nic::Impl::transmit(Time now, TcMask open, TcMask of) {
   if (turns) [[unlikely]]
     turns->sent(packet->frame(), scheduler.ready_classes() | ready_elsewhere);
   return packet;
+}
+
+// The packet begins to leave.
+void Nic::Impl::write_slack(const QueuePair& qp, const QpScheduler::Turn& turn, Packet& packet, Time now) {
+  const std::uint32_t slot = slot_of(qp);
+  const std::int64_t ps =
+      turn.kind == QpScheduler::Kind::kData
+          ? slacks.of_data(slot, pulled_source.packets, pulled_source.left, packet.frame(), now)
+          : slacks.of_answer(slot, packet.frame(), now);
+  PacketPool::slack(packet) = {ps, ps, 0};
+}
+
+// Of data: what has waited longer than its slack allowed has a negative rest.
+void Nic::Impl::note_slack(const Packet& packet, Time now) {
+  if (packet.kind != PacketKind::kData) return;
+  const Slack& slack = PacketPool::slack(packet);
+  ++counters.rx_slack_packets;
+  counters.rx_overdue_packets += slack.current < 0;
+  trace.record({.time = now,
+                .kind = TraceKind::kSlack,
+                .mark = slack.current < 0,
+                .port = slack.waits,
+                .flow = packet.flow,
+                .bytes = static_cast<std::uint64_t>(std::abs(slack.current)),
+                .psn = packet.roce.psn.value(),
+                .peer = static_cast<std::uint32_t>(std::clamp<std::int64_t>(
+                    slack.used().ps() / 1'000, 0, std::numeric_limits<std::uint32_t>::max()))});
 }
 
 // Whether the data for which the QP was listed may leave now.

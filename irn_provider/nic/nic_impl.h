@@ -14,6 +14,7 @@
 #include "irn_provider/nic/nic.h"
 #include "irn_provider/nic/pause_state.h"
 #include "irn_provider/nic/qp_scheduler.h"
+#include "irn_provider/nic/slack_source.h"
 #include "irn_provider/nic/timer_heap.h"
 #include "irn_provider/transport/handle_table.h"
 #include "irn_provider/transport/queue_pair.h"
@@ -54,6 +55,8 @@ struct Nic::Impl {
   PacketRef poll(Time now, TcMask of);  // null: nothing may leave
   PacketRef transmit(Time now, TcMask open, TcMask of);
   bool still_sends(QueuePair& qp, const QpScheduler::Turn& turn, Time now);
+  void write_slack(const QueuePair& qp, const QpScheduler::Turn& turn, Packet& packet, Time now);
+  void note_slack(const Packet& packet, Time now);
 
   std::optional<std::uint32_t> free_qp_slot();
   bool has_what_its_type_needs(const QpInit& init);
@@ -78,6 +81,7 @@ struct Nic::Impl {
   ClassTurns own_turns;        // of a port that no other NIC shares
   ClassTurns* class_turns;     // null: all classes by strict priority
   TcMask ready_elsewhere = 0;  // classes that NICs which share the port have something of
+  SlackSource slacks;
   TimerHeap timers;
   std::map<GroupAddress, std::vector<std::uint32_t>>
       groups;  // slots of the members, in the order in which they joined

@@ -160,6 +160,7 @@ std::optional<Qpn> Nic::create_qp(const QpInit& init) {
   impl_->qps[*slot] = std::make_unique<QueuePair>(impl_->services, qpn, init, impl_->find(init.send_cq),
                                                   impl_->find(init.recv_cq), impl_->find(init.srq));
   impl_->count_users(init, +1);
+  impl_->slacks.forget(*slot);
   return qpn;
 }
 

@@ -258,7 +258,9 @@ PayloadSource GbnResponder::pull_data(Packet& packet, Time now) {
   }
   if (qp_.cc)
     qp_.cc->on_sent(CcStream::kResponses, {a.next, packet.frame(), length, last, packet.retransmission}, now);
-  const PayloadSource source{nullptr, 0, false, a.rkey, a.va, 0, nullptr, a.pd};
+  PayloadSource source{nullptr, 0, false, a.rkey, a.va, 0, nullptr, a.pd};
+  source.packets = static_cast<std::uint32_t>(a.end - a.start);
+  source.left = static_cast<std::uint32_t>(a.end - a.next);
   responses_sent_ = std::max(responses_sent_, ++a.next);
   a.va += length, a.left -= length;
   if (last) count(a, -1), answers_.pop_front();

@@ -173,6 +173,8 @@ PayloadSource IrnReadResponder::pull(Packet& packet, std::uint8_t syndrome, Time
   source.rkey = s.rkey;
   source.pd = qp_.init.pd;
   source.va = s.va + static_cast<std::uint64_t>(next.psn - s.first) * qp_.attr.path_mtu;
+  source.packets = static_cast<std::uint32_t>(s.end - s.first);
+  source.left = static_cast<std::uint32_t>(s.end - next.psn);
   return source;
 }
 

@@ -11,6 +11,7 @@
 #include "base/class_turns.h"
 #include "base/units.h"
 #include "irn_provider/cc/cc_config.h"
+#include "irn_provider/transport/slack_config.h"
 
 namespace rocelab {
 
@@ -54,6 +55,7 @@ struct NicConfig {
   bool pfc_enabled = true;     // obey PFC frames
   IrnConfig irn;
   CcConfig cc;  // congestion control of every QP; none by default
+  SlackConfig slack;
   // A frame's DSCP says its class. roce_dscp: of programs that set no traffic class.
   ClassMap class_map;
   std::uint8_t roce_dscp = 26, cnp_dscp = 48;

@@ -19,12 +19,13 @@ namespace rocelab {
 struct PayloadSource {
   const Sge* sge = nullptr;  // null: remote; else entries that live as long as the WQE
   std::uint8_t num_sge = 0;
-  bool unchecked = false;             // inline data: no lkey
-  RKey rkey;                          // remote
-  std::uint64_t va = 0;               // remote
-  std::uint64_t offset = 0;           // bytes of the list before this packet's
-  const PathAddress* path = nullptr;  // UD: where the packet goes; null: where the QP is connected to
-  Pdn pd{};                           // remote: of the region
+  bool unchecked = false;               // inline data: no lkey
+  RKey rkey;                            // remote
+  std::uint64_t va = 0;                 // remote
+  std::uint64_t offset = 0;             // bytes of the list before this packet's
+  const PathAddress* path = nullptr;    // UD: where the packet goes; null: where the QP is connected to
+  Pdn pd{};                             // remote: of the region
+  std::uint32_t packets = 0, left = 0;  // of the message, and from this one on; 0: a request without payload
 };
 
 // Everything that an access is checked against.

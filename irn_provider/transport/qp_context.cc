@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "base/wire/roce_packet.h"
+#include "base/wire/shim_slack.h"
 
 namespace rocelab {
 namespace {
@@ -85,6 +86,10 @@ void QpContext::finish(Packet& packet, std::uint32_t payload_length, std::uint32
   const std::uint32_t frame =
       overhead + opcode_info(packet.roce.opcode).header_bytes + payload_length + packet.roce.pad;
   packet.frame_length = std::max(frame, static_cast<std::uint32_t>(kMinFrameBytes.count()));
+  if (nic.config.slack.on()) [[unlikely]] {  // written when it leaves; what paces it counts it
+    PacketPool::put_slack(packet, {});
+    packet.frame_length += kSlackShimBytes;
+  }
 }
 
 void QpContext::finish_ack(Packet& packet, std::uint8_t syndrome, std::uint32_t msn) const {
@@ -112,9 +117,9 @@ void QpContext::begin_cnp(Packet& packet) const {
 Bytes QpContext::wire_bytes_of(std::uint32_t length) const {
   const std::int64_t packets =
       std::max<std::int64_t>(1, (std::int64_t{length} + attr.path_mtu - 1) / attr.path_mtu);
+  const std::size_t around = overhead_ + kBthBytes + (nic.config.slack.on() ? kSlackShimBytes : 0);
   return Bytes::from_count(length) +
-         packets *
-             wire_bytes(Bytes::from_count(std::int64_t{overhead_} + static_cast<std::int64_t>(kBthBytes)));
+         packets * wire_bytes(Bytes::from_count(static_cast<std::int64_t>(around)));
 }
 
 void QpContext::complete(Queue queue, Cqe cqe, Time now) {

@@ -126,8 +126,11 @@ PayloadSource Requester::build(Packet& packet, SendEntry& entry, UnwrappedPsn ps
   if (info.has(Header::kDeth)) [[unlikely]]
     return address_datagram(packet, entry);
   qp_.finish(packet, payload);
-  return PayloadSource{
+  PayloadSource source{
       entry.wqe.sge.data(), entry.wqe.num_sge, entry.wqe.inline_data, {}, 0, offset, nullptr};
+  source.packets = static_cast<std::uint32_t>(entry.end - entry.first);
+  source.left = static_cast<std::uint32_t>(entry.end - psn);
+  return source;
 }
 
 bool Requester::sends_by(Ahn ah) const {

@@ -34,8 +34,9 @@ class FakeVf {
     std::optional<PfcFrame> pfc;
     std::optional<RoccCnp> cnp;
     std::optional<EscapeTokenFrame> token;
-    Telemetry telemetry{};     // taken out of the frame, as a NIC does it
-    std::uint32_t length = 0;  // of the frame as it came
+    Telemetry telemetry{};         // taken out of the frame, as a NIC does it
+    std::uint32_t length = 0;      // of the frame as it came
+    std::optional<Slack> slack{};  // as telemetry
   };
 
   FakeVf(lockstep::Segment& segment, std::uint32_t vf)
@@ -96,8 +97,9 @@ class FakeVf {
     return only;
   }
   std::uint64_t data_received() const { return data_received_; }
-  bool keep = false;        // frames are not given back
-  bool link_local = false;  // sends over IPv6, from GID 0 to GID 0
+  bool keep = false;            // frames are not given back
+  bool link_local = false;      // sends over IPv6, from GID 0 to GID 0
+  std::vector<std::byte> shim;  // that its frames have
 
  private:
   struct Work {
@@ -139,7 +141,8 @@ class FakeVf {
     roce.dest = Qpn{w.qpn};
     roce.psn = Psn(w.psn);
     const std::vector<std::byte> payload(w.payload, std::byte{0x5a});
-    const std::size_t length = write_frame(address, roce, payload, segment_.frame(frame));
+    std::size_t length = write_frame(address, roce, payload, segment_.frame(frame));
+    if (!shim.empty()) length = insert_shim(segment_.frame(frame), length, shim).value_or(0);
     port_free_ =
         start + wire_time(Bytes::from_count(static_cast<std::int64_t>(length)), host().nic.link_rate);
     tx_.push({.due_ps = (port_free_ + host().nic.link_delay).ps(),
@@ -153,15 +156,18 @@ class FakeVf {
          d = rx_.front()) {
       auto bytes = segment_.frame(d->frame).first(d->length);
       Telemetry telemetry;
-      if (const auto shim = parts_in(bytes); shim && shim->part<Int>()) {
-        telemetry = shim->part<Int>()->telemetry;
-        if (telemetry.hops > 0) bytes = bytes.first(remove_shim(bytes).value_or(bytes.size()));
+      std::optional<Slack> slack;
+      if (const auto shim_in = parts_in(bytes);
+          shim_in && (shim_in->part<Int>() || shim_in->part<SlackPart>())) {
+        if (shim_in->part<Int>()) telemetry = shim_in->part<Int>()->telemetry;
+        if (shim_in->part<SlackPart>()) slack = shim_in->part<SlackPart>()->slack;
+        bytes = bytes.first(remove_shim(bytes).value_or(bytes.size()));
       }
       const auto parsed = parse_frame(bytes);
       received_.push_back({Time::from_ps(d->due_ps), static_cast<PacketKind>(d->kind),
                            parsed ? parsed->roce.psn.value() : 0, parsed ? parsed->address.ecn : Ecn::kNotEct,
                            parsed.has_value(), PfcFrame::parse(bytes), RoccCnp::parse(bytes),
-                           EscapeTokenFrame::parse(bytes), telemetry, d->length});
+                           EscapeTokenFrame::parse(bytes), telemetry, d->length, slack});
       if (!is_from_switches(static_cast<PacketKind>(d->kind))) ++data_received_;
       if (!keep) returns_.push(d->frame);
       rx_.pop();

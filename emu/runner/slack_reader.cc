@@ -1,0 +1,47 @@
+// [slack].
+#include "base/slack.h"
+#include "emu/runner/readers.h"
+#include "emu/runner/schema_reader.h"
+
+namespace rocelab {
+namespace {
+
+constexpr std::string_view kLaws[] = {"none", "constant", "flow-size", "remaining", "virtual-clock"};
+constexpr auto kFields = fields(
+    choice<&SlackConfig::law>("law", kLaws,
+                              "what a NIC writes: `constant`: `value` (FIFO+); `flow-size`: packets of the "
+                              "message x `per_packet` (SJF); `remaining`: packets left of it x `per_packet` "
+                              "(as SRPT); `virtual-clock`: what a queue pair is ahead of `rate` (fairness); "
+                              "`none`: frames carry no slack"),
+    field<&SlackConfig::value>("value", "of `constant`"),
+    field<&SlackConfig::per_packet>("per_packet", "D: more than any delay, so that sizes decide").positive(),
+    field<&SlackConfig::rate>("rate", "r_est of `virtual-clock`, in bytes on the wire").positive(),
+    field<&SlackConfig::acks>("acks",
+                              "of answers and CNPs; with `virtual-clock` those of a queue pair are a "
+                              "flow of their own"));
+
+}  // namespace
+
+Schema<SlackConfig> slack_schema() { return kFields; }
+
+SlackConfig read_slack(ConfigSection section) {
+  SlackConfig slack;
+  read_schema(section, slack_schema(), slack);
+  const auto check = [&](const char* key, Duration d) {
+    if (d.ps() > Slack::kMost) section.fail_at(key, "is more than a frame can carry: at most 26 days");
+  };
+  check("value", slack.value);
+  check("per_packet", slack.per_packet);
+  check("acks", slack.acks);
+  const auto only = [&](const char* key, SlackLaw law, const char* name, bool fits) {
+    if (section.has(key) && !fits && slack.law != law)
+      section.fail_at(key, std::string("is of slack.law = \"") + name + "\"");
+  };
+  only("value", SlackLaw::kConstant, "constant", false);
+  only("per_packet", SlackLaw::kFlowSize, "flow-size", slack.law == SlackLaw::kRemaining);
+  only("rate", SlackLaw::kVirtualClock, "virtual-clock", false);
+  section.finish();
+  return slack;
+}
+
+}  // namespace rocelab

@@ -1,0 +1,28 @@
+// SlackConfig: which slack a NIC writes into its frames (base/slack.h; Mittal, 5.2 and 5.3). Plain data.
+#pragma once
+
+#include <cstdint>
+
+#include "base/units.h"
+
+namespace rocelab {
+
+enum class SlackLaw : std::uint8_t {
+  kNone,          // frames carry no slack
+  kConstant,      // 5.2.2, FIFO+: `value`
+  kFlowSize,      // 5.2.1, shortest job first: packets of the message x `per_packet`
+  kRemaining,     // packets of the message from this one on x `per_packet`: as SRPT
+  kVirtualClock,  // 5.2.3, fairness: what the queue pair is ahead of `rate`
+};
+
+struct SlackConfig {
+  SlackLaw law = SlackLaw::kNone;
+  Duration value = 1_s;
+  Duration per_packet = 1_s;  // D: larger than any delay, so that sizes decide
+  Rate rate = 100_Mbps;       // r_est
+  Duration acks{};            // of answers and CNPs, but with kVirtualClock: the authors' code has 0
+
+  bool on() const { return law != SlackLaw::kNone; }
+};
+
+}  // namespace rocelab

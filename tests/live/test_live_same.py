@@ -54,6 +54,8 @@ _CASES: list[tuple[Path, tuple[str, ...]]] = [
     (_SMALL / "class_maps.toml", ()),
     # Queues in the order of arrival, fair among flows, with push-out.
     (SCENARIOS / "queues.toml", ()),
+    # Slack in frames, LSTF.
+    (_SMALL / "lstf.toml", ()),
     (_SMALL / "switch_groups.toml", ()),
     # Egress queues pause the links that fill them, and drop to the letter.
     (_SMALL / "capfc.toml", ()),

@@ -173,6 +173,7 @@ std::vector<std::uint32_t> Routing::next_ports(std::uint32_t switch_node, std::u
 
 std::uint32_t Routing::chosen(const std::vector<std::uint32_t>& ports, std::uint32_t switch_node,
                               std::uint32_t host) const {
+  if (topology_.paths == PathChoice::kFirst) return ports.front();
   std::size_t digit = host;
   for (std::uint16_t tier = 0; tier < tier_[switch_node] && digit > 0; ++tier) digit /= ports.size();
   return ports[digit % ports.size()];
@@ -205,7 +206,7 @@ void Routing::add_rules(std::uint32_t switch_node, const Rng& seed, std::vector<
     const std::uint32_t host = topology_.neighbour(switch_node, port);
     if (topology_.is_host(host)) rules.push_back({index, addresses_[host].ipv4, 32, 0, 0, port, true});
   }
-  if (single_path()) add_host_rules(switch_node, rules);
+  if (topology_.paths == PathChoice::kSpread) add_host_rules(switch_node, rules);
   std::vector<std::vector<std::uint32_t>> sets;
   std::vector<std::uint32_t> set_of_block(edges_.back().block + 1, kAnyValue);
   for (std::uint32_t e = 0; e < edges_.size(); ++e) {

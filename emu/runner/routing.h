@@ -5,7 +5,7 @@
 // all hosts of a switch share a prefix and one rule serves them; in a fat-tree s begins at a multiple of a
 // power of two in each pod, so that one rule serves a pod. A switch has the fewest prefixes that say where to
 // (prefix_table.h). Equal-cost next hops: buckets of bits of the UDP source port, dealt out over the next
-// hops in an order drawn per switch from the seed. With Topology::single_path each destination has one next
+// hops in an order drawn per switch from the seed. With PathChoice::kSpread each destination has one next
 // hop: host h (from 0) takes number h mod k of the k ports at a switch with hosts, h / k mod k in the tier
 // above, and so on, so that neighbouring hosts take different ways at each tier.
 #pragma once
@@ -39,10 +39,10 @@ class Routing {
   explicit Routing(const Topology& topology, const std::vector<bool>& dead_links = {});
 
   const HostAddress& address(std::uint32_t host) const { return addresses_[host]; }
-  // Ports of `switch_node` on shortest paths to `host`, in port order; with single_path the one that is
+  // Ports of `switch_node` on shortest paths to `host`, in port order; with single_path() the one that is
   // taken.
   std::vector<std::uint32_t> next_ports(std::uint32_t switch_node, std::uint32_t host) const;
-  bool single_path() const { return topology_.single_path; }
+  bool single_path() const { return topology_.paths != PathChoice::kAll; }
   // From host to host; of equal-cost paths the one through the first ports.
   Path path(std::uint32_t src, std::uint32_t dst) const;
   // All rules of all switches, switch by switch, most specific first. The same seed deals the same buckets

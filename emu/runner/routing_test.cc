@@ -314,7 +314,7 @@ TEST(RoutingTest, WithSinglePathsEachDestinationHasOneWay) {
   FatTreeShape shape;
   shape.arity = 4, shape.hosts_per_edge = 2;
   Topology topology = make_fat_tree(shape);
-  topology.single_path = true;
+  topology.paths = PathChoice::kSpread;
   const Routing routing(topology);
   const std::uint32_t edge = topology.find("edge1"), agg = topology.find("agg1");
   std::set<std::uint32_t> at_edge, at_agg;
@@ -331,7 +331,7 @@ TEST(RoutingTest, WithSinglePathsEachDestinationHasOneWay) {
 
 TEST(RoutingTest, TheRulesOfSinglePathsAreThoseOfTheirRoutes) {
   Topology topology = make_leaf_spine(3, 3, 4, {}, {});
-  topology.single_path = true;
+  topology.paths = PathChoice::kSpread;
   const Routing routing(topology);
   const std::vector<Route> rules = routing.rules(Rng(1));
   for (std::uint32_t s = 0; s < topology.switches(); ++s)
@@ -347,9 +347,24 @@ TEST(RoutingTest, TheRulesOfSinglePathsAreThoseOfTheirRoutes) {
     }
 }
 
+TEST(RoutingTest, FirstPathsTakeTheFirstPortsForAll) {
+  Topology topology = make_leaf_spine(3, 3, 4, {}, {});
+  topology.paths = PathChoice::kFirst;
+  const Routing routing(topology);
+  for (const char* leaf : {"leaf1", "leaf2", "leaf3"})
+    for (std::uint32_t h = 0; h < topology.hosts(); ++h) {
+      const std::vector<std::uint32_t> ports = routing.next_ports(topology.find(leaf), h);
+      ASSERT_EQ(ports.size(), 1u);
+      if (topology.neighbour(h, 0) != topology.find(leaf)) {
+        EXPECT_EQ(topology.neighbour(topology.find(leaf), ports[0]), topology.find("spine1"));
+      }
+    }
+  for (const Route& rule : routing.rules(Rng(1))) EXPECT_EQ(rule.src_port_mask, 0) << "a bucket";
+}
+
 TEST(RoutingTest, ASinglePathThatFailsMovesToAnother) {
   Topology topology = make_leaf_spine(2, 2, 2, {}, {});
-  topology.single_path = true;
+  topology.paths = PathChoice::kSpread;
   std::vector<bool> dead(topology.links().size());
   const std::uint32_t leaf = topology.find("leaf1"), host = topology.find("h3");
   const std::uint32_t port = Routing(topology).next_ports(leaf, host).at(0);

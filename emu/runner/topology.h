@@ -35,11 +35,17 @@ struct Node {
   std::vector<std::uint32_t> links;  // in port order
 };
 
+enum class PathChoice : std::uint8_t {  // of equal-cost paths
+  kAll,     // ECMP
+  kSpread,  // one for each host
+  kFirst,   // the one by the first ports
+};
+
 class Topology {
  public:
   std::string kind = "custom";
   FaultConfig everywhere;    // of directions of links that have no fault of their own
-  bool single_path = false;  // routes take one of equal-cost paths for each host, in place of all
+  PathChoice paths = PathChoice::kAll;
   // Hosts before switches, names unique and at most 9 characters; throws std::invalid_argument.
   std::uint32_t add_host(const std::string& name);
   std::uint32_t add_switch(const std::string& name, std::uint32_t pod = kNoPod);

@@ -11,12 +11,25 @@ namespace {
 // (verbs_app/flows/runner.cc).
 constexpr Duration kLinger = 1_ms;
 
+std::unique_ptr<Replay> record(const RunPlan& original, Driver driver) {
+  auto replay = std::make_unique<Replay>(original);
+  DesOptions options;
+  options.driver = driver;
+  options.trace = false;
+  DesRun run(original, options, replay.get());
+  while (!run.advance(1 << 16)) {
+  }
+  replay->begin_replay();
+  return replay;
+}
+
 }  // namespace
 
-DesRun::DesRun(RunPlan plan, const DesOptions& options)
+DesRun::DesRun(RunPlan plan, const DesOptions& options, Replay* recorder)
     : plan_(std::move(plan)),
       options_(options),
-      network_(plan_, (open_traces(options), sinks())),
+      replay_(plan_.original ? record(*plan_.original, options.driver) : nullptr),
+      network_(plan_, (open_traces(options), sinks(replay_ ? replay_.get() : recorder))),
       engine_(network_, options.driver),
       stop_(std::min(options.stop, Time::zero() + plan_.settings.engine.limit)) {
   plan_.routes = std::vector<Route>();  // the network has compiled them; with many switches they are large
@@ -33,8 +46,9 @@ void DesRun::open_traces(const DesOptions& options) {
     switch_traces_.push_back(std::make_unique<SwitchTrace>(folder, entry.name));
 }
 
-Sinks DesRun::sinks() const {
+Sinks DesRun::sinks(Replay* recorder) const {
   Sinks sinks;
+  sinks.replay = recorder;
   for (const auto& trace : host_traces_) sinks.hosts.push_back(trace.get());
   for (const auto& trace : switch_traces_) sinks.switches.push_back(trace.get());
   sinks.tap = tap_.get();
@@ -63,6 +77,7 @@ void DesRun::finish() {
     trace->save();
     if (trace->failed()) throw std::runtime_error("an event file could not be written: is the disk full?");
   }
+  if (replay_) replay_->check();
   if (tap_ && tap_->failed()) throw std::runtime_error("a capture could not be written: is the disk full?");
 }
 

@@ -39,8 +39,10 @@ struct FlowOutcome {
 
 class DesRun {
  public:
-  // Throws std::runtime_error: the plan cannot be run, or a file cannot be made. The plan is copied.
-  DesRun(RunPlan plan, const DesOptions& options);
+  // Throws std::runtime_error: the plan cannot be run, or a file cannot be made. The plan is copied. A plan
+  // with an original runs that first, here, without traces.
+  // `recorder`: null, or who is told what hosts send and receive.
+  DesRun(RunPlan plan, const DesOptions& options, Replay* recorder = nullptr);
 
   // At most so many windows (or instants). True: the run is over.
   bool advance(std::uint64_t steps);
@@ -59,7 +61,7 @@ class DesRun {
 
  private:
   void open_traces(const DesOptions& options);
-  Sinks sinks() const;
+  Sinks sinks(Replay* recorder) const;
   void finish();
 
   RunPlan plan_;  // without its routes once the network has compiled them
@@ -67,6 +69,7 @@ class DesRun {
   std::vector<std::unique_ptr<HostTrace>> host_traces_;
   std::vector<std::unique_ptr<SwitchTrace>> switch_traces_;
   std::unique_ptr<FrameTap> tap_;
+  std::unique_ptr<Replay> replay_;  // of a plan with an original
   Network network_;
   Engine engine_;
   Time stop_;

@@ -29,6 +29,7 @@ class HostNode {
   FlowProgram& program() { return program_; }
   const FlowProgram& program() const { return program_; }
   const Nic& nic() const { return nic_; }
+  void use_replay(ReplayPort& port) { nic_.use_replay(port); }
   Time next_event() const { return std::min(port_.next_event(), program_.deadline()); }
 
   // A frame whose last bit arrives at `due`, in the order of the link.

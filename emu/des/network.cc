@@ -60,6 +60,9 @@ Network::Network(const RunPlan& plan, const Sinks& sinks)
                          ? nullptr
                          : std::make_unique<HostNode>(plan, h, flows_, endpoints_, pool_, memory_,
                                                       sinks.hosts.empty() ? no_trace_ : *sinks.hosts[h]));
+  if (sinks.replay != nullptr)
+    for (std::uint32_t h = 0; h < world.hosts.size(); ++h)
+      if (hosts_[h]) hosts_[h]->use_replay(sinks.replay->port(h));
   for (std::uint32_t s = 0; s < world.switches.size(); ++s)
     switches_.push_back(std::make_unique<SwitchSlot>(
         plan, s, pool_, sinks.switches.empty() ? nullptr : sinks.switches[s], no_trace_));

@@ -16,6 +16,7 @@
 #include "emu/des/forwarding.h"
 #include "emu/des/host_node.h"
 #include "emu/des/huge_pages.h"
+#include "emu/des/replay.h"
 #include "emu/des/virtual_link.h"
 #include "emu/record/sample_clock.h"
 #include "emu/record/switch_trace.h"
@@ -40,6 +41,7 @@ struct Sinks {
   std::vector<TraceSink*> hosts;       // by index; empty: none
   std::vector<SwitchTrace*> switches;  // by index; empty: none
   PortTap* tap = nullptr;
+  Replay* replay = nullptr;  // told of what hosts send and receive
 };
 
 class Network {

@@ -58,6 +58,11 @@ MetricValue cnps(const RunSums& s) {
     if (std::string_view(names[i]).ends_with("_feedback")) sent += s.ports.of_mechanisms[i];
   return sent;
 }
+template <auto kMember>
+MetricValue of_slack(const RunSums& s) {
+  const std::uint64_t all = s.nics.rx_slack_packets;
+  return all == 0 ? 0.0 : static_cast<double>(s.nics.*kMember) / static_cast<double>(all);
+}
 MetricValue unknown_dscp(const RunSums& s) { return s.ports.unknown_dscp + s.nics.rx_unknown_dscp; }
 
 MetricValue pause_frames(const RunSums& s) {
@@ -137,8 +142,10 @@ constexpr Metric kTable[] = {
     {"loops_broken", "loops broken", kTimes, kNeither, kNever, nullptr, ports<&Port::loops_broken>,
      "how often a queue found by Loop Breaker (`switch.loop_breaker`) that it was the master of a loop, and "
      "dropped; messages are in the ports' `clcms_sent` and `clcms_ignored`"},
-    {"overdue_packets", "overdue", kPackets, kLower, kIfAny, nullptr, nics<&Nic::rx_overdue_packets>,
-     "data packets that had waited longer than their slack allowed when they arrived (`[slack]`)"},
+    {"overdue", "overdue", kPercent, kLower, kIfAny, nullptr, of_slack<&Nic::rx_overdue_packets>,
+     "data packets with slack (`[slack]`) that had waited longer than it allowed / all that arrived"},
+    {"overdue_beyond", "overdue > T", kPercent, kLower, kIfAny, nullptr, of_slack<&Nic::rx_overdue_beyond>,
+     "of the same, those by more than the time of a full frame on the slowest link"},
     {"ecn_marks", "ECN marks", kPackets, kNeither, kIfAny, nullptr, ports<&Port::ecn_marked>,
      "packets marked CE"},
     {"cnps", "CNPs", kFrames, kNeither, kIfAny, nullptr, cnps,

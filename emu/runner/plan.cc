@@ -99,6 +99,8 @@ class Planner {
     const bool stamps = nic.cc.needs().telemetry;
     const Bytes max_frame = plan_.wire_mtu + Bytes::from_count(stamps ? Telemetry::kMaxShimBytes : 0);
     plan_.settings.switches.max_frame = max_frame;
+    nic.slack.beyond =
+        wire_time(plan_.wire_mtu, std::ranges::min_element(topology_.links(), {}, &Link::rate)->rate);
     for (SwitchGroup& group : plan_.settings.switch_groups) group.config.max_frame = max_frame;
     const Extremes most = longest_paths(topology_, routing_, nic);
     plan_.base_rtt = most.base_rtt;
@@ -360,7 +362,14 @@ class Planner {
 }  // namespace
 
 RunPlan make_plan(const Scenario& scenario, const Settings& settings, std::uint64_t seed) {
-  return Planner(scenario, settings, seed).make();
+  RunPlan plan = Planner(scenario, settings, seed).make();
+  if (settings.nic.config.slack.law == SlackLaw::kReplay) {
+    RunPlan original = Planner(scenario, original_of(scenario, settings), seed).make();
+    plan.exact_starts = original.exact_starts = true;
+    plan.original = std::make_shared<const RunPlan>(std::move(original));
+    check_replay(plan);
+  }
+  return plan;
 }
 
 std::vector<RunPlan> make_plans(const Scenario& scenario) {

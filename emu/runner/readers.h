@@ -45,7 +45,8 @@ RoccSettings rocc_preset(std::string_view name);  // the testbeds of 3.5.2 and 3
 inline constexpr std::string_view kLinkEventRequires[] = {"at", "between", "state"};
 std::vector<LinkEvent> read_link_events(std::vector<ConfigSection> sections, const Topology& topology);
 // [slack]: what NICs write into frames; switches keep it up to date wherever there is a law.
-SlackConfig read_slack(ConfigSection section);
+// `replay_of`: the label or case that `law = "replay"` names.
+SlackConfig read_slack(ConfigSection section, std::string& replay_of);
 Schema<SlackConfig> slack_schema();
 SwitchConfig read_switch(ConfigSection section, bool pfc, const CcPreset& congestion_control, bool slack,
                          std::vector<EcnOfRate>& ecn_by_rate);

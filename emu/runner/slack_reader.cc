@@ -6,13 +6,15 @@
 namespace rocelab {
 namespace {
 
-constexpr std::string_view kLaws[] = {"none", "constant", "flow-size", "remaining", "virtual-clock"};
+constexpr std::string_view kLaws[] = {"none",      "constant",      "flow-size",
+                                      "remaining", "virtual-clock", "replay"};
 constexpr auto kFields = fields(
     choice<&SlackConfig::law>("law", kLaws,
                               "what a NIC writes: `constant`: `value` (FIFO+); `flow-size`: packets of the "
                               "message x `per_packet` (SJF); `remaining`: packets left of it x `per_packet` "
                               "(as SRPT); `virtual-clock`: what a queue pair is ahead of `rate` (fairness); "
-                              "`none`: frames carry no slack"),
+                              "`replay`: what lets a packet arrive when it did in the label `of`, in "
+                              "virtual time; `none`: frames carry no slack"),
     field<&SlackConfig::value>("value", "of `constant`"),
     field<&SlackConfig::per_packet>("per_packet", "D: more than any delay, so that sizes decide").positive(),
     field<&SlackConfig::rate>("rate", "r_est of `virtual-clock`, in bytes on the wire").positive(),
@@ -24,8 +26,9 @@ constexpr auto kFields = fields(
 
 Schema<SlackConfig> slack_schema() { return kFields; }
 
-SlackConfig read_slack(ConfigSection section) {
+SlackConfig read_slack(ConfigSection section, std::string& replay_of) {
   SlackConfig slack;
+  replay_of = section.text("of", "");
   read_schema(section, slack_schema(), slack);
   const auto check = [&](const char* key, Duration d) {
     if (d.ps() > Slack::kMost) section.fail_at(key, "is more than a frame can carry: at most 26 days");
@@ -40,6 +43,10 @@ SlackConfig read_slack(ConfigSection section) {
   only("value", SlackLaw::kConstant, "constant", false);
   only("per_packet", SlackLaw::kFlowSize, "flow-size", slack.law == SlackLaw::kRemaining);
   only("rate", SlackLaw::kVirtualClock, "virtual-clock", false);
+  only("of", SlackLaw::kReplay, "replay", false);
+  if (slack.law == SlackLaw::kReplay && replay_of.empty())
+    section.fail_at("law",
+                    "= \"replay\" needs the label or case that is to be replayed: slack.of = \"NAME\"");
   section.finish();
   return slack;
 }

@@ -56,5 +56,39 @@ TEST(SlackReaderTest, MistakesNameTheirPlace) {
   EXPECT_EQ(complaint("[slack]\nlaw = \"remaining\"\n[switch.class.3]\norder = \"ranked\"\n"), "none");
 }
 
+// --- slack.law = "replay"
+
+std::string replay_complaint(const std::string& of, const std::string& transport, const std::string& more,
+                             const std::string& workload) {
+  return complaint_of([&] {
+    const Scenario s = parse_scenario(
+        "transport = [\"" + transport + "\"]\n[topology]\nkind = \"star\"\nhosts = 3\n" + more +
+            "[[case]]\nname = \"a\"\n[[case]]\nname = \"b\"\nset.slack.law = \"replay\"\nset.slack.of = \"" +
+            of + "\"\n[[case]]\nname = \"c\"\nset.slack.law = \"replay\"\nset.slack.of = \"b\"\n" + workload,
+        "t.toml");
+    for (const Settings& settings : s.settings)
+      if (!settings.label.ends_with("c") || of == "c") make_plan(s, settings, 1);
+  });
+}
+const std::string kDatagrams =
+    "[[workload]]\nkind = \"list\"\nservice = \"ud\"\n[[workload.flow]]\nsrc = \"h1\"\ndst = \"h2\"\n"
+    "size = \"1MB\"\n";
+const std::string kConstant = "[slack]\nlaw = \"constant\"\n";
+
+TEST(SlackReaderTest, AReplayNeedsARunThatCanBeReplayed) {
+  const auto has = [](const std::string& complaint, const std::string& part) {
+    EXPECT_NE(complaint.find(part), std::string::npos) << complaint;
+  };
+  EXPECT_EQ(replay_complaint("a", "roce", kConstant, kDatagrams), "none");
+  has(replay_complaint("d", "roce", kConstant, kDatagrams),
+      "slack.of = \"d\" is no label here: roce,a, roce,c");
+  has(replay_complaint("a", "roce", "", kDatagrams), "whose frames carry no slack");
+  has(replay_complaint("c", "roce", kConstant, kDatagrams), "which is a replay itself");
+  has(replay_complaint("a", "roce+pfc", kConstant, kDatagrams), "replays are of labels without PFC");
+  has(replay_complaint("a", "roce", kConstant, kFlow), "write service = \"ud\" in workload");
+  has(complaint("[slack]\nlaw = \"replay\"\n"), "slack.law = \"replay\" needs the label");
+  has(complaint(kConstant + "of = \"a\"\n"), "slack.of is of slack.law = \"replay\"");
+}
+
 }  // namespace
 }  // namespace rocelab

@@ -213,6 +213,8 @@ void Nic::share_port(ClassTurns& turns, TcMask ready_elsewhere) {
   impl_->ready_elsewhere = ready_elsewhere;
 }
 
+void Nic::use_replay(ReplayPort& port) { impl_->replay = &port; }
+
 PacketRef Nic::Impl::poll(Time now, TcMask of) {
   const auto open = static_cast<TcMask>(pause.open_classes() & of);
   return scheduler.has_ready(open) ? transmit(now, open, of) : PacketRef();
@@ -260,10 +262,14 @@ PacketRef Nic::Impl::transmit(Time now, TcMask open, TcMask of) {
 // The packet begins to leave.
 void Nic::Impl::write_slack(const QueuePair& qp, const QpScheduler::Turn& turn, Packet& packet, Time now) {
   const std::uint32_t slot = slot_of(qp);
-  const std::int64_t ps =
-      turn.kind == QpScheduler::Kind::kData
-          ? slacks.of_data(slot, pulled_source.packets, pulled_source.left, packet.frame(), now)
-          : slacks.of_answer(slot, packet.frame(), now);
+  const bool data = turn.kind == QpScheduler::Kind::kData;
+  std::int64_t ps = data
+                        ? slacks.of_data(slot, pulled_source.packets, pulled_source.left, packet.frame(), now)
+                        : slacks.of_answer(slot, packet.frame(), now);
+  if (data && replay != nullptr) {
+    const std::int64_t replayed = replay->departs(packet, now);
+    if (config.slack.law == SlackLaw::kReplay) ps = replayed;
+  }
   PacketPool::slack(packet) = {ps, ps, 0};
 }
 
@@ -273,6 +279,8 @@ void Nic::Impl::note_slack(const Packet& packet, Time now) {
   const Slack& slack = PacketPool::slack(packet);
   ++counters.rx_slack_packets;
   counters.rx_overdue_packets += slack.current < 0;
+  counters.rx_overdue_beyond += slack.current < -config.slack.beyond.ps();
+  if (replay != nullptr) replay->arrives(packet, now);
   trace.record({.time = now,
                 .kind = TraceKind::kSlack,
                 .mark = slack.current < 0,

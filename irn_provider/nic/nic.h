@@ -30,6 +30,8 @@
 
 namespace rocelab {
 
+class ReplayPort;
+
 class Nic {
  public:
   // `memory` places and gathers payload (irn_provider/transport/memory.h); a null one in virtual time.
@@ -114,6 +116,8 @@ class Nic {
   // Other NICs send through the same port (virtual functions of a host): from now on its classes take these
   // turns, which must outlive the NIC. `ready_elsewhere`: classes of which the others have something to send.
   void share_port(ClassTurns& turns, TcMask ready_elsewhere);
+  // Told of data that leaves and arrives, from now on. Outlives the NIC.
+  void use_replay(ReplayPort& port);
   bool has_more() const;  // something could leave now
   // Copies the payload of a packet just pulled into `out` (payload_length bytes). False: the program's memory
   // is gone; send nothing.

@@ -14,6 +14,7 @@
 #include "irn_provider/nic/nic.h"
 #include "irn_provider/nic/pause_state.h"
 #include "irn_provider/nic/qp_scheduler.h"
+#include "irn_provider/nic/replay_port.h"
 #include "irn_provider/nic/slack_source.h"
 #include "irn_provider/nic/timer_heap.h"
 #include "irn_provider/transport/handle_table.h"
@@ -82,6 +83,7 @@ struct Nic::Impl {
   ClassTurns* class_turns;     // null: all classes by strict priority
   TcMask ready_elsewhere = 0;  // classes that NICs which share the port have something of
   SlackSource slacks;
+  ReplayPort* replay = nullptr;
   TimerHeap timers;
   std::map<GroupAddress, std::vector<std::uint32_t>>
       groups;  // slots of the members, in the order in which they joined

@@ -27,6 +27,7 @@ class SlackSource {
         return times(left);
       case SlackLaw::kVirtualClock:
         return clock(2 * slot).next(frame, config_.rate, now);
+      case SlackLaw::kReplay:  // ReplayPort's affair
       case SlackLaw::kConstant:
       case SlackLaw::kNone:
         break;

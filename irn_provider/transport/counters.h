@@ -78,6 +78,7 @@ namespace rocelab {
   X(link_downed) /* how often the port's link has failed */                                       \
   X(rx_slack_packets) /* data packets with slack (LSTF) that were received */                     \
   X(rx_overdue_packets) /* of these: that waited longer than their slack allowed */               \
+  X(rx_overdue_beyond) /* of these: by more than a full frame on the slowest link */              \
   X(rx_unknown_dscp) /* of rx_packets: of a DSCP that the NIC's class map leaves out */
 // clang-format on
 

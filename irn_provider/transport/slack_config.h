@@ -13,6 +13,7 @@ enum class SlackLaw : std::uint8_t {
   kFlowSize,      // 5.2.1, shortest job first: packets of the message x `per_packet`
   kRemaining,     // packets of the message from this one on x `per_packet`: as SRPT
   kVirtualClock,  // 5.2.3, fairness: what the queue pair is ahead of `rate`
+  kReplay,        // 5.1.2: what makes the packet leave the network when it did in another run
 };
 
 struct SlackConfig {
@@ -20,6 +21,7 @@ struct SlackConfig {
   Duration value = 1_s;
   Duration per_packet = 1_s;  // D: larger than any delay, so that sizes decide
   Rate rate = 100_Mbps;       // r_est
+  Duration beyond{};          // T: packets that are overdue by more are counted apart
   Duration acks{};            // of answers and CNPs, but with kVirtualClock: the authors' code has 0
 
   bool on() const { return law != SlackLaw::kNone; }

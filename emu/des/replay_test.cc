@@ -1,0 +1,142 @@
+// A recorded schedule replayed by LSTF, with real NICs and switches (Mittal, 5.1). DesRun itself holds each
+// replay to equal departures from hosts, and to lateness = -slack of every packet: a run that ends has them.
+#include "emu/des/replay.h"
+
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+
+#include "emu/des/test_runs.h"
+#include "emu/runner/scenario.h"
+
+namespace rocelab::des {
+namespace {
+
+// Datagrams; queues in two orders.
+std::string text(const std::string& topology, const std::string& original,
+                 const std::string& replay = "ranked") {
+  return R"(
+transport = ["roce"]
+[topology]
+delay = "2us"
+paths = "single"
+)" + topology +
+         R"(
+[switch]
+lossy_buffer = "1000MB"
+[slack]
+law = "constant"
+[[case]]
+name = "original"
+set.switch.class.3.order = ")" +
+         original + R"("
+[[case]]
+name = "replay"
+set.slack.law = "replay"
+set.slack.of = "original"
+set.switch.class.3.order = ")" +
+         replay + R"("
+[[workload]]
+kind = "poisson"
+service = "ud"
+size_min = "1KB"
+size_max = "200KB"
+load = 0.5
+duration = "1ms"
+overload = true
+settle = "20ms"
+[engine]
+limit = "100ms"
+)";
+}
+constexpr char kStar[] = "kind = \"star\"\nhosts = 6\nrate = \"40Gb/s\"\n";
+constexpr char kLeafSpine[] =
+    "kind = \"leaf-spine\"\nleaves = 4\nspines = 2\nhosts_per_leaf = 4\nrate = \"40Gb/s\"\n"
+    "trunk_rate = \"40Gb/s\"\n";
+
+struct Result {
+  NicCounters nics;  // summed
+  std::vector<Time> placed;
+  std::string hash;
+};
+Result run(const std::string& scenario_text, std::size_t label, std::uint64_t seed = 1) {
+  const Scenario scenario = parse_scenario(scenario_text, "t.toml");
+  DesRun run(make_plan(scenario, scenario.settings.at(label), seed), {});
+  while (!run.advance(1000)) {
+  }
+  EXPECT_TRUE(run.complete());
+  Result result;
+  for (std::uint32_t h = 0; h < run.plan().world.hosts.size(); ++h)
+    if (run.network().takes_part(h)) {
+      const NicCounters& c = run.network().host(h).nic().counters();
+      result.nics.rx_slack_packets += c.rx_slack_packets;
+      result.nics.rx_overdue_packets += c.rx_overdue_packets;
+      result.nics.rx_overdue_beyond += c.rx_overdue_beyond;
+    }
+  for (const FlowOutcome& flow : run.flows()) result.placed.push_back(flow.placed);
+  result.hash = to_hex(combine(run.digests()));
+  return result;
+}
+
+// One congestion point for each packet: the receiver's port. The replay is the original, packet by packet.
+TEST(ReplayTest, BehindOneSwitchEachOrderIsReplayedExactly) {
+  for (const char* order : {"fifo", "lifo", "random", "fair"}) {
+    SCOPED_TRACE(order);
+    const std::string both = text(kStar, order);
+    const Result original = run(both, 0), replay = run(both, 1);
+    EXPECT_GT(replay.nics.rx_slack_packets, 3'000u);
+    EXPECT_EQ(replay.nics.rx_slack_packets, original.nics.rx_slack_packets);
+    EXPECT_EQ(replay.nics.rx_overdue_packets, 0u);
+    EXPECT_EQ(replay.placed, original.placed);
+  }
+}
+
+// Several congestion points, without preemption: few are late, and hardly any by more than a frame; FIFO in
+// place of LSTF, with the same slacks, is late for many.
+TEST(ReplayTest, OverSeveralSwitchesFewAreLateAndByLittle) {
+  std::uint64_t packets = 0, late = 0, beyond = 0, late_fifo = 0;
+  for (const std::uint64_t seed : {1, 2, 3}) {
+    const Result replay = run(text(kLeafSpine, "random"), 1, seed);
+    packets += replay.nics.rx_slack_packets;
+    late += replay.nics.rx_overdue_packets;
+    beyond += replay.nics.rx_overdue_beyond;
+    late_fifo += run(text(kLeafSpine, "random", "fifo"), 1, seed).nics.rx_overdue_packets;
+  }
+  EXPECT_GT(packets, 30'000u);
+  EXPECT_GT(late, 0u);
+  EXPECT_LT(late, packets / 20);
+  EXPECT_LT(beyond, packets / 200);
+  EXPECT_GT(late_fifo, 10 * late);
+}
+
+TEST(ReplayTest, BothDriversAndEveryRunGiveOneResult) {
+  const std::string both = text(kLeafSpine, "random");
+  const Scenario scenario = parse_scenario(both, "t.toml");
+  const RunPlan plan = make_plan(scenario, scenario.settings.at(1), 1);
+  std::vector<std::string> hashes;
+  for (const Driver driver : {Driver::kWindows, Driver::kGlobalOrder}) {
+    DesOptions options;
+    options.driver = driver;
+    DesRun run(plan, options);
+    while (!run.advance(1000)) {
+    }
+    hashes.push_back(to_hex(combine(run.digests())));
+  }
+  EXPECT_EQ(hashes[0], hashes[1]);
+  EXPECT_EQ(hashes[0], run(both, 1).hash);
+}
+
+TEST(ReplayTest, AnOriginalThatLosesPacketsCannotBeReplayed) {
+  const Scenario scenario = parse_scenario(text(kStar, "fifo"), "t.toml", {{"switch.lossy_buffer", "20KB"}});
+  try {
+    const DesRun run(make_plan(scenario, scenario.settings.at(1), 1), {});
+    FAIL() << "it ran";
+  } catch (const std::runtime_error& error) {
+    EXPECT_NE(std::string(error.what()).find("packets have not arrived: raise switch.lossy_buffer"),
+              std::string::npos)
+        << error.what();
+  }
+}
+
+}  // namespace
+}  // namespace rocelab::des

@@ -1,0 +1,74 @@
+// What a replay (slack.law = "replay"; Mittal, 5.1.1) asks of the run that it replays.
+#include <algorithm>
+#include <string>
+
+#include "emu/runner/plan_checks.h"
+
+namespace rocelab {
+namespace {
+
+constexpr const char* kOf = "slack.of";
+
+bool same_flow(const Flow& a, const Flow& b) {
+  return a.src == b.src && a.dst == b.dst && a.size == b.size && a.message_size == b.message_size &&
+         a.start == b.start && a.service == b.service && a.qps == b.qps;
+}
+bool same_link(const Link& a, const Link& b) {
+  return a.a == b.a && a.b == b.b && a.rate == b.rate && a.delay == b.delay;
+}
+
+// Whatever depends on what comes back would not be there at the same instants.
+std::string problem_with(const RunPlan& plan) {
+  const Settings& s = plan.settings;
+  if (s.switches.pfc.enabled) return "pauses packets at hosts: replays are of labels without PFC";
+  if (s.nic.config.cc.in_use()) return "has congestion control, which changes when packets leave";
+  for (const Flow& flow : plan.flows)
+    if (flow.service == FlowService::kRc || !flow.after.empty())
+      return "has flows whose packets wait for answers: write service = \"ud\" in workload " + flow.group;
+  if (!s.link_events.empty() || std::ranges::any_of(s.topology.links(), [](const Link& link) {
+        return link.a_to_b != FaultConfig{} || link.b_to_a != FaultConfig{};
+      }))
+    return "loses packets on links, and what has not arrived cannot be replayed";
+  if (s.topology.paths != PathChoice::kAll) return {};
+  const Routing routing(s.topology);
+  for (std::uint32_t node = s.topology.hosts(); node < s.topology.nodes().size(); ++node)
+    for (std::uint32_t host = 0; host < s.topology.hosts(); ++host)
+      if (routing.next_ports(node, host).size() > 1)
+        return "has several paths to " + s.topology.nodes()[host].name +
+               ": write topology.paths = \"single\"";
+  return {};
+}
+
+}  // namespace
+
+const Settings& original_of(const Scenario& scenario, const Settings& settings) {
+  const std::string own = settings.label.substr(0, settings.label.rfind(','));
+  for (const Settings& other : scenario.settings)
+    if (other.label == settings.replay_of || other.label == own + "," + settings.replay_of) {
+      if (!other.nic.config.slack.on())
+        refuse(settings, kOf,
+               "names " + other.label +
+                   ", whose frames carry no slack and are shorter: give it slack.law = \"constant\"");
+      if (other.nic.config.slack.law == SlackLaw::kReplay)
+        refuse(settings, kOf, "names " + other.label + ", which is a replay itself: name its original");
+      return other;
+    }
+  std::string labels;
+  for (const Settings& other : scenario.settings)
+    if (&other != &settings) labels += (labels.empty() ? "" : ", ") + other.label;
+  refuse(settings, kOf, "= \"" + settings.replay_of + "\" is no label here: " + labels);
+}
+
+void check_replay(const RunPlan& plan) {
+  const RunPlan& original = *plan.original;
+  for (const RunPlan* run : {&original, &plan})
+    if (const std::string problem = problem_with(*run); !problem.empty())
+      refuse(plan.settings, kOf, "names " + original.label + ", and " + run->label + " " + problem);
+  if (!std::ranges::equal(plan.flows, original.flows, same_flow))
+    refuse(plan.settings, kOf, "names " + original.label + ", which has other flows");
+  if (!std::ranges::equal(plan.settings.topology.links(), original.settings.topology.links(), same_link) ||
+      plan.wire_mtu != original.wire_mtu)
+    refuse(plan.settings, kOf, "names " + original.label + ", which has other links or frames");
+}
+
+}  // namespace rocelab

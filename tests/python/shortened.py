@@ -19,6 +19,7 @@ _FOLDERS = ("scenarios", "tests/same/scenarios")
 _SEED = 1
 _LOAD = "0.9"  # of Poisson arrivals, and so many of them
 _FLOWS = 1200
+_MOST_GROUPS = 4  # of arrivals that have as many each; where there are more, they share them
 _EVERY = "20us"  # between flows of the network, where a scenario says that in place of a load
 _LATEST_PS = 10**9  # starts and link events that are later come earlier, in proportion
 _BUFFERS = ("switch.lossless_buffer", "switch.lossy_buffer", "switch.input_buffer", "switch.shared_pool")
@@ -90,20 +91,24 @@ def _scheme(parameters: dict[str, str]) -> str:
 def _crowded(parameters: dict[str, str]) -> Iterator[str]:
     yield "engine.warmup=0us"
     late = {}
+    groups = sum(re.fullmatch(r"workload\.[^.]+\.load", key) is not None for key in parameters)
+    flows = _FLOWS if groups <= _MOST_GROUPS else _FLOWS // groups
     for key, value in parameters.items():
         if re.fullmatch(r"workload\.[^.]+\.(flow\.\d+\.)?start|link_event\.\d+\.at", key):
             late[key] = native.module().parse_duration_ps(_text(value))
         elif re.fullmatch(r"workload\.[^.]+\.load", key):
             group = key.removesuffix(".load")
             rate = f"{group}.every={_EVERY}" if _text(value) == "none" else f"{key}={_LOAD}"
-            yield from (rate, f"{group}.overload=true", f"{group}.flows={_FLOWS}")
+            yield from (rate, f"{group}.overload=true", f"{group}.flows={flows}")
     latest = max(late.values(), default=0)
     if latest > _LATEST_PS:
         yield from (f"{key}={at * _LATEST_PS // latest}ps" for key, at in late.items() if at)
 
 
 def _smaller_buffers(settings: list[dict[str, str]], part: int) -> Iterator[str]:
-    """Of those that no label and no case is about, to no less than marking needs."""
+    """Of those that no label and no case is about, to no less than marking needs. An original that is replayed must lose nothing."""
+    if any(parameters["slack.law"] == '"replay"' for parameters in settings):
+        return
     size = native.module().parse_bytes
     marking = max(size(_text(parameters["switch.ecn.kmin"])) for parameters in settings)
     least = max(_SMALLEST_BUFFER, 2 * marking)

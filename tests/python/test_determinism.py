@@ -53,6 +53,7 @@ _NEVER: tuple[tuple[str, str, set[str], str], ...] = (
         {"drops", "retransmissions", "timeouts"},
         "each input holds a BDP",
     ),
+    ("*/ups/*.toml", "*", {"drops", "retransmissions", "timeouts"}, "its buffers never fill"),
     ("*/capfc/*", "tcp+pfc,wdrop", {"pauses"}, "a pipeline that drops never fills its ingress memories"),
     ("*/same/scenarios/pipeline.toml", "*,drop", {"pauses"}, "it drops before it pauses"),
     ("*/same/scenarios/alb.toml", "irn+pfc,pipeline", {"pauses"}, "the memory behind the pipeline suffices"),

@@ -7,7 +7,9 @@
 namespace rocelab {
 namespace {
 
-constexpr const char* kOf = "slack.of";
+[[noreturn]] void refuse_original(const Settings& settings, const std::string& why) {
+  refuse(settings, "slack.of", "slack.of = \"" + settings.replay_of + "\" " + why);
+}
 
 bool same_flow(const Flow& a, const Flow& b) {
   return a.src == b.src && a.dst == b.dst && a.size == b.size && a.message_size == b.message_size &&
@@ -46,29 +48,29 @@ const Settings& original_of(const Scenario& scenario, const Settings& settings) 
   for (const Settings& other : scenario.settings)
     if (other.label == settings.replay_of || other.label == own + "," + settings.replay_of) {
       if (!other.nic.config.slack.on())
-        refuse(settings, kOf,
-               "names " + other.label +
-                   ", whose frames carry no slack and are shorter: give it slack.law = \"constant\"");
+        refuse_original(
+            settings, "names " + other.label +
+                          ", whose frames carry no slack and are shorter: give it slack.law = \"constant\"");
       if (other.nic.config.slack.law == SlackLaw::kReplay)
-        refuse(settings, kOf, "names " + other.label + ", which is a replay itself: name its original");
+        refuse_original(settings, "names " + other.label + ", which is a replay itself: name its original");
       return other;
     }
   std::string labels;
   for (const Settings& other : scenario.settings)
     if (&other != &settings) labels += (labels.empty() ? "" : ", ") + other.label;
-  refuse(settings, kOf, "= \"" + settings.replay_of + "\" is no label here: " + labels);
+  refuse_original(settings, "is no label here: " + labels);
 }
 
 void check_replay(const RunPlan& plan) {
   const RunPlan& original = *plan.original;
   for (const RunPlan* run : {&original, &plan})
     if (const std::string problem = problem_with(*run); !problem.empty())
-      refuse(plan.settings, kOf, "names " + original.label + ", and " + run->label + " " + problem);
+      refuse_original(plan.settings, "names " + original.label + ", and " + run->label + " " + problem);
   if (!std::ranges::equal(plan.flows, original.flows, same_flow))
-    refuse(plan.settings, kOf, "names " + original.label + ", which has other flows");
+    refuse_original(plan.settings, "names " + original.label + ", which has other flows");
   if (!std::ranges::equal(plan.settings.topology.links(), original.settings.topology.links(), same_link) ||
       plan.wire_mtu != original.wire_mtu)
-    refuse(plan.settings, kOf, "names " + original.label + ", which has other links or frames");
+    refuse_original(plan.settings, "names " + original.label + ", which has other links or frames");
 }
 
 }  // namespace rocelab

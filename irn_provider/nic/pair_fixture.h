@@ -221,7 +221,9 @@ class NicPair {
       log.back().dropped = true;
       return;
     }
-    PacketRef copy = to.pool.clone(log.back().packet);  // as `lose` has left it: a link that forges
+    PacketRef copy = to.pool.make();
+    *copy = log.back().packet;  // as `lose` has left it: a link that forges
+    if (packet->roce.has_slack) PacketPool::put_slack(*copy, PacketPool::slack(*packet));
     if (const int later = overtaken_by(log.back()); later > 0) {
       held_[side].push_back({later, std::move(copy), std::move(buffer)});
       return;

@@ -108,8 +108,8 @@ TEST(FabricSlackTest, DamagedFramesKeepTheirLength) {
   w.vf(0).shim = shim_of(1'000'000);
   for (std::uint32_t i = 0; i < 300; ++i) w.vf(0).send(at(0_us), w.host(2), 4);
   w.run();
-  for (const FakeVf::Received& r : w.vf(2).received())
-    if (r.kind == PacketKind::kData) EXPECT_EQ(r.length, 62u + kSlackShimBytes);
+  EXPECT_GT(w.vf(2).data().size(), 200u) << "the others are for nobody any more";
+  for (const FakeVf::Received& r : w.vf(2).data()) EXPECT_EQ(r.length, 62u + kSlackShimBytes);
   EXPECT_EQ(w.away(), 0u);
 }
 

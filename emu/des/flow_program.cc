@@ -275,8 +275,7 @@ void FlowProgram::wake(Time now) {
       }
       if (poll(now) > 0) continue;
       waits_ = Waits::kEvent;  // with a timeout in whole nanoseconds from now
-      deadline_ =
-          plan_.exact_starts ? at_ns(due) : now + Duration::from_ps((due - clock_ns(now)) * 1'000);
+      deadline_ = plan_.exact_starts ? at_ns(due) : now + Duration::from_ps((due - clock_ns(now)) * 1'000);
       return;
     }
     if (poll(now) > 0) continue;

@@ -90,13 +90,13 @@ struct RunPlan {
   std::vector<Flow> flows;
   std::vector<PortLimits> limits;  // in the order of world.ports
   Settings settings;
-  Bytes wire_mtu;                           // largest frame, Ethernet header to ICRC
-  Duration lookahead;                       // of world.ports
-  Duration base_rtt;                        // of a full frame and its ACK on the longest path, idle network
-  std::uint32_t bdp_cap = 0;                // packets; 0 = off
-  Time measure_from, measure_until;         // flows that start in [from, until) are measured
-  // A program that waits for what comes starts its next flow up to a nanosecond late, since its wait has whole
-  // nanoseconds. Not so in a replay and its original, whose packets leave at the same instants.
+  Bytes wire_mtu;                    // largest frame, Ethernet header to ICRC
+  Duration lookahead;                // of world.ports
+  Duration base_rtt;                 // of a full frame and its ACK on the longest path, idle network
+  std::uint32_t bdp_cap = 0;         // packets; 0 = off
+  Time measure_from, measure_until;  // flows that start in [from, until) are measured
+  // A program that waits for what comes starts its next flow up to a nanosecond late, since its wait has
+  // whole nanoseconds. Not so in a replay and its original, whose packets leave at the same instants.
   bool exact_starts = false;
   std::shared_ptr<const RunPlan> original;  // that this one replays (slack.law = "replay"); null: none
 };

@@ -166,7 +166,7 @@ struct Settings {
   std::vector<EcnOfRate> ecn_by_rate;
   std::vector<SwitchGroup> switch_groups;  // disjoint
   NicSettings nic;                         // pfc_enabled and the timers are set
-  std::string replay_of;  // slack.of: a label, or a case of this one
+  std::string replay_of;                   // slack.of: a label, or a case of this one
   TimerSettings timers;
   std::vector<WorkloadSettings> workloads;
   EngineSettings engine;

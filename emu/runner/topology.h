@@ -36,15 +36,15 @@ struct Node {
 };
 
 enum class PathChoice : std::uint8_t {  // of equal-cost paths
-  kAll,     // ECMP
-  kSpread,  // one for each host
-  kFirst,   // the one by the first ports
+  kAll,                                 // ECMP
+  kSpread,                              // one for each host
+  kFirst,                               // the one by the first ports
 };
 
 class Topology {
  public:
   std::string kind = "custom";
-  FaultConfig everywhere;    // of directions of links that have no fault of their own
+  FaultConfig everywhere;  // of directions of links that have no fault of their own
   PathChoice paths = PathChoice::kAll;
   // Hosts before switches, names unique and at most 9 characters; throws std::invalid_argument.
   std::uint32_t add_host(const std::string& name);

@@ -16,11 +16,11 @@ constexpr std::uint32_t kMaxHosts = 1024;
 constexpr std::string_view kPaths[] = {"ecmp", "single", "first"};
 constexpr auto kPathChoice =
     fields(choice<&Topology::paths>("paths", kPaths,
-                                          "`single`: one path for each pair of hosts. A switch takes one of "
-                                          "its equal-cost ports for each destination: "
-                                          "host h (h1 is 0) the port h mod k of k at a switch with hosts, h "
-                                          "/ k mod k in the tier above, and so on. `first`: the first of its "
-                                          "equal-cost ports, in the order of links, for all"));
+                                    "`single`: one path for each pair of hosts. A switch takes one of "
+                                    "its equal-cost ports for each destination: "
+                                    "host h (h1 is 0) the port h mod k of k at a switch with hosts, h "
+                                    "/ k mod k in the tier above, and so on. `first`: the first of its "
+                                    "equal-cost ports, in the order of links, for all"));
 
 enum class Family { kStar, kDumbbell, kParkingLot, kRing, kLeafSpine, kFatTree, kCustom, kFile };
 

@@ -128,8 +128,10 @@ PayloadSource Requester::build(Packet& packet, SendEntry& entry, UnwrappedPsn ps
   qp_.finish(packet, payload);
   PayloadSource source{
       entry.wqe.sge.data(), entry.wqe.num_sge, entry.wqe.inline_data, {}, 0, offset, nullptr};
-  source.packets = static_cast<std::uint32_t>(entry.end - entry.first);
-  source.left = static_cast<std::uint32_t>(entry.end - psn);
+  if (qp_.nic.config.slack.on()) [[unlikely]] {
+    source.packets = static_cast<std::uint32_t>(entry.end - entry.first);
+    source.left = static_cast<std::uint32_t>(entry.end - psn);
+  }
   return source;
 }
 

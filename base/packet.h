@@ -179,7 +179,7 @@ class PacketPool {
     const Chunk& chunk = chunk_of(&packet);
     return packet.roce.has_gids ? &chunk.gids[chunk.index_of(packet)] : nullptr;
   }
-  // What a frame may still wait, beside the packet likewise. Of a packet of a pool.
+  // Slack lies beside the packet for the same reason. Of a packet of a pool.
   static void put_slack(Packet& packet, const Slack& slack) {
     Chunk& chunk = chunk_of(&packet);
     if (!chunk.slack) [[unlikely]]

@@ -24,7 +24,7 @@ void check_stops(const RunPlan& plan);
 // the plan; `on_wire`: all its frames.
 void check_flow(const RunPlan& plan, const Routing& routing, const Flow& flow, Bytes on_wire);
 
-// What slack.of names: a label, or the same label with another case.
+// The settings that slack.of names: those of a label, or of the same label with another case.
 const Settings& original_of(const Scenario& scenario, const Settings& settings);
 // A replay must have its original's packets at the same instants on the same paths, and the original must
 // lose none of them.

@@ -1,4 +1,5 @@
-// What a replay (slack.law = "replay"; Mittal, 5.1.1) asks of the run that it replays.
+// Checks of a replay (slack.law = "replay") and of the run that it replays: same packets, instants and paths,
+// and no drops (Mittal, 5.1.1).
 #include <algorithm>
 #include <string>
 

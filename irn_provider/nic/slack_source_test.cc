@@ -1,4 +1,4 @@
-// What a NIC writes as slack: the laws, and that every frame carries it.
+// The laws by which a NIC writes slack, and that every frame carries it.
 #include "irn_provider/nic/slack_source.h"
 
 #include <gtest/gtest.h>
@@ -59,7 +59,7 @@ TEST(SlackSourceTest, MoreThanAFrameCanCarryIsTheMostThatItCan) {
 
 class NicSlackTest : public ::testing::TestWithParam<TransportMode> {};
 
-// What the receiver finds, by its trace: nothing waits on the way.
+// The receiver's trace tells the slacks as they were written: nothing waits on the way.
 TEST_P(NicSlackTest, EveryFrameCarriesSlackAndDataThatOfItsMessage) {
   NicConfig config = rocelab::config_of(GetParam());
   config.slack = config_of(SlackLaw::kRemaining);

@@ -36,6 +36,13 @@ std::vector<std::byte> shim_of(std::int64_t slack) {
   return {bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(length)};
 }
 
+// The first two hosts send so many frames each to the last, at line rate.
+void send_from_both(TestWorld& w, int frames) {
+  for (int i = 0; i < frames; ++i)
+    for (const std::uint32_t vf : {0u, 1u}) w.vf(vf).send(at(0_us), w.host(5));
+  w.run();
+}
+
 // Two hosts that send at line rate to a third: what each frame has waited stands in it. The urgent one's
 // frames go first, though both ports get theirs at one time.
 TEST(FabricSlackTest, SwitchesTakeTheWaitingOffAndServeTheLeastSlackFirst) {
@@ -43,11 +50,7 @@ TEST(FabricSlackTest, SwitchesTakeTheWaitingOffAndServeTheLeastSlackFirst) {
   constexpr std::int64_t kUrgent = 1'000'000, kPatient = 1'000'000'000;
   w.vf(0).shim = shim_of(kUrgent);
   w.vf(1).shim = shim_of(kPatient);
-  for (int i = 0; i < 100; ++i) {
-    w.vf(0).send(at(0_us), w.host(5));
-    w.vf(1).send(at(0_us), w.host(5));
-  }
-  w.run();
+  send_from_both(w, 100);
   const auto received = w.vf(5).data();
   ASSERT_EQ(received.size(), 200u);
   std::int64_t urgent_waited = 0, patient_waited = 0;
@@ -74,7 +77,7 @@ TEST(FabricSlackTest, SwitchesTakeTheWaitingOffAndServeTheLeastSlackFirst) {
   EXPECT_EQ(w.away(), 0u);
 }
 
-// What is no slack stays as it is, and is ranked as a frame without: the receiving NIC refuses it.
+// A shim that is none stays as it is, and its frame is ranked as one without: the receiving NIC refuses it.
 TEST(FabricSlackTest, WhatNoNicWritesIsForwardedUntouched) {
   std::vector<std::byte> beyond = shim_of(0);
   beyond[ShimHeader::kSize] = std::byte{0x7f};
@@ -86,11 +89,7 @@ TEST(FabricSlackTest, WhatNoNicWritesIsForwardedUntouched) {
     TestWorld w(plan_of_three());
     w.vf(0).shim = bad;
     w.vf(1).shim = shim_of(1'000'000);
-    for (int i = 0; i < 20; ++i) {
-      w.vf(0).send(at(0_us), w.host(5));
-      w.vf(1).send(at(0_us), w.host(5));
-    }
-    w.run();
+    send_from_both(w, 20);
     const auto received = w.vf(5).data();
     ASSERT_EQ(received.size(), 40u);
     EXPECT_EQ(std::ranges::count_if(received, [](const auto& r) { return r.slack && r.intact; }), 20);

@@ -71,7 +71,7 @@ struct Schedule {
   }
 };
 
-// What a rank may depend on: the packet, its hop, its arrival at that node, and its slack then.
+// A rank may depend on the packet, its hop, its arrival at that node, and its slack then.
 using Rank = std::function<std::int64_t(std::size_t p, std::size_t hop, Time arrival, std::int64_t slack)>;
 
 inline Rank lstf(const UpsNet& net) {

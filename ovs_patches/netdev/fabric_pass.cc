@@ -90,8 +90,8 @@ void Fabric::arrive_from_host(std::uint32_t index, HostLink::Arrival& a) {
   hand_over(index, std::move(packet), a.view);
 }
 
-// Reads the slack that the sending NIC has written, so that switches can rewrite it. A shim that is none stays
-// where it is: the receiving NIC refuses the frame.
+// Reads the slack that the sending NIC has written, so that switches can rewrite it. A shim that is none
+// stays where it is: the receiving NIC refuses the frame.
 void Fabric::take_slack(Packet& packet) {
   const std::span<const std::byte> frame = bytes_of(packet);
   const auto place = find_shim(frame);

@@ -45,8 +45,10 @@ def points_of(
     all_overrides = (*overrides, f"seeds=[{chosen}]") if chosen else tuple(overrides)
     scenario = read_scenario(path, all_overrides)
     found = []
-    for settings in scenario.native.settings:
-        text = _canonical(settings)
+    every = [_canonical(settings) for settings in scenario.native.settings]
+    for settings, own in zip(scenario.native.settings, every, strict=True):
+        # A replay depends on its original, too, which is another label.
+        text = own if dict(settings["parameters"])["slack.law"] != '"replay"' else "\n".join((own, *every))
         for seed in scenario.seeds:
             parts = (text, str(seed), version(), *((measure, scenario.name) if measure else ()))
             key = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]

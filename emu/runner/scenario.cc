@@ -271,6 +271,10 @@ Settings read_settings(const Variant& variant, const std::filesystem::path& fold
   s.nic.config.irn.rto_low_packets = s.timers.rto_low_packets;
   s.nic.config.irn.restart_on_any_ack = s.nic.config.roce_restart_on_any_ack = s.timers.restart_on_any_ack;
   s.engine = read_engine(root.table("engine"));
+  if (slack.on() && s.engine.clock == ClockKind::kWall)
+    root.table("slack").fail_at("law",
+                                "puts a part of our own into every frame, which foreign devices of "
+                                "engine.clock = \"wall\" do not know: leave it out");
   s.warnings = class_warnings(s);
   return s;
 }

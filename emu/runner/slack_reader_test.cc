@@ -53,6 +53,8 @@ TEST(SlackReaderTest, MistakesNameTheirPlace) {
             std::string::npos);
   EXPECT_NE(complaint("[switch.class.3]\norder = \"ranked\"\n").find("[slack]"), std::string::npos)
       << complaint("[switch.class.3]\norder = \"ranked\"\n");
+  EXPECT_NE(complaint("[slack]\nlaw = \"constant\"\n[engine]\nclock = \"wall\"\n").find("foreign devices"),
+            std::string::npos);
   EXPECT_EQ(complaint("[slack]\nlaw = \"remaining\"\n[switch.class.3]\norder = \"ranked\"\n"), "none");
 }
 

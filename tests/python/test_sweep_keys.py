@@ -23,6 +23,21 @@ def keys(path: Path, overrides: tuple[str, ...] = ()) -> dict[tuple[str, int], s
     return {(p.label, p.seed): p.key for p in points_of(path, overrides)[1]}
 
 
+def test_a_replay_depends_on_its_original(tmp_path: Path) -> None:
+    path = write(tmp_path)
+    path.write_text(
+        TEXT
+        + '[slack]\nlaw = "constant"\n[[case]]\nname = "a"\n[[case]]\nname = "b"\nset.slack.law = "replay"\nset.slack.of = "a"\n'
+        + 'set.switch.class.3.order = "ranked"\n'
+    )
+    before = keys(path)
+    path.write_text(
+        path.read_text().replace('name = "a"\n', 'name = "a"\nset.switch.class.3.order = "lifo"\n')
+    )
+    after = keys(path)
+    assert not set(before.values()) & set(after.values()), "the original's order is the replay's, too"
+
+
 def test_what_changes_a_result_changes_the_key(scenario: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = keys(scenario)
     assert len(set(before.values())) == 4

@@ -48,7 +48,9 @@ def points_of(
     every = [_canonical(settings) for settings in scenario.native.settings]
     for settings, own in zip(scenario.native.settings, every, strict=True):
         # A replay depends on its original, too, which is another label.
-        text = own if dict(settings["parameters"]).get("slack.law") != '"replay"' else "\n".join((own, *every))
+        text = (
+            own if dict(settings["parameters"]).get("slack.law") != '"replay"' else "\n".join((own, *every))
+        )
         for seed in scenario.seeds:
             parts = (text, str(seed), version(), *((measure, scenario.name) if measure else ()))
             key = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]

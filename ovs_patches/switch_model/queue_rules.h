@@ -7,16 +7,17 @@ namespace rocelab {
 
 enum class QueueOrder : std::uint8_t {
   kFifo,
-  kRoundRobin,  // packet by packet over the ingress ports: the papers' virtual output queues
-  kLifo,        // the latest arrival first
-  kRandom,      // each waiting frame has a rank by lot
-  kFair,        // flows share the departures by bytes (ranked_queue.h)
-  kRanked,      // the smallest rank first: a mechanism's rank() gives it
-  kLevels,      // the same for ranks 0 to 63, in O(1); a rank beyond is taken for the nearest
+  kRoundRobin,   // packet by packet over the ingress ports: the papers' virtual output queues
+  kLifo,         // the latest arrival first
+  kRandom,       // by lot among the frames that wait, at each departure
+  kFair,         // flows share the departures by bytes (ranked_queue.h)
+  kRanked,       // the smallest rank first: a mechanism's rank() gives it
+  kLevels,       // the same for ranks 0 to 63, in O(1); a rank beyond is taken for the nearest
+  kRankedFlows,  // the frame with the smallest rank names a flow, whose earliest frame leaves (pFabric's
+                 // SRPT)
+  kSpPifo,       // kRanked by few FIFO queues whose bounds follow the ranks (ranked_queue.h)
 };
-constexpr bool is_by_rank(QueueOrder order) {
-  return order == QueueOrder::kRanked || order == QueueOrder::kLevels;
-}
+constexpr bool is_by_rank(QueueOrder order) { return order >= QueueOrder::kRanked; }
 
 // Lossy queues at egress_limit.
 enum class FullRule : std::uint8_t {

@@ -63,6 +63,50 @@ TEST(QueueRulesTest, RandomOrderIsAPermutationThatTheSeedDecides) {
   }
 }
 
+// Mittal, 5.1.3: the draw is among the frames that wait, so that one that came last has as good a chance as
+// any, however long the others have waited.
+TEST(QueueRulesTest, RandomOrderDrawsAmongTheWaitingAtEachDeparture) {
+  Ordered f(QueueOrder::kRandom);
+  for (std::uint32_t psn = 0; psn < 3; ++psn) f.push(1, psn);
+  constexpr int kRounds = 8'000;
+  int newest = 0;
+  for (std::uint32_t psn = 3; psn < 3 + kRounds; ++psn) {
+    f.push(1, psn);
+    newest += f.pop() == psn;
+  }
+  EXPECT_NEAR(newest, kRounds / 4, 150);  // 4 standard deviations. With ranks by lot at arrival the old would
+                                          // be those with the largest, and wait on
+}
+
+TEST(QueueRulesTest, AFullRandomQueuePushesOutTheArrivingFrame) {
+  Ordered f(QueueOrder::kRandom, FullRule::kPushOutLast);
+  for (const std::uint32_t psn : {1u, 2u, 3u}) f.push(1, psn);
+  EXPECT_EQ(f.queues.push_out(f.queue()).packet->roce.psn.value(), 3u);
+  f.drain();
+}
+
+// pFabric's: the frame with the smallest rank names the flow, and the flow's first frame leaves.
+TEST(QueueRulesTest, RankedFlowsSendTheEarliestFrameOfTheFlowWithTheSmallestRank) {
+  Ordered f(QueueOrder::kRankedFlows);
+  f.push(1, 1, 100_B, 9);
+  f.push(2, 2, 100_B, 5);
+  f.push(1, 3, 100_B, 1);
+  f.push(2, 4, 100_B, 4);
+  EXPECT_EQ(f.drain(), (std::vector<std::uint32_t>{1, 3, 2, 4}));
+}
+
+// Bounds rise with the ranks that come (push-up), so that later smaller ranks find a higher queue; and fall
+// where a rank is below all of them (push-down).
+TEST(QueueRulesTest, SpPifoSendsByBoundsThatFollowTheRanks) {
+  Ordered f(QueueOrder::kSpPifo);
+  f.push(1, 1, 100_B, 50);  // the lowest queue, bound 50
+  f.push(1, 2, 100_B, 40);  // the next
+  f.push(1, 3, 100_B, 45);  // the same, behind it: an order by rank would send it behind, too
+  f.push(1, 4, 100_B, 42);  // 45 is the bound now: one higher
+  f.push(1, 5, 100_B, 60);
+  EXPECT_EQ(f.drain(), (std::vector<std::uint32_t>{4, 2, 3, 1, 5}));
+}
+
 TEST(QueueRulesTest, RankedOrderSendsTheSmallestRankFirst) {
   Ordered f(QueueOrder::kRanked);
   f.push(1, 1, 100_B, 5);

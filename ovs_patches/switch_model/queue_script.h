@@ -18,9 +18,9 @@ namespace rocelab {
 
 class QueueScript {
  public:
-  static constexpr std::array kOrders = {QueueOrder::kFifo,   QueueOrder::kRoundRobin, QueueOrder::kLifo,
-                                         QueueOrder::kRandom, QueueOrder::kFair,       QueueOrder::kRanked,
-                                         QueueOrder::kLevels};
+  static constexpr std::array kOrders = {QueueOrder::kFifo,   QueueOrder::kRoundRobin,  QueueOrder::kLifo,
+                                         QueueOrder::kRandom, QueueOrder::kFair,        QueueOrder::kRanked,
+                                         QueueOrder::kLevels, QueueOrder::kRankedFlows, QueueOrder::kSpPifo};
 
   explicit QueueScript(std::span<const std::uint8_t> bytes) : bytes_(bytes) {
     order_ = kOrders[take() % kOrders.size()];
@@ -73,14 +73,14 @@ class QueueScript {
 
   void push(std::uint32_t flow, PortId in) {
     const std::uint32_t length = 60 + take() * 8u;
-    const std::int64_t rank = is_by_rank(order_) ? take() % 16 - (order_ == QueueOrder::kRanked ? 8 : 0) : 0;
+    const std::int64_t rank = is_by_rank(order_) ? take() % 16 - (order_ == QueueOrder::kLevels ? 0 : 8) : 0;
     PacketRef packet = pool_.make();
     packet->frame_length = length;
     packet->tc = kClass;
     packet->roce.dest = Qpn{flow};
     packet->roce.psn = Psn(next_);
     queues_.push(queue(), in, kNoShare, Bytes::from_count(length), std::move(packet), rank);
-    frames_.push_back({next_++, flow, length, rank, in});
+    frames_.push_back({next_++, flow, length, order_ == QueueOrder::kSpPifo ? level_of(rank) : rank, in});
   }
   // The frame that left, by the list; it must be there.
   Waiting forget(const QueuedFrame& frame) {
@@ -104,12 +104,28 @@ class QueueScript {
     if (order_ == QueueOrder::kFifo) RL_CHECK(left.number == before.front().number);
     if (order_ == QueueOrder::kLifo) RL_CHECK(left.number == before.back().number);
     if (order_ == QueueOrder::kFair) RL_CHECK(is_first_of_its_flow(left));
-    if (is_by_rank(order_)) RL_CHECK(left.number == std::ranges::min_element(before, {}, rank_of)->number);
+    if (is_by_rank(order_)) RL_CHECK(left.number == next_by_rank(before).number);
     if (order_ != QueueOrder::kRoundRobin) return;
     RL_CHECK(left.in == next_port(before));
     const auto first = std::ranges::find(before, left.in, &Waiting::in);
     RL_CHECK(first->number == left.number);
     last_ = left.in.value;
+  }
+  Waiting next_by_rank(const std::vector<Waiting>& before) const {
+    const Waiting least = *std::ranges::min_element(before, {}, rank_of);
+    if (order_ != QueueOrder::kRankedFlows) return least;
+    return *std::ranges::find(before, least.flow, &Waiting::flow);
+  }
+  // SP-PIFO as its paper writes it: queue 1 is the highest.
+  std::int64_t level_of(std::int64_t rank) {
+    for (std::size_t i = 8; i >= 1; --i)
+      if (rank >= bound_[i]) {
+        bound_[i] = rank;
+        return static_cast<std::int64_t>(i) - 1;
+      }
+    const std::int64_t cost = bound_[1] - rank;
+    for (std::size_t i = 1; i <= 8; ++i) bound_[i] -= cost;
+    return 0;
   }
   static std::pair<std::int64_t, std::uint32_t> rank_of(const Waiting& w) { return {w.rank, w.number}; }
   PortId next_port(const std::vector<Waiting>& before) const {
@@ -161,6 +177,7 @@ class QueueScript {
   PacketPool pool_;
   EgressQueues queues_{kPorts, QueueOrder::kFifo};
   std::vector<Waiting> frames_;  // in the order of their arrival
+  std::array<std::int64_t, 9> bound_{};
   std::uint32_t next_ = 0;
   std::uint16_t last_ = kPorts - 1;  // ingress port that round robin served last
 };

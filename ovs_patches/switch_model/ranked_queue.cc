@@ -22,16 +22,47 @@ void FairRanks::dropped(std::uint64_t flow, std::int64_t rank, Bytes length) {
   if (found != finish_.end() && found->second == rank) found->second -= length.count();
 }
 
+void Lot::push(std::vector<RankedOrder::Places>& places, std::uint32_t node, Rng& rng) {
+  places[node].level = static_cast<std::uint32_t>(nodes_.size());
+  nodes_.push_back(node);
+  draw(rng);
+}
+
+void Lot::erase(std::vector<RankedOrder::Places>& places, std::uint32_t node, Rng& rng) {
+  const std::uint32_t at = places[node].level;
+  nodes_[at] = nodes_.back();
+  places[nodes_[at]].level = at;
+  nodes_.pop_back();
+  draw(rng);
+}
+
+std::int64_t AdaptiveLevels::level_of(std::int64_t rank) {
+  for (std::size_t level = kLevels; level-- > 0;)
+    if (rank >= bounds_[level]) {
+      bounds_[level] = rank;
+      return static_cast<std::int64_t>(level);
+    }
+  const std::int64_t cost = bounds_[0] - rank;
+  for (std::int64_t& bound : bounds_) bound -= cost;
+  return 0;
+}
+
 void RankedQueue::push(std::vector<RankedOrder::Places>& places, std::uint32_t node, std::uint64_t flow,
                        Bytes length, std::int64_t rank) {
+  if (order_ == QueueOrder::kSpPifo) rank = adaptive_.level_of(rank);
   if (by_level_) return levels_.push(places, node, rank);
   ++pushed_;
-  if (order_ == QueueOrder::kFifo) rank = 0;
+  if (order_ == QueueOrder::kFifo || order_ == QueueOrder::kRandom) rank = 0;
   if (order_ == QueueOrder::kLevels) rank = std::clamp<std::int64_t>(rank, 0, LevelOrder::kMostLevels - 1);
   if (order_ == QueueOrder::kLifo) rank = -pushed_;
-  if (order_ == QueueOrder::kRandom) rank = static_cast<std::int64_t>(rng_.next() >> 1);
   if (order_ == QueueOrder::kFair) rank = fair_.next(flow, length);
   heap_.push(places, node, rank);
+  if (order_ == QueueOrder::kRandom) lot_.push(places, node, rng_);
+  if (order_ == QueueOrder::kRankedFlows) {
+    if (node >= flow_of_.size()) flow_of_.resize(places.size());
+    flow_of_[node] = flow;
+    earliest_[flow].emplace(heap_.key_of(places, node).arrival, node);
+  }
   if (rule_ != FullRule::kPushOutLongest) return;
   Flow& at = flows_[flow];
   at.nodes.emplace(heap_.key_of(places, node), node);
@@ -48,6 +79,12 @@ void RankedQueue::erase(std::vector<RankedOrder::Places>& places, std::uint32_t 
   if (by_level_) return levels_.erase(places, node);
   const RankedOrder::Key key = heap_.key_of(places, node);
   heap_.erase(places, node);
+  if (order_ == QueueOrder::kRandom) lot_.erase(places, node, rng_);
+  if (order_ == QueueOrder::kRankedFlows) {
+    const auto at = earliest_.find(flow);
+    at->second.erase({key.arrival, node});
+    if (at->second.empty()) earliest_.erase(at);
+  }
   if (order_ == QueueOrder::kFair)
     served ? fair_.left(key.rank, heap_.size()) : fair_.dropped(flow, key.rank, length);
   if (rule_ != FullRule::kPushOutLongest) return;

@@ -3,6 +3,8 @@
 // for each queue that needs it.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -32,21 +34,51 @@ class FairRanks {
   std::map<std::uint64_t, std::int64_t> finish_;  // of flows that may have frames
 };
 
+// The order by lot: each frame that waits has the same chance to leave next.
+class Lot {
+ public:
+  std::uint32_t first() const { return nodes_[drawn_]; }
+  // Places::level is the place here: the heap beside it does not use it.
+  void push(std::vector<RankedOrder::Places>& places, std::uint32_t node, Rng& rng);
+  void erase(std::vector<RankedOrder::Places>& places, std::uint32_t node, Rng& rng);
+
+ private:
+  void draw(Rng& rng) { drawn_ = nodes_.empty() ? 0 : rng.below(nodes_.size()); }
+  std::vector<std::uint32_t> nodes_;
+  std::size_t drawn_ = 0;  // drawn anew whenever a frame comes or goes
+};
+
+// SP-PIFO (Alcoz, Dietmueller, Vanbever, NSDI 2020, section 4): strict queues in place of an order by rank.
+// A frame joins the lowest queue whose bound its rank reaches, which takes the rank for its bound (push-up).
+// Where it reaches none, it joins the highest, and all bounds fall by what it lacks (push-down).
+class AdaptiveLevels {
+ public:
+  static constexpr std::size_t kLevels = 8;
+  std::int64_t level_of(std::int64_t rank);
+
+ private:
+  std::array<std::int64_t, kLevels> bounds_{};  // of the highest first
+};
+
 class RankedQueue {
  public:
   RankedQueue(QueueOrder order, FullRule rule, Rng rng)
       : order_(order),
         rule_(rule),
-        by_level_((order == QueueOrder::kFifo || order == QueueOrder::kLevels) &&
-                  rule != FullRule::kPushOutLongest),
-        levels_(order == QueueOrder::kLevels ? LevelOrder::kMostLevels : 1),
+        by_level_((order == QueueOrder::kFifo || has_levels()) && rule != FullRule::kPushOutLongest),
+        levels_(has_levels() ? LevelOrder::kMostLevels : 1),
         heap_(rule == FullRule::kPushOutLast),
         rng_(rng) {}
 
   // `rank`: for the orders by rank; the others have their own.
   void push(std::vector<RankedOrder::Places>& places, std::uint32_t node, std::uint64_t flow, Bytes length,
             std::int64_t rank);
-  std::uint32_t first() const { return by_level_ ? levels_.first() : heap_.first(); }
+  std::uint32_t first() const {
+    if (by_level_) return levels_.first();
+    if (order_ == QueueOrder::kRandom) return lot_.first();
+    if (order_ == QueueOrder::kRankedFlows) return earliest_.at(flow_of_[heap_.first()]).begin()->second;
+    return heap_.first();
+  }
   // The frame that gives way by the rule: the last in the order, or the last of the flow with most bytes (of
   // equals, the one with the largest key). Must not be empty; the rule must push out.
   std::uint32_t victim() const;
@@ -63,6 +95,7 @@ class RankedQueue {
     std::int64_t bytes = 0;
     std::set<std::pair<RankedOrder::Key, std::uint32_t>> nodes;
   };
+  bool has_levels() const { return order_ == QueueOrder::kLevels || order_ == QueueOrder::kSpPifo; }
   void change_length(std::uint64_t flow, Flow& at, std::int64_t bytes);
 
   QueueOrder order_;
@@ -72,7 +105,12 @@ class RankedQueue {
   RankedOrder heap_;
   Rng rng_;
   FairRanks fair_;
+  Lot lot_;
+  AdaptiveLevels adaptive_;
   std::int64_t pushed_ = 0;
+  std::map<std::uint64_t, std::set<std::pair<std::uint64_t, std::uint32_t>>>
+      earliest_;                                              // kRankedFlows: by arrival
+  std::vector<std::uint64_t> flow_of_;                        // of its nodes
   std::map<std::uint64_t, Flow> flows_;                       // FullRule::kPushOutLongest
   std::set<std::pair<std::int64_t, std::uint64_t>> lengths_;  // (bytes, flow) of these
 };

@@ -147,7 +147,7 @@ Segment Segment::create(const std::filesystem::path& path, const SegmentPlan& pl
   copy_text(h.trace_dir, plan.trace_dir, "trace folder");
   copy_text(h.pcap_dir, plan.pcap_dir, "pcap folder");
   h.seed = plan.world.seed;
-  const Duration lookahead = lookahead_of(plan.world.ports);
+  const Duration lookahead = lookahead_of(plan.world.view());
   h.lookahead_ps = lookahead.ps();
   h.poll_interval_ps = plan.poll_interval.ps();
   h.sample_interval_ps = plan.sample_interval.ps();

@@ -119,7 +119,7 @@ class Planner {
     plan_.routes = routing_.all_rules(rng_);
     plan_.world.link_changes = link_changes(settings_, plan_.world);
     plan_.route_changes = route_changes(settings_, plan_.routes, rng_);
-    plan_.lookahead = lookahead_of(plan_.world.ports);
+    plan_.lookahead = lookahead_of(plan_.world.view());
     add_flows();
     if (const std::string problem = problem_of_loops(plan_); !problem.empty())
       refuse(settings_, "congestion_control.rocc", problem);

@@ -10,17 +10,18 @@
 namespace rocelab {
 namespace {
 
-constexpr std::array<QueueOrder, 7> kOrders = {
-    QueueOrder::kFifo, QueueOrder::kRoundRobin, QueueOrder::kLifo,  QueueOrder::kRandom,
-    QueueOrder::kFair, QueueOrder::kRanked,     QueueOrder::kLevels};
+constexpr std::array<QueueOrder, 9> kOrders = {
+    QueueOrder::kFifo,   QueueOrder::kRoundRobin,  QueueOrder::kLifo,
+    QueueOrder::kRandom, QueueOrder::kFair,        QueueOrder::kRanked,
+    QueueOrder::kLevels, QueueOrder::kRankedFlows, QueueOrder::kSpPifo};
 
 void read_class(ConfigSection section, const std::string& number, const SwitchConfig& config,
                 ClassConfig& c) {
   const bool lossless = config.pfc.enabled && c.lossless;
   const bool rotates = config.queue_order == QueueOrder::kRoundRobin;
   const bool has_order = section.has("order");
-  const std::size_t order =
-      section.choice("order", {"fifo", "lifo", "random", "fair", "ranked", "levels"}, 0);
+  const std::size_t order = section.choice(
+      "order", {"fifo", "lifo", "random", "fair", "ranked", "levels", "ranked-flows", "sp-pifo"}, 0);
   if (has_order && rotates)
     section.fail_at("order",
                     "excludes switch.queue_order = \"round-robin\" (the default with "
@@ -34,6 +35,15 @@ void read_class(ConfigSection section, const std::string& number, const SwitchCo
     section.fail_at("when_full", "goes with neither round-robin queues nor input_buffered");
   if (c.full != FullRule::kRefuse && config.shared_pool > Bytes{} && config.alpha_lossy > 0)
     section.fail_at("when_full", "needs queues with a limit of their own: set switch.alpha_lossy = 0");
+  c.preempt = section.boolean("preempt", false);
+  if (c.preempt && c.order != QueueOrder::kRanked)
+    section.fail_at("preempt", "is by ranks: write order = \"ranked\" beside it");
+  if (c.preempt && lossless)
+    section.fail_at("preempt", "is of lossy classes, and class " + number + " is in lossless_classes");
+  if (c.preempt && config.port_buffer > Bytes{})
+    section.fail_at(
+        "preempt",
+        "does not go with switch.port_buffer, which may clear queues whose first frame is on the wire");
   const bool may_drop = section.boolean("may_drop", false);
   if (section.has("egress_max")) {
     c.egress_max = section.bytes("egress_max", c.egress_max);

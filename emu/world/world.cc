@@ -12,10 +12,14 @@ std::vector<PortConfig> port_configs(std::span<const PortEntry> all, const Switc
   return configs;
 }
 
-Duration lookahead_of(std::span<const PortEntry> ports) {
+Duration lookahead_of(const WorldView& world) {
   Duration smallest = Duration::infinite();
-  for (const PortEntry& p : ports)
-    smallest = std::min(smallest, wire_time(kMinFrameBytes, p.config.rate) + p.config.delay);
+  for (const PortEntry& p : world.ports) {
+    const auto& classes = world.switches[p.switch_index].config.classes;
+    const bool preempts = std::ranges::any_of(classes, &ClassConfig::preempt);
+    const Duration sent = preempts ? Duration{} : wire_time(kMinFrameBytes, p.config.rate);
+    smallest = std::min(smallest, sent + p.config.delay);
+  }
   return smallest;
 }
 

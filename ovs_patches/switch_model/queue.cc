@@ -38,6 +38,7 @@ void EgressQueues::unrank_node(Queue& queue, std::uint32_t number, bool served) 
 
 EgressQueues::Frame EgressQueues::push_out(Queue& queue) {
   const std::uint32_t number = queue.ranked->victim();
+  if (number < sent_.size()) sent_[number] = {};
   unrank_node(queue, number, false);
   return take_out(queue, number);
 }

@@ -79,8 +79,7 @@ class EgressQueues {
   [[gnu::always_inline]] Frame pop(Queue& queue) {  // must not be empty
     std::uint32_t number;
     if (queue.ranked != nullptr) [[unlikely]] {
-      number = queue.ranked->first();
-      unrank_node(queue, number, true);
+      return pop_node(queue, queue.ranked->first());
     } else if (rotations_.empty()) {
       number = take_head(queue.fifo);
       if (queue.fifo.head != kNil) fetch_ahead(queue.fifo.head);
@@ -92,6 +91,19 @@ class EgressQueues {
   // The frame that gives way where the queue is full, which its rule must allow; must not be empty.
   Frame push_out(Queue& queue);
   Bytes head_length(PortId out, Tc tc) const;  // of the frame that pop() would return
+  // Preemption, of queues by rank: which frame pop() would return, the time for which it has been on the
+  // wire, and any frame in its turn.
+  std::uint32_t first(const Queue& queue) const { return queue.ranked->first(); }
+  Bytes length(std::uint32_t number) const { return Bytes::from_count(nodes_[number].length); }
+  Duration& sent(std::uint32_t number) {
+    if (number >= sent_.size()) sent_.resize(nodes_.capacity());
+    return sent_[number];
+  }
+  Frame pop_node(Queue& queue, std::uint32_t number) {
+    if (number < sent_.size()) sent_[number] = {};
+    unrank_node(queue, number, true);
+    return take_out(queue, number);
+  }
   Bytes bytes(PortId out, Tc tc) const { return queues_[index(out, tc)].bytes; }
   Bytes peak_bytes(PortId out, Tc tc) const { return queues_[index(out, tc)].peak; }  // so far
   std::uint64_t frames(PortId out, Tc tc) const { return queues_[index(out, tc)].frames; }
@@ -230,6 +242,7 @@ class EgressQueues {
   std::vector<Node> nodes_;
   std::vector<FlowIndex::Links> links_;      // by node; empty until somebody extracts
   std::vector<RankedOrder::Places> places_;  // by node; empty without queues by rank
+  std::vector<Duration> sent_;               // by node; empty until a frame is preempted
   std::uint32_t free_ = kNil;
   std::uint64_t frames_ = 0;
 };

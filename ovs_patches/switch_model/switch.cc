@@ -35,6 +35,13 @@ TcMask ranked_classes_of(const SwitchConfig& config) {
   return mask;
 }
 
+TcMask preempting_classes_of(const SwitchConfig& config) {
+  TcMask mask = 0;
+  for (std::uint8_t tc = 0; tc < kTrafficClasses; ++tc)
+    if (config.classes[tc].preempt) mask |= bit_of(Tc{tc});
+  return mask;
+}
+
 // Frames give way by the class's rule, or by the port's, which needs to find the last of a queue.
 EgressQueues::Rules rules_of(const SwitchConfig& config, std::uint8_t tc) {
   const ClassConfig& c = config.classes[tc];
@@ -62,6 +69,7 @@ SwitchCore::SwitchCore(const SwitchConfig& c, std::span<const PortConfig> port_c
     : config(checked(c, port_configs)),
       lossless_classes(lossless_classes_of(c)),
       ranked_classes(ranked_classes_of(c)),
+      preempting_classes(preempting_classes_of(c)),
       limited_classes(limited_classes_of(c)),
       pool(p),
       trace(t),
@@ -78,6 +86,9 @@ SwitchCore::SwitchCore(const SwitchConfig& c, std::span<const PortConfig> port_c
   mechanisms.make(*this, config, rng);
   sees_transmit = mechanisms.any_transmit();
   no_short_cut += sees_transmit;
+  if (preempting_classes == 0) return;
+  ++no_short_cut;
+  on_wire.resize(ports.size());
 }
 
 // Control frames, then frames that mechanisms send ahead of all queues.

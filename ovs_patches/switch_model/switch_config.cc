@@ -66,8 +66,13 @@ std::string problem_of_orders(const SwitchConfig& config) {
     return "queue_order is FIFO or round robin: other orders are of a class";
   for (int tc = 0; tc < kTrafficClasses; ++tc) {
     const ClassConfig& c = config.classes[tc];
-    if (c.order == QueueOrder::kFifo && c.full == FullRule::kRefuse) continue;
     const std::string who = "class " + std::to_string(tc) + ": ";
+    if (c.preempt && c.order != QueueOrder::kRanked) return who + "preemption is by ranks: order ranked";
+    if (c.preempt && config.pfc.enabled && c.lossless)
+      return who + "preemption is of lossy classes: a pause lets the frame on the wire end";
+    if (c.preempt && config.port_buffer > 0_B)
+      return who + "with preemption frames on the wire are in their queues, which a port_buffer may clear";
+    if (c.order == QueueOrder::kFifo && c.full == FullRule::kRefuse) continue;
     if (config.queue_order == QueueOrder::kRoundRobin)
       return who + "its order excludes the switch's round robin";
     if (c.full == FullRule::kRefuse) continue;

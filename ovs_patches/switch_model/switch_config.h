@@ -56,6 +56,9 @@ struct ClassConfig {
   Bytes egress_max = 0_B;  // 0: no limit
   QueueOrder order = QueueOrder::kFifo;
   FullRule full = FullRule::kRefuse;
+  // A frame that arrives with a smaller rank than that of the class's frame on the wire stops it, and the
+  // rest is sent later. A frame stays in its queue until its last bit (switch_preempt.cc).
+  bool preempt = false;
 };
 
 struct PfcConfig {

@@ -12,6 +12,7 @@
 #include "base/packet.h"
 #include "base/ring.h"
 #include "base/trace.h"
+#include "base/wire_clock.h"
 #include "ovs_patches/switch_model/mechanisms/mechanisms.h"
 #include "ovs_patches/switch_model/pfc.h"
 #include "ovs_patches/switch_model/queue.h"
@@ -52,6 +53,13 @@ struct SwitchCore {
       return waiting == 0 && !urgent && !requests.frame_due() && (pauses.paused() & bit_of(tc)) == 0;
     }
     bool has_more() const { return requests.frame_due() || urgent || sendable() != 0; }
+  };
+  // The frame of a preempting class on a port's wire; it is in its queue until its last bit.
+  struct OnWire {
+    std::uint32_t node = EgressQueues::kNil;  // of the queue; kNil: none
+    Tc tc;
+    Time begun, ends;      // of this piece
+    bool stopped = false;  // the wire is free: SwitchNode is to see it
   };
   // A frame with several outputs: stored and charged once, given back with its last copy.
   struct Share {
@@ -101,6 +109,7 @@ struct SwitchCore {
   PacketRef transmit_urgent(PortId port_id, Port& port, Time now);
   PacketRef make_pfc(Port& port, Time now);
   PacketRef dequeue(PortId port_id, Port& port, Time now);
+  PacketRef take(PortId port_id, Port& port, Tc tc, EgressQueues::Frame frame, Time now);
   void left(PortId port_id, Port& port, const EgressQueues::Queue& queue, Tc tc, const QueuedFrame& frame,
             Time now);
   void store_made(PortId at_port, PortId out, PacketRef&& packet, Time now);
@@ -109,12 +118,18 @@ struct SwitchCore {
   void request_pause(unsigned owner, PortId ingress, Tc tc, bool on, Time now);
   void note_changes(PortId port, PauseState::Change change, Time now);
   void list_ready(PortId port_id, Port& port);
+
+  // --- switch_preempt.cc
+  bool begin_piece(PortId port_id, Port& port, const WireClock& clock, Time now, PacketRef& whole);
+  PacketRef end_piece(PortId port_id, Port& port, const WireClock& clock, Time now);
+  void stop_piece(PortId port_id, Port& port, Tc tc, Time now);
   void set_timer(PortId port_id, const Port& port);
   void trace_class(TraceKind kind, PortId port, Tc tc, Bytes bytes, Time now);
 
   SwitchConfig config;
   TcMask lossless_classes = 0;
-  TcMask ranked_classes = 0;   // whose queues are ordered by a mechanism's rank
+  TcMask ranked_classes = 0;  // whose queues are ordered by a mechanism's rank
+  TcMask preempting_classes = 0;
   TcMask limited_classes = 0;  // lossless with an egress_max, or lossy with a port_buffer
   PacketPool& pool;
   TraceSink& trace;
@@ -123,15 +138,16 @@ struct SwitchCore {
   EgressQueues queues;
   RedEcn ecn;
   std::vector<Port> ports;
-  std::size_t port_count;  // ports.size()
-  WinnerTree timers;       // per port: pause expiry, PFC refresh, what mechanisms want
+  std::vector<OnWire> on_wire;  // by port; empty without preempting classes
+  std::size_t port_count;       // ports.size()
+  WinnerTree timers;            // per port: pause expiry, PFC refresh, what mechanisms want
   std::vector<PortId> ready, taken;
   std::vector<Share> shares;
   std::vector<std::uint32_t> free_shares;
   MechanismSets mechanisms;
   bool sees_transmit = false;        // a mechanism has on_transmit()
   std::size_t arrival_watchers = 0;  // mechanisms whose on_arrival() or admit() is to be asked
-  std::size_t no_short_cut = 0;      // reasons for which no frame may pass(): these two
+  std::size_t no_short_cut = 0;      // reasons for which no frame may pass(): these two; preemption
 };
 
 template <class Mechanism>

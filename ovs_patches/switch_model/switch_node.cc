@@ -16,7 +16,7 @@ SwitchNode::SwitchNode(const SwitchConfig& config, std::span<const PortConfig> p
 }
 
 // Only ports that had nothing to send are in the list, so none of these has a departure ahead that could be
-// undone.
+// undone; and ports whose frame on the wire was stopped.
 [[gnu::always_inline]] inline void SwitchNode::schedule(Time now) {
   std::vector<PortId>& ready = switch_.core_->ready;
   if (ready.empty()) return;
@@ -24,6 +24,8 @@ SwitchNode::SwitchNode(const SwitchConfig& config, std::span<const PortConfig> p
     switch_.core_->at(port).in_ready = false;
     if (departures_.time_of(port.value).is_never())
       departures_.set(port.value, std::max(now, wires_[port.value].free_at));
+    else if (!switch_.core_->on_wire.empty() && switch_.core_->on_wire[port.value].stopped) [[unlikely]]
+      departures_.set(port.value, wires_[port.value].free_at = now);
   }
   ready.clear();
 }
@@ -90,7 +92,31 @@ void SwitchNode::arrive_from_switches(ArrivalQueue::Arrival arrival) {
   return packet;
 }
 
+// A frame's last bit, or a wire that is free. Each is an event of its own, so that what arrives at that
+// instant is there before the next frame is chosen.
+PacketRef SwitchNode::depart_by_pieces(PortId port_id, Time now, Time& due_at_peer) {
+  SwitchCore& core = *switch_.core_;
+  SwitchCore::Port& port = core.at(port_id);
+  Wire& wire = wires_[port_id.value];
+  const SwitchCore::OnWire& sent = core.on_wire[port_id.value];
+  PacketRef packet;
+  if (sent.node != EgressQueues::kNil) {
+    packet = core.end_piece(port_id, port, wire.clock, now);
+    due_at_peer = packet->due = now + wire.delay;
+  } else if (core.begin_piece(port_id, port, wire.clock, now, packet)) {
+    wire.free_at = sent.ends;
+  } else if (packet) {
+    due_at_peer = put_on_wire(port_id, *packet, now);
+  }
+  const bool busy = sent.node != EgressQueues::kNil || (packet && port.has_more());
+  departures_.replace_winner(busy ? std::max(now, wire.free_at) : Time::never());
+  schedule(now);
+  return packet;
+}
+
 PacketRef SwitchNode::depart(PortId port, Time now, Time& due_at_peer) {
+  if (switch_.core_->preempting_classes != 0) [[unlikely]]
+    return depart_by_pieces(port, now, due_at_peer);
   PacketRef packet = send(port, now, due_at_peer);
   const bool more = packet && switch_.core_->at(port).has_more();
   departures_.replace_winner(more ? wires_[port.value].free_at : Time::never());

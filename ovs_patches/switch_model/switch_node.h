@@ -47,7 +47,8 @@ class SwitchNode {
   }
 
   // Runs all events before `limit`. A frame that departs at d on p is handed over as out(p, PacketRef, d,
-  // due_at_peer): due_at_peer = d + its serialisation + the link's delay, also written into Packet::due.
+  // due_at_peer): due_at_peer = d + its serialisation + the link's delay, also written into Packet::due. Of a
+  // class that preempts it is handed over at its last bit: d is that instant, due_at_peer = d + the delay.
   // `out` may deliver() to other nodes, and to this one what is due at `limit` or later.
   template <class Out>
   void run_until(Time limit, Out&& out) {
@@ -89,6 +90,7 @@ class SwitchNode {
   PacketRef arrive(PortId& port, Time& due_at_peer);
   void arrive_from_switches(ArrivalQueue::Arrival arrival);
   PacketRef depart(PortId port, Time now, Time& due_at_peer);  // null: it has been paused meanwhile
+  PacketRef depart_by_pieces(PortId port, Time now, Time& due_at_peer);
   bool leaves_at_once(PortId port, Time now) const;
   Time put_on_wire(PortId port, Packet& packet, Time now);
   PacketRef send(PortId port, Time now, Time& due_at_peer);

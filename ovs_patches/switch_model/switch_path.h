@@ -39,7 +39,11 @@ namespace rocelab {
   if (share < kGivenBack) ++shares[share].copies;
   const std::int64_t rank = (ranked_classes & bit_of(tc)) == 0 ? 0 : mechanisms.rank(out, *packet, now);
   queues.push(queue, in, share, frame, std::move(packet), rank);
-  if ((port.waiting & bit_of(tc)) != 0) return;  // the port has had this class to send, or may not send it
+  if ((port.waiting & bit_of(tc)) != 0) {  // the port has had this class to send, or may not send it
+    if ((preempting_classes & bit_of(tc)) != 0) [[unlikely]]
+      stop_piece(out, port, tc, now);
+    return;
+  }
   const bool idle = !port.has_more();
   port.waiting |= bit_of(tc);
   if (idle && port.has_more()) list_ready(out, port);
@@ -174,9 +178,13 @@ namespace rocelab {
   const TcMask sendable = port.sendable();
   if (sendable == 0) return {};
   const Tc tc = port.scheduler.pick(sendable, [&](Tc c) { return queues.head_length(port_id, c); });
-  EgressQueues::Queue& queue = queues.at(port_id, tc);
-  EgressQueues::Frame frame = queues.pop(queue);
-  left(port_id, port, queue, tc, frame, now);
+  return take(port_id, port, tc, queues.pop(queues.at(port_id, tc)), now);
+}
+
+// A frame that has been taken out of its queue to leave.
+[[gnu::always_inline]] inline PacketRef SwitchCore::take(PortId port_id, Port& port, Tc tc,
+                                                         EgressQueues::Frame frame, Time now) {
+  left(port_id, port, queues.at(port_id, tc), tc, frame, now);
   ++port.counters.tx_frames;
   port.counters.tx_bytes += frame.packet->frame_length;
   give_back(frame.in, tc, frame.packet->frame(), frame.share, now);

@@ -183,14 +183,16 @@ class Oracle {
   Schedule result_;
 };
 
-// The same by switches, each of one output port; packet p comes in by port 1 + p.
+// The same by switches, each of one output port; packet p comes in by port 1 + p. With preemption a switch
+// hands a packet over at its last bit, and its starts are not known.
 class Switches {
  public:
-  Switches(const UpsNet& net, SlackRank rank) : net_(net) {
+  Switches(const UpsNet& net, SlackRank rank, bool preempt = false) : net_(net), preempt_(preempt) {
     SwitchConfig config;
     config.pfc.enabled = false;
     config.egress_limit = 1000_MB;
     config.classes[3].order = QueueOrder::kRanked;
+    config.classes[3].preempt = preempt;
     config.mechanisms.of<SlackMechanism>() = {true, rank, {}};
     for (const Rate rate : net.rates) {
       std::vector<PortConfig> ports(net.packets.size() + 1);
@@ -221,6 +223,7 @@ class Switches {
           result.exits[p] = end;
           result.slack[p] = PacketPool::slack(*packet).current;
         });
+    if (preempt_) result.starts.clear();
     return result;
   }
 
@@ -237,6 +240,7 @@ class Switches {
   }
 
   const UpsNet& net_;
+  bool preempt_;
   PacketPool pool_;
   switch_test::TraceLog trace_;
   std::vector<std::unique_ptr<SwitchNode>> nodes_;

@@ -122,7 +122,7 @@ struct WorkloadSettings {
   std::shared_ptr<const Workload> workload;  // what the kind knows (workload_type.h)
   std::vector<std::uint32_t> senders;        // hosts; empty: all, of an incast all but the receiver
   std::vector<std::uint32_t> receivers;      // hosts; empty: poisson all, all-to-all and stream the senders
-  bool behind_other_switches = false;        // nobody sends to a host of its own switch
+  std::uint32_t min_switches = 1;            // between a sender and a receiver, on a shortest path
   Duration stop = Duration::infinite();      // no message begins behind it, and none of a stream is due
   Duration settle = 10_ms;                   // receivers wait so much longer for what is on its way
   std::vector<ListedFlow> flows;             // list, file

@@ -18,12 +18,33 @@ std::vector<std::uint32_t> senders_of(const WorkloadSettings& w, const Topology&
   return hosts_or_all(w.senders, topology);
 }
 
+// Of a shortest path from `host`, by node. Nodes that it does not reach: 0.
+static std::vector<std::uint32_t> links_from(const Topology& topology, std::uint32_t host) {
+  std::vector<std::uint32_t> links(topology.nodes().size()), next = {host};
+  while (!next.empty()) {
+    std::vector<std::uint32_t> found;
+    for (const std::uint32_t node : next)
+      for (std::uint32_t port = 0; port < topology.nodes()[node].links.size(); ++port)
+        if (const std::uint32_t to = topology.neighbour(node, port); to != host && links[to] == 0) {
+          links[to] = links[node] + 1;
+          found.push_back(to);
+        }
+    next = std::move(found);
+  }
+  return links;
+}
+
 std::vector<std::uint32_t> receivers_of(const WorkloadSettings& w, const Topology& topology,
                                         std::uint32_t sender) {
   std::vector<std::uint32_t> hosts;
+  std::vector<std::uint32_t> links;
+  if (w.min_switches > 2) links = links_from(topology, sender);
+  const auto is_far = [&](std::uint32_t host) {
+    if (w.min_switches > 2) return links[host] > w.min_switches;
+    return w.min_switches < 2 || topology.neighbour(host, 0) != topology.neighbour(sender, 0);
+  };
   const auto add = [&](std::uint32_t host) {
-    const bool elsewhere = topology.neighbour(host, 0) != topology.neighbour(sender, 0);
-    if (host != sender && (elsewhere || !w.behind_other_switches)) hosts.push_back(host);
+    if (host != sender && is_far(host)) hosts.push_back(host);
   };
   for (const std::uint32_t host : w.receivers) add(host);
   for (std::uint32_t h = 0; w.receivers.empty() && h < topology.hosts(); ++h) add(h);
@@ -34,9 +55,9 @@ void for_each_pair(const WorkloadSettings& w, const Topology& topology,
                    const std::function<void(std::uint32_t, std::uint32_t)>& pair) {
   const std::vector<std::uint32_t> senders = senders_of(w, topology);
   for (const std::uint32_t src : senders)
-    for (const std::uint32_t dst : w.behind_other_switches ? receivers_of(w, topology, src)
-                                   : w.receivers.empty()   ? senders
-                                                           : w.receivers)
+    for (const std::uint32_t dst : w.min_switches > 1    ? receivers_of(w, topology, src)
+                                   : w.receivers.empty() ? senders
+                                                         : w.receivers)
       if (src != dst) pair(src, dst);
 }
 

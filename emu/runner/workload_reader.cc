@@ -85,19 +85,20 @@ std::vector<std::uint32_t> read_hosts(ConfigSection& section, const char* key, c
 
 namespace {
 
-// receivers = "other-switches", or names.
+// receivers = "other-switches", or names; and how far they must be.
 void read_receivers(ConfigSection& section, WorkloadSettings& w, const Topology& topology) {
   const ConfigNode* node = section.node("receivers");
-  w.behind_other_switches = node != nullptr && node->kind == ConfigNode::Kind::kString &&
-                            section.is_word("receivers", "other-switches", false);
-  if (!w.behind_other_switches) {
-    w.receivers = read_hosts(section, "receivers", topology);
-    return;
-  }
+  const bool others = node != nullptr && node->kind == ConfigNode::Kind::kString &&
+                      section.is_word("receivers", "other-switches", false);
+  if (!others) w.receivers = read_hosts(section, "receivers", topology);
+  w.min_switches = static_cast<std::uint32_t>(section.integer("min_switches", others ? 2 : 1, 1, 64));
+  if (w.min_switches == 1) return;
   for (const std::uint32_t sender : senders_of(w, topology))
-    if (receivers_of(w, topology, sender).empty())
-      section.fail_at("receivers", "= \"other-switches\" leaves \"" + topology.nodes()[sender].name +
-                                       "\" nobody to send to: all hosts are behind its switch");
+    if (receivers_of(w, topology, sender).empty()) {
+      const std::string leaves = "leaves \"" + topology.nodes()[sender].name + "\" nobody to send to";
+      if (section.has("min_switches")) section.fail_at("min_switches", leaves + ": no receiver is so far");
+      section.fail_at("receivers", "= \"other-switches\" " + leaves + ": all hosts are behind its switch");
+    }
 }
 
 // When it stops, and how long its receivers wait for what is on its way.
@@ -238,6 +239,9 @@ std::span<const KeyText> shared_workload_keys() {
       {"receivers", "poisson: all; all-to-all, stream: the senders", "names, `other-switches`",
        "of poisson, all-to-all and stream: who is sent to; `other-switches`: all hosts that hang on another "
        "switch than the sender"},
+      {"min_switches", "1; with `other-switches` 2", "1 to 64",
+       "of the same: a sender's receivers are those with at least so many switches on a shortest path to "
+       "them"},
       {"overload", "false", "",
        "of a workload with a rate: links that it crosses may be offered more than they carry (below)"},
       {"during", "", "a workload",
@@ -251,7 +255,7 @@ void check_pairs(ConfigSection& section, const WorkloadSettings& w, const Topolo
   const std::vector<std::uint32_t> senders = senders_of(w, topology);
   if (senders.size() == 1 && w.receivers == senders)
     section.fail_at("receivers", "is the only sender, too: it would send to itself");
-  if (senders.size() < 2 && w.receivers.empty() && !w.behind_other_switches)
+  if (senders.size() < 2 && w.receivers.empty() && w.min_switches == 1)
     section.fail_at("kind", "needs at least two hosts");
 }
 

@@ -328,6 +328,19 @@ TEST(WorkloadTest, ReceiversMayBeBehindOtherSwitchesOnly) {
       "its switch");
 }
 
+TEST(WorkloadTest, ReceiversCanBeKeptAtADistance) {
+  const std::string far =
+      "[[workload]]\nkind = \"poisson\"\nsize = \"10KB\"\nload = 0.3\nflows = 500\nmin_switches = ";
+  std::set<std::pair<std::uint32_t, std::uint32_t>> by_number;
+  for (const Flow& f : draw_flows(settings_of(far + "3\n", kTwoLeaves), Rng(2))) {
+    EXPECT_NE(f.src / 3, f.dst / 3) << "leaf, spine, leaf";
+    by_number.emplace(f.src, f.dst);
+  }
+  EXPECT_EQ(by_number.size(), 18u);
+  EXPECT_NE(complaint(far + "2\n").find("leaves \"h1\" nobody to send to: no receiver is so far"),
+            std::string::npos);
+}
+
 TEST(WorkloadTest, IncastsComeWithExponentialGaps) {
   const std::string incast =
       "[[workload]]\nkind = \"incast\"\nfan_in = 3\nsize = \"1KB\"\njitter = \"0us\"\n";

@@ -156,29 +156,23 @@ std::optional<WorkloadRate> Poisson::rate(const WorkloadSettings& w, const Topol
 
 void Poisson::offer(const WorkloadSettings& w, std::uint32_t path_mtu, OfferedTraffic& traffic) const {
   const Topology& topology = traffic.topology();
-  std::vector<std::uint32_t> senders = senders_of(w, topology), targets = hosts_or_all(w.receivers, topology);
-  for (auto* hosts : {&senders, &targets}) std::sort(hosts->begin(), hosts->end());
+  const std::vector<std::uint32_t> senders = senders_of(w, topology);
   const double links_bps = bps_of(topology, senders);
   const double mean_rate = links_bps / static_cast<double>(senders.size());
   const double load = load_of(params, mean_wire_bytes(w, path_mtu), links_bps);
-  double to_each = 0;
-  std::map<std::uint32_t, double> from_edge, share;  // share: of what a host sends, for each of its receivers
+  std::map<std::uint32_t, std::map<std::uint32_t, double>> to_from;  // to a host, from an edge switch
   for (const std::uint32_t host : senders) {
-    const double others = static_cast<double>(receivers_of(w, topology, host).size());
+    const std::vector<std::uint32_t> receivers = receivers_of(w, topology, host);
     const double bps = load * (params.network ? mean_rate : bps_of(topology, {host}));
-    share[host] = others == 0 ? 0 : bps / others;
-    to_each += share[host];
-    from_edge[traffic.edge(host)] += share[host];
-    if (others > 0) traffic.leaves(host, bps);
+    if (!receivers.empty()) traffic.leaves(host, bps);
+    for (const std::uint32_t to : receivers)
+      to_from[to][traffic.edge(host)] += bps / static_cast<double>(receivers.size());
   }
-  for (const std::uint32_t to : targets) {
-    const double own = w.behind_other_switches                   ? from_edge[traffic.edge(to)]
-                       : std::ranges::binary_search(senders, to) ? share[to]
-                                                                 : 0;
-    traffic.arrives(to, to_each - own);
-    for (const auto& [edge, bps] : from_edge)
+  for (const auto& [to, from] : to_from)
+    for (const auto& [edge, bps] : from) {
+      traffic.arrives(to, bps);
       if (edge != traffic.edge(to)) traffic.crosses(edge, to, bps);
-  }
+    }
 }
 
 double Poisson::expected_flows(const WorkloadSettings& w, const Topology& topology,

@@ -179,6 +179,7 @@ void FlowProgram::connect_lane(Transfer& t, std::size_t lane, Time now) {
     const auto ah = nic_.create_ah(pd_, attr.path);
     need(ah.has_value(), "an address handle");
     t.address = *ah;
+    nic_.announce_flow(qpn, static_cast<std::uint32_t>(t.script.flow().requests()));
   }
   if (datagrams) {  // the queue pair is connected to nobody
     attr.path = {};

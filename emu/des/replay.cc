@@ -30,24 +30,24 @@ Duration Replay::least(std::uint32_t host, const Packet& packet) {
   return route.least;
 }
 
-std::int64_t Replay::departs(std::uint32_t host, const Packet& packet, Time now) {
+Slack Replay::departs(std::uint32_t host, const Packet& packet, Time now) {
   Stream& stream = streams_[key_of(packet)];
   if (!replays_) {
     if (stream.packets.empty()) stream.first_psn = packet.roce.psn.value();
     strange_ += index_of(stream, packet) != stream.packets.size();
     stream.packets.push_back({now});
     ++recorded_;
-    return 0;
+    return {};
   }
   const std::size_t index = index_of(stream, packet);
   if (index >= stream.packets.size()) {
     ++strange_;
-    return Slack::kMost;
+    return {Slack::kMost, Slack::kMost, 0};
   }
   Times& times = stream.packets[index];
   moved_ += times.in != now || times.again;
   times.again = true;
-  return (times.out - now - least(host, packet)).ps();
+  return {times.out.ps(), (times.out - now - least(host, packet)).ps(), 0};
 }
 
 void Replay::arrives(const Packet& packet, Time now) {

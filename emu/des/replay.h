@@ -31,7 +31,7 @@ class Replay {
  private:
   struct Port final : ReplayPort {
     Port(Replay& owner, std::uint32_t index) : all(owner), host(index) {}
-    std::int64_t departs(const Packet& packet, Time now) override { return all.departs(host, packet, now); }
+    Slack departs(const Packet& packet, Time now) override { return all.departs(host, packet, now); }
     void arrives(const Packet& packet, Time now) override { all.arrives(packet, now); }
     Replay& all;
     std::uint32_t host;
@@ -56,7 +56,7 @@ class Replay {
   static std::size_t index_of(const Stream& stream, const Packet& packet) {
     return (packet.roce.psn.value() - stream.first_psn) & Psn::kMask;
   }
-  std::int64_t departs(std::uint32_t host, const Packet& packet, Time now);
+  Slack departs(std::uint32_t host, const Packet& packet, Time now);
   void arrives(const Packet& packet, Time now);
   Duration least(std::uint32_t host, const Packet& packet);
 

@@ -14,7 +14,8 @@ namespace {
 
 // Datagrams; queues in two orders.
 std::string text(const std::string& topology, const std::string& original,
-                 const std::string& replay = "ranked") {
+                 const std::string& replay = "ranked", const std::string& more = "",
+                 const std::string& original_more = "") {
   return R"(
 transport = ["roce"]
 [topology]
@@ -29,13 +30,13 @@ law = "constant"
 [[case]]
 name = "original"
 set.switch.class.3.order = ")" +
-         original + R"("
+         original + "\"\n" + original_more + R"(
 [[case]]
 name = "replay"
 set.slack.law = "replay"
 set.slack.of = "original"
 set.switch.class.3.order = ")" +
-         replay + R"("
+         replay + "\"\n" + more + R"(
 [[workload]]
 kind = "poisson"
 service = "ud"
@@ -112,19 +113,59 @@ TEST(ReplayTest, OverSeveralSwitchesFewAreLateByMoreThanAFrame) {
   EXPECT_GT(late_fifo, 5 * late);
 }
 
-TEST(ReplayTest, BothDriversAndEveryRunGiveOneResult) {
-  const RunPlan plan = replay_of(text(kLeafSpine, "random"));
-  std::vector<std::string> hashes;
-  for (const Driver driver : {Driver::kWindows, Driver::kGlobalOrder}) {
-    DesOptions options;
-    options.driver = driver;
-    DesRun run(plan, options);
-    while (!run.advance(1000)) {
-    }
-    hashes.push_back(to_hex(combine(run.digests())));
+const std::string kShortestFirst = "set.slack.law = \"flow-size\"\nset.switch.slack.rank = \"initial\"\n";
+const std::string kPreempt = "set.switch.class.3.preempt = true\n";
+// 5.1.3 (7): the instants at which packets left the network, as static priorities.
+std::string by_priorities() {
+  std::string scenario = text(kLeafSpine, "random", "ranked", "set.switch.slack.rank = \"initial\"\n");
+  const std::string law = "set.slack.law = \"replay\"";
+  return scenario.replace(scenario.find(law), law.size(), "set.slack.law = \"replay-exit\"");
+}
+
+// 5.1.3 (5): what is late in the replay of shortest first waited for frames that were already on the wire.
+TEST(ReplayTest, WithPreemptionAlmostNothingIsLate) {
+  std::uint64_t late = 0, late_preemptive = 0, shortest_first = 0;
+  for (const std::uint64_t seed : {1, 2, 3}) {
+    const auto replayed = [&](const std::string& more) {
+      return outcome(replay_of(text(kLeafSpine, "ranked", "ranked", more, kShortestFirst), seed)).nics;
+    };
+    late += replayed("").rx_overdue_packets;
+    const NicCounters preemptive = replayed(kPreempt);
+    late_preemptive += preemptive.rx_overdue_packets;
+    EXPECT_GT(preemptive.rx_slack_packets, 10'000u);
+    shortest_first += outcome(replay_of(text(kLeafSpine, "random"), seed)).nics.rx_overdue_packets;
   }
-  EXPECT_EQ(hashes[0], hashes[1]);
-  EXPECT_EQ(hashes[0], outcome(plan).hash);
+  EXPECT_GT(late, 2 * shortest_first) << "shortest first is harder to replay than a random order";
+  EXPECT_LT(late_preemptive, late / 10);
+}
+
+TEST(ReplayTest, StaticPrioritiesReplayWorseThanLeastSlack) {
+  std::uint64_t late = 0, beyond = 0, least_slack_beyond = 0;
+  for (const std::uint64_t seed : {1, 2, 3}) {
+    const NicCounters priorities = outcome(replay_of(by_priorities(), seed)).nics;
+    late += priorities.rx_overdue_packets;
+    beyond += priorities.rx_overdue_beyond;
+    least_slack_beyond += outcome(replay_of(text(kLeafSpine, "random"), seed)).nics.rx_overdue_beyond;
+  }
+  EXPECT_GT(late, 0u);
+  EXPECT_GT(beyond, 2 * least_slack_beyond);
+}
+
+TEST(ReplayTest, BothDriversAndEveryRunGiveOneResult) {
+  for (const std::string& more : {std::string(), kPreempt}) {
+    const RunPlan plan = replay_of(text(kLeafSpine, "random", "ranked", more));
+    std::vector<std::string> hashes;
+    for (const Driver driver : {Driver::kWindows, Driver::kGlobalOrder}) {
+      DesOptions options;
+      options.driver = driver;
+      DesRun run(plan, options);
+      while (!run.advance(1000)) {
+      }
+      hashes.push_back(to_hex(combine(run.digests())));
+    }
+    EXPECT_EQ(hashes[0], hashes[1]);
+    EXPECT_EQ(hashes[0], outcome(plan).hash);
+  }
 }
 
 TEST(ReplayTest, AnOriginalThatLosesPacketsCannotBeReplayed) {

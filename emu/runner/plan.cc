@@ -363,7 +363,7 @@ class Planner {
 
 RunPlan make_plan(const Scenario& scenario, const Settings& settings, std::uint64_t seed) {
   RunPlan plan = Planner(scenario, settings, seed).make();
-  if (settings.nic.config.slack.law == SlackLaw::kReplay) {
+  if (settings.nic.config.slack.replays()) {
     RunPlan original = Planner(scenario, original_of(scenario, settings), seed).make();
     plan.exact_starts = original.exact_starts = true;
     plan.original = std::make_shared<const RunPlan>(std::move(original));

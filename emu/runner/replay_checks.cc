@@ -52,7 +52,7 @@ const Settings& original_of(const Scenario& scenario, const Settings& settings) 
         refuse_original(
             settings, "names " + other.label +
                           ", whose frames carry no slack and are shorter: give it slack.law = \"constant\"");
-      if (other.nic.config.slack.law == SlackLaw::kReplay)
+      if (other.nic.config.slack.replays())
         refuse_original(settings, "names " + other.label + ", which is a replay itself: name its original");
       return other;
     }

@@ -6,15 +6,18 @@
 namespace rocelab {
 namespace {
 
-constexpr std::string_view kLaws[] = {"none",      "constant",      "flow-size",
-                                      "remaining", "virtual-clock", "replay"};
+constexpr std::string_view kLaws[] = {"none",          "constant", "flow-size",  "remaining",
+                                      "virtual-clock", "replay",   "replay-exit"};
 constexpr auto kFields = fields(
-    choice<&SlackConfig::law>("law", kLaws,
-                              "what a NIC writes: `constant`: `value` (FIFO+); `flow-size`: packets of the "
-                              "message x `per_packet` (SJF); `remaining`: packets left of it x `per_packet` "
-                              "(as SRPT); `virtual-clock`: what a queue pair is ahead of `rate` (fairness); "
-                              "`replay`: what lets a packet arrive when it did in the label `of`, in "
-                              "virtual time; `none`: frames carry no slack"),
+    choice<&SlackConfig::law>(
+        "law", kLaws,
+        "what a NIC writes: `constant`: `value` (FIFO+); `flow-size`: packets of the "
+        "message, or of a flow over `ud`, x `per_packet` (SJF); `remaining`: packets left of it x "
+        "`per_packet` "
+        "(as SRPT); `virtual-clock`: what a queue pair is ahead of `rate` (fairness); "
+        "`replay`: what lets a packet arrive when it did in the label `of`, in "
+        "virtual time; `replay-exit`: the same, and the initial value is the instant at which the packet "
+        "left the network there, for `switch.slack.rank = \"initial\"`; `none`: frames carry no slack"),
     field<&SlackConfig::value>("value", "of `constant`"),
     field<&SlackConfig::per_packet>("per_packet", "D: more than any delay, so that sizes decide").positive(),
     field<&SlackConfig::rate>("rate", "r_est of `virtual-clock`, in bytes on the wire").positive(),
@@ -43,10 +46,9 @@ SlackConfig read_slack(ConfigSection section, std::string& replay_of) {
   only("value", SlackLaw::kConstant, "constant", false);
   only("per_packet", SlackLaw::kFlowSize, "flow-size", slack.law == SlackLaw::kRemaining);
   only("rate", SlackLaw::kVirtualClock, "virtual-clock", false);
-  only("of", SlackLaw::kReplay, "replay", false);
-  if (slack.law == SlackLaw::kReplay && replay_of.empty())
-    section.fail_at("law",
-                    "= \"replay\" needs the label or case that is to be replayed: slack.of = \"NAME\"");
+  only("of", SlackLaw::kReplay, "replay", slack.replays());
+  if (slack.replays() && replay_of.empty())
+    section.fail_at("law", "needs the label or case that is to be replayed: slack.of = \"NAME\"");
   section.finish();
   return slack;
 }

@@ -213,6 +213,9 @@ void Nic::share_port(ClassTurns& turns, TcMask ready_elsewhere) {
   impl_->ready_elsewhere = ready_elsewhere;
 }
 
+void Nic::announce_flow(Qpn qpn, std::uint32_t packets) {
+  if (const QueuePair* qp = impl_->find(qpn)) impl_->slacks.announce(impl_->slot_of(*qp), packets);
+}
 void Nic::use_replay(ReplayPort& port) { impl_->replay = &port; }
 
 PacketRef Nic::Impl::poll(Time now, TcMask of) {
@@ -263,14 +266,16 @@ PacketRef Nic::Impl::transmit(Time now, TcMask open, TcMask of) {
 void Nic::Impl::write_slack(const QueuePair& qp, const QpScheduler::Turn& turn, Packet& packet, Time now) {
   const std::uint32_t slot = slot_of(qp);
   const bool data = turn.kind == QpScheduler::Kind::kData;
-  std::int64_t ps = data
-                        ? slacks.of_data(slot, pulled_source.packets, pulled_source.left, packet.frame(), now)
-                        : slacks.of_answer(slot, packet.frame(), now);
+  const std::int64_t ps =
+      data ? slacks.of_data(slot, pulled_source.packets, pulled_source.left, packet.frame(), now)
+           : slacks.of_answer(slot, packet.frame(), now);
+  Slack slack{ps, ps, 0};
   if (data && replay != nullptr) {
-    const std::int64_t replayed = replay->departs(packet, now);
-    if (config.slack.law == SlackLaw::kReplay) ps = replayed;
+    const Slack replayed = replay->departs(packet, now);
+    if (config.slack.replays()) slack.current = slack.initial = replayed.current;
+    if (config.slack.law == SlackLaw::kReplayExit) slack.initial = replayed.initial;
   }
-  PacketPool::slack(packet) = {ps, ps, 0};
+  PacketPool::slack(packet) = slack;
 }
 
 // Of data: what has waited longer than its slack allowed has a negative rest.

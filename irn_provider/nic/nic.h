@@ -116,6 +116,9 @@ class Nic {
   // Other NICs send through the same port (virtual functions of a host): from now on its classes take these
   // turns, which must outlive the NIC. `ready_elsewhere`: classes of which the others have something to send.
   void share_port(ClassTurns& turns, TcMask ready_elsewhere);
+  // All that the QP sends is one flow of so many packets, in however many messages (datagrams): slack by size
+  // goes by it. A QP of which nothing is said sends a flow with each message.
+  void announce_flow(Qpn qpn, std::uint32_t packets);
   // Told of data that leaves and arrives, from now on. Outlives the NIC.
   void use_replay(ReplayPort& port);
   bool has_more() const;  // something could leave now

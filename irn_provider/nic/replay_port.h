@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "base/packet.h"
+#include "base/slack.h"
 #include "base/units.h"
 
 namespace rocelab {
@@ -12,8 +13,9 @@ namespace rocelab {
 class ReplayPort {
  public:
   virtual ~ReplayPort() = default;
-  // The packet begins to leave the NIC. Its slack, of those with SlackLaw::kReplay.
-  virtual std::int64_t departs(const Packet& packet, Time now) = 0;
+  // The packet begins to leave the NIC. Of a replay: its slack, and in `initial` when it left the network in
+  // the original, o(p).
+  virtual Slack departs(const Packet& packet, Time now) = 0;
   // It has come whole, with slack.
   virtual void arrives(const Packet& packet, Time now) = 0;
 };

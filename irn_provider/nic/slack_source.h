@@ -20,6 +20,11 @@ class SlackSource {
   // Of a frame of the queue pair in `slot`. `packets`, `left`: those of its message, and those from this one
   // on.
   std::int64_t of_data(std::uint32_t slot, std::uint32_t packets, std::uint32_t left, Bytes frame, Time now) {
+    if (slot < flows_.size() && flows_[slot].packets > 0) {
+      packets = flows_[slot].packets;
+      left = std::max(flows_[slot].left, 1u);
+      flows_[slot].left = left - 1;
+    }
     switch (config_.law) {
       case SlackLaw::kFlowSize:
         return times(packets);
@@ -28,6 +33,7 @@ class SlackSource {
       case SlackLaw::kVirtualClock:
         return clock(2 * slot).next(frame, config_.rate, now);
       case SlackLaw::kReplay:  // ReplayPort's affair
+      case SlackLaw::kReplayExit:
       case SlackLaw::kConstant:
       case SlackLaw::kNone:
         break;
@@ -39,7 +45,13 @@ class SlackSource {
     if (config_.law == SlackLaw::kVirtualClock) return clock(2 * slot + 1).next(frame, config_.rate, now);
     return bounded(config_.acks.ps());
   }
+  // All that the queue pair sends is one flow of so many packets, in however many messages: datagrams.
+  void announce(std::uint32_t slot, std::uint32_t packets) {
+    if (slot >= flows_.size()) flows_.resize(slot + 1);
+    flows_[slot] = {packets, packets};
+  }
   void forget(std::uint32_t slot) {  // another queue pair has it: its first frame has slack 0
+    if (slot < flows_.size()) flows_[slot] = {};
     for (const std::uint32_t at : {2 * slot, 2 * slot + 1})
       if (at < clocks_.size()) clocks_[at] = {};
   }
@@ -57,6 +69,9 @@ class SlackSource {
       return slack;
     }
   };
+  struct Flow {
+    std::uint32_t packets = 0, left = 0;  // 0: each message is a flow
+  };
   static std::int64_t bounded(std::int64_t ps) { return std::clamp(ps, -Slack::kMost, Slack::kMost); }
   // Requests without payload are a message of one packet.
   std::int64_t times(std::uint32_t packets) const {
@@ -69,6 +84,7 @@ class SlackSource {
   }
 
   SlackConfig config_;
+  std::vector<Flow> flows_;           // by slot
   std::vector<VirtualClock> clocks_;  // two of each slot: what it sends, and its answers
 };
 

@@ -32,6 +32,19 @@ TEST(SlackSourceTest, LawsWithoutMemory) {
     EXPECT_EQ(source->of_answer(0, 62_B, at(0_us)), (3_ns).ps());
 }
 
+// A flow of datagrams is many messages: its size is told.
+TEST(SlackSourceTest, AnAnnouncedFlowIsOneOverAllItsMessages) {
+  SlackSource size(config_of(SlackLaw::kFlowSize)), remaining(config_of(SlackLaw::kRemaining));
+  for (SlackSource* source : {&size, &remaining}) source->announce(3, 2);
+  for (const int left : {2, 1, 1}) {  // more than was announced: the last
+    EXPECT_EQ(size.of_data(3, 1, 1, 1000_B, at(0_us)), (4_us).ps());
+    EXPECT_EQ(remaining.of_data(3, 1, 1, 1000_B, at(0_us)), left * (2_us).ps());
+  }
+  EXPECT_EQ(size.of_data(2, 1, 1, 1000_B, at(0_us)), (2_us).ps()) << "another queue pair";
+  size.forget(3);
+  EXPECT_EQ(size.of_data(3, 1, 1, 1000_B, at(0_us)), (2_us).ps()) << "a new queue pair in its slot";
+}
+
 // 5.2.3, by hand: frames of 976 B are 1000 B on the wire, 1 us at r_est.
 TEST(SlackSourceTest, TheVirtualClockIsWhatAFlowIsAheadOfItsRate) {
   SlackSource source(config_of(SlackLaw::kVirtualClock));

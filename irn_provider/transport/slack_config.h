@@ -14,6 +14,7 @@ enum class SlackLaw : std::uint8_t {
   kRemaining,     // packets of the message from this one on x `per_packet`: as SRPT
   kVirtualClock,  // 5.2.3, fairness: what the queue pair is ahead of `rate`
   kReplay,        // 5.1.2: what makes the packet leave the network when it did in another run
+  kReplayExit,    // the same, and the initial value is that instant, o(p): for static priorities (5.1.3 (7))
 };
 
 struct SlackConfig {
@@ -25,6 +26,7 @@ struct SlackConfig {
   Duration acks{};            // of answers and CNPs, but with kVirtualClock: the authors' code has 0
 
   bool on() const { return law != SlackLaw::kNone; }
+  bool replays() const { return law == SlackLaw::kReplay || law == SlackLaw::kReplayExit; }
 };
 
 }  // namespace rocelab

@@ -225,6 +225,16 @@ RL_EXPORT int ibv_destroy_qp(ibv_qp* qp) {
   return 0;
 }
 
+// Not of libibverbs: as Nic::announce_flow(), for traffic programs whose flows are many datagrams. 0, or
+// EINVAL.
+RL_EXPORT int rocelab_announce_flow(ibv_qp* qp, std::uint32_t packets) {
+  if (!in_experiment() || qp == nullptr) return EINVAL;
+  return ask_nic(of(qp), [&](Nic& nic, Time) {
+    nic.announce_flow(Qpn{qp->qp_num}, packets);
+    return 0;
+  });
+}
+
 // Null, as libibverbs answers, for a QP that was created without send_ops_flags.
 RL_EXPORT ibv_qp_ex* ibv_qp_to_qp_ex(ibv_qp* qp) {
   if (!in_experiment()) return REAL(ibv_qp_to_qp_ex)(qp);

@@ -8,6 +8,9 @@
 
 #include "verbs_app/flows/pattern.h"
 
+// Of librocelab_verbs.so; null on another device.
+extern "C" [[gnu::weak]] int rocelab_announce_flow(ibv_qp* qp, std::uint32_t packets);
+
 namespace rocelab::app {
 namespace {
 
@@ -95,8 +98,11 @@ void Transfer::connect(Rdma& rdma, const std::string& remote_endpoints) {
   for (std::size_t i = 0; i < own_lanes(); ++i) {
     if (!is_requester()) fill_lane(i, 0);  // before the peer can send
     rdma.connect(*lanes_[i].qp, lanes_[i].local, lanes_[i].remote, flow().traffic_class());
-    if (flow().service == Service::kUd && is_requester())
+    if (flow().service == Service::kUd && is_requester()) {
       lanes_[i].ah = rdma.create_ah(lanes_[i].remote, flow().traffic_class());
+      if (rocelab_announce_flow != nullptr)
+        rocelab_announce_flow(lanes_[i].qp, static_cast<std::uint32_t>(flow().requests()));
+    }
   }
 }
 

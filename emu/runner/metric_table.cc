@@ -83,6 +83,8 @@ using Nic = NicCounters;
 using Port = SwitchPortCounters;
 
 // Name, title, unit, direction, where it is shown, of flows, of a run, text.
+constexpr char kWaited[] =
+    "data packets with slack that waited at so many switches, their congestion points / all that arrived";
 constexpr Metric kTable[] = {
     {"flows", "flows", kFlows, kNeither, kNever, flows<&FlowSums::flows>, nullptr,
      "flows that started in the measuring window"},
@@ -146,6 +148,12 @@ constexpr Metric kTable[] = {
      "data packets with slack (`[slack]`) that had waited longer than it allowed / all that arrived"},
     {"overdue_beyond", "overdue > T", kPercent, kLower, kIfAny, nullptr, of_slack<&Nic::rx_overdue_beyond>,
      "of the same, those by more than the time of a full frame on the slowest link"},
+    {"waited_1", "waited at 1 switch", kPercent, kNeither, kNever, nullptr, of_slack<&Nic::rx_waited_at_1>,
+     kWaited},
+    {"waited_2", "at 2", kPercent, kNeither, kNever, nullptr, of_slack<&Nic::rx_waited_at_2>, kWaited},
+    {"waited_3", "at 3", kPercent, kNeither, kNever, nullptr, of_slack<&Nic::rx_waited_at_3>, kWaited},
+    {"waited_more", "at 4 or more", kPercent, kNeither, kNever, nullptr, of_slack<&Nic::rx_waited_at_more>,
+     kWaited},
     {"ecn_marks", "ECN marks", kPackets, kNeither, kIfAny, nullptr, ports<&Port::ecn_marked>,
      "packets marked CE"},
     {"cnps", "CNPs", kFrames, kNeither, kIfAny, nullptr, cnps,

@@ -48,6 +48,7 @@ std::vector<LinkEvent> read_link_events(std::vector<ConfigSection> sections, con
 // `replay_of`: the label or case that `law = "replay"` names.
 SlackConfig read_slack(ConfigSection section, std::string& replay_of);
 Schema<SlackConfig> slack_schema();
+Schema<EdgeConfig> edge_schema();
 SwitchConfig read_switch(ConfigSection section, bool pfc, const CcPreset& congestion_control, bool slack,
                          std::vector<EcnOfRate>& ecn_by_rate);
 // The network's map; `at` gets those of single nodes.

@@ -168,6 +168,7 @@ std::vector<SchemaTable> schema_tables() {
   tables.push_back(table_of("nic", nic_settings_schema()));
   append(tables.back(), nic_schema());
   tables.push_back(table_of("slack", slack_schema()));
+  tables.push_back(table_of("slack.edge", edge_schema()));
   tables.push_back(table_of("irn", irn_schema()));
   tables.push_back(table_of("timers", timer_schema()));
   tables.push_back(table_of("switch", switch_schema()));

@@ -25,8 +25,25 @@ constexpr auto kFields = fields(
                               "of answers and CNPs; with `virtual-clock` those of a queue pair are a "
                               "flow of their own"));
 
+constexpr std::string_view kAqm[] = {"none", "codel", "ecn"};
+constexpr auto kEdge = fields(
+    choice<&EdgeConfig::aqm>(
+        "aqm", kAqm,
+        "what the receiving NIC does with frames that waited too long in all switches together, "
+        "by the slack that they used: `codel`: drops them as CoDel does, by queue pair; `ecn`: "
+        "marks them"),
+    field<&EdgeConfig::target>("target", "of `codel`: waiting up to which nothing is dropped").positive(),
+    field<&EdgeConfig::interval>("interval", "of `codel`: for so long all must have waited longer")
+        .positive(),
+    field<&EdgeConfig::refresh>("refresh",
+                                "of `codel`: frames sent so far apart do not tell of the time between")
+        .positive(),
+    field<&EdgeConfig::packets>("packets", "of `ecn`: K, in full frames on the slowest link")
+        .within(1, 1'000'000));
+
 }  // namespace
 
+Schema<EdgeConfig> edge_schema() { return kEdge; }
 Schema<SlackConfig> slack_schema() { return kFields; }
 
 SlackConfig read_slack(ConfigSection section, std::string& replay_of) {
@@ -48,7 +65,13 @@ SlackConfig read_slack(ConfigSection section, std::string& replay_of) {
   only("rate", SlackLaw::kVirtualClock, "virtual-clock", false);
   only("of", SlackLaw::kReplay, "replay", slack.replays());
   if (slack.replays() && replay_of.empty())
-    section.fail_at("law", "needs the label or case that is to be replayed: slack.of = \"NAME\"");
+    section.fail_at("law", std::string("= \"") + (slack.law == SlackLaw::kReplay ? "replay" : "replay-exit") +
+                               "\" needs the label or case that is to be replayed: slack.of = \"NAME\"");
+  ConfigSection edge = section.table("edge");
+  read_schema(edge, edge_schema(), slack.edge);
+  edge.finish();
+  if (slack.edge.aqm != EdgeConfig::Aqm::kNone && !slack.on())
+    section.fail_at("edge", "goes by the slack that frames carry: write a law, slack.law = \"constant\"");
   section.finish();
   return slack;
 }

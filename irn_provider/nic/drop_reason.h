@@ -18,6 +18,7 @@ enum class NicDropReason : std::uint8_t {
   kFeedbackOfNoFlow = 7,  // rp_fair_rates_unknown_flow
   kNotInGroup = 8,        // multicast of which no QP here is a member: rx_not_in_group
   kWrongPeer = 9,  // for a connected QP, but not from its peer's address or not to its own: rx_wrong_peer
+  kEdgeAqm = 10,   // slack.edge: it waited too long in the network: rx_edge_drops
 };
 
 }  // namespace rocelab

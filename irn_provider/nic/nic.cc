@@ -30,6 +30,7 @@ Nic::Impl::Impl(const NicConfig& configuration, Qpn first, PacketPool& packets, 
       own_turns(configuration.class_turns()),
       class_turns(configuration.strict_classes != kAllClasses ? &own_turns : nullptr),
       slacks(configuration.slack),
+      edge(configuration.slack.edge, configuration.slack.beyond),
       pds(kMaxPds),
       xrcds(kMaxXrcds),
       cqs(configuration.max_cqs),
@@ -153,6 +154,8 @@ void Nic::on_packet(PacketRef packet, Time now) {
     impl_->drop(*packet, reason, now);
     return;
   }
+  if (packet->roce.has_slack && impl_->edge.on() && !impl_->passes_edge(*packet, *qp, now)) [[unlikely]]
+    return;
   impl_->accept(*packet, now);
   qp->on_packet(*packet, info, now);
   impl_->touch(*qp, now);
@@ -278,11 +281,31 @@ void Nic::Impl::write_slack(const QueuePair& qp, const QpScheduler::Turn& turn, 
   PacketPool::slack(packet) = slack;
 }
 
+// False: queue management at the edge has dropped it.
+bool Nic::Impl::passes_edge(Packet& packet, const QueuePair& qp, Time now) {
+  if (packet.kind != PacketKind::kData) return true;
+  const EdgeAqm::Verdict verdict = edge.judge(slot_of(qp), PacketPool::slack(packet), now);
+  if (verdict == EdgeAqm::Verdict::kDrop) {
+    ++counters.rx_edge_drops;
+    drop(packet, NicDropReason::kEdgeAqm, now);
+    return false;
+  }
+  if (verdict == EdgeAqm::Verdict::kMark && packet.ecn != Ecn::kNotEct) {
+    ++counters.rx_edge_marks;
+    packet.ecn = Ecn::kCe;
+  }
+  return true;
+}
+
 // Of data: what has waited longer than its slack allowed has a negative rest.
 void Nic::Impl::note_slack(const Packet& packet, Time now) {
   if (packet.kind != PacketKind::kData) return;
   const Slack& slack = PacketPool::slack(packet);
   ++counters.rx_slack_packets;
+  constexpr std::uint64_t NicCounters::*kWaited[] = {
+      &NicCounters::rx_waited_at_1, &NicCounters::rx_waited_at_2, &NicCounters::rx_waited_at_3,
+      &NicCounters::rx_waited_at_more};
+  if (slack.waits > 0) ++(counters.*kWaited[std::min<int>(slack.waits, 4) - 1]);
   counters.rx_overdue_packets += slack.current < 0;
   counters.rx_overdue_beyond += slack.current < -config.slack.beyond.ps();
   if (replay != nullptr) replay->arrives(packet, now);

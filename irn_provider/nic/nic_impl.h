@@ -11,6 +11,7 @@
 #include "base/ring.h"
 #include "base/wire/cm/mad.h"
 #include "irn_provider/nic/drop_reason.h"
+#include "irn_provider/nic/edge_aqm.h"
 #include "irn_provider/nic/nic.h"
 #include "irn_provider/nic/pause_state.h"
 #include "irn_provider/nic/qp_scheduler.h"
@@ -57,6 +58,7 @@ struct Nic::Impl {
   PacketRef transmit(Time now, TcMask open, TcMask of);
   bool still_sends(QueuePair& qp, const QpScheduler::Turn& turn, Time now);
   void write_slack(const QueuePair& qp, const QpScheduler::Turn& turn, Packet& packet, Time now);
+  bool passes_edge(Packet& packet, const QueuePair& qp, Time now);
   void note_slack(const Packet& packet, Time now);
 
   std::optional<std::uint32_t> free_qp_slot();
@@ -83,6 +85,7 @@ struct Nic::Impl {
   ClassTurns* class_turns;     // null: all classes by strict priority
   TcMask ready_elsewhere = 0;  // classes that NICs which share the port have something of
   SlackSource slacks;
+  EdgeAqm edge;
   ReplayPort* replay = nullptr;
   TimerHeap timers;
   std::map<GroupAddress, std::vector<std::uint32_t>>

@@ -161,6 +161,7 @@ std::optional<Qpn> Nic::create_qp(const QpInit& init) {
                                                   impl_->find(init.recv_cq), impl_->find(init.srq));
   impl_->count_users(init, +1);
   impl_->slacks.forget(*slot);
+  impl_->edge.forget(*slot);
   return qpn;
 }
 

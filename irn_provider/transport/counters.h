@@ -79,6 +79,12 @@ namespace rocelab {
   X(rx_slack_packets) /* data packets with slack (LSTF) that were received */                     \
   X(rx_overdue_packets) /* of these: that waited longer than their slack allowed */               \
   X(rx_overdue_beyond) /* of these: by more than a full frame on the slowest link */              \
+  X(rx_waited_at_1) /* of rx_slack_packets: that waited at one switch (congestion points) */      \
+  X(rx_waited_at_2)                                                                               \
+  X(rx_waited_at_3)                                                                               \
+  X(rx_waited_at_more)                                                                            \
+  X(rx_edge_drops) /* data packets that queue management at the edge dropped (slack.edge) */      \
+  X(rx_edge_marks) /* and that it marked */                                                       \
   X(rx_unknown_dscp) /* of rx_packets: of a DSCP that the NIC's class map leaves out */
 // clang-format on
 

@@ -17,6 +17,20 @@ enum class SlackLaw : std::uint8_t {
   kReplayExit,    // the same, and the initial value is that instant, o(p): for static priorities (5.1.3 (7))
 };
 
+// Active queue management from the edge (5.3): the receiving NIC knows by the slack that was used how long a
+// frame has waited in all switches together.
+struct EdgeConfig {
+  enum class Aqm : std::uint8_t {
+    kNone,
+    kCodel,  // drops as CoDel does in a switch, by queue pair
+    kEcn,    // marks frames that waited for more than `packets` full frames on the slowest link
+  };
+  Aqm aqm = Aqm::kNone;
+  Duration target = 5_ms, interval = 100_ms;
+  Duration refresh = 20_ms;    // frames sent so far apart tell nothing about the time between them
+  std::uint32_t packets = 15;  // K
+};
+
 struct SlackConfig {
   SlackLaw law = SlackLaw::kNone;
   Duration value = 1_s;
@@ -24,6 +38,8 @@ struct SlackConfig {
   Rate rate = 100_Mbps;       // r_est
   Duration beyond{};          // T: packets that are overdue by more are counted apart
   Duration acks{};            // of answers and CNPs, but with kVirtualClock: the authors' code has 0
+
+  EdgeConfig edge;
 
   bool on() const { return law != SlackLaw::kNone; }
   bool replays() const { return law == SlackLaw::kReplay || law == SlackLaw::kReplayExit; }

@@ -29,6 +29,7 @@
 //   const Counters& counters(PortId) const;
 //   void on_enqueue(PortId out, PortId in, Packet&, Time);        // a frame is about to join a watched queue
 //   void on_dequeue(PortId out, PortId in, const Packet&, Time);  // a frame has left a watched queue
+//   bool discards(PortId out, const Packet&, Time);  // a frame has left its queue to be sent; true: it is dropped
 //   void on_transmit(PortId out, Packet&, Time);   // a frame begins to leave, control frames apart
 //   std::int64_t rank(PortId out, const Packet&, Time);           // for queues of QueueOrder::kRanked
 //   bool on_arrival(PortId in, std::span<const PortId> outs, PacketRef&, Time);  // watch_arrivals(); true: it has
@@ -106,6 +107,13 @@ class MechanismSet {
     });
     return found;
   }
+  bool any_discard() {
+    bool found = false;
+    each([&](auto& m, std::size_t) {
+      found |= requires(const Packet& p) { m.discards(PortId{}, p, Time{}); };
+    });
+    return found;
+  }
 
   // Bytes of the parameters that stand in MechanismParams ahead of those of `Which`; of all, for void.
   template <class Which = void>
@@ -147,6 +155,13 @@ class MechanismSet {
     each([&](auto& m, std::size_t) {
       if constexpr (requires { m.on_transmit(out, packet, now); }) m.on_transmit(out, packet, now);
     });
+  }
+  bool discards(PortId out, const Packet& packet, Time now) {
+    bool found = false;
+    each([&](auto& m, std::size_t) {
+      if constexpr (requires { m.discards(out, packet, now); }) found |= m.discards(out, packet, now);
+    });
+    return found;
   }
   // True: a mechanism has taken the frame.
   bool on_arrival(PortId in, std::span<const PortId> outs, PacketRef& packet, Time now) {

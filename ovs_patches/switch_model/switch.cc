@@ -86,6 +86,8 @@ SwitchCore::SwitchCore(const SwitchConfig& c, std::span<const PortConfig> port_c
   mechanisms.make(*this, config, rng);
   sees_transmit = mechanisms.any_transmit();
   no_short_cut += sees_transmit;
+  discards = mechanisms.any_discard();
+  no_short_cut += discards;
   if (preempting_classes == 0) return;
   ++no_short_cut;
   on_wire.resize(ports.size());
@@ -101,6 +103,25 @@ PacketRef SwitchCore::transmit_urgent(PortId port_id, Port& port, Time now) {
   port.counters.tx_bytes += packet->frame_length;
   if (sees_transmit) mechanisms.on_transmit(port_id, *packet, now);
   return packet;
+}
+
+// dequeue(), where a mechanism may drop frames that are about to leave. Null: it has dropped all that could.
+PacketRef SwitchCore::dequeue_judged(PortId port_id, Port& port, Time now) {
+  while (const TcMask sendable = port.sendable()) {
+    const Tc tc = port.scheduler.pick(sendable, [&](Tc c) { return queues.head_length(port_id, c); });
+    EgressQueues::Queue& queue = queues.at(port_id, tc);
+    EgressQueues::Frame frame = queues.pop(queue);
+    left(port_id, port, queue, tc, frame, now);
+    give_back(frame.in, tc, frame.packet->frame(), frame.share, now);
+    if (mechanisms.discards(port_id, *frame.packet, now)) {
+      drop(port_id, frame.in, *frame.packet, SwitchDropReason::kMechanism, now);
+      continue;
+    }
+    ++port.counters.tx_frames;
+    port.counters.tx_bytes += frame.packet->frame_length;
+    return std::move(frame.packet);
+  }
+  return {};
 }
 
 PacketRef SwitchCore::make_pfc(Port& port, Time now) {

@@ -109,6 +109,7 @@ struct SwitchCore {
   PacketRef transmit_urgent(PortId port_id, Port& port, Time now);
   PacketRef make_pfc(Port& port, Time now);
   PacketRef dequeue(PortId port_id, Port& port, Time now);
+  PacketRef dequeue_judged(PortId port_id, Port& port, Time now);
   PacketRef take(PortId port_id, Port& port, Tc tc, EgressQueues::Frame frame, Time now);
   void left(PortId port_id, Port& port, const EgressQueues::Queue& queue, Tc tc, const QueuedFrame& frame,
             Time now);
@@ -146,8 +147,9 @@ struct SwitchCore {
   std::vector<std::uint32_t> free_shares;
   MechanismSets mechanisms;
   bool sees_transmit = false;        // a mechanism has on_transmit()
+  bool discards = false;             // a mechanism has discards()
   std::size_t arrival_watchers = 0;  // mechanisms whose on_arrival() or admit() is to be asked
-  std::size_t no_short_cut = 0;      // reasons for which no frame may pass(): these two; preemption
+  std::size_t no_short_cut = 0;      // reasons for which no frame may pass(): these two; preemption, discards
 };
 
 template <class Mechanism>

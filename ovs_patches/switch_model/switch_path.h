@@ -195,7 +195,7 @@ namespace rocelab {
   if (!port.requests.frame_due()) {
     if (port.urgent) [[unlikely]]
       return transmit_urgent(port_id, port, now);
-    PacketRef packet = dequeue(port_id, port, now);
+    PacketRef packet = discards ? dequeue_judged(port_id, port, now) : dequeue(port_id, port, now);
     if (sees_transmit && packet) [[unlikely]]
       mechanisms.on_transmit(port_id, *packet, now);
     return packet;

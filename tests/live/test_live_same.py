@@ -56,6 +56,8 @@ _CASES: list[tuple[Path, tuple[str, ...]]] = [
     (SCENARIOS / "queues.toml", ()),
     # Slack in frames, LSTF.
     (_SMALL / "lstf.toml", ()),
+    # Preemption, orders beside LSTF, CoDel in the switch and at the edge.
+    (_SMALL / "ups.toml", ()),
     (_SMALL / "switch_groups.toml", ()),
     # Egress queues pause the links that fill them, and drop to the letter.
     (_SMALL / "capfc.toml", ()),

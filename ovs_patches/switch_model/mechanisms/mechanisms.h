@@ -4,6 +4,7 @@
 
 #include "ovs_patches/switch_model/mechanism.h"
 #include "ovs_patches/switch_model/mechanisms/capfc.h"
+#include "ovs_patches/switch_model/mechanisms/codel.h"
 #include "ovs_patches/switch_model/mechanisms/escape.h"
 #include "ovs_patches/switch_model/mechanisms/load_balance.h"
 #include "ovs_patches/switch_model/mechanisms/loop_breaker.h"
@@ -27,6 +28,7 @@ using Mechanisms = MechanismTypes<  //
     QcnMechanism,                   //
     TelemetryMechanism,             //
     SlackMechanism,                 //
+    CodelMechanism,                 //
     PipelineMechanism,              //
     LoadBalanceMechanism            //
     >;

@@ -35,6 +35,9 @@ void read_class(ConfigSection section, const std::string& number, const SwitchCo
     section.fail_at("when_full", "goes with neither round-robin queues nor input_buffered");
   if (c.full != FullRule::kRefuse && config.shared_pool > Bytes{} && config.alpha_lossy > 0)
     section.fail_at("when_full", "needs queues with a limit of their own: set switch.alpha_lossy = 0");
+  if (section.has("queues") && c.order != QueueOrder::kSpPifo)
+    section.fail_at("queues", "is of order = \"sp-pifo\"");
+  c.queues = static_cast<std::uint8_t>(section.integer("queues", c.queues, 1, 64));
   c.preempt = section.boolean("preempt", false);
   if (c.preempt && c.order != QueueOrder::kRanked)
     section.fail_at("preempt", "is by ranks: write order = \"ranked\" beside it");

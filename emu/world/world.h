@@ -81,8 +81,8 @@ struct World {
 // Of the ports of a switch, in their order.
 std::vector<PortConfig> port_configs(std::span<const PortEntry> all, const SwitchEntry& of);
 
-// Smallest frame's serialisation + smallest link delay, over all links: nothing that is sent arrives earlier. A
-// switch with preemption hands frames over at their last bit: the delay alone.
+// Smallest frame's serialisation + smallest link delay, over all links: nothing that is sent arrives earlier.
+// A switch with preemption hands frames over at their last bit: the delay alone.
 Duration lookahead_of(const WorldView& world);
 
 inline constexpr std::uint32_t kQpnsPerVf = 1 << 12;

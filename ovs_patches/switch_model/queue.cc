@@ -19,7 +19,7 @@ void EgressQueues::set_rules(Tc tc, Rules rules, const Rng& rng) {
   RL_CHECK(rotations_.empty() && rules.order != QueueOrder::kRoundRobin);
   for (std::uint16_t port = 0; port < ports_; ++port)
     at(PortId{port}, tc).ranked =
-        std::make_unique<RankedQueue>(rules.order, rules.full, rng.fork(std::to_string(port)));
+        std::make_unique<RankedQueue>(rules.order, rules.full, rng.fork(std::to_string(port)), rules.queues);
 }
 
 std::uint64_t EgressQueues::flow_of_node(std::uint32_t number) const {

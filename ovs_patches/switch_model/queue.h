@@ -29,6 +29,7 @@ class EgressQueues {
   struct Rules {
     QueueOrder order = QueueOrder::kFifo;
     FullRule full = FullRule::kRefuse;
+    std::size_t queues = 8;  // kSpPifo
   };
   EgressQueues(std::size_t ports, QueueOrder order);
   // Bits of SwitchFlow::key() by which flows are told apart: all, unless said otherwise before the first

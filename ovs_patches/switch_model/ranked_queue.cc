@@ -37,7 +37,7 @@ void Lot::erase(std::vector<RankedOrder::Places>& places, std::uint32_t node, Rn
 }
 
 std::int64_t AdaptiveLevels::level_of(std::int64_t rank) {
-  for (std::size_t level = kLevels; level-- > 0;)
+  for (std::size_t level = bounds_.size(); level-- > 0;)
     if (rank >= bounds_[level]) {
       bounds_[level] = rank;
       return static_cast<std::int64_t>(level);

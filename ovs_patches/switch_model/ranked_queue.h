@@ -3,7 +3,6 @@
 // for each queue that needs it.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -53,22 +52,24 @@ class Lot {
 // Where it reaches none, it joins the highest, and all bounds fall by what it lacks (push-down).
 class AdaptiveLevels {
  public:
-  static constexpr std::size_t kLevels = 8;
+  explicit AdaptiveLevels(std::size_t queues) : bounds_(queues) {}
   std::int64_t level_of(std::int64_t rank);
 
  private:
-  std::array<std::int64_t, kLevels> bounds_{};  // of the highest first
+  std::vector<std::int64_t> bounds_;  // of the highest first
 };
 
 class RankedQueue {
  public:
-  RankedQueue(QueueOrder order, FullRule rule, Rng rng)
+  // `queues`: of kSpPifo, at most LevelOrder::kMostLevels.
+  RankedQueue(QueueOrder order, FullRule rule, Rng rng, std::size_t queues)
       : order_(order),
         rule_(rule),
         by_level_((order == QueueOrder::kFifo || has_levels()) && rule != FullRule::kPushOutLongest),
         levels_(has_levels() ? LevelOrder::kMostLevels : 1),
         heap_(rule == FullRule::kPushOutLast),
-        rng_(rng) {}
+        rng_(rng),
+        adaptive_(queues) {}
 
   // `rank`: for the orders by rank; the others have their own.
   void push(std::vector<RankedOrder::Places>& places, std::uint32_t node, std::uint64_t flow, Bytes length,

@@ -47,7 +47,7 @@ EgressQueues::Rules rules_of(const SwitchConfig& config, std::uint8_t tc) {
   const ClassConfig& c = config.classes[tc];
   const bool displaced =
       config.port_rule == PortRule::kPushOutLower && (lossless_classes_of(config) & bit_of(Tc{tc})) == 0;
-  return {c.order, displaced && c.full == FullRule::kRefuse ? FullRule::kPushOutLast : c.full};
+  return {c.order, displaced && c.full == FullRule::kRefuse ? FullRule::kPushOutLast : c.full, c.queues};
 }
 
 const SwitchConfig& checked(const SwitchConfig& config, std::span<const PortConfig> ports) {

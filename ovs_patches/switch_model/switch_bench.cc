@@ -167,8 +167,8 @@ void BM_Order(benchmark::State& state) {
 }
 void orders_and_depths(benchmark::internal::Benchmark* bench) {
   bench->ArgNames({"order", "full", "depth"})->Iterations(500'000);
-  for (const QueueOrder order :
-       {QueueOrder::kFifo, QueueOrder::kLifo, QueueOrder::kFair, QueueOrder::kRanked, QueueOrder::kLevels})
+  for (const QueueOrder order : {QueueOrder::kFifo, QueueOrder::kLifo, QueueOrder::kFair, QueueOrder::kRanked,
+                                 QueueOrder::kLevels, QueueOrder::kRankedFlows, QueueOrder::kSpPifo})
     for (const FullRule full : {FullRule::kRefuse, FullRule::kPushOutLast})
       for (const std::int64_t depth : {16, 128, 1024, 16384})
         bench->Args({static_cast<std::int64_t>(order), static_cast<std::int64_t>(full), depth});

@@ -4,6 +4,7 @@
 
 #include "base/wire/pfc.h"
 #include "ovs_patches/switch_model/headroom.h"
+#include "ovs_patches/switch_model/level_order.h"
 
 namespace rocelab {
 namespace {
@@ -67,6 +68,8 @@ std::string problem_of_orders(const SwitchConfig& config) {
   for (int tc = 0; tc < kTrafficClasses; ++tc) {
     const ClassConfig& c = config.classes[tc];
     const std::string who = "class " + std::to_string(tc) + ": ";
+    if (c.queues < 1 || c.queues > LevelOrder::kMostLevels)
+      return who + "SP-PIFO has 1 to " + std::to_string(LevelOrder::kMostLevels) + " queues";
     if (c.preempt && c.order != QueueOrder::kRanked) return who + "preemption is by ranks: order ranked";
     if (c.preempt && config.pfc.enabled && c.lossless)
       return who + "preemption is of lossy classes: a pause lets the frame on the wire end";

@@ -55,6 +55,7 @@ struct ClassConfig {
   // Lossless: what exceeds this in an egress queue is dropped, which a scenario has to declare (may_drop).
   Bytes egress_max = 0_B;  // 0: no limit
   QueueOrder order = QueueOrder::kFifo;
+  std::uint8_t queues = 8;  // kSpPifo: how many stand in for an order by rank; 1 to LevelOrder::kMostLevels
   FullRule full = FullRule::kRefuse;
   // A frame that arrives with a smaller rank than that of the class's frame on the wire stops it, and the
   // rest is sent later. A frame stays in its queue until its last bit (switch_preempt.cc).

@@ -166,7 +166,9 @@ TEST(SwitchPreemptTest, ItChangesWhoWaitsAndNotHowMuchIsSent) {
     const auto with = left(true), without = left(false);
     ASSERT_EQ(with.size(), 60u);
     ASSERT_EQ(with.back().second, without.back().second);
-    if (equal) ASSERT_EQ(with, without);
+    if (equal) {
+      ASSERT_EQ(with, without);
+    }
     changed += with != without;
   }
   EXPECT_GT(changed, 100);

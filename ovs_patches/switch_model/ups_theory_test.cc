@@ -34,7 +34,9 @@ Schedule original_of(const UpsNet& net, const std::vector<std::vector<double>>& 
 Schedule replay(const UpsNet& net, const Schedule& original, bool preempt = false) {
   const Schedule by_switches = Switches(net, SlackRank::kLeastSlack, preempt).run(original.slacks(net));
   const Schedule by_oracle = Oracle(net, original.slacks(net), lstf(net), preempt).run();
-  if (!preempt) EXPECT_EQ(by_switches.starts, by_oracle.starts);
+  if (!preempt) {
+    EXPECT_EQ(by_switches.starts, by_oracle.starts);
+  }
   EXPECT_EQ(by_switches.exits, by_oracle.exits);
   EXPECT_EQ(by_switches.slack, by_oracle.slack);
   return by_switches;

@@ -107,7 +107,7 @@ def _crowded(parameters: dict[str, str]) -> Iterator[str]:
 
 def _smaller_buffers(settings: list[dict[str, str]], part: int) -> Iterator[str]:
     """Of those that no label and no case is about, to no less than marking needs. An original that is replayed must lose nothing."""
-    if any(parameters["slack.law"] == '"replay"' for parameters in settings):
+    if any(parameters["slack.law"].startswith('"replay') for parameters in settings):
         return
     size = native.module().parse_bytes
     marking = max(size(_text(parameters["switch.ecn.kmin"])) for parameters in settings)

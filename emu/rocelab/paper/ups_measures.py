@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from rocelab import frames
-from rocelab.model import Array, RunOutcome
+from rocelab.model import Array, FlowPlan, RunOutcome
 from rocelab.sweep.work import Found, check_complete
 
 _MS_PS = 1_000_000_000
@@ -26,7 +28,8 @@ def _per_flow(outcome: RunOutcome) -> dict[int, tuple[Array, Array]]:
     return found
 
 
-def _sinks(outcome: RunOutcome):  # type: ignore[no-untyped-def]
+def _sinks(outcome: RunOutcome) -> Iterator[tuple[FlowPlan, int]]:
+    """Flows and the QPNs at their destinations."""
     plans = {f.id: f for f in outcome.plan.flows}
     for record in outcome.flows:
         for qpn in record.sink_qpns():

@@ -1,0 +1,168 @@
+"""The UPS chapter: its numbers, its scenarios, the setting's arithmetic, and short runs of what it says."""
+
+from __future__ import annotations
+
+import csv
+import functools
+import itertools
+import random
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+from first_seed import measured
+from rocelab.des.engine import DesEngine
+from rocelab.paper import harness
+from rocelab.papers import ups
+from rocelab.papers.ups import PAPER
+from rocelab.scenario import plan_of, read_scenario
+from rocelab.summary import run_summary
+
+FOLDER = harness.SCENARIOS / "ups"
+_CORE = range(200, 210)  # nodes of the file
+
+
+def test_every_scenario_of_the_folder_belongs_to_an_experiment() -> None:
+    files = {f.stem for f in FOLDER.glob("*.toml")} - {"base", "tcp"}
+    assert files == {e.name for e in PAPER.experiments}
+
+
+def test_every_number_of_the_chapter_belongs_to_a_run() -> None:
+    with ups.FILE.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    labels = {e.name: read_scenario(e.file).labels for e in PAPER.experiments}
+    for row in rows:
+        assert f"roce,{row['case']}" in labels[row["experiment"]], row
+        assert row["quantity"] in ups.NAMES
+    assert len(rows) == 34
+
+
+def test_loads_and_rates_of_the_claims_are_those_of_the_scenarios() -> None:
+    for name in ("figure5.2", "table5.2"):
+        labels = set(read_scenario(FOLDER / f"{name}.toml").labels)
+        loads = ups.LOADS.values() if name == "figure5.2" else (ups.LOADS["30 %"], ups.LOADS["70 %"])
+        cases = (
+            ("fifo", "srpt", "sjf", "lstf")
+            if name == "figure5.2"
+            else ("fifo", "fq", *(f"lstf-{r}" for r in ups.RATES))
+        )
+        assert labels == {ups.tcp(case, load) for case in cases for load in loads}
+    labels = set(read_scenario(FOLDER / "figure5.3.toml").labels)
+    assert labels == {f"roce,{case},load={v}" for case in ("fifo", "lstf") for v in ups.UDP_LOADS.values()}
+
+
+def links(name: str) -> dict[tuple[int, int], float]:
+    """Mb/s of the links between core switches."""
+    found = {}
+    for line in (FOLDER / name).read_text().splitlines()[2:]:
+        a, b, rate, *_ = line.split()
+        if int(a) in _CORE and int(b) in _CORE:
+            found[int(a), int(b)] = float(rate.removesuffix("Mbps"))
+    return found
+
+
+@functools.cache
+def _towards(edges: tuple[tuple[int, int], ...], nodes: tuple[int, ...], to: int) -> dict[int, int]:
+    """The next node of a shortest path to `to`: the lowest neighbour that is nearer, as the authors' routing."""
+    near = {n: sorted(x + y - n for x, y in edges if n in (x, y)) for n in nodes}
+    distance, ring = {to: 0}, [to]
+    while ring:
+        found = []
+        for n in ring:
+            for m in near[n]:
+                if m not in distance:
+                    distance[m] = distance[n] + 1
+                    found.append(m)
+        ring = found
+    return {n: next(m for m in near[n] if distance[m] == distance[n] - 1) for n in nodes if n != to}
+
+
+def path(graph: Iterable[tuple[int, int]], a: int, b: int, nodes: Iterable[int] = _CORE) -> list[int]:
+    towards = _towards(tuple(graph), tuple(nodes), b)
+    way = [a]
+    while way[-1] != b:
+        way.append(towards[way[-1]])
+    return way
+
+
+def test_the_core_links_are_as_wide_as_the_pairs_that_are_routed_over_them() -> None:
+    """So that each carries the same share: 1 Gb/s of each host, over nine other cores."""
+    graph = links("internet2_1g_10g.txt")
+    pairs: Counter[tuple[int, int]] = Counter()
+    for a, b in itertools.permutations(_CORE, 2):
+        nodes = path(graph, a, b)
+        pairs.update(zip(nodes, nodes[1:]))
+    for (a, b), rate in graph.items():
+        assert pairs[a, b] * 10_000 / 9 == pytest.approx(rate, abs=1)
+    assert {k: v / 10 for k, v in graph.items()} == pytest.approx(links("internet2_tenth.txt"), abs=0.06)
+
+
+def rocketfuel(nodes: int = 83, links: int = 131, seed: int = 1) -> list[str]:
+    """How rocketfuel.txt was drawn: well-connected switches attract links; each is as wide as the pairs that are routed over it, of 1 Gb/s to all others together."""
+    rng = random.Random(seed)
+    edges: set[tuple[int, int]] = set()
+    ends = [0]
+    for n in range(1, nodes):
+        m = rng.choice(ends)
+        edges.add((m, n))
+        ends += [m, n]
+    while len(edges) < links:
+        a, b = rng.choice(ends), rng.choice(ends)
+        if a != b:
+            edges.add((min(a, b), max(a, b)))
+    pairs: Counter[tuple[int, int]] = Counter()
+    for a, b in itertools.permutations(range(nodes), 2):
+        way = path(sorted(edges), a, b, range(nodes))
+        pairs.update(zip(way, way[1:]))
+    lines = [
+        f"{3 * nodes} {2 * nodes} {2 * nodes + links}",
+        " ".join(str(n) for n in range(nodes, 3 * nodes)),
+    ]
+    lines += [f"{n} {nodes + n} 10000Mbps 1ms 0" for n in range(nodes)]
+    lines += [f"{nodes + n} {2 * nodes + n} 1000Mbps 1ms 0" for n in range(nodes)]
+    for a, b in sorted(edges):
+        mbps = -(-max(pairs[a, b], pairs[b, a]) * 1000 // (nodes - 1))
+        lines.append(f"{2 * nodes + a} {2 * nodes + b} {mbps}Mbps {rng.randint(1, 10)}ms 0")
+    return lines
+
+
+def test_the_drawn_map_is_what_it_is_said_to_be() -> None:
+    assert (FOLDER / "rocketfuel.txt").read_text().splitlines() == rocketfuel()
+
+
+def short(name: str, label: str, *overrides: str) -> dict[str, float]:
+    plan = plan_of(read_scenario(FOLDER / f"{name}.toml", overrides), label, 1)
+    summary = run_summary(DesEngine(events=False).execute(plan))
+    assert summary["complete"], summary["error"]
+    return summary
+
+
+def test_lstf_replays_better_than_priorities_and_best_with_preemption() -> None:
+    """The engine itself holds every replay to equal departures, and to lateness = - slack of each packet."""
+    overrides = ("workload.flows.duration=60ms",)
+    late = {
+        case: short("table5.1", f"roce,{case}", *overrides)
+        for case in ("random-lstf", "random-priorities", "sjf-lstf", "sjf-preempt")
+    }
+    assert late["random-priorities"]["overdue_beyond"] > 20 * late["random-lstf"]["overdue_beyond"]
+    assert late["sjf-lstf"]["overdue"] > 0.02
+    assert late["sjf-preempt"]["overdue"] < 0.1 * late["sjf-lstf"]["overdue"]
+    waited = [late["random-lstf"][f"waited_{n}"] for n in ("1", "2", "3", "more")]
+    assert 0.5 < sum(waited) <= 1
+
+
+@pytest.mark.parametrize("name", ["figure5.4", "figure5.5"])
+def test_the_figures_of_fairness_hold(name: str, tmp_path: Path) -> None:
+    claims = PAPER.claims(measured(PAPER, name, tmp_path))
+    assert len(claims) == 2 and all(c.holds for c in claims), [(c.text, dict(c.ours)) for c in claims]
+
+
+def test_codel_from_the_edge_drops_and_marks() -> None:
+    load = "0.3"
+    marked = short("table5.4", f"irn+dctcp,edge,load={load}", "workload.flows.duration=2ms")
+    assert marked["ecn_marks"] == 0  # of switches
+    assert (
+        marked["avg_fct_s"]
+        < short("table5.4", f"irn+dctcp,none,load={load}", "workload.flows.duration=2ms")["avg_fct_s"]
+    )

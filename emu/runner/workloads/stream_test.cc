@@ -83,7 +83,8 @@ TEST(StreamReaderTest, NamesWhatIsWrong) {
             "know when it is over");
   EXPECT_EQ(complaint(rate + rest + "size = \"1MB\"\n"),
             "t.toml:12:1: unknown key \"workload.stream.size\"; known here: kind, name, start, dscp, class, "
-            "service, rate, message_size, stop, senders, op, receivers, jitter, on, off, qps, queue_pairs, "
+            "service, rate, message_size, stop, senders, op, receivers, min_switches, jitter, on, off, qps, "
+            "queue_pairs, "
             "settle, during, "
             "overload");
   EXPECT_EQ(complaint("rate = \"5Gb\"\n" + rest),

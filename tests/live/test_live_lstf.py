@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import program_table
 import pytest
-from kept_hosts import Hosts, kept_hosts
+from kept_hosts import kept_hosts
 from live_runs import SCENARIOS, live, nothing_refused
 from sanitizer import THREAD_SANITIZER
 
@@ -22,26 +21,21 @@ _SETTINGS = (
 )
 
 
-@pytest.fixture(scope="module")
-def hosts() -> Iterator[Hosts]:
-    words = [word for setting in _SETTINGS for word in ("--set", setting)]
-    with kept_hosts(SCENARIOS / "pingpong.toml", "irn", *words) as hosts:
-        yield hosts
-
-
 @pytest.mark.parametrize(
     "words",
     [["ibv_ud_pingpong", "-n", "500"], ["ib_write_bw", "-n", "500", "-s", "65536"]],
     ids=lambda words: words[0],
 )
-def test_a_program_prints_the_same_digits_over_lstf(hosts: Hosts, words: list[str], tmp_path: Path) -> None:
+def test_a_program_prints_the_same_digits_over_lstf(words: list[str], tmp_path: Path) -> None:
     if THREAD_SANITIZER and words[0].startswith("ib_"):
         pytest.skip("ThreadSanitizer delivers signals late: nobody finds a thread that polls memory")
+    settings = [word for setting in _SETTINGS for word in ("--set", setting)]
     said = []
     for run in range(2):
         folder = tmp_path / str(run)
         folder.mkdir()
-        both = hosts.serve_and_ask(program_table.commands(words), folder)
+        with kept_hosts(SCENARIOS / "pingpong.toml", "irn", *settings) as hosts:
+            both = hosts.serve_and_ask(program_table.commands(words), folder)
         assert both.statuses == (0, 0), f"{both.server}\n{both.client}"
         nothing_refused(both.server, both.client)
         said.append(_results(both.client))

@@ -53,7 +53,10 @@ _NEVER: tuple[tuple[str, str, set[str], str], ...] = (
         {"drops", "retransmissions", "timeouts"},
         "each input holds a BDP",
     ),
-    ("*/ups/*.toml", "*", {"drops", "retransmissions", "timeouts"}, "its buffers never fill"),
+    ("*/ups/*.toml", "*", {"drops", "retransmissions", "timeouts", "many repairs"}, "its buffers never fill"),
+    ("*/ups/table5.4.toml", "*,none,*", {"marks"}, "nobody marks"),
+    ("*/ups/table5.4.toml", "*,edge,*", {"marks"}, "NICs mark, and no switch"),
+    ("*/same/scenarios/ups.toml", "*,edge-ecn", {"marks"}, "NICs mark, and no switch"),
     ("*/capfc/*", "tcp+pfc,wdrop", {"pauses"}, "a pipeline that drops never fills its ingress memories"),
     ("*/same/scenarios/pipeline.toml", "*,drop", {"pauses"}, "it drops before it pauses"),
     ("*/same/scenarios/alb.toml", "irn+pfc,pipeline", {"pauses"}, "the memory behind the pipeline suffices"),
@@ -72,6 +75,8 @@ _NEVER: tuple[tuple[str, str, set[str], str], ...] = (
 )
 # Labels of one scenario whose runs are equal, or as good as: file, label, label, why.
 _ALIKE: tuple[tuple[str, str, str, str], ...] = (
+    ("*/ups/loads.toml", "*-percent-lstf", "*-percent-lstf", "of one load here"),
+    ("*/ups/figure5.8.toml", "iwarp,fq*", "iwarp,fq*", "nothing waits for 5 ms"),
     ("*/escape/ring_congestion.toml", "irn+pfc+hpcc", "irn+pfc+hpcc+escape", "no pause, nothing escapes"),
     ("*/irn/window_based.toml", "irn+pfc", "irn+pfc+aimd", "no loss tells AIMD anything"),
     ("*/p4qcn/with_pfc.toml", "p4qcn,*", "p4qcn+pfc,*", "no pause and no loss"),

@@ -31,7 +31,15 @@ SEEN = {
     WORKLOADS: [Path("emu/runner/workload_type.cc")],
     MECHANISMS: [
         SWITCH / f"{name}.cc"
-        for name in ("actions", "mechanism_table", "switch", "switch_input", "switch_node", "switch_report")
+        for name in (
+            "actions",
+            "mechanism_table",
+            "switch",
+            "switch_input",
+            "switch_node",
+            "switch_preempt",
+            "switch_report",
+        )
     ],
 }
 BLOCK = re.compile(r"^`(?P<file>[\w./]+)`\n```(?P<kind>\w+)\n(?P<text>.*?)^```$", re.M | re.S)

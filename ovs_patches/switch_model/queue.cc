@@ -28,12 +28,13 @@ std::uint64_t EgressQueues::flow_of_node(std::uint32_t number) const {
 
 void EgressQueues::rank_node(Queue& queue, std::uint32_t number, std::int64_t rank) {
   if (places_.size() < nodes_.size()) places_.resize(nodes_.capacity());
-  queue.ranked->push(places_, number, flow_of_node(number), Bytes::from_count(nodes_[number].length), rank);
+  queue.ranked->push(places_, number, queue.ranked->tells_flows() ? flow_of_node(number) : 0,
+                     Bytes::from_count(nodes_[number].length), rank);
 }
 
 void EgressQueues::unrank_node(Queue& queue, std::uint32_t number, bool served) {
-  queue.ranked->erase(places_, number, flow_of_node(number), Bytes::from_count(nodes_[number].length),
-                      served);
+  queue.ranked->erase(places_, number, queue.ranked->tells_flows() ? flow_of_node(number) : 0,
+                      Bytes::from_count(nodes_[number].length), served);
 }
 
 EgressQueues::Frame EgressQueues::push_out(Queue& queue) {

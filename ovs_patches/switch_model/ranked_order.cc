@@ -1,8 +1,10 @@
 #include "ovs_patches/switch_model/ranked_order.h"
 
-#include <utility>
+#include <algorithm>
 
 namespace rocelab {
+
+static constexpr std::size_t kChildren = 4;  // of an entry of the heaps
 
 template <bool kLast>
 void RankedOrder::put(Heap& heap, std::vector<Places>& places, std::size_t at, const Entry& entry) {
@@ -13,23 +15,28 @@ void RankedOrder::put(Heap& heap, std::vector<Places>& places, std::size_t at, c
 template <bool kLast>
 void RankedOrder::rise(Heap& heap, std::vector<Places>& places, std::size_t at) {
   const Entry entry = heap[at];
-  while (at > 0 && before<kLast>(entry, heap[(at - 1) / 2])) {
-    put<kLast>(heap, places, at, heap[(at - 1) / 2]);
-    at = (at - 1) / 2;
+  while (at > 0 && before<kLast>(entry, heap[(at - 1) / kChildren])) {
+    put<kLast>(heap, places, at, heap[(at - 1) / kChildren]);
+    at = (at - 1) / kChildren;
   }
   put<kLast>(heap, places, at, entry);
 }
 
+// The entry comes from the end, where it mostly goes back to: the way down is not compared with it, and it
+// rises from there.
 template <bool kLast>
-void RankedOrder::sink(Heap& heap, std::vector<Places>& places, std::size_t at) {
-  const Entry entry = heap[at];
-  for (std::size_t child = 2 * at + 1; child < heap.size(); child = 2 * at + 1) {
-    if (child + 1 < heap.size() && before<kLast>(heap[child + 1], heap[child])) ++child;
-    if (!before<kLast>(heap[child], entry)) break;
-    put<kLast>(heap, places, at, heap[child]);
-    at = child;
+void RankedOrder::sink(Heap& heap, std::vector<Places>& places, std::size_t at, const Entry& entry) {
+  const std::size_t size = heap.size();
+  for (std::size_t child = kChildren * at + 1; child < size; child = kChildren * at + 1) {
+    std::size_t next = child;
+    const std::size_t end = std::min(child + kChildren, size);
+    while (++child < end)
+      if (before<kLast>(heap[child], heap[next])) next = child;
+    put<kLast>(heap, places, at, heap[next]);
+    at = next;
   }
-  put<kLast>(heap, places, at, entry);
+  heap[at] = entry;
+  rise<kLast>(heap, places, at);
 }
 
 template <bool kLast>
@@ -37,9 +44,11 @@ void RankedOrder::remove(Heap& heap, std::vector<Places>& places, std::size_t at
   const Entry moved = heap.back();
   heap.pop_back();
   if (at == heap.size()) return;
-  put<kLast>(heap, places, at, moved);
-  rise<kLast>(heap, places, at);
-  sink<kLast>(heap, places, kLast ? places[moved.node].last : places[moved.node].first);
+  if (at > 0 && before<kLast>(moved, heap[(at - 1) / kChildren])) {
+    heap[at] = moved;
+    return rise<kLast>(heap, places, at);
+  }
+  sink<kLast>(heap, places, at, moved);
 }
 
 void RankedOrder::push(std::vector<Places>& places, std::uint32_t node, std::int64_t rank) {

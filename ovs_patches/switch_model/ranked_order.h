@@ -54,7 +54,7 @@ class RankedOrder {
   template <bool kLast>
   static void rise(Heap& heap, std::vector<Places>& places, std::size_t at);
   template <bool kLast>
-  static void sink(Heap& heap, std::vector<Places>& places, std::size_t at);
+  static void sink(Heap& heap, std::vector<Places>& places, std::size_t at, const Entry& entry);
   template <bool kLast>
   static void remove(Heap& heap, std::vector<Places>& places, std::size_t at);
 

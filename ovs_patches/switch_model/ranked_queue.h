@@ -71,6 +71,11 @@ class RankedQueue {
         rng_(rng),
         adaptive_(queues) {}
 
+  // Whether push() and erase() look at flows.
+  bool tells_flows() const {
+    return order_ == QueueOrder::kFair || order_ == QueueOrder::kRankedFlows ||
+           rule_ == FullRule::kPushOutLongest;
+  }
   // `rank`: for the orders by rank; the others have their own.
   void push(std::vector<RankedOrder::Places>& places, std::uint32_t node, std::uint64_t flow, Bytes length,
             std::int64_t rank);

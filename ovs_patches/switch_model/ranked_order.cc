@@ -26,13 +26,17 @@ void RankedOrder::rise(Heap& heap, std::vector<Places>& places, std::size_t at) 
 // rises from there.
 template <bool kLast>
 void RankedOrder::sink(Heap& heap, std::vector<Places>& places, std::size_t at, const Entry& entry) {
+  const Entry* const all = heap.data();
   const std::size_t size = heap.size();
+  const auto first_of = [&](std::size_t a, std::size_t b) { return before<kLast>(all[b], all[a]) ? b : a; };
   for (std::size_t child = kChildren * at + 1; child < size; child = kChildren * at + 1) {
     std::size_t next = child;
-    const std::size_t end = std::min(child + kChildren, size);
-    while (++child < end)
-      if (before<kLast>(heap[child], heap[next])) next = child;
-    put<kLast>(heap, places, at, heap[next]);
+    if (child + kChildren <= size) [[likely]] {
+      next = first_of(first_of(child, child + 1), first_of(child + 2, child + 3));
+    } else {
+      while (++child < size) next = first_of(next, child);
+    }
+    put<kLast>(heap, places, at, all[next]);
     at = next;
   }
   heap[at] = entry;

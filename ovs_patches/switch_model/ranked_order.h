@@ -47,7 +47,12 @@ class RankedOrder {
   using Heap = std::vector<Entry>;
   template <bool kLast>
   static bool before(const Entry& a, const Entry& b) {
-    return kLast ? b.key < a.key : a.key < b.key;
+    return kLast ? order_of(b.key) < order_of(a.key) : order_of(a.key) < order_of(b.key);
+  }
+  // The two as one number: a comparison without branches.
+  static unsigned __int128 order_of(const Key& key) {
+    constexpr std::uint64_t kSign = std::uint64_t{1} << 63;
+    return static_cast<unsigned __int128>(static_cast<std::uint64_t>(key.rank) ^ kSign) << 64 | key.arrival;
   }
   template <bool kLast>
   static void put(Heap& heap, std::vector<Places>& places, std::size_t at, const Entry& entry);

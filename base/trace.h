@@ -117,8 +117,8 @@ class NullTrace final : public TraceSink {
   void on_record(const TraceRecord&) override {}
 };
 
-// What goes into trace_hash: every frame delivered, dropped, marked or paused on, every completion, and the
-// slack with which frames arrive.
+// trace_hash covers every frame delivered, dropped, marked or paused on, every completion, and the slack with
+// which frames arrive.
 inline constexpr std::uint32_t kHashedKinds =
     TraceSink::bit(TraceKind::kDeliver) | TraceSink::bit(TraceKind::kDrop) |
     TraceSink::bit(TraceKind::kMark) | TraceSink::bit(TraceKind::kXoff) | TraceSink::bit(TraceKind::kXon) |

@@ -24,6 +24,10 @@ bool same_link(const Link& a, const Link& b) {
 std::string problem_with(const RunPlan& plan) {
   const Settings& s = plan.settings;
   if (s.switches.pfc.enabled) return "pauses packets at hosts: replays are of labels without PFC";
+  if (s.nic.config.slack.edge.aqm != EdgeConfig::Aqm::kNone)
+    return "has queue management at the edge (slack.edge), which drops or marks packets";
+  for (const SwitchConfig* config : switch_configs(s))
+    if (config->mechanisms.is_on("codel")) return "has CoDel in its switches, which drops packets";
   if (s.nic.config.cc.in_use()) return "has congestion control, which changes when packets leave";
   for (const Flow& flow : plan.flows)
     if (flow.service == FlowService::kRc || !flow.after.empty())

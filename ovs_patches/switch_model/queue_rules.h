@@ -17,6 +17,7 @@ enum class QueueOrder : std::uint8_t {
                  // SRPT)
   kSpPifo,       // kRanked by few FIFO queues whose bounds follow the ranks (ranked_queue.h)
 };
+// The orders from kRanked on.
 constexpr bool is_by_rank(QueueOrder order) { return order >= QueueOrder::kRanked; }
 
 // Lossy queues at egress_limit.

@@ -13,7 +13,8 @@ namespace rocelab {
 
 class RankedOrder {
  public:
-  // The place of a node in the two heaps. LevelOrder keeps a node's neighbours and level in it.
+  // The place of a node in the two heaps. LevelOrder keeps a node's neighbours and level in it, Lot its
+  // place in `level`.
   struct Places {
     std::uint32_t first = 0, last = 0, level = 0;
   };

@@ -8,7 +8,6 @@ import program_table
 import pytest
 from kept_hosts import kept_hosts
 from live_runs import SCENARIOS, live, nothing_refused
-from sanitizer import THREAD_SANITIZER
 
 pytestmark = live
 
@@ -27,8 +26,6 @@ _SETTINGS = (
     ids=lambda words: words[0],
 )
 def test_a_program_prints_the_same_digits_over_lstf(words: list[str], tmp_path: Path) -> None:
-    if THREAD_SANITIZER and words[0].startswith("ib_"):
-        pytest.skip("ThreadSanitizer delivers signals late: nobody finds a thread that polls memory")
     settings = [word for setting in _SETTINGS for word in ("--set", setting)]
     said = []
     for run in range(2):

@@ -46,10 +46,12 @@ TEST(EdgeAqmTest, CodelBeginsAgainAfterAGapOfTheSender) {
   EXPECT_EQ(late.judge(0, used(7_ms), at(100_ms)), Verdict::kDrop) << "sent 19 ms after it";
 }
 
-// A dropped packet never comes to its queue pair; a marked one asks for a CNP's like.
+// A dropped packet never comes to its queue pair, which asks for it again; a marked one comes as if a switch
+// had marked it. Packets that are not ECN-capable are left as they are.
 TEST(EdgeAqmTest, TheNicDropsAndMarksDataOnly) {
   for (const auto aqm : {EdgeConfig::Aqm::kCodel, EdgeConfig::Aqm::kEcn}) {
     NicConfig config = config_of(TransportMode::kIrn);
+    config.ecn_capable = true;
     config.slack.law = SlackLaw::kConstant;
     config.slack.edge = edge_of(aqm);
     config.slack.edge.target = 0_ps;
@@ -68,6 +70,8 @@ TEST(EdgeAqmTest, TheNicDropsAndMarksDataOnly) {
       EXPECT_EQ(pair.b.trace.of(TraceKind::kDrop)[0].mark, static_cast<int>(NicDropReason::kEdgeAqm));
     } else {
       EXPECT_EQ(counters.rx_edge_drops, 0u);
+      EXPECT_EQ(counters.rx_edge_marks, 8u);
+      EXPECT_EQ(counters.np_ecn_marked_roce_packets, 8u);
     }
     EXPECT_EQ(pair.a.nic.counters().rx_edge_drops + pair.a.nic.counters().rx_edge_marks, 0u)
         << "answers are not data";

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from first_seed import measured
 from rocelab.des.engine import DesEngine
-from rocelab.paper import harness
+from rocelab.paper import harness, ups_statements
 from rocelab.papers import ups
 from rocelab.papers.ups import PAPER
 from rocelab.scenario import plan_of, read_scenario
@@ -41,15 +41,21 @@ def test_every_number_of_the_chapter_belongs_to_a_run() -> None:
 def test_loads_and_rates_of_the_claims_are_those_of_the_scenarios() -> None:
     for name in ("figure5.2", "table5.2"):
         labels = set(read_scenario(FOLDER / f"{name}.toml").labels)
-        loads = ups.LOADS.values() if name == "figure5.2" else (ups.LOADS["30 %"], ups.LOADS["70 %"])
+        loads = (
+            ups_statements.LOADS.values()
+            if name == "figure5.2"
+            else (ups_statements.LOADS["30 %"], ups_statements.LOADS["70 %"])
+        )
         cases = (
             ("fifo", "srpt", "sjf", "lstf")
             if name == "figure5.2"
-            else ("fifo", "fq", *(f"lstf-{r}" for r in ups.RATES))
+            else ("fifo", "fq", *(f"lstf-{r}" for r in ups_statements.RATES))
         )
-        assert labels == {ups.tcp(case, load) for case in cases for load in loads}
+        assert labels == {ups_statements.tcp(case, load) for case in cases for load in loads}
     labels = set(read_scenario(FOLDER / "figure5.3.toml").labels)
-    assert labels == {f"roce,{case},load={v}" for case in ("fifo", "lstf") for v in ups.UDP_LOADS.values()}
+    assert labels == {
+        f"roce,{case},load={v}" for case in ("fifo", "lstf") for v in ups_statements.UDP_LOADS.values()
+    }
 
 
 def links(name: str) -> dict[tuple[int, int], float]:
@@ -158,7 +164,7 @@ def test_the_figures_of_fairness_hold(name: str, tmp_path: Path) -> None:
     assert len(claims) == 2 and all(c.holds for c in claims), [(c.text, dict(c.ours)) for c in claims]
 
 
-def test_codel_from_the_edge_drops_and_marks() -> None:
+def test_marks_from_the_edge_shorten_flows() -> None:
     load = "0.3"
     marked = short("table5.4", f"irn+dctcp,edge,load={load}", "workload.flows.duration=2ms")
     assert marked["ecn_marks"] == 0  # of switches

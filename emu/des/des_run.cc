@@ -77,7 +77,11 @@ void DesRun::finish() {
     trace->save();
     if (trace->failed()) throw std::runtime_error("an event file could not be written: is the disk full?");
   }
-  if (replay_) replay_->check();
+  if (replay_) {
+    std::uint64_t drops = 0;
+    for (std::uint32_t p = 0; p < plan_.world.ports.size(); ++p) drops += port_counters(p).drops;
+    replay_->check(drops);
+  }
   if (tap_ && tap_->failed()) throw std::runtime_error("a capture could not be written: is the disk full?");
 }
 

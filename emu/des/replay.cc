@@ -76,7 +76,10 @@ void Replay::begin_replay() {
   replays_ = true;
 }
 
-void Replay::check() const {
+void Replay::check(std::uint64_t drops) const {
+  if (drops > 0)
+    throw std::runtime_error("in the replay of " + original_.label + " " + std::to_string(drops) +
+                             " frames were dropped, and nothing may be: raise switch.lossy_buffer");
   if (moved_ + strange_ + unequal_ == 0) return;
   throw std::runtime_error("this is no replay of " + original_.label + ": " + std::to_string(moved_) +
                            " packets left their NICs at another instant, " + std::to_string(strange_) +

@@ -25,8 +25,9 @@ class Replay {
   std::uint64_t recorded() const { return recorded_; }
   // The original is over. Throws std::runtime_error: not all that left has arrived.
   void begin_replay();
-  // The replay is over. Throws std::runtime_error where it broke what must be so.
-  void check() const;
+  // The replay is over, and its switches dropped so many frames. Throws std::runtime_error where it broke
+  // what must be so.
+  void check(std::uint64_t drops) const;
 
  private:
   struct Port final : ReplayPort {

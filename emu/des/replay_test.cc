@@ -172,6 +172,18 @@ TEST(ReplayTest, BothDriversAndEveryRunGiveOneResult) {
   }
 }
 
+TEST(ReplayTest, AReplayThatLosesPacketsIsNone) {
+  const RunPlan plan = replay_of(text(kStar, "fifo", "ranked", "set.switch.lossy_buffer = \"20KB\"\n"));
+  try {
+    outcome(plan);
+    FAIL() << "it ended";
+  } catch (const std::runtime_error& error) {
+    EXPECT_NE(std::string(error.what()).find("frames were dropped, and nothing may be: raise"),
+              std::string::npos)
+        << error.what();
+  }
+}
+
 TEST(ReplayTest, AnOriginalThatLosesPacketsCannotBeReplayed) {
   const Scenario scenario = parse_scenario(text(kStar, "fifo"), "t.toml", {{"switch.lossy_buffer", "20KB"}});
   try {

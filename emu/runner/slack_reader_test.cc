@@ -58,6 +58,20 @@ TEST(SlackReaderTest, MistakesNameTheirPlace) {
   EXPECT_EQ(complaint("[slack]\nlaw = \"remaining\"\n[switch.class.3]\norder = \"ranked\"\n"), "none");
 }
 
+TEST(SlackReaderTest, EdgesAndPreemptionNameWhatTheyNeed) {
+  const auto has = [](const std::string& more, const std::string& part) {
+    EXPECT_NE(complaint(more).find(part), std::string::npos) << complaint(more);
+  };
+  has("[slack.edge]\naqm = \"codel\"\n", "slack.edge goes by the slack that frames carry: write a law");
+  has("[slack]\nlaw = \"constant\"\n[slack.edge]\naqm = \"red\"\n", "slack.edge.aqm");
+  has("[slack]\nlaw = \"constant\"\n[slack.edge]\naqm = \"ecn\"\npackets = 0\n", "slack.edge.packets");
+  const std::string ranked = "[slack]\nlaw = \"constant\"\n[switch.class.3]\norder = \"ranked\"\n";
+  EXPECT_EQ(complaint(ranked + "preempt = true\n" + kFlow), "none");
+  has("[switch.class.3]\npreempt = true\n", "preempt is by ranks: write order = \"ranked\"");
+  has(ranked + "queues = 4\n", "queues is of order = \"sp-pifo\"");
+  has(ranked + "preempt = true\n[switch]\nport_buffer = \"1MB\"\n", "does not go with switch.port_buffer");
+}
+
 // --- slack.law = "replay"
 
 std::string replay_complaint(const std::string& of, const std::string& transport, const std::string& more,
@@ -88,6 +102,9 @@ TEST(SlackReaderTest, AReplayNeedsARunThatCanBeReplayed) {
   has(replay_complaint("c", "roce", kConstant, kDatagrams), "which is a replay itself");
   has(replay_complaint("a", "roce+pfc", kConstant, kDatagrams), "replays are of labels without PFC");
   has(replay_complaint("a", "roce", kConstant, kFlow), "write service = \"ud\" in workload");
+  has(replay_complaint("a", "roce", kConstant + "[slack.edge]\naqm = \"codel\"\n", kDatagrams), "slack.edge");
+  has(replay_complaint("a", "roce", kConstant + "[switch.codel]\nenabled = true\n", kDatagrams),
+      "has CoDel in its switches");
   has(complaint("[slack]\nlaw = \"replay\"\n"), "slack.law = \"replay\" needs the label");
   has(complaint(kConstant + "of = \"a\"\n"), "slack.of is of slack.law = \"replay\"");
 }

@@ -74,14 +74,16 @@ bool EventFd::take() {
 }
 
 int EventFd::wait(LiveProcess& process) const {
-  end_spin();
+  const bool waits = (::fcntl(fd_, F_GETFL) & O_NONBLOCK) == 0;
+  const std::function<bool()> ready = [this] { return pending(); };
+  const auto is_ready = [&] { return process.call([&](Nic&, Time) { return ready(); }); };
   real::RuntimeScope scope;
-  const auto ready = [this] { return pending(); };
-  if ((::fcntl(fd_, F_GETFL) & O_NONBLOCK) == 0)
-    return process.park_until(ready, Time::never()) == Woken::kReady ? 0 : EINTR;
-  if (process.call([&](Nic&, Time) { return ready(); })) return 0;
-  process.park_poll();  // as for an empty poll_cq: a program that only asks lets time pass
-  return process.call([&](Nic&, Time) { return ready(); }) ? 0 : EAGAIN;
+  if (waits || is_ready()) {
+    end_spin();
+    return !waits || process.park_until(ready, Time::never()) == Woken::kReady ? 0 : EINTR;
+  }
+  ask_again(process, ready);  // a program that only asks lets time pass
+  return is_ready() ? 0 : EAGAIN;
 }
 
 EventFd::Raised EventFd::find(int fd) {

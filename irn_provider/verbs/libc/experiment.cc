@@ -1,5 +1,6 @@
 #include "irn_provider/verbs/libc/experiment.h"
 
+#include <algorithm>
 #include <atomic>
 #include <limits>
 
@@ -19,6 +20,11 @@ thread_local int spins = 0;
 // program's reading of the counter and its first call of gettimeofday, it would take the step for a part of
 // what it measures.
 thread_local int clock_spins = 0;
+// Asks in a row that found nothing, with nothing else in between.
+constexpr int kAsksInShortSteps = 64;
+constexpr Duration kShortStep = 10_us, kLongestStep = 10_ms;
+thread_local int asks = 0;
+thread_local Duration ask_step = kShortStep;
 std::atomic<bool> clock_spins_expected = false;
 
 }  // namespace
@@ -61,6 +67,19 @@ void count_spin(LiveProcess& process) {
   process.park_poll();
 }
 
+void count_spin(LiveProcess& process, const std::function<bool()>& ready) {
+  if (++spins < kSpinsPerPark) return;
+  spins = 0;
+  ask_again(process, ready);
+}
+
+void ask_again(LiveProcess& process, const std::function<bool()>& ready) {
+  real::RuntimeScope scope;
+  if (++asks <= kAsksInShortSteps) return process.park_poll();
+  ask_step = std::min(ask_step * 2, kLongestStep);
+  process.park_until(ready, process.now() + ask_step);
+}
+
 void count_clock_spin(LiveProcess& process) {
   if (!clock_spins_expected) return count_spin(process);
   if (++clock_spins < kSpinsPerParkWhenExpected) return;
@@ -87,6 +106,9 @@ void begin_wait(LiveProcess& process, Time deadline) {
   passed ? count_spin(process) : end_spin();
 }
 
-void end_spin() { spins = clock_spins = 0; }
+void end_spin() {
+  spins = clock_spins = asks = 0;
+  ask_step = kShortStep;
+}
 
 }  // namespace rocelab::libc

@@ -30,6 +30,12 @@ timespec outside_deadline(LiveProcess& process, clockid_t clock, const timespec&
 // passes as it does for an empty poll_cq.
 inline constexpr int kSpinsPerPark = 1'000;
 void count_spin(LiveProcess& process);
+// Such a call that waits for another thread of the program, or for an event of ours: time passes until
+// `ready`. While nothing else is called in between, for longer and longer: what ends a wait of seconds of
+// experiment time, as that for a lost connection request, would take minutes in steps of empty polls.
+void count_spin(LiveProcess& process, const std::function<bool()>& ready);
+// One ask that is known to find nothing, with time passing as there.
+void ask_again(LiveProcess& process, const std::function<bool()>& ready);
 // For a program that is known to wait by asking gettimeofday over and over: perftest does so 200 times, for
 // 0.1 to 2 ms each, to find out the rate of the time stamp counter, at the end of every measurement. Time
 // passes after fewer calls, and in longer steps.

@@ -58,7 +58,12 @@ auto waiting_call(int fd, short events, int flags, bool at_once, F&& call, bool 
     return call();
   }
   if (non_blocking(fd, flags)) {
-    if (!is_ready) count_spin(*process);
+    if (is_ready) return call();
+    if (is_own_pipe(fd) || EventFd::find(fd)) {
+      count_spin(*process, [=] { return ready(fd, events); });
+    } else {
+      count_spin(*process);
+    }
     return call();
   }
   end_spin();

@@ -175,6 +175,29 @@ TEST_F(SpinProbe, ASocketOfTheProgramToItselfHasItsTimeout) {
   for (const int end : ends) close(end);
 }
 
+// A program that asks over and over for what nobody sends yet, as rsockets' raccept does whose client's
+// request was lost: the time until it comes is let pass in few steps, and its end is exact.
+TEST_F(SpinProbe, AWaitOfSecondsByAskingTakesFewAsks) {
+  int ends[2];
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);
+  std::atomic<std::int64_t> written{0};
+  std::thread other([&] {
+    sleep(1);
+    written = now_ns();
+    EXPECT_EQ(write(ends[1], "x", 1), 1);
+  });
+  std::uint64_t asks = 0;
+  char c;
+  while (read(ends[0], &c, 1) < 0) {
+    ASSERT_EQ(errno, EAGAIN);
+    ++asks;
+  }
+  EXPECT_EQ(now_ns(), written);
+  EXPECT_LT(asks, 1'000'000u) << "a thousand for each 10 us would be a hundred million";
+  other.join();
+  for (const int end : ends) close(end);
+}
+
 TEST_F(SpinProbe, WhatIsWrittenByOtherCallsAndNumbersIsSeen) {
   const int event = eventfd(0, 0);
   std::thread other = after_a_moment([&] { EXPECT_EQ(eventfd_write(event, 3), 0); });

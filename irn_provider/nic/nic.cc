@@ -56,6 +56,8 @@ void Nic::Impl::touch(QueuePair& qp, Time now) {
   }
   if (data && qp.data_class_varies()) [[unlikely]]
     scheduler.move(slot, qp.next_class(now), Kind::kData);
+  if (ack && qp.ack_class_varies()) [[unlikely]]
+    scheduler.move(slot, qp.ack_tc(), Kind::kAck);
   timers.wake_by(slot, qp.next_timeout(now));
 }
 

@@ -85,6 +85,10 @@ namespace rocelab {
   X(rx_waited_at_more)                                                                            \
   X(rx_edge_drops) /* data packets that queue management at the edge dropped (slack.edge) */      \
   X(rx_edge_marks) /* and that it marked */                                                       \
+  X(rlp_packets) /* RC3: data packets sent by the low-priority loop */                            \
+  X(rlp_repeated) /* of these: sent by TCP, too, which did not know that they had arrived */      \
+  X(rlp_duplicates) /* received at a lower level, and here already */                             \
+  X(rlp_refused) /* received at a lower level, and dropped: no receive WQE, wrong key, ... */     \
   X(rx_unknown_dscp) /* of rx_packets: of a DSCP that the NIC's class map leaves out */
 // clang-format on
 

@@ -17,6 +17,9 @@ void IrnResponder::start(Time /*now*/) {
   receiver_.emplace(qp_.nic.config.irn, first);
   last_.clear();
   answers_.clear();
+  low_answers_.clear();
+  if (qp_.rc3()) low_answers_.resize(qp_.nic.config.irn.rc3.levels - 1u);
+  level_ = 0;
   echo_.clear();
   reads_.start(first);
   held_ = Verdict::kAccept;
@@ -33,6 +36,9 @@ void IrnResponder::on_request(const Packet& packet, const OpcodeInfo& info, Time
   const UnwrappedPsn psn = unwrap(packet.roce.psn, receiver_->expected());
   NicCounters& c = qp_.counters();
   marked_ = packet.ecn == Ecn::kCe;
+  level_ = qp_.level_of(packet);
+  if (level_ > 0) [[unlikely]]
+    return on_low_request(packet, info, psn, now);
   echo_.on_packet(packet);
   switch (receiver_->classify(psn)) {
     case Arrival::kDuplicate:
@@ -61,6 +67,30 @@ void IrnResponder::on_request(const Packet& packet, const OpcodeInfo& info, Time
       return verdict == Verdict::kAccept ? accept(packet, info, psn, now) : refuse(verdict, psn, now);
     }
   }
+}
+
+void IrnResponder::on_low_request(const Packet& packet, const OpcodeInfo& info, UnwrappedPsn psn, Time now) {
+  NicCounters& c = qp_.counters();
+  const Arrival arrival = receiver_->classify(psn);
+  if (arrival == Arrival::kBeyondBitmap || receiver_->discards_out_of_order()) {
+    ++c.rx_beyond_bitmap;
+  } else if (arrival == Arrival::kDuplicate) {
+    ++c.rlp_duplicates;
+    answer(psn);
+  } else if (!takes_early(info) || check(packet, info, psn) != Verdict::kAccept) {
+    ++c.rlp_refused;
+  } else {
+    if (arrival == Arrival::kInOrder) held_ = Verdict::kAccept;  // it was another packet of that PSN
+    accept(packet, info, psn, now);
+    refuse_held(now);
+  }
+  level_ = 0;
+}
+
+// READs and atomics have no low-priority loop.
+bool IrnResponder::takes_early(const OpcodeInfo& info) const {
+  if (!info.is_send() && !info.is_write()) return false;
+  return !receive_queue_.is_shared() || !(info.is_send() || info.has_imm());
 }
 
 void IrnResponder::on_read_ack(const Packet& packet, const OpcodeInfo& info, Time now) {
@@ -224,7 +254,19 @@ void IrnResponder::answer(UnwrappedPsn psn) {
   push_answer({.psn = expected, .sack = psn, .nack = psn > expected, .msn = msn_});
 }
 
+unsigned IrnResponder::low_level() const {
+  for (unsigned level = 1; level <= low_answers_.size(); ++level)
+    if (!low_answers_[level - 1].empty()) return level;
+  return 0;
+}
+
+// What a packet of a lower level draws beside its own answer, a NAK, is the primary's.
 void IrnResponder::push_answer(const Answer& answer) {
+  if (level_ > 0 && !answer.syndrome) {
+    Ring<Answer>& low = low_answers_[level_ - 1];
+    if (low.size() >= kMaxAnswers) low.pop_front();
+    return low.push_back(answer);
+  }
   if (answers_.size() >= kMaxAnswers) {  // the port is paused for long: as if the network had lost it
     answers_.pop_front();
     echo_.drop_oldest();
@@ -235,11 +277,13 @@ void IrnResponder::push_answer(const Answer& answer) {
 }
 
 void IrnResponder::pull_ack(Packet& packet, Time /*now*/) {
-  const Answer answer = answers_.take_front();
+  const unsigned level = next_ack_level();
+  const Answer answer = level > 0 ? low_answers_[level - 1].take_front() : answers_.take_front();
   qp_.begin(packet, answer.nack ? Operation::kNack : Operation::kAck, answer.psn);
   if (answer.nack) packet.roce.sack = wrap(answer.sack);
   packet.roce.becn = answer.marked;
   qp_.finish_ack(packet, answer.syndrome.value_or(credits()), answer.msn);
+  if (level > 0) return qp_.mark_level(packet, level);
   echo_.put(packet);
 }
 

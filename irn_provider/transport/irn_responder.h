@@ -5,6 +5,10 @@
 // NACKs due to other errors). What a packet out of sequence would be refused for is not answered: it is
 // dropped, and comes again once everything before it is there. Only the packet that is expected draws an RNR
 // NAK or an error NAK; an error NAK, which ends the connection, when the READs before it have been answered.
+//
+// RC3 (Mittal, 2.3.1): a packet of a lower level is taken as any other, and its answer, which says the same
+// (the true cumulative value, and the packet), leaves at the level of the packet. One that would be refused
+// is dropped whatever its place: TCP's copy draws what is due, and no shared receive WQE is taken for it.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +35,8 @@ class IrnResponder final : public Responder {
   void on_request(const Packet& packet, const OpcodeInfo& info, Time now) override;
   void on_read_ack(const Packet& packet, const OpcodeInfo& info, Time now) override;
   void flush(Time now) override;
-  bool has_ack() const override { return !answers_.empty(); }
+  bool has_ack() const override { return !answers_.empty() || (!low_answers_.empty() && low_level() > 0); }
+  unsigned next_ack_level() const override { return answers_.empty() ? low_level() : 0; }
   void pull_ack(Packet& packet, Time now) override;
   bool has_data() const override { return reads_.has_data(); }
   PayloadSource pull_data(Packet& packet, Time now) override;
@@ -96,6 +101,9 @@ class IrnResponder final : public Responder {
   void fail(std::uint8_t nak, UnwrappedPsn psn, bool by_cqe);
   void answer(UnwrappedPsn psn);
   void push_answer(const Answer& answer);
+  void on_low_request(const Packet& packet, const OpcodeInfo& info, UnwrappedPsn psn, Time now);
+  bool takes_early(const OpcodeInfo& info) const;
+  unsigned low_level() const;  // the first below the primary's with answers; 0: none
 
   std::int64_t receive_sn(const Packet& packet) const;
   std::int64_t read_sn(const Packet& packet) const;
@@ -111,8 +119,10 @@ class IrnResponder final : public Responder {
   std::optional<IrnReceiver> receiver_;  // over sPSN
   std::vector<LastPacket> last_;         // that have arrived of messages that are not complete, by PSN
   Ring<Answer> answers_;
-  TelemetryEcho echo_;               // beside answers_
-  Verdict held_ = Verdict::kAccept;  // of the packet that is expected and came: not answered yet
+  std::vector<Ring<Answer>> low_answers_;  // RC3: by level - 1
+  unsigned level_ = 0;                     // of the packet in hand
+  TelemetryEcho echo_;                     // beside answers_
+  Verdict held_ = Verdict::kAccept;        // of the packet that is expected and came: not answered yet
   std::uint32_t msn_ = 0;
   bool marked_ = false;             // the packet in hand has an ECN mark
   UnwrappedPsn message_start_ = 0;  // first PSN of the oldest message that is not complete

@@ -17,6 +17,16 @@ namespace rocelab {
 
 enum class TransportMode : std::uint8_t { kRoce, kIrn };
 
+// RC3 (Mittal, chapter 2): beside TCP, messages are sent from their ends at lower priorities. Level 0 is
+// TCP's own.
+struct Rc3Config {
+  static constexpr std::size_t kMostLevels = 5;
+  std::uint8_t levels = 0;                       // that of TCP included; 0: off
+  std::array<std::uint8_t, kMostLevels> dscp{};  // by level; that of level 0 is NicConfig::roce_dscp
+  // Packets of a message at levels 1, 2, ..., from its end on; the last one takes the rest (2.1.1).
+  std::array<std::uint32_t, kMostLevels - 1> packets{40, 400, 4000, 40000};
+};
+
 // Loss recovery of IRN mode and the switches of the factor analysis (Mittal, 4.3.3).
 struct IrnConfig {
   Duration rto_high = 320_us;         // RTO_high, 4.3.1
@@ -31,10 +41,12 @@ struct IrnConfig {
   bool dynamic_rto =
       false;         // 4.3.3 (3): one computed RTO (RFC 6298) that begins with rto_high, at least rto_low
   bool tcp = false;  // 4.3.6, iWARP's transport: TCP's SACK recovery (RFC 6675) with a dynamic RTO
+  Duration tcp_min_rto{};            // of which this is the floor; 0: rto_high, with which it begins
   Duration retransmit_fetch{};       // 4.5.3: a resent packet leaves so long after it was found to be lost
   std::uint32_t nack_threshold = 1;  // NACKs that start recovery; more for networks that reorder, 4.6
   std::uint32_t bitmap_packets =
       2048;  // size of the receiver's and sender's bitmaps when there is no cap; otherwise the cap decides
+  Rc3Config rc3{};
 };
 
 struct NicConfig {

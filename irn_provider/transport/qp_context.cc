@@ -38,10 +38,12 @@ void QpContext::follow_path() {
   mark_ = mark_of(attr.path);
   ack_mark_ = chosen(nic.config.ack_dscp);
   read_mark_ = chosen(nic.config.read_dscp);
-  varies_ = init.type == QpType::kUd || read_mark_.tc != mark_.tc;
+  varies_ = init.type == QpType::kUd || read_mark_.tc != mark_.tc || rc3();
 }
 
 void QpContext::connect(Time now) {
+  const bool plain = init.type == QpType::kRc && mark_of(attr.path).dscp == nic.config.roce_dscp;
+  level_marks_ = plain ? nic.config.irn.rc3.levels : std::uint8_t{0};
   follow_path();
   const NicConfig& config = nic.config;
   if (!config.cc.in_use() || !controlled()) return;

@@ -108,6 +108,17 @@ class QpContext {
   Tc tc() const { return mark_.tc; }
   Tc ack_tc() const { return ack_mark_.tc; }
   Tc read_tc() const { return read_mark_.tc; }  // of READ requests and responses
+  // RC3 (two_loops.h): a packet's level is told by its DSCP. Not of a QP that was connected with another DSCP
+  // than the NIC's.
+  bool rc3() const { return level_marks_ > 0 && irn(); }
+  unsigned level_of(const Packet& packet) const {
+    for (unsigned level = 1; level < level_marks_; ++level)
+      if (packet.roce.dscp == nic.config.irn.rc3.dscp[level]) return level;
+    return 0;
+  }
+  Tc tc_of_level(unsigned level) const { return level_mark(level).tc; }
+  Tc tc_of_ack_level(unsigned level) const { return level > 0 ? tc_of_level(level) : ack_tc(); }
+  void mark_level(Packet& packet, unsigned level) const { level_mark(level).put(packet); }
   // Whether not all data of the QP is of tc(): datagrams go to addresses with a class of their own.
   bool data_class_varies() const { return varies_; }
   Tc class_of(const PathAddress& path) const { return mark_of(path).tc; }
@@ -146,13 +157,15 @@ class QpContext {
   };
   Mark mark_of(std::uint8_t dscp) const { return {dscp, nic.config.class_map.of(dscp)}; }
   Mark mark_of(const PathAddress& path) const { return mark_of(nic.config.dscp_of(path.traffic_class)); }
+  Mark level_mark(unsigned level) const { return mark_of(nic.config.irn.rc3.dscp[level]); }
   void follow_path();
   void finish(Packet& packet, std::uint32_t payload_length, std::uint32_t overhead) const;
 
   TransportClass transport_;
   Mark mark_, ack_mark_, read_mark_;
   bool varies_ = false;
-  std::uint32_t overhead_ = 0;  // bytes of a frame around BTH, extension headers and payload
+  std::uint8_t level_marks_ = 0;  // levels of RC3, if the QP has it
+  std::uint32_t overhead_ = 0;    // bytes of a frame around BTH, extension headers and payload
   Failure failure_ = Failure::kNone;
   bool completion_lost_ = false;
 };

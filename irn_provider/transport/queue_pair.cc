@@ -286,7 +286,7 @@ void QueuePair::pull_cnp(Packet& packet, Time now) {
 }
 
 void QueuePair::pull_ack(Packet& packet, Time now) {
-  if (responder_->has_ack())
+  if (responder_acks())
     responder_->pull_ack(packet, now);
   else
     requester_.pull_ack(packet, now);

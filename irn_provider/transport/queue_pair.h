@@ -27,7 +27,11 @@ class QueuePair {
   const QpAttr& attr() const { return context_.attr; }
   const QpInit& init() const { return context_.init; }
   Tc tc() const { return context_.tc(); }
-  Tc ack_tc() const { return context_.ack_tc(); }
+  // Of the packet that pull_ack() would give.
+  Tc ack_tc() const {
+    return ack_class_varies() ? context_.tc_of_ack_level(next_ack_level()) : context_.ack_tc();
+  }
+  bool ack_class_varies() const { return context_.rc3(); }
   bool is_datagram() const { return context_.init.type == QpType::kUd; }
   bool data_class_varies() const { return context_.data_class_varies(); }
   // Of the packet that pull_data(now) would give. Precondition: has_data(now).
@@ -81,6 +85,11 @@ class QueuePair {
   bool sends() const { return context_.init.type != QpType::kXrcTgt; }
   bool receives() const { return context_.init.type != QpType::kXrcIni; }
   bool transmits() const { return context_.attr.state >= QpState::kRtr; }  // in ERR only answers are left
+  // READ_ACKs are of the primary's level.
+  bool responder_acks() const {
+    return responder_->has_ack() && (responder_->next_ack_level() == 0 || !requester_.has_ack());
+  }
+  unsigned next_ack_level() const { return responder_acks() ? responder_->next_ack_level() : 0; }
   bool may_be_from_peer(const Packet& packet) const;  // where its node does not say it all
   // Whether a side has data that may leave now, and when data that it has may leave: at or before now, at
   // once.
@@ -91,7 +100,7 @@ class QueuePair {
     return serves_reads_ && responder_->has_data() && (!holds_back_ || responder_not_before(now) <= now);
   }
   bool responder_is_next(Time now) const {
-    return responder_ready(now) && (responder_turn_ || !requester_ready(now));
+    return responder_ready(now) && (responder_turn_ || !requester_ready(now) || requester_.has_low_only());
   }
   Time next_of_all(Time now) const;
   Time requester_not_before(Time now) const;

@@ -57,7 +57,13 @@ void Requester::start(Time now) {
     reads_ = std::make_unique<GbnReads>(qp_, *this);  // of which there are none
     window_has_timer_ = true;
   } else if (qp_.irn()) {
-    window_ = make_irn_sender(config, first);
+    if (qp_.rc3()) {
+      auto both = std::make_unique<TwoLoops>(config.irn, config.recovery_timers, first);
+      low_ = both.get();
+      window_ = std::move(both);
+    } else {
+      window_ = make_irn_sender(config, first);
+    }
     reads_ = std::make_unique<IrnReadRequester>(qp_, *this);
     window_has_timer_ = config.recovery_timers;
   } else {
@@ -83,6 +89,9 @@ void Requester::reset() {
 void Requester::end_work() {
   queue_.start(0);
   window_.reset();
+  low_ = nullptr;
+  low_entry_ = 0, low_end_ = 0;
+  peer_shares_ = false;
   if (reads_) reads_->flush();
   limit_ = resent_by_timeout_ = 0;
   recoveries_seen_ = 0;

@@ -7,6 +7,8 @@
 // Two kinds of timers (docs/architecture.md): the scenario's, inside the window, recover and cost nothing;
 // the verbs timeout, here, counts periods without progress against retry_cnt. Where the window has no timer
 // of its own the verbs timeout also resends.
+//
+// With RC3 (two_loops.h) the window sends at several levels: requester_low.cc.
 #pragma once
 
 #include <algorithm>
@@ -18,6 +20,7 @@
 #include "irn_provider/transport/read_requester.h"
 #include "irn_provider/transport/send_queue.h"
 #include "irn_provider/transport/sender_window.h"
+#include "irn_provider/transport/two_loops.h"
 
 namespace rocelab {
 
@@ -47,7 +50,9 @@ class Requester {
   void flush(Time now);    // ERR: everything completes with kWrFlushErr; READ_ACKs still leave
   void reset();            // RESET: everything is forgotten
 
-  bool has_data() const { return sends() && window_->has_more(limit_); }
+  bool has_data() const { return sends() && (window_->has_more(limit_) || has_low()); }
+  // All that it has is of lower levels than the rest of the QP's data. Precondition: has_data().
+  bool has_low_only() const { return low_ != nullptr && !window_->has_more(limit_); }
   PayloadSource pull_data(Packet& packet, Time now);         // precondition: has_data()
   Time not_before() const { return window_->not_before(); }  // precondition: has_data()
   Tc next_class();  // of the packet that pull_data() would give; precondition: has_data()
@@ -80,20 +85,30 @@ class Requester {
 
   // requester_send.cc
   bool sends() const { return window_ != nullptr && rnr_until_.is_never(); }
+  bool keys_are_good(SendEntry& entry);
   bool may_start(SendEntry& entry, Time now);
   UnwrappedPsn credit_limit(
       const SendEntry& entry) const;  // one past the last PSN of the entry that credits allow
   void update_limit(Time now);
+  void find_limit(Time now);
   PayloadSource build(Packet& packet, SendEntry& entry, UnwrappedPsn psn);
   PayloadSource build_read(Packet& packet, SendEntry& entry, UnwrappedPsn psn);
   PayloadSource address_datagram(Packet& packet, const SendEntry& entry) const;
   PayloadSource build_atomic(Packet& packet, SendEntry& entry, UnwrappedPsn psn);
+  void note_started(SendEntry& entry);
   void note_sent(SendEntry& entry, const NextPacket& next, const Packet& packet, Time now);
   bool wants_ack(bool must);
   void note_sent_to_cc(SendEntry& entry, const NextPacket& next, const Packet& packet, Time now);
 
+  // requester_low.cc
+  bool has_low() const { return low_ != nullptr && low_->has_low() && qp_.attr.state == QpState::kRts; }
+  PayloadSource pull_low(Packet& packet, Time now);
+  void add_to_low();
+  bool add_to_low(const SendEntry& entry);
+  void on_low_answer(const Packet& packet, const OpcodeInfo& info, Time now);
+
   // requester.cc
-  void note_answer_to_cc(UnwrappedPsn una_before, const Packet& answer, Time now);
+  void note_answer_to_cc(std::int64_t covered_before, const Packet& answer, Time now);
   void note_losses_to_cc(CcLoss loss, Time now);
   void on_ack(const Packet& packet, Time now);
   void on_nack(const Packet& packet, Time now);  // IRN's, with the PSN that triggered it
@@ -117,6 +132,10 @@ class Requester {
   QpContext& qp_;
   SendQueue queue_;
   std::unique_ptr<SenderWindow> window_;  // null before RTS
+  TwoLoops* low_ = nullptr;               // the same, with RC3
+  std::uint64_t low_entry_ = 0;           // number of the first WQE that its loop does not have all of
+  UnwrappedPsn low_end_ = 0;              // one past the last PSN that it has
+  bool peer_shares_ = false;  // its receive WQEs are of an SRQ: it has said that it gives no credits
   std::unique_ptr<ReadRequester> reads_;
   bool window_has_timer_ = false;
   bool has_reads_ = false;  // a READ has been posted since start()

@@ -12,7 +12,11 @@ namespace rocelab {
 
 void Requester::on_response(const Packet& packet, const OpcodeInfo& info, Time now) {
   if (window_ == nullptr) return;
-  const UnwrappedPsn una_before = window_->una();
+  if (low_ != nullptr && qp_.level_of(packet) > 0) {
+    on_low_answer(packet, info, now);
+    return update_limit(now);
+  }
+  const std::int64_t covered_before = window_->covered();
   if (info.is_read_response() || info.operation == Operation::kAtomicAck)
     reads_->on_response(packet, info, now);
   else if (info.operation == Operation::kNack)
@@ -21,14 +25,15 @@ void Requester::on_response(const Packet& packet, const OpcodeInfo& info, Time n
     on_ack(packet, now);
   else if (info.operation == Operation::kAck)
     on_nak(packet, now);
-  if (qp_.cc && window_ != nullptr) note_answer_to_cc(una_before, packet, now);
+  if (qp_.cc && window_ != nullptr) note_answer_to_cc(covered_before, packet, now);
   update_limit(now);
 }
 
-void Requester::note_answer_to_cc(UnwrappedPsn una_before, const Packet& answer, Time now) {
-  const UnwrappedPsn una = window_->una();
+void Requester::note_answer_to_cc(std::int64_t covered_before, const Packet& answer, Time now) {
+  const UnwrappedPsn una = window_->acknowledged();
   qp_.cc->on_ack(CcStream::kRequests,
-                 {una - una_before, answer.roce.becn, una, window_->next(), PacketPool::telemetry_of(answer)},
+                 {window_->covered() - covered_before, answer.roce.becn, una, una + window_->own_out(),
+                  PacketPool::telemetry_of(answer)},
                  now);
   while (const auto sample = qp_.cc->next_rtt(una, now)) qp_.trace_rtt(*sample, now);
   note_losses_to_cc(CcLoss::kRecovery, now);
@@ -43,7 +48,7 @@ void Requester::note_losses_to_cc(CcLoss loss, Time now) {
 void Requester::on_ack(const Packet& packet, Time now) {
   // An RC ACK names the last packet that arrived, an IRN ACK the one that is expected (base/wire/irn.h).
   const UnwrappedPsn expected = unwrap(packet.roce.psn, window_->una()) + (qp_.irn() ? 0 : 1);
-  if (expected > window_->next()) return count_stray();
+  if (expected > window_->sent_end()) return count_stray();
   take_credits(packet);
   const UnwrappedPsn barrier = reads_->ack_barrier();
   acknowledge(std::min(expected, barrier), now);
@@ -53,8 +58,8 @@ void Requester::on_ack(const Packet& packet, Time now) {
 void Requester::on_nack(const Packet& packet, Time now) {
   const UnwrappedPsn expected = unwrap(packet.roce.psn, window_->una());
   const UnwrappedPsn sack = unwrap(packet.roce.sack, window_->una());
-  if (sack >= window_->next()) return count_stray();
-  if (expected < window_->una() || sack <= expected) return;  // stale, or of no honest peer
+  if (sack >= window_->sent_end()) return count_stray();
+  if (expected < window_->acknowledged() || sack <= expected) return;  // stale, or of no honest peer
   ++qp_.counters().packet_seq_err;
   take_credits(packet);
   acknowledge(expected, now);
@@ -64,7 +69,7 @@ void Requester::on_nack(const Packet& packet, Time now) {
 
 void Requester::on_nak(const Packet& packet, Time now) {
   const UnwrappedPsn refused = unwrap(packet.roce.psn, window_->una());
-  if (refused >= window_->next()) return count_stray();
+  if (refused >= window_->sent_end()) return count_stray();
   if (refused < window_->una()) return;
   const UnwrappedPsn barrier = reads_->ack_barrier();
   acknowledge(std::min(refused, barrier), now);
@@ -112,6 +117,7 @@ void Requester::take_credits(const Packet& packet) {
   const auto credits = credits_of(packet.roce.syndrome);
   if (!credits) {
     credits_known_ = false;  // 0x1f: no end-to-end flow control
+    peer_shares_ = is_ack(packet.roce.syndrome);
     return;
   }
   const auto done = static_cast<std::int64_t>(queue_.front_number()) - local_done_;
@@ -142,8 +148,10 @@ std::int64_t Requester::without_receive_wqe_behind(std::int64_t msn) const {
 // --- what ReadRequesters report
 
 void Requester::acknowledge(UnwrappedPsn expected, Time now) {
-  if (expected <= window_->una()) return;
+  if (expected <= window_->acknowledged()) return;
+  const UnwrappedPsn una = window_->una();
   window_->on_ack(expected, now);
+  if (window_->una() == una) return;
   note_progress(now);
   complete_in_order(now);
 }

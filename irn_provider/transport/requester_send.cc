@@ -22,17 +22,21 @@ void name_srq(RoceHeaders& h, const SendEntry& entry) { h.src_qpn = Qpn{entry.wq
 
 }  // namespace
 
-// Whether a WQE of which nothing has left may begin; looks at its local keys when its turn comes
-// (IBTA 10.8.3: at execution, not at posting).
-bool Requester::may_start(SendEntry& entry, Time now) {
-  if (qp_.attr.state != QpState::kRts && !entry.continued) return false;  // its request has begun
+// Looked at when its turn comes (IBTA 10.8.3: at execution, not at posting).
+bool Requester::keys_are_good(SendEntry& entry) {
   if (!entry.checked) {
     const std::uint32_t rights = entry.fetches() ? kAccessLocalWrite : 0;
     entry.checked = true;
     entry.bad = !entry.wqe.inline_data &&
                 !list_is_valid(qp_.view(), {entry.wqe.sge.data(), entry.wqe.num_sge}, rights);
   }
-  if (entry.bad) {
+  return !entry.bad;
+}
+
+// Whether a WQE of which nothing has left may begin.
+bool Requester::may_start(SendEntry& entry, Time now) {
+  if (qp_.attr.state != QpState::kRts && !entry.continued) return false;  // its request has begun
+  if (!keys_are_good(entry)) {
     if (entry.number == queue_.front_number()) fail(entry, WcStatus::kLocProtErr, now);
     return false;
   }
@@ -58,6 +62,12 @@ UnwrappedPsn Requester::credit_limit(const SendEntry& entry) const {
 }
 
 void Requester::update_limit(Time now) {
+  find_limit(now);
+  if (low_ != nullptr) [[unlikely]]
+    add_to_low();
+}
+
+void Requester::find_limit(Time now) {
   if (window_ == nullptr || qp_.failed()) return;
   const UnwrappedPsn next = window_->next();
   limit_ = next;
@@ -84,7 +94,9 @@ void Requester::update_limit(Time now) {
 }
 
 PayloadSource Requester::pull_data(Packet& packet, Time now) {
+  if (has_low_only()) return pull_low(packet, now);
   const NextPacket next = window_->pull(limit_, now);
+  if (low_ != nullptr) qp_.counters().rlp_repeated += low_->repeats();
   SendEntry& entry = queue_.find(next.psn);
   const PayloadSource source = entry.is_read()     ? build_read(packet, entry, next.psn)
                                : entry.is_atomic() ? build_atomic(packet, entry, next.psn)
@@ -144,6 +156,7 @@ bool Requester::sends_by(Ahn ah) const {
 // Datagrams: what has left is complete, so that the oldest is the next one.
 Tc Requester::next_class() {
   if (queue_.empty()) return qp_.tc();
+  if (has_low_only()) return qp_.tc_of_level(low_->next_level());
   if (qp_.init.type != QpType::kUd)
     return queue_.find(window_->peek(limit_)).is_read() ? qp_.read_tc() : qp_.tc();
   const AddressHandle* ah = qp_.nic.address_handles.find(queue_.front().wqe.ah.value);
@@ -201,6 +214,12 @@ PayloadSource Requester::build_atomic(Packet& packet, SendEntry& entry, Unwrappe
   return PayloadSource{};
 }
 
+void Requester::note_started(SendEntry& entry) {
+  entry.started = true;
+  if (credits_known_ && !entry.takes_receive_wqe())
+    ++credit_limit_;  // it uses none, so the limit moves along
+}
+
 void Requester::note_sent(SendEntry& entry, const NextPacket& next, const Packet& packet, Time now) {
   if (next.retransmission) {
     const bool by_timeout = next.by_timeout || next.psn < resent_by_timeout_;
@@ -210,9 +229,7 @@ void Requester::note_sent(SendEntry& entry, const NextPacket& next, const Packet
     qp_.trace(TraceKind::kRetransmit, now, next.psn, packet.frame_length,
               static_cast<std::uint8_t>(by_timeout ? RetransmitCause::kTimeout : RetransmitCause::kNak));
   } else if (!entry.started) {
-    entry.started = true;
-    if (credits_known_ && !entry.takes_receive_wqe())
-      ++credit_limit_;  // it uses none, so the limit moves along
+    note_started(entry);
     if (entry.fetches()) reads_->on_request_sent(entry, now);
   }
   if (verbs_deadline_.is_never()) arm_verbs_timer(now);

@@ -32,6 +32,7 @@ class Responder {
 
   virtual bool has_ack() const = 0;
   virtual void pull_ack(Packet& packet, Time now) = 0;            // precondition: has_ack()
+  virtual unsigned next_ack_level() const { return 0; }           // RC3: of that packet
   virtual bool has_data() const = 0;                              // READ responses
   virtual PayloadSource pull_data(Packet& packet, Time now) = 0;  // precondition: has_data()
   virtual Time not_before() const { return Time::zero(); }        // as SenderWindow

@@ -54,6 +54,7 @@ class RttTimer {
   void on_sent(UnwrappedPsn psn, Time now) {
     if (!timing_) timing_ = true, psn_ = psn, sent_at_ = now;
   }
+  void cancel() { timing_ = false; }
   void on_resent(UnwrappedPsn psn) { timing_ = timing_ && psn != psn_; }
   std::optional<Duration> on_ack(UnwrappedPsn una, Time now) {
     if (!timing_ || una <= psn_) return std::nullopt;

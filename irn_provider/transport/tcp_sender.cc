@@ -10,16 +10,19 @@ namespace {
 constexpr std::uint32_t kLeastDupThresh = 3;
 }  // namespace
 
-// At least RTO_high, the longest round trip of 4.3.1: finding a loss and repairing it takes two round trips
-// without cumulative progress, which a shorter timer would not wait for.
-TcpSender::TcpSender(const IrnConfig& config, bool timers, UnwrappedPsn first)
+// At least RTO_high, the longest round trip of 4.3.1, where nothing else is said: finding a loss and
+// repairing it takes two round trips without cumulative progress, which a shorter timer would not wait for.
+TcpSender::TcpSender(const IrnConfig& config, bool timers, UnwrappedPsn first, const PsnBitmap* elsewhere)
     : SenderWindow(first),
-      rto_(RtoParams{config.rto_high, config.rto_high, 0, true, timers}),
+      rto_(RtoParams{config.tcp_min_rto != Duration{} ? config.tcp_min_rto : config.rto_high, config.rto_high,
+                     0, true, timers}),
       sacked_(config.bdp_cap > 0 ? config.bdp_cap : config.bitmap_packets, first),
       highest_(std::max(kLeastDupThresh, config.nack_threshold), first - 1),
       resent_end_(first),
       timeout_end_(first),
-      recovery_end_(first) {}
+      recovery_end_(first),
+      elsewhere_(elsewhere),
+      skipped_(elsewhere != nullptr ? std::make_unique<PsnBitmap>(sacked_) : nullptr) {}
 
 // RFC 6675, 4, IsLost: DupThresh packets above it have arrived; or a timeout has passed over it.
 UnwrappedPsn TcpSender::lost_end() const { return std::max({una_, highest_.back(), timeout_end_}); }
@@ -34,12 +37,18 @@ std::int64_t TcpSender::pipe() const {
   return unacknowledged(lost_end(), next_) + unacknowledged(una_, std::min(resent_end_, next_));
 }
 
+UnwrappedPsn TcpSender::first_missing(UnwrappedPsn from) const {
+  UnwrappedPsn hole = sacked_.first_zero(from);
+  while (hole < next_ && has_arrived(hole)) hole = hole + 1 < next_ ? sacked_.first_zero(hole + 1) : next_;
+  return hole;
+}
+
 // RFC 6675, 4, NextSeg: (1) a lost packet, (2) a new one, (3) one that may be lost.
 std::optional<UnwrappedPsn> TcpSender::next_segment(UnwrappedPsn limit) const {
   const UnwrappedPsn from = std::max(resent_end_, una_);
-  const UnwrappedPsn hole = from < next_ ? sacked_.first_zero(from) : next_;
+  const UnwrappedPsn hole = from < next_ ? first_missing(from) : next_;
   if (hole < std::min(lost_end(), next_)) return hole;
-  if (next_ < limit && sacked_.covers(next_)) return next_;
+  if (next_ < limit && sacked_.covers(next_) && !has_arrived(next_)) return next_;
   if (in_recovery() && hole < std::min(highest_.front(), next_)) return hole;
   return std::nullopt;
 }
@@ -50,15 +59,16 @@ bool TcpSender::has_more(UnwrappedPsn limit) const {
   return pipe() < window_ || (resend_at_once_ && *segment < next_);
 }
 
-NextPacket TcpSender::pull(UnwrappedPsn limit, Time now) {
+NextPacket TcpSender::pull(UnwrappedPsn limit, Time now, bool timed) {
   RL_CHECK(has_more(limit));
   const UnwrappedPsn psn = *next_segment(limit);
   if (!rto_.running()) rto_.restart(now);
   if (psn == next_) {
-    rtt_.on_sent(psn, now);
+    if (timed) rtt_.on_sent(psn, now);
     return {next_++, false, false};
   }
   rtt_.on_resent(psn);
+  if (skipped_ && skipped_->test(psn)) skipped_->reset(psn);
   resent_end_ = psn + 1;
   resend_at_once_ = false;
   return {psn, true, by_timeout_};
@@ -72,11 +82,18 @@ void TcpSender::note_sack(UnwrappedPsn psn) {
 }
 
 void TcpSender::advance(UnwrappedPsn expected, Time now) {
-  RL_CHECK(expected <= next_);
+  RL_CHECK(expected <= next_ || elsewhere_ != nullptr);
   if (expected <= una_) return;
+  if (elsewhere_ != nullptr) {
+    const UnwrappedPsn sent = std::min(expected, next_);
+    covered_ += sent - una_ - static_cast<std::int64_t>(skipped_->popcount(una_, sent));
+    skipped_->advance(expected);
+    next_ = std::max(next_, expected);  // RC3's ACK bump: the other loop has brought it (Mittal, 2.3.1)
+  }
   una_ = expected;
   sacked_.advance(una_);
-  if (sacked_.test(una_)) sacked_.reset(una_);  // as irn_sender.cc: the peer has taken it back
+  if (sacked_.test(una_) && !has_arrived(una_))
+    sacked_.reset(una_);  // as irn_sender.cc: the peer has taken it back
   resent_end_ = std::max(resent_end_, una_);
   if (const auto sample = rtt_.on_ack(una_, now)) rto_.on_rtt(*sample);
   if (!in_recovery()) resend_at_once_ = by_timeout_ = false;
@@ -108,6 +125,36 @@ void TcpSender::on_nack(UnwrappedPsn expected, std::optional<UnwrappedPsn> sack,
   maybe_recover();
 }
 
+void TcpSender::skip_arrived() {
+  for (; has_arrived(next_) && sacked_.covers(next_); ++next_) {
+    sacked_.set(next_);
+    skipped_->set(next_);
+  }
+}
+
+bool TcpSender::absorb(UnwrappedPsn expected, Time now) {
+  const std::int64_t covered = covered_;
+  if (expected > una_) rtt_.cancel();  // the answer that would be a sample was lost
+  advance(expected, now);
+  covered_ = covered;
+  return una_ == next_;
+}
+
+void TcpSender::unskip(UnwrappedPsn psn) {
+  if (skipped_->test(psn)) sacked_.reset(psn);
+}
+
+// They are sent after all; those that are not yet are no packets of this loop's own.
+void TcpSender::forget_skipped() {
+  for (UnwrappedPsn psn = una_; psn < next_; ++psn) unskip(psn);
+}
+
+std::int64_t TcpSender::own_out() const {
+  return next_ - una_ -
+         (skipped_ ? static_cast<std::int64_t>(skipped_->popcount(una_, std::min(next_, skipped_->end())))
+                   : 0);
+}
+
 void TcpSender::lose_everything() {
   timeout_end_ = recovery_end_ = next_;
   resent_end_ = una_;
@@ -116,7 +163,9 @@ void TcpSender::lose_everything() {
 
 void TcpSender::on_go_back(UnwrappedPsn expected, Time now) {
   if (expected < una_) return;
+  if (elsewhere_ != nullptr) rtt_.cancel();
   advance(expected, now);
+  if (elsewhere_ != nullptr) forget_skipped();
   rto_.stop();
   if (una_ < next_) lose_everything();
   by_timeout_ = false;

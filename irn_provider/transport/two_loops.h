@@ -1,0 +1,62 @@
+// TwoLoops: RC3's sender (Mittal, chapter 2): TCP as it is (tcp_sender.h), the primary, and beside it a loop
+// that sends the rest of the messages from the back at lower priorities whenever the primary does not
+// (low_priority_loop.h). What the loop sends has arrived when an answer of its level says so: the primary
+// skips it, and jumps where a cumulative value is ahead of it (2.3.1). Answers of lower levels move no
+// window, begin no recovery and send nothing (2.1.1): the primary hears of its own packets only, and counts
+// them as out until an answer of its own level covers them. Completion goes by the cumulative value of either
+// kind: nothing completes because it is selectively acknowledged. As a SenderWindow it is the primary; una()
+// is that of both.
+#pragma once
+
+#include <algorithm>
+#include <optional>
+
+#include "irn_provider/transport/low_priority_loop.h"
+#include "irn_provider/transport/sender_window.h"
+#include "irn_provider/transport/tcp_sender.h"
+
+namespace rocelab {
+
+class TwoLoops final : public SenderWindow {
+ public:
+  TwoLoops(const IrnConfig& config, bool timers, UnwrappedPsn first);
+
+  bool has_more(UnwrappedPsn limit) const override { return primary_.has_more(limit); }
+  UnwrappedPsn peek(UnwrappedPsn limit) const override { return primary_.peek(limit); }
+  NextPacket pull(UnwrappedPsn limit, Time now) override;
+  void on_ack(UnwrappedPsn expected, Time now) override;
+  void on_nack(UnwrappedPsn expected, std::optional<UnwrappedPsn> sack, Time now) override;
+  void on_go_back(UnwrappedPsn expected, Time now) override;
+  TimeoutKind on_timeout(Time now) override;
+  Time next_timeout() const override { return primary_.next_timeout(); }
+  bool take_window(std::int64_t packets) override { return primary_.take_window(packets); }
+  bool in_recovery() const override { return primary_.in_recovery(); }
+  UnwrappedPsn acknowledged() const override { return primary_.una(); }
+  UnwrappedPsn sent_end() const override { return std::max(next_, loop_.sent_end()); }
+  std::int64_t covered() const override { return primary_.covered(); }
+  std::int64_t own_out() const override { return primary_.own_out(); }
+
+  // --- the loop
+  // A message, or a part of one, which ends at or before reach_end(); in the order of PSNs.
+  void add(UnwrappedPsn first, UnwrappedPsn end);
+  UnwrappedPsn reach_end() const { return arrived_.end(); }
+  std::int64_t reach() const { return static_cast<std::int64_t>(arrived_.capacity()); }
+  bool has_low() const { return loop_.has_next(); }
+  unsigned next_level() const { return loop_.next_level(); }
+  LowPacket pull_low() { return loop_.pull(); }
+  // The packet that the primary sends now was sent by the loop, too, and nobody has said that it arrived.
+  bool repeats() const { return repeats_; }
+  // Of a lower level: una() <= expected <= sent_end(), expected < sack < sent_end().
+  void on_low_answer(UnwrappedPsn expected, std::optional<UnwrappedPsn> sack, Time now);
+
+ private:
+  void hear(UnwrappedPsn expected);
+  void follow();
+
+  PsnBitmap arrived_;  // what answers of lower levels have said; head is una()
+  TcpSender primary_;
+  LowPriorityLoop loop_;
+  bool repeats_ = false;
+};
+
+}  // namespace rocelab

@@ -203,6 +203,15 @@ std::vector<std::string> class_warnings(const Settings& s) {
   if (nic.cc.needs().marks && !nic.cc.needs().own_marks && !config.classes[nic.roce_tc().value].ecn.enabled)
     warnings.push_back(place_of(s, "switch.ecn.classes") + ": " + programs +
                        "ecn.classes: its congestion control gets no marks");
+  for (std::size_t level = 0; level < nic.irn.rc3.levels; ++level) {
+    const Tc tc = config.class_map.of(nic.irn.rc3.dscp[level]);
+    if (config.classes[tc.value].selection == Selection::kStrict) continue;
+    warnings.push_back(
+        place_of(s, "switch.strict_classes") + ": class " + std::to_string(tc.value) +
+        ", a level of RC3's (irn.rc3), is not among them: switches serve it beside the others in "
+        "place of before or behind them");
+    break;
+  }
   add_link_warnings(s, warnings);
   return warnings;
 }

@@ -76,6 +76,7 @@ std::vector<SwitchGroup> read_switch_groups(std::vector<ConfigSection> sections,
 NicSettings read_nic(ConfigSection section, ConfigSection irn, TransportMode mode, bool pfc,
                      const CcConfig& congestion_control, const Topology& topology, const ClassMap& class_map);
 void read_irn(ConfigSection& section, NicSettings& nic);
+void read_rc3(ConfigSection section, bool computed_cap, NicConfig& config);  // after all else of [irn]
 Schema<SwitchConfig> switch_schema();
 Schema<PfcConfig> pfc_schema();
 Schema<EcnConfig> ecn_schema();

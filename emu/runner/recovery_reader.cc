@@ -21,6 +21,8 @@ constexpr auto kIrn = fields(
     choice<&IrnConfig::tcp>("loss_recovery", kRecoveries,
                             "`tcp`: RFC 6675 with a dynamic timer of at least rto_high, iWARP's transport "
                             "together with `aimd` and its preset `tcp`, see the label `iwarp`"),
+    field<&IrnConfig::tcp_min_rto>("tcp_min_rto",
+                                   "the least that TCP's timer comes to; 0: rto_high, with which it begins"),
     field<&IrnConfig::retransmit_fetch>(
         "retransmit_fetch",
         "worst-case overhead of 4.5.3: a resent packet leaves so long after it was found to be lost. The "
@@ -90,6 +92,7 @@ Schema<TimerSettings> timer_schema() { return kTimers; }
 void read_irn(ConfigSection& section, NicSettings& nic) {
   read_bdp_cap(section, nic);
   read_schema(section, irn_schema(), nic.config.irn);
+  read_rc3(section.table("rc3"), nic.compute_bdp_cap, nic.config);
   section.finish();
   refuse_problem(section, problem_of(nic.config.irn));
 }

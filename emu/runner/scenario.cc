@@ -33,28 +33,27 @@ struct Variant {
   ConfigNode tree;
 };
 
-// iWARP's transport of 4.3.6: TCP with slow start and SACK, without BDP-FC and PFC.
-LabelDefinition iwarp() {
-  LabelDefinition label{"iwarp", TransportMode::kIrn, false, {}};
-  const std::pair<const char*, const char*> changes[] = {{"irn.loss_recovery", "tcp"},
-                                                         {"irn.bdp_cap", "0"},
-                                                         {"congestion_control.name", "aimd"},
-                                                         {"congestion_control.aimd.preset", "tcp"}};
+using Change = std::pair<const char*, const char*>;
+
+LabelDefinition label_of(const char* name, bool pfc, std::initializer_list<Change> changes) {
+  LabelDefinition label{name, TransportMode::kIrn, pfc, {}};
   for (const auto& [key, value] : changes)
-    label.changes.emplace_back(key, parse_value(value, "the label iwarp"));
+    label.changes.emplace_back(key, parse_value(value, std::string("the label ") + name));
   return label;
 }
 
-// TCP over a lossless network: the same with ECN, and with PFC.
-LabelDefinition tcp_pfc() {
-  LabelDefinition label{"tcp+pfc", TransportMode::kIrn, true, {}};
-  const std::pair<const char*, const char*> changes[] = {{"irn.loss_recovery", "tcp"},
-                                                         {"irn.bdp_cap", "0"},
-                                                         {"congestion_control.name", "aimd_ecn"},
-                                                         {"congestion_control.aimd_ecn.preset", "tcp"}};
-  for (const auto& [key, value] : changes)
-    label.changes.emplace_back(key, parse_value(value, "the label tcp+pfc"));
-  return label;
+// TCP with slow start and SACK, without BDP-FC and PFC: iWARP's transport in the IRN chapter (Mittal, 4.3.6);
+// with RC3 beside it (chapter 2); and over a lossless network, with ECN.
+std::vector<LabelDefinition> over_tcp() {
+  const Change tcp{"irn.loss_recovery", "tcp"}, no_cap{"irn.bdp_cap", "0"};
+  const Change aimd{"congestion_control.name", "aimd"}, preset{"congestion_control.aimd.preset", "tcp"};
+  return {label_of("iwarp", false, {tcp, no_cap, aimd, preset}),
+          label_of("rc3", false, {tcp, no_cap, aimd, preset, {"irn.rc3.enabled", "true"}}),
+          label_of("tcp+pfc", true,
+                   {tcp,
+                    no_cap,
+                    {"congestion_control.name", "aimd_ecn"},
+                    {"congestion_control.aimd_ecn.preset", "tcp"}})};
 }
 
 // The IRN chapter compares these four (Mittal, 4.3), each alone and with a congestion control: "irn+dcqcn",
@@ -73,8 +72,7 @@ std::vector<LabelDefinition> presets() {
                                  parse_value(std::string(algorithm.name), "the label " + label.name));
       labels.push_back(std::move(label));
     }
-  labels.push_back(iwarp());
-  labels.push_back(tcp_pfc());
+  std::ranges::move(over_tcp(), std::back_inserter(labels));
   return labels;
 }
 

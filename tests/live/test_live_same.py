@@ -58,6 +58,9 @@ _CASES: list[tuple[Path, tuple[str, ...]]] = [
     (_SMALL / "lstf.toml", ()),
     # Preemption, orders beside LSTF, CoDel in the switch and at the edge.
     (_SMALL / "ups.toml", ()),
+    # Messages sent from both ends, at levels of their own.
+    (_SMALL / "rc3.toml", ()),
+    (SCENARIOS / "rc3.toml", ()),
     (_SMALL / "switch_groups.toml", ()),
     # Egress queues pause the links that fill them, and drop to the letter.
     (_SMALL / "capfc.toml", ()),

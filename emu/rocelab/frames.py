@@ -68,6 +68,9 @@ class FlowIndex:
     def at_sink(self, host: str, qpn: int) -> int | None:
         return self._at_sink.get((host, qpn))
 
+    def at_source(self, host: str, qpn: int) -> int | None:
+        return self._at_source.get((host, qpn))
+
     def at_host(self, host: str, qpn: int) -> int | None:
         return self._at_source.get((host, qpn), self._at_sink.get((host, qpn)))
 

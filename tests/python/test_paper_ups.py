@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import functools
 import itertools
 import random
@@ -10,10 +11,13 @@ from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
+import numpy as np
 import pytest
+import synthetic
 from first_seed import measured
 from rocelab.des.engine import DesEngine
-from rocelab.paper import harness, ups_statements
+from rocelab.model import FlowRecord, RunOutcome
+from rocelab.paper import harness, ups_delay_statements, ups_measures, ups_statements
 from rocelab.papers import ups
 from rocelab.papers.ups import PAPER
 from rocelab.scenario import plan_of, read_scenario
@@ -56,6 +60,82 @@ def test_loads_and_rates_of_the_claims_are_those_of_the_scenarios() -> None:
     assert labels == {
         f"roce,{case},load={v}" for case in ("fifo", "lstf") for v in ups_statements.UDP_LOADS.values()
     }
+
+
+def made_up(name: str, label: str, rows: dict[str, list[tuple[int, ...]]]) -> RunOutcome:
+    """A run of a scenario in which hosts have these records."""
+    plan = plan_of(read_scenario(FOLDER / f"{name}.toml", ("workload.flows.duration=1ms",)), label, 1)
+    events = {f"{host}.0": synthetic.records(mine) for host, mine in rows.items()}
+    return RunOutcome(plan, events=events)
+
+
+def test_ratios_of_queueing_delays_are_those_of_packets_that_waited_in_the_original() -> None:
+    def slack(used_ns: int, left_ps: int) -> tuple[int, ...]:
+        mark = int(left_ps < 0)
+        return synthetic.record("slack", 5_000_000, peer=used_ns, bytes=abs(left_ps), mark=mark)
+
+    rows = {
+        "h1": [
+            slack(250, 750_000),  # 0.25
+            slack(0, 400_000),  # 0
+            slack(0, 0),  # has waited in neither
+            slack(30, -30_975),  # nor in the original: 30.975 ns are 30 in the record
+            synthetic.record("placed", 6_000_000, bytes=1024),
+        ],
+        "h2": [slack(1_000, 0), slack(300, -100_000)],  # 1 and 1.5
+        "h3": [],
+    }
+    found = ups_measures.queueing(made_up("table5.1", "roce,fifo-lstf", rows))
+    assert found.values == {
+        ("roce,fifo-lstf", "waits_less"): 0.5,
+        ("roce,fifo-lstf", "median_ratio"): 0.625,
+    }
+    cdf = found.arrays["cdf"]
+    steps = {0: 0.25, 25: 0.5, 100: 0.75, 150: 1.0}  # where it rises, in hundredths
+    assert {int(i): cdf[i] for i in np.flatnonzero(np.diff(cdf, prepend=0))} == steps
+    for label in ("roce,fifo", "roce,random-priorities", "roce,sjf-preempt", "roce,random-sp-pifo-2"):
+        assert not ups_measures.queueing(made_up("table5.1", label, rows)).values
+
+
+def test_replays_of_figure_5_1_are_those_that_are_measured() -> None:
+    labels = read_scenario(FOLDER / "table5.1.toml").labels
+    measured_ones = {label for label in labels if label.endswith(ups_measures.REPLAY)}
+    assert measured_ones == {
+        ups_delay_statements.replay(original) for original in ups_delay_statements.ORIGINALS
+    }
+
+
+def test_round_trips_are_averaged_by_flow_and_then_by_byte() -> None:
+    def rtt(qpn: int, at: int, ms: int) -> tuple[int, ...]:
+        return synthetic.record("rtt", at, flow=qpn, bytes=ms * 1_000_000_000)
+
+    # Flow 0 of 1000 bytes: 50 and 70 ms. Flow 1 of 3000: 40 ms, and two that were acknowledged together.
+    rows = {
+        "h1": [rtt(7, 100, 50), rtt(8, 100, 40), rtt(7, 200, 70), rtt(8, 300, 90), rtt(8, 300, 80)],
+        "h2": [rtt(7, 100, 999)],  # of no flow's source
+    }
+    run = made_up("figure5.8", "iwarp,fifo", rows)
+    sizes = {0: 1000, 1: 3000}
+    plans = [
+        dataclasses.replace(run.plan.flows[0], id=flow, src="h1", dst="h2", size=size)
+        for flow, size in sizes.items()
+    ]
+    run = dataclasses.replace(
+        run,
+        plan=dataclasses.replace(run.plan, flows=tuple(plans)),
+        flows=tuple(FlowRecord(flow, 0, 1, 1, src_qpn=7 + flow, dst_qpn=20 + flow) for flow in sizes),
+    )
+    assert ups_measures.round_trips(run).values == {
+        ("iwarp,fifo", "rtt_per_byte"): pytest.approx((1000 * 0.060 + 3000 * 0.040) / 4000),
+        ("iwarp,fifo", "rtt_with_gaps"): pytest.approx((1000 * 0.060 + 3000 * 0.070) / 4000),
+    }
+
+
+def test_taking_round_trips_changes_nothing() -> None:
+    def hash_of(*overrides: str) -> object:
+        return short("figure5.8", "iwarp,fq-edge", "workload.flows.duration=100ms", *overrides)["trace_hash"]
+
+    assert hash_of() == hash_of("congestion_control.rtt_segment=0B")
 
 
 def links(name: str) -> dict[tuple[int, int], float]:

@@ -1,4 +1,5 @@
-"""What single runs of `./rocelab paper ups` show beside the metrics of summary.json: delays of packets from the start of their flow, and shares of flows in a millisecond."""
+"""What single runs of `./rocelab paper ups` show beside the metrics of summary.json: queueing delays of a replay and its original, delays of packets from the start of their flow,
+shares of flows in a millisecond, and round trips."""
 
 from __future__ import annotations
 
@@ -12,6 +13,9 @@ from rocelab.sweep.work import Found, check_complete
 
 _MS_PS = 1_000_000_000
 _PLACED = frames.PLACED
+_SLACK = frames.KINDS.index("slack")
+REPLAY = "-lstf"  # ends the names of table 5.1's cases that LSTF replays, without preemption
+RATIOS = np.arange(151) / 100  # at which figure 5.1's distribution is kept
 
 
 def _per_flow(outcome: RunOutcome) -> dict[int, tuple[Array, Array]]:
@@ -34,6 +38,69 @@ def _sinks(outcome: RunOutcome) -> Iterator[tuple[FlowPlan, int]]:
     for record in outcome.flows:
         for qpn in record.sink_qpns():
             yield plans[record.id], qpn
+
+
+def _ratios(outcome: RunOutcome) -> Array:
+    """Queueing delay in the replay over that in the original, of packets that waited in the original. LSTF's slack is the original's queueing delay: what was used and
+    what is left of it. The waiting in a record is cut to whole nanoseconds, so that a sum above 0 is one of a packet that waited.
+    """
+    parts = []
+    for records in frames.by_node(outcome, frames.hosts(outcome.plan)).values():
+        mine = records[records["kind"] == _SLACK]
+        used = mine["peer"].astype(np.int64) * 1000
+        left = mine["bytes"].astype(np.int64)
+        original = used + np.where(mine["mark"] == 1, -left, left)
+        waited = original > 0
+        parts.append(used[waited] / original[waited])
+    return np.concatenate(parts)
+
+
+def queueing(outcome: RunOutcome) -> Found:
+    """Of a replay by LSTF (figure 5.1): the share of packets that wait less than in the original, the median of the ratios, and the share of packets at or below each of
+    RATIOS. Of other runs nothing."""
+    check_complete(outcome)
+    label = outcome.plan.label
+    if not label.endswith(REPLAY):
+        return Found({})
+    ratios = np.sort(_ratios(outcome))
+    cdf = np.searchsorted(ratios, RATIOS, side="right") / len(ratios)
+    return Found(
+        {
+            (label, "waits_less"): float(np.mean(ratios < 1)),
+            (label, "median_ratio"): float(np.median(ratios)),
+        },
+        arrays={"cdf": cdf},
+    )
+
+
+def round_trips(outcome: RunOutcome) -> Found:
+    """Mean round trip of each flow's packets, averaged over the bytes of flows (figure 5.9), s: of packets that an ACK of their own acknowledged, and of all that left once.
+    What is acknowledged together has waited behind a lost packet, which is no round trip; ns-2's TCP takes none there, either.
+    """
+    check_complete(outcome)
+    sizes = {f.id: f.size for f in outcome.plan.flows}
+    index = frames.FlowIndex(outcome)
+    alone: dict[int, float] = {}
+    every: dict[int, float] = {}
+    for host, records in frames.by_node(outcome, frames.hosts(outcome.plan)).items():
+        taken = records[records["kind"] == frames.RTT]
+        taken = taken[np.argsort(taken["flow"], kind="stable")]
+        qpns, begins = np.unique(taken["flow"], return_index=True)
+        for qpn, part in zip(qpns, np.split(taken, begins[1:])):
+            if (flow := index.at_source(host, int(qpn))) is None:
+                continue
+            every[flow] = part["bytes"].mean() / 1e12
+            _, inverse, counts = np.unique(part["time_ps"], return_inverse=True, return_counts=True)
+            own = part[counts[inverse] == 1]
+            if len(own):
+                alone[flow] = own["bytes"].mean() / 1e12
+    label = outcome.plan.label
+    return Found(
+        {
+            (label, quantity): float(np.average([*means.values()], weights=[sizes[f] for f in means]))
+            for quantity, means in (("rtt_per_byte", alone), ("rtt_with_gaps", every))
+        }
+    )
 
 
 def delays(outcome: RunOutcome) -> Found:

@@ -8,6 +8,7 @@ import numpy as np
 
 from rocelab.paper.claims import Claim, Numbers, above, below, each, within
 from rocelab.paper.results import Results
+from rocelab.paper.ups_delay_statements import figure_5_9
 
 LOADS = {"30 %": "0.02945", "50 %": "0.04907", "70 %": "0.0687"}  # of flows over TCP
 UDP_LOADS = {"30 %": "0.02916", "50 %": "0.04859", "70 %": "0.06803"}
@@ -239,6 +240,7 @@ def _figure_5_8(results: Results, name: str) -> list[Claim]:
             source="table 5.3",
             paper="3.578, 3.739, 4.079 s",
         ),
+        *figure_5_9(results, name),
     ]
 
 

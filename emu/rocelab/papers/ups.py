@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from rocelab.paper import ups_statements
+from rocelab.paper import ups_delay_statements, ups_measures, ups_statements
 from rocelab.paper.claims import Claim, Rule, above, below, each, number
 from rocelab.paper.harness import NUMBERS, SCENARIOS, Experiment, Paper
 from rocelab.paper.results import Results
@@ -109,6 +109,7 @@ def _table_5_1(results: Results, name: str) -> list[Claim]:
             below(1),
             source="ours",
         ),
+        *ups_delay_statements.figure_5_1(results, name),
     ]
 
 
@@ -167,25 +168,58 @@ _SUMMARY = {
     "timeouts": "timeouts",
     "ecn_marks": "marks",
 }
+# Further columns, by experiment.
+_EXTRA = {
+    "table5.1": {"waits_less": "waits less", "median_ratio": "median of waiting / the original's"},
+    "table5.2": {"per_byte": "FCT per byte, s"},
+    "figure5.8": {
+        "per_byte": "FCT per byte, s",
+        "rtt_per_byte": "RTT per byte, s",
+        "rtt_with_gaps": "with waits behind lost packets, s",
+    },
+}
 
 
 def tables(results: Results) -> list[Table]:
     found = []
     for name in results.points:
         rows: dict[str, dict[str, float]] = {}
+        extra = _EXTRA.get(name, {})
+        values = results.values(name) if name in _MEASURES else {}
         for label in results.labels(name):
             row = {metric: results.mean(name, label, metric) for metric in _SUMMARY}
-            if name in ("table5.2", "figure5.8"):
+            row |= {quantity: values.get((label, quantity)) for quantity in extra}
+            if "per_byte" in extra:
                 row["per_byte"] = ups_statements.per_byte(results, name, label)
             rows[label] = {key: value for key, value in row.items() if value is not None}
-        columns = _SUMMARY | ({"per_byte": "FCT per byte, s"} if name in ("table5.2", "figure5.8") else {})
+        columns = _SUMMARY | extra
         used = {key: text for key, text in columns.items() if any(row.get(key) for row in rows.values())}
         found.append(plain(f"{name}: what came about", used, rows, name))
     return found
 
 
 def figures(results: Results) -> list[Figure]:
-    """Of the first seed, by millisecond."""
+    """Of the first seed."""
+    return [*_waiting(results), *_by_millisecond(results)]
+
+
+def _waiting(results: Results) -> list[Figure]:
+    arrays = results.arrays("table5.1")
+    labels = {original: ups_delay_statements.replay(original) for original in ups_delay_statements.ORIGINALS}
+    lines = {original: arrays[label]["cdf"] for original, label in labels.items() if label in arrays}
+    if not lines:
+        return []
+    fig, ((axes,),) = style.figure(1, 1, 8.0, 3.0)
+    palette = style.colours(list(lines))
+    for original, values in lines.items():
+        axes.plot(ups_measures.RATIOS, values, color=palette[original], label=original)
+    axes.set(xlabel="queueing delay / that in the original", ylabel="share of packets")
+    axes.legend(loc="best")
+    title = "Queueing delays of replays (figure 5.1)"
+    return [Figure(style.svg(fig, title), "table5.1", title)]
+
+
+def _by_millisecond(results: Results) -> list[Figure]:
     found = []
     shown = (
         ("figure5.4", "jain", 0, "Jain's index", "Fairness of 90 flows (figure 5.4)"),
@@ -207,9 +241,11 @@ def figures(results: Results) -> list[Figure]:
 
 _SECOND = ("workload.flows.duration=1s",)
 _MEASURES = {
+    "table5.1": "rocelab.paper.ups_measures:queueing",
     "figure5.3": "rocelab.paper.ups_measures:delays",
     "figure5.4": "rocelab.paper.ups_measures:fairness",
     "figure5.5": "rocelab.paper.ups_measures:late_flow",
+    "figure5.8": "rocelab.paper.ups_measures:round_trips",
 }
 # With --full: flows that start within 1 s, as the chapter's.
 _FULL = dict.fromkeys(("table5.1", "loads", "rocketfuel", "figure5.2", "figure5.3", "table5.2"), _SECOND) | {

@@ -255,6 +255,65 @@ def _critical(results: Results, name: str) -> list[Claim]:
     ]
 
 
+def _partial(results: Results, name: str) -> list[Claim]:
+    """Against TCP in the same network."""
+    by = {
+        c: reductions_by_size(results, name, f"rc3,{c}", f"iwarp,{c}") for c in ("20-percent", "50-percent")
+    }
+    fifth = {f"{n} packets": by["20-percent"].get(n) for n in SIZES}
+    half = {f"{n} packets": by["50-percent"].get(n) for n in (1187, 2107)}
+    small = {f"{n} packets": by["50-percent"].get(n) for n in SMALL}
+    source = "2.4.2, partial priority support"
+    return [
+        each(
+            name,
+            "a fifth of the switches: flows of all sizes are faster, reduction of the mean FCT, %",
+            "> 0",
+            fifth,
+            above(0),
+            source=source,
+        ),
+        each(
+            name,
+            "half of the switches: large flows, %",
+            "62 to 84",
+            half,
+            within(62, 84),
+            source=source,
+            paper="70 to 76",
+        ),
+        each(
+            name,
+            "half of the switches: small flows, %",
+            "-15 to 2",
+            small,
+            within(-15, 2),
+            source=source,
+            paper="-6 to -7",
+        ),
+    ]
+
+
+def _mixed(results: Results, name: str) -> list[Claim]:
+    groups = {"with RC3": "flows", "without": "others"}
+
+    def gain(group: str) -> float | None:
+        a = _Flows(results, name, "rc3", group).mean("mean_fct")
+        b = _Flows(results, name, "iwarp", group).mean("mean_fct")
+        return None if a is None or b is None else 100 * (1 - a / b)
+
+    return [
+        each(
+            name,
+            "RC3 at half of the hosts: flows of both kinds are faster, reduction of the mean FCT, %",
+            "> 0",
+            {text: gain(group) for text, group in groups.items()},
+            above(0),
+            source="2.4.2, deployment",
+        )
+    ]
+
+
 _CLAIMS: dict[str, Callable[[Results, str], list[Claim]]] = {
     "table2.1": _table_2_1,
     "load": _loads,
@@ -262,6 +321,8 @@ _CLAIMS: dict[str, Callable[[Results, str], list[Claim]]] = {
     "levels": _levels,
     "loss": _loss,
     "critical": _critical,
+    "partial": _partial,
+    "mixed": _mixed,
 }
 
 
@@ -330,7 +391,10 @@ def figures(results: Results) -> list[Figure]:
 
 # With --full: the authors' flows, which start within 2 to 5 s.
 _COUNTED = ("engine.warmup=2s", "engine.measure=3s")
-_FULL = {"critical": (*_COUNTED, "workload.flows.duration=5s", "workload.critical.duration=5s")}
+_FULL = {
+    name: (*_COUNTED, "workload.flows.duration=5s", f"workload.{other}.duration=5s")
+    for name, other in (("critical", "critical"), ("mixed", "others"))
+}
 PAPER = Paper(
     title="RC3: recursively cautious congestion control (R. Mittal's thesis, chapter 2)",
     note=_NOTE,

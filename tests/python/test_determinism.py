@@ -23,6 +23,7 @@ _FEWEST, _MOST = 60_000, 250_000  # trace records of hosts, before and after whi
 _FIRST_STEPS = 64  # windows until somebody looks
 _OTHER_SEED = 1000  # further on
 
+_LOWER = "ports are full of packets of lower levels, which are dropped in place of TCP's"
 _SHORT = "HPCC keeps the queues short"
 # What cannot happen, and then does not: file, label, words, why.
 _NEVER: tuple[tuple[str, str, set[str], str], ...] = (
@@ -54,6 +55,15 @@ _NEVER: tuple[tuple[str, str, set[str], str], ...] = (
         "each input holds a BDP",
     ),
     ("*/ups/*.toml", "*", {"drops", "retransmissions", "timeouts", "many repairs"}, "its buffers never fill"),
+    ("*/rc3/*.toml", "*", {"timeouts"}, "TCP's least timeout is longer than these runs"),
+    ("scenarios/rc3.toml", "iwarp", {"timeouts", "many repairs"}, "four flows, one after the other"),
+    ("scenarios/rc3.toml", "rc3", {"timeouts", "many repairs", "retransmissions"}, _LOWER),
+    ("*/rc3/partial.toml", "rc3,none", {"many repairs", "retransmissions"}, _LOWER),
+    ("*/rc3/partial.toml", "rc3,[0-9]*", {"many repairs"}, "TCP sends too few packets to lose many"),
+    ("*/rc3/[!lp]*.toml", "rc3*", {"many repairs", "retransmissions"}, _LOWER),
+    ("*/rc3/load.toml", "rc3*", {"many repairs", "retransmissions"}, _LOWER),
+    ("*/rc3/levels.toml", "rc3,[0-9]*", {"many repairs", "retransmissions"}, _LOWER),
+    ("*/rc3/loss.toml", "rc3*", {"many repairs"}, "TCP sends too few packets to lose many"),
     ("*/ups/table5.4.toml", "*,none,*", {"marks"}, "nobody marks"),
     ("*/ups/table5.4.toml", "*,edge,*", {"marks"}, "NICs mark, and no switch"),
     ("*/same/scenarios/ups.toml", "*,edge-ecn", {"marks"}, "NICs mark, and no switch"),

@@ -265,10 +265,8 @@ def _critical(results: Results, name: str) -> list[Claim]:
 
 
 def _partial(results: Results, name: str) -> list[Claim]:
-    """Against TCP in the same network."""
-    by = {
-        c: reductions_by_size(results, name, f"rc3,{c}", f"iwarp,{c}") for c in ("20-percent", "50-percent")
-    }
+    """Against TCP, which knows one class only."""
+    by = {c: reductions_by_size(results, name, f"rc3,{c}", "rc3,tcp") for c in ("20-percent", "50-percent")}
     fifth = {f"{n} packets": by["20-percent"].get(n) for n in SIZES}
     half = {f"{n} packets": by["50-percent"].get(n) for n in (1187, 2107)}
     small = {f"{n} packets": by["50-percent"].get(n) for n in SMALL}

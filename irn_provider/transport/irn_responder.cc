@@ -277,7 +277,7 @@ void IrnResponder::push_answer(const Answer& answer) {
 }
 
 void IrnResponder::pull_ack(Packet& packet, Time /*now*/) {
-  const unsigned level = next_ack_level();
+  const unsigned level = low_answers_.empty() ? 0 : next_ack_level();
   const Answer answer = level > 0 ? low_answers_[level - 1].take_front() : answers_.take_front();
   qp_.begin(packet, answer.nack ? Operation::kNack : Operation::kAck, answer.psn);
   if (answer.nack) packet.roce.sack = wrap(answer.sack);

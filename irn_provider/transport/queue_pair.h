@@ -87,7 +87,8 @@ class QueuePair {
   bool transmits() const { return context_.attr.state >= QpState::kRtr; }  // in ERR only answers are left
   // READ_ACKs are of the primary's level.
   bool responder_acks() const {
-    return responder_->has_ack() && (responder_->next_ack_level() == 0 || !requester_.has_ack());
+    return responder_->has_ack() &&
+           (!ack_class_varies() || responder_->next_ack_level() == 0 || !requester_.has_ack());
   }
   unsigned next_ack_level() const { return responder_acks() ? responder_->next_ack_level() : 0; }
   bool may_be_from_peer(const Packet& packet) const;  // where its node does not say it all

@@ -100,6 +100,14 @@ class Requester {
   bool wants_ack(bool must);
   void note_sent_to_cc(SendEntry& entry, const NextPacket& next, const Packet& packet, Time now);
 
+  // What the window has heard of and sent itself: with RC3 its primary.
+  UnwrappedPsn acknowledged() const { return low_ != nullptr ? low_->acknowledged() : window_->una(); }
+  std::int64_t covered() const { return low_ != nullptr ? low_->covered() : window_->una(); }
+  std::int64_t own_out() const {
+    return low_ != nullptr ? low_->own_out() : window_->next() - window_->una();
+  }
+  UnwrappedPsn sent_end() const { return low_ != nullptr ? low_->sent_end() : window_->next(); }
+
   // requester_low.cc
   bool has_low() const { return low_ != nullptr && low_->has_low() && qp_.attr.state == QpState::kRts; }
   PayloadSource pull_low(Packet& packet, Time now);

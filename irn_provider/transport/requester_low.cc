@@ -56,7 +56,7 @@ void Requester::on_low_answer(const Packet& packet, const OpcodeInfo& info, Time
   if (!nack && (info.operation != Operation::kAck || !is_ack(packet.roce.syndrome))) return count_stray();
   const UnwrappedPsn una = window_->una(), expected = unwrap(packet.roce.psn, una);
   const UnwrappedPsn sack = nack ? unwrap(packet.roce.sack, una) : expected;
-  if (expected > window_->sent_end() || sack > window_->sent_end() - (nack ? 1 : 0)) return count_stray();
+  if (expected > sent_end() || sack > sent_end() - (nack ? 1 : 0)) return count_stray();
   low_->on_low_answer(std::max(expected, una),
                       sack > std::max(expected, una) ? std::optional(sack) : std::nullopt, now);
   if (window_->una() == una) return;

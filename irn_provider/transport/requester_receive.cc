@@ -16,7 +16,7 @@ void Requester::on_response(const Packet& packet, const OpcodeInfo& info, Time n
     on_low_answer(packet, info, now);
     return update_limit(now);
   }
-  const std::int64_t covered_before = window_->covered();
+  const std::int64_t covered_before = qp_.cc ? covered() : 0;
   if (info.is_read_response() || info.operation == Operation::kAtomicAck)
     reads_->on_response(packet, info, now);
   else if (info.operation == Operation::kNack)
@@ -30,11 +30,11 @@ void Requester::on_response(const Packet& packet, const OpcodeInfo& info, Time n
 }
 
 void Requester::note_answer_to_cc(std::int64_t covered_before, const Packet& answer, Time now) {
-  const UnwrappedPsn una = window_->acknowledged();
-  qp_.cc->on_ack(CcStream::kRequests,
-                 {window_->covered() - covered_before, answer.roce.becn, una, una + window_->own_out(),
-                  PacketPool::telemetry_of(answer)},
-                 now);
+  const UnwrappedPsn una = acknowledged();
+  qp_.cc->on_ack(
+      CcStream::kRequests,
+      {covered() - covered_before, answer.roce.becn, una, una + own_out(), PacketPool::telemetry_of(answer)},
+      now);
   while (const auto sample = qp_.cc->next_rtt(una, now)) qp_.trace_rtt(*sample, now);
   note_losses_to_cc(CcLoss::kRecovery, now);
 }
@@ -48,7 +48,7 @@ void Requester::note_losses_to_cc(CcLoss loss, Time now) {
 void Requester::on_ack(const Packet& packet, Time now) {
   // An RC ACK names the last packet that arrived, an IRN ACK the one that is expected (base/wire/irn.h).
   const UnwrappedPsn expected = unwrap(packet.roce.psn, window_->una()) + (qp_.irn() ? 0 : 1);
-  if (expected > window_->sent_end()) return count_stray();
+  if (expected > sent_end()) return count_stray();
   take_credits(packet);
   const UnwrappedPsn barrier = reads_->ack_barrier();
   acknowledge(std::min(expected, barrier), now);
@@ -58,8 +58,8 @@ void Requester::on_ack(const Packet& packet, Time now) {
 void Requester::on_nack(const Packet& packet, Time now) {
   const UnwrappedPsn expected = unwrap(packet.roce.psn, window_->una());
   const UnwrappedPsn sack = unwrap(packet.roce.sack, window_->una());
-  if (sack >= window_->sent_end()) return count_stray();
-  if (expected < window_->acknowledged() || sack <= expected) return;  // stale, or of no honest peer
+  if (sack >= sent_end()) return count_stray();
+  if (expected < acknowledged() || sack <= expected) return;  // stale, or of no honest peer
   ++qp_.counters().packet_seq_err;
   take_credits(packet);
   acknowledge(expected, now);
@@ -69,7 +69,7 @@ void Requester::on_nack(const Packet& packet, Time now) {
 
 void Requester::on_nak(const Packet& packet, Time now) {
   const UnwrappedPsn refused = unwrap(packet.roce.psn, window_->una());
-  if (refused >= window_->sent_end()) return count_stray();
+  if (refused >= sent_end()) return count_stray();
   if (refused < window_->una()) return;
   const UnwrappedPsn barrier = reads_->ack_barrier();
   acknowledge(std::min(refused, barrier), now);
@@ -148,7 +148,7 @@ std::int64_t Requester::without_receive_wqe_behind(std::int64_t msn) const {
 // --- what ReadRequesters report
 
 void Requester::acknowledge(UnwrappedPsn expected, Time now) {
-  if (expected <= window_->acknowledged()) return;
+  if (expected <= acknowledged()) return;
   const UnwrappedPsn una = window_->una();
   window_->on_ack(expected, now);
   if (window_->una() == una) return;

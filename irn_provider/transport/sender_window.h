@@ -59,14 +59,6 @@ class SenderWindow {
   // A window of congestion control, in packets, for those that count what is out themselves (tcp_sender.h).
   // False: the owner bounds `limit` by it, at una + window.
   virtual bool take_window(std::int64_t /*packets*/) { return false; }
-  // With a second loop beside it (two_loops.h) it hears of its own packets only: what it has heard of lies
-  // below acknowledged(), covered() counts those of its own among these, own_out() those that are out, and
-  // sent_end() is beyond next().
-  virtual UnwrappedPsn acknowledged() const { return una_; }
-  virtual std::int64_t covered() const { return una_; }
-  virtual std::int64_t own_out() const { return next_ - una_; }
-  virtual UnwrappedPsn sent_end() const { return next_; }  // one past the last that has ever been sent
-
   UnwrappedPsn una() const { return una_; }    // oldest unacknowledged
   UnwrappedPsn next() const { return next_; }  // first never sent
   virtual bool in_recovery() const = 0;

@@ -150,9 +150,7 @@ void TcpSender::forget_skipped() {
 }
 
 std::int64_t TcpSender::own_out() const {
-  return next_ - una_ -
-         (skipped_ ? static_cast<std::int64_t>(skipped_->popcount(una_, std::min(next_, skipped_->end())))
-                   : 0);
+  return next_ - una_ - static_cast<std::int64_t>(skipped_->popcount(una_, std::min(next_, skipped_->end())));
 }
 
 void TcpSender::lose_everything() {

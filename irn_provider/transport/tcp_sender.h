@@ -41,14 +41,15 @@ class TcpSender final : public SenderWindow {
   }
   bool in_recovery() const override { return una_ < recovery_end_; }
   std::int64_t pipe() const;  // packets that are believed to be in the network
-  std::int64_t covered() const override { return elsewhere_ == nullptr ? una_ : covered_; }
 
   // --- beside another loop
   void skip_arrived();  // `elsewhere` has changed
   // Everything below has arrived, which opens no window. True: it waits for nothing that it has sent.
   bool absorb(UnwrappedPsn expected, Time now);
-  void unskip(UnwrappedPsn psn);          // it was skipped, and is to be sent after all
-  std::int64_t own_out() const override;  // packets sent here that no cumulative value has covered
+  void unskip(UnwrappedPsn psn);  // it was skipped, and is to be sent after all
+  // Packets sent here that a cumulative value has covered, and those that none has.
+  std::int64_t covered() const { return covered_; }
+  std::int64_t own_out() const;
 
  private:
   UnwrappedPsn lost_end() const;  // packets below it that are not acknowledged count as lost

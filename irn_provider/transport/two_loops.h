@@ -31,10 +31,13 @@ class TwoLoops final : public SenderWindow {
   Time next_timeout() const override { return primary_.next_timeout(); }
   bool take_window(std::int64_t packets) override { return primary_.take_window(packets); }
   bool in_recovery() const override { return primary_.in_recovery(); }
-  UnwrappedPsn acknowledged() const override { return primary_.una(); }
-  UnwrappedPsn sent_end() const override { return std::max(next_, loop_.sent_end()); }
-  std::int64_t covered() const override { return primary_.covered(); }
-  std::int64_t own_out() const override { return primary_.own_out(); }
+
+  // --- the primary, which hears of its own packets only: everything below acknowledged(), of which it has
+  // sent covered(), and so many are out
+  UnwrappedPsn acknowledged() const { return primary_.una(); }
+  std::int64_t covered() const { return primary_.covered(); }
+  std::int64_t own_out() const { return primary_.own_out(); }
+  UnwrappedPsn sent_end() const { return std::max(next_, loop_.sent_end()); }  // of either
 
   // --- the loop
   // A message, or a part of one, which ends at or before reach_end(); in the order of PSNs.

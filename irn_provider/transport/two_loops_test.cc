@@ -210,7 +210,7 @@ TEST(TwoLoopsTest, WithoutMessagesOfTheLoopThePrimaryIsTcp) {
       } else if (!answers.empty()) {
         const auto [expected, psn] = answers.front();
         answers.pop_front();
-        const std::int64_t before = tcp.covered();
+        const std::int64_t before = tcp.una();
         if (psn > expected) {
           loops.on_nack(expected, psn, now), tcp.on_nack(expected, psn, now);
         } else {
@@ -218,7 +218,7 @@ TEST(TwoLoopsTest, WithoutMessagesOfTheLoopThePrimaryIsTcp) {
         }
         ASSERT_EQ(loops.una(), tcp.una());
         ASSERT_EQ(loops.next(), tcp.next());
-        window = std::min<std::int64_t>(window + tcp.covered() - before, 64);
+        window = std::min<std::int64_t>(window + tcp.una() - before, 64);
       }
     }
   }

@@ -54,10 +54,10 @@ void Nic::Impl::touch(QueuePair& qp, Time now) {
     scheduler.set_ready(slot, qp.ack_tc(), Kind::kAck, ack);
     scheduler.set_ready(slot, qp.tc(), Kind::kData, data);
   }
-  if (data && qp.data_class_varies()) [[unlikely]]
-    scheduler.move(slot, qp.next_class(now), Kind::kData);
-  if (ack && qp.ack_class_varies()) [[unlikely]]
-    scheduler.move(slot, qp.ack_tc(), Kind::kAck);
+  if (qp.data_class_varies()) [[unlikely]] {  // as where that of answers does
+    if (data) scheduler.move(slot, qp.next_class(now), Kind::kData);
+    if (ack && qp.ack_class_varies()) scheduler.move(slot, qp.ack_tc(), Kind::kAck);
+  }
   timers.wake_by(slot, qp.next_timeout(now));
 }
 

@@ -19,7 +19,7 @@ void IrnResponder::start(Time /*now*/) {
   answers_.clear();
   low_answers_.clear();
   if (qp_.rc3()) low_answers_.resize(qp_.nic.config.irn.rc3.levels - 1u);
-  level_ = 0;
+  waiting_ = level_ = 0;
   echo_.clear();
   reads_.start(first);
   held_ = Verdict::kAccept;
@@ -264,27 +264,40 @@ unsigned IrnResponder::low_level() const {
 void IrnResponder::push_answer(const Answer& answer) {
   if (level_ > 0 && !answer.syndrome) {
     Ring<Answer>& low = low_answers_[level_ - 1];
-    if (low.size() >= kMaxAnswers) low.pop_front();
+    if (low.size() >= kMaxAnswers) low.pop_front(), --waiting_;
+    ++waiting_;
     return low.push_back(answer);
   }
   if (answers_.size() >= kMaxAnswers) {  // the port is paused for long: as if the network had lost it
     answers_.pop_front();
+    --waiting_;
     echo_.drop_oldest();
   }
+  ++waiting_;
   answers_.push_back(answer);
   answers_.back().marked = marked_;
   echo_.on_answer();
 }
 
-void IrnResponder::pull_ack(Packet& packet, Time /*now*/) {
-  const unsigned level = low_answers_.empty() ? 0 : next_ack_level();
-  const Answer answer = level > 0 ? low_answers_[level - 1].take_front() : answers_.take_front();
+inline void IrnResponder::put(Packet& packet, const Answer& answer) const {
   qp_.begin(packet, answer.nack ? Operation::kNack : Operation::kAck, answer.psn);
   if (answer.nack) packet.roce.sack = wrap(answer.sack);
   packet.roce.becn = answer.marked;
   qp_.finish_ack(packet, answer.syndrome.value_or(credits()), answer.msn);
-  if (level > 0) return qp_.mark_level(packet, level);
+}
+
+void IrnResponder::pull_ack(Packet& packet, Time /*now*/) {
+  --waiting_;
+  if (answers_.empty()) [[unlikely]]
+    return pull_low_ack(packet);
+  put(packet, answers_.take_front());
   echo_.put(packet);
+}
+
+void IrnResponder::pull_low_ack(Packet& packet) {
+  const unsigned level = low_level();
+  put(packet, low_answers_[level - 1].take_front());
+  qp_.mark_level(packet, level);
 }
 
 PayloadSource IrnResponder::pull_data(Packet& packet, Time now) {

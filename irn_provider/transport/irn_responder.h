@@ -35,7 +35,7 @@ class IrnResponder final : public Responder {
   void on_request(const Packet& packet, const OpcodeInfo& info, Time now) override;
   void on_read_ack(const Packet& packet, const OpcodeInfo& info, Time now) override;
   void flush(Time now) override;
-  bool has_ack() const override { return !answers_.empty() || (!low_answers_.empty() && low_level() > 0); }
+  bool has_ack() const override { return waiting_ > 0; }
   unsigned next_ack_level() const override { return answers_.empty() ? low_level() : 0; }
   void pull_ack(Packet& packet, Time now) override;
   bool has_data() const override { return reads_.has_data(); }
@@ -101,6 +101,8 @@ class IrnResponder final : public Responder {
   void fail(std::uint8_t nak, UnwrappedPsn psn, bool by_cqe);
   void answer(UnwrappedPsn psn);
   void push_answer(const Answer& answer);
+  void put(Packet& packet, const Answer& answer) const;
+  void pull_low_ack(Packet& packet);
   void on_low_request(const Packet& packet, const OpcodeInfo& info, UnwrappedPsn psn, Time now);
   bool takes_early(const OpcodeInfo& info) const;
   unsigned low_level() const;  // the first below the primary's with answers; 0: none
@@ -120,6 +122,7 @@ class IrnResponder final : public Responder {
   std::vector<LastPacket> last_;         // that have arrived of messages that are not complete, by PSN
   Ring<Answer> answers_;
   std::vector<Ring<Answer>> low_answers_;  // RC3: by level - 1
+  unsigned waiting_ = 0;                   // answers, of all levels
   unsigned level_ = 0;                     // of the packet in hand
   TelemetryEcho echo_;                     // beside answers_
   Verdict held_ = Verdict::kAccept;        // of the packet that is expected and came: not answered yet

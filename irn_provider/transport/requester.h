@@ -90,7 +90,7 @@ class Requester {
   UnwrappedPsn credit_limit(
       const SendEntry& entry) const;  // one past the last PSN of the entry that credits allow
   void update_limit(Time now);
-  void find_limit(Time now);
+  [[gnu::always_inline]] inline void find_limit(Time now);
   PayloadSource build(Packet& packet, SendEntry& entry, UnwrappedPsn psn);
   PayloadSource build_read(Packet& packet, SendEntry& entry, UnwrappedPsn psn);
   PayloadSource address_datagram(Packet& packet, const SendEntry& entry) const;
@@ -113,6 +113,8 @@ class Requester {
   PayloadSource pull_low(Packet& packet, Time now);
   void add_to_low();
   bool add_to_low(const SendEntry& entry);
+  [[gnu::always_inline]] inline void cover(UnwrappedPsn expected, Time now);
+  void acknowledge_primary(UnwrappedPsn expected, Time now);
   void on_low_answer(const Packet& packet, const OpcodeInfo& info, Time now);
 
   // requester.cc

@@ -50,6 +50,16 @@ PayloadSource Requester::pull_low(Packet& packet, Time now) {
   return source;
 }
 
+// A cumulative value of TCP's own level, which answers of lower levels may have said before.
+void Requester::acknowledge_primary(UnwrappedPsn expected, Time now) {
+  if (expected <= acknowledged()) return;
+  const bool progress = expected > window_->una();
+  window_->on_ack(expected, now);
+  if (!progress) return;
+  note_progress(now);
+  complete_in_order(now);
+}
+
 // It says what has arrived, and nothing else.
 void Requester::on_low_answer(const Packet& packet, const OpcodeInfo& info, Time now) {
   const bool nack = info.operation == Operation::kNack;

@@ -12,11 +12,11 @@ namespace rocelab {
 
 void Requester::on_response(const Packet& packet, const OpcodeInfo& info, Time now) {
   if (window_ == nullptr) return;
-  if (low_ != nullptr && qp_.level_of(packet) > 0) {
+  if (low_ != nullptr && qp_.level_of(packet) > 0) [[unlikely]] {
     on_low_answer(packet, info, now);
     return update_limit(now);
   }
-  const std::int64_t covered_before = qp_.cc ? covered() : 0;
+  const std::int64_t covered_before = covered();
   if (info.is_read_response() || info.operation == Operation::kAtomicAck)
     reads_->on_response(packet, info, now);
   else if (info.operation == Operation::kNack)
@@ -45,13 +45,22 @@ void Requester::note_losses_to_cc(CcLoss loss, Time now) {
   qp_.cc->on_loss(loss, now);
 }
 
+inline void Requester::cover(UnwrappedPsn expected, Time now) {
+  if (low_ != nullptr) [[unlikely]]
+    return acknowledge_primary(expected, now);
+  if (expected <= window_->una()) return;
+  window_->on_ack(expected, now);
+  note_progress(now);
+  complete_in_order(now);
+}
+
 void Requester::on_ack(const Packet& packet, Time now) {
   // An RC ACK names the last packet that arrived, an IRN ACK the one that is expected (base/wire/irn.h).
   const UnwrappedPsn expected = unwrap(packet.roce.psn, window_->una()) + (qp_.irn() ? 0 : 1);
   if (expected > sent_end()) return count_stray();
   take_credits(packet);
   const UnwrappedPsn barrier = reads_->ack_barrier();
-  acknowledge(std::min(expected, barrier), now);
+  cover(std::min(expected, barrier), now);
   if (expected > barrier) reads_->on_implied_nak(now);
 }
 
@@ -147,14 +156,7 @@ std::int64_t Requester::without_receive_wqe_behind(std::int64_t msn) const {
 
 // --- what ReadRequesters report
 
-void Requester::acknowledge(UnwrappedPsn expected, Time now) {
-  if (expected <= acknowledged()) return;
-  const UnwrappedPsn una = window_->una();
-  window_->on_ack(expected, now);
-  if (window_->una() == una) return;
-  note_progress(now);
-  complete_in_order(now);
-}
+void Requester::acknowledge(UnwrappedPsn expected, Time now) { cover(expected, now); }
 
 void Requester::go_back(UnwrappedPsn expected, Time now) {
   window_->on_go_back(expected, now);

@@ -61,12 +61,6 @@ UnwrappedPsn Requester::credit_limit(const SendEntry& entry) const {
   return probe_pending ? entry.first + 1 : entry.end;
 }
 
-void Requester::update_limit(Time now) {
-  find_limit(now);
-  if (low_ != nullptr) [[unlikely]]
-    add_to_low();
-}
-
 void Requester::find_limit(Time now) {
   if (window_ == nullptr || qp_.failed()) return;
   const UnwrappedPsn next = window_->next();
@@ -93,10 +87,18 @@ void Requester::find_limit(Time now) {
   limit_ = std::max(next, std::min({entry.end, credit_limit(entry), space}));
 }
 
+void Requester::update_limit(Time now) {
+  find_limit(now);
+  if (low_ != nullptr) [[unlikely]]
+    add_to_low();
+}
+
 PayloadSource Requester::pull_data(Packet& packet, Time now) {
-  if (has_low_only()) return pull_low(packet, now);
+  if (low_ != nullptr) [[unlikely]] {
+    if (has_low_only()) return pull_low(packet, now);
+    qp_.counters().rlp_repeated += low_->would_repeat(limit_);
+  }
   const NextPacket next = window_->pull(limit_, now);
-  if (low_ != nullptr) qp_.counters().rlp_repeated += low_->repeats();
   SendEntry& entry = queue_.find(next.psn);
   const PayloadSource source = entry.is_read()     ? build_read(packet, entry, next.psn)
                                : entry.is_atomic() ? build_atomic(packet, entry, next.psn)

@@ -33,8 +33,7 @@ void TwoLoops::add(UnwrappedPsn first, UnwrappedPsn end) {
 
 NextPacket TwoLoops::pull(UnwrappedPsn limit, Time now) {
   // Karn's argument: an answer to a packet that both send may be due to the other one.
-  repeats_ = loop_.has_sent(primary_.peek(limit));
-  const NextPacket packet = primary_.pull(limit, now, !repeats_);
+  const NextPacket packet = primary_.pull(limit, now, !would_repeat(limit));
   follow();
   return packet;
 }

@@ -47,8 +47,8 @@ class TwoLoops final : public SenderWindow {
   bool has_low() const { return loop_.has_next(); }
   unsigned next_level() const { return loop_.next_level(); }
   LowPacket pull_low() { return loop_.pull(); }
-  // The packet that the primary sends now was sent by the loop, too, and nobody has said that it arrived.
-  bool repeats() const { return repeats_; }
+  // The packet that pull() would give was sent by the loop, too, and nobody has said that it arrived.
+  bool would_repeat(UnwrappedPsn limit) const { return loop_.has_sent(peek(limit)); }
   // Of a lower level: una() <= expected <= sent_end(), expected < sack < sent_end().
   void on_low_answer(UnwrappedPsn expected, std::optional<UnwrappedPsn> sack, Time now);
 
@@ -59,7 +59,6 @@ class TwoLoops final : public SenderWindow {
   PsnBitmap arrived_;  // what answers of lower levels have said; head is una()
   TcpSender primary_;
   LowPriorityLoop loop_;
-  bool repeats_ = false;
 };
 
 }  // namespace rocelab

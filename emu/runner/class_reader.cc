@@ -203,8 +203,8 @@ std::vector<std::string> class_warnings(const Settings& s) {
   if (nic.cc.needs().marks && !nic.cc.needs().own_marks && !config.classes[nic.roce_tc().value].ecn.enabled)
     warnings.push_back(place_of(s, "switch.ecn.classes") + ": " + programs +
                        "ecn.classes: its congestion control gets no marks");
-  for (std::size_t level = 0; level < nic.irn.rc3.levels; ++level) {
-    const Tc tc = config.class_map.of(nic.irn.rc3.dscp[level]);
+  for (std::size_t level = 0; level < nic.rc3.levels; ++level) {
+    const Tc tc = config.class_map.of(nic.rc3.dscp[level]);
     if (config.classes[tc.value].selection == Selection::kStrict) continue;
     warnings.push_back(
         place_of(s, "switch.strict_classes") + ": class " + std::to_string(tc.value) +

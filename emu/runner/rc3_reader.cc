@@ -11,7 +11,7 @@ constexpr std::int64_t kMostPackets = 1 << 30;
 
 // Levels by class: each is served behind, and dropped before, those above it.
 void read_levels(ConfigSection& section, NicConfig& config) {
-  Rc3Config& rc3 = config.irn.rc3;
+  Rc3Config& rc3 = config.rc3;
   const std::vector<std::int64_t> classes = section.integers("classes", {3, 2, 1, 0}, 0, kTrafficClasses - 1);
   if (classes.size() < 2 || classes.size() > Rc3Config::kMostLevels)
     section.fail_at("classes", "has TCP's class, and those of 1 to 4 lower levels behind it");
@@ -37,7 +37,7 @@ void read_levels(ConfigSection& section, NicConfig& config) {
 
 // Answers and READs of a level below TCP's would be taken for those of the second loop.
 void refuse_levels_elsewhere(ConfigSection& section, const NicConfig& config) {
-  const Rc3Config& rc3 = config.irn.rc3;
+  const Rc3Config& rc3 = config.rc3;
   for (const auto& [dscp, what] : {std::pair(config.ack_dscp, "ack"), std::pair(config.read_dscp, "read")})
     for (std::size_t level = 1; level < rc3.levels; ++level)
       if (dscp == rc3.dscp[level])
@@ -65,7 +65,7 @@ void read_rc3(ConfigSection section, bool computed_cap, NicConfig& config) {
   NicConfig read = config;
   read_levels(section, read);
   refuse_levels_elsewhere(section, read);
-  read_lengths(section, read.irn.rc3);
+  read_lengths(section, read.rc3);
   section.finish();
   if (!enabled) return;
   const auto refuse = [&](const std::string& why) { section.fail_at("enabled", "= true " + why); };

@@ -24,11 +24,11 @@ void has(const std::string& said, const std::string& part) {
 TEST(Rc3ReaderTest, TheLabelIsTcpWithThreeLevelsBelow) {
   const NicConfig nic = settings("rc3").nic.config;
   EXPECT_TRUE(nic.irn.tcp);
-  ASSERT_EQ(nic.irn.rc3.levels, 4u);
-  EXPECT_EQ((std::array{nic.irn.rc3.dscp[0], nic.irn.rc3.dscp[1], nic.irn.rc3.dscp[2], nic.irn.rc3.dscp[3]}),
+  ASSERT_EQ(nic.rc3.levels, 4u);
+  EXPECT_EQ((std::array{nic.rc3.dscp[0], nic.rc3.dscp[1], nic.rc3.dscp[2], nic.rc3.dscp[3]}),
             (std::array<std::uint8_t, 4>{26, 16, 8, 0}));
-  EXPECT_EQ(nic.irn.rc3.packets[1], 400u);
-  EXPECT_EQ(settings("iwarp").nic.config.irn.rc3.levels, 0u);
+  EXPECT_EQ(nic.rc3.packets[1], 400u);
+  EXPECT_EQ(settings("iwarp").nic.config.rc3.levels, 0u);
   EXPECT_EQ(settings("iwarp", "[irn]\nrc3.classes = [5, 1]\nrc3.packets = [9]\n").nic.config.roce_dscp, 26u)
       << "the table is of the labels that have it enabled";
 }
@@ -36,11 +36,11 @@ TEST(Rc3ReaderTest, TheLabelIsTcpWithThreeLevelsBelow) {
 TEST(Rc3ReaderTest, LevelsAreClassesAndTheFirstIsThePrograms) {
   const NicConfig nic =
       settings("rc3", "[irn]\nrc3.classes = [5, 4, 1]\nrc3.packets = [10, 100]\n").nic.config;
-  EXPECT_EQ(nic.irn.rc3.levels, 3u);
+  EXPECT_EQ(nic.rc3.levels, 3u);
   EXPECT_EQ(nic.roce_dscp, 40u);
-  EXPECT_EQ(nic.irn.rc3.dscp[0], 40u);
-  EXPECT_EQ(nic.irn.rc3.dscp[2], 8u);
-  EXPECT_EQ(nic.irn.rc3.packets[1], 100u);
+  EXPECT_EQ(nic.rc3.dscp[0], 40u);
+  EXPECT_EQ(nic.rc3.dscp[2], 8u);
+  EXPECT_EQ(nic.rc3.packets[1], 100u);
 }
 
 TEST(Rc3ReaderTest, WhatItDoesNotGoWithIsNamedWithItsPlace) {

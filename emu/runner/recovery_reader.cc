@@ -10,6 +10,7 @@ constexpr std::string_view kTimerKinds[] = {"static", "dynamic"};
 constexpr std::string_view kTimeouts[] = {"auto", "on", "off"};
 constexpr std::string_view kRestarts[] = {"progress", "any-ack"};
 constexpr std::string_view kRecoveries[] = {"irn", "tcp"};
+constexpr std::string_view kFloors[] = {"rto_high", "rto_low"};
 constexpr auto kIrn = fields(
     field<&IrnConfig::sack>(
         "sack", "selective retransmission by a bitmap of what has arrived; a switch of the factor analysis"),
@@ -21,8 +22,8 @@ constexpr auto kIrn = fields(
     choice<&IrnConfig::tcp>("loss_recovery", kRecoveries,
                             "`tcp`: RFC 6675 with a dynamic timer of at least rto_high, iWARP's transport "
                             "together with `aimd` and its preset `tcp`, see the label `iwarp`"),
-    field<&IrnConfig::tcp_min_rto>("tcp_min_rto",
-                                   "the least that TCP's timer comes to; 0: rto_high, with which it begins"),
+    choice<&IrnConfig::tcp_floor_low>("tcp_min_rto", kFloors,
+                                      "the least that TCP's timer comes to; it begins with rto_high"),
     field<&IrnConfig::retransmit_fetch>(
         "retransmit_fetch",
         "worst-case overhead of 4.5.3: a resent packet leaves so long after it was found to be lost. The "

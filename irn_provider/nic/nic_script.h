@@ -120,8 +120,8 @@ class NicScript {
   static void use_rc3(NicConfig& config) {
     IrnConfig& irn = config.irn;
     irn.sack = true, irn.go_back_n = false, irn.tcp = true, irn.bdp_cap = 0;
-    irn.rto_high = irn.tcp_min_rto = 100_us;
-    irn.rc3 = {4, {config.roce_dscp, 16, 8, 0}, {1, 3, 5, 7}};
+    irn.rto_high = 100_us;
+    config.rc3 = {4, {config.roce_dscp, 16, 8, 0}, {1, 3, 5, 7}};
     AimdParams& aimd = config.cc.use<Aimd>();
     aimd.initial_window = 2, aimd.slow_start = true;
   }
@@ -329,7 +329,7 @@ class NicScript {
       h.va = s.base() + word(), h.rkey = key_of(s), h.imm = h.rkey.value, h.dma_length = word();
     if ((how & 64) != 0) p->payload_length = word() % 600;
     if ((how & 128) != 0) h.msn = Msn{byte()}, h.opcode = byte();
-    if (config_.irn.rc3.levels > 0) h.dscp = config_.irn.rc3.dscp[byte() % 4];
+    if (config_.rc3.levels > 0) h.dscp = config_.rc3.dscp[byte() % 4];
     h.dest = s.qps[qp];
     h.ack_req = true;
     p->payload_length = std::min<std::uint32_t>(p->payload_length, sizeof(forged_payload_));

@@ -14,7 +14,7 @@ constexpr std::uint8_t kLower = 26;  // DSCPs below it are of lower levels
 NicConfig rc3_config(std::uint32_t reach = 256) {
   NicConfig config =
       irn_config(IrnConfig{.rto_high = 320_us, .bdp_cap = 0, .tcp = true, .bitmap_packets = reach});
-  config.irn.rc3 = {4, {config.roce_dscp, 16, 8, 0}, {4, 16, 64, 0}};
+  config.rc3 = {4, {config.roce_dscp, 16, 8, 0}, {4, 16, 64, 0}};
   AimdParams& aimd = config.cc.use<Aimd>();
   aimd.initial_window = 4, aimd.slow_start = true;
   return config;
@@ -35,7 +35,7 @@ void expect_once_each_at_lower_levels(const IrnPair& pair) {
 TEST(Rc3PairTest, AMessageLeavesFromBothEnds) {
   constexpr std::uint32_t kPackets = 18;  // fewer than a round trip holds
   NicConfig config = rc3_config();
-  config.irn.rc3.packets = {2, 4, 64, 0};
+  config.rc3.packets = {2, 4, 64, 0};
   IrnPair pair(config);
   pair.post_message(WrOpcode::kWrite, kPackets * kIrnMtu);
   pair.run();

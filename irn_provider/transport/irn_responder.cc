@@ -17,8 +17,7 @@ void IrnResponder::start(Time /*now*/) {
   receiver_.emplace(qp_.nic.config.irn, first);
   last_.clear();
   answers_.clear();
-  low_answers_.clear();
-  if (qp_.rc3()) low_answers_.resize(qp_.nic.config.irn.rc3.levels - 1u);
+  low_answers_ = qp_.rc3() ? std::make_unique<LowAnswers>() : nullptr;
   waiting_ = level_ = 0;
   echo_.clear();
   reads_.start(first);
@@ -36,7 +35,7 @@ void IrnResponder::on_request(const Packet& packet, const OpcodeInfo& info, Time
   const UnwrappedPsn psn = unwrap(packet.roce.psn, receiver_->expected());
   NicCounters& c = qp_.counters();
   marked_ = packet.ecn == Ecn::kCe;
-  level_ = qp_.level_of(packet);
+  level_ = static_cast<std::uint8_t>(qp_.level_of(packet));
   if (level_ > 0) [[unlikely]]
     return on_low_request(packet, info, psn, now);
   echo_.on_packet(packet);
@@ -255,15 +254,16 @@ void IrnResponder::answer(UnwrappedPsn psn) {
 }
 
 unsigned IrnResponder::low_level() const {
-  for (unsigned level = 1; level <= low_answers_.size(); ++level)
-    if (!low_answers_[level - 1].empty()) return level;
+  if (!low_answers_) return 0;
+  for (unsigned level = 1; level <= low_answers_->size(); ++level)
+    if (!(*low_answers_)[level - 1].empty()) return level;
   return 0;
 }
 
 // What a packet of a lower level draws beside its own answer, a NAK, is the primary's.
 void IrnResponder::push_answer(const Answer& answer) {
   if (level_ > 0 && !answer.syndrome) {
-    Ring<Answer>& low = low_answers_[level_ - 1];
+    Ring<Answer>& low = (*low_answers_)[level_ - 1];
     if (low.size() >= kMaxAnswers) low.pop_front(), --waiting_;
     ++waiting_;
     return low.push_back(answer);
@@ -296,7 +296,7 @@ void IrnResponder::pull_ack(Packet& packet, Time /*now*/) {
 
 void IrnResponder::pull_low_ack(Packet& packet) {
   const unsigned level = low_level();
-  put(packet, low_answers_[level - 1].take_front());
+  put(packet, (*low_answers_)[level - 1].take_front());
   qp_.mark_level(packet, level);
 }
 

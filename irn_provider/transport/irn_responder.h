@@ -11,7 +11,9 @@
 // is dropped whatever its place: TCP's copy draws what is due, and no shared receive WQE is taken for it.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -121,12 +123,13 @@ class IrnResponder final : public Responder {
   std::optional<IrnReceiver> receiver_;  // over sPSN
   std::vector<LastPacket> last_;         // that have arrived of messages that are not complete, by PSN
   Ring<Answer> answers_;
-  std::vector<Ring<Answer>> low_answers_;  // RC3: by level - 1
-  unsigned waiting_ = 0;                   // answers, of all levels
-  unsigned level_ = 0;                     // of the packet in hand
-  TelemetryEcho echo_;                     // beside answers_
-  Verdict held_ = Verdict::kAccept;        // of the packet that is expected and came: not answered yet
+  using LowAnswers = std::array<Ring<Answer>, Rc3Config::kMostLevels - 1>;
+  std::unique_ptr<LowAnswers> low_answers_;  // RC3: by level - 1
+  TelemetryEcho echo_;                       // beside answers_
+  Verdict held_ = Verdict::kAccept;          // of the packet that is expected and came: not answered yet
   std::uint32_t msn_ = 0;
+  std::uint16_t waiting_ = 0;       // answers, of all levels
+  std::uint8_t level_ = 0;          // of the packet in hand
   bool marked_ = false;             // the packet in hand has an ECN mark
   UnwrappedPsn message_start_ = 0;  // first PSN of the oldest message that is not complete
 };

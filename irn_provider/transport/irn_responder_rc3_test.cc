@@ -12,7 +12,7 @@ class Rc3ResponderTest : public IrnResponderFixture {
   void SetUp() override {
     IrnConfig irn;
     irn.tcp = true, irn.bdp_cap = 0, irn.bitmap_packets = 64;
-    irn.rc3 = {4, {config_.roce_dscp, 16, 8, 1}, {4, 16, 64, 0}};
+    config_.rc3 = {4, {config_.roce_dscp, 16, 8, 1}, {4, 16, 64, 0}};
     start(irn);
   }
   Packet low(Operation operation, UnwrappedPsn psn, const std::string& payload, std::uint8_t dscp = 16) {

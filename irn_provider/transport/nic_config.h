@@ -41,12 +41,11 @@ struct IrnConfig {
   bool dynamic_rto =
       false;         // 4.3.3 (3): one computed RTO (RFC 6298) that begins with rto_high, at least rto_low
   bool tcp = false;  // 4.3.6, iWARP's transport: TCP's SACK recovery (RFC 6675) with a dynamic RTO
-  Duration tcp_min_rto{};            // of which this is the floor; 0: rto_high, with which it begins
+  bool tcp_floor_low = false;        // of which rto_low is the least; else rto_high, with which it begins
   Duration retransmit_fetch{};       // 4.5.3: a resent packet leaves so long after it was found to be lost
   std::uint32_t nack_threshold = 1;  // NACKs that start recovery; more for networks that reorder, 4.6
   std::uint32_t bitmap_packets =
       2048;  // size of the receiver's and sender's bitmaps when there is no cap; otherwise the cap decides
-  Rc3Config rc3{};
 };
 
 struct NicConfig {
@@ -66,6 +65,7 @@ struct NicConfig {
   std::uint32_t qp_burst = 1;  // data packets that a QP may send in a row while others wait
   bool pfc_enabled = true;     // obey PFC frames
   IrnConfig irn;
+  Rc3Config rc3;
   CcConfig cc;  // congestion control of every QP; none by default
   SlackConfig slack;
   // A frame's DSCP says its class. roce_dscp: of programs that set no traffic class.

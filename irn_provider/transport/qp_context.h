@@ -113,7 +113,7 @@ class QpContext {
   bool rc3() const { return level_marks_ > 0 && irn(); }
   unsigned level_of(const Packet& packet) const {
     for (unsigned level = 1; level < level_marks_; ++level)
-      if (packet.roce.dscp == nic.config.irn.rc3.dscp[level]) return level;
+      if (packet.roce.dscp == nic.config.rc3.dscp[level]) return level;
     return 0;
   }
   Tc tc_of_level(unsigned level) const { return level_mark(level).tc; }
@@ -157,15 +157,15 @@ class QpContext {
   };
   Mark mark_of(std::uint8_t dscp) const { return {dscp, nic.config.class_map.of(dscp)}; }
   Mark mark_of(const PathAddress& path) const { return mark_of(nic.config.dscp_of(path.traffic_class)); }
-  Mark level_mark(unsigned level) const { return mark_of(nic.config.irn.rc3.dscp[level]); }
+  Mark level_mark(unsigned level) const { return mark_of(nic.config.rc3.dscp[level]); }
   void follow_path();
   void finish(Packet& packet, std::uint32_t payload_length, std::uint32_t overhead) const;
 
   TransportClass transport_;
   Mark mark_, ack_mark_, read_mark_;
   bool varies_ = false;
-  std::uint8_t level_marks_ = 0;  // levels of RC3, if the QP has it
   std::uint32_t overhead_ = 0;    // bytes of a frame around BTH, extension headers and payload
+  std::uint8_t level_marks_ = 0;  // levels of RC3, if the QP has it
   Failure failure_ = Failure::kNone;
   bool completion_lost_ = false;
 };

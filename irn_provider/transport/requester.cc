@@ -58,7 +58,7 @@ void Requester::start(Time now) {
     window_has_timer_ = true;
   } else if (qp_.irn()) {
     if (qp_.rc3()) {
-      auto both = std::make_unique<TwoLoops>(config.irn, config.recovery_timers, first);
+      auto both = std::make_unique<TwoLoops>(config.irn, config.rc3, config.recovery_timers, first);
       low_ = both.get();
       window_ = std::move(both);
     } else {
@@ -90,7 +90,6 @@ void Requester::end_work() {
   queue_.start(0);
   window_.reset();
   low_ = nullptr;
-  low_entry_ = 0, low_end_ = 0;
   peer_shares_ = false;
   if (reads_) reads_->flush();
   limit_ = resent_by_timeout_ = 0;

@@ -143,9 +143,6 @@ class Requester {
   SendQueue queue_;
   std::unique_ptr<SenderWindow> window_;  // null before RTS
   TwoLoops* low_ = nullptr;               // the same, with RC3
-  std::uint64_t low_entry_ = 0;           // number of the first WQE that its loop does not have all of
-  UnwrappedPsn low_end_ = 0;              // one past the last PSN that it has
-  bool peer_shares_ = false;  // its receive WQEs are of an SRQ: it has said that it gives no credits
   std::unique_ptr<ReadRequester> reads_;
   bool window_has_timer_ = false;
   bool has_reads_ = false;  // a READ has been posted since start()
@@ -159,6 +156,7 @@ class Requester {
   // not counted; the limit is the last one that the responder has room for.
   std::int64_t local_done_ = 0;  // local operations executed
   bool credits_known_ = false;
+  bool peer_shares_ = false;       // its receive WQEs are of an SRQ: it has said that it gives no credits
   std::int64_t credit_limit_ = 0;  // LSN, IBTA 9.7.7.2.5
 
   std::uint32_t recoveries_seen_ = 0;  // of the window: congestion control knows of them

@@ -11,9 +11,10 @@ namespace rocelab {
 // it waits for no other request. READs and atomics have no loop.
 void Requester::add_to_low() {
   if (qp_.failed() || qp_.attr.state != QpState::kRts) return;
-  low_entry_ = std::max(low_entry_, fresh_);
-  for (; low_entry_ < queue_.end_number(); ++low_entry_) {
-    SendEntry& entry = queue_.at(low_entry_);
+  std::uint64_t& number = low_->next_message();
+  number = std::max(number, fresh_);
+  for (; number < queue_.end_number(); ++number) {
+    SendEntry& entry = queue_.at(number);
     const bool waits = entry.wqe.fence || entry.invalidates();
     if (!entry.ends_by_ack() || waits || credit_limit(entry) < entry.end || !keys_are_good(entry)) return;
     // A shared receive queue gives none of its WQEs to what comes at a lower level.
@@ -25,13 +26,13 @@ void Requester::add_to_low() {
 // False: it reaches further than the two ends keep account of what has arrived. A message that is longer than
 // that goes in parts, each with levels of its own.
 bool Requester::add_to_low(const SendEntry& entry) {
-  low_end_ = std::max(low_end_, entry.first);
-  while (low_end_ < entry.end) {
+  UnwrappedPsn from = std::max(low_->added_end(), entry.first);
+  while (from < entry.end) {
     const bool whole = entry.end - entry.first <= low_->reach();
-    const UnwrappedPsn end = whole ? entry.end : std::min(entry.end, low_end_ + low_->reach() / 2);
+    const UnwrappedPsn end = whole ? entry.end : std::min(entry.end, from + low_->reach() / 2);
     if (end > low_->reach_end()) return false;
-    low_->add(low_end_, end);
-    low_end_ = end;
+    low_->add(from, end);
+    from = end;
   }
   return true;
 }

@@ -14,8 +14,8 @@ constexpr std::uint32_t kLeastDupThresh = 3;
 // repairing it takes two round trips without cumulative progress, which a shorter timer would not wait for.
 TcpSender::TcpSender(const IrnConfig& config, bool timers, UnwrappedPsn first, const PsnBitmap* elsewhere)
     : SenderWindow(first),
-      rto_(RtoParams{config.tcp_min_rto != Duration{} ? config.tcp_min_rto : config.rto_high, config.rto_high,
-                     0, true, timers}),
+      rto_(RtoParams{config.tcp_floor_low ? config.rto_low : config.rto_high, config.rto_high, 0, true,
+                     timers}),
       sacked_(config.bdp_cap > 0 ? config.bdp_cap : config.bitmap_packets, first),
       highest_(std::max(kLeastDupThresh, config.nack_threshold), first - 1),
       resent_end_(first),

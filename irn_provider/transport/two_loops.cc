@@ -2,11 +2,11 @@
 
 namespace rocelab {
 
-TwoLoops::TwoLoops(const IrnConfig& config, bool timers, UnwrappedPsn first)
+TwoLoops::TwoLoops(const IrnConfig& config, const Rc3Config& rc3, bool timers, UnwrappedPsn first)
     : SenderWindow(first),
       arrived_(config.bitmap_packets, first),
       primary_(config, timers, first, &arrived_),
-      loop_(config.rc3) {
+      loop_(rc3) {
   follow();
 }
 
@@ -28,6 +28,7 @@ void TwoLoops::follow() {
 
 void TwoLoops::add(UnwrappedPsn first, UnwrappedPsn end) {
   loop_.add(first, end);
+  added_end_ = end;
   loop_.pass(next_);
 }
 

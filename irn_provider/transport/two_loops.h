@@ -19,7 +19,7 @@ namespace rocelab {
 
 class TwoLoops final : public SenderWindow {
  public:
-  TwoLoops(const IrnConfig& config, bool timers, UnwrappedPsn first);
+  TwoLoops(const IrnConfig& config, const Rc3Config& rc3, bool timers, UnwrappedPsn first);
 
   bool has_more(UnwrappedPsn limit) const override { return primary_.has_more(limit); }
   UnwrappedPsn peek(UnwrappedPsn limit) const override { return primary_.peek(limit); }
@@ -42,6 +42,9 @@ class TwoLoops final : public SenderWindow {
   // --- the loop
   // A message, or a part of one, which ends at or before reach_end(); in the order of PSNs.
   void add(UnwrappedPsn first, UnwrappedPsn end);
+  UnwrappedPsn added_end() const { return added_end_; }  // one past the last PSN that was added
+  // Number of the first work request that was not added whole: the owner's to keep.
+  std::uint64_t& next_message() { return next_message_; }
   UnwrappedPsn reach_end() const { return arrived_.end(); }
   std::int64_t reach() const { return static_cast<std::int64_t>(arrived_.capacity()); }
   bool has_low() const { return loop_.has_next(); }
@@ -59,6 +62,8 @@ class TwoLoops final : public SenderWindow {
   PsnBitmap arrived_;  // what answers of lower levels have said; head is una()
   TcpSender primary_;
   LowPriorityLoop loop_;
+  UnwrappedPsn added_end_ = 0;
+  std::uint64_t next_message_ = 0;
 };
 
 }  // namespace rocelab

@@ -13,14 +13,18 @@
 namespace rocelab {
 namespace {
 
-IrnConfig rc3(std::vector<std::uint32_t> packets = {40, 400, 4000}, std::uint32_t reach = 4'096) {
+IrnConfig tcp_config() {
   IrnConfig config;
   config.tcp = true;
   config.bdp_cap = 0;
-  config.bitmap_packets = reach;
+  config.bitmap_packets = 4'096;
   config.rto_high = config.rto_low = 1_ms;
-  config.rc3.levels = static_cast<std::uint8_t>(packets.size() + 1);
-  std::ranges::copy(packets, config.rc3.packets.begin());
+  return config;
+}
+Rc3Config levels(std::vector<std::uint32_t> packets = {40, 400, 4000}) {
+  Rc3Config config;
+  config.levels = static_cast<std::uint8_t>(packets.size() + 1);
+  std::ranges::copy(packets, config.packets.begin());
   return config;
 }
 
@@ -28,8 +32,8 @@ IrnConfig rc3(std::vector<std::uint32_t> packets = {40, 400, 4000}, std::uint32_
 // is IRN's; it answers each packet at the packet's level.
 class Path {
  public:
-  Path(const IrnConfig& config, int rtt, UnwrappedPsn first)
-      : loops_(config, true, first), receiver_(config, first), rtt_(rtt), first_(first) {
+  Path(const Rc3Config& config, int rtt, UnwrappedPsn first)
+      : loops_(tcp_config(), config, true, first), receiver_(tcp_config(), first), rtt_(rtt), first_(first) {
     loops_.take_window(window_);
   }
 
@@ -129,7 +133,7 @@ const auto kNothing = [](const Path::Sent&) { return false; };
 // lost. In continuous time the primary also repeats 12 to 19, whose answers are on their way behind those
 // that let it go on.
 TEST(TwoLoopsTest, TheChaptersExample) {
-  Path path(rc3(), 50, 0);
+  Path path(levels(), 50, 0);
   path.loops().add(0, 66);
   const auto sent =
       path.run(66, [](const Path::Sent& s) { return s.level > 0 && (s.psn == 20 || s.psn == 21); });
@@ -151,7 +155,7 @@ TEST(TwoLoopsTest, TheChaptersExample) {
 // Alone on a path a message takes what the line takes. Once a round trip later TCP may go on, it repeats as
 // many packets as it may, since the answers to their first copies are behind its own (at most eight).
 TEST(TwoLoopsTest, AMessageOfARoundTripLeavesInOnePiece) {
-  Path path(rc3(), 100, kStart);
+  Path path(levels(), 100, kStart);
   path.loops().add(kStart, kStart + 90);
   const auto sent = path.run(kStart + 90, kNothing);
   ASSERT_EQ(sent.size(), 98u);
@@ -163,7 +167,7 @@ TEST(TwoLoopsTest, AMessageOfARoundTripLeavesInOnePiece) {
 }
 
 TEST(TwoLoopsTest, AThousandLowAnswersBeginNoRecoveryAndOpenNoWindow) {
-  TwoLoops loops(rc3({1'000}), true, 0);
+  TwoLoops loops(tcp_config(), levels({1'000}), true, 0);
   loops.take_window(4);
   loops.add(0, 1'100);
   for (int i = 0; i < 4; ++i) loops.pull(1'100, Time::zero());
@@ -187,9 +191,9 @@ TEST(TwoLoopsTest, AThousandLowAnswersBeginNoRecoveryAndOpenNoWindow) {
 TEST(TwoLoopsTest, WithoutMessagesOfTheLoopThePrimaryIsTcp) {
   Rng rng(11);
   for (int run = 0; run < 50; ++run) {
-    TwoLoops loops(rc3(), true, 0);
-    TcpSender tcp(rc3(), true, 0);
-    IrnReceiver receiver(rc3(), 0);
+    TwoLoops loops(tcp_config(), levels(), true, 0);
+    TcpSender tcp(tcp_config(), true, 0);
+    IrnReceiver receiver(tcp_config(), 0);
     std::deque<std::pair<UnwrappedPsn, UnwrappedPsn>> answers;
     std::int64_t window = 4;
     for (int step = 0; step < 2'000; ++step) {
@@ -231,7 +235,7 @@ TEST(TwoLoopsTest, WhateverIsLostAllArrives) {
     Rng rng(seed);
     const auto length = static_cast<UnwrappedPsn>(1 + rng.below(400));
     const std::uint64_t low_loss = rng.below(60), loss = rng.below(6);
-    Path path(rc3({3, 30, 300}), static_cast<int>(5 + rng.below(100)), kStart);
+    Path path(levels({3, 30, 300}), static_cast<int>(5 + rng.below(100)), kStart);
     UnwrappedPsn end = kStart;
     while (end < kStart + length) {
       const UnwrappedPsn part =
@@ -247,7 +251,7 @@ TEST(TwoLoopsTest, WhateverIsLostAllArrives) {
 
 // A NAK that begins anew: the primary sends all of it, and the loop nothing that it was given.
 TEST(TwoLoopsTest, AfterGoingBackThePrimarySendsWhatIsLeft) {
-  TwoLoops loops(rc3(), true, 0);
+  TwoLoops loops(tcp_config(), levels(), true, 0);
   loops.take_window(100);
   loops.add(0, 50);
   loops.pull(1, Time::zero());
@@ -263,7 +267,7 @@ TEST(TwoLoopsTest, AfterGoingBackThePrimarySendsWhatIsLeft) {
 // RFC 2018, 8: the receiver may take back what it has acknowledged selectively (of a shared receive queue
 // that has run empty), and the NAK that says so may be lost.
 TEST(TwoLoopsTest, APacketThatIsTakenBackIsSentAgain) {
-  TwoLoops loops(rc3(), true, 0);
+  TwoLoops loops(tcp_config(), levels(), true, 0);
   loops.take_window(2);
   loops.add(0, 3);
   const Time begin = Time::zero() + 1_us;
@@ -282,7 +286,7 @@ TEST(TwoLoopsTest, APacketThatIsTakenBackIsSentAgain) {
 }
 
 TEST(TwoLoopsTest, AfterGoingBackWhatTheLoopBroughtOpensNoWindow) {
-  TwoLoops loops(rc3(), true, 0);
+  TwoLoops loops(tcp_config(), levels(), true, 0);
   loops.take_window(4);
   loops.add(0, 2'000);
   for (int i = 0; i < 4; ++i) loops.pull(2'000, Time::zero());
@@ -297,7 +301,7 @@ TEST(TwoLoopsTest, AfterGoingBackWhatTheLoopBroughtOpensNoWindow) {
 
 // The answer that would have been a sample was lost; what came a timeout later is none.
 TEST(TwoLoopsTest, AnAnswerOfALowerLevelIsNoRoundTrip) {
-  TwoLoops loops(rc3(), true, 0);
+  TwoLoops loops(tcp_config(), levels(), true, 0);
   loops.take_window(1'000);
   loops.add(0, 4);
   for (int i = 0; i < 4; ++i) loops.pull(4, Time::zero());

@@ -60,7 +60,6 @@ _CASES: list[tuple[Path, tuple[str, ...]]] = [
     (_SMALL / "ups.toml", ()),
     # Messages sent from both ends, at levels of their own.
     (_SMALL / "rc3.toml", ()),
-    (SCENARIOS / "rc3.toml", ()),
     (_SMALL / "switch_groups.toml", ()),
     # Egress queues pause the links that fill them, and drop to the letter.
     (_SMALL / "capfc.toml", ()),

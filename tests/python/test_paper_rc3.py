@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from first_seed import measured
-from rocelab.paper import harness, rc3_model
+from rocelab.paper import harness, rc3_flows, rc3_model
 from rocelab.papers import rc3
 from rocelab.papers.rc3 import PAPER
 from rocelab.scenario import plan_of, read_scenario
@@ -84,7 +84,7 @@ def test_round_trips_follow_from_the_times_on_an_idle_network() -> None:
     ]
     flows = plan.flows
     assert len(flows) > 100
-    ours = rc3.round_trips(np.array([f.packets for f in flows]), np.array([f.alone_ps for f in flows]))
+    ours = rc3_flows.round_trips(np.array([f.packets for f in flows]), np.array([f.alone_ps for f in flows]))
     numbers = {h.name: i for i, h in enumerate(plan.hosts)}
     for flow, rtt in zip(flows, ours):
         core = [100 + numbers[name] // 10 for name in (flow.src, flow.dst)]
@@ -97,8 +97,8 @@ def test_the_baseline_is_the_chapters(tmp_path: Path) -> None:
     claims = {(c.text, c.source): c for c in PAPER.claims(results)}
     tcp = claims["iwarp: mean FCT", "table 2.1, Internet-2"].only
     assert tcp == pytest.approx(0.135, rel=0.08)
-    by_size = rc3.reductions_by_size(results, "table2.1")
-    assert set(by_size) == set(rc3.SIZES)
+    by_size = rc3_flows.reductions_by_size(results, "table2.1")
+    assert set(by_size) == set(rc3_flows.SIZES)
     for packets, reduction in by_size.items():
         assert -6 <= reduction - rc3_model.reduction(packets) <= 2, packets
     assert results.mean("table2.1", "iwarp", "low_priority_packets") == 0

@@ -75,7 +75,7 @@ def queueing(outcome: RunOutcome) -> Found:
 
 def round_trips(outcome: RunOutcome) -> Found:
     """Mean round trip of each flow's packets, averaged over the bytes of flows (figure 5.9), s: of packets that an ACK of their own acknowledged, and of all that left once.
-    What is acknowledged together has waited behind a lost packet, which is no round trip; ns-2's TCP takes none there, either.
+    Packets that one ACK acknowledges together have waited behind a lost one, which is no round trip; ns-2's TCP takes none there, either.
     """
     check_complete(outcome)
     sizes = {f.id: f.size for f in outcome.plan.flows}

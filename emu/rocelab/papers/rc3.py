@@ -11,77 +11,17 @@ from rocelab.model import Array
 from rocelab.paper import rc3_model
 from rocelab.paper.claims import Claim, Rule, above, below, each, number, within
 from rocelab.paper.harness import NUMBERS, SCENARIOS, Experiment, Paper
+from rocelab.paper.rc3_flows import LARGE, SIZES, SMALL, Flows, reduction, reductions_by_size
 from rocelab.paper.results import Results
 from rocelab.paper.tables import Figure, Table, plain
 from rocelab.report import style
 
 FILE = NUMBERS / "rc3.csv"
 FOLDER = SCENARIOS / "rc3"
-PAYLOAD, WIRE = 1024, 1114  # bytes of a packet here
-SIZES = (1, 2, 3, 5, 7, 40, 72, 137, 267, 1187, 2107)  # packets
-SMALL, LARGE = SIZES[:3], SIZES[3:]  # at most the initial window, and more
-ACCESS = 741.678e6  # bit/s
 NAMES = {"mean_fct": "mean FCT", "fct_per_byte": "mean FCT per byte"}
 REDUCED = {f"reduced_{quantity}": f"{text}, reduction" for quantity, text in NAMES.items()}
 _NOTE = """Flow completion times with the handshake, a round trip of each flow, which the authors' times contain and a queue pair that is connected already does not take: it is added. One packet of 1,460 bytes
 is one of 1,024 here, with rates and buffers to match. TCP recovers by RFC 6675, the authors' by NewReno."""
-
-
-class _Flows:
-    """Of one label: packets and completion times of all flows that start in the measured time, over all seeds."""
-
-    def __init__(self, results: Results, experiment: str, label: str, group: str | None = None) -> None:
-        mine = [p for p in results.points.get(experiment, ()) if p.label == label]
-        parts = [results.store.flows(p) for p in mine] if results.runs(experiment, label) else []
-        columns = [_with_handshake(f, _chosen(f, group)) for f in parts]
-        self.packets: Array = np.concatenate([c[0] for c in columns]) if columns else np.zeros(0)
-        self.fct: Array = np.concatenate([c[1] for c in columns]) if columns else np.zeros(0)
-
-    def __bool__(self) -> bool:
-        return len(self.fct) > 0
-
-    def mean(self, metric: str) -> float | None:
-        if not self:
-            return None
-        return float(np.average(self.fct, weights=self.packets if metric == "fct_per_byte" else None))
-
-    def of(self, packets: int) -> float | None:
-        chosen = self.fct[self.packets == packets]
-        return float(chosen.mean()) if len(chosen) else None
-
-
-def round_trips(packets: Array, alone_ps: Array) -> Array:
-    """In seconds, from completion times on an idle network: 2 ms of access links and 10 ms for each link between switches, one way."""
-    one_way_ps = alone_ps - packets * (WIRE * 8e12 / ACCESS)
-    links = np.maximum(np.rint((one_way_ps - 2e9) / 1e10), 1)
-    rtt: Array = 2 * (2e-3 + 10e-3 * links)
-    return rtt
-
-
-def _chosen(flows: dict[str, Array], group: str | None) -> Array:
-    chosen: Array = flows["measured"] & (flows["placed_ps"] >= 0)
-    if group is not None:
-        chosen = chosen & (flows["group_names"][flows["group"]] == group)
-    return chosen
-
-
-def _with_handshake(flows: dict[str, Array], chosen: Array) -> tuple[Array, Array]:
-    """Packets and completion times in seconds."""
-    packets, alone = flows["packets"][chosen], flows["alone_ps"][chosen]
-    fct_ps = flows["placed_ps"][chosen] - flows["posted_ps"][chosen]
-    return packets, fct_ps / 1e12 + round_trips(packets, alone)
-
-
-def _reduction(results: Results, name: str, of: str, over: str, metric: str) -> float | None:
-    a, b = _Flows(results, name, of).mean(metric), _Flows(results, name, over).mean(metric)
-    return None if a is None or b is None else 100 * (1 - a / b)
-
-
-def reductions_by_size(results: Results, name: str, of: str = "rc3", over: str = "iwarp") -> dict[int, float]:
-    """Per cent, by packets; of sizes that both have."""
-    a, b = _Flows(results, name, of), _Flows(results, name, over)
-    pairs = {n: (a.of(n), b.of(n)) for n in SIZES}
-    return {n: 100 * (1 - x / y) for n, (x, y) in pairs.items() if x is not None and y is not None}
 
 
 def _rule(limit: str) -> Rule:
@@ -100,9 +40,9 @@ def _numbers(results: Results, name: str) -> list[Claim]:
                 continue
             label, quantity = row["label"], row["quantity"]
             ours = (
-                _reduction(results, name, "rc3", "iwarp", quantity.removeprefix("reduced_"))
+                reduction(results, name, "rc3", "iwarp", quantity.removeprefix("reduced_"))
                 if quantity in REDUCED
-                else _Flows(results, name, label).mean(quantity)
+                else Flows(results, name, label).mean(quantity)
             )
             found.append(
                 number(
@@ -171,7 +111,7 @@ def _loads(results: Results, name: str) -> list[Claim]:
 
 def _initial_window(results: Results, name: str) -> list[Claim]:
     said = {"iw-10": 13.0, "iw-50": 24.0}
-    ours = {c: _reduction(results, name, f"iwarp,{c}", "iwarp,iw-4", "mean_fct") for c in said}
+    ours = {c: reduction(results, name, f"iwarp,{c}", "iwarp,iw-4", "mean_fct") for c in said}
     near = {c: None if (v := ours[c]) is None else v - said[c] for c in said}
     return [
         each(
@@ -187,7 +127,7 @@ def _initial_window(results: Results, name: str) -> list[Claim]:
 
 
 def _levels(results: Results, name: str) -> list[Claim]:
-    more = {metric: _reduction(results, name, "rc3,3-levels", "rc3,1-level", metric) for metric in NAMES}
+    more = {metric: reduction(results, name, "rc3,3-levels", "rc3,1-level", metric) for metric in NAMES}
     return [
         *_numbers(results, name),
         each(
@@ -204,7 +144,7 @@ def _levels(results: Results, name: str) -> list[Claim]:
 
 def _loss(results: Results, name: str) -> list[Claim]:
     cases = ("0.02-percent", "0.06-percent", "0.1-percent")
-    gain = {c: _reduction(results, name, f"rc3,{c}", f"iwarp,{c}", "fct_per_byte") for c in cases}
+    gain = {c: reduction(results, name, f"rc3,{c}", f"iwarp,{c}", "fct_per_byte") for c in cases}
     steps = {
         f"{b} - {a}": None if (x := gain[a]) is None or (y := gain[b]) is None else y - x
         for a, b in zip(cases, cases[1:])
@@ -231,8 +171,8 @@ def _loss(results: Results, name: str) -> list[Claim]:
 
 def _critical(results: Results, name: str) -> list[Claim]:
     def change(label: str, base: str, group: str) -> float | None:
-        a = _Flows(results, name, label, group).mean("mean_fct")
-        b = _Flows(results, name, base, group).mean("mean_fct")
+        a = Flows(results, name, label, group).mean("mean_fct")
+        b = Flows(results, name, base, group).mean("mean_fct")
         return None if a is None or b is None else 100 * (1 - a / b)
 
     base = "iwarp,alike"
@@ -305,8 +245,8 @@ def _mixed(results: Results, name: str) -> list[Claim]:
     groups = {"with RC3": "flows", "without": "others"}
 
     def gain(group: str) -> float | None:
-        a = _Flows(results, name, "rc3", group).mean("mean_fct")
-        b = _Flows(results, name, "iwarp", group).mean("mean_fct")
+        a = Flows(results, name, "rc3", group).mean("mean_fct")
+        b = Flows(results, name, "iwarp", group).mean("mean_fct")
         return None if a is None or b is None else 100 * (1 - a / b)
 
     return [
@@ -351,7 +291,7 @@ def tables(results: Results) -> list[Table]:
     for name in results.points:
         rows: dict[str, dict[str, float]] = {}
         for label in results.labels(name):
-            flows = _Flows(results, name, label)
+            flows = Flows(results, name, label)
             row = {m: flows.mean(m) for m in NAMES} | {m: results.mean(name, label, m) for m in _COUNTS}
             rows[label] = {key: value for key, value in row.items() if value is not None}
         found.append(
@@ -383,7 +323,7 @@ def _distributions(results: Results, sizes: Sequence[int]) -> Figure:
     colours = style.colours(["iwarp", "rc3"])
     for axes, n in zip(row, sizes):
         for label, colour in colours.items():
-            flows = _Flows(results, "table2.1", label)
+            flows = Flows(results, "table2.1", label)
             x, y = _cdf(flows.fct[flows.packets == n])
             axes.plot(x, y, color=colour, label=label)
         axes.set(xlabel=f"{n} packets: FCT [s]", ylabel="share of flows")

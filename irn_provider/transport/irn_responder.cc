@@ -260,7 +260,7 @@ unsigned IrnResponder::low_level() const {
   return 0;
 }
 
-// What a packet of a lower level draws beside its own answer, a NAK, is the primary's.
+// A NAK that a packet of a lower level draws beside its own answer is of the primary's level.
 void IrnResponder::push_answer(const Answer& answer) {
   if (level_ > 0 && !answer.syndrome) {
     Ring<Answer>& low = (*low_answers_)[level_ - 1];

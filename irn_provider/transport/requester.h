@@ -100,7 +100,7 @@ class Requester {
   bool wants_ack(bool must);
   void note_sent_to_cc(SendEntry& entry, const NextPacket& next, const Packet& packet, Time now);
 
-  // What the window has heard of and sent itself: with RC3 its primary.
+  // The window's own account of its packets; with RC3 that of its primary.
   UnwrappedPsn acknowledged() const { return low_ != nullptr ? low_->acknowledged() : window_->una(); }
   std::int64_t covered() const { return low_ != nullptr ? low_->covered() : window_->una(); }
   std::int64_t own_out() const {

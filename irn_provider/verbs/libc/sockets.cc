@@ -34,6 +34,9 @@ bool non_blocking(int fd, int flags) {
   return (flags & MSG_DONTWAIT) != 0 || (::fcntl(fd, F_GETFL) & O_NONBLOCK) != 0;
 }
 
+// A thread of the program, or an event of ours, makes it ready.
+bool is_ours(int fd) { return is_own_pipe(fd) || EventFd::find(fd) != nullptr; }
+
 // What the socket was told to wait at most; no socket, or nothing told: for ever.
 Time own_deadline(LiveProcess& process, int fd, short events) {
   timeval longest{};
@@ -59,7 +62,7 @@ auto waiting_call(int fd, short events, int flags, bool at_once, F&& call, bool 
   }
   if (non_blocking(fd, flags)) {
     if (is_ready) return call();
-    if (is_own_pipe(fd) || EventFd::find(fd)) {
+    if (is_ours(fd)) {
       count_spin(*process, [=] { return ready(fd, events); });
     } else {
       count_spin(*process);
@@ -67,7 +70,7 @@ auto waiting_call(int fd, short events, int flags, bool at_once, F&& call, bool 
     return call();
   }
   end_spin();
-  if (is_own_pipe(fd) || EventFd::find(fd)) {
+  if (is_ours(fd)) {
     const Time deadline = own_deadline(*process, fd, events);
     const int error = restarting([&] {
       const Woken woken = process->park_until([=] { return ready(fd, events); }, deadline);

@@ -82,7 +82,9 @@ constexpr bool is_deliberate(SwitchDropReason reason) {
   X(drops_pushed_out) /* lossy frames that gave way in a full queue */                      \
   X(drops_port_buffer) /* lossy frames for a port whose classes hold its port_buffer */     \
   X(drops_displaced) /* lossy frames that gave way to a higher class at such a port */      \
-  X(drops_mechanism) /* by a mechanism without a reason of its own */
+  X(drops_mechanism) /* by a mechanism without a reason of its own */                       \
+  X(policy_notified) /* notify actions of the switch's policy */                            \
+  X(policy_requeued) /* frames that joined another policy while they waited */
 
 #define ROCELAB_SWITCH_CLASS_COUNTERS(X)                                              \
   X(xoff_sent) /* PFC frames that paused the class at the peer, refreshes included */ \

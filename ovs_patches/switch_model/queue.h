@@ -52,11 +52,14 @@ class EgressQueues {
   Queue& at(PortId out, Tc tc) { return queues_[index(out, tc)]; }
   [[gnu::always_inline]] void push(Queue& queue, PortId in, std::uint32_t share, Bytes length,
                                    PacketRef&& packet, std::int64_t rank = 0) {
+    push_as(new_node(), queue, in, share, length, std::move(packet), rank);
+  }
+  [[gnu::always_inline]] void push_as(std::uint32_t number, Queue& queue, PortId in, std::uint32_t share,
+                                      Bytes length, PacketRef&& packet, std::int64_t rank) {
     queue.bytes += length;
     queue.peak = std::max(queue.peak, queue.bytes);
     ++queue.frames;
     ++frames_;
-    const std::uint32_t number = new_node();
     Node& node = nodes_[number];
     node.frame.packet = std::move(packet);
     node.frame.in = in;
@@ -92,6 +95,9 @@ class EgressQueues {
   // The frame that gives way where the queue is full, which its rule must allow; must not be empty.
   Frame push_out(Queue& queue);
   Bytes head_length(PortId out, Tc tc) const;  // of the frame that pop() would return
+  // A place for a frame that a policy is asked about, and what becomes of it.
+  std::uint32_t reserve() { return new_node(); }
+  void release(std::uint32_t number) { nodes_[number].next = std::exchange(free_, number); }
   // Preemption, of queues by rank: which frame pop() would return, the time for which it has been on the
   // wire, and any frame in its turn.
   std::uint32_t first(const Queue& queue) const { return queue.ranked->first(); }

@@ -86,10 +86,11 @@ SwitchCore::SwitchCore(const SwitchConfig& c, std::span<const PortConfig> port_c
   mechanisms.make(*this, config, rng);
   sees_transmit = mechanisms.any_transmit();
   no_short_cut += sees_transmit;
-  discards = mechanisms.any_discard();
-  no_short_cut += discards;
+  dequeues_apart = mechanisms.any_discard();
+  no_short_cut += dequeues_apart;
   if (preempting_classes == 0) return;
   ++no_short_cut;
+  departs_apart = true;
   on_wire.resize(ports.size());
 }
 
@@ -105,8 +106,10 @@ PacketRef SwitchCore::transmit_urgent(PortId port_id, Port& port, Time now) {
   return packet;
 }
 
-// dequeue(), where a mechanism may drop frames that are about to leave. Null: it has dropped all that could.
-PacketRef SwitchCore::dequeue_judged(PortId port_id, Port& port, Time now) {
+// dequeue(), where a policy chooses, or a mechanism may drop frames that are about to leave. Null: it has
+// dropped all that could.
+PacketRef SwitchCore::dequeue_apart(PortId port_id, Port& port, Time now) {
+  if (policy) return dequeue_by_policy(port_id, port, now);
   while (const TcMask sendable = port.sendable()) {
     const Tc tc = port.scheduler.pick(sendable, [&](Tc c) { return queues.head_length(port_id, c); });
     EgressQueues::Queue& queue = queues.at(port_id, tc);
@@ -149,6 +152,10 @@ void SwitchCore::request_pause(unsigned owner, PortId ingress, Tc tc, bool on, T
 void SwitchCore::store_made(PortId at_port, PortId out, PacketRef&& packet, Time now) {
   const Tc tc = packet->tc;
   const Bytes frame = packet->frame();
+  if (policy) {
+    if (offer(at_port, out, packet, kNoShare, now)) return;
+    return note_drop(out, at_port, *packet, SwitchDropReason::kEgressLimit, now);
+  }
   if (!egress_takes(out, tc, frame))
     return note_drop(out, at_port, *packet, full_reason(out, tc, frame), now);
   buffer.charge_lossy(at_port, tc, frame);
@@ -161,6 +168,7 @@ void SwitchCore::drop_queue(PortId port_id, Tc tc, SwitchDropReason reason, std:
   Port& port = at(port_id);
   EgressQueues::Queue& queue = queues.at(port_id, tc);
   while (queue.frames != 0 && (!until_open || at(*until_open).requests.asks(tc))) {
+    if (policy) policy->remove(queues.first(queue), now);
     const QueuedFrame frame = queues.pop(queue);
     left(port_id, port, queue, tc, frame, now);
     give_back(frame.in, tc, frame.packet->frame(), frame.share, now);

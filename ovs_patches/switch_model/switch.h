@@ -41,7 +41,8 @@ class FrameOwner {
 enum class PauseOwner : std::uint8_t {
   kIngressBuffer = 0,  // the ingress accounting: XOFF and XON
   kOperator = 1,       // a driver, by hand
-  kMechanisms = 2,     // and on: mechanisms, by their place in the list (SwitchActions::pause)
+  kPolicy = 2,         // a queueing policy: notify(upstream)
+  kMechanisms = 3,     // and on: mechanisms, by their place in the list (SwitchActions::pause)
 };
 
 // What the switch decided for one port and class: for `lossless/show` and the report at a run's start.

@@ -20,6 +20,7 @@
 #include "ovs_patches/switch_model/scheduler.h"
 #include "ovs_patches/switch_model/shared_buffer.h"
 #include "ovs_patches/switch_model/switch.h"
+#include "ovs_patches/switch_model/switch_policy.h"
 #include "ovs_patches/switch_model/winner_tree.h"
 
 namespace rocelab {
@@ -94,7 +95,9 @@ struct SwitchCore {
   void receive_full(PortId in, PortId out, PacketRef&& packet, Time now);
   void receive_copies(PortId in, std::span<const PortId> outs, PacketRef packet, bool charged, Time now);
   PacketRef copy_of(const Packet& packet);
-  void enqueue(PortId in, PortId out, PacketRef&& packet, std::uint32_t share, Time now);
+  // `number`: reserved for the frame, else kNil.
+  void enqueue(PortId in, PortId out, PacketRef&& packet, std::uint32_t share, Time now,
+               std::uint32_t number = EgressQueues::kNil);
   void mark(PortId out, PortId in, Packet& packet, Bytes queue, Time now);
   void note_delivered(PortId in, PortId out, const Packet& packet, Time now);
   void note_stored(PortId in, PortId out, const Packet& packet, Time now);
@@ -104,12 +107,24 @@ struct SwitchCore {
   std::uint32_t new_share();
   void refuse(PortId in, const Packet& packet, Time now);  // a frame that no mechanism takes
 
+  // --- switch_by_policy.cc: what programs decide (policy/)
+  void set_policy(std::shared_ptr<const PolicyProgram> first, const Rng& rng);
+  void change_policy(const PolicyChange& change, Time now);
+  void apply_program();
+  void store_by_policy(PortId in, std::span<const PortId> outs, PacketRef packet, Time now);
+  void copies_by_policy(PortId in, std::span<const PortId> outs, PacketRef packet, std::uint32_t share,
+                        Time now);
+  bool offer(PortId in, PortId out, PacketRef& packet, std::uint32_t share, Time now);
+  void evict(std::uint32_t node, Time now);
+  PacketRef dequeue_by_policy(PortId port_id, Port& port, Time now);
+  void carry_out(PortId in, PortId out, Packet& packet, const PolicyOutcome& decided, Time now);
+
   // --- switch.cc: the way out, pauses
   PacketRef transmit(PortId port_id, Port& port, Time now);
   PacketRef transmit_urgent(PortId port_id, Port& port, Time now);
   PacketRef make_pfc(Port& port, Time now);
   PacketRef dequeue(PortId port_id, Port& port, Time now);
-  PacketRef dequeue_judged(PortId port_id, Port& port, Time now);
+  PacketRef dequeue_apart(PortId port_id, Port& port, Time now);
   PacketRef take(PortId port_id, Port& port, Tc tc, EgressQueues::Frame frame, Time now);
   void left(PortId port_id, Port& port, const EgressQueues::Queue& queue, Tc tc, const QueuedFrame& frame,
             Time now);
@@ -146,10 +161,14 @@ struct SwitchCore {
   std::vector<Share> shares;
   std::vector<std::uint32_t> free_shares;
   MechanismSets mechanisms;
-  bool sees_transmit = false;        // a mechanism has on_transmit()
-  bool discards = false;             // a mechanism has discards()
-  std::size_t arrival_watchers = 0;  // mechanisms whose on_arrival() or admit() is to be asked
-  std::size_t no_short_cut = 0;      // reasons for which no frame may pass(): these two; preemption, discards
+  bool sees_transmit = false;            // a mechanism has on_transmit()
+  bool dequeues_apart = false;           // a mechanism has discards(), or a policy chooses
+  std::size_t arrival_watchers = 0;      // mechanisms whose on_arrival() or admit() is to be asked
+  std::size_t no_short_cut = 0;          // reasons for which no frame may pass(): these three; preemption
+  std::unique_ptr<SwitchPolicy> policy;  // null: the scheduler and the limits of the configuration
+  PolicyOutcome outcome;                 // of its last decision
+  bool departs_apart = false;            // frames leave in pieces, or not at the link's rate
+  TcMask marking_classes = 0;            // whose marking the configuration has on
 };
 
 template <class Mechanism>

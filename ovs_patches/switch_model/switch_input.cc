@@ -102,6 +102,7 @@ void SwitchCore::receive_copies(PortId in, std::span<const PortId> outs, PacketR
   SwitchPortCounters& counters = at(in).counters;
   counters.replicated_frames += outs.size() - 1;
   counters.replicated_bytes += (outs.size() - 1) * packet->frame_length;
+  if (policy) return copies_by_policy(in, outs, std::move(packet), charged ? new_share() : kGivenBack, now);
   std::size_t last = outs.size();
   for (std::size_t i = 0; i < outs.size(); ++i) {
     if (egress_takes(outs[i], tc, frame)) last = i;
@@ -128,6 +129,7 @@ void SwitchCore::receive_copies(PortId in, std::span<const PortId> outs, PacketR
 
 // store(), not inline: for frames that mechanisms look at first.
 void SwitchCore::store_apart(PortId in, std::span<const PortId> outs, PacketRef packet, Time now) {
+  if (policy) return store_by_policy(in, outs, std::move(packet), now);
   store(in, outs, std::move(packet), now);
 }
 
@@ -154,6 +156,7 @@ void SwitchCore::place(PortId in, std::span<const PortId> outs, PacketRef packet
   if (const auto reason = mechanisms.admit(in, out, *packet, now))
     return drop(out, in, *packet, *reason, now);
   if (!lossless(tc)) return store_apart(in, {&out, 1}, std::move(packet), now);
+  if (policy) return copies_by_policy(in, {&out, 1}, std::move(packet), kGivenBack, now);
   if (!egress_takes(out, tc, frame)) return drop(out, in, *packet, SwitchDropReason::kEgressMax, now);
   note_delivered(in, out, *packet, now);
   enqueue(in, out, std::move(packet), kGivenBack, now);

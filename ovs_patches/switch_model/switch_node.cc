@@ -10,7 +10,8 @@ SwitchNode::SwitchNode(const SwitchConfig& config, std::span<const PortConfig> p
       timers_(switch_.core_->timers),
       frames_(frames),
       arrivals_(ports.size()),
-      departures_(ports.size()) {
+      departures_(ports.size()),
+      rng_(rng.fork("policy")) {
   wires_.reserve(ports.size());
   for (const PortConfig& port : ports) wires_.emplace_back(port.rate, port.delay);
 }
@@ -114,9 +115,54 @@ PacketRef SwitchNode::depart_by_pieces(PortId port_id, Time now, Time& due_at_pe
   return packet;
 }
 
+// By a policy that gives its port less than the link, or takes time for a frame before it leaves.
+PacketRef SwitchNode::depart_by_policy(PortId port, Time now, Time& due_at_peer) {
+  SwitchCore& core = *switch_.core_;
+  PacketRef packet = core.transmit(port, core.at(port), now);
+  Wire& wire = wires_[port.value];
+  if (packet) {
+    const PolicyPort& policy = core.policy->port(port);
+    const Duration on_wire = wire.clock.wire_time(packet->frame());
+    const bool is_data = !is_link_local(packet->kind);
+    const Time begin = now + (is_data ? Duration::from_ps(policy.cycle) * core.policy->processing() : 0_ps);
+    const std::int64_t part = policy.share.part;
+    wire.free_at =
+        begin + (is_data ? (on_wire * policy.share.whole + Duration::from_ps(part - 1)) / part : on_wire);
+    due_at_peer = packet->due = begin + on_wire + wire.delay;
+  }
+  const bool more = packet && core.at(port).has_more();
+  departures_.replace_winner(more ? wire.free_at : Time::never());
+  schedule(now);
+  return packet;
+}
+
+void SwitchNode::set_policies(std::vector<PolicyChange> changes) {
+  RL_CHECK(!changes.empty() && changes.front().at == Time::zero());
+  switch_.core_->set_policy(std::move(changes.front().program), rng_);
+  policies_.assign(std::make_move_iterator(changes.rbegin()), std::make_move_iterator(changes.rend() - 1));
+  next_policy_ = policies_.empty() ? Time::never() : policies_.back().at;
+}
+
+void SwitchNode::add_policy(PolicyChange change) {
+  RL_CHECK(switch_.core_->policy && change.at >= committed_);
+  const auto place = std::upper_bound(policies_.begin(), policies_.end(), change.at,
+                                      [](Time at, const PolicyChange& other) { return at >= other.at; });
+  policies_.insert(place, std::move(change));
+  next_policy_ = policies_.back().at;
+}
+
+void SwitchNode::change_policy() {
+  const PolicyChange change = std::move(policies_.back());
+  policies_.pop_back();
+  next_policy_ = policies_.empty() ? Time::never() : policies_.back().at;
+  switch_.core_->change_policy(change, change.at);
+  schedule(change.at);
+}
+
 PacketRef SwitchNode::depart(PortId port, Time now, Time& due_at_peer) {
-  if (switch_.core_->preempting_classes != 0) [[unlikely]]
-    return depart_by_pieces(port, now, due_at_peer);
+  if (switch_.core_->departs_apart) [[unlikely]]
+    return switch_.core_->policy ? depart_by_policy(port, now, due_at_peer)
+                                 : depart_by_pieces(port, now, due_at_peer);
   PacketRef packet = send(port, now, due_at_peer);
   const bool more = packet && switch_.core_->at(port).has_more();
   departures_.replace_winner(more ? wires_[port.value].free_at : Time::never());

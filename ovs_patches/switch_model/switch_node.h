@@ -16,6 +16,7 @@
 #include "base/wire_clock.h"
 #include "ovs_patches/switch_model/arrival_queue.h"
 #include "ovs_patches/switch_model/switch.h"
+#include "ovs_patches/switch_model/switch_policy.h"
 #include "ovs_patches/switch_model/winner_tree.h"
 
 namespace rocelab {
@@ -38,12 +39,17 @@ class SwitchNode {
     arrivals_.push(in, outs, std::move(packet), due);
   }
 
+  // Queueing policies, in the order of time, the first from 0 on; before the first frame.
+  void set_policies(std::vector<PolicyChange> changes);
+  // One more from `change.at` on, which is not before the committed time; after set_policies().
+  void add_policy(PolicyChange change);
+
   // As Switch::request_pause, by hand; `now` is not before the committed time.
   void request_pause(PauseOwner owner, PortId ingress, Tc tc, bool on, Time now);
 
-  // Earliest arrival, timer or departure; Time::never() when there is none.
+  // Earliest arrival, timer, departure or change of policy; Time::never() when there is none.
   Time next_event() const {
-    return std::min({arrivals_.next_due(), timers_.min_time(), departures_.min_time()});
+    return std::min({arrivals_.next_due(), timers_.min_time(), departures_.min_time(), next_policy_});
   }
 
   // Runs all events before `limit`. A frame that departs at d on p is handed over as out(p, PacketRef, d,
@@ -52,12 +58,26 @@ class SwitchNode {
   // `out` may deliver() to other nodes, and to this one what is due at `limit` or later.
   template <class Out>
   void run_until(Time limit, Out&& out) {
+    while (next_policy_ < limit) [[unlikely]] {
+        run_events(next_policy_, out);
+        change_policy();
+      }
+    run_events(limit, out);
+    if (limit > committed_ && !limit.is_never()) committed_ = limit;
+  }
+
+  const Switch& model() const { return switch_; }
+  std::uint64_t late_arrivals() const { return late_arrivals_; }
+
+ private:
+  template <class Out>
+  void run_events(Time limit, Out&& out) {
     for (;;) {
       const Time departure = departures_.min_time();
       const Time timer = timers_.min_time();
       const Time arrival = arrivals_.next_due();
       const Time now = std::min({arrival, timer, departure});
-      if (now >= limit) break;
+      if (now >= limit) return;
       PortId port;
       Time due_at_peer;
       PacketRef packet;
@@ -72,13 +92,7 @@ class SwitchNode {
       }
       if (packet) out(port, std::move(packet), now, due_at_peer);
     }
-    if (limit > committed_ && !limit.is_never()) committed_ = limit;
   }
-
-  const Switch& model() const { return switch_; }
-  std::uint64_t late_arrivals() const { return late_arrivals_; }
-
- private:
   // A port's way out. The model keeps no time of its own.
   struct Wire {
     Wire(Rate rate, Duration link_delay) : clock(rate), delay(link_delay) {}
@@ -91,11 +105,13 @@ class SwitchNode {
   void arrive_from_switches(ArrivalQueue::Arrival arrival);
   PacketRef depart(PortId port, Time now, Time& due_at_peer);  // null: it has been paused meanwhile
   PacketRef depart_by_pieces(PortId port, Time now, Time& due_at_peer);
+  PacketRef depart_by_policy(PortId port, Time now, Time& due_at_peer);
   bool leaves_at_once(PortId port, Time now) const;
   Time put_on_wire(PortId port, Packet& packet, Time now);
   PacketRef send(PortId port, Time now, Time& due_at_peer);
   void schedule(Time now);  // ports that may newly send; inline in switch_node.cc
   void schedule_ready(Time now);
+  void change_policy();
 
   Switch switch_;
   const WinnerTree& timers_;  // the model's
@@ -105,6 +121,9 @@ class SwitchNode {
   std::vector<Wire> wires_;  // per port
   Time committed_ = Time::zero();
   std::uint64_t late_arrivals_ = 0;
+  Rng rng_;
+  std::vector<PolicyChange> policies_;  // to come, the next one last
+  Time next_policy_ = Time::never();
 };
 
 }  // namespace rocelab

@@ -27,7 +27,7 @@ namespace rocelab {
 }
 
 [[gnu::always_inline]] inline void SwitchCore::enqueue(PortId in, PortId out, PacketRef&& packet,
-                                                       std::uint32_t share, Time now) {
+                                                       std::uint32_t share, Time now, std::uint32_t number) {
   const Tc tc = packet->tc;
   Port& port = at(out);
   EgressQueues::Queue& queue = queues.at(out, tc);
@@ -38,7 +38,8 @@ namespace rocelab {
     mechanisms.on_enqueue(port.watch, out, in, *packet, now);
   if (share < kGivenBack) ++shares[share].copies;
   const std::int64_t rank = (ranked_classes & bit_of(tc)) == 0 ? 0 : mechanisms.rank(out, *packet, now);
-  queues.push(queue, in, share, frame, std::move(packet), rank);
+  queues.push_as(number == EgressQueues::kNil ? queues.reserve() : number, queue, in, share, frame,
+                 std::move(packet), rank);
   if ((port.waiting & bit_of(tc)) != 0) {  // the port has had this class to send, or may not send it
     if ((preempting_classes & bit_of(tc)) != 0) [[unlikely]]
       stop_piece(out, port, tc, now);
@@ -195,7 +196,7 @@ namespace rocelab {
   if (!port.requests.frame_due()) {
     if (port.urgent) [[unlikely]]
       return transmit_urgent(port_id, port, now);
-    PacketRef packet = discards ? dequeue_judged(port_id, port, now) : dequeue(port_id, port, now);
+    PacketRef packet = dequeues_apart ? dequeue_apart(port_id, port, now) : dequeue(port_id, port, now);
     if (sees_transmit && packet) [[unlikely]]
       mechanisms.on_transmit(port_id, *packet, now);
     return packet;

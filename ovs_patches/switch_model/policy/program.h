@@ -19,6 +19,7 @@
 namespace rocelab {
 
 inline constexpr std::uint32_t kNoPolicyObject = 0xffffffff;
+inline constexpr std::size_t kPolicyRegisters = 64;
 
 // What code may read. Names as in the language.
 enum class PacketField : std::uint8_t {
@@ -119,9 +120,9 @@ struct PolicyAction {
   Kind kind{};
   Of of{};                                // kModify: whose
   std::uint8_t slot = 0;                  // kModify: state variable
-  PolicyShare share;                      // kDrop: its probability
+  PolicyShare share{};                    // kDrop: its probability
   std::uint32_t object = kContextObject;  // kModify
-  PolicyCode value;                       // kModify
+  PolicyCode value{};                     // kModify
 };
 
 // Cases in their order: only the first that holds acts. A case without predicate always holds.

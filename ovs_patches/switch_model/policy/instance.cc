@@ -1,0 +1,445 @@
+#include "ovs_patches/switch_model/policy/instance.h"
+
+#include <algorithm>
+#include <bit>
+#include <string>
+
+#include "base/check.h"
+
+namespace rocelab {
+namespace {
+
+constexpr std::uint64_t bit(std::uint32_t index) { return std::uint64_t{1} << index; }
+
+// A turn that the compiler has let through ends long before.
+constexpr int kMostVisits = 1 << 16;
+
+}  // namespace
+
+PolicyInstance::Queue::Queue(const PolicyQueue& queue, const Rng& parent)
+    : rng(parent.fork("queue/" + queue.name)) {}
+
+PolicyInstance::Port::Port(const PolicyPort& port, const Rng& parent)
+    : line_rate(static_cast<std::int64_t>(static_cast<__int128>(port.rate) * port.share.whole /
+                                          std::max(1u, port.share.part))),
+      line(Rate::from_bps(std::max<std::int64_t>(1, line_rate))),
+      rng(parent.fork("port/" + port.name)) {}
+
+PolicyInstance::PolicyInstance(const PolicyProgram& program, const Rng& rng) : program_(&program) {
+  for (const PolicyQueue& queue : program.queues) queues_.emplace_back(queue, rng);
+  for (const PolicyBuffer& buffer : program.buffers)
+    buffers_.push_back({.rng = rng.fork("buffer/" + buffer.name)});
+  for (const PolicyPort& spec : program.ports) {
+    Port& port = ports_.emplace_back(spec, rng);
+    RL_CHECK(spec.queues.size() <= 64);
+    for (std::uint32_t i = 0; i < spec.queues.size(); ++i) {
+      const PolicyQueue& queue = program.queues[spec.queues[i]];
+      if (queue.strict > 0) port.strict |= bit(i);
+      if (queue.lossless) port.of_class[static_cast<unsigned>(std::countr_zero(queue.takes))] |= bit(i);
+    }
+  }
+  for (std::size_t i = 0; i < program.select.size(); ++i)
+    select_rngs_.push_back(rng.fork("select/" + std::to_string(i)));
+  queue_states_.resize(program.queues.size() * program.state_slots);
+  buffer_states_.resize(program.buffers.size() * program.state_slots);
+  port_states_.resize(program.ports.size() * program.state_slots);
+  buffers_at_.resize(program.select.size());
+  for (std::uint32_t b = 0; b < program.buffers.size(); ++b)
+    for (const std::uint32_t queue : program.buffers[b].queues) {
+      const PolicyPort& port = program.ports[program.queues[queue].port];
+      if (port.internal) continue;
+      std::vector<std::uint32_t>& there = buffers_at_[port.egress.value];
+      if (there.empty() || there.back() != b) there.push_back(b);
+    }
+}
+
+PolicyInstance::Context PolicyInstance::context_of(std::uint32_t queue, const PolicyPacket* packet,
+                                                   Time now) {
+  const PolicyQueue& spec = program_->queues[queue];
+  return {packet, queue, spec.buffer, spec.port, now, &queues_[queue].rng};
+}
+
+std::uint32_t PolicyInstance::select(const PolicySelection& selection, const Context& context) {
+  for (const PolicySelection::Case& option : selection.cases) {
+    if (!holds(option.predicate, context)) continue;
+    if (!option.index) return option.first;
+    const std::int64_t index = value_of(option.index, context);
+    return option.first + static_cast<std::uint32_t>(std::clamp<std::int64_t>(index, 0, option.count - 1));
+  }
+  return selection.cases.back().first;
+}
+
+std::uint32_t PolicyInstance::select_for(const PolicyPacket& packet, Time now) {
+  Context context{.packet = &packet, .port = packet.out.value, .now = now};
+  context.rng = &select_rngs_[packet.out.value];
+  return select(program_->select[packet.out.value], context);
+}
+
+void PolicyInstance::fill_in(PolicyPacket& packet) const {
+  const std::size_t dscp = packet.dscp % kDscps;
+  if (program_->value.given) packet.value = program_->value.by_dscp[dscp];
+  if (program_->processing.given) packet.processing = program_->processing.by_dscp[dscp];
+  if (program_->slack.given && packet.slack == PolicyPacket::kNoSlack)
+    packet.slack = program_->slack.by_dscp[dscp];
+}
+
+void PolicyInstance::make_room_for(std::uint32_t node) {
+  if (node < waiting_.size()) return;
+  const std::size_t size = std::max<std::size_t>(node + 1, waiting_.size() + waiting_.size() / 4 + 16);
+  waiting_.resize(size);
+  places_.resize(size);
+  service_places_.resize(size);
+  drop_places_.resize(size);
+}
+
+void PolicyInstance::arrive(std::uint32_t node, const PolicyPacket& arriving, Time now,
+                            PolicyOutcome& outcome) {
+  outcome.clear();
+  instructions_ = 0;
+  make_room_for(node);
+  waiting_[node].packet = arriving;
+  PolicyPacket& packet = waiting_[node].packet;
+  packet.arrival = now.ps();
+  fill_in(packet);
+  const std::uint32_t queue = select_for(packet, now);
+  ++queues_[queue].counts.arrived;
+  insert(node, queue, now);
+
+  const PolicyQueue& spec = program_->queues[queue];
+  Context context = context_of(queue, &packet, now);
+  context.node = node;
+  congestion(
+      spec.congestion, context, [&] { return first_victim(queue); }, outcome);
+  if (spec.buffer != kNoPolicyObject && !outcome.refused) {
+    context.rng = &buffers_[spec.buffer].rng;
+    const PolicyBuffer& buffer = program_->buffers[spec.buffer];
+    congestion(
+        buffer.congestion, context,
+        [&] {
+          const std::uint32_t from = queue_to_drop_from(buffer, now);
+          return from == kNoPolicyObject ? kNoNode : first_victim(from);
+        },
+        outcome);
+  }
+  if (!outcome.refused && exceeds(queue)) drop(node, context, outcome);
+  if (!outcome.refused) {
+    context.rng = &queues_[queue].rng;
+    act_first(spec.post_admission, context, outcome);
+    if (spec.buffer != kNoPolicyObject)
+      act_first(program_->buffers[spec.buffer].post_admission, context, outcome);
+  }
+  costs_.arrival_instructions = std::max(costs_.arrival_instructions, instructions_);
+  costs_.evictions = std::max<std::uint64_t>(costs_.evictions, outcome.evicted.size());
+}
+
+void PolicyInstance::adopt(std::uint32_t node, const PolicyPacket& packet, Time now) {
+  make_room_for(node);
+  waiting_[node].packet = packet;
+  fill_in(waiting_[node].packet);
+  insert(node, select_for(waiting_[node].packet, now), now);
+}
+
+void PolicyInstance::insert(std::uint32_t node, std::uint32_t number, Time now) {
+  Waiting& waiting = waiting_[node];
+  Queue& queue = queues_[number];
+  const PolicyQueue& spec = program_->queues[number];
+  waiting.queue = number;
+  waiting.number = numbers_++;
+  QueueCounts& counts = queue.counts;
+  counts.bytes += waiting.packet.size;
+  counts.packets += 1;
+  counts.peak_bytes = std::max(counts.peak_bytes, static_cast<std::uint64_t>(counts.bytes));
+  counts.peak_packets = std::max(counts.peak_packets, static_cast<std::uint64_t>(counts.packets));
+  ++frames_;
+  if (spec.buffer != kNoPolicyObject) {
+    buffers_[spec.buffer].bytes += waiting.packet.size;
+    buffers_[spec.buffer].packets += 1;
+  }
+  queue.arrivals.push(places_, node, 0);
+  rank(node, now);
+  ports_[spec.port].waiting |= bit(spec.index);
+  touched(number, now);
+}
+
+void PolicyInstance::rank(std::uint32_t node, Time now) {
+  const Waiting& waiting = waiting_[node];
+  Queue& queue = queues_[waiting.queue];
+  const PolicyQueue& spec = program_->queues[waiting.queue];
+  const Context context = context_of(waiting.queue, &waiting.packet, now);
+  if (spec.service.kind == PolicyOrder::Kind::kKey)
+    queue.service.push(service_places_, node, ranks(spec.service.key, context), waiting.number);
+  if (spec.drop.kind == PolicyOrder::Kind::kKey)
+    queue.drop.push(drop_places_, node, ranks(spec.drop.key, context), waiting.number);
+}
+
+void PolicyInstance::unrank(std::uint32_t node) {
+  Queue& queue = queues_[waiting_[node].queue];
+  const PolicyQueue& spec = program_->queues[waiting_[node].queue];
+  if (spec.service.kind == PolicyOrder::Kind::kKey) queue.service.erase(service_places_, node);
+  if (spec.drop.kind == PolicyOrder::Kind::kKey) queue.drop.erase(drop_places_, node);
+}
+
+void PolicyInstance::take_out(std::uint32_t node, Time now) {
+  Waiting& waiting = waiting_[node];
+  Queue& queue = queues_[waiting.queue];
+  const PolicyQueue& spec = program_->queues[waiting.queue];
+  unrank(node);
+  queue.arrivals.erase(places_, node);
+  queue.counts.bytes -= waiting.packet.size;
+  queue.counts.packets -= 1;
+  --frames_;
+  if (spec.buffer != kNoPolicyObject) {
+    buffers_[spec.buffer].bytes -= waiting.packet.size;
+    buffers_[spec.buffer].packets -= 1;
+  }
+  if (queue.counts.packets == 0) ports_[spec.port].waiting &= ~bit(spec.index);
+  touched(std::exchange(waiting.queue, kNoPolicyObject), now);
+}
+
+std::uint32_t PolicyInstance::head(std::uint32_t number) const {
+  const Queue& queue = queues_[number];
+  switch (program_->queues[number].service.kind) {
+    case PolicyOrder::Kind::kOldest:
+      return queue.arrivals.first();
+    case PolicyOrder::Kind::kNewest:
+      return queue.arrivals.last();
+    case PolicyOrder::Kind::kKey:
+      break;
+  }
+  return queue.service.first();
+}
+
+std::uint32_t PolicyInstance::first_victim(std::uint32_t number) const {
+  const Queue& queue = queues_[number];
+  if (queue.counts.packets == 0) return kNoNode;
+  switch (program_->queues[number].drop.kind) {
+    case PolicyOrder::Kind::kOldest:
+      return queue.arrivals.first();
+    case PolicyOrder::Kind::kNewest:
+      return queue.arrivals.last();
+    case PolicyOrder::Kind::kKey:
+      break;
+  }
+  return queue.drop.first();
+}
+
+// Of queues that compare equal, the lowest number loses.
+std::uint32_t PolicyInstance::queue_to_drop_from(const PolicyBuffer& buffer, Time now) {
+  std::uint32_t found = kNoPolicyObject;
+  PolicyRanks first;
+  for (const std::uint32_t queue : buffer.queues) {
+    if (queues_[queue].counts.packets == 0 || program_->queues[queue].lossless) continue;
+    const PolicyRanks key = ranks(buffer.drop_from, context_of(queue, nullptr, now));
+    if (found != kNoPolicyObject && !(key < first)) continue;
+    found = queue;
+    first = key;
+  }
+  return found;
+}
+
+// The queue's place among those of its port may have changed.
+void PolicyInstance::touched(std::uint32_t number, Time now) {
+  const PolicyQueue& spec = program_->queues[number];
+  const PolicySchedule& schedule = program_->ports[spec.port].schedule;
+  const PolicyKey& key = schedule.has_strict && spec.strict > 0 ? schedule.strict_order : schedule.order;
+  if (key.components.empty() || queues_[number].counts.packets == 0) return;
+  queues_[number].key = ranks(key, context_of(number, nullptr, now));
+}
+
+template <class Victim>
+void PolicyInstance::congestion(const PolicyCases& cases, const Context& context, Victim&& victim,
+                                PolicyOutcome& outcome) {
+  for (bool again = true; again && !outcome.refused;) {
+    again = false;
+    const auto first = std::find_if(cases.begin(), cases.end(),
+                                    [&](const PolicyCase& c) { return holds(c.predicate, context); });
+    if (first == cases.end()) return;
+    for (const PolicyAction& action : first->actions) {
+      if (action.kind != PolicyAction::Kind::kDrop) {
+        act(action, context, outcome);
+        continue;
+      }
+      const bool certain = action.share.part >= action.share.whole;
+      if (!certain && !draw(action.share, *context.rng)) continue;
+      const std::uint32_t node = victim();
+      if (node == kNoNode) continue;
+      drop(node, context, outcome);
+      again = certain;
+    }
+    if (again && outcome.evicted.size() >= program_->bounds.evictions && !outcome.refused)
+      drop(context.node, context, outcome);
+  }
+}
+
+void PolicyInstance::drop(std::uint32_t node, const Context& context, PolicyOutcome& outcome) {
+  const std::uint32_t queue = waiting_[node].queue;
+  take_out(node, context.now);
+  ++queues_[queue].counts.dropped;
+  if (node == context.node) {
+    outcome.refused = true;
+    return;
+  }
+  outcome.evicted.push_back(node);
+  if (queues_[queue].counts.packets == 0) on_empty(queue, node, context.now);
+}
+
+bool PolicyInstance::exceeds(std::uint32_t queue) const {
+  const PolicyQueue& spec = program_->queues[queue];
+  if (spec.lossless) return false;
+  if (queue_field(queue, QueueField::kCurrSize, 0) > spec.size) return true;
+  return spec.buffer != kNoPolicyObject &&
+         buffer_field(spec.buffer, BufferField::kCurrSize, 0) > program_->buffers[spec.buffer].size;
+}
+
+void PolicyInstance::act(const PolicyAction& action, const Context& context, PolicyOutcome& outcome) {
+  switch (action.kind) {
+    case PolicyAction::Kind::kDrop:  // of conditions only
+      return;
+    case PolicyAction::Kind::kMark:
+      outcome.mark = true;
+      return;
+    case PolicyAction::Kind::kNotify:
+      ++outcome.notified;
+      return;
+    case PolicyAction::Kind::kPauseUpstream:
+    case PolicyAction::Kind::kResumeUpstream:
+      outcome.pause_upstream = action.kind == PolicyAction::Kind::kPauseUpstream;
+      outcome.resume_upstream = !outcome.pause_upstream;
+      return;
+    case PolicyAction::Kind::kModify:
+      break;
+  }
+  const std::int64_t value = value_of(action.value, context);
+  const auto object = [&](std::uint32_t own) {
+    return action.object == kContextObject ? own : action.object;
+  };
+  switch (action.of) {
+    case PolicyAction::Of::kPacketValue:
+      waiting_[context.node].packet.value = value;
+      if (waits(context.node)) {
+        unrank(context.node);
+        rank(context.node, context.now);
+        touched(waiting_[context.node].queue, context.now);
+      }
+      return;
+    case PolicyAction::Of::kQueue:
+      state(action.of, object(context.queue), action.slot) = value;
+      return touched(object(context.queue), context.now);
+    case PolicyAction::Of::kBuffer:
+      state(action.of, object(context.buffer), action.slot) = value;
+      return;
+    case PolicyAction::Of::kPort:
+      state(action.of, object(context.port), action.slot) = value;
+      return;
+  }
+}
+
+void PolicyInstance::act(const std::vector<PolicyAction>& actions, const Context& context,
+                         PolicyOutcome& outcome) {
+  for (const PolicyAction& action : actions) act(action, context, outcome);
+}
+
+void PolicyInstance::act_first(const PolicyCases& cases, const Context& context, PolicyOutcome& outcome) {
+  for (const PolicyCase& option : cases)
+    if (holds(option.predicate, context)) return act(option.actions, context, outcome);
+}
+
+std::optional<std::uint32_t> PolicyInstance::pick(std::uint32_t number, TcMask paused, Time now) {
+  const PolicyPort& spec = program_->ports[number];
+  Port& port = ports_[number];
+  instructions_ = 0;
+  std::uint64_t eligible = port.waiting;
+  for (TcMask left = paused; left != 0; left &= static_cast<TcMask>(left - 1))
+    eligible &= ~port.of_class[static_cast<unsigned>(std::countr_zero(left))];
+  if (eligible == 0) return std::nullopt;
+  const PolicySchedule& schedule = spec.schedule;
+  const std::uint64_t strict = schedule.has_strict ? eligible & port.strict : 0;
+  const std::uint32_t index = strict != 0                        ? pick_first(spec, strict)
+                              : schedule.turn != kNoPolicyObject ? pick_turn(spec, port, eligible, now)
+                                                                 : pick_first(spec, eligible);
+  return head(spec.queues[index]);
+}
+
+// Of queues that compare equal, the lowest index.
+std::uint32_t PolicyInstance::pick_first(const PolicyPort& spec, std::uint64_t eligible) const {
+  auto found = static_cast<std::uint32_t>(std::countr_zero(eligible));
+  for (std::uint64_t left = eligible & (eligible - 1); left != 0; left &= left - 1) {
+    const auto index = static_cast<std::uint32_t>(std::countr_zero(left));
+    if (queues_[spec.queues[index]].key < queues_[spec.queues[found]].key) found = index;
+  }
+  return found;
+}
+
+std::uint32_t PolicyInstance::pick_turn(const PolicyPort& spec, Port& port, std::uint64_t eligible,
+                                        Time now) {
+  if ((eligible & (eligible - 1)) == 0) return static_cast<std::uint32_t>(std::countr_zero(eligible));
+  const PolicyTurn& turn = program_->turns[spec.schedule.turn];
+  const auto context_at_turn = [&] {
+    const std::uint32_t queue = spec.queues[port.current];
+    const std::uint32_t node = head(queue);
+    Context context = context_of(queue, &waiting_[node].packet, now);
+    context.node = node;
+    return context;
+  };
+  for (int visit = 0; visit < kMostVisits; ++visit) {
+    if ((eligible & bit(port.current)) != 0) {
+      const Context context = context_at_turn();
+      if (holds(turn.serve, context)) {
+        act(turn.after, context, unseen_);
+        return port.current;
+      }
+    }
+    const std::uint64_t behind = port.current < 63 ? eligible & ~(bit(port.current + 1) - 1) : 0;
+    port.current = static_cast<std::uint32_t>(std::countr_zero(behind != 0 ? behind : eligible));
+    act(turn.enter, context_at_turn(), unseen_);
+  }
+  return port.current;
+}
+
+void PolicyInstance::on_empty(std::uint32_t queue, std::uint32_t node, Time now) {
+  const PolicyPort& port = program_->ports[program_->queues[queue].port];
+  if (port.schedule.turn == kNoPolicyObject) return;
+  Context context = context_of(queue, &waiting_[node].packet, now);
+  context.node = node;
+  act(program_->turns[port.schedule.turn].empty, context, unseen_);
+}
+
+void PolicyInstance::leave(std::uint32_t node, std::int64_t held, Time now, PolicyOutcome& outcome) {
+  outcome.clear();
+  const std::uint32_t queue = waiting_[node].queue;
+  PolicyPacket& packet = waiting_[node].packet;
+  take_out(node, now);
+  packet.held = held;
+  const std::uint32_t port = program_->queues[queue].port;
+  Context context = context_of(queue, &packet, now);
+  context.node = node;
+  context.rng = &ports_[port].rng;
+  act_first(program_->ports[port].post_scheduling, context, outcome);
+  if (queues_[queue].counts.packets == 0) on_empty(queue, node, now);
+  costs_.departure_instructions = std::max(costs_.departure_instructions, instructions_);
+}
+
+void PolicyInstance::remove(std::uint32_t node, Time now) {
+  const std::uint32_t queue = waiting_[node].queue;
+  take_out(node, now);
+  ++queues_[queue].counts.dropped;
+  if (queues_[queue].counts.packets == 0) on_empty(queue, node, now);
+}
+
+std::vector<std::uint32_t> PolicyInstance::in_order() const {
+  std::vector<std::uint32_t> nodes;
+  for (std::uint32_t node = 0; node < waiting_.size(); ++node)
+    if (waits(node)) nodes.push_back(node);
+  std::sort(nodes.begin(), nodes.end(),
+            [&](std::uint32_t a, std::uint32_t b) { return waiting_[a].number < waiting_[b].number; });
+  return nodes;
+}
+
+void PolicyInstance::carry(PortId egress, Bytes bytes, std::int64_t packets) {
+  for (const std::uint32_t buffer : buffers_at_[egress.value]) {
+    buffers_[buffer].bytes += bytes.count();
+    buffers_[buffer].packets += packets;
+  }
+}
+
+}  // namespace rocelab

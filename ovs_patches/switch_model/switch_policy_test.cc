@@ -1,0 +1,74 @@
+#include "ovs_patches/switch_model/switch_policy.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "ovs_patches/switch_model/policy/test_programs.h"
+
+namespace rocelab {
+namespace {
+
+using testing::ElementsAre;
+
+class SwitchPolicyTest : public testing::Test {
+ protected:
+  std::shared_ptr<const PolicyProgram> lifo() {
+    ProgramMaker maker(1, 1, 1000);
+    maker.made.queues[0].service.kind = PolicyOrder::Kind::kNewest;
+    return std::make_shared<PolicyProgram>(maker.made);
+  }
+  std::shared_ptr<const PolicyProgram> fifo(std::int64_t size = 1000) {
+    return std::make_shared<PolicyProgram>(ProgramMaker(1, 1, size).made);
+  }
+  std::vector<std::uint32_t> drain_all(SwitchPolicy& policy) {
+    std::vector<std::uint32_t> order;
+    while (const auto node = policy.pick(PortId{0}, 0, now_)) {
+      policy.leave(*node, 0, now_, outcome_);
+      order.push_back(*node);
+    }
+    return order;
+  }
+  static PolicyPacket frame() {
+    PolicyPacket packet;
+    packet.size = 100;
+    return packet;
+  }
+  Time now_ = Time::zero() + 5_us;
+  PolicyOutcome outcome_;
+  Rng rng_{1};
+};
+
+TEST_F(SwitchPolicyTest, FramesLeaveByThePolicyThatAdmittedThem) {
+  SwitchPolicy policy(lifo(), rng_);
+  for (std::uint32_t node = 0; node < 3; ++node) policy.arrive(node, frame(), now_, outcome_);
+  EXPECT_EQ(policy.change({now_, fifo(), false}, now_), 0u);
+  EXPECT_EQ(policy.draining(), 1u);
+  for (std::uint32_t node = 3; node < 6; ++node) policy.arrive(node, frame(), now_, outcome_);
+  EXPECT_THAT(drain_all(policy), ElementsAre(2, 1, 0, 3, 4, 5));
+  EXPECT_EQ(policy.draining(), 0u);
+}
+
+TEST_F(SwitchPolicyTest, RequeuedFramesJoinTheNewPolicy) {
+  SwitchPolicy policy(lifo(), rng_);
+  for (std::uint32_t node = 0; node < 3; ++node) policy.arrive(node, frame(), now_, outcome_);
+  EXPECT_EQ(policy.change({now_, fifo(250), true}, now_), 3u) << "beyond its size: nothing is dropped";
+  EXPECT_EQ(policy.draining(), 0u);
+  policy.arrive(3, frame(), now_, outcome_);
+  EXPECT_TRUE(outcome_.refused);
+  EXPECT_THAT(drain_all(policy), ElementsAre(0, 1, 2));
+}
+
+TEST_F(SwitchPolicyTest, NoMoreThanThreePoliciesDrain) {
+  SwitchPolicy policy(fifo(), rng_);
+  policy.arrive(0, frame(), now_, outcome_);
+  for (std::uint32_t n = 1; n <= SwitchPolicy::kMostDraining; ++n) {
+    EXPECT_EQ(policy.change({now_, fifo(), false}, now_), 0u);
+    policy.arrive(n, frame(), now_, outcome_);
+  }
+  EXPECT_EQ(policy.change({now_, fifo(), false}, now_), 1u) << "the oldest joins its successor";
+  EXPECT_EQ(policy.draining(), SwitchPolicy::kMostDraining);
+  EXPECT_THAT(drain_all(policy), ElementsAre(1, 0, 2, 3));
+}
+
+}  // namespace
+}  // namespace rocelab

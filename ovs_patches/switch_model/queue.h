@@ -101,6 +101,7 @@ class EgressQueues {
   // Preemption, of queues by rank: which frame pop() would return, the time for which it has been on the
   // wire, and any frame in its turn.
   std::uint32_t first(const Queue& queue) const { return queue.ranked->first(); }
+  Frame& frame(std::uint32_t number) { return nodes_[number].frame; }
   Bytes length(std::uint32_t number) const { return Bytes::from_count(nodes_[number].length); }
   Duration& sent(std::uint32_t number) {
     if (number >= sent_.size()) sent_.resize(nodes_.capacity());

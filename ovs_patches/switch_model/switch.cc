@@ -189,8 +189,9 @@ void SwitchCore::note_changes(PortId port, PauseState::Change change, Time now) 
 }
 
 void SwitchCore::set_timer(PortId port_id, const Port& port) {
-  const Time next =
+  Time next =
       std::min({port.requests.next_timeout(), port.pauses.next_timeout(), mechanisms.next_timeout(port_id)});
+  if (policy && port_id.value == 0) next = std::min(next, policy->next_move());
   if (next != timers.time_of(port_id.value)) timers.set(port_id.value, next);
 }
 
@@ -250,6 +251,7 @@ void Switch::on_timeout(Time now) {
     core_->note_changes(port_id, port.pauses.on_timeout(now), now);
     if (idle && port.has_more()) core_->list_ready(port_id, port);
     core_->mechanisms.on_timeout(port_id, now);
+    if (core_->policy && port_id.value == 0) core_->run_moves(now);
     core_->set_timer(port_id, port);
   }
 }

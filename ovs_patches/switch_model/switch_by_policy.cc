@@ -44,6 +44,7 @@ void SwitchCore::change_policy(const PolicyChange& change, Time now) {
   for (std::uint16_t port = 0; port < port_count; ++port)
     for (std::uint8_t tc = 0; tc < kTrafficClasses; ++tc)
       request_pause(kPolicyOwner, PortId{port}, Tc{tc}, false, now);
+  run_moves(now);
 }
 
 void SwitchCore::store_by_policy(PortId in, std::span<const PortId> outs, PacketRef packet, Time now) {
@@ -128,6 +129,7 @@ bool SwitchCore::offer(PortId in, PortId out, PacketRef& packet, std::uint32_t s
   for (const std::uint32_t victim : evicted) evict(victim, now);
   evicted.clear();
   outcome.evicted = std::move(evicted);
+  run_moves(now);
   return !refused;
 }
 
@@ -153,7 +155,8 @@ void SwitchCore::carry_out(PortId in, PortId out, Packet& packet, const PolicyOu
 PacketRef SwitchCore::dequeue_by_policy(PortId port_id, Port& port, Time now) {
   while (port.sendable() != 0) {
     const auto node = policy->pick(port_id, port.pauses.paused(), now);
-    RL_CHECK(node.has_value());
+    RL_CHECK(node || policy->moves());
+    if (!node) return {};  // all that waits is at internal ports
     const Tc tc = policy->packet(*node).tc;
     EgressQueues::Queue& queue = queues.at(port_id, tc);
     EgressQueues::Frame frame = queues.pop_node(queue, *node);
@@ -163,6 +166,7 @@ PacketRef SwitchCore::dequeue_by_policy(PortId port_id, Port& port, Time now) {
     policy->leave(*node, held.count(), now, outcome);
     carry_out(frame.in, port_id, *frame.packet, outcome, now);
     if (held == 0_B && lossless(tc)) request_pause(kPolicyOwner, frame.in, tc, false, now);
+    run_moves(now);
     if (mechanisms.discards(port_id, *frame.packet, now)) {
       drop(port_id, frame.in, *frame.packet, SwitchDropReason::kMechanism, now);
       continue;
@@ -172,6 +176,23 @@ PacketRef SwitchCore::dequeue_by_policy(PortId port_id, Port& port, Time now) {
     return std::move(frame.packet);
   }
   return {};
+}
+
+// What internal ports have done and begin to do, and when there is more.
+void SwitchCore::run_moves(Time now) {
+  if (!policy->moves()) return;
+  PolicyInstance::Move what;
+  while (policy->move(now, what)) {
+    const PortId out = policy->packet(what.node).out;
+    if (!what.outcome.refused)
+      carry_out(queues.frame(what.node).in, out, *queues.frame(what.node).packet, what.outcome, now);
+    for (const std::uint32_t victim : what.outcome.evicted) evict(victim, now);
+    if (what.outcome.refused)
+      evict(what.node, now);
+    else if (what.arrived)
+      list_ready(out, at(out));
+  }
+  set_timer(PortId{0}, at(PortId{0}));
 }
 
 }  // namespace rocelab

@@ -117,6 +117,7 @@ struct SwitchCore {
   bool offer(PortId in, PortId out, PacketRef& packet, std::uint32_t share, Time now);
   void evict(std::uint32_t node, Time now);
   PacketRef dequeue_by_policy(PortId port_id, Port& port, Time now);
+  void run_moves(Time now);
   void carry_out(PortId in, PortId out, Packet& packet, const PolicyOutcome& decided, Time now);
 
   // --- switch.cc: the way out, pauses

@@ -96,6 +96,20 @@ std::uint64_t SwitchPolicy::requeue(std::size_t from, std::size_t to, Time now) 
   return nodes.size();
 }
 
+bool SwitchPolicy::moves() const {
+  return std::any_of(runs_.begin(), runs_.end(), [](const Run& run) { return run.instance.moves(); });
+}
+
+Time SwitchPolicy::next_move() const {
+  Time next = Time::never();
+  for (const Run& run : runs_) next = std::min(next, run.instance.next_move());
+  return next;
+}
+
+bool SwitchPolicy::move(Time now, PolicyInstance::Move& what) {
+  return std::any_of(runs_.begin(), runs_.end(), [&](Run& run) { return run.instance.move(now, what); });
+}
+
 std::string problem_of_policies(const SwitchConfig& config) {
   if (config.input_buffered) return "a switch that is buffered at its inputs has no place for one";
   if (config.queue_order != QueueOrder::kFifo)

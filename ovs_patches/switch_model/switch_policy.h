@@ -44,6 +44,11 @@ class SwitchPolicy {
   // The number of frames that have joined another policy.
   std::uint64_t change(const PolicyChange& change, Time now);
 
+  // Internal ports of all that are in use (PolicyInstance::move()).
+  bool moves() const;
+  Time next_move() const;
+  bool move(Time now, PolicyInstance::Move& what);
+
   const PolicyPacket& packet(std::uint32_t node) const { return of(node).packet(node); }
   const PolicyInstance& current() const { return runs_.back().instance; }
   std::size_t draining() const { return runs_.size() - 1; }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <string>
+#include <utility>
 
 #include "base/check.h"
 
@@ -40,6 +41,8 @@ PolicyInstance::PolicyInstance(const PolicyProgram& program, const Rng& rng) : p
   }
   for (std::size_t i = 0; i < program.select.size(); ++i)
     select_rngs_.push_back(rng.fork("select/" + std::to_string(i)));
+  for (std::uint32_t p = 0; p < program.ports.size(); ++p)
+    if (program.ports[p].internal) internal_.push_back(p);
   queue_states_.resize(program.queues.size() * program.state_slots);
   buffer_states_.resize(program.buffers.size() * program.state_slots);
   port_states_.resize(program.ports.size() * program.state_slots);
@@ -105,8 +108,17 @@ void PolicyInstance::arrive(std::uint32_t node, const PolicyPacket& arriving, Ti
   ++queues_[queue].counts.arrived;
   insert(node, queue, now);
 
+  judge(node, now, outcome);
+  costs_.arrival_instructions = std::max(costs_.arrival_instructions, instructions_);
+  costs_.evictions = std::max<std::uint64_t>(costs_.evictions, outcome.evicted.size());
+}
+
+// The conditions of the frame's queue and of its buffer, then their sizes; then what is done about a frame
+// that stays.
+void PolicyInstance::judge(std::uint32_t node, Time now, PolicyOutcome& outcome) {
+  const std::uint32_t queue = waiting_[node].queue;
   const PolicyQueue& spec = program_->queues[queue];
-  Context context = context_of(queue, &packet, now);
+  Context context = context_of(queue, &waiting_[node].packet, now);
   context.node = node;
   congestion(
       spec.congestion, context, [&] { return first_victim(queue); }, outcome);
@@ -128,8 +140,6 @@ void PolicyInstance::arrive(std::uint32_t node, const PolicyPacket& arriving, Ti
     if (spec.buffer != kNoPolicyObject)
       act_first(program_->buffers[spec.buffer].post_admission, context, outcome);
   }
-  costs_.arrival_instructions = std::max(costs_.arrival_instructions, instructions_);
-  costs_.evictions = std::max<std::uint64_t>(costs_.evictions, outcome.evicted.size());
 }
 
 void PolicyInstance::adopt(std::uint32_t node, const PolicyPacket& packet, Time now) {
@@ -141,24 +151,32 @@ void PolicyInstance::adopt(std::uint32_t node, const PolicyPacket& packet, Time 
 
 void PolicyInstance::insert(std::uint32_t node, std::uint32_t number, Time now) {
   Waiting& waiting = waiting_[node];
-  Queue& queue = queues_[number];
-  const PolicyQueue& spec = program_->queues[number];
   waiting.queue = number;
   waiting.number = numbers_++;
-  QueueCounts& counts = queue.counts;
-  counts.bytes += waiting.packet.size;
-  counts.packets += 1;
-  counts.peak_bytes = std::max(counts.peak_bytes, static_cast<std::uint64_t>(counts.bytes));
-  counts.peak_packets = std::max(counts.peak_packets, static_cast<std::uint64_t>(counts.packets));
-  ++frames_;
-  if (spec.buffer != kNoPolicyObject) {
-    buffers_[spec.buffer].bytes += waiting.packet.size;
-    buffers_[spec.buffer].packets += 1;
-  }
-  queue.arrivals.push(places_, node, 0);
+  count(number, waiting.packet.size, 1);
+  order(node, now);
+}
+
+void PolicyInstance::order(std::uint32_t node, Time now) {
+  const std::uint32_t number = waiting_[node].queue;
+  const PolicyQueue& spec = program_->queues[number];
+  queues_[number].arrivals.push(places_, node, 0);
   rank(node, now);
   ports_[spec.port].waiting |= bit(spec.index);
   touched(number, now);
+}
+
+void PolicyInstance::count(std::uint32_t queue, std::int64_t bytes, std::int64_t packets) {
+  QueueCounts& counts = queues_[queue].counts;
+  counts.bytes += bytes;
+  counts.packets += packets;
+  counts.peak_bytes = std::max(counts.peak_bytes, static_cast<std::uint64_t>(counts.bytes));
+  counts.peak_packets = std::max(counts.peak_packets, static_cast<std::uint64_t>(counts.packets));
+  frames_ += static_cast<std::uint64_t>(packets);
+  const std::uint32_t buffer = program_->queues[queue].buffer;
+  if (buffer == kNoPolicyObject) return;
+  buffers_[buffer].bytes += bytes;
+  buffers_[buffer].packets += packets;
 }
 
 void PolicyInstance::rank(std::uint32_t node, Time now) {
@@ -183,16 +201,15 @@ void PolicyInstance::take_out(std::uint32_t node, Time now) {
   Waiting& waiting = waiting_[node];
   Queue& queue = queues_[waiting.queue];
   const PolicyQueue& spec = program_->queues[waiting.queue];
+  count(waiting.queue, -std::int64_t{waiting.packet.size}, -1);
+  if (waiting.moved_by != kNoPolicyObject) {  // it is in no order yet
+    ports_[std::exchange(waiting.moved_by, kNoPolicyObject)].moving = kNoNode;
+    waiting.queue = kNoPolicyObject;
+    return;
+  }
   unrank(node);
   queue.arrivals.erase(places_, node);
-  queue.counts.bytes -= waiting.packet.size;
-  queue.counts.packets -= 1;
-  --frames_;
-  if (spec.buffer != kNoPolicyObject) {
-    buffers_[spec.buffer].bytes -= waiting.packet.size;
-    buffers_[spec.buffer].packets -= 1;
-  }
-  if (queue.counts.packets == 0) ports_[spec.port].waiting &= ~bit(spec.index);
+  if (queue.arrivals.empty()) ports_[spec.port].waiting &= ~bit(spec.index);
   touched(std::exchange(waiting.queue, kNoPolicyObject), now);
 }
 
@@ -211,7 +228,7 @@ std::uint32_t PolicyInstance::head(std::uint32_t number) const {
 
 std::uint32_t PolicyInstance::first_victim(std::uint32_t number) const {
   const Queue& queue = queues_[number];
-  if (queue.counts.packets == 0) return kNoNode;
+  if (queue.arrivals.empty()) return kNoNode;
   switch (program_->queues[number].drop.kind) {
     case PolicyOrder::Kind::kOldest:
       return queue.arrivals.first();
@@ -228,7 +245,7 @@ std::uint32_t PolicyInstance::queue_to_drop_from(const PolicyBuffer& buffer, Tim
   std::uint32_t found = kNoPolicyObject;
   PolicyRanks first;
   for (const std::uint32_t queue : buffer.queues) {
-    if (queues_[queue].counts.packets == 0 || program_->queues[queue].lossless) continue;
+    if (queues_[queue].arrivals.empty() || program_->queues[queue].lossless) continue;
     const PolicyRanks key = ranks(buffer.drop_from, context_of(queue, nullptr, now));
     if (found != kNoPolicyObject && !(key < first)) continue;
     found = queue;
@@ -242,7 +259,7 @@ void PolicyInstance::touched(std::uint32_t number, Time now) {
   const PolicyQueue& spec = program_->queues[number];
   const PolicySchedule& schedule = program_->ports[spec.port].schedule;
   const PolicyKey& key = schedule.has_strict && spec.strict > 0 ? schedule.strict_order : schedule.order;
-  if (key.components.empty() || queues_[number].counts.packets == 0) return;
+  if (key.components.empty() || queues_[number].arrivals.empty()) return;
   queues_[number].key = ranks(key, context_of(number, nullptr, now));
 }
 
@@ -280,7 +297,7 @@ void PolicyInstance::drop(std::uint32_t node, const Context& context, PolicyOutc
     return;
   }
   outcome.evicted.push_back(node);
-  if (queues_[queue].counts.packets == 0) on_empty(queue, node, context.now);
+  if (queues_[queue].arrivals.empty()) on_empty(queue, node, context.now);
 }
 
 bool PolicyInstance::exceeds(std::uint32_t queue) const {
@@ -345,19 +362,24 @@ void PolicyInstance::act_first(const PolicyCases& cases, const Context& context,
 }
 
 std::optional<std::uint32_t> PolicyInstance::pick(std::uint32_t number, TcMask paused, Time now) {
-  const PolicyPort& spec = program_->ports[number];
-  Port& port = ports_[number];
+  const Port& port = ports_[number];
   instructions_ = 0;
   std::uint64_t eligible = port.waiting;
   for (TcMask left = paused; left != 0; left &= static_cast<TcMask>(left - 1))
     eligible &= ~port.of_class[static_cast<unsigned>(std::countr_zero(left))];
   if (eligible == 0) return std::nullopt;
+  return head(pick_queue(number, eligible, now));
+}
+
+std::uint32_t PolicyInstance::pick_queue(std::uint32_t number, std::uint64_t eligible, Time now) {
+  const PolicyPort& spec = program_->ports[number];
+  Port& port = ports_[number];
   const PolicySchedule& schedule = spec.schedule;
   const std::uint64_t strict = schedule.has_strict ? eligible & port.strict : 0;
   const std::uint32_t index = strict != 0                        ? pick_first(spec, strict)
                               : schedule.turn != kNoPolicyObject ? pick_turn(spec, port, eligible, now)
                                                                  : pick_first(spec, eligible);
-  return head(spec.queues[index]);
+  return spec.queues[index];
 }
 
 // Of queues that compare equal, the lowest index.
@@ -415,15 +437,16 @@ void PolicyInstance::leave(std::uint32_t node, std::int64_t held, Time now, Poli
   context.node = node;
   context.rng = &ports_[port].rng;
   act_first(program_->ports[port].post_scheduling, context, outcome);
-  if (queues_[queue].counts.packets == 0) on_empty(queue, node, now);
+  if (queues_[queue].arrivals.empty()) on_empty(queue, node, now);
   costs_.departure_instructions = std::max(costs_.departure_instructions, instructions_);
 }
 
 void PolicyInstance::remove(std::uint32_t node, Time now) {
   const std::uint32_t queue = waiting_[node].queue;
+  const bool in_order = waiting_[node].moved_by == kNoPolicyObject;
   take_out(node, now);
   ++queues_[queue].counts.dropped;
-  if (queues_[queue].counts.packets == 0) on_empty(queue, node, now);
+  if (in_order && queues_[queue].arrivals.empty()) on_empty(queue, node, now);
 }
 
 std::vector<std::uint32_t> PolicyInstance::in_order() const {

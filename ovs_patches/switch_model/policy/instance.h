@@ -79,6 +79,18 @@ class PolicyInstance {
   void give_up(std::uint32_t node, Time now) { take_out(node, now); }  // joins another instance
   // The frames that wait, in the order of their admission.
   std::vector<std::uint32_t> in_order() const;
+  // Internal ports: they move frames from queue to queue, and take a port's time for each. Where nothing is
+  // moved in between, none waits longer than it must.
+  struct Move {
+    std::uint32_t node = 0;
+    bool arrived = false;   // it has joined its next queue; else it has left the one before
+    PolicyOutcome outcome;  // of the queue that it joined, or the port that took it
+  };
+  bool moves() const { return !internal_.empty(); }
+  Time next_move() const;  // when a frame joins its next queue; never: none is on its way
+  // One thing that happens by `now`; false: there is none (left).
+  bool move(Time now, Move& what);
+
   // Frames that other instances hold at an egress port: they count in this one's buffers.
   void carry(PortId egress, Bytes bytes, std::int64_t packets);
 
@@ -98,6 +110,7 @@ class PolicyInstance {
   const PolicyBounds& costs() const { return costs_; }
 
  private:
+  static constexpr std::uint32_t kNoNode = 0xffffffff;
   struct Queue {
     Queue(const PolicyQueue& queue, const Rng& rng);
     QueueCounts counts;
@@ -118,14 +131,16 @@ class PolicyInstance {
     std::int64_t line_rate;
     WireClock line;
     Rng rng;
+    std::uint32_t moving = kNoNode;  // internal: the frame on its way
+    Time arrives;
   };
   struct Waiting {
     PolicyPacket packet;
     std::uint64_t number = 0;
     std::uint32_t queue = kNoPolicyObject;
+    std::uint32_t moved_by = kNoPolicyObject;  // on its way into `queue`, where it counts: the internal port
   };
   // Whose code runs.
-  static constexpr std::uint32_t kNoNode = 0xffffffff;
   struct Context {
     const PolicyPacket* packet = nullptr;
     std::uint32_t queue = kNoPolicyObject, buffer = kNoPolicyObject, port = kNoPolicyObject;
@@ -152,6 +167,13 @@ class PolicyInstance {
   void fill_in(PolicyPacket& packet) const;
   void make_room_for(std::uint32_t node);
   void insert(std::uint32_t node, std::uint32_t queue, Time now);
+  void order(std::uint32_t node, Time now);
+  void count(std::uint32_t queue, std::int64_t bytes, std::int64_t packets);
+  bool takes(std::uint32_t queue, std::uint32_t node, Time now);
+  std::uint32_t next_queue(std::uint32_t port, std::uint32_t node, Time now);
+  bool begin_move(std::uint32_t port, Time now, Move& what);
+  void end_move(std::uint32_t port, Time now, Move& what);
+  void judge(std::uint32_t node, Time now, PolicyOutcome& outcome);
   void rank(std::uint32_t node, Time now);
   void unrank(std::uint32_t node);
   void take_out(std::uint32_t node, Time now);
@@ -168,6 +190,7 @@ class PolicyInstance {
   void act(const std::vector<PolicyAction>& actions, const Context& context, PolicyOutcome& outcome);
   void act_first(const PolicyCases& cases, const Context& context, PolicyOutcome& outcome);
   bool exceeds(std::uint32_t queue) const;
+  std::uint32_t pick_queue(std::uint32_t port, std::uint64_t eligible, Time now);
   std::uint32_t pick_turn(const PolicyPort& spec, Port& port, std::uint64_t eligible, Time now);
   std::uint32_t pick_first(const PolicyPort& spec, std::uint64_t eligible) const;
   std::int64_t& state(PolicyAction::Of of, std::uint32_t object, std::uint8_t slot);
@@ -182,6 +205,7 @@ class PolicyInstance {
   std::vector<LevelOrder::Places> places_;  // by node
   PolicyHeap::Places service_places_, drop_places_;
   std::vector<std::vector<std::uint32_t>> buffers_at_;  // by egress port
+  std::vector<std::uint32_t> internal_;                 // ports
   PolicyOutcome unseen_;                                // of actions whose outcome nobody asks for
   std::uint64_t numbers_ = 0, frames_ = 0, instructions_ = 0;
   PolicyBounds costs_;

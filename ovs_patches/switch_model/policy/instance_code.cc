@@ -84,7 +84,7 @@ std::int64_t PolicyInstance::load(const PolicyInstruction& at, const Context& co
       return packet_field(*context.packet, static_cast<PacketField>(at.a));
     case PolicyOp::kHead: {
       const std::uint32_t queue = object(context.queue);
-      if (queues_[queue].counts.packets == 0) return 0;
+      if (queues_[queue].arrivals.empty()) return 0;
       return packet_field(waiting_[head(queue)].packet, static_cast<PacketField>(at.a));
     }
     case PolicyOp::kQueue:

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "base/nearest.h"
 #include "emu/runner/readers.h"
 #include "emu/runner/schema_reader.h"
 #include "irn_provider/cc/rocc_rp.h"

@@ -79,7 +79,4 @@ class ConfigSection {
   std::vector<std::string> known_;
 };
 
-// The name in `known` that needs the fewest single-letter edits, or "" when none is near.
-std::string nearest(std::string_view name, const std::vector<std::string>& known);
-
 }  // namespace rocelab

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/nearest.h"
 #include "emu/runner/readers.h"
 #include "emu/runner/schema_reader.h"
 

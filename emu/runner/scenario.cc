@@ -8,6 +8,7 @@
 #include <limits>
 #include <set>
 
+#include "base/nearest.h"
 #include "emu/runner/extends.h"
 #include "emu/runner/identity.h"
 #include "emu/runner/readers.h"

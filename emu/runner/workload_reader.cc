@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "base/nearest.h"
 #include "emu/runner/offered_load.h"
 #include "emu/runner/quantity.h"
 #include "emu/runner/readers.h"

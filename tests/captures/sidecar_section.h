@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/nearest.h"
 #include "base/wire/frame.h"
 #include "emu/runner/config_section.h"
 #include "tests/captures/sidecar.h"

@@ -1,0 +1,320 @@
+#include "ovs_patches/openqueue/lower.h"
+
+#include <algorithm>
+
+#include "ovs_patches/openqueue/checks.h"
+#include "ovs_patches/openqueue/code.h"
+#include "ovs_patches/openqueue/integral.h"
+
+namespace rocelab::oq {
+namespace {
+
+class Lowering {
+ public:
+  Lowering(Model& model, const SwitchConfig& config, std::span<const PortConfig> ports,
+           Diagnostics& diagnostics)
+      : model_(model), ranges_(model, config, ports), diagnostics_(diagnostics), code_(program_) {}
+
+  PolicyProgram run() {
+    for (const ModelTurn& turn : model_.turns) attempt([&] { lower_turn(turn); });
+    for (std::uint32_t i = 0; i < model_.queues.size(); ++i) attempt([&] { queue(i); });
+    for (std::uint32_t i = 0; i < model_.buffers.size(); ++i) attempt([&] { buffer(i); });
+    for (std::uint32_t i = 0; i < model_.ports.size(); ++i) attempt([&] { port(i); });
+    for (const ModelSelection& selection : model_.select)
+      attempt([&] { program_.select.push_back(selection_of(selection)); });
+    program_.state_slots = model_.state_slots;
+    const auto table = [](const ModelTable& from) { return PolicyTable{from.given, from.by_dscp}; };
+    program_.value = table(model_.value);
+    program_.processing = table(model_.processing);
+    program_.slack = table(model_.slack);
+    return std::move(program_);
+  }
+
+ private:
+  void attempt(const auto& what) {
+    try {
+      what();
+    } catch (const Complaint& complaint) {
+      diagnostics_.error(complaint);
+    }
+  }
+
+  PolicyCode code(const Tree& exact, const Owner& owner, std::span<const std::uint32_t> occupied) {
+    const Tree tree = integral(exact);
+    ranges_.check(tree, occupied);
+    return code_.of(tree, owner);
+  }
+
+  PolicyAction action(const ModelAction& from, const Owner& owner, std::span<const std::uint32_t> occupied) {
+    PolicyAction made;
+    made.kind = from.kind;
+    made.of = from.of;
+    made.slot = from.slot;
+    made.share = share_of(from.share);
+    if (from.kind != PolicyAction::Kind::kModify) return made;
+    const std::uint32_t mine = from.of == PolicyAction::Of::kQueue    ? owner.queue
+                               : from.of == PolicyAction::Of::kBuffer ? owner.buffer
+                                                                      : owner.port;
+    made.object = from.object == mine ? kContextObject : from.object;
+    made.value = code(from.value, owner, occupied);
+    return made;
+  }
+
+  std::vector<PolicyAction> actions(const std::vector<ModelAction>& from, const Owner& owner,
+                                    std::span<const std::uint32_t> occupied) {
+    std::vector<PolicyAction> made;
+    for (const ModelAction& one : from) made.push_back(action(one, owner, occupied));
+    return made;
+  }
+
+  PolicyCases cases(const std::vector<ModelCase>& from, const Owner& owner,
+                    std::span<const std::uint32_t> occupied) {
+    PolicyCases made;
+    for (const ModelCase& one : from) {
+      PolicyCase next;
+      if (one.predicate) next.predicate = code(*one.predicate, owner, occupied);
+      next.actions = actions(one.actions, owner, occupied);
+      made.push_back(std::move(next));
+      if (!one.predicate && &one != &from.back()) {
+        diagnostics_.warn((&one + 1)->place, "this case is never reached: the one before it always holds");
+        break;
+      }
+    }
+    return made;
+  }
+
+  PolicyKey key(const ModelOrder& order, bool reversed = false) {
+    const std::uint32_t context[] = {kContextObject};
+    PolicyKey made;
+    for (const ModelOrder::Component& component : order.components) {
+      PolicyKey::Component next;
+      Scaled value = scaled(component.value);
+      if (component.divisor) {
+        // value and divisor keep their scales apart: both sides of a comparison have the same.
+        Tree divisor = scaled(*component.divisor).tree;
+        ranges_.check(divisor, context);
+        if (ranges_.of(divisor).least < 1)
+          complain(divisor.place, "this divisor can be " + decimal(ranges_.of(divisor).least) +
+                                      ": in an order it is at least 1");
+        next.divisor = code_.of(divisor, {});
+      }
+      if (reversed) value.tree = minus(std::move(value.tree));
+      ranges_.check(value.tree, context);
+      next.value = code_.of(value.tree, {});
+      made.components.push_back(next);
+    }
+    return made;
+  }
+
+  static Tree minus(Tree tree) {
+    if (tree.op == Tree::Op::kSub && tree.kids[0].op == Tree::Op::kNumber && tree.kids[0].number.is_zero())
+      return Tree(std::move(tree.kids[1]));
+    Tree made;
+    made.op = Tree::Op::kSub;
+    made.place = tree.place;
+    made.dim = tree.dim;
+    made.kids.resize(1);
+    made.kids[0].place = tree.place;
+    made.kids.push_back(std::move(tree));
+    return made;
+  }
+
+  PolicyOrder order(const OrderRef& from, PolicyOrder::Kind otherwise) {
+    PolicyOrder made;
+    made.kind = otherwise;
+    if (from == nullptr) return made;
+    made.kind = from->kind;
+    if (made.kind == PolicyOrder::Kind::kKey) made.key = key(*from);
+    return made;
+  }
+
+  void lower_turn(const ModelTurn& turn) {
+    const std::uint32_t context[] = {kContextObject};
+    PolicyTurn made;
+    made.name = turn.name;
+    made.enter = actions(turn.enter, {}, context);
+    made.serve = code(turn.serve, {}, context);
+    made.after = actions(turn.after, {}, context);
+    made.empty = actions(turn.empty, {}, {});
+    program_.turns.push_back(std::move(made));
+  }
+
+  void queue(std::uint32_t number) {
+    const ModelQueue& from = model_.queues[number];
+    PolicyQueue made;
+    made.name = from.name;
+    made.port = from.port;
+    made.index = from.index;
+    made.buffer = from.buffer;
+    made.size = from.size;
+    made.in_packets = from.in_packets;
+    made.lossless = from.lossless;
+    made.takes = from.takes;
+    made.strict = from.strict;
+    made.quantum = from.quantum;
+    made.service = order(from.service, PolicyOrder::Kind::kOldest);
+    made.drop = order(from.drop, PolicyOrder::Kind::kNewest);
+    const std::uint32_t occupied[] = {number};
+    const Owner owner{number, kNoPolicyObject, kNoPolicyObject};
+    made.congestion = cases(from.congestion, owner, occupied);
+    made.post_admission = cases(from.post_admission, owner, occupied);
+    if (marks(made.congestion) || marks(made.post_admission)) program_.marks |= from.takes;
+    program_.queues.push_back(std::move(made));
+  }
+
+  void buffer(std::uint32_t number) {
+    const ModelBuffer& from = model_.buffers[number];
+    PolicyBuffer made;
+    made.name = from.name;
+    made.size = from.size;
+    made.in_packets = from.in_packets;
+    made.queues = from.queues;
+    if (from.drop_from != nullptr) made.drop_from = key(*from.drop_from, from.last_loses);
+    const std::uint32_t occupied[] = {kContextObject};
+    const Owner owner{kNoPolicyObject, number, kNoPolicyObject};
+    made.congestion = cases(from.congestion, owner, occupied);
+    made.post_admission = cases(from.post_admission, owner, occupied);
+    if (marks(made.congestion) || marks(made.post_admission))
+      for (const std::uint32_t one : made.queues) program_.marks |= model_.queues[one].takes;
+    program_.buffers.push_back(std::move(made));
+  }
+
+  void port(std::uint32_t number) {
+    const ModelPort& from = model_.ports[number];
+    PolicyPort made;
+    made.name = from.name;
+    made.egress = PortId{from.egress};
+    made.internal = from.internal;
+    made.drops_ahead = from.drops_ahead;
+    made.share = share_of(from.share);
+    made.rate = from.rate;
+    made.cycle = from.cycle;
+    made.queues = from.queues;
+    made.schedule.has_strict = from.has_strict;
+    if (from.strict_order != nullptr) made.schedule.strict_order = key(*from.strict_order);
+    if (from.order != nullptr) made.schedule.order = key(*from.order);
+    made.schedule.turn = from.turn;
+    if (from.turn != kNoPolicyObject) visits_ = std::max(visits_, turn_visits(model_, from, ranges_));
+    const Owner owner{kNoPolicyObject, kNoPolicyObject, number};
+    made.post_scheduling = cases(from.post_scheduling, owner, {});
+    if (marks(made.post_scheduling))
+      for (const std::uint32_t one : made.queues) program_.marks |= model_.queues[one].takes;
+    if (from.next) made.next = selection_of(*from.next);
+    program_.ports.push_back(std::move(made));
+  }
+
+  PolicySelection selection_of(const ModelSelection& from) {
+    PolicySelection made;
+    for (const ModelSelection::Arm& arm : from.arms) {
+      PolicySelection::Case next;
+      if (arm.predicate) next.predicate = code(*arm.predicate, {}, {});
+      next.first = arm.first;
+      next.count = arm.count;
+      if (arm.index) next.index = code(*arm.index, {}, {});
+      made.cases.push_back(next);
+    }
+    return made;
+  }
+
+  static bool marks(const PolicyCases& cases) {
+    for (const PolicyCase& one : cases)
+      for (const PolicyAction& action : one.actions)
+        if (action.kind == PolicyAction::Kind::kMark) return true;
+    return false;
+  }
+
+ public:
+  const Ranges& ranges() const { return ranges_; }
+  std::int64_t visits() const { return visits_; }
+
+ private:
+  Model& model_;
+  Ranges ranges_;
+  Diagnostics& diagnostics_;
+  PolicyProgram program_;
+  Code code_;
+  std::int64_t visits_ = 0;
+};
+
+// --- bounds -----------------------------------------------------------------------------------------------
+
+std::uint64_t cost(const PolicyCode& code) { return code.count; }
+std::uint64_t cost(const std::vector<PolicyAction>& actions) {
+  std::uint64_t sum = 0;
+  for (const PolicyAction& action : actions) sum += 1 + cost(action.value);
+  return sum;
+}
+std::uint64_t cost(const PolicyCases& cases) {  // all are asked, and the dearest acts
+  std::uint64_t sum = 0, dearest = 0;
+  for (const PolicyCase& one : cases) {
+    sum += cost(one.predicate);
+    dearest = std::max(dearest, cost(one.actions));
+  }
+  return sum + dearest;
+}
+std::uint64_t cost(const PolicyKey& key) {
+  std::uint64_t sum = 0;
+  for (const PolicyKey::Component& component : key.components)
+    sum += cost(component.value) + cost(component.divisor);
+  return sum;
+}
+std::uint64_t cost(const PolicySelection& selection) {
+  std::uint64_t sum = 0, dearest = 0;
+  for (const PolicySelection::Case& one : selection.cases) {
+    sum += cost(one.predicate);
+    dearest = std::max(dearest, cost(one.index));
+  }
+  return sum + dearest;
+}
+
+PolicyBounds bounds_of(const PolicyProgram& program, const SwitchConfig& config, std::int64_t visits) {
+  PolicyBounds bounds;
+  const std::int64_t longest = config.longest_frame().count(), shortest = kMinFrameBytes.count();
+  bounds.evictions = static_cast<std::uint64_t>((longest + shortest - 1) / shortest + 1);
+  std::uint64_t select = 0, queue_cost = 0, buffer_cost = 0, queue_key = 0, heaps = 0, departure = 0;
+  for (const PolicySelection& one : program.select) select = std::max(select, cost(one));
+  for (const PolicyQueue& queue : program.queues) {
+    queue_cost = std::max(queue_cost, cost(queue.service.key) + cost(queue.drop.key) +
+                                          cost(queue.congestion) * (bounds.evictions + 1) +
+                                          cost(queue.post_admission));
+    const std::uint64_t keyed = (queue.service.kind == PolicyOrder::Kind::kKey ? 1u : 0u) +
+                                (queue.drop.kind == PolicyOrder::Kind::kKey ? 1u : 0u);
+    heaps = std::max(heaps, keyed);
+  }
+  for (const PolicyBuffer& buffer : program.buffers) {
+    buffer_cost =
+        std::max(buffer_cost, cost(buffer.congestion) * (bounds.evictions + 1) + cost(buffer.post_admission));
+    queue_key = std::max(queue_key, cost(buffer.drop_from));
+  }
+  for (const PolicyPort& port : program.ports) {
+    std::uint64_t one = cost(port.post_scheduling) + cost(port.next);
+    const std::uint64_t keys = cost(port.schedule.strict_order) + cost(port.schedule.order);
+    one += keys * port.queues.size();
+    if (port.schedule.turn != kNoPolicyObject) {
+      const PolicyTurn& turn = program.turns[port.schedule.turn];
+      one += static_cast<std::uint64_t>(visits) * (cost(turn.serve) + cost(turn.enter)) + cost(turn.after) +
+             cost(turn.empty);
+    }
+    departure = std::max(departure, one);
+  }
+  bounds.arrival_instructions = select + queue_cost + buffer_cost + queue_key * (bounds.evictions + 1);
+  bounds.departure_instructions = departure;
+  bounds.arrival_heap_steps = heaps * (bounds.evictions + 1);
+  bounds.departure_heap_steps = heaps;
+  return bounds;
+}
+
+}  // namespace
+
+PolicyProgram lower(Model& model, const SwitchConfig& config, std::span<const PortConfig> ports,
+                    Diagnostics& diagnostics) {
+  Lowering lowering(model, config, ports, diagnostics);
+  find_ways(model, lowering.ranges(), config, diagnostics);
+  if (diagnostics.failed()) return {};
+  check_lossless(model, config, diagnostics);
+  PolicyProgram program = lowering.run();
+  if (!diagnostics.failed()) program.bounds = bounds_of(program, config, lowering.visits());
+  return program;
+}
+
+}  // namespace rocelab::oq

@@ -11,7 +11,7 @@
 #include "emu/runner/flow_file.h"
 #include "emu/runner/formula.h"
 #include "emu/runner/plan.h"
-#include "emu/runner/quantity.h"
+#include "base/quantity.h"
 #include "emu/runner/rocc_loop.h"
 #include "emu/runner/routing.h"
 #include "emu/runner/scenario.h"

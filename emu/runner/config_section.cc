@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/nearest.h"
-#include "emu/runner/quantity.h"
+#include "base/quantity.h"
 #include "emu/runner/text_file.h"
 
 namespace rocelab {

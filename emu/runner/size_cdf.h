@@ -12,7 +12,7 @@
 
 #include "base/rng.h"
 #include "base/units.h"
-#include "emu/runner/quantity.h"
+#include "base/quantity.h"
 
 namespace rocelab {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "emu/runner/config_tree.h"
-#include "emu/runner/quantity.h"
+#include "base/quantity.h"
 #include "emu/runner/scenario.h"
 #include "emu/runner/text_file.h"
 

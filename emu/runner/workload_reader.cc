@@ -4,7 +4,7 @@
 
 #include "base/nearest.h"
 #include "emu/runner/offered_load.h"
-#include "emu/runner/quantity.h"
+#include "base/quantity.h"
 #include "emu/runner/readers.h"
 #include "emu/runner/schema_reader.h"
 #include "emu/runner/workload_parts.h"

@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "emu/runner/quantity.h"
+#include "base/quantity.h"
 #include "emu/runner/workload_parts.h"
 
 namespace rocelab {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string>
 
-#include "emu/runner/quantity.h"
+#include "base/quantity.h"
 #include "emu/runner/workload_parts.h"
 
 namespace rocelab {

@@ -1,4 +1,4 @@
-#include "emu/runner/quantity.h"
+#include "base/quantity.h"
 
 #include <gtest/gtest.h>
 

@@ -273,6 +273,8 @@ std::span<const PortId> Switch::take_ready() {
   return core_->taken;
 }
 
+const SwitchPolicy* Switch::policy() const { return core_->policy.get(); }
+
 Time Switch::next_timeout() const { return core_->timers.min_time(); }
 
 }  // namespace rocelab

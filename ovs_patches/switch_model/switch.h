@@ -60,6 +60,7 @@ struct ClassReport {
 };
 
 struct SwitchCore;
+class SwitchPolicy;
 
 class Switch {
  public:
@@ -93,6 +94,7 @@ class Switch {
   bool is_paused(PortId egress, Tc tc) const;  // by the peer
   template <class Mechanism>
   const Mechanism* mechanism() const;                        // null: off; defined in switch_core.h
+  const SwitchPolicy* policy() const;                        // null: none
   bool is_pausing(PortId ingress, Tc tc) const;              // asks the peer to pause
   SwitchPortCounters counters(PortId port, Time now) const;  // `now`: pauses that last are counted up to it
   std::vector<ClassReport> describe() const;                 // port by port, class by class

@@ -1,5 +1,7 @@
 // What a queueing policy decides, carried out: its frames are in the queues of their (egress port, class)
 // like all others, so that lengths, pauses and mechanisms see them; the policy has their orders.
+#include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "ovs_patches/switch_model/switch_flow.h"
@@ -57,7 +59,8 @@ void SwitchCore::store_by_policy(PortId in, std::span<const PortId> outs, Packet
       return drop(in, outs[0], *packet, SwitchDropReason::kHeadroom, now);
   }
   if (outs.size() > 1) return receive_copies(in, outs, std::move(packet), true, now);
-  if (offer(in, outs[0], packet, kNoShare, now)) return;
+  const Packet& stored = *packet;  // stays where it is while the queue holds it
+  if (offer(in, outs[0], packet, kNoShare, now)) return note_stored(in, outs[0], stored, now);
   if (lossless(tc)) buffer.release_lossless(in, tc, frame);
   drop(outs[0], in, *packet, SwitchDropReason::kEgressLimit, now);
 }
@@ -71,28 +74,29 @@ void SwitchCore::copies_by_policy(PortId in, std::span<const PortId> outs, Packe
   const bool counts = share < kGivenBack;
   const bool charges = counts && !lossless(tc);
   if (charges) buffer.charge_lossy(in, tc, frame);
-  bool stored = false;
+  if (counts) shares[share].copies = 1;  // ours, until all outputs have been asked
+  std::optional<TraceRecord> last;       // of those that were stored
   for (std::size_t i = 0; i < outs.size(); ++i) {
+    if (lossless(tc) && !egress_takes(outs[i], tc, frame)) {
+      note_drop(outs[i], in, *packet, SwitchDropReason::kEgressMax, now);
+      if (i + 1 == outs.size()) release_frame(*packet);
+      continue;
+    }
     PacketRef copy = i + 1 == outs.size() ? std::move(packet) : copy_of(*packet);
     if (!copy) {
       note_drop(outs[i], in, *packet, SwitchDropReason::kNoCopy, now);
       continue;
     }
     const Packet& one = *copy;  // stays where it is while the queue holds it
-    if (offer(in, outs[i], copy, share, now)) {
-      note_delivered(in, outs[i], one, now);
-      stored = true;
-    } else {
+    if (offer(in, outs[i], copy, share, now))
+      last = delivery(in, outs[i], one, now);
+    else
       drop(outs[i], in, one, SwitchDropReason::kEgressLimit, now);
-    }
   }
+  if (last && trace.wants(TraceKind::kDeliver)) trace.record(*last);
   if (!counts) return;
-  if (stored) {
-    if (lossless(tc) && buffer.above_xoff(in, tc)) request_pause(kBufferOwner, in, tc, true, now);
-    return;
-  }
-  charges ? buffer.release_lossy(in, tc, frame) : buffer.release_lossless(in, tc, frame);
-  free_shares.push_back(share);
+  if (last && lossless(tc) && buffer.above_xoff(in, tc)) request_pause(kBufferOwner, in, tc, true, now);
+  give_back(in, tc, frame, share, now);
 }
 
 // Asks the policy. False: it refuses the frame, which the caller still has; what it evicted is gone.
@@ -119,12 +123,10 @@ bool SwitchCore::offer(PortId in, PortId out, PacketRef& packet, std::uint32_t s
   if (refused) {
     queues.release(node);
   } else {
-    Packet& stored = *packet;  // stays where it is while the queue holds it
     const PolicyOutcome decided = outcome;
-    carry_out(in, out, stored, decided, now);
+    carry_out(in, out, *packet, decided, now);
     if (charges) buffer.charge_lossy(in, tc, frame);
     enqueue(in, out, std::move(packet), share, now, node);
-    if (share == kNoShare) note_stored(in, out, stored, now);
   }
   for (const std::uint32_t victim : evicted) evict(victim, now);
   evicted.clear();

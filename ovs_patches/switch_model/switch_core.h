@@ -99,6 +99,7 @@ struct SwitchCore {
   void enqueue(PortId in, PortId out, PacketRef&& packet, std::uint32_t share, Time now,
                std::uint32_t number = EgressQueues::kNil);
   void mark(PortId out, PortId in, Packet& packet, Bytes queue, Time now);
+  static TraceRecord delivery(PortId in, PortId out, const Packet& packet, Time now);
   void note_delivered(PortId in, PortId out, const Packet& packet, Time now);
   void note_stored(PortId in, PortId out, const Packet& packet, Time now);
   void drop(PortId at_port, PortId peer, const Packet& packet, SwitchDropReason reason, Time now);

@@ -1,6 +1,7 @@
 // The way in: admission, copies, marking, drops.
 #include <algorithm>
 #include <bit>
+#include <optional>
 #include <utility>
 
 #include "base/check.h"
@@ -109,20 +110,22 @@ void SwitchCore::receive_copies(PortId in, std::span<const PortId> outs, PacketR
   }
   const Packet& original = *packet;  // stays where it is while the queue holds it
   const std::uint32_t share = charged ? new_share() : kGivenBack;
-  bool stored = false;
+  std::optional<TraceRecord> stored;  // the last one
   for (std::size_t i = 0; i < outs.size(); ++i) {
     if (!egress_takes(outs[i], tc, frame)) {
       note_drop(outs[i], in, original, full_reason(outs[i], tc, frame), now);
     } else if (PacketRef copy = i == last ? std::move(packet) : copy_of(original)) {
+      const Packet& one = *copy;  // stays where it is while the queue holds it
       enqueue(in, outs[i], std::move(copy), share, now);
-      stored = true;
+      stored = delivery(in, outs[i], one, now);
     } else {
       note_drop(outs[i], in, original, SwitchDropReason::kNoCopy, now);
     }
   }
   if (stored && !lossless(tc)) buffer.charge_lossy(in, tc, frame);
   if (!stored && charged && lossless(tc)) buffer.release_lossless(in, tc, frame);  // outputs at their limits
-  if (stored) note_stored(in, outs[last], original, now);
+  if (stored && trace.wants(TraceKind::kDeliver)) trace.record(*stored);
+  if (stored && lossless(tc) && buffer.above_xoff(in, tc)) request_pause(kBufferOwner, in, tc, true, now);
   if (!stored && charged) free_shares.push_back(share);
   if (packet) release_frame(*packet);
 }

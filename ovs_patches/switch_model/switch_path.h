@@ -50,18 +50,21 @@ namespace rocelab {
   if (idle && port.has_more()) list_ready(out, port);
 }
 
+[[gnu::always_inline]] inline TraceRecord SwitchCore::delivery(PortId in, PortId out, const Packet& packet,
+                                                               Time now) {
+  return {.time = now,
+          .kind = TraceKind::kDeliver,
+          .mark = static_cast<std::uint8_t>(packet.ecn),
+          .port = in.value,
+          .flow = packet.flow,
+          .bytes = packet.frame_length,
+          .psn = packet.roce.psn.value(),
+          .peer = out.value};
+}
+
 [[gnu::always_inline]] inline void SwitchCore::note_delivered(PortId in, PortId out, const Packet& packet,
                                                               Time now) {
-  if (trace.wants(TraceKind::kDeliver)) {
-    trace.record({.time = now,
-                  .kind = TraceKind::kDeliver,
-                  .mark = static_cast<std::uint8_t>(packet.ecn),
-                  .port = in.value,
-                  .flow = packet.flow,
-                  .bytes = packet.frame_length,
-                  .psn = packet.roce.psn.value(),
-                  .peer = out.value});
-  }
+  if (trace.wants(TraceKind::kDeliver)) trace.record(delivery(in, out, packet, now));
 }
 
 // After a frame was charged and queued.

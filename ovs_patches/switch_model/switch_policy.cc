@@ -10,6 +10,7 @@ namespace rocelab {
 
 SwitchPolicy::SwitchPolicy(std::shared_ptr<const PolicyProgram> first, const Rng& rng) : rng_(rng) {
   runs_.reserve(kMostDraining + 2);
+  history_.push_back({Time::zero(), first, false});
   add(std::move(first));
 }
 
@@ -70,6 +71,7 @@ std::uint64_t SwitchPolicy::change(const PolicyChange& change, Time now) {
   if (runs_.size() > kMostDraining) requeued += requeue(0, 1, now);
   forget_drained();
   add(change.program);
+  history_.push_back({now, change.program, change.by_hand});
   for (std::size_t old = 0; old + 1 < runs_.size(); ++old)
     for (const std::uint32_t node : runs_[old].instance.in_order()) {
       const PolicyPacket& packet = runs_[old].instance.packet(node);

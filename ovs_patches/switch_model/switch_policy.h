@@ -25,6 +25,7 @@ struct PolicyChange {
   Time at;
   std::shared_ptr<const PolicyProgram> program;  // compiled for this switch
   bool requeue = false;                          // frames that wait join it, instead of being drained first
+  bool by_hand = false;                          // no scenario says so
 };
 
 // Empty where a switch of this configuration can have policies; else why not, as a clause.
@@ -48,6 +49,13 @@ class SwitchPolicy {
   bool moves() const;
   Time next_move() const;
   bool move(Time now, PolicyInstance::Move& what);
+
+  struct InForce {  // from when on
+    Time at;
+    std::shared_ptr<const PolicyProgram> program;
+    bool by_hand = false;
+  };
+  const std::vector<InForce>& history() const { return history_; }
 
   const PolicyPacket& packet(std::uint32_t node) const { return of(node).packet(node); }
   const PolicyInstance& current() const { return runs_.back().instance; }
@@ -73,6 +81,7 @@ class SwitchPolicy {
   Rng rng_;
   std::uint32_t serials_ = 0;
   std::int64_t processing_ = 0;
+  std::vector<InForce> history_;
   std::vector<Run> runs_;                 // the last is in force, the others drain
   std::vector<std::uint32_t> serial_of_;  // by node
 };

@@ -17,21 +17,21 @@ constexpr int kMostVisits = 1 << 16;
 
 }  // namespace
 
-PolicyInstance::Queue::Queue(const PolicyQueue& queue, const Rng& parent)
-    : rng(parent.fork("queue/" + queue.name)) {}
+PolicyInstance::Queue::Queue(std::uint32_t number, const Rng& parent)
+    : rng(parent.fork("queue/" + std::to_string(number))) {}
 
-PolicyInstance::Port::Port(const PolicyPort& port, const Rng& parent)
+PolicyInstance::Port::Port(const PolicyPort& port, std::uint32_t number, const Rng& parent)
     : line_rate(static_cast<std::int64_t>(static_cast<__int128>(port.rate) * port.share.whole /
                                           std::max(1u, port.share.part))),
       line(Rate::from_bps(std::max<std::int64_t>(1, line_rate))),
-      rng(parent.fork("port/" + port.name)) {}
+      rng(parent.fork("port/" + std::to_string(number))) {}
 
 PolicyInstance::PolicyInstance(const PolicyProgram& program, const Rng& rng) : program_(&program) {
-  for (const PolicyQueue& queue : program.queues) queues_.emplace_back(queue, rng);
-  for (const PolicyBuffer& buffer : program.buffers)
-    buffers_.push_back({.rng = rng.fork("buffer/" + buffer.name)});
+  for (std::uint32_t q = 0; q < program.queues.size(); ++q) queues_.emplace_back(q, rng);
+  for (std::uint32_t b = 0; b < program.buffers.size(); ++b)
+    buffers_.push_back({.rng = rng.fork("buffer/" + std::to_string(b))});
   for (const PolicyPort& spec : program.ports) {
-    Port& port = ports_.emplace_back(spec, rng);
+    Port& port = ports_.emplace_back(spec, static_cast<std::uint32_t>(ports_.size()), rng);
     RL_CHECK(spec.queues.size() <= 64);
     for (std::uint32_t i = 0; i < spec.queues.size(); ++i) {
       const PolicyQueue& queue = program.queues[spec.queues[i]];
@@ -447,6 +447,13 @@ void PolicyInstance::remove(std::uint32_t node, Time now) {
   take_out(node, now);
   ++queues_[queue].counts.dropped;
   if (in_order && queues_[queue].arrivals.empty()) on_empty(queue, node, now);
+}
+
+void PolicyInstance::set_processing(std::uint32_t node, std::int64_t processing, Time now) {
+  unrank(node);
+  waiting_[node].packet.processing = processing;
+  rank(node, now);
+  touched(waiting_[node].queue, now);
 }
 
 std::vector<std::uint32_t> PolicyInstance::in_order() const {

@@ -39,7 +39,8 @@ void lay_out(Header& h) {
   h.switch_offset = h.host_port_offset + h.hosts * sizeof(HostPort);
   h.port_offset = align(h.switch_offset + h.switches * sizeof(SwitchEntry), 128);
   h.link_change_offset = h.port_offset + h.ports * sizeof(PortEntry);
-  h.port_result_offset = align(h.link_change_offset + h.link_changes * sizeof(LinkChangeEntry), 128);
+  h.policy_offset = h.link_change_offset + h.link_changes * sizeof(LinkChangeEntry);
+  h.port_result_offset = align(h.policy_offset + h.policy_bytes, 128);
   h.vf_offset = align(h.port_result_offset + h.ports * sizeof(PortResult), 128);
   h.rings_offset = align(h.vf_offset + vfs * sizeof(VfSlot), 4096);
   h.frames_offset = align(h.rings_offset + vfs * ring_bytes(h), 4096);
@@ -163,6 +164,7 @@ Segment Segment::create(const std::filesystem::path& path, const SegmentPlan& pl
   h.switches = static_cast<std::uint32_t>(plan.world.switches.size());
   h.ports = static_cast<std::uint32_t>(plan.world.ports.size());
   h.link_changes = static_cast<std::uint32_t>(plan.world.link_changes.size());
+  h.policy_bytes = static_cast<std::uint32_t>(plan.world.policies.size());
   h.ring_capacity = ring_capacity(plan, lookahead);
   h.frames_per_vf = std::bit_ceil(plan.frames_per_vf);
   h.frame_stride = static_cast<std::uint32_t>(align(plan.max_frame_bytes, 64));
@@ -192,6 +194,7 @@ Segment Segment::create(const std::filesystem::path& path, const SegmentPlan& pl
   std::ranges::uninitialized_copy(
       plan.world.link_changes,
       std::span(reinterpret_cast<LinkChangeEntry*>(base + h.link_change_offset), h.link_changes));
+  std::memcpy(base + h.policy_offset, plan.world.policies.data(), plan.world.policies.size());
   std::ranges::uninitialized_value_construct(segment.port_results());
   for (std::uint32_t i = 0; i < header->hosts; ++i)
     new (&segment.host_ports()[i]) HostPort{.classes = plan.world.hosts[i].nic.class_turns()};
@@ -241,6 +244,9 @@ std::span<PortEntry> Segment::ports() const {
 std::span<const LinkChangeEntry> Segment::link_changes() const {
   return {reinterpret_cast<const LinkChangeEntry*>(base_ + header_->link_change_offset),
           header_->link_changes};
+}
+std::string_view Segment::policies() const {
+  return {reinterpret_cast<const char*>(base_ + header_->policy_offset), header_->policy_bytes};
 }
 std::span<PortResult> Segment::port_results() const {
   return {reinterpret_cast<PortResult*>(base_ + header_->port_result_offset), header_->ports};

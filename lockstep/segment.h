@@ -4,7 +4,8 @@
 // verdicts.
 //
 //   Header | HostEntry[hosts] | HostPort[hosts] | SwitchEntry[switches] | PortEntry[ports] |
-//   LinkChangeEntry[link_changes] | PortResult[ports] | VfSlot[hosts * vfs] | rings | frames
+//   LinkChangeEntry[link_changes] | policies (text) | PortResult[ports] | VfSlot[hosts * vfs] | rings |
+//   frames
 //
 // Frames never move: a descriptor names one by index. Each VF (virtual function: one process's share of a
 // host's NIC) owns a range of frames, fills them, and gets each back once whoever dropped or consumed it has
@@ -64,7 +65,7 @@ struct Header {
   double pace = 0;      // > 0: at least this many seconds of wall time per second of experiment
   double dilation = 0;  // > 0: the wall clock (wall_clock.h): so many seconds of it per second of experiment
   std::int64_t sample_interval_ps = 0;  // > 0: queues and flows are sampled
-  std::uint32_t hosts = 0, vfs_per_host = 0, switches = 0, ports = 0, link_changes = 0;
+  std::uint32_t hosts = 0, vfs_per_host = 0, switches = 0, ports = 0, link_changes = 0, policy_bytes = 0;
   std::uint32_t ring_capacity = 0;  // descriptors per ring
   std::uint32_t frames_per_vf =
       0;  // power of two; the switch process owns one more range behind the last VF's
@@ -72,8 +73,8 @@ struct Header {
   std::uint32_t expected_participants =
       0;  // time stays at 0 until so many VFs are claimed and all their threads are parked
   std::uint64_t vf_offset = 0, rings_offset = 0, frames_offset = 0, host_offset = 0, host_port_offset = 0,
-                switch_offset = 0, port_offset = 0, link_change_offset = 0, port_result_offset = 0,
-                service_port_offset = 0;
+                switch_offset = 0, port_offset = 0, link_change_offset = 0, policy_offset = 0,
+                port_result_offset = 0, service_port_offset = 0;
   char trace_dir[128] = {};  // where event files go; empty: none
   char pcap_dir[128] = {};   // where the switches write their pcapng files; empty: none
   // --- the clock
@@ -154,6 +155,7 @@ class Segment {
   std::span<SwitchEntry> switches() const;
   std::span<PortEntry> ports() const;
   std::span<const LinkChangeEntry> link_changes() const;
+  std::string_view policies() const;           // World::policies
   std::span<PortResult> port_results() const;  // written by the switch process between windows
   HostShare share_of(std::uint32_t host) const;
   std::span<VfSlot> vfs() const;              // index = host * vfs_per_host + vf

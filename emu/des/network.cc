@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "emu/des/network_path.h"
 #include "emu/runner/link_events.h"
+#include "emu/world/switch_policies.h"
 
 namespace rocelab::des {
 namespace {
@@ -47,7 +48,11 @@ Network::SwitchSlot::SwitchSlot(const RunPlan& plan, std::uint32_t index, Packet
       trace(sink),
       node(entry.config, port_configs(plan.world.ports, entry), Rng(plan.seed).fork(entry.name), pool,
            sink != nullptr ? static_cast<TraceSink&>(*sink) : none),
-      samples(sink != nullptr ? plan.settings.engine.sample_interval : Duration()) {}
+      samples(sink != nullptr ? plan.settings.engine.sample_interval : Duration()) {
+  if (plan.world.policies.empty()) return;
+  const std::vector<PortConfig> ports = port_configs(plan.world.ports, entry);
+  node.set_policies(policy_changes(plan.settings.policies.policies, index, entry.config, ports));
+}
 
 Network::Network(const RunPlan& plan, const Sinks& sinks)
     : plan_(plan), sinks_(sinks), forwarding_(plan), flows_(program_flows(plan)), lookahead_(plan.lookahead) {
@@ -82,7 +87,8 @@ Network::Network(const RunPlan& plan, const Sinks& sinks)
   plain_ = rerouted_.empty() && sinks.tap == nullptr &&
            std::ranges::none_of(port_edges_, [](const PortEdge& e) { return e.faults_in || e.faults_out; });
   for (const HostEntry& host : world.hosts) host_edges_.push_back({host.port, NodeId{host.node}});
-  next_.resize(hosts_.size() + switches_.size(), Time::never());
+  next_.resize(hosts_.size(), Time::never());
+  for (const auto& slot : switches_) next_.push_back(slot->node.next_event());
   connect_programs();
 }
 

@@ -70,6 +70,7 @@ class Network {
   const RunPlan& plan() const { return plan_; }
   bool takes_part(std::uint32_t host) const { return hosts_[host] != nullptr; }
   const HostNode& host(std::uint32_t index) const { return *hosts_[index]; }
+  const Switch& switch_model(std::uint32_t index) const { return switches_[index]->node.model(); }
   bool any_failed() const;
   bool programs_over() const;        // every end of every flow is over, or its peer's end has failed
   Time programs_over_since() const;  // the latest end of a program; never() while one runs

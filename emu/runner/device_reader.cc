@@ -150,6 +150,7 @@ SwitchConfig read_switch(ConfigSection section, bool pfc, const CcPreset& conges
   read_mechanisms(section, "switch", config);
   check_mechanisms(section, config);
   check_ranks(section, config);
+  section.node("openqueue");  // read_policies()
   section.finish();
   return config;
 }

@@ -27,7 +27,9 @@ void collect_files(const ConfigNode& node, const std::filesystem::path& folder,
                    std::vector<std::filesystem::path>& files) {
   for (const auto& [key, member] : node.members) {
     if (key == "label" || key == "case") continue;
-    if ((key == "cdf" || key == "file") && member.kind == ConfigNode::Kind::kString)
+    const bool names_file = key == "cdf" || key == "file" ||
+                            ((key == "openqueue" || key == "policy") && member.text != "builtin");
+    if (names_file && member.kind == ConfigNode::Kind::kString)
       files.push_back(named_file(member, folder));
     collect_files(member, folder, files);
   }

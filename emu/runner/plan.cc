@@ -13,7 +13,7 @@
 #include "emu/runner/link_events.h"
 #include "emu/runner/mechanism_checks.h"
 #include "emu/runner/plan_checks.h"
-#include "emu/runner/quantity.h"
+#include "base/quantity.h"
 #include "emu/runner/rocc_loop.h"
 #include "emu/runner/routing.h"
 #include "emu/runner/workload.h"
@@ -116,6 +116,7 @@ class Planner {
     add_hosts();
     add_switches();
     fit_mechanisms(plan_, routing_, most.links);
+    policy_room_ = check_policies(plan_);
     plan_.routes = routing_.all_rules(rng_);
     plan_.world.link_changes = link_changes(settings_, plan_.world);
     plan_.route_changes = route_changes(settings_, plan_.routes, rng_);
@@ -331,6 +332,7 @@ class Planner {
           std::max(buffers, std::max({config->ingress_buffer, config->egress_limit, config->input_buffer}) +
                                 config->shared_pool + behind);
     }
+    buffers = std::max(buffers, policy_room_);
     Bytes links;
     for (const Link& link : topology_.links()) links = std::max(links, bytes_in(2 * link.delay, link.rate));
     const auto hops = static_cast<std::int64_t>(most_links_);
@@ -356,6 +358,7 @@ class Planner {
   Rng rng_;
   RunPlan plan_;
   std::size_t most_links_ = 0;
+  Bytes policy_room_;
   Rate fastest_link_;
 };
 

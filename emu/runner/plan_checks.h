@@ -30,4 +30,8 @@ const Settings& original_of(const Scenario& scenario, const Settings& settings);
 // lose none of them.
 void check_replay(const RunPlan& plan);
 
+// Compiles the policies of the switches, and puts them into the world. The most bytes that may wait for one
+// port. Throws ScenarioError with the compiler's errors.
+Bytes check_policies(RunPlan& plan);
+
 }  // namespace rocelab

@@ -68,6 +68,10 @@ void read_each_class(ConfigSection& section,
 void read_mechanisms(ConfigSection& section, const std::string& path, SwitchConfig& config);
 void check_mechanisms(ConfigSection& section, const SwitchConfig& config);
 void check_ranks(ConfigSection& section, const SwitchConfig& config);
+// switch.openqueue and [[policy_event]]. `section` is [switch].
+PolicySettings read_policies(ConfigSection section, std::vector<ConfigSection> events,
+                             const Topology& topology, const std::filesystem::path& folder);
+Schema<PolicyEvent> policy_event_schema();
 // [[switch_group]]: [switch] with some keys changed, for some switches. Without its class map, RoCC and
 // telemetry, which are a network's.
 std::vector<SwitchGroup> read_switch_groups(std::vector<ConfigSection> sections, const ConfigNode* base,

@@ -215,10 +215,11 @@ std::vector<Variant> apply_cases(ConfigSection& root, std::vector<Variant> varia
 
 // Top-level keys that are not settings of a run; asked for so that they count as known.
 void know_top_level(ConfigSection& root) {
-  for (const char* key :
-       {"name",    "title",    "seeds", "transport",          "label",   "axes",     "case",
-        "compare", "topology", "fault", "link_event",         "classes", "switch",   "switch_group",
-        "nic",     "slack",    "irn",   "congestion_control", "timers",  "workload", "engine"})
+  for (const char* key : {"name",       "title",   "seeds",   "transport",          "label",
+                          "axes",       "case",    "compare", "topology",           "fault",
+                          "link_event", "classes", "switch",  "switch_group",       "policy_event",
+                          "nic",        "slack",   "irn",     "congestion_control", "timers",
+                          "workload",   "engine"})
     root.node(key);
 }
 
@@ -246,6 +247,7 @@ Settings read_settings(const Variant& variant, const std::filesystem::path& fold
   s.switches = read_switch(root.table("switch"), label.pfc, cc, slack.on(), s.ecn_by_rate);
   s.switch_groups = read_switch_groups(root.tables("switch_group"), root.node("switch"), s.topology,
                                        label.pfc, cc, slack.on(), s.parameters);
+  s.policies = read_policies(root.table("switch"), root.tables("policy_event"), s.topology, folder);
   s.nic =
       read_nic(root.table("nic"), root.table("irn"), label.mode, label.pfc, cc.config, s.topology, class_map);
   s.nic.config.slack = slack;

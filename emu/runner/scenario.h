@@ -17,6 +17,7 @@
 #include "base/units.h"
 #include "emu/runner/size_cdf.h"
 #include "emu/runner/topology.h"
+#include "emu/world/switch_policies.h"
 #include "irn_provider/transport/nic_config.h"
 #include "ovs_patches/switch_model/switch_config.h"
 
@@ -157,10 +158,16 @@ struct Parameter {
   friend bool operator==(const Parameter&, const Parameter&) = default;
 };
 
+struct PolicySettings {
+  SwitchPolicies policies;
+  std::vector<std::string> keys;  // by source: the key that names it
+};
+
 struct Settings {
   std::string label;
   Topology topology;
-  std::vector<LinkEvent> link_events;    // in the order of time
+  std::vector<LinkEvent> link_events;  // in the order of time
+  PolicySettings policies;
   std::vector<NodeClassMap> class_maps;  // of single nodes; of all others: switches.class_map
   SwitchConfig switches;                 // of those in no group; max_frame is filled in with the wire MTU
   std::vector<EcnOfRate> ecn_by_rate;

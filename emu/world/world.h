@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 #include <type_traits>
 #include <vector>
@@ -75,6 +76,7 @@ struct World {
   std::vector<SwitchEntry> switches;
   std::vector<PortEntry> ports;               // switch by switch
   std::vector<LinkChangeEntry> link_changes;  // in the order of time
+  std::string policies;                       // of the switches: packed() of switch_policies.h
   WorldView view() const { return {hosts, switches, ports, link_changes, seed}; }
 };
 

@@ -1,6 +1,7 @@
 #include "ovs_patches/netdev/fabric.h"
 
 #include <algorithm>
+#include <fstream>
 #include <numeric>
 #include <span>
 #include <stdexcept>
@@ -9,6 +10,7 @@
 #include "base/check.h"
 #include "base/wire/bytes.h"
 #include "emu/world/host_identity.h"
+#include "emu/world/switch_policies.h"
 
 namespace rocelab {
 
@@ -27,7 +29,12 @@ Fabric::Node::Node(const lockstep::Segment& segment, const SwitchEntry& e, Packe
     : entry(e),
       trace(segment.header().trace_dir, e.name),
       node(e.config, checked_ports(segment, e), Rng(segment.header().seed).fork(e.name), pool, trace, &bank),
-      samples(Duration::from_ps(segment.header().sample_interval_ps)) {}
+      samples(Duration::from_ps(segment.header().sample_interval_ps)) {
+  if (segment.policies().empty()) return;
+  const auto index = static_cast<std::uint32_t>(&entry - segment.switches().data());
+  const std::vector<PortConfig> ports = port_configs(segment.ports(), entry);
+  node.set_policies(policy_changes(unpacked(segment.policies()), index, entry.config, ports));
+}
 
 Fabric::Fabric(lockstep::Segment& segment, lockstep::Coordinator& coordinator)
     : segment_(segment),
@@ -146,6 +153,20 @@ void Fabric::publish_counters() {
   for (Port& port : ports_) port.result.counters = port.node.node.model().counters(port.id, end_);
 }
 
+// A file of each switch that has some, beside its event file.
+void Fabric::save_policies() {
+  const std::string folder = segment_.header().trace_dir;
+  if (folder.empty()) return;
+  for (const auto& node : nodes_)
+    if (const SwitchPolicy* policy = node->node.model().policy()) {
+      std::ofstream file(folder + "/" + node->entry.name + ".policy");
+      file << policy_json(*policy) << '\n';
+      file.close();
+      if (!file)
+        throw RunError(std::string("the policies of ") + node->entry.name + " could not be written");
+    }
+}
+
 void Fabric::save() {
   publish_counters();
   for (const auto& node : nodes_) {
@@ -153,6 +174,7 @@ void Fabric::save() {
     if (node->trace.failed())
       throw RunError(std::string("the event file of ") + node->entry.name + " could not be written");
   }
+  save_policies();
   captures_.flush();
   if (const SwitchCapture* failed = captures_.failed())
     throw RunError("the capture " + failed->path() + " could not be written");

@@ -82,6 +82,10 @@ class Fabric {
   SwitchPortCounters counters(std::uint32_t port) const {
     return ports_[port].node.node.model().counters(ports_[port].id, end_);
   }
+  // As SwitchNode::add_policy(); between two steps.
+  void add_policy(std::size_t index, PolicyChange change) {
+    nodes_[index]->node.add_policy(std::move(change));
+  }
   Captures& captures() { return captures_; }  // between two steps
   std::uint64_t late_arrivals(std::size_t index) const { return nodes_[index]->node.late_arrivals(); }
   const FrameBank& bank() const { return bank_; }
@@ -118,6 +122,7 @@ class Fabric {
   };
 
   void capture_all(const std::string& folder);
+  void save_policies();
   void add_port(std::uint32_t index);
   void refresh(std::uint32_t port);
   void arrive_from_host(std::uint32_t port, HostLink::Arrival& arrival);

@@ -19,6 +19,7 @@
 #include "lockstep/coordinator.h"
 #include "lockstep/segment.h"
 #include "ovs_patches/netdev/fabric.h"
+#include "ovs_patches/netdev/policy_command.h"
 #include "ovs_patches/netdev/report.h"
 
 using rocelab::Fabric;
@@ -277,4 +278,21 @@ bool lossless_capture_stop(lossless_fabric* f, const char* file, char* error, si
   const std::string problem = f->visit([&](Fabric& fabric) { return fabric.captures().stop(file); });
   say(error, error_size, problem);
   return problem.empty();
+}
+
+char* lossless_openqueue(lossless_fabric* f, const char* const words[], size_t n, bool* ok) {
+  *ok = true;
+  try {
+    const std::vector<std::string> all(words, words + n);
+    if (n > 0 && all[0] == "load") {
+      rocelab::PolicyLoad load = rocelab::read_load(f->segment, std::span(all).subspan(1));
+      return copy(f->visit([&](Fabric& fabric) { return carry_out(fabric, std::move(load)); }));
+    }
+    if (n > 0 && n <= 2 && all[0] == "show")
+      return copy(f->visit([&](Fabric& fabric) { return show_policies(fabric, n == 2 ? all[1] : ""); }));
+    throw std::runtime_error("write load SWITCH|all FILE|builtin ..., or show [SWITCH]");
+  } catch (const std::exception& e) {
+    *ok = false;
+    return copy(e.what());
+  }
 }

@@ -93,6 +93,10 @@ void lossless_get_counters(struct lossless_fabric *, size_t port, uint64_t *valu
 char *lossless_show(struct lossless_fabric *, const char *name);
 char *lossless_counters_json(struct lossless_fabric *);
 
+/* `lossless/openqueue`: 'words' are what follows the command.  Text to be freed by
+ * the caller; '*ok' says whether it is an answer or what is wrong. */
+char *lossless_openqueue(struct lossless_fabric *, const char *const words[], size_t n, bool *ok);
+
 /* From now on frames at the ports with these interface names go into 'file',
  * too.  The file exists, and the caller holds a lock on it (flock) for as long
  * as the capture is to go on.  Returns false with a line in 'error' when that

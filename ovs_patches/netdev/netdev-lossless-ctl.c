@@ -266,6 +266,27 @@ lossless_unixctl_capture_stop(struct unixctl_conn *conn, int argc OVS_UNUSED,
     }
 }
 
+static void
+lossless_unixctl_openqueue(struct unixctl_conn *conn, int argc,
+                           const char *argv[], void *aux OVS_UNUSED)
+{
+    struct lossless_fabric *fabric = attached_fabric();
+    char *text;
+    bool ok;
+
+    if (!fabric) {
+        unixctl_command_reply_error(conn, "no run is attached");
+        return;
+    }
+    text = lossless_openqueue(fabric, argv + 1, argc - 1, &ok);
+    if (ok) {
+        unixctl_command_reply(conn, text);
+    } else {
+        unixctl_command_reply_error(conn, text);
+    }
+    free(text);
+}
+
 void
 netdev_lossless_ctl_init(void)
 {
@@ -277,6 +298,11 @@ netdev_lossless_ctl_init(void)
                              lossless_unixctl_show, NULL);
     unixctl_command_register("lossless/counters", "", 0, 0,
                              lossless_unixctl_counters, NULL);
+    unixctl_command_register("lossless/openqueue",
+                             "load switch|all file|builtin [at=time] "
+                             "[change=drain|requeue] [name=value]... "
+                             "| show [switch]", 1, INT_MAX,
+                             lossless_unixctl_openqueue, NULL);
     unixctl_command_register("lossless/capture", "file port...", 2, INT_MAX,
                              lossless_unixctl_capture, NULL);
     unixctl_command_register("lossless/capture-stop", "file", 1, 1,

@@ -55,6 +55,15 @@ py::dict ports(const DesRun& run) {
   return result;
 }
 
+// JSON by switch, of those that have policies.
+py::dict policies(const DesRun& run) {
+  py::dict result;
+  for (std::uint32_t s = 0; s < run.plan().world.switches.size(); ++s)
+    if (const SwitchPolicy* policy = run.network().switch_model(s).policy())
+      result[run.plan().world.switches[s].name] = policy_json(*policy);
+  return result;
+}
+
 py::tuple digests(DesRun& run) {
   py::list list;
   for (const Digest& d : run.digests())
@@ -81,6 +90,7 @@ void bind_des(py::module_& m) {
       .def_property_readonly("flows", flows)
       .def_property_readonly("hosts", hosts)
       .def_property_readonly("ports", ports)
+      .def_property_readonly("policies", policies, "By switch, as JSON (emu/world/switch_policies.h).")
       .def_property_readonly("digests", digests);
 }
 

@@ -26,4 +26,5 @@ PYBIND11_MODULE(_rocelab, m) {
   rocelab::python::bind_segment(m);
   rocelab::python::bind_metrics(m);
   rocelab::python::bind_des(m);
+  rocelab::python::bind_policy(m);
 }

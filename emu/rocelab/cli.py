@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.table import Table
 
 from rocelab import clean as cleaning
-from rocelab import cli_live, cli_sweeps
+from rocelab import cli_live, cli_openqueue, cli_sweeps
 from rocelab import paths
 from rocelab.cli_options import (
     CLOCK,
@@ -105,6 +105,7 @@ def run(
 
 cli_sweeps.add(app)
 cli_live.add(app)
+cli_openqueue.add(app)
 
 
 @app.command(epilog=example("export out/incast --dialect conweave"))

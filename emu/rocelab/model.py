@@ -214,6 +214,8 @@ class RunOutcome:
     node_digests: tuple[bytes, ...] = ()
     # TRACE_DTYPE arrays per event file: "h1.0" for VF 0 of host h1, "s1" for a switch
     events: Mapping[str, Array] = field(default_factory=dict)
+    # of switches with queueing policies: what was in force from when on, and the counts of the last one's queues
+    policies: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     records: int = 0  # trace records made, recorded in files or not
     fidelity: FidelityInputs = FidelityInputs()
     end_ps: int = 0  # experiment time at the end

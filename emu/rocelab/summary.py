@@ -70,6 +70,7 @@ def run_summary(outcome: RunOutcome) -> Summary:
         **_from_traces(outcome),
         "verified": sum(r.verified for r in outcome.flows),
         "bdp_cap": plan.bdp_cap,
+        "policies": outcome.policies,
         "wall_s": outcome.wall_s,
         "cpu_s": outcome.cpu_s,
         "max_rss_bytes": outcome.max_rss_bytes,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from contextlib import nullcontext
@@ -93,6 +94,7 @@ def _outcome(
         nic_counters={(host, 0): counters for host, counters in run.hosts.items()},
         port_counters=run.ports,
         node_digests=run.digests,
+        policies={switch: json.loads(text) for switch, text in run.policies.items()},
         events=events,
         records=run.records,
         fidelity=FidelityInputs(clock="virtual", windows=run.windows, late_frames=run.late_frames),

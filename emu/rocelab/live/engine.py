@@ -5,6 +5,7 @@ A topology is kept as long as plans fit it; every run has a segment, programs an
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import time
@@ -325,6 +326,7 @@ class _Run:
             },
             port_counters={p["interface"]: p["counters"] for p in segment.ports},
             node_digests=tuple(digests),
+            policies={p.stem: json.loads(p.read_text()) for p in sorted(self.dir.glob("*.policy"))},
             events=events,
             records=sum(v["records"] for v in vfs),
             fidelity=FidelityInputs(

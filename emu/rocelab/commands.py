@@ -20,6 +20,7 @@ COMMANDS = (
     Command("run", "run a scenario and write its report", _LIVE),
     Command("sweep", "run a scenario's axes and seeds on all cores or a cluster", ("build", "results")),
     Command("paper", "run a paper's experiments and lay its numbers beside ours", ("build", "results")),
+    Command("openqueue", "check, explain and change switches' queueing policies", ("build", "results")),
     Command("rocc", "analyse RoCC's control loop", ("results",)),
     Command("up", "build a scenario's topology and keep it", _LIVE),
     Command("exec", "run a program on a host of a kept topology"),

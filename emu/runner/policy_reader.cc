@@ -48,8 +48,9 @@ void read_constants(ConfigSection section, PolicySource& source) {
     const bool is_text = value.kind == ConfigNode::Kind::kString;
     if (!is_text && value.kind != ConfigNode::Kind::kInteger)
       section.fail_at(name, "must be a whole number or a text such as \"240KB\"");
-    source.constants.emplace_back(name, is_text ? section.text(name, "") : render(value));
-    section.node(name);
+    constexpr std::int64_t kMost = std::int64_t{1} << 62;
+    source.constants.emplace_back(
+        name, is_text ? section.text(name, "") : std::to_string(section.integer(name, 0, -kMost, kMost)));
   }
 }
 

@@ -156,7 +156,7 @@ void check_lossless(Model& model, const SwitchConfig& config, Diagnostics& diagn
           if (action.kind != PolicyAction::Kind::kDrop || action.share.is_zero()) continue;
           if ((mine & may_drop) == 0)
             complain(
-                action.place,
+                queue.congestion_place,
                 queue.name + " takes class " + first(mine) + ", which is lossless: nothing may drop from it",
                 queue.place, queue.name + " is declared here");
           queue.lossless = false;

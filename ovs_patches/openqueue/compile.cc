@@ -8,6 +8,7 @@
 #include "ovs_patches/openqueue/lexer.h"
 #include "ovs_patches/openqueue/lower.h"
 #include "ovs_patches/openqueue/reader.h"
+#include "ovs_patches/openqueue/stages.h"
 #include "ovs_patches/openqueue/standard.h"
 
 namespace rocelab {
@@ -21,10 +22,14 @@ class Files {
  public:
   Files(const PolicySource& source, Diagnostics& diagnostics) : source_(source), diagnostics_(diagnostics) {}
 
-  void read() {
+  // kProgramFile and kLibraryFile come first.
+  Text read() {
     const auto& [name, text] = source_.files.front();
+    const std::uint32_t program = diagnostics_.add_file(name, text);
+    const std::uint32_t library = diagnostics_.add_file("standard.oq", kStandardText);
     open_.push_back(name);
-    read(name, text);
+    read(program, text);
+    return parse(library, kStandardText, diagnostics_);
   }
   std::vector<const Text*> texts() const {
     std::vector<const Text*> all;
@@ -33,8 +38,7 @@ class Files {
   }
 
  private:
-  void read(const std::string& name, const std::string& text) {
-    const std::uint32_t file = diagnostics_.add_file(name, text);
+  void read(std::uint32_t file, const std::string& text) {
     auto parsed = std::make_unique<Text>(parse(file, text, diagnostics_));
     for (const Use& use : parsed->uses) {
       try {
@@ -56,7 +60,7 @@ class Files {
     for (std::size_t i = 1; i < source_.files.size(); ++i) {
       if (source_.files[i].first != use.file) continue;
       open_.push_back(use.file);
-      read(use.file, source_.files[i].second);
+      read(diagnostics_.add_file(use.file, source_.files[i].second), source_.files[i].second);
       open_.pop_back();
       return;
     }
@@ -101,13 +105,11 @@ std::shared_ptr<const PolicyProgram> compile(const PolicySource& source, const S
                                              std::span<const PortConfig> ports, Diagnostics& diagnostics,
                                              Model* expanded) {
   Files files(source, diagnostics);
-  files.read();
+  const Text standard = files.read();
   std::vector<std::pair<std::string, Expr>> constants;
   for (const auto& [name, value] : source.constants)
     if (std::optional<Expr> expr = value_of_constant(name, value, diagnostics))
       constants.emplace_back(name, std::move(*expr));
-  const std::uint32_t library = diagnostics.add_file("standard.oq", kStandardText);
-  const Text standard = parse(library, kStandardText, diagnostics);
   if (diagnostics.failed()) return nullptr;
   Expander expander(config, ports, diagnostics);
   Model model = expander.expand(standard, files.texts(), constants);

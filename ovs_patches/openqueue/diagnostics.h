@@ -11,6 +11,8 @@
 
 namespace rocelab::oq {
 
+inline constexpr std::uint32_t kProgramFile = 0, kLibraryFile = 1;
+
 struct Place {
   std::uint32_t file = 0;  // of Diagnostics::files
   std::uint32_t line = 1, column = 1;

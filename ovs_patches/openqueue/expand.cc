@@ -22,6 +22,13 @@ const Path* path_of(const Expr& expr) { return expr.op == Op::kPath ? &expr.path
 
 }  // namespace
 
+Complaint outside_library(Complaint complaint, Place place) {
+  if (complaint.place.file != kLibraryFile) return complaint;
+  complaint.notes.insert(complaint.notes.begin(), {complaint.place, "here"});
+  complaint.place = place;
+  return complaint;
+}
+
 void Expander::declare(const Item& item, Scope* scope, const std::string& name, Named named) {
   named.place = item.place;
   named.item = &item;
@@ -88,7 +95,10 @@ Scope* Expander::inner(const Item& item, Scope* scope, std::int64_t iteration) {
       variable.value = Constant{Dim::kNumber, Rational{iteration}};
       declare(item, made, item.name, std::move(variable));
     }
-    if (item.kind == Item::Kind::kEveryPort) made->egress = static_cast<std::uint16_t>(iteration);
+    if (item.kind == Item::Kind::kEveryPort) {
+      made->egress = static_cast<std::uint16_t>(iteration);
+      made->prefix = indexed(item.name.empty() ? "port" : item.name, {iteration}) + ".";
+    }
     declare(item.items, made);
   }
   return made;
@@ -194,7 +204,6 @@ void Expander::each_element(const Item& item, Scope* scope, ObjectKind kind, con
   Scope* owner = scope;
   while (owner->loop) owner = owner->parent;
   const std::string& name = path.front().name;
-  if (path.front().name.empty()) complain(item.place, "an object needs a name");
   auto at = owner->names.find(name);
   if (at == owner->names.end() || at->second.kind != Named::Kind::kArray) {
     Named array;
@@ -207,12 +216,15 @@ void Expander::each_element(const Item& item, Scope* scope, ObjectKind kind, con
   Array& array = at->second.array;
   if (array.kind != kind || (!array.elements.empty() && array.dimensions() != ranges.size()))
     complain(item.place, name + " has been declared already, and differs", array.place, "here");
+  std::string prefix;
+  for (const Scope* at_scope = owner; at_scope != nullptr && prefix.empty(); at_scope = at_scope->parent)
+    prefix = at_scope->prefix;
   Array::Index index;
   for (const auto& [from, to] : ranges) index.push_back(from);
   for (;;) {
     if (array.elements.contains(index))
       complain(item.place, indexed(name, index) + " has been declared already", array.place, "here");
-    array.elements[index] = make(indexed(name, index));
+    array.elements[index] = make(prefix + indexed(name, index));
     std::size_t i = index.size();
     while (i > 0 && index[i - 1] == ranges[i - 1].second) {
       index[i - 1] = ranges[i - 1].first;
@@ -447,7 +459,38 @@ Model Expander::expand(const Text& library, const std::vector<const Text*>& text
     if (diagnostics_.failed() && phase != Phase::kProperties) return std::move(model_);
   }
   if (!diagnostics_.failed()) finish();
+  if (!diagnostics_.failed()) {
+    warn_unused(*scope);
+    warn_unread();
+  }
   return std::move(model_);
+}
+
+// Of the program itself: a file that it uses may declare more than it needs.
+void Expander::warn_unused(const Scope& scope) {
+  for (const auto& [name, named] : scope.names)
+    if (!named.used && named.place.file == kProgramFile && named.kind != Named::Kind::kArray &&
+        named.kind != Named::Kind::kBlock)
+      diagnostics_.warn(named.place, name + " is never used");
+}
+
+void Expander::warn_unread() {
+  const auto drops = [](const std::vector<ModelCase>& cases) {
+    for (const ModelCase& one : cases)
+      for (const ModelAction& action : one.actions)
+        if (action.kind == PolicyAction::Kind::kDrop) return true;
+    return false;
+  };
+  for (const ModelQueue& queue : model_.queues) {
+    if (queue.drop != nullptr && !drops(queue.congestion) &&
+        !(queue.buffer != kNoPolicyObject && drops(model_.buffers[queue.buffer].congestion)))
+      diagnostics_.warn(queue.drop_place,
+                        queue.name + " drops nothing by this order: it has no congestion that drops");
+    if (queue.strict > 0 && !model_.ports[queue.port].has_strict)
+      diagnostics_.warn(
+          queue.strict_place,
+          model_.ports[queue.port].name + " has no strict queues: set its schedPrio = strict .. then ..");
+  }
 }
 
 void Expander::finish() {
@@ -490,7 +533,7 @@ void Expander::finish() {
       for (const ModelCase& one : buffer.congestion)
         for (const ModelAction& action : one.actions)
           if (action.kind == PolicyAction::Kind::kDrop && !buffer.drop_from)
-            complain(action.place, buffer.name + " drops, but nothing says from which queue: set " +
+            complain(buffer.place, buffer.name + " drops, but nothing says from which queue: set " +
                                        buffer.name + ".dropFrom");
     });
   for (ModelPort& port : model_.ports)

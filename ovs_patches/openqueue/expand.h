@@ -15,6 +15,9 @@ namespace rocelab::oq {
 
 inline constexpr std::size_t kMostQueues = 16'384, kMostPortQueues = 64, kMostSteps = 400'000;
 
+// A complaint of standard.oq is about who uses it, at `place`.
+Complaint outside_library(Complaint complaint, Place place);
+
 class Expander {
  public:
   Expander(const SwitchConfig& config, std::span<const PortConfig> ports, Diagnostics& diagnostics)
@@ -66,6 +69,7 @@ class Expander {
   void finish();
   Named* definition(const Expr& name, Scope* scope);
   void warn_unused(const Scope& scope);
+  void warn_unread();
 
   const SwitchConfig& config_;
   std::span<const PortConfig> ports_;

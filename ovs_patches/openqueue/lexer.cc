@@ -15,11 +15,11 @@ bool continues(char c) { return (static_cast<unsigned char>(c) & 0xc0) == 0x80; 
 struct Unit {
   const char* name;
   Dim dim;
-  std::int64_t scale;  // % is of 100
+  std::int64_t scale;
 };
 constexpr std::int64_t kK = 1'000, kM = 1'000'000, kG = 1'000'000'000, kT = 1'000'000'000'000;
 constexpr std::array kUnits = {
-    Unit{"B", Dim::kBytes, 1},         Unit{"KB", Dim::kBytes, kK},       Unit{"MB", Dim::kBytes, kM},
+    Unit{"KB", Dim::kBytes, kK},       Unit{"B", Dim::kBytes, 1},         Unit{"MB", Dim::kBytes, kM},
     Unit{"GB", Dim::kBytes, kG},       Unit{"KiB", Dim::kBytes, 1 << 10}, Unit{"MiB", Dim::kBytes, 1 << 20},
     Unit{"GiB", Dim::kBytes, 1 << 30}, Unit{"packet", Dim::kPackets, 1},  Unit{"packets", Dim::kPackets, 1},
     Unit{"ps", Dim::kTime, 1},         Unit{"ns", Dim::kTime, kK},        Unit{"us", Dim::kTime, kM},
@@ -51,6 +51,12 @@ std::size_t utf8_length(std::string_view text) {
 }
 
 }  // namespace
+
+Rational scale_of_unit(const std::string& unit) {
+  if (unit == "%") return *Rational::of(1, 100);
+  const Unit* known = find_unit(unit);
+  return Rational{known == nullptr ? 1 : known->scale};
+}
 
 std::string problem_of_text(std::string_view text, Place& place) {
   place.line = place.column = 1;
@@ -115,14 +121,12 @@ std::string Lexer::letters() {
 // follows: elsewhere it is the remainder.
 void Lexer::unit_of(Word& word) {
   const Place begin = place_;
-  Rational scale{1};
   if (peek() == '%') {
     std::size_t ahead = 1;
     while (is_space(peek(ahead))) ++ahead;
     const char after = peek(ahead);
     if (is_letter(after) || is_digit(after) || after == '(') return;
     word.text = "%";
-    scale = *Rational::of(1, 100);
     step();
   } else {
     std::size_t ahead = 0;
@@ -147,9 +151,8 @@ void Lexer::unit_of(Word& word) {
     while (end-- > 0) step();
     word.text = unit->name;
     word.dim = unit->dim;
-    scale = Rational{unit->scale};
   }
-  const std::optional<Rational> scaled = mul(word.number, scale);
+  const std::optional<Rational> scaled = mul(word.number, scale_of_unit(word.text));
   if (!scaled) complain(word.place, "this number is too large");
   word.number = *scaled;
 }

@@ -49,6 +49,9 @@ class Lexer {
   bool after_dot_ = false;
 };
 
+// What the unit multiplies a number with; 1 for none.
+Rational scale_of_unit(const std::string& unit);
+
 // Empty, or what is wrong with the text as a whole, and where: longer than kMostText, or no UTF-8.
 std::string problem_of_text(std::string_view text, Place& place);
 

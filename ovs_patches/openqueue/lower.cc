@@ -4,6 +4,7 @@
 
 #include "ovs_patches/openqueue/checks.h"
 #include "ovs_patches/openqueue/code.h"
+#include "ovs_patches/openqueue/expand.h"
 #include "ovs_patches/openqueue/integral.h"
 
 namespace rocelab::oq {
@@ -194,7 +195,13 @@ class Lowering {
     if (from.strict_order != nullptr) made.schedule.strict_order = key(*from.strict_order);
     if (from.order != nullptr) made.schedule.order = key(*from.order);
     made.schedule.turn = from.turn;
-    if (from.turn != kNoPolicyObject) visits_ = std::max(visits_, turn_visits(model_, from, ranges_));
+    if (from.turn != kNoPolicyObject) {
+      try {
+        visits_ = std::max(visits_, turn_visits(model_, from, ranges_));
+      } catch (const Complaint& complaint) {
+        throw outside_library(complaint, from.schedule_place);
+      }
+    }
     const Owner owner{kNoPolicyObject, kNoPolicyObject, number};
     made.post_scheduling = cases(from.post_scheduling, owner, {});
     if (marks(made.post_scheduling))

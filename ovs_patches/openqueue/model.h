@@ -101,6 +101,7 @@ struct ModelQueue {
   OrderRef service, drop;
   std::vector<ModelCase> congestion, post_admission;
   Dim quantum_dim = Dim::kAny;
+  Place drop_place, strict_place, congestion_place;
 };
 
 struct ModelBuffer {

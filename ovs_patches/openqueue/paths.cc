@@ -19,6 +19,13 @@ Kind ref_kind(ObjectKind kind) {
                                        : Kind::kPort;
 }
 
+// Of a queue, buffer or port.
+ObjectKind object_kind(const Ref& of) {
+  return of.kind == Kind::kQueue    ? ObjectKind::kQueue
+         : of.kind == Kind::kBuffer ? ObjectKind::kBuffer
+                                    : ObjectKind::kPort;
+}
+
 std::vector<std::string> names_of(std::span<const Field> fields) {
   std::vector<std::string> names;
   for (const Field& field : fields) names.emplace_back(field.name);
@@ -156,6 +163,11 @@ Tree Resolver::path(const Expr& expr, const Env& env) {
     complain(first.place, print(path) + " is an object: name one of its fields, as in " + print(path) +
                               (of.kind == Kind::kPort ? ".rate" : ".size"));
   for (std::size_t i = 0; i + 1 < names.size(); ++i) of = step(of, *names[i]);
+  if (at == path.size() && names.front() == &first && names.size() == 1 && !has_field(of, first.name)) {
+    std::vector<std::string> known = env.scope->known();
+    for (const auto& [name, bound] : env.params) known.push_back(name);
+    complain(first.place, "nothing is called " + first.name + did_you_mean(first.name, known));
+  }
   Tree tree = field(of, *names.back(), env);
   tree.place = expr.place;
   return tree;
@@ -175,6 +187,14 @@ Ref Resolver::step(Ref of, const PathPart& name) const {
   if (of.kind == Kind::kQueue && (name.name == "buffer" || name.name == "port"))
     complain(name.place, "an order and a turn read fields of a queue itself, not of its " + name.name);
   complain(name.place, name.name + " has no fields");
+}
+
+bool Resolver::has_field(Ref of, const std::string& name) const {
+  if (of.kind == Kind::kPacket || of.kind == Kind::kHead) return find_field(packet_fields(), name) != nullptr;
+  const ObjectKind kind = object_kind(of);
+  for (const StateName& one : chapter_states())
+    if (name == one.name) return true;
+  return find_field(fields_of(kind), name) != nullptr || declared_.contains({kind, name});
 }
 
 Dim Resolver::unit_of(Ref of, const PathPart& name) const {
@@ -219,9 +239,7 @@ Tree Resolver::packet_field(Ref of, const PathPart& name, const Env& env) {
 }
 
 Tree Resolver::state(Ref of, const PathPart& name, const Env& env) {
-  const ObjectKind kind = of.kind == Kind::kQueue    ? ObjectKind::kQueue
-                          : of.kind == Kind::kBuffer ? ObjectKind::kBuffer
-                                                     : ObjectKind::kPort;
+  const ObjectKind kind = object_kind(of);
   std::vector<std::string> known = names_of(fields_of(kind));
   std::optional<std::uint8_t> slot;
   for (const StateName& one : chapter_states()) {
@@ -254,9 +272,7 @@ Tree Resolver::state(Ref of, const PathPart& name, const Env& env) {
 
 Tree Resolver::field(Ref of, const PathPart& name, const Env& env) {
   if (of.kind == Kind::kPacket || of.kind == Kind::kHead) return packet_field(of, name, env);
-  const ObjectKind kind = of.kind == Kind::kQueue    ? ObjectKind::kQueue
-                          : of.kind == Kind::kBuffer ? ObjectKind::kBuffer
-                                                     : ObjectKind::kPort;
+  const ObjectKind kind = object_kind(of);
   const Field* field = find_field(fields_of(kind), name.name);
   if (field == nullptr) return state(of, name, env);
   Tree tree;

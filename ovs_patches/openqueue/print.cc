@@ -1,6 +1,7 @@
 #include <array>
 
 #include "ovs_patches/openqueue/ast.h"
+#include "ovs_patches/openqueue/lexer.h"
 
 namespace rocelab::oq {
 namespace {
@@ -19,8 +20,7 @@ std::string list(const auto& all, const char* between, const auto& text) {
   return joined;
 }
 
-// The number in the base of its unit, as the lexer reads it back: 19/20 is 0.95. All numbers of a text have
-// a decimal point of finite length.
+// As the lexer reads it back: 19/20 is 0.95. Numbers of a text have decimal points of finite length.
 std::string decimal(Rational value) {
   __int128 num = value.num();
   const __int128 den = value.den();
@@ -36,19 +36,8 @@ std::string decimal(Rational value) {
 }
 
 std::string number(const Expr& expr) {
-  if (expr.unit == "%") return decimal(*mul(expr.number, Rational{100})) + "%";
-  switch (expr.dim) {
-    case Dim::kBytes:
-      return decimal(expr.number) + "B";
-    case Dim::kPackets:
-      return decimal(expr.number) + " packets";
-    case Dim::kTime:
-      return decimal(expr.number) + "ps";
-    case Dim::kRate:
-      return decimal(expr.number) + "bps";
-    default:
-      return decimal(expr.number);
-  }
+  const std::string digits = decimal(*div(expr.number, scale_of_unit(expr.unit)));
+  return digits + (expr.dim == Dim::kPackets ? " " : "") + expr.unit;
 }
 
 std::string text_of(const Action& action) {

@@ -94,12 +94,16 @@ void Expander::property(const Item& item, Scope* scope, Phase phase) {
         if (name.name == state.name) complain(name.place, name.name + " begins at 0: modify() changes it");
       complain(name.place, plural(kind) + " have no property " + name.name + did_you_mean(name.name, known));
     }
-    if (kind == ObjectKind::kQueue)
-      queue_property(of.object, name.name, item, scope);
-    else if (kind == ObjectKind::kBuffer)
-      buffer_property(of.object, name.name, item, scope);
-    else
-      port_property(of.object, name.name, item, scope);
+    try {
+      if (kind == ObjectKind::kQueue)
+        queue_property(of.object, name.name, item, scope);
+      else if (kind == ObjectKind::kBuffer)
+        buffer_property(of.object, name.name, item, scope);
+      else
+        port_property(of.object, name.name, item, scope);
+    } catch (const Complaint& complaint) {
+      throw outside_library(complaint, item.value->place);
+    }
   }
 }
 
@@ -111,6 +115,7 @@ void Expander::queue_property(std::uint32_t number, const std::string& name, con
     queue.service = order(item, scope, true);
   } else if (name == "dropFirst" || name == "admPrio") {
     queue.drop = order(item, scope, true);
+    queue.drop_place = value.place;
     if (name == "admPrio" && queue.drop->kind == PolicyOrder::Kind::kOldest)
       diagnostics_.warn(
           value.place,
@@ -118,6 +123,7 @@ void Expander::queue_property(std::uint32_t number, const std::string& name, con
   } else if (name == "congestion") {
     Condition made = condition(of, item, scope, true);
     queue.congestion = std::move(made.cases);
+    queue.congestion_place = value.place;
     if (made.predicate) {
       apart_[{ObjectKind::kQueue, number}].predicate = std::move(made.predicate);
       apart_[{ObjectKind::kQueue, number}].place = value.place;
@@ -148,7 +154,10 @@ void Expander::queue_property(std::uint32_t number, const std::string& name, con
       complain(value.place, print(*value.expr) + " is " + found.number.text() + ": " + name +
                                 " is a whole number from 0 to " + std::to_string(kMost));
     (name == "strict" ? queue.strict : queue.quantum) = found.number.num();
-    if (name == "quantum") queue.quantum_dim = found.dim;
+    if (name == "quantum")
+      queue.quantum_dim = found.dim;
+    else
+      queue.strict_place = value.place;
   }
 }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <initializer_list>
+#include <set>
 
 namespace rocelab {
 namespace oq {
@@ -85,6 +87,12 @@ bool is_action(Parser::token_kind_type token) {
          token == Token::MODIFY;
 }
 
+std::string words_of(Parser::symbol_kind_type kind) {
+  const std::string name = Parser::symbol_name(kind);
+  const bool phrase = name.find(' ') != std::string::npos;
+  return phrase ? name : "'" + name + "'";
+}
+
 // Throws past the parser's own recovery where a tree would be too deep to walk.
 Expr bounded(Expr made) {
   for (const Expr& kid : made.kids)
@@ -99,7 +107,7 @@ Expr bounded(Expr made) {
 }  // namespace
 
 Parser::symbol_type Reader::next() {
-  for (;;) {
+  {
     try {
       Word word = lexer_.next();
       const Span span{word.place};
@@ -129,20 +137,43 @@ Parser::symbol_type Reader::next() {
       return {reserved->token, span};
     } catch (const Complaint& complaint) {
       diagnostics_.error(complaint);
+      return Parser::make_YYerror(Span{complaint.place});  // the parser recovers, and says nothing
     }
   }
 }
 
 void Reader::complain_about(const Parser::context& context) {
-  constexpr int kMost = 6;
-  std::array<Parser::symbol_kind_type, kMost> expected{};
-  const int count = context.expected_tokens(expected.data(), kMost);
+  using Kind = Parser::symbol_kind;
+  std::array<Parser::symbol_kind_type, Parser::YYNTOKENS> expected{};
+  const int count = context.expected_tokens(expected.data(), Parser::YYNTOKENS);
+  std::set<Parser::symbol_kind_type> left(expected.begin(), expected.begin() + count);
+  std::vector<std::string> names;
+  // Where one of these may stand, all may: they are named by what they begin.
+  const auto group = [&](Parser::symbol_kind_type sign, const char* name,
+                         std::initializer_list<Parser::symbol_kind_type> all) {
+    if (!left.contains(sign)) return;
+    for (const Parser::symbol_kind_type one : all) left.erase(one);
+    names.emplace_back(name);
+  };
+  group(Kind::S_CONST, "a declaration",
+        {Kind::S_CONST, Kind::S_TURN, Kind::S_SELECT, Kind::S_SET, Kind::S_STATE, Kind::S_ON, Kind::S_FOR,
+         Kind::S_MAKE_QUEUE, Kind::S_MAKE_BUFFER, Kind::S_MAKE_PORT, Kind::S_NAME, Kind::S_QUEUE,
+         Kind::S_BUFFER, Kind::S_PORT, Kind::S_OPENQUEUE, Kind::S_USE});
+  group(
+      Kind::S_NUMBER, "an expression",
+      {Kind::S_NUMBER, Kind::S_TRUE, Kind::S_FALSE, Kind::S_NAME, Kind::S_QUEUE, Kind::S_BUFFER, Kind::S_PORT,
+       Kind::S_LPAREN, Kind::S_MINUS, Kind::S_NOT, Kind::S_WIRE, Kind::S_CHANCE, Kind::S_MIN, Kind::S_MAX});
+  group(Kind::S_QUEUE, "a name", {Kind::S_NAME, Kind::S_QUEUE, Kind::S_BUFFER, Kind::S_PORT});
+  group(Kind::S_MODIFY, "an action",
+        {Kind::S_DROP, Kind::S_MARK, Kind::S_NOTIFY, Kind::S_RELEASE, Kind::S_MODIFY});
+  group(Kind::S_PLUS, "an operator",
+        {Kind::S_PLUS, Kind::S_MINUS, Kind::S_TIMES, Kind::S_DIVIDE, Kind::S_MODULO, Kind::S_LESS,
+         Kind::S_LESS_EQUAL, Kind::S_GREATER, Kind::S_GREATER_EQUAL, Kind::S_EQUAL, Kind::S_NOT_EQUAL,
+         Kind::S_AND, Kind::S_OR, Kind::S_DOT, Kind::S_LBRACKET, Kind::S_LPAREN});
+  for (const Parser::symbol_kind_type one : left) names.push_back(words_of(one));
   std::string what = "unexpected " + last_;
-  for (int i = 0; i < count; ++i) {
-    const std::string name = Parser::symbol_name(expected[static_cast<std::size_t>(i)]);
-    what += i == 0 ? ", expected " : i + 1 < count ? ", " : " or ";
-    what += name;
-  }
+  for (std::size_t i = 0; i < names.size(); ++i)
+    what += (i == 0 ? ", expected " : i + 1 < names.size() ? ", " : " or ") + names[i];
   error(context.location().begin, what);
 }
 

@@ -148,7 +148,7 @@ void Resolver::unify(Tree& a, Tree& b, const Expr& expr, const char* verb) {
             side->field == static_cast<std::uint8_t>(BufferField::kState)) ||
            (key.first == ObjectKind::kPort && side->op == Tree::Op::kPort &&
             side->field == static_cast<std::uint8_t>(PortField::kState))))
-        complaint.notes.push_back({known.place, "it became " + words(known.dim) + " here"});
+        complaint.notes.push_back({known.place, "it is " + words(known.dim) + " by this"});
   }
   throw complaint;
 }
@@ -328,8 +328,7 @@ Rational Resolver::share(const Expr& expr, Scope* scope) {
     complain(expr.place,
              print(expr) + " is " + words(found.dim) + ": a share is a number from 0 to 1, or a percentage");
   if (found.number < Rational{} || Rational{1} < found.number)
-    complain(expr.place,
-             print(expr) + " is " + found.number.text() + ": a share is from 0 to 1, or from 0% to 100%");
+    complain(expr.place, print(expr) + ": a share is from 0 to 1, or from 0% to 100%");
   if (found.number.den() > 0xffffffff) complain(expr.place, print(expr) + " has too many decimals");
   return found.number;
 }

@@ -78,6 +78,7 @@ class Resolver {
   Tree constant_tree(Named& named, const std::string& name);
   std::optional<Ref> start(const Path& path, const Env& env) const;
   Dim unit_of(Ref of, const PathPart& name) const;
+  bool has_field(Ref of, const std::string& name) const;
   Tree arithmetic(const Expr& expr, const Env& env);
   Tree relation(const Expr& expr, const Env& env);
   Tree logic(const Expr& expr, const Env& env);

@@ -46,6 +46,7 @@ struct Scope {
   bool library = false;                 // standard.oq: its names may be declared again
   bool loop = false;                    // objects declared in it belong to the block around it
   std::optional<std::uint16_t> egress;  // of a block on every port
+  std::string prefix;                   // the same: "p[3].", before the names of its objects
   std::map<std::string, Named> names;
 
   Named* find(const std::string& name) {

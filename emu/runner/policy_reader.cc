@@ -64,10 +64,14 @@ std::vector<std::uint32_t> read_switches(ConfigSection& section, const Topology&
   return switches;
 }
 
-void refuse_replaced(ConfigSection& section) {
+// Other labels may need the keys, so that they are no error.
+std::vector<std::string> replaced(ConfigSection& section) {
+  std::vector<std::string> warnings;
   for (const char* key : {"lossy_buffer", "alpha_lossy", "ets_weights", "strict_classes"})
-    if (section.has(key))
-      section.fail_at(key, "means nothing beside switch.openqueue: the program says it. Leave it out");
+    if (const ConfigNode* node = section.node(key))
+      warnings.push_back(node->place + ": " + section.path_of(key) +
+                         " means nothing beside switch.openqueue: the program says it");
+  return warnings;
 }
 
 }  // namespace
@@ -105,7 +109,7 @@ PolicySettings read_policies(ConfigSection section, std::vector<ConfigSection> e
   }
   std::ranges::stable_sort(policies.events, {}, &PolicyEvent::at);
   const bool builtin = std::ranges::any_of(policies.sources, [](const auto& s) { return s.files.empty(); });
-  if (!policies.empty() && !builtin) refuse_replaced(section);
+  if (!policies.empty() && !builtin) settings.warnings = replaced(section);
   if (packed(policies).size() > kMostPolicyText)
     section.fail_at("openqueue", "and [[policy_event]] have programs of more than 4 MB together");
   return settings;

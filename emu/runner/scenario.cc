@@ -277,6 +277,7 @@ Settings read_settings(const Variant& variant, const std::filesystem::path& fold
                                 "puts a part of our own into every frame, which foreign devices of "
                                 "engine.clock = \"wall\" do not know: leave it out");
   s.warnings = class_warnings(s);
+  s.warnings.insert(s.warnings.end(), s.policies.warnings.begin(), s.policies.warnings.end());
   return s;
 }
 

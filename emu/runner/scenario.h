@@ -161,6 +161,7 @@ struct Parameter {
 struct PolicySettings {
   SwitchPolicies policies;
   std::vector<std::string> keys;  // by source: the key that names it
+  std::vector<std::string> warnings;
 };
 
 struct Settings {

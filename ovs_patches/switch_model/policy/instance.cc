@@ -17,21 +17,21 @@ constexpr int kMostVisits = 1 << 16;
 
 }  // namespace
 
-PolicyInstance::Queue::Queue(std::uint32_t number, const Rng& parent)
-    : rng(parent.fork("queue/" + std::to_string(number))) {}
+PolicyInstance::Queue::Queue(const PolicyQueue& queue, const Rng& parent)
+    : rng(parent.fork("queue/" + queue.name)) {}
 
-PolicyInstance::Port::Port(const PolicyPort& port, std::uint32_t number, const Rng& parent)
+PolicyInstance::Port::Port(const PolicyPort& port, const Rng& parent)
     : line_rate(static_cast<std::int64_t>(static_cast<__int128>(port.rate) * port.share.whole /
                                           std::max(1u, port.share.part))),
       line(Rate::from_bps(std::max<std::int64_t>(1, line_rate))),
-      rng(parent.fork("port/" + std::to_string(number))) {}
+      rng(parent.fork("port/" + port.name)) {}
 
 PolicyInstance::PolicyInstance(const PolicyProgram& program, const Rng& rng) : program_(&program) {
-  for (std::uint32_t q = 0; q < program.queues.size(); ++q) queues_.emplace_back(q, rng);
-  for (std::uint32_t b = 0; b < program.buffers.size(); ++b)
-    buffers_.push_back({.rng = rng.fork("buffer/" + std::to_string(b))});
+  for (const PolicyQueue& queue : program.queues) queues_.emplace_back(queue, rng);
+  for (const PolicyBuffer& buffer : program.buffers)
+    buffers_.push_back({.rng = rng.fork("buffer/" + buffer.name)});
   for (const PolicyPort& spec : program.ports) {
-    Port& port = ports_.emplace_back(spec, static_cast<std::uint32_t>(ports_.size()), rng);
+    Port& port = ports_.emplace_back(spec, rng);
     RL_CHECK(spec.queues.size() <= 64);
     for (std::uint32_t i = 0; i < spec.queues.size(); ++i) {
       const PolicyQueue& queue = program.queues[spec.queues[i]];
@@ -204,8 +204,7 @@ void PolicyInstance::take_out(std::uint32_t node, Time now) {
   count(waiting.queue, -std::int64_t{waiting.packet.size}, -1);
   if (waiting.moved_by != kNoPolicyObject) {  // it is in no order yet
     ports_[std::exchange(waiting.moved_by, kNoPolicyObject)].moving = kNoNode;
-    waiting.queue = kNoPolicyObject;
-    return;
+    return touched(std::exchange(waiting.queue, kNoPolicyObject), now);
   }
   unrank(node);
   queue.arrivals.erase(places_, node);

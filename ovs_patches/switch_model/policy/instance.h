@@ -2,7 +2,7 @@
 // which order, and what its variables hold. It decides; the switch stores, drops and sends. Frames are named
 // by their node, a small number that the caller chooses and that is of one waiting frame at a time.
 //
-// Draws: drop(P) and `chance` in conditions from Rng.fork("queue/" + its number) (or "buffer/", "port/"),
+// Draws: drop(P) and `chance` in conditions from Rng.fork("queue/" + its name) (or "buffer/", "port/"),
 // `chance` in a selection from Rng.fork("select/" + the number of the egress port).
 #pragma once
 
@@ -115,7 +115,7 @@ class PolicyInstance {
  private:
   static constexpr std::uint32_t kNoNode = 0xffffffff;
   struct Queue {
-    Queue(std::uint32_t number, const Rng& rng);
+    Queue(const PolicyQueue& queue, const Rng& rng);
     QueueCounts counts;
     LevelOrder arrivals{1};  // in the order of admission
     PolicyHeap service{false}, drop{true};
@@ -127,7 +127,7 @@ class PolicyInstance {
     Rng rng;
   };
   struct Port {
-    Port(const PolicyPort& port, std::uint32_t number, const Rng& rng);
+    Port(const PolicyPort& port, const Rng& rng);
     std::uint64_t waiting = 0, strict = 0;                  // bit per queue
     std::array<std::uint64_t, kTrafficClasses> of_class{};  // queues that take this lossless class
     std::uint32_t current = 0;                              // whose turn it is

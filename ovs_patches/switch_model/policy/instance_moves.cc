@@ -33,12 +33,14 @@ std::uint32_t PolicyInstance::next_queue(std::uint32_t port, std::uint32_t node,
   return select(program_->ports[port].next, context);
 }
 
-// Whether the frame would stay in the queue, and nothing would leave it for the frame: a trial, which changes
-// nothing.
+// Whether the frame, gone from its present queue, would stay in the other, and nothing would leave that for
+// it: a trial, which changes nothing.
 bool PolicyInstance::takes(std::uint32_t queue, std::uint32_t node, Time now) {
   const PolicyQueue& spec = program_->queues[queue];
   const PolicyPacket& packet = waiting_[node].packet;
+  const std::uint32_t from = waiting_[node].queue;
   const QueueCounts before = queues_[queue].counts;
+  count(from, -std::int64_t{packet.size}, -1);
   count(queue, packet.size, 1);
   const auto drops = [&](const PolicyCases& cases) {
     const Context context = context_of(queue, &packet, now);
@@ -50,6 +52,7 @@ bool PolicyInstance::takes(std::uint32_t queue, std::uint32_t node, Time now) {
   const bool stays = !exceeds(queue) && !drops(spec.congestion) &&
                      (spec.buffer == kNoPolicyObject || !drops(program_->buffers[spec.buffer].congestion));
   count(queue, -std::int64_t{packet.size}, -1);
+  count(from, packet.size, 1);
   queues_[queue].counts = before;
   return stays;
 }
@@ -57,6 +60,7 @@ bool PolicyInstance::takes(std::uint32_t queue, std::uint32_t node, Time now) {
 bool PolicyInstance::begin_move(std::uint32_t number, Time now, Move& what) {
   const PolicyPort& spec = program_->ports[number];
   Port& port = ports_[number];
+  instructions_ = 0;
   std::uint64_t eligible = port.waiting;
   if (!spec.drops_ahead)
     for (std::uint64_t left = port.waiting; left != 0; left &= left - 1) {
@@ -72,6 +76,7 @@ bool PolicyInstance::begin_move(std::uint32_t number, Time now, Move& what) {
   waiting_[node].queue = target;  // its place there is taken from now on
   waiting_[node].moved_by = number;
   count(target, waiting_[node].packet.size, 1);
+  touched(target, now);
   port.moving = node;
   port.arrives = now + wire_time(Bytes::from_count(waiting_[node].packet.size), Rate::from_bps(spec.rate));
   return true;
@@ -79,6 +84,7 @@ bool PolicyInstance::begin_move(std::uint32_t number, Time now, Move& what) {
 
 void PolicyInstance::end_move(std::uint32_t number, Time now, Move& what) {
   Port& port = ports_[number];
+  instructions_ = 0;
   const std::uint32_t node = std::exchange(port.moving, kNoNode);
   what.node = node;
   what.arrived = true;
@@ -90,6 +96,8 @@ void PolicyInstance::end_move(std::uint32_t number, Time now, Move& what) {
   ++queues_[waiting.queue].counts.arrived;
   order(node, now);
   judge(node, now, what.outcome);
+  costs_.arrival_instructions = std::max(costs_.arrival_instructions, instructions_);
+  costs_.evictions = std::max<std::uint64_t>(costs_.evictions, what.outcome.evicted.size());
 }
 
 }  // namespace rocelab

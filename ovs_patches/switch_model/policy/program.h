@@ -141,7 +141,7 @@ struct PolicyOrder {
 };
 
 struct PolicyQueue {
-  std::string name;         // as reports show it: q[3]
+  std::string name;         // as reports show it, unique in the switch: port[2].q[3]
   std::uint32_t port = 0;   // of PolicyProgram::ports, which it is in
   std::uint32_t index = 0;  // within it
   std::uint32_t buffer = kNoPolicyObject;

@@ -188,12 +188,20 @@ bool is_state(const Tree& tree, std::uint8_t slot) {
 std::optional<Step> step_of(const ModelAction& action) {
   if (action.kind != PolicyAction::Kind::kModify || action.of != PolicyAction::Of::kQueue)
     return std::nullopt;
-  const Tree value = integral(action.value);
+  const Tree& value = action.value;
   if (value.op != TreeOp::kAdd && value.op != TreeOp::kSub) return std::nullopt;
   if (is_state(value.kids[0], action.slot)) return Step{action.slot, value.op == TreeOp::kAdd, value.kids[1]};
   if (value.op == TreeOp::kAdd && is_state(value.kids[1], action.slot))
     return Step{action.slot, true, value.kids[0]};
   return std::nullopt;
+}
+
+// Of an exact tree, rounded outwards.
+Range outer_range(const Tree& tree, const Ranges& ranges) {
+  const Scaled made = scaled(tree);
+  const Range range = ranges.of(made.tree);
+  const auto floor = [&](__int128 value) { return value / made.scale - (value % made.scale < 0 ? 1 : 0); };
+  return {floor(range.least), -floor(-range.most)};
 }
 
 // The same tree with the queue at hand in place of the one whose turn it is.
@@ -225,7 +233,7 @@ std::int64_t turn_visits(const Model& model, const ModelPort& port, const Ranges
   const ModelTurn& turn = model.turns[port.turn];
   const std::string unseen = "cannot see that the turn " + turn.name + " ends: ";
   const auto queues = static_cast<std::int64_t>(port.queues.size());
-  const Tree serve = integral(turn.serve);
+  const Tree& serve = turn.serve;
   if (serve.op == TreeOp::kTrue) return queues + 1;
   if (serve.op != TreeOp::kLess && serve.op != TreeOp::kLessEqual)
     complain(turn.serve.place, unseen + "write serve when AMOUNT <= STATE, of a state that enter adds to");
@@ -253,17 +261,18 @@ std::int64_t turn_visits(const Model& model, const ModelPort& port, const Ranges
     if (!step)
       complain(action.place, unseen + "after may only add to the state of serve or subtract from it");
     if (step->adds) {
-      floor = std::min(floor, ranges.of(head_as_packet(step->amount)).least);
+      floor = std::min(floor, outer_range(head_as_packet(step->amount), ranges).least);
       continue;
     }
     const Tree taken = head_as_packet(step->amount);
-    if (!same(taken, asked)) floor -= std::max<__int128>(0, ranges.of(taken).most - ranges.of(asked).least);
+    if (!same(taken, asked))
+      floor -= std::max<__int128>(0, outer_range(taken, ranges).most - outer_range(asked, ranges).least);
   }
   for (const ModelAction& action : turn.empty) {
     if (action.kind != PolicyAction::Kind::kModify || action.of != PolicyAction::Of::kQueue ||
         action.slot != state.slot)
       continue;
-    floor = std::min(floor, ranges.of(integral(action.value)).least);
+    floor = std::min(floor, outer_range(action.value, ranges).least);
   }
   __int128 most_rounds = 0;
   for (const std::uint32_t queue : port.queues) {
@@ -273,12 +282,12 @@ std::int64_t turn_visits(const Model& model, const ModelPort& port, const Ranges
       complain(turn.place, unseen + "its state is modified elsewhere, too", of.place,
                "by " + of.name + " or its port");
     if (port.has_strict && of.strict > 0) continue;
-    const Range a = ranges.of(of_queue(*added, queue));
+    const Range a = outer_range(of_queue(*added, queue), ranges);
     if (a.least < 1)
       complain(turn.place, unseen + "enter may add " + decimal(a.least) + " for " + of.name, of.place,
                of.name + " has quantum " + std::to_string(of.quantum));
     const __int128 asks =
-        ranges.of(of_queue(serve.kids[0], queue)).most + (serve.op == TreeOp::kLess ? 1 : 0);
+        outer_range(of_queue(serve.kids[0], queue), ranges).most + (serve.op == TreeOp::kLess ? 1 : 0);
     const __int128 distance = std::max<__int128>(0, asks - floor);
     most_rounds = std::max(most_rounds, (distance + a.least - 1) / a.least + 1);
   }

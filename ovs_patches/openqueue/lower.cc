@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ovs_patches/openqueue/bounds.h"
 #include "ovs_patches/openqueue/checks.h"
 #include "ovs_patches/openqueue/code.h"
 #include "ovs_patches/openqueue/expand.h"
@@ -242,74 +243,6 @@ class Lowering {
   Code code_;
   std::int64_t visits_ = 0;
 };
-
-// --- bounds -----------------------------------------------------------------------------------------------
-
-std::uint64_t cost(const PolicyCode& code) { return code.count; }
-std::uint64_t cost(const std::vector<PolicyAction>& actions) {
-  std::uint64_t sum = 0;
-  for (const PolicyAction& action : actions) sum += 1 + cost(action.value);
-  return sum;
-}
-std::uint64_t cost(const PolicyCases& cases) {  // all are asked, and the dearest acts
-  std::uint64_t sum = 0, dearest = 0;
-  for (const PolicyCase& one : cases) {
-    sum += cost(one.predicate);
-    dearest = std::max(dearest, cost(one.actions));
-  }
-  return sum + dearest;
-}
-std::uint64_t cost(const PolicyKey& key) {
-  std::uint64_t sum = 0;
-  for (const PolicyKey::Component& component : key.components)
-    sum += cost(component.value) + cost(component.divisor);
-  return sum;
-}
-std::uint64_t cost(const PolicySelection& selection) {
-  std::uint64_t sum = 0, dearest = 0;
-  for (const PolicySelection::Case& one : selection.cases) {
-    sum += cost(one.predicate);
-    dearest = std::max(dearest, cost(one.index));
-  }
-  return sum + dearest;
-}
-
-PolicyBounds bounds_of(const PolicyProgram& program, const SwitchConfig& config, std::int64_t visits) {
-  PolicyBounds bounds;
-  const std::int64_t longest = config.longest_frame().count(), shortest = kMinFrameBytes.count();
-  bounds.evictions = static_cast<std::uint64_t>((longest + shortest - 1) / shortest + 1);
-  std::uint64_t select = 0, queue_cost = 0, buffer_cost = 0, queue_key = 0, heaps = 0, departure = 0;
-  for (const PolicySelection& one : program.select) select = std::max(select, cost(one));
-  for (const PolicyQueue& queue : program.queues) {
-    queue_cost = std::max(queue_cost, cost(queue.service.key) + cost(queue.drop.key) +
-                                          cost(queue.congestion) * (bounds.evictions + 1) +
-                                          cost(queue.post_admission));
-    const std::uint64_t keyed = (queue.service.kind == PolicyOrder::Kind::kKey ? 1u : 0u) +
-                                (queue.drop.kind == PolicyOrder::Kind::kKey ? 1u : 0u);
-    heaps = std::max(heaps, keyed);
-  }
-  for (const PolicyBuffer& buffer : program.buffers) {
-    buffer_cost =
-        std::max(buffer_cost, cost(buffer.congestion) * (bounds.evictions + 1) + cost(buffer.post_admission));
-    queue_key = std::max(queue_key, cost(buffer.drop_from));
-  }
-  for (const PolicyPort& port : program.ports) {
-    std::uint64_t one = cost(port.post_scheduling) + cost(port.next);
-    const std::uint64_t keys = cost(port.schedule.strict_order) + cost(port.schedule.order);
-    one += keys * port.queues.size();
-    if (port.schedule.turn != kNoPolicyObject) {
-      const PolicyTurn& turn = program.turns[port.schedule.turn];
-      one += static_cast<std::uint64_t>(visits) * (cost(turn.serve) + cost(turn.enter)) + cost(turn.after) +
-             cost(turn.empty);
-    }
-    departure = std::max(departure, one);
-  }
-  bounds.arrival_instructions = select + queue_cost + buffer_cost + queue_key * (bounds.evictions + 1);
-  bounds.departure_instructions = departure;
-  bounds.arrival_heap_steps = heaps * (bounds.evictions + 1);
-  bounds.departure_heap_steps = heaps;
-  return bounds;
-}
 
 }  // namespace
 

@@ -58,6 +58,19 @@ const char* sign(TreeOp op) {
   }
 }
 
+// Reads a state variable, or the slack of a frame that may have none: they stop at the limit, and so does
+// what is computed of them.
+bool saturates(const Tree& tree) {
+  const auto is = [&](Tree::Op op, auto field) {
+    return tree.op == op && tree.field == static_cast<std::uint8_t>(field);
+  };
+  if (is(TreeOp::kQueue, QueueField::kState) || is(TreeOp::kBuffer, BufferField::kState) ||
+      is(TreeOp::kPort, PortField::kState) || is(TreeOp::kPacket, PacketField::kSlack) ||
+      is(TreeOp::kHead, PacketField::kSlack))
+    return true;
+  return std::any_of(tree.kids.begin(), tree.kids.end(), saturates);
+}
+
 Range table_range(const ModelTable& table, std::int64_t otherwise) {
   if (!table.given) return {otherwise, otherwise};
   const auto [least, most] = std::minmax_element(table.by_dscp.begin(), table.by_dscp.end());
@@ -328,6 +341,7 @@ void Ranges::check(const Tree& tree, std::span<const std::uint32_t> occupied, Fa
     return;
   }
   if (tree.op != TreeOp::kAdd && tree.op != TreeOp::kSub && tree.op != TreeOp::kMul) return;
+  if (saturates(tree)) return;
   const auto apply = [&](__int128 x, __int128 y) {
     return tree.op == TreeOp::kAdd ? x + y : tree.op == TreeOp::kSub ? x - y : x * y;
   };

@@ -1,0 +1,644 @@
+#include "ovs_patches/openqueue/reference_fixture.h"
+
+#include <algorithm>
+
+namespace rocelab::oq {
+namespace {
+
+using TreeOp = Tree::Op;
+
+std::string state_name(char kind, std::uint32_t object, std::uint8_t slot) {
+  return kind + std::to_string(object) + "." + std::to_string(slot);
+}
+
+}  // namespace
+
+ReferencePolicy::ReferencePolicy(const Model& model, std::uint64_t most_evictions, const Rng& rng)
+    : model_(model), most_evictions_(most_evictions) {
+  for (const ModelQueue& queue : model.queues) queue_rngs_.push_back(rng.fork("queue/" + queue.name));
+  for (const ModelBuffer& buffer : model.buffers) buffer_rngs_.push_back(rng.fork("buffer/" + buffer.name));
+  for (const ModelPort& port : model.ports) ports_.push_back({.rng = rng.fork("port/" + port.name)});
+  for (std::size_t i = 0; i < model.select.size(); ++i)
+    select_rngs_.push_back(rng.fork("select/" + std::to_string(i)));
+}
+
+// --- values -----------------------------------------------------------------------------------------------
+
+std::int64_t ReferencePolicy::bytes(std::uint32_t queue) const {
+  std::int64_t sum = 0;
+  for (const auto& [node, frame] : frames_)
+    if (frame.queue == queue) sum += frame.packet.size;
+  return sum;
+}
+
+std::int64_t ReferencePolicy::packets(std::uint32_t queue) const {
+  return std::count_if(frames_.begin(), frames_.end(),
+                       [&](const auto& one) { return one.second.queue == queue; });
+}
+
+std::int64_t ReferencePolicy::field(const PolicyPacket& packet, PacketField field) const {
+  switch (field) {
+    case PacketField::kArrival:
+      return packet.arrival;
+    case PacketField::kSize:
+      return packet.size;
+    case PacketField::kTx: {
+      const ModelPort& port = model_.ports[packet.out.value];
+      const Rate line = Rate::from_bps(port.rate * port.share.den() / port.share.num());
+      return wire_time(Bytes::from_count(packet.size), line).ps();
+    }
+    case PacketField::kClass:
+      return packet.tc.value;
+    case PacketField::kDscp:
+      return packet.dscp;
+    case PacketField::kEcn:
+      return packet.ecn;
+    case PacketField::kIn:
+      return packet.in.value;
+    case PacketField::kOut:
+      return packet.out.value;
+    case PacketField::kFlow:
+      return static_cast<std::int64_t>(packet.flow);
+    case PacketField::kSlack:
+      return packet.slack;
+    case PacketField::kValue:
+      return packet.value;
+    case PacketField::kProcessing:
+      return packet.processing;
+    case PacketField::kHeld:
+      return packet.held;
+    case PacketField::kXoff:
+      return packet.xoff;
+    case PacketField::kXon:
+      return packet.xon;
+  }
+  return 0;
+}
+
+std::int64_t ReferencePolicy::leaf(const Tree& tree, const Context& context) {
+  const auto of_queue = [&] {
+    if (tree.object == kContextObject) return context.queue;
+    return tree.object == kFirstOfPair    ? context.first_queue
+           : tree.object == kSecondOfPair ? context.second_queue
+                                          : tree.object;
+  };
+  switch (tree.op) {
+    case TreeOp::kNow:
+      return context.now.ps();
+    case TreeOp::kPacket:
+      return field(tree.object == kFirstOfPair    ? *context.first
+                   : tree.object == kSecondOfPair ? *context.second
+                                                  : *context.packet,
+                   PacketField{tree.field});
+    case TreeOp::kHead: {
+      const std::uint32_t node = head(of_queue());
+      return node == kNone ? 0 : field(frames_.at(node).packet, PacketField{tree.field});
+    }
+    case TreeOp::kQueue: {
+      const std::uint32_t number = of_queue();
+      const ModelQueue& queue = model_.queues[number];
+      switch (QueueField{tree.field}) {
+        case QueueField::kSize:
+          return queue.size;
+        case QueueField::kCurrSize:
+          return queue.in_packets ? packets(number) : bytes(number);
+        case QueueField::kBytes:
+          return bytes(number);
+        case QueueField::kPackets:
+          return packets(number);
+        case QueueField::kIndex:
+          return queue.index;
+        case QueueField::kStrict:
+          return queue.strict;
+        case QueueField::kQuantum:
+          return queue.quantum;
+        case QueueField::kDelay:
+          return transfer_time(Bytes::from_count(bytes(number)),
+                               Rate::from_bps(model_.ports[queue.port].rate))
+              .ps();
+        case QueueField::kState:
+          return states_[state_name('q', number, tree.slot)];
+      }
+      return 0;
+    }
+    case TreeOp::kBuffer: {
+      const std::uint32_t number = tree.object == kContextObject ? context.buffer : tree.object;
+      const ModelBuffer& buffer = model_.buffers[number];
+      std::int64_t all_bytes = 0, all_packets = 0;
+      for (const std::uint32_t queue : buffer.queues)
+        all_bytes += bytes(queue), all_packets += packets(queue);
+      switch (BufferField{tree.field}) {
+        case BufferField::kSize:
+          return buffer.size;
+        case BufferField::kCurrSize:
+          return buffer.in_packets ? all_packets : all_bytes;
+        case BufferField::kBytes:
+          return all_bytes;
+        case BufferField::kPackets:
+          return all_packets;
+        case BufferField::kState:
+          return states_[state_name('b', number, tree.slot)];
+      }
+      return 0;
+    }
+    default: {
+      const std::uint32_t number = tree.object == kContextObject ? context.port : tree.object;
+      const ModelPort& port = model_.ports[number];
+      switch (PortField{tree.field}) {
+        case PortField::kRate:
+          return port.rate;
+        case PortField::kLineRate:
+          return port.rate * port.share.den() / port.share.num();
+        case PortField::kIndex:
+          return number;
+        case PortField::kState:
+          return states_[state_name('p', number, tree.slot)];
+      }
+      return 0;
+    }
+  }
+}
+
+ReferencePolicy::Fraction ReferencePolicy::value(const Tree& tree, const Context& context) {
+  const auto limited = [](__int128 num, __int128 den) {
+    const __int128 most = static_cast<__int128>(kPolicyLimit) * den;
+    return Fraction{std::clamp(num, -most, most), den};
+  };
+  if (tree.op == TreeOp::kNumber) return {tree.number.num(), tree.number.den()};
+  if (tree.dim == Dim::kBool) return {holds(tree, context) ? 1 : 0, 1};
+  if (tree.kids.empty()) return {leaf(tree, context), 1};
+  const Fraction a = value(tree.kids[0], context);
+  if (tree.op == TreeOp::kWire) return {a.num / a.den + 24, 1};
+  const Fraction b = value(tree.kids[1], context);
+  switch (tree.op) {
+    case TreeOp::kAdd:
+      return limited(a.num * b.den + b.num * a.den, a.den * b.den);
+    case TreeOp::kSub:
+      return limited(a.num * b.den - b.num * a.den, a.den * b.den);
+    case TreeOp::kMul:
+      return limited(a.num * b.num, a.den * b.den);
+    case TreeOp::kDiv: {
+      if (b.num == 0) return {0, 1};
+      if (tree.kids[1].op != TreeOp::kNumber) return {a.num * b.den / (a.den * b.num), 1};
+      return b.num < 0 ? Fraction{-a.num * b.den, -a.den * b.num} : Fraction{a.num * b.den, a.den * b.num};
+    }
+    case TreeOp::kMod:
+      return {b.num == 0 ? 0 : a.num % b.num, 1};
+    case TreeOp::kMin:
+      return a.num * b.den < b.num * a.den ? a : b;
+    case TreeOp::kMax:
+      return a.num * b.den < b.num * a.den ? b : a;
+    default:
+      return {};
+  }
+}
+
+std::int64_t ReferencePolicy::whole(const Tree& tree, const Context& context) {
+  const Fraction found = value(tree, context);
+  return static_cast<std::int64_t>(found.num / found.den);
+}
+
+bool ReferencePolicy::draw(Rational share, Rng& rng) {
+  if (share == Rational{1}) return true;
+  return !share.is_zero() &&
+         rng.below(static_cast<std::uint64_t>(share.den())) < static_cast<std::uint64_t>(share.num());
+}
+
+// Both sides of `and` and `or` are walked: a draw on the right is made in any case.
+bool ReferencePolicy::holds(const Tree& tree, const Context& context) {
+  switch (tree.op) {
+    case TreeOp::kTrue:
+      return true;
+    case TreeOp::kFalse:
+      return false;
+    case TreeOp::kChance:
+      return draw(tree.number, *context.rng);
+    case TreeOp::kNot:
+      return !holds(tree.kids[0], context);
+    case TreeOp::kAnd:
+    case TreeOp::kOr: {
+      const bool a = holds(tree.kids[0], context), b = holds(tree.kids[1], context);
+      return tree.op == TreeOp::kAnd ? a && b : a || b;
+    }
+    default:
+      break;
+  }
+  // In an order a quotient is exact: f(p1) / g(p1).
+  const bool pair = context.first != nullptr || context.first_queue != kNoPolicyObject;
+  const auto side = [&](const Tree& of) {
+    if (!pair || of.op != TreeOp::kDiv || of.kids[1].op == TreeOp::kNumber) return value(of, context);
+    const Fraction x = value(of.kids[0], context), y = value(of.kids[1], context);
+    return Fraction{x.num * y.den, x.den * y.num};
+  };
+  const Fraction a = side(tree.kids[0]), b = side(tree.kids[1]);
+  const __int128 left = a.num * b.den, right = b.num * a.den;
+  switch (tree.op) {
+    case TreeOp::kLess:
+      return left < right;
+    case TreeOp::kLessEqual:
+      return left <= right;
+    case TreeOp::kEqual:
+      return left == right;
+    default:
+      return left != right;
+  }
+}
+
+// --- orders -----------------------------------------------------------------------------------------------
+
+std::vector<std::uint32_t> ReferencePolicy::in_order(std::uint32_t queue) const {
+  std::vector<std::uint32_t> nodes;
+  for (const auto& [node, frame] : frames_)
+    if (frame.queue == queue && !frame.on_its_way) nodes.push_back(node);
+  std::sort(nodes.begin(), nodes.end(),
+            [&](std::uint32_t a, std::uint32_t b) { return frames_.at(a).number < frames_.at(b).number; });
+  return nodes;
+}
+
+// An order by arrival alone is that of admission.
+bool ReferencePolicy::before(const ModelOrder& order, std::uint32_t a, std::uint32_t b) {
+  const Frame &x = frames_.at(a), &y = frames_.at(b);
+  if (order.kind == PolicyOrder::Kind::kOldest) return x.number < y.number;
+  if (order.kind == PolicyOrder::Kind::kNewest) return x.number > y.number;
+  Context context;
+  context.first = &x.packet;
+  context.second = &y.packet;
+  return holds(order.less, context);
+}
+
+std::uint32_t ReferencePolicy::head(std::uint32_t queue) {
+  std::uint32_t found = kNone;
+  const ModelOrder* order = model_.queues[queue].service.get();
+  for (const std::uint32_t node : in_order(queue))
+    if (found == kNone || (order != nullptr && before(*order, node, found))) found = node;
+  return found;
+}
+
+std::uint32_t ReferencePolicy::victim(std::uint32_t queue) {
+  std::uint32_t found = kNone;
+  const ModelOrder* order = model_.queues[queue].drop.get();
+  for (const std::uint32_t node : in_order(queue))
+    if (found == kNone || order == nullptr || !before(*order, found, node)) found = node;
+  return found;
+}
+
+bool ReferencePolicy::queue_before(const ModelOrder* order, std::uint32_t a, std::uint32_t b) {
+  if (order == nullptr) return false;
+  Context context;
+  context.first_queue = a;
+  context.second_queue = b;
+  return holds(order->less, context);
+}
+
+std::uint32_t ReferencePolicy::first_queue(const ModelOrder* order,
+                                           const std::vector<std::uint32_t>& queues) {
+  std::uint32_t found = queues.front();
+  for (const std::uint32_t queue : queues)
+    if (queue_before(order, queue, found)) found = queue;
+  return found;
+}
+
+std::uint32_t ReferencePolicy::losing_queue(const ModelBuffer& buffer) {
+  std::uint32_t found = kNone;
+  const ModelOrder* order = buffer.drop_from.get();
+  for (const std::uint32_t queue : buffer.queues) {
+    if (in_order(queue).empty() || model_.queues[queue].lossless) continue;
+    const bool loses = found == kNone || (buffer.last_loses ? queue_before(order, found, queue)
+                                                            : queue_before(order, queue, found));
+    if (loses) found = queue;
+  }
+  return found;
+}
+
+// --- what happens -----------------------------------------------------------------------------------------
+
+ReferencePolicy::Context ReferencePolicy::context_of(std::uint32_t queue, std::uint32_t node, Time now) {
+  Context context;
+  context.packet = &frames_.at(node).packet;
+  context.queue = queue;
+  context.buffer = model_.queues[queue].buffer;
+  context.port = model_.queues[queue].port;
+  context.now = now;
+  context.rng = &queue_rngs_[queue];
+  context.node = node;
+  return context;
+}
+
+std::uint32_t ReferencePolicy::select(const ModelSelection& selection, const Context& context) {
+  for (const ModelSelection::Arm& arm : selection.arms) {
+    if (arm.predicate && !holds(*arm.predicate, context)) continue;
+    return arm.first + (arm.index ? static_cast<std::uint32_t>(whole(*arm.index, context)) : 0);
+  }
+  return kNone;
+}
+
+void ReferencePolicy::arrive(std::uint32_t node, PolicyPacket packet, Time now, PolicyOutcome& outcome) {
+  outcome.clear();
+  packet.arrival = now.ps();
+  if (model_.value.given) packet.value = model_.value.by_dscp[packet.dscp];
+  if (model_.processing.given) packet.processing = model_.processing.by_dscp[packet.dscp];
+  if (model_.slack.given && packet.slack == PolicyPacket::kNoSlack)
+    packet.slack = model_.slack.by_dscp[packet.dscp];
+  Context context;
+  context.packet = &packet;
+  context.port = packet.out.value;
+  context.now = now;
+  context.rng = &select_rngs_[packet.out.value];
+  const std::uint32_t queue = select(model_.select[packet.out.value], context);
+  frames_[node] = {packet, numbers_++, queue};
+  judge(node, now, outcome);
+}
+
+void ReferencePolicy::judge(std::uint32_t node, Time now, PolicyOutcome& outcome) {
+  const std::uint32_t queue = frames_.at(node).queue;
+  const ModelQueue& spec = model_.queues[queue];
+  Context context = context_of(queue, node, now);
+  congestion(
+      spec.congestion, context, [&] { return victim(queue); }, outcome);
+  if (spec.buffer != kNoPolicyObject && !outcome.refused) {
+    const ModelBuffer& buffer = model_.buffers[spec.buffer];
+    context.rng = &buffer_rngs_[spec.buffer];
+    congestion(
+        buffer.congestion, context,
+        [&] {
+          const std::uint32_t from = losing_queue(buffer);
+          return from == kNone ? kNone : victim(from);
+        },
+        outcome);
+  }
+  if (!outcome.refused && exceeds(queue)) drop(node, context, outcome);
+  if (outcome.refused) return;
+  context.rng = &queue_rngs_[queue];
+  act_first(spec.post_admission, context, outcome);
+  if (spec.buffer != kNoPolicyObject) act_first(model_.buffers[spec.buffer].post_admission, context, outcome);
+}
+
+void ReferencePolicy::congestion(const std::vector<ModelCase>& cases, Context context, const auto& choose,
+                                 PolicyOutcome& outcome) {
+  PolicyPacket copy = *context.packet;  // it may be dropped while its case still acts
+  for (bool again = true; again && !outcome.refused;) {
+    again = false;
+    const auto first = std::find_if(cases.begin(), cases.end(), [&](const ModelCase& one) {
+      return !one.predicate || holds(*one.predicate, context);
+    });
+    if (first == cases.end()) return;
+    for (const ModelAction& action : first->actions) {
+      if (action.kind != PolicyAction::Kind::kDrop) {
+        act(action, context, outcome);
+        continue;
+      }
+      if (!draw(action.share, *context.rng)) continue;
+      const std::uint32_t node = choose();
+      if (node == kNone) continue;
+      if (node == context.node) {
+        copy = *context.packet;
+        context.packet = &copy;
+      }
+      drop(node, context, outcome);
+      again = action.share == Rational{1};
+    }
+    if (again && outcome.evicted.size() >= most_evictions_ && !outcome.refused)
+      drop(context.node, context, outcome);
+  }
+}
+
+void ReferencePolicy::drop(std::uint32_t node, const Context& context, PolicyOutcome& outcome) {
+  const std::uint32_t queue = frames_.at(node).queue;
+  if (node == context.node) {
+    frames_.erase(node);
+    outcome.refused = true;
+    return;
+  }
+  outcome.evicted.push_back(node);
+  const PolicyPacket packet = frames_.at(node).packet;
+  frames_.erase(node);
+  if (!in_order(queue).empty()) return;
+  Context of;
+  of.packet = &packet;
+  of.queue = queue;
+  of.buffer = model_.queues[queue].buffer;
+  of.port = model_.queues[queue].port;
+  of.now = context.now;
+  of.node = node;
+  emptied(queue, of);
+}
+
+void ReferencePolicy::emptied(std::uint32_t queue, const Context& context) {
+  const ModelPort& port = model_.ports[model_.queues[queue].port];
+  PolicyOutcome unseen;
+  if (port.turn == kNoPolicyObject) return;
+  for (const ModelAction& action : model_.turns[port.turn].empty) act(action, context, unseen);
+}
+
+bool ReferencePolicy::exceeds(std::uint32_t queue) const {
+  const ModelQueue& spec = model_.queues[queue];
+  if (spec.lossless) return false;
+  if ((spec.in_packets ? packets(queue) : bytes(queue)) > spec.size) return true;
+  if (spec.buffer == kNoPolicyObject) return false;
+  const ModelBuffer& buffer = model_.buffers[spec.buffer];
+  std::int64_t sum = 0;
+  for (const std::uint32_t one : buffer.queues) sum += buffer.in_packets ? packets(one) : bytes(one);
+  return sum > buffer.size;
+}
+
+void ReferencePolicy::act(const ModelAction& action, const Context& context, PolicyOutcome& outcome) {
+  switch (action.kind) {
+    case PolicyAction::Kind::kDrop:
+      return;
+    case PolicyAction::Kind::kMark:
+      outcome.mark = true;
+      return;
+    case PolicyAction::Kind::kNotify:
+      ++outcome.notified;
+      return;
+    case PolicyAction::Kind::kPauseUpstream:
+      outcome.pause_upstream = true;
+      outcome.resume_upstream = false;
+      return;
+    case PolicyAction::Kind::kResumeUpstream:
+      outcome.pause_upstream = false;
+      outcome.resume_upstream = true;
+      return;
+    case PolicyAction::Kind::kModify:
+      break;
+  }
+  const std::int64_t made = whole(action.value, context);
+  const auto object = [&](std::uint32_t own) {
+    return action.object == kContextObject ? own : action.object;
+  };
+  switch (action.of) {
+    case PolicyAction::Of::kPacketValue:
+      const_cast<PolicyPacket*>(context.packet)->value = made;
+      return;
+    case PolicyAction::Of::kQueue:
+      states_[state_name('q', object(context.queue), action.slot)] = made;
+      return;
+    case PolicyAction::Of::kBuffer:
+      states_[state_name('b', object(context.buffer), action.slot)] = made;
+      return;
+    case PolicyAction::Of::kPort:
+      states_[state_name('p', object(context.port), action.slot)] = made;
+      return;
+  }
+}
+
+void ReferencePolicy::act_first(const std::vector<ModelCase>& cases, const Context& context,
+                                PolicyOutcome& outcome) {
+  for (const ModelCase& one : cases) {
+    if (one.predicate && !holds(*one.predicate, context)) continue;
+    for (const ModelAction& action : one.actions) act(action, context, outcome);
+    return;
+  }
+}
+
+// --- departures -------------------------------------------------------------------------------------------
+
+std::optional<std::uint32_t> ReferencePolicy::pick(std::uint32_t number, TcMask paused, Time now) {
+  std::vector<std::uint32_t> eligible;
+  for (const std::uint32_t queue : model_.ports[number].queues) {
+    const ModelQueue& spec = model_.queues[queue];
+    if (in_order(queue).empty() || (spec.lossless && (spec.takes & paused) != 0)) continue;
+    eligible.push_back(queue);
+  }
+  if (eligible.empty()) return std::nullopt;
+  return head(pick_queue(number, eligible, now));
+}
+
+std::uint32_t ReferencePolicy::pick_queue(std::uint32_t number, const std::vector<std::uint32_t>& eligible,
+                                          Time now) {
+  const ModelPort& spec = model_.ports[number];
+  if (spec.has_strict) {
+    std::vector<std::uint32_t> strict;
+    for (const std::uint32_t queue : eligible)
+      if (model_.queues[queue].strict > 0) strict.push_back(queue);
+    if (!strict.empty()) return first_queue(spec.strict_order.get(), strict);
+  }
+  if (spec.turn == kNoPolicyObject) return first_queue(spec.order.get(), eligible);
+  if (eligible.size() == 1) return eligible.front();
+  Port& port = ports_[number];
+  const ModelTurn& turn = model_.turns[spec.turn];
+  PolicyOutcome unseen;
+  for (;;) {
+    const std::uint32_t current = spec.queues[port.current];
+    if (std::find(eligible.begin(), eligible.end(), current) != eligible.end()) {
+      const Context context = context_of(current, head(current), now);
+      if (holds(turn.serve, context)) {
+        for (const ModelAction& action : turn.after) act(action, context, unseen);
+        return current;
+      }
+    }
+    do {
+      port.current = (port.current + 1) % static_cast<std::uint32_t>(spec.queues.size());
+    } while (std::find(eligible.begin(), eligible.end(), spec.queues[port.current]) == eligible.end());
+    const std::uint32_t entered = spec.queues[port.current];
+    for (const ModelAction& action : turn.enter) act(action, context_of(entered, head(entered), now), unseen);
+  }
+}
+
+void ReferencePolicy::leave(std::uint32_t node, std::int64_t held, Time now, PolicyOutcome& outcome) {
+  take_leave(node, held, now, outcome);
+}
+
+PolicyPacket ReferencePolicy::take_leave(std::uint32_t node, std::int64_t held, Time now,
+                                         PolicyOutcome& outcome) {
+  outcome.clear();
+  const std::uint32_t queue = frames_.at(node).queue;
+  PolicyPacket packet = frames_.at(node).packet;
+  packet.held = held;
+  Context context = context_of(queue, node, now);
+  context.packet = &packet;
+  frames_.erase(node);
+  context.rng = &ports_[context.port].rng;
+  act_first(model_.ports[context.port].post_scheduling, context, outcome);
+  if (in_order(queue).empty()) emptied(queue, context);
+  return packet;
+}
+
+void ReferencePolicy::remove(std::uint32_t node, Time now) {
+  const Frame frame = frames_.at(node);
+  Context context = context_of(frame.queue, node, now);
+  context.packet = &frame.packet;
+  frames_.erase(node);
+  if (frame.on_its_way)
+    ports_[frame.mover].moving = kNone;
+  else if (in_order(frame.queue).empty())
+    emptied(frame.queue, context);
+}
+
+Time ReferencePolicy::next_move() const {
+  Time next = Time::never();
+  for (const Port& port : ports_)
+    if (port.moving != kNone) next = std::min(next, port.arrives);
+  return next;
+}
+
+bool ReferencePolicy::takes(std::uint32_t queue, std::uint32_t node, Time now) {
+  Frame& frame = frames_.at(node);
+  const std::uint32_t from = std::exchange(frame.queue, queue);
+  const bool was = std::exchange(frame.on_its_way, true);
+  const auto drops = [&](const std::vector<ModelCase>& cases) {
+    const Context context = context_of(queue, node, now);
+    for (const ModelCase& one : cases) {
+      if (one.predicate && !holds(*one.predicate, context)) continue;
+      return std::any_of(one.actions.begin(), one.actions.end(),
+                         [](const ModelAction& action) { return action.kind == PolicyAction::Kind::kDrop; });
+    }
+    return false;
+  };
+  const std::uint32_t buffer = model_.queues[queue].buffer;
+  const bool stays = !exceeds(queue) && !drops(model_.queues[queue].congestion) &&
+                     (buffer == kNoPolicyObject || !drops(model_.buffers[buffer].congestion));
+  frame.queue = from;
+  frame.on_its_way = was;
+  return stays;
+}
+
+bool ReferencePolicy::move(Time now, PolicyInstance::Move& what) {
+  what.outcome.clear();
+  for (Port& port : ports_) {
+    if (port.moving == kNone || port.arrives > now) continue;
+    what.node = std::exchange(port.moving, kNone);
+    what.arrived = true;
+    Frame& frame = frames_.at(what.node);
+    frame.on_its_way = false;
+    frame.packet.arrival = now.ps();
+    frame.number = numbers_++;
+    judge(what.node, now, what.outcome);
+    return true;
+  }
+  for (std::uint32_t number = 0; number < model_.ports.size(); ++number) {
+    const ModelPort& spec = model_.ports[number];
+    Port& port = ports_[number];
+    if (!spec.internal || port.moving != kNone) continue;
+    const auto next = [&](std::uint32_t node) {
+      Context context;
+      context.packet = &frames_.at(node).packet;
+      context.port = number;
+      context.now = now;
+      context.rng = &port.rng;
+      return select(*spec.next, context);
+    };
+    std::vector<std::uint32_t> eligible;
+    for (const std::uint32_t queue : spec.queues) {
+      const std::uint32_t node = head(queue);
+      if (node != kNone && (spec.drops_ahead || takes(next(node), node, now))) eligible.push_back(queue);
+    }
+    if (eligible.empty()) continue;
+    const std::uint32_t node = head(pick_queue(number, eligible, now));
+    const std::uint32_t target = next(node);
+    Frame frame = frames_.at(node);
+    frame.packet = take_leave(node, frame.packet.held, now, what.outcome);
+    frame.queue = target;
+    frame.on_its_way = true;
+    frame.mover = number;
+    frames_[node] = frame;
+    port.moving = node;
+    port.arrives = now + wire_time(Bytes::from_count(frame.packet.size), Rate::from_bps(spec.rate));
+    what.node = node;
+    what.arrived = false;
+    return true;
+  }
+  return false;
+}
+
+}  // namespace rocelab::oq

@@ -4,58 +4,11 @@
 
 #include <algorithm>
 #include <chrono>
-#include <filesystem>
-#include <fstream>
-#include <sstream>
 
-#include "ovs_patches/openqueue/ast.h"
-#include "ovs_patches/openqueue/reader.h"
+#include "ovs_patches/openqueue/test_compile.h"
 
 namespace rocelab {
 namespace {
-
-const char* const kQueue =
-    "on every port as p { q = Queue(240KB);  l = Queue(240KB);  out = Port(q, l);\n"
-    "  select { packet.class == 3 -> l;  else -> q; } }\n";
-
-struct Compiler {
-  SwitchConfig config;
-  std::vector<PortConfig> ports = std::vector<PortConfig>(4);
-  std::vector<std::pair<std::string, std::string>> constants{}, more{};
-
-  CompiledPolicy operator()(const std::string& text) const {
-    PolicySource source{{{"test.oq", text}}, constants};
-    source.files.insert(source.files.end(), more.begin(), more.end());
-    return compile_policy(source, config, ports);
-  }
-  // The program; a failure of the test if there is none, or if there is anything to say of it.
-  PolicyProgram good(const std::string& text) const {
-    const CompiledPolicy compiled = (*this)(text);
-    for (const PolicyDiagnostic& one : compiled.diagnostics) ADD_FAILURE() << to_text(one);
-    return compiled.program ? *compiled.program : PolicyProgram{};
-  }
-  std::string first_error(const std::string& text) const {
-    const CompiledPolicy compiled = (*this)(text);
-    EXPECT_EQ(compiled.program, nullptr);
-    return compiled.diagnostics.empty() ? "" : compiled.diagnostics.front().text;
-  }
-};
-
-std::string source_of(const std::string& name) {
-  std::ifstream file(ROCELAB_SOURCE_DIR "/scenarios/openqueue/" + name);
-  EXPECT_TRUE(file) << name;
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
-std::vector<std::string> scenario_programs() {
-  std::vector<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(ROCELAB_SOURCE_DIR "/scenarios/openqueue"))
-    if (entry.path().extension() == ".oq") names.push_back(entry.path().filename());
-  std::sort(names.begin(), names.end());
-  return names;
-}
 
 // Code without its place, to compare what two programs do.
 std::vector<PolicyInstruction> instructions(const PolicyProgram& program, PolicyCode code) {
@@ -377,50 +330,6 @@ TEST(CompileTest, StatesHaveSlotsOfTheirOwn) {
 TEST(CompileTest, MarksAreOfTheClassesThatMeetThem) {
   EXPECT_EQ(Compiler().good(source_of("ecn.oq")).marks, 0xff);
   EXPECT_EQ(Compiler().good(std::string(kQueue) + "p[*].l.postAdmAct = mark;").marks, 1 << 3);
-}
-
-// --- the text and its tree --------------------------------------------------------------------------------
-
-std::string printed(const std::string& text) {
-  oq::Diagnostics diagnostics;
-  const std::string printed = oq::print(oq::parse(diagnostics.add_file("a", text), text, diagnostics));
-  for (const PolicyDiagnostic& one : diagnostics.take()) ADD_FAILURE() << to_text(one);
-  return printed;
-}
-
-TEST(ParseTest, WhatIsPrintedParsesToTheSame) {
-  for (const std::string& name : scenario_programs()) {
-    SCOPED_TRACE(name);
-    const std::string once = printed(source_of(name));
-    EXPECT_EQ(printed(once), once);
-    const PolicyProgram a = Compiler().good(source_of(name)), b = Compiler().good(once);
-    EXPECT_EQ(a.code.size(), b.code.size());
-    EXPECT_EQ(a.constants, b.constants);
-  }
-}
-
-TEST(ParseTest, OperatorsBindAsInMathematics) {
-  EXPECT_EQ(
-      printed("x(a, b) = not a.y + 2 * -3 % 4 < 5 - 6 - 7 and a.z or true;"),
-      "openqueue 1;\nx(a, b) = (((not ((a.y + ((2 * (-3)) % 4)) < ((5 - 6) - 7))) and a.z) or true);\n");
-}
-
-TEST(ParseTest, PercentIsAUnitWhereNoOperandFollows) {
-  EXPECT_EQ(
-      printed("const a = 100%;\nconst b = 100 % 30;\nconst c = 50% * 3;\nconst d = 7%3;"),
-      "openqueue 1;\nconst a = 100%;\nconst b = (100 % 30);\nconst c = (50% * 3);\nconst d = (7 % 3);\n");
-}
-
-TEST(ParseTest, UnitsAreExact) {
-  const Compiler compile;
-  for (const auto& [text, bytes] :
-       {std::pair{"1.5KB", 1500}, {"2KiB", 2048}, {"0.25MB", 250'000}, {"1 KB", 1000}}) {
-    const PolicyProgram program = compile.good(std::string("const s = ") + text + ";\n" + kQueue +
-                                               "p[*].q.congestion = queue.bytes > s, drop(1);");
-    EXPECT_EQ(program.constants.at(program.code[program.queues[0].congestion[0].predicate.first].operand),
-              bytes)
-        << text;
-  }
 }
 
 }  // namespace

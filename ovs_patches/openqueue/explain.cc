@@ -1,143 +1,16 @@
 #include "ovs_patches/openqueue/explain.h"
 
 #include <algorithm>
-#include <map>
-#include <optional>
-#include <set>
 #include <vector>
 
 #include "base/units.h"
 #include "ovs_patches/openqueue/decompile.h"
+#include "ovs_patches/openqueue/explain_code.h"
+#include "ovs_patches/openqueue/explain_names.h"
 
 namespace rocelab {
 namespace oq {
 namespace {
-
-// --- names ------------------------------------------------------------------------------------------------
-
-// A name apart: "port[3].q[0]" is "port[#].q[#]" and 3, 0.
-struct Pattern {
-  std::string text;
-  std::vector<std::int64_t> numbers;
-};
-
-Pattern pattern_of(const std::string& name) {
-  Pattern made;
-  for (std::size_t i = 0; i < name.size(); ++i) {
-    made.text += name[i];
-    if (name[i] != '[') continue;
-    const std::size_t end = name.find(']', i);
-    made.numbers.push_back(std::stoll(name.substr(i + 1, end - i - 1)));
-    made.text += "#";
-    i = end - 1;
-  }
-  return made;
-}
-
-std::string with_numbers(const std::string& pattern, const std::vector<std::string>& numbers) {
-  std::string text;
-  std::size_t next = 0;
-  for (const char c : pattern) text += c == '#' ? numbers[next++] : std::string(1, c);
-  return text;
-}
-
-// "0..2, 4..7"
-std::string runs(const std::set<std::int64_t>& numbers) {
-  std::string text;
-  for (auto at = numbers.begin(); at != numbers.end();) {
-    const std::int64_t from = *at;
-    std::int64_t to = from;
-    for (++at; at != numbers.end() && *at == to + 1; ++at) to = *at;
-    text += (text.empty() ? "" : ", ") + std::to_string(from) + (to > from ? ".." + std::to_string(to) : "");
-  }
-  return text;
-}
-
-// Names of one pattern, whose numbers fill a grid: "port[0..3].q[0..2, 4..7]"; else the first few of them.
-std::string names_of(const std::vector<std::string>& names) {
-  std::map<std::string, std::vector<std::vector<std::int64_t>>> patterns;
-  std::vector<std::string> order;
-  for (const std::string& name : names) {
-    const Pattern pattern = pattern_of(name);
-    auto& all = patterns[pattern.text];
-    if (all.empty()) order.push_back(pattern.text);
-    all.push_back(pattern.numbers);
-  }
-  std::string text;
-  for (const std::string& pattern : order) {
-    const auto& all = patterns[pattern];
-    std::vector<std::string> ranges;
-    std::size_t grid = 1;
-    for (std::size_t d = 0; d < all.front().size(); ++d) {
-      std::set<std::int64_t> values;
-      for (const auto& one : all) values.insert(one[d]);
-      grid *= values.size();
-      ranges.push_back(runs(values));
-    }
-    if (!text.empty()) text += ", ";
-    if (grid == all.size()) {
-      text += with_numbers(pattern, ranges);
-      continue;
-    }
-    constexpr std::size_t kShown = 6;
-    for (std::size_t i = 0; i < std::min(kShown, all.size()); ++i) {
-      std::vector<std::string> numbers;
-      for (const std::int64_t number : all[i]) numbers.push_back(std::to_string(number));
-      text += (i > 0 ? ", " : "") + with_numbers(pattern, numbers);
-    }
-    if (all.size() > kShown) text += " and " + std::to_string(all.size() - kShown) + " more";
-  }
-  return text;
-}
-
-std::string classes(TcMask mask) {
-  std::set<std::int64_t> all;
-  for (int tc = 0; tc < kTrafficClasses; ++tc)
-    if ((mask >> tc) & 1) all.insert(tc);
-  return (all.size() == 1 ? "class " : "classes ") + runs(all);
-}
-
-// What several objects say of themselves, each text once, in the order of the first that says it. Queues also
-// say which classes they receive.
-class Groups {
- public:
-  void add(const std::string& name, const std::string& text, std::optional<TcMask> takes = {}) {
-    Group& group = groups_[text];
-    if (group.names.empty()) order_.push_back(text);
-    group.names.push_back(name);
-    if (takes) group.takes.insert(*takes);
-  }
-  std::string text() const {
-    std::string all;
-    for (const std::string& text : order_) {
-      const Group& group = groups_.at(text);
-      all += names_of(group.names) + " " + received(group.takes) + text + "\n";
-    }
-    return all;
-  }
-
- private:
-  struct Group {
-    std::vector<std::string> names;
-    std::set<TcMask> takes;
-  };
-  static std::string received(const std::set<TcMask>& takes) {
-    if (takes.empty()) return "";
-    if (takes.size() == 1)
-      return *takes.begin() == 0 ? "receives no frame" : "receives " + classes(*takes.begin());
-    TcMask any = 0;
-    bool single = true;
-    for (const TcMask one : takes) {
-      single &= (any & one) == 0 && (one & (one - 1)) == 0;
-      any |= one;
-    }
-    return (single ? "receives one class each, of " : "receives some each of ") + classes(any);
-  }
-  std::map<std::string, Group> groups_;
-  std::vector<std::string> order_;
-};
-
-// --- sentences --------------------------------------------------------------------------------------------
 
 std::string size_text(std::int64_t size, bool in_packets) {
   return in_packets ? std::to_string(size) + " packets" : to_string(Bytes::from_count(size));
@@ -358,74 +231,6 @@ class Sentences {
   const PolicyProgram& program_;
 };
 
-// --- code -------------------------------------------------------------------------------------------------
-
-// Every piece of code once, under the first that has it.
-class Listing {
- public:
-  explicit Listing(const PolicyProgram& program) : program_(program) {}
-
-  std::string text() {
-    for (const PolicyQueue& queue : program_.queues) {
-      add(queue.service.key, queue.name + ".procPrio");
-      add(queue.drop.key, queue.name + ".dropFirst");
-      add(queue.congestion, queue.name + ".congestion");
-      add(queue.post_admission, queue.name + ".postAdmAct");
-    }
-    for (const PolicyBuffer& buffer : program_.buffers) {
-      add(buffer.drop_from, buffer.name + ".dropFrom");
-      add(buffer.congestion, buffer.name + ".congestion");
-      add(buffer.post_admission, buffer.name + ".postAdmAct");
-    }
-    for (const PolicyPort& port : program_.ports) {
-      add(port.schedule.strict_order, port.name + ".schedPrio, strict");
-      add(port.schedule.order, port.name + ".schedPrio");
-      add(port.post_scheduling, port.name + ".postSchedAct");
-      add(port.next, "select " + port.name);
-    }
-    for (const PolicyTurn& turn : program_.turns) {
-      add(turn.enter, "turn " + turn.name + ", enter");
-      add(turn.serve, "turn " + turn.name + ", serve");
-      add(turn.after, "turn " + turn.name + ", after");
-      add(turn.empty, "turn " + turn.name + ", empty");
-    }
-    for (std::size_t i = 0; i < program_.select.size(); ++i)
-      add(program_.select[i], "select for port " + std::to_string(i));
-    return text_;
-  }
-
- private:
-  void add(PolicyCode code, const std::string& of) {
-    if (!code || !known_.insert({code.first, of}).second) return;
-    text_ += of + ": " + predicate_of(program_, code) + "\n" + listing_of(program_, code, "  ");
-  }
-  void add(const PolicyKey& key, const std::string& of) {
-    for (const PolicyKey::Component& component : key.components) {
-      add(component.value, of);
-      add(component.divisor, of + ", divisor");
-    }
-  }
-  void add(const std::vector<PolicyAction>& actions, const std::string& of) {
-    for (const PolicyAction& action : actions) add(action.value, of + ", modify");
-  }
-  void add(const PolicyCases& cases, const std::string& of) {
-    for (const PolicyCase& one : cases) {
-      add(one.predicate, of);
-      add(one.actions, of);
-    }
-  }
-  void add(const PolicySelection& selection, const std::string& of) {
-    for (const PolicySelection::Case& one : selection.cases) {
-      add(one.predicate, of);
-      add(one.index, of + ", index");
-    }
-  }
-
-  const PolicyProgram& program_;
-  std::map<std::uint32_t, std::string> known_;  // by first instruction
-  std::string text_;
-};
-
 std::string counted(std::size_t count, const char* what) {
   return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
 }
@@ -453,7 +258,7 @@ std::string explain(const PolicyProgram& program, const ExplainOptions& options)
   text += "\nA frame costs at most " + std::to_string(bounds.arrival_instructions) + " instructions and " +
           std::to_string(bounds.evictions) + " evictions when it arrives, and " +
           std::to_string(bounds.departure_instructions) + " instructions when it leaves.\n";
-  if (options.code) text += "\nCode\n" + oq::Listing(program).text();
+  if (options.code) text += "\nCode\n" + oq::listing_of(program);
   return text;
 }
 

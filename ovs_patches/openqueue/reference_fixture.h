@@ -63,6 +63,8 @@ class ReferencePolicy {
   std::int64_t field(const PolicyPacket& packet, PacketField field) const;
   bool draw(Rational share, Rng& rng);
 
+  static std::string state_name(char kind, std::uint32_t object, std::uint8_t slot);
+
   std::vector<std::uint32_t> in_order(std::uint32_t queue) const;  // nodes, as admitted
   std::uint32_t head(std::uint32_t queue);
   std::uint32_t victim(std::uint32_t queue);

@@ -26,6 +26,9 @@ struct Array {
   std::size_t dimensions() const { return elements.empty() ? 0 : elements.begin()->first.size(); }
 };
 
+// "q[0][3]"
+std::string indexed(const std::string& name, const Array::Index& index);
+
 struct Scope;
 
 struct Named {

@@ -5,7 +5,7 @@
 #include "emu/runner/plan.h"
 #include "emu/world/switch_policies.h"
 #include "ovs_patches/openqueue/builtin.h"
-
+#include "ovs_patches/openqueue/explain.h"
 
 namespace py = pybind11;
 using namespace py::literals;
@@ -36,8 +36,8 @@ py::dict compile(const Pairs& files, const Pairs& constants, const RunPlan* plan
   for (const PolicyDiagnostic& d : compiled.diagnostics) diagnostics.append(to_python(d));
   py::object explained = py::none(), code = py::none();
   if (compiled.program != nullptr) {
-    explained = py::str("");
-    code = py::str("");
+    explained = py::str(explain(*compiled.program));
+    code = py::str(explain(*compiled.program, {.code = true}));
   }
   return py::dict("diagnostics"_a = diagnostics, "explained"_a = explained, "code"_a = code);
 }

@@ -24,6 +24,7 @@ _FIRST_STEPS = 64  # windows until somebody looks
 _OTHER_SEED = 1000  # further on
 
 _LOWER = "ports are full of packets of lower levels, which are dropped in place of TCP's"
+_DATAGRAMS = "UD repairs no loss"
 _SHORT = "HPCC keeps the queues short"
 # What cannot happen, and then does not: file, label, words, why.
 _NEVER: tuple[tuple[str, str, set[str], str], ...] = (
@@ -64,6 +65,13 @@ _NEVER: tuple[tuple[str, str, set[str], str], ...] = (
     ("*/rc3/load.toml", "rc3*", {"many repairs", "retransmissions"}, _LOWER),
     ("*/rc3/levels.toml", "rc3,[0-9]*", {"many repairs", "retransmissions"}, _LOWER),
     ("*/rc3/loss.toml", "rc3*", {"many repairs"}, "TCP sends too few packets to lose many"),
+    ("*/openqueue/[!belr]*.toml", "*", {"retransmissions", "timeouts"}, _DATAGRAMS),
+    ("*/openqueue/base.toml", "*", {"retransmissions", "timeouts"}, _DATAGRAMS),
+    ("*/openqueue/algorithms.toml", "*,1[02]", {"drops"}, "the queue of 512 frames holds them"),
+    ("*/openqueue/overhead_clients.toml", "*", {"drops"}, "little more arrives than leaves"),
+    ("*/openqueue/statistics.toml", "*", {"drops"}, "one sender"),
+    ("*/openqueue/crossbar.toml", "*", {"drops"}, "its buffers never fill"),
+    ("*/openqueue/lqd.toml", "lqd", {"drops", "retransmissions", "timeouts", "many repairs"}, "one memory"),
     ("*/ups/table5.4.toml", "*,none,*", {"marks"}, "nobody marks"),
     ("*/ups/table5.4.toml", "*,edge,*", {"marks"}, "NICs mark, and no switch"),
     ("*/same/scenarios/ups.toml", "*,edge-ecn", {"marks"}, "NICs mark, and no switch"),
@@ -90,6 +98,9 @@ _ALIKE: tuple[tuple[str, str, str, str], ...] = (
     ("*/escape/ring_congestion.toml", "irn+pfc+hpcc", "irn+pfc+hpcc+escape", "no pause, nothing escapes"),
     ("*/irn/window_based.toml", "irn+pfc", "irn+pfc+aimd", "no loss tells AIMD anything"),
     ("*/p4qcn/with_pfc.toml", "p4qcn,*", "p4qcn+pfc,*", "no pause and no loss"),
+    ("*/openqueue/overhead_*.toml", "list,*", "heap,*", "one order in two structures"),
+    ("*/openqueue/algorithms.toml", "?,1[02]", "?,1[02]", "nothing is dropped"),
+    ("*/openqueue/backpressure.toml", "program", "pfc", "the same pauses"),
     ("*/rocc/rate_at_host.toml", "*", "*", "two flows, always in the queue: all tell them the same"),
 )
 # One flow that starts at 0 on links that lose nothing.

@@ -86,15 +86,13 @@ def check(files: Sequence[Path], constants: Sequence[str], target: Target, as_js
 
 
 def explain(file: Path, constants: Sequence[str], target: Target, code: bool) -> int:
-    """Prints what the program does, in words, or the code that it becomes."""
+    """Prints what the program does in words; `code`: and the instructions that it becomes."""
     compiled = target.compile(file, constants)
     if compiled["explained"] is None:
         for each in compiled["diagnostics"]:
             print(each["rendered"], file=sys.stderr)
         return 1
-    print(compiled["explained"].rstrip())
-    if code:
-        print(compiled["code"].rstrip())
+    print(compiled["code" if code else "explained"].rstrip())
     return 0
 
 

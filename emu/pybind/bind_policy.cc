@@ -15,9 +15,15 @@ namespace {
 
 using Pairs = std::vector<std::pair<std::string, std::string>>;
 
+// A program may be any bytes, and so may the line that a message shows.
+py::object text(const std::string& bytes) {
+  return py::reinterpret_steal<py::object>(
+      PyUnicode_DecodeUTF8(bytes.data(), static_cast<Py_ssize_t>(bytes.size()), "replace"));
+}
+
 py::dict to_python(const PolicyDiagnostic& d) {
-  return py::dict("file"_a = d.file, "line"_a = d.line, "column"_a = d.column, "warning"_a = d.warning,
-                  "text"_a = d.text, "rendered"_a = to_text(d));
+  return py::dict("file"_a = text(d.file), "line"_a = d.line, "column"_a = d.column, "warning"_a = d.warning,
+                  "text"_a = text(d.text), "rendered"_a = text(to_text(d)));
 }
 
 // For the named switch of a plan, or without one for eight ports of a switch as scenarios have it by default.

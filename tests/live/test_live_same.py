@@ -60,6 +60,9 @@ _CASES: list[tuple[Path, tuple[str, ...]]] = [
     (_SMALL / "ups.toml", ()),
     # Messages sent from both ends, at levels of their own.
     (_SMALL / "rc3.toml", ()),
+    # Programs in place of queues and schedulers, changed under traffic.
+    (_SMALL / "openqueue.toml", ()),
+    (SCENARIOS / "openqueue" / "reload.toml", ()),
     (_SMALL / "switch_groups.toml", ()),
     # Egress queues pause the links that fill them, and drop to the letter.
     (_SMALL / "capfc.toml", ()),

@@ -72,6 +72,12 @@ _NEVER: tuple[tuple[str, str, set[str], str], ...] = (
     ("*/openqueue/statistics.toml", "*", {"drops"}, "one sender"),
     ("*/openqueue/crossbar.toml", "*", {"drops"}, "its buffers never fill"),
     ("*/openqueue/lqd.toml", "lqd", {"drops", "retransmissions", "timeouts", "many repairs"}, "one memory"),
+    (
+        "*/openqueue/lqd.toml",
+        "shared",
+        {"drops", "retransmissions", "timeouts", "many repairs"},
+        "one memory",
+    ),
     ("*/ups/table5.4.toml", "*,none,*", {"marks"}, "nobody marks"),
     ("*/ups/table5.4.toml", "*,edge,*", {"marks"}, "NICs mark, and no switch"),
     ("*/same/scenarios/ups.toml", "*,edge-ecn", {"marks"}, "NICs mark, and no switch"),
@@ -100,6 +106,7 @@ _ALIKE: tuple[tuple[str, str, str, str], ...] = (
     ("*/p4qcn/with_pfc.toml", "p4qcn,*", "p4qcn+pfc,*", "no pause and no loss"),
     ("*/openqueue/overhead_*.toml", "list,*", "heap,*", "one order in two structures"),
     ("*/openqueue/algorithms.toml", "?,1[02]", "?,1[02]", "nothing is dropped"),
+    ("*/openqueue/lqd.toml", "lqd", "shared", "two spellings of one policy"),
     ("*/openqueue/backpressure.toml", "program", "pfc", "the same pauses"),
     ("*/rocc/rate_at_host.toml", "*", "*", "two flows, always in the queue: all tell them the same"),
 )

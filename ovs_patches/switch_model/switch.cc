@@ -251,7 +251,7 @@ void Switch::on_timeout(Time now) {
     core_->note_changes(port_id, port.pauses.on_timeout(now), now);
     if (idle && port.has_more()) core_->list_ready(port_id, port);
     core_->mechanisms.on_timeout(port_id, now);
-    if (core_->policy && port_id.value == 0) core_->run_moves(now);
+    if (core_->policy && port_id.value == 0 && core_->policy->moves()) core_->run_moves(now);
     core_->set_timer(port_id, port);
   }
 }

@@ -46,7 +46,7 @@ void SwitchCore::change_policy(const PolicyChange& change, Time now) {
   for (std::uint16_t port = 0; port < port_count; ++port)
     for (std::uint8_t tc = 0; tc < kTrafficClasses; ++tc)
       request_pause(kPolicyOwner, PortId{port}, Tc{tc}, false, now);
-  run_moves(now);
+  if (policy->moves()) run_moves(now);
 }
 
 void SwitchCore::store_by_policy(PortId in, std::span<const PortId> outs, PacketRef packet, Time now) {
@@ -118,20 +118,20 @@ bool SwitchCore::offer(PortId in, PortId out, PacketRef& packet, std::uint32_t s
   if (packet->roce.has_slack) seen.slack = PacketPool::slack(*packet).current;
   const std::uint32_t node = queues.reserve();
   policy->arrive(node, seen, now, outcome);
-  std::vector<std::uint32_t> evicted = std::move(outcome.evicted);
   const bool refused = outcome.refused;
+  std::vector<std::uint32_t> evicted;  // apart: what is done below may ask the policy again
+  if (!outcome.evicted.empty()) [[unlikely]]
+    evicted.swap(outcome.evicted);
   if (refused) {
     queues.release(node);
   } else {
-    const PolicyOutcome decided = outcome;
+    const PolicyDecision decided = outcome;
     carry_out(in, out, *packet, decided, now);
     if (charges) buffer.charge_lossy(in, tc, frame);
     enqueue(in, out, std::move(packet), share, now, node);
   }
   for (const std::uint32_t victim : evicted) evict(victim, now);
-  evicted.clear();
-  outcome.evicted = std::move(evicted);
-  run_moves(now);
+  if (policy->moves()) run_moves(now);
   return !refused;
 }
 
@@ -146,7 +146,7 @@ void SwitchCore::evict(std::uint32_t node, Time now) {
 }
 
 // Marks and messages that a policy has decided on for a frame that arrives or leaves.
-void SwitchCore::carry_out(PortId in, PortId out, Packet& packet, const PolicyOutcome& decided, Time now) {
+void SwitchCore::carry_out(PortId in, PortId out, Packet& packet, const PolicyDecision& decided, Time now) {
   if (decided.mark && packet.ecn != Ecn::kNotEct && packet.ecn != Ecn::kCe)
     mark(out, in, packet, queues.bytes(out, packet.tc), now);
   at(out).counters.policy_notified += decided.notified;
@@ -168,7 +168,7 @@ PacketRef SwitchCore::dequeue_by_policy(PortId port_id, Port& port, Time now) {
     policy->leave(*node, held.count(), now, outcome);
     carry_out(frame.in, port_id, *frame.packet, outcome, now);
     if (held == 0_B && lossless(tc)) request_pause(kPolicyOwner, frame.in, tc, false, now);
-    run_moves(now);
+    if (policy->moves()) run_moves(now);
     if (mechanisms.discards(port_id, *frame.packet, now)) {
       drop(port_id, frame.in, *frame.packet, SwitchDropReason::kMechanism, now);
       continue;
@@ -182,7 +182,6 @@ PacketRef SwitchCore::dequeue_by_policy(PortId port_id, Port& port, Time now) {
 
 // What internal ports have done and begin to do, and when there is more.
 void SwitchCore::run_moves(Time now) {
-  if (!policy->moves()) return;
   PolicyInstance::Move what;
   while (policy->move(now, what)) {
     const PortId out = policy->packet(what.node).out;

@@ -119,7 +119,7 @@ struct SwitchCore {
   void evict(std::uint32_t node, Time now);
   PacketRef dequeue_by_policy(PortId port_id, Port& port, Time now);
   void run_moves(Time now);
-  void carry_out(PortId in, PortId out, Packet& packet, const PolicyOutcome& decided, Time now);
+  void carry_out(PortId in, PortId out, Packet& packet, const PolicyDecision& decided, Time now);
 
   // --- switch.cc: the way out, pauses
   PacketRef transmit(PortId port_id, Port& port, Time now);

@@ -16,18 +16,16 @@ SwitchPolicy::SwitchPolicy(std::shared_ptr<const PolicyProgram> first, const Rng
 
 SwitchPolicy::Run& SwitchPolicy::add(std::shared_ptr<const PolicyProgram> program) {
   const std::uint32_t serial = serials_++;
-  return runs_.emplace_back(std::move(program), serial, rng_.fork(std::to_string(serial)));
+  runs_.emplace_back(std::move(program), serial, rng_.fork(std::to_string(serial)));
+  note_moves();
+  return runs_.back();
 }
 
-const PolicyInstance& SwitchPolicy::of(std::uint32_t node) const {
+const PolicyInstance& SwitchPolicy::among_several(std::uint32_t node) const {
   const std::uint32_t serial = serial_of_[node];
   for (const Run& run : runs_)
     if (run.serial == serial) return run.instance;
   RL_CHECK(false && "a frame of a policy that is gone");
-}
-
-PolicyInstance& SwitchPolicy::of(std::uint32_t node) {
-  return const_cast<PolicyInstance&>(std::as_const(*this).of(node));
 }
 
 void SwitchPolicy::arrive(std::uint32_t node, const PolicyPacket& packet, Time now, PolicyOutcome& outcome) {
@@ -64,6 +62,7 @@ void SwitchPolicy::gone(std::uint32_t node, const PolicyPacket& packet) {
 
 void SwitchPolicy::forget_drained() {
   std::erase_if(runs_, [&](const Run& run) { return &run != &runs_.back() && run.instance.frames() == 0; });
+  note_moves();
 }
 
 std::uint64_t SwitchPolicy::change(const PolicyChange& change, Time now) {
@@ -98,8 +97,8 @@ std::uint64_t SwitchPolicy::requeue(std::size_t from, std::size_t to, Time now) 
   return nodes.size();
 }
 
-bool SwitchPolicy::moves() const {
-  return std::any_of(runs_.begin(), runs_.end(), [](const Run& run) { return run.instance.moves(); });
+void SwitchPolicy::note_moves() {
+  moves_ = std::any_of(runs_.begin(), runs_.end(), [](const Run& run) { return run.instance.moves(); });
 }
 
 Time SwitchPolicy::next_move() const {

@@ -46,7 +46,7 @@ class SwitchPolicy {
   std::uint64_t change(const PolicyChange& change, Time now);
 
   // Internal ports of all that are in use (PolicyInstance::move()).
-  bool moves() const;
+  bool moves() const { return moves_; }
   Time next_move() const;
   bool move(Time now, PolicyInstance::Move& what);
 
@@ -71,8 +71,15 @@ class SwitchPolicy {
     PolicyInstance instance;
     std::uint32_t serial;
   };
-  PolicyInstance& of(std::uint32_t node);
-  const PolicyInstance& of(std::uint32_t node) const;
+  PolicyInstance& of(std::uint32_t node) {
+    return const_cast<PolicyInstance&>(static_cast<const SwitchPolicy&>(*this).of(node));
+  }
+  const PolicyInstance& of(std::uint32_t node) const {
+    return runs_.size() == 1 && runs_.front().serial == serial_of_[node] ? runs_.front().instance
+                                                                         : among_several(node);
+  }
+  const PolicyInstance& among_several(std::uint32_t node) const;
+  void note_moves();
   std::uint64_t requeue(std::size_t from, std::size_t to, Time now);
   void gone(std::uint32_t node, const PolicyPacket& packet);
   void forget_drained();
@@ -80,6 +87,7 @@ class SwitchPolicy {
 
   Rng rng_;
   std::uint32_t serials_ = 0;
+  bool moves_ = false;  // one of them has internal ports
   std::int64_t processing_ = 0;
   std::vector<InForce> history_;
   std::vector<Run> runs_;                 // the last is in force, the others drain

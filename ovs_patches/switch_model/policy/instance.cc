@@ -54,6 +54,78 @@ PolicyInstance::PolicyInstance(const PolicyProgram& program, const Rng& rng) : p
       std::vector<std::uint32_t>& there = buffers_at_[port.egress.value];
       if (there.empty() || there.back() != b) there.push_back(b);
     }
+  learn_shapes();
+}
+
+// What most programs are, found once so that frames cost less. Nothing else depends on it.
+void PolicyInstance::learn_shapes() {
+  for (std::uint32_t q = 0; q < queues_.size(); ++q) {
+    const PolicyQueue& spec = program_->queues[q];
+    Queue& queue = queues_[q];
+    queue.plain = spec.buffer == kNoPolicyObject && spec.post_admission.empty() &&
+                  (spec.congestion.empty() || is_tail_drop(q));
+    queue.has_ranks =
+        spec.service.kind == PolicyOrder::Kind::kKey || spec.drop.kind == PolicyOrder::Kind::kKey;
+    const PolicySchedule& schedule = program_->ports[spec.port].schedule;
+    const PolicyKey& order = schedule.has_strict && spec.strict > 0 ? schedule.strict_order : schedule.order;
+    if (!order.components.empty()) queue.order = &order;
+  }
+  for (std::uint32_t port = 0; port < program_->select.size(); ++port) {
+    if (!only_class_selects(program_->select[port])) continue;
+    for (std::uint8_t tc = 0; tc < kTrafficClasses; ++tc) {
+      PolicyPacket packet;
+      packet.out = PortId{static_cast<std::uint16_t>(port)};
+      packet.tc = Tc{tc};
+      ports_[port].queue_of[tc] = select_for(packet, Time::zero());
+    }
+    ports_[port].by_class = true;
+  }
+}
+
+bool PolicyInstance::only_class_selects(const PolicySelection& selection) const {
+  const auto only_class = [&](PolicyCode code) {
+    for (std::uint32_t i = 0; i < code.count; ++i) {
+      const PolicyInstruction& at = program_->code[code.first + i];
+      const bool loads = at.op < PolicyOp::kAdd;
+      const bool is_class =
+          at.op == PolicyOp::kPacket && at.a == static_cast<std::uint8_t>(PacketField::kClass);
+      if (at.op == PolicyOp::kChance || (loads && at.op != PolicyOp::kConstant && !is_class)) return false;
+    }
+    return true;
+  };
+  return std::ranges::all_of(selection.cases, [&](const PolicySelection::Case& option) {
+    return only_class(option.predicate) && only_class(option.index);
+  });
+}
+
+// One case, currSize > size, that drops the newest: the arrival is refused where it does not fit, which the
+// declared size says anyway.
+bool PolicyInstance::is_tail_drop(std::uint32_t number) const {
+  const PolicyQueue& queue = program_->queues[number];
+  if (queue.lossless || queue.drop.kind != PolicyOrder::Kind::kNewest || queue.congestion.size() != 1)
+    return false;
+  const PolicyCase& only = queue.congestion.front();
+  if (only.actions.size() != 1 || only.actions.front().kind != PolicyAction::Kind::kDrop ||
+      only.actions.front().share.part < only.actions.front().share.whole || only.predicate.count != 3)
+    return false;
+  const PolicyInstruction* code = program_->code.data() + only.predicate.first;
+  const auto own = [&](const PolicyInstruction& at, QueueField field) {
+    return at.op == PolicyOp::kQueue && at.a == static_cast<std::uint8_t>(field) &&
+           (at.operand == kContextObject || at.operand == number);
+  };
+  const auto is_size = [&](const PolicyInstruction& at) {
+    return own(at, QueueField::kSize) ||
+           (at.op == PolicyOp::kConstant && program_->constants[at.operand] == queue.size);
+  };
+  const QueueField counted = queue.in_packets ? QueueField::kPackets : QueueField::kBytes;
+  const auto is_length = [&](const PolicyInstruction& at) {
+    return own(at, QueueField::kCurrSize) || own(at, counted);
+  };
+  const auto less = [&](const PolicyInstruction& size, const PolicyInstruction& length) {
+    return is_size(size) && is_length(length) && code[2].op == PolicyOp::kLess && code[2].a == size.to &&
+           code[2].b == length.to && size.to != length.to;
+  };
+  return less(code[0], code[1]) || less(code[1], code[0]);
 }
 
 PolicyInstance::Context PolicyInstance::context_of(std::uint32_t queue, const PolicyPacket* packet,
@@ -73,6 +145,8 @@ std::uint32_t PolicyInstance::select(const PolicySelection& selection, const Con
 }
 
 std::uint32_t PolicyInstance::select_for(const PolicyPacket& packet, Time now) {
+  const Port& port = ports_[packet.out.value];
+  if (port.by_class) return port.queue_of[packet.tc.value];
   Context context{.packet = &packet, .port = packet.out.value, .now = now};
   context.rng = &select_rngs_[packet.out.value];
   return select(program_->select[packet.out.value], context);
@@ -117,6 +191,10 @@ void PolicyInstance::arrive(std::uint32_t node, const PolicyPacket& arriving, Ti
 // that stays.
 void PolicyInstance::judge(std::uint32_t node, Time now, PolicyOutcome& outcome) {
   const std::uint32_t queue = waiting_[node].queue;
+  if (queues_[queue].plain) {
+    if (exceeds(queue)) drop(node, {.now = now, .node = node}, outcome);
+    return;
+  }
   const PolicyQueue& spec = program_->queues[queue];
   Context context = context_of(queue, &waiting_[node].packet, now);
   context.node = node;
@@ -182,6 +260,7 @@ void PolicyInstance::count(std::uint32_t queue, std::int64_t bytes, std::int64_t
 void PolicyInstance::rank(std::uint32_t node, Time now) {
   const Waiting& waiting = waiting_[node];
   Queue& queue = queues_[waiting.queue];
+  if (!queue.has_ranks) return;
   const PolicyQueue& spec = program_->queues[waiting.queue];
   const Context context = context_of(waiting.queue, &waiting.packet, now);
   if (spec.service.kind == PolicyOrder::Kind::kKey)
@@ -192,6 +271,7 @@ void PolicyInstance::rank(std::uint32_t node, Time now) {
 
 void PolicyInstance::unrank(std::uint32_t node) {
   Queue& queue = queues_[waiting_[node].queue];
+  if (!queue.has_ranks) return;
   const PolicyQueue& spec = program_->queues[waiting_[node].queue];
   if (spec.service.kind == PolicyOrder::Kind::kKey) queue.service.erase(service_places_, node);
   if (spec.drop.kind == PolicyOrder::Kind::kKey) queue.drop.erase(drop_places_, node);
@@ -255,11 +335,9 @@ std::uint32_t PolicyInstance::queue_to_drop_from(const PolicyBuffer& buffer, Tim
 
 // The queue's place among those of its port may have changed.
 void PolicyInstance::touched(std::uint32_t number, Time now) {
-  const PolicyQueue& spec = program_->queues[number];
-  const PolicySchedule& schedule = program_->ports[spec.port].schedule;
-  const PolicyKey& key = schedule.has_strict && spec.strict > 0 ? schedule.strict_order : schedule.order;
-  if (key.components.empty() || queues_[number].arrivals.empty()) return;
-  queues_[number].key = ranks(key, context_of(number, nullptr, now));
+  Queue& queue = queues_[number];
+  if (queue.order == nullptr || queue.arrivals.empty()) return;
+  queue.key = ranks(*queue.order, context_of(number, nullptr, now));
 }
 
 template <class Victim>
@@ -432,10 +510,12 @@ void PolicyInstance::leave(std::uint32_t node, std::int64_t held, Time now, Poli
   take_out(node, now);
   packet.held = held;
   const std::uint32_t port = program_->queues[queue].port;
-  Context context = context_of(queue, &packet, now);
-  context.node = node;
-  context.rng = &ports_[port].rng;
-  act_first(program_->ports[port].post_scheduling, context, outcome);
+  if (const PolicyCases& cases = program_->ports[port].post_scheduling; !cases.empty()) {
+    Context context = context_of(queue, &packet, now);
+    context.node = node;
+    context.rng = &ports_[port].rng;
+    act_first(cases, context, outcome);
+  }
   if (queues_[queue].arrivals.empty()) on_empty(queue, node, now);
   costs_.departure_instructions = std::max(costs_.departure_instructions, instructions_);
 }

@@ -41,16 +41,17 @@ struct PolicyPacket {
 };
 
 // What an arrival or a departure comes to.
-struct PolicyOutcome {
+struct PolicyDecision {
   bool refused = false;  // arrival: it is its own victim, or the hard bound of its queue or buffer refuses it
   bool mark = false;
   bool pause_upstream = false,
        resume_upstream = false;  // of its (ingress port, class): the last one asked for
   std::uint32_t notified = 0;
+};
+struct PolicyOutcome : PolicyDecision {
   std::vector<std::uint32_t> evicted;  // nodes in the order of their drops; never that of the arrival
   void clear() {
-    refused = mark = pause_upstream = resume_upstream = false;
-    notified = 0;
+    static_cast<PolicyDecision&>(*this) = {};
     evicted.clear();
   }
 };
@@ -119,6 +120,10 @@ class PolicyInstance {
     QueueCounts counts;
     LevelOrder arrivals{1};  // in the order of admission
     PolicyHeap service{false}, drop{true};
+    bool plain = false;      // its rule is tail drop, and nothing else is done about an arrival
+    bool has_ranks = false;  // a key orders its service or its drops
+    const PolicyKey* order =
+        nullptr;  // of the port's queues, which this one is in; null: it has no components
     Rng rng;
     PolicyRanks key{};  // in the port's order of queues
   };
@@ -131,6 +136,8 @@ class PolicyInstance {
     std::uint64_t waiting = 0, strict = 0;                  // bit per queue
     std::array<std::uint64_t, kTrafficClasses> of_class{};  // queues that take this lossless class
     std::uint32_t current = 0;                              // whose turn it is
+    bool by_class = false;                                  // egress: a frame's class alone selects its queue
+    std::array<std::uint32_t, kTrafficClasses> queue_of{};  // then
     std::int64_t line_rate;
     WireClock line;
     Rng rng;
@@ -167,6 +174,9 @@ class PolicyInstance {
 
   std::uint32_t select(const PolicySelection& selection, const Context& context);
   std::uint32_t select_for(const PolicyPacket& packet, Time now);
+  bool only_class_selects(const PolicySelection& selection) const;
+  bool is_tail_drop(std::uint32_t queue) const;
+  void learn_shapes();
   void fill_in(PolicyPacket& packet) const;
   void make_room_for(std::uint32_t node);
   void insert(std::uint32_t node, std::uint32_t queue, Time now);

@@ -18,7 +18,17 @@ from rocelab.setup_progress import Step, run_logged, run_to_end, tail
 
 PACKAGES: dict[str, tuple[str, ...]] = {
     "build": (
-        *("g++", "cmake", "ninja-build", "make", "patch", "pkg-config", "bison", "python3-dev", "pybind11-dev"),
+        *(
+            "g++",
+            "cmake",
+            "ninja-build",
+            "make",
+            "patch",
+            "pkg-config",
+            "bison",
+            "python3-dev",
+            "pybind11-dev",
+        ),
         *(
             "libssl-dev",
             "libxxhash-dev",

@@ -19,6 +19,7 @@ NO_IO = (
     "irn_provider/transport",
     "irn_provider/cc",
     "irn_provider/nic",
+    "ovs_patches/openqueue",
     "ovs_patches/switch_model",
 )
 # Files of these folders that are there for it: readers and writers of files, huge pages, the end of a program.
@@ -39,6 +40,7 @@ EDGES: dict[str, tuple[str, ...]] = {
     "irn_provider/transport": (*_LAWS, "irn_provider/cc"),
     "irn_provider/nic": (*_LAWS, "irn_provider/cc", "irn_provider/transport"),
     "ovs_patches/switch_model": _LAWS,
+    "ovs_patches/openqueue": ("base", "ovs_patches/switch_model"),
     "emu/link": ("base",),
     "emu/world": (
         *_LAWS,

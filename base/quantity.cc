@@ -3,16 +3,10 @@
 #include <cctype>
 #include <limits>
 #include <optional>
-#include <span>
 #include <string>
 
 namespace rocelab {
 namespace {
-
-struct Unit {
-  std::string_view name;
-  std::int64_t factor;
-};
 
 constexpr int kMostDecimals = 30;  // a power of ten that 128 bits hold
 
@@ -104,6 +98,10 @@ std::int64_t parse(std::string_view text, const Kind& kind) {
 }
 
 }  // namespace
+
+std::span<const Unit> rate_units() { return kRates; }
+std::span<const Unit> duration_units() { return kDurations; }
+std::span<const Unit> size_units() { return kSizes; }
 
 Rate parse_rate(std::string_view text) {
   return Rate::from_bps(parse(text, {kRates, kHighestRate.bps(), "100Tb/s", "a rate", "bit/s", "40Gb/s"}));

@@ -3,6 +3,8 @@
 // to_string() of base/units.h writes what these read.
 #pragma once
 
+#include <cstdint>
+#include <span>
 #include <stdexcept>
 #include <string_view>
 
@@ -22,6 +24,14 @@ class QuantityError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
+
+struct Unit {
+  std::string_view name;
+  std::int64_t factor = 1;  // of bit/s, picoseconds or bytes
+};
+std::span<const Unit> rate_units();
+std::span<const Unit> duration_units();
+std::span<const Unit> size_units();
 
 Rate parse_rate(std::string_view text);          // b/s, kb/s, Mb/s, Gb/s, Tb/s; bps and bit/s mean the same
 Duration parse_duration(std::string_view text);  // ps, ns, us, ms, s

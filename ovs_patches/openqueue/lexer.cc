@@ -1,8 +1,10 @@
 #include "ovs_patches/openqueue/lexer.h"
 
-#include <array>
 #include <optional>
+#include <span>
 #include <vector>
+
+#include "base/quantity.h"
 
 namespace rocelab::oq {
 namespace {
@@ -12,27 +14,28 @@ bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 bool continues(char c) { return (static_cast<unsigned char>(c) & 0xc0) == 0x80; }
 
-struct Unit {
-  const char* name;
+struct Known {
+  std::string_view name;
   Dim dim;
   std::int64_t scale;
 };
-constexpr std::int64_t kK = 1'000, kM = 1'000'000, kG = 1'000'000'000, kT = 1'000'000'000'000;
-constexpr std::array kUnits = {
-    Unit{"KB", Dim::kBytes, kK},       Unit{"B", Dim::kBytes, 1},         Unit{"MB", Dim::kBytes, kM},
-    Unit{"GB", Dim::kBytes, kG},       Unit{"KiB", Dim::kBytes, 1 << 10}, Unit{"MiB", Dim::kBytes, 1 << 20},
-    Unit{"GiB", Dim::kBytes, 1 << 30}, Unit{"packet", Dim::kPackets, 1},  Unit{"packets", Dim::kPackets, 1},
-    Unit{"ps", Dim::kTime, 1},         Unit{"ns", Dim::kTime, kK},        Unit{"us", Dim::kTime, kM},
-    Unit{"ms", Dim::kTime, kG},        Unit{"s", Dim::kTime, kT},         Unit{"bps", Dim::kRate, 1},
-    Unit{"kbps", Dim::kRate, kK},      Unit{"Mbps", Dim::kRate, kM},      Unit{"Gbps", Dim::kRate, kG},
-    Unit{"Tbps", Dim::kRate, kT},      Unit{"b/s", Dim::kRate, 1},        Unit{"kb/s", Dim::kRate, kK},
-    Unit{"Mb/s", Dim::kRate, kM},      Unit{"Gb/s", Dim::kRate, kG},      Unit{"Tb/s", Dim::kRate, kT},
-};
 
-const Unit* find_unit(std::string_view name) {
-  for (const Unit& unit : kUnits)
-    if (name == unit.name) return &unit;
-  return nullptr;
+std::vector<Known> known_units() {
+  std::vector<Known> all{{"packets", Dim::kPackets, 1}, {"packet", Dim::kPackets, 1}};
+  const auto add = [&](std::span<const Unit> units, Dim dim) {
+    for (const Unit& unit : units)
+      if (is_letter(unit.name.front())) all.push_back({unit.name, dim, unit.factor});
+  };
+  add(size_units(), Dim::kBytes);
+  add(duration_units(), Dim::kTime);
+  add(rate_units(), Dim::kRate);
+  return all;
+}
+
+std::optional<Known> find_unit(std::string_view name) {
+  for (const Known& unit : known_units())
+    if (name == unit.name) return unit;
+  return std::nullopt;
 }
 
 // Bytes of the well-formed UTF-8 character that `text` begins with (Unicode, table 3-7); 0: none.
@@ -54,8 +57,8 @@ std::size_t utf8_length(std::string_view text) {
 
 Rational scale_of_unit(const std::string& unit) {
   if (unit == "%") return *Rational::of(1, 100);
-  const Unit* known = find_unit(unit);
-  return Rational{known == nullptr ? 1 : known->scale};
+  const std::optional<Known> known = find_unit(unit);
+  return Rational{known ? known->scale : 1};
 }
 
 std::string problem_of_text(std::string_view text, Place& place) {
@@ -135,16 +138,15 @@ void Lexer::unit_of(Word& word) {
     while (is_letter(peek(end)) || is_digit(peek(end))) ++end;
     if (end == ahead) return;
     std::string name(text_.substr(at_ + ahead, end - ahead));
-    if (peek(end) == '/' && peek(end + 1) == 's' && !is_letter(peek(end + 2)) &&
-        find_unit(name + "/s") != nullptr) {
+    if (peek(end) == '/' && peek(end + 1) == 's' && !is_letter(peek(end + 2)) && find_unit(name + "/s")) {
       name += "/s";
       end += 2;
     }
-    const Unit* unit = find_unit(name);
-    if (unit == nullptr) {
+    const std::optional<Known> unit = find_unit(name);
+    if (!unit) {
       if (ahead > 0) return;  // "in 0..7 {" and "5 and": the next word
       std::vector<std::string> known;
-      for (const Unit& one : kUnits) known.emplace_back(one.name);
+      for (const Known& one : known_units()) known.emplace_back(one.name);
       letters();
       complain(begin, name + " is no unit" + did_you_mean(name, known));
     }

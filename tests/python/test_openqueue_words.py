@@ -33,7 +33,8 @@ def properties() -> set[str]:
 
 
 def units() -> set[str]:
-    return set(re.findall(r'Unit\{"([^"]+)"', source("lexer.cc")))
+    known = re.findall(r'\{"([A-Za-z/]+)",\s*[\d\']+\}', (ROOT / "base" / "quantity.cc").read_text())
+    return {*known, "packet", "packets"}
 
 
 def library() -> set[str]:

@@ -20,7 +20,7 @@ syn keyword openqueueProperty contained queuePrio schedPrio strict
 syn keyword openqueueLibrary crr dwrr fifo largest_value longest lqf maxqf minqf newest oldest
 syn keyword openqueueLibrary rfifo rr rsrpt shortest smallest_value sqf srpt strict_priority tailDrop wrr
 syn match openqueueMember "\.\s*\h\w*" contains=openqueueField,openqueueProperty
-syn match openqueueNumber "\<\d\+\(\.\d\+\)\?\(%\|\s*\(packets\|packet\|Gb/s\|Gbps\|Mb/s\|Mbps\|Tb/s\|Tbps\|kb/s\|kbps\|GiB\|KiB\|MiB\|b/s\|bps\|GB\|KB\|MB\|ms\|ns\|ps\|us\|B\|s\)\>\)\?"
+syn match openqueueNumber "\<\d\+\(\.\d\+\)\?\(%\|\s*\(packets\|Gbit/s\|Mbit/s\|Tbit/s\|kbit/s\|packet\|bit/s\|Gb/s\|Gbps\|Mb/s\|Mbps\|Tb/s\|Tbps\|kb/s\|kbps\|GiB\|KiB\|MiB\|b/s\|bps\|GB\|KB\|MB\|kB\|ms\|ns\|ps\|us\|B\|s\)\>\)\?"
 syn region openqueueString start=+"+ end=+"+ oneline
 syn match openqueueComment "//.*$"
 syn region openqueueComment start="/\*" end="\*/"

@@ -35,7 +35,8 @@ std::string builtin_policy(const SwitchConfig& config) {
   text += "on every port {\n  q[0..7] = Queue(limit);\n  out = Port(100%, q[*]);\n  q[*].procPrio = fifo;\n";
   for (std::size_t tc = 0; tc < kTrafficClasses; ++tc) {
     const std::string queue = "  q[" + std::to_string(tc) + "].";
-    if (!lossless(tc)) text += queue + "congestion = tailDrop;" + queue + "dropFirst = newest;\n";
+    if (!lossless(tc))
+      text.append(queue).append("congestion = tailDrop;").append(queue).append("dropFirst = newest;\n");
     if (strict(tc)) {
       text += queue + "strict = 1;\n";
     } else {

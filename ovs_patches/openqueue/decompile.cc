@@ -205,11 +205,11 @@ std::string listing_of(const PolicyProgram& program, PolicyCode code, const std:
     text += indent + "r" + std::to_string(at.to) + " = ";
     const std::string a = "r" + std::to_string(at.a), b = "r" + std::to_string(at.b);
     if (const char* sign = sign_of(at.op))
-      text += a + " " + sign + " " + b;
+      text.append(a).append(" ").append(sign).append(" ").append(b);
     else if (at.op == PolicyOp::kMin || at.op == PolicyOp::kMax)
-      text += std::string(at.op == PolicyOp::kMin ? "min " : "max ") + a + ", " + b;
+      text.append(at.op == PolicyOp::kMin ? "min " : "max ").append(a).append(", ").append(b);
     else if (at.op == PolicyOp::kNot || at.op == PolicyOp::kWire)
-      text += std::string(at.op == PolicyOp::kNot ? "not " : "wire ") + a;
+      text.append(at.op == PolicyOp::kNot ? "not " : "wire ").append(a);
     else
       text += predicate_of(program, {code.first + i, 1});
     text += "\n";

@@ -24,14 +24,15 @@ Complaint outside_library(Complaint complaint, Place place) {
 void Expander::declare(const Item& item, Scope* scope, const std::string& name, Named named) {
   named.place = item.place;
   named.item = &item;
-  named.instances.push_back(scope);
+  named.scope = scope;
   if (is_taken(name)) complain(item.place, name + " has a meaning of its own: take another name");
-  for (Scope* at = scope; at != nullptr; at = at->parent) {
+  Scope* at = scope;
+  do {
     const auto other = at->names.find(name);
     if (other == at->names.end() || at->library) continue;
     if (other->second.item == &item) return;
     complain(item.place, name + " has been declared already", other->second.place, "here");
-  }
+  } while ((at = at->parent) != nullptr);
   scope->names[name] = std::move(named);
 }
 
@@ -117,7 +118,6 @@ void Expander::every_port(const Item& item, Scope* scope, Phase phase) {
     Named block;
     block.kind = Named::Kind::kBlock;
     declare(item, scope, item.name, std::move(block));
-    scope->names[item.name].instances.clear();
   }
   for (std::size_t port = 0; port < ports_.size(); ++port) {
     Scope* block = inner(item, scope, static_cast<std::int64_t>(port));

@@ -65,6 +65,7 @@ class Lowering {
   std::vector<PolicyAction> actions(const std::vector<ModelAction>& from, const Owner& owner,
                                     std::span<const std::uint32_t> occupied) {
     std::vector<PolicyAction> made;
+    made.reserve(from.size());
     for (const ModelAction& one : from) made.push_back(action(one, owner, occupied));
     return made;
   }

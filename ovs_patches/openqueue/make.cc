@@ -234,9 +234,8 @@ std::uint32_t Expander::make_port(const Make& make, Scope* scope, std::string na
     port.rate = static_cast<std::int64_t>(static_cast<__int128>(ports_[*link].rate.bps()) * port.share.num() /
                                           port.share.den());
   }
-  if (port.share.den() > 0xffffffff)
-    port.share = *Rational::of(static_cast<__int128>(port.share.num()) * 1'000'000'000 / port.share.den(),
-                               1'000'000'000);
+  if (port.share.den() > 0xffffffff || port.share.num() > 0xffffffff)
+    complain(make.place, "this rate is too fine a share of " + to_string(ports_[*link].rate) + ": round it");
   port.egress = link.value_or(0);
   for (std::size_t i = 0; i < queues.size(); ++i) {
     ModelQueue& queue = model_.queues[queues[i].object];

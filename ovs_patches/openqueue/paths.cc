@@ -37,7 +37,7 @@ Tree Resolver::constant_tree(Named& named, const std::string& name) {
   if (!named.value) {
     if (named.evaluating) complain(named.place, name + " is defined by itself");
     named.evaluating = true;
-    Scope* scope = named.instances.front();
+    Scope* scope = named.scope;
     named.value = constant(*named.item->value->expr, scope);
     named.evaluating = false;
   }

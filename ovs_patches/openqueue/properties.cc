@@ -228,7 +228,7 @@ Expander::Condition Expander::condition(Ref of, const Item& item, Scope* scope, 
       complain(value.place, name + " is given " + print(value.expr->kids[0]) +
                                 ": a condition is about the object that has it");
   }
-  Env inside = env_of(of, named->instances.front());
+  Env inside = env_of(of, named->scope);
   if (named->item->params.size() == 1) inside.params.emplace_back(named->item->params[0], of);
   return read(*named->item->value, inside);
 }

@@ -167,9 +167,9 @@ std::string RandomProgram::lexicographic(const std::string& a, const std::string
     rng_ = now;
     const std::string right = key(b);
     const bool swapped = one_in(2);
-    text += (swapped ? right : left) + any(" < ", " > ") + (swapped ? left : right);
+    text.append(swapped ? right : left).append(any(" < ", " > ")).append(swapped ? left : right);
     if (i + 1 == most) break;
-    text += " or " + left + " == " + right + " and (";
+    text.append(" or ").append(left).append(" == ").append(right).append(" and (");
     closing += ")";
   }
   return text + closing;

@@ -76,11 +76,12 @@ std::int64_t ReferencePolicy::leaf(const Tree& tree, const Context& context) {
   switch (tree.op) {
     case TreeOp::kNow:
       return context.now.ps();
-    case TreeOp::kPacket:
-      return field(tree.object == kFirstOfPair    ? *context.first
-                   : tree.object == kSecondOfPair ? *context.second
-                                                  : *context.packet,
-                   PacketField{tree.field});
+    case TreeOp::kPacket: {
+      const PolicyPacket* packet = tree.object == kFirstOfPair    ? context.first
+                                   : tree.object == kSecondOfPair ? context.second
+                                                                  : context.packet;
+      return packet == nullptr ? 0 : field(*packet, PacketField{tree.field});
+    }
     case TreeOp::kHead: {
       const std::uint32_t node = head(of_queue());
       return node == kNone ? 0 : field(frames_.at(node).packet, PacketField{tree.field});
@@ -203,7 +204,7 @@ bool ReferencePolicy::holds(const Tree& tree, const Context& context) {
     case TreeOp::kFalse:
       return false;
     case TreeOp::kChance:
-      return draw(tree.number, *context.rng);
+      return context.rng != nullptr && draw(tree.number, *context.rng);
     case TreeOp::kNot:
       return !holds(tree.kids[0], context);
     case TreeOp::kAnd:

@@ -65,7 +65,7 @@ OrderRef Expander::make_order(const std::string& name, Scope* scope, const Expr&
 }
 
 OrderRef Expander::order_of(const Named& named, const std::string& name, bool packets) {
-  Scope* scope = named.instances.front();
+  Scope* scope = named.scope;
   OrderRef& made = orders_[{named.item, scope, packets}];
   if (made != nullptr) return made;
   const Value& value = *named.item->value;
@@ -104,7 +104,7 @@ OrderRef Expander::order(const Item& item, Scope* scope, bool packets) {
 }
 
 std::uint32_t Expander::turn(const Named& named) {
-  Scope* scope = named.instances.front();
+  Scope* scope = named.scope;
   const auto [at, fresh] =
       turns_.try_emplace({named.item, scope}, static_cast<std::uint32_t>(model_.turns.size()));
   if (!fresh) return at->second;

@@ -36,6 +36,7 @@ struct Named {
   Kind kind{};
   Place place;
   const Item* item = nullptr;     // kConst, kDefinition, kTurn, kState
+  Scope* scope = nullptr;         // that it was declared in
   std::optional<Constant> value;  // kConst, once evaluated
   bool evaluating = false;
   bool used = false;

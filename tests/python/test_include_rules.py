@@ -47,6 +47,7 @@ EDGES: dict[str, tuple[str, ...]] = {
         "emu/link",
         "irn_provider/cm",
         "irn_provider/transport",
+        "ovs_patches/openqueue",
         "ovs_patches/switch_model",
     ),
     "emu/record": (*_LAWS, "emu/world", "ovs_patches/switch_model"),
@@ -56,7 +57,7 @@ EDGES: dict[str, tuple[str, ...]] = {
     "ovs_patches/netdev": (*_LAWS, "emu/record", "emu/world", "lockstep", "ovs_patches/switch_model"),
     "emu/runner": (
         *(*_LAWS, "emu/link", "emu/world", "irn_provider/cc", "irn_provider/transport"),
-        "ovs_patches/switch_model",
+        *("ovs_patches/openqueue", "ovs_patches/switch_model"),
     ),
     "emu/des": (
         *(*_LAWS, "emu/link", "emu/record", "emu/runner", "emu/world", "irn_provider/nic"),
@@ -77,7 +78,7 @@ EDGES: dict[str, tuple[str, ...]] = {
         *("base/wire", "emu/world", "irn_provider/cm", "irn_provider/live", "irn_provider/nic"),
         *("irn_provider/verbs", "irn_provider/verbs/libc", "lockstep"),
     ),
-    "emu/pybind": ("base", "emu/des", "emu/runner", "emu/world", "lockstep"),
+    "emu/pybind": ("base", "emu/des", "emu/runner", "emu/world", "lockstep", "ovs_patches/openqueue"),
     "emu/gateway": (*_LAWS, "irn_provider/nic", "irn_provider/transport", "lockstep"),
 }
 IO_HEADER = re.compile(r"<(?:chrono|thread|random|iostream|sys/[^>]*|unistd\.h|time\.h|ctime|mutex|fstream)>")

@@ -44,7 +44,9 @@ def tidy(step: Step) -> list[Result]:
     """clang-tidy over what the release build compiles. Its compiler is g++; clang reads the same flags."""
     commands = json.loads((paths.RELEASE / "compile_commands.json").read_text())
     compiled = {entry["file"] for entry in commands if not entry["file"].endswith("_test.cc")}
-    files = sorted(file for file in compiled if paths.BUILD not in Path(file).parents)  # the rest is generated
+    files = sorted(
+        file for file in compiled if paths.BUILD not in Path(file).parents
+    )  # the rest is generated
     begin = time.monotonic()
     complaints: dict[str, str] = {}
     with ThreadPoolExecutor(jobs()) as pool:

@@ -99,7 +99,7 @@ PolicySettings read_policies(ConfigSection section, std::vector<ConfigSection> e
     add(section, "openqueue", {nullptr, "", nullptr}, {});
   }
   for (ConfigSection& event : events) {
-    event.require("at");
+    for (const std::string_view key : kPolicyEventRequires) event.require(key);
     event.require("policy");
     PolicyEvent read;
     read_schema(event, policy_event_schema(), read);

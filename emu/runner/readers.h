@@ -71,6 +71,7 @@ void check_ranks(ConfigSection& section, const SwitchConfig& config);
 // switch.openqueue and [[policy_event]]. `section` is [switch].
 PolicySettings read_policies(ConfigSection section, std::vector<ConfigSection> events,
                              const Topology& topology, const std::filesystem::path& folder);
+inline constexpr std::string_view kPolicyEventRequires[] = {"at"};
 Schema<PolicyEvent> policy_event_schema();
 // [[switch_group]]: [switch] with some keys changed, for some switches. Without its class map, RoCC and
 // telemetry, which are a network's.

@@ -163,6 +163,8 @@ std::vector<SchemaTable> schema_tables() {
   append(tables.back(), fault_schema());
   tables.push_back(table_of("link_event", link_event_schema()));
   mark_required(tables.back(), kLinkEventRequires);
+  tables.push_back(table_of("policy_event", policy_event_schema()));
+  mark_required(tables.back(), kPolicyEventRequires);
   tables.push_back(table_of("engine", engine_schema()));
   append(tables.back(), wall_clock_schema());
   tables.push_back(table_of("nic", nic_settings_schema()));

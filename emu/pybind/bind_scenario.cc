@@ -211,6 +211,8 @@ void bind_scenario(py::module_& m) {
       },
       "file"_a, "overrides"_a = std::vector<Override>{},
       "Reads and checks a scenario; raises ScenarioError with file:line:column.");
+  m.def("parse_scenario", parse_scenario, "text"_a, "name"_a, "overrides"_a = std::vector<Override>{},
+        "The same from text; `name` stands for the file in messages, and files are looked for beside it.");
 
   py::class_<RunPlan>(m, "RunPlan")
       .def_property_readonly("scalars", scalars)

@@ -17,6 +17,7 @@ namespace rocelab::python {
 using Counts = std::map<std::string, std::uint64_t>;
 
 void bind_scenario(pybind11::module_& m);
+void bind_document(pybind11::module_& m);
 void bind_segment(pybind11::module_& m);
 void bind_metrics(pybind11::module_& m);
 void bind_des(pybind11::module_& m);

@@ -23,6 +23,7 @@ PYBIND11_MODULE(_rocelab, m) {
     kinds.append(py::make_tuple(kind.name, kind.text));
   m.attr("TRACE_KINDS") = kinds;
   rocelab::python::bind_scenario(m);
+  rocelab::python::bind_document(m);
   rocelab::python::bind_segment(m);
   rocelab::python::bind_metrics(m);
   rocelab::python::bind_des(m);

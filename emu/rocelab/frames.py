@@ -14,7 +14,7 @@ import pandas as pd
 from rocelab import native
 from rocelab.model import Array, FlowPlan, FlowRecord, RunOutcome, RunPlan
 
-KINDS: tuple[str, ...] = tuple(name for name, _ in native.module().TRACE_KINDS)  # base/trace.h
+KINDS: tuple[str, ...] = tuple(name for name, _ in native.runner.TRACE_KINDS)  # base/trace.h
 DROP, PLACED, RETRANSMIT, SAMPLE, FAIR_RATE, RTT = (
     KINDS.index(k) for k in ("drop", "placed", "retransmit", "sample", "fair_rate", "rtt")
 )

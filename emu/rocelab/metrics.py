@@ -36,7 +36,7 @@ class Metric:
 @functools.cache
 def table() -> tuple[Metric, ...]:
     """In the order in which they are shown."""
-    return tuple(Metric(**entry) for entry in native.module().metric_table())
+    return tuple(Metric(**entry) for entry in native.runner.metric_table())
 
 
 @functools.cache

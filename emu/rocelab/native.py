@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import functools
+import importlib.machinery
 import importlib.util
 import os
 import shlex
+import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rocelab import paths
 from rocelab.errors import RocelabError
+
+if TYPE_CHECKING:  # _rocelab.pyi says what is in it
+    from rocelab import _rocelab
+
+    runner = _rocelab
 
 
 def build_directory() -> Path:
@@ -66,13 +73,25 @@ def ovs_tree() -> Path:
     return Path(os.environ.get("ROCELAB_OVS_TREE", paths.OVS_TREE)).resolve()
 
 
+def __getattr__(name: str) -> Any:
+    """`native.runner` is the C++ runner, loaded when it is asked for, with the types of _rocelab.pyi."""
+    if name == "runner":
+        return module()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
 @functools.cache
 def module() -> Any:
     folder = build_directory() / "emu" / "pybind"
+    fits = [f"_rocelab{suffix}" for suffix in importlib.machinery.EXTENSION_SUFFIXES]
     found = sorted(folder.glob("_rocelab*.so"))
     if not found:
         raise RocelabError(f"{folder} holds no _rocelab module: build it by ./rocelab setup")
-    spec = importlib.util.spec_from_file_location("_rocelab", found[0])
+    if not (fitting := [file for file in found if file.name in fits]):
+        raise RocelabError(
+            f"{found[0].name} is built for another Python than {sys.executable}: use /usr/bin/python3 or ./rocelab python"
+        )
+    spec = importlib.util.spec_from_file_location("_rocelab", fitting[0])
     assert spec is not None and spec.loader is not None
     loaded = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(loaded)

@@ -44,7 +44,7 @@ def summarise_runs(scenario: Scenario, runs: Sequence[Summary], engine: str) -> 
 
 def run_summary(outcome: RunOutcome) -> Summary:
     plan = outcome.plan
-    measured = native.module().measure(
+    measured = native.runner.measure(
         plan.native,
         [(r.id, r.posted_ps, r.placed_ps, r.cqe_ps, r.status, r.stopped, r.settled) for r in outcome.flows],
         [dict(c) for c in outcome.nic_counters.values()],
@@ -63,9 +63,7 @@ def run_summary(outcome: RunOutcome) -> Summary:
         "error": outcome.error,
         "parameters": {p.key: p.value for p in plan.parameters},
         "fidelity": fidelity(outcome),
-        "trace_hash": native.module().trace_hash(list(outcome.node_digests))
-        if outcome.node_digests
-        else None,
+        "trace_hash": native.runner.trace_hash(list(outcome.node_digests)) if outcome.node_digests else None,
         **measured,
         **_from_traces(outcome),
         "verified": sum(r.verified for r in outcome.flows),
@@ -87,7 +85,7 @@ def _from_traces(outcome: RunOutcome) -> Summary:
     values = {
         "pfc_depth": None if spread is None else spread.depth,
         "avg_rtt_s": float(picoseconds.mean()) / 1e12 if taken else None,
-        "p99_rtt_s": native.module().percentile(list(picoseconds), 99) / 1e12 if taken else None,
+        "p99_rtt_s": native.runner.percentile(list(picoseconds), 99) / 1e12 if taken else None,
     }
     return {m.name: values[m.name] for m in metrics.table() if m.from_traces}
 
@@ -144,7 +142,7 @@ def aggregates(runs: Sequence[Summary]) -> list[Summary]:
         mine = [r for r in runs if r["label"] == label and r["complete"]]
         for metric in metrics.by_name():
             taken = [float(r[metric]) for r in mine if r[metric] is not None and math.isfinite(r[metric])]
-            estimate = native.module().estimate(taken)
+            estimate = native.runner.estimate(taken)
             result.append({"label": label, "metric": metric, **estimate})
     return result
 
@@ -165,7 +163,7 @@ def comparisons(scenario: Scenario, runs: Sequence[Summary]) -> list[Summary]:
         if not seeds:
             continue
         ratio = _ratio(sum(of[s] for s in seeds), sum(over[s] for s in seeds))
-        each = native.module().estimate([_ratio(of[s], over[s]) for s in seeds])
+        each = native.runner.estimate([_ratio(of[s], over[s]) for s in seeds])
         result.append(
             {
                 "of": c.of,

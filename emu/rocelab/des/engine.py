@@ -42,7 +42,7 @@ class DesEngine:
         begin, cpu = time.monotonic(), time.process_time()
         with scratch_folder() if self.trace and self.events else nullcontext() as folder:
             try:
-                run = native.module().DesRun(
+                run = native.runner.DesRun(
                     plan.native,
                     trace=self.trace,
                     trace_dir=str(folder or ""),

@@ -151,7 +151,7 @@ def create_segment(
     of it, for programs that nobody watches, which would die of a bus error where none is left later."""
     check_not_full(path.parent, _MORE_SHM)  # a page that is not there is a bus error
     try:
-        return native.module().create_segment(
+        return native.runner.create_segment(
             plan.native, str(path), run_id, traces, pcap, participants, reserve
         )
     except RuntimeError as e:

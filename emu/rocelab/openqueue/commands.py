@@ -42,7 +42,7 @@ class Target:
             if switch not in (names := [s.name for s in planned.switches]):
                 raise RocelabError(f"no switch {switch}: {self.scenario} has {', '.join(names)}")
             plan = planned.native
-        compiled: dict[str, Any] = native.module().compile_policy(files_of(file), pairs, plan, switch)
+        compiled: dict[str, Any] = native.runner.compile_policy(files_of(file), pairs, plan, switch)
         return compiled
 
 
@@ -61,7 +61,7 @@ def files_of(file: Path) -> list[tuple[str, bytes]]:
         if len(data) > _MOST_BYTES:
             raise RocelabError(f"{path}: has more than 64 KB, which no program needs")
         found[name] = data  # the compiler says where it is not UTF-8
-        for used in native.module().policy_files(data):
+        for used in native.runner.policy_files(data):
             read(path.parent / used, used)
 
     read(file, str(file))

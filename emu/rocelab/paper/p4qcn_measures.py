@@ -52,7 +52,7 @@ def message_ms(outcome: RunOutcome) -> float:
     group = next(g for g in run_summary(outcome)["groups"] if g["name"] == "flow")
     record = next(r for r in outcome.flows if r.id == _flow(outcome).id)
     left = int(group["messages"]["planned"]) - record.sent
-    every_ps = 1024 * 8e12 / float(native.module().parse_rate_bps(_parameter(outcome, "workload.flow.rate")))
+    every_ps = 1024 * 8e12 / float(native.runner.parse_rate_bps(_parameter(outcome, "workload.flow.rate")))
     waited_ps = every_ps * left * (left + 1) / 2
     return (record.latency_sum_ps + waited_ps) / (record.delivered + left) / 1e9
 
@@ -80,7 +80,7 @@ def testbed(outcome: RunOutcome) -> Found:
     summary = run_summary(outcome)
     sent, delivered = _messages(outcome, ("flow", "background"))
     own_sent, own_delivered = _messages(outcome, ("flow",))
-    seconds = native.module().parse_duration_ps(_parameter(outcome, "workload.flow.stop")) / 1e12
+    seconds = native.runner.parse_duration_ps(_parameter(outcome, "workload.flow.stop")) / 1e12
     link = next(p.rate_bps for p in outcome.plan.ports if p.peer == _flow(outcome).dst)
     return _found(
         outcome,

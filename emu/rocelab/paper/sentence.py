@@ -84,7 +84,7 @@ def _tail_ratio(measured: Results, of: str, over: str, percent: float) -> float 
         fct = measured.fct("figure4.8", label, most_packets=1)
         if fct is None or not len(fct):
             return None
-        tails.append(float(native.module().percentile(list(fct), percent)))
+        tails.append(float(native.runner.percentile(list(fct), percent)))
     return tails[0] / tails[1]
 
 

@@ -57,7 +57,7 @@ def _tails(results: Results) -> list[Table]:
             fct = results.fct("figure4.8", label, most_packets=1)
             if fct is not None and len(fct):
                 rows[label] = [
-                    Cell(1e6 * float(native.module().percentile(list(fct), p))) for p in _PERCENTILES
+                    Cell(1e6 * float(native.runner.percentile(list(fct), p))) for p in _PERCENTILES
                 ]
     columns = tuple(f"{p:g} %, us" for p in _PERCENTILES)
     title = "Figure 4.8: tail latency of single-packet messages"

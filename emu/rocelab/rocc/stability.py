@@ -32,7 +32,7 @@ class Loop:
     @functools.cached_property
     def _native(self) -> Any:
         kappa = self.delta_f / 8 / self.delta_q
-        return native.module().RoccLoop(self.alpha, self.beta, self.period, self.dead_time, kappa)
+        return native.runner.RoccLoop(self.alpha, self.beta, self.period, self.dead_time, kappa)
 
     def divided(self, ratio: float) -> Loop:
         return replace(self, alpha=self.alpha / ratio, beta=self.beta / ratio)
@@ -48,7 +48,7 @@ class Loop:
 
 def region(flows: float) -> int:
     """The divisor that AUTO_TUNE chooses where the fair rate is F_max / flows."""
-    return int(native.module().rocc_region(flows))
+    return int(native.runner.rocc_region(flows))
 
 
 def tuned_margin(loop: Loop, flows: Array) -> Array:

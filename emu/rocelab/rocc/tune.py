@@ -166,7 +166,7 @@ def from_text(
 
     def read(option: str, parse: str, text: str) -> float:
         try:
-            return float(getattr(native.module(), parse)(text))
+            return float(getattr(native.runner, parse)(text))
         except RuntimeError as e:
             raise UsageError(f"--{option}: {e}") from e
 

@@ -63,7 +63,7 @@ def points_of(
 def version() -> str:
     """Of everything that makes results: other code, other points."""
     digest = hashlib.sha256(__version__.encode())
-    digest.update(Path(native.module().__file__).read_bytes())
+    digest.update(Path(native.runner.__file__).read_bytes())
     digest.update(package_digest(_PACKAGE))
     return digest.hexdigest()
 

@@ -15,6 +15,7 @@ _LETTER = 0.075  # of the names at the side
 _TITLES = 100  # letters that fit beside one another
 
 
+@style.looks()
 def numbers_chart(claims: Sequence[Claim], names: Mapping[str, str]) -> str:
     """Claims of one experiment, an SVG text: a panel for each quantity, a line for each case; a ring where the paper has a number, a dot where we have, a bar for our
     interval. Quantities that are 0 everywhere are left out. Empty: there is nothing to draw."""

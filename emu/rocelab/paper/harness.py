@@ -91,7 +91,7 @@ def find(name: str) -> Paper:
 def spread_of(samples: Sequence[float]) -> Spread:
     if len(samples) < 2:
         return Spread(len(samples))
-    return Spread(len(samples), float(native.module().estimate(list(samples))["ci95"]))
+    return Spread(len(samples), float(native.runner.estimate(list(samples))["ci95"]))
 
 
 def claims_of(paper: Paper, results: Results, seeds: Sequence[Results]) -> list[Claim]:
@@ -122,13 +122,17 @@ def tables_of(paper: Paper, results: Results, seeds: Sequence[Results]) -> list[
 def evaluate(
     paper: Paper, chosen: Sequence[Experiment], results: Results, full: bool, failed: Sequence[str]
 ) -> Findings:
+    from rocelab.report import style  # matplotlib: only now that there is something to draw
+
     seeds = [results.only(seed) for seed in results.seeds]
+    with style.looks():
+        figures = paper.figures(results)
     return Findings(
         paper=paper,
         full=full,
         claims=claims_of(paper, results, seeds),
         tables=tables_of(paper, results, seeds),
-        figures=paper.figures(results),
+        figures=figures,
         experiments=[e.name for e in chosen],
         failed=failed,
     )

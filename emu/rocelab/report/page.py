@@ -5,14 +5,16 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rocelab import __version__, culprits
 from rocelab.headline import headline, number
 from rocelab.model import RunOutcome
 from rocelab.report import charts, series, sketch, style, tables
 from rocelab.report.templates import templates
-from rocelab.result import Result
+
+if TYPE_CHECKING:
+    from rocelab.result import Result
 
 _HERE = Path(__file__).parent
 
@@ -39,11 +41,11 @@ def _values(result: Result) -> dict[str, Any]:
         "colours": style.colours(labels),
         "headline": headline(summary),
         "groups": tables.group_rows(summary, statistics.fmean),
-        "completion": charts.completion(result.flows, result.runs),
-        "sizes": charts.slowdown_by_size(result.flows),
-        "over_time": charts.over_time([o for _, o in first], samples),
+        "completion": charts.completion(result.flows, result.runs).svg,
+        "sizes": sizes.svg if (sizes := charts.slowdown_by_size(result.flows)) else "",
+        "over_time": charts.over_time([o for _, o in first], samples).svg,
         "time_seed": first[0][1].plan.seed,
-        "topology": sketch.topology(plan),
+        "topology": sketch.topology(plan).svg,
         "plan": plan,
         "limits": tables.limits(plan),
         "pauses": [(o.plan.label, tables.pause_rows(o)) for _, o in first if o.plan.pfc],
@@ -67,7 +69,7 @@ def _culprits(outcome: RunOutcome, most: int = 16) -> dict[str, Any] | None:
     shown = found[:most]
     return {
         "label": outcome.plan.label,
-        "chart": charts.held_responsible(shown, series.end_of(outcome)),
+        "chart": charts.held_responsible(shown, series.end_of(outcome)).svg,
         "rows": tables.culprit_rows(shown),
         "others": len(found) - len(shown),
     }

@@ -8,6 +8,7 @@ from matplotlib.axes import Axes
 
 from rocelab.model import RunPlan
 from rocelab.report import style
+from rocelab.report.style import Chart
 
 _MANY_HOSTS = 24
 
@@ -27,7 +28,8 @@ def graph_of(plan: RunPlan) -> nx.Graph:
     return graph
 
 
-def topology(plan: RunPlan) -> str:
+@style.looks()
+def topology(plan: RunPlan) -> Chart:
     graph = graph_of(plan)
     positions = _positions(plan, graph)
     sinks = {f.dst for f in plan.flows}
@@ -59,7 +61,7 @@ def topology(plan: RunPlan) -> str:
     else:
         _name_each(axes, hosts, switches, positions)
     axes.margins(0.08, 0.16)
-    return style.svg(fig, "Topology")
+    return Chart(fig, "Topology")
 
 
 def _name_each(

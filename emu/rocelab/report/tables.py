@@ -130,7 +130,7 @@ def _unused(summary: dict[str, Any]) -> set[str]:
     switched = {key.removesuffix(".enabled") for p in labels for key in p if key.endswith(".enabled")}
     on = {key.removesuffix(".enabled") for p in labels for key, value in p.items() if value == "true"}
     controls = {
-        name for name, _, _ in native.module().schema_tables() if name.startswith("congestion_control.")
+        name for name, _, _ in native.runner.schema_tables() if name.startswith("congestion_control.")
     }
     running = {"congestion_control." + p["congestion_control.name"].strip('"') for p in labels}
     return (switched - on) | {name.replace("congestion_control.", "switch.") for name in controls - running}

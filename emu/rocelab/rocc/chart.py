@@ -7,6 +7,7 @@ from rocelab.report import style
 from rocelab.rocc.stability import REGIONS, Loop, tuned_bandwidth, tuned_margin
 
 
+@style.looks()
 def figure(loop: Loop, flows: Array) -> str:
     """SVG, a document of its own."""
     fig, ((left, right),) = style.figure(1, 2, 10.6, 3.4, gridspec_kw={"wspace": 0.22})

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from enum import Enum
 from pathlib import Path
@@ -16,7 +17,7 @@ from rich.table import Table
 
 from rocelab import clean as cleaning
 from rocelab import cli_live, cli_openqueue, cli_sweeps
-from rocelab import paths
+from rocelab import importable, paths
 from rocelab.cli_options import (
     CLOCK,
     NO_INSTALL,
@@ -29,6 +30,7 @@ from rocelab.cli_options import (
     example,
 )
 from rocelab.errors import RocelabError, UsageError
+from rocelab.live.become import become
 from rocelab.privileges import require_root
 from rocelab.setup_all import set_up
 
@@ -106,6 +108,21 @@ def run(
 cli_sweeps.add(app)
 cli_live.add(app)
 cli_openqueue.add(app)
+
+
+@app.command(
+    epilog=example("python -c 'import rocelab; print(rocelab.run(\"scenarios/quick.toml\").table)'"),
+    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+)
+def python(
+    arguments: Optional[List[str]] = typer.Argument(
+        None, show_default=False, metavar="[ARGS]...", help="Of python3: a script, -c, -m ..; none: a prompt."
+    ),
+) -> int:
+    """Start Debian's Python with this work tree's rocelab importable, everything built (docs/python.md)."""
+    set_up(live=False)
+    search = os.pathsep.join(filter(None, (str(importable.PACKAGE.parent), os.environ.get("PYTHONPATH"))))
+    become([sys.executable, *(arguments or ())], {**os.environ, "PYTHONPATH": search})
 
 
 @app.command(epilog=example("export out/incast --dialect conweave"))
@@ -195,9 +212,14 @@ def bench(what: Bench = typer.Argument(Bench.live), no_install: bool = NO_INSTAL
 @app.command(epilog=example("clean --all"))
 def clean(
     everything: bool = typer.Option(False, "--all", help="Also end runs that are still alive."),
+    python: bool = typer.Option(
+        False, "--python", help="Also the link by which `import rocelab` works, that setup has made."
+    ),
     only: List[str] = typer.Argument(None, show_default=False, metavar="[ID]...", help="Only these runs."),
 ) -> int:
     """Remove what killed runs left: processes, namespaces, interfaces, shared memory, files."""
+    if python and (link := importable.Link(importable.folder())).remove():
+        Console().print(f"removed: {link.path}")
     return show_cleaned(cleaning.clean(everything, only or ()), only or ())
 
 
@@ -206,8 +228,10 @@ def setup(
     tests: bool = typer.Option(False, "--tests", help="Also install what only the tests need."),
     no_install: bool = NO_INSTALL,
 ) -> int:
-    """Install missing Debian packages, build rocelab and its Open vSwitch; only what changed."""
+    """Install missing Debian packages, build rocelab and its Open vSwitch; only what changed. Make `import rocelab` work in Debian's Python."""
     set_up()
+    if said := importable.Link(importable.folder()).make():
+        print(f"rocelab: {said}", file=sys.stderr)
     Console(stderr=True).print(f"set-up is complete: {paths.BUILD}")
     return 0
 

@@ -30,6 +30,7 @@ COMMANDS = (
     Command("env", "print the environment of a host's programs, or of Open vSwitch's tools"),
     Command("stat", "show counters of NICs and switches"),
     Command("down", "end a kept topology"),
+    Command("python", "start Python with rocelab importable", ("build", "results")),
     Command("export", "write results or scenarios as other simulators' files", ("build", "results")),
     Command("import", "make a scenario of another simulator's folder", ("build", "results")),
     Command("test", "run every test", (*_LIVE, "test", "cluster", "guest")),

@@ -1,5 +1,5 @@
-"""Tables of documents that the C++ sources give (parameters: base/schema.h; metrics: emu/runner/metric_table.h; trace kinds: base/trace.h):
-`PYTHONPATH=emu python3 -m rocelab.generated` rewrites what stands in docs/scenarios.md and docs/metrics.md between
+"""Tables of documents that the sources give (parameters: base/schema.h; metrics: emu/runner/metric_table.h; trace kinds: base/trace.h; columns of frames: columns.py):
+`PYTHONPATH=emu python3 -m rocelab.generated` rewrites what stands in docs/scenarios.md, docs/metrics.md and docs/python.md between
 
     <!-- generated: congestion_control -->
     <!-- end -->
@@ -15,12 +15,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rocelab import metrics, native, paths
+from rocelab import columns, metrics, native, paths
 from rocelab.errors import RocelabError
 
-PAGES = tuple(paths.ROOT / "docs" / name for name in ("scenarios.md", "metrics.md"))
+PAGES = tuple(paths.ROOT / "docs" / name for name in ("scenarios.md", "metrics.md", "python.md"))
 _BLOCK = re.compile(r"(<!-- generated: (?P<name>[\w.]+) -->\n).*?(<!-- end -->)", re.S)
 _CC = "congestion_control."
+_FRAME = "frame."
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ def tables() -> tuple[Table, ...]:
             tuple((name, source) for name, source in columns),
             tuple(Row(key, tuple(values), range_, text) for key, values, range_, text in rows),
         )
-        for section, columns, rows in native.module().schema_tables()
+        for section, columns, rows in native.runner.schema_tables()
     )
 
 
@@ -115,8 +116,13 @@ def _metrics() -> list[str]:
 
 
 def _trace_kinds() -> list[str]:
-    rows = ((f"`{name}`", text) for name, text in native.module().TRACE_KINDS)
+    rows = ((f"`{name}`", text) for name, text in native.runner.TRACE_KINDS)
     return [_line(("kind", "meaning")), "|---" * 2 + "|", *map(_line, rows)]
+
+
+def _frame(name: str) -> list[str]:
+    rows = ((f"`{column}`", unit, text) for column, unit, text in columns.COLUMNS[name])
+    return [_line(("column", "unit", "meaning")), "|---" * 3 + "|", *map(_line, rows)]
 
 
 def _block(name: str, all_tables: Sequence[Table]) -> list[str]:
@@ -128,6 +134,8 @@ def _block(name: str, all_tables: Sequence[Table]) -> list[str]:
         return _workloads(all_tables)
     if name == "metrics":
         return _metrics()
+    if name.startswith(_FRAME):
+        return _frame(name.removeprefix(_FRAME))
     return _trace_kinds() if name == "trace_kinds" else _section(name, all_tables)
 
 

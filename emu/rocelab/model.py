@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -143,6 +144,8 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Scenario:
+    """What is to be run, read and checked. It does not change: with_set() makes another one."""
+
     name: str
     title: str
     file: str
@@ -151,6 +154,45 @@ class Scenario:
     comparisons: tuple[Comparison, ...]
     warnings: tuple[str, ...]  # what is allowed, and hardly meant, each with its place
     native: Any = field(repr=False, compare=False)
+    overrides: tuple[str, ...] = ()  # of --set: `key=value`
+    text: str | None = field(
+        default=None, repr=False
+    )  # of one without a file; `file` then is its name in messages
+
+    @staticmethod
+    def load(path: Path | str, *, set: Mapping[str, Any] | None = None) -> Scenario:
+        """Reads a TOML file. `set`: values by dotted key, as of with_set(). Raises ScenarioError with the place of a mistake."""
+        from rocelab import document, scenario
+
+        return scenario.read_scenario(path, document.overrides_of(set or {}))
+
+    @staticmethod
+    def from_dict(data: Mapping[str, Any], *, folder: Path | str = ".") -> Scenario:
+        """Of tables, lists and values as a file has them (docs/scenarios.md). Files that it names lie in `folder`."""
+        from rocelab import document, scenario
+
+        name = str(data.get("name", "scenario")).replace("/", "_")
+        return scenario.parse_scenario(document.text_of(data), str(Path(folder, f"{name}.toml")))
+
+    def with_set(self, changes: Mapping[str, Any]) -> Scenario:
+        """Another scenario, with these values by dotted key (`{"topology.rate": "100Gb/s"}`; docs/scenarios.md), for every label."""
+        from rocelab import document, scenario
+
+        return scenario.with_overrides(self, document.overrides_of(changes))
+
+    def to_toml(self) -> str:
+        """A file that says the same: what it extends and what was set are in it, and names of files are absolute.
+
+        Raises RocelabError where a label or a case of it sets a key that with_set() has set.
+        """
+        from rocelab import document
+
+        text = Path(self.file).read_text() if self.text is None else self.text
+        return document.whole(text, self.file, self.overrides, self.name, self.native)
+
+    def __repr__(self) -> str:
+        seeds = f"{len(self.seeds)} seed" + ("s" if len(self.seeds) != 1 else "")
+        return f"<rocelab.Scenario {self.name}: {', '.join(self.labels[:6])}{' ..' if len(self.labels) > 6 else ''}; {seeds}>"
 
 
 @dataclass(frozen=True)

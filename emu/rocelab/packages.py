@@ -42,7 +42,7 @@ PACKAGES: dict[str, tuple[str, ...]] = {
     ),
     "results": (
         *("python3-numpy", "python3-pandas", "python3-matplotlib", "python3-networkx"),
-        *("python3-rich", "python3-typer", "python3-jinja2"),
+        *("python3-rich", "python3-typer", "python3-jinja2", "python3-tomli-w"),
     ),
     "live": (  # not needed in virtual time
         *("mininet", "iproute2", "ethtool", "iputils-ping", "procps"),
@@ -80,6 +80,7 @@ PACKAGES: dict[str, tuple[str, ...]] = {
         ),  # programs that run unmodified: docs/compatibility.md
         *("valgrind", "spin", "clang-14", "libclang-rt-14-dev", "clang-format", "clang-tidy"),
         *("black", "mypy", "pyflakes3"),
+        *("python3-nbclient", "python3-ipykernel"),  # run docs/tour.ipynb
     ),
 }
 LOG = paths.LOGS / "packages.log"

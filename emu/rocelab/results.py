@@ -1,11 +1,4 @@
-"""Results: what a scenario's runs add up to, as values, frames and files.
-
-    import rocelab
-    result = rocelab.run("scenarios/incast.toml")   # engine="des": in virtual time
-    result.runs, result.flows, result.samples     # pandas frames
-    result.summary                                # summary.json as a dictionary
-    result.report                                 # path of report.html
-"""
+"""Results: what a scenario's runs add up to, run by an engine and kept as files. Scripts call rocelab.run() (experiment.py)."""
 
 from __future__ import annotations
 
@@ -18,11 +11,12 @@ from typing import Any
 from rocelab import store
 from rocelab.errors import RocelabError
 from rocelab.files import Content, check_writable, write_all
-from rocelab.model import RunOutcome, RunPlan
+from rocelab.model import RunOutcome, RunPlan, Scenario
 from rocelab.result import Result
-from rocelab.scenario import make_plans, read_scenario
+from rocelab.scenario import make_plans, read_scenario, with_overrides
 
 ENGINES = ("live", "des")
+SCENARIO_FILE = "scenario.toml"  # in the folder of a result whose scenario was made by a program
 Execute = Callable[[RunPlan], RunOutcome]
 OnOutcome = Callable[[RunOutcome], None]
 
@@ -41,17 +35,19 @@ def save(result: Result, folder: Path) -> None:
         folder / "run.sqlite": lambda part: store.write(part, *tables),
         folder / "report.html": render(result).encode(),
     }
+    if result.scenario.text is not None:  # it has no file of its own
+        files[folder / SCENARIO_FILE] = result.scenario.to_toml().encode()
     write_all(files, _ELSEWHERE)
     result.folder = folder
 
 
 def run(
-    path: Path | str,
+    path: Path | str | Scenario,
     engine: str = "live",
     *,
     overrides: Sequence[str] = (),
     seed: int | None = None,
-    out: Path | None = None,
+    out: Path | str | None = None,
     pcap: bool = False,
     execute: Execute | None = None,
     report: Callable[[Any], None] = lambda _: None,
@@ -64,13 +60,17 @@ def run(
     """
     if engine not in ENGINES:
         raise RocelabError(f"engine {engine!r} does not exist; use {' or '.join(ENGINES)}")
-    scenario = read_scenario(path, overrides if seed is None else (*overrides, f"seeds=[{seed}]"))
+    more = tuple(overrides) if seed is None else (*overrides, f"seeds=[{seed}]")
+    if isinstance(path, Scenario):
+        scenario = with_overrides(path, more) if more else path
+    else:
+        scenario = read_scenario(path, more)
     plans = make_plans(scenario)
     if not any(p.flows for p in plans):
         raise RocelabError(
-            f"{path}: no [[workload]], so there is nothing to run; `./rocelab up` keeps its topology for programs"
+            f"{scenario.file}: no [[workload]], so there is nothing to run; `./rocelab up` keeps its topology for programs"
         )
-    folder = out or Path("out") / scenario.name
+    folder = Path(out) if out is not None else Path("out") / scenario.name
     check_writable(folder, _ELSEWHERE)
     outcomes: list[RunOutcome] = []
     try:

@@ -5,54 +5,17 @@ from __future__ import annotations
 import signal
 import time
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from rocelab import results
+from rocelab.display import RunDisplay
 from rocelab.errors import RocelabError
 from rocelab.headline import headline
-from rocelab.model import RunOutcome
 from rocelab.privileges import require_root
 from rocelab.result import Result
 from rocelab.scenario import make_plans, print_warnings, read_scenario
-
-
-class _Display:
-    """One line that says which run is under way and how far its clock is."""
-
-    def __init__(self, console: Console, runs: int) -> None:
-        self.bar = Progress(
-            TextColumn("{task.description:28}"),
-            BarColumn(bar_width=30),
-            MofNCompleteColumn(),
-            TextColumn("runs"),
-            TextColumn("{task.fields[clock]}"),
-            TimeElapsedColumn(),
-            console=console,
-            transient=console.is_terminal,
-        )
-        self.task: TaskID = self.bar.add_task("topology", total=runs, clock="")
-        self.console = console
-
-    def report(self, progress: Any) -> None:
-        plan = progress.plan
-        clock = (
-            f"{progress.now_ps / 1e9:8.3f} ms of experiment" if progress.phase == "run" else progress.phase
-        )
-        self.bar.update(self.task, description=f"{plan.label}, seed {plan.seed}", clock=clock)
-
-    def outcome(self, outcome: RunOutcome) -> None:
-        self.bar.advance(self.task)
-        if not self.console.is_terminal:
-            self.console.print(
-                f"{outcome.plan.label:12} seed {outcome.plan.seed}: {outcome.end_ps / 1e9:9.3f} ms of experiment in {outcome.wall_s:.2f} s"
-            )
-        if outcome.error is not None:
-            text = f"{outcome.plan.label}, seed {outcome.plan.seed}: {outcome.error}"
-            self.console.print(text, style="red", markup=False)
 
 
 def run_scenario(
@@ -73,15 +36,12 @@ def run_scenario(
     console = Console()
     read = read_scenario(scenario, overrides if seed is None else (*overrides, f"seeds=[{seed}]"))
     print_warnings(read)
-    display = _Display(console, len(make_plans(read)))
     begin = time.monotonic()
     signal.signal(signal.SIGTERM, _interrupt)  # the same way out as ^C: nothing stays behind
-    with display.bar:
+    with RunDisplay(console, len(make_plans(read))) as display:
         result = results.run(
-            scenario,
+            read,
             engine,
-            overrides=overrides,
-            seed=seed,
             out=out,
             pcap=pcap,
             report=display.report,

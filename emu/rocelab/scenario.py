@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from rocelab import metrics, native
-from rocelab.errors import RocelabError, UsageError
+from rocelab.document import split
+from rocelab.errors import RocelabError, ScenarioError, UsageError
 from rocelab.model import (
     Comparison,
     FlowPlan,
@@ -25,20 +26,31 @@ from rocelab.model import (
 
 
 def read_scenario(path: Path | str, overrides: Sequence[str] = ()) -> Scenario:
-    """`overrides` are texts like `topology.rate=100Gb/s`. A mistake is a RocelabError that begins with file:line:column."""
-    pairs = []
-    for word in (str(path), *overrides):
+    """`overrides` are texts like `topology.rate=100Gb/s`. A mistake is a ScenarioError that begins with file:line:column."""
+    return _read(str(path), None, tuple(overrides))
+
+
+def parse_scenario(text: str, name: str, overrides: Sequence[str] = ()) -> Scenario:
+    """The same from text; `name` stands for its file."""
+    return _read(name, text, tuple(overrides))
+
+
+def with_overrides(scenario: Scenario, overrides: Sequence[str]) -> Scenario:
+    """The scenario, read again with more of them; the last one of a key counts."""
+    return _read(scenario.file, scenario.text, (*scenario.overrides, *overrides))
+
+
+def _read(file: str, text: str | None, overrides: tuple[str, ...]) -> Scenario:
+    for word in (file, *overrides):
         _check_text(word)
-    for text in overrides:
-        key, equals, value = text.partition("=")
-        if not (key and equals and value):
-            raise RocelabError(f"--set {text}: write it as key=value, for example topology.rate=100Gb/s")
-        pairs.append((key.strip(), value.strip()))
-    runner = native.module()
+    pairs = [split(override) for override in overrides]
+    runner = native.runner
     try:
-        scenario = runner.read_scenario(str(path), pairs)
+        scenario = (
+            runner.read_scenario(file, pairs) if text is None else runner.parse_scenario(text, file, pairs)
+        )
     except runner.ScenarioError as error:
-        raise RocelabError(str(error)) from None
+        raise ScenarioError(str(error)) from None
     comparisons = tuple(Comparison(**c) for c in scenario.comparisons)
     for comparison in comparisons:
         _check_metric(comparison.metric, scenario.file)
@@ -51,6 +63,8 @@ def read_scenario(path: Path | str, overrides: Sequence[str] = ()) -> Scenario:
         comparisons=comparisons,
         warnings=tuple(scenario.warnings),
         native=scenario,
+        overrides=overrides,
+        text=text,
     )
 
 
@@ -98,20 +112,20 @@ def read_label(path: Path | str, overrides: Sequence[str], label: str | None) ->
 
 def make_plans(scenario: Scenario) -> tuple[RunPlan, ...]:
     """One per label and seed: all seeds of the first label, then the next label."""
-    runner = native.module()
+    runner = native.runner
     try:
         return tuple(_plan(plan) for plan in runner.make_plans(scenario.native))
     except runner.ScenarioError as error:
-        raise RocelabError(str(error)) from None
+        raise ScenarioError(str(error)) from None
 
 
 def plan_of(scenario: Scenario, label: str, seed: int) -> RunPlan:
     """One run of it."""
-    runner = native.module()
+    runner = native.runner
     try:
         return _plan(runner.make_plan(scenario.native, label, seed))
     except runner.ScenarioError as error:
-        raise RocelabError(str(error)) from None
+        raise ScenarioError(str(error)) from None
 
 
 def _plan(plan: Any) -> RunPlan:

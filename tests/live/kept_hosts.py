@@ -13,6 +13,7 @@ import pytest
 from live_runs import topology, wait_for
 from program_table import Commands, polls_memory
 from rocelab.live.commands import Kept, find, on_host
+from rocelab.live.programs import listens
 from sanitizer import THREAD_SANITIZER
 
 PATIENCE = 300.0  # a hang is a failure
@@ -49,11 +50,7 @@ class Hosts:
 
     def listens(self, host: str, port: int) -> bool:
         """For TCP."""
-        tables = (Path(f"/proc/{self.kept.host_pid(host)}/net/{name}") for name in ("tcp", "tcp6"))
-        lines = (
-            line.split() for table in tables if table.exists() for line in table.read_text().splitlines()
-        )
-        return any(words[1].endswith(f":{port:04X}") and words[3] == "0A" for words in lines)
+        return listens(self.kept.host_pid(host), port)
 
     def serve_and_ask(self, commands: Commands, folder: Path) -> Said:
         """A server on h1 and a client on h2. A client over rdma_cm that came too early asks again."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from rocelab import generated, metrics
+from rocelab import columns, generated, metrics
 from rocelab.frames import KINDS
 
-SCENARIOS, METRICS = generated.PAGES
+SCENARIOS, METRICS, PYTHON = generated.PAGES
 
 
 @pytest.mark.parametrize("page", generated.PAGES, ids=lambda page: str(page.name))
@@ -24,6 +24,14 @@ def test_every_metric_and_trace_kind_has_its_line() -> None:
     assert len(metrics.table()) == len(metrics.by_name()) > 30
     for name in (*metrics.by_name(), *KINDS):
         assert f"\n| `{name}` |" in text, name
+
+
+def test_every_column_of_a_frame_has_its_line() -> None:
+    text = PYTHON.read_text()
+    for frame, rows in columns.COLUMNS.items():
+        assert f"<!-- generated: frame.{frame} -->" in text
+        for name, _, _ in rows:
+            assert f"\n| `{name}` |" in text, name
 
 
 def test_every_table_is_on_the_page() -> None:

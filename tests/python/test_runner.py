@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from rich.console import Console
-from rocelab import runner
+from rocelab import display
 from rocelab.sweep import run as sweep
 from rocelab.sweep.local import Ended
 from rocelab.sweep.points import Point
@@ -31,7 +31,7 @@ def test_the_error_of_a_run_is_shown_as_it_is(console: Console) -> None:
     outcome: Any = SimpleNamespace(
         plan=SimpleNamespace(label="irn", seed=1), end_ps=0, wall_s=0.0, error=_ERROR
     )
-    runner._Display(console, 1).outcome(outcome)
+    display.RunDisplay(console, 1).outcome(outcome)
     assert f"irn, seed 1: {_ERROR}" in _shown(console)
 
 

@@ -130,6 +130,11 @@ class SessionClient:
     def appctl(self, *argv: str) -> str:
         return str(self.ask("appctl", argv=list(argv))["text"])
 
+    def leave(self) -> None:
+        """The session goes on, and serves the next client."""
+        self._stream.close()
+        self._socket.close()
+
     def stop(self) -> None:
         """Again, where ^C has ended it before the session's end."""
         with contextlib.suppress(OSError):  # it is gone already

@@ -27,7 +27,7 @@ from rocelab.live.layout import Layout
 from rocelab.live.ovs import Ovs
 from rocelab.live.plan_layout import layout_of
 from rocelab.live.programs import check_program, warn_of_captures
-from rocelab.model import RunPlan
+from rocelab.model import RunPlan, Scenario
 from rocelab.scenario import plan_of, print_warnings, read_label
 
 _STATE = "state.json"  # in the run's folder: what there is to know of a kept topology
@@ -71,12 +71,34 @@ def up(
     read = read_label(scenario, overrides, label)
     print_warnings(read)
     plan = plan_of(read, label or read.labels[0], read.seeds[0])
+    kept = keep(read, plan, programs, pcap, out)
+    console = Console()
+    console.print(
+        f"[bold]{kept.directory.run_id}[/]: {scenario}, {plan.label} ({plan.mode}, PFC {'on' if plan.pfc else 'off'})"
+    )
+    console.print("  ".join(f"{h.name} {h.ipv4}" for h in plan.hosts))
+    if kept.state["captures"] is not None:
+        console.print(f"captures: {kept.state['captures']}")
+    console.print("./rocelab exec --host h1 -- PROGRAM ...    ./rocelab stat    ./rocelab down")
+    return 0
+
+
+def keep(
+    scenario: Scenario,
+    plan: RunPlan,
+    programs: int = 0,
+    pcap: bool = False,
+    out: Path | None = None,
+    stay: bool = True,
+) -> Kept:
+    """Builds a plan's topology. With `stay` it is there until `down`; without, it ends with this process, too."""
     _check_programs(plan, programs)
     directory = RunDirectory.create()
-    captures = (out or Path("out") / read.name).absolute() / "pcap" / directory.run_id if pcap else None
+    captures = (out or Path("out") / scenario.name).absolute() / "pcap" / directory.run_id if pcap else None
     try:
-        session = start_session(directory, layout_of(plan), stay=True)
-        directory.record_pid(session.info["session"], RUNNER)  # its life is the topology's from here on
+        session = start_session(directory, layout_of(plan), stay)
+        if stay:
+            directory.record_pid(session.info["session"], RUNNER)  # its life is the topology's from here on
         segment = directory.shm / "segment"
         if captures is not None:
             check_writable(captures, "say --out DIR")
@@ -84,7 +106,7 @@ def up(
         create_segment(plan, segment, directory.run_id, pcap=pcap_dir, participants=programs, reserve=True)
         session.appctl("lossless/attach", str(segment))
         state = {
-            "scenario": str(scenario),
+            "scenario": scenario.file,
             "label": plan.label,
             "segment": str(segment),
             "hosts": session.info["hosts"],
@@ -93,18 +115,11 @@ def up(
             "captures": str(captures) if captures is not None else None,
         }
         write_whole(directory.tmp / _STATE, json.dumps(state).encode())  # others may read it meanwhile
+        session.leave()
     except BaseException:
         directory.remove()
         raise
-    console = Console()
-    console.print(
-        f"[bold]{directory.run_id}[/]: {scenario}, {plan.label} ({plan.mode}, PFC {'on' if plan.pfc else 'off'})"
-    )
-    console.print("  ".join(f"{h.name} {h.ipv4}" for h in plan.hosts))
-    if captures is not None:
-        console.print(f"captures: {captures}")
-    console.print("./rocelab exec --host h1 -- PROGRAM ...    ./rocelab stat    ./rocelab down")
-    return 0
+    return Kept(directory, state)
 
 
 def _check_programs(plan: RunPlan, programs: int) -> None:
@@ -245,14 +260,15 @@ def down(run_id: str | None) -> int:
     """Also ends what lives of a topology whose folder is gone, and removes what is left of those whose session has ended."""
     up, ended = _kept(run_id)
     if up or not ended:
-        _end(_only(run_id, up, ()))
+        end(_only(run_id, up, ()))
     for kept in ended:
-        _end(kept)
+        end(kept)
         print(f"{kept.directory.run_id} had ended: what was left of it is removed")
     return 0
 
 
-def _end(kept: Kept) -> None:
+def end(kept: Kept) -> None:
+    """Ends the session, what still runs of its programs, and removes what is left."""
     sessions = kept.directory.processes("session")
     for process in sessions:
         process.send(signal.SIGCONT)  # a stopped one hears nothing
@@ -277,10 +293,11 @@ def _remove(kept: Kept) -> None:
         raise RocelabError(f"could not remove {' '.join(left)}: try ./rocelab clean")
 
 
-def stat(node: str | None, run_id: str | None, as_json: bool) -> int:
-    kept = find(run_id)
+def counters_of(kept: Kept, node: str | None = None) -> dict[str, Any]:
+    """`time_ps`, experiment time now, and counters by name: `nics` and `cm` (connection managers) by program, as `h1.0`, `ports` by interface. `node`:
+    of this host or switch alone."""
     try:
-        segment = native.module().open_segment(str(kept.segment))
+        segment = native.runner.open_segment(str(kept.segment))
     except RuntimeError as e:
         raise RocelabError(str(e)) from e
     vfs = {f"{v['host']}.{v['vf']}": v for v in segment.vfs}
@@ -296,15 +313,19 @@ def stat(node: str | None, run_id: str | None, as_json: bool) -> int:
         nics = {name: c for name, c in nics.items() if name.rpartition(".")[0] == node}
         managers = {name: c for name, c in managers.items() if name.rpartition(".")[0] == node}
         ports = {name: c for name, c in ports.items() if switches[name] == node}
+    return {"time_ps": segment.now_ps, "nics": nics, "cm": managers, "ports": ports}
+
+
+def stat(node: str | None, run_id: str | None, as_json: bool) -> int:
+    shown = counters_of(find(run_id), node)
     if as_json:
-        shown = {"time_ps": segment.now_ps, "nics": nics, "cm": managers, "ports": ports}
         print(json.dumps(shown, indent=2))
         return 0
     console = Console()
-    console.print(f"experiment time {segment.now_ps / 1e6:.3f} us")
-    for title, counters in (("NIC", nics), ("connection manager", managers), ("switch port", ports)):
-        if counters:
-            console.print(_table(title, counters))
+    console.print(f"experiment time {shown['time_ps'] / 1e6:.3f} us")
+    for title, key in (("NIC", "nics"), ("connection manager", "cm"), ("switch port", "ports")):
+        if shown[key]:
+            console.print(_table(title, shown[key]))
     return 0
 
 

@@ -1,12 +1,16 @@
-"""The programs that `exec` is asked for: whether they are there, and what there is to say of some before they run."""
+"""Programs on hosts: whether they are there, what there is to say of some before they run, and one that runs."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shutil
+import signal
+import subprocess
 import sys
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from rocelab.errors import RocelabError
@@ -78,3 +82,63 @@ def _program(words: Sequence[str]) -> str | None:
         return words[0]
     rest = [word for word in words[1:] if not re.match(r"\w+=", word)]
     return rest[0] if rest and not rest[0].startswith("-") else None
+
+
+def listens(pid: int, port: int) -> bool:
+    """Whether a program in this process's network namespace waits for TCP connections."""
+    tables = (Path(f"/proc/{pid}/net/{name}") for name in ("tcp", "tcp6"))
+    lines = (line.split() for table in tables if table.exists() for line in table.read_text().splitlines())
+    return any(words[1].endswith(f":{port:04X}") and words[3] == "0A" for words in lines)
+
+
+class Program:
+    """A program that runs. What it says goes to a file: a pipe that nobody reads would stop it."""
+
+    def __init__(self, argv: Sequence[str], environment: Mapping[str, str] | None = None) -> None:
+        self._file = tempfile.TemporaryFile("w+", errors="replace")
+        self.process = subprocess.Popen(
+            argv,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=self._file,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+
+    def running(self) -> bool:
+        """Whether it has not ended yet."""
+        return self.process.poll() is None
+
+    def wait(self, seconds: float | None = None) -> int | None:
+        """Its exit status, negative: the signal that killed it. None: it still runs after so many seconds of wall time."""
+        try:
+            return self.process.wait(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            return None
+
+    def output(self) -> str:
+        """What it has said so far, standard output and errors together."""
+        self._file.seek(0)
+        return self._file.read()
+
+    def finished(self, name: str, seconds: float | None) -> str:
+        """What it said. RocelabError: it failed, or still runs after so long."""
+        status = self.wait(seconds)
+        words = self.output().strip().splitlines()
+        if status is None:
+            raise RocelabError(f"{name}: not done after {seconds:.0f} s")
+        if status != 0:
+            raise RocelabError(f"{name}: {words[-1] if words else 'failed without a word'}")
+        return self.output()
+
+    def kill(self) -> None:
+        """Ends it, and what it has started, if it still runs; its output stays."""
+        if self.running():
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+
+    def end(self) -> None:
+        """kill(), when its output is not needed any more, either."""
+        self.kill()
+        self._file.close()

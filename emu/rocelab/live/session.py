@@ -20,6 +20,7 @@ import traceback
 from pathlib import Path
 from typing import Any
 
+from rocelab.clean import RunDirectory
 from rocelab.live.layout import Layout
 from rocelab.live.network import Network
 from rocelab.live.ovs import Ovs, OvsError
@@ -238,8 +239,9 @@ def main() -> int:
         return 1
     finally:
         if runner not in (None, os.getppid()):  # the runner was killed: nobody else cleans up
-            shutil.rmtree(f"/dev/shm/{directory.name}", ignore_errors=True)
-            shutil.rmtree(directory, ignore_errors=True)
+            RunDirectory(
+                directory.name.removeprefix("rocelab.")
+            ).remove()  # also ends programs that it has started itself
     return 0
 
 

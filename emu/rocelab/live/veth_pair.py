@@ -4,55 +4,14 @@ from __future__ import annotations
 
 import os
 import subprocess
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 from rocelab.errors import RocelabError
+from rocelab.live.programs import Program
 
 DEVICE = "rl0"  # in either namespace
-
-
-class Program:
-    """A program that runs. What it says goes to a file: a pipe that nobody reads would stop it."""
-
-    def __init__(self, argv: Sequence[str]) -> None:
-        self._file = tempfile.TemporaryFile("w+")
-        self.process = subprocess.Popen(
-            argv, stdin=subprocess.DEVNULL, stdout=self._file, stderr=subprocess.STDOUT
-        )
-
-    def running(self) -> bool:
-        return self.process.poll() is None
-
-    def wait(self, seconds: float) -> int | None:
-        """Its status; None: it still runs."""
-        try:
-            return self.process.wait(timeout=seconds)
-        except subprocess.TimeoutExpired:
-            return None
-
-    def output(self) -> str:
-        """So far."""
-        self._file.seek(0)
-        return self._file.read()
-
-    def finished(self, name: str, seconds: float) -> str:
-        """What it said. RocelabError: it failed, or still runs after so long."""
-        status = self.wait(seconds)
-        words = self.output().strip().splitlines()
-        if status is None:
-            raise RocelabError(f"{name}: not done after {seconds:.0f} s")
-        if status != 0:
-            raise RocelabError(f"{name}: {words[-1] if words else 'failed without a word'}")
-        return self.output()
-
-    def end(self) -> None:
-        """Kills it if it still runs."""
-        self.process.kill()
-        self.process.wait()
-        self._file.close()
 
 
 @dataclass(frozen=True)

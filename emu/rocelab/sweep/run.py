@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from types import TracebackType
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from rocelab.display import in_notebook, make_bar
 from rocelab.errors import RocelabError
 from rocelab.files import DiskFull
 from rocelab.sweep.local import Ended, run_local
@@ -85,26 +85,15 @@ def _kept(distinct: dict[str, Point], store: PointStore) -> str:
 
 
 class _Display:
-    """A bar that only the sweep's own loop redraws: no thread, so that processes can be forked beside it."""
+    """Which points are under way; only the sweep's own loop redraws it."""
 
     def __init__(self, console: Console, total: int, reused: int) -> None:
         self.console = console
-        self.bar = Progress(
-            BarColumn(bar_width=30),
-            MofNCompleteColumn(),
-            TextColumn("points"),
-            TextColumn("{task.fields[failed]}"),
-            TimeElapsedColumn(),
-            TextColumn("{task.fields[running]}"),
-            console=console,
-            auto_refresh=False,
-            transient=console.is_terminal,
-        )
-        self.task = self.bar.add_task("", total=total, completed=reused, running="", failed="")
+        self.bar = make_bar(total, "points", console)
+        self.done = reused
         self.failed = 0
 
     def __enter__(self) -> _Display:
-        self.bar.start()
         return self
 
     def __exit__(
@@ -114,16 +103,13 @@ class _Display:
 
     def tick(self, running: Sequence[Point]) -> None:
         names = "; ".join(p.name for p in running[:2]) + (" .." if len(running) > 2 else "")
-        self.bar.update(self.task, running=names)
-        if self.console.is_terminal:
-            self.bar.refresh()
+        self.bar.update(self.done, (f"{self.failed} failed  " if self.failed else "") + names)
 
     def ended(self, ended: Ended) -> None:
-        self.bar.advance(self.task)
+        self.done += 1
         if ended.error is not None:
             self.failed += 1
-            self.bar.update(self.task, failed=f"{self.failed} failed")
             text = f"{ended.point.name}: {ended.error}"
             self.console.print(text, style="red", markup=False, soft_wrap=True)
-        elif not self.console.is_terminal:
+        elif not self.console.is_terminal and not in_notebook():
             self.console.print(f"{ended.point.name}: done")

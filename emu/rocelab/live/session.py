@@ -20,7 +20,7 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-from rocelab.clean import RunDirectory
+from rocelab.clean import Places, RunDirectory
 from rocelab.live.layout import Layout
 from rocelab.live.network import Network
 from rocelab.live.ovs import Ovs, OvsError
@@ -239,9 +239,10 @@ def main() -> int:
         return 1
     finally:
         if runner not in (None, os.getppid()):  # the runner was killed: nobody else cleans up
+            places = Places(tmp=directory.parent)
             RunDirectory(
-                directory.name.removeprefix("rocelab.")
-            ).remove()  # also ends programs that it has started itself
+                directory.name.removeprefix("rocelab."), places
+            ).remove()  # with programs on its record
     return 0
 
 

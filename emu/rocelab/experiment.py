@@ -20,7 +20,7 @@ from rocelab.display import RunDisplay, in_notebook
 from rocelab.document import overrides_of, seeds_override
 from rocelab.errors import RocelabError
 from rocelab.files import write_whole
-from rocelab.model import Scenario
+from rocelab.model import SCENARIO_FILE, Scenario
 from rocelab.privileges import require_root
 from rocelab.result import Result, Summarised
 from rocelab.scenario import make_plans, read_scenario, with_overrides
@@ -88,7 +88,7 @@ def run_sweep(
     if read.text is None:
         file, overrides = Path(read.file), read.overrides
     else:  # points are read from a file, by other processes
-        file, overrides = folder / results.SCENARIO_FILE, ()
+        file, overrides = folder / SCENARIO_FILE, ()
         write_whole(file, read.to_toml().encode())
     _, points = points_of(file, overrides)
     outcome = run_points(points, store, _console(progress), jobs, cluster)

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 Array = npt.NDArray[Any]
+SCENARIO_FILE = "scenario.toml"  # in the folder of a result whose scenario was made by a program
 
 # base/trace.h, TraceRecord: 32 bytes, little-endian, as the event files hold it.
 TRACE_DTYPE = np.dtype(

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from rocelab import frames
-from rocelab.model import RunOutcome
+from rocelab.model import Array, RunOutcome
 
 _XOFF, _XON, _PAUSED, _RESUMED = (frames.KINDS.index(k) for k in ("xoff", "xon", "paused", "resumed"))
 
@@ -110,10 +110,10 @@ def _last_before(asks: Sequence[Ask], time: int) -> Ask | None:
 
 
 def by_port(outcome: RunOutcome, classes: int = 8) -> list[PortPauses]:
-    """Every egress port and class that was ever paused, the longest paused first."""
+    """Every egress port, and host, and class that was ever paused, the longest paused first."""
     known = spread(outcome)
     depths = _depths(outcome, known) if known is not None else {}
-    rows = []
+    rows = _hosts(outcome, known) if known is not None else []
     for interface, counters in outcome.port_counters.items():
         for tc in range(classes):
             total = counters.get(f"paused_ps_prio{tc}", 0)
@@ -122,6 +122,36 @@ def by_port(outcome: RunOutcome, classes: int = 8) -> list[PortPauses]:
                 longest = counters.get(f"longest_pause_ps_prio{tc}", 0)
                 rows.append(PortPauses(interface, tc, times, total, longest, depth))
     return sorted(rows, key=lambda r: (-r.paused_ps, r.interface, r.tc))
+
+
+def _hosts(outcome: RunOutcome, known: Spread) -> list[PortPauses]:
+    """From the traces of NICs: a switch's port that asks a host has no counter of it. Of several programs of a host one stands for all: they share the port."""
+    rows: dict[tuple[str, int], PortPauses] = {}
+    for port in outcome.plan.ports:
+        for source, records in outcome.events.items() if port.peer_is_host else ():
+            if frames.node_of(source) != port.peer:
+                continue
+            for tc, spans in _spans(records, outcome.end_ps).items():
+                depth = max((a.depth for a in known.asks.get((port.switch, port.port_id, tc), [])), default=0)
+                row = PortPauses(port.peer, tc, len(spans), sum(spans), max(spans), depth)
+                before = rows.get((port.peer, tc))
+                rows[port.peer, tc] = row if before is None or before.paused_ps < row.paused_ps else before
+    return list(rows.values())
+
+
+def _spans(records: Array, end_ps: int) -> dict[int, list[int]]:
+    """By class, how long each pause lasted; one that nothing ends lasts until the run's end."""
+    found: dict[int, list[int]] = defaultdict(list)
+    since: dict[int, int] = {}
+    mine = records[(records["kind"] == _PAUSED) | (records["kind"] == _RESUMED)]
+    for time, kind, tc in zip(mine["time_ps"], mine["kind"], mine["mark"]):
+        if kind == _PAUSED:
+            since.setdefault(int(tc), int(time))
+        elif int(tc) in since:
+            found[int(tc)].append(int(time) - since.pop(int(tc)))
+    for tc, begin in since.items():
+        found[tc].append(max(0, end_ps - begin))
+    return found
 
 
 def _depths(outcome: RunOutcome, known: Spread) -> Mapping[tuple[str, int], tuple[int, int]]:

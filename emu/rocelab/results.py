@@ -11,12 +11,11 @@ from typing import Any
 from rocelab import store
 from rocelab.errors import RocelabError
 from rocelab.files import Content, check_writable, write_all
-from rocelab.model import RunOutcome, RunPlan, Scenario
+from rocelab.model import SCENARIO_FILE, RunOutcome, RunPlan, Scenario
 from rocelab.result import Result
 from rocelab.scenario import make_plans, read_scenario, with_overrides
 
 ENGINES = ("live", "des")
-SCENARIO_FILE = "scenario.toml"  # in the folder of a result whose scenario was made by a program
 Execute = Callable[[RunPlan], RunOutcome]
 OnOutcome = Callable[[RunOutcome], None]
 

@@ -17,6 +17,7 @@ import small_sweep
 import synthetic
 from rocelab import columns, display, results
 from rocelab.document import overrides_of, seeds_override
+from rocelab.model import SCENARIO_FILE
 
 ROOT = Path(__file__).resolve().parents[2]
 QUICK = ROOT / "scenarios" / "quick.toml"
@@ -216,9 +217,9 @@ def test_a_scenario_of_a_dictionary_is_that_of_its_file(tmp_path: Path) -> None:
         for i, what in enumerate((file, made))
     ]
     assert hashes[0] == hashes[1] and len(set(hashes[0])) == 4
-    kept = tmp_path / "1" / results.SCENARIO_FILE
+    kept = tmp_path / "1" / SCENARIO_FILE
     assert rocelab.Scenario.load(kept).name == "small"
-    assert not (tmp_path / "0" / results.SCENARIO_FILE).exists()
+    assert not (tmp_path / "0" / SCENARIO_FILE).exists()
     with pytest.raises(rocelab.ScenarioError, match="did you mean"):
         rocelab.Scenario.from_dict({**data, "topologi": {}})
     with pytest.raises(rocelab.RocelabError, match="cannot be written as TOML"):
@@ -250,7 +251,7 @@ def test_a_sweep_of_a_scenario_without_a_file_writes_one(tmp_path: Path) -> None
     made = rocelab.Scenario.from_dict(data, folder=tmp_path)
     swept = rocelab.run_sweep(made, seeds=[3], out=tmp_path / "out")
     assert swept.complete and set(swept.runs["seed"]) == {3}
-    assert rocelab.Scenario.load(tmp_path / "out" / results.SCENARIO_FILE).labels == made.labels
+    assert rocelab.Scenario.load(tmp_path / "out" / SCENARIO_FILE).labels == made.labels
 
 
 # --- progress ----------------------------------------------------------------------------------------------------------

@@ -99,7 +99,7 @@ def over_time(outcomes: Sequence[RunOutcome], samples: Sequence[pd.DataFrame]) -
     for axes, outcome, sample in zip(grid, outcomes, samples):
         colour = palette[outcome.plan.label]
         heading = {"color": colour, "fontweight": "bold", "fontsize": 10, "transform": axes[0].transAxes}
-        axes[0].text(-0.24, 1.22, outcome.plan.label, **heading)
+        axes[0].text(-0.2, 1.22, outcome.plan.label, **heading)
         _rates(axes[0], outcome, sample, colour)
         _queue(axes[1], outcome, sample, colour)
         _losses(axes[2], outcome, sample, colour)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import shlex
 import statistics
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rocelab import __version__, culprits
+from rocelab import __version__, culprits, metrics
 from rocelab.headline import headline, number
-from rocelab.model import RunOutcome
+from rocelab.model import SCENARIO_FILE, RunOutcome, RunPlan
 from rocelab.report import charts, series, sketch, style, tables
 from rocelab.report.templates import templates
 
@@ -17,6 +20,8 @@ if TYPE_CHECKING:
     from rocelab.result import Result
 
 _HERE = Path(__file__).parent
+_BESIDE = 8  # labels that the table of results has side by side; more stand one below the other
+_LOSSES = ("data_drops", "retransmitted_packets", "timeouts")  # of every run
 
 
 def render(result: Result) -> str:
@@ -31,8 +36,15 @@ def _values(result: Result) -> dict[str, Any]:
     plan = next((o.plan for _, o in first if o.plan.pfc), first[0][1].plan)
     samples = [result.samples[result.samples["run"] == run] for run, _ in first]
     labels, differing = tables.differing_parameters(summary)
+    script = (_HERE / "report.js").read_text()
     return {
         "css": (_HERE / "report.css").read_text(),
+        "script": script,
+        "script_hash": f"sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}",
+        "heading": _heading(result, plan),
+        "command": _command(result),
+        "beside": _BESIDE,
+        "losses": [metrics.by_name()[name] for name in _LOSSES],
         "version": __version__,
         "summary": summary,
         "scenario": result.scenario,
@@ -59,6 +71,30 @@ def _values(result: Result) -> dict[str, Any]:
         "verified": sum(r["verified"] for r in summary["runs"]),
         "payload_flows": sum(len(o.plan.flows) for o in result.outcomes),
     }
+
+
+def _heading(result: Result, plan: RunPlan) -> str:
+    """The scenario's title, or what there is to say of one that has none."""
+    scenario = result.scenario
+    if scenario.title != scenario.name:
+        return scenario.title
+    traffic = ", ".join(dict.fromkeys(f.group for f in plan.flows))
+    switches = f"{len(plan.switches)} switch" + ("es" if len(plan.switches) != 1 else "")
+    labels = ", ".join(scenario.labels) if len(scenario.labels) <= 4 else f"{len(scenario.labels)} labels"
+    return f"{traffic[:1].upper()}{traffic[1:]} among {len(plan.hosts)} hosts over {switches}: {labels}"
+
+
+def _command(result: Result) -> str:
+    """What gives the same result in a work tree."""
+    scenario = result.scenario
+    if scenario.text is not None:
+        return f"./rocelab run {shlex.quote(SCENARIO_FILE)}" + _engine(result)
+    changes = [f" --set {shlex.quote(change)}" for change in scenario.overrides]
+    return f"./rocelab run {shlex.quote(scenario.file)}" + _engine(result) + "".join(changes)
+
+
+def _engine(result: Result) -> str:
+    return "" if result.engine == "live" else f" --engine {result.engine}"
 
 
 def _culprits(outcome: RunOutcome, most: int = 16) -> dict[str, Any] | None:

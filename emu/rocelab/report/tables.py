@@ -63,8 +63,8 @@ class PauseRow:
     depth: str
 
 
-def pause_rows(outcome: RunOutcome, most: int = 12) -> list[PauseRow]:
-    """The ports that were paused for longest."""
+def pause_rows(outcome: RunOutcome, most: int = 16) -> list[PauseRow]:
+    """The hosts and ports that were paused for longest."""
     return [
         PauseRow(
             row.interface,

@@ -35,4 +35,11 @@ std::string nearest(std::string_view name, const std::vector<std::string>& known
   return best;
 }
 
+bool is_slip(std::string_view a, std::string_view b) {
+  if (edit_distance(a, b) == 1) return true;
+  const auto [x, y] = std::mismatch(a.begin(), a.end(), b.begin(), b.end());
+  return a.size() == b.size() && a.end() - x >= 2 && x[0] == y[1] && x[1] == y[0] &&
+         std::equal(x + 2, a.end(), y + 2);
+}
+
 }  // namespace rocelab

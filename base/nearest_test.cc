@@ -16,5 +16,13 @@ TEST(NearestTest, IsSilentWhereNothingIsNear) {
   EXPECT_EQ(nearest("a", {}), "");
 }
 
+TEST(NearestTest, ASlipIsOneLetterOrTwoThatChangedPlaces) {
+  for (const char* slip : {"hots", "hossts", "hists", "hosst", "ohsts"})
+    EXPECT_TRUE(is_slip(slip, "hosts")) << slip;
+  for (const char* other : {"hosts", "posta", "hot", "ohstt", "", "sthos"})
+    EXPECT_FALSE(is_slip(other, "hosts")) << other;
+  EXPECT_FALSE(is_slip("dst", "src"));
+}
+
 }  // namespace
 }  // namespace rocelab

@@ -60,9 +60,13 @@ void ConfigSection::resolve(std::string_view key, const std::string& value) {
 }
 
 void ConfigSection::require(std::string_view key) {
-  if (!has(key))
-    fail((path_.empty() ? "the scenario" : "[" + path_ + "]") + std::string(" needs the key ") +
-         quote(std::string(key)));
+  if (has(key)) return;
+  if (node_ != nullptr)
+    for (const auto& [other, value] : node_->members)
+      if (std::find(known_.begin(), known_.end(), other) == known_.end() && is_slip(other, key))
+        fail_unknown(other, value, std::string(key));
+  fail((path_.empty() ? "the scenario" : "[" + path_ + "]") + std::string(" needs the key ") +
+       quote(std::string(key)));
 }
 
 template <class Q>
@@ -241,11 +245,15 @@ void ConfigSection::finish() const {
   if (node_ == nullptr) return;
   for (const auto& [key, value] : node_->members) {
     if (std::find(known_.begin(), known_.end(), key) != known_.end()) continue;
-    const std::string near = nearest(key, known_);
-    throw ScenarioError(
-        value.key_place + ": unknown key " + quote(path_of(key)) +
-        (near.empty() ? "; known here: " + join(known_) : "; did you mean " + quote(near) + "?"));
+    fail_unknown(key, value, nearest(key, known_));
   }
+}
+
+void ConfigSection::fail_unknown(const std::string& key, const ConfigNode& value,
+                                 const std::string& near) const {
+  throw ScenarioError(
+      value.key_place + ": unknown key " + quote(path_of(key)) +
+      (near.empty() ? "; known here: " + join(known_) : "; did you mean " + quote(near) + "?"));
 }
 
 }  // namespace rocelab

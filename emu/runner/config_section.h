@@ -57,7 +57,7 @@ class ConfigSection {
 
   void resolve(std::string_view key,
                const std::string& value);  // lists this in place of what was read, for example of an "auto"
-  void require(std::string_view key);      // complains when it is absent
+  void require(std::string_view key);      // complains when it is absent, of its misspelling if that is there
   void finish() const;                     // complains about keys that nobody asked for
   [[noreturn]] void fail(const std::string& why) const;  // at the table
   [[noreturn]] void fail_at(std::string_view key,
@@ -69,6 +69,8 @@ class ConfigSection {
 
  private:
   void note(std::string_view key, const std::string& value);
+  [[noreturn]] void fail_unknown(const std::string& key, const ConfigNode& value,
+                                 const std::string& near) const;
   [[noreturn]] void fail_type(const ConfigNode& value, std::string_view key, const char* wanted) const;
   template <class Q>
   Q quantity(std::string_view key, Q otherwise, Q (*parse)(std::string_view), const char* example);

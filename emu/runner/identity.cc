@@ -38,6 +38,10 @@ void collect_files(const ConfigNode& node, const std::filesystem::path& folder,
 
 }  // namespace
 
+bool is_of_preset(const std::string& place) {
+  return place.starts_with(kPreset) || place.find(std::string(": ") + kPreset) != std::string::npos;
+}
+
 std::string lists_of(const ConfigNode& tree) {
   std::string text;
   collect_lists(tree, "", text);
@@ -53,8 +57,7 @@ std::map<std::string, std::string> places_of(const ConfigNode& tree) {
 std::string place_of(const Settings& settings, std::string key) {
   while (true) {
     const auto found = settings.places.find(key);
-    const bool preset = found != settings.places.end() && found->second.rfind("the label ", 0) == 0;
-    if (found != settings.places.end() && !preset) return found->second;
+    if (found != settings.places.end() && !is_of_preset(found->second)) return found->second;
     const std::size_t dot = key.rfind('.');
     if (dot == std::string::npos) return settings.places.at("topology");
     key.resize(dot);

@@ -12,6 +12,11 @@
 
 namespace rocelab {
 
+// The place of what a preset label changes begins so, or is a place in a file before it: "t.toml:1:13: the
+// label irn+dcqcn".
+inline constexpr const char* kPreset = "the label ";
+bool is_of_preset(const std::string& place);
+
 // The lists of tables (workloads, faults, links ..) below `tree` as they stand, one to a line; labels, cases
 // and comparisons are no part of a run.
 std::string lists_of(const ConfigNode& tree);

@@ -39,7 +39,7 @@ using Change = std::pair<const char*, const char*>;
 LabelDefinition label_of(const char* name, bool pfc, std::initializer_list<Change> changes) {
   LabelDefinition label{name, TransportMode::kIrn, pfc, {}};
   for (const auto& [key, value] : changes)
-    label.changes.emplace_back(key, parse_value(value, std::string("the label ") + name));
+    label.changes.emplace_back(key, parse_value(value, kPreset + std::string(name)));
   return label;
 }
 
@@ -70,7 +70,7 @@ std::vector<LabelDefinition> presets() {
       LabelDefinition label = transport;
       label.name += "+" + std::string(algorithm.name);
       label.changes.emplace_back("congestion_control.name",
-                                 parse_value(std::string(algorithm.name), "the label " + label.name));
+                                 parse_value(std::string(algorithm.name), kPreset + label.name));
       labels.push_back(std::move(label));
     }
   std::ranges::move(over_tcp(), std::back_inserter(labels));
@@ -124,25 +124,33 @@ std::vector<std::string> names_of(const std::vector<LabelDefinition>& labels) {
   return names;
 }
 
-[[noreturn]] void unknown_label(ConfigSection& section, const char* key, const std::string& name,
+[[noreturn]] void unknown_label(const std::string& place, const std::string& key, const std::string& name,
                                 const std::vector<LabelDefinition>& known) {
   const std::string near = nearest(name, names_of(known));
-  section.fail_at(key, "names the unknown label \"" + name + "\"" +
-                           (near.empty() ? "; define it by [[label]]" : "; did you mean \"" + near + "\"?"));
+  throw ScenarioError(place + ": " + key + " names the unknown label \"" + name + "\"" +
+                      (near.empty() ? "; define it by [[label]]" : "; did you mean \"" + near + "\"?"));
+}
+
+// What a preset changes stands where the file names it.
+ConfigNode placed(ConfigNode value, const std::string& place) {
+  if (is_of_preset(value.place)) value.place = value.key_place = place + ": " + value.place;
+  return value;
 }
 
 std::vector<Variant> choose_labels(ConfigSection& root, const ConfigNode& tree,
                                    const std::vector<LabelDefinition>& known) {
   root.require("transport");
   std::vector<Variant> chosen;
+  const ConfigNode& list = *root.node("transport");
   for (const std::string& name : root.texts("transport", {})) {
+    const std::string& place = list.items.empty() ? list.place : list.items[chosen.size()].place;
     const auto found =
         std::find_if(known.begin(), known.end(), [&](const LabelDefinition& l) { return l.name == name; });
-    if (found == known.end()) unknown_label(root, "transport", name, known);
+    if (found == known.end()) unknown_label(place, "transport", name, known);
     for (const Variant& other : chosen)
-      if (other.label == name) root.fail_at("transport", "names \"" + name + "\" twice");
+      if (other.label == name) throw ScenarioError(place + ": transport names \"" + name + "\" twice");
     Variant variant{name, *found, tree};
-    for (const auto& [path, value] : found->changes) set_path(variant.tree, path, value);
+    for (const auto& [path, value] : found->changes) set_path(variant.tree, path, placed(value, place));
     chosen.push_back(std::move(variant));
   }
   if (chosen.empty()) root.fail_at("transport", "is empty: name at least one label");
@@ -293,7 +301,7 @@ std::vector<Comparison> read_comparisons(ConfigSection& root, const std::vector<
       const bool exists =
           std::any_of(variants.begin(), variants.end(), [&](const Variant& v) { return v.label == name; }) ||
           std::any_of(known.begin(), known.end(), [&](const LabelDefinition& l) { return l.name == name; });
-      if (!exists) unknown_label(section, key, name, known);
+      if (!exists) unknown_label(section.node(key)->place, section.path_of(key), name, known);
       return name;
     };
     Comparison c;

@@ -104,10 +104,32 @@ TEST(ScenarioTest, UnknownKeysNameTheNearest) {
   EXPECT_COMPLAINT(kStar + "[switch.pfc]\nheadrom = \"1KB\"\n",
                    "unknown key \"switch.pfc.headrom\"; did you mean \"headroom\"?");
   EXPECT_COMPLAINT(replaced("\"roce\"", "\"roc\""),
-                   "t.toml:1:13: transport names the unknown label \"roc\"; did you mean \"roce\"?");
+                   "t.toml:1:14: transport names the unknown label \"roc\"; did you mean \"roce\"?");
   EXPECT_COMPLAINT(replaced("\"incast\"", "\"incats\""), "did you mean \"incast\"?");
   EXPECT_COMPLAINT(replaced("\"h3\"", "\"h33\""),
                    "t.toml:10:12: workload.incast.receiver names no host: \"h33\"; did you mean \"h3\"?");
+}
+
+TEST(ScenarioTest, AMisspeltKeyIsNamedBeforeTheKeyThatIsMissing) {
+  EXPECT_COMPLAINT(replaced("hosts = 3", "hosst = 3"),
+                   "t.toml:5:1: unknown key \"topology.hosst\"; did you mean \"hosts\"?");
+  EXPECT_COMPLAINT(replaced("receiver", "reciever"),
+                   "t.toml:10:1: unknown key \"workload.incast.reciever\"; did you mean \"receiver\"?");
+  EXPECT_COMPLAINT("transport = [\"x\"]\n[[label]]\nnme = \"x\"\nmode = \"irn\"\npfc = true\n",
+                   "t.toml:3:1: unknown key \"label.0.nme\"; did you mean \"name\"?");
+  EXPECT_COMPLAINT(replaced("hosts = 3\n", ""), "t.toml:3:2: [topology] needs the key \"hosts\"");
+  EXPECT_COMPLAINT(replaced("kind = \"incast\"\n", "knd = \"incast\"\n"),
+                   "t.toml:9:1: unknown key \"workload.0.knd\"; did you mean \"kind\"?");
+}
+
+TEST(ScenarioTest, ComplaintsAboutLabelsHaveTheirPlace) {
+  EXPECT_COMPLAINT(replaced("[\"roce\", \"irn+pfc\"]", "[\"roce\",\n  \"irn+pcf\"]"),
+                   "t.toml:2:3: transport names the unknown label \"irn+pcf\"; did you mean \"irn+pfc\"?");
+  EXPECT_COMPLAINT(replaced("\"irn+pfc\"", "\"roce\""), "t.toml:1:22: transport names \"roce\" twice");
+  EXPECT_COMPLAINT(kStar + "[[compare]]\nof = \"ir\"\nover = \"roce\"\n",
+                   "t.toml:13:6: compare.0.of names the unknown label \"ir\"; did you mean \"irn\"?");
+  // What a preset label changes: where the file names it.
+  EXPECT_COMPLAINT(replaced("\"irn+pfc\"", "\"rc3\"") + "[irn]\nrc3 = true\n", "t.toml:1:22: the label rc3");
 }
 
 TEST(ScenarioTest, ImpossibleValuesAreRefused) {

@@ -64,6 +64,10 @@ def _main(arguments: list[str]) -> int:
         if asks_help or not command:
             print(commands.usage())
             return 0
+        if command.name == "doctor":  # for machines on which nothing is installed
+            from rocelab import doctor
+
+            return doctor.run(doctor.DES if doctor.DES in ours else doctor.LIVE)
         raise RocelabError(f"Python's {e.name} is not installed: run ./rocelab setup") from e
     return cli.main(arguments)
 

@@ -209,6 +209,12 @@ def bench(what: Bench = typer.Argument(Bench.live), no_install: bool = NO_INSTAL
     return call("rocelab.bench", what.value)
 
 
+@app.command(epilog=example("doctor --engine des"))
+def doctor(engine: Engine = typer.Option(Engine.live, help="Whose runs the exit status is about.")) -> int:
+    """Say what this machine can and cannot do, and why; exit status 0 when `./rocelab run` with the engine will work."""
+    return call("rocelab.doctor", "run", engine.value)
+
+
 @app.command(epilog=example("clean --all"))
 def clean(
     everything: bool = typer.Option(False, "--all", help="Also end runs that are still alive."),

@@ -35,6 +35,7 @@ COMMANDS = (
     Command("import", "make a scenario of another simulator's folder", ("build", "results")),
     Command("test", "run every test", (*_LIVE, "test", "cluster", "guest")),
     Command("bench", "measure rocelab itself", _LIVE),
+    Command("doctor", "say what this machine can do, and what is missing"),
     Command("clean", "remove what killed runs left behind"),
     Command("setup", "install what is missing and build, without running", _LIVE),
 )

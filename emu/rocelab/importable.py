@@ -32,8 +32,11 @@ class Link:
         return self.folder / "rocelab"
 
     def target(self) -> Path | None:
-        """The package that is imported; None: no link is here."""
-        return Path(os.readlink(self.path)) if self.path.is_symlink() else None
+        """The package that is imported; None: no link is here, or none that this user may see."""
+        try:
+            return Path(os.readlink(self.path))
+        except OSError:
+            return None
 
     def make(self) -> str | None:
         """Makes it, unless it is there. What there is to say of one that is another work tree's, which stays."""
@@ -42,12 +45,13 @@ class Link:
             return None
         if target is not None and target.exists():
             return f"`import rocelab` is that of {target.parents[1]} ({self.path}); ./rocelab python has this one"
-        if target is None and self.path.exists():
-            return f"{self.path} is in the way of `import rocelab`; ./rocelab python has it"
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            self.path.unlink(missing_ok=True)  # of a work tree that is gone
+            if target is not None:
+                self.path.unlink()  # of a work tree that is gone
             self.path.symlink_to(PACKAGE)
+        except FileExistsError:
+            return f"{self.path} is in the way of `import rocelab`; ./rocelab python has it"
         except OSError as e:
             return f"{self.path}: {e.strerror}; ./rocelab python has rocelab importable all the same"
         return None

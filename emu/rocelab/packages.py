@@ -106,6 +106,13 @@ def missing(packages: Sequence[str]) -> list[str]:
     return [package for package in packages if package not in installed]
 
 
+def unknown(lacking: Sequence[str]) -> str:
+    """Those that apt-get does not know, as one text; empty: it would install all."""
+    argv = [*_APT, "--simulate", "--no-install-recommends", "install", *lacking]
+    done = subprocess.run(argv, capture_output=True, text=True, env={**os.environ, "LC_ALL": "C"})
+    return "" if done.returncode == 0 else (" ".join(_unknown(done.stderr)) or "what it needs for them")
+
+
 def ensure(groups: Iterable[str], install: bool = True) -> None:
     """Installs what is missing, after it has printed the list; with `install` off it only prints it and fails."""
     lacking = missing(wanted(groups))
@@ -152,12 +159,15 @@ def _install(lacking: Sequence[str], step: Step) -> None:
 
 def _reason(lacking: Sequence[str]) -> str:
     text = LOG.read_text(errors="replace")
-    unknown = dict.fromkeys(
-        re.findall(r"^E: (?:Unable to locate package|Package '?)\s*([a-z0-9+.-]+)", text, re.M)
-    )
-    if unknown:
-        return f"this system's package sources do not have {' '.join(unknown)}: Debian 12 has them; the log is {LOG}"
+    if names := _unknown(text):
+        return f"this system's package sources do not have {' '.join(names)}: Debian 12 has them; the log is {LOG}"
     return f"apt-get could not install {' '.join(lacking)}; the log is {LOG}\n{tail(LOG)}"
+
+
+def _unknown(text: str) -> list[str]:
+    """Packages that apt-get complains about."""
+    pattern = r"^E: (?:Unable to locate package|Package '?)\s*([a-z0-9+.-]+)"
+    return list(dict.fromkeys(re.findall(pattern, text, re.M)))
 
 
 def _apt_line(line: str) -> tuple[float | None, str] | None:

@@ -73,6 +73,12 @@ def test_the_code_of_the_python_page_runs(tree: Path, capsys: pytest.CaptureFixt
         assert "1000 iters in" in said
 
 
+def test_the_python_of_the_readme_runs(tree: Path) -> None:
+    (block,) = [b for b in blocks(ROOT / "README.md") if b.text.startswith("import rocelab")]
+    exec(compile("\n" * (block.line - 1) + block.text, "README.md", "exec"), {})
+    assert (tree / "fct.pdf").stat().st_size > 1000
+
+
 FAQ = ROOT / "docs" / "faq.md"
 
 

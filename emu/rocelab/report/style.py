@@ -5,6 +5,7 @@ Nothing of a user's matplotlib is changed: figures are made without pyplot, and 
 
 from __future__ import annotations
 
+import html
 import io
 import json
 import re
@@ -144,14 +145,15 @@ def _scales(fig: Figure, axes: Axes) -> str:
     width, height = fig.get_size_inches() * 72
     box = axes.get_position()
     scales = [
-        [*limits, kind, title.replace("'", "")]
+        [*limits, kind, title]
         for limits, kind, title in (
             (axes.get_xlim(), axes.get_xscale(), axes.get_xlabel()),
             (axes.get_ylim(), axes.get_yscale(), axes.get_ylabel()),
         )
     ]
     place = [box.x0 * width, (1 - box.y1) * height, box.x1 * width, (1 - box.y0) * height]
-    return json.dumps([*scales, [round(value, 3) for value in place]], ensure_ascii=False, default=float)
+    text = json.dumps([*scales, [round(value, 3) for value in place]], ensure_ascii=False, default=float)
+    return html.escape(text, quote=False).replace("'", "&#39;")
 
 
 def time_scale(end_s: float) -> tuple[float, str]:

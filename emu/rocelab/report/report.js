@@ -22,7 +22,7 @@
 
   const shown = (value) => (Math.abs(value) >= 1e5 ? value.toExponential(3) : String(Number(value.toPrecision(4))));
 
-  // About five round values in [low, high].
+  // Some five round values in [low, high].
   function ticks(low, high, kind) {
     if (kind === "log" && high / low > 8) {
       const found = [];
@@ -33,7 +33,7 @@
     const rough = (high - low) / 5, power = 10 ** Math.floor(Math.log10(rough));
     const step = [1, 2, 5, 10].map((m) => m * power).find((s) => s >= rough);
     const found = [];
-    for (let i = Math.ceil(low / step); i * step <= high; ++i) found.push(i * step);
+    for (let i = Math.ceil(low / step - 1e-9); i * step <= high; ++i) found.push(i * step);
     return found;
   }
 

@@ -9,7 +9,7 @@ import pytest
 from rocelab import interchange
 from rocelab.des.engine import DesEngine
 from rocelab.model import FlowPlan, FlowRecord, RunOutcome
-from rocelab.report.sketch import graph_of
+from rocelab.layout import graph_of
 from rocelab.scenario import make_plans, read_scenario
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import networkx as nx
-import numpy as np
 from matplotlib.axes import Axes
 
+from rocelab import layout
 from rocelab.model import RunPlan
 from rocelab.report import style
 from rocelab.report.style import Chart
@@ -13,25 +13,10 @@ from rocelab.report.style import Chart
 _MANY_HOSTS = 24
 
 
-def graph_of(plan: RunPlan) -> nx.Graph:
-    graph = nx.Graph()
-    for host in plan.hosts:
-        graph.add_node(host.name, kind="host")
-    for switch in plan.switches:
-        graph.add_node(switch.name, kind="switch")
-    interface = {p.interface: p.switch for p in plan.ports}
-    for port in plan.ports:
-        other = port.peer if port.peer_is_host else interface[port.peer]
-        if port.peer_is_host or port.interface < port.peer:  # each link once
-            links = graph.edges[port.switch, other]["links"] if graph.has_edge(port.switch, other) else 0
-            graph.add_edge(port.switch, other, links=links + 1)
-    return graph
-
-
 @style.looks()
 def topology(plan: RunPlan) -> Chart:
-    graph = graph_of(plan)
-    positions = _positions(plan, graph)
+    graph = layout.graph_of(plan)
+    positions = layout.positions(plan, graph)
     sinks = {f.dst for f in plan.flows}
     many = len(plan.hosts) > _MANY_HOSTS
     fig, ((axes,),) = style.figure(1, 1, 5.0, 3.4)
@@ -102,28 +87,3 @@ def _name_tiers(axes: Axes, groups: list[list[str]], positions: dict[str, tuple[
                 fontsize=8,
                 bbox=box,
             )
-
-
-def _positions(plan: RunPlan, graph: nx.Graph) -> dict[str, tuple[float, float]]:
-    """One switch: hosts on an arc around it. More: tiers by distance from the hosts, each above the middle of what hangs below it."""
-    hosts = [h.name for h in plan.hosts]
-    if len(plan.switches) == 1:
-        angles = (
-            np.linspace(np.pi * 0.97, np.pi * 2.03, len(hosts))
-            if len(hosts) < 7
-            else np.linspace(0, 2 * np.pi, len(hosts), endpoint=False)
-        )
-        around = {h: (float(np.cos(a)), float(np.sin(a))) for h, a in zip(hosts, angles)}
-        return {plan.switches[0].name: (0.0, 0.0), **around}
-    positions: dict[str, tuple[float, float]] = {h: (float(i), 0.0) for i, h in enumerate(hosts)}
-    distance = nx.multi_source_dijkstra_path_length(graph, set(hosts))
-    for tier in sorted({d for n, d in distance.items() if n not in positions}):
-        names = [s.name for s in plan.switches if distance[s.name] == tier]
-        centres = {
-            n: [positions[m][0] for m in graph[n] if m in positions and distance[m] < tier] for n in names
-        }
-        spread = {n: float(np.mean(c)) for n, c in centres.items()}
-        if len(set(spread.values())) < len(names):  # all above the same middle, as spines are
-            spread = dict(zip(names, np.linspace(0.08, 0.92, len(names)) * (len(hosts) - 1)))
-        positions |= {n: (spread[n], float(tier) * len(hosts) * 0.35) for n in names}
-    return positions

@@ -58,7 +58,11 @@ namespace rocelab {
     "where it saw congestion, `bytes`: frame")                                                              \
   X(Slack, slack,                                                                                           \
     "a NIC received data with slack; `bytes`: picoseconds that it could have waited longer, or with "       \
-    "`mark` 1 that it waited too long; `port`: congestion points, `peer`: time waited in ns")
+    "`mark` 1 that it waited too long; `port`: congestion points, `peer`: time waited in ns")               \
+  X(Hop, hop,                                                                                               \
+    "a delivery as it is kept: of every 16th PSN; at a switch `port`: ingress, `peer`: egress port")        \
+  X(Carried, carried,                                                                                       \
+    "periodic, of a switch port's link; `bytes`: wire bytes so far, `mark`: 0 sent, 1 received")
 // clang-format on
 
 enum class TraceKind : std::uint8_t {
@@ -116,6 +120,9 @@ class NullTrace final : public TraceSink {
  private:
   void on_record(const TraceRecord&) override {}
 };
+
+// Event files keep the deliveries of these PSNs only, as kHop: enough to see where packets waited.
+constexpr bool is_kept_hop(const TraceRecord& r) { return r.kind == TraceKind::kDeliver && r.psn % 16 == 0; }
 
 // trace_hash covers every frame delivered, dropped, marked or paused on, every completion, and the slack with
 // which frames arrive.

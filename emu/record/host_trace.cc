@@ -29,6 +29,10 @@ void HostTrace::on_record(const TraceRecord& r) {
   if (sample_interval_ > Duration() && r.time >= next_sample_) sample(r.time);
   if (r.kind == TraceKind::kDeliver) {
     flows_[r.flow].bytes += r.bytes;
+    if (!is_kept_hop(r)) return;
+    TraceRecord hop = r;
+    hop.kind = TraceKind::kHop;
+    write(hop);
   } else {
     write(r);
   }

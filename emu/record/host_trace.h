@@ -1,7 +1,7 @@
 // HostTrace: what becomes of a VF's trace records: the hash, and the event file that results and pictures are
-// made from. Event file: TraceRecords as they lie in memory, without deliveries; instead, every sample
-// interval, one kSample record per flow that received data (flow = local QPN, bytes = frame bytes delivered
-// so far, psn = 0).
+// made from. Event file: TraceRecords as they lie in memory, of deliveries some (is_kept_hop); and every
+// sample interval, one kSample record per flow that received data (flow = local QPN, bytes = frame bytes
+// delivered so far, psn = 0).
 #pragma once
 
 #include <cstdint>

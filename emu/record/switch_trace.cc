@@ -44,7 +44,14 @@ void SwitchTrace::on_record(const TraceRecord& r) {
 
 void SwitchTrace::take(const TraceRecord& r) {
   if ((kHashedKinds & bit(r.kind)) != 0) hash_.add(r);
-  if (file_.exists() && r.kind != TraceKind::kDeliver) file_.write(r);
+  if (!file_.exists()) return;
+  if (r.kind != TraceKind::kDeliver) {
+    file_.write(r);
+  } else if (is_kept_hop(r)) {
+    TraceRecord hop = r;
+    hop.kind = TraceKind::kHop;
+    file_.write(hop);
+  }
 }
 
 void SwitchTrace::sample(const Switch& model, Time now) {
@@ -66,6 +73,22 @@ void SwitchTrace::sample(const Switch& model, Time now) {
                  .bytes = static_cast<std::uint64_t>(state.queue.count()),
                  .psn = tc.value,
                  .peer = static_cast<std::uint32_t>(std::min(state.ingress.count(), kMost))});
+  }
+  carried_.resize(model.ports());
+  for (std::uint16_t port = 0; port < carried_.size(); ++port) {
+    const SwitchPortCounters counters = model.counters(PortId{port}, now);
+    const auto overhead = static_cast<std::uint64_t>(wire_bytes(Bytes{}).count());
+    const std::array<std::uint64_t, 2> bytes = {counters.tx_bytes + counters.tx_frames * overhead,
+                                                counters.rx_bytes + counters.rx_frames * overhead};
+    for (std::uint8_t received = 0; received < bytes.size(); ++received) {
+      if (bytes[received] == carried_[port][received]) continue;
+      carried_[port][received] = bytes[received];
+      file_.write({.time = now,
+                   .kind = TraceKind::kCarried,
+                   .mark = received,
+                   .port = port,
+                   .bytes = bytes[received]});
+    }
   }
 }
 

@@ -1,10 +1,12 @@
 // SwitchTrace: what becomes of one switch's trace records: the hash that goes into trace_hash, and the event
 // file that results and pictures are made from. Event file `<trace_dir>/<switch>.events`: TraceRecords as
-// they lie in memory, without deliveries; and at multiples of the sample interval a kSample record for every
-// (port, class) whose state changed since the last one: psn = class, bytes = egress queue, peer = bytes from
-// that ingress port, mark = bit 0: paused by the peer, bit 1: pausing it. Samples are not hashed.
+// they lie in memory, of deliveries some (is_kept_hop); and at multiples of the sample interval a kSample
+// record for every (port, class) whose state changed since the last one: psn = class, bytes = egress queue,
+// peer = bytes from that ingress port, mark = bit 0: paused by the peer, bit 1: pausing it; and a kCarried
+// record for every port and direction whose link carried something. These are not hashed.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -53,9 +55,10 @@ class SwitchTrace final : public TraceSink {
   std::string folder_, name_;
   TraceHash hash_;
   EventFile file_;
-  bool failed_ = false;             // the digest's
-  std::vector<State> sampled_;      // per port and class
-  std::vector<TraceRecord> ahead_;  // by time, then as told
+  bool failed_ = false;                                // the digest's
+  std::vector<State> sampled_;                         // per port and class
+  std::vector<std::array<std::uint64_t, 2>> carried_;  // per port: sent, received
+  std::vector<TraceRecord> ahead_;                     // by time, then as told
 };
 
 }  // namespace rocelab

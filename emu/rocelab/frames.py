@@ -89,6 +89,9 @@ def _real(qpns: Iterable[int]) -> list[int]:
     return [q for q in qpns if q > 0]
 
 
+# What events_frame() leaves out, since run.sqlite has it in other tables or not at all; and kinds whose `flow` is no QPN.
+_ELSEWHERE = ("deliver", "sample", "hop", "carried")
+_OF_PORTS = ("xoff", "xon", "paused", "resumed", "storm", "loop", "culprit")
 _NO_LOSS = {"data_drops": 0, "retransmitted": 0, "timeout_retransmitted": 0}
 
 
@@ -227,10 +230,10 @@ def _sample_part(run: int, node: str, what: str, s: Array) -> pd.DataFrame:
 
 
 def events_frame(outcome: RunOutcome, run: int) -> pd.DataFrame:
-    """Every record of a run but deliveries and samples."""
+    """Every record of a run but deliveries and what is sampled; `of_flow` is the flow that it is about, where that is known."""
     parts = []
     for source, records in outcome.events.items():
-        kept = records[~np.isin(records["kind"], (SAMPLE, KINDS.index("deliver")))]
+        kept = records[~np.isin(records["kind"], [KINDS.index(k) for k in _ELSEWHERE])]
         part = pd.DataFrame({name: kept[name] for name in kept.dtype.names or ()})
         parts.append(
             part.assign(node=node_of(source), kind=np.array(KINDS)[kept["kind"]] if len(kept) else [])
@@ -239,7 +242,22 @@ def events_frame(outcome: RunOutcome, run: int) -> pd.DataFrame:
         return pd.DataFrame()
     frame = pd.concat(parts, ignore_index=True).sort_values("time_ps", kind="stable", ignore_index=True)
     frame.insert(0, "run", run)
-    return frame
+    return frame.assign(of_flow=_flows_of(outcome, frame))
+
+
+def _flows_of(outcome: RunOutcome, frame: pd.DataFrame) -> pd.Series:
+    index = FlowIndex(outcome)
+    at_hosts = set(hosts(outcome.plan))
+    keys = ["node", "port", "peer", "flow"]
+    about = frame[keys].where(~frame["kind"].isin(_OF_PORTS), -1)
+    flows = {
+        (node, port, peer, qpn): index.at_host(node, qpn)
+        if node in at_hosts
+        else index.at_switch(node, port, peer, qpn)
+        for node, port, peer, qpn in about.drop_duplicates().itertuples(index=False)
+    }
+    found = [flows[key] for key in about.itertuples(index=False, name=None)]
+    return pd.Series(found, index=frame.index, dtype="Int64")
 
 
 def counters_frame(outcomes: Sequence[RunOutcome]) -> pd.DataFrame:

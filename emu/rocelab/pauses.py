@@ -27,6 +27,9 @@ class Ask:
     time_ps: int
     links: frozenset[str]  # of the chain, by the interface that asks
     root: str  # interface at which it began
+    because: str | None = (
+        None  # of this switch, the egress port whose pause it is nested in; None: it begins here
+    )
 
     @property
     def depth(self) -> int:
@@ -80,11 +83,12 @@ def spread(outcome: RunOutcome) -> Spread | None:
         elif kind == _RESUMED:
             here.pop(port, None)
         elif kind == _XOFF:
-            over = [ask for other, ask in here.items() if other != port]
-            cause = max(over, key=lambda ask: ask.depth, default=None)
+            over = [(other, ask) for other, ask in here.items() if other != port]
+            at, cause = max(over, key=lambda entry: entry[1].depth, default=(None, None))
             own = ports[switch, port].interface
             links = (cause.links if cause else frozenset()) | {own}
-            ask = Ask(time, links, cause.root if cause else own)
+            because = None if at is None else ports[switch, at].interface
+            ask = Ask(time, links, cause.root if cause else own, because)
             found.asks[switch, port, tc].append(ask)
             found.note(ask)
     return found
@@ -107,6 +111,55 @@ def _last_before(asks: Sequence[Ask], time: int) -> Ask | None:
     """The ask that a pause at `time` obeys: it left one link delay earlier."""
     at = bisect_right(asks, time, key=lambda a: a.time_ps)
     return asks[at - 1] if at else None
+
+
+@dataclass(frozen=True)
+class Pause:
+    """One time in which a switch's port, or a host (`port` is its name), might not send a class."""
+
+    port: str
+    tc: int
+    begin_ps: int
+    end_ps: int  # the run's end, if it lasted
+    by: str  # interface that asked for it; a host's name
+    because: str | None  # egress port of the switch that asked, whose own pause it is nested in; None: it begins there
+    root: str  # interface at which the chain of pauses began
+    depth: int
+
+
+def each(outcome: RunOutcome) -> list[Pause]:
+    """Every pause in the order of time; empty without event files."""
+    known = spread(outcome)
+    if known is None:
+        return []
+    peers = {p.interface: (p.switch, p.port_id) for p in outcome.plan.ports}
+    asking = {p.interface: p.peer for p in outcome.plan.ports}
+    asking |= {p.peer: p.interface for p in outcome.plan.ports if p.peer_is_host}
+    names = {(p.switch, p.port_id): p.interface for p in outcome.plan.ports}
+    end = max([outcome.end_ps, *(int(r["time_ps"][-1]) for r in outcome.events.values() if len(r))])
+    found = []
+    nodes = [*frames.switches(outcome.plan), *frames.hosts(outcome.plan)]
+    for node, records in frames.by_node(outcome, nodes).items():
+        for port, tc, begin, until in _intervals(records, end):
+            name = names.get((node, port), node)
+            by = asking[name]
+            asks = known.asks.get((*peers[by], tc), []) if by in peers else []
+            ask = _last_before(asks, begin) or Ask(begin, frozenset({by}), by)
+            found.append(Pause(name, tc, begin, until, by, ask.because, ask.root, ask.depth))
+    return sorted(found, key=lambda p: (p.begin_ps, p.port, p.tc))
+
+
+def _intervals(records: Array, end: int) -> list[tuple[int, int, int, int]]:
+    """(port, class, begin, end) of one node's pauses."""
+    mine = records[(records["kind"] == _PAUSED) | (records["kind"] == _RESUMED)]
+    since: dict[tuple[int, int], int] = {}
+    found = []
+    for time, kind, port, tc in zip(*(mine[f].tolist() for f in ("time_ps", "kind", "port", "mark"))):
+        if kind == _PAUSED:
+            since.setdefault((port, tc), time)
+        elif (port, tc) in since:
+            found.append((port, tc, since.pop((port, tc)), time))
+    return found + [(port, tc, begin, end) for (port, tc), begin in since.items()]
 
 
 def by_port(outcome: RunOutcome, classes: int = 8) -> list[PortPauses]:

@@ -6,17 +6,19 @@ import json
 import sqlite3
 from collections.abc import Sequence
 from contextlib import closing
+from dataclasses import astuple
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from rocelab import frames
+from rocelab import deadlock, frames, hops, layout, overview, pauses
 from rocelab.model import RunOutcome, RunPlan
 
 _SCHEMA = """
-CREATE TABLE runs (run INTEGER PRIMARY KEY, label TEXT, seed INTEGER, complete INTEGER, error TEXT, trace_hash TEXT, summary TEXT);
+CREATE TABLE runs (run INTEGER PRIMARY KEY, label TEXT, seed INTEGER, complete INTEGER, error TEXT, trace_hash TEXT, summary TEXT,
+  end_ps INTEGER, bin_ps INTEGER, sample_ps INTEGER);
 CREATE TABLE flows (run INTEGER REFERENCES runs, flow INTEGER, "group" TEXT, src TEXT, dst TEXT, op TEXT, size INTEGER, message_size INTEGER,
   qps INTEGER, packets INTEGER, start_ps INTEGER, posted_ps INTEGER, placed_ps INTEGER, cqe_ps INTEGER, completed INTEGER, status INTEGER,
   bytes INTEGER, verified INTEGER, fct_s REAL, alone_s REAL, slowdown REAL, data_drops INTEGER, retransmitted INTEGER, timeout_retransmitted INTEGER, dst_port INTEGER,
@@ -25,14 +27,26 @@ CREATE TABLE flows (run INTEGER REFERENCES runs, flow INTEGER, "group" TEXT, src
 CREATE TABLE samples (run INTEGER REFERENCES runs, time_ps INTEGER, node TEXT, what TEXT, port TEXT, tc INTEGER, flow INTEGER, bytes INTEGER,
   ingress_bytes INTEGER, pause INTEGER);
 CREATE TABLE events (run INTEGER REFERENCES runs, time_ps INTEGER, node TEXT, kind TEXT, mark INTEGER, port INTEGER, qpn INTEGER, bytes INTEGER,
-  psn INTEGER, peer INTEGER);
-CREATE TABLE nodes (run INTEGER REFERENCES runs, node TEXT, is_host INTEGER, number INTEGER, address TEXT, PRIMARY KEY (run, node)) WITHOUT ROWID;
+  psn INTEGER, peer INTEGER, flow INTEGER);
+CREATE TABLE nodes (run INTEGER REFERENCES runs, node TEXT, is_host INTEGER, number INTEGER, address TEXT, x REAL, y REAL, PRIMARY KEY (run, node)) WITHOUT ROWID;
+CREATE TABLE ports (run INTEGER REFERENCES runs, port TEXT, node TEXT, number INTEGER, peer TEXT, peer_port TEXT, rate_bps INTEGER, delay_ps INTEGER,
+  xoff INTEGER, xon INTEGER, PRIMARY KEY (run, port)) WITHOUT ROWID;
 CREATE TABLE counters (run INTEGER REFERENCES runs, node TEXT, unit TEXT, name TEXT, value INTEGER, PRIMARY KEY (run, node, unit, name)) WITHOUT ROWID;
+CREATE TABLE overview (run INTEGER REFERENCES runs, bin INTEGER, port TEXT, bytes INTEGER, queue INTEGER, paused REAL, drops INTEGER, marks INTEGER,
+  PRIMARY KEY (run, bin, port)) WITHOUT ROWID;
+CREATE TABLE pauses (run INTEGER REFERENCES runs, port TEXT, tc INTEGER, begin_ps INTEGER, end_ps INTEGER, by TEXT, because TEXT, root TEXT, depth INTEGER);
+CREATE TABLE deadlocks (run INTEGER REFERENCES runs, since_ps INTEGER, until_ps INTEGER, tc INTEGER, position INTEGER, port TEXT);
+CREATE TABLE hops (run INTEGER REFERENCES runs, flow INTEGER, journey INTEGER, psn INTEGER, time_ps INTEGER, node TEXT, port TEXT, wait_ps INTEGER);
+CREATE TABLE waits (run INTEGER REFERENCES runs, flow INTEGER, port TEXT, packets INTEGER, wait_ps INTEGER, longest_ps INTEGER, longest_at_ps INTEGER,
+  longest_psn INTEGER, PRIMARY KEY (run, flow, port)) WITHOUT ROWID;
 """
 _INDICES = """
 CREATE INDEX samples_by_port ON samples (run, port, tc, time_ps) WHERE what = 'queue';
 CREATE INDEX samples_by_flow ON samples (run, flow, time_ps) WHERE what = 'flow';
 CREATE INDEX events_by_kind ON events (run, kind, time_ps);
+CREATE INDEX events_by_flow ON events (run, flow) WHERE flow IS NOT NULL;
+CREATE INDEX pauses_by_port ON pauses (run, port, begin_ps);
+CREATE INDEX hops_by_flow ON hops (run, flow, time_ps);
 """
 _FLOWS = "run flow group src dst op size message_size qps packets start_ps posted_ps placed_ps cqe_ps completed status bytes verified fct_s alone_s"
 _FLOW_COLUMNS = (
@@ -48,7 +62,9 @@ _FLOW_COLUMNS = (
     "delivered",
 )
 _SAMPLE_COLUMNS = ("run", "time_ps", "node", "what", "port", "tc", "flow", "bytes", "ingress_bytes", "pause")
-_EVENT_COLUMNS = ("run", "time_ps", "node", "kind", "mark", "port", "flow", "bytes", "psn", "peer")
+_EVENT_COLUMNS = ("run", "time_ps", "node", "kind", "mark", "port", "flow", "bytes", "psn", "peer", "of_flow")
+_MOST_OVERVIEW_ROWS = 400_000  # of all runs together
+_MOST_HOPS = 40_000  # of a run
 
 
 def write(
@@ -61,9 +77,10 @@ def write(
     """Into a new file."""
     with closing(sqlite3.connect(path)) as db, db:
         db.executescript("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;" + _SCHEMA)
+        widths = [overview.bin_width(outcome, bins(outcomes)) for outcome in outcomes]
         db.executemany(
-            "INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?)",
-            map(_run_row, range(len(outcomes)), summary["runs"]),
+            "INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            map(_run_row, range(len(outcomes)), summary["runs"], outcomes, widths),
         )
         _insert(db, "flows", flows, _FLOW_COLUMNS)
         _insert(db, "samples", samples, _SAMPLE_COLUMNS)
@@ -75,13 +92,23 @@ def write(
                 continue
             seen.add(outcome.plan.label)
             _insert(db, "events", frames.events_frame(outcome, run), _EVENT_COLUMNS)
-        for run, outcome in enumerate(outcomes):
-            db.executemany("INSERT INTO nodes VALUES (?, ?, ?, ?, ?)", _node_rows(run, outcome.plan))
+            _insert_causes(db, outcome, run)
+        for run, (outcome, width) in enumerate(zip(outcomes, widths)):
+            db.executemany("INSERT INTO nodes VALUES (?, ?, ?, ?, ?, ?, ?)", _node_rows(run, outcome.plan))
+            db.executemany(f"INSERT INTO ports VALUES ({_marks(10)})", _port_rows(run, outcome.plan))
+            glance = overview.overview(outcome, width).assign(run=run)
+            _insert(db, "overview", glance, ("run", *overview.COLUMNS))
         _insert(db, "counters", frames.counters_frame(outcomes), ("run", "node", "unit", "name", "value"))
         db.executescript(_INDICES)
 
 
-def _run_row(run: int, summary: dict[str, Any]) -> tuple[Any, ...]:
+def bins(outcomes: Sequence[RunOutcome]) -> int:
+    """Stretches of a run in `overview`, fewer where there are many ports and runs."""
+    ports = sum(len(o.plan.ports) + len(o.plan.hosts) for o in outcomes)
+    return max(20, min(overview.MOST_BINS, _MOST_OVERVIEW_ROWS // max(1, ports)))
+
+
+def _run_row(run: int, summary: dict[str, Any], outcome: RunOutcome, width: int) -> tuple[Any, ...]:
     return (
         run,
         summary["label"],
@@ -90,21 +117,60 @@ def _run_row(run: int, summary: dict[str, Any]) -> tuple[Any, ...]:
         summary["error"],
         summary["trace_hash"],
         json.dumps(summary),
+        outcome.end_ps,
+        width,
+        outcome.plan.sample_interval_ps,
     )
 
 
 def _node_rows(run: int, plan: RunPlan) -> list[tuple[Any, ...]]:
-    return [(run, h.name, 1, h.number, h.ipv4) for h in plan.hosts] + [
-        (run, s.name, 0, s.number, None) for s in plan.switches
+    at = layout.positions(plan, layout.graph_of(plan))
+    return [(run, h.name, 1, h.number, h.ipv4, *map(float, at[h.name])) for h in plan.hosts] + [
+        (run, s.name, 0, s.number, None, *map(float, at[s.name])) for s in plan.switches
     ]
+
+
+def _port_rows(run: int, plan: RunPlan) -> list[tuple[Any, ...]]:
+    node_of = {p.interface: p.switch for p in plan.ports}
+    return [
+        (
+            *(run, p.interface, p.switch, p.port_id),
+            *((p.peer, None) if p.peer_is_host else (node_of[p.peer], p.peer)),
+            *(p.rate_bps, p.delay_ps, p.xoff, p.xon),
+        )
+        for p in plan.ports
+    ]
+
+
+def _insert_causes(db: sqlite3.Connection, outcome: RunOutcome, run: int) -> None:
+    """Why ports were paused and where packets waited."""
+    rows: list[tuple[Any, ...]] = [(run, *astuple(pause)) for pause in pauses.each(outcome)]
+    db.executemany(f"INSERT INTO pauses VALUES ({_marks(9)})", rows)
+    circle = deadlock.find(outcome)
+    if circle is not None:
+        times = (circle.since_ps, circle.until_ps, circle.tc)
+        rows = [(run, *times, position, port) for position, port in enumerate(circle.interfaces)]
+        db.executemany(f"INSERT INTO deadlocks VALUES ({_marks(6)})", rows)
+    journeys = hops.journeys(outcome, _MOST_HOPS)
+    rows = [
+        (run, journey.flow, number, journey.psn, hop.time_ps, hop.node, hop.port, hop.wait_ps)
+        for number, journey in enumerate(journeys)
+        for hop in journey.hops
+    ]
+    db.executemany(f"INSERT INTO hops VALUES ({_marks(8)})", rows)
+    rows = [(run, *astuple(wait)) for wait in hops.waits(journeys)]
+    db.executemany(f"INSERT INTO waits VALUES ({_marks(8)})", rows)
+
+
+def _marks(columns: int) -> str:
+    return ", ".join("?" * columns)
 
 
 def _insert(db: sqlite3.Connection, table: str, frame: pd.DataFrame, columns: Sequence[str]) -> None:
     if frame.empty:
         return
     values = [_column(frame[c]) for c in columns]
-    marks = ", ".join("?" * len(columns))
-    db.executemany(f"INSERT INTO {table} VALUES ({marks})", zip(*values))
+    db.executemany(f"INSERT INTO {table} VALUES ({_marks(len(columns))})", zip(*values))
 
 
 def _column(series: pd.Series) -> list[Any]:

@@ -56,7 +56,7 @@ def _main(arguments: list[str]) -> int:
     if command and not asks_help:
         groups = commands.needs(command, ours)
         if command.name == "setup" and "--tests" in ours:
-            groups += ("test", "cluster", "guest")
+            groups += ("ui", "test", "cluster", "guest")
         packages.ensure(groups, install="--no-install" not in ours)
     try:
         from rocelab import cli

@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.table import Table
 
 from rocelab import clean as cleaning
-from rocelab import cli_live, cli_openqueue, cli_sweeps
+from rocelab import cli_live, cli_openqueue, cli_sweeps, cli_ui
 from rocelab import importable, paths
 from rocelab.cli_options import (
     CLOCK,
@@ -84,6 +84,12 @@ def run(
     out: Optional[Path] = typer.Option(
         None, show_default=False, metavar="DIR", help="Where results go; default: out/NAME."
     ),
+    progress: Optional[Path] = typer.Option(
+        None,
+        show_default=False,
+        metavar="FILE",
+        help="Also write where it stands there, a line of JSON each.",
+    ),
     no_install: bool = NO_INSTALL,
 ) -> int:
     """Run a scenario: show progress, compare its labels in a table, write summary.json, report.html, run.sqlite."""
@@ -102,12 +108,14 @@ def run(
         pcap=pcap,
         overrides=tuple(overrides),
         out=out,
+        progress=progress,
     )
 
 
 cli_sweeps.add(app)
 cli_live.add(app)
 cli_openqueue.add(app)
+cli_ui.add(app)
 
 
 @app.command(

@@ -18,6 +18,7 @@ _LIVE = ("build", "results", "live")
 
 COMMANDS = (
     Command("run", "run a scenario and write its report", _LIVE),
+    Command("ui", "run, watch and compare experiments on local pages", ("build", "results", "ui")),
     Command("sweep", "run a scenario's axes and seeds on all cores or a cluster", ("build", "results")),
     Command("paper", "run a paper's experiments and lay its numbers beside ours", ("build", "results")),
     Command("openqueue", "check, explain and change switches' queueing policies", ("build", "results")),
@@ -33,7 +34,7 @@ COMMANDS = (
     Command("python", "start Python with rocelab importable", ("build", "results")),
     Command("export", "write results or scenarios as other simulators' files", ("build", "results")),
     Command("import", "make a scenario of another simulator's folder", ("build", "results")),
-    Command("test", "run every test", (*_LIVE, "test", "cluster", "guest")),
+    Command("test", "run every test", (*_LIVE, "ui", "test", "cluster", "guest")),
     Command("bench", "measure rocelab itself", _LIVE),
     Command("doctor", "say what this machine can do, and what is missing"),
     Command("clean", "remove what killed runs left behind"),

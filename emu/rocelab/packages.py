@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterable, Sequence
@@ -51,12 +52,16 @@ PACKAGES: dict[str, tuple[str, ...]] = {
     # What `plug --kernel` boots, and the programs that it gives the kernel.
     "guest": ("qemu-system-x86", "busybox-static", "ibverbs-utils", "rdmacm-utils", "perftest"),
     "cluster": ("python3-distributed",),  # of `sweep --cluster`
+    "ui": ("python3-fastapi", "python3-uvicorn", "nodejs", "npm"),
     "test": (
         *(
             "python3-pytest",
             "python3-hypothesis",
             "python3-scapy",
             "tshark",
+            "python3-selenium",
+            "chromium",
+            "chromium-driver",
         ),
         *(
             "ucx-utils",
@@ -83,6 +88,8 @@ PACKAGES: dict[str, tuple[str, ...]] = {
         *("python3-nbclient", "python3-ipykernel"),  # run docs/tour.ipynb
     ),
 }
+# Whose command is there, from wherever it came, is not installed a second time.
+_COMMANDS = {"nodejs": "node", "npm": "npm"}
 LOG = paths.LOGS / "packages.log"
 _APT = ("apt-get", "-o", "DPkg::Lock::Timeout=300", "-o", "APT::Color=0")
 
@@ -92,7 +99,7 @@ def wanted(groups: Iterable[str]) -> list[str]:
 
 
 def missing(packages: Sequence[str]) -> list[str]:
-    """Those that are not installed and configured."""
+    """Those that are not installed and configured, and whose command is not there otherwise."""
     try:
         done = subprocess.run(
             ["dpkg-query", "--show", "--showformat", "${Package} ${db:Status-Abbrev}\n", *packages],
@@ -103,7 +110,8 @@ def missing(packages: Sequence[str]) -> list[str]:
     except FileNotFoundError:
         raise RocelabError("dpkg-query is missing: set-up needs Debian 12 or a system made from it") from None
     installed = {line.split()[0] for line in done.stdout.splitlines() if line.split()[1:2] == ["ii"]}
-    return [package for package in packages if package not in installed]
+    there = {package for package, command in _COMMANDS.items() if shutil.which(command)}
+    return [package for package in packages if package not in installed | there]
 
 
 def unknown(lacking: Sequence[str]) -> str:

@@ -14,6 +14,7 @@ from rocelab.display import RunDisplay
 from rocelab.errors import RocelabError
 from rocelab.headline import headline
 from rocelab.privileges import require_root
+from rocelab.progress import Progress, ProgressLines
 from rocelab.result import Result
 from rocelab.scenario import make_plans, print_warnings, read_scenario
 
@@ -26,6 +27,7 @@ def run_scenario(
     pcap: bool,
     overrides: tuple[str, ...],
     out: Path | None,
+    progress: Path | None = None,
 ) -> int:
     """Exit status 0 only if every run completed."""
     engine = engine or "live"
@@ -36,15 +38,23 @@ def run_scenario(
     console = Console()
     read = read_scenario(scenario, overrides if seed is None else (*overrides, f"seeds=[{seed}]"))
     print_warnings(read)
+    runs = len(make_plans(read))
+    lines = ProgressLines(progress, runs) if progress else None
     begin = time.monotonic()
     signal.signal(signal.SIGTERM, _interrupt)  # the same way out as ^C: nothing stays behind
-    with RunDisplay(console, len(make_plans(read))) as display:
+    with RunDisplay(console, runs) as display:
+
+        def report(at: Progress) -> None:
+            display.report(at)
+            if lines:
+                lines.report(at)
+
         result = results.run(
             read,
             engine,
             out=out,
             pcap=pcap,
-            report=display.report,
+            report=report,
             on_outcome=display.outcome,
         )
     console.print(_table(result))

@@ -1,0 +1,102 @@
+"""A run's network over time, for the picture that plays: from the table `overview`, which is already thin."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rocelab.ui.database import Database, columns
+
+_MOST_ROWS = 150_000  # of the overview that a page takes
+_TOO_OLD = "this result has no overview of its network: it was written by an older rocelab. Run its scenario again to watch it."
+
+
+def network(db: Database, run: int) -> dict[str, Any]:
+    """Nodes with their places, links by sending port, and the overview: `bin`, index of the port, and what it did, as columns.
+
+    `stride`: how many stretches of the file were joined to one. `notes`: what this result does not have, in words.
+    """
+    summary = db.summary(run)
+    head = {"run": run, "label": summary["label"], "seed": summary["seed"], "error": summary["error"]}
+    if not (db.has("overview") and db.has("ports")):
+        return {**head, "end_ps": db.end_ps(run), "nodes": [], "notes": [_TOO_OLD]}
+    end_ps, bin_ps = db.rows("SELECT end_ps, bin_ps FROM runs WHERE run = ?", run)[0]
+    links = _links(db, run)
+    index = {link["port"]: i for i, link in enumerate(links)}
+    (rows, bins) = db.rows("SELECT COUNT(*), MAX(bin) FROM overview WHERE run = ?", run)[0]
+    stride = max(1, -(-rows // _MOST_ROWS))
+    sql = """
+        SELECT bin / :stride, port, SUM(bytes), MAX(queue), AVG(paused), SUM(drops), SUM(marks)
+        FROM overview WHERE run = :run GROUP BY 1, 2 ORDER BY 1
+    """
+    found = db.rows(sql, stride=stride, run=run)
+    frames = columns(
+        [
+            (b, index.get(port, -1), size, queue, round((paused or 0) * 100), drops, marks)
+            for b, port, size, queue, paused, drops, marks in found
+        ],
+        ("bin", "port", "bytes", "queue", "paused", "drops", "marks"),
+    )
+    return {
+        **head,
+        "end_ps": end_ps,
+        "bin_ps": bin_ps * stride,
+        "bins": (bins or 0) // stride + 1,
+        "nodes": _nodes(db, run),
+        "links": links,
+        "frames": frames,
+        "deadlocks": _deadlocks(db, run),
+        "notes": notes(db, run),
+    }
+
+
+def _nodes(db: Database, run: int) -> list[dict[str, Any]]:
+    rows = db.rows("SELECT node, is_host, x, y FROM nodes WHERE run = ?", run)
+    return [
+        {"name": name, "host": bool(host), "x": round(x, 4), "y": round(y, 4)} for name, host, x, y in rows
+    ]
+
+
+def _links(db: Database, run: int) -> list[dict[str, Any]]:
+    """Each direction of a link once, by the port that sends; a host's is called as the host."""
+    links = []
+    for port, node, peer, peer_port, rate, delay, xoff in db.rows(
+        "SELECT port, node, peer, peer_port, rate_bps, delay_ps, xoff FROM ports WHERE run = ? ORDER BY node, number",
+        run,
+    ):
+        common = {"rate_bps": rate, "delay_ps": delay}
+        links.append({"port": port, "from": node, "to": peer, "xoff": xoff, **common})
+        if peer_port is None:
+            links.append({"port": peer, "from": peer, "to": node, "xoff": 0, **common})
+    return links
+
+
+def _deadlocks(db: Database, run: int) -> list[dict[str, Any]]:
+    rows = db.rows(
+        "SELECT since_ps, until_ps, tc, port FROM deadlocks WHERE run = ? ORDER BY since_ps, position", run
+    )
+    found: dict[tuple[int, int, int], list[str]] = {}
+    for since, until, tc, port in rows:
+        found.setdefault((since, until, tc), []).append(port)
+    return [{"since_ps": s, "until_ps": u, "tc": tc, "ports": ports} for (s, u, tc), ports in found.items()]
+
+
+def notes(db: Database, run: int) -> list[str]:
+    found = []
+    first = db.rows("SELECT MIN(run) FROM runs WHERE label = (SELECT label FROM runs WHERE run = ?)", run)[0][
+        0
+    ]
+    if first != run:
+        found.append("events, causes of pauses and packets are kept of the first seed of each label only")
+    if (db.one("SELECT sample_ps FROM runs WHERE run = ?", run) or (0,))[0] == 0:
+        found.append("this run took no samples (engine.sample_interval is 0): queues and rates are unknown")
+    return found
+
+
+def ports(db: Database, run: int) -> list[dict[str, Any]]:
+    """Every port with what it did over the whole run."""
+    sql = """
+        SELECT port, SUM(bytes), MAX(queue), SUM(paused) * (SELECT bin_ps FROM runs WHERE run = :run), SUM(drops), SUM(marks)
+        FROM overview WHERE run = :run GROUP BY port
+    """
+    names = ("port", "bytes", "queue", "paused_ps", "drops", "marks")
+    return [dict(zip(names, row)) for row in db.rows(sql, run=run)] if db.has("overview") else []

@@ -1,0 +1,127 @@
+// The network's picture: each direction of a link a line, coloured by what it carries or whether it is paused; switches by their queues.
+import { s } from "./dom.js";
+import { fit, wire } from "./sketch.js";
+
+const kWidth = 1000;
+const kLevels = 6;
+
+/** `network` as /api/network gives it. `onpick(port)`, `onnode(name)`. */
+export class Topology {
+  constructor(network, onpick, onnode) {
+    this.network = network;
+    this.big = network.nodes.length > 60;
+    this.height = heightFor(network.nodes);
+    this.nodes = network.nodes.map((n) => [n.name, n.x, -n.y]);
+    this.index = new Map(network.nodes.map((n, i) => [n.name, i]));
+    this.place = fit(this.nodes.map(([, x, y]) => [x, y]), kWidth, this.height, this.big ? 24 : 60);
+    this.links = network.links.map((link) => this.drawLink(link, onpick));
+    this.shapes = network.nodes.map((node, i) => this.drawNode(node, i, onnode));
+    this.portsOf = network.nodes.map((n) => network.links.flatMap((link, i) => (link.from === n.name ? [i] : [])));
+    this.byPort = new Map(network.links.map((link, i) => [link.port, i]));
+    this.chosen = s("g");
+    this.svg = s(
+      "svg",
+      { viewBox: `0 0 ${kWidth} ${this.height}`, class: this.big ? "network big" : "network", role: "img", "aria-label": `Topology: ${network.nodes.length} nodes, ${network.links.length} ports. The table of ports has the same in words.` },
+      this.links.map((l) => l.group),
+      this.chosen,
+      this.shapes.map((n) => n.group),
+    );
+    this.longest = 1;
+    for (const q of network.frames.queue) if (q > this.longest) this.longest = q;
+  }
+
+  drawLink(link, onpick) {
+    const [a, b] = [this.index.get(link.from), this.index.get(link.to)];
+    const [p, q] = this.lane(a, b);
+    const d = wire(p, q, this.nodes, a, b, a < b ? 0.24 : 0.18);
+    const line = s("path", { d, class: "lane u0" });
+    const [x, y] = along(p, q, this.big ? 0.12 : 0.2);
+    const pause = s("path", { d: `M${x - 3} ${y - 5}v10M${x + 3} ${y - 5}v10`, class: "bars" });
+    const spark = s("circle", { cx: x, cy: y, r: 0, class: "spark" });
+    const hit = this.big ? null : s("path", { d, class: "hit" });
+    const group = s("g", { onclick: () => onpick(link.port) }, line, pause, spark, hit, s("title", {}, `${link.port}: ${link.from} → ${link.to}`));
+    return { group, line, pause, spark, d, state: "" };
+  }
+
+  /** A line beside the middle, so that both directions are seen. */
+  lane(a, b) {
+    const [x0, y0] = this.place(a);
+    const [x1, y1] = this.place(b);
+    const length = Math.hypot(x1 - x0, y1 - y0) || 1;
+    const [dx, dy] = [(-(y1 - y0) / length) * (this.big ? 1 : 3.5), ((x1 - x0) / length) * (this.big ? 1 : 3.5)];
+    return [[x0 + dx, y0 + dy], [x1 + dx, y1 + dy]];
+  }
+
+  drawNode(node, i, onnode) {
+    const [x, y] = this.place(i);
+    const size = this.big ? (node.host ? 3 : 7) : node.host ? 11 : 17;
+    const shape = node.host
+      ? s("circle", { cx: x, cy: y, r: size, class: "host" })
+      : s("rect", { x: x - size, y: y - size, width: 2 * size, height: 2 * size, rx: 3, class: "switch q0" });
+    const name = this.big ? null : s("text", { x, y: node.host ? y - size - 6 : y + 4, class: node.host ? "name" : "name on" }, node.name);
+    return { group: s("g", { onclick: () => onnode(node.name) }, shape, name, s("title", {}, node.name)), shape, host: node.host, level: 0 };
+  }
+
+  /** `frame`: bytes, queue, paused (percent), drops by index of the port, of one stretch; `mode`: load, pause or queue. */
+  draw(frame, mode) {
+    this.links.forEach((link, i) => {
+      const capacity = (this.network.links[i].rate_bps * this.network.bin_ps) / 8e12;
+      const share = mode === "pause" ? frame.paused[i] / 100 : mode === "queue" ? frame.queue[i] / this.longest : frame.bytes[i] / capacity;
+      const level = share <= 0.001 ? 0 : Math.min(kLevels - 1, 1 + Math.floor(share * (kLevels - 1)));
+      const state = `lane ${mode === "pause" ? "p" : mode === "queue" ? "k" : "u"}${level}${frame.paused[i] >= 50 ? " stopped" : ""}`;
+      const drops = frame.drops[i];
+      const key = `${state}${frame.paused[i] > 0}${drops}`;
+      if (key === link.state) return;
+      link.state = key;
+      link.line.setAttribute("class", state);
+      link.pause.setAttribute("class", frame.paused[i] > 0 ? "bars on" : "bars");
+      link.spark.setAttribute("r", drops ? Math.min(14, 3 + 2 * Math.log2(1 + drops)) : 0);
+    });
+    this.shapes.forEach((node, i) => {
+      if (node.host) return;
+      let queue = 0;
+      for (const port of this.portsOf[i]) queue = Math.max(queue, frame.queue[port]);
+      const level = queue ? Math.min(kLevels - 1, 1 + Math.floor((queue / this.longest) * (kLevels - 1))) : 0;
+      if (level !== node.level) node.shape.setAttribute("class", `switch q${level}`);
+      node.level = level;
+    });
+  }
+
+  /** Draws these ports over the others: the chosen one, or a chain of pauses; `kind`: chosen, chain or circle. */
+  show(ports, kind) {
+    const paths = ports.map((port) => this.links[this.byPort.get(port)]).filter(Boolean);
+    this.chosen.replaceChildren(...paths.map((l) => s("path", { d: l.d, class: `over ${kind}` })));
+  }
+}
+
+function heightFor(nodes) {
+  const tiers = new Set(nodes.map((n) => n.y)).size;
+  return nodes.length > 60 ? 360 : Math.min(460, Math.max(300, tiers * 120));
+}
+
+function along([x0, y0], [x1, y1], share) {
+  return [x0 + (x1 - x0) * share, y0 + (y1 - y0) * share];
+}
+
+/** Rows of the overview by stretch: `at(bin)` gives each column by index of the port. */
+export class Frames {
+  constructor(network) {
+    this.frames = network.frames;
+    this.ports = network.links.length;
+    this.bins = network.bins;
+    this.first = new Int32Array(this.bins + 1).fill(this.frames.bin.length);
+    for (let i = this.frames.bin.length - 1; i >= 0; i--) this.first[this.frames.bin[i]] = i;
+    for (let b = this.bins - 1; b >= 0; b--) this.first[b] = Math.min(this.first[b], this.first[b + 1]);
+  }
+
+  at(bin) {
+    const frame = {};
+    for (const name of ["bytes", "queue", "paused", "drops", "marks"]) frame[name] = new Float64Array(this.ports);
+    for (let i = this.first[bin]; i < this.first[bin + 1]; i++) {
+      const port = this.frames.port[i];
+      if (port < 0) continue;
+      for (const name of ["bytes", "queue", "paused", "drops", "marks"]) frame[name][port] = this.frames[name][i];
+    }
+    return frame;
+  }
+}

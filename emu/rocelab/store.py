@@ -16,7 +16,7 @@ import pandas as pd
 from rocelab import deadlock, frames, hops, layout, overview, pauses
 from rocelab.model import RunOutcome, RunPlan
 
-_SCHEMA = """
+SCHEMA = """
 CREATE TABLE runs (run INTEGER PRIMARY KEY, label TEXT, seed INTEGER, complete INTEGER, error TEXT, trace_hash TEXT, summary TEXT,
   end_ps INTEGER, bin_ps INTEGER, sample_ps INTEGER);
 CREATE TABLE flows (run INTEGER REFERENCES runs, flow INTEGER, "group" TEXT, src TEXT, dst TEXT, op TEXT, size INTEGER, message_size INTEGER,
@@ -40,7 +40,7 @@ CREATE TABLE hops (run INTEGER REFERENCES runs, flow INTEGER, journey INTEGER, p
 CREATE TABLE waits (run INTEGER REFERENCES runs, flow INTEGER, port TEXT, packets INTEGER, wait_ps INTEGER, longest_ps INTEGER, longest_at_ps INTEGER,
   longest_psn INTEGER, PRIMARY KEY (run, flow, port)) WITHOUT ROWID;
 """
-_INDICES = """
+INDICES = """
 CREATE INDEX samples_by_port ON samples (run, port, tc, time_ps) WHERE what = 'queue';
 CREATE INDEX samples_by_flow ON samples (run, flow, time_ps) WHERE what = 'flow';
 CREATE INDEX events_by_kind ON events (run, kind, time_ps);
@@ -76,7 +76,7 @@ def write(
 ) -> None:
     """Into a new file."""
     with closing(sqlite3.connect(path)) as db, db:
-        db.executescript("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;" + _SCHEMA)
+        db.executescript("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;" + SCHEMA)
         widths = [overview.bin_width(outcome, bins(outcomes)) for outcome in outcomes]
         db.executemany(
             "INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -99,7 +99,7 @@ def write(
             glance = overview.overview(outcome, width).assign(run=run)
             _insert(db, "overview", glance, ("run", *overview.COLUMNS))
         _insert(db, "counters", frames.counters_frame(outcomes), ("run", "node", "unit", "name", "value"))
-        db.executescript(_INDICES)
+        db.executescript(INDICES)
 
 
 def bins(outcomes: Sequence[RunOutcome]) -> int:

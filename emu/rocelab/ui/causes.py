@@ -15,7 +15,7 @@ _MOST_STEPS = 64
 def chain(db: Database, run: int, port: str, time_ps: int) -> dict[str, Any]:
     """From the pause of `port` at `time_ps` (else the next one, else the last) to the port that caused it.
 
-    `steps`: pauses, each nested in the next. `circle`: the last one leads to one that was passed. `queue`: at the end of the chain, the port with
+    `steps`: pauses, each nested in the next, or kept up by it. `circle`: the last one leads to one that was passed. `queue`: at the end of the chain, the port with
     the longest queue of the switch that asked for the last pause, when it did so: the frames that it holds fill the buffer.
     """
     if not db.has("pauses"):
@@ -29,9 +29,14 @@ def chain(db: Database, run: int, port: str, time_ps: int) -> dict[str, Any]:
             circle = passed[0]
             break
         steps.append(pause)
-        if pause["because"] is None:
-            break
-        pause = _pause_at(db, run, pause["because"], pause["tc"], pause["begin_ps"])
+        behind = pause["because"] or _paused_behind(db, run, pause, time_ps)
+        pause = (
+            None
+            if behind is None
+            else _pause_at(
+                db, run, behind, pause["tc"], max(pause["begin_ps"], min(time_ps, pause["end_ps"]))
+            )
+        )
     queue = _longest_queue(db, run, steps[-1]) if steps and circle is None else None
     return {
         "steps": steps,
@@ -56,6 +61,19 @@ def _pause_at(db: Database, run: int, port: str, tc: int | None, time_ps: int) -
         if found is not None:
             return _named(found)
     return None
+
+
+def _paused_behind(db: Database, run: int, pause: dict[str, Any], time_ps: int) -> str | None:
+    """Of a pause that began by itself: a port of the switch that asked for it which is paused by now, so that it cannot be lifted."""
+    found = db.one(
+        """
+        SELECT pauses.port FROM ports JOIN pauses ON pauses.run = ports.run AND pauses.port = ports.port
+        WHERE ports.run = :run AND ports.node = (SELECT node FROM ports WHERE run = :run AND port = :by) AND ports.port != :by
+        AND tc = :tc AND begin_ps <= :time AND end_ps >= :time ORDER BY end_ps - begin_ps DESC LIMIT 1
+        """,
+        **{"run": run, "by": pause["by"], "tc": pause["tc"], "time": min(time_ps, pause["end_ps"])},
+    )
+    return None if found is None else str(found[0])
 
 
 def _named(row: tuple[Any, ...]) -> dict[str, Any]:

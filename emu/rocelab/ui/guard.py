@@ -35,8 +35,8 @@ _SIGN_IN = (
 )
 
 
-class TooLarge(Exception):
-    """A body beyond MOST_BODY."""
+class _TooLarge(Exception):
+    """A body beyond MOST_BODY. Whoever reads the body may answer to it as he likes: the status is set here."""
 
 
 class Guard:
@@ -56,12 +56,11 @@ class Guard:
             return await send({"type": "websocket.close", "code": 1008})
         nonce = secrets.token_urlsafe(12)
         scope["nonce"] = nonce
-        started = False
+        body = _Body(receive)
 
         async def send_guarded(message: Message) -> None:
-            nonlocal started
             if message["type"] == "http.response.start":
-                started = True
+                message["status"] = 413 if body.too_large else message["status"]
                 headers = {**_FIXED, "Content-Security-Policy": policy(nonce)}
                 encoded = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
                 message["headers"] = [*message.get("headers", []), *encoded]
@@ -70,11 +69,7 @@ class Guard:
         answer = self._refusal(scope)
         if answer is not None:
             return await _answer(send_guarded, *answer)
-        try:
-            await self._app(scope, _limited(receive), send_guarded)
-        except TooLarge:
-            if not started:
-                await _answer(send_guarded, 413, f"the request is larger than {MOST_BODY // 1024} KiB\n")
+        await self._app(scope, body.receive, send_guarded)
 
     def _refusal(self, scope: Message) -> tuple[int, str, list[tuple[bytes, bytes]]] | tuple[int, str] | None:
         headers = scope["headers"]
@@ -85,6 +80,8 @@ class Guard:
             return 403, "requests that change something come from this server's own pages only\n"
         if _one(headers, b"sec-fetch-site") == "cross-site" and scope["path"].startswith("/api/"):
             return 403, "this is for this server's own pages only\n"
+        if int(_digits(_one(headers, b"content-length"))) > MOST_BODY:
+            return 413, f"a request is at most {MOST_BODY // 1024} KiB long\n"
         query = parse_qs(scope["query_string"].decode("latin-1"))
         if "token" in query and scope["path"] == "/" and scope["method"] in _SAFE:
             if not _equal(query.pop("token")[0], self.token):
@@ -123,18 +120,27 @@ def _equal(given: str, wanted: str) -> bool:
     return hmac.compare_digest(given.encode(), wanted.encode())
 
 
-def _limited(receive: Receive) -> Receive:
-    total = 0
+def _digits(text: str) -> str:
+    return text if text.isascii() and text.isdigit() else "0"
 
-    async def limited() -> Message:
-        nonlocal total
-        message = await receive()
-        total += len(message.get("body", b""))
-        if total > MOST_BODY:
-            raise TooLarge
+
+class _Body:
+    """Of one request; what has no length is counted."""
+
+    def __init__(self, receive: Receive) -> None:
+        self._receive = receive
+        self._bytes = 0
+
+    @property
+    def too_large(self) -> bool:
+        return self._bytes > MOST_BODY
+
+    async def receive(self) -> Message:
+        message = await self._receive()
+        self._bytes += len(message.get("body", b""))
+        if self.too_large:
+            raise _TooLarge
         return message
-
-    return limited
 
 
 async def _answer(

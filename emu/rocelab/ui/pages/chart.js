@@ -201,7 +201,8 @@ function drawMarks(u, spec, marker) {
     if (limit.y > u.scales.y.max) continue;
     const y = u.valToPos(limit.y, "y", true);
     line(ctx, bbox.left, y, bbox.left + bbox.width, y);
-    ctx.fillText(limit.label, bbox.left + 4, y - 3);
+    ctx.textAlign = "right";
+    ctx.fillText(limit.label, bbox.left + bbox.width - 4, y - 3);
   }
   if (marker !== null && marker >= u.scales.x.min && marker <= u.scales.x.max) {
     ctx.setLineDash([]);

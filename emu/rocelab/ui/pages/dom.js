@@ -59,6 +59,7 @@ const kUnits = [["s", 1e12], ["ms", 1e9], ["µs", 1e6], ["ns", 1e3]];
 /** Picoseconds in the unit that suits them. */
 export function time(ps, digits = 4) {
   if (ps === null || ps === undefined) return "–";
+  if (ps === 0) return "0 s";
   const size = Math.abs(ps);
   const [unit, scale] = kUnits.find(([, scale]) => size >= scale) ?? ["ps", 1];
   return `${significant(ps / scale, digits)} ${unit}`;

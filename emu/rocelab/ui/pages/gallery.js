@@ -22,7 +22,7 @@ export async function galleryPage(page, query, signal) {
   function draw() {
     const shown = state.scenarios.filter((entry) => matches(entry, state.find));
     put(found, `${shown.length} of ${plural(state.scenarios.length, "scenario")}`, state.scenarios.some((e) => e.pending) ? " · reading the others" : "");
-    put(cards, shown.map((entry) => card(entry, state)));
+    put(cards, shown.sort(byLast(state.results)).map((entry) => card(entry, state)));
   }
   put(page, h("div", { class: "bar" }, h("h1", {}, "Gallery"), field("Find", search)), found, cards);
   draw();
@@ -33,6 +33,12 @@ export async function galleryPage(page, query, signal) {
     state.scenarios = await get("scenarios", {}, signal);
     draw();
   }
+}
+
+/** Those that have a result first, the newest ahead; then as they came. */
+function byLast(results) {
+  const when = (entry) => lastResult(entry, results)?.written_at ?? 0;
+  return (a, b) => when(b) - when(a);
 }
 
 function matches(entry, text) {

@@ -2,7 +2,7 @@
 import { get } from "./api.js";
 import { chart } from "./chart.js";
 import { css } from "./colours.js";
-import { button, bytes, h, put, time, timeUnit } from "./dom.js";
+import { button, bytes, h, plural, put, time, timeUnit } from "./dom.js";
 
 /** `watch`: the page (result, run, network, signal). Resolves to {elements, mark(ps), chain(found)}. */
 export async function portPanel(watch, port) {
@@ -13,7 +13,9 @@ export async function portPanel(watch, port) {
   const link = `port-${port}`;
   const load = () => get("port", { result: watch.result, run: watch.run, port, begin: Math.round(state.begin), end: Math.round(state.end), points: 800 }, watch.signal);
   let data = await load();
-  const specs = (d) => chartsOf(d, unit, { link, onpick, range: [state.begin / unit[1], state.end / unit[1]] });
+  const whole = chartsOf(data, unit, {}).map((spec) => spec.title);
+  // While one looks closer, the same charts stay, also those that are empty there.
+  const specs = (d) => chartsOf(d, unit, { link, onpick, range: [state.begin / unit[1], state.end / unit[1]] }, whole);
   const charts = specs(data).map((spec) => chart(spec, watch.signal));
   const causes = h("div", { class: "causes", "aria-live": "polite" });
 
@@ -27,7 +29,7 @@ export async function portPanel(watch, port) {
     charts.forEach((c) => c.mark(middle / unit[1]));
   }
   const paused = data.pauses.begin_ps.length > 0;
-  const summary = `${watch.rateText(port)}${data.xoff ? ` · XOFF ${bytes(data.xoff)}, XON ${bytes(data.xon)}` : ""}${paused ? ` · paused ${data.pauses.pauses.reduce((a, b) => a + b, 0)} times` : " · never paused"}`;
+  const summary = `${watch.rateText(port)}${data.xoff ? ` · XOFF ${bytes(data.xoff)}, XON ${bytes(data.xon)}` : ""}${paused ? ` · paused ${plural(data.pauses.pauses.reduce((a, b) => a + b, 0), "time")} (shaded)` : " · never paused"}`;
   return {
     elements: [
       h("div", { class: "bar" }, h("h2", {}, `Port ${port}`), h("p", { class: "note" }, summary)),
@@ -46,16 +48,18 @@ export async function portPanel(watch, port) {
   };
 }
 
-function chartsOf(data, unit, common) {
+function chartsOf(data, unit, common, kept = []) {
   const x = `time (${unit[0]})`;
   const at = (times) => times.map((t) => t / unit[1]);
+  // A queue holds its last length to the end.
+  const held = (times, values) => (times.length ? { x: [...at(times), data.end_ps / unit[1]], y: [...values, values.at(-1)] } : { x: [], y: [] });
   const shades = ["--c-1", "--c-2", "--c-3", "--c-4", "--c-5", "--c-6", "--c-7", "--c-8"].map(css);
   const { begin_ps, end_ps, paused_ps } = data.pauses;
   const spans = begin_ps.map((b, i) => ({ from: b / unit[1], to: end_ps[i] / unit[1], strength: Math.min(1, paused_ps[i] / Math.max(1, end_ps[i] - b)) }));
   const classes = Object.entries(data.queues);
   const queues = classes.flatMap(([tc, q], i) => [
-    { label: classes.length > 1 ? `queue, class ${tc}` : `queue, class ${tc}`, colour: shades[i], x: at(q.time_ps), y: q.most.map((v) => v / 1e3), kind: "step" },
-    ...(q.ingress.some((v) => v) ? [{ label: `from this port, class ${tc}`, colour: shades[(i + 4) % 8], x: at(q.time_ps), y: q.ingress.map((v) => v / 1e3), kind: "step", dash: [4, 3] }] : []),
+    { label: `queue, class ${tc}`, colour: shades[i], ...held(q.time_ps, q.most.map((v) => v / 1e3)), kind: "step" },
+    ...(q.ingress.some((v) => v) ? [{ label: `from this port, class ${tc}`, colour: shades[(i + 4) % 8], ...held(q.time_ps, q.ingress.map((v) => v / 1e3)), kind: "step", dash: [4, 3] }] : []),
   ]);
   const base = { x, spans, ...common };
   const found = [
@@ -63,7 +67,7 @@ function chartsOf(data, unit, common) {
     { ...base, title: `Rate of ${data.port}`, y: "Gb/s", lines: rates(data, at, shades), limits: [{ y: data.rate_bps / 1e9, label: "link" }] },
     { ...base, title: `Drops and marks at ${data.port}`, y: "frames", lines: counts(data, at) },
   ];
-  return found;
+  return found.filter((spec, i) => i === 1 || kept.includes(spec.title) || spec.lines.some((line) => line.x.length));
 }
 
 function rates(data, at, shades) {
@@ -98,8 +102,8 @@ function chainOf({ steps, circle, queue }, watch) {
     h(
       "ol",
       {},
-      steps.map((s) =>
-        h("li", {}, go(s.port, s.begin_ps), ` was paused for ${time(s.end_ps - s.begin_ps)} from ${time(s.begin_ps, 6)} on, since `, h("b", {}, s.by), " asked for it (depth ", String(s.depth), ")", s.because ? [": it could not send on by ", h("b", {}, s.because), ", which was paused, too"] : ""),
+      steps.map((s, i) =>
+        h("li", {}, go(s.port, s.begin_ps), ` was paused for ${time(s.end_ps - s.begin_ps)} from ${time(s.begin_ps, 6)} on, since `, h("b", {}, s.by), " asked for it (depth ", String(s.depth), ")", steps[i + 1] ? [": what it sends cannot go on by ", h("b", {}, steps[i + 1].port), ", which is paused, too"] : ""),
       ),
       end,
     ),

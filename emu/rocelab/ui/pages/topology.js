@@ -4,6 +4,7 @@ import { fit, wire } from "./sketch.js";
 
 const kWidth = 1000;
 const kLevels = 6;
+const kBend = 0.24; // of arcs, as a share of their width
 
 /** `network` as /api/network gives it. `onpick(port)`, `onnode(name)`. */
 export class Topology {
@@ -13,7 +14,10 @@ export class Topology {
     this.height = heightFor(network.nodes);
     this.nodes = network.nodes.map((n) => [n.name, n.x, -n.y]);
     this.index = new Map(network.nodes.map((n, i) => [n.name, i]));
-    this.place = fit(this.nodes.map(([, x, y]) => [x, y]), kWidth, this.height, this.big ? 24 : 60);
+    const place = fit(this.nodes.map(([, x, y]) => [x, y]), kWidth, this.height, this.big ? 24 : 60);
+    const above = this.arcs(place);
+    this.place = (i) => [place(i)[0], place(i)[1] + above];
+    this.height += above;
     this.links = network.links.map((link) => this.drawLink(link, onpick));
     this.shapes = network.nodes.map((node, i) => this.drawNode(node, i, onnode));
     this.portsOf = network.nodes.map((n) => network.links.flatMap((link, i) => (link.from === n.name ? [i] : [])));
@@ -33,7 +37,7 @@ export class Topology {
   drawLink(link, onpick) {
     const [a, b] = [this.index.get(link.from), this.index.get(link.to)];
     const [p, q] = this.lane(a, b);
-    const d = wire(p, q, this.nodes, a, b, a < b ? 0.24 : 0.18);
+    const d = wire(p, q, this.nodes, a, b, a < b ? kBend : kBend - 0.05);
     const line = s("path", { d, class: "lane u0" });
     const [x, y] = along(p, q, this.big ? 0.12 : 0.2);
     const pause = s("path", { d: `M${x - 3} ${y - 5}v10M${x + 3} ${y - 5}v10`, class: "bars" });
@@ -41,6 +45,19 @@ export class Topology {
     const hit = this.big ? null : s("path", { d, class: "hit" });
     const group = s("g", { onclick: () => onpick(link.port) }, line, pause, spark, hit, s("title", {}, `${link.port}: ${link.from} → ${link.to}`));
     return { group, line, pause, spark, d, state: "" };
+  }
+
+  /** Room above the nodes for the highest arc: a quadratic curve comes half as high as its control point. */
+  arcs(place) {
+    let highest = 0;
+    for (const { from, to } of this.network.links) {
+      const [a, b] = [this.index.get(from), this.index.get(to)];
+      const [, , ay] = this.nodes[a];
+      if (ay !== this.nodes[b][2]) continue;
+      const top = place(a)[1] - (Math.abs(place(a)[0] - place(b)[0]) * kBend) / 2;
+      highest = Math.max(highest, 16 - top);
+    }
+    return highest;
   }
 
   /** A line beside the middle, so that both directions are seen. */
@@ -55,10 +72,11 @@ export class Topology {
   drawNode(node, i, onnode) {
     const [x, y] = this.place(i);
     const size = this.big ? (node.host ? 3 : 7) : node.host ? 11 : 17;
+    const wide = this.big ? size : Math.max(size, 4.6 * node.name.length);
     const shape = node.host
       ? s("circle", { cx: x, cy: y, r: size, class: "host" })
-      : s("rect", { x: x - size, y: y - size, width: 2 * size, height: 2 * size, rx: 3, class: "switch q0" });
-    const name = this.big ? null : s("text", { x, y: node.host ? y - size - 6 : y + 4, class: node.host ? "name" : "name on" }, node.name);
+      : s("rect", { x: x - wide, y: y - size, width: 2 * wide, height: 2 * size, rx: 3, class: "switch q0" });
+    const name = this.big ? null : s("text", { x, y: node.host ? (y > this.height / 2 ? y + size + 16 : y - size - 6) : y + 4, class: node.host ? (this.network.nodes.length > 30 ? "name small" : "name") : "name on" }, node.name);
     return { group: s("g", { onclick: () => onnode(node.name) }, shape, name, s("title", {}, node.name)), shape, host: node.host, level: 0 };
   }
 

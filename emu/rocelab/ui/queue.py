@@ -113,14 +113,14 @@ class RunQueue:
     def __init__(self, scenarios: Path, results: Path) -> None:
         self._scenarios, self._results = scenarios, results
         self._runs: list[Run] = []
-        self._process: asyncio.subprocess.Process | None = None
+        self._told = asyncio.Event()  # the run under way, to stop
         self._worker: asyncio.Task[None] | None = None
         self._count = 0
         self._closed = False
 
     @property
     def active(self) -> bool:
-        return self._process is not None
+        return any(run.state in ("running", "stopping") for run in self._runs)
 
     def entries(self) -> list[dict[str, Any]]:
         return [run.as_dict() for run in self._runs]
@@ -146,9 +146,9 @@ class RunQueue:
             return False
         if run.state == "waiting":
             run.state, run.ended_at = "stopped", time.time()
-        elif self._process is not None:
+        else:
             run.state = "stopping"
-            self._signal(signal.SIGTERM)
+            self._told.set()
         return True
 
     async def close(self) -> None:
@@ -169,6 +169,7 @@ class RunQueue:
     async def _execute(self, run: Run) -> None:
         folder = Path(tempfile.mkdtemp(prefix="rocelab-ui-"))
         run.state, run.began_at = "running", time.time()
+        self._told.clear()
         fifo = folder / "progress"
         os.mkfifo(fifo, 0o600)
         # Open for both, so that neither side waits for the other to open it.
@@ -185,7 +186,7 @@ class RunQueue:
 
         loop.add_reader(pipe, on_progress)
         try:
-            self._process = await asyncio.create_subprocess_exec(
+            process = await asyncio.create_subprocess_exec(
                 *self._words(run, fifo),
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.PIPE,
@@ -194,11 +195,9 @@ class RunQueue:
                 env={**os.environ, "COLUMNS": "160", "NO_COLOR": "1", "TERM": "dumb"},
                 limit=1 << 20,
             )
-            assert self._process.stdout is not None
-            if run.state == "stopping":
-                self._signal(signal.SIGTERM)
-            reading = asyncio.create_task(_read_lines(self._process.stdout, run.lines))
-            run.status = await self._ended(run)
+            assert process.stdout is not None
+            reading = asyncio.create_task(_read_lines(process.stdout, run.lines))
+            run.status = await self._ended(process)
             await asyncio.wait([reading], timeout=2)
             reading.cancel()
         except OSError as e:
@@ -207,7 +206,6 @@ class RunQueue:
             loop.remove_reader(pipe)
             os.close(pipe)
             shutil.rmtree(folder, ignore_errors=True)
-            self._process = None
             run.state = "done" if run.status == 0 else "stopped" if run.state == "stopping" else "failed"
             run.ended_at = time.time()
 
@@ -218,28 +216,21 @@ class RunQueue:
             words += ["--set", text]
         return [*words, "--pcap"] if run.order.pcap else words
 
-    async def _ended(self, run: Run) -> int:
+    async def _ended(self, process: asyncio.subprocess.Process) -> int:
         """Its status. One that was told to stop and does not is killed; then what it has left is removed."""
-        assert self._process is not None
-        waiting = asyncio.ensure_future(self._process.wait())
-        told_at: float | None = None
-        while not waiting.done():
-            if run.state == "stopping" and told_at is None:
-                told_at = time.monotonic()
-            left = None if told_at is None else max(0.0, told_at + _PATIENCE - time.monotonic())
-            if left == 0.0:
-                os.killpg(self._process.pid, signal.SIGKILL)
-                await waiting
-                clean = await asyncio.create_subprocess_exec(str(paths.ROOT / "rocelab"), "clean")
-                await clean.wait()
-                break
-            await asyncio.wait([waiting], timeout=1.0 if left is None else min(1.0, left))
-        return waiting.result()
-
-    def _signal(self, number: signal.Signals) -> None:
-        """To the command itself, which ends what it has started."""
-        if self._process is not None and self._process.returncode is None:
-            self._process.send_signal(number)
+        ended = asyncio.ensure_future(process.wait())
+        told = asyncio.ensure_future(self._told.wait())
+        await asyncio.wait({ended, told}, return_when=asyncio.FIRST_COMPLETED)
+        told.cancel()
+        if not ended.done():
+            process.terminate()  # the command itself, which ends what it has started
+            await asyncio.wait({ended}, timeout=_PATIENCE)
+        if not ended.done():
+            os.killpg(process.pid, signal.SIGKILL)
+            await ended
+            clean = await asyncio.create_subprocess_exec(str(paths.ROOT / "rocelab"), "clean")
+            await clean.wait()
+        return ended.result()
 
 
 async def _read_lines(stream: asyncio.StreamReader, into: deque[str]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import subprocess
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -107,6 +108,21 @@ def test_the_servers_end_is_its_runs_end(folder: Path, number: signal.Signals) -
         (process,) = children(server.process.pid)
         server.process.send_signal(number)
         assert server.process.wait(timeout=60) == 0
+        assert not Path("/proc", str(process)).exists()
+
+
+def test_a_second_end_kills_what_does_not_end(folder: Path, tmp_path: Path) -> None:
+    """As when a run saves for long: here one that is stopped cannot hear it."""
+    with ui_server.started(folder, folder / "results", folder / "scenarios") as server:
+        server.post("/api/queue", order(scenario="long.toml", result="long"))
+        until(server, lambda runs: runs[0]["progress"] is not None)
+        (process,) = children(server.process.pid)
+        os.kill(process, signal.SIGSTOP)
+        server.process.send_signal(signal.SIGINT)
+        with pytest.raises(subprocess.TimeoutExpired):
+            server.process.wait(timeout=1.5)
+        server.process.send_signal(signal.SIGINT)
+        assert server.process.wait(timeout=30) == 0
         assert not Path("/proc", str(process)).exists()
 
 

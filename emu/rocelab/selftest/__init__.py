@@ -18,7 +18,7 @@ from rocelab.setup_all import setup_lock
 from rocelab.setup_build import build
 from rocelab.setup_progress import Step
 
-OTHER_LABELS = ("style", "tidy", "python", "live", "interop", "ovs", "asan", "tsan")
+OTHER_LABELS = ("style", "tidy", "python", "browser", "live", "interop", "ovs", "asan", "tsan")
 LABELS = (*suites.CTEST_LABELS, *OTHER_LABELS)
 _NOT_FAST = ("live", "interop", "ovs")
 _ON_DEMAND = ("tidy", "asan", "tsan")  # advice, not a gate; and what takes other builds and half an hour each
@@ -54,12 +54,14 @@ def plan(labels: Sequence[str], fast: bool, fuzz_seconds: int) -> list[Part]:
         parts.append(Part("build dev", _build("dev")))
     if ctest:
         parts.append(Part("unit tests (sanitizers)", lambda step: suites.ctest(ctest, step), ("build dev",)))
-    if {"python", "live", "interop", "ovs", "tidy", "asan", "tsan"} & set(labels):
+    if {"python", "browser", "live", "interop", "ovs", "tidy", "asan", "tsan"} & set(labels):
         parts.append(Part("build release", _build("release")))
     if {"live", "interop", "ovs", "tsan"} & set(labels):
         parts.append(Part("build Open vSwitch", _build_ovs(OvsBuild()), ("build release",)))
     if "python" in labels:
         parts.append(Part("Python tests", suites.python, ("build release",)))
+    if "browser" in labels:
+        parts.append(Part("browser tests", suites.browser, ("build release",)))
     if "live" in labels:
         parts.append(Part("live tests", suites.live, ("build Open vSwitch",)))
     if "interop" in labels:

@@ -126,6 +126,11 @@ def python(step: Step) -> list[Result]:
     return pytest("tests/python", step, at_once=jobs())
 
 
+def browser(step: Step) -> list[Result]:
+    """The pages of `./rocelab ui` in Chromium."""
+    return pytest("tests/browser", step)
+
+
 def live(step: Step) -> list[Result]:
     return _as_root("tests/live", step)
 

@@ -41,22 +41,17 @@ def parse(texts: list[str]) -> list[Chosen]:
 
 
 def compare(folder: Path, chosen: list[Chosen], points: int) -> dict[str, Any]:
-    """For each set its metrics with intervals, the CDF of FCT, slowdown by size, and rate and queue over time of its first run."""
+    """For each set its metrics with intervals (`usual`: those that a table shows unasked), the CDF of FCT, slowdown by size, and rate and queue over time of its first run."""
     sets = [_one(folder, each, points) for each in chosen]
-    shown = [
-        m for m in metrics.table() if m.shown == "always" or (m.shown == "if any" and _any(sets, m.name))
-    ]
     table = [
         {
-            "name": m.name,
-            "title": m.title,
-            "unit": m.unit,
-            "scale": m.scale,
-            "better": m.better,
-            "text": m.text,
-            "counted": m.counted,
+            **{
+                key: getattr(m, key)
+                for key in ("name", "title", "unit", "scale", "better", "text", "counted")
+            },
+            "usual": m.shown == "always" or (m.shown == "if any" and _any(sets, m.name)),
         }
-        for m in shown
+        for m in metrics.table()
     ]
     return {"metrics": table, "sets": sets}
 

@@ -25,7 +25,7 @@ _LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+=, -]{0,99}")
 _MOST_WAITING = 50
 _LINES = 200  # of a run's output that are kept
 _KEPT = 100  # runs that ended
-_PATIENCE = 60.0  # seconds: a live run removes its topology
+_PATIENCE = 300.0  # seconds: a run that is stopped saves what it has, a live one removes its topology
 
 
 @dataclass(frozen=True)
@@ -114,6 +114,7 @@ class RunQueue:
         self._scenarios, self._results = scenarios, results
         self._runs: list[Run] = []
         self._told = asyncio.Event()  # the run under way, to stop
+        self._hurried = asyncio.Event()  # nobody waits for what a run saves
         self._worker: asyncio.Task[None] | None = None
         self._count = 0
         self._closed = False
@@ -150,6 +151,10 @@ class RunQueue:
             run.state = "stopping"
             self._told.set()
         return True
+
+    def hurry(self) -> None:
+        """What is being stopped is killed instead, and what it left is removed."""
+        self._hurried.set()
 
     async def close(self) -> None:
         """Ends what runs, as ^C would, and waits for it."""
@@ -224,7 +229,9 @@ class RunQueue:
         told.cancel()
         if not ended.done():
             process.terminate()  # the command itself, which ends what it has started
-            await asyncio.wait({ended}, timeout=_PATIENCE)
+            hurried = asyncio.ensure_future(self._hurried.wait())
+            await asyncio.wait({ended, hurried}, timeout=_PATIENCE, return_when=asyncio.FIRST_COMPLETED)
+            hurried.cancel()
         if not ended.done():
             os.killpg(process.pid, signal.SIGKILL)
             await ended

@@ -8,7 +8,6 @@ import signal
 import socket
 import subprocess
 import sys
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -47,7 +46,7 @@ def serve(settings: Settings) -> int:
     if settings.open_browser:
         _open(address)
     with sock:
-        asyncio.run(_run(_Server(config), sock, runs))
+        asyncio.run(_run(_Server(config, runs), sock, runs))
     return 0
 
 
@@ -69,12 +68,13 @@ def listen(port: int | None) -> socket.socket:
 class _Server(uvicorn.Server):  # type: ignore[misc]
     """Waits for its end instead of looking for it ten times a second: an idle server costs nothing."""
 
-    _ended: asyncio.Event
+    def __init__(self, config: uvicorn.Config, runs: RunQueue) -> None:
+        super().__init__(config)
+        self._runs = runs
+        self._ended = asyncio.Event()
 
     async def main_loop(self) -> None:
-        self._ended = asyncio.Event()
-        if not self.should_exit:
-            await self._ended.wait()
+        await self._ended.wait()
 
     def install_signal_handlers(self) -> None:
         loop = asyncio.get_running_loop()
@@ -85,10 +85,11 @@ class _Server(uvicorn.Server):  # type: ignore[misc]
         self.end()
 
     def end(self) -> None:
-        """Connections that are open do not hold it up."""
+        """Connections that are open do not hold it up; the second time, neither does a run."""
+        if self._ended.is_set():
+            self._runs.hurry()
         self.should_exit = self.force_exit = True
-        with suppress(AttributeError):  # it has not begun
-            self._ended.set()
+        self._ended.set()
 
 
 async def _run(server: _Server, sock: socket.socket, runs: RunQueue) -> None:
@@ -96,7 +97,11 @@ async def _run(server: _Server, sock: socket.socket, runs: RunQueue) -> None:
         await server.serve([sock])
     finally:
         if runs.active:
-            print("rocelab ui: ending the run that is under way", file=sys.stderr, flush=True)
+            print(
+                "rocelab ui: ending the run that is under way, which saves what it has; ^C again kills it",
+                file=sys.stderr,
+                flush=True,
+            )
         await runs.close()
 
 

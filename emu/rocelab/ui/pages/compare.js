@@ -14,7 +14,7 @@ export async function comparePage(page, query, signal) {
   const first = results.find((r) => r.name === query.get("result")) ?? results[0];
   const given = query.getAll("set");
   const sets = given.length ? given : first.labels.slice(0, 8).map((label) => `${first.name}|${label}|`);
-  const state = { page, results, sets, signal, hidden: new Set(query.getAll("hide")), sort: query.get("sort") ?? "", find: query.get("find") ?? "", off: new Set(query.getAll("off")) };
+  const state = { page, results, sets, signal, hidden: new Set(query.getAll("hide")), added: new Set(query.getAll("show")), sort: query.get("sort") ?? "", find: query.get("find") ?? "", off: new Set(query.getAll("off")) };
   state.chooser = h("section", { class: "panel", "aria-label": "What is compared" });
   state.body = h("div");
   put(page, h("div", { class: "bar" }, h("h1", {}, "Compare"), button("Copy a link to this view", copyLink)), state.chooser, state.body);
@@ -40,7 +40,7 @@ async function load(state) {
 }
 
 function remember(state) {
-  note("compare", { set: state.sets, hide: [...state.hidden], sort: state.sort, find: state.find, off: [...state.off] });
+  note("compare", { set: state.sets, hide: [...state.hidden], show: [...state.added], sort: state.sort, find: state.find, off: [...state.off] });
 }
 
 function names(sets) {
@@ -141,33 +141,39 @@ function metricTable(state, metrics, sets) {
   const columns = [
     { key: "name", title: "label", left: true, show: (s) => h("a", { href: link("watch", { result: s.result, run: s.run }) }, s.name) },
     { key: "complete", title: "seeds", show: (s) => (s.complete === s.seeds.length ? String(s.complete) : `${s.complete} of ${s.seeds.length}`) },
-    ...metrics.map((m) => ({ key: m.name, title: m.unit ? `${m.title} (${m.unit})` : m.title, help: m.text, show: (s) => interval(s.metrics[m.name], m, sets), better: m.better })),
+    ...metrics.map((m) => ({ key: m.name, title: m.unit ? `${m.title} (${m.unit})` : m.title, help: m.text, show: (s) => interval(s.metrics[m.name], m, sets), unusual: !m.usual })),
   ];
-  const wanted = () => columns.filter((c) => c.key === "name" || (!state.hidden.has(c.key) && c.title.toLowerCase().includes(state.find.toLowerCase())));
+  const wanted = () => columns.filter((c) => c.key === "name" || (shows(state, c) && c.title.toLowerCase().includes(state.find.toLowerCase())));
   const place = h("div");
   const value = (s, key) => (key in s ? s[key] : s.metrics[key]?.mean);
+  const onorder = ({ key, descending }) => {
+    state.sort = `${key} ${descending ? "down" : "up"}`;
+    remember(state);
+  };
   const build = () => {
     const [key, way] = state.sort.split(" ");
-    put(place, table({ caption: "Means over seeds, ± half width of their 95 % confidence interval", columns: wanted(), rows: sets, value, sort: key ? { key, descending: way === "down" } : undefined, onsort: undefined }).element);
+    put(place, table({ caption: "Means over seeds, ± half width of their 95 % confidence interval", columns: wanted(), rows: sets, value, sort: key ? { key, descending: way === "down" } : undefined, onorder }).element);
   };
-  place.addEventListener("click", (e) => {
-    const head = e.target.closest("th[aria-sort]");
-    if (!head) return;
-    const column = wanted()[[...head.parentElement.children].indexOf(head)];
-    state.sort = `${column.key} ${head.getAttribute("aria-sort") === "descending" ? "down" : "up"}`;
-    remember(state);
-  });
   const hide = h(
     "details",
     { class: "hide" },
     h("summary", {}, "Columns"),
     columns.slice(1).map((c) =>
-      h("label", { class: "check" }, h("input", { type: "checkbox", checked: !state.hidden.has(c.key), onchange: (e) => (e.target.checked ? state.hidden.delete(c.key) : state.hidden.add(c.key), remember(state), build()) }), c.title),
+      h("label", { class: "check" }, h("input", { type: "checkbox", checked: shows(state, c), onchange: (e) => (turn(state, c, e.target.checked), remember(state), build()) }), c.title),
     ),
   );
   const filter = h("input", { type: "search", value: state.find, placeholder: "FCT, pause …", oninput: (e) => ((state.find = e.target.value), remember(state), build()) });
   build();
   return h("section", { "aria-label": "Metrics" }, h("div", { class: "bar" }, h("h2", {}, "Metrics"), field("Only columns with", filter), button("CSV", () => download("compare.csv", "text/csv", tableCsv(metrics, sets)), { title: "Download this table as CSV" })), hide, place);
+}
+
+function shows(state, column) {
+  return column.unusual ? state.added.has(column.key) : !state.hidden.has(column.key);
+}
+
+function turn(state, column, on) {
+  const [set, present] = column.unusual ? [state.added, on] : [state.hidden, !on];
+  present ? set.add(column.key) : set.delete(column.key);
 }
 
 function interval(estimate, m, sets) {

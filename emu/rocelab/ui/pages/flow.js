@@ -26,6 +26,16 @@ async function flowList(view) {
     put(total, found.total > found.flows.length ? `The first ${found.flows.length} of ${count(found.total)} flows in this order.` : `${count(found.total)} flows.`);
     return found.flows;
   };
+  const reload = async () => {
+    remember(view);
+    view.table.element.setAttribute("aria-busy", "true");
+    try {
+      view.table.set(await load());
+    } catch (error) {
+      if (error.name !== "AbortError") tell(error.message, true);
+    }
+    view.table.element.removeAttribute("aria-busy");
+  };
   const columns = [
     { key: "flow", title: "flow" },
     { key: "group", title: "workload", left: true, fixed: true },
@@ -48,8 +58,7 @@ async function flowList(view) {
     picked: view.flow === null ? undefined : Number(view.flow),
     onsort: async ({ key, descending }) => {
       [view.sort, view.descending] = [key, descending];
-      remember(view);
-      view.table.set(await load());
+      await reload();
     },
     onpick: (f) => show(view, f.flow, true),
   });
@@ -59,11 +68,10 @@ async function flowList(view) {
     placeholder: "host, workload or number",
     onchange: async (e) => {
       view.find = e.target.value.trim();
-      remember(view);
-      view.table.set(await load());
+      await reload();
     },
   });
-  return h("section", { "aria-label": "Flows" }, h("div", { class: "bar" }, field("Of", search), total), view.table.element);
+  return h("section", { "aria-label": "Flows of the run" }, h("div", { class: "bar" }, field("Of", search), total), view.table.element);
 }
 
 function remember(view) {

@@ -43,6 +43,7 @@ function entry(run) {
 
 function progress(run) {
   const at = run.progress;
+  if (run.state === "stopping") return h("p", {}, "ends, and saves what it has");
   if (!at) return h("p", {}, run.state === "waiting" ? "waits" : "starts: packages and build are looked at first");
   const done = at.run + (at.phase === "start" ? 0 : at.phase === "collect" ? 0.9 : 0.5);
   const now = at.phase === "run" ? `${time(at.now_ps)} of experiment` : at.phase;

@@ -2,10 +2,10 @@
 import { button, h, put } from "./dom.js";
 
 /**
- * columns: {key, title, show(row) -> text or node, left, help}. `sort`: {key, descending}; `onsort` is told instead of sorting here.
+ * columns: {key, title, show(row) -> text or node, left, help}. `sort`: {key, descending}; `onsort` is told instead of sorting here, `onorder` besides.
  * `onpick(row)` makes the first cell a button. `compare(key)` -> value of a row to sort by; default row[key].
  */
-export function table({ caption, columns, rows, sort, onsort, onpick, picked, value = (row, key) => row[key] }) {
+export function table({ caption, columns, rows, sort, onsort, onorder, onpick, picked, value = (row, key) => row[key] }) {
   const body = h("tbody");
   const head = h("thead");
   const element = h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": caption }, h("table", {}, h("caption", {}, caption), head, body));
@@ -32,7 +32,8 @@ export function table({ caption, columns, rows, sort, onsort, onpick, picked, va
 
   function resort(column) {
     order = { key: column.key, descending: order.key === column.key ? !order.descending : !column.left };
-    if (onsort) onsort(order);
+    onsort?.(order);
+    onorder?.(order);
     draw();
     // The focus stays on the head that was pressed.
     head.querySelectorAll("th")[columns.indexOf(column)].querySelector("button").focus();

@@ -18,6 +18,7 @@ export async function runBar(name, query, signal, extra = {}) {
   const result = query.get("result") ?? results[0].name;
   const runs = await get("runs", { result }, signal);
   const run = Number(query.get("run") ?? runs[0].run);
+  if (!runs.some((r) => r.run === run)) throw new Error(`${result} has no run ${run}`);
   const bar = h(
     "div",
     { class: "bar" },

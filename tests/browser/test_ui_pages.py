@@ -1,0 +1,286 @@
+"""The pages of `./rocelab ui` in a browser: from a run to its comparison, by keyboard, in both schemes, in a narrow window."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from pages import Pages
+from rocelab.errors import RocelabError
+from rocelab.ui import bundle
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from site_of_results import MARKUP
+
+PLACES = {
+    "gallery": "#gallery",
+    "scenario": "#edit?path=quick.toml",
+    "runs": "#runs",
+    "watch": "#watch?result=incast&run=2&port=s1-eth9",
+    "flow": "#flow?result=incast&run=0&flow=1",
+    "compare": "#compare?result=incast",
+}
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("page", PLACES)
+def test_axe_finds_nothing(pages: Pages, page: str, scheme: str) -> None:
+    pages.scheme(scheme)
+    pages.open(PLACES[page])
+    if page == "gallery":
+        pages.click("Run …")
+    pages.until(lambda: page not in ("watch", "flow", "compare") or pages.see("canvas"))
+    assert pages.findings() == []
+
+
+@pytest.mark.parametrize("page", PLACES)
+def test_a_narrow_window_needs_no_scrolling_aside(pages: Pages, page: str) -> None:
+    pages.size(360, 800)
+    pages.open(PLACES[page])
+    pages.until(lambda: page not in ("watch", "flow", "compare") or pages.see("canvas"))
+    width = pages.driver.execute_script("return document.documentElement.scrollWidth")
+    assert width <= 360
+
+
+@pytest.mark.parametrize("page", ["watch", "flow", "compare"])
+def test_charts_have_the_colours_of_the_scheme(pages: Pages, page: str) -> None:
+    """Text on the chart's paper is dark in the light scheme and light in the dark one; it changes with the scheme at once."""
+    pages.open(PLACES[page])
+    pages.until(lambda: pages.see("canvas"))
+    script = """
+        const c = document.querySelector("canvas"), d = c.getContext("2d").getImageData(0, 0, c.width, c.height).data;
+        let sum = 0, n = 0;
+        for (let i = 0; i < d.length; i += 4) if (d[i + 3] > 200) { sum += d[i] + d[i + 1] + d[i + 2]; n++; }
+        return sum / n / 3;
+    """
+    light = pages.driver.execute_script(script)
+    pages.scheme("dark")
+    assert pages.until(lambda: pages.driver.execute_script(script) != light)
+    background = pages.driver.execute_script("return getComputedStyle(document.body).backgroundColor")
+    assert max(map(int, re.findall(r"\d+", background)[:3])) < 60
+    assert all("willReadFrequently" in line for line in pages.complaints()), "this test's own reading"
+
+
+def test_a_run_from_its_start_to_its_comparison(pages: Pages) -> None:
+    pages.open("#gallery")
+    pages.fill("Find", "quick.toml")
+    pages.said("1 of 4 scenarios")
+    pages.click("Run …")
+    pages.click("roce+pfc", "label")
+    pages.fill("Seeds", "1-3")
+    pages.fill("Overrides, one a line", "workload.incast.size=200KB")
+    pages.fill("Result's name", "mine")
+    pages.click("Run", "button")
+    pages.said("is in the queue", "#told")
+    pages.click("Runs", "nav a")
+    pages.said("done")
+    text = pages.text("#page")
+    assert "mine" in text and "seeds=[1, 2, 3]" in text and 'transport=["roce", "irn", "irn+pfc"]' in text
+    pages.click("Compare", "main a")
+    rows = pages.rows("Means over seeds")
+    assert [row[:2] for row in rows] == [["roce", "3"], ["irn", "3"], ["irn+pfc", "3"]]
+    assert all("±" in row[2] for row in rows)
+    assert len(pages.until(lambda: pages.see("canvas"))) >= 3
+    pages.choose("Add a result", "incast")
+    both = pages.until(lambda: (r := pages.rows("Means over seeds")) and len(r) > 3 and r)
+    assert {row[0] for row in both} >= {"mine: roce", "incast: roce+pfc"}
+    pages.open("#gallery")
+    pages.fill("Find", "quick.toml")
+    pages.until(lambda: pages.see(".thumb"))
+
+
+def test_a_run_is_stopped_by_a_click(pages: Pages) -> None:
+    pages.open("#gallery")
+    pages.fill("Find", "incast.toml")
+    pages.click("Run …")
+    pages.fill("Overrides, one a line", "workload.incast.size=900MB")
+    pages.fill("Result's name", "long")
+    pages.click("Run", "button")
+    pages.click("Runs", "nav a")
+    pages.said("of experiment")
+    pages.click("Stop")
+    pages.said("stopped")
+    assert "long" not in pages.text("#state")
+
+
+def test_the_editor_says_what_the_reader_says_at_its_line(pages: Pages, folder: Path) -> None:
+    file = folder / "scenarios/edited.toml"
+    shutil.copy(folder / "scenarios/quick.toml", file)
+    pages.open("#edit?path=edited.toml")
+    pages.said("reads well: 4 labels")
+    pages.until(lambda: pages.see(".cm-content"))[0].click()
+    pages.chord(Keys.CONTROL, Keys.HOME)
+    pages.press("speed = 3", Keys.ENTER)
+    said = pages.said("line 1:", ".said")
+    assert "speed" in said and pages.see(".cm-lint-marker-error")
+    pages.click("Run …")
+    pages.said("save the text first", "#told")
+    pages.press(Keys.ESCAPE)
+    pages.until(lambda: pages.see(".cm-content"))[0].click()
+    pages.chord(Keys.CONTROL, Keys.HOME)
+    pages.press("# ")
+    pages.said("reads well")
+    assert not pages.see(".cm-lint-marker-error")
+    pages.chord(Keys.CONTROL, "s")
+    pages.said("is saved", "#told")
+    assert file.read_text().startswith("# speed = 3\n")
+    pages.fill("Save as", "copy.toml")
+    pages.click("Save")
+    pages.until(lambda: "copy.toml" in pages.driver.current_url)
+    assert (folder / "scenarios/copy.toml").read_text() == file.read_text()
+    pages.settled()
+    file.unlink()
+    (folder / "scenarios/copy.toml").unlink()
+
+
+def test_the_keyboard_alone_does(pages: Pages) -> None:
+    pages.open("#gallery")
+    pages.press(Keys.TAB)
+    assert pages.driver.switch_to.active_element.text == "Skip to the page"
+    pages.tab_to("Watch")
+    pages.press(Keys.ENTER)
+    pages.settled()
+    pages.choose("Result", "incast")
+    pages.tab_to("Experiment time")
+    before = pages.text(".clock")
+    pages.press(Keys.HOME)
+    pages.press(Keys.ARROW_RIGHT, Keys.ARROW_RIGHT)
+    assert pages.until(lambda: pages.text(".clock") != before)
+    pages.open("#watch?result=incast&run=2&t=0")
+    pages.tab_to("Play")
+    pages.press(Keys.ENTER)
+    pages.said("Pause", ".player")
+    pages.until(lambda: not pages.text(".clock").startswith("0 s"))
+    pages.press(Keys.ENTER)
+    pages.said("Play", ".player")
+    pages.tab_to("first pause")
+    pages.press(Keys.SPACE)
+    pages.said("Who caused the pause")
+    pages.tab_to("s1-eth9")
+    pages.press(Keys.ENTER)
+    pages.said("Port s1-eth9")
+    pages.tab_to("drops")
+    pages.press(Keys.ENTER)
+    assert pages.driver.switch_to.active_element.text.startswith("drops"), "the focus stays"
+
+
+def test_focus_can_be_seen(pages: Pages) -> None:
+    pages.open("#compare?result=incast")
+    for _ in range(8):
+        pages.press(Keys.TAB)
+        outline = (
+            "const s = getComputedStyle(document.activeElement); return [s.outlineStyle, s.outlineWidth]"
+        )
+        style, width = pages.driver.execute_script(outline)
+        assert style != "none" and float(width.removesuffix("px")) >= 1
+
+
+def test_playing_goes_through_time_and_ends(pages: Pages) -> None:
+    pages.open("#watch?result=strange&run=0")
+    pages.click("Play")
+    pages.until(lambda: pages.text(".player button") == "Play")
+    last = pages.driver.execute_script(
+        "const i = document.querySelector('.player input'); return i.value === i.max"
+    )
+    assert last
+    assert "t=" in pages.driver.current_url
+
+
+def test_a_link_shows_exactly_the_same(pages: Pages) -> None:
+    pages.open("#compare?result=incast")
+    pages.click("irn+pfc", ".panel label")
+    pages.until(lambda: len(pages.rows("Means over seeds")) == 3)
+    pages.click("Columns")
+    for column in ("goodput (Gb/s)", "99th % slowdown"):
+        pages.click(column, "label")
+    pages.click("99th % slowdown", "th button")
+    pages.click("roce", ".bar label")
+    table = pages.rows("Means over seeds")
+    keys = pages.text("figure .key")
+    link = pages.driver.current_url
+    pages.driver.get("about:blank")
+    pages.driver.get(link)
+    pages.settled()
+    assert pages.until(lambda: pages.see("canvas"))
+    assert pages.rows("Means over seeds") == table
+    assert pages.text("figure .key") == keys and "irn" in keys
+    heads = [head.text for head in pages.see("th button")]
+    assert "goodput (Gb/s)" not in heads and any(head.startswith("99th % slowdown ") for head in heads)
+    pages.click("Copy a link to this view")
+
+
+def test_charts_and_tables_are_downloaded(pages: Pages) -> None:
+    pages.open("#compare?result=incast")
+    pages.until(lambda: pages.see("canvas"))
+    pages.click("SVG", "figure button")
+    svg = ElementTree.fromstring(pages.downloaded("flow-completion-time.svg"))
+    lines = [path for path in svg.iter("{http://www.w3.org/2000/svg}path") if len(path.get("d", "")) > 30]
+    assert len(lines) == 4
+    texts = {t.text for t in svg.iter("{http://www.w3.org/2000/svg}text")}
+    assert {"Flow completion time", "share of flows", "irn+pfc"} <= texts
+    pages.click("PNG", "figure button")
+    png = pages.downloaded("flow-completion-time.png")
+    assert png.startswith(b"\x89PNG") and int.from_bytes(png[16:20], "big") == 1720
+    pages.click("CSV", "figure button")
+    rows = pages.downloaded("flow-completion-time.csv").decode().split("\r\n")
+    assert rows[0].startswith("line,FCT") and sum(row.startswith("irn,") for row in rows) == 16
+    pages.click("CSV", ".bar > button")
+    table = pages.downloaded("compare.csv").decode().split("\r\n")
+    assert table[0].startswith("result,label,seeds,flows,") and table[1].startswith("incast,roce,1 2,")
+
+
+def test_what_a_scenario_says_is_text(pages: Pages) -> None:
+    text = MARKUP.replace('"', "'")
+    for place in (
+        "#gallery?find=strange",
+        "#watch?result=strange&run=0",
+        "#flow?result=strange&run=0&flow=1",
+        "#edit?path=strange.toml",
+    ):
+        pages.open(place)
+        pages.until(lambda: text in pages.text("#page") or MARKUP in pages.text("#page"))
+        assert not pages.driver.find_elements(By.CSS_SELECTOR, "img")
+    assert pages.driver.title != "1"
+
+
+def test_what_is_wrong_is_a_line(pages: Pages) -> None:
+    for place, said in (
+        ("#watch?result=none", "there is no none"),
+        ("#flow?result=incast&run=99", "no run 99"),
+        ("#compare?set=incast|none|", "no runs of label none"),
+        ("#edit?path=none.toml", "there is no none.toml"),
+    ):
+        pages.open(place)
+        pages.said(said)
+    assert all("status of 40" in line for line in pages.complaints()), "and nothing else"
+
+
+def test_the_pages_are_light() -> None:
+    assert sum(path.stat().st_size for path in bundle.DIST.iterdir()) <= 1_500_000
+
+
+def test_a_second_start_needs_no_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fetch() -> None:
+        raise AssertionError("npm is called")
+
+    monkeypatch.setattr(bundle, "_fetch", fetch)
+    assert bundle.ensure(install=False) == bundle.DIST
+    monkeypatch.setattr(bundle, "_MANIFEST", ("package.json",))
+    with pytest.raises(RocelabError, match="--no-install was given: run ./rocelab ui once"):
+        bundle.ensure(install=False)
+
+
+def test_libraries_that_cannot_be_fetched_are_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    npm = tmp_path / "bin/npm"
+    npm.parent.mkdir()
+    npm.write_text("#!/bin/sh\necho npm error code ENOTFOUND >&2\nexit 1\n")
+    npm.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{npm.parent}:/usr/bin:/bin")
+    monkeypatch.setattr(bundle, "FOLDER", tmp_path / "ui")
+    monkeypatch.setattr(bundle, "_LOG", tmp_path / "npm.log")
+    with pytest.raises(RocelabError, match="the pages' libraries cannot be installed") as caught:
+        bundle.ensure()
+    assert "ENOTFOUND" in str(caught.value) and "npm.log" in str(caught.value)

@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <array>
 #include <cstdio>
 #include <filesystem>
+#include <fstream>
 #include <stdexcept>
 #include <string>
 
@@ -24,6 +26,35 @@ TEST(HostTraceTest, EveryRecordIsInTheFile) {
     trace.flush();
     EXPECT_EQ(std::filesystem::file_size(path), kRecords * sizeof(TraceRecord));
     EXPECT_EQ(trace.records(), static_cast<std::uint64_t>(kRecords));
+  }
+  std::filesystem::remove(path);
+}
+
+TEST(HostTraceTest, KeepsTheDeliveriesOfEvery16thPsn) {
+  const auto path = std::filesystem::temp_directory_path() / ("host_trace_hops." + std::to_string(getpid()));
+  Digest with, without;
+  {
+    HostTrace trace(path, Duration()), unrecorded("", Duration());
+    for (std::uint32_t psn = 0xFFFFE0; psn <= 0xFFFFFF; ++psn) {
+      const TraceRecord delivery{.time = Time::from_ps(psn), .flow = 7, .bytes = 1'082, .psn = psn};
+      trace.record(delivery);
+      unrecorded.record(delivery);
+    }
+    trace.flush();
+    with = trace.digest();
+    without = unrecorded.digest();
+  }
+  EXPECT_EQ(with, without) << "what is kept does not change the hash";
+  std::ifstream file(path, std::ios::binary);
+  std::array<TraceRecord, 2> kept{};
+  ASSERT_EQ(std::filesystem::file_size(path), sizeof kept);
+  file.read(reinterpret_cast<char*>(kept.data()), sizeof kept);
+  EXPECT_EQ(kept[0].psn, 0xFFFFE0u);
+  EXPECT_EQ(kept[1].psn, 0xFFFFF0u);
+  for (const TraceRecord& hop : kept) {
+    EXPECT_EQ(hop.kind, TraceKind::kHop);
+    EXPECT_EQ(hop.flow, 7u);
+    EXPECT_EQ(hop.bytes, 1'082u);
   }
   std::filesystem::remove(path);
 }

@@ -17,7 +17,7 @@ from rocelab import results
 from selenium.webdriver.common.keys import Keys
 from site_of_results import ROOT
 
-_COLOURS = 48
+_COLOURS = 160
 _SIZES = {"gallery": 640, "scenario": 520, "runs": 420, "watch": 1060, "flow": 1000, "compare": 900}
 
 
@@ -61,7 +61,7 @@ def _all(pages: Pages, folder: Path) -> None:
     pages.size(1200, _SIZES["runs"])
     pages.open("#runs")
     pages.said("of experiment")
-    time.sleep(2)
+
     _save(pages, folder / "runs.png")
     pages.click("Stop")
     pages.said("stopped")

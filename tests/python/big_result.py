@@ -114,11 +114,16 @@ def _nodes(db: sqlite3.Connection, hosts: int, links: list[tuple[str, str, int, 
     rows: list[tuple[Any, ...]] = [
         (0, f"h{i + 1}", 1, i, f"10.0.{i // 250}.{i % 250 + 1}", i, 0) for i in range(hosts)
     ]
-    rows += [
-        (0, name, 0, hosts + i, None, i * hosts / len(switches), 1 + name.startswith("spine"))
-        for i, name in enumerate(switches)
-    ]
+    rows += [(0, name, 0, hosts + i, None, *_place(name, hosts)) for i, name in enumerate(switches)]
     _insert(db, "nodes", 7, iter(rows))
+
+
+def _place(name: str, hosts: int) -> tuple[float, float]:
+    """A leaf above its hosts, spines over the whole width."""
+    kind, number = name.rstrip("0123456789"), int(name.lstrip("leafspin"))
+    if kind == "leaf":
+        return (number - 0.5) * 32, hosts * 0.2
+    return (number - 0.5) * hosts / 8, hosts * 0.4
 
 
 def _flows(size: Size, end_ps: int) -> Iterator[tuple[Any, ...]]:

@@ -93,7 +93,7 @@ export class Topology {
       link.state = key;
       link.line.setAttribute("class", state);
       link.pause.setAttribute("class", frame.paused[i] > 0 ? "bars on" : "bars");
-      link.spark.setAttribute("r", drops ? Math.min(14, 3 + 2 * Math.log2(1 + drops)) : 0);
+      link.spark.setAttribute("r", drops ? Math.min(14, 3 + 2 * Math.log2(1 + drops)) / (this.big ? 4 : 1) : 0);
     });
     this.shapes.forEach((node, i) => {
       if (node.host) return;

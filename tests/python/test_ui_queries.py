@@ -57,6 +57,12 @@ def test_the_network_is_the_overview_by_port(db: Database, quick: Result) -> Non
         sum(drops for port, drops in rows if port == at)
         == quick.outcomes[run].port_counters["s1-eth3"]["drops"]
     )
+    paused = network.network(db, run_of(quick, "roce+pfc"))
+    at = [link["port"] for link in paused["links"]].index("h1")
+    rows = zip(paused["frames"]["port"], paused["frames"]["paused"])
+    share = sum(share for port, share in rows if port == at) / 1000 * paused["bin_ps"]
+    told = quick.outcomes[run_of(quick, "roce+pfc")].nic_counters["h1", 0]["rx_pause_duration_ns"] * 1000
+    assert share == pytest.approx(told, rel=0.02)
     assert found["notes"] == []
     assert "first seed" in network.network(db, run + 1)["notes"][0]
 
@@ -224,7 +230,7 @@ def old(folder: Path, quick: Result, tmp_path: Path) -> Path:
 def test_what_an_old_result_lacks_is_said(old: Path) -> None:
     with opened(old, "old") as db:
         assert "Run its scenario again" in network.network(db, 0)["notes"][0]
-        assert network.ports(db, 0) == [] and causes.moments(db, 0) == []
+        assert causes.moments(db, 0) == []
         assert "Run its scenario again" in causes.chain(db, 0, "h1", 0)["notes"][0]
         found = series.port(db, 0, "s1-eth3", 0, db.end_ps(0), 100)
         assert found["queues"][3]["time_ps"] and found["rate"]["time_ps"] == []
@@ -280,6 +286,19 @@ def test_answers_do_not_grow_with_the_run(sizes: Path) -> None:
     for key, size in found["large"].items():
         assert size <= 1.6 * found["small"][key] + 4000, key
     assert found["large"]["network"] < 400_000
+
+
+def test_stretches_are_joined_where_a_page_could_not_take_them(
+    sizes: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with opened(sizes, "small") as db:
+        whole = network.network(db, 0)
+        monkeypatch.setattr(network, "_MOST_ROWS", len(whole["frames"]["bin"]) // 4)
+        joined = network.network(db, 0)
+    assert (joined["bin_ps"], joined["bins"]) == (4 * whole["bin_ps"], whole["bins"] // 4)
+    for name in ("bytes", "drops"):
+        assert sum(joined["frames"][name]) == sum(whole["frames"][name])
+    assert max(joined["frames"]["queue"]) == max(whole["frames"]["queue"])
 
 
 def test_no_question_goes_over_all_rows_of_a_large_table(

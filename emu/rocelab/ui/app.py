@@ -129,8 +129,12 @@ def _add_results(app: FastAPI, results: Path, known: Results) -> None:
     @app.get("/api/network")
     def show_network(result: str, run: int = _WHOLE) -> Response:
         with opened(results, result) as db:
-            found = network.network(db, run)
-            return _json({**found, "moments": causes.moments(db, run), "ports": network.ports(db, run)})
+            return _json(network.network(db, run))
+
+    @app.get("/api/moments")
+    def moments(result: str, run: int = _WHOLE) -> Response:
+        with opened(results, result) as db:
+            return _json(causes.moments(db, run))
 
     @app.get("/api/port")
     def port(

@@ -7,11 +7,19 @@ from typing import Any
 from rocelab.ui.database import Database, columns
 
 _MOST_ROWS = 150_000  # of the overview that a page takes
+_AS_IT_IS = """
+    SELECT bin, port, bytes, queue, CAST(paused * 1000 + 0.5 AS INTEGER), drops, marks FROM overview WHERE run = :run ORDER BY bin
+"""
+# Stretches without a row count as nothing.
+_JOINED = """
+    SELECT bin / :stride, port, SUM(bytes), MAX(queue), CAST(SUM(paused) * 1000 / :stride + 0.5 AS INTEGER), SUM(drops), SUM(marks)
+    FROM overview WHERE run = :run GROUP BY 1, 2 ORDER BY 1
+"""
 _TOO_OLD = "this result has no overview of its network: it was written by an older rocelab. Run its scenario again to watch it."
 
 
 def network(db: Database, run: int) -> dict[str, Any]:
-    """Nodes with their places, links by sending port, and the overview: `bin`, index of the port, and what it did, as columns.
+    """Nodes with their places, links by sending port, and the overview: `bin`, index of the port, and what it did, as columns (`paused` in thousandths).
 
     `stride`: how many stretches of the file were joined to one. `notes`: what this result does not have, in words.
     """
@@ -22,18 +30,13 @@ def network(db: Database, run: int) -> dict[str, Any]:
     end_ps, bin_ps = db.rows("SELECT end_ps, bin_ps FROM runs WHERE run = ?", run)[0]
     links = _links(db, run)
     index = {link["port"]: i for i, link in enumerate(links)}
-    (rows, bins) = db.rows("SELECT COUNT(*), MAX(bin) FROM overview WHERE run = ?", run)[0]
-    stride = max(1, -(-rows // _MOST_ROWS))
-    sql = """
-        SELECT bin / :stride, port, SUM(bytes), MAX(queue), AVG(paused), SUM(drops), SUM(marks)
-        FROM overview WHERE run = :run GROUP BY 1, 2 ORDER BY 1
-    """
-    found = db.rows(sql, stride=stride, run=run)
+    (count, bins) = db.rows("SELECT COUNT(*), MAX(bin) FROM overview WHERE run = ?", run)[0]
+    stride = max(1, -(-count // _MOST_ROWS))
+    rows = db.rows(
+        _JOINED if stride > 1 else _AS_IT_IS, **({"stride": stride} if stride > 1 else {}), run=run
+    )
     frames = columns(
-        [
-            (b, index.get(port, -1), size, queue, round((paused or 0) * 100), drops, marks)
-            for b, port, size, queue, paused, drops, marks in found
-        ],
+        [(bin_, index.get(port, -1), *rest) for bin_, port, *rest in rows],
         ("bin", "port", "bytes", "queue", "paused", "drops", "marks"),
     )
     return {
@@ -90,13 +93,3 @@ def notes(db: Database, run: int) -> list[str]:
     if (db.one("SELECT sample_ps FROM runs WHERE run = ?", run) or (0,))[0] == 0:
         found.append("this run took no samples (engine.sample_interval is 0): queues and rates are unknown")
     return found
-
-
-def ports(db: Database, run: int) -> list[dict[str, Any]]:
-    """Every port with what it did over the whole run."""
-    sql = """
-        SELECT port, SUM(bytes), MAX(queue), SUM(paused) * (SELECT bin_ps FROM runs WHERE run = :run), SUM(drops), SUM(marks)
-        FROM overview WHERE run = :run GROUP BY port
-    """
-    names = ("port", "bytes", "queue", "paused_ps", "drops", "marks")
-    return [dict(zip(names, row)) for row in db.rows(sql, run=run)] if db.has("overview") else []

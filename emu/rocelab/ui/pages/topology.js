@@ -40,11 +40,9 @@ export class Topology {
     const d = wire(p, q, this.nodes, a, b, a < b ? kBend : kBend - 0.05);
     const line = s("path", { d, class: "lane u0" });
     const [x, y] = along(p, q, this.big ? 0.12 : 0.2);
-    const pause = s("path", { d: `M${x - 3} ${y - 5}v10M${x + 3} ${y - 5}v10`, class: "bars" });
-    const spark = s("circle", { cx: x, cy: y, r: 0, class: "spark" });
     const hit = this.big ? null : s("path", { d, class: "hit" });
-    const group = s("g", { onclick: () => onpick(link.port) }, line, pause, spark, hit, s("title", {}, `${link.port}: ${link.from} → ${link.to}`));
-    return { group, line, pause, spark, d, state: "" };
+    const group = s("g", { onclick: () => onpick(link.port) }, line, hit, s("title", {}, `${link.port}: ${link.from} → ${link.to}`));
+    return { group, line, x, y, pause: null, spark: null, d, state: "" };
   }
 
   /** Room above the nodes for the highest arc: a quadratic curve comes half as high as its control point. */
@@ -80,20 +78,20 @@ export class Topology {
     return { group: s("g", { onclick: () => onnode(node.name) }, shape, name, s("title", {}, node.name)), shape, host: node.host, level: 0 };
   }
 
-  /** `frame`: bytes, queue, paused (percent), drops by index of the port, of one stretch; `mode`: load, pause or queue. */
+  /** `frame`: bytes, queue, paused (thousandths), drops by index of the port, of one stretch; `mode`: load, pause or queue. */
   draw(frame, mode) {
     this.links.forEach((link, i) => {
       const capacity = (this.network.links[i].rate_bps * this.network.bin_ps) / 8e12;
-      const share = mode === "pause" ? frame.paused[i] / 100 : mode === "queue" ? frame.queue[i] / this.longest : frame.bytes[i] / capacity;
+      const share = mode === "pause" ? frame.paused[i] / 1000 : mode === "queue" ? frame.queue[i] / this.longest : frame.bytes[i] / capacity;
       const level = share <= 0.001 ? 0 : Math.min(kLevels - 1, 1 + Math.floor(share * (kLevels - 1)));
-      const state = `lane ${mode === "pause" ? "p" : mode === "queue" ? "k" : "u"}${level}${frame.paused[i] >= 50 ? " stopped" : ""}`;
+      const state = `lane ${mode === "pause" ? "p" : mode === "queue" ? "k" : "u"}${level}${frame.paused[i] >= 500 ? " stopped" : ""}`;
       const drops = frame.drops[i];
       const key = `${state}${frame.paused[i] > 0}${drops}`;
       if (key === link.state) return;
       link.state = key;
       link.line.setAttribute("class", state);
-      link.pause.setAttribute("class", frame.paused[i] > 0 ? "bars on" : "bars");
-      link.spark.setAttribute("r", drops ? Math.min(14, 3 + 2 * Math.log2(1 + drops)) / (this.big ? 4 : 1) : 0);
+      if (frame.paused[i] > 0 || link.pause) bars(link).setAttribute("class", frame.paused[i] > 0 ? "bars on" : "bars");
+      if (drops || link.spark) spark(link).setAttribute("r", drops ? Math.min(14, 3 + 2 * Math.log2(1 + drops)) / (this.big ? 4 : 1) : 0);
     });
     this.shapes.forEach((node, i) => {
       if (node.host) return;
@@ -112,6 +110,18 @@ export class Topology {
   }
 }
 
+/** Marks of a link are made when they are needed: most links never are paused. */
+function bars(link) {
+  const { x, y } = link;
+  link.pause ??= link.group.appendChild(s("path", { d: `M${x - 3} ${y - 5}v10M${x + 3} ${y - 5}v10`, class: "bars" }));
+  return link.pause;
+}
+
+function spark(link) {
+  link.spark ??= link.group.appendChild(s("circle", { cx: link.x, cy: link.y, r: 0, class: "spark" }));
+  return link.spark;
+}
+
 function heightFor(nodes) {
   const tiers = new Set(nodes.map((n) => n.y)).size;
   return nodes.length > 60 ? 360 : Math.min(460, Math.max(300, tiers * 120));
@@ -121,7 +131,9 @@ function along([x0, y0], [x1, y1], share) {
   return [x0 + (x1 - x0) * share, y0 + (y1 - y0) * share];
 }
 
-/** Rows of the overview by stretch: `at(bin)` gives each column by index of the port. */
+const kColumns = ["bytes", "queue", "paused", "drops", "marks"];
+
+/** Rows of the overview by stretch: `at(bin)` gives each column by index of the port, `totals()` those of the whole run. */
 export class Frames {
   constructor(network) {
     this.frames = network.frames;
@@ -134,12 +146,22 @@ export class Frames {
 
   at(bin) {
     const frame = {};
-    for (const name of ["bytes", "queue", "paused", "drops", "marks"]) frame[name] = new Float64Array(this.ports);
+    for (const name of kColumns) frame[name] = new Float64Array(this.ports);
     for (let i = this.first[bin]; i < this.first[bin + 1]; i++) {
       const port = this.frames.port[i];
       if (port < 0) continue;
-      for (const name of ["bytes", "queue", "paused", "drops", "marks"]) frame[name][port] = this.frames[name][i];
+      for (const name of kColumns) frame[name][port] = this.frames[name][i];
     }
     return frame;
+  }
+
+  totals() {
+    const sums = {};
+    for (const name of kColumns) sums[name] = new Float64Array(this.ports);
+    this.frames.port.forEach((port, i) => {
+      if (port < 0) return;
+      for (const name of kColumns) sums[name][port] = name === "queue" ? Math.max(sums.queue[port], this.frames.queue[i]) : sums[name][port] + this.frames[name][i];
+    });
+    return sums;
   }
 }

@@ -30,9 +30,11 @@ export async function runBar(name, query, signal, extra = {}) {
 }
 
 export async function watchPage(page, query, signal) {
+  const early = query.get("result") && query.get("run") ? get("network", { result: query.get("result"), run: query.get("run") }, signal) : null;
+  early?.catch(() => {}); // it is awaited below
   const { bar, result, run, runs, title } = await runBar("watch", query, signal, { "Its flows": "flow" });
   if (!result) return put(page, h("h1", {}, "Watch"), bar);
-  const network = await get("network", { result, run }, signal);
+  const network = await (early ?? get("network", { result, run }, signal));
   const intro = [h("h1", {}, title || "Watch"), bar, network.error ? h("p", { class: "bad" }, network.error) : null, network.notes.map((text) => h("p", { class: "warn" }, text, text.startsWith("events") ? otherRun(runs, run, result) : ""))];
   if (!network.nodes.length) return put(page, intro);
   const view = new Watch(page, { result, run, network, query, signal });
@@ -69,6 +71,7 @@ class Watch {
 
   elements() {
     const { network } = this;
+    this.momentList = h("div", { "aria-live": "polite" }, h("p", { class: "note" }, "Loading …"));
     this.slider = h("input", { type: "range", min: 0, max: this.frames.bins - 1, value: this.bin, "aria-label": "Experiment time", oninput: (e) => this.seek(Number(e.target.value)) });
     this.play = button("Play", () => this.toggle(), { class: "main" });
     this.clock = h("output", { class: "clock" });
@@ -89,7 +92,7 @@ class Watch {
           rest,
           this.deadlocks(),
         ),
-        h("section", { "aria-label": "Moments" }, h("h2", {}, "Moments"), this.moments()),
+        h("section", { "aria-label": "Moments" }, h("h2", {}, "Moments"), this.momentList),
       ),
       this.panel,
       this.ports(),
@@ -98,6 +101,9 @@ class Watch {
 
   begin() {
     this.draw();
+    get("moments", { result: this.result, run: this.run }, this.signal)
+      .then((moments) => put(this.momentList, this.moments(moments)))
+      .catch((error) => error.name === "AbortError" || put(this.momentList, h("p", { class: "bad" }, error.message)));
     return this.port ? this.pick(this.port, false) : this.hint();
   }
 
@@ -114,7 +120,7 @@ class Watch {
   busiest() {
     const { frames } = this.network;
     const sums = new Float64Array(this.frames.bins);
-    frames.bin.forEach((bin, i) => (sums[bin] += frames.queue[i] + frames.paused[i] * 100));
+    frames.bin.forEach((bin, i) => (sums[bin] += frames.queue[i] + frames.paused[i] * 10));
     return sums.reduce((best, value, i) => (value > sums[best] ? i : best), 0);
   }
 
@@ -167,8 +173,7 @@ class Watch {
     this.chart?.mark(at);
   }
 
-  moments() {
-    const { moments } = this.network;
+  moments(moments) {
     if (!moments.length) return h("p", { class: "note" }, "This result has no events of this run.");
     return h(
       "dl",
@@ -201,9 +206,9 @@ class Watch {
   }
 
   ports() {
-    const totals = new Map(this.network.ports.map((p) => [p.port, p]));
-    const none = { bytes: 0, queue: 0, paused_ps: 0, drops: 0, marks: 0 };
-    const rows = this.network.links.map((l) => ({ ...none, ...totals.get(l.port), port: l.port, way: `${l.from} → ${l.to}`, load: ((totals.get(l.port)?.bytes ?? 0) * 8e12) / (l.rate_bps * this.network.bin_ps * this.frames.bins) }));
+    const { bytes: sent, queue, paused, drops, marks } = this.frames.totals();
+    const capacity = (l) => (l.rate_bps * this.network.bin_ps * this.frames.bins) / 8e12;
+    const rows = this.network.links.map((l, i) => ({ port: l.port, way: `${l.from} → ${l.to}`, load: sent[i] / capacity(l), queue: queue[i], paused_ps: (paused[i] / 1000) * this.network.bin_ps, drops: drops[i], marks: marks[i] }));
     let find = "";
     const columns = [
       { key: "port", title: "port", left: true },

@@ -104,6 +104,17 @@ def test_a_package_that_the_system_does_not_have_is_named(machine: Path) -> None
         packages.ensure(["live"])
 
 
+def test_a_command_that_is_there_from_elsewhere_is_not_installed_again(
+    machine: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Debian's npm would remove another nodejs than Debian's."""
+    remove(machine, "nodejs", "npm", "mininet")
+    monkeypatch.setattr(packages.shutil, "which", lambda name: f"/opt/bin/{name}" if name == "node" else None)
+    assert packages.missing(["nodejs", "npm", "mininet"]) == ["npm", "mininet"]
+    packages.ensure(["ui"])
+    assert apt_calls(machine)[-1].endswith("install npm")
+
+
 def test_no_install_only_prints_and_fails(machine: Path, capsys: pytest.CaptureFixture[str]) -> None:
     remove(machine, "mininet")
     with pytest.raises(packages.RocelabError, match="--no-install"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from typing import Any
 import big_result
 import numpy as np
 import pytest
-from rocelab import results
+from rocelab import culprits, pauses, results
 from rocelab.errors import RocelabError
 from rocelab.result import Result
 from rocelab.ui import causes, compare, flows, network, places, series, words
@@ -95,6 +96,36 @@ def test_a_pause_leads_to_the_queue_that_caused_it(db: Database, quick: Result) 
     assert (step["port"], step["by"], step["because"]) == (first["port"], f"s1-eth{first['port'][1]}", None)
     assert found["queue"]["port"] == "s1-eth3" and found["circle"] is None
     assert causes.chain(db, run_of(quick, "roce"), "h1", 0)["notes"] == ["h1 was never paused"]
+
+
+def test_with_capfc_the_queue_that_held_the_port_responsible_is_the_cause(folder: Path) -> None:
+    path = ROOT / "scenarios/capfc.toml"
+    result = results.run(path, "des", overrides=("seeds=[1]", "engine.limit=2ms"), out=folder / "capfc")
+    run = next(i for i, o in enumerate(result.outcomes) if culprits.find(o) and pauses.each(o))
+    held = {(c.queue, c.port) for c in culprits.find(result.outcomes[run])}
+    with opened(folder, "capfc") as db:
+        first = next(m for m in causes.moments(db, run) if m["what"] == "first pause")
+        found = causes.chain(db, run, first["port"], first["time_ps"])
+    assert found["queue"]["capfc"] and (found["queue"]["port"], found["steps"][-1]["by"]) in held
+
+
+def test_the_filter_finds_the_flows_frames_in_a_capture(folder: Path) -> None:
+    results.run(
+        ROOT / "scenarios/quick.toml",
+        "des",
+        overrides=('transport="roce+pfc"',),
+        out=folder / "pcap",
+        pcap=True,
+    )
+    with opened(folder, "pcap") as db:
+        lives = [flows.life(db, 0, flow, 100) for flow in (1, 2)]
+    capture = folder / "pcap/pcap/roce+pfc-seed1/s1.pcapng"
+    for life in lives:
+        data = f"({life['filter']}) && infiniband.bth.opcode <= 10"
+        words = ["tshark", "-r", str(capture), "-Y", data, "-T", "fields", "-e", "ip.src"]
+        sources = subprocess.run(words, capture_output=True, text=True, check=True).stdout.split()
+        assert set(sources) == {f"10.0.0.{life['flow']['src'][1:]}"}
+        assert len(sources) == 2 * life["flow"]["packets"], "as they come to the switch, and leave it"
 
 
 def test_a_deadlock_is_a_chain_that_comes_back(folder: Path) -> None:

@@ -16,7 +16,8 @@ def chain(db: Database, run: int, port: str, time_ps: int) -> dict[str, Any]:
     """From the pause of `port` at `time_ps` (else the next one, else the last) to the port that caused it.
 
     `steps`: pauses, each nested in the next, or kept up by it. `circle`: the last one leads to one that was passed. `queue`: at the end of the chain, the port with
-    the longest queue of the switch that asked for the last pause, when it did so: the frames that it holds fill the buffer.
+    the longest queue of the switch that asked for the last pause, when it did so: the frames that it holds fill the buffer. With CaPFC
+    (`capfc`) the queue that held the asking port responsible.
     """
     if not db.has("pauses"):
         return {"steps": [], "circle": None, "queue": None, "notes": [_NO_PAUSES]}
@@ -37,7 +38,8 @@ def chain(db: Database, run: int, port: str, time_ps: int) -> dict[str, Any]:
                 db, run, behind, pause["tc"], max(pause["begin_ps"], min(time_ps, pause["end_ps"]))
             )
         )
-    queue = _longest_queue(db, run, steps[-1]) if steps and circle is None else None
+    at_end = steps and circle is None
+    queue = (_held_responsible(db, run, steps[-1]) or _longest_queue(db, run, steps[-1])) if at_end else None
     return {
         "steps": steps,
         "circle": circle,
@@ -78,6 +80,21 @@ def _paused_behind(db: Database, run: int, pause: dict[str, Any], time_ps: int) 
 
 def _named(row: tuple[Any, ...]) -> dict[str, Any]:
     return dict(zip(_PAUSE.split(", "), row))
+
+
+def _held_responsible(db: Database, run: int, pause: dict[str, Any]) -> dict[str, Any] | None:
+    """CaPFC's own word: the queue that last held the asking port responsible; its record's `qpn` is 1 where it began to."""
+    found = db.one(
+        """
+        SELECT (SELECT p.port FROM ports AS p WHERE p.run = :run AND p.node = events.node AND p.number = events.port), bytes, mark, time_ps
+        FROM events, ports AS asking WHERE asking.run = :run AND asking.port = :by AND events.run = :run AND kind = 'culprit'
+        AND time_ps <= :time AND events.node = asking.node AND events.peer = asking.number AND mark = :tc AND qpn = 1 ORDER BY time_ps DESC LIMIT 1
+        """,
+        **{"run": run, "by": pause["by"], "time": pause["begin_ps"], "tc": pause["tc"]},
+    )
+    if found is None:
+        return None
+    return {**dict(zip(("port", "bytes", "tc", "time_ps"), found)), "capfc": True}
 
 
 def _longest_queue(db: Database, run: int, pause: dict[str, Any]) -> dict[str, Any] | None:

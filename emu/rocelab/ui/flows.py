@@ -77,6 +77,7 @@ def life(db: Database, run: int, flow: int, points: int) -> dict[str, Any]:
         "begin_ps": begin,
         "end_ps": end,
         "rate": _rate(db, where),
+        "fair_rate": _fair_rate(db, where) if known else None,
         "psn_base": where["base"],
         "arrived": _arrived(db, where) if known else None,
         "retransmitted": _events(db, "retransmit", where) if known else None,
@@ -112,6 +113,16 @@ def _rate(db: Database, where: dict[str, int]) -> dict[str, list[Any]]:
             WHERE what = 'flow' AND run = :run AND flow = :flow GROUP BY (time_ps - :begin) / :width)
         SELECT time_ps, (bytes - LAG(bytes, 1, 0) OVER (ORDER BY time_ps)) * 8e12 / (time_ps - LAG(time_ps, 1, :begin) OVER (ORDER BY time_ps))
         FROM steps WHERE time_ps > :begin ORDER BY time_ps
+    """
+    given = {key: where[key] for key in ("run", "flow", "begin", "width")}
+    return columns(db.rows(sql, **given), ("time_ps", "bps"))
+
+
+def _fair_rate(db: Database, where: dict[str, int]) -> dict[str, list[Any]]:
+    """That its sender was told or computed (RoCC), in bit/s."""
+    sql = """
+        SELECT MIN(time_ps), AVG(bytes) FROM events INDEXED BY events_by_flow
+        WHERE run = :run AND flow = :flow AND kind = 'fair_rate' AND bytes > 0 GROUP BY (time_ps - :begin) / :width ORDER BY 1
     """
     given = {key: where[key] for key in ("run", "flow", "begin", "width")}
     return columns(db.rows(sql, **given), ("time_ps", "bps"))

@@ -145,7 +145,8 @@ function pickOf(events, wanted) {
 
 function rateChart(life, unit, range) {
   if (!life.rate.time_ps.length) return null;
-  return { title: `Rate of flow ${life.flow.flow} at its receiver`, x: `time (${unit[0]})`, y: "Gb/s", range, link: "flow", lines: [{ label: "frames received", colour: css("--c-irn-pfc"), x: life.rate.time_ps.map((t) => t / unit[1]), y: life.rate.bps.map((v) => v / 1e9) }] };
+  const line = (label, colour, { time_ps, bps }) => ({ label, colour: css(colour), x: time_ps.map((t) => t / unit[1]), y: bps.map((v) => v / 1e9) });
+  return { title: `Rate of flow ${life.flow.flow} at its receiver`, x: `time (${unit[0]})`, y: "Gb/s", range, link: "flow", lines: [line("frames received", "--c-irn-pfc", life.rate), ...(life.fair_rate?.bps.length ? [{ ...line("fair rate at its sender", "--c-2", life.fair_rate), kind: "step", dash: [5, 3] }] : [])] };
 }
 
 function waits(life, view) {

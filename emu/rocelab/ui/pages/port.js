@@ -94,7 +94,7 @@ function chainOf({ steps, circle, queue }, watch) {
           "li",
           {},
           queue
-            ? ["No port of that switch was paused: the frames wait for ", go(queue.port, queue.time_ps), `, whose queue was the longest there, ${bytes(queue.bytes)}. That port is the cause.`]
+            ? [queue.capfc ? "CaPFC held it responsible for the queue of " : "No port of that switch was paused: the frames wait for ", go(queue.port, queue.time_ps), queue.capfc ? `, ${bytes(queue.bytes)} then. That port is the cause.` : `, whose queue was the longest there, ${bytes(queue.bytes)}. That port is the cause.`]
             : `No port of that switch was paused, and none had a queue when it was sampled: ${last.by} is where the chain begins.`,
         );
   return [

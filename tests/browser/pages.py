@@ -89,8 +89,8 @@ class Pages:
         """The page has come, and what it draws in."""
         self.until(lambda: "Loading" not in self.text("#page") and self.see("#page h1"))
 
-    def until(self, found: Callable[[], T | None]) -> T:
-        end = time.monotonic() + _PATIENCE
+    def until(self, found: Callable[[], T | None], patience: float = _PATIENCE) -> T:
+        end = time.monotonic() + patience
         last: Exception | None = None
         while time.monotonic() < end:
             try:
@@ -101,7 +101,7 @@ class Pages:
                 last = e
             time.sleep(0.03)
         raise AssertionError(
-            f"not seen within {_PATIENCE} s; {last}; the page says: {self.text('body')[:1500]}"
+            f"not seen within {patience} s; {last}; the page says: {self.text('body')[:1500]}"
         )
 
     def see(self, css: str) -> list[WebElement]:

@@ -40,7 +40,7 @@ def main(folder: Path) -> None:
 def _all(pages: Pages, folder: Path) -> None:
     pages.size(1200, _SIZES["gallery"])
     pages.open("#gallery")
-    pages.until(lambda: "reading" not in pages.text("#page > [role=status]"))
+    pages.until(lambda: "reading" not in pages.text("#page > [role=status]"), 180)
     _save(pages, folder / "gallery.png")
     pages.size(1200, _SIZES["scenario"])
     pages.open("#edit?path=quick.toml")

@@ -12,7 +12,7 @@ from fastapi import FastAPI, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, Field
 
-from rocelab import __version__
+from rocelab import __version__, paths
 from rocelab.errors import RocelabError
 from rocelab.ui import bundle, causes, compare, flows, network, places, series
 from rocelab.ui.database import opened
@@ -21,6 +21,7 @@ from rocelab.ui.queue import Order, RunQueue
 from rocelab.ui.results import Results, runs
 
 _TYPES = {".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
+_OURS = paths.ROOT / "scenarios"
 _POINTS = Query(600, ge=10, le=4000)
 _WHOLE = Query(0, ge=0, lt=1 << 62)
 
@@ -53,7 +54,7 @@ class NumberBody(BaseModel):
 
 def make_app(pages: Path, scenarios: Path, results: Path, queue: RunQueue) -> FastAPI:
     app = FastAPI(title="rocelab", version=__version__, docs_url=None, redoc_url=None, openapi_url=None)
-    gallery = Gallery(scenarios, bundle.FOLDER / "gallery.json")
+    gallery = Gallery(scenarios, bundle.FOLDER / "gallery.json" if scenarios == _OURS else None)
     known = Results(results)
     _add_errors(app)
     _add_pages(app, pages)

@@ -147,9 +147,8 @@ def moments(db: Database, run: int) -> list[dict[str, Any]]:
         add("first retransmission", again, _FIRST.format("retransmit", ""))
         add("first timeout", "the oldest PSN without an answer is {psn}", _FIRST.format("timeout", ""))
     if db.has("waits"):
-        wait = "SELECT longest_at_ps AS time_ps, port, flow, {} AS lasted_ps, longest_psn AS psn FROM waits WHERE run = :run ORDER BY lasted_ps DESC LIMIT 1"
-        add("longest wait of a packet", "PSN {psn}", wait.format("longest_ps"))
-        add("longest waiting flow", "a packet, on average", wait.format("wait_ps / packets"))
+        add("longest wait of a packet", "PSN {psn}", _LONGEST_WAIT)
+        add("longest waiting flow", "a packet, on average", _LONGEST_WAITING)
     return found
 
 
@@ -165,4 +164,14 @@ _LONGEST_QUEUE = """
 _FIRST = """
     SELECT time_ps, COALESCE((SELECT port FROM ports WHERE ports.run = :run AND ports.node = events.node AND number = events.port), node) AS port,
         flow, psn{1} FROM events WHERE run = :run AND kind = '{0}' ORDER BY time_ps LIMIT 1
+"""
+_LONGEST_WAIT = """
+    SELECT longest_at_ps AS time_ps, port, flow, longest_ps AS lasted_ps, longest_psn AS psn FROM waits WHERE run = :run
+    ORDER BY longest_ps DESC LIMIT 1
+"""
+# At all ports together; the port is the one at which it waited most.
+_LONGEST_WAITING = """
+    WITH longest AS (SELECT flow, SUM(wait_ps / packets) AS lasted_ps FROM waits WHERE run = :run GROUP BY flow ORDER BY 2 DESC LIMIT 1)
+    SELECT longest_at_ps AS time_ps, port, flow, lasted_ps FROM longest JOIN waits USING (flow) WHERE run = :run
+    ORDER BY wait_ps / packets DESC LIMIT 1
 """

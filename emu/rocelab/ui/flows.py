@@ -31,7 +31,7 @@ def table(db: Database, run: int, sort: str, descending: bool, find: str, limit:
     if sort not in _SORTS:
         raise RocelabError(f"flows cannot be sorted by {sort}: choose one of {', '.join(_SORTS)}")
     waits = (
-        "(SELECT SUM(wait_ps) FROM waits WHERE waits.run = flows.run AND waits.flow = flows.flow)"
+        "(SELECT SUM(wait_ps / packets) FROM waits WHERE waits.run = flows.run AND waits.flow = flows.flow)"
         if db.has("waits")
         else "NULL"
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -12,10 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from rocelab.errors import RocelabError
-from rocelab.files import write_whole
+from rocelab.files import explained, write_whole
 from rocelab.ui import places, reader
 
 MOST_TEXT = 256 * 1024  # bytes of a scenario
+_KEPT_EVERY = 20  # scenarios that were drawn
 _EXTENDS = re.compile(r'^\s*extends\s*=\s*"([^"\n]+)"', re.M)
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,80}\.toml")
 
@@ -25,17 +27,17 @@ class Conflict(RocelabError):
 
 
 class Gallery:
-    """`cache`: a file that remembers what was read, since drawing all topologies takes half a minute."""
+    """`cache`: a file (None: none) that remembers what was read, since drawing all topologies takes half a minute."""
 
-    def __init__(self, scenarios: Path, cache: Path) -> None:
+    def __init__(self, scenarios: Path, cache: Path | None) -> None:
         self._scenarios = scenarios
         self._cache = cache
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
-        try:
-            self._known: dict[str, dict[str, Any]] = json.loads(cache.read_text())
-        except (OSError, ValueError):
-            self._known = {}
+        self._known: dict[str, dict[str, Any]] = {}
+        with contextlib.suppress(OSError, ValueError):
+            if cache is not None:
+                self._known = json.loads(cache.read_text())
 
     def entries(self) -> list[dict[str, Any]]:
         """What is known of each scenario; the rest has `pending`, and is read meanwhile."""
@@ -76,7 +78,10 @@ class Gallery:
         folder = places.inside(self._scenarios, name).parent
         if not folder.is_dir():
             raise places.NoSuchPlace(name)
-        handle, path = tempfile.mkstemp(prefix=".rocelab-ui-", suffix=".toml", dir=folder)
+        try:
+            handle, path = tempfile.mkstemp(prefix=".rocelab-ui-", suffix=".toml", dir=folder)
+        except OSError as e:
+            raise explained(e, folder, "a text is read beside the files that it names") from None
         try:
             with os.fdopen(handle, "w") as file:
                 file.write(text)
@@ -118,9 +123,16 @@ class Gallery:
             with self._lock:
                 drawn = self._known.get(name, {}).get("drawn")
                 self._known[name] = {**said, **({"drawn": drawn} if drawn else {})}
-        for name, drawn in zip(names, reader.read(files, sketch=True)):
+        for done, (name, drawn) in enumerate(zip(names, reader.read(files, sketch=True)), start=1):
             with self._lock:
                 self._known[name] |= {"drawn": drawn, "stamp": stamps[name]}
+            if done % _KEPT_EVERY == 0 or done == len(names):
+                self._keep()
+
+    def _keep(self) -> None:
+        """For the next start."""
+        if self._cache is None:
+            return
         with self._lock:
             content = json.dumps(self._known).encode()
         self._cache.parent.mkdir(parents=True, exist_ok=True)

@@ -45,7 +45,7 @@ async function flowList(view) {
     { key: "start_ps", title: "start", show: (f) => time(f.start_ps) },
     { key: "fct_s", title: "FCT", show: (f) => (f.fct_s === null ? (f.completed ? "–" : "not completed") : time(f.fct_s * 1e12)) },
     { key: "slowdown", title: "slowdown", show: (f) => (f.slowdown === null ? "–" : significant(f.slowdown, 4)) },
-    { key: "wait_ps", title: "waited", show: (f) => time(f.wait_ps), help: "its packets at switches, those of which hops were kept, together" },
+    { key: "wait_ps", title: "mean wait", show: (f) => time(f.wait_ps), help: "of a packet at all switches together, over the packets whose hops are kept" },
     { key: "data_drops", title: "drops", show: (f) => count(f.data_drops) },
     { key: "retransmitted", title: "retransmitted", show: (f) => count(f.retransmitted) },
     { key: "timeout_retransmitted", title: "of these by timeout", show: (f) => count(f.timeout_retransmitted) },

@@ -114,7 +114,8 @@ class Watch {
   key() {
     const steps = [0, 1, 2, 3, 4, 5].map((i) => h("i", { class: `step s${i}` }));
     this.scale = h("span");
-    return h("p", { class: "note legend" }, this.scale, " ", steps, " · ", h("b", { class: "pausemark" }, "‖"), " paused · ", h("b", { class: "dropmark" }, "●"), " drops · squares: switches, by their longest queue");
+    this.legend = h("p", { class: "note legend" }, this.scale, " ", steps, " · ", h("b", { class: "pausemark" }, "‖"), " paused · ", h("b", { class: "dropmark" }, "●"), " drops · squares: switches, by their longest queue");
+    return this.legend;
   }
 
   busiest() {
@@ -165,6 +166,7 @@ class Watch {
     this.slider.value = this.bin;
     this.slider.setAttribute("aria-valuetext", time(at));
     put(this.clock, `${time(at)} of ${time(this.network.end_ps)}`);
+    this.legend.dataset.mode = this.mode;
     put(this.scale, `Links: ${kModes.find(([m]) => m === this.mode)[1]}, none to ${this.mode === "queue" ? bytes(this.topology.longest) : "100 %"}`);
     const paused = frame.paused.reduce((n, p) => n + (p > 0), 0);
     const drops = frame.drops.reduce((a, b) => a + b, 0);

@@ -25,10 +25,13 @@ def main(folder: Path) -> None:
     with tempfile.TemporaryDirectory() as scratch:
         root = Path(scratch)
         site_of_results.make(root)
-        (root / "scenarios/strange.toml").unlink()
+        shutil.rmtree(root / "scenarios")
+        large = shutil.ignore_patterns("irn", "rc3", "ups", "rocc", "capfc", "timely", "p4qcn")
+        shutil.copytree(ROOT / "scenarios", root / "scenarios", ignore=large)
         shutil.rmtree(root / "results/strange")
         results.run(ROOT / "scenarios/incast.toml", "des", out=root / "results/incast")
-        words = [str(ROOT / "rocelab"), "ui", "--results", str(root / "results")]
+        folders = ["--results", str(root / "results"), "--scenarios", str(root / "scenarios")]
+        words = [str(ROOT / "rocelab"), "ui", *folders]
         with ui_server.started(root, root / "results", root / "scenarios", words) as server:
             pages = Pages(server, root / "downloads")
             try:

@@ -158,6 +158,12 @@ def test_an_order_that_makes_no_sense_is_refused_in_a_line(
     assert server.ask("/api/queue").json == []
 
 
+def test_a_result_that_leads_elsewhere_is_refused(server: Server, folder: Path) -> None:
+    (folder / "results/away").symlink_to(folder / "scenarios")
+    answer = server.post("/api/queue", order(result="away"))
+    assert answer.status == 400 and "leads out of" in answer.json["error"]
+
+
 def test_the_live_engine_needs_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     with pytest.raises(RocelabError, match="needs root: start `./rocelab ui` with sudo"):

@@ -61,6 +61,11 @@ class Order:
                 raise RocelabError(f"override {text!r}: write it as KEY=VALUE, e.g. topology.rate=100Gb/s")
         try:
             places.inside(results, self.result)
+        except places.NoSuchPlace:
+            raise RocelabError(
+                f"{self.result} leads out of {results}: choose another name for the result"
+            ) from None
+        try:
             return places.file(scenarios, self.scenario, ".toml")
         except places.NoSuchPlace:
             raise RocelabError(f"no scenario {self.scenario}: choose one of the gallery") from None

@@ -121,7 +121,7 @@ def main() -> int:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     look = draw if "--sketch" in sys.argv else describe
     if look is draw:
-        os.nice(10)  # whoever looks at the gallery may wait for pictures, runs should not
+        os.nice(5)  # whoever looks at the gallery may wait for pictures, runs should not
     for line in sys.stdin:
         try:
             said = look(Path(line.rstrip("\n")))

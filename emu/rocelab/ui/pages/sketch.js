@@ -9,10 +9,11 @@ export function topologySketch(sketch, title) {
   const place = fit(nodes.map(([, x, y]) => [x, -y]), 200, 90, 10);
   const sinks = new Set(sketch.sinks?.length < hosts ? sketch.sinks : []);
   const many = nodes.length > 40;
+  const wires = links.map(([a, b]) => wire(place(a), place(b), nodes, a, b));
   return s(
     "svg",
-    { viewBox: "0 0 200 90", class: "sketch", role: "img", "aria-label": title },
-    links.map(([a, b]) => s("path", { d: wire(place(a), place(b), nodes, a, b), class: many ? "wire thin" : "wire" })),
+    { viewBox: wires.some((d) => d.includes("Q")) ? "0 -24 200 114" : "0 0 200 90", class: "sketch", role: "img", "aria-label": title },
+    wires.map((d) => s("path", { d, class: many ? "wire thin" : "wire" })),
     nodes.map((node, i) => {
       const [x, y] = place(i);
       if (i < hosts) return s("circle", { cx: x, cy: y, r: many ? 1.6 : 4, class: sinks.has(i) ? "host sink" : "host" });

@@ -182,26 +182,26 @@ void Reader::check_version(const Expr& number) {
     error(number.place, "this compiler reads version 1 of the language: write openqueue 1;");
 }
 
-Item item_at(Item::Kind kind, const Span& span) {
+Boxed<Item> item_at(Item::Kind kind, const Span& span) {
   Item item;
   item.kind = kind;
   item.place = span.begin;
-  return item;
+  return boxed(std::move(item));
 }
 
-Value value_of(Expr expr, const Span& span) {
+Boxed<Value> value_of(Expr expr, const Span& span) {
   Value value;
   value.kind = Value::Kind::kExpr;
   value.place = span.begin;
   value.expr = std::move(expr);
-  return value;
+  return boxed(std::move(value));
 }
 
-Value cases_of(const Span& span) {
+Boxed<Value> cases_of(const Span& span) {
   Value value;
   value.kind = Value::Kind::kCases;
   value.place = span.begin;
-  return value;
+  return boxed(std::move(value));
 }
 
 Expr leaf(Op op, const Span& span) {

@@ -29,9 +29,18 @@ class Reader {
   std::string last_;  // the last word, as messages quote it
 };
 
-Item item_at(Item::Kind kind, const Span& span);
-Value value_of(Expr expr, const Span& span);
-Value cases_of(const Span& span);
+// What is large is on the heap while the parser's stack holds it.
+template <class T>
+Boxed<T> boxed(T made) {
+  return std::make_unique<T>(std::move(made));
+}
+template <class T>
+T unboxed(Boxed<T> box) {
+  return std::move(*box);
+}
+Boxed<Item> item_at(Item::Kind kind, const Span& span);
+Boxed<Value> value_of(Expr expr, const Span& span);
+Boxed<Value> cases_of(const Span& span);
 Expr leaf(Op op, const Span& span);
 Expr path_expr(Path path, const Span& span);
 Expr unary(Op op, const Span& span, Expr of);

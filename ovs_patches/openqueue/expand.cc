@@ -1,6 +1,7 @@
 #include "ovs_patches/openqueue/expand.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace rocelab::oq {
 namespace {
@@ -102,7 +103,8 @@ void Expander::walk(const std::vector<Item>& items, Scope* scope, Phase phase) {
     if (diagnostics_.full()) return;
     try {
       if (++steps_ > kMostSteps) {
-        if (steps_ == kMostSteps + 1) complain(item.place, "blocks and loops expand to too many items");
+        if (!std::exchange(exhausted_, true))
+          complain(item.place, "blocks and loops expand to too many statements about objects");
         return;
       }
       walk(item, scope, phase);

@@ -94,7 +94,8 @@ class Expander {
   std::vector<std::optional<Place>> select_places_;  // by egress port
   std::vector<bool> select_by_block_;
   std::map<std::string, Place> set_places_;
-  std::size_t steps_ = 0;
+  std::size_t steps_ = 0;  // items of a phase, and objects that they are about
+  bool exhausted_ = false;
 };
 
 }  // namespace rocelab::oq

@@ -62,6 +62,10 @@ std::vector<std::uint32_t> Resolver::elements(const Array& array, const Path& pa
         missing(i);
     complain(path[from - 1].place, up_to(path, from + count) + " was not declared");
   }
+  constexpr std::size_t kMostWork = 20'000'000;
+  work_ += array.elements.size();
+  if (work_ > kMostWork)
+    complain(path.front().place, "the paths of this program name too many objects in all");
   std::vector<bool> low(count), high(count);
   for (const auto& [index, element] : array.elements) {
     bool in = true;

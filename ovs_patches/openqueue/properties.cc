@@ -52,7 +52,9 @@ void Expander::property(const Item& item, Scope* scope, Phase phase) {
   if (definition || (item.path.size() == 2 && item.path[1].kind == PathPart::Kind::kCall)) return;
   const PathPart& name = last_name(item.path);
   if (is_number(name.name) != (phase == Phase::kNumbers)) return;
-  for (const Ref& of : resolver_.owners(item.path, scope)) {
+  const std::vector<Ref> owners = resolver_.owners(item.path, scope);
+  steps_ += owners.size();
+  for (const Ref& of : owners) {
     const ObjectKind kind = of.kind == Kind::kQueue    ? ObjectKind::kQueue
                             : of.kind == Kind::kBuffer ? ObjectKind::kBuffer
                                                        : ObjectKind::kPort;

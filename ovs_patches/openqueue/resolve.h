@@ -89,6 +89,7 @@ class Resolver {
                                       std::size_t count, Scope* scope);
 
   Model& model_;
+  std::size_t work_ = 0;  // elements that paths were compared with
   const SwitchConfig& config_;
   std::span<const PortConfig> ports_;
   struct StateDim {

@@ -19,6 +19,9 @@ ModelSelection Expander::selection(const Item& item, Scope* scope, std::optional
   env.port = port;
   ModelSelection made;
   made.place = item.place;
+  constexpr std::size_t kMostArms = 256;
+  if (item.arms.size() > kMostArms)
+    complain(item.arms[kMostArms].place, "a select has at most " + std::to_string(kMostArms) + " cases");
   for (const Arm& arm : item.arms) {
     ModelSelection::Arm next;
     next.place = arm.place;

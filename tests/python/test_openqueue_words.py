@@ -124,6 +124,7 @@ def test_the_reference_names_fields_properties_units_and_the_library() -> None:
         ("kMostVisits", "checks.h"),
         ("kMostCases", "actions.cc"),
         ("kMostActions", "actions.cc"),
+        ("kMostArms", "selections.cc"),
         ("kDeepestUse", "compile.cc"),
         ("kMostErrors", "diagnostics.h"),
     ],

@@ -98,15 +98,20 @@ Scope* Expander::inner(const Item& item, Scope* scope, std::int64_t iteration) {
   return made;
 }
 
+// False: nothing is left, and it has been said.
+bool Expander::spend(std::size_t steps, Place place) {
+  steps_ += steps;
+  if (steps_ <= kMostSteps) return true;
+  if (!std::exchange(exhausted_, true))
+    complain(place, "blocks and loops expand to too many statements about objects");
+  return false;
+}
+
 void Expander::walk(const std::vector<Item>& items, Scope* scope, Phase phase) {
   for (const Item& item : items) {
     if (diagnostics_.full()) return;
     try {
-      if (++steps_ > kMostSteps) {
-        if (!std::exchange(exhausted_, true))
-          complain(item.place, "blocks and loops expand to too many statements about objects");
-        return;
-      }
+      if (!spend(1, item.place)) return;
       walk(item, scope, phase);
     } catch (const Complaint& complaint) {
       diagnostics_.error(complaint);

@@ -36,6 +36,7 @@ class Expander {
 
   void declare(const std::vector<Item>& items, Scope* scope);
   void declare(const Item& item, Scope* scope, const std::string& name, Named named);
+  bool spend(std::size_t steps, Place place);
   void walk(const std::vector<Item>& items, Scope* scope, Phase phase);
   void walk(const Item& item, Scope* scope, Phase phase);
   void every_port(const Item& item, Scope* scope, Phase phase);

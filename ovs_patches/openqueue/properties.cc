@@ -53,7 +53,7 @@ void Expander::property(const Item& item, Scope* scope, Phase phase) {
   const PathPart& name = last_name(item.path);
   if (is_number(name.name) != (phase == Phase::kNumbers)) return;
   const std::vector<Ref> owners = resolver_.owners(item.path, scope);
-  steps_ += owners.size();
+  if (!spend(owners.size(), item.place)) return;
   for (const Ref& of : owners) {
     const ObjectKind kind = of.kind == Kind::kQueue    ? ObjectKind::kQueue
                             : of.kind == Kind::kBuffer ? ObjectKind::kBuffer

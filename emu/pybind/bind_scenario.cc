@@ -7,11 +7,11 @@
 #include <map>
 #include <vector>
 
+#include "base/quantity.h"
 #include "emu/pybind/bindings.h"
 #include "emu/runner/flow_file.h"
 #include "emu/runner/formula.h"
 #include "emu/runner/plan.h"
-#include "base/quantity.h"
 #include "emu/runner/rocc_loop.h"
 #include "emu/runner/routing.h"
 #include "emu/runner/scenario.h"

@@ -29,8 +29,7 @@ void collect_files(const ConfigNode& node, const std::filesystem::path& folder,
     if (key == "label" || key == "case") continue;
     const bool names_file = key == "cdf" || key == "file" ||
                             ((key == "openqueue" || key == "policy") && member.text != "builtin");
-    if (names_file && member.kind == ConfigNode::Kind::kString)
-      files.push_back(named_file(member, folder));
+    if (names_file && member.kind == ConfigNode::Kind::kString) files.push_back(named_file(member, folder));
     collect_files(member, folder, files);
   }
   for (const ConfigNode& item : node.items) collect_files(item, folder, files);

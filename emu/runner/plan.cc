@@ -6,6 +6,7 @@
 #include <set>
 #include <tuple>
 
+#include "base/quantity.h"
 #include "base/wire/rocc_cnp.h"
 #include "base/wire/shim_escape.h"
 #include "base/wire/shim_slack.h"
@@ -13,7 +14,6 @@
 #include "emu/runner/link_events.h"
 #include "emu/runner/mechanism_checks.h"
 #include "emu/runner/plan_checks.h"
-#include "base/quantity.h"
 #include "emu/runner/rocc_loop.h"
 #include "emu/runner/routing.h"
 #include "emu/runner/workload.h"

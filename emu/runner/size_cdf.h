@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
+#include "base/quantity.h"
 #include "base/rng.h"
 #include "base/units.h"
-#include "base/quantity.h"
 
 namespace rocelab {
 

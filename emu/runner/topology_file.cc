@@ -7,8 +7,8 @@
 #include <stdexcept>
 #include <vector>
 
-#include "emu/runner/config_tree.h"
 #include "base/quantity.h"
+#include "emu/runner/config_tree.h"
 #include "emu/runner/scenario.h"
 #include "emu/runner/text_file.h"
 

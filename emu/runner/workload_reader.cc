@@ -3,8 +3,8 @@
 #include <unordered_set>
 
 #include "base/nearest.h"
-#include "emu/runner/offered_load.h"
 #include "base/quantity.h"
+#include "emu/runner/offered_load.h"
 #include "emu/runner/readers.h"
 #include "emu/runner/schema_reader.h"
 #include "emu/runner/workload_parts.h"

@@ -162,8 +162,7 @@ void Fabric::save_policies() {
       std::ofstream file(folder + "/" + node->entry.name + ".policy");
       file << policy_json(*policy) << '\n';
       file.close();
-      if (!file)
-        throw RunError(std::string("the policies of ") + node->entry.name + " could not be written");
+      if (!file) throw RunError(std::string("the policies of ") + node->entry.name + " could not be written");
     }
 }
 

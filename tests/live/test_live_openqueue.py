@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from kept_hosts import kept_hosts
-from live_runs import ROOT, SCENARIOS, command, error_of, live, topology
+from live_runs import SCENARIOS, command, error_of, live, topology
 
 pytestmark = live
 

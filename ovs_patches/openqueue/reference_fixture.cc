@@ -112,7 +112,7 @@ void ReferencePolicy::drop(std::uint32_t node, const Context& context, PolicyOut
     return;
   }
   outcome.evicted.push_back(node);
-  const PolicyPacket packet = frames_.at(node).packet;
+  PolicyPacket packet = frames_.at(node).packet;
   frames_.erase(node);
   if (!in_order(queue).empty()) return;
   Context of;
@@ -170,7 +170,7 @@ void ReferencePolicy::act(const ModelAction& action, const Context& context, Pol
   };
   switch (action.of) {
     case PolicyAction::Of::kPacketValue:
-      const_cast<PolicyPacket*>(context.packet)->value = made;
+      context.packet->value = made;
       return;
     case PolicyAction::Of::kQueue:
       states_[state_name('q', object(context.queue), action.slot)] = made;
@@ -255,7 +255,7 @@ PolicyPacket ReferencePolicy::take_leave(std::uint32_t node, std::int64_t held, 
 }
 
 void ReferencePolicy::remove(std::uint32_t node, Time now) {
-  const Frame frame = frames_.at(node);
+  Frame frame = frames_.at(node);
   Context context = context_of(frame.queue, node, now);
   context.packet = &frame.packet;
   frames_.erase(node);

@@ -45,7 +45,7 @@ class ReferencePolicy {
     std::uint32_t mover = kNoPolicyObject;
   };
   struct Context {
-    const PolicyPacket* packet = nullptr;
+    PolicyPacket* packet = nullptr;
     std::uint32_t queue = kNoPolicyObject, buffer = kNoPolicyObject, port = kNoPolicyObject;
     Time now{};
     Rng* rng = nullptr;

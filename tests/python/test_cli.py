@@ -65,6 +65,7 @@ def test_every_command_has_help_with_an_example() -> None:
 
 def test_the_bare_machine_knows_the_same_commands() -> None:
     names = {info.name or getattr(info.callback, "__name__") for info in cli.app.registered_commands}
+    names |= {group.name for group in cli.app.registered_groups}
     assert names == {command.name for command in commands.COMMANDS}
 
 

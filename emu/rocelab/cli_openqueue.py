@@ -45,8 +45,8 @@ _COMMANDS = "rocelab.openqueue.commands"
 def add(app: typer.Typer) -> None:
     group = typer.Typer(
         help="Queueing policies of switches as programs (docs/openqueue.md).",
-        epilog=example("openqueue check scenarios/openqueue/lqd.oq"),
         no_args_is_help=True,
+        epilog=example("openqueue explain scenarios/openqueue/lqd.oq"),
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     group.command(epilog=example("openqueue check scenarios/openqueue/lqd.oq"))(check)

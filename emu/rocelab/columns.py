@@ -89,6 +89,7 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {  # of `runs` without the metrics
         ("psn", "", "packet sequence number, or by kind"),
         ("peer", "", "by kind, most often the other port"),
         ("node", "", "switch or host"),
+        ("of_flow", "", "number of the flow that it is about, where that is known"),
     ),
     "counters": (
         *_RUN,

@@ -1,7 +1,5 @@
 #include "ovs_patches/openqueue/fields.h"
 
-#include <array>
-
 namespace rocelab::oq {
 namespace {
 
@@ -10,7 +8,7 @@ constexpr std::uint8_t number(F field) {
   return static_cast<std::uint8_t>(field);
 }
 
-constexpr std::array kPacketFields = {
+constexpr Field kPacketFields[] = {
     Field{"arrival", number(PacketField::kArrival), Dim::kTime, true, "instant at which it joined its queue"},
     Field{"size", number(PacketField::kSize), Dim::kBytes, true, "length of the frame"},
     Field{"tx", number(PacketField::kTx), Dim::kTime, true, "its time on the wire of the link out"},
@@ -30,7 +28,7 @@ constexpr std::array kPacketFields = {
           "where that ingress port and class asks for a pause"},
     Field{"xon", number(PacketField::kXon), Dim::kBytes, false, "where it ends one"},
 };
-constexpr std::array kQueueFields = {
+constexpr Field kQueueFields[] = {
     Field{"size", number(QueueField::kSize), Dim::kAny, true, "as declared"},
     Field{"currSize", number(QueueField::kCurrSize), Dim::kAny, false, "what waits, in the unit of size"},
     Field{"bytes", number(QueueField::kBytes), Dim::kBytes, false, "bytes that wait"},
@@ -40,25 +38,25 @@ constexpr std::array kQueueFields = {
     Field{"quantum", number(QueueField::kQuantum), Dim::kAny, true, "as set"},
     Field{"delay", number(QueueField::kDelay), Dim::kTime, false, "time on the wire of what waits"},
 };
-constexpr std::array kBufferFields = {
+constexpr Field kBufferFields[] = {
     Field{"size", number(BufferField::kSize), Dim::kAny, true, "as declared"},
     Field{"currSize", number(BufferField::kCurrSize), Dim::kAny, false,
           "what waits in its queues, in the unit of size"},
     Field{"bytes", number(BufferField::kBytes), Dim::kBytes, false, "bytes that wait in its queues"},
     Field{"packets", number(BufferField::kPackets), Dim::kPackets, false, "packets that wait in its queues"},
 };
-constexpr std::array kPortFields = {
+constexpr Field kPortFields[] = {
     Field{"rate", number(PortField::kRate), Dim::kRate, true, "at which its frames leave"},
     Field{"lineRate", number(PortField::kLineRate), Dim::kRate, true, "of its link"},
     Field{"index", number(PortField::kIndex), Dim::kNumber, true, "of the switch's ports, from 0"},
 };
-constexpr std::array kStates = {
+constexpr StateName kStates[] = {
     StateName{"schedState", kSchedState, true, false, true},
     StateName{"admState", kAdmState, true, true, false},
     StateName{"weightAdm", kWeightAdm, true, false, false},
     StateName{"weightSched", kWeightSched, true, false, false},
 };
-constexpr std::array kProperties = {
+constexpr Property kProperties[] = {
     Property{"procPrio", ObjectKind::kQueue, "order of service"},
     Property{"dropFirst", ObjectKind::kQueue, "order of dropping: the first is dropped"},
     Property{"admPrio", ObjectKind::kQueue, "the chapter's name of dropFirst"},

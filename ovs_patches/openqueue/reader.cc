@@ -15,7 +15,7 @@ struct Reserved {
   Parser::token_kind_type token;
 };
 // In the order of grammar.yy. editors/ knows the same words; a test compares them.
-constexpr std::array kReserved = {
+constexpr Reserved kReserved[] = {
     Reserved{"openqueue", Token::OPENQUEUE},
     Reserved{"use", Token::USE},
     Reserved{"const", Token::CONST},
@@ -63,7 +63,7 @@ constexpr std::array kReserved = {
     Reserved{"buffer", Token::BUFFER},
     Reserved{"port", Token::PORT},
 };
-constexpr std::array kSigns = {
+constexpr Reserved kSigns[] = {
     Reserved{"(", Token::LPAREN},      Reserved{")", Token::RPAREN},     Reserved{"[", Token::LBRACKET},
     Reserved{"]", Token::RBRACKET},    Reserved{"{", Token::LBRACE},     Reserved{"}", Token::RBRACE},
     Reserved{";", Token::SEMICOLON},   Reserved{":", Token::COLON},      Reserved{",", Token::COMMA},

@@ -43,6 +43,8 @@ void SwitchCore::apply_program() {
 void SwitchCore::change_policy(const PolicyChange& change, Time now) {
   at(PortId{0}).counters.policy_requeued += policy->change(change, now);
   apply_program();
+  for (std::uint16_t port = 0; port < port_count; ++port)  // frames may have come from an internal port
+    if (ports[port].sendable() != 0) list_ready(PortId{port}, ports[port]);
   for (std::uint16_t port = 0; port < port_count; ++port)
     for (std::uint8_t tc = 0; tc < kTrafficClasses; ++tc)
       request_pause(kPolicyOwner, PortId{port}, Tc{tc}, false, now);

@@ -149,6 +149,7 @@ void SwitchNode::add_policy(PolicyChange change) {
                                       [](Time at, const PolicyChange& other) { return at >= other.at; });
   policies_.insert(place, std::move(change));
   next_policy_ = policies_.back().at;
+  while (next_policy_ <= committed_) change_policy();  // what is due by now, in its order
 }
 
 void SwitchNode::change_policy() {

@@ -47,9 +47,12 @@ class SwitchNode {
   // As Switch::request_pause, by hand; `now` is not before the committed time.
   void request_pause(PauseOwner owner, PortId ingress, Tc tc, bool on, Time now);
 
-  // Earliest arrival, timer, departure or change of policy; Time::never() when there is none.
+  // Earliest arrival, timer, departure, or change of policy while frames wait; Time::never() when there is
+  // none. An empty switch changes its policy before its next event, so that nothing waits for the change.
   Time next_event() const {
-    return std::min({arrivals_.next_due(), timers_.min_time(), departures_.min_time(), next_policy_});
+    const Time change =
+        next_policy_.is_never() || switch_.queued_frames() == 0 ? Time::never() : next_policy_;
+    return std::min({arrivals_.next_due(), timers_.min_time(), departures_.min_time(), change});
   }
 
   // Runs all events before `limit`. A frame that departs at d on p is handed over as out(p, PacketRef, d,

@@ -51,13 +51,17 @@ void SwitchPolicy::remove(std::uint32_t node, Time now) {
   gone(node, of(node).packet(node));
 }
 
-// Memory is not promised twice: what waits by an older policy counts in the buffers of the newer ones.
 void SwitchPolicy::gone(std::uint32_t node, const PolicyPacket& packet) {
   if (runs_.size() == 1) return;
-  for (Run& run : runs_)
-    if (run.serial > serial_of_[node])
-      run.instance.carry(packet.out, Bytes::from_count(-std::int64_t{packet.size}), -1);
+  uncount(packet, serial_of_[node]);
   forget_drained();
+}
+
+// Memory is not promised twice: what waits by an older policy counts in the buffers of the newer ones.
+void SwitchPolicy::uncount(const PolicyPacket& packet, std::uint32_t serial) {
+  for (Run& run : runs_)
+    if (run.serial > serial)
+      run.instance.carry(packet.out, Bytes::from_count(-std::int64_t{packet.size}), -1);
 }
 
 void SwitchPolicy::forget_drained() {
@@ -108,7 +112,13 @@ Time SwitchPolicy::next_move() const {
 }
 
 bool SwitchPolicy::move(Time now, PolicyInstance::Move& what) {
-  return std::any_of(runs_.begin(), runs_.end(), [&](Run& run) { return run.instance.move(now, what); });
+  for (Run& run : runs_) {
+    if (!run.instance.move(now, what)) continue;
+    for (const std::uint32_t node : what.outcome.evicted) uncount(run.instance.packet(node), run.serial);
+    if (what.outcome.refused) uncount(run.instance.packet(what.node), run.serial);
+    return true;
+  }
+  return false;
 }
 
 std::string problem_of_policies(const SwitchConfig& config) {

@@ -82,6 +82,7 @@ class SwitchPolicy {
   void note_moves();
   std::uint64_t requeue(std::size_t from, std::size_t to, Time now);
   void gone(std::uint32_t node, const PolicyPacket& packet);
+  void uncount(const PolicyPacket& packet, std::uint32_t serial);
   void forget_drained();
   Run& add(std::shared_ptr<const PolicyProgram> program);
 

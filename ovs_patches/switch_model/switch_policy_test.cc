@@ -1,6 +1,5 @@
 #include "ovs_patches/switch_model/switch_policy.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "ovs_patches/switch_model/policy/test_programs.h"
@@ -9,7 +8,7 @@
 namespace rocelab {
 namespace {
 
-using testing::ElementsAre;
+using Nodes = std::vector<std::uint32_t>;
 
 class SwitchPolicyTest : public testing::Test {
  protected:
@@ -45,7 +44,7 @@ TEST_F(SwitchPolicyTest, FramesLeaveByThePolicyThatAdmittedThem) {
   EXPECT_EQ(policy.change({now_, fifo(), false}, now_), 0u);
   EXPECT_EQ(policy.draining(), 1u);
   for (std::uint32_t node = 3; node < 6; ++node) policy.arrive(node, frame(), now_, outcome_);
-  EXPECT_THAT(drain_all(policy), ElementsAre(2, 1, 0, 3, 4, 5));
+  EXPECT_EQ(drain_all(policy), (Nodes{2, 1, 0, 3, 4, 5}));
   EXPECT_EQ(policy.draining(), 0u);
 }
 
@@ -56,7 +55,7 @@ TEST_F(SwitchPolicyTest, RequeuedFramesJoinTheNewPolicy) {
   EXPECT_EQ(policy.draining(), 0u);
   policy.arrive(3, frame(), now_, outcome_);
   EXPECT_TRUE(outcome_.refused);
-  EXPECT_THAT(drain_all(policy), ElementsAre(0, 1, 2));
+  EXPECT_EQ(drain_all(policy), (Nodes{0, 1, 2}));
 }
 
 TEST_F(SwitchPolicyTest, NoMoreThanThreePoliciesDrain) {
@@ -68,7 +67,7 @@ TEST_F(SwitchPolicyTest, NoMoreThanThreePoliciesDrain) {
   }
   EXPECT_EQ(policy.change({now_, fifo(), false}, now_), 1u) << "the oldest joins its successor";
   EXPECT_EQ(policy.draining(), SwitchPolicy::kMostDraining);
-  EXPECT_THAT(drain_all(policy), ElementsAre(1, 0, 2, 3));
+  EXPECT_EQ(drain_all(policy), (Nodes{1, 0, 2, 3}));
 }
 
 TEST_F(SwitchPolicyTest, WhatAnOlderPolicyHoldsTakesRoomInTheNewOnesBuffer) {
@@ -84,7 +83,7 @@ TEST_F(SwitchPolicyTest, WhatAnOlderPolicyHoldsTakesRoomInTheNewOnesBuffer) {
   EXPECT_FALSE(outcome_.refused);
   policy.arrive(4, frame(), now_, outcome_);
   EXPECT_TRUE(outcome_.refused) << "four frames of 100 bytes wait";
-  EXPECT_THAT(drain_all(policy), ElementsAre(0, 1, 2, 3));
+  EXPECT_EQ(drain_all(policy), (Nodes{0, 1, 2, 3}));
   for (std::uint32_t node = 5; node < 9; ++node) {
     policy.arrive(node, frame(), now_, outcome_);
     EXPECT_FALSE(outcome_.refused) << node;

@@ -1,6 +1,5 @@
 #include "ovs_patches/switch_model/policy/instance.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "ovs_patches/switch_model/policy/test_programs.h"
@@ -8,8 +7,7 @@
 namespace rocelab {
 namespace {
 
-using testing::ElementsAre;
-using testing::IsEmpty;
+using Nodes = std::vector<std::uint32_t>;
 
 PolicyPacket frame(std::int64_t processing, std::uint32_t size = 100, std::uint16_t out = 0) {
   PolicyPacket packet;
@@ -45,12 +43,12 @@ TEST_F(PolicyInstanceTest, TailDropRefusesTheArrivalAndServesInOrder) {
   maker.made.queues[0].congestion = maker.tail_drop();
   maker.made.queues[0].drop.kind = PolicyOrder::Kind::kNewest;
   PolicyInstance policy(maker.made, rng_);
-  for (std::uint32_t node = 0; node < 3; ++node) EXPECT_THAT(arrive(policy, node, frame(1)), IsEmpty());
-  EXPECT_THAT(arrive(policy, 3, frame(1)), ElementsAre(3));
+  for (std::uint32_t node = 0; node < 3; ++node) EXPECT_EQ(arrive(policy, node, frame(1)), Nodes{});
+  EXPECT_EQ(arrive(policy, 3, frame(1)), (Nodes{3}));
   EXPECT_EQ(policy.counts(0).arrived, 4u);
   EXPECT_EQ(policy.counts(0).dropped, 1u);
   EXPECT_EQ(policy.counts(0).peak_bytes, 400u);  // the arrival is counted before it is judged
-  EXPECT_THAT(drain(policy), ElementsAre(0, 1, 2));
+  EXPECT_EQ(drain(policy), (Nodes{0, 1, 2}));
   EXPECT_EQ(policy.frames(), 0u);
 }
 
@@ -65,10 +63,10 @@ TEST_F(PolicyInstanceTest, PushOutDropsTheFirstOfTheDropOrder) {
   arrive(policy, 0, frame(3));
   arrive(policy, 1, frame(1));
   arrive(policy, 2, frame(3));
-  EXPECT_THAT(arrive(policy, 3, frame(2)), ElementsAre(2)) << "of equals the newest gives way";
-  EXPECT_THAT(arrive(policy, 4, frame(4)), ElementsAre(4));
-  EXPECT_THAT(arrive(policy, 2, frame(3)), ElementsAre(2)) << "a node may be used again";
-  EXPECT_THAT(drain(policy), ElementsAre(1, 3, 0));
+  EXPECT_EQ(arrive(policy, 3, frame(2)), (Nodes{2})) << "of equals the newest gives way";
+  EXPECT_EQ(arrive(policy, 4, frame(4)), (Nodes{4}));
+  EXPECT_EQ(arrive(policy, 2, frame(3)), (Nodes{2})) << "a node may be used again";
+  EXPECT_EQ(drain(policy), (Nodes{1, 3, 0}));
 }
 
 TEST_F(PolicyInstanceTest, ALargeArrivalEvictsSeveral) {
@@ -78,8 +76,8 @@ TEST_F(PolicyInstanceTest, ALargeArrivalEvictsSeveral) {
   queue.drop.kind = PolicyOrder::Kind::kOldest;
   PolicyInstance policy(maker.made, rng_);
   for (std::uint32_t node = 0; node < 3; ++node) arrive(policy, node, frame(1));
-  EXPECT_THAT(arrive(policy, 3, frame(1, 250)), ElementsAre(0, 1, 2));
-  EXPECT_THAT(arrive(policy, 4, frame(1, 301)), ElementsAre(4)) << "it would not fit into the empty queue";
+  EXPECT_EQ(arrive(policy, 3, frame(1, 250)), (Nodes{0, 1, 2}));
+  EXPECT_EQ(arrive(policy, 4, frame(1, 301)), (Nodes{4})) << "it would not fit into the empty queue";
 }
 
 // Without a condition the declared size still bounds what waits.
@@ -89,7 +87,7 @@ TEST_F(PolicyInstanceTest, TheDeclaredSizeIsAHardBound) {
   PolicyInstance policy(maker.made, rng_);
   arrive(policy, 0, frame(1));
   arrive(policy, 1, frame(1));
-  EXPECT_THAT(arrive(policy, 2, frame(1)), ElementsAre(2));
+  EXPECT_EQ(arrive(policy, 2, frame(1)), (Nodes{2}));
 }
 
 TEST_F(PolicyInstanceTest, ABufferTakesFromItsLongestQueue) {
@@ -109,13 +107,13 @@ TEST_F(PolicyInstanceTest, ABufferTakesFromItsLongestQueue) {
   }
   PolicyInstance policy(maker.made, rng_);
   for (std::uint32_t node = 0; node < 4; ++node) arrive(policy, node, frame(1, 100, 0));
-  EXPECT_THAT(arrive(policy, 4, frame(1, 100, 1)), ElementsAre(3)) << "of another port's queue";
-  EXPECT_THAT(arrive(policy, 5, frame(1, 100, 1)), ElementsAre(2));
-  EXPECT_THAT(arrive(policy, 6, frame(1, 100, 1)), ElementsAre(6)) << "its own queue is the longest now";
+  EXPECT_EQ(arrive(policy, 4, frame(1, 100, 1)), (Nodes{3})) << "of another port's queue";
+  EXPECT_EQ(arrive(policy, 5, frame(1, 100, 1)), (Nodes{2}));
+  EXPECT_EQ(arrive(policy, 6, frame(1, 100, 1)), (Nodes{6})) << "its own queue is the longest now";
   policy.carry(PortId{0}, 100_B, 1);
-  EXPECT_THAT(drain(policy, 1), ElementsAre(4, 5));
-  EXPECT_THAT(arrive(policy, 7, frame(1, 100, 0)), IsEmpty());
-  EXPECT_THAT(arrive(policy, 8, frame(1, 100, 0)), ElementsAre(8)) << "what another policy holds takes room";
+  EXPECT_EQ(drain(policy, 1), (Nodes{4, 5}));
+  EXPECT_EQ(arrive(policy, 7, frame(1, 100, 0)), Nodes{});
+  EXPECT_EQ(arrive(policy, 8, frame(1, 100, 0)), (Nodes{8})) << "what another policy holds takes room";
 }
 
 TEST_F(PolicyInstanceTest, ATurnGivesEveryQueueItsQuantum) {
@@ -148,7 +146,7 @@ TEST_F(PolicyInstanceTest, ATurnGivesEveryQueueItsQuantum) {
     packet.tc = Tc{static_cast<std::uint8_t>(node % 2)};
     arrive(policy, node, packet);
   }
-  EXPECT_THAT(drain(policy), ElementsAre(1, 0, 2, 3, 4, 6, 5, 7));
+  EXPECT_EQ(drain(policy), (Nodes{1, 0, 2, 3, 4, 6, 5, 7}));
 }
 
 TEST_F(PolicyInstanceTest, APausedLosslessClassWaits) {
@@ -164,8 +162,8 @@ TEST_F(PolicyInstanceTest, APausedLosslessClassWaits) {
     packet.tc = Tc{packet.in.value == 1 ? std::uint8_t{3} : std::uint8_t{0}};
     arrive(policy, node, packet);
   }
-  EXPECT_THAT(drain(policy, 0, bit_of(Tc{3})), ElementsAre(0, 2));
-  EXPECT_THAT(drain(policy), ElementsAre(1, 3));
+  EXPECT_EQ(drain(policy, 0, bit_of(Tc{3})), (Nodes{0, 2}));
+  EXPECT_EQ(drain(policy), (Nodes{1, 3}));
 }
 
 }  // namespace

@@ -23,16 +23,18 @@ void collect_places(const ConfigNode& node, const std::string& path,
   }
 }
 
-void collect_files(const ConfigNode& node, const std::filesystem::path& folder,
+// `table`: the key of `node`.
+void collect_files(const ConfigNode& node, std::string_view table, const std::filesystem::path& folder,
                    std::vector<std::filesystem::path>& files) {
   for (const auto& [key, member] : node.members) {
     if (key == "label" || key == "case") continue;
-    const bool names_file = key == "cdf" || key == "file" ||
-                            ((key == "openqueue" || key == "policy") && member.text != "builtin");
-    if (names_file && member.kind == ConfigNode::Kind::kString) files.push_back(named_file(member, folder));
-    collect_files(member, folder, files);
+    const bool is_policy = key == "openqueue" || (key == "policy" && table == "policy_event");
+    if ((is_policy || key == "cdf" || key == "file") && member.kind == ConfigNode::Kind::kString &&
+        member.text != "builtin")
+      files.push_back(named_file(member, folder));
+    collect_files(member, key, folder, files);
   }
-  for (const ConfigNode& item : node.items) collect_files(item, folder, files);
+  for (const ConfigNode& item : node.items) collect_files(item, table, folder, files);
 }
 
 }  // namespace
@@ -65,7 +67,7 @@ std::string place_of(const Settings& settings, std::string key) {
 
 std::vector<std::filesystem::path> files_of(const ConfigNode& tree, const std::filesystem::path& folder) {
   std::vector<std::filesystem::path> files;
-  collect_files(tree, folder, files);
+  collect_files(tree, "", folder, files);
   return files;
 }
 

@@ -92,5 +92,15 @@ TEST(PolicyReaderTest, KeysThatAProgramReplacesAreWarnedOf) {
   EXPECT_TRUE(settings(policy("builtin") + "lossy_buffer = \"1MB\"\n").warnings.empty());
 }
 
+// A changed program is another run; other keys of that name name no files.
+TEST(PolicyReaderTest, ProgramsAreFilesOfTheRun) {
+  EXPECT_EQ(settings("[[policy_event]]\nat = \"1us\"\npolicy = \"" + kFolder + "lqd.oq\"\n").files.size(),
+            1u);
+  EXPECT_EQ(settings(policy(kFolder + "lqd.oq")).files.size(), 1u);
+  EXPECT_TRUE(settings("[[policy_event]]\nat = \"1us\"\npolicy = \"builtin\"\n").files.empty());
+  EXPECT_TRUE(settings("[switch.openqueue]\nfile = \"builtin\"\n").files.empty());
+  EXPECT_TRUE(settings("[switch.capfc]\nenabled = true\npolicy = \"stop-max\"\n").files.empty());
+}
+
 }  // namespace
 }  // namespace rocelab

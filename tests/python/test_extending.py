@@ -35,6 +35,7 @@ SEEN = {
             "actions",
             "mechanism_table",
             "switch",
+            "switch_by_policy",
             "switch_input",
             "switch_node",
             "switch_preempt",

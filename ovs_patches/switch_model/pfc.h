@@ -22,17 +22,17 @@ namespace rocelab {
 // several classes share a frame.
 class PauseRequests {
  public:
-  static constexpr unsigned kMostOwners = 16;  // they are numbers below this
+  static constexpr unsigned kMostOwners = 32;  // they are numbers below this
 
   PauseRequests(std::uint16_t quanta, std::uint16_t refresh_percent, Rate rate)
       : quanta_(quanta), refresh_after_(pause_duration(quanta, rate) * refresh_percent / 100) {}
 
   // True: whether the class is asked for has changed.
   bool request(unsigned owner, Tc tc, bool on) {
-    std::uint16_t& owners = owners_[tc.value];
+    std::uint32_t& owners = owners_[tc.value];
     const bool before = owners != 0;
-    const auto bit = static_cast<std::uint16_t>(1u << owner);
-    owners = static_cast<std::uint16_t>(on ? owners | bit : owners & ~bit);
+    const std::uint32_t bit = std::uint32_t{1} << owner;
+    owners = on ? owners | bit : owners & ~bit;
     asked_ = static_cast<TcMask>(owners != 0 ? asked_ | bit_of(tc) : asked_ & ~bit_of(tc));
     return before != (owners != 0);
   }
@@ -55,7 +55,7 @@ class PauseRequests {
   std::uint16_t quanta_;
   Duration refresh_after_;
   Time next_refresh_ = Time::never();
-  std::array<std::uint16_t, kTrafficClasses> owners_{};
+  std::array<std::uint32_t, kTrafficClasses> owners_{};
   std::unique_ptr<std::array<Time, kTrafficClasses>> refresh_at_;  // from the first frame on
 };
 

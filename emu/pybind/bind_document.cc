@@ -1,4 +1,4 @@
-// What a scenario's text says, as a tree of Python's own values: for scenarios that are changed and written
+// The text of a scenario as a tree of Python's own values: for scenarios that are changed and written
 // by Python.
 #include <filesystem>
 #include <utility>

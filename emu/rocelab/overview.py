@@ -85,7 +85,7 @@ def _by_port(records: Array) -> dict[int, Array]:
 def _steps(carried: Array, edges: Array) -> Array:
     """Bytes in each stretch, of a count that holds until its next record."""
     counts: Array = np.insert(carried["bytes"].astype(np.int64), 0, 0)
-    # What is recorded at an instant was carried before it.
+    # A record of an instant counts what was carried before it.
     at = counts[np.searchsorted(carried["time_ps"], edges, side="right")]
     return np.diff(at)
 

@@ -88,7 +88,7 @@ PACKAGES: dict[str, tuple[str, ...]] = {
         *("python3-nbclient", "python3-ipykernel"),  # run docs/tour.ipynb
     ),
 }
-# Whose command is there, from wherever it came, is not installed a second time.
+# A package is not installed where its command is there already, from wherever it came.
 _COMMANDS = {"nodejs": "node", "npm": "npm"}
 LOG = paths.LOGS / "packages.log"
 _APT = ("apt-get", "-o", "DPkg::Lock::Timeout=300", "-o", "APT::Color=0")

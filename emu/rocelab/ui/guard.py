@@ -2,7 +2,7 @@
 
 - Only requests whose Host is this server's loopback address: a name that someone else's DNS points here is refused.
 - Only with the cookie that the printed address gives (?token=...), compared in constant time; HttpOnly, SameSite=Strict.
-- What changes something needs an Origin that is this server's.
+- A request that changes something needs an Origin that is this server's.
 - Bodies have a size limit; answers carry a Content-Security-Policy without inline scripts.
 """
 

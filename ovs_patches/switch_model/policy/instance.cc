@@ -12,9 +12,6 @@ namespace {
 
 constexpr std::uint64_t bit(std::uint32_t index) { return std::uint64_t{1} << index; }
 
-// A turn that the compiler has let through ends long before.
-constexpr int kMostVisits = 1 << 16;
-
 }  // namespace
 
 PolicyInstance::Queue::Queue(const PolicyQueue& queue, const Rng& parent)
@@ -55,77 +52,6 @@ PolicyInstance::PolicyInstance(const PolicyProgram& program, const Rng& rng) : p
       if (there.empty() || there.back() != b) there.push_back(b);
     }
   learn_shapes();
-}
-
-// What most programs are, found once so that frames cost less. Nothing else depends on it.
-void PolicyInstance::learn_shapes() {
-  for (std::uint32_t q = 0; q < queues_.size(); ++q) {
-    const PolicyQueue& spec = program_->queues[q];
-    Queue& queue = queues_[q];
-    queue.plain = spec.buffer == kNoPolicyObject && spec.post_admission.empty() &&
-                  (spec.congestion.empty() || is_tail_drop(q));
-    queue.has_ranks =
-        spec.service.kind == PolicyOrder::Kind::kKey || spec.drop.kind == PolicyOrder::Kind::kKey;
-    const PolicySchedule& schedule = program_->ports[spec.port].schedule;
-    const PolicyKey& order = schedule.has_strict && spec.strict > 0 ? schedule.strict_order : schedule.order;
-    if (!order.components.empty()) queue.order = &order;
-  }
-  for (std::uint32_t port = 0; port < program_->select.size(); ++port) {
-    if (!only_class_selects(program_->select[port])) continue;
-    for (std::uint8_t tc = 0; tc < kTrafficClasses; ++tc) {
-      PolicyPacket packet;
-      packet.out = PortId{static_cast<std::uint16_t>(port)};
-      packet.tc = Tc{tc};
-      ports_[port].queue_of[tc] = select_for(packet, Time::zero());
-    }
-    ports_[port].by_class = true;
-  }
-}
-
-bool PolicyInstance::only_class_selects(const PolicySelection& selection) const {
-  const auto only_class = [&](PolicyCode code) {
-    for (std::uint32_t i = 0; i < code.count; ++i) {
-      const PolicyInstruction& at = program_->code[code.first + i];
-      const bool loads = at.op < PolicyOp::kAdd;
-      const bool is_class =
-          at.op == PolicyOp::kPacket && at.a == static_cast<std::uint8_t>(PacketField::kClass);
-      if (at.op == PolicyOp::kChance || (loads && at.op != PolicyOp::kConstant && !is_class)) return false;
-    }
-    return true;
-  };
-  return std::ranges::all_of(selection.cases, [&](const PolicySelection::Case& option) {
-    return only_class(option.predicate) && only_class(option.index);
-  });
-}
-
-// One case, currSize > size, that drops the newest: the arrival is refused where it does not fit, which the
-// declared size says anyway.
-bool PolicyInstance::is_tail_drop(std::uint32_t number) const {
-  const PolicyQueue& queue = program_->queues[number];
-  if (queue.lossless || queue.drop.kind != PolicyOrder::Kind::kNewest || queue.congestion.size() != 1)
-    return false;
-  const PolicyCase& only = queue.congestion.front();
-  if (only.actions.size() != 1 || only.actions.front().kind != PolicyAction::Kind::kDrop ||
-      only.actions.front().share.part < only.actions.front().share.whole || only.predicate.count != 3)
-    return false;
-  const PolicyInstruction* code = program_->code.data() + only.predicate.first;
-  const auto own = [&](const PolicyInstruction& at, QueueField field) {
-    return at.op == PolicyOp::kQueue && at.a == static_cast<std::uint8_t>(field) &&
-           (at.operand == kContextObject || at.operand == number);
-  };
-  const auto is_size = [&](const PolicyInstruction& at) {
-    return own(at, QueueField::kSize) ||
-           (at.op == PolicyOp::kConstant && program_->constants[at.operand] == queue.size);
-  };
-  const QueueField counted = queue.in_packets ? QueueField::kPackets : QueueField::kBytes;
-  const auto is_length = [&](const PolicyInstruction& at) {
-    return own(at, QueueField::kCurrSize) || own(at, counted);
-  };
-  const auto less = [&](const PolicyInstruction& size, const PolicyInstruction& length) {
-    return is_size(size) && is_length(length) && code[2].op == PolicyOp::kLess && code[2].a == size.to &&
-           code[2].b == length.to && size.to != length.to;
-  };
-  return less(code[0], code[1]) || less(code[1], code[0]);
 }
 
 PolicyInstance::Context PolicyInstance::context_of(std::uint32_t queue, const PolicyPacket* packet,
@@ -436,63 +362,6 @@ void PolicyInstance::act(const std::vector<PolicyAction>& actions, const Context
 void PolicyInstance::act_first(const PolicyCases& cases, const Context& context, PolicyOutcome& outcome) {
   for (const PolicyCase& option : cases)
     if (holds(option.predicate, context)) return act(option.actions, context, outcome);
-}
-
-std::optional<std::uint32_t> PolicyInstance::pick(std::uint32_t number, TcMask paused, Time now) {
-  const Port& port = ports_[number];
-  instructions_ = 0;
-  std::uint64_t eligible = port.waiting;
-  for (TcMask left = paused; left != 0; left &= static_cast<TcMask>(left - 1))
-    eligible &= ~port.of_class[static_cast<unsigned>(std::countr_zero(left))];
-  if (eligible == 0) return std::nullopt;
-  return head(pick_queue(number, eligible, now));
-}
-
-std::uint32_t PolicyInstance::pick_queue(std::uint32_t number, std::uint64_t eligible, Time now) {
-  const PolicyPort& spec = program_->ports[number];
-  Port& port = ports_[number];
-  const PolicySchedule& schedule = spec.schedule;
-  const std::uint64_t strict = schedule.has_strict ? eligible & port.strict : 0;
-  const std::uint32_t index = strict != 0                        ? pick_first(spec, strict)
-                              : schedule.turn != kNoPolicyObject ? pick_turn(spec, port, eligible, now)
-                                                                 : pick_first(spec, eligible);
-  return spec.queues[index];
-}
-
-// Of queues that compare equal, the lowest index.
-std::uint32_t PolicyInstance::pick_first(const PolicyPort& spec, std::uint64_t eligible) const {
-  auto found = static_cast<std::uint32_t>(std::countr_zero(eligible));
-  for (std::uint64_t left = eligible & (eligible - 1); left != 0; left &= left - 1) {
-    const auto index = static_cast<std::uint32_t>(std::countr_zero(left));
-    if (queues_[spec.queues[index]].key < queues_[spec.queues[found]].key) found = index;
-  }
-  return found;
-}
-
-std::uint32_t PolicyInstance::pick_turn(const PolicyPort& spec, Port& port, std::uint64_t eligible,
-                                        Time now) {
-  if ((eligible & (eligible - 1)) == 0) return static_cast<std::uint32_t>(std::countr_zero(eligible));
-  const PolicyTurn& turn = program_->turns[spec.schedule.turn];
-  const auto context_at_turn = [&] {
-    const std::uint32_t queue = spec.queues[port.current];
-    const std::uint32_t node = head(queue);
-    Context context = context_of(queue, &waiting_[node].packet, now);
-    context.node = node;
-    return context;
-  };
-  for (int visit = 0; visit < kMostVisits; ++visit) {
-    if ((eligible & bit(port.current)) != 0) {
-      const Context context = context_at_turn();
-      if (holds(turn.serve, context)) {
-        act(turn.after, context, unseen_);
-        return port.current;
-      }
-    }
-    const std::uint64_t behind = port.current < 63 ? eligible & ~(bit(port.current + 1) - 1) : 0;
-    port.current = static_cast<std::uint32_t>(std::countr_zero(behind != 0 ? behind : eligible));
-    act(turn.enter, context_at_turn(), unseen_);
-  }
-  return port.current;
 }
 
 void PolicyInstance::on_empty(std::uint32_t queue, std::uint32_t node, Time now) {

@@ -11,6 +11,12 @@ namespace {
 // (verbs_app/flows/runner.cc).
 constexpr Duration kLinger = 1_ms;
 
+// A recorder hears of packets in the order in which nodes run.
+Partition partition_of(const RunPlan& plan, const DesOptions& options, bool recorded) {
+  if (recorded || options.driver == Driver::kGlobalOrder) return {};
+  return make_partition(plan, std::max(options.threads, options.parts));
+}
+
 std::unique_ptr<Replay> record(const RunPlan& original, Driver driver) {
   auto replay = std::make_unique<Replay>(original);
   DesOptions options;
@@ -29,8 +35,9 @@ DesRun::DesRun(RunPlan plan, const DesOptions& options, Replay* recorder)
     : plan_(std::move(plan)),
       options_(options),
       replay_(plan_.original ? record(*plan_.original, options.driver) : nullptr),
-      network_(plan_, (open_traces(options), sinks(replay_ ? replay_.get() : recorder))),
-      engine_(network_, options.driver),
+      network_(plan_, (open_traces(options), sinks(replay_ ? replay_.get() : recorder)),
+               partition_of(plan_, options, replay_ || recorder != nullptr)),
+      engine_(network_, options.driver, options.threads, options.clock),
       stop_(std::min(options.stop, Time::zero() + plan_.settings.engine.limit)) {
   plan_.routes = std::vector<Route>();  // the network has compiled them; with many switches they are large
 }

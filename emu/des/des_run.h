@@ -23,6 +23,10 @@ struct DesOptions {
   std::string trace_dir;      // event files; empty: none
   std::string pcap_dir;       // captures; empty: none
   Time stop = Time::never();  // the run is over here, however long the plan lets it go on
+  // None of these changes a result. A run with an original, or one that is recorded, has one part.
+  std::uint32_t threads = 1;
+  std::uint32_t parts = 0;  // at least so many are made, for fewer threads to run; 0: one a thread
+  Engine::Clock clock = nullptr;
 };
 
 // Of one flow, both ends.
@@ -50,6 +54,7 @@ class DesRun {
   std::uint64_t windows() const { return engine_.steps(); }
   bool complete() const { return network_.programs_running() == 0; }  // every program came to its end
   std::size_t programs_running() const { return network_.programs_running(); }
+  const Engine& engine() const { return engine_; }
 
   // --- when it is over
   const RunPlan& plan() const { return plan_; }  // without its routes

@@ -4,23 +4,55 @@
 
 namespace rocelab::des {
 
+Engine::Engine(Network& network, Driver driver, std::uint32_t threads, Clock clock)
+    : network_(network), driver_(driver), clock_(clock) {
+  threads = std::min(threads, network.parts());
+  if (threads > 1) crew_ = std::make_unique<Crew>(threads);
+  if (clock == nullptr) return;
+  ticks_.resize(network.parts());
+  work_.busy.resize(network.parts());
+}
+
 bool Engine::step(Time stop) {
-  const Time begin = network_.next_event();
-  if (begin >= stop) return false;
-  const std::size_t nodes = network_.nodes();
-  ++steps_;
   if (driver_ == Driver::kGlobalOrder) {
+    const Time begin = network_.next_event();
+    if (begin >= stop) return false;
     std::size_t first = 0;
     while (network_.next_event(first) != begin) ++first;
     network_.run(first, begin + Duration::from_ps(1));
     now_ = begin;  // other nodes may have events at this instant
+    ++steps_;
     return true;
   }
+  const Time begin = network_.next_window();
+  if (begin >= stop) return false;
   const Time end = std::min(begin + network_.lookahead(), stop);
-  for (std::size_t node = 0; node < nodes; ++node)
-    if (network_.next_event(node) < end) network_.run(node, end);
+  network_.begin_window();
+  if (crew_)
+    crew_->each([this, end](std::uint32_t thread) { run_parts(thread, end); });
+  else
+    run_parts(0, end);
+  if (clock_ != nullptr) count_work();
   now_ = end;
+  ++steps_;
   return true;
+}
+
+void Engine::run_parts(std::uint32_t thread, Time end) {
+  for (std::uint32_t part = thread; part < network_.parts(); part += threads()) {
+    const std::uint64_t begin = clock_ != nullptr ? clock_() : 0;
+    network_.run_part(part, end);
+    if (clock_ != nullptr) ticks_[part].value = clock_() - begin;
+  }
+}
+
+void Engine::count_work() {
+  std::uint64_t longest = 0;
+  for (std::size_t part = 0; part < ticks_.size(); ++part) {
+    work_.busy[part] += ticks_[part].value;
+    longest = std::max(longest, ticks_[part].value);
+  }
+  work_.critical += longest;
 }
 
 }  // namespace rocelab::des

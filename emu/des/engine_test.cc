@@ -48,9 +48,11 @@ struct Traces {
   std::uint64_t records = 0;
 };
 
-Traces traces(const RunPlan& plan, Driver driver) {
+Traces traces(const RunPlan& plan, Driver driver, std::uint32_t threads = 1, std::uint32_t parts = 0) {
   DesOptions options;
   options.driver = driver;
+  options.threads = threads;
+  options.parts = parts;
   DesRun run(plan, options);
   while (!run.advance(1 << 10)) {
   }
@@ -65,6 +67,17 @@ TEST_P(SmallScenarioTest, WindowsGiveTheTracesOfTheGlobalOrder) {
     const Traces windows = traces(plan, Driver::kWindows), oracle = traces(plan, Driver::kGlobalOrder);
     EXPECT_GT(windows.records, 0u) << plan.label;
     EXPECT_EQ(windows.hash, oracle.hash) << plan.label;
+  }
+}
+
+TEST_P(SmallScenarioTest, PartsAndThreadsChangeNothing) {
+  for (const RunPlan& plan : small_plans(GetParam())) {
+    const Traces alone = traces(plan, Driver::kWindows);
+    for (const auto& [threads, parts] : {std::pair{1u, 3u}, {2u, 0u}, {3u, 0u}, {2u, 64u}}) {
+      const Traces together = traces(plan, Driver::kWindows, threads, parts);
+      EXPECT_EQ(alone.hash, together.hash) << plan.label << ", " << threads << " threads, " << parts;
+      EXPECT_EQ(alone.records, together.records) << plan.label;
+    }
   }
 }
 

@@ -22,13 +22,18 @@ class FrameTap final : public PortTap {
   bool failed() const;
 
  private:
-  std::span<const std::byte> bytes_of(const Packet& packet);
-  std::span<const std::byte> bytes_of_control(std::uint32_t port, const Packet& packet, bool arrives);
+  using Buffer = std::vector<std::byte>;
+  std::span<const std::byte> bytes_of(const Packet& packet, Buffer& frame) const;
+  std::span<const std::byte> bytes_of_control(std::uint32_t port, const Packet& packet, bool arrives,
+                                              Buffer& frame) const;
 
   const RunPlan& plan_;
   WorldView world_;
-  std::vector<std::unique_ptr<SwitchCapture>> captures_;  // by switch
-  std::vector<std::byte> frame_;
+  struct Capture {  // of a switch, whose thread alone uses it
+    std::unique_ptr<SwitchCapture> file;
+    Buffer frame;
+  };
+  std::vector<Capture> captures_;
 };
 
 }  // namespace rocelab::des

@@ -54,8 +54,36 @@ Network::SwitchSlot::SwitchSlot(const RunPlan& plan, std::uint32_t index, Packet
   node.set_policies(policy_changes(plan.settings.policies.policies, index, entry.config, ports));
 }
 
-Network::Network(const RunPlan& plan, const Sinks& sinks)
-    : plan_(plan), sinks_(sinks), forwarding_(plan), flows_(program_flows(plan)), lookahead_(plan.lookahead) {
+// Places of a part begin at a cache line of their own, or its neighbours' threads would wait for each other.
+void Network::lay_out(const Partition& partition) {
+  constexpr std::size_t kPadding = 16;
+  const std::size_t nodes = plan_.world.hosts.size() + plan_.world.switches.size();
+  place_of_.resize(nodes);
+  part_of_.resize(nodes);
+  for (std::size_t node = 0; node < nodes; ++node) part_of_[node] = partition.part_of(node);
+  for (std::uint32_t p = 0; p < partition.parts; ++p) {
+    if (p > 0) node_at_.resize(node_at_.size() + kPadding);
+    Part& part = parts_[p];
+    part.first = static_cast<std::uint32_t>(node_at_.size());
+    for (std::uint32_t node = 0; node < nodes; ++node) {
+      if (part_of_[node] != p) continue;
+      place_of_[node] = static_cast<std::uint32_t>(node_at_.size());
+      node_at_.push_back(node);
+    }
+    part.last = static_cast<std::uint32_t>(node_at_.size());
+    for (auto& out : part.out) out.resize(partition.parts);
+  }
+  next_.resize(node_at_.size(), Time::never());
+}
+
+Network::Network(const RunPlan& plan, const Sinks& sinks, const Partition& partition)
+    : plan_(plan),
+      sinks_(sinks),
+      parts_(partition.parts),
+      forwarding_(plan),
+      flows_(program_flows(plan)),
+      lookahead_(plan.lookahead) {
+  lay_out(partition);
   endpoints_.resize(flows_.size());
   const World& world = plan.world;
   std::vector<bool> active(world.hosts.size());
@@ -63,33 +91,38 @@ Network::Network(const RunPlan& plan, const Sinks& sinks)
   for (std::uint32_t h = 0; h < world.hosts.size(); ++h)
     hosts_.push_back(!active[h]
                          ? nullptr
-                         : std::make_unique<HostNode>(plan, h, flows_, endpoints_, pool_, memory_,
+                         : std::make_unique<HostNode>(plan, h, flows_, endpoints_, part_of(h).pool, memory_,
                                                       sinks.hosts.empty() ? no_trace_ : *sinks.hosts[h]));
   if (sinks.replay != nullptr)
     for (std::uint32_t h = 0; h < world.hosts.size(); ++h)
       if (hosts_[h]) hosts_[h]->use_replay(sinks.replay->port(h));
   for (std::uint32_t s = 0; s < world.switches.size(); ++s)
-    switches_.push_back(std::make_unique<SwitchSlot>(
-        plan, s, pool_, sinks.switches.empty() ? nullptr : sinks.switches[s], no_trace_));
+    switches_.push_back(std::make_unique<SwitchSlot>(plan, s, part_of(world.hosts.size() + s).pool,
+                                                     sinks.switches.empty() ? nullptr : sinks.switches[s],
+                                                     no_trace_));
   links_.resize(world.ports.size());
   for (const PortEntry& port : world.ports) {
     const bool fails = std::ranges::count(world.link_changes, port_edges_.size(), &LinkChangeEntry::port) > 0;
     const bool faults_in = fails || rocelab::faults_in(world.view(), port).any(),
                faults_out = fails || port.to_peer.any();
-    port_edges_.push_back({&switches_[port.switch_index]->node,
-                           port.peer_host == kNoPeer ? nullptr : hosts_[port.peer_host].get(), port.peer_port,
-                           port.peer_host, port.switch_index,
-                           static_cast<std::uint32_t>(hosts_.size()) + port.switch_index,
-                           PortId{static_cast<std::uint16_t>(port.port_id)}, faults_in, faults_out});
+    const std::size_t node = hosts_.size() + port.switch_index;
+    port_edges_.push_back(
+        {&switches_[port.switch_index]->node,
+         port.peer_host == kNoPeer ? nullptr : hosts_[port.peer_host].get(), port.peer_port,
+         port.peer_host == kNoPeer ? kNoPeer : place_of_[port.peer_host], port.switch_index, place_of_[node],
+         PortId{static_cast<std::uint16_t>(port.port_id)}, faults_in, faults_out,
+         port.peer_port != kNoPeer &&
+             part_of_[hosts_.size() + world.ports[port.peer_port].switch_index] != part_of_[node]});
   }
   for (std::size_t i = 1; i <= plan.route_changes.size(); ++i)
     rerouted_.emplace_back(plan, routes_after(plan, i));
   plain_ = rerouted_.empty() && sinks.tap == nullptr &&
            std::ranges::none_of(port_edges_, [](const PortEdge& e) { return e.faults_in || e.faults_out; });
   for (const HostEntry& host : world.hosts) host_edges_.push_back({host.port, NodeId{host.node}});
-  next_.resize(hosts_.size(), Time::never());
-  for (const auto& slot : switches_) next_.push_back(slot->node.next_event());
+  for (std::size_t s = 0; s < switches_.size(); ++s)
+    next_[place_of_[hosts_.size() + s]] = switches_[s]->node.next_event();
   connect_programs();
+  for (Part& part : parts_) part.next = earliest(part);
 }
 
 Network::Link& Network::link(std::uint32_t port) {
@@ -105,14 +138,45 @@ void Network::connect_programs() {
   for (std::size_t h = 0; h < hosts_.size(); ++h) {
     if (!hosts_[h]) continue;
     hosts_[h]->program().begin();
-    next_[h] = hosts_[h]->next_event();
-    programs_running_ += hosts_[h]->program().over() ? 0 : 1;
+    next_[place_of_[h]] = hosts_[h]->next_event();
+    part_of(h).programs_running += hosts_[h]->program().over() ? 0 : 1;
+    if (hosts_[h]->program().any_failed()) part_of(h).any_failed = true;
   }
+}
+
+Time Network::earliest(const Part& part) const {
+  return *std::min_element(next_.begin() + part.first, next_.begin() + part.last);
 }
 
 Time Network::next_event() const { return *std::min_element(next_.begin(), next_.end()); }
 
+Time Network::next_window() const { return std::ranges::min_element(parts_, {}, &Part::next)->next; }
+
 // --- running
+
+void Network::run_part(std::uint32_t index, Time end) {
+  Part& part = parts_[index];
+  if (parts_.size() > 1) take_crossings(index);
+  for (std::uint32_t place = part.first; place < part.last; ++place)
+    if (next_[place] < end) run(node_at_[place], end);
+  part.next = std::min(earliest(part), part.first_crossing);
+}
+
+void Network::take_crossings(std::uint32_t index) {
+  Part& part = parts_[index];
+  for (auto& sent : part.out[side_]) sent.clear();  // they have been taken in the last window
+  part.first_crossing = Time::never();
+  for (Part& from : parts_)
+    for (const Crossing& crossing : from.out[side_ ^ 1][index])
+      arrive_at_switch(crossing.port, part.pool.clone(*crossing.packet), crossing.due);
+}
+
+void Network::send_away(const PortEdge& edge, PacketRef&& packet, Time due) {
+  Part& part = parts_[part_of_[hosts_.size() + edge.switch_index]];
+  const std::uint32_t to = part_of_[hosts_.size() + port_edges_[edge.peer_port].switch_index];
+  part.out[side_][to].push_back({std::move(packet), edge.peer_port, due});
+  part.first_crossing = std::min(part.first_crossing, due);
+}
 
 void Network::run_host(std::uint32_t index, Time end) {
   HostNode& host = *hosts_[index];
@@ -120,15 +184,17 @@ void Network::run_host(std::uint32_t index, Time end) {
   host.run_until(end, [this, index](PacketRef&& packet, const PathAddress& path, Time due) {
     send_from_host(index, std::move(packet), path, due);
   });
-  next_[index] = host.next_event();
-  if (!was_over && host.program().over()) --programs_running_;
+  next_[place_of_[index]] = host.next_event();
+  Part& part = part_of(index);
+  if (!was_over && host.program().over()) --part.programs_running;
+  if (host.program().any_failed()) part.any_failed = true;
 }
 
 void Network::run_switch(std::uint32_t index, Time end) {
   SwitchSlot& slot = *switches_[index];
   slot.samples.take_before(end, slot.node, slot.trace, [&](Time until) { run_until(slot, until); });
   run_until(slot, end);
-  next_[hosts_.size() + index] = slot.node.next_event();
+  next_[place_of_[hosts_.size() + index]] = slot.node.next_event();
 }
 
 void Network::run_until(SwitchSlot& slot, Time end) {
@@ -170,12 +236,22 @@ void Network::lose(std::uint32_t port, const Packet& packet, Time when, std::uin
 
 // --- results
 
-bool Network::any_failed() const {
-  return std::ranges::any_of(hosts_, [](const auto& host) { return host && host->program().any_failed(); });
+bool Network::any_failed() const { return std::ranges::any_of(parts_, &Part::any_failed); }
+
+std::size_t Network::programs_running() const {
+  std::size_t running = 0;
+  for (const Part& part : parts_) running += part.programs_running;
+  return running;
+}
+
+std::size_t Network::peak_packets() const {
+  std::size_t peak = 0;
+  for (const Part& part : parts_) peak += part.pool.capacity();
+  return peak;
 }
 
 bool Network::programs_over() const {
-  if (programs_running_ == 0) return true;
+  if (programs_running() == 0) return true;
   std::vector<bool> failed(flows_.size());
   for (const auto& host : hosts_)
     if (host)

@@ -4,6 +4,10 @@
 //
 // A frame that leaves a node goes straight into its receiver's queue of arrivals, with its due time: a link
 // is a FIFO of due times and no node of its own. Nothing sent at t is due before t + lookahead().
+//
+// Parts of a network (partition.h) may run at the same time. All that a node writes when it runs belongs to
+// its part: packets come from the part's pool, and a frame to another part waits in a list of its sender's
+// until the receiving part takes a copy of it at the begin of the next window.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +20,7 @@
 #include "emu/des/forwarding.h"
 #include "emu/des/host_node.h"
 #include "emu/des/huge_pages.h"
+#include "emu/des/partition.h"
 #include "emu/des/replay.h"
 #include "emu/des/virtual_link.h"
 #include "emu/record/sample_clock.h"
@@ -27,7 +32,7 @@
 namespace rocelab::des {
 
 // Told of every frame at a switch port, as the live engine's captures are: arrivals with the time of their
-// last bit, up to a lookahead ahead of it, and departures.
+// last bit, up to a lookahead ahead of it, and departures. Ports of one switch are told of by one thread.
 class PortTap {
  public:
   virtual ~PortTap() = default;
@@ -47,14 +52,14 @@ struct Sinks {
 class Network {
  public:
   // Throws std::runtime_error when the plan cannot be run. `plan` outlives it.
-  Network(const RunPlan& plan, const Sinks& sinks);
+  Network(const RunPlan& plan, const Sinks& sinks, const Partition& partition = {});
   Network(const Network&) = delete;
   Network& operator=(const Network&) = delete;
 
-  std::size_t nodes() const { return next_.size(); }
+  std::size_t nodes() const { return place_of_.size(); }
   Duration lookahead() const { return lookahead_; }
-  Time next_event(std::size_t node) const { return next_[node]; }  // Time::never(): none
-  Time next_event() const;                                         // of all nodes
+  Time next_event(std::size_t node) const { return next_[place_of_[node]]; }  // Time::never(): none
+  Time next_event() const;                                                    // of all nodes
   // Runs all events of the node before `end`. What it sends is due at `end` or later, if `end` is not after
   // the earliest event of all nodes + lookahead().
   void run(std::size_t node, Time end) {
@@ -63,6 +68,12 @@ class Network {
     else
       run_switch(static_cast<std::uint32_t>(node - hosts_.size()), end);
   }
+
+  // --- one window, part by part: begin_window(), then run_part() of every part, in any order or at once.
+  std::uint32_t parts() const { return static_cast<std::uint32_t>(parts_.size()); }
+  void begin_window() { side_ ^= 1; }
+  void run_part(std::uint32_t part, Time end);
+  Time next_window() const;  // the earliest event of all nodes, between two windows
   // Samples and records up to `end`, before which every node has run.
   void settle(Time end);
 
@@ -74,14 +85,14 @@ class Network {
   bool any_failed() const;
   bool programs_over() const;        // every end of every flow is over, or its peer's end has failed
   Time programs_over_since() const;  // the latest end of a program; never() while one runs
-  std::size_t programs_running() const { return programs_running_; }
+  std::size_t programs_running() const;
   SwitchPortCounters port_counters(std::uint32_t port, Time now) const;
   LinkCounters link_in(std::uint32_t port) const { return links_[port] ? links_[port]->in : LinkCounters{}; }
   LinkCounters link_out(std::uint32_t port) const {
     return links_[port] ? links_[port]->out : LinkCounters{};
   }
   std::uint64_t late_arrivals() const;
-  std::size_t peak_packets() const { return pool_.capacity(); }  // that were in the network at once
+  std::size_t peak_packets() const;  // that were in the network at once
 
  private:
   struct Link {  // at one switch port
@@ -91,12 +102,13 @@ class Network {
   };
   // What the way of a frame asks of a port, out of the plan's large entries.
   struct PortEdge {
-    SwitchNode* node;                        // whose port it is
-    HostNode* peer_host;                     // null: none, or one that takes no part
-    std::uint32_t peer_port, peer_index;     // of a switch: its port; of a host: its index
-    std::uint32_t switch_index, node_index;  // of the switch, among switches and among nodes
+    SwitchNode* node;                     // whose port it is
+    HostNode* peer_host;                  // null: none, or one that takes no part
+    std::uint32_t peer_port, peer_place;  // of a switch: its port; of a host: its place in next_
+    std::uint32_t switch_index, place;    // of the switch, among switches and in next_
     PortId id;
     bool faults_in, faults_out;  // failures among them
+    bool leads_away;             // its peer port is another part's
   };
   struct HostEdge {
     std::uint32_t port = 0;
@@ -111,7 +123,28 @@ class Network {
     SampleClock samples;
   };
 
+  // A frame to another part, and the port that it arrives at.
+  struct Crossing {
+    PacketRef packet;
+    std::uint32_t port;
+    Time due;
+  };
+  struct alignas(64) Part {
+    PacketPool pool{huge_pages};                // before everything that holds packets
+    std::uint32_t first = 0, last = 0;          // places of its nodes
+    std::vector<std::vector<Crossing>> out[2];  // of this window and of the last one; by part
+    Time first_crossing = Time::never();        // due, of this window's
+    Time next;                                  // its nodes' earliest event, or that of what it sends away
+    std::size_t programs_running = 0;
+    bool any_failed = false;
+  };
+
+  void lay_out(const Partition& partition);
+  Part& part_of(std::size_t node) { return parts_[part_of_[node]]; }
   void connect_programs();
+  Time earliest(const Part& part) const;
+  void take_crossings(std::uint32_t part);
+  void send_away(const PortEdge& edge, PacketRef&& packet, Time due);
   [[gnu::cold]] Link& link(std::uint32_t port);
   void run_host(std::uint32_t host, Time end);
   void run_switch(std::uint32_t index, Time end);
@@ -122,11 +155,11 @@ class Network {
   void arrive_from_switches(const PortEdge& edge, PacketRef&& packet, Time due);
   const Forwarding& forwarding_at(Time due) const;
   [[gnu::cold]] void lose(std::uint32_t port, const Packet& packet, Time when, std::uint8_t why);
-  void note(std::size_t node, Time due) { next_[node] = std::min(next_[node], due); }
+  void note(std::size_t place, Time due) { next_[place] = std::min(next_[place], due); }
 
   const RunPlan& plan_;
   Sinks sinks_;
-  PacketPool pool_{huge_pages};  // before everything that holds packets
+  std::vector<Part> parts_;
   NullMemory memory_;
   NullTrace no_trace_;
   Forwarding forwarding_;
@@ -139,9 +172,11 @@ class Network {
   std::vector<std::unique_ptr<Link>> links_;  // by port; null: has no faults and nothing to count yet
   std::vector<PortEdge> port_edges_;
   std::vector<HostEdge> host_edges_;
-  std::vector<Time> next_;  // by node: flat, scanned once per window
+  std::vector<Time> next_;                         // by place: part by part, flat, scanned once per window
+  std::vector<std::uint32_t> node_at_;             // by place
+  std::vector<std::uint32_t> place_of_, part_of_;  // by node
   Duration lookahead_;
-  std::size_t programs_running_ = 0;
+  unsigned side_ = 0;  // of Part::out that is being written
 };
 
 }  // namespace rocelab::des

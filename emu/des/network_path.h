@@ -19,7 +19,7 @@ namespace rocelab::des {
     const PortId* out = rules.out(edge.switch_index, packet->dst, udp_src_port_of(*packet));
     edge.node->deliver(edge.id, {out, out != nullptr ? 1u : 0u}, std::move(packet), due);
   }
-  note(edge.node_index, due);
+  note(edge.place, due);
 }
 
 [[gnu::always_inline]] inline void Network::send_from_host(std::uint32_t index, PacketRef&& packet,
@@ -56,10 +56,11 @@ namespace rocelab::des {
     }
   }
   if (edge.peer_port != kNoPeer) {
+    if (edge.leads_away) return send_away(edge, std::move(packet), due);
     arrive_at_switch(edge.peer_port, std::move(packet), due);
   } else if (edge.peer_host != nullptr) {
     edge.peer_host->deliver(std::move(packet), due);
-    note(edge.peer_index, due);
+    note(edge.peer_place, due);
   } else if (!is_link_local(packet->kind)) {
     ++link(port).out.undeliverable_frames;
   }

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 #include <stdexcept>
+#include <tuple>
 
 namespace rocelab {
 namespace {
@@ -48,7 +49,10 @@ void SwitchCapture::add(std::uint32_t port, Time time, std::span<const std::byte
 }
 
 void SwitchCapture::commit(Time until) {
-  std::ranges::stable_sort(staged_, {}, &Staged::time);
+  // Of one instant as nodes take them: arrivals before departures, each by port.
+  std::ranges::stable_sort(staged_, {}, [](const Staged& s) {
+    return std::tuple(s.time, s.direction == PcapngDirection::kOutbound, s.port);
+  });
   const auto rest = std::ranges::lower_bound(staged_, until, {}, &Staged::time);
   for (const Staged& s : std::span(staged_.begin(), rest))
     append_pcapng_packet(out_, s.port, s.time, std::span(bytes_).subspan(s.offset, s.length), s.direction);

@@ -30,7 +30,7 @@ class SwitchCapture {
 
   // `port`: by the order of the file's interfaces.
   void add(std::uint32_t port, Time time, std::span<const std::byte> frame, PcapngDirection direction);
-  // No frame before `until` will come any more: takes what is staged of that time, in order of time, and
+  // No frame before `until` will come any more: takes what is staged of that time, in a total order, and
   // writes it when there is much of it.
   void commit(Time until = Time::never());
   void flush();  // writes what has been committed

@@ -22,9 +22,11 @@ NO_IO = (
     "ovs_patches/openqueue",
     "ovs_patches/switch_model",
 )
-# Files of these folders that are there for it: readers and writers of files, huge pages, the end of a program.
+# Files of these folders that are there for it: readers and writers of files, huge pages, threads, the end of a program.
 DOES_IO = (
     "base/check.h",
+    "emu/des/crew.cc",
+    "emu/des/crew.h",
     "emu/des/huge_pages.cc",
     "emu/runner/flow_file.cc",
     "emu/runner/text_file.cc",

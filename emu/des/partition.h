@@ -1,0 +1,25 @@
+// Partition: which nodes of a run are run together, by one thread at a time. A switch and its hosts are never
+// apart, so that only links between switches lead from one part to another. Results do not depend on it.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "emu/runner/plan.h"
+
+namespace rocelab::des {
+
+struct Partition {
+  std::uint32_t parts = 1;
+  std::vector<std::uint32_t> of_node;  // by node (hosts, then switches): its part; empty: all in one
+  std::uint32_t part_of(std::size_t node) const { return of_node.empty() ? 0 : of_node[node]; }
+};
+
+// At most `parts` parts of about equal work with few links between them; fewer where there are fewer switches
+// with links to others. The work of a node is estimated from the flows that begin and end at it.
+Partition make_partition(const RunPlan& plan, std::uint32_t parts);
+
+// By the weight of each node, for tests: the same with the work given.
+Partition make_partition(const World& world, const std::vector<double>& work, std::uint32_t parts);
+
+}  // namespace rocelab::des

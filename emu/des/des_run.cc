@@ -17,6 +17,11 @@ Partition partition_of(const RunPlan& plan, const DesOptions& options, bool reco
   return make_partition(plan, std::max(options.threads, options.parts));
 }
 
+DesOptions with_threads(DesOptions options, const RunPlan& plan) {
+  if (options.threads == 0) options.threads = threads_for(plan, Crew::cores());
+  return options;
+}
+
 std::unique_ptr<Replay> record(const RunPlan& original, Driver driver) {
   auto replay = std::make_unique<Replay>(original);
   DesOptions options;
@@ -33,11 +38,11 @@ std::unique_ptr<Replay> record(const RunPlan& original, Driver driver) {
 
 DesRun::DesRun(RunPlan plan, const DesOptions& options, Replay* recorder)
     : plan_(std::move(plan)),
-      options_(options),
+      options_(with_threads(options, plan_)),
       replay_(plan_.original ? record(*plan_.original, options.driver) : nullptr),
       network_(plan_, (open_traces(options), sinks(replay_ ? replay_.get() : recorder)),
-               partition_of(plan_, options, replay_ || recorder != nullptr)),
-      engine_(network_, options.driver, options.threads, options.clock),
+               partition_of(plan_, options_, replay_ || recorder != nullptr)),
+      engine_(network_, options.driver, options_.threads, options.clock),
       stop_(std::min(options.stop, Time::zero() + plan_.settings.engine.limit)) {
   plan_.routes = std::vector<Route>();  // the network has compiled them; with many switches they are large
 }

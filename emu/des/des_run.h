@@ -24,8 +24,8 @@ struct DesOptions {
   std::string pcap_dir;       // captures; empty: none
   Time stop = Time::never();  // the run is over here, however long the plan lets it go on
   // None of these changes a result. A run with an original, or one that is recorded, has one part.
-  std::uint32_t threads = 1;
-  std::uint32_t parts = 0;  // at least so many are made, for fewer threads to run; 0: one a thread
+  std::uint32_t threads = 1;  // 0: by the cores and the size of the run
+  std::uint32_t parts = 0;    // at least so many are made, for fewer threads to run; 0: one a thread
   Engine::Clock clock = nullptr;
 };
 

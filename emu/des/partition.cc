@@ -120,6 +120,16 @@ Partition make_partition(const World& world, const std::vector<double>& work, st
   return partition;
 }
 
+std::uint32_t threads_for(const RunPlan& plan, std::uint32_t most) {
+  // A host at its link's rate is a few frames per window, and so is each switch on its paths; a run of fewer
+  // frames is over before threads have begun.
+  constexpr std::uint32_t kHosts = 8, kFrames = 50'000;
+  std::uint64_t frames = 0;
+  for (const Flow& flow : plan.flows) frames += flow.packets;
+  const std::uint64_t worth = std::min(plan.world.hosts.size() / kHosts, frames / kFrames);
+  return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(worth, 1, most));
+}
+
 Partition make_partition(const RunPlan& plan, std::uint32_t parts) {
   return make_partition(plan.world, expected_work(plan), parts);
 }

@@ -19,6 +19,10 @@ struct Partition {
 // with links to others. The work of a node is estimated from the flows that begin and end at it.
 Partition make_partition(const RunPlan& plan, std::uint32_t parts);
 
+// So many threads as the run is worth, of at most `most`: a meeting of threads costs about what a thread does
+// with a few hundred frames.
+std::uint32_t threads_for(const RunPlan& plan, std::uint32_t most);
+
 // By the weight of each node, for tests: the same with the work given.
 Partition make_partition(const World& world, const std::vector<double>& work, std::uint32_t parts);
 

@@ -11,13 +11,15 @@ namespace rocelab::python {
 namespace {
 
 std::unique_ptr<DesRun> make_run(const RunPlan& plan, bool trace, const std::string& trace_dir,
-                                 const std::string& pcap_dir, bool global_order, const py::object& stop_ps) {
+                                 const std::string& pcap_dir, bool global_order, const py::object& stop_ps,
+                                 std::uint32_t threads) {
   DesOptions options;
   options.driver = global_order ? des::Driver::kGlobalOrder : des::Driver::kWindows;
   options.trace = trace;
   options.trace_dir = trace_dir;
   options.pcap_dir = pcap_dir;
   options.stop = time_of(stop_ps);
+  options.threads = threads;
   return std::make_unique<DesRun>(plan, options);
 }
 
@@ -76,13 +78,14 @@ py::tuple digests(DesRun& run) {
 void bind_des(py::module_& m) {
   py::class_<DesRun>(m, "DesRun")
       .def(py::init(&make_run), "plan"_a, "trace"_a = true, "trace_dir"_a = "", "pcap_dir"_a = "",
-           "global_order"_a = false, "stop_ps"_a = py::none(),
+           "global_order"_a = false, "stop_ps"_a = py::none(), "threads"_a = 1,
            "`global_order`: by the slow oracle instead of windows. `stop_ps`: ends there, before "
-           "engine.limit.")
+           "engine.limit. `threads`: 0: by the cores and the size of the run.")
       .def("advance", &DesRun::advance, "steps"_a, py::call_guard<py::gil_scoped_release>(),
            "At most so many windows; True when the run is over.")
       .def_property_readonly("now_ps", [](const DesRun& run) { return run.now().ps(); })
       .def_property_readonly("windows", &DesRun::windows)
+      .def_property_readonly("threads", [](const DesRun& run) { return run.engine().threads(); })
       .def_property_readonly("complete", &DesRun::complete)
       .def_property_readonly("programs_running", &DesRun::programs_running)
       .def_property_readonly("late_frames", [](const DesRun& run) { return run.network().late_arrivals(); })

@@ -222,6 +222,7 @@ void bind_scenario(py::module_& m) {
       .def_property_readonly("ports", ports)
       .def_property_readonly("flows", flows)
       .def_property_readonly("parameters", parameters)
+      .def_property_readonly("threads", [](const RunPlan& plan) { return plan.settings.engine.threads; })
       .def(
           "measures",
           [](const RunPlan& plan, std::int64_t start_ps) {

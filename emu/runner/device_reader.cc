@@ -283,6 +283,13 @@ constexpr auto kEngine = fields(
     field<&EngineSettings::poll_interval>("poll_interval",
                                           "an empty poll_cq returns after this at the latest")
         .positive(),
+    field<&EngineSettings::threads>(
+        "threads",
+        "of virtual time, on as many cores; results are the same for any number. "
+        "`auto`: a thread per core, fewer for a small network, one for each run of "
+        "a sweep")
+        .within(1, 256)
+        .or_word("auto"),
     field<&EngineSettings::sample_interval>("sample_interval", "of queues and rates; 0: none"),
     field<&EngineSettings::warmup>("warmup", "flows that start earlier do not count"),
     field<&EngineSettings::measure>("measure", "flows that start within so long after `warmup` count")

@@ -146,6 +146,7 @@ struct EngineSettings {
   double pace = 0;      // 0: as fast as it goes; N: at least N times slower than real time
   double dilation = 1;  // wall clock: seconds of the machine's clock per second of experiment
   Duration poll_interval = 10_us;
+  std::uint32_t threads = 0;         // of virtual time; 0: as many as the run is worth
   Duration sample_interval = 20_us;  // zero: no samples
   Duration warmup{};                 // flows that start before it are not measured
   Duration measure = Duration::infinite();

@@ -11,10 +11,11 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 from rocelab import results
 from rocelab.des.engine import DesEngine
-from rocelab.scenario import make_plans, read_scenario
+from rocelab.scenario import make_plans, plan_of, read_scenario
 
 ROOT = Path(__file__).resolve().parents[2]
 QUICK = ROOT / "scenarios" / "quick.toml"
@@ -163,3 +164,24 @@ def test_no_root_is_needed() -> None:
             env={**os.environ, "MPLCONFIGDIR": folder, "HOME": folder},
         )
     assert done.stdout.strip() == "True", done.stderr
+
+
+@pytest.mark.parametrize("threads", (2, 3))
+def test_threads_change_no_result_and_no_file(tmp_path: Path, threads: int) -> None:
+    """Of a run with losses and failures of links, captures and samples: summary.json, event files and captures byte for byte."""
+    scenario = read_scenario(ROOT / "scenarios/link_failure.toml", (f"engine.threads={threads}", "seeds=[1]"))
+    label = scenario.labels[0]
+    many = DesEngine().execute(plan_of(scenario, label, 1), tmp_path / "many", pcap=True)
+    one = DesEngine(threads=1).execute(
+        plan_of(read_scenario(ROOT / "scenarios/link_failure.toml"), label, 1), tmp_path / "one", pcap=True
+    )
+    assert many.node_digests == one.node_digests
+    assert many.flows == one.flows
+    assert many.port_counters == one.port_counters
+    assert many.events.keys() == one.events.keys()
+    assert all(np.array_equal(many.events[name], one.events[name]) for name in one.events)
+    captures = sorted((tmp_path / "one").rglob("*.pcapng"))
+    assert captures
+    for file in captures:
+        other = tmp_path / "many" / file.relative_to(tmp_path / "one")
+        assert file.read_bytes() == other.read_bytes(), file.name

@@ -26,12 +26,16 @@ _FIRST_STEPS = 64  # windows between looks at the clock; adapted to how long the
 
 
 class DesEngine:
-    """`events` off: no event files and samples, only the trace_hash. `trace` off: not even that, and the run is as fast as it can be."""
+    """`events` off: no event files and samples, only the trace_hash. `trace` off: not even that, and the run is as fast as it can be. `threads`: of runs whose scenario
+    leaves them to us (engine.threads = "auto"); 0: by the cores and the size of the run."""
 
-    def __init__(self, report: Report = lambda _: None, trace: bool = True, events: bool = True) -> None:
+    def __init__(
+        self, report: Report = lambda _: None, trace: bool = True, events: bool = True, threads: int = 0
+    ) -> None:
         self.report = report
         self.trace = trace
         self.events = events
+        self.threads = threads
 
     def execute(self, plan: RunPlan, out: Path | None = None, pcap: bool = False) -> RunOutcome:
         """One run. What goes wrong in it is in the outcome's `error`, with what there is; a plan that cannot be run raises."""
@@ -47,6 +51,7 @@ class DesEngine:
                     trace=self.trace,
                     trace_dir=str(folder or ""),
                     pcap_dir=str(captures.resolve()) if captures else "",
+                    threads=plan.native.threads or self.threads,
                 )
                 self._drive(run, plan)
             except RuntimeError as e:

@@ -19,8 +19,9 @@ from rocelab.setup_build import jobs
 from rocelab.setup_progress import OUT_OF_TIME, Step, run_to_end, tail
 
 CTEST_LABELS = ("unit", "wire", "pair", "snapshot", "same", "fuzz")
-# What has threads or processes that share memory, in the tsan build: all of the live engine but for Open vSwitch, which has one thread.
+# What has threads or processes that share memory, in the tsan build: virtual time on several threads, and all of the live engine but for Open vSwitch, which has one.
 THREADED = (
+    "des_test",
     "lockstep_test",
     "live_pair_test",
     "direct_test",

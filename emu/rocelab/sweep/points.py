@@ -86,6 +86,8 @@ def _canonical(settings: dict[str, Any]) -> str:
 
 def _has_effect(key: str, parameters: dict[str, str]) -> bool:
     """Timers that are off, IRN's settings for RoCE and PFC's without PFC change nothing: their points are shared."""
+    if key == "engine.threads":  # how a run is computed
+        return False
     if key.startswith("timers.rto_") and parameters.get("timers.timeouts") == '"off"':
         return False
     if key.startswith("irn.") and parameters["mode"] == '"roce"':

@@ -52,11 +52,11 @@ class PointResult:
 
 
 def execute(point: Point, report: Report = lambda _: None) -> PointResult:
-    """In virtual time, with its trace_hash; events and samples are there for a measure alone. A run that does not complete is a RocelabError, but for a measure that
-    takes one that ended at its limit."""
+    """In virtual time, with its trace_hash, on one thread, since other points have the other cores; events and samples are there for a measure alone. A run that does
+    not complete is a RocelabError, but for a measure that takes one that ended at its limit."""
     scenario = read_scenario(Path(point.scenario), point.overrides)
     plan = plan_of(scenario, point.label, point.seed)
-    outcome = DesEngine(report, events=bool(point.measure)).execute(plan)
+    outcome = DesEngine(report, events=bool(point.measure), threads=1).execute(plan)
     if not point.measure or outcome.error is not None and _AT_LIMIT not in outcome.error:
         check_complete(outcome)
         return PointResult(run_summary(outcome), _flows(outcome))

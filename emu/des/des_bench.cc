@@ -27,7 +27,7 @@ double cpu_seconds() { return seconds(CLOCK_PROCESS_CPUTIME_ID); }
 
 std::uint64_t thread_ns() {
   timespec ts{};
-  clock_gettime(CLOCK_MONOTONIC, &ts);
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
   return static_cast<std::uint64_t>(ts.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(ts.tv_nsec);
 }
 

@@ -20,7 +20,7 @@ RunPlan two_hosts(std::vector<Route> routes) {
 }
 
 int out(const Forwarding& f, std::uint16_t host, std::uint16_t src_port) {
-  const PortId* port = f.out(0, NodeId{host}, src_port);
+  const PortId* port = f.out(f.row(0), NodeId{host}, src_port);
   return port != nullptr ? port->value : -1;
 }
 
@@ -41,6 +41,18 @@ TEST(ForwardingTest, BucketsGoByTheMaskedSourcePortBeforeTheRuleWithoutOne) {
   EXPECT_EQ(out(f, 1, 0xffff), 6);
   EXPECT_EQ(out(f, 0, 0xc000), -1) << "no rule: nobody";
   EXPECT_EQ(out(f, 9, 0xc000), -1) << "no such host";
+}
+
+TEST(ForwardingTest, HostsOfOneBlockMayHaveRulesOfTheirOwn) {
+  RunPlan plan = two_hosts({{0, 0x0a000002, 32, 0, 0, 2},
+                            {0, 0x0a000004, 30, 0, 0, 3},
+                            {0, 0x0a000000, 24, 0, 0, 1},
+                            {0, 0x0a000000, 8, 0, 0, 0}});
+  plan.world.hosts = {host(0x0a000101), host(0x0a000002), host(0x0a000001), host(0x0a000006),
+                      host(0x0a000008)};
+  const Forwarding f(plan);
+  for (const auto& [index, port] : {std::pair{0, 0}, {1, 2}, {2, 1}, {3, 3}, {4, 1}})
+    EXPECT_EQ(out(f, static_cast<std::uint16_t>(index), 0xc000), port) << index;
 }
 
 TEST(ForwardingTest, BucketsMayLieInTheHighBits) {

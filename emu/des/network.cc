@@ -106,13 +106,14 @@ Network::Network(const RunPlan& plan, const Sinks& sinks, const Partition& parti
     const bool faults_in = fails || rocelab::faults_in(world.view(), port).any(),
                faults_out = fails || port.to_peer.any();
     const std::size_t node = hosts_.size() + port.switch_index;
-    port_edges_.push_back(
-        {&switches_[port.switch_index]->node,
-         port.peer_host == kNoPeer ? nullptr : hosts_[port.peer_host].get(), port.peer_port,
-         port.peer_host == kNoPeer ? kNoPeer : place_of_[port.peer_host], port.switch_index, place_of_[node],
-         PortId{static_cast<std::uint16_t>(port.port_id)}, faults_in, faults_out,
-         port.peer_port != kNoPeer &&
-             part_of_[hosts_.size() + world.ports[port.peer_port].switch_index] != part_of_[node]});
+    const bool away = port.peer_port != kNoPeer &&
+                      part_of_[hosts_.size() + world.ports[port.peer_port].switch_index] != part_of_[node];
+    port_edges_.push_back({&switches_[port.switch_index]->node,
+                           port.peer_host == kNoPeer ? nullptr : hosts_[port.peer_host].get(),
+                           away ? kNoPeer : port.peer_port,
+                           port.peer_host == kNoPeer ? kNoPeer : place_of_[port.peer_host], port.switch_index,
+                           place_of_[node], PortId{static_cast<std::uint16_t>(port.port_id)}, faults_in,
+                           faults_out, away ? port.peer_port : kNoPeer, forwarding_.row(port.switch_index)});
   }
   for (std::size_t i = 1; i <= plan.route_changes.size(); ++i)
     rerouted_.emplace_back(plan, routes_after(plan, i));
@@ -173,8 +174,8 @@ void Network::take_crossings(std::uint32_t index) {
 
 void Network::send_away(const PortEdge& edge, PacketRef&& packet, Time due) {
   Part& part = parts_[part_of_[hosts_.size() + edge.switch_index]];
-  const std::uint32_t to = part_of_[hosts_.size() + port_edges_[edge.peer_port].switch_index];
-  part.out[side_][to].push_back({std::move(packet), edge.peer_port, due});
+  const std::uint32_t to = part_of_[hosts_.size() + port_edges_[edge.away_port].switch_index];
+  part.out[side_][to].push_back({std::move(packet), edge.away_port, due});
   part.first_crossing = std::min(part.first_crossing, due);
 }
 
@@ -217,9 +218,9 @@ void Network::settle(Time end) {
 void Network::arrive_from_switches(const PortEdge& edge, PacketRef&& packet, Time due) {
   if (is_link_local(packet->kind)) return edge.node->deliver(edge.id, {}, std::move(packet), due);
   const Forwarding& rules = rerouted_.empty() ? forwarding_ : forwarding_at(due);
-  const PortId* out = is_feedback(packet->kind)
-                          ? rules.out_unbucketed(edge.switch_index, packet->dst)
-                          : rules.out(edge.switch_index, packet->dst, udp_src_port_of(*packet));
+  const Forwarding::Row row = rules.row(edge.switch_index);
+  const PortId* out = is_feedback(packet->kind) ? rules.out_unbucketed(row, packet->dst)
+                                                : rules.out(row, packet->dst, udp_src_port_of(*packet));
   edge.node->deliver(edge.id, {out, out != nullptr ? 1u : 0u}, std::move(packet), due);
 }
 

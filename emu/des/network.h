@@ -108,7 +108,8 @@ class Network {
     std::uint32_t switch_index, place;    // of the switch, among switches and in next_
     PortId id;
     bool faults_in, faults_out;  // failures among them
-    bool leads_away;             // its peer port is another part's
+    std::uint32_t away_port;     // in place of peer_port, where that is another part's
+    Forwarding::Row rules;       // of the healthy network
   };
   struct HostEdge {
     std::uint32_t port = 0;

@@ -16,7 +16,8 @@ namespace rocelab::des {
     arrive_from_switches(edge, std::move(packet), due);
   } else {
     const Forwarding& rules = plain_ ? forwarding_ : forwarding_at(due);
-    const PortId* out = rules.out(edge.switch_index, packet->dst, udp_src_port_of(*packet));
+    const Forwarding::Row row = plain_ ? edge.rules : rules.row(edge.switch_index);
+    const PortId* out = rules.out(row, packet->dst, udp_src_port_of(*packet));
     edge.node->deliver(edge.id, {out, out != nullptr ? 1u : 0u}, std::move(packet), due);
   }
   note(edge.place, due);
@@ -56,11 +57,12 @@ namespace rocelab::des {
     }
   }
   if (edge.peer_port != kNoPeer) {
-    if (edge.leads_away) return send_away(edge, std::move(packet), due);
     arrive_at_switch(edge.peer_port, std::move(packet), due);
   } else if (edge.peer_host != nullptr) {
     edge.peer_host->deliver(std::move(packet), due);
     note(edge.peer_place, due);
+  } else if (edge.away_port != kNoPeer) {
+    send_away(edge, std::move(packet), due);
   } else if (!is_link_local(packet->kind)) {
     ++link(port).out.undeliverable_frames;
   }

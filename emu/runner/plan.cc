@@ -50,36 +50,18 @@ void set_class_map(SwitchConfig& config, const ClassMap& map) {
       static_cast<std::uint8_t>(1u << map.of(NicConfig{}.roce_dscp).value);
 }
 
-// One host for each switch, rate and delay: paths between others are equal to those between these.
-std::vector<std::uint32_t> representatives(const Topology& topology) {
-  std::set<std::tuple<std::uint32_t, std::int64_t, std::int64_t, int>> seen;
-  std::vector<std::uint32_t> hosts;
-  for (std::uint32_t h = 0; h < topology.hosts(); ++h) {
-    const Link& link = topology.links()[topology.nodes()[h].links[0]];
-    for (int copy = 0; copy < 2; ++copy)  // two of each, for paths below one switch
-      if (seen.emplace(link.b, link.rate.bps(), link.delay.ps(), copy).second) {
-        hosts.push_back(h);
-        break;
-      }
-  }
-  return hosts;
-}
-
 // That the NIC puts into all that it sends.
 Bytes shim_of(const NicConfig& nic) { return Bytes::from_count(nic.slack.on() ? kSlackShimBytes : 0); }
 
-Extremes longest_paths(const Topology& topology, const Routing& routing, const NicConfig& nic) {
+Extremes longest_paths(const Routing& routing, const NicConfig& nic) {
   Extremes most;
   const Bytes shim = shim_of(nic);
-  const std::vector<std::uint32_t> hosts = representatives(topology);
-  for (const std::uint32_t src : hosts)
-    for (const std::uint32_t dst : hosts) {
-      if (src == dst) continue;
-      const Path there = routing.path(src, dst), back = routing.path(dst, src);
-      most.links = std::max({most.links, there.size(), back.size()});
-      most.base_rtt = std::max(most.base_rtt, round_trip(nic.mode, nic.active_mtu, there, back, shim));
-      most.bdp_cap = std::max(most.bdp_cap, bdp_packets(nic.mode, nic.active_mtu, there, back, shim));
-    }
+  for (const auto& [src, dst] : routing.distinct_pairs()) {
+    const Path there = routing.path(src, dst), back = routing.path(dst, src);
+    most.links = std::max({most.links, there.size(), back.size()});
+    most.base_rtt = std::max(most.base_rtt, round_trip(nic.mode, nic.active_mtu, there, back, shim));
+    most.bdp_cap = std::max(most.bdp_cap, bdp_packets(nic.mode, nic.active_mtu, there, back, shim));
+  }
   return most;
 }
 
@@ -91,6 +73,11 @@ class Planner {
     plan_.label = settings.label;
     plan_.seed = plan_.world.seed = seed;
     plan_.settings = settings;
+    std::uint32_t first = 0;
+    for (std::uint32_t s = 0; s < topology_.switches(); ++s) {
+      first_port_.push_back(first);
+      first += static_cast<std::uint32_t>(topology_.nodes()[topology_.hosts() + s].links.size());
+    }
   }
 
   RunPlan make() {
@@ -102,7 +89,7 @@ class Planner {
     nic.slack.beyond =
         wire_time(plan_.wire_mtu, std::ranges::min_element(topology_.links(), {}, &Link::rate)->rate);
     for (SwitchGroup& group : plan_.settings.switch_groups) group.config.max_frame = max_frame;
-    const Extremes most = longest_paths(topology_, routing_, nic);
+    const Extremes most = longest_paths(routing_, nic);
     plan_.base_rtt = most.base_rtt;
     most_links_ = most.links;
     if (stamps && most.links > Telemetry::kMaxHops + 1)
@@ -262,10 +249,7 @@ class Planner {
 
   // Ports are numbered switch by switch.
   std::uint32_t port_index(std::uint32_t switch_node, std::uint32_t port) const {
-    std::size_t first = 0;
-    for (std::uint32_t node = topology_.hosts(); node < switch_node; ++node)
-      first += topology_.nodes()[node].links.size();
-    return static_cast<std::uint32_t>(first) + port;
+    return first_port_[switch_node - topology_.hosts()] + port;
   }
 
   void add_flows() {
@@ -357,6 +341,7 @@ class Planner {
   Routing routing_;
   Rng rng_;
   RunPlan plan_;
+  std::vector<std::uint32_t> first_port_;  // by switch: in world.ports
   std::size_t most_links_ = 0;
   Bytes policy_room_;
   Rate fastest_link_;

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <iterator>
 #include <map>
+#include <span>
 #include <stdexcept>
 
 #include "emu/runner/prefix_table.h"
@@ -83,7 +84,8 @@ Routing::Routing(const Topology& topology, const std::vector<bool>& dead_links)
   dead_ = dead_links;
   tier_.assign(topology.nodes().size(), kFar);
   for (std::size_t e = 0; e < edges_.size(); ++e)
-    for (std::size_t n = 0; n < tier_.size(); ++n) tier_[n] = std::min(tier_[n], distance(healthy_, e, n));
+    for (std::size_t n = topology.hosts(); n < tier_.size(); ++n)
+      tier_[n] = std::min(tier_[n], distance(healthy_, e, n));
 }
 
 // Switches with hosts get a block of 256 addresses each; those of a pod stand together in an aligned row.
@@ -115,22 +117,23 @@ void Routing::number_edges() {
     }
 }
 
-// [edge][node]: hops between switches.
+// [edge][switch]: hops between switches.
 std::vector<std::uint16_t> Routing::distances(const std::vector<bool>& dead) const {
-  const std::size_t nodes = topology_.nodes().size();
-  std::vector<std::uint16_t> all(edges_.size() * nodes, kFar);
+  const std::size_t hosts = topology_.hosts(), switches = topology_.switches();
+  std::vector<std::uint16_t> all(edges_.size() * switches, kFar);
   std::vector<std::uint32_t> queue;
   for (std::size_t e = 0; e < edges_.size(); ++e) {
-    std::uint16_t* distance = &all[e * nodes];
+    const std::span distance = std::span(all).subspan(e * switches, switches);
     queue.assign(1, edges_[e].node);
-    distance[edges_[e].node] = 0;
+    distance[edges_[e].node - hosts] = 0;
     for (std::size_t i = 0; i < queue.size(); ++i)
       for (const std::uint32_t index : topology_.nodes()[queue[i]].links) {
         const Link& link = topology_.links()[index];
         const std::uint32_t next = link.a == queue[i] ? link.b : link.a;
-        if (topology_.is_host(next) || distance[next] != kFar || (!dead.empty() && dead[index])) continue;
+        if (topology_.is_host(next) || distance[next - hosts] != kFar || (!dead.empty() && dead[index]))
+          continue;
         if (link.one_way && link.a != next) continue;  // frames go from `next` towards the edge
-        distance[next] = static_cast<std::uint16_t>(distance[queue[i]] + 1);
+        distance[next - hosts] = static_cast<std::uint16_t>(distance[queue[i] - hosts] + 1);
         queue.push_back(next);
       }
   }
@@ -153,6 +156,15 @@ void Routing::for_next_ports(std::uint32_t node, std::uint32_t edge, Use&& use) 
     if (!cut && !dead_.empty() && dead_[links[port]]) continue;
     if (!use(port)) return;
   }
+}
+
+std::optional<std::uint32_t> Routing::first_port(std::uint32_t switch_node, std::uint32_t edge) const {
+  std::optional<std::uint32_t> first;
+  for_next_ports(switch_node, edge, [&](std::uint32_t port) {
+    first = port;
+    return false;
+  });
+  return first;
 }
 
 std::vector<std::uint32_t> Routing::towards(std::uint32_t switch_node, std::uint32_t edge) const {
@@ -189,12 +201,7 @@ Path Routing::path(std::uint32_t src, std::uint32_t dst) const {
   };
   std::uint32_t node = cross(src, 0);
   while (node != last) {
-    std::uint32_t first = 0;
-    for_next_ports(node, edge, [&](std::uint32_t port) {
-      first = port;
-      return false;
-    });
-    node = cross(node, single_path() ? next_ports(node, dst).front() : first);
+    node = cross(node, single_path() ? next_ports(node, dst).front() : first_port(node, edge).value_or(0));
   }
   cross(dst, 0);
   return path;

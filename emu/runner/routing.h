@@ -12,7 +12,9 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/rng.h"
@@ -45,6 +47,9 @@ class Routing {
   bool single_path() const { return topology_.paths != PathChoice::kAll; }
   // From host to host; of equal-cost paths the one through the first ports.
   Path path(std::uint32_t src, std::uint32_t dst) const;
+  // Hosts between which all paths with other rates or delays are, from any of them to any of them: large
+  // networks have few such pairs among millions.
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> distinct_pairs() const;
   // All rules of all switches, switch by switch, most specific first. The same seed deals the same buckets
   // to the same equal-cost set, also after links died elsewhere.
   std::vector<Route> rules(Rng seed) const;
@@ -63,13 +68,15 @@ class Routing {
   };
   std::uint32_t edge_switch(std::uint32_t host) const { return topology_.neighbour(host, 0); }
   std::uint16_t distance(const std::vector<std::uint16_t>& table, std::size_t edge, std::size_t node) const {
-    return table[edge * edge_of_.size() + node];
+    return table[edge * topology_.switches() + (node - topology_.hosts())];
   }
   void number_edges();
   std::vector<std::uint16_t> distances(const std::vector<bool>& dead) const;
+  std::vector<std::uint32_t> kinds_of_paths() const;
   // Calls `use` with each port of `node` on a shortest path to an edge switch until it answers false.
   template <class Use>
   void for_next_ports(std::uint32_t node, std::uint32_t edge, Use&& use) const;
+  std::optional<std::uint32_t> first_port(std::uint32_t switch_node, std::uint32_t edge) const;
   std::vector<std::uint32_t> towards(std::uint32_t switch_node, std::uint32_t edge) const;
   std::uint32_t chosen(const std::vector<std::uint32_t>& ports, std::uint32_t switch_node,
                        std::uint32_t host) const;
@@ -82,7 +89,7 @@ class Routing {
   std::vector<Edge> edges_;
   std::vector<std::uint32_t> edge_of_;            // [node]: index into edges_
   std::vector<std::uint16_t> tier_;               // [node]: hops to the nearest switch with hosts
-  std::vector<std::uint16_t> healthy_, current_;  // [edge][node]: hops, with all links and with those alive
+  std::vector<std::uint16_t> healthy_, current_;  // [edge][switch]: hops, with all links and those alive
   std::vector<bool> dead_;
 };
 

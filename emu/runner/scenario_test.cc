@@ -151,8 +151,8 @@ std::string with_topology(const std::string& topology) {
 TEST(ScenarioTest, ImpossibleTopologiesAreRefused) {
   EXPECT_COMPLAINT(with_topology("kind = \"fat-tree\"\narity = 7\n"),
                    "t.toml:4:9: topology.arity = 7 is impossible");
-  EXPECT_COMPLAINT(with_topology("kind = \"fat-tree\"\narity = 18\n"),
-                   "t.toml:2:2: this topology has 1458 hosts; at most 1024 are supported");
+  EXPECT_COMPLAINT(with_topology("kind = \"fat-tree\"\narity = 42\n"),
+                   "t.toml:2:2: this topology has 18522 hosts; at most 16384 are supported");
   EXPECT_COMPLAINT(with_topology("kind = \"fat-tree\"\narity = 6\noversubscription = 1.5\n"),
                    "t.toml:5:20: topology.oversubscription cannot be: it would take 4.5");
   EXPECT_COMPLAINT(

@@ -11,7 +11,7 @@
 namespace rocelab {
 namespace {
 
-constexpr std::uint32_t kMaxHosts = 1024;
+constexpr std::uint32_t kMaxHosts = 16'384;
 
 constexpr std::string_view kPaths[] = {"ecmp", "single", "first"};
 constexpr auto kPathChoice =
@@ -110,11 +110,11 @@ Topology read_fat_tree(ConfigSection& section, LinkSpeed link) {
   shape.link = link;
   shape.trunk = read_speed(section, "trunk_rate", "trunk_delay", link);
   shape.core = read_speed(section, "core_rate", "core_delay", shape.trunk);
-  shape.arity = count(section, "arity", 32);
+  shape.arity = count(section, "arity", 64);
   if (shape.arity % 2 != 0)
     section.fail_at("arity", "= " + std::to_string(shape.arity) +
                                  " is impossible: half of a switch's ports lead up, so write an even number "
-                                 "(6: 54 hosts, 8: 128, 10: 250, 16: 1024)");
+                                 "(6: 54 hosts, 8: 128, 16: 1024, 32: 8192)");
   shape.hosts_per_edge =
       read_hosts_per_edge(section, "hosts_per_edge", shape.arity / 2, link, shape.trunk, false);
   check_hosts(section, shape.arity * shape.arity / 2 * shape.hosts_per_edge);

@@ -82,3 +82,19 @@ def test_traffic_in_the_steady_state_allocates_nothing(tmp_path: Path, label: st
     (before, few), (after, many) = (allocations_and_packets(tmp_path, label, size) for size in ("1MB", "4MB"))
     assert before > 1_000 and many - few > 300_000
     assert after - before < (many - few) / _PACKETS_PER_ALLOCATION, f"{after - before} allocations more"
+
+
+@pytest.mark.skipif(not BENCH.exists(), reason=f"{BENCH} is not built")
+def test_16000_hosts_take_less_than_700_mb(tmp_path: Path) -> None:
+    """A fat-tree of arity 40 and 2,000 switches: routes by prefix, and no table of all pairs; measured 549 MB."""
+    text = Path(virtual.__file__).with_name("permutation_8192.toml").read_text()
+    for old, new in (("arity = 32", "arity = 40"), ('"1MB"', '"8kB"')):
+        assert old in text
+        text = text.replace(old, new)
+    file = tmp_path / "large.toml"
+    file.write_text(text)
+    done = subprocess.run([BENCH, file, "roce+pfc,ack=16"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    assert result["hosts"] == result["completed"] == 16_000
+    assert result["peak_bytes"] <= 700_000_000, f"{result['peak_bytes'] / 1e6:.0f} MB"

@@ -1,4 +1,4 @@
-"""`./rocelab bench live|des|wall`: what rocelab itself costs on this machine, as one JSON document. What each number includes is in docs/benchmarks.md.
+"""`./rocelab bench live|des|scale|wall`: what rocelab itself costs on this machine, as one JSON document. What each number includes is in docs/benchmarks.md.
 
 Nothing here passes or fails on time. A measurement that could not be made has an `error` in its place, and the exit status is 1.
 """
@@ -47,6 +47,21 @@ def des() -> int:
             [(name, name, measure(scenario, label, aim)) for name, scenario, label, aim in virtual.CASES]
         )
     )
+
+
+def scale() -> int:
+    """Virtual time on several threads, and by the number of hosts."""
+    from rocelab.bench import scaling as measures
+
+    def of(measure: Callable[[Step, str, str], dict[str, Any]], scenario: str, label: str) -> Measure:
+        return lambda step: measure(step, scenario, label)
+
+    cases = [(name, of(measures.size, scenario, label)) for name, scenario, label in measures.SIZES]
+    cases += [
+        (f"threads_{name}", of(measures.threads, scenario, label))
+        for name, scenario, label in measures.SIZES[:2]
+    ]
+    return _print(_measure([(name, name, measure) for name, measure in cases]))
 
 
 def wall() -> int:

@@ -32,13 +32,18 @@ def program(step: Step) -> Path:
 def case(step: Step, scenario: str, label: str, aim: int) -> dict[str, Any]:
     path = program(step)
     step.update(note="running")
+    return {**measured(path, scenario, label), "aim": aim}
+
+
+def measured(path: Path, scenario: str, label: str, *options: str) -> dict[str, Any]:
+    """What one run of des_bench, `path`, says of itself."""
     try:
         done = subprocess.run(
-            [path, _HERE / scenario, label], capture_output=True, text=True, timeout=_LIMIT_SECONDS
+            [path, _HERE / scenario, label, *options], capture_output=True, text=True, timeout=_LIMIT_SECONDS
         )
     except (OSError, subprocess.TimeoutExpired) as e:
         raise RocelabError(f"{path.name}: {e}") from e
     if done.returncode != 0:
         raise RocelabError(f"{path.name} ended with status {done.returncode}: {done.stderr.strip()}")
     found: dict[str, Any] = json.loads(done.stdout)
-    return {**found, "aim": aim}
+    return found

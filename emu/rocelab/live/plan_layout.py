@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from rocelab.errors import RocelabError
 from rocelab.live.layout import HostLayout, Layout, PortLayout, SwitchLayout
 from rocelab.model import RunPlan
 
 _SHIM_AND_TRAILER = 128  # bytes beyond the wire MTU that a veth lets pass
 _IPV6_MTU = 1280  # RFC 8200, 5: an interface below has no IPv6
+_MOST_HOSTS = 1024  # each is a namespace with processes of its own
 
 
 def layout_of(plan: RunPlan) -> Layout:
     """Equal for plans that can share one topology: names, links, addresses and rules; not the parameters of NICs and switches."""
+    if len(plan.hosts) > _MOST_HOSTS:
+        raise RocelabError(
+            f"{len(plan.hosts)} hosts are more than the {_MOST_HOSTS} that one machine starts as processes: use --engine des, which gives the same results"
+        )
     hosts = tuple(
         HostLayout(h.name, h.ipv4, h.ipv6, h.mac, f"{h.name}-eth0", plan.ports[h.port].interface)
         for h in plan.hosts

@@ -41,7 +41,7 @@ def rocelab(*words: str, **variables: str) -> subprocess.CompletedProcess[str]:
         (["export", "LICENSE", "--epoch", "nan"], "--epoch must be 0 to 1000000 seconds"),
         (["export", "LICENSE", "--epoch", "1e300"], "--epoch must be 0 to 1000000 seconds"),
         (["test", "--label", "unti"], "no tests are labelled `unti`"),
-        (["bench", "ns3"], "is not one of 'live', 'des', 'wall'"),
+        (["bench", "ns3"], "is not one of 'live', 'des', 'scale', 'wall'"),
     ],
 )
 def test_wrong_use_is_one_line_and_status_2(words: list[str], said: str) -> None:

@@ -3,6 +3,7 @@ the work of all of them over that of the longest one of each window."""
 
 from __future__ import annotations
 
+import functools
 import os
 import statistics
 from pathlib import Path
@@ -31,9 +32,8 @@ def threads(step: Step, scenario: str, label: str) -> dict[str, Any]:
     def wall(count: int) -> float:
         return float(virtual.measured(path, scenario, label, "--threads", str(count))["wall_s"])
 
-    by_turns = in_turns(
-        lambda: wall(1), {f"{n}_threads": lambda n=n: wall(n) for n in counts}, "wall_s", _ROUNDS
-    )
+    others = {f"{n}_threads": functools.partial(wall, n) for n in counts}
+    by_turns = in_turns(functools.partial(wall, 1), others, "wall_s", _ROUNDS)
     bound = {str(parts): _bound(path, scenario, label, parts) for parts in _PARTS}
     return {**by_turns, "parts": bound}
 

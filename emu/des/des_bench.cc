@@ -98,7 +98,7 @@ int run(const std::string& file, const std::string& label, DesOptions options) {
               completed, run.now().seconds(), run.windows(), delivered, packet_hops(run), drops(run),
               ready - begin, end - ready, static_cast<double>(delivered) / (end - ready),
               (end - ready) * 1e9 / static_cast<double>(packet_hops(run)), run.network().peak_packets(),
-              peak_bytes(), run.engine().threads(), run.network().parts(), wall,
+              peak_bytes(), run.engine().threads(), run.network().last_part(), wall,
               work_json(run.engine()).c_str());
   return completed == flows.size() ? 0 : 1;
 }

@@ -13,12 +13,17 @@ constexpr Duration kLinger = 1_ms;
 
 // A recorder hears of packets in the order in which nodes run.
 Partition partition_of(const RunPlan& plan, const DesOptions& options, bool recorded) {
-  if (recorded || options.driver == Driver::kGlobalOrder) return {};
-  return make_partition(plan, std::max(options.threads, options.parts));
+  if (options.partition != nullptr) return *options.partition;
+  const std::uint32_t parts = std::max(options.threads, options.parts);
+  recorded |= plan.original != nullptr;
+  if (options.peers == nullptr)
+    return recorded || options.driver == Driver::kGlobalOrder ? Partition{} : make_partition(plan, parts);
+  if (recorded) throw std::runtime_error("a replay is recorded in one process: start it without mpirun");
+  return make_partition(plan, options.peers->ranks() * parts, *options.peers);
 }
 
 DesOptions with_threads(DesOptions options, const RunPlan& plan) {
-  if (options.threads == 0) options.threads = threads_for(plan, Crew::cores());
+  if (options.threads == 0) options.threads = options.peers != nullptr ? 1 : threads_for(plan, Crew::cores());
   return options;
 }
 
@@ -39,28 +44,34 @@ std::unique_ptr<Replay> record(const RunPlan& original, Driver driver) {
 DesRun::DesRun(RunPlan plan, const DesOptions& options, Replay* recorder)
     : plan_(std::move(plan)),
       options_(with_threads(options, plan_)),
+      partition_(partition_of(plan_, options_, recorder != nullptr)),
       replay_(plan_.original ? record(*plan_.original, options.driver) : nullptr),
-      network_(plan_, (open_traces(options), sinks(replay_ ? replay_.get() : recorder)),
-               partition_of(plan_, options_, replay_ || recorder != nullptr)),
+      network_(plan_, (open_traces(), sinks(replay_ ? replay_.get() : recorder)), partition_),
       engine_(network_, options.driver, options_.threads, options.clock),
       stop_(std::min(options.stop, Time::zero() + plan_.settings.engine.limit)) {
   plan_.routes = std::vector<Route>();  // the network has compiled them; with many switches they are large
 }
 
-void DesRun::open_traces(const DesOptions& options) {
-  if (!options.pcap_dir.empty()) tap_ = std::make_unique<FrameTap>(plan_, options.pcap_dir);
-  if (!options.trace) return;
-  const std::string& folder = options.trace_dir;
+void DesRun::open_traces() {
+  if (!options_.pcap_dir.empty()) tap_ = std::make_unique<FrameTap>(plan_, options_.pcap_dir, partition_);
+  if (!options_.trace) return;
+  const std::string& folder = options_.trace_dir;
+  std::size_t node = 0;
   for (const HostEntry& host : plan_.world.hosts)
-    host_traces_.push_back(std::make_unique<HostTrace>(
-        folder.empty() ? "" : folder + "/" + host.name + ".0.events", plan_.settings.engine.sample_interval));
+    host_traces_.push_back(
+        !partition_.is_here(node++)
+            ? nullptr
+            : std::make_unique<HostTrace>(folder.empty() ? "" : folder + "/" + host.name + ".0.events",
+                                          plan_.settings.engine.sample_interval));
   for (const SwitchEntry& entry : plan_.world.switches)
-    switch_traces_.push_back(std::make_unique<SwitchTrace>(folder, entry.name));
+    switch_traces_.push_back(!partition_.is_here(node++) ? nullptr
+                                                         : std::make_unique<SwitchTrace>(folder, entry.name));
 }
 
 Sinks DesRun::sinks(Replay* recorder) const {
   Sinks sinks;
   sinks.replay = recorder;
+  sinks.peers = options_.peers;
   for (const auto& trace : host_traces_) sinks.hosts.push_back(trace.get());
   for (const auto& trace : switch_traces_) sinks.switches.push_back(trace.get());
   sinks.tap = tap_.get();
@@ -83,9 +94,11 @@ bool DesRun::advance(std::uint64_t steps) {
 }
 
 void DesRun::finish() {
-  network_.settle(std::max(engine_.now(), std::min(stop_, network_.next_event())));
-  for (const auto& trace : host_traces_) trace->flush();
+  network_.settle(std::max(engine_.now(), std::min(stop_, engine_.next_event())));
+  for (const auto& trace : host_traces_)
+    if (trace) trace->flush();
   for (const auto& trace : switch_traces_) {
+    if (!trace) continue;
     trace->save();
     if (trace->failed()) throw std::runtime_error("an event file could not be written: is the disk full?");
   }
@@ -110,6 +123,7 @@ std::vector<FlowOutcome> DesRun::flows() const {
         flow.cqe = t.record.cqe;
         if (t.script.flow().numbered()) flow.sent = t.script.done();
       }
+      flow.has_source |= t.script.is_source();
       (t.script.is_source() ? flow.stopped : flow.settled) = t.record.timed_out;
       (t.script.is_source() ? flow.status : sink_status[t.flow_index]) = t.record.status;
       if (!t.script.is_source()) {
@@ -126,17 +140,24 @@ std::vector<FlowOutcome> DesRun::flows() const {
   return flows;
 }
 
+std::vector<DesRun::NodeDigest> DesRun::node_digests() {
+  std::vector<NodeDigest> digests;
+  for (std::size_t h = 0; h < host_traces_.size(); ++h)
+    if (host_traces_[h] && host_traces_[h]->records() > 0) digests.push_back({h, host_traces_[h]->digest()});
+  for (std::size_t s = 0; s < switch_traces_.size(); ++s)
+    if (switch_traces_[s]) digests.push_back({host_traces_.size() + s, switch_traces_[s]->digest()});
+  return digests;
+}
+
 std::vector<Digest> DesRun::digests() {
   std::vector<Digest> digests;
-  for (const auto& trace : host_traces_)
-    if (trace->records() > 0) digests.push_back(trace->digest());
-  for (const auto& trace : switch_traces_) digests.push_back(trace->digest());
+  for (const NodeDigest& of : node_digests()) digests.push_back(of.digest);
   return digests;
 }
 
 std::uint64_t DesRun::host_records() const {
   std::uint64_t records = 0;
-  for (const auto& trace : host_traces_) records += trace->records();
+  for (const auto& trace : host_traces_) records += trace ? trace->records() : 0;
   return records;
 }
 

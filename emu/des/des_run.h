@@ -27,6 +27,8 @@ struct DesOptions {
   std::uint32_t threads = 1;  // 0: by the cores and the size of the run
   std::uint32_t parts = 0;    // at least so many are made, for fewer threads to run; 0: one a thread
   Engine::Clock clock = nullptr;
+  const Partition* partition = nullptr;  // in place of one by expected work
+  Peers* peers = nullptr;                // processes that have the other parts, and their results
 };
 
 // Of one flow, both ends.
@@ -35,6 +37,7 @@ struct FlowOutcome {
   Time posted = Time::never(), placed = Time::never(), cqe = Time::never();
   int status = 0;
   std::uint64_t bytes = 0;
+  bool has_source = false;                // whose end is here; else `status` is the sink's
   bool stopped = false, settled = false;  // its source was, by its stop; its sink waits no longer
   std::uint64_t sent = 0;   // messages that its source has sent, of flows whose messages are counted
   app::Arrivals delivered;  // of these
@@ -61,18 +64,25 @@ class DesRun {
   const Network& network() const { return network_; }
   std::vector<FlowOutcome> flows() const;
   SwitchPortCounters port_counters(std::uint32_t port) const { return network_.port_counters(port, now()); }
-  std::vector<Digest> digests();       // of hosts with records, then of every switch; empty without trace
+  // Of hosts with records, then of every switch, as far as they are here; empty without trace.
+  struct NodeDigest {
+    std::size_t node;  // hosts, then switches
+    Digest digest;
+  };
+  std::vector<NodeDigest> node_digests();
+  std::vector<Digest> digests();
   std::uint64_t host_records() const;  // hashed
 
  private:
-  void open_traces(const DesOptions& options);
+  void open_traces();
   Sinks sinks(Replay* recorder) const;
   void finish();
 
   RunPlan plan_;  // without its routes once the network has compiled them
   const DesOptions options_;
-  std::vector<std::unique_ptr<HostTrace>> host_traces_;
-  std::vector<std::unique_ptr<SwitchTrace>> switch_traces_;
+  const Partition partition_;
+  std::vector<std::unique_ptr<HostTrace>> host_traces_;      // null: of hosts elsewhere
+  std::vector<std::unique_ptr<SwitchTrace>> switch_traces_;  // and so are these
   std::unique_ptr<FrameTap> tap_;
   std::unique_ptr<Replay> replay_;  // of a plan with an original
   Network network_;

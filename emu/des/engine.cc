@@ -6,16 +6,16 @@ namespace rocelab::des {
 
 Engine::Engine(Network& network, Driver driver, std::uint32_t threads, Clock clock)
     : network_(network), driver_(driver), clock_(clock) {
-  threads = std::min(threads, network.parts());
+  threads = std::min(threads, network.last_part() - network.first_part());
   if (threads > 1) crew_ = std::make_unique<Crew>(threads);
   if (clock == nullptr) return;
-  ticks_.resize(network.parts());
-  work_.busy.resize(network.parts());
+  ticks_.resize(network.last_part());
+  work_.busy.resize(network.last_part());
 }
 
 bool Engine::step(Time stop) {
   if (driver_ == Driver::kGlobalOrder) {
-    const Time begin = network_.next_event();
+    const Time begin = next_event();
     if (begin >= stop) return false;
     std::size_t first = 0;
     while (network_.next_event(first) != begin) ++first;
@@ -24,7 +24,7 @@ bool Engine::step(Time stop) {
     ++steps_;
     return true;
   }
-  const Time begin = network_.next_window();
+  const Time begin = next_event();
   if (begin >= stop) return false;
   const Time end = std::min(begin + network_.lookahead(), stop);
   network_.begin_window();
@@ -32,14 +32,19 @@ bool Engine::step(Time stop) {
     crew_->each([this, end](std::uint32_t thread) { run_parts(thread, end); });
   else
     run_parts(0, end);
+  network_.end_window();
   if (clock_ != nullptr) count_work();
   now_ = end;
   ++steps_;
   return true;
 }
 
+Time Engine::next_event() const {
+  return driver_ == Driver::kGlobalOrder ? network_.next_event() : network_.next_window();
+}
+
 void Engine::run_parts(std::uint32_t thread, Time end) {
-  for (std::uint32_t part = thread; part < network_.parts(); part += threads()) {
+  for (std::uint32_t part = network_.first_part() + thread; part < network_.last_part(); part += threads()) {
     const std::uint64_t begin = clock_ != nullptr ? clock_() : 0;
     network_.run_part(part, end);
     if (clock_ != nullptr) ticks_[part].value = clock_() - begin;

@@ -36,6 +36,7 @@ class Engine {
   // One window, or one instant, if there is an event before `stop`; no event at `stop` or later happens.
   // False: there is none.
   bool step(Time stop);
+  Time next_event() const;           // of all nodes
   Time now() const { return now_; }  // every event before it has happened
   std::uint64_t steps() const { return steps_; }
   std::uint32_t threads() const { return crew_ ? crew_->threads() : 1; }

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "base/rng.h"
 #include "emu/des/des_run.h"
 #include "emu/runner/scenario.h"
 
@@ -77,6 +78,31 @@ TEST_P(SmallScenarioTest, PartsAndThreadsChangeNothing) {
       const Traces together = traces(plan, Driver::kWindows, threads, parts);
       EXPECT_EQ(alone.hash, together.hash) << plan.label << ", " << threads << " threads, " << parts;
       EXPECT_EQ(alone.records, together.records) << plan.label;
+    }
+  }
+}
+
+// Any assignment of switches to parts, however bad.
+TEST_P(SmallScenarioTest, RandomPartitionsChangeNothing) {
+  Rng rng(7);
+  for (const RunPlan& plan : small_plans(GetParam())) {
+    if (plan.original) continue;  // has one part
+    const std::string alone = traces(plan, Driver::kWindows).hash;
+    for (int round = 0; round < 4; ++round) {
+      Partition partition;
+      partition.parts = partition.last_here = static_cast<std::uint32_t>(2 + rng.below(6));
+      std::vector<std::uint32_t> of_switch(plan.world.switches.size());
+      for (std::uint32_t& part : of_switch) part = static_cast<std::uint32_t>(rng.below(partition.parts));
+      for (const HostEntry& host : plan.world.hosts)
+        partition.of_node.push_back(of_switch[plan.world.ports[host.port].switch_index]);
+      partition.of_node.insert(partition.of_node.end(), of_switch.begin(), of_switch.end());
+      DesOptions options;
+      options.partition = &partition;
+      options.threads = static_cast<std::uint32_t>(1 + rng.below(3));
+      DesRun run(plan, options);
+      while (!run.advance(1 << 10)) {
+      }
+      EXPECT_EQ(alone, to_hex(combine(run.digests()))) << plan.label << ", round " << round;
     }
   }
 }

@@ -31,12 +31,11 @@ void need(bool done, const char* what) {
 }  // namespace
 
 FlowProgram::FlowProgram(const RunPlan& plan, std::uint32_t host, const std::vector<app::Flow>& flows,
-                         std::vector<FlowEndpoints>& endpoints, Nic& nic)
+                         std::span<const std::uint32_t> own, std::vector<FlowEndpoints>& endpoints, Nic& nic)
     : plan_(plan), host_(host), endpoints_(endpoints), nic_(nic) {
   std::uint64_t addr = kFirstAddress;
-  for (std::uint32_t i = 0; i < flows.size(); ++i) {
+  for (const std::uint32_t i : own) {
     const Flow& planned = plan.flows[i];
-    if (planned.src != host && planned.dst != host) continue;
     const bool is_source = planned.src == host;
     transfers_.push_back({{flows[i], is_source, static_cast<std::uint32_t>(transfers_.size()), {}},
                           i,

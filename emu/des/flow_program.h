@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <span>
 #include <vector>
 
 #include "base/units.h"
@@ -48,10 +49,10 @@ struct TransferRecord {
 
 class FlowProgram {
  public:
-  // `flows`: all of the run, by id; those of this host are taken. `endpoints`: of each of them, of all
-  // programs. All four outlive it.
+  // `flows`: all of the run, by id; `own`: those that begin or end at this host. `endpoints`: of each of
+  // them, of all programs. All four outlive it.
   FlowProgram(const RunPlan& plan, std::uint32_t host, const std::vector<app::Flow>& flows,
-              std::vector<FlowEndpoints>& endpoints, Nic& nic);
+              std::span<const std::uint32_t> own, std::vector<FlowEndpoints>& endpoints, Nic& nic);
 
   // --- setting up
   struct Transfer {

@@ -9,9 +9,14 @@
 
 namespace rocelab::des {
 
-FrameTap::FrameTap(const RunPlan& plan, const std::string& folder) : plan_(plan), world_(plan.world.view()) {
+FrameTap::FrameTap(const RunPlan& plan, const std::string& folder, const Partition& partition)
+    : plan_(plan), world_(plan.world.view()) {
   const std::span<const PortEntry> ports = plan.world.ports;
   for (const SwitchEntry& entry : plan.world.switches) {
+    if (!partition.is_here(plan.world.hosts.size() + captures_.size())) {
+      captures_.emplace_back();
+      continue;
+    }
     std::vector<const PortEntry*> own;
     for (const PortEntry& port : ports.subspan(entry.first_port, entry.ports)) own.push_back(&port);
     captures_.push_back(
@@ -29,11 +34,13 @@ void FrameTap::on_frame(std::uint32_t port, Time time, const Packet& packet, boo
 }
 
 void FrameTap::commit(Time until) {
-  for (const Capture& capture : captures_) capture.file->commit(until);
+  for (const Capture& capture : captures_)
+    if (capture.file) capture.file->commit(until);
 }
 
 bool FrameTap::failed() const {
-  return std::ranges::any_of(captures_, [](const Capture& capture) { return capture.file->failed(); });
+  return std::ranges::any_of(captures_,
+                             [](const Capture& capture) { return capture.file && capture.file->failed(); });
 }
 
 std::span<const std::byte> FrameTap::bytes_of(const Packet& packet, Buffer& frame) const {

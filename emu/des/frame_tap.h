@@ -16,7 +16,7 @@ namespace rocelab::des {
 class FrameTap final : public PortTap {
  public:
   // Throws std::runtime_error when a file cannot be made. `plan` outlives it.
-  FrameTap(const RunPlan& plan, const std::string& folder);
+  FrameTap(const RunPlan& plan, const std::string& folder, const Partition& partition);
   void on_frame(std::uint32_t port, Time time, const Packet& packet, bool arrives) override;
   void commit(Time until) override;
   bool failed() const;
@@ -29,8 +29,8 @@ class FrameTap final : public PortTap {
 
   const RunPlan& plan_;
   WorldView world_;
-  struct Capture {  // of a switch, whose thread alone uses it
-    std::unique_ptr<SwitchCapture> file;
+  struct Capture {                        // of a switch, whose thread alone uses it
+    std::unique_ptr<SwitchCapture> file;  // null: it is elsewhere
     Buffer frame;
   };
   std::vector<Capture> captures_;

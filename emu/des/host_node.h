@@ -5,6 +5,7 @@
 #pragma once
 
 #include <algorithm>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,11 +19,12 @@ namespace rocelab::des {
 class HostNode {
  public:
   HostNode(const RunPlan& plan, std::uint32_t host, const std::vector<app::Flow>& flows,
-           std::vector<FlowEndpoints>& endpoints, PacketPool& pool, Memory& memory, TraceSink& trace)
+           std::span<const std::uint32_t> own, std::vector<FlowEndpoints>& endpoints, PacketPool& pool,
+           Memory& memory, TraceSink& trace)
       : nic_(entry(plan, host).nic, Qpn{first_qpn_of(0)},
              Rng(plan.seed).fork(entry(plan, host).name).fork("0"), pool, memory, trace),
         port_(nic_, entry(plan, host).nic.link_rate, entry(plan, host).nic.link_delay),
-        program_(plan, host, flows, endpoints, nic_) {
+        program_(plan, host, flows, own, endpoints, nic_) {
     nic_.expect_link_changes(link_changes_at(plan.world.link_changes, entry(plan, host).port), Time::zero());
   }
 

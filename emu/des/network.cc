@@ -82,24 +82,35 @@ Network::Network(const RunPlan& plan, const Sinks& sinks, const Partition& parti
       parts_(partition.parts),
       forwarding_(plan),
       flows_(program_flows(plan)),
-      lookahead_(plan.lookahead) {
+      lookahead_(plan.lookahead),
+      first_part_(partition.first_here),
+      last_part_(partition.last_here) {
   lay_out(partition);
   endpoints_.resize(flows_.size());
   const World& world = plan.world;
-  std::vector<bool> active(world.hosts.size());
-  for (const Flow& flow : plan.flows) active[flow.src] = active[flow.dst] = true;
+  std::vector<std::vector<std::uint32_t>> flows_of(world.hosts.size());
+  for (std::uint32_t f = 0; f < plan.flows.size(); ++f) {
+    flows_of[plan.flows[f].src].push_back(f);
+    if (plan.flows[f].dst != plan.flows[f].src) flows_of[plan.flows[f].dst].push_back(f);
+    if (is_here(plan.flows[f].src) != is_here(plan.flows[f].dst)) untold_.push_back(f);
+  }
   for (std::uint32_t h = 0; h < world.hosts.size(); ++h)
-    hosts_.push_back(!active[h]
+    hosts_.push_back(flows_of[h].empty() || !is_here(h)
                          ? nullptr
-                         : std::make_unique<HostNode>(plan, h, flows_, endpoints_, part_of(h).pool, memory_,
+                         : std::make_unique<HostNode>(plan, h, flows_, flows_of[h], endpoints_,
+                                                      part_of(h).pool, memory_,
                                                       sinks.hosts.empty() ? no_trace_ : *sinks.hosts[h]));
   if (sinks.replay != nullptr)
     for (std::uint32_t h = 0; h < world.hosts.size(); ++h)
       if (hosts_[h]) hosts_[h]->use_replay(sinks.replay->port(h));
-  for (std::uint32_t s = 0; s < world.switches.size(); ++s)
-    switches_.push_back(std::make_unique<SwitchSlot>(plan, s, part_of(world.hosts.size() + s).pool,
-                                                     sinks.switches.empty() ? nullptr : sinks.switches[s],
-                                                     no_trace_));
+  for (std::uint32_t s = 0; s < world.switches.size(); ++s) {
+    const std::size_t node = world.hosts.size() + s;
+    switches_.push_back(
+        !is_here(node)
+            ? nullptr
+            : std::make_unique<SwitchSlot>(plan, s, part_of(node).pool,
+                                           sinks.switches.empty() ? nullptr : sinks.switches[s], no_trace_));
+  }
   links_.resize(world.ports.size());
   for (const PortEntry& port : world.ports) {
     const bool fails = std::ranges::count(world.link_changes, port_edges_.size(), &LinkChangeEntry::port) > 0;
@@ -108,7 +119,7 @@ Network::Network(const RunPlan& plan, const Sinks& sinks, const Partition& parti
     const std::size_t node = hosts_.size() + port.switch_index;
     const bool away = port.peer_port != kNoPeer &&
                       part_of_[hosts_.size() + world.ports[port.peer_port].switch_index] != part_of_[node];
-    port_edges_.push_back({&switches_[port.switch_index]->node,
+    port_edges_.push_back({is_here(node) ? &switches_[port.switch_index]->node : nullptr,
                            port.peer_host == kNoPeer ? nullptr : hosts_[port.peer_host].get(),
                            away ? kNoPeer : port.peer_port,
                            port.peer_host == kNoPeer ? kNoPeer : place_of_[port.peer_host], port.switch_index,
@@ -121,9 +132,10 @@ Network::Network(const RunPlan& plan, const Sinks& sinks, const Partition& parti
            std::ranges::none_of(port_edges_, [](const PortEdge& e) { return e.faults_in || e.faults_out; });
   for (const HostEntry& host : world.hosts) host_edges_.push_back({host.port, NodeId{host.node}});
   for (std::size_t s = 0; s < switches_.size(); ++s)
-    next_[place_of_[hosts_.size() + s]] = switches_[s]->node.next_event();
+    if (switches_[s]) next_[place_of_[hosts_.size() + s]] = switches_[s]->node.next_event();
   connect_programs();
   for (Part& part : parts_) part.next = earliest(part);
+  end_window();
 }
 
 Network::Link& Network::link(std::uint32_t port) {
@@ -134,6 +146,7 @@ Network::Link& Network::link(std::uint32_t port) {
 void Network::connect_programs() {
   for (const auto& host : hosts_)
     if (host) host->program().create();
+  if (sinks_.peers != nullptr) share_endpoints();
   for (const auto& host : hosts_)
     if (host) host->program().connect();
   for (std::size_t h = 0; h < hosts_.size(); ++h) {
@@ -146,7 +159,8 @@ void Network::connect_programs() {
 }
 
 Time Network::earliest(const Part& part) const {
-  return *std::min_element(next_.begin() + part.first, next_.begin() + part.last);
+  const auto first = next_.begin() + part.first, last = next_.begin() + part.last;
+  return first == last ? Time::never() : *std::min_element(first, last);
 }
 
 Time Network::next_event() const { return *std::min_element(next_.begin(), next_.end()); }
@@ -207,6 +221,7 @@ void Network::run_until(SwitchSlot& slot, Time end) {
 
 void Network::settle(Time end) {
   for (std::uint32_t s = 0; s < switches_.size(); ++s) {
+    if (!switches_[s]) continue;
     run_switch(s, end);
     if (switches_[s]->trace != nullptr) switches_[s]->trace->settle(end);
   }
@@ -251,23 +266,13 @@ std::size_t Network::peak_packets() const {
   return peak;
 }
 
-bool Network::programs_over() const {
-  if (programs_running() == 0) return true;
-  std::vector<bool> failed(flows_.size());
-  for (const auto& host : hosts_)
-    if (host)
-      for (const FlowProgram::Transfer& t : host->program().transfers())
-        if (t.record.status != 0) failed[t.flow_index] = true;
-  for (const auto& host : hosts_)
-    if (host && !host->program().over())
-      for (const FlowProgram::Transfer& t : host->program().transfers()) {
-        const bool passive = !t.script.is_requester() && t.script.flow().op == app::Op::kRead;
-        if (!t.record.over && !passive && !failed[t.flow_index]) return false;
-      }
-  return true;
+Time Network::programs_over_since() const {
+  Time since = local_over_since();
+  for (const Part& part : parts_) since = std::max(since, part.over_since);
+  return since;
 }
 
-Time Network::programs_over_since() const {
+Time Network::local_over_since() const {
   Time since = Time::zero();
   for (const auto& host : hosts_)
     if (host) since = std::max(since, host->program().over_since());
@@ -276,13 +281,15 @@ Time Network::programs_over_since() const {
 
 SwitchPortCounters Network::port_counters(std::uint32_t port, Time now) const {
   const PortEntry& entry = plan_.world.ports[port];
+  if (!switches_[entry.switch_index]) return {};
   return switches_[entry.switch_index]->node.model().counters(
       PortId{static_cast<std::uint16_t>(entry.port_id)}, now);
 }
 
 std::uint64_t Network::late_arrivals() const {
   std::uint64_t late = 0;
-  for (const auto& slot : switches_) late += slot->node.late_arrivals();
+  for (const auto& slot : switches_)
+    if (slot) late += slot->node.late_arrivals();
   return late;
 }
 

@@ -14,6 +14,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "base/packet.h"
@@ -21,6 +22,7 @@
 #include "emu/des/host_node.h"
 #include "emu/des/huge_pages.h"
 #include "emu/des/partition.h"
+#include "emu/des/peers.h"
 #include "emu/des/replay.h"
 #include "emu/des/virtual_link.h"
 #include "emu/record/sample_clock.h"
@@ -41,12 +43,13 @@ class PortTap {
   virtual void commit(Time until) = 0;      // no frame before `until` will come
 };
 
-// Where the records go. Null: nowhere, at no cost. All outlive the Network.
+// Where the records go, and who has other parts. Null: nowhere, at no cost. All outlive the Network.
 struct Sinks {
   std::vector<TraceSink*> hosts;       // by index; empty: none
   std::vector<SwitchTrace*> switches;  // by index; empty: none
   PortTap* tap = nullptr;
   Replay* replay = nullptr;  // told of what hosts send and receive
+  Peers* peers = nullptr;    // all parts are here
 };
 
 class Network {
@@ -69,17 +72,23 @@ class Network {
       run_switch(static_cast<std::uint32_t>(node - hosts_.size()), end);
   }
 
-  // --- one window, part by part: begin_window(), then run_part() of every part, in any order or at once.
-  std::uint32_t parts() const { return static_cast<std::uint32_t>(parts_.size()); }
+  // --- one window, part by part: begin_window(), then run_part() of every part that is here, in any order or
+  // at once, then end_window().
+  std::uint32_t first_part() const { return first_part_; }
+  std::uint32_t last_part() const { return last_part_; }
   void begin_window() { side_ ^= 1; }
   void run_part(std::uint32_t part, Time end);
+  void end_window();
   Time next_window() const;  // the earliest event of all nodes, between two windows
   // Samples and records up to `end`, before which every node has run.
   void settle(Time end);
 
   // --- results
   const RunPlan& plan() const { return plan_; }
-  bool takes_part(std::uint32_t host) const { return hosts_[host] != nullptr; }
+  bool is_here(std::size_t node) const {  // hosts, then switches; else another process has its results
+    return first_part_ <= part_of_[node] && part_of_[node] < last_part_;
+  }
+  bool takes_part(std::uint32_t host) const { return hosts_[host] != nullptr; }  // and is here
   const HostNode& host(std::uint32_t index) const { return *hosts_[index]; }
   const Switch& switch_model(std::uint32_t index) const { return switches_[index]->node.model(); }
   bool any_failed() const;
@@ -138,9 +147,17 @@ class Network {
     Time next;                                  // its nodes' earliest event, or that of what it sends away
     std::size_t programs_running = 0;
     bool any_failed = false;
+    Time over_since;  // of another process, in its first part
   };
 
   void lay_out(const Partition& partition);
+  std::uint32_t first_part_of(std::uint32_t rank) const;
+  std::uint32_t rank_of(std::size_t node) const;
+  void share_endpoints();
+  void tell_endpoints(std::vector<Peers::Buffer>& out);
+  void hear_endpoints(std::span<const std::byte> in);
+  void take_window(std::uint32_t rank, std::span<const std::byte> in);
+  Time local_over_since() const;
   Part& part_of(std::size_t node) { return parts_[part_of_[node]]; }
   void connect_programs();
   Time earliest(const Part& part) const;
@@ -168,6 +185,7 @@ class Network {
   bool plain_;  // no link fails or has faults, no rule changes, nothing is captured: frames just go on
   std::vector<app::Flow> flows_;
   std::vector<FlowEndpoints> endpoints_;          // by flow
+  std::vector<std::uint32_t> untold_;             // flows with an end elsewhere, whose queue pairs come late
   std::vector<std::unique_ptr<HostNode>> hosts_;  // null: takes no part
   std::vector<std::unique_ptr<SwitchSlot>> switches_;
   std::vector<std::unique_ptr<Link>> links_;  // by port; null: has no faults and nothing to count yet
@@ -177,7 +195,8 @@ class Network {
   std::vector<std::uint32_t> node_at_;             // by place
   std::vector<std::uint32_t> place_of_, part_of_;  // by node
   Duration lookahead_;
-  unsigned side_ = 0;  // of Part::out that is being written
+  std::uint32_t first_part_, last_part_;  // that are here
+  unsigned side_ = 0;                     // of Part::out that is being written
 };
 
 }  // namespace rocelab::des

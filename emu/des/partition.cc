@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <stdexcept>
+#include <string>
 
 namespace rocelab::des {
 namespace {
@@ -112,6 +114,7 @@ Partition make_partition(const World& world, const std::vector<double>& work, st
   Partition partition;
   partition.parts =
       static_cast<std::uint32_t>(std::clamp<std::size_t>(parts, 1, std::max<std::size_t>(switches, 1)));
+  partition.last_here = partition.parts;
   if (partition.parts == 1) return partition;
   const std::vector<std::uint32_t> of_switch = Grower(world, work).grow(partition.parts);
   for (const HostEntry& host : world.hosts)
@@ -132,6 +135,17 @@ std::uint32_t threads_for(const RunPlan& plan, std::uint32_t most) {
 
 Partition make_partition(const RunPlan& plan, std::uint32_t parts) {
   return make_partition(plan.world, expected_work(plan), parts);
+}
+
+Partition make_partition(const RunPlan& plan, std::uint32_t parts, const Peers& peers) {
+  Partition partition = make_partition(plan, parts);
+  if (partition.parts < peers.ranks())
+    throw std::runtime_error(std::to_string(peers.ranks()) + " processes cannot share a network of " +
+                             std::to_string(partition.parts) + (partition.parts == 1 ? " part" : " parts") +
+                             ", which are its switches with their hosts: start fewer");
+  partition.first_here = first_part_of(peers.rank(), peers.ranks(), partition.parts);
+  partition.last_here = first_part_of(peers.rank() + 1, peers.ranks(), partition.parts);
+  return partition;
 }
 
 }  // namespace rocelab::des

@@ -12,7 +12,7 @@ namespace {
 
 std::unique_ptr<DesRun> make_run(const RunPlan& plan, bool trace, const std::string& trace_dir,
                                  const std::string& pcap_dir, bool global_order, const py::object& stop_ps,
-                                 std::uint32_t threads) {
+                                 std::uint32_t threads, des::Peers* peers) {
   DesOptions options;
   options.driver = global_order ? des::Driver::kGlobalOrder : des::Driver::kWindows;
   options.trace = trace;
@@ -20,6 +20,7 @@ std::unique_ptr<DesRun> make_run(const RunPlan& plan, bool trace, const std::str
   options.pcap_dir = pcap_dir;
   options.stop = time_of(stop_ps);
   options.threads = threads;
+  options.peers = peers;
   return std::make_unique<DesRun>(plan, options);
 }
 
@@ -34,7 +35,8 @@ py::list flows(const DesRun& run) {
         "latency_max_ps"_a = f.delivered.latency_max_ns * 1'000,
         "last_ps"_a =
             to_python(f.delivered.last_ns < 0 ? Time::never() : Time::from_ps(f.delivered.last_ns * 1'000)),
-        "src_qpns"_a = py::tuple(py::cast(f.src_qpns)), "dst_qpns"_a = py::tuple(py::cast(f.dst_qpns))));
+        "has_source"_a = f.has_source, "src_qpns"_a = py::tuple(py::cast(f.src_qpns)),
+        "dst_qpns"_a = py::tuple(py::cast(f.dst_qpns))));
   return list;
 }
 
@@ -60,27 +62,35 @@ py::dict ports(const DesRun& run) {
 // JSON by switch, of those that have policies.
 py::dict policies(const DesRun& run) {
   py::dict result;
-  for (std::uint32_t s = 0; s < run.plan().world.switches.size(); ++s)
+  const std::size_t hosts = run.plan().world.hosts.size();
+  for (std::uint32_t s = 0; s < run.plan().world.switches.size(); ++s) {
+    if (!run.network().is_here(hosts + s)) continue;
     if (const SwitchPolicy* policy = run.network().switch_model(s).policy())
       result[run.plan().world.switches[s].name] = policy_json(*policy);
+  }
   return result;
 }
 
-py::tuple digests(DesRun& run) {
-  py::list list;
-  for (const Digest& d : run.digests())
-    list.append(py::bytes(reinterpret_cast<const char*>(d.data()), d.size()));
-  return py::tuple(list);
+py::dict node_digests(DesRun& run) {
+  py::dict by_node;
+  for (const auto& [node, digest] : run.node_digests())
+    by_node[py::int_(node)] = py::bytes(reinterpret_cast<const char*>(digest.data()), digest.size());
+  return by_node;
 }
+
+py::tuple digests(DesRun& run) { return py::tuple(node_digests(run).attr("values")()); }
 
 }  // namespace
 
 void bind_des(py::module_& m) {
+  py::class_<des::Peers>(m, "Peers");  // _rocelab_mpi has some
   py::class_<DesRun>(m, "DesRun")
       .def(py::init(&make_run), "plan"_a, "trace"_a = true, "trace_dir"_a = "", "pcap_dir"_a = "",
-           "global_order"_a = false, "stop_ps"_a = py::none(), "threads"_a = 1,
+           "global_order"_a = false, "stop_ps"_a = py::none(), "threads"_a = 1, "peers"_a = nullptr,
+           py::keep_alive<1, 8>(),
            "`global_order`: by the slow oracle instead of windows. `stop_ps`: ends there, before "
-           "engine.limit. `threads`: 0: by the cores and the size of the run.")
+           "engine.limit. `threads`: 0: by the cores and the size of the run. `peers`: processes that have "
+           "other parts of it, and their results.")
       .def("advance", &DesRun::advance, "steps"_a, py::call_guard<py::gil_scoped_release>(),
            "At most so many windows; True when the run is over.")
       .def_property_readonly("now_ps", [](const DesRun& run) { return run.now().ps(); })
@@ -94,6 +104,7 @@ void bind_des(py::module_& m) {
       .def_property_readonly("hosts", hosts)
       .def_property_readonly("ports", ports)
       .def_property_readonly("policies", policies, "By switch, as JSON (emu/world/switch_policies.h).")
+      .def_property_readonly("node_digests", node_digests, "By node: hosts with records, then every switch.")
       .def_property_readonly("digests", digests);
 }
 

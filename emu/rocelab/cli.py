@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import os
 import sys
@@ -101,7 +102,8 @@ def run(
     if engine is not Engine.des:
         require_root("the live engine")
     set_up(live=engine is not Engine.des)
-    return call(
+    alone = functools.partial(
+        call,
         *("rocelab.runner", "run_scenario", scenario),
         engine=engine.value if engine else None,
         clock=clock.value if clock else None,
@@ -111,6 +113,14 @@ def run(
         out=out,
         progress=progress,
     )
+    from rocelab.des import ranks
+
+    joined = ranks.joined()
+    if joined is None:
+        return alone()
+    if engine is not Engine.des:
+        raise UsageError("mpirun shares runs in virtual time among processes: say --engine des")
+    return ranks.run(joined, scenario, seed, pcap, tuple(overrides), out, alone)
 
 
 cli_sweeps.add(app)

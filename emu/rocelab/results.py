@@ -94,9 +94,10 @@ def _driver(
         yield execute
         return
     if engine == "des":
+        from rocelab.des import ranks
         from rocelab.des.engine import DesEngine
 
-        virtual = DesEngine(report)
+        virtual = DesEngine(report, ranks=ranks.joined())
         yield lambda plan: virtual.execute(plan, folder, pcap)
         return
     from rocelab.live.engine import LiveEngine

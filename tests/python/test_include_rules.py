@@ -80,6 +80,7 @@ EDGES: dict[str, tuple[str, ...]] = {
         *("base/wire", "emu/world", "irn_provider/cm", "irn_provider/live", "irn_provider/nic"),
         *("irn_provider/verbs", "irn_provider/verbs/libc", "lockstep"),
     ),
+    "emu/mpi": ("emu/des",),
     "emu/pybind": ("base", "emu/des", "emu/runner", "emu/world", "lockstep", "ovs_patches/openqueue"),
     "emu/gateway": (*_LAWS, "irn_provider/nic", "irn_provider/transport", "lockstep"),
 }

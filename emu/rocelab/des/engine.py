@@ -13,6 +13,7 @@ import numpy as np
 
 from rocelab import native
 from rocelab.deadlock import explain
+from rocelab.des.ranks import Found, Ranks
 from rocelab.errors import RocelabError
 from rocelab.files import check_not_full, check_writable
 from rocelab.flow_status import incomplete
@@ -27,18 +28,34 @@ _FIRST_STEPS = 64  # windows between looks at the clock; adapted to how long the
 
 class DesEngine:
     """`events` off: no event files and samples, only the trace_hash. `trace` off: not even that, and the run is as fast as it can be. `threads`: of runs whose scenario
-    leaves them to us (engine.threads = "auto"); 0: by the cores and the size of the run."""
+    leaves them to us (engine.threads = "auto"); 0: by the cores and the size of the run. `ranks`: this process among those that share each run (ranks.py).
+    """
 
     def __init__(
-        self, report: Report = lambda _: None, trace: bool = True, events: bool = True, threads: int = 0
+        self,
+        report: Report = lambda _: None,
+        trace: bool = True,
+        events: bool = True,
+        threads: int = 0,
+        ranks: Ranks | None = None,
     ) -> None:
         self.report = report
         self.trace = trace
         self.events = events
         self.threads = threads
+        self.ranks = ranks
 
     def execute(self, plan: RunPlan, out: Path | None = None, pcap: bool = False) -> RunOutcome:
         """One run. What goes wrong in it is in the outcome's `error`, with what there is; a plan that cannot be run raises."""
+        found, wall_s, cpu_s = self.run(plan, out, pcap)
+        if self.ranks is not None:
+            everything = self.ranks.gathered(found)
+            assert everything is not None
+            found = everything
+        return _outcome(plan, found, wall_s, cpu_s)
+
+    def run(self, plan: RunPlan, out: Path | None, pcap: bool) -> tuple[Found, float, float]:
+        """What this process finds of it, in how many seconds of wall and processor time."""
         self.report(Progress(plan, "start"))
         captures = (out / "pcap" / plan.name) if pcap and out else None
         if captures is not None:
@@ -52,6 +69,7 @@ class DesEngine:
                     trace_dir=str(folder or ""),
                     pcap_dir=str(captures.resolve()) if captures else "",
                     threads=plan.native.threads or self.threads,
+                    peers=self.ranks.peers if self.ranks else None,
                 )
                 self._drive(run, plan)
             except RuntimeError as e:
@@ -62,7 +80,7 @@ class DesEngine:
             self.report(Progress(plan, "collect", run.now_ps))
             files = sorted(folder.glob("*.events")) if folder else []
             events = {p.stem: np.fromfile(p, dtype=TRACE_DTYPE) for p in files}
-        return _outcome(plan, run, events, time.monotonic() - begin, cpu_s)
+        return Found.of(run, events), time.monotonic() - begin, cpu_s
 
     def _drive(self, run: Any, plan: RunPlan) -> None:
         """In slices, so that progress shows and ^C is heard."""
@@ -86,9 +104,7 @@ def _check_disks(captures: Path | None, events: Path | None) -> None:
             check_not_full(folder, f"free some space or {advice}, and repeat the command")
 
 
-def _outcome(
-    plan: RunPlan, run: Any, events: dict[str, np.ndarray[Any, Any]], wall_s: float, cpu_s: float
-) -> RunOutcome:
+def _outcome(plan: RunPlan, run: Found, wall_s: float, cpu_s: float) -> RunOutcome:
     flows = tuple(_record(f) for f in run.flows)
     error = incomplete(plan.flows, flows)
     if not run.complete and not any(f.status for f in flows):
@@ -98,9 +114,9 @@ def _outcome(
         flows=flows,
         nic_counters={(host, 0): counters for host, counters in run.hosts.items()},
         port_counters=run.ports,
-        node_digests=run.digests,
+        node_digests=tuple(run.node_digests.values()),
         policies={switch: json.loads(text) for switch, text in run.policies.items()},
-        events=events,
+        events=dict(run.events),
         records=run.records,
         fidelity=FidelityInputs(clock="virtual", windows=run.windows, late_frames=run.late_frames),
         end_ps=end_ps(flows) if error is None else run.now_ps,
@@ -113,5 +129,6 @@ def _outcome(
 
 
 def _record(flow: dict[str, Any]) -> FlowRecord:
+    del flow["has_source"]
     src, dst = flow.pop("src_qpns"), flow.pop("dst_qpns")
     return FlowRecord(**flow, src_qpn=src[0], dst_qpn=dst[0], src_qpns=src, dst_qpns=dst)

@@ -1,0 +1,25 @@
+// MpiPeers: the processes that mpirun has started, as the peers of a run.
+#pragma once
+
+#include <vector>
+
+#include "emu/des/peers.h"
+
+namespace rocelab::mpi {
+
+class MpiPeers final : public des::Peers {
+ public:
+  MpiPeers();  // starts MPI; once in a process
+  ~MpiPeers() override { close(); }
+  void close();  // ends it, together with the others
+  std::uint32_t rank() const override { return rank_; }
+  std::uint32_t ranks() const override { return ranks_; }
+  std::vector<Buffer> exchange(const std::vector<Buffer>& out) override;
+  [[noreturn]] static void abort(int status);  // of all processes
+
+ private:
+  std::uint32_t rank_ = 0, ranks_ = 0;
+  bool open_ = true;
+};
+
+}  // namespace rocelab::mpi

@@ -383,7 +383,7 @@ void FlowProgram::handle(const Cqe& cqe, Time now) {
   if (!t.script.is_source()) t.record.placed = now;
   t.record.over = true;
   --unfinished_;
-  starts_.ended(flow.id);
+  starts_.ended(flow.id, clock_ns(now));
   if (!flow.destroys()) return;
   if (t.script.is_source())
     destroy_lanes(t);

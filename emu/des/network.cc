@@ -25,7 +25,7 @@ std::vector<app::Flow> program_flows(const RunPlan& plan) {
     flow.qps = f.qps;
     flow.connection = f.connection;
     if (f.queue_pairs == QueuePairs::kPerFlow) flow.connect_ps = f.connect.ps();
-    flow.after = f.after;
+    for (const FlowEnd& end : f.after) flow.after.push_back({end.flow, (end.delay.ps() + 999) / 1'000});
     flow.after_count = f.after_count;
     flow.dscp = f.dscp;
     flow.rate_bps = static_cast<std::uint64_t>(f.stream.rate.bps());

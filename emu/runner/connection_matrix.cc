@@ -180,7 +180,7 @@ class Reader {
     for (std::size_t i = 0; i < t.starts.size(); ++i) {
       ListedFlow& flow = flows_[t.starts[i]];
       for (const std::uint32_t other : t.fired_by) check_known(who, flow, other, flow_lines_[t.starts[i]]);
-      flow.after = t.fired_by;
+      for (const std::uint32_t other : t.fired_by) flow.after.push_back({other});
       flow.after_count = t.kind == Kind::kBarrier     ? static_cast<std::uint32_t>(t.count)
                          : t.kind == Kind::kMultiShot ? static_cast<std::uint32_t>(i) + 1
                                                       : 1;
@@ -205,7 +205,8 @@ class Reader {
     for (bool more = true; more;) {
       more = false;
       for (std::size_t i = 0; i < flows_.size(); ++i) {
-        const auto ended = std::ranges::count_if(flows_[i].after, [&](auto other) { return starts[other]; });
+        const auto ended =
+            std::ranges::count_if(flows_[i].after, [&](const FlowEnd& end) { return starts[end.flow]; });
         if (starts[i] || ended < static_cast<std::ptrdiff_t>(flows_[i].after_count)) continue;
         more = starts[i] = true;
       }

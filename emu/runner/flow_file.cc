@@ -49,8 +49,11 @@ std::string flow_lines(const RunPlan& plan) {
             std::to_string(flow.size.count()) + " " + std::to_string(flow.message_size.count()) + " " +
             ns_text(flow.start.ps()) + " " + std::to_string(flow.qps) + " " + flow.group;
     if (flow.after_count > 0) text += " " + std::to_string(flow.after_count);
-    for (std::size_t i = 0; i < flow.after.size(); ++i)
-      text += (i == 0 ? "/" : ",") + std::to_string(flow.after[i]);
+    for (std::size_t i = 0; i < flow.after.size(); ++i) {
+      text += (i == 0 ? "/" : ",") + std::to_string(flow.after[i].flow);
+      if (const Duration delay = flow.after[i].delay; delay.ps() > 0)
+        text += "+" + std::to_string((delay.ps() + 999) / 1000);
+    }
     if (flow.queue_pairs == QueuePairs::kPerFlow)
       text += " connect=" + ns_text(flow.connect.ps()) + " settle=" + std::to_string(flow.settle.ps() / 1000);
     if (flow.connection != 0) text += " connection=" + std::to_string(flow.connection);

@@ -45,15 +45,15 @@ struct Flow {
   Time connect;                      // kPerFlow: when they are created; zero: before the run
   std::optional<std::uint8_t> dscp;  // of its queue pairs; null: that of programs that set no traffic class
   FlowService service = FlowService::kRc;
-  StreamSettings stream = {};  // its messages' times; size is that of all messages
-  Time stop = Time::never();   // no message begins behind it
-  Duration settle = 10_ms;     // so long after it the receiver waits for what is on its way
-  std::vector<std::uint32_t> after =
-      {};  // flows; it starts when after_count of them have ended; empty: at start
+  StreamSettings stream = {};       // its messages' times; size is that of all messages
+  Time stop = Time::never();        // no message begins behind it
+  Duration settle = 10_ms;          // so long after it the receiver waits for what is on its way
+  std::vector<FlowEnd> after = {};  // it starts behind after_count of these, not before start; empty: at it
   std::uint32_t after_count = 0;
   std::uint64_t packets = 0;  // with payload, without retransmissions
   Duration alone;             // completion time of this flow on an idle network (formula.h); no stream's
-  std::uint32_t request = 0;  // of a periodic incast: which one, from 0
+  std::uint32_t request = 0;  // of a periodic incast: which one, of a collective: iteration * groups + group
+  std::uint32_t step = 0;     // of a collective, from 0
 
   bool is_stream() const { return stream.rate.bps() > 0; }
   // Its messages are counted.

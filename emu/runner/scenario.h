@@ -96,6 +96,13 @@ struct SizeSettings {
   SizeCdf cdf{};  // not empty: min and max are its ends
 };
 
+// The end of a flow that another one waits for, and the time behind it; whole nanoseconds, rounded up.
+struct FlowEnd {
+  std::uint32_t flow = 0;
+  Duration delay = {};
+  friend bool operator==(const FlowEnd&, const FlowEnd&) = default;
+};
+
 struct ListedFlow {
   std::uint32_t src = 0, dst = 0;  // hosts
   Bytes size;
@@ -104,8 +111,7 @@ struct ListedFlow {
   std::optional<Duration> stop;      // null: the workload's
   std::string group;                 // empty: the workload's name
   std::optional<std::uint8_t> dscp;  // null: the workload's
-  std::vector<std::uint32_t> after =
-      {};  // indices of others of the workload; it starts when after_count have ended
+  std::vector<FlowEnd> after = {};   // of others of the workload, by place; it starts behind after_count
   std::uint32_t after_count = 0;
 };
 

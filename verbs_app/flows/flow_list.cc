@@ -54,16 +54,22 @@ Op parse_op(const std::string& word) {
   throw std::runtime_error("op must be send, write or read, not '" + word + "'");
 }
 
-// "2/0,1"
+// "2/0,1+500"
 void parse_after(const std::string& word, Flow& f) {
   const std::size_t slash = word.find('/');
   if (slash == std::string::npos)
     throw std::runtime_error("after is N/IDS, for example 2/0,1, not '" + word + "'");
   std::istringstream ids(word.substr(slash + 1));
-  for (std::string id; std::getline(ids, id, ',');)
-    f.after.push_back(static_cast<std::uint32_t>(number(id, "a flow of after", 0, 0xffffffff)));
+  for (std::string id; std::getline(ids, id, ',');) {
+    const std::size_t plus = id.find('+');
+    After after{.flow =
+                    static_cast<std::uint32_t>(number(id.substr(0, plus), "a flow of after", 0, 0xffffffff))};
+    if (plus != std::string::npos)
+      after.delay_ns =
+          static_cast<std::int64_t>(number(id.substr(plus + 1), "a delay of after", 0, kMaxSettleNs));
+    f.after.push_back(after);
+  }
   f.after_count = static_cast<std::uint32_t>(number(word.substr(0, slash), "N of after", 1, f.after.size()));
-  if (f.start_ps != 0) throw std::runtime_error("a flow with after has no start_ns: write 0");
 }
 
 Service parse_service(const std::string& word) {
@@ -150,8 +156,8 @@ Flow parse_flow(std::vector<std::string> words) {
   check_service(f);
   if (f.has_stop() && f.op == Op::kRead)
     throw std::runtime_error("a flow with a stop is of op send or write");
-  if (f.connection != 0 && (f.numbered() || !f.after.empty()))
-    throw std::runtime_error("a flow of a connection is of service rc, without rate, after and stop");
+  if (f.connection != 0 && f.numbered())
+    throw std::runtime_error("a flow of a connection is of service rc, without rate and stop");
   if (f.destroys() && (f.numbered() || !f.after.empty() || f.op == Op::kRead || f.connection != 0))
     throw std::runtime_error(
         "a flow with connect is of service rc and op send or write, without rate, after, stop and "
@@ -180,7 +186,7 @@ void each_line(std::istream& in, const std::string& name,
 // `flows`: sorted by id.
 void check_after(const std::vector<Flow>& flows, const std::string& name) {
   for (const Flow& f : flows)
-    for (const std::uint32_t id : f.after) {
+    for (const auto& [id, delay_ns] : f.after) {
       const auto other = std::lower_bound(flows.begin(), flows.end(), id,
                                           [](const Flow& a, std::uint32_t b) { return a.id < b; });
       const std::string who =

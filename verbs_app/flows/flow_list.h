@@ -3,7 +3,7 @@
 //   # id  src  dst  op     size     message_size  start_ns   qps  [label  [after] [KEY=VALUE ..]]
 //   0     h1   h9   write  8000000  1048576       0          1    incast
 //   1     h2   h9   send   8000000  65536         1234.567   2
-//   2     h9   h3   write  4000000  65536         0          1    reply   2/0,1  dscp=34
+//   2     h9   h3   write  4000000  65536         0          1    reply   2/0,1+500  dscp=34
 //   3     h4   h3   send   6400000  64000         0          1    stream  rate=5000000000 on=100000
 //   off=300000
 //
@@ -11,10 +11,12 @@
 // bytes. Start times are relative to the epoch that all processes agree on, in nanoseconds with up to three
 // digits after the point; programs can sleep to 1 ns, so a start is rounded up to one. `qps`: QPs of the
 // flow's own, over which its messages are dealt in turn. `after`, N/IDS: the flow starts as soon as N of
-// these flows have ended at its requester, and has no time of its own (start_ns 0); the requester must be an
+// these flows have ended at its requester, and not before start_ns. An ID+NS asks for so many nanoseconds
+// behind that flow's end; the start is behind the first N ends, with theirs. The requester must be an
 // end of each, and learn of its end: any end of a SEND or WRITE flow, the requester of a READ. Keys:
 // `connection`: flows with the same number, source, destination, op, qps and DSCP share their queue pairs, in
-// the order in which they start; they are of service rc, are no streams, and have no `after` and no `stop`.
+// the order in which they start; they are of service rc, are no streams, and have no `stop`. If any of them
+// has an `after`, all of the connection start by start_ns, then id: one that could start earlier waits.
 // `connect`: the flow's queue pairs are created at this time, connected at its start, and destroyed when it
 // is over: at its source at once, at its destination `settle` nanoseconds later. 0: they are connected before
 // the run, as those of flows without the key, and destroyed so. Such flows are of service rc and op send or
@@ -56,6 +58,12 @@ struct Part {
   std::uint32_t length = 0;
 };
 
+struct After {
+  std::uint32_t flow = 0;
+  std::int64_t delay_ns = 0;  // behind its end
+  friend bool operator==(const After&, const After&) = default;
+};
+
 struct Flow {
   static constexpr std::int64_t kNoStop = std::numeric_limits<std::int64_t>::max();
   std::uint32_t id = 0;
@@ -66,7 +74,7 @@ struct Flow {
   std::uint32_t qps = 1;
   std::uint32_t connection = 0;  // flows of one number share their queue pairs; 0: it has its own
   std::string label;
-  std::vector<std::uint32_t> after;    // flows; empty: it starts at its time
+  std::vector<After> after;            // empty: it starts at its time
   std::uint32_t after_count = 0;       // how many of them must have ended
   std::optional<std::uint8_t> dscp;    // null: the program's traffic class
   std::int64_t connect_ps = kNoStop;   // when its queue pairs are created; kNoStop: they outlive it

@@ -74,7 +74,7 @@ TEST(FlowListTest, NamesFileLineAndFaultOfEveryBadEntry) {
 TEST(FlowListTest, AFlowMayWaitForOthersThatItsRequesterSeesEnd) {
   const std::string two = "0 a b write 1 1 0 1 x\n1 c a read 1 1 0 1 x\n";
   const auto list = flows(two + "2 a c send 1 1 0 1 x 2/0,1\n");
-  EXPECT_EQ(list[2].after, (std::vector<std::uint32_t>{0, 1}));
+  EXPECT_EQ(list[2].after, (std::vector<After>{{0, 0}, {1, 0}}));
   EXPECT_EQ(list[2].after_count, 2u);
   EXPECT_TRUE(list[0].after.empty());
   EXPECT_EQ(error_of(two + "2 b c send 1 1 0 1 x 1/0\n"), "accepted") << "b is the sink";
@@ -85,9 +85,10 @@ TEST(FlowListTest, AFlowMayWaitForOthersThatItsRequesterSeesEnd) {
   EXPECT_EQ(error_of(two + "2 a b send 1 1 0 1 x 1/5\n"),
             "flows.txt: flow 2 waits for flow 5, which is none");
   EXPECT_EQ(error_of("0 a b write 1 1 0 1 x 1/0\n").substr(0, 38), "flows.txt: flow 0 waits for flow 0, of");
-  EXPECT_EQ(error_of(two + "2 a b send 1 1 7 1 x 1/0\n"),
-            "flows.txt:3: a flow with after has no start_ns: write 0");
-  for (const char* bad : {"3/0,1", "0/1", "1/", "1", "1/0,,1", "1/x"})
+  const Flow delayed = flows(two + "2 a b send 1 1 7 1 x 2/0+30,1\n")[2];
+  EXPECT_EQ(delayed.start_ns(), 7) << "not before";
+  EXPECT_EQ(delayed.after, (std::vector<After>{{0, 30}, {1, 0}}));
+  for (const char* bad : {"3/0,1", "0/1", "1/0+", "1/0+x", "1/+5", "1/", "1", "1/0,,1", "1/x"})
     EXPECT_EQ(error_of(two + "2 a b send 1 1 0 1 x " + bad + "\n").find("flows.txt:3: "), 0u) << bad;
 }
 
@@ -119,7 +120,7 @@ TEST(FlowListTest, FlowsOfAConnectionAgreeOnIt) {
         "flows.txt: flows 0 and 1 are of one connection, and differ in source, destination, op, qps or dscp");
   for (const char* bad : {"stop=100", "rate=8", "service=uc"})
     EXPECT_EQ(error_of(std::string("0 a b write 1 1 0 1 x connection=5 ") + bad + "\n"),
-              "flows.txt:1: a flow of a connection is of service rc, without rate, after and stop");
+              "flows.txt:1: a flow of a connection is of service rc, without rate and stop");
 }
 
 TEST(FlowListTest, AFlowMaySayWhenItsQueuePairsAreCreated) {

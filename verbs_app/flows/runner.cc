@@ -35,6 +35,8 @@ std::string digest_of(const std::vector<Flow>& flows) {
           std::to_string(f.on_ps), std::to_string(f.off_ps), std::to_string(f.stop_ps),
           std::to_string(f.settle_ns), std::string(to_string(f.service)), std::to_string(f.datagram)})
       mix(s);
+  for (const Flow& f : flows)
+    for (const After& after : f.after) mix(std::to_string(after.flow)), mix(std::to_string(after.delay_ns));
   return std::to_string(hash);
 }
 
@@ -211,12 +213,16 @@ void Runner::on_alarm(Transfer& t, std::int64_t now) {
   settle(t, false);
 }
 
+void Runner::ask_for_event() {
+  if (ibv_req_notify_cq(rdma_->cq(), 0) != 0) throw std::runtime_error("ibv_req_notify_cq failed");
+}
+
 // Completions until the clock is waited for. Asking for an event before the last empty poll is what makes
 // none go unnoticed.
 void Runner::wait_for_clock() {
   const std::int64_t due = epoch_ + next_ns();
   if (unfinished_ == starts_.timed_left()) return sleep_until(due);  // nothing is under way
-  if (ibv_req_notify_cq(rdma_->cq(), 0) != 0) throw std::runtime_error("ibv_req_notify_cq failed");
+  ask_for_event();
   if (poll() > 0) return;
   const std::int64_t left = due - monotonic_ns();
   if (left <= 0) return;
@@ -226,6 +232,7 @@ void Runner::wait_for_clock() {
     ibv_cq* cq = nullptr;
     void* context = nullptr;
     if (ibv_get_cq_event(rdma_->channel(), &cq, &context) == 0) ibv_ack_cq_events(cq, 1);
+    ask_for_event();  // the one that came may be of a completion that was polled long ago
     poll();
   }
   look_at_peers();
@@ -256,7 +263,7 @@ void Runner::settle(Transfer& t, bool was_over) {
   if (was_over || !t.record().over()) return;
   if (t.is_requester() || t.flow().op != Op::kRead) --unfinished_;
   if (t.record().ok()) {
-    starts_.ended(t.flow().id);
+    starts_.ended(t.flow().id, (t.is_requester() ? *t.record().cqe : *t.record().placed) - epoch_);
     if (t.flow().destroys() && t.is_source()) t.destroy_lanes();
     if (t.flow().destroys() && !t.is_source())
       lifetimes_.destroy_at(t.script().slot(), *t.record().placed - epoch_ + t.flow().settle_ns);

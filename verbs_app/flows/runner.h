@@ -61,6 +61,7 @@ class Runner {
   }
   void live_on(const Lifetimes::Due& due);
   void wait_for_clock();
+  void ask_for_event();
   void arm(std::uint32_t slot);  // with the time at which the transfer wants the clock
   void on_alarm(Transfer& t, std::int64_t now);
   void handle(const ibv_wc* wc, int count);

@@ -28,6 +28,7 @@ class FlowDraw {
   Flow& add(std::uint32_t src, std::uint32_t dst, Duration after = {});
   Flow& add_plain(std::uint32_t src, std::uint32_t dst, Duration after);  // neither is drawn
 
+  std::size_t flows() const { return flows_.size(); }
   std::vector<Flow> take();  // without flows that would begin when they are over
 
  private:

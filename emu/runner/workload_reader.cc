@@ -159,12 +159,12 @@ void check_queue_pairs(ConfigSection& section, const WorkloadSettings& w) {
   if (w.service != FlowService::kRc || w.stop != Duration::infinite() ||
       any([](const ListedFlow& f) { return f.stop.has_value(); }))
     section.fail_at(key, value + " needs service \"rc\" and flows without a stop");
+  if (w.queue_pairs == QueuePairs::kPersistent) return;
   if (any([](const ListedFlow& f) { return f.after_count > 0; }))
     section.fail_at(key, value +
                              " needs flows that start at a time: a receiver does not know when those "
                              "start that wait for others");
-  if (w.queue_pairs == QueuePairs::kPerFlow &&
-      (w.op == FlowOp::kRead || any([](const ListedFlow& f) { return f.op == FlowOp::kRead; })))
+  if (w.op == FlowOp::kRead || any([](const ListedFlow& f) { return f.op == FlowOp::kRead; }))
     section.fail_at(key, value +
                              " needs op = \"send\" or \"write\": a READ's source does not know when it is "
                              "over");
@@ -196,8 +196,8 @@ WorkloadSettings read_workload(ConfigSection& section, const WorkloadContext& co
   refuse_problem(section, type.problem_of(*workload));
   workload->read(section, w, context);
   read_messages(section, w, workload->largest_flow(w));
-  w.queue_pairs =
-      static_cast<QueuePairs>(section.choice("queue_pairs", {"ahead", "per-flow", "persistent"}, 0));
+  w.queue_pairs = static_cast<QueuePairs>(
+      section.choice("queue_pairs", {"ahead", "per-flow", "persistent"}, type.keys.persistent ? 2 : 0));
   read_stop(section, w);
   w.during = section.text("during", "");
   check_queue_pairs(section, w);
@@ -224,7 +224,7 @@ std::span<const KeyText> shared_workload_keys() {
        "or `cdf`: a file of sizes (below), with `cdf_form` `linear` or `steps`"},
       {"message_size", "one per queue pair", "at most 2 GiB", ""},
       {"qps", "1", "1..1024", "queue pairs (connections) of a flow, over which its messages go in turn"},
-      {"queue_pairs", "`ahead`", "`ahead`, `per-flow`, `persistent`",
+      {"queue_pairs", "`ahead`; of a collective `persistent`", "`ahead`, `per-flow`, `persistent`",
        "each flow has its own, all connected before the run; or created for its start and destroyed behind "
        "its end; or flows of the workload with one source and one destination share them (below)"},
       {"start", "`0us`", ">= 0", "experiment time at which it begins"},

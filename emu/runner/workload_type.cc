@@ -59,6 +59,8 @@ std::optional<WorkloadRate> Workload::rate(const WorkloadSettings&, const Topolo
   return std::nullopt;
 }
 
+std::optional<CollectiveFacts> Workload::collective(const WorkloadSettings&) const { return std::nullopt; }
+
 void Workload::offer(const WorkloadSettings&, std::uint32_t, OfferedTraffic&) const {}
 
 double Workload::expected_flows(const WorkloadSettings&, const Topology&, std::uint32_t) const { return 0; }

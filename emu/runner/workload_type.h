@@ -22,6 +22,7 @@
 #include <string_view>
 
 #include "base/schema.h"
+#include "emu/runner/collective_schedule.h"
 #include "emu/runner/config_section.h"
 #include "emu/runner/flow_draw.h"
 #include "emu/runner/offered_load.h"
@@ -35,6 +36,15 @@ struct WorkloadKeys {
   bool receivers = false;  // with hosts
   bool size = true;        // size, size_min, size_max, cdf, cdf_form
   bool jitter = true;
+  bool persistent = false;  // its flows share queue pairs unless `queue_pairs` says otherwise
+};
+
+// Of a collective operation: what bandwidths are computed from.
+struct CollectiveFacts {
+  CollectiveOperation operation = CollectiveOperation::kAllReduce;
+  CollectiveAlgorithm algorithm = CollectiveAlgorithm::kRing;
+  std::uint32_t ranks = 0, groups = 1;  // of a group
+  Bytes size;                           // as the scenario says
 };
 
 // A key that no schema reads, for docs/scenarios.md.
@@ -67,6 +77,9 @@ class Workload {
   // Where the number of flows is drawn, too: about how many; else 0.
   virtual double expected_flows(const WorkloadSettings& w, const Topology& topology,
                                 std::uint32_t path_mtu) const;
+  // Null: it is none. Else its flows have `request`, iteration by iteration and in each group by group, and
+  // `step`.
+  virtual std::optional<CollectiveFacts> collective(const WorkloadSettings& w) const;
   virtual Bytes largest_flow(const WorkloadSettings& w) const { return w.size.max; }
 };
 

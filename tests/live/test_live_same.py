@@ -45,6 +45,9 @@ _CASES: list[tuple[Path, tuple[str, ...]]] = [
     (_SMALL / "operations.toml", ()),
     # Flows that share the queue pairs of their hosts.
     (_SMALL / "connections.toml", ()),
+    # Flows that wait for others, on queue pairs that they share.
+    (SCENARIOS / "collectives.toml", ()),
+    (_SMALL / "collectives.toml", ()),
     # Messages by the clock, in bursts, and more than a link carries.
     (SCENARIOS / "streams.toml", ()),
     (_SMALL / "streams.toml", ()),

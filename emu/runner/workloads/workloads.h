@@ -4,6 +4,7 @@
 
 #include "base/type_list.h"
 #include "emu/runner/workloads/all_to_all.h"
+#include "emu/runner/workloads/collective.h"
 #include "emu/runner/workloads/incast.h"
 #include "emu/runner/workloads/listed.h"
 #include "emu/runner/workloads/permutation.h"
@@ -17,6 +18,7 @@ using Workloads = TypeList<  //
     Poisson,                 //
     Permutation,             //
     AllToAll,                //
+    Collective,              //
     FlowList,                //
     FlowFile,                //
     Streams                  //

@@ -50,9 +50,29 @@ py::dict as_dict(const std::vector<NamedValue>& values) {
   return result;
 }
 
-py::dict as_dict(const RunMetrics& m) {
+py::dict as_dict(const RunPlan& plan, const CollectiveResult& c) {
+  const StepTimes steps = c.all_steps();
+  return py::dict("workload"_a = c.workload, "operation"_a = to_string(c.facts.operation),
+                  "algorithm"_a = to_string(c.facts.algorithm), "ranks"_a = c.facts.ranks,
+                  "size"_a = c.facts.size.count(), "iteration"_a = c.iteration, "group"_a = c.group,
+                  "begin_s"_a = (c.begin - Time::zero()).seconds(), "completion_s"_a = c.completion_s(),
+                  "step_avg_s"_a = steps.mean_s(), "step_max_s"_a = steps.longest.seconds(),
+                  "algbw_bps"_a = c.algorithm_bps(), "busbw_bps"_a = c.bus_bps(),
+                  "straggler"_a = plan.world.hosts[c.straggler].name,
+                  "straggler_ratio"_a = c.straggler_ratio);
+}
+
+// Of each step of a collective workload.
+py::list as_list(const std::vector<StepTimes>& steps) {
+  py::list list;
+  for (const StepTimes& step : steps)
+    list.append(py::dict("avg_s"_a = step.mean_s(), "max_s"_a = step.longest.seconds()));
+  return list;
+}
+
+py::dict as_dict(const RunPlan& plan, const RunMetrics& m) {
   py::dict result = as_dict(m.values);
-  py::list groups;
+  py::list groups, collectives;
   for (const GroupMetrics& g : m.groups) {
     py::dict group = as_dict(g.values);
     group["name"] = g.name;
@@ -65,10 +85,13 @@ py::dict as_dict(const RunMetrics& m) {
         py::dict("planned"_a = messages.planned, "sent"_a = messages.sent, "delivered"_a = messages.delivered,
                  "lost"_a = messages.lost(), "avg_latency_s"_a = messages.avg_latency_s(),
                  "max_latency_s"_a = messages.max_latency_s);
+    group["steps"] = as_list(sum_steps(g.collectives));
+    for (const CollectiveResult& c : g.collectives) collectives.append(as_dict(plan, c));
     groups.append(group);
   }
   result["bottleneck_port"] = m.bottleneck_port;
   result["groups"] = groups;
+  result["collectives"] = collectives;
   return result;
 }
 
@@ -98,7 +121,7 @@ py::dict measure_run(const RunPlan& plan, const std::vector<FlowTuple>& flows,
   for (const auto& [id, sent, delivered, bytes, latency_sum, latency_max, last] : messages)
     input.messages.push_back({id, sent, delivered, Bytes::from_count(bytes), Duration::from_ps(latency_sum),
                               Duration::from_ps(latency_max), time_of(last)});
-  return as_dict(measure(plan, std::move(input)));
+  return as_dict(plan, measure(plan, std::move(input)));
 }
 
 std::string hash_of(const std::vector<std::string>& digests) {

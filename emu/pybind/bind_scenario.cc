@@ -96,7 +96,8 @@ py::list flows(const RunPlan& plan) {
                          "service"_a = to_string(f.service), "size"_a = f.size.count(),
                          "message_size"_a = f.message_size.count(), "dst_port"_a = destination_port(plan, f),
                          "start_ps"_a = f.start.ps(), "qps"_a = f.qps, "packets"_a = f.packets,
-                         "alone_ps"_a = f.alone.ps(), "is_stream"_a = f.is_stream()));
+                         "alone_ps"_a = f.alone.ps(), "request"_a = f.request, "step"_a = f.step,
+                         "is_stream"_a = f.is_stream()));
   return list;
 }
 

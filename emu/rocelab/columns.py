@@ -45,6 +45,8 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {  # of `runs` without the metrics
         ("packets", "packets", "packets with payload, without retransmissions"),
         ("dst_port", "", "destination port in other simulators' files"),
         ("service", "", "`rc`, `uc` or `ud`"),
+        ("request", "", "of a periodic incast: which request; of a collective: iteration x groups + group"),
+        ("step", "", "of a collective, from 0"),
         ("posted_ps", "ps", "when its first work request was posted"),
         ("placed_ps", "ps", "when its last byte was in the receiver's memory"),
         ("cqe_ps", "ps", "when the sender had its last completion"),

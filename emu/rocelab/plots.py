@@ -9,7 +9,7 @@ import pandas as pd
 
 from rocelab.errors import RocelabError
 from rocelab.model import RunOutcome
-from rocelab.report import charts, sketch
+from rocelab.report import charts, sketch, steps
 from rocelab.report.style import Chart
 
 
@@ -60,6 +60,14 @@ class RunPlots(Plots):
     def losses(self, label: str | None = None, seed: int | None = None) -> Chart:
         """Packets dropped and retransmitted over time."""
         return charts.panel(charts.LOSSES, *self._of(label, seed))
+
+    def steps(self, labels: Sequence[str] | None = None, seed: int | None = None) -> Chart:
+        """Steps of collectives over time, a row for each rank. RocelabError where no workload is a collective."""
+        wanted = list(dict.fromkeys(labels or (o.plan.label for o in self.outcomes)))
+        chart = steps.over_time([self._of(label, seed)[0] for label in wanted])
+        if chart is None:
+            raise RocelabError('steps() is for workloads of kind "collective"')
+        return chart
 
     def topology(self) -> Chart:
         """A sketch of hosts, switches and links."""

@@ -22,7 +22,7 @@ CREATE TABLE runs (run INTEGER PRIMARY KEY, label TEXT, seed INTEGER, complete I
 CREATE TABLE flows (run INTEGER REFERENCES runs, flow INTEGER, "group" TEXT, src TEXT, dst TEXT, op TEXT, size INTEGER, message_size INTEGER,
   qps INTEGER, packets INTEGER, start_ps INTEGER, posted_ps INTEGER, placed_ps INTEGER, cqe_ps INTEGER, completed INTEGER, status INTEGER,
   bytes INTEGER, verified INTEGER, fct_s REAL, alone_s REAL, slowdown REAL, data_drops INTEGER, retransmitted INTEGER, timeout_retransmitted INTEGER, dst_port INTEGER,
-  service TEXT, stopped INTEGER, sent INTEGER, delivered INTEGER,
+  service TEXT, stopped INTEGER, sent INTEGER, delivered INTEGER, request INTEGER, step INTEGER,
   PRIMARY KEY (run, flow)) WITHOUT ROWID;
 CREATE TABLE samples (run INTEGER REFERENCES runs, time_ps INTEGER, node TEXT, what TEXT, port TEXT, tc INTEGER, flow INTEGER, bytes INTEGER,
   ingress_bytes INTEGER, pause INTEGER);
@@ -60,6 +60,8 @@ _FLOW_COLUMNS = (
     "stopped",
     "sent",
     "delivered",
+    "request",
+    "step",
 )
 _SAMPLE_COLUMNS = ("run", "time_ps", "node", "what", "port", "tc", "flow", "bytes", "ingress_bytes", "pause")
 _EVENT_COLUMNS = ("run", "time_ps", "node", "kind", "mark", "port", "flow", "bytes", "psn", "peer", "of_flow")

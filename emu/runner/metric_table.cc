@@ -1,5 +1,7 @@
 #include "emu/runner/metric_table.h"
 
+#include <type_traits>
+
 #include "emu/runner/metrics.h"
 
 namespace rocelab {
@@ -29,6 +31,32 @@ MetricValue mean_of(const FlowSums& sums) {
 template <auto kMember, int kPercentile>
 MetricValue percentile_of(const FlowSums& sums) {
   return percentile(sums.*kMember, kPercentile);
+}
+
+// Mean over collectives.
+template <auto kMember>
+MetricValue of_collectives(const FlowSums& sums) {
+  std::vector<double> values;
+  for (const CollectiveResult& c : sums.collectives) {
+    if constexpr (std::is_member_function_pointer_v<decltype(kMember)>)
+      values.push_back((c.*kMember)());
+    else
+      values.push_back(c.*kMember);
+  }
+  return mean(values);
+}
+MetricValue mean_step(const FlowSums& sums) {
+  StepTimes all;
+  for (const CollectiveResult& c : sums.collectives) {
+    all.ranks += c.all_steps().ranks;
+    all.sum = all.sum + c.all_steps().sum;
+  }
+  return all.mean_s();
+}
+MetricValue longest_step(const FlowSums& sums) {
+  std::vector<double> values;
+  for (const CollectiveResult& c : sums.collectives) values.push_back(c.all_steps().longest.seconds());
+  return percentile(values, 100);
 }
 
 MetricValue lost_messages(const FlowSums& sums) { return sums.messages.lost(); }
@@ -108,6 +136,27 @@ constexpr Metric kTable[] = {
      "mean over completed flows of FCT / FCT alone on an idle network"},
     {"p99_slowdown", "99th % slowdown", kPlain, kLower, kNever, percentile_of<&FlowSums::slowdown, 99>,
      nullptr, "99th percentile of slowdown, nearest rank"},
+    {"collective_s", "collective", kMs, kLower, kIfAny, of_collectives<&CollectiveResult::completion_s>,
+     nullptr,
+     "mean over collectives (`kind = \"collective\"`) of the first rank's first work request to the last "
+     "byte in "
+     "place"},
+    {"step_avg_s", "mean step", kUs, kLower, kNever, mean_step, nullptr,
+     "mean over ranks and steps of collectives: a rank's first work request of a step to the last byte in "
+     "place "
+     "of all that it sends in it"},
+    {"step_max_s", "longest step", kUs, kLower, kIfAny, longest_step, nullptr, "the longest of these"},
+    {"algbw_bps", "algorithm bandwidth", kGbps, kHigher, kNever,
+     of_collectives<&CollectiveResult::algorithm_bps>, nullptr,
+     "mean over collectives of size / completion time, with the size of docs/collectives.md"},
+    {"busbw_bps", "bus bandwidth", kGbps, kHigher, kIfAny, of_collectives<&CollectiveResult::bus_bps>,
+     nullptr,
+     "the same times 2(n-1)/n (all-reduce), (n-1)/n (all-gather, reduce-scatter, all-to-all) or 1 "
+     "(broadcast), n "
+     "ranks"},
+    {"straggler_ratio", "straggler", kPlain, kLower, kIfAny,
+     of_collectives<&CollectiveResult::straggler_ratio>, nullptr,
+     "mean over collectives of the time in steps of the rank with most of it / that of a rank on average"},
     {"delivered_data_packets", "delivered", kPackets, kHigher, kNever, flows<&FlowSums::packets>, nullptr,
      "packets with payload of completed flows, without retransmissions"},
     {"bottleneck_utilization", "port busy", kPercent, kHigher, kAlways, nullptr, bottleneck,

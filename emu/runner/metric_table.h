@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "emu/link/link_counters.h"
+#include "emu/runner/collective_metrics.h"
 #include "emu/runner/plan.h"
 #include "irn_provider/transport/counters.h"
 #include "ovs_patches/switch_model/counters.h"
@@ -47,7 +48,8 @@ struct FlowSums {
   Span span;
   MessageSums messages;
   std::vector<double> fct_s, slowdown;     // of each flow
-  std::map<std::uint32_t, Span> requests;  // of a periodic incast; else one
+  std::map<std::uint32_t, Span> requests;  // of a periodic incast or a collective; else one
+  std::vector<CollectiveResult> collectives;
 };
 
 // Sums over a whole run.

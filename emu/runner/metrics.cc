@@ -74,6 +74,7 @@ FlowSums sum_flows(const RunPlan& plan, const RunInput& input, const std::string
     sums.requests[flow.request].add(record->posted, record->placed);
   }
   if (sums.messages.delivered == 0) sums.messages.max_latency_s = std::numeric_limits<double>::quiet_NaN();
+  sums.collectives = collectives_of(plan, input.flows, group);
   return sums;
 }
 
@@ -142,6 +143,7 @@ GroupMetrics measure_group(const std::string& name, const FlowSums& sums) {
   for (const auto& [request, span] : sums.requests) lengths.push_back(span.length().seconds());
   g.avg_request_s = mean(lengths);
   g.messages = sums.messages;
+  g.collectives = sums.collectives;
   return g;
 }
 

@@ -67,11 +67,12 @@ struct NamedValue {
 struct GroupMetrics {
   std::string name;
   std::vector<NamedValue> values;  // of metrics of flows
-  std::uint64_t requests = 0;      // of a periodic incast; else 1
+  std::uint64_t requests = 0;      // of a periodic incast, or collectives; else 1
   double avg_request_s = 0;        // first start to last end of a request's flows, mean over requests
   std::string during;              // the other group, or empty
   double goodput_during_bps = 0;   // while the other group ran
   MessageSums messages;
+  std::vector<CollectiveResult> collectives;
 };
 
 struct RunMetrics {

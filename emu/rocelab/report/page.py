@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from rocelab import __version__, culprits, metrics
 from rocelab.headline import headline, number
 from rocelab.model import SCENARIO_FILE, RunOutcome, RunPlan
-from rocelab.report import charts, series, sketch, style, tables
+from rocelab.report import charts, series, sketch, steps, style, tables
 from rocelab.report.templates import templates
 
 if TYPE_CHECKING:
@@ -53,6 +53,8 @@ def _values(result: Result) -> dict[str, Any]:
         "colours": style.colours(labels),
         "headline": headline(summary),
         "groups": tables.group_rows(summary, statistics.fmean),
+        "collectives": tables.collective_rows(summary, statistics.fmean),
+        "steps": chart.svg if (chart := steps.over_time([o for _, o in first])) else "",
         "completion": charts.completion(result.flows, result.runs).svg,
         "sizes": sizes.svg if (sizes := charts.slowdown_by_size(result.flows)) else "",
         "over_time": charts.over_time([o for _, o in first], samples).svg,

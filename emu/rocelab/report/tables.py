@@ -169,3 +169,55 @@ def group_rows(summary: dict[str, Any], mean: Callable[[list[float]], float]) ->
                 )
             )
     return rows if any(r[5] for r in rows) or len({r[1] for r in rows}) > 1 else []
+
+
+@dataclass(frozen=True)
+class CollectiveRow:
+    label: str
+    workload: str
+    operation: str  # and algorithm
+    ranks: int
+    size: str
+    number: int
+    completion: str
+    mean_step: str
+    longest_step: str
+    algorithm_bandwidth: str
+    bus_bandwidth: str
+    straggler: str
+
+
+def collective_rows(summary: dict[str, Any], mean: Callable[[list[float]], float]) -> list[CollectiveRow]:
+    """Per label and workload, over seeds, iterations and groups."""
+    found: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for run in summary["runs"]:
+        for collective in run["collectives"] if run["complete"] else []:
+            found.setdefault((run["label"], collective["workload"]), []).append(collective)
+    return [_collective_row(*key, each, mean) for key, each in found.items()]
+
+
+def _collective_row(
+    label: str, workload: str, each: list[dict[str, Any]], mean: Callable[[list[float]], float]
+) -> CollectiveRow:
+    first = each[0]
+
+    def text(key: str, scale: float, digits: int) -> str:
+        return number(mean([c[key] for c in each]) * scale, digits)
+
+    hosts = [c["straggler"] for c in each]
+    most = max(dict.fromkeys(hosts), key=hosts.count)
+    often = "" if len(hosts) == 1 else f" in {hosts.count(most)} of {len(hosts)}"
+    return CollectiveRow(
+        label,
+        workload,
+        f"{first['operation']}, {first['algorithm']}",
+        first["ranks"],
+        number(first["size"]),
+        len(each),
+        text("completion_s", 1e3, 4),
+        text("step_avg_s", 1e6, 2),
+        number(max(c["step_max_s"] for c in each) * 1e6, 2),
+        text("algbw_bps", 1e-9, 2),
+        text("busbw_bps", 1e-9, 2),
+        f"{most}{often}, x {text('straggler_ratio', 1, 3)}",
+    )

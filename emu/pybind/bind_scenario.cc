@@ -18,6 +18,7 @@
 #include "emu/runner/schema_tables.h"
 #include "emu/runner/topology_file.h"
 #include "emu/runner/traffic_file.h"
+#include "emu/runner/written_flows.h"
 
 namespace py = pybind11;
 using namespace py::literals;
@@ -174,6 +175,8 @@ py::list settings(const Scenario& scenario) {
   return list;
 }
 
+py::tuple as_tuple(const WrittenFlows& written) { return py::make_tuple(written.text, written.omissions); }
+
 RunPlan plan_of(const Scenario& scenario, const std::string& label, std::uint64_t seed) {
   for (const Settings& s : scenario.settings)
     if (s.label == label) return make_plan(scenario, s, seed);
@@ -249,6 +252,15 @@ void bind_scenario(py::module_& m) {
             return traffic_file(plan, dialect_of(dialect), options);
           },
           "dialect"_a, "epoch_ps"_a, "flow.txt of other simulators: hpcc, conweave or ns3-rdma.")
+      .def(
+          "connection_matrix",
+          [](const RunPlan& plan, std::int64_t epoch_ps) {
+            return as_tuple(write_connection_matrix(plan, Duration::from_ps(epoch_ps)));
+          },
+          "epoch_ps"_a, "htsim's connection matrix, and what it cannot say of this plan.")
+      .def(
+          "goal_schedule", [](const RunPlan& plan) { return as_tuple(write_goal(plan)); },
+          "A schedule in GOAL, and what it cannot say of this plan.")
       .def("ping_pong_ps", ping_pong_ps, "a"_a, "b"_a, "bytes"_a,
            "One iteration of a ping-pong on the idle network.");
   py::class_<RoccLoop>(m, "RoccLoop")

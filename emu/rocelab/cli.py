@@ -68,6 +68,8 @@ class Dialect(str, Enum):
     hpcc = "hpcc"
     conweave = "conweave"
     ns3_rdma = "ns3-rdma"
+    htsim = "htsim"
+    goal = "goal"
 
 
 _ENGINE = typer.Option(None, show_default=False, help="What drives the experiment; default: the scenario's.")
@@ -149,8 +151,15 @@ def export(
     path: Path = typer.Argument(
         ..., show_default=False, metavar="PATH", help="A result's folder, e.g. out/incast, or a scenario."
     ),
-    dialect: Dialect = typer.Option(Dialect.hpcc, help="Whose files; ns3-rdma: of scenarios only."),
-    epoch: float = typer.Option(2.0, min=0, help="What the files call experiment time 0, in seconds."),
+    dialect: Dialect = typer.Option(
+        Dialect.hpcc, help="Whose files; ns3-rdma, htsim and goal: of scenarios only."
+    ),
+    epoch: Optional[float] = typer.Option(
+        None,
+        min=0,
+        show_default=False,
+        help="What the files call experiment time 0, in seconds; default: 2, of htsim 0.",
+    ),
     label: Optional[str] = typer.Option(
         None, show_default=False, metavar="L", help="Of a scenario: this one only; default: all that differ."
     ),
@@ -160,9 +169,9 @@ def export(
     ),
     no_install: bool = NO_INSTALL,
 ) -> int:
-    """Write fct.txt and pfc.txt of a result, or topology.txt and flow.txt of a scenario, for other simulators' scripts."""
+    """Write fct.txt and pfc.txt of a result, or topology.txt and traffic of a scenario, for other simulators and their scripts."""
     check_overrides(overrides)
-    if not 0 <= epoch <= 1e6:  # nor nan
+    if epoch is not None and not 0 <= epoch <= 1e6:  # nor nan
         raise UsageError("--epoch must be 0 to 1000000 seconds")
     if path.is_file():
         set_up(live=False)

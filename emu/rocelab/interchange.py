@@ -1,4 +1,4 @@
-"""Results and scenarios as files of other RDMA simulators: fct.txt, pfc.txt, topology.txt, flow.txt. docs/interchange.md describes them.
+"""Results and scenarios as files of other simulators: fct.txt, pfc.txt, topology.txt, flow.txt, connection matrices, GOAL. docs/interchange.md describes them.
 
 Dialects differ in how they name nodes in fct.txt, by address (hpcc) or by number (conweave), and in the columns of flow.txt.
 """
@@ -13,6 +13,7 @@ from pathlib import Path
 
 from rocelab.errors import RocelabError, UsageError
 from rocelab.files import write_all
+from rocelab.model import RunPlan
 from rocelab.scenario import plan_of, read_label
 
 EPOCH_S = 2.0  # the generators' base time: what those files call experiment time 0
@@ -90,7 +91,7 @@ def export(
     path: Path,
     dialect: str,
     to: Path | None = None,
-    epoch_s: float = EPOCH_S,
+    epoch_s: float | None = None,
     overrides: Sequence[str] = (),
     label: str | None = None,
     warn: Callable[[str], object] = lambda _: None,
@@ -100,9 +101,13 @@ def export(
     if path.is_dir():
         if overrides or label:
             raise UsageError(f"{path} is a result's folder: --set and --label are for scenarios")
-        return _export_result(path, dialect, to or path / "export", epoch_s)
+        return _export_result(path, dialect, to or path / "export", EPOCH_S if epoch_s is None else epoch_s)
     if not path.is_file():
         raise RocelabError(f"{path}: there is no such scenario, nor a result's folder such as out/incast")
+    if epoch_s is not None and dialect == "goal":
+        raise UsageError("--epoch is not for --dialect goal: a schedule begins at 0")
+    if epoch_s is None:
+        epoch_s = 0.0 if dialect == "htsim" else EPOCH_S
     return _write(_scenario_files(path, dialect, to, round(epoch_s * 1e12), overrides, label, warn))
 
 
@@ -122,12 +127,13 @@ def _scenario_files(
     left_out: dict[tuple[str, str], None] = {}
     for one in labels:
         plans = [plan_of(scenario, one, seed) for seed in scenario.seeds]
-        flows = [(f"flow-seed{p.seed}.txt", p.native.traffic_file(dialect, epoch_ps)) for p in plans]
+        traffic = [_traffic(p, dialect, epoch_ps) for p in plans]
+        flows = [(name, text) for name, text, _ in traffic]
         sets.setdefault((("topology.txt", plans[0].native.topology_file()), *flows), one)
         left_out |= dict.fromkeys(
             ("topology.txt", what) for what in plans[0].native.topology_file_omissions()
         )
-        left_out |= dict.fromkeys(("flow.txt", what) for what in plans[0].native.traffic_file_omissions())
+        left_out |= dict.fromkeys((_TRAFFIC.get(dialect, "flow.txt"), what) for what in traffic[0][2])
     for file, what in left_out:
         warn(f"{file} cannot say, and leaves out, {what}")
     folder = to or Path("out") / scenario.name / "export"
@@ -137,6 +143,21 @@ def _scenario_files(
         for content, one in sets.items()
         for name, text in content
     }
+
+
+_TRAFFIC = {"htsim": "flow.cm", "goal": "flow.goal"}
+
+
+def _traffic(plan: RunPlan, dialect: str, epoch_ps: int) -> tuple[str, str, list[str]]:
+    """Name and text of the file of a plan's flows, and what it cannot say of them."""
+    if dialect == "htsim":
+        text, omissions = plan.native.connection_matrix(epoch_ps)
+        return f"flow-seed{plan.seed}.cm", text, omissions
+    if dialect == "goal":
+        text, omissions = plan.native.goal_schedule()
+        return f"flow-seed{plan.seed}.goal", text, omissions
+    text = plan.native.traffic_file(dialect, epoch_ps)
+    return f"flow-seed{plan.seed}.txt", text, plan.native.traffic_file_omissions()
 
 
 def _export_result(path: Path, dialect: str, to: Path, epoch_s: float) -> list[Path]:

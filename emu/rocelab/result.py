@@ -19,7 +19,7 @@ from rocelab.summary import Summary, summarise
 if TYPE_CHECKING:  # matplotlib: only when there is something to draw
     from rocelab.plots import Plots, RunPlots
 
-_NESTED = ("parameters", "fidelity", "groups", "found", "policies")
+_NESTED = ("parameters", "fidelity", "groups", "collectives", "found", "policies")
 
 
 class Summarised:

@@ -88,6 +88,7 @@ class Cutter {
     std::map<std::pair<std::uint32_t, std::uint32_t>, CollectivePiece*> last;
     for (CollectivePiece& piece : pieces_) {
       CollectivePiece*& before = last[{piece.src, piece.dst}];
+      piece.first = before == nullptr;
       if (before != nullptr) before->last = false;
       before = &piece;
     }

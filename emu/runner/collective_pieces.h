@@ -15,7 +15,7 @@ struct CollectivePiece {
   std::uint32_t step = 0, src = 0, dst = 0;  // ranks
   std::int64_t from = 0, to = 0;             // bytes of the buffer
   bool reduces = false;
-  bool last = true;  // of all that src sends to dst
+  bool first = true, last = true;  // of all that src sends to dst
   std::vector<std::uint32_t> needs =
       {};  // pieces by place; each has src as an end, and must have ended there
   std::int64_t bytes() const { return to - from; }

@@ -41,6 +41,7 @@ struct Flow {
   Time start;
   std::uint32_t qps = 1;
   std::uint32_t connection = 0;  // flows of one number share their queue pairs; 0: it has its own
+  bool in_order = false;         // it starts behind the flows of its connection that were drawn before it
   QueuePairs queue_pairs = QueuePairs::kAhead;
   Time connect;                      // kPerFlow: when they are created; zero: before the run
   std::optional<std::uint8_t> dscp;  // of its queue pairs; null: that of programs that set no traffic class

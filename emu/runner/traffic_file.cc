@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <set>
 #include <stdexcept>
 
 #include "emu/runner/text_file.h"
+#include "emu/runner/written_flows.h"
 
 namespace rocelab {
 namespace {
@@ -156,17 +158,35 @@ std::uint32_t destination_port(const RunPlan& plan, const Flow& flow) {
   return 100;
 }
 
+namespace {
+
+void omit(const RunPlan& plan, std::vector<std::string>& omissions, bool (*has)(const Flow&),
+          const char* what) {
+  if (const auto count = std::ranges::count_if(plan.flows, has); count > 0)
+    omissions.push_back("that " + std::to_string(count) + " flows " + what);
+}
+
+}  // namespace
+
+std::vector<std::string> plain_omissions(const RunPlan& plan) {
+  std::vector<std::string> omissions;
+  omit(
+      plan, omissions, [](const Flow& f) { return f.is_stream(); },
+      "are streams (they send all their bytes at once there)");
+  omit(
+      plan, omissions, [](const Flow& f) { return !f.is_stream() && !f.stop.is_never(); }, "have a stop");
+  omit(
+      plan, omissions, [](const Flow& f) { return f.service != FlowService::kRc; },
+      "are of service UC or UD");
+  return omissions;
+}
+
 std::vector<std::string> traffic_file_omissions(const RunPlan& plan) {
   std::vector<std::string> omissions;
-  const auto omit = [&](auto&& has, const char* what) {
-    if (const auto count = std::ranges::count_if(plan.flows, has); count > 0)
-      omissions.push_back("that " + std::to_string(count) + " flows " + what);
-  };
-  omit([](const Flow& f) { return f.after_count > 0; },
-       "begin when others have ended (they begin at the epoch there)");
-  omit([](const Flow& f) { return f.is_stream(); }, "are streams (they send all their bytes at once there)");
-  omit([](const Flow& f) { return !f.is_stream() && !f.stop.is_never(); }, "have a stop");
-  omit([](const Flow& f) { return f.service != FlowService::kRc; }, "are of service UC or UD");
+  omit(
+      plan, omissions, [](const Flow& f) { return f.after_count > 0; },
+      "begin when others have ended (they begin at the epoch there)");
+  std::ranges::move(plain_omissions(plan), std::back_inserter(omissions));
   return omissions;
 }
 

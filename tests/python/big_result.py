@@ -43,7 +43,7 @@ def write(folder: Path, size: Size) -> Path:
         links = list(_links(size.hosts))
         _nodes(db, size.hosts, links)
         _insert(db, "ports", 10, ((0, *link, 40_000_000_000, 2_000_000, 200_000, 190_000) for link in links))
-        _insert(db, "flows", 29, _flows(size, end_ps))
+        _insert(db, "flows", 31, _flows(size, end_ps))
         names = [link[0] for link in links] + [f"h{i}" for i in range(1, size.hosts + 1)]
         rows = (
             (0, b, p, 90_000 + 7 * b, 1000 * (i % 50), 0.1 * (i % 3), i % 5, 0)
@@ -132,7 +132,7 @@ def _flows(size: Size, end_ps: int) -> Iterator[tuple[Any, ...]]:
         src, dst = f"h{1 + i % size.hosts}", f"h{1 + (i * 31) % size.hosts}"
         times = (start, start, start + fct, start + fct + 1000)
         yield (0, i, "poisson", src, dst, "write", 1000 << i % 12, 1000, 1, 1 + (1 << i % 12), *times, 1, 0, 1000, 1,
-            fct / 1e12, 1e-6, fct / 1e6, i % 3, i % 4, i % 2, 100, "rc", 0, 0, 0)  # fmt: skip
+            fct / 1e12, 1e-6, fct / 1e6, i % 3, i % 4, i % 2, 100, "rc", 0, 0, 0, 0, 0)  # fmt: skip
 
 
 def _samples(

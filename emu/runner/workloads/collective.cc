@@ -116,24 +116,25 @@ void Collective::check_amount(ConfigSection& section, const WorkloadSettings& w)
   };
   std::map<std::uint32_t, std::set<std::uint32_t>> peers;  // of a rank
   std::map<std::uint32_t, double> of_rank;                 // pieces that it sends and receives
-  for (const CollectiveSend& send : schedule.sends)
+  double flows = 0, needs = 0;                             // of an iteration of a group
+  for (const CollectiveSend& send : schedule.sends) {
+    flows += pieces(send);
     for (const auto& [rank, peer] : {std::pair{send.src, send.dst}, std::pair{send.dst, send.src}}) {
       peers[rank].insert(peer);
       of_rank[rank] += pieces(send);
     }
-  double flows = 0, needs = 0;  // of an iteration of a group; a flow waits for all of the iteration before
-  for (const CollectiveSend& send : schedule.sends) {
-    flows += pieces(send);
-    needs +=
-        pieces(send) * (w.qps == 1 ? 2 * static_cast<double>(peers[send.src].size()) : of_rank[send.src]);
+  }
+  // A rank's first flow to each peer waits for all of the iteration before.
+  for (const auto& [rank, others] : peers) {
+    const auto count = static_cast<double>(others.size());
+    needs += count * (w.qps == 1 ? 2 * count : of_rank[rank]);
   }
   const double groups = params.groups;
   const char* at = chunk > 0 ? "chunk" : params.iterations > 1 ? "iterations" : "ranks";
   if (flows * params.iterations * groups > static_cast<double>(kMostFlows))
     section.fail_at(at, "makes more than " + std::to_string(kMostFlows) + " flows");
   if (needs * (params.iterations - 1) * groups > kMostNeeds)
-    section.fail_at("iterations",
-                    "of so many ranks and pieces wait for one another too often for one run: lower it");
+    section.fail_at("iterations", "of so many ranks wait for one another too often for one run: lower it");
 }
 
 std::optional<CollectiveFacts> Collective::collective(const WorkloadSettings& w) const {
@@ -196,8 +197,10 @@ void Collective::draw(FlowDraw& draw) const {
         flow.size = Bytes::from_count(piece.bytes());
         flow.request = i * params.groups + g;
         flow.step = piece.step;
+        flow.in_order = true;
         for (const std::uint32_t need : piece.needs) flow.after.push_back({first + need, params.step_gap});
-        flow.after.insert(flow.after.end(), before[piece.src].begin(), before[piece.src].end());
+        if (piece.first)
+          flow.after.insert(flow.after.end(), before[piece.src].begin(), before[piece.src].end());
         flow.after_count = static_cast<std::uint32_t>(flow.after.size());
         if (piece.last || !in_order)
           for (const std::uint32_t rank : {piece.src, piece.dst})

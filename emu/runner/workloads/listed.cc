@@ -4,6 +4,7 @@
 #include <string>
 
 #include "emu/runner/connection_matrix.h"
+#include "emu/runner/goal_file.h"
 #include "emu/runner/traffic_file.h"
 
 namespace rocelab {
@@ -19,7 +20,7 @@ void ListedWorkload::draw(FlowDraw& draw) const {
     if (!listed.group.empty()) flow.group = listed.group;
     flow.after = listed.after;
     flow.after_count = listed.after_count;
-    if (flow.after_count > 0) flow.start = Time::zero();
+    if (flow.after_count > 0 && listed.start.ps() == 0) flow.start = Time::zero();
   }
 }
 
@@ -54,20 +55,27 @@ void FlowList::read(ConfigSection& section, WorkloadSettings& w, const WorkloadC
 
 void FlowFile::read(ConfigSection& section, WorkloadSettings& w, const WorkloadContext& context) {
   const std::filesystem::path file = section.file("file", context.folder);
-  const std::size_t dialect = section.choice("dialect", {"hpcc", "conweave", "ns3-rdma", "htsim"}, 0);
-  const bool htsim = dialect == 3, ns3_rdma = dialect == static_cast<std::size_t>(TrafficDialect::kNs3Rdma);
+  const std::size_t dialect = section.choice("dialect", {"hpcc", "conweave", "ns3-rdma", "htsim", "goal"}, 0);
+  const bool htsim = dialect == 3, goal = dialect == 4,
+             ns3_rdma = dialect == static_cast<std::size_t>(TrafficDialect::kNs3Rdma);
   TrafficFileOptions options;
   options.nic = context.nic;
-  options.epoch = section.duration("epoch", htsim ? Duration{} : options.epoch);
+  if (goal && section.has("epoch"))
+    section.fail_at("epoch", "is not that of dialect \"goal\": it has no times");
+  if (!goal) options.epoch = section.duration("epoch", htsim ? Duration{} : options.epoch);
   if (ns3_rdma) options.packet_payload = section.bytes("packet_payload", options.packet_payload);
   if (options.packet_payload.count() <= 0) section.fail_at("packet_payload", "must be more than 0");
   w.op = read_op(section, w.service);
-  if (htsim && w.service != FlowService::kRc)
-    section.fail_at("service", "must be \"rc\": flows of a connection matrix may wait for others' ends");
+  if ((htsim || goal) && w.service != FlowService::kRc)
+    section.fail_at("service",
+                    "must be \"rc\": flows of dialect \"htsim\" or \"goal\" may wait for others' ends");
+  if (goal && w.op == FlowOp::kRead)
+    section.fail_at("op", "must be \"write\" or \"send\": ranks of a GOAL schedule send");
   const std::string text = section.content("file", file);
-  w.flows = htsim ? parse_connection_matrix(text, file.string(), w.op, options.epoch, context.topology)
-                  : listed_flows(parse_traffic(text, file.string(), static_cast<TrafficDialect>(dialect)),
-                                 file.string(), w, options, context.topology);
+  w.flows = goal    ? parse_goal(text, file.string(), w.op, context.topology)
+            : htsim ? parse_connection_matrix(text, file.string(), w.op, options.epoch, context.topology)
+                    : listed_flows(parse_traffic(text, file.string(), static_cast<TrafficDialect>(dialect)),
+                                   file.string(), w, options, context.topology);
 }
 
 }  // namespace rocelab

@@ -33,8 +33,8 @@ class FlowFile final : public ListedWorkload {
   static constexpr std::array<std::string_view, 2> kRequired = {"file", "dialect"};
   static constexpr std::array<KeyText, 4> kOwnKeys = {
       {{"file", "required", "", "docs/interchange.md"},
-       {"dialect", "required", "`hpcc`, `conweave`, `ns3-rdma`, `htsim`",
-        "flow.txt of the first three, connection matrix of htsim"},
+       {"dialect", "required", "`hpcc`, `conweave`, `ns3-rdma`, `htsim`, `goal`",
+        "flow.txt of the first three, connection matrix of htsim, a schedule in GOAL"},
        {"epoch", "`2s`; htsim: `0s`", "", "the file's time that is experiment time 0"},
        {"packet_payload", "`1000B`", "> 0", "ns3-rdma counts packets"}}};
   void read(ConfigSection& section, WorkloadSettings& w, const WorkloadContext& context) override;

@@ -37,7 +37,8 @@ py::list hosts(const RunPlan& plan) {
   for (const HostEntry& h : plan.world.hosts)
     list.append(py::dict("name"_a = h.name, "ipv4"_a = ipv4_text(h.ipv4), "ipv6"_a = ipv6_text(h.ipv6),
                          "mac"_a = mac_text(h.mac), "node"_a = h.node, "port"_a = h.port,
-                         "number"_a = plan.settings.topology.number_of(h.node)));
+                         "number"_a = plan.settings.topology.number_of(h.node), "nic"_a = h.nic_number,
+                         "plane"_a = h.plane));
   return list;
 }
 
@@ -134,6 +135,7 @@ std::int64_t ping_pong_ps(const RunPlan& plan, const std::string& a, const std::
   const Routing routing(plan.settings.topology);
   const std::uint32_t from = host_index(plan, a), to = host_index(plan, b);
   const NicConfig& nic = plan.settings.nic.config;
+  if (!plan.settings.topology.reaches(from, to)) throw py::key_error("no link leads from " + a + " to " + b);
   return ping_pong(nic.mode, Bytes::from_count(bytes), nic.active_mtu, plan.bdp_cap, routing.path(from, to),
                    routing.path(to, from))
       .ps();

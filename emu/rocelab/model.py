@@ -48,6 +48,13 @@ class HostPlan:
     node: int
     port: int  # index into RunPlan.ports: the switch port that the host hangs on
     number: int = 0  # of the node in other simulators' files
+    nic: int = 0  # of a host with several NICs, each of which is one of these: its number
+    plane: int = 0  # equal for NICs between which there is a way
+
+    @property
+    def machine(self) -> str:
+        """The host's name: "h3" of the NIC "h3.1"."""
+        return self.name.partition(".")[0]
 
 
 @dataclass(frozen=True)
@@ -128,6 +135,15 @@ class RunPlan:
     clock: str  # "lockstep" | "wall"
     dilation: float  # of the wall clock: its seconds per second of experiment
     native: Any = field(repr=False, compare=False)  # _rocelab.RunPlan, for create_segment() and measure()
+
+    @property
+    def machines(self) -> tuple[str, ...]:
+        """The hosts: `hosts` has an entry for each of their NICs."""
+        return tuple(dict.fromkeys(h.machine for h in self.hosts))
+
+    @property
+    def nics_per_host(self) -> int:
+        return len(self.hosts) // len(self.machines)
 
     @property
     def name(self) -> str:

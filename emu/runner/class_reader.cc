@@ -56,10 +56,13 @@ ClassMap read_class_map(ConfigSection section, const Topology& topology, std::ve
     entry.require("nodes");
     const ClassMap own = read_map(entry, map, "network");
     for (const std::string& name : entry.texts("nodes", {})) {
-      const std::uint32_t node = find_node(entry, "nodes", topology, name);
-      if (std::ranges::any_of(at, [&](const NodeClassMap& other) { return other.node == node; }))
-        entry.fail_at("nodes", "names \"" + name + "\" again: a node has one map");
-      at.push_back({node, own});
+      std::vector<std::uint32_t> nodes = topology.find_nics(name);
+      if (nodes.empty()) nodes = {find_node(entry, "nodes", topology, name)};
+      for (const std::uint32_t node : nodes) {
+        if (std::ranges::any_of(at, [&](const NodeClassMap& other) { return other.node == node; }))
+          entry.fail_at("nodes", "names \"" + name + "\" again: a node has one map");
+        at.push_back({node, own});
+      }
     }
     entry.finish();
   }

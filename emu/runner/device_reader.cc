@@ -179,12 +179,14 @@ constexpr auto kNic = fields(
 void read_modes(ConfigSection& section, const char* key, TransportMode mode, const Topology& topology,
                 NicSettings& nic) {
   for (const std::string& name : section.texts(key, {})) {
-    const std::uint32_t host = topology.find(name);
-    if (host == Topology::kNoNode || !topology.is_host(host))
-      section.fail_at(key, "names \"" + name + "\", which is no host of the topology");
-    for (const auto& [other, otherwise] : nic.modes)
-      if (other == name) section.fail_at(key, "names \"" + name + "\" again");
-    nic.modes.emplace_back(name, mode);
+    const std::vector<std::uint32_t> hosts = topology.find_nics(name);
+    if (hosts.empty()) section.fail_at(key, "names \"" + name + "\", which is no host of the topology");
+    for (const std::uint32_t host : hosts) {
+      const std::string& of = topology.nodes()[host].name;
+      for (const auto& [other, otherwise] : nic.modes)
+        if (other == of) section.fail_at(key, "names \"" + name + "\" again");
+      nic.modes.emplace_back(of, mode);
+    }
   }
 }
 

@@ -8,10 +8,20 @@
 
 namespace rocelab {
 
+void refuse_machine(ConfigSection& section, const char* key, const Topology& topology,
+                    const std::string& name) {
+  const std::vector<std::uint32_t> nics = topology.find_nics(name);
+  if (nics.size() > 1)
+    section.fail_at(key, "names the host \"" + name + "\", which has " + std::to_string(nics.size()) +
+                             " NICs: name one of them, \"" + topology.nodes()[nics.front()].name +
+                             "\" to \"" + topology.nodes()[nics.back()].name + "\"");
+}
+
 std::uint32_t find_node(ConfigSection& section, const char* key, const Topology& topology,
                         const std::string& name) {
   const std::uint32_t node = topology.find(name);
   if (node == Topology::kNoNode) {
+    refuse_machine(section, key, topology, name);
     std::vector<std::string> names;
     for (const Node& known : topology.nodes()) names.push_back(known.name);
     const std::string near = nearest(name, names);

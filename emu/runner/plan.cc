@@ -153,6 +153,9 @@ class Planner {
       entry.ipv6 = ipv6_of(entry.ipv4);
       entry.mac = routing_.address(h).mac;
       entry.node = static_cast<std::uint16_t>(h);
+      entry.plane = static_cast<std::uint16_t>(topology_.plane_of(h));
+      entry.nics = static_cast<std::uint8_t>(topology_.nics_per_host);
+      entry.nic_number = static_cast<std::uint8_t>(topology_.nic_number_of(h));
       entry.port = port_index(link.b, link.b_port);
       entry.nic = plan_.settings.nic.config;
       for (const auto& [name, mode] : settings_.nic.modes)
@@ -291,7 +294,8 @@ class Planner {
     live.sample_interval = settings_.engine.sample_interval;
     live.poll_interval = settings_.engine.poll_interval;
     std::set<std::uint32_t> taking_part;
-    for (const Flow& flow : plan_.flows) taking_part.insert({flow.src, flow.dst});
+    for (const Flow& flow : plan_.flows)
+      taking_part.insert({topology_.machine_of(flow.src), topology_.machine_of(flow.dst)});
     live.expected_participants = static_cast<std::uint32_t>(taking_part.size());
     live.frames_per_vf =
         settings_.engine.frames_per_vf != 0 ? settings_.engine.frames_per_vf : enough_frames();

@@ -20,6 +20,15 @@ void check_start(const RunPlan& plan, const Flow& flow) {
                to_string(limit) + ": raise it, or let no flow begin so late");
 }
 
+void check_planes(const RunPlan& plan, const Flow& flow) {
+  const Topology& topology = plan.settings.topology;
+  if (!topology.reaches(flow.src, flow.dst))
+    refuse(plan.settings, "workload",
+           "a flow of \"" + flow.group + "\" goes from \"" + topology.nodes()[flow.src].name + "\" to \"" +
+               topology.nodes()[flow.dst].name +
+               "\", which are in different planes: no link leads from one to the other");
+}
+
 // Telemetry comes back in acknowledgements of data. RoCE acknowledges no READ response: its sender would hear
 // nothing.
 void check_read(const RunPlan& plan, const Flow& flow) {
@@ -91,6 +100,7 @@ void check_stops(const RunPlan& plan) {
 }
 
 void check_flow(const RunPlan& plan, const Routing& routing, const Flow& flow, Bytes on_wire) {
+  check_planes(plan, flow);
   check_start(plan, flow);
   check_duration(plan, routing, flow, on_wire);
   check_read(plan, flow);

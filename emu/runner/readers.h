@@ -26,6 +26,9 @@ struct WorkloadContext {
 
 // `folder`: of the scenario; files named in it are relative to it.
 Topology read_topology(ConfigSection section, const std::filesystem::path& folder);
+// Complains at `key` when `name` is that of a host with several NICs.
+void refuse_machine(ConfigSection& section, const char* key, const Topology& topology,
+                    const std::string& name);
 // Complains at `key` when there is no such node.
 std::uint32_t find_node(ConfigSection& section, const char* key, const Topology& topology,
                         const std::string& name);

@@ -100,7 +100,8 @@ void Routing::number_edges() {
   for (std::uint32_t node = topology_.hosts(); node < topology_.nodes().size(); ++node) {
     if (hosts_below[node] == 0) continue;
     if (hosts_below[node] > kMaxHostsPerSwitch)
-      throw std::invalid_argument("switch \"" + topology_.nodes()[node].name + "\" has more than 254 hosts");
+      throw std::invalid_argument("switch \"" + topology_.nodes()[node].name + "\" has more than 254 " +
+                                  (topology_.nics_per_host > 1 ? "NICs" : "hosts"));
     const std::uint32_t pod = topology_.nodes()[node].pod;
     const std::size_t row = std::bit_ceil(pod_size[pod]);
     if (pod != kNoPod && pod != last_pod) block = (block + row - 1) / row * row;
@@ -219,6 +220,7 @@ void Routing::add_rules(std::uint32_t switch_node, const Rng& seed, std::vector<
   for (std::uint32_t e = 0; e < edges_.size(); ++e) {
     if (edges_[e].node == switch_node) continue;
     std::vector<std::uint32_t> ports = towards(switch_node, e);
+    if (ports.empty()) continue;  // of another plane: whoever sends there is refused
     if (single_path()) ports.resize(1);
     const auto found = std::find(sets.begin(), sets.end(), ports);
     set_of_block[edges_[e].block] = static_cast<std::uint32_t>(found - sets.begin());
@@ -238,7 +240,7 @@ void Routing::add_host_rules(std::uint32_t switch_node, std::vector<Route>& rule
   for (std::uint32_t host = 0; host < topology_.hosts(); ++host) {
     if (edge_switch(host) == switch_node) continue;
     const std::vector<std::uint32_t> ports = towards(switch_node, edge_of_[edge_switch(host)]);
-    if (ports.size() == 1) continue;
+    if (ports.size() < 2) continue;
     const std::uint32_t port = chosen(ports, switch_node, host);
     if (port != ports.front())
       rules.push_back({switch_node - topology_.hosts(), addresses_[host].ipv4, 32, 0, 0, port});

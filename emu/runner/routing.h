@@ -45,7 +45,7 @@ class Routing {
   // taken.
   std::vector<std::uint32_t> next_ports(std::uint32_t switch_node, std::uint32_t host) const;
   bool single_path() const { return topology_.paths != PathChoice::kAll; }
-  // From host to host; of equal-cost paths the one through the first ports.
+  // From host to host of one plane; of equal-cost paths the one through the first ports.
   Path path(std::uint32_t src, std::uint32_t dst) const;
   // Hosts between which all paths with other rates or delays are, from any of them to any of them: large
   // networks have few such pairs among millions.
@@ -82,6 +82,7 @@ class Routing {
                        std::uint32_t host) const;
   void add_host_rules(std::uint32_t switch_node, std::vector<Route>& rules) const;
   void add_rules(std::uint32_t switch_node, const Rng& seed, std::vector<Route>& rules) const;
+  void add_tree_ports(std::uint32_t root_edge, std::vector<std::vector<std::uint32_t>>& ports) const;
   std::vector<std::vector<std::uint32_t>> tree_ports() const;
 
   const Topology& topology_;

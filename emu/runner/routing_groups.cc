@@ -1,23 +1,32 @@
 // Routing: rules for multicast groups.
 #include <algorithm>
 #include <functional>
+#include <set>
 
 #include "emu/runner/routing.h"
 
 namespace rocelab {
 
-// [node]: ports to the neighbours in a tree of shortest paths to the first switch with hosts. Switches below
-// which there are no hosts are not in it, nor are links of one direction.
+// [node]: ports to the neighbours in a tree of shortest paths to the first switch with hosts of its plane.
+// Switches below which there are no hosts are not in it, nor are links of one direction.
 std::vector<std::vector<std::uint32_t>> Routing::tree_ports() const {
-  const std::uint32_t first = topology_.hosts(), root = edges_.front().node;
+  std::vector<std::vector<std::uint32_t>> ports(topology_.nodes().size());
+  std::set<std::uint32_t> planes;
+  for (std::uint32_t edge = 0; edge < edges_.size(); ++edge)
+    if (planes.insert(topology_.plane_of(edges_[edge].node)).second) add_tree_ports(edge, ports);
+  return ports;
+}
+
+void Routing::add_tree_ports(std::uint32_t root_edge, std::vector<std::vector<std::uint32_t>>& ports) const {
+  const std::uint32_t first = topology_.hosts(), root = edges_[root_edge].node;
   std::vector<std::uint32_t> order;
   for (std::uint32_t node = first; node < topology_.nodes().size(); ++node)
-    if (node != root && distance(current_, 0, node) != kFar) order.push_back(node);
-  std::ranges::stable_sort(order, std::greater{}, [&](auto node) { return distance(current_, 0, node); });
-  std::vector<std::vector<std::uint32_t>> ports(topology_.nodes().size());
+    if (node != root && distance(current_, root_edge, node) != kFar) order.push_back(node);
+  std::ranges::stable_sort(order, std::greater{},
+                           [&](auto node) { return distance(current_, root_edge, node); });
   for (const std::uint32_t node : order) {  // those further away first
     if (edge_of_[node] == kNoEdge && ports[node].empty()) continue;
-    const std::vector<std::uint32_t> up = towards(node, 0);
+    const std::vector<std::uint32_t> up = towards(node, root_edge);
     const auto two_way = std::ranges::find_if(
         up, [&](auto port) { return !topology_.links()[topology_.nodes()[node].links[port]].one_way; });
     if (two_way == up.end()) continue;
@@ -25,7 +34,6 @@ std::vector<std::vector<std::uint32_t>> Routing::tree_ports() const {
     ports[node].push_back(*two_way);
     ports[link.a == node ? link.b : link.a].push_back(link.a == node ? link.b_port : link.a_port);
   }
-  return ports;
 }
 
 std::vector<Route> Routing::group_rules() const {

@@ -79,7 +79,7 @@ std::vector<std::pair<std::uint32_t, std::uint32_t>> Routing::distinct_pairs() c
   std::vector<std::pair<std::uint32_t, std::uint32_t>> pairs;
   for (std::size_t a = 0; a < hosts.size(); ++a)
     for (std::size_t b = 0; b < hosts.size(); ++b) {
-      if (a == b) continue;
+      if (a == b || !topology_.reaches(hosts[a], hosts[b])) continue;
       if (!by_host) {
         const std::uint32_t there = kinds[edge[b] * edges_.size() + edge[a]],
                             back = kinds[edge[a] * edges_.size() + edge[b]];

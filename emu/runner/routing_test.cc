@@ -56,6 +56,35 @@ TEST(RoutingTest, EveryPairIsJoinedByShortestPathsOnEveryBucket) {
   }
 }
 
+TEST(RoutingTest, NicsOfOnePlaneReachEachOtherAndNoneOfAnother) {
+  for (const Topology& t :
+       {make_planes(make_leaf_spine(3, 2, 2, {}, {}), 2), make_planes(make_star(4, {}), 3),
+        make_planes(make_fat_tree({4, 2, {}, {}, {}}), 2), make_rails({1, 4, 0, 2, {}, {}}),
+        make_rails({3, 2, 2, 2, {}, {}}), with_nics(make_dumbbell(2, 2, {}, {}), 2)}) {
+    const Routing routing(t);
+    const std::vector<Route> rules = routing.rules(Rng(1));
+    for (std::uint32_t src = 0; src < t.hosts(); ++src)
+      for (std::uint32_t dst = 0; dst < t.hosts(); ++dst) {
+        if (src == dst) continue;
+        const std::uint16_t port = static_cast<std::uint16_t>(0xc000 + src);
+        if (t.reaches(src, dst))
+          ASSERT_EQ(walk(t, routing, rules, src, dst, port), static_cast<int>(routing.path(src, dst).size()));
+        else
+          ASSERT_EQ(walk(t, routing, rules, src, dst, port), -1) << t.kind << " " << src << "->" << dst;
+      }
+  }
+}
+
+TEST(RoutingTest, GroupsAreFloodedInEachPlane) {
+  const Topology t = make_planes(make_leaf_spine(2, 2, 2, {}, {}), 2);
+  const Routing routing(t);
+  std::map<std::uint32_t, std::set<std::uint32_t>> ports;  // of each switch: of all its rules
+  for (const Route& r : routing.group_rules())
+    ports[r.switch_index].insert(r.group_ports.begin(), r.group_ports.end());
+  for (const char* name : {"p0leaf1", "p0leaf2", "p1leaf1", "p1leaf2"})
+    EXPECT_EQ(ports[t.find(name) - t.hosts()].size(), 3u) << name << ": two NICs and a way to the other leaf";
+}
+
 // Two switches with `links` between them, hosts h1 and h2.
 Topology side_by_side(int links) {
   Topology t;

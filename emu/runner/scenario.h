@@ -123,16 +123,23 @@ struct StreamSettings {
 
 class Workload;
 
+// Of hosts with several NICs: to which NICs of other hosts one of them sends.
+enum class NicPairs : std::uint8_t {
+  kSameRail,  // those of its own number
+  kAny
+};
+
 struct WorkloadSettings {
   std::string name;                          // group of flows in the results
   std::string_view kind;                     // "incast": the name of its WorkloadType
   std::shared_ptr<const Workload> workload;  // what the kind knows (workload_type.h)
   std::vector<std::uint32_t> senders;        // hosts; empty: all, of an incast all but the receiver
   std::vector<std::uint32_t> receivers;      // hosts; empty: poisson all, all-to-all and stream the senders
-  std::uint32_t min_switches = 1;            // between a sender and a receiver, on a shortest path
-  Duration stop = Duration::infinite();      // no message begins behind it, and none of a stream is due
-  Duration settle = 10_ms;                   // receivers wait so much longer for what is on its way
-  std::vector<ListedFlow> flows;             // list, file
+  NicPairs nic_pairs = NicPairs::kSameRail;
+  std::uint32_t min_switches = 1;        // between a sender and a receiver, on a shortest path
+  Duration stop = Duration::infinite();  // no message begins behind it, and none of a stream is due
+  Duration settle = 10_ms;               // receivers wait so much longer for what is on its way
+  std::vector<ListedFlow> flows;         // list, file
   SizeSettings size{1_MB, 1_MB};
   FlowService service = FlowService::kRc;
   FlowOp op = FlowOp::kWrite;

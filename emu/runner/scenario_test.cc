@@ -356,6 +356,43 @@ TEST(ScenarioTest, WhatOnlyAPlanCanRefuseNamesTheKeyToo) {
   EXPECT_EQ(got.rfind("t.toml:2:2: HPCC's telemetry has room", 0), 0u) << got;
 }
 
+TEST(ScenarioTest, HostsWithSeveralNicsHaveWhatTheTopologyCanGive) {
+  const auto of = [](const std::string& topology, const std::string& more = "") {
+    return "transport = \"irn\"\n[topology]\n" + topology + more;
+  };
+  const std::string two = "nics_per_host = 2\n", star = "kind = \"star\"\nhosts = 3\n" + two,
+                    planes = "kind = \"multi-plane\"\nplane = \"star\"\nhosts = 3\n" + two,
+                    workload = "[[workload]]\nkind = \"incast\"\nsize = \"1KB\"\n",
+                    list = "[[workload]]\nkind = \"list\"\n[[workload.flow]]\nsize = \"1KB\"\n";
+  EXPECT_COMPLAINT(of("kind = \"star\"\nhosts = 3\nnics_per_host = 9\n"),
+                   "t.toml:5:17: topology.nics_per_host = 9 is outside 1..8");
+  EXPECT_COMPLAINT(of("kind = \"file\"\nfile = \"t.txt\"\n" + two),
+                   "t.toml:5:17: topology.nics_per_host goes with other kinds of topology");
+  EXPECT_COMPLAINT(of("kind = \"star\"\nhosts = 200\n" + two), "switch \"s1\" has more than 254 NICs");
+  EXPECT_COMPLAINT(
+      of("kind = \"leaf-spine\"\nleaves = 8\nspines = 1\nhosts_per_leaf = 20\nnics_per_host = 8\n"),
+      "this topology has 160 hosts with 8 NICs each, which are 1280 NICs; at most 1024");
+  EXPECT_COMPLAINT(of("kind = \"rail-optimised\"\nhosts_per_group = 2\nspines = 1\n"),
+                   "t.toml:2:2: [topology] needs the key \"nics_per_host\"");
+  EXPECT_COMPLAINT(of("kind = \"rail-optimised\"\ngroups = 2\nhosts_per_group = 2\nspines = 0\n" + two),
+                   "topology.spines = 0 leaves no way between the 2 groups");
+  EXPECT_COMPLAINT(
+      of(star, workload + "receiver = \"h3\"\n"),
+      "workload.incast.receiver names the host \"h3\", which has 2 NICs: name one of them, \"h3.0\" "
+      "to \"h3.1\"");
+  EXPECT_COMPLAINT(of(star, workload + "receiver = \"h3.2\"\n"),
+                   "names no host: \"h3.2\"; did you mean \"h3.0\"?");
+  EXPECT_COMPLAINT(of(planes, workload + "receiver = \"h3.1\"\nnic = \"any\"\n"),
+                   "are in different planes: use \"same-rail\"");
+  EXPECT_COMPLAINT(of("kind = \"star\"\nhosts = 3\n", workload + "receiver = \"h3\"\nnic = \"any\"\n"),
+                   "nic needs hosts with several NICs: topology.nics_per_host");
+  EXPECT_COMPLAINT(of(planes, list + "src = \"h1.0\"\ndst = \"h2.1\"\n"),
+                   "dst is in another plane than the source \"h1.0\"");
+  EXPECT_COMPLAINT(of(star, "[[workload]]\nkind = \"all-to-all\"\nsize = \"1KB\"\nsenders = [\"h1\"]\n"),
+                   "leave no pair of NICs of different hosts");
+  EXPECT_COMPLAINT(of(planes, workload + "receiver = \"h3.1\"\n"), "none");
+}
+
 TEST(ScenarioTest, ParametersListDefaultsToo) {
   const Settings s = parse_scenario(kStar, "t.toml").settings[1];
   const auto has = [&](const Parameter& p) {
@@ -403,7 +440,7 @@ TEST(ScenarioTest, OfLinksSideBySideOneIsNamed) {
   EXPECT_COMPLAINT(pair + fault + "link = 3\n", "fault.0.link = 3 is outside 1..2");
   EXPECT_COMPLAINT(kStar + "[[fault]]\nfrom = \"h1\"\nto = \"s1\"\nlink = 2\n",
                    "fault.0.link = 2 is outside 1..1");
-  EXPECT_COMPLAINT(pair + link + "[\"a\", \"t\"]\n", "hosts with several links are not supported yet");
+  EXPECT_COMPLAINT(pair + link + "[\"a\", \"t\"]\n", "has a link already: a NIC has one");
 }
 
 TEST(ScenarioTest, AFlowThatBeginsWhenTheRunIsOverIsRefused) {

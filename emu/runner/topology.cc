@@ -1,5 +1,6 @@
 #include "emu/runner/topology.h"
 
+#include <algorithm>
 #include <stdexcept>
 
 namespace rocelab {
@@ -9,9 +10,9 @@ namespace {
 // ports have two digits.
 constexpr std::size_t kMaxNameLength = 9;
 
-void check_name(const std::string& name) {
-  bool good = !name.empty() && name.size() <= kMaxNameLength && (name[0] < '0' || name[0] > '9');
-  for (const char c : name)
+void check_name(const std::string& name, std::string_view of_host) {
+  bool good = !of_host.empty() && of_host.size() <= kMaxNameLength && (name[0] < '0' || name[0] > '9');
+  for (const char c : of_host)
     good = good && ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_');
   if (!good)
     throw std::invalid_argument("\"" + name + "\" cannot name a node: use a letter and up to " +
@@ -21,9 +22,11 @@ void check_name(const std::string& name) {
 }  // namespace
 
 std::uint32_t Topology::add_node(const std::string& name, bool is_host) {
-  check_name(name);
+  const bool is_nic = is_host && nics_per_host > 1;
+  check_name(name, std::string_view(name).substr(0, is_nic ? name.rfind('.') : name.npos));
   if (find(name) != kNoNode) throw std::invalid_argument("two nodes are called \"" + name + "\"");
   nodes_.push_back({name, is_host, static_cast<std::uint32_t>(nodes_.size()), kNoPod, {}});
+  planes_.push_back(static_cast<std::uint32_t>(planes_.size()));
   return static_cast<std::uint32_t>(nodes_.size()) - 1;
 }
 
@@ -32,6 +35,13 @@ std::uint32_t Topology::add_host(const std::string& name) {
   const std::uint32_t node = add_node(name, true);
   hosts_ = node + 1;
   return node;
+}
+
+std::uint32_t Topology::add_nics(const std::string& host) {
+  if (nics_per_host == 1) return add_host(host);
+  const std::uint32_t first = hosts_;
+  for (std::uint32_t i = 0; i < nics_per_host; ++i) add_host(host + "." + std::to_string(i));
+  return first;
 }
 
 std::uint32_t Topology::add_switch(const std::string& name, std::uint32_t pod) {
@@ -47,7 +57,8 @@ std::uint32_t Topology::add_link(std::uint32_t node, std::uint32_t other, Rate r
                                 nodes_[other].name + "\" cannot be joined");
   if (is_host(node) && !nodes_[node].links.empty())
     throw std::invalid_argument("host \"" + nodes_[node].name +
-                                "\" has a link already: hosts with several links are not supported yet");
+                                "\" has a link already: a NIC has one (hosts with several NICs: "
+                                "topology.nics_per_host)");
   Link link;
   link.a = node;
   link.b = other;
@@ -59,6 +70,8 @@ std::uint32_t Topology::add_link(std::uint32_t node, std::uint32_t other, Rate r
   links_.push_back(link);
   nodes_[node].links.push_back(index);
   nodes_[other].links.push_back(index);
+  const auto [first, later] = std::minmax(planes_[node], planes_[other]);
+  if (first != later) std::ranges::replace(planes_, std::uint32_t{later}, std::uint32_t{first});
   return index;
 }
 
@@ -70,18 +83,13 @@ std::optional<Topology::Problem> Topology::problem() const {
   if (hosts_ == 0) return Problem{0, "the topology has no host"};
   for (std::uint32_t h = 0; h < hosts_; ++h)
     if (nodes_[h].links.empty()) return Problem{h, "host \"" + nodes_[h].name + "\" has no link"};
-  std::vector<bool> seen(nodes_.size());
-  std::vector<std::uint32_t> reached{0};
-  seen[0] = true;
-  for (std::size_t i = 0; i < reached.size(); ++i)
-    for (std::uint32_t port = 0; port < nodes_[reached[i]].links.size(); ++port) {
-      const std::uint32_t next = neighbour(reached[i], port);
-      if (!seen[next]) reached.push_back(next);
-      seen[next] = true;
-    }
-  for (std::uint32_t n = 0; n < nodes_.size(); ++n)
-    if (!seen[n])
-      return Problem{n, "\"" + nodes_[n].name + "\" cannot be reached from \"" + nodes_[0].name + "\""};
+  for (std::uint32_t n = 0; n < nodes_.size(); ++n) {
+    const std::uint32_t from = is_host(n) ? nic_number_of(n) : 0;
+    bool reached = reaches(n, from);
+    for (std::uint32_t nic = 0; !is_host(n) && nic < nics_per_host; ++nic) reached |= reaches(n, nic);
+    if (!reached)
+      return Problem{n, "\"" + nodes_[n].name + "\" cannot be reached from \"" + nodes_[from].name + "\""};
+  }
   return std::nullopt;
 }
 
@@ -89,6 +97,22 @@ std::uint32_t Topology::find(std::string_view name) const {
   for (std::uint32_t n = 0; n < nodes_.size(); ++n)
     if (nodes_[n].name == name) return n;
   return kNoNode;
+}
+
+std::string Topology::machine_name(std::uint32_t machine) const {
+  const std::string& name = nodes_[machine * nics_per_host].name;
+  return nics_per_host == 1 ? name : name.substr(0, name.rfind('.'));
+}
+
+std::vector<std::uint32_t> Topology::find_nics(std::string_view name) const {
+  if (const std::uint32_t node = find(name); node != kNoNode) {
+    if (is_host(node)) return {node};
+    return {};
+  }
+  std::vector<std::uint32_t> nics;
+  const std::uint32_t first = nics_per_host > 1 ? find(std::string(name) + ".0") : kNoNode;
+  for (std::uint32_t nic = 0; first != kNoNode && nic < nics_per_host; ++nic) nics.push_back(first + nic);
+  return nics;
 }
 
 std::vector<std::uint32_t> Topology::links_between(std::uint32_t a, std::uint32_t b) const {

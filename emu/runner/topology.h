@@ -1,7 +1,12 @@
 // Topology: hosts, switches and full-duplex links between them. Nodes are numbered hosts first, then
 // switches, in the order in which they were added, so that everything that depends on an index (addresses,
 // ports, hashes) follows from the scenario alone. Each family below is one way to fill this one object
-// (topology_line.cc, topology_clos.cc); a scenario may also list its nodes and links or name a file.
+// (topology_line.cc, topology_clos.cc, topology_rails.cc); a scenario may also list its nodes and links or
+// name a file.
+//
+// A host node is an end of the network: one NIC with its link. Where hosts have several NICs each of them is
+// a node, "h3.1" is the second one of h3, and the NICs of a host stand side by side: everything that names a
+// host by its index (flows, addresses, programs in virtual time) means a NIC.
 #pragma once
 
 #include <cstdint>
@@ -44,15 +49,18 @@ enum class PathChoice : std::uint8_t {  // of equal-cost paths
 class Topology {
  public:
   std::string kind = "custom";
+  std::uint32_t nics_per_host = 1;
   FaultConfig everywhere;  // of directions of links that have no fault of their own
   PathChoice paths = PathChoice::kAll;
   // Hosts before switches, names unique and at most 9 characters; throws std::invalid_argument.
   std::uint32_t add_host(const std::string& name);
+  // The nics_per_host nodes of one host; the first of them.
+  std::uint32_t add_nics(const std::string& host);
   std::uint32_t add_switch(const std::string& name, std::uint32_t pod = kNoPod);
   // A host has one link, and it leads to a switch; throws std::invalid_argument otherwise. Two switches may
   // have several.
   std::uint32_t add_link(std::uint32_t node, std::uint32_t other, Rate rate, Duration delay);
-  // Every host has its link and reaches every other.
+  // Every host has its link and reaches every other; of hosts with several NICs, those of one number.
   struct Problem {
     std::uint32_t node = 0;  // that has it
     std::string what;
@@ -67,6 +75,15 @@ class Topology {
   std::uint32_t switches() const { return static_cast<std::uint32_t>(nodes_.size()) - hosts_; }
   bool is_host(std::uint32_t node) const { return node < hosts_; }
   std::uint32_t find(std::string_view name) const;  // kNoNode: unknown
+  // Of a host node: which host, from 0, and which of its NICs.
+  std::uint32_t machine_of(std::uint32_t host) const { return host / nics_per_host; }
+  std::uint32_t nic_number_of(std::uint32_t host) const { return host % nics_per_host; }
+  std::string machine_name(std::uint32_t machine) const;
+  // The host nodes that a name means: the NIC, or all NICs of the host. Empty: none.
+  std::vector<std::uint32_t> find_nics(std::string_view name) const;
+  // Equal for nodes between which there is a way. Only hosts with several NICs may be in several planes.
+  std::uint32_t plane_of(std::uint32_t node) const { return planes_[node]; }
+  bool reaches(std::uint32_t node, std::uint32_t other) const { return planes_[node] == planes_[other]; }
   // Side by side, in port order; the first of them, or kNoNode.
   std::vector<std::uint32_t> links_between(std::uint32_t a, std::uint32_t b) const;
   std::uint32_t find_link(std::uint32_t a, std::uint32_t b) const;
@@ -79,6 +96,7 @@ class Topology {
   std::uint32_t add_node(const std::string& name, bool is_host);
   std::vector<Node> nodes_;
   std::vector<Link> links_;
+  std::vector<std::uint32_t> planes_;  // [node]: the first node that it is linked to, however far
   std::uint32_t hosts_ = 0;
 };
 
@@ -115,5 +133,18 @@ struct FatTreeShape {
   LinkSpeed link, trunk, core;       // host to edge, edge to aggregation, aggregation to core
 };
 Topology make_fat_tree(const FatTreeShape& shape);
+
+// Hosts in groups; NIC i of each host of group g (from 1) at the rail switch "rail<g>_<i>", and every rail
+// switch linked to each of spine1..spineS. Without spines there is one group, whose rails do not meet.
+// Ports of a rail switch: hosts first, then spines.
+struct RailShape {
+  std::uint32_t groups = 1, hosts_per_group = 1, spines = 0, nics_per_host = 1;
+  LinkSpeed link, trunk;
+};
+Topology make_rails(const RailShape& shape);
+// `plane` as often as hosts have NICs: NIC i of every host at its switch in plane i, "p<i>leaf1".
+Topology make_planes(const Topology& plane, std::uint32_t nics_per_host);
+// The same network with several NICs for each host, all at the host's switch.
+Topology with_nics(const Topology& one, std::uint32_t nics_per_host);
 
 }  // namespace rocelab

@@ -63,8 +63,8 @@ class Reader {
                   " nodes, at least one of them a switch and one a host, and links");
     if (nv_switches_ > 0 && !leave_out_)
       lines_.fail(
-          "NVSwitches are not supported: with one, a GPU has two links, and hosts with several links "
-          "are not supported yet; nvswitches = \"leave-out\" reads the network without them, which "
+          "NVSwitches are not supported: with one, a GPU has a second link beside the network's; "
+          "nvswitches = \"leave-out\" reads the network without them, which "
           "then also carries what the GPUs of a server send to each other");
   }
 
@@ -199,6 +199,8 @@ std::vector<std::string> topology_file_omissions(const Settings& settings) {
     }
   }
   if (one_way) omissions.emplace_back("that links are one-way (topology.clockwise)");
+  if (t.nics_per_host > 1)
+    omissions.push_back("which " + std::to_string(t.nics_per_host) + " NICs are of one host: each is a host");
   if (!settings.link_events.empty())
     omissions.push_back(std::to_string(settings.link_events.size()) + " link events");
   return omissions;

@@ -98,8 +98,8 @@ TEST(TopologyFileTest, NvSwitchesAreRefusedOrLeftOut) {
       "1 7 200Gbps 0.0005ms 0\n2 5 2880Gbps 0.000025ms 0\n2 6 200Gbps 0.0005ms 0\n3 5 2880Gbps 0.000025ms 0\n"
       "3 7 200Gbps 0.0005ms 0\n6 7 400Gbps 0.0005ms 0\n6 7 400Gbps 0.0005ms 0\n";
   EXPECT_EQ(complaint(text),
-            "t.txt:1: NVSwitches are not supported: with one, a GPU has two links, and hosts with several "
-            "links are not supported yet; nvswitches = \"leave-out\" reads the network without them, which "
+            "t.txt:1: NVSwitches are not supported: with one, a GPU has a second link beside the network's; "
+            "nvswitches = \"leave-out\" reads the network without them, which "
             "then also carries what the GPUs of a server send to each other");
   const Topology t = parse_topology_file(text, "t.txt", NvSwitches::kLeaveOut);
   EXPECT_EQ(t.hosts(), 4u);
@@ -141,6 +141,16 @@ TEST(TopologyFileTest, WhatItCannotSayIsNamed) {
              "that links are one-way (topology.clockwise)", "1 link events"}));
 }
 
+TEST(TopologyFileTest, NicsOfAHostAreHostsThere) {
+  const Settings s =
+      parse_scenario("transport = \"irn\"\n[topology]\nkind = \"star\"\nhosts = 2\nnics_per_host = 2\n",
+                     "t.toml")
+          .settings[0];
+  EXPECT_EQ(topology_file_omissions(s),
+            (std::vector<std::string>{"which 2 NICs are of one host: each is a host"}));
+  EXPECT_EQ(parse_topology_file(topology_file(s.topology), "t.txt").hosts(), 4u);
+}
+
 TEST(TopologyFileTest, ComplaintsNameTheLine) {
   const std::string good = "3 1 2\n2\n0 2 40Gbps 1us 0\n1 2 40Gbps 1us 0\n";
   EXPECT_EQ(complaint(good), "none");
@@ -157,7 +167,8 @@ TEST(TopologyFileTest, ComplaintsNameTheLine) {
   EXPECT_NE(complaint("3 1 2\n2\n0 1 40Gbps 1us 0\n").find("t.txt:3: a link needs a switch"),
             std::string::npos);
   EXPECT_EQ(complaint("4 2 3\n2 3\n0 2 40Gbps 1us 0\n0 3 40Gbps 1us 0\n1 3 40Gbps 1us 0\n"),
-            "t.txt:4: host \"h0\" has a link already: hosts with several links are not supported yet");
+            "t.txt:4: host \"h0\" has a link already: a NIC has one (hosts with several NICs: "
+            "topology.nics_per_host)");
   EXPECT_EQ(complaint("3 0 3\n\n0 1 25Gbps 1us 0\n1 2 25Gbps 1us 0\n2 0 25Gbps 1us 0\n"),
             "t.txt:1: the topology has no switch: hosts that are joined to one another are not supported");
   EXPECT_EQ(complaint("6 2 4\n4 5\n0 4 40Gbps 1us 0\n1 4 40Gbps 1us 0\n2 5 40Gbps 1us 0\n3 5 40Gbps 1us 0\n"),

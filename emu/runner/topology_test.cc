@@ -87,6 +87,63 @@ TEST(TopologyTest, TrafficOfAClockwiseRingGoesTheLongWay) {
   EXPECT_EQ(ring.neighbour(s1, ports[0]), s2);
 }
 
+TEST(TopologyTest, EachNicOfAHostHangsOnItsRail) {
+  const Topology t = make_rails({2, 3, 2, 4, {100_Gbps, 1_us}, {400_Gbps, 2_us}});
+  t.check();
+  EXPECT_EQ(t.hosts(), 24u);
+  EXPECT_EQ(t.switches(), 2u * 4 + 2);
+  EXPECT_EQ(t.nodes()[5].name, "h2.1");
+  EXPECT_EQ(t.machine_of(5), 1u);
+  EXPECT_EQ(t.nic_number_of(5), 1u);
+  EXPECT_EQ(t.machine_name(1), "h2");
+  const auto rail_of = [&](const char* nic) { return t.nodes()[t.neighbour(t.find(nic), 0)].name; };
+  EXPECT_EQ(rail_of("h1.0"), "rail1_0");
+  EXPECT_EQ(rail_of("h3.3"), "rail1_3");
+  EXPECT_EQ(rail_of("h4.3"), "rail2_3");
+  const std::uint32_t rail = t.find("rail2_1");
+  ASSERT_EQ(t.nodes()[rail].links.size(), 5u);
+  EXPECT_EQ(t.nodes()[t.neighbour(rail, 2)].name, "h6.1");
+  EXPECT_EQ(t.nodes()[t.neighbour(rail, 3)].name, "spine1");
+  EXPECT_EQ(t.links()[t.find_link(rail, t.find("spine2"))].rate, 400_Gbps);
+  EXPECT_TRUE(t.reaches(t.find("h1.0"), t.find("h6.3")));
+}
+
+TEST(TopologyTest, RailsWithoutSpinesDoNotMeet) {
+  const Topology t = make_rails({1, 4, 0, 2, {}, {}});
+  t.check();
+  EXPECT_TRUE(t.reaches(t.find("h1.1"), t.find("h4.1")));
+  EXPECT_FALSE(t.reaches(t.find("h1.0"), t.find("h1.1")));
+  EXPECT_THROW(make_rails({2, 4, 0, 2, {}, {}}).check(), std::invalid_argument) << "two groups";
+}
+
+TEST(TopologyTest, EachPlaneIsAWholeNetwork) {
+  const Topology t = make_planes(make_fat_tree({4, 2, {}, {}, {}}), 2);
+  t.check();
+  EXPECT_EQ(t.hosts(), 2u * 16);
+  EXPECT_EQ(t.switches(), 2u * 20);
+  EXPECT_EQ(t.nodes()[t.neighbour(t.find("h3.1"), 0)].name, "p1edge2");
+  EXPECT_EQ(t.nodes()[t.find("p1edge3")].pod, 5u) << "pods of planes are apart";
+  EXPECT_TRUE(t.reaches(t.find("h1.1"), t.find("h16.1")));
+  EXPECT_FALSE(t.reaches(t.find("h1.0"), t.find("h16.1")));
+}
+
+TEST(TopologyTest, NicsOfOtherFamiliesHangOnTheHostsSwitch) {
+  const Topology t = with_nics(make_ring(3, 2, {}, {}, true), 3);
+  t.check();
+  EXPECT_EQ(t.hosts(), 18u);
+  for (const char* nic : {"h3.0", "h3.1", "h3.2"}) EXPECT_EQ(t.neighbour(t.find(nic), 0), t.find("s2"));
+  EXPECT_TRUE(t.links()[t.find_link(t.find("s1"), t.find("s2"))].one_way);
+}
+
+TEST(TopologyTest, ANameMeansANicOrAllOfAHost) {
+  const Topology t = with_nics(make_star(3, {}), 2);
+  EXPECT_EQ(t.find_nics("h2"), (std::vector<std::uint32_t>{2, 3}));
+  EXPECT_EQ(t.find_nics("h2.1"), (std::vector<std::uint32_t>{3}));
+  EXPECT_TRUE(t.find_nics("h4").empty());
+  EXPECT_TRUE(t.find_nics("s1").empty());
+  EXPECT_EQ(make_star(3, {}).find_nics("h2"), (std::vector<std::uint32_t>{1}));
+}
+
 TEST(TopologyTest, RefusesWhatNoFabricCanBe) {
   Topology t;
   const std::uint32_t a = t.add_host("a"), b = t.add_host("b");

@@ -18,6 +18,19 @@ std::vector<std::uint32_t> senders_of(const WorkloadSettings& w, const Topology&
   return hosts_or_all(w.senders, topology);
 }
 
+bool may_send(const WorkloadSettings& w, const Topology& topology, std::uint32_t src, std::uint32_t dst) {
+  if (topology.nics_per_host == 1) return src != dst;
+  return topology.machine_of(src) != topology.machine_of(dst) &&
+         (w.nic_pairs == NicPairs::kAny || topology.nic_number_of(src) == topology.nic_number_of(dst));
+}
+
+std::vector<std::uint32_t> senders_to(const WorkloadSettings& w, const Topology& topology,
+                                      std::uint32_t receiver) {
+  std::vector<std::uint32_t> senders = senders_of(w, topology);
+  std::erase_if(senders, [&](std::uint32_t src) { return !may_send(w, topology, src, receiver); });
+  return senders;
+}
+
 // Of a shortest path from `host`, by node. Nodes that it does not reach: 0.
 static std::vector<std::uint32_t> links_from(const Topology& topology, std::uint32_t host) {
   std::vector<std::uint32_t> links(topology.nodes().size()), next = {host};
@@ -44,7 +57,7 @@ std::vector<std::uint32_t> receivers_of(const WorkloadSettings& w, const Topolog
     return w.min_switches < 2 || topology.neighbour(host, 0) != topology.neighbour(sender, 0);
   };
   const auto add = [&](std::uint32_t host) {
-    if (host != sender && is_far(host)) hosts.push_back(host);
+    if (may_send(w, topology, sender, host) && is_far(host)) hosts.push_back(host);
   };
   for (const std::uint32_t host : w.receivers) add(host);
   for (std::uint32_t h = 0; w.receivers.empty() && h < topology.hosts(); ++h) add(h);
@@ -58,7 +71,7 @@ void for_each_pair(const WorkloadSettings& w, const Topology& topology,
     for (const std::uint32_t dst : w.min_switches > 1    ? receivers_of(w, topology, src)
                                    : w.receivers.empty() ? senders
                                                          : w.receivers)
-      if (src != dst) pair(src, dst);
+      if (may_send(w, topology, src, dst)) pair(src, dst);
 }
 
 double bps_of(const Topology& topology, const std::vector<std::uint32_t>& hosts) {

@@ -11,8 +11,12 @@
 namespace rocelab {
 
 std::vector<std::uint32_t> hosts_or_all(const std::vector<std::uint32_t>& named, const Topology& topology);
-// The senders of a workload; whom one of them may send to: without itself.
+// The senders of a workload; whom one of them may send to: without itself, and without other NICs of its own
+// host.
 std::vector<std::uint32_t> senders_of(const WorkloadSettings& w, const Topology& topology);
+bool may_send(const WorkloadSettings& w, const Topology& topology, std::uint32_t src, std::uint32_t dst);
+std::vector<std::uint32_t> senders_to(const WorkloadSettings& w, const Topology& topology,
+                                      std::uint32_t receiver);
 std::vector<std::uint32_t> receivers_of(const WorkloadSettings& w, const Topology& topology,
                                         std::uint32_t sender);
 // Each sender with each receiver, by default another sender: pair(src, dst).

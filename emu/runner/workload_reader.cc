@@ -22,6 +22,7 @@ std::uint32_t find_host(ConfigSection& section, const char* key, const Topology&
                         const std::string& name) {
   const std::uint32_t node = topology.find(name);
   if (node != Topology::kNoNode && topology.is_host(node)) return node;
+  refuse_machine(section, key, topology, name);
   std::vector<std::string> hosts;
   for (std::uint32_t h = 0; h < topology.hosts(); ++h) hosts.push_back(topology.nodes()[h].name);
   const std::string near = nearest(name, hosts);
@@ -78,8 +79,12 @@ std::vector<std::uint32_t> read_hosts(ConfigSection& section, const char* key, c
   std::vector<std::uint32_t> hosts;
   std::unordered_set<std::uint32_t> seen;
   for (const std::string& name : section.texts(key, {})) {
-    hosts.push_back(find_host(section, key, topology, name));
-    if (!seen.insert(hosts.back()).second) section.fail_at(key, "names \"" + name + "\" twice");
+    std::vector<std::uint32_t> named = topology.find_nics(name);
+    if (named.empty()) named = {find_host(section, key, topology, name)};
+    for (const std::uint32_t host : named) {
+      hosts.push_back(host);
+      if (!seen.insert(host).second) section.fail_at(key, "names \"" + name + "\" twice");
+    }
   }
   return hosts;
 }
@@ -126,11 +131,27 @@ void read_stop(ConfigSection& section, WorkloadSettings& w) {
     section.fail_at("settle", "must be from 0us to " + to_string(kLongestDuration));
 }
 
+// Which NICs of hosts with several send to which.
+void read_nic_pairs(ConfigSection& section, WorkloadSettings& w, const Topology& topology) {
+  if (topology.nics_per_host == 1) {
+    if (section.has("nic")) section.fail_at("nic", "needs hosts with several NICs: topology.nics_per_host");
+    return;
+  }
+  w.nic_pairs = static_cast<NicPairs>(section.choice("nic", {"same-rail", "any"}, 0));
+  if (w.nic_pairs == NicPairs::kAny)
+    for (std::uint32_t nic = 1; nic < topology.nics_per_host; ++nic)
+      if (!topology.reaches(0, nic))
+        section.fail_at("nic", "= \"any\" needs ways between all NICs, and \"" + topology.nodes()[0].name +
+                                   "\" and \"" + topology.nodes()[nic].name +
+                                   "\" are in different planes: use \"same-rail\"");
+}
+
 // The keys that kinds share and of which this one has some.
 void read_shared(ConfigSection& section, WorkloadSettings& w, WorkloadKeys keys,
                  const WorkloadContext& context) {
   if (keys.hosts) {
     w.senders = read_hosts(section, "senders", context.topology);
+    read_nic_pairs(section, w, context.topology);
     w.op = read_op(section, w.service);
     if (keys.receivers) read_receivers(section, w, context.topology);
   }
@@ -237,6 +258,9 @@ std::span<const KeyText> shared_workload_keys() {
        "receivers wait so much longer for what is on its way (below); over `uc` and `ud` so long after the "
        "last arrival"},
       {"senders", "all", "names", "hosts, but of lists and files"},
+      {"nic", "`same-rail`", "`same-rail`, `any`",
+       "of hosts with several NICs: each NIC is a sender and a receiver, and sends to NICs of its own number "
+       "or to any, of other hosts (docs/several-nics.md)"},
       {"receivers", "poisson: all; all-to-all, stream: the senders", "names, `other-switches`",
        "of poisson, all-to-all and stream: who is sent to; `other-switches`: all hosts that hang on another "
        "switch than the sender"},
@@ -258,6 +282,9 @@ void check_pairs(ConfigSection& section, const WorkloadSettings& w, const Topolo
     section.fail_at("receivers", "is the only sender, too: it would send to itself");
   if (senders.size() < 2 && w.receivers.empty() && w.min_switches == 1)
     section.fail_at("kind", "needs at least two hosts");
+  bool any = topology.nics_per_host == 1;
+  if (!any) for_each_pair(w, topology, [&](std::uint32_t, std::uint32_t) { any = true; });
+  if (!any) section.fail_at("senders", "and receivers leave no pair of NICs of different hosts");
 }
 
 std::vector<WorkloadSettings> read_workloads(std::vector<ConfigSection> sections, const Topology& topology,

@@ -62,6 +62,59 @@ TEST(WorkloadTest, PermutationSendsFromAndToEveryoneOnce) {
   }
 }
 
+const std::string kTwoNics = "kind = \"star\"\nhosts = 6\nnics_per_host = 2\n";
+
+TEST(WorkloadTest, NicsSendToTheirOwnNumberOnOtherHostsUnlessAnyMayBe) {
+  for (const std::string kind :
+       {"kind = \"permutation\"\n", "kind = \"all-to-all\"\n", "kind = \"incast\"\nreceiver = \"h6.1\"\n",
+        "kind = \"incast\"\nreceiver = \"random-each\"\nrepeats = 9\nperiod = \"1ms\"\n",
+        "kind = \"poisson\"\nload = 0.1\nduration = \"1ms\"\n"})
+    for (const std::string nic : {"same-rail", "any"}) {
+      const std::string text = "[[workload]]\n" + kind + "size = \"10KB\"\nnic = \"" + nic + "\"\n";
+      const Settings s = settings_of(text, kTwoNics);
+      std::set<std::uint32_t> senders, receivers;
+      bool crossed = false;
+      const std::vector<Flow> flows = draw_flows(s, Rng(3));
+      for (const Flow& f : flows) {
+        EXPECT_NE(s.topology.machine_of(f.src), s.topology.machine_of(f.dst)) << text;
+        crossed |= s.topology.nic_number_of(f.src) != s.topology.nic_number_of(f.dst);
+        senders.insert(f.src);
+        receivers.insert(f.dst);
+      }
+      EXPECT_EQ(crossed, nic == "any") << text;
+      if (kind.find("permutation") != kind.npos) {
+        EXPECT_EQ(senders.size(), 12u) << text;
+        EXPECT_EQ(receivers.size(), 12u) << text;
+      }
+      if (kind.find("h6.1") != kind.npos) EXPECT_EQ(flows.size(), nic == "any" ? 10u : 5u) << text;
+    }
+}
+
+TEST(WorkloadTest, ListedHostsTakeTheirNicsInTurnAndFollowTheNicThatIsNamed) {
+  const auto flow = [](const char* src, const char* dst) {
+    return std::string("  [[workload.flow]]\n  src = \"") + src + "\"\n  dst = \"" + dst +
+           "\"\n  size = \"1KB\"\n";
+  };
+  const Settings s =
+      settings_of("[[workload]]\nkind = \"list\"\njitter = \"0us\"\n" + flow("h1", "h2") + flow("h1", "h3") +
+                      flow("h1", "h2") + flow("h4", "h2.1") + flow("h5.1", "h6") + flow("h5.0", "h6.1"),
+                  kTwoNics);
+  std::vector<std::string> ends;
+  for (const Flow& f : draw_flows(s, Rng(1)))
+    ends.push_back(s.topology.nodes()[f.src].name + " " + s.topology.nodes()[f.dst].name);
+  EXPECT_EQ(ends, (std::vector<std::string>{"h1.0 h2.0", "h1.1 h3.1", "h1.0 h2.0", "h4.1 h2.1", "h5.1 h6.1",
+                                            "h5.0 h6.1"}));
+}
+
+TEST(WorkloadTest, AHostInAListOfSendersMeansAllItsNics) {
+  const Settings s = settings_of(
+      "[[workload]]\nkind = \"all-to-all\"\nsize = \"1KB\"\nsenders = [\"h1\", \"h2.1\"]\n"
+      "receivers = [\"h3\"]\n",
+      kTwoNics);
+  EXPECT_EQ(s.workloads[0].senders, (std::vector<std::uint32_t>{0, 1, 3}));
+  EXPECT_EQ(draw_flows(s, Rng(1)).size(), 3u) << "each to the NIC of its number";
+}
+
 TEST(WorkloadTest, PoissonLoadsEachLinkAsAsked) {
   const Settings s = settings_of(
       "[[workload]]\nkind = \"poisson\"\nload = 0.7\noverload = true\nduration = \"50ms\"\nsize_min = "

@@ -6,6 +6,17 @@
 
 namespace rocelab {
 
+std::string_view machine_name(const HostEntry& nic) {
+  const std::string_view name = nic.name;
+  return nic.nics == 1 ? name : name.substr(0, name.rfind('.'));
+}
+
+const HostEntry* find_machine(std::span<const HostEntry> nics, std::string_view name) {
+  for (const HostEntry& nic : nics)
+    if (name == nic.name || name == machine_name(nic)) return &nic - nic.nic_number;
+  return nullptr;
+}
+
 std::vector<PortConfig> port_configs(std::span<const PortEntry> all, const SwitchEntry& of) {
   std::vector<PortConfig> configs;
   for (const PortEntry& port : all.subspan(of.first_port, of.ports)) configs.push_back(port.config);

@@ -22,13 +22,19 @@ namespace rocelab {
 inline constexpr std::uint32_t kNoPeer = 0xffffffff;
 inline constexpr std::uint32_t kMaxVfsPerHost = 32;  // virtual functions: programs at a time
 
+inline constexpr std::uint32_t kMaxNicsPerHost = 8;
+
+// One end of the network: a host, or where hosts have several NICs one of those, "h3.1". The NICs of a host
+// stand side by side in the order of their numbers.
 struct HostEntry {
   char name[32] = {};
   std::uint32_t ipv4 = 0;               // host order
   std::array<std::uint8_t, 16> ipv6{};  // beside the link-local one; zeros: none
   std::array<std::uint8_t, 6> mac{};
-  std::uint16_t node = 0;  // index in the topology (hosts first)
-  std::uint32_t port = 0;  // index of the switch port that it hangs on
+  std::uint16_t node = 0;                 // index in the topology (hosts first)
+  std::uint16_t plane = 0;                // equal for those between which there is a way
+  std::uint8_t nics = 1, nic_number = 0;  // of the host; which of them
+  std::uint32_t port = 0;                 // index of the switch port that it hangs on
   NicConfig nic;
   FaultConfig to_switch;  // what the link does to frames on their way to the switch
 };
@@ -79,6 +85,11 @@ struct World {
   std::string policies;                       // of the switches: packed() of switch_policies.h
   WorldView view() const { return {hosts, switches, ports, link_changes, seed}; }
 };
+
+// Of the host: "h3" of "h3.1".
+std::string_view machine_name(const HostEntry& nic);
+// The first NIC of the host that is called `name`, or one of whose NICs is; null: there is none.
+const HostEntry* find_machine(std::span<const HostEntry> nics, std::string_view name);
 
 // Of the ports of a switch, in their order.
 std::vector<PortConfig> port_configs(std::span<const PortEntry> all, const SwitchEntry& of);

@@ -32,18 +32,26 @@ constexpr auto kFields = fields(
 
 Schema<IncastParams> Incast::schema() { return kFields; }
 
+// To a receiver that is drawn, which may be one of them.
+std::size_t Incast::fewest_senders(const WorkloadSettings& w, const Topology& topology) {
+  const std::size_t senders = senders_of(w, topology).size();
+  if (topology.nics_per_host == 1) return senders - 1;
+  std::size_t fewest = senders;
+  for (std::uint32_t h = 0; h < topology.hosts(); ++h)
+    fewest = std::min(fewest, senders_to(w, topology, h).size());
+  return fewest;
+}
+
 // The number of hosts that can send.
 std::size_t Incast::read_receiver(ConfigSection& section, const WorkloadSettings& w,
                                   const Topology& topology) {
-  const std::size_t senders = senders_of(w, topology).size();
   each_ = section.is_word("receiver", "random-each", false);
-  if (each_ || section.is_word("receiver", "random", false))  // it may be one of them
-    return senders - 1;
+  if (each_ || section.is_word("receiver", "random", false)) return fewest_senders(w, topology);
   const std::string name = section.text("receiver", "");
   receiver_ = find_host(section, "receiver", topology, name);
   if (std::ranges::find(w.senders, receiver_) != w.senders.end())
     section.fail_at("senders", "holds the receiver \"" + name + "\": a flow to itself crosses no link");
-  return senders - (w.senders.empty() ? 1 : 0);
+  return senders_to(w, topology, receiver_).size();
 }
 
 void Incast::check_requests(ConfigSection& section, std::size_t fan_in) const {
@@ -122,13 +130,11 @@ void Incast::draw(FlowDraw& draw) const {
   const std::vector<Duration> starts = request_starts(draw.rng());
   const bool drawn = receiver_ == Topology::kNoNode;
   std::uint32_t receiver = drawn && !each_ ? draw_receiver() : receiver_;
-  std::vector<std::uint32_t> senders = draw.senders();
-  std::erase(senders, receiver);
+  std::vector<std::uint32_t> senders = senders_to(draw.workload(), draw.topology(), receiver);
   for (std::uint32_t request = 0; request < starts.size(); ++request) {
     if (each_) {
       receiver = draw_receiver();
-      senders = draw.senders();
-      std::erase(senders, receiver);
+      senders = senders_to(draw.workload(), draw.topology(), receiver);
     }
     draw_request(draw, senders, receiver, request, starts[request]);
   }
@@ -143,13 +149,11 @@ std::optional<WorkloadRate> Incast::rate(const WorkloadSettings&, const Topology
 namespace {
 
 // Of one request after another, `bps` together.
-void add_requests(OfferedTraffic& traffic, const std::vector<std::uint32_t>& senders, std::uint32_t receiver,
-                  double bps) {
+void add_requests(OfferedTraffic& traffic, const WorkloadSettings& w, std::uint32_t receiver, double bps) {
   traffic.arrives(receiver, bps);
-  const auto own = static_cast<std::size_t>(std::ranges::count(senders, receiver));
-  const double share = bps / static_cast<double>(senders.size() - own);
+  const std::vector<std::uint32_t> senders = senders_to(w, traffic.topology(), receiver);
+  const double share = bps / static_cast<double>(senders.size());
   for (const std::uint32_t from : senders) {
-    if (from == receiver) continue;
     traffic.leaves(from, share);
     if (traffic.edge(from) != traffic.edge(receiver)) traffic.crosses(traffic.edge(from), receiver, share);
   }
@@ -167,16 +171,18 @@ double bits_of_request(const WorkloadSettings& w, Bytes total, std::size_t strip
 // Of a receiver that is drawn once only the last link is told, of each host: any may be it.
 void Incast::offer(const WorkloadSettings& w, std::uint32_t path_mtu, OfferedTraffic& traffic) const {
   const Topology& topology = traffic.topology();
-  const std::vector<std::uint32_t> senders = senders_of(w, topology);
-  const std::size_t eligible = senders.size() - (w.senders.empty() ? 1 : 0);
+  const std::size_t eligible = receiver_ != Topology::kNoNode ? senders_to(w, topology, receiver_).size()
+                               : topology.nics_per_host > 1
+                                   ? fewest_senders(w, topology)
+                                   : senders_of(w, topology).size() - (w.senders.empty() ? 1 : 0);
   const std::size_t stripes = params.fan_in != 0 ? params.fan_in : eligible;
   const Duration gap = params.every.ps() > 0 ? params.every : params.period;
   const double bps =
       bits_of_request(w, params.total, stripes, path_mtu) * 1e12 / static_cast<double>(gap.ps());
-  if (receiver_ != Topology::kNoNode) return add_requests(traffic, senders, receiver_, bps);
+  if (receiver_ != Topology::kNoNode) return add_requests(traffic, w, receiver_, bps);
   for (std::uint32_t h = 0; h < topology.hosts(); ++h) {
     if (each_)
-      add_requests(traffic, senders, h, bps / topology.hosts());
+      add_requests(traffic, w, h, bps / topology.hosts());
     else
       traffic.arrives(h, bps);
   }

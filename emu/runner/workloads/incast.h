@@ -41,6 +41,7 @@ class Incast final : public Workload {
   Params params;
 
  private:
+  static std::size_t fewest_senders(const WorkloadSettings& w, const Topology& topology);
   std::size_t read_receiver(ConfigSection& section, const WorkloadSettings& w, const Topology& topology);
   void check_requests(ConfigSection& section, std::size_t fan_in) const;
   std::vector<Duration> request_starts(const Rng& rng) const;

@@ -1,7 +1,9 @@
 #include "emu/runner/workloads/listed.h"
 
 #include <algorithm>
+#include <map>
 #include <string>
+#include <vector>
 
 #include "emu/runner/connection_matrix.h"
 #include "emu/runner/goal_file.h"
@@ -30,13 +32,46 @@ Bytes ListedWorkload::largest_flow(const WorkloadSettings& w) const {
   return largest;
 }
 
+namespace {
+
+// The ends of listed flows. Where hosts have several NICs and a flow names one end by its NIC, a host at the
+// other end takes part by its NIC of the same number; flows that name hosts alone take the NICs of their
+// source in turn.
+class ListedEnds {
+ public:
+  explicit ListedEnds(const Topology& topology) : topology_(topology) {}
+
+  void read(ConfigSection& entry, ListedFlow& flow) {
+    const std::string src = entry.text("src", ""), dst = entry.text("dst", "");
+    const std::vector<std::uint32_t> from = topology_.find_nics(src), to = topology_.find_nics(dst);
+    std::uint32_t number = 0;
+    if (from.size() > 1 && to.size() > 1)
+      number = turns_[from.front()]++ % topology_.nics_per_host;
+    else if (from.size() > 1 && !to.empty())
+      number = topology_.nic_number_of(to.front());
+    else if (to.size() > 1 && !from.empty())
+      number = topology_.nic_number_of(from.front());
+    flow.src = from.size() > 1 ? from[number] : find_host(entry, "src", topology_, src);
+    flow.dst = to.size() > 1 ? to[number] : find_host(entry, "dst", topology_, dst);
+    if (flow.src == flow.dst) entry.fail_at("dst", "is the flow's source too");
+    if (!topology_.reaches(flow.src, flow.dst))
+      entry.fail_at("dst", "is in another plane than the source \"" + topology_.nodes()[flow.src].name +
+                               "\": no link leads from one to the other");
+  }
+
+ private:
+  const Topology& topology_;
+  std::map<std::uint32_t, std::uint32_t> turns_;  // by the host's first NIC
+};
+
+}  // namespace
+
 void FlowList::read(ConfigSection& section, WorkloadSettings& w, const WorkloadContext& context) {
+  ListedEnds ends(context.topology);
   for (ConfigSection& entry : section.tables("flow")) {
     for (const char* key : {"src", "dst"}) entry.require(key);
     ListedFlow flow;
-    flow.src = find_host(entry, "src", context.topology, entry.text("src", ""));
-    flow.dst = find_host(entry, "dst", context.topology, entry.text("dst", ""));
-    if (flow.src == flow.dst) entry.fail_at("dst", "is the flow's source too");
+    ends.read(entry, flow);
     flow.size = read_size(entry, "size");
     flow.start = entry.duration("start", Duration{});
     flow.op = read_op(entry, w.service);

@@ -136,6 +136,11 @@ void Poisson::check(ConfigSection& section, const WorkloadSettings& w, const Top
   if (w.receivers.size() == 1 && (w.senders.empty() || std::ranges::count(w.senders, w.receivers[0]) > 0))
     section.fail_at("receivers", "is one host, which is among the senders: it would send to itself");
   if (topology.hosts() < 2) section.fail_at("kind", "needs at least two hosts");
+  if (topology.nics_per_host == 1) return;
+  for (const std::uint32_t sender : senders_of(w, topology))
+    if (receivers_of(w, topology, sender).empty())
+      section.fail_at("receivers", "leave \"" + topology.nodes()[sender].name +
+                                       "\" nobody to send to: no NIC of another host that `nic` allows");
 }
 
 void Poisson::draw(FlowDraw& draw) const {

@@ -81,12 +81,13 @@ TEST(StreamReaderTest, NamesWhatIsWrong) {
   EXPECT_EQ(complaint(rate + rest + "op = \"read\"\n"),
             "t.toml:11:8: workload.stream.stop needs op = \"send\" or \"write\": a READ's source does not "
             "know when it is over");
-  EXPECT_EQ(complaint(rate + rest + "size = \"1MB\"\n"),
-            "t.toml:12:1: unknown key \"workload.stream.size\"; known here: kind, name, start, dscp, class, "
-            "service, rate, message_size, stop, senders, op, receivers, min_switches, jitter, on, off, qps, "
-            "queue_pairs, "
-            "settle, during, "
-            "overload");
+  EXPECT_EQ(
+      complaint(rate + rest + "size = \"1MB\"\n"),
+      "t.toml:12:1: unknown key \"workload.stream.size\"; known here: kind, name, start, dscp, class, "
+      "service, rate, message_size, stop, senders, nic, op, receivers, min_switches, jitter, on, off, qps, "
+      "queue_pairs, "
+      "settle, during, "
+      "overload");
   EXPECT_EQ(complaint("rate = \"5Gb\"\n" + rest),
             "t.toml:9:8: workload.stream.rate = \"5Gb\" has the unknown unit \"Gb\"; known: b/s, kb/s, Mb/s, "
             "Gb/s, Tb/s, bps, kbps, Mbps, Gbps, Tbps, bit/s, kbit/s, Mbit/s, Gbit/s, Tbit/s");

@@ -37,9 +37,14 @@ Coordinator::Coordinator(Segment& segment)
     : segment_(segment),
       header_(segment.header()),
       lookahead_(Duration::from_ps(segment.header().lookahead_ps)),
+      followers_(segment.vfs().size()),
       input_(segment.vfs().size(), Time::never()),
       watches_(segment.vfs().size()) {
   header_.coordinator_pid.store(static_cast<std::uint32_t>(getpid()));
+  for (std::uint32_t vf = 0; vf < followers_.size(); ++vf) {
+    leads_.push_back(segment.vfs()[vf].lead);
+    if (leads_[vf] != vf) followers_.at(leads_[vf]).push_back(vf);
+  }
   for (const PortEntry& port : segment.ports()) switches_linked_ |= port.peer_port != kNoPeer;
 }
 
@@ -106,7 +111,8 @@ bool Coordinator::update_gate() {
   if (gate_open_) return true;
   if (header_.state.load() != RunState::kSetup && header_.state.load() != RunState::kRunning) return false;
   std::uint32_t claimed = 0;
-  for (const VfSlot& slot : segment_.vfs()) claimed += slot.state.load() == VfState::kClaimed ? 1 : 0;
+  for (std::uint32_t vf = 0; vf < watches_.size(); ++vf)
+    claimed += leads_[vf] == vf && segment_.vfs()[vf].state.load() == VfState::kClaimed ? 1 : 0;
   if (claimed < header_.expected_participants || anyone_owes()) return false;
   gate_open_ = true;
   if (header_.dilation > 0) header_.wall_epoch_ns.store(wall_ns());
@@ -203,9 +209,12 @@ void Coordinator::grant(Time end) {
   }
   header_.pending.store(static_cast<std::uint32_t>(participants_.size()));
   share_ports();
-  for (const std::uint32_t vf : participants_) {
+  const std::size_t leads = participants_.size();  // behind them come those that follow
+  for (std::size_t i = 0; i < leads; ++i) {
+    const std::uint32_t vf = participants_[i];
     VfSlot& slot = segment_.vfs()[vf];
     input_[vf] = Time::never();
+    participants_.insert(participants_.end(), followers_[vf].begin(), followers_[vf].end());
     slot.grant_from_ps.store(from.ps());
     slot.grant_ps.store(end.ps());
     slot.grant_seq.store(seq_);
@@ -236,7 +245,10 @@ void Coordinator::abandon_turns(std::uint32_t vf) {
   futex_wake_all(port.turn);
 }
 
-void Coordinator::note_input(std::uint32_t vf, Time due) { input_[vf] = std::min(input_[vf], due); }
+void Coordinator::note_input(std::uint32_t vf, Time due) {
+  Time& input = input_[leads_[vf]];
+  input = std::min(input, due);
+}
 
 void Coordinator::adopt_new_processes() {
   for (std::uint32_t vf = 0; vf < watches_.size(); ++vf) {
@@ -319,6 +331,7 @@ void Coordinator::wait_for_stopped(std::uint32_t vf, bool by_debugger, std::int6
 // Time goes on without the process.
 void Coordinator::leave_behind(std::uint32_t vf) {
   segment_.vfs()[vf].excluded.store(1);
+  for (const std::uint32_t follower : followers_[vf]) segment_.vfs()[follower].excluded.store(1);
   abandon_turns(vf);
   note_detach(header_, now_);
 }

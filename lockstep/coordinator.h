@@ -60,7 +60,8 @@ class Coordinator {
   // A frame with this due time was pushed into the VF's rx ring.
   void note_input(std::uint32_t vf, Time due);
 
-  // VFs that took part in the window just finished: only their tx and returns rings can have news.
+  // VFs that took part in the window just finished, and those that follow them: only their tx and returns
+  // rings can have news.
   const std::vector<std::uint32_t>& participants() const { return participants_; }
 
   // Sleeps at most `wall_ns` until a VF begins or ceases to hold time; for a driver that next_step() gave
@@ -120,7 +121,9 @@ class Coordinator {
   Time switches_now_ = Time::zero();
   bool gate_open_ = false;
   std::uint32_t seq_ = 0;
-  std::vector<Time> input_;  // per VF: earliest frame pushed since its last window
+  std::vector<std::uint32_t> leads_;                   // per VF: the slot that it follows
+  std::vector<std::vector<std::uint32_t>> followers_;  // per VF: the slots that follow it
+  std::vector<Time> input_;  // per lead: earliest frame pushed since its last window
   std::vector<std::uint32_t> participants_;
   std::vector<Watch> watches_;
   std::vector<std::uint32_t> ended_;

@@ -316,5 +316,41 @@ TEST_F(CoordinatorTest, HostsWhoseFramesArriveBeforeTheChangeGoOn) {
   EXPECT_EQ(segment_->header().stop_due.load(), 1u);
 }
 
+// Entries 0 and 1 are the NICs of one host: a process has slots 0 and 1, and slot 0 leads.
+class CoordinatorOfNicsTest : public CoordinatorTest {
+ protected:
+  CoordinatorOfNicsTest() {
+    slot(1).lead = 0;
+    coordinator_ = std::make_unique<Coordinator>(*segment_);
+    claim(0);
+    claim(1);
+    slot(1).hold.store(0);
+  }
+};
+
+TEST_F(CoordinatorOfNicsTest, WhatComesToOneNicOpensTheWindowOfItsProcess) {
+  park(0, Time::never());
+  coordinator_->note_input(1, Time::zero() + 5_us);
+  ASSERT_TRUE(coordinator_->wait_ready(kNoWait));
+  expect_hosts(coordinator_->next_step(Time::never()), Time::zero() + 5_us + lookahead_ * 2);
+  EXPECT_TRUE(granted(0));
+  EXPECT_FALSE(granted(1)) << "it follows";
+  EXPECT_EQ(coordinator_->participants(), (std::vector<std::uint32_t>{0, 1})) << "both rings may have news";
+  EXPECT_EQ(segment_->header().pending.load(), 1u);
+}
+
+TEST_F(CoordinatorOfNicsTest, TheGateCountsProcesses) {
+  segment_->header().expected_participants = 2;
+  park(0, Time::zero() + 1_us);
+  ASSERT_TRUE(coordinator_->wait_ready(kNoWait));
+  coordinator_->next_step(Time::never());
+  EXPECT_FALSE(coordinator_->gate_open());
+  claim(2);
+  park(2, Time::zero() + 1_us);
+  ASSERT_TRUE(coordinator_->wait_ready(kNoWait));
+  coordinator_->next_step(Time::never());
+  EXPECT_TRUE(coordinator_->gate_open());
+}
+
 }  // namespace
 }  // namespace rocelab::lockstep

@@ -19,8 +19,12 @@ inline constexpr std::uint32_t kNoSlot = 0xffffffff;
 // kLeft: its process ended in order (digest and counters are final); kDead: it did not.
 enum class VfState : std::uint32_t { kFree, kClaimed, kLeft, kDead };
 
+// Of a host with several NICs a process has the VF of the same number of each. Time asks for them together:
+// grants, promises, holds and detaching are in the slot of the host's first NIC, the lead, and the others'
+// slots follow it.
 struct alignas(128) VfSlot {
-  std::uint32_t host = 0, vf = 0;  // which host, which of its virtual functions
+  std::uint32_t host = 0, vf = 0;  // which entry of the hosts, which of its virtual functions
+  std::uint32_t lead = 0;          // index of the lead's slot
   std::uint32_t first_qpn = 0;     // QPNs of this VF: first_qpn .. first_qpn + kQpnsPerVf - 1
   std::uint32_t next_qp = 0;       // of its QPNs, for its next process: peers remember those of the last one
   std::atomic<std::uint32_t> pid{0};      // owner; claimed by compare-exchange from 0

@@ -202,6 +202,7 @@ Segment Segment::create(const std::filesystem::path& path, const SegmentPlan& pl
     auto* slot = new (&segment.vfs()[i]) VfSlot();
     slot->host = i / header->vfs_per_host;
     slot->vf = i % header->vfs_per_host;
+    slot->lead = segment.slot_of(slot->host - plan.world.hosts[slot->host].nic_number, slot->vf);
     slot->first_qpn = first_qpn_of(slot->vf);
   }
   return segment;
@@ -298,6 +299,13 @@ std::span<std::byte> Segment::frame(std::uint32_t index) const {
   RL_CHECK(valid_frame(index));
   return {base_ + header_->frames_offset + std::uint64_t{index} * header_->frame_stride,
           header_->frame_stride};
+}
+
+std::vector<std::uint32_t> Segment::slots_of(std::uint32_t lead) const {
+  std::vector<std::uint32_t> slots;
+  for (std::uint32_t nic = 0; nic < hosts()[vfs()[lead].host].nics; ++nic)
+    slots.push_back(lead + nic * header_->vfs_per_host);
+  return slots;
 }
 
 void note_detach(Header& header, Time now) {

@@ -103,7 +103,7 @@ struct Header {
 
 // The port that the VFs of one host share. While several of them take part in a window, they run event by
 // event, in the order of irn_provider/live/port_turn.h: `turn` says whose event is next. With one participant
-// nobody else touches it.
+// nobody else touches it. Of a host with several NICs there is one turn at a time, too, in its first NIC's.
 struct alignas(128) HostPort {
   static constexpr std::uint32_t kNobody = 0xffffffff;  // not all have checked in yet
   static constexpr std::uint32_t kOver = 0xfffffffe;    // nothing more before the window's end
@@ -116,6 +116,7 @@ struct alignas(128) HostPort {
   std::atomic<std::uint32_t> checked_in{0};  // how many of them have said what they intend
   std::atomic<std::uint32_t> turn{kNobody};  // VF within the host, or one of the above; futex
   std::atomic<TcMask> departure{0};          // of the turn: the bit of the frame's class; 0: inputs
+  std::atomic<std::uint32_t> nic{0};         // and at which NIC of the host
   std::atomic<std::int64_t> at_ps{0};        // and its instant
 };
 static_assert(std::is_trivially_copyable_v<ClassTurns>);
@@ -169,6 +170,11 @@ class Segment {
   bool valid_frame(std::uint32_t frame) const { return frame < (vfs().size() + 1) * header_->frames_per_vf; }
   std::span<std::byte> frame(std::uint32_t index) const;  // frame_stride bytes; `index` must be valid
   const HostEntry* find_host(std::string_view name) const;
+  std::uint32_t slot_of(std::uint32_t host, std::uint32_t vf) const {
+    return host * header_->vfs_per_host + vf;
+  }
+  // The slots of one process: of VF `lead` and, where its host has several NICs, those that follow it.
+  std::vector<std::uint32_t> slots_of(std::uint32_t lead) const;
   const HostEntry* find_host_by_ipv4(std::uint32_t ipv4) const;
 
  private:

@@ -2,6 +2,9 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <vector>
+
 #include "lockstep/futex.h"
 
 namespace rocelab::lockstep {
@@ -14,7 +17,7 @@ bool claim(const Segment& segment, std::uint32_t vf, bool gateway) {
   slot.tenure.fetch_add(1);
   slot.gateway.store(gateway ? 1 : 0);
   slot.promise_ps.store(Time::never().ps());
-  slot.hold.store(1);
+  if (slot.lead == vf) slot.hold.store(1);
   slot.state.store(VfState::kClaimed);
   announce(segment.header());
   return true;
@@ -25,8 +28,18 @@ bool claim(const Segment& segment, std::uint32_t vf, bool gateway) {
 std::uint32_t claim_vf(const Segment& segment, std::uint32_t host) {
   const std::uint32_t vfs = segment.header().vfs_per_host, first = host * vfs;
   if (segment.vfs()[first].gateway.load() != 0) return kNoSlot;
-  for (std::uint32_t vf = first; vf < first + vfs; ++vf)
-    if (claim(segment, vf, false)) return vf;
+  for (std::uint32_t vf = first; vf < first + vfs; ++vf) {
+    // Whoever has the lead may have the others, once they are given back by the process before.
+    const std::vector<std::uint32_t> slots = segment.slots_of(vf);
+    const auto is_free = [&](std::uint32_t slot) { return segment.vfs()[slot].pid.load() == 0; };
+    if (!std::ranges::all_of(slots, is_free) || !claim(segment, vf, false)) continue;
+    bool whole = true;
+    for (std::size_t nic = 1; nic < slots.size() && whole; ++nic) whole = claim(segment, slots[nic], false);
+    if (whole) return vf;
+    segment.vfs()[vf].state.store(VfState::kLeft);  // another process came and went in between
+    segment.vfs()[vf].hold.store(0);
+    announce(segment.header());
+  }
   return kNoSlot;
 }
 

@@ -10,8 +10,8 @@
 
 namespace rocelab::lockstep {
 
-// A free VF of the host, now this process's, which holds time from here on. kNoSlot: all are taken, or a
-// gateway has the host.
+// A free VF of the host, and of its other NICs, now this process's, which holds time from here on. `host`:
+// its first NIC. kNoSlot: all are taken, or a gateway has the host.
 std::uint32_t claim_vf(const Segment& segment, std::uint32_t host);
 
 // The host's first VF for a gateway, which needs the host for itself. kNoSlot: a program is there.

@@ -28,6 +28,35 @@ TEST_F(VfEnd, AGatewayAndProgramsDoNotShareAHost) {
   EXPECT_EQ(claim_for_gateway(*segment_, 1), kNoSlot);
 }
 
+// Entries 0 and 1 are the NICs of one host, 2 of another.
+SegmentPlan two_nics() {
+  SegmentPlan plan = plain_plan(3, 2, 4);
+  for (std::uint8_t nic = 0; nic < 2; ++nic)
+    plan.world.hosts[nic].nics = 2, plan.world.hosts[nic].nic_number = nic;
+  return plan;
+}
+
+TEST(VfEndOfSeveralNics, AProcessHasOneVfOfEachAndHoldsTimeByTheFirst) {
+  TestSegment segment(two_nics());
+  EXPECT_EQ(claim_vf(*segment, 0), 0u);
+  EXPECT_EQ(segment->slots_of(0), (std::vector<std::uint32_t>{0, 2}));
+  EXPECT_EQ(segment->vfs()[2].pid.load(), segment->vfs()[0].pid.load());
+  EXPECT_EQ(segment->vfs()[2].lead, 0u);
+  EXPECT_TRUE(holds_time(segment->vfs()[0]));
+  EXPECT_FALSE(holds_time(segment->vfs()[2]));
+  EXPECT_EQ(segment->vfs()[2].state.load(), VfState::kClaimed);
+  EXPECT_EQ(segment->slots_of(4), (std::vector<std::uint32_t>{4}));
+}
+
+// The frames of a process that has ended may be home at one NIC and not yet at the other.
+TEST(VfEndOfSeveralNics, AVfIsFreeWhenItIsAtAllNics) {
+  TestSegment segment(two_nics());
+  segment->vfs()[2].pid.store(1);
+  EXPECT_EQ(claim_vf(*segment, 0), 1u);
+  EXPECT_EQ(segment->vfs()[0].pid.load(), 0u);
+  EXPECT_EQ(claim_vf(*segment, 0), kNoSlot);
+}
+
 TEST_F(VfEnd, FramesComeHomeThroughTheRefillRing) {
   VfFrames frames(*segment_, 1);
   for (std::uint32_t i = 0; i < 4; ++i) EXPECT_EQ(frames.take(), 4 + i);

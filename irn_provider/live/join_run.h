@@ -3,13 +3,15 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "irn_provider/live/live_process.h"
 
 namespace rocelab {
 
 std::unique_ptr<LiveProcess> join_run(const char* segment, const char* name);
-HostEntry host_of_run(const char* segment, const char* name);
-DeviceView look_at_run(const char* segment, const char* name);
+// Its NICs, by number.
+std::vector<HostEntry> nics_of_run(const char* segment, const char* name);
+std::vector<DeviceView> look_at_run(const char* segment, const char* name);
 
 }  // namespace rocelab

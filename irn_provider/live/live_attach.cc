@@ -19,11 +19,11 @@ void LockstepProcess::Impl::leave() {
   Inside inside;
   Lock lock(mutex);
   for (const auto& t : threads) unwatch(*t);
-  nic.publish_counters();
-  nic.finish();
-  slot.state.store(VfState::kLeft);
+  nics.publish_counters();
+  nics.finish();
+  for (const std::uint32_t each : segment.slots_of(vf)) segment.vfs()[each].state.store(VfState::kLeft);
   slot.promise_ps.store(Time::never().ps());
-  port.note_ready(0);
+  for (std::size_t i = 0; i < nics.size(); ++i) port.note_ready(i, 0);
   if (granted) {
     port.leave(in_turn, sent);
     lockstep::finish_window(segment, vf, seq);
@@ -33,7 +33,7 @@ void LockstepProcess::Impl::leave() {
 
 std::unique_ptr<LockstepProcess> LockstepProcess::join(const char* path, const char* host_name) {
   Segment segment = Segment::open(path);
-  const HostEntry* host = segment.find_host(host_name);
+  const HostEntry* host = find_machine(segment.hosts(), host_name);
   if (host == nullptr) throw std::runtime_error(std::string("the run has no host '") + host_name + "'");
   const auto host_index = static_cast<std::uint32_t>(host - segment.hosts().data());
   const std::uint32_t vf = lockstep::claim_vf(segment, host_index);

@@ -179,7 +179,7 @@ void LockstepProcess::watch_memory(MemoryWatch wanted) {
   Impl::Lock lock(impl_->mutex);
   impl_->watch_memory = wanted;
   if (wanted != MemoryWatch::kAlways) return;
-  impl_->nic.stop_at_messages();
+  impl_->nics.stop_at_messages();
   for (const auto& t : impl_->threads)
     if (t->mode != ThreadMode::kDetached) impl_->watch(*t);
 }
@@ -189,19 +189,19 @@ void LockstepProcess::park_memory() {
   Impl::Lock lock(impl_->mutex);
   if (impl_->leaving) return;  // a sample that was on its way
   ThreadState& t = impl_->me();
-  if (!std::exchange(t.spun, true)) impl_->nic.stop_at_messages();
+  if (!std::exchange(t.spun, true)) impl_->nics.stop_at_messages();
   if (std::exchange(t.counts, false) && impl_->segment.header().state.load() != lockstep::RunState::kSetup)
-    note_detach(impl_->segment.header(), impl_->nic.now());  // it may have computed
+    note_detach(impl_->segment.header(), impl_->nics.now());  // it may have computed
   struct {
-    const LiveNic& nic;
+    const LiveNics& nics;
     std::uint64_t placed;
-  } seen{impl_->nic, impl_->nic.messages_placed()};
-  const std::function<bool()> ready = [&seen] { return seen.nic.messages_placed() != seen.placed; };
+  } seen{impl_->nics, impl_->nics.messages_placed()};
+  const std::function<bool()> ready = [&seen] { return seen.nics.messages_placed() != seen.placed; };
   t.ready = &ready;
   const bool still = t.timed_out && t.calls == t.memory_calls + 1;  // nothing has happened since it looked
   t.look_again = still ? std::min(2 * t.look_again, kLookAgainAtMost) : kLookAgain;
   t.memory_calls = t.calls;
-  t.deadline = impl_->nic.now() + t.look_again;
+  t.deadline = impl_->nics.now() + t.look_again;
   t.polls_memory = true;
   impl_->park(lock, t);
   t.polls_memory = false;

@@ -67,21 +67,29 @@ class LiveProcess {
   LiveProcess& operator=(const LiveProcess&) = delete;
   virtual ~LiveProcess() = default;
 
-  virtual const HostEntry& host() const = 0;
-  virtual lockstep::HostShare share() const = 0;  // with the other processes of the host
+  // The NICs of its host, by number from 0: each is a device of its own. host(), share() and slot() without
+  // one are those of the first, where what the host's processes share beside frames is.
+  virtual std::size_t nics() const { return 1; }
+  virtual const HostEntry& host(std::size_t nic) const = 0;
+  const HostEntry& host() const { return host(0); }
+  virtual lockstep::HostShare share(std::size_t nic) const = 0;  // with the other processes of the host
+  lockstep::HostShare share() const { return share(0); }
   virtual std::uint32_t vf() const = 0;  // within the host: whose slot of the share is this process's
   lockstep::VfSlot& slot() const { return share().vfs[vf()]; }
   virtual std::uint64_t seed() const = 0;
 
   // --- peers
-  // What it takes to send to `gid`: null when no host of the run has it, or it was not reached so far.
-  virtual std::optional<PathEnd> find_peer(const std::array<std::uint8_t, 16>& gid) = 0;
+  // What it takes to send to `gid` from that NIC: null when no host of the run has it, no way leads there, or
+  // it was not reached so far.
+  virtual std::optional<PathEnd> find_peer(std::size_t nic, const std::array<std::uint8_t, 16>& gid) = 0;
+  // The NIC from which to speak to `gid` where the program does not say.
+  virtual std::size_t nic_towards(const std::array<std::uint8_t, 16>&) const { return 0; }
   // Before find_peer(), and not under the lock: finds out where `gid` is. May wait for the network.
   virtual void reach(const std::array<std::uint8_t, 16>&) {}
 
-  // Its QPs have so many memberships of multicast groups: while there are any, frames to groups come here. 0,
-  // or the errno why they cannot.
-  virtual int listen_to_groups(std::size_t memberships) = 0;
+  // That NIC's QPs have so many memberships of multicast groups: while there are any, frames to groups come
+  // here. 0, or the errno why they cannot.
+  virtual int listen_to_groups(std::size_t nic, std::size_t memberships) = 0;
 
   // --- experiment time of the calling thread
   virtual Time now() = 0;
@@ -91,18 +99,18 @@ class LiveProcess {
   // nothing leaves before the caller parks.
   void with_nic(const std::function<void(Nic&, Time)>& f) {
     Guard guard(*this);
-    f(nic(), guard.now);
+    f(nic(0), guard.now);
   }
   template <class F>
-  auto call(F&& f) {  // the same for functions with a result
+  auto call(F&& f, std::size_t at = 0) {  // the same for functions with a result, and any NIC
     Guard guard(*this);
-    return f(nic(), guard.now);
+    return f(nic(at), guard.now);
   }
 
   // --- parking
   // A program's poll: `look`, called as by call(), tells whether it has found nothing, and time may pass for
   // it as by park_poll(): then it looks once more.
-  virtual void poll(const std::function<bool(Nic&, Time)>& look) = 0;
+  virtual void poll(std::size_t nic, const std::function<bool(Nic&, Time)>& look) = 0;
   // An empty poll: returns at the next completion of this process, the end of the window, or after the poll
   // interval, whichever comes first. On an interface: takes in what has come, at once.
   virtual void park_poll() = 0;
@@ -149,7 +157,7 @@ class LiveProcess {
   // threads that this wakes. One of a process; set once.
   struct Resident {
     std::function<Time()> next_timeout;
-    std::function<void(Nic&, Time)> run;
+    std::function<void(std::size_t nic, Nic&, Time)> run;  // for one NIC after the other
   };
   virtual void set_resident(Resident resident) = 0;
 
@@ -177,14 +185,15 @@ class LiveProcess {
 
   // Called for every completion made (under the lock, in NIC order), so that the verbs layer can raise
   // completion events.
-  virtual void set_completion_hook(std::function<void(Nic&)> hook) = 0;
+  using CompletionHook = std::function<void(std::size_t nic, Nic&)>;
+  virtual void set_completion_hook(CompletionHook hook) = 0;
 
  protected:
   LiveProcess() = default;
   // Around every call into the NIC: takes the lock and tells the caller's time; gives it back.
   virtual Time enter() = 0;
   virtual void leave() = 0;
-  virtual Nic& nic() = 0;
+  virtual Nic& nic(std::size_t number) = 0;
   virtual bool keeps_time() const = 0;
   virtual void end() = 0;    // the process exits
   virtual void abandon() {}  // the wait that the calling thread is in

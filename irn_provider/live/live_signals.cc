@@ -76,8 +76,8 @@ void LockstepProcess::Impl::sleep_on(std::atomic<std::uint32_t>& word, std::uint
 void LockstepProcess::Impl::ring_alarms() {
   if (!alarms.next_timeout) return;
   bool changed = false;
-  while (alarms.next_timeout() <= nic.now()) {
-    if (const std::optional<siginfo_t> signal = alarms.take(nic.now())) {
+  while (alarms.next_timeout() <= nics.now()) {
+    if (const std::optional<siginfo_t> signal = alarms.take(nics.now())) {
       send(*signal);
     } else {
       changed = true;

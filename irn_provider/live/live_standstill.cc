@@ -31,13 +31,13 @@ std::string program_of(std::uint32_t pid) {
 
 // Of this process, which has been pressed to let time go on; `t` computes.
 void LockstepProcess::Impl::note_own_standstill(const ThreadState& t) {
-  const Time at = nic.now();
+  const Time at = nics.now();
   if (!standstill.observe(vf, at, lockstep::monotonic_ns())) return;
   std::fprintf(stderr,
                "rocelab: %s (pid %d) on %s has held experiment time at %.9f s for a second: its thread %d "
                "computes without a call that lets time pass (docs/compatibility.md, What \"unmodified\" asks "
                "of a program)\n",
-               program_invocation_short_name, getpid(), host.name, at.seconds(), t.tid);
+               program_invocation_short_name, getpid(), name.c_str(), at.seconds(), t.tid);
 }
 
 // Of others, while a thread of this process waits.
@@ -53,7 +53,8 @@ void LockstepProcess::Impl::note_standstill() {
   const std::uint32_t pid = holding.pid.load();
   std::fprintf(stderr,
                "rocelab: %s: experiment time has stood at %.9f s for a second: %s (pid %u) on %s holds it\n",
-               host.name, at.seconds(), program_of(pid).c_str(), pid, segment.hosts()[holding.host].name);
+               name.c_str(), at.seconds(), program_of(pid).c_str(), pid,
+               std::string(machine_name(segment.hosts()[holding.host])).c_str());
 }
 
 }  // namespace rocelab

@@ -95,17 +95,17 @@ void LockstepProcess::Impl::start_running(ThreadState& t) {
   if (slot.grant_seq.load() != seq) {
     accept_window();  // a window was opened before we held: join at its begin
   } else {
-    nic.advance(Time::from_ps(segment.header().committed_ps.load()));
+    nics.advance(Time::from_ps(segment.header().committed_ps.load()));
   }
 }
 
 // Not before now: time may have gone on without this process.
 Time LockstepProcess::Impl::earliest_deadline() const {
-  Time earliest = resident.next_timeout ? std::max(resident.next_timeout(), nic.now()) : Time::never();
-  if (alarms.next_timeout) earliest = std::min(earliest, std::max(alarms.next_timeout(), nic.now()));
+  Time earliest = resident.next_timeout ? std::max(resident.next_timeout(), nics.now()) : Time::never();
+  if (alarms.next_timeout) earliest = std::min(earliest, std::max(alarms.next_timeout(), nics.now()));
   for (const auto& t : threads) {
     if (t->mode != ThreadMode::kParked) continue;
-    earliest = std::min(earliest, t->due ? nic.now() : std::max(t->deadline, nic.now()));
+    earliest = std::min(earliest, t->due ? nics.now() : std::max(t->deadline, nics.now()));
   }
   return earliest;
 }
@@ -139,11 +139,15 @@ void LockstepProcess::Impl::park(Lock& lock, ThreadState& t) {
 }
 
 void LockstepProcess::Impl::note_completions() {
-  if (nic.nic().completions() == completions_seen) return;
-  completions_seen = nic.nic().completions();
-  if (resident.run) resident.run(nic.nic(), nic.now());
-  if (completion_hook) completion_hook(nic.nic());
+  if (nics.completions() == completions_seen) return;
+  completions_seen = nics.completions();
+  run_resident();
+  for (std::size_t i = 0; completion_hook && i < nics.size(); ++i) completion_hook(i, nics[i].nic());
   wake_by_instant();
+}
+
+void LockstepProcess::Impl::run_resident() {
+  for (std::size_t i = 0; resident.run && i < nics.size(); ++i) resident.run(i, nics[i].nic(), nics.now());
 }
 
 void LockstepProcess::Impl::wake_by_instant() {
@@ -160,12 +164,12 @@ bool LockstepProcess::Impl::wake_ready() {
 }
 
 void LockstepProcess::Impl::wake_by_deadline() {
-  if (resident.run && resident.next_timeout() <= nic.now()) {
-    resident.run(nic.nic(), nic.now());
+  if (resident.run && resident.next_timeout() <= nics.now()) {
+    run_resident();
     wake_by_instant();
   }
   for (const auto& t : threads)
-    if (t->mode == ThreadMode::kParked && !t->due && t->deadline <= nic.now()) t->due = t->timed_out = true;
+    if (t->mode == ThreadMode::kParked && !t->due && t->deadline <= nics.now()) t->due = t->timed_out = true;
   ring_alarms();
 }
 
@@ -250,7 +254,7 @@ void LockstepProcess::Impl::detach_blocked(Lock& lock, bool also_stuck) {
     if (!holds_time(*s.thread) || s.thread->calls != s.calls || computes || (!blocked && !also_stuck))
       continue;
     if (s.letter != 'X' && s.letter != 'R' && has_grace(*s.thread)) continue;
-    if (s.letter != 'X' && begun) note_detach(segment.header(), nic.now());
+    if (s.letter != 'X' && begun) note_detach(segment.header(), nics.now());
     s.thread->mode = ThreadMode::kDetached;
     if (s.letter != 'R') stop_samples(*s.thread);
     --running;

@@ -51,25 +51,32 @@ void LockstepProcess::Impl::accept_window() {
   granted = true;
   pollers_told = false;
   limit = Time::from_ps(slot.grant_ps.load());
-  nic.advance(Time::from_ps(slot.grant_from_ps.load()));
-  nic.set_port_free(port.port_free());
-  if (host.nic.strict_classes != kAllClasses) nic.nic().share_port(port.classes(), port.ready_elsewhere());
+  nics.advance(Time::from_ps(slot.grant_from_ps.load()));
+  take_port_times();
+  if (host.nic.strict_classes != kAllClasses)
+    for (std::size_t i = 0; i < nics.size(); ++i)
+      nics[i].nic().share_port(port.classes(i), port.ready_elsewhere(i));
   by_turns = port.begin(limit);
   in_turn = false;
-  if (by_turns) {
-    VfIntent intent = nic.intent();
-    intent.input = std::min(intent.input, earliest_deadline());
-    if (running > 0)
-      intent.input = nic.now();  // a thread that joined just now may post at the window's begin
-    port.check_in(intent);
-  }
+  if (by_turns)  // a thread that joined just now may post at the window's begin
+    port.check_in(nics.intents(running > 0 ? nics.now() : earliest_deadline()));
   if (slot.hold.exchange(0) != 0) announce(segment.header());
+}
+
+// When the host's ports are free, by what its other processes have sent.
+void LockstepProcess::Impl::take_port_times() {
+  for (std::size_t i = 0; i < nics.size(); ++i) nics[i].set_port_free(port.port_free(i));
+}
+
+// Time went on without this process, and waits for it again.
+void LockstepProcess::Impl::readmit() {
+  for (const std::uint32_t each : segment.slots_of(vf)) segment.vfs()[each].excluded.store(0);
 }
 
 // Nobody runs and no window is open: say what comes next and let time pass.
 void LockstepProcess::Impl::settle() {
-  slot.promise_ps.store(std::min(nic.next_event(), earliest_deadline()).ps());
-  if (slot.excluded.load() != 0) slot.excluded.store(0);
+  slot.promise_ps.store(std::min(nics.next_event(), earliest_deadline()).ps());
+  if (slot.excluded.load() != 0) readmit();
   if (slot.hold.exchange(0) != 0) announce(segment.header());
 }
 
@@ -85,10 +92,10 @@ void LockstepProcess::Impl::run_window(Lock& lock) {
 void LockstepProcess::Impl::run_alone() {
   const Time deadline = earliest_deadline();
   if (deadline < limit) {
-    nic.run_to_posts(deadline);
+    nics.run_to_posts(deadline);
     note_completions();
     wake_by_deadline();
-  } else if (nic.run_until(limit)) {
+  } else if (nics.run_until(limit)) {
     note_completions();
   } else {
     end_window();
@@ -103,18 +110,18 @@ void LockstepProcess::Impl::run_turn(Lock& lock) {
   } else if (const Turn turn = port.my_turn(); turn.what != Turn::What::kNone) {
     in_turn = true;
     sent = 0_B;
-    nic.set_port_free(port.port_free());
+    take_port_times();
     if (turn.what == Turn::What::kDeparture) {
-      nic.depart(turn.at, turn.of, sent);
-      port.set_port_free(nic.port_free());
+      nics.depart(turn.nic, turn.at, turn.of, sent);
+      port.set_port_free(turn.nic, nics[turn.nic].port_free());
     } else {
-      nic.run_inputs(turn.at);
+      nics.run_inputs(turn.at);
     }
     note_completions();
     wake_by_deadline();
   } else if (port.over()) {
-    nic.set_port_free(port.port_free());
-    nic.advance(limit);
+    take_port_times();
+    nics.advance(limit);
     end_window();
   } else {
     lock.unlock();
@@ -126,9 +133,7 @@ void LockstepProcess::Impl::run_turn(Lock& lock) {
 
 void LockstepProcess::Impl::finish_turn() {
   in_turn = false;
-  VfIntent intent = nic.intent();
-  intent.input = std::min(intent.input, earliest_deadline());
-  port.hand_on(intent, sent);
+  port.hand_on(nics.intents(earliest_deadline()), sent);
 }
 
 // All events of the window are done. Whoever polls runs at its end, and may post at that instant.
@@ -138,20 +143,21 @@ void LockstepProcess::Impl::end_window() {
     for (const auto& t : threads) t->due = t->due || (t->mode == ThreadMode::kParked && t->polls);
     return;
   }
-  if (!by_turns || port.abandoned()) port.set_port_free(nic.port_free());
+  if (!by_turns || port.abandoned())
+    for (std::size_t i = 0; i < nics.size(); ++i) port.set_port_free(i, nics[i].port_free());
   finish_window();
 }
 
 void LockstepProcess::Impl::finish_window() {
   granted = false;
-  nic.publish_counters();
-  port.note_ready(nic.ready_classes());
-  slot.promise_ps.store(std::min(nic.next_event(), earliest_deadline()).ps());
+  nics.publish_counters();
+  for (std::size_t i = 0; i < nics.size(); ++i) port.note_ready(i, nics[i].ready_classes());
+  slot.promise_ps.store(std::min(nics.next_event(), earliest_deadline()).ps());
   if (slot.excluded.load() !=
       0) {  // time went on without us: whatever we sent was late; stand still once, to join again
     slot.hold.store(1);
-    slot.excluded.store(0);
-    nic.advance(Time::from_ps(segment.header().committed_ps.load()));
+    readmit();
+    nics.advance(Time::from_ps(segment.header().committed_ps.load()));
   }
   lockstep::finish_window(segment, vf, seq);
 }
@@ -190,7 +196,7 @@ void LockstepProcess::Impl::look_after_switch() {
   if (state != 'T' && state != 't') return;
   switch_watch.told = true;
   std::fprintf(stderr, "rocelab: %s: time stands: the switch process (ovs-vswitchd, %u) is stopped\n",
-               host.name, pid);
+               name.c_str(), pid);
 }
 
 // A run that is over, failed or without its switch process ends the program: its network is gone. One that
@@ -201,7 +207,7 @@ void LockstepProcess::Impl::check_run(bool idle) {
   const std::uint32_t switch_pid = header.coordinator_pid.load();
   const bool switch_gone = idle && switch_pid != 0 && lockstep::process_ended(switch_pid);
   if (!switch_gone && (state == RunState::kSetup || state == RunState::kRunning)) return note_standstill();
-  std::fprintf(stderr, "rocelab: %s: %s; this program ends\n", host.name,
+  std::fprintf(stderr, "rocelab: %s: %s; this program ends\n", name.c_str(),
                switch_gone                  ? "the switch process (ovs-vswitchd) is gone"
                : state == RunState::kFailed ? header.error
                                             : "the topology was taken down");

@@ -10,18 +10,21 @@ namespace rocelab {
 LockstepProcess::LockstepProcess(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 LockstepProcess::~LockstepProcess() = default;
 
-const HostEntry& LockstepProcess::host() const { return impl_->host; }
-lockstep::HostShare LockstepProcess::share() const { return impl_->segment.share_of(impl_->slot.host); }
+std::size_t LockstepProcess::nics() const { return impl_->nics.size(); }
+const HostEntry& LockstepProcess::host(std::size_t nic) const { return (&impl_->host)[nic]; }
+lockstep::HostShare LockstepProcess::share(std::size_t nic) const {
+  return impl_->segment.share_of(impl_->slot.host + static_cast<std::uint32_t>(nic));
+}
 std::uint32_t LockstepProcess::vf() const { return impl_->slot.vf; }
 std::uint64_t LockstepProcess::seed() const { return impl_->segment.header().seed; }
-Nic& LockstepProcess::nic() { return impl_->nic.nic(); }
+Nic& LockstepProcess::nic(std::size_t number) { return impl_->nics[number].nic(); }
 
 Time LockstepProcess::now() {
   if (t_state == nullptr) return Time::from_ps(impl_->segment.header().committed_ps.load());
   Inside inside;
   Impl::Lock lock(impl_->mutex);
   impl_->me();
-  return impl_->nic.now();
+  return impl_->nics.now();
 }
 
 bool LockstepProcess::time_has_begun() const {
@@ -39,7 +42,7 @@ Time LockstepProcess::enter() {
   Inside::begin();
   impl_->mutex.lock();
   impl_->me();
-  return impl_->nic.now();
+  return impl_->nics.now();
 }
 
 void LockstepProcess::leave() {
@@ -57,15 +60,27 @@ void LockstepProcess::abandon() {
   impl_->abandon_wait(*t_state);
 }
 
-int LockstepProcess::listen_to_groups(std::size_t memberships) {
-  impl_->slot.groups.store(static_cast<std::uint32_t>(memberships));
+int LockstepProcess::listen_to_groups(std::size_t nic, std::size_t memberships) {
+  share(nic).vfs[vf()].groups.store(static_cast<std::uint32_t>(memberships));
   return 0;
 }
 
-std::optional<PathEnd> LockstepProcess::find_peer(const std::array<std::uint8_t, 16>& gid) {
+std::optional<PathEnd> LockstepProcess::find_peer(std::size_t nic, const std::array<std::uint8_t, 16>& gid) {
   const HostEntry* peer = find_host(impl_->segment.hosts(), gid);
-  if (peer == nullptr) return std::nullopt;
+  if (peer == nullptr || peer->plane != host(nic).plane) return std::nullopt;
   return PathEnd{peer->mac, NodeId{peer->node}};
+}
+
+// The peer's own number, as the host's routes say, too (emu/rocelab/live/network.py); else the first from
+// which there is a way.
+std::size_t LockstepProcess::nic_towards(const std::array<std::uint8_t, 16>& gid) const {
+  const HostEntry* peer = find_host(impl_->segment.hosts(), gid);
+  if (peer == nullptr) return 0;
+  const auto has_way = [&](std::size_t nic) { return host(nic).plane == peer->plane; };
+  if (peer->nic_number < nics() && has_way(peer->nic_number)) return peer->nic_number;
+  for (std::size_t nic = 0; nic < nics(); ++nic)
+    if (has_way(nic)) return nic;
+  return 0;
 }
 
 // Before time has begun nothing was sent, and time stands.
@@ -76,10 +91,10 @@ void LockstepProcess::let_leave(Duration longest) {
   }
 }
 
-void LockstepProcess::poll(const std::function<bool(Nic&, Time)>& look) {
-  if (!call(look)) return;
+void LockstepProcess::poll(std::size_t nic, const std::function<bool(Nic&, Time)>& look) {
+  if (!call(look, nic)) return;
   park_poll();
-  call(look);
+  call(look, nic);
 }
 
 void LockstepProcess::park_poll() { park_poll(Duration::from_ps(impl_->segment.header().poll_interval_ps)); }
@@ -90,7 +105,7 @@ void LockstepProcess::park_poll(Duration longest) {
   ThreadState& t = impl_->me();
   t.polls = true;
   t.ready = nullptr;
-  t.deadline = impl_->nic.now() + longest;
+  t.deadline = impl_->nics.now() + longest;
   impl_->park(lock, t);
   t.polls = false;
 }
@@ -105,7 +120,7 @@ Woken LockstepProcess::park_until(const std::function<bool()>& ready, Time deadl
   Impl::Lock lock(impl_->mutex);
   ThreadState& t = impl_->me();
   while (!ready()) {
-    if (deadline <= impl_->nic.now()) return Woken::kDeadline;
+    if (deadline <= impl_->nics.now()) return Woken::kDeadline;
     t.ready = &ready;
     t.deadline = deadline;
     impl_->park(lock, t);
@@ -152,7 +167,7 @@ void LockstepProcess::set_resident(Resident resident) {
   impl_->resident = std::move(resident);
 }
 
-void LockstepProcess::set_completion_hook(std::function<void(Nic&)> hook) {
+void LockstepProcess::set_completion_hook(CompletionHook hook) {
   Inside inside;
   Impl::Lock lock(impl_->mutex);
   impl_->completion_hook = std::move(hook);

@@ -14,11 +14,12 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <thread>
 #include <vector>
 
 #include "irn_provider/live/known_mutex.h"
-#include "irn_provider/live/live_nic.h"
+#include "irn_provider/live/live_nics.h"
 #include "irn_provider/live/live_process.h"
 #include "irn_provider/live/shared_port.h"
 #include "irn_provider/live/spin_law.h"
@@ -66,17 +67,19 @@ class LockstepProcess final : public LiveProcess {
   static std::unique_ptr<LockstepProcess> join(const char* segment_path, const char* host_name);
   ~LockstepProcess() override;
 
-  const HostEntry& host() const override;
-  lockstep::HostShare share() const override;
+  std::size_t nics() const override;
+  const HostEntry& host(std::size_t nic) const override;
+  lockstep::HostShare share(std::size_t nic) const override;
   std::uint32_t vf() const override;
   std::uint64_t seed() const override;
   bool time_has_begun() const override;
   std::int64_t grace_wall_ns() const override;
   void count_detach() override;
-  std::optional<PathEnd> find_peer(const std::array<std::uint8_t, 16>& gid) override;
-  int listen_to_groups(std::size_t memberships) override;
+  std::optional<PathEnd> find_peer(std::size_t nic, const std::array<std::uint8_t, 16>& gid) override;
+  std::size_t nic_towards(const std::array<std::uint8_t, 16>& gid) const override;
+  int listen_to_groups(std::size_t nic, std::size_t memberships) override;
   Time now() override;
-  void poll(const std::function<bool(Nic&, Time)>& look) override;
+  void poll(std::size_t nic, const std::function<bool(Nic&, Time)>& look) override;
   void park_poll() override;
   void park_poll(Duration longest) override;
   Woken sleep_until(Time deadline) override;
@@ -89,12 +92,12 @@ class LockstepProcess final : public LiveProcess {
   void foreign_leave() override;
   void set_resident(Resident resident) override;
   void set_alarms(Alarms alarms) override;
-  void set_completion_hook(std::function<void(Nic&)> hook) override;
+  void set_completion_hook(CompletionHook hook) override;
 
  private:
   Time enter() override;
   void leave() override;
-  Nic& nic() override;
+  Nic& nic(std::size_t number) override;
   bool keeps_time() const override { return true; }
   void end() override;
   void abandon() override;
@@ -107,22 +110,24 @@ struct LockstepProcess::Impl {
   Impl(lockstep::Segment&& s, std::uint32_t host_index, std::uint32_t vf_index)
       : segment(std::move(s)),
         host(segment.hosts()[host_index]),
+        name(machine_name(host)),
         vf(vf_index),
         slot(segment.vfs()[vf_index]),
-        nic(segment, host_index, vf_index),
+        nics(segment, segment.slots_of(vf_index)),
         port(segment, vf_index),
         owner(static_cast<std::uint32_t>(getpid())),
         seq(slot.grant_seq.load()) {}
 
   // --- set once
   lockstep::Segment segment;
-  const HostEntry& host;
-  const std::uint32_t vf;
+  const HostEntry& host;  // its first NIC
+  const std::string name;
+  const std::uint32_t vf;  // the first NIC's; those of the others follow it
   lockstep::VfSlot& slot;
 
   // --- under the lock
   KnownMutex mutex;
-  LiveNic nic;
+  LiveNics nics;
   SharedPort port;
   bool by_turns = false;                              // other VFs of the host take part in this window
   bool in_turn = false;                               // an event of ours ran; the turn is still ours
@@ -146,7 +151,7 @@ struct LockstepProcess::Impl {
   } switch_watch;
   MemoryWatch watch_memory = MemoryWatch::kOfHolders;
   Standstill standstill, others_standstill;
-  std::function<void(Nic&)> completion_hook;
+  LiveProcess::CompletionHook completion_hook;
   LiveProcess::Resident resident;  // its functions are empty until there is one
   LiveProcess::Alarms alarms;      // so are these
   std::thread helper_thread;
@@ -165,6 +170,7 @@ struct LockstepProcess::Impl {
   bool wake_ready();  // true: there was one
   void wake_by_deadline();
   void note_completions();
+  void run_resident();
   Time earliest_deadline() const;
   void leave_thread(ThreadState& t);
   void abandon_wait(ThreadState& t);
@@ -180,6 +186,8 @@ struct LockstepProcess::Impl {
   void finish_turn();
   void end_window();
   void finish_window();
+  void take_port_times();
+  void readmit();
   void settle();
   void helper_loop();
   void look_after_switch();

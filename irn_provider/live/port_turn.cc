@@ -7,6 +7,12 @@
 
 namespace rocelab {
 
+Time next_departure(std::span<const VfIntent> vfs, Time port_free) {
+  Time first = Time::never();
+  for (const VfIntent& vf : vfs) first = std::min(first, std::max(vf.wants_port, port_free));
+  return first;
+}
+
 Turn next_turn(std::span<const VfIntent> vfs, Time port_free, ClassTurns& classes,
                std::span<const std::uint32_t, kTrafficClasses> last_sender, Time limit) {
   const auto leaves = [&](std::uint32_t vf) { return std::max(vfs[vf].wants_port, port_free); };

@@ -27,7 +27,8 @@ struct Turn {
   What what = What::kNone;
   std::uint32_t vf = 0;  // index within the host
   Time at;
-  TcMask of = 0;  // of a departure: the bit of its class
+  TcMask of = 0;          // of a departure: the bit of its class
+  std::uint32_t nic = 0;  // of a departure: of which of the host's NICs
   friend bool operator==(const Turn&, const Turn&) = default;
 };
 
@@ -35,5 +36,8 @@ struct Turn {
 // a departure a turn of `classes` begins, which the caller ends.
 Turn next_turn(std::span<const VfIntent> vfs, Time port_free, ClassTurns& classes,
                std::span<const std::uint32_t, kTrafficClasses> last_sender, Time limit);
+
+// When the first of the VFs can send by this port.
+Time next_departure(std::span<const VfIntent> vfs, Time port_free);
 
 }  // namespace rocelab

@@ -183,7 +183,7 @@ void DirectProcess::leave() {
   Inside::end();
 }
 
-int DirectProcess::listen_to_groups(std::size_t memberships) {
+int DirectProcess::listen_to_groups(std::size_t, std::size_t memberships) {
   const bool on = memberships > 0;
   if (hears_groups_ == on || !wire_) return 0;
   const int error = wire_->take_groups(on, filter_of(host_, share_->slot(), on));
@@ -191,7 +191,7 @@ int DirectProcess::listen_to_groups(std::size_t memberships) {
   return on ? error : 0;  // what comes for groups without members is dropped
 }
 
-std::optional<PathEnd> DirectProcess::find_peer(const Gid& gid) {
+std::optional<PathEnd> DirectProcess::find_peer(std::size_t, const Gid& gid) {
   auto mac = peers_.find(gid);
   if (!mac && wire_) mac = direct::mac_of_eui64(gid);
   return mac ? std::optional(PathEnd{*mac, NodeId{0}}) : std::nullopt;
@@ -218,7 +218,7 @@ void DirectProcess::set_resident(Resident resident) {
   resident_ = std::move(resident);
 }
 
-void DirectProcess::set_completion_hook(std::function<void(Nic&)> hook) {
+void DirectProcess::set_completion_hook(CompletionHook hook) {
   Inside inside;
   Lock lock(mutex_);
   completion_hook_ = std::move(hook);

@@ -47,15 +47,15 @@ class DirectProcess final : public LiveProcess {
   static std::unique_ptr<DirectProcess> join(const direct::Settings& settings);
   ~DirectProcess() override;
 
-  const HostEntry& host() const override { return host_; }
-  lockstep::HostShare share() const override { return share_->share(); }
+  const HostEntry& host(std::size_t) const override { return host_; }
+  lockstep::HostShare share(std::size_t) const override { return share_->share(); }
   std::uint32_t vf() const override { return share_->vf(); }
   std::uint64_t seed() const override { return 0; }
-  int listen_to_groups(std::size_t memberships) override;
-  std::optional<PathEnd> find_peer(const Gid& gid) override;
+  int listen_to_groups(std::size_t nic, std::size_t memberships) override;
+  std::optional<PathEnd> find_peer(std::size_t nic, const Gid& gid) override;
   void reach(const Gid& gid) override;
   Time now() override { return clock(); }
-  void poll(const std::function<bool(Nic&, Time)>& look) override;
+  void poll(std::size_t nic, const std::function<bool(Nic&, Time)>& look) override;
   void park_poll() override;
   void park_poll(Duration) override { park_poll(); }
   Woken sleep_until(Time deadline) override;
@@ -68,7 +68,7 @@ class DirectProcess final : public LiveProcess {
   void foreign_enter(bool) override {}
   void foreign_leave() override {}
   void set_resident(Resident resident) override;
-  void set_completion_hook(std::function<void(Nic&)> hook) override;
+  void set_completion_hook(CompletionHook hook) override;
 
  private:
   struct Waiter {  // a thread in park_until()
@@ -84,7 +84,7 @@ class DirectProcess final : public LiveProcess {
   explicit DirectProcess(const direct::Settings& settings);
   Time enter() override;
   void leave() override;
-  Nic& nic() override { return nic_; }
+  Nic& nic(std::size_t) override { return nic_; }
   bool keeps_time() const override { return false; }
   void end() override;
   void forget_sockets();
@@ -196,7 +196,7 @@ class DirectProcess final : public LiveProcess {
   static constexpr Time kSoon = Time::zero();
   Time helper_until_ = kSoon;  // when the helper looks again by itself; kSoon: nobody has to tell it
   Resident resident_;
-  std::function<void(Nic&)> completion_hook_;
+  CompletionHook completion_hook_;
 
   // --- the helper thread
   std::atomic<std::int64_t> last_poll_ns_{0};  // when the program polled last

@@ -65,7 +65,7 @@ bool DirectProcess::progress(Sees sees, Time now) {
   const bool due = port_.next_input() <= now;
   if (due) port_.run_inputs(now);  // no packet outlives the instant of its arrival
   if (resident_.next_timeout && resident_.next_timeout() <= now) {
-    resident_.run(nic_, now);
+    resident_.run(0, nic_, now);
     tell_waiters();
   }
   const bool completed = note_completions(now);
@@ -260,8 +260,8 @@ void DirectProcess::flush() {
 bool DirectProcess::note_completions(Time now) {
   if (nic_.completions() == completions_seen_) return false;
   completions_seen_ = nic_.completions();
-  if (resident_.run) resident_.run(nic_, now);
-  if (completion_hook_) completion_hook_(nic_);
+  if (resident_.run) resident_.run(0, nic_, now);
+  if (completion_hook_) completion_hook_(0, nic_);
   tell_waiters();
   return true;
 }

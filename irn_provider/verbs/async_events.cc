@@ -1,5 +1,6 @@
 // The asynchronous events of a device: what the NIC tells, as events of the program's objects, behind a
 // descriptor that programs may poll().
+#include <array>
 #include <cerrno>
 #include <functional>
 
@@ -52,28 +53,28 @@ ibv_event_type type_of(AsyncEvent::Kind kind) {
 
 // To the program's object; nothing when it is gone. All handles of a queue pair are told (Linux does so for
 // shared XRC targets).
-void address(const AsyncEvent& told) {
+void address(const AsyncEvent& told, Registry& objects) {
   ibv_async_event event{};
   event.event_type = type_of(told.kind);
   if (tells_of_port(event)) {
     event.element.port_num = kPorts;
-    for (Context* context : registry().contexts) raise(&context->base.context, event);
+    for (Context* context : objects.contexts) raise(&context->base.context, event);
     return;
   }
   if (told.kind == AsyncEvent::Kind::kCqError) {
-    Cq* cq = find(registry().cqs, told.number);
+    Cq* cq = find(objects.cqs, told.number);
     if (cq == nullptr) return;
     event.element.cq = &cq->base;
     return raise(cq->base.context, event);
   }
   if (told.kind == AsyncEvent::Kind::kSrqLimit) {
-    Srq* srq = find(registry().srqs, told.number);
+    Srq* srq = find(objects.srqs, told.number);
     if (srq == nullptr) return;
     event.element.srq = &srq->base;
     return raise(srq->base.context, event);
   }
-  const auto qps = registry().qps.find(told.number);
-  if (qps == registry().qps.end()) return;
+  const auto qps = objects.qps.find(told.number);
+  if (qps == objects.qps.end()) return;
   for (Qp* qp : qps->second) {
     event.element.qp = &qp->base;
     raise(qp->base.context, event);
@@ -100,13 +101,13 @@ void note_fetched(const ibv_async_event& event) {
 
 }  // namespace
 
-Registry& registry() {
-  static Registry objects;
-  return objects;
+Registry& registry(std::size_t nic) {
+  static std::array<Registry, kMaxNicsPerHost> objects;
+  return objects[nic];
 }
 
-void take_events(Nic& nic) {
-  while (const std::optional<AsyncEvent> told = nic.poll_event()) address(*told);
+void take_events(std::size_t nic_number, Nic& nic) {
+  while (const std::optional<AsyncEvent> told = nic.poll_event()) address(*told, registry(nic_number));
 }
 
 void forget_events(ibv_context* context, const std::function<bool(const ibv_async_event&)>& of_object) {

@@ -45,7 +45,7 @@ void end_belongings(Context& context) {
     for (Pd* pd : all.pds)
       if (pd->protection == nullptr) end(nic, *pd);
     end_all(nic, all.tds);
-    context.process->listen_to_groups(nic.group_memberships());
+    context.process->listen_to_groups(context.device->nic, nic.group_memberships());
     for (Qp* qp : all.qps) qp->inline_ring.bytes.reset();
     left_behind().push_back(std::move(all));
   });

@@ -47,10 +47,10 @@ void forget_cq(Cq& cq) {
 
 void forget_armed() { armed_cqs.clear(); }
 
-void on_completions(Nic& nic) {
-  take_events(nic);
+void on_completions(std::size_t nic_number, Nic& nic) {
+  take_events(nic_number, nic);
   std::erase_if(armed_cqs, [&](Cq* cq) {
-    const bool due = event_due(*cq, nic);
+    const bool due = of(cq->base.context).device->nic == nic_number && event_due(*cq, nic);
     if (due) raise_event(*cq);
     return due;
   });

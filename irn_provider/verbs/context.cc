@@ -34,7 +34,7 @@ void fill_entry(const HostEntry& host, std::uint32_t index, ibv_gid_entry& e) {
   e.gid_index = index;
   e.port_num = kPorts;
   e.gid_type = IBV_GID_TYPE_ROCE_V2;
-  e.ndev_ifindex = if_nametoindex(own_interface().c_str());  // 0: none
+  e.ndev_ifindex = if_nametoindex(own_interface(host).c_str());  // 0: none
 }
 
 }  // namespace

@@ -63,7 +63,8 @@ int req_notify_cq(ibv_cq* base, int solicited_only) {
   return with_nic(base->context, [&](Nic& nic, Time) {
     Cq& cq = of(base);
     cq.just_armed = true;
-    if (cq.armed != Armed::kNo) on_completions(nic);  // what is due stays due
+    const std::size_t nic_number = of(base->context).device->nic;
+    if (cq.armed != Armed::kNo) on_completions(nic_number, nic);  // what is due stays due
     const Armed wanted = solicited_only != 0 ? Armed::kSolicited : Armed::kAny;
     // IBTA 11.4.2.2: a request for any completion is not weakened by a later one for solicited ones. One that
     // goes further than the request before begins anew: what has come between the two and was polled is no
@@ -72,7 +73,7 @@ int req_notify_cq(ibv_cq* base, int solicited_only) {
     if (cq.armed == Armed::kNo) watch_cq(cq);
     cq.made_at_arm = cq.made_at_empty.value_or(nic.cq_made(cq.cqn));
     cq.armed = wanted;
-    on_completions(nic);
+    on_completions(nic_number, nic);
     return 0;
   });
 }
@@ -91,7 +92,7 @@ ibv_cq* create_cq(ibv_context* context, int entries, void* cq_context, ibv_comp_
   auto cq = std::make_unique<Cq>();
   const std::optional<Cqn> cqn = with_nic(context, [&](Nic& nic, Time) {
     const auto made = nic.create_cq(static_cast<std::uint32_t>(entries));
-    if (made) cq->cqn = *made, registry().cqs[made->value] = cq.get();
+    if (made) cq->cqn = *made, registry(context).cqs[made->value] = cq.get();
     if (made && channel != nullptr) ++channel->refcnt;
     if (made) of(context).belongings.cqs.add(*cq);
     return made;
@@ -114,7 +115,7 @@ ibv_cq* create_cq(ibv_context* context, int entries, void* cq_context, ibv_comp_
 bool end(Nic& nic, Cq& cq) {
   if (!nic.destroy_cq(cq.cqn)) return false;
   forget_cq(cq);
-  registry().cqs.erase(cq.cqn.value);
+  registry(cq.base.context).cqs.erase(cq.cqn.value);
   forget_events(cq.base.context, [&](const ibv_async_event& e) { return tells_of(e, cq.base); });
   return true;
 }

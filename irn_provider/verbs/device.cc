@@ -1,5 +1,5 @@
-// The device list, and opening the one device: `rocelab0`, the RNIC of the host that $ROCELAB_HOST names in
-// the run that $ROCELAB_SEGMENT names.
+// The device list, and opening a device: `rocelab0` is the first NIC of the host that $ROCELAB_HOST names in
+// the run that $ROCELAB_SEGMENT names, `rocelab1` its second.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -11,6 +11,7 @@
 #include <stdexcept>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "emu/world/host_identity.h"
 #include "irn_provider/verbs/engine.h"
@@ -25,35 +26,36 @@ namespace rocelab::verbs {
 
 namespace {
 
-constexpr char kDeviceName[] = "rocelab0";
-constexpr char kUverbsName[] = "uverbs0";
+using Devices = std::vector<std::unique_ptr<Device>>;
 
-std::unique_ptr<Device> make_device() {
+std::unique_ptr<Device> make_device(std::size_t nic, const HostEntry& host) {
   auto device = std::make_unique<Device>();
-  KeepsErrno keeps;
-  real::RuntimeScope scope;
-  device->host = configured_host();
+  device->host = host;
+  device->nic = nic;
   ibv_device& base = device->base;
   base.node_type = IBV_NODE_CA;
   base.transport_type = IBV_TRANSPORT_IB;
-  std::strcpy(base.name, kDeviceName);
-  std::strcpy(base.dev_name, kUverbsName);
-  std::snprintf(base.dev_path, sizeof base.dev_path, "/sys/class/infiniband_verbs/%s", kUverbsName);
-  std::snprintf(base.ibdev_path, sizeof base.ibdev_path, "/sys/class/infiniband/%s", kDeviceName);
+  std::snprintf(base.name, sizeof base.name, "rocelab%zu", nic);
+  std::snprintf(base.dev_name, sizeof base.dev_name, "uverbs%zu", nic);
+  std::snprintf(base.dev_path, sizeof base.dev_path, "/sys/class/infiniband_verbs/uverbs%zu", nic);
+  std::snprintf(base.ibdev_path, sizeof base.ibdev_path, "/sys/class/infiniband/rocelab%zu", nic);
   return device;
 }
 
-// Null, with a line on stderr the first time, when the run cannot be read.
-Device* the_device() {
-  static Device* const device = []() -> Device* {
+// None, with a line on stderr the first time, when the run cannot be read.
+const Devices& the_devices() {
+  static const Devices* const devices = [] {
+    auto* made = new Devices;
+    KeepsErrno keeps;
+    real::RuntimeScope scope;
     try {
-      return make_device().release();
+      for (const HostEntry& nic : configured_nics()) made->push_back(make_device(made->size(), nic));
     } catch (const std::exception& e) {
       std::fprintf(stderr, "rocelab: %s\n", e.what());
-      return nullptr;
     }
+    return made;
   }();
-  return device;
+  return *devices;
 }
 
 // Runs before LiveProcess's own exit handler, which was registered earlier.
@@ -69,7 +71,7 @@ void linger_at_exit() {
 void forget_parents_objects(const LiveProcess& process) {
   static const LiveProcess* owner = nullptr;
   if (std::exchange(owner, &process) == &process) return;
-  registry() = {};
+  for (std::size_t nic = 0; nic < process.nics(); ++nic) registry(nic) = {};
   forget_armed();
 }
 
@@ -114,11 +116,6 @@ void leave_experiment() {
   linger(*process);
 }
 
-const HostEntry* this_host() {
-  const Device* device = the_device();
-  return device != nullptr ? &device->host : nullptr;
-}
-
 LiveProcess* enter_experiment() {
   KeepsErrno keeps;
   real::RuntimeScope scope;
@@ -138,14 +135,14 @@ using namespace rocelab::verbs;
 
 RL_EXPORT ibv_device** ibv_get_device_list(int* count) {
   if (!in_experiment()) return REAL(ibv_get_device_list)(count);
-  Device* device = the_device();
-  auto** list = static_cast<ibv_device**>(std::calloc(2, sizeof(ibv_device*)));
+  const Devices& devices = the_devices();
+  auto** list = static_cast<ibv_device**>(std::calloc(devices.size() + 1, sizeof(ibv_device*)));
   if (list == nullptr) {
     errno = ENOMEM;
     return nullptr;
   }
-  if (device != nullptr) list[0] = &device->base;
-  if (count != nullptr) *count = device != nullptr ? 1 : 0;
+  for (std::size_t i = 0; i < devices.size(); ++i) list[i] = &devices[i]->base;
+  if (count != nullptr) *count = static_cast<int>(devices.size());
   return list;
 }
 
@@ -185,7 +182,7 @@ RL_EXPORT ibv_context* ibv_open_device(ibv_device* device) {
   if (context->command_fd < 0) return nullptr;
   fill(*context);
   ibv_context* const opened = &context.release()->base.context;
-  with_nic(opened, [&](Nic&, Time) { registry().contexts.push_back(&of(opened)); });
+  with_nic(opened, [&](Nic&, Time) { registry(opened).contexts.push_back(&of(opened)); });
   return opened;
 }
 
@@ -195,7 +192,7 @@ RL_EXPORT int ibv_close_device(ibv_context* context) {
   if (!in_experiment()) return REAL(ibv_close_device)(context);
   if (!inherited(context)) {
     end_belongings(of(context));
-    with_nic(context, [&](Nic&, Time) { std::erase(registry().contexts, &of(context)); });
+    with_nic(context, [&](Nic&, Time) { std::erase(registry(context).contexts, &of(context)); });
   }
   pthread_mutex_destroy(&context->mutex);
   ::close(context->cmd_fd);

@@ -46,6 +46,12 @@ std::string interface_of(std::uint32_t ipv4) {
   return name;
 }
 
+std::vector<std::string> interfaces_of(const std::vector<DeviceView>& views) {
+  std::vector<std::string> names;
+  for (const DeviceView& view : views) names.push_back(interface_of(view.host.ipv4));
+  return names;
+}
+
 // In place: others may read it meanwhile, and find the old text or the new one.
 void write_text(const std::string& path, const std::string& text) {
   const int fd = real::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
@@ -96,7 +102,7 @@ void remove_stale(const std::string& but) {
 class Tree {
  public:
   // Throws: what the environment names is not there, or nothing can be written.
-  Tree() : view_(look_at_device()), interface_(interface_of(view_.host.ipv4)), root_(view_.folder) {
+  Tree() : views_(look_at_devices()), interfaces_(interfaces_of(views_)), root_(views_.front().folder) {
     const bool own = root_.starts_with(std::string(kShared) + std::string(kPrefix));
     if (own) remove_stale(root_);
     for (int tries = 0; fd_ < 0; ++tries) {
@@ -110,17 +116,17 @@ class Tree {
   }
 
   const std::string& root() const { return root_; }
-  const std::string& interface() const { return interface_; }
+  Interfaces interfaces() const { return interfaces_; }
 
   // What is at `path` or below, by the names of device_files().
   void refresh(const std::string& path) {
     const std::lock_guard lock(mutex_);
     try {
-      view_ = look_at_device();
+      views_ = look_at_devices();
     } catch (const std::exception&) {
-      view_.link_up = false;  // the interface is down or gone
+      for (DeviceView& view : views_) view.link_up = false;  // the interface is down or gone
     }
-    for (const DeviceFile& file : device_files(view_, interface_))
+    for (const DeviceFile& file : device_files(views_, interfaces_))
       if (file.changes && (file.path == path || file.path.starts_with(path + "/")))
         write_text(root_ + "/" + file.path, file.text);
   }
@@ -133,7 +139,8 @@ class Tree {
  private:
   // All that never changes, in a word.
   std::string identity(const std::vector<DeviceFile>& files) const {
-    std::string all = interface_;
+    std::string all;
+    for (const std::string& interface : interfaces_) all += interface + " ";
     for (const DeviceFile& file : files)
       if (!file.changes) all += file.path + file.text;
     return std::to_string(std::hash<std::string>{}(all));
@@ -141,13 +148,13 @@ class Tree {
 
   void write_all() const {
     const std::string done = root_ + "/of";
-    const std::vector<DeviceFile> files = device_files(view_, interface_);
+    const std::vector<DeviceFile> files = device_files(views_, interfaces_);
     if (std::string of; std::getline(std::ifstream(done), of) && of == identity(files)) return;
     for (const DeviceFile& file : files) {
       std::filesystem::create_directories(std::filesystem::path(root_ + "/" + file.path).parent_path());
       write_text(root_ + "/" + file.path, file.text);
     }
-    for (const DeviceLink& link : device_links(interface_)) {
+    for (const DeviceLink& link : device_links(interfaces_)) {
       const std::string path = root_ + "/" + link.path;
       std::filesystem::create_directories(std::filesystem::path(path).parent_path());
       if (symlink(link.target.c_str(), path.c_str()) != 0 && errno != EEXIST)
@@ -157,8 +164,8 @@ class Tree {
   }
 
   real::Mutex mutex_;
-  DeviceView view_;
-  const std::string interface_;
+  std::vector<DeviceView> views_;
+  const std::vector<std::string> interfaces_;
   const std::string root_;
   int fd_ = -1;  // of the folder, locked
   const pid_t owner_ = getpid();
@@ -230,11 +237,9 @@ bool may_be_of_net(std::string_view path) {
 
 }  // namespace
 
-std::string own_interface() {
-  const HostEntry* host = this_host();
-  if (host == nullptr) return "";
+std::string own_interface(const HostEntry& nic) {
   real::RuntimeScope scope;
-  return interface_of(host->ipv4);
+  return interface_of(nic.ipv4);
 }
 
 DevicePath::DevicePath(int folder, const char* path, Use use) : path_(path) {
@@ -243,10 +248,10 @@ DevicePath::DevicePath(int folder, const char* path, Use use) : path_(path) {
   KeepsErrno keeps;
   real::RuntimeScope scope;
   const std::string whole = *path == '/' ? path : where().at(path);
-  std::string inside = in_device_tree(whole, "");
+  std::string inside = in_device_tree(whole, {});
   const bool of_net = inside.empty() && may_be_of_net(whole);
   Tree* tree = of_net || !inside.empty() ? the_tree() : nullptr;
-  if (tree != nullptr && of_net) inside = in_device_tree(whole, tree->interface());
+  if (tree != nullptr && of_net) inside = in_device_tree(whole, tree->interfaces());
   ours_ = tree != nullptr && !inside.empty();
   if (*path != '/') text_ = whole;
   if (!ours_) return;
@@ -254,7 +259,7 @@ DevicePath::DevicePath(int folder, const char* path, Use use) : path_(path) {
   is_node_ = inside.starts_with(std::string(kNodes) + "/");
   if (use == Use::kName) return;
   try {
-    tree->refresh(without_links(inside, tree->interface()));
+    tree->refresh(without_links(inside, tree->interfaces()));
   } catch (const std::exception& e) {
     debug("%s", e.what());
   }

@@ -12,12 +12,13 @@
 
 #include <string>
 
+#include "emu/world/world.h"
 #include "irn_provider/verbs/libc/unpromised.h"
 
 namespace rocelab::verbs {
 
-// The interface with the host's address; empty: none (a test without namespaces).
-std::string own_interface();
+// The interface with the NIC's address; empty: none (a test without namespaces).
+std::string own_interface(const HostEntry& nic);
 
 enum class Use : bool { kName, kOpen };  // kOpen: what is read must be up to date
 

@@ -17,10 +17,16 @@ namespace {
 
 using namespace std::string_literals;
 
-constexpr std::string_view kDevice = "sys/devices/rocelab";
-constexpr std::string_view kHca = "sys/devices/rocelab/infiniband/rocelab0";
-constexpr std::string_view kPort = "sys/devices/rocelab/infiniband/rocelab0/ports/1";
-constexpr std::string_view kUverbs = "sys/devices/rocelab/infiniband_verbs/uverbs0";
+// Names of a device's folders.
+struct Names {
+  explicit Names(std::size_t nic)
+      : hca_name("rocelab" + std::to_string(nic)),
+        uverbs_name("uverbs" + std::to_string(nic)),
+        parent_name(nic == 0 ? "rocelab" : hca_name) {}
+  std::string hca_name, uverbs_name, parent_name;
+  std::string device = "sys/devices/" + parent_name, hca = device + "/infiniband/" + hca_name,
+              port = hca + "/ports/1", uverbs = device + "/infiniband_verbs/" + uverbs_name;
+};
 
 std::string in(std::string_view folder, std::string_view name) {
   return std::string(folder) + "/" + std::string(name);
@@ -54,7 +60,7 @@ std::string rate_text(Rate rate) {
 }
 
 // IBTA 16.1.3.5 PortCounters, under the kernel's names, of what this NIC counts. Data in words of 4 bytes.
-void add_port_counters(std::vector<DeviceFile>& files, const NicCounters& c) {
+void add_port_counters(std::vector<DeviceFile>& files, const Names& names, const NicCounters& c) {
   const std::pair<const char*, std::uint64_t> values[] = {
       {"port_xmit_data", c.tx_bytes / 4},
       {"port_rcv_data", c.rx_bytes / 4},
@@ -64,30 +70,31 @@ void add_port_counters(std::vector<DeviceFile>& files, const NicCounters& c) {
       {"link_downed", c.link_downed},
   };
   for (const auto& [name, value] : values)
-    files.push_back({in(in(kPort, "counters"), name), std::to_string(value) + "\n", true});
+    files.push_back({in(in(names.port, "counters"), name), std::to_string(value) + "\n", true});
 }
 
-void add_hw_counters(std::vector<DeviceFile>& files, const NicCounters& c) {
+void add_hw_counters(std::vector<DeviceFile>& files, const Names& names, const NicCounters& c) {
   const auto values = std::bit_cast<std::array<std::uint64_t, kNicCounterCount>>(c);
   for (std::size_t i = 0; i < values.size(); ++i)
     files.push_back(
-        {in(in(kPort, "hw_counters"), kNicCounterNames[i]), std::to_string(values[i]) + "\n", true});
+        {in(in(names.port, "hw_counters"), kNicCounterNames[i]), std::to_string(values[i]) + "\n", true});
 }
 
-void add_gids(std::vector<DeviceFile>& files, const HostEntry& host, std::string_view interface) {
+void add_gids(std::vector<DeviceFile>& files, const Names& names, const HostEntry& host,
+              std::string_view interface) {
   for (int i = 0; i < gids_of(host); ++i) {
     const std::string n = std::to_string(i);
-    files.push_back({in(kPort, "gids/" + n), groups(gid_of(host, i))});
-    files.push_back({in(kPort, "gid_attrs/types/" + n), "RoCE v2\n"});
+    files.push_back({in(names.port, "gids/" + n), groups(gid_of(host, i))});
+    files.push_back({in(names.port, "gid_attrs/types/" + n), "RoCE v2\n"});
     if (!interface.empty())
-      files.push_back({in(kPort, "gid_attrs/ndevs/" + n), std::string(interface) + "\n"});
+      files.push_back({in(names.port, "gid_attrs/ndevs/" + n), std::string(interface) + "\n"});
   }
 }
 
-void add_port(std::vector<DeviceFile>& files, const DeviceView& view) {
+void add_port(std::vector<DeviceFile>& files, const Names& names, const DeviceView& view) {
   const ibv_port_attr port = port_attr(view.host, view.link_up);
   const auto add = [&](const char* name, std::string text, bool changes = false) {
-    files.push_back({in(kPort, name), std::move(text), changes});
+    files.push_back({in(names.port, name), std::move(text), changes});
   };
   add("state", port.state == IBV_PORT_ACTIVE ? "4: ACTIVE\n" : "1: DOWN\n", true);
   add("phys_state", port.state == IBV_PORT_ACTIVE ? "5: LinkUp\n" : "3: Disabled\n", true);
@@ -101,18 +108,18 @@ void add_port(std::vector<DeviceFile>& files, const DeviceView& view) {
   for (int i = 0; i < kPkeys; ++i) add(("pkeys/" + std::to_string(i)).c_str(), format("0x%04x\n", kPkey));
 }
 
-void add_hca(std::vector<DeviceFile>& files, const HostEntry& host) {
+void add_hca(std::vector<DeviceFile>& files, const Names& names, const HostEntry& host) {
   ibv_device_attr attr;
   fill_attr(host, attr);
   const std::string guid =
       groups(std::span(reinterpret_cast<const std::uint8_t*>(&attr.node_guid), sizeof attr.node_guid));
   const auto add = [&](const char* name, std::string text) {
-    files.push_back({in(kHca, name), std::move(text)});
+    files.push_back({in(names.hca, name), std::move(text)});
   };
   add("node_guid", guid);
   add("sys_image_guid", guid);
   add("node_type", "1: CA\n");
-  add("node_desc", host.name + " rocelab0\n"s);
+  add("node_desc", std::string(machine_name(host)) + " " + names.hca_name + "\n");
   add("fw_ver", attr.fw_ver + "\n"s);
   add("hw_rev", format("0x%x\n", attr.hw_ver));
   add("hca_type", "rocelab\n");
@@ -139,51 +146,62 @@ bool is_below(std::string_view path, std::string_view folder) {
 
 }  // namespace
 
-std::vector<DeviceFile> device_files(const DeviceView& view, std::string_view interface) {
+std::vector<DeviceFile> device_files(std::span<const DeviceView> views, Interfaces interfaces) {
   std::vector<DeviceFile> files;
-  add_hca(files, view.host);
-  add_port(files, view);
-  add_gids(files, view.host, interface);
-  add_port_counters(files, view.counters);
-  add_hw_counters(files, view.counters);
-  // By this file scripts find out which interface and which device are of one adapter: it has no memory.
-  files.push_back({in(kDevice, "resource"), "0x0000000000000000 0x0000000000000000 0x0000000000000000\n"});
-  files.push_back({in(kDevice, "numa_node"), "-1\n"});
-  files.push_back({in(kUverbs, "ibdev"), "rocelab0\n"});
-  files.push_back({in(kUverbs, "abi_version"), "1\n"});
-  files.push_back({in(kUverbs, "dev"), "231:192\n"});
+  for (std::size_t nic = 0; nic < views.size(); ++nic) {
+    const Names names(nic);
+    add_hca(files, names, views[nic].host);
+    add_port(files, names, views[nic]);
+    add_gids(files, names, views[nic].host, interfaces[nic]);
+    add_port_counters(files, names, views[nic].counters);
+    add_hw_counters(files, names, views[nic].counters);
+    // By this file scripts find out which interface and which device are of one adapter: it has no memory of
+    // its own, so its address is its number.
+    files.push_back(
+        {in(names.device, "resource"), format("0x%016zx 0x%016zx 0x0000000000000000\n", nic, nic)});
+    files.push_back({in(names.device, "numa_node"), "-1\n"});
+    files.push_back({in(names.uverbs, "ibdev"), names.hca_name + "\n"});
+    files.push_back({in(names.uverbs, "abi_version"), "1\n"});
+    files.push_back({in(names.uverbs, "dev"), format("231:%zu\n", 192 + nic)});
+    files.push_back({in(kNodes, names.uverbs_name), ""});
+  }
   files.push_back({"sys/class/infiniband_verbs/abi_version", "6\n"});
-  for (const char* node : {"/uverbs0", "/rdma_cm"}) files.push_back({std::string(kNodes) + node, ""});
+  files.push_back({in(kNodes, "rdma_cm"), ""});
   return files;
 }
 
-std::vector<DeviceLink> device_links(std::string_view interface) {
-  std::vector<DeviceLink> links = {
-      {"sys/class/infiniband/rocelab0", "../../devices/rocelab/infiniband/rocelab0"},
-      {"sys/class/infiniband_verbs/uverbs0", "../../devices/rocelab/infiniband_verbs/uverbs0"},
-      {in(kHca, "device"), "../../../rocelab"},
-      {in(kUverbs, "device"), "../../../rocelab"},
-  };
-  if (interface.empty()) return links;
-  const std::string net = in("sys/class/net", interface);
-  links.push_back({in(net, "device"), "../../../devices/rocelab"});
-  links.push_back({in(in(kDevice, "net"), interface), "/" + net});
+std::vector<DeviceLink> device_links(Interfaces interfaces) {
+  std::vector<DeviceLink> links;
+  for (std::size_t nic = 0; nic < interfaces.size(); ++nic) {
+    const Names names(nic);
+    const std::string up = "../../../" + names.parent_name;
+    links.push_back({in("sys/class/infiniband", names.hca_name), "../../" + names.hca.substr(4)});
+    links.push_back({in("sys/class/infiniband_verbs", names.uverbs_name), "../../" + names.uverbs.substr(4)});
+    links.push_back({in(names.hca, "device"), up});
+    links.push_back({in(names.uverbs, "device"), up});
+    if (interfaces[nic].empty()) continue;
+    const std::string net = in("sys/class/net", interfaces[nic]);
+    links.push_back({in(net, "device"), "../../../devices/" + names.parent_name});
+    links.push_back({in(in(names.device, "net"), interfaces[nic]), "/" + net});
+  }
   return links;
 }
 
-std::string in_device_tree(std::string_view path, std::string_view interface) {
+std::string in_device_tree(std::string_view path, Interfaces interfaces) {
   const std::string p = normal(path);
-  const std::string of_interface = in(in("sys/class/net", interface), "device");
-  for (const std::string_view folder :
-       {std::string_view("sys/class/infiniband"), std::string_view("sys/class/infiniband_verbs"), kDevice,
-        kNodes, std::string_view(of_interface)})
+  std::vector<std::string> folders = {"sys/class/infiniband", "sys/class/infiniband_verbs",
+                                      std::string(kNodes)};
+  for (std::size_t nic = 0; nic < kMaxNicsPerHost; ++nic) folders.push_back(Names(nic).device);
+  for (const std::string& interface : interfaces)
+    folders.push_back(in(in("sys/class/net", interface), "device"));
+  for (const std::string& folder : folders)
     if (is_below(p, folder)) return path.ends_with('/') ? p + "/" : p;
   return "";
 }
 
-std::string without_links(std::string_view path, std::string_view interface) {
+std::string without_links(std::string_view path, Interfaces interfaces) {
   std::string p = normal(path);
-  for (const auto& [link, target] : device_links(interface))
+  for (const auto& [link, target] : device_links(interfaces))
     if (is_below(p, link)) p = normal(in(link, "../" + target) + p.substr(link.size()));
   return p;
 }

@@ -4,6 +4,8 @@
 
 #include <map>
 #include <set>
+#include <string>
+#include <vector>
 
 #include "emu/world/host_identity.h"
 #include "irn_provider/verbs/device_attributes.h"
@@ -24,16 +26,19 @@ DeviceView view() {
   return v;
 }
 
-std::map<std::string, std::string> texts(const DeviceView& v) {
+const std::vector<std::string> kNet = {"h1-eth0"}, kNets = {"h1-eth0", "h1-eth1"}, kNone = {""};
+
+std::map<std::string, std::string> texts(const std::vector<DeviceView>& views) {
   std::map<std::string, std::string> all;
-  for (const DeviceFile& file : device_files(v, "h1-eth0")) all[file.path] = file.text;
+  for (const DeviceFile& file : device_files(views, views.size() == 1 ? kNet : kNets))
+    all[file.path] = file.text;
   return all;
 }
 
 const std::string kPort = "sys/devices/rocelab/infiniband/rocelab0/ports/1/";
 
 TEST(DeviceTreeTest, FilesHaveTheKernelsNamesAndForms) {
-  auto files = texts(view());
+  auto files = texts({view()});
   EXPECT_EQ(files["sys/devices/rocelab/infiniband/rocelab0/node_guid"], "0011:22ff:fe33:4455\n");
   EXPECT_EQ(files["sys/devices/rocelab/infiniband/rocelab0/node_type"], "1: CA\n");
   EXPECT_EQ(files[kPort + "state"], "4: ACTIVE\n");
@@ -58,26 +63,26 @@ TEST(DeviceTreeTest, APortWithoutLinkIsDownAndOnlyStateAndCountersChange) {
   DeviceView down = view();
   down.link_up = false;
   down.counters.rx_packets = 1;
-  EXPECT_EQ(texts(down)[kPort + "state"], "1: DOWN\n");
-  EXPECT_EQ(texts(down)[kPort + "phys_state"], "3: Disabled\n");
-  auto before = texts(view()), after = texts(down);
-  for (const DeviceFile& file : device_files(view(), "h1-eth0"))
+  EXPECT_EQ(texts({down})[kPort + "state"], "1: DOWN\n");
+  EXPECT_EQ(texts({down})[kPort + "phys_state"], "3: Disabled\n");
+  auto before = texts({view()}), after = texts({down});
+  for (const DeviceFile& file : device_files(std::vector{view()}, kNet))
     if (!file.changes) {
       EXPECT_EQ(before[file.path], after[file.path]) << file.path;
     }
 }
 
 TEST(DeviceTreeTest, PathsOfTheDeviceAreFoundAndOthersLeftAlone) {
-  EXPECT_EQ(in_device_tree("/sys/class/infiniband", ""), "sys/class/infiniband");
-  EXPECT_EQ(in_device_tree("/sys//class/./infiniband/", ""), "sys/class/infiniband/");
-  EXPECT_EQ(in_device_tree("/sys/class/net/../infiniband/rocelab0", ""), "sys/class/infiniband/rocelab0");
-  EXPECT_EQ(in_device_tree("/sys/class/infiniband/none", ""), "sys/class/infiniband/none");
-  EXPECT_EQ(in_device_tree("/dev/infiniband/uverbs0", ""), "dev/infiniband/uverbs0");
-  EXPECT_EQ(in_device_tree("/sys/class/net/h1-eth0/device/resource", "h1-eth0"),
+  EXPECT_EQ(in_device_tree("/sys/class/infiniband", kNone), "sys/class/infiniband");
+  EXPECT_EQ(in_device_tree("/sys//class/./infiniband/", kNone), "sys/class/infiniband/");
+  EXPECT_EQ(in_device_tree("/sys/class/net/../infiniband/rocelab0", kNone), "sys/class/infiniband/rocelab0");
+  EXPECT_EQ(in_device_tree("/sys/class/infiniband/none", kNone), "sys/class/infiniband/none");
+  EXPECT_EQ(in_device_tree("/dev/infiniband/uverbs0", kNone), "dev/infiniband/uverbs0");
+  EXPECT_EQ(in_device_tree("/sys/class/net/h1-eth0/device/resource", kNet),
             "sys/class/net/h1-eth0/device/resource");
   for (const char* path : {"/sys/class/infiniband/../net/lo/mtu", "/sys/class/infinibands", "/sys/class",
                            "/sys/class/net/lo/device", "/dev/infinibandx", "/sys/devices/system/cpu", "/"})
-    EXPECT_EQ(in_device_tree(path, "h1-eth0"), "") << path;
+    EXPECT_EQ(in_device_tree(path, kNet), "") << path;
 }
 
 TEST(DeviceTreeTest, AFileHasOneNameThroughAllLinks) {
@@ -85,7 +90,24 @@ TEST(DeviceTreeTest, AFileHasOneNameThroughAllLinks) {
                            "sys/devices/rocelab/infiniband/rocelab0/ports/1/state",
                            "sys/class/infiniband/rocelab0/device/infiniband/rocelab0/ports/1/state",
                            "sys/class/net/h1-eth0/device/infiniband/rocelab0/ports/1/state"})
-    EXPECT_EQ(without_links(path, "h1-eth0"), kPort + "state") << path;
+    EXPECT_EQ(without_links(path, kNet), kPort + "state") << path;
+}
+
+TEST(DeviceTreeTest, EachNicOfAHostIsADeviceWithItsInterface) {
+  DeviceView second = view();
+  second.host.ipv4 = 0x0a000101;
+  second.counters.tx_packets = 9;
+  auto files = texts({view(), second});
+  const std::string port = "sys/devices/rocelab1/infiniband/rocelab1/ports/1/";
+  EXPECT_EQ(files[kPort + "gids/1"], "0000:0000:0000:0000:0000:ffff:0a00:0001\n");
+  EXPECT_EQ(files[port + "gids/1"], "0000:0000:0000:0000:0000:ffff:0a00:0101\n");
+  EXPECT_EQ(files[port + "gid_attrs/ndevs/1"], "h1-eth1\n");
+  EXPECT_EQ(files[port + "counters/port_xmit_packets"], "9\n");
+  EXPECT_EQ(files["sys/devices/rocelab1/infiniband_verbs/uverbs1/ibdev"], "rocelab1\n");
+  EXPECT_TRUE(files.contains("dev/infiniband/uverbs1"));
+  EXPECT_EQ(in_device_tree("/sys/devices/rocelab1/resource", kNets), "sys/devices/rocelab1/resource");
+  EXPECT_EQ(without_links("sys/class/net/h1-eth1/device/infiniband/rocelab1/ports/1/state", kNets),
+            port + "state");
 }
 
 // As programs do that were written before NDR: codes 1 to 64, widths 1X, 4X, 8X and 12X.

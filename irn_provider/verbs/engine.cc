@@ -31,9 +31,15 @@ const char* host_in_run() {
 
 bool engine_is_configured() { return run() != nullptr || setting("ROCELAB_INTERFACE") != nullptr; }
 
-HostEntry configured_host() { return run() != nullptr ? host_of_run(run(), host_in_run()) : direct::host(); }
+std::vector<HostEntry> configured_nics() {
+  if (run() != nullptr) return nics_of_run(run(), host_in_run());
+  return {direct::host()};
+}
 
-DeviceView look_at_device() { return run() != nullptr ? look_at_run(run(), host_in_run()) : direct::look(); }
+std::vector<DeviceView> look_at_devices() {
+  if (run() != nullptr) return look_at_run(run(), host_in_run());
+  return {direct::look()};
+}
 
 LiveProcess* attach_engine() {
   if (!engine_is_configured()) return LiveProcess::attached();

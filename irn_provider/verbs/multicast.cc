@@ -17,13 +17,14 @@ int change(const char* call, ibv_qp& qp, const ibv_gid& gid,
   Gid group{};
   std::memcpy(group.data(), gid.raw, group.size());
   if (!is_multicast(group)) return refused(call, EINVAL, "gid is of no multicast group");
-  LiveProcess& process = *of(qp.context).process;
+  const Context& context = of(qp.context);
   return ask_nic(of(&qp), [&](Nic& nic, Time) {
     const Qpn qpn{qp.qp_num};
     const std::size_t before = nic.group_memberships();
     const Nic::GroupResult result = (nic.*how)(qpn, group);
     const bool joined = nic.group_memberships() > before;
-    if (const int error = process.listen_to_groups(nic.group_memberships()); error != 0) {
+    if (const int error = context.process->listen_to_groups(context.device->nic, nic.group_memberships());
+        error != 0) {
       if (joined) nic.leave_group(qpn, group);
       return error;
     }

@@ -37,6 +37,7 @@ struct Device {
   char beyond[256] =
       {};  // other libraries' direct-verbs entry points look behind ibv_device for their own marks
   HostEntry host;
+  std::size_t nic = 0;  // which of the process's NICs it is
 };
 
 struct Channel {
@@ -229,7 +230,7 @@ template <class F>
 auto with_nic(ibv_context* context, F&& f) {
   KeepsErrno keeps;
   real::RuntimeScope scope;
-  return of(context).process->call(f);
+  return of(context).process->call(f, of(context).device->nic);
 }
 
 // The same for calls that return an error number, and that a forked child may not make of what is its
@@ -258,7 +259,7 @@ template <class Look>
 void poll(ibv_context* context, const Look& look) {
   KeepsErrno keeps;
   real::RuntimeScope scope;
-  of(context).process->poll(std::cref(look));
+  of(context).process->poll(of(context).device->nic, std::cref(look));
 }
 
 // Hardware has sent an acknowledgement before a program can know of the message; here a program runs in the
@@ -282,8 +283,6 @@ bool resolve(const char* call, const Context& context, const ibv_ah_attr& ah, st
 LiveProcess* enter_experiment();
 // The process ends: its connections do, and what is due leaves. Nothing in a process that opened no device.
 void leave_experiment();
-// The host that the process runs on; null: the run cannot be read.
-const HostEntry* this_host();
 
 // Answers of calls that are not offered.
 int unsupported(const char* what);  // EOPNOTSUPP
@@ -294,20 +293,22 @@ T* unsupported_object(const char* what) {
 }
 
 // The CQs of a process that may owe their program an event: comp_channel.cc.
-void watch_cq(Cq& cq);          // under the lock
-void forget_cq(Cq& cq);         // under the lock; takes its unfetched events along
-void on_completions(Nic& nic);  // LiveProcess's hook
-void forget_armed();            // under the lock: in a forked child, its parent's
+void watch_cq(Cq& cq);                                  // under the lock
+void forget_cq(Cq& cq);                                 // under the lock; takes its unfetched events along
+void on_completions(std::size_t nic_number, Nic& nic);  // LiveProcess's hook
+void forget_armed();                                    // under the lock: in a forked child, its parent's
 
 // Asynchronous events: async_events.cc.
-struct Registry {  // the process's objects, most by the NIC's numbers; under the lock
+struct Registry {  // the process's objects of one NIC, most by the NIC's numbers; under the lock
   std::vector<Context*> contexts;
   std::unordered_map<std::uint32_t, Cq*> cqs;
   std::unordered_map<std::uint32_t, std::vector<Qp*>> qps;  // all handles, in the order of their making
   std::unordered_map<std::uint32_t, Srq*> srqs;
 };
-Registry& registry();
-void take_events(Nic& nic);  // under the lock: what the NIC tells becomes events of the program's objects
+Registry& registry(std::size_t nic);
+inline Registry& registry(ibv_context* context) { return registry(of(context).device->nic); }
+// Under the lock: what the NIC tells becomes events of the program's objects.
+void take_events(std::size_t nic_number, Nic& nic);
 // Under the lock: an object goes, and its events that nobody has fetched.
 void forget_events(ibv_context* context, const std::function<bool(const ibv_async_event&)>& of_object);
 inline bool tells_of(const ibv_async_event& e, const ibv_cq& cq) {

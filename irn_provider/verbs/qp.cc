@@ -141,7 +141,7 @@ ibv_qp* create_qp(ibv_context* context, ibv_pd* pd, Xrcd* xrcd, const ibv_qp_ini
   qp->xrcd = xrcd;
   const std::optional<Qpn> qpn = with_nic(context, [&](Nic& nic, Time) {
     const auto made = nic.create_qp(qp->init);
-    if (made) registry().qps[made->value] = {qp.get()};
+    if (made) registry(context).qps[made->value] = {qp.get()};
     if (made && xrcd != nullptr) ++xrcd->users;
     if (made) verbs::of(context).belongings.qps.add(*qp);
     return made;
@@ -164,10 +164,10 @@ ibv_qp* create_qp(ibv_context* context, ibv_pd* pd, Xrcd* xrcd, const ibv_qp_ini
 
 bool end(Nic& nic, Qp& qp) {
   ibv_qp& base = qp.base;
-  std::vector<Qp*>& handles = registry().qps[base.qp_num];
+  std::vector<Qp*>& handles = registry(base.context).qps[base.qp_num];
   if (handles.size() == 1 && !nic.destroy_qp(Qpn{base.qp_num})) return false;
   std::erase(handles, &qp);
-  if (handles.empty()) registry().qps.erase(base.qp_num);
+  if (handles.empty()) registry(base.context).qps.erase(base.qp_num);
   if (qp.xrcd != nullptr) --qp.xrcd->users;
   forget_events(base.context, [&](const ibv_async_event& e) { return tells_of(e, base); });
   return true;

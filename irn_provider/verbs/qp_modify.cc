@@ -94,8 +94,11 @@ bool resolve(const char* call, const Context& context, const ibv_ah_attr& ah, st
   path.src_gid = gid_of(context.device->host, ah.grh.sgid_index);
   const std::optional<PathEnd> peer = is_multicast(path.dst_gid)
                                           ? PathEnd{multicast_mac(path.dst_gid), kNoNode}
-                                          : context.process->find_peer(path.dst_gid);
-  if (!peer) return refuse("grh.dgid belongs to no host here, or the host answers no ARP");
+                                          : context.process->find_peer(context.device->nic, path.dst_gid);
+  if (!peer)
+    return refuse(
+        "grh.dgid belongs to no host here, or the host answers no ARP, or no link leads from this NIC "
+        "to it");
   if (is_ipv4_mapped(path.src_gid) != is_ipv4_mapped(path.dst_gid))
     return refuse(
         "grh.sgid_index and grh.dgid are one IPv4 and one IPv6: both ends take the same GID index (0 and "

@@ -64,7 +64,7 @@ ibv_srq* create_srq(ibv_pd* pd, ibv_srq_attr& wanted, void* srq_context, Xrcd* x
     const auto made = xrcd != nullptr ? nic.create_xrc_srq(of(pd).pdn, attr, xrcd->xrcdn, cq->cqn)
                                       : nic.create_srq(of(pd).pdn, attr);
     if (!made) return made;
-    registry().srqs[made->value] = srq.get();
+    registry(pd->context).srqs[made->value] = srq.get();
     if (xrcd != nullptr) ++xrcd->users;
     of(pd->context).belongings.srqs.add(*srq);
     return made;
@@ -124,7 +124,7 @@ int post_srq_recv(ibv_srq* base, ibv_recv_wr* wr, ibv_recv_wr** bad) {
 
 bool end(Nic& nic, Srq& srq) {
   if (!nic.destroy_srq(srq.srqn)) return false;
-  registry().srqs.erase(srq.srqn.value);
+  registry(srq.base.context).srqs.erase(srq.srqn.value);
   if (srq.xrcd != nullptr) --srq.xrcd->users;
   forget_events(srq.base.context, [&](const ibv_async_event& e) { return tells_of(e, srq.base); });
   return true;

@@ -104,8 +104,8 @@ ibv_qp* open_qp(ibv_context* context, ibv_qp_open_attr* attr) {
   constexpr std::uint32_t kNeeded = IBV_QP_OPEN_ATTR_NUM | IBV_QP_OPEN_ATTR_XRCD | IBV_QP_OPEN_ATTR_TYPE;
   auto qp = std::make_unique<Qp>();
   const auto open = [&](Nic&, Time) {
-    const auto found = registry().qps.find(attr->qp_num);
-    if (found == registry().qps.end()) return EINVAL;
+    const auto found = registry(context).qps.find(attr->qp_num);
+    if (found == registry(context).qps.end()) return EINVAL;
     const Qp& first = *found->second.front();
     Xrcd& xrcd = of(attr->xrcd);
     if (first.init.type != QpType::kXrcTgt || first.init.xrcd != xrcd.xrcdn) return EINVAL;

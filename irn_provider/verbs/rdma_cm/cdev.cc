@@ -193,8 +193,8 @@ int execute(Ucma& ucma, int fd, const std::byte* data, std::size_t length) {
   if (header.cmd == RDMA_USER_CM_CMD_RESOLVE_IP)
     if (const auto to = address_of(read<rdma_ucm_resolve_ip>(call).dst_addr))
       ucma.process().reach(gid_of(*to));
-  const int error = ucma.process().call([&](Nic& nic, Time now) {
-    Ucma::Caller caller{*file, nic, now};
+  const int error = ucma.process().call([&](Nic&, Time now) {
+    Ucma::Caller caller{*file, now};
     return c.run(ucma, caller, call);
   });
   ucma.process().look_again();  // a thread of the program may wait for the event that this gave

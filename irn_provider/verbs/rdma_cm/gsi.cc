@@ -26,8 +26,8 @@ bool read_grh(std::span<const std::byte> grh, Gid& from, Gid& to) {
 
 }  // namespace
 
-std::unique_ptr<Gsi> Gsi::open(LiveProcess& process, Nic& nic, Time now) {
-  std::unique_ptr<Gsi> gsi(new Gsi(process));
+std::unique_ptr<Gsi> Gsi::open(LiveProcess& process, std::size_t nic_number, Nic& nic, Time now) {
+  std::unique_ptr<Gsi> gsi(new Gsi(process, nic_number));
   return gsi->make(nic, now) ? std::move(gsi) : nullptr;
 }
 
@@ -55,7 +55,7 @@ bool Gsi::make(Nic& nic, Time now) {
   if (!nic.create_qp(init)) return false;
   QpAttr attr;
   attr.qkey = kGsiQkey;
-  attr.path_mtu = process_.host().nic.active_mtu;
+  attr.path_mtu = process_.host(nic_number_).nic.active_mtu;
   for (const QpState state : {QpState::kInit, QpState::kRtr, QpState::kRts}) {
     attr.state = state;
     if (!nic.modify_qp(kGsiQpn, attr, now)) return false;
@@ -76,7 +76,7 @@ void Gsi::post_receive(Nic& nic, std::uint32_t buffer, Time now) {
 
 std::optional<Ahn> Gsi::route(Nic& nic, const Gid& from, const Gid& to) {
   if (const auto known = routes_.find(from, to)) return known;
-  const std::optional<PathEnd> peer = process_.find_peer(to);
+  const std::optional<PathEnd> peer = process_.find_peer(nic_number_, to);
   if (!peer || is_ipv4_mapped(from) != is_ipv4_mapped(to)) return std::nullopt;
   PathAddress path;
   path.dst_mac = peer->mac;

@@ -1,5 +1,5 @@
-// Gsi: QP1 of this process's virtual function: management datagrams in and out, by the NIC's own datagram
-// service. Under the lock of the LiveProcess.
+// Gsi: QP1 of one of this process's virtual functions: management datagrams in and out, by the NIC's own
+// datagram service. Under the lock of the LiveProcess.
 #pragma once
 
 #include <array>
@@ -18,7 +18,7 @@ namespace rocelab::verbs {
 class Gsi {
  public:
   // Makes QP1 in `nic`; null: it has no room for it. `process` outlives it.
-  static std::unique_ptr<Gsi> open(LiveProcess& process, Nic& nic, Time now);
+  static std::unique_ptr<Gsi> open(LiveProcess& process, std::size_t nic_number, Nic& nic, Time now);
 
   // To a GID that the process has not reached, or where too many wait: nowhere.
   void send(Nic& nic, const cm::OutgoingMad& mad, Time now);
@@ -37,13 +37,14 @@ class Gsi {
   static constexpr std::size_t kBufferBytes = kGrhBytes + cm::kMadBytes;
   using Mad = std::array<std::byte, cm::kMadBytes>;
 
-  explicit Gsi(LiveProcess& process) : process_(process) {}
+  Gsi(LiveProcess& process, std::size_t nic_number) : process_(process), nic_number_(nic_number) {}
   bool make(Nic& nic, Time now);
   void post_receive(Nic& nic, std::uint32_t buffer, Time now);
   void post_waiting(Nic& nic, Time now);
   std::optional<Ahn> route(Nic& nic, const Gid& from, const Gid& to);
 
   LiveProcess& process_;
+  const std::size_t nic_number_;
   Pdn pd_;
   Cqn send_cq_, recv_cq_;
   RKey key_;

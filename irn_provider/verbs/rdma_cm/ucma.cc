@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <mutex>
 #include <string>
 
 #include "emu/world/host_identity.h"
@@ -21,46 +22,66 @@ namespace {
 // another one.
 Ucma* g_ucma = nullptr;
 
-cm::CmConfig config_of(const LiveProcess& process) {
+cm::CmConfig config_of(const LiveProcess& process, std::size_t nic) {
   cm::CmConfig c;
-  for (const std::uint8_t byte : guid_of(process.host().mac)) c.ca_guid = c.ca_guid << 8 | byte;
+  for (const std::uint8_t byte : guid_of(process.host(nic).mac)) c.ca_guid = c.ca_guid << 8 | byte;
   c.id_bits = cm::kIdBits;
   c.first_id = cm::first_id_of(process.vf());
-  c.max_mtu = static_cast<std::uint8_t>(mtu_code(process.host().nic.active_mtu));
+  c.max_mtu = static_cast<std::uint8_t>(mtu_code(process.host(nic).nic.active_mtu));
   return c;
 }
 
 // A VF that has had another process before must not use that one's communication IDs: time enters.
-Rng rng_of(const LiveProcess& process, Time now) {
+Rng rng_of(const LiveProcess& process, std::size_t nic, Time now) {
   return Rng(process.seed())
-      .fork(process.host().name)
+      .fork(process.host(nic).name)
       .fork("cm " + std::to_string(process.vf()))
       .fork(std::to_string(now.ps()));
 }
 
 }  // namespace
 
-Ucma::Ucma(LiveProcess& process, Nic& nic, Time now)
+Ucma::Port::Port(LiveProcess& process, std::size_t number, Nic& own, Time now)
+    : nic(own),
+      manager(config_of(process, number), rng_of(process, number, now)),
+      gsi(Gsi::open(process, number, own, now)) {}
+
+Ucma::Ucma(LiveProcess& process)
     : process_(process),
       registry_(process.share(), process.vf()),
       ports_(registry_),
-      manager_(config_of(process), rng_of(process, now)),
-      earlier_(process.slot().result.cm_counters),
-      gsi_(Gsi::open(process, nic, now)) {}
+      earlier_(process.slot().result.cm_counters) {}
 
 Ucma* Ucma::open(LiveProcess& process) {
-  const bool made = process.call([&](Nic& nic, Time now) {
+  static real::Mutex opening;
+  const std::lock_guard lock(opening);
+  const bool made = process.call([&](Nic&, Time) {
     if (g_ucma != nullptr && &g_ucma->process_ == &process) return false;
-    g_ucma = new Ucma(process, nic, now);  // lives as long as the process
-    return g_ucma->gsi_ != nullptr;
+    g_ucma = new Ucma(process);  // lives as long as the process
+    return true;
   });
-  if (g_ucma->gsi_ == nullptr) return nullptr;
+  auto& ports = g_ucma->ports_of_nics_;
+  for (std::size_t i = 0; made && i < process.nics(); ++i)
+    process.call(
+        [&](Nic& nic, Time now) { return ports.push_back(std::make_unique<Port>(process, i, nic, now)); }, i);
+  if (!std::ranges::all_of(ports, [](const auto& port) { return port->gsi != nullptr; })) return nullptr;
   if (made) {
-    process.set_resident(
-        {[] { return g_ucma->manager_.next_timeout(); }, [](Nic& nic, Time now) { g_ucma->run(nic, now); }});
-    g_ucma->registry_.open();
+    process.set_resident({[] { return g_ucma->next_timeout(); },
+                          [](std::size_t nic, Nic&, Time now) { g_ucma->run(nic, now); }});
+    g_ucma->serve();
   }
   return g_ucma;
+}
+
+void Ucma::serve() {
+  for (std::size_t i = 0; i < process_.nics(); ++i)
+    lockstep::PortRegistry(process_.share(i), process_.vf()).open();
+}
+
+Time Ucma::next_timeout() const {
+  Time next = Time::never();
+  for (const auto& port : ports_of_nics_) next = std::min(next, port->manager.next_timeout());
+  return next;
 }
 
 Ucma* Ucma::opened() {
@@ -80,24 +101,31 @@ bool Ucma::is_ours(const cm::CmMad& mad) const {
   return taker == registry_.self() || taker == cm::kEveryone;
 }
 
-void Ucma::run(Nic& nic, Time now) {
-  for (const Gsi::Received& received : gsi_->take(nic, now)) {
+void Ucma::run(std::size_t nic, Time now) {
+  Port& port = *ports_of_nics_[nic];
+  for (const Gsi::Received& received : port.gsi->take(port.nic, now)) {
     const auto mad = cm::CmMad::parse(received.mad);
-    if (!mad || is_ours(*mad)) manager_.on_mad(received.mad, received.from, received.to, now);
+    if (!mad || is_ours(*mad)) port.manager.on_mad(received.mad, received.from, received.to, now);
   }
-  manager_.on_timeout(now);
-  settle(nic, now);
+  port.manager.on_timeout(now);
+  settle(now);
 }
 
-void Ucma::settle(Nic& nic, Time now) {
-  while (const auto event = manager_.poll_event()) on_event(*event);
-  while (const auto mad = manager_.poll_transmit()) gsi_->send(nic, *mad, now);
+void Ucma::settle(Time now) {
+  for (std::size_t i = 0; i < ports_of_nics_.size(); ++i) {
+    Port& port = *ports_of_nics_[i];
+    while (const auto event = port.manager.poll_event()) on_event(i, *event);
+    while (const auto mad = port.manager.poll_transmit()) port.gsi->send(port.nic, *mad, now);
+  }
   publish_counters();
 }
 
 void Ucma::publish_counters() {
-  cm::CmCounters counters = earlier_ + manager_.counters();
-  counters.tx_dropped += gsi_->dropped();
+  cm::CmCounters counters = earlier_;
+  for (const auto& port : ports_of_nics_) {
+    counters = counters + port->manager.counters();
+    counters.tx_dropped += port->gsi->dropped();
+  }
   process_.slot().result.cm_counters = counters;
 }
 
@@ -119,14 +147,14 @@ std::shared_ptr<UcmaFile> Ucma::file(int fd) const {
 
 bool Ucma::close_file(int fd) {
   std::shared_ptr<UcmaFile> file;  // closed without the lock
-  return process_.call([&](Nic& nic, Time now) {
+  return process_.call([&](Nic&, Time now) {
     const auto found = files_.find(fd);
     if (found == files_.end()) return false;
     for (auto next = ids_.begin(); next != ids_.end();) {
       UcmaId& id = *next++->second;
-      if (id.file == found->second.get()) destroy(id, nic, now);
+      if (id.file == found->second.get()) destroy(id, now);
     }
-    settle(nic, now);
+    settle(now);
     file = std::move(found->second);
     files_.erase(found);
     return true;
@@ -134,9 +162,9 @@ bool Ucma::close_file(int fd) {
 }
 
 void Ucma::close_all() {
-  process_.call([this](Nic& nic, Time now) {
-    while (!ids_.empty()) destroy(*ids_.begin()->second, nic, now);
-    settle(nic, now);
+  process_.call([this](Nic&, Time now) {
+    while (!ids_.empty()) destroy(*ids_.begin()->second, now);
+    settle(now);
   });
 }
 
@@ -173,7 +201,7 @@ int Ucma::create_id(Caller& c, const rdma_ucm_create_id& cmd, rdma_ucm_create_id
 }
 
 // Requests that came with the identifier's events and were not fetched go with it.
-void Ucma::destroy(UcmaId& id, Nic& nic, Time now) {
+void Ucma::destroy(UcmaId& id, Time now) {
   std::vector<std::uint32_t> orphans;
   for (auto& [fd, file] : files_)
     std::erase_if(file->ready, [&](const UcmaEvent& event) {
@@ -183,14 +211,18 @@ void Ucma::destroy(UcmaId& id, Nic& nic, Time now) {
       return true;
     });
   if (id.handle.value != 0) {
-    manager_.destroy(id.handle, now);
-    by_handle_.erase(id.handle.value);
+    manager(id).destroy(id.handle, now);
+    by_handle_.erase({id.nic, id.handle.value});
+  }
+  for (std::size_t i = 0; i < id.elsewhere.size(); ++i) {
+    ports_of_nics_[i + 1]->manager.destroy(id.elsewhere[i], now);
+    by_handle_.erase({i + 1, id.elsewhere[i].value});
   }
   std::erase_if(memberships_, [&](const auto& each) { return each.second.id == id.number; });
   if (id.bound) ports_.unbind(id.port);
   ids_.erase(id.number);
   for (const std::uint32_t orphan : orphans)
-    if (const auto found = ids_.find(orphan); found != ids_.end()) destroy(*found->second, nic, now);
+    if (const auto found = ids_.find(orphan); found != ids_.end()) destroy(*found->second, now);
 }
 
 int Ucma::destroy_id(Caller& c, const rdma_ucm_destroy_id& cmd, rdma_ucm_destroy_id_resp& out) {
@@ -198,8 +230,8 @@ int Ucma::destroy_id(Caller& c, const rdma_ucm_destroy_id& cmd, rdma_ucm_destroy
   UcmaId* id = find(c, cmd.id, error);
   if (id == nullptr) return error;
   out.events_reported = id->events_reported;
-  destroy(*id, c.nic, c.now);
-  settle(c.nic, c.now);
+  destroy(*id, c.now);
+  settle(c.now);
   return 0;
 }
 
@@ -207,7 +239,7 @@ int Ucma::destroy_id(Caller& c, const rdma_ucm_destroy_id& cmd, rdma_ucm_destroy
 int Ucma::migrate_id(Caller& c, const rdma_ucm_migrate_id& cmd, rdma_ucm_migrate_resp& out) {
   const std::shared_ptr<UcmaFile> from = file(static_cast<int>(cmd.fd));
   if (from == nullptr) return EBADF;
-  Caller of_source{*from, c.nic, c.now};
+  Caller of_source{*from, c.now};
   int error = 0;
   UcmaId* id = find(of_source, cmd.id, error);
   if (id == nullptr) return error;

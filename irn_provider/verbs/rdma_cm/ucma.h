@@ -1,5 +1,5 @@
 // Ucma: what stands behind /dev/infiniband/rdma_cm: the commands that librdmacm writes (rdma/rdma_user_cm.h),
-// on a ConnectionManager, the NIC's QP1 and the hosts of the run. One of a process.
+// on a ConnectionManager and QP1 of each NIC and the hosts of the run. One of a process.
 //
 // A command's function returns 0 or an errno. All run under the lock of the LiveProcess but get_event, which
 // waits. cdev.cc decodes; ucma_address.cc, ucma_connection.cc, ucma_multicast.cc, ucma_events.cc hold the
@@ -10,6 +10,8 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <utility>
+#include <vector>
 
 #include "irn_provider/cm/connection_manager.h"
 #include "irn_provider/live/live_process.h"
@@ -37,7 +39,6 @@ class Ucma {
   // --- commands. `now`: of the caller.
   struct Caller {
     UcmaFile& file;
-    Nic& nic;
     Time now;
   };
   int create_id(Caller& c, const rdma_ucm_create_id& cmd, rdma_ucm_create_id_resp& out);
@@ -65,15 +66,27 @@ class Ucma {
   std::optional<bool> agreed_on_irn(const Gid& peer, Qpn qpn) const;
 
  private:
-  Ucma(LiveProcess& process, Nic& nic, Time now);
-  void run(Nic& nic, Time now);     // LiveProcess's resident
-  void settle(Nic& nic, Time now);  // what the manager has to send and to tell
-  void publish_counters();          // into the VF's slot
+  struct Port {  // of one NIC
+    Port(LiveProcess& process, std::size_t number, Nic& nic, Time now);
+    Nic& nic;
+    cm::ConnectionManager manager;
+    std::unique_ptr<Gsi> gsi;
+  };
+  explicit Ucma(LiveProcess& process);
+  void run(std::size_t nic, Time now);  // LiveProcess's resident
+  void settle(Time now);                // what the managers have to send and to tell
+  Time next_timeout() const;
+  void publish_counters();  // into the first NIC's slot
+  void serve();             // from here on datagrams to QP1 come here
+  cm::ConnectionManager& manager(const UcmaId& id) { return ports_of_nics_[id.nic]->manager; }
+  const cm::ConnectionManager& manager(const UcmaId& id) const { return ports_of_nics_[id.nic]->manager; }
+  const HostEntry& host(const UcmaId& id) const { return process_.host(id.nic); }
+  std::optional<std::size_t> own_nic(const cm::Address& address) const;  // that has it
   bool is_ours(const cm::CmMad& mad) const;
 
   UcmaId& add_id(UcmaFile& file);
   UcmaId* find(Caller& c, std::uint32_t number, int& error);
-  void destroy(UcmaId& id, Nic& nic, Time now);
+  void destroy(UcmaId& id, Time now);
   void push(UcmaFile& file, const UcmaEvent& event);
   void tell(UcmaId& id, std::uint32_t event, int status);
 
@@ -85,20 +98,19 @@ class Ucma {
 
   int join(Caller& c, const Membership& wanted, const std::optional<cm::Address>& address,
            rdma_ucm_create_id_resp& out);
-  void on_event(const cm::Event& event);
-  void on_request(const cm::Event& event);
+  void on_event(std::size_t nic, const cm::Event& event);
+  void on_request(std::size_t nic, const cm::Event& event);
   UcmaEvent event_of(const UcmaId& id, std::uint32_t kind, int status) const;
 
   LiveProcess& process_;
   lockstep::PortRegistry registry_;
   PortBindings ports_;
-  cm::ConnectionManager manager_;
+  std::vector<std::unique_ptr<Port>> ports_of_nics_;
   const cm::CmCounters earlier_;  // of programs that had this VF before
-  std::unique_ptr<Gsi> gsi_;
   std::map<int, std::shared_ptr<UcmaFile>> files_;
   std::map<std::uint32_t, std::unique_ptr<UcmaId>> ids_;
-  std::map<std::uint32_t, std::uint32_t> by_handle_;
-  std::map<std::uint32_t, Membership> memberships_;  // numbered with the identifiers
+  std::map<std::pair<std::size_t, std::uint32_t>, std::uint32_t> by_handle_;  // of a NIC's manager
+  std::map<std::uint32_t, Membership> memberships_;                           // numbered with the identifiers
   std::uint32_t next_id_ = 1;
 };
 

@@ -88,10 +88,16 @@ Gid gid_of(const cm::Address& a) {
   return gid;
 }
 
+std::optional<std::size_t> Ucma::own_nic(const cm::Address& address) const {
+  for (std::size_t nic = 0; nic < process_.nics(); ++nic)
+    if (is_own(process_.host(nic), address)) return nic;
+  return std::nullopt;
+}
+
 // The port, and with an address the device. 0 or an errno.
 int Ucma::bind(UcmaId& id, const cm::Address& address) {
   if (id.bound) return EINVAL;
-  const bool own = is_own(process_.host(), address);
+  const std::optional<std::size_t> own = own_nic(address);
   if (!is_any(address) && !own) return EADDRNOTAVAIL;
   id.port.space = id.space;
   id.port.address = address;
@@ -99,7 +105,8 @@ int Ucma::bind(UcmaId& id, const cm::Address& address) {
   if (const int error = ports_.bind(id.port); error != 0) return error;
   id.bound = true;
   id.local = id.port.address;
-  id.has_device = own;
+  id.has_device = own.has_value();
+  id.nic = own.value_or(0);
   id.local_gid = gid_of(address);
   return 0;
 }
@@ -117,7 +124,10 @@ bool Ucma::take_source(UcmaId& id, const cm::Address& source, const cm::Address&
   error = id.bound ? 0 : bind(id, source);
   if (error != 0) return false;
   const std::uint16_t port = id.local.port;
-  if (is_any(id.local)) id.local = own_address(process_.host(), peer);
+  if (is_any(id.local)) {
+    id.nic = process_.nic_towards(gid_of(peer));
+    id.local = own_address(host(id), peer);
+  }
   id.local.port = port;
   id.port.address = id.local;
   id.local_gid = gid_of(id.local);
@@ -143,12 +153,12 @@ int Ucma::resolve_ip(Caller& c, const rdma_ucm_resolve_ip& cmd) {
     id->remote.port = destination->port;
   }
   id->remote_gid = gid_of(id->remote);
-  id->has_remote = is_multicast(id->remote_gid) || process_.find_peer(id->remote_gid).has_value();
+  id->has_remote = is_multicast(id->remote_gid) || process_.find_peer(id->nic, id->remote_gid).has_value();
   if (id->has_remote) {
     tell(*id, kAddrResolved, 0);
   } else {
     explain("rdma_resolve_addr", EHOSTUNREACH,
-            "the address belongs to no host here, or the host answers no ARP");
+            "the address belongs to no host here, or the host answers no ARP, or no link leads there");
     tell(*id, kAddrError, -EHOSTUNREACH);
   }
   return 0;
@@ -172,7 +182,7 @@ int Ucma::query_route(Caller& c, const rdma_ucm_query& cmd, rdma_ucm_query_route
   if (id->has_remote) out.dst_addr = sockaddr_of(id->remote);
   out.ibdev_index = 0xffffffff;  // what ibv_get_device_index says, too
   if (!id->has_device) return 0;
-  const Guid guid = guid_of(process_.host().mac);
+  const Guid guid = guid_of(host(*id).mac);
   std::memcpy(&out.node_guid, guid.data(), sizeof out.node_guid);
   out.port_num = kPorts;
   ib_user_path_rec& path = out.ib_route[0];
@@ -181,15 +191,15 @@ int Ucma::query_route(Caller& c, const rdma_ucm_query& cmd, rdma_ucm_query_route
   path.pkey = kPkey;
   if (!id->has_route) return 0;
   out.num_paths = 1;
-  const cm::QpSettings* settings = id->handle.value != 0 ? manager_.settings(id->handle) : nullptr;
+  const cm::QpSettings* settings = id->handle.value != 0 ? manager(*id).settings(id->handle) : nullptr;
   path.flow_label = settings != nullptr ? htonl(settings->flow_label) : 0;
   path.reversible = 1;
-  path.mtu = mtu_code(process_.host().nic.active_mtu);
+  path.mtu = mtu_code(host(*id).nic.active_mtu);
   path.hop_limit = kHopLimit;
   path.traffic_class = id->tos;
   path.numb_path = 1;
   path.mtu_selector = path.rate_selector = path.packet_life_time_selector = kExactly;
-  path.rate = rate_code(process_.host().nic.link_rate);
+  path.rate = rate_code(host(*id).nic.link_rate);
   path.packet_life_time = kLifetime;
   return 0;
 }

@@ -25,7 +25,7 @@ std::uint8_t mtu_of(const HostEntry& host) {
   return static_cast<std::uint8_t>(mtu_code(host.nic.active_mtu));
 }
 
-bool speaks_irn(const LiveProcess& process) { return process.host().nic.mode == TransportMode::kIrn; }
+bool speaks_irn(const HostEntry& host) { return host.nic.mode == TransportMode::kIrn; }
 
 void fill_address(const HostEntry& host, const cm::QpSettings& s, ib_uverbs_ah_attr& ah) {
   ah.is_global = 1;
@@ -93,9 +93,15 @@ int Ucma::listen(Caller& c, const rdma_ucm_listen& cmd) {
   if ((error = ports_.listen(id->port)) != 0) return error;
   id->listening = true;
   const bool sane = cmd.backlog > 0 && cmd.backlog <= kMaxBacklog;
-  id->handle = manager_.listen(cm::service_id(id->space, id->local.port), sane ? cmd.backlog : kMaxBacklog,
-                               listened_for(id->port));
-  by_handle_[id->handle.value] = id->number;
+  const auto listen_at = [&](std::size_t nic) {
+    const cm::Handle handle = ports_of_nics_[nic]->manager.listen(
+        cm::service_id(id->space, id->local.port), sane ? cmd.backlog : kMaxBacklog, listened_for(id->port));
+    by_handle_[{nic, handle.value}] = id->number;
+    return handle;
+  };
+  id->handle = listen_at(id->nic);
+  for (std::size_t nic = 1; !id->has_device && nic < process_.nics(); ++nic)
+    id->elsewhere.push_back(listen_at(nic));
   return 0;
 }
 
@@ -109,7 +115,7 @@ cm::ConnectParams Ucma::connect_params(const UcmaId& id, const rdma_ucm_connect&
   p.remote = id.remote;
   p.space = id.space;
   p.qpn = Qpn{from.qp_num & kMaxQpn};
-  p.mtu = mtu_of(process_.host());
+  p.mtu = mtu_of(host(id));
   p.traffic_class = id.tos;
   p.responder_resources = from.responder_resources;
   p.initiator_depth = from.initiator_depth;
@@ -119,7 +125,7 @@ cm::ConnectParams Ucma::connect_params(const UcmaId& id, const rdma_ucm_connect&
   p.flow_control = from.flow_control != 0;
   p.srq = from.srq != 0;
   p.ece = {cmd.ece.vendor_id, cmd.ece.attr_mod};
-  if (p.ece.vendor_id == 0 && speaks_irn(process_)) p.ece = {kEceVendor, kEceIrn};
+  if (p.ece.vendor_id == 0 && speaks_irn(host(id))) p.ece = {kEceVendor, kEceIrn};
   p.private_data = private_data(from);
   return p;
 }
@@ -131,14 +137,14 @@ int Ucma::connect(Caller& c, const rdma_ucm_connect& cmd) {
   if (cmd.conn_param.valid == 0 || !id->has_route || id->connecting) return EINVAL;
   const cm::ConnectParams p = connect_params(*id, cmd);
   if (is_datagram(*id)) {
-    id->handle = manager_.resolve(p, c.now);
+    id->handle = manager(*id).resolve(p, c.now);
   } else {
-    id->handle = manager_.connect(p, c.now);
+    id->handle = manager(*id).connect(p, c.now);
   }
   if (id->handle.value == 0) return EINVAL;
   id->connecting = true;
-  by_handle_[id->handle.value] = id->number;
-  settle(c.nic, c.now);
+  by_handle_[{id->nic, id->handle.value}] = id->number;
+  settle(c.now);
   return 0;
 }
 
@@ -160,12 +166,12 @@ int Ucma::accept(Caller& c, const rdma_ucm_accept& cmd) {
     p.ece = {cmd.ece.vendor_id, cmd.ece.attr_mod};
     if (p.ece.vendor_id == 0 && id->irn.value_or(false)) p.ece = {kEceVendor, kEceIrn};
     p.private_data = private_data(from);
-    done = manager_.accept(id->handle, p, c.now);
+    done = manager(*id).accept(id->handle, p, c.now);
     if (done) id->uid = cmd.uid;
   } else {  // a reply
-    done = manager_.establish(id->handle, c.now);
+    done = manager(*id).establish(id->handle, c.now);
   }
-  settle(c.nic, c.now);
+  settle(c.now);
   return done ? 0 : EINVAL;
 }
 
@@ -177,9 +183,9 @@ int Ucma::reject(Caller& c, const rdma_ucm_reject& cmd) {
   if (cmd.reason != 0 && !vendor && cmd.reason != static_cast<std::uint8_t>(cm::RejReason::kConsumer))
     return EINVAL;
   const bool done =
-      manager_.reject(id->handle, vendor ? cm::RejReason::kVendorOption : cm::RejReason::kConsumer,
-                      {cmd.private_data, cmd.private_data_len}, c.now);
-  settle(c.nic, c.now);
+      manager(*id).reject(id->handle, vendor ? cm::RejReason::kVendorOption : cm::RejReason::kConsumer,
+                          {cmd.private_data, cmd.private_data_len}, c.now);
+  settle(c.now);
   return done ? 0 : EINVAL;
 }
 
@@ -189,8 +195,8 @@ int Ucma::disconnect(Caller& c, const rdma_ucm_disconnect& cmd) {
   UcmaId* id = find(c, cmd.id, error);
   if (id == nullptr) return error;
   if (id->handle.value == 0 || id->listening) return EINVAL;
-  manager_.disconnect(id->handle, c.now);
-  settle(c.nic, c.now);
+  manager(*id).disconnect(id->handle, c.now);
+  settle(c.now);
   return 0;
 }
 
@@ -198,8 +204,8 @@ int Ucma::notify(Caller& c, const rdma_ucm_notify& cmd) {
   int error = 0;
   UcmaId* id = find(c, cmd.id, error);
   if (id == nullptr) return error;
-  if (cmd.event != IBV_EVENT_COMM_EST || !manager_.established(id->handle)) return EINVAL;
-  settle(c.nic, c.now);
+  if (cmd.event != IBV_EVENT_COMM_EST || !manager(*id).established(id->handle)) return EINVAL;
+  settle(c.now);
   return 0;
 }
 
@@ -208,7 +214,7 @@ int Ucma::init_qp_attr(Caller& c, const rdma_ucm_init_qp_attr& cmd, ib_uverbs_qp
   const UcmaId* id = find(c, cmd.id, error);
   if (id == nullptr) return error;
   if (!id->has_device) return EINVAL;
-  const cm::QpSettings* settings = id->handle.value != 0 ? manager_.settings(id->handle) : nullptr;
+  const cm::QpSettings* settings = id->handle.value != 0 ? manager(*id).settings(id->handle) : nullptr;
   out.qp_state = cmd.qp_state;
   if (cmd.qp_state == IBV_QPS_INIT) {
     fill_init(*id, settings, out);
@@ -216,7 +222,7 @@ int Ucma::init_qp_attr(Caller& c, const rdma_ucm_init_qp_attr& cmd, ib_uverbs_qp
   }
   if (settings == nullptr || is_datagram(*id)) return EINVAL;
   if (cmd.qp_state == IBV_QPS_RTR) {
-    fill_rtr(process_.host(), *id, *settings, out);
+    fill_rtr(host(*id), *id, *settings, out);
   } else if (cmd.qp_state == IBV_QPS_RTS) {
     fill_rts(*id, *settings, out);
   } else {

@@ -89,9 +89,9 @@ void Ucma::push(UcmaFile& file, const UcmaEvent& event) {
 
 void Ucma::tell(UcmaId& id, std::uint32_t kind, int status) { push(*id.file, event_of(id, kind, status)); }
 
-void Ucma::on_event(const cm::Event& e) {
-  if (e.kind == cm::EventKind::kRequest) return on_request(e);
-  const auto known = by_handle_.find(e.handle.value);
+void Ucma::on_event(std::size_t nic, const cm::Event& e) {
+  if (e.kind == cm::EventKind::kRequest) return on_request(nic, e);
+  const auto known = by_handle_.find({nic, e.handle.value});
   if (known == by_handle_.end()) return;
   UcmaId& id = *ids_.at(known->second);
   // A request that the program has not accepted, which the library does not know: as Linux's
@@ -101,7 +101,7 @@ void Ucma::on_event(const cm::Event& e) {
   const Told what = told(e, datagram);
   UcmaEvent event = event_of(id, what.event, what.status);
   if (datagram) {
-    fill(process_.host(), e, *manager_.settings(e.handle), event.response.param.ud);
+    fill(host(id), e, *manager(id).settings(e.handle), event.response.param.ud);
   } else {
     fill(e, event.response.param.conn);
   }
@@ -114,27 +114,28 @@ void Ucma::on_event(const cm::Event& e) {
 }
 
 // The event is the listener's, and names a new identifier.
-void Ucma::on_request(const cm::Event& e) {
-  const auto known = by_handle_.find(e.listener.value);
+void Ucma::on_request(std::size_t nic, const cm::Event& e) {
+  const auto known = by_handle_.find({nic, e.listener.value});
   if (known == by_handle_.end()) return;
   UcmaId& listener = *ids_.at(known->second);
   UcmaId& id = add_id(*listener.file);
   id.space = listener.space;
   id.qp_type = listener.qp_type;
+  id.nic = nic;
   id.handle = e.handle;
-  by_handle_[e.handle.value] = id.number;
-  const cm::Endpoint& endpoint = *manager_.find(e.handle);
+  by_handle_[{nic, e.handle.value}] = id.number;
+  const cm::Endpoint& endpoint = *manager(id).find(e.handle);
   id.local = endpoint.local;
   id.remote = endpoint.remote;
   id.local_gid = endpoint.local_gid;
   id.remote_gid = endpoint.remote_gid;
   id.has_device = id.has_remote = id.has_route = id.connecting = true;
   id.remote_qpn = e.qpn;
-  id.irn = says_irn(e.ece) && process_.host().nic.mode == TransportMode::kIrn;
+  id.irn = says_irn(e.ece) && host(id).nic.mode == TransportMode::kIrn;
   UcmaEvent event = event_of(listener, kConnectRequest, 0);
   event.created = event.response.id = id.number;
   if (id.space == cm::PortSpace::kUdp) {
-    fill(process_.host(), e, *manager_.settings(e.handle), event.response.param.ud);
+    fill(host(id), e, *manager(id).settings(e.handle), event.response.param.ud);
   } else {
     fill(e, event.response.param.conn);
     if (e.ece.vendor_id != kEceVendor) event.response.ece = {e.ece.vendor_id, e.ece.options};
@@ -163,7 +164,7 @@ int Ucma::get_event(UcmaFile& file, rdma_ucm_event_resp& out) {
     if (const auto group = memberships_.find(event.membership); group != memberships_.end())
       ++group->second.events_reported;
     if (const auto created = ids_.find(event.created); created != ids_.end())
-      manager_.fetched(created->second->handle);
+      manager(*created->second).fetched(created->second->handle);
     out = event.response;
     return true;
   };

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
+#include <vector>
 
 #include "irn_provider/cm/cm_types.h"
 #include "irn_provider/verbs/libc/event_fd.h"
@@ -47,8 +48,11 @@ struct UcmaId {
   UcmaFile* file = nullptr;
   cm::PortSpace space = cm::PortSpace::kTcp;
   std::uint8_t qp_type = 0;  // ibv_qp_type
-  cm::Handle handle;         // in the connection manager; value 0: none
-  PortOwner port;            // when bound
+  std::size_t nic = 0;       // of the process: its device, once it has one
+  cm::Handle handle;         // in that NIC's connection manager; value 0: none
+  // Of a listener at any address: in the managers of the other NICs, by number from 1.
+  std::vector<cm::Handle> elsewhere;
+  PortOwner port;  // when bound
   bool bound = false;
   cm::Address local, remote;
   Gid local_gid{}, remote_gid{};

@@ -1,12 +1,18 @@
 // rocelab_flows: runs a list of RDMA flows between hosts, on plain libibverbs. See README.md beside it.
 #include <getopt.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
 #include <fstream>
+#include <memory>
+#include <sstream>
 #include <stdexcept>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "verbs_app/common/arguments.h"
 #include "verbs_app/common/json_writer.h"
@@ -21,11 +27,11 @@ constexpr char kUsage[] =
     "  --flows FILE        id src dst op size message_size start_ns qps [label [after] [dscp=N]], one a "
     "line\n"
     "  --hosts FILE        name and IPv4 address, one a line\n"
-    "  --me NAME           which of the hosts this process is\n"
+    "  --me NAME[,NAME..]  which of the hosts this process is; several: one for each device of a machine\n"
     "  --out FILE          write the records there as JSON (default: standard output)\n"
     "  --verify            fill payload with a pattern and check it at the destination\n"
     "  --port N            TCP port of all processes (18515)\n"
-    "  --device NAME       RDMA device (the first one)\n"
+    "  --device NAME[,..]  RDMA device (the first one); of several hosts: as many\n"
     "  --gid-index N       (1)\n"
     "  --mtu BYTES         path MTU (1024)\n"
     "  --timeout N         local ACK timeout, 4.096 us * 2^N, 0: none (14)\n"
@@ -40,6 +46,7 @@ constexpr char kUsage[] =
 
 struct Command {
   RunOptions run;
+  std::vector<std::string> me, devices;
   std::string flows, hosts, out;
 };
 
@@ -87,6 +94,13 @@ constexpr option kOptions[] = {
     {nullptr, 0, nullptr, 0},
 };
 
+std::vector<std::string> words_of(const std::string& text) {
+  std::vector<std::string> words;
+  std::istringstream in(text);
+  for (std::string word; std::getline(in, word, ',');) words.push_back(word);
+  return words;
+}
+
 void take(Command& c, int id, const char* text) {
   RunOptions& r = c.run;
   switch (id) {
@@ -97,7 +111,7 @@ void take(Command& c, int id, const char* text) {
       c.hosts = text;
       break;
     case kMe:
-      r.me = text;
+      c.me = words_of(text);
       break;
     case kOut:
       c.out = text;
@@ -109,7 +123,7 @@ void take(Command& c, int id, const char* text) {
       r.port = to_integer<std::uint16_t>("--port", text, 1, 65'535);
       break;
     case kDevice:
-      r.device = text;
+      c.devices = words_of(text);
       break;
     case kGidIndex:
       r.path.gid_index = to_integer<int>("--gid-index", text, 0, 255);
@@ -156,8 +170,12 @@ Command parse(int argc, char** argv) {
   Command c;
   for (int id; (id = getopt_long(argc, argv, "", kOptions, nullptr)) != -1;) take(c, id, optarg);
   if (optind < argc) throw std::runtime_error(std::string("unexpected argument '") + argv[optind] + "'");
-  if (c.flows.empty() || c.hosts.empty() || c.run.me.empty())
+  if (c.flows.empty() || c.hosts.empty() || c.me.empty())
     throw std::runtime_error("--flows, --hosts and --me are needed; see rocelab_flows --help");
+  if (c.devices.empty() && c.me.size() == 1) c.devices = {""};
+  if (c.devices.size() != c.me.size())
+    throw std::runtime_error("--device names " + std::to_string(c.devices.size()) + " devices and --me " +
+                             std::to_string(c.me.size()) + " hosts: give each host its device");
   return c;
 }
 
@@ -182,22 +200,70 @@ void complain(const Runner& runner) {
                    t.flow().dst.c_str(), t.record().over() ? t.record().status.c_str() : "not finished");
 }
 
-int run(const Command& c) {
-  std::ifstream flows = open(c.flows), hosts = open(c.hosts);
-  Runner runner(c.run, read_flows(flows, c.flows), read_hosts(hosts, c.hosts));
-  ReportHeader header{.me = c.run.me, .epoch_ns = 0, .epoch_date_ns = 0, .missing = {}, .error = {}};
-  try {
-    runner.run();
-  } catch (const std::exception& e) {
-    header.error = e.what();
-    std::fprintf(stderr, "rocelab_flows: %s\n", e.what());
+// One host's part of the run.
+struct Part {
+  RunOptions options;
+  std::unique_ptr<Runner> runner;
+  ReportHeader header{};
+  std::exception_ptr failure;  // to connect to the others
+
+  void connect(const std::vector<Flow>& flows, const std::vector<Host>& hosts) {
+    try {
+      runner = std::make_unique<Runner>(options, flows, hosts);
+    } catch (...) {
+      failure = std::current_exception();
+    }
   }
-  header.epoch_ns = runner.epoch();
-  header.epoch_date_ns = runner.epoch_date();
-  header.missing = runner.missing();
-  write(c.out, to_json(header, runner.transfers()));
-  complain(runner);
-  return header.error.empty() && runner.all_ok() ? 0 : 1;
+  void run() {
+    try {
+      runner->run();
+    } catch (const std::exception& e) {
+      header.error = e.what();
+      std::fprintf(stderr, "rocelab_flows: %s\n", e.what());
+    }
+    header.me = options.me;
+    header.epoch_ns = runner->epoch();
+    header.epoch_date_ns = runner->epoch_date();
+    header.missing = runner->missing();
+  }
+  bool ok() const { return header.error.empty() && runner->all_ok(); }
+};
+
+// The first in the calling thread, each of the others in one of its own. They do not depend on each other.
+template <class Work>
+void in_threads(std::vector<Part>& parts, const Work& work) {
+  std::vector<std::thread> threads;
+  for (std::size_t i = 1; i < parts.size(); ++i)
+    threads.emplace_back([&work, &part = parts[i]] { work(part); });
+  work(parts.front());
+  for (std::thread& thread : threads) thread.join();
+}
+
+std::string document_of(const std::vector<Part>& parts) {
+  if (parts.size() == 1) return to_json(parts[0].header, parts[0].runner->transfers());
+  std::string all;
+  for (const Part& part : parts)
+    all += (all.empty() ? "[" : ",") + to_json(part.header, part.runner->transfers());
+  return all + "]\n";
+}
+
+int run(const Command& c) {
+  std::ifstream flows_file = open(c.flows), hosts_file = open(c.hosts);
+  const std::vector<Flow> flows = read_flows(flows_file, c.flows);
+  const std::vector<Host> hosts = read_hosts(hosts_file, c.hosts);
+  std::vector<Part> parts(c.me.size());
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    parts[i].options = c.run;
+    parts[i].options.me = c.me[i];
+    parts[i].options.device = c.devices[i];
+  }
+  in_threads(parts, [&](Part& part) { part.connect(flows, hosts); });
+  for (const Part& part : parts)
+    if (part.failure) std::rethrow_exception(part.failure);
+  in_threads(parts, [](Part& part) { part.run(); });
+  write(c.out, document_of(parts));
+  for (const Part& part : parts) complain(*part.runner);
+  return std::ranges::all_of(parts, &Part::ok) ? 0 : 1;
 }
 
 }  // namespace

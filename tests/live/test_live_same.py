@@ -42,6 +42,9 @@ _CASES: list[tuple[Path, tuple[str, ...]]] = [
     (_SMALL / "controls.toml", ()),
     (_SMALL / "files.toml", ()),
     (_SMALL / "side_by_side.toml", ()),
+    # Hosts with two NICs: along rails and across, and in two planes.
+    (_SMALL / "several_nics.toml", ()),
+    (_SMALL / "planes.toml", ()),
     (_SMALL / "operations.toml", ()),
     # Flows that share the queue pairs of their hosts.
     (_SMALL / "connections.toml", ()),

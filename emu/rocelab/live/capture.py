@@ -56,11 +56,11 @@ def capture(where: str, file: str | None, run_id: str | None) -> int:
 
 
 def ports_at(layout: Layout, where: str) -> list[str]:
-    """Interface names of switch ports. `where`: a host (its switch's port to it), a switch (all its ports), or SWITCH:PORT, where PORT is an
+    """Interface names of switch ports. `where`: a host or NIC (the switches' ports to it), a switch (all its ports), or SWITCH:PORT, where PORT is an
     interface, with or without the switch's name, an OpenFlow number, or the name of the host or switch at its other end.
     """
     node, colon, port = where.partition(":")
-    if to_host := [h.peer for h in layout.hosts if h.name == node and not colon]:
+    if to_host := [h.peer for h in layout.hosts if node in (h.name, h.machine) and not colon]:
         return to_host
     for switch in layout.switches:
         if switch.name != node:

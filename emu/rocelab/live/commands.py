@@ -44,8 +44,13 @@ class Kept:
     def segment(self) -> Path:
         return Path(self.state["segment"])
 
+    def machine(self, host: str) -> str:
+        """The host that has this name, or one of whose NICs has."""
+        return host.partition(".")[0] if host in self.state["addresses"] else host
+
     def host_pid(self, host: str) -> int:
         pids: dict[str, int] = self.state["hosts"]
+        host = self.machine(host)
         if host not in pids:
             raise RocelabError(f"no host {host}: this topology has {', '.join(pids)}")
         if not self.directory.processes(f"host {host}"):  # its number may be another process's by now
@@ -111,7 +116,7 @@ def keep(
             "segment": str(segment),
             "hosts": session.info["hosts"],
             "base_rtt_ps": plan.base_rtt_ps,
-            "addresses": {h.name: h.ipv4 for h in plan.hosts},
+            "addresses": {h.name: h.ipv4 for h in plan.hosts},  # of NICs
             "captures": str(captures) if captures is not None else None,
         }
         write_whole(directory.tmp / _STATE, json.dumps(state).encode())  # others may read it meanwhile
@@ -124,10 +129,11 @@ def keep(
 
 def _check_programs(plan: RunPlan, programs: int) -> None:
     vfs = int(next(p.value for p in plan.parameters if p.key == "nic.vfs"))
-    most = len(plan.hosts) * vfs
+    hosts = len({h.machine for h in plan.hosts})
+    most = hosts * vfs
     if programs > most:
         raise RocelabError(
-            f"--programs {programs}: time would never begin, since {len(plan.hosts)} hosts have room for {most}; nic.vfs, at present {vfs}, is how many one has"
+            f"--programs {programs}: time would never begin, since {hosts} hosts have room for {most}; nic.vfs, at present {vfs}, is how many one has"
         )
 
 
@@ -306,14 +312,20 @@ def counters_of(kept: Kept, node: str | None = None) -> dict[str, Any]:
     ports = _port_counters(kept, segment)
     switches = {p["interface"]: p["switch"] for p in segment.ports}
     if node is not None:
-        if node not in kept.state["hosts"] and node not in switches.values():
+        if kept.machine(node) not in kept.state["hosts"] and node not in switches.values():
             raise RocelabError(
                 f"no node {node}: there are {', '.join([*kept.state['hosts'], *sorted(set(switches.values()))])}"
             )
-        nics = {name: c for name, c in nics.items() if name.rpartition(".")[0] == node}
-        managers = {name: c for name, c in managers.items() if name.rpartition(".")[0] == node}
+        nics = {name: c for name, c in nics.items() if _is_of(name, node)}
+        managers = {name: c for name, c in managers.items() if _is_of(name, node)}
         ports = {name: c for name, c in ports.items() if switches[name] == node}
     return {"time_ps": segment.now_ps, "nics": nics, "cm": managers, "ports": ports}
+
+
+def _is_of(unit: str, node: str) -> bool:
+    """Whether a virtual function, "h1.0", or of hosts with several NICs "h1.1.0", is of this host or NIC."""
+    nic = unit.rpartition(".")[0]
+    return node in (nic, nic.partition(".")[0])
 
 
 def stat(node: str | None, run_id: str | None, as_json: bool) -> int:

@@ -29,7 +29,7 @@ from rocelab.live.layout import Layout
 from rocelab.live.plan_layout import layout_of
 from rocelab.live.reroutes import Reroutes
 from rocelab.live.usage import Usage
-from rocelab.model import TRACE_DTYPE, FidelityInputs, RunOutcome, RunPlan, end_ps
+from rocelab.model import TRACE_DTYPE, FidelityInputs, HostPlan, RunOutcome, RunPlan, end_ps
 from rocelab.processes import is_stopped
 from rocelab.progress import Progress, Report
 
@@ -230,24 +230,27 @@ class _Run:
         (self.dir / "hosts").write_text(plan.native.host_lines())
         program = native.hosts_build() / "verbs_app" / "rocelab_flows"
         active = {f.src for f in plan.flows} | {f.dst for f in plan.flows}
-        for host in plan.hosts:
-            if host.name not in active:
-                continue
+        machines: dict[str, list[HostPlan]] = {}
+        for nic in plan.hosts:
+            if nic.name in active:
+                machines.setdefault(nic.machine, []).append(nic)
+        for machine, nics in machines.items():
             argv = [
                 str(program),
                 "--me",
-                host.name,
+                ",".join(nic.name for nic in nics),
                 "--flows",
                 str(self.dir / "flows"),
                 "--hosts",
                 str(self.dir / "hosts"),
             ]
-            argv += ["--device", "rocelab0", "--gid-index", "1", "--mtu", str(plan.path_mtu), "--verify"]
+            argv += ["--device", ",".join(f"rocelab{nic.nic}" for nic in nics), "--gid-index", "1"]
+            argv += ["--mtu", str(plan.path_mtu), "--verify"]
             argv += ["--timeout", str(plan.verbs_timeout), "--retry-cnt", str(plan.verbs_retry_cnt)]
-            argv += ["--out", str(self.dir / f"{host.name}.json")]
-            env = host_environment(self.run_id, self.path, host.name)
-            self.programs[host.name] = self.session.spawn(
-                host.name, argv, env, self.dir / f"{host.name}.out", self.dir / f"{host.name}.err"
+            argv += ["--out", str(self.dir / f"{machine}.json")]
+            env = host_environment(self.run_id, self.path, machine)
+            self.programs[machine] = self.session.spawn(
+                machine, argv, env, self.dir / f"{machine}.out", self.dir / f"{machine}.err"
             )
 
     def _wait(self, segment: Any, report: Report) -> str | None:
@@ -283,7 +286,7 @@ class _Run:
 
     def _stall(self, segment: Any, now: int) -> str:
         seconds = f"{_STALL_SECONDS:.0f} s of wall time"
-        there = {v["host"] for v in segment.vfs if v["pid"] != 0}
+        there = {v["host"].partition(".")[0] for v in segment.vfs if v["pid"] != 0}
         missing = [host for host in self.programs if host not in there]
         if segment.state == "setup" and missing:
             return f"time has not begun after {seconds}: no device is open on {', '.join(missing)}"

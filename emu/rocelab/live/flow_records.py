@@ -30,13 +30,14 @@ def read_records(
     for path in programs.values():
         if not path.exists():
             continue
-        document = json.loads(path.read_text())
-        epoch = int(document["epoch_realtime_ns"]) * 1000 - REALTIME_EPOCH_PS
-        for record in document["flows"]:
-            for key in ("posted_ps", "placed_ps", "cqe_ps", "last_ps"):
-                if record.get(key) is not None:
-                    record[key] += epoch
-            ends[(record["id"], record["role"])] = record
+        read = json.loads(path.read_text())
+        for document in read if isinstance(read, list) else [read]:  # one for each NIC of a host with several
+            epoch = int(document["epoch_realtime_ns"]) * 1000 - REALTIME_EPOCH_PS
+            for record in document["flows"]:
+                for key in ("posted_ps", "placed_ps", "cqe_ps", "last_ps"):
+                    if record.get(key) is not None:
+                        record[key] += epoch
+                ends[(record["id"], record["role"])] = record
     users = Counter(
         (r["role"], f.src, f.dst, q) for f in flows for r in _ends(ends, f) for q in r["local_qpns"]
     )

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class HostLayout:
-    """One Mininet host with one interface."""
+    """One NIC: an interface of a Mininet host. Where hosts have several NICs its name is that of the NIC, "h3.1"."""
 
     name: str
     ip: str  # dotted IPv4
@@ -17,6 +17,14 @@ class HostLayout:
     mac: str  # aa:bb:cc:dd:ee:ff
     interface: str  # inside the host
     peer: str  # the switch's end of the veth, which is also the OVS port's name
+    of: str = ""  # the Mininet host's name; empty: the same
+    number: int = 0  # among the host's NICs
+    plane: int = 0  # equal for NICs between which there is a way
+
+    @property
+    def machine(self) -> str:
+        """The Mininet host's name."""
+        return self.of or self.name
 
     def ipv6_line(self) -> str:
         """For `ip`. The host has the address at once, without asking whether anybody else has."""
@@ -46,6 +54,14 @@ class Layout:
     hosts: tuple[HostLayout, ...]
     switches: tuple[SwitchLayout, ...]
     mtu: int  # of the veths: room for the wire MTU, shim and trailer
+
+    def machines(self) -> list[str]:
+        """The Mininet hosts."""
+        return list(dict.fromkeys(h.machine for h in self.hosts))
+
+    def nics(self, machine: str) -> list[HostLayout]:
+        """Those of a Mininet host, by number."""
+        return [h for h in self.hosts if h.machine == machine]
 
     def host(self, name: str) -> HostLayout:
         for host in self.hosts:

@@ -10,7 +10,7 @@ from mininet.link import Link
 from mininet.net import Mininet
 from mininet.node import Host, Switch
 
-from rocelab.live.layout import Layout
+from rocelab.live.layout import HostLayout, Layout
 from rocelab.live.ovs import Ovs
 
 
@@ -45,8 +45,8 @@ class Network:
 
     def start(self) -> None:
         hosts: dict[str, Host] = {}
-        for h in self.layout.hosts:
-            hosts[h.name] = self.net.addHost(h.name, ip=None)
+        for name in self.layout.machines():
+            hosts[name] = self.net.addHost(name, ip=None)
         switches = {
             s.name: self.net.addSwitch(s.name, cls=LosslessSwitch, ovs=self.ovs) for s in self.layout.switches
         }
@@ -54,9 +54,9 @@ class Network:
         numbers = {p.interface: p.ofport for s in self.layout.switches for p in s.ports}
         for h in self.layout.hosts:
             Link(
-                hosts[h.name],
+                hosts[h.machine],
                 switches[owner[h.peer]],
-                port1=0,
+                port1=h.number,
                 port2=numbers[h.peer],
                 intfName1=h.interface,
                 intfName2=h.peer,
@@ -66,8 +66,8 @@ class Network:
             )
         self._configure_switch_side()
         self.ovs.add_bridges(self.layout)
-        for h in self.layout.hosts:
-            self._configure_host(hosts[h.name], h.name)
+        for name, host in hosts.items():
+            self._configure_host(host, name)
 
     def pid(self, host: str) -> int:
         """Process whose namespaces are the host's."""
@@ -84,28 +84,66 @@ class Network:
             _no_offloads(h.peer, [])
 
     def _configure_host(self, node: Host, name: str) -> None:
-        me = self.layout.host(name)
+        nics = self.layout.nics(name)
         inside = ["mnexec", "-a", str(node.pid)]
-        lines = [
-            "link set dev lo up",
-            f"link set dev {me.interface} mtu {self.layout.mtu} up",
-            f"addr add {me.ip}/8 dev {me.interface}",
-        ]
-        if _IPV6.exists():
-            lines.append(me.ipv6_line())
-        for other in self.layout.hosts:
-            if other.name != name:
+        own = " noprefixroute" if len(nics) > 1 else ""
+        lines = ["link set dev lo up"]
+        for me in nics:
+            lines += [
+                f"link set dev {me.interface} mtu {self.layout.mtu} up",
+                f"addr add {me.ip}/8 dev {me.interface}{own}",
+            ]
+            if _IPV6.exists():
+                lines.append(me.ipv6_line() + own)
+            for other in self._reached_from(me):
                 lines += [
                     f"neigh replace {address} lladdr {other.mac} dev {me.interface} nud permanent"
                     for address in ([other.ip, other.ipv6] if _IPV6.exists() else [other.ip])
                 ]
         _ip_batch(lines, inside)
-        _no_offloads(me.interface, inside)
+        if len(nics) > 1:
+            self._route_by_nic(nics, inside)
+        for me in nics:
+            _no_offloads(me.interface, inside)
+
+    def _reached_from(self, me: HostLayout) -> list[HostLayout]:
+        """NICs of other hosts to which there is a way."""
+        return [h for h in self.layout.hosts if h.machine != me.machine and h.plane == me.plane]
+
+    def _route_by_nic(self, nics: list[HostLayout], inside: list[str]) -> None:
+        """What is sent from the address of a NIC leaves by it; from none, by the NIC of the destination's number, as rdma_cm chooses, too
+        (LiveProcess::nic_towards)."""
+        ipv4 = "".join(f"echo 0 > /proc/sys/net/ipv4/conf/{name}/rp_filter;" for name in ("all", "default"))
+        each = "".join(f"echo 0 > /proc/sys/net/ipv4/conf/{me.interface}/rp_filter;" for me in nics)
+        subprocess.run([*inside, "sh", "-c", ipv4 + each], check=True)
+        families = [("-4", "10.0.0.0/8", "ip")]
+        if _IPV6.exists():
+            families.append(("-6", "fd00::/64", "ipv6"))
+        for option, network, kind in families:
+            lines = []
+            for me in nics:
+                table = 100 + me.number
+                mine = getattr(me, kind)
+                lines += [
+                    f"route add {network} dev {me.interface} src {mine} table {table}",
+                    f"rule add from {mine} lookup {table}",
+                ]
+                lines += [
+                    f"route add {getattr(other, kind)} dev {me.interface} src {mine}"
+                    for other in self._reached_from(me)
+                    if other.number == me.number
+                ]
+            first = nics[0]
+            lines.append(f"route add {network} dev {first.interface} src {getattr(first, kind)}")
+            _ip_batch(lines, inside, option)
 
 
-def _ip_batch(lines: list[str], prefix: list[str]) -> None:
+def _ip_batch(lines: list[str], prefix: list[str], *options: str) -> None:
     done = subprocess.run(
-        [*prefix, "ip", "-batch", "-"], input="\n".join(lines) + "\n", capture_output=True, text=True
+        [*prefix, "ip", *options, "-batch", "-"],
+        input="\n".join(lines) + "\n",
+        capture_output=True,
+        text=True,
     )
     if done.returncode != 0:
         words = done.stderr.strip().splitlines()

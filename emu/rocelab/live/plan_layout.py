@@ -18,7 +18,10 @@ def layout_of(plan: RunPlan) -> Layout:
             f"{len(plan.hosts)} hosts are more than the {_MOST_HOSTS} that one machine starts as processes: use --engine des, which gives the same results"
         )
     hosts = tuple(
-        HostLayout(h.name, h.ipv4, h.ipv6, h.mac, f"{h.name}-eth0", plan.ports[h.port].interface)
+        HostLayout(
+            *(h.name, h.ipv4, h.ipv6, h.mac, f"{h.machine}-eth{h.nic}", plan.ports[h.port].interface),
+            *(h.machine if h.machine != h.name else "", h.nic, h.plane),
+        )
         for h in plan.hosts
     )
     switches = []

@@ -44,6 +44,8 @@ def plug(
     programs to be more than the usual ones."""
     kept = find(run_id)
     inside = ["mnexec", "-a", str(kept.host_pid(host))]
+    if len(nics := kept.layout().nics(kept.machine(host))) > 1:
+        raise RocelabError(f"{host} has {len(nics)} NICs: a device can be plugged in for a host with one")
     me = kept.layout().host(host)
     console = Console(stderr=True)
     if kernel:

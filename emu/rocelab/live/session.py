@@ -65,7 +65,7 @@ class Session:
         self.network.start()
         return {
             "session": os.getpid(),
-            "hosts": {h.name: self.network.pid(h.name) for h in self.layout.hosts},
+            "hosts": {name: self.network.pid(name) for name in self.layout.machines()},
             "daemons": [d.pid for d in self.ovs.daemons],
             "seconds": time.monotonic() - begin,
         }

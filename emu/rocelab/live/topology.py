@@ -58,15 +58,14 @@ class Topology:
         self.plan = plan
         self.run_id = kept.directory.run_id  # of `./rocelab stat --run ID`
         self.label = plan.label
-        self.hosts = tuple(h.name for h in plan.hosts)
+        self.hosts = tuple(dict.fromkeys(h.machine for h in plan.hosts))
         self.switches = tuple(s.name for s in plan.switches)
 
     def host(self, name: str) -> Host:
         """RocelabError: there is none of this name."""
-        address = self._up().state["addresses"].get(name)
-        if address is None:
+        if name not in self.hosts:
             raise RocelabError(f"no host {name}: this topology has {', '.join(self.hosts)}")
-        return Host(self, name, address)
+        return Host(self, name, tuple(h.ipv4 for h in self.plan.hosts if h.machine == name))
 
     @property
     def now_ps(self) -> int:
@@ -125,7 +124,12 @@ class Host:
 
     topology: Topology
     name: str
-    ip: str
+    ips: tuple[str, ...]  # of its NICs
+
+    @property
+    def ip(self) -> str:
+        """Of its first NIC."""
+        return self.ips[0]
 
     def start(self, program: Sequence[str], *, dlopen: bool = False) -> Program:
         """Starts a program that uses libibverbs, unmodified, and returns at once. It ends with the topology at the latest.

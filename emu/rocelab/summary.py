@@ -74,7 +74,20 @@ def run_summary(outcome: RunOutcome) -> Summary:
         "max_rss_bytes": outcome.max_rss_bytes,
         "events": outcome.records,
         "end_s": outcome.end_ps / 1e12,
+        **_by_nic(outcome),
     }
+
+
+def _by_nic(outcome: RunOutcome) -> Summary:
+    """`nics`: counters that are not 0 by NIC, over its virtual functions; where hosts have several."""
+    if outcome.plan.nics_per_host == 1:
+        return {}
+    nics: dict[str, dict[str, int]] = {h.name: {} for h in outcome.plan.hosts}
+    for (nic, _), counters in outcome.nic_counters.items():
+        for name, value in counters.items():
+            if value:
+                nics[nic][name] = nics[nic].get(name, 0) + value
+    return {"nics": nics}
 
 
 def _from_traces(outcome: RunOutcome) -> Summary:

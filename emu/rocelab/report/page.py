@@ -63,6 +63,8 @@ def _values(result: Result) -> dict[str, Any]:
         "plan": plan,
         "limits": tables.limits(plan),
         "pauses": [(o.plan.label, tables.pause_rows(o)) for _, o in first if o.plan.pfc],
+        "nics": [(o.plan.label, tables.nic_rows(o)) for _, o in first if o.plan.nics_per_host > 1],
+        "hosts": tables.hosts_text(plan),
         "culprits": [entry for _, o in first if (entry := _culprits(o))],
         "labels": labels,
         "differing": differing,
@@ -83,7 +85,7 @@ def _heading(result: Result, plan: RunPlan) -> str:
     traffic = ", ".join(dict.fromkeys(f.group for f in plan.flows))
     switches = f"{len(plan.switches)} switch" + ("es" if len(plan.switches) != 1 else "")
     labels = ", ".join(scenario.labels) if len(scenario.labels) <= 4 else f"{len(scenario.labels)} labels"
-    return f"{traffic[:1].upper()}{traffic[1:]} among {len(plan.hosts)} hosts over {switches}: {labels}"
+    return f"{traffic[:1].upper()}{traffic[1:]} among {tables.hosts_text(plan)} over {switches}: {labels}"
 
 
 def _command(result: Result) -> str:

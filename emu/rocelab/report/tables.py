@@ -79,6 +79,44 @@ def pause_rows(outcome: RunOutcome, most: int = 16) -> list[PauseRow]:
 
 
 @dataclass(frozen=True)
+class NicRow:
+    host: str
+    sent: list[str]  # by NIC, Gb/s over the run
+    received: list[str]
+    retransmitted: list[str]  # packets
+
+
+def hosts_text(plan: RunPlan) -> str:
+    each = f" with {plan.nics_per_host} NICs each" if plan.nics_per_host > 1 else ""
+    return f"{len(plan.machines)} hosts{each}"
+
+
+def nic_rows(outcome: RunOutcome, most: int = 32) -> list[NicRow]:
+    """What each NIC of the first hosts has sent and received."""
+    seconds = outcome.end_ps / 1e12
+
+    def of(machine: str, text: Callable[[dict[str, int]], str]) -> list[str]:
+        nics = [h.name for h in outcome.plan.hosts if h.machine == machine]
+        return [
+            text({k: v for (nic, _), c in outcome.nic_counters.items() if nic == name for k, v in c.items()})
+            for name in nics
+        ]
+
+    def rate(key: str) -> Callable[[dict[str, int]], str]:
+        return lambda c: number(c.get(key, 0) * 8 / seconds / 1e9, 2) if seconds else "–"
+
+    return [
+        NicRow(
+            machine,
+            of(machine, rate("tx_bytes")),
+            of(machine, rate("rx_bytes")),
+            of(machine, lambda c: number(c.get("retransmitted_packets", 0))),
+        )
+        for machine in outcome.plan.machines[:most]
+    ]
+
+
+@dataclass(frozen=True)
 class CulpritRow:
     queue: str
     tc: int

@@ -96,7 +96,7 @@ def draw(file: Path) -> dict[str, Any]:
     if len(graph) > _MOST_DRAWN:
         return {
             "file": str(file),
-            "hosts": len(plan.hosts),
+            "hosts": len(plan.machines),
             "switches": len(plan.switches),
             "nodes": [],
             "links": [],
@@ -106,7 +106,7 @@ def draw(file: Path) -> dict[str, Any]:
     index = {name: i for i, name in enumerate(names)}
     return {
         "file": str(file),
-        "hosts": len(plan.hosts),
+        "hosts": len(plan.machines),
         "switches": len(plan.switches),
         "flows": len(plan.flows),
         "sinks": sorted({index[f.dst] for f in plan.flows}),

@@ -19,7 +19,8 @@ void LiveNics::advance(Time t) {
 
 bool LiveNics::run_until(Time limit) {
   if (nics_.size() == 1) return nics_.front()->run_until(limit);
-  for (Time t = next_event(); t < limit; t = next_event())
+  // Not before now(): to a process that time has gone on without frames may come late.
+  for (Time t = std::max(next_event(), now()); t < limit; t = std::max(next_event(), now()))
     if (run_inputs(t) || depart_all(t)) return true;
   for (const auto& nic : nics_) nic->run_until(limit);  // nothing is left to run: their clocks go on
   return false;

@@ -242,7 +242,7 @@ def test_what_cannot_be_read_is_said_with_its_line(tmp_path: Path, config: str, 
 
 def test_a_topology_that_cannot_be_had_is_the_users_file(tmp_path: Path) -> None:
     with pytest.raises(
-        RocelabError, match=r"mix/topology.txt:5: host \"h0\" has a link already: hosts with several"
+        RocelabError, match=r"mix/topology.txt:5: host \"h0\" has a link already: a NIC has one"
     ):
         made(tmp_path, topology=TOPOLOGY.replace("2 5 25Gbps", "0 5 25Gbps"))
     with pytest.raises(RocelabError, match="here is no config.txt"):

@@ -46,7 +46,7 @@ class Kept:
 
     def machine(self, host: str) -> str:
         """The host that has this name, or one of whose NICs has."""
-        return host.partition(".")[0] if host in self.state["addresses"] else host
+        return _machine(self.state, host)
 
     def host_pid(self, host: str) -> int:
         pids: dict[str, int] = self.state["hosts"]
@@ -61,6 +61,10 @@ class Kept:
 
     def layout(self) -> Layout:
         return Layout.from_json((self.directory.tmp / "layout.json").read_text())
+
+
+def _machine(state: dict[str, Any], host: str) -> str:
+    return host.partition(".")[0] if host in state.get("addresses", ()) else host
 
 
 def up(
@@ -312,7 +316,7 @@ def counters_of(kept: Kept, node: str | None = None) -> dict[str, Any]:
     ports = _port_counters(kept, segment)
     switches = {p["interface"]: p["switch"] for p in segment.ports}
     if node is not None:
-        if kept.machine(node) not in kept.state["hosts"] and node not in switches.values():
+        if _machine(kept.state, node) not in kept.state["hosts"] and node not in switches.values():
             raise RocelabError(
                 f"no node {node}: there are {', '.join([*kept.state['hosts'], *sorted(set(switches.values()))])}"
             )

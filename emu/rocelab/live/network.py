@@ -111,11 +111,12 @@ class Network:
         return [h for h in self.layout.hosts if h.machine != me.machine and h.plane == me.plane]
 
     def _route_by_nic(self, nics: list[HostLayout], inside: list[str]) -> None:
-        """What is sent from the address of a NIC leaves by it; from none, by the NIC of the destination's number, as rdma_cm chooses, too
-        (LiveProcess::nic_towards)."""
-        ipv4 = "".join(f"echo 0 > /proc/sys/net/ipv4/conf/{name}/rp_filter;" for name in ("all", "default"))
-        each = "".join(f"echo 0 > /proc/sys/net/ipv4/conf/{me.interface}/rp_filter;" for me in nics)
-        subprocess.run([*inside, "sh", "-c", ipv4 + each], check=True)
+        """What is sent from the address of a NIC leaves by it. What has no source yet leaves by the NIC of the destination's number, which is
+        what rdma_cm chooses, too (LiveProcess::nic_towards)."""
+        # Who answers may do so from an address that the route back would not choose.
+        names = ["all", *(me.interface for me in nics)]
+        unfiltered = "; ".join(f"echo 0 > /proc/sys/net/ipv4/conf/{name}/rp_filter" for name in names)
+        subprocess.run([*inside, "sh", "-c", unfiltered], check=True)
         families = [("-4", "10.0.0.0/8", "ip")]
         if _IPV6.exists():
             families.append(("-6", "fd00::/64", "ipv6"))

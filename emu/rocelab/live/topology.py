@@ -63,6 +63,7 @@ class Topology:
 
     def host(self, name: str) -> Host:
         """RocelabError: there is none of this name."""
+        self._up()
         if name not in self.hosts:
             raise RocelabError(f"no host {name}: this topology has {', '.join(self.hosts)}")
         return Host(self, name, tuple(h.ipv4 for h in self.plan.hosts if h.machine == name))

@@ -62,6 +62,54 @@ TEST(SwitchLoadBalanceTest, AheadOfAFrameAreItsOwnClassAndThoseServedBefore) {
   EXPECT_GT(bench.sent_by(3).size(), before + 8) << "the queues of class 3 are not ahead of class 4";
 }
 
+SwitchConfig balanced(LoadBalancePolicy policy) {
+  SwitchConfig config = balanced();
+  config.mechanisms.of<LoadBalanceMechanism>().policy = policy;
+  return config;
+}
+
+TEST(SwitchLoadBalanceTest, RoundRobinTakesThePortsInTurn) {
+  Bench bench(balanced(LoadBalancePolicy::kRoundRobin), uplinks());
+  for (int i = 0; i < 300; ++i) bench.send(0, i % 2 == 0 ? 2 : 3, at(1_us * i), 1000_B);
+  bench.run();
+  for (int p = 2; p < 5; ++p) EXPECT_EQ(bench.sent_by(p).size(), 100u);
+}
+
+// A port that stands still gets its share nevertheless, which a look at the queues would spare it.
+TEST(SwitchLoadBalanceTest, RandomLooksAtNoQueue) {
+  Bench bench(balanced(LoadBalancePolicy::kRandom), uplinks());
+  bench.send_pfc(2, at(0_ps), 3, 0xffff);
+  for (int i = 0; i < 300; ++i) bench.send(0, 2, at(1_us + 1_us * i), 1000_B);
+  bench.run_until(at(400_us));
+  EXPECT_GT(bench.node.model().queue_bytes(port(2), tc(3)), 70_KB);
+  EXPECT_GT(bench.sent_by(3).size(), 70u);
+  EXPECT_GT(bench.sent_by(4).size(), 70u);
+}
+
+TEST(SwitchLoadBalanceTest, TheShortestQueueIsTaken) {
+  Bench bench(balanced(LoadBalancePolicy::kLeastQueue), uplinks());
+  for (const int p : {2, 3, 4}) bench.send_pfc(p, at(0_ps), 3, 0xffff);
+  for (int i = 0; i < 90; ++i) bench.send(0, 2, at(1_us + 500_ns * i), 1000_B);
+  bench.run_until(at(100_us));
+  for (const int p : {2, 3, 4}) EXPECT_EQ(bench.node.model().queue_bytes(port(p), tc(3)), 30_KB);
+}
+
+TEST(SwitchLoadBalanceTest, AFlowletKeepsItsPortUntilAGap) {
+  SwitchConfig config = balanced(LoadBalancePolicy::kFlowlet);
+  config.mechanisms.of<LoadBalanceMechanism>().flowlet_gap = 10_us;
+  Bench bench(config, uplinks());
+  constexpr int kFlowlets = 60, kFrames = 5;
+  for (int i = 0; i < kFlowlets; ++i)
+    for (int f = 0; f < kFrames; ++f) bench.send(0, 2, at(100_us * i + 10_us * f), 1000_B);
+  bench.run();
+  std::size_t used = 0;
+  for (const int p : {2, 3, 4}) {
+    EXPECT_EQ(bench.sent_by(p).size() % kFrames, 0u) << "a flowlet is not divided";
+    used += bench.sent_by(p).size() > 0;
+  }
+  EXPECT_EQ(used, 3u) << "flowlets of one flow take all ports";
+}
+
 TEST(SwitchLoadBalanceTest, OtherPortsKeepTheirFrames) {
   Bench bench(balanced(), uplinks());
   for (int i = 0; i < 50; ++i) bench.send(0, 1, at(100_ns * i), 1000_B);

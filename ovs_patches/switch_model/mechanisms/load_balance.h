@@ -1,9 +1,12 @@
-// Adaptive load balancing: each frame takes, of the equal-cost ports of its route, one with a short queue.
-// Source: S. N. Avci, Z. Li, F. Liu, "Congestion Aware Priority Flow Control in Data Center Networks", IFIP
-// Networking 2016, II-H and table II, where it is DeTail's: two thresholds part the ports into bands, and one
-// of the best band is drawn. Frames of a flow overtake one another: transports must bear that.
-// The route's port comes from Open vSwitch or the route table; PortConfig::equal_cost says which others are
-// as good.
+// Load balancing: which of the equal-cost ports of its route a frame takes.
+// `bands` is the adaptive form of S. N. Avci, Z. Li, F. Liu, "Congestion Aware Priority Flow Control in Data
+// Center Networks", IFIP Networking 2016, II-H and table II, where it is DeTail's: two thresholds part the
+// ports into bands, and one of the best band is drawn. `random` and `round-robin` spray without a look at the
+// queues (A. Dixit et al., "On the Impact of Packet Spraying in Data Center Networks", INFOCOM 2013),
+// `least-queue` takes the shortest. `flowlet` draws a port anew only behind a gap of a flow (E. Vanini et
+// al., "Let it Flow", NSDI 2017), so that frames rarely overtake one another; all others let them. The
+// route's port comes from Open vSwitch or the route table; PortConfig::equal_cost says which others are as
+// good.
 #pragma once
 
 #include <array>
@@ -21,9 +24,14 @@
 
 namespace rocelab {
 
+enum class LoadBalancePolicy : std::uint8_t { kBands, kRandom, kRoundRobin, kLeastQueue, kFlowlet };
+
 struct LoadBalanceParams {
   bool enabled = false;
+  LoadBalancePolicy policy = LoadBalancePolicy::kBands;
   Bytes low = 16_KB, high = 32_KB;  // table II
+  Duration flowlet_gap = 50_us;
+  bool accept_go_back_n = false;
 };
 
 class LoadBalanceMechanism {
@@ -48,7 +56,15 @@ class LoadBalanceMechanism {
   const Counters& counters(PortId port) const { return counters_[port.value]; }
 
  private:
+  struct Flowlet {
+    Time last = Time::never();
+    PortId port;
+  };
+  Bytes ahead(PortId port, Tc tc) const;
   int band(PortId port, Tc tc) const;
+  std::uint64_t cost(PortId port, const Packet& packet) const;
+  PortId draw(PortId out, const Packet& packet);
+  Flowlet& flowlet_of(const Packet& packet);
   const std::vector<PortId>& set_of(PortId out) const { return sets_[set_of_[out.value]]; }
 
   Params params_;
@@ -58,6 +74,8 @@ class LoadBalanceMechanism {
   std::vector<std::size_t> set_of_;              // by port
   std::array<TcMask, kTrafficClasses> ahead_{};  // by class: itself, and those that are served before it
   std::vector<Counters> counters_;
+  std::vector<std::size_t> turns_;  // by set: round robin
+  std::vector<Flowlet> flowlets_;   // by a hash of the flow
 };
 
 }  // namespace rocelab

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "base/check.h"
 #include "emu/world/host_identity.h"
@@ -345,15 +346,25 @@ std::size_t FlowProgram::poll(Time now) {
   return count;
 }
 
-void FlowProgram::fail(Transfer& t, int status) {
-  if (t.record.over) return;
+// One takes others along, in chains that may be long.
+void FlowProgram::fail(Transfer& first, int first_status) {
+  failing_.emplace_back(slot_of(first), first_status);
+  if (std::exchange(fails_others_, true)) return;
+  for (; !failing_.empty(); failing_.pop_front()) {
+    const auto [slot, status] = failing_.front();
+    if (!transfers_[slot].record.over) fail_one(transfers_[slot], status);
+  }
+  fails_others_ = false;
+}
+
+void FlowProgram::fail_one(Transfer& t, int status) {
   t.record.over = any_failed_ = true;
   t.record.status = status;
   if (t.script.is_requester() || t.script.flow().op != app::Op::kRead) --unfinished_;
   for (const std::uint32_t slot : starts_.failed(t.script.flow().id))
-    fail(transfers_[slot], TransferRecord::kGeneralError);
-  if (const app::SharedLanes* shared = shared_by(t))
-    for (const std::uint32_t slot : shared->members()) fail(transfers_[slot], status);
+    failing_.emplace_back(slot, TransferRecord::kGeneralError);
+  if (app::SharedLanes* shared = shared_by(t); shared != nullptr && shared->fail())
+    for (const std::uint32_t slot : shared->members()) failing_.emplace_back(slot, status);
 }
 
 void FlowProgram::handle(const Cqe& cqe, Time now) {

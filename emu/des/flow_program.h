@@ -8,8 +8,10 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/units.h"
@@ -104,6 +106,7 @@ class FlowProgram {
   void post_send(Transfer& transfer, std::size_t lane, const app::WorkRequest& request, Time now);
   void post_recv(Transfer& transfer, std::size_t lane, const app::WorkRequest& request);
   void fail(Transfer& transfer, int status);
+  void fail_one(Transfer& transfer, int status);
 
   const RunPlan& plan_;
   const std::uint32_t host_;
@@ -122,6 +125,8 @@ class FlowProgram {
   Time deadline_ = Time::never();
   Time over_since_ = Time::never();
   bool any_failed_ = false;
+  std::deque<std::pair<std::uint32_t, int>> failing_;  // slots that fail with others, and their status
+  bool fails_others_ = false;
 };
 
 }  // namespace rocelab::des

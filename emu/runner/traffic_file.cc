@@ -185,7 +185,7 @@ std::vector<std::string> traffic_file_omissions(const RunPlan& plan) {
   std::vector<std::string> omissions;
   omit(
       plan, omissions, [](const Flow& f) { return f.after_count > 0; },
-      "begin when others have ended (they begin at the epoch there)");
+      "begin when others have ended (they begin as early as they could there)");
   std::ranges::move(plain_omissions(plan), std::back_inserter(omissions));
   return omissions;
 }

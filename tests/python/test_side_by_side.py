@@ -77,7 +77,7 @@ def test_what_flow_txt_cannot_say_of_them_is_warned_of(tmp_path: Path) -> None:
     said: list[str] = []
     interchange.export(SCENARIO, "hpcc", tmp_path, warn=said.append)
     assert (
-        "flow.txt cannot say, and leaves out, that 5 flows begin when others have ended (they begin at the epoch there)"
+        "flow.txt cannot say, and leaves out, that 5 flows begin when others have ended (they begin as early as they could there)"
         in said
     )
     text = (tmp_path / "topology.txt").read_text()

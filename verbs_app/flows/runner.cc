@@ -8,6 +8,7 @@
 #include <cstring>
 #include <limits>
 #include <stdexcept>
+#include <utility>
 
 #include "verbs_app/common/clock.h"
 #include "verbs_app/flows/pattern.h"
@@ -272,15 +273,27 @@ void Runner::settle(Transfer& t, bool was_over) {
   if (t.record().timed_out()) return;
   mesh_->tell_failed(peer_of(t), t.flow().id, t.record().status);
   for (const std::uint32_t slot : starts_.failed(t.flow().id))
-    fail(transfers_[slot], "waits for flow " + std::to_string(t.flow().id) + ", which failed");
-  if (t.shared() != nullptr)
-    for (const std::uint32_t slot : t.shared()->members()) fail(transfers_[slot], t.record().status);
+    failing_.emplace_back(slot, "waits for flow " + std::to_string(t.flow().id) + ", which failed");
+  if (t.shared() != nullptr && t.fail_shared())
+    for (const std::uint32_t slot : t.shared()->members()) failing_.emplace_back(slot, t.record().status);
+  fail_others();
 }
 
 void Runner::fail(Transfer& t, const std::string& why) {
-  const bool was_over = t.record().over();
-  t.fail(why);
-  settle(t, was_over);
+  failing_.emplace_back(t.script().slot(), why);
+  fail_others();
+}
+
+// One takes others along, in chains that may be long.
+void Runner::fail_others() {
+  if (std::exchange(fails_others_, true)) return;
+  for (; !failing_.empty(); failing_.pop_front()) {
+    Transfer& t = transfers_[failing_.front().first];
+    const bool was_over = t.record().over();
+    t.fail(failing_.front().second);
+    settle(t, was_over);
+  }
+  fails_others_ = false;
 }
 
 void Runner::look_at_peers() {

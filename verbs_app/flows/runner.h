@@ -8,9 +8,11 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "verbs_app/common/rdma.h"
@@ -69,6 +71,7 @@ class Runner {
   void look_at_peers();
   void settle(Transfer& t, bool was_over);
   void fail(Transfer& t, const std::string& why);
+  void fail_others();
   void verify();
   void leave();
   std::size_t host_index(const std::string& name) const;
@@ -85,6 +88,8 @@ class Runner {
   StartList starts_;
   Alarms alarms_;
   Lifetimes lifetimes_;
+  std::deque<std::pair<std::uint32_t, std::string>> failing_;  // slots that fail with others, and why
+  bool fails_others_ = false;
   std::size_t unfinished_ = 0;  // transfers that will end with a completion of ours
   std::int64_t epoch_ = 0, epoch_date_ = 0;
   std::int64_t last_look_ = 0;

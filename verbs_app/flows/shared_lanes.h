@@ -47,6 +47,8 @@ class SharedLanes {
         lane.turns.pop_front();
     }
   }
+  // All of its flows fail together: true for the first one that says so.
+  bool fail() { return !std::exchange(failed_, true); }
   void completed(std::size_t lane, std::uint64_t requests) { lanes_[lane].posted -= requests; }
 
  private:
@@ -58,6 +60,7 @@ class SharedLanes {
   std::vector<std::pair<std::int64_t, std::uint32_t>> starts_;
   std::uint32_t owner_ = 0xffffffff;
   std::vector<Lane> lanes_;
+  bool failed_ = false;
 };
 
 }  // namespace rocelab::app

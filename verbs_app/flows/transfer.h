@@ -65,6 +65,7 @@ class Transfer {
   void begin(std::int64_t epoch) { epoch_ = epoch; }
   void start(std::int64_t now);  // requester
   const SharedLanes* shared() const { return shared_; }
+  bool fail_shared() { return shared_->fail(); }
   void fill(std::int64_t now);  // a stream's requests that are due
   void stop();                  // its time is up; the source's queue pairs begin no other message
   void on_completion(const ibv_wc& wc, std::int64_t now);

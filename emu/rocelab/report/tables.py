@@ -229,7 +229,7 @@ def collective_rows(summary: dict[str, Any], mean: Callable[[list[float]], float
     """Per label and workload, over seeds, iterations and groups."""
     found: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for run in summary["runs"]:
-        for collective in run["collectives"] if run["complete"] else []:
+        for collective in run.get("collectives", []) if run["complete"] else []:
             found.setdefault((run["label"], collective["workload"]), []).append(collective)
     return [_collective_row(*key, each, mean) for key, each in found.items()]
 

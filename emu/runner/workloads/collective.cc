@@ -63,6 +63,8 @@ std::optional<SchemaProblem> Collective::problem_of(const Params& params) {
 }
 
 void Collective::read(ConfigSection& section, WorkloadSettings& w, const WorkloadContext& context) {
+  if (section.has("stop")) section.fail_at("stop", "is not for collectives: give it fewer iterations");
+  if (w.service != FlowService::kRc) section.fail_at("service", "must be \"rc\": a collective loses nothing");
   operation_ = static_cast<CollectiveOperation>(section.choice("operation", operation_names(), 0));
   const std::span<const CollectiveAlgorithm> algorithms = algorithms_of(operation_);
   std::vector<std::string_view> names;
@@ -96,7 +98,6 @@ void Collective::check(ConfigSection& section, const WorkloadSettings& w, const 
   if (w.size.max.count() < ranks_per_group())
     section.fail_at("size",
                     "is less than a byte for each of the " + std::to_string(ranks_per_group()) + " ranks");
-  if (w.service != FlowService::kRc) section.fail_at("service", "must be \"rc\": a collective loses nothing");
   if (w.op == FlowOp::kRead)
     section.fail_at("op",
                     "must be \"write\" or \"send\": a rank that reads does not know when the data is there");
@@ -108,6 +109,11 @@ void Collective::check(ConfigSection& section, const WorkloadSettings& w, const 
 }
 
 void Collective::check_amount(ConfigSection& section, const WorkloadSettings& w) const {
+  const double ranks = ranks_per_group();
+  if (operation_ != CollectiveOperation::kBroadcast && algorithm_ != CollectiveAlgorithm::kHalvingDoubling &&
+      ranks * (ranks - 1) > static_cast<double>(kMostFlows))
+    section.fail_at("algorithm", "makes more than " + std::to_string(kMostFlows) + " flows of " +
+                                     std::to_string(ranks_per_group()) + " ranks");
   const CollectiveSchedule schedule = schedule_of(operation_, algorithm_, ranks_per_group(), root_);
   const double each = static_cast<double>(w.size.max.count()) / schedule.blocks,
                chunk = static_cast<double>(params.chunk.count());

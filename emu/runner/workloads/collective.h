@@ -30,12 +30,14 @@ class Collective final : public Workload {
   static constexpr std::string_view kName = "collective";
   static constexpr WorkloadKeys kKeys{.hosts = false, .size = false, .persistent = true};
   static constexpr std::array<std::string_view, 2> kRequired = {"operation", "size"};
-  static constexpr std::array<KeyText, 4> kOwnKeys = {
+  static constexpr std::array<KeyText, 5> kOwnKeys = {
       {{"operation", "required", "`all-reduce`, `all-gather`, `reduce-scatter`, `all-to-all`, `broadcast`",
         ""},
        {"algorithm", "the first one",
         "`ring`, `halving-doubling`; all-to-all: `direct`, `pairwise`; broadcast: `ring`, `tree`",
         "who sends what to whom in which step (docs/collectives.md)"},
+       {"size", "required", "at most 1000 GB",
+        "of the buffer at each rank, as nccl-tests counts it (docs/collectives.md)"},
        {"ranks", "all hosts", "names, at least 2", "hosts in rank order"},
        {"root", "rank 0 of each group", "one of the ranks; one group", "of a broadcast: who has the data"}}};
   static Schema<Params> schema();

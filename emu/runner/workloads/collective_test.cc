@@ -224,13 +224,15 @@ TEST(CollectiveTest, MistakesAreNamedWhereTheyStand) {
   EXPECT_EQ(complaint("operation = \"all-gather\"\nsize = \"3B\"\n"),
             "workload.collective.size is less than a byte for each of the 4 ranks");
   EXPECT_EQ(complaint(reduce + "service = \"uc\"\n"),
-            "workload.collective.queue_pairs = \"persistent\" needs service \"rc\" and flows without a stop");
+            "workload.collective.service must be \"rc\": a collective loses nothing");
   EXPECT_EQ(complaint(reduce + "op = \"read\"\n"),
             "workload.collective.op must be \"write\" or \"send\": a rank that reads does not know when the "
             "data is there");
   EXPECT_EQ(complaint(reduce + "queue_pairs = \"ahead\"\n"),
             "workload.collective.queue_pairs must be \"persistent\": a rank keeps its queue pairs through "
             "all steps");
+  EXPECT_EQ(complaint(reduce + "stop = \"1ms\"\n"),
+            "workload.collective.stop is not for collectives: give it fewer iterations");
   EXPECT_EQ(complaint(reduce + "skew = 1\n"),
             "workload.collective.skew is that of operation = \"all-to-all\"");
   EXPECT_EQ(complaint(std::string(kExchange) + "skew = 0.7\n"),

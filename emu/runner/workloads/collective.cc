@@ -187,14 +187,14 @@ void Collective::draw(FlowDraw& draw) const {
     std::vector<Duration> begins;
     for (std::size_t r = 0; r < hosts.size(); ++r) begins.push_back(draw.jitter());
     std::vector<std::vector<FlowEnd>> before(hosts.size());  // of each rank, in the last iteration
+    std::vector<CollectivePiece> pieces;  // the same in all iterations, but where loads are drawn
     for (std::uint32_t i = 0; i < params.iterations; ++i) {
       const std::vector<double> loads = draw_loads(draw);
-      const std::vector<CollectivePiece> pieces =
-          pieces_of(schedule,
-                    [&](std::uint32_t, std::uint32_t block) {
-                      return offset_of(w.size.max, schedule.blocks, block, loads);
-                    },
-                    {params.chunk.count(), params.dependencies, in_order});
+      const auto offsets = [&](std::uint32_t, std::uint32_t block) {
+        return offset_of(w.size.max, schedule.blocks, block, loads);
+      };
+      if (i == 0 || !loads.empty())
+        pieces = pieces_of(schedule, offsets, {params.chunk.count(), params.dependencies, in_order});
       const auto first = static_cast<std::uint32_t>(draw.flows());
       std::vector<std::vector<FlowEnd>> ends(hosts.size());
       for (std::uint32_t p = 0; p < pieces.size(); ++p) {

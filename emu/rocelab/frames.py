@@ -22,8 +22,8 @@ RETRANSMIT_BY_TIMEOUT = 1  # mark of a retransmit record; 0: by NAK or NACK
 
 
 def node_of(source: str) -> str:
-    """The node that wrote an event file: "h1.0" is VF 0 of host h1, "s1" a switch."""
-    return source.partition(".")[0]
+    """The node that wrote an event file: "h1.0" is VF 0 of host h1, "h1.1.0" of the NIC h1.1, "s1" a switch."""
+    return source.rpartition(".")[0] or source
 
 
 def by_node(outcome: RunOutcome, nodes: Iterable[str]) -> dict[str, Array]:

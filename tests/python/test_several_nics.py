@@ -59,6 +59,9 @@ def test_results_have_the_counters_of_each_nic(tmp_path: Path) -> None:
     assert incast > 1.5 * run["nics"]["h1.0"]["rx_bytes"], "the receiver of the incast is one NIC"
     page = (tmp_path / "report.html").read_text()
     assert "4 hosts with 2 NICs each" in page and "<h2>NICs</h2>" in page
+    traced = set(result.events()["node"])
+    assert {"h1.0", "h1.1"} <= traced and "h1" not in traced
+    assert len(result.flows) == len(result.flows.dropna(subset=["fct_s"]))
     counted = result.counters[result.counters["name"] == "rx_bytes"].set_index("node")["value"]
     assert counted["h1.1"] == incast
 

@@ -185,3 +185,21 @@ def test_a_foreign_device_takes_no_host_with_several_nics(hosts: Hosts) -> None:
     plug = [str(ROCELAB), "plug", "--run", hosts.kept.directory.run_id, "--host", "h1", "--tap", "t0"]
     done = subprocess.run(plug, capture_output=True, text=True, cwd=ROOT, timeout=60)
     assert done.returncode != 0 and "h1 has 2 NICs" in done.stderr + done.stdout
+
+
+def test_a_peer_in_another_plane_is_refused_with_a_line(tmp_path: Path) -> None:
+    """Two planes of a switch each: NIC 1 of h2 has no way to NIC 0 of h1."""
+    with kept_hosts(HERE / "planes.toml", "roce") as hosts:
+        words = ["ib_write_bw", "-F", "-x", "1", "-n", "10"]
+        with hosts.program("h1", [*words, "-d", "rocelab0"], tmp_path / "server") as server:
+            hosts.wait_for_listener("h1", 18515, server)
+            ask = [*words, "-d", "rocelab1", "10.0.0.1"]
+            with hosts.program("h2", ask, tmp_path / "client") as client:
+                assert client.wait(120) != 0
+        assert "no link leads from this NIC to it" in (tmp_path / "client").read_text()
+        for nic in (0, 1):
+            listed = _said(hosts, "h2", "ibv_devinfo", "-d", f"rocelab{nic}")
+            assert "PORT_ACTIVE" in listed
+        assert " 0% packet loss" in _said(hosts, "h1", "ping", "-c", "2", "10.0.1.2")
+        crossed = _said(hosts, "h1", "ping", "-c", "1", "-W", "1", "-I", "10.0.0.1", "10.0.1.2", status=1)
+        assert "100% packet loss" in crossed

@@ -1,6 +1,7 @@
 // LivePairTest: two real processes in lock step over a segment, and between them the least that a switch can
-// be: every frame goes out of the other port one serialisation and one link delay later. No namespaces, no
-// OVS: what is tested with it is the clock, the edge to the segment, and threads in experiment time.
+// be: every frame goes out of the other host's port one serialisation and one link delay later, where hosts
+// have several NICs of the one of the same number. No namespaces, no OVS: what is tested with it is the
+// clock, the edge to the segment, and threads in experiment time.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -60,7 +61,8 @@ class LivePairTest : public ::testing::Test {
     nic.mode = mode;
     make_segment(nic, vfs_per_host, processes);
   }
-  void make_segment(NicConfig nic, std::uint32_t vfs_per_host, std::uint32_t processes) {
+  void make_segment(NicConfig nic, std::uint32_t vfs_per_host, std::uint32_t processes,
+                    std::uint8_t nics = 1) {
     last_due_ = {};
     sent_.clear();
     std::filesystem::remove(path_);
@@ -69,7 +71,13 @@ class LivePairTest : public ::testing::Test {
     plan.run_id = "pair";
     nic.link_rate = kRate;
     nic.link_delay = kDelay;
-    plan.world = star(2, nic);
+    plan.world = star(2 * nics, nic);
+    for (std::uint8_t entry = 0; entry < 2 * nics && nics > 1; ++entry) {
+      HostEntry& host = plan.world.hosts[entry];
+      host.nics = nics;
+      host.nic_number = entry % nics;
+      std::snprintf(host.name, sizeof host.name, "h%d.%d", entry / nics + 1, entry % nics);
+    }
     plan.vfs_per_host = vfs_per_host;
     plan.frames_per_vf = 4096;
     plan.expected_participants = processes;
@@ -100,17 +108,18 @@ class LivePairTest : public ::testing::Test {
     const std::uint32_t per_host = segment_->header().vfs_per_host;
     std::vector<lockstep::FrameRing> tx, rx;
     std::vector<lockstep::IndexRing> returns, refill;
-    for (std::uint32_t vf = 0; vf < 2 * per_host; ++vf) {
+    const auto hosts = static_cast<std::uint32_t>(segment_->hosts().size());
+    for (std::uint32_t vf = 0; vf < hosts * per_host; ++vf) {
       tx.push_back(segment_->tx(vf));
       rx.push_back(segment_->rx(vf));
       returns.push_back(segment_->returns(vf));
       refill.push_back(segment_->refill(vf));
     }
     std::size_t ended = 0;
-    while (ended < children.size()) {
+    while (ended < children.size() * segment_->hosts()[0].nics) {
       ended += coordinator.take_ended().size();
       if (!coordinator.wait_ready(1'000'000)) continue;
-      for (std::uint32_t host = 0; host < 2; ++host) forward(host, tx, rx, coordinator);
+      for (std::uint32_t host = 0; host < hosts; ++host) forward(host, tx, rx, coordinator);
       for (auto& ring : returns) {
         for (const std::uint32_t* f = ring.front(); f != nullptr; f = ring.front()) {
           EXPECT_TRUE(refill[segment_->owner_of(*f)].push(*f));
@@ -140,7 +149,9 @@ class LivePairTest : public ::testing::Test {
       const auto parsed = parse_frame(segment_->frame(d.frame).first(d.length));
       ASSERT_TRUE(parsed.has_value());
       sent_.push_back({segment_->owner_of(d.frame), last_due_[host], parsed->address.dscp, parsed->roce.psn});
-      const std::uint32_t to = (1 - host) * per_host + vf_of_qpn(parsed->roce.dest.value);
+      const auto hosts = static_cast<std::uint32_t>(segment_->hosts().size());
+      const std::uint32_t other = (host + hosts / 2) % hosts;
+      const std::uint32_t to = other * per_host + vf_of_qpn(parsed->roce.dest.value);
       d.due_ps += (serialisation + kDelay).ps();
       EXPECT_TRUE(rx[to].push(d));
       coordinator.note_input(to, Time::from_ps(d.due_ps));
@@ -153,8 +164,8 @@ class LivePairTest : public ::testing::Test {
     std::uint8_t dscp = 0;
     Psn psn;
   };
-  std::array<Time, 2> last_due_{};  // of each host's link to the switch
-  std::vector<Sent> sent_;          // of both, each's in the order in which they reached the switch
+  std::array<Time, 2 * kMaxNicsPerHost> last_due_{};  // of each host's link to the switch
+  std::vector<Sent> sent_;  // of both, each's in the order in which they reached the switch
   std::filesystem::path path_;
   std::unique_ptr<Segment> segment_;
   Shared* shared_;

@@ -7,6 +7,8 @@ import numpy as np
 
 from rocelab.model import RunPlan
 
+_NARROW = 0.3  # of the distance that switches of a tier would have if they stood evenly
+
 
 def graph_of(plan: RunPlan) -> nx.Graph:
     """Hosts and switches; an edge's `links` is how many links there are between two nodes."""
@@ -43,7 +45,9 @@ def positions(plan: RunPlan, graph: nx.Graph) -> dict[str, tuple[float, float]]:
             n: [positions[m][0] for m in graph[n] if m in positions and distance[m] < tier] for n in names
         }
         spread = {n: float(np.mean(c)) for n, c in centres.items()}
-        if len(set(spread.values())) < len(names):  # all above the same middle, as spines are
+        gaps = np.diff(sorted(spread.values()))
+        # Above the same middle, as spines are, or nearly, as the rails of hosts with several NICs.
+        if len(names) > 1 and gaps.min() < _NARROW * len(hosts) / len(names):
             spread = dict(zip(names, np.linspace(0.08, 0.92, len(names)) * (len(hosts) - 1)))
         positions |= {n: (spread[n], float(tier) * len(hosts) * 0.35) for n in names}
     return positions

@@ -67,10 +67,8 @@ TEST(RoutingTest, NicsOfOnePlaneReachEachOtherAndNoneOfAnother) {
       for (std::uint32_t dst = 0; dst < t.hosts(); ++dst) {
         if (src == dst) continue;
         const std::uint16_t port = static_cast<std::uint16_t>(0xc000 + src);
-        if (t.reaches(src, dst))
-          ASSERT_EQ(walk(t, routing, rules, src, dst, port), static_cast<int>(routing.path(src, dst).size()));
-        else
-          ASSERT_EQ(walk(t, routing, rules, src, dst, port), -1) << t.kind << " " << src << "->" << dst;
+        const int expected = t.reaches(src, dst) ? static_cast<int>(routing.path(src, dst).size()) : -1;
+        ASSERT_EQ(walk(t, routing, rules, src, dst, port), expected) << t.kind << " " << src << "->" << dst;
       }
   }
 }

@@ -86,7 +86,9 @@ TEST(WorkloadTest, NicsSendToTheirOwnNumberOnOtherHostsUnlessAnyMayBe) {
         EXPECT_EQ(senders.size(), 12u) << text;
         EXPECT_EQ(receivers.size(), 12u) << text;
       }
-      if (kind.find("h6.1") != kind.npos) EXPECT_EQ(flows.size(), nic == "any" ? 10u : 5u) << text;
+      if (kind.find("h6.1") != kind.npos) {
+        EXPECT_EQ(flows.size(), nic == "any" ? 10u : 5u) << text;
+      }
     }
 }
 

@@ -93,6 +93,10 @@ bool DesRun::advance(std::uint64_t steps) {
   return over_;
 }
 
+void DesRun::flush() {
+  for (const auto& trace : switch_traces_) trace->flush();
+}
+
 void DesRun::finish() {
   network_.settle(std::max(engine_.now(), std::min(stop_, engine_.next_event())));
   for (const auto& trace : host_traces_)

@@ -53,6 +53,7 @@ class DesRun {
 
   // At most so many windows (or instants). True: the run is over.
   bool advance(std::uint64_t steps);
+  void flush();  // event files of switches have all records up to now(), for a reader that watches the run
   Time now() const { return engine_.now(); }
   std::uint64_t windows() const { return engine_.steps(); }
   bool complete() const { return network_.programs_running() == 0; }  // every program came to its end

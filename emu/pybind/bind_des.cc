@@ -93,6 +93,7 @@ void bind_des(py::module_& m) {
            "other parts of it, and their results.")
       .def("advance", &DesRun::advance, "steps"_a, py::call_guard<py::gil_scoped_release>(),
            "At most so many windows; True when the run is over.")
+      .def("flush", &DesRun::flush, "Event files of switches have all records up to now_ps.")
       .def_property_readonly("now_ps", [](const DesRun& run) { return run.now().ps(); })
       .def_property_readonly("windows", &DesRun::windows)
       .def_property_readonly("threads", [](const DesRun& run) { return run.engine().threads(); })

@@ -39,6 +39,7 @@ class SwitchTrace final : public TraceSink {
   // The state of `model` as it stands at `now`.
   void sample(const Switch& model, Time now);
   Digest digest() { return hash_.digest(); }
+  void flush() { file_.flush(); }  // the event file has all records up to here
   // Event file up to here, and the digest in hex beside it.
   void save();
   bool failed() const { return failed_ || !file_.error().empty(); }  // a write did not succeed

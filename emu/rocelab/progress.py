@@ -12,6 +12,7 @@ from rocelab.errors import RocelabError
 from rocelab.model import RunPlan
 
 _REPEAT_AFTER = 0.2  # seconds
+WATCHED_EVERY = 1.0  # seconds between flushes of event files that somebody watches
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,8 @@ class Progress:
     phase: str
     now_ps: int = 0
     flows_done: int = 0
+    traces: Path | None = None  # folder of the run's event files, which grow while it lasts
+    flushed_ps: int = -1  # event files of switches have all records up to here; -1: unknown
 
 
 Report = Callable[[Progress], None]
@@ -29,7 +32,7 @@ Report = Callable[[Progress], None]
 
 class ProgressLines:
     """Progress for other programs, in a file that each run of a scenario adds to: a line of JSON with `run` (its index), `runs`, `label`, `seed`,
-    `phase`, `now_ps`, `limit_ps`, `flows` and `flows_done`, whenever one of the first changes and a few times a second.
+    `phase`, `now_ps`, `limit_ps` and `flushed_ps`, whenever one of the first changes and a few times a second.
     """
 
     def __init__(self, path: Path, runs: int) -> None:
@@ -53,5 +56,20 @@ class ProgressLines:
         self._said, self._said_at = what, now
         line = {"run": self._run, "runs": self._runs, "label": plan.label, "seed": plan.seed}
         line |= {"phase": progress.phase, "now_ps": progress.now_ps, "limit_ps": plan.limit_ps}
+        line["flushed_ps"] = progress.flushed_ps
         self._file.write(json.dumps(line) + "\n")
         self._file.flush()
+
+
+class Flushes:
+    """When an engine flushes the event files of a run that somebody watches: once a second."""
+
+    def __init__(self, watched: bool) -> None:
+        self._due = 0.0 if watched else float("inf")
+
+    def is_due(self) -> bool:
+        now = time.monotonic()
+        if now < self._due:
+            return False
+        self._due = now + WATCHED_EVERY
+        return True

@@ -51,11 +51,13 @@ def run(
     execute: Execute | None = None,
     report: Callable[[Any], None] = lambda _: None,
     on_outcome: OnOutcome = lambda _: None,
+    watched: bool = False,
 ) -> Result:
     """Runs all labels and seeds of a scenario and saves the result (default: out/NAME).
 
     `report` is told where a run stands (rocelab.progress.Progress), `on_outcome` of each run that ended. `execute` drives
-    one plan; without it the engine does. What ends the whole thing early is raised after saving what there is.
+    one plan; without it the engine does. `watched`: somebody reads event files while runs last. What ends the whole thing early is raised
+    after saving what there is.
     """
     if engine not in ENGINES:
         raise RocelabError(f"engine {engine!r} does not exist; use {' or '.join(ENGINES)}")
@@ -73,7 +75,7 @@ def run(
     check_writable(folder, _ELSEWHERE)
     outcomes: list[RunOutcome] = []
     try:
-        with _driver(engine, execute, folder, pcap, report) as drive:
+        with _driver(engine, execute, folder, pcap, report, watched) as drive:
             for plan in plans:
                 outcomes.append(drive(plan))
                 on_outcome(outcomes[-1])
@@ -88,7 +90,12 @@ def run(
 
 @contextmanager
 def _driver(
-    engine: str, execute: Execute | None, folder: Path, pcap: bool, report: Callable[[Any], None]
+    engine: str,
+    execute: Execute | None,
+    folder: Path,
+    pcap: bool,
+    report: Callable[[Any], None],
+    watched: bool,
 ) -> Iterator[Execute]:
     if execute is not None:
         yield execute
@@ -97,10 +104,10 @@ def _driver(
         from rocelab.des import ranks
         from rocelab.des.engine import DesEngine
 
-        virtual = DesEngine(report, ranks=ranks.joined())
+        virtual = DesEngine(report, ranks=ranks.joined(), watched=watched)
         yield lambda plan: virtual.execute(plan, folder, pcap)
         return
     from rocelab.live.engine import LiveEngine
 
-    with LiveEngine(report) as live:
+    with LiveEngine(report, watched) as live:
         yield lambda plan: live.execute(plan, folder, pcap)

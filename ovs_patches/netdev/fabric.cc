@@ -153,6 +153,10 @@ void Fabric::publish_counters() {
   for (Port& port : ports_) port.result.counters = port.node.node.model().counters(port.id, end_);
 }
 
+void Fabric::flush_events() {
+  for (const auto& node : nodes_) node->trace.flush();
+}
+
 // A file of each switch that has some, beside its event file.
 void Fabric::save_policies() {
   const std::string folder = segment_.header().trace_dir;

@@ -75,6 +75,7 @@ class Fabric {
 
   // --- results
   void publish_counters();  // into the segment's PortResults
+  void flush_events();      // event files have all records up to now()
   void save();  // counters, event files, digests, captures. Throws RunError when one could not be written
   std::size_t switches() const { return nodes_.size(); }
   const Switch& model(std::size_t index) const { return nodes_[index]->node.model(); }

@@ -57,6 +57,27 @@ TEST(FabricTraceTest, SavesDigestEventsSamplesAndCapture) {
   std::filesystem::remove_all(folder);
 }
 
+TEST(FabricTraceTest, FlushedEventsAreInTheFileWhileTheRunGoesOn) {
+  const auto folder =
+      std::filesystem::temp_directory_path() / ("rocelab-fabric-flush-" + std::to_string(getpid()));
+  std::filesystem::create_directories(folder);
+  lockstep::SegmentPlan plan = TestPlan::make({.hosts_each = 2});
+  plan.trace_dir = folder.string();
+  plan.sample_interval = 1_us;
+  TestWorld w(plan);
+  for (int i = 0; i < 20; ++i) w.vf(1).send(at(0_us), w.host(0));
+  w.run();
+  EXPECT_EQ(std::filesystem::file_size(folder / "s1.events"), 0u);
+  w.fabric->flush_events();
+  const auto size = std::filesystem::file_size(folder / "s1.events");
+  EXPECT_GT(size, 5 * sizeof(TraceRecord));
+  EXPECT_FALSE(std::filesystem::exists(folder / "s1.digest"));
+  w.fabric->save();
+  EXPECT_EQ(std::filesystem::file_size(folder / "s1.events"), size);
+  w.fabric.reset();
+  std::filesystem::remove_all(folder);
+}
+
 TEST(FabricTraceTest, SamplingChangesNothing) {
   std::string first;
   for (const Duration interval : {Duration(), 700_ns, 10_us}) {

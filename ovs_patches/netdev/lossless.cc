@@ -259,6 +259,10 @@ char* lossless_counters_json(lossless_fabric* f) {
   return copy(f->visit([](Fabric& fabric) { return rocelab::counters_json(fabric); }));
 }
 
+void lossless_flush(lossless_fabric* f) {
+  f->visit([](Fabric& fabric) { fabric.flush_events(); });
+}
+
 bool lossless_capture(lossless_fabric* f, const char* file, const char* const interfaces[], size_t n,
                       char* error, size_t error_size) {
   try {

@@ -92,6 +92,8 @@ void lossless_get_counters(struct lossless_fabric *, size_t port, uint64_t *valu
  * switch. */
 char *lossless_show(struct lossless_fabric *, const char *name);
 char *lossless_counters_json(struct lossless_fabric *);
+/* Event files have all records up to now, for a reader that watches the run. */
+void lossless_flush(struct lossless_fabric *);
 
 /* `lossless/openqueue`: 'words' are what follows the command.  Text to be freed by
  * the caller; '*ok' says whether it is an answer or what is wrong. */

@@ -234,6 +234,20 @@ lossless_unixctl_counters(struct unixctl_conn *conn, int argc OVS_UNUSED,
 }
 
 static void
+lossless_unixctl_flush(struct unixctl_conn *conn, int argc OVS_UNUSED,
+                       const char *argv[] OVS_UNUSED, void *aux OVS_UNUSED)
+{
+    struct lossless_fabric *fabric = attached_fabric();
+
+    if (!fabric) {
+        unixctl_command_reply_error(conn, "no run is attached");
+        return;
+    }
+    lossless_flush(fabric);
+    unixctl_command_reply(conn, NULL);
+}
+
+static void
 lossless_unixctl_capture(struct unixctl_conn *conn, int argc,
                          const char *argv[], void *aux OVS_UNUSED)
 {
@@ -298,6 +312,8 @@ netdev_lossless_ctl_init(void)
                              lossless_unixctl_show, NULL);
     unixctl_command_register("lossless/counters", "", 0, 0,
                              lossless_unixctl_counters, NULL);
+    unixctl_command_register("lossless/flush", "", 0, 0,
+                             lossless_unixctl_flush, NULL);
     unixctl_command_register("lossless/openqueue",
                              "load switch|all file|builtin [at=time] "
                              "[change=drain|requeue] [name=value]... "

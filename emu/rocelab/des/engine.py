@@ -19,7 +19,7 @@ from rocelab.files import check_not_full, check_writable
 from rocelab.flow_status import incomplete
 from rocelab.model import TRACE_DTYPE, FidelityInputs, FlowRecord, RunOutcome, RunPlan, end_ps
 from rocelab.live.usage import process_peak_bytes
-from rocelab.progress import Progress, Report
+from rocelab.progress import Flushes, Progress, Report
 from rocelab.scratch import scratch_folder
 
 _REPORT_SECONDS = 0.1
@@ -29,7 +29,7 @@ _FIRST_STEPS = 64  # windows between looks at the clock; adapted to how long the
 class DesEngine:
     """`events` off: no event files and samples, only the trace_hash. `trace` off: not even that, and the run is as fast as it can be. `threads`: of runs whose scenario
     leaves them to us (engine.threads = "auto"); 0: by the cores and the size of the run. `ranks`: this process among those that share each run (ranks.py).
-    """
+    `watched`: event files are flushed once a second, for a reader that shows the run while it lasts."""
 
     def __init__(
         self,
@@ -38,8 +38,10 @@ class DesEngine:
         events: bool = True,
         threads: int = 0,
         ranks: Ranks | None = None,
+        watched: bool = False,
     ) -> None:
         self.report = report
+        self.flushes = Flushes(watched)
         self.trace = trace
         self.events = events
         self.threads = threads
@@ -71,7 +73,7 @@ class DesEngine:
                     threads=plan.native.threads or self.threads,
                     peers=self.ranks.peers if self.ranks else None,
                 )
-                self._drive(run, plan)
+                self._drive(run, plan, folder)
             except RuntimeError as e:
                 _check_disks(captures, folder)
                 raise RocelabError(f"{plan.label}, seed {plan.seed}: {e}") from e
@@ -82,15 +84,19 @@ class DesEngine:
             events = {p.stem: np.fromfile(p, dtype=TRACE_DTYPE) for p in files}
         return Found.of(run, events), time.monotonic() - begin, cpu_s
 
-    def _drive(self, run: Any, plan: RunPlan) -> None:
+    def _drive(self, run: Any, plan: RunPlan, traces: Path | None) -> None:
         """In slices, so that progress shows and ^C is heard."""
-        steps = _FIRST_STEPS
+        steps, flushed = _FIRST_STEPS, -1
         while True:
             begin = time.monotonic()
             if run.advance(steps):
                 return
             took = time.monotonic() - begin
-            self.report(Progress(plan, "run", run.now_ps, len(plan.hosts) - run.programs_running))
+            if self.flushes.is_due():
+                run.flush()
+                flushed = run.now_ps
+            done = len(plan.hosts) - run.programs_running
+            self.report(Progress(plan, "run", run.now_ps, done, traces, flushed))
             if took < _REPORT_SECONDS / 2:
                 steps *= 2
             elif took > _REPORT_SECONDS * 2:

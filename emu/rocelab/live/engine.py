@@ -31,7 +31,7 @@ from rocelab.live.reroutes import Reroutes
 from rocelab.live.usage import Usage
 from rocelab.model import TRACE_DTYPE, FidelityInputs, HostPlan, RunOutcome, RunPlan, end_ps
 from rocelab.processes import is_stopped
-from rocelab.progress import Progress, Report
+from rocelab.progress import Flushes, Progress, Report
 
 _POLL_SECONDS = 0.02
 _MORE_SHM = "traces go there: give it more (mount -o remount,size=1G; docker run --shm-size 1g), and repeat the command"
@@ -39,10 +39,11 @@ _STALL_SECONDS = 60.0  # wall time without any progress of the clock
 
 
 class LiveEngine:
-    """Use as a context manager: at its end nothing of it is left on the machine."""
+    """Use as a context manager: at its end nothing of it is left on the machine. `watched`: as of DesEngine."""
 
-    def __init__(self, report: Report = lambda _: None) -> None:
+    def __init__(self, report: Report = lambda _: None, watched: bool = False) -> None:
         self.report = report
+        self.flushes = Flushes(watched)
         self.directory = RunDirectory.create()
         self.session: SessionClient | None = None
         self.layout: Layout | None = None
@@ -76,7 +77,7 @@ class LiveEngine:
             (out / "pcap" / plan.name) if pcap and out else None,
         )
         try:
-            return run.execute(self.report)
+            return run.execute(self.report, self.flushes)
         except BaseException as e:
             self._end_session()  # programs and switch are in the middle of something
             if isinstance(e, OSError) and is_full(e):
@@ -190,7 +191,7 @@ class _Run:
     def remove(self) -> None:
         shutil.rmtree(self.dir, ignore_errors=True)
 
-    def execute(self, report: Report) -> RunOutcome:
+    def execute(self, report: Report, flushes: Flushes) -> RunOutcome:
         begin = time.monotonic()
         segment = self._create_segment()
         error: str | None = None
@@ -199,7 +200,7 @@ class _Run:
             self.reroutes.announce(segment)
             self.session.appctl("lossless/attach", str(self.path))
             self._start_programs()
-            error = self._wait(segment, report)
+            error = self._wait(segment, report, flushes)
             report(Progress(self.plan, "collect", segment.now_ps))
             self.session.ask("forget")
             self.session.appctl("lossless/detach")
@@ -253,15 +254,19 @@ class _Run:
                 machine, argv, env, self.dir / f"{machine}.out", self.dir / f"{machine}.err"
             )
 
-    def _wait(self, segment: Any, report: Report) -> str | None:
+    def _wait(self, segment: Any, report: Report, flushes: Flushes) -> str | None:
         """Until all programs have ended; what went wrong, or None."""
-        last_now, last_change = -1, time.monotonic()
+        last_now, last_change, flushed = -1, time.monotonic(), -1
         while True:
             at_limit = self.reroutes.follow(segment)
             answer = self.session.ask("poll")
             statuses = {host: answer["programs"][str(pid)] for host, pid in self.programs.items()}
             now = segment.now_ps
-            report(Progress(self.plan, "run", now, sum(s is not None for s in statuses.values())))
+            if segment.state == "running" and flushes.is_due():
+                self.session.appctl("lossless/flush")
+                flushed = now
+            done = sum(s is not None for s in statuses.values())
+            report(Progress(self.plan, "run", now, done, self.dir, flushed))
             if answer["ended_daemon"]:
                 self.broken = True
                 return str(answer["ended_daemon"])

@@ -94,6 +94,12 @@ def run(
         metavar="FILE",
         help="Also write where it stands there, a line of JSON each.",
     ),
+    watch: Optional[Path] = typer.Option(
+        None,
+        show_default=False,
+        metavar="FILE",
+        help="Also keep there, while a run lasts, its network and where its event files grow (docs/ui.md).",
+    ),
     no_install: bool = NO_INSTALL,
 ) -> int:
     """Run a scenario: show progress, compare its labels in a table, write summary.json, report.html, run.sqlite."""
@@ -114,6 +120,7 @@ def run(
         overrides=tuple(overrides),
         out=out,
         progress=progress,
+        watch=watch,
     )
     from rocelab.des import ranks
 

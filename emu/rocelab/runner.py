@@ -17,6 +17,7 @@ from rocelab.privileges import require_root
 from rocelab.progress import Progress, ProgressLines
 from rocelab.result import Result
 from rocelab.scenario import make_plans, print_warnings, read_scenario
+from rocelab.under_way import UnderWay
 
 
 def run_scenario(
@@ -28,6 +29,7 @@ def run_scenario(
     overrides: tuple[str, ...],
     out: Path | None,
     progress: Path | None = None,
+    watch: Path | None = None,
 ) -> int:
     """Exit status 0 only if every run completed."""
     engine = engine or "live"
@@ -40,12 +42,15 @@ def run_scenario(
     print_warnings(read)
     runs = len(make_plans(read))
     lines = ProgressLines(progress, runs) if progress else None
+    under_way = UnderWay(watch) if watch else None
     begin = time.monotonic()
     signal.signal(signal.SIGTERM, _interrupt)  # the same way out as ^C: nothing stays behind
     with RunDisplay(console, runs) as display:
 
         def report(at: Progress) -> None:
             display.report(at)
+            if under_way:
+                under_way.report(at)
             if lines:
                 lines.report(at)
 
@@ -56,6 +61,7 @@ def run_scenario(
             pcap=pcap,
             report=report,
             on_outcome=display.outcome,
+            watched=under_way is not None,
         )
     console.print(_table(result))
     console.print(_fidelity(result))

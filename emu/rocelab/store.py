@@ -96,8 +96,8 @@ def write(
             _insert(db, "events", frames.events_frame(outcome, run), _EVENT_COLUMNS)
             _insert_causes(db, outcome, run)
         for run, (outcome, width) in enumerate(zip(outcomes, widths)):
-            db.executemany("INSERT INTO nodes VALUES (?, ?, ?, ?, ?, ?, ?)", _node_rows(run, outcome.plan))
-            db.executemany(f"INSERT INTO ports VALUES ({_marks(10)})", _port_rows(run, outcome.plan))
+            db.executemany("INSERT INTO nodes VALUES (?, ?, ?, ?, ?, ?, ?)", node_rows(run, outcome.plan))
+            db.executemany(f"INSERT INTO ports VALUES ({_marks(10)})", port_rows(run, outcome.plan))
             glance = overview.overview(outcome, width).assign(run=run)
             _insert(db, "overview", glance, ("run", *overview.COLUMNS))
         _insert(db, "counters", frames.counters_frame(outcomes), ("run", "node", "unit", "name", "value"))
@@ -125,14 +125,16 @@ def _run_row(run: int, summary: dict[str, Any], outcome: RunOutcome, width: int)
     )
 
 
-def _node_rows(run: int, plan: RunPlan) -> list[tuple[Any, ...]]:
+def node_rows(run: int, plan: RunPlan) -> list[tuple[Any, ...]]:
+    """Of the table `nodes`."""
     at = layout.positions(plan, layout.graph_of(plan))
     return [(run, h.name, 1, h.number, h.ipv4, *map(float, at[h.name])) for h in plan.hosts] + [
         (run, s.name, 0, s.number, None, *map(float, at[s.name])) for s in plan.switches
     ]
 
 
-def _port_rows(run: int, plan: RunPlan) -> list[tuple[Any, ...]]:
+def port_rows(run: int, plan: RunPlan) -> list[tuple[Any, ...]]:
+    """Of the table `ports`."""
     node_of = {p.interface: p.switch for p in plan.ports}
     return [
         (

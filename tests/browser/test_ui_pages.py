@@ -92,6 +92,41 @@ def test_a_run_from_its_start_to_its_comparison(pages: Pages) -> None:
     pages.until(lambda: pages.see(".thumb"))
 
 
+def test_a_run_is_watched_while_it_lasts_and_its_result_takes_over(pages: Pages) -> None:
+    pages.open("#gallery")
+    pages.fill("Find", "incast.toml")
+    pages.said("4 labels")
+    pages.click("Run …")
+    for label in ("roce", "roce+pfc", "irn+pfc"):
+        pages.click(label, "label")
+    pages.fill("Seeds", "1")
+    long = ["workload.incast.size=1.5GB", "engine.limit=20s", "engine.sample_interval=200us"]
+    pages.fill("Overrides, one a line", "\n".join(long))
+    pages.fill("Result's name", "watched")
+    pages.click("Run", "button")
+    pages.click("Runs", "nav a")
+    pages.click("Watch", "main a")
+    pages.said("irn, seed 1, up to the present")
+    first = pages.until(lambda: pages.text(".clock"))
+    pages.until(lambda: pages.text(".clock") != first)
+    pages.until(lambda: pages.see(".lane.u5") or pages.see(".lane.u4"))
+    assert "longest queue" in pages.text("#page") and pages.rows("Ports")[0][3] != "0 B"
+    pages.click(pages.rows("Ports")[0][0], "tbody button.pick")
+    labels = pages.until(
+        lambda: [e.get_attribute("aria-label") for e in pages.see(".chart") if e.get_attribute("aria-label")]
+    )
+    assert any("Longest queue" in text for text in labels) and any("Rate of" in text for text in labels)
+    pages.tab_to("Experiment time")
+    pages.press(Keys.HOME)
+    stays = pages.text(".clock").split(" of ")[0]
+    end = pages.text(".clock")
+    pages.until(lambda: pages.text(".clock") != end)
+    assert pages.text(".clock").split(" of ")[0] == stays == "0 s", "who looks back stays there"
+    assert pages.findings() == []
+    pages.until(lambda: "result=watched" in pages.driver.current_url, patience=60)
+    pages.said("first retransmission")
+
+
 def test_a_run_is_stopped_by_a_click(pages: Pages) -> None:
     pages.open("#gallery")
     pages.fill("Find", "incast.toml")

@@ -7,6 +7,7 @@ import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from live_runs import HERE, ROOT, leftovers, live, recorded, runs_of, stays, wait_for
@@ -65,6 +66,23 @@ def test_a_live_run_gives_its_result(server: ui_server.Server, tmp_path: Path) -
     assert network["frames"]["bytes"]
     moments = server.ask("/api/moments?result=quick&run=0").json
     assert any(m["what"] == "longest wait of a packet" for m in moments)
+
+
+def test_a_live_run_is_watched_while_it_lasts(server: ui_server.Server) -> None:
+    begin(server, "long")
+
+    def look() -> dict[str, Any]:
+        found: dict[str, Any] = server.ask("/api/now?number=1").json["network"]
+        return found
+
+    first = wait_for(lambda: (n := look()).get("end_ps") and n, "the first look", 60)
+    assert {node["name"] for node in first["nodes"]} >= {"h1", "s1"}
+    later = wait_for(lambda: (n := look())["end_ps"] > first["end_ps"] and n, "time goes on", 60)
+    assert sum(later["frames"]["bytes"]) > 0 and max(later["frames"]["queue"]) > 0
+    assert max(later["frames"]["bin"]) == later["bins"] - 1, "up to the present"
+    assert server.post("/api/stop", {"number": 1}).status == 200
+    wait_for(lambda: server.ask("/api/queue").json[0]["state"] == "stopped", "it is stopped", 90)
+    assert server.ask("/api/now?number=1").json["network"] == {"nodes": []}
 
 
 def test_a_click_ends_a_live_run(server: ui_server.Server) -> None:

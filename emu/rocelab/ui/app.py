@@ -95,6 +95,14 @@ def make_app(pages: Path, scenarios: Path, results: Path, queue: RunQueue) -> Fa
     async def list_queue() -> Response:
         return _json(queue.entries())
 
+    @app.get("/api/now")
+    def now(number: int) -> Response:
+        """Of a run of the queue: its state, and its network while it lasts."""
+        run = queue.run(number)
+        look = run.under_way.look(run.progress) if run.under_way is not None else {"nodes": []}
+        entry = {key: value for key, value in run.as_dict().items() if key != "lines"}
+        return _json({"entry": entry, "network": look})
+
     @app.post("/api/queue")
     async def enqueue(body: OrderBody) -> Response:
         order = Order(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from rocelab.ui.database import Database, columns
@@ -28,7 +29,7 @@ def network(db: Database, run: int) -> dict[str, Any]:
     if not (db.has("overview") and db.has("ports")):
         return {**head, "end_ps": db.end_ps(run), "nodes": [], "notes": [_TOO_OLD]}
     end_ps, bin_ps = db.rows("SELECT end_ps, bin_ps FROM runs WHERE run = ?", run)[0]
-    links = _links(db, run)
+    links = links_of(db.rows(f"SELECT {PORTS} FROM ports WHERE run = ? ORDER BY node, number", run))
     index = {link["port"]: i for i, link in enumerate(links)}
     (count, bins) = db.rows("SELECT COUNT(*), MAX(bin) FROM overview WHERE run = ?", run)[0]
     stride = max(1, -(-count // _MOST_ROWS))
@@ -44,7 +45,7 @@ def network(db: Database, run: int) -> dict[str, Any]:
         "end_ps": end_ps,
         "bin_ps": bin_ps * stride,
         "bins": (bins or 0) // stride + 1,
-        "nodes": _nodes(db, run),
+        "nodes": nodes_of(db.rows(f"SELECT {NODES} FROM nodes WHERE run = ?", run)),
         "links": links,
         "frames": frames,
         "deadlocks": _deadlocks(db, run),
@@ -52,20 +53,21 @@ def network(db: Database, run: int) -> dict[str, Any]:
     }
 
 
-def _nodes(db: Database, run: int) -> list[dict[str, Any]]:
-    rows = db.rows("SELECT node, is_host, x, y FROM nodes WHERE run = ?", run)
+NODES = "node, is_host, x, y"
+PORTS = "port, node, peer, peer_port, rate_bps, delay_ps, xoff"
+
+
+def nodes_of(rows: Iterable[Sequence[Any]]) -> list[dict[str, Any]]:
+    """Of rows with the columns NODES."""
     return [
         {"name": name, "host": bool(host), "x": round(x, 4), "y": round(y, 4)} for name, host, x, y in rows
     ]
 
 
-def _links(db: Database, run: int) -> list[dict[str, Any]]:
-    """Each direction of a link once, by the port that sends; a host's is called as the host."""
+def links_of(rows: Iterable[Sequence[Any]]) -> list[dict[str, Any]]:
+    """Of rows with the columns PORTS: each direction of a link once, by the port that sends; a host's is called as the host."""
     links = []
-    for port, node, peer, peer_port, rate, delay, xoff in db.rows(
-        "SELECT port, node, peer, peer_port, rate_bps, delay_ps, xoff FROM ports WHERE run = ? ORDER BY node, number",
-        run,
-    ):
+    for port, node, peer, peer_port, rate, delay, xoff in rows:
         common = {"rate_bps": rate, "delay_ps": delay}
         links.append({"port": port, "from": node, "to": peer, "xoff": xoff, **common})
         if peer_port is None:

@@ -18,6 +18,7 @@ from typing import Any
 from rocelab import paths
 from rocelab.errors import RocelabError
 from rocelab.ui import places
+from rocelab.ui.under_way import RunUnderWay
 
 ENGINES = ("des", "live")
 _RESULT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+=,-]{0,99}")
@@ -92,6 +93,7 @@ class Run:
     status: int | None = None
     progress: dict[str, Any] | None = None  # as rocelab.progress.ProgressLines says
     lines: deque[str] = field(default_factory=lambda: deque(maxlen=_LINES))
+    under_way: RunUnderWay | None = None  # while it lasts
 
     def as_dict(self) -> dict[str, Any]:
         order = self.order
@@ -127,6 +129,13 @@ class RunQueue:
     @property
     def active(self) -> bool:
         return any(run.state in ("running", "stopping") for run in self._runs)
+
+    def run(self, number: int) -> Run:
+        """RocelabError: the queue has no such run, or has forgotten it."""
+        for run in self._runs:
+            if run.number == number:
+                return run
+        raise RocelabError(f"the queue has no run {number}: choose one of the page Runs")
 
     def entries(self) -> list[dict[str, Any]]:
         return [run.as_dict() for run in self._runs]
@@ -180,7 +189,8 @@ class RunQueue:
         folder = Path(tempfile.mkdtemp(prefix="rocelab-ui-"))
         run.state, run.began_at = "running", time.time()
         self._told.clear()
-        fifo = folder / "progress"
+        fifo, network = folder / "progress", folder / "network.json"
+        run.under_way = RunUnderWay(network)
         os.mkfifo(fifo, 0o600)
         # Open for both, so that neither side waits for the other to open it.
         pipe = os.open(fifo, os.O_RDWR | os.O_NONBLOCK)
@@ -197,7 +207,7 @@ class RunQueue:
         loop.add_reader(pipe, on_progress)
         try:
             process = await asyncio.create_subprocess_exec(
-                *self._words(run, fifo),
+                *self._words(run, fifo, network),
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.STDOUT,
@@ -216,12 +226,14 @@ class RunQueue:
             loop.remove_reader(pipe)
             os.close(pipe)
             shutil.rmtree(folder, ignore_errors=True)
+            run.under_way = None
             run.state = "done" if run.status == 0 else "stopped" if run.state == "stopping" else "failed"
             run.ended_at = time.time()
 
-    def _words(self, run: Run, progress: Path) -> list[str]:
+    def _words(self, run: Run, progress: Path, network: Path) -> list[str]:
         words = [str(paths.ROOT / "rocelab"), "run", str(run.file), "--engine", run.order.engine]
         words += ["--out", str(self._results / run.order.result), "--progress", str(progress)]
+        words += ["--watch", str(network)]
         for text in run.order.settings():
             words += ["--set", text]
         return [*words, "--pcap"] if run.order.pcap else words

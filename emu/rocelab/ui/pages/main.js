@@ -1,12 +1,14 @@
 // The pages' frame: which page the address names, and what runs meanwhile.
 import "uplot/dist/uPlot.min.css";
 import "./style.css";
+import { link } from "./address.js";
 import { get } from "./api.js";
 import { comparePage } from "./compare.js";
 import { h, put } from "./dom.js";
 import { editorPage } from "./editor.js";
 import { flowPage } from "./flow.js";
 import { galleryPage } from "./gallery.js";
+import { nowPage } from "./now.js";
 import { runsPage } from "./runs.js";
 import { watchPage } from "./watch.js";
 
@@ -14,7 +16,7 @@ const kPages = {
   gallery: { title: "Gallery", open: galleryPage },
   edit: { title: "Scenario", open: editorPage, hidden: true },
   runs: { title: "Runs", open: runsPage },
-  watch: { title: "Watch", open: watchPage },
+  watch: { title: "Watch", open: (page, query, signal) => (query.has("now") ? nowPage : watchPage)(page, query, signal) },
   flow: { title: "Flow", open: flowPage },
   compare: { title: "Compare", open: comparePage },
 };
@@ -70,7 +72,7 @@ export async function watchQueue() {
   put(
     document.getElementById("state"),
     now
-      ? h("a", { href: "#runs" }, `${now.state} ${now.result}`, now.progress ? ` · ${now.progress.run + 1} of ${now.progress.runs}` : "", active.length > 1 ? ` · ${active.length - 1} waiting` : "")
+      ? h("a", { href: now.state === "running" ? link("watch", { now: now.number }) : "#runs" }, `${now.state} ${now.result}`, now.progress ? ` · ${now.progress.run + 1} of ${now.progress.runs}` : "", active.length > 1 ? ` · ${active.length - 1} waiting` : "")
       : null,
   );
   document.dispatchEvent(new CustomEvent("queue", { detail: runs }));

@@ -34,6 +34,7 @@ function entry(run) {
       "p",
       { class: "buttons" },
       ended ? null : button(run.state === "waiting" ? "Remove" : "Stop", () => stop(run), { "data-key": `stop${run.number}`, disabled: run.state === "stopping" }),
+      run.state === "running" ? h("a", { href: link("watch", { now: run.number }), "data-key": `now${run.number}` }, "Watch") : null,
       again ? h("a", { href: link("watch", { result: run.result }) }, "Watch") : null,
       again ? h("a", { href: link("compare", { result: run.result }) }, "Compare") : null,
     ),
@@ -41,7 +42,8 @@ function entry(run) {
   );
 }
 
-function progress(run) {
+/** Where a run is, in words. */
+export function progress(run) {
   const at = run.progress;
   if (run.state === "stopping") return h("p", {}, "ends, and saves what it has");
   if (!at) return h("p", {}, run.state === "waiting" ? "waits" : "starts: packages and build are looked at first");

@@ -30,8 +30,15 @@ export class Topology {
       this.chosen,
       this.shapes.map((n) => n.group),
     );
+    this.measure(network);
+  }
+
+  /** Colours of queues are by the longest of the run; those of loads by the width of a stretch. */
+  measure(network) {
+    this.network = network;
     this.longest = 1;
     for (const q of network.frames.queue) if (q > this.longest) this.longest = q;
+    for (const link of this.links) link.state = "";
   }
 
   drawLink(link, onpick) {
@@ -136,6 +143,10 @@ const kColumns = ["bytes", "queue", "paused", "drops", "marks"];
 /** Rows of the overview by stretch: `at(bin)` gives each column by index of the port, `totals()` those of the whole run. */
 export class Frames {
   constructor(network) {
+    this.renew(network);
+  }
+
+  renew(network) {
     this.frames = network.frames;
     this.ports = network.links.length;
     this.bins = network.bins;

@@ -54,7 +54,7 @@ function otherRun(runs, run, result) {
   return first ? [" – ", h("a", { href: link("watch", { result, run: first.run }) }, `seed ${first.seed}`)] : "";
 }
 
-class Watch {
+export class Watch {
   constructor(page, { result, run, network, query, signal }) {
     Object.assign(this, { page, result, run, network, signal });
     this.frames = new Frames(network);
@@ -207,10 +207,18 @@ class Watch {
     );
   }
 
-  ports() {
+  portRows() {
     const { bytes: sent, queue, paused, drops, marks } = this.frames.totals();
     const capacity = (l) => (l.rate_bps * this.network.bin_ps * this.frames.bins) / 8e12;
-    const rows = this.network.links.map((l, i) => ({ port: l.port, way: `${l.from} → ${l.to}`, load: sent[i] / capacity(l), queue: queue[i], paused_ps: (paused[i] / 1000) * this.network.bin_ps, drops: drops[i], marks: marks[i] }));
+    return this.network.links.map((l, i) => ({ port: l.port, way: `${l.from} → ${l.to}`, load: sent[i] / capacity(l), queue: queue[i], paused_ps: (paused[i] / 1000) * this.network.bin_ps, drops: drops[i], marks: marks[i] }));
+  }
+
+  portsCaption() {
+    return "Ports, over the whole run";
+  }
+
+  ports() {
+    let rows = this.portRows();
     let find = "";
     const columns = [
       { key: "port", title: "port", left: true },
@@ -223,7 +231,8 @@ class Watch {
     ];
     const sort = { key: rows.some((r) => r.paused_ps) ? "paused_ps" : "queue", descending: true };
     const shown = () => rows.filter((r) => `${r.port} ${r.way}`.includes(find)).sort((a, b) => b[sort.key] - a[sort.key]).slice(0, kMostPorts);
-    this.list = table({ caption: "Ports, over the whole run", columns, rows: shown(), sort, picked: this.port, onpick: (r) => this.pick(r.port) });
+    this.list = table({ caption: this.portsCaption(), columns, rows: shown(), sort, picked: this.port, onpick: (r) => this.pick(r.port) });
+    this.renew = () => ((rows = this.portRows()), this.list.set(shown()));
     const more = rows.length > kMostPorts ? h("p", { class: "note" }, `The ${kMostPorts} most affected of ${count(rows.length)} ports that match.`) : null;
     const search = h("input", { type: "search", value: "", placeholder: "s1, h3 …", oninput: (e) => ((find = e.target.value.trim()), this.list.set(shown())) });
     return h("section", { "aria-label": "Ports" }, h("div", { class: "bar" }, h("h2", {}, "Ports"), field("Find", search)), more, this.list.element);

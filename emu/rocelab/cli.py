@@ -80,6 +80,11 @@ def run(
     scenario: Path = SCENARIO,
     engine: Optional[Engine] = _ENGINE,
     clock: Optional[Clock] = CLOCK,
+    label: Optional[str] = typer.Option(
+        None,
+        show_default=False,
+        help="Only this label, as tables name it, e.g. irn,load=0.5, or any other transport, e.g. roce+pfc.",
+    ),
     seed: Optional[int] = typer.Option(
         None, show_default=False, min=0, help="Instead of the scenario's seeds."
     ),
@@ -121,6 +126,7 @@ def run(
         out=out,
         progress=progress,
         watch=watch,
+        label=label,
     )
     from rocelab.des import ranks
 

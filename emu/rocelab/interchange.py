@@ -13,8 +13,9 @@ from pathlib import Path
 
 from rocelab.errors import RocelabError, UsageError
 from rocelab.files import write_all
+from rocelab.labels import read_label
 from rocelab.model import RunPlan
-from rocelab.scenario import plan_of, read_label
+from rocelab.scenario import plan_of
 
 EPOCH_S = 2.0  # the generators' base time: what those files call experiment time 0
 _FIRST_SOURCE_PORT = 10000

@@ -11,6 +11,7 @@ from typing import Any
 from rocelab import store
 from rocelab.errors import RocelabError
 from rocelab.files import Content, check_writable, write_all
+from rocelab.labels import only_label
 from rocelab.model import SCENARIO_FILE, RunOutcome, RunPlan, Scenario
 from rocelab.result import Result
 from rocelab.scenario import make_plans, read_scenario, with_overrides
@@ -52,11 +53,12 @@ def run(
     report: Callable[[Any], None] = lambda _: None,
     on_outcome: OnOutcome = lambda _: None,
     watched: bool = False,
+    label: str | None = None,
 ) -> Result:
     """Runs all labels and seeds of a scenario and saves the result (default: out/NAME).
 
     `report` is told where a run stands (rocelab.progress.Progress), `on_outcome` of each run that ended. `execute` drives
-    one plan; without it the engine does. `watched`: somebody reads event files while runs last. What ends the whole thing early is raised
+    one plan; without it the engine does. `watched`: somebody reads event files while runs last. `label`: only that one. What ends the whole thing early is raised
     after saving what there is.
     """
     if engine not in ENGINES:
@@ -66,6 +68,8 @@ def run(
         scenario = with_overrides(path, more) if more else path
     else:
         scenario = read_scenario(path, more)
+    if label is not None:
+        scenario = only_label(scenario, label)
     plans = make_plans(scenario)
     if not any(p.flows for p in plans):
         raise RocelabError(

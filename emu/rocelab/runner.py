@@ -13,10 +13,11 @@ from rocelab import results
 from rocelab.display import RunDisplay
 from rocelab.errors import RocelabError
 from rocelab.headline import headline
+from rocelab.labels import read_label
 from rocelab.privileges import require_root
 from rocelab.progress import Progress, ProgressLines
 from rocelab.result import Result
-from rocelab.scenario import make_plans, print_warnings, read_scenario
+from rocelab.scenario import make_plans, print_warnings
 from rocelab.under_way import UnderWay
 
 
@@ -30,6 +31,7 @@ def run_scenario(
     out: Path | None,
     progress: Path | None = None,
     watch: Path | None = None,
+    label: str | None = None,
 ) -> int:
     """Exit status 0 only if every run completed."""
     engine = engine or "live"
@@ -38,9 +40,9 @@ def run_scenario(
     if engine == "live":
         require_root("the live engine")
     console = Console()
-    read = read_scenario(scenario, overrides if seed is None else (*overrides, f"seeds=[{seed}]"))
+    read = read_label(scenario, overrides if seed is None else (*overrides, f"seeds=[{seed}]"), label)
     print_warnings(read)
-    runs = len(make_plans(read))
+    runs = len(make_plans(read)) if label is None else len(read.seeds)
     lines = ProgressLines(progress, runs) if progress else None
     under_way = UnderWay(watch) if watch else None
     begin = time.monotonic()
@@ -62,6 +64,7 @@ def run_scenario(
             report=report,
             on_outcome=display.outcome,
             watched=under_way is not None,
+            label=label,
         )
     console.print(_table(result))
     console.print(_fidelity(result))

@@ -11,7 +11,7 @@ from typing import Any
 
 from rocelab import metrics, native
 from rocelab.document import split
-from rocelab.errors import RocelabError, ScenarioError, UsageError
+from rocelab.errors import RocelabError, ScenarioError
 from rocelab.model import (
     Comparison,
     FlowPlan,
@@ -92,26 +92,10 @@ def _check_text(word: str) -> None:
         raise RocelabError(f"{shown}: is not UTF-8; write or rename it so") from None
 
 
-def read_label(path: Path | str, overrides: Sequence[str], label: str | None) -> Scenario:
-    """The scenario, with this label: one of those that it runs, or any other that its `transport` might have named."""
-    scenario = read_scenario(path, overrides)
-    if label is None or label in scenario.labels:
-        return scenario
-    known = list(scenario.native.known_labels)
-    own = {name.partition(",")[0] for name in scenario.labels}  # cases and axes are behind it
-    transport = label.partition(",")[0]
-    if transport in known and transport not in own:
-        scenario = read_scenario(path, (*overrides, f'transport="{transport}"'))
-        if label in scenario.labels:
-            return scenario
-    others = ", ".join(name for name in known if name not in own)
-    raise UsageError(
-        f"no label {label}: {path} has {', '.join(scenario.labels)}; other transports that may be named are {others}"
-    )
-
-
 def make_plans(scenario: Scenario) -> tuple[RunPlan, ...]:
     """One per label and seed: all seeds of the first label, then the next label."""
+    if scenario.labels != tuple(scenario.native.labels):
+        return tuple(plan_of(scenario, label, seed) for label in scenario.labels for seed in scenario.seeds)
     runner = native.runner
     try:
         return tuple(_plan(plan) for plan in runner.make_plans(scenario.native))

@@ -58,7 +58,7 @@ def test_what_goes_wrong_is_one_error() -> None:
             h1.run("sleep 1")
         with pytest.raises(rocelab.RocelabError, match="nobody listens on port 9 after"):
             h1.wait_for_listener(9, 0.1)
-    with pytest.raises(rocelab.RocelabError, match="no label iwarp: the scenario has roce, irn"):
+    with pytest.raises(rocelab.RocelabError, match="no label iwarp; It has roce, irn"):
         rocelab.up(rocelab.Scenario.load(PINGPONG), "iwarp")
 
 

@@ -166,7 +166,7 @@ def test_labels_with_other_files_have_a_folder_each(tmp_path: Path) -> None:
     one = interchange.export(scenario, "hpcc", tmp_path / "one", label="roce,many,rate=100Gb_s")
     assert one == [tmp_path / "one" / name for name in names]
     assert [f.read_text() for f in one] == [f.read_text() for f in files[9:]]
-    with pytest.raises(UsageError, match="^no label .*has irn,few,rate=40Gb_s, irn,few"):
+    with pytest.raises(UsageError, match=":1: no label roce; .*It has irn,few,rate=40Gb_s, irn,few"):
         interchange.export(scenario, "hpcc", tmp_path / "none", label="roce")
     chosen = interchange.export(
         scenario, "hpcc", tmp_path / "set", overrides=("topology.hosts=4", "topology.rate=25Gb/s")

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from rocelab import native
+from rocelab import native, results
 from rocelab.errors import RocelabError, UsageError
+from rocelab.labels import read_label
 from rocelab.model import TRACE_DTYPE
-from rocelab.scenario import make_plans, plan_of, print_warnings, read_label, read_scenario
+from rocelab.scenario import make_plans, plan_of, print_warnings, read_scenario
 
 SCENARIOS = Path(__file__).resolve().parents[2] / "scenarios"
 
@@ -149,16 +150,49 @@ def test_a_label_behind_cases_and_axes_may_have_any_transport(tmp_path: Path) ->
     assert "irn+pfc,rate=100Gb_s" in read_label(tmp_path / "axes.toml", (), "irn+pfc,rate=100Gb_s").labels
     assert "mine,rate=40Gb_s" in read_label(tmp_path / "axes.toml", (), "mine,rate=40Gb_s").labels
     with pytest.raises(
-        UsageError, match=r"no label irn\+pfc: .* has irn\+pfc,rate=40Gb_s, irn\+pfc,rate=100Gb_s;"
+        UsageError,
+        match=r"no label irn\+pfc; did you mean irn.*\? It has irn\+pfc,rate=40Gb_s, irn\+pfc,rate=100Gb_s;",
     ):
         read_label(tmp_path / "axes.toml", (), "irn+pfc")
 
 
 def test_a_label_that_there_is_not_is_answered_with_those_that_there_are() -> None:
+    file = SCENARIOS / "pingpong.toml"
     with pytest.raises(UsageError) as error:
-        read_label(SCENARIOS / "pingpong.toml", (), "roce+pcf")
+        read_label(file, (), "roce+pcf")
     said = str(error.value)
-    assert said.startswith("no label roce+pcf: ") and "pingpong.toml has roce, irn; " in said
+    line = next(n for n, text in enumerate(file.read_text().splitlines(), 1) if text.startswith("transport"))
+    assert said.startswith(f"{file}:{line}: no label roce+pcf; did you mean roce+pfc? It has roce, irn; ")
     for other in ("roce+pfc", "irn+pfc", "irn+dcqcn", "iwarp"):
         assert f" {other}," in said or said.endswith(f" {other}")
     assert "\n" not in said
+
+
+def test_labels_of_an_extended_file_are_named_by_its_line(tmp_path: Path) -> None:
+    base = (SCENARIOS / "pingpong.toml").read_text()
+    line = next(n for n, text in enumerate(base.splitlines(), 1) if text.startswith("transport"))
+    (tmp_path / "base.toml").write_text(base)
+    (tmp_path / "more.toml").write_text('extends = "base.toml"\n[topology]\nrate = "25Gb/s"\n')
+    with pytest.raises(UsageError) as error:
+        read_label(tmp_path / "more.toml", (), "iirn")
+    assert str(error.value).startswith(f"{tmp_path}/base.toml:{line}: no label iirn; did you mean irn? ")
+    with pytest.raises(UsageError) as error:
+        read_label(tmp_path / "more.toml", (), "xyz")
+    assert f"{line}: no label xyz; It has roce, irn; other" in str(error.value), "nothing is near"
+
+
+def test_one_label_alone_is_run_with_its_case_and_its_axis(tmp_path: Path) -> None:
+    text = (SCENARIOS / "quick.toml").read_text()
+    (tmp_path / "axes.toml").write_text(text + '\n[axes]\n"topology.rate" = ["40Gb/s", "100Gb/s"]\n')
+    label = "irn,rate=100Gb_s"
+    scenario = read_label(tmp_path / "axes.toml", ("seeds=[1, 2]",), label)
+    result = results.run(scenario, "des", out=tmp_path / "out", label=label)
+    assert result.complete and [(o.plan.label, o.plan.seed) for o in result.outcomes] == [
+        (label, 1),
+        (label, 2),
+    ]
+    report = (tmp_path / "out/report.html").read_text()
+    assert f"--label {label}" in report
+    whole = results.run(tmp_path / "axes.toml", "des", overrides=("seeds=[1]",), out=tmp_path / "whole")
+    (same,) = [o for o in whole.outcomes if o.plan.label == label]
+    assert same.node_digests == result.outcomes[0].node_digests

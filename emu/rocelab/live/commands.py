@@ -20,6 +20,7 @@ from rocelab.clean import RUN_VARIABLE, RUNNER, RunDirectory, all_runs
 from rocelab.errors import RocelabError
 from rocelab.files import check_not_full, check_writable, write_whole
 from rocelab.guest.console import Console as GuestConsole
+from rocelab.labels import read_label
 from rocelab.live.become import become
 from rocelab.live.client import SessionClient, SessionError
 from rocelab.live.engine import create_segment, host_environment, start_session
@@ -28,7 +29,7 @@ from rocelab.live.ovs import Ovs
 from rocelab.live.plan_layout import layout_of
 from rocelab.live.programs import check_program, warn_of_captures
 from rocelab.model import RunPlan, Scenario
-from rocelab.scenario import plan_of, print_warnings, read_label
+from rocelab.scenario import plan_of, print_warnings
 
 _STATE = "state.json"  # in the run's folder: what there is to know of a kept topology
 

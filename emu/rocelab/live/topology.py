@@ -14,12 +14,13 @@ import pandas as pd
 from rocelab import native
 from rocelab.document import overrides_of
 from rocelab.errors import RocelabError
+from rocelab.labels import read_label, unknown
 from rocelab.live.client import SessionError
 from rocelab.live.commands import Kept, counters_of, end, keep, on_host
 from rocelab.live.programs import Program, check_program, listens
 from rocelab.model import RunPlan, Scenario
 from rocelab.privileges import require_root
-from rocelab.scenario import plan_of, read_label, with_overrides
+from rocelab.scenario import plan_of, with_overrides
 
 
 def up(
@@ -41,8 +42,8 @@ def up(
     overrides = overrides_of(set or {})
     if isinstance(scenario, Scenario):
         read = with_overrides(scenario, overrides) if overrides else scenario
-        if label not in (None, *read.labels):
-            raise RocelabError(f"no label {label}: the scenario has {', '.join(read.labels)}")
+        if label is not None and label not in read.labels:
+            raise RocelabError(unknown(read, label))
     else:
         read = read_label(scenario, overrides, label)
     plan = plan_of(read, label or read.labels[0], read.seeds[0])

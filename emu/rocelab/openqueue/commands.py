@@ -11,9 +11,10 @@ from typing import Any
 
 from rocelab import native
 from rocelab.errors import RocelabError
+from rocelab.labels import read_label
 from rocelab.live.client import SessionClient, SessionError
 from rocelab.live.commands import find
-from rocelab.scenario import plan_of, read_label
+from rocelab.scenario import plan_of
 
 _MOST_BYTES = 64 << 10  # of a file
 

@@ -94,7 +94,9 @@ def _command(result: Result) -> str:
     if scenario.text is not None:
         return f"./rocelab run {shlex.quote(SCENARIO_FILE)}" + _engine(result)
     changes = [f" --set {shlex.quote(change)}" for change in scenario.overrides]
-    return f"./rocelab run {shlex.quote(scenario.file)}" + _engine(result) + "".join(changes)
+    some = scenario.labels != tuple(scenario.native.labels)
+    label = f" --label {shlex.quote(scenario.labels[0])}" if some else ""
+    return f"./rocelab run {shlex.quote(scenario.file)}" + label + _engine(result) + "".join(changes)
 
 
 def _engine(result: Result) -> str:

@@ -26,6 +26,7 @@ from rocelab.result import Result, Summarised
 from rocelab.scenario import make_plans, read_scenario, with_overrides
 from rocelab.summary import Summary
 from rocelab.sweep.command import summarise_sweep
+from rocelab.sweep.index import under_way
 from rocelab.sweep.points import points_of
 from rocelab.sweep.run import SweepOutcome, run_points
 from rocelab.sweep.store import PointStore
@@ -91,7 +92,8 @@ def run_sweep(
         file, overrides = folder / SCENARIO_FILE, ()
         write_whole(file, read.to_toml().encode())
     _, points = points_of(file, overrides)
-    outcome = run_points(points, store, _console(progress), jobs, cluster)
+    with under_way(folder, read, points):
+        outcome = run_points(points, store, _console(progress), jobs, cluster)
     result = SweepResult(read, outcome, store, folder)
     text = json.dumps(result.summary, indent=1, allow_nan=False) + "\n"
     write_whole(folder / "summary.json", text.encode())

@@ -18,7 +18,15 @@ from selenium.webdriver.common.keys import Keys
 from site_of_results import ROOT
 
 _COLOURS = 160
-_SIZES = {"gallery": 640, "scenario": 520, "runs": 420, "watch": 1060, "flow": 1000, "compare": 900}
+_SIZES = {
+    "gallery": 640,
+    "scenario": 520,
+    "runs": 420,
+    "watch": 1060,
+    "flow": 1000,
+    "compare": 900,
+    "sweep": 560,
+}
 
 
 def main(folder: Path) -> None:
@@ -82,6 +90,10 @@ def _all(pages: Pages, folder: Path) -> None:
     pages.open("#compare?result=incast")
     pages.until(lambda: pages.see("canvas"))
     _save(pages, folder / "compare.png")
+    pages.size(1200, _SIZES["sweep"])
+    pages.open("#sweeps?name=sweep-quick&metric=avg_fct_s")
+    pages.until(lambda: pages.see("canvas"))
+    _save(pages, folder / "sweep.png")
 
 
 def _save(pages: Pages, path: Path) -> None:

@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 from rocelab import results
+from rocelab.sweep import command
 
 ROOT = Path(__file__).resolve().parents[2]
 MARKUP = '<img src=x onerror="document.title=1">'
@@ -24,4 +25,7 @@ def make(root: Path) -> None:
     results.run(ROOT / "scenarios/queues.toml", "des", out=out / "queues")
     deadlock = ('transport="roce+pfc"', "seeds=[1]", "engine.limit=4ms")
     results.run(scenarios / "escape/ring.toml", "des", overrides=deadlock, out=out / "escape-ring")
+    axes = 'axes.workload.incast.size=["100KB", "200KB", "400KB"]'
+    labels = 'transport=["roce", "irn"]'
+    command.run_sweep(scenarios / "quick.toml", "1-3", (axes, labels), None, 2, out / "sweep-quick")
     results.run(scenarios / "strange.toml", "des", overrides=("seeds=[1]",), out=out / "strange")

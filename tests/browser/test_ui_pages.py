@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from pathlib import Path
@@ -22,7 +23,11 @@ PLACES = {
     "watch": "#watch?result=incast&run=2&port=s1-eth9",
     "flow": "#flow?result=incast&run=0&flow=1",
     "compare": "#compare?result=incast",
+    "sweeps": "#sweeps",
+    "sweep": "#sweeps?name=sweep-quick",
+    "sweep's label": "#sweeps?name=sweep-quick&label=irn,size=200KB",
 }
+DRAWN = ("watch", "flow", "compare", "sweep", "sweep's label")  # pages with charts
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -32,7 +37,7 @@ def test_axe_finds_nothing(pages: Pages, page: str, scheme: str) -> None:
     pages.open(PLACES[page])
     if page == "gallery":
         pages.click("Run …")
-    pages.until(lambda: page not in ("watch", "flow", "compare") or pages.see("canvas"))
+    pages.until(lambda: page not in DRAWN or pages.see("canvas"))
     assert pages.findings() == []
 
 
@@ -40,12 +45,12 @@ def test_axe_finds_nothing(pages: Pages, page: str, scheme: str) -> None:
 def test_a_narrow_window_needs_no_scrolling_aside(pages: Pages, page: str) -> None:
     pages.size(360, 800)
     pages.open(PLACES[page])
-    pages.until(lambda: page not in ("watch", "flow", "compare") or pages.see("canvas"))
+    pages.until(lambda: page not in DRAWN or pages.see("canvas"))
     width = pages.driver.execute_script("return document.documentElement.scrollWidth")
     assert width <= 360
 
 
-@pytest.mark.parametrize("page", ["watch", "flow", "compare"])
+@pytest.mark.parametrize("page", DRAWN)
 def test_charts_have_the_colours_of_the_scheme(pages: Pages, page: str) -> None:
     """Text on the chart's paper is dark in the light scheme and light in the dark one; it changes with the scheme at once."""
     pages.open(PLACES[page])
@@ -125,6 +130,53 @@ def test_a_run_is_watched_while_it_lasts_and_its_result_takes_over(pages: Pages)
     assert pages.findings() == []
     pages.until(lambda: "result=watched" in pages.driver.current_url, patience=60)
     pages.said("first retransmission")
+
+
+def test_a_sweep_is_a_table_and_a_chart_over_an_axis(pages: Pages, folder: Path) -> None:
+    pages.open("#gallery")
+    pages.click("Sweeps", "nav a")
+    assert "18 of 18 points" in pages.said("sweep-quick")
+    pages.click("sweep-quick", "main a")
+    pages.settled()
+    pages.choose("Metric", "mean FCT (ms)")
+    (head,) = pages.rows("mean FCT", "tHead")
+    assert head == ["label", "size=100KB", "size=200KB", "size=400KB"]
+    rows = pages.rows("mean FCT")
+    assert [row[0] for row in rows] == ["roce", "irn"]
+    summary = json.loads((folder / "results/sweep-quick/summary.json").read_text())
+    means = {(a["label"], a["metric"]): a for a in summary["aggregates"]}
+    for row in rows:
+        for size, cell in zip(head[1:], row[1:]):
+            estimate = means[f"{row[0]},{size}", "avg_fct_s"]
+            mean, half = (float(text) for text in cell.split(" ±"))
+            assert mean == pytest.approx(estimate["mean"] * 1e3, rel=1e-3)
+            assert half == pytest.approx(estimate["ci95"] * 1e3, rel=1e-3, abs=5e-5)
+    chart = pages.until(lambda: pages.see("figure .chart"))[0].get_attribute("aria-label")
+    assert chart is not None and "mean FCT over size" in chart and "irn: " in chart
+    pages.click("CSV", "figure button")
+    lines = pages.downloaded("mean-fct-over-size.csv").decode().split("\r\n")
+    assert lines[0] == "line,size (KB),ms,half width" and len(lines) == 8
+    link = pages.driver.current_url
+    assert "metric=avg_fct_s" in link
+    pages.open(link.split("/")[-1])
+    assert pages.rows("mean FCT") == rows, "the address is the view"
+
+
+def test_a_point_of_a_sweep_is_run_and_watched(pages: Pages) -> None:
+    pages.open("#sweeps?name=sweep-quick")
+    pages.click(pages.rows("")[1][2], "td a")
+    pages.said("Seeds")
+    assert [row[0] for row in pages.rows("Seeds")] == ["1", "2", "3"] and "irn,size=200KB" in pages.text("h1")
+    pages.until(lambda: pages.see("canvas"))
+    pages.click("Run it", "tbody button")
+    pages.until(lambda: "result=sweep-quick.irn" in pages.driver.current_url)
+    pages.said("seed 1")
+    pages.driver.back()
+    pages.open("#sweeps?name=sweep-quick&label=irn,size=200KB")
+    (first, second, _) = pages.rows("Seeds")
+    assert first[-1] == "Watch" and second[-1] == "Run it"
+    pages.click("Watch", "td a")
+    pages.said("Moments")
 
 
 def test_a_run_is_stopped_by_a_click(pages: Pages) -> None:

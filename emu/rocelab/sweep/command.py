@@ -12,6 +12,7 @@ from rocelab.headline import headline
 from rocelab.model import Scenario
 from rocelab.summary import Summary, summarise_runs
 from rocelab.scenario import print_warnings
+from rocelab.sweep.index import under_way
 from rocelab.sweep.points import parse_seeds, points_of
 from rocelab.sweep.run import SweepOutcome, failures, make_console, run_points
 from rocelab.sweep.store import PointStore
@@ -31,7 +32,8 @@ def run_sweep(
     print_warnings(read)
     folder = out or Path("out") / f"sweep-{read.name}"
     store = PointStore(folder / "points")
-    outcome = run_points(points, store, console, jobs, cluster)
+    with under_way(folder, read, points):
+        outcome = run_points(points, store, console, jobs, cluster)
     if outcome.reused:
         console.print(f"{outcome.reused} points were finished before")
     summary = summarise_sweep(read, outcome, store)

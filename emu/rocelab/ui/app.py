@@ -19,6 +19,7 @@ from rocelab.ui.database import opened
 from rocelab.ui.gallery import MOST_TEXT, Conflict, Gallery
 from rocelab.ui.queue import Order, RunQueue
 from rocelab.ui.results import Results, runs
+from rocelab.ui.sweeps import Sweeps
 
 _TYPES = {".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
 _OURS = paths.ROOT / "scenarios"
@@ -36,6 +37,7 @@ class OrderBody(BaseModel):
     seeds: List[int] = Field([], max_items=1000)
     overrides: List[str] = Field([], max_items=100)
     pcap: bool = False
+    label: str = Field("", max_length=300)
 
 
 class TextBody(BaseModel):
@@ -59,6 +61,7 @@ def make_app(pages: Path, scenarios: Path, results: Path, queue: RunQueue) -> Fa
     _add_errors(app)
     _add_pages(app, pages)
     _add_results(app, results, known)
+    _add_sweeps(app, Sweeps(results, scenarios))
 
     @app.get("/api/session")
     def session() -> Response:
@@ -113,6 +116,7 @@ def make_app(pages: Path, scenarios: Path, results: Path, queue: RunQueue) -> Fa
             tuple(body.seeds),
             tuple(body.overrides),
             body.pcap,
+            body.label,
         )
         return _json(queue.add(order).as_dict())
 
@@ -184,6 +188,20 @@ def _add_results(app: FastAPI, results: Path, known: Results) -> None:
     @app.get("/api/compare")
     def show_compare(set: List[str] = Query([]), points: int = _POINTS) -> Response:
         return _json(compare.compare(results, compare.parse(set), points))
+
+
+def _add_sweeps(app: FastAPI, known: Sweeps) -> None:
+    @app.get("/api/sweeps")
+    def list_sweeps() -> Response:
+        return _json(known.entries())
+
+    @app.get("/api/sweep")
+    def sweep(name: str) -> Response:
+        return _json(known.sweep(name))
+
+    @app.get("/api/sweep-label")
+    def sweep_label(name: str, label: str) -> Response:
+        return _json(known.cell(name, label))
 
 
 def _captures(results: Path, result: str, summary: dict[str, Any]) -> list[str]:

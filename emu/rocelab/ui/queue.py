@@ -40,6 +40,7 @@ class Order:
     seeds: tuple[int, ...] = ()
     overrides: tuple[str, ...] = ()
     pcap: bool = False
+    label: str = ""  # only this one, with its case and its values of axes; empty: all that `labels` name
 
     def check(self, scenarios: Path, results: Path) -> Path:
         """The scenario's file. RocelabError: what is wrong, in one line."""
@@ -53,7 +54,7 @@ class Order:
             raise RocelabError(
                 "a result's name is made of letters, digits and . _ + = , - and begins with one of the first two"
             )
-        for label in self.labels:
+        for label in (*self.labels, *filter(None, [self.label])):
             if not _LABEL.fullmatch(label):
                 raise RocelabError(f"label {label!r} has characters that labels do not have")
         for text in self.overrides:
@@ -104,6 +105,7 @@ class Run:
             "result": order.result,
             "overrides": order.settings(),
             "pcap": order.pcap,
+            "label": order.label,
             "state": self.state,
             "queued_at": self.queued_at,
             "began_at": self.began_at,
@@ -236,6 +238,8 @@ class RunQueue:
         words += ["--watch", str(network)]
         for text in run.order.settings():
             words += ["--set", text]
+        if run.order.label:
+            words += ["--label", run.order.label]
         return [*words, "--pcap"] if run.order.pcap else words
 
     async def _ended(self, process: asyncio.subprocess.Process) -> int:

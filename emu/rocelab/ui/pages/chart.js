@@ -13,6 +13,7 @@ import { download, toCsv, toPng, toSvg } from "./export.js";
  * @property {"line"|"step"|"points"} [kind] step: a value holds until the next
  * @property {number[]} [dash]
  * @property {number} [size] of points
+ * @property {(number|null)[]} [spread] half widths of intervals around y, drawn as bars
  *
  * @typedef {object} Spec
  * @property {string} title
@@ -21,6 +22,7 @@ import { download, toCsv, toPng, toSvg } from "./export.js";
  * @property {Line[]} lines
  * @property {[number, number]} [range] of x
  * @property {boolean} [log] x is logarithmic
+ * @property {string[]} [names] of x = 0, 1, ...: values that are no numbers
  * @property {{from: number, to: number, strength: number}[]} [spans] behind the lines
  * @property {{y: number, label: string}[]} [limits] horizontal lines
  * @property {string} [link] charts of the same link share cursor and zoom
@@ -120,9 +122,9 @@ function options(spec, width, marker) {
     height: kHeight,
     legend: { show: false },
     cursor: { sync: spec.link ? { key: spec.link, scales: ["x", null] } : undefined, drag: { x: true, y: false }, points: { size: 6 }, bind: binding(spec) },
-    scales: { x: { time: false, distr: spec.log ? 3 : 1, range: spec.log ? undefined : (u, min, max) => zoomed(u, spec, min, max) }, y: { range: (u, min, max) => fromZero(min, max) } },
+    scales: { x: { time: false, distr: spec.log ? 3 : 1, range: spec.log ? undefined : (u, min, max) => zoomed(u, spec, min, max) }, y: { range: (u, min, max) => fromZero(...withIntervals(spec, min, max)) } },
     axes: [
-      { ...axis, label: spec.x, labelSize: 16, size: 26, values: (u, splits) => splits.map((v) => (v === null ? "" : significant(v, 6))) },
+      { ...axis, ...named(spec), label: spec.x, labelSize: 16, size: 26, values: spec.names ? (u, splits) => splits.map((v) => spec.names[v] ?? "") : (u, splits) => splits.map((v) => (v === null ? "" : significant(v, 6))) },
       { ...axis, label: spec.y, labelSize: 16, size: 50 },
     ],
     series: [{}, ...spec.lines.map(lineOptions)],
@@ -133,6 +135,22 @@ function options(spec, width, marker) {
       setScale: [(u, key) => key === "x" && spec.link && follow(spec.link, u, u.scales.x.min, u.scales.x.max)],
     },
   };
+}
+
+function named({ names }) {
+  return names ? { splits: () => names.map((_, i) => i) } : {};
+}
+
+/** The range of values and their intervals. */
+function withIntervals(spec, min, max) {
+  if (max === null || max === undefined) return [min, max];
+  for (const { y, spread } of spec.lines) {
+    spread?.forEach((half, i) => {
+      if (y[i] === null) return;
+      [min, max] = [Math.min(min, y[i] - (half ?? 0)), Math.max(max, y[i] + (half ?? 0))];
+    });
+  }
+  return [min, max];
 }
 
 function zoomed(u, spec, min, max) {
@@ -194,6 +212,7 @@ function drawSpans(u, spec) {
 function drawMarks(u, spec, marker) {
   const { ctx, bbox } = u;
   ctx.save();
+  for (const each of spec.lines) if (each.spread) drawIntervals(u, each);
   ctx.setLineDash([4, 4]);
   ctx.strokeStyle = ctx.fillStyle = css("--soft");
   ctx.font = `${11 * devicePixelRatio}px system-ui`;
@@ -211,6 +230,17 @@ function drawMarks(u, spec, marker) {
     line(ctx, x, bbox.top, x, bbox.top + bbox.height);
   }
   ctx.restore();
+}
+
+function drawIntervals(u, { x, y, spread, colour }) {
+  const { ctx } = u;
+  ctx.strokeStyle = colour;
+  x.forEach((v, i) => {
+    if (y[i] === null || !spread[i]) return;
+    const [at, low, high] = [u.valToPos(v, "x", true), u.valToPos(y[i] - spread[i], "y", true), u.valToPos(y[i] + spread[i], "y", true)];
+    line(ctx, at, low, at, high);
+    for (const end of [low, high]) line(ctx, at - 4, end, at + 4, end);
+  });
 }
 
 function line(ctx, x0, y0, x1, y1) {

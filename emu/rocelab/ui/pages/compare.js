@@ -176,7 +176,8 @@ function turn(state, column, on) {
   present ? set.add(column.key) : set.delete(column.key);
 }
 
-function interval(estimate, m, sets) {
+/** Mean ± half width of its interval, with digits that suit all of `sets`. */
+export function interval(estimate, m, sets) {
   if (estimate?.mean === null || estimate?.mean === undefined) return "–";
   const most = Math.max(...sets.map((s) => Math.abs(s.metrics[m.name]?.mean ?? 0))) * m.scale;
   const digits = most === 0 || most >= 1000 || (m.counted && most >= 50) ? 0 : m.counted ? 1 : Math.max(0, 3 - Math.floor(Math.log10(most)));

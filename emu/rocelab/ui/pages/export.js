@@ -20,8 +20,10 @@ export function download(name, type, content) {
 
 /** A row per point: which line, x, y. */
 export function toCsv(spec) {
-  const rows = [["line", spec.x, spec.y]];
-  for (const line of spec.lines) line.x.forEach((x, i) => line.y[i] !== null && rows.push([line.label, x, line.y[i]]));
+  const spread = spec.lines.some((line) => line.spread);
+  const rows = [["line", spec.x, spec.y, ...(spread ? ["half width"] : [])]];
+  const at = (x) => spec.names?.[x] ?? x;
+  for (const line of spec.lines) line.x.forEach((x, i) => line.y[i] !== null && rows.push([line.label, at(x), line.y[i], ...(spread ? [line.spread?.[i] ?? ""] : [])]));
   return rows.map((row) => row.map(cell).join(",")).join("\r\n") + "\r\n";
 }
 
@@ -34,7 +36,7 @@ export function cell(value) {
 
 export function toSvg(spec) {
   const x = scale(spec.range ?? extent(spec.lines.flatMap((l) => l.x)), [kLeft, kWidth - kRight], spec.log);
-  const [least, most] = extent(spec.lines.flatMap((l) => l.y.filter((v) => v !== null)));
+  const [least, most] = extent(spec.lines.flatMap((l) => l.y.flatMap((v, i) => (v === null ? [] : [v - (l.spread?.[i] ?? 0), v + (l.spread?.[i] ?? 0)]))));
   const y = scale([Math.min(0, least), most > 0 ? most * 1.06 : 1], [kHeight - kBottom, kTop], false);
   const svg = s(
     "svg",
@@ -43,7 +45,7 @@ export function toSvg(spec) {
     s("text", { x: kLeft, y: 18, fill: css("--ink"), "font-weight": 600 }, spec.title),
     axes(x, y, spec),
     (spec.spans ?? []).map((span) => block(x, span)),
-    spec.lines.map((line) => drawn(line, x, y)),
+    spec.lines.map((line) => [drawn(line, x, y), intervals(line, x, y)]),
     legend(spec.lines),
   );
   return new XMLSerializer().serializeToString(svg);
@@ -97,7 +99,7 @@ function axes(x, y, spec) {
   return [
     x.ticks.map((v) => [
       s("line", { x1: x(v), x2: x(v), y1: kTop, y2: kHeight - kBottom, stroke: line }),
-      s("text", { x: x(v), y: kHeight - kBottom + 15, fill: ink, "text-anchor": "middle" }, significant(v, 6)),
+      s("text", { x: x(v), y: kHeight - kBottom + 15, fill: ink, "text-anchor": "middle" }, spec.names ? (spec.names[v] ?? "") : significant(v, 6)),
     ]),
     y.ticks.map((v) => [
       s("line", { x1: kLeft, x2: kWidth - kRight, y1: y(v), y2: y(v), stroke: line }),
@@ -124,6 +126,14 @@ function drawn(line, x, y) {
     path += i === 0 ? `M${px} ${py}` : line.kind === "step" ? `H${px}V${py}` : `L${px} ${py}`;
   });
   return s("path", { d: path, fill: "none", stroke: line.colour, "stroke-width": 1.4, "stroke-dasharray": line.dash?.join(" ") });
+}
+
+function intervals(line, x, y) {
+  return (line.spread ?? []).map((half, i) => {
+    if (!half || line.y[i] === null) return null;
+    const [at, low, high] = [x(line.x[i]), y(line.y[i] - half), y(line.y[i] + half)];
+    return s("path", { d: `M${at} ${low}V${high}M${at - 4} ${low}h8M${at - 4} ${high}h8`, stroke: line.colour, fill: "none" });
+  });
 }
 
 function legend(lines) {

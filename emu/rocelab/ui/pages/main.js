@@ -10,6 +10,7 @@ import { flowPage } from "./flow.js";
 import { galleryPage } from "./gallery.js";
 import { nowPage } from "./now.js";
 import { runsPage } from "./runs.js";
+import { sweepsPage } from "./sweeps.js";
 import { watchPage } from "./watch.js";
 
 const kPages = {
@@ -19,6 +20,7 @@ const kPages = {
   watch: { title: "Watch", open: (page, query, signal) => (query.has("now") ? nowPage : watchPage)(page, query, signal) },
   flow: { title: "Flow", open: flowPage },
   compare: { title: "Compare", open: comparePage },
+  sweeps: { title: "Sweeps", open: sweepsPage },
 };
 
 /** Page and parameters of the address, which is the whole state of a view. */

@@ -159,6 +159,24 @@ def python(
     become([sys.executable, *(arguments or ())], {**os.environ, "PYTHONPATH": search})
 
 
+@app.command(epilog=example("events out/incast --label roce --seed 2"))
+def events(
+    folder: Path = typer.Argument(
+        ..., show_default=False, metavar="FOLDER", help="A result's folder, e.g. out/incast."
+    ),
+    label: Optional[str] = typer.Option(None, show_default=False, help="Only runs of this label."),
+    seed: Optional[int] = typer.Option(
+        None, show_default=False, min=0, help="Only runs of this seed; default: the first of each label."
+    ),
+    to: Optional[Path] = typer.Option(
+        None, show_default=False, metavar="FILE", help="The database; default: FOLDER/events.sqlite."
+    ),
+) -> int:
+    """Write events, pauses, packets' hops and waits of a result's runs as tables for SQL (docs/metrics.md)."""
+    set_up(live=False)
+    return call("rocelab.traces", "export", folder, label, seed, to)
+
+
 @app.command(epilog=example("export out/incast --dialect conweave"))
 def export(
     path: Path = typer.Argument(

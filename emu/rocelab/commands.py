@@ -32,6 +32,7 @@ COMMANDS = (
     Command("stat", "show counters of NICs and switches"),
     Command("down", "end a kept topology"),
     Command("python", "start Python with rocelab importable", ("build", "results")),
+    Command("events", "write the events of a result's runs as tables for SQL", ("results",)),
     Command("export", "write results or scenarios as other simulators' files", ("build", "results")),
     Command("import", "make a scenario of another simulator's folder", ("build", "results")),
     Command("test", "run every test", (*_LIVE, "ui", "test", "cluster", "guest")),

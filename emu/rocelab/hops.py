@@ -7,7 +7,7 @@ the link's delay and the frame's own time on it, it waited.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -141,9 +141,7 @@ def _seen(outcome: RunOutcome, most: int) -> Iterator[_Seen]:
     for names, at_switch in ((frames.switches(outcome.plan), True), (frames.hosts(outcome.plan), False)):
         for node, records in frames.by_node(outcome, names).items():
             parts.append((node, at_switch, records[records["kind"] == _HOP]))
-    every = 16
-    while sum(np.count_nonzero(r["psn"] % every == 0) for _, _, r in parts) > most:
-        every *= 2
+    every = _every([records["psn"] for _, _, records in parts], most)
     found: list[_Seen] = []
     for node, at_switch, records in parts:
         kept = records[records["psn"] % every == 0]
@@ -152,3 +150,15 @@ def _seen(outcome: RunOutcome, most: int) -> Iterator[_Seen]:
         rest = (kept[f].tolist() for f in ("flow", "psn", "bytes"))
         found += zip(kept["time_ps"].tolist(), [node] * len(kept), *ports, *rest)
     return iter(sorted(found))
+
+
+def every_psn(outcome: RunOutcome, most: int) -> int:
+    """Of which PSNs journeys() takes the hops, with so many at most: multiples of this."""
+    return _every([records["psn"][records["kind"] == _HOP] for records in outcome.events.values()], most)
+
+
+def _every(psns: Sequence[Array], most: int) -> int:
+    every = 16
+    while sum(int(np.count_nonzero(each % every == 0)) for each in psns) > most:
+        every *= 2
+    return every

@@ -8,9 +8,10 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from rocelab import frames, traces
 from rocelab.errors import RocelabError, UsageError
 from rocelab.files import write_all
 from rocelab.labels import read_label
@@ -22,8 +23,7 @@ _FIRST_SOURCE_PORT = 10000
 _FLOWS = """SELECT s.number, d.number, f.dst_port, f.size, f.posted_ps, f.placed_ps - f.posted_ps, f.alone_s
   FROM flows f JOIN nodes s ON s.run = f.run AND s.node = f.src JOIN nodes d ON d.run = f.run AND d.node = f.dst
   WHERE f.run = ? AND f.fct_s IS NOT NULL ORDER BY f.posted_ps, f.flow"""
-_PAUSES = """SELECT e.time_ps, n.number, NOT n.is_host, e.port, e.kind = 'paused' FROM events e JOIN nodes n ON n.run = e.run AND n.node = e.node
-  WHERE e.run = ? AND e.kind IN ('paused', 'resumed') ORDER BY e.time_ps, n.number, e.port"""
+_PAUSED, _RESUMED = frames.KINDS.index("paused"), frames.KINDS.index("resumed")
 
 
 @dataclass(frozen=True)
@@ -171,13 +171,10 @@ def _export_result(path: Path, dialect: str, to: Path, epoch_s: float) -> list[P
     files = {}
     try:
         with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as db:
-            seen: set[str] = set()
             for run, label, seed in db.execute("SELECT run, label, seed FROM runs ORDER BY run").fetchall():
                 folder = to / f"{label}-seed{seed}"
                 files[folder / "fct.txt"] = format_fct(_fct_lines(db, run, epoch_ns), dialect)
-                if label not in seen:  # events are kept of the first seed of each label
-                    files[folder / "pfc.txt"] = format_pfc(_pfc_lines(db, run, epoch_ns))
-                seen.add(label)
+                files[folder / "pfc.txt"] = format_pfc(_pfc_lines(db, run, epoch_ns))
     except sqlite3.DatabaseError as error:
         raise RocelabError(f"{database}: {error}; run its scenario again") from None
     return _write(files)
@@ -198,10 +195,21 @@ def _fct_lines(db: sqlite3.Connection, run: int, epoch_ns: int) -> list[FctLine]
 
 
 def _pfc_lines(db: sqlite3.Connection, run: int, epoch_ns: int) -> list[PfcLine]:
-    return [
-        PfcLine(epoch_ns + (time_ps + 500) // 1000, node, bool(is_switch), port + 1, bool(pause))
-        for time_ps, node, is_switch, port, pause in db.execute(_PAUSES, (run,))
-    ]
+    """In the order of time, then of nodes and ports."""
+    nodes = {
+        name: (number, bool(is_host))
+        for name, number, is_host in db.execute(
+            "SELECT node, number, is_host FROM nodes WHERE run = ?", (run,)
+        )
+    }
+    found = []
+    for node, records in traces.outcome_of(db, run).events.items():
+        number, is_host = nodes[frames.node_of(node)]
+        mine = records[(records["kind"] == _PAUSED) | (records["kind"] == _RESUMED)]
+        for time_ps, port, kind in zip(*(mine[f].tolist() for f in ("time_ps", "port", "kind"))):
+            found.append((time_ps, number, port, PfcLine(0, number, not is_host, port + 1, kind == _PAUSED)))
+    found.sort(key=lambda each: each[:3])
+    return [replace(line, time_ns=epoch_ns + (time_ps + 500) // 1000) for time_ps, _, _, line in found]
 
 
 def _write(files: dict[Path, str]) -> list[Path]:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from pages import Pages
+from rocelab import traces
 from site_of_results import ROOT
 
 _SECTION = "## Eight questions, answered by clicks"
@@ -48,7 +49,13 @@ class Data:
         self._folder = folder
 
     def rows(self, result: str, sql: str, *values: Any) -> list[tuple[Any, ...]]:
-        with closing(sqlite3.connect(self._folder / "results" / result / "run.sqlite")) as db:
+        file = self._folder / "results" / result / "run.sqlite"
+        events = self._folder / f"{result}-events.sqlite"
+        with closing(sqlite3.connect(file)) as db:
+            if not events.exists():
+                runs = [run for (run,) in db.execute("SELECT run FROM runs")]
+                traces.write_tables(file, runs, events)
+            db.execute("ATTACH ? AS events_of_runs", (str(events),))
             return db.execute(sql, values).fetchall()
 
     def run(self, label: str) -> int:

@@ -1,4 +1,4 @@
-"""A large run.sqlite made up: for what must not grow with a run. By hand, a gigabyte: `PYTHONPATH=emu python3 tests/python/big_result.py out/big`."""
+"""A large run.sqlite made up, its events unpacked in it: for what must not grow with a run. By hand, a gigabyte: `PYTHONPATH=emu python3 tests/python/big_result.py out/big`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rocelab import store
+from rocelab import store, traces
 
 _BIN_PS = 20_000_000
 
@@ -34,7 +34,9 @@ def write(folder: Path, size: Size) -> Path:
     path = folder / "run.sqlite"
     end_ps = size.bins * _BIN_PS
     with closing(sqlite3.connect(path)) as db, db:
-        db.executescript("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;" + store.SCHEMA)
+        db.executescript(
+            "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;" + store.SCHEMA + traces.TABLES
+        )
         summary = {"label": "irn", "seed": 1, "complete": True, "error": None, "end_s": end_ps / 1e12}
         db.execute(
             "INSERT INTO runs VALUES (0, 'irn', 1, 1, NULL, '', ?, ?, ?, ?)",
@@ -90,7 +92,7 @@ def write(folder: Path, size: Size) -> Path:
                 for i in range(min(size.flows, size.hops))
             ),
         )
-        db.executescript(store.INDICES)
+        db.executescript(store.INDICES + traces.INDICES)
     (folder / "summary.json").write_text(
         json.dumps({"scenario": "big", "title": "A big result", "engine": "des", "complete": True})
     )

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import synthetic
-from rocelab import results, runner
+from rocelab import frames, results, runner, traces
 from rocelab.errors import RocelabError
 from rocelab.model import FidelityInputs, RunOutcome, RunPlan
 from rocelab.result import Result
@@ -93,7 +93,8 @@ def test_database_answers_questions(result: Result) -> None:
             "SELECT MAX(bytes), port FROM samples WHERE what = 'queue' AND run = 0"
         ).fetchone()
         assert 0 < peak <= 240_000 and port == "s1-eth9"
-        drops = db.execute("SELECT COUNT(*) FROM events WHERE run = 0 AND kind = 'drop'").fetchone()[0]
+        traced = traces.outcome_of(db, 0).events["s1"]
+        drops = int((traced["kind"] == frames.DROP).sum())
         assert drops == result.summary["runs"][0]["drops"]
         types = db.execute(
             "SELECT DISTINCT typeof(time_ps), typeof(tc), typeof(flow) FROM samples WHERE what = 'flow'"

@@ -13,10 +13,10 @@ from typing import Any
 import big_result
 import numpy as np
 import pytest
-from rocelab import culprits, pauses, results
+from rocelab import culprits, pauses, results, traces
 from rocelab.errors import RocelabError
 from rocelab.result import Result
-from rocelab.ui import causes, compare, flows, network, places, series, words
+from rocelab.ui import causes, compare, flows, network, places, run_events, series, words
 from rocelab.ui import results as ui_results
 from rocelab.ui.database import Database, opened
 
@@ -34,9 +34,18 @@ def quick(folder: Path) -> Result:
     return results.run(scenario, "des", overrides=("seeds=[1, 2, 3]",), out=folder / "quick")
 
 
+@pytest.fixture(scope="module")
+def events(folder: Path, quick: Result) -> Path:
+    """Of all runs."""
+    file = folder / "events.sqlite"
+    traces.write_tables(folder / "quick/run.sqlite", range(len(quick.outcomes)), file)
+    return file
+
+
 @pytest.fixture
-def db(folder: Path, quick: Result) -> Iterator[Database]:
+def db(folder: Path, quick: Result, events: Path) -> Iterator[Database]:
     with opened(folder, "quick") as database:
+        database.attach(events)
         yield database
 
 
@@ -65,7 +74,7 @@ def test_the_network_is_the_overview_by_port(db: Database, quick: Result) -> Non
     told = quick.outcomes[run_of(quick, "roce+pfc")].nic_counters["h1", 0]["rx_pause_duration_ns"] * 1000
     assert share == pytest.approx(told, rel=0.02)
     assert found["notes"] == []
-    assert "first seed" in network.network(db, run + 1)["notes"][0]
+    assert network.network(db, run + 1)["notes"] == [], "other seeds have everything, too"
 
 
 @pytest.mark.parametrize("points", [10, 40, 1000])
@@ -103,7 +112,7 @@ def test_with_capfc_the_queue_that_held_the_port_responsible_is_the_cause(folder
     result = results.run(path, "des", overrides=("seeds=[1]", "engine.limit=2ms"), out=folder / "capfc")
     run = next(i for i, o in enumerate(result.outcomes) if culprits.find(o) and pauses.each(o))
     held = {(c.queue, c.port) for c in culprits.find(result.outcomes[run])}
-    with opened(folder, "capfc") as db:
+    with opened(folder, "capfc", run) as db:
         first = next(m for m in causes.moments(db, run) if m["what"] == "first pause")
         found = causes.chain(db, run, first["port"], first["time_ps"])
     assert found["queue"]["capfc"] and (found["queue"]["port"], found["steps"][-1]["by"]) in held
@@ -117,7 +126,7 @@ def test_the_filter_finds_the_flows_frames_in_a_capture(folder: Path) -> None:
         out=folder / "pcap",
         pcap=True,
     )
-    with opened(folder, "pcap") as db:
+    with opened(folder, "pcap", 0) as db:
         lives = [flows.life(db, 0, flow, 100) for flow in (1, 2)]
     capture = folder / "pcap/pcap/roce+pfc-seed1/s1.pcapng"
     for life in lives:
@@ -133,7 +142,7 @@ def test_a_deadlock_is_a_chain_that_comes_back(folder: Path) -> None:
     results.run(
         path, "des", overrides=('transport="roce+pfc"', "seeds=[1]", "engine.limit=4ms"), out=folder / "ring"
     )
-    with opened(folder, "ring") as db:
+    with opened(folder, "ring", 0) as db:
         (dead,) = network.network(db, 0)["deadlocks"]
         found = causes.chain(db, 0, dead["ports"][0], dead["since_ps"])
         assert found["circle"] == 0 and found["queue"] is None
@@ -238,16 +247,17 @@ def test_results_are_listed_with_their_labels(folder: Path, quick: Result) -> No
 
 
 @pytest.fixture
-def old(folder: Path, quick: Result, tmp_path: Path) -> Path:
-    """The same as an older rocelab wrote it."""
+def old(folder: Path, quick: Result, events: Path, tmp_path: Path) -> Path:
+    """The same as an older rocelab wrote it: events of the first seed of each label."""
     (tmp_path / "old").mkdir()
     with sqlite3.connect(folder / "quick/run.sqlite") as source, sqlite3.connect(
         tmp_path / "old/run.sqlite"
     ) as db:
         source.backup(db)
-        for table in ("ports", "overview", "pauses", "deadlocks", "hops", "waits"):
+        for table in ("ports", "overview", "deadlocks", "traces", "queue_pairs"):
             db.execute(f"DROP TABLE {table}")
-        db.execute("DROP INDEX events_by_flow")
+        db.execute("ATTACH ? AS new", (str(events),))
+        db.execute("CREATE TABLE events AS SELECT * FROM new.events WHERE run % 3 = 0")
         for table, columns in (
             ("events", ["flow"]),
             ("runs", ["end_ps", "bin_ps", "sample_ps"]),
@@ -259,7 +269,8 @@ def old(folder: Path, quick: Result, tmp_path: Path) -> Path:
 
 
 def test_what_an_old_result_lacks_is_said(old: Path) -> None:
-    with opened(old, "old") as db:
+    with opened(old, "old", 1) as db:
+        assert [r["events"] for r in ui_results.runs(db)] == [True, False, False] * 4
         assert "Run its scenario again" in network.network(db, 0)["notes"][0]
         assert causes.moments(db, 0) == []
         assert "Run its scenario again" in causes.chain(db, 0, "h1", 0)["notes"][0]
@@ -281,6 +292,60 @@ def test_what_is_no_result_is_said(tmp_path: Path, content: bytes) -> None:
         with opened(tmp_path, "x") as db:
             ui_results.runs(db)
     assert ui_results.Results(tmp_path).entries() == []
+
+
+def test_other_seeds_have_moments_causes_and_packets_of_their_own(folder: Path, quick: Result) -> None:
+    size = (folder / "quick/run.sqlite").stat().st_size
+    firsts = set()
+    for run, outcome in enumerate(quick.outcomes):
+        with opened(folder, "quick", run) as db:
+            moments = {m["what"]: m for m in causes.moments(db, run)}
+            told = pauses.each(outcome)
+            assert ("first pause" in moments) == bool(told) == (outcome.plan.label == "roce+pfc")
+            if told:
+                first = moments["first pause"]
+                assert (first["port"], first["time_ps"]) == (told[0].port, told[0].begin_ps)
+                (step,) = causes.chain(db, run, first["port"], first["time_ps"])["steps"]
+                assert (step["by"], step["end_ps"]) == (told[0].by, told[0].end_ps)
+            life = flows.life(db, run, 1, 100)
+            assert life["arrived"]["psn"] and life["waits"] and life["slowest"] and life["filter"]
+            firsts.add(moments["longest wait of a packet"]["time_ps"])
+    assert len(firsts) > 4, "seeds differ"
+    assert (folder / "quick/run.sqlite").stat().st_size == size
+
+
+def test_a_runs_events_are_unpacked_once_and_again_for_another_result(
+    folder: Path, quick: Result, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[int] = []
+    write = traces.write_tables
+    monkeypatch.setattr(
+        traces, "write_tables", lambda f, runs, into: (made.extend(runs), write(f, runs, into))
+    )
+    kept = run_events.RunEvents()
+    (tmp_path / "run.sqlite").write_bytes((folder / "quick/run.sqlite").read_bytes())
+    files = [kept.file(tmp_path / "run.sqlite", run) for run in (0, 1, 0)]
+    assert made == [0, 1] and files[0] == files[2] != files[1]
+    results.run(ROOT / "scenarios/quick.toml", "des", overrides=("seeds=[5]",), out=tmp_path)
+    assert kept.file(tmp_path / "run.sqlite", 0) not in files and made == [0, 1, 0]
+    monkeypatch.setattr(run_events, "_MOST_BYTES", 0)
+    for run in (1, 2, 3):
+        kept.file(tmp_path / "run.sqlite", run)
+    assert not files[1].exists() and len(list(files[0].parent.glob("*.sqlite"))) == 4
+    kept.close()
+    assert not files[0].parent.exists()
+
+
+def test_damaged_traces_are_a_line(folder: Path, quick: Result, tmp_path: Path) -> None:
+    (tmp_path / "bad").mkdir()
+    (tmp_path / "bad/run.sqlite").write_bytes((folder / "quick/run.sqlite").read_bytes())
+    with sqlite3.connect(tmp_path / "bad/run.sqlite") as db:
+        db.execute("UPDATE traces SET data = x'00' WHERE run = 0")
+    with pytest.raises(RocelabError, match="traces are damaged; run its scenario again"):
+        with opened(tmp_path, "bad", 0):
+            pass
+    with opened(tmp_path, "bad", 1) as found:
+        assert causes.moments(found, 1)
 
 
 SMALL = big_result.Size(hosts=64, flows=2000, bins=40, samples=300, events=20_000, hops=2000)

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from rocelab import frames, hops, overview, pauses, results, store
+from rocelab import frames, hops, overview, pauses, results, store, traces
 from rocelab.des.engine import DesEngine
+from rocelab.errors import RocelabError
 from rocelab.model import RunOutcome, RunPlan
 from rocelab.scenario import make_plans, read_scenario
 
@@ -37,7 +38,9 @@ def lossless() -> RunOutcome:
 def database(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sqlite3.Connection]:
     folder = tmp_path_factory.mktemp("quick")
     results.run(QUICK, "des", out=folder)
+    traces.write_tables(folder / "run.sqlite", range(4), folder / "events.sqlite")
     with closing(sqlite3.connect(folder / "run.sqlite")) as db:
+        db.execute("ATTACH ? AS more", (str(folder / "events.sqlite"),))
         yield db
 
 
@@ -187,3 +190,47 @@ def test_a_deadlock_is_stored_as_its_circle(tmp_path: Path) -> None:
 def test_many_ports_and_runs_have_fewer_stretches(lossy: RunOutcome) -> None:
     assert store.bins([lossy]) == overview.MOST_BINS
     assert store.bins([lossy] * 2000) == 400_000 // (6 * 2000)
+
+
+@pytest.mark.parametrize("label", ["roce", "roce+pfc", "irn+pfc"])
+def test_what_is_unpacked_is_what_the_run_had(tmp_path: Path, label: str) -> None:
+    """Records, pauses and packets' ways."""
+    scenario = read_scenario(QUICK, (f'transport="{label}"', "seeds=[3]"))
+    result = results.run(scenario, "des", out=tmp_path)
+    (outcome,) = result.outcomes
+    with closing(sqlite3.connect(tmp_path / "run.sqlite")) as db:
+        again = traces.outcome_of(db, 0)
+    assert pauses.each(again) == pauses.each(outcome)
+    assert hops.journeys(again, 40_000) == hops.journeys(outcome, 40_000)
+    mine, theirs = (frames.events_frame(o, 0) for o in (outcome, again))
+    order = list(mine.columns)
+    assert mine.sort_values(order, ignore_index=True).equals(theirs.sort_values(order, ignore_index=True))
+    assert len(mine) >= 8
+
+
+def test_records_come_back_as_they_were_packed(lossy: RunOutcome) -> None:
+    for records in lossy.events.values():
+        packed = traces.pack(records)
+        assert (traces.unpack(len(records), packed) == records).all() and len(packed) < records.nbytes / 2
+    empty = lossy.events["s1"][:0]
+    assert len(traces.unpack(0, traces.pack(empty))) == 0
+
+
+def test_events_are_written_for_sql(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    results.run(QUICK, "des", overrides=("seeds=[1, 2]",), out=tmp_path)
+    chosen = [(None, None, {0, 2, 4, 6}), ("irn", None, {4}), (None, 2, {1, 3, 5, 7}), ("irn", 2, {5})]
+    for label, seed, runs in chosen:
+        assert traces.export(tmp_path, label, seed, None) == 0
+        with closing(sqlite3.connect(tmp_path / "events.sqlite")) as db:
+            assert {run for (run,) in db.execute("SELECT DISTINCT run FROM events")} == runs
+    assert f"of {len(runs)} runs" in capsys.readouterr().out
+    with pytest.raises(RocelabError, match=r"no label iirn; did you mean irn\? The result has roce, "):
+        traces.export(tmp_path, "iirn", None, None)
+    with pytest.raises(RocelabError, match="no seed 9: the result has 1, 2"):
+        traces.export(tmp_path, None, 9, None)
+    with pytest.raises(RocelabError, match="holds no result"):
+        traces.export(tmp_path / "x", None, None, None)
+    (tmp_path / "x").mkdir()
+    (tmp_path / "x/run.sqlite").write_bytes(b"this is no database" * 100)
+    with pytest.raises(RocelabError, match="run its scenario again"):
+        traces.export(tmp_path / "x", None, None, None)

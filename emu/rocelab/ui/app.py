@@ -146,7 +146,7 @@ def _add_results(app: FastAPI, results: Path, known: Results) -> None:
 
     @app.get("/api/moments")
     def moments(result: str, run: int = _WHOLE) -> Response:
-        with opened(results, result) as db:
+        with opened(results, result, run) as db:
             return _json(causes.moments(db, run))
 
     @app.get("/api/port")
@@ -158,12 +158,12 @@ def _add_results(app: FastAPI, results: Path, known: Results) -> None:
         end: int = _WHOLE,
         points: int = _POINTS,
     ) -> Response:
-        with opened(results, result) as db:
+        with opened(results, result, run) as db:
             return _json(series.port(db, run, port, begin, end or db.end_ps(run), points))
 
     @app.get("/api/chain")
     def chain(result: str, port: str, run: int = _WHOLE, time: int = _WHOLE) -> Response:
-        with opened(results, result) as db:
+        with opened(results, result, run) as db:
             return _json(causes.chain(db, run, port, time))
 
     @app.get("/api/flows")
@@ -175,12 +175,12 @@ def _add_results(app: FastAPI, results: Path, known: Results) -> None:
         find: str = Query("", max_length=100),
         limit: int = Query(100, ge=1),
     ) -> Response:
-        with opened(results, result) as db:
+        with opened(results, result, run) as db:
             return _json(flows.table(db, run, sort, descending, find, limit))
 
     @app.get("/api/flow")
     def flow(result: str, flow: int, run: int = _WHOLE, points: int = _POINTS) -> Response:
-        with opened(results, result) as db:
+        with opened(results, result, run) as db:
             return _json(
                 {**flows.life(db, run, flow, points), "captures": _captures(results, result, db.summary(run))}
             )

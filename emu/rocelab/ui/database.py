@@ -12,20 +12,30 @@ from urllib.parse import quote
 
 from rocelab.errors import RocelabError
 from rocelab.ui import places
+from rocelab.ui.run_events import RunEvents
 
 DATABASE = "run.sqlite"
 _MOST_STEPS = 400_000_000  # of SQLite's machine for one request: some twenty seconds
 _STEPS = 1_000_000
+EVENTS = RunEvents()
 
 
 class Database:
     def __init__(self, connection: sqlite3.Connection, name: str) -> None:
         self._connection = connection
         self.name = name
-        self.tables = {
-            row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
-        }
+        self.tables: set[str] = set()
+        self._find_tables()
         self._columns: dict[str, set[str]] = {}
+
+    def attach(self, file: Path) -> None:
+        """More tables of the same run."""
+        self._connection.execute("ATTACH ? AS events_of_run", (f"file:{quote(str(file))}?mode=ro",))
+        self._find_tables("events_of_run.")
+
+    def _find_tables(self, database: str = "") -> None:
+        rows = self._connection.execute(f"SELECT name FROM {database}sqlite_master WHERE type = 'table'")
+        self.tables |= {row[0] for row in rows}
 
     def rows(self, sql: str, *values: Any, **named: Any) -> list[tuple[Any, ...]]:
         return self._connection.execute(sql, named or values).fetchall()
@@ -58,8 +68,9 @@ class Database:
 
 
 @contextmanager
-def opened(results: Path, name: str) -> Iterator[Database]:
-    """NoSuchPlace: no such result. RocelabError: its file cannot be read, or a question took too long."""
+def opened(results: Path, name: str, run: int | None = None) -> Iterator[Database]:
+    """`run`: with its events, pauses, hops and waits, which are made when they are first asked for. NoSuchPlace: no such result. RocelabError: its
+    file cannot be read, or a question took too long."""
     path = places.file(results, f"{name}/{DATABASE}", ".sqlite")
     steps = 0
 
@@ -73,7 +84,10 @@ def opened(results: Path, name: str) -> Iterator[Database]:
             connection.execute("PRAGMA query_only = ON")
             connection.execute("PRAGMA mmap_size = 2147483648")
             connection.set_progress_handler(count, _STEPS)
-            yield Database(connection, name)
+            database = Database(connection, name)
+            if run is not None and database.has("traces"):
+                database.attach(EVENTS.file(path, run))
+            yield database
     except sqlite3.DatabaseError as e:
         raise RocelabError(f"{name}/{DATABASE}: {e}; run its scenario again") from None
 

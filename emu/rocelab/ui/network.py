@@ -90,8 +90,10 @@ def notes(db: Database, run: int) -> list[str]:
     first = db.rows("SELECT MIN(run) FROM runs WHERE label = (SELECT label FROM runs WHERE run = ?)", run)[0][
         0
     ]
-    if first != run:
-        found.append("events, causes of pauses and packets are kept of the first seed of each label only")
+    if first != run and not db.has("traces"):
+        found.append(
+            "events, causes of pauses and packets are kept of the first seed of each label only: run its scenario again"
+        )
     if (db.one("SELECT sample_ps FROM runs WHERE run = ?", run) or (0,))[0] == 0:
         found.append("this run took no samples (engine.sample_interval is 0): queues and rates are unknown")
     return found

@@ -81,8 +81,9 @@ def _quantiles(db: Database, run: int) -> list[float]:
 
 
 def runs(db: Database) -> list[dict[str, Any]]:
-    """Each with what can be seen of it: events are kept of the first seed of each label."""
-    with_events = {row[0] for row in db.rows("SELECT MIN(run) FROM runs GROUP BY label")}
+    """Each with what can be seen of it: older results keep events of the first seed of each label only."""
+    sql = "SELECT run FROM runs" if db.has("traces") else "SELECT MIN(run) FROM runs GROUP BY label"
+    with_events = {row[0] for row in db.rows(sql)}
     return [
         {
             "run": run,

@@ -16,6 +16,7 @@ import uvicorn
 
 from rocelab.errors import RocelabError
 from rocelab.ui.app import make_app
+from rocelab.ui.database import EVENTS
 from rocelab.ui.guard import Guard
 from rocelab.ui.queue import RunQueue
 
@@ -103,6 +104,7 @@ async def _run(server: _Server, sock: socket.socket, runs: RunQueue) -> None:
                 flush=True,
             )
         await runs.close()
+        EVENTS.close()
 
 
 def _open(address: str) -> None:

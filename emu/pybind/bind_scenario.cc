@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <set>
 #include <vector>
 
 #include "base/quantity.h"
@@ -18,6 +19,7 @@
 #include "emu/runner/schema_tables.h"
 #include "emu/runner/topology_file.h"
 #include "emu/runner/traffic_file.h"
+#include "emu/runner/workload.h"
 #include "emu/runner/written_flows.h"
 
 namespace py = pybind11;
@@ -179,6 +181,29 @@ py::list settings(const Scenario& scenario) {
 
 py::tuple as_tuple(const WrittenFlows& written) { return py::make_tuple(written.text, written.omissions); }
 
+// Nodes and links of a label by index, hosts first. No routes and no flows: what a picture needs, without a
+// plan.
+py::dict topology(const Scenario& scenario, const std::string& label) {
+  const auto found = std::ranges::find(scenario.settings, label, &Settings::label);
+  if (found == scenario.settings.end()) throw py::key_error("no label is called " + label);
+  const Topology& topology = found->topology;
+  py::list hosts, switches, links;
+  for (const Node& node : topology.nodes()) (node.is_host ? hosts : switches).append(node.name);
+  for (const Link& link : topology.links()) links.append(py::make_tuple(link.a, link.b));
+  return py::dict("hosts"_a = hosts, "switches"_a = switches, "links"_a = links);
+}
+
+// Indices of the hosts to which a run of a label sends.
+py::list sinks(const Scenario& scenario, const std::string& label, std::uint64_t seed) {
+  const auto found = std::ranges::find(scenario.settings, label, &Settings::label);
+  if (found == scenario.settings.end()) throw py::key_error("no label is called " + label);
+  std::set<std::uint32_t> hosts;
+  for (const Flow& flow : draw_flows(*found, Rng(seed))) hosts.insert(flow.dst);
+  py::list list;
+  for (const std::uint32_t host : hosts) list.append(host);
+  return list;
+}
+
 RunPlan plan_of(const Scenario& scenario, const std::string& label, std::uint64_t seed) {
   for (const Settings& s : scenario.settings)
     if (s.label == label) return make_plan(scenario, s, seed);
@@ -208,6 +233,8 @@ void bind_scenario(py::module_& m) {
       .def_property_readonly("labels", labels)
       .def_readonly("known_labels", &Scenario::known_labels)
       .def_property_readonly("settings", settings)
+      .def("topology", topology, "label"_a, "Names of hosts and switches, and links by their indices.")
+      .def("sinks", sinks, "label"_a, "seed"_a, "Indices of the hosts to which a run sends.")
       .def_property_readonly("warnings", warnings)
       .def_property_readonly("comparisons", comparisons);
   m.def(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+
 import networkx as nx
 import numpy as np
 
@@ -12,35 +14,41 @@ _NARROW = 0.3  # of the distance that switches of a tier would have if they stoo
 
 def graph_of(plan: RunPlan) -> nx.Graph:
     """Hosts and switches; an edge's `links` is how many links there are between two nodes."""
-    graph = nx.Graph()
-    for host in plan.hosts:
-        graph.add_node(host.name, kind="host")
-    for switch in plan.switches:
-        graph.add_node(switch.name, kind="switch")
     interface = {p.interface: p.switch for p in plan.ports}
-    for port in plan.ports:
-        other = port.peer if port.peer_is_host else interface[port.peer]
-        if port.peer_is_host or port.interface < port.peer:  # each link once
-            links = graph.edges[port.switch, other]["links"] if graph.has_edge(port.switch, other) else 0
-            graph.add_edge(port.switch, other, links=links + 1)
-    return graph
+    links = [
+        (port.switch, port.peer if port.peer_is_host else interface[port.peer])
+        for port in plan.ports
+        if port.peer_is_host or port.interface < port.peer  # each link once
+    ]
+    return graph([h.name for h in plan.hosts], [s.name for s in plan.switches], links)
 
 
-def positions(plan: RunPlan, graph: nx.Graph) -> dict[str, tuple[float, float]]:
+def graph(hosts: Sequence[str], switches: Sequence[str], links: Iterable[tuple[str, str]]) -> nx.Graph:
+    found = nx.Graph()
+    found.add_nodes_from(hosts, kind="host")
+    found.add_nodes_from(switches, kind="switch")
+    for a, b in links:
+        several = found.edges[a, b]["links"] if found.has_edge(a, b) else 0
+        found.add_edge(a, b, links=several + 1)
+    return found
+
+
+def positions(graph: nx.Graph) -> dict[str, tuple[float, float]]:
     """One switch: hosts on an arc around it. More: tiers by distance from the hosts, each above the middle of what hangs below it."""
-    hosts = [h.name for h in plan.hosts]
-    if len(plan.switches) == 1:
+    hosts = [name for name, kind in graph.nodes(data="kind") if kind == "host"]
+    switches = [name for name, kind in graph.nodes(data="kind") if kind == "switch"]
+    if len(switches) == 1:
         angles = (
             np.linspace(np.pi * 0.97, np.pi * 2.03, len(hosts))
             if len(hosts) < 7
             else np.linspace(0, 2 * np.pi, len(hosts), endpoint=False)
         )
         around = {h: (float(np.cos(a)), float(np.sin(a))) for h, a in zip(hosts, angles)}
-        return {plan.switches[0].name: (0.0, 0.0), **around}
+        return {switches[0]: (0.0, 0.0), **around}
     positions: dict[str, tuple[float, float]] = {h: (float(i), 0.0) for i, h in enumerate(hosts)}
     distance = nx.multi_source_dijkstra_path_length(graph, set(hosts))
     for tier in sorted({d for n, d in distance.items() if n not in positions}):
-        names = [s.name for s in plan.switches if distance[s.name] == tier]
+        names = [s for s in switches if distance[s] == tier]
         centres = {
             n: [positions[m][0] for m in graph[n] if m in positions and distance[m] < tier] for n in names
         }

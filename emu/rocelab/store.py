@@ -111,7 +111,7 @@ def _run_row(run: int, summary: dict[str, Any], outcome: RunOutcome, width: int)
 
 def node_rows(run: int, plan: RunPlan) -> list[tuple[Any, ...]]:
     """Of the table `nodes`."""
-    at = layout.positions(plan, layout.graph_of(plan))
+    at = layout.positions(layout.graph_of(plan))
     return [(run, h.name, 1, h.number, h.ipv4, *map(float, at[h.name])) for h in plan.hosts] + [
         (run, s.name, 0, s.number, None, *map(float, at[s.name])) for s in plan.switches
     ]

@@ -9,12 +9,13 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+import ui_server
 from pages import Pages
 from rocelab.errors import RocelabError
 from rocelab.ui import bundle
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
-from site_of_results import MARKUP
+from site_of_results import MARKUP, ROOT
 
 PLACES = {
     "gallery": "#gallery",
@@ -67,6 +68,30 @@ def test_charts_have_the_colours_of_the_scheme(pages: Pages, page: str) -> None:
     background = pages.driver.execute_script("return getComputedStyle(document.body).backgroundColor")
     assert max(map(int, re.findall(r"\d+", background)[:3])) < 60
     assert all("willReadFrequently" in line for line in pages.complaints()), "this test's own reading"
+
+
+def test_a_first_visit_reads_all_scenarios_and_draws_those_that_are_seen(tmp_path: Path) -> None:
+    """A server of its own, which knows nothing yet."""
+    (tmp_path / "results").mkdir()
+    shutil.copytree(ROOT / "scenarios", tmp_path / "scenarios")
+    folders = ["--results", str(tmp_path / "results"), "--scenarios", str(tmp_path / "scenarios")]
+    words = [str(ROOT / "rocelab"), "ui", *folders]
+    with ui_server.started(tmp_path, tmp_path / "results", tmp_path / "scenarios", words) as server:
+        pages = Pages(server, tmp_path / "downloads")
+        try:
+            pages.open("#gallery")
+            pages.until(lambda: pages.see("svg.sketch circle.sink"))
+            said = pages.until(lambda: (t := pages.text("[role=status]")) and "reading" not in t and t)
+            total = int(said.split(" of ")[1].split()[0])
+            assert total == len(list((ROOT / "scenarios").rglob("*.toml"))) > 100
+            script = "return performance.getEntriesByType('resource').map((e) => e.name)"
+            asked = [name for name in pages.driver.execute_script(script) if "/api/sketch" in name]
+            assert 0 < len(asked) == len(set(asked)) < total / 2, "each once, and not all"
+            pages.driver.execute_script("scrollTo(0, document.body.scrollHeight)")
+            pages.until(lambda: pages.see("article:last-child svg.sketch"))
+            assert pages.complaints() == []
+        finally:
+            pages.quit()
 
 
 def test_a_run_from_its_start_to_its_comparison(pages: Pages) -> None:

@@ -10,8 +10,12 @@ from pathlib import Path
 
 import pytest
 import ui_server
+from rocelab import layout
 from rocelab.errors import RocelabError
+from rocelab.scenario import plan_of, read_scenario
+from rocelab.ui import reader
 from rocelab.ui import server as servers
+from ui_server import ROOT
 
 
 def test_the_first_free_port_from_8899_on_is_taken() -> None:
@@ -87,3 +91,23 @@ def test_errors_are_json_for_the_pages(tmp_path: Path) -> None:
             assert answer.status == status, path
             assert answer.headers["Content-Type"].startswith("application/json") and answer.json
         assert running.ask("/api/queue", "DELETE").status == 405
+
+
+@pytest.mark.parametrize(
+    "name", ["quick", "incast", "fattree_small", "escape/ring", "parking_lot", "leaf_spine_54", "streams"]
+)
+def test_a_sketch_is_the_topology_of_the_plan(name: str) -> None:
+    """Without making it."""
+    file = ROOT / f"scenarios/{name}.toml"
+    scenario = read_scenario(file)
+    plan = plan_of(scenario, scenario.labels[0], scenario.seeds[0])
+    graph = layout.graph_of(plan)
+    drawn = reader.draw(scenario)
+    names = [node[0] for node in drawn["nodes"]]
+    assert names == [h.name for h in plan.hosts] + [s.name for s in plan.switches]
+    links = {(frozenset((names[a], names[b])), n) for a, b, n in drawn["links"]}
+    assert links == {(frozenset((a, b)), n) for a, b, n in graph.edges(data="links")}
+    at = layout.positions(graph)
+    assert all(at[n] == pytest.approx((x, y), abs=0.001) for n, x, y in drawn["nodes"])
+    sinks = {f.dst for f in plan.flows}
+    assert {names[i] for i in drawn["sinks"]} == (sinks if len(plan.hosts) <= 32 else set())

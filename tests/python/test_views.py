@@ -223,7 +223,7 @@ def test_events_are_written_for_sql(tmp_path: Path, capsys: pytest.CaptureFixtur
         assert traces.export(tmp_path, label, seed, None) == 0
         with closing(sqlite3.connect(tmp_path / "events.sqlite")) as db:
             assert {run for (run,) in db.execute("SELECT DISTINCT run FROM events")} == runs
-    assert f"of {len(runs)} runs" in capsys.readouterr().out
+    assert "of 1 run;" in capsys.readouterr().out
     with pytest.raises(RocelabError, match=r"no label iirn; did you mean irn\? The result has roce, "):
         traces.export(tmp_path, "iirn", None, None)
     with pytest.raises(RocelabError, match="no seed 9: the result has 1, 2"):

@@ -16,7 +16,7 @@ _MANY_HOSTS = 24
 @style.looks()
 def topology(plan: RunPlan) -> Chart:
     graph = layout.graph_of(plan)
-    positions = layout.positions(plan, graph)
+    positions = layout.positions(graph)
     sinks = {f.dst for f in plan.flows}
     many = len(plan.hosts) > _MANY_HOSTS
     fig, ((axes,),) = style.figure(1, 1, 5.0, 3.4)

@@ -17,7 +17,6 @@ from rocelab.files import explained, write_whole
 from rocelab.ui import places, reader
 
 MOST_TEXT = 256 * 1024  # bytes of a scenario
-_KEPT_EVERY = 20  # scenarios that were drawn
 _EXTENDS = re.compile(r'^\s*extends\s*=\s*"([^"\n]+)"', re.M)
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,80}\.toml")
 
@@ -27,7 +26,7 @@ class Conflict(RocelabError):
 
 
 class Gallery:
-    """`cache`: a file (None: none) that remembers what was read, since drawing all topologies takes half a minute."""
+    """`cache`: a file (None: none) that remembers what was read, so that the next start shows all of it at once."""
 
     def __init__(self, scenarios: Path, cache: Path | None) -> None:
         self._scenarios = scenarios
@@ -121,13 +120,8 @@ class Gallery:
         files = [self._scenarios / name for name in names]
         for name, said in zip(names, reader.read(files)):
             with self._lock:
-                drawn = self._known.get(name, {}).get("drawn")
-                self._known[name] = {**said, **({"drawn": drawn} if drawn else {})}
-        for done, (name, drawn) in enumerate(zip(names, reader.read(files, sketch=True)), start=1):
-            with self._lock:
-                self._known[name] |= {"drawn": drawn, "stamp": stamps[name]}
-            if done % _KEPT_EVERY == 0 or done == len(names):
-                self._keep()
+                self._known[name] = {"drawn": {}, **said, "stamp": stamps[name]}
+        self._keep()
 
     def _keep(self) -> None:
         """For the next start."""

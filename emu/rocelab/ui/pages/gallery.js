@@ -5,13 +5,13 @@ import { onScheme } from "./colours.js";
 import { button, field, h, plural, put, select, tell } from "./dom.js";
 import { resultThumb, topologySketch } from "./sketch.js";
 
-const kAsk = 1500; // ms, while scenarios are being read
+const kAsk = 400; // ms, while scenarios are being read
 
 export async function galleryPage(page, query, signal) {
   const [session, scenarios, results] = await Promise.all([get("session", {}, signal), get("scenarios", {}, signal), get("results", {}, signal)]);
   const cards = h("div", { class: "cards" });
   const found = h("p", { class: "note", role: "status" });
-  const state = { session, scenarios, results, find: query.get("find") ?? "" };
+  const state = { session, scenarios, results, find: query.get("find") ?? "", sketches: sketches(signal) };
   const search = h("input", { type: "search", value: state.find, placeholder: "incast, deadlock, rocc …", oninput: (e) => filter(e.target.value) });
 
   function filter(text) {
@@ -33,6 +33,31 @@ export async function galleryPage(page, query, signal) {
     state.scenarios = await get("scenarios", {}, signal);
     draw();
   }
+}
+
+/** Topologies are asked for once, and when they can be seen. */
+function sketches(signal) {
+  const known = new Map();
+  const wanted = new WeakMap();
+  const load = (place, entry) => {
+    if (!known.has(entry.path)) known.set(entry.path, get("sketch", { path: entry.path }, signal));
+    known.get(entry.path).then((drawn) => put(place, pictureOf(drawn, entry))).catch(() => known.delete(entry.path));
+  };
+  const observer = new IntersectionObserver((seen) => {
+    for (const { target, isIntersecting } of seen) {
+      if (!isIntersecting) continue;
+      observer.unobserve(target);
+      load(target, wanted.get(target));
+    }
+  }, { rootMargin: "300px" });
+  signal.addEventListener("abort", () => observer.disconnect());
+  return {
+    show(place, entry) {
+      if (known.has(entry.path)) return load(place, entry);
+      wanted.set(place, entry);
+      return observer.observe(place);
+    },
+  };
 }
 
 /** Those that have a result first, the newest ahead; then as they came. */
@@ -61,7 +86,7 @@ function lastResult(entry, results) {
 function card(entry, state) {
   const last = lastResult(entry, state.results);
   const sketch = h("div", { class: "picture" });
-  if (!entry.pending && !entry.error) get("sketch", { path: entry.path }).then((drawn) => put(sketch, pictureOf(drawn, entry))).catch(() => {});
+  if (!entry.pending && !entry.error) state.sketches.show(sketch, entry);
   const form = h("div");
   const run = button("Run …", () => toggleForm(form, entry, state, run), { "aria-expanded": "false" });
   return h(

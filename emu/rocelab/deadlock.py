@@ -18,7 +18,7 @@ from rocelab import frames
 from rocelab.model import TRACE_DTYPE, Array, RunOutcome
 
 _PAUSED, _RESUMED = frames.KINDS.index("paused"), frames.KINDS.index("resumed")
-_DELIVER = frames.KINDS.index("deliver")
+_HOP = frames.KINDS.index("hop")
 _FEEDBACK = 128  # bytes; CNPs, which a pause of the data's class does not stop, are shorter
 
 
@@ -63,27 +63,42 @@ def explain(outcome: RunOutcome) -> RunOutcome:
 
 
 class _Escapes:
-    """When data came over links although they were paused: frames that escaped."""
+    """When frames left paused ports: what event files have of it. A frame with a kept PSN arrived at the other end (`hop`), or the port's queue was
+    shorter than at the sample before. A frame that escapes between two samples and makes room for another one of its size is not seen.
+    """
 
     def __init__(self, outcome: RunOutcome) -> None:
         self._outcome = outcome
         self._ends = {p.interface: (p.switch, p.port_id) for p in outcome.plan.ports}
         self._peers = {p.interface: p.peer for p in outcome.plan.ports}
         self._records: dict[str, Array] | None = None
-        self._times: dict[str, Array] = {}
+        self._times: dict[tuple[str, int], Array] = {}
 
-    def over(self, interface: str) -> Array:
+    def over(self, interface: str, tc: int) -> Array:
         """In ps, sorted; none where the port let no frame escape."""
         if self._outcome.port_counters.get(interface, {}).get("escaped_frames", 0) == 0:
             return np.zeros(0, dtype=np.int64)
-        if interface not in self._times:
-            if self._records is None:
-                self._records = frames.by_node(self._outcome, frames.switches(self._outcome.plan))
-            switch, port = self._ends[self._peers[interface]]
-            records = self._records.get(switch, np.zeros(0, dtype=TRACE_DTYPE))
-            mine = (records["kind"] == _DELIVER) & (records["port"] == port) & (records["bytes"] > _FEEDBACK)
-            self._times[interface] = records["time_ps"][mine]
-        return self._times[interface]
+        if (interface, tc) not in self._times:
+            seen = np.concatenate((self._arrived(interface), self._shortened(interface, tc)))
+            self._times[interface, tc] = np.sort(seen)
+        return self._times[interface, tc]
+
+    def _arrived(self, interface: str) -> Array:
+        records = self._at(self._peers[interface])
+        return records["time_ps"][(records["kind"] == _HOP) & (records["bytes"] > _FEEDBACK)]
+
+    def _shortened(self, interface: str, tc: int) -> Array:
+        records = self._at(interface)
+        samples = records[(records["kind"] == frames.SAMPLE) & (records["psn"] == tc)]
+        return samples["time_ps"][1:][np.diff(samples["bytes"].astype(np.int64)) < 0]
+
+    def _at(self, interface: str) -> Array:
+        """Records about this port."""
+        if self._records is None:
+            self._records = frames.by_node(self._outcome, frames.switches(self._outcome.plan))
+        switch, port = self._ends[interface]
+        records = self._records.get(switch, np.zeros(0, dtype=TRACE_DTYPE))
+        return records[records["port"] == port]
 
 
 def _longest_still(times: Array, begin: int, end: int) -> tuple[int, int]:
@@ -101,7 +116,7 @@ def _find(outcome: RunOutcome, least_ps: int, escapes: _Escapes | None) -> Deadl
             standing = [p for p in long if p.begin <= instant and p.end - instant >= least_ps]
             while circle := _circle(standing):
                 until = min(p.end for p in circle)
-                over = [escapes.over(p.interface) if escapes else np.zeros(0, np.int64) for p in circle]
+                over = [escapes.over(p.interface, tc) if escapes else np.zeros(0, np.int64) for p in circle]
                 since, until = _longest_still(np.sort(np.concatenate(over)), instant, until)
                 if until - since >= least_ps:
                     return Deadlock(since, until, tc, tuple(p.interface for p in circle))

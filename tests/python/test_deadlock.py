@@ -12,7 +12,7 @@ import pytest
 from rocelab import deadlock, frames
 from rocelab.des.engine import DesEngine
 from rocelab.model import TRACE_DTYPE
-from rocelab.scenario import make_plans, read_scenario
+from rocelab.scenario import make_plans, plan_of, read_scenario
 from rocelab.summary import run_summary
 
 RING = Path(__file__).resolve().parents[2] / "scenarios" / "escape" / "ring_deadlock.toml"
@@ -79,7 +79,7 @@ def with_escapes(paused: Any, interface: str, frames_at_ms: list[float], size: i
     """Data arrives over s1-eth2 at s2, whose port 2 is the other end."""
     arrived = np.zeros(len(frames_at_ms), dtype=TRACE_DTYPE)
     for row, ms in zip(arrived, frames_at_ms):
-        row["time_ps"], row["kind"], row["port"], row["bytes"] = ms * _MS, 0, 2, size
+        row["time_ps"], row["kind"], row["port"], row["bytes"] = ms * _MS, frames.KINDS.index("hop"), 2, size
     paused.events["s2"] = np.sort(np.concatenate((paused.events["s2"], arrived)), order="time_ps")
     paused.port_counters = {interface: {"escaped_frames": len(frames_at_ms)}}
     return paused
@@ -107,7 +107,7 @@ def test_a_run_that_goes_on_only_by_escaping_frames_says_so() -> None:
     far = ports[ports[found.interfaces[0]].peer]
     arrived = np.zeros(40, dtype=TRACE_DTYPE)
     arrived["time_ps"], arrived["port"] = np.arange(1, 41) * (_MS // 2), far.port_id
-    arrived["kind"], arrived["bytes"] = frames.KINDS.index("deliver"), 1102
+    arrived["kind"], arrived["bytes"] = frames.KINDS.index("hop"), 1102
     events = dict(dead.events)
     events[far.switch] = np.sort(np.concatenate((events[far.switch], arrived)), order="time_ps")
     counters = {name: dict(c) for name, c in dead.port_counters.items()}
@@ -150,3 +150,18 @@ def test_loop_breaker_ends_each_deadlock_at_one_queue_and_what_it_drops_comes_ag
     times = np.sort(np.concatenate([r["time_ps"][r["kind"] == frames.KINDS.index("loop")] for r in records]))
     assert len(times) == sum(c["loops_broken"] for c in counters)
     assert (np.diff(times) > _MS).all(), "the next is found an interval later, not by a second master"
+
+
+def test_frames_that_escape_are_seen_in_the_files_of_a_run() -> None:
+    """Ports of the ring wait for one another for milliseconds, while tokens take frames out of their queues."""
+    scenario = read_scenario(RING.with_name("pool.toml"))
+    outcome = DesEngine().execute(plan_of(scenario, "roce+pfc+escape,tokens=2", 1))
+    assert outcome.error is None
+    still = deadlock._find(outcome, _MS, None)
+    assert still is not None, "a circle of pauses alone"
+    escapes = deadlock._Escapes(outcome)
+    moved = [escapes.over(interface, still.tc) for interface in still.interfaces]
+    assert any(((times > still.since_ps) & (times < still.until_ps)).any() for times in moved)
+    assert deadlock.find(outcome) is None
+    kinds = {frames.KINDS[k] for records in outcome.events.values() for k in np.unique(records["kind"])}
+    assert "deliver" not in kinds, "which event files do not hold"

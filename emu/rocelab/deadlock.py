@@ -85,12 +85,14 @@ class _Escapes:
 
     def _arrived(self, interface: str) -> Array:
         records = self._at(self._peers[interface])
-        return records["time_ps"][(records["kind"] == _HOP) & (records["bytes"] > _FEEDBACK)]
+        times: Array = records["time_ps"][(records["kind"] == _HOP) & (records["bytes"] > _FEEDBACK)]
+        return times
 
     def _shortened(self, interface: str, tc: int) -> Array:
         records = self._at(interface)
         samples = records[(records["kind"] == frames.SAMPLE) & (records["psn"] == tc)]
-        return samples["time_ps"][1:][np.diff(samples["bytes"].astype(np.int64)) < 0]
+        times: Array = samples["time_ps"][1:][np.diff(samples["bytes"].astype(np.int64)) < 0]
+        return times
 
     def _at(self, interface: str) -> Array:
         """Records about this port."""
@@ -98,7 +100,8 @@ class _Escapes:
             self._records = frames.by_node(self._outcome, frames.switches(self._outcome.plan))
         switch, port = self._ends[interface]
         records = self._records.get(switch, np.zeros(0, dtype=TRACE_DTYPE))
-        return records[records["port"] == port]
+        mine: Array = records[records["port"] == port]
+        return mine
 
 
 def _longest_still(times: Array, begin: int, end: int) -> tuple[int, int]:

@@ -41,9 +41,12 @@ def unknown(scenario: Scenario, label: str, path: Path | None = None) -> str:
     known = list(scenario.native.known_labels)
     own = _transports(scenario)
     names = [name for name in (*scenario.labels, *known) if name != label]
-    near = difflib.get_close_matches(label, names, n=1)
+    longer = [
+        name for name in scenario.labels if name.startswith(f"{label},")
+    ]  # a case or an axis is missing
+    near = longer or difflib.get_close_matches(label, names, n=1)
     hint = f"did you mean {near[0]}? " if near else ""
-    others = [name for name in known if name not in own] if path is not None else []
+    others = [name for name in known if name not in own] if path is not None and not near else []
     more = f"; other transports that may be named are {', '.join(others)}" if others else ""
     return f"{_place(path or Path(scenario.file))}: no label {label}; {hint}It has {', '.join(scenario.labels)}{more}"
 

@@ -9,6 +9,7 @@
 #define TOML_EXCEPTIONS 1
 #include <toml++/toml.h>
 
+#include "base/nearest.h"
 #include "emu/runner/scenario.h"
 
 namespace rocelab {
@@ -61,6 +62,15 @@ ConfigNode convert(const toml::node& from, const std::string& name) {
   return to;
 }
 
+// What an entry that there is not might have been.
+std::string entries(const std::string& component, const std::vector<std::string>& names) {
+  const std::string near = nearest(component, names);
+  if (!near.empty()) return "did you mean \"" + near + "\"?";
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "it has \"" : ", \"") + name + "\"";
+  return text.empty() ? "use its index from 0" : text + "; an index from 0 will do, too";
+}
+
 // The part of `node` that `component` names; a table gets it when it lacks it.
 ConfigNode& step(ConfigNode& node, std::string_view component, const std::string& place,
                  const std::string& whole) {
@@ -71,11 +81,13 @@ ConfigNode& step(ConfigNode& node, std::string_view component, const std::string
     return node.members.emplace_back(component, std::move(made)).second;
   }
   if (node.kind == ConfigNode::Kind::kArray) {
+    std::vector<std::string> names;
     for (std::size_t i = 0; i < node.items.size(); ++i) {
       if (component == std::to_string(i) || component == node.items[i].name()) return node.items[i];
+      if (!node.items[i].name().empty()) names.emplace_back(node.items[i].name());
     }
-    throw ScenarioError(place + ": " + whole + " names no entry \"" + std::string(component) +
-                        "\"; use its name or its index from 0");
+    throw ScenarioError(place + ": " + whole + " names no entry \"" + std::string(component) + "\"; " +
+                        entries(std::string(component), names));
   }
   throw ScenarioError(place + ": " + whole + " goes through a value that has no parts");
 }

@@ -11,7 +11,7 @@ from rocelab import native, results
 from rocelab.errors import RocelabError, UsageError
 from rocelab.labels import read_label
 from rocelab.model import TRACE_DTYPE
-from rocelab.scenario import make_plans, plan_of, print_warnings, read_scenario
+from rocelab.scenario import make_plans, parse_scenario, plan_of, print_warnings, read_scenario
 
 SCENARIOS = Path(__file__).resolve().parents[2] / "scenarios"
 
@@ -151,7 +151,7 @@ def test_a_label_behind_cases_and_axes_may_have_any_transport(tmp_path: Path) ->
     assert "mine,rate=40Gb_s" in read_label(tmp_path / "axes.toml", (), "mine,rate=40Gb_s").labels
     with pytest.raises(
         UsageError,
-        match=r"no label irn\+pfc; did you mean irn.*\? It has irn\+pfc,rate=40Gb_s, irn\+pfc,rate=100Gb_s;",
+        match=r"no label irn\+pfc; did you mean irn\+pfc,rate=40Gb_s\? It has irn\+pfc,rate=40Gb_s, irn\+pfc,rate=100Gb_s$",
     ):
         read_label(tmp_path / "axes.toml", (), "irn+pfc")
 
@@ -162,10 +162,62 @@ def test_a_label_that_there_is_not_is_answered_with_those_that_there_are() -> No
         read_label(file, (), "roce+pcf")
     said = str(error.value)
     line = next(n for n, text in enumerate(file.read_text().splitlines(), 1) if text.startswith("transport"))
-    assert said.startswith(f"{file}:{line}: no label roce+pcf; did you mean roce+pfc? It has roce, irn; ")
+    assert said == f"{file}:{line}: no label roce+pcf; did you mean roce+pfc? It has roce, irn"
+    with pytest.raises(UsageError) as error:
+        read_label(file, (), "xyz")
+    said = str(error.value)
+    assert said.startswith(
+        f"{file}:{line}: no label xyz; It has roce, irn; other transports that may be named"
+    )
     for other in ("roce+pfc", "irn+pfc", "irn+dcqcn", "iwarp"):
         assert f" {other}," in said or said.endswith(f" {other}")
     assert "\n" not in said
+
+
+STAR = """transport = ["irn"]
+[topology]
+kind = "star"
+hosts = 4
+[[workload]]
+name = "x"
+kind = "incast"
+receiver = "h1"
+size = "3KB"
+"""
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "said"),
+    [
+        ("transport =", "tranport =", '1:1: unknown key "tranport"; did you mean "transport"?'),
+        ("[topology]", "[toplogy]", '2:2: unknown key "toplogy"; did you mean "topology"?'),
+        ("hosts =", "host =", '4:1: unknown key "topology.host"; did you mean "hosts"?'),
+        ("[[workload]]", "[[workloads]]", '5:3: unknown key "workloads"; did you mean "workload"?'),
+        ('kind = "incast"', 'knid = "incast"', '7:1: unknown key "workload.x.knid"; did you mean "kind"?'),
+        ("receiver =", "reciever =", '8:1: unknown key "workload.x.reciever"; did you mean "receiver"?'),
+        ("size =", "sise =", '9:1: unknown key "workload.x.sise"; did you mean "size"?'),
+        ("\n[topology]", '\n[[label]]\nname = "m"\nmod = "irn"\npfc = true\n[topology]', '"label.m.mod"; did you mean "mode"?'),
+        ("\n[topology]", '\n[[case]]\nnaem = "m"\n[topology]', '"case.0.naem"; did you mean "name"?'),
+        ("\n[topology]", '\n[[compare]]\noff = "irn"\nover = "irn"\n[topology]', '"compare.0.off"; did you mean "of"?'),
+    ],
+)  # fmt: skip
+def test_a_misspelt_key_is_reported_before_the_key_that_is_therefore_missing(
+    right: str, wrong: str, said: str
+) -> None:
+    assert parse_scenario(STAR, "s.toml").labels == ("irn",)
+    with pytest.raises(RocelabError) as error:
+        make_plans(parse_scenario(STAR.replace(right, wrong, 1), "s.toml"))
+    assert str(error.value).startswith("s.toml:") and said in str(error.value)
+    assert "needs the key" not in str(error.value)
+
+
+def test_an_override_of_a_workload_that_there_is_not_names_those_that_there_are() -> None:
+    for key, said in (
+        ("workload.incsat.size", 'did you mean "incast"?'),
+        ("workload.y.size", 'it has "incast"'),
+    ):
+        with pytest.raises(RocelabError, match=f"names no entry .*{said.replace('?', '.')}"):
+            read_scenario(SCENARIOS / "quick.toml", (f"{key}=3KB",))
 
 
 def test_labels_of_an_extended_file_are_named_by_its_line(tmp_path: Path) -> None:

@@ -72,7 +72,11 @@ class Dialect(str, Enum):
     goal = "goal"
 
 
-_ENGINE = typer.Option(None, show_default=False, help="What drives the experiment; default: the scenario's.")
+_ENGINE = typer.Option(
+    None,
+    show_default=False,
+    help="live: real programs over Open vSwitch, as root; des: virtual time. Default: live.",
+)
 
 
 @app.command(epilog=example("run scenarios/incast.toml --seed 7 --set topology.rate=100Gb/s --pcap"))
@@ -97,13 +101,13 @@ def run(
         None,
         show_default=False,
         metavar="FILE",
-        help="Also write where it stands there, a line of JSON each.",
+        help="Also write progress to FILE, one JSON object a line.",
     ),
     watch: Optional[Path] = typer.Option(
         None,
         show_default=False,
         metavar="FILE",
-        help="Also keep there, while a run lasts, its network and where its event files grow (docs/ui.md).",
+        help="Also write to FILE the network of the present run and the folder of its event files (docs/ui.md).",
     ),
     no_install: bool = NO_INSTALL,
 ) -> int:
@@ -183,7 +187,9 @@ def export(
         ..., show_default=False, metavar="PATH", help="A result's folder, e.g. out/incast, or a scenario."
     ),
     dialect: Dialect = typer.Option(
-        Dialect.hpcc, help="Whose files; ns3-rdma, htsim and goal: of scenarios only."
+        Dialect.hpcc,
+        show_default=False,
+        help="The simulator whose format is written; ns3-rdma, htsim and goal for scenarios only; default: hpcc.",
     ),
     epoch: Optional[float] = typer.Option(
         None,
@@ -260,7 +266,10 @@ def test(
 
 
 @app.command(epilog=example("bench live"))
-def bench(what: Bench = typer.Argument(Bench.live), no_install: bool = NO_INSTALL) -> int:
+def bench(
+    what: Bench = typer.Argument(Bench.live, show_default=False, help="What is measured; default: live."),
+    no_install: bool = NO_INSTALL,
+) -> int:
     """Measure rocelab itself; prints JSON."""
     if what in (Bench.live, Bench.wall):
         require_root(f"`bench {what.value}`")
@@ -269,7 +278,11 @@ def bench(what: Bench = typer.Argument(Bench.live), no_install: bool = NO_INSTAL
 
 
 @app.command(epilog=example("doctor --engine des"))
-def doctor(engine: Engine = typer.Option(Engine.live, help="Whose runs the exit status is about.")) -> int:
+def doctor(
+    engine: Engine = typer.Option(
+        Engine.live, show_default=False, help="The engine that the exit status is about; default: live."
+    )
+) -> int:
     """Say what this machine can and cannot do, and why; exit status 0 when `./rocelab run` with the engine will work."""
     return call("rocelab.doctor", "run", engine.value)
 

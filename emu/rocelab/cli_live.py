@@ -169,7 +169,7 @@ def rsh(
     words: List[str] = typer.Argument(..., metavar="COMMAND...", help="A shell's command line, in words."),
     run_id: Optional[str] = _RUN,
 ) -> int:
-    """As ssh to a host of the topology, for programs that start others so; inside `exec`, of that topology."""
+    """Run a command on a host, in place of ssh for launchers such as mpirun; inside `exec`, on a host of that topology."""
     require_root("`rsh`")
     return call("rocelab.live.commands", "remote_shell", host, " ".join(words), run_id=run_id)
 

@@ -28,7 +28,7 @@ SET = typer.Option(
     [], "--set", metavar="KEY=VALUE", help="Overrides a value of the scenario; may be repeated."
 )
 NO_INSTALL = typer.Option(
-    False, "--no-install", help="Only name missing Debian packages; fail if there are any."
+    False, "--no-install", help="Do not install Debian packages: name those that are missing, and fail."
 )
 CLOCK = typer.Option(None, show_default=False, help="Clock of the live engine; default: the scenario's.")
 

@@ -18,7 +18,7 @@ def overrides_of(changes: Mapping[str, Any]) -> tuple[str, ...]:
     """`{"topology.rate": "100Gb/s"}` as `--set` has it. A Path is taken from the current folder; a text that names a file, from the scenario's."""
     for key in changes:
         if not isinstance(key, str) or not key or "=" in key:
-            raise RocelabError(f"set: {key!r} is no dotted key, such as topology.rate")
+            raise RocelabError(f"set: {key!r} is not a dotted key such as topology.rate")
     return tuple(f"{key}={_value(key, value)}" for key, value in changes.items())
 
 
@@ -42,7 +42,7 @@ def _value(key: str, value: Any) -> str:
         return "{" + ", ".join(f"{json.dumps(str(k))} = {_value(key, v)}" for k, v in value.items()) + "}"
     if isinstance(value, Iterable):
         return "[" + ", ".join(_value(key, item) for item in value) + "]"
-    raise RocelabError(f"set: {key} = {value!r} is no text, number, truth value, list or table")
+    raise RocelabError(f"set: {key} = {value!r} is not a text, number, truth value, list or table")
 
 
 def text_of(data: Mapping[str, Any]) -> str:

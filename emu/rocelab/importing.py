@@ -145,7 +145,7 @@ def _times(config: Config, text: str, name: str) -> tuple[Decimal, Decimal, str,
     try:
         starts = [Decimal(row[start]) for row in flows]
     except (IndexError, ArithmeticError):
-        raise RocelabError(f"{name}: a line is no flow: {' '.join(flows[0])}") from None
+        raise RocelabError(f"{name}: this line is not a flow: {' '.join(flows[0])}") from None
     epoch = _EPOCH if min(starts) >= _EPOCH else Decimal(0)
     limit = max(starts) - epoch + 1 if stop is None else stop - epoch
     kept = [row for row, at in zip(flows, starts) if at - epoch < limit]

@@ -69,7 +69,7 @@ def parse_fct(text: str, dialect: str, name: str = "fct.txt") -> list[FctLine]:
             lines.append(FctLine(ends[0], ends[1], *(int(w) for w in words[2:])))
         except ValueError:
             raise RocelabError(
-                f"{name}:{number}: this is no line of fct.txt in the dialect {dialect}"
+                f"{name}:{number}: this is not a line of fct.txt in the dialect {dialect}"
             ) from None
     return lines
 
@@ -82,7 +82,7 @@ def parse_pfc(text: str, name: str = "pfc.txt") -> list[PfcLine]:
     lines = []
     for number, words in _rows(text, 5, name):
         if words[2] not in "01" or words[4] not in "01" or not all(w.isdigit() for w in words):
-            raise RocelabError(f"{name}:{number}: this is no line of pfc.txt")
+            raise RocelabError(f"{name}:{number}: this is not a line of pfc.txt")
         time_ns, node, kind, interface, pause = (int(w) for w in words)
         lines.append(PfcLine(time_ns, node, kind == 1, interface, pause == 1))
     return lines
@@ -136,7 +136,7 @@ def _scenario_files(
         )
         left_out |= dict.fromkeys((_TRAFFIC.get(dialect, "flow.txt"), what) for what in traffic[0][2])
     for file, what in left_out:
-        warn(f"{file} cannot say, and leaves out, {what}")
+        warn(f"{file} has no form for, and leaves out, {what}")
     folder = to or Path("out") / scenario.name / "export"
     several = len(sets) > 1
     return {

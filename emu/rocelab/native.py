@@ -86,7 +86,7 @@ def module() -> Any:
     fits = [f"_rocelab{suffix}" for suffix in importlib.machinery.EXTENSION_SUFFIXES]
     found = sorted(folder.glob("_rocelab*.so"))
     if not found:
-        raise RocelabError(f"{folder} holds no _rocelab module: build it by ./rocelab setup")
+        raise RocelabError(f"{folder} holds no _rocelab module: build it with ./rocelab setup")
     if not (fitting := [file for file in found if file.name in fits]):
         raise RocelabError(
             f"{found[0].name} is built for another Python than {sys.executable}: use /usr/bin/python3 or ./rocelab python"

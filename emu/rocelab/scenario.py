@@ -89,7 +89,7 @@ def _check_text(word: str) -> None:
         word.encode()
     except UnicodeEncodeError:
         shown = os.fsencode(word).decode(errors="replace")
-        raise RocelabError(f"{shown}: is not UTF-8; write or rename it so") from None
+        raise RocelabError(f"{shown}: is not valid UTF-8; rename the file or retype the word") from None
 
 
 def make_plans(scenario: Scenario) -> tuple[RunPlan, ...]:

@@ -344,7 +344,7 @@ def test_charts_and_tables_are_downloaded(pages: Pages) -> None:
     assert table[0].startswith("result,label,seeds,flows,") and table[1].startswith("incast,roce,1 2,")
 
 
-def test_what_a_scenario_says_is_text(pages: Pages) -> None:
+def test_texts_of_scenarios_are_shown_as_text(pages: Pages) -> None:
     text = MARKUP.replace('"', "'")
     for place in (
         "#gallery?find=strange",
@@ -358,7 +358,7 @@ def test_what_a_scenario_says_is_text(pages: Pages) -> None:
     assert pages.driver.title != "1"
 
 
-def test_what_is_wrong_is_a_line(pages: Pages) -> None:
+def test_errors_are_shown_as_one_line(pages: Pages) -> None:
     for place, said in (
         ("#watch?result=none", "there is no none"),
         ("#flow?result=incast&run=99", "no run 99"),

@@ -138,7 +138,7 @@ def test_programs_do_not_need_the_session_and_the_database(talk: Talk, who: str)
     assert _stat(talk.run_id).returncode == 0
 
 
-def test_who_is_killed_takes_with_it_what_needs_it_and_no_more(tmp_path: Path) -> None:
+def test_a_killed_process_ends_those_that_depend_on_it_and_no_others(tmp_path: Path) -> None:
     with kept_hosts(_PINGPONG, "irn") as hosts:
         run_id, kept = hosts.kept.directory.run_id, hosts.kept
         processes = recorded(run_id)

@@ -146,7 +146,7 @@ def test_rdma_cm(ends: tuple[End, End], transport: str) -> None:
     assert output.count("ping data") == 50, output
 
 
-def test_who_is_not_the_peer_is_not_heard(ends: tuple[End, End]) -> None:
+def test_frames_from_others_than_the_peer_are_ignored(ends: tuple[End, End]) -> None:
     """It knows the queue pair's number and what PSN comes next or soon, and has a good ICRC."""
     pytest.importorskip("scapy.contrib.roce")
     link = json.loads(subprocess.check_output(ends[0].inside("ip", "-j", "link", "show", DEVICE)))
@@ -264,7 +264,7 @@ def test_the_command_line_runs_programs_on_an_interface(ends: tuple[End, End]) -
 
 
 @pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed")
-def test_what_is_on_the_wire_is_roce(ends: tuple[End, End], tmp_path: Path) -> None:
+def test_frames_on_the_wire_are_roce(ends: tuple[End, End], tmp_path: Path) -> None:
     """As tshark reads it, and with the ICRC that another implementation computes: single frames, as the kernel cuts them."""
     scapy = pytest.importorskip("scapy.contrib.roce")
     for end in ends:

@@ -123,7 +123,7 @@ def test_between_emulated_hosts(label: str, disk: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("transport", ["roce", "irn"])
-def test_of_a_running_guest_on_an_interface(transport: str, disk: Path, tmp_path: Path) -> None:
+def test_a_running_guest_migrates_over_an_interface(transport: str, disk: Path, tmp_path: Path) -> None:
     source, target = Machine("source", tmp_path, disk), Machine("target", tmp_path, disk)
     before = shared_files()
     with veth_pair(4300) as (first, second):

@@ -39,7 +39,7 @@ def test_a_policy_is_changed_under_a_program_that_loses_nothing(tmp_path: Path) 
         assert sum(p["drops"] for p in ports) == 0 < sum(p["tx_frames"] for p in ports)
 
 
-def test_what_is_wrong_changes_nothing_and_is_said(tmp_path: Path) -> None:
+def test_bad_input_is_reported_and_changes_nothing(tmp_path: Path) -> None:
     bad = tmp_path / "bad.oq"
     bad.write_text("on every port { q = Queue(240KB); out = Port(100%, q); select { else -> p; } }\n")
     with topology(SCENARIOS / "pingpong.toml", "--label", "roce+pfc", *_ON) as run:

@@ -124,7 +124,7 @@ def test_programs_cannot_use_the_hosts_nic_meanwhile(device: Device) -> None:
     assert "foreign device" in done.stderr
 
 
-def test_what_is_not_roce_goes_around(device: Device) -> None:
+def test_traffic_other_than_roce_bypasses_the_nic(device: Device) -> None:
     device.send("ffffffffffff" + H2 + "0806" + "0001080006040001" + H2 + "0a000002" + 12 * "0" + "0a000001")
     answer = wait_for(
         lambda: [f for f in device.frames() if f[24:28] == "0806" and f[:12] == H2], "an ARP reply"

@@ -65,7 +65,7 @@ def test_the_row_of_qperf_runs(slow_hosts: Hosts, row: Row, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("refusal", program_table.refusals(), ids=lambda refusal: refusal[0])
-def test_what_cannot_pass_says_why(hosts: Hosts, refusal: tuple[str, str], tmp_path: Path) -> None:
+def test_refused_programs_say_why(hosts: Hosts, refusal: tuple[str, str], tmp_path: Path) -> None:
     program, reason = refusal
     server = program_table.commands(program.split()).server
     with hosts.program("h1", server, tmp_path / "server") as refusing:

@@ -42,7 +42,7 @@ def test_programs_run_on_hosts_and_end_with_the_topology() -> None:
     assert len(processes) > 4 and leftovers(net.run_id, processes) == []
 
 
-def test_what_goes_wrong_is_one_error() -> None:
+def test_failures_are_one_error() -> None:
     with rocelab.up(rocelab.Scenario.load(PINGPONG)) as net:
         h1 = net.host("h1")
         with pytest.raises(rocelab.RocelabError, match="no host h9: this topology has h1, h2"):

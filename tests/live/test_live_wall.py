@@ -71,5 +71,7 @@ def test_a_device_needs_the_wall_clock_and_leaves_the_host_as_it_was(kept: str) 
         "unknown device",
     ],
 )
-def test_what_cannot_be_plugged_in_is_named(kept: str, arguments: tuple[str, ...], says: str) -> None:
+def test_devices_that_cannot_be_plugged_in_are_named(
+    kept: str, arguments: tuple[str, ...], says: str
+) -> None:
     assert says in error_of(plug(kept, *arguments))

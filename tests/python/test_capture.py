@@ -48,7 +48,7 @@ def test_a_host_a_switch_and_a_port_by_each_of_its_names(where: str, ports: list
         ("s1:", "s1 has no port ;"),
     ],
 )
-def test_what_is_not_there_is_named_with_what_is(where: str, said: str) -> None:
+def test_unknown_ports_are_reported_with_the_known_ones(where: str, said: str) -> None:
     with pytest.raises(UsageError, match=said):
         ports_at(_LAYOUT, where)
 
@@ -58,14 +58,14 @@ def test_a_file_is_one_captures_alone(tmp_path: Path) -> None:
     path.write_text("old")
     with capture._locked(path) as file:
         assert file.read() == b""
-        with pytest.raises(RocelabError, match="another capture goes there"):
+        with pytest.raises(RocelabError, match="another capture writes to this file"):
             capture._locked(path)
     with path.open() as other:  # nobody's any more
         fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
-def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="is no file; -w - writes to standard output"):
+def test_paths_that_are_no_files_are_rejected(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="not a regular file; -w - writes to standard output"):
         capture._locked(Path("/dev/null"))
     with pytest.raises(RocelabError, match="No such file or directory"):
         capture._locked(tmp_path / "none" / "a.pcapng")

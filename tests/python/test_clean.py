@@ -235,7 +235,7 @@ def test_orphans_in_a_namespace_of_the_run_are_ended_and_strangers_there_are_not
             process.wait()
 
 
-def test_what_killed_runs_in_virtual_time_left_is_removed_and_what_is_in_use_stays(
+def test_leftovers_of_killed_virtual_time_runs_are_removed_and_folders_in_use_stay(
     places: Places, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(places.tmp))

@@ -226,7 +226,7 @@ def test_another_seed_gives_other_traces(results: Results, file: str) -> None:
 
 
 @each_scenario
-def test_what_a_scheme_is_for_happens_in_these_runs(results: Results, file: str) -> None:
+def test_each_scheme_acts_in_these_runs(results: Results, file: str) -> None:
     for short, ran in results(file):
         said = wanted(short) & happened(ran.counters)
         assert said == expected(short), f"{short.name}: {sorted(said)} in {ran.records} records"

@@ -89,7 +89,7 @@ def _full_disk(m: pytest.MonkeyPatch) -> None:
         (_full_disk, "10 MB free", False),
     ],
 )
-def test_what_is_missing_is_said_and_decides(
+def test_missing_parts_are_reported_and_decide_the_exit_status(
     healthy: pytest.MonkeyPatch, broken: Break, words: str, des_works: bool
 ) -> None:
     broken(healthy)
@@ -99,7 +99,7 @@ def test_what_is_missing_is_said_and_decides(
     assert (said(doctor.DES)[0] == 0) == des_works
 
 
-def test_what_the_first_run_does_itself_is_no_obstacle(healthy: pytest.MonkeyPatch) -> None:
+def test_steps_of_the_first_run_are_no_obstacle(healthy: pytest.MonkeyPatch) -> None:
     healthy.setattr(doctor.packages, "missing", lambda names: list(names[:2]))
     healthy.setattr(doctor.packages, "unknown", lambda names: "")
     status, text = said()

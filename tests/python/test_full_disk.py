@@ -150,7 +150,7 @@ def test_files_come_together_or_not_at_all(tmp_path: Path, monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), ValueError("a fault of the writer")])
-def test_what_interrupts_writing_leaves_no_part(tmp_path: Path, error: BaseException) -> None:
+def test_an_interrupted_write_leaves_no_partial_file(tmp_path: Path, error: BaseException) -> None:
     def broken(part: Path) -> None:
         part.write_bytes(b"half")
         raise error

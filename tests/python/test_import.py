@@ -234,7 +234,7 @@ def test_faults_and_links_that_go_down_are_taken_over(tmp_path: Path) -> None:
         (changed(SIMULATOR_STOP_TIME="2"), "no flow begins before 2 s, where config.txt ends the run"),
     ],
 )
-def test_what_cannot_be_read_is_said_with_its_line(tmp_path: Path, config: str, said: str) -> None:
+def test_unreadable_lines_are_reported_with_their_number(tmp_path: Path, config: str, said: str) -> None:
     with pytest.raises(RocelabError) as error:
         made(tmp_path, config)
     assert said in str(error.value)

@@ -59,7 +59,7 @@ def test_pfc_sample_comes_back_byte_for_byte() -> None:
     ("text", "said"),
     [
         ("82 87 10000 100 1 2 3\n", "fct.txt:1: a line has 8 columns, not 7"),
-        ("0b000001 0b000101 1 2 3 4 5 6\n", "no line of fct.txt in the dialect conweave"),
+        ("0b000001 0b000101 1 2 3 4 5 6\n", "not a line of fct.txt in the dialect conweave"),
     ],
 )
 def test_lines_of_another_dialect_are_named(text: str, said: str) -> None:
@@ -174,19 +174,19 @@ def test_labels_with_other_files_have_a_folder_each(tmp_path: Path) -> None:
     assert [f.name for f in chosen] == list(names) and chosen[0].read_text().startswith("5 1 4\n")
 
 
-def test_what_topology_txt_cannot_say_is_warned_of(tmp_path: Path) -> None:
+def test_settings_that_topology_txt_cannot_hold_are_warned_of(tmp_path: Path) -> None:
     def warnings(name: str) -> list[str]:
         said: list[str] = []
         interchange.export(ROOT / "scenarios" / name, "hpcc", tmp_path / name, warn=said.append)
         return said
 
     assert warnings("quick.toml") == []
-    assert warnings("link_failure.toml") == ["topology.txt cannot say, and leaves out, 2 link events"]
+    assert warnings("link_failure.toml") == ["topology.txt has no form for, and leaves out, 2 link events"]
     faults = warnings("loss.toml")
     assert faults and all("leaves out, the fault from " in text for text in faults)
 
 
-def test_what_is_no_result_is_said_so(tmp_path: Path, folder: Path) -> None:
+def test_folders_without_a_result_are_reported(tmp_path: Path, folder: Path) -> None:
     with pytest.raises(RocelabError, match="holds no result"):
         interchange.export(tmp_path, "hpcc")
     with pytest.raises(RocelabError, match="no such scenario"):

@@ -172,7 +172,9 @@ def test_up_waits_for_no_more_programs_than_there_is_room_for(
     programs: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(commands, "start_session", lambda *_, **__: pytest.fail("built"))
-    with pytest.raises(RocelabError, match=f"--programs {programs}: .* 2 hosts have room for 4"):
+    with pytest.raises(
+        RocelabError, match=f"--programs {programs} exceeds capacity: 2 hosts x nic.vfs = 2 allow 4 programs"
+    ):
         commands.up(SCENARIOS / "pingpong.toml", (), programs=programs)
 
 
@@ -206,5 +208,5 @@ def test_a_virtual_machine_that_was_killed_is_one_clear_error(keep: Keep) -> Non
         commands.execute("h1", ("true",), None)
 
 
-def test_what_a_session_says_of_a_request_is_an_error_for_users() -> None:
+def test_a_sessions_answer_to_a_bad_request_is_a_user_error() -> None:
     assert issubclass(SessionError, RocelabError)

@@ -85,9 +85,7 @@ def test_how_a_daemon_ended_and_its_last_words_are_known(tmp_path: Path) -> None
         ovs.stop()
 
 
-def test_what_daemons_say_on_stderr_stays_where_it_is_asked_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_daemons_stderr_goes_to_the_requested_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder, logs = tmp_path / "rocelab.abc123", tmp_path / "logs"
     folder.mkdir()
     logs.mkdir()

@@ -94,7 +94,7 @@ def test_texts_that_are_no_texts_are_refused_with_a_line(tmp_path: Path) -> None
         assert compiled["explained"] is None and compiled["diagnostics"], name
     huge = tmp_path / "huge"
     huge.write_bytes(b" " * (65 << 10))
-    with pytest.raises(RocelabError, match="more than 64 KB"):
+    with pytest.raises(RocelabError, match="larger than 64 KB, the limit"):
         Target().compile(huge, [])
 
 

@@ -250,7 +250,7 @@ def test_terminal_shows_misses_in_words() -> None:
     assert [report.shown(v) for v in (None, 0.12345, 123456.0, 8.24)] == ["-", "0.123", "123456", "8.24"]
 
 
-def test_of_many_numbers_the_page_shows_the_range_and_those_that_miss() -> None:
+def test_the_page_shows_the_range_of_many_numbers_and_those_that_miss() -> None:
     many = each("e", "m", "< 1", {f"cell {i}": 0.5 + i / 100 for i in range(60)}, lambda value: value < 1)
     few = each("e", "f", "< 1", {"of few": 0.5, "not run": None}, lambda value: value < 1)
     page = report.page(findings(many, few))

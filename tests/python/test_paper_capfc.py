@@ -51,6 +51,6 @@ def test_the_floor_of_a_query_is_that_of_its_frames() -> None:
 
 
 @pytest.mark.parametrize("name", ["wstop", "stale"])
-def test_what_the_letter_does_and_the_fixes_do_not(name: str, tmp_path: Path) -> None:
+def test_the_letter_fails_where_the_fixes_do_not(name: str, tmp_path: Path) -> None:
     claims = PAPER.claims(measured(PAPER, name, tmp_path))
     assert claims and all(c.holds for c in claims), [(c.text, dict(c.ours)) for c in claims]

@@ -37,7 +37,7 @@ def test_the_numbers_of_the_text() -> None:
 
 
 @pytest.mark.parametrize("name", _QUICK)
-def test_what_the_chapter_says_shows(name: str, tmp_path: Path) -> None:
+def test_the_chapters_statements_are_shown(name: str, tmp_path: Path) -> None:
     claims = PAPER.claims(measured(PAPER, name, tmp_path))
     assert claims and all(c.holds for c in claims), [(c.text, dict(c.ours)) for c in claims if not c.holds]
 

@@ -78,7 +78,7 @@ def test_one_that_is_there_and_one_that_cannot_be_told_are_let_through(nothing: 
         check_program(words)
 
 
-def test_who_captures_on_a_host_is_told_where_roce_frames_are(
+def test_a_capture_on_a_host_says_where_roce_frames_are(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("ROCELAB_QUIET", raising=False)

@@ -199,7 +199,7 @@ def test_with_set_makes_another_scenario() -> None:
     assert faster.with_set({"topology.rate": "25Gb/s"}).overrides[-1] == 'topology.rate="25Gb/s"'
 
 
-def test_what_a_label_sets_itself_cannot_be_written_into_a_file(tmp_path: Path) -> None:
+def test_keys_that_a_label_sets_cannot_be_written_into_a_file(tmp_path: Path) -> None:
     text = QUICK.read_text() + '\n[[case]]\nname = "fast"\nset.topology.rate = "100Gb/s"\n'
     (tmp_path / "cases.toml").write_text(text)
     scenario = rocelab.Scenario.load(tmp_path / "cases.toml", set={"topology.rate": "10Gb/s"})

@@ -75,6 +75,6 @@ def test_a_port_without_interface_has_no_netdev(device: Path) -> None:
         ("link -x", "option -x is not known"),
     ],
 )
-def test_what_cannot_be_answered_is_said(line: str, said: str) -> None:
+def test_questions_without_an_answer_are_reported(line: str, said: str) -> None:
     with pytest.raises(ToolError, match=said):
         answer(line.split())

@@ -193,7 +193,7 @@ def test_the_command_that_reproduces_says_what_was_changed(tmp_path: Path) -> No
     )
 
 
-def test_of_mechanisms_that_are_off_only_that_is_shown(tmp_path: Path) -> None:
+def test_mechanisms_that_are_off_are_shown_as_off_only(tmp_path: Path) -> None:
     """On for one label is on for all: the page has the values that labels share once."""
 
     def switch(*overrides: str) -> list[str]:

@@ -138,7 +138,7 @@ def breaking_off(after: int) -> Callable[[RunPlan], RunOutcome]:
     return execute
 
 
-def test_what_an_interrupted_scenario_has_is_saved(tmp_path: Path) -> None:
+def test_finished_runs_of_an_interrupted_scenario_are_saved(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         results.run(QUICK, out=tmp_path, execute=breaking_off(after=2))
     summary = json.loads((tmp_path / "summary.json").read_text())

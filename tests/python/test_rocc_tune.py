@@ -55,7 +55,7 @@ def test_auto_tuning_keeps_margin_and_speed_where_fixed_gains_lose_one_or_the_ot
     assert speed.min() > 4 * loop.divided(32).bandwidth(2.0)
 
 
-def test_what_the_paper_states_holds() -> None:
+def test_the_papers_statements_hold() -> None:
     found = tune.checks()
     assert len(found) == 7
     for check in found:
@@ -75,7 +75,7 @@ def test_the_command_writes_what_it_shows(tmp_path: Path, capsys: pytest.Capture
         assert words in text
 
 
-def test_what_cannot_be_meant_is_refused() -> None:
+def test_parameters_without_meaning_are_rejected() -> None:
     for wrong in (tune.Request(alpha=0), tune.Request(period=-1), tune.Request(rate=0)):
         with pytest.raises(UsageError, match="must be more than 0"):
             tune.run(wrong, Path())
@@ -115,7 +115,7 @@ def test_derived_parameters_follow_the_papers_rules() -> None:
     ("rate", "rtt", "delta_f"),
     [(40e9, 20e-6, 200e6), (400e9, 20e-3, 10e6), (1e9, 15e-6, 1e6), (40e9, 20e-6, 3e6)],
 )
-def test_what_is_printed_is_a_set_that_scenarios_take(
+def test_the_printed_set_is_accepted_by_scenarios(
     tmp_path: Path, rate: float, rtt: float, delta_f: float
 ) -> None:
     """A coarse Delta^F, which F_min must not be below, and thresholds of so many digits that few of them would make Q_mid and Q_max the same."""

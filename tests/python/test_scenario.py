@@ -41,7 +41,7 @@ def test_ports_name_hosts_or_each_other() -> None:
     assert all(plan.ports[i].switch == s.name for s in plan.switches for i in s.ports)
 
 
-def test_what_is_hardly_meant_is_a_warning_on_stderr(capsys: pytest.CaptureFixture[str]) -> None:
+def test_suspicious_settings_are_warnings_on_stderr(capsys: pytest.CaptureFixture[str]) -> None:
     file = SCENARIOS / "incast.toml"
     fine = read_scenario(file, ["switch.lossless_classes=[3, 4]"])
     assert fine.warnings == ()
@@ -90,7 +90,7 @@ def test_words_that_are_no_text_are_one_line(tmp_path: Path) -> None:
         (SCENARIOS / "incast.toml", "topology.delay=\udcff"),
         (tmp_path / "\udcff.toml", ""),
     ):
-        with pytest.raises(RocelabError, match="\ufffd.*: is not UTF-8") as error:
+        with pytest.raises(RocelabError, match="\ufffd.*: is not valid UTF-8") as error:
             read_scenario(path, [override] if override else [])
         assert "\n" not in str(error.value)
 

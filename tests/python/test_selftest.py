@@ -45,7 +45,7 @@ def test_the_last_line_counts_all_steps(capsys: pytest.CaptureFixture[str]) -> N
     assert capsys.readouterr().out.splitlines()[-1] == "1 passed, 0 failed"
 
 
-def test_what_needs_a_failed_build_fails_and_the_rest_goes_on(capsys: pytest.CaptureFixture[str]) -> None:
+def test_steps_that_need_a_failed_build_fail_and_the_others_run(capsys: pytest.CaptureFixture[str]) -> None:
     def broken(step: Step) -> list[Result]:
         raise RocelabError("build failed")
 
@@ -164,7 +164,7 @@ def test_live_tests_are_skipped_without_root(step: Step, monkeypatch: pytest.Mon
         ("report.17", "==17==WARNING: ASan is ignoring requested __asan_handle_no_return", None),
     ],
 )
-def test_what_a_sanitizer_says_in_programs_and_daemons_is_a_failure(
+def test_sanitizer_reports_of_programs_and_daemons_are_failures(
     root: Path, step: Step, monkeypatch: pytest.MonkeyPatch, file: str, text: str, verdict: str | None
 ) -> None:
     monkeypatch.setattr(suites, "is_root", lambda: True)

@@ -73,11 +73,11 @@ def test_flows_begin_when_those_that_they_wait_for_have_ended(outcome: RunOutcom
     assert posted("h3", "h0") == posted("h3", "h1") == max(placed) > 0, "all three have arrived"
 
 
-def test_what_flow_txt_cannot_say_of_them_is_warned_of(tmp_path: Path) -> None:
+def test_settings_that_flow_txt_cannot_hold_are_warned_of(tmp_path: Path) -> None:
     said: list[str] = []
     interchange.export(SCENARIO, "hpcc", tmp_path, warn=said.append)
     assert (
-        "flow.txt cannot say, and leaves out, that 5 flows begin when others have ended (they begin as early as they could there)"
+        "flow.txt has no form for, and leaves out, that 5 flows begin when others have ended (they begin as early as they could there)"
         in said
     )
     text = (tmp_path / "topology.txt").read_text()

@@ -297,7 +297,7 @@ def test_a_cluster_gives_what_the_cores_give(scenario: Path, tmp_path: Path, clu
 def test_an_absent_scheduler_is_one_line() -> None:
     if shutil.which("dask-scheduler") is None:
         pytest.skip("python3-distributed is not installed")
-    with pytest.raises(RocelabError, match="no Dask scheduler answers; start one by: dask-scheduler"):
+    with pytest.raises(RocelabError, match="no Dask scheduler answers; start one with: dask-scheduler"):
         from rocelab.sweep import cluster
 
         cluster._CONNECT_S = 1

@@ -38,7 +38,7 @@ def test_a_replay_depends_on_its_original(tmp_path: Path) -> None:
     assert not set(before.values()) & set(after.values()), "the original's order is the replay's, too"
 
 
-def test_what_changes_a_result_changes_the_key(scenario: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_input_of_a_result_changes_the_key(scenario: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = keys(scenario)
     assert len(set(before.values())) == 4
     assert keys(scenario) == before
@@ -95,7 +95,7 @@ def test_all_python_of_the_package_is_part_of_the_key(tmp_path: Path) -> None:
         assert digest(deciding) != digest(), deciding
 
 
-def test_what_changes_nothing_keeps_the_key(scenario: Path, tmp_path: Path) -> None:
+def test_settings_without_effect_keep_the_key(scenario: Path, tmp_path: Path) -> None:
     """The denominators of a table that varies a timer of IRN's are one and the same run."""
     before = keys(scenario)
     after = keys(scenario, ("timers.rto_high=640us",))

@@ -113,7 +113,7 @@ def test_a_change_needs_an_origin_of_ours(server: Server, path: str, origin: str
     assert server.post(path, {}).status == 400, "with the right one it is asked what to do"
 
 
-def test_what_another_site_embeds_is_refused(server: Server) -> None:
+def test_requests_embedded_in_other_sites_are_rejected(server: Server) -> None:
     assert server.ask("/api/session", sec_fetch_site="cross-site").status == 403
     assert server.ask("/api/session", sec_fetch_site="same-origin").status == 200
 
@@ -248,7 +248,7 @@ def test_a_text_is_read_where_its_file_is_and_leaves_nothing(server: Server, fol
     assert sorted((folders / "scenarios").iterdir()) == before
 
 
-def test_what_was_saved_by_another_is_not_overwritten(server: Server, folders: Path) -> None:
+def test_a_file_saved_by_another_is_not_overwritten(server: Server, folders: Path) -> None:
     opened = server.ask("/api/scenario?path=quick.toml").json
     saved = server.post("/api/scenario", {"path": "copy.toml", "text": opened["text"]}).json
     copy = folders / "scenarios/copy.toml"

@@ -268,7 +268,7 @@ def old(folder: Path, quick: Result, events: Path, tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_what_an_old_result_lacks_is_said(old: Path) -> None:
+def test_tables_missing_from_an_old_result_are_reported(old: Path) -> None:
     with opened(old, "old", 1) as db:
         assert [r["events"] for r in ui_results.runs(db)] == [True, False, False] * 4
         assert "Run its scenario again" in network.network(db, 0)["notes"][0]
@@ -285,7 +285,7 @@ def test_what_an_old_result_lacks_is_said(old: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"this is no database" * 100])
-def test_what_is_no_result_is_said(tmp_path: Path, content: bytes) -> None:
+def test_files_that_are_no_result_are_reported(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "x").mkdir()
     (tmp_path / "x/run.sqlite").write_bytes(content)
     with pytest.raises(RocelabError, match="run its scenario again"):

@@ -142,7 +142,7 @@ def test_a_run_that_fails_says_why(server: Server) -> None:
         ({"result": "a/b"}, "a result's name"),
         ({"scenario": "../quick.toml"}, "no scenario"),
         ({"scenario": "none.toml"}, "no scenario"),
-        ({"labels": ['irn"]\n[x']}, "has characters that labels do not have"),
+        ({"labels": ['irn"]\n[x']}, "may have letters, digits, blanks and . _ + = , - only"),
         ({"overrides": ["--pcap"]}, "write it as KEY=VALUE"),
         ({"overrides": ["a=1\nb=2"]}, "write it as KEY=VALUE"),
         ({"seeds": ["x"]}, "seeds"),

@@ -193,7 +193,7 @@ def test_many_ports_and_runs_have_fewer_stretches(lossy: RunOutcome) -> None:
 
 
 @pytest.mark.parametrize("label", ["roce", "roce+pfc", "irn+pfc"])
-def test_what_is_unpacked_is_what_the_run_had(tmp_path: Path, label: str) -> None:
+def test_unpacked_traces_equal_those_of_the_run(tmp_path: Path, label: str) -> None:
     """Records, pauses and packets' ways."""
     scenario = read_scenario(QUICK, (f'transport="{label}"', "seeds=[3]"))
     result = results.run(scenario, "des", out=tmp_path)

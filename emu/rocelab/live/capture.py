@@ -84,12 +84,12 @@ def ports_at(layout: Layout, where: str) -> list[str]:
 def _locked(path: Path) -> IO[bytes]:
     """The file, empty and ours."""
     if path.exists() and not path.is_file():
-        raise UsageError(f"-w {path}: is no file; -w - writes to standard output")
+        raise UsageError(f"-w {path}: not a regular file; -w - writes to standard output")
     try:
         file = path.open("w+b")
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as e:
-        raise RocelabError(f"{path}: another capture goes there") from e
+        raise RocelabError(f"{path}: another capture writes to this file") from e
     except OSError as e:
         raise RocelabError(f"{path}: {e.strerror}") from e
     return file

@@ -105,7 +105,7 @@ class SessionClient:
         except OSError:
             line = ""
         if not line.endswith("\n"):  # none, or a part of one
-            raise SessionError(f"the session is gone: {_last_line(self.dir / 'session.log')}")
+            raise SessionError(f"the session has ended: {_last_line(self.dir / 'session.log')}")
         answer: dict[str, Any] = json.loads(line)
         if "error" in answer:
             raise SessionError(answer["error"])

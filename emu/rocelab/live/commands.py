@@ -138,7 +138,8 @@ def _check_programs(plan: RunPlan, programs: int) -> None:
     most = hosts * vfs
     if programs > most:
         raise RocelabError(
-            f"--programs {programs}: time would never begin, since {hosts} hosts have room for {most}; nic.vfs, at present {vfs}, is how many one has"
+            f"--programs {programs} exceeds capacity: {hosts} hosts x nic.vfs = {vfs} allow {most} programs, so that time would never begin. "
+            "Raise nic.vfs"
         )
 
 

@@ -162,7 +162,7 @@ def _device(tap: str | None, interface: str | None, inside: list[str]) -> Iterat
     if subprocess.run([*inside, "ip", "link", "show", tap], capture_output=True).returncode == 0:
         other = f"take another --tap, or plug it in by --interface {tap}"
         advice = "`./rocelab down` ends it" if tap == _KERNELS_TAP else other
-        raise RocelabError(f"{tap} is there already, of another `plug` or of one that was killed: {advice}")
+        raise RocelabError(f"{tap} exists already, from another `plug` or from one that was killed: {advice}")
     _run([*inside, "ip", "tuntap", "add", "dev", tap, "mode", "tap"])
     try:
         _run([*inside, "sh", "-c", _disable_ipv6(tap, True)])

@@ -60,7 +60,7 @@ def files_of(file: Path) -> list[tuple[str, bytes]]:
         except OSError as e:
             raise RocelabError(f"{path}: {e.strerror}") from None
         if len(data) > _MOST_BYTES:
-            raise RocelabError(f"{path}: has more than 64 KB, which no program needs")
+            raise RocelabError(f"{path}: is larger than 64 KB, the limit for a program")
         found[name] = data  # the compiler says where it is not UTF-8
         for used in native.runner.policy_files(data):
             read(path.parent / used, used)

@@ -38,12 +38,12 @@ def run_cluster(
         client = Client(address, timeout=_CONNECT_S)
     except (OSError, ValueError) as e:
         raise RocelabError(
-            f"--cluster {address}: no Dask scheduler answers; start one by: dask-scheduler"
+            f"--cluster {address}: no Dask scheduler answers; start one with: dask-scheduler"
         ) from e
     with client:
         if not client.scheduler_info()["workers"]:
             raise RocelabError(
-                f"--cluster {address}: the scheduler has no workers; start some by: PYTHONPATH=emu dask-worker {address} --nworkers 2 --nthreads 1"
+                f"--cluster {address}: the scheduler has no workers; start some with: PYTHONPATH=emu dask-worker {address} --nworkers 2 --nthreads 1"
             )
         futures = {client.submit(_on_worker, dataclasses.asdict(p), pure=False): p for p in points}
         try:

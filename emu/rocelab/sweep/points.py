@@ -104,7 +104,7 @@ def parse_seeds(text: str) -> tuple[int, ...]:
             raise UsageError(f"--seeds {text}: write for example 1-5 or 1,2,7")
         low, high = int(first), int(last if dash else first)
         if high < low or high - low >= 10_000:
-            raise UsageError(f"--seeds {text}: {part} is no range of at most 10000 seeds")
+            raise UsageError(f"--seeds {text}: {part} is not a range of at most 10000 seeds")
         seeds += range(low, high + 1)
     if not seeds or len(set(seeds)) != len(seeds):
         raise UsageError(f"--seeds {text}: name each seed once, for example 1-5")

@@ -36,7 +36,7 @@ def parse(texts: list[str]) -> list[Chosen]:
             result, label, seeds = words
             found.append(Chosen(result, label, tuple(int(s) for s in seeds.split(",") if s)))
         except ValueError:
-            raise RocelabError(f"{text!r} is no choice of runs: RESULT|LABEL|SEEDS") from None
+            raise RocelabError(f"{text!r} is not a choice of runs: RESULT|LABEL|SEEDS") from None
     return found
 
 

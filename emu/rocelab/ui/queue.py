@@ -56,7 +56,7 @@ class Order:
             )
         for label in (*self.labels, *filter(None, [self.label])):
             if not _LABEL.fullmatch(label):
-                raise RocelabError(f"label {label!r} has characters that labels do not have")
+                raise RocelabError(f"label {label!r} may have letters, digits, blanks and . _ + = , - only")
         for text in self.overrides:
             key, equals, value = text.partition("=")
             if not (key.strip() and equals and value.strip()) or "\n" in text or text.startswith("-"):

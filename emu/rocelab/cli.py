@@ -31,7 +31,7 @@ from rocelab.cli_options import (
     example,
 )
 from rocelab.errors import RocelabError, UsageError
-from rocelab.live.become import become
+from rocelab.live.exec_replace import become
 from rocelab.privileges import require_root
 from rocelab.setup_all import set_up
 

@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 from rich.console import Console
 from rocelab.errors import UsageError
-from rocelab.paper import cells, harness, report, sentences, sentences_tables
+from rocelab.paper import harness, irn_cells, irn_claims, irn_claims_tables, report
 from rocelab.paper.claims import Claim, Spread, each, number, together
 from rocelab.paper.harness import Findings, Paper
 from rocelab.paper.results import Results
-from rocelab.paper.sentence import by_size, drop_percent
+from rocelab.paper.irn_claim import by_size, drop_percent
 from rocelab.paper.tables import Cell, Table
 from rocelab.papers import irn
 from rocelab.scenario import read_scenario
@@ -53,9 +53,9 @@ def labels() -> dict[str, tuple[str, ...]]:
 
 def test_every_cell_and_sentence_has_its_runs(labels: Mapping[str, tuple[str, ...]]) -> None:
     recorder = Recorder()
-    found = cells.cells(recorder, [str(n) for n in ("4.2", "4.3", "4.4", "4.5", "4.6", "4.7", "4.8")])
+    found = irn_cells.cells(recorder, [str(n) for n in ("4.2", "4.3", "4.4", "4.5", "4.6", "4.7", "4.8")])
     assert len(found) == 594 and sum(c.is_ratio for c in found) == 396
-    sentences.claims(recorder)
+    irn_claims.claims(recorder)
     assert len(recorder.asked) > 200
     for experiment, label in recorder.asked:
         assert label in labels[experiment], f"{experiment} has no {label}"
@@ -78,8 +78,8 @@ def test_runs_that_experiments_have_in_common_are_one() -> None:
     assert not default & {p.key for p in BY_NAME["figure4.8"].points(full=True)}
 
 
-def cell(paper: float, ours: float | None, quantity: str = "irn_over_roce_pfc") -> cells.Cell:
-    return cells.Cell(
+def cell(paper: float, ours: float | None, quantity: str = "irn_over_roce_pfc") -> irn_cells.Cell:
+    return irn_cells.Cell(
         "4.2", "link_utilization", "fraction", "0.7", "none", "avg_fct_s", quantity, paper, ours
     )
 
@@ -91,14 +91,17 @@ def test_cells_are_judged_by_side_and_distance() -> None:
     found = [cell(0.5, 0.6), cell(0.5, 1.5), cell(1.0, 1.1), cell(8, 80, "irn"), cell(0.5, None)]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
-            cells, "cells", lambda *_: [dataclasses.replace(c, value=str(i)) for i, c in enumerate(found)]
+            irn_cells, "cells", lambda *_: [dataclasses.replace(c, value=str(i)) for i, c in enumerate(found)]
         )
-        sides, near = cells.claims(Recorder())
+        sides, near = irn_cells.claims(Recorder())
         assert len(sides.ours) == 3 and sides.holds is False
         assert sides.missed == ("4.2 1, none, avg_fct_s, irn_over_roce_pfc",)
         assert near.ours["median"] == pytest.approx(0.2) and near.holds
         found = [cell(0.5, None)]
-        assert [c.holds for c in cells.claims(Recorder())] == [None, None], "what was not run does not hold"
+        assert [c.holds for c in irn_cells.claims(Recorder())] == [
+            None,
+            None,
+        ], "what was not run does not hold"
 
 
 def test_a_claim_is_missed_by_one_number_and_open_without_runs() -> None:
@@ -115,16 +118,16 @@ def test_the_papers_own_tables_bear_out_the_sentences_about_them(monkeypatch: py
     """A trend is asked of the numbers that go its way in the paper, which are most of them."""
 
     def judged(change: float) -> dict[str, Claim]:
-        def own(measured: Results, tables: Iterable[str]) -> list[cells.Cell]:
-            found = cells.cells(measured, tables)
+        def own(measured: Results, tables: Iterable[str]) -> list[irn_cells.Cell]:
+            found = irn_cells.cells(measured, tables)
             return [
                 dataclasses.replace(c, ours=c.paper * (change if c.quantity != "irn" else 1)) for c in found
             ]
 
         with monkeypatch.context() as patch:
-            patch.setattr(sentences_tables, "cells", own)
-            patch.setattr(sentences, "SENTENCES", sentences_tables.TABLES)
-            return {claim.text: claim for claim in sentences.claims(Recorder())}
+            patch.setattr(irn_claims_tables, "cells", own)
+            patch.setattr(irn_claims, "SENTENCES", irn_claims_tables.TABLES)
+            return {claim.text: claim for claim in irn_claims.claims(Recorder())}
 
     found = judged(1.0)
     assert len(found) == 10 and all(j.holds for j in found.values()), [
@@ -271,7 +274,7 @@ def test_unknown_tables_are_refused_with_the_nearest() -> None:
 
 def test_the_numbers_are_the_papers() -> None:
     """A few, read off the page: table 4.2 at 70 %, table 4.4 of 250 servers, table 4.6 of 60 KB."""
-    with cells.NUMBERS.open(newline="") as file:
+    with irn_cells.NUMBERS.open(newline="") as file:
         rows = {
             (r["table"], r["value"], r["cc"], r["metric"], r["quantity"]): float(r["number"])
             for r in csv.DictReader(file)

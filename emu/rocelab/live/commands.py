@@ -21,7 +21,7 @@ from rocelab.errors import RocelabError
 from rocelab.files import check_not_full, check_writable, write_whole
 from rocelab.guest.console import Console as GuestConsole
 from rocelab.labels import read_label
-from rocelab.live.become import become
+from rocelab.live.exec_replace import become
 from rocelab.live.client import SessionClient, SessionError
 from rocelab.live.engine import create_segment, host_environment, start_session
 from rocelab.live.layout import Layout

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from rocelab import native
-from rocelab.live.become import become
+from rocelab.live.exec_replace import become
 from rocelab.live.programs import check_program
 
 

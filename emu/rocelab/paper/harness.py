@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from rocelab import native, paths
 from rocelab.errors import UsageError
 from rocelab.files import write_whole
-from rocelab.paper.choice import choose
+from rocelab.paper.experiment_filter import choose
 from rocelab.paper.claims import Claim, Spread
 from rocelab.paper.results import Results
 from rocelab.sweep.points import Point, points_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rocelab.paper.cells import OVER, Cell
+from rocelab.paper.irn_cells import OVER, Cell
 from rocelab.paper.tables import Figure
 from rocelab.report import style
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rocelab import native
-from rocelab.paper import cells, irn_chart, sentences
+from rocelab.paper import irn_cells, irn_chart, irn_claims
 from rocelab.paper.claims import Claim
 from rocelab.paper.harness import SCENARIOS, Experiment, Paper
 from rocelab.paper.irn_labels import CCS, DIAGNOSTICS, METRICS, with_cc
@@ -23,7 +23,7 @@ def _experiment(name: str, short: tuple[str, ...] = _SHORT, seeds: tuple[int, ..
 
 
 EXPERIMENTS = (
-    *(_experiment(f"table{number}") for number in cells.TABLES),
+    *(_experiment(f"table{number}") for number in irn_cells.TABLES),
     *(_experiment(f"figure{number}") for number in _FIGURES),
     _experiment("window_based"),
     _experiment("reads"),
@@ -38,15 +38,15 @@ EXPERIMENTS = (
 
 
 def claims(results: Results) -> list[Claim]:
-    return [*cells.claims(results), *sentences.claims(results)]
+    return [*irn_cells.claims(results), *irn_claims.claims(results)]
 
 
 def tables(results: Results) -> list[Table]:
-    return [*cells.tables(results), *_tails(results), *_diagnostics(results)]
+    return [*irn_cells.tables(results), *_tails(results), *_diagnostics(results)]
 
 
 def figures(results: Results) -> list[Figure]:
-    return irn_chart.figures(cells.cells(results, cells.tables_of(results)))
+    return irn_chart.figures(irn_cells.cells(results, irn_cells.tables_of(results)))
 
 
 def _tails(results: Results) -> list[Table]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from rocelab.paper.cells import TABLES as ALL_TABLES
-from rocelab.paper.cells import Cell, cells
+from rocelab.paper.irn_cells import TABLES as ALL_TABLES
+from rocelab.paper.irn_cells import Cell, cells
 from rocelab.paper.claims import Numbers, above, below, within
 from rocelab.paper.results import Results
-from rocelab.paper.sentence import BETTER, WITH_CC, Sentence
+from rocelab.paper.irn_claim import BETTER, WITH_CC, Sentence
 
 _EXPERIMENTS = tuple(f"table{number}" for number in ALL_TABLES)
 _PFC, _ROCE = "irn_over_irn_pfc", "irn_over_roce_pfc"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rocelab.paper.claims import Numbers, above, below, within
 from rocelab.paper.irn_labels import METRICS
 from rocelab.paper.results import Results
-from rocelab.paper.sentence import (
+from rocelab.paper.irn_claim import (
     BETTER,
     NOT_NEEDED,
     WORSE,

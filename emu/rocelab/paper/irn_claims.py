@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from rocelab.paper.claims import Claim
 from rocelab.paper.results import Results
-from rocelab.paper.sentences_basic import BASIC
-from rocelab.paper.sentences_robust import ROBUST
-from rocelab.paper.sentences_tables import TABLES
+from rocelab.paper.irn_claims_basic import BASIC
+from rocelab.paper.irn_claims_robust import ROBUST
+from rocelab.paper.irn_claims_tables import TABLES
 
 SENTENCES = (*BASIC, *ROBUST, *TABLES)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rocelab.paper.claims import above, below, within
 from rocelab.paper.irn_labels import CCS, METRICS
-from rocelab.paper.sentence import (
+from rocelab.paper.irn_claim import (
     BETTER,
     FCT,
     WITH_CC,

@@ -20,6 +20,8 @@ from rocelab.result import Result
 from rocelab.scenario import make_plans, print_warnings
 from rocelab.under_way import UnderWay
 
+_MOST_ERRORS = 3  # in the last line
+
 
 def run_scenario(
     scenario: Path,
@@ -70,8 +72,14 @@ def run_scenario(
     console.print(_fidelity(result))
     console.print(f"{time.monotonic() - begin:.1f} s; report: [bold]{result.report}[/]")
     if not result.complete:
-        raise RocelabError("; ".join(result.errors()))
+        raise RocelabError(_some(result.errors()))
     return 0
+
+
+def _some(errors: list[str]) -> str:
+    """Each has been shown with its run: the last line names the first of them."""
+    more = f"; and {len(errors) - _MOST_ERRORS} more" if len(errors) > _MOST_ERRORS else ""
+    return "; ".join(errors[:_MOST_ERRORS]) + more
 
 
 def _interrupt(*_: object) -> None:
@@ -82,7 +90,8 @@ def _table(result: Result) -> Table:
     found = headline(result.summary)
     seeds = len(result.scenario.seeds)
     table = Table(
-        title=f"{result.scenario.name}: mean{f' of {seeds} seeds, ± 95 % confidence' if seeds > 1 else ''}",
+        title=f"{result.scenario.name}: "
+        + (f"mean of {seeds} seeds, ± 95 % confidence" if seeds > 1 else f"seed {result.scenario.seeds[0]}"),
         box=None,
     )
     table.add_column("")

@@ -1,6 +1,6 @@
 // Schema: the keys of a parameter struct, as data: of each its member, kind, bounds and one line of text. The
-// reader of scenarios (emu/runner/schema_reader.h) and the tables of docs/scenarios.md go by it. A key's
-// default is the member's in a default-constructed struct. How to write one:
+// reader of scenarios (emu/runner/schema_reader.h) and the tables of docs/reference/scenarios.md go by it. A
+// key's default is the member's in a default-constructed struct. How to write one:
 //
 //     constexpr auto kFields = fields(
 //         field<&DcqcnParams::g>("g", "weight of a CNP in alpha").within(1e-9, 1),

@@ -14,7 +14,8 @@
 namespace rocelab {
 
 // The kinds of records, in the order of their numbers: X(enumerator, name, text). The enumeration, the names
-// in run.sqlite and the table of docs/metrics.md follow. `mark`, `port`, ... are fields of TraceRecord.
+// in run.sqlite and the table of docs/reference/metrics.md follow. `mark`, `port`, ... are fields of
+// TraceRecord.
 // clang-format off
 #define ROCELAB_TRACE_KINDS(X)                                                                              \
   X(Deliver, deliver, "a node accepted a frame; `port`, `flow`, `psn`, `bytes`: frame, `mark`: ECN")        \

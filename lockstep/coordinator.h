@@ -8,8 +8,8 @@
 //   hosts' turn      switches stand; none sends to a host before S, their next event, or before the first
 //                    frame that a host may still send them arrives: hosts may run to min(S, H + L) + L
 // So time advances by two lookaheads per wake-up of the hosts, where a common window for everybody would
-// advance by one; what wakes processes is what costs (docs/benchmarks.md). Links between switches cut the
-// switches' turn: it is run in passes of one lookahead, without waking anybody.
+// advance by one; what wakes processes is what costs (docs/benchmarks/README.md). Links between switches cut
+// the switches' turn: it is run in passes of one lookahead, without waking anybody.
 //
 // Only VFs with an event in the window are woken. Between windows nothing runs but VFs that *hold* time:
 // programs that compute or wait for the operating system while their NIC takes no part in a window.

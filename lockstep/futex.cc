@@ -26,7 +26,7 @@ void futex_wake_all(std::atomic<std::uint32_t>& word) {
 
 namespace {
 
-// Measured with ping-pong and incast on two cores (docs/benchmarks.md).
+// Measured with ping-pong and incast on two cores (docs/benchmarks/README.md).
 constexpr int kMostYields = 20;
 constexpr std::int64_t kMostYieldingNs = 50'000;
 

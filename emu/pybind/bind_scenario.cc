@@ -304,8 +304,9 @@ void bind_scenario(py::module_& m) {
       "parse_duration_ps", [](const std::string& text) { return parse_duration(text).ps(); }, "text"_a);
   m.def(
       "parse_bytes", [](const std::string& text) { return parse_bytes(text).count(); }, "text"_a);
-  m.def("schema_tables", tables_of_schemas,
-        "Tables of docs/scenarios.md: (section, [(column, source)], [(key, values, range, text)]).");
+  m.def(
+      "schema_tables", tables_of_schemas,
+      "Tables of docs/reference/scenarios.md: (section, [(column, source)], [(key, values, range, text)]).");
   m.def("make_plan", plan_of, "scenario"_a, "label"_a, "seed"_a);
   m.def("make_plans", make_plans, "scenario"_a, "One plan per label and seed, label by label.");
 }

@@ -7,7 +7,7 @@
     result.runs, result.flows, result.samples            # pandas frames; result.columns("flows") says what is in them
     result.plot.fct_cdf().save("fct.pdf")
 
-docs/python.md has the rest: scenarios made in Python, sweeps, and programs on a live topology.
+docs/tutorial/python.md has the rest: scenarios made in Python, sweeps, and programs on a live topology.
 """
 
 from __future__ import annotations

@@ -107,7 +107,7 @@ def run(
         None,
         show_default=False,
         metavar="FILE",
-        help="Also write to FILE the network of the present run and the folder of its event files (docs/ui.md).",
+        help="Also write to FILE the network of the present run and the folder of its event files (docs/tutorial/ui.md).",
     ),
     no_install: bool = NO_INSTALL,
 ) -> int:
@@ -157,7 +157,7 @@ def python(
         None, show_default=False, metavar="[ARGS]...", help="Of python3: a script, -c, -m ..; none: a prompt."
     ),
 ) -> int:
-    """Start Debian's Python with this work tree's rocelab importable, everything built (docs/python.md)."""
+    """Start Debian's Python with this work tree's rocelab importable, everything built (docs/tutorial/python.md)."""
     set_up(live=False)
     search = os.pathsep.join(filter(None, (str(importable.PACKAGE.parent), os.environ.get("PYTHONPATH"))))
     become([sys.executable, *(arguments or ())], {**os.environ, "PYTHONPATH": search})
@@ -176,7 +176,7 @@ def events(
         None, show_default=False, metavar="FILE", help="The database; default: FOLDER/events.sqlite."
     ),
 ) -> int:
-    """Write events, pauses, packets' hops and waits of a result's runs as tables for SQL (docs/metrics.md)."""
+    """Write events, pauses, packets' hops and waits of a result's runs as tables for SQL (docs/reference/metrics.md)."""
     set_up(live=False)
     return call("rocelab.traces", "export", folder, label, seed, to)
 

@@ -44,7 +44,7 @@ _COMMANDS = "rocelab.openqueue.commands"
 
 def add(app: typer.Typer) -> None:
     group = typer.Typer(
-        help="Queueing policies of switches as programs (docs/openqueue.md).",
+        help="Queueing policies of switches as programs (docs/reference/openqueue.md).",
         no_args_is_help=True,
         epilog=example("openqueue explain scenarios/openqueue/lqd.oq"),
         context_settings={"help_option_names": ["-h", "--help"]},

@@ -1,4 +1,4 @@
-"""What the columns of a result's frames mean: (name, unit, meaning). docs/python.md has them as tables (rocelab.generated).
+"""What the columns of a result's frames mean: (name, unit, meaning). docs/tutorial/python.md has them as tables (rocelab.generated).
 
 A unit that a name ends in is that of the values: `_s` seconds, `_ps` picoseconds of experiment time, `_bps` bit/s.
 """
@@ -27,7 +27,7 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {  # of `runs` without the metrics
         ("max_rss_bytes", "bytes", "memory of its largest process"),
         ("events", "records", "that `trace_hash` is made of"),
         ("end_s", "s", "experiment time at its end"),
-        ("fidelity", "", "`exact` or why not: docs/fidelity.md"),
+        ("fidelity", "", "`exact` or why not: docs/explanation/fidelity.md"),
     ),
     "flows": (
         *_RUN,
@@ -83,7 +83,11 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {  # of `runs` without the metrics
     "events": (
         *_RUN,
         ("time_ps", "ps", "when it happened"),
-        ("kind", "", "what happened: docs/metrics.md, kinds of events; so for `mark`, `psn`, `peer`"),
+        (
+            "kind",
+            "",
+            "what happened: docs/reference/metrics.md, kinds of events; so for `mark`, `psn`, `peer`",
+        ),
         ("mark", "", "by kind"),
         ("port", "", "number of the port, from 0"),
         ("flow", "", "queue pair number: at a host its own, at a switch the receiver's"),
@@ -97,7 +101,7 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {  # of `runs` without the metrics
         *_RUN,
         ("node", "", "switch or host"),
         ("unit", "", "`vf0`: first program of a host; of a switch: the port's interface"),
-        ("name", "", "of the counter: docs/metrics.md"),
+        ("name", "", "of the counter: docs/reference/metrics.md"),
         ("value", "", "at the run's end; those that are 0 are left out"),
     ),
 }

@@ -1,5 +1,5 @@
 """config.txt of the HPCC-family simulators (HPCC, ConWeave, ns3-rdma, SimAI) in keys of a scenario: what each of its keys becomes, and what is said of those
-that have no counterpart. The table of docs/interchange.md, as code; their code is the source (third.cc, switch-mmu.cc, rdma-hw.cc)."""
+that have no counterpart. The table of docs/reference/interchange.md, as code; their code is the source (third.cc, switch-mmu.cc, rdma-hw.cc)."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 A link that PFC pauses waits until its far switch has sent on what came over it. When the far switch's own link of the circle is paused too, and so all around, nobody ever sends
 (Menikkumbura, 4.2.2: circular wait). The traces tell when a port's class was paused, not which frame waits for which port, so that a circle of pauses is called a deadlock only if
-it lasted: by default a millisecond, many round trips. Frames that escape (docs/escape.md) leave paused ports: while one of them crosses a link of the circle now and then, nothing is
+it lasted: by default a millisecond, many round trips. Frames that escape (docs/explanation/escape.md) leave paused ports: while one of them crosses a link of the circle now and then, nothing is
 dead, however long the pauses last.
 """
 

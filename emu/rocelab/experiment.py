@@ -1,4 +1,4 @@
-"""rocelab.run() and rocelab.run_sweep(): what the commands of these names do, for scripts and notebooks (docs/python.md)."""
+"""rocelab.run() and rocelab.run_sweep(): what the commands of these names do, for scripts and notebooks (docs/tutorial/python.md)."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def run(
 
     `scenario`: a TOML file or a Scenario. `engine`: "des", virtual time; "live", real processes through Open vSwitch, as root. Both give the
     same numbers to the picosecond. `seeds`: instead of the scenario's, one or several. `set`: values by dotted key,
-    `{"topology.rate": "100Gb/s"}` (docs/scenarios.md). `out`: folder of summary.json, run.sqlite and report.html (default: out/NAME here);
+    `{"topology.rate": "100Gb/s"}` (docs/reference/scenarios.md). `out`: folder of summary.json, run.sqlite and report.html (default: out/NAME here);
     `pcap`: captures there, too. `progress`: show it; default: in a terminal and in a notebook.
 
     Raises ScenarioError, with file and line, and RocelabError. A run that breaks off is no exception but a warning: see Result.complete.
@@ -76,7 +76,7 @@ def run_sweep(
     cluster: str | None = None,
     progress: bool | None = None,
 ) -> SweepResult:
-    """Runs every label, case, axis and seed of a scenario in virtual time, a process each, as `./rocelab sweep` does (docs/sweeps.md).
+    """Runs every label, case, axis and seed of a scenario in virtual time, a process each, as `./rocelab sweep` does (docs/tutorial/sweeps.md).
 
     `axes`: values by dotted key, every combination of which is a case: `{"workload.poisson.load": [0.3, 0.5]}`. `out`: folder of the finished
     points (default: out/sweep-NAME here); what it has already is not run again. `jobs`: processes at a time, 0 for one per core; `cluster`:

@@ -1,4 +1,4 @@
-"""pandas frames of what runs left behind: one row per flow, per sample, per event, per counter. docs/metrics.md describes the columns.
+"""pandas frames of what runs left behind: one row per flow, per sample, per event, per counter. docs/reference/metrics.md describes the columns.
 
 A run is known by its index in the list of outcomes, its label and its seed.
 """
@@ -89,7 +89,7 @@ def _real(qpns: Iterable[int]) -> list[int]:
     return [q for q in qpns if q > 0]
 
 
-# Kinds that events_frame() leaves out, since other tables have them (docs/metrics.md), or none; and kinds whose `flow` is no QPN.
+# Kinds that events_frame() leaves out, since other tables have them (docs/reference/metrics.md), or none; and kinds whose `flow` is no QPN.
 _ELSEWHERE = ("deliver", "sample", "hop", "carried")
 _OF_PORTS = ("xoff", "xon", "paused", "resumed", "storm", "loop", "culprit")
 _NO_LOSS = {"data_drops": 0, "retransmitted": 0, "timeout_retransmitted": 0}

@@ -1,5 +1,5 @@
 """Tables of documents that the sources give (parameters: base/schema.h; metrics: emu/runner/metric_table.h; trace kinds: base/trace.h; columns of frames: columns.py):
-`PYTHONPATH=emu python3 -m rocelab.generated` rewrites what stands in docs/scenarios.md, docs/metrics.md and docs/python.md between
+`PYTHONPATH=emu python3 -m rocelab.generated` rewrites what stands in docs/reference/scenarios.md, docs/reference/metrics.md and docs/tutorial/python.md between
 
     <!-- generated: congestion_control -->
     <!-- end -->
@@ -18,7 +18,10 @@ from pathlib import Path
 from rocelab import columns, metrics, native, paths
 from rocelab.errors import RocelabError
 
-PAGES = tuple(paths.ROOT / "docs" / name for name in ("scenarios.md", "metrics.md", "python.md"))
+PAGES = tuple(
+    paths.ROOT / "docs" / name
+    for name in ("reference/scenarios.md", "reference/metrics.md", "tutorial/python.md")
+)
 _BLOCK = re.compile(r"(<!-- generated: (?P<name>[\w.]+) -->\n).*?(<!-- end -->)", re.S)
 _CC = "congestion_control."
 _FRAME = "frame."

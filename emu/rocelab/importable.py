@@ -1,6 +1,6 @@
 """`import rocelab` in Debian's Python: a link to this package in a folder that it searches, made by `./rocelab setup`, removed by `./rocelab clean --python`.
 
-Standard library only. Why a link: docs/python.md.
+Standard library only. Why a link: docs/tutorial/python.md.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`./rocelab import`: a folder of an HPCC-family simulator (config.txt, topology, flow file) becomes a folder with a scenario that runs. docs/interchange.md has the
+"""`./rocelab import`: a folder of an HPCC-family simulator (config.txt, topology, flow file) becomes a folder with a scenario that runs. docs/reference/interchange.md has the
 table of keys; nothing is left out without a word, in the scenario and as a warning."""
 
 from __future__ import annotations
@@ -179,7 +179,7 @@ def _scenario(
 ) -> str:
     plain = config_txt.plain
     lines = [
-        f"# From {file.name} of a simulator of HPCC's family, by ./rocelab import (docs/interchange.md)."
+        f"# From {file.name} of a simulator of HPCC's family, by ./rocelab import (docs/reference/interchange.md)."
     ]
     lines += [f"# Differs: {said}" for said in made.warnings]
     lines += [f'title = "{name}"', f'transport = ["{made.label}"]']

@@ -1,4 +1,4 @@
-"""Results and scenarios as files of other simulators: fct.txt, pfc.txt, topology.txt, flow.txt, connection matrices, GOAL. docs/interchange.md describes them.
+"""Results and scenarios as files of other simulators: fct.txt, pfc.txt, topology.txt, flow.txt, connection matrices, GOAL. docs/reference/interchange.md describes them.
 
 Dialects differ in how they name nodes in fct.txt, by address (hpcc) or by number (conweave), and in the columns of flow.txt.
 """

@@ -1,4 +1,4 @@
-"""The metrics of a run as emu/runner/metric_table.cc names them: what summary.json, tables, comparisons and docs/metrics.md go by."""
+"""The metrics of a run as emu/runner/metric_table.cc names them: what summary.json, tables, comparisons and docs/reference/metrics.md go by."""
 
 from __future__ import annotations
 

@@ -187,14 +187,14 @@ class Scenario:
 
     @staticmethod
     def from_dict(data: Mapping[str, Any], *, folder: Path | str = ".") -> Scenario:
-        """Of tables, lists and values as a file has them (docs/scenarios.md). Files that it names lie in `folder`."""
+        """Of tables, lists and values as a file has them (docs/reference/scenarios.md). Files that it names lie in `folder`."""
         from rocelab import document, scenario
 
         name = str(data.get("name", "scenario")).replace("/", "_")
         return scenario.parse_scenario(document.text_of(data), str(Path(folder, f"{name}.toml")))
 
     def with_set(self, changes: Mapping[str, Any]) -> Scenario:
-        """Another scenario, with these values by dotted key (`{"topology.rate": "100Gb/s"}`; docs/scenarios.md), for every label."""
+        """Another scenario, with these values by dotted key (`{"topology.rate": "100Gb/s"}`; docs/reference/scenarios.md), for every label."""
         from rocelab import document, scenario
 
         return scenario.with_overrides(self, document.overrides_of(changes))

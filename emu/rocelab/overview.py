@@ -1,6 +1,6 @@
 """A run at a glance: for each port and stretch of time what its link carried, its longest queue, and how long it was paused.
 
-This is what pictures of a whole network are drawn from: run.sqlite keeps it (docs/metrics.md), so that nobody goes over all samples for that.
+This is what pictures of a whole network are drawn from: run.sqlite keeps it (docs/reference/metrics.md), so that nobody goes over all samples for that.
 """
 
 from __future__ import annotations

@@ -82,10 +82,10 @@ PACKAGES: dict[str, tuple[str, ...]] = {
             "libucx-dev",
             "libgloo-dev",
             "librpma-dev",
-        ),  # programs that run unmodified: docs/compatibility.md
+        ),  # programs that run unmodified: docs/reference/compatibility.md
         *("valgrind", "spin", "clang-14", "libclang-rt-14-dev", "clang-format", "clang-tidy"),
         *("black", "mypy", "pyflakes3"),
-        *("python3-nbclient", "python3-ipykernel"),  # run docs/tour.ipynb
+        *("python3-nbclient", "python3-ipykernel"),  # run docs/tutorial/tour.ipynb
     ),
 }
 # A package is not installed where its command is there already, from wherever it came.

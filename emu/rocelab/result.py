@@ -31,7 +31,7 @@ class Summarised:
 
     @cached_property
     def summary(self) -> Summary:
-        """summary.json as a dictionary (docs/metrics.md)."""
+        """summary.json as a dictionary (docs/reference/metrics.md)."""
         raise NotImplementedError
 
     @cached_property

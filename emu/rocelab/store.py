@@ -1,4 +1,4 @@
-"""run.sqlite: everything of a result in tables that any SQL tool opens. The schema is described in docs/metrics.md."""
+"""run.sqlite: everything of a result in tables that any SQL tool opens. The schema is described in docs/reference/metrics.md."""
 
 from __future__ import annotations
 

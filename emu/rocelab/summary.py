@@ -1,4 +1,4 @@
-"""summary.json: its fields are not renamed (docs/architecture.md). Computed by the C++ metrics from what runs left behind.
+"""summary.json: its fields are not renamed (docs/explanation/architecture.md). Computed by the C++ metrics from what runs left behind.
 
 Everything but wall_s, cpu_s and max_rss_bytes is the same for the same seed: nothing here may look at the machine or the hour.
 """

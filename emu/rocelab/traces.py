@@ -1,7 +1,7 @@
 """Trace records of runs as run.sqlite keeps them, and the tables that are made of them when somebody asks.
 
 As rows of a table with indices records take some eighty bytes each, and a go-back-N run has half a million. Packed by columns they take two to eight, so that every
-run keeps its own. `write_tables()` makes `events`, `pauses`, `hops` and `waits` of the runs that are asked for (docs/metrics.md).
+run keeps its own. `write_tables()` makes `events`, `pauses`, `hops` and `waits` of the runs that are asked for (docs/reference/metrics.md).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The run that is under way, for a program that shows its network while it lasts: `./rocelab run --watch FILE`.
 
 The file holds the run's nodes and ports, as run.sqlite will have them, and the folder in which its event files grow. Whoever shows the run reads
-those (docs/ui.md); the run itself computes nothing more than without a reader.
+those (docs/tutorial/ui.md); the run itself computes nothing more than without a reader.
 """
 
 from __future__ import annotations

@@ -279,7 +279,7 @@ constexpr std::string_view kClocks[] = {"lockstep", "wall"};
 constexpr auto kEngine = fields(
     choice<&EngineSettings::clock>("clock", kClocks,
                                    "experiment time advances with the slowest process; `wall`: with the "
-                                   "machine's clock, for foreign devices (docs/wall-clock.md)"),
+                                   "machine's clock, for foreign devices (docs/reference/wall-clock.md)"),
     field<&EngineSettings::pace>("pace", "lockstep: N: at least N times slower than real time, for watching")
         .within(0, 1e9),
     field<&EngineSettings::poll_interval>("poll_interval",

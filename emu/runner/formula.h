@@ -1,7 +1,7 @@
 // Closed formulas of an idle network: how long a flow takes alone, a ping-pong takes, and how many packets
 // fill the longest path. Exact to the picosecond: each frame with all its headers (the last WRITE of a queue
 // pair has an immediate, as the traffic program posts it), store and forward at every hop, window and ACKs
-// included. docs/metrics.md writes them out.
+// included. docs/reference/metrics.md writes them out.
 #pragma once
 
 #include <cstdint>
@@ -44,8 +44,8 @@ Duration ping_pong(TransportMode mode, Bytes size, std::uint32_t path_mtu, std::
 Duration round_trip(TransportMode mode, std::uint32_t path_mtu, const Path& path, const Path& back,
                     Bytes shim = {});
 inline constexpr std::uint32_t kMostBdpCap = 1 << 20;  // IRN's bitmaps are as long
-// ceil(round trip x rate of the path's slowest link / wire MTU): docs/architecture.md. 2^32 - 1 stands for
-// more, too.
+// ceil(round trip x rate of the path's slowest link / wire MTU): docs/explanation/architecture.md. 2^32 - 1
+// stands for more, too.
 std::uint32_t bdp_packets(TransportMode mode, std::uint32_t path_mtu, const Path& path, const Path& back,
                           Bytes shim = {});
 

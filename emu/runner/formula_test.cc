@@ -52,7 +52,7 @@ TEST(FormulaTest, MessagesAddTheirFirstPackets) {
   EXPECT_EQ(wire_bytes_of(four), wire_bytes_of(one) + 48_B + 4_B);  // two immediates
 }
 
-// The formula of docs/metrics.md to the letter, for one WRITE over one queue pair.
+// The formula of docs/reference/metrics.md to the letter, for one WRITE over one queue pair.
 Duration frame_by_frame(TransportMode mode, Bytes size, std::uint32_t cap, const Path& path,
                         const Path& back) {
   const bool irn = mode == TransportMode::kIrn;

@@ -148,7 +148,7 @@ constexpr Metric kTable[] = {
     {"step_max_s", "longest step", kUs, kLower, kIfAny, longest_step, nullptr, "the longest of these"},
     {"algbw_bps", "algorithm bandwidth", kGbps, kHigher, kNever,
      of_collectives<&CollectiveResult::algorithm_bps>, nullptr,
-     "mean over collectives of size / completion time, with the size of docs/collectives.md"},
+     "mean over collectives of size / completion time, with the size of docs/explanation/collectives.md"},
     {"busbw_bps", "bus bandwidth", kGbps, kHigher, kIfAny, of_collectives<&CollectiveResult::bus_bps>,
      nullptr,
      "the same times 2(n-1)/n (all-reduce), (n-1)/n (all-gather, reduce-scatter, all-to-all) or 1 "

@@ -1,6 +1,6 @@
 // The metrics of a run, in one table. Name, title, unit, direction, text and computation of a metric are an
 // entry of metric_table.cc; summary.json, the tables of run, sweep and report.html, comparisons, and the
-// table of docs/metrics.md follow. The order of the entries is that of columns.
+// table of docs/reference/metrics.md follow. The order of the entries is that of columns.
 #pragma once
 
 #include <algorithm>
@@ -84,7 +84,7 @@ struct Metric {
   // (emu/rocelab/summary.py).
   MetricValue (*of_flows)(const FlowSums& sums) = nullptr;
   MetricValue (*of_run)(const RunSums& sums) = nullptr;
-  std::string_view text;  // for docs/metrics.md and the hints of report.html
+  std::string_view text;  // for docs/reference/metrics.md and the hints of report.html
 };
 
 std::span<const Metric> metric_table();

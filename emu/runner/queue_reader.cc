@@ -140,7 +140,7 @@ void check_ranks(ConfigSection& section, const SwitchConfig& config) {
                       std::to_string(tc) + ".order = \"" +
                           (config.classes[tc].order == QueueOrder::kRanked ? "ranked" : "levels") +
                           "\" needs something that gives ranks, and nothing does: a slack law ([slack]), "
-                          "or a mechanism of your own (docs/extending.md)");
+                          "or a mechanism of your own (docs/tutorial/extending.md)");
 }
 
 }  // namespace rocelab

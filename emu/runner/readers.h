@@ -1,5 +1,6 @@
 // The parts of the scenario schema, one function a part; scenario.cc puts them together. Each asks its
-// section for every key it knows and calls finish(). docs/scenarios.md describes the same keys for people.
+// section for every key it knows and calls finish(). docs/reference/scenarios.md describes the same keys for
+// people.
 #pragma once
 
 #include <filesystem>

@@ -21,7 +21,7 @@ void read_rocc_points(ConfigSection& section, std::string_view preset, RoccSwitc
   rocc.points = rocc_preset(preset);
   read_schema(section, RoccMechanism::point_schema(), rocc.points);
   rocc.form = rp.form;
-  // Hosts that compute have to be told of an empty queue, too, or F never rises again (docs/paper-rocc.md):
+  // Hosts that compute have to be told of an empty queue, too, or F never rises again (docs/papers/rocc.md):
   // by age where they do.
   if (rp.form != RoccForm::kRate) rocc.table.kind = RoccFlowTableKind::kAge;
   read_schema(section, RoccMechanism::table_schema(), rocc.table);

@@ -1,6 +1,6 @@
 // Scenario: what a scenario file says, after units, defaults, presets and --set have been applied; still
 // without addresses, routes or draws. One Settings per label: labels differ in any key, so each has the whole
-// set. docs/scenarios.md is the reference of the keys.
+// set. docs/reference/scenarios.md is the reference of the keys.
 #pragma once
 
 #include <cstdint>
@@ -192,7 +192,8 @@ struct Settings {
   TimerSettings timers;
   std::vector<WorkloadSettings> workloads;
   EngineSettings engine;
-  std::vector<Parameter> parameters;  // every key with its resolved value, in the order of docs/scenarios.md
+  std::vector<Parameter>
+      parameters;     // every key with its resolved value, in the order of docs/reference/scenarios.md
   std::string lists;  // lists of tables (workloads, faults, links ..), which `parameters` have only in part
   std::vector<std::filesystem::path> files;  // that it names
   std::vector<std::string> warnings;         // what is allowed, and hardly meant: a line each, with its place

@@ -1,4 +1,4 @@
-// The tables of docs/scenarios.md that schemas give (base/schema.h): rows of text, without layout.
+// The tables of docs/reference/scenarios.md that schemas give (base/schema.h): rows of text, without layout.
 // rocelab.generated (emu/rocelab) writes them.
 #pragma once
 

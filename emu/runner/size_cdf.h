@@ -3,7 +3,7 @@
 // from line to line; linear in between. Lines of one share are a step without flows, lines of one size, and a
 // first line above 0, are a size that many have. In the form of steps there are no sizes but those of the
 // lines: a line's share more than the line before it has exactly its size. '#' begins a comment.
-// docs/scenarios.md shows one.
+// docs/reference/scenarios.md shows one.
 #pragma once
 
 #include <cstdint>

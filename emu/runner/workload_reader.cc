@@ -260,7 +260,7 @@ std::span<const KeyText> shared_workload_keys() {
       {"senders", "all", "names", "hosts, but of lists and files"},
       {"nic", "`same-rail`", "`same-rail`, `any`",
        "of hosts with several NICs: each NIC is a sender and a receiver, and sends to NICs of its own number "
-       "or to any, of other hosts (docs/several-nics.md)"},
+       "or to any, of other hosts (docs/tutorial/several-nics.md)"},
       {"receivers", "poisson: all; all-to-all, stream: the senders", "names, `other-switches`",
        "of poisson, all-to-all and stream: who is sent to; `other-switches`: all hosts that hang on another "
        "switch than the sender"},

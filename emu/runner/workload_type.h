@@ -47,7 +47,7 @@ struct CollectiveFacts {
   Bytes size;                           // as the scenario says
 };
 
-// A key that no schema reads, for docs/scenarios.md.
+// A key that no schema reads, for docs/reference/scenarios.md.
 struct KeyText {
   std::string_view key, otherwise, range, text;
 };

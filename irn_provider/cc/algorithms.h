@@ -1,6 +1,6 @@
 // Algorithms: the congestion controls that there are. This list is the only registration: a label, a table of
-// the scenario, checks and documents follow from it (docs/extending.md). The order is that of labels and
-// documents.
+// the scenario, checks and documents follow from it (docs/tutorial/extending.md). The order is that of labels
+// and documents.
 #pragma once
 
 #include "base/type_list.h"

@@ -24,7 +24,7 @@ constexpr auto kFields = fields(
         "rate_computation", kForms,
         "who computes the fair rate (3.3.6 of the paper): `switch`; `host`: CNPs say all values, and the "
         "flow's host computes; `host-registry`: CNPs say the queue and F, the host looks up the rest, for "
-        "links of at most four rates. docs/paper-rocc.md says what it changes"),
+        "links of at most four rates. docs/papers/rocc.md says what it changes"),
     field<&RoccRpParams::reaction_delay>("reaction_delay", "from a CNP's arrival until it takes effect"),
     field<&RoccRpParams::recovery_timer>(
         "recovery_timer",

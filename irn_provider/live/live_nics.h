@@ -1,7 +1,7 @@
 // LiveNics: the NICs of one process under one clock, one for each NIC of its host. What happens at one
-// instant has an order (docs/architecture.md): arrivals and timers of all NICs, then what threads post, then
-// the departures. So an instant is run for all NICs before the next one begins on any; one NIC alone runs on
-// by itself. The functions are LiveNic's.
+// instant has an order (docs/explanation/architecture.md): arrivals and timers of all NICs, then what threads
+// post, then the departures. So an instant is run for all NICs before the next one begins on any; one NIC
+// alone runs on by itself. The functions are LiveNic's.
 #pragma once
 
 #include <algorithm>

@@ -35,7 +35,8 @@ void LockstepProcess::Impl::note_own_standstill(const ThreadState& t) {
   if (!standstill.observe(vf, at, lockstep::monotonic_ns())) return;
   std::fprintf(stderr,
                "rocelab: %s (pid %d) on %s has held experiment time at %.9f s for a second: its thread %d "
-               "computes without a call that lets time pass (docs/compatibility.md, What \"unmodified\" asks "
+               "computes without a call that lets time pass (docs/reference/compatibility.md, What "
+               "\"unmodified\" asks "
                "of a program)\n",
                program_invocation_short_name, getpid(), name.c_str(), at.seconds(), t.tid);
 }

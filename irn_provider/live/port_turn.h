@@ -1,10 +1,10 @@
 // The arbiter between the virtual functions (VFs) of one host: whose event comes next, when several processes
 // share the host's port. Law only: no I/O. Each VF says when it has input to take and since when it has a
-// frame for the port; the port is free from `port_free` on. Order at one instant (docs/architecture.md):
-// inputs of all VFs by VF index, then departures. A departure is one frame: of the class that one NIC would
-// serve which had all that the VFs have (base/class_turns.h), and within the class round robin over the VFs
-// that want the port by then, beginning behind the one that sent of that class last. So a VF never queues
-// more than the frame that it is about to send.
+// frame for the port; the port is free from `port_free` on. Order at one instant
+// (docs/explanation/architecture.md): inputs of all VFs by VF index, then departures. A departure is one
+// frame: of the class that one NIC would serve which had all that the VFs have (base/class_turns.h), and
+// within the class round robin over the VFs that want the port by then, beginning behind the one that sent of
+// that class last. So a VF never queues more than the frame that it is about to send.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,8 @@
 // NicPort: the node loop around one Nic that every driver shares (live process, test pair, virtual-time
-// host). It owns the order of events at a host (docs/architecture.md: arrivals, timers, posts by the program,
-// departures), the serialisation of the port, and nothing else: no I/O. A frame that departs at d occupies
-// the port for wire_time(frame, rate) and is due at the link's other end one link delay after its last bit.
-// Contract:
+// host). It owns the order of events at a host (docs/explanation/architecture.md: arrivals, timers, posts by
+// the program, departures), the serialisation of the port, and nothing else: no I/O. A frame that departs at
+// d occupies the port for wire_time(frame, rate) and is due at the link's other end one link delay after its
+// last bit. Contract:
 //  1. deliver() in due order; no frame is due before now().
 //  2. run_until(limit) runs every event with time < limit, unless a completion is made: then it returns at
 //     once, after the arrivals and timers of that instant and before its departures, so that the program can

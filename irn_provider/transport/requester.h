@@ -4,9 +4,9 @@
 // when a loss timer fires is the SenderWindow's (go_back_n.h, irn_sender.h), what happens to READ responses
 // the ReadRequester's. The requester keeps the WQEs, builds their packets, and decides when to give up.
 //
-// Two kinds of timers (docs/architecture.md): the scenario's, inside the window, recover and cost nothing;
-// the verbs timeout, here, counts periods without progress against retry_cnt. Where the window has no timer
-// of its own the verbs timeout also resends.
+// Two kinds of timers (docs/explanation/architecture.md): the scenario's, inside the window, recover and cost
+// nothing; the verbs timeout, here, counts periods without progress against retry_cnt. Where the window has
+// no timer of its own the verbs timeout also resends.
 //
 // With RC3 (two_loops.h) the window sends at several levels: requester_low.cc.
 #pragma once

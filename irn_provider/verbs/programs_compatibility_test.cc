@@ -1,6 +1,6 @@
-// docs/compatibility.md, run without Open vSwitch, so that sanitizers see all of it (through Open vSwitch:
-// tests/live/test_live_programs.py): each row of its table is a program with options, between two hosts, in
-// one of the modes that the row says yes to, by turns. The live tests run it in both.
+// docs/reference/compatibility.md, run without Open vSwitch, so that sanitizers see all of it (through Open
+// vSwitch: tests/live/test_live_programs.py): each row of its table is a program with options, between two
+// hosts, in one of the modes that the row says yes to, by turns. The live tests run it in both.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -41,7 +41,7 @@ constexpr std::array<std::string_view, 10> kElsewhere = {
 // | `program options` | RoCE | IRN | from | package version | rdma-core |; tests/live/program_table.py reads
 // the last two.
 std::vector<Row> rows() {
-  std::ifstream in(ROCELAB_SOURCE_DIR "/docs/compatibility.md");
+  std::ifstream in(ROCELAB_SOURCE_DIR "/docs/reference/compatibility.md");
   std::vector<Row> found;
   for (std::string line; std::getline(in, line);) {
     if (!line.starts_with("| `")) continue;

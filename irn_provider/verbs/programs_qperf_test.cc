@@ -73,8 +73,8 @@ TEST_P(QperfTest, LatencyIsTheClosedFormula) {
   EXPECT_NEAR(twice_the_same("rc_lat", "latency", "1"), want, 0.01 * want);
 }
 
-// docs/compatibility.md: what cannot pass. They address by LID, -cm or not. An end that fails says so to the
-// other one by TCP's urgent data, whose handler of SIGURG calls exit() while its thread waits.
+// docs/reference/compatibility.md: what cannot pass. They address by LID, -cm or not. An end that fails says
+// so to the other one by TCP's urgent data, whose handler of SIGURG calls exit() while its thread waits.
 TEST_P(QperfTest, DatagramTestsFailAndBothEndsEnd) {
   if (kThreadSanitizer) GTEST_SKIP() << "signals come late: sanitizer.h";
   const ProgramPair pair = run_qperf(nic_, {"-cm", "1", "ud_lat"});

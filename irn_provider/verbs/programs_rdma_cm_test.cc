@@ -1,5 +1,5 @@
 // Programs over the unmodified librdmacm: two hosts of which one is silent or dies. The programs that run
-// unmodified are rows of docs/compatibility.md; what the surface claims: programs_probe_test.cc.
+// unmodified are rows of docs/reference/compatibility.md; what the surface claims: programs_probe_test.cc.
 #include <gtest/gtest.h>
 #include <signal.h>
 

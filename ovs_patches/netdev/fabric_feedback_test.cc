@@ -20,7 +20,7 @@ lockstep::SegmentPlan plan_of(const char* scheme, const char* preset) {
   }
   for (std::size_t p = 0; p < plan.world.ports.size(); ++p)
     plan.world.ports[p].config.cp_address = kCpNetwork + static_cast<std::uint32_t>(p) + 1;
-  for (HostEntry& host : plan.world.hosts)  // as in every scenario (docs/scenarios.md, Addresses)
+  for (HostEntry& host : plan.world.hosts)  // as in every scenario (docs/reference/scenarios.md, Addresses)
     for (std::size_t i = 0; i < 4; ++i)
       host.mac[2 + i] = static_cast<std::uint8_t>(host.ipv4 >> (24 - 8 * i));
   return plan;

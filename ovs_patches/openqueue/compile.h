@@ -1,5 +1,5 @@
 // The OpenQueue compiler: the text of a queueing policy, for one switch, into a PolicyProgram. No I/O: who
-// calls it reads the files. README.md describes the stages, docs/openqueue.md the language.
+// calls it reads the files. README.md describes the stages, docs/reference/openqueue.md the language.
 #pragma once
 
 #include <memory>

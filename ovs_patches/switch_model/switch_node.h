@@ -1,8 +1,9 @@
 // SwitchNode: a Switch with the clock work around it that every driver shares: arrivals wait until they are
-// due, ports serialise, and events happen in the order of docs/architecture.md: by time; at equal times
-// arrivals by input port, then timers, then departures by port. Contract: before run_until(limit) the driver
-// has delivered every frame that is due before `limit`; then every event before `limit` happens. How a run is
-// cut into limits changes nothing. A frame departs at d only after everything due up to d was processed.
+// due, ports serialise, and events happen in the order of docs/explanation/architecture.md: by time; at equal
+// times arrivals by input port, then timers, then departures by port. Contract: before run_until(limit) the
+// driver has delivered every frame that is due before `limit`; then every event before `limit` happens. How a
+// run is cut into limits changes nothing. A frame departs at d only after everything due up to d was
+// processed.
 #pragma once
 
 #include <algorithm>

@@ -13,7 +13,7 @@ namespace {
 
 using namespace switch_test;
 
-// Arrivals by input port, then timers, then departures by port (docs/architecture.md).
+// Arrivals by input port, then timers, then departures by port (docs/explanation/architecture.md).
 struct PlainDriver {
   PlainDriver(const SwitchConfig& config, std::span<const PortConfig> ports, FrameOwner* owner)
       : model(config, ports, Rng(1), pool, trace, owner), frames(owner), free_at(ports.size()) {}

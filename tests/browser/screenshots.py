@@ -1,4 +1,4 @@
-"""Makes the pictures of docs/ui.md: `PYTHONPATH=emu:tests/python:tests/browser python3 tests/browser/screenshots.py docs/ui`."""
+"""Makes the pictures of docs/tutorial/ui.md: `PYTHONPATH=emu:tests/python:tests/browser python3 tests/browser/screenshots.py docs/tutorial/ui`."""
 
 from __future__ import annotations
 

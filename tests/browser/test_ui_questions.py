@@ -1,4 +1,4 @@
-"""The questions of docs/ui.md, walked click by click as they stand there; what is seen at the end is held against the database."""
+"""The questions of docs/tutorial/ui.md, walked click by click as they stand there; what is seen at the end is held against the database."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SECTION = "## Eight questions, answered by clicks"
 
 def questions() -> dict[str, list[str]]:
     """Clicks by question."""
-    text = (ROOT / "docs/ui.md").read_text().split(_SECTION)[1].split("\n## ")[0]
+    text = (ROOT / "docs/tutorial/ui.md").read_text().split(_SECTION)[1].split("\n## ")[0]
     rows = [
         line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| ") and "`" in line
     ]

@@ -1,6 +1,6 @@
 // Against Linux rxe: one of our NICs in the place of either end of every captured exchange. It must send what
 // the kernel sent, to the byte, and its program must see what the kernel's saw (tests/data/captures, and the
-// folders that ROCELAB_CAPTURES names; docs/captures.md).
+// folders that ROCELAB_CAPTURES names; docs/reference/captures.md).
 #include "tests/captures/replay.h"
 
 #include <gtest/gtest.h>
@@ -44,7 +44,7 @@ class CaptureReplayTest : public testing::TestWithParam<fs::path> {
       GTEST_SKIP() << file.parent_path() << " has no sidecars: its captures are read, not replayed";
     ASSERT_TRUE(fs::exists(sidecar_of(file)))
         << file << " has no sidecar: describe the exchange in " << sidecar_of(file).filename()
-        << ", or list its queue pairs there as [[elsewhere]] (docs/captures.md)";
+        << ", or list its queue pairs there as [[elsewhere]] (docs/reference/captures.md)";
     const Sidecar sidecar = read_sidecar(sidecar_of(file));
     const std::vector<Frame> frames = read_capture(file, sidecar);
     if (!sidecar.has_connection) return;

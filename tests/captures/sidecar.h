@@ -1,6 +1,6 @@
 // Sidecar: what a capture does not say of the exchange in it, and what its programs saw: NAME.toml beside
-// NAME.pcap. The format is that of docs/captures.md. What nobody noted is listed as unknown there and is a
-// stand-in here (the defaults of QpAttr below).
+// NAME.pcap. The format is that of docs/reference/captures.md. What nobody noted is listed as unknown there
+// and is a stand-in here (the defaults of QpAttr below).
 #pragma once
 
 #include <cstdint>

@@ -18,9 +18,9 @@ std::string text_of(const fs::path& path) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-// The indented example of docs/captures.md.
+// The indented example of docs/reference/captures.md.
 std::string example() {
-  std::istringstream page(text_of(fs::path(ROCELAB_SOURCE_DIR) / "docs/captures.md"));
+  std::istringstream page(text_of(fs::path(ROCELAB_SOURCE_DIR) / "docs/reference/captures.md"));
   std::string text;
   bool inside = false;
   for (std::string line; std::getline(page, line);) {

@@ -1,5 +1,5 @@
 // How long a collective takes, as nccl-tests and the OSU benchmarks measure it: `collective_times OPERATION
-// BYTES ITERATIONS`, BYTES as docs/collectives.md has it. Prints three means over iterations, in
+// BYTES ITERATIONS`, BYTES as docs/explanation/collectives.md has it. Prints three means over iterations, in
 // microseconds: the slowest rank's own time, which is what those benchmarks print; the time from the first
 // rank's begin to the last one's end; and from the first rank's begin to the last one's begin. Hosts of a
 // topology share CLOCK_REALTIME. A barrier stands before each iteration, and one more iteration connects the

@@ -197,7 +197,7 @@ def topology(scenario: Path, *arguments: str) -> Iterator[str]:
 
 
 def nothing_refused(*said: str) -> None:
-    """Programs that work ask what the device has, and are refused in passing: that is no line for their user (docs/my-program-fails.md)."""
+    """Programs that work ask what the device has, and are refused in passing: that is no line for their user (docs/tutorial/my-program-fails.md)."""
     lines = [line for text in said for line in text.splitlines() if "ROCELAB_QUIET=1" in line]
     assert lines == []
 

@@ -1,4 +1,4 @@
-"""The table of docs/compatibility.md: programs that run unmodified, a row each. What is there to read of it, and the words that a row
+"""The table of docs/reference/compatibility.md: programs that run unmodified, a row each. What is there to read of it, and the words that a row
 stands for on two hosts of a kept topology. Run as a program, it writes the versions of the installed packages into the table."""
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-TABLE = ROOT / "docs/compatibility.md"
+TABLE = ROOT / "docs/reference/compatibility.md"
 SERVER = "10.0.0.1"  # h1's; the client runs on h2
 RSPRELOAD = "/usr/lib/x86_64-linux-gnu/rsocket/librspreload.so"
 _ROW = re.compile(r"\| `([^`]+)` \| (yes|no) \| (yes|no) \| ([^|]+) \| (\S+) (\S+) \| (\S+) \|")

@@ -1,4 +1,4 @@
-"""Collectives of Open MPI, unmodified and live, beside the workloads of scenarios/collectives_mpi.toml in virtual time. docs/collectives.md explains what is left."""
+"""Collectives of Open MPI, unmodified and live, beside the workloads of scenarios/collectives_mpi.toml in virtual time. docs/explanation/collectives.md explains what is left."""
 
 from __future__ import annotations
 

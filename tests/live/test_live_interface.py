@@ -1,4 +1,4 @@
-"""Programs straight on a network interface, in real time: two namespaces, a veth, no topology (docs/interface.md)."""
+"""Programs straight on a network interface, in real time: two namespaces, a veth, no topology (docs/reference/interface.md)."""
 
 from __future__ import annotations
 

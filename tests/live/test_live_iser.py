@@ -1,5 +1,5 @@
 """iSER (iSCSI over RDMA) between a target and initiators of user space, both unmodified: tgt's tgtd, libiscsi's programs. Through Open
-vSwitch in lock step, and over shared memory in real time. The rows of docs/compatibility.md that name libiscsi."""
+vSwitch in lock step, and over shared memory in real time. The rows of docs/reference/compatibility.md that name libiscsi."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ assert _ROWS and all(row.modes == ("roce", "irn") for row in _ROWS), "these test
 
 _INITIATOR, _TARGET = "iqn.2026-01.lab:initiator", "iqn.2026-01.lab:target"
 _BYTES = 4 << 20
-# libiscsi's list of descriptors begins with what malloc gives: docs/compatibility.md.
+# libiscsi's list of descriptors begins with what malloc gives: docs/reference/compatibility.md.
 _ZEROS = {"MALLOC_PERTURB_": "255"}
 
 

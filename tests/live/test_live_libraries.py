@@ -1,5 +1,5 @@
 """Communication libraries and programs over verbs, unmodified, on Mininet hosts through Open vSwitch: libfabric, MPI, DAPL, fio.
-The rows of docs/compatibility.md that name them."""
+The rows of docs/reference/compatibility.md that name them."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """QEMU's live migration over RDMA, unmodified: a tiny guest moves from one host to another and goes on where it was. Through Open
-vSwitch, in experiment time, and on an interface, in real time. The row of docs/compatibility.md that names QEMU."""
+vSwitch, in experiment time, and on an interface, in real time. The row of docs/reference/compatibility.md that names QEMU."""
 
 from __future__ import annotations
 

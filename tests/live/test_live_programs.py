@@ -1,4 +1,4 @@
-"""docs/compatibility.md, run: each row of its table is a program with options, unmodified, on two Mininet hosts through Open vSwitch's
+"""docs/reference/compatibility.md, run: each row of its table is a program with options, unmodified, on two Mininet hosts through Open vSwitch's
 lossless ports. The same rows run without Open vSwitch under sanitizers (irn_provider/verbs/programs_compatibility_test.cc); the names of
 families of programs that other tests run are in program_table.py."""
 
@@ -36,7 +36,7 @@ def slow_hosts(request: pytest.FixtureRequest) -> Iterator[Hosts]:
 
 def _check(hosts: Hosts, row: Row, folder: Path) -> None:
     if hosts.label not in row.modes:
-        pytest.skip(f"docs/compatibility.md does not say that it runs in mode {hosts.label}")
+        pytest.skip(f"docs/reference/compatibility.md does not say that it runs in mode {hosts.label}")
     settings = row.settings
     if THREAD_SANITIZER:
         if row.program == "iperf3":

@@ -1,5 +1,5 @@
 """rdma-core's own tests (pyverbs, as Debian ships them), unmodified, on our device: in real time over shared memory, and in lock step on a
-Mininet host through Open vSwitch. docs/compatibility.md says which of them run, and why the others skip themselves."""
+Mininet host through Open vSwitch. docs/reference/compatibility.md says which of them run, and why the others skip themselves."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ pytestmark = live
 
 _PACKAGE, _INSTALLED = "python3-pyverbs", Path("/usr/share/doc/rdma-core/tests")
 _SECONDS = 300.0
-_TABLE = (ROOT / "docs/compatibility.md").read_text()
+_TABLE = (ROOT / "docs/reference/compatibility.md").read_text()
 _REASONS = tuple(re.findall(r"^\| `([^`]+)` \| \d+ \|", _TABLE, re.MULTILINE))
 # It posts and expects completions at once, without a call that lets time pass.
 _NOT_IN_LOCK_STEP = {"test_resize_cq"}
@@ -69,7 +69,7 @@ def _check(said: str, known_failures: set[str], left_out: int = 0) -> None:
     assert failed <= known_failures, said[said.index("======") :][:6000]
     reasons = re.findall(r"""skipped ['"](.*)['"]$""", said, re.MULTILINE)
     strange = {reason for reason in reasons if not reason.startswith(_REASONS)}
-    assert not strange, "skipped for a reason that docs/compatibility.md does not give"
+    assert not strange, "skipped for a reason that docs/reference/compatibility.md does not give"
     passed = int(ran[1]) - len(reasons) - len(failed)
     claimed = re.search(r"\*\*(\d+) pass\*\*", _TABLE)
     assert claimed and passed >= int(claimed[1]) - len(known_failures) - left_out, end

@@ -1,4 +1,4 @@
-"""Programs of one machine over shared memory, in real time: no interface, no topology (docs/interface.md)."""
+"""Programs of one machine over shared memory, in real time: no interface, no topology (docs/reference/interface.md)."""
 
 from __future__ import annotations
 

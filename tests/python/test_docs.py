@@ -1,4 +1,4 @@
-"""Documents keep what they promise: the code of docs/python.md runs from top to bottom, docs/tour.ipynb too, and the commands of docs/faq.md are ones that exist."""
+"""Documents keep what they promise: the code of docs/tutorial/python.md runs from top to bottom, docs/tutorial/tour.ipynb too, and the commands of docs/tutorial/faq.md are ones that exist."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from rocelab import cli, native
 from rocelab.privileges import is_root
 
 ROOT = Path(__file__).resolve().parents[2]
-PYTHON = ROOT / "docs" / "python.md"
+PYTHON = ROOT / "docs" / "tutorial" / "python.md"
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ def test_the_python_of_the_readme_runs(tree: Path) -> None:
     assert (tree / "fct.pdf").stat().st_size > 1000
 
 
-FAQ = ROOT / "docs" / "faq.md"
+FAQ = ROOT / "docs" / "tutorial" / "faq.md"
 
 
 def commands_of(page: Path) -> list[tuple[int, list[str]]]:
@@ -137,7 +137,11 @@ def test_the_questions_are_the_ten_and_have_a_command_each() -> None:
 
 
 @pytest.mark.parametrize(
-    "page", ["README.md", *(f"docs/{n}.md" for n in ("README", "faq", "glossary", "python"))]
+    "page",
+    [
+        "README.md",
+        *(f"docs/{n}.md" for n in ("README", "tutorial/faq", "reference/glossary", "tutorial/python")),
+    ],
 )
 def test_links_lead_somewhere(page: str) -> None:
     file = ROOT / page
@@ -145,7 +149,7 @@ def test_links_lead_somewhere(page: str) -> None:
         assert not target or (file.parent / target).exists(), f"{page}: {target}"
 
 
-TOUR = ROOT / "docs" / "tour.ipynb"
+TOUR = ROOT / "docs" / "tutorial" / "tour.ipynb"
 
 
 def outputs_of(cell: Any) -> str:

@@ -1,4 +1,4 @@
-"""docs/extending.md builds and runs as it is printed. Its files go into a scratch folder; only they and the sources that see a list are compiled, and linked in front
+"""docs/tutorial/extending.md builds and runs as it is printed. Its files go into a scratch folder; only they and the sources that see a list are compiled, and linked in front
 of the objects of the release build into a module of its own (about a minute)."""
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import pytest
 from rocelab import native, paths
 
 ROOT = paths.ROOT
-PAGE = ROOT / "docs" / "extending.md"
+PAGE = ROOT / "docs" / "tutorial" / "extending.md"
 ALGORITHMS = Path("irn_provider/cc/algorithms.h")
 MECHANISMS = Path("ovs_patches/switch_model/mechanisms/mechanisms.h")
 WORKLOADS = Path("emu/runner/workloads/workloads.h")
@@ -284,7 +284,7 @@ def test_mistakes_in_its_table_are_told_with_their_place(build: Path) -> None:
 
 def test_its_keys_are_documented(build: Path) -> None:
     page = build / "scenarios.md"
-    page.write_text((ROOT / "docs" / "scenarios.md").read_text())
+    page.write_text((ROOT / "docs" / "reference" / "scenarios.md").read_text())
     done = rocelab(build, "-m", "rocelab.generated", page)
     assert done.returncode == 0, done.stderr
     text = page.read_text()

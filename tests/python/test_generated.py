@@ -1,4 +1,4 @@
-"""docs/scenarios.md and docs/metrics.md have the tables that the sources give."""
+"""docs/reference/scenarios.md and docs/reference/metrics.md have the tables that the sources give."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "scenarios" / "openqueue"
 PROGRAMS = sorted(FOLDER.glob("*.oq"))
 _BLOCK = re.compile(r"^```openqueue\n(.*?)^```", re.M | re.S)
-BLOCKS = _BLOCK.findall((ROOT / "docs" / "openqueue.md").read_text())
+BLOCKS = _BLOCK.findall((ROOT / "docs" / "reference" / "openqueue.md").read_text())
 _MIXED = 0  # the block that the page shows to be wrong
 
 
@@ -28,7 +28,7 @@ def errors(text: str) -> list[str]:
 def test_every_program_of_the_page_compiles_but_the_one_that_it_shows_to_be_wrong() -> None:
     assert len(BLOCKS) >= 8
     (said,) = errors(BLOCKS[_MIXED])
-    assert f"fifo.oq:2:3: error: {said}" in (ROOT / "docs" / "openqueue.md").read_text()
+    assert f"fifo.oq:2:3: error: {said}" in (ROOT / "docs" / "reference" / "openqueue.md").read_text()
     assert {i: errors(block) for i, block in enumerate(BLOCKS) if i != _MIXED and errors(block)} == {}
 
 

@@ -1,4 +1,4 @@
-"""OpenQueue's words, grammar, fields and limits are those of the compiler, in the editors' files and in docs/openqueue.md."""
+"""OpenQueue's words, grammar, fields and limits are those of the compiler, in the editors' files and in docs/reference/openqueue.md."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parents[2]
 COMPILER = ROOT / "ovs_patches" / "openqueue"
 VIM = COMPILER / "editors" / "vim" / "syntax" / "openqueue.vim"
 TEXTMATE = COMPILER / "editors" / "openqueue.tmLanguage.json"
-REFERENCE = ROOT / "docs" / "openqueue.md"
+REFERENCE = ROOT / "docs" / "reference" / "openqueue.md"
 _OBJECTS = {"packet", "now", "MAX_FRAME", "PORTS"}  # resolve.cc and paths.cc; also queue, buffer, port
 
 
@@ -67,7 +67,7 @@ def rules(text: str) -> str:
 def block(language: str) -> str:
     """The fenced block of that language in the reference."""
     found = re.search(rf"^```{language}\n(.*?)^```$", REFERENCE.read_text(), re.M | re.S)
-    assert found, f"docs/openqueue.md has no block ```{language}"
+    assert found, f"docs/reference/openqueue.md has no block ```{language}"
     return found[1].rstrip("\n")
 
 

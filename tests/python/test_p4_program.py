@@ -1,4 +1,4 @@
-"""docs/p4/p4qcn.p4: its constants are those of the switch model, and where p4c-bm2-ss and simple_switch are installed it answers the same frames with the same bytes."""
+"""docs/papers/p4qcn.p4: its constants are those of the switch model, and where p4c-bm2-ss and simple_switch are installed it answers the same frames with the same bytes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 from rocelab.scenario import read_scenario
 
 ROOT = Path(__file__).resolve().parents[2]
-PROGRAM = ROOT / "docs" / "p4" / "p4qcn.p4"
+PROGRAM = ROOT / "docs" / "papers" / "p4qcn.p4"
 TEXT = PROGRAM.read_text()
 CONSTANTS = {name: int(value, 0) for name, value in re.findall(r"const bit<\d+> (\w+) = (\w+);", TEXT)}
 

@@ -78,7 +78,7 @@ def test_settled_rates_and_queues_are_the_papers(tmp_path: Path) -> None:
             assert c["holds"], c
             within = {"fair_rate": 0.03, "flow_rate": 0.05, "queue": 0.1}[c["quantity"]]
             assert c["numbers"]["ours"]["ours"] == pytest.approx(float(c["paper"]), rel=within), c
-    assert sum(not c["holds"] for c in of_rocc) <= 4, "times at N = 2 and 10: docs/paper-rocc.md"
+    assert sum(not c["holds"] for c in of_rocc) <= 4, "times at N = 2 and 10: docs/papers/rocc.md"
     for table in report["tables"]:
         for name, row in table["rows"].items():
             notes = {column: cell["ours"] for column, cell in zip(table["columns"], row)}
@@ -116,7 +116,7 @@ def test_hosts_that_are_told_every_period_compute_what_the_switch_does(flows: st
 
 
 def test_hosts_that_hear_nothing_of_an_empty_queue_do_not_settle() -> None:
-    """docs/paper-rocc.md: why `flow_table` is "age" by default where hosts compute."""
+    """docs/papers/rocc.md: why `flow_table` is "age" by default where hosts compute."""
     scenario = read_scenario(SCENARIOS / "rate_at_host.toml", ())
     label = "roce+pfc+rocc,N=2,rate_computation=host,flow_table=queue"
     measured = measures.EXPERIMENTS["rate_at_host"](DesEngine().execute(plan_of(scenario, label, 1)))
@@ -125,7 +125,7 @@ def test_hosts_that_hear_nothing_of_an_empty_queue_do_not_settle() -> None:
 
 
 def test_fast_recovery_must_not_be_faster_than_feedback() -> None:
-    """scenarios/rocc/recovery.toml: no paper has a number for its period (docs/paper-rocc.md)."""
+    """scenarios/rocc/recovery.toml: no paper has a number for its period (docs/papers/rocc.md)."""
     scenario = read_scenario(SCENARIOS / "recovery.toml", ())
     queues = []
     for label in scenario.labels[:3]:

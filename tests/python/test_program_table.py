@@ -1,4 +1,4 @@
-"""The table of docs/compatibility.md as tests read it, and what they say when other packages are installed than those it ran with."""
+"""The table of docs/reference/compatibility.md as tests read it, and what they say when other packages are installed than those it ran with."""
 
 from __future__ import annotations
 

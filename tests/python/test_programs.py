@@ -17,10 +17,10 @@ _ROW = re.compile(r"^\| `([^`]+)` \| yes \| yes \| [^|]+ \| (\S+) \S+ \|")
 
 
 def _rows() -> list[tuple[str, str]]:
-    """Program and package of each row of docs/compatibility.md; not of those that tests compile, with a library's package."""
+    """Program and package of each row of docs/reference/compatibility.md; not of those that tests compile, with a library's package."""
     rows = [
         match.groups()
-        for line in (ROOT / "docs/compatibility.md").read_text().splitlines()
+        for line in (ROOT / "docs/reference/compatibility.md").read_text().splitlines()
         if (match := _ROW.match(line))
     ]
     return [

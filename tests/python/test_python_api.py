@@ -1,4 +1,4 @@
-"""What `import rocelab` offers scripts and notebooks: docs/python.md has the examples, here are the promises."""
+"""What `import rocelab` offers scripts and notebooks: docs/tutorial/python.md has the examples, here are the promises."""
 
 from __future__ import annotations
 

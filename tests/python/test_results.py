@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 INCAST = ROOT / "scenarios" / "incast.toml"
 QUICK = ROOT / "scenarios" / "quick.toml"
 
-# docs/architecture.md: may grow, must not lose or rename.
+# docs/explanation/architecture.md: may grow, must not lose or rename.
 RUN_FIELDS = """label parameters fidelity trace_hash seed flows completed goodput_bps avg_slowdown p99_slowdown avg_fct_s p99_fct_s rct_s drops
 data_drops lossless_drops retransmitted_packets timeout_retransmissions spurious_retransmissions timeouts pfc_pause_frames pfc_paused_s ecn_marks
 cnps wall_s cpu_s events delivered_data_packets max_rss_bytes""".split()

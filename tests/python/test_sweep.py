@@ -251,7 +251,7 @@ def test_seeds_are_ranges_and_numbers() -> None:
 
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[str]:
-    """The two commands of docs/sweeps.md: a scheduler and two workers."""
+    """The two commands of docs/tutorial/sweeps.md: a scheduler and two workers."""
     if shutil.which("dask-scheduler") is None:
         pytest.skip("python3-distributed is not installed")
     environment = {

@@ -1,4 +1,4 @@
-"""`./rocelab bench live|des|scale|wall`: what rocelab itself costs on this machine, as one JSON document. What each number includes is in docs/benchmarks.md.
+"""`./rocelab bench live|des|scale|wall`: what rocelab itself costs on this machine, as one JSON document. What each number includes is in docs/benchmarks/README.md.
 
 Nothing here passes or fails on time. A measurement that could not be made has an `error` in its place, and the exit status is 1.
 """

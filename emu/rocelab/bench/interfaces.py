@@ -1,4 +1,4 @@
-"""`./rocelab bench wall`: programs in real time (docs/interface.md), over a veth between two namespaces made for it, and over shared memory.
+"""`./rocelab bench wall`: programs in real time (docs/reference/interface.md), over a veth between two namespaces made for it, and over shared memory.
 
 Every number stands beside what a packet socket alone carries (`packet_bench`: the same frames, without a NIC), measured in turns with
 it: on a machine that others use, only the ratio says something.

@@ -1,4 +1,4 @@
-"""Programs on a network interface or over shared memory, in real time, without a topology (docs/interface.md): what `exec` and `env` do with --interface."""
+"""Programs on a network interface or over shared memory, in real time, without a topology (docs/reference/interface.md): what `exec` and `env` do with --interface."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""rocelab.up(): a live topology for scripts, with programs on its hosts (docs/python.md). It is one of `./rocelab up`, which ends with the script."""
+"""rocelab.up(): a live topology for scripts, with programs on its hosts (docs/tutorial/python.md). It is one of `./rocelab up`, which ends with the script."""
 
 from __future__ import annotations
 

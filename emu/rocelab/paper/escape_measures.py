@@ -19,7 +19,7 @@ _END_S = 60e-3
 _FAIL_S = 10e-3  # scenarios/escape/fat_tree.toml: when links fail
 _SETTLED_S = 30e-3  # and "in ~20 ms" (4.6.3) the system has converged
 _SHORT = 1_000_000  # bytes; figure 4.17a: "flows smaller than 1 MB"
-# The chapter's form, and ours beside it: flows are announced, tokens come back (docs/escape.md).
+# The chapter's form, and ours beside it: flows are announced, tokens come back (docs/explanation/escape.md).
 ESCAPE, ANNOUNCED = "roce+pfc+escape", "roce+pfc+escape+announce"
 
 

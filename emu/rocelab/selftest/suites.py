@@ -168,7 +168,7 @@ def _live_under(
 
 
 def _counts(report: str) -> bool:
-    """Not its warnings (of programs that switch stacks), nor qperf's own end, which docs/compatibility.md tells of."""
+    """Not its warnings (of programs that switch stacks), nor qperf's own end, which docs/reference/compatibility.md tells of."""
     finding = re.search(r"ERROR: |WARNING: ThreadSanitizer|runtime error: ", report)
     return finding is not None and not ("rdma_destroy_qp" in report and "(qperf+0x" in report)
 

@@ -1,4 +1,4 @@
-"""Points over a Dask cluster: a scheduler and workers that were started beforehand (docs/sweeps.md), with the same work tree on each machine.
+"""Points over a Dask cluster: a scheduler and workers that were started beforehand (docs/tutorial/sweeps.md), with the same work tree on each machine.
 
 A worker runs a point in a process of its own, so that a crash is the point's failure and not the worker's."""
 

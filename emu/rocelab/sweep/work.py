@@ -45,7 +45,7 @@ def check_complete(outcome: RunOutcome) -> None:
 
 @dataclass(frozen=True)
 class PointResult:
-    """`run` is the point's entry in summary.json's `runs`; `flows` has a column per key, a row per flow (docs/sweeps.md)."""
+    """`run` is the point's entry in summary.json's `runs`; `flows` has a column per key, a row per flow (docs/tutorial/sweeps.md)."""
 
     run: dict[str, Any]
     flows: dict[str, Array]

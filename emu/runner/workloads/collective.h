@@ -35,9 +35,9 @@ class Collective final : public Workload {
         ""},
        {"algorithm", "the first one",
         "`ring`, `halving-doubling`; all-to-all: `direct`, `pairwise`; broadcast: `ring`, `tree`",
-        "who sends what to whom in which step (docs/collectives.md)"},
+        "who sends what to whom in which step (docs/explanation/collectives.md)"},
        {"size", "required", "at most 1000 GB",
-        "of the buffer at each rank, as nccl-tests counts it (docs/collectives.md)"},
+        "of the buffer at each rank, as nccl-tests counts it (docs/explanation/collectives.md)"},
        {"ranks", "all hosts", "names, at least 2", "hosts in rank order"},
        {"root", "rank 0 of each group", "one of the ranks; one group", "of a broadcast: who has the data"}}};
   static Schema<Params> schema();

@@ -32,7 +32,7 @@ class FlowFile final : public ListedWorkload {
   static constexpr WorkloadKeys kKeys{.hosts = false, .size = false, .jitter = false};
   static constexpr std::array<std::string_view, 2> kRequired = {"file", "dialect"};
   static constexpr std::array<KeyText, 4> kOwnKeys = {
-      {{"file", "required", "", "docs/interchange.md"},
+      {{"file", "required", "", "docs/reference/interchange.md"},
        {"dialect", "required", "`hpcc`, `conweave`, `ns3-rdma`, `htsim`, `goal`",
         "flow.txt of the first three, connection matrix of htsim, a schedule in GOAL"},
        {"epoch", "`2s`; htsim: `0s`", "", "the file's time that is experiment time 0"},

@@ -1,5 +1,5 @@
 // Workloads: the values of `kind` that there are. This list is the only registration: keys, checks and
-// documents follow from it (docs/extending.md). The order is that of messages and documents.
+// documents follow from it (docs/tutorial/extending.md). The order is that of messages and documents.
 #pragma once
 
 #include "base/type_list.h"

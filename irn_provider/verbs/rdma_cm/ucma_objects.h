@@ -91,7 +91,8 @@ struct UcmaFile {
 // RDMA_UDP_QKEY of Linux: of datagram QPs that rdma_cm sets up.
 inline constexpr std::uint32_t kUdpQkey = 0x01234567;
 
-// Enhanced connection establishment between two of us (docs/wire.md): this vendor, and what it may agree on.
+// Enhanced connection establishment between two of us (docs/reference/wire.md): this vendor, and what it may
+// agree on.
 inline constexpr std::uint32_t kEceVendor = 0x02726c;
 inline constexpr std::uint32_t kEceIrn = 1;  // selective retransmission, wire version 1
 

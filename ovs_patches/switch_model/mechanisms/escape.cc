@@ -23,9 +23,9 @@ constexpr std::string_view kFixes[] = {"pool", "order", "reclaim", "headroom", "
 constexpr std::string_view kFlows[] = {"connection", "hosts"};
 
 constexpr auto kFields = fields(
-    field<&EscapeParams::enabled>(
-        "enabled",
-        "Escape: frames of flows whose way on is open leave paused queues by tokens (docs/escape.md)"),
+    field<&EscapeParams::enabled>("enabled",
+                                  "Escape: frames of flows whose way on is open leave paused queues by "
+                                  "tokens (docs/explanation/escape.md)"),
     classes<&EscapeParams::classes>("classes",
                                     "which classes it serves: all that are lossless, or some of them, such "
                                     "as `[3]`. They share a port's pool and its dedicated queue")
@@ -37,7 +37,7 @@ constexpr auto kFields = fields(
     field<&EscapeParams::flows>(
         "flows",
         "flows in a port's table: as many as tokens (the paper's), or a number. With fewer than go through a "
-        "port, flows may be left in a deadlock (docs/escape.md)")
+        "port, flows may be left in a deadlock (docs/explanation/escape.md)")
         .within(1, 4096)
         .or_word("by-pool"),
     choice<&EscapeParams::by_hosts>(
@@ -54,7 +54,7 @@ constexpr auto kFields = fields(
     field<&EscapeParams::announce>(
         "announce",
         "ours, not the chapter's: flows that wait behind a paused port are made known to the switches behind "
-        "it, so that tokens come for new ones, too (docs/escape.md)"),
+        "it, so that tokens come for new ones, too (docs/explanation/escape.md)"),
     field<&EscapeParams::return_tokens>("return_tokens",
                                         "ours: tokens that nobody can use come back, and their places are "
                                         "free at once. Needs the fixes `pool` and `reclaim`"));

@@ -18,7 +18,7 @@ constexpr auto kFields = fields(
     field<&LoopBreakerParams::enabled>(
         "enabled",
         "Loop Breaker: queues that wait for one another in a loop find it by messages, and one of them, the "
-        "master, drops (docs/escape.md). Needs PFC, and no Escape"),
+        "master, drops (docs/explanation/escape.md). Needs PFC, and no Escape"),
     choice<&LoopBreakerParams::drop>(
         "drop", kDrops,
         "what the master drops: all that its queue holds, or `to-xon`: from its head on until the ingress "

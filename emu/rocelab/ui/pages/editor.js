@@ -115,7 +115,7 @@ export async function editorPage(page, query, signal) {
     form,
     said,
     h("div", { class: "editor" }, view.dom),
-    h("p", { class: "note" }, "Another file name saves a copy. Ctrl-S saves; Tab leaves the text. All keys are in docs/scenarios.md."),
+    h("p", { class: "note" }, "Another file name saves a copy. Ctrl-S saves; Tab leaves the text. All keys are in docs/reference/scenarios.md."),
   );
   await check();
 }

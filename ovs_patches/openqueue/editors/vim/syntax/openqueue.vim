@@ -1,4 +1,4 @@
-" Vim syntax of OpenQueue, queueing policies of switches (docs/openqueue.md).
+" Vim syntax of OpenQueue, queueing policies of switches (docs/reference/openqueue.md).
 " tests/python/test_openqueue_words.py holds its words against the compiler's.
 if exists("b:current_syntax")
   finish

@@ -195,3 +195,26 @@ def test_the_tour_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         else "skipped: it needs root" in everything
     )
     assert {path.name for path in (tmp_path / "out").iterdir()} >= {"first", "web", "sweep", "figure4.9"}
+
+
+def prose(page: Path) -> list[tuple[int, str]]:
+    """Lines of a page with their numbers, without tables, code and what is generated."""
+    found, code, generated = [], False, False
+    for number, line in enumerate(page.read_text().splitlines(), start=1):
+        code ^= line.startswith("```")
+        generated = line.startswith("<!-- generated") or (generated and not line.startswith("<!-- end"))
+        if not (code or generated or line.startswith(("|", "```", "    "))):
+            found.append((number, line))
+    return found
+
+
+def test_lines_of_prose_are_shorter_than_160_characters() -> None:
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]
+    assert len(pages) > 30
+    long = [
+        f"{page.relative_to(ROOT)}:{number}"
+        for page in pages
+        for number, line in prose(page)
+        if len(line) > 160 and not any(len(code) > 100 for code in re.findall("`[^`]*`", line))  # a command
+    ]
+    assert long == [], "one sentence a line; longer ones are wrapped"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import time
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -368,6 +369,16 @@ def test_errors_are_shown_as_one_line(pages: Pages) -> None:
         pages.open(place)
         pages.said(said)
     assert all("status of 40" in line for line in pages.complaints()), "and nothing else"
+
+
+@pytest.mark.parametrize("place", [*PLACES.values()])
+def test_a_page_of_what_has_ended_asks_for_nothing_more(pages: Pages, place: str) -> None:
+    pages.open(place)
+    time.sleep(1)
+    script = "return performance.getEntriesByType('resource').length"
+    before = pages.driver.execute_script(script)
+    time.sleep(2.5)
+    assert pages.driver.execute_script(script) == before
 
 
 def test_the_pages_are_light() -> None:

@@ -94,7 +94,8 @@ bool DesRun::advance(std::uint64_t steps) {
 }
 
 void DesRun::flush() {
-  for (const auto& trace : switch_traces_) trace->flush();
+  for (const auto& trace : switch_traces_)
+    if (trace) trace->flush();
 }
 
 void DesRun::finish() {

@@ -139,7 +139,7 @@ def run(
         return alone()
     if engine is not Engine.des:
         raise UsageError("mpirun shares runs in virtual time among processes: say --engine des")
-    return ranks.run(joined, scenario, seed, pcap, tuple(overrides), out, alone)
+    return ranks.run(joined, scenario, label, seed, pcap, tuple(overrides), out, alone)
 
 
 cli_sweeps.add(app)

@@ -58,7 +58,7 @@ def summary(folder: Path) -> dict[str, Any]:
     ("scenario", "ranks", "options"),
     (
         (FAILURES, 2, ("--pcap", "--set", "engine.threads=2")),
-        (FAILURES, 3, ()),
+        (FAILURES, 3, ("--label", "irn", "--seed", "4")),
         (LIFETIMES, 2, ()),
     ),
 )

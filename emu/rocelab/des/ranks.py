@@ -143,6 +143,7 @@ def joined() -> Ranks | None:
 def run(
     ranks: Ranks,
     scenario: Path,
+    label: str | None,
     seed: int | None,
     pcap: bool,
     overrides: tuple[str, ...],
@@ -151,15 +152,18 @@ def run(
 ) -> int:
     """`./rocelab run` of one of several processes: `first()` is what the first one does. Whatever goes wrong in one of them ends all."""
     from rocelab.des.engine import DesEngine
-    from rocelab.scenario import make_plans, read_scenario
+    from rocelab.labels import only_label, read_label
+    from rocelab.scenario import make_plans
     from rocelab.sweep.points import points_of
 
     try:
         points = points_of(scenario, overrides, () if seed is None else (seed,))[1]
-        ranks.check_same(" ".join((*(point.key for point in points), str(pcap))))
+        ranks.check_same(" ".join((*(point.key for point in points), str(label), str(pcap))))
         if ranks.first:
             return first()
-        read = read_scenario(scenario, overrides if seed is None else (*overrides, f"seeds=[{seed}]"))
+        read = read_label(scenario, overrides if seed is None else (*overrides, f"seeds=[{seed}]"), label)
+        if label is not None:
+            read = only_label(read, label)
         engine = DesEngine(ranks=ranks)
         for plan in make_plans(read):
             ranks.gathered(engine.run(plan, out or Path("out") / read.name, pcap)[0])

@@ -7,8 +7,9 @@
 namespace rocelab::des {
 namespace {
 
-// About 50 us: longer than most windows of a network that is worth several threads.
-constexpr std::uint32_t kSpins = 2'000;
+// About a millisecond: to be woken takes longer than most threads wait for the others. Where another program
+// has a core, the thread that waits gives its own away at last.
+constexpr std::uint32_t kSpins = 20'000;
 
 void pause() {
 #if defined(__x86_64__)

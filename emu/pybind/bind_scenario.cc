@@ -21,6 +21,7 @@
 #include "emu/runner/traffic_file.h"
 #include "emu/runner/workload.h"
 #include "emu/runner/written_flows.h"
+#include "emu/world/switch_policies.h"
 
 namespace py = pybind11;
 using namespace py::literals;
@@ -173,8 +174,8 @@ py::list settings(const Scenario& scenario) {
     for (const Parameter& p : s.parameters) parameters.append(py::make_tuple(p.key, p.value));
     py::list files;
     for (const std::filesystem::path& file : s.files) files.append(file.string());
-    list.append(
-        py::dict("label"_a = s.label, "parameters"_a = parameters, "lists"_a = s.lists, "files"_a = files));
+    list.append(py::dict("label"_a = s.label, "parameters"_a = parameters, "lists"_a = s.lists,
+                         "files"_a = files, "policies"_a = py::bytes(packed(s.policies.policies))));
   }
   return list;
 }

@@ -7,9 +7,10 @@ import re
 from pathlib import Path
 
 import pytest
-from rocelab import native
+from rocelab import native, results
 from rocelab.errors import RocelabError
 from rocelab.openqueue.commands import Target, check, explain, files_of
+from rocelab.report import tables
 from rocelab.scenario import make_plans, read_scenario
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -106,3 +107,19 @@ def test_a_changed_program_or_constant_is_another_run() -> None:
         return tuple((p.key, p.value) for p in plan.parameters)
 
     assert key() != key("switch.openqueue.set.k=2")
+
+
+def test_the_report_names_the_queues_of_programs_and_when_each_was_in_force(tmp_path: Path) -> None:
+    result = results.run(ROOT / "scenarios/openqueue/reload.toml", "des", out=tmp_path)
+    page = (tmp_path / "report.html").read_text()
+    outcome = result.outcomes[0]
+    (switch,) = outcome.policies
+    policy = outcome.policies[switch]
+    (line,) = tables.policy_changes(outcome)
+    assert re.match(
+        rf"{switch}: builtin from 0 ps, lqd\.oq from 50(\.0*)? us, ", line.replace("µ", "u")
+    ), line
+    assert f"and {len(policy['policies']) - 8} more" in page
+    rows = tables.policy_rows(outcome)
+    assert rows and {row.queue for row in rows} <= {queue["queue"] for queue in policy["queues"]}
+    assert all(f'<td class="left">{row.queue}</td>' in page for row in rows)

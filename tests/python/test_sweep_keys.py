@@ -54,6 +54,18 @@ def test_every_input_of_a_result_changes_the_key(scenario: Path, monkeypatch: py
     assert not set(keys(scenario).values()) & set(before.values())
 
 
+def test_what_a_queueing_policy_uses_is_part_of_the_key(tmp_path: Path) -> None:
+    path = write(tmp_path)
+    path.write_text(TEXT + '[switch]\nopenqueue = "policy.oq"\n')
+    (tmp_path / "orders.oq").write_text("priority earliest(x, y) = arrival(x) < arrival(y);\n")
+    source = (ROOT / "scenarios/openqueue/fifo.oq").read_text()
+    (tmp_path / "policy.oq").write_text(source + '// nothing of it is needed\nuse "orders.oq";\n')
+    before = keys(path)
+    assert keys(path) == before
+    (tmp_path / "orders.oq").write_text("priority latest(x, y) = arrival(x) > arrival(y);\n")
+    assert not set(keys(path).values()) & set(before.values())
+
+
 @pytest.mark.parametrize(
     ("key", "value", "other"),
     [

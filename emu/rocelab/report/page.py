@@ -64,6 +64,9 @@ def _values(result: Result) -> dict[str, Any]:
         "limits": tables.limits(plan),
         "pauses": [(o.plan.label, tables.pause_rows(o)) for _, o in first if o.plan.pfc],
         "nics": [(o.plan.label, tables.nic_rows(o)) for _, o in first if o.plan.nics_per_host > 1],
+        "policies": [
+            (o.plan.label, tables.policy_changes(o), tables.policy_rows(o)) for _, o in first if o.policies
+        ],
         "hosts": tables.hosts_text(plan),
         "culprits": [entry for _, o in first if (entry := _culprits(o))],
         "labels": labels,

@@ -117,6 +117,53 @@ def nic_rows(outcome: RunOutcome, most: int = 32) -> list[NicRow]:
 
 
 @dataclass(frozen=True)
+class PolicyRow:
+    switch: str
+    queue: str
+    arrived: str
+    dropped: str
+    peak: str
+    room: str
+    unit: str
+
+
+def policy_rows(outcome: RunOutcome, most: int = 32) -> list[PolicyRow]:
+    """Queues of the last queueing policy of each switch, by the names that its program gives them: those with the longest peaks."""
+    found = [
+        (switch, queue)
+        for switch, policy in outcome.policies.items()
+        for queue in policy["queues"]
+        if queue["total"]
+    ]
+    found.sort(key=lambda entry: -int(entry[1]["peak"]))
+    return [
+        PolicyRow(
+            switch,
+            queue["queue"],
+            number(queue["total"]),
+            number(queue["dropped"]),
+            number(queue["peak"]),
+            number(queue["max"]),
+            queue["unit"],
+        )
+        for switch, queue in found[:most]
+    ]
+
+
+def policy_changes(outcome: RunOutcome, most: int = 8) -> list[str]:
+    """What was in force from when on, a line for switches that are alike."""
+    by_line: dict[str, list[str]] = {}
+    for switch, policy in outcome.policies.items():
+        steps = [
+            f"{each['program']} from {duration_text(each['at_ps'])}{' (by hand)' if each['by_hand'] else ''}"
+            for each in policy["policies"]
+        ]
+        more = f", and {len(steps) - most} more" if len(steps) > most else ""
+        by_line.setdefault(", ".join(steps[:most]) + more, []).append(switch)
+    return [f"{', '.join(switches)}: {line}" for line, switches in by_line.items()]
+
+
+@dataclass(frozen=True)
 class CulpritRow:
     queue: str
     tc: int

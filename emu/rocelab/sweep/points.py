@@ -81,6 +81,7 @@ def _canonical(settings: dict[str, Any]) -> str:
     parameters = dict(settings["parameters"])
     kept = {key: value for key, value in parameters.items() if _has_effect(key, parameters)}
     contents = [hashlib.sha256(Path(file).read_bytes()).hexdigest() for file in settings["files"]]
+    contents.append(hashlib.sha256(settings["policies"]).hexdigest())  # with what their programs `use`
     return json.dumps([kept, settings["lists"], contents], sort_keys=True)
 
 

@@ -68,7 +68,9 @@ void add(Found& found, DesRun& run) {
   for (std::uint32_t p = 0; p < run.plan().world.ports.size(); ++p)
     found.received += run.port_counters(p).rx_frames;
   for (const FlowOutcome& flow : run.flows())
-    if (!flow.placed.is_never()) EXPECT_TRUE(found.placed.emplace(flow.id, flow.placed).second);
+    if (!flow.placed.is_never()) {
+      EXPECT_TRUE(found.placed.emplace(flow.id, flow.placed).second);
+    }
 }
 
 Found alone(const RunPlan& plan) {

@@ -116,7 +116,9 @@ def test_what_a_file_cannot_say_is_said(tmp_path: Path) -> None:
         overrides=("transport=irn",),
         warn=said.append,
     )
-    assert len(said) >= 2 and all(text.startswith("flow.cm cannot say, and leaves out, ") for text in said)
+    assert len(said) >= 2 and all(
+        text.startswith("flow.cm has no form for, and leaves out, ") for text in said
+    )
     with pytest.raises(UsageError, match="--epoch is not for --dialect goal"):
         interchange.export(ROOT / "scenarios" / "quick.toml", "goal", tmp_path, epoch_s=1.0)
 

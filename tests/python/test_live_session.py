@@ -115,7 +115,7 @@ def test_the_end_of_a_client_is_quiet_whose_session_is_gone(served: Served) -> N
     gone = SessionClient.connect(served.session.dir)
     client.stop()
     served.thread.join(10)
-    with pytest.raises(SessionError, match="the session is gone"):
+    with pytest.raises(SessionError, match="the session has ended"):
         gone.ask("echo", word="anybody")
     gone.stop()
 
@@ -128,7 +128,7 @@ def test_half_an_answer_is_a_session_that_is_gone(tmp_path: Path) -> None:
         client = SessionClient.connect(tmp_path)
         with server.accept()[0] as session:
             session.sendall(b'{"word": "he')
-        with pytest.raises(SessionError, match="the session is gone"):
+        with pytest.raises(SessionError, match="the session has ended"):
             client.ask("echo", word="here")
         client.stop()
 

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from rocelab.live import engine
 from rocelab.live.engine import _Run
+from rocelab.progress import Flushes
 
 
 class Waiting:
@@ -47,7 +48,7 @@ class Waiting:
         return {"programs": self.statuses, "ended_daemon": None, "usage": usage}
 
     def error(self) -> str | None:
-        return self.run._wait(self.segment, lambda progress: None)
+        return self.run._wait(self.segment, lambda progress: None, Flushes(False))
 
 
 @pytest.fixture

@@ -42,7 +42,7 @@ def test_a_layout_has_an_interface_of_the_host_for_each_nic() -> None:
 def test_time_waits_for_programs_of_hosts_not_of_nics() -> None:
     plan = _plan(RAILS)
     assert plan.expected_participants == len(plan.machines) == 4 and plan.nics_per_host == 2
-    with pytest.raises(RocelabError, match="4 hosts have room for 8"):
+    with pytest.raises(RocelabError, match="4 hosts x nic.vfs = 2 allow 8 programs"):
         keep(read_scenario(RAILS), plan, programs=9)
 
 

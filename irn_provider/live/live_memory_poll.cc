@@ -1,5 +1,5 @@
 // LockstepProcess: threads that wait in a loop on memory. A timer of its own samples a thread that runs
-// (spin_law.h says what is looked for); one that spins parks here, in the handler of the timer's signal,
+// (spin_detector.h says what is looked for); one that spins parks here, in the handler of the timer's signal,
 // until bytes have come or another thread of the program has run.
 //
 // A thread is sampled once it has held time for the grace, so a program that never does pays nothing, not
@@ -29,7 +29,7 @@ namespace {
 
 // Memory may also change by what a peer does outside of verbs, so a thread that was parked looks again, less
 // and less often: each look costs the samples that find out that it still spins.
-constexpr Duration kLookAgain = 100_us, kLookAgainAtMost = 10_ms;
+constexpr Duration kFirstRecheck = 100_us, kLongestRecheck = 10_ms;
 
 // The processor's resume flag (RF, Intel SDM volume 3, 17.3.1.1): it is restored with the flags when a
 // handler returns, and cleared when an instruction has been executed. A program neither sees nor sets it.
@@ -92,16 +92,16 @@ void on_sample(int, siginfo_t*, void* context) {
                      progress_ns = t.samples.progress(begin_ns - t.cpu_after_sample_ns);
   t.program_cpu_ns += progress_ns;
   const auto at = static_cast<std::uintptr_t>(interrupted.uc_mcontext.gregs[REG_RIP]);
-  SpinLaw::Finding found = SpinLaw::Finding::kNone;
+  SpinDetector::Finding found = SpinDetector::Finding::kNone;
   bool stands = !moved;
   if (t_inside == 0 && !g_runtime->has(at)) {
     found = t.spin->observe(sample(interrupted, t, g_runtime->in_c_library(at), moved));
     stands = t.spin->stands();
   }
   const std::int64_t next_ns = t.samples.next(progress_ns, thread_cpu_ns() - begin_ns, stands);
-  if (found != SpinLaw::Finding::kNone)
+  if (found != SpinDetector::Finding::kNone)
     if (LiveProcess* process = LiveProcess::attached()) {
-      t.counts = found == SpinLaw::Finding::kCounts;
+      t.counts = found == SpinDetector::Finding::kCounts;
       process->park_memory();
       LiveProcess::deliver_signals();
     }
@@ -133,7 +133,7 @@ bool LockstepProcess::Impl::make_timer(ThreadState& t) {
   timer_t timer{};
   if (timer_create(CLOCK_MONOTONIC, &event, &timer) != 0) return false;
   t.timer = timer;
-  t.spin = std::make_unique<SpinLaw>();
+  t.spin = std::make_unique<SpinDetector>();
   return true;
 }
 
@@ -199,9 +199,9 @@ void LockstepProcess::park_memory() {
   const std::function<bool()> ready = [&seen] { return seen.nics.messages_placed() != seen.placed; };
   t.ready = &ready;
   const bool still = t.timed_out && t.calls == t.memory_calls + 1;  // nothing has happened since it looked
-  t.look_again = still ? std::min(2 * t.look_again, kLookAgainAtMost) : kLookAgain;
+  t.recheck_after = still ? std::min(2 * t.recheck_after, kLongestRecheck) : kFirstRecheck;
   t.memory_calls = t.calls;
-  t.deadline = impl_->nics.now() + t.look_again;
+  t.deadline = impl_->nics.now() + t.recheck_after;
   t.polls_memory = true;
   impl_->park(lock, t);
   t.polls_memory = false;

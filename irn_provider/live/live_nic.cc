@@ -45,7 +45,7 @@ LiveNic::LiveNic(const lockstep::Segment& segment, std::uint32_t host, std::uint
       edge_(host_, pool_, trace_),
       earlier_(slot_.result.counters) {
   trace_.set_on_failure([this](const std::string& why) { give_up(host_, why.c_str()); });
-  nic_.begin_qps_at(slot_.next_qp);
+  nic_.set_first_qpn(slot_.next_qp);
   nic_.expect_link_changes(link_changes_at(segment.link_changes(), host_.port),
                            Time::from_ps(segment.header().committed_ps.load()));
   if (host_.nic.cc.needs().feedback)

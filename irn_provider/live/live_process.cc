@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "base/check.h"
-#include "irn_provider/live/known_mutex.h"
+#include "irn_provider/live/owner_tracking_mutex.h"
 
 namespace rocelab {
 

@@ -121,20 +121,20 @@ class LiveProcess {
   // was made), the deadline, or a signal.
   virtual Woken park_until(const std::function<bool()>& ready, Time deadline) = 0;
   // What the NIC has to say to its peers leaves. `longest`: in lock step, the time that passes.
-  virtual void let_leave(Duration longest) = 0;
+  virtual void drain_output(Duration longest) = 0;
   // The program has asked for an event and may wait for it in a system call from now on.
-  virtual void expect_wait() {}
+  virtual void hint_blocking() {}
 
   // Something that a parked thread's `ready()` looks at has changed other than by the NIC: looks again. Any
   // thread may call, also one that is not in experiment time.
-  virtual void look_again() = 0;
+  virtual void recheck_waiters() = 0;
 
   // --- programs that wait in a loop on memory, for what a peer or another thread writes
   // In lock step such a thread parks as if it had called park_memory(): kOfHolders, once it has held time for
   // the grace; kAlways, whenever it is found; kNever, not at all: then it holds time until it is taken for
   // stuck. Costs a timer for a thread that is looked at and some 100 us of wall time each time that it is
-  // found to spin; one that only computes is not taken for one (spin_law.h). On an interface kAlways lets
-  // frames interrupt the program.
+  // found to spin; one that only computes is not taken for one (spin_detector.h). On an interface kAlways
+  // lets frames interrupt the program.
   virtual void watch_memory(MemoryWatch wanted) = 0;
   // Parks until all bytes of a message of a peer are in memory, another thread of the program has run, or 100
   // us have passed.

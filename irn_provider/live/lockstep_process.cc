@@ -84,7 +84,7 @@ std::size_t LockstepProcess::nic_towards(const std::array<std::uint8_t, 16>& gid
 }
 
 // Before time has begun nothing was sent, and time stands.
-void LockstepProcess::let_leave(Duration longest) {
+void LockstepProcess::drain_output(Duration longest) {
   if (impl_->segment.header().state.load() == lockstep::RunState::kSetup) return;
   const Time deadline = now() + longest;
   while (sleep_until(deadline) == Woken::kSignal) {
@@ -129,7 +129,7 @@ Woken LockstepProcess::park_until(const std::function<bool()>& ready, Time deadl
   return Woken::kReady;
 }
 
-void LockstepProcess::look_again() {
+void LockstepProcess::recheck_waiters() {
   Inside inside;
   Impl::Lock lock(impl_->mutex);
   if (!impl_->wake_ready() || impl_->running > 0) return;

@@ -18,11 +18,11 @@
 #include <thread>
 #include <vector>
 
-#include "irn_provider/live/known_mutex.h"
 #include "irn_provider/live/live_nics.h"
 #include "irn_provider/live/live_process.h"
+#include "irn_provider/live/owner_tracking_mutex.h"
 #include "irn_provider/live/shared_port.h"
-#include "irn_provider/live/spin_law.h"
+#include "irn_provider/live/spin_detector.h"
 #include "irn_provider/live/standstill.h"
 
 namespace rocelab {
@@ -44,16 +44,16 @@ struct ThreadState {
   std::uint64_t blocked_calls = 0;     // then, when it was last found blocked
   std::int64_t blocked_since_ns = 0;   // wall time of the first look that found it so
   std::uint64_t memory_calls = 0;      // then, when it was last found polling memory
-  Duration look_again;                 // after which it was to look, then
+  Duration recheck_after;              // after which it was to look, then
   bool for_anyone = false;             // kForeign: it waits for whoever comes
   bool due = false;                    // an instant woke it; it runs when its turn comes
   std::atomic<std::uint32_t> turn{0};  // futex: 1 = run
   std::optional<timer_t> timer;        // samples it while it runs
   std::atomic<bool> sampled{false};    // the timer goes on
   bool spun = false;                   // was found to spin: sampled whenever it runs
-  bool counts = false;                 // parks because of SpinLaw::Finding::kCounts
+  bool counts = false;                 // parks because of SpinDetector::Finding::kCounts
   SampleClock samples;
-  std::unique_ptr<SpinLaw> spin;  // made with the timer
+  std::unique_ptr<SpinDetector> spin;  // made with the timer
   std::int64_t program_cpu_ns = 0,
                cpu_after_sample_ns = 0;  // the program's progress; all of its processor time
 };
@@ -84,8 +84,8 @@ class LockstepProcess final : public LiveProcess {
   void park_poll(Duration longest) override;
   Woken sleep_until(Time deadline) override;
   Woken park_until(const std::function<bool()>& ready, Time deadline) override;
-  void let_leave(Duration longest) override;
-  void look_again() override;
+  void drain_output(Duration longest) override;
+  void recheck_waiters() override;
   void watch_memory(MemoryWatch wanted) override;
   void park_memory() override;
   void foreign_enter(bool for_anyone) override;
@@ -126,7 +126,7 @@ struct LockstepProcess::Impl {
   lockstep::VfSlot& slot;
 
   // --- under the lock
-  KnownMutex mutex;
+  OwnerTrackingMutex mutex;
   LiveNics nics;
   SharedPort port;
   bool by_turns = false;                              // other VFs of the host take part in this window
@@ -156,7 +156,7 @@ struct LockstepProcess::Impl {
   LiveProcess::Alarms alarms;      // so are these
   std::thread helper_thread;
 
-  using Lock = std::unique_lock<KnownMutex>;
+  using Lock = std::unique_lock<OwnerTrackingMutex>;
 
   // --- live_threads.cc
   ThreadState& me();

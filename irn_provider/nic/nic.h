@@ -84,7 +84,7 @@ class Nic {
   // QPNs are given out in turn. A NIC that takes over from an earlier one goes on behind its last (next_qp()
   // of that one, counted from first_qpn): peers keep dead connections' QPNs for a while (the timewait state
   // of a connection manager).
-  void begin_qps_at(std::uint32_t slot);  // before the first QP
+  void set_first_qpn(std::uint32_t slot);  // before the first QP
   std::uint32_t next_qp() const;
   bool destroy_qp(Qpn qpn);
   // Moves the QP and sets attributes that `attr` carries for that transition (the verbs layer has checked the

@@ -119,7 +119,7 @@ std::optional<std::uint32_t> Nic::Impl::free_qp_slot() {
 
 std::uint32_t Nic::next_qp() const { return impl_->last_slot ? *impl_->last_slot + 1 : impl_->first_slot; }
 
-void Nic::begin_qps_at(std::uint32_t slot) {
+void Nic::set_first_qpn(std::uint32_t slot) {
   RL_CHECK(impl_->qps.empty());
   impl_->first_slot = slot % impl_->config.max_qps;
   impl_->qps.resize(impl_->first_slot);

@@ -265,7 +265,7 @@ TEST(NicStateTest, ANicThatTakesOverGivesOutTheEarlierOnesQpnsLast) {
   EXPECT_EQ(earlier.nic.next_qp(), 0u);
   EXPECT_EQ(earlier.create_qp(4), Qpn{100});
   EXPECT_EQ(earlier.create_qp(4), Qpn{101});
-  later.nic.begin_qps_at(earlier.nic.next_qp());
+  later.nic.set_first_qpn(earlier.nic.next_qp());
   EXPECT_EQ(later.nic.next_qp(), 2u) << "when it makes none";
   for (const std::uint32_t expected : {102u, 103u, 100u, 101u}) EXPECT_EQ(later.create_qp(4), Qpn{expected});
   EXPECT_EQ(later.nic.next_qp(), 2u);

@@ -93,7 +93,7 @@ DirectProcess::DirectProcess(const direct::Settings& settings)
     nic_.on_link(wire_->link_up(), Time::zero());
   }
   // Peers keep dead connections' QPNs for a while: a program does not begin where the last one did.
-  nic_.begin_qps_at(static_cast<std::uint32_t>(random_seed() % kQpnsPerVf));
+  nic_.set_first_qpn(static_cast<std::uint32_t>(random_seed() % kQpnsPerVf));
   for (int i = 0; i < gids_of(host_); ++i) peers_.keep(gid_of(host_, i), host_.mac);
 }
 
@@ -185,9 +185,9 @@ void DirectProcess::leave() {
 
 int DirectProcess::listen_to_groups(std::size_t, std::size_t memberships) {
   const bool on = memberships > 0;
-  if (hears_groups_ == on || !wire_) return 0;
+  if (multicast_joined_ == on || !wire_) return 0;
   const int error = wire_->take_groups(on, filter_of(host_, share_->slot(), on));
-  if (error == 0) hears_groups_ = on;
+  if (error == 0) multicast_joined_ = on;
   return on ? error : 0;  // what comes for groups without members is dropped
 }
 

@@ -27,8 +27,8 @@
 #include <thread>
 #include <vector>
 
-#include "irn_provider/live/known_mutex.h"
 #include "irn_provider/live/live_process.h"
+#include "irn_provider/live/owner_tracking_mutex.h"
 #include "irn_provider/live/packet_edge.h"
 #include "irn_provider/nic/nic_port.h"
 #include "irn_provider/realtime/interface_host.h"
@@ -60,9 +60,9 @@ class DirectProcess final : public LiveProcess {
   void park_poll(Duration) override { park_poll(); }
   Woken sleep_until(Time deadline) override;
   Woken park_until(const std::function<bool()>& ready, Time deadline) override;
-  void let_leave(Duration longest) override;
-  void expect_wait() override;
-  void look_again() override;
+  void drain_output(Duration longest) override;
+  void hint_blocking() override;
+  void recheck_waiters() override;
   void watch_memory(MemoryWatch wanted) override;
   void park_memory() override;
   void foreign_enter(bool) override {}
@@ -76,7 +76,7 @@ class DirectProcess final : public LiveProcess {
     int event;  // tells it that another thread has made it ready
     bool told = false;
   };
-  using Lock = std::unique_lock<KnownMutex>;
+  using Lock = std::unique_lock<OwnerTrackingMutex>;
   static constexpr std::size_t kMaxPorts = 2;
   static constexpr Duration kLongestWait = 40_us;  // of a post, for those behind it
   static constexpr Duration kPostsLook = 50_us;    // between looks at what has come, of a program that posts
@@ -153,19 +153,19 @@ class DirectProcess final : public LiveProcess {
   std::optional<direct::Neighbours> neighbours_;  // none without an interface
   const int quiet_udp_;                           // its descriptor; -1: none
 
-  KnownMutex mutex_;
+  OwnerTrackingMutex mutex_;
   // --- under the lock
   std::unique_ptr<direct::PacketSocket> wire_;  // null: no interface, only this machine's programs
   direct::RingPort rings_;
   std::vector<direct::FramePort*> ports_;  // both
-  bool polls_memory_ = false, hears_groups_ = false;
+  bool polls_memory_ = false, multicast_joined_ = false;
   bool interrupts_ = false;        // frames do, the thread that polls memory
   bool interrupted_ = false;       // one has, since
   bool took_frames_ = false;       // outside of progress()
   pid_t memory_poller_ = 0;        // that thread
   std::uint32_t empty_polls_ = 0;  // of a completion queue, in a row
-  InterruptLaw interrupt_law_;
-  AnswerLaw answer_law_;
+  WakeupPolicy interrupt_law_;
+  ReplyPredictor answer_law_;
   PacketPool pool_;
   ProcessMemory memory_;
   NullTrace trace_;

@@ -204,7 +204,7 @@ Woken DirectProcess::park_until(const std::function<bool()>& ready, Time deadlin
   return Woken::kSignal;
 }
 
-void DirectProcess::let_leave(Duration longest) {
+void DirectProcess::drain_output(Duration longest) {
   Inside inside;
   const Time deadline = clock() + longest;
   Lock lock(mutex_);
@@ -212,7 +212,7 @@ void DirectProcess::let_leave(Duration longest) {
     if (clock() >= deadline) return;
 }
 
-void DirectProcess::expect_wait() {
+void DirectProcess::hint_blocking() {
   last_poll_ns_.store(0, std::memory_order_relaxed);
   set_timer(helper_timer_, 1_ns);
 }
@@ -238,7 +238,7 @@ void DirectProcess::hand_over() {
   set_timer(helper_timer_, std::max(next - last_, 1_ns));
 }
 
-void DirectProcess::look_again() {
+void DirectProcess::recheck_waiters() {
   Inside inside;
   Lock lock(mutex_);
   tell_waiters();

@@ -9,11 +9,11 @@
 
 namespace rocelab {
 
-// AnswerLaw: whether the program answers what it finds in memory, so that an acknowledgement may leave
+// ReplyPredictor: whether the program answers what it finds in memory, so that an acknowledgement may leave
 // together with the answer. That saves more than a packet: a peer that gets both at once finds the answer
 // while it polls for its own completion. One that gets the acknowledgement first goes on to poll memory, and
 // has to be interrupted for the answer.
-class AnswerLaw {
+class ReplyPredictor {
  public:
   static constexpr Duration kSoon = 20_us;
   static constexpr std::uint32_t kSure = 2;  // answers in a row
@@ -42,12 +42,12 @@ class AnswerLaw {
   Time since_;
 };
 
-// InterruptLaw: whether frames should interrupt the program from now on, that has posted or been told of a
+// WakeupPolicy: whether frames should interrupt the program from now on, that has posted or been told of a
 // completion and may go on to poll memory. To ask the kernel for that and to take it back are two calls, some
 // 0.5 us, and a signal is far more: a program that has been interrupted for nothing so many times in a row
 // goes without. If it polls memory all the same, the helper thread sees that some 200 to 400 us later. So a
 // wrong guess costs what has been saved before it.
-class InterruptLaw {
+class WakeupPolicy {
  public:
   static constexpr std::uint32_t kPatience = 512;
 

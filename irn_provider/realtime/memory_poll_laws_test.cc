@@ -5,7 +5,7 @@
 namespace rocelab {
 namespace {
 
-class AnswerLawTest : public ::testing::Test {
+class ReplyPredictorTest : public ::testing::Test {
  protected:
   // A message comes, and the program posts so much later.
   void answer(Duration after) {
@@ -14,31 +14,31 @@ class AnswerLawTest : public ::testing::Test {
     law_.posted(now_);
     now_ = now_ + 5_us;
   }
-  AnswerLaw law_;
+  ReplyPredictor law_;
   Time now_ = Time::from_ps(1'000'000);
 };
 
-TEST_F(AnswerLawTest, ExpectsAnAnswerBehindSeveralInARow) {
-  for (std::uint32_t i = 0; i < AnswerLaw::kSure; ++i) {
+TEST_F(ReplyPredictorTest, ExpectsAnAnswerBehindSeveralInARow) {
+  for (std::uint32_t i = 0; i < ReplyPredictor::kSure; ++i) {
     EXPECT_FALSE(law_.expects()) << i;
     answer(1_us);
   }
   EXPECT_TRUE(law_.expects());
 }
 
-TEST_F(AnswerLawTest, WhatComesLateIsNoAnswer) {
-  for (int i = 0; i < 10; ++i) answer(AnswerLaw::kSoon + 1_ns);
+TEST_F(ReplyPredictorTest, WhatComesLateIsNoAnswer) {
+  for (int i = 0; i < 10; ++i) answer(ReplyPredictor::kSoon + 1_ns);
   EXPECT_FALSE(law_.expects());
-  for (int i = 0; i < 10; ++i) answer(AnswerLaw::kSoon);
+  for (int i = 0; i < 10; ++i) answer(ReplyPredictor::kSoon);
   EXPECT_TRUE(law_.expects());
 }
 
-TEST_F(AnswerLawTest, PostsWithoutAMessageAreNoAnswers) {
+TEST_F(ReplyPredictorTest, PostsWithoutAMessageAreNoAnswers) {
   for (int i = 0; i < 10; ++i) law_.posted(now_);
   EXPECT_FALSE(law_.expects());
 }
 
-TEST_F(AnswerLawTest, AStreamIsNotAnswered) {
+TEST_F(ReplyPredictorTest, AStreamIsNotAnswered) {
   for (int i = 0; i < 3; ++i) answer(1_us);
   ASSERT_TRUE(law_.expects());
   law_.came(now_);
@@ -47,7 +47,7 @@ TEST_F(AnswerLawTest, AStreamIsNotAnswered) {
   EXPECT_FALSE(law_.expects());
 }
 
-TEST_F(AnswerLawTest, AnAcknowledgementThatWaitedInVainIsTheLastToWait) {
+TEST_F(ReplyPredictorTest, AnAcknowledgementThatWaitedInVainIsTheLastToWait) {
   for (int i = 0; i < 3; ++i) answer(1_us);
   law_.came(now_);
   law_.gave_up();
@@ -56,9 +56,9 @@ TEST_F(AnswerLawTest, AnAcknowledgementThatWaitedInVainIsTheLastToWait) {
   EXPECT_FALSE(law_.expects());
 }
 
-TEST(InterruptLawTest, GoesWithoutInterruptsWhenManyInARowWereForNothing) {
-  InterruptLaw law;
-  for (std::uint32_t i = 0; i < InterruptLaw::kPatience; ++i) {
+TEST(WakeupPolicyTest, GoesWithoutInterruptsWhenManyInARowWereForNothing) {
+  WakeupPolicy law;
+  for (std::uint32_t i = 0; i < WakeupPolicy::kPatience; ++i) {
     EXPECT_TRUE(law.wanted()) << i;
     law.needless();
   }
@@ -67,10 +67,10 @@ TEST(InterruptLawTest, GoesWithoutInterruptsWhenManyInARowWereForNothing) {
   EXPECT_TRUE(law.wanted());
 }
 
-TEST(InterruptLawTest, OneThatWasNeededStartsTheCountAnew) {
-  InterruptLaw law;
+TEST(WakeupPolicyTest, OneThatWasNeededStartsTheCountAnew) {
+  WakeupPolicy law;
   for (int round = 0; round < 5; ++round) {
-    for (std::uint32_t i = 1; i < InterruptLaw::kPatience; ++i) law.needless();
+    for (std::uint32_t i = 1; i < WakeupPolicy::kPatience; ++i) law.needless();
     law.needed();
   }
   EXPECT_TRUE(law.wanted());

@@ -27,7 +27,7 @@ ibv_ah* create(ibv_pd* pd, const ibv_ah_attr& attr) {
   auto ah = std::make_unique<Ah>();
   const std::optional<Ahn> ahn = with_nic(pd->context, [&](Nic& nic, Time) {
     const auto made = nic.create_ah(of(pd).pdn, path);
-    if (made) of(pd->context).belongings.ahs.add(*ah);
+    if (made) of(pd->context).context_objects.ahs.add(*ah);
     return made;
   });
   if (!ahn)
@@ -105,7 +105,7 @@ RL_EXPORT int ibv_destroy_ah(ibv_ah* ah) {
   await_departures(*ah);
   const bool destroyed = end_in_nic(ah->context, [&](Nic& nic, Time) {
     if (!end(nic, of(ah))) return false;
-    of(ah->context).belongings.ahs.remove(of(ah));
+    of(ah->context).context_objects.ahs.remove(of(ah));
     return true;
   });
   if (!destroyed) return EBUSY;

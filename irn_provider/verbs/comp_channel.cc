@@ -75,7 +75,7 @@ RL_EXPORT ibv_comp_channel* ibv_create_comp_channel(ibv_context* context) {
     return nullptr;
   }
   channel->base = {.context = context, .fd = channel->events.fd(), .refcnt = 0};
-  with_nic(context, [&](Nic&, Time) { of(context).belongings.channels.add(*channel); });
+  with_nic(context, [&](Nic&, Time) { of(context).context_objects.channels.add(*channel); });
   return &channel.release()->base;
 }
 
@@ -83,7 +83,7 @@ RL_EXPORT int ibv_destroy_comp_channel(ibv_comp_channel* channel) {
   if (!in_experiment()) return REAL(ibv_destroy_comp_channel)(channel);
   const bool destroyed = end_in_nic(channel->context, [&](Nic& nic, Time) {
     if (!end(nic, of(channel))) return false;
-    of(channel->context).belongings.channels.remove(of(channel));
+    of(channel->context).context_objects.channels.remove(of(channel));
     return true;
   });
   if (!destroyed) return refused("ibv_destroy_comp_channel", EBUSY, "completion queues still use it");

@@ -58,7 +58,7 @@ int req_notify_cq(ibv_cq* base, int solicited_only) {
   if (inherited(base->context)) return answer(ENODEV);
   {
     KeepsErrno keeps;
-    of(base->context).process->expect_wait();
+    of(base->context).process->hint_blocking();
   }
   return with_nic(base->context, [&](Nic& nic, Time) {
     Cq& cq = of(base);
@@ -94,7 +94,7 @@ ibv_cq* create_cq(ibv_context* context, int entries, void* cq_context, ibv_comp_
     const auto made = nic.create_cq(static_cast<std::uint32_t>(entries));
     if (made) cq->cqn = *made, registry(context).cqs[made->value] = cq.get();
     if (made && channel != nullptr) ++channel->refcnt;
-    if (made) of(context).belongings.cqs.add(*cq);
+    if (made) of(context).context_objects.cqs.add(*cq);
     return made;
   });
   if (!cqn) {
@@ -149,7 +149,7 @@ RL_EXPORT int ibv_destroy_cq(ibv_cq* base) {
   if (forged(cq)) return answer(ENOENT);
   const bool destroyed = end_in_nic(base->context, [&](Nic& nic, Time) {
     if (!end(nic, cq)) return false;
-    of(base->context).belongings.cqs.remove(cq);
+    of(base->context).context_objects.cqs.remove(cq);
     return true;
   });
   if (!destroyed) return refused("ibv_destroy_cq", EBUSY, "queue pairs still use it");

@@ -243,7 +243,7 @@ std::string own_interface(const HostEntry& nic) {
 }
 
 DevicePath::DevicePath(int folder, const char* path, Use use) : path_(path) {
-  if (libc::unpromised(path) == nullptr || *path == 0 || !in_experiment() || real::in_runtime()) return;
+  if (libc::without_nonnull(path) == nullptr || *path == 0 || !in_experiment() || real::in_runtime()) return;
   if (*path == '/' ? !may_be_ours(path) : folder != AT_FDCWD || !where().ours) return;
   KeepsErrno keeps;
   real::RuntimeScope scope;
@@ -266,7 +266,7 @@ DevicePath::DevicePath(int folder, const char* path, Use use) : path_(path) {
 }
 
 char* as_named(char* path) {
-  if (libc::unpromised(path) == nullptr || !in_experiment() || real::in_runtime()) return path;
+  if (libc::without_nonnull(path) == nullptr || !in_experiment() || real::in_runtime()) return path;
   const Tree* tree = std::strstr(path, "/sys") != nullptr ? the_tree() : nullptr;
   if (tree != nullptr && std::string_view(path).starts_with(tree->root() + "/"))
     std::memmove(path, path + tree->root().size(), std::strlen(path + tree->root().size()) + 1);

@@ -13,7 +13,7 @@
 #include <string>
 
 #include "emu/world/world.h"
-#include "irn_provider/verbs/libc/unpromised.h"
+#include "irn_provider/verbs/libc/without_nonnull.h"
 
 namespace rocelab::verbs {
 

@@ -100,7 +100,7 @@ ibv_mr* register_memory(ibv_pd* pd, void* addr, std::size_t length, std::uint64_
       return unpin(pages), refused("ibv_reg_mr", ENOMEM, "none of the device's %u memory regions is left",
                                    of(pd->context).device->host.nic.max_mrs);
     mr->pages = pages;
-    of(pd->context).belongings.mrs.add(*mr);
+    of(pd->context).context_objects.mrs.add(*mr);
     return 0;
   });
   if (error != 0) return refuse(error);
@@ -195,7 +195,7 @@ RL_EXPORT int ibv_dereg_mr(ibv_mr* mr) {
     if (nic.mr_has_windows(verbs::of(mr).key))
       return error = refused("ibv_dereg_mr", EBUSY, "memory windows are bound to it"), false;
     if (!end(nic, verbs::of(mr))) return false;
-    verbs::of(mr->context).belongings.mrs.remove(verbs::of(mr));
+    verbs::of(mr->context).context_objects.mrs.remove(verbs::of(mr));
     return true;
   });
   if (!ended) return error;

@@ -19,7 +19,7 @@ ibv_mw* alloc_mw(ibv_pd* pd, ibv_mw_type type) {
   auto mw = std::make_unique<Mw>();
   const std::optional<RKey> key = with_nic(pd->context, [&](Nic& nic, Time) {
     const auto made = nic.alloc_mw(of(pd).pdn, static_cast<MwType>(type));  // same numbers
-    if (made) of(pd->context).belongings.mws.add(*mw);
+    if (made) of(pd->context).context_objects.mws.add(*mw);
     return made;
   });
   if (!key) return refuse(ENOMEM);
@@ -54,7 +54,7 @@ int dealloc_mw(ibv_mw* mw) {
   if (forged(of(mw))) return answer(ENOENT);
   const bool destroyed = end_in_nic(mw->context, [&](Nic& nic, Time) {
     if (!end(nic, of(mw))) return false;
-    of(mw->context).belongings.mws.remove(of(mw));
+    of(mw->context).context_objects.mws.remove(of(mw));
     return true;
   });
   if (!destroyed) return EBUSY;

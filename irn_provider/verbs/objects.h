@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "irn_provider/live/live_process.h"
-#include "irn_provider/verbs/belongings.h"
+#include "irn_provider/verbs/context_objects.h"
 #include "irn_provider/verbs/libc/event_fd.h"
 #include "irn_provider/verbs/libc/experiment.h"
 #include "irn_provider/verbs/libc/real.h"
@@ -57,7 +57,7 @@ struct Context {
   Device* device = nullptr;
   LiveProcess* process = nullptr;
   AsyncEvents async;
-  Belongings belongings;
+  ContextObjects context_objects;
   // What hardware has for its commands. Nothing is read from it; it is there to be waited for or handed on.
   int command_fd = -1;
 };
@@ -266,10 +266,10 @@ void poll(ibv_context* context, const Look& look) {
 // very instant of the completion, ahead of the NIC's departures. So whatever ends a connection (destroying
 // its QP, moving it to RESET or ERR, leaving the process) first lets this much time pass, and the last ACK
 // leaves.
-inline constexpr Duration kGoodbye = 100_us;
-void linger(LiveProcess& process);    // not before time has begun: nothing was sent then, and time stands
-bool is_connected(const ibv_qp& qp);  // RTR, RTS or SQD
-void say_goodbye(ibv_qp& qp);         // lingers when the QP is connected
+inline constexpr Duration kPeerClosed = 100_us;
+void linger(LiveProcess& process);      // not before time has begun: nothing was sent then, and time stands
+bool is_connected(const ibv_qp& qp);    // RTR, RTS or SQD
+void notify_peer_on_close(ibv_qp& qp);  // lingers when the QP is connected
 
 // Finds out where the address is, for resolve(). May wait: not under the lock.
 void reach(LiveProcess& process, const ibv_ah_attr& ah);

@@ -28,7 +28,7 @@ ibv_td* alloc_td(ibv_context* context, ibv_td_init_attr* attr) {
   if (inherited(context)) return refuse<ibv_td>(ENODEV);
   auto td = std::make_unique<Td>();
   td->base.context = context;
-  with_nic(context, [&](Nic&, Time) { verbs::of(context).belongings.tds.add(*td); });
+  with_nic(context, [&](Nic&, Time) { verbs::of(context).context_objects.tds.add(*td); });
   return &td.release()->base;
 }
 
@@ -37,7 +37,7 @@ bool end(Nic& /*nic*/, Td& td) { return td.users == 0; }
 int dealloc_td(ibv_td* td) {
   const bool ended = end_in_nic(td->context, [&](Nic& nic, Time) {
     if (!end(nic, verbs::of(td))) return false;
-    verbs::of(td->context).belongings.tds.remove(verbs::of(td));
+    verbs::of(td->context).context_objects.tds.remove(verbs::of(td));
     return true;
   });
   if (!ended) return EBUSY;
@@ -65,7 +65,7 @@ ibv_pd* alloc_parent_domain(ibv_context* context, ibv_parent_domain_init_attr* a
   with_nic(context, [&](Nic&, Time) {
     ++protection.parents;
     if (pd->td != nullptr) ++pd->td->users;
-    verbs::of(context).belongings.pds.add(*pd);
+    verbs::of(context).context_objects.pds.add(*pd);
   });
   return &pd.release()->base;
 }
@@ -89,7 +89,7 @@ RL_EXPORT ibv_pd* ibv_alloc_pd(ibv_context* context) {
   pd->base.context = context;
   pd->pdn = with_nic(context, [&](Nic& nic, Time) {
     const Pdn made = nic.alloc_pd();
-    if (made != Pdn{}) verbs::of(context).belongings.pds.add(*pd);
+    if (made != Pdn{}) verbs::of(context).context_objects.pds.add(*pd);
     return made;
   });
   if (pd->pdn == Pdn{})
@@ -106,7 +106,7 @@ RL_EXPORT int ibv_dealloc_pd(ibv_pd* pd) {
   if (forged(domain)) return answer(ENOENT);
   const bool ended = end_in_nic(pd->context, [&](Nic& nic, Time) {
     if (!end(nic, domain)) return false;
-    verbs::of(pd->context).belongings.pds.remove(domain);
+    verbs::of(pd->context).context_objects.pds.remove(domain);
     return true;
   });
   if (!ended)

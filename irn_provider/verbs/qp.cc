@@ -143,7 +143,7 @@ ibv_qp* create_qp(ibv_context* context, ibv_pd* pd, Xrcd* xrcd, const ibv_qp_ini
     const auto made = nic.create_qp(qp->init);
     if (made) registry(context).qps[made->value] = {qp.get()};
     if (made && xrcd != nullptr) ++xrcd->users;
-    if (made) verbs::of(context).belongings.qps.add(*qp);
+    if (made) verbs::of(context).context_objects.qps.add(*qp);
     return made;
   });
   if (!qpn) {
@@ -211,10 +211,10 @@ RL_EXPORT int ibv_query_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask, ibv_qp_init_
 RL_EXPORT int ibv_destroy_qp(ibv_qp* qp) {
   if (!in_experiment()) return REAL(ibv_destroy_qp)(qp);
   if (forged(of(qp))) return answer(ENOENT);
-  say_goodbye(*qp);
+  notify_peer_on_close(*qp);
   const bool destroyed = end_in_nic(qp->context, [&](Nic& nic, Time) {
     if (nic.groups_of(Qpn{qp->qp_num}) != 0 || !end(nic, of(qp))) return false;  // to be detached first
-    of(qp->context).belongings.qps.remove(of(qp));
+    of(qp->context).context_objects.qps.remove(of(qp));
     return true;
   });
   if (!destroyed) return refused("ibv_destroy_qp", EBUSY, "it is still attached to multicast groups");

@@ -187,14 +187,14 @@ bool ends_connection(const ibv_qp_attr& attr, int mask) {
 void linger(LiveProcess& process) {
   KeepsErrno keeps;
   real::RuntimeScope scope;
-  process.let_leave(kGoodbye);
+  process.drain_output(kPeerClosed);
 }
 
 bool is_connected(const ibv_qp& qp) {
   return qp.state == IBV_QPS_RTR || qp.state == IBV_QPS_RTS || qp.state == IBV_QPS_SQD;
 }
 
-void say_goodbye(ibv_qp& qp) {
+void notify_peer_on_close(ibv_qp& qp) {
   if (is_connected(qp) && !inherited(qp.context)) linger(*of(qp.context).process);
 }
 
@@ -205,7 +205,7 @@ using namespace rocelab::verbs;
 
 RL_EXPORT int ibv_modify_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask) {
   if (!in_experiment()) return REAL(ibv_modify_qp)(qp, attr, mask);
-  if (ends_connection(*attr, mask)) say_goodbye(*qp);
+  if (ends_connection(*attr, mask)) notify_peer_on_close(*qp);
   if ((mask & IBV_QP_AV) != 0 && !inherited(qp->context)) reach(*of(qp->context).process, attr->ah_attr);
   const int heeded = heeded_mask(qp->qp_type, mask);
   return ask_nic(of(qp), [&](Nic& nic, Time now) { return modify(nic, now, of(qp), *attr, heeded); });

@@ -66,7 +66,7 @@ ibv_srq* create_srq(ibv_pd* pd, ibv_srq_attr& wanted, void* srq_context, Xrcd* x
     if (!made) return made;
     registry(pd->context).srqs[made->value] = srq.get();
     if (xrcd != nullptr) ++xrcd->users;
-    of(pd->context).belongings.srqs.add(*srq);
+    of(pd->context).context_objects.srqs.add(*srq);
     return made;
   });
   if (!srqn)
@@ -160,7 +160,7 @@ RL_EXPORT int ibv_destroy_srq(ibv_srq* srq) {
   if (forged(of(srq))) return answer(ENOENT);
   const bool destroyed = end_in_nic(srq->context, [&](Nic& nic, Time) {
     if (!end(nic, of(srq))) return false;
-    of(srq->context).belongings.srqs.remove(of(srq));
+    of(srq->context).context_objects.srqs.remove(of(srq));
     return true;
   });
   if (!destroyed) return refused("ibv_destroy_srq", EBUSY, "queue pairs still use it");

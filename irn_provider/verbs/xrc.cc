@@ -66,7 +66,8 @@ ibv_xrcd* open_xrcd(ibv_context* context, ibv_xrcd_init_attr* attr) {
                     : attr->comp_mask != kMask      ? EINVAL
                                                     : ask_nic(context, [&](Nic& nic, Time) {
                                                    const int refused = open_domain(nic, *attr, xrcd->xrcdn);
-                                                   if (refused == 0) of(context).belongings.xrcds.add(*xrcd);
+                                                   if (refused == 0)
+                                                     of(context).context_objects.xrcds.add(*xrcd);
                                                    return refused;
                                                  });
   if (error != 0) {
@@ -92,7 +93,7 @@ int close_xrcd(ibv_xrcd* base) {
   Xrcd& xrcd = of(base);
   const bool closed = end_in_nic(base->context, [&](Nic& nic, Time) {
     if (!end(nic, xrcd)) return false;
-    of(base->context).belongings.xrcds.remove(xrcd);
+    of(base->context).context_objects.xrcds.remove(xrcd);
     return true;
   });
   if (!closed) return EBUSY;
@@ -117,7 +118,7 @@ ibv_qp* open_qp(ibv_context* context, ibv_qp_open_attr* attr) {
     init_qp(*qp, context, Qpn{attr->qp_num}, IBV_QPT_XRC_RECV, qp_context);
     qp->base.state = first.base.state;
     found->second.push_back(qp.get());
-    of(context).belongings.qps.add(*qp);
+    of(context).context_objects.qps.add(*qp);
     return 0;
   };
   const bool known = (attr->comp_mask & ~(kNeeded | IBV_QP_OPEN_ATTR_CONTEXT)) == 0;

@@ -2,7 +2,7 @@
 #include "base/wire/controls.h"
 #include "ovs_patches/switch_model/mechanisms/escape.h"
 #include "ovs_patches/switch_model/switch_core.h"
-#include "ovs_patches/switch_model/test_escape_more.h"
+#include "ovs_patches/switch_model/test_escape_extensions.h"
 
 namespace rocelab {
 namespace {

@@ -72,8 +72,8 @@ inline SwitchConfig random_config(const std::string& name) {
   if (name == "pool") config.shared_pool = 100_KB;
   if (name == "lossy") config.pfc.enabled = false;
   if (name == "rocc") config.mechanisms.of<RoccMechanism>().enabled = true;
-  if (name == "escape" || name == "escape_more") config.mechanisms.of<EscapeMechanism>().enabled = true;
-  if (name == "escape_more")
+  if (name == "escape" || name == "escape_extensions") config.mechanisms.of<EscapeMechanism>().enabled = true;
+  if (name == "escape_extensions")
     config.mechanisms.of<EscapeMechanism>().announce = config.mechanisms.of<EscapeMechanism>().return_tokens =
         true;
   if (name == "watchdog") config.mechanisms.of<WatchdogMechanism>() = {5_us, WatchdogAction::kDrop};

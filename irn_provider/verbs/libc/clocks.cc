@@ -13,7 +13,7 @@
 #include "irn_provider/verbs/libc/experiment.h"
 #include "irn_provider/verbs/libc/program_clocks.h"
 #include "irn_provider/verbs/libc/real.h"
-#include "irn_provider/verbs/libc/unpromised.h"
+#include "irn_provider/verbs/libc/without_nonnull.h"
 
 namespace rocelab::libc {
 namespace {
@@ -76,7 +76,7 @@ RL_EXPORT int gettimeofday(timeval* tv, void* tz) noexcept {
   LiveProcess* process = experiment();
   timespec ts{};
   if (process == nullptr) {
-    if (const int result = real::gettimeofday(tv, tz); result != 0 || unpromised(tv) == nullptr)
+    if (const int result = real::gettimeofday(tv, tz); result != 0 || without_nonnull(tv) == nullptr)
       return result;
     outside_gettime(CLOCK_REALTIME, &ts);
   } else {
@@ -84,7 +84,7 @@ RL_EXPORT int gettimeofday(timeval* tv, void* tz) noexcept {
     real::RuntimeScope scope;
     ts = shown(*process, CLOCK_REALTIME, process->now());
   }
-  if (unpromised(tv) != nullptr) *tv = {.tv_sec = ts.tv_sec, .tv_usec = ts.tv_nsec / 1'000};
+  if (without_nonnull(tv) != nullptr) *tv = {.tv_sec = ts.tv_sec, .tv_usec = ts.tv_nsec / 1'000};
   return 0;
 }
 

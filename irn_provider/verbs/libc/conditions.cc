@@ -80,7 +80,7 @@ void wake(const pthread_cond_t* cond, bool all) {
   LiveProcess* process = any ? LiveProcess::timekeeper() : nullptr;
   if (process == nullptr || LiveProcess::inside()) return;
   real::RuntimeScope scope;
-  process->look_again();
+  process->recheck_waiters();
 }
 
 LiveProcess* parks_on(const pthread_cond_t* cond) { return is_shared(cond) ? nullptr : experiment(); }

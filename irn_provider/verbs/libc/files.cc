@@ -50,7 +50,7 @@ int open_text(const std::string& text) {
 // what answers there is libibverbs.
 template <class F>
 int open_any(int folder, const char* path, int flags, const F& really) {
-  if (libc::unpromised(path) != nullptr && in_experiment() && means_rdma_cm(path)) return open_rdma_cm();
+  if (libc::without_nonnull(path) != nullptr && in_experiment() && means_rdma_cm(path)) return open_rdma_cm();
   const DevicePath at(folder, path, Use::kOpen);
   if (!at.ours()) return really(at);
   if (at.is_node()) return refuse(ENXIO);

@@ -70,7 +70,7 @@ int freed(int result) {
   if (g_waiters.load() == 0) return result;
   if (LiveProcess* process = experiment()) {
     real::RuntimeScope scope;
-    process->look_again();
+    process->recheck_waiters();
   }
   return result;
 }

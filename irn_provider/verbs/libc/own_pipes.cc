@@ -56,7 +56,7 @@ void look() {
   ++own().changes;
   if (LiveProcess* process = experiment()) {
     real::RuntimeScope scope;
-    process->look_again();
+    process->recheck_waiters();
   }
 }
 

@@ -107,7 +107,7 @@ RL_EXPORT int sem_post(sem_t* semaphore) {
   const int result = real::sem_post(semaphore);
   if (LiveProcess* process = experiment()) {
     real::RuntimeScope scope;
-    process->look_again();
+    process->recheck_waiters();
   }
   return result;
 }

@@ -9,8 +9,8 @@
 #include "irn_provider/verbs/libc/experiment.h"
 #include "irn_provider/verbs/libc/real.h"
 #include "irn_provider/verbs/libc/timers.h"
-#include "irn_provider/verbs/libc/unpromised.h"
 #include "irn_provider/verbs/libc/wait.h"
+#include "irn_provider/verbs/libc/without_nonnull.h"
 
 namespace rocelab::libc {
 namespace {
@@ -71,6 +71,6 @@ RL_EXPORT int pause() {
 
 RL_EXPORT int sigsuspend(const sigset_t* mask) {
   LiveProcess* process = experiment();
-  if (process == nullptr || unpromised(mask) == nullptr) return real::sigsuspend(mask);
+  if (process == nullptr || without_nonnull(mask) == nullptr) return real::sigsuspend(mask);
   return suspend(*process, *mask);
 }

@@ -67,7 +67,7 @@ pthread_key_t end_key() {
       LiveProcess* process = LiveProcess::timekeeper();
       if (process == nullptr) return;
       real::RuntimeScope scope;
-      process->look_again();
+      process->recheck_waiters();
     };
     pthread_key_t made = 0;
     RL_CHECK(pthread_key_create(&made, tell) == 0);

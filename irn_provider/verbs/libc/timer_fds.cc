@@ -21,7 +21,7 @@
 #include "irn_provider/verbs/libc/real.h"
 #include "irn_provider/verbs/libc/timers.h"
 #include "irn_provider/verbs/libc/timers_state.h"
-#include "irn_provider/verbs/libc/unpromised.h"
+#include "irn_provider/verbs/libc/without_nonnull.h"
 
 static_assert(int{TFD_NONBLOCK} == int{EFD_NONBLOCK} && int{TFD_CLOEXEC} == int{EFD_CLOEXEC});
 
@@ -165,7 +165,7 @@ RL_EXPORT int timerfd_gettime(int fd, itimerspec* value) noexcept {
   if (!timer) {
     return real::timerfd_gettime(fd, value);
   }
-  if (unpromised(value) == nullptr) {
+  if (without_nonnull(value) == nullptr) {
     errno = EFAULT;
     return -1;
   }

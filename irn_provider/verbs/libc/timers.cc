@@ -21,7 +21,7 @@
 #include "irn_provider/verbs/libc/real.h"
 #include "irn_provider/verbs/libc/timer_threads.h"
 #include "irn_provider/verbs/libc/timers_state.h"
-#include "irn_provider/verbs/libc/unpromised.h"
+#include "irn_provider/verbs/libc/without_nonnull.h"
 
 namespace rocelab::libc {
 namespace {
@@ -256,7 +256,7 @@ RL_EXPORT int timer_gettime(timer_t timer, itimerspec* value) noexcept {
   if (TimerThreads::has(timer)) return TimerThreads::get(timer, value);
   const std::optional<ProgramTimers::Id> of_ours = ours(timer);
   if (!of_ours) return real::timer_gettime(timer, value);
-  if (unpromised(value) == nullptr) {
+  if (without_nonnull(value) == nullptr) {
     errno = EFAULT;
     return -1;
   }

@@ -14,8 +14,8 @@
 #include "irn_provider/verbs/exports.h"
 #include "irn_provider/verbs/libc/experiment.h"
 #include "irn_provider/verbs/libc/real.h"
-#include "irn_provider/verbs/libc/unpromised.h"
 #include "irn_provider/verbs/libc/wait.h"
+#include "irn_provider/verbs/libc/without_nonnull.h"
 
 namespace rocelab::libc {
 namespace {
@@ -83,7 +83,7 @@ void add(WaitSet& set, int fd) {
 }
 
 int poll_for(LiveProcess& process, pollfd* fds, nfds_t count, Duration timeout) {
-  if (unpromised(fds) == nullptr && count > 0) return real::poll(fds, count, 0);  // EFAULT
+  if (without_nonnull(fds) == nullptr && count > 0) return real::poll(fds, count, 0);  // EFAULT
   WaitSet set;
   for (nfds_t i = 0; i < count; ++i)
     if (fds[i].fd >= 0) add(set, fds[i].fd);

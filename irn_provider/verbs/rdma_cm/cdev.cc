@@ -197,7 +197,7 @@ int execute(Ucma& ucma, int fd, const std::byte* data, std::size_t length) {
     Ucma::Caller caller{*file, now};
     return c.run(ucma, caller, call);
   });
-  ucma.process().look_again();  // a thread of the program may wait for the event that this gave
+  ucma.process().recheck_waiters();  // a thread of the program may wait for the event that this gave
   return error;
 }
 

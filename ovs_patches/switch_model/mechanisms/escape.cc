@@ -146,7 +146,7 @@ EscapeMechanism::EscapeMechanism(const Params& params, SwitchActions actions, Rn
 void EscapeMechanism::on_enqueue(PortId out, PortId in, const Packet& packet, Time now) {
   if (packet.kind != PacketKind::kData || packet.dst == kNoNode) return;
   at(out).flows.note(flow_of(packet, in));
-  if (params_.announce || params_.return_tokens) joined_more(out, packet, now);
+  if (params_.announce || params_.return_tokens) on_enqueued_more(out, packet, now);
 }
 
 void EscapeMechanism::on_message(PortId in, std::span<const PortId> outs, PacketRef packet, Time now) {

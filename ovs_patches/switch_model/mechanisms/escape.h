@@ -90,8 +90,8 @@ class EscapeMechanism {
   void exchange(PortId in, PortId out, QueuedFrame older, PacketRef packet, Time now);
   void queue_frame(PortId egress, Frame frame);
   void receive_frame(PortId in, std::span<const PortId> outs, PacketRef packet, Time now);
-  // escape_more.cc: what the chapter has not
-  void joined_more(PortId out, const Packet& packet, Time now);
+  // escape_extensions.cc: what the chapter has not
+  void on_enqueued_more(PortId out, const Packet& packet, Time now);
   void refuse_token(PortId egress, EscapeToken token, EscapeTokenMark why);
   void receive_returned(PortId ingress, const EscapeToken& token, Time now);
   void wait_to_announce(PortId port, TcMask classes, Time now);

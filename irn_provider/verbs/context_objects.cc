@@ -1,4 +1,4 @@
-#include "irn_provider/verbs/belongings.h"
+#include "irn_provider/verbs/context_objects.h"
 
 #include <algorithm>
 #include <deque>
@@ -16,15 +16,15 @@ void end_all(Nic& nic, const Kept<T>& objects) {
 
 // The structures of objects whose context was closed. A program may still look at them: libibverbs' providers
 // give them back only to the call that destroys them.
-std::deque<Belongings>& left_behind() {
-  static auto* all = new std::deque<Belongings>;  // never destroyed: programs close in exit handlers
+std::deque<ContextObjects>& left_behind() {
+  static auto* all = new std::deque<ContextObjects>;  // never destroyed: programs close in exit handlers
   return *all;
 }
 
 }  // namespace
 
 void end_belongings(Context& context) {
-  Belongings& all = context.belongings;
+  ContextObjects& all = context.context_objects;
   for (Qp* qp : all.qps)
     if (is_connected(qp->base)) {
       linger(*context.process);

@@ -1,5 +1,5 @@
-// SpinLaw: does a thread spin on memory? A program may wait for another thread, or for a peer's WRITE, in a
-// loop that makes no call which could let time pass. Law only: no I/O.
+// SpinDetector: does a thread spin on memory? A program may wait for another thread, or for a peer's WRITE,
+// in a loop that makes no call which could let time pass. Law only: no I/O.
 //
 // The thread is sampled while it runs: its instruction pointer, its general registers, the top of its stack.
 // There are two findings.
@@ -41,7 +41,7 @@ struct SpinSample {
   bool moved = true;        // false: it is known to have executed no instruction since the sample before
 };
 
-class SpinLaw {
+class SpinDetector {
  public:
   enum class Finding : std::uint8_t { kNone, kSpins, kCounts };
 
@@ -216,7 +216,8 @@ class SampleClock {
   std::int64_t next(std::int64_t progress_ns, std::int64_t taking_ns, bool stands = false) {
     const std::int64_t least =
         ++taken_ > kOften ? kMostNs : std::max(kLeastNs, 4 * (interruption_ns_ + taking_ns));
-    ns_ = std::min(stands || progress_ns < SpinLaw::kMinCpuNs ? std::max(2 * ns_, least) : least, kMostNs);
+    ns_ =
+        std::min(stands || progress_ns < SpinDetector::kMinCpuNs ? std::max(2 * ns_, least) : least, kMostNs);
     return ns_;
   }
   // After a wait, in which the thread was not looked at.

@@ -36,7 +36,7 @@ class Kept {
   std::list<T*> all_;
 };
 
-struct Belongings {
+struct ContextObjects {
   Kept<Qp> qps;
   Kept<Mw> mws;
   Kept<Srq> srqs;

@@ -7,11 +7,11 @@
 
 namespace rocelab {
 
-// Not 0: the calling thread holds a KnownMutex, or is taking or freeing one. There is one of a process.
-// Counted, since a handler may look whether it is free (try_lock) while its thread takes it.
+// Not 0: the calling thread holds a OwnerTrackingMutex, or is taking or freeing one. There is one of a
+// process. Counted, since a handler may look whether it is free (try_lock) while its thread takes it.
 extern constinit thread_local int t_locks;
 
-class KnownMutex {
+class OwnerTrackingMutex {
  public:
   void lock() {
     ++t_locks;

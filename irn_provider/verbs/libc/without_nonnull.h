@@ -5,7 +5,7 @@
 namespace rocelab::libc {
 
 template <class T>
-T* unpromised(T* pointer) {
+T* without_nonnull(T* pointer) {
   asm("" : "+r"(pointer));
   return pointer;
 }

@@ -20,7 +20,7 @@
 namespace rocelab {
 
 // The flow of the frame has been noted.
-void EscapeMechanism::joined_more(PortId out, const Packet& packet, Time now) {
+void EscapeMechanism::on_enqueued_more(PortId out, const Packet& packet, Time now) {
   if (params_.return_tokens) at(out).flows.wake_last();
   if (params_.announce) wait_to_announce(out, bit_of(packet.tc), now);
 }

@@ -1,4 +1,4 @@
-#include "irn_provider/live/spin_law.h"
+#include "irn_provider/live/spin_detector.h"
 
 #include <gtest/gtest.h>
 
@@ -16,11 +16,11 @@ SpinSample at(std::uint64_t instruction, std::uint64_t counter, std::int64_t cpu
   return s;
 }
 
-using Finding = SpinLaw::Finding;
+using Finding = SpinDetector::Finding;
 
 // Observes samples at the given instructions, 20 us after one another, and says what the last one led to; the
 // ones before lead to nothing.
-Finding observed(SpinLaw& law, std::initializer_list<std::uint64_t> instructions) {
+Finding observed(SpinDetector& law, std::initializer_list<std::uint64_t> instructions) {
   Finding found = Finding::kNone;
   std::int64_t us = 0;
   for (const std::uint64_t instruction : instructions) {
@@ -31,22 +31,22 @@ Finding observed(SpinLaw& law, std::initializer_list<std::uint64_t> instructions
   return found;
 }
 
-TEST(SpinLawTest, AStateThreeTimesIsASpinIfTheThreadCameBackToIt) {
-  SpinLaw first, last, late;
+TEST(SpinDetectorTest, AStateThreeTimesIsASpinIfTheThreadCameBackToIt) {
+  SpinDetector first, last, late;
   EXPECT_EQ(observed(first, {0x1000, 0x1004, 0x1000, 0x1000}), Finding::kSpins);
   EXPECT_EQ(observed(last, {0x1000, 0x1000, 0x1004, 0x1000}), Finding::kSpins);
   EXPECT_EQ(observed(late, {0x1000, 0x1000, 0x1000, 0x1004, 0x1008, 0x1000}), Finding::kSpins);
 }
 
-TEST(SpinLawTest, TheOnlyStateSixTimesIsASpin) {
-  SpinLaw law, other;
+TEST(SpinDetectorTest, TheOnlyStateSixTimesIsASpin) {
+  SpinDetector law, other;
   EXPECT_EQ(observed(law, {0x1000, 0x1000, 0x1000, 0x1000, 0x1000, 0x1000}), Finding::kSpins);
   EXPECT_EQ(observed(other, {0x0ff0, 0x1000, 0x1000, 0x1000, 0x1000, 0x1000, 0x1000}), Finding::kSpins)
       << "one that it did not come back to tells nothing";
 }
 
-TEST(SpinLawTest, ASampleInTheStateOfTheOneBeforeDoesNotTellThatTheThreadGotOn) {
-  SpinLaw law;
+TEST(SpinDetectorTest, ASampleInTheStateOfTheOneBeforeDoesNotTellThatTheThreadGotOn) {
+  SpinDetector law;
   SpinSample held = at(0x1004, 7, 60);
   held.moved = false;
   for (const auto& [sample, stands] : {std::pair{at(0x1000, 7, 0), false},
@@ -58,23 +58,23 @@ TEST(SpinLawTest, ASampleInTheStateOfTheOneBeforeDoesNotTellThatTheThreadGotOn) 
   }
 }
 
-TEST(SpinLawTest, ALoopOfManyInstructionsIsFoundWhereverTheSamplesFall) {
-  SpinLaw law;
+TEST(SpinDetectorTest, ALoopOfManyInstructionsIsFoundWhereverTheSamplesFall) {
+  SpinDetector law;
   for (int i = 0; i < 200; ++i)
     EXPECT_EQ(law.observe(at(0x1000 + static_cast<std::uint64_t>(i % 100), 7, 20 * i)), Finding::kNone);
   EXPECT_EQ(law.observe(at(0x1003, 7, 5'000)), Finding::kSpins);
 }
 
 // Slots of a ring, or clients, one after the other: the thread comes back to each.
-TEST(SpinLawTest, ALoopThatGoesRoundManySlotsIsASpin) {
-  SpinLaw law;
+TEST(SpinDetectorTest, ALoopThatGoesRoundManySlotsIsASpin) {
+  SpinDetector law;
   int i = 0;
   while (law.observe(at(0x1000, static_cast<std::uint64_t>(i * 37 % 100), 20 * i)) == Finding::kNone) ++i;
   EXPECT_EQ(i, 200) << "the first slot for the third time";
 }
 
-TEST(SpinLawTest, ALoopThatCountsInARegisterOrOnItsStackIsNone) {
-  SpinLaw registers, stack;
+TEST(SpinDetectorTest, ALoopThatCountsInARegisterOrOnItsStackIsNone) {
+  SpinDetector registers, stack;
   for (int i = 0; i < 1'000; ++i) {
     EXPECT_EQ(registers.observe(at(0x1000, static_cast<std::uint64_t>(i), 20 * i)), Finding::kNone);
     SpinSample s = at(0x1000, 7, 20 * i);
@@ -83,20 +83,20 @@ TEST(SpinLawTest, ALoopThatCountsInARegisterOrOnItsStackIsNone) {
   }
 }
 
-TEST(SpinLawTest, AThreadThatCalledInBeginsAnew) {
-  SpinLaw law;
+TEST(SpinDetectorTest, AThreadThatCalledInBeginsAnew) {
+  SpinDetector law;
   for (std::uint64_t calls = 1; calls < 100; ++calls)
     EXPECT_EQ(law.observe(at(0x1000, 7, static_cast<std::int64_t>(20 * calls), calls)), Finding::kNone);
 }
 
-TEST(SpinLawTest, AThreadThatUsesNoProcessorIsBlockedAndDoesNotSpin) {
-  SpinLaw law;
+TEST(SpinDetectorTest, AThreadThatUsesNoProcessorIsBlockedAndDoesNotSpin) {
+  SpinDetector law;
   EXPECT_EQ(law.observe(at(0x1000, 7, 0)), Finding::kNone);
   for (int i = 0; i < 100; ++i) EXPECT_EQ(law.observe(at(0x1000, 7, 4)), Finding::kNone);
 }
 
-TEST(SpinLawTest, AThreadThatExecutedNoInstructionBetweenTwoSamplesIsNotFoundToSpin) {
-  SpinLaw law;
+TEST(SpinDetectorTest, AThreadThatExecutedNoInstructionBetweenTwoSamplesIsNotFoundToSpin) {
+  SpinDetector law;
   SpinSample s = at(0x1000, 7, 0);
   EXPECT_EQ(law.observe(s), Finding::kNone);
   s.moved = false;  // processor time passes all the same: interruptions take it
@@ -106,13 +106,13 @@ TEST(SpinLawTest, AThreadThatExecutedNoInstructionBetweenTwoSamplesIsNotFoundToS
   EXPECT_EQ(law.observe(s), Finding::kSpins);
 }
 
-TEST(SpinLawTest, AfterASpinTheNextOneIsFoundByNewSamplesOnly) {
-  SpinLaw law;
+TEST(SpinDetectorTest, AfterASpinTheNextOneIsFoundByNewSamplesOnly) {
+  SpinDetector law;
   for (int i = 0; i < 2; ++i) ASSERT_EQ(observed(law, {0x1000, 0x1004, 0x1000, 0x1000}), Finding::kSpins);
 }
 
-TEST(SpinLawTest, TheCLibraryComputes) {
-  SpinLaw law;
+TEST(SpinDetectorTest, TheCLibraryComputes) {
+  SpinDetector law;
   for (int i = 0; i < 10; ++i) {
     SpinSample s = at(0x1000, 7, 20 * i);
     s.in_library = true;
@@ -122,7 +122,7 @@ TEST(SpinLawTest, TheCLibraryComputes) {
 
 // A loop of four instructions in which so many registers differ each time it is looked at, every millisecond.
 // How many milliseconds until it is found; -1: not within ten seconds.
-int counted_after(SpinLaw& law, int registers, int begin_ms = 0, std::uint64_t calls = 1) {
+int counted_after(SpinDetector& law, int registers, int begin_ms = 0, std::uint64_t calls = 1) {
   for (int ms = 0; ms < 10'000; ++ms) {
     SpinSample s = at(0x1000 + static_cast<std::uint64_t>(ms % 4), 0, 1'000ll * (begin_ms + ms), calls);
     for (int r = 0; r < registers; ++r)
@@ -132,24 +132,24 @@ int counted_after(SpinLaw& law, int registers, int begin_ms = 0, std::uint64_t c
   return -1;
 }
 
-TEST(SpinLawTest, AShortLoopInWhichFewRegistersDifferMayWait) {
-  SpinLaw one, four, five, on_the_stack;
+TEST(SpinDetectorTest, AShortLoopInWhichFewRegistersDifferMayWait) {
+  SpinDetector one, four, five, on_the_stack;
   EXPECT_EQ(counted_after(one, 1), 250);
   EXPECT_EQ(counted_after(four, 4), 250);
   EXPECT_EQ(counted_after(five, 5), -1) << "it computes";
   EXPECT_EQ(counted_after(on_the_stack, 20), -1) << "as code does that is not optimized";
 }
 
-TEST(SpinLawTest, CodeOfManyInstructionsComputes) {
-  SpinLaw law;
+TEST(SpinDetectorTest, CodeOfManyInstructionsComputes) {
+  SpinDetector law;
   for (int ms = 0; ms < 10'000; ++ms)
     EXPECT_EQ(law.observe(at(0x1000 + static_cast<std::uint64_t>(ms % 500), static_cast<std::uint64_t>(ms),
                              1'000ll * ms)),
               Finding::kNone);
 }
 
-TEST(SpinLawTest, ALoopThatGoesOnIsLookedAtAgainSoonAndOneThatHasWaitedIsKnown) {
-  SpinLaw law;
+TEST(SpinDetectorTest, ALoopThatGoesOnIsLookedAtAgainSoonAndOneThatHasWaitedIsKnown) {
+  SpinDetector law;
   int now = counted_after(law, 1);
   now += 1 + counted_after(law, 1, now + 1);
   EXPECT_LT(now, 250 + 30) << "it still waits";
@@ -158,8 +158,8 @@ TEST(SpinLawTest, ALoopThatGoesOnIsLookedAtAgainSoonAndOneThatHasWaitedIsKnown) 
   EXPECT_LT(next, 30);
 }
 
-TEST(SpinLawTest, ALoopThatDidNotEndSoonIsNotKnown) {
-  SpinLaw law;
+TEST(SpinDetectorTest, ALoopThatDidNotEndSoonIsNotKnown) {
+  SpinDetector law;
   const int now = counted_after(law, 1);
   EXPECT_EQ(counted_after(law, 1, now + 100, 2), 250);
 }
@@ -196,13 +196,13 @@ TEST(SampleClockTest, OneThatDoesNotGetOnIsLookedAtLessAndLessOften) {
   clock.progress(1'000);
   EXPECT_EQ(clock.first(), 20'000);
   EXPECT_EQ(clock.next(0, 0), 40'000);
-  EXPECT_EQ(clock.next(SpinLaw::kMinCpuNs - 1, 0), 80'000);
+  EXPECT_EQ(clock.next(SpinDetector::kMinCpuNs - 1, 0), 80'000);
   for (int i = 0; i < 10; ++i) clock.next(100, 0);
   EXPECT_EQ(clock.next(100, 0), SampleClock::kMostNs);
-  EXPECT_EQ(clock.next(SpinLaw::kMinCpuNs, 0), 20'000);
-  EXPECT_EQ(clock.next(SpinLaw::kMinCpuNs, 0, /*stands=*/true), 40'000) << "it may not have got on";
-  EXPECT_EQ(clock.next(SpinLaw::kMinCpuNs, 0, /*stands=*/true), 80'000);
-  EXPECT_EQ(clock.next(SpinLaw::kMinCpuNs, 0), 20'000);
+  EXPECT_EQ(clock.next(SpinDetector::kMinCpuNs, 0), 20'000);
+  EXPECT_EQ(clock.next(SpinDetector::kMinCpuNs, 0, /*stands=*/true), 40'000) << "it may not have got on";
+  EXPECT_EQ(clock.next(SpinDetector::kMinCpuNs, 0, /*stands=*/true), 80'000);
+  EXPECT_EQ(clock.next(SpinDetector::kMinCpuNs, 0), 20'000);
   clock.next(0, 0);
   EXPECT_EQ(clock.first(), 20'000) << "one that goes on after a wait begins anew";
 }

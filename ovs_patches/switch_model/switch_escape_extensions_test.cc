@@ -1,7 +1,7 @@
 // Escape's extensions: flows that wait behind a paused port are announced; and what only both clear.
 #include "base/wire/controls.h"
 #include "ovs_patches/switch_model/mechanisms/escape.h"
-#include "ovs_patches/switch_model/test_escape_more.h"
+#include "ovs_patches/switch_model/test_escape_extensions.h"
 
 namespace rocelab {
 namespace {
@@ -10,7 +10,7 @@ using namespace switch_test;
 
 // --- announcements
 
-TEST(SwitchEscapeMoreTest, FlowsThatWaitBehindAPausedPortAreAnnouncedOncePerPeriodNewOnesFirst) {
+TEST(SwitchEscapeExtensionsTest, FlowsThatWaitBehindAPausedPortAreAnnouncedOncePerPeriodNewOnesFirst) {
   More b;
   b.send_pfc(1, at(0_us), 3, 0xffff);
   for (const int source : {5, 6, 5, 5}) b.send_from(source, 0, 1, at(1_us));
@@ -37,7 +37,7 @@ TEST(SwitchEscapeMoreTest, FlowsThatWaitBehindAPausedPortAreAnnouncedOncePerPeri
 }
 
 // Frames that stood there before the pause are found as well, whatever the order in the queue.
-TEST(SwitchEscapeMoreTest, WhatWaitsWhenThePauseBeginsIsAnnounced) {
+TEST(SwitchEscapeExtensionsTest, WhatWaitsWhenThePauseBeginsIsAnnounced) {
   for (const QueueOrder order : {QueueOrder::kFifo, QueueOrder::kRoundRobin}) {
     SwitchConfig config = extended_config_of();
     config.queue_order = order;
@@ -51,7 +51,7 @@ TEST(SwitchEscapeMoreTest, WhatWaitsWhenThePauseBeginsIsAnnounced) {
   }
 }
 
-TEST(SwitchEscapeMoreTest, NothingIsAnnouncedToHostsNorWithoutTheExtension) {
+TEST(SwitchEscapeExtensionsTest, NothingIsAnnouncedToHostsNorWithoutTheExtension) {
   for (const bool on : {true, false}) {
     SwitchConfig config = extended_config_of();
     config.mechanisms.of<EscapeMechanism>().announce = on;
@@ -67,7 +67,7 @@ TEST(SwitchEscapeMoreTest, NothingIsAnnouncedToHostsNorWithoutTheExtension) {
 }
 
 // The flow is as one that has traversed: a token is sent for it.
-TEST(SwitchEscapeMoreTest, AnAnnouncedFlowGetsATokenWhereItsWayOnIsOpen) {
+TEST(SwitchEscapeExtensionsTest, AnAnnouncedFlowGetsATokenWhereItsWayOnIsOpen) {
   More b;
   b.ask(at(0_us));
   b.announce_from(5, 0, 2, at(1_us));
@@ -82,7 +82,7 @@ TEST(SwitchEscapeMoreTest, AnAnnouncedFlowGetsATokenWhereItsWayOnIsOpen) {
   EXPECT_EQ(b.pool.in_use(), 0u);
 }
 
-TEST(SwitchEscapeMoreTest, AnAnnouncementGoesOnThroughPausedPortsAndEndsBeforeHosts) {
+TEST(SwitchEscapeExtensionsTest, AnAnnouncementGoesOnThroughPausedPortsAndEndsBeforeHosts) {
   More b;
   for (const int out : {1, 3}) b.send_pfc(out, at(0_us), 3, 0xffff);
   b.announce_from(5, 0, 1, at(1_us), 7);
@@ -99,7 +99,7 @@ TEST(SwitchEscapeMoreTest, AnAnnouncementGoesOnThroughPausedPortsAndEndsBeforeHo
   EXPECT_EQ(b.pool.in_use(), 0u);
 }
 
-TEST(SwitchEscapeMoreTest, ForgedAnnouncementsAreIgnoredAndCounted) {
+TEST(SwitchEscapeExtensionsTest, ForgedAnnouncementsAreIgnoredAndCounted) {
   More b;
   b.ask(at(0_us));
   b.announce_from(5, 3, 2, at(1_us));  // from a host
@@ -120,7 +120,7 @@ TEST(SwitchEscapeMoreTest, ForgedAnnouncementsAreIgnoredAndCounted) {
 }
 
 // A flood is bounded by the table's places, here eight.
-TEST(SwitchEscapeMoreTest, NoMoreAnnouncementsWaitThanTheTableHasPlaces) {
+TEST(SwitchEscapeExtensionsTest, NoMoreAnnouncementsWaitThanTheTableHasPlaces) {
   More b;
   b.send_pfc(1, at(0_us), 3, 0xffff);
   for (int i = 0; i < 500; ++i) b.announce_from(100 + i, 0, 1, at(1_us));
@@ -130,7 +130,7 @@ TEST(SwitchEscapeMoreTest, NoMoreAnnouncementsWaitThanTheTableHasPlaces) {
 }
 
 // Bytes are shared and given back, also where there are none left.
-TEST(SwitchEscapeMoreTest, BytesOfAnnouncementsAreGivenBack) {
+TEST(SwitchEscapeExtensionsTest, BytesOfAnnouncementsAreGivenBack) {
   for (const bool refuse : {false, true}) {
     CountingOwner owner;
     owner.refuse = refuse;
@@ -158,7 +158,7 @@ TEST(SwitchEscapeMoreTest, BytesOfAnnouncementsAreGivenBack) {
 
 // --- what no form clears without them
 
-TEST(SwitchEscapeMoreTest, ACircleOfNewFlowsOnlyIsCleared) {
+TEST(SwitchEscapeExtensionsTest, ACircleOfNewFlowsOnlyIsCleared) {
   for (const auto& [size, distance, buffer, frames] :
        {std::tuple{6, 5, 50_KB, 300u}, {6, 5, 60_KB, 300u}, {7, 6, 50_KB, 300u}}) {
     for (const bool announce : {false, true}) {
@@ -182,7 +182,7 @@ TEST(SwitchEscapeMoreTest, ACircleOfNewFlowsOnlyIsCleared) {
 
 // Seven flows of which each needs a place at six of seven ports, and a port has one: without chance in their
 // rests they would take them from one another for ever.
-TEST(SwitchEscapeMoreTest, FlowsThatContendForPlacesAllGetThem) {
+TEST(SwitchEscapeExtensionsTest, FlowsThatContendForPlacesAllGetThem) {
   for (const std::uint16_t tokens : {std::uint16_t{1}, std::uint16_t{4}, std::uint16_t{8}}) {
     SwitchConfig config = extended_config_of(50_KB);
     config.mechanisms.of<EscapeMechanism>().tokens = tokens;
@@ -194,7 +194,7 @@ TEST(SwitchEscapeMoreTest, FlowsThatContendForPlacesAllGetThem) {
   }
 }
 
-TEST(SwitchEscapeMoreTest, ATableWithFewerPlacesThanFlowsStrandsNobody) {
+TEST(SwitchEscapeExtensionsTest, ATableWithFewerPlacesThanFlowsStrandsNobody) {
   SwitchConfig config = extended_config_of(90_KB);
   config.mechanisms.of<EscapeMechanism>().tokens = 2;
   RingNet ring(config, 5, 4, 500, Rng(5));
@@ -204,7 +204,7 @@ TEST(SwitchEscapeMoreTest, ATableWithFewerPlacesThanFlowsStrandsNobody) {
 }
 
 // Random rings, flows of any length, all new when the circle closes.
-TEST(SwitchEscapeMoreTest, RandomRingsEndLoseNothingAndKeepOrder) {
+TEST(SwitchEscapeExtensionsTest, RandomRingsEndLoseNothingAndKeepOrder) {
   Rng rng(29);
   std::uint64_t announced = 0, returned = 0;
   for (int round = 0; round < 25; ++round) {

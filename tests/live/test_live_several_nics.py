@@ -170,7 +170,7 @@ def test_rdma_cm_binds_by_address_to_the_right_device(hosts: Hosts, tmp_path: Pa
 def test_a_capture_of_a_host_has_the_ports_of_its_nics(hosts: Hosts) -> None:
     run = [str(ROCELAB), "capture", "h1", "-w", "/dev/null", "--run", hosts.kept.directory.run_id]
     refused = subprocess.run(run, capture_output=True, text=True, cwd=ROOT, timeout=60)
-    assert "is no file" in refused.stderr
+    assert "not a regular file" in refused.stderr
     unknown = subprocess.run(
         [str(ROCELAB), "exec", "--run", hosts.kept.directory.run_id, "--host", "h3", "--", "true"],
         capture_output=True,

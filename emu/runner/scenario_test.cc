@@ -370,8 +370,8 @@ TEST(ScenarioTest, HostsWithSeveralNicsHaveWhatTheTopologyCanGive) {
                    "t.toml:5:17: topology.nics_per_host goes with other kinds of topology");
   EXPECT_COMPLAINT(of("kind = \"star\"\nhosts = 200\n" + two), "switch \"s1\" has more than 254 NICs");
   EXPECT_COMPLAINT(
-      of("kind = \"leaf-spine\"\nleaves = 8\nspines = 1\nhosts_per_leaf = 20\nnics_per_host = 8\n"),
-      "this topology has 160 hosts with 8 NICs each, which are 1280 NICs; at most 1024");
+      of("kind = \"leaf-spine\"\nleaves = 80\nspines = 1\nhosts_per_leaf = 30\nnics_per_host = 8\n"),
+      "this topology has 2400 hosts with 8 NICs each, which are 19200 NICs; at most 16384");
   EXPECT_COMPLAINT(of("kind = \"rail-optimised\"\nhosts_per_group = 2\nspines = 1\n"),
                    "t.toml:2:2: [topology] needs the key \"nics_per_host\"");
   EXPECT_COMPLAINT(of("kind = \"rail-optimised\"\ngroups = 2\nhosts_per_group = 2\nspines = 0\n" + two),

@@ -74,7 +74,7 @@ TEST_P(SmallScenarioTest, WindowsGiveTheTracesOfTheGlobalOrder) {
 TEST_P(SmallScenarioTest, PartsAndThreadsChangeNothing) {
   for (const RunPlan& plan : small_plans(GetParam())) {
     const Traces alone = traces(plan, Driver::kWindows);
-    for (const auto& [threads, parts] : {std::pair{1u, 3u}, {2u, 0u}, {3u, 0u}, {2u, 64u}}) {
+    for (const auto& [threads, parts] : {std::pair{2u, 0u}, {3u, 64u}}) {
       const Traces together = traces(plan, Driver::kWindows, threads, parts);
       EXPECT_EQ(alone.hash, together.hash) << plan.label << ", " << threads << " threads, " << parts;
       EXPECT_EQ(alone.records, together.records) << plan.label;
@@ -85,10 +85,11 @@ TEST_P(SmallScenarioTest, PartsAndThreadsChangeNothing) {
 // Any assignment of switches to parts, however bad.
 TEST_P(SmallScenarioTest, RandomPartitionsChangeNothing) {
   Rng rng(7);
-  for (const RunPlan& plan : small_plans(GetParam())) {
+  for (RunPlan& plan : small_plans(GetParam())) {
     if (plan.original) continue;  // has one part
+    plan.settings.engine.limit = std::min(plan.settings.engine.limit, kCut / 4);
     const std::string alone = traces(plan, Driver::kWindows).hash;
-    for (int round = 0; round < 4; ++round) {
+    for (int round = 0; round < 2; ++round) {
       Partition partition;
       partition.parts = partition.last_here = static_cast<std::uint32_t>(2 + rng.below(6));
       std::vector<std::uint32_t> of_switch(plan.world.switches.size());

@@ -126,7 +126,7 @@ std::vector<RunPlan> plans_of(const Scenario& scenario) {
     if (settings.nic.config.slack.replays()) continue;
     found.push_back(make_plan(scenario, settings, scenario.seeds.front()));
     Duration& limit = found.back().settings.engine.limit;
-    limit = std::min(limit, Duration(1_ms));
+    limit = std::min(limit, Duration(500_us));
   }
   return found;
 }

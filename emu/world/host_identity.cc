@@ -79,7 +79,7 @@ std::uint16_t udp_source_port(std::uint32_t flow_label, std::uint32_t local_qpn,
 Mac mac_of(const PortEntry& port) {
   return {0x02,
           'r',
-          'l',
+          static_cast<std::uint8_t>('l' + (port.switch_index >> 8)),
           static_cast<std::uint8_t>(port.switch_index),
           static_cast<std::uint8_t>(port.port_id >> 8),
           static_cast<std::uint8_t>(port.port_id)};

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <set>
 #include <vector>
 
 namespace rocelab {
@@ -78,6 +79,17 @@ TEST(HostIdentityTest, AFlowLabelChoosesThePortAsInLinux) {
   EXPECT_EQ(udp_source_port(0x00001, 1, 2, Gid{}, Gid{}), 0xc001);
   EXPECT_EQ(udp_source_port(0xfffff, 1, 2, Gid{}, Gid{}), 0xc000 | (0x3fff ^ 0x3f));
   EXPECT_EQ(udp_source_port(0x04000, 1, 2, Gid{}, Gid{}), 0xc001);
+}
+
+TEST(HostIdentityTest, PortsOfLargeNetworksHaveMacsOfTheirOwn) {
+  std::set<Mac> seen;
+  for (const std::uint32_t s : {0u, 1u, 255u, 256u, 257u, 1999u, 65535u})
+    for (const std::uint32_t p : {0u, 1u, 255u, 256u, 300u}) {
+      PortEntry port;
+      port.switch_index = s;
+      port.port_id = p;
+      EXPECT_TRUE(seen.insert(mac_of(port)).second) << s << ", " << p;
+    }
 }
 
 }  // namespace

@@ -42,8 +42,8 @@ std::vector<double> work_of_parts(const World& world, const std::vector<double>&
   return sums;
 }
 
-// Hosts are with their switches, every part has one, and no part has more than `most` times its share and
-// the largest switch with its hosts.
+// Hosts are with their switches, every part has one, and no part has more than its share and the largest
+// switch with its hosts.
 void expect_good(const World& world, const std::vector<double>& work, const Partition& partition) {
   std::vector<double> of_switch(work.begin() + static_cast<std::ptrdiff_t>(world.hosts.size()), work.end());
   std::vector<int> switches(partition.parts);

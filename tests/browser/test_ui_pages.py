@@ -140,12 +140,11 @@ def test_a_run_is_watched_while_it_lasts_and_its_result_takes_over(pages: Pages)
     first = pages.until(lambda: pages.text(".clock"))
     pages.until(lambda: pages.text(".clock") != first)
     pages.until(lambda: pages.see(".lane.u5") or pages.see(".lane.u4"))
-    assert "longest queue" in pages.text("#page") and pages.rows("Ports")[0][3] != "0 B"
+    pages.said("longest queue")
+    pages.until(lambda: pages.rows("Ports")[0][3] != "0 B")
     pages.click(pages.rows("Ports")[0][0], "tbody button.pick")
-    labels = pages.until(
-        lambda: [e.get_attribute("aria-label") for e in pages.see(".chart") if e.get_attribute("aria-label")]
-    )
-    assert any("Longest queue" in text for text in labels) and any("Rate of" in text for text in labels)
+    for chart in ("Longest queue", "Rate of"):
+        pages.until(lambda start=chart: pages.see(f'.chart[aria-label*="{start}"]'))
     pages.tab_to("Experiment time")
     pages.press(Keys.HOME)
     stays = pages.text(".clock").split(" of ")[0]

@@ -156,12 +156,16 @@ class Pages:
     def chord(self, modifier: str, key: str) -> None:
         webdriver.ActionChains(self.driver).key_down(modifier).send_keys(key).key_up(modifier).perform()
 
+    def focused(self) -> tuple[str, str]:
+        """Text and accessible name of what has the focus."""
+        at = self.driver.switch_to.active_element
+        return at.text.strip(), at.accessible_name
+
     def tab_to(self, name: str, most: int = 120) -> None:
         """By the Tab key alone."""
         for _ in range(most):
             self.press(Keys.TAB)
-            at = self.driver.switch_to.active_element
-            if name in (at.text.strip(), at.accessible_name):
+            if name in self.until(self.focused):
                 return
         raise AssertionError(f"{name} is not reached by Tab")
 

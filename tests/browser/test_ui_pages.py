@@ -142,9 +142,13 @@ def test_a_run_is_watched_while_it_lasts_and_its_result_takes_over(pages: Pages)
     pages.until(lambda: pages.see(".lane.u5") or pages.see(".lane.u4"))
     pages.said("longest queue")
     pages.until(lambda: pages.rows("Ports")[0][3] != "0 B")
-    pages.click(pages.rows("Ports")[0][0], "tbody button.pick")
+    port = pages.rows("Ports")[0][0]
+    pages.click(port, "tbody button.pick")
     for chart in ("Longest queue", "Rate of"):
         pages.until(lambda start=chart: pages.see(f'.chart[aria-label*="{start}"]'))
+    at = pages.text(".clock")
+    pages.until(lambda: pages.text(".clock") != at)
+    assert port in pages.until(pages.focused), "the focus stays where it is while the table is renewed"
     pages.tab_to("Experiment time")
     pages.press(Keys.HOME)
     stays = pages.text(".clock").split(" of ")[0]

@@ -21,10 +21,16 @@ function fill(element, attributes, children) {
   return element;
 }
 
-/** Puts children in the place of those that an element has. */
+/** Puts children in the place of those that an element has. What had the focus has it again, if it is there under the same name. */
 export function put(element, ...children) {
+  const held = document.activeElement;
   element.replaceChildren(...children.flat(Infinity).filter((c) => c !== null && c !== undefined && c !== false));
+  if (held && !held.isConnected) [...element.querySelectorAll(held.localName)].find((e) => nameOf(e) === nameOf(held))?.focus({ preventScroll: true });
   return element;
+}
+
+function nameOf(element) {
+  return element.getAttribute("aria-label") ?? element.textContent;
 }
 
 export function button(text, onclick, attributes = {}) {

@@ -5,7 +5,7 @@ namespace rocelab::oq {
 std::string RandomProgram::bytes(Where where, int depth) {
   if (depth <= 0 || one_in(3)) {
     const bool queue = where == Where::kQueue || where == Where::kBuffer;
-    switch (rng_.below(5)) {
+    switch (choices_.below(5)) {
       case 0:
         return number(0, 3000) + "B";
       case 1:
@@ -18,7 +18,7 @@ std::string RandomProgram::bytes(Where where, int depth) {
         return any("packet.size", "packet.held", "packet.xoff", "packet.xon");
     }
   }
-  switch (rng_.below(8)) {
+  switch (choices_.below(8)) {
     case 0:
       return "(" + bytes(where, depth - 1) + " + " + bytes(where, depth - 1) + ")";
     case 1:
@@ -42,7 +42,7 @@ std::string RandomProgram::count(Where where, int depth) {
   if (depth <= 0 || one_in(3))
     return any("packet.value", "packet.processing", "packet.dscp", "packet.in", "packet.class", "packet.ecn",
                "packet.out", number(0, 9).c_str(), where == Where::kQueue ? "queue.index" : "packet.dscp");
-  switch (rng_.below(5)) {
+  switch (choices_.below(5)) {
     case 0:
       return "(" + count(where, depth - 1) + any(" + ", " - ") + count(where, depth - 1) + ")";
     case 1:
@@ -70,7 +70,7 @@ std::string RandomProgram::predicate(Where where, int depth) {
   }
   const std::string relation = any(" < ", " <= ", " > ", " >= ", " == ", " != ");
   const bool queue = where == Where::kQueue || where == Where::kBuffer;
-  switch (rng_.below(8)) {
+  switch (choices_.below(8)) {
     case 0:
     case 1:
       return bytes(where, 2) + relation + bytes(where, 2);
@@ -98,14 +98,14 @@ std::string RandomProgram::predicate(Where where, int depth) {
 
 std::string RandomProgram::actions(Where where, bool drops) {
   std::string text;
-  const std::uint64_t most = 1 + rng_.below(2);
+  const std::uint64_t most = 1 + choices_.below(2);
   for (std::uint64_t i = 0; i < most; ++i) {
     if (i > 0) text += " . ";
     if (drops && (i == 0 || one_in(4))) {
       text += one_in(3) && chances_ > 0 ? "drop(" + any("0.5", "0.9", "25%") + ")" : any("drop", "drop(1)");
       continue;
     }
-    switch (rng_.below(6)) {
+    switch (choices_.below(6)) {
       case 0:
         text += "mark";
         break;
@@ -133,14 +133,14 @@ std::string RandomProgram::actions(Where where, bool drops) {
 
 std::string RandomProgram::cases(Where where, bool drops) {
   std::string text;
-  const std::uint64_t most = 1 + rng_.below(3);
+  const std::uint64_t most = 1 + choices_.below(3);
   for (std::uint64_t i = 0; i < most; ++i)
     text += (i > 0 ? " . (" : "(") + predicate(where, 2) + ", " + actions(where, drops && !one_in(3)) + ")";
   return text;
 }
 
 std::string RandomProgram::packet_key(const std::string& p) {
-  switch (rng_.below(9)) {
+  switch (choices_.below(9)) {
     case 0:
       return p + ".arrival";
     case 1:
@@ -160,11 +160,11 @@ std::string RandomProgram::packet_key(const std::string& p) {
 
 std::string RandomProgram::lexicographic(const std::string& a, const std::string& b, const auto& key) {
   std::string text, closing;
-  const std::uint64_t most = 1 + rng_.below(3);
+  const std::uint64_t most = 1 + choices_.below(3);
   for (std::uint64_t i = 0; i < most; ++i) {
-    const Rng now = rng_;
+    const Choices now = choices_;
     const std::string left = key(a);
-    rng_ = now;
+    choices_ = now;
     const std::string right = key(b);
     const bool swapped = one_in(2);
     text.append(swapped ? right : left).append(any(" < ", " > ")).append(swapped ? left : right);
@@ -176,7 +176,7 @@ std::string RandomProgram::lexicographic(const std::string& a, const std::string
 }
 
 std::string RandomProgram::packet_order() {
-  switch (rng_.below(6)) {
+  switch (choices_.below(6)) {
     case 0:
       return "= " +
              any("fifo", "rfifo()", "srpt", "rsrpt", "oldest", "newest", "smallest_value", "largest_value");
@@ -201,7 +201,7 @@ std::string RandomProgram::size() {
 }
 
 std::string RandomProgram::turn() {
-  switch (rng_.below(4)) {
+  switch (choices_.below(4)) {
     case 0:
       return "turn custom(q) { serve when true; }\n";
     case 1:
@@ -235,7 +235,7 @@ std::string RandomProgram::describe_queue(const std::string& path) {
 }
 
 std::string RandomProgram::every_port() {
-  const std::uint64_t queues = 1 + rng_.below(4);
+  const std::uint64_t queues = 1 + choices_.below(4);
   const std::string last = std::to_string(queues - 1);
   std::string text = "on every port as p {\n  l = Queue(" + size() + ");\n  q[0.." + last + "] = Queue(" +
                      size() + ");\n" + "  out = Port(" + any("100%, ", "50%, ", "10Gbps, ", "") +
@@ -257,12 +257,12 @@ std::string RandomProgram::every_port() {
     text += "  out.schedPrio" + queue_order() + ";\n";
   }
   text += "  select {\n    packet.class == 3 -> l;\n";
-  for (std::uint64_t i = rng_.below(3); i > 0; --i)
+  for (std::uint64_t i = choices_.below(3); i > 0; --i)
     text += "    " +
             (one_in(3) ? "q[0].bytes > q[" + last + "].bytes + " + bytes(Where::kSelect, 1)
                        : predicate(Where::kSelect, 2)) +
             " -> q[" +
-            (one_in(2) ? std::to_string(rng_.below(queues)) : "packet.dscp % " + std::to_string(queues)) +
+            (one_in(2) ? std::to_string(choices_.below(queues)) : "packet.dscp % " + std::to_string(queues)) +
             "];\n";
   text += "    else -> q[packet.in % " + std::to_string(queues) + "];\n  }\n}\n";
   if (buffer_) {

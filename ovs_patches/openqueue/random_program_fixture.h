@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "base/rng.h"
+#include "ovs_patches/openqueue/choices_fixture.h"
 
 namespace rocelab::oq {
 
@@ -13,19 +13,20 @@ inline constexpr std::size_t kRandomPorts = 3;  // of the switch that they are f
 
 class RandomProgram {
  public:
-  explicit RandomProgram(const Rng& rng) : rng_(rng) {}
+  explicit RandomProgram(const Choices& choices) : choices_(choices) {}
   std::string text();
+  const Choices& choices() const { return choices_; }  // that are left
 
  private:
   enum class Where { kQueue, kBuffer, kPort, kSelect, kTurn };
-  bool one_in(std::uint64_t n) { return rng_.below(n) == 0; }
+  bool one_in(std::uint64_t n) { return choices_.below(n) == 0; }
   std::string number(std::uint64_t from, std::uint64_t to) {
-    return std::to_string(from + rng_.below(to - from + 1));
+    return std::to_string(from + choices_.below(to - from + 1));
   }
   template <class... Texts>
   std::string any(Texts... texts) {
     const std::string all[] = {std::string(texts)...};
-    return all[rng_.below(sizeof...(texts))];
+    return all[choices_.below(sizeof...(texts))];
   }
   std::string bytes(Where where, int depth);
   std::string count(Where where, int depth);  // a number
@@ -43,7 +44,7 @@ class RandomProgram {
   std::string crossbar();
   std::string describe_queue(const std::string& path);
 
-  Rng rng_;
+  Choices choices_;
   bool in_packets_ = false, buffer_ = false, turns_ = false;
   int chances_ = 0;
 };

@@ -37,6 +37,13 @@ std::uint32_t ReferencePolicy::select(const ModelSelection& selection, const Con
 void ReferencePolicy::arrive(std::uint32_t node, PolicyPacket packet, Time now, PolicyOutcome& outcome) {
   outcome.clear();
   packet.arrival = now.ps();
+  join(node, packet, now);
+  judge(node, now, outcome);
+}
+
+void ReferencePolicy::adopt(std::uint32_t node, PolicyPacket packet, Time now) { join(node, packet, now); }
+
+void ReferencePolicy::join(std::uint32_t node, PolicyPacket packet, Time now) {
   if (model_.value.given) packet.value = model_.value.by_dscp[packet.dscp];
   if (model_.processing.given) packet.processing = model_.processing.by_dscp[packet.dscp];
   if (model_.slack.given && packet.slack == PolicyPacket::kNoSlack)
@@ -48,7 +55,6 @@ void ReferencePolicy::arrive(std::uint32_t node, PolicyPacket packet, Time now, 
   context.rng = &select_rngs_[packet.out.value];
   const std::uint32_t queue = select(model_.select[packet.out.value], context);
   frames_[node] = {packet, numbers_++, queue};
-  judge(node, now, outcome);
 }
 
 void ReferencePolicy::judge(std::uint32_t node, Time now, PolicyOutcome& outcome) {

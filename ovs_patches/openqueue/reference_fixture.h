@@ -25,6 +25,7 @@ class ReferencePolicy {
   std::optional<std::uint32_t> pick(std::uint32_t port, TcMask paused, Time now);
   void leave(std::uint32_t node, std::int64_t held, Time now, PolicyOutcome& outcome);
   void remove(std::uint32_t node, Time now);
+  void adopt(std::uint32_t node, PolicyPacket packet, Time now);
   Time next_move() const;
   bool move(Time now, PolicyInstance::Move& what);
 
@@ -82,6 +83,7 @@ class ReferencePolicy {
   void act(const ModelAction& action, const Context& context, PolicyOutcome& outcome);
   void act_first(const std::vector<ModelCase>& cases, const Context& context, PolicyOutcome& outcome);
   std::uint32_t select(const ModelSelection& selection, const Context& context);
+  void join(std::uint32_t node, PolicyPacket packet, Time now);
   std::uint32_t pick_queue(std::uint32_t port, const std::vector<std::uint32_t>& eligible, Time now);
   bool takes(std::uint32_t queue, std::uint32_t node, Time now);
   PolicyPacket take_leave(std::uint32_t node, std::int64_t held, Time now, PolicyOutcome& outcome);

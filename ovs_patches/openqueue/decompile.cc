@@ -163,6 +163,8 @@ Term decompiled(const PolicyProgram& program, PolicyCode code) {
       case PolicyOp::kPort: {
         const Field* field = field_of(at.op, at.a);
         made.text = object_of(program, at) + "." + (field == nullptr ? state_name(at.b) : field->name);
+        if (at.op == PolicyOp::kQueue && at.a == static_cast<std::uint8_t>(QueueField::kArrivals))
+          made.text += "[packet.in]";
         if (field != nullptr) made.dim = field->dim;
         // The unit of currSize is that of the queue's size, where that is known.
         if (field != nullptr && field->dim == Dim::kAny && std::string(field->name) != "quantum") {

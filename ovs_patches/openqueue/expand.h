@@ -13,8 +13,6 @@
 
 namespace rocelab::oq {
 
-inline constexpr std::size_t kMostQueues = 16'384, kMostPortQueues = 64, kMostSteps = 400'000;
-
 // A name alone, with or without "()".
 bool is_named(const Expr& expr);
 

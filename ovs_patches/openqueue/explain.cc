@@ -146,6 +146,8 @@ class Sentences {
         return "in the order of arrival";
       case PolicyOrder::Kind::kNewest:
         return "the newest first";
+      case PolicyOrder::Kind::kRoundRobin:
+        return "round robin over ingress ports, of each in the order of arrival";
       case PolicyOrder::Kind::kKey:
         break;
     }
@@ -158,6 +160,7 @@ class Sentences {
         return "the oldest";
       case PolicyOrder::Kind::kNewest:
         return "the newest";
+      case PolicyOrder::Kind::kRoundRobin:  // of service alone
       case PolicyOrder::Kind::kKey:
         break;
     }

@@ -37,6 +37,9 @@ constexpr Field kQueueFields[] = {
     Field{"strict", number(QueueField::kStrict), Dim::kNumber, true, "as set; 0: not strict"},
     Field{"quantum", number(QueueField::kQuantum), Dim::kAny, true, "as set"},
     Field{"delay", number(QueueField::kDelay), Dim::kTime, false, "time on the wire of what waits"},
+    Field{"arrivals", number(QueueField::kArrivals), Dim::kNumber, false,
+          "arrivals[packet.in]: frames of that ingress port that it took while it held countAbove or more, "
+          "since it last held no more than that"},
 };
 constexpr Field kBufferFields[] = {
     Field{"size", number(BufferField::kSize), Dim::kAny, true, "as declared"},
@@ -44,11 +47,15 @@ constexpr Field kBufferFields[] = {
           "what waits in its queues, in the unit of size"},
     Field{"bytes", number(BufferField::kBytes), Dim::kBytes, false, "bytes that wait in its queues"},
     Field{"packets", number(BufferField::kPackets), Dim::kPackets, false, "packets that wait in its queues"},
+    Field{"currQueue", number(BufferField::kCurrQueue), Dim::kNumber, false,
+          "place in its list of the queue that lost last"},
 };
 constexpr Field kPortFields[] = {
     Field{"rate", number(PortField::kRate), Dim::kRate, true, "at which its frames leave"},
     Field{"lineRate", number(PortField::kLineRate), Dim::kRate, true, "of its link"},
     Field{"index", number(PortField::kIndex), Dim::kNumber, true, "of the switch's ports, from 0"},
+    Field{"currQueue", number(PortField::kCurrQueue), Dim::kNumber, false,
+          "index of the queue whose turn it is; without a turn, of the one that sent last"},
 };
 constexpr StateName kStates[] = {
     StateName{"schedState", kSchedState, true, false, true},
@@ -65,6 +72,7 @@ constexpr Property kProperties[] = {
     Property{"postAdmAct", ObjectKind::kQueue, "cases for a packet that was stored"},
     Property{"strict", ObjectKind::kQueue, "above 0: served by a port's strict order"},
     Property{"quantum", ObjectKind::kQueue, "what a turn may add: bytes, packets or a number"},
+    Property{"countAbove", ObjectKind::kQueue, "bytes from which on arrivals are counted"},
     Property{"dropFrom", ObjectKind::kBuffer, "order of queues: the first loses a packet"},
     Property{"queuePrio", ObjectKind::kBuffer, "order of queues: the last loses a packet"},
     Property{"congestion", ObjectKind::kBuffer, "cases asked after each arrival in one of its queues"},

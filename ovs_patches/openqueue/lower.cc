@@ -25,6 +25,7 @@ class Lowering {
     for (const ModelSelection& selection : model_.select)
       attempt([&] { program_.select.push_back(selection_of(selection)); });
     program_.state_slots = model_.state_slots;
+    program_.counts_arrivals = model_.counts_arrivals;
     const auto table = [](const ModelTable& from) { return PolicyTable{from.given, from.by_dscp}; };
     program_.value = table(model_.value);
     program_.processing = table(model_.processing);
@@ -155,6 +156,7 @@ class Lowering {
     made.takes = from.takes;
     made.strict = from.strict;
     made.quantum = from.quantum;
+    made.count_above = from.count_above;
     made.service = order(from.service, PolicyOrder::Kind::kOldest);
     made.drop = order(from.drop, PolicyOrder::Kind::kNewest);
     const std::uint32_t occupied[] = {number};

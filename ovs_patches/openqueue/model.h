@@ -16,6 +16,8 @@
 
 namespace rocelab::oq {
 
+inline constexpr std::size_t kMostQueues = 16'384, kMostPortQueues = 64, kMostSteps = 400'000;
+
 // A comparator's two objects, in Tree::object. (kContextObject: the object whose code it is.)
 inline constexpr std::uint32_t kFirstOfPair = 0xfffffffe, kSecondOfPair = 0xfffffffd;
 
@@ -97,7 +99,7 @@ struct ModelQueue {
   std::int64_t size = 0;
   bool in_packets = false, lossless = false;
   TcMask takes = 0;
-  std::int64_t strict = 0, quantum = 0;
+  std::int64_t strict = 0, quantum = 0, count_above = 0;
   OrderRef service, drop;
   std::vector<ModelCase> congestion, post_admission;
   Dim quantum_dim = Dim::kAny;
@@ -182,6 +184,7 @@ struct Model {
   std::uint32_t state_slots = kFirstDeclaredState;
   ModelTable value, processing, slack;
   bool modifies_value = false;
+  bool counts_arrivals = false;
 };
 
 }  // namespace rocelab::oq

@@ -12,6 +12,13 @@ std::vector<std::string> names_of(std::span<const Field> fields) {
   return names;
 }
 
+constexpr const char* kArrivals = "arrivals";
+constexpr const char* kArrivalsAre = "arrivals are counted by ingress port: write arrivals[packet.in]";
+
+bool reads_ingress(const PathPart& index) {
+  return index.kind == PathPart::Kind::kIndex && print(index.bounds.front()) == "packet.in";
+}
+
 }  // namespace
 
 std::optional<Ref> Resolver::start(const Path& path, const Env& env) const {
@@ -119,8 +126,14 @@ Tree Resolver::path(const Expr& expr, const Env& env) {
       complain(first.place, "queues and ports have a schedState: write queue.schedState or port.schedState");
   }
   std::vector<const PathPart*> names;
+  bool by_ingress = false;
   for (; at < path.size(); ++at) {
     if (path[at].kind == PathPart::Kind::kCall) continue;
+    if (is_index(path[at]) && !names.empty() && names.back()->name == kArrivals && at + 1 == path.size()) {
+      by_ingress = reads_ingress(path[at]);
+      if (!by_ingress) complain(path[at].place, kArrivalsAre);
+      continue;
+    }
     if (is_index(path[at])) complain(path[at].place, up_to(path, at) + " is no array");
     names.push_back(&path[at]);
   }
@@ -143,6 +156,13 @@ Tree Resolver::path(const Expr& expr, const Env& env) {
   }
   Tree tree = field(of, *names.back(), env);
   tree.place = expr.place;
+  if (names.back()->name == kArrivals && tree.op == Tree::Op::kQueue) {
+    if (!by_ingress) complain(names.back()->place, kArrivalsAre);
+    if (env.site == Site::kQueueOrder)
+      complain(names.back()->place,
+               "arrivals are of a packet's ingress port: an order of queues has no packet");
+    model_.counts_arrivals = true;
+  }
   return tree;
 }
 

@@ -20,7 +20,9 @@ const PathPart& last_name(const Path& path) {
   return path[at - 1];
 }
 
-bool is_number(const std::string& name) { return name == "strict" || name == "quantum" || name == "cycle"; }
+bool is_number(const std::string& name) {
+  return name == "strict" || name == "quantum" || name == "countAbove" || name == "cycle";
+}
 
 }  // namespace
 
@@ -98,6 +100,9 @@ void Expander::queue_property(std::uint32_t number, const std::string& name, con
   } else if (name == "dropFirst" || name == "admPrio") {
     queue.drop = order(item, scope, true);
     queue.drop_place = value.place;
+    if (queue.drop->kind == PolicyOrder::Kind::kRoundRobin)
+      complain(value.place,
+               "roundRobin(in) is an order of service: dropFirst and admPrio say which packet is dropped");
     if (name == "admPrio" && queue.drop->kind == PolicyOrder::Kind::kOldest)
       diagnostics_.warn(
           value.place,
@@ -128,18 +133,23 @@ void Expander::queue_property(std::uint32_t number, const std::string& name, con
     if (value.kind != Value::Kind::kExpr) complain(value.place, name + " is a constant");
     const Constant found = resolver_.constant(*value.expr, scope);
     const bool time = found.dim == Dim::kTime || found.dim == Dim::kRate;
-    if (name == "strict" ? found.dim != Dim::kNumber : time)
+    const bool is_zero = found.number.is_zero();
+    if (name == "strict"       ? found.dim != Dim::kNumber
+        : name == "countAbove" ? found.dim != Dim::kBytes && !is_zero
+                               : time)
       complain(value.place, print(*value.expr) + " is " + words(found.dim) + ": " + name + " is " +
-                                (name == "strict" ? "a number" : "bytes, packets or a number"));
+                                (name == "strict"       ? "a number"
+                                 : name == "countAbove" ? "bytes"
+                                                        : "bytes, packets or a number"));
     constexpr std::int64_t kMost = 1'000'000'000'000;
     if (!found.number.is_whole() || found.number.num() < 0 || found.number.num() > kMost)
       complain(value.place, print(*value.expr) + " is " + found.number.text() + ": " + name +
                                 " is a whole number from 0 to " + std::to_string(kMost));
-    (name == "strict" ? queue.strict : queue.quantum) = found.number.num();
-    if (name == "quantum")
-      queue.quantum_dim = found.dim;
-    else
-      queue.strict_place = value.place;
+    (name == "strict"       ? queue.strict
+     : name == "countAbove" ? queue.count_above
+                            : queue.quantum) = found.number.num();
+    if (name == "quantum") queue.quantum_dim = found.dim;
+    if (name == "strict") queue.strict_place = value.place;
   }
 }
 

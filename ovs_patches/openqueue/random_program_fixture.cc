@@ -40,8 +40,13 @@ std::string RandomProgram::bytes(Where where, int depth) {
 
 std::string RandomProgram::count(Where where, int depth) {
   if (depth <= 0 || one_in(3))
-    return any("packet.value", "packet.processing", "packet.dscp", "packet.in", "packet.class", "packet.ecn",
-               "packet.out", number(0, 9).c_str(), where == Where::kQueue ? "queue.index" : "packet.dscp");
+    return where == Where::kPort && one_in(3)     ? "port.currQueue"
+           : where == Where::kBuffer && one_in(3) ? "buffer.currQueue"
+           : (where == Where::kQueue || where == Where::kBuffer) && one_in(3)
+               ? "queue.arrivals[packet.in]"
+               : any("packet.value", "packet.processing", "packet.dscp", "packet.in", "packet.class",
+                     "packet.ecn", "packet.out", number(0, 9).c_str(),
+                     where == Where::kQueue ? "queue.index" : "packet.dscp");
   switch (choices_.below(5)) {
     case 0:
       return "(" + count(where, depth - 1) + any(" + ", " - ") + count(where, depth - 1) + ")";
@@ -225,7 +230,10 @@ std::string RandomProgram::turn() {
 
 std::string RandomProgram::describe_queue(const std::string& path) {
   std::string text;
-  if (!one_in(3)) text += "  " + path + ".procPrio" + packet_order() + ";\n";
+  if (!one_in(3))
+    text +=
+        "  " + path + ".procPrio" + (one_in(4) ? std::string("= roundRobin(in)") : packet_order()) + ";\n";
+  if (one_in(3)) text += "  " + path + ".countAbove = " + number(0, 3000) + "B;\n";
   if (!one_in(3)) text += "  " + path + ".dropFirst" + packet_order() + ";\n";
   if (!one_in(4))
     text += "  " + path +

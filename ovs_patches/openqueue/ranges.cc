@@ -168,10 +168,17 @@ Range Ranges::queue(const Tree& tree) const {
       return known != nullptr ? Range{known->quantum, known->quantum} : quantum_;
     case QueueField::kDelay:
       return {0, kLongest};
+    case QueueField::kArrivals:
+      return {0, 0xffffffff};
     case QueueField::kState:
       return {-kSaturated, kSaturated};
   }
   return {};
+}
+
+Range Ranges::port_queues(std::uint32_t port) const {
+  const std::size_t most = port < model_.ports.size() ? model_.ports[port].queues.size() : kMostPortQueues;
+  return {0, std::max<std::int64_t>(1, static_cast<std::int64_t>(most)) - 1};
 }
 
 Range Ranges::leaf(const Tree& tree, const KnownFrame& frame) const {
@@ -185,10 +192,12 @@ Range Ranges::leaf(const Tree& tree, const KnownFrame& frame) const {
     case TreeOp::kQueue:
       return queue(tree);
     case TreeOp::kBuffer:
+      if (tree.field == static_cast<std::uint8_t>(BufferField::kCurrQueue)) return {0, kMostQueues - 1};
       return tree.field == static_cast<std::uint8_t>(BufferField::kState) ? Range{-kSaturated, kSaturated}
                                                                           : Range{0, kMostBytes};
     default:
       if (tree.field == static_cast<std::uint8_t>(PortField::kIndex)) return {0, ports_ - 1};
+      if (tree.field == static_cast<std::uint8_t>(PortField::kCurrQueue)) return port_queues(tree.object);
       return tree.field == static_cast<std::uint8_t>(PortField::kState) ? Range{-kSaturated, kSaturated}
                                                                         : rate_;
   }

@@ -45,6 +45,7 @@ class Ranges {
   Range leaf(const Tree& tree, const KnownFrame& frame) const;
   Range packet(PacketField field, const KnownFrame& frame) const;
   Range queue(const Tree& tree) const;
+  Range port_queues(std::uint32_t port) const;  // indices of its queues
   Range with(const Tree& tree, const KnownFrame& frame, const Facts& facts) const;
   void learn(const Tree& tree, bool holds, Facts& facts) const;
   void check(const Tree& tree, std::span<const std::uint32_t> occupied, Facts facts) const;

@@ -70,12 +70,16 @@ void ReferencePolicy::judge(std::uint32_t node, Time now, PolicyOutcome& outcome
         buffer.congestion, context,
         [&] {
           const std::uint32_t from = losing_queue(buffer);
+          if (from != kNone)
+            lost_last_[spec.buffer] = static_cast<std::uint32_t>(
+                std::find(buffer.queues.begin(), buffer.queues.end(), from) - buffer.queues.begin());
           return from == kNone ? kNone : victim(from);
         },
         outcome);
   }
   if (!outcome.refused && exceeds(queue)) drop(node, context, outcome);
   if (outcome.refused) return;
+  if (bytes(queue) >= spec.count_above) ++arrivals_[{queue, frames_.at(node).packet.in.value}];
   context.rng = &queue_rngs_[queue];
   act_first(spec.post_admission, context, outcome);
   if (spec.buffer != kNoPolicyObject) act_first(model_.buffers[spec.buffer].post_admission, context, outcome);
@@ -114,12 +118,14 @@ void ReferencePolicy::drop(std::uint32_t node, const Context& context, PolicyOut
   const std::uint32_t queue = frames_.at(node).queue;
   if (node == context.node) {
     frames_.erase(node);
+    left(queue);
     outcome.refused = true;
     return;
   }
   outcome.evicted.push_back(node);
   PolicyPacket packet = frames_.at(node).packet;
   frames_.erase(node);
+  left(queue);
   if (!in_order(queue).empty()) return;
   Context of;
   of.packet = &packet;
@@ -129,6 +135,12 @@ void ReferencePolicy::drop(std::uint32_t node, const Context& context, PolicyOut
   of.now = context.now;
   of.node = node;
   emptied(queue, of);
+}
+
+void ReferencePolicy::left(std::uint32_t queue) {
+  if (bytes(queue) > model_.queues[queue].count_above) return;
+  for (auto& [of, count] : arrivals_)
+    if (of.first == queue) count = 0;
 }
 
 void ReferencePolicy::emptied(std::uint32_t queue, const Context& context) {
@@ -254,6 +266,10 @@ PolicyPacket ReferencePolicy::take_leave(std::uint32_t node, std::int64_t held, 
   Context context = context_of(queue, node, now);
   context.packet = &packet;
   frames_.erase(node);
+  left(queue);
+  served_last_[queue] = packet.in.value;
+  if (model_.ports[context.port].turn == kNoPolicyObject)
+    ports_[context.port].current = model_.queues[queue].index;
   context.rng = &ports_[context.port].rng;
   act_first(model_.ports[context.port].post_scheduling, context, outcome);
   if (in_order(queue).empty()) emptied(queue, context);
@@ -265,6 +281,7 @@ void ReferencePolicy::remove(std::uint32_t node, Time now) {
   Context context = context_of(frame.queue, node, now);
   context.packet = &frame.packet;
   frames_.erase(node);
+  left(frame.queue);
   if (frame.on_its_way)
     ports_[frame.mover].moving = kNone;
   else if (in_order(frame.queue).empty())

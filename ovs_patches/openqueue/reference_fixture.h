@@ -80,6 +80,7 @@ class ReferencePolicy {
   void drop(std::uint32_t node, const Context& context, PolicyOutcome& outcome);
   void emptied(std::uint32_t queue, const Context& context);
   bool exceeds(std::uint32_t queue) const;
+  void left(std::uint32_t queue);  // a frame has left it, in whatever way
   void act(const ModelAction& action, const Context& context, PolicyOutcome& outcome);
   void act_first(const std::vector<ModelCase>& cases, const Context& context, PolicyOutcome& outcome);
   std::uint32_t select(const ModelSelection& selection, const Context& context);
@@ -90,7 +91,7 @@ class ReferencePolicy {
 
   struct Port {
     Rng rng;
-    std::uint32_t current = 0;
+    std::uint32_t current = 0;  // whose turn it is, or which sent last
     std::uint32_t moving = kNone;
     Time arrives{};
   };
@@ -101,6 +102,9 @@ class ReferencePolicy {
   std::vector<Port> ports_;
   std::map<std::string, std::int64_t> states_;
   std::uint64_t numbers_ = 0;
+  std::map<std::uint32_t, std::uint32_t> served_last_;  // by queue: the ingress port
+  std::map<std::uint32_t, std::uint32_t> lost_last_;    // by buffer: the place of its queue
+  std::map<std::pair<std::uint32_t, std::uint16_t>, std::uint32_t> arrivals_;  // by queue and ingress port
 };
 
 }  // namespace rocelab::oq

@@ -108,6 +108,8 @@ std::int64_t ReferencePolicy::leaf(const Tree& tree, const Context& context) {
           return transfer_time(Bytes::from_count(bytes(number)),
                                Rate::from_bps(model_.ports[queue.port].rate))
               .ps();
+        case QueueField::kArrivals:
+          return context.packet == nullptr ? 0 : arrivals_[{number, context.packet->in.value}];
         case QueueField::kState:
           return states_[state_name('q', number, tree.slot)];
       }
@@ -128,6 +130,8 @@ std::int64_t ReferencePolicy::leaf(const Tree& tree, const Context& context) {
           return all_bytes;
         case BufferField::kPackets:
           return all_packets;
+        case BufferField::kCurrQueue:
+          return lost_last_[number];
         case BufferField::kState:
           return states_[state_name('b', number, tree.slot)];
       }
@@ -143,6 +147,8 @@ std::int64_t ReferencePolicy::leaf(const Tree& tree, const Context& context) {
           return port.rate * port.share.den() / port.share.num();
         case PortField::kIndex:
           return number;
+        case PortField::kCurrQueue:
+          return ports_[number].current;
         case PortField::kState:
           return states_[state_name('p', number, tree.slot)];
       }
@@ -259,6 +265,16 @@ bool ReferencePolicy::before(const ModelOrder& order, std::uint32_t a, std::uint
 std::uint32_t ReferencePolicy::head(std::uint32_t queue) {
   std::uint32_t found = kNone;
   const ModelOrder* order = model_.queues[queue].service.get();
+  if (order != nullptr && order->kind == PolicyOrder::Kind::kRoundRobin) {
+    // The ports behind the one served last, cyclically; of each the oldest.
+    const std::uint32_t last = served_last_.contains(queue) ? served_last_[queue] : kMaxSwitchPorts - 1;
+    const auto turn = [&](std::uint32_t node) {
+      return (frames_.at(node).packet.in.value + kMaxSwitchPorts - last - 1) % kMaxSwitchPorts;
+    };
+    for (const std::uint32_t node : in_order(queue))
+      if (found == kNone || turn(node) < turn(found)) found = node;
+    return found;
+  }
   for (const std::uint32_t node : in_order(queue))
     if (found == kNone || (order != nullptr && before(*order, node, found))) found = node;
   return found;

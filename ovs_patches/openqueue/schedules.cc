@@ -14,6 +14,18 @@ bool reads_packet(const Tree& tree) {
          std::any_of(tree.kids.begin(), tree.kids.end(), reads_packet);
 }
 
+// roundRobin(in), which no comparator can say.
+bool is_round_robin(const Value& value, Scope& scope) {
+  if (value.kind != Value::Kind::kExpr || value.expr->op != Op::kCall || value.expr->path.size() != 1)
+    return false;
+  const std::string& name = value.expr->path.front().name;
+  if (name != "roundRobin" || scope.find(name) != nullptr) return false;
+  const Expr& of = value.expr->kids[0];
+  if (print(of) != "in")
+    complain(of.place, "roundRobin takes turns over ingress ports: write roundRobin(in)");
+  return true;
+}
+
 }  // namespace
 
 bool is_named(const Expr& expr) {
@@ -86,6 +98,14 @@ OrderRef Expander::order(const Item& item, Scope* scope, bool packets) {
     return made = make_order(print(item.path), scope, *value.expr, item.params, packets);
   if (!item.params.empty()) complain(item.place, "an order is of two " + kind);
   if (value.kind == Value::Kind::kInline) return made = make_order("inline", scope, *value.expr, {}, packets);
+  if (packets && is_round_robin(value, *scope)) {
+    auto rotation = std::make_shared<ModelOrder>();
+    rotation->name = "roundRobin(in)";
+    rotation->place = value.place;
+    rotation->packets = true;
+    rotation->kind = PolicyOrder::Kind::kRoundRobin;
+    return made = rotation;
+  }
   if (value.kind != Value::Kind::kExpr || !is_named(*value.expr))
     complain(value.place, "an order of " + kind + " is expected: name one, as fifo, or write inline { KEY }");
   const std::string& name = value.expr->path.front().name;

@@ -117,8 +117,8 @@ def test_the_reference_names_fields_properties_units_and_the_library() -> None:
     [
         ("kMostText", "lexer.h"),
         ("kDeepestNesting", "lexer.h"),
-        ("kMostQueues", "expand.h"),
-        ("kMostPortQueues", "expand.h"),
+        ("kMostQueues", "model.h"),
+        ("kMostPortQueues", "model.h"),
         ("kMostComponents", "orders.h"),
         ("kMostInstructions", "code.h"),
         ("kMostVisits", "checks.h"),

@@ -51,6 +51,11 @@ PolicyInstance::PolicyInstance(const PolicyProgram& program, const Rng& rng) : p
       std::vector<std::uint32_t>& there = buffers_at_[port.egress.value];
       if (there.empty() || there.back() != b) there.push_back(b);
     }
+  for (std::uint32_t q = 0; q < queues_.size(); ++q) {
+    if (program.queues[q].service.kind == PolicyOrder::Kind::kRoundRobin)
+      queues_[q].rotation = std::make_unique<PolicyRotation>();
+    if (program.counts_arrivals) queues_[q].arrivals_from.resize(program.select.size());
+  }
   learn_shapes();
 }
 
@@ -113,39 +118,6 @@ void PolicyInstance::arrive(std::uint32_t node, const PolicyPacket& arriving, Ti
   costs_.evictions = std::max<std::uint64_t>(costs_.evictions, outcome.evicted.size());
 }
 
-// The conditions of the frame's queue and of its buffer, then their sizes; then what is done about a frame
-// that stays.
-void PolicyInstance::judge(std::uint32_t node, Time now, PolicyOutcome& outcome) {
-  const std::uint32_t queue = waiting_[node].queue;
-  if (queues_[queue].plain) {
-    if (exceeds(queue)) drop(node, {.now = now, .node = node}, outcome);
-    return;
-  }
-  const PolicyQueue& spec = program_->queues[queue];
-  Context context = context_of(queue, &waiting_[node].packet, now);
-  context.node = node;
-  congestion(
-      spec.congestion, context, [&] { return first_victim(queue); }, outcome);
-  if (spec.buffer != kNoPolicyObject && !outcome.refused) {
-    context.rng = &buffers_[spec.buffer].rng;
-    const PolicyBuffer& buffer = program_->buffers[spec.buffer];
-    congestion(
-        buffer.congestion, context,
-        [&] {
-          const std::uint32_t from = queue_to_drop_from(buffer, now);
-          return from == kNoPolicyObject ? kNoNode : first_victim(from);
-        },
-        outcome);
-  }
-  if (!outcome.refused && exceeds(queue)) drop(node, context, outcome);
-  if (!outcome.refused) {
-    context.rng = &queues_[queue].rng;
-    act_first(spec.post_admission, context, outcome);
-    if (spec.buffer != kNoPolicyObject)
-      act_first(program_->buffers[spec.buffer].post_admission, context, outcome);
-  }
-}
-
 void PolicyInstance::adopt(std::uint32_t node, const PolicyPacket& packet, Time now) {
   make_room_for(node);
   waiting_[node].packet = packet;
@@ -186,6 +158,10 @@ void PolicyInstance::count(std::uint32_t queue, std::int64_t bytes, std::int64_t
 void PolicyInstance::rank(std::uint32_t node, Time now) {
   const Waiting& waiting = waiting_[node];
   Queue& queue = queues_[waiting.queue];
+  if (queue.rotation != nullptr) {
+    if (rotation_places_.size() < places_.size()) rotation_places_.resize(places_.size());
+    queue.rotation->push(rotation_places_, node, waiting.packet.in);
+  }
   if (!queue.has_ranks) return;
   const PolicyQueue& spec = program_->queues[waiting.queue];
   const Context context = context_of(waiting.queue, &waiting.packet, now);
@@ -197,6 +173,7 @@ void PolicyInstance::rank(std::uint32_t node, Time now) {
 
 void PolicyInstance::unrank(std::uint32_t node) {
   Queue& queue = queues_[waiting_[node].queue];
+  if (queue.rotation != nullptr) queue.rotation->erase(rotation_places_, node, waiting_[node].packet.in);
   if (!queue.has_ranks) return;
   const PolicyQueue& spec = program_->queues[waiting_[node].queue];
   if (spec.service.kind == PolicyOrder::Kind::kKey) queue.service.erase(service_places_, node);
@@ -208,6 +185,8 @@ void PolicyInstance::take_out(std::uint32_t node, Time now) {
   Queue& queue = queues_[waiting.queue];
   const PolicyQueue& spec = program_->queues[waiting.queue];
   count(waiting.queue, -std::int64_t{waiting.packet.size}, -1);
+  if (!queue.arrivals_from.empty() && queue.counts.bytes <= spec.count_above)
+    std::ranges::fill(queue.arrivals_from, 0);
   if (waiting.moved_by != kNoPolicyObject) {  // it is in no order yet
     ports_[std::exchange(waiting.moved_by, kNoPolicyObject)].moving = kNoNode;
     return touched(std::exchange(waiting.queue, kNoPolicyObject), now);
@@ -218,6 +197,20 @@ void PolicyInstance::take_out(std::uint32_t node, Time now) {
   touched(std::exchange(waiting.queue, kNoPolicyObject), now);
 }
 
+// pick() named the frame, and it leaves.
+void PolicyInstance::note_service(std::uint32_t node) {
+  const std::uint32_t queue = waiting_[node].queue;
+  if (queues_[queue].rotation != nullptr) queues_[queue].rotation->served(waiting_[node].packet.in);
+  const PolicyQueue& spec = program_->queues[queue];
+  if (program_->ports[spec.port].schedule.turn == kNoPolicyObject) ports_[spec.port].current = spec.index;
+}
+
+void PolicyInstance::count_arrival(std::uint32_t number, PortId in) {
+  Queue& queue = queues_[number];
+  if (!queue.arrivals_from.empty() && queue.counts.bytes >= program_->queues[number].count_above)
+    ++queue.arrivals_from[in.value];
+}
+
 std::uint32_t PolicyInstance::head(std::uint32_t number) const {
   const Queue& queue = queues_[number];
   switch (program_->queues[number].service.kind) {
@@ -225,6 +218,8 @@ std::uint32_t PolicyInstance::head(std::uint32_t number) const {
       return queue.arrivals.first();
     case PolicyOrder::Kind::kNewest:
       return queue.arrivals.last();
+    case PolicyOrder::Kind::kRoundRobin:
+      return queue.rotation->first();
     case PolicyOrder::Kind::kKey:
       break;
   }
@@ -240,13 +235,15 @@ std::uint32_t PolicyInstance::first_victim(std::uint32_t number) const {
     case PolicyOrder::Kind::kNewest:
       return queue.arrivals.last();
     case PolicyOrder::Kind::kKey:
+    case PolicyOrder::Kind::kRoundRobin:  // of service alone
       break;
   }
   return queue.drop.first();
 }
 
 // Of queues that compare equal, the lowest number loses.
-std::uint32_t PolicyInstance::queue_to_drop_from(const PolicyBuffer& buffer, Time now) {
+std::uint32_t PolicyInstance::queue_to_drop_from(std::uint32_t number, Time now) {
+  const PolicyBuffer& buffer = program_->buffers[number];
   std::uint32_t found = kNoPolicyObject;
   PolicyRanks first;
   for (const std::uint32_t queue : buffer.queues) {
@@ -256,6 +253,9 @@ std::uint32_t PolicyInstance::queue_to_drop_from(const PolicyBuffer& buffer, Tim
     found = queue;
     first = key;
   }
+  if (found != kNoPolicyObject)
+    buffers_[number].lost_last =
+        static_cast<std::uint32_t>(std::ranges::lower_bound(buffer.queues, found) - buffer.queues.begin());
   return found;
 }
 
@@ -266,116 +266,11 @@ void PolicyInstance::touched(std::uint32_t number, Time now) {
   queue.key = ranks(*queue.order, context_of(number, nullptr, now));
 }
 
-template <class Victim>
-void PolicyInstance::congestion(const PolicyCases& cases, const Context& context, Victim&& victim,
-                                PolicyOutcome& outcome) {
-  for (bool again = true; again && !outcome.refused;) {
-    again = false;
-    const auto first = std::find_if(cases.begin(), cases.end(),
-                                    [&](const PolicyCase& c) { return holds(c.predicate, context); });
-    if (first == cases.end()) return;
-    for (const PolicyAction& action : first->actions) {
-      if (action.kind != PolicyAction::Kind::kDrop) {
-        act(action, context, outcome);
-        continue;
-      }
-      const bool certain = action.share.part >= action.share.whole;
-      if (!certain && !draw(action.share, *context.rng)) continue;
-      const std::uint32_t node = victim();
-      if (node == kNoNode) continue;
-      drop(node, context, outcome);
-      again = certain;
-    }
-    if (again && outcome.evicted.size() >= program_->bounds.evictions && !outcome.refused)
-      drop(context.node, context, outcome);
-  }
-}
-
-void PolicyInstance::drop(std::uint32_t node, const Context& context, PolicyOutcome& outcome) {
-  const std::uint32_t queue = waiting_[node].queue;
-  take_out(node, context.now);
-  ++queues_[queue].counts.dropped;
-  if (node == context.node) {
-    outcome.refused = true;
-    return;
-  }
-  outcome.evicted.push_back(node);
-  if (queues_[queue].arrivals.empty()) on_empty(queue, node, context.now);
-}
-
-bool PolicyInstance::exceeds(std::uint32_t queue) const {
-  const PolicyQueue& spec = program_->queues[queue];
-  if (spec.lossless) return false;
-  if (queue_field(queue, QueueField::kCurrSize, 0) > spec.size) return true;
-  return spec.buffer != kNoPolicyObject &&
-         buffer_field(spec.buffer, BufferField::kCurrSize, 0) > program_->buffers[spec.buffer].size;
-}
-
-void PolicyInstance::act(const PolicyAction& action, const Context& context, PolicyOutcome& outcome) {
-  switch (action.kind) {
-    case PolicyAction::Kind::kDrop:  // of conditions only
-      return;
-    case PolicyAction::Kind::kMark:
-      outcome.mark = true;
-      return;
-    case PolicyAction::Kind::kNotify:
-      ++outcome.notified;
-      return;
-    case PolicyAction::Kind::kPauseUpstream:
-    case PolicyAction::Kind::kResumeUpstream:
-      outcome.pause_upstream = action.kind == PolicyAction::Kind::kPauseUpstream;
-      outcome.resume_upstream = !outcome.pause_upstream;
-      return;
-    case PolicyAction::Kind::kModify:
-      break;
-  }
-  const std::int64_t value = value_of(action.value, context);
-  const auto object = [&](std::uint32_t own) {
-    return action.object == kContextObject ? own : action.object;
-  };
-  switch (action.of) {
-    case PolicyAction::Of::kPacketValue:
-      waiting_[context.node].packet.value = value;
-      if (waits(context.node)) {
-        unrank(context.node);
-        rank(context.node, context.now);
-        touched(waiting_[context.node].queue, context.now);
-      }
-      return;
-    case PolicyAction::Of::kQueue:
-      state(action.of, object(context.queue), action.slot) = value;
-      return touched(object(context.queue), context.now);
-    case PolicyAction::Of::kBuffer:
-      state(action.of, object(context.buffer), action.slot) = value;
-      return;
-    case PolicyAction::Of::kPort:
-      state(action.of, object(context.port), action.slot) = value;
-      return;
-  }
-}
-
-void PolicyInstance::act(const std::vector<PolicyAction>& actions, const Context& context,
-                         PolicyOutcome& outcome) {
-  for (const PolicyAction& action : actions) act(action, context, outcome);
-}
-
-void PolicyInstance::act_first(const PolicyCases& cases, const Context& context, PolicyOutcome& outcome) {
-  for (const PolicyCase& option : cases)
-    if (holds(option.predicate, context)) return act(option.actions, context, outcome);
-}
-
-void PolicyInstance::on_empty(std::uint32_t queue, std::uint32_t node, Time now) {
-  const PolicyPort& port = program_->ports[program_->queues[queue].port];
-  if (port.schedule.turn == kNoPolicyObject) return;
-  Context context = context_of(queue, &waiting_[node].packet, now);
-  context.node = node;
-  act(program_->turns[port.schedule.turn].empty, context, unseen_);
-}
-
 void PolicyInstance::leave(std::uint32_t node, std::int64_t held, Time now, PolicyOutcome& outcome) {
   outcome.clear();
   const std::uint32_t queue = waiting_[node].queue;
   PolicyPacket& packet = waiting_[node].packet;
+  note_service(node);
   take_out(node, now);
   packet.held = held;
   const std::uint32_t port = program_->queues[queue].port;

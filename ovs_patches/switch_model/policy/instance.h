@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -19,6 +20,7 @@
 #include "base/wire_clock.h"
 #include "ovs_patches/switch_model/level_order.h"
 #include "ovs_patches/switch_model/policy/policy_heap.h"
+#include "ovs_patches/switch_model/policy/policy_rotation.h"
 #include "ovs_patches/switch_model/policy/program.h"
 
 namespace rocelab {
@@ -120,6 +122,8 @@ class PolicyInstance {
     QueueCounts counts;
     LevelOrder arrivals{1};  // in the order of admission
     PolicyHeap service{false}, drop{true};
+    std::unique_ptr<PolicyRotation> rotation;  // PolicyOrder::Kind::kRoundRobin
+    std::vector<std::uint32_t> arrivals_from;  // by ingress port, where they are counted
     bool plain = false;      // its rule is tail drop, and nothing else is done about an arrival
     bool has_ranks = false;  // a key orders its service or its drops
     const PolicyKey* order =
@@ -129,14 +133,15 @@ class PolicyInstance {
   };
   struct Buffer {
     std::int64_t bytes = 0, packets = 0;  // carried ones included
+    std::uint32_t lost_last = 0;
     Rng rng;
   };
   struct Port {
     Port(const PolicyPort& port, const Rng& rng);
     std::uint64_t waiting = 0, strict = 0;                  // bit per queue
     std::array<std::uint64_t, kTrafficClasses> of_class{};  // queues that take this lossless class
-    std::uint32_t current = 0;                              // whose turn it is
-    bool by_class = false;                                  // egress: a frame's class alone selects its queue
+    std::uint32_t current = 0;  // whose turn it is; without a turn: which sent last
+    bool by_class = false;      // egress: a frame's class alone selects its queue
     std::array<std::uint32_t, kTrafficClasses> queue_of{};  // then
     std::int64_t line_rate;
     WireClock line;
@@ -162,7 +167,8 @@ class PolicyInstance {
   std::int64_t value_of(PolicyCode code, const Context& context);
   std::int64_t load(const PolicyInstruction& instruction, const Context& context) const;
   std::int64_t packet_field(const PolicyPacket& packet, PacketField field) const;
-  std::int64_t queue_field(std::uint32_t queue, QueueField field, std::uint8_t slot) const;
+  std::int64_t queue_field(std::uint32_t queue, QueueField field, std::uint8_t slot,
+                           const PolicyPacket* packet) const;
   std::int64_t buffer_field(std::uint32_t buffer, BufferField field, std::uint8_t slot) const;
   std::int64_t port_field(std::uint32_t port, PortField field, std::uint8_t slot) const;
   bool holds(PolicyCode predicate, const Context& context) {
@@ -190,9 +196,11 @@ class PolicyInstance {
   void rank(std::uint32_t node, Time now);
   void unrank(std::uint32_t node);
   void take_out(std::uint32_t node, Time now);
+  void note_service(std::uint32_t node);
+  void count_arrival(std::uint32_t queue, PortId in);
   std::uint32_t head(std::uint32_t queue) const;
   std::uint32_t first_victim(std::uint32_t queue) const;
-  std::uint32_t queue_to_drop_from(const PolicyBuffer& buffer, Time now);
+  std::uint32_t queue_to_drop_from(std::uint32_t buffer, Time now);
   void touched(std::uint32_t queue, Time now);
   // Of a queue or buffer, for the frame `context.node` that arrives.
   template <class Victim>
@@ -217,6 +225,7 @@ class PolicyInstance {
   std::vector<Waiting> waiting_;            // by node
   std::vector<LevelOrder::Places> places_;  // by node
   PolicyHeap::Places service_places_, drop_places_;
+  std::vector<LevelOrder::Places> rotation_places_;     // by node, where a queue serves in turn
   std::vector<std::vector<std::uint32_t>> buffers_at_;  // by egress port
   std::vector<std::uint32_t> internal_;                 // ports
   PolicyOutcome unseen_;                                // of actions whose outcome nobody asks for

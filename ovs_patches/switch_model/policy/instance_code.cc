@@ -88,7 +88,7 @@ std::int64_t PolicyInstance::load(const PolicyInstruction& at, const Context& co
       return packet_field(waiting_[head(queue)].packet, static_cast<PacketField>(at.a));
     }
     case PolicyOp::kQueue:
-      return queue_field(object(context.queue), static_cast<QueueField>(at.a), at.b);
+      return queue_field(object(context.queue), static_cast<QueueField>(at.a), at.b, context.packet);
     case PolicyOp::kBuffer:
       return buffer_field(object(context.buffer), static_cast<BufferField>(at.a), at.b);
     case PolicyOp::kPort:
@@ -134,7 +134,8 @@ std::int64_t PolicyInstance::packet_field(const PolicyPacket& packet, PacketFiel
   return 0;
 }
 
-std::int64_t PolicyInstance::queue_field(std::uint32_t queue, QueueField field, std::uint8_t slot) const {
+std::int64_t PolicyInstance::queue_field(std::uint32_t queue, QueueField field, std::uint8_t slot,
+                                         const PolicyPacket* packet) const {
   const PolicyQueue& spec = program_->queues[queue];
   const QueueCounts& counts = queues_[queue].counts;
   switch (field) {
@@ -155,6 +156,8 @@ std::int64_t PolicyInstance::queue_field(std::uint32_t queue, QueueField field, 
     case QueueField::kDelay:
       return transfer_time(Bytes::from_count(counts.bytes), Rate::from_bps(program_->ports[spec.port].rate))
           .ps();
+    case QueueField::kArrivals:
+      return packet == nullptr ? 0 : queues_[queue].arrivals_from[packet->in.value];
     case QueueField::kState:
       return queue_states_[queue * program_->state_slots + slot];
   }
@@ -173,6 +176,8 @@ std::int64_t PolicyInstance::buffer_field(std::uint32_t buffer, BufferField fiel
       return counts.bytes;
     case BufferField::kPackets:
       return counts.packets;
+    case BufferField::kCurrQueue:
+      return counts.lost_last;
     case BufferField::kState:
       return buffer_states_[buffer * program_->state_slots + slot];
   }
@@ -187,6 +192,8 @@ std::int64_t PolicyInstance::port_field(std::uint32_t port, PortField field, std
       return ports_[port].line_rate;
     case PortField::kIndex:
       return port;
+    case PortField::kCurrQueue:
+      return ports_[port].current;
     case PortField::kState:
       return port_states_[port * program_->state_slots + slot];
   }

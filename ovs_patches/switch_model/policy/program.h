@@ -47,11 +47,25 @@ enum class QueueField : std::uint8_t {
   kIndex,  // within its port, from 0
   kStrict,
   kQuantum,
-  kDelay,  // time on the wire of the bytes that wait
-  kState,  // Load::slot says which
+  kDelay,     // time on the wire of the bytes that wait
+  kArrivals,  // frames of the packet's ingress port, see PolicyQueue::count_above
+  kState,     // Load::slot says which
 };
-enum class BufferField : std::uint8_t { kSize, kCurrSize, kBytes, kPackets, kState };
-enum class PortField : std::uint8_t { kRate, kLineRate, kIndex, kState };
+enum class BufferField : std::uint8_t {
+  kSize,
+  kCurrSize,
+  kBytes,
+  kPackets,
+  kCurrQueue,  // place in PolicyBuffer::queues of the one that lost last; 0 at first
+  kState,
+};
+enum class PortField : std::uint8_t {
+  kRate,
+  kLineRate,
+  kIndex,
+  kCurrQueue,  // index of the queue whose turn it is; without a turn, of the one that sent last; 0 at first
+  kState,
+};
 
 // State variables of each object. The first four are the chapter's.
 enum PolicyStateSlot : std::uint8_t { kSchedState, kAdmState, kWeightAdm, kWeightSched, kFirstDeclaredState };
@@ -135,7 +149,12 @@ using PolicyCases = std::vector<PolicyCase>;
 // In which order the frames of a queue stand, for its service or for its drops; the first is served or
 // dropped.
 struct PolicyOrder {
-  enum class Kind : std::uint8_t { kOldest, kNewest, kKey };
+  enum class Kind : std::uint8_t {
+    kOldest,
+    kNewest,
+    kKey,
+    kRoundRobin
+  };  // the last: of service, over ingress ports
   Kind kind = Kind::kOldest;
   PolicyKey key;  // kKey. Equal keys: the oldest is served first, the newest is dropped first
 };
@@ -150,6 +169,9 @@ struct PolicyQueue {
   bool lossless = false;  // takes one class, which is lossless: its size is no limit, nothing drops from it
   TcMask takes = 0;       // classes that selections can send here
   std::int64_t strict = 0, quantum = 0;
+  // Bytes. Of each ingress port the frames are counted that the queue takes while it holds as much, the frame
+  // itself included; the counts are 0 again when it holds no more than that.
+  std::int64_t count_above = 0;
   PolicyOrder service, drop;
   PolicyCases congestion, post_admission;
 };
@@ -233,6 +255,7 @@ struct PolicyProgram {
   std::vector<PolicySelection> select;              // by egress port: the queue of a frame that arrives
   std::uint32_t state_slots = kFirstDeclaredState;  // of each object
   PolicyTable value, processing, slack;
+  bool counts_arrivals = false;  // some code reads QueueField::kArrivals
   TcMask marks = 0;  // classes of queues whose programs mark: [switch.class.N] ecn is not for them
   PolicyBounds bounds;
 };

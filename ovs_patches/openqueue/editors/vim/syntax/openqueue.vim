@@ -12,10 +12,10 @@ syn keyword openqueueAction drop mark notify release modify upstream
 syn keyword openqueueMaker Queue Buffer Port
 syn keyword openqueueOperator and or not true false chance min max wire
 syn keyword openqueueObject packet now MAX_FRAME PORTS queue buffer port
-syn keyword openqueueField contained admState arrival bytes class currSize delay dscp ecn flow held
+syn keyword openqueueField contained admState arrival arrivals bytes class currQueue currSize delay dscp ecn flow held
 syn keyword openqueueField contained hol in index lineRate out packets processing quantum rate schedState
 syn keyword openqueueField contained size slack strict tx value weightAdm weightSched xoff xon
-syn keyword openqueueProperty contained admPrio congAction congestion cycle dropFirst dropFrom postAdmAct postSchedAct procPrio quantum
+syn keyword openqueueProperty contained admPrio congAction congestion countAbove cycle dropFirst dropFrom postAdmAct postSchedAct procPrio quantum
 syn keyword openqueueProperty contained queuePrio schedPrio strict
 syn keyword openqueueLibrary crr dwrr fifo largest_value longest lqf maxqf minqf newest oldest
 syn keyword openqueueLibrary rfifo rr rsrpt shortest smallest_value sqf srpt strict_priority tailDrop wrr

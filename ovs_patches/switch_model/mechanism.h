@@ -36,6 +36,10 @@
 //                                                  // taken the frame, and will place() it, or has dropped it
 //   PortId choose(PortId in, PortId out, const Packet&);  // watch_arrivals(); the output, or another that is as good
 //   bool has_room(PortId out, Tc, Bytes frame) const;     // one of these takes the frame
+//   void on_placed(PortId in, const Packet&, Time);       // place(): the frame leaves the memory of its ingress port
+//   bool takes(PortId out, Tc, Bytes frame) const;        // false: no room for a frame of a lossless class, though
+//                                                  // its egress_max, which it needs, leaves some
+//   void on_refused(PortId out, Tc, Bytes frame);         // a frame of such a class is dropped for want of room
 //   std::optional<SwitchDropReason> admit(PortId in, PortId out, const Packet&, Time);  // watch_admission()
 //   void on_pauses(PortId egress, PauseState::Change, Time);      // pauses by the peer began or ended
 //   void on_asked(PortId ingress, Tc, Time);       // this switch begins to ask for a pause
@@ -184,6 +188,23 @@ class MechanismSet {
       if constexpr (requires { m.has_room(out, tc, frame); }) found = found || m.has_room(out, tc, frame);
     });
     return found;
+  }
+  void on_placed(PortId in, const Packet& packet, Time now) {
+    each([&](auto& m, std::size_t) {
+      if constexpr (requires { m.on_placed(in, packet, now); }) m.on_placed(in, packet, now);
+    });
+  }
+  bool takes(PortId out, Tc tc, Bytes frame) const {
+    bool room = true;
+    each([&](auto& m, std::size_t) {
+      if constexpr (requires { m.takes(out, tc, frame); }) room = room && m.takes(out, tc, frame);
+    });
+    return room;
+  }
+  void on_refused(PortId out, Tc tc, Bytes frame) {
+    each([&](auto& m, std::size_t) {
+      if constexpr (requires { m.on_refused(out, tc, frame); }) m.on_refused(out, tc, frame);
+    });
   }
   std::optional<SwitchDropReason> admit(PortId in, PortId out, const Packet& packet, Time now) {
     std::optional<SwitchDropReason> reason;

@@ -80,7 +80,7 @@ void SwitchCore::copies_by_policy(PortId in, std::span<const PortId> outs, Packe
   std::optional<TraceRecord> last;       // of those that were stored
   for (std::size_t i = 0; i < outs.size(); ++i) {
     if (lossless(tc) && !egress_takes(outs[i], tc, frame)) {
-      note_drop(outs[i], in, *packet, SwitchDropReason::kEgressMax, now);
+      note_drop(outs[i], in, *packet, full_reason(outs[i], tc, frame), now);
       if (i + 1 == outs.size()) release_frame(*packet);
       continue;
     }

@@ -91,7 +91,7 @@ struct SwitchCore {
   Bytes beyond_port_buffer(PortId out, Bytes frame) const;
   bool displace(PortId out, Tc tc, Bytes bytes, Time now);
   void push_out(PortId out, Tc tc, SwitchDropReason reason, Time now);
-  SwitchDropReason full_reason(PortId out, Tc tc, Bytes frame) const;
+  SwitchDropReason full_reason(PortId out, Tc tc, Bytes frame);
   void receive_full(PortId in, PortId out, PacketRef&& packet, Time now);
   void receive_copies(PortId in, std::span<const PortId> outs, PacketRef packet, bool charged, Time now);
   PacketRef copy_of(const Packet& packet);

@@ -23,7 +23,9 @@ void SwitchCore::mark(PortId out, PortId in, Packet& packet, Bytes queue, Time n
 }
 
 bool SwitchCore::limited_takes(PortId out, Tc tc, Bytes frame) const {
-  if (lossless(tc)) return queues.bytes(out, tc) + frame <= config.classes[tc.value].egress_max;
+  if (lossless(tc))
+    return queues.bytes(out, tc) + frame <= config.classes[tc.value].egress_max &&
+           mechanisms.takes(out, tc, frame);
   return buffer.egress_takes(queues.bytes(out, tc), frame) && beyond_port_buffer(out, frame) == 0_B;
 }
 
@@ -37,8 +39,12 @@ Bytes SwitchCore::beyond_port_buffer(PortId out, Bytes frame) const {
   return std::max(0_B, held - config.port_buffer);
 }
 
-SwitchDropReason SwitchCore::full_reason(PortId out, Tc tc, Bytes frame) const {
-  if (lossless(tc)) return SwitchDropReason::kEgressMax;
+// Of a frame that is dropped.
+SwitchDropReason SwitchCore::full_reason(PortId out, Tc tc, Bytes frame) {
+  if (lossless(tc)) {
+    mechanisms.on_refused(out, tc, frame);
+    return SwitchDropReason::kEgressMax;
+  }
   return beyond_port_buffer(out, frame) > 0_B ? SwitchDropReason::kPortBuffer
                                               : SwitchDropReason::kEgressLimit;
 }
@@ -152,6 +158,7 @@ void SwitchCore::intercept(PortId in, std::span<const PortId> outs, PacketRef&& 
 void SwitchCore::place(PortId in, std::span<const PortId> outs, PacketRef packet, Time now) {
   const Tc tc = packet->tc;
   const Bytes frame = packet->frame();
+  mechanisms.on_placed(in, *packet, now);
   if (lossless(tc)) give_back(in, tc, frame, kNoShare, now);
   if (outs.size() > 1 && !lossless(tc)) return store_apart(in, outs, std::move(packet), now);
   if (outs.size() > 1) return receive_copies(in, outs, std::move(packet), false, now);
@@ -160,7 +167,7 @@ void SwitchCore::place(PortId in, std::span<const PortId> outs, PacketRef packet
     return drop(out, in, *packet, *reason, now);
   if (!lossless(tc)) return store_apart(in, {&out, 1}, std::move(packet), now);
   if (policy) return copies_by_policy(in, {&out, 1}, std::move(packet), kGivenBack, now);
-  if (!egress_takes(out, tc, frame)) return drop(out, in, *packet, SwitchDropReason::kEgressMax, now);
+  if (!egress_takes(out, tc, frame)) return drop(out, in, *packet, full_reason(out, tc, frame), now);
   note_delivered(in, out, *packet, now);
   enqueue(in, out, std::move(packet), kGivenBack, now);
 }

@@ -23,7 +23,8 @@ Books frames_of(const Switch& model, Time now) {
     books.out += c.tx_frames;
     books.dropped += c.drops;
     EXPECT_EQ(c.drops, c.drops_egress_limit + c.drops_input_buffer + c.drops_headroom + c.drops_oversize +
-                           c.drops_no_route + c.drops_no_copy + c.drops_egress_max + c.drops_watchdog);
+                           c.drops_no_route + c.drops_no_copy + c.drops_egress_max + c.drops_watchdog +
+                           c.drops_mechanism);
   }
   return books;
 }
@@ -155,9 +156,61 @@ TEST(SwitchRandomCapfcTest, InvariantsHoldAfterEveryEvent) {
   }
 }
 
+// After every event: what a side of a shared memory says that queues hold is what they hold, the pool is the
+// sum of what goes beyond their own, and no limit is exceeded.
+TEST(SwitchRandomSharedMemoryTest, InvariantsHoldAfterEveryEvent) {
+  for (const std::string name : {"pipeline_shared", "pipeline_shared_skip"}) {
+    CountingOwner owner;
+    const SwitchConfig config = random_config(name);
+    const SharedMemoryParams& limits = config.mechanisms.of<SharedMemoryMechanism>();
+    Bench bench(config, std::vector<PortConfig>(kPortCount), &owner);
+    feed(bench, owner, 13, 60_us);
+    const Switch& model = bench.node.model();
+    const SharedMemoryMechanism& memory = *model.mechanism<SharedMemoryMechanism>();
+    Bytes most_used;
+    for (Time next = bench.node.next_event(); !next.is_never(); next = bench.node.next_event()) {
+      bench.node.run_until(next + 1_ps, [&](PortId, PacketRef packet, Time, Time) {
+        if (packet->frame_slot != kNoFrame) owner.release(packet->frame_slot);
+      });
+      for (const SharedMemory* side : {&memory.ingress(), &memory.egress()}) {
+        Bytes pool;
+        for (int p = 0; p < kPortCount; ++p) {
+          Bytes of_port;
+          for (int c : {2, 3}) {
+            const Bytes held = side->held(port(p), tc(c));
+            ASSERT_EQ(held, side == &memory.ingress() ? model.ingress_bytes(port(p), tc(c))
+                                                      : model.queue_bytes(port(p), tc(c)))
+                << to_string(next);
+            ASSERT_LE(held, limits.most_of_queue());
+            of_port += std::max(0_B, held - limits.dedicated);
+          }
+          ASSERT_EQ(of_port, side->of_port(port(p)));
+          ASSERT_LE(of_port, limits.port);
+          pool += of_port;
+        }
+        ASSERT_EQ(pool, side->pool_used());
+        ASSERT_LE(pool, limits.pool);
+        most_used = std::max(most_used, pool);
+      }
+    }
+    EXPECT_GT(most_used, limits.pool - 2_KB) << "the pool is meant to run out";
+    std::uint64_t refused = 0, dropped = 0;
+    for (int p = 0; p < kPortCount; ++p) {
+      for (const std::uint64_t n : memory.counters(port(p)).ingress) refused += n;
+      for (const std::uint64_t n : memory.counters(port(p)).egress) refused += n;
+      dropped += bench.counters(p).drops_mechanism + bench.counters(p).drops_egress_max;
+    }
+    EXPECT_GT(refused, 100u);
+    EXPECT_EQ(refused, dropped) << "each drop has its limit";
+    EXPECT_EQ(memory.egress().pool_used(), 0_B) << "nothing is left at the end";
+    EXPECT_EQ(memory.ingress().pool_used(), 0_B);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Switches, SwitchRandomTest,
                          ::testing::Values("plain", "voq", "pool", "lossy", "input_buffered", "capfc",
-                                           "capfc_letter", "pipeline_drop", "pipeline_stop", "pipeline_skip"),
+                                           "capfc_letter", "pipeline_drop", "pipeline_stop", "pipeline_skip",
+                                           "pipeline_shared", "pipeline_shared_skip"),
                          [](const auto& each) { return std::string(each.param); });
 
 }  // namespace

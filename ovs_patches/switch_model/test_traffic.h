@@ -10,6 +10,7 @@
 #include "ovs_patches/switch_model/mechanisms/escape.h"
 #include "ovs_patches/switch_model/mechanisms/mechanisms.h"
 #include "ovs_patches/switch_model/mechanisms/pipeline.h"
+#include "ovs_patches/switch_model/mechanisms/shared_memory.h"
 #include "ovs_patches/switch_model/test_support.h"
 
 namespace rocelab::switch_test {
@@ -98,11 +99,13 @@ inline SwitchConfig random_config(const std::string& name) {
     params.enabled = true;
     params.service = 40_ns;
     params.latency = 300_ns;
-    params.full = name == "pipeline_stop"   ? PipelineFull::kStop
-                  : name == "pipeline_skip" ? PipelineFull::kSkipPort
-                                            : PipelineFull::kDrop;
+    params.full = name == "pipeline_stop"                  ? PipelineFull::kStop
+                  : name.find("skip") != std::string::npos ? PipelineFull::kSkipPort
+                                                           : PipelineFull::kDrop;
     config.classes[2].egress_max = config.classes[3].egress_max = 14_KB;
     config.mechanisms.of<PipelineMechanism>() = params;
+    if (name.starts_with("pipeline_shared"))
+      config.mechanisms.of<SharedMemoryMechanism>() = {true, 2_KB, 26_KB, 12_KB, 14_KB};
   }
   if (name == "input_buffered") {
     config.input_buffered = true;

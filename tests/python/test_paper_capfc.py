@@ -9,7 +9,7 @@ import pytest
 from first_seed import measured
 from rocelab.paper import harness
 from rocelab.papers import capfc
-from rocelab.papers.capfc import CASES, GRID, PAPER
+from rocelab.papers.capfc import CASES, PAPER, RUNS
 from rocelab.scenario import read_scenario
 
 FOLDER = harness.SCENARIOS / "capfc"
@@ -33,7 +33,7 @@ def test_table_three_and_its_quotients_are_the_papers() -> None:
         assert float(row["number"]) == pytest.approx(quotient, abs=6e-4)
 
 
-@pytest.mark.parametrize("name", GRID)
+@pytest.mark.parametrize("name", RUNS)
 def test_scenarios_have_the_cases_and_differ_as_table_one_says(name: str) -> None:
     labels = {
         s["label"]: dict(s["parameters"]) for s in read_scenario(FOLDER / f"{name}.toml").native.settings

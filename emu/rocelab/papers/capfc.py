@@ -10,6 +10,7 @@ from rocelab.paper.tables import Table, of_values, plain
 FILE = NUMBERS / "capfc.csv"
 FOLDER = SCENARIOS / "capfc"
 GRID = tuple(f"scenario{n}" for n in range(1, 7))
+RUNS = (*GRID, "shared")  # figures 8 and 9
 OURS = ("rdma", "stale", "victim", "wstop")
 CAPFC, PFC = ("max", "cal"), ("wdrop", "wstop")
 CASES = (*CAPFC, "max-letter", "cal-letter", *PFC)
@@ -17,7 +18,7 @@ GROUPS = ("query", "short", "long")
 NAMES = {"long_tail": "longest FCT of long flows", "long_ratio": "the same, CaPFC's / PFC's"}
 _RATIO = Rule("within 20 %", lambda ours, paper: abs(ours / paper - 1) <= 0.2)
 # A query is 40 x 16 KB to one link of 1 Gb/s: its frames on the wire, 15 of 1,114 bytes and one with 640 bytes of payload from each; 32 KB: 31 and one of 256.
-_FLOOR_MS = {name: 40 * (15 * 1114 + 640 + 90) * 8e-6 for name in GRID} | {
+_FLOOR_MS = {name: 40 * (15 * 1114 + 640 + 90) * 8e-6 for name in RUNS} | {
     "scenario3": 40 * (31 * 1114 + 256 + 90) * 8e-6
 }
 _NOTE = """Table III of the paper and ours, the longest FCT of a run (mean over seeds); its quotients, which depend less on what the paper leaves open (units of the rates, RTO, duration), hold
@@ -77,18 +78,7 @@ def _figure_8(results: Results, name: str) -> list[Claim]:
         for group in ("query", "short")
         for over in PFC
     ]
-    floor = _FLOOR_MS[name]
-    tails = {case: tail(results, name, case, "query") for case in CASES}
-    found.append(
-        each(
-            name,
-            "no query is faster than its bytes on its receiver's link",
-            f"at least {floor:.2f} ms",
-            tails,
-            lambda ms: ms >= floor,
-            source="arithmetic",
-        )
-    )
+    found.append(_floor(results, name))
     pauses = {"wdrop": results.mean(name, label("wdrop"), "pfc_pause_frames")}
     if name != "scenario6":
         found.append(
@@ -102,6 +92,47 @@ def _figure_8(results: Results, name: str) -> list[Claim]:
             )
         )
     return found
+
+
+def _figure_9(results: Results, name: str) -> list[Claim]:
+    """Shared memory."""
+    figure = "IV-C7, figure 9"
+    paper = {
+        ("query", "wdrop"): "well above",
+        ("query", "wstop"): "well above",
+        ("short", "wdrop"): "2",
+    }
+    found = [
+        each(
+            name,
+            f"{group}: the tail is longer with PFC_{over} than with CaPFC",
+            "ratio > 1",
+            leads(results, name, group, over),
+            lambda ratio: ratio > 1,
+            source=figure,
+            paper=said,
+        )
+        for (group, over), said in paper.items()
+    ]
+    ratio = results.ratio(name, label("max"), label("cal"), "max_fct_s", "query")
+    text = "query: the tail is longer with Stop-Max than with Stop-Calibrate"
+    found.append(
+        each(name, text, "ratio > 1", {"max / cal": ratio}, lambda r: r > 1, source=figure, paper="3")
+    )
+    return [*found, _floor(results, name)]
+
+
+def _floor(results: Results, name: str) -> Claim:
+    floor = _FLOOR_MS[name]
+    tails = {case: tail(results, name, case, "query") for case in CASES}
+    return each(
+        name,
+        "no query is faster than its bytes on its receiver's link",
+        f"at least {floor:.2f} ms",
+        tails,
+        lambda ms: ms >= floor,
+        source="arithmetic",
+    )
 
 
 def _slower(results: Results) -> list[Claim]:
@@ -186,7 +217,8 @@ def claims(results: Results) -> list[Claim]:
         {"long_ratio": _RATIO},
     )
     for name in results.points:
-        found += _figure_8(results, name) if name in GRID else _ours(results, name)
+        figure = _figure_8 if name in GRID else _figure_9 if name in RUNS else _ours
+        found += figure(results, name)
     if "scenario1" in results.points and "scenario6" in results.points:
         found += _slower(results)
     return sorted(found, key=lambda c: list(results.points).index(c.experiment))
@@ -194,7 +226,7 @@ def claims(results: Results) -> list[Claim]:
 
 _METRICS = {
     "declared_drops": "lost beyond MAX",
-    "lossless_drops": "other losses",
+    "drops": "lost",
     "pfc_pause_frames": "XOFF",
     "timeouts": "timeouts",
     "ecn_marks": "marks",
@@ -204,7 +236,7 @@ _METRICS = {
 def tables(results: Results) -> list[Table]:
     found = []
     for name in results.points:
-        if name not in GRID:
+        if name not in RUNS:
             found.append(of_values(f"{name}: what happened", results.values(name), name))
             continue
         rows: dict[str, dict[str, float]] = {}
@@ -223,7 +255,7 @@ PAPER = Paper(
     title="CaPFC (S. N. Avci, Z. Li, F. Liu, IFIP Networking 2016)",
     note=_NOTE,
     experiments=tuple(
-        Experiment(name, FOLDER / f"{name}.toml", fast=_FAST, fast_seeds=(1, 2, 3)) for name in GRID
+        Experiment(name, FOLDER / f"{name}.toml", fast=_FAST, fast_seeds=(1, 2, 3)) for name in RUNS
     )
     + tuple(
         Experiment(name, FOLDER / f"{name}.toml", "rocelab.paper.capfc_measures:measure") for name in OURS

@@ -12,6 +12,7 @@
 #include "ovs_patches/switch_model/mechanisms/pipeline.h"
 #include "ovs_patches/switch_model/mechanisms/qcn.h"
 #include "ovs_patches/switch_model/mechanisms/rocc.h"
+#include "ovs_patches/switch_model/mechanisms/shared_memory.h"
 #include "ovs_patches/switch_model/mechanisms/slack.h"
 #include "ovs_patches/switch_model/mechanisms/telemetry.h"
 #include "ovs_patches/switch_model/mechanisms/watchdog.h"
@@ -29,6 +30,7 @@ using Mechanisms = MechanismTypes<  //
     TelemetryMechanism,             //
     SlackMechanism,                 //
     CodelMechanism,                 //
+    SharedMemoryMechanism,          // ahead of the pipeline, which takes frames
     PipelineMechanism,              //
     LoadBalanceMechanism            //
     >;

@@ -6,6 +6,7 @@
 #include "base/nearest.h"
 #include "emu/runner/readers.h"
 #include "emu/runner/schema_reader.h"
+#include "irn_provider/cc/cc_limiter.h"
 #include "irn_provider/cc/rocc_rp.h"
 
 namespace rocelab {
@@ -54,6 +55,9 @@ void read_rtt_segment(ConfigSection& section, CcConfig& config) {
     const std::string name(name_of(config));
     section.fail_at("rtt_segment", "differs from " + name + ".segment, of which " + name + " takes RTTs");
   }
+  if (config.rtt_segment > 0_B && shares_limiter(config))
+    section.fail_at("rtt_segment",
+                    "is of queue pairs with a limiter of their own: not with flow = \"hosts\"");
   if (config.rtt_segment > 1000_MB) section.fail_at("rtt_segment", "is more than 1000MB");
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "irn_provider/cc/algorithms.h"
+#include "irn_provider/cc/cc_limiter.h"
 
 namespace rocelab {
 namespace {
@@ -84,6 +85,16 @@ constexpr std::array<CcAlgorithm, sizeof...(A)> table_of(TypeList<A...> /*list*/
 
 constexpr auto kTable = table_of(Algorithms{});
 
+template <class... A>
+bool has_shared_limiter(const CcConfig& config, TypeList<A...> /*list*/) {
+  const auto shares = [&]<class One>(std::type_identity<One>) {
+    if constexpr (requires(typename One::Params p) { p.limiter; })
+      if (const typename One::Params* params = config.get<One>()) return params->limiter == CcLimiter::kHosts;
+    return false;
+  };
+  return (shares(std::type_identity<A>()) || ...);
+}
+
 constexpr bool tags_differ() {
   for (std::size_t i = 0; i < kTable.size(); ++i) {
     if (cc_tag(kTable[i].name) == 0) return false;
@@ -127,6 +138,8 @@ Duration CcConfig::cnp_interval() const {
   const CcAlgorithm* algorithm = algorithm_of(*this);
   return algorithm == nullptr ? Duration{} : algorithm->cnp_interval(*this);
 }
+
+bool shares_limiter(const CcConfig& config) { return has_shared_limiter(config, Algorithms{}); }
 
 Bytes CcConfig::timed_segment() const {
   const Bytes segment = burst().segment;

@@ -16,7 +16,7 @@ constexpr CcPresetOf<P4qcnRpParams> kPresets[] = {
      "ours: Zhu et al., SIGCOMM 2015, section 5, 40 Gb/s",
      {.byte_counter = 10_MB, .rate_ai = 40_Mbps, .timer = 55_us, .min_rate = 40_Mbps}}};
 
-constexpr auto kFields = fields(
+constexpr auto kLaw = fields(
     field<&P4qcnRpParams::beta>("beta", "a feedback packet takes `beta` / 2 of the rate").within(0.01, 1),
     field<&P4qcnRpParams::byte_counter>("byte_counter", "bytes of a cycle, which raises the rate").positive(),
     field<&P4qcnRpParams::fast_recovery>("fast_recovery",
@@ -25,8 +25,12 @@ constexpr auto kFields = fields(
     field<&P4qcnRpParams::rate_ai>("rate_ai", "R_AI: step of the target in each later cycle"),
     field<&P4qcnRpParams::timer>("timer", "ours: so much time makes a cycle, too").positive().or_word("off"),
     field<&P4qcnRpParams::min_rate>("min_rate", "ours: floor").positive().or_word("none"));
+constexpr auto kFields =
+    fields(kLaw, choice<&P4qcnRpParams::limiter>("flow", kLimiterNames,
+                                                 "what has a rate: a queue pair, or all of a NIC to one host "
+                                                 "together; `switch.p4qcn.flow` is the switches' part"));
 constexpr auto kFieldsOfThree =
-    fields(kFields, field<&P4qcnRpParams::cnp_interval>("cnp_interval", "least time between CNPs of a flow"));
+    fields(kLaw, field<&P4qcnRpParams::cnp_interval>("cnp_interval", "least time between CNPs of a flow"));
 
 constexpr double kLeast = 1;  // bit/s: below it there is no rate
 

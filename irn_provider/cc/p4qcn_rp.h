@@ -12,20 +12,22 @@
 #include <string_view>
 
 #include "base/schema.h"
+#include "irn_provider/cc/cc_limiter.h"
 #include "irn_provider/cc/cc_needs.h"
 #include "irn_provider/cc/congestion_control.h"
 #include "irn_provider/cc/rate_stages.h"
 
 namespace rocelab {
 
-struct P4qcnRpParams {              // the paper's, section 4; it does not give the byte counter
-  double beta = 1;                  // an FBP takes beta / 2 of the rate
-  Bytes byte_counter = 150_KB;      // of a cycle; QCN's
-  std::uint32_t fast_recovery = 5;  // N: cycles that only halve the way back
-  Rate rate_ai = 5_Mbps;            // R_AI: step of the target in each later cycle
-  Duration timer{};                 // ours: so much time makes a cycle, too; 0: none
-  Rate min_rate{};                  // ours: floor; 0: none
-  Duration cnp_interval = 50_us;    // three points: the notification point's N
+struct P4qcnRpParams {                         // the paper's, section 4; it does not give the byte counter
+  double beta = 1;                             // an FBP takes beta / 2 of the rate
+  Bytes byte_counter = 150_KB;                 // of a cycle; QCN's
+  std::uint32_t fast_recovery = 5;             // N: cycles that only halve the way back
+  Rate rate_ai = 5_Mbps;                       // R_AI: step of the target in each later cycle
+  Duration timer{};                            // ours: so much time makes a cycle, too; 0: none
+  Rate min_rate{};                             // ours: floor; 0: none
+  Duration cnp_interval = 50_us;               // three points: the notification point's N
+  CcLimiter limiter = CcLimiter::kConnection;  // the paper's flows are pairs of hosts; three points: as here
 };
 
 class P4qcnRp final : public CongestionControl {

@@ -29,6 +29,9 @@ constexpr auto kFields = fields(
     field<&QcnRpParams::min_rate>("min_rate", "rpgMinRate: floor").positive(),
     field<&QcnRpParams::jitter>("jitter", "share of `byte_counter` and `timer` by which each stage differs")
         .within(0, 0.99),
+    choice<&QcnRpParams::limiter>(
+        "flow", kLimiterNames,
+        "what has a limiter: a queue pair, or all of a NIC to one host together (rpppMaxRps)"),
     field<&QcnRpParams::scale_from>("scale_from",
                                     "bytes and rates are those of such a link, and grow with the NIC's")
         .positive()

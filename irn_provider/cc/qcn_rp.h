@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "base/schema.h"
+#include "irn_provider/cc/cc_limiter.h"
 #include "irn_provider/cc/cc_needs.h"
 #include "irn_provider/cc/congestion_control.h"
 #include "irn_provider/cc/rate_stages.h"
@@ -25,6 +26,7 @@ struct QcnRpParams {                // for links of 10 Gb/s
   Rate rate_hai = 50_Mbps;          // rpgHaiRate: in hyper increase, times the number of its stages
   Rate min_rate = 10_Mbps;          // rpgMinRate
   double jitter = 0.15;             // byte_counter and timer are drawn from within this share of them
+  CcLimiter limiter = CcLimiter::kConnection;
   Rate scale_from{};  // bytes and rates are those of such a link, and grow with it; 0: they do not
 };
 

@@ -8,6 +8,7 @@
 
 #include "base/wire/controls.h"
 #include "base/wire/multicast.h"
+#include "irn_provider/cc/cc_limiter.h"
 #include "irn_provider/nic/between_switches.h"
 #include "irn_provider/nic/nic_impl.h"
 
@@ -31,6 +32,7 @@ Nic::Impl::Impl(const NicConfig& configuration, Qpn first, PacketPool& packets, 
       class_turns(configuration.strict_classes != kAllClasses ? &own_turns : nullptr),
       slacks(configuration.slack),
       edge(configuration.slack.edge, configuration.slack.beyond),
+      shares_limiters(shares_limiter(configuration.cc)),
       pds(kMaxPds),
       xrcds(kMaxXrcds),
       cqs(configuration.max_cqs),
@@ -176,10 +178,27 @@ void Nic::expect_link_changes(std::vector<LinkChange> changes, Time now) {
 void Nic::on_timeout(Time now) {
   impl_->pause.on_timeout(now);
   impl_->link.on_timeout(now);
+  if (impl_->shares_limiters) [[unlikely]]
+    return impl_->wake_in_turn(now);
   while (impl_->timers.next() <= now) {
     QueuePair& qp = *impl_->qps[impl_->timers.pop()];
     qp.on_timeout(now);
     impl_->touch(qp, now);
+  }
+}
+
+// QPs that share a limiter are woken together, and the first one sends: whose last data packet was the
+// longest ago; of those that have sent none, the smallest number.
+void Nic::Impl::wake_in_turn(Time now) {
+  last_turns.resize(qps.size());
+  while (timers.next() <= now) {
+    waking.clear();
+    while (timers.next() <= now) waking.push_back(timers.pop());
+    std::ranges::sort(waking, {}, [&](std::uint32_t slot) { return std::pair(last_turns[slot], slot); });
+    for (const std::uint32_t slot : waking) {
+      qps[slot]->on_timeout(now);
+      touch(*qps[slot], now);
+    }
   }
 }
 
@@ -325,7 +344,12 @@ void Nic::Impl::note_slack(const Packet& packet, Time now) {
 // Whether the data for which the QP was listed may leave now.
 bool Nic::Impl::still_sends(QueuePair& qp, const QpScheduler::Turn& turn, Time now) {
   if (!qp.has_data(now)) return false;
-  return !qp.data_class_varies() || qp.next_class(now) == scheduler.class_of(turn.slot, turn.kind);
+  if (qp.data_class_varies() && qp.next_class(now) != scheduler.class_of(turn.slot, turn.kind)) return false;
+  if (shares_limiters) {
+    last_turns.resize(qps.size());
+    last_turns[turn.slot] = counters.tx_packets + 1;
+  }
+  return true;
 }
 
 bool Nic::gather(const Packet& packet, std::span<std::byte> out) const {

@@ -43,6 +43,7 @@ struct Nic::Impl {
   }
   // After anything happened to a QP: whether it can send, and when it must be woken.
   void touch(QueuePair& qp, Time now);
+  void wake_in_turn(Time now);
 
   NicDropReason check(const Packet& packet, const OpcodeInfo& info, QueuePair*& qp);
   void drop(const Packet& packet, NicDropReason reason, Time now);
@@ -88,6 +89,10 @@ struct Nic::Impl {
   EdgeAqm edge;
   ReplayPort* replay = nullptr;
   TimerHeap timers;
+  const bool shares_limiters;  // of the config
+  std::vector<std::uint64_t>
+      last_turns;                     // by slot, where they are shared: tx_packets at its last data packet
+  std::vector<std::uint32_t> waking;  // slots
   std::map<GroupAddress, std::vector<std::uint32_t>>
       groups;  // slots of the members, in the order in which they joined
 

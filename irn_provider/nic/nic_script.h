@@ -96,12 +96,13 @@ class NicScript {
   }
 
   static void use_feedback(CcConfig& cc, std::uint8_t choice) {
+    const CcLimiter limiter = (choice & 16) != 0 ? CcLimiter::kHosts : CcLimiter::kConnection;
     if ((choice & 128) == 0)
       cc.use<RoccRp>();
     else if ((choice & 2) == 0)
-      cc.use<P4qcnRp>();
+      cc.use<P4qcnRp>().limiter = limiter;
     else
-      cc.use<QcnRp>();
+      cc.use<QcnRp>().limiter = limiter;
   }
   static NicConfig make_config(std::uint8_t choice) {
     NicConfig config;

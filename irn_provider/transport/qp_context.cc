@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "base/wire/roce_packet.h"
 #include "base/wire/shim_slack.h"
+#include "irn_provider/cc/cc_limiter.h"
 
 namespace rocelab {
 namespace {
@@ -45,20 +46,32 @@ void QpContext::connect(Time now) {
   const bool plain = init.type == QpType::kRc && mark_of(attr.path).dscp == nic.config.roce_dscp;
   level_marks_ = plain ? nic.config.rc3.levels : std::uint8_t{0};
   follow_path();
+  if (nic.config.cc.in_use() && controlled()) take_limiter(now);
+}
+
+// A new one, or that which other QPs to the host have: of a shared one the first QP sets MTU and start.
+void QpContext::take_limiter(Time now) {
   const NicConfig& config = nic.config;
-  if (!config.cc.in_use() || !controlled()) return;
+  const bool shared = shares_limiter(config.cc);
+  const std::uint32_t host = attr.path.dst_node.value;
+  cc.reset();
+  if (shared && (cc = nic.limiters[host].lock())) return;
   CcConfig own = config.cc;
   if (!reliable()) own.rtt_segment = {};  // of what nobody acknowledges there are no RTTs
-  cc = std::make_unique<CcFlow>(own,
+  cc = std::make_shared<CcFlow>(own,
                                 CcContext{config.link_rate, attr.path_mtu, irn() ? config.irn.bdp_cap : 0});
-  cc->seed(nic.rng.fork(std::to_string(qpn.value)));
+  cc->seed(shared ? nic.rng.fork("hosts").fork(std::to_string(host))
+                  : nic.rng.fork(std::to_string(qpn.value)));
   cc->start(now);
+  if (shared) nic.limiters[host] = cc;
 }
 
 // What was learned belongs to the path that was.
 void QpContext::path_changed(Time now) {
   follow_path();
-  if (cc) cc->start(now);
+  if (!cc) return;
+  if (shares_limiter(nic.config.cc)) return take_limiter(now);
+  cc->start(now);
 }
 
 void QpContext::begin(Packet& packet, Operation operation, UnwrappedPsn psn) const {

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <unordered_map>
 #include <utility>
 
 #include "base/packet.h"
@@ -42,7 +43,8 @@ struct NicServices {
   TraceSink& trace;
   std::uint64_t& completions;  // CQEs made, over all CQs
   AsyncEvents& events;
-  Rng rng{0};  // a QP's own stream is forked by its number
+  Rng rng{0};  // a QP's own stream is forked by its number, a shared limiter's by its host's
+  std::unordered_map<std::uint32_t, std::weak_ptr<CcFlow>> limiters = {};  // shared ones, by host; looked up
 };
 
 enum class RetransmitCause : std::uint8_t { kNak = 0, kTimeout = 1 };  // TraceRecord.mark of kRetransmit
@@ -66,7 +68,7 @@ class QpContext {
   CompletionQueue* const send_cq;
   CompletionQueue* recv_cq;    // XRC target: of the SRQ that the message in hand names
   QpAttr attr;                 // attr.state is the current state
-  std::unique_ptr<CcFlow> cc;  // congestion control; null: none
+  std::shared_ptr<CcFlow> cc;  // congestion control, which QPs may share; null: none
 
   TransportClass transport() const { return transport_; }  // of all its packets
   void use_transport_of(TransportMode mode) { transport_ = transport_of(init.type, mode); }
@@ -159,6 +161,7 @@ class QpContext {
   Mark mark_of(const PathAddress& path) const { return mark_of(nic.config.dscp_of(path.traffic_class)); }
   Mark level_mark(unsigned level) const { return mark_of(nic.config.rc3.dscp[level]); }
   void follow_path();
+  void take_limiter(Time now);
   void finish(Packet& packet, std::uint32_t payload_length, std::uint32_t overhead) const;
 
   TransportClass transport_;

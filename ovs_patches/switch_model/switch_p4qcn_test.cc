@@ -52,6 +52,21 @@ TEST(SwitchP4qcnTest, WithinTheGapAFlowIsToldOnce) {
   EXPECT_GT(b.counter(FbpBench::kSink, "p4qcn_within_gap"), 10u);
 }
 
+// Two queue pairs of each of two hosts: the paper's flows are pairs of addresses.
+TEST(SwitchP4qcnTest, TheGapMayBeThatOfTwoHosts) {
+  for (const P4qcnFlow flow : {P4qcnFlow::kConnection, P4qcnFlow::kHosts}) {
+    FbpBench b(config_of({.gap = 1_ms, .flow = flow}));
+    for (int i = 0; i < 40; ++i)
+      for (const int in : {0, 1}) {
+        PacketRef packet = b.frame(in);
+        packet->roce.dest = Qpn{static_cast<std::uint32_t>(100 + i % 2)};
+        b.arrive(std::move(packet), in, at(FbpBench::gap() * (i + 1)));
+      }
+    b.run_until(at(1_ms));
+    EXPECT_EQ(b.sent.size(), flow == P4qcnFlow::kHosts ? 2u : 4u);
+  }
+}
+
 TEST(SwitchP4qcnTest, FlowsThatAreForgottenTooEarlyAreCounted) {
   FbpBench b(config_of({.gap = 1_ms, .flows = 1}));
   b.stream(0, 40, at(0_us));

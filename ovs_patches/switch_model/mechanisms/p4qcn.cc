@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::string_view kCounts[] = {"frames", "bytes"};
 constexpr std::string_view kDepths[] = {"queue", "port"};
+constexpr std::string_view kFlows[] = {"connection", "hosts"};
 constexpr std::string_view kSizes[] = {"headers", "frame"};
 
 constexpr auto kFields = fields(
@@ -35,6 +36,7 @@ constexpr auto kFields = fields(
         "N: a flow has feedback at most once in it; `0s`: with every frame. With `p4qcn3`: `cnp_interval`")
         .at_least(Duration{}),
     field<&P4qcnParams::flows>("flows", "flows that a queue remembers for `gap`").within(1, 1'000'000),
+    choice<&P4qcnParams::flow>("flow", kFlows, "what `gap` is of: a queue pair's frames, or all between two hosts"),
     choice<&P4qcnParams::depth>("depth", kDepths,
                                 "what a frame finds: its queue's length, or that of all queues of the port"),
     choice<&P4qcnParams::feedback_size>(
@@ -121,7 +123,9 @@ void P4qcnMechanism::on_enqueue(PortId out, PortId in, Packet& packet, Time now)
   }
   Counters& counters = ports_[out.value].counters;
   const std::uint64_t evicted = cp.evicted();
-  switch (cp.on_frame(found, flow_of(packet, in).key(), now)) {
+  const std::uint64_t all = flow_of(packet, in).key();
+  const std::uint64_t flow = params_.flow == P4qcnFlow::kHosts ? all & kHostsOfFlow : all;
+  switch (cp.on_frame(found, flow, now)) {
     case P4qcnVerdict::kNone:
       return;
     case P4qcnVerdict::kWithinGap:

@@ -22,6 +22,7 @@ namespace rocelab {
 
 enum class P4qcnCount : std::uint8_t { kFrames, kBytes };
 enum class P4qcnDepth : std::uint8_t { kQueue, kPort };
+enum class P4qcnFlow : std::uint8_t { kConnection, kHosts };
 enum class P4qcnSize : std::uint8_t { kHeaders, kFrame };
 
 struct P4qcnParams {  // preset "paper": Geng et al., section 4
@@ -33,6 +34,7 @@ struct P4qcnParams {  // preset "paper": Geng et al., section 4
   double p_max = 1;
   Duration gap = 50_us;
   std::uint32_t flows = 4096;
+  P4qcnFlow flow = P4qcnFlow::kConnection;  // of `gap`
   P4qcnDepth depth = P4qcnDepth::kQueue;
   P4qcnSize feedback_size = P4qcnSize::kHeaders;
   std::uint8_t dscp = 48;

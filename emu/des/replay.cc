@@ -2,6 +2,7 @@
 
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "base/slack.h"
 
@@ -45,8 +46,7 @@ Slack Replay::departs(std::uint32_t host, const Packet& packet, Time now) {
     return {Slack::kMost, Slack::kMost, 0};
   }
   Times& times = stream.packets[index];
-  moved_ += times.in != now || times.again;
-  times.again = true;
+  moved_ += std::exchange(times.in, Time::never()) != now;
   return {times.out.ps(), (times.out - now - least(host, packet)).ps(), 0};
 }
 
@@ -66,8 +66,10 @@ void Replay::arrives(const Packet& packet, Time now) {
 
 void Replay::begin_replay() {
   std::uint64_t lost = 0;
-  for (const auto& [key, stream] : streams_)
+  for (auto& [key, stream] : streams_) {
     for (const Times& times : stream.packets) lost += times.out.is_never();
+    stream.packets.shrink_to_fit();
+  }
   if (lost > 0)
     throw std::runtime_error(
         "of the run that is to be replayed, " + original_.label + ", " + std::to_string(lost) + " of " +

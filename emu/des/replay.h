@@ -38,8 +38,8 @@ class Replay {
     std::uint32_t host;
   };
   struct Times {
-    Time in, out = Time::never();
-    bool again = false;  // it has left in the replay
+    Time in;  // never: it has left in the replay
+    Time out = Time::never();
   };
   // The packets of one queue pair, by PSN from its first on.
   struct Stream {

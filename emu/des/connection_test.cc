@@ -146,6 +146,22 @@ TEST(ConnectionTest, QueuePairsMayBeCreatedForAFlowAndDestroyedBehindItsEnd) {
     }
 }
 
+// Nothing is sent again over UC and UD: both ends destroy theirs with the last message.
+TEST(ConnectionTest, WithoutAcknowledgementsASinkDestroysItsQueuePairsAtOnce) {
+  for (const char* service : {"uc", "ud"}) {
+    std::vector<Override> overrides = all_of("send");
+    overrides.push_back({"workload.w.service", service});
+    const Result ahead = run_of("ahead", "roce", overrides), made = run_of("per-flow", "roce", overrides);
+    ASSERT_TRUE(made.complete) << service;
+    for (std::size_t flow = 0; flow < 4; ++flow) {
+      EXPECT_EQ(made.flows[flow].posted, ahead.flows[flow].posted);
+      EXPECT_EQ(made.flows[flow].placed, ahead.flows[flow].placed);
+    }
+    EXPECT_EQ(made.left, (std::vector<bool>{false, false, false, false})) << service;
+    EXPECT_EQ(made.left_at_sinks, (std::vector<bool>{false, false, false, false})) << service;
+  }
+}
+
 TEST(ConnectionTest, OnlyFlowsOfATimeNeedQueuePairs) {
   const std::vector<Override> few = {{"nic.max_qps", "2"}, {"workload.w.settle", "100us"}};
   EXPECT_TRUE(run_of("per-flow", "roce", few).complete);

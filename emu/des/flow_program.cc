@@ -396,7 +396,7 @@ void FlowProgram::handle(const Cqe& cqe, Time now) {
   --unfinished_;
   starts_.ended(flow.id, clock_ns(now));
   if (!flow.destroys()) return;
-  if (t.script.is_source())
+  if (t.script.is_source() || !flow.reliable())  // nothing is sent again
     destroy_lanes(t);
   else
     lifetimes_.destroy_at(slot_of(t), clock_ns(now) + flow.settle_ns);

@@ -97,6 +97,24 @@ TEST(ReplayTest, BehindOneSwitchEachOrderIsReplayedExactly) {
   }
 }
 
+// Queue pairs that last as long as their flows change no packet's times, in the original or in its replay.
+TEST(ReplayTest, QueuePairsOfEachFlowChangeNothing) {
+  const auto with = [](const char* queue_pairs) {
+    std::string all = text(kLeafSpine, "random");
+    const std::string_view key = "settle = ";
+    return replay_of(all.insert(all.find(key), "queue_pairs = \"" + std::string(queue_pairs) + "\"\n"));
+  };
+  const RunPlan ahead = with("ahead"), own = with("per-flow");
+  for (const bool replayed : {false, true}) {
+    const Result a = outcome(replayed ? ahead : *ahead.original), b = outcome(replayed ? own : *own.original);
+    EXPECT_GT(a.nics.rx_slack_packets, 3'000u);
+    EXPECT_EQ(b.nics.rx_slack_packets, a.nics.rx_slack_packets);
+    EXPECT_EQ(b.nics.rx_overdue_packets, a.nics.rx_overdue_packets);
+    EXPECT_EQ(b.nics.rx_overdue_beyond, a.nics.rx_overdue_beyond);
+    EXPECT_EQ(b.placed, a.placed);
+  }
+}
+
 // Several congestion points, links that are overloaded, and no preemption: a tenth is late, one in a hundred
 // by more than a frame; with FIFO in place of LSTF, and the same slacks, most are late.
 TEST(ReplayTest, OverSeveralSwitchesFewAreLateByMoreThanAFrame) {

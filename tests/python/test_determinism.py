@@ -102,6 +102,7 @@ _NEVER: tuple[tuple[str, str, set[str], str], ...] = (
     ("*/same/scenarios/ups.toml", "*,edge-ecn", {"marks"}, "NICs mark, and no switch"),
     ("*/capfc/*", "tcp+pfc,wdrop", {"pauses"}, "a pipeline that drops never fills its ingress memories"),
     ("*/same/scenarios/pipeline.toml", "*,drop", {"pauses"}, "it drops before it pauses"),
+    ("*/same/scenarios/pipeline.toml", "*,shared", {"pauses"}, "it drops before it pauses"),
     ("*/same/scenarios/alb.toml", "irn+pfc,pipeline", {"pauses"}, "the memory behind the pipeline suffices"),
     ("*/escape/*", "ideal*", {"drops", "retransmissions", "timeouts"}, "its buffers never fill"),
     ("*/rocc/unlimited.toml", "*", {"drops", "retransmissions", "timeouts"}, "its buffers never fill"),

@@ -10,6 +10,7 @@ void CapfcQueue::add(std::uint16_t port, std::uint32_t units) {
   if (count == 0) {
     places_[port] = static_cast<std::uint16_t>(contributing_.size());
     contributing_.push_back(port);
+    free_ += !held_[port] && !is_own(port);
   }
   count = units > std::numeric_limits<std::uint32_t>::max() - count
               ? std::numeric_limits<std::uint32_t>::max()
@@ -19,6 +20,7 @@ void CapfcQueue::add(std::uint16_t port, std::uint32_t units) {
 void CapfcQueue::take(std::uint16_t port, std::uint32_t units) {
   counts_[port] -= units;
   if (counts_[port] != 0) return;
+  free_ -= !held_[port] && !is_own(port);
   const std::uint16_t last = contributing_.back();
   contributing_[places_[port]] = last;
   places_[last] = places_[port];
@@ -28,6 +30,7 @@ void CapfcQueue::take(std::uint16_t port, std::uint32_t units) {
 void CapfcQueue::forget() {
   for (const std::uint16_t port : contributing_) counts_[port] = 0;
   contributing_.clear();
+  free_ = 0;
 }
 
 std::uint16_t CapfcQueue::heaviest() const {
@@ -37,10 +40,6 @@ std::uint16_t CapfcQueue::heaviest() const {
     if (best == kNone || before(port, best)) best = port;
   }
   return best;
-}
-
-bool CapfcQueue::all_held() const {
-  return std::ranges::all_of(contributing_, [&](std::uint16_t port) { return held_[port] || is_own(port); });
 }
 
 const std::vector<std::uint16_t>& CapfcQueue::smallest_set() {

@@ -80,6 +80,7 @@ class CapfcQueue {
       if (!held_[port]) continue;
       held_[port] = false;
       --held_count_;
+      free_ += counts_[port] != 0 && !is_own(port);
       release(port);
     }
   }
@@ -108,20 +109,21 @@ class CapfcQueue {
     if (held_[port]) return false;
     held_[port] = true;
     ++held_count_;
+    free_ -= counts_[port] != 0 && !is_own(port);
     return true;
   }
   static constexpr std::uint16_t kNone = 0xffff;
   std::uint16_t heaviest() const;  // that Stop-Max may choose; kNone: there is none
   template <class F>
   void stop_max(F& stop) {
+    if (free_ == 0 && params_.has(CapfcFix::kSkip)) return;
     const std::uint16_t port = heaviest();
     if (port != kNone && hold(port)) stop(port);
   }
-  bool all_held() const;
   const std::vector<std::uint16_t>& smallest_set();  // that contributes CUT of all
   template <class F>
   void stop_calibrate(F& stop) {
-    if (all_held()) return;
+    if (free_ == 0) return;
     for (const std::uint16_t port : smallest_set())
       if (!is_own(port) && hold(port)) stop(port);
   }
@@ -135,6 +137,7 @@ class CapfcQueue {
   std::vector<std::uint16_t> sorted_;
   std::vector<bool> held_;
   std::uint32_t held_count_ = 0;
+  std::uint32_t free_ = 0;  // contributing ports that may be chosen and are not held
 };
 
 }  // namespace rocelab

@@ -131,20 +131,16 @@ class MechanismSet {
   static constexpr std::size_t kCounters = (std::size_t{0} + ... + counters_of<M>());
   void write_counters(PortId port, std::uint64_t* values) const { (write_counters_of<M>(port, values), ...); }
 
-  // `watch`: by place, the classes that it watches.
+  // `watch`: by place, the classes that it watches; of a mechanism that is off none.
   template <class Watch>
   void on_enqueue(const Watch& watch, PortId out, PortId in, Packet& packet, Time now) {
-    each([&](auto& m, std::size_t place) {
-      if constexpr (requires { m.on_enqueue(out, in, packet, now); })
-        if ((watch[place] & bit_of(packet.tc)) != 0) m.on_enqueue(out, in, packet, now);
-    });
+    std::size_t place = 0;
+    (joins<M>(watch[place++], out, in, packet, now), ...);
   }
   template <class Watch>
   void on_dequeue(const Watch& watch, PortId out, PortId in, const Packet& packet, Time now) {
-    each([&](auto& m, std::size_t place) {
-      if constexpr (requires { m.on_dequeue(out, in, packet, now); })
-        if ((watch[place] & bit_of(packet.tc)) != 0) m.on_dequeue(out, in, packet, now);
-    });
+    std::size_t place = 0;
+    (leaves<M>(watch[place++], out, in, packet, now), ...);
   }
   // The first mechanism that has rank() gives it; without one all ranks are 0.
   std::int64_t rank(PortId out, const Packet& packet, Time now) {
@@ -272,6 +268,18 @@ class MechanismSet {
   }
 
  private:
+  template <class Which>
+  [[gnu::always_inline]] void joins(TcMask watched, PortId out, PortId in, Packet& packet, Time now) {
+    if constexpr (requires(Which & m) { m.on_enqueue(out, in, packet, now); })
+      if ((watched & bit_of(packet.tc)) != 0)
+        std::get<std::unique_ptr<Which>>(all_)->on_enqueue(out, in, packet, now);
+  }
+  template <class Which>
+  [[gnu::always_inline]] void leaves(TcMask watched, PortId out, PortId in, const Packet& packet, Time now) {
+    if constexpr (requires(Which & m) { m.on_dequeue(out, in, packet, now); })
+      if ((watched & bit_of(packet.tc)) != 0)
+        std::get<std::unique_ptr<Which>>(all_)->on_dequeue(out, in, packet, now);
+  }
   template <class Which, class Next>
   static constexpr void add_params(std::size_t& bytes, bool& found) {
     found = found || std::is_same_v<Which, Next>;

@@ -37,6 +37,7 @@ class PauseRequests {
     return before != (owners != 0);
   }
   bool asks(Tc tc) const { return (asked_ & bit_of(tc)) != 0; }
+  bool asked_by(unsigned owner, Tc tc) const { return (owners_[tc.value] >> owner & 1) != 0; }
   bool frame_due() const { return due_classes() != 0; }
 
   // The frame to send at `now`; only while frame_due().

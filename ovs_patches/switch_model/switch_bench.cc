@@ -6,7 +6,10 @@
 #include <vector>
 
 #include "base/wire/controls.h"
+#include "ovs_patches/switch_model/mechanisms/capfc.h"
 #include "ovs_patches/switch_model/mechanisms/escape.h"
+#include "ovs_patches/switch_model/mechanisms/p4qcn.h"
+#include "ovs_patches/switch_model/mechanisms/qcn.h"
 #include "ovs_patches/switch_model/mechanisms/rocc.h"
 #include "ovs_patches/switch_model/queue.h"
 #include "ovs_patches/switch_model/switch_flow.h"
@@ -73,15 +76,23 @@ void BM_SpreadVoqEcn(benchmark::State& state) {
   run(state, config, spread, 0.7);
 }
 // Eight flows into one port whose queue stands at about Q_ref: PFC alone, what RoCC costs where it works, and
-// what Escape costs where nothing is blocked. RoCC's period of 40 us looks through 137 frames and makes eight
-// CNPs, 182 frames leave meanwhile. Compare instructions by callgrind:
-// tests/python/test_switch_instructions.py.
-enum Mechanism { kPfcAlone, kRocc, kEscape };
+// what Escape costs where nothing is blocked, CaPFC above its XOFF, and P4QCN and QCN above their thresholds.
+// RoCC's period of 40 us looks through 137 frames and makes eight CNPs, 182 frames leave meanwhile. Compare
+// instructions by callgrind: tests/python/test_switch_instructions.py.
+enum Mechanism { kPfcAlone, kRocc, kEscape, kCapfc, kP4qcn, kQcn };
 void BM_StandingQueue(benchmark::State& state) {
   SwitchConfig config = base_config();
   config.ingress_buffer = 1_MB;
   config.mechanisms.of<RoccMechanism>().enabled = state.range(0) == kRocc;
   config.mechanisms.of<EscapeMechanism>().enabled = state.range(0) == kEscape;
+  if (state.range(0) == kCapfc) {
+    CapfcParams& capfc = config.mechanisms.of<CapfcMechanism>();
+    capfc.enabled = true;
+    capfc.xoff = 100_KB;
+    capfc.xon = capfc.warn = 80_KB;
+  }
+  config.mechanisms.of<P4qcnMechanism>().enabled = state.range(0) == kP4qcn;
+  config.mechanisms.of<QcnMechanism>().enabled = state.range(0) == kQcn;
   constexpr int kSenders = 8;
   std::vector<PortConfig> ports(kSenders + 1);
   PacketPool pool;
@@ -113,7 +124,7 @@ void BM_StandingQueue(benchmark::State& state) {
                                                  benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
   state.counters["hops"] = static_cast<double>(left);
 }
-BENCHMARK(BM_StandingQueue)->Arg(kPfcAlone)->Arg(kRocc)->Arg(kEscape)->Iterations(5000);
+BENCHMARK(BM_StandingQueue)->DenseRange(kPfcAlone, kQcn)->Iterations(5000);
 
 // Extraction under load: so many frames of a blocked flow wait, behind them frames of another come in and are
 // taken out.

@@ -163,7 +163,9 @@ namespace rocelab {
   }
   if (!lossless(tc)) return buffer.release_lossy(in, tc, frame);
   buffer.release_lossless(in, tc, frame);
-  if (at(in).requests.asks(tc) && buffer.below_xon(in, tc)) request_pause(kBufferOwner, in, tc, false, now);
+  const PauseRequests& requests = at(in).requests;
+  if (requests.asks(tc) && requests.asked_by(kBufferOwner, tc) && buffer.below_xon(in, tc))
+    request_pause(kBufferOwner, in, tc, false, now);
 }
 
 // The one way out of a queue, whatever takes the frame: it has been taken out of `queue`, of class `tc`.

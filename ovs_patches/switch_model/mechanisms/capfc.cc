@@ -128,11 +128,10 @@ CapfcMechanism::CapfcMechanism(const CapfcParams& params, SwitchActions actions,
   }
 }
 
-CapfcQueue& CapfcMechanism::queue(PortId out, Tc tc) {
+CapfcQueue& CapfcMechanism::make_queue(PortId out, Tc tc) {
   std::unique_ptr<CapfcQueue>& queue = queues_[index(out, tc)];
-  if (queue == nullptr)
-    queue = std::make_unique<CapfcQueue>(
-        params_, thresholds(params_, actions_.config(), ports_, out.value, tc), actions_.ports(), out.value);
+  queue = std::make_unique<CapfcQueue>(params_, thresholds(params_, actions_.config(), ports_, out.value, tc),
+                                       actions_.ports(), out.value);
   return *queue;
 }
 

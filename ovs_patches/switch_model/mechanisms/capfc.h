@@ -50,7 +50,11 @@ class CapfcMechanism {
                                     std::span<const PortConfig> ports, std::size_t egress, Tc tc);
 
  private:
-  CapfcQueue& queue(PortId out, Tc tc);
+  CapfcQueue& queue(PortId out, Tc tc) {
+    const std::unique_ptr<CapfcQueue>& queue = queues_[index(out, tc)];
+    return queue ? *queue : make_queue(out, tc);
+  }
+  [[gnu::noinline]] CapfcQueue& make_queue(PortId out, Tc tc);
   void trace(PortId out, std::uint16_t culprit, Tc tc, bool on, Bytes length, Time now);
   static std::size_t index(PortId port, Tc tc) {
     return port.value * std::size_t{kTrafficClasses} + tc.value;

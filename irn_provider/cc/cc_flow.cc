@@ -74,8 +74,8 @@ CcReadMark CcFlow::on_read_requested(Bytes frame, Bytes wire, bool retransmissio
 
 std::optional<RttSample> CcFlow::on_read_done(const CcReadMark& mark, UnwrappedPsn last, Time now) {
   if (!mark.clean) return std::nullopt;
-  const RttSample sample =
-      SegmentClock::sample(last, mark.sent_at, mark.wire, mark.total_before, total_, line_, now);
+  const RttSample sample = SegmentClock::sample(last, mark.sent_at, transfer_time(mark.wire, line_),
+                                                mark.total_before, total_, now);
   algorithm_->on_rtt(sample, now);
   return sample;
 }
@@ -86,7 +86,7 @@ void CcFlow::on_ack(CcStream stream, const CcAck& ack, Time now) {
 
 std::optional<RttSample> CcFlow::next_rtt(UnwrappedPsn una, Time now) {
   if (!takes_rtts()) return std::nullopt;
-  const std::optional<RttSample> sample = clock_.take(una, total_, burst_rate_, now);
+  const std::optional<RttSample> sample = clock_.take(una, total_, burst_rate_, line_, now);
   if (sample) algorithm_->on_rtt(*sample, now);
   return sample;
 }

@@ -20,35 +20,41 @@ class SegmentClock {
 
   // A packet has left; `total` counts the flow's wire bytes, this packet included.
   void on_sent(UnwrappedPsn psn, Bytes wire, Bytes total, bool ends_segment, Time now) {
-    if (!open_) segments_.push_back({psn, psn, now, {}, total - wire, true});
+    if (!open_) segments_.push_back({psn, psn, now, {}, {}, total - wire, true});
     Segment& segment = segments_.back();
     segment.end = psn + 1;
     segment.wire += wire;
+    segment.last = wire;
     open_ = !ends_segment;
   }
   void on_resent(UnwrappedPsn psn) {
     for (std::size_t i = 0; i < segments_.size() && segments_[i].first <= psn; ++i)
       if (psn < segments_[i].end) segments_[i].clean = false;
   }
-  // The next completed segment's sample; null: none (more) up to `una`. Its serialisation took wire / rate.
-  std::optional<RttSample> take(UnwrappedPsn una, Bytes total, Rate rate, Time now) {
+  // The next completed segment's sample; null: none (more) up to `una`. Its packets followed each other at
+  // `burst_rate`, and each took the line's time.
+  std::optional<RttSample> take(UnwrappedPsn una, Bytes total, Rate burst_rate, Rate line, Time now) {
     while (segments_.size() > (open_ ? 1u : 0u) && segments_.front().end <= una) {
       const Segment s = segments_.take_front();
-      if (s.clean) return sample(s.end - 1, s.sent_at, s.wire, s.total_before, total, rate, now);
+      if (!s.clean) continue;
+      const Duration serialisation =
+          burst_rate < line ? transfer_time(s.wire - s.last, burst_rate) + transfer_time(s.last, line)
+                            : transfer_time(s.wire, line);
+      return sample(s.end - 1, s.sent_at, serialisation, s.total_before, total, now);
     }
     return std::nullopt;
   }
-  static RttSample sample(UnwrappedPsn last, Time sent_at, Bytes wire, Bytes total_before, Bytes total,
-                          Rate rate, Time now) {
+  static RttSample sample(UnwrappedPsn last, Time sent_at, Duration serialisation, Bytes total_before,
+                          Bytes total, Time now) {
     const Duration elapsed = now - sent_at;
-    return {elapsed - transfer_time(wire, rate), elapsed, total - total_before, last};
+    return {elapsed - serialisation, elapsed, total - total_before, last};
   }
 
  private:
   struct Segment {
     UnwrappedPsn first, end;
     Time sent_at;
-    Bytes wire, total_before;
+    Bytes wire, last, total_before;  // of all its packets, and of the last one
     bool clean;
   };
   Ring<Segment> segments_;  // oldest first

@@ -1,21 +1,29 @@
-"""What is measured of a run of `./rocelab paper timely` (Mittal, 3.5.1): round trips, throughput and pauses of the half in which all flows are active."""
+"""What is measured of the runs of `./rocelab paper timely` (Mittal, chapter 3): round trips, throughput, pauses and rates of the half in which all flows are active."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
 from rocelab import frames
 from rocelab.errors import RocelabError
-from rocelab.model import RunOutcome
+from rocelab.model import Array, RunOutcome
 from rocelab.paper import rocc_traces as traces
 from rocelab.summary import run_summary
 from rocelab.sweep.work import Found, check_complete
 
-# The paper's name of a label.
+# The paper's name of a label of table 3.1; a label of ours has its own.
 CASES = {"dctcp": "DCTCP", "roce+pfc": "PFC", "roce+pfc+timely": "TIMELY"}
 PERCENTILES = (1.0, 10.0, 25.0, 50.0, 75.0, 90.0, 99.0, 99.9)
+_WINDOW_S = 10e-3  # in which a connection's rate is taken: 38 segments at 500 Mb/s
+_STOP_S, _AFTER_S = (
+    0.4,
+    0.3,
+)  # scenarios/timely/figure3.16.toml: when nine of ten connections stop, and how long is looked at
+_FULL_MBPS, _NEW_SHARE = 1_500.0, 0.95  # 3.5.1, HAI: 1.5 Gb/s, and the new fair share, near enough
+_TRACKED = (10, 25, 50, 75, 90, 99)  # percentiles at which the two distributions of figure 3.2 are compared
+_TO_SERVER = "s1-eth11"  # scenarios/timely: the switch's port to h11
 
 
 def jain(rates: Sequence[float]) -> float:
@@ -41,25 +49,156 @@ def xoffs_within(outcome: RunOutcome, span: traces.Span) -> int:
     return count
 
 
-def measure(outcome: RunOutcome) -> Found:
-    """`rtts_us`: of segments acknowledged in the measured half, sorted."""
-    check_complete(outcome)
-    half = measured_half(outcome)
-    rates = traces.flow_rates(outcome, half.begin_s, half.end_s)
-    rtts = frames.rtts(outcome)
-    inside = (rtts["time_ps"] >= half.begin_s * 1e12) & (rtts["time_ps"] < half.end_s * 1e12)
-    micros = np.sort(rtts["bytes"][inside].astype(float) / 1e6)
+def rtts_within(outcome: RunOutcome, span: traces.Span, senders: Sequence[str] = ()) -> Array:
+    """In us, sorted, of segments acknowledged within it; of all hosts where none are named."""
+    parts = []
+    for records in frames.by_node(outcome, senders or frames.hosts(outcome.plan)).values():
+        rtts = records[records["kind"] == frames.RTT]
+        inside = (rtts["time_ps"] >= span.begin_s * 1e12) & (rtts["time_ps"] < span.end_s * 1e12)
+        parts.append(rtts["bytes"][inside].astype(float) / 1e6)
+    micros = np.sort(np.concatenate(parts)) if parts else np.empty(0)
     if len(micros) == 0:
         raise RocelabError(f"{outcome.plan.label}: no round trip was measured")
+    return micros
+
+
+def _tail(micros: Array) -> float:
+    return float(np.percentile(micros, 99, method="inverted_cdf"))
+
+
+def _spread(micros: Array) -> dict[str, float]:
+    return {"rtts": float(len(micros))} | {f"{p:g} %": float(np.percentile(micros, p)) for p in PERCENTILES}
+
+
+def window_rates(outcome: RunOutcome, begin_s: float, end_s: float) -> dict[int, Array]:
+    """Mb/s of each flow in windows of 10 ms, on the wire."""
+    edges = np.arange(begin_s, end_s - _WINDOW_S / 2, _WINDOW_S)
+    each = [traces.flow_rates(outcome, a, a + _WINDOW_S) for a in edges]
+    flows = {flow for rates in each for flow in rates}
+    return {flow: np.array([1e3 * rates.get(flow, 0.0) for rates in each]) for flow in flows}
+
+
+def _incast(outcome: RunOutcome, case: str) -> Found:
+    """`rtts_us`: of segments acknowledged in the measured half, sorted."""
+    half = measured_half(outcome)
+    rates = traces.flow_rates(outcome, half.begin_s, half.end_s)
+    micros = rtts_within(outcome, half)
     values = {
         "throughput": sum(rates.values()),
         "average_rtt": float(micros.mean()),
-        "p99_rtt": float(np.percentile(micros, 99, method="inverted_cdf")),
+        "p99_rtt": _tail(micros),
         "jain": jain(list(rates.values())),
         "pauses": float(xoffs_within(outcome, half)),
         "drops": float(run_summary(outcome)["drops"]),
     }
-    case = CASES[outcome.plan.label]
-    percentiles = {f"{p:g} %": float(np.percentile(micros, p)) for p in PERCENTILES}
-    notes = {case: {"rtts": float(len(micros))} | percentiles}
-    return Found({(case, name): value for name, value in values.items()}, notes, {"rtts_us": micros})
+    return Found(
+        {(case, name): value for name, value in values.items()}, {case: _spread(micros)}, {"rtts_us": micros}
+    )
+
+
+def _table(outcome: RunOutcome) -> Found:
+    """Table 3.1, and of TIMELY what single connections get (figure 3.12)."""
+    case = CASES.get(outcome.plan.label, outcome.plan.label.removeprefix("roce+"))
+    found = _incast(outcome, case)
+    return Found({**found.values, **_smoothness(outcome, case)}, found.notes, found.arrays)
+
+
+def _smoothness(outcome: RunOutcome, case: str) -> dict[tuple[str, str], float]:
+    """Mean over the connections of how much the rate of each deviates over time, and the least and most of their means."""
+    half = measured_half(outcome)
+    windows = window_rates(outcome, half.begin_s, half.end_s)
+    means = [float(rates.mean()) for rates in windows.values()]
+    deviation = float(np.mean([rates.std() for rates in windows.values()]))
+    return {(case, "deviation"): deviation, (case, "least_rate"): min(means), (case, "most_rate"): max(means)}
+
+
+def _by_case(outcome: RunOutcome) -> Found:
+    return _incast(outcome, _case(outcome))
+
+
+def _case(outcome: RunOutcome) -> str:
+    return outcome.plan.label.partition(",")[2]
+
+
+def _gradient(outcome: RunOutcome) -> Found:
+    found = _incast(outcome, _case(outcome))
+    return Found({**found.values, **_smoothness(outcome, _case(outcome))}, found.notes)
+
+
+def _queue(outcome: RunOutcome) -> Found:
+    """Figure 3.2: percentiles of what round trips are longer than the shortest one, over those of the queue's time to leave."""
+    half = measured_half(outcome)
+    micros = rtts_within(outcome, half)
+    rate = next(p.rate_bps for p in outcome.plan.ports if p.interface == _TO_SERVER)
+    samples = frames.samples_frame([outcome])
+    mine = samples[(samples["what"] == "queue") & (samples["port"] == _TO_SERVER) & (samples["tc"] == 3)]
+    time = mine["time_ps"].to_numpy(dtype=float) / 1e12
+    grid = np.arange(half.begin_s, half.end_s, 1e-6)
+    held = mine["bytes"].to_numpy(dtype=float)[np.maximum(np.searchsorted(time, grid, side="right") - 1, 0)]
+    queue = np.sort(held * 8e6 / rate)
+    shortest = float(micros.min())
+    waits = {f"{p} %": float(np.percentile(micros, p)) - shortest for p in _TRACKED}
+    queues = {f"{p} %": float(np.percentile(queue, p)) for p in _TRACKED}
+    values = {("round trips / queue", name): waits[name] / queues[name] for name in waits if queues[name] > 0}
+    notes = {"round trips": waits | {"shortest": shortest}, "queue": queues}
+    return Found(dict(values), notes, {"waits_us": micros - shortest, "queue_us": queue})
+
+
+def _ack_priority(outcome: RunOutcome) -> Found:
+    """Figure 3.3: of the primary incast."""
+    primary = [f for f in outcome.plan.flows if f.group == "primary"]
+    ids = {f.id for f in primary}
+    placed = [f.placed_ps for f in outcome.flows if f.id in ids and f.placed_ps is not None]
+    end = min(placed) / 1e12
+    half = traces.Span(end / 2, end, len(primary))
+    micros = rtts_within(outcome, half, [f.src for f in primary])
+    rates = traces.flow_rates(outcome, half.begin_s, half.end_s)
+    values = {
+        "throughput": sum(rate for flow, rate in rates.items() if flow in ids),
+        "average_rtt": float(micros.mean()),
+        "median_rtt": float(np.median(micros)),
+        "p99_rtt": _tail(micros),
+    }
+    case = _case(outcome)
+    return Found(
+        {(case, name): value for name, value in values.items()}, {case: _spread(micros)}, {"rtts_us": micros}
+    )
+
+
+def _hai(outcome: RunOutcome) -> Found:
+    """Figure 3.16: how long after the others have stopped the mean rate of those that stay reaches 1.5 Gb/s and the new share."""
+    stay = {f.id for f in outcome.plan.flows if f.group == "a"}
+    windows = window_rates(outcome, _STOP_S - 0.1, _STOP_S + _AFTER_S)
+    mean = np.mean([rates for flow, rates in windows.items() if flow in stay], axis=0)
+    ends = np.arange(1, len(mean) + 1) * _WINDOW_S * 1e3 - 100.0  # ms after the stop
+    server = next(p.rate_bps for p in outcome.plan.ports if p.interface == _TO_SERVER) / 1e6
+    case = "HAI" if outcome.plan.label.endswith("hai") else "fixed increment"
+
+    def reached(mbps: float) -> float | None:
+        found = np.flatnonzero((mean >= mbps) & (ends > 0))
+        return float(ends[found[0]]) if len(found) else None
+
+    values = {
+        (case, "rate_before"): float(mean[ends <= 0].mean()),
+        (case, "to_1500" if case == "HAI" else "fixed_to_1500"): reached(_FULL_MBPS),
+        (case, "to_share"): reached(_NEW_SHARE * server / len(stay)),
+    }
+    return Found(values, {}, {"ms": ends, "mean_mbps": mean})
+
+
+EXPERIMENTS: Mapping[str, Callable[[RunOutcome], Found]] = {
+    "incast": _table,
+    "figure3.2": _queue,
+    "figure3.3": _ack_priority,
+    "figure3.7": _gradient,
+    "figure3.13": _by_case,
+    "figure3.14": _by_case,
+    "figure3.15": _by_case,
+    "figure3.16": _hai,
+}
+
+
+def measure(outcome: RunOutcome) -> Found:
+    """By the scenario's name, as EXPERIMENTS has it."""
+    check_complete(outcome)
+    return EXPERIMENTS[outcome.plan.scenario](outcome)

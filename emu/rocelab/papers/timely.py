@@ -1,18 +1,20 @@
-"""Table 3.1 of the TIMELY chapter (Mittal, 3.5.1) from scenarios/timely/incast.toml, its numbers beside ours."""
+"""Table 3.1 and the figures of the TIMELY chapter (Mittal, 3.1, 3.3.4, 3.5.1) from scenarios/timely, their numbers beside ours."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from rocelab.paper.claims import OURS, Claim, Values, numbers, together
+from rocelab.paper import timely_statements
+from rocelab.paper.claims import AT_MOST, Claim, Rule, numbers
 from rocelab.paper.harness import NUMBERS, SCENARIOS, Experiment, Paper
 from rocelab.paper.results import Results
-from rocelab.paper.tables import Figure, Table, plain
+from rocelab.paper.tables import Figure, Table, of_values, plain
 from rocelab.paper.timely_measures import CASES, PERCENTILES
+from rocelab.paper.timely_statements import TABLE
 from rocelab.report import style
 
 FILE = NUMBERS / "timely.csv"
-TABLE = "table3.1"
+MEASURE = "rocelab.paper.timely_measures:measure"
 NAMES = {
     "throughput": "total throughput",
     "average_rtt": "average RTT",
@@ -20,54 +22,41 @@ NAMES = {
     "jain": "Jain's fairness index",
     "pauses": "pauses",
     "drops": "drops",
+    "to_1500": "time to 1.5 Gb/s",
+    "fixed_to_1500": "time to 1.5 Gb/s",
+    "to_share": "time to the new fair share",
 }
-_NOTE = """An incast of 40 connections, scenarios/timely/incast.toml; of the second half of the time in which all connections are active. An RTT is a segment's, of 16 KB,
-without its own serialisation; of DCTCP, whose host is not modelled, a packet's. Numbers hold within 10 % of the paper's."""
+_SOON = Rule(AT_MOST.demand, AT_MOST.holds, never=False)
+RULES = {"to_1500": _SOON, "to_share": _SOON}
+_FIGURES = ("3.2", "3.3", "3.7", "3.13", "3.14", "3.15", "3.16")
+_VALUES = (TABLE, "figure3.3", "figure3.7", "figure3.13", "figure3.14", "figure3.15", "figure3.16")
+_NOTE = """An incast of 40 connections, scenarios/timely/incast.toml, and what the figures change of it; of the second half of the time in which all connections are active. An
+RTT is a segment's, without its own serialisation; of DCTCP, whose host is not modelled, a packet's. Numbers hold within 10 % of the paper's, times when they are not above it."""
 
 
 def claims(results: Results) -> list[Claim]:
-    values = results.values(TABLE)
-    found = numbers(FILE, {TABLE: values}, NAMES)
-    return [*found, *(_shape(values) if results.complete(TABLE) else [])]
-
-
-def _shape(ours: Values) -> list[Claim]:
-    """What TIMELY gives up and what it gets."""
-
-    def ratio(quantity: str, over: str) -> float:
-        return (ours["TIMELY", quantity] or 0.0) / (ours[over, quantity] or float("nan"))
-
-    def claim(text: str, paper: str, demand: str, value: float, holds: bool) -> Claim:
-        return together(TABLE, "3.5.1", text, paper, demand, {OURS: value}, holds)
-
-    throughput = ratio("throughput", "PFC")
-    average, tail, dctcp = ratio("average_rtt", "PFC"), ratio("p99_rtt", "PFC"), ratio("average_rtt", "DCTCP")
-    fairer = (ours["TIMELY", "jain"] or 0.0) - (ours["PFC", "jain"] or 0.0)
-    return [
-        claim(
-            "throughput over PFC's: slightly lower",
-            "0.995",
-            "0.97 to 1",
-            throughput,
-            0.97 <= throughput <= 1.0,
-        ),
-        claim(
-            "average RTT over PFC's: an order of magnitude lower", "0.093", "<= 0.1", average, average <= 0.1
-        ),
-        claim("99th percentile of RTT over PFC's", "0.112", "<= 0.112", tail, tail <= 0.112),
-        claim("average RTT over DCTCP's", "0.102", "< 1", dctcp, dctcp < 1),
-        claim("Jain's index minus PFC's: more fair", "0.044", "> 0", fairer, fairer > 0),
-    ]
+    found = numbers(FILE, {name: results.values(name) for name in results.points}, NAMES, RULES)
+    return [*found, *timely_statements.claims(results)]
 
 
 def tables(results: Results) -> list[Table]:
     columns = {"rtts": "segments"} | {f"{p:g} %": f"{p:g} %" for p in PERCENTILES}
-    return [plain("Percentiles of RTT, us", columns, results.notes(TABLE), TABLE)]
+    found = [
+        plain("Percentiles of RTT, us", columns, results.notes(name), name)
+        for name in (TABLE, "figure3.3")
+        if name in results.points
+    ]
+    for name in _VALUES:
+        if name in results.points:
+            found.append(of_values(f"{name}: what was measured", results.values(name), name, NAMES))
+    return found
 
 
 def figures(results: Results) -> list[Figure]:
     """Distribution of RTTs, one line per scheme, of the first seed."""
-    first = {CASES[label]: arrays["rtts_us"] for label, arrays in results.arrays(TABLE).items()}
+    first = {
+        CASES[label]: arrays["rtts_us"] for label, arrays in results.arrays(TABLE).items() if label in CASES
+    }
     if not first:
         return []
     fig, ((axes,),) = style.figure(1, 1, 8.0, 3.0)
@@ -86,7 +75,8 @@ PAPER = Paper(
     title="TIMELY (R. Mittal's thesis, chapter 3)",
     note=_NOTE,
     experiments=(
-        Experiment(TABLE, SCENARIOS / "timely" / "incast.toml", "rocelab.paper.timely_measures:measure"),
+        Experiment(TABLE, SCENARIOS / "timely" / "incast.toml", MEASURE),
+        *(Experiment(f"figure{n}", SCENARIOS / "timely" / f"figure{n}.toml", MEASURE) for n in _FIGURES),
     ),
     claims=claims,
     names=NAMES,

@@ -44,6 +44,9 @@ PYBIND11_MODULE(_rocelab_mpi, m) {
       .def_property_readonly("ranks", &MpiPeers::ranks)
       .def("exchange", &rocelab::mpi::exchange_bytes, "out"_a,
            "A bytes object for each rank; returns what each has sent here. All ranks call it equally often.")
+      .def_property_readonly("waited_s", &MpiPeers::waited_s,
+                             "Seconds in exchange() so far: for the others, and for the network.")
+      .def_property_readonly("sent_bytes", &MpiPeers::sent_bytes, "Bytes to the others so far.")
       .def("close", &MpiPeers::close, "Ends MPI, together with the others.")
       .def_static("abort", &MpiPeers::abort, "status"_a, "Ends all processes.");
 }

@@ -49,6 +49,7 @@ void MpiPeers::abort(int status) {
 
 // Lengths, then bytes, all at once: with a few ranks both fit what MPI sends without asking first.
 std::vector<des::Peers::Buffer> MpiPeers::exchange(const std::vector<Buffer>& out) {
+  const double begin = MPI_Wtime();
   std::vector<int> send_counts(ranks_), receive_counts(ranks_), send_at(ranks_), receive_at(ranks_);
   std::vector<std::byte> send;
   for (std::uint32_t r = 0; r < ranks_; ++r) {
@@ -69,6 +70,8 @@ std::vector<des::Peers::Buffer> MpiPeers::exchange(const std::vector<Buffer>& ou
   check(MPI_Alltoallv(send.data(), send_counts.data(), send_at.data(), MPI_BYTE, received.data(),
                       receive_counts.data(), receive_at.data(), MPI_BYTE, MPI_COMM_WORLD),
         "MPI_Alltoallv");
+  waited_s_ += MPI_Wtime() - begin;
+  sent_bytes_ += send.size();
   std::vector<Buffer> in(ranks_);
   for (std::uint32_t r = 0; r < ranks_; ++r)
     in[r].assign(received.begin() + receive_at[r], received.begin() + receive_at[r] + receive_counts[r]);

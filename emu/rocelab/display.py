@@ -133,5 +133,11 @@ class RunDisplay(AbstractContextManager["RunDisplay"]):
         if not self._console.is_terminal and not in_notebook():
             took = f"{outcome.end_ps / 1e9:9.3f} ms of experiment in {outcome.wall_s:.2f} s"
             self._console.print(f"{outcome.plan.label:12} seed {outcome.plan.seed}: {took}")
+        if outcome.processes:
+            waited = ", ".join(f"{100 * p['waited_s'] / p['wall_s']:.0f}" for p in outcome.processes)
+            sent = sum(p["sent_bytes"] for p in outcome.processes) / 1e6
+            self._console.print(
+                f"{run}: {len(outcome.processes)} processes waited {waited} % of the time for one another, {sent:.1f} MB between them"
+            )
         if outcome.error is not None:
             self._console.print(f"{run}: {outcome.error}", style="red", markup=False)

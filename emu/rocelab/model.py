@@ -283,4 +283,6 @@ class RunOutcome:
     wall_s: float = 0.0
     cpu_s: float = 0.0
     max_rss_bytes: int = 0
+    # of mpirun, by rank: wall_s, waited_s (for the others, and for the network), sent_bytes; none: one process
+    processes: tuple[Mapping[str, float], ...] = ()
     error: str | None = None

@@ -1,6 +1,6 @@
 """summary.json: its fields are not renamed (docs/explanation/architecture.md). Computed by the C++ metrics from what runs left behind.
 
-Everything but wall_s, cpu_s and max_rss_bytes is the same for the same seed: nothing here may look at the machine or the hour.
+Everything but wall_s, cpu_s, max_rss_bytes and processes is the same for the same seed: nothing here may look at the machine or the hour.
 """
 
 from __future__ import annotations
@@ -75,6 +75,7 @@ def run_summary(outcome: RunOutcome) -> Summary:
         "events": outcome.records,
         "end_s": outcome.end_ps / 1e12,
         **_by_nic(outcome),
+        **({"processes": list(outcome.processes)} if outcome.processes else {}),
     }
 
 

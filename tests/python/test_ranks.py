@@ -50,6 +50,8 @@ def summary(folder: Path) -> dict[str, Any]:
     for run in found["runs"]:
         for key in ("wall_s", "cpu_s", "max_rss_bytes"):
             del run[key]
+        for process in run.pop("processes", []):
+            assert 0 < process["waited_s"] < process["wall_s"] and process["sent_bytes"] > 0
     return found
 
 
@@ -175,7 +177,7 @@ def test_ends_of_a_flow_at_two_processes_make_one_flow() -> None:
             **{"latency_sum_ps": 0, "latency_max_ps": 0, "has_source": False, "src_qpns": (), "dst_qpns": ()},
         }
         ports = {"s1-eth1": {"rx_frames": 3 if ends.get("has_source") else 0}}
-        return Found([blank | ends], {}, ports, {}, {}, {}, 1, 0, True, 5, 7)
+        return Found([blank | ends], {}, ports, {}, {}, {}, 1, 0, True, 5, 7, [])
 
     source = found(posted_ps=0, cqe_ps=9, status=12, has_source=True, src_qpns=(4096,))
     sink = found(placed_ps=8, status=5, bytes=100, dst_qpns=(4097,))

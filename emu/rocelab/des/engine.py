@@ -63,6 +63,7 @@ class DesEngine:
         if captures is not None:
             check_writable(captures, "free some space or say --out DIR, and repeat the command")
         begin, cpu = time.monotonic(), time.process_time()
+        before = self.ranks.used() if self.ranks else {}
         with scratch_folder() if self.trace and self.events else nullcontext() as folder:
             try:
                 run = native.runner.DesRun(
@@ -78,11 +79,12 @@ class DesEngine:
                 _check_disks(captures, folder)
                 raise RocelabError(f"{plan.label}, seed {plan.seed}: {e}") from e
             cpu_s = time.process_time() - cpu
+            processes = [_since(before, self.ranks.used(), time.monotonic() - begin)] if self.ranks else []
             _check_disks(captures, folder)  # of what was not written nothing else tells
             self.report(Progress(plan, "collect", run.now_ps))
             files = sorted(folder.glob("*.events")) if folder else []
             events = {p.stem: np.fromfile(p, dtype=TRACE_DTYPE) for p in files}
-        return Found.of(run, events), time.monotonic() - begin, cpu_s
+        return Found.of(run, events, processes), time.monotonic() - begin, cpu_s
 
     def _drive(self, run: Any, plan: RunPlan, traces: Path | None) -> None:
         """In slices, so that progress shows and ^C is heard."""
@@ -101,6 +103,10 @@ class DesEngine:
                 steps *= 2
             elif took > _REPORT_SECONDS * 2:
                 steps = max(1, steps // 2)
+
+
+def _since(before: dict[str, float], now: dict[str, float], wall_s: float) -> dict[str, float]:
+    return {"wall_s": wall_s} | {key: value - before[key] for key, value in now.items()}
 
 
 def _check_disks(captures: Path | None, events: Path | None) -> None:
@@ -129,6 +135,7 @@ def _outcome(plan: RunPlan, run: Found, wall_s: float, cpu_s: float) -> RunOutco
         wall_s=wall_s,
         cpu_s=cpu_s,
         max_rss_bytes=process_peak_bytes(os.getpid()),
+        processes=tuple(run.processes),
         error=error,
     )
     return explain(outcome)

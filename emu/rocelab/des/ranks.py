@@ -43,10 +43,14 @@ class Found:
     complete: bool
     windows: int
     now_ps: int
+    processes: list[dict[str, float]]  # of mpirun, by rank: wall_s, waited_s, sent_bytes
 
     @classmethod
-    def of(cls, run: Any, events: Mapping[str, np.ndarray[Any, Any]]) -> Found:
-        return cls(events=events, **{f.name: getattr(run, f.name) for f in fields(cls) if f.name != "events"})
+    def of(
+        cls, run: Any, events: Mapping[str, np.ndarray[Any, Any]], processes: list[dict[str, float]]
+    ) -> Found:
+        rest = {f.name: getattr(run, f.name) for f in fields(cls) if f.name not in ("events", "processes")}
+        return cls(events=events, processes=processes, **rest)
 
 
 def merged(parts: list[Found]) -> Found:
@@ -68,6 +72,7 @@ def merged(parts: list[Found]) -> Found:
         complete=first.complete,
         windows=first.windows,
         now_ps=first.now_ps,
+        processes=[process for p in parts for process in p.processes],
     )
 
 
@@ -99,6 +104,10 @@ class Ranks:
     @property
     def first(self) -> bool:
         return int(self._peers.rank) == 0
+
+    def used(self) -> dict[str, float]:
+        """What this process has spent on the others so far."""
+        return {"waited_s": self._peers.waited_s, "sent_bytes": self._peers.sent_bytes}
 
     def close(self) -> None:
         self._peers.close()
